@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bounds-checked readers and writers: the only way from bytes to structures and
+ * back. An access past the end sets "bad" and yields 0 (or writes nothing), and
+ * so does every one after it: check once, at the end.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <endian.h>
+#include <string.h>
+#include "base/util.h"
+
+struct reader {
+	const uint8_t *p;
+	const uint8_t *end;
+	bool bad;
+};
+
+struct writer {
+	uint8_t *p;
+	uint8_t *end;
+	bool bad;
+};
+
+static inline struct reader reader_of(const void *buf, size_t len)
+{
+	const uint8_t *p = buf;
+
+	return (struct reader){ .p = p, .end = p + len, .bad = false };
+}
+
+static inline struct writer writer_of(void *buf, size_t len)
+{
+	uint8_t *p = buf;
+
+	return (struct writer){ .p = p, .end = p + len, .bad = false };
+}
+
+static inline size_t reader_left(const struct reader *r)
+{
+	return (size_t)(r->end - r->p);
+}
+
+/* Steps over @len bytes and returns where they begin, or NULL. */
+static inline const uint8_t *read_skip(struct reader *r, size_t len)
+{
+	const uint8_t *p = r->p;
+
+	if (unlikely(r->bad || reader_left(r) < len)) {
+		r->bad = true;
+		return NULL;
+	}
+	r->p += len;
+	return p;
+}
+
+static inline void read_bytes(struct reader *r, void *out, size_t len)
+{
+	const uint8_t *p = read_skip(r, len);
+
+	if (likely(p))
+		memcpy(out, p, len);
+	else
+		memset(out, 0, len);
+}
+
+static inline uint32_t read_le32(struct reader *r)
+{
+	uint32_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return le32toh(v);
+}
+
+static inline uint64_t read_le64(struct reader *r)
+{
+	uint64_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return le64toh(v);
+}
+
+/* In the sender's own byte order: @swap says that it is not ours. */
+static inline uint32_t read_u32(struct reader *r, bool swap)
+{
+	uint32_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return swap ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t read_u64(struct reader *r, bool swap)
+{
+	uint64_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return swap ? __builtin_bswap64(v) : v;
+}
+
+static inline uint8_t *write_skip(struct writer *w, size_t len)
+{
+	uint8_t *p = w->p;
+
+	if (unlikely(w->bad || (size_t)(w->end - w->p) < len)) {
+		w->bad = true;
+		return NULL;
+	}
+	w->p += len;
+	return p;
+}
+
+static inline void write_bytes(struct writer *w, const void *in, size_t len)
+{
+	uint8_t *p = write_skip(w, len);
+
+	if (likely(p))
+		memcpy(p, in, len);
+}
+
+static inline void write_zero(struct writer *w, size_t len)
+{
+	uint8_t *p = write_skip(w, len);
+
+	if (likely(p))
+		memset(p, 0, len);
+}
+
+static inline void write_le32(struct writer *w, uint32_t v)
+{
+	v = htole32(v);
+	write_bytes(w, &v, sizeof(v));
+}
+
+static inline void write_le64(struct writer *w, uint64_t v)
+{
+	v = htole64(v);
+	write_bytes(w, &v, sizeof(v));
+}
+
+#endif

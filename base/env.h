@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The environment: the only source of time, timers' wake-ups, readiness of file
+ * descriptors and randomness for everything above base/. Two kinds:
+ *
+ *	env_ev.c	libev, CLOCK_MONOTONIC, getrandom()
+ *	env_sim.c	virtual time and one seeded generator, many loops in one
+ *			thread, the same run for the same seed
+ *
+ * An env serves exactly one loop (loop.h), which is what others use.
+ */
+#ifndef BASE_ENV_H
+#define BASE_ENV_H
+
+#include "base/util.h"
+
+struct env;
+struct ev_loop;
+struct loop;
+
+#define ENV_READ 1
+#define ENV_WRITE 2
+
+/* Interest in a file descriptor. Owned by the user, who must not free it while
+ * it is watched. */
+struct env_io {
+	int fd;
+	int events; /* ENV_READ | ENV_WRITE, as asked for */
+	void (*fn)(struct env_io *io, int revents);
+	void *impl; /* the env's own; NULL before the first watch */
+};
+
+struct env_ops {
+	/* Monotonic time, ns. Owner. */
+	uint64_t (*clock)(struct env *e);
+	/* Fills @buf; cannot fail. Owner. */
+	void (*random)(struct env *e, void *buf, size_t len);
+	/* The loop must get a turn at @at (ns), or never (TIME_NEVER).
+	 * Replaces the time said before. Owner. */
+	void (*alarm)(struct env *e, uint64_t at);
+	/* The loop must get a turn soon. Any thread. */
+	void (*wake)(struct env *e);
+	/* Starts watching, or changes what is watched (io->events; 0 pauses).
+	 * 0, -ENOMEM, or -ENOTSUP (virtual time knows no file descriptors). A
+	 * descriptor in error is reported as all that was asked for. Owner. */
+	int (*watch)(struct env *e, struct env_io *io);
+	/* Before the descriptor is closed. No effect when not watched; after
+	 * it, io->fn is not called. Owner. */
+	void (*unwatch)(struct env *e, struct env_io *io);
+	/* Waits for the next thing (or does not, when !@block) and gives the
+	 * loop one turn: loop_turn(). Owner. */
+	void (*run_once)(struct env *e, bool block);
+	void (*free)(struct env *e);
+};
+
+struct env {
+	const struct env_ops *ops;
+	struct loop *loop; /* set by the loop */
+};
+
+/* An env on @ev, the application's libev loop (borrowed until free), or on one
+ * of its own when NULL. On a borrowed loop turns happen whenever the
+ * application runs it; only watched descriptors count as a reason for ev_run()
+ * to go on. 0, -ENOMEM, -errno of libev's backend. */
+int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
+
+/* ---- virtual time ---- */
+
+struct env_sim;
+
+/* One world: a clock that starts at 0 and one generator. All of it belongs to
+ * one thread, wake included. */
+int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
+/* All its envs must have been freed. */
+void env_sim_free(struct env_sim *s);
+/* One more loop's env in that world. */
+int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
+uint64_t env_sim_now(const struct env_sim *s);
+uint64_t env_sim_random(struct env_sim *s);
+/* Does the next thing: a turn for a loop that has something to do now, or else
+ * the clock moves to the next alarm. At each instant loops are served in
+ * rounds, in the order in which they were made. Returns false, and does
+ * nothing, when there is nothing left to do, or only after @until (ns): then
+ * the clock is at @until unless that is TIME_NEVER. */
+bool env_sim_step(struct env_sim *s, uint64_t until);
+
+/* A small seeded generator (xoshiro256**), for those who need their own. */
+struct rng {
+	uint64_t s[4];
+};
+void rng_seed(struct rng *r, uint64_t seed);
+uint64_t rng_next(struct rng *r);
+/* Uniform in [0, @n); 0 for @n = 0. */
+uint64_t rng_below(struct rng *r, uint64_t n);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The real world, by libev. Every iteration of the libev loop, whoever runs it,
+ * holds one turn of ours: two check watchers, of the highest and the lowest
+ * priority, begin and end it around the callbacks of the iteration's
+ * descriptors.
+ */
+#include "base/env.h"
+
+#include <errno.h>
+#include <ev.h>
+#include <sys/random.h>
+#include <string.h>
+#include <time.h>
+#include "base/loop.h"
+
+#define RANDOM_BYTES 256
+/* The timer is always active, so that it holds no reference that comes and
+ * goes: this is how far away it is while there is no alarm. */
+#define NO_ALARM_SEC 1e9
+/* Keeps the double arithmetic from ending a wait just before its time. */
+#define LATER_SEC 1e-6
+
+struct ev_env {
+	struct env env;
+	struct ev_loop *ev;
+	bool own;
+	ev_async wake;
+	ev_check begin;
+	ev_check end;
+	ev_timer timer;
+	uint64_t timer_at; /* TIME_NEVER: it will do nothing */
+	size_t random_left;
+	uint8_t random[RANDOM_BYTES];
+};
+
+struct ev_watch {
+	ev_io io;
+	struct ev_env *e;
+	struct env_io *user;
+};
+
+static struct ev_env *ev_env(struct env *env)
+{
+	return container_of(env, struct ev_env, env);
+}
+
+static uint64_t real_clock(struct env *env)
+{
+	struct timespec t;
+
+	(void)env;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Up to 256 bytes getrandom() is never interrupted nor short, but it may have
+ * to wait for the first entropy of the system. */
+static void refill(struct ev_env *e)
+{
+	ssize_t n;
+
+	do {
+		n = getrandom(e->random, sizeof(e->random), 0);
+	} while (n < 0 && errno == EINTR);
+	BUG_ON(n != (ssize_t)sizeof(e->random));
+	e->random_left = sizeof(e->random);
+}
+
+static void real_random(struct env *env, void *buf, size_t len)
+{
+	struct ev_env *e = ev_env(env);
+	uint8_t *p = buf;
+
+	while (len) {
+		size_t n;
+
+		if (!e->random_left)
+			refill(e);
+		n = MIN(len, e->random_left);
+		e->random_left -= n;
+		memcpy(p, e->random + e->random_left, n);
+		p += n;
+		len -= n;
+	}
+}
+
+/* libev takes no system call for this on its own thread, where it is also the
+ * way to have the next iteration not wait. Sticks until that has begun. */
+static void real_wake(struct env *env)
+{
+	struct ev_env *e = ev_env(env);
+
+	ev_async_send(e->ev, &e->wake);
+}
+
+static void set_timer(struct ev_env *e, uint64_t at)
+{
+	e->timer_at = at;
+	if (at == TIME_NEVER) {
+		e->timer.repeat = NO_ALARM_SEC;
+	} else {
+		/* libev counts from when it last looked at the clock. */
+		ev_now_update(e->ev);
+		e->timer.repeat = LATER_SEC;
+		e->timer.repeat += (double)(at - MIN(at, real_clock(&e->env))) /
+				   (double)NSEC_PER_SEC;
+	}
+	ev_timer_again(e->ev, &e->timer);
+}
+
+static void real_alarm(struct env *env, uint64_t at)
+{
+	struct ev_env *e = ev_env(env);
+
+	if (at <= env->loop->now)
+		real_wake(env);
+	else if (at < e->timer_at)
+		set_timer(e, at);
+	/*
+	 * Else the timer comes too early, makes a turn with nothing to do, and
+	 * is set again at its end. That is seldom, while deadlines that are
+	 * armed and cancelled long before their time are most of what is asked
+	 * for here.
+	 */
+}
+
+static void on_timer(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	struct ev_env *e = container_of(t, struct ev_env, timer);
+
+	(void)ev;
+	(void)revents;
+	set_timer(e, TIME_NEVER);
+}
+
+static void on_wake(struct ev_loop *ev, ev_async *w, int revents)
+{
+	/* Its iteration is the turn that was asked for. */
+	(void)ev;
+	(void)w;
+	(void)revents;
+}
+
+static void on_begin(struct ev_loop *ev, ev_check *c, int revents)
+{
+	struct ev_env *e = container_of(c, struct ev_env, begin);
+
+	(void)ev;
+	(void)revents;
+	if (e->env.loop)
+		loop_turn_begin(e->env.loop);
+}
+
+static void on_end(struct ev_loop *ev, ev_check *c, int revents)
+{
+	struct ev_env *e = container_of(c, struct ev_env, end);
+
+	(void)ev;
+	(void)revents;
+	if (e->env.loop)
+		loop_turn_end(e->env.loop);
+}
+
+static void on_io(struct ev_loop *ev, ev_io *io, int revents)
+{
+	struct ev_watch *w = container_of(io, struct ev_watch, io);
+	struct env_io *user = w->user;
+	struct loop *before;
+	int events = 0;
+
+	(void)ev;
+	if (revents & EV_READ)
+		events |= ENV_READ;
+	if (revents & EV_WRITE)
+		events |= ENV_WRITE;
+	before = loop_enter(w->e->env.loop);
+	user->fn(user, events & user->events);
+	loop_leave(before);
+}
+
+static int real_watch(struct env *env, struct env_io *user)
+{
+	struct ev_env *e = ev_env(env);
+	struct ev_watch *w = user->impl;
+	int events = 0;
+
+	if (!w) {
+		w = malloc(sizeof(*w));
+		if (!w)
+			return -ENOMEM;
+		w->e = e;
+		w->user = user;
+		ev_init(&w->io, on_io);
+		user->impl = w;
+	}
+	if (user->events & ENV_READ)
+		events |= EV_READ;
+	if (user->events & ENV_WRITE)
+		events |= EV_WRITE;
+	ev_io_stop(e->ev, &w->io);
+	ev_io_set(&w->io, user->fd, events);
+	if (events)
+		ev_io_start(e->ev, &w->io);
+	return 0;
+}
+
+static void real_unwatch(struct env *env, struct env_io *user)
+{
+	struct ev_watch *w = user->impl;
+
+	if (!w)
+		return;
+	ev_io_stop(ev_env(env)->ev, &w->io);
+	free(w);
+	user->impl = NULL;
+}
+
+static void real_run_once(struct env *env, bool block)
+{
+	struct ev_env *e = ev_env(env);
+
+	/* Without a reference libev would not wait for our watchers. */
+	ev_ref(e->ev);
+	ev_run(e->ev, block ? EVRUN_ONCE : EVRUN_NOWAIT);
+	ev_unref(e->ev);
+}
+
+static void start_watchers(struct ev_env *e)
+{
+	ev_async_init(&e->wake, on_wake);
+	ev_check_init(&e->begin, on_begin);
+	ev_set_priority(&e->begin, EV_MAXPRI);
+	ev_check_init(&e->end, on_end);
+	ev_set_priority(&e->end, EV_MINPRI);
+	ev_init(&e->timer, on_timer);
+
+	/* An application's ev_run() must be able to end in spite of them. */
+	ev_async_start(e->ev, &e->wake);
+	ev_unref(e->ev);
+	ev_check_start(e->ev, &e->begin);
+	ev_unref(e->ev);
+	ev_check_start(e->ev, &e->end);
+	ev_unref(e->ev);
+	set_timer(e, TIME_NEVER);
+	ev_unref(e->ev);
+}
+
+static void stop_watchers(struct ev_env *e)
+{
+	ev_ref(e->ev);
+	ev_async_stop(e->ev, &e->wake);
+	ev_ref(e->ev);
+	ev_check_stop(e->ev, &e->begin);
+	ev_ref(e->ev);
+	ev_check_stop(e->ev, &e->end);
+	ev_ref(e->ev);
+	ev_timer_stop(e->ev, &e->timer);
+}
+
+static void real_free(struct env *env)
+{
+	struct ev_env *e = ev_env(env);
+
+	stop_watchers(e);
+	if (e->own)
+		ev_loop_destroy(e->ev);
+	free(e);
+}
+
+static const struct env_ops real_ops = {
+	.clock = real_clock,
+	.random = real_random,
+	.alarm = real_alarm,
+	.wake = real_wake,
+	.watch = real_watch,
+	.unwatch = real_unwatch,
+	.run_once = real_run_once,
+	.free = real_free,
+};
+
+int env_ev_new(struct ev_loop *ev, struct env **env_p)
+{
+	struct ev_env *e = malloc(sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	memset(e, 0, sizeof(*e));
+	e->env.ops = &real_ops;
+	e->own = !ev;
+	errno = 0;
+	e->ev = ev ? ev : ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+	if (!e->ev) {
+		int rc = errno ? -errno : -ENOMEM;
+
+		free(e);
+		return rc;
+	}
+	start_watchers(e);
+	*env_p = &e->env;
+	return 0;
+}

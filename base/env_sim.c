@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Virtual time. Nothing here may depend on addresses or on the real world, or a
+ * run could not be repeated. */
+#include "base/env.h"
+
+#include <errno.h>
+#include <string.h>
+#include "base/list.h"
+#include "base/loop.h"
+
+struct env_sim {
+	uint64_t now;
+	struct rng rng;
+	struct list envs;   /* as made */
+	struct list *round; /* last one served at this instant; or &envs */
+};
+
+struct sim_env {
+	struct env env;
+	struct env_sim *sim;
+	struct list link;
+	uint64_t alarm;
+	bool woken;
+};
+
+static uint64_t rotl(uint64_t x, unsigned int k)
+{
+	return x << k | x >> (64 - k);
+}
+
+static uint64_t splitmix64(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+void rng_seed(struct rng *r, uint64_t seed)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(r->s); i++)
+		r->s[i] = splitmix64(&seed);
+}
+
+uint64_t rng_next(struct rng *r)
+{
+	uint64_t *s = r->s;
+	uint64_t result = rotl(s[1] * 5, 7) * 9;
+	uint64_t t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotl(s[3], 45);
+	return result;
+}
+
+uint64_t rng_below(struct rng *r, uint64_t n)
+{
+	unsigned __int128 m;
+	uint64_t unfair;
+
+	if (!n)
+		return 0;
+	/* Lemire: the high half of a product is uniform, once the products
+	 * whose low half is among the 2^64 mod n smallest are thrown away. */
+	m = (unsigned __int128)rng_next(r) * n;
+	if ((uint64_t)m < n) {
+		unfair = -n % n;
+		while ((uint64_t)m < unfair)
+			m = (unsigned __int128)rng_next(r) * n;
+	}
+	return (uint64_t)(m >> 64);
+}
+
+static struct sim_env *sim_env(struct env *env)
+{
+	return container_of(env, struct sim_env, env);
+}
+
+static uint64_t sim_clock(struct env *env)
+{
+	return sim_env(env)->sim->now;
+}
+
+static void sim_random(struct env *env, void *buf, size_t len)
+{
+	struct rng *rng = &sim_env(env)->sim->rng;
+	uint8_t *p = buf;
+
+	while (len) {
+		uint64_t r = rng_next(rng);
+		size_t n = MIN(len, sizeof(r));
+
+		memcpy(p, &r, n);
+		p += n;
+		len -= n;
+	}
+}
+
+static void sim_alarm(struct env *env, uint64_t at)
+{
+	sim_env(env)->alarm = at;
+}
+
+static void sim_wake(struct env *env)
+{
+	sim_env(env)->woken = true;
+}
+
+static int sim_watch(struct env *env, struct env_io *io)
+{
+	(void)env;
+	(void)io;
+	return -ENOTSUP;
+}
+
+static void sim_unwatch(struct env *env, struct env_io *io)
+{
+	(void)env;
+	(void)io;
+}
+
+static void sim_turn(struct sim_env *e)
+{
+	/* Before the turn: what comes during it asks for another one. */
+	e->woken = false;
+	e->alarm = TIME_NEVER;
+	e->sim->round = &e->link;
+	loop_turn_begin(e->env.loop);
+	loop_turn_end(e->env.loop);
+}
+
+static void sim_run_once(struct env *env, bool block)
+{
+	struct sim_env *e = sim_env(env);
+	struct env_sim *s = e->sim;
+
+	if (block) {
+		do {
+			/* A wait for something that never comes. */
+			BUG_ON(!env_sim_step(s, TIME_NEVER));
+		} while (s->round != &e->link);
+	} else {
+		sim_turn(e);
+	}
+}
+
+static void sim_free(struct env *env)
+{
+	struct sim_env *e = sim_env(env);
+
+	if (e->sim->round == &e->link)
+		e->sim->round = e->link.prev;
+	list_del(&e->link);
+	free(e);
+}
+
+static const struct env_ops sim_ops = {
+	.clock = sim_clock,
+	.random = sim_random,
+	.alarm = sim_alarm,
+	.wake = sim_wake,
+	.watch = sim_watch,
+	.unwatch = sim_unwatch,
+	.run_once = sim_run_once,
+	.free = sim_free,
+};
+
+int env_sim_new(uint64_t seed, struct env_sim **sim_p)
+{
+	struct env_sim *s = malloc(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->now = 0;
+	rng_seed(&s->rng, seed);
+	list_init(&s->envs);
+	s->round = &s->envs;
+	*sim_p = s;
+	return 0;
+}
+
+void env_sim_free(struct env_sim *s)
+{
+	BUG_ON(!list_empty(&s->envs));
+	free(s);
+}
+
+int env_sim_env(struct env_sim *s, struct env **env_p)
+{
+	struct sim_env *e = malloc(sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct sim_env){
+		.env.ops = &sim_ops,
+		.sim = s,
+		.alarm = TIME_NEVER,
+	};
+	list_add_tail(&s->envs, &e->link);
+	*env_p = &e->env;
+	return 0;
+}
+
+uint64_t env_sim_now(const struct env_sim *s)
+{
+	return s->now;
+}
+
+uint64_t env_sim_random(struct env_sim *s)
+{
+	return rng_next(&s->rng);
+}
+
+/* The next one of the round that has something to do now, or NULL; *@alarm_p:
+ * the earliest alarm of all, if NULL. */
+static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
+{
+	struct list *at = s->round;
+	uint64_t alarm = TIME_NEVER;
+
+	do {
+		struct sim_env *e;
+
+		at = at->next;
+		if (at == &s->envs)
+			continue;
+		e = list_entry(at, struct sim_env, link);
+		if (e->woken || e->alarm <= s->now)
+			return e;
+		alarm = MIN(alarm, e->alarm);
+	} while (at != s->round);
+	*alarm_p = alarm;
+	return NULL;
+}
+
+bool env_sim_step(struct env_sim *s, uint64_t until)
+{
+	struct sim_env *e;
+	uint64_t at;
+
+	if (until < s->now)
+		return false;
+	e = find_ready(s, &at);
+	if (e) {
+		sim_turn(e);
+		return true;
+	}
+	s->round = &s->envs;
+	if (at != TIME_NEVER && at <= until) {
+		s->now = at;
+		return true;
+	}
+	if (until != TIME_NEVER)
+		s->now = until;
+	return false;
+}

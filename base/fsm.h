@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * State machines as tables: each state has a name and the set of states that
+ * may follow it. Only fsm_move() writes a state; a move that the table does not
+ * allow is a bug. At most 32 states.
+ */
+#ifndef BASE_FSM_H
+#define BASE_FSM_H
+
+#include "base/util.h"
+
+#define FSM_TO(state) (UINT32_C(1) << (state))
+
+struct fsm_state {
+	const char *name;
+	uint32_t next; /* FSM_TO() of each state that may follow */
+};
+
+struct fsm {
+	uint8_t state;
+};
+
+static inline bool fsm_may(const struct fsm *f, const struct fsm_state *table,
+			   unsigned int to)
+{
+	return table[f->state].next & FSM_TO(to);
+}
+
+/* Says which move of which table was wrong, and aborts. */
+void fsm_bad_move(const struct fsm *f, const struct fsm_state *table,
+		  unsigned int to) __attribute__((noreturn, cold));
+
+static inline void fsm_move(struct fsm *f, const struct fsm_state *table,
+			    unsigned int to)
+{
+	if (unlikely(!fsm_may(f, table, to)))
+		fsm_bad_move(f, table, to);
+	f->state = (uint8_t)to;
+}
+
+static inline const char *fsm_name(const struct fsm *f,
+				   const struct fsm_state *table)
+{
+	return table[f->state].name;
+}
+
+/* Writes the machine as a Graphviz digraph to @out (for the manual). */
+void fsm_dot(FILE *out, const char *name, const struct fsm_state *table,
+	     unsigned int n);
+
+#endif

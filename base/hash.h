@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Intrusive chained hash table that grows by itself. Entries with equal hashes
+ * keep the order in which they were inserted (hash_add: in front of its equals;
+ * hash_add_tail: behind), because match entries need it.
+ * Knows hashes only: the user compares keys.
+ *
+ * Owner: whoever embeds it. Thread: owner.
+ */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include "base/util.h"
+
+struct hash_node {
+	struct hash_node *next;
+	uint64_t hash;
+};
+
+struct hash {
+	struct hash_node **buckets; /* NULL until the first insertion */
+	uint32_t mask;              /* buckets - 1 */
+	uint32_t count;
+};
+
+void hash_init(struct hash *h);
+
+/* Frees the table. The entries are the user's: @h must be empty. */
+void hash_fini(struct hash *h);
+
+/* Returns 0, or -ENOMEM when there is no table at all yet; a table that cannot
+ * grow stays usable. */
+int hash_add(struct hash *h, struct hash_node *n, uint64_t hash) must_check;
+int hash_add_tail(struct hash *h, struct hash_node *n,
+		  uint64_t hash) must_check;
+
+/* @n must be in @h. */
+void hash_del(struct hash *h, struct hash_node *n);
+
+/* First entry with @hash, or NULL; hash_next: the one after @n with the same
+ * hash, or NULL. */
+static inline struct hash_node *hash_seek(struct hash_node *n, uint64_t hash)
+{
+	while (n && n->hash != hash)
+		n = n->next;
+	return n;
+}
+
+static inline struct hash_node *hash_first(const struct hash *h, uint64_t hash)
+{
+	if (!h->buckets)
+		return NULL;
+	return hash_seek(h->buckets[hash & h->mask], hash);
+}
+
+static inline struct hash_node *hash_next(const struct hash_node *n)
+{
+	return hash_seek(n->next, n->hash);
+}
+
+/* Walks all entries: start with *@bucket = 0 and @n = NULL; NULL ends. The
+ * entry returned may be removed only after the next one was fetched. */
+struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
+			    const struct hash_node *n);
+
+/* Keyed hashes (XXH3): who does not know @seed cannot make collisions. */
+uint64_t hash_u64(uint64_t key, uint64_t seed);
+uint64_t hash_bytes(const void *key, size_t len, uint64_t seed);
+
+#endif

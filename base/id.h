@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * 64-bit ids with a generation for things that outlive the trust in whoever
+ * names them (handles of users, handles on the wire).
+ *
+ *	63........32 31....24 23......0
+ *	generation   tag      slot
+ *
+ * The tag is the table's own (we put CPT and type there). An id is never given
+ * out twice by one table: a slot whose generations are used up is retired.
+ * Generation 0 is never used, so 0 is never an id; neither is ~0.
+ *
+ * Thread: owner.
+ */
+#ifndef BASE_ID_H
+#define BASE_ID_H
+
+#include "base/util.h"
+
+#define ID_SLOTS_MAX (UINT32_C(1) << 24)
+
+struct id_slot {
+	void *obj;           /* NULL when free */
+	uint32_t generation; /* of the object in it, or of the next one */
+	uint32_t next_free;  /* while free */
+};
+
+struct id_table {
+	struct id_slot *slots;
+	uint32_t size;
+	uint32_t used; /* objects in the table now */
+	uint32_t free_head;
+	uint8_t tag;
+};
+
+void id_table_init(struct id_table *t, uint8_t tag);
+/* Frees the table's memory, whatever is still in it. */
+void id_table_fini(struct id_table *t);
+
+/* Returns 0 and the id, -ENOMEM, or -ENOSPC when ID_SLOTS_MAX are in use. */
+int id_alloc(struct id_table *t, void *obj, uint64_t *id_p) must_check;
+
+/* @id must be in the table. */
+void id_free(struct id_table *t, uint64_t id);
+
+static inline uint8_t id_tag(uint64_t id)
+{
+	return (uint8_t)(id >> 24);
+}
+
+/* The object, or NULL for an id that is not (or no longer) in the table, were
+ * it even made up by a stranger. */
+static inline void *id_lookup(const struct id_table *t, uint64_t id)
+{
+	uint32_t slot = (uint32_t)id & (ID_SLOTS_MAX - 1);
+
+	if (slot >= t->size || id_tag(id) != t->tag ||
+	    t->slots[slot].generation != (uint32_t)(id >> 32))
+		return NULL;
+	return t->slots[slot].obj;
+}
+
+/* Walks all objects: start with *@pos = 0; NULL ends. Objects may be removed
+ * during the walk. */
+void *id_walk(const struct id_table *t, uint32_t *pos);
+
+#endif

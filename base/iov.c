@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/iov.h"
+
+#include <string.h>
+
+/* A place in a list: the rest of a fragment. */
+struct place {
+	const struct iovec *iov;
+	const struct iovec *end;
+	size_t offset; /* in *iov */
+};
+
+static struct place place_at(const struct iovec *iov, unsigned int niov,
+			     size_t offset)
+{
+	struct place p = { iov, iov + niov, offset };
+
+	while (p.iov != p.end && p.offset >= p.iov->iov_len) {
+		p.offset -= p.iov->iov_len;
+		p.iov++;
+	}
+	return p;
+}
+
+static char *place_bytes(const struct place *p, size_t *left)
+{
+	BUG_ON(p->iov == p->end);
+	*left = p->iov->iov_len - p->offset;
+	return (char *)p->iov->iov_base + p->offset;
+}
+
+static void place_step(struct place *p, size_t len)
+{
+	p->offset += len;
+	while (p->iov != p->end && p->offset >= p->iov->iov_len) {
+		p->offset -= p->iov->iov_len;
+		p->iov++;
+	}
+}
+
+void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
+		size_t offset, size_t len)
+{
+	struct iovec dst = { out, len };
+
+	iov_copy(&dst, 1, 0, iov, niov, offset, len);
+}
+
+void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
+		 const void *in, size_t len)
+{
+	struct iovec src = { (void *)in, len };
+
+	iov_copy(iov, niov, offset, &src, 1, 0, len);
+}
+
+void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
+	      const struct iovec *src, unsigned int nsrc, size_t src_offset,
+	      size_t len)
+{
+	struct place d = place_at(dst, ndst, dst_offset);
+	struct place s = place_at(src, nsrc, src_offset);
+
+	while (len) {
+		size_t dn, sn, n;
+		char *to = place_bytes(&d, &dn);
+		const char *from = place_bytes(&s, &sn);
+
+		n = MIN(len, MIN(dn, sn));
+		memcpy(to, from, n);
+		place_step(&d, n);
+		place_step(&s, n);
+		len -= n;
+	}
+}

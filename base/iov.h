@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying between lists of fragments. Ranges must lie within the lists. */
+#ifndef BASE_IOV_H
+#define BASE_IOV_H
+
+#include <sys/uio.h>
+#include "base/util.h"
+
+/* @len bytes from @offset of @iov into @out, or from @in to there. */
+void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
+		size_t offset, size_t len);
+void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
+		 const void *in, size_t len);
+/* From one list to another. */
+void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
+	      const struct iovec *src, unsigned int nsrc, size_t src_offset,
+	      size_t len);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+
+#define LINE_BYTES 1024
+
+int log_level_now = LOG_WARN;
+
+/* One call of the sink at a time. */
+static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+static log_sink_fn sink_now;
+static void *sink_arg;
+
+void log_setup(enum log_level level, log_sink_fn sink, void *arg)
+{
+	pthread_mutex_lock(&sink_lock);
+	sink_now = sink;
+	sink_arg = arg;
+	__atomic_store_n(&log_level_now, (int)level, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&sink_lock);
+}
+
+static void to_stderr(enum log_level level, const char *line)
+{
+	static const char *const names[] = {
+		[LOG_ERR] = "error",
+		[LOG_WARN] = "warning",
+		[LOG_INFO] = "info",
+		[LOG_DEBUG] = "debug",
+	};
+
+	fprintf(stderr, "%s: %s\n", names[level], line);
+}
+
+/* What a peer or a file said may be in the text: it must not look like more
+ * lines of ours, nor steer a terminal. */
+static void clean(char *line)
+{
+	for (char *c = line; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+}
+
+void log_write(enum log_level level, const char *subsystem, const char *fmt,
+	       ...)
+{
+	char line[LINE_BYTES];
+	va_list args;
+	int len;
+
+	len = snprintf(line, sizeof(line), "%s: ", subsystem);
+	if (len >= 0 && (size_t)len < sizeof(line)) {
+		va_start(args, fmt);
+		vsnprintf(line + len, sizeof(line) - (size_t)len, fmt, args);
+		va_end(args);
+	}
+	clean(line);
+	pthread_mutex_lock(&sink_lock);
+	if (sink_now)
+		sink_now(level, line, sink_arg);
+	else
+		to_stderr(level, line);
+	pthread_mutex_unlock(&sink_lock);
+}

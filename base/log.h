@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Log of what an operator acts on. One line a call: object first, then what
+ * happened, then the -errno text. err: an operator must act; warn: degraded,
+ * heals by itself; info: the configuration changed; debug: costs one test when
+ * off.
+ *
+ * Level and sink are process-wide, and the only mutable globals of base/ next
+ * to the loop pointer of each thread. Any thread.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/util.h"
+
+enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+typedef void (*log_sink_fn)(enum log_level level, const char *line, void *arg);
+
+extern int log_level_now; /* read through log_on() */
+
+static inline bool log_on(enum log_level level)
+{
+	return (int)level <= __atomic_load_n(&log_level_now, __ATOMIC_RELAXED);
+}
+
+/* Default: LOG_WARN, to stderr. @sink NULL: stderr. @sink must be callable from
+ * any thread, one call at a time; it gets "subsystem: text" without a newline
+ * and must not log. Control characters in the text become '?'. */
+void log_setup(enum log_level level, log_sink_fn sink, void *arg);
+
+void log_write(enum log_level level, const char *subsystem, const char *fmt,
+	       ...) __attribute__((format(printf, 3, 4)));
+
+#define log_at(level, sub, ...)                            \
+	do {                                               \
+		if (log_on(level))                         \
+			log_write(level, sub, __VA_ARGS__); \
+	} while (0)
+#define log_err(sub, ...) log_at(LOG_ERR, sub, __VA_ARGS__)
+#define log_warn(sub, ...) log_at(LOG_WARN, sub, __VA_ARGS__)
+#define log_info(sub, ...) log_at(LOG_INFO, sub, __VA_ARGS__)
+#define log_debug(sub, ...) log_at(LOG_DEBUG, sub, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/loop.h"
+
+#include <errno.h>
+
+/* Initial-exec: a shared library's default model would cost a call per use. */
+static _Thread_local struct loop *current
+	__attribute__((tls_model("initial-exec")));
+
+int loop_new(struct env *env, struct loop **loop_p)
+{
+	struct loop *l = malloc(sizeof(*l));
+
+	if (!l) {
+		env->ops->free(env);
+		return -ENOMEM;
+	}
+	l->env = env;
+	l->now = env->ops->clock(env);
+	timer_wheel_init(&l->wheel, l->now);
+	mailbox_init(&l->mailbox);
+	l->deferred = NULL;
+	l->deferred_tail = &l->deferred;
+	l->in_turn = false;
+	atomic_init(&l->stopping, false);
+	loop_take_over(l);
+	env->loop = l;
+	*loop_p = l;
+	return 0;
+}
+
+void loop_free(struct loop *l)
+{
+	BUG_ON(l->in_turn);
+	BUG_ON(l->wheel.armed);
+	BUG_ON(l->deferred || !mailbox_empty(&l->mailbox));
+	l->env->ops->free(l->env);
+	free(l);
+}
+
+void loop_take_over(struct loop *l)
+{
+	/* Who takes over has its own way of knowing that nobody uses the loop;
+	 * that orders more than this store could. */
+	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
+}
+
+bool loop_is_owner(const struct loop *l)
+{
+	if (current)
+		return current == l;
+	return pthread_equal(__atomic_load_n(&l->owner, __ATOMIC_RELAXED),
+			     pthread_self());
+}
+
+struct loop *loop_current(void)
+{
+	return current;
+}
+
+struct loop *loop_enter(struct loop *l)
+{
+	struct loop *before = current;
+
+	current = l;
+	return before;
+}
+
+void loop_leave(struct loop *before)
+{
+	current = before;
+}
+
+/* When must the next turn be? */
+static void set_alarm(struct loop *l)
+{
+	uint64_t at = 0;
+
+	if (!l->deferred && mailbox_empty(&l->mailbox))
+		at = timer_wheel_next(&l->wheel);
+	l->env->ops->alarm(l->env, at);
+}
+
+void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)
+{
+	timer_wheel_arm(&l->wheel, t, at);
+	if (unlikely(!l->in_turn))
+		set_alarm(l);
+}
+
+void loop_timer_cancel(struct loop *l, struct timer *t)
+{
+	timer_wheel_cancel(&l->wheel, t);
+	if (unlikely(!l->in_turn))
+		set_alarm(l);
+}
+
+void loop_post(struct loop *l, struct work *w)
+{
+	if (!mailbox_put(&l->mailbox, w))
+		return;
+	/* The end of the turn that we are in looks into the mailbox.
+	 * (in_turn is the owner's: looked at only if that is us.) */
+	if (current == l && l->in_turn)
+		return;
+	l->env->ops->wake(l->env);
+}
+
+void loop_defer(struct loop *l, struct work *w)
+{
+	loop_assert_owner(l);
+	w->next = NULL;
+	*l->deferred_tail = w;
+	l->deferred_tail = &w->next;
+	if (unlikely(!l->in_turn))
+		set_alarm(l);
+}
+
+struct call {
+	struct work work;
+	int (*fn)(void *arg);
+	void *arg;
+	int rc;
+	bool done;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+};
+
+static void call_run(struct work *w)
+{
+	struct call *c = container_of(w, struct call, work);
+
+	c->rc = c->fn(c->arg);
+	/* Signalled with the lock held: the waiter, whose stack @c is on,
+	 * cannot return before we have let go of it. */
+	pthread_mutex_lock(&c->lock);
+	c->done = true;
+	pthread_cond_signal(&c->cond);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static int call_and_wait(struct loop *l, int (*fn)(void *arg), void *arg)
+{
+	struct call c = {
+		.work.fn = call_run,
+		.fn = fn,
+		.arg = arg,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.cond = PTHREAD_COND_INITIALIZER,
+	};
+
+	loop_post(l, &c.work);
+	pthread_mutex_lock(&c.lock);
+	while (!c.done)
+		pthread_cond_wait(&c.cond, &c.lock);
+	pthread_mutex_unlock(&c.lock);
+	pthread_cond_destroy(&c.cond);
+	pthread_mutex_destroy(&c.lock);
+	return c.rc;
+}
+
+int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
+{
+	if (loop_is_owner(l))
+		return fn(arg);
+	if (current)
+		return -EXDEV;
+	return call_and_wait(l, fn, arg);
+}
+
+void loop_run_once(struct loop *l, bool block)
+{
+	loop_assert_owner(l);
+	BUG_ON(current);
+	l->env->ops->run_once(l->env, block);
+}
+
+void loop_run(struct loop *l)
+{
+	loop_take_over(l);
+	do {
+		loop_run_once(l, !atomic_load(&l->stopping));
+	} while (!atomic_load(&l->stopping));
+}
+
+void loop_stop(struct loop *l)
+{
+	atomic_store(&l->stopping, true);
+	l->env->ops->wake(l->env);
+}
+
+static void run_all(struct work *w)
+{
+	while (w) {
+		struct work *next = w->next; /* @w may be gone after its run */
+
+		w->fn(w);
+		w = next;
+	}
+}
+
+void loop_turn_begin(struct loop *l)
+{
+	struct loop *before = loop_enter(l);
+
+	l->in_turn = true;
+	l->now = l->env->ops->clock(l->env);
+	timer_wheel_advance(&l->wheel, l->now);
+	run_all(mailbox_take(&l->mailbox));
+	loop_leave(before);
+}
+
+static struct work *take_deferred(struct loop *l)
+{
+	struct work *w = l->deferred;
+
+	l->deferred = NULL;
+	l->deferred_tail = &l->deferred;
+	return w;
+}
+
+void loop_turn_end(struct loop *l)
+{
+	struct loop *before = loop_enter(l);
+
+	while (l->deferred)
+		run_all(take_deferred(l));
+	l->in_turn = false;
+	set_alarm(l);
+	loop_leave(before);
+}
+
+bool loop_pending(struct loop *l)
+{
+	return l->deferred || !mailbox_empty(&l->mailbox) ||
+	       timer_wheel_next(&l->wheel) <= loop_now(l);
+}

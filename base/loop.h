@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A loop: one thread's clock, timers, mailbox and work, on an env. Everything
+ * that is not said to be for any thread is for the loop's owner: the thread
+ * that runs it (or, while nobody runs it, the one that made it or last took it
+ * over).
+ *
+ * One turn: due timers; the mailbox; file descriptors (libev's order); at its
+ * end the deferred work, until there is none.
+ */
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+#include <pthread.h>
+#include "base/env.h"
+#include "base/mailbox.h"
+#include "base/timer.h"
+
+struct loop {
+	struct env *env;
+	uint64_t now; /* ns; as of this turn's start */
+	struct timer_wheel wheel;
+	struct mailbox mailbox;
+	struct work *deferred; /* first */
+	struct work **deferred_tail;
+	bool in_turn;          /* between loop_turn_begin() and _end() */
+	pthread_t owner;       /* any thread, atomic */
+	_Atomic bool stopping; /* any thread */
+};
+
+/* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
+int loop_new(struct env *env, struct loop **loop_p) must_check;
+/* No timer armed, no work queued. Frees the env, too. */
+void loop_free(struct loop *l);
+
+/* The calling thread becomes the owner: a thread that is to run a loop made by
+ * another one. Nobody may be using the loop. */
+void loop_take_over(struct loop *l);
+
+/* May the caller touch what belongs to @l? Inside a turn of a loop: is it this
+ * one (that is how several virtual loops in one thread are kept apart, too).
+ * Outside of any turn: is the caller @l's owner? */
+bool loop_is_owner(const struct loop *l);
+#define loop_assert_owner(l) BUG_ON(!loop_is_owner(l))
+
+/* The loop whose turn runs in this thread, or NULL. */
+struct loop *loop_current(void);
+
+/* Time of this turn, ns: no system call. Outside of a turn: the clock's. */
+static inline uint64_t loop_now(const struct loop *l)
+{
+	return likely(l->in_turn) ? l->now : l->env->ops->clock(l->env);
+}
+
+static inline uint64_t loop_random(struct loop *l)
+{
+	uint64_t r;
+
+	l->env->ops->random(l->env, &r, sizeof(r));
+	return r;
+}
+
+/* Timers: as timer.h says. @at as loop_now(). */
+void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at);
+void loop_timer_cancel(struct loop *l, struct timer *t);
+
+static inline int loop_watch(struct loop *l, struct env_io *io)
+{
+	return l->env->ops->watch(l->env, io);
+}
+
+static inline void loop_unwatch(struct loop *l, struct env_io *io)
+{
+	l->env->ops->unwatch(l->env, io);
+}
+
+/* Any thread. Runs @w->fn on @l's thread, soon; order is kept for each sender.
+ * @w is the loop's until it runs. */
+void loop_post(struct loop *l, struct work *w);
+
+/* Owner. Runs @w->fn at the end of this turn (or in the next one, when called
+ * outside of a turn), never inside the call. */
+void loop_defer(struct loop *l, struct work *w);
+
+/* Calls @fn(@arg) on @l's thread and returns what it returned. On the owner: at
+ * once. On a thread that is no loop's: waits for it, for as long as nobody runs
+ * @l. In the turn of another loop: -EXDEV (two loops that wait for each other
+ * would stop). */
+int loop_call(struct loop *l, int (*fn)(void *arg), void *arg);
+
+/* Owner. One turn; waits for something to do if @block. */
+void loop_run_once(struct loop *l, bool block);
+/* Takes the loop over and runs it until loop_stop(). */
+void loop_run(struct loop *l);
+/* Any thread: loop_run() returns after its present turn. Sticks: a loop_run()
+ * that comes later returns after one turn. */
+void loop_stop(struct loop *l);
+
+/* ---- for env implementations ---- */
+
+/* One turn, as above. Between the two, and outside of turns, others may use the
+ * thread: what the env itself calls for @l (descriptors) goes between
+ * loop_enter() and loop_leave(). */
+void loop_turn_begin(struct loop *l); /* clock, timers, mailbox */
+void loop_turn_end(struct loop *l);   /* deferred work; sets the alarm */
+/* Makes @l the current loop of this thread; returns the one that was. */
+struct loop *loop_enter(struct loop *l);
+void loop_leave(struct loop *before);
+/* Something to do without waiting? */
+bool loop_pending(struct loop *l);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/timer.h"
+
+#include <limits.h>
+
+#define LEVEL_BITS 6
+#define SLOT_MASK  (TIMER_SLOTS - 1)
+
+/*
+ * What keeps the order: a timer is always where place() would put it now.
+ * w->now enters a slot of an upper level only through enter_slot(), which deals
+ * that slot's timers to the levels below, oldest first, while those are empty.
+ * So of two timers with equal times the one armed first is never on a higher
+ * level than the other, nor behind it in a slot.
+ */
+
+void timer_wheel_init(struct timer_wheel *w, uint64_t now)
+{
+	w->now = now;
+	w->armed = 0;
+	for (unsigned int l = 0; l < TIMER_LEVELS; l++)
+		w->occupied[l] = 0;
+	for (unsigned int s = 0; s < ARRAY_SIZE(w->slots); s++)
+		list_init(&w->slots[s].timers);
+}
+
+static inline uint64_t slot_bit(unsigned int slot)
+{
+	return UINT64_C(1) << (slot & SLOT_MASK);
+}
+
+/* Inlined by force: it is nearly all of what arming costs. */
+static inline __attribute__((always_inline)) void place(struct timer_wheel *w,
+							struct timer *t,
+							uint64_t at)
+{
+	uint64_t now = w->now;
+	unsigned int level, slot;
+	struct timer_slot *s;
+
+	t->at = at;
+	at = MAX(at, now);
+	/* "| 1" changes no level, and clz wants a bit. */
+	level = (63 - (unsigned int)__builtin_clzll((at ^ now) | 1)) /
+		LEVEL_BITS;
+	slot = (at >> (level * LEVEL_BITS)) & SLOT_MASK;
+	slot += level * TIMER_SLOTS;
+	t->slot = (uint16_t)slot;
+	s = &w->slots[slot];
+	if (list_empty(&s->timers)) {
+		w->occupied[level] |= slot_bit(slot);
+		s->earliest = at;
+	} else if (at < s->earliest) {
+		s->earliest = at;
+	}
+	list_add_tail(&s->timers, &t->link);
+}
+
+static inline void unplace(struct timer_wheel *w, struct timer *t)
+{
+	/* Alone in its slot? Then both neighbours are the slot's head. */
+	if (t->link.next == t->link.prev)
+		w->occupied[t->slot / TIMER_SLOTS] &= ~slot_bit(t->slot);
+	list_del(&t->link);
+}
+
+void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at)
+{
+	if (timer_armed(t))
+		unplace(w, t);
+	else
+		w->armed++;
+	place(w, t, at);
+}
+
+void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
+{
+	if (!timer_armed(t))
+		return;
+	unplace(w, t);
+	w->armed--;
+}
+
+#define NO_SLOT UINT_MAX
+
+/* The first one in the order of time. */
+static unsigned int first_slot(const struct timer_wheel *w)
+{
+	for (unsigned int l = 0; l < TIMER_LEVELS; l++) {
+		if (w->occupied[l])
+			return l * TIMER_SLOTS +
+			       (unsigned int)__builtin_ctzll(w->occupied[l]);
+	}
+	return NO_SLOT;
+}
+
+uint64_t timer_wheel_next(const struct timer_wheel *w)
+{
+	unsigned int slot = first_slot(w);
+
+	return slot == NO_SLOT ? TIME_NEVER : w->slots[slot].earliest;
+}
+
+/* When its range of time begins; it is not over. */
+static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
+{
+	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;
+	uint64_t above = (w->now >> shift) & ~(uint64_t)SLOT_MASK;
+
+	return (above | (slot & SLOT_MASK)) << shift;
+}
+
+/* Time, on its way to @now, comes to a slot of an upper level; all levels below
+ * it are empty. Goes on at once to where the first timer is, so that the timers
+ * move down as far as they can. */
+static void enter_slot(struct timer_wheel *w, unsigned int slot, uint64_t now)
+{
+	struct timer_slot *s = &w->slots[slot];
+	struct list moving;
+
+	list_init(&moving);
+	list_splice_tail(&moving, &s->timers);
+	w->occupied[slot / TIMER_SLOTS] &= ~slot_bit(slot);
+	w->now = MIN(s->earliest, now);
+	while (!list_empty(&moving)) {
+		struct timer *t = list_first(&moving, struct timer, link);
+
+		list_del(&t->link);
+		place(w, t, t->at);
+	}
+}
+
+static void expire_slot(struct timer_wheel *w, struct timer_slot *s)
+{
+	do {
+		struct timer *t = list_first(&s->timers, struct timer, link);
+
+		timer_wheel_cancel(w, t);
+		t->fn(t);
+	} while (!list_empty(&s->timers));
+}
+
+void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
+{
+	unsigned int slot;
+
+	now = MAX(now, w->now);
+	while ((slot = first_slot(w)) != NO_SLOT) {
+		uint64_t start = slot_start(w, slot);
+
+		if (start > now)
+			break;
+		if (slot >= TIMER_SLOTS) {
+			enter_slot(w, slot, now);
+		} else {
+			w->now = start;
+			expire_slot(w, &w->slots[slot]);
+		}
+	}
+	/* Not back, even if a function has advanced the wheel itself. */
+	w->now = MAX(now, w->now);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timers on a hierarchical wheel: arming and cancelling take constant time and
+ * no memory, however many are armed, and timers expire exactly in the order of
+ * their time (equal times: order of arming), because every level of the wheel
+ * splits the one above it down to a nanosecond.
+ *
+ * A level has 64 slots; a timer sits on the level of the highest 6-bit digit in
+ * which its time differs from the wheel's, and moves down as time passes.
+ *
+ * Thread: owner.
+ */
+#ifndef BASE_TIMER_H
+#define BASE_TIMER_H
+
+#include "base/list.h"
+
+#define TIMER_LEVELS 11 /* 11 * 6 bits >= 64 bits of nanoseconds */
+#define TIMER_SLOTS 64
+
+struct timer;
+typedef void (*timer_fn)(struct timer *t);
+
+struct timer {
+	struct list link;
+	uint64_t at; /* ns */
+	timer_fn fn;
+	uint16_t slot; /* level * TIMER_SLOTS + slot of the level */
+};
+
+struct timer_slot {
+	struct list timers;
+	uint64_t earliest; /* no timer in it is before this */
+};
+
+struct timer_wheel {
+	uint64_t now; /* all timers before this have expired */
+	uint64_t armed; /* number of timers */
+	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
+	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];
+};
+
+void timer_wheel_init(struct timer_wheel *w, uint64_t now);
+
+static inline void timer_init(struct timer *t, timer_fn fn)
+{
+	list_init(&t->link);
+	t->fn = fn;
+}
+
+static inline bool timer_armed(const struct timer *t)
+{
+	return !list_empty(&t->link);
+}
+
+/* Arms @t, or moves it. A time that has passed expires at the next
+ * timer_wheel_advance(). @t stays the caller's, and must not move in memory
+ * while it is armed. */
+void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
+
+/* No effect when not armed. After it, t->fn is not called. */
+void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
+
+/* The earliest timer's time; TIME_NEVER without timers. It may be too early
+ * (never too late) after a cancel: then advancing to it gets nearer, and at
+ * most TIMER_LEVELS steps lead to any timer. A time that has passed counts as
+ * w->now. */
+uint64_t timer_wheel_next(const struct timer_wheel *w);
+
+/* Moves time on to @now (never back), calling the functions of all timers due
+ * at or before it, in order. They may arm and cancel any timer; one that is
+ * armed for a time at or before @now by a function is called in the same
+ * advance. w->now is the timer's own time during its call. */
+void timer_wheel_advance(struct timer_wheel *w, uint64_t now);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Small things every file uses. Knows nothing of any module.
+ */
+#ifndef BASE_UTIL_H
+#define BASE_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr)-offsetof(type, member)))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define must_check __attribute__((warn_unused_result))
+
+#define NSEC_PER_USEC UINT64_C(1000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define NSEC_PER_SEC UINT64_C(1000000000)
+/* A time that never comes. */
+#define TIME_NEVER UINT64_MAX
+
+/*
+ * A broken promise of our own code or of the caller: stays in release builds.
+ * Never used on what a peer, a file or a command line said.
+ */
+#define BUG_ON(cond)                                                        \
+	do {                                                                \
+		if (unlikely(cond)) {                                       \
+			fprintf(stderr, "BUG %s:%d: %s\n", __FILE__,        \
+				__LINE__, #cond);                           \
+			abort();                                            \
+		}                                                           \
+	} while (0)
+
+#endif

@@ -1,0 +1,1 @@
+# The contract between LNet and its LNDs, and their registry.

@@ -1,0 +1,1 @@
+# The LND between nodes of one process.

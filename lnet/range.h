@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one parser of numbers, ranges and lists of ranges in the texts people
+ * write: a cursor that knows where it failed and why, and sets of numbers.
+ * Knows neither NIDs nor nets.
+ *
+ *	number    := decimal | '0x' hex | '0' octal
+ *	rangeexpr := number | '*' | number '-' number [ '/' stride ]
+ *	exprlist  := '[' rangeexpr { ',' rangeexpr } ']'
+ *	numrange  := number | '*' | exprlist
+ *
+ * All functions: any thread; nothing is kept of the texts.
+ */
+#ifndef LNET_RANGE_H
+#define LNET_RANGE_H
+
+#include "ulnet/nid.h"
+#include "base/util.h"
+
+/* Range expressions in one exprlist; one more is an error. */
+#define LNET_RANGES_MAX 128
+
+/* A cursor over a text that is the caller's and outlives it. */
+struct lnet_text {
+	const char *text; /* errors count their offset from here */
+	const char *p;
+	const char *end;
+	struct ulnet_text_error *err; /* filled on -EINVAL; may be NULL */
+};
+
+/* The end of a text being printed; len counts what did not fit, too. */
+struct lnet_text_out {
+	char *buf;
+	size_t size;
+	size_t len;
+};
+
+/* The numbers lo, lo + stride, ... hi. Normal: hi is one of them, stride is
+ * not 0, and it is 1 when lo is hi. */
+struct lnet_range {
+	uint32_t lo;
+	uint32_t hi;
+	uint32_t stride;
+};
+
+/* A set of numbers within [min, max]: sorted, overlaps joined where the result
+ * is one range. All zero is the empty set, which owns nothing. */
+struct lnet_ranges {
+	uint32_t min;
+	uint32_t max;
+	unsigned int count;
+	struct lnet_range *range;
+};
+
+static inline struct lnet_text lnet_text_of(const char *text, size_t len,
+					    struct ulnet_text_error *err)
+{
+	return (struct lnet_text){ text, text, text + len, err };
+}
+
+static inline bool lnet_text_at_end(const struct lnet_text *t)
+{
+	return t->p == t->end;
+}
+
+/* The next byte, 0 at the end. */
+static inline char lnet_text_peek(const struct lnet_text *t)
+{
+	return lnet_text_at_end(t) ? '\0' : *t->p;
+}
+
+/* Steps over @c (not 0) if it is next. */
+static inline bool lnet_text_take(struct lnet_text *t, char c)
+{
+	if (lnet_text_peek(t) != c)
+		return false;
+	t->p++;
+	return true;
+}
+
+static inline bool lnet_text_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static inline void lnet_text_skip_blanks(struct lnet_text *t)
+{
+	while (lnet_text_is_blank(lnet_text_peek(t)))
+		t->p++;
+}
+
+static inline bool lnet_text_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Fills the error, if somebody wants it; @at is a place in the text. Returns
+ * -EINVAL. */
+int lnet_text_fail(const struct lnet_text *t, const char *at, const char *fmt,
+		   ...) __attribute__((format(printf, 3, 4)));
+
+/* Takes all digits of @base (8, 10, 16) that follow: at least one, any number
+ * of leading zeros, a value within [min, max]. 0, -EINVAL. */
+must_check int lnet_text_digits(struct lnet_text *t, unsigned int base,
+				uint32_t min, uint32_t max, uint32_t *value_p);
+
+/* Takes a number; no blanks, no sign, no letter behind it. 0, -EINVAL. */
+must_check int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
+				uint32_t *value_p);
+
+/* Prints as snprintf() does, behind what has been printed. */
+void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Takes a rangeexpr and blanks around it; '*' is [min, max]. The result is
+ * normal. 0, -EINVAL. */
+must_check int lnet_range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
+				struct lnet_range *range_p);
+
+static inline bool lnet_range_match(const struct lnet_range *r, uint32_t v)
+{
+	return v >= r->lo && v <= r->hi && (v - r->lo) % r->stride == 0;
+}
+
+/*
+ * Take an exprlist (blanks only inside the brackets), or a numrange and the
+ * blanks around it. 0, -EINVAL, -ENOMEM. The set is the caller's:
+ * lnet_ranges_free().
+ */
+must_check int lnet_ranges_parse_list(struct lnet_text *t, uint32_t min,
+				      uint32_t max,
+				      struct lnet_ranges *ranges_p);
+must_check int lnet_ranges_parse(struct lnet_text *t, uint32_t min,
+				 uint32_t max, struct lnet_ranges *ranges_p);
+
+/* The set of @value alone. 0, -ENOMEM. The set is the caller's. */
+must_check int lnet_ranges_one(uint32_t min, uint32_t max, uint32_t value,
+			       struct lnet_ranges *ranges_p);
+
+/* Leaves the empty set behind. */
+void lnet_ranges_free(struct lnet_ranges *ranges);
+
+bool lnet_ranges_match(const struct lnet_ranges *ranges, uint32_t v);
+
+/* Same bounds and same ranges: same canonical text. */
+bool lnet_ranges_eq(const struct lnet_ranges *a, const struct lnet_ranges *b);
+
+/* Is it one range over all of [min, max]? */
+bool lnet_ranges_is_all(const struct lnet_ranges *ranges);
+
+/* Is it one number (then in *@value_p)? */
+bool lnet_ranges_is_one(const struct lnet_ranges *ranges, uint32_t *value_p);
+
+/* The canonical numrange: "*", "7", "[1-3,8-20/4]". It parses back, within the
+ * same bounds, to an equal set. */
+void lnet_ranges_format(const struct lnet_ranges *ranges,
+			struct lnet_text_out *out);
+
+#endif

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every public function has a page, every page is listed in man/module.mk (and is
+# installed therefore), every alias leads somewhere, and mandoc has nothing to say.
+set -uo pipefail
+cd "${srcdir:-.}" || exit 1
+
+bad=0
+complain() {
+	echo "$*"
+	bad=1
+}
+
+functions=$(bash scripts/public_functions.sh include/ulnet/*.h) ||
+	complain "public headers cannot be read"
+for name in $(cut -d' ' -f2 <<<"$functions"); do
+	[ -e "man/man3/$name.3" ] || complain "$name: no page man/man3/$name.3"
+done
+
+listed=$(grep -v '^#' man/module.mk | grep -oE '%D%/[^ ]+\.[1-8]' |
+	sed 's,%D%,man,')
+for page in $listed; do
+	[ -e "$page" ] || complain "$page: in man/module.mk only"
+done
+pages=$(find man -name '*.[1-8]' | LC_ALL=C sort)
+for page in $pages; do
+	grep -qxF "$page" <<<"$listed" ||
+		complain "$page: not in man/module.mk"
+	if target=$(sed -n '1s/^\.so //p' "$page") && [ -n "$target" ]; then
+		[ -e "man/$target" ] || complain "$page: no page $target"
+	fi
+done
+
+if ! command -v mandoc >/dev/null; then
+	[ $bad = 0 ] || exit 1
+	echo "mandoc is not installed: pages not checked"
+	exit 77
+fi
+for page in $pages; do
+	! head -n 1 "$page" | grep -q '^\.so ' || continue
+	said=$(mandoc -T lint -W warning "$page" 2>&1)
+	[ -z "$said" ] || complain "$said"
+done
+
+[ $bad != 0 ] || echo "$(wc -w <<<"$functions" | awk '{ print $1 / 2 }')" \
+	"functions, $(wc -w <<<"$pages") pages"
+exit $bad

@@ -1,0 +1,73 @@
+# One line per program; the source of %D%/x/y is %D%/x/y.c unless a _SOURCES line
+# says otherwise.
+
+# criterion programs, in the folders of what they test.
+unit_tests =
+unit_tests += %D%/unit/base/hash_test
+unit_tests += %D%/unit/base/id_test
+unit_tests += %D%/unit/base/pool_test
+unit_tests += %D%/unit/base/timer_test
+unit_tests += %D%/unit/base/buf_test
+unit_tests += %D%/unit/base/env_sim_test
+unit_tests += %D%/unit/base/loop_test
+unit_tests += %D%/unit/base/fsm_test
+unit_tests += %D%/unit/base/log_test
+unit_tests += %D%/unit/lnet/nid_test
+unit_tests += %D%/unit/lnet/nidlist_test
+unit_tests += %D%/unit/lnet/range_test
+
+# Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
+# was printed says why). Also built and run with the thread sanitizer.
+thread_tests =
+thread_tests += %D%/thread/mailbox_thread
+thread_tests += %D%/thread/loop_thread
+
+# Whole clusters under virtual time: plain programs, too. Built by make check,
+# run by ./check in its stage sim; they get --long when it does.
+sim_campaigns =
+
+# libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
+# %D%/fuzz/corpus/X/.
+fuzz_programs =
+fuzz_programs += %D%/fuzz/fuzz_nid
+
+# criterion's library has a main(), which is taken when the program has none.
+# Others are not linked with it, thanks to -Wl,--as-needed.
+LDADD = libulnetcore.la $(CRITERION_LIBS)
+AM_CPPFLAGS += $(CRITERION_CFLAGS)
+
+# A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
+# brings collides with theirs.
+if WITH_FUZZERS
+noinst_PROGRAMS += $(fuzz_programs)
+AM_LDFLAGS += $(FUZZER_LDFLAGS)
+else
+check_PROGRAMS += $(thread_tests) $(sim_campaigns)
+TESTS += $(thread_tests)
+if WITH_CRITERION
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+endif
+endif
+
+dist_check_SCRIPTS += %D%/man_check.sh
+TESTS += %D%/man_check.sh
+
+EXTRA_DIST += %D%/install/hello.c %D%/fuzz/corpus
+
+TEST_EXTENSIONS = .sh
+# A test that hangs fails.
+LOG_COMPILER = timeout -k 10 300
+SH_LOG_COMPILER = timeout -k 10 300 bash
+
+# The programs with threads and no others: for the thread sanitizer, with which
+# criterion's processes do not get along.
+check-thread: all
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(thread_tests)' \
+		check_PROGRAMS='$(thread_tests)' dist_check_SCRIPTS=
+.PHONY: check-thread
+
+# For ./check.
+print-sim-campaigns:
+	@for p in $(sim_campaigns); do echo $$p; done
+.PHONY: print-sim-campaigns

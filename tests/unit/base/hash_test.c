@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include "base/hash.h"
+
+struct entry {
+	struct hash_node node;
+	unsigned int key;
+};
+
+static struct entry *entry_of(struct hash_node *n)
+{
+	return container_of(n, struct entry, node);
+}
+
+static struct entry *find(const struct hash *h, unsigned int key)
+{
+	struct hash_node *n;
+
+	for (n = hash_first(h, hash_u64(key, 1)); n; n = hash_next(n)) {
+		if (entry_of(n)->key == key)
+			return entry_of(n);
+	}
+	return NULL;
+}
+
+Test(hash, empty)
+{
+	struct hash h;
+	uint32_t bucket = 0;
+
+	hash_init(&h);
+	cr_assert_null(hash_first(&h, 0));
+	cr_assert_null(hash_walk(&h, &bucket, NULL));
+	hash_fini(&h);
+}
+
+Test(hash, grows_and_finds)
+{
+	enum { N = 10000 };
+	struct entry *e = calloc(N, sizeof(*e));
+	struct hash h;
+
+	hash_init(&h);
+	for (unsigned int i = 0; i < N; i++) {
+		e[i].key = i;
+		cr_assert_eq(hash_add(&h, &e[i].node, hash_u64(i, 1)), 0);
+		cr_assert_eq(find(&h, i / 2), &e[i / 2]);
+	}
+	cr_assert_eq(h.count, N);
+	cr_assert_geq(h.mask + 1, N / 2);
+	for (unsigned int i = 0; i < N; i += 2)
+		hash_del(&h, &e[i].node);
+	for (unsigned int i = 0; i < N; i++)
+		cr_assert_eq(find(&h, i), i % 2 ? &e[i] : NULL);
+	for (unsigned int i = 1; i < N; i += 2)
+		hash_del(&h, &e[i].node);
+	hash_fini(&h);
+	free(e);
+}
+
+/* Entries with one hash, mixed with others, through many growths. */
+Test(hash, equal_hashes_keep_their_order)
+{
+	enum { EQUAL = 20, OTHERS = 5000 };
+	static struct entry eq[EQUAL], other[OTHERS];
+	struct hash_node *n;
+	unsigned int i = 0;
+	struct hash h;
+
+	hash_init(&h);
+	/* Result: 19 17 .. 1 0 2 .. 18 */
+	for (unsigned int k = 0; k < EQUAL; k++) {
+		eq[k].key = k;
+		cr_assert_eq(k % 2 ? hash_add(&h, &eq[k].node, 77)
+				   : hash_add_tail(&h, &eq[k].node, 77),
+			     0);
+	}
+	for (unsigned int k = 0; k < OTHERS; k++)
+		cr_assert_eq(hash_add(&h, &other[k].node, 100 + k), 0);
+	for (n = hash_first(&h, 77); n; n = hash_next(n), i++) {
+		unsigned int want =
+			i < EQUAL / 2 ? EQUAL - 1 - 2 * i : 2 * i - EQUAL;
+		cr_assert_eq(entry_of(n)->key, want);
+	}
+	cr_assert_eq(i, EQUAL);
+	for (unsigned int k = 0; k < EQUAL; k++)
+		hash_del(&h, &eq[k].node);
+	for (unsigned int k = 0; k < OTHERS; k++)
+		hash_del(&h, &other[k].node);
+	hash_fini(&h);
+}
+
+Test(hash, walk_sees_each_once_and_may_remove)
+{
+	enum { N = 1000 };
+	static struct entry e[N];
+	struct hash_node *n, *next;
+	uint32_t bucket = 0;
+	struct hash h;
+
+	hash_init(&h);
+	for (unsigned int i = 0; i < N; i++)
+		cr_assert_eq(hash_add(&h, &e[i].node, i * 7), 0);
+	for (n = hash_walk(&h, &bucket, NULL); n; n = next) {
+		next = hash_walk(&h, &bucket, n);
+		entry_of(n)->key++;
+		hash_del(&h, n);
+	}
+	for (unsigned int i = 0; i < N; i++)
+		cr_assert_eq(e[i].key, 1);
+	hash_fini(&h);
+}
+
+Test(hash, functions_are_keyed)
+{
+	cr_assert_neq(hash_u64(1, 1), hash_u64(1, 2));
+	cr_assert_neq(hash_u64(1, 1), hash_u64(2, 1));
+	cr_assert_eq(hash_u64(5, 9), hash_u64(5, 9));
+	cr_assert_eq(hash_bytes("abc", 3, 4), hash_bytes("abcd", 3, 4));
+	cr_assert_neq(hash_bytes("abc", 3, 4), hash_bytes("abc", 3, 5));
+}

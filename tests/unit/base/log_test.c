@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <string.h>
+#include "base/log.h"
+
+struct seen {
+	unsigned int lines;
+	enum log_level level;
+	char last[2048];
+};
+
+static void sink(enum log_level level, const char *line, void *arg)
+{
+	struct seen *s = arg;
+
+	s->lines++;
+	s->level = level;
+	snprintf(s->last, sizeof(s->last), "%s", line);
+}
+
+static int evaluated;
+
+static int count(void)
+{
+	return ++evaluated;
+}
+
+Test(log, levels)
+{
+	for (int at = LOG_ERR; at <= LOG_DEBUG; at++) {
+		struct seen s = { .lines = 0 };
+
+		evaluated = 0;
+		log_setup((enum log_level)at, sink, &s);
+		log_err("x", "%d", count());
+		log_warn("x", "%d", count());
+		log_info("x", "%d", count());
+		log_debug("x", "%d", count());
+		cr_assert_eq(s.lines, (unsigned int)at + 1);
+		cr_assert_eq(evaluated, at + 1, "arguments of silent calls");
+		cr_assert_eq(s.level, (enum log_level)at);
+	}
+}
+
+Test(log, default_is_warnings)
+{
+	cr_assert(log_on(LOG_WARN));
+	cr_assert(!log_on(LOG_INFO));
+}
+
+Test(log, one_line)
+{
+	struct seen s = { .lines = 0 };
+
+	log_setup(LOG_WARN, sink, &s);
+	log_warn("peer", "%s: down", "1.2.3.4@tcp");
+	cr_assert_str_eq(s.last, "peer: 1.2.3.4@tcp: down");
+	log_warn("peer", "%s", "a\nerror: fake\x1b[2J");
+	cr_assert_str_eq(s.last, "peer: a?error: fake?[2J");
+	cr_assert_eq(s.lines, 2);
+}
+
+Test(log, long_lines_are_cut)
+{
+	struct seen s = { .lines = 0 };
+	char text[3000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	log_setup(LOG_WARN, sink, &s);
+	log_err("peer", "%s", text);
+	cr_assert_eq(strlen(s.last), 1023);
+	log_err(text, "%s", text);
+	cr_assert_eq(strlen(s.last), 1023);
+}
+
+Test(log, back_to_stderr)
+{
+	struct seen s = { .lines = 0 };
+
+	log_setup(LOG_WARN, sink, &s);
+	log_setup(LOG_WARN, NULL, NULL);
+	log_warn("test", "this line belongs here");
+	cr_assert_eq(s.lines, 0);
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <ev.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/loop.h"
+
+static struct loop *make_loop(struct ev_loop *ev)
+{
+	struct loop *l;
+	struct env *e;
+
+	cr_assert_eq(env_ev_new(ev, &e), 0);
+	cr_assert_eq(loop_new(e, &l), 0);
+	return l;
+}
+
+static uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+struct note {
+	struct timer timer;
+	struct work work;
+	struct loop *loop;
+	unsigned int calls;
+	uint64_t at;
+};
+
+static void note_called(struct note *n)
+{
+	n->calls++;
+	n->at = loop_now(n->loop);
+	cr_assert_eq(loop_current(), n->loop);
+	cr_assert(loop_is_owner(n->loop));
+}
+
+static void on_timer(struct timer *t)
+{
+	note_called(container_of(t, struct note, timer));
+}
+
+static void on_work(struct work *w)
+{
+	note_called(container_of(w, struct note, work));
+}
+
+static void note_init(struct note *n, struct loop *l)
+{
+	*n = (struct note){ .loop = l, .work.fn = on_work };
+	timer_init(&n->timer, on_timer);
+}
+
+static void sleep_ms(unsigned int ms)
+{
+	struct timespec t = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+Test(loop, clock_and_random)
+{
+	struct loop *l = make_loop(NULL);
+	uint64_t before = clock_now();
+	uint8_t big[1000];
+	unsigned int zeros = 0;
+
+	cr_assert_geq(loop_now(l), before);
+	cr_assert_leq(loop_now(l), clock_now());
+	cr_assert_neq(loop_random(l), loop_random(l));
+	l->env->ops->random(l->env, big, sizeof(big));
+	for (size_t i = 0; i < sizeof(big); i++)
+		zeros += big[i] == 0;
+	cr_assert_lt(zeros, 50);
+	loop_free(l);
+}
+
+Test(loop, timers_wait_for_their_time)
+{
+	static const unsigned int ms[] = { 30, 1, 0, 15, 30 };
+	struct note n[ARRAY_SIZE(ms)];
+	struct loop *l = make_loop(NULL);
+	uint64_t start = loop_now(l);
+	unsigned int turns = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ms); i++) {
+		note_init(&n[i], l);
+		loop_timer_arm(l, &n[i].timer, start + ms[i] * NSEC_PER_MSEC);
+	}
+	while (!n[0].calls || !n[4].calls) {
+		loop_run_once(l, true);
+		turns++;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ms); i++) {
+		uint64_t due = start + ms[i] * NSEC_PER_MSEC;
+
+		cr_assert_eq(n[i].calls, 1);
+		cr_assert_geq(n[i].at, due);
+		cr_assert_lt(n[i].at, due + 10 * NSEC_PER_SEC);
+	}
+	cr_assert_leq(turns, 8, "%u turns: it did not sleep", turns);
+	loop_free(l);
+}
+
+/* libev's idea of the time is old when the loop has not run for a while. */
+Test(loop, timer_after_a_pause)
+{
+	struct loop *l = make_loop(NULL);
+	unsigned int turns = 0;
+	struct note n;
+
+	note_init(&n, l);
+	loop_run_once(l, false);
+	sleep_ms(50);
+	loop_timer_arm(l, &n.timer, loop_now(l) + 20 * NSEC_PER_MSEC);
+	while (!n.calls) {
+		loop_run_once(l, true);
+		turns++;
+	}
+	cr_assert_leq(turns, 3);
+	loop_free(l);
+}
+
+Test(loop, timer_in_the_past_fires_at_once)
+{
+	struct loop *l = make_loop(NULL);
+	struct note n;
+
+	note_init(&n, l);
+	loop_timer_arm(l, &n.timer, 0);
+	loop_run_once(l, true);
+	cr_assert_eq(n.calls, 1);
+	sleep_ms(2);
+	loop_timer_arm(l, &n.timer, loop_now(l) - NSEC_PER_MSEC);
+	loop_run_once(l, true);
+	cr_assert_eq(n.calls, 2);
+	loop_free(l);
+}
+
+/* Armed late, cancelled early, again and again, as requests do; the alarm that
+ * stays behind may cost a turn but must not fire anything. */
+Test(loop, cancelled_timers)
+{
+	struct loop *l = make_loop(NULL);
+	struct note n, last;
+
+	note_init(&n, l);
+	note_init(&last, l);
+	for (unsigned int i = 1; i < 100; i++) {
+		loop_timer_arm(l, &n.timer, loop_now(l) + i * NSEC_PER_MSEC);
+		loop_run_once(l, false);
+		loop_timer_cancel(l, &n.timer);
+	}
+	loop_timer_arm(l, &last.timer, loop_now(l) + 20 * NSEC_PER_MSEC);
+	while (!last.calls)
+		loop_run_once(l, true);
+	cr_assert_eq(n.calls, 0);
+	loop_free(l);
+}
+
+Test(loop, defer)
+{
+	struct loop *l = make_loop(NULL);
+	struct note a, b;
+
+	note_init(&a, l);
+	note_init(&b, l);
+	loop_defer(l, &a.work);
+	loop_defer(l, &b.work);
+	cr_assert_eq(a.calls + b.calls, 0);
+	cr_assert(loop_pending(l));
+	loop_run_once(l, true);
+	cr_assert_eq(a.calls, 1);
+	cr_assert_eq(b.calls, 1);
+	cr_assert(!loop_pending(l));
+	loop_free(l);
+}
+
+struct chain {
+	struct work work;
+	struct loop *loop;
+	void (*again)(struct loop *l, struct work *w);
+	unsigned int left;
+};
+
+static void chain_step(struct work *w)
+{
+	struct chain *c = container_of(w, struct chain, work);
+
+	if (--c->left)
+		c->again(c->loop, w);
+}
+
+Test(loop, deferred_work_may_defer_more)
+{
+	struct loop *l = make_loop(NULL);
+	struct chain c = {
+		.work.fn = chain_step, .loop = l, .again = loop_defer, .left = 5
+	};
+
+	loop_post(l, &c.work);
+	loop_run_once(l, true);
+	cr_assert_eq(c.left, 0, "all in one turn");
+	loop_free(l);
+}
+
+/* Nothing but the post itself could end the wait of each run_once. */
+Test(loop, post_to_oneself_does_not_sleep)
+{
+	struct loop *l = make_loop(NULL);
+	struct chain c = {
+		.work.fn = chain_step, .loop = l, .again = loop_post, .left = 5
+	};
+
+	loop_defer(l, &c.work);
+	while (c.left)
+		loop_run_once(l, true);
+	loop_free(l);
+}
+
+Test(loop, wake_before_sleep_is_not_lost)
+{
+	struct loop *l = make_loop(NULL);
+	struct note n;
+
+	note_init(&n, l);
+	loop_run_once(l, false);
+	loop_post(l, &n.work);
+	loop_run_once(l, true);
+	cr_assert_eq(n.calls, 1);
+	l->env->ops->wake(l->env);
+	loop_run_once(l, true);
+	loop_free(l);
+}
+
+struct pipe_io {
+	struct env_io io;
+	struct loop *loop;
+	int fds[2];
+	unsigned int reads;
+	unsigned int writes;
+};
+
+static void on_pipe(struct env_io *io, int revents)
+{
+	struct pipe_io *p = container_of(io, struct pipe_io, io);
+	char c;
+
+	cr_assert_eq(loop_current(), p->loop);
+	if (revents & ENV_READ) {
+		p->reads++;
+		if (read(io->fd, &c, 1) == 0)
+			loop_unwatch(p->loop, io);
+	}
+	if (revents & ENV_WRITE)
+		p->writes++;
+}
+
+static void pipe_init(struct pipe_io *p, struct loop *l, int end)
+{
+	*p = (struct pipe_io){ .loop = l };
+	cr_assert_eq(pipe(p->fds), 0);
+	p->io.fd = p->fds[end];
+	p->io.fn = on_pipe;
+	p->io.events = end ? ENV_WRITE : ENV_READ;
+}
+
+Test(loop, watch_pipe)
+{
+	struct loop *l = make_loop(NULL);
+	struct pipe_io p;
+
+	pipe_init(&p, l, 0);
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 0);
+	cr_assert_eq(write(p.fds[1], "ab", 2), 2);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 1);
+	/* Pause, and go on. */
+	p.io.events = 0;
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 1);
+	p.io.events = ENV_READ;
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 2);
+	/* End of file: the function stops the watching itself. */
+	close(p.fds[1]);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 3);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 3);
+	cr_assert_null(p.io.impl);
+	loop_unwatch(l, &p.io);
+	close(p.fds[0]);
+	loop_free(l);
+}
+
+Test(loop, watch_for_writing)
+{
+	struct loop *l = make_loop(NULL);
+	struct pipe_io p;
+
+	pipe_init(&p, l, 1);
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, true);
+	cr_assert_eq(p.writes, 1);
+	loop_unwatch(l, &p.io);
+	loop_run_once(l, false);
+	cr_assert_eq(p.writes, 1);
+	close(p.fds[0]);
+	close(p.fds[1]);
+	loop_free(l);
+}
+
+struct flush {
+	struct pipe_io p;
+	struct work work;
+	unsigned int reads_seen;
+};
+
+static void on_flush(struct work *w)
+{
+	struct flush *f = container_of(w, struct flush, work);
+
+	f->reads_seen = f->p.reads;
+}
+
+static void on_flush_pipe(struct env_io *io, int revents)
+{
+	struct flush *f = container_of(io, struct flush, p.io);
+
+	on_pipe(io, revents);
+	cr_assert(f->p.loop->in_turn);
+	loop_defer(f->p.loop, &f->work);
+}
+
+/* What descriptors' functions defer runs in their own turn. */
+Test(loop, deferred_by_a_descriptor)
+{
+	struct loop *l = make_loop(NULL);
+	struct flush f = { .work.fn = on_flush };
+
+	pipe_init(&f.p, l, 0);
+	f.p.io.fn = on_flush_pipe;
+	cr_assert_eq(loop_watch(l, &f.p.io), 0);
+	cr_assert_eq(write(f.p.fds[1], "a", 1), 1);
+	loop_run_once(l, true);
+	cr_assert_eq(f.reads_seen, 1);
+	loop_unwatch(l, &f.p.io);
+	close(f.p.fds[0]);
+	close(f.p.fds[1]);
+	loop_free(l);
+}
+
+/* ---- threads ---- */
+
+static void *run_loop(void *arg)
+{
+	loop_run(arg);
+	return NULL;
+}
+
+static int count_call(void *arg)
+{
+	unsigned int *n = arg;
+
+	return (int)++*n;
+}
+
+struct running {
+	struct loop *loop;
+	pthread_t thread;
+	struct note started;
+};
+
+static void start(struct running *r)
+{
+	r->loop = make_loop(NULL);
+	note_init(&r->started, r->loop);
+	loop_post(r->loop, &r->started.work);
+	cr_assert_eq(pthread_create(&r->thread, NULL, run_loop, r->loop), 0);
+	/* Until that thread has become the owner. */
+	while (loop_is_owner(r->loop))
+		sleep_ms(1);
+}
+
+static void stop(struct running *r)
+{
+	loop_stop(r->loop);
+	cr_assert_eq(pthread_join(r->thread, NULL), 0);
+	cr_assert_eq(r->started.calls, 1);
+	loop_free(r->loop);
+}
+
+Test(loop, call_from_a_plain_thread)
+{
+	struct running r;
+	unsigned int calls = 0;
+
+	start(&r);
+	for (int i = 1; i <= 100; i++)
+		cr_assert_eq(loop_call(r.loop, count_call, &calls), i);
+	stop(&r);
+}
+
+struct cross {
+	struct loop *other;
+	unsigned int calls;
+};
+
+static int call_other(void *arg)
+{
+	struct cross *c = arg;
+
+	return loop_call(c->other, count_call, &c->calls);
+}
+
+Test(loop, call_from_another_loop)
+{
+	struct running a, b;
+	struct cross c = { .calls = 0 };
+
+	start(&a);
+	start(&b);
+	c.other = b.loop;
+	cr_assert_eq(loop_call(a.loop, call_other, &c), -EXDEV);
+	cr_assert_eq(c.calls, 0);
+	c.other = a.loop;
+	cr_assert_eq(loop_call(a.loop, call_other, &c), 1, "on the owner");
+	stop(&a);
+	stop(&b);
+}
+
+static void *post_later(void *arg)
+{
+	struct note *n = arg;
+
+	sleep_ms(20);
+	loop_post(n->loop, &n->work);
+	return NULL;
+}
+
+Test(loop, post_wakes_a_sleeping_loop)
+{
+	struct loop *l = make_loop(NULL);
+	pthread_t thread;
+	struct note n;
+
+	note_init(&n, l);
+	cr_assert_eq(pthread_create(&thread, NULL, post_later, &n), 0);
+	while (!n.calls)
+		loop_run_once(l, true);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	loop_free(l);
+}
+
+Test(loop, stop_sticks)
+{
+	struct loop *l = make_loop(NULL);
+	struct note n;
+
+	note_init(&n, l);
+	loop_stop(l);
+	loop_run_once(l, false);
+	loop_post(l, &n.work);
+	loop_run(l);
+	cr_assert_eq(n.calls, 1);
+	loop_run(l);
+	loop_free(l);
+}
+
+/* ---- on the application's loop ---- */
+
+Test(loop, borrowed_loop_can_end)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct loop *l = make_loop(ev);
+	struct note n;
+
+	note_init(&n, l);
+	loop_timer_arm(l, &n.timer, loop_now(l) + NSEC_PER_SEC * 1000);
+	/* Nothing of the application's own: returns. */
+	ev_run(ev, 0);
+	loop_timer_cancel(l, &n.timer);
+	loop_free(l);
+	ev_run(ev, 0);
+	ev_loop_destroy(ev);
+}
+
+struct app {
+	ev_timer timer;
+	struct loop *loops[2];
+	struct note notes[2];
+};
+
+static void on_app_timer(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	struct app *a = container_of(t, struct app, timer);
+
+	(void)ev;
+	(void)revents;
+	/* Neither loop's turn: both are ours. */
+	cr_assert_null(loop_current());
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert(loop_is_owner(a->loops[i]));
+		loop_defer(a->loops[i], &a->notes[i].work);
+		loop_timer_arm(a->loops[i], &a->notes[i].timer,
+			       loop_now(a->loops[i]) + 5 * NSEC_PER_MSEC);
+	}
+}
+
+Test(loop, two_on_one_borrowed_loop)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct app a;
+	struct pipe_io p[2];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		a.loops[i] = make_loop(ev);
+		note_init(&a.notes[i], a.loops[i]);
+		pipe_init(&p[i], a.loops[i], 0);
+		cr_assert_eq(loop_watch(a.loops[i], &p[i].io), 0);
+		cr_assert_eq(write(p[i].fds[1], "x", 1), 1);
+	}
+	ev_timer_init(&a.timer, on_app_timer, 0.001, 0);
+	ev_timer_start(ev, &a.timer);
+	while (a.notes[0].calls + a.notes[1].calls < 4)
+		ev_run(ev, EVRUN_ONCE);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(a.notes[i].calls, 2);
+		cr_assert_eq(p[i].reads, 1);
+		loop_unwatch(a.loops[i], &p[i].io);
+		close(p[i].fds[0]);
+		close(p[i].fds[1]);
+		loop_free(a.loops[i]);
+	}
+	ev_loop_destroy(ev);
+}
+
+struct nested {
+	struct work work;
+	struct ev_loop *ev;
+	bool done;
+};
+
+static void nest(struct work *w)
+{
+	struct nested *n = container_of(w, struct nested, work);
+
+	ev_run(n->ev, EVRUN_NOWAIT);
+	n->done = true;
+}
+
+/* Bad manners, but the application's: an iteration inside of an iteration. */
+Test(loop, nested_iteration)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct loop *l = make_loop(ev);
+	struct nested nested = { .work.fn = nest, .ev = ev };
+	struct note n;
+
+	note_init(&n, l);
+	loop_timer_arm(l, &n.timer, loop_now(l) + NSEC_PER_MSEC);
+	loop_post(l, &nested.work);
+	while (!nested.done || !n.calls)
+		loop_run_once(l, true);
+	cr_assert_eq(n.calls, 1);
+	cr_assert(!l->in_turn);
+	loop_free(l);
+	ev_loop_destroy(ev);
+}
