@@ -2,3 +2,5 @@
 ulnetincludedir = $(includedir)/ulnet
 ulnetinclude_HEADERS =
 ulnetinclude_HEADERS += %D%/ulnet/nid.h
+ulnetinclude_HEADERS += %D%/ulnet/lnet.h
+ulnetinclude_HEADERS += %D%/ulnet/sim.h

@@ -1,1 +1,2 @@
 # The contract between LNet and its LNDs, and their registry.
+libulnetcore_la_SOURCES += %D%/lnd.c %D%/lnd.h

@@ -1,4 +1,19 @@
-# NIDs, and the one parser of ranges.
+# Nodes, portals, messages, events. Public functions are in the file of their noun.
+libulnetcore_la_SOURCES += %D%/check.c
+libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
+libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
+libulnetcore_la_SOURCES += %D%/md.c %D%/md.h
+libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h
+libulnetcore_la_SOURCES += %D%/ni.c %D%/ni.h
 libulnetcore_la_SOURCES += %D%/nid.c %D%/nid_priv.h
 libulnetcore_la_SOURCES += %D%/nidlist.c
+libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
+libulnetcore_la_SOURCES += %D%/observer.h
+libulnetcore_la_SOURCES += %D%/op.c %D%/op.h
+libulnetcore_la_SOURCES += %D%/parse.c %D%/parse.h
+libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
+libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
 libulnetcore_la_SOURCES += %D%/range.c %D%/range.h
+libulnetcore_la_SOURCES += %D%/select.c %D%/select.h
+libulnetcore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
+libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h

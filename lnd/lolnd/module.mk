@@ -1,1 +1,2 @@
 # Delivery to oneself.
+libulnetcore_la_SOURCES += %D%/lolnd.c

@@ -1,1 +1,3 @@
-# The LND between nodes of one process.
+# The LND between nodes of one process, over a network with faults.
+libulnetcore_la_SOURCES += %D%/net.c %D%/net.h
+libulnetcore_la_SOURCES += %D%/simlnd.c %D%/simlnd.h

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * LNet: nodes, interfaces, portals, match entries, memory descriptors, PUT, GET,
+ * events. Manual: ulnet(7), lnet_events(7), lnet_md(7) and a page for each
+ * function in section 3.
+ *
+ * Conventions, unless a function says otherwise:
+ * - 0 or a negative errno is returned; results come last and are left alone on
+ *   error; times are microseconds, lengths and offsets bytes;
+ * - a function may be called on the thread of the CPT that owns the object (at
+ *   once), or on a thread that runs no loop (it is then carried out on the
+ *   owner's thread, and waited for); on the thread of another CPT or node it
+ *   returns -EXDEV;
+ * - nothing calls back before it has returned.
+ */
+#ifndef ULNET_LNET_H
+#define ULNET_LNET_H
+
+#include <sys/uio.h>
+#include "ulnet/nid.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LNET_MTU UINT32_C(1048576) /* largest payload of a message, bytes */
+#define LNET_MAX_IOV 256           /* fragments of a memory descriptor */
+#define LNET_PORTALS 64            /* portal 0 is LNet's own */
+#define LNET_CPTS_MAX 16
+
+struct lnet;    /* a node */
+struct ev_loop; /* libev's */
+
+/* ---- nodes: lnet_open(3) ---- */
+
+enum ulnet_run {
+	LNET_RUN_THREADS, /* the library runs a thread for each CPT */
+	LNET_RUN_POLL,    /* the application does: lnet_poll(); one CPT */
+	LNET_RUN_EV,      /* inside the application's ev loop; one CPT */
+};
+
+struct ulnet_conf {
+	enum ulnet_run run;
+	struct ev_loop *ev;           /* LNET_RUN_EV: borrowed until close */
+	unsigned int cpts;            /* 1 .. LNET_CPTS_MAX */
+	uint32_t pid;
+	uint64_t transaction_timeout; /* us; for operations that say none */
+	/* What strangers can make the node hold, each for one CPT: */
+	uint32_t peers_max;
+	uint32_t messages_max;  /* messages being received */
+	uint32_t lazy_max;      /* messages held by lazy portals */
+	uint32_t interfaces_max; /* entries of a ping info that are looked at */
+};
+
+ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
+ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
+ULNET_EXPORT void lnet_close(struct lnet *node);
+ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
+ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
+			   int (*fn)(void *arg), void *arg);
+/* The CPT that owns what belongs to the peer @nid; -1 when not to be known. */
+ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
+
+/* ---- local interfaces: lnet_ni_add(3) ---- */
+
+struct ulnet_ni_conf {
+	struct ulnet_nid nid;
+	uint32_t credits;      /* concurrent sends; 0 = 256 */
+	uint32_t peer_credits; /* concurrent sends to one peer NI; 0 = 8 */
+};
+
+struct ulnet_ni_info {
+	struct ulnet_nid nid;
+	bool up;
+	const char *state; /* by name, constant text */
+	uint32_t credits_max;
+	int64_t credits;     /* free now; negative: that many wait */
+	int64_t credits_min; /* lowest so far */
+	uint64_t send_count, recv_count, drop_count;
+	uint64_t send_length, recv_length, drop_length; /* payload bytes */
+};
+
+struct ulnet_peer_info {
+	struct ulnet_nid nid;
+	struct ulnet_nid primary;
+	unsigned int cpt;
+	uint32_t credits_max;
+	int64_t credits, credits_min;
+	uint64_t queued_bytes; /* payload and headers that wait for a credit */
+	uint64_t send_count, recv_count, drop_count;
+};
+
+ULNET_EXPORT int lnet_ni_add(struct lnet *node,
+			     const struct ulnet_ni_conf *conf);
+ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
+ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
+			      struct ulnet_ni_info *info);
+ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
+				struct ulnet_peer_info *info);
+ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
+			   struct ulnet_id *id);
+
+/* ---- handles ---- */
+
+/* Values; they outlive what they name, and then yield -ENOENT. */
+struct ulnet_me_handle {
+	struct lnet *node;
+	uint64_t cookie;
+};
+struct ulnet_md_handle {
+	struct lnet *node;
+	uint64_t cookie;
+};
+struct ulnet_eq_handle {
+	struct lnet *node;
+	uint64_t cookie;
+};
+#define LNET_EQ_NONE ((struct ulnet_eq_handle){ NULL, 0 })
+
+/* ---- events: lnet_events(7) ---- */
+
+enum ulnet_event_type {
+	LNET_EVENT_GET = 1,
+	LNET_EVENT_PUT = 2,
+	LNET_EVENT_REPLY = 3,
+	LNET_EVENT_ACK = 4,
+	LNET_EVENT_SEND = 5,
+	LNET_EVENT_UNLINK = 6,
+};
+
+enum ulnet_msg_type {
+	LNET_MSG_ACK = 0,
+	LNET_MSG_PUT = 1,
+	LNET_MSG_GET = 2,
+	LNET_MSG_REPLY = 3,
+	LNET_MSG_HELLO = 4,
+};
+
+/* What is known of an operation that ended. */
+enum ulnet_outcome {
+	LNET_OUTCOME_NONE = 0, /* it has not ended (event is not terminal) */
+	LNET_OUTCOME_DELIVERED, /* the target's answer proves it */
+	LNET_OUTCOME_NOT_DELIVERED, /* certainly not: safe to send again */
+	LNET_OUTCOME_UNKNOWN, /* it may have been */
+};
+
+/* Why: the LND's or LNet's classification (requirement D2). */
+enum ulnet_cause {
+	LNET_CAUSE_OK = 0,
+	LNET_CAUSE_LOCAL_INTERRUPT,
+	LNET_CAUSE_LOCAL_DROPPED,
+	LNET_CAUSE_LOCAL_ABORTED,
+	LNET_CAUSE_LOCAL_NO_ROUTE,
+	LNET_CAUSE_LOCAL_ERROR,
+	LNET_CAUSE_LOCAL_TIMEOUT,
+	LNET_CAUSE_REMOTE_ERROR,
+	LNET_CAUSE_REMOTE_DROPPED,
+	LNET_CAUSE_REMOTE_TIMEOUT,
+	LNET_CAUSE_NETWORK_TIMEOUT,
+	LNET_CAUSE_RESPONSE_TIMEOUT, /* sent, and never answered */
+	LNET_CAUSE_CANCELED,         /* unlinked by the user */
+	LNET_CAUSE_SHUTDOWN,         /* the node or the NI goes away */
+	LNET_CAUSE_COUNT
+};
+
+struct ulnet_event {
+	enum ulnet_event_type type;
+	int status;        /* 0 or a negative errno */
+	bool unlinked;     /* the MD's last event: its memory is yours again */
+	bool terminal;     /* the operation's last event */
+	enum ulnet_outcome outcome; /* of a terminal event */
+	enum ulnet_cause cause;
+	enum ulnet_msg_type msg_type; /* SEND, UNLINK: PUT or GET */
+	struct ulnet_id target;    /* the process asked for; passive: this one */
+	struct ulnet_id initiator; /* primary NID of who began it */
+	struct ulnet_nid source;   /* NID it really came from */
+	struct ulnet_nid sender;   /* NID of the last hop */
+	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
+	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
+	uint32_t paths_tried;        /* active: transmissions begun */
+	uint32_t portal;
+	uint64_t match_bits;
+	uint32_t rlength; /* requested */
+	uint32_t mlength; /* moved */
+	uint32_t offset;  /* in the MD */
+	uint64_t hdr_data; /* PUT */
+	uint64_t elapsed;  /* active: us since the operation began */
+	uint64_t sequence; /* counts the events of one CPT */
+	struct ulnet_md_handle md;
+	void *md_start;
+	void *user_ptr;
+	uint32_t md_options;
+};
+
+typedef void (*ulnet_handler_fn)(const struct ulnet_event *event);
+
+/* ---- event queues: LNetEQAlloc(3) ---- */
+
+ULNET_EXPORT int LNetEQAlloc(struct lnet *node, uint32_t count,
+			     struct ulnet_eq_handle *eq_p);
+ULNET_EXPORT int LNetEQFree(struct ulnet_eq_handle eq);
+ULNET_EXPORT int LNetEQGet(struct ulnet_eq_handle eq,
+			   struct ulnet_event *event);
+ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
+			    uint64_t timeout, struct ulnet_event *event,
+			    int *which);
+
+/* ---- memory descriptors: lnet_md(7), LNetMDAttach(3) ---- */
+
+#define LNET_MD_OP_PUT 0x0001u
+#define LNET_MD_OP_GET 0x0002u
+#define LNET_MD_MANAGE_REMOTE 0x0004u
+#define LNET_MD_TRUNCATE 0x0010u
+#define LNET_MD_ACK_DISABLE 0x0020u
+#define LNET_MD_MAX_SIZE 0x0080u
+#define LNET_MD_IOVEC 0x0100u /* start: array of struct iovec */
+#define LNET_MD_TRACK_RESPONSE 0x0400u
+#define LNET_MD_NO_TRACK_RESPONSE 0x0800u
+
+#define LNET_MD_THRESH_INF (-1)
+
+struct ulnet_md {
+	void *start;
+	uint32_t length;   /* bytes; with LNET_MD_IOVEC: number of fragments */
+	int threshold;     /* operations, or LNET_MD_THRESH_INF */
+	uint32_t max_size; /* with LNET_MD_MAX_SIZE */
+	uint32_t options;
+	void *user_ptr;
+	ulnet_handler_fn handler;  /* this or eq or neither */
+	struct ulnet_eq_handle eq; /* LNET_EQ_NONE: none */
+	uint64_t timeout; /* us for each operation begun on it; 0: the node's */
+};
+
+enum ulnet_unlink { LNET_RETAIN = 0, LNET_UNLINK = 1 };
+enum ulnet_ins_pos { LNET_INS_BEFORE = 0, LNET_INS_AFTER = 1, LNET_INS_LOCAL = 2 };
+enum ulnet_ack_req { LNET_NOACK_REQ = 0, LNET_ACK_REQ = 1 };
+
+ULNET_EXPORT int LNetMEAttach(struct lnet *node, unsigned int portal,
+			      struct ulnet_id match_id, uint64_t match_bits,
+			      uint64_t ignore_bits, enum ulnet_unlink unlink,
+			      enum ulnet_ins_pos pos,
+			      struct ulnet_me_handle *me_p);
+ULNET_EXPORT int LNetMEUnlink(struct ulnet_me_handle me);
+ULNET_EXPORT int LNetMDAttach(struct ulnet_me_handle me,
+			      const struct ulnet_md *md,
+			      enum ulnet_unlink unlink,
+			      struct ulnet_md_handle *md_p);
+ULNET_EXPORT int LNetMDBind(struct lnet *node, const struct ulnet_md *md,
+			    enum ulnet_unlink unlink,
+			    struct ulnet_md_handle *md_p);
+ULNET_EXPORT int LNetMDUnlink(struct ulnet_md_handle md);
+ULNET_EXPORT int LNetSetLazyPortal(struct lnet *node, unsigned int portal);
+ULNET_EXPORT int LNetClearLazyPortal(struct lnet *node, unsigned int portal);
+
+/* ---- data movement: LNetPut(3) ---- */
+
+/* @self: one of the node's NIDs, or LNET_NID_ANY. */
+ULNET_EXPORT int LNetPut(struct ulnet_nid self, struct ulnet_md_handle md,
+			 enum ulnet_ack_req ack, struct ulnet_id target,
+			 unsigned int portal, uint64_t match_bits,
+			 uint32_t offset, uint64_t hdr_data);
+ULNET_EXPORT int LNetGet(struct ulnet_nid self, struct ulnet_md_handle md,
+			 struct ulnet_id target, unsigned int portal,
+			 uint64_t match_bits, uint32_t offset);
+
+/* ---- ping: lnet_ping(3) ---- */
+
+enum {
+	LNET_PING_NI_STATUS = 0x02,
+	LNET_PING_RTE_DISABLED = 0x04,
+	LNET_PING_MULTI_RAIL = 0x08,
+	LNET_PING_DISCOVERY = 0x10,
+	LNET_PING_LARGE_ADDR = 0x20,
+	LNET_PING_PRIMARY_LARGE = 0x40,
+};
+
+struct ulnet_ping_ni {
+	struct ulnet_nid nid;
+	bool up;
+};
+
+struct ulnet_ping_info {
+	uint32_t features;
+	uint32_t pid;
+	uint32_t sequence;
+	unsigned int nnis;              /* without 0@lo; primary first */
+	const struct ulnet_ping_ni *ni; /* nnis of them */
+};
+
+/* @status: 0, or a negative errno and @info is NULL. @info ends with the call. */
+typedef void (*ulnet_ping_fn)(void *arg, int status,
+			      const struct ulnet_ping_info *info);
+
+ULNET_EXPORT int lnet_ping(struct lnet *node, struct ulnet_id target,
+			   uint64_t timeout, ulnet_ping_fn done, void *arg);
+
+/* ---- statistics: lnet_stats(3) ---- */
+
+struct ulnet_stat {
+	const char *name; /* constant texts */
+	const char *help;
+	uint64_t value;
+};
+
+ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
+			    unsigned int n);
+
+/* ---- words ---- */
+
+ULNET_EXPORT const char *lnet_event_name(enum ulnet_event_type type);
+ULNET_EXPORT const char *lnet_outcome_name(enum ulnet_outcome outcome);
+ULNET_EXPORT const char *lnet_cause_name(enum ulnet_cause cause);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

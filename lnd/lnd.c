@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/lnd.h"
+
+extern const struct lnd lolnd;
+
+/* Every LND that nets are configured by; one line each. */
+static const struct lnd *const lnds[] = {
+	&lolnd,
+};
+
+const struct lnd *lnd_find(int type)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(lnds); i++)
+		if (lnds[i]->type == type)
+			return lnds[i];
+	return NULL;
+}

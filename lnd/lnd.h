@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract between LNet and an LND (requirement A7). An LND is a folder and
+ * one line in lnd.c; it knows this header, base/ and the public NIDs, and nothing
+ * else of LNet. tests/lnd/ holds the suite that every LND passes.
+ *
+ * Threads. A node has N CPTs, each a thread with a loop. Whatever concerns a peer
+ * happens on the thread of the CPT that owns the peer: lnet_ni_cpt_of(). Calls
+ * of both directions for one message are made on that thread. There are no locks.
+ *
+ * Time. LNet keeps the deadlines: when one passes, or a user gives a message up, LNet
+ * calls cancel(). An LND has timers for its own protocol only (handshake,
+ * keepalive).
+ */
+#ifndef LND_LND_H
+#define LND_LND_H
+
+#include <sys/uio.h>
+#include "base/list.h"
+#include "base/loop.h"
+#include "ulnet/lnet.h"
+
+#define LNET_HDR_SIZE 72       /* header with 64-bit NIDs */
+#define LNET_HDR_LARGE_SIZE 96 /* header with 20-byte NIDs */
+
+struct lnd;
+
+/* A local interface, as its LND sees it. LNet's, except priv. Immutable while
+ * the LND is started. */
+struct lnd_ni {
+	const struct lnd *lnd;
+	struct ulnet_nid nid;
+	uint64_t incarnation; /* differs for each start of the NI */
+	unsigned int cpts;
+	struct loop *const *loops; /* cpts of them */
+	void *net;  /* where the node's LNDs find what they share (the simulated
+		     * network); NULL in ordinary nodes */
+	void *priv; /* the LND's */
+};
+
+/* A message, as an LND sees it. LNet's; lent to the LND from send() or recv()
+ * until the LND calls lnet_finalize() for it. */
+struct lnd_msg {
+	struct ulnet_nid next_hop; /* send: whom to give it to */
+	unsigned int cpt;          /* whose thread handles it */
+	/* Payload: length bytes beginning offset bytes into iov. send(): to be
+	 * read; recv(): to be written. */
+	const struct iovec *iov;
+	unsigned int niov;
+	uint32_t offset;
+	uint32_t length;
+	uint64_t deadline; /* ns, of its loop; LNet enforces it */
+	/* The LND's own, while it has the message: */
+	struct list link;
+	void *priv;
+	/* The observer's mark on an operation's request (observer.h). */
+	void *mark;
+};
+
+struct lnd {
+	const char *name;
+	int type; /* LNET_TYPE_* that it serves; -1: asked for by the node only */
+
+	/*
+	 * The NI comes up: fill ni->priv, listen. May block. Control thread, or
+	 * CPT 0's before it runs; no other call is made for @ni until it has
+	 * returned. 0 or a negative errno, which fails lnet_ni_add(), with
+	 * nothing left behind.
+	 */
+	int (*startup)(struct lnd_ni *ni);
+
+	/*
+	 * @cpt's part of the NI goes down: no send() comes after this call. All
+	 * messages that the LND has on this CPT are to be finalized
+	 * (-ESHUTDOWN), messages being received dropped, and after that
+	 * lnet_ni_stopped() called, from here or later. After lnet_ni_stopped()
+	 * the LND makes no upcall for @ni on this CPT but to answer a recv():
+	 * that may still come for what LNet holds. Must not block. CPT's
+	 * thread.
+	 */
+	void (*shutdown)(struct lnd_ni *ni, unsigned int cpt);
+
+	/* All CPTs have stopped and nothing is held: free ni->priv. Thread: of
+	 * the last CPT. */
+	void (*free)(struct lnd_ni *ni);
+
+	/*
+	 * Send @msg to msg->next_hop. 0: the LND has it, and will call
+	 * lnet_finalize() for it once it reads the payload no more, though not
+	 * before send() has returned. A negative errno: refused, LNet keeps it
+	 * and nothing was sent. Messages to one peer that go the same way keep
+	 * their order. Must not block; may be called from within any upcall.
+	 */
+	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
+
+	/*
+	 * LNet's answer to lnet_parse(): take the payload of the message that the
+	 * LND called @rx. With @msg: store its first msg->length bytes, discard
+	 * the rest (@rlength is what was announced), then lnet_finalize(@msg),
+	 * from here or later. Without: discard everything. Comes exactly once for
+	 * each lnet_parse() that returned 0: from within it or later. Until then
+	 * the LND keeps @rx, even when its connection has died. Must not block.
+	 */
+	void (*recv)(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+		     uint32_t rlength);
+
+	/*
+	 * Optional. LNet does not know yet where the payload of @rx goes, and
+	 * that may take long (lazy portal, entry of another CPT). An LND that has
+	 * this call moves the payload aside, so that what comes behind it on
+	 * the same connection can be received. 0 or -errno: LNet then drops the
+	 * message. Without it, the LND's connection stands still till recv().
+	 */
+	int (*eager_recv)(struct lnd_ni *ni, void *rx);
+
+	/*
+	 * Give up @msg, lent by send() or recv(): on return its payload is neither
+	 * read nor written any more (a half-sent frame costs the connection), and
+	 * lnet_finalize() has been called for it, with @status and the cause that
+	 * tells how far it had come:
+	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
+	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
+	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
+	 */
+	void (*cancel)(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+};
+
+/* ---- LNet's side. Thread: as said above. ---- */
+
+/*
+ * A message from @from has come in: its header is the first @hdr_len bytes
+ * (LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE) at @hdr, borrowed until return. @rx is
+ * the LND's name for it. 0: recv() has been or will be called. -EPROTO: the
+ * header is not what a sane peer sends: close the connection; recv() is not called.
+ */
+int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
+	       const struct ulnet_nid *from, void *rx);
+
+/*
+ * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are on
+ * their way) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
+ * LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT and REMOTE_DROPPED
+ * promise that the peer has not got the message and will not. Users' handlers run inside
+ * this call and may send.
+ */
+void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
+
+/* Writes the header of @msg as it goes on the wire: @hdr_len is LNET_HDR_SIZE
+ * (all NIDs must have the 64-bit form) or LNET_HDR_LARGE_SIZE. */
+void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
+
+/* Hard failure of the NI (link down, address gone), or its end: it is not used
+ * for sending meanwhile. Any CPT's thread. */
+void lnet_ni_set_up(struct lnd_ni *ni, bool up);
+
+/* See shutdown(). */
+void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt);
+
+/* The CPT that owns the peer @nid. */
+unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
+			    const struct ulnet_nid *nid);
+
+/* ---- registry ---- */
+
+/* The LND that serves nets of this type, or NULL. */
+const struct lnd *lnd_find(int type);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The loopback LND, 0@lo: messages to this node itself. A message waits for the
+ * end of its turn, so that nothing calls back inside LNetPut(), and is then copied
+ * from the sender's memory straight to the receiver's. Each CPT serves itself.
+ */
+#include <errno.h>
+
+#include "base/iov.h"
+#include "base/pool.h"
+#include "lnd/lnd.h"
+
+/* A message that lnet_parse() has seen, until recv(). */
+struct lo_rx {
+	struct lo_cpt *lo;
+	struct list link;   /* lo_cpt.rxs */
+	struct lnd_msg *tx; /* NULL: finished with the sender */
+	char *copy;         /* payload put aside; NULL: still the sender's */
+	uint32_t length;
+};
+
+struct lo_cpt {
+	struct lnd_ni *ni;
+	unsigned int index;
+	struct list queue; /* lnd_msg.link, not parsed yet */
+	struct list rxs;
+	struct pool pool; /* of lo_rx */
+	struct work work;
+	bool scheduled;
+	bool stopping;
+};
+
+static struct lo_cpt *lo_cpt(struct lnd_ni *ni, unsigned int cpt)
+{
+	return &((struct lo_cpt *)ni->priv)[cpt];
+}
+
+static void lo_run(struct work *w);
+
+static int lo_startup(struct lnd_ni *ni)
+{
+	struct lo_cpt *cpts = calloc(ni->cpts, sizeof(*cpts));
+
+	if (!cpts)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < ni->cpts; i++) {
+		cpts[i].ni = ni;
+		cpts[i].index = i;
+		cpts[i].work.fn = lo_run;
+		list_init(&cpts[i].queue);
+		list_init(&cpts[i].rxs);
+		pool_init(&cpts[i].pool, sizeof(struct lo_rx), 0);
+	}
+	ni->priv = cpts;
+	return 0;
+}
+
+static void lo_free(struct lnd_ni *ni)
+{
+	for (unsigned int i = 0; i < ni->cpts; i++)
+		pool_fini(&lo_cpt(ni, i)->pool);
+	free(ni->priv);
+}
+
+static int lo_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	struct lo_cpt *lo = lo_cpt(ni, msg->cpt);
+
+	msg->priv = NULL;
+	list_add_tail(&lo->queue, &msg->link);
+	if (!lo->scheduled) {
+		lo->scheduled = true;
+		loop_defer(ni->loops[msg->cpt], &lo->work);
+	}
+	return 0;
+}
+
+/* The sender is done, as far as its memory goes. */
+static void lo_sent(struct lo_rx *rx, int status, enum ulnet_cause cause)
+{
+	struct lnd_msg *tx = rx->tx;
+
+	rx->tx = NULL;
+	tx->priv = NULL;
+	lnet_finalize(tx, status, cause);
+}
+
+static void lo_rx_free(struct lo_rx *rx)
+{
+	list_del(&rx->link);
+	free(rx->copy);
+	pool_put(&rx->lo->pool, rx);
+}
+
+static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
+{
+	uint8_t hdr[LNET_HDR_LARGE_SIZE];
+	struct lo_rx *rx = pool_get(&lo->pool);
+
+	if (!rx) {
+		lnet_finalize(tx, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
+		return;
+	}
+	rx->lo = lo;
+	rx->tx = tx;
+	rx->copy = NULL;
+	rx->length = tx->length;
+	list_add_tail(&lo->rxs, &rx->link);
+	tx->priv = rx;
+	lnet_msg_header(tx, hdr, sizeof(hdr));
+	if (!lnet_parse(lo->ni, hdr, sizeof(hdr), &lo->ni->nid, rx))
+		return;
+	lo_sent(rx, -EPROTO, LNET_CAUSE_LOCAL_ERROR);
+	lo_rx_free(rx);
+}
+
+/* At the end of the turn: what was sent during it; what these messages make
+ * others send comes in the next round. */
+static void lo_run(struct work *w)
+{
+	struct lo_cpt *lo = container_of(w, struct lo_cpt, work);
+	struct list batch;
+
+	lo->scheduled = false;
+	if (lo->stopping) {
+		lnet_ni_stopped(lo->ni, lo->index);
+		return;
+	}
+	list_init(&batch);
+	list_splice_tail(&batch, &lo->queue);
+	while (!list_empty(&batch)) {
+		struct lnd_msg *tx = list_first(&batch, struct lnd_msg, link);
+
+		list_del(&tx->link);
+		lo_parse(lo, tx);
+	}
+}
+
+static void lo_store(const struct lo_rx *rx, const struct lnd_msg *msg)
+{
+	const struct lnd_msg *tx = rx->tx;
+
+	if (rx->copy)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
+			    msg->length);
+	else
+		iov_copy(msg->iov, msg->niov, msg->offset, tx->iov, tx->niov,
+			 tx->offset, msg->length);
+}
+
+static void lo_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		    uint32_t rlength)
+{
+	struct lo_rx *rx = priv;
+	/* The sender may have given up meanwhile, and taken the bytes along. */
+	bool gone = !rx->tx && !rx->copy && rlength;
+
+	(void)ni;
+	if (msg && !gone && msg->length)
+		lo_store(rx, msg);
+	if (rx->tx)
+		lo_sent(rx, 0, LNET_CAUSE_OK);
+	lo_rx_free(rx);
+	if (msg)
+		lnet_finalize(msg, gone ? -ECANCELED : 0,
+			      gone ? LNET_CAUSE_LOCAL_ABORTED : LNET_CAUSE_OK);
+}
+
+static int lo_eager_recv(struct lnd_ni *ni, void *priv)
+{
+	struct lo_rx *rx = priv;
+	struct lnd_msg *tx = rx->tx;
+
+	(void)ni;
+	if (rx->length) {
+		rx->copy = malloc(rx->length);
+		if (!rx->copy)
+			return -ENOMEM;
+		iov_gather(rx->copy, tx->iov, tx->niov, tx->offset,
+			   rx->length);
+	}
+	lo_sent(rx, 0, LNET_CAUSE_OK);
+	return 0;
+}
+
+static void lo_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	struct lo_rx *rx = msg->priv;
+
+	(void)ni;
+	if (rx) {
+		lo_sent(rx, status, LNET_CAUSE_NETWORK_TIMEOUT);
+		return;
+	}
+	list_del(&msg->link);
+	lnet_finalize(msg, status, LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+static void lo_shutdown(struct lnd_ni *ni, unsigned int cpt)
+{
+	struct lo_cpt *lo = lo_cpt(ni, cpt);
+	struct lo_rx *rx;
+
+	lo->stopping = true;
+	while (!list_empty(&lo->queue)) {
+		struct lnd_msg *tx =
+			list_first(&lo->queue, struct lnd_msg, link);
+
+		list_del(&tx->link);
+		lnet_finalize(tx, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
+	}
+	list_for_each_entry(rx, &lo->rxs, link)
+		if (rx->tx)
+			lo_sent(rx, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	if (!lo->scheduled)
+		lnet_ni_stopped(ni, cpt);
+}
+
+const struct lnd lolnd = {
+	.name = "lo",
+	.type = LNET_TYPE_LO,
+	.startup = lo_startup,
+	.shutdown = lo_shutdown,
+	.free = lo_free,
+	.send = lo_send,
+	.recv = lo_recv,
+	.eager_recv = lo_eager_recv,
+	.cancel = lo_cancel,
+};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/simlnd/net.h"
+
+#include <errno.h>
+
+static uint64_t nid_hash(const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), 0);
+}
+
+int sim_net_new(const struct sim_net_watch *watch, struct sim_net **net_p)
+{
+	struct sim_net *net = calloc(1, sizeof(*net));
+
+	if (!net)
+		return -ENOMEM;
+	if (watch) {
+		net->watch = *watch;
+		net->watched = true;
+	}
+	hash_init(&net->eps);
+	hash_init(&net->rules);
+	net->rules_version = 1;
+	*net_p = net;
+	return 0;
+}
+
+void sim_net_free(struct sim_net *net)
+{
+	struct hash_node *n;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&net->eps, &bucket, NULL))) {
+		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
+
+		BUG_ON(ep_is_there(ep));
+		hash_del(&net->eps, n);
+		free(ep);
+		bucket = 0;
+	}
+	bucket = 0;
+	while ((n = hash_walk(&net->rules, &bucket, NULL))) {
+		hash_del(&net->rules, n);
+		free(container_of(n, struct sim_rule, hash));
+		bucket = 0;
+	}
+	hash_fini(&net->eps);
+	hash_fini(&net->rules);
+	free(net);
+}
+
+void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats)
+{
+	stats->messages = atomic_load(&net->messages);
+	stats->faults = atomic_load(&net->faults);
+}
+
+/* ---- end points ---- */
+
+struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid)
+{
+	struct hash_node *n;
+
+	for (n = hash_first(&net->eps, nid_hash(nid)); n; n = hash_next(n)) {
+		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
+
+		if (lnet_nid_eq(&ep->nid, nid))
+			return ep;
+	}
+	return NULL;
+}
+
+static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
+		  struct sim_ep **ep_p)
+{
+	struct sim_ep *ep =
+		calloc(1, sizeof(*ep) + ni->cpts * sizeof(ep->cpt[0]));
+
+	if (!ep)
+		return -ENOMEM;
+	ep->nid = ni->nid;
+	ep->net = net;
+	ep->cpts = ni->cpts;
+	if (hash_add(&net->eps, &ep->hash, nid_hash(&ep->nid))) {
+		free(ep);
+		return -ENOMEM;
+	}
+	/* Paths that found nobody look again. */
+	net->rules_version++;
+	*ep_p = ep;
+	return 0;
+}
+
+int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_ep **ep_p)
+{
+	struct sim_ep *ep = net_ep(net, &ni->nid);
+	int rc = 0;
+
+	if (!ep)
+		rc = ep_new(net, ni, &ep);
+	if (rc)
+		return rc;
+	if (ep_is_there(ep))
+		return -EADDRINUSE;
+	if (ep->cpts != ni->cpts)
+		return -EINVAL;
+	ep->ni = ni;
+	atomic_store(&ep->up, true);
+	atomic_fetch_add(&ep->generation, 1);
+	*ep_p = ep;
+	return 0;
+}
+
+int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid, bool up)
+{
+	struct sim_ep *ep = net_ep(net, nid);
+
+	if (!ep || !ep_is_there(ep))
+		return -ENOENT;
+	atomic_store(&ep->up, up);
+	lnet_ni_set_up(ep->ni, up);
+	return 0;
+}
+
+/* ---- rules ---- */
+
+static struct sim_rule *rule_find(const struct sim_net *net,
+				  const struct ulnet_nid *src,
+				  const struct ulnet_nid *dst)
+{
+	struct ulnet_nid pair[2] = { *src, *dst };
+	struct hash_node *n = hash_first(&net->rules,
+					 hash_bytes(pair, sizeof(pair), 0));
+
+	for (; n; n = hash_next(n)) {
+		struct sim_rule *r = container_of(n, struct sim_rule, hash);
+
+		if (lnet_nid_eq(&r->pair[0], src) &&
+		    lnet_nid_eq(&r->pair[1], dst))
+			return r;
+	}
+	return NULL;
+}
+
+static struct sim_rule *rule_get(struct sim_net *net,
+				 const struct ulnet_nid *src,
+				 const struct ulnet_nid *dst)
+{
+	struct sim_rule *r = rule_find(net, src, dst);
+
+	if (r)
+		return r;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->pair[0] = *src;
+	r->pair[1] = *dst;
+	if (hash_add(&net->rules, &r->hash,
+		     hash_bytes(r->pair, sizeof(r->pair), 0))) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
+		     const struct ulnet_nid *dst,
+		     const struct ulnet_sim_link *link)
+{
+	struct sim_rule *r = rule_get(net, src, dst);
+
+	if (!r)
+		return -ENOMEM;
+	r->link = *link;
+	r->has_link = true;
+	net->rules_version++;
+	return 0;
+}
+
+int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
+		      const struct ulnet_nid *b, bool on)
+{
+	struct sim_rule *ab = rule_get(net, a, b);
+	struct sim_rule *ba = rule_get(net, b, a);
+
+	if (!ab || !ba)
+		return -ENOMEM;
+	ab->partitioned = on;
+	ba->partitioned = on;
+	net->rules_version++;
+	return 0;
+}
+
+/* The most exact rule for the link; any rule for a partition. */
+static void path_resolve(struct sim_path *p, const struct sim_ep *src)
+{
+	const struct sim_net *net = src->net;
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct sim_rule *rules[] = {
+		rule_find(net, &src->nid, &p->dst),
+		rule_find(net, &src->nid, &any),
+		rule_find(net, &any, &p->dst),
+		rule_find(net, &any, &any),
+	};
+	bool found = false;
+
+	p->rules = net->rules_version;
+	p->ep = net_ep(net, &p->dst);
+	p->link = (struct ulnet_sim_link){ 0 };
+	p->partitioned = false;
+	for (unsigned int i = 0; i < ARRAY_SIZE(rules); i++) {
+		if (!rules[i])
+			continue;
+		p->partitioned = p->partitioned || rules[i]->partitioned;
+		if (rules[i]->has_link && !found) {
+			p->link = rules[i]->link;
+			found = true;
+		}
+	}
+}
+
+static struct sim_path *path_new(struct sim_cpt *sc,
+				 const struct ulnet_nid *dst)
+{
+	struct sim_path *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->dst = *dst;
+	if (hash_add(&sc->paths, &p->hash, nid_hash(dst))) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst)
+{
+	struct hash_node *n = hash_first(&sc->paths, nid_hash(dst));
+	struct sim_path *p = NULL;
+
+	for (; n && !p; n = hash_next(n)) {
+		p = container_of(n, struct sim_path, hash);
+		if (!lnet_nid_eq(&p->dst, dst))
+			p = NULL;
+	}
+	if (!p)
+		p = path_new(sc, dst);
+	if (p && p->rules != sc->ep->net->rules_version)
+		path_resolve(p, sc->ep);
+	return p;
+}
+
+void net_paths_free(struct sim_cpt *sc)
+{
+	struct hash_node *n;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sc->paths, &bucket, NULL))) {
+		hash_del(&sc->paths, n);
+		free(container_of(n, struct sim_path, hash));
+		bucket = 0;
+	}
+	hash_fini(&sc->paths);
+}

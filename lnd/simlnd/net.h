@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The network between simulated NIs: who is there, and what the links do. Inside
+ * simlnd only.
+ */
+#ifndef LND_SIMLND_NET_H
+#define LND_SIMLND_NET_H
+
+#include <stdatomic.h>
+#include "base/hash.h"
+#include "base/pool.h"
+#include "lnd/simlnd/simlnd.h"
+
+struct sim_ep;
+
+/* An NI's part on one CPT. Owner: the CPT. */
+struct sim_cpt {
+	struct sim_ep *ep;
+	struct lnd_ni *ni;
+	unsigned int index;
+	struct loop *loop;
+	bool running;
+	bool scheduled;
+	struct work work;     /* sends what is queued, at the end of a turn */
+	struct list queue;    /* sim_tx.link: not looked at yet */
+	struct list sending;  /* sim_tx.link: in the LND's hands */
+	struct list arriving; /* sim_pkt.link: on the way, or being stored */
+	struct hash paths;    /* sim_path.hash, by destination */
+	struct pool txs;
+};
+
+/* A NID that is or was in the network. Lives as long as the network. */
+struct sim_ep {
+	struct hash_node hash; /* net->eps */
+	struct ulnet_nid nid;
+	struct sim_net *net;
+	struct lnd_ni *ni;        /* control; NULL while there is none */
+	atomic_uint generation;   /* of starts; odd: it is there */
+	atomic_bool up;
+	unsigned int cpts;
+	struct sim_cpt cpt[];
+};
+
+/* What a CPT knows of the way to a destination. */
+struct sim_path {
+	struct hash_node hash;
+	struct ulnet_nid dst;
+	struct sim_ep *ep; /* NULL: was never there */
+	uint64_t rules;    /* version of the rules that link comes from */
+	struct ulnet_sim_link link;
+	bool partitioned;
+	uint64_t free_at; /* when the link has sent what was given to it */
+	uint64_t last;    /* arrival of the last one in order */
+};
+
+/* What was said of a pair of NIDs, either may be ANY. */
+struct sim_rule {
+	struct hash_node hash;
+	struct ulnet_nid pair[2];
+	struct ulnet_sim_link link;
+	bool has_link;
+	bool partitioned;
+};
+
+struct sim_net {
+	struct sim_net_watch watch;
+	bool watched;
+	struct hash eps;
+	struct hash rules;
+	uint64_t rules_version;
+	_Atomic uint64_t messages;
+	_Atomic uint64_t faults;
+};
+
+struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
+/* The NID joins: its end point, made if it was never there. -EADDRINUSE: somebody
+ * has it; -EINVAL: other number of CPTs than before; -ENOMEM. */
+int net_join(struct sim_net *net, struct lnd_ni *ni,
+	     struct sim_ep **ep_p) must_check;
+
+/* With the rules of this moment; NULL: no memory. */
+struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst);
+void net_paths_free(struct sim_cpt *sc);
+
+static inline bool ep_is_there(const struct sim_ep *ep)
+{
+	return atomic_load(&ep->generation) & 1;
+}
+
+#endif

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message waits for the end of its turn; then its fate is drawn, it waits for the
+ * link, and departs: its payload is copied into a packet. The packet waits for its
+ * time on the loop of whom it is for, is parsed there, and stored.
+ */
+#include "lnd/simlnd/simlnd.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/iov.h"
+#include "lnd/simlnd/net.h"
+#include "base/mutation.h"
+
+/* lnd_msg.priv points to one of two things. */
+enum sim_kind { SIM_TX, SIM_PKT };
+
+/* A message at its sender. */
+struct sim_tx {
+	enum sim_kind kind;
+	struct list link;
+	struct sim_cpt *sc;
+	struct lnd_msg *msg;
+	struct sim_path *path;
+	struct timer timer;
+	bool departed; /* and the sender was not told */
+};
+
+/* A message on the wire and at its receiver. */
+struct sim_pkt {
+	enum sim_kind kind;
+	struct list link; /* sim_cpt.arriving, or in none */
+	struct sim_cpt *sc; /* whom it is for */
+	unsigned int generation;
+	struct ulnet_nid src;
+	uint64_t at;
+	uint64_t store_time; /* ns that the payload takes */
+	bool cut;
+	void *mark;
+	struct work work; /* to the loop of the receiver */
+	struct timer timer;
+	struct lnd_msg *msg; /* being stored */
+	size_t hdr_len;
+	uint8_t hdr[LNET_HDR_LARGE_SIZE];
+	uint32_t length;
+	uint8_t payload[];
+};
+
+static bool dice(struct sim_cpt *sc, uint32_t ppm)
+{
+	if (likely(!ppm))
+		return false;
+	if (loop_random(sc->loop) % LNET_SIM_ALWAYS >= ppm)
+		return false;
+	sc->ep->net->faults++;
+	return true;
+}
+
+static uint64_t random_below(struct sim_cpt *sc, uint64_t n)
+{
+	return n ? loop_random(sc->loop) % n : 0;
+}
+
+static void trace(const struct sim_net *net, const char *what,
+		  const struct ulnet_nid *src, const struct ulnet_nid *dst,
+		  const void *hdr, uint32_t length)
+{
+	if (net->watched)
+		net->watch.trace(net->watch.arg, what, src, dst, hdr, length);
+}
+
+static void trace_tx(const struct sim_tx *tx, const char *what)
+{
+	trace(tx->sc->ep->net, what, &tx->sc->ep->nid, &tx->path->dst, NULL,
+	      tx->msg->length);
+}
+
+/* ---- packets ---- */
+
+static void pkt_free(struct sim_pkt *pkt)
+{
+	const struct sim_net *net = pkt->sc->ep->net;
+
+	if (pkt->mark)
+		net->watch.drop(net->watch.arg, pkt->mark);
+	list_del(&pkt->link);
+	free(pkt);
+}
+
+static void pkt_trace(const struct sim_pkt *pkt, const char *what)
+{
+	trace(pkt->sc->ep->net, what, &pkt->src, &pkt->sc->ep->nid, pkt->hdr,
+	      pkt->length);
+}
+
+static bool pkt_is_late(const struct sim_pkt *pkt)
+{
+	const struct sim_ep *ep = pkt->sc->ep;
+
+	return !pkt->sc->running || !atomic_load(&ep->up) ||
+	       atomic_load(&ep->generation) != pkt->generation;
+}
+
+/* It has arrived; nobody may be there any more. */
+static void pkt_arrive(struct timer *t)
+{
+	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
+	struct sim_cpt *sc = pkt->sc;
+
+	if (pkt_is_late(pkt)) {
+		pkt_trace(pkt, "nobody");
+		pkt_free(pkt);
+		return;
+	}
+	pkt_trace(pkt, "arrives");
+	sc->ep->net->messages++;
+	list_del(&pkt->link);
+	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt))
+		pkt_free(pkt);
+}
+
+/* On the loop of the receiver. */
+static void pkt_wait(struct work *w)
+{
+	struct sim_pkt *pkt = container_of(w, struct sim_pkt, work);
+	struct sim_cpt *sc = pkt->sc;
+
+	if (pkt_is_late(pkt)) {
+		pkt_free(pkt);
+		return;
+	}
+	list_add_tail(&sc->arriving, &pkt->link);
+	loop_timer_arm(sc->loop, &pkt->timer, pkt->at);
+}
+
+/* When it arrives: never before what was sent earlier, unless it may be
+ * reordered. */
+static uint64_t arrival(struct sim_tx *tx)
+{
+	struct sim_path *p = tx->path;
+	uint64_t at = loop_now(tx->sc->loop) + p->link.latency +
+		      random_below(tx->sc, p->link.jitter);
+
+	if (dice(tx->sc, p->link.reorder))
+		return at + random_below(tx->sc, p->link.reorder_window);
+	p->last = MAX(p->last, at);
+	return p->last;
+}
+
+static void pkt_header(struct sim_pkt *pkt, const struct lnd_msg *msg)
+{
+	bool small = lnet_nid_is_nid4(&pkt->src) &&
+		     lnet_nid_is_nid4(&msg->next_hop);
+
+	pkt->hdr_len = small ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
+	lnet_msg_header(msg, pkt->hdr, pkt->hdr_len);
+}
+
+static void pkt_send(struct sim_tx *tx)
+{
+	struct lnd_msg *msg = tx->msg;
+	struct sim_cpt *from = tx->sc;
+	struct sim_ep *ep = tx->path->ep;
+	const struct ulnet_sim_link *link = &tx->path->link;
+	struct sim_net *net = from->ep->net;
+	struct sim_pkt *pkt = malloc(sizeof(*pkt) + msg->length);
+
+	if (!pkt)
+		return; /* as lost as any other */
+	pkt->kind = SIM_PKT;
+	list_init(&pkt->link);
+	pkt->sc = &ep->cpt[lnet_ni_cpt_of(ep->ni, &from->ep->nid)];
+	pkt->generation = atomic_load(&ep->generation);
+	pkt->src = from->ep->nid;
+	pkt->at = arrival(tx);
+	pkt->store_time = link->bandwidth ? (uint64_t)msg->length *
+						    NSEC_PER_SEC /
+						    link->bandwidth :
+					    0;
+	pkt->cut = msg->length && dice(from, link->cut);
+	pkt->mark = net->watched ? msg->mark : NULL;
+	if (pkt->mark)
+		net->watch.hold(net->watch.arg, pkt->mark);
+	pkt->msg = NULL;
+	timer_init(&pkt->timer, pkt_arrive);
+	pkt_header(pkt, msg);
+	pkt->length = msg->length;
+	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset,
+		   msg->length);
+	pkt->work.fn = pkt_wait;
+	if (pkt->sc->loop == from->loop)
+		pkt_wait(&pkt->work);
+	else
+		loop_post(pkt->sc->loop, &pkt->work);
+}
+
+/* ---- sending ---- */
+
+static void tx_end(struct sim_tx *tx, int status, enum ulnet_cause cause)
+{
+	struct sim_cpt *sc = tx->sc;
+	struct lnd_msg *msg = tx->msg;
+
+	if (timer_armed(&tx->timer))
+		loop_timer_cancel(sc->loop, &tx->timer);
+	list_del(&tx->link);
+	pool_put(&sc->txs, tx);
+	msg->priv = NULL;
+	lnet_finalize(msg, status, cause);
+}
+
+static void tx_refused(struct timer *t)
+{
+	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
+
+	tx_end(tx, -EHOSTUNREACH, LNET_CAUSE_REMOTE_DROPPED);
+}
+
+/* The link has taken it all: off it goes. */
+static void tx_depart(struct timer *t)
+{
+	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
+	struct sim_cpt *sc = tx->sc;
+	const struct sim_path *p = tx->path;
+	bool lost = !atomic_load(&sc->ep->up) || p->partitioned ||
+		    !ep_is_there(p->ep) || dice(sc, p->link.loss);
+	bool error = dice(sc, p->link.error);
+	bool mute = dice(sc, p->link.mute);
+
+	if (lost || (error && random_below(sc, 2)))
+		trace_tx(tx, "lost");
+	else
+		pkt_send(tx);
+	if (!lost && dice(sc, p->link.duplicate)) {
+		trace_tx(tx, "duplicate");
+		pkt_send(tx);
+	}
+	if (mute) {
+		trace_tx(tx, "mute");
+		tx->departed = true;
+		return;
+	}
+	if (error) {
+		trace_tx(tx, "error");
+		tx_end(tx, -EIO, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	tx_end(tx, 0, LNET_CAUSE_OK);
+}
+
+static void tx_start(struct sim_tx *tx)
+{
+	struct sim_cpt *sc = tx->sc;
+	struct sim_path *p = tx->path;
+	uint64_t now = loop_now(sc->loop);
+	uint64_t bytes = tx->msg->length + LNET_HDR_SIZE;
+
+	list_add_tail(&sc->sending, &tx->link);
+	if (!p->ep || !ep_is_there(p->ep) || dice(sc, p->link.refuse)) {
+		/* Told after a round trip: a connection was refused. */
+		trace_tx(tx, "refused");
+		timer_init(&tx->timer, tx_refused);
+		loop_timer_arm(sc->loop, &tx->timer, now + 2 * p->link.latency);
+		return;
+	}
+	if (dice(sc, p->link.stall)) {
+		trace_tx(tx, "stall");
+		return;
+	}
+	if (!p->link.bandwidth) {
+		tx_depart(&tx->timer);
+		return;
+	}
+	p->free_at = MAX(p->free_at, now) +
+		     bytes * NSEC_PER_SEC / p->link.bandwidth;
+	loop_timer_arm(sc->loop, &tx->timer, p->free_at);
+}
+
+static void sim_run(struct work *w)
+{
+	struct sim_cpt *sc = container_of(w, struct sim_cpt, work);
+	struct list batch;
+
+	sc->scheduled = false;
+	if (!sc->running) {
+		lnet_ni_stopped(sc->ni, sc->index);
+		return;
+	}
+	list_init(&batch);
+	list_splice_tail(&batch, &sc->queue);
+	while (!list_empty(&batch)) {
+		struct sim_tx *tx = list_first(&batch, struct sim_tx, link);
+
+		list_del(&tx->link);
+		tx_start(tx);
+	}
+}
+
+static struct sim_cpt *sim_cpt(struct lnd_ni *ni, unsigned int cpt)
+{
+	struct sim_ep *ep = ni->priv;
+
+	return &ep->cpt[cpt];
+}
+
+static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	struct sim_cpt *sc = sim_cpt(ni, msg->cpt);
+	struct sim_path *path = net_path(sc, &msg->next_hop);
+	struct sim_tx *tx;
+
+	if (!path)
+		return -ENOMEM;
+	tx = pool_get(&sc->txs);
+	if (!tx)
+		return -ENOMEM;
+	tx->kind = SIM_TX;
+	tx->sc = sc;
+	tx->msg = msg;
+	tx->path = path;
+	tx->departed = false;
+	timer_init(&tx->timer, tx_depart);
+	msg->priv = tx;
+	list_add_tail(&sc->queue, &tx->link);
+	if (!sc->scheduled) {
+		sc->scheduled = true;
+		loop_defer(sc->loop, &sc->work);
+	}
+	return 0;
+}
+
+/* ---- receiving ---- */
+
+static void pkt_store(struct sim_pkt *pkt, uint32_t from, uint32_t to)
+{
+	struct lnd_msg *msg = pkt->msg;
+
+	to = MIN(to, msg->length);
+	if (from < to)
+		iov_scatter(msg->iov, msg->niov, msg->offset + from,
+			    pkt->payload + from, to - from);
+}
+
+static void pkt_stored(struct timer *t)
+{
+	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
+	struct lnd_msg *msg = pkt->msg;
+	bool cut = pkt->cut;
+	char *late = NULL;
+
+	if (cut)
+		pkt_trace(pkt, "cut");
+	else
+		pkt_store(pkt, pkt->length / 2, pkt->length);
+	if (MUTATE(early_release) && msg->length)
+		late = (char *)msg->iov[0].iov_base + msg->offset;
+	pkt_free(pkt);
+	msg->priv = NULL;
+	lnet_finalize(msg, cut ? -EIO : 0,
+		      cut ? LNET_CAUSE_REMOTE_ERROR : LNET_CAUSE_OK);
+	if (late)
+		*late = 1;
+}
+
+static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+		     uint32_t rlength)
+{
+	struct sim_pkt *pkt = rx;
+	struct sim_cpt *sc = pkt->sc;
+
+	(void)ni;
+	(void)rlength;
+	if (!msg) {
+		pkt_free(pkt);
+		return;
+	}
+	if (!sc->running) {
+		pkt_free(pkt);
+		lnet_finalize(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	/* A header may promise more than comes. */
+	if (msg->length > pkt->length) {
+		pkt_free(pkt);
+		lnet_finalize(msg, -EPROTO, LNET_CAUSE_REMOTE_ERROR);
+		return;
+	}
+	pkt->msg = msg;
+	msg->priv = pkt;
+	pkt_store(pkt, 0, pkt->length / 2);
+	timer_init(&pkt->timer, pkt_stored);
+	if (!pkt->store_time) {
+		pkt_stored(&pkt->timer);
+		return;
+	}
+	list_add_tail(&sc->arriving, &pkt->link);
+	loop_timer_arm(sc->loop, &pkt->timer,
+		       loop_now(sc->loop) + pkt->store_time);
+}
+
+/* ---- giving up, going down ---- */
+
+static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause)
+{
+	struct lnd_msg *msg = pkt->msg;
+
+	loop_timer_cancel(pkt->sc->loop, &pkt->timer);
+	pkt_free(pkt);
+	if (!msg)
+		return;
+	msg->priv = NULL;
+	lnet_finalize(msg, status, cause);
+}
+
+static void sim_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	struct sim_tx *tx = msg->priv;
+
+	(void)ni;
+	if (tx->kind == SIM_TX)
+		tx_end(tx, status,
+		       tx->departed ? LNET_CAUSE_NETWORK_TIMEOUT :
+				      LNET_CAUSE_LOCAL_TIMEOUT);
+	else
+		pkt_abort(msg->priv, status, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
+static void txs_abort(struct list *txs)
+{
+	while (!list_empty(txs)) {
+		struct sim_tx *tx = list_first(txs, struct sim_tx, link);
+
+		tx_end(tx, -ESHUTDOWN,
+		       tx->departed ? LNET_CAUSE_SHUTDOWN :
+				      LNET_CAUSE_LOCAL_ABORTED);
+	}
+}
+
+static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
+{
+	struct sim_ep *ep = ni->priv;
+	struct sim_cpt *sc = &ep->cpt[cpt];
+
+	if (ep_is_there(ep))
+		atomic_fetch_add(&ep->generation, 1);
+	sc->running = false;
+	txs_abort(&sc->queue);
+	txs_abort(&sc->sending);
+	while (!list_empty(&sc->arriving))
+		pkt_abort(list_first(&sc->arriving, struct sim_pkt, link),
+			  -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	if (!sc->scheduled)
+		lnet_ni_stopped(ni, cpt);
+}
+
+static void sim_free(struct lnd_ni *ni)
+{
+	struct sim_ep *ep = ni->priv;
+
+	for (unsigned int i = 0; i < ep->cpts; i++) {
+		net_paths_free(&ep->cpt[i]);
+		pool_fini(&ep->cpt[i].txs);
+	}
+}
+
+static int sim_startup(struct lnd_ni *ni)
+{
+	struct sim_ep *ep;
+	int rc = net_join(ni->net, ni, &ep);
+
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < ni->cpts; i++) {
+		struct sim_cpt *sc = &ep->cpt[i];
+
+		*sc = (struct sim_cpt){ .ep = ep,
+					.ni = ni,
+					.index = i,
+					.loop = ni->loops[i],
+					.running = true,
+					.work.fn = sim_run };
+		list_init(&sc->queue);
+		list_init(&sc->sending);
+		list_init(&sc->arriving);
+		hash_init(&sc->paths);
+		pool_init(&sc->txs, sizeof(struct sim_tx), 0);
+	}
+	ni->priv = ep;
+	return 0;
+}
+
+void *sim_net_rx_mark(const void *rx)
+{
+	return ((const struct sim_pkt *)rx)->mark;
+}
+
+const struct lnd simlnd = {
+	.name = "sim",
+	.type = -1,
+	.startup = sim_startup,
+	.shutdown = sim_shutdown,
+	.free = sim_free,
+	.send = sim_send,
+	.recv = sim_recv,
+	.cancel = sim_cancel,
+};

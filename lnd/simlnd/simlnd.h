@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The simulated LND: messages between nodes of one process, over a network that
+ * does to them what it is told to. It serves NIDs of any type.
+ *
+ * Under virtual time all loops are in one thread. It also runs on real loops, in
+ * several threads, for tests of threads: then the network must be complete before the
+ * first message, no fault may be set afterwards, and nodes are closed once
+ * nothing is sent to them any more.
+ */
+#ifndef LND_SIMLND_SIMLND_H
+#define LND_SIMLND_SIMLND_H
+
+#include "lnd/lnd.h"
+#include "ulnet/sim.h"
+
+struct sim_net;
+
+/* What may watch the network. Marks: lnd_msg.mark. */
+struct sim_net_watch {
+	/* A packet bears the mark of its message; it is gone again. */
+	void (*hold)(void *arg, void *mark);
+	void (*drop)(void *arg, void *mark);
+	/* A packet arrives, or a fault strikes it: for the event log. */
+	void (*trace)(void *arg, const char *what, const struct ulnet_nid *src,
+		      const struct ulnet_nid *dst, const void *hdr,
+		      uint32_t length);
+	void *arg;
+};
+
+struct sim_net_stats {
+	uint64_t messages;
+	uint64_t faults;
+};
+
+/* @watch is copied; NULL: nobody. */
+int sim_net_new(const struct sim_net_watch *watch,
+		struct sim_net **net_p) must_check;
+/* All NIs must be gone. */
+void sim_net_free(struct sim_net *net);
+
+int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
+		     const struct ulnet_nid *dst,
+		     const struct ulnet_sim_link *link) must_check;
+int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
+		      const struct ulnet_nid *b, bool on) must_check;
+/* -ENOENT: no NI has this NID now. */
+int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
+		   bool up) must_check;
+void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
+
+/* The mark of the message that LNet knows as @rx (observer.h). */
+void *sim_net_rx_mark(const void *rx);
+
+extern const struct lnd simlnd;
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * node_check(): counts again what the node keeps counts of.
+ */
+#include "lnet/msg.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+#include "lnet/peer.h"
+
+static void count_zero(struct lnet_cpt *cpt)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&cpt->peers, &bucket, n)))
+		container_of(n, struct lnet_peer_ni, hash)->counted = 0;
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
+}
+
+/* A credit that is held, or waited for: taken from both counts alike. */
+static void count_msg(const struct lnet_msg *msg)
+{
+	if (!msg->lpni)
+		return;
+	switch (msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+		msg->lpni->counted++;
+		break;
+	case MSG_NI_QUEUE:
+	case MSG_LND:
+	case MSG_REFUSED:
+		msg->lpni->counted++;
+		msg->ni->cpt[msg->cpt->index].counted++;
+		break;
+	}
+}
+
+static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+	char nid[LNET_NIDSTR_SIZE];
+
+	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+		struct lnet_peer_ni *p =
+			container_of(n, struct lnet_peer_ni, hash);
+
+		if (p->credits + p->counted == p->credits_max)
+			continue;
+		snprintf(buf, size,
+			 "peer %s: %d credits of %d, but %d held or waited for",
+			 lnet_nid_format(&p->nid, nid, sizeof(nid)),
+			 p->credits, p->credits_max, p->counted);
+		return true;
+	}
+	return false;
+}
+
+static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < cpt->config->nnis; i++) {
+		const struct lnet_ni *ni = cpt->config->ni[i];
+		const struct ni_cpt *nc = &ni->cpt[cpt->index];
+		int32_t credits = credits_get(&nc->credits);
+
+		if (credits + nc->counted == nc->credits_max)
+			continue;
+		snprintf(buf, size,
+			 "NI %s: %d credits of %d, but %d held or waited for",
+			 lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid)),
+			 credits, nc->credits_max, nc->counted);
+		return true;
+	}
+	return false;
+}
+
+const char *node_check(struct lnet *node, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		count_zero(&node->cpt[i]);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry(msg, &node->cpt[i].active, active)
+			count_msg(msg);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (peers_wrong(&node->cpt[i], buf, size) ||
+		    nis_wrong(&node->cpt[i], buf, size))
+			return buf;
+	return NULL;
+}

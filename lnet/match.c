@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/match.h"
+
+#include <errno.h>
+
+#include "lnet/md.h"
+#include "lnet/node.h"
+#include "lnet/parse.h"
+
+void portals_init(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
+		struct lnet_portal *p = &cpt->portals[i];
+
+		list_init(&p->masked);
+		hash_init(&p->exact);
+		list_init(&p->held);
+		p->mes = 0;
+	}
+}
+
+void portals_fini(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		hash_fini(&cpt->portals[i].exact);
+}
+
+/* ---- finding ---- */
+
+static enum portal_kind kind_of(struct lnet_cpt *cpt, unsigned int portal)
+{
+	return atomic_load_explicit(&cpt->node->portals[portal].kind,
+				    memory_order_relaxed);
+}
+
+static uint64_t exact_hash(struct lnet_cpt *cpt, unsigned int portal,
+			   uint64_t bits, const struct ulnet_id *id)
+{
+	uint64_t seed = cpt->node->hash_seed;
+
+	if (kind_of(cpt, portal) == PORTAL_UNIQUE)
+		seed = hash_bytes(id, sizeof(*id), seed);
+	return hash_u64(bits, seed);
+}
+
+static bool id_matches(const struct ulnet_id *want, const struct ulnet_id *id)
+{
+	if (want->pid != LNET_PID_ANY && want->pid != id->pid)
+		return false;
+	return lnet_nid_is_any(&want->nid) || lnet_nid_eq(&want->nid, &id->nid);
+}
+
+/* Could the message be for this entry: has it an MD that may take one more? */
+static bool me_matches(const struct lnet_me *me, const struct match_want *want)
+{
+	const struct lnet_md *md = me->md;
+
+	if (((me->match_bits ^ want->bits) & ~me->ignore_bits) != 0)
+		return false;
+	if (!md || !(md->options & want->op) || md_exhausted(md))
+		return false;
+	return id_matches(&me->match_id, &want->id);
+}
+
+/* How much goes where; -EMSGSIZE when it does not fit. */
+static int md_fit(const struct lnet_md *md, const struct match_want *want,
+		  struct match_found *f)
+{
+	uint32_t room;
+
+	f->offset = md->options & LNET_MD_MANAGE_REMOTE ? want->roffset :
+							  md->offset;
+	room = f->offset < md->length ? md->length - f->offset : 0;
+	if (md->options & LNET_MD_MAX_SIZE)
+		room = MIN(room, md->max_size);
+	f->mlength = want->rlength;
+	if (want->rlength <= room)
+		return 0;
+	if (!(md->options & LNET_MD_TRUNCATE))
+		return -EMSGSIZE;
+	f->mlength = room;
+	return 0;
+}
+
+static int me_take(struct lnet_me *me, const struct match_want *want,
+		   struct match_found *f)
+{
+	struct lnet_md *md = me->md;
+	int rc = md_fit(md, want, f);
+
+	if (rc)
+		return rc;
+	if (md->eq && !eq_reserve(&md->cpt->node->eqs, md->eq, 1))
+		return -ENOBUFS;
+	f->md = md;
+	md_ref(md);
+	md_take(md, f->mlength, f->offset);
+	return 0;
+}
+
+static struct lnet_me *find_masked(struct lnet_portal *p,
+				   const struct match_want *want)
+{
+	struct lnet_me *me;
+
+	list_for_each_entry(me, &p->masked, link)
+		if (me_matches(me, want))
+			return me;
+	return NULL;
+}
+
+static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
+				  const struct match_want *want)
+{
+	uint64_t hash = exact_hash(cpt, want->portal, want->bits, &want->id);
+	struct hash_node *n;
+
+	for (n = hash_first(&p->exact, hash); n; n = hash_next(n)) {
+		struct lnet_me *me = container_of(n, struct lnet_me, hash);
+
+		if (me_matches(me, want))
+			return me;
+	}
+	return NULL;
+}
+
+int match_find(struct lnet_cpt *cpt, const struct match_want *want,
+	       struct match_found *found)
+{
+	struct lnet_portal *p = &cpt->portals[want->portal];
+	struct lnet_me *me;
+
+	if (!p->mes)
+		return -ENOENT;
+	me = find_masked(p, want);
+	if (!me)
+		me = find_exact(cpt, p, want);
+	return me ? me_take(me, want, found) : -ENOENT;
+}
+
+/* ---- entries ---- */
+
+/* The first entry decides what a portal is, for all CPTs and for good. */
+static int portal_decide(struct portal_shared *ps, enum portal_kind kind)
+{
+	uint8_t was = PORTAL_UNDECIDED;
+
+	if (atomic_compare_exchange_strong(&ps->kind, &was, (uint8_t)kind))
+		return 0;
+	return was == kind ? 0 : -EPERM;
+}
+
+static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
+{
+	struct lnet_portal *p = &cpt->portals[portal];
+	_Atomic uint32_t *cpts = &cpt->node->portals[portal].cpts;
+
+	p->mes += (uint32_t)n;
+	if (p->mes == 0)
+		atomic_fetch_and(cpts, ~(UINT32_C(1) << cpt->index));
+	else if (n > 0 && p->mes == 1)
+		atomic_fetch_or(cpts, UINT32_C(1) << cpt->index);
+}
+
+static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
+{
+	struct lnet_portal *p = &me->cpt->portals[me->portal];
+	uint64_t hash;
+
+	if (me->ignore_bits) {
+		if (pos == LNET_INS_BEFORE)
+			list_add(&p->masked, &me->link);
+		else
+			list_add_tail(&p->masked, &me->link);
+		return 0;
+	}
+	hash = exact_hash(me->cpt, me->portal, me->match_bits, &me->match_id);
+	if (pos == LNET_INS_BEFORE)
+		return hash_add(&p->exact, &me->hash, hash);
+	return hash_add_tail(&p->exact, &me->hash, hash);
+}
+
+int me_attach(struct lnet_cpt *cpt, const struct lnet_me *like,
+	      enum ulnet_ins_pos pos, struct lnet_me **me_p)
+{
+	bool unique = like->ignore_bits == 0 &&
+		      !lnet_nid_is_any(&like->match_id.nid) &&
+		      like->match_id.pid != LNET_PID_ANY;
+	struct lnet_me *me;
+	int rc;
+
+	rc = portal_decide(&cpt->node->portals[like->portal],
+			   unique ? PORTAL_UNIQUE : PORTAL_WILDCARD);
+	if (rc)
+		return rc;
+	me = pool_get(&cpt->me_pool);
+	if (!me)
+		return -ENOMEM;
+	*me = *like;
+	me->cpt = cpt;
+	me->md = NULL;
+	list_init(&me->link);
+	rc = id_alloc(&cpt->mes, me, &me->cookie);
+	if (rc)
+		goto err_put;
+	rc = me_insert(me, pos);
+	if (rc)
+		goto err_free_id;
+	portal_count(cpt, me->portal, 1);
+	*me_p = me;
+	return 0;
+
+err_free_id:
+	id_free(&cpt->mes, me->cookie);
+err_put:
+	pool_put(&cpt->me_pool, me);
+	return rc;
+}
+
+void me_unlink(struct lnet_me *me)
+{
+	struct lnet_cpt *cpt = me->cpt;
+	struct lnet_md *md = me->md;
+
+	if (me->ignore_bits)
+		list_del(&me->link);
+	else
+		hash_del(&cpt->portals[me->portal].exact, &me->hash);
+	portal_count(cpt, me->portal, -1);
+	id_free(&cpt->mes, me->cookie);
+	pool_put(&cpt->me_pool, me);
+	if (md) {
+		md->me = NULL;
+		md_unlink(md, true);
+	}
+}
+
+int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
+		 enum ulnet_unlink unlink, struct lnet_md **md_p)
+{
+	struct lnet_md *md;
+	int rc;
+
+	if (me->md)
+		return -EBUSY;
+	rc = md_new(me->cpt, umd, unlink, true, &md);
+	if (rc)
+		return rc;
+	md->me = me;
+	me->md = md;
+	*md_p = md;
+	return 0;
+}
+
+/* ---- the API ---- */
+
+struct me_call {
+	struct lnet_cpt *cpt;
+	struct lnet_me like;
+	enum ulnet_ins_pos pos;
+	struct ulnet_me_handle *me_p;
+	uint64_t cookie;
+	const struct ulnet_md *umd;
+	enum ulnet_unlink unlink;
+	struct ulnet_md_handle *md_p;
+};
+
+static int attach(void *arg)
+{
+	struct me_call *c = arg;
+	struct lnet_me *me;
+	int rc;
+
+	if (c->cpt->closing)
+		return -ESHUTDOWN;
+	rc = me_attach(c->cpt, &c->like, c->pos, &me);
+	if (rc)
+		return rc;
+	*c->me_p = (struct ulnet_me_handle){ c->cpt->node, me->cookie };
+	return 0;
+}
+
+int LNetMEAttach(struct lnet *node, unsigned int portal,
+		 struct ulnet_id match_id, uint64_t match_bits,
+		 uint64_t ignore_bits, enum ulnet_unlink unlink,
+		 enum ulnet_ins_pos pos, struct ulnet_me_handle *me_p)
+{
+	struct me_call c = { .like = { .portal = portal,
+				       .match_id = match_id,
+				       .match_bits = match_bits,
+				       .ignore_bits = ignore_bits,
+				       .unlink = unlink == LNET_UNLINK },
+			     .pos = pos,
+			     .me_p = me_p };
+
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	if (pos > LNET_INS_LOCAL || unlink > LNET_UNLINK)
+		return -EINVAL;
+	if (pos == LNET_INS_LOCAL || lnet_nid_is_any(&match_id.nid))
+		c.cpt = node_home(node);
+	else
+		c.cpt = &node->cpt[node_cpt_of(node, &match_id.nid)];
+	return loop_call(c.cpt->loop, attach, &c);
+}
+
+static int attach_md(void *arg)
+{
+	struct me_call *c = arg;
+	struct lnet_me *me = id_lookup(&c->cpt->mes, c->cookie);
+	struct lnet_md *md;
+	int rc;
+
+	if (!me)
+		return -ENOENT;
+	rc = me_attach_md(me, c->umd, c->unlink, &md);
+	if (rc) {
+		/* As LNet has it: an entry without its MD is of no use. */
+		if (rc != -EBUSY)
+			me_unlink(me);
+		return rc;
+	}
+	*c->md_p = md_handle(md);
+	parse_retry_held(c->cpt, me->portal);
+	return 0;
+}
+
+int LNetMDAttach(struct ulnet_me_handle h, const struct ulnet_md *umd,
+		 enum ulnet_unlink unlink, struct ulnet_md_handle *md_p)
+{
+	struct me_call c = { .cookie = h.cookie,
+			     .umd = umd,
+			     .unlink = unlink,
+			     .md_p = md_p };
+
+	c.cpt = node_cpt_of_id(h.node, h.cookie);
+	if (!c.cpt)
+		return -ENOENT;
+	return loop_call(c.cpt->loop, attach_md, &c);
+}
+
+static int unlink_me(void *arg)
+{
+	struct me_call *c = arg;
+	struct lnet_me *me = id_lookup(&c->cpt->mes, c->cookie);
+
+	if (!me)
+		return -ENOENT;
+	me_unlink(me);
+	return 0;
+}
+
+int LNetMEUnlink(struct ulnet_me_handle h)
+{
+	struct me_call c = { .cookie = h.cookie };
+
+	c.cpt = node_cpt_of_id(h.node, h.cookie);
+	if (!c.cpt)
+		return -ENOENT;
+	return loop_call(c.cpt->loop, unlink_me, &c);
+}
+
+int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
+{
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	atomic_store(&node->portals[portal].lazy, true);
+	return 0;
+}
+
+struct lazy_call {
+	struct lnet_cpt *cpt;
+	unsigned int portal;
+};
+
+static int drop_held(void *arg)
+{
+	struct lazy_call *c = arg;
+
+	parse_drop_held(c->cpt, c->portal);
+	return 0;
+}
+
+int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
+{
+	int rc = 0;
+
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	atomic_store(&node->portals[portal].lazy, false);
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct lazy_call c = { &node->cpt[i], portal };
+
+		rc = loop_call(node->loops[i], drop_held, &c);
+	}
+	return rc;
+}

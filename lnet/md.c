@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/md.h"
+
+#include <errno.h>
+
+#include "base/mutation.h"
+#include "lnet/node.h"
+#include "lnet/op.h"
+
+#define MD_OPTIONS                                                          \
+	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |          \
+	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE |        \
+	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE)
+#define MD_OPS (LNET_MD_OP_PUT | LNET_MD_OP_GET)
+
+struct ulnet_md_handle md_handle(const struct lnet_md *md)
+{
+	return (struct ulnet_md_handle){ md->cpt->node, md->cookie };
+}
+
+static struct lnet_md *md_lookup(struct lnet_cpt *cpt, uint64_t cookie)
+{
+	return id_lookup(&cpt->mds, cookie);
+}
+
+/* ---- making ---- */
+
+/* Bytes of all fragments; -EINVAL when they do not make sense. */
+static int iov_length(const struct ulnet_md *umd, uint64_t *length_p)
+{
+	const struct iovec *iov = umd->start;
+
+	if (!(umd->options & LNET_MD_IOVEC)) {
+		*length_p = umd->length;
+		return umd->length && !umd->start ? -EINVAL : 0;
+	}
+	if (umd->length == 0 || umd->length > LNET_MAX_IOV || !iov)
+		return -EINVAL;
+	*length_p = 0;
+	for (uint32_t i = 0; i < umd->length; i++) {
+		if (iov[i].iov_len > UINT32_MAX ||
+		    (iov[i].iov_len && !iov[i].iov_base))
+			return -EINVAL;
+		*length_p += iov[i].iov_len;
+	}
+	return *length_p > UINT32_MAX ? -EINVAL : 0;
+}
+
+static int md_check(const struct ulnet_md *umd, bool attach, uint32_t *length_p)
+{
+	uint64_t length;
+
+	if (umd->options & ~MD_OPTIONS || umd->threshold < LNET_MD_THRESH_INF)
+		return -EINVAL;
+	if (umd->handler && umd->eq.node)
+		return -EINVAL;
+	if (iov_length(umd, &length))
+		return -EINVAL;
+	if (attach ? !(umd->options & MD_OPS) :
+		     (umd->options & MD_OPS || length > LNET_MTU))
+		return -EINVAL;
+	if (umd->options & LNET_MD_MAX_SIZE && umd->max_size > length)
+		return -EINVAL;
+	*length_p = (uint32_t)length;
+	return 0;
+}
+
+/* The fragments are copied: the user's array may be on his stack. */
+static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
+{
+	struct iovec *copy;
+
+	if (!(umd->options & LNET_MD_IOVEC)) {
+		md->one = (struct iovec){ umd->start, umd->length };
+		md->iov = &md->one;
+		md->niov = 1;
+		return 0;
+	}
+	copy = malloc(umd->length * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, umd->start, umd->length * sizeof(*copy));
+	md->iov = copy;
+	md->niov = umd->length;
+	return 0;
+}
+
+static void md_free(struct lnet_md *md)
+{
+	if (md->eq)
+		eq_unuse(&md->cpt->node->eqs, md->eq, 0);
+	if (md->iov != &md->one)
+		free((void *)md->iov);
+	list_del(&md->link);
+	pool_put(&md->cpt->md_pool, md);
+}
+
+static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
+{
+	struct lnet *node = md->cpt->node;
+	int rc = id_alloc(&md->cpt->mds, md, &md->cookie);
+
+	if (rc || !umd->eq.node)
+		return rc;
+	if (umd->eq.node != node)
+		rc = -EINVAL;
+	else
+		rc = eq_use(&node->eqs, umd->eq.cookie, 1, &md->eq);
+	if (rc)
+		id_free(&md->cpt->mds, md->cookie);
+	return rc;
+}
+
+int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
+	   enum ulnet_unlink unlink, bool attach, struct lnet_md **md_p)
+{
+	struct lnet_md *md;
+	uint32_t length;
+	int rc = md_check(umd, attach, &length);
+
+	if (rc)
+		return rc;
+	md = pool_get(&cpt->md_pool);
+	if (!md)
+		return -ENOMEM;
+	*md = (struct lnet_md){
+		.cpt = cpt,
+		.length = length,
+		.threshold = umd->threshold,
+		.max_size = umd->max_size,
+		.options = umd->options,
+		.attached = attach,
+		.auto_unlink = unlink == LNET_UNLINK,
+		.start = umd->start,
+		.user_ptr = umd->user_ptr,
+		.handler = umd->handler,
+		.timeout = MIN(umd->timeout, TIME_NEVER / 4000) * NSEC_PER_USEC,
+	};
+	list_init(&md->ops);
+	list_init(&md->link);
+	rc = md_set_memory(md, umd);
+	if (!rc)
+		rc = md_register(md, umd);
+	if (rc) {
+		md->eq = NULL;
+		md_free(md);
+		return rc;
+	}
+	*md_p = md;
+	return 0;
+}
+
+void md_free_unused(struct lnet_md *md)
+{
+	if (md->eq)
+		eq_unreserve(&md->cpt->node->eqs, md->eq, 1);
+	id_free(&md->cpt->mds, md->cookie);
+	md_free(md);
+}
+
+/* ---- use ---- */
+
+bool md_exhausted(const struct lnet_md *md)
+{
+	if (md->threshold == 0)
+		return true;
+	return md->options & LNET_MD_MAX_SIZE &&
+	       (uint64_t)md->offset + md->max_size > md->length;
+}
+
+void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
+{
+	if (md->threshold > 0)
+		md->threshold--;
+	if (md->attached)
+		md->offset = offset + mlength;
+	if (md->auto_unlink && md_exhausted(md))
+		md_unlink(md, false);
+}
+
+/* ---- events ---- */
+
+static void md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+{
+	struct lnet *node = md->cpt->node;
+
+	ev->md = md_handle(md);
+	ev->md_start = md->start;
+	ev->user_ptr = md->user_ptr;
+	ev->md_options = md->options;
+	ev->sequence = ++md->cpt->sequence;
+	if (node->observer)
+		node->observer->event(node->observer->arg, node, op, ev);
+	if (node->crashed)
+		return;
+	if (md->handler)
+		md->handler(ev);
+	else if (md->eq)
+		eq_push(&node->eqs, md->eq, ev);
+}
+
+void md_event(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+{
+	ev->unlinked = false;
+	md_deliver(md, ev, op);
+}
+
+void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+{
+	struct lnet *node = md->cpt->node;
+
+	BUG_ON(md->refs == 0);
+	if (--md->refs || !md->unlinked) {
+		/* The handler may unlink it: it must not go meanwhile. */
+		md->refs++;
+		md_event(md, ev, op);
+		if (--md->refs == 0 && md->unlinked)
+			loop_defer(md->cpt->loop, &md->work);
+		return;
+	}
+	ev->unlinked = true;
+	if (md->aborted && ev->status == 0)
+		ev->status = -ETIMEDOUT;
+	/* The place that was kept for an UNLINK event. */
+	if (md->eq)
+		eq_unreserve(&node->eqs, md->eq, 1);
+	md_deliver(md, ev, op);
+	md_free(md);
+}
+
+/* Deferred: an MD that was idle when it was unlinked tells its end. */
+static void md_end_idle(struct work *w)
+{
+	struct lnet_md *md = container_of(w, struct lnet_md, work);
+	struct ulnet_event ev = {
+		.type = LNET_EVENT_UNLINK,
+		.unlinked = true,
+		.initiator = { LNET_NID_ANY, LNET_PID_ANY },
+		.target = { LNET_NID_ANY, LNET_PID_ANY },
+		.source = LNET_NID_ANY,
+		.sender = LNET_NID_ANY,
+		.path_local = LNET_NID_ANY,
+		.path_peer = LNET_NID_ANY,
+	};
+
+	md_deliver(md, &ev, 0);
+	md_free(md);
+}
+
+void md_unlink(struct lnet_md *md, bool canceled)
+{
+	struct lnet_op *op;
+
+	BUG_ON(md->unlinked);
+	md->unlinked = true;
+	md->work.fn = md_end_idle;
+	id_free(&md->cpt->mds, md->cookie);
+	list_add_tail(&md->cpt->mds_unlinked, &md->link);
+	if (md->me) {
+		struct lnet_me *me = md->me;
+
+		me->md = NULL;
+		md->me = NULL;
+		if (me->unlink)
+			me_unlink(me);
+	}
+	if (md->refs == 0) {
+		loop_defer(md->cpt->loop, &md->work);
+		return;
+	}
+	if (!canceled)
+		return;
+	md->aborted = true;
+	list_for_each_entry(op, &md->ops, link)
+		op_abandon(op, -ECANCELED, LNET_CAUSE_CANCELED);
+}
+
+/* ---- the API ---- */
+
+struct md_call {
+	struct lnet_cpt *cpt;
+	uint64_t cookie;
+	const struct ulnet_md *umd;
+	enum ulnet_unlink unlink;
+	struct ulnet_md_handle *md_p;
+};
+
+static int bind(void *arg)
+{
+	struct md_call *c = arg;
+	struct lnet_md *md;
+	int rc;
+
+	if (c->cpt->closing)
+		return -ESHUTDOWN;
+	rc = md_new(c->cpt, c->umd, c->unlink, false, &md);
+	if (rc)
+		return rc;
+	*c->md_p = md_handle(md);
+	return 0;
+}
+
+int LNetMDBind(struct lnet *node, const struct ulnet_md *umd,
+	       enum ulnet_unlink unlink, struct ulnet_md_handle *md_p)
+{
+	struct md_call c = { .cpt = node_home(node),
+			     .umd = umd,
+			     .unlink = unlink,
+			     .md_p = md_p };
+
+	return loop_call(c.cpt->loop, bind, &c);
+}
+
+static int unlink_call(void *arg)
+{
+	struct md_call *c = arg;
+	struct lnet_md *md = md_lookup(c->cpt, c->cookie);
+
+	if (!md)
+		return -ENOENT;
+	md_unlink(md, true);
+	return 0;
+}
+
+int LNetMDUnlink(struct ulnet_md_handle h)
+{
+	struct md_call c = { .cookie = h.cookie };
+
+	c.cpt = node_cpt_of_id(h.node, h.cookie);
+	if (!c.cpt)
+		return -ENOENT;
+	return loop_call(c.cpt->loop, unlink_call, &c);
+}

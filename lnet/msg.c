@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/msg.h"
+
+#include <errno.h>
+
+#include "lnet/md.h"
+#include "base/mutation.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+#include "lnet/op.h"
+#include "lnet/parse.h"
+#include "lnet/peer.h"
+#include "lnet/select.h"
+
+const struct fsm_state msg_states[MSG_STATES] = {
+	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_HELD) |
+				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
+	[MSG_PEER_QUEUE] = { "waits for peer credit",
+			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
+				     FSM_TO(MSG_DONE) },
+	[MSG_NI_QUEUE] = { "waits for NI credit",
+			   FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_DONE) },
+	[MSG_REFUSED] = { "refused", FSM_TO(MSG_DONE) },
+	[MSG_HELD] = { "held", FSM_TO(MSG_HELD) | FSM_TO(MSG_NEW) |
+				       FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
+	[MSG_RECV] = { "receiving", FSM_TO(MSG_DONE) },
+	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
+};
+
+static void msg_move(struct lnet_msg *msg, enum msg_state to)
+{
+	fsm_move(&msg->fsm, msg_states, to);
+}
+
+/* ---- life ---- */
+
+/* The deadline has passed, whatever it was waiting for. */
+static void msg_late(struct timer *t)
+{
+	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
+
+	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
+{
+	msg->home = cpt;
+	msg->cpt = cpt;
+	msg->role = role;
+	msg->fsm.state = MSG_NEW;
+	msg->status = 0;
+	msg->cause = LNET_CAUSE_OK;
+	msg->ni = NULL;
+	msg->lpni = NULL;
+	msg->op = NULL;
+	msg->md = NULL;
+	msg->rx = NULL;
+	msg->tries = 0;
+	msg->offered = 0;
+	msg->mlength = 0;
+	msg->offset = 0;
+	msg->want_ni = LNET_NID_ANY;
+	msg->lnd.iov = NULL;
+	msg->lnd.niov = 0;
+	msg->lnd.offset = 0;
+	msg->lnd.length = 0;
+	msg->lnd.next_hop = LNET_NID_ANY;
+	msg->lnd.mark = NULL;
+	list_init(&msg->link);
+	list_init(&msg->lnd.link);
+	timer_init(&msg->timer, msg_late);
+	list_add_tail(&cpt->active, &msg->active);
+	cpt_count_alive(cpt, 1);
+}
+
+void msg_fini(struct lnet_msg *msg)
+{
+	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
+	list_del(&msg->active);
+	cpt_count_alive(msg->home, -1);
+}
+
+struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
+{
+	struct lnet_msg *msg = pool_get(&cpt->msg_pool);
+
+	if (msg)
+		msg_init(msg, cpt, role);
+	return msg;
+}
+
+static void msg_free_home(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
+		list_del(&msg->active);
+		cpt_count_alive(msg->home, -1);
+		return;
+	}
+	msg_fini(msg);
+	pool_put(&msg->home->msg_pool, msg);
+}
+
+void msg_free(struct lnet_msg *msg)
+{
+	msg_pass(msg, msg->home, msg_free_home);
+}
+
+void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
+{
+	if (likely(msg->cpt == cpt)) {
+		fn(&msg->work);
+		return;
+	}
+	msg->cpt = cpt;
+	msg->lnd.cpt = cpt->index;
+	msg->work.fn = fn;
+	loop_post(cpt->loop, &msg->work);
+}
+
+void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
+		     uint32_t offset, uint32_t length)
+{
+	msg->lnd.iov = md->iov;
+	msg->lnd.niov = md->niov;
+	msg->lnd.offset = offset;
+	msg->lnd.length = length;
+}
+
+/* ---- credits ----
+ *
+ * A message takes a credit of its peer NI, then one of its NI, and gives them back
+ * in the opposite order. What is missing makes it wait, first come first served;
+ * a negative count says how many wait. 0@lo knows no credits.
+ */
+
+static uint64_t msg_wire_bytes(const struct lnet_msg *msg)
+{
+	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
+}
+
+static struct ni_cpt *msg_ni_cpt(const struct lnet_msg *msg)
+{
+	return &msg->ni->cpt[msg->cpt->index];
+}
+
+static void msg_transmit(struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	int rc;
+
+	msg_move(msg, MSG_LND);
+	msg->tries++;
+	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
+	if (likely(!rc))
+		return;
+	msg->tries--;
+	msg_move(msg, MSG_REFUSED);
+	msg_fail_later(msg, rc, LNET_CAUSE_LOCAL_DROPPED);
+}
+
+static void msg_take_ni_credit(struct lnet_msg *msg)
+{
+	struct ni_cpt *nc = msg_ni_cpt(msg);
+	int32_t left = credits_get(&nc->credits) - 1;
+
+	credits_set(&nc->credits, left);
+	if (left < credits_get(&nc->credits_min))
+		credits_set(&nc->credits_min, left);
+	if (left >= 0) {
+		msg_transmit(msg);
+		return;
+	}
+	msg_move(msg, MSG_NI_QUEUE);
+	list_add_tail(&nc->queue, &msg->link);
+}
+
+static void msg_take_credits(struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *lpni = msg->lpni;
+
+	lpni->credits--;
+	if (lpni->credits < lpni->credits_min)
+		lpni->credits_min = lpni->credits;
+	if (lpni->credits >= 0) {
+		msg_take_ni_credit(msg);
+		return;
+	}
+	msg_move(msg, MSG_PEER_QUEUE);
+	lpni->queued_bytes += msg_wire_bytes(msg);
+	list_add_tail(&lpni->queue, &msg->link);
+}
+
+static struct lnet_msg *queue_pop(struct list *queue)
+{
+	struct lnet_msg *msg;
+
+	if (list_empty(queue))
+		return NULL;
+	msg = list_first(queue, struct lnet_msg, link);
+	list_del(&msg->link);
+	return msg;
+}
+
+static void peer_credit_return(struct lnet_peer_ni *lpni)
+{
+	struct lnet_msg *next = NULL;
+
+	if (MUTATE(lose_credit) && lpni->credits == 3)
+		return;
+	if (lpni->credits++ < 0)
+		next = queue_pop(&lpni->queue);
+	if (next) {
+		lpni->queued_bytes -= msg_wire_bytes(next);
+		msg_take_ni_credit(next);
+	}
+}
+
+static void ni_credit_return(struct ni_cpt *nc)
+{
+	int32_t had = credits_get(&nc->credits);
+	struct lnet_msg *next = NULL;
+
+	credits_set(&nc->credits, had + 1);
+	if (had < 0)
+		next = queue_pop(&nc->queue);
+	if (next)
+		msg_transmit(next);
+}
+
+/* Gives back what the message holds in its present state. */
+static void msg_release(struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *lpni = msg->lpni;
+	struct ni_cpt *nc;
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+		list_del(&msg->link);
+		lpni->credits++;
+		lpni->queued_bytes -= msg_wire_bytes(msg);
+		break;
+	case MSG_NI_QUEUE:
+		nc = msg_ni_cpt(msg);
+		list_del(&msg->link);
+		credits_set(&nc->credits, credits_get(&nc->credits) + 1);
+		peer_credit_return(lpni);
+		break;
+	case MSG_LND:
+	case MSG_REFUSED:
+		if (!lpni)
+			break;
+		ni_credit_return(msg_ni_cpt(msg));
+		peer_credit_return(lpni);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- sending ---- */
+
+static void msg_fail_work(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	msg_finalize(msg, msg->status, msg->cause);
+}
+
+void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg->status = status;
+	msg->cause = cause;
+	msg->work.fn = msg_fail_work;
+	loop_defer(msg->cpt->loop, &msg->work);
+}
+
+static enum ulnet_cause cause_of_select(int rc)
+{
+	switch (rc) {
+	case -EHOSTUNREACH:
+		return LNET_CAUSE_LOCAL_NO_ROUTE;
+	case -ENETDOWN:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	default:
+		return LNET_CAUSE_LOCAL_ERROR;
+	}
+}
+
+/* Local NI and peer NI; both referenced on success. */
+static int msg_choose_path(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_peer_ni *lpni = peer_get(cpt, &msg->hdr.dest_nid);
+	struct select_want want;
+	int rc;
+
+	if (!lpni)
+		return -ENOBUFS;
+	want.src = msg->want_ni;
+	want.dst = msg->hdr.dest_nid;
+	want.preferred = lpni->preferred;
+	rc = select_ni(cpt, &want, &msg->ni);
+	if (rc) {
+		msg->ni = NULL;
+		peer_unref(cpt, lpni);
+		return rc;
+	}
+	ni_ref(msg->ni, cpt);
+	msg->lpni = lpni;
+	peer_set_credits(lpni, msg->ni->peer_credits);
+	/* A peer that is not multi-rail knows us by one NID only. */
+	if (lnet_nid_is_any(&lpni->preferred) && msg->hdr.portal != 0)
+		lpni->preferred = msg->ni->lnd.nid;
+	msg->hdr.src_nid = msg->ni->lnd.nid;
+	msg->lnd.next_hop = lpni->nid;
+	return 0;
+}
+
+static void msg_send(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	int rc;
+
+	if (msg->cpt->closing) {
+		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	rc = msg_choose_path(msg);
+	if (rc)
+		msg_fail_later(msg, rc, cause_of_select(rc));
+	else
+		msg_take_credits(msg);
+}
+
+/* To this node itself: through 0@lo, on the CPT where it is. The source it was
+ * given stays, so that entries that name a NID of ours match. */
+static void msg_send_self(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	if (cpt->closing) {
+		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	if (!lnet_nid_is_any(&msg->want_ni) &&
+	    !config_ni(cpt->config, &msg->want_ni)) {
+		msg_fail_later(msg, -EINVAL, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	msg->ni = cpt->config->ni[0];
+	ni_ref(msg->ni, cpt);
+	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid :
+							    msg->want_ni;
+	msg->lnd.next_hop = msg->ni->lnd.nid;
+	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
+	msg_transmit(msg);
+}
+
+void msg_launch(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet *node = cpt->node;
+	const struct ulnet_nid *dst = &msg->hdr.dest_nid;
+
+	msg->lnd.cpt = cpt->index;
+	if (lnet_nid_is_lo(dst) || config_ni(cpt->config, dst))
+		msg_send_self(msg);
+	else
+		msg_pass(msg, &node->cpt[node_cpt_of(node, dst)], msg_send);
+}
+
+void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
+{
+	hdr_encode(&container_of(lnd, const struct lnet_msg, lnd)->hdr, hdr,
+		   hdr_len);
+}
+
+/* ---- receiving ---- */
+
+void msg_recv(struct lnet_msg *msg)
+{
+	uint32_t rlength = msg->hdr.payload_length;
+
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	msg_move(msg, MSG_RECV);
+	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd, rlength);
+}
+
+void msg_discard(struct lnet_msg *msg)
+{
+	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, NULL,
+			       msg->hdr.payload_length);
+	msg->rx = NULL;
+}
+
+/* ---- the end ---- */
+
+static void msg_count_sent(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	uint32_t length = msg->hdr.payload_length;
+
+	cpt_stat(cpt, STAT_send_count);
+	stat_add(&cpt->stats[STAT_send_length], length);
+	traffic_add(&msg_ni_cpt(msg)->traffic.send, length);
+	if (msg->lpni)
+		traffic_add(&msg->lpni->traffic.send, length);
+}
+
+static void msg_count_failed(struct lnet_msg *msg)
+{
+	enum lnet_stat s = stat_of_cause(msg->cause);
+
+	if (s != STAT_COUNT)
+		cpt_stat(msg->cpt, s);
+}
+
+/* Where its end is dealt with. */
+static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
+{
+	if (msg->op)
+		return msg->op->cpt;
+	if (msg->md)
+		return msg->md->cpt;
+	return msg->home;
+}
+
+static void msg_done_work(struct work *w)
+{
+	msg_done(container_of(w, struct lnet_msg, work));
+}
+
+void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	bool received = msg->fsm.state == MSG_RECV;
+
+	msg->status = status;
+	msg->cause = cause;
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+	if (!received && status == 0)
+		msg_count_sent(msg);
+	else if (!received)
+		msg_count_failed(msg);
+	msg_release(msg);
+	msg_move(msg, MSG_DONE);
+	if (msg->lpni)
+		peer_unref(cpt, msg->lpni);
+	if (msg->ni)
+		ni_unref(msg->ni, cpt);
+	msg->lpni = NULL;
+	msg->ni = NULL;
+	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+}
+
+void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
+{
+	struct lnet_msg *msg = msg_of(lnd);
+
+	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV);
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	msg_finalize(msg, status, cause);
+}
+
+void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	const struct lnd *lnd;
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+	case MSG_NI_QUEUE:
+		msg_finalize(msg, status, cause);
+		break;
+	case MSG_LND:
+	case MSG_RECV:
+		lnd = msg->ni->lnd.lnd;
+		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
+		break;
+	case MSG_HELD:
+		parse_held_late(msg);
+		break;
+	default:
+		/* About to end (msg_fail_later), or ended, or not begun. */
+		break;
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Local interfaces, and the configuration snapshot that lists them.
+ *
+ * An NI is made by the control side, and lives until each CPT has let it go: the
+ * CPT's part goes when the LND has stopped there and no message on that CPT uses
+ * the NI. What CPTs share is immutable, atomic, or split by CPT.
+ */
+#ifndef LNET_NI_H
+#define LNET_NI_H
+
+#include <stdatomic.h>
+#include "base/fsm.h"
+#include "lnd/lnd.h"
+#include "lnet/stat.h"
+
+struct lnet_cpt;
+struct lnet_msg;
+
+enum ni_state { NI_INIT, NI_ACTIVE, NI_DELETING, NI_STATES };
+extern const struct fsm_state ni_states[NI_STATES];
+
+/* An NI's share on one CPT. Owner: that CPT. */
+struct ni_cpt {
+	uint32_t refs; /* messages that use it, +1 while the LND runs here */
+	int32_t credits_max;
+	_Atomic int32_t credits; /* one writer; negative: messages queued */
+	_Atomic int32_t credits_min;
+	struct list queue; /* of lnet_msg.link, waiting for a credit */
+	uint64_t use; /* when last chosen: a sequence number */
+	bool stopped;
+	int32_t counted; /* node_check()'s */
+	struct traffic_stats traffic;
+};
+
+struct lnet_ni {
+	struct lnd_ni lnd; /* what its LND sees */
+	struct lnet *node;
+	uint32_t credits_max;
+	uint32_t peer_credits;
+	struct fsm fsm;       /* control side */
+	atomic_bool up;       /* no hard failure */
+	atomic_uint live;     /* CPTs that have not let go */
+	struct ni_cpt *cpt; /* by CPT index */
+};
+
+static inline struct lnet_ni *ni_of(struct lnd_ni *lnd)
+{
+	return container_of(lnd, struct lnet_ni, lnd);
+}
+
+static inline bool ni_is_lo(const struct lnet_ni *ni)
+{
+	return lnet_nid_is_lo(&ni->lnd.nid);
+}
+
+static inline uint32_t ni_net(const struct lnet_ni *ni)
+{
+	return lnet_nid_net(&ni->lnd.nid);
+}
+
+static inline bool ni_is_up(const struct lnet_ni *ni)
+{
+	return atomic_load_explicit(&ni->up, memory_order_relaxed);
+}
+
+static inline void credits_set(_Atomic int32_t *c, int32_t v)
+{
+	atomic_store_explicit(c, v, memory_order_relaxed);
+}
+
+static inline int32_t credits_get(const _Atomic int32_t *c)
+{
+	return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+/*
+ * The interfaces of a node: immutable. A change publishes a new one; each CPT
+ * uses the one that it holds. ni[0] is 0@lo; the others stand net by net, in the order
+ * in which the nets came.
+ */
+struct lnet_config {
+	uint32_t sequence; /* of the ping info */
+	unsigned int nnis;
+	struct lnet_ni *ni[];
+};
+
+/* Control side: makes an NI with its LND started; it is not in use yet. */
+int ni_new(struct lnet *node, const struct lnd *lnd,
+	   const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p) must_check;
+
+/* The NI with this NID, or NULL. */
+struct lnet_ni *config_ni(const struct lnet_config *c,
+			  const struct ulnet_nid *nid);
+/* Is any of the NIs on this net? */
+bool config_has_net(const struct lnet_config *c, uint32_t net);
+
+/* CPT: a message takes the NI in use, and lets it go. */
+void ni_ref(struct lnet_ni *ni, struct lnet_cpt *cpt);
+void ni_unref(struct lnet_ni *ni, struct lnet_cpt *cpt);
+
+/* CPT: no message goes out through @ni any more; those that wait end with
+ * -ESHUTDOWN; then the LND is told. */
+void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/node.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "lnet/md.h"
+#include "lnet/ni.h"
+#include "lnet/op.h"
+#include "lnet/parse.h"
+#include "lnet/peer.h"
+#include "lnet/ping.h"
+
+void lnet_conf_init(struct ulnet_conf *conf)
+{
+	*conf = (struct ulnet_conf){
+		.run = LNET_RUN_THREADS,
+		.cpts = 1,
+		.pid = LNET_PID_LUSTRE,
+		.transaction_timeout = 50 * 1000000,
+		.peers_max = 100000,
+		.messages_max = 65536,
+		.lazy_max = 4096,
+		.interfaces_max = 200,
+	};
+}
+
+static int conf_check(const struct ulnet_conf *c)
+{
+	if (c->cpts < 1 || c->cpts > LNET_CPTS_MAX)
+		return -EINVAL;
+	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
+		return -EINVAL;
+	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
+		return -EINVAL;
+	if (c->transaction_timeout == 0 ||
+	    c->transaction_timeout > TIME_NEVER / 4000)
+		return -EINVAL;
+	if (!c->peers_max || !c->messages_max || !c->interfaces_max ||
+	    c->pid == LNET_PID_ANY)
+		return -EINVAL;
+	return 0;
+}
+
+/* ---- where things live ---- */
+
+unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
+{
+	if (node->cpts == 1)
+		return 0;
+	return (unsigned int)(hash_bytes(nid, sizeof(*nid), node->hash_seed) >>
+			      32) %
+	       node->cpts;
+}
+
+int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
+{
+	return lnet_nid_is_any(nid) ? -1 : (int)node_cpt_of(node, nid);
+}
+
+struct lnet_cpt *node_home(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	if (node->cpts == 1)
+		return &node->cpt[0];
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (node->loops[i] == here)
+			return &node->cpt[i];
+	return &node->cpt[atomic_fetch_add(&node->next_home, 1) % node->cpts];
+}
+
+struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id)
+{
+	if (!node || ID_CPT(id) >= node->cpts)
+		return NULL;
+	return &node->cpt[ID_CPT(id)];
+}
+
+/* ---- CPTs ---- */
+
+static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
+		     unsigned int index)
+{
+	cpt->node = node;
+	cpt->index = index;
+	cpt->loop = node->loops[index];
+	id_table_init(&cpt->mds, ID_TAG(index, ID_MD));
+	id_table_init(&cpt->mes, ID_TAG(index, ID_ME));
+	id_table_init(&cpt->ops, ID_TAG(index, ID_OP));
+	pool_init(&cpt->msg_pool, sizeof(struct lnet_msg),
+		  node->conf.messages_max);
+	pool_init(&cpt->op_pool, sizeof(struct lnet_op), 0);
+	pool_init(&cpt->md_pool, sizeof(struct lnet_md), 0);
+	pool_init(&cpt->me_pool, sizeof(struct lnet_me), 0);
+	pool_init(&cpt->peer_pool, peer_size(), node->conf.peers_max);
+	list_init(&cpt->active);
+	list_init(&cpt->mds_unlinked);
+	hash_init(&cpt->peers);
+	list_init(&cpt->peers_idle);
+	portals_init(cpt);
+}
+
+/* What is still in use here is a bug: an observer hears of it, others abort. */
+static void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool,
+			  const char *what)
+{
+	const struct lnet_observer *o = cpt->node->observer;
+
+	if (pool->used && o)
+		o->leaked(o->arg, cpt->node, what, pool->used);
+	else
+		pool_fini(pool);
+}
+
+static void cpt_fini(struct lnet_cpt *cpt)
+{
+	peers_free(cpt);
+	portals_fini(cpt);
+	ping_fini(cpt);
+	cpt_pool_fini(cpt, &cpt->msg_pool, "messages");
+	cpt_pool_fini(cpt, &cpt->op_pool, "operations");
+	cpt_pool_fini(cpt, &cpt->md_pool, "MDs");
+	cpt_pool_fini(cpt, &cpt->me_pool, "match entries");
+	cpt_pool_fini(cpt, &cpt->peer_pool, "peers");
+	id_table_fini(&cpt->mds);
+	id_table_fini(&cpt->mes);
+	id_table_fini(&cpt->ops);
+}
+
+static void *cpt_thread(void *arg)
+{
+	struct lnet_cpt *cpt = arg;
+
+	loop_run(cpt->loop);
+	return NULL;
+}
+
+static void loops_free(struct lnet *node)
+{
+	for (unsigned int i = 0; node->own_loops && i < node->cpts; i++)
+		if (node->loops[i])
+			loop_free(node->loops[i]);
+}
+
+static int loops_make(struct lnet *node, const struct node_params *p)
+{
+	node->own_loops = !p->loops;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct env *env;
+		int rc;
+
+		if (p->loops) {
+			node->loops[i] = p->loops[i];
+			continue;
+		}
+		rc = env_ev_new(p->conf.ev, &env);
+		if (!rc)
+			rc = loop_new(env, &node->loops[i]);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static bool runs_threads(const struct lnet *node)
+{
+	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
+}
+
+static int threads_start(struct lnet *node)
+{
+	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
+		struct lnet_cpt *cpt = &node->cpt[i];
+		int rc = pthread_create(&cpt->thread, NULL, cpt_thread, cpt);
+
+		if (rc) {
+			while (i--) {
+				loop_stop(node->loops[i]);
+				pthread_join(node->cpt[i].thread, NULL);
+				loop_take_over(node->loops[i]);
+			}
+			return -rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- configuration snapshots ---- */
+
+struct config_call {
+	struct lnet_cpt *cpt;
+	const struct lnet_config *config;
+	struct lnet_ni *gone;
+};
+
+/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it. */
+static int config_take(void *arg)
+{
+	struct config_call *c = arg;
+	int rc;
+
+	c->cpt->config = c->config;
+	rc = ping_refresh(c->cpt);
+	if (c->gone)
+		ni_shutdown(c->gone, c->cpt);
+	return rc;
+}
+
+/* Control. All CPTs hold the new one afterwards, so the old one can go. */
+static int config_publish(struct lnet *node, struct lnet_config *new,
+			  struct lnet_ni *gone)
+{
+	struct lnet_config *old = node->config;
+	int rc = 0;
+
+	node->config = new;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct config_call c = { &node->cpt[i], new, gone };
+		int err = loop_call(node->loops[i], config_take, &c);
+
+		rc = rc ? rc : err;
+	}
+	free(old);
+	return rc;
+}
+
+/* Can the caller have things done on all CPTs? Asked first, so that a change is
+ * whole or not at all. */
+static bool may_configure(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	return !here || (node->cpts == 1 && node->loops[0] == here);
+}
+
+/* NIs stand net by net, in the order in which their nets came. */
+static struct lnet_config *config_with(const struct lnet_config *old,
+				       struct lnet_ni *ni)
+{
+	unsigned int at = old->nnis;
+	struct lnet_config *new;
+
+	for (unsigned int i = 1; i < old->nnis; i++)
+		if (ni_net(old->ni[i]) == ni_net(ni))
+			at = i + 1;
+	new = malloc(sizeof(*new) + (old->nnis + 1) * sizeof(new->ni[0]));
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	new->nnis = old->nnis + 1;
+	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
+	new->ni[at] = ni;
+	memcpy(new->ni + at + 1, old->ni + at,
+	       (old->nnis - at) * sizeof(new->ni[0]));
+	return new;
+}
+
+static struct lnet_config *config_without(const struct lnet_config *old,
+					  const struct lnet_ni *ni)
+{
+	struct lnet_config *new =
+		malloc(sizeof(*new) + old->nnis * sizeof(new->ni[0]));
+
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	new->nnis = 0;
+	for (unsigned int i = 0; i < old->nnis; i++)
+		if (old->ni[i] != ni)
+			new->ni[new->nnis++] = old->ni[i];
+	return new;
+}
+
+/* An NI that nobody uses yet, or that has left the configuration, on every CPT. */
+static int ni_drop_call(void *arg)
+{
+	struct config_call *c = arg;
+
+	ni_shutdown(c->gone, c->cpt);
+	return 0;
+}
+
+static void ni_drop(struct lnet *node, struct lnet_ni *ni)
+{
+	fsm_move(&ni->fsm, ni_states, NI_DELETING);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct config_call c = { &node->cpt[i], NULL, ni };
+
+		BUG_ON(loop_call(node->loops[i], ni_drop_call, &c));
+	}
+}
+
+static const struct lnd *node_lnd(const struct lnet *node, int type)
+{
+	if (node->lnd && type != LNET_TYPE_LO)
+		return node->lnd;
+	return lnd_find(type);
+}
+
+static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
+{
+	const struct lnd *lnd = node_lnd(node, conf->nid.type);
+	struct lnet_config *new;
+	struct lnet_ni *ni;
+	int rc;
+
+	if (lnet_nid_is_lo(&conf->nid) || lnet_nid_is_any(&conf->nid))
+		return -EINVAL;
+	if (!lnd)
+		return -EPROTONOSUPPORT;
+	if (config_ni(node->config, &conf->nid))
+		return -EEXIST;
+	if (node->config->nnis > node->conf.interfaces_max)
+		return -ENOSPC;
+	rc = ni_new(node, lnd, conf, &ni);
+	if (rc)
+		return rc;
+	new = config_with(node->config, ni);
+	if (!new) {
+		ni_drop(node, ni);
+		return -ENOMEM;
+	}
+	return config_publish(node, new, NULL);
+}
+
+int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
+{
+	int rc;
+
+	if (!may_configure(node))
+		return -EXDEV;
+	pthread_mutex_lock(&node->control);
+	rc = ni_add_locked(node, conf);
+	pthread_mutex_unlock(&node->control);
+	return rc;
+}
+
+static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid)
+{
+	struct lnet_ni *ni = config_ni(node->config, nid);
+	struct lnet_config *new;
+
+	if (!ni)
+		return -ENOENT;
+	if (ni_is_lo(ni))
+		return -EINVAL;
+	new = config_without(node->config, ni);
+	if (!new)
+		return -ENOMEM;
+	fsm_move(&ni->fsm, ni_states, NI_DELETING);
+	return config_publish(node, new, ni);
+}
+
+int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
+{
+	int rc;
+
+	if (!may_configure(node))
+		return -EXDEV;
+	pthread_mutex_lock(&node->control);
+	rc = ni_del_locked(node, nid);
+	pthread_mutex_unlock(&node->control);
+	return rc;
+}
+
+static void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
+{
+	*info = (struct ulnet_ni_info){
+		.nid = ni->lnd.nid,
+		.up = ni_is_up(ni),
+		.state = fsm_name(&ni->fsm, ni_states),
+		.credits_max = ni->credits_max,
+	};
+	for (unsigned int i = 0; i < ni->lnd.cpts; i++) {
+		const struct ni_cpt *nc = &ni->cpt[i];
+
+		info->credits += credits_get(&nc->credits);
+		info->credits_min += credits_get(&nc->credits_min);
+		info->send_count += stat_get(&nc->traffic.send.count);
+		info->recv_count += stat_get(&nc->traffic.recv.count);
+		info->drop_count += stat_get(&nc->traffic.drop.count);
+		info->send_length += stat_get(&nc->traffic.send.length);
+		info->recv_length += stat_get(&nc->traffic.recv.length);
+		info->drop_length += stat_get(&nc->traffic.drop.length);
+	}
+}
+
+int lnet_ni_info(struct lnet *node, unsigned int index,
+		 struct ulnet_ni_info *info)
+{
+	int rc = -ENOENT;
+
+	pthread_mutex_lock(&node->control);
+	if (index < node->config->nnis) {
+		ni_info(node->config->ni[index], info);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&node->control);
+	return rc;
+}
+
+int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
+{
+	int rc = -ENOENT;
+
+	pthread_mutex_lock(&node->control);
+	if (index < node->config->nnis) {
+		id->nid = node->config->ni[index]->lnd.nid;
+		id->pid = node->conf.pid;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&node->control);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+/* Every node has 0@lo, from its first moment to its last. */
+static int lo_start(struct lnet *node)
+{
+	struct ulnet_ni_conf conf = { .nid = LNET_NID_LO };
+	struct lnet_config *config =
+		malloc(sizeof(*config) + sizeof(config->ni[0]));
+	int rc;
+
+	if (!config)
+		return -ENOMEM;
+	rc = ni_new(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
+	if (rc) {
+		free(config);
+		return rc;
+	}
+	config->sequence = 1;
+	config->nnis = 1;
+	node->config = config;
+	return 0;
+}
+
+static int cpts_start(struct lnet *node)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		node->cpt[i].config = node->config;
+		rc = ping_start(&node->cpt[i]);
+	}
+	return rc;
+}
+
+static void node_free(struct lnet *node)
+{
+	free(node->config);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		cpt_fini(&node->cpt[i]);
+	loops_free(node);
+	eqs_fini(&node->eqs);
+	pthread_mutex_destroy(&node->control);
+	free(node->cpt);
+	free(node);
+}
+
+static void node_stop(struct lnet *node);
+
+static int node_alloc(const struct node_params *p, struct lnet **node_p)
+{
+	struct lnet *node = calloc(1, sizeof(*node));
+	int rc;
+
+	if (!node)
+		return -ENOMEM;
+	node->conf = p->conf;
+	node->transaction_timeout = p->conf.transaction_timeout * NSEC_PER_USEC;
+	node->cpts = p->conf.cpts;
+	node->lnd = p->lnd;
+	node->lnd_net = p->lnd_net;
+	node->observer = p->observer;
+	node->drive = p->drive;
+	node->drive_arg = p->drive_arg;
+	node->cpt = calloc(node->cpts, sizeof(*node->cpt));
+	rc = node->cpt ? eqs_init(&node->eqs) : -ENOMEM;
+	if (rc)
+		goto err_free;
+	rc = loops_make(node, p);
+	if (rc)
+		goto err_loops;
+	pthread_mutex_init(&node->control, NULL);
+	node->incarnation = loop_random(node->loops[0]);
+	node->hash_seed = loop_random(node->loops[0]);
+	atomic_store(&node->portals[0].lazy, true);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		cpt_init(&node->cpt[i], node, i);
+	*node_p = node;
+	return 0;
+
+err_loops:
+	loops_free(node);
+	eqs_fini(&node->eqs);
+err_free:
+	free(node->cpt);
+	free(node);
+	return rc;
+}
+
+int node_open(const struct node_params *p, struct lnet **node_p)
+{
+	struct lnet *node;
+	int rc = node_alloc(p, &node);
+
+	if (rc)
+		return rc;
+	rc = lo_start(node);
+	if (rc) {
+		node_free(node);
+		return rc;
+	}
+	rc = cpts_start(node);
+	if (!rc)
+		rc = threads_start(node);
+	if (rc) {
+		node->conf.run = LNET_RUN_POLL;
+		node_stop(node);
+		node_free(node);
+		return rc;
+	}
+	*node_p = node;
+	return 0;
+}
+
+int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
+{
+	struct node_params p = { 0 };
+	int rc;
+
+	if (conf)
+		p.conf = *conf;
+	else
+		lnet_conf_init(&p.conf);
+	rc = conf_check(&p.conf);
+	return rc ? rc : node_open(&p, node_p);
+}
+
+/* ---- running ---- */
+
+static void poll_late(struct timer *t)
+{
+	(void)t;
+}
+
+int lnet_poll(struct lnet *node, uint64_t timeout)
+{
+	struct loop *l = node->loops[0];
+	struct timer t;
+
+	if (loop_current())
+		return -EDEADLK;
+	if (node->drive) {
+		node->drive(node->drive_arg);
+		return 0;
+	}
+	if (runs_threads(node))
+		return -EBUSY;
+	timer_init(&t, poll_late);
+	if (timeout) {
+		loop_timer_arm(l, &t,
+			       loop_now(l) + MIN(timeout, TIME_NEVER / 4000) *
+						     NSEC_PER_USEC);
+	}
+	loop_run_once(l, timeout != 0);
+	loop_timer_cancel(l, &t);
+	return 0;
+}
+
+int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
+	      void *arg)
+{
+	if (cpt >= node->cpts)
+		return -EINVAL;
+	return loop_call(node->loops[cpt], fn, arg);
+}
+
+/* ---- closing: close, stop, free ---- */
+
+struct stop_call {
+	struct lnet_cpt *cpt;
+	bool idle;
+};
+
+/* The CPT refuses new work, and ends what it has. */
+static int cpt_close(void *arg)
+{
+	struct lnet_cpt *cpt = ((struct stop_call *)arg)->cpt;
+	struct lnet_me *me;
+	struct lnet_md *md;
+	uint32_t pos = 0;
+
+	cpt->closing = true;
+	parse_discard_held(cpt, NULL);
+	ops_abandon(cpt);
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		ni_shutdown(cpt->config->ni[i], cpt);
+	if (cpt->ping)
+		ping_stop(cpt);
+	while ((me = id_walk(&cpt->mes, &pos)))
+		me_unlink(me);
+	pos = 0;
+	while ((md = id_walk(&cpt->mds, &pos)))
+		md_unlink(md, true);
+	return 0;
+}
+
+static int cpt_is_idle(void *arg)
+{
+	struct stop_call *c = arg;
+	struct lnet_cpt *cpt = c->cpt;
+
+	c->idle = list_empty(&cpt->active) && cpt->ops.used == 0 &&
+		  cpt->op_pool.used == 0 && list_empty(&cpt->mds_unlinked);
+	return 0;
+}
+
+static bool node_is_idle(struct lnet *node)
+{
+	bool idle = atomic_load(&node->nis_alive) == 0;
+
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct stop_call c = { .cpt = &node->cpt[i] };
+
+		BUG_ON(loop_call(node->loops[i], cpt_is_idle, &c));
+		idle = idle && c.idle;
+	}
+	return idle;
+}
+
+/* One more turn for those who have something left to do. */
+static void node_turn(struct lnet *node)
+{
+	if (node->drive)
+		node->drive(node->drive_arg);
+	else if (!runs_threads(node))
+		loop_run_once(node->loops[0], true);
+}
+
+static void node_stop(struct lnet *node)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct stop_call c = { .cpt = &node->cpt[i] };
+
+		BUG_ON(loop_call(node->loops[i], cpt_close, &c));
+	}
+	while (!node_is_idle(node))
+		node_turn(node);
+	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
+		loop_stop(node->loops[i]);
+		pthread_join(node->cpt[i].thread, NULL);
+		loop_take_over(node->loops[i]);
+	}
+}
+
+void lnet_close(struct lnet *node)
+{
+	if (!node)
+		return;
+	/* It waits for its own loops: never from inside one. */
+	BUG_ON(loop_current());
+	node_stop(node);
+	node_free(node);
+}
+
+void node_crash(struct lnet *node)
+{
+	node->crashed = true;
+	lnet_close(node);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node, and its CPTs. Inside LNet only.
+ */
+#ifndef LNET_NODE_H
+#define LNET_NODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/loop.h"
+#include "base/pool.h"
+#include "lnet/event.h"
+#include "lnet/match.h"
+#include "lnet/observer.h"
+#include "lnet/stat.h"
+#include "ulnet/lnet.h"
+
+struct lnet_config;
+struct lnet_ni;
+struct ping_target;
+
+/* Types of handles, in the tag of an id beside the CPT. */
+enum { ID_MD, ID_ME, ID_OP, ID_EQ };
+#define ID_TAG(cpt, type) ((uint8_t)((cpt) << 2 | (type)))
+#define ID_CPT(id) ((unsigned int)id_tag(id) >> 2)
+
+/* One CPT. Owner: its loop's thread, unless it says otherwise. */
+struct lnet_cpt {
+	struct lnet *node;
+	unsigned int index;
+	struct loop *loop;
+	pthread_t thread; /* LNET_RUN_THREADS */
+	bool closing;
+	const struct lnet_config *config; /* the snapshot it holds */
+
+	struct id_table mds, mes, ops;
+	struct pool msg_pool, op_pool, md_pool, me_pool, peer_pool;
+	struct list active;       /* lnet_msg.active: all messages in life */
+	struct list mds_unlinked; /* lnet_md.link */
+	uint64_t sequence;        /* of events */
+	uint64_t ni_uses;         /* of NI choices */
+
+	struct hash peers;      /* lnet_peer_ni.hash */
+	struct list peers_idle; /* lnet_peer_ni.idle, longest first */
+
+	struct lnet_portal portals[LNET_PORTALS];
+	uint32_t held; /* messages in the portals' held lists */
+	struct ping_target *ping;
+
+	stat_t stats[STAT_COUNT]; /* read by any thread */
+};
+
+struct lnet {
+	/* immutable after open */
+	struct ulnet_conf conf;
+	uint64_t transaction_timeout; /* ns */
+	uint64_t incarnation;
+	uint64_t hash_seed;
+	unsigned int cpts;
+	struct lnet_cpt *cpt;
+	struct loop *loops[LNET_CPTS_MAX];
+	bool own_loops;
+	const struct lnd *lnd; /* serves all nets but lo, if set */
+	void *lnd_net;
+	const struct lnet_observer *observer; /* NULL: none */
+	void (*drive)(void *arg); /* SIM: gives the loops a turn */
+	void *drive_arg;
+	bool crashed; /* nobody hears of its end (set before closing) */
+
+	struct portal_shared portals[LNET_PORTALS];
+	struct eqs eqs;
+	atomic_uint next_home; /* CPT for the next object of a plain thread */
+
+	/* control side: changes of configuration, one at a time */
+	pthread_mutex_t control;
+	struct lnet_config *config;
+	atomic_uint nis_alive; /* made and not freed yet */
+};
+
+/* How a node is opened by those inside: more than users may say. */
+struct node_params {
+	struct ulnet_conf conf;
+	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
+	const struct lnd *lnd;
+	void *lnd_net;
+	const struct lnet_observer *observer;
+	void (*drive)(void *arg);
+	void *drive_arg;
+};
+int node_open(const struct node_params *p, struct lnet **node_p) must_check;
+/* As lnet_close(), as if its process had been killed: no event is delivered. */
+void node_crash(struct lnet *node);
+
+/*
+ * Consistency of all that the node holds: credits against the messages that have
+ * them, queues, references. Outside of any turn. Returns NULL, or what is wrong, in
+ * @buf.
+ */
+const char *node_check(struct lnet *node, char *buf, size_t size);
+
+/* Owner: prepares for work outside of a turn. */
+static inline void cpt_enter(struct lnet_cpt *cpt)
+{
+	if (loop_current() != cpt->loop)
+		cpt->loop->now = cpt->loop->env->ops->clock(cpt->loop->env);
+}
+
+/* The CPT that owns what belongs to @nid. */
+unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid);
+/* The CPT whose thread this is, else one that takes its turn. */
+struct lnet_cpt *node_home(struct lnet *node);
+/* The CPT that a handle's cookie names, or NULL. */
+struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
+
+static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)
+{
+	stat_inc(&cpt->stats[s]);
+}
+
+/* One more, or one less, message or operation alive. */
+void cpt_count_alive(struct lnet_cpt *cpt, int n);
+
+#endif

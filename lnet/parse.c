@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/parse.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "lnet/md.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+#include "lnet/op.h"
+#include "lnet/peer.h"
+
+/* ---- dropping: nobody is told but the counters ---- */
+
+static void count_drop(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		       uint32_t length, enum lnet_stat why)
+{
+	cpt_stat(cpt, STAT_drop_count);
+	stat_add(&cpt->stats[STAT_drop_length], length);
+	cpt_stat(cpt, why);
+	traffic_add(&ni->cpt[cpt->index].traffic.drop, length);
+}
+
+static void count_received(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			   uint32_t length)
+{
+	cpt_stat(cpt, STAT_recv_count);
+	stat_add(&cpt->stats[STAT_recv_length], length);
+	traffic_add(&ni->cpt[cpt->index].traffic.recv, length);
+}
+
+/* A message that nothing was made of yet. */
+static int drop_early(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx,
+		      const struct lnet_hdr *hdr, enum lnet_stat why)
+{
+	count_drop(cpt, ni, hdr->payload_length, why);
+	ni->lnd.lnd->recv(&ni->lnd, rx, NULL, hdr->payload_length);
+	return 0;
+}
+
+/* On the CPT that received it. */
+static void drop(struct lnet_msg *msg, enum lnet_stat why)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+	count_drop(cpt, msg->ni, msg->hdr.payload_length, why);
+	msg_discard(msg);
+	ni_unref(msg->ni, cpt);
+	msg->ni = NULL;
+	msg_free(msg);
+}
+
+/* ---- a PUT or GET looks for its buffer ---- */
+
+static void match_wanted(const struct lnet_msg *msg, struct match_want *want)
+{
+	bool get = msg->hdr.type == LNET_MSG_GET;
+
+	want->id.nid = msg->initiator;
+	want->id.pid = msg->hdr.src_pid;
+	want->bits = msg->hdr.match_bits;
+	want->portal = msg->hdr.portal;
+	want->op = get ? LNET_MD_OP_GET : LNET_MD_OP_PUT;
+	want->rlength = get ? msg->hdr.length : msg->hdr.payload_length;
+	want->roffset = msg->hdr.offset;
+}
+
+/* The payload of a GET is what we send, so the LND has nothing to store, and
+ * the message turns round. */
+static void get_reply(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_hdr *hdr = &msg->hdr;
+
+	count_received(cpt, msg->ni, 0);
+	msg_discard(msg);
+	msg->want_ni = hdr->dest_nid;
+	hdr->dest_nid = hdr->src_nid;
+	hdr->dest_pid = hdr->src_pid;
+	hdr->src_pid = cpt->node->conf.pid;
+	hdr->type = LNET_MSG_REPLY;
+	hdr->payload_length = msg->mlength;
+	msg->role = MSG_REPLY_OUT;
+	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
+	msg->lnd.deadline =
+		loop_now(cpt->loop) + cpt->node->transaction_timeout;
+	ni_unref(msg->ni, cpt);
+	msg->ni = NULL;
+	if (msg->fsm.state == MSG_HELD)
+		fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	msg_launch(msg);
+}
+
+/* The MD is found: on with the payload, on the CPT that received the message. */
+static void deliver(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	const struct lnet_observer *o = msg->cpt->node->observer;
+
+	if (o)
+		o->accepted(o->arg, msg->cpt->node, &msg->ni->lnd, msg->rx);
+	if (msg->role == MSG_GET_IN) {
+		get_reply(msg);
+		return;
+	}
+	count_received(msg->cpt, msg->ni, msg->mlength);
+	msg->lnd.deadline = loop_now(msg->cpt->loop) +
+			    msg->cpt->node->transaction_timeout;
+	msg_recv(msg);
+}
+
+/* 0: delivered, or on its way to be. */
+static int try_here(struct lnet_msg *msg)
+{
+	struct match_want want;
+	struct match_found found;
+	int rc;
+
+	match_wanted(msg, &want);
+	rc = match_find(msg->cpt, &want, &found);
+	if (rc)
+		return rc;
+	msg->md = found.md;
+	msg->mlength = found.mlength;
+	msg->offset = found.offset;
+	msg_set_payload(msg, found.md, found.offset, found.mlength);
+	msg_pass(msg, msg->home, deliver);
+	return 0;
+}
+
+static enum lnet_stat why_no_match(int rc)
+{
+	switch (rc) {
+	case -EMSGSIZE:
+		return STAT_drop_too_long;
+	case -ENOBUFS:
+		return STAT_drop_eq_full;
+	default:
+		return STAT_drop_no_match;
+	}
+}
+
+static void unhold(struct lnet_msg *msg)
+{
+	list_del(&msg->link);
+	msg->cpt->held--;
+	loop_timer_cancel(msg->cpt->loop, &msg->timer);
+}
+
+void parse_held_late(struct lnet_msg *msg)
+{
+	unhold(msg);
+	drop(msg, STAT_drop_lazy_late);
+}
+
+/* No buffer anywhere: kept if the portal is lazy, else dropped. GETs are never
+ * kept. */
+static void hold_or_drop(struct lnet_msg *msg, bool aside)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet *node = cpt->node;
+	unsigned int portal = msg->hdr.portal;
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+
+	if (msg->role != MSG_PUT_IN ||
+	    !atomic_load(&node->portals[portal].lazy)) {
+		drop(msg, STAT_drop_no_match);
+		return;
+	}
+	if (cpt->closing || cpt->held >= node->conf.lazy_max) {
+		drop(msg, STAT_drop_lazy_full);
+		return;
+	}
+	if (!aside && lnd->eager_recv &&
+	    lnd->eager_recv(&msg->ni->lnd, msg->rx)) {
+		drop(msg, STAT_drop_no_memory);
+		return;
+	}
+	fsm_move(&msg->fsm, msg_states, MSG_HELD);
+	list_add_tail(&cpt->portals[portal].held, &msg->link);
+	cpt->held++;
+	loop_timer_arm(cpt->loop, &msg->timer,
+		       loop_now(cpt->loop) + node->transaction_timeout);
+}
+
+static void offered(struct work *w);
+static void offer_failed(struct work *w);
+
+/* The next CPT that has entries on the portal and was not asked yet, or NULL. */
+static struct lnet_cpt *next_offer(struct lnet_msg *msg)
+{
+	struct lnet *node = msg->home->node;
+	uint32_t cpts = atomic_load(&node->portals[msg->hdr.portal].cpts);
+
+	cpts &= ~msg->offered;
+	return cpts ? &node->cpt[__builtin_ctz(cpts)] : NULL;
+}
+
+/* On the CPT that is asked. A CPT that had no buffer is told by the status. */
+static void offered(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *next;
+	int rc = try_here(msg);
+
+	if (!rc)
+		return;
+	msg->offered |= UINT32_C(1) << msg->cpt->index;
+	next = rc == -ENOENT ? next_offer(msg) : NULL;
+	msg->status = rc;
+	msg_pass(msg, next ? next : msg->home, next ? offered : offer_failed);
+}
+
+static void offer_failed(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	if (msg->status == -ENOENT)
+		hold_or_drop(msg, true);
+	else
+		drop(msg, why_no_match(msg->status));
+}
+
+/* First here, then elsewhere. The LND must not wait for other CPTs, so it moves the
+ * payload aside if it can. */
+static void find_buffer(struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	struct lnet_cpt *next;
+	int rc = try_here(msg);
+
+	if (likely(!rc))
+		return;
+	msg->offered = UINT32_C(1) << msg->cpt->index;
+	next = rc == -ENOENT ? next_offer(msg) : NULL;
+	if (next) {
+		if (lnd->eager_recv &&
+		    lnd->eager_recv(&msg->ni->lnd, msg->rx)) {
+			drop(msg, STAT_drop_no_memory);
+			return;
+		}
+		fsm_move(&msg->fsm, msg_states, MSG_HELD);
+		msg_pass(msg, next, offered);
+	} else if (rc == -ENOENT) {
+		hold_or_drop(msg, false);
+	} else {
+		drop(msg, why_no_match(rc));
+	}
+}
+
+/* ---- lazy portals ---- */
+
+static void retry_portal(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct list waiting;
+
+	list_init(&waiting);
+	list_splice_tail(&waiting, &cpt->portals[portal].held);
+	while (!list_empty(&waiting)) {
+		struct lnet_msg *msg =
+			list_first(&waiting, struct lnet_msg, link);
+		struct lnet_cpt *next;
+
+		unhold(msg);
+		msg->offered = 0;
+		next = next_offer(msg);
+		if (next)
+			msg_pass(msg, next, offered);
+		else
+			hold_or_drop(msg, true);
+	}
+}
+
+struct retry {
+	struct work work;
+	struct lnet_cpt *cpt;
+	unsigned int portal;
+};
+
+static void retry_work(struct work *w)
+{
+	struct retry *r = container_of(w, struct retry, work);
+
+	retry_portal(r->cpt, r->portal);
+	free(r);
+}
+
+void parse_retry_held(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct lnet *node = cpt->node;
+
+	if (!atomic_load(&node->portals[portal].lazy))
+		return;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct retry *r = malloc(sizeof(*r));
+
+		if (!r) {
+			log_warn("portal", "%u: held messages wait for the "
+					   "next buffer: no memory",
+				 portal);
+			return;
+		}
+		*r = (struct retry){ .work.fn = retry_work,
+				     .cpt = &node->cpt[i],
+				     .portal = portal };
+		loop_post(node->loops[i], &r->work);
+	}
+}
+
+static void drop_list(struct list *held, const struct lnet_ni *ni,
+		      enum lnet_stat why)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe(msg, next, held, link) {
+		if (ni && msg->ni != ni)
+			continue;
+		unhold(msg);
+		drop(msg, why);
+	}
+}
+
+void parse_drop_held(struct lnet_cpt *cpt, unsigned int portal)
+{
+	drop_list(&cpt->portals[portal].held, NULL, STAT_drop_no_match);
+}
+
+void parse_discard_held(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		drop_list(&cpt->portals[i].held, ni, STAT_drop_closing);
+}
+
+/* ---- answers ---- */
+
+static void drop_answer(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	drop(msg, (enum lnet_stat)msg->status);
+}
+
+static void answer_back(struct lnet_msg *msg, enum lnet_stat why)
+{
+	msg->status = (int)why;
+	msg_pass(msg, msg->home, drop_answer);
+}
+
+static void reply_recv(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	count_received(msg->cpt, msg->ni, msg->mlength);
+	msg_recv(msg);
+}
+
+/* On the home of the operation. */
+static void reply_in(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	enum lnet_stat why = op_accept_reply(msg->cpt, msg);
+
+	if (why == STAT_COUNT)
+		msg_pass(msg, msg->home, reply_recv);
+	else
+		answer_back(msg, why);
+}
+
+static void ack_received(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	count_received(msg->cpt, msg->ni, 0);
+	msg_discard(msg);
+	ni_unref(msg->ni, msg->cpt);
+	msg->ni = NULL;
+	msg_free(msg);
+}
+
+/* On the home of the operation. */
+static void ack_in(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	enum lnet_stat why = op_acked(msg->cpt, &msg->hdr, &msg->from);
+
+	if (why == STAT_COUNT)
+		msg_pass(msg, msg->home, ack_received);
+	else
+		answer_back(msg, why);
+}
+
+/* ---- the checks, in the order in which a kernel node makes them ---- */
+
+/* 0: for this node; STAT_COUNT + 1: protocol error; else why it is dropped. */
+#define FOR_ME STAT_COUNT
+#define PROTOCOL_ERROR (STAT_COUNT + 1)
+
+static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			   const struct lnet_hdr *hdr)
+{
+	const struct ulnet_nid *dest = &hdr->dest_nid;
+
+	if (ni_is_lo(ni))
+		return FOR_ME;
+	if (!lnet_nid_eq(dest, &ni->lnd.nid)) {
+		/* Should have gone direct, or over another NI's connection. */
+		if (lnet_nid_net(dest) == ni_net(ni) ||
+		    config_ni(cpt->config, dest))
+			return PROTOCOL_ERROR;
+		return STAT_drop_not_mine;
+	}
+	if (lnet_nid_is_any(&hdr->src_nid) || lnet_nid_is_lo(&hdr->src_nid) ||
+	    hdr->src_nid.type == 0)
+		return STAT_drop_bad_source;
+	return FOR_ME;
+}
+
+static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
+			  const struct ulnet_nid *from, const char *what)
+{
+	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
+
+	cpt_stat(cpt, STAT_protocol_errors);
+	log_warn("parse", "%s: message from %s: %s",
+		 lnet_nid_format(&ni->lnd.nid, a, sizeof(a)),
+		 lnet_nid_format(from, b, sizeof(b)), what);
+	return -EPROTO;
+}
+
+/* The CPT of the answer's operation: by the handle, which a stranger may have
+ * made up. */
+static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
+				   const struct lnet_hdr *hdr)
+{
+	struct lnet_cpt *home = node_cpt_of_id(cpt->node, hdr->wmd.object);
+
+	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
+}
+
+static void dispatch(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	switch (msg->hdr.type) {
+	case LNET_MSG_PUT:
+		msg->role = MSG_PUT_IN;
+		find_buffer(msg);
+		break;
+	case LNET_MSG_GET:
+		msg->role = MSG_GET_IN;
+		find_buffer(msg);
+		break;
+	case LNET_MSG_REPLY:
+		msg->role = MSG_REPLY_IN;
+		msg_pass(msg, answer_cpt(cpt, &msg->hdr), reply_in);
+		break;
+	default:
+		msg->role = MSG_ACK_IN;
+		msg_pass(msg, answer_cpt(cpt, &msg->hdr), ack_in);
+		break;
+	}
+}
+
+/* Remembers who speaks; false: too many peers. */
+static bool meet_peer(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		      const struct ulnet_nid *from, uint32_t length)
+{
+	struct lnet_peer_ni *lpni;
+
+	if (ni_is_lo(ni))
+		return true;
+	lpni = peer_get(cpt, from);
+	if (!lpni)
+		return false;
+	traffic_add(&lpni->traffic.recv, length);
+	peer_unref(cpt, lpni);
+	return true;
+}
+
+static struct lnet_cpt *cpt_here(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (node->loops[i] == here)
+			return &node->cpt[i];
+	BUG_ON("lnet_parse() outside of the node's loops");
+	return NULL;
+}
+
+int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+	       const struct ulnet_nid *from, void *rx)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = cpt_here(ni->node);
+	struct lnet_msg *msg;
+	struct lnet_hdr hdr;
+	int rc = hdr_decode(&hdr, bytes, hdr_len);
+
+	if (rc)
+		return protocol_error(cpt, ni, from, "bad header");
+	rc = check_addresses(cpt, ni, &hdr);
+	if (rc == PROTOCOL_ERROR)
+		return protocol_error(cpt, ni, from, "misdirected");
+	if (rc != FOR_ME)
+		return drop_early(cpt, ni, rx, &hdr, (enum lnet_stat)rc);
+	if (cpt->closing || ni->cpt[cpt->index].stopped)
+		return drop_early(cpt, ni, rx, &hdr, STAT_drop_closing);
+	if (hdr.type <= LNET_MSG_GET && hdr.type != LNET_MSG_ACK &&
+	    hdr.portal >= LNET_PORTALS)
+		return drop_early(cpt, ni, rx, &hdr, STAT_drop_bad_portal);
+	if (!meet_peer(cpt, ni, from, hdr.payload_length))
+		return drop_early(cpt, ni, rx, &hdr, STAT_drop_no_memory);
+	msg = msg_new(cpt, MSG_PUT_IN);
+	if (!msg)
+		return drop_early(cpt, ni, rx, &hdr, STAT_drop_no_memory);
+	msg->hdr = hdr;
+	msg->ni = ni;
+	msg->rx = rx;
+	msg->lnd.cpt = cpt->index;
+	msg->from = *from;
+	msg->initiator = *peer_primary(cpt, &hdr.src_nid);
+	ni_ref(ni, cpt);
+	dispatch(msg);
+	return 0;
+}
+
+/* ---- the end of messages ---- */
+
+static void passive_event(const struct lnet_msg *msg, struct ulnet_event *ev,
+			  enum ulnet_event_type type)
+{
+	const struct lnet_hdr *hdr = &msg->hdr;
+	bool get = type == LNET_EVENT_GET;
+	/* A GET has turned round: where its REPLY went is where it came from. */
+	const struct ulnet_nid *peer = get ? &hdr->dest_nid : &hdr->src_nid;
+
+	memset(ev, 0, sizeof(*ev));
+	ev->type = type;
+	ev->status = msg->status;
+	ev->cause = msg->cause;
+	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
+	ev->target.nid = get ? hdr->src_nid : hdr->dest_nid;
+	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
+	ev->initiator.nid = msg->initiator;
+	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
+	ev->source = *peer;
+	ev->sender = msg->from;
+	ev->path_local = LNET_NID_ANY;
+	ev->path_peer = LNET_NID_ANY;
+	ev->portal = hdr->portal;
+	ev->match_bits = hdr->match_bits;
+	ev->rlength = get ? hdr->length : hdr->payload_length;
+	ev->mlength = msg->mlength;
+	ev->offset = msg->offset;
+	ev->hdr_data = hdr->hdr_data;
+}
+
+/* The PUT turns into the ACK of itself. */
+static void send_ack(struct lnet_msg *msg)
+{
+	struct lnet_hdr *hdr = &msg->hdr;
+	struct lnet_cpt *cpt = msg->cpt;
+
+	msg->role = MSG_ACK_OUT;
+	msg->want_ni = hdr->dest_nid;
+	hdr->dest_nid = hdr->src_nid;
+	hdr->dest_pid = hdr->src_pid;
+	hdr->src_pid = cpt->node->conf.pid;
+	hdr->type = LNET_MSG_ACK;
+	hdr->payload_length = 0;
+	hdr->length = msg->mlength;
+	hdr->portal = 0;
+	msg->md = NULL;
+	msg->lnd.iov = NULL;
+	msg->lnd.niov = 0;
+	msg->lnd.offset = 0;
+	msg->lnd.length = 0;
+	msg->lnd.deadline =
+		loop_now(cpt->loop) + cpt->node->transaction_timeout;
+	fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	msg_launch(msg);
+}
+
+static void put_done(struct lnet_msg *msg)
+{
+	struct ulnet_event ev;
+	bool ack = msg->status == 0 && !wire_handle_is_none(&msg->hdr.wmd) &&
+		   !(msg->md->options & LNET_MD_ACK_DISABLE);
+
+	passive_event(msg, &ev, LNET_EVENT_PUT);
+	md_event_put(msg->md, &ev, 0);
+	msg->md = NULL;
+	if (ack)
+		send_ack(msg);
+	else
+		msg_free(msg);
+}
+
+static void reply_sent(struct lnet_msg *msg)
+{
+	struct ulnet_event ev;
+
+	passive_event(msg, &ev, LNET_EVENT_GET);
+	md_event_put(msg->md, &ev, 0);
+	msg->md = NULL;
+	msg_free(msg);
+}
+
+void msg_done(struct lnet_msg *msg)
+{
+	switch (msg->role) {
+	case MSG_OP:
+		op_sent(msg->op);
+		break;
+	case MSG_REPLY_IN:
+		op_replied(msg->op, msg);
+		msg_free(msg);
+		break;
+	case MSG_PUT_IN:
+		put_done(msg);
+		break;
+	case MSG_REPLY_OUT:
+		reply_sent(msg);
+		break;
+	default:
+		msg_free(msg);
+		break;
+	}
+}

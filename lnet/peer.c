@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/peer.h"
+
+#include <errno.h>
+
+#include "lnet/node.h"
+
+/* A peer of one NI, in one piece of memory: what discovery later finds to be more
+ * gets its nets and NIs one by one. */
+struct single_peer {
+	struct lnet_peer peer;
+	struct lnet_peer_net net;
+	struct lnet_peer_ni ni;
+};
+
+size_t peer_size(void)
+{
+	return sizeof(struct single_peer);
+}
+
+static uint64_t nid_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), cpt->node->hash_seed);
+}
+
+static struct lnet_peer_ni *peer_seek(const struct lnet_cpt *cpt,
+				      const struct ulnet_nid *nid,
+				      uint64_t hash)
+{
+	struct hash_node *n;
+
+	for (n = hash_first(&cpt->peers, hash); n; n = hash_next(n)) {
+		struct lnet_peer_ni *p =
+			container_of(n, struct lnet_peer_ni, hash);
+
+		if (lnet_nid_eq(&p->nid, nid))
+			return p;
+	}
+	return NULL;
+}
+
+struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	return peer_seek(cpt, nid, nid_hash(cpt, nid));
+}
+
+static void peer_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct single_peer *s = container_of(lpni, struct single_peer, ni);
+
+	BUG_ON(lpni->refs || !list_empty(&lpni->queue));
+	list_del(&lpni->idle);
+	hash_del(&cpt->peers, &lpni->hash);
+	pool_put(&cpt->peer_pool, s);
+	stat_set(&cpt->stats[STAT_peers], cpt->peers.count);
+}
+
+static struct single_peer *peer_alloc(struct lnet_cpt *cpt)
+{
+	struct single_peer *s = pool_get(&cpt->peer_pool);
+
+	if (s || list_empty(&cpt->peers_idle))
+		return s;
+	peer_forget(cpt,
+		    list_first(&cpt->peers_idle, struct lnet_peer_ni, idle));
+	return pool_get(&cpt->peer_pool);
+}
+
+static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
+				     const struct ulnet_nid *nid, uint64_t hash)
+{
+	struct single_peer *s = peer_alloc(cpt);
+
+	if (!s)
+		return NULL;
+	*s = (struct single_peer){
+		.peer = { .primary = *nid },
+		.net = { .peer = &s->peer, .net = lnet_nid_net(nid) },
+		.ni = { .net = &s->net,
+			.nid = *nid,
+			.preferred = LNET_NID_ANY },
+	};
+	list_init(&s->peer.nets);
+	list_add_tail(&s->peer.nets, &s->net.link);
+	list_init(&s->net.nis);
+	list_add_tail(&s->net.nis, &s->ni.link);
+	list_init(&s->ni.queue);
+	list_init(&s->ni.idle);
+	if (hash_add(&cpt->peers, &s->ni.hash, hash)) {
+		pool_put(&cpt->peer_pool, s);
+		return NULL;
+	}
+	stat_set(&cpt->stats[STAT_peers], cpt->peers.count);
+	return &s->ni;
+}
+
+struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	uint64_t hash = nid_hash(cpt, nid);
+	struct lnet_peer_ni *lpni = peer_seek(cpt, nid, hash);
+
+	if (!lpni) {
+		lpni = peer_new(cpt, nid, hash);
+		if (!lpni)
+			return NULL;
+	}
+	if (lpni->refs++ == 0)
+		list_del(&lpni->idle);
+	return lpni;
+}
+
+void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	BUG_ON(lpni->refs == 0);
+	if (--lpni->refs == 0)
+		list_add_tail(&cpt->peers_idle, &lpni->idle);
+}
+
+const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
+				     const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+
+	return lpni ? &lpni->net->peer->primary : nid;
+}
+
+void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)
+{
+	if (lpni->credits_max)
+		return;
+	lpni->credits_max = (int32_t)credits;
+	lpni->credits = (int32_t)credits;
+	lpni->credits_min = (int32_t)credits;
+}
+
+void peers_free(struct lnet_cpt *cpt)
+{
+	struct lnet_peer_ni *lpni, *next;
+
+	list_for_each_entry_safe(lpni, next, &cpt->peers_idle, idle)
+		peer_forget(cpt, lpni);
+	BUG_ON(cpt->peers.count);
+	hash_fini(&cpt->peers);
+}
+
+struct peer_info_call {
+	struct lnet_cpt *cpt;
+	const struct ulnet_nid *nid;
+	struct ulnet_peer_info *info;
+};
+
+static int peer_info(void *arg)
+{
+	struct peer_info_call *c = arg;
+	struct lnet_peer_ni *p = peer_find(c->cpt, c->nid);
+
+	if (!p)
+		return -ENOENT;
+	*c->info = (struct ulnet_peer_info){
+		.nid = p->nid,
+		.primary = p->net->peer->primary,
+		.cpt = c->cpt->index,
+		.credits_max = (uint32_t)p->credits_max,
+		.credits = p->credits,
+		.credits_min = p->credits_min,
+		.queued_bytes = p->queued_bytes,
+		.send_count = stat_get(&p->traffic.send.count),
+		.recv_count = stat_get(&p->traffic.recv.count),
+		.drop_count = stat_get(&p->traffic.drop.count),
+	};
+	return 0;
+}
+
+int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
+		   struct ulnet_peer_info *info)
+{
+	struct lnet_cpt *cpt = &node->cpt[node_cpt_of(node, nid)];
+	struct peer_info_call c = { cpt, nid, info };
+
+	return loop_call(cpt->loop, peer_info, &c);
+}

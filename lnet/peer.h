@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers: peer > peer net > peer NI. All of a peer belongs to the CPT that its
+ * primary NID hashes to. A NID that was never heard of becomes a peer with one NI
+ * and that NID as its primary.
+ *
+ * Strangers can make a node remember peers, up to a limit; beyond it the peer
+ * that has been idle longest is forgotten.
+ */
+#ifndef LNET_PEER_H
+#define LNET_PEER_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "lnet/stat.h"
+#include "ulnet/lnet.h"
+
+struct lnet_cpt;
+
+struct lnet_peer {
+	struct ulnet_nid primary;
+	struct list nets; /* of lnet_peer_net.link */
+};
+
+struct lnet_peer_net {
+	struct list link;
+	struct lnet_peer *peer;
+	uint32_t net;
+	struct list nis; /* of lnet_peer_ni.link */
+};
+
+struct lnet_peer_ni {
+	struct list link;
+	struct hash_node hash; /* cpt->peers, by NID */
+	struct lnet_peer_net *net;
+	struct ulnet_nid nid;
+	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
+	uint32_t refs;              /* messages that use it */
+	int32_t counted;            /* node_check()'s */
+	struct list idle;           /* cpt->peers_idle, while refs = 0 */
+	int32_t credits_max;        /* 0: no local net to it (yet) */
+	int32_t credits, credits_min;
+	struct list queue; /* of lnet_msg.link, waiting for a credit */
+	uint64_t queued_bytes;
+	struct traffic_stats traffic;
+};
+
+/* Bytes of a peer with one NI (for the pool). */
+size_t peer_size(void);
+
+/* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
+ * no memory, or peers_max are in use. */
+struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
+/* Without a reference: valid until the next turn. NULL: unknown. */
+struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* The primary NID of the peer that has @nid, which may be @nid itself. */
+const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
+				     const struct ulnet_nid *nid);
+
+/* Sets the credits when the peer NI is first sent to. */
+void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
+
+/* Forgets all; none may be in use. */
+void peers_free(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What must hold in every run:
+ *	- an operation ends in exactly one terminal event, by its deadline;
+ *	- what is reported not delivered has not been, and never will be.
+ * An operation is remembered until it has ended and no packet bears its mark.
+ */
+#include <inttypes.h>
+
+#include "lnet/wire.h"
+#include "sim/sim_priv.h"
+
+struct audit_op {
+	struct hash_node hash; /* sim->ops, until it ends */
+	struct sim_node *n;
+	struct lnet *node;
+	uint64_t op;
+	uint64_t deadline;
+	uint32_t refs; /* not ended, packets */
+	uint32_t accepted;
+	bool denied; /* it was reported not delivered */
+	bool late;   /* known to be */
+	uint32_t type;
+	uint64_t match_bits;
+};
+
+static uint64_t op_hash(const struct lnet *node, uint64_t op)
+{
+	return hash_u64(op, (uint64_t)(uintptr_t)node);
+}
+
+static struct audit_op *op_find(struct lnet_sim *sim, const struct lnet *node,
+				uint64_t op)
+{
+	struct hash_node *n = hash_first(&sim->ops, op_hash(node, op));
+
+	for (; n; n = hash_next(n)) {
+		struct audit_op *a = container_of(n, struct audit_op, hash);
+
+		if (a->node == node && a->op == op)
+			return a;
+	}
+	return NULL;
+}
+
+static void op_put(struct audit_op *a)
+{
+	if (--a->refs == 0)
+		free(a);
+}
+
+/* ---- the log ---- */
+
+static void digest(struct lnet_sim *sim, const void *what, size_t len)
+{
+	sim->digest = hash_bytes(what, len, sim->digest);
+}
+
+static void digest_event(struct lnet_sim *sim, unsigned int index,
+			 const struct ulnet_event *ev)
+{
+	uint64_t record[] = { lnet_sim_now(sim), index,
+			      ev->type,          (uint64_t)ev->status,
+			      ev->match_bits,    ev->mlength,
+			      ev->outcome,       ev->unlinked };
+
+	digest(sim, record, sizeof(record));
+}
+
+static void trace_time(struct lnet_sim *sim)
+{
+	fprintf(sim->trace, "%14.6f ms  ", (double)lnet_sim_now(sim) / 1e6);
+}
+
+static void trace_event(struct lnet_sim *sim, unsigned int index,
+			const struct ulnet_event *ev)
+{
+	if (!sim->trace)
+		return;
+	trace_time(sim);
+	fprintf(sim->trace,
+		"node %-4u event %-6s bits %#" PRIx64 " status %d length %u%s%s\n",
+		index, lnet_event_name(ev->type), ev->match_bits, ev->status,
+		ev->mlength, ev->terminal ? " " : "",
+		ev->terminal ? lnet_outcome_name(ev->outcome) : "");
+}
+
+void audit_note(struct lnet_sim *sim, const char *what, unsigned int index)
+{
+	uint64_t record[] = { lnet_sim_now(sim), index,
+			      hash_bytes(what, strlen(what), 0) };
+
+	digest(sim, record, sizeof(record));
+	if (!sim->trace)
+		return;
+	trace_time(sim);
+	fprintf(sim->trace, "node %-4u %s\n", index, what);
+}
+
+static const char *type_name(uint32_t type)
+{
+	static const char *const names[] = { "ACK", "PUT", "GET", "REPLY" };
+
+	return type < ARRAY_SIZE(names) ? names[type] : "?";
+}
+
+static void net_trace(void *arg, const char *what, const struct ulnet_nid *src,
+		      const struct ulnet_nid *dst, const void *bytes,
+		      uint32_t length)
+{
+	struct lnet_sim *sim = arg;
+	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
+	uint64_t record[] = { lnet_sim_now(sim),
+			      hash_bytes(src, sizeof(*src), 0),
+			      hash_bytes(dst, sizeof(*dst), 0),
+			      hash_bytes(what, strlen(what), length) };
+	struct lnet_hdr hdr = { .type = UINT32_MAX };
+
+	digest(sim, record, sizeof(record));
+	if (!sim->trace)
+		return;
+	if (bytes)
+		hdr_decode(&hdr, bytes, LNET_HDR_SIZE);
+	trace_time(sim);
+	fprintf(sim->trace, "%s > %s  %s %s, %u bytes\n",
+		lnet_nid_format(src, a, sizeof(a)),
+		lnet_nid_format(dst, b, sizeof(b)),
+		bytes ? type_name(hdr.type) : "message", what, length);
+}
+
+/* ---- operations ---- */
+
+static void on_begin(void *arg, struct lnet *node, uint64_t op,
+		     struct lnd_msg *req, uint64_t deadline)
+{
+	struct sim_node *n = arg;
+	struct lnet_sim *sim = n->sim;
+	struct audit_op *a = calloc(1, sizeof(*a));
+
+	sim->stats.operations++;
+	if (!a || hash_add(&sim->ops, &a->hash, op_hash(node, op))) {
+		lnet_sim_fail(sim, "no memory to watch an operation");
+		free(a);
+		return;
+	}
+	a->n = n;
+	a->node = node;
+	a->op = op;
+	a->deadline = deadline;
+	a->refs = 1;
+	req->mark = a;
+}
+
+static void op_ended(struct audit_op *a, const struct ulnet_event *ev)
+{
+	struct lnet_sim *sim = a->n->sim;
+	uint64_t now = lnet_sim_now(sim);
+
+	if (now > a->deadline && !a->n->crashing && !a->late)
+		lnet_sim_fail(sim,
+			      "node %u: operation, bits %#" PRIx64
+			      ", ended %" PRIu64 " ns after its deadline",
+			      a->n->index, ev->match_bits, now - a->deadline);
+	a->denied = ev->outcome == LNET_OUTCOME_NOT_DELIVERED;
+	a->match_bits = ev->match_bits;
+	if (a->denied && a->accepted)
+		lnet_sim_fail(sim,
+			      "node %u: operation, bits %#" PRIx64
+			      ", reported not delivered, but it was",
+			      a->n->index, ev->match_bits);
+	hash_del(&sim->ops, &a->hash);
+	op_put(a);
+}
+
+static void on_event(void *arg, struct lnet *node, uint64_t op,
+		     const struct ulnet_event *ev)
+{
+	struct sim_node *n = arg;
+	struct lnet_sim *sim = n->sim;
+	struct audit_op *a;
+
+	if (!n->crashing) {
+		digest_event(sim, n->index, ev);
+		trace_event(sim, n->index, ev);
+	}
+	if (!op)
+		return;
+	a = op_find(sim, node, op);
+	if (!a)
+		lnet_sim_fail(sim,
+			      "node %u: %s event, bits %#" PRIx64
+			      ", of an operation that has ended",
+			      n->index, lnet_event_name(ev->type),
+			      ev->match_bits);
+	else if (ev->terminal)
+		op_ended(a, ev);
+}
+
+static void on_accepted(void *arg, struct lnet *node, struct lnd_ni *ni,
+			void *rx)
+{
+	struct sim_node *n = arg;
+	struct audit_op *a;
+
+	(void)node;
+	if (ni->lnd != &simlnd)
+		return;
+	a = sim_net_rx_mark(rx);
+	if (!a)
+		return;
+	a->accepted++;
+	if (a->denied)
+		lnet_sim_fail(n->sim,
+			      "node %u: operation of node %u, bits %#" PRIx64
+			      ", was reported not delivered, and now is",
+			      n->index, a->n->index, a->match_bits);
+}
+
+static void on_leaked(void *arg, struct lnet *node, const char *what,
+		      uint32_t count)
+{
+	struct sim_node *n = arg;
+
+	(void)node;
+	lnet_sim_fail(n->sim, "node %u: closed, and %u %s were not freed",
+		      n->index, count, what);
+}
+
+void audit_watch(struct sim_node *n)
+{
+	n->observer = (struct lnet_observer){
+		.begin = on_begin,
+		.event = on_event,
+		.accepted = on_accepted,
+		.leaked = on_leaked,
+		.arg = n,
+	};
+}
+
+static void net_hold(void *arg, void *mark)
+{
+	(void)arg;
+	((struct audit_op *)mark)->refs++;
+}
+
+static void net_drop(void *arg, void *mark)
+{
+	(void)arg;
+	op_put(mark);
+}
+
+const struct sim_net_watch audit_net_watch = {
+	.hold = net_hold,
+	.drop = net_drop,
+	.trace = net_trace,
+};
+
+void audit_check(struct lnet_sim *sim, bool closed)
+{
+	uint64_t now = lnet_sim_now(sim);
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sim->ops, &bucket, n))) {
+		struct audit_op *a = container_of(n, struct audit_op, hash);
+
+		if (a->late || (!closed && now <= a->deadline))
+			continue;
+		a->late = true;
+		lnet_sim_fail(sim,
+			      closed ? "node %u: operation %#" PRIx64
+				       " never ended" :
+				       "node %u: operation %#" PRIx64
+				       " is past its deadline",
+			      a->n->index, a->op);
+	}
+	while (closed && sim->ops.count) {
+		struct audit_op *a;
+
+		bucket = 0;
+		a = container_of(hash_walk(&sim->ops, &bucket, NULL),
+				 struct audit_op, hash);
+		hash_del(&sim->ops, &a->hash);
+		op_put(a);
+	}
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cluster: nodes, faults, time. */
+#include "ulnet/sim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/loop.h"
+#include "lnet/node.h"
+#include "sim/sim_priv.h"
+
+/* ---- life ---- */
+
+static void loops_close(struct lnet_sim *sim)
+{
+	for (unsigned int i = 0; i < sim->cpts; i++)
+		if (sim->loops[i])
+			loop_free(sim->loops[i]);
+}
+
+static int loops_open(struct lnet_sim *sim)
+{
+	for (unsigned int i = 0; i < sim->cpts; i++) {
+		struct env *env;
+		int rc = env_sim_env(sim->env, &env);
+
+		if (!rc)
+			rc = loop_new(env, &sim->loops[i]);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int sim_init(struct lnet_sim *sim)
+{
+	struct sim_net_watch watch = audit_net_watch;
+	int rc;
+
+	watch.arg = sim;
+	rc = env_sim_new(sim->seed, &sim->env);
+	if (rc)
+		return rc;
+	rc = sim_net_new(&watch, &sim->net);
+	if (rc)
+		goto err_env;
+	rc = loops_open(sim);
+	if (rc)
+		goto err_net;
+	return 0;
+
+err_net:
+	loops_close(sim);
+	sim_net_free(sim->net);
+err_env:
+	env_sim_free(sim->env);
+	return rc;
+}
+
+int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
+{
+	struct lnet_sim *sim;
+	int rc;
+
+	if (cpts < 1 || cpts > LNET_CPTS_MAX)
+		return -EINVAL;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return -ENOMEM;
+	sim->seed = seed;
+	sim->cpts = cpts;
+	timer_wheel_init(&sim->callbacks, 0);
+	list_init(&sim->ats);
+	hash_init(&sim->ops);
+	list_init(&sim->bufs);
+	list_init(&sim->retired);
+	rc = sim_init(sim);
+	if (rc) {
+		free(sim);
+		return rc;
+	}
+	*sim_p = sim;
+	return 0;
+}
+
+void lnet_sim_set_command(struct lnet_sim *sim, const char *command)
+{
+	snprintf(sim->command, sizeof(sim->command), "%s", command);
+}
+
+void lnet_sim_fail(struct lnet_sim *sim, const char *fmt, ...)
+{
+	va_list ap;
+
+	sim->violations++;
+	fprintf(stderr, "sim: seed %" PRIu64 ", at %" PRIu64 " ns: ",
+		sim->seed, lnet_sim_now(sim));
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+	if (sim->violations == 1 && sim->command[0])
+		fprintf(stderr, "sim: to repeat: %s\n", sim->command);
+}
+
+/* ---- nodes ---- */
+
+static struct sim_node *node_at(struct lnet_sim *sim, unsigned int index)
+{
+	return index < sim->nnodes ? sim->nodes[index] : NULL;
+}
+
+struct lnet *lnet_sim_node(struct lnet_sim *sim, unsigned int index)
+{
+	struct sim_node *n = node_at(sim, index);
+
+	return n ? n->node : NULL;
+}
+
+static uint64_t next_callback(const struct lnet_sim *sim)
+{
+	return timer_wheel_next(&sim->callbacks);
+}
+
+/* A node waits for its loops (lnet_close(), LNetEQPoll()): what is due now, or else
+ * what comes next. */
+static void sim_drive(void *arg)
+{
+	struct lnet_sim *sim = arg;
+	uint64_t next;
+
+	if (env_sim_step(sim->env, lnet_sim_now(sim)))
+		return;
+	next = next_callback(sim);
+	if (env_sim_step(sim->env, next))
+		return;
+	BUG_ON(next == TIME_NEVER); /* it would wait for ever */
+	timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
+}
+
+static int node_set_up(struct sim_node *n)
+{
+	for (unsigned int i = 0; i < n->nnids; i++) {
+		struct ulnet_ni_conf conf = { .nid = n->nids[i] };
+		int rc = lnet_ni_add(n->node, &conf);
+
+		if (rc)
+			return rc;
+	}
+	return n->start ? n->start(n->arg, n->index, n->node) : 0;
+}
+
+static int node_start(struct sim_node *n)
+{
+	struct lnet_sim *sim = n->sim;
+	struct node_params p = {
+		.conf = n->conf,
+		.loops = sim->loops,
+		.lnd = &simlnd,
+		.lnd_net = sim->net,
+		.observer = &n->observer,
+		.drive = sim_drive,
+		.drive_arg = sim,
+	};
+	int rc;
+
+	p.conf.cpts = sim->cpts;
+	n->crashing = false;
+	audit_watch(n);
+	rc = node_open(&p, &n->node);
+	if (rc)
+		return rc;
+	rc = node_set_up(n);
+	if (rc) {
+		lnet_close(n->node);
+		n->node = NULL;
+	}
+	return rc;
+}
+
+static void sim_node_free(struct sim_node *n)
+{
+	free(n->nids);
+	free(n);
+}
+
+static int parse_nids(struct sim_node *n, const char *text)
+{
+	char *copy = strdup(text), *save = NULL, *word;
+	int rc = copy ? 0 : -ENOMEM;
+
+	for (word = copy ? strtok_r(copy, " ", &save) : NULL; word && !rc;
+	     word = strtok_r(NULL, " ", &save)) {
+		struct ulnet_nid *nids =
+			realloc(n->nids, (n->nnids + 1) * sizeof(*nids));
+
+		if (!nids) {
+			rc = -ENOMEM;
+			break;
+		}
+		n->nids = nids;
+		rc = lnet_nid_parse(word, &nids[n->nnids]);
+		if (!rc)
+			n->nnids++;
+	}
+	free(copy);
+	return rc;
+}
+
+static int sim_node_new(struct lnet_sim *sim, const char *nids,
+			const struct ulnet_conf *conf, struct sim_node **n_p)
+{
+	struct sim_node *n = calloc(1, sizeof(*n));
+	int rc;
+
+	if (!n)
+		return -ENOMEM;
+	n->sim = sim;
+	n->index = sim->nnodes;
+	if (conf)
+		n->conf = *conf;
+	else
+		lnet_conf_init(&n->conf);
+	rc = parse_nids(n, nids);
+	if (rc) {
+		sim_node_free(n);
+		return rc;
+	}
+	*n_p = n;
+	return 0;
+}
+
+int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
+		      const struct ulnet_conf *conf, lnet_sim_start_fn start,
+		      void *arg)
+{
+	struct sim_node **nodes, *n;
+	int rc = sim_node_new(sim, nids, conf, &n);
+
+	if (rc)
+		return rc;
+	n->start = start;
+	n->arg = arg;
+	nodes = realloc(sim->nodes, (sim->nnodes + 1) * sizeof(*nodes));
+	if (!nodes) {
+		sim_node_free(n);
+		return -ENOMEM;
+	}
+	sim->nodes = nodes;
+	/* In the table before it starts: handlers may ask for it. */
+	sim->nodes[sim->nnodes++] = n;
+	rc = node_start(n);
+	if (rc) {
+		sim->nnodes--;
+		sim_node_free(n);
+		return rc;
+	}
+	return (int)n->index;
+}
+
+int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
+{
+	struct sim_node *n = node_at(sim, index);
+	struct lnet *node;
+
+	if (!n || !n->node)
+		return -ENOENT;
+	audit_note(sim, "crashes", index);
+	node = n->node;
+	n->node = NULL;
+	n->crashing = true;
+	node_crash(node);
+	return 0;
+}
+
+int lnet_sim_restart(struct lnet_sim *sim, unsigned int index)
+{
+	struct sim_node *n = node_at(sim, index);
+
+	if (!n)
+		return -ENOENT;
+	if (n->node)
+		return -EALREADY;
+	audit_note(sim, "starts", index);
+	return node_start(n);
+}
+
+/* ---- faults ---- */
+
+int lnet_sim_ni_set(struct lnet_sim *sim, const struct ulnet_nid *nid, bool up)
+{
+	return sim_net_ni_set(sim->net, nid, up);
+}
+
+static bool link_is_sane(const struct ulnet_sim_link *l)
+{
+	const uint32_t parts[] = { l->loss,  l->duplicate, l->reorder, l->refuse,
+				   l->error, l->stall,     l->mute,    l->cut };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i] > LNET_SIM_ALWAYS)
+			return false;
+	return l->latency < TIME_NEVER / 4 && l->jitter < TIME_NEVER / 4 &&
+	       l->reorder_window < TIME_NEVER / 4;
+}
+
+int lnet_sim_link_set(struct lnet_sim *sim, const struct ulnet_nid *src,
+		      const struct ulnet_nid *dst,
+		      const struct ulnet_sim_link *link)
+{
+	if (!link_is_sane(link))
+		return -EINVAL;
+	return sim_net_link_set(sim->net, src, dst, link);
+}
+
+int lnet_sim_partition(struct lnet_sim *sim, const struct ulnet_nid *a,
+		       const struct ulnet_nid *b, bool on)
+{
+	return sim_net_partition(sim->net, a, b, on);
+}
+
+/* ---- time ---- */
+
+uint64_t lnet_sim_now(const struct lnet_sim *sim)
+{
+	return env_sim_now(sim->env);
+}
+
+uint64_t lnet_sim_random(struct lnet_sim *sim, uint64_t below)
+{
+	return below ? env_sim_random(sim->env) % below : 0;
+}
+
+struct sim_at {
+	struct timer timer;
+	struct list link; /* sim->ats */
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void at_run(struct timer *t)
+{
+	struct sim_at *at = container_of(t, struct sim_at, timer);
+	void (*fn)(void *arg) = at->fn;
+	void *arg = at->arg;
+
+	list_del(&at->link);
+	free(at);
+	fn(arg);
+}
+
+int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
+		void *arg)
+{
+	struct sim_at *at = malloc(sizeof(*at));
+
+	if (!at)
+		return -ENOMEM;
+	at->fn = fn;
+	at->arg = arg;
+	timer_init(&at->timer, at_run);
+	list_add_tail(&sim->ats, &at->link);
+	timer_wheel_arm(&sim->callbacks, &at->timer,
+			lnet_sim_now(sim) + MIN(delay, TIME_NEVER / 4));
+	return 0;
+}
+
+static void run_until(struct lnet_sim *sim, uint64_t end)
+{
+	BUG_ON(loop_current());
+	for (;;) {
+		uint64_t next = next_callback(sim);
+		uint64_t limit = MIN(end, next);
+
+		if (env_sim_step(sim->env, limit)) {
+			sim->stats.events++;
+			continue;
+		}
+		if (next > end || next == TIME_NEVER)
+			return;
+		timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
+	}
+}
+
+void lnet_sim_run(struct lnet_sim *sim, uint64_t duration)
+{
+	run_until(sim,
+		  lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4));
+}
+
+void lnet_sim_run_all(struct lnet_sim *sim)
+{
+	run_until(sim, TIME_NEVER);
+}
+
+/* ---- checking ---- */
+
+unsigned int lnet_sim_check(struct lnet_sim *sim)
+{
+	char buf[256];
+
+	for (unsigned int i = 0; i < sim->nnodes; i++) {
+		struct lnet *node = sim->nodes[i]->node;
+
+		if (node && node_check(node, buf, sizeof(buf)))
+			lnet_sim_fail(sim, "node %u: %s", i, buf);
+	}
+	audit_check(sim, false);
+	bufs_check(sim);
+	return sim->violations;
+}
+
+void lnet_sim_trace(struct lnet_sim *sim, FILE *out)
+{
+	sim->trace = out;
+}
+
+uint64_t lnet_sim_digest(const struct lnet_sim *sim)
+{
+	return sim->digest;
+}
+
+void lnet_sim_stats(const struct lnet_sim *sim, struct ulnet_sim_stats *stats)
+{
+	struct sim_net_stats net;
+
+	sim_net_stats(sim->net, &net);
+	*stats = sim->stats;
+	stats->messages = net.messages;
+	stats->faults = net.faults;
+}
+
+static void ats_free(struct lnet_sim *sim)
+{
+	struct sim_at *at, *next;
+
+	list_for_each_entry_safe(at, next, &sim->ats, link) {
+		timer_wheel_cancel(&sim->callbacks, &at->timer);
+		free(at);
+	}
+}
+
+unsigned int lnet_sim_free(struct lnet_sim *sim)
+{
+	unsigned int violations;
+
+	if (!sim)
+		return 0;
+	for (unsigned int i = 0; i < sim->nnodes; i++) {
+		lnet_close(sim->nodes[i]->node);
+		sim->nodes[i]->node = NULL;
+	}
+	audit_check(sim, true);
+	bufs_check(sim);
+	violations = sim->violations;
+	for (unsigned int i = 0; i < sim->nnodes; i++)
+		sim_node_free(sim->nodes[i]);
+	free(sim->nodes);
+	bufs_free(sim);
+	ats_free(sim);
+	hash_fini(&sim->ops);
+	loops_close(sim);
+	sim_net_free(sim->net);
+	env_sim_free(sim->env);
+	free(sim);
+	return violations;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the simulator's files share. */
+#ifndef SIM_SIM_PRIV_H
+#define SIM_SIM_PRIV_H
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/timer.h"
+#include "lnd/simlnd/simlnd.h"
+#include "lnet/observer.h"
+#include "ulnet/sim.h"
+
+struct sim_node {
+	struct lnet_sim *sim;
+	unsigned int index;
+	struct lnet *node; /* NULL while crashed */
+	bool crashing;
+	struct ulnet_conf conf;
+	struct ulnet_nid *nids;
+	unsigned int nnids;
+	lnet_sim_start_fn start;
+	void *arg;
+	struct lnet_observer observer;
+};
+
+struct lnet_sim {
+	uint64_t seed;
+	char command[256];
+	unsigned int cpts;
+	struct env_sim *env;
+	struct loop *loops[LNET_CPTS_MAX];
+	struct sim_net *net;
+	struct sim_node **nodes;
+	unsigned int nnodes;
+	struct timer_wheel callbacks; /* lnet_sim_at() */
+	struct list ats;
+	struct ulnet_sim_stats stats;
+	unsigned int violations;
+	/* audit.c */
+	uint64_t digest;
+	FILE *trace;
+	struct hash ops; /* audit_op.hash, those not ended */
+	/* buf.c */
+	struct list bufs;    /* in use */
+	struct list retired; /* oldest first */
+	size_t retired_bytes;
+};
+
+/* ---- audit.c: the invariants of operations, and the event log ---- */
+
+/* Watches @n: its observer calls back here. */
+void audit_watch(struct sim_node *n);
+extern const struct sim_net_watch audit_net_watch; /* arg: the simulation */
+/* Operations past their deadline; with @closed: any that has not ended. */
+void audit_check(struct lnet_sim *sim, bool closed);
+/* An event of the simulation itself, for the log. */
+void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
+
+/* ---- buf.c: buffers that nobody may touch any more ---- */
+void bufs_check(struct lnet_sim *sim);
+void bufs_free(struct lnet_sim *sim);
+
+#endif
