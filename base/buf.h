@@ -81,6 +81,23 @@ static inline uint64_t read_le64(struct reader *r)
 	return le64toh(v);
 }
 
+/* Loads from bytes whose presence was checked before (read_skip()). */
+static inline uint32_t load_le32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
+}
+
+static inline uint64_t load_le64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
 /* In the sender's own byte order: @swap says that it is not ours. */
 static inline uint32_t read_u32(struct reader *r, bool swap)
 {

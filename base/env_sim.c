@@ -241,7 +241,7 @@ static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 bool env_sim_step(struct env_sim *s, uint64_t until)
 {
 	struct sim_env *e;
-	uint64_t at;
+	uint64_t at = TIME_NEVER;
 
 	if (until < s->now)
 		return false;

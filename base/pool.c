@@ -14,8 +14,10 @@
 #define POOL_IS_MALLOC 0
 #endif
 
-#define CHUNK_BYTES	  65536
-#define CHUNK_MIN_OBJECTS 8
+/* A chunk doubles what is there, within these bounds: thousands of small nodes
+ * in one process are as welcome as a busy one. */
+#define CHUNK_MIN_OBJECTS 4
+#define CHUNK_MAX_OBJECTS 256
 
 struct pool_chunk {
 	struct pool_chunk *next;
@@ -60,7 +62,7 @@ static void push(struct pool *p, void *obj)
 /* The free list is empty. */
 static bool grow(struct pool *p)
 {
-	size_t n = MAX(CHUNK_BYTES / p->size, CHUNK_MIN_OBJECTS);
+	size_t n = MIN(MAX(p->used, CHUNK_MIN_OBJECTS), CHUNK_MAX_OBJECTS);
 	struct pool_chunk *c;
 
 	if (p->max)

@@ -1,3 +1,5 @@
-# Measurements; not part of make check. Source of %D%/NAME is %D%/NAME.c.
-#
-#	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
+# Measurements; not part of make check. bench/run builds and calls them.
+if !WITH_FUZZERS
+EXTRA_PROGRAMS += %D%/core
+endif
+EXTRA_DIST += %D%/run

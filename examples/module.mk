@@ -1,4 +1,8 @@
 # Programs for users to read. They use what is installed and nothing else:
 #
 #	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
-#	examples_NAME_LDADD = libulnet.la
+#	%C%_NAME_LDADD = libulnet.la
+if !WITH_FUZZERS
+noinst_PROGRAMS += %D%/demo
+endif
+%C%_demo_LDADD = libulnet.la

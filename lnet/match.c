@@ -37,10 +37,16 @@ static uint64_t exact_hash(struct lnet_cpt *cpt, unsigned int portal,
 			   uint64_t bits, const struct ulnet_id *id)
 {
 	uint64_t seed = cpt->node->hash_seed;
+	struct {
+		uint64_t bits;
+		struct ulnet_id id;
+	} key;
 
-	if (kind_of(cpt, portal) == PORTAL_UNIQUE)
-		seed = hash_bytes(id, sizeof(*id), seed);
-	return hash_u64(bits, seed);
+	if (kind_of(cpt, portal) != PORTAL_UNIQUE)
+		return hash_u64(bits, seed);
+	key.bits = bits;
+	key.id = *id;
+	return hash_bytes(&key, sizeof(key), seed);
 }
 
 static bool id_matches(const struct ulnet_id *want, const struct ulnet_id *id)

@@ -191,7 +191,7 @@ static void md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	ev->sequence = ++md->cpt->sequence;
 	if (node->observer)
 		node->observer->event(node->observer->arg, node, op, ev);
-	if (node->crashed)
+	if (node->crashed && !md->internal)
 		return;
 	if (md->handler)
 		md->handler(ev);

@@ -35,6 +35,7 @@ struct lnet_md {
 	bool attached; /* was it ever, to a match entry */
 	bool auto_unlink;
 	bool unlinked;
+	bool internal; /* LNet's own: hears of its end even in a crash */
 	bool aborted; /* by its user, while in use */
 	void *start;
 	void *user_ptr;

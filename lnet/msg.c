@@ -50,23 +50,15 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->cpt = cpt;
 	msg->role = role;
 	msg->fsm.state = MSG_NEW;
-	msg->status = 0;
-	msg->cause = LNET_CAUSE_OK;
 	msg->ni = NULL;
 	msg->lpni = NULL;
 	msg->op = NULL;
 	msg->md = NULL;
-	msg->rx = NULL;
 	msg->tries = 0;
-	msg->offered = 0;
-	msg->mlength = 0;
-	msg->offset = 0;
-	msg->want_ni = LNET_NID_ANY;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
-	msg->lnd.next_hop = LNET_NID_ANY;
 	msg->lnd.mark = NULL;
 	list_init(&msg->link);
 	list_init(&msg->lnd.link);
@@ -300,9 +292,9 @@ static int msg_choose_path(struct lnet_msg *msg)
 
 	if (!lpni)
 		return -ENOBUFS;
-	want.src = msg->want_ni;
-	want.dst = msg->hdr.dest_nid;
-	want.preferred = lpni->preferred;
+	want.src = &msg->want_ni;
+	want.dst = &msg->hdr.dest_nid;
+	want.preferred = &lpni->preferred;
 	rc = select_ni(cpt, &want, &msg->ni);
 	if (rc) {
 		msg->ni = NULL;
@@ -320,33 +312,12 @@ static int msg_choose_path(struct lnet_msg *msg)
 	return 0;
 }
 
-static void msg_send(struct work *w)
-{
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	int rc;
-
-	if (msg->cpt->closing) {
-		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-		return;
-	}
-	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
-	rc = msg_choose_path(msg);
-	if (rc)
-		msg_fail_later(msg, rc, cause_of_select(rc));
-	else
-		msg_take_credits(msg);
-}
-
-/* To this node itself: through 0@lo, on the CPT where it is. The source it was
- * given stays, so that entries that name a NID of ours match. */
+/* To this node itself: through 0@lo. The source it was given stays, so that
+ * entries that name a NID of ours match. */
 static void msg_send_self(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 
-	if (cpt->closing) {
-		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-		return;
-	}
 	if (!lnet_nid_is_any(&msg->want_ni) &&
 	    !config_ni(cpt->config, &msg->want_ni)) {
 		msg_fail_later(msg, -EINVAL, LNET_CAUSE_LOCAL_ERROR);
@@ -361,17 +332,43 @@ static void msg_send_self(struct lnet_msg *msg)
 	msg_transmit(msg);
 }
 
+/* On the CPT that owns the destination. */
+static void msg_send(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	int rc;
+
+	if (msg->cpt->closing) {
+		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	if (config_is_mine(msg->cpt->config, &msg->hdr.dest_nid)) {
+		msg_send_self(msg);
+		return;
+	}
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	rc = msg_choose_path(msg);
+	if (rc)
+		msg_fail_later(msg, rc, cause_of_select(rc));
+	else
+		msg_take_credits(msg);
+}
+
+struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
+{
+	struct lnet *node = cpt->node;
+
+	if (lnet_nid_is_lo(dst))
+		return cpt;
+	return &node->cpt[node_cpt_of(node, dst)];
+}
+
 void msg_launch(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet *node = cpt->node;
-	const struct ulnet_nid *dst = &msg->hdr.dest_nid;
 
 	msg->lnd.cpt = cpt->index;
-	if (lnet_nid_is_lo(dst) || config_ni(cpt->config, dst))
-		msg_send_self(msg);
-	else
-		msg_pass(msg, &node->cpt[node_cpt_of(node, dst)], msg_send);
+	msg_pass(msg, msg_sender(cpt, &msg->hdr.dest_nid), msg_send);
 }
 
 void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)

@@ -77,8 +77,9 @@ static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
 	return container_of(lnd, struct lnet_msg, lnd);
 }
 
-/* Takes a message into life on @cpt, or out of it. A message of role MSG_OP is
- * part of its operation's memory; others come from the CPT's pool. */
+/* Takes a message into life on @cpt, or out of it: without payload, path or
+ * owner; what else its role needs is for the caller to set. A message of role MSG_OP
+ * is part of its operation's memory; others come from the CPT's pool. */
 void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role);
 void msg_fini(struct lnet_msg *msg);
 /* NULL: messages_max are in use. */
@@ -89,6 +90,9 @@ void msg_free(struct lnet_msg *msg);
 /* The payload is [@offset, @offset + @length) of @md. */
 void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 		     uint32_t offset, uint32_t length);
+
+/* The CPT, of @cpt's node, that sends what goes to @dst. */
+struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
 
 /* Sends: hdr (but for src_nid), want_ni, payload and lnd.deadline are set. Passes to
  * the CPT of the destination, takes path and credits, and ends in msg_done(). */

@@ -67,6 +67,7 @@ int ni_new(struct lnet *node, const struct lnd *lnd,
 	if (!ni)
 		return -ENOMEM;
 	ni->node = node;
+	ni->net = lnet_nid_net(&conf->nid);
 	ni->cpt = calloc(node->cpts, sizeof(*ni->cpt));
 	if (!ni->cpt) {
 		free(ni);

@@ -36,6 +36,7 @@ struct ni_cpt {
 struct lnet_ni {
 	struct lnd_ni lnd; /* what its LND sees */
 	struct lnet *node;
+	uint32_t net;
 	uint32_t credits_max;
 	uint32_t peer_credits;
 	struct fsm fsm;       /* control side */
@@ -56,7 +57,7 @@ static inline bool ni_is_lo(const struct lnet_ni *ni)
 
 static inline uint32_t ni_net(const struct lnet_ni *ni)
 {
-	return lnet_nid_net(&ni->lnd.nid);
+	return ni->net;
 }
 
 static inline bool ni_is_up(const struct lnet_ni *ni)
@@ -92,6 +93,15 @@ int ni_new(struct lnet *node, const struct lnd *lnd,
 /* The NI with this NID, or NULL. */
 struct lnet_ni *config_ni(const struct lnet_config *c,
 			  const struct ulnet_nid *nid);
+/* Is it a NID of this node? */
+static inline bool config_is_mine(const struct lnet_config *c,
+				  const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+			return true;
+	return false;
+}
 /* Is any of the NIs on this net? */
 bool config_has_net(const struct lnet_config *c, uint32_t net);
 

@@ -5,7 +5,6 @@
 
 #include "lnet/md.h"
 #include "base/mutation.h"
-#include "lnet/ni.h"
 #include "lnet/node.h"
 
 const struct fsm_state op_states[OP_STATES] = {
@@ -130,7 +129,6 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	bool get = a->type == LNET_MSG_GET;
 
 	hdr->dest_nid = a->target.nid;
-	hdr->src_nid = LNET_NID_ANY;
 	hdr->dest_pid = a->target.pid;
 	hdr->src_pid = op->cpt->node->conf.pid;
 	hdr->type = a->type;
@@ -418,16 +416,6 @@ static void op_cancel_request(struct work *w)
 	loop_post(op->cpt->loop, &op->cancel);
 }
 
-static struct lnet_cpt *op_sender(struct lnet_op *op)
-{
-	struct lnet_cpt *cpt = op->cpt;
-	const struct ulnet_nid *dst = &op->target.nid;
-
-	if (lnet_nid_is_lo(dst) || config_ni(cpt->config, dst))
-		return cpt;
-	return &cpt->node->cpt[node_cpt_of(cpt->node, dst)];
-}
-
 void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 {
 	if (op->canceling)
@@ -441,7 +429,8 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 		loop_defer(op->cpt->loop, &op->cancel);
 	} else {
 		op->cancel.fn = op_cancel_request;
-		loop_post(op_sender(op)->loop, &op->cancel);
+		loop_post(msg_sender(op->cpt, &op->target.nid)->loop,
+			  &op->cancel);
 	}
 }
 

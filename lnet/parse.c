@@ -463,20 +463,24 @@ static void dispatch(struct lnet_msg *msg)
 	}
 }
 
-/* Remembers who speaks; false: too many peers. */
-static bool meet_peer(struct lnet_cpt *cpt, struct lnet_ni *ni,
-		      const struct ulnet_nid *from, uint32_t length)
+/* Remembers who speaks. The primary NID of who began it, or NULL: too many
+ * peers. */
+static const struct ulnet_nid *meet_peer(struct lnet_cpt *cpt,
+					 struct lnet_ni *ni,
+					 const struct ulnet_nid *from,
+					 const struct lnet_hdr *hdr)
 {
 	struct lnet_peer_ni *lpni;
 
 	if (ni_is_lo(ni))
-		return true;
-	lpni = peer_get(cpt, from);
+		return &hdr->src_nid;
+	lpni = peer_meet(cpt, from);
 	if (!lpni)
-		return false;
-	traffic_add(&lpni->traffic.recv, length);
-	peer_unref(cpt, lpni);
-	return true;
+		return NULL;
+	traffic_add(&lpni->traffic.recv, hdr->payload_length);
+	if (likely(lnet_nid_eq(from, &hdr->src_nid)))
+		return &lpni->net->peer->primary;
+	return peer_primary(cpt, &hdr->src_nid);
 }
 
 static struct lnet_cpt *cpt_here(struct lnet *node)
@@ -495,6 +499,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = cpt_here(ni->node);
+	const struct ulnet_nid *primary;
 	struct lnet_msg *msg;
 	struct lnet_hdr hdr;
 	int rc = hdr_decode(&hdr, bytes, hdr_len);
@@ -511,7 +516,8 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	if (hdr.type <= LNET_MSG_GET && hdr.type != LNET_MSG_ACK &&
 	    hdr.portal >= LNET_PORTALS)
 		return drop_early(cpt, ni, rx, &hdr, STAT_drop_bad_portal);
-	if (!meet_peer(cpt, ni, from, hdr.payload_length))
+	primary = meet_peer(cpt, ni, from, &hdr);
+	if (!primary)
 		return drop_early(cpt, ni, rx, &hdr, STAT_drop_no_memory);
 	msg = msg_new(cpt, MSG_PUT_IN);
 	if (!msg)
@@ -521,7 +527,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	msg->rx = rx;
 	msg->lnd.cpt = cpt->index;
 	msg->from = *from;
-	msg->initiator = *peer_primary(cpt, &hdr.src_nid);
+	msg->initiator = *primary;
 	ni_ref(ni, cpt);
 	dispatch(msg);
 	return 0;

@@ -94,18 +94,34 @@ static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 	return &s->ni;
 }
 
-struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+static struct lnet_peer_ni *peer_find_or_new(struct lnet_cpt *cpt,
+					     const struct ulnet_nid *nid)
 {
 	uint64_t hash = nid_hash(cpt, nid);
 	struct lnet_peer_ni *lpni = peer_seek(cpt, nid, hash);
 
-	if (!lpni) {
-		lpni = peer_new(cpt, nid, hash);
-		if (!lpni)
-			return NULL;
-	}
-	if (lpni->refs++ == 0)
+	return likely(lpni) ? lpni : peer_new(cpt, nid, hash);
+}
+
+struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find_or_new(cpt, nid);
+
+	if (likely(lpni) && lpni->refs++ == 0)
 		list_del(&lpni->idle);
+	return lpni;
+}
+
+struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
+			       const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find_or_new(cpt, nid);
+
+	/* To the end of the queue of those to be forgotten. */
+	if (likely(lpni) && lpni->refs == 0) {
+		list_del(&lpni->idle);
+		list_add_tail(&cpt->peers_idle, &lpni->idle);
+	}
 	return lpni;
 }
 

@@ -53,7 +53,12 @@ size_t peer_size(void);
 struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* Without a reference: valid until the next turn. NULL: unknown. */
+/* As peer_get(), without a reference, for one who has just been heard of: valid
+ * until the next peer is made. */
+struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
+			       const struct ulnet_nid *nid);
+
+/* Without a reference. NULL: unknown. */
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The primary NID of the peer that has @nid, which may be @nid itself. */

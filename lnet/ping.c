@@ -279,6 +279,7 @@ static int target_attach(struct target_buf *b, const struct ulnet_md *umd,
 		me_unlink(me);
 		return rc;
 	}
+	md->internal = true;
 	*me_p = me;
 	return 0;
 }
@@ -528,6 +529,7 @@ static int ping_ask(struct ping *p, size_t size)
 	rc = md_new(p->cpt, &umd, LNET_UNLINK, false, &md);
 	if (rc)
 		return rc;
+	md->internal = true;
 	args.md = md->cookie;
 	rc = op_begin(p->cpt, &args);
 	if (rc)

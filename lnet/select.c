@@ -49,15 +49,29 @@ static bool better(const struct candidate *a, const struct candidate *b)
 	return false;
 }
 
+static struct candidate candidate_of(struct lnet_ni *ni,
+				     const struct lnet_cpt *cpt,
+				     const struct select_want *want)
+{
+	const struct ni_cpt *nc = &ni->cpt[cpt->index];
+
+	return (struct candidate){
+		.ni = ni,
+		.preferred = lnet_nid_eq(&ni->lnd.nid, want->preferred),
+		.credits = credits_get(&nc->credits),
+		.use = nc->use,
+	};
+}
+
 static int select_given(const struct lnet_config *config,
 			const struct select_want *want, struct lnet_ni **ni_p)
 {
-	struct lnet_ni *ni = config_ni(config, &want->src);
+	struct lnet_ni *ni = config_ni(config, want->src);
 
 	if (!ni)
 		return -EINVAL;
-	if (ni_net(ni) != lnet_nid_net(&want->dst))
-		return config_has_net(config, lnet_nid_net(&want->dst)) ?
+	if (ni_net(ni) != lnet_nid_net(want->dst))
+		return config_has_net(config, lnet_nid_net(want->dst)) ?
 			       -EINVAL :
 			       -EHOSTUNREACH;
 	if (!ni_is_up(ni))
@@ -70,26 +84,23 @@ int select_ni(struct lnet_cpt *cpt, const struct select_want *want,
 	      struct lnet_ni **ni_p)
 {
 	const struct lnet_config *config = cpt->config;
-	uint32_t net = lnet_nid_net(&want->dst);
+	uint32_t net = lnet_nid_net(want->dst);
 	struct candidate best = { .ni = NULL };
 	bool has_net = false;
 
-	if (!lnet_nid_is_any(&want->src))
+	if (!lnet_nid_is_any(want->src))
 		return select_given(config, want, ni_p);
 	for (unsigned int i = 0; i < config->nnis; i++) {
 		struct lnet_ni *ni = config->ni[i];
-		struct ni_cpt *nc = &ni->cpt[cpt->index];
-		struct candidate c = {
-			.ni = ni,
-			.preferred = lnet_nid_eq(&ni->lnd.nid, &want->preferred),
-			.credits = credits_get(&nc->credits),
-			.use = nc->use,
-		};
+		struct candidate c;
 
 		if (ni_net(ni) != net)
 			continue;
 		has_net = true;
-		if (ni_is_up(ni) && better(&c, &best))
+		if (!ni_is_up(ni))
+			continue;
+		c = candidate_of(ni, cpt, want);
+		if (better(&c, &best))
 			best = c;
 	}
 	if (!best.ni)

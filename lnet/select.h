@@ -13,9 +13,9 @@ struct lnet_cpt;
 struct lnet_ni;
 
 struct select_want {
-	struct ulnet_nid src;       /* local NI asked for, or ANY */
-	struct ulnet_nid dst;       /* peer NI to be reached directly */
-	struct ulnet_nid preferred; /* local NI this peer has seen, or ANY */
+	const struct ulnet_nid *src;       /* local NI asked for, or ANY */
+	const struct ulnet_nid *dst;       /* peer NI to be reached directly */
+	const struct ulnet_nid *preferred; /* local NI it has seen, or ANY */
 };
 
 /* 0 and the local NI; -EINVAL: src is not one of ours, or on another net than dst;

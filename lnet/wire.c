@@ -13,14 +13,6 @@ static void write_nid(struct writer *w, const struct ulnet_nid *nid, bool large)
 		write_le64(w, lnet_nid_to_nid4(nid));
 }
 
-static void read_nid(struct reader *r, struct ulnet_nid *nid, bool large)
-{
-	if (large)
-		read_bytes(r, nid, sizeof(*nid));
-	else
-		*nid = lnet_nid_from_nid4(read_le64(r));
-}
-
 /* Large NIDs come from strangers: sizes that no NID has are refused, so that
  * nothing behind this file has to look at them again. */
 static bool nid_sane(const struct ulnet_nid *nid)
@@ -62,25 +54,29 @@ void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 	BUG_ON(w.bad);
 }
 
-static void read_union(struct reader *r, struct lnet_hdr *hdr)
+/* Bytes of a header before its type-specific part, but for the NIDs. */
+#define FIXED_SIZE 16
+#define UNION_SIZE 40
+
+static void decode_union(const uint8_t *p, struct lnet_hdr *hdr)
 {
-	read_bytes(r, &hdr->wmd, sizeof(hdr->wmd));
-	hdr->match_bits = read_le64(r);
+	memcpy(&hdr->wmd, p, sizeof(hdr->wmd));
+	hdr->match_bits = load_le64(p + 16);
 	switch (hdr->type) {
 	case LNET_MSG_PUT:
-		read_bytes(r, &hdr->hdr_data, sizeof(hdr->hdr_data));
-		hdr->portal = read_le32(r);
-		hdr->offset = read_le32(r);
+		memcpy(&hdr->hdr_data, p + 24, sizeof(hdr->hdr_data));
+		hdr->portal = load_le32(p + 32);
+		hdr->offset = load_le32(p + 36);
 		hdr->length = 0;
 		break;
 	case LNET_MSG_GET:
-		hdr->portal = read_le32(r);
-		hdr->offset = read_le32(r);
-		hdr->length = read_le32(r);
+		hdr->portal = load_le32(p + 24);
+		hdr->offset = load_le32(p + 28);
+		hdr->length = load_le32(p + 32);
 		hdr->hdr_data = 0;
 		break;
 	default:
-		hdr->length = read_le32(r);
+		hdr->length = load_le32(p + 24);
 		hdr->hdr_data = 0;
 		hdr->portal = 0;
 		hdr->offset = 0;
@@ -88,22 +84,26 @@ static void read_union(struct reader *r, struct lnet_hdr *hdr)
 	}
 }
 
-int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
+static const uint8_t *decode_nids(struct reader *r, struct lnet_hdr *hdr,
+				  bool large)
 {
-	bool large = len == LNET_HDR_LARGE_SIZE;
-	struct reader r = reader_of(buf, len);
+	const size_t size = sizeof(struct ulnet_nid);
+	const uint8_t *p = read_skip(r, large ? 2 * size : 16);
 
-	if (!large && len != LNET_HDR_SIZE)
-		return -EPROTO;
-	read_nid(&r, &hdr->dest_nid, large);
-	read_nid(&r, &hdr->src_nid, large);
-	hdr->dest_pid = read_le32(&r);
-	hdr->src_pid = read_le32(&r);
-	hdr->type = read_le32(&r);
-	hdr->payload_length = read_le32(&r);
-	read_union(&r, hdr);
-	if (!nid_sane(&hdr->dest_nid) || !nid_sane(&hdr->src_nid))
-		return -EPROTO;
+	if (!p)
+		return NULL;
+	if (large) {
+		memcpy(&hdr->dest_nid, p, size);
+		memcpy(&hdr->src_nid, p + size, size);
+	} else {
+		hdr->dest_nid = lnet_nid_from_nid4(load_le64(p));
+		hdr->src_nid = lnet_nid_from_nid4(load_le64(p + 8));
+	}
+	return read_skip(r, FIXED_SIZE + UNION_SIZE);
+}
+
+static int check_payload(const struct lnet_hdr *hdr)
+{
 	switch (hdr->type) {
 	case LNET_MSG_ACK:
 	case LNET_MSG_GET:
@@ -114,4 +114,23 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	default:
 		return -EPROTO;
 	}
+}
+
+int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
+{
+	bool large = len == LNET_HDR_LARGE_SIZE;
+	struct reader r = reader_of(buf, len);
+	const uint8_t *p;
+
+	if (!large && len != LNET_HDR_SIZE)
+		return -EPROTO;
+	p = decode_nids(&r, hdr, large);
+	if (!p || !nid_sane(&hdr->dest_nid) || !nid_sane(&hdr->src_nid))
+		return -EPROTO;
+	hdr->dest_pid = load_le32(p);
+	hdr->src_pid = load_le32(p + 4);
+	hdr->type = load_le32(p + 8);
+	hdr->payload_length = load_le32(p + 12);
+	decode_union(p + FIXED_SIZE, hdr);
+	return check_payload(hdr);
 }

@@ -25,6 +25,9 @@ thread_tests += %D%/thread/loop_thread
 # Whole clusters under virtual time: plain programs, too. Built by make check,
 # run by ./check in its stage sim; they get --long when it does.
 sim_campaigns =
+sim_campaigns += %D%/sim/campaign
+%C%_sim_campaign_SOURCES = %D%/sim/campaign.c
+%C%_sim_campaign_SOURCES += %D%/sim/scenario.c %D%/sim/scenario.h
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/.

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements of LNet's core; bench/run calls this and makes the table.
+ *
+ *	core WHAT [N [ENTRIES]]
+ *
+ * prints one number. For WHAT ending in "-path", the work between one call and the
+ * next is done in functions of their own, so that callgrind can count the rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <malloc.h>
+#include <ulnet/sim.h>
+
+#include "base/loop.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+#include "lnet/wire.h"
+
+#define PORTAL 5
+#define PAYLOAD 64
+
+static char payload[PAYLOAD];
+static uint64_t events;
+
+static double now_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void must(int rc, const char *what)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "core: %s: %s\n", what, strerror(-rc));
+	exit(1);
+}
+
+static void on_event(const struct ulnet_event *ev)
+{
+	events++;
+	if (ev->terminal && !ev->unlinked)
+		LNetMDUnlink(ev->md);
+}
+
+static struct ulnet_id id_of(uint32_t addr)
+{
+	return (struct ulnet_id){ lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+						addr),
+				  LNET_PID_LUSTRE };
+}
+
+/* ---- an LND that does nothing, to see LNet alone ---- */
+
+static struct lnd_msg *sent;
+
+static int null_startup(struct lnd_ni *ni)
+{
+	ni->priv = NULL;
+	return 0;
+}
+
+static void null_shutdown(struct lnd_ni *ni, unsigned int cpt)
+{
+	lnet_ni_stopped(ni, cpt);
+}
+
+static void null_free(struct lnd_ni *ni)
+{
+	(void)ni;
+}
+
+static int null_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	(void)ni;
+	sent = msg;
+	return 0;
+}
+
+static void null_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+		      uint32_t rlength)
+{
+	(void)ni;
+	(void)rx;
+	(void)rlength;
+	if (msg)
+		lnet_finalize(msg, 0, LNET_CAUSE_OK);
+}
+
+static void null_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	(void)ni;
+	lnet_finalize(msg, status, LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+static const struct lnd null_lnd = {
+	.name = "null",
+	.type = -1,
+	.startup = null_startup,
+	.shutdown = null_shutdown,
+	.free = null_free,
+	.send = null_send,
+	.recv = null_recv,
+	.cancel = null_cancel,
+};
+
+struct bare {
+	struct env_sim *env;
+	struct loop *loop;
+	struct lnet *node;
+	struct lnd_ni *ni;
+	void (*turn)(struct bare *b, uint64_t n);
+	uint64_t n;
+	struct work work;
+	struct ulnet_md_handle md;
+	uint8_t hdr[LNET_HDR_SIZE];
+};
+
+static struct lnet *bare_open(struct bare *b)
+{
+	struct ulnet_ni_conf ni = { .nid = id_of(0x0a000001).nid,
+				    .credits = 1000000,
+				    .peer_credits = 60000 };
+	struct node_params p = { .lnd = &null_lnd };
+	struct env *env;
+
+	must(env_sim_new(1, &b->env), "env");
+	must(env_sim_env(b->env, &env), "env");
+	must(loop_new(env, &b->loop), "loop");
+	lnet_conf_init(&p.conf);
+	p.loops = &b->loop;
+	must(node_open(&p, &b->node), "node");
+	must(lnet_ni_add(b->node, &ni), "NI");
+	b->ni = &b->node->config->ni[1]->lnd;
+	return b->node;
+}
+
+static void bare_work(struct work *w)
+{
+	struct bare *b = container_of(w, struct bare, work);
+
+	b->turn(b, b->n);
+}
+
+/* All in one turn of the loop, as an LND would. */
+static double bare_run(struct bare *b, uint64_t n)
+{
+	double t = now_seconds();
+
+	b->n = n;
+	b->work.fn = bare_work;
+	loop_post(b->loop, &b->work);
+	while (env_sim_step(b->env, env_sim_now(b->env)))
+		;
+	return (now_seconds() - t) / (double)n * 1e9;
+}
+
+/* ---- one PUT down: from LNetPut() to the LND ---- */
+
+__attribute__((noinline)) void measured_put(struct ulnet_md_handle md)
+{
+	must(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id_of(0x0a000002),
+		     PORTAL, 1, 0, 0),
+	     "put");
+}
+
+static void put_turn(struct bare *b, uint64_t n)
+{
+	while (n--) {
+		measured_put(b->md);
+		lnet_finalize(sent, 0, LNET_CAUSE_OK);
+	}
+}
+
+static double put_path(uint64_t n)
+{
+	struct bare b = { .turn = put_turn };
+	struct ulnet_md md = { .start = payload,
+			       .length = PAYLOAD,
+			       .threshold = LNET_MD_THRESH_INF,
+			       .handler = NULL };
+
+	bare_open(&b);
+	must(LNetMDBind(b.node, &md, LNET_RETAIN, &b.md), "bind");
+	return bare_run(&b, n);
+}
+
+/* ---- one PUT up: from lnet_parse() to the event ---- */
+
+static const struct ulnet_nid *sender(void)
+{
+	static struct ulnet_nid nid;
+
+	nid = id_of(0x0a000002).nid;
+	return &nid;
+}
+
+__attribute__((noinline)) void measured_parse(struct bare *b)
+{
+	must(lnet_parse(b->ni, b->hdr, sizeof(b->hdr), sender(), b), "parse");
+}
+
+static void parse_turn(struct bare *b, uint64_t n)
+{
+	while (n--)
+		measured_parse(b);
+}
+
+static void parse_prepare(struct bare *b)
+{
+	struct lnet_hdr hdr = { .dest_nid = id_of(0x0a000001).nid,
+				.src_nid = id_of(0x0a000002).nid,
+				.dest_pid = LNET_PID_LUSTRE,
+				.src_pid = LNET_PID_LUSTRE,
+				.type = LNET_MSG_PUT,
+				.payload_length = PAYLOAD,
+				.wmd = LNET_WIRE_NONE,
+				.match_bits = 1,
+				.portal = PORTAL };
+
+	hdr_encode(&hdr, b->hdr, sizeof(b->hdr));
+}
+
+static void attach(struct lnet *node, struct ulnet_id who, uint64_t bits,
+		   uint64_t ignore)
+{
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+	struct ulnet_md umd = { .start = payload,
+				.length = PAYLOAD,
+				.threshold = LNET_MD_THRESH_INF,
+				.options = LNET_MD_OP_PUT | LNET_MD_OP_GET |
+					   LNET_MD_MANAGE_REMOTE,
+				.handler = on_event };
+
+	must(LNetMEAttach(node, PORTAL, who, bits, ignore, LNET_UNLINK,
+			  LNET_INS_AFTER, &me),
+	     "attach");
+	must(LNetMDAttach(me, &umd, LNET_UNLINK, &md), "attach");
+}
+
+static double parse_path(uint64_t n)
+{
+	struct bare b = { .turn = parse_turn };
+
+	bare_open(&b);
+	attach(b.node, id_of(0x0a000002), 1, 0);
+	parse_prepare(&b);
+	return bare_run(&b, n);
+}
+
+/* ---- matching among many entries; the one that fits was attached last ---- */
+
+static double match(uint64_t n, uint64_t entries, const char *kind)
+{
+	struct bare b = { .turn = parse_turn };
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	bool unique = !strcmp(kind, "match-unique");
+	bool masked = !strcmp(kind, "match-masked");
+
+	bare_open(&b);
+	for (uint64_t i = entries; i > 0; i--)
+		attach(b.node, unique ? id_of(0x0a000002) : any, i,
+		       masked ? UINT64_C(1) << 63 : 0);
+	parse_prepare(&b);
+	return 1e9 / bare_run(&b, n);
+}
+
+/* ---- whole PUTs, from the call to the event ---- */
+
+struct flood {
+	struct lnet *from;
+	struct ulnet_id to;
+	uint64_t left;
+	struct ulnet_md md;
+};
+
+static struct flood flood;
+
+static void flood_put(void)
+{
+	struct ulnet_md_handle md;
+
+	flood.left--;
+	must(LNetMDBind(flood.from, &flood.md, LNET_UNLINK, &md), "bind");
+	must(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, flood.to, PORTAL, 1, 0,
+		     0),
+	     "put");
+}
+
+static void on_sent(const struct ulnet_event *ev)
+{
+	events++;
+	if (ev->terminal && flood.left)
+		flood_put();
+}
+
+static int flood_start(void *arg)
+{
+	for (uint64_t depth = 64; depth-- && flood.left;)
+		flood_put();
+	(void)arg;
+	return 0;
+}
+
+static void flood_init(struct lnet *from, struct ulnet_id to, uint64_t n)
+{
+	flood.from = from;
+	flood.to = to;
+	flood.left = n;
+	flood.md = (struct ulnet_md){ .start = payload,
+				      .length = PAYLOAD,
+				      .threshold = 1,
+				      .handler = on_sent };
+}
+
+static double lo(uint64_t n)
+{
+	struct ulnet_conf conf;
+	struct ulnet_id self = { LNET_NID_LO, LNET_PID_LUSTRE };
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	struct lnet *node;
+	double t;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	must(lnet_open(&conf, &node), "open");
+	attach(node, any, 1, 0);
+	flood_init(node, self, n);
+	t = now_seconds();
+	flood_start(NULL);
+	while (events < 2 * n)
+		lnet_poll(node, 1000000);
+	t = now_seconds() - t;
+	lnet_close(node);
+	return t / (double)n * 1e9;
+}
+
+static struct lnet_sim *sim_pair(struct lnet **a, struct lnet **b)
+{
+	struct ulnet_sim_link link = { .latency = 1000 };
+	struct ulnet_nid any = LNET_NID_ANY;
+	struct lnet_sim *sim;
+
+	must(lnet_sim_new(1, 1, &sim), "sim");
+	must(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL), "node");
+	must(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL), "node");
+	must(lnet_sim_link_set(sim, &any, &any, &link), "link");
+	*a = lnet_sim_node(sim, 0);
+	*b = lnet_sim_node(sim, 1);
+	return sim;
+}
+
+static double sim_put(uint64_t n, bool rate)
+{
+	struct lnet *a, *b;
+	struct lnet_sim *sim = sim_pair(&a, &b);
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	struct ulnet_sim_stats stats;
+	double t;
+
+	attach(b, any, 1, 0);
+	flood_init(a, id_of(0x0a000002), n);
+	t = now_seconds();
+	flood_start(NULL);
+	lnet_sim_run_all(sim);
+	t = now_seconds() - t;
+	lnet_sim_stats(sim, &stats);
+	if (stats.messages != n || lnet_sim_free(sim)) {
+		fprintf(stderr, "core: messages were lost\n");
+		exit(1);
+	}
+	return rate ? (double)n / t : t / (double)n * 1e9;
+}
+
+/* ---- size of a simulated node ---- */
+
+static double sim_nodes(uint64_t n)
+{
+	size_t before, used;
+	struct lnet_sim *sim;
+	char nid[64];
+
+	must(lnet_sim_new(1, 1, &sim), "sim");
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (uint64_t i = 0; i < n; i++) {
+		snprintf(nid, sizeof(nid), "10.%u.%u.%u@tcp",
+			 (unsigned int)(i >> 16 & 255),
+			 (unsigned int)(i >> 8 & 255),
+			 (unsigned int)(i & 255));
+		must(lnet_sim_node_add(sim, nid, NULL, NULL, NULL), "node");
+	}
+	used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+	lnet_sim_free(sim);
+	return (double)(1 << 30) / ((double)used / (double)n);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 100000;
+	uint64_t entries = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
+	double v;
+
+	if (!n || !entries) {
+		fprintf(stderr, "core: a number is missing\n");
+		return 2;
+	}
+	if (!strcmp(what, "put-path"))
+		v = put_path(n);
+	else if (!strcmp(what, "parse-path"))
+		v = parse_path(n);
+	else if (!strncmp(what, "match-", 6))
+		v = match(n, entries, what);
+	else if (!strcmp(what, "lo-put"))
+		v = lo(n);
+	else if (!strcmp(what, "sim-put"))
+		v = sim_put(n, false);
+	else if (!strcmp(what, "sim-rate"))
+		v = sim_put(n, true);
+	else if (!strcmp(what, "sim-nodes"))
+		v = sim_nodes(n);
+	else {
+		fprintf(stderr, "usage: core put-path|parse-path|match-unique|"
+				"match-wildcard|match-masked|lo-put|sim-put|"
+				"sim-rate|sim-nodes [N [ENTRIES]]\n");
+		return 2;
+	}
+	printf("%.1f\n", v);
+	return 0;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs the random scenario for many seeds, and, in a build with mutations, shows
+ * that each invariant catches the mistake that was made for it.
+ *
+ *	campaign [--long] [--seeds N] [--seed S] [--trace] [--mutate NAME]
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "tests/sim/scenario.h"
+
+#define SEEDS 200
+#define SEEDS_LONG 1000
+#define MUTATION_SEEDS 100
+#define TWICE_EVERY 10
+
+static int passed, failed;
+
+static void run_seed(uint64_t seed, FILE *trace, struct scenario_result *sum,
+		     struct scenario_result *last)
+{
+	struct scenario_result r = { 0 };
+	char command[64];
+
+	snprintf(command, sizeof(command), "tests/sim/campaign --seed %" PRIu64,
+		 seed);
+	if (scenario_run(seed, command, trace, &r)) {
+		fprintf(stderr, "seed %" PRIu64 ": could not be set up\n",
+			seed);
+		r.violations++;
+	}
+	*last = r;
+	sum->violations += r.violations;
+	sum->operations += r.operations;
+	sum->messages += r.messages;
+	sum->faults += r.faults;
+	sum->events += r.events;
+}
+
+static void campaign(uint64_t first, uint64_t n)
+{
+	struct scenario_result sum = { 0 }, once, again, ignored = { 0 };
+
+	for (uint64_t seed = first; seed < first + n; seed++) {
+		bool ok;
+
+		run_seed(seed, NULL, &sum, &once);
+		ok = once.violations == 0;
+		if (seed % TWICE_EVERY == 0) {
+			run_seed(seed, NULL, &ignored, &again);
+			if (again.digest != once.digest) {
+				fprintf(stderr, "seed %" PRIu64 ": two runs "
+						"differ\n", seed);
+				ok = false;
+			}
+		}
+		passed += ok;
+		failed += !ok;
+	}
+	printf("campaign: %" PRIu64 " seeds, %" PRIu64 " operations, %" PRIu64
+	       " messages, %" PRIu64 " faults, %" PRIu64 " events\n",
+	       n, sum.operations, sum.messages, sum.faults, sum.events);
+}
+
+#ifdef ULNET_MUTATIONS
+static const struct {
+	const char *name;
+	const char *what;
+} mutations[] = {
+	[MUTATION_NONE] = { "none", "" },
+#define MUTATION(name, what) { #name, what },
+#include "base/mutation.def"
+#undef MUTATION
+};
+
+/* Caught if any seed reports a violation. */
+static void mutate(enum mutation m)
+{
+	struct scenario_result sum = { 0 }, last;
+	uint64_t seed;
+
+	mutation_now = m;
+	for (seed = 1; seed <= MUTATION_SEEDS && !sum.violations; seed++)
+		run_seed(seed, NULL, &sum, &last);
+	mutation_now = MUTATION_NONE;
+	if (sum.violations) {
+		printf("mutation %s: caught by seed %" PRIu64 " (%s)\n",
+		       mutations[m].name, seed - 1, mutations[m].what);
+		passed++;
+	} else {
+		printf("mutation %s: NOT caught (%s)\n", mutations[m].name,
+		       mutations[m].what);
+		failed++;
+	}
+}
+
+static int mutate_all(const char *only)
+{
+	bool found = false;
+
+	for (int m = MUTATION_NONE + 1; m < MUTATION_COUNT; m++) {
+		if (strcmp(only, "all") != 0 &&
+		    strcmp(only, mutations[m].name) != 0)
+			continue;
+		found = true;
+		mutate((enum mutation)m);
+	}
+	return found ? 0 : -1;
+}
+#else
+static int mutate_all(const char *only)
+{
+	(void)only;
+	fprintf(stderr, "campaign: built without --enable-mutations\n");
+	return -1;
+}
+#endif
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: campaign [--long] [--seeds N] [--seed S] "
+			"[--trace] [--mutate NAME|all]\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "long", no_argument, NULL, 'l' },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "mutate", required_argument, NULL, 'm' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct scenario_result sum = { 0 }, last;
+	uint64_t seeds = SEEDS, seed = 0;
+	bool one = false, trace = false;
+	const char *mutation = NULL;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'l':
+			seeds = SEEDS_LONG;
+			break;
+		case 'n':
+			seeds = strtoull(optarg, NULL, 0);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			one = true;
+			break;
+		case 't':
+			trace = true;
+			break;
+		case 'm':
+			mutation = optarg;
+			break;
+		default:
+			return usage();
+		}
+	}
+	if (mutation) {
+		if (mutate_all(mutation))
+			return usage();
+	} else if (one) {
+		run_seed(seed, trace ? stdout : NULL, &sum, &last);
+		printf("seed %" PRIu64 ": digest %016" PRIx64 "\n", seed,
+		       last.digest);
+		last.violations ? failed++ : passed++;
+	} else {
+		campaign(1, seeds);
+	}
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
