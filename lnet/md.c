@@ -87,12 +87,15 @@ static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 
 static void md_free(struct lnet_md *md)
 {
+	struct lnet_cpt *cpt = md->cpt;
+
 	if (md->eq)
-		eq_unuse(&md->cpt->node->eqs, md->eq, 0);
+		eq_unuse(&cpt->node->eqs, md->eq, 0);
 	if (md->iov != &md->one)
 		free((void *)md->iov);
 	list_del(&md->link);
-	pool_put(&md->cpt->md_pool, md);
+	pool_put(&cpt->md_pool, md);
+	cpt_ended_one(cpt);
 }
 
 static int md_register(struct lnet_md *md, const struct ulnet_md *umd)

@@ -72,6 +72,7 @@ void msg_fini(struct lnet_msg *msg)
 	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
 	list_del(&msg->active);
 	cpt_count_alive(msg->home, -1);
+	cpt_ended_one(msg->home);
 }
 
 struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
@@ -381,11 +382,17 @@ void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 
 void msg_recv(struct lnet_msg *msg)
 {
-	uint32_t rlength = msg->hdr.payload_length;
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_msg *outer = cpt->receiving;
 
-	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_move(msg, MSG_RECV);
-	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd, rlength);
+	cpt->receiving = msg;
+	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
+			       msg->hdr.payload_length);
+	/* Most are over by now, and need no timer. */
+	if (unlikely(cpt->receiving == msg))
+		loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
+	cpt->receiving = outer;
 }
 
 void msg_discard(struct lnet_msg *msg)
@@ -439,6 +446,8 @@ void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 
 	msg->status = status;
 	msg->cause = cause;
+	if (cpt->receiving == msg)
+		cpt->receiving = NULL;
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
 	if (!received && status == 0)

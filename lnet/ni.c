@@ -50,9 +50,12 @@ static int ni_conf_check(const struct ulnet_ni_conf *conf)
 
 static void ni_free(struct lnet_ni *ni)
 {
-	atomic_fetch_sub(&ni->node->nis_alive, 1);
+	struct lnet *node = ni->node;
+
 	free(ni->cpt);
 	free(ni);
+	if (atomic_fetch_sub(&node->nis_alive, 1) == 1)
+		node_wake_closer(node);
 }
 
 int ni_new(struct lnet *node, const struct lnd *lnd,

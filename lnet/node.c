@@ -456,6 +456,8 @@ static void node_free(struct lnet *node)
 	loops_free(node);
 	eqs_fini(&node->eqs);
 	pthread_mutex_destroy(&node->control);
+	pthread_mutex_destroy(&node->ended_lock);
+	pthread_cond_destroy(&node->ended);
 	free(node->cpt);
 	free(node);
 }
@@ -485,6 +487,8 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (rc)
 		goto err_loops;
 	pthread_mutex_init(&node->control, NULL);
+	pthread_mutex_init(&node->ended_lock, NULL);
+	pthread_cond_init(&node->ended, NULL);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
 	atomic_store(&node->portals[0].lazy, true);
@@ -632,24 +636,54 @@ static bool node_is_idle(struct lnet *node)
 	return idle;
 }
 
-/* One more turn for those who have something left to do. */
-static void node_turn(struct lnet *node)
+void node_wake_closer(struct lnet *node)
 {
-	if (node->drive)
+	pthread_mutex_lock(&node->ended_lock);
+	node->ended_count++;
+	pthread_cond_signal(&node->ended);
+	pthread_mutex_unlock(&node->ended_lock);
+}
+
+static uint64_t ended_count(struct lnet *node)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&node->ended_lock);
+	n = node->ended_count;
+	pthread_mutex_unlock(&node->ended_lock);
+	return n;
+}
+
+/* Lets those go on who have something left to do; @seen: ended_count() before it
+ * was found that there is something. */
+static void node_turn(struct lnet *node, uint64_t seen)
+{
+	if (node->drive) {
 		node->drive(node->drive_arg);
-	else if (!runs_threads(node))
+		return;
+	}
+	if (!runs_threads(node)) {
 		loop_run_once(node->loops[0], true);
+		return;
+	}
+	pthread_mutex_lock(&node->ended_lock);
+	while (node->ended_count == seen)
+		pthread_cond_wait(&node->ended, &node->ended_lock);
+	pthread_mutex_unlock(&node->ended_lock);
 }
 
 static void node_stop(struct lnet *node)
 {
+	uint64_t seen;
+
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct stop_call c = { .cpt = &node->cpt[i] };
 
 		BUG_ON(loop_call(node->loops[i], cpt_close, &c));
 	}
-	while (!node_is_idle(node))
-		node_turn(node);
+	for (seen = ended_count(node); !node_is_idle(node);
+	     seen = ended_count(node))
+		node_turn(node, seen);
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
 		loop_stop(node->loops[i]);
 		pthread_join(node->cpt[i].thread, NULL);

@@ -46,6 +46,7 @@ struct lnet_cpt {
 	struct list peers_idle; /* lnet_peer_ni.idle, longest first */
 
 	struct lnet_portal portals[LNET_PORTALS];
+	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint32_t held; /* messages in the portals' held lists */
 	struct ping_target *ping;
 
@@ -77,6 +78,11 @@ struct lnet {
 	pthread_mutex_t control;
 	struct lnet_config *config;
 	atomic_uint nis_alive; /* made and not freed yet */
+
+	/* closing: something that was in use went away */
+	pthread_mutex_t ended_lock;
+	pthread_cond_t ended;
+	uint64_t ended_count;
 };
 
 /* How a node is opened by those inside: more than users may say. */
@@ -105,6 +111,14 @@ static inline void cpt_enter(struct lnet_cpt *cpt)
 {
 	if (loop_current() != cpt->loop)
 		cpt->loop->now = cpt->loop->env->ops->clock(cpt->loop->env);
+}
+
+/* Something of @cpt went away, which lnet_close() may be waiting for. */
+void node_wake_closer(struct lnet *node);
+static inline void cpt_ended_one(struct lnet_cpt *cpt)
+{
+	if (unlikely(cpt->closing))
+		node_wake_closer(cpt->node);
 }
 
 /* The CPT that owns what belongs to @nid. */

@@ -28,10 +28,13 @@ static void op_move(struct lnet_op *op, enum op_state to)
 
 static void op_put(struct lnet_op *op)
 {
+	struct lnet_cpt *cpt = op->cpt;
+
 	if (--op->refs)
 		return;
 	msg_fini(&op->msg);
-	pool_put(&op->cpt->op_pool, op);
+	pool_put(&cpt->op_pool, op);
+	cpt_ended_one(cpt);
 }
 
 /* ---- events ---- */

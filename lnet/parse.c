@@ -29,12 +29,12 @@ static void count_received(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	traffic_add(&ni->cpt[cpt->index].traffic.recv, length);
 }
 
-/* A message that nothing was made of yet. */
-static int drop_early(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx,
-		      const struct lnet_hdr *hdr, enum lnet_stat why)
+/* Discards what the LND calls @rx, before anything was made of it. */
+static int discard(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx,
+		   uint32_t length, enum lnet_stat why)
 {
-	count_drop(cpt, ni, hdr->payload_length, why);
-	ni->lnd.lnd->recv(&ni->lnd, rx, NULL, hdr->payload_length);
+	count_drop(cpt, ni, length, why);
+	ni->lnd.lnd->recv(&ni->lnd, rx, NULL, length);
 	return 0;
 }
 
@@ -494,35 +494,66 @@ static struct lnet_cpt *cpt_here(struct lnet *node)
 	return NULL;
 }
 
+/* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
+static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		 const struct lnet_hdr *hdr)
+{
+	int rc = check_addresses(cpt, ni, hdr);
+
+	if (unlikely(rc != FOR_ME))
+		return rc;
+	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
+		return STAT_drop_closing;
+	if ((hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET) &&
+	    hdr->portal >= LNET_PORTALS)
+		return STAT_drop_bad_portal;
+	return FOR_ME;
+}
+
+/* No message to decode it into: enough is decoded to drop it. */
+static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
+				const void *bytes, size_t hdr_len,
+				const struct ulnet_nid *from, void *rx)
+{
+	struct lnet_hdr hdr;
+
+	if (hdr_decode(&hdr, bytes, hdr_len))
+		return protocol_error(cpt, ni, from, "bad header");
+	if (check_addresses(cpt, ni, &hdr) == PROTOCOL_ERROR)
+		return protocol_error(cpt, ni, from, "misdirected");
+	return discard(cpt, ni, rx, hdr.payload_length, STAT_drop_no_memory);
+}
+
 int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	       const struct ulnet_nid *from, void *rx)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = cpt_here(ni->node);
-	const struct ulnet_nid *primary;
-	struct lnet_msg *msg;
-	struct lnet_hdr hdr;
-	int rc = hdr_decode(&hdr, bytes, hdr_len);
+	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
+	const struct ulnet_nid *primary = NULL;
+	uint32_t length;
+	int rc;
 
-	if (rc)
+	if (unlikely(!msg))
+		return parse_without_memory(cpt, ni, bytes, hdr_len, from, rx);
+	rc = hdr_decode(&msg->hdr, bytes, hdr_len);
+	if (unlikely(rc)) {
+		msg_free(msg);
 		return protocol_error(cpt, ni, from, "bad header");
-	rc = check_addresses(cpt, ni, &hdr);
-	if (rc == PROTOCOL_ERROR)
-		return protocol_error(cpt, ni, from, "misdirected");
-	if (rc != FOR_ME)
-		return drop_early(cpt, ni, rx, &hdr, (enum lnet_stat)rc);
-	if (cpt->closing || ni->cpt[cpt->index].stopped)
-		return drop_early(cpt, ni, rx, &hdr, STAT_drop_closing);
-	if (hdr.type <= LNET_MSG_GET && hdr.type != LNET_MSG_ACK &&
-	    hdr.portal >= LNET_PORTALS)
-		return drop_early(cpt, ni, rx, &hdr, STAT_drop_bad_portal);
-	primary = meet_peer(cpt, ni, from, &hdr);
-	if (!primary)
-		return drop_early(cpt, ni, rx, &hdr, STAT_drop_no_memory);
-	msg = msg_new(cpt, MSG_PUT_IN);
-	if (!msg)
-		return drop_early(cpt, ni, rx, &hdr, STAT_drop_no_memory);
-	msg->hdr = hdr;
+	}
+	rc = admit(cpt, ni, &msg->hdr);
+	if (likely(rc == FOR_ME)) {
+		primary = meet_peer(cpt, ni, from, &msg->hdr);
+		if (unlikely(!primary))
+			rc = STAT_drop_no_memory;
+	}
+	if (unlikely(rc != FOR_ME)) {
+		length = msg->hdr.payload_length;
+		msg_free(msg);
+		if (rc == PROTOCOL_ERROR)
+			return protocol_error(cpt, ni, from, "misdirected");
+		return discard(cpt, ni, rx, length, (enum lnet_stat)rc);
+	}
 	msg->ni = ni;
 	msg->rx = rx;
 	msg->lnd.cpt = cpt->index;

@@ -140,8 +140,8 @@ static int read_small(struct info_reader *ir)
 	return 0;
 }
 
-/* Entries of an unknown size cannot be skipped over: the rest is ignored, as
- * its sender must expect of older nodes. */
+/* Entries longer than any NID we know are skipped; what is left of one that
+ * does not end in time is ignored. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
 	while (bytes >= 4 + 8) {
@@ -154,14 +154,18 @@ static int read_large(struct info_reader *ir, size_t bytes)
 		if (!p)
 			return -EPROTO;
 		rest = (size_t)(p[0] + 3) / 4 * 4;
-		if (p[0] > 12 || bytes < 12 + rest)
+		if (bytes < 12 + rest)
 			return 0;
+		bytes -= 12 + rest;
+		if (p[0] > 12) {
+			read_skip(&ir->r, rest);
+			continue;
+		}
 		memcpy(&nid, p, 8);
 		read_bytes(&ir->r, nid.addr + 4, rest);
 		rc = add_entry(ir, nid, status);
 		if (rc)
 			return rc;
-		bytes -= 12 + rest;
 	}
 	return 0;
 }

@@ -54,6 +54,20 @@ void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 	BUG_ON(w.bad);
 }
 
+/* lnet_nid_from_nid4(): its bytes, in big endian, are those of the large form. */
+static void decode_nid4(struct ulnet_nid *nid, const uint8_t *p)
+{
+	uint64_t nid4 = load_le64(p);
+	uint64_t head = htobe64(nid4);
+
+	if (unlikely(nid4 >> 48 >= 0xff)) {
+		*nid = lnet_nid_from_nid4(nid4);
+		return;
+	}
+	memcpy(nid, &head, sizeof(head));
+	memset(nid->addr + 4, 0, sizeof(nid->addr) - 4);
+}
+
 /* Bytes of a header before its type-specific part, but for the NIDs. */
 #define FIXED_SIZE 16
 #define UNION_SIZE 40
@@ -96,8 +110,8 @@ static const uint8_t *decode_nids(struct reader *r, struct lnet_hdr *hdr,
 		memcpy(&hdr->dest_nid, p, size);
 		memcpy(&hdr->src_nid, p + size, size);
 	} else {
-		hdr->dest_nid = lnet_nid_from_nid4(load_le64(p));
-		hdr->src_nid = lnet_nid_from_nid4(load_le64(p + 8));
+		decode_nid4(&hdr->dest_nid, p);
+		decode_nid4(&hdr->src_nid, p + 8);
 	}
 	return read_skip(r, FIXED_SIZE + UNION_SIZE);
 }

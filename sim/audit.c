@@ -46,7 +46,12 @@ static struct audit_op *op_find(struct lnet_sim *sim, const struct lnet *node,
 static void op_put(struct audit_op *a)
 {
 	if (--a->refs == 0)
-		free(a);
+		pool_put(&a->n->sim->audit_ops, a);
+}
+
+size_t audit_op_size(void)
+{
+	return sizeof(struct audit_op);
 }
 
 /* ---- the log ---- */
@@ -104,28 +109,40 @@ static const char *type_name(uint32_t type)
 	return type < ARRAY_SIZE(names) ? names[type] : "?";
 }
 
-static void net_trace(void *arg, const char *what, const struct ulnet_nid *src,
-		      const struct ulnet_nid *dst, const void *bytes,
-		      uint32_t length)
+static const char *const fates[SIM_FATES] = {
+	[SIM_ARRIVES] = "arrives",     [SIM_NOBODY] = "finds nobody",
+	[SIM_LOST] = "lost",           [SIM_DUPLICATE] = "duplicated",
+	[SIM_REFUSED] = "refused",     [SIM_STALLED] = "stalled",
+	[SIM_MUTE] = "sent, not told", [SIM_ERROR] = "error told",
+	[SIM_CUT] = "cut",
+};
+
+static void net_trace(void *arg, enum sim_fate fate,
+		      const struct ulnet_nid *src, const struct ulnet_nid *dst,
+		      const void *bytes, uint32_t length)
 {
 	struct lnet_sim *sim = arg;
 	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
-	uint64_t record[] = { lnet_sim_now(sim),
-			      hash_bytes(src, sizeof(*src), 0),
-			      hash_bytes(dst, sizeof(*dst), 0),
-			      hash_bytes(what, strlen(what), length) };
+	struct {
+		uint64_t now;
+		struct ulnet_nid src, dst;
+		uint32_t fate, length;
+	} record = { lnet_sim_now(sim), *src, *dst, fate, length };
 	struct lnet_hdr hdr = { .type = UINT32_MAX };
 
-	digest(sim, record, sizeof(record));
+	digest(sim, &record, sizeof(record));
 	if (!sim->trace)
 		return;
 	if (bytes)
-		hdr_decode(&hdr, bytes, LNET_HDR_SIZE);
+		hdr_decode(&hdr, bytes,
+			   lnet_nid_is_nid4(src) && lnet_nid_is_nid4(dst) ?
+				   LNET_HDR_SIZE :
+				   LNET_HDR_LARGE_SIZE);
 	trace_time(sim);
 	fprintf(sim->trace, "%s > %s  %s %s, %u bytes\n",
 		lnet_nid_format(src, a, sizeof(a)),
 		lnet_nid_format(dst, b, sizeof(b)),
-		bytes ? type_name(hdr.type) : "message", what, length);
+		bytes ? type_name(hdr.type) : "message", fates[fate], length);
 }
 
 /* ---- operations ---- */
@@ -135,19 +152,21 @@ static void on_begin(void *arg, struct lnet *node, uint64_t op,
 {
 	struct sim_node *n = arg;
 	struct lnet_sim *sim = n->sim;
-	struct audit_op *a = calloc(1, sizeof(*a));
+	struct audit_op *a = pool_get(&sim->audit_ops);
 
 	sim->stats.operations++;
+	if (a)
+		*a = (struct audit_op){ .n = n,
+					.node = node,
+					.op = op,
+					.deadline = deadline,
+					.refs = 1 };
 	if (!a || hash_add(&sim->ops, &a->hash, op_hash(node, op))) {
 		lnet_sim_fail(sim, "no memory to watch an operation");
-		free(a);
+		if (a)
+			pool_put(&sim->audit_ops, a);
 		return;
 	}
-	a->n = n;
-	a->node = node;
-	a->op = op;
-	a->deadline = deadline;
-	a->refs = 1;
 	req->mark = a;
 }
 

@@ -74,6 +74,7 @@ int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 	timer_wheel_init(&sim->callbacks, 0);
 	list_init(&sim->ats);
 	hash_init(&sim->ops);
+	pool_init(&sim->audit_ops, audit_op_size(), 0);
 	list_init(&sim->bufs);
 	list_init(&sim->retired);
 	rc = sim_init(sim);
@@ -463,6 +464,7 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 	hash_fini(&sim->ops);
 	loops_close(sim);
 	sim_net_free(sim->net);
+	pool_fini(&sim->audit_ops);
 	env_sim_free(sim->env);
 	free(sim);
 	return violations;

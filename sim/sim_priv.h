@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/pool.h"
 #include "base/timer.h"
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/observer.h"
@@ -40,6 +41,7 @@ struct lnet_sim {
 	/* audit.c */
 	uint64_t digest;
 	FILE *trace;
+	struct pool audit_ops;
 	struct hash ops; /* audit_op.hash, those not ended */
 	/* buf.c */
 	struct list bufs;    /* in use */
@@ -49,6 +51,8 @@ struct lnet_sim {
 
 /* ---- audit.c: the invariants of operations, and the event log ---- */
 
+/* Bytes of what it keeps of an operation (for the pool). */
+size_t audit_op_size(void);
 /* Watches @n: its observer calls back here. */
 void audit_watch(struct sim_node *n);
 extern const struct sim_net_watch audit_net_watch; /* arg: the simulation */

@@ -18,6 +18,7 @@ int sim_net_new(const struct sim_net_watch *watch, struct sim_net **net_p)
 		net->watch = *watch;
 		net->watched = true;
 	}
+	pool_init(&net->packets, simlnd_packet_size(), 0);
 	hash_init(&net->eps);
 	hash_init(&net->rules);
 	net->rules_version = 1;
@@ -46,6 +47,7 @@ void sim_net_free(struct sim_net *net)
 	}
 	hash_fini(&net->eps);
 	hash_fini(&net->rules);
+	pool_fini(&net->packets);
 	free(net);
 }
 

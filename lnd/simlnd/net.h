@@ -65,12 +65,16 @@ struct sim_rule {
 struct sim_net {
 	struct sim_net_watch watch;
 	bool watched;
+	struct pool packets; /* small ones, under virtual time */
 	struct hash eps;
 	struct hash rules;
 	uint64_t rules_version;
 	_Atomic uint64_t messages;
 	_Atomic uint64_t faults;
 };
+
+/* Bytes of a small packet (for the pool). */
+size_t simlnd_packet_size(void);
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
 /* The NID joins: its end point, made if it was never there. -EADDRINUSE: somebody

@@ -62,35 +62,59 @@ static uint64_t random_below(struct sim_cpt *sc, uint64_t n)
 	return n ? loop_random(sc->loop) % n : 0;
 }
 
-static void trace(const struct sim_net *net, const char *what,
+static void trace(const struct sim_net *net, enum sim_fate fate,
 		  const struct ulnet_nid *src, const struct ulnet_nid *dst,
 		  const void *hdr, uint32_t length)
 {
 	if (net->watched)
-		net->watch.trace(net->watch.arg, what, src, dst, hdr, length);
+		net->watch.trace(net->watch.arg, fate, src, dst, hdr, length);
 }
 
-static void trace_tx(const struct sim_tx *tx, const char *what)
+static void trace_tx(const struct sim_tx *tx, enum sim_fate fate)
 {
-	trace(tx->sc->ep->net, what, &tx->sc->ep->nid, &tx->path->dst, NULL,
+	trace(tx->sc->ep->net, fate, &tx->sc->ep->nid, &tx->path->dst, NULL,
 	      tx->msg->length);
 }
 
 /* ---- packets ---- */
 
+/* Small ones are many. With real loops packets are made and freed by different
+ * threads, and a pool is for one. */
+#define SMALL_PAYLOAD 256
+
+static bool pkt_is_pooled(const struct sim_net *net, uint32_t length)
+{
+	return net->watched && length <= SMALL_PAYLOAD;
+}
+
+static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
+{
+	if (pkt_is_pooled(net, length))
+		return pool_get(&net->packets);
+	return malloc(sizeof(struct sim_pkt) + length);
+}
+
 static void pkt_free(struct sim_pkt *pkt)
 {
-	const struct sim_net *net = pkt->sc->ep->net;
+	struct sim_net *net = pkt->sc->ep->net;
 
 	if (pkt->mark)
 		net->watch.drop(net->watch.arg, pkt->mark);
 	list_del(&pkt->link);
-	free(pkt);
+	if (pkt_is_pooled(net, pkt->length))
+		pool_put(&net->packets, pkt);
+	else
+		free(pkt);
 }
 
-static void pkt_trace(const struct sim_pkt *pkt, const char *what)
+size_t simlnd_packet_size(void)
 {
-	trace(pkt->sc->ep->net, what, &pkt->src, &pkt->sc->ep->nid, pkt->hdr,
+	return sizeof(struct sim_pkt) + SMALL_PAYLOAD;
+}
+
+static void pkt_trace(const struct sim_pkt *pkt, enum sim_fate fate)
+{
+	trace(pkt->sc->ep->net, fate, &pkt->src, &pkt->sc->ep->nid, pkt->hdr,
 	      pkt->length);
 }
 
@@ -109,11 +133,11 @@ static void pkt_arrive(struct timer *t)
 	struct sim_cpt *sc = pkt->sc;
 
 	if (pkt_is_late(pkt)) {
-		pkt_trace(pkt, "nobody");
+		pkt_trace(pkt, SIM_NOBODY);
 		pkt_free(pkt);
 		return;
 	}
-	pkt_trace(pkt, "arrives");
+	pkt_trace(pkt, SIM_ARRIVES);
 	sc->ep->net->messages++;
 	list_del(&pkt->link);
 	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt))
@@ -164,7 +188,7 @@ static void pkt_send(struct sim_tx *tx)
 	struct sim_ep *ep = tx->path->ep;
 	const struct ulnet_sim_link *link = &tx->path->link;
 	struct sim_net *net = from->ep->net;
-	struct sim_pkt *pkt = malloc(sizeof(*pkt) + msg->length);
+	struct sim_pkt *pkt = pkt_alloc(net, msg->length);
 
 	if (!pkt)
 		return; /* as lost as any other */
@@ -229,20 +253,20 @@ static void tx_depart(struct timer *t)
 	bool mute = dice(sc, p->link.mute);
 
 	if (lost || (error && random_below(sc, 2)))
-		trace_tx(tx, "lost");
+		trace_tx(tx, SIM_LOST);
 	else
 		pkt_send(tx);
 	if (!lost && dice(sc, p->link.duplicate)) {
-		trace_tx(tx, "duplicate");
+		trace_tx(tx, SIM_DUPLICATE);
 		pkt_send(tx);
 	}
 	if (mute) {
-		trace_tx(tx, "mute");
+		trace_tx(tx, SIM_MUTE);
 		tx->departed = true;
 		return;
 	}
 	if (error) {
-		trace_tx(tx, "error");
+		trace_tx(tx, SIM_ERROR);
 		tx_end(tx, -EIO, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
@@ -259,13 +283,13 @@ static void tx_start(struct sim_tx *tx)
 	list_add_tail(&sc->sending, &tx->link);
 	if (!p->ep || !ep_is_there(p->ep) || dice(sc, p->link.refuse)) {
 		/* Told after a round trip: a connection was refused. */
-		trace_tx(tx, "refused");
+		trace_tx(tx, SIM_REFUSED);
 		timer_init(&tx->timer, tx_refused);
 		loop_timer_arm(sc->loop, &tx->timer, now + 2 * p->link.latency);
 		return;
 	}
 	if (dice(sc, p->link.stall)) {
-		trace_tx(tx, "stall");
+		trace_tx(tx, SIM_STALLED);
 		return;
 	}
 	if (!p->link.bandwidth) {
@@ -350,7 +374,7 @@ static void pkt_stored(struct timer *t)
 	char *late = NULL;
 
 	if (cut)
-		pkt_trace(pkt, "cut");
+		pkt_trace(pkt, SIM_CUT);
 	else
 		pkt_store(pkt, pkt->length / 2, pkt->length);
 	if (MUTATE(early_release) && msg->length)

@@ -16,13 +16,27 @@
 
 struct sim_net;
 
-/* What may watch the network. Marks: lnd_msg.mark. */
+/* What can happen to a message on the network. */
+enum sim_fate {
+	SIM_ARRIVES,
+	SIM_NOBODY, /* arrives where nobody is any more */
+	SIM_LOST,
+	SIM_DUPLICATE,
+	SIM_REFUSED,
+	SIM_STALLED,
+	SIM_MUTE,
+	SIM_ERROR,
+	SIM_CUT,
+	SIM_FATES
+};
+
+/* What may watch a network that is under virtual time. Marks: lnd_msg.mark. */
 struct sim_net_watch {
 	/* A packet bears the mark of its message; it is gone again. */
 	void (*hold)(void *arg, void *mark);
 	void (*drop)(void *arg, void *mark);
-	/* A packet arrives, or a fault strikes it: for the event log. */
-	void (*trace)(void *arg, const char *what, const struct ulnet_nid *src,
+	/* For the event log. @hdr: LNet's header, NULL at the sender. */
+	void (*trace)(void *arg, enum sim_fate fate, const struct ulnet_nid *src,
 		      const struct ulnet_nid *dst, const void *hdr,
 		      uint32_t length);
 	void *arg;
@@ -33,7 +47,7 @@ struct sim_net_stats {
 	uint64_t faults;
 };
 
-/* @watch is copied; NULL: nobody. */
+/* @watch is copied; NULL: nobody, which is a must with real loops. */
 int sim_net_new(const struct sim_net_watch *watch,
 		struct sim_net **net_p) must_check;
 /* All NIs must be gone. */
