@@ -95,13 +95,16 @@ void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t places)
 	pthread_mutex_unlock(&q->lock);
 }
 
-void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev)
+void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
+	     bool last)
 {
 	pthread_mutex_lock(&q->lock);
 	BUG_ON(eq->reserved == 0);
 	eq->reserved--;
 	eq->ring[(eq->head + eq->count) % eq->size] = *ev;
 	eq->count++;
+	if (last)
+		eq->mds--;
 	pthread_cond_broadcast(&q->filled);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -232,9 +235,10 @@ static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 		now = env->ops->clock(env);
 		if (now >= until)
 			break;
-		rc = lnet_poll(node, (until - now) / NSEC_PER_USEC + 1);
+		rc = lnet_poll(node,
+			       (until - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC);
 		if (rc)
-			break;
+			return rc == -EAGAIN ? 0 : rc;
 	}
 	return rc;
 }

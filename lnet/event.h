@@ -42,7 +42,8 @@ int eq_use(struct eqs *q, uint64_t cookie, uint32_t places,
 void eq_unuse(struct eqs *q, struct eq *eq, uint32_t places);
 bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t places);
 void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t places);
-/* Uses up one reserved place. */
-void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev);
+/* Uses up one reserved place. @last: as eq_unuse(), in one. */
+void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
+	     bool last);
 
 #endif

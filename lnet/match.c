@@ -16,6 +16,7 @@ void portals_init(struct lnet_cpt *cpt)
 		hash_init(&p->exact);
 		list_init(&p->held);
 		p->mes = 0;
+		p->retry = false;
 	}
 }
 
@@ -393,6 +394,8 @@ int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
 
 	if (portal == 0 || portal >= LNET_PORTALS)
 		return -EINVAL;
+	if (loop_current() && node->cpts > 1)
+		return -EXDEV;
 	atomic_store(&node->portals[portal].lazy, false);
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
 		struct lazy_call c = { &node->cpt[i], portal };

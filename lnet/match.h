@@ -37,6 +37,7 @@ struct lnet_portal {
 	struct hash exact;  /* of lnet_me.hash */
 	struct list held;   /* of lnet_msg.link: kept until a buffer comes */
 	uint32_t mes;
+	bool retry; /* a buffer was attached for what is held: a retry is posted */
 };
 
 struct lnet_me {

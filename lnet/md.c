@@ -46,13 +46,16 @@ static int iov_length(const struct ulnet_md *umd, uint64_t *length_p)
 	return *length_p > UINT32_MAX ? -EINVAL : 0;
 }
 
-static int md_check(const struct ulnet_md *umd, bool attach, uint32_t *length_p)
+static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
+		    bool attach, uint32_t *length_p)
 {
 	uint64_t length;
 
 	if (umd->options & ~MD_OPTIONS || umd->threshold < LNET_MD_THRESH_INF)
 		return -EINVAL;
 	if (umd->handler && umd->eq.node)
+		return -EINVAL;
+	if (unlink != LNET_RETAIN && unlink != LNET_UNLINK)
 		return -EINVAL;
 	if (iov_length(umd, &length))
 		return -EINVAL;
@@ -119,7 +122,7 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 {
 	struct lnet_md *md;
 	uint32_t length;
-	int rc = md_check(umd, attach, &length);
+	int rc = md_check(umd, unlink, attach, &length);
 
 	if (rc)
 		return rc;
@@ -194,12 +197,19 @@ static void md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	ev->sequence = ++md->cpt->sequence;
 	if (node->observer)
 		node->observer->event(node->observer->arg, node, op, ev);
-	if (node->crashed && !md->internal)
+	if (node->crashed && !md->internal) {
+		if (md->eq && ev->unlinked)
+			eq_unuse(&node->eqs, md->eq, 1);
+		if (ev->unlinked)
+			md->eq = NULL;
 		return;
+	}
 	if (md->handler)
 		md->handler(ev);
 	else if (md->eq)
-		eq_push(&node->eqs, md->eq, ev);
+		eq_push(&node->eqs, md->eq, ev, ev->unlinked);
+	if (ev->unlinked)
+		md->eq = NULL;
 }
 
 void md_event(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
@@ -222,8 +232,10 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 		return;
 	}
 	ev->unlinked = true;
-	if (md->aborted && ev->status == 0)
+	if (md->aborted && ev->status == 0) {
 		ev->status = -ETIMEDOUT;
+		ev->cause = LNET_CAUSE_CANCELED;
+	}
 	/* The place that was kept for an UNLINK event. */
 	if (md->eq)
 		eq_unreserve(&node->eqs, md->eq, 1);

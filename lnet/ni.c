@@ -28,10 +28,20 @@ static int32_t credits_share(const struct lnet_ni *ni, unsigned int cpts)
 	return (int32_t)MIN(share, ni->credits_max);
 }
 
+static void ni_shutdown_work(struct work *w)
+{
+	struct ni_cpt *nc = container_of(w, struct ni_cpt, shutdown);
+
+	ni_shutdown(nc->ni, nc->on);
+}
+
 static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
 			unsigned int cpts)
 {
 	nc->refs = 1;
+	nc->ni = ni;
+	nc->on = &ni->node->cpt[nc - ni->cpt];
+	nc->shutdown.fn = ni_shutdown_work;
 	nc->credits_max = credits_share(ni, cpts);
 	credits_set(&nc->credits, nc->credits_max);
 	credits_set(&nc->credits_min, nc->credits_max);
@@ -83,7 +93,8 @@ int ni_new(struct lnet *node, const struct lnd *lnd,
 	ni->lnd = (struct lnd_ni){
 		.lnd = lnd,
 		.nid = conf->nid,
-		.incarnation = loop_random(node->loops[0]),
+		.incarnation = hash_u64(atomic_fetch_add(&node->ni_starts, 1),
+					node->incarnation),
 		.cpts = node->cpts,
 		.loops = node->loops,
 		.net = node->lnd_net,
@@ -176,6 +187,11 @@ void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	ni_fail_queued(ni, cpt);
 	parse_discard_held(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
+}
+
+void ni_shutdown_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
+{
+	loop_defer(cpt->loop, &ni->cpt[cpt->index].shutdown);
 }
 
 void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)

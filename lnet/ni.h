@@ -29,6 +29,9 @@ struct ni_cpt {
 	struct list queue; /* of lnet_msg.link, waiting for a credit */
 	uint64_t use; /* when last chosen: a sequence number */
 	bool stopped;
+	struct work shutdown; /* it was deleted: ni_shutdown(), soon */
+	struct lnet_ni *ni;
+	struct lnet_cpt *on;
 	int32_t counted; /* node_check()'s */
 	struct traffic_stats traffic;
 };
@@ -108,6 +111,10 @@ bool config_has_net(const struct lnet_config *c, uint32_t net);
 /* CPT: a message takes the NI in use, and lets it go. */
 void ni_ref(struct lnet_ni *ni, struct lnet_cpt *cpt);
 void ni_unref(struct lnet_ni *ni, struct lnet_cpt *cpt);
+
+/* CPT: ni_shutdown() at the end of the turn, for callers out of whom no handler
+ * may be called. */
+void ni_shutdown_soon(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
 /* CPT: no message goes out through @ni any more; those that wait end with
  * -ESHUTDOWN; then the LND is told. */

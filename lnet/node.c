@@ -2,6 +2,7 @@
 #include "lnet/node.h"
 
 #include <errno.h>
+#include <semaphore.h>
 
 #include "base/log.h"
 #include "lnet/md.h"
@@ -25,7 +26,7 @@ void lnet_conf_init(struct ulnet_conf *conf)
 	};
 }
 
-static int conf_check(const struct ulnet_conf *c)
+int node_conf_check(const struct ulnet_conf *c)
 {
 	if (c->cpts < 1 || c->cpts > LNET_CPTS_MAX)
 		return -EINVAL;
@@ -128,11 +129,19 @@ static void cpt_fini(struct lnet_cpt *cpt)
 	id_table_fini(&cpt->ops);
 }
 
+struct cpt_start {
+	struct lnet_cpt *cpt;
+	sem_t taken;
+};
+
 static void *cpt_thread(void *arg)
 {
-	struct lnet_cpt *cpt = arg;
+	struct cpt_start *start = arg;
+	struct loop *loop = start->cpt->loop;
 
-	loop_run(cpt->loop);
+	loop_take_over(loop);
+	sem_post(&start->taken);
+	loop_run(loop);
 	return NULL;
 }
 
@@ -168,11 +177,25 @@ static bool runs_threads(const struct lnet *node)
 	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
 }
 
+/* Returns when the CPT's thread owns its loop: the caller, who made the loop, would
+ * otherwise still take itself for the owner. */
+static int thread_start(struct lnet_cpt *cpt)
+{
+	struct cpt_start start = { .cpt = cpt };
+	int rc;
+
+	sem_init(&start.taken, 0, 0);
+	rc = pthread_create(&cpt->thread, NULL, cpt_thread, &start);
+	while (!rc && sem_wait(&start.taken)) /* interrupted */
+		;
+	sem_destroy(&start.taken);
+	return rc;
+}
+
 static int threads_start(struct lnet *node)
 {
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
-		struct lnet_cpt *cpt = &node->cpt[i];
-		int rc = pthread_create(&cpt->thread, NULL, cpt_thread, cpt);
+		int rc = thread_start(&node->cpt[i]);
 
 		if (rc) {
 			while (i--) {
@@ -198,40 +221,54 @@ struct config_call {
 static int config_take(void *arg)
 {
 	struct config_call *c = arg;
-	int rc;
 
 	c->cpt->config = c->config;
-	rc = ping_refresh(c->cpt);
+	if (ping_refresh(c->cpt))
+		log_warn("ping", "no memory: pings are answered with older "
+				 "interfaces");
 	if (c->gone)
-		ni_shutdown(c->gone, c->cpt);
-	return rc;
+		ni_shutdown_soon(c->gone, c->cpt);
+	return 0;
 }
 
 /* Control. All CPTs hold the new one afterwards, so the old one can go. */
-static int config_publish(struct lnet *node, struct lnet_config *new,
-			  struct lnet_ni *gone)
+static void config_publish(struct lnet *node, struct lnet_config *new,
+			   struct lnet_ni *gone)
 {
 	struct lnet_config *old = node->config;
-	int rc = 0;
 
+	pthread_mutex_lock(&node->config_lock);
 	node->config = new;
+	pthread_mutex_unlock(&node->config_lock);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct config_call c = { &node->cpt[i], new, gone };
-		int err = loop_call(node->loops[i], config_take, &c);
 
-		rc = rc ? rc : err;
+		BUG_ON(loop_call(node->loops[i], config_take, &c));
 	}
 	free(old);
-	return rc;
 }
 
-/* Can the caller have things done on all CPTs? Asked first, so that a change is
- * whole or not at all. */
-static bool may_configure(struct lnet *node)
+/*
+ * Begins a change. The caller must be able to have things done on all CPTs, asked
+ * first so that a change is whole or not at all: -EXDEV. A loop does not wait for
+ * another thread's change, which may be waiting for this loop: -EBUSY.
+ */
+static int control_begin(struct lnet *node)
 {
 	struct loop *here = loop_current();
 
-	return !here || (node->cpts == 1 && node->loops[0] == here);
+	if (!here) {
+		pthread_mutex_lock(&node->control);
+		return 0;
+	}
+	if (node->cpts > 1 || node->loops[0] != here)
+		return -EXDEV;
+	return pthread_mutex_trylock(&node->control) ? -EBUSY : 0;
+}
+
+static void control_end(struct lnet *node)
+{
+	pthread_mutex_unlock(&node->control);
 }
 
 /* NIs stand net by net, in the order in which their nets came. */
@@ -321,18 +358,18 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 		ni_drop(node, ni);
 		return -ENOMEM;
 	}
-	return config_publish(node, new, NULL);
+	config_publish(node, new, NULL);
+	return 0;
 }
 
 int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 {
-	int rc;
+	int rc = control_begin(node);
 
-	if (!may_configure(node))
-		return -EXDEV;
-	pthread_mutex_lock(&node->control);
+	if (rc)
+		return rc;
 	rc = ni_add_locked(node, conf);
-	pthread_mutex_unlock(&node->control);
+	control_end(node);
 	return rc;
 }
 
@@ -349,18 +386,18 @@ static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid)
 	if (!new)
 		return -ENOMEM;
 	fsm_move(&ni->fsm, ni_states, NI_DELETING);
-	return config_publish(node, new, ni);
+	config_publish(node, new, ni);
+	return 0;
 }
 
 int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 {
-	int rc;
+	int rc = control_begin(node);
 
-	if (!may_configure(node))
-		return -EXDEV;
-	pthread_mutex_lock(&node->control);
+	if (rc)
+		return rc;
 	rc = ni_del_locked(node, nid);
-	pthread_mutex_unlock(&node->control);
+	control_end(node);
 	return rc;
 }
 
@@ -370,11 +407,11 @@ static void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		.nid = ni->lnd.nid,
 		.up = ni_is_up(ni),
 		.state = fsm_name(&ni->fsm, ni_states),
-		.credits_max = ni->credits_max,
 	};
 	for (unsigned int i = 0; i < ni->lnd.cpts; i++) {
 		const struct ni_cpt *nc = &ni->cpt[i];
 
+		info->credits_max += (uint32_t)nc->credits_max;
 		info->credits += credits_get(&nc->credits);
 		info->credits_min += credits_get(&nc->credits_min);
 		info->send_count += stat_get(&nc->traffic.send.count);
@@ -391,12 +428,12 @@ int lnet_ni_info(struct lnet *node, unsigned int index,
 {
 	int rc = -ENOENT;
 
-	pthread_mutex_lock(&node->control);
+	pthread_mutex_lock(&node->config_lock);
 	if (index < node->config->nnis) {
 		ni_info(node->config->ni[index], info);
 		rc = 0;
 	}
-	pthread_mutex_unlock(&node->control);
+	pthread_mutex_unlock(&node->config_lock);
 	return rc;
 }
 
@@ -404,13 +441,13 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 {
 	int rc = -ENOENT;
 
-	pthread_mutex_lock(&node->control);
+	pthread_mutex_lock(&node->config_lock);
 	if (index < node->config->nnis) {
 		id->nid = node->config->ni[index]->lnd.nid;
 		id->pid = node->conf.pid;
 		rc = 0;
 	}
-	pthread_mutex_unlock(&node->control);
+	pthread_mutex_unlock(&node->config_lock);
 	return rc;
 }
 
@@ -456,6 +493,7 @@ static void node_free(struct lnet *node)
 	loops_free(node);
 	eqs_fini(&node->eqs);
 	pthread_mutex_destroy(&node->control);
+	pthread_mutex_destroy(&node->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
 	free(node->cpt);
@@ -487,6 +525,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (rc)
 		goto err_loops;
 	pthread_mutex_init(&node->control, NULL);
+	pthread_mutex_init(&node->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
 	pthread_cond_init(&node->ended, NULL);
 	node->incarnation = loop_random(node->loops[0]);
@@ -540,7 +579,7 @@ int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
 		p.conf = *conf;
 	else
 		lnet_conf_init(&p.conf);
-	rc = conf_check(&p.conf);
+	rc = node_conf_check(&p.conf);
 	return rc ? rc : node_open(&p, node_p);
 }
 
@@ -554,22 +593,21 @@ static void poll_late(struct timer *t)
 int lnet_poll(struct lnet *node, uint64_t timeout)
 {
 	struct loop *l = node->loops[0];
+	uint64_t until;
 	struct timer t;
 
 	if (loop_current())
 		return -EDEADLK;
-	if (node->drive) {
-		node->drive(node->drive_arg);
-		return 0;
-	}
 	if (runs_threads(node))
 		return -EBUSY;
+	if (!loop_is_owner(l))
+		return -EXDEV;
+	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
+	if (node->drive)
+		return node->drive(node->drive_arg, until) ? 0 : -EAGAIN;
 	timer_init(&t, poll_late);
-	if (timeout) {
-		loop_timer_arm(l, &t,
-			       loop_now(l) + MIN(timeout, TIME_NEVER / 4000) *
-						     NSEC_PER_USEC);
-	}
+	if (timeout)
+		loop_timer_arm(l, &t, until);
 	loop_run_once(l, timeout != 0);
 	loop_timer_cancel(l, &t);
 	return 0;
@@ -659,7 +697,9 @@ static uint64_t ended_count(struct lnet *node)
 static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (node->drive) {
-		node->drive(node->drive_arg);
+		/* What is due now, or else what comes next. */
+		BUG_ON(!node->drive(node->drive_arg, loop_now(node->loops[0])) &&
+		       !node->drive(node->drive_arg, TIME_NEVER));
 		return;
 	}
 	if (!runs_threads(node)) {

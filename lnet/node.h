@@ -66,7 +66,7 @@ struct lnet {
 	const struct lnd *lnd; /* serves all nets but lo, if set */
 	void *lnd_net;
 	const struct lnet_observer *observer; /* NULL: none */
-	void (*drive)(void *arg); /* SIM: gives the loops a turn */
+	bool (*drive)(void *arg, uint64_t until); /* see node_params */
 	void *drive_arg;
 	bool crashed; /* nobody hears of its end (set before closing) */
 
@@ -74,9 +74,12 @@ struct lnet {
 	struct eqs eqs;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
 
-	/* control side: changes of configuration, one at a time */
+	/* control side: changes of configuration, one at a time; handlers are
+	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
+	pthread_mutex_t config_lock; /* for reading and replacing config */
 	struct lnet_config *config;
+	_Atomic uint64_t ni_starts;
 	atomic_uint nis_alive; /* made and not freed yet */
 
 	/* closing: something that was in use went away */
@@ -92,9 +95,13 @@ struct node_params {
 	const struct lnd *lnd;
 	void *lnd_net;
 	const struct lnet_observer *observer;
-	void (*drive)(void *arg);
+	/* With loops of others: does the next thing that is not after @until
+	 * (ns); false: there is none, and it is that time now. */
+	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
+/* -EINVAL: a field of @c makes no sense. */
+int node_conf_check(const struct ulnet_conf *c);
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 /* As lnet_close(), as if its process had been killed: no event is delivered. */
 void node_crash(struct lnet *node);

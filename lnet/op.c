@@ -354,7 +354,11 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	}
 	msg->op = op;
 	msg->mlength = MIN(length, md->length);
-	msg->lnd.deadline = op->deadline;
+	/* One that is not tracked may come after its time. */
+	msg->lnd.deadline = op_tracked(op) ?
+				    op->deadline :
+				    loop_now(cpt->loop) +
+					    cpt->node->transaction_timeout;
 	msg_set_payload(msg, md, 0, msg->mlength);
 	return STAT_COUNT;
 }

@@ -42,9 +42,12 @@ static int discard(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx,
 static void drop(struct lnet_msg *msg, enum lnet_stat why)
 {
 	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->from);
 
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
+	if (lpni)
+		traffic_add(&lpni->traffic.drop, msg->hdr.payload_length);
 	count_drop(cpt, msg->ni, msg->hdr.payload_length, why);
 	msg_discard(msg);
 	ni_unref(msg->ni, cpt);
@@ -181,8 +184,11 @@ static void hold_or_drop(struct lnet_msg *msg, bool aside)
 	fsm_move(&msg->fsm, msg_states, MSG_HELD);
 	list_add_tail(&cpt->portals[portal].held, &msg->link);
 	cpt->held++;
-	loop_timer_arm(cpt->loop, &msg->timer,
-		       loop_now(cpt->loop) + node->transaction_timeout);
+	/* Holding it again does not make it younger. */
+	if (msg->lnd.deadline == 0)
+		msg->lnd.deadline =
+			loop_now(cpt->loop) + node->transaction_timeout;
+	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 }
 
 static void offered(struct work *w);
@@ -225,12 +231,18 @@ static void offer_failed(struct work *w)
 
 /* First here, then elsewhere. The LND must not wait for other CPTs, so it moves the
  * payload aside if it can. */
+static void retry_portal(struct lnet_cpt *cpt, unsigned int portal);
+
 static void find_buffer(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
 	struct lnet_cpt *next;
-	int rc = try_here(msg);
+	int rc;
 
+	/* What came earlier is served first. */
+	if (unlikely(msg->cpt->portals[msg->hdr.portal].retry))
+		retry_portal(msg->cpt, msg->hdr.portal);
+	rc = try_here(msg);
 	if (likely(!rc))
 		return;
 	msg->offered = UINT32_C(1) << msg->cpt->index;
@@ -256,6 +268,7 @@ static void retry_portal(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct list waiting;
 
+	cpt->portals[portal].retry = false;
 	list_init(&waiting);
 	list_splice_tail(&waiting, &cpt->portals[portal].held);
 	while (!list_empty(&waiting)) {
@@ -293,6 +306,7 @@ void parse_retry_held(struct lnet_cpt *cpt, unsigned int portal)
 
 	if (!atomic_load(&node->portals[portal].lazy))
 		return;
+	cpt->portals[portal].retry = !list_empty(&cpt->portals[portal].held);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct retry *r = malloc(sizeof(*r));
 
@@ -557,6 +571,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	msg->ni = ni;
 	msg->rx = rx;
 	msg->lnd.cpt = cpt->index;
+	msg->lnd.deadline = 0;
 	msg->from = *from;
 	msg->initiator = *primary;
 	ni_ref(ni, cpt);

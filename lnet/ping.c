@@ -495,7 +495,7 @@ static void ping_event(const struct ulnet_event *ev)
 					     p->ni, max, &p->need);
 	else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED)
 		p->status = ev->status ? ev->status : -ETIMEDOUT;
-	else if (ev->status)
+	else if (ev->type == LNET_EVENT_REPLY)
 		p->status = ev->status;
 	md = id_lookup(&p->cpt->mds, ev->md.cookie);
 	if (ev->terminal && md)

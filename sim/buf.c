@@ -4,6 +4,7 @@
  * while; whoever writes to it is found out when it is looked at.
  */
 #include <inttypes.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "sim/sim_priv.h"
@@ -16,8 +17,11 @@ struct buf {
 	size_t size;
 	uint64_t retired; /* ns */
 	uint64_t magic;
+	uint64_t pad; /* bytes[] is as aligned as malloc()'s */
 	uint8_t bytes[];
 };
+_Static_assert(offsetof(struct buf, bytes) % alignof(max_align_t) == 0,
+	       "alignment of watched buffers");
 #define BUF_MAGIC UINT64_C(0x62756620756c6e74)
 
 void *lnet_sim_buf(struct lnet_sim *sim, size_t size)

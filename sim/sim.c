@@ -125,20 +125,18 @@ static uint64_t next_callback(const struct lnet_sim *sim)
 	return timer_wheel_next(&sim->callbacks);
 }
 
-/* A node waits for its loops (lnet_close(), LNetEQPoll()): what is due now, or else
- * what comes next. */
-static void sim_drive(void *arg)
+/* A node waits for its loops (lnet_close(), LNetEQPoll()). */
+static bool sim_drive(void *arg, uint64_t until)
 {
 	struct lnet_sim *sim = arg;
-	uint64_t next;
+	uint64_t next = next_callback(sim);
 
-	if (env_sim_step(sim->env, lnet_sim_now(sim)))
-		return;
-	next = next_callback(sim);
-	if (env_sim_step(sim->env, next))
-		return;
-	BUG_ON(next == TIME_NEVER); /* it would wait for ever */
+	if (env_sim_step(sim->env, MIN(next, until)))
+		return true;
+	if (next > until || next == TIME_NEVER)
+		return false;
 	timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
+	return true;
 }
 
 static int node_set_up(struct sim_node *n)
@@ -150,7 +148,7 @@ static int node_set_up(struct sim_node *n)
 		if (rc)
 			return rc;
 	}
-	return n->start ? n->start(n->arg, n->index, n->node) : 0;
+	return n->start ? MIN(n->start(n->arg, n->index, n->node), 0) : 0;
 }
 
 static int node_start(struct sim_node *n)
@@ -224,7 +222,9 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 		n->conf = *conf;
 	else
 		lnet_conf_init(&n->conf);
-	rc = parse_nids(n, nids);
+	rc = node_conf_check(&n->conf);
+	if (!rc)
+		rc = parse_nids(n, nids);
 	if (rc) {
 		sim_node_free(n);
 		return rc;

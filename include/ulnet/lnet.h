@@ -73,7 +73,7 @@ struct ulnet_ni_info {
 	struct ulnet_nid nid;
 	bool up;
 	const char *state; /* by name, constant text */
-	uint32_t credits_max;
+	uint32_t credits_max; /* sum of the CPTs' shares */
 	int64_t credits;     /* free now; negative: that many wait */
 	int64_t credits_min; /* lowest so far */
 	uint64_t send_count, recv_count, drop_count;
@@ -87,7 +87,8 @@ struct ulnet_peer_info {
 	uint32_t credits_max;
 	int64_t credits, credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
-	uint64_t send_count, recv_count, drop_count;
+	uint64_t send_count, recv_count; /* messages to it, and from it */
+	uint64_t drop_count;             /* of those from it */
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
@@ -102,7 +103,8 @@ ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 
 /* ---- handles ---- */
 
-/* Values; they outlive what they name, and then yield -ENOENT. */
+/* Values; they outlive what they name, and then yield -ENOENT. Only the node must
+ * still be open. */
 struct ulnet_me_handle {
 	struct lnet *node;
 	uint64_t cookie;
@@ -170,9 +172,11 @@ struct ulnet_event {
 	bool terminal;     /* the operation's last event */
 	enum ulnet_outcome outcome; /* of a terminal event */
 	enum ulnet_cause cause;
-	enum ulnet_msg_type msg_type; /* SEND, UNLINK: PUT or GET */
+	enum ulnet_msg_type msg_type; /* what the operation is: PUT or GET;
+				       * meaningless for an idle MD's UNLINK */
 	struct ulnet_id target;    /* the process asked for; passive: this one */
-	struct ulnet_id initiator; /* primary NID of who began it */
+	struct ulnet_id initiator; /* passive: primary NID of who began it;
+				    * ACK, REPLY: who answered */
 	struct ulnet_nid source;   /* NID it really came from */
 	struct ulnet_nid sender;   /* NID of the last hop */
 	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
@@ -182,7 +186,7 @@ struct ulnet_event {
 	uint64_t match_bits;
 	uint32_t rlength; /* requested */
 	uint32_t mlength; /* moved */
-	uint32_t offset;  /* in the MD */
+	uint32_t offset;  /* passive: in the MD; active: the one asked for */
 	uint64_t hdr_data; /* PUT */
 	uint64_t elapsed;  /* active: us since the operation began */
 	uint64_t sequence; /* counts the events of one CPT */

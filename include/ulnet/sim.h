@@ -54,8 +54,9 @@ ULNET_EXPORT int lnet_sim_new(uint64_t seed, unsigned int cpts,
 ULNET_EXPORT unsigned int lnet_sim_free(struct lnet_sim *sim);
 
 /* Nodes are named by a small number. @nids: separated by blanks. @start is called
- * now and after each restart, to set the node up; its return value, if not 0, is
- * lnet_sim_node_add()'s. @conf NULL: defaults. */
+ * now and after each restart, to set the node up; a negative return value is
+ * lnet_sim_node_add()'s, and the node is not added. @conf NULL: defaults; its cpts are
+ * the simulation's. */
 typedef int (*lnet_sim_start_fn)(void *arg, unsigned int index,
 				 struct lnet *node);
 ULNET_EXPORT int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
@@ -90,8 +91,8 @@ ULNET_EXPORT void lnet_sim_run(struct lnet_sim *sim, uint64_t duration);
 /* Until nothing is left to happen. */
 ULNET_EXPORT void lnet_sim_run_all(struct lnet_sim *sim);
 
-/* Buffers that are watched: lnet_sim_buf_retire() says that nobody may touch this one any
- * more, and whoever does is a violation. Handlers may call both. */
+/* Buffers that are watched: lnet_sim_buf_retire() says that nobody may write to this
+ * one any more, and if somebody does it is a violation. Handlers may call both. */
 ULNET_EXPORT void *lnet_sim_buf(struct lnet_sim *sim, size_t size);
 ULNET_EXPORT void lnet_sim_buf_retire(struct lnet_sim *sim, void *buf);
 

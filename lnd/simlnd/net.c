@@ -75,8 +75,7 @@ struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid)
 static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 		  struct sim_ep **ep_p)
 {
-	struct sim_ep *ep =
-		calloc(1, sizeof(*ep) + ni->cpts * sizeof(ep->cpt[0]));
+	struct sim_ep *ep = calloc(1, sizeof(*ep));
 
 	if (!ep)
 		return -ENOMEM;
@@ -93,7 +92,7 @@ static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 	return 0;
 }
 
-int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_ep **ep_p)
+int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_cpt *cpts)
 {
 	struct sim_ep *ep = net_ep(net, &ni->nid);
 	int rc = 0;
@@ -106,10 +105,12 @@ int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_ep **ep_p)
 		return -EADDRINUSE;
 	if (ep->cpts != ni->cpts)
 		return -EINVAL;
+	for (unsigned int i = 0; i < ep->cpts; i++)
+		cpts[i].ep = ep;
 	ep->ni = ni;
+	ep->cpt = cpts;
 	atomic_store(&ep->up, true);
 	atomic_fetch_add(&ep->generation, 1);
-	*ep_p = ep;
 	return 0;
 }
 
@@ -248,7 +249,12 @@ struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst)
 	}
 	if (!p)
 		p = path_new(sc, dst);
-	if (p && p->rules != sc->ep->net->rules_version)
+	return p ? net_path_now(sc, p) : NULL;
+}
+
+struct sim_path *net_path_now(const struct sim_cpt *sc, struct sim_path *p)
+{
+	if (unlikely(p->rules != sc->ep->net->rules_version))
 		path_resolve(p, sc->ep);
 	return p;
 }

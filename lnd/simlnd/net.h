@@ -38,7 +38,8 @@ struct sim_ep {
 	atomic_uint generation;   /* of starts; odd: it is there */
 	atomic_bool up;
 	unsigned int cpts;
-	struct sim_cpt cpt[];
+	struct sim_cpt *cpt; /* of the present NI, whose priv it is; an earlier
+			      * one may still be on its way out */
 };
 
 /* What a CPT knows of the way to a destination. */
@@ -77,13 +78,16 @@ struct sim_net {
 size_t simlnd_packet_size(void);
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
-/* The NID joins: its end point, made if it was never there. -EADDRINUSE: somebody
- * has it; -EINVAL: other number of CPTs than before; -ENOMEM. */
+/* The NID joins, with @cpts: its end point is made if it was never there.
+ * -EADDRINUSE: somebody has it; -EINVAL: other number of CPTs than before;
+ * -ENOMEM. */
 int net_join(struct sim_net *net, struct lnd_ni *ni,
-	     struct sim_ep **ep_p) must_check;
+	     struct sim_cpt *cpts) must_check;
 
 /* With the rules of this moment; NULL: no memory. */
 struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst);
+/* @p, with the rules of this moment. */
+struct sim_path *net_path_now(const struct sim_cpt *sc, struct sim_path *p);
 void net_paths_free(struct sim_cpt *sc);
 
 static inline bool ep_is_there(const struct sim_ep *ep)

@@ -24,14 +24,17 @@ struct sim_tx {
 	struct lnd_msg *msg;
 	struct sim_path *path;
 	struct timer timer;
-	bool departed; /* and the sender was not told */
+	uint64_t sent_at; /* ns: when the link has taken it */
+	bool departed; /* some of it may have left */
 };
 
 /* A message on the wire and at its receiver. */
 struct sim_pkt {
 	enum sim_kind kind;
 	struct list link; /* sim_cpt.arriving, or in none */
-	struct sim_cpt *sc; /* whom it is for */
+	struct sim_ep *ep; /* whom it is for */
+	unsigned int cpt;
+	struct sim_cpt *sc; /* once it is on the receiver's loop */
 	unsigned int generation;
 	struct ulnet_nid src;
 	uint64_t at;
@@ -96,7 +99,7 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 
 static void pkt_free(struct sim_pkt *pkt)
 {
-	struct sim_net *net = pkt->sc->ep->net;
+	struct sim_net *net = pkt->ep->net;
 
 	if (pkt->mark)
 		net->watch.drop(net->watch.arg, pkt->mark);
@@ -114,16 +117,17 @@ size_t simlnd_packet_size(void)
 
 static void pkt_trace(const struct sim_pkt *pkt, enum sim_fate fate)
 {
-	trace(pkt->sc->ep->net, fate, &pkt->src, &pkt->sc->ep->nid, pkt->hdr,
+	trace(pkt->ep->net, fate, &pkt->src, &pkt->ep->nid, pkt->hdr,
 	      pkt->length);
 }
 
+/* If not, ep->cpt is what it was when the packet was sent. */
 static bool pkt_is_late(const struct sim_pkt *pkt)
 {
-	const struct sim_ep *ep = pkt->sc->ep;
+	const struct sim_ep *ep = pkt->ep;
 
-	return !pkt->sc->running || !atomic_load(&ep->up) ||
-	       atomic_load(&ep->generation) != pkt->generation;
+	return atomic_load(&ep->generation) != pkt->generation ||
+	       !ep->cpt[pkt->cpt].running || !atomic_load(&ep->up);
 }
 
 /* It has arrived; nobody may be there any more. */
@@ -148,12 +152,14 @@ static void pkt_arrive(struct timer *t)
 static void pkt_wait(struct work *w)
 {
 	struct sim_pkt *pkt = container_of(w, struct sim_pkt, work);
-	struct sim_cpt *sc = pkt->sc;
+	struct sim_cpt *sc;
 
 	if (pkt_is_late(pkt)) {
 		pkt_free(pkt);
 		return;
 	}
+	sc = &pkt->ep->cpt[pkt->cpt];
+	pkt->sc = sc;
 	list_add_tail(&sc->arriving, &pkt->link);
 	loop_timer_arm(sc->loop, &pkt->timer, pkt->at);
 }
@@ -194,7 +200,9 @@ static void pkt_send(struct sim_tx *tx)
 		return; /* as lost as any other */
 	pkt->kind = SIM_PKT;
 	list_init(&pkt->link);
-	pkt->sc = &ep->cpt[lnet_ni_cpt_of(ep->ni, &from->ep->nid)];
+	pkt->ep = ep;
+	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
+	pkt->sc = NULL;
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = from->ep->nid;
 	pkt->at = arrival(tx);
@@ -213,10 +221,10 @@ static void pkt_send(struct sim_tx *tx)
 	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset,
 		   msg->length);
 	pkt->work.fn = pkt_wait;
-	if (pkt->sc->loop == from->loop)
+	if (ep->cpt[pkt->cpt].loop == from->loop)
 		pkt_wait(&pkt->work);
 	else
-		loop_post(pkt->sc->loop, &pkt->work);
+		loop_post(ep->cpt[pkt->cpt].loop, &pkt->work);
 }
 
 /* ---- sending ---- */
@@ -241,12 +249,18 @@ static void tx_refused(struct timer *t)
 	tx_end(tx, -EHOSTUNREACH, LNET_CAUSE_REMOTE_DROPPED);
 }
 
-/* The link has taken it all: off it goes. */
+/* The link has taken it all. */
+static void tx_sent(struct timer *t)
+{
+	tx_end(container_of(t, struct sim_tx, timer), 0, LNET_CAUSE_OK);
+}
+
+/* The link is free: the first byte leaves, the last one follows by tx->sent_at. */
 static void tx_depart(struct timer *t)
 {
 	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
 	struct sim_cpt *sc = tx->sc;
-	const struct sim_path *p = tx->path;
+	const struct sim_path *p = net_path_now(sc, tx->path);
 	bool lost = !atomic_load(&sc->ep->up) || p->partitioned ||
 		    !ep_is_there(p->ep) || dice(sc, p->link.loss);
 	bool error = dice(sc, p->link.error);
@@ -260,9 +274,9 @@ static void tx_depart(struct timer *t)
 		trace_tx(tx, SIM_DUPLICATE);
 		pkt_send(tx);
 	}
+	tx->departed = true;
 	if (mute) {
 		trace_tx(tx, SIM_MUTE);
-		tx->departed = true;
 		return;
 	}
 	if (error) {
@@ -270,15 +284,21 @@ static void tx_depart(struct timer *t)
 		tx_end(tx, -EIO, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
-	tx_end(tx, 0, LNET_CAUSE_OK);
+	if (tx->sent_at <= loop_now(sc->loop)) {
+		tx_end(tx, 0, LNET_CAUSE_OK);
+		return;
+	}
+	timer_init(&tx->timer, tx_sent);
+	loop_timer_arm(sc->loop, &tx->timer, tx->sent_at);
 }
 
 static void tx_start(struct sim_tx *tx)
 {
 	struct sim_cpt *sc = tx->sc;
-	struct sim_path *p = tx->path;
+	struct sim_path *p = net_path_now(sc, tx->path);
 	uint64_t now = loop_now(sc->loop);
 	uint64_t bytes = tx->msg->length + LNET_HDR_SIZE;
+	uint64_t start = MAX(p->free_at, now);
 
 	list_add_tail(&sc->sending, &tx->link);
 	if (!p->ep || !ep_is_there(p->ep) || dice(sc, p->link.refuse)) {
@@ -292,13 +312,14 @@ static void tx_start(struct sim_tx *tx)
 		trace_tx(tx, SIM_STALLED);
 		return;
 	}
-	if (!p->link.bandwidth) {
+	tx->sent_at = start;
+	if (p->link.bandwidth)
+		tx->sent_at += bytes * NSEC_PER_SEC / p->link.bandwidth;
+	p->free_at = tx->sent_at;
+	if (start == now)
 		tx_depart(&tx->timer);
-		return;
-	}
-	p->free_at = MAX(p->free_at, now) +
-		     bytes * NSEC_PER_SEC / p->link.bandwidth;
-	loop_timer_arm(sc->loop, &tx->timer, p->free_at);
+	else
+		loop_timer_arm(sc->loop, &tx->timer, start);
 }
 
 static void sim_run(struct work *w)
@@ -323,9 +344,7 @@ static void sim_run(struct work *w)
 
 static struct sim_cpt *sim_cpt(struct lnd_ni *ni, unsigned int cpt)
 {
-	struct sim_ep *ep = ni->priv;
-
-	return &ep->cpt[cpt];
+	return &((struct sim_cpt *)ni->priv)[cpt];
 }
 
 static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
@@ -463,8 +482,8 @@ static void txs_abort(struct list *txs)
 
 static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 {
-	struct sim_ep *ep = ni->priv;
-	struct sim_cpt *sc = &ep->cpt[cpt];
+	struct sim_cpt *sc = sim_cpt(ni, cpt);
+	struct sim_ep *ep = sc->ep;
 
 	if (ep_is_there(ep))
 		atomic_fetch_add(&ep->generation, 1);
@@ -480,26 +499,24 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 
 static void sim_free(struct lnd_ni *ni)
 {
-	struct sim_ep *ep = ni->priv;
-
-	for (unsigned int i = 0; i < ep->cpts; i++) {
-		net_paths_free(&ep->cpt[i]);
-		pool_fini(&ep->cpt[i].txs);
+	for (unsigned int i = 0; i < ni->cpts; i++) {
+		net_paths_free(sim_cpt(ni, i));
+		pool_fini(&sim_cpt(ni, i)->txs);
 	}
+	free(ni->priv);
 }
 
 static int sim_startup(struct lnd_ni *ni)
 {
-	struct sim_ep *ep;
-	int rc = net_join(ni->net, ni, &ep);
+	struct sim_cpt *cpts = calloc(ni->cpts, sizeof(*cpts));
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!cpts)
+		return -ENOMEM;
 	for (unsigned int i = 0; i < ni->cpts; i++) {
-		struct sim_cpt *sc = &ep->cpt[i];
+		struct sim_cpt *sc = &cpts[i];
 
-		*sc = (struct sim_cpt){ .ep = ep,
-					.ni = ni,
+		*sc = (struct sim_cpt){ .ni = ni,
 					.index = i,
 					.loop = ni->loops[i],
 					.running = true,
@@ -510,8 +527,11 @@ static int sim_startup(struct lnd_ni *ni)
 		hash_init(&sc->paths);
 		pool_init(&sc->txs, sizeof(struct sim_tx), 0);
 	}
-	ni->priv = ep;
-	return 0;
+	ni->priv = cpts;
+	rc = net_join(ni->net, ni, cpts);
+	if (rc)
+		sim_free(ni);
+	return rc;
 }
 
 void *sim_net_rx_mark(const void *rx)
