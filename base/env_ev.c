@@ -100,11 +100,14 @@ static void set_timer(struct ev_env *e, uint64_t at)
 	if (at == TIME_NEVER) {
 		e->timer.repeat = NO_ALARM_SEC;
 	} else {
+		uint64_t now;
+
 		/* libev counts from when it last looked at the clock. */
 		ev_now_update(e->ev);
+		now = real_clock(&e->env);
 		e->timer.repeat = LATER_SEC;
-		e->timer.repeat += (double)(at - MIN(at, real_clock(&e->env))) /
-				   (double)NSEC_PER_SEC;
+		e->timer.repeat +=
+			(double)(at - MIN(at, now)) / (double)NSEC_PER_SEC;
 	}
 	ev_timer_again(e->ev, &e->timer);
 }

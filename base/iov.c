@@ -58,9 +58,13 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 	      const struct iovec *src, unsigned int nsrc, size_t src_offset,
 	      size_t len)
 {
-	struct place d = place_at(dst, ndst, dst_offset);
-	struct place s = place_at(src, nsrc, src_offset);
+	struct place d, s;
 
+	/* There may be no list at all, then. */
+	if (!len)
+		return;
+	d = place_at(dst, ndst, dst_offset);
+	s = place_at(src, nsrc, src_offset);
 	while (len) {
 		size_t dn, sn, n;
 		char *to = place_bytes(&d, &dn);

@@ -80,6 +80,8 @@ static int md_fit(const struct lnet_md *md, const struct match_want *want,
 	room = f->offset < md->length ? md->length - f->offset : 0;
 	if (md->options & LNET_MD_MAX_SIZE)
 		room = MIN(room, md->max_size);
+	/* A GET may ask for more than a message holds. */
+	room = MIN(room, LNET_MTU);
 	f->mlength = want->rlength;
 	if (want->rlength <= room)
 		return 0;

@@ -27,6 +27,7 @@ enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 /* What the CPTs share of a portal. Atomic. */
 struct portal_shared {
 	_Atomic uint32_t cpts; /* a bit for each CPT that has entries */
+	_Atomic uint32_t attached; /* counts the buffers that came */
 	_Atomic uint8_t kind;  /* enum portal_kind, decided once */
 	atomic_bool lazy;
 };

@@ -70,6 +70,7 @@ struct lnet_msg {
 	struct ulnet_nid initiator; /* primary NID of hdr.src_nid */
 	void *rx;                   /* the LND's name for it */
 	uint32_t offered;           /* CPTs that had no buffer for it: bits */
+	uint32_t attached;          /* the portal's, when the first was asked */
 };
 
 static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)

@@ -18,7 +18,7 @@ void lnet_conf_init(struct ulnet_conf *conf)
 		.run = LNET_RUN_THREADS,
 		.cpts = 1,
 		.pid = LNET_PID_LUSTRE,
-		.transaction_timeout = 50 * 1000000,
+		.transaction_timeout = UINT64_C(50) * 1000000,
 		.peers_max = 100000,
 		.messages_max = 65536,
 		.lazy_max = 4096,
@@ -239,6 +239,8 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 
 	pthread_mutex_lock(&node->config_lock);
 	node->config = new;
+	if (gone)
+		fsm_move(&gone->fsm, ni_states, NI_DELETING);
 	pthread_mutex_unlock(&node->config_lock);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct config_call c = { &node->cpt[i], new, gone };
@@ -257,6 +259,8 @@ static int control_begin(struct lnet *node)
 {
 	struct loop *here = loop_current();
 
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
 	if (!here) {
 		pthread_mutex_lock(&node->control);
 		return 0;
@@ -385,7 +389,6 @@ static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid)
 	new = config_without(node->config, ni);
 	if (!new)
 		return -ENOMEM;
-	fsm_move(&ni->fsm, ni_states, NI_DELETING);
 	config_publish(node, new, ni);
 	return 0;
 }
@@ -428,6 +431,8 @@ int lnet_ni_info(struct lnet *node, unsigned int index,
 {
 	int rc = -ENOENT;
 
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&node->config_lock);
 	if (index < node->config->nnis) {
 		ni_info(node->config->ni[index], info);
@@ -441,6 +446,8 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 {
 	int rc = -ENOENT;
 
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&node->config_lock);
 	if (index < node->config->nnis) {
 		id->nid = node->config->ni[index]->lnd.nid;
@@ -716,6 +723,7 @@ static void node_stop(struct lnet *node)
 {
 	uint64_t seen;
 
+	atomic_store(&node->closing, true);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct stop_call c = { .cpt = &node->cpt[i] };
 

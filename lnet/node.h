@@ -69,6 +69,7 @@ struct lnet {
 	bool (*drive)(void *arg, uint64_t until); /* see node_params */
 	void *drive_arg;
 	bool crashed; /* nobody hears of its end (set before closing) */
+	atomic_bool closing; /* NIs in config may be gone */
 
 	struct portal_shared portals[LNET_PORTALS];
 	struct eqs eqs;

@@ -219,14 +219,41 @@ static void offered(struct work *w)
 	msg_pass(msg, next ? next : msg->home, next ? offered : offer_failed);
 }
 
+/* Nobody has been asked yet. */
+static struct lnet_cpt *first_offer(struct lnet_msg *msg)
+{
+	msg->offered = 0;
+	msg->attached =
+		atomic_load(&msg->home->node->portals[msg->hdr.portal].attached);
+	return next_offer(msg);
+}
+
+/* A buffer that came to a CPT after that had been asked did not find the message
+ * among the held ones (parse_retry_held). */
+static bool buffer_came(const struct lnet_msg *msg)
+{
+	const struct portal_shared *ps =
+		&msg->home->node->portals[msg->hdr.portal];
+
+	return atomic_load(&ps->lazy) &&
+	       atomic_load(&ps->attached) != msg->attached;
+}
+
 static void offer_failed(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *next = NULL;
 
-	if (msg->status == -ENOENT)
-		hold_or_drop(msg, true);
-	else
+	if (msg->status != -ENOENT) {
 		drop(msg, why_no_match(msg->status));
+		return;
+	}
+	if (buffer_came(msg))
+		next = first_offer(msg);
+	if (next)
+		msg_pass(msg, next, offered);
+	else
+		hold_or_drop(msg, true);
 }
 
 /* First here, then elsewhere. The LND must not wait for other CPTs, so it moves the
@@ -242,6 +269,8 @@ static void find_buffer(struct lnet_msg *msg)
 	/* What came earlier is served first. */
 	if (unlikely(msg->cpt->portals[msg->hdr.portal].retry))
 		retry_portal(msg->cpt, msg->hdr.portal);
+	msg->attached = atomic_load(
+		&msg->cpt->node->portals[msg->hdr.portal].attached);
 	rc = try_here(msg);
 	if (likely(!rc))
 		return;
@@ -277,8 +306,7 @@ static void retry_portal(struct lnet_cpt *cpt, unsigned int portal)
 		struct lnet_cpt *next;
 
 		unhold(msg);
-		msg->offered = 0;
-		next = next_offer(msg);
+		next = first_offer(msg);
 		if (next)
 			msg_pass(msg, next, offered);
 		else
@@ -304,6 +332,7 @@ void parse_retry_held(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet *node = cpt->node;
 
+	atomic_fetch_add(&node->portals[portal].attached, 1);
 	if (!atomic_load(&node->portals[portal].lazy))
 		return;
 	cpt->portals[portal].retry = !list_empty(&cpt->portals[portal].held);
@@ -512,12 +541,14 @@ static struct lnet_cpt *cpt_here(struct lnet *node)
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		 const struct lnet_hdr *hdr)
 {
-	int rc = check_addresses(cpt, ni, hdr);
+	int rc;
 
-	if (unlikely(rc != FOR_ME))
-		return rc;
+	/* First: the configuration is not to be looked at any more. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
+	rc = check_addresses(cpt, ni, hdr);
+	if (unlikely(rc != FOR_ME))
+		return rc;
 	if ((hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET) &&
 	    hdr->portal >= LNET_PORTALS)
 		return STAT_drop_bad_portal;
@@ -533,7 +564,7 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 
 	if (hdr_decode(&hdr, bytes, hdr_len))
 		return protocol_error(cpt, ni, from, "bad header");
-	if (check_addresses(cpt, ni, &hdr) == PROTOCOL_ERROR)
+	if (admit(cpt, ni, &hdr) == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
 	return discard(cpt, ni, rx, hdr.payload_length, STAT_drop_no_memory);
 }
@@ -594,7 +625,7 @@ static void passive_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	ev->status = msg->status;
 	ev->cause = msg->cause;
 	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
-	ev->target.nid = get ? hdr->src_nid : hdr->dest_nid;
+	ev->target.nid = get ? msg->want_ni : hdr->dest_nid;
 	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
 	ev->initiator.nid = msg->initiator;
 	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;

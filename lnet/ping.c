@@ -82,10 +82,11 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 	uint32_t nsmall = c->nnis - nlarge;
 	size_t need = PING_HEADER_SIZE + (size_t)nsmall * PING_ENTRY_SIZE +
 		      (size_t)nlarge * LARGE_ENTRY_SIZE;
-	struct writer w = writer_of(buf, need);
+	struct writer w;
 
 	if (need > size)
 		return need;
+	w = writer_of(buf, need);
 	write_u32(&w, PING_MAGIC);
 	write_u32(&w, info_features(c, nlarge));
 	write_u32(&w, node->conf.pid);
@@ -242,7 +243,7 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 struct ping_target {
 	struct lnet_cpt *cpt;
 	struct lnet_me *ping; /* NULL: none posted */
-	struct lnet_me *push;
+	uint64_t push; /* cookie of its entry, which goes with a push */
 	struct work work; /* ping_nis_changed() */
 	atomic_bool posted;
 };
@@ -360,7 +361,7 @@ static void push_target_event(const struct ulnet_event *ev)
 	if (!ev->unlinked)
 		return;
 	free(b);
-	cpt->ping->push = NULL;
+	cpt->ping->push = 0;
 	if (!cpt->closing && push_post(cpt, size))
 		log_err("ping", "no memory: pushes of peers are held");
 }
@@ -375,16 +376,18 @@ static int push_post(struct lnet_cpt *cpt, uint32_t size)
 		.user_ptr = b,
 		.handler = push_target_event,
 	};
+	struct lnet_me *me;
 	int rc;
 
 	if (!b)
 		return -ENOMEM;
 	umd.start = b->bytes;
-	rc = target_attach(b, &umd, LNET_UNLINK, &cpt->ping->push);
+	rc = target_attach(b, &umd, LNET_UNLINK, &me);
 	if (rc) {
 		free(b);
 		return rc;
 	}
+	cpt->ping->push = me->cookie;
 	if (cpt->held)
 		parse_retry_held(cpt, PING_PORTAL);
 	return 0;
@@ -429,14 +432,15 @@ int ping_start(struct lnet_cpt *cpt)
 void ping_stop(struct lnet_cpt *cpt)
 {
 	struct ping_target *t = cpt->ping;
+	struct lnet_me *push = id_lookup(&cpt->mes, t->push);
 
 	if (t->ping)
 		me_unlink(t->ping);
 	/* A push that is being received has unlinked its target already. */
-	if (t->push)
-		me_unlink(t->push);
+	if (push)
+		me_unlink(push);
 	t->ping = NULL;
-	t->push = NULL;
+	t->push = 0;
 }
 
 void ping_fini(struct lnet_cpt *cpt)

@@ -141,14 +141,18 @@ static bool sim_drive(void *arg, uint64_t until)
 
 static int node_set_up(struct sim_node *n)
 {
+	int rc = 0;
+
 	for (unsigned int i = 0; i < n->nnids; i++) {
 		struct ulnet_ni_conf conf = { .nid = n->nids[i] };
-		int rc = lnet_ni_add(n->node, &conf);
 
+		rc = lnet_ni_add(n->node, &conf);
 		if (rc)
 			return rc;
 	}
-	return n->start ? MIN(n->start(n->arg, n->index, n->node), 0) : 0;
+	if (n->start)
+		rc = n->start(n->arg, n->index, n->node);
+	return MIN(rc, 0);
 }
 
 static int node_start(struct sim_node *n)
@@ -244,7 +248,8 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 		return rc;
 	n->start = start;
 	n->arg = arg;
-	nodes = realloc(sim->nodes, (sim->nnodes + 1) * sizeof(*nodes));
+	nodes = realloc(sim->nodes,
+			(sim->nnodes + 1) * sizeof(struct sim_node *));
 	if (!nodes) {
 		sim_node_free(n);
 		return -ENOMEM;

@@ -15,12 +15,34 @@ unit_tests += %D%/unit/base/log_test
 unit_tests += %D%/unit/lnet/nid_test
 unit_tests += %D%/unit/lnet/nidlist_test
 unit_tests += %D%/unit/lnet/range_test
+unit_tests += %D%/unit/lnet/wire_test
+unit_tests += %D%/unit/lnet/ping_test
+unit_tests += %D%/unit/lnet/match_test
+unit_tests += %D%/unit/lnet/md_test
+unit_tests += %D%/unit/lnet/op_test
+unit_tests += %D%/unit/lnet/event_test
+unit_tests += %D%/unit/lnet/credit_test
+unit_tests += %D%/unit/lnet/lazy_test
+unit_tests += %D%/unit/lnet/ni_test
+unit_tests += %D%/unit/lnet/node_test
+unit_tests += %D%/unit/lnet/parse_test
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
 thread_tests =
 thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
+thread_tests += %D%/thread/cpt_thread
+
+# One program for each LND, all with the same list of behaviours. Plain programs, too;
+# they print how many of them passed.
+lnd_tests =
+lnd_tests += %D%/lnd/lolnd_test
+lnd_tests += %D%/lnd/simlnd_test
+lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
+	%D%/lnd/box.c %D%/lnd/box.h %D%/lnd/real.c
+%C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
+%C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
 
 # Whole clusters under virtual time: plain programs, too. Built by make check,
 # run by ./check in its stage sim; they get --long when it does.
@@ -33,6 +55,8 @@ sim_campaigns += %D%/sim/campaign
 # %D%/fuzz/corpus/X/.
 fuzz_programs =
 fuzz_programs += %D%/fuzz/fuzz_nid
+fuzz_programs += %D%/fuzz/fuzz_ping
+fuzz_programs += %D%/fuzz/fuzz_parse
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
@@ -45,8 +69,8 @@ if WITH_FUZZERS
 noinst_PROGRAMS += $(fuzz_programs)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
-check_PROGRAMS += $(thread_tests) $(sim_campaigns)
-TESTS += $(thread_tests)
+check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(lnd_tests)
+TESTS += $(thread_tests) $(lnd_tests)
 if WITH_CRITERION
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
@@ -57,6 +81,9 @@ dist_check_SCRIPTS += %D%/man_check.sh
 TESTS += %D%/man_check.sh
 
 EXTRA_DIST += %D%/install/hello.c %D%/fuzz/corpus
+EXTRA_DIST += %D%/wire
+EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
+EXTRA_DIST += %D%/unit/lnet/injector.h
 
 TEST_EXTENSIONS = .sh
 # A test that hangs fails.

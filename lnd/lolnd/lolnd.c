@@ -140,6 +140,7 @@ static void lo_store(const struct lo_rx *rx, const struct lnd_msg *msg)
 {
 	const struct lnd_msg *tx = rx->tx;
 
+	BUG_ON(!rx->copy && !tx);
 	if (rx->copy)
 		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
 			    msg->length);

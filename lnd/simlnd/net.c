@@ -95,6 +95,7 @@ static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_cpt *cpts)
 {
 	struct sim_ep *ep = net_ep(net, &ni->nid);
+	unsigned int generation;
 	int rc = 0;
 
 	if (!ep)
@@ -105,12 +106,15 @@ int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_cpt *cpts)
 		return -EADDRINUSE;
 	if (ep->cpts != ni->cpts)
 		return -EINVAL;
-	for (unsigned int i = 0; i < ep->cpts; i++)
+	generation = atomic_load(&ep->generation) + 1;
+	for (unsigned int i = 0; i < ep->cpts; i++) {
 		cpts[i].ep = ep;
+		cpts[i].generation = generation;
+	}
 	ep->ni = ni;
 	ep->cpt = cpts;
 	atomic_store(&ep->up, true);
-	atomic_fetch_add(&ep->generation, 1);
+	atomic_store(&ep->generation, generation);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct sim_cpt {
 	struct sim_ep *ep;
 	struct lnd_ni *ni;
 	unsigned int index;
+	unsigned int generation; /* ep's, while this NI is there */
 	struct loop *loop;
 	bool running;
 	bool scheduled;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the behaviours are written with: a fixture (a rig that is up), and boxes: MDs
+ * whose memory is guarded and whose events are recorded. When the fixture goes
+ * down, each box must have got what LNet promises, whatever its behaviour did:
+ * each operation ended once and in time, the MD's memory was given back once, and
+ * nothing came, or was written, after that.
+ */
+#ifndef TESTS_LND_BOX_H
+#define TESTS_LND_BOX_H
+
+#include <pthread.h>
+#include "base/list.h"
+#include "tests/lnd/conformance.h"
+
+#define SHORT_TIMEOUT UINT64_C(200000) /* us, for what shall time out */
+
+/* A box's memory: in one piece, or in LNET_MAX_IOV of odd sizes, cut in one of two
+ * ways. */
+enum box_cut { CUT_NONE, CUT_ODD, CUT_OTHER };
+
+struct fx {
+	struct lnd_rig *rig;
+	unsigned int failures, complaints;
+	const char *skipped; /* why */
+	int64_t credits[2];  /* of each NI of a node, nothing being sent */
+	pthread_mutex_t lock; /* boxes' records: handlers may be threads */
+	struct list boxes;
+};
+
+/* A message's payload is the pattern of its seed: the upper half of hdr_data for
+ * a PUT, the match bits for a GET. The lower half of hdr_data counts. */
+#define HDR(seed, i) ((uint64_t)(seed) << 32 | (i))
+#define HDR_SEED(hdr) ((uint32_t)((hdr) >> 32))
+#define HDR_I(hdr) ((uint32_t)(hdr))
+
+struct box {
+	struct list link;
+	struct fx *fx;
+	struct lnet *node;
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+	uint64_t timeout; /* us */
+	bool used;        /* it became an MD */
+	bool lost;        /* its node was killed: nothing more is known */
+	/* memory */
+	uint32_t size;
+	struct iovec iov[LNET_MAX_IOV];
+	unsigned int niov;
+	uint8_t *mem;
+	size_t mem_size;
+	/* After an event was recorded, in the handler. */
+	void (*hook)(struct box *b, const struct ulnet_event *ev);
+	void *hook_arg;
+	/* record; under fx->lock */
+	unsigned int begun;
+	unsigned int n[LNET_EVENT_UNLINK + 1]; /* events with status 0 */
+	unsigned int failed[LNET_EVENT_UNLINK + 1];
+	unsigned int terminals, outcomes[LNET_OUTCOME_UNKNOWN + 1];
+	unsigned int unlinked, after, bad, late;
+	unsigned int disorder; /* PUTs that came before their turn */
+	struct ulnet_event last[LNET_EVENT_UNLINK + 1];
+	struct ulnet_event terminal;
+	/* by HDR_I; track of them */
+	uint32_t track;
+	uint8_t *outcome; /* of a PUT from it */
+	uint8_t *arrived; /* times, of a PUT to it; ARRIVED_MAYBE */
+};
+
+#define ARRIVED_MAYBE 0x80 /* the event said that it failed */
+
+/* ---- complaints ---- */
+
+bool fx_expect(struct fx *fx, bool ok, const char *what, const char *file,
+	       int line);
+#define expect(fx, cond) fx_expect(fx, cond, #cond, __FILE__, __LINE__)
+
+/* ---- life ---- */
+
+int fx_up(struct fx *fx, struct lnd_rig *rig);
+/* Closes the nodes, with whatever is going on; boxes can still be looked at. */
+void fx_close(struct fx *fx);
+/* ... and looks at all boxes. */
+void fx_down(struct fx *fx);
+/* Both: from the beginning, within one behaviour. */
+bool fx_again(struct fx *fx);
+/* node[1] dies; what its boxes were promised is void. */
+int fx_kill(struct fx *fx);
+
+/* ---- boxes ---- */
+
+struct box *box_new(struct fx *fx, uint32_t size, enum box_cut cut);
+void box_track(struct box *b, uint32_t n);
+void box_fill(struct box *b, uint32_t seed);
+
+/* How a box becomes a buffer for peers. */
+struct post {
+	unsigned int side;
+	unsigned int portal;
+	uint64_t bits;
+	unsigned int options; /* LNET_MD_* */
+	int threshold;        /* 0: 1, and it goes after that */
+	bool any_bits;
+};
+bool box_post(struct box *b, const struct post *p);
+/* ... or one to begin operations on. @threshold 0: for one operation. */
+bool box_bind(struct box *b, unsigned int side, int threshold,
+	      uint64_t timeout);
+
+/* One more operation on a bound box. Target: side @to. */
+bool box_put(struct box *b, unsigned int to, bool ack, unsigned int portal,
+	     uint64_t bits, uint64_t hdr_data);
+bool box_get(struct box *b, unsigned int to, unsigned int portal,
+	     uint64_t bits);
+bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
+		unsigned int portal, uint64_t bits, uint64_t hdr_data);
+bool box_get_to(struct box *b, const struct ulnet_nid *nid,
+		unsigned int portal, uint64_t bits);
+/* LNetMDUnlink() */
+int box_unlink(struct box *b);
+/* Its operations are over: so is the MD, by LNet or by us. */
+void box_end(struct box *b);
+
+/* ---- waiting; false: too long ---- */
+
+uint64_t fx_patience(const struct fx *fx);
+void fx_run(struct fx *fx, uint64_t us);
+/* A field of a box's record reaches @n. */
+bool fx_wait(struct fx *fx, const unsigned int *field, unsigned int n);
+bool fx_wait_stat(struct fx *fx, unsigned int side, const char *name,
+		  uint64_t value);
+/* All operations of all boxes have ended. */
+bool fx_wait_ops(struct fx *fx);
+/* And LNet has nothing left to do; credits are back. */
+bool fx_wait_idle(struct fx *fx);
+/* And looks at all boxes, and frees them: none may be of use any more. */
+bool fx_settle(struct fx *fx);
+
+/* ---- numbers ---- */
+
+uint64_t fx_stat(struct fx *fx, unsigned int side, const char *name);
+struct ulnet_id fx_id(const struct fx *fx, unsigned int side);
+
+#endif

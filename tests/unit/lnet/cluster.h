@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tests of LNet share: small simulated clusters, and notes of events. */
+#ifndef TESTS_CLUSTER_H
+#define TESTS_CLUSTER_H
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include "base/util.h"
+#include "ulnet/lnet.h"
+#include "ulnet/sim.h"
+
+#define SEEN_MAX 600
+#define ANY_ID ((struct ulnet_id){ LNET_NID_ANY, LNET_PID_ANY })
+#define MSEC UINT64_C(1000000)
+
+/* The events that an MD, or several, have had. */
+struct seen {
+	unsigned int n;
+	struct ulnet_event ev[SEEN_MAX];
+};
+
+/* Handler of MDs whose user_ptr is a struct seen. */
+static inline void see(const struct ulnet_event *ev)
+{
+	struct seen *s = ev->user_ptr;
+
+	cr_assert_lt(s->n, SEEN_MAX);
+	s->ev[s->n++] = *ev;
+}
+
+/* The last event's type, or 0. */
+static inline int seen_last(const struct seen *s)
+{
+	return s->n ? (int)s->ev[s->n - 1].type : 0;
+}
+
+/* Exactly these types have been seen, in this order; they end with 0. */
+static inline void seen_types(const struct seen *s, ...)
+{
+	unsigned int i = 0;
+	va_list ap;
+	int type;
+
+	va_start(ap, s);
+	while ((type = va_arg(ap, int))) {
+		cr_assert_lt(i, s->n, "event %u, %s, is missing", i,
+			     lnet_event_name((enum ulnet_event_type)type));
+		cr_assert_eq(s->ev[i].type, type, "event %u is %s", i,
+			     lnet_event_name(s->ev[i].type));
+		i++;
+	}
+	va_end(ap);
+	cr_assert_eq(s->n, i, "there are %u events", s->n);
+}
+
+/* How the one operation noted here ended: one terminal event, the last. */
+static inline void seen_end(const struct seen *s, enum ulnet_event_type type,
+			    int status, enum ulnet_outcome outcome,
+			    enum ulnet_cause cause)
+{
+	const struct ulnet_event *ev;
+	unsigned int terminals = 0;
+
+	for (unsigned int i = 0; i < s->n; i++)
+		terminals += s->ev[i].terminal;
+	cr_assert_eq(terminals, 1, "%u terminal events", terminals);
+	ev = &s->ev[s->n - 1];
+	cr_assert(ev->terminal);
+	cr_assert_eq(ev->type, type, "ended with %s", lnet_event_name(ev->type));
+	cr_assert_eq(ev->status, status, "ended with %d", ev->status);
+	cr_assert_eq(ev->outcome, outcome, "ended %s",
+		     lnet_outcome_name(ev->outcome));
+	cr_assert_eq(ev->cause, cause, "ended by %s",
+		     lnet_cause_name(ev->cause));
+}
+
+static inline struct ulnet_nid nid_of(const char *text)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0, "%s", text);
+	return nid;
+}
+
+static inline struct ulnet_id id_of(const char *text)
+{
+	return (struct ulnet_id){ nid_of(text), LNET_PID_LUSTRE };
+}
+
+static inline bool nid_is(const struct ulnet_nid *nid, const char *text)
+{
+	struct ulnet_nid want = nid_of(text);
+
+	return lnet_nid_eq(nid, &want);
+}
+
+/* Node number @index of a cluster. */
+static inline struct ulnet_id nth_id(unsigned int index)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	snprintf(text, sizeof(text), "10.0.0.%u@tcp", index + 1);
+	return id_of(text);
+}
+
+/* @n nodes, 10.0.0.1@tcp and so on. */
+static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
+					    const struct ulnet_conf *conf)
+{
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	for (unsigned int i = 0; i < n; i++) {
+		char text[LNET_NIDSTR_SIZE];
+		struct ulnet_id id = nth_id(i);
+
+		lnet_nid_format(&id.nid, text, sizeof(text));
+		cr_assert_eq(lnet_sim_node_add(sim, text, conf, NULL, NULL),
+			     (int)i);
+	}
+	return sim;
+}
+
+static inline struct lnet_sim *cluster(unsigned int n)
+{
+	return cluster_with(n, 1, NULL);
+}
+
+/* Nothing is left to happen, and nothing was wrong. */
+static inline void cluster_end(struct lnet_sim *sim)
+{
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+}
+
+/* What all links of the cluster do from now on. */
+static inline void cluster_links(struct lnet_sim *sim,
+				 const struct ulnet_sim_link *link)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	cr_assert_eq(lnet_sim_link_set(sim, &any, &any, link), 0);
+}
+
+static inline void link_set(struct lnet_sim *sim, unsigned int from,
+			    unsigned int to, const struct ulnet_sim_link *link)
+{
+	const struct ulnet_id a = nth_id(from), b = nth_id(to);
+
+	cr_assert_eq(lnet_sim_link_set(sim, &a.nid, &b.nid, link), 0);
+}
+
+static inline uint64_t counter(struct lnet *node, const char *name)
+{
+	struct ulnet_stat stats[64];
+	int n = lnet_stats(node, stats, ARRAY_SIZE(stats));
+
+	cr_assert_leq(n, (int)ARRAY_SIZE(stats));
+	for (int i = 0; i < n; i++)
+		if (strcmp(stats[i].name, name) == 0)
+			return stats[i].value;
+	cr_assert_fail("no counter %s", name);
+	return 0;
+}
+
+static inline struct ulnet_md md_of(void *start, size_t length,
+				    uint32_t options, struct seen *seen)
+{
+	return (struct ulnet_md){ .start = start,
+				  .length = (uint32_t)length,
+				  .threshold = LNET_MD_THRESH_INF,
+				  .options = options,
+				  .user_ptr = seen,
+				  .handler = seen ? see : NULL };
+}
+
+static inline struct ulnet_md_handle bind_md(struct lnet *node,
+					     const struct ulnet_md *umd)
+{
+	struct ulnet_md_handle md;
+
+	cr_assert_eq(LNetMDBind(node, umd, LNET_UNLINK, &md), 0);
+	return md;
+}
+
+/* An entry for everybody, with its MD. */
+static inline struct ulnet_md_handle post_md(struct lnet *node,
+					     unsigned int portal, uint64_t bits,
+					     const struct ulnet_md *umd)
+{
+	struct ulnet_md_handle md;
+	struct ulnet_me_handle me;
+
+	cr_assert_eq(LNetMEAttach(node, portal, ANY_ID, bits, 0, LNET_UNLINK,
+				  LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, umd, LNET_UNLINK, &md), 0);
+	return md;
+}
+
+/* A PUT of @length bytes that is forgotten by its sender. */
+static inline void put_bytes(struct lnet *node, struct ulnet_id target,
+			     unsigned int portal, uint64_t bits,
+			     const void *bytes, size_t length)
+{
+	struct ulnet_md umd = md_of((void *)bytes, length, 0, NULL);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1;
+	md = bind_md(node, &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, target, portal,
+			     bits, 0, 0),
+		     0);
+}
+
+#endif
