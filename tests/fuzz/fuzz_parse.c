@@ -15,8 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MDS 64
-#define MES 32
+#define MDS	       64
+#define MES	       32
 #define PAYLOAD_BUDGET (4u << 20)
 
 static const struct ulnet_nid own[] = {
@@ -116,9 +116,9 @@ static void md_event(const struct ulnet_event *ev)
 	look_at(m, ev);
 	if (action & 1)
 		LNetMDUnlink(ev->md);
-	if (action & 2 && !LNetPut(LNET_NID_ANY, ev->md, LNET_ACK_REQ,
-				   (struct ulnet_id){ peers[0], 12345 }, 5, 1,
-				   0, 0))
+	if (action & 2 &&
+	    !LNetPut(LNET_NID_ANY, ev->md, LNET_ACK_REQ,
+		     (struct ulnet_id){ peers[0], 12345 }, 5, 1, 0, 0))
 		m->begun++;
 	if (action & 4)
 		LNetClearLazyPortal(m->f->in->node, 6);
@@ -149,8 +149,8 @@ static struct fuzz_md *new_md(struct fuzz *f, struct ulnet_md *umd,
 	m->action = (flags >> 1) & 7;
 	*umd = (struct ulnet_md){ .start = m->bytes,
 				  .length = length,
-				  .threshold = flags >> 5 ? flags >> 5 :
-							    LNET_MD_THRESH_INF,
+				  .threshold = flags >> 5 ? flags >> 5
+							  : LNET_MD_THRESH_INF,
 				  .user_ptr = m };
 	if (m->queued)
 		umd->eq = f->eq;
@@ -186,8 +186,8 @@ static void do_request(struct fuzz *f, bool get)
 	unsigned int portal = next_u8(f) % (LNET_PORTALS + 1);
 	struct ulnet_md umd;
 	struct fuzz_md *m = new_md(f, &umd, length, flags);
-	struct ulnet_nid self = more & 1 ? own[more / 2 % ARRAY_SIZE(own)] :
-					   LNET_NID_ANY;
+	struct ulnet_nid self =
+		more & 1 ? own[more / 2 % ARRAY_SIZE(own)] : LNET_NID_ANY;
 	int rc;
 
 	if (!m)
@@ -198,14 +198,14 @@ static void do_request(struct fuzz *f, bool get)
 		umd.options |= LNET_MD_TRUNCATE;
 	if (more & 32)
 		umd.options |= LNET_MD_NO_TRACK_RESPONSE;
-	rc = LNetMDBind(f->in->node, &umd, more & 64 ? LNET_RETAIN : LNET_UNLINK,
-			&m->handle);
+	rc = LNetMDBind(f->in->node, &umd,
+			more & 64 ? LNET_RETAIN : LNET_UNLINK, &m->handle);
 	keep_md(f, m, rc);
 	if (rc)
 		return;
 	for (unsigned int i = 0; i <= more >> 7; i++) {
-		rc = get ? LNetGet(self, m->handle, target, portal, flags, more) :
-			   LNetPut(self, m->handle,
+		rc = get ? LNetGet(self, m->handle, target, portal, flags, more)
+			 : LNetPut(self, m->handle,
 				   flags & 8 ? LNET_ACK_REQ : LNET_NOACK_REQ,
 				   target, portal, flags, more, length);
 		m->begun += rc == 0;
@@ -271,12 +271,12 @@ static void do_ping(struct fuzz *f)
 /* ---- messages ---- */
 
 enum {
-	INJ_LARGE = 1,   /* a 96-byte header */
-	INJ_DEST = 2,    /* for the NI by which it comes */
-	INJ_SRC = 4,     /* from whom it comes */
-	INJ_HANDLE = 8,  /* names an operation of ours */
-	INJ_ANSWER = 16, /* ... and is of the type that answers it */
-	INJ_SHORT = 32,  /* less payload than it says */
+	INJ_LARGE = 1,	  /* a 96-byte header */
+	INJ_DEST = 2,	  /* for the NI by which it comes */
+	INJ_SRC = 4,	  /* from whom it comes */
+	INJ_HANDLE = 8,	  /* names an operation of ours */
+	INJ_ANSWER = 16,  /* ... and is of the type that answers it */
+	INJ_SHORT = 32,	  /* less payload than it says */
 	INJ_PAYLOAD = 64, /* the payload is in the script */
 };
 
@@ -297,11 +297,11 @@ static void substitute(struct fuzz *f, uint8_t flags, struct lnet_hdr *hdr,
 		hdr->wmd = req->wmd;
 		if (!(flags & INJ_ANSWER))
 			return;
-		hdr->type = req->type == LNET_MSG_GET ? LNET_MSG_REPLY :
-							LNET_MSG_ACK;
-		hdr->payload_length = req->type == LNET_MSG_GET ?
-					      hdr->payload_length & 0xffff :
-					      0;
+		hdr->type = req->type == LNET_MSG_GET ? LNET_MSG_REPLY
+						      : LNET_MSG_ACK;
+		hdr->payload_length = req->type == LNET_MSG_GET
+					      ? hdr->payload_length & 0xffff
+					      : 0;
 	}
 }
 
@@ -319,7 +319,8 @@ static uint32_t payload_of(struct fuzz *f, uint8_t flags, uint32_t length)
 static void do_inject(struct fuzz *f)
 {
 	uint8_t flags = next_u8(f), where = next_u8(f);
-	size_t hdr_len = flags & INJ_LARGE ? LNET_HDR_LARGE_SIZE : LNET_HDR_SIZE;
+	size_t hdr_len =
+		flags & INJ_LARGE ? LNET_HDR_LARGE_SIZE : LNET_HDR_SIZE;
 	const struct ulnet_nid *from = &peers[(where >> 4) % ARRAY_SIZE(peers)];
 	unsigned int ni = where % ARRAY_SIZE(own);
 	uint8_t bytes[LNET_HDR_LARGE_SIZE];

@@ -12,8 +12,8 @@
 #include "ulnet/sim.h"
 
 #define SEEN_MAX 600
-#define ANY_ID ((struct ulnet_id){ LNET_NID_ANY, LNET_PID_ANY })
-#define MSEC UINT64_C(1000000)
+#define ANY_ID	 ((struct ulnet_id){ LNET_NID_ANY, LNET_PID_ANY })
+#define MSEC	 UINT64_C(1000000)
 
 /* The events that an MD, or several, have had. */
 struct seen {
@@ -47,7 +47,7 @@ static inline void seen_types(const struct seen *s, ...)
 	while ((type = va_arg(ap, int))) {
 		cr_assert_lt(i, s->n, "event %u, %s, is missing", i,
 			     lnet_event_name((enum ulnet_event_type)type));
-		cr_assert_eq(s->ev[i].type, type, "event %u is %s", i,
+		cr_assert_eq((int)s->ev[i].type, type, "event %u is %s", i,
 			     lnet_event_name(s->ev[i].type));
 		i++;
 	}
@@ -68,7 +68,8 @@ static inline void seen_end(const struct seen *s, enum ulnet_event_type type,
 	cr_assert_eq(terminals, 1, "%u terminal events", terminals);
 	ev = &s->ev[s->n - 1];
 	cr_assert(ev->terminal);
-	cr_assert_eq(ev->type, type, "ended with %s", lnet_event_name(ev->type));
+	cr_assert_eq(ev->type, type, "ended with %s",
+		     lnet_event_name(ev->type));
 	cr_assert_eq(ev->status, status, "ended with %d", ev->status);
 	cr_assert_eq(ev->outcome, outcome, "ended %s",
 		     lnet_outcome_name(ev->outcome));

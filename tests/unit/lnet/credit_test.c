@@ -5,7 +5,7 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS 0x77
+#define BITS   0x77
 #define SECOND UINT64_C(1000000) /* us */
 
 static struct seen seen, sent;
@@ -24,8 +24,8 @@ static struct lnet_sim *limited(uint32_t credits, uint32_t peer_credits,
 	struct lnet_sim *sim;
 	struct ulnet_ni_conf conf = { .credits = credits,
 				      .peer_credits = peer_credits };
-	struct ulnet_md umd = md_of(memory, sizeof(memory), LNET_MD_OP_PUT,
-				    &seen);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT, &seen);
 
 	seen.n = 0;
 	sent.n = 0;
@@ -175,15 +175,14 @@ Test(credit, shares_of_cpts)
 		unsigned int cpts;
 		uint32_t share;
 	} cases[] = {
-		{ 256, 8, 1, 256 }, { 256, 8, 2, 128 }, { 256, 8, 4, 64 },
-		{ 256, 8, 16, 64 }, { 32, 8, 4, 32 },	{ 1000, 8, 3, 333 },
+		{ 256, 8, 1, 256 },   { 256, 8, 2, 128 }, { 256, 8, 4, 64 },
+		{ 256, 8, 16, 64 },   { 32, 8, 4, 32 },	  { 1000, 8, 3, 333 },
 		{ 256, 100, 4, 256 }, { 1, 1, 2, 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct lnet_sim *sim = limited(cases[i].credits,
-					       cases[i].peer_credits,
-					       cases[i].cpts);
+		struct lnet_sim *sim = limited(
+			cases[i].credits, cases[i].peer_credits, cases[i].cpts);
 
 		cr_assert_eq(ni_info(sim).credits,
 			     cases[i].share * cases[i].cpts, "case %zu", i);
@@ -317,7 +316,7 @@ Test(credit, traffic)
 	struct ulnet_peer_info peer;
 
 	post_md(target, PORTAL, 1, &umd);
-	puts_to(sim, 0, 3, 100, 0);	   /* stored */
+	puts_to(sim, 0, 3, 100, 0);		      /* stored */
 	put_bytes(node, nth_id(0), 9, 1, source, 40); /* dropped */
 	umd = md_of(source, 200, 0, &sent);
 	umd.threshold = 2;

@@ -7,8 +7,8 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS UINT64_C(0xfedcba9876543210)
-#define DATA UINT64_C(0x0102030405060708)
+#define BITS   UINT64_C(0xfedcba9876543210)
+#define DATA   UINT64_C(0x0102030405060708)
 
 static struct seen seen, sent;
 static uint8_t memory[4096], source[4096];
@@ -108,8 +108,8 @@ static void check_answer(const struct ulnet_event *ev)
 Test(event, put)
 {
 	struct lnet_sim *sim = two_pids();
-	uint32_t options = LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE |
-			   LNET_MD_TRUNCATE;
+	uint32_t options =
+		LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE;
 	struct ulnet_md umd = md_of(memory, 100, options, &seen);
 	struct ulnet_md_handle passive, active;
 
@@ -152,8 +152,8 @@ Test(event, put)
 Test(event, get)
 {
 	struct lnet_sim *sim = two_pids();
-	uint32_t options = LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |
-			   LNET_MD_TRUNCATE;
+	uint32_t options =
+		LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE;
 	struct ulnet_md umd = md_of(memory, 100, options, &seen);
 	struct ulnet_md_handle passive, active;
 
@@ -262,7 +262,7 @@ Test(event, words)
 	cr_assert_str_eq(lnet_event_name(LNET_EVENT_UNLINK), "UNLINK");
 	cr_assert_str_eq(lnet_event_name((enum ulnet_event_type)0), "?");
 	cr_assert_str_eq(lnet_event_name((enum ulnet_event_type)7), "?");
-	cr_assert_str_eq(lnet_event_name((enum ulnet_event_type)-1), "?");
+	cr_assert_str_eq(lnet_event_name((enum ulnet_event_type) - 1), "?");
 	cr_assert_str_eq(lnet_outcome_name(LNET_OUTCOME_NOT_DELIVERED),
 			 "not delivered");
 	cr_assert_str_eq(lnet_outcome_name((enum ulnet_outcome)4), "?");
@@ -330,8 +330,8 @@ Test(eq, order)
 	int which = -1;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		struct ulnet_md umd = queued(memory, 1000, LNET_MD_OP_PUT,
-					     eqs[i]);
+		struct ulnet_md umd =
+			queued(memory, 1000, LNET_MD_OP_PUT, eqs[i]);
 
 		post_md(node, PORTAL, i, &umd);
 	}
@@ -402,18 +402,17 @@ Test(eq, reservation)
 Test(eq, nothing_leaks)
 {
 	static const struct ulnet_sim_link links[] = {
-		{ .loss = LNET_SIM_ALWAYS },   { .refuse = LNET_SIM_ALWAYS },
-		{ .stall = LNET_SIM_ALWAYS },  { .mute = LNET_SIM_ALWAYS },
-		{ .error = LNET_SIM_ALWAYS },  { .cut = LNET_SIM_ALWAYS },
+		{ .loss = LNET_SIM_ALWAYS },	  { .refuse = LNET_SIM_ALWAYS },
+		{ .stall = LNET_SIM_ALWAYS },	  { .mute = LNET_SIM_ALWAYS },
+		{ .error = LNET_SIM_ALWAYS },	  { .cut = LNET_SIM_ALWAYS },
 		{ .duplicate = LNET_SIM_ALWAYS }, { 0 },
 	};
 	struct lnet_sim *sim = cluster(2);
 	struct lnet *node = lnet_sim_node(sim, 1);
 	struct ulnet_eq_handle eq = eq_of(node, 3);
-	struct ulnet_md passive = md_of(memory, 4096,
-					LNET_MD_OP_PUT | LNET_MD_OP_GET |
-						LNET_MD_MANAGE_REMOTE,
-					NULL);
+	struct ulnet_md passive = md_of(
+		memory, 4096,
+		LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, NULL);
 	struct ulnet_md umd = queued(source, 10, 0, eq);
 	struct ulnet_event ev;
 

@@ -16,14 +16,14 @@
 #include "lnet/node.h"
 #include "lnet/wire.h"
 
-#define INJECT_NIS 4
+#define INJECT_NIS  4
 #define INJECT_SENT 64
 
 /* How a payload is stored, or a message sent. */
 enum inject_how {
-	INJECT_NOW,   /* at once; a send: at the end of the turn */
-	INJECT_LATER, /* when inject_pump() says so */
-	INJECT_FAIL,  /* not: the connection breaks */
+	INJECT_NOW,    /* at once; a send: at the end of the turn */
+	INJECT_LATER,  /* when inject_pump() says so */
+	INJECT_FAIL,   /* not: the connection breaks */
 	INJECT_REFUSE, /* send() itself fails; eager_recv() too */
 };
 
@@ -263,7 +263,7 @@ static inline void inject_rxs_abort(struct inject_cpt *ic)
 	/* Handlers may change the list: it is searched anew. */
 	do {
 		found = false;
-		list_for_each_entry(rx, &in->rxs, link) {
+		list_for_each_entry (rx, &in->rxs, link) {
 			if (rx->ic != ic || !rx->msg)
 				continue;
 			inject_stored(rx, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
@@ -299,7 +299,7 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 
 	/* Whatever was given to LNet has been answered, except what is still on its
 	 * way to be parsed. */
-	list_for_each_entry(rx, &in->rxs, link) {
+	list_for_each_entry (rx, &in->rxs, link) {
 		if (!rx->ic || rx->ic->ni != ni)
 			continue;
 		BUG_ON(rx->parsed);
@@ -478,7 +478,7 @@ static inline int inject_pump_call(void *arg)
 	in->send = send;
 	do {
 		found = false;
-		list_for_each_entry(rx, &in->rxs, link) {
+		list_for_each_entry (rx, &in->rxs, link) {
 			if (rx->ic != ic || !rx->msg)
 				continue;
 			inject_stored(rx, 0, LNET_CAUSE_OK);

@@ -4,16 +4,16 @@
 #include <errno.h>
 #include "cluster.h"
 
-#define PORTAL 5
+#define PORTAL	5
 #define ENTRIES 4
-#define NONE (-1)
+#define NONE	(-1)
 
 enum { NO_MD = 1, GET_ONLY = 2, INACTIVE = 4, SMALL = 8 };
 
 struct entry {
 	uint64_t bits, ignore;
 	const char *nid; /* NULL: any */
-	uint32_t pid;    /* 0: any */
+	uint32_t pid;	 /* 0: any */
 	enum ulnet_ins_pos pos;
 	unsigned int flags;
 };
@@ -29,10 +29,11 @@ struct match_case {
 	int found; /* entry, or NONE: dropped */
 };
 
-#define AT LNET_INS_AFTER
+#define AT     LNET_INS_AFTER
 #define BEFORE LNET_INS_BEFORE
-#define LOCAL LNET_INS_LOCAL
+#define LOCAL  LNET_INS_LOCAL
 
+/* clang-format off */
 static const struct match_case cases[] = {
 	{ "nothing there", 0, { { 0 } }, 1, false, 1, NONE },
 	{ "equal bits", 1, { { 1, 0, NULL, 0, AT, 0 } }, 1, false, 1, 0 },
@@ -114,6 +115,7 @@ static const struct match_case cases[] = {
 	  { { 1, 0, NULL, 0, AT, SMALL }, { 1, 0, NULL, 0, AT, 0 } }, 1, false,
 	  1, NONE },
 };
+/* clang-format on */
 
 static struct seen seen[ENTRIES];
 static uint8_t memory[ENTRIES][64];
@@ -123,8 +125,8 @@ static void attach(struct lnet *node, const struct entry *e, unsigned int i)
 	struct ulnet_id id = { e->nid ? nid_of(e->nid) : LNET_NID_ANY,
 			       e->pid ? e->pid : LNET_PID_ANY };
 	uint32_t op = e->flags & GET_ONLY ? LNET_MD_OP_GET : LNET_MD_OP_PUT;
-	struct ulnet_md umd = md_of(memory[i], e->flags & SMALL ? 8 : 64, op,
-				    &seen[i]);
+	struct ulnet_md umd =
+		md_of(memory[i], e->flags & SMALL ? 8 : 64, op, &seen[i]);
 	struct ulnet_me_handle me;
 	struct ulnet_md_handle md;
 
@@ -261,8 +263,8 @@ Test(match, bad_entries)
 	cr_assert_eq(LNetMEAttach(node, LNET_PORTALS - 1, ANY_ID, 1, 0,
 				  LNET_UNLINK, LNET_INS_AFTER, &me),
 		     0);
-	cr_assert_eq(LNetMEAttach(node, 1, ANY_ID, 1, 0,
-				  (enum ulnet_unlink)2, LNET_INS_AFTER, &me),
+	cr_assert_eq(LNetMEAttach(node, 1, ANY_ID, 1, 0, (enum ulnet_unlink)2,
+				  LNET_INS_AFTER, &me),
 		     -EINVAL);
 	cr_assert_eq(LNetMEAttach(node, 1, ANY_ID, 1, 0, LNET_UNLINK,
 				  (enum ulnet_ins_pos)3, &me),

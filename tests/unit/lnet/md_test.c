@@ -5,7 +5,7 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS 0x1234
+#define BITS   0x1234
 
 static struct seen seen, sent;
 static uint8_t memory[LNET_MTU + 4096], source[LNET_MTU + 4096];
@@ -41,9 +41,8 @@ static void get_at(struct lnet_sim *sim, void *sink, size_t len,
 
 	umd.threshold = 2;
 	umd.timeout = 1000000;
-	cr_assert_eq(LNetGet(LNET_NID_ANY,
-			     bind_md(lnet_sim_node(sim, 1), &umd), nth_id(0),
-			     PORTAL, BITS, offset),
+	cr_assert_eq(LNetGet(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 1), &umd),
+			     nth_id(0), PORTAL, BITS, offset),
 		     0);
 }
 
@@ -56,6 +55,7 @@ static struct iovec iov_many[LNET_MAX_IOV + 1];
 static struct iovec iov_huge[2] = { { memory, UINT32_MAX }, { memory, 1 } };
 static struct iovec iov_wide[1] = { { memory, (size_t)1 << 32 } };
 
+/* clang-format off */
 static const struct {
 	const char *what;
 	struct ulnet_md md;
@@ -130,6 +130,7 @@ static const struct {
 	  { memory, 64, 1, 0, LNET_MD_OP_GET, NULL, NULL, { NULL, 0 }, 0 },
 	  -EINVAL, 0 },
 };
+/* clang-format on */
 
 Test(md, what_is_one)
 {
@@ -208,6 +209,7 @@ Test(md, not_for_sending)
 
 /* ---- where the bytes go, and how many ---- */
 
+/* clang-format off */
 static const struct {
 	const char *what;
 	uint32_t options, length, max_size;
@@ -240,6 +242,7 @@ static const struct {
 	  LNET_MD_MAX_SIZE | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE, 100, 30,
 	  30, 90, 10, 90 },
 };
+/* clang-format on */
 
 Test(md, room_for_a_put)
 {
@@ -247,9 +250,9 @@ Test(md, room_for_a_put)
 	for (size_t i = 0; i < ARRAY_SIZE(fits); i++) {
 		struct lnet_sim *sim = cluster(2);
 		struct lnet *node = lnet_sim_node(sim, 0);
-		struct ulnet_md umd = md_of(memory, fits[i].length,
-					    LNET_MD_OP_PUT | fits[i].options,
-					    &seen);
+		struct ulnet_md umd =
+			md_of(memory, fits[i].length,
+			      LNET_MD_OP_PUT | fits[i].options, &seen);
 
 		umd.max_size = fits[i].max_size;
 		seen.n = 0;
@@ -265,15 +268,16 @@ Test(md, room_for_a_put)
 			cr_assert_eq(counter(node, "drop_length"), fits[i].put);
 			cr_assert_eq(memory[0], 0xee);
 			/* The sender has to wait in vain. */
-			seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_UNLINK, 0);
+			seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_UNLINK,
+				   0);
 			cluster_end(sim);
 			continue;
 		}
 		cr_assert_eq(seen.n, 1, "%s", fits[i].what);
 		cr_assert_eq(seen.ev[0].rlength, fits[i].put, "%s",
 			     fits[i].what);
-		cr_assert_eq(seen.ev[0].mlength, fits[i].mlength, "%s",
-			     fits[i].what);
+		cr_assert_eq(seen.ev[0].mlength, (uint32_t)fits[i].mlength,
+			     "%s", fits[i].what);
 		cr_assert_eq(seen.ev[0].offset, fits[i].at, "%s: at %u",
 			     fits[i].what, seen.ev[0].offset);
 		if (fits[i].mlength) {
@@ -284,7 +288,7 @@ Test(md, room_for_a_put)
 				     0xee, "%s", fits[i].what);
 		}
 		seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_ACK, 0);
-		cr_assert_eq(sent.ev[1].mlength, fits[i].mlength);
+		cr_assert_eq(sent.ev[1].mlength, (uint32_t)fits[i].mlength);
 		cluster_end(sim);
 	}
 }
@@ -295,9 +299,9 @@ Test(md, room_for_a_get)
 	for (size_t i = 0; i < ARRAY_SIZE(fits); i++) {
 		struct lnet_sim *sim = cluster(2);
 		struct lnet *node = lnet_sim_node(sim, 0);
-		struct ulnet_md umd = md_of(memory, fits[i].length,
-					    LNET_MD_OP_GET | fits[i].options,
-					    &seen);
+		struct ulnet_md umd =
+			md_of(memory, fits[i].length,
+			      LNET_MD_OP_GET | fits[i].options, &seen);
 
 		umd.max_size = fits[i].max_size;
 		seen.n = 0;
@@ -308,15 +312,16 @@ Test(md, room_for_a_get)
 		lnet_sim_run_all(sim);
 		cr_assert_eq(seen.n, fits[i].mlength >= 0, "%s", fits[i].what);
 		if (fits[i].mlength < 0) {
-			seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_UNLINK, 0);
+			seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_UNLINK,
+				   0);
 			cluster_end(sim);
 			continue;
 		}
-		cr_assert_eq(seen.ev[0].mlength, fits[i].mlength);
+		cr_assert_eq(seen.ev[0].mlength, (uint32_t)fits[i].mlength);
 		cr_assert_eq(seen.ev[0].rlength, fits[i].put);
 		seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_REPLY, 0);
-		cr_assert_eq(sent.ev[1].mlength, fits[i].mlength, "%s",
-			     fits[i].what);
+		cr_assert_eq(sent.ev[1].mlength, (uint32_t)fits[i].mlength,
+			     "%s", fits[i].what);
 		if (fits[i].mlength)
 			cr_assert_eq(memcmp(source, memory + fits[i].at,
 					    (size_t)fits[i].mlength),
@@ -358,8 +363,8 @@ Test(md, packing)
 {
 	enum { N = 50, SIZE = 24, MAX = 64, ROOM = 1000 };
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md umd = md_of(memory, ROOM,
-				    LNET_MD_OP_PUT | LNET_MD_MAX_SIZE, &seen);
+	struct ulnet_md umd =
+		md_of(memory, ROOM, LNET_MD_OP_PUT | LNET_MD_MAX_SIZE, &seen);
 	unsigned int fit = (ROOM - MAX) / SIZE + 1;
 	struct ulnet_md_handle md;
 
@@ -389,8 +394,8 @@ Test(md, packing_while_receiving)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 100000 };
 	struct lnet_sim *sim = cluster(4);
-	struct ulnet_md umd = md_of(memory, 1000,
-				    LNET_MD_OP_PUT | LNET_MD_MAX_SIZE, &seen);
+	struct ulnet_md umd =
+		md_of(memory, 1000, LNET_MD_OP_PUT | LNET_MD_MAX_SIZE, &seen);
 
 	umd.max_size = 500;
 	cluster_links(sim, &slow);
@@ -414,10 +419,9 @@ Test(md, packing_while_receiving)
 Test(md, threshold)
 {
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md umd = md_of(memory, 100,
-				    LNET_MD_OP_PUT | LNET_MD_OP_GET |
-					    LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd = md_of(
+		memory, 100,
+		LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, &seen);
 
 	umd.threshold = 3;
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
@@ -465,9 +469,8 @@ Test(md, used_up_and_retained)
 Test(md, ack_disable)
 {
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md umd = md_of(memory, 100,
-				    LNET_MD_OP_PUT | LNET_MD_ACK_DISABLE,
-				    &seen);
+	struct ulnet_md umd =
+		md_of(memory, 100, LNET_MD_OP_PUT | LNET_MD_ACK_DISABLE, &seen);
 
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	put_at(sim, 1, 0);
@@ -487,8 +490,8 @@ static void make_iov(struct iovec *iov, unsigned int n, uint8_t *base,
 	size_t done = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		size_t len = i == n - 1 ? total - done :
-					  total / n + (i % 2 ? 9 : 0) -
+		size_t len = i == n - 1 ? total - done
+					: total / n + (i % 2 ? 9 : 0) -
 						  (i % 2 ? 0 : 9);
 
 		iov[i] = (struct iovec){ base + done + 8 * i, len };
@@ -510,10 +513,9 @@ static void megabyte(unsigned int nsrc, unsigned int ndst, bool get)
 {
 	struct iovec src[LNET_MAX_IOV], dst[LNET_MAX_IOV], keep[LNET_MAX_IOV];
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md passive = md_of(dst, ndst,
-					LNET_MD_OP_PUT | LNET_MD_OP_GET |
-						LNET_MD_IOVEC,
-					&seen);
+	struct ulnet_md passive =
+		md_of(dst, ndst,
+		      LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_IOVEC, &seen);
 	struct ulnet_md active = md_of(src, nsrc, LNET_MD_IOVEC, &sent);
 	struct ulnet_md_handle md;
 	int rc;
@@ -564,14 +566,15 @@ Test(md, one_megabyte)
 /* Offsets fall into the right fragment; empty ones do no harm. */
 Test(md, offset_in_fragments)
 {
-	struct iovec iov[] = { { memory, 10 },	     { memory + 50, 0 },
-			       { memory + 100, 10 }, { NULL, 0 },
+	struct iovec iov[] = { { memory, 10 },
+			       { memory + 50, 0 },
+			       { memory + 100, 10 },
+			       { NULL, 0 },
 			       { memory + 200, 10 } };
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md umd = md_of(iov, ARRAY_SIZE(iov),
-				    LNET_MD_OP_PUT | LNET_MD_IOVEC |
-					    LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd = md_of(
+		iov, ARRAY_SIZE(iov),
+		LNET_MD_OP_PUT | LNET_MD_IOVEC | LNET_MD_MANAGE_REMOTE, &seen);
 
 	fill(source, 30);
 	memset(memory, 0xee, 300);

@@ -5,7 +5,7 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS 0x77
+#define BITS   0x77
 #define SECOND UINT64_C(1000000) /* us */
 
 static struct seen seen, sent;
@@ -153,10 +153,9 @@ static void to_itself(unsigned int cpts)
 	};
 	struct lnet_sim *sim = cluster_with(1, cpts, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);
-	struct ulnet_md umd = md_of(memory, 100,
-				    LNET_MD_OP_PUT | LNET_MD_OP_GET |
-					    LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd = md_of(
+		memory, 100,
+		LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, &seen);
 	struct ulnet_ni_info info;
 
 	cr_assert_eq(add(node, "10.1.0.1@tcp1"), 0);
@@ -164,9 +163,9 @@ static void to_itself(unsigned int cpts)
 	umd = md_of(source, 100, 0, &sent);
 	umd.threshold = 2;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
-		struct ulnet_nid self = cases[i / 2].self ?
-						nid_of(cases[i / 2].self) :
-						LNET_NID_ANY;
+		struct ulnet_nid self = cases[i / 2].self
+						? nid_of(cases[i / 2].self)
+						: LNET_NID_ANY;
 		struct ulnet_id target = id_of(cases[i / 2].target);
 		bool get = i % 2;
 		int rc;
@@ -192,8 +191,8 @@ static void to_itself(unsigned int cpts)
 		cr_assert_eq(seen.n, 1);
 		cr_assert(nid_is(&seen.ev[0].source, cases[i / 2].source),
 			  "case %zu", i / 2);
-		cr_assert(nid_is(&seen.ev[0].initiator.nid,
-				 cases[i / 2].source));
+		cr_assert(
+			nid_is(&seen.ev[0].initiator.nid, cases[i / 2].source));
 		cr_assert(nid_is(&seen.ev[0].target.nid, cases[i / 2].target));
 		cr_assert_eq(memory[99], get ? 7 : 9);
 		cr_assert_eq(source[99], get ? 7 : 9);
@@ -262,8 +261,8 @@ Test(ni, deleted_at_the_sender)
 
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
 		struct lnet_sim *sim = cluster_with(2, cpts, NULL);
-		struct ulnet_md umd = md_of(memory, 65536, LNET_MD_OP_PUT,
-					    &seen);
+		struct ulnet_md umd =
+			md_of(memory, 65536, LNET_MD_OP_PUT, &seen);
 		unsigned int no = 0;
 
 		seen.n = 0;
@@ -303,8 +302,8 @@ Test(ni, deleted_at_the_target)
 
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
 		struct lnet_sim *sim = cluster_with(2, cpts, NULL);
-		struct ulnet_md umd = md_of(memory, 65536, LNET_MD_OP_PUT,
-					    &seen);
+		struct ulnet_md umd =
+			md_of(memory, 65536, LNET_MD_OP_PUT, &seen);
 		unsigned int n;
 
 		seen.n = 0;
@@ -452,8 +451,8 @@ Test(ni, changed_by_a_handler)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(sent.n, 20);
 	for (unsigned int i = 1; i < 20; i++)
-		not_delivered += sent.ev[i].outcome ==
-				 LNET_OUTCOME_NOT_DELIVERED;
+		not_delivered +=
+			sent.ev[i].outcome == LNET_OUTCOME_NOT_DELIVERED;
 	cr_assert_gt(not_delivered, 0);
 	cr_assert_eq(change_rc[0], -EEXIST); /* the last time */
 	cr_assert_eq(change_rc[1], -ENOENT);

@@ -8,7 +8,7 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS 0x77
+#define BITS   0x77
 
 static struct seen seen, sent;
 static uint8_t memory[LNET_MTU], source[LNET_MTU];
@@ -118,10 +118,10 @@ static void any_pid(struct ulnet_conf *c)
 
 Test(node, bad_configurations)
 {
-	static void (*const bad[])(struct ulnet_conf *conf) = {
-		no_cpt,	     many_cpts,	      two_polled, unknown_run,
-		ev_without_loop, loop_without_ev, two_on_ev,  no_timeout,
-		long_timeout,    no_peers,	      no_messages, no_interfaces,
+	static void (*const bad[])(struct ulnet_conf * conf) = {
+		no_cpt,		 many_cpts,	  two_polled,  unknown_run,
+		ev_without_loop, loop_without_ev, two_on_ev,   no_timeout,
+		long_timeout,	 no_peers,	  no_messages, no_interfaces,
 		any_pid,
 	};
 
@@ -153,10 +153,9 @@ static void see_on_thread(const struct ulnet_event *ev)
 /* A PUT and a GET of the node to itself; @expect events, through @umd's. */
 static void talk_to_itself(struct lnet *node)
 {
-	struct ulnet_md umd = md_of(memory, LNET_MTU,
-				    LNET_MD_OP_PUT | LNET_MD_OP_GET |
-					    LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd = md_of(
+		memory, LNET_MTU,
+		LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, &seen);
 	struct ulnet_md_handle put, get;
 
 	seen.n = 0;
@@ -324,10 +323,9 @@ Test(node, closed_at_once)
 		struct ulnet_conf conf;
 		struct lnet *node;
 		static struct seen each[20];
-		struct ulnet_md passive = md_of(memory, 10,
-						LNET_MD_OP_PUT |
-							LNET_MD_MANAGE_REMOTE,
-						NULL);
+		struct ulnet_md passive =
+			md_of(memory, 10,
+			      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, NULL);
 
 		lnet_conf_init(&conf);
 		conf.cpts = cpts;
@@ -462,9 +460,9 @@ Test(node, made_up_handles)
 		cr_assert_eq(LNetMEUnlink(me), -ENOENT);
 		cr_assert_eq(LNetEQFree(eq), -ENOENT);
 		cr_assert_eq(LNetEQGet(eq, &ev), -ENOENT);
-		cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(0), PORTAL, BITS,
-				     0),
-			     -ENOENT);
+		cr_assert_eq(
+			LNetGet(LNET_NID_ANY, md, nth_id(0), PORTAL, BITS, 0),
+			-ENOENT);
 		cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &made),
 			     -ENOENT);
 	}

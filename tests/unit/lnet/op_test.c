@@ -8,7 +8,7 @@
 #include "cluster.h"
 
 #define PORTAL 5
-#define BITS 0x77
+#define BITS   0x77
 #define SECOND UINT64_C(1000000) /* us */
 #define ALWAYS LNET_SIM_ALWAYS
 
@@ -38,10 +38,9 @@ static struct ulnet_md_handle begin(struct lnet_sim *sim, bool get, bool ack,
 static struct lnet_sim *target_and_sender(void)
 {
 	struct lnet_sim *sim = cluster(2);
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_OP_GET |
-					    LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd = md_of(
+		memory, sizeof(memory),
+		LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, &seen);
 
 	seen.n = 0;
 	sent.n = 0;
@@ -63,13 +62,14 @@ struct op_case {
 	int status;
 	enum ulnet_outcome outcome;
 	enum ulnet_cause cause;
-	uint64_t from, to; /* ms: when it ends */
+	uint64_t from, to;	/* ms: when it ends */
 	unsigned int delivered; /* times that the target got it */
 };
 
 #define LATENCY .latency = 10 * MSEC
 #define TIMEOUT 1000
 
+/* clang-format off */
 static const struct op_case cases[] = {
 	{ "PUT", PUT, { LATENCY }, { LATENCY }, 1, LNET_EVENT_SEND, 0,
 	  LNET_OUTCOME_UNKNOWN, LNET_CAUSE_OK, 0, 0, 1 },
@@ -162,6 +162,7 @@ static const struct op_case cases[] = {
 	  LNET_EVENT_REPLY, -EIO, LNET_OUTCOME_DELIVERED,
 	  LNET_CAUSE_REMOTE_ERROR, 10, 10, 1 },
 };
+/* clang-format on */
 
 static void run_case(const struct op_case *c)
 {
@@ -186,8 +187,8 @@ static void run_case(const struct op_case *c)
 		     lnet_outcome_name(last->outcome));
 	cr_assert_eq(last->cause, c->cause, "%s: %s", c->what,
 		     lnet_cause_name(last->cause));
-	cr_assert_geq(last->elapsed, c->from * 1000, "%s: after %lu us", c->what,
-		      (unsigned long)last->elapsed);
+	cr_assert_geq(last->elapsed, c->from * 1000, "%s: after %lu us",
+		      c->what, (unsigned long)last->elapsed);
 	/* Timers have a granularity. */
 	cr_assert_leq(last->elapsed, (c->to + 2) * 1000, "%s: after %lu us",
 		      c->what, (unsigned long)last->elapsed);
@@ -406,8 +407,9 @@ Test(op, bad_arguments)
 	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ, nth_id(0),
 			     LNET_PORTALS, BITS, 0, 0),
 		     -EINVAL);
-	cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(0), LNET_PORTALS, BITS, 0),
-		     -EINVAL);
+	cr_assert_eq(
+		LNetGet(LNET_NID_ANY, md, nth_id(0), LNET_PORTALS, BITS, 0),
+		-EINVAL);
 	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ, ANY_ID, PORTAL,
 			     BITS, 0, 0),
 		     -EINVAL);
@@ -441,8 +443,8 @@ Test(op, no_way)
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		struct lnet_sim *sim = target_and_sender();
 		struct ulnet_md umd = md_of(source, 10, 0, &sent);
-		struct ulnet_nid self = ways[i].self ? nid_of(ways[i].self) :
-						       LNET_NID_ANY;
+		struct ulnet_nid self =
+			ways[i].self ? nid_of(ways[i].self) : LNET_NID_ANY;
 
 		umd.threshold = 2;
 		cr_assert_eq(LNetPut(self, bind_md(lnet_sim_node(sim, 1), &umd),

@@ -8,7 +8,7 @@
 #include "lnet/wire.h"
 
 #define PORTAL 5
-#define BITS 0x77
+#define BITS   0x77
 
 static struct seen seen, sent;
 static uint8_t memory[2 * LNET_MTU], source[LNET_MTU];
@@ -147,8 +147,8 @@ Test(parse, addresses)
 		struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 10);
 
 		hdr.dest_nid = nid_of(addresses[i].dest);
-		hdr.src_nid = addresses[i].src ? nid_of(addresses[i].src) :
-						 LNET_NID_ANY;
+		hdr.src_nid = addresses[i].src ? nid_of(addresses[i].src)
+					       : LNET_NID_ANY;
 		give(in, &hdr);
 		cr_assert_eq(in->refused, addresses[i].refused, "case %zu", i);
 		cr_assert_eq(counter(in->node, "protocol_errors"),
@@ -233,8 +233,8 @@ static struct lnet_hdr answer_of(const struct injector *in, uint32_t length)
 	const struct lnet_hdr *req =
 		&in->sent[(in->nsent - 1) % INJECT_SENT].hdr;
 	bool get = req->type == LNET_MSG_GET;
-	struct lnet_hdr hdr = hdr_of(get ? LNET_MSG_REPLY : LNET_MSG_ACK,
-				     get ? length : 0);
+	struct lnet_hdr hdr =
+		hdr_of(get ? LNET_MSG_REPLY : LNET_MSG_ACK, get ? length : 0);
 
 	hdr.wmd = req->wmd;
 	hdr.length = get ? 0 : length;

@@ -30,9 +30,9 @@ static struct golden decode_golden(const char *name)
 {
 	struct golden g = golden(name);
 
-	cr_assert_eq(decode(golden_payload(&g), golden_payload_len(&g),
-			    MAX_NIS),
-		     0, "%s", name);
+	cr_assert_eq(
+		decode(golden_payload(&g), golden_payload_len(&g), MAX_NIS), 0,
+		"%s", name);
 	return g;
 }
 
@@ -49,13 +49,24 @@ Test(ping, golden_infos)
 		{ "reply-ping", 0x1e, 2, { "10.77.0.2@tcp" }, true },
 		{ "reply-discover", 0x1e, 2, { "10.77.0.2@tcp" }, true },
 		{ "put-push", 0x1e, 2, { "10.77.0.3@tcp" }, true },
-		{ "reply-two-nis", 0x1e, 3,
-		  { "10.77.0.42@tcp", "10.77.1.42@tcp" }, true },
-		{ "put-push-two-nis", 0x1e, 5,
-		  { "10.77.0.41@tcp", "10.77.1.41@tcp" }, true },
-		{ "put-push-down", 0x1a, 5,
-		  { "10.77.0.41@tcp", "10.77.1.41@tcp" }, false },
-		{ "reply-three-nis", 0x1e, 6,
+		{ "reply-two-nis",
+		  0x1e,
+		  3,
+		  { "10.77.0.42@tcp", "10.77.1.42@tcp" },
+		  true },
+		{ "put-push-two-nis",
+		  0x1e,
+		  5,
+		  { "10.77.0.41@tcp", "10.77.1.41@tcp" },
+		  true },
+		{ "put-push-down",
+		  0x1a,
+		  5,
+		  { "10.77.0.41@tcp", "10.77.1.41@tcp" },
+		  false },
+		{ "reply-three-nis",
+		  0x1e,
+		  6,
 		  { "10.77.0.41@tcp", "10.77.1.41@tcp", "10.77.2.41@tcp3" },
 		  true },
 		{ "reply-routed", 0x1e, 2, { "10.77.1.3@tcp2" }, true },
@@ -516,9 +527,17 @@ Test(ping, offsets_and_small_sinks)
 	static const struct {
 		uint32_t offset, sink, want;
 	} cases[] = {
-		{ 0, 272, 48 }, { 0, 48, 48 },	{ 0, 47, 47 }, { 0, 1, 1 },
-		{ 0, 0, 0 },	{ 16, 272, 32 }, { 16, 5, 5 },	{ 47, 272, 1 },
-		{ 48, 272, 0 }, { 49, 272, 0 }, { UINT32_MAX, 272, 0 },
+		{ 0, 272, 48 },
+		{ 0, 48, 48 },
+		{ 0, 47, 47 },
+		{ 0, 1, 1 },
+		{ 0, 0, 0 },
+		{ 16, 272, 32 },
+		{ 16, 5, 5 },
+		{ 47, 272, 1 },
+		{ 48, 272, 0 },
+		{ 49, 272, 0 },
+		{ UINT32_MAX, 272, 0 },
 	};
 	struct lnet_sim *sim = cluster(2);
 	static uint8_t whole[272];
@@ -760,8 +779,8 @@ static void ponged(void *arg, int status, const struct ulnet_ping_info *got)
 
 static struct pong pong;
 
-static void ping(struct lnet_sim *sim, unsigned int from, struct ulnet_id target,
-		 uint64_t timeout)
+static void ping(struct lnet_sim *sim, unsigned int from,
+		 struct ulnet_id target, uint64_t timeout)
 {
 	pong = (struct pong){ .sim = sim };
 	cr_assert_eq(lnet_ping(lnet_sim_node(sim, from), target, timeout,
@@ -896,15 +915,15 @@ Test(ping, while_closing)
 
 	cluster_links(sim, &lossy);
 	pong = (struct pong){ .sim = sim };
-	cr_assert_eq(lnet_ping(lnet_sim_node(sim, 0), nth_id(1), 0, ponged,
-			       &pong),
-		     0);
+	cr_assert_eq(
+		lnet_ping(lnet_sim_node(sim, 0), nth_id(1), 0, ponged, &pong),
+		0);
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
 	cr_assert_eq(pong.calls, 0);
-	cr_assert_eq(lnet_ping(lnet_sim_node(sim, 1), nth_id(0), 0, ponged,
-			       &pong),
-		     0);
+	cr_assert_eq(
+		lnet_ping(lnet_sim_node(sim, 1), nth_id(0), 0, ponged, &pong),
+		0);
 	cr_assert_eq(lnet_sim_free(sim), 0);
 	cr_assert_eq(pong.calls, 1);
 	cr_assert_eq(pong.status, -ESHUTDOWN);

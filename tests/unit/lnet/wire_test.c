@@ -93,8 +93,8 @@ Test(wire, golden_fields)
 		cr_assert_eq(hdr.offset, frames[i].offset, "%s", name);
 		cr_assert_eq(hdr.length, frames[i].length, "%s", name);
 		cr_assert_eq(hdr.hdr_data, 0, "%s", name);
-		cr_assert_eq(wire_handle_is_none(&hdr.wmd),
-			     frames[i].no_handle, "%s", name);
+		cr_assert_eq(wire_handle_is_none(&hdr.wmd), frames[i].no_handle,
+			     "%s", name);
 		/* The payload, unless it was left out, is as long as said. */
 		if (frames[i].payload < LNET_MTU)
 			cr_assert_eq(golden_payload_len(&g), frames[i].payload,
@@ -255,8 +255,8 @@ Test(wire, large_nid_sizes)
 				     "size %u", size);
 			g.bytes[at + 1] = 0xff;
 			cr_assert_eq(hdr_decode(&hdr, g.bytes, g.hdr_len), 0);
-			cr_assert(lnet_nid_is_any(at ? &hdr.src_nid :
-						       &hdr.dest_nid));
+			cr_assert(lnet_nid_is_any(at ? &hdr.src_nid
+						     : &hdr.dest_nid));
 		}
 	}
 }
