@@ -18,7 +18,7 @@ struct env;
 struct ev_loop;
 struct loop;
 
-#define ENV_READ 1
+#define ENV_READ  1
 #define ENV_WRITE 2
 
 /* Interest in a file descriptor. Owned by the user, who must not free it while

@@ -19,7 +19,7 @@ struct hash_node {
 
 struct hash {
 	struct hash_node **buckets; /* NULL until the first insertion */
-	uint32_t mask;              /* buckets - 1 */
+	uint32_t mask;		    /* buckets - 1 */
 	uint32_t count;
 };
 

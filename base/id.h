@@ -20,7 +20,7 @@
 #define ID_SLOTS_MAX (UINT32_C(1) << 24)
 
 struct id_slot {
-	void *obj;           /* NULL when free */
+	void *obj;	     /* NULL when free */
 	uint32_t generation; /* of the object in it, or of the next one */
 	uint32_t next_free;  /* while free */
 };

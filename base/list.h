@@ -62,20 +62,19 @@ static inline void list_splice_tail(struct list *to, struct list *from)
 	list_init(from);
 }
 
-#define list_entry(ptr, type, member) container_of(ptr, type, member)
+#define list_entry(ptr, type, member)  container_of(ptr, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 
-#define list_for_each_entry(pos, head, member)                              \
-	for (pos = list_entry((head)->next, __typeof__(*pos), member);      \
-	     &pos->member != (head);                                        \
+#define list_for_each_entry(pos, head, member)                         \
+	for (pos = list_entry((head)->next, __typeof__(*pos), member); \
+	     &pos->member != (head);                                   \
 	     pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
 /* @pos may be removed or freed in the body; @tmp may not. */
-#define list_for_each_entry_safe(pos, tmp, head, member)                    \
-	for (pos = list_entry((head)->next, __typeof__(*pos), member),      \
-	    tmp = list_entry(pos->member.next, __typeof__(*pos), member);   \
-	     &pos->member != (head);                                        \
-	     pos = tmp,                                                     \
+#define list_for_each_entry_safe(pos, tmp, head, member)                  \
+	for (pos = list_entry((head)->next, __typeof__(*pos), member),    \
+	    tmp = list_entry(pos->member.next, __typeof__(*pos), member); \
+	     &pos->member != (head); pos = tmp,                           \
 	    tmp = list_entry(tmp->member.next, __typeof__(*tmp), member))
 
 #endif

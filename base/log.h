@@ -32,14 +32,14 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
 	       ...) __attribute__((format(printf, 3, 4)));
 
-#define log_at(level, sub, ...)                            \
-	do {                                               \
-		if (log_on(level))                         \
+#define log_at(level, sub, ...)                             \
+	do {                                                \
+		if (log_on(level))                          \
 			log_write(level, sub, __VA_ARGS__); \
 	} while (0)
-#define log_err(sub, ...) log_at(LOG_ERR, sub, __VA_ARGS__)
-#define log_warn(sub, ...) log_at(LOG_WARN, sub, __VA_ARGS__)
-#define log_info(sub, ...) log_at(LOG_INFO, sub, __VA_ARGS__)
+#define log_err(sub, ...)   log_at(LOG_ERR, sub, __VA_ARGS__)
+#define log_warn(sub, ...)  log_at(LOG_WARN, sub, __VA_ARGS__)
+#define log_info(sub, ...)  log_at(LOG_INFO, sub, __VA_ARGS__)
 #define log_debug(sub, ...) log_at(LOG_DEBUG, sub, __VA_ARGS__)
 
 #endif

@@ -161,11 +161,18 @@ static int call_and_wait(struct loop *l, int (*fn)(void *arg), void *arg)
 
 int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 {
-	if (loop_is_owner(l))
+	struct loop *before;
+	int rc;
+
+	if (!loop_is_owner(l))
+		return current ? -EXDEV : call_and_wait(l, fn, arg);
+	if (likely(current == l))
 		return fn(arg);
-	if (current)
-		return -EXDEV;
-	return call_and_wait(l, fn, arg);
+	/* Outside of any turn: @fn shall see the loop it is on. */
+	before = loop_enter(l);
+	rc = fn(arg);
+	loop_leave(before);
+	return rc;
 }
 
 void loop_run_once(struct loop *l, bool block)

@@ -23,7 +23,7 @@ struct loop {
 	struct mailbox mailbox;
 	struct work *deferred; /* first */
 	struct work **deferred_tail;
-	bool in_turn;          /* between loop_turn_begin() and _end() */
+	bool in_turn;	       /* between loop_turn_begin() and _end() */
 	pthread_t owner;       /* any thread, atomic */
 	_Atomic bool stopping; /* any thread */
 };

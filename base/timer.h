@@ -16,7 +16,7 @@
 #include "base/list.h"
 
 #define TIMER_LEVELS 11 /* 11 * 6 bits >= 64 bits of nanoseconds */
-#define TIMER_SLOTS 64
+#define TIMER_SLOTS  64
 
 struct timer;
 typedef void (*timer_fn)(struct timer *t);
@@ -34,7 +34,7 @@ struct timer_slot {
 };
 
 struct timer_wheel {
-	uint64_t now; /* all timers before this have expired */
+	uint64_t now;	/* all timers before this have expired */
 	uint64_t armed; /* number of timers */
 	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
 	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];

@@ -14,15 +14,16 @@
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr)-offsetof(type, member)))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define likely(x)     __builtin_expect(!!(x), 1)
+#define unlikely(x)   __builtin_expect(!!(x), 0)
+/* Evaluate their arguments twice. */
+#define MIN(a, b)  ((a) < (b) ? (a) : (b))
+#define MAX(a, b)  ((a) > (b) ? (a) : (b))
 #define must_check __attribute__((warn_unused_result))
 
 #define NSEC_PER_USEC UINT64_C(1000)
 #define NSEC_PER_MSEC UINT64_C(1000000)
-#define NSEC_PER_SEC UINT64_C(1000000000)
+#define NSEC_PER_SEC  UINT64_C(1000000000)
 /* A time that never comes. */
 #define TIME_NEVER UINT64_MAX
 
@@ -30,13 +31,13 @@
  * A broken promise of our own code or of the caller: stays in release builds.
  * Never used on what a peer, a file or a command line said.
  */
-#define BUG_ON(cond)                                                        \
-	do {                                                                \
-		if (unlikely(cond)) {                                       \
-			fprintf(stderr, "BUG %s:%d: %s\n", __FILE__,        \
-				__LINE__, #cond);                           \
-			abort();                                            \
-		}                                                           \
+#define BUG_ON(cond)                                                           \
+	do {                                                                   \
+		if (unlikely(cond)) {                                          \
+			fprintf(stderr, "BUG %s:%d: %s\n", __FILE__, __LINE__, \
+				#cond);                                        \
+			abort();                                               \
+		}                                                              \
 	} while (0)
 
 #endif

@@ -19,7 +19,7 @@
 #include "lnet/node.h"
 #include "lnet/wire.h"
 
-#define PORTAL 5
+#define PORTAL	5
 #define PAYLOAD 64
 
 static char payload[PAYLOAD];
@@ -167,8 +167,8 @@ static void put_turn(struct bare *b, uint64_t n)
 	struct ulnet_id to = id_of(0x0a000002);
 
 	while (n--) {
-		must(LNetPut(LNET_NID_ANY, b->md, LNET_NOACK_REQ, to, PORTAL,
-			     1, 0, 0),
+		must(LNetPut(LNET_NID_ANY, b->md, LNET_NOACK_REQ, to, PORTAL, 1,
+			     0, 0),
 		     "put");
 		lnet_finalize(sent, 0, LNET_CAUSE_OK);
 	}
@@ -378,8 +378,7 @@ static double sim_nodes(uint64_t n)
 	for (uint64_t i = 0; i < n; i++) {
 		snprintf(nid, sizeof(nid), "10.%u.%u.%u@tcp",
 			 (unsigned int)(i >> 16 & 255),
-			 (unsigned int)(i >> 8 & 255),
-			 (unsigned int)(i & 255));
+			 (unsigned int)(i >> 8 & 255), (unsigned int)(i & 255));
 		must(lnet_sim_node_add(sim, nid, NULL, NULL, NULL), "node");
 	}
 	used = mallinfo2().uordblks + mallinfo2().hblkhd - before;

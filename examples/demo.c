@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LNet explained by a cluster of two nodes: what ./demo shows. The nodes are real
- * ones, in one process; the network between them and the clock are simulated, so
- * a minute passes in no time and a message can be lost on purpose.
+ * LNet explained by a cluster of two nodes: what ./demo shows. The nodes are
+ * real ones, in one process; the network between them and the clock are
+ * simulated, so a minute passes in no time and a message can be lost on
+ * purpose.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <ulnet/sim.h>
 
-#define PORTAL 10
+#define PORTAL	     10
 #define MAILBOX_BITS 0x4d41494c
 #define LIBRARY_BITS 0x424f4f4b
 
@@ -116,7 +117,8 @@ static void set_loss(uint32_t loss)
 
 static void put(char *text)
 {
-	check(LNetPut(LNET_NID_ANY, bind_memory(text, (uint32_t)strlen(text) + 1),
+	check(LNetPut(LNET_NID_ANY,
+		      bind_memory(text, (uint32_t)strlen(text) + 1),
 		      LNET_ACK_REQ, bob(), PORTAL, MAILBOX_BITS, 0, 0),
 	      "LNetPut");
 	lnet_sim_run_all(sim);
@@ -154,7 +156,8 @@ static void tell(void)
 	static char library[] = "All happy networks are alike.";
 	static char letter[] = "Hello, Bob!";
 
-	say("Two nodes. alice is 10.0.0.1@tcp, bob is 10.0.0.2@tcp: a NID is an "
+	say("Two nodes. alice is 10.0.0.1@tcp, bob is 10.0.0.2@tcp: a NID is "
+	    "an "
 	    "address on a net.\n");
 
 	say("1. PING. Every node answers one on portal 0.");
@@ -162,16 +165,20 @@ static void tell(void)
 	      "lnet_ping");
 	lnet_sim_run_all(sim);
 
-	say("\n2. PUT with ACK. bob attaches a match entry (who may, which 64 match\n"
-	    "   bits) with a memory descriptor (where) to portal %d. alice binds her\n"
-	    "   letter to a memory descriptor, and puts it where the bits match:\n"
+	say("\n2. PUT with ACK. bob attaches a match entry (who may, which 64 "
+	    "match\n"
+	    "   bits) with a memory descriptor (where) to portal %d. alice "
+	    "binds her\n"
+	    "   letter to a memory descriptor, and puts it where the bits "
+	    "match:\n"
 	    "   bob's program does nothing, he sees an event.",
 	    PORTAL);
 	open_memory(mailbox, sizeof(mailbox), MAILBOX_BITS, LNET_MD_OP_PUT);
 	put(letter);
 	say("   bob's memory now holds: \"%s\"", mailbox);
 
-	say("\n3. GET with REPLY. bob opens a page for reading; alice gets it.");
+	say("\n3. GET with REPLY. bob opens a page for reading; alice gets "
+	    "it.");
 	open_memory(library, sizeof(library), LIBRARY_BITS, LNET_MD_OP_GET);
 	check(LNetGet(LNET_NID_ANY, bind_memory(page, sizeof(page)), bob(),
 		      PORTAL, LIBRARY_BITS, 0),
@@ -180,13 +187,15 @@ static void tell(void)
 	say("   alice's memory now holds: \"%s\"", page);
 
 	say("\n4. A LOST MESSAGE. The network drops everything; alice gave her "
-	    "operation\n   5 s. It was sent, nothing came back: whether bob has it "
+	    "operation\n   5 s. It was sent, nothing came back: whether bob "
+	    "has it "
 	    "is unknown, and that\n   is what she is told, at her deadline.");
 	set_loss(LNET_SIM_ALWAYS);
 	put(letter);
 
 	say("\n5. A PEER THAT IS NOT THERE. bob crashes. His host refuses the "
-	    "connection, so\n   the message was certainly not delivered, and alice "
+	    "connection, so\n   the message was certainly not delivered, and "
+	    "alice "
 	    "may send it again at once.");
 	set_loss(0);
 	check(lnet_sim_crash(sim, 1), "crash");
@@ -202,7 +211,8 @@ int main(void)
 
 	check(lnet_sim_new(1, 1, &sim), "simulation");
 	set_loss(0);
-	check(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL), "alice");
+	check(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+	      "alice");
 	check(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL), "bob");
 	tell();
 	violations = lnet_sim_free(sim);

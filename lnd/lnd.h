@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The contract between LNet and an LND (requirement A7). An LND is a folder and
- * one line in lnd.c; it knows this header, base/ and the public NIDs, and nothing
- * else of LNet. tests/lnd/ holds the suite that every LND passes.
+ * one line in lnd.c; it knows this header, base/ and the public NIDs, and
+ * nothing else of LNet. tests/lnd/ holds the suite that every LND passes.
  *
- * Threads. A node has N CPTs, each a thread with a loop. Whatever concerns a peer
- * happens on the thread of the CPT that owns the peer: lnet_ni_cpt_of(). Calls
- * of both directions for one message are made on that thread. There are no locks.
+ * Threads. A node has N CPTs, each a thread with a loop. Whatever concerns a
+ * peer happens on the thread of the CPT that owns the peer: lnet_ni_cpt_of().
+ * Calls of both directions for one message are made on that thread. There are
+ * no locks.
  *
- * Time. LNet keeps the deadlines: when one passes, or a user gives a message up, LNet
- * calls cancel(). An LND has timers for its own protocol only (handshake,
- * keepalive).
+ * Time. LNet keeps the deadlines: when one passes, or a user gives a message
+ * up, LNet calls cancel(). An LND has timers for its own protocol only
+ * (handshake, keepalive).
  */
 #ifndef LND_LND_H
 #define LND_LND_H
@@ -20,7 +21,7 @@
 #include "base/loop.h"
 #include "ulnet/lnet.h"
 
-#define LNET_HDR_SIZE 72       /* header with 64-bit NIDs */
+#define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */
 #define LNET_HDR_LARGE_SIZE 96 /* header with 20-byte NIDs */
 
 struct lnd;
@@ -42,7 +43,7 @@ struct lnd_ni {
  * until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
 	struct ulnet_nid next_hop; /* send: whom to give it to */
-	unsigned int cpt;          /* whose thread handles it */
+	unsigned int cpt;	   /* whose thread handles it */
 	/* Payload: length bytes beginning offset bytes into iov. send(): to be
 	 * read; recv(): to be written. */
 	const struct iovec *iov;
@@ -94,30 +95,32 @@ struct lnd {
 	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
 
 	/*
-	 * LNet's answer to lnet_parse(): take the payload of the message that the
-	 * LND called @rx. With @msg: store its first msg->length bytes, discard
-	 * the rest (@rlength is what was announced), then lnet_finalize(@msg),
-	 * from here or later. Without: discard everything. Comes exactly once for
-	 * each lnet_parse() that returned 0: from within it or later. Until then
-	 * the LND keeps @rx, even when its connection has died. Must not block.
+	 * LNet's answer to lnet_parse(): take the payload of the message that
+	 * the LND called @rx. With @msg: store its first msg->length bytes,
+	 * discard the rest (@rlength is what was announced), then
+	 * lnet_finalize(@msg), from here or later. Without: discard everything.
+	 * Comes exactly once for each lnet_parse() that returned 0: from within
+	 * it or later. Until then the LND keeps @rx, even when its connection
+	 * has died. Must not block.
 	 */
 	void (*recv)(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 		     uint32_t rlength);
 
 	/*
 	 * Optional. LNet does not know yet where the payload of @rx goes, and
-	 * that may take long (lazy portal, entry of another CPT). An LND that has
-	 * this call moves the payload aside, so that what comes behind it on
-	 * the same connection can be received. 0 or -errno: LNet then drops the
-	 * message. Without it, the LND's connection stands still till recv().
+	 * that may take long (lazy portal, entry of another CPT). An LND that
+	 * has this call moves the payload aside, so that what comes behind it
+	 * on the same connection can be received. 0 or -errno: LNet then drops
+	 * the message. Without it, the LND's connection stands still till
+	 * recv().
 	 */
 	int (*eager_recv)(struct lnd_ni *ni, void *rx);
 
 	/*
-	 * Give up @msg, lent by send() or recv(): on return its payload is neither
-	 * read nor written any more (a half-sent frame costs the connection), and
-	 * lnet_finalize() has been called for it, with @status and the cause that
-	 * tells how far it had come:
+	 * Give up @msg, lent by send() or recv(): on return its payload is
+	 * neither read nor written any more (a half-sent frame costs the
+	 * connection), and lnet_finalize() has been called for it, with @status
+	 * and the cause that tells how far it had come:
 	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
 	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
@@ -131,17 +134,18 @@ struct lnd {
  * A message from @from has come in: its header is the first @hdr_len bytes
  * (LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE) at @hdr, borrowed until return. @rx is
  * the LND's name for it. 0: recv() has been or will be called. -EPROTO: the
- * header is not what a sane peer sends: close the connection; recv() is not called.
+ * header is not what a sane peer sends: close the connection; recv() is not
+ * called.
  */
 int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 	       const struct ulnet_nid *from, void *rx);
 
 /*
- * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are on
- * their way) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
- * LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT and REMOTE_DROPPED
- * promise that the peer has not got the message and will not. Users' handlers run inside
- * this call and may send.
+ * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are
+ * on their way) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
+ * LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT and
+ * REMOTE_DROPPED promise that the peer has not got the message and will not.
+ * Users' handlers run inside this call and may send.
  */
 void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
 

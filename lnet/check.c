@@ -50,8 +50,8 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 			continue;
 		snprintf(buf, size,
 			 "peer %s: %d credits of %d, but %d held or waited for",
-			 lnet_nid_format(&p->nid, nid, sizeof(nid)),
-			 p->credits, p->credits_max, p->counted);
+			 lnet_nid_format(&p->nid, nid, sizeof(nid)), p->credits,
+			 p->credits_max, p->counted);
 		return true;
 	}
 	return false;
@@ -84,7 +84,7 @@ const char *node_check(struct lnet *node, char *buf, size_t size)
 	for (unsigned int i = 0; i < node->cpts; i++)
 		count_zero(&node->cpt[i]);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry(msg, &node->cpt[i].active, active)
+		list_for_each_entry (msg, &node->cpt[i].active, active)
 			count_msg(msg);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (peers_wrong(&node->cpt[i], buf, size) ||

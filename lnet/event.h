@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Event queues. Nothing is ever lost in one: whoever may have to deliver an
- * event reserves its place first, and does without the operation when there is none.
+ * event reserves its place first, and does without the operation when there is
+ * none.
  *
- * The queues of a node share a lock, because any thread may poll them. Users who
- * want speed take handlers, which know no lock.
+ * The queues of a node share a lock, because any thread may poll them. Users
+ * who want speed take handlers, which know no lock.
  */
 #ifndef LNET_EVENT_H
 #define LNET_EVENT_H
@@ -17,10 +18,10 @@
 struct eq {
 	uint64_t cookie;
 	uint32_t size;
-	uint32_t head;     /* oldest */
-	uint32_t count;    /* events in it */
+	uint32_t head;	   /* oldest */
+	uint32_t count;	   /* events in it */
 	uint32_t reserved; /* places promised */
-	uint32_t mds;      /* that name it */
+	uint32_t mds;	   /* that name it */
 	struct ulnet_event ring[];
 };
 

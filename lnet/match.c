@@ -75,8 +75,8 @@ static int md_fit(const struct lnet_md *md, const struct match_want *want,
 {
 	uint32_t room;
 
-	f->offset = md->options & LNET_MD_MANAGE_REMOTE ? want->roffset :
-							  md->offset;
+	f->offset = md->options & LNET_MD_MANAGE_REMOTE ? want->roffset
+							: md->offset;
 	room = f->offset < md->length ? md->length - f->offset : 0;
 	if (md->options & LNET_MD_MAX_SIZE)
 		room = MIN(room, md->max_size);
@@ -112,7 +112,7 @@ static struct lnet_me *find_masked(struct lnet_portal *p,
 {
 	struct lnet_me *me;
 
-	list_for_each_entry(me, &p->masked, link)
+	list_for_each_entry (me, &p->masked, link)
 		if (me_matches(me, want))
 			return me;
 	return NULL;
@@ -337,10 +337,9 @@ static int attach_md(void *arg)
 int LNetMDAttach(struct ulnet_me_handle h, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct ulnet_md_handle *md_p)
 {
-	struct me_call c = { .cookie = h.cookie,
-			     .umd = umd,
-			     .unlink = unlink,
-			     .md_p = md_p };
+	struct me_call c = {
+		.cookie = h.cookie, .umd = umd, .unlink = unlink, .md_p = md_p
+	};
 
 	c.cpt = node_cpt_of_id(h.node, h.cookie);
 	if (!c.cpt)

@@ -26,9 +26,9 @@ enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 
 /* What the CPTs share of a portal. Atomic. */
 struct portal_shared {
-	_Atomic uint32_t cpts; /* a bit for each CPT that has entries */
+	_Atomic uint32_t cpts;	   /* a bit for each CPT that has entries */
 	_Atomic uint32_t attached; /* counts the buffers that came */
-	_Atomic uint8_t kind;  /* enum portal_kind, decided once */
+	_Atomic uint8_t kind;	   /* enum portal_kind, decided once */
 	atomic_bool lazy;
 };
 
@@ -70,8 +70,8 @@ struct match_found {
 	uint32_t offset;
 };
 
-/* 0 and what was found; -ENOENT: nothing matches here; -EMSGSIZE: what matches is
- * too small; -ENOBUFS: its event queue is full. */
+/* 0 and what was found; -ENOENT: nothing matches here; -EMSGSIZE: what matches
+ * is too small; -ENOBUFS: its event queue is full. */
 int match_find(struct lnet_cpt *cpt, const struct match_want *want,
 	       struct match_found *found);
 

@@ -7,9 +7,9 @@
 #include "lnet/node.h"
 #include "lnet/op.h"
 
-#define MD_OPTIONS                                                          \
-	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |          \
-	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE |        \
+#define MD_OPTIONS                                                   \
+	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |   \
+	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE | \
 	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE)
 #define MD_OPS (LNET_MD_OP_PUT | LNET_MD_OP_GET)
 
@@ -59,8 +59,8 @@ static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
 		return -EINVAL;
 	if (iov_length(umd, &length))
 		return -EINVAL;
-	if (attach ? !(umd->options & MD_OPS) :
-		     (umd->options & MD_OPS || length > LNET_MTU))
+	if (attach ? !(umd->options & MD_OPS)
+		   : (umd->options & MD_OPS || length > LNET_MTU))
 		return -EINVAL;
 	if (umd->options & LNET_MD_MAX_SIZE && umd->max_size > length)
 		return -EINVAL;
@@ -286,7 +286,7 @@ void md_unlink(struct lnet_md *md, bool canceled)
 	if (!canceled)
 		return;
 	md->aborted = true;
-	list_for_each_entry(op, &md->ops, link)
+	list_for_each_entry (op, &md->ops, link)
 		op_abandon(op, -ECANCELED, LNET_CAUSE_CANCELED);
 }
 

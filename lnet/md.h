@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory descriptors. An MD belongs to one CPT (its home): where it was bound,
- * or where its match entry lives. Its events are delivered there, one at a time.
+ * or where its match entry lives. Its events are delivered there, one at a
+ * time.
  *
- * Life: active -> unlinked (its handle is invalid, nothing new matches) -> freed,
- * with its last event, once no message and no operation uses it (refs = 0).
+ * Life: active -> unlinked (its handle is invalid, nothing new matches) ->
+ * freed, with its last event, once no message and no operation uses it (refs =
+ * 0).
  */
 #ifndef LNET_MD_H
 #define LNET_MD_H
@@ -25,9 +27,9 @@ struct lnet_md {
 	struct list link;   /* cpt->mds_unlinked, once unlinked */
 	const struct iovec *iov;
 	unsigned int niov;
-	struct iovec one;  /* when it is contiguous */
-	uint32_t length;   /* bytes */
-	uint32_t offset;   /* local offset */
+	struct iovec one; /* when it is contiguous */
+	uint32_t length;  /* bytes */
+	uint32_t offset;  /* local offset */
 	int threshold;
 	uint32_t max_size;
 	uint32_t options;
@@ -36,7 +38,7 @@ struct lnet_md {
 	bool auto_unlink;
 	bool unlinked;
 	bool internal; /* LNet's own: hears of its end even in a crash */
-	bool aborted; /* by its user, while in use */
+	bool aborted;  /* by its user, while in use */
 	void *start;
 	void *user_ptr;
 	ulnet_handler_fn handler;
@@ -47,22 +49,22 @@ struct lnet_md {
 };
 
 /* Makes an MD of a user's description. 0; -EINVAL: options, threshold, length,
- * fragments or max_size make no sense; -ENOENT: no such event queue; -ENOBUFS: it has no
- * place left; -ENOMEM. */
+ * fragments or max_size make no sense; -ENOENT: no such event queue; -ENOBUFS:
+ * it has no place left; -ENOMEM. */
 int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 	   enum ulnet_unlink unlink, bool attach, struct lnet_md **md_p);
 
 /* Never used, no event wanted. */
 void md_free_unused(struct lnet_md *md);
 
-/* The handle becomes invalid; the memory is the user's with the last event, which
- * comes after this call. @canceled: by the user's wish, so operations on it end as
- * soon as may be; what was successful in the last event then reads -ETIMEDOUT, as in
- * the kernel. */
+/* The handle becomes invalid; the memory is the user's with the last event,
+ * which comes after this call. @canceled: by the user's wish, so operations on
+ * it end as soon as may be; what was successful in the last event then reads
+ * -ETIMEDOUT, as in the kernel. */
 void md_unlink(struct lnet_md *md, bool canceled);
 
-/* An operation begins on referenced @md: one less of threshold, which may unlink
- * it; the local offset of an attached one moves. */
+/* An operation begins on referenced @md: one less of threshold, which may
+ * unlink it; the local offset of an attached one moves. */
 void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset);
 
 static inline void md_ref(struct lnet_md *md)
@@ -73,9 +75,9 @@ static inline void md_ref(struct lnet_md *md)
 /* Exhausted for good: nothing more may begin on it. */
 bool md_exhausted(const struct lnet_md *md);
 
-/* Drops a reference, and delivers @ev (which has type, status and the like) as the
- * end of what held it; it becomes the MD's last event if so it is, and the MD is
- * freed then. @op: the operation it is about, 0 for none. */
+/* Drops a reference, and delivers @ev (which has type, status and the like) as
+ * the end of what held it; it becomes the MD's last event if so it is, and the
+ * MD is freed then. @op: the operation it is about, 0 for none. */
 void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op);
 /* Delivers an event; what caused it keeps its reference. */
 void md_event(struct lnet_md *md, struct ulnet_event *ev, uint64_t op);

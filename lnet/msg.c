@@ -125,9 +125,9 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 
 /* ---- credits ----
  *
- * A message takes a credit of its peer NI, then one of its NI, and gives them back
- * in the opposite order. What is missing makes it wait, first come first served;
- * a negative count says how many wait. 0@lo knows no credits.
+ * A message takes a credit of its peer NI, then one of its NI, and gives them
+ * back in the opposite order. What is missing makes it wait, first come first
+ * served; a negative count says how many wait. 0@lo knows no credits.
  */
 
 static uint64_t msg_wire_bytes(const struct lnet_msg *msg)
@@ -326,8 +326,8 @@ static void msg_send_self(struct lnet_msg *msg)
 	}
 	msg->ni = cpt->config->ni[0];
 	ni_ref(msg->ni, cpt);
-	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid :
-							    msg->want_ni;
+	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid
+							  : msg->want_ni;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_transmit(msg);

@@ -3,8 +3,8 @@
  * A message on its way through this node: sent, or being received.
  *
  * It is made on one CPT (its home, whose pool it comes from) and handled on the
- * one that owns the peer; it passes between CPTs by posting itself. msg_finalize() is
- * the one funnel through which every message ends.
+ * one that owns the peer; it passes between CPTs by posting itself.
+ * msg_finalize() is the one funnel through which every message ends.
  */
 #ifndef LNET_MSG_H
 #define LNET_MSG_H
@@ -22,30 +22,30 @@ struct lnet_peer_ni;
 
 /* What it is to this node, which decides what its end means. */
 enum msg_role {
-	MSG_OP,       /* a PUT or GET of ours; part of an operation */
-	MSG_ACK_OUT,  /* an ACK that we send */
+	MSG_OP,	       /* a PUT or GET of ours; part of an operation */
+	MSG_ACK_OUT,   /* an ACK that we send */
 	MSG_REPLY_OUT, /* a REPLY that we send: ends in a GET event */
-	MSG_PUT_IN,   /* a PUT for one of our MDs */
-	MSG_GET_IN,   /* a GET for one of our MDs; becomes a REPLY_OUT */
-	MSG_REPLY_IN, /* a REPLY to an operation of ours */
-	MSG_ACK_IN,   /* an ACK to an operation of ours */
+	MSG_PUT_IN,    /* a PUT for one of our MDs */
+	MSG_GET_IN,    /* a GET for one of our MDs; becomes a REPLY_OUT */
+	MSG_REPLY_IN,  /* a REPLY to an operation of ours */
+	MSG_ACK_IN,    /* an ACK to an operation of ours */
 };
 
 enum msg_state {
-	MSG_NEW,        /* nothing taken yet */
+	MSG_NEW,	/* nothing taken yet */
 	MSG_PEER_QUEUE, /* waits for a credit of the peer NI */
-	MSG_NI_QUEUE,   /* has that; waits for a credit of the NI */
-	MSG_LND,        /* has both; the LND is sending it */
-	MSG_REFUSED,    /* has both; the LND did not want it; about to end */
-	MSG_HELD,       /* received; waits for a buffer, or for another CPT */
-	MSG_RECV,       /* the LND is storing its payload */
+	MSG_NI_QUEUE,	/* has that; waits for a credit of the NI */
+	MSG_LND,	/* has both; the LND is sending it */
+	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
+	MSG_HELD,	/* received; waits for a buffer, or for another CPT */
+	MSG_RECV,	/* the LND is storing its payload */
 	MSG_DONE,
 	MSG_STATES
 };
 extern const struct fsm_state msg_states[MSG_STATES];
 
 struct lnet_msg {
-	struct lnd_msg lnd; /* what the LND sees */
+	struct lnd_msg lnd;    /* what the LND sees */
 	struct lnet_cpt *home; /* frees it */
 	struct lnet_cpt *cpt;  /* handles it */
 	enum msg_role role;
@@ -53,24 +53,24 @@ struct lnet_msg {
 	int status;
 	enum ulnet_cause cause;
 	struct lnet_hdr hdr;
-	struct lnet_ni *ni;         /* sent or received through; referenced */
-	struct lnet_peer_ni *lpni;  /* sent to; referenced */
-	struct ulnet_nid want_ni;   /* send: local NI asked for; ANY */
-	struct list link;           /* in a queue of waiting messages */
-	struct list active;         /* cpt->active */
-	struct work work;           /* passage between CPTs, deferred end */
-	struct timer timer;         /* its deadline, on cpt's loop */
-	uint32_t tries;             /* transmissions begun */
-	struct lnet_op *op;         /* MSG_OP, *_IN answers */
-	struct lnet_md *md;         /* PUT_IN, GET_IN, REPLY_OUT: referenced */
+	struct lnet_ni *ni;	   /* sent or received through; referenced */
+	struct lnet_peer_ni *lpni; /* sent to; referenced */
+	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
+	struct list link;	   /* in a queue of waiting messages */
+	struct list active;	   /* cpt->active */
+	struct work work;	   /* passage between CPTs, deferred end */
+	struct timer timer;	   /* its deadline, on cpt's loop */
+	uint32_t tries;		   /* transmissions begun */
+	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
+	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
 	uint32_t mlength;
-	uint32_t offset;            /* in the MD */
+	uint32_t offset; /* in the MD */
 	/* received: */
-	struct ulnet_nid from;      /* last hop */
+	struct ulnet_nid from;	    /* last hop */
 	struct ulnet_nid initiator; /* primary NID of hdr.src_nid */
-	void *rx;                   /* the LND's name for it */
-	uint32_t offered;           /* CPTs that had no buffer for it: bits */
-	uint32_t attached;          /* the portal's, when the first was asked */
+	void *rx;		    /* the LND's name for it */
+	uint32_t offered;	    /* CPTs that had no buffer for it: bits */
+	uint32_t attached;	    /* the portal's, when the first was asked */
 };
 
 static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
@@ -79,8 +79,8 @@ static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
 }
 
 /* Takes a message into life on @cpt, or out of it: without payload, path or
- * owner; what else its role needs is for the caller to set. A message of role MSG_OP
- * is part of its operation's memory; others come from the CPT's pool. */
+ * owner; what else its role needs is for the caller to set. A message of role
+ * MSG_OP is part of its operation's memory; others come from the CPT's pool. */
 void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role);
 void msg_fini(struct lnet_msg *msg);
 /* NULL: messages_max are in use. */
@@ -95,8 +95,9 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 /* The CPT, of @cpt's node, that sends what goes to @dst. */
 struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
 
-/* Sends: hdr (but for src_nid), want_ni, payload and lnd.deadline are set. Passes to
- * the CPT of the destination, takes path and credits, and ends in msg_done(). */
+/* Sends: hdr (but for src_nid), want_ni, payload and lnd.deadline are set.
+ * Passes to the CPT of the destination, takes path and credits, and ends in
+ * msg_done(). */
 void msg_launch(struct lnet_msg *msg);
 
 /* The LND shall store the payload, by lnd.deadline. */
@@ -105,7 +106,8 @@ void msg_recv(struct lnet_msg *msg);
 void msg_discard(struct lnet_msg *msg);
 
 /* The funnel: whatever state it is in, the message is over. What it holds goes
- * back, who waited for it goes on, statistics are kept; then msg_done() on @on. */
+ * back, who waited for it goes on, statistics are kept; then msg_done() on @on.
+ */
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 
 /* As msg_finalize(), at the end of this turn. */

@@ -10,7 +10,7 @@
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 
-#define NI_CREDITS 256
+#define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
 
 const struct fsm_state ni_states[NI_STATES] = {
@@ -19,8 +19,8 @@ const struct fsm_state ni_states[NI_STATES] = {
 	[NI_DELETING] = { "deleting", 0 },
 };
 
-/* A CPT's share of the NI's credits (spec: max(credits / CPTs, 8 * peer credits),
- * at most all of them). */
+/* A CPT's share of the NI's credits (spec: max(credits / CPTs, 8 * peer
+ * credits), at most all of them). */
 static int32_t credits_share(const struct lnet_ni *ni, unsigned int cpts)
 {
 	uint32_t share = MAX(ni->credits_max / cpts, 8 * ni->peer_credits);
@@ -155,7 +155,7 @@ static void take_queued(struct list *queue, const struct lnet_ni *ni,
 {
 	struct lnet_msg *msg, *next;
 
-	list_for_each_entry_safe(msg, next, queue, link) {
+	list_for_each_entry_safe (msg, next, queue, link) {
 		if (msg->ni != ni)
 			continue;
 		list_del(&msg->link);
@@ -208,8 +208,7 @@ void lnet_ni_set_up(struct lnd_ni *lnd, bool up)
 
 	if (atomic_exchange(&ni->up, up) == up)
 		return;
-	log_info("ni", "%s: %s",
-		 lnet_nid_format(&lnd->nid, nid, sizeof(nid)),
+	log_info("ni", "%s: %s", lnet_nid_format(&lnd->nid, nid, sizeof(nid)),
 		 up ? "up" : "down");
 	ping_nis_changed(ni->node);
 }
@@ -217,8 +216,7 @@ void lnet_ni_set_up(struct lnd_ni *lnd, bool up)
 unsigned int lnet_ni_cpt_of(const struct lnd_ni *lnd,
 			    const struct ulnet_nid *nid)
 {
-	const struct lnet_ni *ni =
-		container_of(lnd, const struct lnet_ni, lnd);
+	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
 
 	return node_cpt_of(ni->node, nid);
 }

@@ -2,9 +2,9 @@
 /*
  * Local interfaces, and the configuration snapshot that lists them.
  *
- * An NI is made by the control side, and lives until each CPT has let it go: the
- * CPT's part goes when the LND has stopped there and no message on that CPT uses
- * the NI. What CPTs share is immutable, atomic, or split by CPT.
+ * An NI is made by the control side, and lives until each CPT has let it go:
+ * the CPT's part goes when the LND has stopped there and no message on that CPT
+ * uses the NI. What CPTs share is immutable, atomic, or split by CPT.
  */
 #ifndef LNET_NI_H
 #define LNET_NI_H
@@ -27,7 +27,7 @@ struct ni_cpt {
 	_Atomic int32_t credits; /* one writer; negative: messages queued */
 	_Atomic int32_t credits_min;
 	struct list queue; /* of lnet_msg.link, waiting for a credit */
-	uint64_t use; /* when last chosen: a sequence number */
+	uint64_t use;	   /* when last chosen: a sequence number */
 	bool stopped;
 	struct work shutdown; /* it was deleted: ni_shutdown(), soon */
 	struct lnet_ni *ni;
@@ -42,9 +42,9 @@ struct lnet_ni {
 	uint32_t net;
 	uint32_t credits_max;
 	uint32_t peer_credits;
-	struct fsm fsm;       /* control side */
-	atomic_bool up;       /* no hard failure */
-	atomic_uint live;     /* CPTs that have not let go */
+	struct fsm fsm;	    /* control side */
+	atomic_bool up;	    /* no hard failure */
+	atomic_uint live;   /* CPTs that have not let go */
 	struct ni_cpt *cpt; /* by CPT index */
 };
 
@@ -80,8 +80,8 @@ static inline int32_t credits_get(const _Atomic int32_t *c)
 
 /*
  * The interfaces of a node: immutable. A change publishes a new one; each CPT
- * uses the one that it holds. ni[0] is 0@lo; the others stand net by net, in the order
- * in which the nets came.
+ * uses the one that it holds. ni[0] is 0@lo; the others stand net by net, in
+ * the order in which the nets came.
  */
 struct lnet_config {
 	uint32_t sequence; /* of the ping info */

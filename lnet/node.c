@@ -177,8 +177,8 @@ static bool runs_threads(const struct lnet *node)
 	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
 }
 
-/* Returns when the CPT's thread owns its loop: the caller, who made the loop, would
- * otherwise still take itself for the owner. */
+/* Returns when the CPT's thread owns its loop: the caller, who made the loop,
+ * would otherwise still take itself for the owner. */
 static int thread_start(struct lnet_cpt *cpt)
 {
 	struct cpt_start start = { .cpt = cpt };
@@ -217,7 +217,8 @@ struct config_call {
 	struct lnet_ni *gone;
 };
 
-/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it. */
+/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
+ */
 static int config_take(void *arg)
 {
 	struct config_call *c = arg;
@@ -251,9 +252,9 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 }
 
 /*
- * Begins a change. The caller must be able to have things done on all CPTs, asked
- * first so that a change is whole or not at all: -EXDEV. A loop does not wait for
- * another thread's change, which may be waiting for this loop: -EBUSY.
+ * Begins a change. The caller must be able to have things done on all CPTs,
+ * asked first so that a change is whole or not at all: -EXDEV. A loop does not
+ * wait for another thread's change, which may be waiting for this loop: -EBUSY.
  */
 static int control_begin(struct lnet *node)
 {
@@ -313,7 +314,8 @@ static struct lnet_config *config_without(const struct lnet_config *old,
 	return new;
 }
 
-/* An NI that nobody uses yet, or that has left the configuration, on every CPT. */
+/* An NI that nobody uses yet, or that has left the configuration, on every CPT.
+ */
 static int ni_drop_call(void *arg)
 {
 	struct config_call *c = arg;
@@ -699,13 +701,14 @@ static uint64_t ended_count(struct lnet *node)
 	return n;
 }
 
-/* Lets those go on who have something left to do; @seen: ended_count() before it
- * was found that there is something. */
+/* Lets those go on who have something left to do; @seen: ended_count() before
+ * it was found that there is something. */
 static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (node->drive) {
 		/* What is due now, or else what comes next. */
-		BUG_ON(!node->drive(node->drive_arg, loop_now(node->loops[0])) &&
+		BUG_ON(!node->drive(node->drive_arg,
+				    loop_now(node->loops[0])) &&
 		       !node->drive(node->drive_arg, TIME_NEVER));
 		return;
 	}

@@ -24,7 +24,7 @@ struct ping_target;
 /* Types of handles, in the tag of an id beside the CPT. */
 enum { ID_MD, ID_ME, ID_OP, ID_EQ };
 #define ID_TAG(cpt, type) ((uint8_t)((cpt) << 2 | (type)))
-#define ID_CPT(id) ((unsigned int)id_tag(id) >> 2)
+#define ID_CPT(id)	  ((unsigned int)id_tag(id) >> 2)
 
 /* One CPT. Owner: its loop's thread, unless it says otherwise. */
 struct lnet_cpt {
@@ -37,17 +37,17 @@ struct lnet_cpt {
 
 	struct id_table mds, mes, ops;
 	struct pool msg_pool, op_pool, md_pool, me_pool, peer_pool;
-	struct list active;       /* lnet_msg.active: all messages in life */
+	struct list active;	  /* lnet_msg.active: all messages in life */
 	struct list mds_unlinked; /* lnet_md.link */
-	uint64_t sequence;        /* of events */
-	uint64_t ni_uses;         /* of NI choices */
+	uint64_t sequence;	  /* of events */
+	uint64_t ni_uses;	  /* of NI choices */
 
-	struct hash peers;      /* lnet_peer_ni.hash */
+	struct hash peers;	/* lnet_peer_ni.hash */
 	struct list peers_idle; /* lnet_peer_ni.idle, longest first */
 
 	struct lnet_portal portals[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */
-	uint32_t held; /* messages in the portals' held lists */
+	uint32_t held;		    /* messages in the portals' held lists */
 	struct ping_target *ping;
 
 	stat_t stats[STAT_COUNT]; /* read by any thread */
@@ -65,10 +65,10 @@ struct lnet {
 	bool own_loops;
 	const struct lnd *lnd; /* serves all nets but lo, if set */
 	void *lnd_net;
-	const struct lnet_observer *observer; /* NULL: none */
+	const struct lnet_observer *observer;	  /* NULL: none */
 	bool (*drive)(void *arg, uint64_t until); /* see node_params */
 	void *drive_arg;
-	bool crashed; /* nobody hears of its end (set before closing) */
+	bool crashed;	     /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
 
 	struct portal_shared portals[LNET_PORTALS];
@@ -108,8 +108,9 @@ int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 void node_crash(struct lnet *node);
 
 /*
- * Consistency of all that the node holds: credits against the messages that have
- * them, queues, references. Outside of any turn. Returns NULL, or what is wrong, in
+ * Consistency of all that the node holds: credits against the messages that
+ * have them, queues, references. Outside of any turn. Returns NULL, or what is
+ * wrong, in
  * @buf.
  */
 const char *node_check(struct lnet *node, char *buf, size_t size);

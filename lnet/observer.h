@@ -12,8 +12,8 @@ struct lnd_msg;
 struct lnd_ni;
 
 struct lnet_observer {
-	/* An operation began: its id on the wire, its deadline (ns). May mark its
-	 * request: @req->mark. */
+	/* An operation began: its id on the wire, its deadline (ns). May mark
+	 * its request: @req->mark. */
 	void (*begin)(void *arg, struct lnet *node, uint64_t op,
 		      struct lnd_msg *req, uint64_t deadline);
 	/* An event is about to be delivered; @op: of which operation, or 0. */

@@ -8,10 +8,10 @@
 #include "lnet/node.h"
 
 const struct fsm_state op_states[OP_STATES] = {
-	[OP_SENDING] = { "sending",
-			 FSM_TO(OP_SENDING_RECEIVING) |
-				 FSM_TO(OP_SENDING_ANSWERED) |
-				 FSM_TO(OP_WAITING) | FSM_TO(OP_DONE) },
+	[OP_SENDING] = { "sending", FSM_TO(OP_SENDING_RECEIVING) |
+					    FSM_TO(OP_SENDING_ANSWERED) |
+					    FSM_TO(OP_WAITING) |
+					    FSM_TO(OP_DONE) },
 	[OP_SENDING_RECEIVING] = { "sending, receiving",
 				   FSM_TO(OP_SENDING_ANSWERED) |
 					   FSM_TO(OP_RECEIVING) },
@@ -43,9 +43,9 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
 {
 	const struct lnet_msg *req = &op->msg;
-	uint32_t length = req->hdr.type == LNET_MSG_GET ?
-				  req->hdr.length :
-				  req->hdr.payload_length;
+	uint32_t length = req->hdr.type == LNET_MSG_GET
+				  ? req->hdr.length
+				  : req->hdr.payload_length;
 
 	memset(ev, 0, sizeof(*ev));
 	ev->type = type;
@@ -76,7 +76,7 @@ static void op_tell(struct lnet_op *op, struct ulnet_event *ev)
 }
 
 /* Causes by which an LND promises that the peer has not got the message. */
-#define CAUSES_NOT_DELIVERED                                          \
+#define CAUSES_NOT_DELIVERED                                                 \
 	(1u << LNET_CAUSE_LOCAL_INTERRUPT | 1u << LNET_CAUSE_LOCAL_DROPPED | \
 	 1u << LNET_CAUSE_LOCAL_ABORTED | 1u << LNET_CAUSE_LOCAL_NO_ROUTE |  \
 	 1u << LNET_CAUSE_LOCAL_TIMEOUT | 1u << LNET_CAUSE_REMOTE_DROPPED)
@@ -138,9 +138,9 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	hdr->payload_length = get ? 0 : op->md->length;
 	hdr->wmd = LNET_WIRE_NONE;
 	if (op->want_answer)
-		hdr->wmd = (struct lnet_wire_handle){
-			op->cpt->node->incarnation, op->id
-		};
+		hdr->wmd =
+			(struct lnet_wire_handle){ op->cpt->node->incarnation,
+						   op->id };
 	hdr->match_bits = a->match_bits;
 	hdr->hdr_data = a->hdr_data;
 	hdr->portal = a->portal;
@@ -151,8 +151,8 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 		    struct lnet_md *md, const struct op_args *a)
 {
-	uint64_t timeout = md->timeout ? md->timeout :
-					 cpt->node->transaction_timeout;
+	uint64_t timeout =
+		md->timeout ? md->timeout : cpt->node->transaction_timeout;
 
 	msg_init(&op->msg, cpt, MSG_OP);
 	op->msg.op = op;
@@ -302,7 +302,8 @@ static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
 	ev->sender = *from;
 }
 
-/* The answer is there: the last event, unless the request is still on its way. */
+/* The answer is there: the last event, unless the request is still on its way.
+ */
 static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 {
 	if (op->fsm.state == OP_WAITING || op->fsm.state == OP_RECEIVING) {
@@ -355,10 +356,10 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	msg->op = op;
 	msg->mlength = MIN(length, md->length);
 	/* One that is not tracked may come after its time. */
-	msg->lnd.deadline = op_tracked(op) ?
-				    op->deadline :
-				    loop_now(cpt->loop) +
-					    cpt->node->transaction_timeout;
+	msg->lnd.deadline =
+		op_tracked(op)
+			? op->deadline
+			: loop_now(cpt->loop) + cpt->node->transaction_timeout;
 	msg_set_payload(msg, md, 0, msg->mlength);
 	return STAT_COUNT;
 }
@@ -468,7 +469,8 @@ static int op_request(struct lnet *node, const struct op_args *args)
 {
 	struct op_call c = { .args = args };
 
-	if (args->portal >= LNET_PORTALS || lnet_nid_is_any(&args->target.nid) ||
+	if (args->portal >= LNET_PORTALS ||
+	    lnet_nid_is_any(&args->target.nid) ||
 	    args->target.pid == LNET_PID_ANY)
 		return -EINVAL;
 	c.cpt = node_cpt_of_id(node, args->md);
@@ -478,9 +480,8 @@ static int op_request(struct lnet *node, const struct op_args *args)
 }
 
 int LNetPut(struct ulnet_nid self, struct ulnet_md_handle md,
-	    enum ulnet_ack_req ack, struct ulnet_id target,
-	    unsigned int portal, uint64_t match_bits, uint32_t offset,
-	    uint64_t hdr_data)
+	    enum ulnet_ack_req ack, struct ulnet_id target, unsigned int portal,
+	    uint64_t match_bits, uint32_t offset, uint64_t hdr_data)
 {
 	struct op_args args = { .type = LNET_MSG_PUT,
 				.self = self,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An operation: one LNetPut() or LNetGet(), from the call to its terminal event.
- * Belongs to the home CPT of its MD. Its id is what goes on the wire as the handle that
- * the answer brings back, so an answer finds its very operation, or nothing.
+ * An operation: one LNetPut() or LNetGet(), from the call to its terminal
+ * event. Belongs to the home CPT of its MD. Its id is what goes on the wire as
+ * the handle that the answer brings back, so an answer finds its very
+ * operation, or nothing.
  */
 #ifndef LNET_OP_H
 #define LNET_OP_H
@@ -11,11 +12,11 @@
 #include "lnet/stat.h"
 
 enum op_state {
-	OP_SENDING,           /* the request is on its way out */
+	OP_SENDING,	      /* the request is on its way out */
 	OP_SENDING_RECEIVING, /* ... and the answer is already coming in */
 	OP_SENDING_ANSWERED,  /* ... and the answer is there */
-	OP_WAITING,           /* sent; the answer is awaited */
-	OP_RECEIVING,         /* sent; the answer is coming in */
+	OP_WAITING,	      /* sent; the answer is awaited */
+	OP_RECEIVING,	      /* sent; the answer is coming in */
 	OP_DONE,
 	OP_STATES
 };
@@ -31,9 +32,9 @@ struct lnet_op {
 	struct list link;   /* md->ops */
 	struct ulnet_id target;
 	uint64_t began, deadline; /* ns */
-	struct timer timer; /* while OP_WAITING */
-	uint32_t events;    /* event places still reserved */
-	uint32_t refs;      /* 1 until it ends, 1 for a cancellation under way */
+	struct timer timer;	  /* while OP_WAITING */
+	uint32_t events;	  /* event places still reserved */
+	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
 	struct work cancel; /* passes to the request's CPT and back */
 	bool canceling;
 	int cancel_status;
@@ -68,8 +69,8 @@ enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_hdr *hdr,
 enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg);
 void op_replied(struct lnet_op *op, const struct lnet_msg *msg);
 
-/* The MD was unlinked by its user, or the node closes: what waits ends soon; what the
- * LND has in its hands ends with that. */
+/* The MD was unlinked by its user, or the node closes: what waits ends soon;
+ * what the LND has in its hands ends with that. */
 void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause);
 
 /* All operations of the CPT end (shutdown). */

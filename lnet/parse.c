@@ -96,7 +96,8 @@ static void get_reply(struct lnet_msg *msg)
 	msg_launch(msg);
 }
 
-/* The MD is found: on with the payload, on the CPT that received the message. */
+/* The MD is found: on with the payload, on the CPT that received the message.
+ */
 static void deliver(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
@@ -109,8 +110,8 @@ static void deliver(struct work *w)
 		return;
 	}
 	count_received(msg->cpt, msg->ni, msg->mlength);
-	msg->lnd.deadline = loop_now(msg->cpt->loop) +
-			    msg->cpt->node->transaction_timeout;
+	msg->lnd.deadline =
+		loop_now(msg->cpt->loop) + msg->cpt->node->transaction_timeout;
 	msg_recv(msg);
 }
 
@@ -158,43 +159,56 @@ void parse_held_late(struct lnet_msg *msg)
 	drop(msg, STAT_drop_lazy_late);
 }
 
-/* No buffer anywhere: kept if the portal is lazy, else dropped. GETs are never
+/* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
  * kept. */
+static enum lnet_stat why_not_held(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->cpt;
+	const struct lnet *node = cpt->node;
+
+	if (cpt->closing)
+		return STAT_drop_closing;
+	if (msg->role != MSG_PUT_IN ||
+	    !atomic_load(&node->portals[msg->hdr.portal].lazy))
+		return STAT_drop_no_match;
+	if (cpt->held >= node->conf.lazy_max)
+		return STAT_drop_lazy_full;
+	return STAT_COUNT;
+}
+
+/* No buffer anywhere: kept if the portal is lazy. @aside: its payload has been
+ * put aside before. */
 static void hold_or_drop(struct lnet_msg *msg, bool aside)
 {
 	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet *node = cpt->node;
-	unsigned int portal = msg->hdr.portal;
 	const struct lnd *lnd = msg->ni->lnd.lnd;
+	enum lnet_stat why = why_not_held(msg);
 
-	if (msg->role != MSG_PUT_IN ||
-	    !atomic_load(&node->portals[portal].lazy)) {
-		drop(msg, STAT_drop_no_match);
-		return;
+	if (why == STAT_COUNT && !aside && lnd->eager_recv) {
+		if (lnd->eager_recv(&msg->ni->lnd, msg->rx))
+			why = STAT_drop_no_memory;
+		else
+			why = why_not_held(msg); /* handlers may have run */
 	}
-	if (cpt->closing || cpt->held >= node->conf.lazy_max) {
-		drop(msg, STAT_drop_lazy_full);
-		return;
-	}
-	if (!aside && lnd->eager_recv &&
-	    lnd->eager_recv(&msg->ni->lnd, msg->rx)) {
-		drop(msg, STAT_drop_no_memory);
+	if (why != STAT_COUNT) {
+		drop(msg, why);
 		return;
 	}
 	fsm_move(&msg->fsm, msg_states, MSG_HELD);
-	list_add_tail(&cpt->portals[portal].held, &msg->link);
+	list_add_tail(&cpt->portals[msg->hdr.portal].held, &msg->link);
 	cpt->held++;
 	/* Holding it again does not make it younger. */
 	if (msg->lnd.deadline == 0)
 		msg->lnd.deadline =
-			loop_now(cpt->loop) + node->transaction_timeout;
+			loop_now(cpt->loop) + cpt->node->transaction_timeout;
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 }
 
 static void offered(struct work *w);
 static void offer_failed(struct work *w);
 
-/* The next CPT that has entries on the portal and was not asked yet, or NULL. */
+/* The next CPT that has entries on the portal and was not asked yet, or NULL.
+ */
 static struct lnet_cpt *next_offer(struct lnet_msg *msg)
 {
 	struct lnet *node = msg->home->node;
@@ -223,13 +237,13 @@ static void offered(struct work *w)
 static struct lnet_cpt *first_offer(struct lnet_msg *msg)
 {
 	msg->offered = 0;
-	msg->attached =
-		atomic_load(&msg->home->node->portals[msg->hdr.portal].attached);
+	msg->attached = atomic_load(
+		&msg->home->node->portals[msg->hdr.portal].attached);
 	return next_offer(msg);
 }
 
-/* A buffer that came to a CPT after that had been asked did not find the message
- * among the held ones (parse_retry_held). */
+/* A buffer that came to a CPT after that had been asked did not find the
+ * message among the held ones (parse_retry_held). */
 static bool buffer_came(const struct lnet_msg *msg)
 {
 	const struct portal_shared *ps =
@@ -256,8 +270,8 @@ static void offer_failed(struct work *w)
 		hold_or_drop(msg, true);
 }
 
-/* First here, then elsewhere. The LND must not wait for other CPTs, so it moves the
- * payload aside if it can. */
+/* First here, then elsewhere. The LND must not wait for other CPTs, so it moves
+ * the payload aside if it can. */
 static void retry_portal(struct lnet_cpt *cpt, unsigned int portal);
 
 static void find_buffer(struct lnet_msg *msg)
@@ -269,8 +283,8 @@ static void find_buffer(struct lnet_msg *msg)
 	/* What came earlier is served first. */
 	if (unlikely(msg->cpt->portals[msg->hdr.portal].retry))
 		retry_portal(msg->cpt, msg->hdr.portal);
-	msg->attached = atomic_load(
-		&msg->cpt->node->portals[msg->hdr.portal].attached);
+	msg->attached =
+		atomic_load(&msg->cpt->node->portals[msg->hdr.portal].attached);
 	rc = try_here(msg);
 	if (likely(!rc))
 		return;
@@ -340,8 +354,9 @@ void parse_retry_held(struct lnet_cpt *cpt, unsigned int portal)
 		struct retry *r = malloc(sizeof(*r));
 
 		if (!r) {
-			log_warn("portal", "%u: held messages wait for the "
-					   "next buffer: no memory",
+			log_warn("portal",
+				 "%u: held messages wait for the "
+				 "next buffer: no memory",
 				 portal);
 			return;
 		}
@@ -357,7 +372,7 @@ static void drop_list(struct list *held, const struct lnet_ni *ni,
 {
 	struct lnet_msg *msg, *next;
 
-	list_for_each_entry_safe(msg, next, held, link) {
+	list_for_each_entry_safe (msg, next, held, link) {
 		if (ni && msg->ni != ni)
 			continue;
 		unhold(msg);
@@ -437,7 +452,7 @@ static void ack_in(struct work *w)
 /* ---- the checks, in the order in which a kernel node makes them ---- */
 
 /* 0: for this node; STAT_COUNT + 1: protocol error; else why it is dropped. */
-#define FOR_ME STAT_COUNT
+#define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 
 static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
@@ -617,7 +632,8 @@ static void passive_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	bool get = type == LNET_EVENT_GET;
-	/* A GET has turned round: where its REPLY went is where it came from. */
+	/* A GET has turned round: where its REPLY went is where it came from.
+	 */
 	const struct ulnet_nid *peer = get ? &hdr->dest_nid : &hdr->src_nid;
 
 	memset(ev, 0, sizeof(*ev));

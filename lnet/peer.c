@@ -5,8 +5,8 @@
 
 #include "lnet/node.h"
 
-/* A peer of one NI, in one piece of memory: what discovery later finds to be more
- * gets its nets and NIs one by one. */
+/* A peer of one NI, in one piece of memory: what discovery later finds to be
+ * more gets its nets and NIs one by one. */
 struct single_peer {
 	struct lnet_peer peer;
 	struct lnet_peer_net net;
@@ -18,7 +18,8 @@ size_t peer_size(void)
 	return sizeof(struct single_peer);
 }
 
-static uint64_t nid_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+static uint64_t nid_hash(const struct lnet_cpt *cpt,
+			 const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), cpt->node->hash_seed);
 }
@@ -39,7 +40,8 @@ static struct lnet_peer_ni *peer_seek(const struct lnet_cpt *cpt,
 	return NULL;
 }
 
-struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
+			       const struct ulnet_nid *nid)
 {
 	return peer_seek(cpt, nid, nid_hash(cpt, nid));
 }
@@ -153,7 +155,7 @@ void peers_free(struct lnet_cpt *cpt)
 {
 	struct lnet_peer_ni *lpni, *next;
 
-	list_for_each_entry_safe(lpni, next, &cpt->peers_idle, idle)
+	list_for_each_entry_safe (lpni, next, &cpt->peers_idle, idle)
 		peer_forget(cpt, lpni);
 	BUG_ON(cpt->peers.count);
 	hash_fini(&cpt->peers);

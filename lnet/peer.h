@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers: peer > peer net > peer NI. All of a peer belongs to the CPT that its
- * primary NID hashes to. A NID that was never heard of becomes a peer with one NI
- * and that NID as its primary.
+ * primary NID hashes to. A NID that was never heard of becomes a peer with one
+ * NI and that NID as its primary.
  *
  * Strangers can make a node remember peers, up to a limit; beyond it the peer
  * that has been idle longest is forgotten.
@@ -35,10 +35,10 @@ struct lnet_peer_ni {
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
-	uint32_t refs;              /* messages that use it */
-	int32_t counted;            /* node_check()'s */
-	struct list idle;           /* cpt->peers_idle, while refs = 0 */
-	int32_t credits_max;        /* 0: no local net to it (yet) */
+	uint32_t refs;		    /* messages that use it */
+	int32_t counted;	    /* node_check()'s */
+	struct list idle;	    /* cpt->peers_idle, while refs = 0 */
+	int32_t credits_max;	    /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	struct list queue; /* of lnet_msg.link, waiting for a credit */
 	uint64_t queued_bytes;
@@ -50,7 +50,8 @@ size_t peer_size(void);
 
 /* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
  * no memory, or peers_max are in use. */
-struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
+			      const struct ulnet_nid *nid);
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* As peer_get(), without a reference, for one who has just been heard of: valid
@@ -59,7 +60,8 @@ struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
 			       const struct ulnet_nid *nid);
 
 /* Without a reference. NULL: unknown. */
-struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
+			       const struct ulnet_nid *nid);
 
 /* The primary NID of the peer that has @nid, which may be @nid itself. */
 const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,

@@ -12,11 +12,11 @@
 #include "lnet/parse.h"
 
 #define PING_MAGIC UINT32_C(0x70696e67)
-#define PING_UP UINT32_C(0x15aac0de)
-#define PING_DOWN UINT32_C(0xdeadface)
-#define PING_FEATURES                                      \
-	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED |    \
-	 LNET_PING_MULTI_RAIL | LNET_PING_DISCOVERY)
+#define PING_UP	   UINT32_C(0x15aac0de)
+#define PING_DOWN  UINT32_C(0xdeadface)
+#define PING_FEATURES                                                          \
+	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED | LNET_PING_MULTI_RAIL | \
+	 LNET_PING_DISCOVERY)
 #define LARGE_ENTRY_SIZE 24 /* status and an IPv6 NID */
 
 /* ---- encoding ---- */
@@ -207,10 +207,9 @@ static void primary_first(struct info_reader *ir, unsigned int nsmall)
 int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     struct ulnet_ping_ni *ni, unsigned int max, size_t *need_p)
 {
-	struct info_reader ir = { .r = reader_of(buf, len),
-				  .info = info,
-				  .ni = ni,
-				  .max = max };
+	struct info_reader ir = {
+		.r = reader_of(buf, len), .info = info, .ni = ni, .max = max
+	};
 	size_t small, need;
 	int rc;
 
@@ -243,8 +242,8 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 struct ping_target {
 	struct lnet_cpt *cpt;
 	struct lnet_me *ping; /* NULL: none posted */
-	uint64_t push; /* cookie of its entry, which goes with a push */
-	struct work work; /* ping_nis_changed() */
+	uint64_t push;	      /* cookie of its entry, which goes with a push */
+	struct work work;     /* ping_nis_changed() */
 	atomic_bool posted;
 };
 
@@ -339,8 +338,8 @@ static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
 	if (!ni)
 		return;
 	rc = ping_info_decode(b->bytes, ev->mlength, &info, ni, max, &need);
-	cpt_stat(cpt, rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad :
-						      STAT_pushes);
+	cpt_stat(cpt,
+		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
 	free(ni);
 }
 
@@ -584,8 +583,8 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 
 	if (!done || lnet_nid_is_any(&target.nid))
 		return -EINVAL;
-	c.timeout = timeout ? MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC :
-			      node->transaction_timeout;
+	c.timeout = timeout ? MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC
+			    : node->transaction_timeout;
 	if (target.pid == LNET_PID_ANY)
 		c.target.pid = LNET_PID_LUSTRE;
 	return loop_call(c.cpt->loop, ping_begin, &c);

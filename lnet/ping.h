@@ -9,12 +9,12 @@
 #include "lnet/ni.h"
 #include "ulnet/lnet.h"
 
-#define PING_MATCH_BITS UINT64_C(0x8000000000000000)
-#define PING_PORTAL 0
+#define PING_MATCH_BITS	 UINT64_C(0x8000000000000000)
+#define PING_PORTAL	 0
 #define PING_HEADER_SIZE 16
-#define PING_ENTRY_SIZE 16
+#define PING_ENTRY_SIZE	 16
 /* Sink of a first ping: what kernel nodes use. */
-#define PING_SINK_SIZE 3960
+#define PING_SINK_SIZE	 3960
 #define PUSH_TARGET_SIZE 272
 
 struct lnet_cpt;
@@ -25,10 +25,11 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 			void *buf, size_t size);
 
 /*
- * What came in @len bytes of a peer's. At most @max entries are put into @ni, the
- * primary NID first; info->ni is set to it. 0; -EPROTO: not a ping information, or
- * one that a node must not send; -EMSGSIZE: it is longer than @len, by what it says of itself,
- * and *@need_p bytes would hold it; -E2BIG: more than @max entries.
+ * What came in @len bytes of a peer's. At most @max entries are put into @ni,
+ * the primary NID first; info->ni is set to it. 0; -EPROTO: not a ping
+ * information, or one that a node must not send; -EMSGSIZE: it is longer than
+ * @len, by what it says of itself, and *@need_p bytes would hold it; -E2BIG:
+ * more than @max entries.
  */
 int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     struct ulnet_ping_ni *ni, unsigned int max,

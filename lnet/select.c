@@ -71,9 +71,9 @@ static int select_given(const struct lnet_config *config,
 	if (!ni)
 		return -EINVAL;
 	if (ni_net(ni) != lnet_nid_net(want->dst))
-		return config_has_net(config, lnet_nid_net(want->dst)) ?
-			       -EINVAL :
-			       -EHOSTUNREACH;
+		return config_has_net(config, lnet_nid_net(want->dst))
+			       ? -EINVAL
+			       : -EHOSTUNREACH;
 	if (!ni_is_up(ni))
 		return -ENETDOWN;
 	*ni_p = ni;

@@ -54,7 +54,8 @@ void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 	BUG_ON(w.bad);
 }
 
-/* lnet_nid_from_nid4(): its bytes, in big endian, are those of the large form. */
+/* lnet_nid_from_nid4(): its bytes, in big endian, are those of the large form.
+ */
 static void decode_nid4(struct ulnet_nid *nid, const uint8_t *p)
 {
 	uint64_t nid4 = load_le64(p);

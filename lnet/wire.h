@@ -10,12 +10,11 @@
 
 /* Names an operation of the node that made it; others copy it back. */
 struct lnet_wire_handle {
-	uint64_t node;   /* the node's incarnation */
+	uint64_t node;	 /* the node's incarnation */
 	uint64_t object; /* the operation's id */
 };
 
-#define LNET_WIRE_NONE \
-	((struct lnet_wire_handle){ UINT64_MAX, UINT64_MAX })
+#define LNET_WIRE_NONE ((struct lnet_wire_handle){ UINT64_MAX, UINT64_MAX })
 
 static inline bool wire_handle_is_none(const struct lnet_wire_handle *h)
 {
@@ -31,18 +30,18 @@ struct lnet_hdr {
 	uint32_t payload_length;
 	/* One set of fields for all types; each says who has it. */
 	struct lnet_wire_handle wmd; /* PUT ack, GET return, ACK, REPLY dest */
-	uint64_t match_bits;         /* PUT, GET, ACK */
-	uint64_t hdr_data;           /* PUT */
-	uint32_t portal;             /* PUT, GET */
-	uint32_t offset;             /* PUT, GET */
-	uint32_t length;             /* GET: sink length; ACK: mlength */
+	uint64_t match_bits;	     /* PUT, GET, ACK */
+	uint64_t hdr_data;	     /* PUT */
+	uint32_t portal;	     /* PUT, GET */
+	uint32_t offset;	     /* PUT, GET */
+	uint32_t length;	     /* GET: sink length; ACK: mlength */
 };
 
 /* @len: LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE. */
 void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len);
 
-/* 0; -EPROTO: wrong size, unknown type, large NID with a bad size, payload where none may
- * be or over LNET_MTU. */
+/* 0; -EPROTO: wrong size, unknown type, large NID with a bad size, payload
+ * where none may be or over LNET_MTU. */
 int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len);
 
 #endif

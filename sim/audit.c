@@ -64,10 +64,9 @@ static void digest(struct lnet_sim *sim, const void *what, size_t len)
 static void digest_event(struct lnet_sim *sim, unsigned int index,
 			 const struct ulnet_event *ev)
 {
-	uint64_t record[] = { lnet_sim_now(sim), index,
-			      ev->type,          (uint64_t)ev->status,
-			      ev->match_bits,    ev->mlength,
-			      ev->outcome,       ev->unlinked };
+	uint64_t record[] = { lnet_sim_now(sim),    index,	    ev->type,
+			      (uint64_t)ev->status, ev->match_bits, ev->mlength,
+			      ev->outcome,	    ev->unlinked };
 
 	digest(sim, record, sizeof(record));
 }
@@ -84,7 +83,8 @@ static void trace_event(struct lnet_sim *sim, unsigned int index,
 		return;
 	trace_time(sim);
 	fprintf(sim->trace,
-		"node %-4u event %-6s bits %#" PRIx64 " status %d length %u%s%s\n",
+		"node %-4u event %-6s bits %#" PRIx64
+		" status %d length %u%s%s\n",
 		index, lnet_event_name(ev->type), ev->match_bits, ev->status,
 		ev->mlength, ev->terminal ? " " : "",
 		ev->terminal ? lnet_outcome_name(ev->outcome) : "");
@@ -110,10 +110,14 @@ static const char *type_name(uint32_t type)
 }
 
 static const char *const fates[SIM_FATES] = {
-	[SIM_ARRIVES] = "arrives",     [SIM_NOBODY] = "finds nobody",
-	[SIM_LOST] = "lost",           [SIM_DUPLICATE] = "duplicated",
-	[SIM_REFUSED] = "refused",     [SIM_STALLED] = "stalled",
-	[SIM_MUTE] = "sent, not told", [SIM_ERROR] = "error told",
+	[SIM_ARRIVES] = "arrives",
+	[SIM_NOBODY] = "finds nobody",
+	[SIM_LOST] = "lost",
+	[SIM_DUPLICATE] = "duplicated",
+	[SIM_REFUSED] = "refused",
+	[SIM_STALLED] = "stalled",
+	[SIM_MUTE] = "sent, not told",
+	[SIM_ERROR] = "error told",
 	[SIM_CUT] = "cut",
 };
 
@@ -135,9 +139,9 @@ static void net_trace(void *arg, enum sim_fate fate,
 		return;
 	if (bytes)
 		hdr_decode(&hdr, bytes,
-			   lnet_nid_is_nid4(src) && lnet_nid_is_nid4(dst) ?
-				   LNET_HDR_SIZE :
-				   LNET_HDR_LARGE_SIZE);
+			   lnet_nid_is_nid4(src) && lnet_nid_is_nid4(dst)
+				   ? LNET_HDR_SIZE
+				   : LNET_HDR_LARGE_SIZE);
 	trace_time(sim);
 	fprintf(sim->trace, "%s > %s  %s %s, %u bytes\n",
 		lnet_nid_format(src, a, sizeof(a)),
@@ -288,8 +292,8 @@ void audit_check(struct lnet_sim *sim, bool closed)
 		a->late = true;
 		lnet_sim_fail(sim,
 			      closed ? "node %u: operation %#" PRIx64
-				       " never ended" :
-				       "node %u: operation %#" PRIx64
+				       " never ended"
+				     : "node %u: operation %#" PRIx64
 				       " is past its deadline",
 			      a->n->index, a->op);
 	}

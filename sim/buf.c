@@ -10,7 +10,7 @@
 #include "sim/sim_priv.h"
 
 #define RETIRED_MAX (size_t)(2 << 20)
-#define PATTERN 0xdb
+#define PATTERN	    0xdb
 
 struct buf {
 	struct list link;
@@ -85,7 +85,7 @@ void bufs_check(struct lnet_sim *sim)
 {
 	struct buf *b;
 
-	list_for_each_entry(b, &sim->retired, link)
+	list_for_each_entry (b, &sim->retired, link)
 		buf_look(sim, b);
 }
 
@@ -93,9 +93,9 @@ void bufs_free(struct lnet_sim *sim)
 {
 	struct buf *b, *next;
 
-	list_for_each_entry_safe(b, next, &sim->retired, link)
+	list_for_each_entry_safe (b, next, &sim->retired, link)
 		buf_free(sim, b);
-	list_for_each_entry_safe(b, next, &sim->bufs, link) {
+	list_for_each_entry_safe (b, next, &sim->bufs, link) {
 		list_del(&b->link);
 		free(b);
 	}

@@ -96,8 +96,8 @@ void lnet_sim_fail(struct lnet_sim *sim, const char *fmt, ...)
 	va_list ap;
 
 	sim->violations++;
-	fprintf(stderr, "sim: seed %" PRIu64 ", at %" PRIu64 " ns: ",
-		sim->seed, lnet_sim_now(sim));
+	fprintf(stderr, "sim: seed %" PRIu64 ", at %" PRIu64 " ns: ", sim->seed,
+		lnet_sim_now(sim));
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -302,8 +302,9 @@ int lnet_sim_ni_set(struct lnet_sim *sim, const struct ulnet_nid *nid, bool up)
 
 static bool link_is_sane(const struct ulnet_sim_link *l)
 {
-	const uint32_t parts[] = { l->loss,  l->duplicate, l->reorder, l->refuse,
-				   l->error, l->stall,     l->mute,    l->cut };
+	const uint32_t parts[] = { l->loss,   l->duplicate, l->reorder,
+				   l->refuse, l->error,	    l->stall,
+				   l->mute,   l->cut };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
 		if (parts[i] > LNET_SIM_ALWAYS)
@@ -392,8 +393,7 @@ static void run_until(struct lnet_sim *sim, uint64_t end)
 
 void lnet_sim_run(struct lnet_sim *sim, uint64_t duration)
 {
-	run_until(sim,
-		  lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4));
+	run_until(sim, lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4));
 }
 
 void lnet_sim_run_all(struct lnet_sim *sim)
@@ -442,7 +442,7 @@ static void ats_free(struct lnet_sim *sim)
 {
 	struct sim_at *at, *next;
 
-	list_for_each_entry_safe(at, next, &sim->ats, link) {
+	list_for_each_entry_safe (at, next, &sim->ats, link) {
 		timer_wheel_cancel(&sim->callbacks, &at->timer);
 		free(at);
 	}

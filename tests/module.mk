@@ -93,8 +93,10 @@ SH_LOG_COMPILER = timeout -k 10 300 bash
 # The programs with threads and no others: for the thread sanitizer, with which
 # criterion's processes do not get along.
 check-thread: all
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(thread_tests)' \
-		check_PROGRAMS='$(thread_tests)' dist_check_SCRIPTS=
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS \
+		TESTS='$(thread_tests) $(lnd_tests)' \
+		check_PROGRAMS='$(thread_tests) $(lnd_tests)' \
+		dist_check_SCRIPTS=
 .PHONY: check-thread
 
 # For ./check.

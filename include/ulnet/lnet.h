@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LNet: nodes, interfaces, portals, match entries, memory descriptors, PUT, GET,
- * events. Manual: ulnet(7), lnet_events(7), lnet_md(7) and a page for each
+ * LNet: nodes, interfaces, portals, match entries, memory descriptors, PUT,
+ * GET, events. Manual: ulnet(7), lnet_events(7), lnet_md(7) and a page for each
  * function in section 3.
  *
  * Conventions, unless a function says otherwise:
@@ -23,32 +23,32 @@
 extern "C" {
 #endif
 
-#define LNET_MTU UINT32_C(1048576) /* largest payload of a message, bytes */
-#define LNET_MAX_IOV 256           /* fragments of a memory descriptor */
-#define LNET_PORTALS 64            /* portal 0 is LNet's own */
+#define LNET_MTU      UINT32_C(1048576) /* largest payload of a message, bytes */
+#define LNET_MAX_IOV  256		/* fragments of a memory descriptor */
+#define LNET_PORTALS  64		/* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16
 
-struct lnet;    /* a node */
+struct lnet;	/* a node */
 struct ev_loop; /* libev's */
 
 /* ---- nodes: lnet_open(3) ---- */
 
 enum ulnet_run {
 	LNET_RUN_THREADS, /* the library runs a thread for each CPT */
-	LNET_RUN_POLL,    /* the application does: lnet_poll(); one CPT */
-	LNET_RUN_EV,      /* inside the application's ev loop; one CPT */
+	LNET_RUN_POLL,	  /* the application does: lnet_poll(); one CPT */
+	LNET_RUN_EV,	  /* inside the application's ev loop; one CPT */
 };
 
 struct ulnet_conf {
 	enum ulnet_run run;
-	struct ev_loop *ev;           /* LNET_RUN_EV: borrowed until close */
-	unsigned int cpts;            /* 1 .. LNET_CPTS_MAX */
+	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
+	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX */
 	uint32_t pid;
 	uint64_t transaction_timeout; /* us; for operations that say none */
 	/* What strangers can make the node hold, each for one CPT: */
 	uint32_t peers_max;
-	uint32_t messages_max;  /* messages being received */
-	uint32_t lazy_max;      /* messages held by lazy portals */
+	uint32_t messages_max;	 /* messages being received */
+	uint32_t lazy_max;	 /* messages held by lazy portals */
 	uint32_t interfaces_max; /* entries of a ping info that are looked at */
 };
 
@@ -72,10 +72,10 @@ struct ulnet_ni_conf {
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
 	bool up;
-	const char *state; /* by name, constant text */
+	const char *state;    /* by name, constant text */
 	uint32_t credits_max; /* sum of the CPTs' shares */
-	int64_t credits;     /* free now; negative: that many wait */
-	int64_t credits_min; /* lowest so far */
+	int64_t credits;      /* free now; negative: that many wait */
+	int64_t credits_min;  /* lowest so far */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
 };
@@ -88,7 +88,7 @@ struct ulnet_peer_info {
 	int64_t credits, credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
 	uint64_t send_count, recv_count; /* messages to it, and from it */
-	uint64_t drop_count;             /* of those from it */
+	uint64_t drop_count;		 /* of those from it */
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
@@ -103,8 +103,8 @@ ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 
 /* ---- handles ---- */
 
-/* Values; they outlive what they name, and then yield -ENOENT. Only the node must
- * still be open. */
+/* Values; they outlive what they name, and then yield -ENOENT. Only the node
+ * must still be open. */
 struct ulnet_me_handle {
 	struct lnet *node;
 	uint64_t cookie;
@@ -140,10 +140,10 @@ enum ulnet_msg_type {
 
 /* What is known of an operation that ended. */
 enum ulnet_outcome {
-	LNET_OUTCOME_NONE = 0, /* it has not ended (event is not terminal) */
+	LNET_OUTCOME_NONE = 0,	/* it has not ended (event is not terminal) */
 	LNET_OUTCOME_DELIVERED, /* the target's answer proves it */
 	LNET_OUTCOME_NOT_DELIVERED, /* certainly not: safe to send again */
-	LNET_OUTCOME_UNKNOWN, /* it may have been */
+	LNET_OUTCOME_UNKNOWN,	    /* it may have been */
 };
 
 /* Why: the LND's or LNet's classification (requirement D2). */
@@ -160,33 +160,33 @@ enum ulnet_cause {
 	LNET_CAUSE_REMOTE_TIMEOUT,
 	LNET_CAUSE_NETWORK_TIMEOUT,
 	LNET_CAUSE_RESPONSE_TIMEOUT, /* sent, and never answered */
-	LNET_CAUSE_CANCELED,         /* unlinked by the user */
-	LNET_CAUSE_SHUTDOWN,         /* the node or the NI goes away */
+	LNET_CAUSE_CANCELED,	     /* unlinked by the user */
+	LNET_CAUSE_SHUTDOWN,	     /* the node or the NI goes away */
 	LNET_CAUSE_COUNT
 };
 
 struct ulnet_event {
 	enum ulnet_event_type type;
-	int status;        /* 0 or a negative errno */
-	bool unlinked;     /* the MD's last event: its memory is yours again */
-	bool terminal;     /* the operation's last event */
+	int status;    /* 0 or a negative errno */
+	bool unlinked; /* the MD's last event: its memory is yours again */
+	bool terminal; /* the operation's last event */
 	enum ulnet_outcome outcome; /* of a terminal event */
 	enum ulnet_cause cause;
 	enum ulnet_msg_type msg_type; /* what the operation is: PUT or GET;
 				       * meaningless for an idle MD's UNLINK */
-	struct ulnet_id target;    /* the process asked for; passive: this one */
-	struct ulnet_id initiator; /* passive: primary NID of who began it;
+	struct ulnet_id target; /* the process asked for; passive: this one */
+	struct ulnet_id initiator;   /* passive: primary NID of who began it;
 				    * ACK, REPLY: who answered */
-	struct ulnet_nid source;   /* NID it really came from */
-	struct ulnet_nid sender;   /* NID of the last hop */
+	struct ulnet_nid source;     /* NID it really came from */
+	struct ulnet_nid sender;     /* NID of the last hop */
 	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
 	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
-	uint32_t paths_tried;        /* active: transmissions begun */
+	uint32_t paths_tried;	     /* active: transmissions begun */
 	uint32_t portal;
 	uint64_t match_bits;
-	uint32_t rlength; /* requested */
-	uint32_t mlength; /* moved */
-	uint32_t offset;  /* passive: in the MD; active: the one asked for */
+	uint32_t rlength;  /* requested */
+	uint32_t mlength;  /* moved */
+	uint32_t offset;   /* passive: in the MD; active: the one asked for */
 	uint64_t hdr_data; /* PUT */
 	uint64_t elapsed;  /* active: us since the operation began */
 	uint64_t sequence; /* counts the events of one CPT */
@@ -211,14 +211,14 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 
 /* ---- memory descriptors: lnet_md(7), LNetMDAttach(3) ---- */
 
-#define LNET_MD_OP_PUT 0x0001u
-#define LNET_MD_OP_GET 0x0002u
-#define LNET_MD_MANAGE_REMOTE 0x0004u
-#define LNET_MD_TRUNCATE 0x0010u
-#define LNET_MD_ACK_DISABLE 0x0020u
-#define LNET_MD_MAX_SIZE 0x0080u
-#define LNET_MD_IOVEC 0x0100u /* start: array of struct iovec */
-#define LNET_MD_TRACK_RESPONSE 0x0400u
+#define LNET_MD_OP_PUT		  0x0001u
+#define LNET_MD_OP_GET		  0x0002u
+#define LNET_MD_MANAGE_REMOTE	  0x0004u
+#define LNET_MD_TRUNCATE	  0x0010u
+#define LNET_MD_ACK_DISABLE	  0x0020u
+#define LNET_MD_MAX_SIZE	  0x0080u
+#define LNET_MD_IOVEC		  0x0100u /* start: array of struct iovec */
+#define LNET_MD_TRACK_RESPONSE	  0x0400u
 #define LNET_MD_NO_TRACK_RESPONSE 0x0800u
 
 #define LNET_MD_THRESH_INF (-1)
@@ -226,7 +226,7 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 struct ulnet_md {
 	void *start;
 	uint32_t length;   /* bytes; with LNET_MD_IOVEC: number of fragments */
-	int threshold;     /* operations, or LNET_MD_THRESH_INF */
+	int threshold;	   /* operations, or LNET_MD_THRESH_INF */
 	uint32_t max_size; /* with LNET_MD_MAX_SIZE */
 	uint32_t options;
 	void *user_ptr;
@@ -236,7 +236,11 @@ struct ulnet_md {
 };
 
 enum ulnet_unlink { LNET_RETAIN = 0, LNET_UNLINK = 1 };
-enum ulnet_ins_pos { LNET_INS_BEFORE = 0, LNET_INS_AFTER = 1, LNET_INS_LOCAL = 2 };
+enum ulnet_ins_pos {
+	LNET_INS_BEFORE = 0,
+	LNET_INS_AFTER = 1,
+	LNET_INS_LOCAL = 2
+};
 enum ulnet_ack_req { LNET_NOACK_REQ = 0, LNET_ACK_REQ = 1 };
 
 ULNET_EXPORT int LNetMEAttach(struct lnet *node, unsigned int portal,
@@ -287,11 +291,12 @@ struct ulnet_ping_info {
 	uint32_t features;
 	uint32_t pid;
 	uint32_t sequence;
-	unsigned int nnis;              /* without 0@lo; primary first */
+	unsigned int nnis;		/* without 0@lo; primary first */
 	const struct ulnet_ping_ni *ni; /* nnis of them */
 };
 
-/* @status: 0, or a negative errno and @info is NULL. @info ends with the call. */
+/* @status: 0, or a negative errno and @info is NULL. @info ends with the call.
+ */
 typedef void (*ulnet_ping_fn)(void *arg, int status,
 			      const struct ulnet_ping_info *info);
 

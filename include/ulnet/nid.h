@@ -26,26 +26,26 @@ extern "C" {
 
 /* Types of networks (LNDs). */
 enum {
-	LNET_TYPE_SOCK = 2,  /* tcp */
-	LNET_TYPE_O2IB = 5,  /* o2ib */
-	LNET_TYPE_LO = 9,    /* lo */
-	LNET_TYPE_GNI = 13,  /* gni */
+	LNET_TYPE_SOCK = 2,   /* tcp */
+	LNET_TYPE_O2IB = 5,   /* o2ib */
+	LNET_TYPE_LO = 9,     /* lo */
+	LNET_TYPE_GNI = 13,   /* gni */
 	LNET_TYPE_GNIIP = 14, /* gip */
-	LNET_TYPE_PTL4 = 15, /* ptlf */
-	LNET_TYPE_KFI = 16,  /* kfi */
-	LNET_TYPE_TOFU = 17, /* no text form */
-	LNET_TYPE_EFA = 18,  /* efa */
-	LNET_TYPE_BXI3 = 19, /* bxi3f */
-	LNET_TYPE_SHM = 64,  /* shm: ulnet's own, never leaves the host */
+	LNET_TYPE_PTL4 = 15,  /* ptlf */
+	LNET_TYPE_KFI = 16,   /* kfi */
+	LNET_TYPE_TOFU = 17,  /* no text form */
+	LNET_TYPE_EFA = 18,   /* efa */
+	LNET_TYPE_BXI3 = 19,  /* bxi3f */
+	LNET_TYPE_SHM = 64,   /* shm: ulnet's own, never leaves the host */
 };
 
-#define LNET_NET_ANY UINT32_C(0xffffffff)
+#define LNET_NET_ANY	    UINT32_C(0xffffffff)
 #define LNET_NET(type, num) ((uint32_t)(type) << 16 | (uint32_t)(num))
-#define LNET_NET_TYPE(net) ((net) >> 16)
-#define LNET_NET_NUM(net) ((net) & 0xffff)
+#define LNET_NET_TYPE(net)  ((net) >> 16)
+#define LNET_NET_NUM(net)   ((net)&0xffff)
 
-#define LNET_PID_ANY UINT32_C(0xffffffff)
-#define LNET_PID_LUSTRE UINT32_C(12345)
+#define LNET_PID_ANY	  UINT32_C(0xffffffff)
+#define LNET_PID_LUSTRE	  UINT32_C(12345)
 #define LNET_PID_USERFLAG UINT32_C(0x80000000)
 
 /* Room for any text below, with its terminator. */
@@ -57,9 +57,9 @@ enum {
  * from elsewhere may have any size: at most 12 before its address is used.
  */
 struct ulnet_nid {
-	uint8_t size;    /* address bytes beyond 4: 0, or 12 for IPv6 */
-	uint8_t type;    /* LNET_TYPE_*; 0xff: any */
-	uint8_t num[2];  /* net number, big endian */
+	uint8_t size;	  /* address bytes beyond 4: 0, or 12 for IPv6 */
+	uint8_t type;	  /* LNET_TYPE_*; 0xff: any */
+	uint8_t num[2];	  /* net number, big endian */
 	uint8_t addr[16]; /* big endian; 4-byte addresses use the first 4 */
 };
 
@@ -69,11 +69,13 @@ struct ulnet_id {
 	uint32_t pid;
 };
 
-#define LNET_NID_ANY                                                      \
-	((struct ulnet_nid){ 0xff, 0xff, { 0xff, 0xff },                  \
-			     { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,  \
-			       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,  \
-			       0xff, 0xff } })
+#define LNET_NID_ANY                                                           \
+	((struct ulnet_nid){ 0xff,                                             \
+			     0xff,                                             \
+			     { 0xff, 0xff },                                   \
+			     { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, \
+			       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,       \
+			       0xff } })
 /* 0@lo: this node */
 #define LNET_NID_LO ((struct ulnet_nid){ 0, LNET_TYPE_LO, { 0, 0 }, { 0 } })
 
@@ -172,8 +174,8 @@ struct ulnet_nidlist;
 
 /* What is wrong with a text: where, and in words. */
 struct ulnet_text_error {
-	size_t offset;   /* byte in the text */
-	char what[96];   /* "range low end is above its high end" */
+	size_t offset; /* byte in the text */
+	char what[96]; /* "range low end is above its high end" */
 };
 
 /*

@@ -3,9 +3,9 @@
  * The simulator: clusters of real nodes in one thread, under virtual time, with
  * faults, from a seed. Manual: ulnet_sim(7), lnet_sim_new(3).
  *
- * One thread: the one that made the simulation. Functions are called from outside,
- * between two lnet_sim_run(), or from lnet_sim_at() callbacks, unless they say that
- * handlers may call them. Times are nanoseconds of virtual time.
+ * One thread: the one that made the simulation. Functions are called from
+ * outside, between two lnet_sim_run(), or from lnet_sim_at() callbacks, unless
+ * they say that handlers may call them. Times are nanoseconds of virtual time.
  */
 #ifndef ULNET_SIM_H
 #define ULNET_SIM_H
@@ -22,41 +22,42 @@ struct lnet_sim;
 /* Probabilities: parts in a million. */
 #define LNET_SIM_ALWAYS UINT32_C(1000000)
 
-/* One direction of a link, between two NIDs. All zero: perfect and immediate. */
+/* One direction of a link, between two NIDs. All zero: perfect and immediate.
+ */
 struct ulnet_sim_link {
 	uint64_t latency;   /* ns */
 	uint64_t jitter;    /* ns: up to that much is added, order is kept */
 	uint64_t bandwidth; /* bytes/s; 0: no limit */
 	/* Of each message: */
-	uint32_t loss;      /* silently gone; the sender thinks it is sent */
+	uint32_t loss;	    /* silently gone; the sender thinks it is sent */
 	uint32_t duplicate; /* arrives twice */
 	uint32_t reorder;   /* may be overtaken, within reorder_window */
 	uint64_t reorder_window; /* ns */
-	uint32_t refuse; /* not sent, and the sender is told so */
-	uint32_t error;  /* the sender is told of an error; may yet arrive */
-	uint32_t stall;  /* stuck at the sender till it gives up; never sent */
-	uint32_t mute;   /* arrives, but the sender is never told */
-	uint32_t cut;    /* the connection breaks within the payload */
+	uint32_t refuse;	 /* not sent, and the sender is told so */
+	uint32_t error; /* the sender is told of an error; may yet arrive */
+	uint32_t stall; /* stuck at the sender till it gives up; never sent */
+	uint32_t mute;	/* arrives, but the sender is never told */
+	uint32_t cut;	/* the connection breaks within the payload */
 };
 
 struct ulnet_sim_stats {
-	uint64_t events;    /* steps of virtual time */
-	uint64_t messages;  /* arrived at a node */
+	uint64_t events;     /* steps of virtual time */
+	uint64_t messages;   /* arrived at a node */
 	uint64_t operations; /* PUTs and GETs begun */
-	uint64_t faults;    /* injected */
+	uint64_t faults;     /* injected */
 };
 
 /* @cpts: of each node, 1 .. LNET_CPTS_MAX. */
 ULNET_EXPORT int lnet_sim_new(uint64_t seed, unsigned int cpts,
 			      struct lnet_sim **sim_p);
-/* Closes all nodes, checks that nothing is left, and frees everything. Returns the
- * number of violations found in all its time, as lnet_sim_check(). */
+/* Closes all nodes, checks that nothing is left, and frees everything. Returns
+ * the number of violations found in all its time, as lnet_sim_check(). */
 ULNET_EXPORT unsigned int lnet_sim_free(struct lnet_sim *sim);
 
-/* Nodes are named by a small number. @nids: separated by blanks. @start is called
- * now and after each restart, to set the node up; a negative return value is
- * lnet_sim_node_add()'s, and the node is not added. @conf NULL: defaults; its cpts are
- * the simulation's. */
+/* Nodes are named by a small number. @nids: separated by blanks. @start is
+ * called now and after each restart, to set the node up; a negative return
+ * value is lnet_sim_node_add()'s, and the node is not added. @conf NULL:
+ * defaults; its cpts are the simulation's. */
 typedef int (*lnet_sim_start_fn)(void *arg, unsigned int index,
 				 struct lnet *node);
 ULNET_EXPORT int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
@@ -83,7 +84,8 @@ ULNET_EXPORT int lnet_sim_partition(struct lnet_sim *sim,
 ULNET_EXPORT uint64_t lnet_sim_now(const struct lnet_sim *sim);
 /* Uniform in [0, below). Handlers may call it. */
 ULNET_EXPORT uint64_t lnet_sim_random(struct lnet_sim *sim, uint64_t below);
-/* Calls @fn(@arg) @delay ns from now, outside of all nodes. Handlers may call it. */
+/* Calls @fn(@arg) @delay ns from now, outside of all nodes. Handlers may call
+ * it. */
 ULNET_EXPORT int lnet_sim_at(struct lnet_sim *sim, uint64_t delay,
 			     void (*fn)(void *arg), void *arg);
 /* Lets @duration ns pass. */
@@ -91,14 +93,15 @@ ULNET_EXPORT void lnet_sim_run(struct lnet_sim *sim, uint64_t duration);
 /* Until nothing is left to happen. */
 ULNET_EXPORT void lnet_sim_run_all(struct lnet_sim *sim);
 
-/* Buffers that are watched: lnet_sim_buf_retire() says that nobody may write to this
- * one any more, and if somebody does it is a violation. Handlers may call both. */
+/* Buffers that are watched: lnet_sim_buf_retire() says that nobody may write to
+ * this one any more, and if somebody does it is a violation. Handlers may call
+ * both. */
 ULNET_EXPORT void *lnet_sim_buf(struct lnet_sim *sim, size_t size);
 ULNET_EXPORT void lnet_sim_buf_retire(struct lnet_sim *sim, void *buf);
 
-/* Checks all invariants that can be checked at this moment. Returns the number of
- * violations found so far; each is printed to stderr when found, with the seed and the
- * command of lnet_sim_set_command(). */
+/* Checks all invariants that can be checked at this moment. Returns the number
+ * of violations found so far; each is printed to stderr when found, with the
+ * seed and the command of lnet_sim_set_command(). */
 ULNET_EXPORT unsigned int lnet_sim_check(struct lnet_sim *sim);
 ULNET_EXPORT void lnet_sim_set_command(struct lnet_sim *sim,
 				       const char *command);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The loopback LND, 0@lo: messages to this node itself. A message waits for the
- * end of its turn, so that nothing calls back inside LNetPut(), and is then copied
- * from the sender's memory straight to the receiver's. Each CPT serves itself.
+ * end of its turn, so that nothing calls back inside LNetPut(), and is then
+ * copied from the sender's memory straight to the receiver's. Each CPT serves
+ * itself.
  */
 #include <errno.h>
 
@@ -15,7 +16,7 @@ struct lo_rx {
 	struct lo_cpt *lo;
 	struct list link;   /* lo_cpt.rxs */
 	struct lnd_msg *tx; /* NULL: finished with the sender */
-	char *copy;         /* payload put aside; NULL: still the sender's */
+	char *copy;	    /* payload put aside; NULL: still the sender's */
 	uint32_t length;
 };
 
@@ -177,8 +178,7 @@ static int lo_eager_recv(struct lnd_ni *ni, void *priv)
 		rx->copy = malloc(rx->length);
 		if (!rx->copy)
 			return -ENOMEM;
-		iov_gather(rx->copy, tx->iov, tx->niov, tx->offset,
-			   rx->length);
+		iov_gather(rx->copy, tx->iov, tx->niov, tx->offset, rx->length);
 	}
 	lo_sent(rx, 0, LNET_CAUSE_OK);
 	return 0;
@@ -210,7 +210,7 @@ static void lo_shutdown(struct lnd_ni *ni, unsigned int cpt)
 		list_del(&tx->link);
 		lnet_finalize(tx, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
 	}
-	list_for_each_entry(rx, &lo->rxs, link)
+	list_for_each_entry (rx, &lo->rxs, link)
 		if (rx->tx)
 			lo_sent(rx, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 	if (!lo->scheduled)

@@ -136,8 +136,8 @@ static struct sim_rule *rule_find(const struct sim_net *net,
 				  const struct ulnet_nid *dst)
 {
 	struct ulnet_nid pair[2] = { *src, *dst };
-	struct hash_node *n = hash_first(&net->rules,
-					 hash_bytes(pair, sizeof(pair), 0));
+	struct hash_node *n =
+		hash_first(&net->rules, hash_bytes(pair, sizeof(pair), 0));
 
 	for (; n; n = hash_next(n)) {
 		struct sim_rule *r = container_of(n, struct sim_rule, hash);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The network between simulated NIs: who is there, and what the links do. Inside
- * simlnd only.
+ * The network between simulated NIs: who is there, and what the links do.
+ * Inside simlnd only.
  */
 #ifndef LND_SIMLND_NET_H
 #define LND_SIMLND_NET_H
@@ -35,8 +35,8 @@ struct sim_ep {
 	struct hash_node hash; /* net->eps */
 	struct ulnet_nid nid;
 	struct sim_net *net;
-	struct lnd_ni *ni;        /* control; NULL while there is none */
-	atomic_uint generation;   /* of starts; odd: it is there */
+	struct lnd_ni *ni;	/* control; NULL while there is none */
+	atomic_uint generation; /* of starts; odd: it is there */
 	atomic_bool up;
 	unsigned int cpts;
 	struct sim_cpt *cpt; /* of the present NI, whose priv it is; an earlier
@@ -48,11 +48,11 @@ struct sim_path {
 	struct hash_node hash;
 	struct ulnet_nid dst;
 	struct sim_ep *ep; /* NULL: was never there */
-	uint64_t rules;    /* version of the rules that link comes from */
+	uint64_t rules;	   /* version of the rules that link comes from */
 	struct ulnet_sim_link link;
 	bool partitioned;
 	uint64_t free_at; /* when the link has sent what was given to it */
-	uint64_t last;    /* arrival of the last one in order */
+	uint64_t last;	  /* arrival of the last one in order */
 };
 
 /* What was said of a pair of NIDs, either may be ANY. */

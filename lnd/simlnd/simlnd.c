@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message waits for the end of its turn; then its fate is drawn, it waits for the
- * link, and departs: its payload is copied into a packet. The packet waits for its
- * time on the loop of whom it is for, is parsed there, and stored.
+ * A message waits for the end of its turn; then its fate is drawn, it waits for
+ * the link, and departs: its payload is copied into a packet. The packet waits
+ * for its time on the loop of whom it is for, is parsed there, and stored.
  */
 #include "lnd/simlnd/simlnd.h"
 
@@ -25,13 +25,13 @@ struct sim_tx {
 	struct sim_path *path;
 	struct timer timer;
 	uint64_t sent_at; /* ns: when the link has taken it */
-	bool departed; /* some of it may have left */
+	bool departed;	  /* some of it may have left */
 };
 
 /* A message on the wire and at its receiver. */
 struct sim_pkt {
 	enum sim_kind kind;
-	struct list link; /* sim_cpt.arriving, or in none */
+	struct list link;  /* sim_cpt.arriving, or in none */
 	struct sim_ep *ep; /* whom it is for */
 	unsigned int cpt;
 	struct sim_cpt *sc; /* once it is on the receiver's loop */
@@ -180,8 +180,8 @@ static uint64_t arrival(struct sim_tx *tx)
 
 static void pkt_header(struct sim_pkt *pkt, const struct lnd_msg *msg)
 {
-	bool small = lnet_nid_is_nid4(&pkt->src) &&
-		     lnet_nid_is_nid4(&msg->next_hop);
+	bool small =
+		lnet_nid_is_nid4(&pkt->src) && lnet_nid_is_nid4(&msg->next_hop);
 
 	pkt->hdr_len = small ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
 	lnet_msg_header(msg, pkt->hdr, pkt->hdr_len);
@@ -206,10 +206,10 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = from->ep->nid;
 	pkt->at = arrival(tx);
-	pkt->store_time = link->bandwidth ? (uint64_t)msg->length *
-						    NSEC_PER_SEC /
-						    link->bandwidth :
-					    0;
+	pkt->store_time =
+		link->bandwidth
+			? (uint64_t)msg->length * NSEC_PER_SEC / link->bandwidth
+			: 0;
 	pkt->cut = msg->length && dice(from, link->cut);
 	pkt->mark = net->watched ? msg->mark : NULL;
 	if (pkt->mark)
@@ -218,8 +218,7 @@ static void pkt_send(struct sim_tx *tx)
 	timer_init(&pkt->timer, pkt_arrive);
 	pkt_header(pkt, msg);
 	pkt->length = msg->length;
-	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset,
-		   msg->length);
+	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset, msg->length);
 	pkt->work.fn = pkt_wait;
 	if (ep->cpt[pkt->cpt].loop == from->loop)
 		pkt_wait(&pkt->work);
@@ -255,7 +254,8 @@ static void tx_sent(struct timer *t)
 	tx_end(container_of(t, struct sim_tx, timer), 0, LNET_CAUSE_OK);
 }
 
-/* The link is free: the first byte leaves, the last one follows by tx->sent_at. */
+/* The link is free: the first byte leaves, the last one follows by tx->sent_at.
+ */
 static void tx_depart(struct timer *t)
 {
 	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
@@ -464,8 +464,8 @@ static void sim_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 	(void)ni;
 	if (tx->kind == SIM_TX)
 		tx_end(tx, status,
-		       tx->departed ? LNET_CAUSE_NETWORK_TIMEOUT :
-				      LNET_CAUSE_LOCAL_TIMEOUT);
+		       tx->departed ? LNET_CAUSE_NETWORK_TIMEOUT
+				    : LNET_CAUSE_LOCAL_TIMEOUT);
 	else
 		pkt_abort(msg->priv, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
@@ -476,8 +476,8 @@ static void txs_abort(struct list *txs)
 		struct sim_tx *tx = list_first(txs, struct sim_tx, link);
 
 		tx_end(tx, -ESHUTDOWN,
-		       tx->departed ? LNET_CAUSE_SHUTDOWN :
-				      LNET_CAUSE_LOCAL_ABORTED);
+		       tx->departed ? LNET_CAUSE_SHUTDOWN
+				    : LNET_CAUSE_LOCAL_ABORTED);
 	}
 }
 

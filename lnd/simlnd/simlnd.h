@@ -3,10 +3,10 @@
  * The simulated LND: messages between nodes of one process, over a network that
  * does to them what it is told to. It serves NIDs of any type.
  *
- * Under virtual time all loops are in one thread. It also runs on real loops, in
- * several threads, for tests of threads: then the network must be complete before the
- * first message, no fault may be set afterwards, and nodes are closed once
- * nothing is sent to them any more.
+ * Under virtual time all loops are in one thread. It also runs on real loops,
+ * in several threads, for tests of threads: then the network must be complete
+ * before the first message, no fault may be set afterwards, and nodes are
+ * closed once nothing is sent to them any more.
  */
 #ifndef LND_SIMLND_SIMLND_H
 #define LND_SIMLND_SIMLND_H
@@ -36,9 +36,9 @@ struct sim_net_watch {
 	void (*hold)(void *arg, void *mark);
 	void (*drop)(void *arg, void *mark);
 	/* For the event log. @hdr: LNet's header, NULL at the sender. */
-	void (*trace)(void *arg, enum sim_fate fate, const struct ulnet_nid *src,
-		      const struct ulnet_nid *dst, const void *hdr,
-		      uint32_t length);
+	void (*trace)(void *arg, enum sim_fate fate,
+		      const struct ulnet_nid *src, const struct ulnet_nid *dst,
+		      const void *hdr, uint32_t length);
 	void *arg;
 };
 

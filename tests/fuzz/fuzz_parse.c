@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of strangers, with a whole node behind: the input is a script of headers
- * as they come, and of what the node's user and its LND do meanwhile. Handles that
- * an answer must name are put in where the script says so, because no stranger could
- * guess them.
+ * Messages of strangers, with a whole node behind: the input is a script of
+ * headers as they come, and of what the node's user and its LND do meanwhile.
+ * Handles that an answer must name are put in where the script says so, because
+ * no stranger could guess them.
  *
- * The memory of each MD is freed with its last event, so whoever touches it later is
- * found out; each operation must end once; afterwards nothing may be left.
+ * The memory of each MD is freed with its last event, so whoever touches it
+ * later is found out; each operation must end once; afterwards nothing may be
+ * left.
  */
 #include "tests/unit/lnet/injector.h"
 

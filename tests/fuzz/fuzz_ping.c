@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ping information of strangers. The first byte says how many entries are wanted at
- * most. What can be decoded, and could be a node's, is encoded, and decodes to the
- * same.
+ * Ping information of strangers. The first byte says how many entries are
+ * wanted at most. What can be decoded, and could be a node's, is encoded, and
+ * decodes to the same.
  */
 #include "lnet/ping.h"
 

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#define PATTERN_SIZE (LNET_MTU + 4096)
-#define GUARD 0x5a
-#define POISON 0xa5
-#define STEP UINT64_C(1000) /* us */
-#define REAL_SLACK UINT64_C(1000000)
+#define PATTERN_SIZE   (LNET_MTU + 4096)
+#define GUARD	       0x5a
+#define POISON	       0xa5
+#define STEP	       UINT64_C(1000) /* us */
+#define REAL_SLACK     UINT64_C(1000000)
 #define COMPLAINTS_MAX 8
-#define STATS_MAX 128
+#define STATS_MAX      128
 
 /* ---- complaints ---- */
 
@@ -48,8 +48,8 @@ static void pattern_init(void)
 	}
 }
 
-/* Cuts the box's memory into LNET_MAX_IOV pieces of odd sizes, with a guard of odd
- * size before each. */
+/* Cuts the box's memory into LNET_MAX_IOV pieces of odd sizes, with a guard of
+ * odd size before each. */
 static void cut(struct box *b, enum box_cut how)
 {
 	unsigned int n = how == CUT_NONE ? 1 : LNET_MAX_IOV;
@@ -301,8 +301,7 @@ bool box_post(struct box *b, const struct post *p)
 	return expect(b->fx, rc == 0);
 }
 
-bool box_bind(struct box *b, unsigned int side, int threshold,
-	      uint64_t timeout)
+bool box_bind(struct box *b, unsigned int side, int threshold, uint64_t timeout)
 {
 	struct ulnet_md umd;
 	int rc;
@@ -345,8 +344,8 @@ bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
 				portal, bits, 0, hdr_data));
 }
 
-bool box_get_to(struct box *b, const struct ulnet_nid *nid,
-		unsigned int portal, uint64_t bits)
+bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,
+		uint64_t bits)
 {
 	struct ulnet_id target = { *nid, LNET_PID_LUSTRE };
 
@@ -357,12 +356,10 @@ bool box_get_to(struct box *b, const struct ulnet_nid *nid,
 bool box_put(struct box *b, unsigned int to, bool ack, unsigned int portal,
 	     uint64_t bits, uint64_t hdr_data)
 {
-	return box_put_to(b, &b->fx->rig->nid[to], ack, portal, bits,
-			  hdr_data);
+	return box_put_to(b, &b->fx->rig->nid[to], ack, portal, bits, hdr_data);
 }
 
-bool box_get(struct box *b, unsigned int to, unsigned int portal,
-	     uint64_t bits)
+bool box_get(struct box *b, unsigned int to, unsigned int portal, uint64_t bits)
 {
 	return box_get_to(b, &b->fx->rig->nid[to], portal, bits);
 }
@@ -427,15 +424,21 @@ struct field {
 	unsigned int n;
 };
 
+unsigned int fx_read(struct fx *fx, const unsigned int *field)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&fx->lock);
+	n = *field;
+	pthread_mutex_unlock(&fx->lock);
+	return n;
+}
+
 static bool field_is(struct fx *fx, void *arg)
 {
 	const struct field *f = arg;
-	bool is;
 
-	pthread_mutex_lock(&fx->lock);
-	is = *f->field >= f->n;
-	pthread_mutex_unlock(&fx->lock);
-	return is;
+	return fx_read(fx, f->field) >= f->n;
 }
 
 bool fx_wait(struct fx *fx, const unsigned int *field, unsigned int n)
@@ -452,7 +455,7 @@ static bool ops_are_over(struct fx *fx, void *arg)
 
 	(void)arg;
 	pthread_mutex_lock(&fx->lock);
-	list_for_each_entry(b, &fx->boxes, link)
+	list_for_each_entry (b, &fx->boxes, link)
 		over = over && (b->lost || b->terminals >= b->begun);
 	pthread_mutex_unlock(&fx->lock);
 	return over;
@@ -500,8 +503,7 @@ bool fx_wait_stat(struct fx *fx, unsigned int side, const char *name,
 {
 	struct stat_is s = { side, name, value };
 
-	return wait_until(fx, stat_is, &s) &&
-	       fx_stat(fx, side, name) == value;
+	return wait_until(fx, stat_is, &s) && fx_stat(fx, side, name) == value;
 }
 
 static bool credits_are_back(struct fx *fx, unsigned int side)
@@ -582,7 +584,7 @@ int fx_kill(struct fx *fx)
 	struct box *b;
 
 	pthread_mutex_lock(&fx->lock);
-	list_for_each_entry(b, &fx->boxes, link)
+	list_for_each_entry (b, &fx->boxes, link)
 		b->lost = b->lost || b->node == fx->rig->node[1];
 	pthread_mutex_unlock(&fx->lock);
 	return fx->rig->ops->kill_peer(fx->rig);
@@ -590,9 +592,9 @@ int fx_kill(struct fx *fx)
 
 static void look_at(struct fx *fx, const struct box *b)
 {
-	expect(fx, b->after == 0);  /* events after the last */
-	expect(fx, b->bad == 0);    /* contents, or an outcome too early */
-	expect(fx, b->late == 0);   /* terminal events after the deadline */
+	expect(fx, b->after == 0); /* events after the last */
+	expect(fx, b->bad == 0);   /* contents, or an outcome too early */
+	expect(fx, b->late == 0);  /* terminal events after the deadline */
 	expect(fx, guards_are_whole(b));
 	if (b->unlinked)
 		expect(fx, poison_is_whole(b));
@@ -606,7 +608,7 @@ static void look_at_all(struct fx *fx)
 {
 	struct box *b, *next;
 
-	list_for_each_entry_safe(b, next, &fx->boxes, link) {
+	list_for_each_entry_safe (b, next, &fx->boxes, link) {
 		look_at(fx, b);
 		box_free(b);
 	}

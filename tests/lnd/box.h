@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the behaviours are written with: a fixture (a rig that is up), and boxes: MDs
- * whose memory is guarded and whose events are recorded. When the fixture goes
- * down, each box must have got what LNet promises, whatever its behaviour did:
- * each operation ended once and in time, the MD's memory was given back once, and
- * nothing came, or was written, after that.
+ * What the behaviours are written with: a fixture (a rig that is up), and
+ * boxes: MDs whose memory is guarded and whose events are recorded. When the
+ * fixture goes down, each box must have got what LNet promises, whatever its
+ * behaviour did: each operation ended once and in time, the MD's memory was
+ * given back once, and nothing came, or was written, after that.
  */
 #ifndef TESTS_LND_BOX_H
 #define TESTS_LND_BOX_H
@@ -15,24 +15,24 @@
 
 #define SHORT_TIMEOUT UINT64_C(200000) /* us, for what shall time out */
 
-/* A box's memory: in one piece, or in LNET_MAX_IOV of odd sizes, cut in one of two
- * ways. */
+/* A box's memory: in one piece, or in LNET_MAX_IOV of odd sizes, cut in one of
+ * two ways. */
 enum box_cut { CUT_NONE, CUT_ODD, CUT_OTHER };
 
 struct fx {
 	struct lnd_rig *rig;
 	unsigned int failures, complaints;
-	const char *skipped; /* why */
-	int64_t credits[2];  /* of each NI of a node, nothing being sent */
+	const char *skipped;  /* why */
+	int64_t credits[2];   /* of each NI of a node, nothing being sent */
 	pthread_mutex_t lock; /* boxes' records: handlers may be threads */
 	struct list boxes;
 };
 
-/* A message's payload is the pattern of its seed: the upper half of hdr_data for
- * a PUT, the match bits for a GET. The lower half of hdr_data counts. */
-#define HDR(seed, i) ((uint64_t)(seed) << 32 | (i))
+/* A message's payload is the pattern of its seed: the upper half of hdr_data
+ * for a PUT, the match bits for a GET. The lower half of hdr_data counts. */
+#define HDR(seed, i)  ((uint64_t)(seed) << 32 | (i))
 #define HDR_SEED(hdr) ((uint32_t)((hdr) >> 32))
-#define HDR_I(hdr) ((uint32_t)(hdr))
+#define HDR_I(hdr)    ((uint32_t)(hdr))
 
 struct box {
 	struct list link;
@@ -41,8 +41,8 @@ struct box {
 	struct ulnet_me_handle me;
 	struct ulnet_md_handle md;
 	uint64_t timeout; /* us */
-	bool used;        /* it became an MD */
-	bool lost;        /* its node was killed: nothing more is known */
+	bool used;	  /* it became an MD */
+	bool lost;	  /* its node was killed: nothing more is known */
 	/* memory */
 	uint32_t size;
 	struct iovec iov[LNET_MAX_IOV];
@@ -99,7 +99,7 @@ struct post {
 	unsigned int portal;
 	uint64_t bits;
 	unsigned int options; /* LNET_MD_* */
-	int threshold;        /* 0: 1, and it goes after that */
+	int threshold;	      /* 0: 1, and it goes after that */
 	bool any_bits;
 };
 bool box_post(struct box *b, const struct post *p);
@@ -114,8 +114,8 @@ bool box_get(struct box *b, unsigned int to, unsigned int portal,
 	     uint64_t bits);
 bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
 		unsigned int portal, uint64_t bits, uint64_t hdr_data);
-bool box_get_to(struct box *b, const struct ulnet_nid *nid,
-		unsigned int portal, uint64_t bits);
+bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,
+		uint64_t bits);
 /* LNetMDUnlink() */
 int box_unlink(struct box *b);
 /* Its operations are over: so is the MD, by LNet or by us. */
@@ -125,6 +125,7 @@ void box_end(struct box *b);
 
 uint64_t fx_patience(const struct fx *fx);
 void fx_run(struct fx *fx, uint64_t us);
+unsigned int fx_read(struct fx *fx, const unsigned int *field);
 /* A field of a box's record reaches @n. */
 bool fx_wait(struct fx *fx, const unsigned int *field, unsigned int n);
 bool fx_wait_stat(struct fx *fx, unsigned int side, const char *name,

@@ -10,15 +10,15 @@
 #include "tests/lnd/box.h"
 
 #define PORTAL 10
-#define LAZY 20
-#define EMPTY 63 /* nobody ever attaches anything */
+#define LAZY   20
+#define EMPTY  63 /* nobody ever attaches anything */
 
 static const uint32_t sizes[] = { 0, 1, 72, 4095, 4096, 4097, 65536, LNET_MTU };
 
 /* Each way between the two nodes; one node has one. */
-#define for_each_way(fx, from, to)                                  \
-	for (unsigned int from = 0, to = 1;                         \
-	     from < ((fx)->rig->can & RIG_ONE_NODE ? 1u : 2u);      \
+#define for_each_way(fx, from, to)                             \
+	for (unsigned int from = 0, to = 1;                    \
+	     from < ((fx)->rig->can & RIG_ONE_NODE ? 1u : 2u); \
 	     from++, to = 1 - from)
 
 /* ---- one message ---- */
@@ -70,17 +70,19 @@ static void one_put(struct fx *fx, unsigned int from, unsigned int to,
 
 static void put_ack(struct fx *fx)
 {
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
 			one_put(fx, from, to, sizes[i], true);
+	}
 	expect(fx, fx_wait_idle(fx));
 }
 
 static void put_noack(struct fx *fx)
 {
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
 			one_put(fx, from, to, sizes[i], false);
+	}
 	expect(fx, fx_wait_idle(fx));
 }
 
@@ -113,16 +115,17 @@ static void one_get(struct fx *fx, unsigned int from, unsigned int to,
 
 static void get(struct fx *fx)
 {
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
 			one_get(fx, from, to, sizes[i]);
+	}
 	expect(fx, fx_wait_idle(fx));
 }
 
 /* Proof that the nodes are still on speaking terms, both ways. */
 static void still_works(struct fx *fx)
 {
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		one_put(fx, from, to, 100, true);
 		one_get(fx, from, to, 10000);
 	}
@@ -147,7 +150,7 @@ static void ping(struct fx *fx)
 {
 	bool lo = fx->rig->can & RIG_ONE_NODE;
 
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		struct box *b = box_new(fx, 1, CUT_NONE);
 		int rc = lnet_ping(fx->rig->node[from], fx_id(fx, to),
 				   fx_patience(fx), pinged, b);
@@ -167,8 +170,8 @@ static void ping(struct fx *fx)
 
 /* ---- shapes of memory ---- */
 
-/* Both sides in many pieces, cut differently; each buffer takes two messages, so
- * the second begins in the middle of a piece. */
+/* Both sides in many pieces, cut differently; each buffer takes two messages,
+ * so the second begins in the middle of a piece. */
 static void fragments_way(struct fx *fx, unsigned int from, unsigned int to,
 			  uint32_t size, uint32_t seed)
 {
@@ -204,13 +207,14 @@ static void fragments_way(struct fx *fx, unsigned int from, unsigned int to,
 
 static void fragments(struct fx *fx)
 {
-	static const uint32_t totals[] = { 1, 255, 257, 1000, 70001,
-					   LNET_MTU - 13, LNET_MTU };
+	static const uint32_t totals[] = { 1,	  255,		 257,	  1000,
+					   70001, LNET_MTU - 13, LNET_MTU };
 	uint32_t seed = 100;
 
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(totals); i++)
 			fragments_way(fx, from, to, totals[i], seed += 2);
+	}
 	expect(fx, fx_wait_idle(fx));
 }
 
@@ -221,10 +225,13 @@ static void truncated(struct fx *fx)
 	static const struct {
 		uint32_t sent, room;
 	} cases[] = {
-		{ 1000, 100 }, { 1, 0 }, { 65536, 65535 }, { LNET_MTU, 4097 },
+		{ 1000, 100 },
+		{ 1, 0 },
+		{ 65536, 65535 },
+		{ LNET_MTU, 4097 },
 	};
 
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 			uint32_t sent = cases[i].sent, room = cases[i].room;
 			struct box *src = box_new(fx, sent, CUT_NONE);
@@ -254,14 +261,14 @@ static void truncated(struct fx *fx)
 /* The GET asks for more than there is. */
 static void truncated_get(struct fx *fx)
 {
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		struct box *src = box_new(fx, 4097, CUT_NONE);
 		struct box *dst = box_new(fx, LNET_MTU, CUT_NONE);
 		struct post p = { .side = to,
 				  .portal = PORTAL,
 				  .bits = 6,
-				  .options = LNET_MD_OP_GET |
-					     LNET_MD_TRUNCATE };
+				  .options =
+					  LNET_MD_OP_GET | LNET_MD_TRUNCATE };
 
 		box_fill(src, 6);
 		if (!box_post(src, &p) ||
@@ -292,7 +299,7 @@ static void expect_timed_out(struct fx *fx, const struct box *b)
 /* Without LNET_MD_TRUNCATE what is too long is dropped, and counted. */
 static void too_long(struct fx *fx)
 {
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		uint64_t before = fx_stat(fx, to, "drop_too_long");
 		uint64_t bytes = fx_stat(fx, to, "drop_length");
 		struct box *dst = box_new(fx, 4096, CUT_NONE);
@@ -301,10 +308,11 @@ static void too_long(struct fx *fx)
 
 		box_fill(src, 4);
 		box_fill(fits, 4);
-		if (!box_post(dst, &(struct post){ .side = to,
-						   .portal = PORTAL,
-						   .bits = 8,
-						   .options = LNET_MD_OP_PUT }) ||
+		if (!box_post(dst,
+			      &(struct post){ .side = to,
+					      .portal = PORTAL,
+					      .bits = 8,
+					      .options = LNET_MD_OP_PUT }) ||
 		    !box_bind(src, from, 0, SHORT_TIMEOUT) ||
 		    !box_bind(fits, from, 0, fx_patience(fx)))
 			return;
@@ -312,8 +320,7 @@ static void too_long(struct fx *fx)
 		expect(fx, fx_wait_ops(fx));
 		expect_timed_out(fx, src);
 		expect(fx, fx_wait_stat(fx, to, "drop_too_long", before + 1));
-		expect(fx, fx_stat(fx, to, "drop_length") ==
-				   bytes + LNET_MTU);
+		expect(fx, fx_stat(fx, to, "drop_length") == bytes + LNET_MTU);
 		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
 		box_put(fits, to, true, PORTAL, 8, HDR(4, 0));
 		expect(fx, fx_wait(fx, &dst->unlinked, 1));
@@ -327,17 +334,18 @@ static void no_match(struct fx *fx)
 {
 	enum { N = 20 };
 
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		uint64_t before = fx_stat(fx, to, "drop_no_match");
 		struct box *src = box_new(fx, 30000, CUT_NONE);
 		struct box *dst = box_new(fx, N * 30000, CUT_NONE);
 
 		box_fill(src, 9);
-		if (!box_post(dst, &(struct post){ .side = to,
-						   .portal = PORTAL,
-						   .bits = 9,
-						   .threshold = N,
-						   .options = LNET_MD_OP_PUT }) ||
+		if (!box_post(dst,
+			      &(struct post){ .side = to,
+					      .portal = PORTAL,
+					      .bits = 9,
+					      .threshold = N,
+					      .options = LNET_MD_OP_PUT }) ||
 		    !box_bind(src, from, LNET_MD_THRESH_INF, fx_patience(fx)))
 			return;
 		for (unsigned int i = 0; i < N; i++) {
@@ -350,8 +358,8 @@ static void no_match(struct fx *fx)
 		expect(fx, dst->disorder == 0);
 		expect(fx, src->outcomes[LNET_OUTCOME_DELIVERED] == N);
 		expect(fx, src->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 0);
-		expect(fx, fx_wait_stat(fx, to, "drop_no_match",
-					before + 2 * N));
+		expect(fx,
+		       fx_wait_stat(fx, to, "drop_no_match", before + 2 * N));
 		expect(fx, box_unlink(src) == 0);
 	}
 	expect(fx, fx_wait_idle(fx));
@@ -365,8 +373,8 @@ static void no_portal(struct fx *fx)
 		return;
 	expect(fx, LNetPut(LNET_NID_ANY, src->md, LNET_ACK_REQ, fx_id(fx, 1),
 			   LNET_PORTALS, 1, 0, 0) == -EINVAL);
-	expect(fx, LNetGet(LNET_NID_ANY, src->md, fx_id(fx, 1), LNET_PORTALS,
-			   1, 0) == -EINVAL);
+	expect(fx, LNetGet(LNET_NID_ANY, src->md, fx_id(fx, 1), LNET_PORTALS, 1,
+			   0) == -EINVAL);
 	expect(fx, box_unlink(src) == 0);
 	still_works(fx);
 }
@@ -499,13 +507,13 @@ static void queueing(struct fx *fx)
 	many(fx, fx->rig->can & RIG_ONE_NODE ? 10000 : 5000, 40);
 	if (fx->rig->can & RIG_ONE_NODE)
 		return;
-	expect(fx, lnet_peer_info(fx->rig->node[0], &fx->rig->nid[1], &info) ==
-			   0);
+	expect(fx,
+	       lnet_peer_info(fx->rig->node[0], &fx->rig->nid[1], &info) == 0);
 	expect(fx, info.credits_min < 0);
 }
 
-/* Messages of all sizes overtake nobody: they take their places in the buffer in
- * the order in which they were sent. */
+/* Messages of all sizes overtake nobody: they take their places in the buffer
+ * in the order in which they were sent. */
 static uint32_t mixed_size(uint32_t i)
 {
 	return i % 10 == 9 ? 40000 + i : i * 37 % 1500;
@@ -573,7 +581,7 @@ static void order_of_sizes(struct fx *fx)
 			      "among each other";
 		return;
 	}
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to)
 		order_of_sizes_way(fx, from, to);
 	expect(fx, fx_wait_idle(fx));
 }
@@ -647,7 +655,7 @@ static void lazy_way(struct fx *fx, unsigned int from, unsigned int to)
 	for (unsigned int i = 0; i < N; i++)
 		box_put(src, to, true, LAZY, 50, HDR(50, i));
 	fx_run(fx, SHORT_TIMEOUT);
-	expect(fx, src->terminals == 0);
+	expect(fx, fx_read(fx, &src->terminals) == 0);
 	if (!box_post(dst, &(struct post){ .side = to,
 					   .portal = LAZY,
 					   .bits = 50,
@@ -663,14 +671,14 @@ static void lazy_way(struct fx *fx, unsigned int from, unsigned int to)
 
 static void lazy(struct fx *fx)
 {
-	for_each_way(fx, from, to)
+	for_each_way (fx, from, to)
 		lazy_way(fx, from, to);
 	expect(fx, fx_wait_idle(fx));
 	still_works(fx);
 }
 
-/* The buffer comes, by a handler, just when the message is being looked at: every
- * CPT has entries on the portal, none of which is for it. */
+/* The buffer comes, by a handler, just when the message is being looked at:
+ * every CPT has entries on the portal, none of which is for it. */
 static void bring_buffer(struct box *b, const struct ulnet_event *ev)
 {
 	struct box *dst = b->hook_arg;
@@ -695,10 +703,11 @@ static void lazy_in_time(struct fx *fx)
 
 		cue->hook = bring_buffer;
 		cue->hook_arg = dst;
-		if (!box_post(other, &(struct post){ .side = 1,
-						     .portal = LAZY,
-						     .bits = 51,
-						     .options = LNET_MD_OP_PUT }) ||
+		if (!box_post(other,
+			      &(struct post){ .side = 1,
+					      .portal = LAZY,
+					      .bits = 51,
+					      .options = LNET_MD_OP_PUT }) ||
 		    !box_post(cue, &(struct post){ .side = 1,
 						   .portal = PORTAL,
 						   .bits = 52,
@@ -741,7 +750,7 @@ static void lazy_cleared(struct fx *fx)
 
 static void timeout(struct fx *fx)
 {
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		uint64_t before = fx_stat(fx, from, "response_timeout_count");
 		struct box *put = box_new(fx, 4096, CUT_NONE);
 		struct box *asks = box_new(fx, 4096, CUT_NONE);
@@ -765,8 +774,8 @@ static void timeout(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Deadlines that strike at any moment of a long message's way: queued, half sent,
- * on the wire, half stored, answered. */
+/* Deadlines that strike at any moment of a long message's way: queued, half
+ * sent, on the wire, half stored, answered. */
 static void deadlines(struct fx *fx)
 {
 	enum { N = 24 };
@@ -785,11 +794,12 @@ static void deadlines(struct fx *fx)
 
 			box_fill(there, (uint32_t)bits);
 			box_fill(src, 20);
-			if (!box_post(there, &(struct post){
-						     .side = s.to,
-						     .portal = PORTAL,
-						     .bits = bits,
-						     .options = LNET_MD_OP_GET }) ||
+			if (!box_post(there,
+				      &(struct post){
+					      .side = s.to,
+					      .portal = PORTAL,
+					      .bits = bits,
+					      .options = LNET_MD_OP_GET }) ||
 			    !box_bind(src, 0, 0, after) ||
 			    !box_bind(asks, 0, 0, after))
 				return;
@@ -840,8 +850,8 @@ static void cancel_waiting(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* An MD is unlinked under its operations, and one under what peers do with it, at
- * one moment after another. */
+/* An MD is unlinked under its operations, and one under what peers do with it,
+ * at one moment after another. */
 static void cancel_busy(struct fx *fx)
 {
 	enum { N = 30 };
@@ -855,10 +865,11 @@ static void cancel_busy(struct fx *fx)
 		box_fill(there, 60);
 		if (!stream_open(fx, &s, 0, N, LNET_MTU / 4,
 				 3 * SHORT_TIMEOUT) ||
-		    !box_post(there, &(struct post){ .side = s.to,
-						     .portal = PORTAL,
-						     .bits = 60,
-						     .options = LNET_MD_OP_GET }) ||
+		    !box_post(there,
+			      &(struct post){ .side = s.to,
+					      .portal = PORTAL,
+					      .bits = 60,
+					      .options = LNET_MD_OP_GET }) ||
 		    !box_bind(asks, 0, 0, 3 * SHORT_TIMEOUT))
 			return;
 		box_get(asks, s.to, PORTAL, 60);
@@ -914,7 +925,7 @@ static void lost(struct fx *fx)
 {
 	struct lnd_rig *rig = fx->rig;
 
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		expect(fx, rig->ops->lose(rig, from, true) == 0);
 		if (!lost_op(fx, from, to, 0))
 			return;
@@ -928,7 +939,7 @@ static void lost_answers(struct fx *fx)
 {
 	struct lnd_rig *rig = fx->rig;
 
-	for_each_way(fx, from, to) {
+	for_each_way (fx, from, to) {
 		expect(fx, rig->ops->lose(rig, to, true) == 0);
 		if (!lost_op(fx, from, to, 1))
 			return;
@@ -961,10 +972,11 @@ static bool traffic_start(struct fx *fx, struct traffic *t, uint64_t moment)
 		box_fill(there, 80);
 		if (!stream_open(fx, s, w, TRAFFIC, LNET_MTU / 16,
 				 SHORT_TIMEOUT) ||
-		    !box_post(there, &(struct post){ .side = s->to,
-						     .portal = PORTAL,
-						     .bits = 80,
-						     .options = LNET_MD_OP_GET }) ||
+		    !box_post(there,
+			      &(struct post){ .side = s->to,
+					      .portal = PORTAL,
+					      .bits = 80,
+					      .options = LNET_MD_OP_GET }) ||
 		    !box_bind(asks, w, 0, SHORT_TIMEOUT))
 			return false;
 		box_get(asks, s->to, PORTAL, 80);
@@ -1089,6 +1101,25 @@ static void ni_goes(struct fx *fx)
 	}
 }
 
+/* What an NI has in its hands ends with it, and does not go on first. */
+static void ni_lets_go(struct fx *fx)
+{
+	enum { N = 20 };
+	bool is_virtual = fx->rig->can & RIG_VIRTUAL_TIME;
+	struct stream s;
+
+	if (!stream_open(fx, &s, 0, N, LNET_MTU, fx_patience(fx)))
+		return;
+	for (uint32_t i = 0; i < N; i++)
+		box_put(s.src, 1, false, PORTAL, 20, HDR(20, i));
+	fx_run(fx, 1000);
+	expect(fx, lnet_ni_del(fx->rig->node[0], &fx->rig->nid[0]) == 0);
+	fx_run(fx, is_virtual ? 1000 : 1000000);
+	expect(fx, fx_read(fx, &s.src->terminals) == N);
+	expect(fx, fx_wait_idle(fx));
+	expect_truth(fx, &s);
+}
+
 /* It is added again while the LND may still be busy with its end. */
 static void ni_changes(struct fx *fx)
 {
@@ -1179,6 +1210,7 @@ static const struct behaviour {
 	{ "nodes close at any moment", 0, shutdown_busy },
 	{ "node closes with held messages", 0, shutdown_lazy },
 	{ "NI deleted at any moment", TWO, ni_goes },
+	{ "NI deleted: what it sends ends", TWO, ni_lets_go },
 	{ "NI deleted and added at once", TWO, ni_changes },
 	{ "nothing piles up", 0, rounds },
 };
@@ -1189,8 +1221,7 @@ struct sum {
 	unsigned int passed, failed, skipped;
 };
 
-static const char *why_not(const struct lnd_rig *rig,
-			   const struct behaviour *b)
+static const char *why_not(const struct lnd_rig *rig, const struct behaviour *b)
 {
 	if (b->needs & TWO && rig->can & RIG_ONE_NODE)
 		return "needs two nodes";

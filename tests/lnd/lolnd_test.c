@@ -6,7 +6,10 @@ static struct real_net poll_one = { .run = LNET_RUN_POLL, .cpts = 1 };
 static struct real_net threads_two = { .run = LNET_RUN_THREADS, .cpts = 2 };
 
 static struct lnd_rig rigs[] = {
-	{ .name = "lolnd", .can = RIG_ONE_NODE, .ops = &real_ops, .arg = &poll_one },
+	{ .name = "lolnd",
+	  .can = RIG_ONE_NODE,
+	  .ops = &real_ops,
+	  .arg = &poll_one },
 	{ .name = "lolnd, threads, 2 CPTs",
 	  .can = RIG_ONE_NODE | RIG_THREADS,
 	  .ops = &real_ops,

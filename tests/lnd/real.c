@@ -8,7 +8,7 @@
 #include "lnet/node.h"
 
 #define ROUNDS 16
-#define PAUSE 50 /* us */
+#define PAUSE  50 /* us */
 
 static int node_up(struct lnd_rig *rig, unsigned int i)
 {

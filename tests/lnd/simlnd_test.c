@@ -84,7 +84,10 @@ static const struct lnd_rig_ops sim_ops = {
 };
 
 /* 1 MiB takes 10 ms to send, and as long again to store. */
-#define SLOW { .latency = 1000000, .bandwidth = 100000000 }
+#define SLOW                                               \
+	{                                                  \
+		.latency = 1000000, .bandwidth = 100000000 \
+	}
 
 static struct sim_params fast = { .cpts = 1 };
 static struct sim_params slow = { .cpts = 1, .link = SLOW };
@@ -92,8 +95,10 @@ static struct sim_params two = { .cpts = 2 };
 static struct sim_params slow_three = { .cpts = 3, .link = SLOW };
 
 #define CAN (RIG_KILL | RIG_LOSE | RIG_VIRTUAL_TIME)
-#define RIG(text, params) \
-	{ .name = (text), .can = CAN, .ops = &sim_ops, .arg = &(params) }
+#define RIG(text, params)                                                     \
+	{                                                                     \
+		.name = (text), .can = CAN, .ops = &sim_ops, .arg = &(params) \
+	}
 
 static struct lnd_rig rigs[] = {
 	RIG("simlnd", fast),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the random scenario for many seeds, and, in a build with mutations, shows
- * that each invariant catches the mistake that was made for it.
+ * Runs the random scenario for many seeds, and, in a build with mutations,
+ * shows that each invariant catches the mistake that was made for it.
  *
  *	campaign [--long] [--seeds N] [--seed S] [--trace] [--mutate NAME]
  */
@@ -14,10 +14,10 @@
 #include "base/mutation.h"
 #include "tests/sim/scenario.h"
 
-#define SEEDS 200
-#define SEEDS_LONG 1000
+#define SEEDS	       200
+#define SEEDS_LONG     1000
 #define MUTATION_SEEDS 100
-#define TWICE_EVERY 10
+#define TWICE_EVERY    10
 
 static int passed, failed;
 
@@ -54,8 +54,10 @@ static void campaign(uint64_t first, uint64_t n)
 		if (seed % TWICE_EVERY == 0) {
 			run_seed(seed, NULL, &ignored, &again);
 			if (again.digest != once.digest) {
-				fprintf(stderr, "seed %" PRIu64 ": two runs "
-						"differ\n", seed);
+				fprintf(stderr,
+					"seed %" PRIu64 ": two runs "
+					"differ\n",
+					seed);
 				ok = false;
 			}
 		}

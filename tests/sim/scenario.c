@@ -6,25 +6,25 @@
 #include <string.h>
 #include <ulnet/sim.h>
 
-#define NODES_MAX 6
-#define RAILS_MAX 3
+#define NODES_MAX  6
+#define RAILS_MAX  3
 #define OPERATIONS 300
-#define MS UINT64_C(1000000)
-#define SEC (1000 * MS)
+#define MS	   UINT64_C(1000000)
+#define SEC	   (1000 * MS)
 
 /* What the portals are for, on every node. */
 enum {
 	PORTAL_SINK = 4,   /* PUTs from anybody, packed into large buffers */
 	PORTAL_SOURCE = 5, /* GETs from anybody */
 	PORTAL_LAZY = 6,   /* PUTs; buffers come late */
-	PORTAL_ONE = 7,    /* PUTs of one peer, unique entries, used once */
+	PORTAL_ONE = 7,	   /* PUTs of one peer, unique entries, used once */
 	PORTAL_NOBODY = 8, /* nothing is attached */
 	PORTAL_ECHO = 9,   /* PUTs that are answered by a PUT to PORTAL_SINK */
 };
 
 #define SINK_SIZE UINT32_C(262144)
-#define ONE_SIZE UINT32_C(20480) /* some PUTs are truncated */
-#define ONES 16 /* unique entries for each peer, at a time */
+#define ONE_SIZE  UINT32_C(20480) /* some PUTs are truncated */
+#define ONES	  16		  /* unique entries for each peer, at a time */
 
 struct run;
 
@@ -383,7 +383,7 @@ static void crash(struct run *r, struct member *m)
 {
 	if (lnet_sim_crash(r->sim, m->index))
 		return;
-	while (m->uses) /* use_end() takes it off: */
+	while (m->uses)		  /* use_end() takes it off: */
 		use_end(m->uses); /* NOLINT(clang-analyzer-unix.Malloc) */
 	lnet_sim_at(r->sim, 1 + rnd(r, 300 * MS), restart, m);
 }
@@ -515,8 +515,8 @@ static int add_member(struct run *r, unsigned int index, unsigned int rails)
 	m->nnids = rails;
 	for (unsigned int i = 0; i < rails; i++) {
 		uint32_t addr = 0x0a000001 + (i << 16) + index;
-		uint32_t net = LNET_NET(i == 2 ? LNET_TYPE_O2IB :
-						 LNET_TYPE_SOCK, 0);
+		uint32_t net =
+			LNET_NET(i == 2 ? LNET_TYPE_O2IB : LNET_TYPE_SOCK, 0);
 		char nid[LNET_NIDSTR_SIZE];
 
 		m->nids[i] = lnet_nid_make(net, addr);
@@ -540,8 +540,8 @@ static int set_up(struct run *r)
 			LNET_NET(LNET_TYPE_SOCK, 0), 0x0a000001 + i);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = add_member(r, i,
-				same ? rails :
-				       1 + (unsigned int)rnd(r, RAILS_MAX));
+				same ? rails
+				     : 1 + (unsigned int)rnd(r, RAILS_MAX));
 	random_link(r, LNET_NID_ANY, LNET_NID_ANY);
 	return rc < 0 ? rc : 0;
 }
@@ -551,8 +551,8 @@ int scenario_run(uint64_t seed, const char *command, FILE *trace,
 {
 	struct run *r = calloc(1, sizeof(*r));
 	struct ulnet_sim_stats stats;
-	int rc = r ? lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &r->sim) :
-		     -1;
+	int rc = r ? lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &r->sim)
+		   : -1;
 
 	if (rc) {
 		free(r);

@@ -10,10 +10,10 @@
  *	watchers: statistics, interfaces, peers, pings
  *	a changer: adds and deletes an NI of another net
  *
- * Request buffers are attached on one CPT only, so half of all requests look for
- * theirs on the other CPT; they are used up and posted again all the time, and
- * what comes meanwhile is held by a lazy portal. All contents are verified, and
- * what was sent is counted where it arrives.
+ * Request buffers are attached on one CPT only, so half of all requests look
+ * for theirs on the other CPT; they are used up and posted again all the time,
+ * and what comes meanwhile is held by a lazy portal. All contents are verified,
+ * and what was sent is counted where it arrives.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,23 +25,23 @@
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/node.h"
 
-#define CPTS 2
-#define NIDS_MAX 32
-#define CALLERS 2
-#define OPS 5000 /* of each caller */
-#define WINDOW 64
+#define CPTS	  2
+#define NIDS_MAX  32
+#define CALLERS	  2
+#define OPS	  5000 /* of each caller */
+#define WINDOW	  64
 #define LAZY_PUTS 400
-#define TIMEOUT (60 * 1000000) /* us: nothing should take so long */
+#define TIMEOUT	  (60 * 1000000) /* us: nothing should take so long */
 
 #define REQUESTS 10 /* lazy, buffers on one CPT */
-#define ANSWERS 11  /* entries that name a NID */
-#define SOURCE 12   /* GETs */
-#define LATER 13    /* lazy; the buffer comes after the messages */
+#define ANSWERS	 11 /* entries that name a NID */
+#define SOURCE	 12 /* GETs */
+#define LATER	 13 /* lazy; the buffer comes after the messages */
 
-#define SMALL 4096
+#define SMALL	    4096
 #define SOURCE_SIZE 131072
 #define BUFFER_SIZE 32768
-#define BUFFERS 3
+#define BUFFERS	    3
 
 #define ANSWER_PLEASE (UINT64_C(1) << 63)
 
@@ -52,7 +52,10 @@ struct counter {
 	pthread_cond_t changed;
 	uint64_t n;
 };
-#define COUNTER { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 }
+#define COUNTER                                                        \
+	{                                                              \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 \
+	}
 
 static void counter_add(struct counter *c)
 {
@@ -92,22 +95,29 @@ struct side {
 	struct ulnet_eq_handle eq;
 	uint8_t source[SOURCE_SIZE];
 	struct ulnet_me_handle source_me;
-	atomic_bool closing;        /* buffers are not posted again */
-	atomic_ullong sent_to;      /* requests */
-	struct counter received;    /* requests */
-	struct counter answered;    /* answers sent that ended */
-	atomic_ullong answers;      /* answers begun */
+	atomic_bool closing;	 /* buffers are not posted again */
+	atomic_ullong sent_to;	 /* requests */
+	struct counter received; /* requests */
+	struct counter answered; /* answers sent that ended */
+	atomic_ullong answers;	 /* answers begun */
 	struct counter buffers_gone;
-	struct counter later;       /* PUTs that waited for their buffer */
+	struct counter later; /* PUTs that waited for their buffer */
 	struct counter later_gone;
-	_Atomic uint64_t on_cpt[CPTS]; /* requests, by CPT of their buffer's event */
+	_Atomic uint64_t
+		on_cpt[CPTS]; /* requests, by CPT of their buffer's event */
 };
 
 static struct side sides[2] = {
-	{ .received = COUNTER, .answered = COUNTER, .buffers_gone = COUNTER,
-	  .later = COUNTER, .later_gone = COUNTER },
-	{ .received = COUNTER, .answered = COUNTER, .buffers_gone = COUNTER,
-	  .later = COUNTER, .later_gone = COUNTER },
+	{ .received = COUNTER,
+	  .answered = COUNTER,
+	  .buffers_gone = COUNTER,
+	  .later = COUNTER,
+	  .later_gone = COUNTER },
+	{ .received = COUNTER,
+	  .answered = COUNTER,
+	  .buffers_gone = COUNTER,
+	  .later = COUNTER,
+	  .later_gone = COUNTER },
 };
 static atomic_bool traffic_over;
 
@@ -276,8 +286,8 @@ static int source_post(void *arg)
 	struct ulnet_md umd = { .start = s->source,
 				.length = SOURCE_SIZE,
 				.threshold = LNET_MD_THRESH_INF,
-				.options = LNET_MD_OP_GET |
-					   LNET_MD_MANAGE_REMOTE,
+				.options =
+					LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE,
 				.user_ptr = s,
 				.handler = source_event };
 	struct ulnet_md_handle md;
@@ -397,8 +407,7 @@ static int op_begin_on(struct op *o, const struct ulnet_nid *peer,
 	if (rc)
 		return rc;
 	if (o->kind == GET)
-		return LNetGet(LNET_NID_ANY, md, id_of(peer), SOURCE, 1,
-			       o->at);
+		return LNetGet(LNET_NID_ANY, md, id_of(peer), SOURCE, 1, o->at);
 	return LNetPut(LNET_NID_ANY, md,
 		       o->kind == PUT_NOACK ? LNET_NOACK_REQ : LNET_ACK_REQ,
 		       id_of(peer), REQUESTS, bits, 0, o->seed);
@@ -472,8 +481,7 @@ static void pinged(void *arg, int status, const struct ulnet_ping_info *info)
 
 static void look(struct side *s, sem_t *pong, unsigned int round)
 {
-	const struct ulnet_nid *nid =
-		&s->other->nids[round % s->other->nnids];
+	const struct ulnet_nid *nid = &s->other->nids[round % s->other->nnids];
 	struct ulnet_stat stats[64];
 	struct ulnet_peer_info peer;
 	struct ulnet_ni_info ni;
@@ -645,8 +653,8 @@ static bool spread(const struct side *s)
 
 	for (unsigned int side = 0; side < 2; side++)
 		for (unsigned int i = 0; i < sides[side].nnids; i++)
-			seen[side] |= 1u << lnet_cpt_of(
-					      s->node, &sides[side].nids[i]);
+			seen[side] |= 1u << lnet_cpt_of(s->node,
+							&sides[side].nids[i]);
 	return seen[0] == 3 && seen[1] == 3;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of LNet share: small simulated clusters, and notes of events. */
+/* What the tests of LNet share: small simulated clusters, and notes of events.
+ */
 #ifndef TESTS_CLUSTER_H
 #define TESTS_CLUSTER_H
 

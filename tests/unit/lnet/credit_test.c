@@ -166,8 +166,8 @@ Test(credit, peer_credits_are_limited)
 	cluster_end(sim);
 }
 
-/* Each CPT has its share, never less than what lets eight peers go, and never more
- * than all. */
+/* Each CPT has its share, never less than what lets eight peers go, and never
+ * more than all. */
 Test(credit, shares_of_cpts)
 {
 	static const struct {

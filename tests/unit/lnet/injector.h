@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node under virtual time, and an LND on which nobody is but us: it puts messages
- * into the node as if they came from peers, with headers that may say anything, and
- * ends what the node sends as it is told. It keeps to the contract of lnd/lnd.h, and
- * aborts when the node does not.
+ * A node under virtual time, and an LND on which nobody is but us: it puts
+ * messages into the node as if they came from peers, with headers that may say
+ * anything, and ends what the node sends as it is told. It keeps to the
+ * contract of lnd/lnd.h, and aborts when the node does not.
  */
 #ifndef TESTS_INJECTOR_H
 #define TESTS_INJECTOR_H
@@ -297,8 +297,8 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 	struct injector *in = ni->in;
 	struct inject_rx *rx;
 
-	/* Whatever was given to LNet has been answered, except what is still on its
-	 * way to be parsed. */
+	/* Whatever was given to LNet has been answered, except what is still on
+	 * its way to be parsed. */
 	list_for_each_entry (rx, &in->rxs, link) {
 		if (!rx->ic || rx->ic->ni != ni)
 			continue;

@@ -55,7 +55,8 @@ Test(lazy, bad_portals)
 	cluster_end(sim);
 }
 
-/* Kept, and delivered in the order in which they came, as far as the buffers go. */
+/* Kept, and delivered in the order in which they came, as far as the buffers
+ * go. */
 static void held(unsigned int cpts)
 {
 	struct lnet_sim *sim = lazy_cluster(2, cpts, NULL);
@@ -326,8 +327,8 @@ static void post_another(const struct ulnet_event *ev)
 		post_md(poster, PORTAL, 1, &umd);
 }
 
-/* A buffer is posted, and before those that wait can be looked at, one more comes from
- * the same peer: it does not overtake them. */
+/* A buffer is posted, and before those that wait can be looked at, one more
+ * comes from the same peer: it does not overtake them. */
 Test(lazy, newcomers_do_not_overtake)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);

@@ -195,8 +195,8 @@ Test(match, one_cpt)
 		run_case(&cases[i], 1);
 }
 
-/* With more CPTs an entry may be anywhere; it is found all the same. Who is first is
- * promised within a CPT only: cases that ask for it are left out. */
+/* With more CPTs an entry may be anywhere; it is found all the same. Who is
+ * first is promised within a CPT only: cases that ask for it are left out. */
 Test(match, many_cpts)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -379,8 +379,8 @@ Test(match, used_up_entry_is_used_again)
 	cluster_end(sim);
 }
 
-/* Many entries, as an RPC layer has them: each finds its own, and what is gone is
- * not found. */
+/* Many entries, as an RPC layer has them: each finds its own, and what is gone
+ * is not found. */
 static void many(const char *nid, uint32_t pid, unsigned int cpts)
 {
 	enum { N = 1000 };

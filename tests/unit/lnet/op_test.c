@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How operations end: exactly once, by their deadline, and what is known of them
- * then.
+ * How operations end: exactly once, by their deadline, and what is known of
+ * them then.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -157,7 +157,8 @@ static const struct op_case cases[] = {
 	{ "PUT cut off", PUT_ACK, { .cut = ALWAYS }, { LATENCY }, 2,
 	  LNET_EVENT_UNLINK, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 	  LNET_CAUSE_RESPONSE_TIMEOUT, TIMEOUT, TIMEOUT, 1 },
-	/* The reply broke off: the target has answered, yet there is no data. */
+	/* The reply broke off: the target has answered, yet there is no data.
+	 */
 	{ "REPLY cut off", GET, { LATENCY }, { .cut = ALWAYS }, 2,
 	  LNET_EVENT_REPLY, -EIO, LNET_OUTCOME_DELIVERED,
 	  LNET_CAUSE_REMOTE_ERROR, 10, 10, 1 },
@@ -234,8 +235,8 @@ Test(op, answer_before_sent)
 	}
 }
 
-/* ... and the REPLY is still being stored when the SEND comes: it takes 100 ms, the
- * request 72 ms. */
+/* ... and the REPLY is still being stored when the SEND comes: it takes 100 ms,
+ * the request 72 ms. */
 Test(op, sent_while_receiving)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 1000 };
@@ -346,8 +347,8 @@ Test(op, timeout_of_the_node)
 
 /* ---- thresholds of active MDs ---- */
 
-/* One operation is one event: with no threshold left for the ACK the SEND is the
- * end. */
+/* One operation is one event: with no threshold left for the ACK the SEND is
+ * the end. */
 Test(op, no_threshold_for_the_answer)
 {
 	struct lnet_sim *sim = target_and_sender();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done with messages that no sane peer sends, or that come to nothing. */
+/* What is done with messages that no sane peer sends, or that come to nothing.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "cluster.h"

@@ -307,7 +307,8 @@ Test(ping, primary_large_without_large_entries)
 	cr_assert(nid_is(&nis[0].nid, "10.0.0.1@tcp"));
 }
 
-/* NIDs longer than any we know are passed over, and what follows them is not. */
+/* NIDs longer than any we know are passed over, and what follows them is not.
+ */
 Test(ping, entries_of_unknown_size)
 {
 	uint8_t b[1024];
