@@ -15,7 +15,7 @@
 
 enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-typedef void (*log_sink_fn)(enum log_level level, const char *line, void *arg);
+typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
 extern int log_level_now; /* read through log_on() */
 

@@ -58,6 +58,9 @@ static void print_event(const struct ulnet_event *ev)
 	if (ev->unlinked)
 		printf(", memory is mine again");
 	printf("\n");
+	/* It ended before its memory descriptor was used up. */
+	if (ev->terminal && !ev->unlinked)
+		LNetMDUnlink(ev->md);
 }
 
 /* ---- the steps ---- */

@@ -36,6 +36,17 @@ static void count_msg(const struct lnet_msg *msg)
 	}
 }
 
+/* Does a queue hold as many as the credits say? */
+static bool queue_wrong(const struct list *queue, int32_t credits)
+{
+	const struct list *l;
+	int32_t n = 0;
+
+	for (l = queue->next; l != queue; l = l->next)
+		n++;
+	return n != MAX(-credits, 0);
+}
+
 static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	struct hash_node *n = NULL;
@@ -46,7 +57,8 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
-		if (p->credits + p->counted == p->credits_max)
+		if (p->credits + p->counted == p->credits_max &&
+		    !queue_wrong(&p->queue, p->credits))
 			continue;
 		snprintf(buf, size,
 			 "peer %s: %d credits of %d, but %d held or waited for",
@@ -66,7 +78,8 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		const struct ni_cpt *nc = &ni->cpt[cpt->index];
 		int32_t credits = credits_get(&nc->credits);
 
-		if (credits + nc->counted == nc->credits_max)
+		if (credits + nc->counted == nc->credits_max &&
+		    !queue_wrong(&nc->queue, credits))
 			continue;
 		snprintf(buf, size,
 			 "NI %s: %d credits of %d, but %d held or waited for",

@@ -395,7 +395,8 @@ int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
 
 	if (portal == 0 || portal >= LNET_PORTALS)
 		return -EINVAL;
-	if (loop_current() && node->cpts > 1)
+	if (loop_current() &&
+	    (node->cpts > 1 || loop_current() != node->loops[0]))
 		return -EXDEV;
 	atomic_store(&node->portals[portal].lazy, false);
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {

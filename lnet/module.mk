@@ -1,6 +1,7 @@
 # Nodes, portals, messages, events. Public functions are in the file of their noun.
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
+libulnetcore_la_SOURCES += %D%/log.c
 libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
 libulnetcore_la_SOURCES += %D%/md.c %D%/md.h
 libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h

@@ -439,7 +439,8 @@ static void msg_done_work(struct work *w)
 	msg_done(container_of(w, struct lnet_msg, work));
 }
 
-void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+/* All but telling those whose message it was. */
+static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	bool received = msg->fsm.state == MSG_RECV;
@@ -462,7 +463,21 @@ void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		ni_unref(msg->ni, cpt);
 	msg->lpni = NULL;
 	msg->ni = NULL;
+}
+
+void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg_finish(msg, status, cause);
 	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+}
+
+void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg_finish(msg, status, cause);
+	msg->cpt = msg_done_cpt(msg);
+	msg->lnd.cpt = msg->cpt->index;
+	msg->work.fn = msg_done_work;
+	loop_post(msg->cpt->loop, &msg->work);
 }
 
 void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)

@@ -106,9 +106,14 @@ void msg_recv(struct lnet_msg *msg);
 void msg_discard(struct lnet_msg *msg);
 
 /* The funnel: whatever state it is in, the message is over. What it holds goes
- * back, who waited for it goes on, statistics are kept; then msg_done() on @on.
- */
+ * back, who waited for it goes on, statistics are kept; then msg_done(), on the
+ * CPT of its MD or operation. */
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+
+/* The same, but msg_done() comes later: for those who walk queues, which users'
+ * handlers may change. */
+void msg_finalize_post(struct lnet_msg *msg, int status,
+		       enum ulnet_cause cause);
 
 /* As msg_finalize(), at the end of this turn. */
 void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause);

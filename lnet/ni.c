@@ -150,35 +150,26 @@ void ni_unref(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	}
 }
 
-static void take_queued(struct list *queue, const struct lnet_ni *ni,
-			struct list *taken)
+static void fail_queue(struct list *queue, const struct lnet_ni *ni)
 {
 	struct lnet_msg *msg, *next;
 
-	list_for_each_entry_safe (msg, next, queue, link) {
-		if (msg->ni != ni)
-			continue;
-		list_del(&msg->link);
-		list_add_tail(taken, &msg->link);
-	}
+	list_for_each_entry_safe (msg, next, queue, link)
+		if (msg->ni == ni)
+			msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
-/* Ends what waits for a credit. Taken out of all queues first, because users'
- * handlers may change them. */
+/* Ends what waits for a credit; the peers' queues first, so that no credit that
+ * comes back starts one of them. */
 static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
-	struct list taken;
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	list_init(&taken);
-	take_queued(&ni->cpt[cpt->index].queue, ni, &taken);
 	while ((n = hash_walk(&cpt->peers, &bucket, n)))
-		take_queued(&container_of(n, struct lnet_peer_ni, hash)->queue,
-			    ni, &taken);
-	while (!list_empty(&taken))
-		msg_finalize(list_first(&taken, struct lnet_msg, link),
-			     -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		fail_queue(&container_of(n, struct lnet_peer_ni, hash)->queue,
+			   ni);
+	fail_queue(&ni->cpt[cpt->index].queue, ni);
 }
 
 void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt)

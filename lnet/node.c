@@ -2,6 +2,7 @@
 #include "lnet/node.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <semaphore.h>
 
 #include "base/log.h"
@@ -11,6 +12,9 @@
 #include "lnet/parse.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
+
+/* A ping information with more does not fit into a message. */
+#define INTERFACES_LIMIT 40000
 
 void lnet_conf_init(struct ulnet_conf *conf)
 {
@@ -22,6 +26,7 @@ void lnet_conf_init(struct ulnet_conf *conf)
 		.peers_max = 100000,
 		.messages_max = 65536,
 		.lazy_max = 4096,
+		.lazy_bytes_max = UINT64_C(64) << 20,
 		.interfaces_max = 200,
 	};
 }
@@ -38,7 +43,7 @@ int node_conf_check(const struct ulnet_conf *c)
 	    c->transaction_timeout > TIME_NEVER / 4000)
 		return -EINVAL;
 	if (!c->peers_max || !c->messages_max || !c->interfaces_max ||
-	    c->pid == LNET_PID_ANY)
+	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
 		return -EINVAL;
 	return 0;
 }
@@ -182,10 +187,15 @@ static bool runs_threads(const struct lnet *node)
 static int thread_start(struct lnet_cpt *cpt)
 {
 	struct cpt_start start = { .cpt = cpt };
+	sigset_t all, before;
 	int rc;
 
 	sem_init(&start.taken, 0, 0);
+	/* Signals are the application's: its threads take them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	rc = pthread_create(&cpt->thread, NULL, cpt_thread, &start);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	while (!rc && sem_wait(&start.taken)) /* interrupted */
 		;
 	sem_destroy(&start.taken);
@@ -258,17 +268,16 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
  */
 static int control_begin(struct lnet *node)
 {
-	struct loop *here = loop_current();
+	bool owner = node->cpts == 1 && loop_is_owner(node->loops[0]);
 
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;
-	if (!here) {
-		pthread_mutex_lock(&node->control);
-		return 0;
-	}
-	if (node->cpts > 1 || node->loops[0] != here)
+	if (owner)
+		return pthread_mutex_trylock(&node->control) ? -EBUSY : 0;
+	if (loop_current())
 		return -EXDEV;
-	return pthread_mutex_trylock(&node->control) ? -EBUSY : 0;
+	pthread_mutex_lock(&node->control);
+	return 0;
 }
 
 static void control_end(struct lnet *node)
@@ -713,7 +722,9 @@ static void node_turn(struct lnet *node, uint64_t seen)
 		return;
 	}
 	if (!runs_threads(node)) {
-		loop_run_once(node->loops[0], true);
+		/* Several, if the start of their threads has failed. */
+		for (unsigned int i = 0; i < node->cpts; i++)
+			loop_run_once(node->loops[i], node->cpts == 1);
 		return;
 	}
 	pthread_mutex_lock(&node->ended_lock);

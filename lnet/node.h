@@ -47,6 +47,8 @@ struct lnet_cpt {
 
 	struct lnet_portal portals[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */
+	uint64_t next_complaint;    /* ns: not before, about headers */
+	uint64_t held_bytes;	    /* their payload */
 	uint32_t held;		    /* messages in the portals' held lists */
 	struct ping_target *ping;
 
@@ -114,13 +116,6 @@ void node_crash(struct lnet *node);
  * @buf.
  */
 const char *node_check(struct lnet *node, char *buf, size_t size);
-
-/* Owner: prepares for work outside of a turn. */
-static inline void cpt_enter(struct lnet_cpt *cpt)
-{
-	if (loop_current() != cpt->loop)
-		cpt->loop->now = cpt->loop->env->ops->clock(cpt->loop->env);
-}
 
 /* Something of @cpt went away, which lnet_close() may be waiting for. */
 void node_wake_closer(struct lnet *node);

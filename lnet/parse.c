@@ -9,6 +9,7 @@
 #include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/peer.h"
+#include "lnet/ping.h"
 
 /* ---- dropping: nobody is told but the counters ---- */
 
@@ -150,6 +151,7 @@ static void unhold(struct lnet_msg *msg)
 {
 	list_del(&msg->link);
 	msg->cpt->held--;
+	msg->cpt->held_bytes -= msg->hdr.payload_length;
 	loop_timer_cancel(msg->cpt->loop, &msg->timer);
 }
 
@@ -166,12 +168,18 @@ static enum lnet_stat why_not_held(const struct lnet_msg *msg)
 	const struct lnet_cpt *cpt = msg->cpt;
 	const struct lnet *node = cpt->node;
 
-	if (cpt->closing)
+	if (cpt->closing || msg->ni->cpt[cpt->index].stopped)
 		return STAT_drop_closing;
 	if (msg->role != MSG_PUT_IN ||
 	    !atomic_load(&node->portals[msg->hdr.portal].lazy))
 		return STAT_drop_no_match;
-	if (cpt->held >= node->conf.lazy_max)
+	/* Nothing else will ever be attached there. */
+	if (msg->hdr.portal == PING_PORTAL &&
+	    msg->hdr.match_bits != PING_MATCH_BITS)
+		return STAT_drop_no_match;
+	if (cpt->held >= node->conf.lazy_max ||
+	    cpt->held_bytes + msg->hdr.payload_length >
+		    node->conf.lazy_bytes_max)
 		return STAT_drop_lazy_full;
 	return STAT_COUNT;
 }
@@ -197,6 +205,7 @@ static void hold_or_drop(struct lnet_msg *msg, bool aside)
 	fsm_move(&msg->fsm, msg_states, MSG_HELD);
 	list_add_tail(&cpt->portals[msg->hdr.portal].held, &msg->link);
 	cpt->held++;
+	cpt->held_bytes += msg->hdr.payload_length;
 	/* Holding it again does not make it younger. */
 	if (msg->lnd.deadline == 0)
 		msg->lnd.deadline =
@@ -481,6 +490,10 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
 
 	cpt_stat(cpt, STAT_protocol_errors);
+	/* All are counted; one in a second is told. */
+	if (loop_now(cpt->loop) < cpt->next_complaint)
+		return -EPROTO;
+	cpt->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
 	log_warn("parse", "%s: message from %s: %s",
 		 lnet_nid_format(&ni->lnd.nid, a, sizeof(a)),
 		 lnet_nid_format(from, b, sizeof(b)), what);
@@ -552,6 +565,11 @@ static struct lnet_cpt *cpt_here(struct lnet *node)
 	return NULL;
 }
 
+static bool is_request(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
+}
+
 /* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		 const struct lnet_hdr *hdr)
@@ -564,10 +582,15 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	rc = check_addresses(cpt, ni, hdr);
 	if (unlikely(rc != FOR_ME))
 		return rc;
-	if ((hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET) &&
-	    hdr->portal >= LNET_PORTALS)
+	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
 		return STAT_drop_bad_portal;
 	return FOR_ME;
+}
+
+/* Messages of all kinds that may be alive when one more request comes. */
+static uint32_t requests_max(const struct lnet *node)
+{
+	return node->conf.messages_max - node->conf.messages_max / 8;
 }
 
 /* No message to decode it into: enough is decoded to drop it. */
@@ -607,6 +630,10 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		if (unlikely(!primary))
 			rc = STAT_drop_no_memory;
 	}
+	/* A part of the messages is for answers to our own operations. */
+	if (unlikely(rc == FOR_ME && is_request(&msg->hdr) &&
+		     cpt->msg_pool.used > requests_max(cpt->node)))
+		rc = STAT_drop_no_memory;
 	if (unlikely(rc != FOR_ME)) {
 		length = msg->hdr.payload_length;
 		msg_free(msg);

@@ -323,7 +323,7 @@ int ping_refresh(struct lnet_cpt *cpt)
 	return 0;
 }
 
-static int push_post(struct lnet_cpt *cpt, uint32_t size);
+static void push_repost(struct target_buf *b, uint32_t size);
 
 /* What it says is discovery's to use; whoever pushes is acknowledged anyway. */
 static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
@@ -359,37 +359,68 @@ static void push_target_event(const struct ulnet_event *ev)
 	}
 	if (!ev->unlinked)
 		return;
-	free(b);
 	cpt->ping->push = 0;
-	if (!cpt->closing && push_post(cpt, size))
-		log_err("ping", "no memory: pushes of peers are held");
+	if (cpt->closing)
+		free(b);
+	else
+		push_repost(b, size);
 }
 
-static int push_post(struct lnet_cpt *cpt, uint32_t size)
+/* Takes @b on success. */
+static int push_post(struct target_buf *b)
 {
-	struct target_buf *b = target_buf_new(cpt, size);
+	struct lnet_cpt *cpt = b->cpt;
 	struct ulnet_md umd = {
-		.length = size,
+		.start = b->bytes,
+		.length = b->size,
 		.threshold = 1,
 		.options = LNET_MD_OP_PUT | LNET_MD_TRUNCATE,
 		.user_ptr = b,
 		.handler = push_target_event,
 	};
 	struct lnet_me *me;
-	int rc;
+	int rc = target_attach(b, &umd, LNET_UNLINK, &me);
 
-	if (!b)
-		return -ENOMEM;
-	umd.start = b->bytes;
-	rc = target_attach(b, &umd, LNET_UNLINK, &me);
-	if (rc) {
-		free(b);
+	if (rc)
 		return rc;
-	}
 	cpt->ping->push = me->cookie;
 	if (cpt->held)
 		parse_retry_held(cpt, PING_PORTAL);
 	return 0;
+}
+
+/* With @size bytes if need and memory be, else with what there was. Takes @b.
+ */
+static void push_repost(struct target_buf *b, uint32_t size)
+{
+	struct target_buf *larger = NULL;
+
+	if (size > b->size)
+		larger = target_buf_new(b->cpt, size);
+	if (larger && !push_post(larger)) {
+		free(b);
+		return;
+	}
+	free(larger);
+	if (push_post(b)) {
+		log_err("ping", "no memory: pushes of peers are held");
+		free(b);
+	}
+}
+
+/* The first target, or one more try after there was no memory. */
+static int push_start(struct lnet_cpt *cpt)
+{
+	struct target_buf *b;
+	int rc;
+
+	if (cpt->ping->push)
+		return 0;
+	b = target_buf_new(cpt, PUSH_TARGET_SIZE);
+	rc = b ? push_post(b) : -ENOMEM;
+	if (rc)
+		free(b);
+	return rc;
 }
 
 static void nis_changed(struct work *w)
@@ -397,9 +428,11 @@ static void nis_changed(struct work *w)
 	struct ping_target *t = container_of(w, struct ping_target, work);
 
 	atomic_store(&t->posted, false);
-	if (!t->cpt->closing && ping_refresh(t->cpt))
+	if (t->cpt->closing)
+		return;
+	if (ping_refresh(t->cpt) || push_start(t->cpt))
 		log_warn("ping", "no memory: pings are answered with an older "
-				 "state");
+				 "state, or pushes not");
 }
 
 void ping_nis_changed(struct lnet *node)
@@ -424,7 +457,7 @@ int ping_start(struct lnet_cpt *cpt)
 	cpt->ping = t;
 	rc = ping_refresh(cpt);
 	if (!rc)
-		rc = push_post(cpt, PUSH_TARGET_SIZE);
+		rc = push_start(cpt);
 	return rc;
 }
 

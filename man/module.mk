@@ -22,6 +22,7 @@ dist_man_MANS += %D%/man3/lnet_cpt_of.3
 dist_man_MANS += %D%/man3/lnet_event_name.3
 dist_man_MANS += %D%/man3/lnet_id_format.3
 dist_man_MANS += %D%/man3/lnet_id_parse.3
+dist_man_MANS += %D%/man3/lnet_log_set.3
 dist_man_MANS += %D%/man3/lnet_net_format.3
 dist_man_MANS += %D%/man3/lnet_net_parse.3
 dist_man_MANS += %D%/man3/lnet_ni_add.3

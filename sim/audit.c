@@ -12,7 +12,8 @@
 
 struct audit_op {
 	struct hash_node hash; /* sim->ops, until it ends */
-	struct sim_node *n;
+	struct sim_node *n;    /* while it has not ended */
+	unsigned int index;    /* of the node */
 	struct lnet *node;
 	uint64_t op;
 	uint64_t deadline;
@@ -43,10 +44,10 @@ static struct audit_op *op_find(struct lnet_sim *sim, const struct lnet *node,
 	return NULL;
 }
 
-static void op_put(struct audit_op *a)
+static void op_put(struct lnet_sim *sim, struct audit_op *a)
 {
 	if (--a->refs == 0)
-		pool_put(&a->n->sim->audit_ops, a);
+		pool_put(&sim->audit_ops, a);
 }
 
 size_t audit_op_size(void)
@@ -161,6 +162,7 @@ static void on_begin(void *arg, struct lnet *node, uint64_t op,
 	sim->stats.operations++;
 	if (a)
 		*a = (struct audit_op){ .n = n,
+					.index = n->index,
 					.node = node,
 					.op = op,
 					.deadline = deadline,
@@ -192,7 +194,7 @@ static void op_ended(struct audit_op *a, const struct ulnet_event *ev)
 			      ", reported not delivered, but it was",
 			      a->n->index, ev->match_bits);
 	hash_del(&sim->ops, &a->hash);
-	op_put(a);
+	op_put(sim, a);
 }
 
 static void on_event(void *arg, struct lnet *node, uint64_t op,
@@ -236,7 +238,7 @@ static void on_accepted(void *arg, struct lnet *node, struct lnd_ni *ni,
 		lnet_sim_fail(n->sim,
 			      "node %u: operation of node %u, bits %#" PRIx64
 			      ", was reported not delivered, and now is",
-			      n->index, a->n->index, a->match_bits);
+			      n->index, a->index, a->match_bits);
 }
 
 static void on_leaked(void *arg, struct lnet *node, const char *what,
@@ -268,8 +270,7 @@ static void net_hold(void *arg, void *mark)
 
 static void net_drop(void *arg, void *mark)
 {
-	(void)arg;
-	op_put(mark);
+	op_put(arg, mark);
 }
 
 const struct sim_net_watch audit_net_watch = {
@@ -304,6 +305,6 @@ void audit_check(struct lnet_sim *sim, bool closed)
 		a = container_of(hash_walk(&sim->ops, &bucket, NULL),
 				 struct audit_op, hash);
 		hash_del(&sim->ops, &a->hash);
-		op_put(a);
+		op_put(sim, a);
 	}
 }

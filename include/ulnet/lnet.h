@@ -49,6 +49,7 @@ struct ulnet_conf {
 	uint32_t peers_max;
 	uint32_t messages_max;	 /* messages being received */
 	uint32_t lazy_max;	 /* messages held by lazy portals */
+	uint64_t lazy_bytes_max; /* payload of those, bytes */
 	uint32_t interfaces_max; /* entries of a ping info that are looked at */
 };
 
@@ -313,6 +314,22 @@ struct ulnet_stat {
 
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
 			    unsigned int n);
+
+/* ---- the log: lnet_log_set(3) ---- */
+
+enum ulnet_log_level {
+	LNET_LOG_ERR,  /* an operator must act */
+	LNET_LOG_WARN, /* degraded, heals by itself */
+	LNET_LOG_INFO, /* the configuration changed */
+	LNET_LOG_DEBUG,
+};
+
+/* @line: without a newline; ends with the call. */
+typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
+
+/* Any thread. Of the whole process. @fn NULL: stderr. */
+ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
+			       void *arg);
 
 /* ---- words ---- */
 

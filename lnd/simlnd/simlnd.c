@@ -396,7 +396,7 @@ static void pkt_stored(struct timer *t)
 		pkt_trace(pkt, SIM_CUT);
 	else
 		pkt_store(pkt, pkt->length / 2, pkt->length);
-	if (MUTATE(early_release) && msg->length)
+	if (MUTATE(early_release) && msg->length > 512)
 		late = (char *)msg->iov[0].iov_base + msg->offset;
 	pkt_free(pkt);
 	msg->priv = NULL;

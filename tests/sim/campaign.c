@@ -20,15 +20,16 @@
 #define TWICE_EVERY    10
 
 static int passed, failed;
+static const char *program, *mutating; /* how to repeat a run */
 
 static void run_seed(uint64_t seed, FILE *trace, struct scenario_result *sum,
 		     struct scenario_result *last)
 {
 	struct scenario_result r = { 0 };
-	char command[64];
+	char command[256];
 
-	snprintf(command, sizeof(command), "tests/sim/campaign --seed %" PRIu64,
-		 seed);
+	snprintf(command, sizeof(command), "%s --seed %" PRIu64 "%s%s", program,
+		 seed, mutating ? " --mutate " : "", mutating ? mutating : "");
 	if (scenario_run(seed, command, trace, &r)) {
 		fprintf(stderr, "seed %" PRIu64 ": could not be set up\n",
 			seed);
@@ -81,13 +82,15 @@ static const struct {
 };
 
 /* Caught if any seed reports a violation. */
-static void mutate(enum mutation m)
+static void mutate(enum mutation m, uint64_t only)
 {
 	struct scenario_result sum = { 0 }, last;
-	uint64_t seed;
+	uint64_t seed = only ? only : 1;
+	uint64_t end = only ? only : MUTATION_SEEDS;
 
 	mutation_now = m;
-	for (seed = 1; seed <= MUTATION_SEEDS && !sum.violations; seed++)
+	mutating = mutations[m].name;
+	for (; seed <= end && !sum.violations; seed++)
 		run_seed(seed, NULL, &sum, &last);
 	mutation_now = MUTATION_NONE;
 	if (sum.violations) {
@@ -101,7 +104,7 @@ static void mutate(enum mutation m)
 	}
 }
 
-static int mutate_all(const char *only)
+static int mutate_all(const char *only, uint64_t seed)
 {
 	bool found = false;
 
@@ -110,14 +113,15 @@ static int mutate_all(const char *only)
 		    strcmp(only, mutations[m].name) != 0)
 			continue;
 		found = true;
-		mutate((enum mutation)m);
+		mutate((enum mutation)m, seed);
 	}
 	return found ? 0 : -1;
 }
 #else
-static int mutate_all(const char *only)
+static int mutate_all(const char *only, uint64_t seed)
 {
 	(void)only;
+	(void)seed;
 	fprintf(stderr, "campaign: built without --enable-mutations\n");
 	return -1;
 }
@@ -146,6 +150,7 @@ int main(int argc, char **argv)
 	const char *mutation = NULL;
 	int c;
 
+	program = argv[0];
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
 		case 'l':
@@ -169,7 +174,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (mutation) {
-		if (mutate_all(mutation))
+		if (mutate_all(mutation, seed))
 			return usage();
 	} else if (one) {
 		run_seed(seed, trace ? stdout : NULL, &sum, &last);

@@ -8,7 +8,7 @@
 
 #define NODES_MAX  6
 #define RAILS_MAX  3
-#define OPERATIONS 300
+#define OPERATIONS 600
 #define MS	   UINT64_C(1000000)
 #define SEC	   (1000 * MS)
 
@@ -66,6 +66,8 @@ struct run {
 	unsigned int left; /* operations to begin */
 	uint64_t next_pattern;
 	bool over;
+	bool slow;  /* much is on its way at any time */
+	bool harsh; /* every fault, all the time */
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -240,6 +242,8 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 
 /* ---- active side ---- */
 
+static void again(struct member *m, const struct ulnet_event *ev);
+
 static void on_active(const struct ulnet_event *ev)
 {
 	struct use *u = ev->user_ptr;
@@ -252,6 +256,8 @@ static void on_active(const struct ulnet_event *ev)
 	/* It ended before its MD was used up. */
 	if (ev->terminal && !ev->unlinked)
 		LNetMDUnlink(ev->md);
+	if (ev->terminal && ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
+		again(u->m, ev);
 	if (ev->unlinked)
 		use_end(u);
 }
@@ -325,6 +331,17 @@ static void echo(struct member *m, const struct ulnet_event *ev)
 		put(m, LNET_NID_ANY, to, PORTAL_SINK, 1, true);
 }
 
+/* Not delivered: sent anew from the handler itself, sometimes. */
+static void again(struct member *m, const struct ulnet_event *ev)
+{
+	struct run *r = m->run;
+
+	if (node_of(m) && r->left && !r->over && chance(r, 50)) {
+		r->left--;
+		put(m, LNET_NID_ANY, ev->target, PORTAL_SINK, 2, chance(r, 50));
+	}
+}
+
 static struct member *some_member(struct run *r)
 {
 	return &r->members[rnd(r, r->n)];
@@ -385,7 +402,7 @@ static void crash(struct run *r, struct member *m)
 		return;
 	while (m->uses)		  /* use_end() takes it off: */
 		use_end(m->uses); /* NOLINT(clang-analyzer-unix.Malloc) */
-	lnet_sim_at(r->sim, 1 + rnd(r, 300 * MS), restart, m);
+	lnet_sim_at(r->sim, 1 + rnd(r, 100 * MS), restart, m);
 }
 
 static void unlink_one(struct run *r, struct member *m)
@@ -398,10 +415,12 @@ static void unlink_one(struct run *r, struct member *m)
 		LNetMDUnlink(u->md);
 }
 
-static void toggle_ni(struct run *r, struct member *m)
+static void toggle(struct run *r, struct member *m, unsigned int i)
 {
-	unsigned int i = (unsigned int)rnd(r, m->nnids);
-	struct ulnet_ni_conf conf = { .nid = m->nids[i] };
+	/* It comes back with so few credits that messages queue. */
+	struct ulnet_ni_conf conf = { .nid = m->nids[i],
+				      .credits = 1 + (uint32_t)rnd(r, 8),
+				      .peer_credits = 1 + (uint32_t)rnd(r, 4) };
 
 	if (m->deleted[i]) {
 		if (!lnet_ni_add(node_of(m), &conf))
@@ -409,6 +428,17 @@ static void toggle_ni(struct run *r, struct member *m)
 	} else if (!lnet_ni_del(node_of(m), &m->nids[i])) {
 		m->deleted[i] = true;
 	}
+}
+
+/* One that is gone comes back, or else one goes. */
+static void toggle_ni(struct run *r, struct member *m)
+{
+	unsigned int i = (unsigned int)rnd(r, m->nnids);
+
+	for (unsigned int k = 0; k < m->nnids; k++)
+		if (m->deleted[k])
+			i = k;
+	toggle(r, m, i);
 }
 
 static struct ulnet_nid some_nid(struct run *r)
@@ -420,8 +450,10 @@ static struct ulnet_nid some_nid(struct run *r)
 
 static void random_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 {
-	struct ulnet_sim_link l = { .latency = rnd(r, 200000),
-				    .jitter = rnd(r, 100000),
+	struct ulnet_sim_link l = { .latency =
+					    rnd(r, r->slow ? 20 * MS : MS / 5),
+				    .jitter =
+					    rnd(r, r->slow ? 5 * MS : MS / 10),
 				    .reorder_window = rnd(r, 5 * MS) };
 	uint32_t *const parts[] = { &l.loss,   &l.duplicate, &l.reorder,
 				    &l.refuse, &l.error,     &l.stall,
@@ -430,7 +462,7 @@ static void random_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	if (chance(r, 50))
 		l.bandwidth = 1000000 + rnd(r, 1000000000);
 	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (chance(r, 40))
+		if (r->harsh || chance(r, 40))
 			*parts[i] = (uint32_t)rnd(r, 60000);
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }
@@ -458,7 +490,7 @@ static void disturb(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
-	switch (rnd(r, 8)) {
+	switch (rnd(r, 10)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -473,6 +505,8 @@ static void disturb(struct run *r)
 		lnet_sim_ni_set(r->sim, nid, true);
 		break;
 	case 5:
+	case 8:
+	case 9:
 		if (node_of(m))
 			toggle_ni(r, m);
 		break;
@@ -499,6 +533,9 @@ static void step(void *arg)
 	m = some_member(r);
 	if (chance(r, 10))
 		unlink_one(r, m);
+	if (node_of(m) && chance(r, 20) &&
+	    (m->deleted[0] || m->deleted[1] || m->deleted[2]))
+		toggle_ni(r, m);
 	lnet_sim_check(r->sim);
 	if (r->left)
 		lnet_sim_at(r->sim, rnd(r, 5 * MS), step, r);
@@ -535,6 +572,8 @@ static int set_up(struct run *r)
 
 	r->n = 2 + (unsigned int)rnd(r, NODES_MAX - 1);
 	r->left = OPERATIONS;
+	r->slow = chance(r, 25);
+	r->harsh = chance(r, 25);
 	for (unsigned int i = 0; i < r->n; i++)
 		r->members[i].nids[0] = lnet_nid_make(
 			LNET_NET(LNET_TYPE_SOCK, 0), 0x0a000001 + i);

@@ -9,12 +9,12 @@ struct seen {
 	char last[2048];
 };
 
-static void sink(enum log_level level, const char *line, void *arg)
+static void sink(int level, const char *line, void *arg)
 {
 	struct seen *s = arg;
 
 	s->lines++;
-	s->level = level;
+	s->level = (enum log_level)level;
 	snprintf(s->last, sizeof(s->last), "%s", line);
 }
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The library's log, for those who use the library. */
+#include "base/log.h"
+
+#include "ulnet/lnet.h"
+
+_Static_assert(LNET_LOG_ERR == (int)LOG_ERR && LNET_LOG_DEBUG == (int)LOG_DEBUG,
+	       "levels are the same, inside and outside");
+
+void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn, void *arg)
+{
+	log_setup((enum log_level)level, fn, arg);
+}
