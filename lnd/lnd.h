@@ -9,6 +9,10 @@
  * Calls of both directions for one message are made on that thread. There are
  * no locks.
  *
+ * Optional members for an LND's own options, for hints about dead peers and for
+ * connections that a shared listener accepted join the structure with the first
+ * LND that has use for them.
+ *
  * Time. LNet keeps the deadlines: when one passes, or a user gives a message
  * up, LNet calls cancel(). An LND has timers for its own protocol only
  * (handshake, keepalive).
@@ -63,10 +67,10 @@ struct lnd {
 	int type; /* LNET_TYPE_* that it serves; -1: asked for by the node only */
 
 	/*
-	 * The NI comes up: fill ni->priv, listen. May block. Control thread, or
-	 * CPT 0's before it runs; no other call is made for @ni until it has
-	 * returned. 0 or a negative errno, which fails lnet_ni_add(), with
-	 * nothing left behind.
+	 * The NI comes up: fill ni->priv, listen. On the thread that adds the
+	 * NI, which may be the loop's own, so it must not wait for a peer; no
+	 * other call is made for @ni until it has returned. 0 or a negative
+	 * errno, which fails lnet_ni_add(), with nothing left behind.
 	 */
 	int (*startup)(struct lnd_ni *ni);
 

@@ -169,7 +169,6 @@ static int node_start(struct sim_node *n)
 	};
 	int rc;
 
-	p.conf.cpts = sim->cpts;
 	n->crashing = false;
 	audit_watch(n);
 	rc = node_open(&p, &n->node);
@@ -226,6 +225,10 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 		n->conf = *conf;
 	else
 		lnet_conf_init(&n->conf);
+	/* These are the simulation's affair. */
+	n->conf.run = LNET_RUN_THREADS;
+	n->conf.ev = NULL;
+	n->conf.cpts = sim->cpts;
 	rc = node_conf_check(&n->conf);
 	if (!rc)
 		rc = parse_nids(n, nids);

@@ -26,12 +26,14 @@ unit_tests += %D%/unit/lnet/lazy_test
 unit_tests += %D%/unit/lnet/ni_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
+unit_tests += %D%/unit/sim/sim_test
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
 thread_tests =
 thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
+thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;

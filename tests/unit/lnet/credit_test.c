@@ -433,3 +433,57 @@ Test(credit, one_face_for_each_peer)
 	cr_assert_neq(by_first[0], by_first[1]);
 	cluster_end(sim);
 }
+
+/* ---- an NI goes away while messages wait on it ---- */
+
+static struct lnet_sim *current;
+static unsigned int resent;
+
+/* Sends once more, over what is left, as soon as it is told of the failure. */
+static void send_again(const struct ulnet_event *ev)
+{
+	see(ev);
+	if (ev->terminal && ev->status && resent++ == 0)
+		puts_to(current, 2, 1, 64, 99);
+}
+
+static void put_again(struct lnet_sim *sim, unsigned int target)
+{
+	struct ulnet_md umd = md_of(source, 64, 0, &sent);
+
+	umd.threshold = 1;
+	umd.timeout = 5 * SECOND;
+	umd.handler = send_again;
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 1), &umd),
+			     LNET_NOACK_REQ, nth_id(target), PORTAL, BITS, 0,
+			     1),
+		     0);
+}
+
+/* One message is stuck with the only NI credit, one waits for that, one for the
+ * peer's. Whoever is told of the end sends over the other NI, and must not
+ * wait. */
+Test(credit, queues_of_an_ni_that_goes)
+{
+	struct lnet_sim *sim = limited(1, 1, 1);
+	struct lnet *node = lnet_sim_node(sim, 1);
+	struct ulnet_ni_conf other = { .nid = nid_of("10.0.0.9@tcp") };
+	const struct ulnet_nid gone = nth_id(1).nid;
+
+	current = sim;
+	resent = 0;
+	link_set(sim, 1, 0,
+		 &(struct ulnet_sim_link){ .stall = LNET_SIM_ALWAYS });
+	puts_to(sim, 0, 1, 64, 1);
+	put_again(sim, 2);
+	puts_to(sim, 2, 1, 64, 2);
+	lnet_sim_run(sim, 1000000);
+	cr_assert_eq(lnet_ni_add(node, &other), 0);
+	cr_assert_eq(lnet_ni_del(node, &gone), 0);
+	lnet_sim_run(sim, 1000000);
+	cr_assert_eq(resent, 1);
+	cr_assert_eq(peer_info(sim, 2).credits, 1);
+	cr_assert_eq(peer_info(sim, 2).queued_bytes, 0);
+	cr_assert_eq(seen.n, 1, "the new one was stuck");
+	cluster_end(sim);
+}

@@ -355,3 +355,31 @@ Test(lazy, newcomers_do_not_overtake)
 	cr_assert_eq(seen.ev[2].hdr_data, 3);
 	cluster_end(sim);
 }
+
+/* Portal 0 is lazy for pushes only: what can never match is not kept. */
+Test(lazy, nothing_else_on_portal_0)
+{
+	struct lnet_sim *sim = cluster(2);
+
+	put_bytes(lnet_sim_node(sim, 1), nth_id(0), 0, 1, source, 16);
+	lnet_sim_run(sim, 1000000);
+	cr_assert_eq(counter(lnet_sim_node(sim, 0), "drop_no_match"), 1);
+	cluster_end(sim);
+}
+
+/* The bound of payload, beside that of messages. */
+Test(lazy, bytes_are_bounded)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+
+	lnet_conf_init(&conf);
+	conf.lazy_bytes_max = 2500;
+	sim = lazy_cluster(2, 1, &conf);
+	for (unsigned int i = 0; i < 3; i++)
+		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL, 1, source,
+			  1000);
+	lnet_sim_run(sim, 1000000);
+	cr_assert_eq(counter(lnet_sim_node(sim, 0), "drop_lazy_full"), 1);
+	cluster_end(sim);
+}

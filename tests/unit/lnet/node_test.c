@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <ev.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include "cluster.h"
+#include "lnd/simlnd/simlnd.h"
+#include "lnet/node.h"
 
 #define PORTAL 5
 #define BITS   0x77
@@ -611,4 +614,45 @@ Test(node, stats)
 	cr_assert_eq(lnet_stats(lnet_sim_node(sim, 0), stats, 64), n);
 	cr_assert_null(stats[n].name);
 	cluster_end(sim);
+}
+
+/* ---- a change of another thread, which waits for this one ---- */
+
+static void *add_ni(void *arg)
+{
+	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.0.1@tcp") };
+
+	return (void *)(intptr_t)lnet_ni_add(arg, &conf);
+}
+
+/* The owner of a polled node is told -EBUSY: it would wait for itself. */
+Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
+{
+	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.0.2@tcp") };
+	struct node_params p = { .lnd = &simlnd };
+	struct sim_net *net;
+	struct lnet *node;
+	pthread_t thread;
+	void *result;
+	int rc;
+
+	lnet_conf_init(&p.conf);
+	p.conf.run = LNET_RUN_POLL;
+	cr_assert_eq(sim_net_new(NULL, &net), 0);
+	p.lnd_net = net;
+	cr_assert_eq(node_open(&p, &node), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, add_ni, node), 0);
+	/* Until the other one has begun. */
+	while (pthread_mutex_trylock(&node->control) == 0) {
+		pthread_mutex_unlock(&node->control);
+		sched_yield();
+	}
+	cr_assert_eq(lnet_ni_add(node, &conf), -EBUSY);
+	while ((rc = lnet_ni_add(node, &conf)) == -EBUSY)
+		cr_assert_eq(lnet_poll(node, 1000), 0);
+	cr_assert_eq(rc, 0);
+	pthread_join(thread, &result);
+	cr_assert_eq((intptr_t)result, 0);
+	lnet_close(node);
+	sim_net_free(net);
 }

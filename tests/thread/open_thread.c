@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lnet_open() when the second of its threads cannot be made: an error, no hang,
+ * and nothing left behind. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <ulnet/lnet.h>
+
+typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+			 void *);
+
+static int created;
+
+/* Stands before the system's. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*fn)(void *), void *arg)
+{
+	create_fn real = (create_fn)dlsym(RTLD_NEXT, "pthread_create");
+
+	return ++created == 2 ? EAGAIN : real(thread, attr, fn, arg);
+}
+
+int main(void)
+{
+	struct ulnet_conf conf;
+	struct lnet *node = NULL;
+	int rc;
+
+	lnet_conf_init(&conf);
+	conf.cpts = 3;
+	rc = lnet_open(&conf, &node);
+	if (rc != -EAGAIN || node) {
+		printf("open_thread: lnet_open() returned %d\n", rc);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The simulator itself: nodes that cannot start, seeds, watched buffers. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "tests/unit/lnet/cluster.h"
+
+static uint8_t bytes[64];
+
+static void put_to_first(struct lnet *node)
+{
+	put_bytes(node, nth_id(0), 5, 1, bytes, sizeof(bytes));
+}
+
+/* Sends, lets it depart, and fails. */
+static int start_in_vain(void *arg, unsigned int index, struct lnet *node)
+{
+	(void)arg;
+	(void)index;
+	put_to_first(node);
+	for (unsigned int i = 0; i < 5; i++)
+		lnet_poll(node, 1);
+	return -EINVAL;
+}
+
+/* What it sent arrives after it has gone. */
+Test(sim, node_that_cannot_start)
+{
+	struct lnet_sim *sim = cluster(1);
+
+	cluster_links(sim, &(struct ulnet_sim_link){ .latency = 1000000 });
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, start_in_vain,
+				       NULL),
+		     -EINVAL);
+	cluster_end(sim);
+}
+
+static uint64_t digest_of(uint64_t seed)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct ulnet_sim_link link = { .latency = 1000,
+					     .jitter = 100000 };
+	struct lnet_sim *sim;
+	uint64_t digest;
+
+	cr_assert_eq(lnet_sim_new(seed, 1, &sim), 0);
+	cr_assert_eq(lnet_sim_link_set(sim, &any, &any, &link), 0);
+	cr_assert_geq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+		      0);
+	cr_assert_geq(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL),
+		      0);
+	for (unsigned int i = 0; i < 10; i++)
+		put_to_first(lnet_sim_node(sim, 1));
+	lnet_sim_run_all(sim);
+	digest = lnet_sim_digest(sim);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+	return digest;
+}
+
+Test(sim, a_seed_is_a_run)
+{
+	cr_assert_eq(digest_of(1), digest_of(1));
+	cr_assert_neq(digest_of(1), digest_of(2));
+}
+
+Test(sim, retired_buffer_is_watched)
+{
+	struct lnet_sim *sim = cluster(1);
+	uint8_t *buf = lnet_sim_buf(sim, 100);
+
+	memset(buf, 1, 100);
+	lnet_sim_buf_retire(sim, buf);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	buf[99] = 1;
+	cr_assert_eq(lnet_sim_check(sim), 1);
+	cr_assert_eq(lnet_sim_free(sim), 1);
+}
+
+Test(sim, bad_arguments)
+{
+	const struct ulnet_sim_link link = { .loss = LNET_SIM_ALWAYS + 1 };
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct lnet_sim *sim = cluster(1);
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.peers_max = 0;
+	cr_assert_eq(lnet_sim_link_set(sim, &any, &any, &link), -EINVAL);
+	cr_assert_eq(lnet_sim_node_add(sim, "nonsense@", NULL, NULL, NULL),
+		     -EINVAL);
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
+		     -EINVAL);
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+		     -EADDRINUSE);
+	cr_assert_eq(lnet_sim_restart(sim, 0), -EALREADY);
+	cr_assert_eq(lnet_sim_crash(sim, 7), -ENOENT);
+	cluster_end(sim);
+}
