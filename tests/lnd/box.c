@@ -150,7 +150,7 @@ static bool holds(const struct box *b, uint32_t offset, uint32_t length,
 	struct piece pc = { .offset = offset, .left = length };
 
 	while (next_piece(b, &pc)) {
-		if (memcmp(pc.p, want, pc.len))
+		if (memcmp(pc.p, want, pc.len) != 0)
 			return false;
 		want += pc.len;
 	}
