@@ -343,7 +343,9 @@ static struct lnet_sim *sim_pair(struct lnet **a, struct lnet **b)
 	return sim;
 }
 
-static double sim_put(uint64_t n, bool rate)
+enum sim_figure { SIM_NS, SIM_MESSAGES, SIM_EVENTS };
+
+static double sim_put(uint64_t n, enum sim_figure figure)
 {
 	struct lnet *a, *b;
 	struct lnet_sim *sim = sim_pair(&a, &b);
@@ -362,7 +364,14 @@ static double sim_put(uint64_t n, bool rate)
 		fprintf(stderr, "core: messages were lost\n");
 		exit(1);
 	}
-	return rate ? (double)n / t : t / (double)n * 1e9;
+	switch (figure) {
+	case SIM_MESSAGES:
+		return (double)n / t;
+	case SIM_EVENTS:
+		return (double)stats.events / t;
+	default:
+		return t / (double)n * 1e9;
+	}
 }
 
 /* ---- size of a simulated node ---- */
@@ -406,15 +415,18 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "lo-put"))
 		v = lo(n);
 	else if (!strcmp(what, "sim-put"))
-		v = sim_put(n, false);
+		v = sim_put(n, SIM_NS);
 	else if (!strcmp(what, "sim-rate"))
-		v = sim_put(n, true);
+		v = sim_put(n, SIM_MESSAGES);
+	else if (!strcmp(what, "sim-events"))
+		v = sim_put(n, SIM_EVENTS);
 	else if (!strcmp(what, "sim-nodes"))
 		v = sim_nodes(n);
 	else {
-		fprintf(stderr, "usage: core put-path|parse-path|match-unique|"
-				"match-wildcard|match-masked|lo-put|sim-put|"
-				"sim-rate|sim-nodes [N [ENTRIES]]\n");
+		fprintf(stderr,
+			"usage: core put-path|parse-path|match-unique|"
+			"match-wildcard|match-masked|lo-put|sim-put|"
+			"sim-rate|sim-events|sim-nodes [N [ENTRIES]]\n");
 		return 2;
 	}
 	printf("%.1f\n", v);

@@ -41,7 +41,7 @@ struct ulnet_sim_link {
 };
 
 struct ulnet_sim_stats {
-	uint64_t events;     /* steps of virtual time */
+	uint64_t events;     /* lines of the event log */
 	uint64_t messages;   /* arrived at a node */
 	uint64_t operations; /* PUTs and GETs begun */
 	uint64_t faults;     /* injected */
