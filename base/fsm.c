@@ -8,18 +8,3 @@ void fsm_bad_move(const struct fsm *f, const struct fsm_state *table,
 		(const void *)table, fsm_name(f, table), to, table[to].name);
 	abort();
 }
-
-void fsm_dot(FILE *out, const char *name, const struct fsm_state *table,
-	     unsigned int n)
-{
-	fprintf(out, "digraph \"%s\" {\n", name);
-	for (unsigned int from = 0; from < n; from++) {
-		fprintf(out, "\t\"%s\";\n", table[from].name);
-		for (unsigned int to = 0; to < n; to++) {
-			if (table[from].next & FSM_TO(to))
-				fprintf(out, "\t\"%s\" -> \"%s\";\n",
-					table[from].name, table[to].name);
-		}
-	}
-	fprintf(out, "}\n");
-}

@@ -44,8 +44,4 @@ static inline const char *fsm_name(const struct fsm *f,
 	return table[f->state].name;
 }
 
-/* Writes the machine as a Graphviz digraph to @out (for the manual). */
-void fsm_dot(FILE *out, const char *name, const struct fsm_state *table,
-	     unsigned int n);
-
 #endif

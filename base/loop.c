@@ -236,9 +236,3 @@ void loop_turn_end(struct loop *l)
 	set_alarm(l);
 	loop_leave(before);
 }
-
-bool loop_pending(struct loop *l)
-{
-	return l->deferred || !mailbox_empty(&l->mailbox) ||
-	       timer_wheel_next(&l->wheel) <= loop_now(l);
-}

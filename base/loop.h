@@ -106,7 +106,5 @@ void loop_turn_end(struct loop *l);   /* deferred work; sets the alarm */
 /* Makes @l the current loop of this thread; returns the one that was. */
 struct loop *loop_enter(struct loop *l);
 void loop_leave(struct loop *before);
-/* Something to do without waiting? */
-bool loop_pending(struct loop *l);
 
 #endif

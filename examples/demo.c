@@ -208,10 +208,14 @@ static void tell(void)
 	show_statistics();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	unsigned int violations;
 
+	if (argc > 1) {
+		fprintf(stderr, "demo: takes no arguments: %s\n", argv[1]);
+		return 2;
+	}
 	check(lnet_sim_new(1, 1, &sim), "simulation");
 	set_loss(0);
 	check(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),

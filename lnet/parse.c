@@ -279,10 +279,10 @@ static void offer_failed(struct work *w)
 		hold_or_drop(msg, true);
 }
 
-/* First here, then elsewhere. The LND must not wait for other CPTs, so it moves
- * the payload aside if it can. */
 static void retry_portal(struct lnet_cpt *cpt, unsigned int portal);
 
+/* First here, then elsewhere. The LND must not wait for other CPTs, so it moves
+ * the payload aside if it can. */
 static void find_buffer(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;

@@ -134,6 +134,18 @@ static int usage(void)
 	return 2;
 }
 
+/* False, and said, if @text is no number. */
+static bool number(const char *option, const char *text, uint64_t *n_p)
+{
+	char *end;
+
+	*n_p = strtoull(text, &end, 0);
+	if (*text >= '0' && *text <= '9' && !*end)
+		return true;
+	fprintf(stderr, "campaign: --%s: '%s' is not a number\n", option, text);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -157,10 +169,12 @@ int main(int argc, char **argv)
 			seeds = SEEDS_LONG;
 			break;
 		case 'n':
-			seeds = strtoull(optarg, NULL, 0);
+			if (!number("seeds", optarg, &seeds))
+				return usage();
 			break;
 		case 's':
-			seed = strtoull(optarg, NULL, 0);
+			if (!number("seed", optarg, &seed))
+				return usage();
 			one = true;
 			break;
 		case 't':

@@ -35,18 +35,3 @@ Test(fsm, bad_move_aborts, .signal = SIGABRT)
 
 	fsm_move(&f, table, UP);
 }
-
-Test(fsm, dot)
-{
-	char text[1024] = "";
-	FILE *out = fmemopen(text, sizeof(text), "w");
-
-	cr_assert_not_null(out);
-	fsm_dot(out, "conn", table, STATES);
-	fclose(out);
-	cr_assert_not_null(strstr(text, "digraph \"conn\" {"));
-	cr_assert_not_null(strstr(text, "\"idle\" -> \"hello\";"));
-	cr_assert_not_null(strstr(text, "\"up\" -> \"up\";"));
-	cr_assert_null(strstr(text, "\"dead\" ->"));
-	cr_assert_null(strstr(text, "\"idle\" -> \"up\""));
-}
