@@ -27,6 +27,10 @@ struct env_io {
 	int fd;
 	int events; /* ENV_READ | ENV_WRITE, as asked for */
 	void (*fn)(struct env_io *io, int revents);
+	/* fn may be called for what was asked for when perhaps it is not ready:
+	 * while a loop is polled, its last active descriptors are tried without
+	 * asking the system first which are ready. */
+	bool eager;
 	void *impl; /* the env's own; NULL before the first watch */
 };
 

@@ -21,6 +21,14 @@
 /* Keeps the double arithmetic from ending a wait just before its time. */
 #define LATER_SEC 1e-6
 
+/* Descriptors that are tried while polling, and how long only those are looked
+ * at: less than a thread takes to wake up, so nobody waits longer for a loop
+ * that is polled than for one that sleeps. */
+#define HOT_MAX	 4
+#define HOT_TIME (30 * NSEC_PER_USEC)
+/* In a turn in which nothing comes, the last active one is tried so often. */
+#define HOT_TRIES 4
+
 struct ev_env {
 	struct env env;
 	struct ev_loop *ev;
@@ -32,6 +40,9 @@ struct ev_env {
 	uint64_t timer_at; /* TIME_NEVER: it will do nothing */
 	size_t random_left;
 	uint8_t random[RANDOM_BYTES];
+	struct env_io *hot[HOT_MAX]; /* last active first */
+	unsigned int hots;
+	uint64_t looked; /* ns: when all descriptors were looked at */
 };
 
 struct ev_watch {
@@ -165,6 +176,26 @@ static void on_end(struct ev_loop *ev, ev_check *c, int revents)
 		loop_turn_end(e->env.loop);
 }
 
+static void hot_del(struct ev_env *e, const struct env_io *io)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < e->hots; i++)
+		if (e->hot[i] != io)
+			e->hot[n++] = e->hot[i];
+	e->hots = n;
+}
+
+static void hot_add(struct ev_env *e, struct env_io *io)
+{
+	if (e->hots && e->hot[0] == io)
+		return;
+	hot_del(e, io);
+	e->hots = MIN(e->hots + 1, HOT_MAX);
+	memmove(e->hot + 1, e->hot, (e->hots - 1) * sizeof(e->hot[0]));
+	e->hot[0] = io;
+}
+
 static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct ev_watch *w = container_of(io, struct ev_watch, io);
@@ -177,6 +208,8 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 		events |= ENV_READ;
 	if (revents & EV_WRITE)
 		events |= ENV_WRITE;
+	if (user->eager && events & ENV_READ)
+		hot_add(w->e, user);
 	before = loop_enter(w->e->env.loop);
 	user->fn(user, events & user->events);
 	loop_leave(before);
@@ -214,19 +247,51 @@ static void real_unwatch(struct env *env, struct env_io *user)
 
 	if (!w)
 		return;
+	hot_del(ev_env(env), user);
 	ev_io_stop(ev_env(env)->ev, &w->io);
 	free(w);
 	user->impl = NULL;
+}
+
+static void try_hot(struct ev_env *e, unsigned int i)
+{
+	struct env_io *io = e->hot[i];
+
+	if (io->events)
+		io->fn(io, io->events);
+}
+
+/* One turn with the hot descriptors only. */
+static void run_hot(struct ev_env *e)
+{
+	struct loop *l = e->env.loop, *before;
+
+	loop_turn_begin(l);
+	before = loop_enter(l);
+	/* What they call may change the list: the next turn sees it. */
+	for (unsigned int i = 0; i < e->hots; i++)
+		try_hot(e, i);
+	/* Once there is something to do, it does not wait for more. */
+	for (unsigned int n = 1; n < HOT_TRIES && e->hots && !l->deferred; n++)
+		try_hot(e, 0);
+	loop_leave(before);
+	loop_turn_end(l);
 }
 
 static void real_run_once(struct env *env, bool block)
 {
 	struct ev_env *e = ev_env(env);
 
+	if (!block && e->hots && env->loop->now - e->looked < HOT_TIME) {
+		run_hot(e);
+		return;
+	}
+
 	/* Without a reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
 	ev_run(e->ev, block ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
+	e->looked = env->loop->now;
 }
 
 static void start_watchers(struct ev_env *e)

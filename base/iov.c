@@ -77,3 +77,21 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 		len -= n;
 	}
 }
+
+unsigned int iov_slice(struct iovec *out, const struct iovec *iov,
+		       unsigned int niov, size_t offset, size_t len)
+{
+	struct place p = place_at(iov, niov, offset);
+	unsigned int n = 0;
+
+	while (len) {
+		size_t here;
+		char *bytes = place_bytes(&p, &here);
+
+		here = MIN(here, len);
+		out[n++] = (struct iovec){ bytes, here };
+		place_step(&p, here);
+		len -= here;
+	}
+	return n;
+}

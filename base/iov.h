@@ -16,4 +16,9 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 	      const struct iovec *src, unsigned int nsrc, size_t src_offset,
 	      size_t len);
 
+/* Writes to @out, which has room for @niov, the fragments that the @len bytes
+ * from @offset are in; returns how many. */
+unsigned int iov_slice(struct iovec *out, const struct iovec *iov,
+		       unsigned int niov, size_t offset, size_t len);
+
 #endif

@@ -65,3 +65,21 @@ void log_write(enum log_level level, const char *subsystem, const char *fmt,
 		to_stderr(level, line);
 	pthread_mutex_unlock(&sink_lock);
 }
+
+bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now)
+{
+	if (!log_on(LOG_WARN))
+		return false;
+	if (now >= l->until) {
+		if (l->left_out)
+			log_write(LOG_WARN, subsystem, "%u lines left out",
+				  l->left_out);
+		*l = (struct log_limit){ .until = now + NSEC_PER_SEC };
+	}
+	if (l->lines == LOG_LIMIT_LINES) {
+		l->left_out++;
+		return false;
+	}
+	l->lines++;
+	return true;
+}

@@ -32,6 +32,23 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
 	       ...) __attribute__((format(printf, 3, 4)));
 
+/* For what strangers can cause at will: at most LOG_LIMIT_LINES warnings a
+ * second, and then how many were left out. Owner: whoever embeds it. All zero at
+ * first. */
+#define LOG_LIMIT_LINES 10
+struct log_limit {
+	uint64_t until; /* ns: end of this second */
+	unsigned int lines, left_out;
+};
+/* May there be one more at @now (ns)? */
+bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now);
+
+#define log_warn_limited(limit, now, sub, ...)                 \
+	do {                                                   \
+		if (log_limit_pass(limit, sub, now))           \
+			log_write(LOG_WARN, sub, __VA_ARGS__); \
+	} while (0)
+
 #define log_at(level, sub, ...)                             \
 	do {                                                \
 		if (log_on(level))                          \

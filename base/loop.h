@@ -6,7 +6,7 @@
  * over).
  *
  * One turn: due timers; the mailbox; file descriptors (libev's order); at its
- * end the deferred work, until there is none.
+ * end the deferred work, and what that defers, for a number of rounds.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H

@@ -83,3 +83,61 @@ Test(log, back_to_stderr)
 	log_warn("test", "this line belongs here");
 	cr_assert_eq(s.lines, 0);
 }
+
+static unsigned int passed(struct log_limit *l, uint64_t now, unsigned int n)
+{
+	unsigned int good = 0;
+
+	while (n--)
+		good += log_limit_pass(l, "peer", now);
+	return good;
+}
+
+Test(log, limit)
+{
+	const uint64_t start = 1000 * NSEC_PER_SEC;
+	struct seen s = { .lines = 0 };
+	struct log_limit l = { 0 };
+
+	log_setup(LOG_WARN, sink, &s);
+	cr_assert_eq(passed(&l, start, 4), 4);
+	cr_assert_eq(passed(&l, start + 5, 100), LOG_LIMIT_LINES - 4);
+	cr_assert_eq(passed(&l, start + NSEC_PER_SEC - 1, 1), 0);
+	cr_assert_eq(s.lines, 0, "the lines themselves are the caller's");
+	cr_assert_eq(passed(&l, start + NSEC_PER_SEC, 1), 1);
+	cr_assert_eq(s.lines, 1);
+	cr_assert_str_eq(s.last, "peer: 95 lines left out");
+	/* Said once; and not at all when there were none. */
+	cr_assert_eq(passed(&l, start + 2 * NSEC_PER_SEC, 10), 10);
+	cr_assert_eq(passed(&l, start + 9 * NSEC_PER_SEC, 10), 10);
+	cr_assert_eq(s.lines, 1);
+}
+
+Test(log, limit_of_silent_lines)
+{
+	struct seen s = { .lines = 0 };
+	struct log_limit l = { 0 };
+
+	log_setup(LOG_ERR, sink, &s);
+	cr_assert_eq(passed(&l, 0, 100), 0);
+	cr_assert_eq(passed(&l, 2 * NSEC_PER_SEC, 1), 0);
+	cr_assert_eq(s.lines, 0);
+	/* Nothing of that counts. */
+	log_setup(LOG_WARN, sink, &s);
+	cr_assert_eq(passed(&l, 3 * NSEC_PER_SEC, 20), LOG_LIMIT_LINES);
+	cr_assert_eq(s.lines, 0);
+}
+
+Test(log, limited_lines)
+{
+	struct seen s = { .lines = 0 };
+	struct log_limit l = { 0 };
+
+	log_setup(LOG_WARN, sink, &s);
+	evaluated = 0;
+	for (unsigned int i = 0; i < 50; i++)
+		log_warn_limited(&l, NSEC_PER_SEC, "peer", "%d", count());
+	cr_assert_eq(s.lines, LOG_LIMIT_LINES);
+	cr_assert_eq(evaluated, LOG_LIMIT_LINES);
+	cr_assert_str_eq(s.last, "peer: 10");
+}

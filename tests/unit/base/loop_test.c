@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ev.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -209,6 +210,28 @@ Test(loop, deferred_work_may_defer_more)
 	loop_free(l);
 }
 
+/* A timer comes in between, however much work each one makes. */
+Test(loop, endless_work_lets_timers_in)
+{
+	struct loop *l = make_loop(NULL);
+	struct chain c = { .work.fn = chain_step,
+			   .loop = l,
+			   .again = loop_defer,
+			   .left = 1000000 };
+	struct note n;
+
+	note_init(&n, l);
+	loop_defer(l, &c.work);
+	loop_run_once(l, true);
+	cr_assert_gt(c.left, 0, "the turn has ended");
+	loop_timer_arm(l, &n.timer, clock_now());
+	loop_run_once(l, true);
+	cr_assert_eq(n.calls, 1);
+	while (c.left)
+		loop_run_once(l, true);
+	loop_free(l);
+}
+
 /* Nothing but the post itself could end the wait of each run_once. */
 Test(loop, post_to_oneself_does_not_sleep)
 {
@@ -357,6 +380,115 @@ Test(loop, deferred_by_a_descriptor)
 	loop_unwatch(l, &f.p.io);
 	close(f.p.fds[0]);
 	close(f.p.fds[1]);
+	loop_free(l);
+}
+
+/* ---- descriptors that are tried while polling ---- */
+
+struct hot {
+	struct env_io io;
+	struct loop *loop;
+	int fds[2];
+	unsigned int tried; /* and nothing was there */
+	unsigned int bytes;
+	struct hot *closes; /* unwatches this one when it reads */
+};
+
+static void on_hot(struct env_io *io, int revents)
+{
+	struct hot *h = container_of(io, struct hot, io);
+	char c;
+
+	cr_assert_eq(revents, ENV_READ);
+	cr_assert(h->loop->in_turn);
+	cr_assert_eq(loop_current(), h->loop);
+	if (read(io->fd, &c, 1) != 1) {
+		cr_assert_eq(errno, EAGAIN);
+		h->tried++;
+		return;
+	}
+	h->bytes++;
+	if (h->closes)
+		loop_unwatch(h->loop, &h->closes->io);
+}
+
+static void hot_init(struct hot *h, struct loop *l)
+{
+	*h = (struct hot){ .loop = l };
+	cr_assert_eq(pipe2(h->fds, O_NONBLOCK), 0);
+	h->io.fd = h->fds[0];
+	h->io.events = ENV_READ;
+	h->io.eager = true;
+	h->io.fn = on_hot;
+	cr_assert_eq(loop_watch(l, &h->io), 0);
+}
+
+static void hot_fini(struct hot *h)
+{
+	loop_unwatch(h->loop, &h->io);
+	close(h->fds[0]);
+	close(h->fds[1]);
+}
+
+static void hot_byte(struct hot *h)
+{
+	unsigned int before = h->bytes;
+
+	cr_assert_eq(write(h->fds[1], "a", 1), 1);
+	while (h->bytes == before)
+		loop_run_once(h->loop, false);
+}
+
+/* Only those that were active, and asked for it; not while sleeping. */
+Test(loop, polling_tries_what_was_active)
+{
+	struct loop *l = make_loop(NULL);
+	struct hot a, b;
+
+	hot_init(&a, l);
+	hot_init(&b, l);
+	hot_byte(&a);
+	while (!a.tried)
+		loop_run_once(l, false);
+	cr_assert_eq(b.tried, 0);
+	/* One that is not tried is heard, too. */
+	hot_byte(&b);
+	hot_byte(&a);
+	a.tried = b.tried = 0;
+	cr_assert_eq(write(a.fds[1], "a", 1), 1);
+	loop_run_once(l, true);
+	cr_assert_eq(a.tried + b.tried, 0);
+	cr_assert_eq(a.bytes, 3);
+	hot_fini(&a);
+	hot_fini(&b);
+	loop_free(l);
+}
+
+Test(loop, what_is_not_watched_is_not_tried)
+{
+	struct loop *l = make_loop(NULL);
+	struct hot a, b;
+
+	hot_init(&a, l);
+	hot_init(&b, l);
+	hot_byte(&a);
+	hot_byte(&b);
+	/* From within a turn that may be about to try it. */
+	b.closes = &a;
+	hot_byte(&b);
+	a.tried = b.tried = 0;
+	while (!b.tried)
+		loop_run_once(l, false);
+	cr_assert_eq(a.tried, 0);
+	/* Paused: watched for nothing. */
+	b.io.events = 0;
+	cr_assert_eq(loop_watch(l, &b.io), 0);
+	b.tried = 0;
+	for (unsigned int i = 0; i < 1000; i++)
+		loop_run_once(l, false);
+	cr_assert_eq(b.tried, 0);
+	hot_fini(&a);
+	hot_fini(&b);
 	loop_free(l);
 }
 
