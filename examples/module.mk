@@ -6,3 +6,4 @@ if !WITH_FUZZERS
 noinst_PROGRAMS += %D%/demo
 endif
 %C%_demo_LDADD = libulnet.la
+

@@ -15,3 +15,13 @@ const struct lnd *lnd_find(int type)
 			return lnds[i];
 	return NULL;
 }
+
+_Static_assert(ARRAY_SIZE(lnds) <= LND_COUNT_MAX, "LND_COUNT_MAX");
+
+int lnd_index(const struct lnd *lnd)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(lnds); i++)
+		if (lnds[i] == lnd)
+			return (int)i;
+	return -1;
+}

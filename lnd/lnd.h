@@ -9,8 +9,7 @@
  * Calls of both directions for one message are made on that thread. There are
  * no locks.
  *
- * Optional members for an LND's own options, for hints about dead peers and for
- * connections that a shared listener accepted join the structure with the first
+ * Optional members for hints about dead peers join the structure with the first
  * LND that has use for them.
  *
  * Time. LNet keeps the deadlines: when one passes, or a user gives a message
@@ -30,14 +29,31 @@
 
 struct lnd;
 
-/* A local interface, as its LND sees it. LNet's, except priv. Immutable while
- * the LND is started. */
+/* A number that users may set for each NI, by the name that the kernel's LND
+ * has for it, if it has one. */
+struct lnd_tunable {
+	const char *name;
+	const char *unit; /* "s", "ms", "bytes", or "" */
+	const char *help;
+	int64_t min, max, def;
+};
+
+/* A local interface, as its LND sees it. LNet's, except priv. Immutable once
+ * startup() has returned. */
 struct lnd_ni {
 	const struct lnd *lnd;
 	struct ulnet_nid nid;
 	uint64_t incarnation; /* differs for each start of the NI */
 	unsigned int cpts;
-	struct loop *const *loops; /* cpts of them */
+	struct loop *const *loops;	     /* cpts of them */
+	char interface[LNET_INTERFACE_SIZE]; /* resolve() fills it */
+	/* In effect, in the order of lnd->tunables. startup() may write what
+	 * a default comes to here. */
+	int64_t *tunables;
+	const struct ulnet_conf *conf; /* the node's, defaults filled in */
+	/* The node's, for what the NIs of this LND share: NULL at first. CPT
+	 * 0's thread. NULL: this LND shares nothing. */
+	void **shared;
 	void *net;  /* where the node's LNDs find what they share (the simulated
 		     * network); NULL in ordinary nodes */
 	void *priv; /* the LND's */
@@ -65,6 +81,19 @@ struct lnd_msg {
 struct lnd {
 	const char *name;
 	int type; /* LNET_TYPE_* that it serves; -1: asked for by the node only */
+
+	const struct lnd_tunable *tunables; /* NULL: none */
+	unsigned int ntunables;		    /* <= LNET_TUNABLES_MAX */
+
+	/*
+	 * Optional; without it an NI is named by its NID alone. @interface,
+	 * name or address, is where @nid's net is to be: fill in the address.
+	 * NULL: find out to which interface the address of @nid belongs. Writes
+	 * the name to be shown. May take system calls; any thread. -ENODEV: no
+	 * such interface; -EADDRNOTAVAIL: it has no address that can be used.
+	 */
+	int (*resolve)(const char *interface, struct ulnet_nid *nid,
+		       char name[LNET_INTERFACE_SIZE]);
 
 	/*
 	 * The NI comes up: fill ni->priv, listen. On the thread that adds the
@@ -146,16 +175,25 @@ int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 
 /*
  * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are
- * on their way) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
+ * on their way: in the hands of the LND or of the system, who may lose them with
+ * the connection) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
  * LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT and
  * REMOTE_DROPPED promise that the peer has not got the message and will not.
  * Users' handlers run inside this call and may send.
  */
 void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
 
+/* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces; not
+ * checked. */
+uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len);
+
 /* Writes the header of @msg as it goes on the wire: @hdr_len is LNET_HDR_SIZE
  * (all NIDs must have the 64-bit form) or LNET_HDR_LARGE_SIZE. */
 void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
+
+/* How long an LND waits for a sign of progress before it gives a connection up,
+ * ns (LNet's "lnd_timeout"; may change at any time). Any thread. */
+uint64_t lnet_lnd_timeout(const struct lnd_ni *ni);
 
 /* Hard failure of the NI (link down, address gone), or its end: it is not used
  * for sending meanwhile. Any CPT's thread. */
@@ -170,7 +208,11 @@ unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
 
 /* ---- registry ---- */
 
+#define LND_COUNT_MAX 8
+
 /* The LND that serves nets of this type, or NULL. */
 const struct lnd *lnd_find(int type);
+/* Its place among them, below LND_COUNT_MAX; -1: it is not one of them. */
+int lnd_index(const struct lnd *lnd);
 
 #endif

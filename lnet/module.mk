@@ -1,5 +1,6 @@
 # Nodes, portals, messages, events. Public functions are in the file of their noun.
 libulnetcore_la_SOURCES += %D%/check.c
+libulnetcore_la_SOURCES += %D%/conf.c
 libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
 libulnetcore_la_SOURCES += %D%/log.c
 libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
@@ -16,5 +17,7 @@ libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
 libulnetcore_la_SOURCES += %D%/range.c %D%/range.h
 libulnetcore_la_SOURCES += %D%/select.c %D%/select.h
+libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
 libulnetcore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
+libulnetcore_la_SOURCES += %D%/tunable.c
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h

@@ -408,12 +408,13 @@ static void msg_count_sent(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	uint32_t length = msg->hdr.payload_length;
+	uint32_t type = msg->hdr.type;
 
 	cpt_stat(cpt, STAT_send_count);
 	stat_add(&cpt->stats[STAT_send_length], length);
-	traffic_add(&msg_ni_cpt(msg)->traffic.send, length);
+	traffic_add(&msg_ni_cpt(msg)->traffic.send, type, length);
 	if (msg->lpni)
-		traffic_add(&msg->lpni->traffic.send, length);
+		traffic_add(&msg->lpni->traffic.send, type, length);
 }
 
 static void msg_count_failed(struct lnet_msg *msg)

@@ -42,7 +42,11 @@ struct lnet_ni {
 	uint32_t net;
 	uint32_t credits_max;
 	uint32_t peer_credits;
-	struct fsm fsm;	    /* control side */
+	uint32_t peer_buffer_credits;
+	int32_t peer_timeout;		     /* s; < 0: never */
+	int64_t tunables[LNET_TUNABLES_MAX]; /* as lnd.tunables */
+	struct fsm fsm;			     /* control side */
+	bool *gone;	    /* NULL, or set when it is freed (node_ni_gone) */
 	atomic_bool up;	    /* no hard failure */
 	atomic_uint live;   /* CPTs that have not let go */
 	struct ni_cpt *cpt; /* by CPT index */
@@ -89,9 +93,19 @@ struct lnet_config {
 	struct lnet_ni *ni[];
 };
 
-/* Control side: makes an NI with its LND started; it is not in use yet. */
-int ni_new(struct lnet *node, const struct lnd *lnd,
-	   const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p) must_check;
+/* Control side: makes an NI, whose NID is known from now on; its LND is not
+ * started. ni_free() undoes it. */
+int ni_make(struct lnet *node, const struct lnd *lnd,
+	    const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p) must_check;
+/* Starts its LND; it is not in use yet. On error it is as before. */
+int ni_start(struct lnet_ni *ni) must_check;
+/* One that is not started, or of which every CPT has let go. */
+void ni_free(struct lnet_ni *ni);
+
+/* As lnet_ni_info(3). The caller keeps @ni alive; any thread. */
+void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
+/* CPT: what has been counted here becomes 0. */
+void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt);
 
 /* The NI with this NID, or NULL. */
 struct lnet_ni *config_ni(const struct lnet_config *c,

@@ -13,41 +13,6 @@
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 
-/* A ping information with more does not fit into a message. */
-#define INTERFACES_LIMIT 40000
-
-void lnet_conf_init(struct ulnet_conf *conf)
-{
-	*conf = (struct ulnet_conf){
-		.run = LNET_RUN_THREADS,
-		.cpts = 1,
-		.pid = LNET_PID_LUSTRE,
-		.transaction_timeout = UINT64_C(50) * 1000000,
-		.peers_max = 100000,
-		.messages_max = 65536,
-		.lazy_max = 4096,
-		.lazy_bytes_max = UINT64_C(64) << 20,
-		.interfaces_max = 200,
-	};
-}
-
-int node_conf_check(const struct ulnet_conf *c)
-{
-	if (c->cpts < 1 || c->cpts > LNET_CPTS_MAX)
-		return -EINVAL;
-	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
-		return -EINVAL;
-	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
-		return -EINVAL;
-	if (c->transaction_timeout == 0 ||
-	    c->transaction_timeout > TIME_NEVER / 4000)
-		return -EINVAL;
-	if (!c->peers_max || !c->messages_max || !c->interfaces_max ||
-	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
-		return -EINVAL;
-	return 0;
-}
-
 /* ---- where things live ---- */
 
 unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
@@ -57,6 +22,11 @@ unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
 	return (unsigned int)(hash_bytes(nid, sizeof(*nid), node->hash_seed) >>
 			      32) %
 	       node->cpts;
+}
+
+unsigned int lnet_cpts(struct lnet *node)
+{
+	return node->cpts;
 }
 
 int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
@@ -81,6 +51,36 @@ struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id)
 	if (!node || ID_CPT(id) >= node->cpts)
 		return NULL;
 	return &node->cpt[ID_CPT(id)];
+}
+
+struct each_call {
+	struct lnet_cpt *cpt;
+	int (*fn)(struct lnet_cpt *cpt, void *arg);
+	void *arg;
+};
+
+static int each_call(void *arg)
+{
+	struct each_call *c = arg;
+
+	return c->fn(c->cpt, c->arg);
+}
+
+int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
+		  void *arg)
+{
+	int rc = 0;
+
+	/* Asked first: all or none. */
+	if (loop_current() &&
+	    (node->cpts > 1 || !loop_is_owner(node->loops[0])))
+		return -EXDEV;
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct each_call c = { &node->cpt[i], fn, arg };
+
+		rc = loop_call(node->loops[i], each_call, &c);
+	}
+	return rc;
 }
 
 /* ---- CPTs ---- */
@@ -350,6 +350,16 @@ static const struct lnd *node_lnd(const struct lnet *node, int type)
 	return lnd_find(type);
 }
 
+/* There is room for it, and it is new. */
+static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
+{
+	if (config_ni(node->config, &ni->lnd.nid))
+		return -EEXIST;
+	if (node->config->nnis > settings_interfaces_max(&node->settings))
+		return -ENOSPC;
+	return 0;
+}
+
 static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 {
 	const struct lnd *lnd = node_lnd(node, conf->nid.type);
@@ -361,18 +371,23 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 		return -EINVAL;
 	if (!lnd)
 		return -EPROTONOSUPPORT;
-	if (config_ni(node->config, &conf->nid))
-		return -EEXIST;
-	if (node->config->nnis > node->conf.interfaces_max)
-		return -ENOSPC;
-	rc = ni_new(node, lnd, conf, &ni);
+	rc = ni_make(node, lnd, conf, &ni);
 	if (rc)
 		return rc;
+	rc = ni_admit(node, ni);
+	if (!rc)
+		rc = ni_start(ni);
+	if (rc) {
+		ni_free(ni);
+		return rc;
+	}
 	new = config_with(node->config, ni);
 	if (!new) {
 		ni_drop(node, ni);
 		return -ENOMEM;
 	}
+	if (conf->nid_p)
+		*conf->nid_p = ni->lnd.nid;
 	config_publish(node, new, NULL);
 	return 0;
 }
@@ -388,7 +403,8 @@ int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 	return rc;
 }
 
-static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid)
+static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
+			 bool *gone)
 {
 	struct lnet_ni *ni = config_ni(node->config, nid);
 	struct lnet_config *new;
@@ -400,41 +416,38 @@ static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid)
 	new = config_without(node->config, ni);
 	if (!new)
 		return -ENOMEM;
+	ni->gone = gone;
 	config_publish(node, new, ni);
 	return 0;
 }
 
+void node_ni_gone(struct lnet *node, bool *gone)
+{
+	pthread_mutex_lock(&node->ended_lock);
+	*gone = true;
+	pthread_cond_broadcast(&node->ended);
+	pthread_mutex_unlock(&node->ended_lock);
+}
+
+/* Who runs the loops cannot wait for what they do. Others can, so that the NID
+ * is free again for them. */
 int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 {
+	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
+	bool gone = false;
 	int rc = control_begin(node);
 
 	if (rc)
 		return rc;
-	rc = ni_del_locked(node, nid);
+	rc = ni_del_locked(node, nid, wait ? &gone : NULL);
 	control_end(node);
-	return rc;
-}
-
-static void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
-{
-	*info = (struct ulnet_ni_info){
-		.nid = ni->lnd.nid,
-		.up = ni_is_up(ni),
-		.state = fsm_name(&ni->fsm, ni_states),
-	};
-	for (unsigned int i = 0; i < ni->lnd.cpts; i++) {
-		const struct ni_cpt *nc = &ni->cpt[i];
-
-		info->credits_max += (uint32_t)nc->credits_max;
-		info->credits += credits_get(&nc->credits);
-		info->credits_min += credits_get(&nc->credits_min);
-		info->send_count += stat_get(&nc->traffic.send.count);
-		info->recv_count += stat_get(&nc->traffic.recv.count);
-		info->drop_count += stat_get(&nc->traffic.drop.count);
-		info->send_length += stat_get(&nc->traffic.send.length);
-		info->recv_length += stat_get(&nc->traffic.recv.length);
-		info->drop_length += stat_get(&nc->traffic.drop.length);
-	}
+	if (rc || !wait)
+		return rc;
+	pthread_mutex_lock(&node->ended_lock);
+	while (!gone)
+		pthread_cond_wait(&node->ended, &node->ended_lock);
+	pthread_mutex_unlock(&node->ended_lock);
+	return 0;
 }
 
 int lnet_ni_info(struct lnet *node, unsigned int index,
@@ -481,15 +494,22 @@ static int lo_start(struct lnet *node)
 
 	if (!config)
 		return -ENOMEM;
-	rc = ni_new(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
-	if (rc) {
-		free(config);
-		return rc;
-	}
+	rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
+	if (rc)
+		goto err_free_config;
+	rc = ni_start(config->ni[0]);
+	if (rc)
+		goto err_free_ni;
 	config->sequence = 1;
 	config->nnis = 1;
 	node->config = config;
 	return 0;
+
+err_free_ni:
+	ni_free(config->ni[0]);
+err_free_config:
+	free(config);
+	return rc;
 }
 
 static int cpts_start(struct lnet *node)
@@ -510,6 +530,7 @@ static void node_free(struct lnet *node)
 		cpt_fini(&node->cpt[i]);
 	loops_free(node);
 	eqs_fini(&node->eqs);
+	settings_fini(&node->settings);
 	pthread_mutex_destroy(&node->control);
 	pthread_mutex_destroy(&node->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
@@ -528,7 +549,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (!node)
 		return -ENOMEM;
 	node->conf = p->conf;
-	node->transaction_timeout = p->conf.transaction_timeout * NSEC_PER_USEC;
+	node_conf_fill(&node->conf);
 	node->cpts = p->conf.cpts;
 	node->lnd = p->lnd;
 	node->lnd_net = p->lnd_net;
@@ -542,6 +563,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	rc = loops_make(node, p);
 	if (rc)
 		goto err_loops;
+	settings_init(&node->settings, &node->conf);
 	pthread_mutex_init(&node->control, NULL);
 	pthread_mutex_init(&node->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
@@ -620,13 +642,16 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 		return -EBUSY;
 	if (!loop_is_owner(l))
 		return -EXDEV;
+	if (!timeout && !node->drive) {
+		loop_run_once(l, false);
+		return 0;
+	}
 	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	if (node->drive)
 		return node->drive(node->drive_arg, until) ? 0 : -EAGAIN;
 	timer_init(&t, poll_late);
-	if (timeout)
-		loop_timer_arm(l, &t, until);
-	loop_run_once(l, timeout != 0);
+	loop_timer_arm(l, &t, until);
+	loop_run_once(l, true);
 	loop_timer_cancel(l, &t);
 	return 0;
 }

@@ -11,9 +11,11 @@
 #include "base/id.h"
 #include "base/loop.h"
 #include "base/pool.h"
+#include "lnd/lnd.h"
 #include "lnet/event.h"
 #include "lnet/match.h"
 #include "lnet/observer.h"
+#include "lnet/setting.h"
 #include "lnet/stat.h"
 #include "ulnet/lnet.h"
 
@@ -57,8 +59,8 @@ struct lnet_cpt {
 
 struct lnet {
 	/* immutable after open */
-	struct ulnet_conf conf;
-	uint64_t transaction_timeout; /* ns */
+	struct ulnet_conf conf; /* defaults filled in; what is a setting, too,
+				 * may be another one by now */
 	uint64_t incarnation;
 	uint64_t hash_seed;
 	unsigned int cpts;
@@ -67,12 +69,14 @@ struct lnet {
 	bool own_loops;
 	const struct lnd *lnd; /* serves all nets but lo, if set */
 	void *lnd_net;
+	void *lnd_shared[LND_COUNT_MAX]; /* lnd_ni.shared; CPT 0's thread */
 	const struct lnet_observer *observer;	  /* NULL: none */
 	bool (*drive)(void *arg, uint64_t until); /* see node_params */
 	void *drive_arg;
-	bool crashed;	     /* nobody hears of its end (set before closing) */
+	atomic_bool crashed; /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
 
+	struct settings settings;
 	struct portal_shared portals[LNET_PORTALS];
 	struct eqs eqs;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
@@ -85,7 +89,7 @@ struct lnet {
 	_Atomic uint64_t ni_starts;
 	atomic_uint nis_alive; /* made and not freed yet */
 
-	/* closing: something that was in use went away */
+	/* closing, or an NI's deleter: something that was in use went away */
 	pthread_mutex_t ended_lock;
 	pthread_cond_t ended;
 	uint64_t ended_count;
@@ -105,6 +109,8 @@ struct node_params {
 };
 /* -EINVAL: a field of @c makes no sense. */
 int node_conf_check(const struct ulnet_conf *c);
+/* Puts defaults where a 0 stands for them, and resolves LNET_ACCEPT_DEFAULT. */
+void node_conf_fill(struct ulnet_conf *c);
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 /* As lnet_close(), as if its process had been killed: no event is delivered. */
 void node_crash(struct lnet *node);
@@ -125,6 +131,15 @@ static inline void cpt_ended_one(struct lnet_cpt *cpt)
 		node_wake_closer(cpt->node);
 }
 
+/* An NI is gone; sets *@gone, which the thread that deleted it waits for. */
+void node_ni_gone(struct lnet *node, bool *gone);
+
+/* Calls @fn for each CPT, on its thread, one after the other, until one call
+ * returns an error, which is returned. -EXDEV, without any call: on a thread
+ * that cannot wait for all of them. */
+int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
+		  void *arg);
+
 /* The CPT that owns what belongs to @nid. */
 unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid);
 /* The CPT whose thread this is, else one that takes its turn. */
@@ -135,6 +150,13 @@ struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
 static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)
 {
 	stat_inc(&cpt->stats[s]);
+}
+
+/* Deadline of what begins now and has none of its own, ns. */
+static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
+{
+	return loop_now(cpt->loop) +
+	       settings_transaction_timeout(&cpt->node->settings);
 }
 
 /* One more, or one less, message or operation alive. */

@@ -148,11 +148,27 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	hdr->length = get ? op->md->length : 0;
 }
 
+/* Is the answer given up when the deadline has passed? The MD may say so;
+ * otherwise the node's setting for the type does. */
+static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
+			  enum ulnet_msg_type type)
+{
+	uint32_t said = md->options &
+			(LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE);
+
+	if (unlikely(said))
+		return said == LNET_MD_TRACK_RESPONSE;
+	return settings_response_tracking(&node->settings) &
+	       (type == LNET_MSG_GET ? TRACK_GETS : TRACK_PUTS);
+}
+
 static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 		    struct lnet_md *md, const struct op_args *a)
 {
 	uint64_t timeout =
-		md->timeout ? md->timeout : cpt->node->transaction_timeout;
+		md->timeout
+			? md->timeout
+			: settings_transaction_timeout(&cpt->node->settings);
 
 	msg_init(&op->msg, cpt, MSG_OP);
 	op->msg.op = op;
@@ -160,6 +176,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	op->cpt = cpt;
 	op->fsm.state = OP_SENDING;
 	op->want_answer = a->type == LNET_MSG_GET || a->ack;
+	op->tracked = op_is_tracked(cpt->node, md, a->type);
 	op->md = md;
 	op->target = a->target;
 	op->began = loop_now(cpt->loop);
@@ -176,12 +193,6 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 		msg_set_payload(&op->msg, md, 0, md->length);
 }
 
-/* Is the answer given up when the deadline has passed? */
-static bool op_tracked(const struct lnet_op *op)
-{
-	return !(op->md->options & LNET_MD_NO_TRACK_RESPONSE);
-}
-
 static void op_observe(struct lnet_op *op)
 {
 	const struct lnet_observer *o = op->cpt->node->observer;
@@ -189,7 +200,7 @@ static void op_observe(struct lnet_op *op)
 
 	if (!o)
 		return;
-	if (op->want_answer && !op_tracked(op))
+	if (op->want_answer && !op->tracked)
 		deadline = TIME_NEVER;
 	o->begin(o->arg, op->cpt->node, op->id, &op->msg.lnd, deadline);
 }
@@ -244,7 +255,7 @@ static void op_wait(struct lnet_op *op)
 	cpt_stat(cpt, STAT_rst_alloc);
 	if (MUTATE(late_terminal))
 		at += NSEC_PER_SEC;
-	if (op_tracked(op))
+	if (op->tracked)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
@@ -356,10 +367,7 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	msg->op = op;
 	msg->mlength = MIN(length, md->length);
 	/* One that is not tracked may come after its time. */
-	msg->lnd.deadline =
-		op_tracked(op)
-			? op->deadline
-			: loop_now(cpt->loop) + cpt->node->transaction_timeout;
+	msg->lnd.deadline = op->tracked ? op->deadline : cpt_deadline(cpt);
 	msg_set_payload(msg, md, 0, msg->mlength);
 	return STAT_COUNT;
 }

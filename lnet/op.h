@@ -28,6 +28,7 @@ struct lnet_op {
 	uint64_t id;
 	struct fsm fsm;
 	bool want_answer;
+	bool tracked;	    /* the answer has the deadline, too */
 	struct lnet_md *md; /* referenced */
 	struct list link;   /* md->ops */
 	struct ulnet_id target;

@@ -13,28 +13,31 @@
 
 /* ---- dropping: nobody is told but the counters ---- */
 
-static void count_drop(struct lnet_cpt *cpt, struct lnet_ni *ni,
+static void count_drop(struct lnet_cpt *cpt, struct lnet_ni *ni, uint32_t type,
 		       uint32_t length, enum lnet_stat why)
 {
 	cpt_stat(cpt, STAT_drop_count);
 	stat_add(&cpt->stats[STAT_drop_length], length);
 	cpt_stat(cpt, why);
-	traffic_add(&ni->cpt[cpt->index].traffic.drop, length);
+	traffic_add(&ni->cpt[cpt->index].traffic.drop, type, length);
 }
 
-static void count_received(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			   uint32_t length)
+/* @length: stored, which may be less than what came. */
+static void count_received(const struct lnet_msg *msg, uint32_t length)
 {
+	struct lnet_cpt *cpt = msg->cpt;
+
 	cpt_stat(cpt, STAT_recv_count);
 	stat_add(&cpt->stats[STAT_recv_length], length);
-	traffic_add(&ni->cpt[cpt->index].traffic.recv, length);
+	traffic_add(&msg->ni->cpt[cpt->index].traffic.recv, msg->hdr.type,
+		    length);
 }
 
 /* Discards what the LND calls @rx, before anything was made of it. */
 static int discard(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx,
-		   uint32_t length, enum lnet_stat why)
+		   uint32_t type, uint32_t length, enum lnet_stat why)
 {
-	count_drop(cpt, ni, length, why);
+	count_drop(cpt, ni, type, length, why);
 	ni->lnd.lnd->recv(&ni->lnd, rx, NULL, length);
 	return 0;
 }
@@ -48,8 +51,9 @@ static void drop(struct lnet_msg *msg, enum lnet_stat why)
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
 	if (lpni)
-		traffic_add(&lpni->traffic.drop, msg->hdr.payload_length);
-	count_drop(cpt, msg->ni, msg->hdr.payload_length, why);
+		traffic_add(&lpni->traffic.drop, msg->hdr.type,
+			    msg->hdr.payload_length);
+	count_drop(cpt, msg->ni, msg->hdr.type, msg->hdr.payload_length, why);
 	msg_discard(msg);
 	ni_unref(msg->ni, cpt);
 	msg->ni = NULL;
@@ -78,7 +82,7 @@ static void get_reply(struct lnet_msg *msg)
 	struct lnet_cpt *cpt = msg->cpt;
 	struct lnet_hdr *hdr = &msg->hdr;
 
-	count_received(cpt, msg->ni, 0);
+	count_received(msg, 0);
 	msg_discard(msg);
 	msg->want_ni = hdr->dest_nid;
 	hdr->dest_nid = hdr->src_nid;
@@ -88,8 +92,7 @@ static void get_reply(struct lnet_msg *msg)
 	hdr->payload_length = msg->mlength;
 	msg->role = MSG_REPLY_OUT;
 	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
-	msg->lnd.deadline =
-		loop_now(cpt->loop) + cpt->node->transaction_timeout;
+	msg->lnd.deadline = cpt_deadline(cpt);
 	ni_unref(msg->ni, cpt);
 	msg->ni = NULL;
 	if (msg->fsm.state == MSG_HELD)
@@ -110,9 +113,8 @@ static void deliver(struct work *w)
 		get_reply(msg);
 		return;
 	}
-	count_received(msg->cpt, msg->ni, msg->mlength);
-	msg->lnd.deadline =
-		loop_now(msg->cpt->loop) + msg->cpt->node->transaction_timeout;
+	count_received(msg, msg->mlength);
+	msg->lnd.deadline = cpt_deadline(msg->cpt);
 	msg_recv(msg);
 }
 
@@ -208,8 +210,7 @@ static void hold_or_drop(struct lnet_msg *msg, bool aside)
 	cpt->held_bytes += msg->hdr.payload_length;
 	/* Holding it again does not make it younger. */
 	if (msg->lnd.deadline == 0)
-		msg->lnd.deadline =
-			loop_now(cpt->loop) + cpt->node->transaction_timeout;
+		msg->lnd.deadline = cpt_deadline(cpt);
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 }
 
@@ -419,7 +420,7 @@ static void reply_recv(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
-	count_received(msg->cpt, msg->ni, msg->mlength);
+	count_received(msg, msg->mlength);
 	msg_recv(msg);
 }
 
@@ -439,7 +440,7 @@ static void ack_received(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
-	count_received(msg->cpt, msg->ni, 0);
+	count_received(msg, 0);
 	msg_discard(msg);
 	ni_unref(msg->ni, msg->cpt);
 	msg->ni = NULL;
@@ -548,7 +549,7 @@ static const struct ulnet_nid *meet_peer(struct lnet_cpt *cpt,
 	lpni = peer_meet(cpt, from);
 	if (!lpni)
 		return NULL;
-	traffic_add(&lpni->traffic.recv, hdr->payload_length);
+	traffic_add(&lpni->traffic.recv, hdr->type, hdr->payload_length);
 	if (likely(lnet_nid_eq(from, &hdr->src_nid)))
 		return &lpni->net->peer->primary;
 	return peer_primary(cpt, &hdr->src_nid);
@@ -604,7 +605,8 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		return protocol_error(cpt, ni, from, "bad header");
 	if (admit(cpt, ni, &hdr) == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
-	return discard(cpt, ni, rx, hdr.payload_length, STAT_drop_no_memory);
+	return discard(cpt, ni, rx, hdr.type, hdr.payload_length,
+		       STAT_drop_no_memory);
 }
 
 int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
@@ -614,7 +616,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	struct lnet_cpt *cpt = cpt_here(ni->node);
 	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
 	const struct ulnet_nid *primary = NULL;
-	uint32_t length;
+	uint32_t length, type;
 	int rc;
 
 	if (unlikely(!msg))
@@ -635,11 +637,12 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		     cpt->msg_pool.used > requests_max(cpt->node)))
 		rc = STAT_drop_no_memory;
 	if (unlikely(rc != FOR_ME)) {
+		type = msg->hdr.type;
 		length = msg->hdr.payload_length;
 		msg_free(msg);
 		if (rc == PROTOCOL_ERROR)
 			return protocol_error(cpt, ni, from, "misdirected");
-		return discard(cpt, ni, rx, length, (enum lnet_stat)rc);
+		return discard(cpt, ni, rx, type, length, (enum lnet_stat)rc);
 	}
 	msg->ni = ni;
 	msg->rx = rx;
@@ -704,8 +707,7 @@ static void send_ack(struct lnet_msg *msg)
 	msg->lnd.niov = 0;
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
-	msg->lnd.deadline =
-		loop_now(cpt->loop) + cpt->node->transaction_timeout;
+	msg->lnd.deadline = cpt_deadline(cpt);
 	fsm_move(&msg->fsm, msg_states, MSG_NEW);
 	msg_launch(msg);
 }

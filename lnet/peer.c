@@ -161,31 +161,63 @@ void peers_free(struct lnet_cpt *cpt)
 	hash_fini(&cpt->peers);
 }
 
+static struct lnet_peer_ni *peer_next(const struct lnet_cpt *cpt,
+				      struct lnet_peer_ni *lpni,
+				      uint32_t *bucket)
+{
+	struct hash_node *n =
+		hash_walk(&cpt->peers, bucket, lpni ? &lpni->hash : NULL);
+
+	return n ? container_of(n, struct lnet_peer_ni, hash) : NULL;
+}
+
+void peers_stats_reset(struct lnet_cpt *cpt)
+{
+	struct lnet_peer_ni *p = NULL;
+	uint32_t bucket = 0;
+
+	while ((p = peer_next(cpt, p, &bucket))) {
+		traffic_reset(&p->traffic);
+		p->credits_min = p->credits;
+	}
+}
+
+static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
+		      struct ulnet_peer_info *info)
+{
+	*info = (struct ulnet_peer_info){
+		.nid = p->nid,
+		.primary = p->net->peer->primary,
+		.cpt = cpt->index,
+		.credits_max = (uint32_t)p->credits_max,
+		.credits = p->credits,
+		.credits_min = p->credits_min,
+		.queued_bytes = p->queued_bytes,
+		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
+		.refs = p->refs,
+	};
+	traffic_sum(&p->traffic.send, &info->sent);
+	traffic_sum(&p->traffic.recv, &info->received);
+	traffic_sum(&p->traffic.drop, &info->dropped);
+	info->send_count = counts_total(&info->sent);
+	info->recv_count = counts_total(&info->received);
+	info->drop_count = counts_total(&info->dropped);
+}
+
 struct peer_info_call {
 	struct lnet_cpt *cpt;
 	const struct ulnet_nid *nid;
 	struct ulnet_peer_info *info;
 };
 
-static int peer_info(void *arg)
+static int peer_info_call(void *arg)
 {
 	struct peer_info_call *c = arg;
 	struct lnet_peer_ni *p = peer_find(c->cpt, c->nid);
 
 	if (!p)
 		return -ENOENT;
-	*c->info = (struct ulnet_peer_info){
-		.nid = p->nid,
-		.primary = p->net->peer->primary,
-		.cpt = c->cpt->index,
-		.credits_max = (uint32_t)p->credits_max,
-		.credits = p->credits,
-		.credits_min = p->credits_min,
-		.queued_bytes = p->queued_bytes,
-		.send_count = stat_get(&p->traffic.send.count),
-		.recv_count = stat_get(&p->traffic.recv.count),
-		.drop_count = stat_get(&p->traffic.drop.count),
-	};
+	peer_info(c->cpt, p, c->info);
 	return 0;
 }
 
@@ -195,5 +227,33 @@ int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 	struct lnet_cpt *cpt = &node->cpt[node_cpt_of(node, nid)];
 	struct peer_info_call c = { cpt, nid, info };
 
-	return loop_call(cpt->loop, peer_info, &c);
+	return loop_call(cpt->loop, peer_info_call, &c);
+}
+
+struct peers_list {
+	struct ulnet_peer_info *infos;
+	unsigned int n;
+	unsigned int count; /* so far */
+};
+
+static int peers_list(struct lnet_cpt *cpt, void *arg)
+{
+	struct peers_list *list = arg;
+	struct lnet_peer_ni *p = NULL;
+	uint32_t bucket = 0;
+
+	while ((p = peer_next(cpt, p, &bucket))) {
+		if (list->count < list->n)
+			peer_info(cpt, p, &list->infos[list->count]);
+		list->count++;
+	}
+	return 0;
+}
+
+int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos, unsigned int n)
+{
+	struct peers_list list = { infos, n, 0 };
+	int rc = node_each_cpt(node, peers_list, &list);
+
+	return rc ? rc : (int)list.count;
 }

@@ -70,6 +70,9 @@ const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
 /* Sets the credits when the peer NI is first sent to. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
 
+/* Of all peers: what has been counted becomes 0. */
+void peers_stats_reset(struct lnet_cpt *cpt);
+
 /* Forgets all; none may be in use. */
 void peers_free(struct lnet_cpt *cpt);
 

@@ -329,7 +329,7 @@ static void push_repost(struct target_buf *b, uint32_t size);
 static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
 			 const struct target_buf *b)
 {
-	unsigned int max = cpt->node->conf.interfaces_max;
+	unsigned int max = settings_interfaces_max(&cpt->node->settings);
 	struct ulnet_ping_ni *ni = calloc(max, sizeof(*ni));
 	struct ulnet_ping_info info;
 	size_t need;
@@ -349,7 +349,8 @@ static void push_target_event(const struct ulnet_event *ev)
 	struct lnet_cpt *cpt = b->cpt;
 	uint32_t size = b->size;
 	uint32_t max = PING_HEADER_SIZE +
-		       (cpt->node->conf.interfaces_max + 1) * LARGE_ENTRY_SIZE;
+		       (settings_interfaces_max(&cpt->node->settings) + 1) *
+			       LARGE_ENTRY_SIZE;
 
 	if (ev->type == LNET_EVENT_PUT && ev->status == 0) {
 		push_look_at(cpt, ev, b);
@@ -493,6 +494,7 @@ struct ping {
 	size_t need; /* > size: ask again */
 	struct ulnet_ping_info info;
 	struct ulnet_ping_ni *ni;
+	unsigned int ni_max;
 	size_t size;
 	uint8_t *buf;
 };
@@ -523,12 +525,11 @@ static void ping_finish(struct ping *p)
 static void ping_event(const struct ulnet_event *ev)
 {
 	struct ping *p = ev->user_ptr;
-	unsigned int max = p->cpt->node->conf.interfaces_max;
 	struct lnet_md *md;
 
 	if (ev->type == LNET_EVENT_REPLY && ev->status == 0)
 		p->status = ping_info_decode(p->buf, ev->mlength, &p->info,
-					     p->ni, max, &p->need);
+					     p->ni, p->ni_max, &p->need);
 	else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED)
 		p->status = ev->status ? ev->status : -ETIMEDOUT;
 	else if (ev->type == LNET_EVENT_REPLY)
@@ -548,7 +549,8 @@ static int ping_ask(struct ping *p, size_t size)
 	struct ulnet_md umd = { .start = buf,
 				.length = (uint32_t)size,
 				.threshold = 2,
-				.options = LNET_MD_TRUNCATE,
+				.options = LNET_MD_TRUNCATE |
+					   LNET_MD_TRACK_RESPONSE,
 				.user_ptr = p,
 				.handler = ping_event };
 	struct op_args args = { .type = LNET_MSG_GET,
@@ -597,7 +599,8 @@ static int ping_begin(void *arg)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->ni = calloc(node->conf.interfaces_max, sizeof(*p->ni));
+	p->ni_max = settings_interfaces_max(&node->settings);
+	p->ni = calloc(p->ni_max, sizeof(*p->ni));
 	p->cpt = c->cpt;
 	p->target = c->target;
 	p->until = loop_now(c->cpt->loop) + c->timeout;
@@ -617,7 +620,7 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 	if (!done || lnet_nid_is_any(&target.nid))
 		return -EINVAL;
 	c.timeout = timeout ? MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC
-			    : node->transaction_timeout;
+			    : settings_transaction_timeout(&node->settings);
 	if (target.pid == LNET_PID_ANY)
 		c.target.pid = LNET_PID_LUSTRE;
 	return loop_call(c.cpt->loop, ping_begin, &c);

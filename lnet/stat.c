@@ -3,15 +3,20 @@
 
 #include <errno.h>
 
+#include "lnet/ni.h"
 #include "lnet/node.h"
+#include "lnet/peer.h"
 
 static const struct {
 	const char *name;
 	const char *help;
+	bool now; /* how many there are, not how many there were */
 } stat_texts[STAT_COUNT] = {
-#define STAT(name, help) { #name, help },
+#define STAT(name, help)     { #name, help, false },
+#define STAT_NOW(name, help) { #name, help, true },
 #include "lnet/stat.def"
 #undef STAT
+#undef STAT_NOW
 };
 
 enum lnet_stat stat_of_cause(enum ulnet_cause cause)
@@ -57,6 +62,59 @@ int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 	}
 	return STAT_COUNT;
 }
+
+static int cpt_stats_reset(struct lnet_cpt *cpt, void *arg)
+{
+	(void)arg;
+	/* Its NIs may be gone. */
+	if (cpt->closing)
+		return -ESHUTDOWN;
+	for (unsigned int i = 0; i < STAT_COUNT; i++)
+		if (!stat_texts[i].now)
+			stat_set(&cpt->stats[i], 0);
+	stat_set(&cpt->stats[STAT_msgs_max],
+		 stat_get(&cpt->stats[STAT_msgs_alloc]));
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		ni_stats_reset(cpt->config->ni[i], cpt);
+	peers_stats_reset(cpt);
+	return 0;
+}
+
+int lnet_stats_reset(struct lnet *node)
+{
+	return node_each_cpt(node, cpt_stats_reset, NULL);
+}
+
+/* ---- traffic ---- */
+
+void traffic_sum(const struct traffic *t, struct ulnet_counts *counts)
+{
+	counts->put += stat_get(&t->count[LNET_MSG_PUT]);
+	counts->get += stat_get(&t->count[LNET_MSG_GET]);
+	counts->reply += stat_get(&t->count[LNET_MSG_REPLY]);
+	counts->ack += stat_get(&t->count[LNET_MSG_ACK]);
+}
+
+uint64_t counts_total(const struct ulnet_counts *counts)
+{
+	return counts->put + counts->get + counts->reply + counts->ack;
+}
+
+static void traffic_zero(struct traffic *t)
+{
+	for (unsigned int i = 0; i < TRAFFIC_TYPES; i++)
+		stat_set(&t->count[i], 0);
+	stat_set(&t->length, 0);
+}
+
+void traffic_reset(struct traffic_stats *t)
+{
+	traffic_zero(&t->send);
+	traffic_zero(&t->recv);
+	traffic_zero(&t->drop);
+}
+
+/* ---- words ---- */
 
 const char *lnet_event_name(enum ulnet_event_type type)
 {

@@ -7,26 +7,38 @@
 #include "ulnet/lnet.h"
 
 enum lnet_stat {
-#define STAT(name, help) STAT_##name,
+#define STAT(name, help)     STAT_##name,
+#define STAT_NOW(name, help) STAT_##name,
 #include "lnet/stat.def"
 #undef STAT
+#undef STAT_NOW
 	STAT_COUNT
 };
 
-/* Messages and payload through one NI or peer NI. */
+/* Messages, by their type (LNET_MSG_*), and payload through one NI or peer NI.
+ */
+#define TRAFFIC_TYPES 4
 struct traffic {
-	stat_t count;
+	stat_t count[TRAFFIC_TYPES];
 	stat_t length;
 };
 struct traffic_stats {
 	struct traffic send, recv, drop;
 };
 
-static inline void traffic_add(struct traffic *t, uint32_t length)
+/* @type: checked, as hdr_decode() does. */
+static inline void traffic_add(struct traffic *t, uint32_t type,
+			       uint32_t length)
 {
-	stat_inc(&t->count);
+	stat_inc(&t->count[type]);
 	stat_add(&t->length, length);
 }
+
+/* Adds what @t has counted. Any thread. */
+void traffic_sum(const struct traffic *t, struct ulnet_counts *counts);
+uint64_t counts_total(const struct ulnet_counts *counts);
+/* Owner. */
+void traffic_reset(struct traffic_stats *t);
 
 /* The counter of a failed send's cause, or STAT_COUNT. */
 enum lnet_stat stat_of_cause(enum ulnet_cause cause);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "lnd/lnd.h"
 
 static void write_nid(struct writer *w, const struct ulnet_nid *nid, bool large)
 {
@@ -148,4 +149,11 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	hdr->payload_length = load_le32(p + 12);
 	decode_union(p + FIXED_SIZE, hdr);
 	return check_payload(hdr);
+}
+
+uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len)
+{
+	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
+
+	return load_le32(end - UNION_SIZE - sizeof(uint32_t));
 }

@@ -25,9 +25,14 @@ unit_tests += %D%/unit/lnet/event_test
 unit_tests += %D%/unit/lnet/credit_test
 unit_tests += %D%/unit/lnet/lazy_test
 unit_tests += %D%/unit/lnet/ni_test
+unit_tests += %D%/unit/lnet/ni_conf_test
+unit_tests += %D%/unit/lnet/setting_test
+unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
 unit_tests += %D%/unit/sim/sim_test
+
+# The programs' own files.
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
@@ -43,9 +48,21 @@ lnd_tests =
 lnd_tests += %D%/lnd/lolnd_test
 lnd_tests += %D%/lnd/simlnd_test
 lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
+	%D%/lnd/behaviour.h %D%/lnd/message.c %D%/lnd/stream.c \
+	%D%/lnd/ending.c \
 	%D%/lnd/box.c %D%/lnd/box.h %D%/lnd/real.c
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
+
+# socklnd among strangers, whom the test plays itself.
+
+# socklnd, and links that go and come, in a network namespace.
+
+# Two nodes under load, whose connections are cut. ./check runs it as a campaign,
+# too: longer with --long.
+lnd_tests += $(lnd_soak)
+
+# Real nodes' bytes against a node, over TCP in a network namespace.
 
 # Whole clusters under virtual time: plain programs, too. Built by make check,
 # run by ./check in its stage sim; they get --long when it does.
@@ -83,6 +100,13 @@ endif
 dist_check_SCRIPTS += %D%/man_check.sh
 TESTS += %D%/man_check.sh
 
+# lnetd and lnetctl, as their users see them.
+tool_tests =
+dist_check_SCRIPTS += $(tool_tests)
+if !WITH_FUZZERS
+TESTS += $(tool_tests)
+endif
+
 EXTRA_DIST += %D%/install/hello.c %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
@@ -104,5 +128,5 @@ check-thread: all
 
 # For ./check.
 print-sim-campaigns:
-	@for p in $(sim_campaigns); do echo $$p; done
+	@for p in $(sim_campaigns) $(lnd_soak); do echo $$p; done
 .PHONY: print-sim-campaigns

@@ -39,6 +39,14 @@ enum ulnet_run {
 	LNET_RUN_EV,	  /* inside the application's ev loop; one CPT */
 };
 
+/* From which TCP ports a node takes connections: socklnd(7). */
+enum ulnet_accept {
+	LNET_ACCEPT_DEFAULT, /* secure if its own port is below 1024, else all */
+	LNET_ACCEPT_SECURE,  /* from privileged ports, below 1024, only */
+	LNET_ACCEPT_ALL,     /* from any */
+	LNET_ACCEPT_NONE,    /* it does not listen */
+};
+
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
@@ -51,6 +59,12 @@ struct ulnet_conf {
 	uint32_t lazy_max;	 /* messages held by lazy portals */
 	uint64_t lazy_bytes_max; /* payload of those, bytes */
 	uint32_t interfaces_max; /* entries of a ping info that are looked at */
+	/* LNDs that listen, as the TCP one: */
+	uint16_t port; /* it listens on and connects to; 0 = 988 */
+	enum ulnet_accept accept;
+	uint32_t accept_backlog; /* 0 = 127 */
+	uint32_t accept_max;	 /* handshakes going on at once; 0 = 1024 */
+	uint64_t accept_timeout; /* us for each step of one; 0 = 5 s */
 };
 
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
@@ -59,21 +73,69 @@ ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
+/* How many CPTs the node has. */
+ULNET_EXPORT unsigned int lnet_cpts(struct lnet *node);
 /* The CPT that owns what belongs to the peer @nid; -1 when not to be known. */
 ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 
 /* ---- local interfaces: lnet_ni_add(3) ---- */
 
+#define LNET_INTERFACE_SIZE 64 /* name of an interface, with terminator */
+#define LNET_TUNABLES_MAX   32 /* that an LND has at most */
+
+#define LNET_CREDITS_MAX      UINT32_C(1073741823) /* of an NI */
+#define LNET_PEER_CREDITS_MAX UINT32_C(65535) /* of a peer NI, both kinds */
+
+/* A number that only one LND knows, by name: socklnd(7). */
+struct ulnet_tunable {
+	const char *name;
+	int64_t value;
+};
+
+/* What an LND says of it. */
+struct ulnet_tunable_info {
+	const char *name; /* constant texts */
+	const char *unit; /* "s", "ms", "bytes", or "" */
+	const char *help;
+	int64_t min, max, def;
+};
+
 struct ulnet_ni_conf {
+	/* The NID; with an interface only its net counts, and the address is
+	 * the interface's. */
 	struct ulnet_nid nid;
+	const char *interface; /* name or address; NULL: the NID says it */
 	uint32_t credits;      /* concurrent sends; 0 = 256 */
 	uint32_t peer_credits; /* concurrent sends to one peer NI; 0 = 8 */
+	int32_t peer_timeout; /* s; for a router: is a peer alive? 0 = 180; < 0:
+			       * never asks */
+	uint32_t peer_buffer_credits; /* routed messages one peer may have here;
+				       * 0 = peer_credits */
+	const struct ulnet_tunable *tunables; /* what is not here: default */
+	unsigned int ntunables;
+	struct ulnet_nid *nid_p; /* if not NULL, lnet_ni_add() writes the NID
+				  * there that the NI has got */
+};
+
+/* Messages by type. */
+struct ulnet_counts {
+	uint64_t put, get, reply, ack;
 };
 
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
+	char interface[LNET_INTERFACE_SIZE]; /* as configured, else the name of
+					      * the one with this address, else
+					      * the address; 0@lo: empty */
 	bool up;
-	const char *state;    /* by name, constant text */
+	const char *state; /* by name, constant text */
+	/* as configured, defaults filled in: */
+	uint32_t tx_credits, peer_credits, peer_buffer_credits;
+	int32_t peer_timeout;
+	uint64_t lnd_timeout; /* us that an LND waits for a sign of progress */
+	unsigned int ntunables;
+	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* in effect */
+	struct ulnet_counts sent, received, dropped;
 	uint32_t credits_max; /* sum of the CPTs' shares */
 	int64_t credits;      /* free now; negative: that many wait */
 	int64_t credits_min;  /* lowest so far */
@@ -88,8 +150,11 @@ struct ulnet_peer_info {
 	uint32_t credits_max;
 	int64_t credits, credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
+	uint64_t queued;       /* messages that wait for a credit */
+	uint64_t refs;	       /* messages that use it */
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
+	struct ulnet_counts sent, received, dropped;
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
@@ -99,6 +164,16 @@ ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
 ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 				struct ulnet_peer_info *info);
+/* Fills @infos with up to @n of the tunables of the LND that serves @net, always
+ * in the same order; returns how many there are, or -EPROTONOSUPPORT: no LND
+ * does. Any thread. */
+ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
+			       struct ulnet_tunable_info *infos,
+			       unsigned int n);
+/* Fills @infos with up to @n of the peer NIs known now, in no order; returns
+ * how many there are. */
+ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
+			    unsigned int n);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 			   struct ulnet_id *id);
 
@@ -314,6 +389,33 @@ struct ulnet_stat {
 
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
 			    unsigned int n);
+
+/* Sets what has been counted, of the node and of its interfaces and peers, to 0
+ * (what is alive now goes on being counted). */
+ULNET_EXPORT int lnet_stats_reset(struct lnet *node);
+
+/* ---- settings: lnet_settings(3) ---- */
+
+/* What "lnetctl global show" lists. */
+struct ulnet_setting {
+	const char *name; /* constant texts */
+	const char *unit; /* "s", or "" */
+	const char *help;
+	int64_t value;
+	int64_t min, max; /* equal: this release can do nothing else */
+	int64_t def;
+	bool derived; /* follows from others: cannot be set */
+};
+
+/* Fills @settings with up to @n, always in the same order; returns how many
+ * there are. */
+ULNET_EXPORT int lnet_settings(struct lnet *node,
+			       struct ulnet_setting *settings, unsigned int n);
+/* -ENOENT: no such setting; -EPERM: it is derived; -EOPNOTSUPP: a value that a
+ * kernel node takes, and this release can do nothing about; -EINVAL: out of
+ * range. */
+ULNET_EXPORT int lnet_setting_set(struct lnet *node, const char *name,
+				  int64_t value);
 
 /* ---- the log: lnet_log_set(3) ---- */
 

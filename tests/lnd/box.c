@@ -21,8 +21,8 @@ bool fx_expect(struct fx *fx, bool ok, const char *what, const char *file,
 {
 	if (ok)
 		return true;
-	fx->failures++;
-	if (fx->complaints++ < COMPLAINTS_MAX)
+	atomic_fetch_add(&fx->failures, 1);
+	if (atomic_fetch_add(&fx->complaints, 1) < COMPLAINTS_MAX)
 		printf("  %s:%d: not true: %s\n", file, line, what);
 	return false;
 }
@@ -509,7 +509,7 @@ bool fx_wait_stat(struct fx *fx, unsigned int side, const char *name,
 static bool credits_are_back(struct fx *fx, unsigned int side)
 {
 	struct lnet *node = fx->rig->node[side];
-	struct ulnet_peer_info peer;
+	struct ulnet_peer_info peer = { .credits = 0 };
 	struct ulnet_ni_info ni;
 
 	if (!lnet_peer_info(node, &fx->rig->nid[1 - side], &peer) &&
@@ -608,6 +608,9 @@ static void look_at_all(struct fx *fx)
 {
 	struct box *b, *next;
 
+	/* None of them will change any more: after this, for us, too. */
+	pthread_mutex_lock(&fx->lock);
+	pthread_mutex_unlock(&fx->lock);
 	list_for_each_entry_safe (b, next, &fx->boxes, link) {
 		look_at(fx, b);
 		box_free(b);

@@ -10,10 +10,11 @@
 #define TESTS_LND_BOX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/list.h"
 #include "tests/lnd/conformance.h"
 
-#define SHORT_TIMEOUT UINT64_C(200000) /* us, for what shall time out */
+#define SHORT_TIMEOUT UINT64_C(100000) /* us, for what shall time out */
 
 /* A box's memory: in one piece, or in LNET_MAX_IOV of odd sizes, cut in one of
  * two ways. */
@@ -21,7 +22,7 @@ enum box_cut { CUT_NONE, CUT_ODD, CUT_OTHER };
 
 struct fx {
 	struct lnd_rig *rig;
-	unsigned int failures, complaints;
+	atomic_uint failures, complaints;
 	const char *skipped;  /* why */
 	int64_t credits[2];   /* of each NI of a node, nothing being sent */
 	pthread_mutex_t lock; /* boxes' records: handlers may be threads */

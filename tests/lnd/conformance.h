@@ -21,7 +21,12 @@ enum {
 	RIG_LOSE = 4, /* lose() */
 	RIG_VIRTUAL_TIME = 8, /* no event may be later than its deadline */
 	RIG_THREADS = 16,     /* how much is under way at once is chance */
+	/* There are several connections: of the messages to one peer only
+	 * those of RIG_SMALL bytes and less keep their order. */
+	RIG_OVERTAKE = 32,
 };
+
+#define RIG_SMALL 900u
 
 struct lnd_rig;
 
@@ -58,8 +63,15 @@ struct lnd_rig {
 	struct ulnet_nid nid[2];
 	struct ulnet_nid absent; /* on the same net, and nobody has it */
 	const char *why;
-	void *priv; /* the rig's */
+	uint16_t port; /* real.c's */
+	void *priv;    /* the rig's */
 };
+
+struct topic; /* behaviour.h */
+
+/* As conformance_main(), with other behaviours. */
+int behaviours_main(int argc, char **argv, struct lnd_rig *rigs, unsigned int n,
+		    const struct topic *const *topics, unsigned int ntopics);
 
 /*
  * Runs all behaviours on each of the @n rigs, or those that the command line
@@ -76,9 +88,16 @@ struct real_net {
 	const char *absent;
 	enum ulnet_run run; /* THREADS, or POLL by the test's own thread */
 	unsigned int cpts;
+	bool port; /* they listen: on a TCP port that is free now */
+	void (*tune)(struct ulnet_conf *conf); /* optional */
+	const struct ulnet_tunable *tunables;  /* of their NIs */
+	unsigned int ntunables;
 	/* Optional; -ENOTSUP and *@why: cannot be run here. */
 	int (*may_run)(const char **why);
 };
+
+/* A TCP port, from 1024 up, that nobody listens on now; 0: none. */
+uint16_t free_port(void);
 
 /* rig.arg is a struct real_net. kill_peer() closes the peer's node, and nobody
  * there hears of it. */

@@ -3,12 +3,27 @@
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lnet/node.h"
 
 #define ROUNDS 16
 #define PAUSE  50 /* us */
+
+uint16_t free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) &&
+		    !getsockname(fd, (struct sockaddr *)&a, &len);
+
+	if (fd >= 0)
+		close(fd);
+	return good ? ntohs(a.sin_port) : 0;
+}
 
 static int node_up(struct lnd_rig *rig, unsigned int i)
 {
@@ -21,12 +36,17 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	conf.run = net->run;
 	conf.cpts = net->cpts;
 	conf.transaction_timeout = 2 * 1000000;
+	conf.port = rig->port;
+	if (net->tune)
+		net->tune(&conf);
 	rc = lnet_open(&conf, &rig->node[i]);
 	if (rc)
 		return rc;
 	rig->nid[i] = LNET_NID_LO;
 	if (!net->nids[i])
 		return 0;
+	ni.tunables = net->tunables;
+	ni.ntunables = net->ntunables;
 	rc = lnet_nid_parse(net->nids[i], &ni.nid);
 	if (!rc)
 		rc = lnet_ni_add(rig->node[i], &ni);
@@ -45,6 +65,9 @@ static int real_up(struct lnd_rig *rig)
 	int rc = net->may_run ? net->may_run(&rig->why) : 0;
 
 	rig->absent = LNET_NID_ANY;
+	rig->port = net->port ? free_port() : 0;
+	if (net->port && !rig->port)
+		return -EADDRINUSE;
 	if (!rc && net->absent)
 		rc = lnet_nid_parse(net->absent, &rig->absent);
 	if (!rc)

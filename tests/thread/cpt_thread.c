@@ -7,8 +7,9 @@
  *		"calls": a PUT that the other side's handler answers by a PUT to
  *		an entry that names it; some to the own node, some through an
  *		event queue that a plain thread polls
- *	watchers: statistics, interfaces, peers, pings
- *	a changer: adds and deletes an NI of another net
+ *	watchers: statistics, interfaces, peers, settings, pings
+ *	a changer: adds and deletes an NI of another net, changes settings,
+ *		resets statistics
  *
  * Request buffers are attached on one CPT only, so half of all requests look
  * for theirs on the other CPT; they are used up and posted again all the time,
@@ -483,10 +484,13 @@ static void look(struct side *s, sem_t *pong, unsigned int round)
 {
 	const struct ulnet_nid *nid = &s->other->nids[round % s->other->nnids];
 	struct ulnet_stat stats[64];
-	struct ulnet_peer_info peer;
+	struct ulnet_setting settings[4];
+	struct ulnet_peer_info peer, peers[4];
 	struct ulnet_ni_info ni;
 	struct ulnet_id id;
 
+	check(lnet_settings(s->node, settings, ARRAY_SIZE(settings)) > 4);
+	check(lnet_peers(s->node, peers, ARRAY_SIZE(peers)) >= 0);
 	check(lnet_stats(s->node, stats, ARRAY_SIZE(stats)) > 0);
 	for (unsigned int i = 0; !lnet_ni_info(s->node, i, &ni); i++)
 		check(ni.credits <= (int64_t)ni.credits_max);
@@ -509,15 +513,11 @@ static void *watcher_run(void *arg)
 	return NULL;
 }
 
-/* The NID may be free a little later only. */
 static int ni_add(struct side *s, const struct ulnet_nid *nid)
 {
 	struct ulnet_ni_conf conf = { .nid = *nid };
-	int rc;
 
-	while ((rc = lnet_ni_add(s->node, &conf)) == -EADDRINUSE)
-		sched_yield();
-	return rc;
+	return lnet_ni_add(s->node, &conf);
 }
 
 static void *changer_run(void *arg)
@@ -528,6 +528,12 @@ static void *changer_run(void *arg)
 
 		check(!ni_add(s, &s->changing));
 		check(!lnet_ni_del(s->node, &s->changing));
+		check(!lnet_setting_set(s->node, "transaction_timeout",
+					60 + i % 7));
+		check(!lnet_setting_set(s->node, "retry_count", i % 5));
+		check(!lnet_setting_set(s->node, "max_interfaces",
+					100 + i % 100));
+		check(!lnet_stats_reset(s->node));
 	}
 	return NULL;
 }

@@ -311,9 +311,50 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 	free(ni);
 }
 
+/* inj0 is 10.77.0.2, inj6 has a large address, bare has none, odd is on a NID
+ * that there cannot be; 10.66.6.6 is nobody's. */
+static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
+				 char name[LNET_INTERFACE_SIZE])
+{
+	const uint8_t addr[4] = { 10, 77, 0, 2 }, nobody[4] = { 10, 66, 6, 6 };
+
+	BUG_ON(interface && (nid->size || memcmp(nid->addr, (uint8_t[16]){ 0 },
+						 sizeof(nid->addr)) != 0));
+	if (!interface) {
+		if (!memcmp(nid->addr, nobody, sizeof(nobody)))
+			return -EADDRNOTAVAIL;
+		if (!memcmp(nid->addr, addr, sizeof(addr)))
+			strcpy(name, "inj0");
+		return 0;
+	}
+	if (!strcmp(interface, "bare"))
+		return -EADDRNOTAVAIL;
+	if (strcmp(interface, "inj0") && strcmp(interface, "inj6") &&
+	    strcmp(interface, "odd"))
+		return -ENODEV;
+	memcpy(nid->addr, addr, sizeof(addr));
+	if (!strcmp(interface, "inj6"))
+		nid->size = 12;
+	if (!strcmp(interface, "odd"))
+		nid->size = 3;
+	strcpy(name, interface);
+	return 0;
+}
+
+enum { INJECT_DEPTH, INJECT_TOS, INJECT_FIXED, INJECT_TUNABLES };
+static const struct lnd_tunable inject_tunables[INJECT_TUNABLES] = {
+	[INJECT_DEPTH] = { "depth", "", "how deep", 1, 100, 16 },
+	[INJECT_TOS] = { "tos", "", "type of service", -1, 255, -1 },
+	[INJECT_FIXED] = { "fixed", "s", "nothing else", INT64_MAX, INT64_MAX,
+			   INT64_MAX },
+};
+
 static const struct lnd inject_lnd = {
 	.name = "inject",
 	.type = -1,
+	.tunables = inject_tunables,
+	.ntunables = INJECT_TUNABLES,
+	.resolve = inject_resolve,
 	.startup = inject_startup,
 	.shutdown = inject_shutdown,
 	.free = inject_ni_free,

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include "cluster.h"
 #include "lnd/simlnd/simlnd.h"
+#include "lnet/ni.h"
 #include "lnet/node.h"
 
 #define PORTAL 5
@@ -29,6 +30,45 @@ Test(node, defaults)
 	cr_assert_eq(conf.cpts, 1);
 	cr_assert_eq(conf.pid, 12345);
 	cr_assert_eq(conf.transaction_timeout, 50000000);
+	cr_assert_eq(conf.port, 988);
+	cr_assert_eq(conf.accept, LNET_ACCEPT_DEFAULT);
+	cr_assert_eq(conf.accept_backlog, 127);
+	cr_assert_eq(conf.accept_max, 1024);
+	cr_assert_eq(conf.accept_timeout, 5000000);
+}
+
+/* What a node makes of @port and @accept, and of zeros. */
+static enum ulnet_accept accepts(uint16_t port, enum ulnet_accept accept)
+{
+	struct ulnet_conf conf;
+	struct lnet *node;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	conf.port = port;
+	conf.accept = accept;
+	conf.accept_backlog = 0;
+	conf.accept_max = 0;
+	conf.accept_timeout = 0;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	accept = node->conf.accept;
+	cr_assert_eq(node->conf.port, port ? port : 988);
+	cr_assert_eq(node->conf.accept_backlog, 127);
+	cr_assert_eq(node->conf.accept_max, 1024);
+	cr_assert_eq(node->conf.accept_timeout, 5000000);
+	cr_assert_eq(node->config->ni[0]->lnd.conf, &node->conf);
+	lnet_close(node);
+	return accept;
+}
+
+Test(node, accept)
+{
+	cr_assert_eq(accepts(0, LNET_ACCEPT_DEFAULT), LNET_ACCEPT_SECURE);
+	cr_assert_eq(accepts(1023, LNET_ACCEPT_DEFAULT), LNET_ACCEPT_SECURE);
+	cr_assert_eq(accepts(1024, LNET_ACCEPT_DEFAULT), LNET_ACCEPT_ALL);
+	cr_assert_eq(accepts(65535, LNET_ACCEPT_SECURE), LNET_ACCEPT_SECURE);
+	cr_assert_eq(accepts(0, LNET_ACCEPT_ALL), LNET_ACCEPT_ALL);
+	cr_assert_eq(accepts(0, LNET_ACCEPT_NONE), LNET_ACCEPT_NONE);
 }
 
 static int try_conf(void (*change)(struct ulnet_conf *conf))
@@ -119,16 +159,51 @@ static void any_pid(struct ulnet_conf *c)
 	c->pid = LNET_PID_ANY;
 }
 
+static void unknown_accept(struct ulnet_conf *c)
+{
+	c->accept = (enum ulnet_accept)(LNET_ACCEPT_NONE + 1);
+}
+
+static void long_backlog(struct ulnet_conf *c)
+{
+	c->accept_backlog = UINT32_C(1) << 31;
+}
+
+static void many_handshakes(struct ulnet_conf *c)
+{
+	c->accept_max = UINT32_C(1) << 31;
+}
+
+static void long_accept(struct ulnet_conf *c)
+{
+	c->accept_timeout = UINT64_C(1000000) * INT32_MAX + 1;
+}
+
+static void longest(struct ulnet_conf *c)
+{
+	c->transaction_timeout = UINT64_C(1000000) * INT32_MAX;
+	c->accept_timeout = c->transaction_timeout;
+	c->accept_backlog = INT32_MAX;
+	c->accept_max = INT32_MAX;
+}
+
+static void too_long(struct ulnet_conf *c)
+{
+	c->transaction_timeout = UINT64_C(1000000) * INT32_MAX + 1;
+}
+
 Test(node, bad_configurations)
 {
 	static void (*const bad[])(struct ulnet_conf * conf) = {
-		no_cpt,		 many_cpts,	  two_polled,  unknown_run,
-		ev_without_loop, loop_without_ev, two_on_ev,   no_timeout,
-		long_timeout,	 no_peers,	  no_messages, no_interfaces,
-		any_pid,
+		no_cpt,		 many_cpts,	  two_polled,	unknown_run,
+		ev_without_loop, loop_without_ev, two_on_ev,	no_timeout,
+		long_timeout,	 no_peers,	  no_messages,	no_interfaces,
+		any_pid,	 unknown_accept,  long_backlog, many_handshakes,
+		long_accept,	 too_long,
 	};
 
 	cr_assert_eq(try_conf(as_it_is), 0);
+	cr_assert_eq(try_conf(longest), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		cr_assert_eq(try_conf(bad[i]), -EINVAL, "number %zu", i);
 }
@@ -655,4 +730,31 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 	cr_assert_eq((intptr_t)result, 0);
 	lnet_close(node);
 	sim_net_free(net);
+}
+
+/* Deleted by a thread that can wait, an NI has gone when that returns. */
+Test(node, deleted_and_added_at_once, .timeout = 60)
+{
+	struct node_params p = { .lnd = &simlnd };
+	struct sim_net *net;
+	struct lnet *node;
+
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		lnet_conf_init(&p.conf);
+		p.conf.cpts = cpts;
+		cr_assert_eq(sim_net_new(NULL, &net), 0);
+		p.lnd_net = net;
+		cr_assert_eq(node_open(&p, &node), 0);
+		for (unsigned int i = 0; i < 100; i++) {
+			struct ulnet_ni_conf conf = { .nid = nid_of(
+							      "10.0.0.1@tcp") };
+
+			cr_assert_eq(lnet_ni_add(node, &conf), 0);
+			put_bytes(node, nth_id(1), PORTAL, BITS, source, 10);
+			cr_assert_eq(lnet_ni_del(node, &conf.nid), 0);
+			cr_assert_eq(atomic_load(&node->nis_alive), 1);
+		}
+		lnet_close(node);
+		sim_net_free(net);
+	}
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node's configuration: its defaults, and what makes sense.
+ */
+#include <errno.h>
+
+#include "lnet/node.h"
+#include "lnet/setting.h"
+
+#define ACCEPT_PORT	    988
+#define ACCEPT_BACKLOG	    127
+#define ACCEPT_MAX	    1024
+#define ACCEPT_TIMEOUT_USEC (5 * USEC_PER_SEC)
+
+#define USEC_PER_SEC UINT64_C(1000000)
+#define TIMEOUT_MAX  (TIMEOUT_MAX_SEC * USEC_PER_SEC)
+
+/* Ports that only privileged processes get. */
+#define PRIVILEGED_PORTS 1024
+
+void lnet_conf_init(struct ulnet_conf *conf)
+{
+	*conf = (struct ulnet_conf){
+		.run = LNET_RUN_THREADS,
+		.cpts = 1,
+		.pid = LNET_PID_LUSTRE,
+		.transaction_timeout = 50 * USEC_PER_SEC,
+		.peers_max = 100000,
+		.messages_max = 65536,
+		.lazy_max = 4096,
+		.lazy_bytes_max = UINT64_C(64) << 20,
+		.interfaces_max = 200,
+		.port = ACCEPT_PORT,
+		.accept = LNET_ACCEPT_DEFAULT,
+		.accept_backlog = ACCEPT_BACKLOG,
+		.accept_max = ACCEPT_MAX,
+		.accept_timeout = ACCEPT_TIMEOUT_USEC,
+	};
+}
+
+static int accept_conf_check(const struct ulnet_conf *c)
+{
+	if (c->accept > LNET_ACCEPT_NONE)
+		return -EINVAL;
+	if (c->accept_backlog > INT32_MAX || c->accept_max > INT32_MAX ||
+	    c->accept_timeout > TIMEOUT_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+int node_conf_check(const struct ulnet_conf *c)
+{
+	if (c->cpts < 1 || c->cpts > LNET_CPTS_MAX)
+		return -EINVAL;
+	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
+		return -EINVAL;
+	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
+		return -EINVAL;
+	if (c->transaction_timeout == 0 || c->transaction_timeout > TIMEOUT_MAX)
+		return -EINVAL;
+	if (!c->peers_max || !c->messages_max || !c->interfaces_max ||
+	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
+		return -EINVAL;
+	return accept_conf_check(c);
+}
+
+void node_conf_fill(struct ulnet_conf *c)
+{
+	if (!c->port)
+		c->port = ACCEPT_PORT;
+	if (c->accept == LNET_ACCEPT_DEFAULT)
+		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
+						       : LNET_ACCEPT_ALL;
+	if (!c->accept_backlog)
+		c->accept_backlog = ACCEPT_BACKLOG;
+	if (!c->accept_max)
+		c->accept_max = ACCEPT_MAX;
+	if (!c->accept_timeout)
+		c->accept_timeout = ACCEPT_TIMEOUT_USEC;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Settings: numbers of a node that may change while it runs, those of
+ * "lnetctl global show". What this release acts on is kept here; the rest are
+ * constants of the table in setting.c.
+ *
+ * Any thread reads, without locks: a message that began before a change may go
+ * on with what was.
+ */
+#ifndef LNET_SETTING_H
+#define LNET_SETTING_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/util.h"
+#include "ulnet/lnet.h"
+
+/* Longest timeouts, so that sums of ns never overflow. */
+#define TIMEOUT_MAX_SEC INT32_MAX
+
+/* A ping information with more does not fit into a message. */
+#define INTERFACES_LIMIT 40000
+
+/* Bits of response_tracking: operations that end when the answer is late. */
+#define TRACK_GETS 1u
+#define TRACK_PUTS 2u
+
+struct settings {
+	pthread_mutex_t lock; /* of writers: values depend on each other */
+	_Atomic uint64_t transaction_timeout; /* ns */
+	_Atomic uint64_t lnd_timeout;	      /* ns; follows from two others */
+	_Atomic uint32_t retry_count;
+	_Atomic uint32_t interfaces_max;
+	_Atomic uint32_t response_tracking; /* TRACK_* */
+};
+
+/* @conf: checked. */
+void settings_init(struct settings *s, const struct ulnet_conf *conf);
+void settings_fini(struct settings *s);
+
+/* As lnet_setting_set(3). */
+int settings_set(struct settings *s, const char *name, int64_t value);
+
+static inline uint64_t settings_transaction_timeout(const struct settings *s)
+{
+	return atomic_load_explicit(&s->transaction_timeout,
+				    memory_order_relaxed);
+}
+
+static inline uint64_t settings_lnd_timeout(const struct settings *s)
+{
+	return atomic_load_explicit(&s->lnd_timeout, memory_order_relaxed);
+}
+
+static inline uint32_t settings_interfaces_max(const struct settings *s)
+{
+	return atomic_load_explicit(&s->interfaces_max, memory_order_relaxed);
+}
+
+static inline uint32_t settings_response_tracking(const struct settings *s)
+{
+	return atomic_load_explicit(&s->response_tracking,
+				    memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Losses and ends: of messages, peers, interfaces, nodes. */
+#include "tests/lnd/behaviour.h"
+
+#include <errno.h>
+#include <malloc.h>
+
+/* ---- losses ---- */
+
+static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
+		    unsigned int arrives)
+{
+	struct box *dst = box_new(fx, 4096, CUT_NONE);
+	struct box *src = box_new(fx, 4096, CUT_NONE);
+	struct box *asks = box_new(fx, 4096, CUT_NONE);
+
+	box_fill(src, 70);
+	if (!box_post(dst, &(struct post){ .side = to,
+					   .portal = PORTAL,
+					   .bits = 70,
+					   .options = LNET_MD_OP_PUT }) ||
+	    !box_bind(src, from, 0, SHORT_TIMEOUT) ||
+	    !box_bind(asks, from, 0, SHORT_TIMEOUT))
+		return false;
+	box_put(src, to, true, PORTAL, 70, HDR(70, 0));
+	box_get(asks, to, EMPTY, 70);
+	expect(fx, fx_wait_ops(fx));
+	expect(fx, src->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+	expect(fx, asks->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+	expect(fx, dst->n[LNET_EVENT_PUT] == arrives);
+	if (arrives)
+		return expect(fx, src->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	return expect(fx, LNetMEUnlink(dst->me) == 0);
+}
+
+static void lost(struct fx *fx)
+{
+	struct lnd_rig *rig = fx->rig;
+
+	for_each_way (fx, from, to) {
+		expect(fx, rig->ops->lose(rig, from, true) == 0);
+		if (!lost_op(fx, from, to, 0))
+			return;
+		expect(fx, rig->ops->lose(rig, from, false) == 0);
+		still_works(fx);
+	}
+	expect(fx, fx_wait_idle(fx));
+}
+
+static void lost_answers(struct fx *fx)
+{
+	struct lnd_rig *rig = fx->rig;
+
+	for_each_way (fx, from, to) {
+		expect(fx, rig->ops->lose(rig, to, true) == 0);
+		if (!lost_op(fx, from, to, 1))
+			return;
+		expect(fx, rig->ops->lose(rig, to, false) == 0);
+		still_works(fx);
+	}
+	expect(fx, fx_wait_idle(fx));
+}
+
+/* ---- ends ---- */
+
+/* Long messages all ways: what a death or an end finds under way. */
+struct traffic {
+	struct stream s[2];
+	unsigned int ways;
+};
+
+static const uint64_t moments[] = { 0, 1, 700, 3000, 9000, 14000, 30000 };
+
+#define TRAFFIC 30
+
+static bool traffic_start(struct fx *fx, struct traffic *t, uint64_t moment)
+{
+	t->ways = fx->rig->can & RIG_ONE_NODE ? 1 : 2;
+	for (unsigned int w = 0; w < t->ways; w++) {
+		struct stream *s = &t->s[w];
+		struct box *there = box_new(fx, LNET_MTU, CUT_NONE);
+		struct box *asks = box_new(fx, LNET_MTU, CUT_ODD);
+
+		box_fill(there, 80);
+		if (!stream_open(fx, s, w, TRAFFIC, LNET_MTU / 16,
+				 SHORT_TIMEOUT) ||
+		    !box_post(there,
+			      &(struct post){ .side = s->to,
+					      .portal = PORTAL,
+					      .bits = 80,
+					      .options = LNET_MD_OP_GET }) ||
+		    !box_bind(asks, w, 0, SHORT_TIMEOUT))
+			return false;
+		box_get(asks, s->to, PORTAL, 80);
+		for (uint32_t i = 0; i < TRAFFIC; i++)
+			stream_put(s, i);
+	}
+	if (moment)
+		fx_run(fx, moment);
+	return true;
+}
+
+static void death(struct fx *fx)
+{
+	for (unsigned int k = 0; k < ARRAY_SIZE(moments); k++) {
+		struct box *late[2];
+		struct traffic t;
+
+		if (!traffic_start(fx, &t, moments[k]))
+			return;
+		expect(fx, fx_kill(fx) == 0);
+		for (unsigned int i = 0; i < 2; i++) {
+			late[i] = box_new(fx, 4096, CUT_NONE);
+			if (!box_bind(late[i], 0, 0, SHORT_TIMEOUT))
+				return;
+		}
+		box_put(late[0], 1, true, PORTAL, 1, 0);
+		box_get(late[1], 1, PORTAL, 1);
+		expect(fx, fx_wait_ops(fx));
+		for (unsigned int i = 0; i < 2; i++)
+			expect(fx,
+			       late[i]->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+		expect(fx, fx_wait_idle(fx));
+		expect_truth(fx, &t.s[0]);
+		expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
+		works_again(fx);
+		expect(fx, fx_wait_idle(fx));
+		if (!fx_again(fx))
+			return;
+	}
+}
+
+static void restart(struct fx *fx)
+{
+	still_works(fx);
+	for (unsigned int k = 0; k < 5; k++) {
+		expect(fx, fx_wait_idle(fx));
+		expect(fx, fx_kill(fx) == 0);
+		expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
+		works_again(fx);
+	}
+	expect(fx, fx_wait_idle(fx));
+}
+
+static void shutdown_busy(struct fx *fx)
+{
+	for (unsigned int k = 0; k < ARRAY_SIZE(moments); k++) {
+		struct traffic t;
+
+		if (!traffic_start(fx, &t, moments[k]))
+			return;
+		fx_close(fx);
+		for (unsigned int w = 0; w < t.ways; w++)
+			expect_truth(fx, &t.s[w]);
+		if (!fx_again(fx))
+			return;
+	}
+}
+
+/* Messages that wait for a buffer, when the node goes. */
+static void shutdown_lazy(struct fx *fx)
+{
+	struct box *src = box_new(fx, 5000, CUT_NONE);
+
+	expect(fx, LNetSetLazyPortal(fx->rig->node[1], LAZY) == 0);
+	if (!box_bind(src, 0, LNET_MD_THRESH_INF, fx_patience(fx)))
+		return;
+	for (unsigned int i = 0; i < 20; i++)
+		box_put(src, 1, true, LAZY, 50, HDR(50, i));
+	fx_run(fx, 50000);
+	fx_close(fx);
+	expect(fx, src->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+}
+
+/* The LND may need some time until the NID is free again; and no more. */
+static bool ni_comes_back(struct fx *fx, unsigned int side)
+{
+	struct ulnet_ni_conf conf = { .nid = fx->rig->nid[side] };
+	int rc = -EADDRINUSE;
+
+	for (uint64_t waited = 0; rc == -EADDRINUSE; waited += 1000) {
+		if (!expect(fx, waited < fx_patience(fx)))
+			return false;
+		rc = lnet_ni_add(fx->rig->node[side], &conf);
+		if (rc == -EADDRINUSE)
+			fx_run(fx, 1000);
+	}
+	return expect(fx, rc == 0);
+}
+
+static void ni_goes(struct fx *fx)
+{
+	for (unsigned int k = 0; k < 2 * ARRAY_SIZE(moments); k++) {
+		unsigned int side = k % 2;
+		struct lnet *node = fx->rig->node[side];
+		struct ulnet_nid *nid = &fx->rig->nid[side];
+		struct traffic t;
+
+		if (!traffic_start(fx, &t, moments[k / 2]))
+			return;
+		expect(fx, lnet_ni_del(node, nid) == 0);
+		expect(fx, lnet_ni_del(node, nid) == -ENOENT);
+		expect(fx, fx_wait_ops(fx));
+		expect(fx, fx_wait_idle(fx));
+		expect_truth(fx, &t.s[0]);
+		expect_truth(fx, &t.s[1]);
+		if (!ni_comes_back(fx, side))
+			return;
+		works_again(fx);
+		expect(fx, fx_wait_idle(fx));
+		if (!fx_again(fx))
+			return;
+	}
+}
+
+/* What an NI has in its hands ends with it, and does not go on first. */
+static void ni_lets_go(struct fx *fx)
+{
+	enum { N = 20 };
+	struct stream s;
+
+	if (!stream_open(fx, &s, 0, N, LNET_MTU, fx_patience(fx)))
+		return;
+	for (uint32_t i = 0; i < N; i++)
+		box_put(s.src, 1, false, PORTAL, 20, HDR(20, i));
+	fx_run(fx, 1000);
+	expect(fx, lnet_ni_del(fx->rig->node[0], &fx->rig->nid[0]) == 0);
+	expect(fx, fx_wait(fx, &s.src->terminals, N));
+	expect(fx, s.src->terminal.elapsed < fx_patience(fx) / 2);
+	expect(fx, fx_wait_idle(fx));
+	expect_truth(fx, &s);
+}
+
+/* It is added again while the LND may still be busy with its end. */
+static void ni_changes(struct fx *fx)
+{
+	for (unsigned int k = 0; k < 2 * ARRAY_SIZE(moments); k++) {
+		unsigned int side = k % 2;
+		struct lnet *node = fx->rig->node[side];
+		struct ulnet_nid *nid = &fx->rig->nid[side];
+		struct traffic t;
+
+		if (!traffic_start(fx, &t, moments[k / 2]))
+			return;
+		for (unsigned int i = 0; i < 3; i++) {
+			expect(fx, lnet_ni_del(node, nid) == 0);
+			if (!ni_comes_back(fx, side))
+				return;
+		}
+		expect(fx, fx_wait_ops(fx));
+		expect(fx, fx_wait_idle(fx));
+		expect_truth(fx, &t.s[0]);
+		expect_truth(fx, &t.s[1]);
+		works_again(fx);
+		expect(fx, fx_wait_idle(fx));
+		if (!fx_again(fx))
+			return;
+	}
+}
+
+/* ---- memory ---- */
+
+static void rounds(struct fx *fx)
+{
+	enum { WARM = 3, ROUNDS = 12, LEAK = 65536 };
+	size_t before = 0;
+
+	for (unsigned int k = 0; k < ROUNDS; k++) {
+		many(fx, 200, 64);
+		still_works(fx);
+		unanswered(fx, SHORT_TIMEOUT / 10);
+		if (!expect(fx, fx_settle(fx)))
+			return;
+		expect(fx, fx_stat(fx, 0, "msgs_alloc") == 0);
+		expect(fx, fx_stat(fx, 1, "msgs_alloc") == 0);
+		if (k == WARM)
+			before = mallinfo2().uordblks;
+	}
+	/* Pools grow to the most that was ever under way at once. */
+	if (!(fx->rig->can & RIG_THREADS))
+		expect(fx, mallinfo2().uordblks <= before + LEAK);
+}
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "requests are lost", RIG_LOSE, lost },
+	{ "answers are lost", RIG_LOSE, lost_answers },
+	{ "peer dies at any moment", RIG_KILL, death },
+	{ "peer comes back", RIG_KILL, restart },
+	{ "nodes close at any moment", 0, shutdown_busy },
+	{ "node closes with held messages", 0, shutdown_lazy },
+	{ "NI deleted at any moment", TWO, ni_goes },
+	{ "NI deleted: what it sends ends", TWO, ni_lets_go },
+	{ "NI deleted and added at once", TWO, ni_changes },
+	{ "nothing piles up", 0, rounds },
+};
+
+const struct topic topic_ending = { list, ARRAY_SIZE(list) };
