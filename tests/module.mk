@@ -30,6 +30,7 @@ unit_tests += %D%/unit/lnet/setting_test
 unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
+unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/sim/sim_test
 
 # The programs' own files.
@@ -77,6 +78,9 @@ fuzz_programs =
 fuzz_programs += %D%/fuzz/fuzz_nid
 fuzz_programs += %D%/fuzz/fuzz_ping
 fuzz_programs += %D%/fuzz/fuzz_parse
+fuzz_programs += %D%/fuzz/fuzz_request
+fuzz_programs += %D%/fuzz/fuzz_hello
+fuzz_programs += %D%/fuzz/fuzz_frame
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.

@@ -1,0 +1,2 @@
+# The LND over TCP.
+libulnetcore_la_SOURCES += %D%/proto.c %D%/proto.h
