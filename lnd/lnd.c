@@ -2,10 +2,12 @@
 #include "lnd/lnd.h"
 
 extern const struct lnd lolnd;
+extern const struct lnd socklnd;
 
 /* Every LND that nets are configured by; one line each. */
 static const struct lnd *const lnds[] = {
 	&lolnd,
+	&socklnd,
 };
 
 const struct lnd *lnd_find(int type)

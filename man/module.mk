@@ -81,5 +81,6 @@ dist_man_MANS += %D%/man3/lnet_stats_reset.3
 dist_man_MANS += %D%/man3/lnet_tunables.3
 dist_man_MANS += %D%/man7/lnet_events.7
 dist_man_MANS += %D%/man7/lnet_md.7
+dist_man_MANS += %D%/man7/socklnd.7
 dist_man_MANS += %D%/man7/ulnet.7
 dist_man_MANS += %D%/man7/ulnet_sim.7

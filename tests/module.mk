@@ -30,6 +30,7 @@ unit_tests += %D%/unit/lnet/setting_test
 unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
+unit_tests += %D%/unit/socklnd/netif_test
 unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/sim/sim_test
 
@@ -48,12 +49,14 @@ thread_tests += %D%/thread/cpt_thread
 lnd_tests =
 lnd_tests += %D%/lnd/lolnd_test
 lnd_tests += %D%/lnd/simlnd_test
+lnd_tests += %D%/lnd/socklnd_test
 lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/behaviour.h %D%/lnd/message.c %D%/lnd/stream.c \
 	%D%/lnd/ending.c \
 	%D%/lnd/box.c %D%/lnd/box.h %D%/lnd/real.c
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
+%C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c $(lnd_suite)
 
 # socklnd among strangers, whom the test plays itself.
 

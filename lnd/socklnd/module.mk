@@ -1,2 +1,14 @@
 # The LND over TCP.
+libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h
+libulnetcore_la_SOURCES += %D%/handshake.c %D%/handshake.h
+libulnetcore_la_SOURCES += %D%/link.c %D%/link.h
+libulnetcore_la_SOURCES += %D%/listener.c %D%/listener.h
+libulnetcore_la_SOURCES += %D%/netif.c %D%/netif.h
+libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/proto.c %D%/proto.h
+libulnetcore_la_SOURCES += %D%/rx.c %D%/rx.h
+libulnetcore_la_SOURCES += %D%/shared.c %D%/shared.h
+libulnetcore_la_SOURCES += %D%/sock.c %D%/sock.h
+libulnetcore_la_SOURCES += %D%/socklnd.c %D%/socklnd.h
+libulnetcore_la_SOURCES += %D%/tunable.c %D%/tunable.h %D%/tunable.def
+libulnetcore_la_SOURCES += %D%/tx.c %D%/tx.h

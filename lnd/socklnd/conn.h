@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection, from its socket's birth to its end. Belongs to the CPT that
+ * owns the peer; a passive one to CPT 0 until its HELLO has said who the peer
+ * is. Memory: freed at the end of the turn in which it was closed.
+ */
+#ifndef LND_SOCKLND_CONN_H
+#define LND_SOCKLND_CONN_H
+
+#include "base/fsm.h"
+#include "lnd/socklnd/proto.h"
+#include "lnd/socklnd/sock.h"
+#include "lnd/socklnd/socklnd.h"
+
+struct sock_listener;
+struct sock_peer;
+struct sock_rx;
+struct sock_tx;
+
+enum conn_state {
+	CONN_NEW,
+	/* active */
+	CONN_CONNECTING, /* TCP */
+	CONN_WAITING,	 /* request and HELLO sent; for the answer */
+	/* passive */
+	CONN_REQUESTED, /* its request is being read */
+	CONN_GREETED,	/* its HELLO is being read */
+	CONN_MOVING,	/* to the CPT of its peer, where it is answered */
+	/* both */
+	CONN_OPEN,
+	CONN_CLOSED,
+	CONN_STATES
+};
+extern const struct fsm_state conn_states[CONN_STATES];
+
+/* The longest that is read in a handshake; no header is longer. */
+#define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
+
+struct sock_conn {
+	struct env_io io;
+	struct fsm fsm;
+	bool active;	 /* opened by us */
+	bool swap;	 /* the peer's byte order is not ours */
+	uint8_t version; /* of the protocol */
+	int8_t type;	 /* enum sock_type, as we see it */
+	struct loop *loop;
+	struct sock_ni *sni;  /* NULL till its request was read */
+	struct sock_cpt *cpt; /* NULL till the peer is known */
+	struct sock_peer *peer;
+	struct sockaddr_in remote;
+	struct list link; /* listener's handshakes; peer's conns */
+	struct work work; /* moves it; frees it */
+	struct sock_listener *listener; /* watches its passive handshake */
+
+	/* handshake: */
+	struct timer timer;
+	struct sock_hello hello; /* the peer's */
+	unsigned int hs_step, hs_have, hs_want;
+
+	/* out: */
+	struct list queue;  /* sock_tx.link, nothing of them written */
+	uint64_t queued;    /* their bytes */
+	struct list flush;  /* sock_cpt.flush */
+	bool flushing;	    /* in there, or being written just now */
+	struct sock_tx *tx; /* large, being written; its header was first */
+	uint32_t tx_done;   /* bytes of its payload written */
+	uint8_t *rest;	    /* bytes before it that did not fit */
+	uint32_t rest_off, rest_len;
+	struct sock_tx *noop; /* in the queue; takes more cookies, or NULL */
+	unsigned int noops;   /* in the queue */
+	uint64_t flushed;     /* ns: turn in which it was last written to */
+	uint64_t written;     /* bytes, ever */
+	uint64_t acked;	      /* of those, when TCP last made progress */
+	uint64_t progress;    /* ns: and when that was, or nothing was sent */
+	uint64_t acked_at;    /* ns: last time it made any */
+	uint64_t used;	      /* by tx, a sequence number */
+
+	/* in: */
+	uint8_t buf[CONN_BUF_SIZE]; /* of a handshake; a part of a header */
+	struct sock_hdr hdr;
+	unsigned int part_len;
+	struct sock_rx *rx; /* payload is coming in */
+	uint32_t rx_limit;  /* bytes asked for at once */
+	uint64_t heard;	    /* ns */
+};
+
+/* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
+ * memory. */
+struct sock_conn *conn_new(struct loop *loop, int fd,
+			   const struct sockaddr_in *remote);
+/* What is waited for; io.fn is called. 0 or -ENOMEM. */
+int conn_watch(struct sock_conn *conn, int events);
+
+/* Ends a connection that is not open: leaves whatever list it is in. */
+void conn_drop(struct sock_conn *conn);
+
+/* The handshake is over, @peer has it: messages may pass. */
+void conn_open(struct sock_conn *conn);
+
+/* Ends it; what it has to send, and is receiving, ends with @status, and if
+ * something of it may have left with @cause. Only peer_close() calls it. */
+void conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause);
+
+/* Has it something to send or to receive that must come to an end? */
+bool conn_is_busy(const struct sock_conn *conn);
+/* Has it made no progress for @timeout? It may have been idle before @since. */
+bool conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
+		     uint64_t timeout);
+/* Bytes that it has still to write. */
+uint64_t conn_left(const struct sock_conn *conn);
+
+/* "10.0.0.1@tcp, 10.0.0.1:988, CONTROL"; for the log. */
+#define CONN_STR_SIZE 160
+char *conn_str(const struct sock_conn *conn, char *buf, size_t size);
+
+#endif

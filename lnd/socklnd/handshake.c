@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/handshake.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/peer.h"
+
+#define VERSION_DEFAULT	      3
+#define VERSION_DEFAULT_LARGE 4
+
+/* ---- bytes ---- */
+
+static void hs_expect(struct sock_conn *conn)
+{
+	conn->hs_step = 0;
+	conn->hs_have = 0;
+	conn->hs_want = SOCK_START_SIZE;
+}
+
+/* 1: hs_want bytes are there; 0: not yet; -errno. */
+static int hs_read(struct sock_conn *conn)
+{
+	while (conn->hs_have < conn->hs_want) {
+		ssize_t n = recv(conn->io.fd, conn->buf + conn->hs_have,
+				 conn->hs_want - conn->hs_have, 0);
+
+		if (n == 0)
+			return -ECONNRESET;
+		if (n > 0)
+			conn->hs_have += (unsigned int)n;
+		else if (errno == EAGAIN)
+			return 0;
+		else if (errno != EINTR)
+			return -errno;
+	}
+	return 1;
+}
+
+/* Nothing was sent on this socket before, so it has room for all. */
+static int hs_write(const struct sock_conn *conn, const void *buf, size_t len)
+{
+	ssize_t n = send(conn->io.fd, buf, len, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return errno == EPIPE ? -ECONNRESET : -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+static int hello_write(const struct sock_conn *conn, unsigned int version,
+		       const struct ulnet_nid *to, enum sock_type type)
+{
+	const struct lnd_ni *ni = conn->sni->ni;
+	struct sock_hello hello = {
+		.version = version,
+		.src_nid = ni->nid,
+		.dst_nid = *to,
+		.src_pid = ni->conf->pid,
+		.src_incarnation = ni->incarnation,
+		.type = type,
+	};
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+
+	return hs_write(conn, buf, sock_hello_encode(&hello, buf));
+}
+
+static int hello_step(struct sock_conn *conn)
+{
+	int rc;
+
+	switch (conn->hs_step++) {
+	case 0:
+		rc = sock_hello_size(&conn->hello, conn->buf);
+		if (rc > 0)
+			conn->hs_want = (unsigned int)rc;
+		return rc < 0 ? rc : 0;
+	case 1:
+		rc = sock_hello_decode(&conn->hello, conn->buf, conn->hs_want);
+		if (rc > 0)
+			conn->hs_want += (unsigned int)rc;
+		return rc > 0 ? 0 : rc < 0 ? rc : 1;
+	default:
+		rc = sock_hello_check_ips(&conn->hello,
+					  conn->buf + conn->hs_want -
+						  4 * conn->hello.nips,
+					  4 * conn->hello.nips);
+		return rc ? rc : 1;
+	}
+}
+
+/* As hs_read(), of the whole HELLO. */
+static int hello_read(struct sock_conn *conn)
+{
+	int rc;
+
+	do {
+		rc = hs_read(conn);
+		if (rc > 0)
+			rc = hello_step(conn);
+		else
+			return rc;
+	} while (rc == 0);
+	return rc;
+}
+
+/* ---- passive ---- */
+
+static void complain(const struct sock_conn *conn, const char *what, int rc)
+{
+	char addr[SOCK_ADDRSTR_SIZE];
+
+	log_warn_limited(&conn->listener->complaints, loop_now(conn->loop),
+			 "socklnd", "%s: %s: %s",
+			 sock_addr_format(&conn->remote, addr, sizeof(addr)),
+			 what, strerror(-rc));
+}
+
+/* On the CPT of its peer. */
+static void arrive(struct sock_conn *conn)
+{
+	struct sock_peer *peer;
+	int rc;
+
+	peer = conn->cpt->stopping
+		       ? NULL
+		       : peer_lookup_or_make(conn->cpt, &conn->hello.src_nid);
+	if (!peer) {
+		conn_drop(conn);
+		return;
+	}
+	conn->type = (int8_t)sock_type_invert(conn->hello.type);
+	rc = peer_admit(peer, &conn->hello, conn->type);
+	if (!rc)
+		rc = hello_write(conn, conn->hello.version, &peer->nid,
+				 conn->type);
+	else
+		hello_write(conn, conn->hello.version, &peer->nid, SOCK_NONE);
+	if (rc)
+		conn_drop(conn);
+	else
+		peer_add(peer, conn);
+	peer_settle(peer);
+}
+
+static void on_moved(struct work *w)
+{
+	struct sock_conn *conn = container_of(w, struct sock_conn, work);
+	struct sock_ni *sni = conn->sni;
+
+	arrive(conn);
+	sock_ni_moved(sni);
+}
+
+static void move(struct sock_conn *conn)
+{
+	struct sock_ni *sni = conn->sni;
+	unsigned int owner = lnet_ni_cpt_of(sni->ni, &conn->hello.src_nid);
+
+	listener_del(conn);
+	fsm_move(&conn->fsm, conn_states, CONN_MOVING);
+	conn->cpt = &sni->cpts[owner];
+	if (owner == 0) {
+		arrive(conn);
+		return;
+	}
+	conn->loop = conn->cpt->loop;
+	conn->work.fn = on_moved;
+	atomic_fetch_add(&sni->moving, 1);
+	loop_post(conn->loop, &conn->work);
+}
+
+/* What a HELLO to us must be like, besides being one. */
+static int hello_check(const struct sock_conn *conn)
+{
+	const struct sock_hello *h = &conn->hello;
+	uint32_t addr = ntohl(conn->remote.sin_addr.s_addr);
+
+	if (sock_type_invert(h->type) == SOCK_NONE ||
+	    !lnet_nid_is_nid4(&h->src_nid) ||
+	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
+		return -EPROTO;
+	/* Nobody else has our NID; to ourselves we do not talk this way. */
+	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid))
+		return -EPROTO;
+	/* Whoever has no privileged port speaks for its own address only. */
+	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
+	    addr != (uint32_t)lnet_nid_to_nid4(&h->src_nid))
+		return -EACCES;
+	return 0;
+}
+
+/* 0: more is to come; else it is over for this connection. */
+static int greeted(struct sock_conn *conn)
+{
+	int rc = hello_read(conn);
+
+	if (rc == 0)
+		return 0;
+	if (rc == -EPROTONOSUPPORT)
+		/* The NID it says is in a form that we do not know. */
+		hello_write(conn, VERSION_DEFAULT, &conn->sni->ni->nid,
+			    SOCK_NONE);
+	if (rc > 0)
+		rc = hello_check(conn);
+	if (rc) {
+		complain(conn, "HELLO", rc);
+		return rc;
+	}
+	conn->version = (uint8_t)conn->hello.version;
+	conn->swap = conn->hello.swap;
+	move(conn);
+	return 0;
+}
+
+static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
+{
+	uint8_t no[SOCK_REQUEST_SIZE];
+	int rc = hs_read(conn);
+
+	if (rc <= 0)
+		return rc;
+	if (conn->hs_step++ == 0) {
+		rc = sock_request_size(conn->buf);
+		if (rc == -EPROTONOSUPPORT) {
+			sock_request_refuse(no);
+			hs_write(conn, no, sizeof(no));
+		}
+		if (rc < 0)
+			return rc;
+		conn->hs_want = (unsigned int)rc;
+		rc = hs_read(conn);
+		if (rc <= 0)
+			return rc;
+	}
+	rc = sock_request_decode(conn->buf, conn->hs_want, target);
+	return rc ? rc : 1;
+}
+
+/* The request is read: it is for one of the NIs of this address. */
+static int requested(struct sock_conn *conn)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct ulnet_nid target;
+	int rc = request_read(conn, &target);
+
+	if (rc == 0)
+		return 0;
+	if (rc < 0) {
+		complain(conn, "connection request", rc);
+		return rc;
+	}
+	conn->sni = listener_find(conn->listener, &target);
+	if (!conn->sni) {
+		complain(conn, lnet_nid_format(&target, text, sizeof(text)),
+			 -EADDRNOTAVAIL);
+		return -EADDRNOTAVAIL;
+	}
+	rc = sock_options(conn->io.fd, conn->sni->tunables);
+	if (rc)
+		return rc;
+	fsm_move(&conn->fsm, conn_states, CONN_GREETED);
+	hs_expect(conn);
+	listener_step(conn->listener, conn);
+	return 0;
+}
+
+static void on_passive(struct env_io *io, int revents)
+{
+	struct sock_conn *conn = container_of(io, struct sock_conn, io);
+	int rc = 0;
+
+	(void)revents;
+	if (conn->fsm.state == CONN_REQUESTED)
+		rc = requested(conn);
+	/* Mostly the HELLO comes with the request. */
+	if (!rc && conn->fsm.state == CONN_GREETED)
+		rc = greeted(conn);
+	if (rc)
+		conn_drop(conn);
+}
+
+static void on_passive_late(struct timer *t)
+{
+	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
+
+	complain(conn, conn_states[conn->fsm.state].name, -ETIMEDOUT);
+	conn_drop(conn);
+}
+
+void handshake_accept(struct sock_listener *l, int fd,
+		      const struct sockaddr_in *from)
+{
+	struct sock_conn *conn = conn_new(l->loop, fd, from);
+
+	if (!conn)
+		return;
+	fsm_move(&conn->fsm, conn_states, CONN_REQUESTED);
+	hs_expect(conn);
+	conn->io.fn = on_passive;
+	conn->timer.fn = on_passive_late;
+	if (listener_add(l, conn))
+		conn_drop(conn);
+}
+
+/* ---- active ---- */
+
+static void attempt_failed(struct sock_conn *conn, int rc)
+{
+	struct sock_peer *peer = conn->peer;
+
+	peer->attempt = NULL;
+	conn_drop(conn);
+	peer_attempt_done(peer, rc);
+}
+
+static int ask(struct sock_conn *conn)
+{
+	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
+	struct sock_peer *peer = conn->peer;
+	int rc = sock_error(conn->io.fd);
+
+	if (!rc)
+		rc = hs_write(conn, buf, sock_request_encode(&peer->nid, buf));
+	if (!rc)
+		rc = hello_write(conn, conn->version, &peer->nid, conn->type);
+	if (!rc) {
+		fsm_move(&conn->fsm, conn_states, CONN_WAITING);
+		hs_expect(conn);
+		rc = conn_watch(conn, ENV_READ);
+	}
+	return rc;
+}
+
+/* What the answer means: 0, or peer_attempt_done()'s status. */
+static int hello_judge(const struct sock_conn *conn)
+{
+	const struct sock_hello *h = &conn->hello;
+	struct sock_peer *peer = conn->peer;
+
+	if (h->type == SOCK_NONE) {
+		if (h->version == conn->version)
+			return -EALREADY;
+		peer->offer = (uint8_t)h->version;
+		return -EPROTONOSUPPORT;
+	}
+	if (h->version != conn->version ||
+	    !lnet_nid_eq(&h->src_nid, &peer->nid) ||
+	    sock_type_invert(h->type) != (enum sock_type)conn->type)
+		return -EPROTO;
+	/* It is another one since its other connections were made. */
+	if (!list_empty(&peer->conns) &&
+	    (h->src_incarnation != peer->incarnation ||
+	     h->version != peer->version)) {
+		peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
+		return -EALREADY;
+	}
+	return 0;
+}
+
+static void answered(struct sock_conn *conn)
+{
+	struct sock_peer *peer = conn->peer;
+	int rc = hello_read(conn);
+
+	if (rc == 0)
+		return;
+	if (rc == -EPROTONOSUPPORT)
+		rc = -EPROTO;
+	else if (rc > 0)
+		rc = hello_judge(conn);
+	/* Closing the old connections may have ended the attempt, too. */
+	if (conn->fsm.state == CONN_CLOSED)
+		return;
+	if (rc) {
+		attempt_failed(conn, rc);
+		return;
+	}
+	conn->swap = conn->hello.swap;
+	peer->attempt = NULL;
+	peer_add(peer, conn);
+	peer_attempt_done(peer, 0);
+}
+
+static void on_active(struct env_io *io, int revents)
+{
+	struct sock_conn *conn = container_of(io, struct sock_conn, io);
+
+	(void)revents;
+	if (conn->fsm.state == CONN_CONNECTING) {
+		int rc = ask(conn);
+
+		if (rc)
+			attempt_failed(conn, rc);
+		return;
+	}
+	answered(conn);
+}
+
+static void on_active_late(struct timer *t)
+{
+	attempt_failed(container_of(t, struct sock_conn, timer), -ETIMEDOUT);
+}
+
+static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
+{
+	uint32_t to = (uint32_t)lnet_nid_to_nid4(nid);
+	uint16_t port = sni->ni->conf->port;
+	int fd = sock_connect(sni->addr, to, port, sni->privileged,
+			      sni->tunables);
+
+	if (fd != -EACCES || !sni->privileged)
+		return fd;
+	if (!atomic_exchange(&sni->told_unprivileged, true))
+		log_warn("socklnd",
+			 "no privilege for source ports below 1024 "
+			 "(CAP_NET_BIND_SERVICE): peers with accept=secure, "
+			 "which kernel nodes have by default, will refuse");
+	return sock_connect(sni->addr, to, port, false, sni->tunables);
+}
+
+static uint8_t version_for(const struct sock_peer *peer)
+{
+	if (peer->version)
+		return peer->version;
+	if (peer->offer)
+		return peer->offer;
+	return lnet_nid_is_nid4(&peer->nid) ? VERSION_DEFAULT
+					    : VERSION_DEFAULT_LARGE;
+}
+
+int handshake_connect(struct sock_peer *peer, enum sock_type type)
+{
+	struct sock_ni *sni = peer->cpt->sni;
+	struct sockaddr_in to = sock_addr(
+		(uint32_t)lnet_nid_to_nid4(&peer->nid), sni->ni->conf->port);
+	int fd = connect_to(sni, &peer->nid);
+	struct sock_conn *conn;
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	conn = conn_new(peer->cpt->loop, fd, &to);
+	if (!conn)
+		return -ENOMEM;
+	conn->sni = sni;
+	conn->cpt = peer->cpt;
+	conn->peer = peer;
+	conn->active = true;
+	conn->type = (int8_t)type;
+	conn->version = version_for(peer);
+	fsm_move(&conn->fsm, conn_states, CONN_CONNECTING);
+	conn->io.fn = on_active;
+	conn->timer.fn = on_active_late;
+	rc = conn_watch(conn, ENV_WRITE);
+	if (rc) {
+		conn_drop(conn);
+		return rc;
+	}
+	loop_timer_arm(conn->loop, &conn->timer,
+		       loop_now(conn->loop) + sock_ni_timeout(sni));
+	peer->attempt = conn;
+	return 0;
+}

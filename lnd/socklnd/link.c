@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/link.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "lnd/socklnd/netif.h"
+#include "lnd/socklnd/shared.h"
+
+/* Messages taken in one turn, before looking. */
+#define BATCH 64
+/* When to look again after that was not possible. */
+#define AGAIN NSEC_PER_SEC
+
+/* ---- what is so ---- */
+
+static void look(struct sock_links *ls)
+{
+	struct sock_ni *sni;
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all)) {
+		log_warn("socklnd",
+			 "state of interfaces not known, trying again: %s",
+			 strerror(errno));
+		loop_timer_arm(ls->loop, &ls->again,
+			       loop_now(ls->loop) + AGAIN);
+		return;
+	}
+	loop_timer_cancel(ls->loop, &ls->again);
+	list_for_each_entry (sni, &ls->nis, in_links)
+		lnet_ni_set_up(sni->ni, netif_is_up(all, sni->addr));
+	freeifaddrs(all);
+}
+
+static void on_again(struct timer *t)
+{
+	look(container_of(t, struct sock_links, again));
+}
+
+/* ---- when to look ---- */
+
+static void stop_watching(struct sock_links *ls)
+{
+	loop_unwatch(ls->loop, &ls->io);
+	if (ls->io.fd >= 0)
+		close(ls->io.fd);
+	ls->io.fd = -1;
+}
+
+/* Takes what has come, up to a number; what is left wakes again. 0, or an errno
+ * that will not go away. */
+static int drain(int fd)
+{
+	for (unsigned int i = 0; i < BATCH; i++) {
+		char c; /* what does not fit is dropped */
+
+		/* ENOBUFS: there were more than the socket holds. */
+		if (recv(fd, &c, sizeof(c), 0) >= 0 || errno == ENOBUFS)
+			continue;
+		return errno == EAGAIN || errno == EINTR ? 0 : errno;
+	}
+	return 0;
+}
+
+static void on_change(struct env_io *io, int revents)
+{
+	struct sock_links *ls = container_of(io, struct sock_links, io);
+	int rc = drain(io->fd);
+
+	(void)revents;
+	if (rc) {
+		log_err("socklnd",
+			"changes of links and addresses are noticed no more: "
+			"%s",
+			strerror(rc));
+		stop_watching(ls);
+	}
+	look(ls);
+}
+
+/* A socket that tells of changes, or -errno. */
+static int open_netlink(void)
+{
+	struct sockaddr_nl a = { .nl_family = AF_NETLINK,
+				 .nl_groups =
+					 RTMGRP_LINK | RTMGRP_IPV4_IFADDR };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			NETLINK_ROUTE);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* Such systems do not let us watch, ever. */
+static bool is_refusal(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -EPROTONOSUPPORT ||
+	       rc == -EAFNOSUPPORT;
+}
+
+static int watch(struct sock_links *ls)
+{
+	ls->io.fd = open_netlink();
+	if (ls->io.fd >= 0)
+		return loop_watch(ls->loop, &ls->io);
+	if (!is_refusal(ls->io.fd))
+		return ls->io.fd;
+	log_warn("socklnd",
+		 "changes of links and addresses are not noticed: "
+		 "rtnetlink: %s",
+		 strerror(-ls->io.fd));
+	ls->io.fd = -1;
+	return 0;
+}
+
+/* ---- its life ---- */
+
+static void links_free(struct sock_links *ls)
+{
+	struct sock_shared *s = *ls->shared;
+
+	stop_watching(ls);
+	loop_timer_cancel(ls->loop, &ls->again);
+	s->links = NULL;
+	shared_put(ls->shared);
+	free(ls);
+}
+
+static int links_new(const struct lnd_ni *ni, struct sock_links **ls_p)
+{
+	struct sock_shared *s = shared_get(ni->shared);
+	struct sock_links *ls = s ? calloc(1, sizeof(*ls)) : NULL;
+	int rc;
+
+	if (!ls) {
+		shared_put(ni->shared);
+		return -ENOMEM;
+	}
+	ls->shared = ni->shared;
+	ls->loop = ni->loops[0];
+	ls->io.events = ENV_READ;
+	ls->io.fn = on_change;
+	list_init(&ls->nis);
+	timer_init(&ls->again, on_again);
+	s->links = ls;
+	rc = watch(ls);
+	if (rc) {
+		log_err("socklnd", "cannot watch links and addresses: %s",
+			strerror(-rc));
+		links_free(ls);
+		return rc;
+	}
+	*ls_p = ls;
+	return 0;
+}
+
+int link_join(struct sock_ni *sni)
+{
+	struct sock_shared *s = *sni->ni->shared;
+	struct sock_links *ls = s ? s->links : NULL;
+	int rc = ls ? 0 : links_new(sni->ni, &ls);
+
+	if (rc)
+		return rc;
+	list_add_tail(&ls->nis, &sni->in_links);
+	sni->links = ls;
+	look(ls);
+	return 0;
+}
+
+void link_leave(struct sock_ni *sni)
+{
+	struct sock_links *ls = sni->links;
+
+	if (!ls)
+		return;
+	list_del(&sni->in_links);
+	sni->links = NULL;
+	if (list_empty(&ls->nis))
+		links_free(ls);
+}

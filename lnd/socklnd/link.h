@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Notices that the address of an NI, or the link below it, goes and comes back
+ * (requirement E3), and says so by lnet_ni_set_up(). One for all NIs of a node.
+ * CPT 0's thread.
+ *
+ * The system's messages (rtnetlink) only say when to look: what is so is then
+ * asked anew, for all NIs. So a message that was lost, or one that was sent by
+ * somebody else, does no harm.
+ *
+ * Connections stay: TCP outlives a short outage, and what hangs for longer is
+ * ended by its timeout.
+ */
+#ifndef LND_SOCKLND_LINK_H
+#define LND_SOCKLND_LINK_H
+
+#include "lnd/socklnd/socklnd.h"
+
+struct sock_links {
+	struct env_io io; /* fd -1: the system does not tell */
+	struct list nis;  /* sock_ni.in_links */
+	struct loop *loop;
+	void **shared;	    /* where it is */
+	struct timer again; /* what is so could not be found out */
+};
+
+/* @sni is up or down from now on, as its link is. Where the system does not
+ * tell of changes, as in some sandboxes, the log has a warning, and it stays as
+ * it is now. 0 or -errno, told to the log. */
+int link_join(struct sock_ni *sni);
+/* Its state is not touched any more. Fine when not in. */
+void link_leave(struct sock_ni *sni);
+
+#endif

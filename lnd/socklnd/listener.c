@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/listener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "lnd/socklnd/handshake.h"
+#include "lnd/socklnd/shared.h"
+
+/* Connections taken in one turn, so that others get theirs. */
+#define BATCH 64
+/* How long it rests when there are no file descriptors. */
+#define REST (100 * NSEC_PER_MSEC)
+
+static int pause_listening(struct sock_listener *l, bool pause)
+{
+	l->io.events = pause ? 0 : ENV_READ;
+	return loop_watch(l->loop, &l->io);
+}
+
+static void on_rested(struct timer *t)
+{
+	struct sock_listener *l = container_of(t, struct sock_listener, rest);
+
+	if (pause_listening(l, false))
+		loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);
+}
+
+static void rest(struct sock_listener *l, int rc)
+{
+	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
+			 "no connection can be taken, trying again: %s",
+			 strerror(-rc));
+	pause_listening(l, true);
+	loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);
+}
+
+/* Failures of one connection that was about to come, not of the listener. */
+static bool is_passing(int rc)
+{
+	return rc == -ECONNABORTED || rc == -EINTR || rc == -EPROTO ||
+	       rc == -EPERM || rc == -ENETDOWN || rc == -EHOSTUNREACH ||
+	       rc == -ENETUNREACH;
+}
+
+static void take(struct sock_listener *l, int fd,
+		 const struct sockaddr_in *from)
+{
+	char who[SOCK_ADDRSTR_SIZE];
+
+	if (l->conf->accept == LNET_ACCEPT_SECURE &&
+	    !sock_port_is_privileged(sock_port_of(from))) {
+		log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
+				 "%s: refused: not a privileged port "
+				 "(accept=secure)",
+				 sock_addr_format(from, who, sizeof(who)));
+		close(fd);
+		return;
+	}
+	if (l->nhandshakes >= l->conf->accept_max)
+		conn_drop(list_first(&l->handshakes, struct sock_conn, link));
+	handshake_accept(l, fd, from);
+}
+
+/* Without a descriptor left, the handshake that is silent longest gives one. */
+static bool make_room(struct sock_listener *l, int rc)
+{
+	if ((rc != -EMFILE && rc != -ENFILE) || list_empty(&l->handshakes))
+		return false;
+	conn_drop(list_first(&l->handshakes, struct sock_conn, link));
+	return true;
+}
+
+static void on_connections(struct env_io *io, int revents)
+{
+	struct sock_listener *l = container_of(io, struct sock_listener, io);
+
+	(void)revents;
+	for (unsigned int i = 0; i < BATCH; i++) {
+		struct sockaddr_in from;
+		int fd = sock_accept(io->fd, &from);
+
+		if (fd == -EAGAIN)
+			return;
+		if (fd >= 0)
+			take(l, fd, &from);
+		else if (!is_passing(fd) && !make_room(l, fd)) {
+			rest(l, fd);
+			return;
+		}
+	}
+}
+
+/* ---- handshakes ---- */
+
+static void on_handshakes(struct env_io *io, int revents)
+{
+	struct epoll_event events[BATCH];
+	int n = epoll_wait(io->fd, events, BATCH, 0);
+
+	(void)revents;
+	for (int i = 0; i < n; i++) {
+		struct sock_conn *conn = events[i].data.ptr;
+
+		/* An earlier one may have closed it. */
+		if (conn->fsm.state != CONN_CLOSED)
+			conn->io.fn(&conn->io, ENV_READ);
+	}
+}
+
+int listener_add(struct sock_listener *l, struct sock_conn *conn)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = conn };
+
+	if (epoll_ctl(l->handshakes_io.fd, EPOLL_CTL_ADD, conn->io.fd, &e))
+		return -errno;
+	conn->listener = l;
+	l->nhandshakes++;
+	listener_step(l, conn);
+	return 0;
+}
+
+void listener_del(struct sock_conn *conn)
+{
+	struct sock_listener *l = conn->listener;
+
+	if (!l)
+		return;
+	epoll_ctl(l->handshakes_io.fd, EPOLL_CTL_DEL, conn->io.fd, NULL);
+	l->nhandshakes--;
+	conn->listener = NULL;
+	list_del(&conn->link);
+	loop_timer_cancel(l->loop, &conn->timer);
+}
+
+/* Those for @sni; NULL: all. */
+static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
+{
+	struct sock_conn *conn, *next;
+
+	list_for_each_entry_safe (conn, next, &l->handshakes, link)
+		if (!sni || conn->sni == sni)
+			conn_drop(conn);
+}
+
+static int watch_handshakes(struct sock_listener *l)
+{
+	struct env_io *io = &l->handshakes_io;
+
+	io->fd = epoll_create1(EPOLL_CLOEXEC);
+	io->events = ENV_READ;
+	io->fn = on_handshakes;
+	return io->fd < 0 ? -errno : loop_watch(l->loop, io);
+}
+
+/* ---- its life ---- */
+
+static void complain(const struct sock_listener *l, int rc)
+{
+	struct sockaddr_in a = sock_addr(l->addr, l->conf->port);
+	char text[SOCK_ADDRSTR_SIZE];
+
+	log_err("socklnd", "cannot listen on %s: %s%s",
+		sock_addr_format(&a, text, sizeof(text)), strerror(-rc),
+		rc == -EACCES ? " (ports below 1024 need CAP_NET_BIND_SERVICE; "
+				"among ulnet nodes any other will do)"
+			      : "");
+}
+
+static void unwatch_and_close(struct sock_listener *l, struct env_io *io)
+{
+	loop_unwatch(l->loop, io);
+	if (io->fd >= 0)
+		close(io->fd);
+}
+
+static void listener_free(struct sock_listener *l)
+{
+	drop_handshakes(l, NULL);
+	loop_timer_cancel(l->loop, &l->rest);
+	unwatch_and_close(l, &l->io);
+	unwatch_and_close(l, &l->handshakes_io);
+	list_del(&l->link);
+	shared_put(l->shared);
+	free(l);
+}
+
+static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
+{
+	struct sock_shared *s = shared_get(sni->ni->shared);
+	struct sock_listener *l = s ? calloc(1, sizeof(*l)) : NULL;
+	int rc;
+
+	if (!l) {
+		shared_put(sni->ni->shared);
+		return -ENOMEM;
+	}
+	l->shared = sni->ni->shared;
+	l->conf = sni->ni->conf;
+	l->loop = sni->ni->loops[0];
+	l->addr = sni->addr;
+	list_init(&l->nis);
+	list_init(&l->handshakes);
+	timer_init(&l->rest, on_rested);
+	list_add_tail(&s->listeners, &l->link);
+	l->handshakes_io.fd = -1;
+	l->io.fn = on_connections;
+	l->io.fd = sock_listen(l->addr, l->conf->port, l->conf->accept_backlog);
+	rc = l->io.fd < 0 ? l->io.fd : pause_listening(l, false);
+	if (!rc)
+		rc = watch_handshakes(l);
+	if (rc) {
+		complain(l, rc);
+		listener_free(l);
+		return rc;
+	}
+	*l_p = l;
+	return 0;
+}
+
+static struct sock_listener *find(const struct sock_ni *sni)
+{
+	struct sock_shared *s = *sni->ni->shared;
+	struct sock_listener *l;
+
+	if (s)
+		list_for_each_entry (l, &s->listeners, link)
+			if (l->addr == sni->addr)
+				return l;
+	return NULL;
+}
+
+int listener_join(struct sock_ni *sni)
+{
+	struct sock_listener *l = find(sni);
+	int rc = 0;
+
+	if (sni->ni->conf->accept == LNET_ACCEPT_NONE)
+		return 0;
+	if (!l)
+		rc = listener_new(sni, &l);
+	if (rc)
+		return rc;
+	list_add_tail(&l->nis, &sni->in_listener);
+	sni->listener = l;
+	return 0;
+}
+
+void listener_leave(struct sock_ni *sni)
+{
+	struct sock_listener *l = sni->listener;
+
+	if (!l)
+		return;
+	drop_handshakes(l, sni);
+	list_del(&sni->in_listener);
+	sni->listener = NULL;
+	if (list_empty(&l->nis))
+		listener_free(l);
+}
+
+void listener_step(struct sock_listener *l, struct sock_conn *conn)
+{
+	list_del(&conn->link);
+	list_add_tail(&l->handshakes, &conn->link);
+	loop_timer_arm(l->loop, &conn->timer,
+		       loop_now(l->loop) +
+			       l->conf->accept_timeout * NSEC_PER_USEC);
+}
+
+struct sock_ni *listener_find(struct sock_listener *l,
+			      const struct ulnet_nid *nid)
+{
+	struct sock_ni *sni;
+
+	list_for_each_entry (sni, &l->nis, in_listener)
+		if (lnet_nid_eq(&sni->ni->nid, nid))
+			return sni;
+	return NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A listening socket: one for each local address, shared by the NIs that have
+ * it on different nets. It takes connections and reads their requests, which
+ * name the NI that is wanted. CPT 0's thread.
+ *
+ * What a stranger can hold: accept_max handshakes, each for accept_timeout; when
+ * there are more, the one that has been silent longest makes room. While no file
+ * descriptor is left, the listener rests for a moment.
+ */
+#ifndef LND_SOCKLND_LISTENER_H
+#define LND_SOCKLND_LISTENER_H
+
+#include "base/log.h"
+#include "lnd/socklnd/sock.h"
+#include "lnd/socklnd/socklnd.h"
+
+struct sock_conn;
+
+struct sock_listener {
+	struct env_io io;
+	/* Handshakes are watched by an epoll of their own, since a connection
+	 * that moves to another loop must leave no trace in this one: libev
+	 * drops a descriptor from its epoll only when it has seen that it is of
+	 * no use any more, which with several threads may be another one by
+	 * then. */
+	struct env_io handshakes_io;
+	struct list link; /* of those of the node */
+	struct list nis;  /* sock_ni.in_listener */
+	const struct ulnet_conf *conf;
+	struct loop *loop;
+	uint32_t addr;
+	void **shared;		/* where what lists them is */
+	struct list handshakes; /* sock_conn.link; those that have done nothing
+				 * for longest come first */
+	uint32_t nhandshakes;
+	struct timer rest;
+	struct log_limit complaints;
+};
+
+/* @sni wants to be reached: it joins the listener of its address, which is made
+ * if need be. 0 or -errno, told to the log. Without effect for a node that does
+ * not accept. */
+int listener_join(struct sock_ni *sni);
+/* Its handshakes end. The last one closes it. Fine when not in. */
+void listener_leave(struct sock_ni *sni);
+
+/* @conn's handshake begins: io.fn is called when there is something to read. It
+ * ends: nobody is watching, and the timer is off. 0 or -errno. */
+int listener_add(struct sock_listener *l, struct sock_conn *conn);
+void listener_del(struct sock_conn *conn);
+
+/* A handshake goes on: it may take accept_timeout from now. */
+void listener_step(struct sock_listener *l, struct sock_conn *conn);
+/* The NI that the request on @conn names, or NULL. */
+struct sock_ni *listener_find(struct sock_listener *l,
+			      const struct ulnet_nid *nid);
+
+#endif

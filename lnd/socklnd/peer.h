@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer of one NI: its connections, the attempt to open more, what waits for
+ * one. The CPT that owns the peer has it, from the first message or connection
+ * until there is neither, nor a failure to be remembered.
+ *
+ * Closing one connection closes all of the peer (spec section 3.12).
+ */
+#ifndef LND_SOCKLND_PEER_H
+#define LND_SOCKLND_PEER_H
+
+#include "lnd/socklnd/conn.h"
+
+enum peer_state {
+	PEER_IDLE,	 /* opens nothing */
+	PEER_CONNECTING, /* one connection, at a time */
+	PEER_RETRYING,	 /* the peer wants us to try again later */
+	PEER_FAILED,	 /* an attempt has failed; not before a while */
+	PEER_STATES
+};
+extern const struct fsm_state peer_states[PEER_STATES];
+
+struct sock_peer {
+	struct hash_node hash;
+	struct sock_cpt *cpt;
+	struct ulnet_nid nid;
+	struct fsm fsm;
+	struct list conns;		       /* sock_conn.link, open ones */
+	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
+	struct sock_conn *attempt;	       /* PEER_CONNECTING */
+	struct list waiting; /* sock_tx.link, for a connection */
+	bool opens;	     /* messages made us open connections */
+	unsigned int want;   /* bulk connections each way */
+	unsigned int retries;
+	uint64_t backoff; /* ns; 0: the last attempt was no failure */
+	uint8_t version;  /* while there are connections; else 0 */
+	uint8_t offer;	  /* what the peer wants instead; 0: the default */
+	bool heard;   /* something came in since the first of them is open */
+	uint64_t met; /* ns: when that was */
+	uint64_t incarnation; /* while there are connections */
+	struct timer timer;   /* PEER_RETRYING, PEER_FAILED */
+
+	uint64_t next_cookie;
+	struct list unacked; /* sock_tx.link: written, the peer has not said
+			      * that it has taken it; oldest first */
+	bool watched;	     /* for progress, not only for silence, */
+	uint64_t since;	     /* ns: ... for as long as this */
+	struct timer check;
+	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
+	uint64_t uses;	     /* of its connections */
+	struct work work;    /* peer_settle() */
+	bool settling;
+};
+
+/* NULL: unknown; no memory. */
+struct sock_peer *peer_lookup(struct sock_cpt *cpt,
+			      const struct ulnet_nid *nid);
+struct sock_peer *peer_lookup_or_make(struct sock_cpt *cpt,
+				      const struct ulnet_nid *nid);
+
+/* May a message wait for it? 0, or -EHOSTUNREACH: not after that failure. */
+int peer_may_wait(const struct sock_peer *peer);
+
+/* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
+ * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else
+ * it has failed. */
+void peer_attempt_done(struct sock_peer *peer, int status);
+
+/* What a passive handshake is to be answered: 0, or a refusal: -EALREADY. */
+int peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
+	       enum sock_type type);
+
+/* @conn is open, or was closed. */
+void peer_add(struct sock_peer *peer, struct sock_conn *conn);
+void peer_del(struct sock_peer *peer, struct sock_conn *conn);
+
+/* The connection for a message of @size bytes, or NULL. A NOOP is one of 0. */
+struct sock_conn *peer_choose(struct sock_peer *peer, size_t size);
+
+/* Closes all its connections, because of @status (0: the peer closed one);
+ * @cause as for conn_close(). */
+void peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause);
+
+/* Something came in over one of its connections. */
+static inline void peer_heard(struct sock_peer *peer)
+{
+	peer->heard = true;
+	peer->backoff = 0;
+}
+
+/* It has something to do that must come to an end: look after it. */
+void peer_watch(struct sock_peer *peer);
+
+/* At the end of the turn (since nothing may end within send()): opens
+ * connections if messages wait for one, or forgets the peer if nothing is left
+ * of it. */
+void peer_settle(struct sock_peer *peer);
+
+/* The CPT goes down. */
+void peers_stop(struct sock_cpt *cpt);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/rx.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/iov.h"
+
+/* Payloads from this size on are better read than copied to where they belong.
+ */
+#define DIRECT_MIN 8192u
+
+static size_t lnet_hdr_size(const struct sock_conn *conn)
+{
+	return conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
+}
+
+/* ---- the end of a message ---- */
+
+/* LNet has said where it goes, and all of it is here or never will be. Users'
+ * handlers run. */
+static void rx_finish(struct sock_rx *rx)
+{
+	struct lnd_msg *msg = rx->msg;
+	int status = rx->status;
+	enum ulnet_cause cause = status ? rx->cause : LNET_CAUSE_OK;
+
+	if (msg && rx->copy && !status)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
+			    msg->length);
+	free(rx->copy);
+	pool_put(&rx->cpt->rxs, rx);
+	if (msg)
+		lnet_finalize(msg, status, cause);
+}
+
+static uint32_t csum_of_msg(const struct lnd_msg *msg, uint32_t csum)
+{
+	struct iovec iov[LNET_MAX_IOV];
+	unsigned int n =
+		iov_slice(iov, msg->iov, msg->niov, msg->offset, msg->length);
+
+	for (unsigned int i = 0; i < n; i++)
+		csum = sock_csum(csum, iov[i].iov_base, iov[i].iov_len);
+	return csum;
+}
+
+/* Payload that was cut or thrown away cannot be checked (spec 3.10). */
+static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
+{
+	if (!rx->summed)
+		return true;
+	if (rx->copy)
+		return sock_csum(rx->csum, rx->copy, rx->length) == announced;
+	if (rx->length && (!rx->msg || rx->msg->length != rx->length))
+		return true;
+	return (rx->length ? csum_of_msg(rx->msg, rx->csum) : rx->csum) ==
+	       announced;
+}
+
+/* All of the payload has been taken. 0 or -EIO: the checksum is wrong. */
+static int rx_complete(struct sock_conn *conn)
+{
+	struct sock_rx *rx = conn->rx;
+	int rc = 0;
+
+	conn->rx = NULL;
+	rx->conn = NULL;
+	if (!csum_matches(rx, conn->hdr.csum)) {
+		rc = rx->status = -EIO;
+		rx->cause = LNET_CAUSE_REMOTE_ERROR;
+	} else if (rx->cookie) {
+		tx_ack(conn, rx->cookie);
+	}
+	if (rx->answered)
+		rx_finish(rx);
+	return rc;
+}
+
+void rx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause)
+{
+	struct sock_rx *rx = conn->rx;
+
+	if (!rx)
+		return;
+	conn->rx = NULL;
+	rx->conn = NULL;
+	rx->status = status;
+	rx->cause = cause;
+	if (rx->answered)
+		rx_finish(rx);
+}
+
+/* ---- LNet's answers ---- */
+
+void rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+	     uint32_t rlength)
+{
+	struct sock_rx *rx = priv;
+
+	(void)ni;
+	(void)rlength;
+	rx->answered = true;
+	rx->msg = msg;
+	if (msg)
+		msg->priv = rx;
+	if (!rx->conn)
+		rx_finish(rx);
+}
+
+int rx_eager_recv(struct lnd_ni *ni, void *priv)
+{
+	struct sock_rx *rx = priv;
+
+	(void)ni;
+	if (rx->copy || !rx->length)
+		return 0;
+	rx->copy = malloc(rx->length);
+	return rx->copy ? 0 : -ENOMEM;
+}
+
+void rx_cancel(struct sock_rx *rx, int status)
+{
+	struct lnd_msg *msg = rx->msg;
+
+	/* The rest of the payload is read, and thrown away. */
+	rx->msg = NULL;
+	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
+/* ---- bytes ---- */
+
+/* Where the next bytes of the payload go: fragments in @iov; none: nowhere.
+ * Returns their number, and in *@bytes how much they take. */
+static unsigned int destination(const struct sock_rx *rx, struct iovec *iov,
+				size_t *bytes)
+{
+	const struct lnd_msg *msg = rx->msg;
+
+	*bytes = 0;
+	if (rx->copy) {
+		*bytes = rx->length - rx->got;
+		iov[0] = (struct iovec){ rx->copy + rx->got, *bytes };
+		return 1;
+	}
+	if (!msg || rx->got >= msg->length)
+		return 0;
+	*bytes = msg->length - rx->got;
+	return iov_slice(iov, msg->iov, msg->niov, msg->offset + rx->got,
+			 *bytes);
+}
+
+/* Payload bytes that came with others. Returns how many were its. */
+static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
+{
+	const struct lnd_msg *msg = rx->msg;
+	uint32_t n = (uint32_t)MIN(len, rx->length - rx->got);
+
+	if (rx->copy)
+		memcpy(rx->copy + rx->got, p, n);
+	else if (msg && rx->got < msg->length)
+		iov_scatter(msg->iov, msg->niov, msg->offset + rx->got, p,
+			    MIN(n, msg->length - rx->got));
+	rx->got += n;
+	return n;
+}
+
+/* The bytes as they came, in front of @lnet too, but without the checksum. */
+static uint32_t csum_start(const struct sock_conn *conn, const uint8_t *lnet)
+{
+	uint8_t buf[SOCK_HDR_SIZE];
+
+	if (conn->version > 2)
+		return SOCK_CSUM_INIT;
+	memcpy(buf, lnet - SOCK_HDR_SIZE, SOCK_HDR_SIZE);
+	sock_hdr_clear_csum(buf);
+	return sock_csum(sock_csum(SOCK_CSUM_INIT, buf, sizeof(buf)), lnet,
+			 lnet_hdr_size(conn));
+}
+
+static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
+{
+	struct sock_rx *rx = pool_get(&conn->cpt->rxs);
+
+	if (!rx)
+		return NULL;
+	*rx = (struct sock_rx){
+		.dir = SOCK_RX,
+		.cpt = conn->cpt,
+		.conn = conn,
+		.cookie = conn->hdr.cookie[0],
+		.length = lnet_hdr_payload(lnet, lnet_hdr_size(conn)),
+	};
+	if (conn->hdr.csum) {
+		rx->summed = true;
+		rx->csum = csum_start(conn, lnet);
+	}
+	return rx;
+}
+
+/* A message of LNet's begins, with this header; socklnd's is in front of it. 0
+ * or -errno. */
+static int on_message(struct sock_conn *conn, const uint8_t *lnet)
+{
+	struct sock_peer *peer = conn->peer;
+	struct sock_rx *rx;
+	int rc = tx_acked(peer, &conn->hdr);
+
+	if (rc || conn->fsm.state != CONN_OPEN)
+		return rc;
+	rx = rx_new(conn, lnet);
+	if (!rx)
+		return -ENOMEM;
+	conn->rx = rx;
+	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->nid,
+			rx);
+	if (rc) {
+		conn->rx = NULL;
+		pool_put(&conn->cpt->rxs, rx);
+		return rc;
+	}
+	/* Handlers may have closed it, and have ended the message with it. */
+	if (conn->fsm.state != CONN_OPEN)
+		return 0;
+	if (!rx->length)
+		return rx_complete(conn);
+	if (rx->length >= DIRECT_MIN)
+		conn->rx_limit = RX_LIMIT_PAYLOADS;
+	/* What comes behind it is not to wait for LNet. */
+	return rx->answered ? 0 : rx_eager_recv(conn->sni->ni, rx);
+}
+
+/* Bytes of a header of which not all is here yet. Returns how many. */
+static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
+{
+	unsigned int want = SOCK_HDR_SIZE;
+	size_t n;
+	int rc = 0;
+
+	if (conn->part_len >= SOCK_HDR_SIZE)
+		want += (unsigned int)lnet_hdr_size(conn);
+	n = MIN(len, want - conn->part_len);
+	memcpy(conn->buf + conn->part_len, p, n);
+	conn->part_len += (unsigned int)n;
+	if (conn->part_len < want)
+		return (ssize_t)n;
+	if (want > SOCK_HDR_SIZE) {
+		conn->part_len = 0;
+		rc = on_message(conn, conn->buf + SOCK_HDR_SIZE);
+	} else {
+		rc = sock_hdr_decode(&conn->hdr, conn->buf, conn->swap);
+		if (!rc && conn->hdr.type == SOCK_MSG_NOOP) {
+			conn->part_len = 0;
+			rc = tx_acked(conn->peer, &conn->hdr);
+		}
+	}
+	return rc ? rc : (ssize_t)n;
+}
+
+static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
+{
+	size_t all = SOCK_HDR_SIZE + lnet_hdr_size(conn);
+	int rc;
+
+	if (conn->part_len || len < all)
+		return on_part(conn, p, len);
+	rc = sock_hdr_decode(&conn->hdr, p, conn->swap);
+	if (rc)
+		return rc;
+	if (conn->hdr.type == SOCK_MSG_NOOP) {
+		all = SOCK_HDR_SIZE;
+		rc = tx_acked(conn->peer, &conn->hdr);
+	} else {
+		rc = on_message(conn, p + SOCK_HDR_SIZE);
+	}
+	return rc ? rc : (ssize_t)all;
+}
+
+/* 0 or -errno. The connection may be closed afterwards. */
+static int parse(struct sock_conn *conn, const uint8_t *p, size_t len)
+{
+	while (len && conn->fsm.state == CONN_OPEN) {
+		ssize_t n;
+
+		if (!conn->rx) {
+			n = on_header(conn, p, len);
+			if (n < 0)
+				return (int)n;
+		} else {
+			n = (ssize_t)take_payload(conn->rx, p, len);
+			if (conn->rx->got == conn->rx->length) {
+				int rc = rx_complete(conn);
+
+				if (rc)
+					return rc;
+			}
+		}
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* @n bytes have come, the first of which went to their @direct bytes of place.
+ */
+static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
+{
+	size_t placed = MIN(n, direct);
+	struct sock_rx *rx = conn->rx;
+	int rc = 0;
+
+	if (placed) {
+		rx->got += (uint32_t)placed;
+		if (rx->got == rx->length)
+			rc = rx_complete(conn);
+	}
+	n -= placed;
+	if (n == conn->rx_limit)
+		conn->rx_limit = RX_LIMIT_SMALL_FRAMES;
+	return rc ? rc : parse(conn, conn->cpt->rx_buffer, n);
+}
+
+/* What an end of the connection means: 0 between messages. */
+static int status_of(const struct sock_conn *conn, ssize_t n, int error)
+{
+	if (n < 0)
+		return -error;
+	return conn->rx || conn->part_len ? -ECONNRESET : 0;
+}
+
+void rx_readable(struct sock_conn *conn)
+{
+	struct sock_peer *peer = conn->peer;
+	struct iovec iov[LNET_MAX_IOV + 1];
+	size_t direct = 0;
+	unsigned int niov = 0;
+	ssize_t n;
+	int rc;
+
+	if (conn->rx)
+		niov = destination(conn->rx, iov, &direct);
+	iov[niov].iov_base = conn->cpt->rx_buffer;
+	/* What is only to be thrown away is taken in large bites. */
+	iov[niov].iov_len =
+		conn->rx && !direct ? SOCK_RX_BUFFER : conn->rx_limit;
+	n = niov ? readv(conn->io.fd, iov, (int)niov + 1)
+		 : recv(conn->io.fd, iov->iov_base, iov->iov_len, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		rc = status_of(conn, n, errno);
+		peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
+		return;
+	}
+	conn->heard = loop_now(conn->loop);
+	peer_heard(peer);
+	rc = on_bytes(conn, (size_t)n, direct);
+	if (conn->fsm.state != CONN_OPEN)
+		return;
+	if (rc)
+		peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
+	else if (conn->rx || conn->part_len)
+		peer_watch(peer);
+}

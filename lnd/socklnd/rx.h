@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages in. One read takes many small frames, which are parsed where they
+ * are; the payload of a large one is read straight to where it belongs.
+ */
+#ifndef LND_SOCKLND_RX_H
+#define LND_SOCKLND_RX_H
+
+#include "lnd/socklnd/tx.h"
+
+/* What a read asks for, besides a payload's bytes that go where they belong:
+ * many frames; or not much more than the header that is likely to be next. */
+#define RX_LIMIT_SMALL_FRAMES SOCK_RX_BUFFER
+#define RX_LIMIT_PAYLOADS     4096u
+
+/* A message whose header LNet has seen. */
+struct sock_rx {
+	enum sock_dir dir;	/* SOCK_RX */
+	bool answered;		/* LNet has called recv() */
+	bool summed;		/* with a checksum, to be compared */
+	int status;		/* not 0: the rest of it will not come, */
+	enum ulnet_cause cause; /* because of this */
+	struct sock_cpt *cpt;
+	struct sock_conn *conn; /* NULL: all of it is here, or never will be */
+	struct lnd_msg *msg; /* where it goes, once answered; NULL: nowhere */
+	uint8_t *copy;	     /* where it was put meanwhile */
+	uint64_t cookie;
+	uint32_t csum;
+	uint32_t length; /* of the payload, as announced */
+	uint32_t got;
+};
+
+/* The socket has something to read. */
+void rx_readable(struct sock_conn *conn);
+
+/* As lnd.h says. */
+void rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+	     uint32_t rlength);
+int rx_eager_recv(struct lnd_ni *ni, void *priv);
+void rx_cancel(struct sock_rx *rx, int status);
+
+/* @conn is closed: what it was receiving ends. */
+void rx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the NIs of one node have together. CPT 0's thread. */
+#ifndef LND_SOCKLND_SHARED_H
+#define LND_SOCKLND_SHARED_H
+
+#include "base/list.h"
+
+struct sock_links;
+
+/* Where lnd_ni.shared points to. */
+struct sock_shared {
+	struct list listeners; /* sock_listener.link */
+	struct sock_links *links;
+};
+
+/* Makes it if need be. NULL: no memory. */
+struct sock_shared *shared_get(void **slot);
+/* Frees it if there is nothing in it. */
+void shared_put(void **slot);
+
+#endif

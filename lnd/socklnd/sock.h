@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets: how they are made, and with which options. All are non-blocking and
+ * close-on-exec. Addresses in host order. */
+#ifndef LND_SOCKLND_SOCK_H
+#define LND_SOCKLND_SOCK_H
+
+#include <netinet/in.h>
+#include "base/util.h"
+
+#define SOCK_ADDRSTR_SIZE 32 /* "255.255.255.255:65535" */
+
+struct sockaddr_in sock_addr(uint32_t addr, uint16_t port);
+char *sock_addr_format(const struct sockaddr_in *a, char *buf, size_t size);
+static inline uint16_t sock_port_of(const struct sockaddr_in *a)
+{
+	return ntohs(a->sin_port);
+}
+
+/* Is it one of those that only privileged programs can have (for LNet: up to
+ * 1023)? */
+static inline bool sock_port_is_privileged(uint16_t port)
+{
+	return port < 1024;
+}
+
+/* The socket, or -errno. */
+int sock_listen(uint32_t addr, uint16_t port, unsigned int backlog);
+
+/* The next connection and where it is from, or -errno; -EAGAIN: none now. */
+int sock_accept(int listener, struct sockaddr_in *from);
+
+/*
+ * Begins to connect, from @from, with the options of @tunables. @privileged: a
+ * port that only privileged programs can have, 1023 first and downwards from
+ * there, since that is what peers with accept=secure want; -EACCES when this
+ * program may not. The socket, or -errno.
+ */
+int sock_connect(uint32_t from, uint32_t to, uint16_t port, bool privileged,
+		 const int64_t *tunables);
+
+/* Sets the options that @tunables say. 0 or -errno. */
+int sock_options(int fd, const int64_t *tunables);
+
+/* How the attempt to connect has ended: 0 or -errno. Also for the error that
+ * waits on any socket. */
+int sock_error(int fd);
+
+/* Bytes that the other end's TCP has not acknowledged yet. */
+unsigned int sock_unacked(int fd);
+
+#endif

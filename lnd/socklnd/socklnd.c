@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/socklnd.h"
+
+#include <errno.h>
+
+#include "lnd/socklnd/link.h"
+#include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/netif.h"
+#include "lnd/socklnd/rx.h"
+
+#define PAGE 4096
+
+uint64_t sock_ni_timeout(const struct sock_ni *sni)
+{
+	int64_t own = sni->tunables[SOCK_sock_timeout];
+
+	return own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(sni->ni);
+}
+
+static void on_stopped(struct work *w)
+{
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, stopped);
+
+	BUG_ON(cpt->peers.count);
+	lnet_ni_stopped(cpt->sni->ni, cpt->index);
+}
+
+/* Behind all that this turn has still to do here. */
+static void stop_soon(struct sock_cpt *cpt)
+{
+	loop_defer(cpt->loop, &cpt->stopped);
+}
+
+static void on_all_moved(struct work *w)
+{
+	stop_soon(&container_of(w, struct sock_ni, moved)->cpts[0]);
+}
+
+void sock_ni_moved(struct sock_ni *sni)
+{
+	if (atomic_fetch_sub(&sni->moving, 1) == 1)
+		loop_post(sni->cpts[0].loop, &sni->moved);
+}
+
+/* ---- startup ---- */
+
+static void cpt_fini(struct sock_cpt *cpt)
+{
+	hash_fini(&cpt->peers);
+	pool_fini(&cpt->txs);
+	pool_fini(&cpt->rxs);
+	free(cpt->rx_buffer);
+	free(cpt->tx_buffer);
+}
+
+static int cpt_init(struct sock_ni *sni, unsigned int i)
+{
+	struct sock_cpt *cpt = &sni->cpts[i];
+
+	cpt->sni = sni;
+	cpt->index = i;
+	cpt->loop = sni->ni->loops[i];
+	cpt->flush_work.fn = tx_flush;
+	cpt->stopped.fn = on_stopped;
+	hash_init(&cpt->peers);
+	list_init(&cpt->flush);
+	pool_init(&cpt->txs, sizeof(struct sock_tx), 0);
+	pool_init(&cpt->rxs, sizeof(struct sock_rx), 0);
+	/* Memory that is never touched costs nothing. Copies are fastest from
+	 * and to the beginning of a page. */
+	cpt->rx_buffer = aligned_alloc(PAGE, SOCK_RX_BUFFER);
+	cpt->tx_buffer = aligned_alloc(PAGE, SOCK_TX_BUFFER);
+	return cpt->rx_buffer && cpt->tx_buffer ? 0 : -ENOMEM;
+}
+
+static void sock_free(struct lnd_ni *ni)
+{
+	struct sock_ni *sni = sock_ni_of(ni);
+
+	for (unsigned int i = 0; i < ni->cpts; i++)
+		cpt_fini(&sni->cpts[i]);
+	free(sni->cpts);
+	free(sni);
+}
+
+static int join(void *arg)
+{
+	struct sock_ni *sni = arg;
+	int rc;
+
+	sni->seed = loop_random(sni->ni->loops[0]);
+	rc = listener_join(sni);
+	if (rc)
+		return rc;
+	rc = link_join(sni);
+	if (rc)
+		listener_leave(sni);
+	return rc;
+}
+
+static int sock_startup(struct lnd_ni *ni)
+{
+	int64_t *conns = &ni->tunables[SOCK_conns_per_peer];
+	struct sock_ni *sni;
+	int rc = 0;
+
+	if (!lnet_nid_is_nid4(&ni->nid))
+		return -EAFNOSUPPORT;
+	sni = calloc(1, sizeof(*sni));
+	if (!sni)
+		return -ENOMEM;
+	sni->ni = ni;
+	sni->tunables = ni->tunables;
+	sni->addr = (uint32_t)lnet_nid_to_nid4(&ni->nid);
+	if (!*conns)
+		*conns = netif_conns(sni->addr);
+	sni->conns_per_peer = (unsigned int)*conns;
+	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
+			  sock_port_is_privileged(ni->conf->port);
+	list_init(&sni->in_listener);
+	list_init(&sni->in_links);
+	atomic_init(&sni->moving, 1);
+	sni->moved.fn = on_all_moved;
+	ni->priv = sni;
+	sni->cpts = calloc(ni->cpts, sizeof(*sni->cpts));
+	if (!sni->cpts) {
+		free(sni);
+		return -ENOMEM;
+	}
+	for (unsigned int i = 0; i < ni->cpts && !rc; i++)
+		rc = cpt_init(sni, i);
+	if (!rc)
+		rc = loop_call(ni->loops[0], join, sni);
+	if (rc)
+		sock_free(ni);
+	return rc;
+}
+
+/* ---- shutdown ---- */
+
+static void sock_shutdown(struct lnd_ni *ni, unsigned int index)
+{
+	struct sock_ni *sni = sock_ni_of(ni);
+	struct sock_cpt *cpt = &sni->cpts[index];
+
+	cpt->stopping = true;
+	if (index == 0) {
+		link_leave(sni);
+		listener_leave(sni);
+	}
+	peers_stop(cpt);
+	if (index)
+		stop_soon(cpt);
+	else
+		sock_ni_moved(sni);
+}
+
+/* ---- messages ---- */
+
+static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	enum sock_dir *dir = msg->priv;
+
+	(void)ni;
+	if (*dir == SOCK_TX)
+		tx_cancel(msg->priv, status);
+	else
+		rx_cancel(msg->priv, status);
+}
+
+const struct lnd socklnd = {
+	.name = "tcp",
+	.type = LNET_TYPE_SOCK,
+	.tunables = sock_tunables,
+	.ntunables = SOCK_TUNABLES,
+	.resolve = netif_resolve,
+	.startup = sock_startup,
+	.shutdown = sock_shutdown,
+	.free = sock_free,
+	.send = tx_send,
+	.recv = rx_recv,
+	.eager_recv = rx_eager_recv,
+	.cancel = sock_cancel,
+};

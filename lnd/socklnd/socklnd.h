@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The LND over TCP: an NI, and its part on each CPT.
+ *
+ *	socklnd.c	what LNet calls
+ *	listener.c	one for each address: takes connections, finds out for
+ *			which NI they are. CPT 0.
+ *	link.c		one for the node: notices that addresses and links go
+ *			and come. CPT 0.
+ *	handshake.c	request and HELLO, both sides. A passive one begins on
+ *			CPT 0 and goes to the CPT that owns the peer.
+ *	peer.c		a peer and its connections: opens them, gives them up
+ *	conn.c		an open connection
+ *	tx.c, rx.c	messages out and in
+ *	proto.c		bytes on the wire
+ *	sock.c, netif.c	what the system has
+ *
+ * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
+ */
+#ifndef LND_SOCKLND_SOCKLND_H
+#define LND_SOCKLND_SOCKLND_H
+
+#include <stdatomic.h>
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/pool.h"
+#include "lnd/lnd.h"
+#include "lnd/socklnd/tunable.h"
+
+/* One read takes up to so many bytes besides those that go where they belong.
+ * Large, since a turn's small messages come in one read. */
+#define SOCK_RX_BUFFER (256u << 10)
+/* One write has up to so many bytes of small messages. */
+#define SOCK_TX_BUFFER (128u << 10)
+
+struct sock_links;
+struct sock_listener;
+
+/* Owner: its CPT's thread. */
+struct sock_cpt {
+	struct sock_ni *sni;
+	unsigned int index;
+	struct loop *loop;
+	bool stopping;
+	struct hash peers;	/* sock_peer.hash */
+	struct list flush;	/* sock_conn.flush: have something to write */
+	struct work flush_work; /* ... at the end of the turn */
+	bool flush_scheduled;
+	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
+	struct pool txs, rxs;
+	struct log_limit complaints; /* about peers */
+	uint8_t *rx_buffer;	     /* SOCK_RX_BUFFER bytes */
+	uint8_t *tx_buffer;	     /* SOCK_TX_BUFFER bytes */
+};
+
+struct sock_ni {
+	struct lnd_ni *ni;
+	const int64_t *tunables;
+	uint32_t addr;
+	uint64_t seed;
+	unsigned int conns_per_peer; /* each way */
+	bool privileged;	     /* connects from privileged ports */
+	atomic_bool told_unprivileged;
+	struct sock_cpt *cpts;
+
+	/* CPT 0: */
+	struct list in_listener; /* sock_listener.nis */
+	struct sock_listener *listener;
+	struct list in_links; /* sock_links.nis */
+	struct sock_links *links;
+
+	/* Connections on their way from CPT 0 to their CPT, and 1 while CPT 0
+	 * may send more. Who makes it 0 ends CPT 0's part. */
+	atomic_uint moving;
+	struct work moved; /* on CPT 0: it became 0 */
+};
+
+static inline struct sock_ni *sock_ni_of(struct lnd_ni *ni)
+{
+	return ni->priv;
+}
+
+/* One connection less on its way. Any CPT. */
+void sock_ni_moved(struct sock_ni *sni);
+
+/* How long a connection may make no progress, ns. */
+uint64_t sock_ni_timeout(const struct sock_ni *sni);
+
+#endif

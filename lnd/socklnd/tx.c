@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/tx.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/iov.h"
+
+/* Writes to one connection in a turn, so that others get theirs. */
+#define WRITES_PER_TURN 2
+/* NOOPs that may wait for a connection. Who lets more come up asks for
+ * acknowledgements and does not read them. */
+#define NOOPS_MAX 4096
+/* Payloads below are put together in the buffer. */
+#define COPY_MAX 16384u
+
+static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
+{
+	return tx->peer->cpt;
+}
+
+static size_t hdr_size(const struct sock_conn *conn)
+{
+	return SOCK_HDR_SIZE +
+	       (conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE);
+}
+
+static uint32_t tx_length(const struct sock_tx *tx)
+{
+	return tx->msg ? tx->msg->length : 0;
+}
+
+/* Of the frame, for choosing a connection: in any version the same. */
+static size_t tx_size(const struct sock_tx *tx)
+{
+	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
+}
+
+/* Is the peer asked to say that it has taken the payload? */
+static bool tx_wants_ack(const struct sock_tx *tx)
+{
+	return tx_length(tx) >= tx_cpt(tx)->sni->tunables[SOCK_zc_min_payload];
+}
+
+/* Is its payload sent from where it is? */
+static bool tx_is_large(const struct sock_tx *tx)
+{
+	return tx_length(tx) >= COPY_MAX || tx_wants_ack(tx);
+}
+
+static struct sock_tx *tx_new(struct sock_peer *peer, struct lnd_msg *msg)
+{
+	struct sock_tx *tx = pool_get(&peer->cpt->txs);
+
+	if (!tx)
+		return NULL;
+	*tx = (struct sock_tx){ .dir = SOCK_TX, .msg = msg, .peer = peer };
+	list_init(&tx->link);
+	return tx;
+}
+
+/* It is over, wherever it was. Users' handlers run. */
+static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
+{
+	struct lnd_msg *msg = tx->msg;
+
+	list_del(&tx->link);
+	pool_put(&tx_cpt(tx)->txs, tx);
+	if (msg)
+		lnet_finalize(msg, status, cause);
+}
+
+/* ---- queues ---- */
+
+static void schedule(struct sock_conn *conn)
+{
+	struct sock_cpt *cpt = conn->cpt;
+
+	/* A socket that is full is waited for. */
+	if (conn->flushing || conn->io.events & ENV_WRITE)
+		return;
+	/* Once a turn is enough: what handlers send on and on must let the
+	 * others in. */
+	if (conn->flushed == loop_now(conn->loop) &&
+	    !conn_watch(conn, ENV_READ | ENV_WRITE))
+		return;
+	conn->flushing = true;
+	list_add_tail(&cpt->flush, &conn->flush);
+	if (cpt->flush_scheduled)
+		return;
+	cpt->flush_scheduled = true;
+	loop_defer(cpt->loop, &cpt->flush_work);
+}
+
+static void tx_queue(struct sock_conn *conn, struct sock_tx *tx)
+{
+	tx->place = TX_QUEUED;
+	tx->conn = conn;
+	list_del(&tx->link);
+	list_add_tail(&conn->queue, &tx->link);
+	conn->queued += tx_size(tx);
+	schedule(conn);
+	peer_watch(conn->peer);
+}
+
+static void tx_unqueue(struct sock_tx *tx)
+{
+	struct sock_conn *conn = tx->conn;
+
+	list_del(&tx->link);
+	conn->queued -= tx_size(tx);
+	if (!tx->msg)
+		conn->noops--;
+	if (conn->noop == tx)
+		conn->noop = NULL;
+}
+
+int tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[msg->cpt];
+	struct sock_conn *conn;
+	struct sock_peer *peer;
+	struct sock_tx *tx;
+	int rc = 0;
+
+	if (!lnet_nid_is_nid4(&msg->next_hop))
+		return -EAFNOSUPPORT;
+	peer = peer_lookup_or_make(cpt, &msg->next_hop);
+	if (!peer)
+		return -ENOMEM;
+	conn = peer_choose(peer, SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
+	if (!conn)
+		rc = peer_may_wait(peer);
+	if (rc)
+		return rc;
+	tx = tx_new(peer, msg);
+	if (!tx) {
+		peer_settle(peer);
+		return -ENOMEM;
+	}
+	msg->priv = tx;
+	if (conn) {
+		tx_queue(conn, tx);
+		return 0;
+	}
+	tx->place = TX_WAITING;
+	list_add_tail(&peer->waiting, &tx->link);
+	peer_settle(peer);
+	return 0;
+}
+
+void tx_start_waiting(struct sock_peer *peer)
+{
+	struct sock_tx *tx, *next;
+
+	list_for_each_entry_safe (tx, next, &peer->waiting, link) {
+		struct sock_conn *conn = peer_choose(peer, tx_size(tx));
+
+		if (conn)
+			tx_queue(conn, tx);
+	}
+}
+
+static void fail_list(struct list *list, int status, enum ulnet_cause cause)
+{
+	struct list failed;
+
+	/* What handlers add meanwhile is not meant. */
+	list_init(&failed);
+	list_splice_tail(&failed, list);
+	while (!list_empty(&failed))
+		tx_done(list_first(&failed, struct sock_tx, link), status,
+			cause);
+}
+
+void tx_fail_waiting(struct sock_peer *peer, int status, enum ulnet_cause cause)
+{
+	fail_list(&peer->waiting, status, cause);
+	peer_settle(peer);
+}
+
+void tx_fail_unacked(struct sock_peer *peer, int status, enum ulnet_cause cause)
+{
+	fail_list(&peer->unacked, status, cause);
+}
+
+void tx_wait_again(struct sock_conn *conn)
+{
+	struct sock_tx *tx, *next;
+
+	list_for_each_entry_safe (tx, next, &conn->queue, link) {
+		if (!tx->msg || tx->again)
+			continue;
+		tx_unqueue(tx);
+		tx->again = true;
+		tx->place = TX_WAITING;
+		tx->conn = NULL;
+		list_add_tail(&tx->peer->waiting, &tx->link);
+	}
+}
+
+void tx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause)
+{
+	struct sock_tx *tx = conn->tx;
+
+	conn->tx = NULL;
+	conn->noop = NULL;
+	free(conn->rest);
+	conn->rest = NULL;
+	if (tx)
+		tx_done(tx, status, cause);
+	/* Of these nothing has left. */
+	fail_list(&conn->queue, status,
+		  status == -ESHUTDOWN ? LNET_CAUSE_LOCAL_ABORTED
+				       : LNET_CAUSE_REMOTE_DROPPED);
+}
+
+/* ---- zero-copy acknowledgements, signs of life ---- */
+
+static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
+{
+	struct sock_tx *tx =
+		conn->noops < NOOPS_MAX ? tx_new(conn->peer, NULL) : NULL;
+
+	/* Without it the peer misses an acknowledgement, and closes the
+	 * connection in time; we can do no better than to do it now. */
+	if (!tx) {
+		peer_close(conn->peer, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	conn->noops++;
+	tx->cookie[0] = c0;
+	tx->cookie[1] = c1;
+	tx_queue(conn, tx);
+	conn->noop = tx;
+}
+
+/* One more cookie for a NOOP that has one, or a range of them: two cookies are
+ * (higher, lower), a range is (first, last). */
+static bool noop_takes(struct sock_tx *tx, uint64_t cookie)
+{
+	uint64_t *c = tx->cookie;
+
+	if (c[1] == SOCK_COOKIE_KEEPALIVE) {
+		c[1] = cookie;
+		return true;
+	}
+	if (c[0] == 0) {
+		bool next = cookie == c[1] + 1;
+		uint64_t old = c[1];
+
+		c[0] = next ? old : MAX(old, cookie);
+		c[1] = next ? cookie : MIN(old, cookie);
+		return true;
+	}
+	if (c[0] < c[1] && cookie == c[1] + 1) {
+		c[1] = cookie;
+		return true;
+	}
+	return false;
+}
+
+void tx_ack(struct sock_conn *conn, uint64_t cookie)
+{
+	struct sock_conn *to = peer_choose(conn->peer, 0);
+
+	if (!to || conn->type == SOCK_BULK_IN)
+		to = conn;
+	if (!to->noop || !noop_takes(to->noop, cookie))
+		queue_noop(to, 0, cookie);
+}
+
+void tx_keepalive(struct sock_conn *conn)
+{
+	if (!conn->noop)
+		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
+}
+
+static struct sock_tx *find_unacked(struct sock_peer *peer,
+				    const struct sock_hdr *hdr)
+{
+	struct sock_tx *tx;
+
+	list_for_each_entry (tx, &peer->unacked, link)
+		if (sock_hdr_acks_cookie(hdr, tx->cookie[0]))
+			return tx;
+	return NULL;
+}
+
+int tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr)
+{
+	uint64_t n = sock_hdr_acks(hdr);
+
+	for (; n; n--) {
+		struct sock_tx *tx = find_unacked(peer, hdr);
+
+		if (!tx)
+			return -EPROTO;
+		tx_done(tx, 0, LNET_CAUSE_OK);
+	}
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static uint64_t next_cookie(struct sock_peer *peer)
+{
+	uint64_t cookie = peer->next_cookie++;
+
+	if (!peer->next_cookie)
+		peer->next_cookie = SOCK_COOKIE_FIRST;
+	return cookie;
+}
+
+static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
+		   uint8_t *buf)
+{
+	struct sock_hdr hdr = {
+		.type = tx->msg ? SOCK_MSG_LNET : SOCK_MSG_NOOP,
+		.cookie = { tx->cookie[0], tx->cookie[1] },
+	};
+
+	sock_hdr_encode(&hdr, buf);
+	if (tx->msg)
+		lnet_msg_header(tx->msg, buf + SOCK_HDR_SIZE,
+				hdr_size(conn) - SOCK_HDR_SIZE);
+}
+
+/*
+ * Puts what is queued into @buf: small messages whole, which ends them; of a
+ * large one the header, and it becomes conn->tx. Returns the number of bytes.
+ * The connection may be closed afterwards.
+ */
+static size_t gather(struct sock_conn *conn, uint8_t *buf)
+{
+	size_t n = 0, hdr = hdr_size(conn);
+
+	while (conn->fsm.state == CONN_OPEN && !list_empty(&conn->queue)) {
+		struct sock_tx *tx =
+			list_first(&conn->queue, struct sock_tx, link);
+		const struct lnd_msg *msg = tx->msg;
+		bool large = tx_is_large(tx);
+		uint32_t copied = large ? 0 : tx_length(tx);
+
+		if (n + hdr + copied > SOCK_TX_BUFFER)
+			break;
+		tx_unqueue(tx);
+		if (tx_wants_ack(tx))
+			tx->cookie[0] = next_cookie(conn->peer);
+		encode(conn, tx, buf + n);
+		n += msg ? hdr : SOCK_HDR_SIZE;
+		if (large) {
+			tx->place = TX_WRITING;
+			conn->tx = tx;
+			conn->tx_done = 0;
+			break;
+		}
+		if (copied)
+			iov_gather(buf + n, msg->iov, msg->niov, msg->offset,
+				   copied);
+		n += copied;
+		tx_done(tx, 0, LNET_CAUSE_OK);
+	}
+	return n;
+}
+
+/* One write of @buf and of what is left of conn->tx's payload. Bytes written, or
+ * -errno. */
+static ssize_t write_out(struct sock_conn *conn, void *buf, size_t len)
+{
+	struct iovec iov[1 + LNET_MAX_IOV];
+	struct msghdr m = { .msg_iov = iov };
+	const struct lnd_msg *msg = conn->tx ? conn->tx->msg : NULL;
+	ssize_t n;
+
+	if (len)
+		iov[m.msg_iovlen++] = (struct iovec){ buf, len };
+	if (msg)
+		m.msg_iovlen +=
+			iov_slice(iov + m.msg_iovlen, msg->iov, msg->niov,
+				  msg->offset + conn->tx_done,
+				  msg->length - conn->tx_done);
+	do {
+		n = m.msg_iovlen == 1 ? send(conn->io.fd, iov->iov_base,
+					     iov->iov_len, MSG_NOSIGNAL)
+				      : sendmsg(conn->io.fd, &m, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+/* All of conn->tx is written. */
+static void tx_written(struct sock_conn *conn)
+{
+	struct sock_tx *tx = conn->tx;
+
+	conn->tx = NULL;
+	if (!tx->cookie[0]) {
+		tx_done(tx, 0, LNET_CAUSE_OK);
+		return;
+	}
+	tx->place = TX_UNACKED;
+	tx->conn = NULL;
+	tx->since = loop_now(conn->loop);
+	list_add_tail(&conn->peer->unacked, &tx->link);
+}
+
+/* @len bytes at @p are still to be written. */
+static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
+{
+	if (!conn->rest) {
+		conn->rest = malloc(len);
+		if (!conn->rest)
+			return -ENOMEM;
+		memcpy(conn->rest, p, len);
+		p = conn->rest;
+	}
+	conn->rest_off = (uint32_t)(p - conn->rest);
+	conn->rest_len = (uint32_t)len;
+	return 0;
+}
+
+/* @n of @len bytes at @buf, and of conn->tx behind them, are written. 0, or
+ * -ENOMEM. */
+static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
+		   size_t n)
+{
+	conn->written += n;
+	if (n < len)
+		return keep_rest(conn, buf + n, len - n);
+	free(conn->rest);
+	conn->rest = NULL;
+	if (!conn->tx)
+		return 0;
+	conn->tx_done += (uint32_t)(n - len);
+	if (conn->tx_done == conn->tx->msg->length)
+		tx_written(conn);
+	return 0;
+}
+
+static enum ulnet_cause cause_of_failed_write(int rc)
+{
+	return rc == -ETIMEDOUT ? LNET_CAUSE_REMOTE_TIMEOUT
+				: LNET_CAUSE_LOCAL_ERROR;
+}
+
+/* 1: there is more to write, and room for it; 0: not now. */
+static int write_once(struct sock_conn *conn)
+{
+	uint8_t *buf =
+		conn->rest ? conn->rest + conn->rest_off : conn->cpt->tx_buffer;
+	size_t len = conn->rest ? conn->rest_len : 0;
+	struct sock_peer *peer = conn->peer;
+	ssize_t n;
+	int rc;
+
+	if (!conn->rest && !conn->tx)
+		len = gather(conn, buf);
+	if (conn->fsm.state != CONN_OPEN)
+		return 0;
+	if (!len && !conn->tx)
+		return 0;
+	n = write_out(conn, buf, len);
+	if (n == -EAGAIN)
+		n = 0;
+	rc = n < 0 ? (int)n : account(conn, buf, len, (size_t)n);
+	if (rc) {
+		peer_close(peer, rc, cause_of_failed_write(rc));
+		return 0;
+	}
+	return !conn->rest && !conn->tx;
+}
+
+/* What can be written now; for the rest the socket is waited for. */
+static void write_all(struct sock_conn *conn)
+{
+	bool pending;
+	int events;
+
+	for (int i = 0; i < WRITES_PER_TURN && write_once(conn) > 0; i++)
+		;
+	if (conn->fsm.state != CONN_OPEN)
+		return;
+	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
+	events = ENV_READ | (pending ? ENV_WRITE : 0);
+	if (conn_watch(conn, events))
+		peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+}
+
+static void flush(struct sock_conn *conn)
+{
+	conn->flushing = true;
+	conn->flushed = loop_now(conn->loop);
+	write_all(conn);
+	conn->flushing = false;
+}
+
+void tx_flush(struct work *w)
+{
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, flush_work);
+
+	cpt->flush_scheduled = false;
+	while (!list_empty(&cpt->flush)) {
+		struct sock_conn *conn =
+			list_first(&cpt->flush, struct sock_conn, flush);
+
+		list_del(&conn->flush);
+		flush(conn);
+	}
+}
+
+void tx_writable(struct sock_conn *conn)
+{
+	flush(conn);
+}
+
+/* ---- giving up ---- */
+
+/* Some of it may have left. */
+static void cancel_writing(struct sock_tx *tx, int status)
+{
+	struct sock_peer *peer = tx->peer;
+	struct sock_conn *conn = tx->conn;
+	struct lnd_msg *msg = tx->msg;
+
+	/* A frame that is not finished costs the connection. */
+	conn->tx = NULL;
+	tx->msg = NULL;
+	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	peer_close(peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
+void tx_cancel(struct sock_tx *tx, int status)
+{
+	struct lnd_msg *msg = tx->msg;
+
+	switch (tx->place) {
+	case TX_QUEUED:
+		tx_unqueue(tx);
+		/* fall through */
+	case TX_WAITING:
+		tx_done(tx, status, LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	case TX_UNACKED:
+		/* The cookie is still to be acknowledged. */
+		tx->msg = NULL;
+		lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
+		return;
+	case TX_WRITING:
+		cancel_writing(tx, status);
+		return;
+	}
+}

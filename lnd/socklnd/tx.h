@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages out. All that a turn of the loop has queued on a connection goes out
+ * at its end, in as few writes as possible: small ones are put together in one
+ * buffer, and are done with that; a large one (from zc_min_payload on) is sent
+ * from where it is, and done when the peer has said that it has taken it.
+ */
+#ifndef LND_SOCKLND_TX_H
+#define LND_SOCKLND_TX_H
+
+#include "lnd/socklnd/peer.h"
+
+/* What lnd_msg.priv points to begins with this. */
+enum sock_dir { SOCK_TX, SOCK_RX };
+
+enum tx_place {
+	TX_WAITING, /* peer->waiting */
+	TX_QUEUED,  /* conn->queue */
+	TX_WRITING, /* conn->tx */
+	TX_UNACKED, /* peer->unacked */
+};
+
+struct sock_tx {
+	enum sock_dir dir; /* SOCK_TX */
+	enum tx_place place;
+	bool again; /* its first connection was closed with nothing of it sent */
+	struct list link;
+	struct lnd_msg *msg; /* NULL: a NOOP, or given up */
+	struct sock_peer *peer;
+	struct sock_conn *conn; /* TX_QUEUED, TX_WRITING */
+	uint64_t cookie[2];	/* as on the wire */
+	uint64_t since;		/* ns: TX_UNACKED */
+};
+
+/* As lnd.h says. */
+int tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
+void tx_cancel(struct sock_tx *tx, int status);
+
+/* Tells the peer that the payload of its message @cookie was taken. */
+void tx_ack(struct sock_conn *conn, uint64_t cookie);
+/* ... or that we are alive. */
+void tx_keepalive(struct sock_conn *conn);
+
+/* The peer has acknowledged. -EPROTO: what was not to be acknowledged. */
+int tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr);
+
+/* A connection came up: what waits for one. */
+void tx_start_waiting(struct sock_peer *peer);
+/* No connection comes up: what waits ends. */
+void tx_fail_waiting(struct sock_peer *peer, int status,
+		     enum ulnet_cause cause);
+/* @conn is closed. What was queued on it, and not begun, gets another
+ * connection, once. */
+void tx_wait_again(struct sock_conn *conn);
+/* The rest ends: see conn_close(). */
+void tx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause);
+void tx_fail_unacked(struct sock_peer *peer, int status,
+		     enum ulnet_cause cause);
+
+/* The socket takes bytes again. */
+void tx_writable(struct sock_conn *conn);
+
+/* sock_cpt.flush_work */
+void tx_flush(struct work *w);
+
+#endif

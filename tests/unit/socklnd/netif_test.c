@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which addresses packets can come from and go to, by what the system says. */
+#include "lnd/socklnd/netif.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#define READY	(IFF_UP | IFF_RUNNING)
+#define ENTRIES 3
+
+/* One line of the system's: an address of an interface. */
+struct line {
+	const char *addr; /* NULL: the interface alone, without an address */
+	const char *mask; /* NULL: none said */
+	unsigned int flags;
+};
+
+struct net {
+	struct ifaddrs ifa[ENTRIES];
+	struct sockaddr_in addr[ENTRIES], mask[ENTRIES];
+};
+
+static struct sockaddr *sockaddr_of(struct sockaddr_in *sin, const char *text)
+{
+	if (!text)
+		return NULL;
+	*sin = (struct sockaddr_in){ .sin_family = AF_INET };
+	cr_assert_eq(inet_pton(AF_INET, text, &sin->sin_addr), 1);
+	return (struct sockaddr *)sin;
+}
+
+static const struct ifaddrs *net_of(struct net *net, const struct line *line)
+{
+	*net = (struct net){ 0 };
+	for (unsigned int i = 0; i < ENTRIES; i++) {
+		struct ifaddrs *ifa = &net->ifa[i];
+
+		ifa->ifa_next = i + 1 < ENTRIES ? ifa + 1 : NULL;
+		ifa->ifa_flags = line[i].flags;
+		ifa->ifa_addr = sockaddr_of(&net->addr[i], line[i].addr);
+		ifa->ifa_netmask = sockaddr_of(&net->mask[i], line[i].mask);
+	}
+	return net->ifa;
+}
+
+static const struct {
+	const char *what;
+	struct line line[ENTRIES];
+	const char *addr;
+	bool up;
+} cases[] = {
+	{ "its address", { { "10.0.0.1", NULL, READY } }, "10.0.0.1", true },
+	{ "not the first",
+	  { { NULL, NULL, READY },
+	    { "10.0.0.1", NULL, READY },
+	    { "10.0.0.2", NULL, READY } },
+	  "10.0.0.2",
+	  true },
+	{ "nobody's", { { "10.0.0.1", NULL, READY } }, "10.0.0.2", false },
+	{ "its network's, which is not enough",
+	  { { "10.0.0.1", "255.0.0.0", READY } },
+	  "10.0.0.2",
+	  false },
+	{ "taken down",
+	  { { "10.0.0.1", NULL, IFF_RUNNING } },
+	  "10.0.0.1",
+	  false },
+	{ "no carrier", { { "10.0.0.1", NULL, IFF_UP } }, "10.0.0.1", false },
+	{ "down here, up there",
+	  { { "10.0.0.1", NULL, IFF_UP }, { "10.0.0.1", NULL, READY } },
+	  "10.0.0.1",
+	  true },
+	{ "loopback",
+	  { { "127.0.0.1", "255.0.0.0", READY | IFF_LOOPBACK } },
+	  "127.0.0.1",
+	  true },
+	{ "its network's",
+	  { { "127.0.0.1", "255.0.0.0", READY | IFF_LOOPBACK } },
+	  "127.0.0.2",
+	  true },
+	{ "the end of it",
+	  { { "127.0.0.1", "255.0.0.0", READY | IFF_LOOPBACK } },
+	  "127.255.255.254",
+	  true },
+	{ "beyond it",
+	  { { "127.0.0.1", "255.0.0.0", READY | IFF_LOOPBACK } },
+	  "128.0.0.2",
+	  false },
+	{ "loopback taken down",
+	  { { "127.0.0.1", "255.0.0.0", IFF_LOOPBACK } },
+	  "127.0.0.2",
+	  false },
+	{ "loopback, no mask",
+	  { { "127.0.0.1", NULL, READY | IFF_LOOPBACK } },
+	  "127.0.0.2",
+	  false },
+	{ "one more of loopback's, alone",
+	  { { "10.0.0.1", "255.255.255.255", READY | IFF_LOOPBACK } },
+	  "10.0.0.2",
+	  false },
+};
+
+Test(netif, is_up)
+{
+	struct sockaddr_in sin;
+	struct net net;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct ifaddrs *all = net_of(&net, cases[i].line);
+
+		sockaddr_of(&sin, cases[i].addr);
+		cr_expect_eq(netif_is_up(all, ntohl(sin.sin_addr.s_addr)),
+			     cases[i].up, "%s", cases[i].what);
+	}
+	cr_expect_not(netif_is_up(NULL, 0));
+}
