@@ -32,6 +32,10 @@ unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
 unit_tests += %D%/unit/socklnd/netif_test
 unit_tests += %D%/unit/socklnd/proto_test
+unit_tests += %D%/unit/socklnd/sock_test
+unit_tests += %D%/unit/socklnd/tape_test
+%C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
+	%D%/lnd/tape.c %D%/lnd/tape.h
 unit_tests += %D%/unit/sim/sim_test
 
 # The programs' own files.
@@ -67,6 +71,12 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 lnd_tests += $(lnd_soak)
 
 # Real nodes' bytes against a node, over TCP in a network namespace.
+lnd_tests += %D%/lnd/replay
+%C%_lnd_replay_SOURCES = %D%/lnd/replay.c %D%/lnd/replay.h \
+	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
+	%D%/lnd/netns.c %D%/lnd/netns.h \
+	%D%/lnd/raw.c %D%/lnd/raw.h \
+	%D%/lnd/tape.c %D%/lnd/tape.h
 
 # Whole clusters under virtual time: plain programs, too. Built by make check,
 # run by ./check in its stage sim; they get --long when it does.

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lnd/replay.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+bool replay_complain(const struct replay *r, unsigned int i, const char *what)
+{
+	const struct tape_frame *f = &r->tape.frame[i];
+
+	fprintf(stderr, "%s.tape:%u: frame %u (%s, %s): %s\n", r->tape.name,
+		f->line, i + 1, tape_kind_name(f->kind),
+		r->plan.step[i].ours ? "ours" : "theirs", what);
+	return false;
+}
+
+void replay_dump(const char *who, const uint8_t *p, size_t len, size_t at)
+{
+	size_t from = at / 16 * 16;
+
+	fprintf(stderr, "%s, from byte %zu:", who, from);
+	for (size_t i = from; i < len && i < from + 32; i++)
+		fprintf(stderr, "%s%02x", i == at ? " >" : " ", p[i]);
+	fprintf(stderr, "\n");
+}
+
+static bool compare(const struct replay *r, unsigned int i, const uint8_t *got)
+{
+	const struct tape_frame *f = &r->tape.frame[i];
+	size_t at = 0;
+
+	while (at < f->len && got[at] == f->bytes[at])
+		at++;
+	if (at == f->len)
+		return true;
+	replay_dump("real", f->bytes, f->len, at);
+	replay_dump("ours", got, f->len, at);
+	return replay_complain(r, i, "differs");
+}
+
+#define HELLO_INCARNATION 32
+
+/* All HELLOs of an NI tell the same incarnation; which, is its own affair. */
+static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
+{
+	const uint8_t *real = r->tape.frame[i].bytes;
+	struct sock_hello h;
+	unsigned int k;
+
+	if (sock_hello_size(&h, got) != SOCK_HELLO_SIZE ||
+	    sock_hello_decode(&h, got, SOCK_HELLO_SIZE) != 0)
+		return replay_complain(r, i, "no HELLO");
+	for (k = 0; k < REPLAY_NIS_MAX && r->told[k].incarnation; k++)
+		if (lnet_nid_eq(&r->told[k].nid, &h.src_nid))
+			break;
+	if (k == REPLAY_NIS_MAX || h.src_incarnation == 0 ||
+	    (r->told[k].incarnation &&
+	     r->told[k].incarnation != h.src_incarnation))
+		return replay_complain(r, i, "not the incarnation told before");
+	r->told[k].nid = h.src_nid;
+	r->told[k].incarnation = h.src_incarnation;
+	memcpy(got + HELLO_INCARNATION, real + HELLO_INCARNATION, 8);
+	return true;
+}
+
+/* In ping information. */
+#define FEATURES_OFFSET 4
+#define SEQUENCE_OFFSET 24
+
+/* The real one was a router, and ours says that it is none. */
+static bool take_features(const struct replay *r, unsigned int i, uint8_t *got)
+{
+	const uint8_t *real = r->tape.frame[i].bytes + MESSAGE_HEAD;
+
+	got += MESSAGE_HEAD + FEATURES_OFFSET;
+	if (load_le32(got) !=
+	    (load_le32(real + FEATURES_OFFSET) | LNET_PING_RTE_DISABLED))
+		return replay_complain(r, i, "features");
+	printf("  left out: that it is a router, in frame %u (line %u)\n",
+	       i + 1, r->tape.frame[i].line);
+	memcpy(got, real + FEATURES_OFFSET, 4);
+	return true;
+}
+
+static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
+{
+	const uint8_t *real = r->tape.frame[i].bytes;
+	struct replay_step *s = &r->plan.step[i];
+	size_t wmd = SOCK_HDR_SIZE + 32;
+	size_t sequence = MESSAGE_HEAD + SEQUENCE_OFFSET;
+
+	if (s->part == PART_ORIGIN) {
+		memcpy(&s->handle, got + wmd, sizeof(s->handle));
+		if (wire_handle_is_none(&s->handle) !=
+		    wire_handle_is_none(&s->hdr.wmd))
+			return replay_complain(r, i,
+					       "handle, where none is wanted, "
+					       "or none where one is");
+		memcpy(got + wmd, real + wmd, sizeof(s->handle));
+	}
+	if (!replay_is_ping_reply(&r->plan, i))
+		return true;
+	memcpy(got + sequence, real + sequence, 4);
+	return !r->c->router || take_features(r, i, got);
+}
+
+/* The bytes of frame @i, with what may differ made equal. */
+bool replay_check(struct replay *r, unsigned int i, uint8_t *got)
+{
+	if (r->tape.frame[i].kind == TAPE_HELLO && !take_incarnation(r, i, got))
+		return false;
+	if (r->tape.frame[i].kind == TAPE_LNET && !take_message(r, i, got))
+		return false;
+	return compare(r, i, got);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lnd/replay.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+static bool bad(const struct tape *t, unsigned int i, const char *what)
+{
+	fprintf(stderr, "%s.tape:%u: %s\n", t->name, t->frame[i].line, what);
+	return false;
+}
+
+/* ---- what is in a frame ---- */
+
+static bool look_at(const struct tape *t, unsigned int i, struct replay_step *s)
+{
+	const struct tape_frame *f = &t->frame[i];
+	struct sock_hdr hdr;
+
+	s->other = -1;
+	if (f->kind != TAPE_LNET && f->kind != TAPE_NOOP)
+		return true;
+	if (f->len < SOCK_HDR_SIZE || sock_hdr_decode(&hdr, f->bytes, false))
+		return bad(t, i, "no frame");
+	if ((hdr.type == SOCK_MSG_NOOP) != (f->kind == TAPE_NOOP))
+		return bad(t, i, "wrong kind");
+	if (f->kind == TAPE_NOOP) {
+		s->cookie = hdr.cookie[1];
+		return f->len == SOCK_HDR_SIZE || bad(t, i, "too long");
+	}
+	s->cookie = hdr.cookie[0];
+	if (f->len < MESSAGE_HEAD ||
+	    hdr_decode(&s->hdr, f->bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE) ||
+	    f->len != MESSAGE_HEAD + s->hdr.payload_length)
+		return bad(t, i, "no message");
+	return true;
+}
+
+static bool is_request(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
+}
+
+static bool same_handle(const struct lnet_wire_handle *a,
+			const struct lnet_wire_handle *b)
+{
+	return a->node == b->node && a->object == b->object;
+}
+
+/* The request that the answer @i is for. */
+static int find_request(const struct tape *t, const struct replay_plan *plan,
+			unsigned int i)
+{
+	const struct replay_step *s = &plan->step[i];
+
+	for (int k = (int)i - 1; k >= 0; k--) {
+		const struct replay_step *o = &plan->step[k];
+
+		if (t->frame[k].kind == TAPE_LNET && is_request(&o->hdr) &&
+		    o->ours != s->ours && same_handle(&o->hdr.wmd, &s->hdr.wmd))
+			return k;
+	}
+	return -1;
+}
+
+/* The message that the NOOP @i acknowledges. */
+static int find_acked(const struct tape *t, const struct replay_plan *plan,
+		      unsigned int i)
+{
+	const struct replay_step *s = &plan->step[i];
+
+	for (int k = (int)i - 1; k >= 0; k--) {
+		const struct replay_step *o = &plan->step[k];
+
+		if (t->frame[k].kind == TAPE_LNET && o->ours != s->ours &&
+		    o->cookie == s->cookie)
+			return k;
+	}
+	return -1;
+}
+
+static bool relate(const struct tape *t, struct replay_plan *plan,
+		   unsigned int i)
+{
+	struct replay_step *s = &plan->step[i];
+
+	if (t->frame[i].kind == TAPE_NOOP && s->cookie != SOCK_COOKIE_KEEPALIVE)
+		s->other = find_acked(t, plan, i);
+	else if (t->frame[i].kind == TAPE_LNET && !is_request(&s->hdr))
+		s->other = find_request(t, plan, i);
+	else
+		return true;
+	if (s->other < 0)
+		return bad(t, i, "an answer to nothing");
+	if (t->frame[i].kind == TAPE_LNET)
+		plan->step[s->other].other = (int)i;
+	return true;
+}
+
+bool replay_is_ping_reply(const struct replay_plan *plan, unsigned int i)
+{
+	const struct replay_step *s = &plan->step[i];
+
+	return s->hdr.type == LNET_MSG_REPLY && s->other >= 0 &&
+	       plan->step[s->other].hdr.portal == 0;
+}
+
+/* ---- who does what ---- */
+
+static bool is_own(const struct replay_case *c, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid own;
+
+	for (unsigned int i = 0; i < REPLAY_NIS_MAX && c->nis[i]; i++)
+		if (!lnet_nid_parse(c->nis[i], &own) && lnet_nid_eq(&own, nid))
+			return true;
+	return false;
+}
+
+static bool is_own_net(const struct replay_case *c, uint32_t net)
+{
+	struct ulnet_nid own;
+
+	for (unsigned int i = 0; i < REPLAY_NIS_MAX && c->nis[i]; i++)
+		if (!lnet_nid_parse(c->nis[i], &own) &&
+		    lnet_nid_net(&own) == net)
+			return true;
+	return false;
+}
+
+/* Why a message of ours cannot be played; NULL: it can. */
+static const char *why_not(const struct replay_case *c,
+			   const struct lnet_hdr *hdr)
+{
+	if (!is_own(c, &hdr->src_nid))
+		return "forwards for others: this release is no router";
+	if (!is_own_net(c, lnet_nid_net(&hdr->dest_nid)))
+		return "goes through a router: this release has no routes";
+	return NULL;
+}
+
+static void leave_out(struct replay_plan *plan, struct replay_step *s,
+		      const char *why)
+{
+	s->part = PART_LEFT_OUT;
+	s->why = why;
+	plan->left_out++;
+}
+
+static void assign(const struct tape *t, const struct replay_case *c,
+		   struct replay_plan *plan, unsigned int i)
+{
+	struct replay_step *s = &plan->step[i];
+	bool message = t->frame[i].kind == TAPE_LNET;
+	const char *why = s->ours && message ? why_not(c, &s->hdr) : NULL;
+	bool answer = t->frame[i].kind == TAPE_NOOP ||
+		      (message && !is_request(&s->hdr));
+	/* It will be dropped, which is to be seen. */
+	bool in_transit = message && !s->ours && !is_own(c, &s->hdr.dest_nid);
+
+	if (why)
+		leave_out(plan, s, why);
+	else if (answer && !in_transit && s->other >= 0 &&
+		 plan->step[s->other].part == PART_LEFT_OUT)
+		leave_out(plan, s, "answers what was left out");
+	else if (!s->ours)
+		s->part = PART_SEND;
+	else if (message && is_request(&s->hdr))
+		s->part = PART_ORIGIN;
+	else
+		s->part = PART_EXPECT;
+}
+
+/* Memory for what comes in, or goes out. */
+static bool give_memory(const struct tape *t, const struct replay_case *c,
+			struct replay_plan *plan, unsigned int i)
+{
+	struct replay_step *s = &plan->step[i];
+	const struct tape_frame *f = &t->frame[i];
+	bool get = s->hdr.type == LNET_MSG_GET;
+
+	if (f->kind != TAPE_LNET || !is_request(&s->hdr) ||
+	    s->part == PART_LEFT_OUT)
+		return true;
+	/* LNet's own portal, or not for this node, or not to be answered. */
+	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||
+			 (get && (s->other < 0 ||
+				  plan->step[s->other].part == PART_LEFT_OUT))))
+		return true;
+	s->len = get ? s->hdr.length : s->hdr.payload_length;
+	s->buf = calloc(1, s->len + 1);
+	if (!s->buf)
+		return bad(t, i, "no memory");
+	/* What is read from it. */
+	if (get && !s->ours)
+		f = &t->frame[s->other];
+	if (get != s->ours)
+		memcpy(s->buf, f->bytes + MESSAGE_HEAD,
+		       MIN(s->len, f->len - MESSAGE_HEAD));
+	return true;
+}
+
+bool replay_plan(const struct tape *t, const struct replay_case *c,
+		 struct replay_plan *plan)
+{
+	bool ok = true;
+
+	memset(plan, 0, sizeof(*plan));
+	for (unsigned int i = 0; ok && i < t->nframes; i++) {
+		plan->step[i].ours = t->frame[i].back != c->connects;
+		ok = look_at(t, i, &plan->step[i]) && relate(t, plan, i);
+		if (ok)
+			assign(t, c, plan, i);
+	}
+	for (unsigned int i = 0; ok && i < t->nframes; i++)
+		ok = give_memory(t, c, plan, i);
+	if (ok && plan->left_out != c->left_out) {
+		fprintf(stderr, "%s.tape: %u frames left out, and not %u\n",
+			t->name, plan->left_out, c->left_out);
+		ok = false;
+	}
+	if (!ok)
+		replay_plan_free(plan);
+	return ok;
+}
+
+void replay_plan_free(struct replay_plan *plan)
+{
+	for (unsigned int i = 0; i < TAPE_FRAMES_MAX; i++)
+		free(plan->step[i].buf);
+	memset(plan, 0, sizeof(*plan));
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lnd/tape.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <string.h>
+
+#define FRAME_MAX (2u << 20)
+
+static const char *const kinds[] = {
+	[TAPE_REQUEST] = "request",
+	[TAPE_HELLO] = "hello",
+	[TAPE_LNET] = "lnet",
+	[TAPE_NOOP] = "noop",
+};
+
+const char *tape_kind_name(enum tape_kind kind)
+{
+	return kinds[kind];
+}
+
+/* make check says where the sources are; a program run by hand was told by its
+ * compiler. */
+static FILE *tape_open(const char *name)
+{
+	const char *dirs[] = { getenv("srcdir"), "." };
+	const char *slash = strrchr(__FILE__, '/');
+	char path[4096];
+	FILE *f = NULL;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(dirs) && !f; i++) {
+		if (!dirs[i])
+			continue;
+		snprintf(path, sizeof(path), "%s/tests/wire/tcp/%s.tape",
+			 dirs[i], name);
+		f = fopen(path, "r");
+	}
+	if (!f && slash) {
+		snprintf(path, sizeof(path), "%.*s/../wire/tcp/%s.tape",
+			 (int)(slash - __FILE__), __FILE__, name);
+		f = fopen(path, "r");
+	}
+	return f;
+}
+
+static bool grow(struct tape_frame *f, const uint8_t *bytes, size_t len,
+		 unsigned long times)
+{
+	uint8_t *to;
+
+	if (times == 0 || times > FRAME_MAX || len > FRAME_MAX / times ||
+	    f->len + len * times > FRAME_MAX)
+		return false;
+	to = realloc(f->bytes, f->len + len * times);
+	if (!to)
+		return false;
+	f->bytes = to;
+	for (; times; times--, f->len += len)
+		memcpy(f->bytes + f->len, bytes, len);
+	return true;
+}
+
+/* What is behind ")": the bytes from @from on are there that many times. */
+static bool repeat(struct tape_frame *f, size_t from, unsigned long times)
+{
+	size_t len = f->len - from;
+	uint8_t *part;
+	bool ok;
+
+	if (times <= 1)
+		return times == 1;
+	part = malloc(len ? len : 1);
+	if (!part)
+		return false;
+	memcpy(part, f->bytes + from, len);
+	ok = grow(f, part, len, times - 1);
+	free(part);
+	return ok;
+}
+
+/* "*N", or nothing, which is once. */
+static const char *read_times(const char *p, unsigned long *times)
+{
+	char *end;
+
+	*times = 1;
+	if (*p != '*')
+		return p;
+	*times = strtoul(p + 1, &end, 10);
+	return end;
+}
+
+/* "xx", "xx*N", "( ... )*N", with blanks between them. */
+static bool read_bytes_line(struct tape_frame *f, const char *p)
+{
+	size_t group = f->len;
+	unsigned long times;
+	unsigned int value;
+	uint8_t byte;
+
+	while (*p) {
+		if (isspace((unsigned char)*p)) {
+			p++;
+		} else if (*p == '(') {
+			group = f->len;
+			p++;
+		} else if (*p == ')') {
+			p = read_times(p + 1, &times);
+			if (!repeat(f, group, times))
+				return false;
+		} else {
+			if (!isxdigit((unsigned char)p[0]) ||
+			    !isxdigit((unsigned char)p[1]) ||
+			    sscanf(p, "%2x", &value) != 1)
+				return false;
+			byte = (uint8_t)value;
+			p = read_times(p + 2, &times);
+			if (!grow(f, &byte, 1, times))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* "10.0.0.1:988" */
+static bool read_addr(char *text, struct sockaddr_in *sin)
+{
+	char *colon = strchr(text, ':');
+
+	if (!colon)
+		return false;
+	*colon = '\0';
+	sin->sin_family = AF_INET;
+	sin->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+	return inet_pton(AF_INET, text, &sin->sin_addr) == 1 && sin->sin_port;
+}
+
+/* "conn N FROM TO", numbered from 1 on, in order. */
+static bool read_conn(struct tape *t, const char *line)
+{
+	char from[32], to[32];
+	unsigned int n;
+
+	if (sscanf(line, "conn %u %31s %31s", &n, from, to) != 3 ||
+	    n != t->nconns + 1 || n > TAPE_CONNS_MAX)
+		return false;
+	t->nconns = n;
+	return read_addr(from, &t->conn[n - 1].from) &&
+	       read_addr(to, &t->conn[n - 1].to);
+}
+
+/* "N > KIND [made]" */
+static bool read_frame(struct tape *t, const char *line)
+{
+	struct tape_frame *f = &t->frame[t->nframes];
+	char dir, kind[16], made[8] = "";
+	unsigned int n, k;
+
+	if (sscanf(line, "%u %c %15s %7s", &n, &dir, kind, made) < 3 || n < 1 ||
+	    n > t->nconns || t->nframes == TAPE_FRAMES_MAX)
+		return false;
+	for (k = 0; k < ARRAY_SIZE(kinds) && strcmp(kinds[k], kind); k++)
+		;
+	if (k == ARRAY_SIZE(kinds) || (dir != '>' && dir != '<') ||
+	    (*made && strcmp(made, "made") != 0))
+		return false;
+	f->conn = n - 1;
+	f->back = dir == '<';
+	f->made = *made;
+	f->kind = (enum tape_kind)k;
+	t->nframes++;
+	return true;
+}
+
+static bool read_line(struct tape *t, char *line, unsigned int number)
+{
+	bool bytes = line[0] == '\t';
+
+	line[strcspn(line, "#\n")] = '\0';
+	if (line[strspn(line, " \t")] == '\0')
+		return true;
+	if (bytes)
+		return t->nframes &&
+		       read_bytes_line(&t->frame[t->nframes - 1], line);
+	if (strncmp(line, "conn ", 5) == 0)
+		return read_conn(t, line);
+	if (!read_frame(t, line))
+		return false;
+	t->frame[t->nframes - 1].line = number;
+	return true;
+}
+
+bool tape_load(struct tape *t, const char *name)
+{
+	FILE *f = tape_open(name);
+	unsigned int number = 0;
+	char line[256];
+	bool ok = true;
+
+	memset(t, 0, sizeof(*t));
+	t->name = name;
+	if (!f) {
+		fprintf(stderr, "no tape %s\n", name);
+		return false;
+	}
+	while (ok && fgets(line, sizeof(line), f)) {
+		ok = read_line(t, line, ++number);
+		if (!ok)
+			fprintf(stderr, "%s.tape:%u: not understood\n", name,
+				number);
+	}
+	fclose(f);
+	if (ok && !t->nframes) {
+		fprintf(stderr, "%s.tape: nothing in it\n", name);
+		ok = false;
+	}
+	if (!ok)
+		tape_free(t);
+	return ok;
+}
+
+void tape_free(struct tape *t)
+{
+	for (unsigned int i = 0; i < t->nframes; i++)
+		free(t->frame[i].bytes);
+	memset(t, 0, sizeof(*t));
+}
+
+static void swap_numbers(uint8_t **p, unsigned int n, unsigned int size)
+{
+	for (; n; n--, *p += size) {
+		for (unsigned int i = 0; i < size / 2; i++) {
+			uint8_t was = (*p)[i];
+
+			(*p)[i] = (*p)[size - 1 - i];
+			(*p)[size - 1 - i] = was;
+		}
+	}
+}
+
+/* Of versions 1 (request) and 3 (HELLO); LNet's own header is the same. */
+void tape_swap(enum tape_kind kind, uint8_t *bytes)
+{
+	uint8_t *p = bytes;
+
+	swap_numbers(&p, 2, 4); /* magic, version; type, csum */
+	switch (kind) {
+	case TAPE_REQUEST:
+		swap_numbers(&p, 1, 8); /* target */
+		break;
+	case TAPE_HELLO:
+		swap_numbers(&p, 2, 8); /* NIDs */
+		swap_numbers(&p, 2, 4); /* pids */
+		swap_numbers(&p, 2, 8); /* incarnations */
+		swap_numbers(&p, 2, 4); /* type, nips */
+		break;
+	default:
+		swap_numbers(&p, 2, 8); /* cookies */
+		break;
+	}
+}
