@@ -63,12 +63,34 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 %C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c $(lnd_suite)
 
 # socklnd among strangers, whom the test plays itself.
+sock_strangers = %D%/lnd/stranger.c %D%/lnd/stranger.h \
+	%D%/lnd/census.c %D%/lnd/census.h
+lnd_tests += %D%/lnd/hostile_test
+%C%_lnd_hostile_test_SOURCES = %D%/lnd/hostile_test.c %D%/lnd/hostile.h \
+	%D%/lnd/hostile_greeting.c %D%/lnd/hostile_frame.c \
+	%D%/lnd/hostile_answer.c $(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/fault_test
+%C%_lnd_fault_test_SOURCES = %D%/lnd/fault_test.c %D%/lnd/fault.h \
+	%D%/lnd/fault_child.c %D%/lnd/fault_load.c %D%/lnd/fault_time.c \
+	%D%/lnd/fault_peer.c $(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/accept_test
+%C%_lnd_accept_test_SOURCES = %D%/lnd/accept_test.c \
+	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/limits_test
+%C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
+	$(sock_strangers) $(lnd_suite)
 
 # socklnd, and links that go and come, in a network namespace.
+lnd_tests += %D%/lnd/link_test
+%C%_lnd_link_test_SOURCES = %D%/lnd/link_test.c \
+	%D%/lnd/netdev.c %D%/lnd/netdev.h \
+	%D%/lnd/netns.c %D%/lnd/netns.h
 
 # Two nodes under load, whose connections are cut. ./check runs it as a campaign,
 # too: longer with --long.
+lnd_soak = %D%/lnd/soak
 lnd_tests += $(lnd_soak)
+%C%_lnd_soak_SOURCES = %D%/lnd/soak.c $(lnd_suite)
 
 # Real nodes' bytes against a node, over TCP in a network namespace.
 lnd_tests += %D%/lnd/replay

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From whom socklnd takes connections, where it listens, and what it says when
+ * it cannot. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lnd/socklnd/sock.h"
+#include "tests/lnd/behaviour.h"
+#include "tests/lnd/census.h"
+#include "tests/lnd/netns.h"
+#include "tests/lnd/stranger.h"
+
+#define SKIPPED 77
+
+static enum ulnet_accept accept_mode;
+
+static void tune(struct ulnet_conf *conf)
+{
+	conf->accept = accept_mode;
+}
+
+static const struct ulnet_tunable tunables[] = { { "min_reconnectms", 1 },
+						 { "max_reconnectms", 20 },
+						 { "conns_per_peer", 1 } };
+
+static struct real_net net = { .nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
+			       .absent = "127.0.0.99@tcp",
+			       .run = LNET_RUN_THREADS,
+			       .cpts = 1,
+			       .port = true,
+			       .tune = tune,
+			       .tunables = tunables,
+			       .ntunables = ARRAY_SIZE(tunables) };
+
+static struct lnd_rig rig = {
+	.name = "accept", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
+};
+
+static bool up(struct fx *fx, enum ulnet_accept mode)
+{
+	*fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	accept_mode = mode;
+	return expect(fx, fx_up(fx, &rig) == 0);
+}
+
+static int down(struct fx *fx)
+{
+	fx_down(fx);
+	return fx->failures ? 1 : 0;
+}
+
+/* May this process have ports below 1024, and are they special at all? */
+static bool is_privileged(void)
+{
+	struct sockaddr_in at = sock_addr(0x7f000007, 1000);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	close(fd);
+	return good;
+}
+
+/* ---- from whom ---- */
+
+/* A greeting from a port below 1024. */
+static int open_from_privileged(struct stranger *s, const char *from)
+{
+	struct sockaddr_in to = sock_addr(0x7f000005, s->port);
+	uint8_t buf[128];
+	struct sock_hello h = { 0 };
+	struct ulnet_nid nid;
+	int rc = -EADDRINUSE, fd = -1;
+	size_t n;
+
+	if (lnet_nid_parse(from, &nid))
+		return -EINVAL;
+	for (uint16_t p = 1023; p > 512 && rc; p--) {
+		struct sockaddr_in at =
+			sock_addr((uint32_t)lnet_nid_to_nid4(&nid), p);
+
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		rc = bind(fd, (struct sockaddr *)&at, sizeof(at)) ? -errno : 0;
+		if (rc)
+			close(fd);
+	}
+	if (rc || connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return rc ? rc : -errno;
+	n = stranger_request(s, buf);
+	say(fd, buf, n + stranger_hello(s, SOCK_CONTROL, buf + n));
+	rc = hear_hello(fd, &h);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int secure(void)
+{
+	struct stranger s;
+	uint8_t byte;
+	struct fx fx;
+	int fd;
+
+	if (!is_privileged())
+		return SKIPPED;
+	if (!up(&fx, LNET_ACCEPT_SECURE))
+		return 1;
+	still_works(&fx);
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	/* Closed without a word, before it has said any. */
+	fd = stranger_connect(&s);
+	expect(&fx, hear(fd, &byte, 1) == -ECONNRESET);
+	close(fd);
+	expect(&fx, stranger_open(&s, SOCK_CONTROL) == -ECONNRESET);
+	fd = open_from_privileged(&s, "127.0.0.7@tcp");
+	if (expect(&fx, fd >= 0))
+		stranger_pings(&fx, &s, fd);
+	close(fd);
+	still_works(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* Whoever has a privileged port may have any NID, others their own address's. */
+static int speaks_for_others(void)
+{
+	struct stranger s;
+	struct fx fx;
+	int fd;
+
+	if (!up(&fx, LNET_ACCEPT_ALL))
+		return 1;
+	still_works(&fx);
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	fd = stranger_open(&s, SOCK_CONTROL);
+	if (expect(&fx, fd >= 0))
+		stranger_pings(&fx, &s, fd);
+	close(fd);
+	if (is_privileged()) {
+		expect(&fx, !lnet_nid_parse("10.9.8.7@tcp", &s.nid));
+		fd = open_from_privileged(&s, "127.0.0.7@tcp");
+		if (expect(&fx, fd >= 0))
+			stranger_pings(&fx, &s, fd);
+		close(fd);
+		/* But not ours. */
+		s.nid = rig.nid[0];
+		fd = open_from_privileged(&s, "127.0.0.7@tcp");
+		expect(&fx, fd == -ECONNRESET);
+	}
+	still_works(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* It does not listen, but connects, and what others have to say comes on the
+ * connections that it has opened. */
+static int none(void)
+{
+	struct ulnet_ni_conf ni = { .tunables = tunables,
+				    .ntunables = ARRAY_SIZE(tunables) };
+	struct ulnet_conf conf;
+	struct stranger s;
+	struct fx fx;
+	struct lnet *deaf;
+
+	if (!up(&fx, LNET_ACCEPT_ALL))
+		return 1;
+	lnet_conf_init(&conf);
+	conf.accept = LNET_ACCEPT_NONE;
+	conf.port = rig.port;
+	expect(&fx, lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0);
+	if (!expect(&fx, lnet_open(&conf, &deaf) == 0))
+		return down(&fx);
+	expect(&fx, lnet_ni_add(deaf, &ni) == 0);
+	stranger_init(&s, &fx, "127.0.0.9@tcp");
+	s.to = ni.nid;
+	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
+	/* It takes part, and calls first. */
+	lnet_close(rig.node[1]);
+	rig.node[1] = rig.node[0];
+	rig.nid[1] = rig.nid[0];
+	rig.node[0] = deaf;
+	rig.nid[0] = ni.nid;
+	still_works(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* ---- where ---- */
+
+static bool greets(struct fx *fx, struct stranger *s, const char *to)
+{
+	int fd;
+
+	expect(fx, lnet_nid_parse(to, &s->to) == 0);
+	fd = stranger_open(s, SOCK_CONTROL);
+	if (fd < 0)
+		return false;
+	stranger_pings(fx, s, fd);
+	close(fd);
+	return true;
+}
+
+/* Two nets on one address have one listener, and each its own NIDs. */
+static int two_nets(void)
+{
+	struct ulnet_ni_conf ni = { 0 };
+	struct ulnet_nid first;
+	struct stranger s, s1;
+	struct fx fx;
+
+	if (!up(&fx, LNET_ACCEPT_ALL))
+		return 1;
+	first = rig.nid[0];
+	expect(&fx, lnet_nid_parse("127.0.0.5@tcp1", &ni.nid) == 0);
+	expect(&fx, lnet_ni_add(rig.node[0], &ni) == 0);
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	stranger_init(&s1, &fx, "127.0.0.7@tcp1");
+	expect(&fx, greets(&fx, &s, "127.0.0.5@tcp"));
+	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
+	/* Its NID is of another net than the one that it calls. */
+	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp1"));
+	expect(&fx, !greets(&fx, &s1, "127.0.0.5@tcp"));
+	still_works(&fx);
+	expect(&fx, lnet_ni_del(rig.node[0], &first) == 0);
+	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp"));
+	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
+	expect(&fx, lnet_ni_del(rig.node[0], &ni.nid) == 0);
+	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
+	ni.nid = first;
+	expect(&fx, lnet_ni_add(rig.node[0], &ni) == 0);
+	works_again(&fx);
+	stranger_fini(&s);
+	stranger_fini(&s1);
+	return down(&fx);
+}
+
+/* ---- what does not work ---- */
+
+static int add(uint16_t port, const char *nid, const char *interface)
+{
+	struct ulnet_ni_conf ni = { .interface = interface };
+	struct ulnet_conf conf;
+	struct lnet *node;
+	int rc;
+
+	lnet_conf_init(&conf);
+	conf.port = port;
+	if (lnet_nid_parse(nid, &ni.nid) || lnet_open(&conf, &node))
+		return -EINVAL;
+	rc = lnet_ni_add(node, &ni);
+	lnet_close(node);
+	return rc;
+}
+
+static int errors(void)
+{
+	unsigned int files;
+	struct fx fx;
+
+	if (!up(&fx, LNET_ACCEPT_ALL))
+		return 1;
+	files = open_files();
+	expect(&fx, add(rig.port, "127.0.0.5@tcp", NULL) == -EADDRINUSE);
+	expect(&fx, add(rig.port, "192.0.2.1@tcp", NULL) == -EADDRNOTAVAIL);
+	expect(&fx, add(rig.port, "0.0.0.0@tcp", "nosuch0") == -ENODEV);
+	expect(&fx, add(rig.port, "127.0.0.7@tcp", NULL) == 0);
+	expect(&fx, open_files() == files);
+	still_works(&fx);
+	return down(&fx);
+}
+
+static bool drop_privileges(void)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct nothing[2];
+
+	memset(nothing, 0, sizeof(nothing));
+	return syscall(SYS_capset, &h, nothing) == 0;
+}
+
+/* In a network of its own, where ports below 1024 are what they are. */
+static int unprivileged(void)
+{
+	struct in_addr any = { .s_addr = htonl(0x0a090807) };
+	struct fx fx = { 0 };
+
+	if (netns_enter() || netns_add_addr(any) || !drop_privileges())
+		return SKIPPED;
+	expect(&fx, add(988, "127.0.0.5@tcp", NULL) == -EACCES);
+	expect(&fx, add(1023, "127.0.0.5@tcp", NULL) == -EACCES);
+	expect(&fx, add(1024, "127.0.0.5@tcp", NULL) == 0);
+	/* Its own connections come from ports that are not special. */
+	if (!up(&fx, LNET_ACCEPT_ALL))
+		return 1;
+	still_works(&fx);
+	return down(&fx);
+}
+
+/* Nodes that take connections from privileged ports only, and have none. */
+static int unprivileged_secure(void)
+{
+	struct in_addr any = { .s_addr = htonl(0x0a090807) };
+	struct box *b;
+	struct fx fx;
+
+	if (netns_enter() || netns_add_addr(any) || !drop_privileges())
+		return SKIPPED;
+	if (!up(&fx, LNET_ACCEPT_SECURE))
+		return 1;
+	b = box_new(&fx, 100, CUT_NONE);
+	if (box_bind(b, 0, 1, fx_patience(&fx)))
+		box_put(b, 1, false, PORTAL, 1, 0);
+	expect(&fx, fx_wait(&fx, &b->unlinked, 1));
+	expect(&fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	expect(&fx, b->terminal.status == -ECONNRESET ||
+			    b->terminal.status == -EPIPE);
+	return down(&fx);
+}
+
+/* ---- */
+
+static const struct {
+	const char *name;
+	int (*fn)(void);
+} tests[] = {
+	{ "accept=secure: privileged ports only", secure },
+	{ "accept=all: who may speak for whom", speaks_for_others },
+	{ "accept=none: does not listen", none },
+	{ "two nets on one address", two_nets },
+	{ "port in use, address not here, no such interface", errors },
+	{ "no privilege: ports below 1024", unprivileged },
+	{ "no privilege: accept=secure", unprivileged_secure },
+};
+
+/* Each is a process of its own: it may leave this network, or its rights. */
+static int run(int (*fn)(void))
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+		exit(fn());
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 1;
+	return WEXITSTATUS(status);
+}
+
+int main(void)
+{
+	unsigned int passed = 0, failed = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(tests); i++) {
+		int rc = run(tests[i].fn);
+
+		printf("%s %s\n",
+		       rc == SKIPPED ? "SKIP"
+		       : rc	     ? "FAIL"
+				     : "PASS",
+		       tests[i].name);
+		passed += rc == 0;
+		failed += rc != 0 && rc != SKIPPED;
+	}
+	printf("Tested: %u | Passing: %u\n", passed + failed, passed);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed ? 1 : passed ? 0 : SKIPPED;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What socklnd holds for a node, counted on its own threads; and a peer that
+ * must not notice what strangers do: node 1 of a rig.
+ */
+#ifndef TESTS_LND_CENSUS_H
+#define TESTS_LND_CENSUS_H
+
+#include "tests/lnd/box.h"
+
+#define CENSUS_PORTS 16
+
+/* Of the node's first NI that is not lo. */
+struct census {
+	unsigned int peers, conns, handshakes;
+	unsigned int waiting, unacked; /* messages */
+	unsigned int writing, reading; /* connections, in a message */
+	unsigned int attempts;	       /* to connect */
+	unsigned int keys;	       /* of conns: local port << 16 | remote */
+	uint32_t key[CENSUS_PORTS];
+	uint64_t backoff; /* ns; the longest */
+};
+
+/* @peer: of this one only. Not on a thread of the node's. */
+void census_take(struct lnet *node, const struct ulnet_nid *peer,
+		 struct census *c);
+/* Waits until @cond(its census, arg). */
+bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
+		 bool (*cond)(const struct census *c, unsigned int arg),
+		 unsigned int arg);
+bool census_conns_are(const struct census *c, unsigned int n);
+
+unsigned int open_files(void);
+
+/* How it was before: which connections node 0 has with node 1, and how many
+ * files the process has open. */
+struct calm {
+	struct census with_peer;
+	unsigned int files;
+	size_t memory;
+};
+
+/* Both sides talk to each other, and it is quiet after that. */
+bool calm_begin(struct fx *fx, struct calm *calm);
+/* They still do, on the same connections; nothing is left of strangers. */
+bool calm_check(struct fx *fx, const struct calm *calm);
+/* They still do, on the same connections; strangers may be there. */
+bool calm_goes_on(struct fx *fx, const struct calm *calm);
+
+#endif

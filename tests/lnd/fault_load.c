@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Too many strangers, too slow ones, too few file descriptors. */
+#include "tests/lnd/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_init(s, fx, "127.0.0.7@tcp");
+	return calm_begin(fx, calm);
+}
+
+static void end(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
+}
+
+/* ---- who says nothing ---- */
+
+/* @n connections that stop after @len bytes of a greeting. */
+static void silent(struct fx *fx, unsigned int n, size_t len)
+{
+	struct stranger s, late;
+	struct census c;
+	struct calm calm;
+	uint8_t buf[128];
+	int fd[1000], good;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	stranger_init(&late, fx, "127.0.0.9@tcp");
+	stranger_hello(&s, SOCK_CONTROL, buf + stranger_request(&s, buf));
+	for (unsigned int i = 0; i < n; i++) {
+		fd[i] = stranger_connect(&s);
+		if (!expect(fx, fd[i] >= 0))
+			return;
+		say(fd[i], buf, len);
+	}
+	/* Whoever says something gets in, even so. */
+	good = stranger_open(&late, SOCK_CONTROL);
+	if (expect(fx, good >= 0))
+		stranger_pings(fx, &late, good);
+	close(good);
+	census_take(fx->rig->node[0], NULL, &c);
+	expect(fx, c.handshakes <= ACCEPT_MAX);
+	calm_goes_on(fx, &calm);
+	for (unsigned int i = 0; i < n; i++)
+		expect(fx, hear_end(fd[i]));
+	close_all(fd, n);
+	stranger_fini(&late);
+	end(fx, &calm, &s);
+}
+
+static void some_are_silent(struct fx *fx)
+{
+	silent(fx, ACCEPT_MAX / 2, 0);
+}
+
+static void many_are_silent(struct fx *fx)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 2500) {
+		fx->skipped = "takes 2500 file descriptors";
+		return;
+	}
+	silent(fx, 1000, 0);
+	silent(fx, 1000, 15);
+	silent(fx, 1000, SOCK_REQUEST_SIZE);
+	silent(fx, 1000, SOCK_REQUEST_SIZE + SOCK_HELLO_SIZE - 1);
+}
+
+/* ---- who does not read ---- */
+
+#define PUTS 30
+
+/* It never reads; 30 MiB are sent to it. */
+static void not_read(struct fx *fx, uint64_t timeout)
+{
+	struct box *b[PUTS];
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+		return;
+	for (unsigned int i = 0; i < PUTS; i++) {
+		b[i] = box_new(fx, LNET_MTU, CUT_NONE);
+		if (box_bind(b[i], 0, 0, timeout))
+			box_put_to(b[i], &s.nid, true, PORTAL, 1, 0);
+	}
+	calm_goes_on(fx, &calm);
+	for (unsigned int i = 0; i < PUTS; i++) {
+		expect(fx, fx_wait(fx, &b[i]->terminals, 1));
+		expect(fx, b[i]->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+		expect(fx, b[i]->terminal.status != 0);
+		expect(fx, b[i]->terminal.elapsed < fx_patience(fx) / 2);
+		box_end(b[i]);
+	}
+	/* The first was on its way; of the last nothing has left. */
+	expect(fx, b[0]->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	expect(fx, b[PUTS - 1]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	for (int i = 0; i < 3; i++)
+		expect(fx, hear_end(fd[i]));
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+/* The messages' deadlines come first. */
+static void not_read_deadline(struct fx *fx)
+{
+	not_read(fx, 3 * SHORT_TIMEOUT);
+}
+
+/* The connection's timeout comes first. */
+static void not_read_timeout(struct fx *fx)
+{
+	not_read(fx, fx_patience(fx));
+}
+
+/* ---- no file descriptors ---- */
+
+struct hoard {
+	struct rlimit before;
+	int *fd;
+	unsigned int n;
+};
+
+static void take_all_files(struct hoard *h)
+{
+	struct rlimit few;
+	int fd;
+
+	getrlimit(RLIMIT_NOFILE, &h->before);
+	few = h->before;
+	few.rlim_cur = 200;
+	h->fd = calloc(few.rlim_cur, sizeof(*h->fd));
+	h->n = 0;
+	setrlimit(RLIMIT_NOFILE, &few);
+	while ((fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+		h->fd[h->n++] = fd;
+}
+
+static void give_back_files(struct hoard *h)
+{
+	close_all(h->fd, h->n);
+	free(h->fd);
+	setrlimit(RLIMIT_NOFILE, &h->before);
+}
+
+static bool has_backoff(const struct census *c, unsigned int arg)
+{
+	return (c->backoff != 0) == arg;
+}
+
+static void no_files(struct fx *fx)
+{
+	struct stranger s, other;
+	uint8_t buf[128];
+	struct sock_hello h = { 0 };
+	struct hoard hoard;
+	struct calm calm;
+	struct box *b;
+	int fd, called;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	stranger_init(&other, fx, "127.0.0.9@tcp");
+	expect(fx, stranger_listen(&other) == 0);
+	b = box_new(fx, 100, CUT_NONE);
+	box_bind(b, 0, 0, fx_patience(fx));
+	/* One connection waits to be taken, while there are no files for it. */
+	fd = stranger_connect(&s);
+	close(fd);
+	expect(fx,
+	       census_wait(fx, fx->rig->node[0], NULL, census_conns_are, 3));
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	take_all_files(&hoard);
+	close(fd);
+	fd = stranger_connect(&s);
+	expect(fx, fd >= 0);
+	stranger_hello(&s, SOCK_CONTROL, buf + stranger_request(&s, buf));
+	say(fd, buf, SOCK_REQUEST_SIZE + SOCK_HELLO_SIZE);
+	/* To connect fails at once. */
+	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
+	expect(fx, fx_wait(fx, &b->terminals, 1));
+	expect(fx, b->terminal.status == -EMFILE);
+	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	calm_goes_on(fx, &calm);
+	expect(fx, is_silent(fd));
+	give_back_files(&hoard);
+	expect(fx, hear_hello(fd, &h) == 0);
+	stranger_pings(fx, &s, fd);
+	close(fd);
+	box_end(b);
+	/* Its failure is forgotten, and it is called. */
+	expect(fx,
+	       census_wait(fx, fx->rig->node[0], &other.nid, has_backoff, 0));
+	b = box_new(fx, 100, CUT_NONE);
+	box_bind(b, 0, 0, SHORT_TIMEOUT);
+	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
+	called = stranger_accept(&other);
+	expect(fx, called >= 0);
+	close(called);
+	expect(fx, fx_wait(fx, &b->terminals, 1));
+	box_end(b);
+	stranger_fini(&other);
+	end(fx, &calm, &s);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "50 strangers say nothing", 0, some_are_silent },
+	{ "1000 strangers say nothing", 0, many_are_silent },
+	{ "a peer does not read: deadlines", 0, not_read_deadline },
+	{ "a peer does not read: timeout", 0, not_read_timeout },
+	{ "no file descriptors", 0, no_files },
+};
+
+const struct topic topic_load = { list, ARRAY_SIZE(list) };

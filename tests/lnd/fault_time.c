@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signs of life, acknowledgements that do not come, waits between attempts. */
+#include "tests/lnd/fault.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_init(s, fx, "127.0.0.7@tcp");
+	return calm_begin(fx, calm);
+}
+
+static void end(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
+}
+
+/* It is asked for a sign of life, on the connection for that; and it gives
+ * some, which nobody answers. */
+static void keepalive(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	struct frame f;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	if (stranger_open_all(fx, &s, fd)) {
+		expect(fx, stranger_hear(&s, fd[2], &f) == 0);
+		expect(fx, f.hdr.type == SOCK_MSG_NOOP);
+		expect(fx, f.hdr.csum == 0);
+		expect(fx, f.hdr.cookie[0] == 0 && f.hdr.cookie[1] == 1);
+		for (int i = 0; i < 3; i++)
+			expect(fx, stranger_ack(&s, fd[i], 0, 1));
+		stranger_pings(fx, &s, fd[0]);
+		expect(fx, is_silent(fd[1]));
+	}
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+/* Everything is read, and nothing of it acknowledged. */
+static void unacknowledged(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	struct box *b;
+	struct frame f;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	if (stranger_open_all(fx, &s, fd)) {
+		b = box_new(fx, LNET_MTU, CUT_NONE);
+		if (box_bind(b, 0, 1, fx_patience(fx)))
+			box_put_to(b, &s.nid, false, PORTAL, 1, 0);
+		expect(fx, stranger_hear(&s, fd[1], &f) == 0);
+		expect(fx, f.hdr.cookie[0] != 0);
+		expect(fx, fx_read(fx, &b->terminals) == 0);
+		expect(fx, fx_wait(fx, &b->terminals, 1));
+		expect(fx, b->terminal.status == -ETIMEDOUT);
+		expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+		expect(fx, b->terminal.elapsed < fx_patience(fx) / 2);
+		for (int i = 0; i < 3; i++)
+			expect(fx, hear_end(fd[i]));
+	}
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+/* Half of a message comes, and then nothing: on the way to a buffer, to
+ * nowhere, and in its header. */
+static void half_a_message(struct fx *fx)
+{
+	struct frame f = { .hdr.type = SOCK_MSG_LNET };
+	struct stranger s;
+	struct calm calm;
+	struct box *dst;
+	uint8_t hdr[256];
+	int fd[3];
+	size_t n;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int k = 0; k < 3; k++) {
+		if (!stranger_open_all(fx, &s, fd))
+			break;
+		dst = box_new(fx, LNET_MTU, CUT_ODD);
+		if (!box_post(dst, &(struct post){ .portal = PORTAL,
+						   .bits = 1,
+						   .options = LNET_MD_OP_PUT }))
+			break;
+		f.lnet = stranger_put_hdr(&s, k ? EMPTY : PORTAL, 1, 0,
+					  LNET_MTU);
+		n = stranger_hdr(&s, &f.hdr, &f.lnet, hdr);
+		say(fd[2], hdr, k == 2 ? n / 2 : n);
+		if (k < 2)
+			say(fd[2], s.buf, LNET_MTU / 2);
+		/* Others may say what they want: this one is looked at. */
+		stranger_pings(fx, &s, fd[0]);
+		for (int i = 0; i < 3; i++)
+			expect(fx, hear_end(fd[i]));
+		if (k == 0)
+			expect(fx,
+			       fx_wait(fx, &dst->failed[LNET_EVENT_PUT], 1));
+		box_end(dst);
+		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
+		close_all(fd, 3);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- waits between attempts ---- */
+
+static bool has_backoff(const struct census *c, unsigned int ms)
+{
+	return c->backoff == ms * UINT64_C(1000000);
+}
+
+/* A PUT that ends because the connection that it needs does not come up. */
+static struct box *failing_put(struct fx *fx, const struct stranger *s)
+{
+	struct box *b = box_new(fx, 100, CUT_NONE);
+
+	box_bind(b, 0, 1, fx_patience(fx));
+	box_put_to(b, &s->nid, false, PORTAL, 1, 0);
+	return b;
+}
+
+static void expect_failed(struct fx *fx, struct box *b)
+{
+	expect(fx, fx_wait(fx, &b->unlinked, 1));
+	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+}
+
+/* The wait doubles as long as attempts fail, up to its longest, and a success
+ * ends that. Attempts are made for messages only. */
+static void backoff(struct fx *fx)
+{
+	struct lnet *node = fx->rig->node[0];
+	unsigned int calls = 0, ms = MIN_BACKOFF;
+	enum sock_type type;
+	struct stranger s;
+	struct calm calm;
+	struct box *b;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	expect(fx, stranger_listen(&s) == 0);
+	for (unsigned int k = 0; k < 6; calls++) {
+		int fd1;
+
+		b = failing_put(fx, &s);
+		/* During the wait it fails without a call. */
+		while (!stranger_is_called(&s) && !fx_read(fx, &b->terminals))
+			fx_run(fx, 100);
+		if (!stranger_is_called(&s)) {
+			expect_failed(fx, b);
+			expect(fx, b->terminal.status == -EHOSTUNREACH);
+			continue;
+		}
+		fd1 = stranger_accept(&s);
+		close(fd1);
+		expect_failed(fx, b);
+		expect(fx, b->terminal.status != -EHOSTUNREACH);
+		expect(fx, census_wait(fx, node, &s.nid, has_backoff, ms));
+		ms = MIN(2 * ms, MAX_BACKOFF);
+		k++;
+	}
+	do {
+		b = failing_put(fx, &s);
+		while (!stranger_is_called(&s) && !fx_read(fx, &b->terminals))
+			fx_run(fx, 100);
+	} while (!stranger_is_called(&s));
+	for (int i = 0; i < 3; i++)
+		fd[i] = stranger_answer(&s, &type);
+	expect(fx, census_wait(fx, node, &s.nid, census_conns_are, 3));
+	expect(fx, census_wait(fx, node, &s.nid, has_backoff, 0));
+	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "signs of life", 0, keepalive },
+	{ "what was sent is not acknowledged", 0, unacknowledged },
+	{ "half of a message", 0, half_a_message },
+	{ "waits between attempts to connect", 0, backoff },
+};
+
+const struct topic topic_time = { list, ARRAY_SIZE(list) };

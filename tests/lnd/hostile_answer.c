@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strangers whom the node connects to: their answers, and the race when both
+ * connect at once. */
+#include "tests/lnd/hostile.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RETRIES 3 /* refusals that are taken for "later" */
+
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s,
+		  const char *nid)
+{
+	stranger_init(s, fx, nid);
+	if (!calm_begin(fx, calm))
+		return false;
+	return expect(fx, stranger_listen(s) == 0);
+}
+
+static void end(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
+}
+
+static bool is_forgotten(const struct census *c, unsigned int arg)
+{
+	(void)arg;
+	return c->peers == 0;
+}
+
+/* Nothing of it is left, not even that it failed. */
+static bool forgotten(struct fx *fx, const struct stranger *s)
+{
+	return expect(fx, census_wait(fx, fx->rig->node[0], &s->nid,
+				      is_forgotten, 0));
+}
+
+static struct box *put_to(struct fx *fx, const struct stranger *s,
+			  uint32_t size, bool ack, uint64_t timeout)
+{
+	struct box *b = box_new(fx, size, CUT_NONE);
+
+	box_fill(b, 9);
+	if (box_bind(b, 0, ack ? 2 : 1, timeout))
+		box_put_to(b, &s->nid, ack, PORTAL, 9, HDR(9, 0));
+	return b;
+}
+
+/* Waits for a call, as long as @b's operation is not over. */
+static int next_call(struct fx *fx, struct stranger *s, struct box *b)
+{
+	for (uint64_t t = 0; t < fx_patience(fx); t += 100) {
+		if (stranger_is_called(s))
+			return stranger_accept(s);
+		if (fx_read(fx, &b->terminals))
+			return -ENOENT;
+		fx_run(fx, 100);
+	}
+	return -ETIMEDOUT;
+}
+
+static int hear_both(struct stranger *s, int fd, enum sock_type *type)
+{
+	struct ulnet_nid target;
+	struct sock_hello h = { 0 };
+	int rc = hear_request(fd, &target);
+
+	if (!rc && !lnet_nid_eq(&target, &s->nid))
+		return -EPROTO;
+	if (!rc)
+		rc = hear_hello(fd, &h);
+	if (!rc)
+		*type = sock_type_invert(h.type);
+	return rc;
+}
+
+static void expect_not_delivered(struct fx *fx, struct box *b)
+{
+	expect(fx, fx_wait(fx, &b->terminals, 1));
+	box_end(b);
+	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	expect(fx, b->terminal.status != 0);
+}
+
+/* The message arrives, on the connection that carries it. */
+static void expect_put(struct fx *fx, struct stranger *s, int fd, struct box *b)
+{
+	struct frame f;
+
+	if (!expect(fx, stranger_hear(s, fd, &f) == 0))
+		return;
+	expect(fx, f.hdr.type == SOCK_MSG_LNET);
+	expect(fx, f.lnet.type == LNET_MSG_PUT && f.lnet.match_bits == 9);
+	if (f.hdr.cookie[0])
+		stranger_ack(s, fd, 0, f.hdr.cookie[0]);
+	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
+}
+
+/* ---- one number is wrong ---- */
+
+enum { FAILS, RETRIED, OPENS };
+
+static const struct patch answers[] = {
+	{ "magic 0", 0, 4, 0, FAILS },
+	{ "magic of a request", 0, 4, 0xacce7100, FAILS },
+	{ "magic of the ancients", 0, 4, 0xeebc0ded, FAILS },
+	{ "version 0", 4, 4, 0, FAILS },
+	{ "version 1", 4, 4, 1, FAILS },
+	{ "another version", 4, 4, 2, FAILS },
+	{ "version 99", 4, 4, 99, FAILS },
+	{ "another's NID", 8, 8, TCP_NID(0x7f000008), FAILS },
+	{ "the sane peer's NID", 8, 8, TCP_NID(0x7f000006), FAILS },
+	{ "our own NID", 8, 8, TCP_NID(0x7f000005), FAILS },
+	{ "any NID", 8, 8, UINT64_MAX, FAILS },
+	{ "NID 0", 8, 8, 0, FAILS },
+	{ "for somebody else", 16, 8, TCP_NID(0x7f000008), OPENS },
+	{ "type NONE", 48, 4, 0xffffffff, RETRIED },
+	{ "type ANY", 48, 4, 0, FAILS },
+	{ "type BULK_IN", 48, 4, 2, FAILS },
+	{ "type 4", 48, 4, 4, FAILS },
+	{ "17 addresses", 52, 4, 17, FAILS },
+	{ "4 G addresses", 52, 4, 0xffffffff, FAILS },
+	{ "nothing wrong", 0, 0, 0, OPENS },
+};
+
+static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
+{
+	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
+	unsigned int before = fx->failures, calls = 0;
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	enum sock_type type;
+	int fd;
+
+	while ((fd = next_call(fx, s, b)) >= 0) {
+		calls++;
+		expect(fx, hear_both(s, fd, &type) == 0);
+		stranger_hello(s, type, buf);
+		stranger_number(s, buf + p->at, p->width, p->value);
+		say(fd, buf, SOCK_HELLO_SIZE);
+		if (p->then == OPENS)
+			break;
+		expect(fx, hear_end(fd));
+		close(fd);
+	}
+	if (p->then == OPENS) {
+		expect_put(fx, s, fd, b);
+		close(fd);
+		/* Perhaps it has called for its other connections. */
+		shutdown(s->listener, SHUT_RDWR);
+		close(s->listener);
+		expect(fx, stranger_listen(s) == 0);
+	} else {
+		expect_not_delivered(fx, b);
+		expect(fx, calls == (p->then == RETRIED ? RETRIES + 1 : 1));
+	}
+	forgotten(fx, s);
+	say_which(fx, before, p->name);
+}
+
+static void bad_answers(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(answers); i++)
+		for (int swap = 0; swap < 2; swap++) {
+			s.swap = swap;
+			one_answer(fx, &s, &answers[i]);
+		}
+	end(fx, &calm, &s);
+}
+
+/* ---- no answer, or a part of one ---- */
+
+static void ends_early(struct fx *fx)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	enum sock_type type;
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	/* At once; after what it was told; in its answer. */
+	for (int cut = -1; cut < SOCK_HELLO_SIZE; cut++) {
+		struct box *b = put_to(fx, &s, 100, false, fx_patience(fx));
+		int fd = next_call(fx, &s, b);
+
+		if (!expect(fx, fd >= 0))
+			break;
+		if (cut >= 0 && expect(fx, hear_both(&s, fd, &type) == 0)) {
+			stranger_hello(&s, type, buf);
+			say(fd, buf, (size_t)cut);
+		}
+		close(fd);
+		expect_not_delivered(fx, b);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
+/* It is called, and says nothing. */
+static void silence(struct fx *fx)
+{
+	struct box *by_timeout, *by_deadline;
+	struct stranger s;
+	struct calm calm;
+	int fd;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	by_timeout = put_to(fx, &s, 100, false, fx_patience(fx));
+	by_deadline = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
+	fd = next_call(fx, &s, by_timeout);
+	expect_not_delivered(fx, by_deadline);
+	expect(fx, by_deadline->terminal.status == -ETIMEDOUT);
+	calm_goes_on(fx, &calm);
+	expect_not_delivered(fx, by_timeout);
+	expect(fx, by_timeout->terminal.elapsed < fx_patience(fx) / 2);
+	expect(fx, hear_end(fd));
+	close(fd);
+	forgotten(fx, &s);
+	end(fx, &calm, &s);
+}
+
+static void random_answers(struct fx *fx)
+{
+	enum { ROUNDS = 150 };
+	uint64_t seed = hostile_seed(), state = seed;
+	unsigned int before;
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	before = fx->failures;
+	for (unsigned int k = 0; k < ROUNDS; k++) {
+		struct box *b = put_to(fx, &s, 100, false, fx_patience(fx));
+		int fd = next_call(fx, &s, b);
+		enum sock_type type;
+		uint8_t buf[512];
+
+		if (!expect(fx, fd >= 0))
+			break;
+		expect(fx, hear_both(&s, fd, &type) == 0);
+		for (unsigned int i = 0; i < sizeof(buf); i++)
+			buf[i] = (uint8_t)hostile_random(&state);
+		if (k % 2) {
+			/* Never one that is right. */
+			stranger_hello(&s, SOCK_BULK_IN, buf);
+			buf[hostile_random(&state) % 48] ^=
+				1u << hostile_random(&state) % 8;
+		}
+		say(fd, buf, sizeof(buf));
+		close(fd);
+		expect_not_delivered(fx, b);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+	if (fx->failures != before)
+		printf("  again with: HOSTILE_SEED=%llu\n",
+		       (unsigned long long)seed);
+}
+
+/* ---- another version ---- */
+
+/* Answers the first call with NONE and @version, and speaks it from then on. */
+static void in_version(struct fx *fx, struct stranger *s, uint32_t version)
+{
+	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	enum sock_type type;
+	struct sock_hello h = { 0 };
+	struct ulnet_nid target;
+	int fd[3];
+
+	fd[0] = next_call(fx, s, b);
+	if (!expect(fx, fd[0] >= 0))
+		return;
+	expect(fx, hear_both(s, fd[0], &type) == 0);
+	s->version = version;
+	say(fd[0], buf, stranger_hello(s, SOCK_NONE, buf));
+	expect(fx, hear_end(fd[0]));
+	close(fd[0]);
+	for (int i = 0; i < 3; i++) {
+		fd[i] = stranger_accept(s);
+		if (!expect(fx, fd[i] >= 0))
+			return;
+		expect(fx, hear_request(fd[i], &target) == 0);
+		expect(fx, hear_hello(fd[i], &h) == 0);
+		expect(fx, h.version == version);
+		type = sock_type_invert(h.type);
+		say(fd[i], buf, stranger_hello(s, type, buf));
+		if (i == 0)
+			expect_put(fx, s, fd[0], b);
+	}
+	stranger_pings(fx, s, fd[0]);
+	close_all(fd, 3);
+	forgotten(fx, s);
+}
+
+static void other_versions(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	in_version(fx, &s, 2);
+	s.version = 3;
+	in_version(fx, &s, 4);
+	end(fx, &calm, &s);
+}
+
+/* It never likes the version that it is offered. */
+static void fickle(struct fx *fx)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	enum sock_type type;
+	struct stranger s;
+	struct calm calm;
+	unsigned int calls = 0;
+	struct box *b;
+	int fd;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	b = put_to(fx, &s, 100, false, fx_patience(fx));
+	while ((fd = next_call(fx, &s, b)) >= 0 && calls++ < 100) {
+		expect(fx, hear_both(&s, fd, &type) == 0);
+		s.version = calls % 2 ? 2 : 3;
+		say(fd, buf, stranger_hello(&s, SOCK_NONE, buf));
+		expect(fx, hear_end(fd));
+		close(fd);
+	}
+	expect(fx, calls == RETRIES + 1);
+	expect_not_delivered(fx, b);
+	forgotten(fx, &s);
+	end(fx, &calm, &s);
+}
+
+/* It is another one on each of its connections. */
+static void many_lives(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	enum sock_type type;
+	struct box *b;
+	int fd[4];
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	b = put_to(fx, &s, 100, false, fx_patience(fx));
+	fd[0] = stranger_answer(&s, &type);
+	expect_put(fx, &s, fd[0], b);
+	s.incarnation++;
+	fd[1] = stranger_answer(&s, &type);
+	/* The first is of a life that is over, the second came too late. */
+	expect(fx, hear_end(fd[0]));
+	expect(fx, hear_end(fd[1]));
+	close_all(fd, 2);
+	forgotten(fx, &s);
+	b = put_to(fx, &s, 100, false, fx_patience(fx));
+	for (int i = 0; i < 3; i++)
+		fd[i] = stranger_answer(&s, &type);
+	expect_put(fx, &s, fd[0], b);
+	stranger_pings(fx, &s, fd[0]);
+	close_all(fd, 3);
+	forgotten(fx, &s);
+	end(fx, &calm, &s);
+}
+
+/* ---- after it ---- */
+
+/* It was called, and speaks nonsense then: the same as if it had called. */
+static void nonsense(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+		return;
+	for (int k = 0; k < 3; k++) {
+		struct box *b = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
+		uint8_t junk[500];
+		enum sock_type type;
+		struct frame f;
+		int fd[3];
+
+		memset(junk, 0x55, sizeof(junk));
+		for (int i = 0; i < 3; i++) {
+			fd[i] = stranger_answer(&s, &type);
+			expect(fx, fd[i] >= 0);
+		}
+		expect(fx, stranger_hear(&s, fd[0], &f) == 0);
+		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
+				       census_conns_are, 3));
+		say(fd[k], junk, sizeof(junk));
+		for (int i = 0; i < 3; i++)
+			expect(fx, hear_end(fd[i]));
+		close_all(fd, 3);
+		expect(fx, fx_wait(fx, &b->terminals, 1));
+		box_end(b);
+		expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- both connect at once ---- */
+
+static void race(struct fx *fx, const char *nid, bool it_wins)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	enum sock_type type;
+	struct stranger s;
+	struct calm calm;
+	struct box *b;
+	int fd[3], own;
+
+	if (!begin(fx, &calm, &s, nid))
+		return;
+	b = put_to(fx, &s, 100, false, fx_patience(fx));
+	fd[0] = stranger_accept(&s);
+	expect(fx, hear_both(&s, fd[0], &type) == 0);
+	own = stranger_open(&s, SOCK_CONTROL);
+	if (it_wins) {
+		if (!expect(fx, own >= 0))
+			return;
+		expect_put(fx, &s, own, b);
+		say(fd[0], buf, stranger_hello(&s, SOCK_NONE, buf));
+		expect(fx, hear_end(fd[0]));
+		close(fd[0]);
+		fd[0] = own;
+	} else {
+		expect(fx, own == -EALREADY);
+		say(fd[0], buf, stranger_hello(&s, type, buf));
+		expect_put(fx, &s, fd[0], b);
+	}
+	/* What is missing is opened by the node. */
+	for (int i = 1; i < 3; i++) {
+		fd[i] = stranger_answer(&s, &type);
+		expect(fx, fd[i] >= 0);
+		expect(fx, type != SOCK_CONTROL);
+	}
+	expect(fx,
+	       census_wait(fx, fx->rig->node[0], &s.nid, census_conns_are, 3));
+	expect(fx, !stranger_is_called(&s));
+	stranger_pings(fx, &s, fd[0]);
+	close_all(fd, 3);
+	forgotten(fx, &s);
+	end(fx, &calm, &s);
+}
+
+static void race_lower(struct fx *fx)
+{
+	race(fx, "127.0.0.3@tcp", false);
+}
+
+static void race_higher(struct fx *fx)
+{
+	race(fx, "127.0.0.7@tcp", true);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "answers with wrong numbers", 0, bad_answers },
+	{ "answers that end early", 0, ends_early },
+	{ "no answer", 0, silence },
+	{ "random answers", 0, random_answers },
+	{ "answers in other versions", 0, other_versions },
+	{ "it likes no version", 0, fickle },
+	{ "another incarnation on each connection", 0, many_lives },
+	{ "nonsense after the answer", 0, nonsense },
+	{ "race with a lower NID", 0, race_lower },
+	{ "race with a higher NID", 0, race_higher },
+};
+
+const struct topic topic_answers = { list, ARRAY_SIZE(list) };

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strangers with open connections: frames that are none, or say what cannot
+ * be. Closing one connection closes all of that peer. */
+#include "tests/lnd/hostile.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_init(s, fx, "127.0.0.7@tcp");
+	return calm_begin(fx, calm);
+}
+
+static void end(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
+}
+
+static bool forgotten(struct fx *fx, const struct stranger *s)
+{
+	return expect(fx, census_wait(fx, fx->rig->node[0], &s->nid,
+				      census_conns_are, 0));
+}
+
+/* ---- one number is wrong ---- */
+
+/* Offsets in a frame: the header in front, then LNet's. */
+enum {
+	AT_TYPE = 0,
+	AT_CSUM = 4,
+	AT_COOKIE0 = 8,
+	AT_COOKIE1 = 16,
+	AT_DEST = 24,
+	AT_SRC = 32,
+	AT_LNET_TYPE = 48,
+	AT_LENGTH = 52,
+	AT_GET_LENGTH = 88,
+	AT_PORTAL = 88,
+	AT_OFFSET = 92,
+};
+
+enum { CLOSES, KEPT };
+
+/* Patches of a PUT without payload to a portal that nobody uses. */
+static const struct patch numbers[] = {
+	{ "type 0", AT_TYPE, 4, 0, CLOSES },
+	{ "type 0xc2", AT_TYPE, 4, 0xc2, CLOSES },
+	{ "type in the other order", AT_TYPE, 4, 0xc1000000, CLOSES },
+	{ "wrong checksum of nothing", AT_CSUM, 4, 12345, CLOSES },
+	{ "checksum of nothing", AT_CSUM, 4, 0xffffffff, KEPT },
+	{ "acknowledges what was not asked for", AT_COOKIE1, 8, 77, CLOSES },
+	{ "acknowledges cookie 2^64-1", AT_COOKIE1, 8, UINT64_MAX, CLOSES },
+	{ "a sign of life", AT_COOKIE1, 8, 1, KEPT },
+	{ "for another NID of this net", AT_DEST, 8, TCP_NID(0x7f000008),
+	  CLOSES },
+	{ "for the sane peer", AT_DEST, 8, TCP_NID(0x7f000006), CLOSES },
+	{ "for another net", AT_DEST, 8, UINT64_C(0x000200077f000005), KEPT },
+	{ "payload of 4 G", AT_LENGTH, 4, 0xffffffff, CLOSES },
+	{ "payload of 2 G", AT_LENGTH, 4, 0x80000000, CLOSES },
+	{ "payload of 1 M and 1", AT_LENGTH, 4, LNET_MTU + 1, CLOSES },
+	{ "a HELLO", AT_LNET_TYPE, 4, 4, CLOSES },
+	{ "type 5", AT_LNET_TYPE, 4, 5, CLOSES },
+	{ "type -1", AT_LNET_TYPE, 4, 0xffffffff, CLOSES },
+	{ "an ACK for nobody", AT_LNET_TYPE, 4, LNET_MSG_ACK, KEPT },
+	{ "a REPLY for nobody", AT_LNET_TYPE, 4, LNET_MSG_REPLY, KEPT },
+	{ "portal 64", AT_PORTAL, 4, 64, KEPT },
+	{ "portal 4 G", AT_PORTAL, 4, 0xffffffff, KEPT },
+	{ "offset 4 G", AT_OFFSET, 4, 0xffffffff, KEPT },
+	{ "nothing wrong", 0, 0, 0, KEPT },
+};
+
+static void one_number(struct fx *fx, struct stranger *s, const struct patch *p)
+{
+	unsigned int before = fx->failures;
+	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
+	struct lnet_hdr lnet = stranger_put_hdr(s, EMPTY, 1, 1, 0);
+	struct stranger little = *s;
+	uint8_t buf[256];
+	int fd[3];
+
+	if (!stranger_open_all(fx, s, fd))
+		return;
+	/* LNet's header is little endian for everybody. */
+	little.swap = false;
+	lnet.wmd = LNET_WIRE_NONE;
+	stranger_hdr(s, &hdr, &lnet, buf);
+	stranger_number(p->at < AT_DEST ? s : &little, buf + p->at, p->width,
+			p->value);
+	say(fd[0], buf, FRAME_HDR);
+	if (p->then == KEPT)
+		expect(fx, stranger_pings(fx, s, fd[0]));
+	else
+		for (int i = 0; i < 3; i++)
+			expect(fx, hear_end(fd[i]));
+	close_all(fd, 3);
+	forgotten(fx, s);
+	say_which(fx, before, p->name);
+}
+
+static void bad_numbers(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++)
+		for (int swap = 0; swap < 2; swap++) {
+			s.swap = swap;
+			one_number(fx, &s, &numbers[i]);
+		}
+	end(fx, &calm, &s);
+}
+
+/* Types that have no payload, with some; and one with too much. */
+static void bad_payloads(struct fx *fx)
+{
+	static const struct {
+		const char *name;
+		uint32_t type, length;
+	} all[] = {
+		{ "GET with payload", LNET_MSG_GET, 100 },
+		{ "ACK with payload", LNET_MSG_ACK, 1 },
+		{ "REPLY of more than 1 M", LNET_MSG_REPLY, LNET_MTU + 1 },
+		{ "PUT of 4 G - 1", LNET_MSG_PUT, 0xffffffff },
+	};
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
+		unsigned int before = fx->failures;
+		struct frame f = { .hdr.type = SOCK_MSG_LNET };
+		int fd = stranger_open(&s, SOCK_BULK_OUT);
+
+		f.lnet = stranger_put_hdr(&s, EMPTY, 1, 1, all[i].length);
+		f.lnet.type = all[i].type;
+		stranger_say(&s, fd, &f);
+		expect(fx, hear_end(fd));
+		close(fd);
+		forgotten(fx, &s);
+		say_which(fx, before, all[i].name);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- acknowledgements ---- */
+
+/* The node sends something that is to be acknowledged; returns the cookie. */
+static uint64_t ask_for_ack(struct fx *fx, struct stranger *s, int fd,
+			    struct box **src_p)
+{
+	struct box *src = box_new(fx, 20000, CUT_NONE);
+	struct frame f;
+
+	*src_p = src;
+	box_fill(src, 3);
+	if (!box_bind(src, 0, 1, fx_patience(fx)) ||
+	    !box_put_to(src, &s->nid, false, PORTAL, 3, HDR(3, 0)) ||
+	    !expect(fx, stranger_hear(s, fd, &f) == 0))
+		return 0;
+	expect(fx, f.hdr.cookie[0] >= 2);
+	expect(fx, f.lnet.payload_length == 20000);
+	expect(fx, !memcmp(f.payload, src->iov[0].iov_base, 20000));
+	return f.hdr.cookie[0];
+}
+
+/* Cookies that nobody has asked for, alone and beside one that is asked for. */
+static void bad_acks(struct fx *fx)
+{
+	/* Relative to the cookie @c that is asked for. */
+	static const struct {
+		const char *name;
+		uint64_t c0, c1;
+		bool c0_rel, c1_rel, good;
+	} all[] = {
+		{ "an unknown one", 0, 77, false, false, false },
+		{ "the one", 0, 0, false, true, true },
+		{ "a range of the one", 0, 0, true, true, true },
+		{ "the one and the next", 0, 1, true, true, false },
+		{ "two, one unknown", 1, 0, true, true, false },
+		{ "the one in cookie 0", 0, 0, true, false, true },
+		{ "everything", 2, UINT64_MAX, false, false, false },
+		{ "everything, as two", UINT64_MAX, 2, false, false, false },
+		{ "the one and all after it", 0, UINT64_MAX, true, false,
+		  false },
+	};
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
+		unsigned int before = fx->failures;
+		struct box *src;
+		uint64_t c;
+		int fd[3];
+
+		if (!stranger_open_all(fx, &s, fd))
+			break;
+		/* Its BULK_IN is our BULK_OUT. */
+		c = ask_for_ack(fx, &s, fd[1], &src);
+		stranger_ack(&s, fd[0], all[i].c0 + (all[i].c0_rel ? c : 0),
+			     all[i].c1 + (all[i].c1_rel ? c : 0));
+		expect(fx, fx_wait(fx, &src->terminals, 1));
+		if (all[i].good) {
+			expect(fx, src->terminal.status == 0);
+			stranger_pings(fx, &s, fd[0]);
+			/* Twice is once too often. */
+			stranger_ack(&s, fd[0], 0, c);
+		}
+		for (int k = 0; k < 3; k++)
+			expect(fx, hear_end(fd[k]));
+		close_all(fd, 3);
+		forgotten(fx, &s);
+		say_which(fx, before, all[i].name);
+	}
+	end(fx, &calm, &s);
+}
+
+/* What is large is acknowledged, whether anybody wants it or not, once. */
+static void asks_for_acks(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (int swap = 0; swap < 2; swap++) {
+		struct frame f = { .payload = s.buf };
+
+		s.swap = swap;
+		if (!stranger_open_all(fx, &s, fd))
+			break;
+		for (uint64_t c = 2; c < 6; c++) {
+			f.hdr = (struct sock_hdr){ .type = SOCK_MSG_LNET,
+						   .cookie = { c } };
+			f.lnet = stranger_put_hdr(&s, EMPTY, 1, 1, 50000);
+			f.lnet.wmd = LNET_WIRE_NONE;
+			stranger_say(&s, fd[2], &f);
+			expect(fx, stranger_hear(&s, fd[2], &f) == 0);
+			expect(fx, f.hdr.type == SOCK_MSG_NOOP);
+			expect(fx, f.hdr.cookie[0] == 0);
+			expect(fx, f.hdr.cookie[1] == c);
+			f.payload = s.buf;
+		}
+		stranger_pings(fx, &s, fd[0]);
+		close_all(fd, 3);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- checksums ---- */
+
+/* Of the bytes as they go, in the stranger's order; without a checksum yet. */
+static uint32_t csum_of(const struct stranger *s, const struct frame *f)
+{
+	uint8_t buf[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
+	size_t n = stranger_hdr(s, &f->hdr, &f->lnet, buf);
+	uint32_t csum = SOCK_CSUM_INIT;
+
+	if (s->version == 2)
+		csum = sock_csum(csum, buf, n);
+	return sock_csum(csum, f->payload, f->lnet.payload_length);
+}
+
+/* @wrong: the message fails, and so does the connection. */
+static void one_csum(struct fx *fx, struct stranger *s, uint32_t size,
+		     bool wrong)
+{
+	struct box *dst = box_new(fx, size, CUT_NONE);
+	struct box *src = box_new(fx, size, CUT_NONE);
+	struct frame f = { .hdr.type = SOCK_MSG_LNET,
+			   .payload = src->iov[0].iov_base };
+	int fd = stranger_open(s, s->version == 2 ? SOCK_ANY : SOCK_CONTROL);
+
+	if (!expect(fx, fd >= 0))
+		return;
+	box_fill(src, 44);
+	if (!box_post(dst, &(struct post){ .portal = PORTAL,
+					   .bits = 44,
+					   .options = LNET_MD_OP_PUT }))
+		return;
+	f.lnet = stranger_put_hdr(s, PORTAL, 44, HDR(44, 0), size);
+	f.lnet.wmd = LNET_WIRE_NONE;
+	f.hdr.csum = csum_of(s, &f) ^ wrong;
+	stranger_say(s, fd, &f);
+	expect(fx, fx_wait(fx, &dst->unlinked, 1));
+	expect(fx, dst->n[LNET_EVENT_PUT] == !wrong);
+	if (wrong) {
+		expect(fx, dst->failed[LNET_EVENT_PUT] == 1);
+		expect(fx, dst->last[LNET_EVENT_PUT].status == -EIO);
+		expect(fx, hear_end(fd));
+	} else {
+		stranger_pings(fx, s, fd);
+	}
+	close(fd);
+	forgotten(fx, s);
+}
+
+static void checksums(struct fx *fx)
+{
+	static const uint32_t sizes[] = { 1, 1000, 8192, 300000 };
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int k = 0; k < 4; k++) {
+		s.version = 2 + k / 2;
+		s.swap = k % 2;
+		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+			one_csum(fx, &s, sizes[i], false);
+			one_csum(fx, &s, sizes[i], true);
+		}
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- what is strange, but right ---- */
+
+/* Both ways, on the connections that are open. */
+static void all_sizes(struct fx *fx, struct stranger *s, int ctl, int in,
+		      int out)
+{
+	static const uint32_t sizes[] = { 0, 1, 900, 5000, 20000, LNET_MTU };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		int hears = sizes[i] < 1024 - FRAME_HDR ? ctl : in;
+		struct box *src = box_new(fx, sizes[i], CUT_NONE);
+		struct box *same = box_new(fx, sizes[i], CUT_NONE);
+		struct frame f;
+
+		stranger_puts(fx, s, sizes[i] < 1024 ? ctl : out, sizes[i]);
+		box_fill(src, i);
+		box_fill(same, i);
+		if (!box_bind(src, 0, 1, fx_patience(fx)) ||
+		    !box_put_to(src, &s->nid, false, PORTAL, 5, 6) ||
+		    !expect(fx, stranger_hear(s, hears, &f) == 0))
+			return;
+		expect(fx, f.lnet.payload_length == sizes[i]);
+		expect(fx, f.lnet.match_bits == 5);
+		expect(fx, !memcmp(f.payload, same->iov[0].iov_base, sizes[i]));
+		if (f.hdr.cookie[0])
+			stranger_ack(s, out, 0, f.hdr.cookie[0]);
+		expect(fx, fx_wait(fx, &src->unlinked, 1));
+		expect(fx, src->n[LNET_EVENT_SEND] == 1);
+	}
+	stranger_pings(fx, s, ctl);
+}
+
+static void other_order(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	s.swap = true;
+	if (stranger_open_all(fx, &s, fd))
+		all_sizes(fx, &s, fd[0], fd[1], fd[2]);
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+/* One connection for everything. */
+static void protocol_2(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	s.version = 2;
+	for (int swap = 0; swap < 2; swap++) {
+		int fd;
+
+		s.swap = swap;
+		fd = stranger_open(&s, SOCK_ANY);
+		if (expect(fx, fd >= 0))
+			all_sizes(fx, &s, fd, fd, fd);
+		close(fd);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- cut, in pieces, at random ---- */
+
+/* A frame whose payload somebody waits for. */
+static size_t good_frame(const struct stranger *s, uint32_t size, uint8_t *buf)
+{
+	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
+	struct lnet_hdr lnet =
+		stranger_put_hdr(s, PORTAL, 55, HDR(55, 0), size);
+
+	lnet.wmd = LNET_WIRE_NONE;
+	return stranger_hdr(s, &hdr, &lnet, buf);
+}
+
+static void cut_frames(struct fx *fx)
+{
+	uint8_t buf[256] = { 0 };
+	struct stranger s;
+	struct calm calm;
+	size_t n;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	n = good_frame(&s, 100, buf);
+	for (size_t cut = 0; cut < n + 100; cut++) {
+		int fd = stranger_open(&s, SOCK_CONTROL);
+
+		if (!expect(fx, fd >= 0))
+			break;
+		say(fd, buf, cut);
+		close(fd);
+		if (!forgotten(fx, &s))
+			break;
+	}
+	end(fx, &calm, &s);
+}
+
+/* Half of a long message, then the end: a user waits for it. */
+static void cut_payloads(struct fx *fx)
+{
+	static const uint32_t cuts[] = { 0, 1, 8191, 500000, LNET_MTU - 1 };
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cuts); i++) {
+		struct box *dst = box_new(fx, LNET_MTU, CUT_ODD);
+		int fd = stranger_open(&s, SOCK_BULK_OUT);
+		uint8_t hdr[256];
+
+		if (!expect(fx, fd >= 0) ||
+		    !box_post(dst, &(struct post){ .portal = PORTAL,
+						   .bits = 55,
+						   .options = LNET_MD_OP_PUT }))
+			break;
+		say(fd, hdr, good_frame(&s, LNET_MTU, hdr));
+		say(fd, s.buf, cuts[i]);
+		close(fd);
+		expect(fx, fx_wait(fx, &dst->unlinked, 1));
+		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
+		expect(fx, dst->failed[LNET_EVENT_PUT] == 1);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
+static void frame_in_pieces(struct fx *fx)
+{
+	struct box *dst, *src;
+	uint8_t buf[256];
+	struct stranger s;
+	struct calm calm;
+	size_t n;
+	int fd;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	dst = box_new(fx, 50, CUT_NONE);
+	src = box_new(fx, 50, CUT_NONE);
+	box_fill(src, 55);
+	n = good_frame(&s, 50, buf);
+	memcpy(buf + n, src->iov[0].iov_base, 50);
+	fd = stranger_open(&s, SOCK_CONTROL);
+	if (expect(fx, fd >= 0) &&
+	    box_post(dst, &(struct post){ .portal = PORTAL,
+					  .bits = 55,
+					  .options = LNET_MD_OP_PUT })) {
+		for (size_t i = 0; i < n + 50; i++) {
+			say(fd, buf + i, 1);
+			usleep(100);
+		}
+		expect(fx, fx_wait(fx, &dst->unlinked, 1));
+		expect(fx, dst->n[LNET_EVENT_PUT] == 1);
+		stranger_pings(fx, &s, fd);
+	}
+	close(fd);
+	end(fx, &calm, &s);
+}
+
+static void random_frames(struct fx *fx)
+{
+	enum { ROUNDS = 300 };
+	uint64_t seed = hostile_seed(), state = seed;
+	unsigned int before;
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	before = fx->failures;
+	for (unsigned int k = 0; k < ROUNDS; k++) {
+		uint8_t buf[2048];
+		size_t n = 0;
+		int fd;
+
+		s.swap = hostile_random(&state) % 4 == 0;
+		s.version = 2 + hostile_random(&state) % 3;
+		fd = stranger_open(&s, SOCK_CONTROL);
+		if (!expect(fx, fd >= 0))
+			break;
+		/* Good frames with some bits turned; or anything. */
+		while (k % 3 && n < 1000)
+			n += good_frame(&s, 0, buf + n);
+		for (unsigned int i = 0; k % 3 && i < k % 7; i++)
+			buf[hostile_random(&state) % n] ^=
+				1u << hostile_random(&state) % 8;
+		while (n < 1500)
+			buf[n++] = (uint8_t)hostile_random(&state);
+		say(fd, buf, n);
+		shutdown(fd, SHUT_WR);
+		if (k % 4 == 0)
+			expect(fx, hear_end(fd));
+		close(fd);
+		if (!forgotten(fx, &s))
+			break;
+	}
+	end(fx, &calm, &s);
+	if (fx->failures != before)
+		printf("  again with: HOSTILE_SEED=%llu\n",
+		       (unsigned long long)seed);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "frames with wrong numbers", 0, bad_numbers },
+	{ "payload where none may be, or too much", 0, bad_payloads },
+	{ "acknowledgements of what nobody asked for", 0, bad_acks },
+	{ "a stranger asks for acknowledgements", 0, asks_for_acks },
+	{ "checksums", 0, checksums },
+	{ "the other byte order", 0, other_order },
+	{ "protocol 2", 0, protocol_2 },
+	{ "frames cut anywhere", 0, cut_frames },
+	{ "payloads cut", 0, cut_payloads },
+	{ "a frame byte by byte", 0, frame_in_pieces },
+	{ "random bytes in frames", 0, random_frames },
+};
+
+const struct topic topic_frames = { list, ARRAY_SIZE(list) };

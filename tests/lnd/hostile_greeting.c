@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strangers who connect: requests and HELLOs that are none. */
+#include "tests/lnd/hostile.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void say_which(struct fx *fx, unsigned int failures_before, const char *name)
+{
+	if (atomic_load(&fx->failures) != failures_before)
+		printf("  with: %s\n", name);
+}
+
+uint32_t hostile_random(uint64_t *state)
+{
+	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(x >> 32);
+}
+
+uint64_t hostile_seed(void)
+{
+	const char *text = getenv("HOSTILE_SEED");
+	struct timespec ts;
+
+	if (text)
+		return strtoull(text, NULL, 0);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec << 20 ^ (uint64_t)ts.tv_nsec;
+}
+
+/* Begin and end of a behaviour: a peer that is sane, and a stranger. */
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_init(s, fx, "127.0.0.7@tcp");
+	return calm_begin(fx, calm);
+}
+
+static void end(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
+}
+
+/* ---- request ---- */
+
+enum { CLOSES, REFUSES, GOES_ON };
+
+static const struct patch requests[] = {
+	{ "magic 0", 0, 4, 0, CLOSES },
+	{ "magic of HTTP", 0, 4, 0x20544547, CLOSES },
+	{ "magic of a protocol to come", 0, 4, 0x45726963, REFUSES },
+	{ "magic of the ancients", 0, 4, 0xeebc0ded, CLOSES },
+	{ "version 0", 4, 4, 0, REFUSES },
+	{ "version 3", 4, 4, 3, REFUSES },
+	{ "version in the other order", 4, 4, 0x01000000, REFUSES },
+	{ "a NID nobody here has", 8, 8, TCP_NID(0x7f000009), CLOSES },
+	{ "the NID of another node", 8, 8, TCP_NID(0x7f000006), CLOSES },
+	{ "another net", 8, 8, UINT64_C(0x000200077f000005), CLOSES },
+	{ "another type of net", 8, 8, UINT64_C(0x000500007f000005), CLOSES },
+	{ "NID 0", 8, 8, 0, CLOSES },
+	{ "any NID", 8, 8, UINT64_MAX, CLOSES },
+	{ "0@lo", 8, 8, UINT64_C(0x0009000000000000), CLOSES },
+	{ "a NID with its top byte set", 8, 8, UINT64_C(0x010200007f000005),
+	  CLOSES },
+	{ "nothing wrong", 0, 0, 0, GOES_ON },
+};
+
+static void expect_refusal(struct fx *fx, int fd)
+{
+	static const uint8_t no[16] = { 0x00, 0x71, 0xce, 0xac, 1 };
+	uint8_t buf[16];
+
+	expect(fx, hear(fd, buf, sizeof(buf)) == 0);
+	expect(fx, memcmp(buf, no, sizeof(no)) == 0);
+	expect(fx, hear(fd, buf, 1) == -ECONNRESET);
+}
+
+static void one_request(struct fx *fx, struct stranger *s,
+			const struct patch *p)
+{
+	unsigned int before = fx->failures;
+	uint8_t buf[256], byte;
+	struct sock_hello h = { 0 };
+	int fd = stranger_connect(s);
+
+	if (!expect(fx, fd >= 0))
+		return;
+	stranger_request(s, buf);
+	stranger_number(s, buf + p->at, p->width, p->value);
+	say(fd, buf, 16);
+	if (p->then == GOES_ON) {
+		say(fd, buf, stranger_hello(s, SOCK_CONTROL, buf));
+		expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
+	} else if (p->then == REFUSES) {
+		expect_refusal(fx, fd);
+	} else {
+		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
+	}
+	close(fd);
+	say_which(fx, before, p->name);
+}
+
+static void bad_requests(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(requests); i++)
+		for (int swap = 0; swap < 2; swap++) {
+			s.swap = swap;
+			one_request(fx, &s, &requests[i]);
+		}
+	end(fx, &calm, &s);
+}
+
+/* The form with 20 bytes of NID: size, type, net, address. */
+static void large_requests(struct fx *fx)
+{
+	static const struct {
+		const char *name;
+		uint8_t nid[20];
+		bool good;
+	} all[] = {
+		{ "IPv6", { 12, 2, 0, 0, 0xfd, 0x77, [19] = 1 }, false },
+		{ "size 200", { 200, 2, 0, 0, 127, 0, 0, 5 }, false },
+		{ "more behind IPv4",
+		  { 0, 2, 0, 0, 127, 0, 0, 5, [19] = 1 },
+		  false },
+		{ "ANY", { 0, 0xff }, false },
+		{ "nothing wrong", { 0, 2, 0, 0, 127, 0, 0, 5 }, true },
+	};
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
+		unsigned int before = fx->failures;
+		int fd = stranger_connect(&s);
+		uint8_t buf[128];
+		struct sock_hello h = { 0 };
+
+		stranger_request(&s, buf);
+		stranger_number(&s, buf + 4, 4, 2);
+		memcpy(buf + 8, all[i].nid, 20);
+		stranger_hello(&s, SOCK_CONTROL, buf + 28);
+		say(fd, buf, 28 + SOCK_HELLO_SIZE);
+		if (all[i].good)
+			expect(fx, hear_hello(fd, &h) == 0);
+		else
+			expect(fx, hear(fd, buf, 1) == -ECONNRESET);
+		close(fd);
+		say_which(fx, before, all[i].name);
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- HELLO ---- */
+
+enum { NO_ANSWER, NONE_V3, OPENS };
+
+static const struct patch hellos[] = {
+	{ "magic 0", 0, 4, 0, NO_ANSWER },
+	{ "magic of a request", 0, 4, 0xacce7100, NO_ANSWER },
+	{ "magic of the ancients", 0, 4, 0xeebc0ded, NONE_V3 },
+	{ "version 0", 4, 4, 0, NONE_V3 },
+	{ "version 1", 4, 4, 1, NONE_V3 },
+	{ "version 99", 4, 4, 99, NONE_V3 },
+	{ "another's NID", 8, 8, TCP_NID(0x7f000008), NO_ANSWER },
+	{ "the sane peer's NID", 8, 8, TCP_NID(0x7f000006), NO_ANSWER },
+	{ "our own NID", 8, 8, TCP_NID(0x7f000005), NO_ANSWER },
+	{ "NID of another net", 8, 8, UINT64_C(0x000200077f000007), NO_ANSWER },
+	{ "NID 0", 8, 8, 0, NO_ANSWER },
+	{ "any NID", 8, 8, UINT64_MAX, NO_ANSWER },
+	{ "0@lo", 8, 8, UINT64_C(0x0009000000000000), NO_ANSWER },
+	{ "for somebody else", 16, 8, TCP_NID(0x7f000008), OPENS },
+	{ "for nobody", 16, 8, 0, OPENS },
+	{ "type NONE", 48, 4, 0xffffffff, NO_ANSWER },
+	{ "type ANY", 48, 4, 0, OPENS },
+	{ "type BULK_IN", 48, 4, 2, OPENS },
+	{ "type BULK_OUT", 48, 4, 3, OPENS },
+	{ "type 4", 48, 4, 4, NO_ANSWER },
+	{ "type 99", 48, 4, 99, NO_ANSWER },
+	{ "type -2", 48, 4, 0xfffffffe, NO_ANSWER },
+	{ "17 addresses", 52, 4, 17, NO_ANSWER },
+	{ "4 G addresses", 52, 4, 0xffffffff, NO_ANSWER },
+	{ "incarnation 0", 32, 8, 0, OPENS },
+	{ "nothing wrong", 0, 0, 0, OPENS },
+};
+
+static void expect_hello_answer(struct fx *fx, int fd, int then)
+{
+	struct sock_hello h = { 0 };
+	uint8_t byte;
+
+	if (then == NO_ANSWER) {
+		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
+		return;
+	}
+	if (!expect(fx, hear_hello(fd, &h) == 0))
+		return;
+	expect(fx, h.version == 3);
+	expect(fx, lnet_nid_eq(&h.src_nid, &fx->rig->nid[0]));
+	expect(fx, (h.type == SOCK_NONE) == (then == NONE_V3));
+	if (then == NONE_V3)
+		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
+}
+
+static void one_hello(struct fx *fx, struct stranger *s, const struct patch *p)
+{
+	unsigned int before = fx->failures;
+	int fd = stranger_connect(s);
+	uint8_t buf[128];
+	size_t n;
+
+	if (!expect(fx, fd >= 0))
+		return;
+	n = stranger_request(s, buf);
+	stranger_hello(s, SOCK_CONTROL, buf + n);
+	stranger_number(s, buf + n + p->at, p->width, p->value);
+	say(fd, buf, n + SOCK_HELLO_SIZE);
+	expect_hello_answer(fx, fd, p->then);
+	close(fd);
+	/* One that was open is forgotten before the next one comes. */
+	expect(fx,
+	       census_wait(fx, fx->rig->node[0], &s->nid, census_conns_are, 0));
+	say_which(fx, before, p->name);
+}
+
+static void bad_hellos(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(hellos); i++)
+		for (int swap = 0; swap < 2; swap++) {
+			s.swap = swap;
+			one_hello(fx, &s, &hellos[i]);
+		}
+	end(fx, &calm, &s);
+}
+
+/* 16 addresses are read and thrown away; one of them is none. */
+static void hello_addresses(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (unsigned int zero = 0; zero <= 16; zero++) {
+		int fd = stranger_connect(&s);
+		uint8_t buf[256];
+		size_t n = stranger_request(&s, buf);
+		uint8_t *hello = buf + n;
+
+		stranger_hello(&s, SOCK_CONTROL, hello);
+		stranger_number(&s, hello + 52, 4, 16);
+		for (unsigned int i = 0; i < 16; i++)
+			stranger_number(&s, hello + 56 + 4 * i, 4,
+					i == zero ? 0 : 0x7f000010 + i);
+		say(fd, buf, n + 56 + 64);
+		expect_hello_answer(fx, fd, zero == 16 ? OPENS : NO_ANSWER);
+		if (zero == 16)
+			expect(fx, stranger_pings(fx, &s, fd));
+		close(fd);
+	}
+	end(fx, &calm, &s);
+}
+
+/* Version 4 is answered in version 4, and its frames are larger. */
+static void version_4(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	int fd;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (s.swap = false;; s.swap = true) {
+		s.version = 4;
+		fd = stranger_open(&s, SOCK_CONTROL);
+		if (!expect(fx, fd >= 0))
+			break;
+		expect(fx, stranger_pings(fx, &s, fd));
+		expect(fx, stranger_puts(fx, &s, fd, 70000));
+		close(fd);
+		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
+				       census_conns_are, 0));
+		if (s.swap)
+			break;
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- more than one connection ---- */
+
+/* One of each type, as conns_per_peer says: who opens more is refused. */
+static void too_many(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	if (stranger_open_all(fx, &s, fd)) {
+		for (int i = 0; i < 3; i++)
+			expect(fx, stranger_open(&s, SOCK_CONTROL + i) ==
+					   -EALREADY);
+		expect(fx, stranger_pings(fx, &s, fd[0]));
+		for (int i = 1; i < 3; i++)
+			expect(fx, is_silent(fd[i]));
+	}
+	close_all(fd, 3);
+	end(fx, &calm, &s);
+}
+
+static void reborn(struct fx *fx)
+{
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	/* As another one, and in another version. */
+	for (unsigned int k = 0; k < 2; k++) {
+		if (stranger_open_all(fx, &s, fd)) {
+			s.incarnation += k == 0;
+			s.version -= k == 1;
+			expect(fx,
+			       stranger_open(&s, SOCK_CONTROL) == -EALREADY);
+			for (int i = 0; i < 3; i++)
+				expect(fx, hear_end(fd[i]));
+		}
+		close_all(fd, 3);
+		if (stranger_open_all(fx, &s, fd))
+			expect(fx, stranger_pings(fx, &s, fd[0]));
+		close_all(fd, 3);
+		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
+				       census_conns_are, 0));
+	}
+	end(fx, &calm, &s);
+}
+
+/* ---- cut, in pieces, at random ---- */
+
+static size_t good_greeting(const struct stranger *s, uint8_t *buf)
+{
+	size_t n = stranger_request(s, buf);
+
+	return n + stranger_hello(s, SOCK_CONTROL, buf + n);
+}
+
+static void cut_greetings(struct fx *fx)
+{
+	uint8_t buf[128];
+	struct stranger s;
+	struct calm calm;
+	size_t n;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	n = good_greeting(&s, buf);
+	for (size_t cut = 0; cut < n; cut++) {
+		int fd = stranger_connect(&s);
+
+		say(fd, buf, cut);
+		close(fd);
+	}
+	end(fx, &calm, &s);
+}
+
+static void greeting_in_pieces(struct fx *fx)
+{
+	struct sock_hello h = { 0 };
+	uint8_t buf[128];
+	struct stranger s;
+	struct calm calm;
+	size_t n;
+	int fd;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	n = good_greeting(&s, buf);
+	fd = stranger_connect(&s);
+	for (size_t i = 0; i < n; i++) {
+		say(fd, buf + i, 1);
+		usleep(100);
+	}
+	expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
+	expect(fx, stranger_pings(fx, &s, fd));
+	close(fd);
+	end(fx, &calm, &s);
+}
+
+/* Good bytes up to somewhere, then some that are not; and good ones with some
+ * bits turned. */
+static void random_bytes(struct fx *fx)
+{
+	enum { ROUNDS = 300, LONGEST = 700 };
+	uint64_t seed = hostile_seed(), state = seed;
+	unsigned int before;
+	struct stranger s;
+	struct calm calm;
+
+	if (!begin(fx, &calm, &s))
+		return;
+	before = fx->failures;
+	for (unsigned int k = 0; k < ROUNDS; k++) {
+		uint8_t buf[1024] = { 0 };
+		int fd = stranger_connect(&s);
+		size_t n, good;
+
+		if (!expect(fx, fd >= 0))
+			break;
+		s.swap = hostile_random(&state) % 4 == 0;
+		n = good_greeting(&s, buf);
+		good = hostile_random(&state) % (n + 1);
+		if (k % 2)
+			for (unsigned int i = 0; i < 3; i++)
+				buf[hostile_random(&state) % n] ^=
+					1u << hostile_random(&state) % 8;
+		else
+			for (n = good; n < good + LONGEST; n++)
+				buf[n] = (uint8_t)hostile_random(&state);
+		say(fd, buf, n);
+		/* Half of them wait for what is said to that, if anything. */
+		if (k % 4 < 2)
+			shutdown(fd, SHUT_WR);
+		if (k % 8 < 2)
+			expect(fx, hear_end(fd));
+		close(fd);
+	}
+	end(fx, &calm, &s);
+	if (fx->failures != before)
+		printf("  again with: HOSTILE_SEED=%llu\n",
+		       (unsigned long long)seed);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "requests that are none", 0, bad_requests },
+	{ "requests with 20 bytes of NID", 0, large_requests },
+	{ "HELLOs that are none", 0, bad_hellos },
+	{ "HELLOs with addresses", 0, hello_addresses },
+	{ "HELLO of version 4", 0, version_4 },
+	{ "more connections than are wanted", 0, too_many },
+	{ "another incarnation, another version", 0, reborn },
+	{ "greetings cut anywhere", 0, cut_greetings },
+	{ "a greeting byte by byte", 0, greeting_in_pieces },
+	{ "random bytes in a greeting", 0, random_bytes },
+};
+
+const struct topic topic_greeting = { list, ARRAY_SIZE(list) };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * socklnd among strangers who say what they should not, at every stage of a
+ * connection: a peer that is sane must not notice, and nothing may pile up.
+ * Opposite byte order and protocol 2 are strange, too, but must work.
+ */
+#include "tests/lnd/hostile.h"
+
+static const struct ulnet_tunable quick[] = {
+	{ "min_reconnectms", 1 },
+	{ "max_reconnectms", 20 },
+	{ "conns_per_peer", 1 },
+	{ "sock_timeout", 2 },
+};
+
+#define NET                                                          \
+	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },                \
+	.absent = "127.0.0.99@tcp", .port = true, .tunables = quick, \
+	.ntunables = 4, .run = LNET_RUN_THREADS
+
+static struct real_net one = { NET, .cpts = 1 };
+static struct real_net two = { NET, .cpts = 2 };
+
+static struct lnd_rig rigs[] = {
+	{ .name = "1 CPT", .can = RIG_THREADS, .ops = &real_ops, .arg = &one },
+	{ .name = "2 CPTs", .can = RIG_THREADS, .ops = &real_ops, .arg = &two },
+};
+
+int main(int argc, char **argv)
+{
+	static const struct topic *const topics[] = { &topic_greeting,
+						      &topic_frames,
+						      &topic_answers };
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	return behaviours_main(argc, argv, rigs, ARRAY_SIZE(rigs), topics,
+			       ARRAY_SIZE(topics));
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Addresses and links go and come, and NIs with them. Each case has a network
+ * of its own, in a process of its own.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lnd/netdev.h"
+#include "tests/lnd/netns.h"
+#include "ulnet/lnet.h"
+
+#define SKIPPED	 77
+#define PATIENCE 60	/* s */
+#define POLL_US	 100000 /* looked at the clock at least so often */
+#define PORT	 7988
+#define ADDR	 "10.77.0.1"
+#define FLAPS	 2000 /* many more than a netlink socket holds */
+
+static bool failed;
+
+#define expect(what)                                                     \
+	do {                                                             \
+		if (!(what)) {                                           \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
+				__LINE__, #what);                        \
+			failed = true;                                   \
+		}                                                        \
+	} while (0)
+
+/* ---- nodes ---- */
+
+static struct ulnet_nid nid_of(const char *text)
+{
+	struct ulnet_nid nid = LNET_NID_ANY;
+
+	expect(lnet_nid_parse(text, &nid) == 0);
+	return nid;
+}
+
+static struct lnet *node_new(enum ulnet_run run, unsigned int cpts,
+			     enum ulnet_accept accept)
+{
+	struct lnet *node = NULL;
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.run = run;
+	conf.cpts = cpts;
+	conf.port = PORT;
+	conf.accept = accept;
+	expect(lnet_open(&conf, &node) == 0);
+	return node;
+}
+
+static int add_ni(struct lnet *node, const char *nid)
+{
+	struct ulnet_ni_conf conf = { .nid = nid_of(nid) };
+
+	return lnet_ni_add(node, &conf);
+}
+
+/* A node that the test runs, with one NI. */
+static struct lnet *node_with(const char *nid)
+{
+	struct lnet *node = node_new(LNET_RUN_POLL, 1, LNET_ACCEPT_ALL);
+
+	expect(add_ni(node, nid) == 0);
+	return node;
+}
+
+/* Of the NI that was added as the @i-th (1: the first), net by net. */
+static bool is_up(struct lnet *node, unsigned int i)
+{
+	struct ulnet_ni_info info = { .up = false };
+
+	expect(lnet_ni_info(node, i, &info) == 0);
+	return info.up;
+}
+
+static time_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* Does it become @up, before patience ends? */
+static bool becomes(struct lnet *node, unsigned int i, bool up)
+{
+	time_t until = seconds() + PATIENCE;
+
+	while (is_up(node, i) != up && seconds() < until)
+		lnet_poll(node, POLL_US);
+	return is_up(node, i) == up;
+}
+
+/* ---- cases ---- */
+
+static void loopback(void)
+{
+	struct lnet *node;
+
+	expect(netdev_set("lo", true) == 0);
+	node = node_with("127.0.0.2@tcp");
+	expect(is_up(node, 1));
+	for (unsigned int i = 0; i < 3; i++) {
+		expect(netdev_set("lo", false) == 0);
+		expect(becomes(node, 1, false));
+		expect(netdev_set("lo", true) == 0);
+		expect(becomes(node, 1, true));
+	}
+	expect(is_up(node, 0)); /* 0@lo needs no interface */
+	lnet_close(node);
+}
+
+/* Those that have the address, and no others. */
+static void address(void)
+{
+	struct lnet *node;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	node = node_with(ADDR "@tcp");
+	expect(add_ni(node, "127.0.0.2@tcp1") == 0);
+	expect(add_ni(node, ADDR "@tcp2") == 0);
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	expect(becomes(node, 1, false));
+	expect(is_up(node, 2));
+	expect(becomes(node, 3, false));
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	expect(becomes(node, 1, true));
+	expect(becomes(node, 3, true));
+	expect(is_up(node, 2));
+	lnet_close(node);
+}
+
+static void added_while_down(void)
+{
+	struct lnet *node;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_set("lo", false) == 0);
+	node = node_with("127.0.0.2@tcp");
+	expect(!is_up(node, 1));
+	expect(netdev_set("lo", true) == 0);
+	expect(becomes(node, 1, true));
+	lnet_close(node);
+}
+
+/* It listens to the system, if to nobody else; and does so again after its NIs
+ * have gone. */
+static void without_listener(void)
+{
+	struct lnet *node = node_new(LNET_RUN_POLL, 1, LNET_ACCEPT_NONE);
+	struct ulnet_nid nid = nid_of("127.0.0.2@tcp");
+
+	expect(netdev_set("lo", true) == 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulnet_ni_info info;
+
+		expect(add_ni(node, "127.0.0.2@tcp") == 0);
+		expect(netdev_set("lo", false) == 0);
+		expect(becomes(node, 1, false));
+		expect(netdev_set("lo", true) == 0);
+		expect(becomes(node, 1, true));
+		/* Gone while there is something to be heard. */
+		expect(netdev_set("lo", false) == 0);
+		expect(netdev_set("lo", true) == 0);
+		expect(lnet_ni_del(node, &nid) == 0);
+		expect(lnet_ni_info(node, 1, &info) == -ENOENT);
+		lnet_poll(node, 0); /* it goes */
+	}
+	lnet_close(node);
+}
+
+/* A node that goes at once after it has heard. */
+static void closing(void)
+{
+	for (unsigned int turns = 0; turns < 4; turns++) {
+		struct lnet *node;
+
+		expect(netdev_set("lo", true) == 0);
+		node = node_with("127.0.0.2@tcp");
+		expect(netdev_set("lo", false) == 0);
+		for (unsigned int i = 0; i < turns; i++)
+			lnet_poll(node, 0);
+		lnet_close(node);
+	}
+}
+
+/* More happens than a socket holds: what is so in the end counts. */
+static void lost_messages(void)
+{
+	struct lnet *node;
+	int fd;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	node = node_with(ADDR "@tcp");
+	fd = netdev_listen();
+	expect(fd >= 0);
+	for (unsigned int i = 0; i < FLAPS && !failed; i++) {
+		expect(netdev_del_addr("lo", ADDR) == 0);
+		expect(netdev_add_addr("lo", ADDR) == 0);
+	}
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	expect(netdev_has_lost(fd));
+	expect(becomes(node, 1, false));
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	expect(becomes(node, 1, true));
+	close(fd);
+	lnet_close(node);
+}
+
+/* ---- what others see ---- */
+
+struct pong {
+	bool done;
+	int status;
+	unsigned int nnis, nup;
+};
+
+static void ponged(void *arg, int status, const struct ulnet_ping_info *info)
+{
+	struct pong *p = arg;
+
+	p->done = true;
+	p->status = status;
+	for (unsigned int i = 0; info && i < info->nnis; i++) {
+		p->nnis++;
+		p->nup += info->ni[i].up;
+	}
+}
+
+/* @from asks @node, at 127.0.0.2@tcp; both are run. */
+static struct pong ask(struct lnet *from, struct lnet *node)
+{
+	struct ulnet_id id = { nid_of("127.0.0.2@tcp"), LNET_PID_ANY };
+	struct pong p = { .status = 0 };
+
+	p.status = lnet_ping(from, id, 0, ponged, &p);
+	while (!p.status && !p.done) {
+		lnet_poll(from, 0);
+		lnet_poll(node, 0);
+	}
+	return p;
+}
+
+static void peers_are_told(void)
+{
+	struct lnet *node, *other;
+	struct pong p;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	node = node_with("127.0.0.2@tcp");
+	expect(add_ni(node, ADDR "@tcp1") == 0);
+	other = node_with("127.0.0.3@tcp");
+	p = ask(other, node);
+	expect(p.status == 0 && p.nnis == 2 && p.nup == 2);
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	expect(becomes(node, 2, false));
+	p = ask(other, node);
+	expect(p.status == 0 && p.nnis == 2 && p.nup == 1);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	expect(becomes(node, 2, true));
+	p = ask(other, node);
+	expect(p.status == 0 && p.nnis == 2 && p.nup == 2);
+	lnet_close(other);
+	lnet_close(node);
+}
+
+/* What is sent while its only NI is down is refused, clearly; a connection that
+ * there was serves again afterwards. */
+static void sends(void)
+{
+	struct lnet *node, *other;
+
+	expect(netdev_set("lo", true) == 0);
+	node = node_with("127.0.0.2@tcp");
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	other = node_with(ADDR "@tcp");
+	expect(ask(other, node).status == 0);
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	expect(becomes(other, 1, false));
+	expect(ask(other, node).status == -ENETDOWN);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	expect(becomes(other, 1, true));
+	expect(ask(other, node).status == 0);
+	lnet_close(other);
+	lnet_close(node);
+}
+
+/* ---- threads ---- */
+
+/* The log says when. */
+static void on_log(int level, const char *line, void *arg)
+{
+	sem_t *changed = arg;
+
+	(void)level;
+	if (strstr(line, ": down"))
+		sem_post(&changed[0]);
+	else if (strstr(line, ": up"))
+		sem_post(&changed[1]);
+}
+
+static bool comes(sem_t *sem)
+{
+	struct timespec until;
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE;
+	do
+		rc = sem_timedwait(sem, &until);
+	while (rc && errno == EINTR);
+	return rc == 0;
+}
+
+static void threads(void)
+{
+	struct lnet *node = node_new(LNET_RUN_THREADS, 4, LNET_ACCEPT_ALL);
+	sem_t changed[2];
+
+	sem_init(&changed[0], 0, 0);
+	sem_init(&changed[1], 0, 0);
+	lnet_log_set(LNET_LOG_INFO, on_log, changed);
+	expect(netdev_set("lo", true) == 0);
+	expect(add_ni(node, "127.0.0.2@tcp") == 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		expect(netdev_set("lo", false) == 0);
+		expect(comes(&changed[0]));
+		expect(!is_up(node, 1));
+		expect(netdev_set("lo", true) == 0);
+		expect(comes(&changed[1]));
+		expect(is_up(node, 1));
+	}
+	expect(netdev_set("lo", false) == 0);
+	lnet_close(node);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+	sem_destroy(&changed[0]);
+	sem_destroy(&changed[1]);
+}
+
+/* ---- a system that does not tell ---- */
+
+static void count_warnings(int level, const char *line, void *arg)
+{
+	unsigned int *n = arg;
+
+	*n += level == LNET_LOG_WARN && strstr(line, "not noticed") != NULL;
+}
+
+/* The lower half of argument @n of a system call. */
+static struct sock_filter load_arg(unsigned int n)
+{
+	uint32_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
+
+	return (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS,
+		(uint32_t)offsetof(struct seccomp_data, args[n]) + low);
+}
+
+/* From now on no non-blocking netlink socket is to be had, as in a sandbox;
+ * what the C library asks with is not one. */
+static int forbid_netlink(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
+		load_arg(0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3),
+		load_arg(1),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, SOCK_NONBLOCK, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		return -errno;
+	return 0;
+}
+
+static void no_netlink(void)
+{
+	unsigned int warnings = 0;
+	struct lnet *node;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(forbid_netlink() == 0);
+	lnet_log_set(LNET_LOG_WARN, count_warnings, &warnings);
+	node = node_with("127.0.0.2@tcp");
+	expect(add_ni(node, "127.0.0.2@tcp1") == 0);
+	expect(is_up(node, 1) && is_up(node, 2));
+	expect(warnings == 1);
+	lnet_close(node);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* ---- a cable ---- */
+
+static void pair_up(void)
+{
+	expect(netdev_add_pair("ul0", "ul1") == 0);
+	expect(netdev_add_addr("ul0", ADDR) == 0);
+	expect(netdev_set("ul0", true) == 0);
+	expect(netdev_set("ul1", true) == 0);
+}
+
+static void cable(void)
+{
+	struct lnet *node;
+
+	pair_up();
+	node = node_with(ADDR "@tcp");
+	/* Carriers take their time. */
+	expect(becomes(node, 1, true));
+	expect(netdev_set("ul1", false) == 0);
+	expect(becomes(node, 1, false));
+	expect(netdev_set("ul1", true) == 0);
+	expect(becomes(node, 1, true));
+	expect(netdev_set("ul0", false) == 0);
+	expect(becomes(node, 1, false));
+	expect(netdev_set("ul0", true) == 0);
+	expect(becomes(node, 1, true));
+	expect(netdev_del("ul0") == 0);
+	expect(becomes(node, 1, false));
+	pair_up();
+	expect(becomes(node, 1, true));
+	lnet_close(node);
+}
+
+/* ---- all of them ---- */
+
+static const struct link_case {
+	const char *name;
+	void (*run)(void);
+	bool pair; /* it needs one */
+} cases[] = {
+	{ "loopback", loopback, false },
+	{ "address", address, false },
+	{ "added while down", added_while_down, false },
+	{ "without listener", without_listener, false },
+	{ "closing", closing, false },
+	{ "lost messages", lost_messages, false },
+	{ "peers are told", peers_are_told, false },
+	{ "sends", sends, false },
+	{ "threads", threads, false },
+	{ "no netlink", no_netlink, false },
+	{ "cable", cable, true },
+};
+
+/* 0, or why it cannot be run here. */
+static int enter(const struct link_case *c)
+{
+	int rc = netns_enter();
+
+	if (rc) {
+		printf("no network namespace: %s\n", strerror(-rc));
+		return rc;
+	}
+	if (!c->pair)
+		return 0;
+	rc = netdev_add_pair("try0", "try1");
+	if (rc)
+		printf("no pair of interfaces: %s\n", strerror(-rc));
+	else
+		rc = netdev_del("try0");
+	return rc;
+}
+
+static int run(const struct link_case *c)
+{
+	if (enter(c))
+		return SKIPPED;
+	c->run();
+	return failed;
+}
+
+static int run_apart(const struct link_case *c)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		status = run(c);
+		fflush(NULL);
+		exit(status);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], name) == 0)
+			return true;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int passed = 0, skipped = 0, n = 0;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		int rc;
+
+		if (!wanted(cases[i].name, argc, argv))
+			continue;
+		rc = run_apart(&cases[i]);
+		n++;
+		passed += rc == 0;
+		skipped += rc == SKIPPED;
+		printf("%s: %s\n", cases[i].name,
+		       rc == 0	       ? "passed"
+		       : rc == SKIPPED ? "skipped"
+				       : "FAILED");
+	}
+	printf("%u of %u passed, %u skipped\n", passed, n, skipped);
+	if (passed + skipped < n)
+		return 1;
+	return passed ? 0 : SKIPPED;
+}

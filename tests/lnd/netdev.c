@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lnd/netdev.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A request of the kernel's rtnetlink, in the making. */
+struct request {
+	struct nlmsghdr h;
+	char bytes[512];
+};
+
+/* The next @len bytes of it, zeros. */
+static void *put(struct request *r, size_t len)
+{
+	void *p = (char *)r + NLMSG_ALIGN(r->h.nlmsg_len);
+
+	BUG_ON(NLMSG_ALIGN(r->h.nlmsg_len) + len > sizeof(*r));
+	r->h.nlmsg_len = NLMSG_ALIGN(r->h.nlmsg_len) + (uint32_t)len;
+	return p;
+}
+
+static struct request request_of(uint16_t type, uint16_t flags)
+{
+	return (struct request){
+		.h = { .nlmsg_len = NLMSG_HDRLEN,
+		       .nlmsg_type = type,
+		       .nlmsg_flags =
+			       (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags) },
+	};
+}
+
+static struct rtattr *begin(struct request *r, uint16_t type)
+{
+	struct rtattr *a = put(r, sizeof(*a));
+
+	a->rta_type = type;
+	return a;
+}
+
+/* Whatever was put since begin() is in it. */
+static void end(const struct request *r, struct rtattr *a)
+{
+	a->rta_len = (unsigned short)((const char *)r + r->h.nlmsg_len -
+				      (const char *)a);
+}
+
+static void put_attr(struct request *r, uint16_t type, const void *data,
+		     size_t len)
+{
+	struct rtattr *a = begin(r, type);
+
+	memcpy(put(r, len), data, len);
+	end(r, a);
+}
+
+static void put_text(struct request *r, uint16_t type, const char *text)
+{
+	put_attr(r, type, text, strlen(text) + 1);
+}
+
+static int answer(int fd)
+{
+	struct {
+		struct nlmsghdr h;
+		struct nlmsgerr e;
+		char bytes[1024];
+	} a;
+	ssize_t n = recv(fd, &a, sizeof(a), 0);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof(a.h) + sizeof(a.e.error) ||
+	    a.h.nlmsg_type != NLMSG_ERROR)
+		return -EPROTO;
+	return a.e.error;
+}
+
+static int ask(const struct request *r)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = send(fd, r, r->h.nlmsg_len, 0) < 0 ? -errno : answer(fd);
+	close(fd);
+	return rc;
+}
+
+int netdev_set(const char *name, bool up)
+{
+	struct request r = request_of(RTM_NEWLINK, 0);
+	struct ifinfomsg *i = put(&r, sizeof(*i));
+
+	i->ifi_index = (int)if_nametoindex(name);
+	i->ifi_change = IFF_UP;
+	i->ifi_flags = up ? IFF_UP : 0;
+	return ask(&r);
+}
+
+static int change_addr(struct request r, const char *name, const char *addr)
+{
+	struct ifaddrmsg *i = put(&r, sizeof(*i));
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, addr, &in) != 1)
+		return -EINVAL;
+	i->ifa_family = AF_INET;
+	i->ifa_prefixlen = 32;
+	i->ifa_index = if_nametoindex(name);
+	put_attr(&r, IFA_LOCAL, &in, sizeof(in));
+	return ask(&r);
+}
+
+int netdev_add_addr(const char *name, const char *addr)
+{
+	return change_addr(request_of(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL),
+			   name, addr);
+}
+
+int netdev_del_addr(const char *name, const char *addr)
+{
+	return change_addr(request_of(RTM_DELADDR, 0), name, addr);
+}
+
+int netdev_add_pair(const char *name, const char *other)
+{
+	struct request r = request_of(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	struct rtattr *info, *data, *peer;
+
+	put(&r, sizeof(struct ifinfomsg));
+	put_text(&r, IFLA_IFNAME, name);
+	info = begin(&r, IFLA_LINKINFO);
+	put_text(&r, IFLA_INFO_KIND, "veth");
+	data = begin(&r, IFLA_INFO_DATA);
+	peer = begin(&r, VETH_INFO_PEER);
+	put(&r, sizeof(struct ifinfomsg));
+	put_text(&r, IFLA_IFNAME, other);
+	end(&r, peer);
+	end(&r, data);
+	end(&r, info);
+	return ask(&r);
+}
+
+int netdev_del(const char *name)
+{
+	struct request r = request_of(RTM_DELLINK, 0);
+	struct ifinfomsg *i = put(&r, sizeof(*i));
+
+	i->ifi_index = (int)if_nametoindex(name);
+	return i->ifi_index ? ask(&r) : -ENODEV;
+}
+
+int netdev_listen(void)
+{
+	struct sockaddr_nl a = { .nl_family = AF_NETLINK,
+				 .nl_groups = RTMGRP_IPV4_IFADDR };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			NETLINK_ROUTE);
+	int rc;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd < 0 ? -errno : fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+bool netdev_has_lost(int fd)
+{
+	char c;
+
+	while (recv(fd, &c, sizeof(c), 0) >= 0)
+		;
+	return errno == ENOBUFS;
+}

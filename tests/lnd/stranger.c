@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lnd/stranger.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lnd/socklnd/sock.h"
+#include "tests/lnd/behaviour.h"
+
+#define PATIENCE 20 /* s */
+#define SINK	 272
+
+static uint32_t addr_of(const struct ulnet_nid *nid)
+{
+	return (uint32_t)lnet_nid_to_nid4(nid);
+}
+
+void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
+{
+	*s = (struct stranger){ .to = fx->rig->nid[0],
+				.port = fx->rig->port,
+				.version = 3,
+				.incarnation = 1000,
+				.listener = -1 };
+	BUG_ON(lnet_nid_parse(nid, &s->nid));
+	s->buf = malloc(FRAME_MAX);
+	BUG_ON(!s->buf);
+}
+
+void stranger_fini(struct stranger *s)
+{
+	if (s->listener >= 0)
+		close(s->listener);
+	free(s->buf);
+}
+
+static int patient_socket(const struct ulnet_nid *nid, uint16_t port)
+{
+	struct sockaddr_in at = sock_addr(addr_of(nid), port);
+	struct timeval patience = { .tv_sec = PATIENCE };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+int stranger_connect(struct stranger *s)
+{
+	struct sockaddr_in to = sock_addr(addr_of(&s->to), s->port);
+	int fd = patient_socket(&s->nid, 0);
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+int stranger_listen(struct stranger *s)
+{
+	s->listener = patient_socket(&s->nid, s->port);
+	if (s->listener < 0)
+		return s->listener;
+	return listen(s->listener, 100) ? -errno : 0;
+}
+
+int stranger_accept(struct stranger *s)
+{
+	struct timeval patience = { .tv_sec = PATIENCE };
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+static bool has_something(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+bool stranger_is_called(struct stranger *s)
+{
+	return has_something(s->listener);
+}
+
+bool is_silent(int fd)
+{
+	return !has_something(fd);
+}
+
+/* ---- bytes ---- */
+
+bool say(int fd, const void *buf, size_t len)
+{
+	const uint8_t *p = buf;
+
+	while (len) {
+		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return false;
+		p += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+int hear(int fd, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+
+	while (len) {
+		ssize_t n = recv(fd, p, len, 0);
+
+		if (n < 0 && errno == EAGAIN)
+			return -ETIMEDOUT;
+		if (n <= 0)
+			return -ECONNRESET;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+bool hear_end(int fd)
+{
+	uint8_t any[4096];
+	ssize_t n;
+
+	do {
+		n = recv(fd, any, sizeof(any), 0);
+	} while (n > 0);
+	return n == 0 || errno != EAGAIN;
+}
+
+void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
+		     uint64_t value)
+{
+	/* Little endian, unless it has the other order. */
+	for (unsigned int i = 0; i < width; i++)
+		at[s->swap ? width - 1 - i : i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Turns numbers round that were written in little endian. */
+static void turn(const struct stranger *s, uint8_t *p, unsigned int n,
+		 unsigned int width)
+{
+	for (; s->swap && n; n--, p += width)
+		for (unsigned int i = 0; i < width / 2; i++) {
+			uint8_t b = p[i];
+
+			p[i] = p[width - 1 - i];
+			p[width - 1 - i] = b;
+		}
+}
+
+size_t stranger_request(const struct stranger *s, uint8_t *buf)
+{
+	size_t n = sock_request_encode(&s->to, buf);
+
+	turn(s, buf, 2, 4);
+	turn(s, buf + 8, 1, 8);
+	return n;
+}
+
+size_t stranger_hello(const struct stranger *s, enum sock_type type,
+		      uint8_t *buf)
+{
+	struct sock_hello hello = { .version = s->version,
+				    .src_nid = s->nid,
+				    .dst_nid = s->to,
+				    .src_pid = LNET_PID_LUSTRE,
+				    .src_incarnation = s->incarnation,
+				    .type = type };
+	size_t n = sock_hello_encode(&hello, buf), nids = n - 56 ? 0 : 2;
+
+	turn(s, buf, 2, 4);
+	turn(s, buf + 8, (unsigned int)nids, 8); /* large ones never */
+	turn(s, buf + n - 32, 2, 4);
+	turn(s, buf + n - 24, 2, 8);
+	turn(s, buf + n - 8, 2, 4);
+	return n;
+}
+
+size_t stranger_hdr(const struct stranger *s, const struct sock_hdr *hdr,
+		    const struct lnet_hdr *lnet, uint8_t *buf)
+{
+	size_t n = s->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
+
+	sock_hdr_encode(hdr, buf);
+	turn(s, buf, 2, 4);
+	turn(s, buf + 8, 2, 8);
+	if (hdr->type != SOCK_MSG_LNET)
+		return SOCK_HDR_SIZE;
+	hdr_encode(lnet, buf + SOCK_HDR_SIZE, n);
+	return SOCK_HDR_SIZE + n;
+}
+
+/* ---- handshake ---- */
+
+int hear_request(int fd, struct ulnet_nid *target)
+{
+	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
+	int rc = hear(fd, buf, SOCK_START_SIZE), n;
+
+	if (rc)
+		return rc;
+	n = sock_request_size(buf);
+	if (n < 0)
+		return n;
+	rc = hear(fd, buf + SOCK_START_SIZE, (size_t)n - SOCK_START_SIZE);
+	return rc ? rc : sock_request_decode(buf, (size_t)n, target);
+}
+
+int hear_hello(int fd, struct sock_hello *hello)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	int rc = hear(fd, buf, SOCK_START_SIZE), n;
+
+	if (rc)
+		return rc;
+	n = sock_hello_size(hello, buf);
+	if (n < 0)
+		return n;
+	rc = hear(fd, buf + SOCK_START_SIZE, (size_t)n - SOCK_START_SIZE);
+	return rc ? rc : sock_hello_decode(hello, buf, (size_t)n);
+}
+
+int stranger_open(struct stranger *s, enum sock_type type)
+{
+	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
+	int fd = stranger_connect(s), rc;
+	struct sock_hello h = { 0 };
+	size_t n;
+
+	if (fd < 0)
+		return fd;
+	n = stranger_request(s, buf);
+	n += stranger_hello(s, type, buf + n);
+	say(fd, buf, n);
+	rc = hear_hello(fd, &h);
+	if (!rc && h.type == SOCK_NONE)
+		rc = -EALREADY;
+	if (!rc &&
+	    (!lnet_nid_eq(&h.src_nid, &s->to) || h.version != s->version ||
+	     sock_type_invert(h.type) != type))
+		rc = -EPROTO;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+bool stranger_open_all(struct fx *fx, struct stranger *s, int fd[3])
+{
+	bool good = true;
+
+	for (int i = 0; i < 3; i++) {
+		fd[i] = stranger_open(s, SOCK_CONTROL + i);
+		good = expect(fx, fd[i] >= 0) && good;
+	}
+	return good;
+}
+
+int stranger_answer(struct stranger *s, enum sock_type *type)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	int fd = stranger_accept(s), rc;
+	struct ulnet_nid target;
+	struct sock_hello h = { 0 };
+
+	if (fd < 0)
+		return fd;
+	rc = hear_request(fd, &target);
+	if (!rc)
+		rc = hear_hello(fd, &h);
+	if (!rc && !lnet_nid_eq(&target, &s->nid))
+		rc = -EPROTO;
+	if (!rc) {
+		*type = sock_type_invert(h.type);
+		say(fd, buf, stranger_hello(s, *type, buf));
+		return fd;
+	}
+	close(fd);
+	return rc;
+}
+
+void close_all(int *fd, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+/* ---- messages ---- */
+
+struct lnet_hdr stranger_put_hdr(const struct stranger *s, unsigned int portal,
+				 uint64_t bits, uint64_t hdr_data,
+				 uint32_t length)
+{
+	return (struct lnet_hdr){ .dest_nid = s->to,
+				  .src_nid = s->nid,
+				  .dest_pid = LNET_PID_LUSTRE,
+				  .src_pid = LNET_PID_LUSTRE,
+				  .type = LNET_MSG_PUT,
+				  .payload_length = length,
+				  .wmd = { 4711, 4712 },
+				  .match_bits = bits,
+				  .hdr_data = hdr_data,
+				  .portal = portal };
+}
+
+bool stranger_say(struct stranger *s, int fd, const struct frame *f)
+{
+	uint8_t hdr[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
+
+	if (!say(fd, hdr, stranger_hdr(s, &f->hdr, &f->lnet, hdr)))
+		return false;
+	return !f->payload || say(fd, f->payload, f->lnet.payload_length);
+}
+
+int stranger_hear(struct stranger *s, int fd, struct frame *f)
+{
+	size_t n = s->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
+	uint8_t buf[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
+	int rc = hear(fd, buf, SOCK_HDR_SIZE);
+
+	if (!rc)
+		rc = sock_hdr_decode(&f->hdr, buf, false);
+	if (rc || f->hdr.type == SOCK_MSG_NOOP)
+		return rc;
+	rc = hear(fd, buf, n);
+	if (!rc)
+		rc = hdr_decode(&f->lnet, buf, n);
+	if (!rc)
+		rc = hear(fd, s->buf, f->lnet.payload_length);
+	f->payload = s->buf;
+	return rc;
+}
+
+bool stranger_ack(struct stranger *s, int fd, uint64_t c0, uint64_t c1)
+{
+	return stranger_say(s, fd,
+			    &(struct frame){ .hdr = { .type = SOCK_MSG_NOOP,
+						      .cookie = { c0, c1 } } });
+}
+
+bool stranger_pings(struct fx *fx, struct stranger *s, int fd)
+{
+	struct frame f = { .hdr.type = SOCK_MSG_LNET };
+	static const uint8_t magic[] = { 'g', 'n', 'i', 'p' };
+
+	f.lnet = stranger_put_hdr(s, 0, PING_BITS, 0, 0);
+	f.lnet.type = LNET_MSG_GET;
+	f.lnet.length = SINK;
+	if (!expect(fx, stranger_say(s, fd, &f)) ||
+	    !expect(fx, stranger_hear(s, fd, &f) == 0))
+		return false;
+	return expect(fx, f.lnet.type == LNET_MSG_REPLY) &&
+	       expect(fx,
+		      f.lnet.wmd.node == 4711 && f.lnet.wmd.object == 4712) &&
+	       expect(fx, f.lnet.payload_length >= 32) &&
+	       expect(fx, memcmp(f.payload, magic, sizeof(magic)) == 0);
+}
+
+bool stranger_puts(struct fx *fx, struct stranger *s, int fd, uint32_t size)
+{
+	struct box *dst = box_new(fx, size, CUT_NONE);
+	struct box *src = box_new(fx, size, CUT_NONE);
+	struct frame f = { .hdr.type = SOCK_MSG_LNET,
+			   .payload = src->iov[0].iov_base };
+
+	box_fill(src, 33);
+	if (!box_post(dst, &(struct post){ .portal = PORTAL,
+					   .bits = 33,
+					   .options = LNET_MD_OP_PUT }))
+		return false;
+	f.lnet = stranger_put_hdr(s, PORTAL, 33, HDR(33, 0), size);
+	f.lnet.wmd = LNET_WIRE_NONE;
+	return expect(fx, stranger_say(s, fd, &f)) &&
+	       expect(fx, fx_wait(fx, &dst->unlinked, 1)) &&
+	       expect(fx, dst->n[LNET_EVENT_PUT] == 1);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A stranger: a peer on TCP that is the test's own, and says whatever the test
+ * wants. On blocking sockets; whoever waits for something that does not come
+ * gets -ETIMEDOUT after a long while.
+ */
+#ifndef TESTS_LND_STRANGER_H
+#define TESTS_LND_STRANGER_H
+
+#include "lnd/socklnd/proto.h"
+#include "lnet/wire.h"
+#include "tests/lnd/box.h"
+
+#define FRAME_HDR (SOCK_HDR_SIZE + LNET_HDR_SIZE)
+#define FRAME_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE + LNET_MTU)
+#define PING_BITS UINT64_C(0x8000000000000000)
+
+struct stranger {
+	struct ulnet_nid nid, to;
+	uint16_t port;	  /* of everybody */
+	bool swap;	  /* it has the other byte order */
+	uint32_t version; /* of the protocol */
+	uint64_t incarnation;
+	int listener; /* -1: none */
+	uint8_t *buf; /* FRAME_MAX bytes */
+};
+
+/* Talks to node 0 of @fx's. @nid is its name, and address. */
+void stranger_init(struct stranger *s, struct fx *fx, const char *nid);
+void stranger_fini(struct stranger *s);
+
+/* A connection, or -errno. */
+int stranger_connect(struct stranger *s);
+/* It listens: 0 or -errno. Then: the next connection. */
+int stranger_listen(struct stranger *s);
+int stranger_accept(struct stranger *s);
+/* Is there one waiting? */
+bool stranger_is_called(struct stranger *s);
+
+/* All of it; false: nobody listens any more. */
+bool say(int fd, const void *buf, size_t len);
+/* 0, -ECONNRESET: the end; -ETIMEDOUT. */
+int hear(int fd, void *buf, size_t len);
+/* Waits until the other end has closed, whatever it says before. */
+bool hear_end(int fd);
+/* Has it said or closed nothing? */
+bool is_silent(int fd);
+
+/* Their bytes, in its order; returns how many. */
+size_t stranger_request(const struct stranger *s, uint8_t *buf);
+size_t stranger_hello(const struct stranger *s, enum sock_type type,
+		      uint8_t *buf);
+size_t stranger_hdr(const struct stranger *s, const struct sock_hdr *hdr,
+		    const struct lnet_hdr *lnet, uint8_t *buf);
+/* @width (4, 8) bytes of a number. */
+void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
+		     uint64_t value);
+
+/* Both sides of a handshake, in order. */
+int hear_request(int fd, struct ulnet_nid *target);
+int hear_hello(int fd, struct sock_hello *hello);
+/* The connection, open, or -errno; -EALREADY: refused. */
+int stranger_open(struct stranger *s, enum sock_type type);
+/* ... all three of them. */
+bool stranger_open_all(struct fx *fx, struct stranger *s, int fd[3]);
+/* It is called, and answers as it should. */
+int stranger_answer(struct stranger *s, enum sock_type *type);
+void close_all(int *fd, unsigned int n);
+
+/* ---- messages ---- */
+
+struct frame {
+	struct sock_hdr hdr;
+	struct lnet_hdr lnet; /* of a LNET one */
+	const uint8_t *payload;
+};
+
+struct lnet_hdr stranger_put_hdr(const struct stranger *s, unsigned int portal,
+				 uint64_t bits, uint64_t hdr_data,
+				 uint32_t length);
+bool stranger_say(struct stranger *s, int fd, const struct frame *f);
+/* The payload is in s->buf until the next call. */
+int stranger_hear(struct stranger *s, int fd, struct frame *f);
+bool stranger_ack(struct stranger *s, int fd, uint64_t c0, uint64_t c1);
+/* It asks who is there, and is told. */
+bool stranger_pings(struct fx *fx, struct stranger *s, int fd);
+/* PUTs to a buffer of node 0's, whose contents are verified. On @fd. */
+bool stranger_puts(struct fx *fx, struct stranger *s, int fd, uint32_t size);
+
+#endif
