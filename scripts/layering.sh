@@ -13,6 +13,7 @@ rules=(
 	'lnd/[a-z0-9_]+	base/|ulnet/|lnd/lnd\.h|@/'
 	'lnd	base/|ulnet/|lnd/[^/]*$'
 	'lnet	base/|ulnet/|lnd/lnd\.h|lnet/'
+	'config	base/|ulnet/|config/'
 	'rpc	base/|ulnet/|rpc/'
 	'sim	base/|ulnet/|lnd/|lnet/|sim/'
 	'services/[a-z0-9_]+	ulnet/|@/'
@@ -20,7 +21,7 @@ rules=(
 	'examples	ulnet/|examples/'
 )
 # What is ours, when it is included with <>.
-ours='(base|lnet|lnd|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
+ours='(base|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
 
 looked=0 wrong=0
 while IFS=: read -r file line text; do
@@ -44,7 +45,7 @@ while IFS=: read -r file line text; do
 	done
 	echo "$file:$line: no rule for folder $dir"
 	wrong=$((wrong + 1))
-done < <(find include base lnet lnd rpc sim services tools examples \
+done < <(find include base lnet lnd config rpc sim services tools examples \
 	-name '*.[ch]' -print0 2>/dev/null |
 	xargs -0 grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]')
 

@@ -37,6 +37,12 @@ unit_tests += %D%/unit/socklnd/tape_test
 %C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
 	%D%/lnd/tape.c %D%/lnd/tape.h
 unit_tests += %D%/unit/sim/sim_test
+unit_tests += %D%/unit/config/tree_test
+unit_tests += %D%/unit/config/spec_test
+unit_tests += %D%/unit/config/request_test
+unit_tests += %D%/unit/config/import_test
+unit_tests += %D%/unit/config/server_test
+unit_tests += %D%/unit/config/poll_test
 
 # The programs' own files.
 
@@ -47,6 +53,7 @@ thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
 thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
+thread_tests += %D%/thread/control_thread
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;
 # they print how many of them passed.
@@ -116,6 +123,7 @@ fuzz_programs += %D%/fuzz/fuzz_parse
 fuzz_programs += %D%/fuzz/fuzz_request
 fuzz_programs += %D%/fuzz/fuzz_hello
 fuzz_programs += %D%/fuzz/fuzz_frame
+fuzz_programs += %D%/fuzz/fuzz_yaml
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
@@ -147,7 +155,8 @@ TESTS += $(tool_tests)
 endif
 
 EXTRA_DIST += %D%/install/hello.c %D%/fuzz/corpus
-EXTRA_DIST += %D%/wire
+EXTRA_DIST += %D%/wire %D%/config
+EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/injector.h
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node in another process: requests to its control socket. Runs in programs
+ * that have no node and no loop, and therefore asks the system for the time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/control.h"
+#include "config/server.h"
+
+#define CONNECT_TIMEOUT 10 /* s, while the node's queue is full */
+#define READ_SIZE	65536
+
+struct lnet_ctl {
+	int fd;
+	char *buf; /* received: an answer, or the beginning of one */
+	size_t len, room;
+	size_t seen; /* the line that is looked at begins here */
+};
+
+int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p)
+{
+	struct timeval patience = { .tv_sec = CONNECT_TIMEOUT };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct lnet_ctl *ctl;
+	int fd, rc = 0;
+
+	if (!path)
+		path = getenv("ULNET_SOCKET");
+	if (!path || !*path)
+		path = LNET_CTL_PATH;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+		       sizeof(patience)) ||
+	    connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	ctl = rc ? NULL : calloc(1, sizeof(*ctl));
+	if (!ctl) {
+		close(fd);
+		return rc ? rc : -ENOMEM;
+	}
+	ctl->fd = fd;
+	*ctl_p = ctl;
+	return 0;
+}
+
+void lnet_ctl_close(struct lnet_ctl *ctl)
+{
+	if (!ctl)
+		return;
+	close(ctl->fd);
+	free(ctl->buf);
+	free(ctl);
+}
+
+/* ms, of a clock that does not jump */
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* @until: as now(); negative: for ever. */
+static int ctl_wait(struct lnet_ctl *ctl, short events, int64_t until)
+{
+	struct pollfd p = { ctl->fd, events, 0 };
+
+	for (;;) {
+		int64_t left = until < 0 ? -1 : MAX(until - now(), 0);
+		int n = poll(&p, 1, (int)MIN(left, INT32_MAX));
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && left <= INT32_MAX)
+			return -ETIMEDOUT;
+	}
+}
+
+static int ctl_send(struct lnet_ctl *ctl, const char *text, size_t len,
+		    int64_t until)
+{
+	while (len) {
+		ssize_t n =
+			send(ctl->fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		int rc = 0;
+
+		if (n < 0 && errno == EAGAIN)
+			rc = ctl_wait(ctl, POLLOUT, until);
+		else if (n < 0 && errno != EINTR)
+			rc = errno == EPIPE ? -ECONNRESET : -errno;
+		if (rc)
+			return rc;
+		if (n > 0) {
+			text += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* The length of the answer in the buffer, without its end; -1: it is not
+ * there yet. */
+static ssize_t ctl_find(struct lnet_ctl *ctl)
+{
+	const size_t end_len = strlen(DOCUMENT_END);
+	size_t at = ctl->seen;
+	char *nl;
+
+	if (!ctl->len)
+		return -1;
+	while ((nl = memchr(ctl->buf + at, '\n', ctl->len - at))) {
+		size_t next = (size_t)(nl - ctl->buf) + 1;
+
+		if (next - ctl->seen == end_len &&
+		    !memcmp(ctl->buf + ctl->seen, DOCUMENT_END, end_len))
+			return (ssize_t)ctl->seen;
+		ctl->seen = at = next;
+	}
+	return -1;
+}
+
+static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
+{
+	ssize_t n;
+	int rc;
+
+	if (ctl->len == ctl->room) {
+		size_t room = ctl->room ? ctl->room * 2 : READ_SIZE;
+		char *buf =
+			room > 2 * ANSWER_MAX ? NULL : realloc(ctl->buf, room);
+
+		if (!buf)
+			return room > 2 * ANSWER_MAX ? -EMSGSIZE : -ENOMEM;
+		ctl->buf = buf;
+		ctl->room = room;
+	}
+	n = recv(ctl->fd, ctl->buf + ctl->len, ctl->room - ctl->len,
+		 MSG_DONTWAIT);
+	if (n > 0) {
+		ctl->len += (size_t)n;
+		return 0;
+	}
+	if (!n)
+		return -ECONNRESET;
+	if (errno == EINTR)
+		return 0;
+	rc = errno == EAGAIN ? ctl_wait(ctl, POLLIN, until) : -errno;
+	return rc;
+}
+
+int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
+		     uint64_t timeout, char **answer_p)
+{
+	int64_t until = -1;
+	ssize_t len;
+	int rc;
+
+	if (strlen(request) + strlen("\n" DOCUMENT_END) > REQUEST_MAX)
+		return -EMSGSIZE;
+	if (timeout)
+		until = now() + (int64_t)MIN(timeout / 1000 + 1,
+					     (uint64_t)INT64_MAX / 4);
+	rc = ctl_send(ctl, request, strlen(request), until);
+	if (!rc)
+		rc = ctl_send(ctl, "\n" DOCUMENT_END, strlen("\n" DOCUMENT_END),
+			      until);
+	while (!rc && (len = ctl_find(ctl)) < 0)
+		rc = ctl_receive(ctl, until);
+	if (rc)
+		return rc;
+	ctl->buf[len] = '\0';
+	*answer_p = ctl->buf;
+	ctl->buf = NULL;
+	ctl->len = ctl->room = ctl->seen = 0;
+	return 0;
+}

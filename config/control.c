@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/control.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/loop.h"
+#include "config/answer.h"
+#include "config/request.h"
+#include "config/server.h"
+#include "config/show.h"
+
+const struct tree_limits request_limits = { REQUEST_MAX, 100000,
+					    TREE_DEPTH_MAX };
+const struct tree_limits answer_limits = { ANSWER_MAX, 4000000,
+					   TREE_DEPTH_MAX };
+
+/* What the node has now, as a file. */
+static int start_now(struct lnet *node, char **text_p)
+{
+	struct doc *doc = doc_new();
+	size_t size;
+	FILE *f = NULL;
+	int rc = -ENOMEM;
+
+	if (!doc || !doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL))
+		goto out;
+	rc = show_all(node, true, doc_root(doc));
+	if (!rc && doc_failed(doc))
+		rc = -ENOMEM;
+	if (rc)
+		goto out;
+	f = open_memstream(text_p, &size);
+	if (!f) {
+		rc = -ENOMEM;
+		goto out;
+	}
+	tree_emit(doc_root(doc), &tree_narrow, f);
+	rc = ferror(f) ? -ENOMEM : 0;
+	if (fclose(f) && !rc)
+		rc = -ENOMEM;
+	if (rc)
+		free(*text_p);
+out:
+	doc_free(doc);
+	return rc;
+}
+
+int lnet_control_remember(struct lnet_control *control, const char *config)
+{
+	char *text;
+	int rc = 0;
+
+	pthread_mutex_lock(&control->lock);
+	if (!config)
+		rc = start_now(control->node, &text);
+	else if (!(text = strdup(config)))
+		rc = -ENOMEM;
+	if (!rc) {
+		free(control->start);
+		control->start = text;
+	}
+	pthread_mutex_unlock(&control->lock);
+	return rc;
+}
+
+static void control_free(struct lnet_control *control)
+{
+	pthread_mutex_destroy(&control->lock);
+	free(control->start);
+	free(control);
+}
+
+int lnet_control_start(struct lnet *node, const struct ulnet_control_conf *conf,
+		       struct lnet_control **control_p)
+{
+	struct lnet_control *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->node = node;
+	pthread_mutex_init(&c->lock, NULL);
+	rc = lnet_control_remember(c, NULL);
+	if (!rc && conf && conf->path)
+		rc = server_start(c, conf, &c->server);
+	if (rc) {
+		control_free(c);
+		return rc;
+	}
+	*control_p = c;
+	return 0;
+}
+
+void lnet_control_stop(struct lnet_control *control)
+{
+	if (!control)
+		return;
+	if (control->server)
+		server_stop(control->server);
+	control_free(control);
+}
+
+static const struct subject of_request = { "parser", "request", NULL };
+
+/* In place of an answer that nobody would read. */
+static int answer_too_long(char **answer_p)
+{
+	struct answer answer;
+	int rc = answer_init(&answer);
+
+	if (!rc) {
+		answer_error(&answer, &of_request, -EMSGSIZE,
+			     "the answer is longer than %zu bytes", ANSWER_MAX);
+		rc = answer_text(&answer, ANSWER_MAX, answer_p);
+	}
+	answer_fini(&answer);
+	return rc;
+}
+
+int control_request(struct lnet_control *control, const char *request,
+		    size_t len, struct cancel *cancel, char **answer_p)
+{
+	struct tree_error err;
+	struct answer answer;
+	struct doc *doc;
+	int rc = answer_init(&answer);
+
+	if (rc)
+		goto out;
+	rc = tree_parse(request, len, &request_limits, &doc, &err);
+	if (rc) {
+		answer_error(&answer, &of_request, rc, "line %u, column %u: %s",
+			     err.line, err.column, err.what);
+	} else {
+		request_run(control, doc_root(doc), cancel, &answer);
+		doc_free(doc);
+	}
+	rc = answer_text(&answer, ANSWER_MAX, answer_p);
+out:
+	answer_fini(&answer);
+	return rc == -EMSGSIZE ? answer_too_long(answer_p) : rc;
+}
+
+int lnet_control_request(struct lnet_control *control, const char *request,
+			 char **answer_p)
+{
+	if (loop_current())
+		return -EDEADLK;
+	return control_request(control, request, strlen(request), NULL,
+			       answer_p);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/import.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "config/item.h"
+#include "config/setting.h"
+#include "config/show.h"
+
+static const char *const mode_names[] = { "add", "del", "show", "exec" };
+
+struct import {
+	struct request *request;
+	enum import_mode mode;
+	struct plan plan;
+	struct settings settings;
+};
+
+static int not_yet(const struct scope *s, const struct tree *at,
+		   const char *what)
+{
+	return scope_fail(s, at, -EOPNOTSUPP, "%s: not supported yet", what);
+}
+
+/* ---- one item of each section ---- */
+
+static int show_net_item(struct import *im, const struct scope *s,
+			 const struct tree *item)
+{
+	const struct tree *type = tree_get(item, "net type");
+	struct show show = { .verbose = 2, .nid = LNET_NID_ANY };
+	const char *text;
+	int rc;
+
+	if (!type)
+		return scope_misread(s, item, "net type is missing");
+	rc = scope_text(s, type, &text);
+	if (rc)
+		return rc;
+	if (lnet_net_parse(text, &show.net))
+		return scope_fail(s, type, -ENOENT, "cannot parse net '%s'",
+				  text);
+	rc = show_nets(im->plan.node, &show, answer_output(s->answer));
+	return rc ? scope_fail(s, item, rc, "cannot get networks: %s",
+			       strerror(-rc))
+		  : 0;
+}
+
+static int net_item(struct import *im, const struct scope *s,
+		    const struct tree *item)
+{
+	if (im->mode == IMPORT_SHOW)
+		return show_net_item(im, s, item);
+	return item_file_net(&im->plan, s, item, im->mode == IMPORT_ADD);
+}
+
+/* Routes are printed by nodes that have some, and they mean something. */
+static int route_item(struct import *im, const struct scope *s,
+		      const struct tree *item)
+{
+	(void)im;
+	return not_yet(s, item, "route");
+}
+
+static int show_peer_item(struct import *im, const struct scope *s,
+			  const struct tree *primary)
+{
+	struct show show = { .verbose = 3, .net = LNET_NET_ANY };
+	int rc = item_nid(s, primary, &show.nid);
+
+	if (rc)
+		return rc;
+	rc = show_peers(im->plan.node, &show, answer_output(s->answer));
+	return rc ? scope_fail(s, primary, rc,
+			       "cannot get peer information: %s", strerror(-rc))
+		  : 0;
+}
+
+/* A peer with one NID is what a node learns by itself; more of them would have
+ * to be kept. */
+static int peer_item(struct import *im, const struct scope *s,
+		     const struct tree *item)
+{
+	static const char *const keys[] = { "primary nid", "Multi-Rail",
+					    "peer state",  "peer ni",
+					    "seq_no",	   NULL };
+	const struct tree *primary = tree_get(item, "primary nid");
+	const struct tree *nis = tree_get(item, "peer ni"), *ni = NULL;
+	struct ulnet_nid nid, other;
+	int rc = scope_keys(s, item, keys);
+
+	if (rc)
+		return rc;
+	if (!primary)
+		return scope_misread(s, item, "primary nid is missing");
+	if (im->mode == IMPORT_SHOW)
+		return show_peer_item(im, s, primary);
+	rc = item_nid(s, primary, &nid);
+	if (!rc && nis)
+		rc = scope_seq(s, nis);
+	while (!rc && nis && (ni = list_next(nis, ni))) {
+		const struct tree *t = tree_get(ni, "nid");
+
+		if (!t)
+			return scope_misread(s, ni, "nid is missing");
+		rc = item_nid(s, t, &other);
+		if (!rc && !lnet_nid_eq(&nid, &other))
+			return not_yet(s, ni, "a peer with several NIDs");
+	}
+	return rc;
+}
+
+static int routing_item(struct import *im, const struct scope *s,
+			const struct tree *item)
+{
+	const struct tree *enable = tree_get(item, "enable"), *t;
+	bool on;
+	int rc = scope_map(s, item);
+
+	(void)im;
+	if (!rc && enable) {
+		rc = scope_bool(s, enable, &on);
+		if (!rc && on)
+			return not_yet(s, enable, "routing");
+	}
+	if (rc)
+		return rc;
+	tree_for_each (t, item)
+		if (strncmp(t->key, "cpt[", 4) && strcmp(t->key, "enable") &&
+		    strcmp(t->key, "seq_no"))
+			return scope_misread(s, t, "unknown key '%s'", t->key);
+	return 0;
+}
+
+static int udsp_item(struct import *im, const struct scope *s,
+		     const struct tree *item)
+{
+	(void)im;
+	return not_yet(s, item, "udsp");
+}
+
+static int ip2nets_item(struct import *im, const struct scope *s,
+			const struct tree *item)
+{
+	(void)im;
+	return not_yet(s, item, "ip2nets");
+}
+
+/* "ping: [ {nids: [...], timeout: 5} ]", or what ping prints. */
+static int ping_item(struct import *im, const struct scope *s,
+		     const struct tree *item)
+{
+	static const char *const keys[] = {
+		"primary nid", "Multi-Rail", "peer_ni", "nid",	 "nids",
+		"timeout",     "source",     "seq_no",	"errno", NULL
+	};
+	const struct tree *nids = item, *timeout = tree_get(item, "timeout");
+	struct scope ps = *s;
+	int64_t seconds = 0;
+	int rc = 0;
+
+	ps.subject.top = "manage";
+	if (item->kind != TREE_SCALAR) {
+		rc = scope_keys(s, item, keys);
+		nids = tree_get(item, "nids");
+		if (!nids)
+			nids = tree_get(item, "nid");
+		if (!nids)
+			nids = tree_get(item, "primary nid");
+	}
+	if (!rc && tree_get(item, "source"))
+		return not_yet(s, tree_get(item, "source"), "source");
+	if (!rc && !nids)
+		rc = scope_misread(s, item, "nids is missing");
+	if (!rc && timeout)
+		rc = scope_number(s, timeout, 1, PING_TIMEOUT_MAX, &seconds);
+	return rc ? rc
+		  : ping_all(im->plan.node, &ps, nids,
+			     seconds ? (uint64_t)seconds * 1000000
+				     : PING_TIMEOUT,
+			     im->request->cancel);
+}
+
+static int discover_item(struct import *im, const struct scope *s,
+			 const struct tree *item)
+{
+	(void)im;
+	return not_yet(s, item, "discover");
+}
+
+/* ---- sections that are mappings ---- */
+
+static int set_setting(struct import *im, const struct scope *s,
+		       const struct tree *t, const char *name)
+{
+	const struct ulnet_setting *setting =
+		settings_find(&im->settings, name);
+	int64_t v;
+	int rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+
+	if (rc)
+		return rc;
+	rc = setting_check(setting, v);
+	switch (rc) {
+	case 0:
+		return plan_set(&im->plan, s, t, setting, v);
+	case -EPERM: /* printed, and of no meaning as configuration */
+		return 0;
+	case -ENOENT:
+		return scope_fail(s, t, -EINVAL, "unknown setting '%s'", name);
+	case -EOPNOTSUPP:
+		return scope_fail(s, t, rc,
+				  "%s: %" PRId64 " is not supported yet", name,
+				  v);
+	default:
+		return scope_fail(s, t, rc,
+				  "%s: %" PRId64 " is not in %" PRId64
+				  "..%" PRId64,
+				  name, v, setting->min, setting->max);
+	}
+}
+
+static int global(struct import *im, const struct scope *s,
+		  const struct tree *map)
+{
+	const struct tree *t;
+	int rc = scope_map(s, map);
+
+	if (im->mode == IMPORT_SHOW)
+		return show_settings(im->plan.node, answer_output(s->answer));
+	tree_for_each (t, map) {
+		if (rc)
+			break;
+		if (strcmp(t->key, "seq_no"))
+			rc = set_setting(im, s, t, t->key);
+	}
+	return rc;
+}
+
+static int numa(struct import *im, const struct scope *s,
+		const struct tree *map)
+{
+	static const char *const keys[] = { "range", "seq_no", NULL };
+	const struct tree *range = tree_get(map, "range");
+	int rc = scope_keys(s, map, keys);
+
+	if (rc || !range || im->mode == IMPORT_SHOW)
+		return rc;
+	return set_setting(im, s, range, "numa_range");
+}
+
+static int buffers(struct import *im, const struct scope *s,
+		   const struct tree *map)
+{
+	static const char *const keys[] = { "tiny", "small", "large", "seq_no",
+					    NULL };
+	const struct tree *t;
+	int64_t v;
+	int rc = scope_keys(s, map, keys);
+
+	(void)im;
+	tree_for_each (t, map) {
+		if (rc || !strcmp(t->key, "seq_no"))
+			continue;
+		rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+		/* 0 is "default", and without routing there are none. */
+		if (!rc && v)
+			rc = not_yet(s, t, "buffers of a router");
+	}
+	return rc;
+}
+
+static int statistics(struct import *im, const struct scope *s,
+		      const struct tree *map)
+{
+	(void)map;
+	if (im->mode != IMPORT_SHOW)
+		return 0;
+	return show_stats(im->plan.node, answer_output(s->answer));
+}
+
+/* ---- the file ---- */
+
+#define M(mode)	   (1u << IMPORT_##mode)
+#define M_ADD_DEL  (M(ADD) | M(DEL))
+#define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
+
+static const struct section {
+	const char *name;
+	unsigned int modes; /* in which it means something */
+	bool sequence;	    /* of items; else fn is called once */
+	int (*fn)(struct import *im, const struct scope *s,
+		  const struct tree *t);
+} sections[] = {
+	{ "net", M_NOT_EXEC, true, net_item },
+	{ "routing", M_NOT_EXEC, true, routing_item },
+	{ "route", M_NOT_EXEC, true, route_item },
+	{ "peer", M_NOT_EXEC, true, peer_item },
+	{ "ip2nets", M_NOT_EXEC, true, ip2nets_item },
+	{ "buffers", M(ADD), false, buffers },
+	{ "statistics", M_NOT_EXEC, false, statistics },
+	{ "global", M(ADD) | M(SHOW), false, global },
+	{ "numa", M(ADD) | M(SHOW), false, numa },
+	{ "ping", M(EXEC), true, ping_item },
+	{ "discover", M(EXEC), true, discover_item },
+	{ "udsp", M_NOT_EXEC, true, udsp_item },
+};
+
+/* The one that a top-level key begins with. */
+static const struct section *section_of(const char *key)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(sections); i++)
+		if (!strncmp(key, sections[i].name, strlen(sections[i].name)))
+			return &sections[i];
+	return NULL;
+}
+
+static int section_run(struct import *im, const struct section *sec,
+		       struct scope *s, const struct tree *t)
+{
+	const struct tree *item = NULL;
+	int rc;
+
+	s->subject.item = sec->name;
+	if (!(sec->modes & 1u << im->mode))
+		return 0;
+	if (!sec->sequence) {
+		s->subject.seq_no = tree_get(t, "seq_no");
+		return sec->fn(im, s, t);
+	}
+	rc = t->kind == TREE_SCALAR && im->mode == IMPORT_EXEC
+		     ? 0
+		     : scope_seq(s, t);
+	while (!rc && (item = list_next(t, item))) {
+		s->index++;
+		s->subject.seq_no = tree_get(item, "seq_no");
+		rc = sec->fn(im, s, item);
+	}
+	return rc;
+}
+
+static int import_tree(struct import *im, const struct tree *root)
+{
+	struct scope s = {
+		.answer = im->request->answer,
+		.subject = { mode_names[im->mode], "import", NULL },
+		.places = true,
+	};
+	const struct section *sec;
+	const struct tree *t;
+	int rc = 0;
+
+	if (root->kind != TREE_MAP && !tree_is_null(root))
+		return scope_misread(&s, root, "not a mapping");
+	tree_for_each (t, root) {
+		s.subject.item = "import";
+		s.subject.seq_no = NULL;
+		s.index = 0;
+		sec = section_of(t->key);
+		if (!sec)
+			return scope_misread(&s, t, "unknown key '%s'", t->key);
+		rc = section_run(im, sec, &s, t);
+		if (rc && im->mode != IMPORT_EXEC)
+			return rc;
+	}
+	return im->mode == IMPORT_EXEC ? im->request->answer->status
+				       : plan_run(&im->plan);
+}
+
+static int import_parsed(struct request *r, const struct tree *root,
+			 enum import_mode mode, bool locked)
+{
+	bool lock = !locked && mode != IMPORT_EXEC;
+	struct import im = { .request = r, .mode = mode };
+	int rc;
+
+	plan_init(&im.plan, r->control->node);
+	if (lock)
+		pthread_mutex_lock(&r->control->lock);
+	rc = settings_read(im.plan.node, &im.settings);
+	if (lock && r->control->down)
+		rc = request_down(r);
+	else if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot get settings: %s",
+			   strerror(-rc));
+	else
+		rc = import_tree(&im, root);
+	if (lock)
+		pthread_mutex_unlock(&r->control->lock);
+	plan_fini(&im.plan);
+	return rc;
+}
+
+int import_text(struct request *r, const char *text, enum import_mode mode,
+		bool locked)
+{
+	const struct subject subject = { mode_names[mode], "import", NULL };
+	struct tree_error err;
+	struct doc *doc;
+	int rc = tree_parse(text, strlen(text), &request_limits, &doc, &err);
+
+	if (rc) {
+		answer_error(r->answer, &subject, rc, "line %u, column %u: %s",
+			     err.line, err.column, err.what);
+		return rc;
+	}
+	rc = import_parsed(r, doc_root(doc), mode, locked);
+	doc_free(doc);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nets and NIs as users write them, in "net add" and in files: into steps of a
+ * plan.
+ */
+#ifndef CONFIG_ITEM_H
+#define CONFIG_ITEM_H
+
+#include "config/plan.h"
+
+/* Reads the name of a net that can have NIs: -ENOENT for what is none, -EINVAL
+ * for lo. */
+int item_net(const struct scope *s, const struct tree *t,
+	     uint32_t *net_p) must_check;
+int item_nid(const struct scope *s, const struct tree *t,
+	     struct ulnet_nid *nid_p) must_check;
+
+/* The arguments of "net add". */
+int item_net_add(struct plan *plan, const struct scope *s,
+		 const struct tree *args) must_check;
+/* Those of "net del". */
+int item_net_del(struct plan *plan, const struct scope *s,
+		 const struct tree *args) must_check;
+
+/* One item of a file's "net" section, to be added, or deleted. */
+int item_file_net(struct plan *plan, const struct scope *s,
+		  const struct tree *item, bool add) must_check;
+
+#endif

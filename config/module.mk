@@ -1,0 +1,19 @@
+# Configuration: YAML, requests, the control socket and its clients.
+libulnetcore_la_SOURCES += %D%/answer.c %D%/answer.h
+libulnetcore_la_SOURCES += %D%/client.c
+libulnetcore_la_SOURCES += %D%/control.c %D%/control.h
+libulnetcore_la_SOURCES += %D%/emit.c
+libulnetcore_la_SOURCES += %D%/import.c %D%/import.h
+libulnetcore_la_SOURCES += %D%/item.c %D%/item.h
+libulnetcore_la_SOURCES += %D%/parse.c
+libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
+libulnetcore_la_SOURCES += %D%/plan.c %D%/plan.h
+libulnetcore_la_SOURCES += %D%/print.c
+libulnetcore_la_SOURCES += %D%/request.c %D%/request.h
+libulnetcore_la_SOURCES += %D%/scope.c %D%/scope.h
+libulnetcore_la_SOURCES += %D%/server.c %D%/server.h
+libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
+libulnetcore_la_SOURCES += %D%/show.c %D%/show.h
+libulnetcore_la_SOURCES += %D%/socket.c %D%/socket.h
+libulnetcore_la_SOURCES += %D%/spec.c %D%/spec.h
+libulnetcore_la_SOURCES += %D%/tree.c %D%/tree.h

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+
+void plan_init(struct plan *plan, struct lnet *node)
+{
+	*plan = (struct plan){ .node = node };
+}
+
+void plan_fini(struct plan *plan)
+{
+	free(plan->steps);
+}
+
+const char *wish_name(const struct ni_wish *wish, char name[WISH_NAME_SIZE])
+{
+	char net[LNET_NIDSTR_SIZE];
+
+	if (*wish->interface)
+		snprintf(name, WISH_NAME_SIZE, "%s(%s)",
+			 lnet_net_format(lnet_nid_net(&wish->conf.nid), net,
+					 sizeof(net)),
+			 wish->interface);
+	else
+		lnet_nid_format(&wish->conf.nid, name, WISH_NAME_SIZE);
+	return name;
+}
+
+/* ---- gathering ---- */
+
+static int step_new(struct plan *plan, const struct scope *s,
+		    const struct tree *at, enum step_kind kind,
+		    struct step **step_p)
+{
+	struct step *steps = plan->steps;
+	unsigned int room = plan->room ? plan->room * 2 : 8;
+
+	if (plan->n == PLAN_STEPS_MAX)
+		return scope_fail(s, at, -EMSGSIZE,
+				  "more than %d changes at once",
+				  PLAN_STEPS_MAX);
+	if (plan->n == plan->room) {
+		steps = realloc(plan->steps, room * sizeof(*steps));
+		if (!steps)
+			return scope_fail(s, at, -ENOMEM, "no memory");
+		plan->steps = steps;
+		plan->room = room;
+	}
+	*step_p = &steps[plan->n++];
+	**step_p = (struct step){ .kind = kind, .scope = *s, .at = at };
+	return 0;
+}
+
+int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ni_wish *wish)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_NI_ADD, &step);
+
+	if (!rc)
+		step->wish = *wish;
+	return rc;
+}
+
+bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < plan->n; i++)
+		if (plan->steps[i].kind == STEP_NI_DEL &&
+		    lnet_nid_eq(&plan->steps[i].nid, nid))
+			return true;
+	return false;
+}
+
+int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_ni_info *info)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_NI_DEL, &step);
+
+	if (rc)
+		return rc;
+	step->nid = info->nid;
+	step->wish.conf = (struct ulnet_ni_conf){
+		.nid = info->nid,
+		.credits = info->tx_credits,
+		.peer_credits = info->peer_credits,
+		.peer_timeout = info->peer_timeout ? info->peer_timeout : -1,
+		.peer_buffer_credits = info->peer_buffer_credits,
+		.ntunables = info->ntunables,
+	};
+	memcpy(step->wish.tunables, info->tunables, sizeof(info->tunables));
+	return 0;
+}
+
+static bool planned(const struct plan *plan, const char *setting,
+		    struct step **step_p)
+{
+	for (unsigned int i = 0; i < plan->n; i++) {
+		struct step *s = &plan->steps[i];
+
+		if (s->kind == STEP_SET && !strcmp(s->setting, setting)) {
+			*step_p = s;
+			return true;
+		}
+	}
+	return false;
+}
+
+int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
+	     const struct ulnet_setting *setting, int64_t value)
+{
+	struct step *step;
+	int rc;
+
+	/* The last word counts, even if it is what the node has. */
+	if (planned(plan, setting->name, &step)) {
+		step->value = value;
+		return 0;
+	}
+	if (value == setting->value)
+		return 0;
+	rc = step_new(plan, s, at, STEP_SET, &step);
+	if (rc)
+		return rc;
+	step->setting = setting->name;
+	step->old = setting->value;
+	step->value = value;
+	return 0;
+}
+
+/* ---- doing, and undoing ---- */
+
+static int ni_add(struct lnet *node, struct ni_wish *wish,
+		  struct ulnet_nid *nid_p)
+{
+	wish->conf.interface = *wish->interface ? wish->interface : NULL;
+	wish->conf.tunables = wish->tunables;
+	wish->conf.nid_p = nid_p;
+	return lnet_ni_add(node, &wish->conf);
+}
+
+static int step_do(struct plan *plan, struct step *step)
+{
+	switch (step->kind) {
+	case STEP_NI_ADD:
+		return ni_add(plan->node, &step->wish, &step->nid);
+	case STEP_NI_DEL:
+		return lnet_ni_del(plan->node, &step->nid);
+	default:
+		return lnet_setting_set(plan->node, step->setting, step->value);
+	}
+}
+
+static int step_undo(struct plan *plan, struct step *step)
+{
+	switch (step->kind) {
+	case STEP_NI_ADD:
+		return lnet_ni_del(plan->node, &step->nid);
+	case STEP_NI_DEL:
+		return ni_add(plan->node, &step->wish, &step->nid);
+	default:
+		return lnet_setting_set(plan->node, step->setting, step->old);
+	}
+}
+
+static void setting_complain(const struct step *step, int rc)
+{
+	const struct scope *s = &step->scope;
+	const char *why =
+		rc == -EOPNOTSUPP ? "not supported yet" : strerror(-rc);
+
+	if (s->set)
+		scope_set_fail(s, step->setting, rc, why);
+	else
+		scope_fail(s, step->at, rc, "cannot configure %s: %s",
+			   step->setting, why);
+}
+
+/* In the words and numbers of the kernel's lnetctl, where it has some. */
+static void step_complain(const struct step *step, int rc)
+{
+	const struct scope *s = &step->scope;
+	char name[WISH_NAME_SIZE];
+
+	if (step->kind == STEP_SET)
+		setting_complain(step, rc);
+	else if (step->kind == STEP_NI_DEL)
+		scope_fail(s, step->at, rc, "cannot del network %s: %s",
+			   wish_name(&step->wish, name), strerror(-rc));
+	else if (rc == -ENODEV || rc == -EADDRNOTAVAIL)
+		scope_fail(s, step->at, -ENETDOWN, "cannot add network %s: %s",
+			   wish_name(&step->wish, name),
+			   rc == -ENODEV ? "no such interface"
+					 : "the interface has no address that "
+					   "can be used");
+	else
+		scope_fail(s, step->at, rc, "cannot add network %s: %s",
+			   wish_name(&step->wish, name), strerror(-rc));
+}
+
+static void step_back(struct plan *plan, struct step *step)
+{
+	char wish[WISH_NAME_SIZE];
+	const char *name = step->setting;
+	int rc = step_undo(plan, step);
+
+	if (!rc)
+		return;
+	if (step->kind != STEP_SET)
+		name = wish_name(&step->wish, wish);
+	log_err("config", "%s: not as it was: %s", name, strerror(-rc));
+	answer_note(step->scope.answer, "%s is not as it was: %s", name,
+		    strerror(-rc));
+}
+
+/* The NIs of a net stand in the order in which they came: those that come back
+ * do so in the order in which they went. */
+static void plan_undo(struct plan *plan, unsigned int done)
+{
+	for (unsigned int i = done; i--;)
+		if (plan->steps[i].kind != STEP_NI_DEL)
+			step_back(plan, &plan->steps[i]);
+	for (unsigned int i = 0; i < done; i++)
+		if (plan->steps[i].kind == STEP_NI_DEL)
+			step_back(plan, &plan->steps[i]);
+}
+
+static void step_log(const struct step *step)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (step->kind == STEP_SET)
+		log_info("config", "%s: %" PRId64, step->setting, step->value);
+	else
+		log_info("config", "%s: %s",
+			 lnet_nid_format(&step->nid, nid, sizeof(nid)),
+			 step->kind == STEP_NI_ADD ? "added" : "deleted");
+}
+
+/* A setting may be refused because of the value of another one, which comes
+ * later: it then waits till the others have theirs. */
+static bool step_defer(struct plan *plan, unsigned int i)
+{
+	struct step step = plan->steps[i];
+
+	if (step.kind != STEP_SET || step.deferred || i + 1 == plan->n)
+		return false;
+	step.deferred = true;
+	memmove(&plan->steps[i], &plan->steps[i + 1],
+		(plan->n - i - 1) * sizeof(step));
+	plan->steps[plan->n - 1] = step;
+	return true;
+}
+
+int plan_run(struct plan *plan)
+{
+	unsigned int i = 0;
+
+	while (i < plan->n) {
+		int rc = step_do(plan, &plan->steps[i]);
+
+		if (!rc) {
+			step_log(&plan->steps[i++]);
+			continue;
+		}
+		if (rc == -EINVAL && step_defer(plan, i))
+			continue;
+		/* What was noted does not happen. */
+		plan->steps[i].scope.answer->notes = NULL;
+		step_complain(&plan->steps[i], rc);
+		plan_undo(plan, i);
+		return rc;
+	}
+	return 0;
+}

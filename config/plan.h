@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Changes of a node that are made all or not at all: the steps are gathered
+ * first, while what asked for them is checked, and then done in their order;
+ * when one fails, those before it are undone. One plan at a time for a node.
+ */
+#ifndef CONFIG_PLAN_H
+#define CONFIG_PLAN_H
+
+#include "config/scope.h"
+#include "ulnet/lnet.h"
+
+#define PLAN_STEPS_MAX 4096
+
+/* An NI to be. Names of tunables are borrowed as long as it is used. */
+struct ni_wish {
+	struct ulnet_ni_conf conf;	     /* without its pointers */
+	char interface[LNET_INTERFACE_SIZE]; /* "": conf.nid is the NID */
+	struct ulnet_tunable tunables[LNET_TUNABLES_MAX];
+};
+
+enum step_kind { STEP_NI_ADD, STEP_NI_DEL, STEP_SET };
+
+struct step {
+	enum step_kind kind;
+	struct scope scope; /* for errors; its trees are borrowed */
+	const struct tree *at;
+	struct ni_wish wish;  /* NI_ADD; NI_DEL: what brings it back */
+	struct ulnet_nid nid; /* NI_DEL; NI_ADD: what came of it */
+	const char *setting;  /* SET: constant text */
+	int64_t value, old;
+	bool deferred; /* SET: to the end, once */
+};
+
+struct plan {
+	struct lnet *node;
+	struct step *steps;
+	unsigned int n, room;
+};
+
+void plan_init(struct plan *plan, struct lnet *node);
+void plan_fini(struct plan *plan);
+
+/* They add an error to the scope's answer when they fail. */
+int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ni_wish *wish);
+int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_ni_info *info);
+/* Is the NI to go? */
+bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid);
+/* One of the node's settings; what it is already makes no step. The last value
+ * for it counts. */
+int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
+	     const struct ulnet_setting *setting, int64_t value);
+
+/* Does it. On failure the error is in the answer of the step that failed, and
+ * in a note what could not be undone. */
+int plan_run(struct plan *plan);
+
+/* "tcp(eth0)" or "10.0.0.1@tcp" */
+#define WISH_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
+const char *wish_name(const struct ni_wish *wish, char name[WISH_NAME_SIZE]);
+
+#endif

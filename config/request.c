@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "config/import.h"
+#include "config/item.h"
+#include "config/setting.h"
+#include "config/show.h"
+
+int request_down(struct request *r)
+{
+	answer_error(r->answer, &r->scope.subject, -ENETDOWN,
+		     "LNet is not configured: %s", strerror(ENETDOWN));
+	return -ENETDOWN;
+}
+
+/* Reading the node went wrong. */
+static void cannot_get(struct request *r, int rc, const char *what)
+{
+	if (rc == -EMSGSIZE)
+		scope_fail(&r->scope, NULL, rc,
+			   "%s: too many to show them all; ask for one (nid)",
+			   what);
+	else if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot get %s: %s", what,
+			   strerror(-rc));
+}
+
+/* ---- show ---- */
+
+static int read_verbose(struct request *r, int *verbose_p)
+{
+	const struct tree *t = tree_get(r->args, "verbose");
+	int64_t v = 0;
+	int rc = t ? scope_number(&r->scope, t, 0, INT32_MAX, &v) : 0;
+
+	*verbose_p = (int)v;
+	return rc;
+}
+
+static void net_show(struct request *r)
+{
+	struct show show = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
+	const struct tree *net = tree_get(r->args, "net");
+	const char *text;
+
+	if (read_verbose(r, &show.verbose))
+		return;
+	if (net && scope_text(&r->scope, net, &text))
+		return;
+	if (net && lnet_net_parse(text, &show.net)) {
+		scope_fail(&r->scope, net, -ENOENT, "cannot parse net '%s'",
+			   text);
+		return;
+	}
+	cannot_get(r,
+		   show_nets(r->control->node, &show, answer_output(r->answer)),
+		   "networks");
+}
+
+static void peer_show(struct request *r)
+{
+	struct show show = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
+	const struct tree *nid = tree_get(r->args, "nid");
+
+	if (read_verbose(r, &show.verbose))
+		return;
+	if (nid && item_nid(&r->scope, nid, &show.nid))
+		return;
+	cannot_get(
+		r,
+		show_peers(r->control->node, &show, answer_output(r->answer)),
+		"peer information");
+}
+
+static void peer_list(struct request *r)
+{
+	cannot_get(r,
+		   show_peer_list(r->control->node, answer_output(r->answer)),
+		   "peer information");
+}
+
+static void stats_show(struct request *r)
+{
+	cannot_get(r, show_stats(r->control->node, answer_output(r->answer)),
+		   "statistics");
+}
+
+static void global_show(struct request *r)
+{
+	cannot_get(r, show_settings(r->control->node, answer_output(r->answer)),
+		   "settings");
+}
+
+static void export(struct request *r)
+{
+	const struct tree *t = tree_get(r->args, "backup");
+	bool backup = false;
+
+	if (t && scope_bool(&r->scope, t, &backup))
+		return;
+	cannot_get(r,
+		   show_all(r->control->node, backup, answer_output(r->answer)),
+		   "configuration");
+}
+
+/* ---- changes ---- */
+
+static void net_add(struct request *r)
+{
+	struct plan plan;
+
+	plan_init(&plan, r->control->node);
+	if (!item_net_add(&plan, &r->scope, r->args))
+		(void)plan_run(&plan);
+	plan_fini(&plan);
+}
+
+static void net_del(struct request *r)
+{
+	struct plan plan;
+
+	plan_init(&plan, r->control->node);
+	if (!item_net_del(&plan, &r->scope, r->args))
+		(void)plan_run(&plan);
+	plan_fini(&plan);
+}
+
+static void stats_reset(struct request *r)
+{
+	int rc = lnet_stats_reset(r->control->node);
+
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot reset statistics: %s",
+			   strerror(-rc));
+}
+
+/* What "set" can be asked for and is none of the node's settings. */
+static const char *const routing_settings[] = {
+	"routing", "tiny_buffers", "small_buffers", "large_buffers", NULL,
+};
+
+static int set_routing(struct request *r, const struct tree *t, int64_t v)
+{
+	if (!v)
+		return 0;
+	scope_set_fail(&r->scope, t->key, -EOPNOTSUPP, "not supported yet");
+	return -EOPNOTSUPP;
+}
+
+static int set_one(struct request *r, struct plan *plan,
+		   const struct settings *settings, const struct tree *t)
+{
+	const struct ulnet_setting *s = settings_find(settings, t->key);
+	char why[96];
+	int64_t v;
+	int rc;
+
+	if (!tree_number(t, &v)) {
+		snprintf(why, sizeof(why), "cannot parse %.64s value", t->key);
+		answer_setting_error(r->answer, "parser", "set", -1, why);
+		return -1;
+	}
+	if (key_in(t->key, routing_settings))
+		return set_routing(r, t, v);
+	rc = setting_check(s, v);
+	switch (rc) {
+	case 0:
+		return plan_set(plan, &r->scope, t, s, v);
+	case -ENOENT:
+		snprintf(why, sizeof(why), "no such setting");
+		break;
+	case -EPERM:
+		snprintf(why, sizeof(why), "it follows from others");
+		break;
+	case -EOPNOTSUPP:
+		snprintf(why, sizeof(why), "not supported yet");
+		break;
+	default:
+		snprintf(why, sizeof(why), "%s (%" PRId64 "..%" PRId64 ")",
+			 strerror(-rc), s->min, s->max);
+	}
+	scope_set_fail(&r->scope, t->key, rc, why);
+	return rc;
+}
+
+static void set(struct request *r)
+{
+	struct settings settings;
+	const struct tree *t;
+	struct plan plan;
+	int rc = settings_read(r->control->node, &settings);
+
+	cannot_get(r, rc, "settings");
+	r->scope.set = true;
+	plan_init(&plan, r->control->node);
+	tree_for_each (t, r->args)
+		if (!rc)
+			rc = set_one(r, &plan, &settings, t);
+	if (!rc && !r->args->count)
+		scope_fail(&r->scope, r->args, -EINVAL, "no setting is given");
+	else if (!rc)
+		(void)plan_run(&plan);
+	plan_fini(&plan);
+}
+
+/* ---- the node as a whole ---- */
+
+static void lnet_configure(struct request *r)
+{
+	struct lnet_control *c = r->control;
+	const struct tree *t = tree_get(r->args, "all");
+	bool all = false, large = false;
+
+	if (t && scope_bool(&r->scope, t, &all))
+		return;
+	t = tree_get(r->args, "large");
+	if (t && scope_bool(&r->scope, t, &large))
+		return;
+	if (large) {
+		scope_fail(&r->scope, t, -EOPNOTSUPP,
+			   "large NIDs: not supported yet");
+		return;
+	}
+	if (!c->down) {
+		scope_fail(&r->scope, NULL, -EBUSY,
+			   "LNet configure error: Object busy");
+		return;
+	}
+	if (!all || !import_text(r, c->start, IMPORT_ADD, true))
+		c->down = false;
+}
+
+static int plan_nothing(struct plan *plan, const struct scope *s)
+{
+	struct settings settings;
+	struct ulnet_ni_info info;
+	int rc = settings_read(plan->node, &settings);
+
+	if (rc)
+		return scope_fail(s, NULL, rc, "cannot get settings: %s",
+				  strerror(-rc));
+	for (unsigned int i = 1; !rc && !lnet_ni_info(plan->node, i, &info);
+	     i++)
+		rc = plan_ni_del(plan, s, NULL, &info);
+	for (unsigned int i = 0; !rc && i < settings.n; i++)
+		if (!settings.all[i].derived)
+			rc = plan_set(plan, s, NULL, &settings.all[i],
+				      settings.all[i].def);
+	return rc;
+}
+
+static void lnet_unconfigure(struct request *r)
+{
+	struct plan plan;
+
+	plan_init(&plan, r->control->node);
+	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan))
+		r->control->down = true;
+	plan_fini(&plan);
+}
+
+/* ---- without the lock ---- */
+
+static bool is_down(struct request *r)
+{
+	bool down;
+
+	pthread_mutex_lock(&r->control->lock);
+	down = r->control->down;
+	pthread_mutex_unlock(&r->control->lock);
+	if (down)
+		request_down(r);
+	return down;
+}
+
+static void ping(struct request *r)
+{
+	const struct tree *nids = tree_get(r->args, "nids");
+	const struct tree *timeout = tree_get(r->args, "timeout");
+	const struct tree *source = tree_get(r->args, "source");
+	int64_t seconds = 0;
+
+	if (is_down(r))
+		return;
+	if (!nids) {
+		scope_fail(&r->scope, r->args, -EINVAL,
+			   "ping: nids is missing");
+		return;
+	}
+	if (source) {
+		scope_fail(&r->scope, source, -EOPNOTSUPP,
+			   "source: not supported yet");
+		return;
+	}
+	if (timeout &&
+	    scope_number(&r->scope, timeout, 1, PING_TIMEOUT_MAX, &seconds))
+		return;
+	ping_all(r->control->node, &r->scope, nids,
+		 seconds ? (uint64_t)seconds * 1000000 : PING_TIMEOUT,
+		 r->cancel);
+}
+
+static void import(struct request *r)
+{
+	static const char *const modes[] = { "add", "del", "show", "exec" };
+	const struct tree *t = tree_get(r->args, "mode");
+	const struct tree *file = tree_get(r->args, "text");
+	const char *text = "", *mode = "add";
+	unsigned int i;
+
+	if (is_down(r))
+		return;
+	if (!file) {
+		scope_misread(&r->scope, r->args, "import: text is missing");
+		return;
+	}
+	if (file->kind == TREE_SCALAR)
+		text = file->text; /* of an empty file, too */
+	else if (scope_text(&r->scope, file, &text))
+		return;
+	if (t && scope_text(&r->scope, t, &mode))
+		return;
+	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]); i++)
+		;
+	if (i == ARRAY_SIZE(modes))
+		scope_misread(&r->scope, t,
+			      "mode: add, del, show or exec is expected");
+	else
+		import_text(r, text, (enum import_mode)i, false);
+}
+
+/* ---- the table ---- */
+
+#define KEYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+enum {
+	CMD_UNLOCKED = 1,  /* takes the lock itself, and looks whether LNet is
+			    * down */
+	CMD_WHEN_DOWN = 2, /* makes sense then, too */
+};
+
+static const struct command {
+	const char *name;
+	struct subject subject;
+	void (*fn)(struct request *r); /* NULL: not supported yet */
+	const char *const *keys;       /* NULL: fn looks itself */
+	unsigned int flags;
+} commands[] = {
+	{ "net add", { "add", "net", NULL }, net_add, NULL, 0 },
+	{ "net del", { "del", "net", NULL }, net_del, NULL, 0 },
+	{ "net show",
+	  { "show", "net", NULL },
+	  net_show,
+	  KEYS("net", "verbose"),
+	  0 },
+	{ "net set", { "set", "net", NULL }, NULL, NULL, 0 },
+	{ "peer show",
+	  { "show", "peer", NULL },
+	  peer_show,
+	  KEYS("nid", "verbose"),
+	  0 },
+	{ "peer list", { "show", "peer", NULL }, peer_list, KEYS(NULL), 0 },
+	{ "peer add", { "add", "peer", NULL }, NULL, NULL, 0 },
+	{ "peer del", { "del", "peer", NULL }, NULL, NULL, 0 },
+	{ "peer set", { "set", "peer", NULL }, NULL, NULL, 0 },
+	{ "stats show",
+	  { "show", "statistics", NULL },
+	  stats_show,
+	  KEYS(NULL),
+	  0 },
+	{ "stats reset",
+	  { "reset", "statistics", NULL },
+	  stats_reset,
+	  KEYS(NULL),
+	  0 },
+	{ "global show",
+	  { "show", "global", NULL },
+	  global_show,
+	  KEYS(NULL),
+	  0 },
+	{ "set", { "add", "set", NULL }, set, NULL, 0 },
+	{ "ping",
+	  { "manage", "ping", NULL },
+	  ping,
+	  KEYS("nids", "source", "timeout"),
+	  CMD_UNLOCKED },
+	{ "discover", { "manage", "discover", NULL }, NULL, NULL, 0 },
+	{ "import",
+	  { "import", "import", NULL },
+	  import,
+	  KEYS("mode", "text"),
+	  CMD_UNLOCKED },
+	{ "export", { "export", "export", NULL }, export, KEYS("backup"), 0 },
+	{ "lnet configure",
+	  { "configure", "lnet", NULL },
+	  lnet_configure,
+	  KEYS("all", "large"),
+	  CMD_WHEN_DOWN },
+	{ "lnet unconfigure",
+	  { "unconfigure", "lnet", NULL },
+	  lnet_unconfigure,
+	  KEYS(NULL),
+	  0 },
+	{ "route add", { "add", "route", NULL }, NULL, NULL, 0 },
+	{ "route del", { "del", "route", NULL }, NULL, NULL, 0 },
+	{ "route show", { "show", "route", NULL }, NULL, NULL, 0 },
+	{ "routing show", { "show", "routing", NULL }, NULL, NULL, 0 },
+	{ "udsp add", { "add", "udsp", NULL }, NULL, NULL, 0 },
+	{ "udsp del", { "del", "udsp", NULL }, NULL, NULL, 0 },
+	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },
+	{ "debug recovery", { "show", "recovery", NULL }, NULL, NULL, 0 },
+	{ "debug peer", { "show", "peer", NULL }, NULL, NULL, 0 },
+	{ "fault", { "manage", "fault", NULL }, NULL, NULL, 0 },
+	{ "fault drop", { "manage", "fault", NULL }, NULL, NULL, 0 },
+	{ "fault delay", { "manage", "fault", NULL }, NULL, NULL, 0 },
+	{ "cpt-of-nid", { "manage", "cpt-of-nid", NULL }, NULL, NULL, 0 },
+	{ "service-id", { "manage", "service-id", NULL }, NULL, NULL, 0 },
+	{ "setup-mrrouting",
+	  { "manage", "setup-mrrouting", NULL },
+	  NULL,
+	  NULL,
+	  0 },
+	{ "setup-sysctl", { "manage", "setup-sysctl", NULL }, NULL, NULL, 0 },
+};
+
+static const struct command *command_of(const char *name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void command_run(const struct command *cmd, struct request *r)
+{
+	if (cmd->flags & CMD_UNLOCKED) {
+		cmd->fn(r);
+		return;
+	}
+	pthread_mutex_lock(&r->control->lock);
+	if (r->control->down && !(cmd->flags & CMD_WHEN_DOWN))
+		request_down(r);
+	else
+		cmd->fn(r);
+	pthread_mutex_unlock(&r->control->lock);
+}
+
+void request_run(struct lnet_control *control, const struct tree *root,
+		 struct cancel *cancel, struct answer *answer)
+{
+	struct request r = {
+		.control = control,
+		.answer = answer,
+		.cancel = cancel,
+		.scope = { .answer = answer,
+			   .subject = { "parser", "request", NULL } },
+	};
+	const struct command *cmd;
+	int rc;
+
+	if (root->kind != TREE_MAP || root->count != 1) {
+		scope_misread(&r.scope, root,
+			      "a mapping with one key, the command, is "
+			      "expected");
+		return;
+	}
+	r.args = list_next(root, NULL);
+	cmd = command_of(r.args->key);
+	if (!cmd) {
+		scope_misread(&r.scope, r.args, "unknown command '%s'",
+			      r.args->key);
+		return;
+	}
+	r.scope.subject = cmd->subject;
+	if (!cmd->fn) {
+		scope_fail(&r.scope, NULL, -EOPNOTSUPP, "%s: not supported yet",
+			   cmd->name);
+		return;
+	}
+	rc = cmd->keys ? scope_keys(&r.scope, r.args, cmd->keys)
+		       : scope_map(&r.scope, r.args);
+	if (!rc)
+		command_run(cmd, &r);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading what a user wrote: each function takes one thing out of a tree, or
+ * adds an error to the answer that names the item and the place, and returns a
+ * negative errno.
+ */
+#ifndef CONFIG_SCOPE_H
+#define CONFIG_SCOPE_H
+
+#include "config/answer.h"
+
+struct scope {
+	struct answer *answer;
+	struct subject subject;
+	bool places;	    /* the lines of the text mean something to the user:
+			     * errors begin with them */
+	bool set;	    /* "set": errors look different */
+	unsigned int index; /* of the item in its section, from 1; 0: none */
+};
+
+int scope_fail(const struct scope *s, const struct tree *at, int rc,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* -EINVAL, always with the place: it is not put together as it has to be. Who
+ * used a tool, which made the request, never sees that. */
+int scope_misread(const struct scope *s, const struct tree *at, const char *fmt,
+		  ...) __attribute__((format(printf, 3, 4)));
+
+/* How the kernel's lnetctl reports what "set @name" fails with. */
+void scope_set_fail(const struct scope *s, const char *name, int rc,
+		    const char *why);
+
+int scope_text(const struct scope *s, const struct tree *t,
+	       const char **text_p) must_check;
+int scope_number(const struct scope *s, const struct tree *t, int64_t min,
+		 int64_t max, int64_t *value_p) must_check;
+/* true, false, yes, no, 0, 1 */
+int scope_bool(const struct scope *s, const struct tree *t,
+	       bool *value_p) must_check;
+/* A mapping, or null. */
+int scope_map(const struct scope *s, const struct tree *t) must_check;
+/* A sequence, or null. */
+int scope_seq(const struct scope *s, const struct tree *t) must_check;
+/* A mapping or null with no other keys than @keys, which ends with NULL. */
+int scope_keys(const struct scope *s, const struct tree *t,
+	       const char *const *keys) must_check;
+
+/* Is @key one of @keys? */
+bool key_in(const char *key, const char *const *keys);
+/* Walks over a sequence, over the values of a mapping, or over one scalar in
+ * their place: the one after @prev (NULL: the first), or NULL. */
+const struct tree *list_next(const struct tree *list, const struct tree *prev);
+
+#endif

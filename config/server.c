@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One thread takes connections, and each client has one of its own, which is
+ * blocked as long as the client wants: in reading half a request, in a ping, in
+ * writing an answer that is not read. When all places are taken and one more
+ * client comes, the one that has been still for longest goes.
+ */
+#include "config/server.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config/socket.h"
+
+#define CLIENTS_MAX 16
+#define READ_SIZE   65536
+#define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
+
+struct client {
+	struct server *server;
+	struct list link; /* server.clients or .ended; the acceptor's, but for
+			   * the move from one to the other */
+	int fd;
+	pthread_t thread;
+	struct cancel cancel;
+	uint64_t moved; /* server.moves when it last did something */
+	bool working;	/* on a request */
+	bool leaving;	/* was told to go */
+
+	/* its own thread */
+	char *buf; /* received: a request, and what may follow it */
+	size_t len, room;
+	size_t seen; /* of it: looked through for the end */
+	size_t line; /* where the line begins that seen is in */
+	bool eof;
+};
+
+struct server {
+	struct lnet_control *control;
+	struct control_socket socket;
+	int stop; /* eventfd: everybody ends */
+	int wake; /* eventfd: a client has ended */
+	pthread_t acceptor;
+	unsigned int clients_max;
+
+	pthread_mutex_t lock; /* for what follows, and those parts of clients
+			       * that both threads use */
+	struct list clients, ended;
+	unsigned int n; /* in both */
+	uint64_t moves;
+	bool making_room; /* somebody was told to go, and has not gone yet */
+};
+
+/* As poll(), which it calls again after a signal, and after a pause when the
+ * kernel has no memory for it. */
+static void wait_for(struct pollfd *p, nfds_t n, int timeout)
+{
+	const struct timespec pause = { 0, PAUSE * 1000000L };
+
+	while (poll(p, n, timeout) < 0) {
+		if (errno == EINTR)
+			continue;
+		BUG_ON(errno != ENOMEM && errno != EAGAIN);
+		log_warn("control", "poll: %s", strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* ---- one client ---- */
+
+static void client_moved(struct client *c, bool working)
+{
+	pthread_mutex_lock(&c->server->lock);
+	c->moved = ++c->server->moves;
+	c->working = working;
+	pthread_mutex_unlock(&c->server->lock);
+}
+
+/* Until @c can be read from or written to. False: the server stops. */
+static bool client_wait(struct client *c, short events)
+{
+	struct pollfd p[] = { { c->fd, events, 0 },
+			      { c->server->stop, POLLIN, 0 } };
+
+	wait_for(p, ARRAY_SIZE(p), -1);
+	return !p[1].revents;
+}
+
+static bool client_send(struct client *c, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = send(c->fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno != EAGAIN || !client_wait(c, POLLOUT)))
+			return false;
+		if (n <= 0)
+			continue;
+		text += n;
+		len -= (size_t)n;
+		client_moved(c, false);
+	}
+	return true;
+}
+
+/* Is the line from @start to @end the one that ends a document? */
+static bool is_end(const char *start, const char *end)
+{
+	while (end > start && isspace((unsigned char)end[-1]))
+		end--;
+	return end - start == 3 && !memcmp(start, "...", 3);
+}
+
+/* The length of the first request in the buffer, with its end; 0: it is not
+ * there yet. */
+static size_t client_find(struct client *c)
+{
+	char *nl;
+
+	while ((nl = memchr(c->buf + c->seen, '\n', c->len - c->seen))) {
+		size_t start = c->line, end = (size_t)(nl - c->buf) + 1;
+
+		c->seen = c->line = end;
+		if (is_end(c->buf + start, nl))
+			return end;
+	}
+	c->seen = c->len;
+	return 0;
+}
+
+static bool blank(const char *s, size_t len)
+{
+	while (len && isspace((unsigned char)s[len - 1]))
+		len--;
+	return !len;
+}
+
+static int client_more_room(struct client *c)
+{
+	size_t room = c->room ? c->room * 2 : READ_SIZE;
+	char *buf;
+
+	if (c->len < c->room)
+		return 0;
+	buf = realloc(c->buf, room);
+	if (!buf)
+		return -ENOMEM;
+	c->buf = buf;
+	c->room = room;
+	return 0;
+}
+
+/* Receives something. 0; -errno. */
+static int client_receive(struct client *c)
+{
+	int rc = client_more_room(c);
+	ssize_t n;
+
+	if (rc)
+		return rc;
+	do {
+		if (!client_wait(c, POLLIN))
+			return -ESHUTDOWN;
+		n = recv(c->fd, c->buf + c->len, c->room - c->len,
+			 MSG_DONTWAIT);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n < 0)
+		return -errno;
+	c->eof = n == 0;
+	c->len += (size_t)n;
+	client_moved(c, false);
+	return 0;
+}
+
+/* The next request: the first @*len_p bytes in the buffer. -EMSGSIZE: too long;
+ * -ENODATA: no more. */
+static int client_next(struct client *c, size_t *len_p)
+{
+	int rc;
+
+	for (;;) {
+		*len_p = c->len ? client_find(c) : 0;
+		if (*len_p > REQUEST_MAX || (!*len_p && c->len > REQUEST_MAX))
+			return -EMSGSIZE;
+		if (*len_p)
+			return 0;
+		if (c->eof) {
+			*len_p = c->len;
+			return blank(c->buf, c->len) ? -ENODATA : 0;
+		}
+		rc = client_receive(c);
+		if (rc)
+			return rc;
+	}
+}
+
+static bool client_answer(struct client *c, size_t len)
+{
+	char *answer;
+	bool ok;
+	int rc;
+
+	client_moved(c, true);
+	rc = control_request(c->server->control, c->buf, len, &c->cancel,
+			     &answer);
+	client_moved(c, false);
+	if (rc)
+		return false;
+	ok = client_send(c, answer, strlen(answer)) &&
+	     client_send(c, DOCUMENT_END, strlen(DOCUMENT_END));
+	free(answer);
+	return ok;
+}
+
+/* What is behind the first @len bytes comes next. */
+static void client_consume(struct client *c, size_t len)
+{
+	c->len -= len;
+	memmove(c->buf, c->buf + len, c->len);
+	c->seen = c->line = 0;
+	if (!c->len) {
+		free(c->buf);
+		c->buf = NULL;
+		c->room = 0;
+	}
+}
+
+static void client_refuse(struct client *c)
+{
+	static const char text[] =
+		"status: -90\n"
+		"error:\n"
+		"  parser:\n"
+		"  - request:\n"
+		"    errno: -90\n"
+		"    descr: ! \"the request is too long\"\n" DOCUMENT_END;
+
+	client_send(c, text, strlen(text));
+}
+
+static void *client_main(void *arg)
+{
+	struct client *c = arg;
+	struct server *s = c->server;
+	uint64_t one = 1;
+	size_t len;
+	int rc;
+
+	while (!(rc = client_next(c, &len)) && client_answer(c, len))
+		client_consume(c, len);
+	if (rc == -EMSGSIZE)
+		client_refuse(c);
+	shutdown(c->fd, SHUT_RDWR);
+	pthread_mutex_lock(&s->lock);
+	list_del(&c->link);
+	list_add_tail(&s->ended, &c->link);
+	pthread_mutex_unlock(&s->lock);
+	BUG_ON(write(s->wake, &one, sizeof(one)) < 0 && errno != EAGAIN);
+	return NULL;
+}
+
+/* ---- clients: the acceptor's thread ---- */
+
+/* Signals are the application's: its threads get them. */
+static int thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = -pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+static void client_free(struct client *c)
+{
+	close(c->fd);
+	cancel_fini(&c->cancel);
+	free(c->buf);
+	free(c);
+}
+
+static void client_start(struct server *s, int fd)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	int rc = -ENOMEM;
+
+	if (c) {
+		c->server = s;
+		c->fd = fd;
+		cancel_init(&c->cancel);
+		pthread_mutex_lock(&s->lock);
+		c->moved = ++s->moves;
+		list_add_tail(&s->clients, &c->link);
+		rc = thread_start(&c->thread, client_main, c);
+		if (rc)
+			list_del(&c->link);
+		else
+			s->n++;
+		pthread_mutex_unlock(&s->lock);
+	}
+	if (!rc)
+		return;
+	log_warn("control", "client refused: %s", strerror(-rc));
+	if (c)
+		client_free(c);
+	else
+		close(fd);
+}
+
+static void client_dismiss(struct client *c)
+{
+	c->leaving = true;
+	cancel_now(&c->cancel);
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* Those whose threads are over. */
+static void clients_reap(struct server *s)
+{
+	struct list ended;
+	uint64_t count;
+
+	BUG_ON(read(s->wake, &count, sizeof(count)) < 0 && errno != EAGAIN);
+	list_init(&ended);
+	pthread_mutex_lock(&s->lock);
+	list_splice_tail(&ended, &s->ended);
+	pthread_mutex_unlock(&s->lock);
+	while (!list_empty(&ended)) {
+		struct client *c = list_first(&ended, struct client, link);
+
+		list_del(&c->link);
+		pthread_join(c->thread, NULL);
+		client_free(c);
+		s->n--;
+		s->making_room = false;
+	}
+}
+
+static bool goes_before(const struct client *a, const struct client *b)
+{
+	if (!b || a->working != b->working)
+		return !b || b->working;
+	return a->moved < b->moved;
+}
+
+static void make_room(struct server *s)
+{
+	struct client *c, *victim = NULL;
+
+	if (s->making_room)
+		return;
+	pthread_mutex_lock(&s->lock);
+	list_for_each_entry (c, &s->clients, link)
+		if (!c->leaving && goes_before(c, victim))
+			victim = c;
+	if (victim) {
+		client_dismiss(victim);
+		s->making_room = true;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Takes one connection. False: there are no file descriptors, or memory. */
+static bool take(struct server *s)
+{
+	int fd = accept4(s->socket.fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		client_start(s, fd);
+		return true;
+	}
+	switch (errno) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		log_warn("control", "accept: %s", strerror(errno));
+		make_room(s);
+		return false;
+	default: /* it has gone again */
+		return true;
+	}
+}
+
+static void *acceptor_main(void *arg)
+{
+	struct server *s = arg;
+	bool short_of = false;
+	struct client *c;
+
+	for (;;) {
+		/* When there is no place, the newcomer waits in the kernel. */
+		bool listen_too = !s->making_room && !short_of;
+		struct pollfd p[] = {
+			{ s->stop, POLLIN, 0 },
+			{ s->wake, POLLIN, 0 },
+			{ listen_too ? s->socket.fd : -1, POLLIN, 0 },
+		};
+
+		wait_for(p, ARRAY_SIZE(p), short_of ? PAUSE : -1);
+		short_of = false;
+		if (p[0].revents)
+			break;
+		if (p[1].revents)
+			clients_reap(s);
+		else if (p[2].revents && s->n >= s->clients_max)
+			make_room(s);
+		else if (p[2].revents)
+			short_of = !take(s);
+	}
+	pthread_mutex_lock(&s->lock);
+	list_for_each_entry (c, &s->clients, link)
+		client_dismiss(c);
+	pthread_mutex_unlock(&s->lock);
+	while (s->n) {
+		struct pollfd p = { s->wake, POLLIN, 0 };
+
+		wait_for(&p, 1, -1);
+		clients_reap(s);
+	}
+	return NULL;
+}
+
+/* ---- the server ---- */
+
+static void server_free(struct server *s)
+{
+	socket_close(&s->socket);
+	if (s->stop >= 0)
+		close(s->stop);
+	if (s->wake >= 0)
+		close(s->wake);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int server_start(struct lnet_control *control,
+		 const struct ulnet_control_conf *conf,
+		 struct server **server_p)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->control = control;
+	s->clients_max = conf->clients_max ? conf->clients_max : CLIENTS_MAX;
+	pthread_mutex_init(&s->lock, NULL);
+	list_init(&s->clients);
+	list_init(&s->ended);
+	s->socket.fd = -1;
+	s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = s->stop < 0 || s->wake < 0 ? -errno : 0;
+	if (!rc)
+		rc = socket_open(&s->socket, conf->path, conf->group);
+	if (!rc)
+		rc = thread_start(&s->acceptor, acceptor_main, s);
+	if (rc)
+		server_free(s);
+	else
+		*server_p = s;
+	return rc;
+}
+
+void server_stop(struct server *s)
+{
+	uint64_t one = 1;
+
+	BUG_ON(write(s->stop, &one, sizeof(one)) != sizeof(one));
+	pthread_join(s->acceptor, NULL);
+	server_free(s);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/setting.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+
+int settings_read(struct lnet *node, struct settings *s)
+{
+	int n = lnet_settings(node, s->all, SETTINGS_MAX);
+
+	BUG_ON(n > SETTINGS_MAX);
+	s->n = n < 0 ? 0 : (unsigned int)n;
+	return n < 0 ? n : 0;
+}
+
+const struct ulnet_setting *settings_find(const struct settings *s,
+					  const char *name)
+{
+	for (unsigned int i = 0; i < s->n; i++)
+		if (!strcmp(s->all[i].name, name))
+			return &s->all[i];
+	return NULL;
+}
+
+int setting_check(const struct ulnet_setting *setting, int64_t value)
+{
+	if (!setting)
+		return -ENOENT;
+	if (setting->derived)
+		return -EPERM;
+	if (value == setting->value ||
+	    (value >= setting->min && value <= setting->max))
+		return 0;
+	return setting->min == setting->max ? -EOPNOTSUPP : -EINVAL;
+}

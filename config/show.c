@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "config/scope.h"
+#include "config/setting.h"
+
+/* Lines of an answer, roughly: more are refused. */
+#define LINES_MAX	     1000000
+#define LINES_OF_PEER	     12
+#define LINES_OF_PEER_DETAIL 48
+
+/*
+ * What the kernel's lnetctl shows and this release has not got: the numbers of
+ * a kernel node on which nothing has failed and no policy was made.
+ */
+static const struct not_kept {
+	const char *key;
+	int64_t value;
+} udsp_info[] = {
+	{ "net priority", -1 },
+	{ "nid priority", -1 },
+}, ni_health[] = {
+	{ "fatal_error", 0 }, { "health value", 1000 },
+	{ "interrupts", 0 },  { "dropped", 0 },
+	{ "aborted", 0 },     { "no route", 0 },
+	{ "timeouts", 0 },    { "error", 0 },
+	{ "ping_count", 0 },  { "next_ping", 0 },
+}, lo_health[] = {
+	{ "fatal_error", 0 }, { "health value", 0 },
+	{ "interrupts", 0 },  { "dropped", 0 },
+	{ "aborted", 0 },     { "no route", 0 },
+	{ "timeouts", 0 },    { "error", 0 },
+	{ "ping_count", 0 },  { "next_ping", 0 },
+}, peer_health[] = {
+	{ "health value", 1000 }, { "dropped", 0 },
+	{ "timeout", 0 },	  { "error", 0 },
+	{ "network timeout", 0 }, { "ping_count", 0 },
+	{ "next_ping", 0 },
+};
+#define PEER_STATE    0	   /* what discovery knows of a peer, in bits */
+#define PEER_NI_STATE "NA" /* known by routers only */
+#define HELLO_COUNT   0	   /* HELLOs are the LNDs', not messages */
+#define DEV_CPT	      (-1)
+#define DEV_CPT_LO    0
+
+#define show_constants(out, key, table) \
+	show_table(out, key, table, ARRAY_SIZE(table))
+
+static void show_table(struct tree *out, const char *key,
+		       const struct not_kept *table, size_t n)
+{
+	struct tree *map = tree_map(out, key);
+
+	for (size_t i = 0; i < n; i++)
+		tree_int(map, table[i].key, table[i].value);
+}
+
+void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	tree_text(out, key, TREE_PLAIN,
+		  lnet_nid_format(nid, text, sizeof(text)));
+}
+
+/* One that an earlier call may have begun. */
+static struct tree *section(struct tree *out, const char *key)
+{
+	struct tree *seq = tree_get(out, key);
+
+	return seq ? seq : tree_seq(out, key);
+}
+
+static void show_statistics(struct tree *out, uint64_t sent, uint64_t received,
+			    uint64_t dropped)
+{
+	struct tree *map = tree_map(out, "statistics");
+
+	tree_uint(map, "send_count", sent);
+	tree_uint(map, "recv_count", received);
+	tree_uint(map, "drop_count", dropped);
+}
+
+static void show_counts(struct tree *out, const char *key,
+			const struct ulnet_counts *c)
+{
+	struct tree *map = tree_map(out, key);
+
+	tree_uint(map, "put", c->put);
+	tree_uint(map, "get", c->get);
+	tree_uint(map, "reply", c->reply);
+	tree_uint(map, "ack", c->ack);
+	tree_uint(map, "hello", HELLO_COUNT);
+}
+
+/* ---- net ---- */
+
+static void show_cpts(struct lnet *node, struct tree *out)
+{
+	char text[LNET_CPTS_MAX * 3 + 2] = "[0";
+	size_t len = 2;
+
+	for (unsigned int i = 1; i < lnet_cpts(node); i++)
+		len += (size_t)sprintf(text + len, ",%u", i);
+	strcpy(text + len, "]");
+	tree_text(out, "CPT", TREE_DOUBLE, text);
+}
+
+static void show_tunables(const struct ulnet_ni_info *info, struct tree *out)
+{
+	struct tree *map = tree_map(out, "tunables");
+	bool lo = lnet_nid_is_lo(&info->nid);
+	uint32_t buffer_credits = info->peer_buffer_credits;
+
+	/* 0 stands for the same, and is what a kernel shows. */
+	if (buffer_credits == info->peer_credits)
+		buffer_credits = 0;
+	tree_int(map, "peer_timeout",
+		 lo || info->peer_timeout < 0 ? 0 : info->peer_timeout);
+	tree_uint(map, "peer_credits", lo ? 0 : info->peer_credits);
+	tree_uint(map, "peer_buffer_credits", lo ? 0 : buffer_credits);
+	tree_uint(map, "credits", lo ? 0 : info->tx_credits);
+}
+
+static const struct ulnet_tunable *tunable(const struct ulnet_ni_info *info,
+					   const char *name)
+{
+	for (unsigned int i = 0; i < info->ntunables; i++)
+		if (!strcmp(info->tunables[i].name, name))
+			return &info->tunables[i];
+	return NULL;
+}
+
+static bool is_default(const struct ulnet_tunable *t,
+		       const struct ulnet_tunable_info *infos, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(infos[i].name, t->name))
+			return t->value == infos[i].def;
+	return false;
+}
+
+/* Those that the kernel shows, and what differs from its default. */
+static void show_lnd_tunables(struct lnet *node,
+			      const struct ulnet_ni_info *info,
+			      struct tree *out)
+{
+	static const char *const always[] = { "conns_per_peer", "timeout",
+					      "tos", NULL };
+	struct ulnet_tunable_info defs[LNET_TUNABLES_MAX];
+	int n = lnet_tunables(node, lnet_nid_net(&info->nid), defs,
+			      LNET_TUNABLES_MAX);
+	const struct ulnet_tunable *t;
+	struct tree *map;
+
+	if (lnet_nid_is_lo(&info->nid))
+		return;
+	map = tree_map(out, "lnd tunables");
+	for (unsigned int i = 0; always[i]; i++) {
+		t = tunable(info, always[i]);
+		if (t)
+			tree_int(map, t->name, t->value);
+		else if (!strcmp(always[i], "timeout"))
+			tree_uint(map, "timeout", info->lnd_timeout / 1000000);
+	}
+	for (unsigned int i = 0; i < info->ntunables; i++) {
+		t = &info->tunables[i];
+		if (!key_in(t->name, always) && !is_default(t, defs, n))
+			tree_int(map, t->name, t->value);
+	}
+}
+
+static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
+		    const struct show *show, struct tree *nis)
+{
+	struct tree *ni = tree_map(nis, NULL);
+	bool lo = lnet_nid_is_lo(&info->nid);
+
+	if (!show->backup || !*info->interface)
+		show_nid(ni, "nid", &info->nid);
+	if (!show->backup)
+		tree_text(ni, "status", TREE_PLAIN, info->up ? "up" : "down");
+	if (*info->interface)
+		tree_text(tree_map(ni, "interfaces"), "0", TREE_PLAIN,
+			  info->interface);
+	if (show->verbose < 1)
+		return;
+	if (!show->backup)
+		show_statistics(ni, info->send_count, info->recv_count,
+				info->drop_count);
+	if (show->verbose >= 4)
+		show_constants(ni, "udsp info", udsp_info);
+	if (show->verbose >= 2 && !show->backup) {
+		show_counts(ni, "sent_stats", &info->sent);
+		show_counts(ni, "received_stats", &info->received);
+		show_counts(ni, "dropped_stats", &info->dropped);
+		if (lo)
+			show_constants(ni, "health stats", lo_health);
+		else
+			show_constants(ni, "health stats", ni_health);
+	}
+	show_tunables(info, ni);
+	show_lnd_tunables(node, info, ni);
+	if (!show->backup)
+		tree_int(ni, "dev cpt", lo ? DEV_CPT_LO : DEV_CPT);
+	show_cpts(node, ni);
+}
+
+int show_nets(struct lnet *node, const struct show *show, struct tree *out)
+{
+	uint32_t net = LNET_NET_ANY;
+	struct tree *nets = NULL, *item, *nis = NULL;
+	struct ulnet_ni_info info;
+	char text[LNET_NIDSTR_SIZE];
+	int rc;
+
+	for (unsigned int i = 0;; i++) {
+		rc = lnet_ni_info(node, i, &info);
+		if (rc)
+			break;
+		if (show->net != LNET_NET_ANY &&
+		    show->net != lnet_nid_net(&info.nid))
+			continue;
+		if (show->backup && lnet_nid_is_lo(&info.nid))
+			continue;
+		if (!nets)
+			nets = section(out, "net");
+		if (net != lnet_nid_net(&info.nid)) {
+			net = lnet_nid_net(&info.nid);
+			item = tree_map(nets, NULL);
+			tree_text(item, "net type", TREE_PLAIN,
+				  lnet_net_format(net, text, sizeof(text)));
+			nis = tree_seq(item, "local NI(s)");
+		}
+		show_ni(node, &info, show, nis);
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- peers ---- */
+
+static int by_primary(const void *pa, const void *pb)
+{
+	const struct ulnet_peer_info *a = pa, *b = pb;
+	int c = lnet_nid_cmp(&a->primary, &b->primary);
+
+	if (c)
+		return c;
+	c = lnet_nid_eq(&b->nid, &b->primary) -
+	    lnet_nid_eq(&a->nid, &a->primary);
+	return c ? c : lnet_nid_cmp(&a->nid, &b->nid);
+}
+
+/* All peer NIs but this node itself, peer by peer. Returns how many. */
+static int peers_read(struct lnet *node, struct ulnet_peer_info **infos_p)
+{
+	struct ulnet_peer_info *infos = NULL, *more;
+	int room = 16, n, kept = 0;
+
+	for (;;) {
+		more = realloc(infos, (size_t)room * sizeof(*infos));
+		if (!more) {
+			free(infos);
+			return -ENOMEM;
+		}
+		infos = more;
+		n = lnet_peers(node, infos, (unsigned int)room);
+		if (n <= room)
+			break;
+		/* They may have become more meanwhile. */
+		room = n + n / 4;
+	}
+	for (int i = 0; i < n; i++)
+		if (!lnet_nid_is_lo(&infos[i].nid))
+			infos[kept++] = infos[i];
+	if (n < 0) {
+		free(infos);
+		return n;
+	}
+	qsort(infos, (size_t)kept, sizeof(*infos), by_primary);
+	*infos_p = infos;
+	return kept;
+}
+
+static void show_peer_ni(const struct ulnet_peer_info *info,
+			 const struct show *show, struct tree *nis)
+{
+	struct tree *ni = tree_map(nis, NULL);
+
+	show_nid(ni, "nid", &info->nid);
+	if (show->verbose >= 4)
+		show_constants(ni, "udsp info", udsp_info);
+	tree_text(ni, "state", TREE_PLAIN, PEER_NI_STATE);
+	if (show->verbose < 1)
+		return;
+	tree_uint(ni, "max_ni_tx_credits", info->credits_max);
+	tree_int(ni, "available_tx_credits", info->credits);
+	tree_int(ni, "min_tx_credits", info->credits_min);
+	tree_uint(ni, "tx_q_num_of_buf", info->queued_bytes);
+	/* Nothing is routed: all of them are there. */
+	tree_uint(ni, "available_rtr_credits", info->credits_max);
+	tree_uint(ni, "min_rtr_credits", info->credits_max);
+	tree_uint(ni, "refcount", info->refs + 1);
+	show_statistics(ni, info->send_count, info->recv_count,
+			info->drop_count);
+	if (show->verbose < 2)
+		return;
+	show_counts(ni, "sent_stats", &info->sent);
+	show_counts(ni, "received_stats", &info->received);
+	show_counts(ni, "dropped_stats", &info->dropped);
+	show_constants(ni, "health stats", peer_health);
+}
+
+/* The NIs of one peer, @n of them. */
+static void show_peer(const struct ulnet_peer_info *infos, int n,
+		      const struct show *show, struct tree *peers)
+{
+	struct tree *peer = tree_map(peers, NULL), *nis;
+
+	show_nid(peer, "primary nid", &infos->primary);
+	tree_text(peer, "Multi-Rail", TREE_PLAIN, n > 1 ? "true" : "false");
+	if (show->verbose >= 3)
+		tree_int(peer, "peer state", PEER_STATE);
+	nis = tree_seq(peer, "peer ni");
+	for (int i = 0; i < n; i++)
+		show_peer_ni(&infos[i], show, nis);
+}
+
+static bool has_nid(const struct ulnet_peer_info *infos, int n,
+		    const struct ulnet_nid *nid)
+{
+	if (lnet_nid_eq(&infos->primary, nid))
+		return true;
+	for (int i = 0; i < n; i++)
+		if (lnet_nid_eq(&infos[i].nid, nid))
+			return true;
+	return false;
+}
+
+int show_peers(struct lnet *node, const struct show *show, struct tree *out)
+{
+	int lines = show->verbose ? LINES_OF_PEER_DETAIL : LINES_OF_PEER;
+	bool all = lnet_nid_is_any(&show->nid), found = false;
+	struct ulnet_peer_info *infos;
+	int n = peers_read(node, &infos), end;
+	struct tree *peers = NULL;
+
+	if (n < 0)
+		return n;
+	if (all && n > LINES_MAX / lines) {
+		free(infos);
+		return -EMSGSIZE;
+	}
+	for (int i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && lnet_nid_eq(&infos[end].primary,
+							 &infos[i].primary);
+		     end++)
+			;
+		if (!all && !has_nid(&infos[i], end - i, &show->nid))
+			continue;
+		if (!peers)
+			peers = section(out, "peer");
+		show_peer(&infos[i], end - i, show, peers);
+		found = true;
+	}
+	free(infos);
+	return all || found ? 0 : -ENOENT;
+}
+
+int show_peer_list(struct lnet *node, struct tree *out)
+{
+	struct ulnet_peer_info *infos;
+	int n = peers_read(node, &infos);
+	struct tree *list;
+
+	if (n <= 0) {
+		if (!n)
+			free(infos);
+		return n;
+	}
+	list = tree_seq(out, "peer list");
+	for (int i = 0; i < n; i++)
+		if (!i ||
+		    !lnet_nid_eq(&infos[i].primary, &infos[i - 1].primary))
+			show_nid(tree_map(list, NULL), "nid",
+				 &infos[i].primary);
+	free(infos);
+	return 0;
+}
+
+/* ---- statistics, settings ---- */
+
+/* In the kernel's order. */
+static const char *const kernel_stats[] = {
+	"msgs_alloc",
+	"msgs_max",
+	"rst_alloc",
+	"errors",
+	"send_count",
+	"resend_count",
+	"response_timeout_count",
+	"local_interrupt_count",
+	"local_dropped_count",
+	"local_aborted_count",
+	"local_no_route_count",
+	"local_timeout_count",
+	"local_error_count",
+	"remote_dropped_count",
+	"remote_error_count",
+	"remote_timeout_count",
+	"network_timeout_count",
+	"recv_count",
+	"route_count",
+	"drop_count",
+	"send_length",
+	"recv_length",
+	"route_length",
+	"drop_length",
+	NULL,
+};
+
+static uint64_t stat_value(const struct ulnet_stat *stats, int n,
+			   const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(stats[i].name, name))
+			return stats[i].value;
+	return 0; /* resends and routed messages: there are none */
+}
+
+int show_stats(struct lnet *node, struct tree *out)
+{
+	int n = lnet_stats(node, NULL, 0);
+	struct ulnet_stat *stats = calloc((size_t)n, sizeof(*stats));
+	struct tree *map;
+
+	if (!stats)
+		return -ENOMEM;
+	lnet_stats(node, stats, (unsigned int)n);
+	map = tree_map(out, "statistics");
+	for (unsigned int i = 0; kernel_stats[i]; i++)
+		tree_uint(map, kernel_stats[i],
+			  stat_value(stats, n, kernel_stats[i]));
+	for (int i = 0; i < n; i++)
+		if (!key_in(stats[i].name, kernel_stats))
+			tree_uint(map, stats[i].name, stats[i].value);
+	free(stats);
+	return 0;
+}
+
+int show_settings(struct lnet *node, struct tree *out)
+{
+	struct settings settings;
+	struct tree *map;
+	int rc = settings_read(node, &settings);
+
+	if (rc)
+		return rc;
+	map = tree_map(out, "global");
+	for (unsigned int i = 0; i < settings.n; i++)
+		tree_int(map, settings.all[i].name, settings.all[i].value);
+	return 0;
+}
+
+/* ---- everything ---- */
+
+int show_all(struct lnet *node, bool backup, struct tree *out)
+{
+	struct show show = {
+		.verbose = 3,
+		.backup = backup,
+		.net = LNET_NET_ANY,
+		.nid = LNET_NID_ANY,
+	};
+	int rc = show_nets(node, &show, out);
+
+	/* Peers are what a node learns by itself. */
+	if (!rc && !backup)
+		rc = show_peers(node, &show, out);
+	return rc ? rc : show_settings(node, out);
+}

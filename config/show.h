@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a node is, as trees with the keys of the kernel's lnetctl, in its order.
+ * Each function adds to the mapping @out. They fail with what reading the node
+ * fails with, and with -EMSGSIZE when the answer would be too long.
+ */
+#ifndef CONFIG_SHOW_H
+#define CONFIG_SHOW_H
+
+#include "config/tree.h"
+#include "ulnet/lnet.h"
+
+/* How much is shown. */
+struct show {
+	int verbose;	      /* as -v */
+	bool backup;	      /* only what makes it anew */
+	uint32_t net;	      /* LNET_NET_ANY: all */
+	struct ulnet_nid nid; /* LNET_NID_ANY: all */
+};
+
+/* One key, and the NID as text. */
+void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
+int show_nets(struct lnet *node, const struct show *show, struct tree *out);
+/* With a NID: its peer; -ENOENT: it is not known. */
+int show_peers(struct lnet *node, const struct show *show, struct tree *out);
+int show_peer_list(struct lnet *node, struct tree *out);
+int show_stats(struct lnet *node, struct tree *out);
+int show_settings(struct lnet *node, struct tree *out);
+int show_all(struct lnet *node, bool backup, struct tree *out);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/spec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+
+#include "base/util.h"
+#include "ulnet/control.h"
+
+/* More is an error. */
+#define SPEC_CONFS_MAX 1024
+
+static const char *blanks(const char *s)
+{
+	return s + strspn(s, " \t\n\r");
+}
+
+int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE])
+{
+	const char *start = blanks(*pos), *comma = start + strcspn(start, ",");
+	size_t len = (size_t)(comma - start);
+
+	if (!*start)
+		return 0;
+	while (len && isspace((unsigned char)start[len - 1]))
+		len--;
+	*pos = start;
+	if (memchr(start, '[', len))
+		return -EOPNOTSUPP;
+	if (!len || len >= LNET_INTERFACE_SIZE ||
+	    (*comma && !*blanks(comma + 1)))
+		return -EINVAL;
+	memcpy(name, start, len);
+	name[len] = '\0';
+	*pos = comma + (*comma == ',');
+	return 1;
+}
+
+/* ---- CPTs ---- */
+
+static bool number(const char **pos, unsigned long *v)
+{
+	char *end;
+
+	*pos = blanks(*pos);
+	if (!isdigit((unsigned char)**pos))
+		return false;
+	errno = 0;
+	*v = strtoul(*pos, &end, 10);
+	*pos = blanks(end);
+	return !errno;
+}
+
+int spec_cpts(const char *text, unsigned int cpts)
+{
+	uint32_t have = 0, all = (UINT32_C(1) << cpts) - 1;
+	const char *s = blanks(text);
+	unsigned long low, high;
+
+	if (*s++ != '[')
+		return -EINVAL;
+	do {
+		if (!number(&s, &low))
+			return -EINVAL;
+		high = low;
+		if (*s == '-' && (s++, !number(&s, &high)))
+			return -EINVAL;
+		if (high < low)
+			return -EINVAL;
+		for (; low <= high && low < cpts; low++)
+			have |= UINT32_C(1) << low;
+	} while (*s++ == ',');
+	if (s[-1] != ']' || *blanks(s))
+		return -EINVAL;
+	return have == all ? 0 : -EOPNOTSUPP;
+}
+
+/* ---- networks ---- */
+
+bool spec_net_is_ip(uint32_t net)
+{
+	switch (LNET_NET_TYPE(net)) {
+	case LNET_TYPE_SOCK:
+	case LNET_TYPE_O2IB:
+	case LNET_TYPE_GNIIP:
+	case LNET_TYPE_EFA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The first interface that messages to other hosts can use. */
+static int first_interface(char name[LNET_INTERFACE_SIZE])
+{
+	struct ifaddrs *list, *i;
+	int rc = -ENODEV;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (i = list; i; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
+		    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
+			continue;
+		snprintf(name, LNET_INTERFACE_SIZE, "%s", i->ifa_name);
+		rc = 0;
+		break;
+	}
+	freeifaddrs(list);
+	return rc;
+}
+
+/* What has been parsed so far. */
+struct networks {
+	const char *text; /* all of it */
+	struct ulnet_text_error *err;
+	unsigned int n;
+	uint32_t nets[SPEC_CONFS_MAX];
+	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];
+};
+
+static int wrong(const struct networks *w, const char *at, int rc,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static int wrong(const struct networks *w, const char *at, int rc,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!w->err)
+		return rc;
+	w->err->offset = (size_t)(at - w->text);
+	va_start(ap, fmt);
+	vsnprintf(w->err->what, sizeof(w->err->what), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+static int put(struct networks *w, const char *at, uint32_t net,
+	       const char *name)
+{
+	if (w->n == SPEC_CONFS_MAX)
+		return wrong(w, at, -EINVAL, "more than %d interfaces",
+			     SPEC_CONFS_MAX);
+	for (unsigned int i = 0; i < w->n; i++)
+		if (w->nets[i] == net && !strcmp(w->names[i], name))
+			return wrong(w, at, -EINVAL,
+				     "interface %s comes twice on one net",
+				     name);
+	w->nets[w->n] = net;
+	strcpy(w->names[w->n++], name);
+	return 0;
+}
+
+/* What is in the parentheses, @s to @end. */
+static int put_interfaces(struct networks *w, const char *s, const char *end,
+			  uint32_t net)
+{
+	char name[LNET_INTERFACE_SIZE], *list = strndup(s, (size_t)(end - s));
+	const char *pos = list;
+	int rc;
+
+	if (!list)
+		return -ENOMEM;
+	do {
+		const char *at = s + (pos - list);
+
+		rc = spec_interface(&pos, name);
+		if (rc == -EOPNOTSUPP)
+			wrong(w, at, rc, "lists of CPTs are not supported yet");
+		else if (rc < 0)
+			wrong(w, at, rc, "not the name of an interface");
+		else if (rc > 0)
+			rc = put(w, at, net, name);
+		else
+			break;
+	} while (!rc);
+	free(list);
+	return rc;
+}
+
+static int parse_net(struct networks *w, const char **pos)
+{
+	const char *start = blanks(*pos), *end;
+	char text[LNET_NIDSTR_SIZE], name[LNET_INTERFACE_SIZE];
+	size_t len = strcspn(start, "([, \t\n\r");
+	unsigned int before = w->n;
+	uint32_t net;
+	int rc;
+
+	if (!len)
+		return wrong(w, start, -EINVAL, "a net is expected");
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1),
+		 start);
+	if (lnet_net_parse(text, &net) || len >= sizeof(text))
+		return wrong(w, start, -EINVAL, "no such net: %s", text);
+	if (LNET_NET_TYPE(net) == LNET_TYPE_LO)
+		return wrong(w, start, -EINVAL, "net lo is always there");
+	*pos = blanks(start + len);
+	if (**pos == '(') {
+		end = strchr(*pos, ')');
+		if (!end)
+			return wrong(w, *pos, -EINVAL, "')' is missing");
+		rc = put_interfaces(w, *pos + 1, end, net);
+		if (rc)
+			return rc;
+		if (w->n == before)
+			return wrong(w, *pos, -EINVAL,
+				     "an interface is expected");
+		*pos = blanks(end + 1);
+	} else {
+		rc = spec_net_is_ip(net) ? first_interface(name) : -ENODEV;
+		if (rc)
+			return wrong(w, start, rc,
+				     "%s: no interface that could be used",
+				     text);
+		rc = put(w, start, net, name);
+		if (rc)
+			return rc;
+	}
+	if (**pos == '[')
+		return wrong(w, *pos, -EOPNOTSUPP,
+			     "lists of CPTs are not supported yet");
+	return 0;
+}
+
+static int parse_all(struct networks *w)
+{
+	const char *pos = w->text;
+	int rc;
+
+	for (;;) {
+		rc = parse_net(w, &pos);
+		if (rc)
+			return rc;
+		if (!*pos)
+			return 0;
+		if (*pos != ',')
+			return wrong(w, pos, -EINVAL, "',' is expected");
+		pos++;
+	}
+}
+
+/* One block, so that it is one free(). */
+static int give(const struct networks *w, struct ulnet_ni_conf **confs_p)
+{
+	struct ulnet_ni_conf *confs =
+		calloc(w->n, sizeof(*confs) + LNET_INTERFACE_SIZE);
+	char *names = confs ? (char *)&confs[w->n] : NULL;
+
+	if (!confs)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < w->n; i++, names += LNET_INTERFACE_SIZE) {
+		confs[i].nid = lnet_nid_make(w->nets[i], 0);
+		confs[i].interface = strcpy(names, w->names[i]);
+	}
+	*confs_p = confs;
+	return 0;
+}
+
+int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
+			unsigned int *n_p, struct ulnet_text_error *err)
+{
+	struct networks *w = malloc(sizeof(*w));
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	w->text = text;
+	w->err = err;
+	w->n = 0;
+	rc = parse_all(w);
+	if (!rc)
+		rc = give(w, confs_p);
+	if (!rc)
+		*n_p = w->n;
+	free(w);
+	return rc;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that name interfaces: "tcp(eth0,eth1)", "eth0,eth1", "[0,1]". */
+#ifndef CONFIG_SPEC_H
+#define CONFIG_SPEC_H
+
+#include "ulnet/lnet.h"
+
+/* Copies the next name of a list separated by commas, without blanks around
+ * it. @pos: where to go on, advanced; 1: there was one; 0: the list has ended;
+ * -EINVAL: an empty name or one that is too long; -EOPNOTSUPP: one with a list
+ * of CPTs. On error @pos is what is wrong. */
+int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE]);
+
+/* "[0-3,5]": does it name all of CPTs 0 to @cpts - 1? 0, -EOPNOTSUPP: not all;
+ * -EINVAL. */
+int spec_cpts(const char *text, unsigned int cpts);
+
+/* Has what is on this type of net an IP address? */
+bool spec_net_is_ip(uint32_t net);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Configuration of a node, in its own process or through a socket: the library
+ * behind lnetctl(8) (requirement H2). Manual: lnet_control(7), which has the
+ * protocol, and lnet.conf(5), which has the YAML; lnet_control_start(3),
+ * lnet_ctl_connect(3), lnet_networks_parse(3).
+ *
+ * Requests and answers are YAML documents, one each. A request is a mapping
+ * with one key, the command; an answer has "status" (0 or a negative errno) and,
+ * if there is anything to say, "output" and "error": what lnetctl prints on
+ * stdout and stderr.
+ */
+#ifndef ULNET_CONTROL_H
+#define ULNET_CONTROL_H
+
+#include <stdio.h>
+#include "ulnet/lnet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- networks in one line: lnet_networks_parse(3) ---- */
+
+/*
+ * "tcp(eth0,eth1),tcp1(127.0.0.2)": what lnet_ni_add() wants to know of each
+ * interface, in the order of the text. A net without interfaces gets the first
+ * one of this host that is up, not a loopback, and has an IPv4 address.
+ * *@confs_p, *@n_p of them, is to be given back with free(), which frees the
+ * names in it, too. -EINVAL, -EOPNOTSUPP (a list of CPTs), -ENODEV (no
+ * interface), each with *@err filled (when not NULL); -ENOMEM.
+ */
+ULNET_EXPORT int lnet_networks_parse(const char *text,
+				     struct ulnet_ni_conf **confs_p,
+				     unsigned int *n_p,
+				     struct ulnet_text_error *err);
+
+/* ---- a node under control: lnet_control_start(3) ---- */
+
+struct lnet_control;
+
+struct ulnet_control_conf {
+	const char *path;  /* of the UNIX socket; NULL: none is made */
+	const char *group; /* name or number, may use it, too (mode 0660); NULL:
+			    * the owner alone (0600) */
+	unsigned int clients_max; /* at once; 0 = 16 */
+};
+
+/*
+ * Puts @node, which must stay open until lnet_control_stop(), under control. The
+ * socket is served by threads of its own. A socket file that nobody listens on
+ * is replaced; -EADDRINUSE: somebody does. @conf NULL: no socket.
+ */
+ULNET_EXPORT int lnet_control_start(struct lnet *node,
+				    const struct ulnet_control_conf *conf,
+				    struct lnet_control **control_p);
+/* Ends what clients wait for, and removes the socket file. NULL is fine. */
+ULNET_EXPORT void lnet_control_stop(struct lnet_control *control);
+
+/*
+ * Carries out one request, as if a client had sent it; waits for it. Any thread
+ * but those of nodes' CPTs (-EDEADLK). 0: *@answer_p is the answer, to be
+ * given back with free(); -ENOMEM. What the request leads to is in the answer.
+ */
+ULNET_EXPORT int lnet_control_request(struct lnet_control *control,
+				      const char *request, char **answer_p);
+
+/*
+ * What "lnet configure: {all: true}" brings back after "lnet unconfigure":
+ * @config, YAML as in lnet.conf(5), which is copied and looked at only then;
+ * NULL: what the node has now, which is also what it is without this call, as of
+ * lnet_control_start(). -ENOMEM.
+ */
+ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
+				       const char *config);
+
+/* ---- a node in another process: lnet_ctl_connect(3) ---- */
+
+struct lnet_ctl;
+
+/* @path NULL: $ULNET_SOCKET, or else LNET_CTL_PATH. -errno of connect(). */
+#define LNET_CTL_PATH "/run/ulnet/lnetd.sock"
+ULNET_EXPORT int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p);
+ULNET_EXPORT void lnet_ctl_close(struct lnet_ctl *ctl);
+
+/* As lnet_control_request(). @timeout: us to wait for the answer (0: for ever):
+ * -ETIMEDOUT; -ECONNRESET: the node went away; -EMSGSIZE: request or answer is
+ * too long. After an error the connection is of no more use. */
+ULNET_EXPORT int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
+				  uint64_t timeout, char **answer_p);
+
+/* ---- requests and answers, for programs like lnetctl ---- */
+
+/* @text as a YAML scalar in double quotes on one line, for a request; to be
+ * given back with free(). -EILSEQ: not UTF-8; -ENOMEM. */
+ULNET_EXPORT int lnet_ctl_quote(const char *text, char **quoted_p);
+
+/*
+ * Prints @answer as the kernel's lnetctl prints its results: its output on
+ * @out, its error on @err, each of which may be NULL; notes, as comments, on
+ * @err. *@status_p (unless NULL) is its status. -EINVAL: it is no answer;
+ * -EIO: it could not be written; -ENOMEM.
+ */
+ULNET_EXPORT int lnet_ctl_print(const char *answer, FILE *out, FILE *err,
+				int *status_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Documents that anybody may have written. The first byte says what they are:
+ * YAML (what was read is written and read again, and is the same), a request,
+ * a file to import (the node is as it was if it fails, and what it exports
+ * makes it anew if it works), networks.
+ */
+#include "tests/unit/config/paper.h"
+
+#include "config/spec.h"
+#include "config/tree.h"
+#include "ulnet/control.h"
+
+static const struct tree_limits limits = { 1 << 20, 20000, TREE_DEPTH_MAX };
+
+static struct lnet *node;
+static struct lnet_control *control;
+
+/* ---- trees ---- */
+
+static char *emit(const struct tree *t, const struct tree_style *style)
+{
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
+
+	BUG_ON(!f);
+	tree_emit(t, style, f);
+	BUG_ON(fclose(f));
+	return text;
+}
+
+static void again(const struct doc *doc, const struct tree_style *style)
+{
+	char *text = emit(doc_root(doc), style), *twice;
+	struct tree_error err;
+	struct doc *same;
+
+	/* It is longer than it was, and may have become too long. */
+	if (strlen(text) <= limits.bytes) {
+		BUG_ON(tree_parse(text, strlen(text), &limits, &same, &err));
+		BUG_ON(!tree_eq(doc_root(doc), doc_root(same)));
+		twice = emit(doc_root(same), style);
+		BUG_ON(strcmp(text, twice) != 0);
+		free(twice);
+		doc_free(same);
+	}
+	free(text);
+}
+
+static void fuzz_tree(const char *text, size_t len)
+{
+	struct tree_error err = { .what = "" };
+	struct doc *doc;
+
+	if (tree_parse(text, len, &limits, &doc, &err)) {
+		BUG_ON(!*err.what || strlen(err.what) >= sizeof(err.what));
+		return;
+	}
+	again(doc, &tree_wide);
+	again(doc, &tree_middle);
+	again(doc, &tree_narrow);
+	doc_free(doc);
+}
+
+/* ---- requests ---- */
+
+static void quiet(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)line;
+	(void)arg;
+}
+
+static void node_start(void)
+{
+	struct node_params p = { .lnd = &paper };
+
+	if (node)
+		return;
+	paper_loses = -1; /* nothing: pings do not wait */
+	lnet_log_set(LNET_LOG_ERR, quiet, NULL);
+	lnet_conf_init(&p.conf);
+	p.conf.run = LNET_RUN_POLL;
+	BUG_ON(node_open(&p, &node));
+	BUG_ON(lnet_control_start(node, NULL, &control));
+}
+
+static char *ask(const char *request, int *status_p)
+{
+	char *answer;
+
+	BUG_ON(lnet_control_request(control, request, &answer));
+	BUG_ON(lnet_ctl_print(answer, NULL, NULL, status_p));
+	return answer;
+}
+
+/* What an answer prints. */
+static char *ask_out(const char *request, int *status_p)
+{
+	char *answer = ask(request, status_p), *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	BUG_ON(!f || lnet_ctl_print(answer, f, NULL, NULL));
+	BUG_ON(fclose(f));
+	free(answer);
+	return text;
+}
+
+static char *export(void)
+{
+	int status;
+	char *text = ask_out("export: {backup: true}", &status);
+
+	BUG_ON(status);
+	return text;
+}
+
+static void node_reset(void)
+{
+	int status;
+
+	free(ask("lnet unconfigure:", &status));
+	free(ask("lnet configure:", &status));
+	BUG_ON(status);
+	for (unsigned int i = 0; i < 4; i++)
+		lnet_poll(node, 0);
+}
+
+static void fuzz_request(const char *text)
+{
+	int status;
+
+	node_start();
+	free(ask(text, &status));
+	node_reset();
+}
+
+static int import(const char *quoted, const char *mode)
+{
+	char *request;
+	int status;
+
+	BUG_ON(asprintf(&request, "import: {mode: %s, text: %s}", mode,
+			quoted) < 0);
+	free(ask(request, &status));
+	free(request);
+	return status;
+}
+
+static void fuzz_import(const char *text)
+{
+	char *quoted, *before, *after, *same;
+	int status;
+
+	node_start();
+	if (lnet_ctl_quote(text, &quoted))
+		return;
+	before = export();
+	status = import(quoted, "add");
+	after = export();
+	BUG_ON(status && strcmp(before, after) != 0);
+	free(quoted);
+	node_reset();
+	if (!status) {
+		BUG_ON(lnet_ctl_quote(after, &quoted));
+		BUG_ON(import(quoted, "add"));
+		same = export();
+		BUG_ON(strcmp(after, same) != 0);
+		BUG_ON(import(quoted, "del"));
+		free(same);
+		free(quoted);
+		node_reset();
+	}
+	free(before);
+	free(after);
+}
+
+static void fuzz_networks(const char *text)
+{
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_ni_conf *confs;
+	unsigned int n;
+
+	spec_cpts(text, 3);
+	if (lnet_networks_parse(text, &confs, &n, &err)) {
+		BUG_ON(err.offset > strlen(text) || !*err.what);
+		return;
+	}
+	BUG_ON(!n);
+	free(confs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text;
+
+	if (!size)
+		return 0;
+	text = malloc(size);
+	BUG_ON(!text);
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = '\0';
+	switch (data[0] % 4) {
+	case 0:
+		fuzz_tree(text, size - 1);
+		break;
+	case 1:
+		fuzz_request(text);
+		break;
+	case 2:
+		fuzz_import(text);
+		break;
+	default:
+		fuzz_networks(text);
+	}
+	free(text);
+	return 0;
+}

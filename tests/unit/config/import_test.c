@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files: what kernel nodes export is taken, and shown back; what cannot be done
+ * is said, and nothing is done then. */
+#include "rig.h"
+
+static char *golden(const char *name)
+{
+	const char *srcdir = getenv("srcdir");
+	char path[4096], *text = calloc(1, 65536);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tests/config/%s",
+		 srcdir ? srcdir : ".", name);
+	f = fopen(path, "r");
+	cr_assert_not_null(f, "%s", path);
+	cr_assert_gt(fread(text, 1, 65535, f), 0);
+	fclose(f);
+	return text;
+}
+
+/* Numbers after keys that count something, or differ for a good reason. */
+static void blank_values(char *text)
+{
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		char *colon;
+
+		line += *line == '\n';
+		colon = strstr(line, ": ");
+		if (colon && colon < line + strcspn(line, "\n"))
+			memset(colon + 2, '#', strcspn(colon + 2, "\n"));
+	}
+}
+
+/* The part from the line @from to before the line @to, or the end. */
+static char *part(const char *text, const char *from, const char *to)
+{
+	const char *start = strstr(text, from);
+	const char *end = start && to ? strstr(start, to) : NULL;
+
+	cr_assert_not_null(start);
+	return end ? strndup(start, (size_t)(end - start)) : strdup(start);
+}
+
+Test(import, kernel_export)
+{
+	struct rig rig = rig_open();
+	char *file = golden("export.yaml");
+	struct result r;
+	char *nets, *expected, *global;
+
+	import_ok(&rig, "add", file);
+	/* The settings with their values, */
+	r = ask(&rig, "export:");
+	cr_assert_eq(r.status, 0);
+	global = part(file, "global:\n", NULL);
+	cr_assert(strstr(r.out, global), "%s", r.out);
+	free(global);
+	/* and the nets key by key: only what was counted differs. */
+	nets = part(r.out, "net:\n", "global:\n");
+	expected = part(file, "net:\n", "peer:\n");
+	for (char *p = expected; (p = strstr(p, "    send_count: 1\n"));)
+		memcpy(p, "    send_count: 0", 17);
+	for (char *p = expected; (p = strstr(p, "    recv_count: 1\n"));)
+		memcpy(p, "    recv_count: 0", 17);
+	for (char *p = expected; (p = strstr(p, "    get: 1\n"));)
+		memcpy(p, "    get: 0", 10);
+	cr_assert_str_eq(nets, expected);
+	free(nets);
+	free(expected);
+	free(file);
+	result_free(&r);
+	rig_close(&rig);
+}
+
+Test(import, kernel_show)
+{
+	struct rig rig = rig_open();
+	char *file = golden("net-show-4.yaml"), *peers;
+	struct result r;
+
+	import_ok(&rig, "add", file);
+	r = ask(&rig, "net show: {verbose: 4}");
+	blank_values(file);
+	blank_values(r.out);
+	cr_assert_str_eq(r.out, file);
+	result_free(&r);
+	free(file);
+
+	r = ask(&rig, "ping: {nids: 10.77.0.3@tcp}");
+	result_free(&r);
+	file = golden("peer-show-4.yaml");
+	r = ask(&rig, "peer show: {verbose: 4}");
+	peers = strdup(r.out);
+	import_ok(&rig, "add", peers);
+	blank_values(file);
+	blank_values(peers);
+	cr_assert_str_eq(peers, file);
+	free(peers);
+	free(file);
+	result_free(&r);
+	rig_close(&rig);
+}
+
+/* What a node prints makes another one the same. */
+Test(import, round_trip)
+{
+	static const char *const exports[] = { "export: {backup: true}",
+					       "export:" };
+	struct rig a = rig_open();
+	char *state;
+
+	ask_out(&a, "net add: {net: tcp, interfaces: [eth3, eth1], nagle: 1}",
+		"");
+	ask_out(&a, "net add: {net: tcp7, interfaces: eth1, credits: 99}", "");
+	ask_out(&a, "set: {transaction_timeout: 30, retry_count: 1}", "");
+	state = rig_state(&a);
+	for (unsigned int i = 0; i < ARRAY_SIZE(exports); i++) {
+		struct rig b = rig_open();
+		struct result r = ask(&a, exports[i]);
+		char *same;
+
+		import_ok(&b, "add", r.out);
+		same = rig_state(&b);
+		cr_assert_str_eq(same, state);
+		free(same);
+		/* The same file takes it away. */
+		import_ok(&b, "del", r.out);
+		result_free(&r);
+		ask_out(&b, "net show: {net: tcp}", "");
+		ask_out(&b, "net show: {net: tcp7}", "");
+		rig_close(&b);
+	}
+	free(state);
+	rig_close(&a);
+}
+
+Test(import, errors)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	import_fail(&rig, "add", "net: [\n", -22, "line 2, column 1: ");
+	import_fail(&rig, "add", "[net]\n", -22, "not a mapping");
+	import_fail(&rig, "add", "a: 1\na: 2\n", -22, "key 'a' comes twice");
+	import_fail(&rig, "add", "global: {retry_count: 3}\nfrob: 1\n", -22,
+		    "line 2, column 7: unknown key 'frob'");
+	import_fail(&rig, "add", "net: {net type: tcp}\n", -22,
+		    "a sequence is expected");
+	import_fail(&rig, "add", "net:\n- net tpye: tcp\n", -22,
+		    "line 2, net 1: unknown key 'net tpye'");
+	import_fail(&rig, "add", "net:\n- {}\n", -22, "net type is missing");
+	import_fail(&rig, "add", "net:\n- net type: tpc\n", -2,
+		    "cannot parse net 'tpc'");
+	import_fail(&rig, "add", "net:\n- net type: tcp1\n", -22,
+		    "local NI(s) is missing");
+	import_fail(&rig, "add",
+		    "net:\n- net type: tcp1\n  local NI(s):\n"
+		    "  - interface: eth1\n",
+		    -22, "line 4, net 1: unknown key 'interface'");
+	import_fail(&rig, "add",
+		    "net:\n- net type: tcp1\n  local NI(s):\n"
+		    "  - interfaces: {0: eth1}\n    tunables: {creds: 1}\n",
+		    -22, "no such tunable: 'creds'");
+	import_fail(&rig, "add",
+		    "net:\n- net type: tcp1\n  local NI(s):\n"
+		    "  - interfaces: {0: eth1}\n    CPT: \"[1]\"\n",
+		    -95, "not supported yet");
+	import_fail(&rig, "add", "global:\n  retry_count: x\n", -22,
+		    "line 2, column 16: retry_count: a number is expected");
+	import_fail(&rig, "add", "global:\n  frob: 1\n", -22,
+		    "unknown setting 'frob'");
+	import_fail(&rig, "add", "global:\n  retry_count: -3\n", -22,
+		    "-3 is not in 0..");
+	import_fail(&rig, "bogus", "net:\n", -22, "add, del, show or exec");
+	ask_fail(&rig, "import: {mode: add}", -22, "text is missing");
+	rig_close(&rig);
+}
+
+/* The last one counts, also if it is what the node has already. */
+Test(import, last_value)
+{
+	struct rig rig = rig_open();
+	char *before = rig_state(&rig), *after;
+
+	import_ok(&rig, "add",
+		  "global: {retry_count: 5}\nglobal2: {retry_count: 2}\n");
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, before);
+	import_ok(&rig, "add",
+		  "global: {retry_count: 5}\nglobal2: {retry_count: 2}\n"
+		  "global3: {retry_count: 4}\n");
+	free(after);
+	after = rig_state(&rig);
+	cr_assert(strstr(after, "    retry_count: 4\n"), "%s", after);
+	free(before);
+	free(after);
+	rig_close(&rig);
+}
+
+/* What means something, and cannot be done, is not passed over. */
+Test(import, not_yet)
+{
+	static const char *const files[] = {
+		"route: [{net: tcp2, gateway: 10.77.0.9@tcp}]",
+		"udsp: [{idx: 0, src: tcp}]",
+		"ip2nets: [{net-spec: tcp}]",
+		"routing: [{enable: 1}]",
+		"buffers: {tiny: 1024}",
+		"global: {discovery: 0}",
+		"global: {health_sensitivity: 5}",
+		"numa: {range: 3}",
+		("peer: [{primary nid: 10.77.0.9@tcp, peer ni: "
+		 "[{nid: 10.77.0.9@tcp}, {nid: 10.77.1.9@tcp1}]}]"),
+	};
+	struct rig rig = rig_open();
+	char text[512];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(files); i++) {
+		import_fail(&rig, "add", files[i], -EOPNOTSUPP,
+			    "not supported yet");
+		/* Nothing of the rest happens. */
+		snprintf(text, sizeof(text),
+			 "net: [{net type: tcp, local NI(s): [{interfaces: {0: "
+			 "eth0}}]}]\n%s",
+			 files[i]);
+		import_fail(&rig, "add", text, -EOPNOTSUPP, "line 2");
+	}
+	rig_close(&rig);
+}
+
+Test(import, passed_over)
+{
+	struct rig rig = rig_open();
+	char *before = rig_state(&rig), *after;
+
+	import_ok(&rig, "add", "");
+	import_ok(&rig, "add", "# nothing\n---\n");
+	import_ok(&rig, "add", "net:\npeer:\nglobal:\nroute: []\nudsp:\n");
+	import_ok(&rig, "add", "statistics: {send_count: 5, x: [y]}");
+	import_ok(&rig, "add",
+		  "routing: [{'cpt[0]': {tiny: {npages: 0}}}, {enable: 0}]\n"
+		  "buffers: {tiny: 0, small: 0, large: 0}\n"
+		  "numa: {range: 0}\n");
+	import_ok(&rig, "add", "ping: [{nids: x}]\ndiscover: [y]");
+	import_ok(&rig, "add",
+		  "peer:\n- primary nid: 10.77.0.3@tcp\n  Multi-Rail: true\n"
+		  "  peer state: 273\n  peer ni:\n  - nid: 10.77.0.3@tcp\n"
+		  "    state: NA\n");
+	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 1}");
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, before);
+	free(before);
+	free(after);
+	rig_close(&rig);
+}
+
+/* A step fails after others were done. */
+Test(import, atomic)
+{
+	static const char good[] = "net:\n"
+				   "- net type: tcp\n"
+				   "  local NI(s):\n"
+				   "  - interfaces: {0: eth1}\n"
+				   "    seq_no: 1\n"
+				   "    tunables: {credits: 50}\n"
+				   "- net type: tcp1\n"
+				   "  local NI(s):\n"
+				   "  - interfaces: {0: eth2, 1: eth3}\n"
+				   "    seq_no: 2\n"
+				   "global: {retry_count: 7}\n";
+	char bad[1024];
+	struct rig rig = rig_open();
+	struct result r;
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0], nagle: 1}", "");
+	snprintf(bad, sizeof(bad),
+		 "%snetwork:\n- net type: tcp\n"
+		 "  local NI(s):\n  - interfaces: {0: eth4}\n"
+		 "  - interfaces: {0: nic0}\n    seq_no: 77\n",
+		 good);
+	import_fail(&rig, "add", bad, -100,
+		    "      seq_no: 77\n      errno: -100\n      descr: ! "
+		    "\"line 16, net 1: cannot add network tcp(nic0): no such "
+		    "interface\"\n");
+	import_fail(&rig, "add",
+		    "net:\n- net type: tcp\n  local NI(s):\n"
+		    "  - interfaces: {0: eth1}\n- net type: tcp\n"
+		    "  local NI(s):\n  - interfaces: {0: eth0}\n",
+		    -17, "line 7, net 2: ");
+	r = import(&rig, "add", good);
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	/* Bonding of old is several NIs, and that is said. */
+	cr_assert_str_eq(r.err, "# tcp1: 2 interfaces of one NI are made one "
+				"NI each\n");
+	result_free(&r);
+	/* Deleting one that is not there brings the others back. */
+	import_fail(&rig, "del",
+		    "net:\n- net type: tcp\n- net type: tcp1\n"
+		    "- net type: tcp2\n",
+		    -22, "line 4, net 3: cannot del network: no tcp2");
+	import_fail(&rig, "del", "net:\n- net type: tcp\n- net type: tcp\n",
+		    -22, "line 3, net 2: ");
+	rig_close(&rig);
+}
+
+Test(import, del)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1, eth2]}",
+		"");
+	import_ok(&rig, "del",
+		  "net:\n- net type: tcp\n  local NI(s):\n"
+		  "  - nid: 10.77.0.3@tcp\n  - interfaces: {0: eth2}\n"
+		  "- net type: lo\n");
+	ask_out(&rig, "net show: {net: tcp}",
+		"net:\n"
+		"-     net type: tcp\n"
+		"      local NI(s):\n"
+		"      -     nid: 10.77.0.2@tcp\n"
+		"            status: up\n"
+		"            interfaces:\n"
+		"                  0: eth0\n");
+	import_ok(&rig, "del", "net:\n- net type: tcp\n");
+	ask_out(&rig, "net show: {net: tcp}", "");
+	rig_close(&rig);
+}
+
+Test(import, show_and_exec)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	r = import(&rig, "show",
+		   "net:\n- net type: tcp\n- net type: lo\n"
+		   "global:\nstatistics:\n");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_eq(strncmp(r.out, "net:\n-     net type: tcp\n", 25), 0);
+	cr_assert(strstr(r.out, "global:\n    numa_range"));
+	cr_assert(strstr(r.out, "statistics:\n    msgs"));
+	result_free(&r);
+	r = import(&rig, "show", "statistics: {}\n");
+	cr_assert_eq(strncmp(r.out, "statistics:\n    msgs", 20), 0);
+	result_free(&r);
+
+	r = import(&rig, "exec",
+		   "net:\n- net type: tcp9\nping:\n- primary nid: 0@lo\n"
+		   "- {nids: [10.77.0.98@tcp], timeout: 2}\n");
+	cr_assert_eq(r.status, -EHOSTUNREACH);
+	cr_assert(strstr(r.out, "ping:\n- primary nid: 10.77.0.2@tcp\n"));
+	cr_assert(strstr(r.err, "manage:\n- ping:\n"));
+	result_free(&r);
+	r = import(&rig, "exec", "discover: [{nid: 0@lo}]\n");
+	cr_assert_eq(r.status, -EOPNOTSUPP);
+	result_free(&r);
+	rig_close(&rig);
+}
+
+Test(import, too_much)
+{
+	struct rig rig = rig_open();
+	char *text = malloc(65536 * 4), *p = text;
+
+	p += sprintf(p, "net:\n- net type: tcp\n  local NI(s):\n");
+	for (int i = 0; i < 4097; i++)
+		p += sprintf(p, "  - nid: 10.77.0.2@tcp\n");
+	import_fail(&rig, "add", text, -EMSGSIZE,
+		    "line 4100, net 1: more than 4096 changes");
+	free(text);
+	rig_close(&rig);
+}

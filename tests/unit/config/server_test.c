@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control socket: its file, its clients, and those that mean no good. */
+#include "rig.h"
+
+#include <grp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define REQUEST_LIMIT ((size_t)4 << 20) /* lnet_control(7) */
+
+/* ---- a rig with a socket in a directory of its own ---- */
+
+static char dir[64], path[96];
+
+static void dir_make(void)
+{
+	strcpy(dir, "/tmp/ulnet-ctl-XXXXXX");
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+}
+
+static void dir_remove(void)
+{
+	unlink(path);
+	cr_assert_eq(rmdir(dir), 0, "%s: something was left", dir);
+}
+
+static struct rig serve(unsigned int clients_max)
+{
+	struct ulnet_control_conf conf = { .path = path,
+					   .clients_max = clients_max };
+	struct rig rig;
+
+	dir_make();
+	rig = rig_open_with(1, &conf);
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	return rig;
+}
+
+static void serve_end(struct rig *rig)
+{
+	struct stat st;
+
+	rig_close(rig);
+	cr_assert_eq(lstat(path, &st), -1);
+	dir_remove();
+}
+
+static struct lnet_ctl *client(void)
+{
+	struct lnet_ctl *ctl;
+
+	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	return ctl;
+}
+
+static void client_ask(struct lnet_ctl *ctl, const char *request, int status)
+{
+	struct result r;
+	char *answer;
+
+	cr_assert_eq(lnet_ctl_request(ctl, request, 0, &answer), 0);
+	r = result_of(answer);
+	cr_assert_eq(r.status, status, "%s: %s", request, answer);
+	result_free(&r);
+}
+
+/* Somebody new is served. */
+static void served(void)
+{
+	struct lnet_ctl *ctl = client();
+
+	client_ask(ctl, "net show:", 0);
+	lnet_ctl_close(ctl);
+}
+
+/* ---- a client that knows no rules ---- */
+
+static int raw(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(addr.sun_path, path);
+	cr_assert_eq(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+static void raw_send(int fd, const char *text)
+{
+	size_t len = strlen(text);
+
+	cr_assert_eq(send(fd, text, len, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+/* All that comes until the node closes. */
+static char *raw_read(int fd)
+{
+	char *text = calloc(1, 65536);
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, text + len, 65535 - len, 0)) > 0)
+		len += (size_t)n;
+	close(fd);
+	return text;
+}
+
+/* ---- the file ---- */
+
+static int start_at(const char *where, const char *group)
+{
+	struct ulnet_control_conf conf = { .path = where, .group = group };
+	struct lnet_control *control;
+	struct lnet *node;
+	int rc;
+
+	cr_assert_eq(lnet_open(NULL, &node), 0);
+	rc = lnet_control_start(node, &conf, &control);
+	if (!rc)
+		lnet_control_stop(control);
+	lnet_close(node);
+	return rc;
+}
+
+Test(server, file_mode)
+{
+	struct ulnet_control_conf conf = { .path = path };
+	struct rig rig = serve(0);
+	struct stat st;
+
+	cr_assert_eq(lstat(path, &st), 0);
+	cr_assert(S_ISSOCK(st.st_mode));
+	cr_assert_eq(st.st_mode & 07777, 0600);
+	serve_end(&rig);
+
+	dir_make();
+	umask(0);
+	conf.group = "0";
+	rig = rig_open_with(1, &conf);
+	cr_assert_eq(lstat(path, &st), 0);
+	/* A user that is not in the group cannot give it. */
+	cr_assert_eq(st.st_mode & 07777, 0660);
+	cr_assert_eq(st.st_gid, 0);
+	serve_end(&rig);
+}
+
+Test(server, bad_files)
+{
+	char file[128], deep[300];
+	FILE *f;
+
+	dir_make();
+	snprintf(file, sizeof(file), "%s/missing/sock", dir);
+	cr_assert_eq(start_at(file, NULL), -ENOENT);
+	memset(deep, 'x', sizeof(deep));
+	deep[sizeof(deep) - 1] = '\0';
+	cr_assert_eq(start_at(deep, NULL), -ENAMETOOLONG);
+	cr_assert_eq(start_at("", NULL), -EINVAL);
+	cr_assert_eq(start_at(path, "no such group"), -EINVAL);
+	cr_assert_eq(start_at(dir, NULL), -ENOTSOCK);
+	cr_assert_eq(start_at("/proc/self/sock", NULL), -ENOENT);
+	f = fopen(path, "w");
+	fputs("precious", f);
+	fclose(f);
+	cr_assert_eq(start_at(path, NULL), -ENOTSOCK);
+	cr_assert_eq(access(path, F_OK), 0);
+	dir_remove();
+}
+
+Test(server, stale_and_live)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+	struct rig rig;
+	int fd;
+
+	/* Of a node that was killed. */
+	dir_make();
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	strcpy(addr.sun_path, path);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	cr_assert_eq(listen(fd, 1), 0);
+	cr_assert_eq(start_at(path, NULL), -EADDRINUSE);
+	close(fd);
+	cr_assert_eq(lstat(path, &st), 0);
+	cr_assert_eq(start_at(path, NULL), 0);
+	dir_remove();
+
+	rig = serve(0);
+	cr_assert_eq(start_at(path, NULL), -EADDRINUSE);
+	served();
+	/* A file that is not its own any more stays. */
+	cr_assert_eq(unlink(path), 0);
+	fclose(fopen(path, "w"));
+	rig_close(&rig);
+	cr_assert_eq(lstat(path, &st), 0);
+	cr_assert(S_ISREG(st.st_mode));
+	dir_remove();
+}
+
+/* ---- the client's side ---- */
+
+Test(server, requests)
+{
+	struct rig rig = serve(0);
+	struct lnet_ctl *ctl;
+
+	setenv("ULNET_SOCKET", path, 1);
+	cr_assert_eq(lnet_ctl_connect(NULL, &ctl), 0);
+	client_ask(ctl, "net show:", 0);
+	client_ask(ctl, "net show: {verbose: 4}\n", 0);
+	client_ask(ctl, "ping: {nids: [0@lo]}", 0);
+	client_ask(ctl, "no such thing:", -EINVAL);
+	client_ask(ctl, "net del: {net: tcp}", 0);
+	client_ask(ctl, "net del: {net: tcp}", -EINVAL);
+	client_ask(ctl, "[", -EINVAL);
+	client_ask(ctl, "", -EINVAL);
+	client_ask(ctl, "net show:", 0);
+	lnet_ctl_close(ctl);
+	serve_end(&rig);
+}
+
+Test(server, client_errors)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct lnet_ctl *ctl = NULL;
+	char *big, *answer = NULL;
+	char deep[300];
+	struct rig rig;
+	int fd;
+
+	dir_make();
+	memset(deep, 'x', sizeof(deep));
+	deep[sizeof(deep) - 1] = '\0';
+	cr_assert_eq(lnet_ctl_connect(deep, &ctl), -ENAMETOOLONG);
+	cr_assert_eq(lnet_ctl_connect(path, &ctl), -ENOENT);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	strcpy(addr.sun_path, path);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	cr_assert_eq(lnet_ctl_connect(path, &ctl), -ECONNREFUSED);
+	cr_assert_null(ctl);
+	/* One that never answers, and goes. */
+	cr_assert_eq(listen(fd, 5), 0);
+	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	cr_assert_eq(lnet_ctl_request(ctl, "net show:", 1000, &answer),
+		     -ETIMEDOUT);
+	close(fd);
+	cr_assert_eq(lnet_ctl_request(ctl, "net show:", 0, &answer),
+		     -ECONNRESET);
+	lnet_ctl_close(ctl);
+	dir_remove();
+
+	rig = serve(0);
+	ctl = client();
+	big = malloc(REQUEST_LIMIT + 1);
+	memset(big, ' ', REQUEST_LIMIT);
+	big[REQUEST_LIMIT] = '\0';
+	cr_assert_eq(lnet_ctl_request(ctl, big, 0, &answer), -EMSGSIZE);
+	cr_assert_null(answer);
+	client_ask(ctl, "net show:", 0);
+	free(big);
+	serve_end(&rig);
+	cr_assert_eq(lnet_ctl_request(ctl, "net show:", 0, &answer),
+		     -ECONNRESET);
+	lnet_ctl_close(ctl);
+}
+
+/* ---- on the wire ---- */
+
+static unsigned int count(const char *text, const char *what)
+{
+	unsigned int n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+Test(server, framing)
+{
+	static const char three[] =
+		"net show:\n...\n---\nglobal show:\n... \r\n"
+		"frob:\n...\n";
+	struct rig rig = serve(0);
+	char *text;
+	int fd;
+
+	/* Several at once, byte by byte, and the last one without an end. */
+	fd = raw();
+	raw_send(fd, three);
+	raw_send(fd, "net show:");
+	shutdown(fd, SHUT_WR);
+	text = raw_read(fd);
+	cr_assert_eq(count(text, "status: 0\n"), 3, "%s", text);
+	cr_assert_eq(count(text, "status: -22\n"), 1, "%s", text);
+	cr_assert_eq(count(text, "\n...\n"), 4, "%s", text);
+	free(text);
+
+	fd = raw();
+	for (const char *c = three; *c; c++)
+		cr_assert_eq(send(fd, c, 1, MSG_NOSIGNAL), 1);
+	shutdown(fd, SHUT_WR);
+	text = raw_read(fd);
+	cr_assert_eq(count(text, "\n...\n"), 3, "%s", text);
+	free(text);
+
+	/* Nothing, and nothing but blanks, is no request. */
+	fd = raw();
+	raw_send(fd, "\n \n");
+	shutdown(fd, SHUT_WR);
+	text = raw_read(fd);
+	cr_assert_str_eq(text, "");
+	free(text);
+
+	fd = raw();
+	raw_send(fd, "net show: {verbo");
+	close(fd);
+	served();
+	serve_end(&rig);
+}
+
+static void *send_much(void *arg)
+{
+	char *spaces = malloc(1 << 20);
+	int fd = *(int *)arg;
+
+	memset(spaces, ' ', 1 << 20);
+	for (int i = 0; i < 64; i++)
+		if (send(fd, spaces, 1 << 20, MSG_NOSIGNAL) < 0)
+			break;
+	free(spaces);
+	return NULL;
+}
+
+Test(server, endless_request)
+{
+	struct rig rig = serve(0);
+	int fd = raw();
+	pthread_t thread;
+	char *text;
+
+	pthread_create(&thread, NULL, send_much, &fd);
+	text = raw_read(dup(fd));
+	cr_assert(strstr(text, "status: -90\n"), "%s", text);
+	pthread_join(thread, NULL);
+	close(fd);
+	free(text);
+	served();
+	serve_end(&rig);
+}
+
+/* ---- clients that take places ---- */
+
+Test(server, silent_clients)
+{
+	struct rig rig = serve(4);
+	int fds[40];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = raw();
+		if (i % 3 == 1)
+			raw_send(fds[i], "net show: {");
+		if (i % 3 == 2)
+			raw_send(fds[i], "net show:\n...\n");
+	}
+	served();
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	served();
+	serve_end(&rig);
+}
+
+/* They ask, and never read. */
+Test(server, deaf_clients)
+{
+	static const char ask[] = "net show: {verbose: 4}\n...\n";
+	struct rig rig = serve(4);
+	int fds[4];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = raw();
+		/* Until the node takes no more, as its answers are stuck. */
+		while (send(fds[i], ask, strlen(ask),
+			    MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+			;
+		cr_assert_eq(errno, EAGAIN);
+	}
+	served();
+	serve_end(&rig);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
+/* The one that waits keeps its place as long as others are still. */
+Test(server, waiting_client)
+{
+	struct rig rig = serve(2);
+	int waits = raw();
+	char *text;
+
+	raw_send(waits, "ping: {nids: 10.77.0.97@tcp, timeout: 3600}\n...\n");
+	served();
+	served();
+	served();
+	/* Nobody waits after the end. */
+	serve_end(&rig);
+	text = raw_read(waits);
+	cr_assert(!strstr(text, "status: 0"), "%s", text);
+	free(text);
+}
+
+/* All wait: the first of them goes for the newcomer. */
+Test(server, waiting_clients)
+{
+	struct rig rig = serve(2);
+	int first = raw(), second = raw();
+	char *text;
+
+	raw_send(first, "ping: {nids: 10.77.0.97@tcp, timeout: 3600}\n...\n");
+	raw_send(second, "ping: {nids: 10.77.0.97@tcp, timeout: 3600}\n...\n");
+	served();
+	served();
+	serve_end(&rig);
+	text = raw_read(first);
+	free(text);
+	text = raw_read(second);
+	free(text);
+}
+
+/* ---- all at once ---- */
+
+static void *add_and_del(void *arg)
+{
+	struct lnet_ctl *ctl = client();
+	char add[96], del[96];
+	int n = *(int *)arg;
+
+	snprintf(add, sizeof(add), "net add: {net: tcp%d, interfaces: [eth%d]}",
+		 n, n);
+	snprintf(del, sizeof(del), "net del: {net: tcp%d}", n);
+	for (int i = 0; i < 20; i++) {
+		client_ask(ctl, add, 0);
+		client_ask(ctl, "export:", 0);
+		client_ask(ctl, del, 0);
+	}
+	lnet_ctl_close(ctl);
+	return NULL;
+}
+
+Test(server, many_clients)
+{
+	struct rig rig = serve(0);
+	pthread_t threads[6];
+	int n[6];
+
+	for (int i = 0; i < 6; i++) {
+		n[i] = i + 1;
+		pthread_create(&threads[i], NULL, add_and_del, &n[i]);
+	}
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+	ask_out(&rig, "net show: {net: tcp1}", "");
+	serve_end(&rig);
+}
