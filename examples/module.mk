@@ -3,7 +3,8 @@
 #	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
 #	%C%_NAME_LDADD = libulnet.la
 if !WITH_FUZZERS
-noinst_PROGRAMS += %D%/demo
+noinst_PROGRAMS += %D%/demo %D%/depot
 endif
 %C%_demo_LDADD = libulnet.la
+%C%_depot_LDADD = libulnet.la
 

@@ -96,3 +96,5 @@ dist_man_MANS += %D%/man7/lnet_md.7
 dist_man_MANS += %D%/man7/socklnd.7
 dist_man_MANS += %D%/man7/ulnet.7
 dist_man_MANS += %D%/man7/ulnet_sim.7
+dist_man_MANS += %D%/man8/lnetctl.8
+dist_man_MANS += %D%/man8/lnetd.8

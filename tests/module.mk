@@ -45,6 +45,15 @@ unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test
 
 # The programs' own files.
+unit_tests += %D%/unit/tools/command_test
+unit_tests += %D%/unit/tools/words_test
+unit_tests += %D%/unit/tools/notify_test
+%C%_unit_tools_command_test_SOURCES = %D%/unit/tools/command_test.c \
+	tools/command.c tools/command_table.c tools/command_help.c \
+	tools/request.c tools/words.c
+%C%_unit_tools_words_test_SOURCES = %D%/unit/tools/words_test.c tools/words.c
+%C%_unit_tools_notify_test_SOURCES = %D%/unit/tools/notify_test.c \
+	tools/notify.c
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
@@ -149,7 +158,17 @@ TESTS += %D%/man_check.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
+tool_tests += %D%/tools/completion.sh
+tool_tests += %D%/tools/depot.sh
+tool_tests += %D%/tools/full_disk.sh
+tool_tests += %D%/tools/lnetctl.sh
+tool_tests += %D%/tools/lnetd.sh
+tool_tests += %D%/tools/tcp.sh
+tool_tests += %D%/tools/unit_file.sh
+tool_tests += %D%/tools/user.sh
+tool_tests += %D%/tools/usual_socket.sh
 dist_check_SCRIPTS += $(tool_tests)
+EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 endif

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The completions know what the programs know: commands, sub-commands, options.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+completion=${srcdir:-.}/tools/completion
+
+for name in lnetctl lnetd; do
+	run 0 bash -n "$completion/$name"
+	. "$completion/$name" || complain "$name: cannot be read"
+done
+compopt() { :; } # only there while bash completes
+
+# reply FUNCTION WORD...: what is offered for the last word, sorted.
+reply() {
+	COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2))
+	"$1"
+	[ ${#COMPREPLY[@]} = 0 ] ||
+		printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort
+}
+
+# The long options that a help names.
+options_of() { # FILE
+	grep -oE '^ +(-., )?--[a-z0-9-]+' "$1" | grep -oE -- '--.*' |
+		LC_ALL=C sort
+}
+
+words() {
+	reply "$@" >"$dir/offered"
+	ran="completion of ${*:2}"
+	checks=$((checks + 1))
+	diff -u "$dir/known" "$dir/offered" >"$dir/diff" || {
+		complain "$ran"
+		sed 's/^/| /' "$dir/diff"
+	}
+}
+
+# ---- lnetctl ----
+
+# "--help" is everywhere, and in no table.
+ctl 0 --list-commands
+(cat "$dir/out" && printf -- '--%s\n' help list-commands socket version) |
+	LC_ALL=C sort >"$dir/known"
+words _lnetctl lnetctl ""
+words _lnetctl lnetctl --socket=x ""
+words _lnetctl lnetctl --socket x ""
+
+ctl 0 --list-commands
+commands=$(cat "$dir/out")
+for command in $commands; do
+	[ "$command" != set ] || continue
+	ctl 0 "$command" --list-commands
+	subs=$(cat "$dir/out")
+	if [ -n "$subs" ]; then
+		(echo "$subs" && echo --help) | LC_ALL=C sort >"$dir/known"
+		words _lnetctl lnetctl "$command" ""
+	fi
+	for sub in ${subs:-""}; do
+		ctl 0 "$command" $sub --help
+		(options_of "$dir/out"; echo --help) |
+			LC_ALL=C sort >"$dir/known"
+		words _lnetctl lnetctl "$command" $sub --
+	done
+done
+ctl 0 set --list-commands
+(cat "$dir/out" && echo --help) | LC_ALL=C sort >"$dir/known"
+words _lnetctl lnetctl set ""
+printf '%s\n' --net >"$dir/known"
+words _lnetctl lnetctl --socket x net add --ne
+printf '%s\n' lo >"$dir/known"
+words _lnetctl lnetctl net add --net tcp --if lo
+
+# ---- lnetd ----
+
+run 0 "$lnetd" --help
+options_of "$dir/out" >"$dir/known"
+words _lnetd lnetd --
+printf '%s\n' all none secure >"$dir/known"
+words _lnetd lnetd --accept ""
+printf '%s\n' debug err info warn >"$dir/known"
+words _lnetd lnetd --log ""
+
+finish

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tests of the programs share: for sourcing, from the top of the build.
+#
+#	$dir	a directory of its own, which is removed at the end
+#	$lnetd, $lnetctl	the programs
+#	ULNET_SOCKET	a socket in it, for both
+
+set -uo pipefail
+lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl
+dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tools.XXXXXX")
+export ULNET_SOCKET=$dir/lnetd.sock
+unset NOTIFY_SOCKET
+checks=0 bad=0
+declare -A pids=() # of daemons in the foreground, by name
+
+clean_up() {
+	local name file
+
+	for name in "${!pids[@]}"; do
+		kill -KILL "${pids[$name]}" 2>/dev/null
+	done
+	# Those in the background, when a test ended early.
+	for file in "$dir/pid" "$dir/home/pid"; do
+		[ ! -s "$file" ] || kill -KILL "$(cat "$file")" 2>/dev/null
+	done
+	rm -rf "$dir"
+}
+trap clean_up EXIT
+
+complain() {
+	echo "FAILED: $*"
+	bad=$((bad + 1))
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+finish() {
+	local name
+
+	for name in "${!pids[@]}"; do
+		stop_lnetd "$name"
+	done
+	echo "$checks checks, $bad failed"
+	[ $bad = 0 ] && [ $checks -gt 0 ]
+	exit
+}
+
+# run STATUS COMMAND...: output is in $dir/out and $dir/err.
+run() {
+	local expected=$1 status=0
+
+	shift
+	checks=$((checks + 1)) ran="$*"
+	"$@" >"$dir/out" 2>"$dir/err" || status=$?
+	[ $status = "$expected" ] || {
+		complain "$ran: exit status $status, expected $expected"
+		sed 's/^/| /' "$dir/out" "$dir/err"
+	}
+}
+
+ctl() { # STATUS ARGUMENT...
+	run "$1" "$lnetctl" "${@:2}"
+}
+
+# The last command's output, or errors, are stdin; nothing else.
+same() { # out|err
+	checks=$((checks + 1))
+	diff -u - "$dir/$1" >"$dir/diff" || {
+		complain "$ran: std$1 is not what was expected"
+		sed 's/^/| /' "$dir/diff"
+	}
+}
+
+# They have a line that matches the pattern (ERE).
+has() { # out|err PATTERN
+	checks=$((checks + 1))
+	grep -qE -- "$2" "$dir/$1" || {
+		complain "$ran: std$1 has no $2"
+		sed 's/^/| /' "$dir/$1"
+	}
+}
+
+silent() { # out|err
+	checks=$((checks + 1))
+	[ ! -s "$dir/$1" ] || {
+		complain "$ran: std$1 is not empty"
+		sed 's/^/| /' "$dir/$1"
+	}
+}
+
+expect() { # TEXT COMMAND...: a condition
+	checks=$((checks + 1))
+	"${@:2}" || complain "$1"
+}
+
+# A TCP port that nobody listens on, on any of our addresses.
+free_port() {
+	perl -MIO::Socket::INET -e '
+		print IO::Socket::INET->new(Listen => 1, Proto => "tcp",
+			LocalAddr => "0.0.0.0", LocalPort => 0)->sockport'
+}
+
+# start_lnetd NAME [ARGUMENT...]: in the foreground; returns when it is ready,
+# or has failed (then 1). $ready is the line it said; stderr is $dir/NAME.err.
+start_lnetd() {
+	local name=$1 fifo=$dir/$1.fifo
+
+	shift
+	rm -f "$fifo" && mkfifo "$fifo" || return
+	"$lnetd" --foreground "$@" >"$fifo" 2>"$dir/$name.err" </dev/null &
+	pids[$name]=$!
+	ready=
+	# Ends with the line, or with the process.
+	read -r ready <"$fifo" && return 0
+	wait "${pids[$name]}"
+	started=$?
+	unset "pids[$name]"
+	return 1
+}
+
+# stop_lnetd NAME [SIGNAL]: it must end with 0.
+stop_lnetd() {
+	local status=0
+
+	checks=$((checks + 1))
+	kill -"${2:-TERM}" "${pids[$1]}"
+	wait "${pids[$1]}" || status=$?
+	unset "pids[$1]"
+	[ $status = 0 ] || {
+		complain "lnetd $1: exit status $status after a signal"
+		sed 's/^/| /' "$dir/$1.err"
+	}
+}
+
+need_lnetd() { # as start_lnetd, but without one there is no test
+	start_lnetd "$@" && return
+	complain "lnetd $*: not ready, exit status $started"
+	sed 's/^/| /' "$dir/$1.err"
+	finish
+}

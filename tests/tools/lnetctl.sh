@@ -1,0 +1,415 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# lnetctl's commands against a node that has 0@lo only: what they print, their
+# errors, their exit status (LNet wire specification section 10).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+need_lnetd a
+
+# The first N lines of what was printed, without their numbers.
+first() { # N
+	sed -E "s/: [0-9]+\$/: N/;$1q" "$dir/out" >"$dir/first" &&
+		mv "$dir/first" "$dir/out"
+}
+
+# ---- net ----
+
+ctl 0 net show
+silent err
+same out <<END
+net:
+-     net type: lo
+      local NI(s):
+      -     nid: 0@lo
+            status: up
+END
+ctl 0 net show -v
+same out <<END
+net:
+-     net type: lo
+      local NI(s):
+      -     nid: 0@lo
+            status: up
+            statistics:
+                  send_count: 0
+                  recv_count: 0
+                  drop_count: 0
+            tunables:
+                  peer_timeout: 0
+                  peer_credits: 0
+                  peer_buffer_credits: 0
+                  credits: 0
+            dev cpt: 0
+            CPT: "[0]"
+END
+ctl 0 net show --verbose 2 --net lo
+same out <<END
+net:
+-     net type: lo
+      local NI(s):
+      -     nid: 0@lo
+            status: up
+            statistics:
+                  send_count: 0
+                  recv_count: 0
+                  drop_count: 0
+            sent_stats:
+                  put: 0
+                  get: 0
+                  reply: 0
+                  ack: 0
+                  hello: 0
+            received_stats:
+                  put: 0
+                  get: 0
+                  reply: 0
+                  ack: 0
+                  hello: 0
+            dropped_stats:
+                  put: 0
+                  get: 0
+                  reply: 0
+                  ack: 0
+                  hello: 0
+            health stats:
+                  fatal_error: 0
+                  health value: 0
+                  interrupts: 0
+                  dropped: 0
+                  aborted: 0
+                  no route: 0
+                  timeouts: 0
+                  error: 0
+                  ping_count: 0
+                  next_ping: 0
+            tunables:
+                  peer_timeout: 0
+                  peer_credits: 0
+                  peer_buffer_credits: 0
+                  credits: 0
+            dev cpt: 0
+            CPT: "[0]"
+END
+# An empty list is no error.
+ctl 0 net show --net tcp7
+silent out
+silent err
+ctl 254 net show --net carrier
+silent out
+has err "^show:\$"
+has err "^      errno: -2\$"
+has err "cannot parse net.*carrier"
+ctl 254 net add --net carrier --if eth0
+has err "^add:\$"
+has err "^-     net:\$"
+has err "^      errno: -2\$"
+has err "^      descr: ! .*cannot parse net.*carrier"
+ctl 234 net add --nid nonsense
+has err "nonsense"
+ctl 234 net add --nid 0@lo
+ctl 161 net add --ip2net 'tcp1 10.1.*.*'
+has err "ip2net: not supported yet"
+ctl 161 net add --net tcp --if lo --auth-key 1
+has err "auth_key: not supported yet"
+ctl 234 net del --net tcp7
+has err "^del:\$"
+has err "^      errno: -22\$"
+has err "^      descr: ! .*cannot del net"
+ctl 234 net del --net tcp7 --if eth0
+ctl 234 net del --net lo
+ctl 234 net add --net tcp --if lo --credits -7
+has err '^      descr: ! "credits: -7 is not in -1..1073741823"$'
+ctl 234 net add --net tcp --if lo --peer-credits 70000
+has err '^      descr: ! "peer_credits: 70000 is not in -1..65535"$'
+ctl 255 net add --net tcp --if lo --credits many
+same err <<END
+parser:
+    - net:
+          errno: -1
+          descr: "cannot parse credits value"
+END
+
+# ---- settings ----
+
+ctl 0 global show
+same out <<END
+global:
+    numa_range: 0
+    max_interfaces: 200
+    discovery: 1
+    drop_asym_route: 0
+    retry_count: 2
+    transaction_timeout: 50
+    health_sensitivity: 100
+    recovery_interval: 1
+    router_sensitivity: 100
+    lnd_timeout: 16
+    response_tracking: 3
+    recovery_limit: 0
+    max_recovery_ping_interval: 900
+END
+ctl 0 set transaction_timeout 60
+silent out
+silent err
+ctl 0 global show
+has out "^    transaction_timeout: 60\$"
+ctl 255 set transaction_timeout 1x
+same err <<END
+parser:
+    - set:
+          errno: -1
+          descr: "cannot parse transaction_timeout value"
+END
+ctl 195 set transaction_timeout -5
+has err "^add:\$"
+has err "^    - transaction_timeout:\$"
+has err "^          errno: -61\$"
+has err "^          descr: \".*Invalid argument"
+ctl 161 set routing 1
+has err "^    - routing:\$"
+has err "not supported yet"
+ctl 255 set nonsense 1
+same err <<END
+lnetctl set: 'nonsense' is not a valid command. See 'lnetctl set --list-commands'.
+END
+ctl 0 global show
+has out "^    transaction_timeout: 60\$"
+
+# ---- counters, peers, ping ----
+
+ctl 0 peer list
+silent out
+ctl 0 peer show
+silent out
+ctl 254 peer show --nid 10.9.8.7@tcp
+has err "^show:\$"
+has err "^-     peer:\$"
+ctl 234 peer show --nid nonsense
+has err "nonsense"
+ctl 0 ping 0@lo
+has out "^ping:\$"
+has out "^- primary nid: 0@lo\$"
+ctl 255 ping 10.9.8.7@tcp
+silent out
+has err "^manage:\$"
+has err "^- ping:\$"
+has err "^  errno: -[0-9]+\$"
+has err "^  descr: ! 'failed to ping 10.9.8.7@tcp: .*'\$"
+ctl 255 ping 10.9.8.7@tcp 0@lo nonsense@
+has err "nonsense@"
+ctl 255 ping 0@lo,0@lo
+ctl 0 stats show
+has out "^    send_count: [1-9]"
+# What a kernel node has comes first.
+first 25
+same out <<END
+statistics:
+    msgs_alloc: N
+    msgs_max: N
+    rst_alloc: N
+    errors: N
+    send_count: N
+    resend_count: N
+    response_timeout_count: N
+    local_interrupt_count: N
+    local_dropped_count: N
+    local_aborted_count: N
+    local_no_route_count: N
+    local_timeout_count: N
+    local_error_count: N
+    remote_dropped_count: N
+    remote_error_count: N
+    remote_timeout_count: N
+    network_timeout_count: N
+    recv_count: N
+    route_count: N
+    drop_count: N
+    send_length: N
+    recv_length: N
+    route_length: N
+    drop_length: N
+END
+ctl 0 stats reset
+silent out
+ctl 0 stats show
+has out "^    send_count: 0\$"
+
+# ---- down and up ----
+
+ctl 240 lnet configure
+same err <<END
+---
+configure:
+-     lnet:
+      errno: -16
+      descr: ! "LNet configure error: Object busy"
+...
+END
+ctl 0 lnet unconfigure
+silent err
+ctl 156 net show
+has err "^      errno: -100\$"
+ctl 255 ping 0@lo
+ctl 156 set retry_count 0
+ctl 0 lnet configure --all
+ctl 0 net show
+has out "nid: 0@lo"
+
+# ---- files ----
+
+ctl 0 export
+silent err
+has out "^net:\$"
+has out "^global:\$"
+cp "$dir/out" "$dir/plain"
+ctl 0 export "$dir/conf"
+silent out
+run 0 diff "$dir/plain" "$dir/conf"
+ctl 0 export --backup
+silent err
+mv "$dir/out" "$dir/backup"
+run 1 grep -E 'statistics:|status:' "$dir/backup"
+ctl 0 import "$dir/backup"
+ctl 0 import "$dir/plain"
+run 0 bash -c '"$1" import <"$2"' - "$lnetctl" "$dir/plain"
+ctl 0 export --backup
+same out <"$dir/backup"
+echo old >"$dir/conf"
+chmod 640 "$dir/conf"
+ln -s conf "$dir/link"
+ctl 0 export "$dir/link"
+run 0 diff "$dir/plain" "$dir/conf"
+expect "mode stays" test "$(stat -c %a "$dir/conf")" = 640
+expect "link stays" test -L "$dir/link"
+expect "nothing half-made" test -z "$(compgen -G "$dir/conf.*")"
+ctl 254 export "$dir/none/conf"
+has err "^lnetctl: $dir/none/conf: No such file or directory"
+ctl 235 export "$dir"
+has err "^lnetctl: $dir: Is a directory"
+ctl 254 import "$dir/none"
+has err "^lnetctl: $dir/none: No such file or directory"
+ctl 235 import "$dir"
+printf 'global: \0' >"$dir/bad"
+ctl 172 import "$dir/bad"
+has err "^lnetctl: $dir/bad: not text: a byte of 0 at offset 8"
+printf 'global: \xff' >"$dir/bad"
+ctl 172 import "$dir/bad"
+has err "^lnetctl: import: text that is not UTF-8"
+printf 'global:\n    transaction_timeout: 70\nnonsense: 1\n' >"$dir/bad"
+ctl 234 import "$dir/bad"
+has err "line 3"
+has err "nonsense"
+ctl 0 global show
+has out "transaction_timeout: 50"
+printf 'global:\n    transaction_timeout: 70\n' >"$dir/good"
+ctl 0 import --add "$dir/good"
+ctl 0 global show
+has out "transaction_timeout: 70"
+ctl 0 import --show "$dir/good"
+has out "^global:\$"
+printf 'ping:\n    - primary nid: 0@lo\n' >"$dir/good"
+ctl 0 import --exec "$dir/good"
+has out "^ping:\$"
+ctl 0 import </dev/null
+if [ -e /dev/full ]; then
+	ctl 228 export /dev/full
+	has err "^lnetctl: /dev/full: No space left on device"
+	run 1 bash -c '"$1" net show >/dev/full' - "$lnetctl"
+	has err "^lnetctl: stdout: No space left on device"
+fi
+
+# ---- what the node is not asked for ----
+
+while read -r command; do
+	read -r -a words <<<"$command"
+	ctl 161 "${words[@]}"
+	silent out
+	has err "^      errno: -95\$"
+	has err "^      descr: ! \"not supported yet: $command\"\$"
+done <<END
+net set
+route add
+route del
+route show
+routing show
+peer add
+peer del
+peer set
+debug recovery
+debug peer
+discover
+udsp add
+udsp del
+udsp show
+fault drop
+fault delay
+cpt-of-nid
+service-id
+setup-mrrouting
+setup-sysctl
+END
+ctl 161 route add --net tcp5 --gateway 10.0.0.9@tcp
+ctl 255 nonsense
+same err <<END
+lnetctl: 'nonsense' is not a valid command. See 'lnetctl --list-commands'.
+END
+ctl 255 net nonsense
+ctl 234 net
+has err "usage: lnetctl net add"
+has err "usage: lnetctl net del"
+ctl 234 net add
+has err "missing: --net"
+has err "usage: lnetctl net show"
+ctl 234 net show --nonsense
+has err "lnetctl net show: unrecognized option '--nonsense'"
+ctl 234 --nonsense
+ctl 0 net --help
+has out "usage: lnetctl net add"
+ctl 0 --help
+has out "usage: lnetctl"
+ctl 0 --version
+has out "^lnetctl \(ulnet\) [0-9]"
+for sub in "net add --net" "ping" "set" "set retry_count" "net del"; do
+	read -r -a words <<<"$sub"
+	ctl 234 "${words[@]}"
+	has err "^usage: lnetctl ${words[0]}"
+	silent out
+done
+
+# ---- a session ----
+
+printf '%s\n' 'net show' '' '# comment' 'nonsense' '"net" show --net lo' \
+	quit 'ping 0@lo' >"$dir/script"
+run 0 bash -c '"$1" <"$2"' - "$lnetctl" "$dir/script"
+expect "two answers" test "$(grep -c '^net:' "$dir/out")" = 2
+has err "'nonsense' is not a valid command"
+expect "no prompt" test -z "$(grep '>' "$dir/out")"
+run 254 bash -c 'printf "net show --net carrier" | "$1"' - "$lnetctl"
+run 234 bash -c 'printf "net show \"" | "$1"' - "$lnetctl"
+has err "a quote is not closed"
+run 0 bash -c 'echo help | "$1"' - "$lnetctl"
+has out "net show"
+run 0 "$lnetctl" </dev/null
+silent out
+
+if command -v script >/dev/null; then
+	run 255 script -qec "$lnetctl" /dev/null < <(printf 'ping\nnonsense\n')
+	has out "^lnetctl > "
+	has out "'nonsense' is not a valid command"
+fi
+
+# ---- two sockets, and none ----
+
+need_lnetd b --socket "$dir/b"
+ctl 0 --socket "$dir/b" set transaction_timeout 65
+ctl 0 --socket="$dir/b" global show
+has out "transaction_timeout: 65"
+ctl 0 global show
+has out "transaction_timeout: 70"
+stop_lnetd b
+ctl 254 --socket "$dir/b" net show
+silent out
+has err "^lnetctl: $dir/b: No such file or directory: .*lnetd"
+run 254 env ULNET_SOCKET="$dir/c" "$lnetctl" net show
+has err "^lnetctl: $dir/c: "
+finish

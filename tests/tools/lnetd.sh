@@ -1,0 +1,252 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# lnetd: beginning, end, and what may go wrong in between. All of it without a
+# network: a node has 0@lo in any case.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+sock=$ULNET_SOCKET
+
+# What a daemon must not leave behind.
+nothing_left() {
+	expect "$1: socket is left" test ! -e "$sock"
+	expect "$1: pid file is left" test ! -e "$dir/pid"
+}
+
+# ---- beginning and end ----
+
+need_lnetd a --pidfile "$dir/pid"
+ran="ready line"
+echo "$ready" >"$dir/out"
+has out "^lnetd: ready: no network yet, socket $sock\$"
+expect "pid file" test "$(cat "$dir/pid")" = "${pids[a]}"
+expect "mode of the socket" test "$(stat -c %a "$sock")" = 600
+ctl 0 net show
+has out "net type: lo"
+stop_lnetd a TERM
+nothing_left SIGTERM
+
+need_lnetd a --pidfile "$dir/pid" --cpts 4
+ctl 0 net show -v
+has out '^            CPT: "\[0,1,2,3\]"$'
+stop_lnetd a INT
+nothing_left SIGINT
+
+# The lower number is taken first.
+need_lnetd a
+kill -HUP "${pids[a]}"
+stop_lnetd a
+expect "SIGHUP is noted" grep -q "SIGHUP is ignored" "$dir/a.err"
+
+need_lnetd a --log info
+stop_lnetd a
+expect "the end is noted" grep -q "Terminated: ending" "$dir/a.err"
+
+# ---- limits, and ports ----
+
+# Whatever there may be is used: a low soft limit is raised to the hard one.
+soft=$(ulimit -Sn)
+ulimit -Sn 200
+need_lnetd a
+ulimit -Sn "$soft"
+grep '^Max open files' "/proc/${pids[a]}/limits" >"$dir/out"
+ran="limits of lnetd"
+has out "^Max open files +$(ulimit -Hn) +$(ulimit -Hn) "
+stop_lnetd a
+
+# Only a port that others do not have is worth a word.
+need_lnetd a --port 19880
+echo "$ready" >"$dir/out"
+ran="ready line with a port"
+has out "^lnetd: ready: no network yet, port 19880 \\(kernel nodes use 988\\), socket $sock\$"
+stop_lnetd a
+need_lnetd a --port 988
+echo "$ready" >"$dir/out"
+ran="ready line with the usual port"
+has out "^lnetd: ready: no network yet, socket $sock\$"
+stop_lnetd a
+
+# ---- one path, two daemons ----
+
+need_lnetd a --pidfile "$dir/pid"
+run 1 "$lnetd" --foreground
+has err "^lnetd: socket $sock: Address already in use: another node"
+silent out
+ctl 0 net show
+run 1 "$lnetd" --foreground --socket "$dir/other" --pidfile "$dir/pid"
+has err "^lnetd: --pidfile $dir/pid: a running process has it"
+expect "the pid file stays" test "$(cat "$dir/pid")" = "${pids[a]}"
+need_lnetd b --socket "$dir/other"
+ctl 0 --socket "$dir/other" net show
+stop_lnetd b
+expect "the other's socket" test ! -e "$dir/other"
+
+# What a killed one leaves is no obstacle.
+kill -KILL "${pids[a]}"
+wait "${pids[a]}" 2>/dev/null
+unset 'pids[a]'
+expect "a socket is left" test -S "$sock"
+ctl 145 net show
+has err "lnetctl: $sock: Connection refused: .*lnetd.*--socket"
+need_lnetd a --pidfile "$dir/pid"
+expect "pid file is taken over" test "$(cat "$dir/pid")" = "${pids[a]}"
+ctl 0 net show
+stop_lnetd a
+nothing_left "taken over"
+ctl 254 net show
+has err "lnetctl: $sock: No such file or directory: .*lnetd.*--socket"
+
+# ---- in the background ----
+
+exec {inherited}>"$dir/inherited"
+run 0 "$lnetd" --pidfile "$dir/pid"
+exec {inherited}>&-
+has out "^lnetd: ready: no network yet, socket $sock\$"
+silent err
+exec {lock}<"$dir/pid"
+ctl 0 net show
+expect "no file of ours" test -z "$(find "/proc/$(cat "$dir/pid")/fd" \
+	-lname "$dir/inherited")"
+kill "$(cat "$dir/pid")"
+expect "it ends" flock --timeout 60 "$lock" # it has it while it lives
+nothing_left background
+run 1 "$lnetd" --config "$dir/none" --pidfile "$dir/pid"
+has err "^lnetd: $dir/none: No such file or directory"
+silent out
+nothing_left "failed in the background"
+cd "$dir" || exit # paths are the caller's
+printf 'net:\n' >relative.conf
+run 0 "$lnetd" --pidfile pid --socket lnetd.sock --config relative.conf
+exec {lock}<"$dir/pid"
+ctl 0 net show
+kill "$(cat "$dir/pid")"
+expect "it ends" flock --timeout 60 "$lock"
+nothing_left "relative paths"
+cd "$OLDPWD" || exit
+
+# ---- a service manager ----
+
+# Prints the datagrams it gets, a line each, until the third.
+manager='use IO::Socket::UNIX; $| = 1;
+	my $s = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0])
+		or die; print "bound\n";
+	while (defined $s->recv(my $m, 999)) { print $m; last if $m =~ /STOP/; }'
+coproc MANAGER { perl -e "$manager" "$dir/notify"; }
+exec {manager_out}<&"${MANAGER[0]}" # bash forgets it when the other ends
+read -r line <&"$manager_out" # bound
+NOTIFY_SOCKET=$dir/notify "$lnetd" >"$dir/out" 2>"$dir/err" &
+pids[a]=$!
+read -t 60 -r line <&"$manager_out"
+expect "READY=1, not '$line'" test "$line" = READY=1
+ctl 0 net show
+kill "${pids[a]}"
+read -t 60 -r line <&"$manager_out"
+expect "STOPPING=1, not '$line'" test "$line" = STOPPING=1
+wait "${pids[a]}"
+expect "exit status as a service" test $? = 0
+unset 'pids[a]'
+
+# ---- the command line ----
+
+usage() { # PATTERN ARGUMENT...
+	run 2 "$lnetd" --foreground "${@:2}"
+	has err "$1"
+	silent out
+	nothing_left "$ran"
+}
+
+run 0 "$lnetd" --help
+has out "usage: lnetd"
+run 0 "$lnetd" --version
+has out "^lnetd \(ulnet\) [0-9]"
+usage "--port 0: a number from 1 to 65535" --port 0
+usage "--port 65536: a number" --port 65536
+usage "--port 1x: a number" --port 1x
+usage "--port : a number" --port ""
+usage "--cpts 17: a number from 1 to 16" --cpts 17
+usage "--cpts -1: a number" --cpts -1
+usage "--accept maybe: secure, all or none" --accept maybe
+usage "--log loud: err, warn, info or debug" --log loud
+usage "--group no such group: there is no" --group "no such group"
+usage "--socket '': a path" --socket ""
+usage "unrecognized option '--nonsense'" --nonsense
+usage "requires an argument" --port
+usage "unexpected argument: x" x
+
+# ---- configuration ----
+
+# fails PATTERN ARGUMENT...: an error, and nothing is left.
+fails() {
+	run 1 "$lnetd" --foreground --pidfile "$dir/pid" "${@:2}"
+	has err "$1"
+	silent out
+	nothing_left "$ran"
+}
+
+conf=$dir/lnet.conf
+need_lnetd a --config /dev/null
+stop_lnetd a
+printf 'global:\n    retry_count: 3\n' >"$conf"
+need_lnetd a --config "$conf"
+ctl 0 global show
+has out "retry_count: 3"
+stop_lnetd a
+fails "^lnetd: $dir/none: No such file" --config "$dir/none"
+fails "^lnetd: $dir: Is a directory" --config "$dir"
+printf 'net: [\n' >"$conf"
+fails "^lnetd: $conf: the configuration is wrong:" --config "$conf"
+has err "line 2"
+printf '# one\nnonsense: 1\n' >"$conf"
+fails "^lnetd: $conf: the configuration is wrong:" --config "$conf"
+has err "line 2.*nonsense"
+printf 'global:\n    retry_count: many\n' >"$conf"
+fails "^lnetd: $conf: the configuration is wrong:" --config "$conf"
+has err "line 2.*retry_count"
+printf 'net:\n    - net type: carrier\n' >"$conf"
+fails "^lnetd: $conf: the configuration is wrong:" --config "$conf"
+has err "line 2.*carrier"
+printf 'global:\n    retry_count: \xff\n' >"$conf"
+fails "^lnetd: $conf: not text: not UTF-8" --config "$conf"
+printf 'global: \0' >"$conf"
+fails "^lnetd: $conf: not text: a byte of 0 at offset 8" --config "$conf"
+head -c 5000000 /dev/zero | tr '\0' '#' >"$conf"
+fails "^lnetd: $conf: File too large" --config "$conf"
+fails "^lnetd: --net carrier\(eth0\): at character 1: " --net "carrier(eth0)"
+fails "^lnetd: --net tcp\(: at character [0-9]+: " --net "tcp("
+fails "^lnetd: --net : at character 1: " --net ""
+fails "^lnetd: --net tcp\(no-such-if\): " --net "tcp(no-such-if)"
+printf 'global:\n    retry_count: 3\n' >"$conf"
+run 0 "$lnetd" --config - --pidfile "$dir/pid" <"$conf"
+exec {lock}<"$dir/pid"
+ctl 0 global show
+has out "retry_count: 3"
+kill "$(cat "$dir/pid")"
+expect "it ends" flock --timeout 60 "$lock"
+
+# ---- where it cannot write ----
+
+fails "^lnetd: socket $dir/none/s: No such file or directory: its directory" \
+	--socket "$dir/none/s"
+fails "^lnetd: socket /.*x: .*: paths of sockets" \
+	--socket "/$(printf '%0200d' 0)x"
+run 1 "$lnetd" --foreground --pidfile "$dir/none/pid"
+has err "^lnetd: --pidfile $dir/none/pid: No such file or directory"
+nothing_left "$ran"
+ln -s "$dir/elsewhere" "$dir/pid"
+run 1 "$lnetd" --foreground --pidfile "$dir/pid"
+has err "^lnetd: --pidfile $dir/pid: "
+rm "$dir/pid"
+expect "links are not followed" test ! -e "$dir/elsewhere"
+echo text >"$sock"
+run 1 "$lnetd" --foreground
+has err "^lnetd: socket $sock: "
+expect "no file is replaced" grep -q text "$sock"
+rm "$sock"
+if [ -e /dev/full ]; then
+	run 1 bash -c '"$1" --foreground --pidfile "$2" >/dev/full' - \
+		"$lnetd" "$dir/pid"
+	has err "^lnetd: stdout: No space left on device"
+	nothing_left "stdout is full"
+	run 1 bash -c '"$1" --help >/dev/full' - "$lnetd"
+fi
+run 0 bash -c '"$1" --version >&- 2>&- <&-' - "$lnetd"
+
+finish

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The systemd unit is one.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+run 0 grep -q '^ExecStart=/.*/lnetd --foreground --config /' \
+	tools/lnetd.service
+run 0 grep -q '^LimitNOFILE=1048576$' tools/lnetd.service
+command -v systemd-analyze >/dev/null ||
+	skip "systemd-analyze is not installed"
+# It looks whether the program is there.
+sed "s,^ExecStart=[^ ]*,ExecStart=$lnetd," tools/lnetd.service \
+	>"$dir/lnetd.service"
+run 0 systemd-analyze --man=no verify "$dir/lnetd.service"
+expect "nothing to complain" \
+	sh -c '! grep "lnetd.service" "$1" | grep -v "is not executable"' - \
+	"$dir/err"
+run 0 systemd-analyze security --offline=true "$dir/lnetd.service"
+has out "Overall exposure level.* [0-2]\.[0-9] OK"
+finish

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX 20 /* of one command */
+
+const struct command *command_find(int argc, char *const *argv, bool *sub_p)
+{
+	*sub_p = false;
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, argv[0]) != 0)
+			continue;
+		*sub_p = true;
+		if (!c->sub || (argc > 1 && strcmp(c->sub, argv[1]) == 0))
+			return c;
+	}
+	return NULL;
+}
+
+static unsigned int count_options(const struct option_def *defs)
+{
+	unsigned int n = 0;
+
+	while (defs[n].name)
+		if (++n > OPTIONS_MAX)
+			abort();
+	return n;
+}
+
+/* ---- what was given ---- */
+
+struct given {
+	const struct command *command;
+	const char *who;
+	const char *values[OPTIONS_MAX]; /* of the option; NULL: not given */
+	char **args;			 /* the rest */
+	unsigned int nargs;
+};
+
+static int usage(const struct given *g)
+{
+	command_help_group(stderr, g->command->name);
+	return EXIT_USAGE;
+}
+
+/* In the form that kernel nodes' lnetctl has for it. */
+static int bad_number(const struct command *command, const char *key)
+{
+	fprintf(stderr,
+		"parser:\n"
+		"    - %s:\n"
+		"          errno: -1\n"
+		"          descr: \"cannot parse %s value\"\n",
+		command->name, key);
+	return 255;
+}
+
+static bool number_parse(const char *text, int64_t *value_p)
+{
+	char *end;
+	long long value;
+
+	if (!isdigit((unsigned char)text[text[0] == '-']))
+		return false;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*value_p = value;
+	return true;
+}
+
+static bool is_number(enum option_kind kind)
+{
+	return kind == OPTION_NUMBER || kind == OPTION_LEVEL;
+}
+
+/* What getopt_long() wants: short options and long ones, each of which returns
+ * the index of its definition and 1. */
+static void getopt_tables(const struct option_def *defs, char *letters,
+			  struct option *longs)
+{
+	unsigned int n = count_options(defs);
+
+	for (unsigned int i = 0; i < n; i++) {
+		int has = defs[i].arg ? required_argument : no_argument;
+
+		if (defs[i].kind == OPTION_LEVEL)
+			has = optional_argument;
+		longs[i] = (struct option){ defs[i].name, has, NULL,
+					    CHAR_MAX + 1 + (int)i };
+		if (!defs[i].letter)
+			continue;
+		*letters++ = defs[i].letter;
+		for (int colons = has; colons; colons--)
+			*letters++ = ':';
+	}
+	longs[n] = (struct option){ "help", no_argument, NULL, 'h' };
+	longs[n + 1] = (struct option){ 0 };
+	letters[0] = 'h';
+	letters[1] = '\0';
+}
+
+static unsigned int option_index(const struct option_def *defs, int option)
+{
+	unsigned int i = 0;
+
+	if (option > CHAR_MAX)
+		return (unsigned int)(option - CHAR_MAX - 1);
+	while (defs[i].letter != option)
+		i++;
+	return i;
+}
+
+/* "-v 2" has its number, as "-v2" has; "-v" and "-v --net tcp" have none. */
+static const char *level_value(int argc, char **argv)
+{
+	int64_t value;
+
+	if (optarg)
+		return optarg;
+	if (optind < argc && number_parse(argv[optind], &value))
+		return argv[optind++];
+	return "1";
+}
+
+/* Exit status; *@help_p: help was asked for. The last of equal options counts.
+ */
+static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
+{
+	const struct option_def *defs = g->command->options;
+	char letters[OPTIONS_MAX * 3 + 3];
+	struct option longs[OPTIONS_MAX + 2];
+	char *name = argv[0];
+	int option;
+
+	/* A setting may be negative: options must come before it. */
+	letters[0] = '+';
+	getopt_tables(defs, letters + (g->command->kind == COMMAND_SET), longs);
+	argv[0] =
+		(char *)g->who; /* that is what getopt's messages begin with */
+	optind = 0;
+	while ((option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		unsigned int i;
+
+		if (option == '?' || option == 'h') {
+			argv[0] = name;
+			*help_p = option == 'h';
+			return option == 'h' ? 0 : usage(g);
+		}
+		i = option_index(defs, option);
+		if (defs[i].kind == OPTION_LEVEL)
+			g->values[i] = level_value(argc, argv);
+		else
+			g->values[i] = optarg ? optarg : defs[i].name;
+		/* Modes exclude each other. */
+		for (unsigned int j = 0; defs[j].name; j++)
+			if (defs[i].kind == OPTION_MODE && j != i)
+				g->values[j] = NULL;
+	}
+	argv[0] = name;
+	g->args = argv + optind;
+	g->nargs = (unsigned int)(argc - optind);
+	return 0;
+}
+
+/* ---- is it what the command wants? ---- */
+
+/* Is one of the options in "net|nid" there? */
+static bool needed_there(const struct given *g)
+{
+	const struct option_def *defs = g->command->options;
+	const char *needs = g->command->needs;
+
+	if (!needs)
+		return true;
+	for (unsigned int i = 0; defs[i].name; i++) {
+		size_t length = strlen(defs[i].name);
+
+		if (!g->values[i])
+			continue;
+		for (const char *n = needs; n; n = strchr(n, '|')) {
+			n += *n == '|';
+			if (strncmp(n, defs[i].name, length) == 0 &&
+			    (!n[length] || n[length] == '|'))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void say_missing(const struct given *g)
+{
+	fprintf(stderr, "%s: missing: --", g->who);
+	for (const char *n = g->command->needs; *n; n++)
+		if (*n == '|')
+			fputs(" or --", stderr);
+		else
+			fputc(*n, stderr);
+	fputc('\n', stderr);
+}
+
+static int check_args(const struct given *g)
+{
+	static const unsigned int most[] = {
+		[COMMAND_SET] = 2,
+		[COMMAND_IMPORT] = 1,
+		[COMMAND_EXPORT] = 1,
+		[COMMAND_LATER] = 0,
+	};
+	unsigned int max = most[g->command->kind];
+	unsigned int min = g->command->kind == COMMAND_SET ? 2 : 0;
+
+	if (g->command->list) {
+		max = UINT_MAX;
+		min = 1;
+	}
+	if (g->nargs < min) {
+		fprintf(stderr, "%s: missing: %s\n", g->who, g->command->args);
+		return usage(g);
+	}
+	if (g->nargs > max) {
+		fprintf(stderr, "%s: unexpected argument: %s\n", g->who,
+			g->args[max]);
+		return usage(g);
+	}
+	return 0;
+}
+
+static int check_options(const struct given *g)
+{
+	const struct option_def *defs = g->command->options;
+	int64_t value;
+
+	if (!needed_there(g)) {
+		say_missing(g);
+		return usage(g);
+	}
+	for (unsigned int i = 0; defs[i].name; i++)
+		if (g->values[i] && is_number(defs[i].kind) &&
+		    !number_parse(g->values[i], &value))
+			return bad_number(g->command, defs[i].key);
+	return 0;
+}
+
+/* ---- the request ---- */
+
+/* Cuts @value at commas outside of brackets, and blanks around them. */
+static void add_list(struct request *r, const char *key, const char *value)
+{
+	char **items = calloc(strlen(value) / 2 + 2, sizeof(*items));
+	char *copy = strdup(value), *c = copy, *end;
+	unsigned int n = 0, depth = 0;
+
+	if (!copy || !items)
+		request_fail(r, -ENOMEM);
+	while (copy && items && *c) {
+		c += strspn(c, " ,");
+		if (!*c)
+			break;
+		items[n++] = c;
+		for (; *c && (depth || *c != ','); c++)
+			if (*c == '[')
+				depth++;
+			else if (*c == ']' && depth)
+				depth--;
+		for (end = c; end[-1] == ' ';)
+			end--;
+		if (*c)
+			c++;
+		*end = 0;
+	}
+	request_list(r, key, items, n);
+	free(items);
+	free(copy);
+}
+
+static void add_option(struct request *r, const struct option_def *def,
+		       const char *value)
+{
+	int64_t number;
+
+	switch (def->kind) {
+	case OPTION_FLAG:
+		request_flag(r, def->key);
+		break;
+	case OPTION_TEXT:
+	case OPTION_MODE:
+		request_text(r, def->key, value);
+		break;
+	case OPTION_NUMBER:
+	case OPTION_LEVEL:
+		if (number_parse(value, &number))
+			request_number(r, def->key, number);
+		break;
+	case OPTION_LIST:
+		add_list(r, def->key, value);
+		break;
+	case OPTION_NOTHING:
+		break;
+	}
+}
+
+static int add_setting(const struct given *g, struct request *r)
+{
+	const char *name = g->args[0];
+	int64_t value;
+	unsigned int i = 0;
+
+	while (settings[i] && strcmp(settings[i], name) != 0)
+		i++;
+	if (!settings[i]) {
+		fprintf(stderr,
+			"%s: '%s' is not a valid command. See '%s "
+			"--list-commands'.\n",
+			g->who, name, g->who);
+		return 255;
+	}
+	if (!number_parse(g->args[1], &value))
+		return bad_number(g->command, name);
+	request_number(r, name, value);
+	return 0;
+}
+
+static int request_make(const struct given *g, struct request *r)
+{
+	const struct command *command = g->command;
+	const struct option_def *defs = command->options;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s%s", command->name,
+		 command->sub ? " " : "", command->sub ? command->sub : "");
+	request_begin(r, name);
+	for (unsigned int i = 0; defs[i].name; i++)
+		if (g->values[i])
+			add_option(r, &defs[i], g->values[i]);
+	if (command->list)
+		request_list(r, command->list, g->args, g->nargs);
+	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
+}
+
+int command_parse(const struct command *command, const char *who, int argc,
+		  char **argv, struct command_args *args, struct request *r)
+{
+	struct given g = { .command = command, .who = who };
+	int status;
+
+	*args = (struct command_args){ 0 };
+	*r = (struct request){ 0 };
+	if (command->kind == COMMAND_LATER) {
+		/* Nothing else is known of its arguments. */
+		for (int i = 1; i < argc; i++)
+			if (strcmp(argv[i], "--help") == 0)
+				args->help = true;
+		return 0;
+	}
+	status = given_parse(&g, argc, argv, &args->help);
+	if (!status && !args->help)
+		status = check_args(&g);
+	if (!status && !args->help)
+		status = check_options(&g);
+	if (status || args->help)
+		return status;
+	if (g.nargs && (command->kind == COMMAND_IMPORT ||
+			command->kind == COMMAND_EXPORT))
+		args->file = g.args[0];
+	return request_make(&g, r);
+}

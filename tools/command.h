@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The commands of lnetctl(8): which there are, what arguments they take, and how
+ * these become a request. Knows no connection: lnetctl.c sends.
+ */
+#ifndef TOOLS_COMMAND_H
+#define TOOLS_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "request.h"
+
+enum option_kind {
+	OPTION_FLAG, /* present: true */
+	OPTION_TEXT,
+	OPTION_NUMBER,
+	OPTION_LEVEL,	/* a number that may be left out: 1 */
+	OPTION_LIST,	/* of texts, by commas that are not in brackets */
+	OPTION_MODE,	/* the option's name is the value of "mode" */
+	OPTION_NOTHING, /* taken and not needed: see its help */
+};
+
+struct option_def {
+	const char *name;
+	char letter; /* 0: none */
+	enum option_kind kind;
+	const char *key; /* in the request */
+	const char *arg; /* what the help calls its argument */
+	const char *help;
+};
+
+enum command_kind {
+	COMMAND_PLAIN,
+	COMMAND_PING,
+	COMMAND_SET,	/* arguments: a setting and its number */
+	COMMAND_IMPORT, /* argument: a file, or stdin */
+	COMMAND_EXPORT, /* argument: a file, or stdout */
+	COMMAND_LATER,	/* not part of this release */
+};
+
+struct command {
+	const char *name, *sub; /* sub NULL: the command has no sub-commands */
+	const char *help;
+	const struct option_def *options; /* ends with name NULL */
+	const char *needs; /* options of which one must be there: "net|nid" */
+	const char *args;  /* for the help: arguments that are no options */
+	const char *list;  /* their key, of at least one; NULL: none is given */
+	enum command_kind kind;
+};
+
+extern const struct command commands[]; /* ends with name NULL; by name */
+extern const char *const settings[];	/* of "set"; ends with NULL */
+
+/* The command of @argv[0], and @argv[1] if it has sub-commands; NULL: none,
+ * and *@sub_p tells whether it is the sub-command that is wrong or missing. */
+const struct command *command_find(int argc, char *const *argv, bool *sub_p);
+
+/* What is no part of the request; borrows of argv. */
+struct command_args {
+	bool help;	  /* asked for, and nothing else looked at */
+	const char *file; /* of import and export; NULL: none given */
+};
+
+/*
+ * Makes the request of @argv, which begins with the command's last word; @who is
+ * how messages call it. Returns 0, or the exit status after having said why:
+ * 234 (with the help) for wrong arguments, 255 for numbers that are none. What the
+ * request still needs is an import's text, and request_end(). request_free() is
+ * due in any case.
+ */
+int command_parse(const struct command *command, const char *who, int argc,
+		  char **argv, struct command_args *args, struct request *r);
+
+/* Help of all commands, of those with @name, of one. */
+void command_help_all(FILE *to);
+void command_help_group(FILE *to, const char *name);
+void command_help(FILE *to, const struct command *command);
+
+/* Names, a line each; @name NULL: of commands, else of its sub-commands. */
+void command_list(FILE *to, const char *name);
+
+#define EXIT_USAGE 234 /* -EINVAL */
+
+#endif

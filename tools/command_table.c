@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands and their options: names and letters are those of kernel nodes'
+ * lnetctl (LNet wire specification section 10.1). */
+#include "command.h"
+
+#define END                  \
+	{                    \
+		.name = NULL \
+	}
+
+static const struct option_def no_options[] = { END };
+
+static const struct option_def lnet_configure[] = {
+	{ "all", 'a', OPTION_FLAG, "all", NULL,
+	  "also the networks that lnetd was started with" },
+	{ "large", 'l', OPTION_FLAG, "large", NULL,
+	  "use NIDs of up to 16 bytes, for IPv6" },
+	END
+};
+
+static const struct option_def net_add[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "network: tcp, tcp1..." },
+	{ "if", 'i', OPTION_LIST, "interfaces", "IF[,IF]...",
+	  "interfaces by name or address, each with [CPT,CPT...] if not all" },
+	{ "nid", 'N', OPTION_TEXT, "nid", "NID",
+	  "the NID, instead of network and interface" },
+	{ "ip2net", 'p', OPTION_TEXT, "ip2net", "RULES",
+	  "networks by the node's addresses: \"tcp1 10.1.*.*\"" },
+	{ "peer-timeout", 't', OPTION_NUMBER, "peer_timeout", "SECONDS",
+	  "after which a silent peer is asked whether it is alive" },
+	{ "peer-credits", 'c', OPTION_NUMBER, "peer_credits", "N",
+	  "messages at once to one peer" },
+	{ "peer-buffer-credits", 'b', OPTION_NUMBER, "peer_buffer_credits", "N",
+	  "routed messages at once from one peer" },
+	{ "credits", 'r', OPTION_NUMBER, "credits", "N",
+	  "messages at once through the interface" },
+	{ "cpt", 's', OPTION_TEXT, "cpts", "[CPT,...]",
+	  "CPTs that serve the network" },
+	{ "conns-per-peer", 'm', OPTION_NUMBER, "conns_per_peer", "N",
+	  "connections of each kind to one peer" },
+	{ "tos", 'S', OPTION_NUMBER, "tos", "N",
+	  "type of service of IP packets; -1: the system's" },
+	{ "skip-mr-route-setup", 'k', OPTION_NOTHING, NULL, NULL,
+	  "accepted: the system's routes are left alone in any case" },
+	{ "auth-key", 0, OPTION_NUMBER, "auth_key", "N",
+	  "of LNDs that know it" },
+	{ "traffic-class", 0, OPTION_NUMBER, "traffic_class", "N",
+	  "of LNDs that know it" },
+	END
+};
+
+static const struct option_def net_del[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "network" },
+	{ "if", 'i', OPTION_LIST, "interfaces", "IF[,IF]...",
+	  "only these of its interfaces" },
+	{ "nid", 'N', OPTION_TEXT, "nid", "NID", "only the one with this NID" },
+	END
+};
+
+static const struct option_def net_show[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "only this network" },
+	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
+	  "1: counts and tunables; 2: by type of message, and health" },
+	END
+};
+
+static const struct option_def peer_show[] = {
+	{ "nid", 'n', OPTION_TEXT, "nid", "NID",
+	  "only the peer with this NID" },
+	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
+	  "1: credits and counts; 2: by type of message, and health; "
+	  "3: peer's state" },
+	END
+};
+
+static const struct option_def ping[] = {
+	{ "source", 's', OPTION_TEXT, "source", "NID",
+	  "send from this one of the node's NIDs" },
+	{ "timeout", 't', OPTION_NUMBER, "timeout", "SECONDS",
+	  "to wait for each answer (1)" },
+	END
+};
+
+static const struct option_def import[] = {
+	{ "add", 'a', OPTION_MODE, "mode", NULL,
+	  "configure what is in it (this is the default)" },
+	{ "del", 'd', OPTION_MODE, "mode", NULL, "delete what is in it" },
+	{ "show", 's', OPTION_MODE, "mode", NULL, "show what is in it" },
+	{ "exec", 'e', OPTION_MODE, "mode", NULL,
+	  "carry out its pings and discoveries" },
+	END
+};
+
+static const struct option_def export[] = {
+	{ "backup", 'b', OPTION_FLAG, "backup", NULL,
+	  "only what is needed to configure it again" },
+	END
+};
+
+/* Name, sub-command, help, options; then what else there is. */
+#define COMMAND(n, s, h, o, ...)                                      \
+	{                                                             \
+		.name = (n), .sub = (s), .help = (h), .options = (o), \
+		__VA_ARGS__                                           \
+	}
+#define LATER(n, s, h) COMMAND(n, s, h, no_options, .kind = COMMAND_LATER)
+
+const struct command commands[] = {
+	COMMAND("lnet", "configure", "bring the node up", lnet_configure),
+	COMMAND("lnet", "unconfigure", "take all networks down", no_options),
+	COMMAND("net", "add", "add a network, or interfaces to it", net_add,
+		.needs = "net|nid|ip2net"),
+	COMMAND("net", "del", "delete a network, or interfaces of it", net_del,
+		.needs = "net|nid"),
+	COMMAND("net", "show", "show networks and their interfaces", net_show),
+	LATER("net", "set", "change a network's health and connections"),
+	LATER("route", "add", "add a route to a network"),
+	LATER("route", "del", "delete a route"),
+	LATER("route", "show", "show routes"),
+	LATER("routing", "show", "show whether this node routes, its buffers"),
+	LATER("peer", "add", "add a peer with its NIDs"),
+	LATER("peer", "del", "delete a peer, or NIDs of it"),
+	COMMAND("peer", "show", "show peers", peer_show),
+	COMMAND("peer", "list", "list peers' primary NIDs", no_options),
+	LATER("peer", "set", "change a peer's health and state"),
+	COMMAND("set", NULL, "change a setting", no_options,
+		.args = "SETTING VALUE", .kind = COMMAND_SET),
+	COMMAND("global", "show", "show settings", no_options),
+	COMMAND("stats", "show", "show counters", no_options),
+	COMMAND("stats", "reset", "set counters to 0", no_options),
+	LATER("debug", "recovery", "show what is being recovered"),
+	LATER("debug", "peer", "show a peer's inner state"),
+	COMMAND("ping", NULL, "ping peers, and list their NIDs", ping,
+		.args = "NID...", .list = "nids", .kind = COMMAND_PING),
+	LATER("discover", NULL, "discover peers"),
+	LATER("udsp", "add", "add a selection policy"),
+	LATER("udsp", "del", "delete selection policies"),
+	LATER("udsp", "show", "show selection policies"),
+	COMMAND("import", NULL, "configure the node from YAML", import,
+		.args = "[FILE]", .kind = COMMAND_IMPORT),
+	COMMAND("export", NULL, "write the configuration as YAML", export,
+		.args = "[FILE]", .kind = COMMAND_EXPORT),
+	LATER("fault", "drop", "rules that drop messages"),
+	LATER("fault", "delay", "rules that delay messages"),
+	LATER("cpt-of-nid", NULL, "tell the CPT that a NID belongs to"),
+	LATER("service-id", NULL, "tell the service id of a port"),
+	LATER("setup-mrrouting", NULL, "set the system's routes up"),
+	LATER("setup-sysctl", NULL, "set the system's parameters up"),
+	{ .name = NULL },
+};
+
+const char *const settings[] = {
+	"tiny_buffers",
+	"small_buffers",
+	"large_buffers",
+	"routing",
+	"numa_range",
+	"max_interfaces",
+	"discovery",
+	"drop_asym_route",
+	"retry_count",
+	"transaction_timeout",
+	"health_sensitivity",
+	"recovery_interval",
+	"router_sensitivity",
+	"response_tracking",
+	"recovery_limit",
+	"max_recovery_ping_interval",
+	NULL,
+};

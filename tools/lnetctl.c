@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lnetctl(8): makes requests of commands, sends them to a node, prints its
+ * answers. Knows the connection; commands are in command.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ulnet/control.h>
+
+#include "command.h"
+#include "file.h"
+#include "words.h"
+
+struct session {
+	const char *path; /* of the socket; NULL: the library's default */
+	struct lnet_ctl *ctl;
+};
+
+/* As a shell sees it; no error becomes a success. */
+static int status_of(int rc)
+{
+	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
+}
+
+/* ---- the node ---- */
+
+static const char *path_of(const struct session *s)
+{
+	const char *path = s->path ? s->path : getenv("ULNET_SOCKET");
+
+	return path && *path ? path : LNET_CTL_PATH;
+}
+
+static void say_unreachable(const struct session *s, int rc)
+{
+	const char *what = "is there a node? Start lnetd(8), or name its "
+			   "socket: --socket PATH or ULNET_SOCKET";
+
+	if (rc == -EACCES || rc == -EPERM)
+		what = "the node's owner may use it, and the group that lnetd "
+		       "was given with --group";
+	else if (rc != -ENOENT && rc != -ECONNREFUSED)
+		what = "no connection to a node";
+	fprintf(stderr, "lnetctl: %s: %s: %s\n", path_of(s), strerror(-rc),
+		what);
+}
+
+static int ask(struct session *s, const char *request, char **answer_p)
+{
+	int rc = 0;
+
+	if (!s->ctl)
+		rc = lnet_ctl_connect(s->path, &s->ctl);
+	if (rc) {
+		say_unreachable(s, rc);
+		return rc;
+	}
+	rc = lnet_ctl_request(s->ctl, request, 0, answer_p);
+	if (rc) {
+		lnet_ctl_close(s->ctl);
+		s->ctl = NULL;
+		fprintf(stderr, "lnetctl: %s: %s%s\n", path_of(s),
+			strerror(-rc),
+			rc == -ECONNRESET ? ": the node went away; the request "
+					    "may or may "
+					    "not have been carried out"
+					  : "");
+	}
+	return rc;
+}
+
+/* ---- answers ---- */
+
+/* What @answer has for stdout, to be freed. */
+static int output_of(const char *answer, char **text_p)
+{
+	size_t size;
+	FILE *out = open_memstream(text_p, &size);
+	int rc;
+
+	if (!out)
+		return -ENOMEM;
+	rc = lnet_ctl_print(answer, out, NULL, NULL);
+	if (fclose(out) && !rc)
+		rc = -ENOMEM;
+	if (rc) {
+		free(*text_p);
+		*text_p = NULL;
+	}
+	return rc;
+}
+
+/* Exit status. @file: where the output goes; NULL: to stdout. */
+static int answer_print(const struct command *command, const char *file,
+			const char *answer)
+{
+	char *output = NULL;
+	int status = 0;
+	int rc = output_of(answer, &output);
+
+	if (!rc && !file)
+		fputs(output, stdout); /* whether it works: close_stdout() */
+	if (!rc)
+		rc = lnet_ctl_print(answer, NULL, stderr, &status);
+	if (rc)
+		fprintf(stderr, "lnetctl: the node's answer: %s\n",
+			rc == -EINVAL ? "makes no sense" : strerror(-rc));
+	else if (file && !status)
+		rc = file_write("lnetctl", file, output);
+	free(output);
+	/* Scripts know 255 as "did not answer". */
+	if (!rc && status && command->kind == COMMAND_PING)
+		return 255;
+	return status_of(rc ? rc : status);
+}
+
+static int not_supported(const struct command *command)
+{
+	fprintf(stderr,
+		"---\n"
+		"%s:\n"
+		"-     %s:\n"
+		"      errno: %d\n"
+		"      descr: ! \"not supported yet: %s%s%s\"\n"
+		"...\n",
+		command->sub ? command->sub : "manage", command->name,
+		-EOPNOTSUPP, command->name, command->sub ? " " : "",
+		command->sub ? command->sub : "");
+	return status_of(-EOPNOTSUPP);
+}
+
+/* ---- commands ---- */
+
+static int import_text(const char *file, struct request *r)
+{
+	char *text;
+	int rc = file_read("lnetctl", file ? file : "-", &text);
+
+	if (rc)
+		return rc;
+	request_text(r, "text", text);
+	free(text);
+	return 0;
+}
+
+/* Its arguments are @args and @r. Exit status. */
+static int carry_out(struct session *s, const struct command *command,
+		     const struct command_args *args, struct request *r)
+{
+	char *answer;
+	int status;
+	int rc;
+
+	if (command->kind == COMMAND_LATER)
+		return not_supported(command);
+	if (command->kind == COMMAND_IMPORT) {
+		rc = import_text(args->file, r);
+		if (rc)
+			return status_of(rc);
+	}
+	rc = request_end(r);
+	if (rc) {
+		fprintf(stderr, "lnetctl: %s: %s\n", command->name,
+			rc == -EILSEQ ? "text that is not UTF-8"
+				      : strerror(-rc));
+		return status_of(rc);
+	}
+	rc = ask(s, r->text, &answer);
+	if (rc)
+		return status_of(rc);
+	status = answer_print(
+		command, command->kind == COMMAND_EXPORT ? args->file : NULL,
+		answer);
+	free(answer);
+	return status;
+}
+
+static int run(struct session *s, const struct command *command, int argc,
+	       char **argv)
+{
+	struct command_args args;
+	struct request r;
+	char who[64];
+	int status;
+
+	snprintf(who, sizeof(who), "lnetctl %s%s%s", command->name,
+		 command->sub ? " " : "", command->sub ? command->sub : "");
+	status = command_parse(command, who, argc, argv, &args, &r);
+	if (!status && args.help)
+		command_help(stdout, command);
+	else if (!status)
+		status = carry_out(s, command, &args, &r);
+	request_free(&r);
+	return status;
+}
+
+/* @argv[0] is a command's name, and @argv[1] not that of a sub-command. */
+static int no_command(int argc, char **argv, bool sub)
+{
+	const char *name = sub ? argv[1] : argv[0];
+	const char *of = sub ? " " : "", *group = sub ? argv[0] : "";
+
+	if (sub && argc < 2) {
+		fprintf(stderr, "lnetctl %s: missing: what to do\n", argv[0]);
+		command_help_group(stderr, argv[0]);
+		return EXIT_USAGE;
+	}
+	fprintf(stderr,
+		"lnetctl%s%s: '%s' is not a valid command. "
+		"See 'lnetctl%s%s --list-commands'.\n",
+		of, group, name, of, group);
+	return 255;
+}
+
+/* One command, @argv ends with NULL. Exit status. */
+static int run_words(struct session *s, int argc, char **argv)
+{
+	const struct command *command;
+	bool sub;
+
+	command = command_find(argc, argv, &sub);
+	if (sub && argc > 1 && strcmp(argv[1], "--list-commands") == 0) {
+		command_list(stdout, argv[0]);
+		return 0;
+	}
+	if (sub && argc > 1 && strcmp(argv[1], "--help") == 0) {
+		command_help_group(stdout, argv[0]);
+		return 0;
+	}
+	if (!command)
+		return no_command(argc, argv, sub);
+	return run(s, command, argc - !!command->sub, argv + !!command->sub);
+}
+
+/* ---- a session ---- */
+
+/* Exit status; *@quit_p: no more lines are wanted. */
+static int run_line(struct session *s, char *line, bool *quit_p)
+{
+	char **words;
+	int n = words_split(line, &words), status = 0;
+
+	if (n < 0) {
+		fprintf(stderr, "lnetctl: %s\n",
+			n == -EINVAL ? "a quote is not closed" : strerror(-n));
+		return status_of(n);
+	}
+	if (n == 1 &&
+	    (strcmp(words[0], "quit") == 0 || strcmp(words[0], "exit") == 0))
+		*quit_p = true;
+	else if (n && strcmp(words[0], "help") == 0)
+		command_help_all(stdout);
+	else if (n && strcmp(words[0], "--list-commands") == 0)
+		command_list(stdout, NULL);
+	else if (n)
+		status = run_words(s, n, words);
+	free(words);
+	return status;
+}
+
+/* Commands from stdin, one a line. The exit status is that of the last one. */
+static int run_lines(struct session *s)
+{
+	bool tty = isatty(STDIN_FILENO), quit = false;
+	char *line = NULL;
+	size_t size = 0;
+	int status = 0;
+
+	while (!quit && !ferror(stdout)) {
+		if (tty)
+			fputs("lnetctl > ", stdout);
+		fflush(stdout);
+		if (getline(&line, &size, stdin) < 0)
+			break;
+		if (strspn(line, " \t\n") < strlen(line))
+			status = run_line(s, line, &quit);
+	}
+	if (ferror(stdin)) {
+		perror("lnetctl: stdin");
+		status = 1;
+	}
+	if (tty && !quit)
+		fputc('\n', stdout);
+	free(line);
+	return status;
+}
+
+/* ---- options of lnetctl itself ---- */
+
+static const struct option options[] = {
+	{ "socket", required_argument, NULL, 's' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "list-commands", no_argument, NULL, 'l' },
+	{ 0 },
+};
+
+/* < 0: go on with what stands from optind on; else the exit status. */
+static int take_options(int argc, char **argv, struct session *s)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			s->path = optarg;
+			break;
+		case 'h':
+			command_help_all(stdout);
+			return 0;
+		case 'V':
+			puts("lnetctl (" PACKAGE_NAME ") " PACKAGE_VERSION);
+			return 0;
+		case 'l':
+			command_list(stdout, NULL);
+			return 0;
+		default:
+			fputs("See 'lnetctl --help'.\n", stderr);
+			return EXIT_USAGE;
+		}
+	}
+	return -1;
+}
+
+/* What could not be printed was not said. */
+static int close_stdout(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !failed)
+		return status;
+	fprintf(stderr, "lnetctl: stdout: %s\n",
+		errno ? strerror(errno) : "could not be written");
+	return status ? status : 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct session s = { 0 };
+	int status;
+
+	signal(SIGPIPE, SIG_IGN);
+	argv[0] = "lnetctl";
+	status = take_options(argc, argv, &s);
+	if (status < 0) {
+		int n = argc - optind;
+
+		status = n ? run_words(&s, n, argv + optind) : run_lines(&s);
+	}
+	lnet_ctl_close(s.ctl);
+	return close_stdout(status);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of lnetd(8). */
+#ifndef TOOLS_LNETD_OPTIONS_H
+#define TOOLS_LNETD_OPTIONS_H
+
+#include <stdbool.h>
+
+#include <ulnet/lnet.h>
+
+struct lnetd_options {
+	char *config;	   /* file; NULL: none */
+	char *socket;	   /* path */
+	char *pidfile;	   /* NULL: none */
+	const char *group; /* NULL: none */
+	const char **nets; /* nnets of them */
+	unsigned int nnets;
+	uint16_t port; /* 0: the default one */
+	enum ulnet_accept accept;
+	unsigned int cpts; /* 0: the default */
+	enum ulnet_log_level log;
+	bool foreground;
+};
+
+/*
+ * < 0: go on, with @o filled; else the exit status: 0 after --help and
+ * --version, 2 after having said what is wrong. lnetd_options_free() is due in
+ * any case. Paths are absolute.
+ */
+int lnetd_options_parse(struct lnetd_options *o, int argc, char **argv);
+void lnetd_options_free(struct lnetd_options *o);
+
+#endif
