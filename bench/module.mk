@@ -1,5 +1,8 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
-EXTRA_PROGRAMS += %D%/core
+EXTRA_PROGRAMS += %D%/core %D%/raw_tcp %D%/tcp %D%/tcp_peers
+%C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
+%C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
+%C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
-EXTRA_DIST += %D%/run
+EXTRA_DIST += %D%/run %D%/tcp.sh

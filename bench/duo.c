@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/duo.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PORT_MIN 10000
+#define PORTS	 20000
+
+void must(long rc, const char *what)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+		strerror((int)-rc));
+	exit(1);
+}
+
+long must_sys(long rc, const char *what)
+{
+	must(rc < 0 ? -errno : 0, what);
+	return rc;
+}
+
+uint64_t duo_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void pin(long core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)core, &set);
+	must_sys(sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+}
+
+pid_t duo_fork(void (*server)(void *arg, int ready), void *arg)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	must_sys(pipe(ready), "pipe");
+	child = (pid_t)must_sys(fork(), "fork");
+	if (!child) {
+		close(ready[0]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(0);
+		server(arg, ready[1]);
+		exit(0);
+	}
+	close(ready[1]);
+	pin(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	if (read(ready[0], &byte, 1) != 1)
+		must(-ECHILD, "the server");
+	close(ready[0]);
+	return child;
+}
+
+void duo_wait(pid_t child)
+{
+	int status = 0;
+
+	must_sys(waitpid(child, &status, 0), "waitpid");
+	if (status)
+		must(-ECHILD, "the server");
+}
+
+void duo_ready(int ready)
+{
+	must_sys(write(ready, "", 1), "write");
+	close(ready);
+}
+
+struct sockaddr_in duo_address(const char *text, uint16_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port) };
+
+	inet_pton(AF_INET, text, &a.sin_addr);
+	return a;
+}
+
+static bool port_is_free(uint16_t port)
+{
+	struct sockaddr_in a = duo_address("0.0.0.0", port);
+	int fd = (int)must_sys(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	bool is = !bind(fd, (struct sockaddr *)&a, sizeof(a));
+
+	close(fd);
+	return is;
+}
+
+uint16_t duo_free_port(void)
+{
+	/* Below those that the system gives to connections. */
+	unsigned int at = (unsigned int)getpid() * 7;
+
+	for (unsigned int i = 0; i < PORTS; i++, at++)
+		if (port_is_free((uint16_t)(PORT_MIN + at % PORTS)))
+			return (uint16_t)(PORT_MIN + at % PORTS);
+	must(-EADDRINUSE, "ports");
+	return 0;
+}
+
+static unsigned char byte_at(size_t i)
+{
+	return (unsigned char)(i * 7 + (i >> 8) * 13 + (i >> 16) + 1);
+}
+
+void duo_fill(unsigned char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		p[i] = byte_at(i);
+}
+
+void duo_verify(const unsigned char *p, size_t from, size_t size)
+{
+	for (size_t i = from; i < size; i++)
+		if (p[i] != byte_at(i)) {
+			fprintf(stderr, "%s: byte %zu of a message is wrong\n",
+				program_invocation_short_name, i);
+			exit(1);
+		}
+}
+
+void *duo_buffer(size_t size)
+{
+	void *p = NULL;
+
+	must(-posix_memalign(&p, 4096, size), "posix_memalign");
+	memset(p, 0, size);
+	return p;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+double duo_times_median(struct duo_times *t)
+{
+	if (!t->n)
+		must(-ENODATA, "round trips");
+	qsort(t->ns, t->n, sizeof(t->ns[0]), by_value);
+	return t->ns[t->n / 2] / 1e3;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What two processes get out of ulnet over TCP on the loopback interface.
+ * bench/tcp.sh calls it, and bench/raw_tcp for the bounds.
+ *
+ *	tcp WHAT MODE SIZE DEPTH CREDITS AMOUNT
+ *
+ * prints one number. WHAT:
+ *	echo	a PUT of SIZE goes and comes back as a PUT, no ACKs: median, us
+ *	flood	PUTs of SIZE without ACK, up to DEPTH more than the receiver has
+ *		confirmed, which it does for each quarter of them: PUTs/s
+ *	put	PUTs of SIZE with ACK, DEPTH outstanding: PUTs/s
+ *	get	GETs of SIZE, DEPTH outstanding: GETs/s
+ * MODE:
+ *	poll	both processes spin in lnet_poll(node, 0)
+ *	block	both wait in lnet_poll()
+ *	threads	the library runs the loop; the client is a plain thread with an
+ *		event queue, on the same core (not flood)
+ *	lo	one process sends to itself on 0@lo, spinning
+ * CREDITS: messages that may be given to the LND at once; 0: the library's
+ * default. AMOUNT: milliseconds, or with an "n" behind it operations.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <ulnet/lnet.h>
+
+#include "bench/duo.h"
+
+#define BITS	UINT64_C(0x62656e6368)
+#define TIMEOUT 20000000 /* us, of each operation */
+#define TURNS	8	 /* of the loop between two looks at the clock */
+/* In a number: those before it have come. (While connections are being made
+ * they may overtake each other.) */
+#define IN_ORDER (UINT64_C(1) << 63)
+
+enum portal {
+	PORTAL_ECHO = 10, /* the server's: PUTs them back */
+	PORTAL_FLOOD,	  /* counts */
+	PORTAL_SINK,	  /* takes */
+	PORTAL_SOURCE,	  /* gives */
+	PORTAL_QUIT,	  /* ends */
+	PORTAL_BACK,	  /* the client's: echoes, and counts of FLOOD */
+};
+
+enum mode { MODE_POLL, MODE_BLOCK, MODE_THREADS, MODE_LO };
+
+/* One process's part; with MODE_LO both parts are this one. */
+struct side {
+	const struct what *what;
+	enum mode mode;
+	uint32_t size, credits;
+	uint64_t depth;
+	uint64_t ns, count; /* how long; or how many */
+	uint16_t port;
+
+	struct lnet *node;
+	unsigned char *out, *in;		/* DUO_BUFFERS of size */
+	struct ulnet_md_handle md[DUO_BUFFERS]; /* the client's, one each */
+
+	/* server */
+	struct ulnet_md_handle reply_md;
+	uint64_t got;
+
+	/* both: the PUT that ends all came, or left */
+	sem_t quit;
+	bool quitting;
+
+	/* client */
+	struct ulnet_id server;
+	struct ulnet_eq_handle eq; /* MODE_THREADS */
+	uint64_t begun, done;	   /* operations */
+	uint64_t order;		   /* IN_ORDER or 0 */
+	uint64_t end;		   /* ns */
+	bool enough;		   /* begin no more */
+	uint64_t began;		   /* ns; of the last echo */
+	struct duo_times *times;   /* NULL: not now */
+};
+
+struct what {
+	const char *name;
+	/* Sends what may be sent at first. */
+	void (*start)(struct side *s);
+	/* A plain thread: until s->end. */
+	void (*threads)(struct side *s);
+	ulnet_handler_fn on_active; /* events of the operations */
+};
+
+static void flood_begin(struct side *s);
+
+/* Is it about a message? (Else the MD of an idle side ends.) */
+static bool check_event(const struct ulnet_event *ev)
+{
+	if (!ev->status)
+		return ev->type != LNET_EVENT_UNLINK;
+	fprintf(stderr, "tcp: %s: %s (%s)\n", lnet_event_name(ev->type),
+		strerror(-ev->status), lnet_cause_name(ev->cause));
+	exit(1);
+}
+
+/* ---- memory ---- */
+
+static struct ulnet_md_handle attach(struct side *s, enum portal portal,
+				     void *start, uint32_t length,
+				     unsigned int options, ulnet_handler_fn fn)
+{
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = start,
+			       .length = length,
+			       .threshold = LNET_MD_THRESH_INF,
+			       .options = options | LNET_MD_MANAGE_REMOTE,
+			       .user_ptr = s,
+			       .handler = fn };
+
+	if (s->eq.node && portal == PORTAL_BACK) {
+		md.handler = NULL;
+		md.eq = s->eq;
+	}
+	must(LNetMEAttach(s->node, portal, any, BITS, 0, LNET_RETAIN,
+			  LNET_INS_AFTER, &me),
+	     "LNetMEAttach");
+	must(LNetMDAttach(me, &md, LNET_RETAIN, &h), "LNetMDAttach");
+	return h;
+}
+
+static struct ulnet_md_handle bind_md(struct side *s, void *start,
+				      uint32_t length, ulnet_handler_fn fn)
+{
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = start,
+			       .length = length,
+			       .threshold = LNET_MD_THRESH_INF,
+			       .user_ptr = s,
+			       .handler = fn,
+			       .timeout = TIMEOUT };
+
+	if (s->eq.node) {
+		md.handler = NULL;
+		md.eq = s->eq;
+	}
+	must(LNetMDBind(s->node, &md, LNET_RETAIN, &h), "LNetMDBind");
+	return h;
+}
+
+static void put(struct ulnet_md_handle md, struct ulnet_id to,
+		enum portal portal, enum ulnet_ack_req ack, uint32_t offset,
+		uint64_t data)
+{
+	must(LNetPut(LNET_NID_ANY, md, ack, to, portal, BITS, offset, data),
+	     "LNetPut");
+}
+
+/* ---- server ---- */
+
+static void on_sent(const struct ulnet_event *ev)
+{
+	check_event(ev);
+}
+
+static void on_echo(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!check_event(ev))
+		return;
+	put(s->reply_md, ev->initiator, PORTAL_BACK, LNET_NOACK_REQ, 0,
+	    ev->hdr_data);
+}
+
+/* FLOOD: how many at once. */
+static uint64_t confirmed(const struct side *s)
+{
+	return s->depth < 4 ? 1 : s->depth / 4;
+}
+
+static void on_flood(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!check_event(ev))
+		return;
+	if (ev->hdr_data & IN_ORDER && (ev->hdr_data & ~IN_ORDER) != s->got)
+		must(-EBADMSG, "order of PUTs");
+	s->got++;
+	if (s->got % confirmed(s) == 0)
+		put(s->reply_md, ev->initiator, PORTAL_BACK, LNET_NOACK_REQ, 0,
+		    s->got);
+}
+
+static void on_quit(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!check_event(ev))
+		return;
+	s->quitting = true;
+	sem_post(&s->quit);
+}
+
+static void serve(struct side *s)
+{
+	unsigned char *in = s->in, *out = s->out;
+	uint32_t all = s->size * DUO_BUFFERS;
+	uint32_t reply = s->what->start == flood_begin ? 0 : s->size;
+
+	s->reply_md = bind_md(s, in, reply, on_sent);
+	attach(s, PORTAL_ECHO, in, all, LNET_MD_OP_PUT, on_echo);
+	attach(s, PORTAL_FLOOD, in, all, LNET_MD_OP_PUT, on_flood);
+	attach(s, PORTAL_SINK, in, all, LNET_MD_OP_PUT, on_sent);
+	attach(s, PORTAL_SOURCE, out, all, LNET_MD_OP_GET, on_sent);
+	attach(s, PORTAL_QUIT, in, 0, LNET_MD_OP_PUT, on_quit);
+}
+
+/* ---- client: what is measured ---- */
+
+/* Which of the reused buffers, as an offset. */
+static uint32_t place(const struct side *s, uint64_t number)
+{
+	return (uint32_t)(number % DUO_BUFFERS) * s->size;
+}
+
+static bool may_begin(struct side *s)
+{
+	/* On 0@lo a turn lasts as long as something follows from it. */
+	if (s->mode == MODE_LO && duo_now() >= s->end)
+		s->enough = true;
+	return !s->enough && s->begun < s->count &&
+	       s->begun - s->done < s->depth;
+}
+
+/* Of the operation to be begun: large ones use one buffer after the other. */
+static struct ulnet_md_handle md_of(const struct side *s)
+{
+	return s->md[s->begun % DUO_BUFFERS];
+}
+
+static void echo_begin(struct side *s)
+{
+	if (!may_begin(s))
+		return;
+	s->began = duo_now();
+	put(md_of(s), s->server, PORTAL_ECHO, LNET_NOACK_REQ, 0, s->begun);
+	s->begun++;
+}
+
+static void flood_begin(struct side *s)
+{
+	while (may_begin(s) || s->begun % confirmed(s)) {
+		put(md_of(s), s->server, PORTAL_FLOOD, LNET_NOACK_REQ, 0,
+		    s->begun | s->order);
+		s->begun++;
+	}
+}
+
+static void put_begin(struct side *s)
+{
+	while (may_begin(s)) {
+		put(md_of(s), s->server, PORTAL_SINK, LNET_ACK_REQ,
+		    place(s, s->begun), s->begun);
+		s->begun++;
+	}
+}
+
+static void get_begin(struct side *s)
+{
+	while (may_begin(s)) {
+		must(LNetGet(LNET_NID_ANY, md_of(s), s->server, PORTAL_SOURCE,
+			     BITS, place(s, s->begun)),
+		     "LNetGet");
+		s->begun++;
+	}
+}
+
+static void echo_back(struct side *s, const struct ulnet_event *ev)
+{
+	if (s->times)
+		duo_times_add(s->times, duo_now() - s->began);
+	if (ev->hdr_data != s->done++ || ev->mlength != s->size)
+		must(-EBADMSG, "echo");
+}
+
+static void on_back(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!check_event(ev))
+		return;
+	if (s->what->start == flood_begin)
+		s->done = ev->hdr_data;
+	else
+		echo_back(s, ev);
+	s->what->start(s);
+}
+
+static bool counts(const struct side *s, const struct ulnet_event *ev)
+{
+	if (!check_event(ev) || !ev->terminal)
+		return false;
+	if (ev->outcome != LNET_OUTCOME_DELIVERED || ev->mlength != s->size)
+		must(-EBADMSG, "outcome");
+	return true;
+}
+
+static void on_operation(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!counts(s, ev))
+		return;
+	s->done++;
+	s->what->start(s);
+}
+
+/* The same by a plain thread. */
+
+static void next_event(struct side *s, struct ulnet_event *ev)
+{
+	int rc = LNetEQPoll(&s->eq, 1, TIMEOUT, ev, NULL);
+
+	must(rc ? rc : -ETIMEDOUT, "LNetEQPoll");
+	check_event(ev);
+}
+
+static void threads_echo(struct side *s)
+{
+	struct ulnet_event ev;
+
+	while (duo_now() < s->end && s->begun < s->count) {
+		echo_begin(s);
+		do {
+			next_event(s, &ev);
+		} while (ev.type != LNET_EVENT_PUT);
+		echo_back(s, &ev);
+	}
+}
+
+static void threads_operations(struct side *s)
+{
+	struct ulnet_event ev;
+
+	for (;;) {
+		s->enough = duo_now() >= s->end;
+		s->what->start(s);
+		if (s->done == s->begun)
+			break;
+		next_event(s, &ev);
+		s->done += counts(s, &ev);
+	}
+	s->enough = false;
+}
+
+static const struct what whats[] = {
+	{ "echo", echo_begin, threads_echo, on_sent },
+	{ "flood", flood_begin, NULL, on_sent },
+	{ "put", put_begin, threads_operations, on_operation },
+	{ "get", get_begin, threads_operations, on_operation },
+};
+
+/* ---- nodes ---- */
+
+static void open_node(struct side *s, const char *address)
+{
+	static const enum ulnet_run runs[] = { LNET_RUN_POLL, LNET_RUN_POLL,
+					       LNET_RUN_THREADS,
+					       LNET_RUN_POLL };
+	struct ulnet_ni_conf ni = { .credits = s->credits,
+				    .peer_credits = s->credits };
+	struct ulnet_conf conf;
+	char nid[64];
+
+	lnet_conf_init(&conf);
+	conf.run = runs[s->mode];
+	conf.port = s->port;
+	must(lnet_open(&conf, &s->node), "lnet_open");
+	s->out = duo_buffer((size_t)s->size * DUO_BUFFERS);
+	s->in = duo_buffer((size_t)s->size * DUO_BUFFERS);
+	for (uint64_t i = 0; i < DUO_BUFFERS; i++)
+		duo_fill(s->out + place(s, i), s->size);
+	if (s->mode == MODE_LO)
+		return;
+	snprintf(nid, sizeof(nid), "%s@tcp", address);
+	must(lnet_nid_parse(nid, &ni.nid), nid);
+	must(lnet_ni_add(s->node, &ni), nid);
+}
+
+static void close_node(struct side *s)
+{
+	lnet_close(s->node);
+	free(s->out);
+	free(s->in);
+}
+
+static void turns(struct side *s)
+{
+	if (s->mode == MODE_BLOCK)
+		must(lnet_poll(s->node, 1000000), "lnet_poll");
+	for (int i = 0; i < TURNS && s->mode != MODE_BLOCK; i++)
+		must(lnet_poll(s->node, 0), "lnet_poll");
+}
+
+/* Until the PUT that ends all has come, or gone. */
+static void await_quit(struct side *s)
+{
+	if (s->mode == MODE_THREADS)
+		while (sem_wait(&s->quit))
+			;
+	while (s->mode != MODE_THREADS && !s->quitting)
+		turns(s);
+}
+
+static void drain(struct side *s)
+{
+	while (s->mode != MODE_THREADS && s->begun != s->done)
+		turns(s);
+}
+
+static void server(void *arg, int ready)
+{
+	struct side *s = arg;
+
+	open_node(s, DUO_SERVER);
+	serve(s);
+	duo_ready(ready);
+	await_quit(s);
+	if (s->what->start != get_begin)
+		duo_verify(s->in, 0, s->size);
+	close_node(s);
+}
+
+static int drive_start(void *arg)
+{
+	struct side *s = arg;
+
+	s->what->start(s);
+	return 0;
+}
+
+/* For @ns; then what is under way comes to its end. */
+static void drive(struct side *s, uint64_t ns, uint64_t *done, uint64_t *took)
+{
+	uint64_t begin = duo_now(), had = s->done;
+
+	s->enough = false;
+	s->end = ns > UINT64_MAX - begin ? UINT64_MAX : begin + ns;
+	if (s->mode == MODE_THREADS) {
+		s->what->threads(s);
+	} else {
+		must(lnet_call(s->node, 0, drive_start, s), "lnet_call");
+		while (duo_now() < s->end &&
+		       (s->begun < s->count || s->begun != s->done))
+			turns(s);
+	}
+	*done = s->done - had;
+	*took = duo_now() - begin;
+	s->enough = true;
+}
+
+static void client_quit(struct side *s)
+{
+	struct ulnet_md_handle md;
+
+	drain(s);
+	s->eq = LNET_EQ_NONE;
+	md = bind_md(s, s->out, 0, on_quit);
+	put(md, s->server, PORTAL_QUIT, LNET_NOACK_REQ, 0, 0);
+	await_quit(s);
+}
+
+static double client(struct side *s)
+{
+	bool get = s->what->start == get_begin;
+	bool echo = s->what->start == echo_begin;
+	uint64_t done, took;
+
+	must(lnet_nid_parse(s->mode == MODE_LO ? "0@lo" : DUO_SERVER "@tcp",
+			    &s->server.nid),
+	     "NID");
+	s->server.pid = LNET_PID_LUSTRE;
+	if (s->mode == MODE_THREADS)
+		must(LNetEQAlloc(s->node, (uint32_t)s->depth * 4 + 64, &s->eq),
+		     "LNetEQAlloc");
+	attach(s, PORTAL_BACK, s->in, s->size, LNET_MD_OP_PUT, on_back);
+	for (uint64_t i = 0; i < DUO_BUFFERS; i++)
+		s->md[i] = bind_md(s, (get ? s->in : s->out) + place(s, i),
+				   s->size, s->what->on_active);
+	if (s->count == UINT64_MAX) { /* else each one is counted */
+		drive(s, DUO_WARM_NS, &done, &took);
+		drain(s);
+		s->order = IN_ORDER;
+	}
+	if (echo)
+		s->times = duo_buffer(sizeof(*s->times));
+	drive(s, s->ns, &done, &took);
+	if (get || echo)
+		duo_verify(s->in, 0, s->size);
+	return echo ? duo_times_median(s->times)
+		    : (double)done * 1e9 / (double)took;
+}
+
+static double measure(struct side *s)
+{
+	pid_t child = 0;
+	double v;
+
+	sem_init(&s->quit, 0, 0);
+	if (s->mode != MODE_LO) {
+		s->port = duo_free_port();
+		child = duo_fork(server, s);
+	}
+	open_node(s, DUO_CLIENT);
+	if (s->mode == MODE_LO)
+		serve(s);
+	v = client(s);
+	client_quit(s);
+	if (child)
+		duo_wait(child);
+	close_node(s);
+	free(s->times);
+	return v;
+}
+
+/* ---- arguments ---- */
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: tcp echo|flood|put|get poll|block|threads|lo "
+			"SIZE DEPTH CREDITS MS|NUMBERn\n");
+	return 2;
+}
+
+static bool parse(struct side *s, char **argv)
+{
+	static const char *const modes[] = { "poll", "block", "threads", "lo" };
+	char *end;
+
+	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+		if (!strcmp(argv[1], whats[i].name))
+			s->what = &whats[i];
+	while (s->mode <= MODE_LO && strcmp(argv[2], modes[s->mode]) != 0)
+		s->mode++;
+	s->size = (uint32_t)strtoul(argv[3], NULL, 0);
+	s->depth = strtoull(argv[4], NULL, 0);
+	s->credits = (uint32_t)strtoul(argv[5], NULL, 0);
+	s->ns = strtoull(argv[6], &end, 0) * 1000000;
+	s->count = UINT64_MAX;
+	if (*end == 'n') {
+		s->count = s->ns / 1000000;
+		s->ns = UINT64_MAX;
+	}
+	return s->what && s->mode <= MODE_LO && s->depth && s->size &&
+	       s->size <= LNET_MTU &&
+	       (s->mode != MODE_THREADS || s->what->threads);
+}
+
+int main(int argc, char **argv)
+{
+	struct side s = { .eq = { NULL, 0 } };
+
+	if (argc != 7 || !parse(&s, argv))
+		return usage();
+	printf("%.3f\n", measure(&s));
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What peers cost that are connected and idle: one server node, and a client
+ * node with N interfaces on N addresses, which to the server are N peers; each
+ * sends one PUT with ACK. bench/tcp.sh calls it.
+ *
+ *	tcp_peers N
+ *
+ * prints lines of a name and a number: how long it took until the last one had
+ * its ACK and all connections stood, and what the server has for each peer.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <ulnet/lnet.h>
+
+#include "bench/duo.h"
+
+#define PORTAL	10
+#define BITS	UINT64_C(0x62656e6368)
+#define TYPES	3	 /* of connections that a peer has */
+#define TIMEOUT 50000000 /* us, of each PUT */
+#define IDLE_NS UINT64_C(200000000)
+#define GIVE_UP UINT64_C(10000000000) /* ns, for the connections */
+
+struct memory {
+	size_t allocated, resident; /* bytes */
+};
+
+/* Seen by both processes. */
+struct page {
+	atomic_bool acked; /* the client has all ACKs */
+	atomic_bool measured;
+	uint64_t connected; /* ns, when all connections stood */
+	size_t connections;
+	struct memory used; /* by the server, for all */
+};
+
+struct peers {
+	unsigned int n;
+	uint16_t port;
+	struct page *page;
+	struct lnet *node;
+	unsigned int acked;
+	char byte[8];
+};
+
+/* ---- what is used ---- */
+
+static struct memory memory_now(void)
+{
+	struct mallinfo2 m = mallinfo2();
+	struct memory now = { .allocated = m.uordblks + m.hblkhd };
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!f || fscanf(f, "%*u %lu", &pages) != 1)
+		must(-ENOENT, "/proc/self/statm");
+	fclose(f);
+	now.resident = pages * (size_t)sysconf(_SC_PAGESIZE);
+	return now;
+}
+
+static size_t open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	if (!d)
+		must(-ENOENT, "/proc/self/fd");
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Bytes of the kernel's socket buffers of all TCP sockets here. */
+static double kernel_memory(void)
+{
+	FILE *f = fopen("/proc/net/sockstat", "r");
+	unsigned long pages = 0;
+	char line[256];
+
+	if (!f) {
+		must(-ENOENT, "/proc/net/sockstat");
+		return 0;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		const char *mem = strstr(line, " mem ");
+
+		if (!strncmp(line, "TCP:", 4) && mem)
+			pages = strtoul(mem + 5, NULL, 10);
+	}
+	fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void allow_files(struct peers *p)
+{
+	struct rlimit l;
+	/* And a few for each interface itself. */
+	rlim_t want = (rlim_t)p->n * (TYPES + 5) + 256;
+
+	must_sys(getrlimit(RLIMIT_NOFILE, &l), "getrlimit");
+	l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
+	must_sys(setrlimit(RLIMIT_NOFILE, &l), "setrlimit");
+}
+
+/* ---- both ---- */
+
+static void open_node(struct peers *p)
+{
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	conf.port = p->port;
+	conf.accept_backlog = 4096;
+	conf.accept_max = 4096;
+	conf.interfaces_max = 40000;
+	must(lnet_open(&conf, &p->node), "lnet_open");
+}
+
+static struct ulnet_nid add_ni(struct peers *p, const char *address)
+{
+	struct ulnet_ni_conf ni = { 0 };
+	char nid[64];
+
+	snprintf(nid, sizeof(nid), "%s@tcp", address);
+	must(lnet_nid_parse(nid, &ni.nid), nid);
+	must(lnet_ni_add(p->node, &ni), nid);
+	return ni.nid;
+}
+
+static void on_event(const struct ulnet_event *ev)
+{
+	struct peers *p = ev->user_ptr;
+
+	if (ev->status) {
+		fprintf(stderr, "tcp_peers: %s: %s (%s)\n",
+			lnet_event_name(ev->type), strerror(-ev->status),
+			lnet_cause_name(ev->cause));
+		exit(1);
+	}
+	p->acked += ev->terminal;
+}
+
+/* ---- server ---- */
+
+static void attach(struct peers *p)
+{
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = p->byte,
+			       .length = sizeof(p->byte),
+			       .threshold = LNET_MD_THRESH_INF,
+			       .options =
+				       LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+			       .user_ptr = p,
+			       .handler = on_event };
+
+	must(LNetMEAttach(p->node, PORTAL, any, BITS, 0, LNET_RETAIN,
+			  LNET_INS_AFTER, &me),
+	     "LNetMEAttach");
+	must(LNetMDAttach(me, &md, LNET_RETAIN, &h), "LNetMDAttach");
+}
+
+/* Turns of the node for @ns. */
+static void run_for(struct peers *p, uint64_t ns)
+{
+	for (uint64_t begin = duo_now(); duo_now() - begin < ns;)
+		must(lnet_poll(p->node, 1000), "lnet_poll");
+}
+
+static void server(void *arg, int ready)
+{
+	struct peers *p = arg;
+	struct page *page = p->page;
+	struct memory before, after;
+	size_t files;
+
+	open_node(p);
+	add_ni(p, DUO_SERVER);
+	attach(p);
+	run_for(p, 10000000);
+	files = open_files() - 1; /* without the pipe */
+	before = memory_now();
+	duo_ready(ready);
+	while (!page->acked)
+		must(lnet_poll(p->node, 1000), "lnet_poll");
+	page->connected = duo_now();
+	while ((page->connections = open_files() - files) < p->n * TYPES &&
+	       duo_now() - page->connected < GIVE_UP)
+		run_for(p, 1000000);
+	page->connected = duo_now();
+	run_for(p, IDLE_NS);
+	after = memory_now();
+	page->used.allocated = after.allocated - before.allocated;
+	page->used.resident = after.resident - before.resident;
+	page->measured = true;
+	/* The client closes first: it would take our end for a failure. */
+	for (uint64_t begin = duo_now(); open_files() > files;) {
+		run_for(p, 10000000);
+		if (duo_now() - begin > GIVE_UP)
+			break;
+	}
+	lnet_close(p->node);
+}
+
+/* ---- client ---- */
+
+static void client(struct peers *p, struct ulnet_nid *nids)
+{
+	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = p->byte,
+			       .length = sizeof(p->byte),
+			       .threshold = LNET_MD_THRESH_INF,
+			       .user_ptr = p,
+			       .handler = on_event,
+			       .timeout = TIMEOUT };
+
+	must(lnet_nid_parse(DUO_SERVER "@tcp", &to.nid), "NID");
+	must(LNetMDBind(p->node, &md, LNET_RETAIN, &h), "LNetMDBind");
+	for (unsigned int i = 0; i < p->n; i++)
+		must(LNetPut(nids[i], h, LNET_ACK_REQ, to, PORTAL, BITS, 0, 0),
+		     "LNetPut");
+	while (p->acked < p->n)
+		must(lnet_poll(p->node, 1000), "lnet_poll");
+	p->page->acked = true;
+	while (!p->page->measured)
+		must(lnet_poll(p->node, 1000), "lnet_poll");
+}
+
+static struct ulnet_nid *add_nis(struct peers *p)
+{
+	struct ulnet_nid *nids = duo_buffer(p->n * sizeof(*nids));
+	char address[32];
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		snprintf(address, sizeof(address), "127.1.%u.%u", i / 250,
+			 i % 250 + 1);
+		nids[i] = add_ni(p, address);
+	}
+	return nids;
+}
+
+static void print(const struct peers *p, const char *name, double v)
+{
+	printf("%s %.1f\n", name, v / p->n);
+}
+
+int main(int argc, char **argv)
+{
+	struct peers p = { .n = argc == 2 ? (unsigned int)atoi(argv[1]) : 0 };
+	struct ulnet_nid *nids;
+	struct memory before;
+	double kernel;
+	uint64_t begin;
+	pid_t child;
+
+	if (!p.n || p.n > 10000) {
+		fprintf(stderr, "usage: tcp_peers N (up to 10000)\n");
+		return 2;
+	}
+	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must_sys(p.page == MAP_FAILED ? -1 : 0, "mmap");
+	allow_files(&p);
+	p.port = duo_free_port();
+	child = duo_fork(server, &p);
+	open_node(&p);
+	nids = add_nis(&p);
+	run_for(&p, 10000000);
+	before = memory_now();
+	kernel = kernel_memory();
+	begin = duo_now();
+	client(&p, nids);
+	printf("setup-ms %.1f\n", (double)(p.page->connected - begin) / 1e6);
+	print(&p, "connections", (double)p.page->connections);
+	print(&p, "server-allocated", (double)p.page->used.allocated);
+	print(&p, "server-resident", (double)p.page->used.resident);
+	print(&p, "client-allocated",
+	      (double)(memory_now().allocated - before.allocated));
+	print(&p, "kernel-buffers", kernel_memory() - kernel);
+	lnet_close(p.node);
+	duo_wait(child);
+	free(nids);
+	return 0;
+}
