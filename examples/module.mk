@@ -8,3 +8,4 @@ endif
 %C%_demo_LDADD = libulnet.la
 %C%_depot_LDADD = libulnet.la
 
+EXTRA_DIST += %D%/demo_tcp.sh
