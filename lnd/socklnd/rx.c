@@ -11,6 +11,8 @@
 /* Payloads from this size on are better read than copied to where they belong.
  */
 #define DIRECT_MIN 8192u
+/* Reads of a connection whose siblings have been closed. */
+#define DRAIN_READS 64
 
 static size_t lnet_hdr_size(const struct sock_conn *conn)
 {
@@ -330,14 +332,18 @@ static int status_of(const struct sock_conn *conn, ssize_t n, int error)
 	return conn->rx || conn->part_len ? -ECONNRESET : 0;
 }
 
-void rx_readable(struct sock_conn *conn)
+/*
+ * One read, and what follows from it. 1: there may be more; 0: nothing now, or
+ * the connection was closed meanwhile; RX_ENDED: it has ended, *@status says
+ * how, and is still open here.
+ */
+#define RX_ENDED (-1)
+static int read_once(struct sock_conn *conn, int *status)
 {
-	struct sock_peer *peer = conn->peer;
 	struct iovec iov[LNET_MAX_IOV + 1];
 	size_t direct = 0;
 	unsigned int niov = 0;
 	ssize_t n;
-	int rc;
 
 	if (conn->rx)
 		niov = destination(conn->rx, iov, &direct);
@@ -348,19 +354,53 @@ void rx_readable(struct sock_conn *conn)
 	n = niov ? readv(conn->io.fd, iov, (int)niov + 1)
 		 : recv(conn->io.fd, iov->iov_base, iov->iov_len, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return 0;
 	if (n <= 0) {
-		rc = status_of(conn, n, errno);
-		peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
-		return;
+		*status = status_of(conn, n, errno);
+		return RX_ENDED;
 	}
 	conn->heard = loop_now(conn->loop);
-	peer_heard(peer);
-	rc = on_bytes(conn, (size_t)n, direct);
+	peer_heard(conn->peer);
+	*status = on_bytes(conn, (size_t)n, direct);
+	if (conn->fsm.state != CONN_OPEN)
+		return 0;
+	return *status ? RX_ENDED : 1;
+}
+
+/*
+ * The peer has closed @conn, and with it all its connections, at a boundary
+ * between messages: what it had sent over the others before is here already,
+ * and counts. Reads are bounded, as it may go on sending.
+ */
+static void drain_others(struct sock_conn *conn)
+{
+	struct sock_conn *other, *next;
+	int status;
+
+	list_for_each_entry_safe (other, next, &conn->peer->conns, link) {
+		if (other == conn)
+			continue;
+		for (unsigned int i = 0; i < DRAIN_READS; i++)
+			if (read_once(other, &status) != 1)
+				break;
+		/* Handlers may have closed it, and all with it. */
+		if (conn->fsm.state != CONN_OPEN)
+			return;
+	}
+}
+
+void rx_readable(struct sock_conn *conn)
+{
+	struct sock_peer *peer = conn->peer;
+	int status = 0;
+	int rc = read_once(conn, &status);
+
+	if (rc == RX_ENDED && !status)
+		drain_others(conn);
 	if (conn->fsm.state != CONN_OPEN)
 		return;
-	if (rc)
-		peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
+	if (rc == RX_ENDED)
+		peer_close(peer, status, LNET_CAUSE_REMOTE_ERROR);
 	else if (conn->rx || conn->part_len)
 		peer_watch(peer);
 }
