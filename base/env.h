@@ -35,6 +35,7 @@ struct env_io {
 };
 
 struct env_ops {
+	bool is_virtual; /* time, and there is only one thread */
 	/* Monotonic time, ns. Owner. */
 	uint64_t (*clock)(struct env *e);
 	/* Fills @buf; cannot fail. Owner. */

@@ -160,6 +160,7 @@ static void sim_free(struct env *env)
 }
 
 static const struct env_ops sim_ops = {
+	.is_virtual = true,
 	.clock = sim_clock,
 	.random = sim_random,
 	.alarm = sim_alarm,

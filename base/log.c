@@ -2,7 +2,6 @@
 #include "base/log.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 
 #define LINE_BYTES 1024
 
@@ -44,19 +43,15 @@ static void clean(char *line)
 	}
 }
 
-void log_write(enum log_level level, const char *subsystem, const char *fmt,
-	       ...)
+void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
+		va_list args)
 {
 	char line[LINE_BYTES];
-	va_list args;
 	int len;
 
 	len = snprintf(line, sizeof(line), "%s: ", subsystem);
-	if (len >= 0 && (size_t)len < sizeof(line)) {
-		va_start(args, fmt);
+	if (len >= 0 && (size_t)len < sizeof(line))
 		vsnprintf(line + len, sizeof(line) - (size_t)len, fmt, args);
-		va_end(args);
-	}
 	clean(line);
 	pthread_mutex_lock(&sink_lock);
 	if (sink_now)
@@ -64,6 +59,16 @@ void log_write(enum log_level level, const char *subsystem, const char *fmt,
 	else
 		to_stderr(level, line);
 	pthread_mutex_unlock(&sink_lock);
+}
+
+void log_write(enum log_level level, const char *subsystem, const char *fmt,
+	       ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	log_vwrite(level, subsystem, fmt, args);
+	va_end(args);
 }
 
 bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now)

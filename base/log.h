@@ -11,6 +11,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdarg.h>
 #include "base/util.h"
 
 enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
@@ -31,6 +32,8 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
 	       ...) __attribute__((format(printf, 3, 4)));
+void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
+		va_list args) __attribute__((format(printf, 3, 0)));
 
 /* For what strangers can cause at will: at most LOG_LIMIT_LINES warnings a
  * second, and then how many were left out. Owner: whoever embeds it. All zero at

@@ -111,11 +111,14 @@ void loop_post(struct loop *l, struct work *w)
 
 void loop_defer(struct loop *l, struct work *w)
 {
+	bool first = !l->deferred;
+
 	loop_assert_owner(l);
 	w->next = NULL;
 	*l->deferred_tail = w;
 	l->deferred_tail = &w->next;
-	if (unlikely(!l->in_turn))
+	/* Whoever sets the alarm sets it to now, as long as there is any. */
+	if (unlikely(!l->in_turn) && first)
 		set_alarm(l);
 }
 

@@ -11,3 +11,20 @@ void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn, void *arg)
 {
 	log_setup((enum log_level)level, fn, arg);
 }
+
+bool lnet_log_on(enum ulnet_log_level level)
+{
+	return log_on((enum log_level)level);
+}
+
+void lnet_log(enum ulnet_log_level level, const char *subsystem,
+	      const char *fmt, ...)
+{
+	va_list args;
+
+	if (!lnet_log_on(level))
+		return;
+	va_start(args, fmt);
+	log_vwrite((enum log_level)level, subsystem, fmt, args);
+	va_end(args);
+}

@@ -2,6 +2,7 @@
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
 libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
+libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
 libulnetcore_la_SOURCES += %D%/log.c
 libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
 libulnetcore_la_SOURCES += %D%/md.c %D%/md.h
@@ -21,3 +22,4 @@ libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
 libulnetcore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
 libulnetcore_la_SOURCES += %D%/tunable.c
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h
+libulnetcore_la_SOURCES += %D%/work.c

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 
 #include "base/log.h"
+#include "lnet/layer.h"
 #include "lnet/md.h"
 #include "lnet/ni.h"
 #include "lnet/op.h"
@@ -563,6 +564,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	rc = loops_make(node, p);
 	if (rc)
 		goto err_loops;
+	list_init(&node->layers);
 	settings_init(&node->settings, &node->conf);
 	pthread_mutex_init(&node->control, NULL);
 	pthread_mutex_init(&node->config_lock, NULL);
@@ -784,12 +786,18 @@ void lnet_close(struct lnet *node)
 		return;
 	/* It waits for its own loops: never from inside one. */
 	BUG_ON(loop_current());
+	/* Who lives on it ends before it. */
+	BUG_ON(!list_empty(&node->layers));
 	node_stop(node);
 	node_free(node);
 }
 
 void node_crash(struct lnet *node)
 {
+	BUG_ON(loop_current());
 	node->crashed = true;
-	lnet_close(node);
+	layers_crash(node);
+	node_stop(node);
+	layers_gone(node);
+	node_free(node);
 }

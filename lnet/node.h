@@ -76,6 +76,7 @@ struct lnet {
 	atomic_bool crashed; /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
 
+	struct list layers; /* ulnet_layer.opaque; last one first */
 	struct settings settings;
 	struct portal_shared portals[LNET_PORTALS];
 	struct eqs eqs;

@@ -30,6 +30,7 @@ unit_tests += %D%/unit/lnet/setting_test
 unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/parse_test
+unit_tests += %D%/unit/lnet/work_test
 unit_tests += %D%/unit/socklnd/netif_test
 unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/socklnd/sock_test
@@ -62,6 +63,7 @@ thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
 thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
+thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/control_thread
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;

@@ -433,6 +433,14 @@ typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
+/* Any thread. A line of the program's own in the same log, if @level is logged:
+ * "subsystem: text". */
+ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
+			   const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Any thread. Is @level logged? For arguments that cost something. */
+ULNET_EXPORT bool lnet_log_on(enum ulnet_log_level level);
+
 /* ---- words ---- */
 
 ULNET_EXPORT const char *lnet_event_name(enum ulnet_event_type type);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/layer.h"
+
+#include "lnet/node.h"
+#include "ulnet/loop.h"
+
+_Static_assert(sizeof(struct list) == sizeof((struct ulnet_layer){ 0 }.opaque),
+	       "room for a link");
+
+static struct list *layer_link(struct ulnet_layer *layer)
+{
+	return (void *)layer->opaque;
+}
+
+static struct ulnet_layer *layer_of(struct list *link)
+{
+	return container_of(link, struct ulnet_layer, opaque);
+}
+
+void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
+{
+	BUG_ON(!layer->crash || !layer->gone);
+	list_add(&node->layers, layer_link(layer));
+}
+
+void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer)
+{
+	(void)node;
+	list_del(layer_link(layer));
+}
+
+void layers_crash(struct lnet *node)
+{
+	struct list *link, *next;
+
+	for (link = node->layers.next; link != &node->layers; link = next) {
+		struct ulnet_layer *layer = layer_of(link);
+
+		next = link->next;
+		layer->crash(layer);
+	}
+}
+
+void layers_gone(struct lnet *node)
+{
+	if (list_empty(&node->layers))
+		return;
+	/* What they gave before the crash is taken by one turn; that it runs
+	 * is all that is left to happen, for they give no more. */
+	for (unsigned int i = 0; i < node->cpts; i++)
+		loop_run_once(node->loops[i], false);
+	while (!list_empty(&node->layers)) {
+		struct list *link = node->layers.next;
+		struct ulnet_layer *layer = layer_of(link);
+
+		list_del(link);
+		layer->gone(layer);
+	}
+}
