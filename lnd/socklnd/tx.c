@@ -331,8 +331,13 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
  * Puts what is queued into @buf: small messages whole, which ends them; of a
  * large one the header, and it becomes conn->tx. Returns the number of bytes.
  * The connection may be closed afterwards.
+ *
+ * The small one that empties the queue ends after the write only, as *@last:
+ * the peer need not wait for what follows from its end. (The ends of those
+ * before it give credits back, so what waits for them goes out with this.)
  */
-static size_t gather(struct sock_conn *conn, uint8_t *buf)
+static size_t gather(struct sock_conn *conn, uint8_t *buf,
+		     struct sock_tx **last)
 {
 	size_t n = 0, hdr = hdr_size(conn);
 
@@ -360,6 +365,10 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf)
 			iov_gather(buf + n, msg->iov, msg->niov, msg->offset,
 				   copied);
 		n += copied;
+		if (list_empty(&conn->queue)) {
+			*last = tx;
+			break;
+		}
 		tx_done(tx, 0, LNET_CAUSE_OK);
 	}
 	return n;
@@ -444,31 +453,38 @@ static enum ulnet_cause cause_of_failed_write(int rc)
 				: LNET_CAUSE_LOCAL_ERROR;
 }
 
-/* 1: there is more to write, and room for it; 0: not now. */
-static int write_once(struct sock_conn *conn)
+/* Writes @len bytes at @buf, and what is left of conn->tx. 0 or -errno. */
+static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
+{
+	ssize_t n = write_out(conn, buf, len);
+
+	if (n == -EAGAIN)
+		n = 0;
+	return n < 0 ? (int)n : account(conn, buf, len, (size_t)n);
+}
+
+/* Is there more to write, and room for it? */
+static bool write_once(struct sock_conn *conn)
 {
 	uint8_t *buf =
 		conn->rest ? conn->rest + conn->rest_off : conn->cpt->tx_buffer;
 	size_t len = conn->rest ? conn->rest_len : 0;
-	struct sock_peer *peer = conn->peer;
-	ssize_t n;
+	struct sock_tx *last = NULL;
 	int rc;
 
 	if (!conn->rest && !conn->tx)
-		len = gather(conn, buf);
+		len = gather(conn, buf, &last);
+	if (conn->fsm.state != CONN_OPEN || (!len && !conn->tx))
+		return false;
+	rc = write_part(conn, buf, len);
+	if (last)
+		tx_done(last, 0, LNET_CAUSE_OK);
+	/* Handlers have run. */
 	if (conn->fsm.state != CONN_OPEN)
-		return 0;
-	if (!len && !conn->tx)
-		return 0;
-	n = write_out(conn, buf, len);
-	if (n == -EAGAIN)
-		n = 0;
-	rc = n < 0 ? (int)n : account(conn, buf, len, (size_t)n);
-	if (rc) {
-		peer_close(peer, rc, cause_of_failed_write(rc));
-		return 0;
-	}
-	return !conn->rest && !conn->tx;
+		return false;
+	if (rc)
+		peer_close(conn->peer, rc, cause_of_failed_write(rc));
+	return !rc && !conn->rest && !conn->tx;
 }
 
 /* What can be written now; for the rest the socket is waited for. */
@@ -477,7 +493,7 @@ static void write_all(struct sock_conn *conn)
 	bool pending;
 	int events;
 
-	for (int i = 0; i < WRITES_PER_TURN && write_once(conn) > 0; i++)
+	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
 		;
 	if (conn->fsm.state != CONN_OPEN)
 		return;
