@@ -38,20 +38,51 @@ static void place_step(struct place *p, size_t len)
 	}
 }
 
+/* Most lists have one or two fragments, and most of what is copied is small:
+ * these two go straight on. */
+
 void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 		size_t offset, size_t len)
 {
-	struct iovec dst = { out, len };
+	const struct iovec *end = iov + niov;
+	char *to = out;
 
-	iov_copy(&dst, 1, 0, iov, niov, offset, len);
+	for (; len; iov++) {
+		size_t n;
+
+		BUG_ON(iov == end);
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		n = MIN(len, iov->iov_len - offset);
+		memcpy(to, (const char *)iov->iov_base + offset, n);
+		to += n;
+		len -= n;
+		offset = 0;
+	}
 }
 
 void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
 		 const void *in, size_t len)
 {
-	struct iovec src = { (void *)in, len };
+	const struct iovec *end = iov + niov;
+	const char *from = in;
 
-	iov_copy(iov, niov, offset, &src, 1, 0, len);
+	for (; len; iov++) {
+		size_t n;
+
+		BUG_ON(iov == end);
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		n = MIN(len, iov->iov_len - offset);
+		memcpy((char *)iov->iov_base + offset, from, n);
+		from += n;
+		len -= n;
+		offset = 0;
+	}
 }
 
 void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,

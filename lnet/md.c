@@ -71,20 +71,17 @@ static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
 /* The fragments are copied: the user's array may be on his stack. */
 static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 {
-	struct iovec *copy;
+	const struct iovec one = { umd->start, umd->length };
+	bool list = umd->options & LNET_MD_IOVEC;
+	struct iovec *copy = md->own;
 
-	if (!(umd->options & LNET_MD_IOVEC)) {
-		md->one = (struct iovec){ umd->start, umd->length };
-		md->iov = &md->one;
-		md->niov = 1;
-		return 0;
-	}
-	copy = malloc(umd->length * sizeof(*copy));
+	md->niov = list ? umd->length : 1;
+	if (unlikely(md->niov > MD_OWN_IOV))
+		copy = malloc(md->niov * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, umd->start, umd->length * sizeof(*copy));
+	memcpy(copy, list ? umd->start : &one, md->niov * sizeof(*copy));
 	md->iov = copy;
-	md->niov = umd->length;
 	return 0;
 }
 
@@ -94,7 +91,7 @@ static void md_free(struct lnet_md *md)
 
 	if (md->eq)
 		eq_unuse(&cpt->node->eqs, md->eq, 0);
-	if (md->iov != &md->one)
+	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
 	pool_put(&cpt->md_pool, md);

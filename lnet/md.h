@@ -20,6 +20,9 @@ struct eq;
 struct lnet_cpt;
 struct lnet_me;
 
+/* Fragments that need no memory of their own. */
+#define MD_OWN_IOV 3
+
 struct lnet_md {
 	struct lnet_cpt *cpt;
 	uint64_t cookie;    /* of its handle */
@@ -27,9 +30,9 @@ struct lnet_md {
 	struct list link;   /* cpt->mds_unlinked, once unlinked */
 	const struct iovec *iov;
 	unsigned int niov;
-	struct iovec one; /* when it is contiguous */
-	uint32_t length;  /* bytes */
-	uint32_t offset;  /* local offset */
+	struct iovec own[MD_OWN_IOV]; /* when there are no more fragments */
+	uint32_t length;	      /* bytes */
+	uint32_t offset;	      /* local offset */
 	int threshold;
 	uint32_t max_size;
 	uint32_t options;

@@ -594,6 +594,33 @@ Test(md, offset_in_fragments)
 	cluster_end(sim);
 }
 
+/* The user's list may be gone when the message comes, however long it was. */
+Test(md, fragments_are_copied)
+{
+	for (unsigned int n = 1; n <= 6; n++) {
+		struct iovec iov[6];
+		struct lnet_sim *sim = cluster(2);
+		struct ulnet_md umd =
+			md_of(iov, n, LNET_MD_OP_PUT | LNET_MD_IOVEC, &seen);
+
+		for (unsigned int i = 0; i < n; i++)
+			iov[i] = (struct iovec){ memory + 50 * i, 10 };
+		fill(source, 60);
+		memset(memory, 0xee, 300);
+		post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
+		memset(iov, 0, sizeof(iov));
+		put_at(sim, 10 * n, 0);
+		lnet_sim_run_all(sim);
+		for (unsigned int i = 0; i < n; i++) {
+			cr_assert_eq(
+				memcmp(memory + 50 * i, source + 10 * i, 10),
+				0);
+			cr_assert_eq(memory[50 * i + 10], 0xee);
+		}
+		cluster_end(sim);
+	}
+}
+
 /* ---- unlinking ---- */
 
 Test(md, unlink_idle)
