@@ -44,8 +44,9 @@ struct lnet_cpt {
 	uint64_t sequence;	  /* of events */
 	uint64_t ni_uses;	  /* of NI choices */
 
-	struct hash peers;	/* lnet_peer_ni.hash */
-	struct list peers_idle; /* lnet_peer_ni.idle, longest first */
+	struct hash peers;		/* lnet_peer_ni.hash */
+	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
+	struct list peers_idle;		/* lnet_peer_ni.idle, longest first */
 
 	struct lnet_portal portals[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */

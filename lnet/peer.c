@@ -24,7 +24,7 @@ static uint64_t nid_hash(const struct lnet_cpt *cpt,
 	return hash_bytes(nid, sizeof(*nid), cpt->node->hash_seed);
 }
 
-static struct lnet_peer_ni *peer_seek(const struct lnet_cpt *cpt,
+static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 				      const struct ulnet_nid *nid,
 				      uint64_t hash)
 {
@@ -34,15 +34,26 @@ static struct lnet_peer_ni *peer_seek(const struct lnet_cpt *cpt,
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
-		if (lnet_nid_eq(&p->nid, nid))
+		if (lnet_nid_eq(&p->nid, nid)) {
+			cpt->peer_last = p;
 			return p;
+		}
 	}
 	return NULL;
+}
+
+/* Messages of a peer come in batches, and it is mostly him who is answered. */
+static inline bool is_last(const struct lnet_cpt *cpt,
+			   const struct ulnet_nid *nid)
+{
+	return cpt->peer_last && lnet_nid_eq(&cpt->peer_last->nid, nid);
 }
 
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 			       const struct ulnet_nid *nid)
 {
+	if (is_last(cpt, nid))
+		return cpt->peer_last;
 	return peer_seek(cpt, nid, nid_hash(cpt, nid));
 }
 
@@ -51,6 +62,8 @@ static void peer_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	struct single_peer *s = container_of(lpni, struct single_peer, ni);
 
 	BUG_ON(lpni->refs || !list_empty(&lpni->queue));
+	if (cpt->peer_last == lpni)
+		cpt->peer_last = NULL;
 	list_del(&lpni->idle);
 	hash_del(&cpt->peers, &lpni->hash);
 	pool_put(&cpt->peer_pool, s);
@@ -99,9 +112,13 @@ static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 static struct lnet_peer_ni *peer_find_or_new(struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
-	uint64_t hash = nid_hash(cpt, nid);
-	struct lnet_peer_ni *lpni = peer_seek(cpt, nid, hash);
+	struct lnet_peer_ni *lpni;
+	uint64_t hash;
 
+	if (is_last(cpt, nid))
+		return cpt->peer_last;
+	hash = nid_hash(cpt, nid);
+	lpni = peer_seek(cpt, nid, hash);
 	return likely(lpni) ? lpni : peer_new(cpt, nid, hash);
 }
 

@@ -43,14 +43,19 @@ static uint64_t nid_hash(const struct sock_cpt *cpt,
 
 struct sock_peer *peer_lookup(struct sock_cpt *cpt, const struct ulnet_nid *nid)
 {
-	struct hash_node *n = hash_first(&cpt->peers, nid_hash(cpt, nid));
+	struct hash_node *n;
 
+	if (cpt->last && lnet_nid_eq(&cpt->last->nid, nid))
+		return cpt->last;
+	n = hash_first(&cpt->peers, nid_hash(cpt, nid));
 	for (; n; n = hash_next(n)) {
 		struct sock_peer *peer =
 			container_of(n, struct sock_peer, hash);
 
-		if (lnet_nid_eq(&peer->nid, nid))
+		if (lnet_nid_eq(&peer->nid, nid)) {
+			cpt->last = peer;
 			return peer;
+		}
 	}
 	return NULL;
 }
@@ -192,6 +197,8 @@ static void on_settle(struct work *w)
 	if (!is_idle(peer) || timer_armed(&peer->timer))
 		return;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
+	if (peer->cpt->last == peer)
+		peer->cpt->last = NULL;
 	hash_del(&peer->cpt->peers, &peer->hash);
 	free(peer);
 }
@@ -306,6 +313,35 @@ static void meet(struct sock_peer *peer, const struct sock_conn *first)
 	peer_watch(peer);
 }
 
+/* How well a connection suits: 2 preferred, 1 if need be, 0 not at all. */
+static int suits(const struct sock_conn *conn, bool noop, bool bulk)
+{
+	switch (conn->type) {
+	case SOCK_CONTROL:
+		return noop || bulk ? 1 : 2;
+	case SOCK_BULK_OUT:
+		return noop || !bulk ? 1 : 2;
+	case SOCK_BULK_IN:
+		return noop ? 2 : conn->version < 3 ? 1 : 0;
+	default:
+		return conn->version < 3 ? 2 : 0;
+	}
+}
+
+/* Most messages are small, and most peers have one connection for those. */
+static void find_small(struct sock_peer *peer)
+{
+	struct sock_conn *conn;
+	unsigned int n = 0;
+
+	peer->small = NULL;
+	list_for_each_entry (conn, &peer->conns, link) {
+		if (suits(conn, false, false) < 2)
+			continue;
+		peer->small = n++ ? NULL : conn;
+	}
+}
+
 void peer_add(struct sock_peer *peer, struct sock_conn *conn)
 {
 	char text[CONN_STR_SIZE];
@@ -316,6 +352,7 @@ void peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	list_del(&conn->link);
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
+	find_small(peer);
 	if (peer->fsm.state == PEER_FAILED)
 		fsm_move(&peer->fsm, peer_states, PEER_IDLE);
 	if (peer->fsm.state == PEER_IDLE)
@@ -331,6 +368,7 @@ void peer_add(struct sock_peer *peer, struct sock_conn *conn)
 void peer_del(struct sock_peer *peer, struct sock_conn *conn)
 {
 	peer->count[conn->type]--;
+	find_small(peer);
 	if (!list_empty(&peer->conns))
 		return;
 	peer->version = 0;
@@ -338,21 +376,6 @@ void peer_del(struct sock_peer *peer, struct sock_conn *conn)
 	peer->opens = false;
 	peer->want = peer->cpt->sni->conns_per_peer;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
-}
-
-/* How well a connection suits: 2 preferred, 1 if need be, 0 not at all. */
-static int suits(const struct sock_conn *conn, bool noop, bool bulk)
-{
-	switch (conn->type) {
-	case SOCK_CONTROL:
-		return noop || bulk ? 1 : 2;
-	case SOCK_BULK_OUT:
-		return noop || !bulk ? 1 : 2;
-	case SOCK_BULK_IN:
-		return noop ? 2 : conn->version < 3 ? 1 : 0;
-	default:
-		return conn->version < 3 ? 2 : 0;
-	}
 }
 
 /* Bytes before the next message; among equals, the one not used for longest. */
@@ -369,6 +392,10 @@ struct sock_conn *peer_choose(struct sock_peer *peer, size_t size)
 	struct sock_conn *conn, *best = NULL;
 	int best_suits = 0;
 
+	if (peer->small && size && !bulk) {
+		peer->small->used = ++peer->uses;
+		return peer->small;
+	}
 	list_for_each_entry (conn, &peer->conns, link) {
 		int s = suits(conn, size == 0, bulk);
 

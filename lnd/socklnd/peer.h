@@ -27,10 +27,12 @@ struct sock_peer {
 	struct fsm fsm;
 	struct list conns;		       /* sock_conn.link, open ones */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
-	struct sock_conn *attempt;	       /* PEER_CONNECTING */
-	struct list waiting; /* sock_tx.link, for a connection */
-	bool opens;	     /* messages made us open connections */
-	unsigned int want;   /* bulk connections each way */
+	struct sock_conn *small;   /* the one that suits small messages best;
+				  * NULL: there are several, or none */
+	struct sock_conn *attempt; /* PEER_CONNECTING */
+	struct list waiting;	   /* sock_tx.link, for a connection */
+	bool opens;		   /* messages made us open connections */
+	unsigned int want;	   /* bulk connections each way */
 	unsigned int retries;
 	uint64_t backoff; /* ns; 0: the last attempt was no failure */
 	uint8_t version;  /* while there are connections; else 0 */

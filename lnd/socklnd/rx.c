@@ -360,6 +360,7 @@ static int read_once(struct sock_conn *conn, int *status)
 		return RX_ENDED;
 	}
 	conn->heard = loop_now(conn->loop);
+	conn->cpt->last = conn->peer;
 	peer_heard(conn->peer);
 	*status = on_bytes(conn, (size_t)n, direct);
 	if (conn->fsm.state != CONN_OPEN)

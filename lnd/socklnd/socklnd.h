@@ -43,6 +43,7 @@ struct sock_cpt {
 	struct loop *loop;
 	bool stopping;
 	struct hash peers;	/* sock_peer.hash */
+	struct sock_peer *last; /* looked for or heard last, or NULL */
 	struct list flush;	/* sock_conn.flush: have something to write */
 	struct work flush_work; /* ... at the end of the turn */
 	bool flush_scheduled;
