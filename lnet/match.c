@@ -62,11 +62,11 @@ static bool me_matches(const struct lnet_me *me, const struct match_want *want)
 {
 	const struct lnet_md *md = me->md;
 
-	if (((me->match_bits ^ want->bits) & ~me->ignore_bits) != 0)
+	if (((me->is.match_bits ^ want->bits) & ~me->is.ignore_bits) != 0)
 		return false;
 	if (!md || !(md->options & want->op) || md_exhausted(md))
 		return false;
-	return id_matches(&me->match_id, &want->id);
+	return id_matches(&me->is.match_id, &want->id);
 }
 
 /* How much goes where; -EMSGSIZE when it does not fit. */
@@ -173,40 +173,41 @@ static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
 
 static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 {
-	struct lnet_portal *p = &me->cpt->portals[me->portal];
+	struct lnet_portal *p = &me->cpt->portals[me->is.portal];
 	uint64_t hash;
 
-	if (me->ignore_bits) {
+	if (me->is.ignore_bits) {
 		if (pos == LNET_INS_BEFORE)
 			list_add(&p->masked, &me->link);
 		else
 			list_add_tail(&p->masked, &me->link);
 		return 0;
 	}
-	hash = exact_hash(me->cpt, me->portal, me->match_bits, &me->match_id);
+	hash = exact_hash(me->cpt, me->is.portal, me->is.match_bits,
+			  &me->is.match_id);
 	if (pos == LNET_INS_BEFORE)
 		return hash_add(&p->exact, &me->hash, hash);
 	return hash_add_tail(&p->exact, &me->hash, hash);
 }
 
-int me_attach(struct lnet_cpt *cpt, const struct lnet_me *like,
+int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p)
 {
-	bool unique = like->ignore_bits == 0 &&
-		      !lnet_nid_is_any(&like->match_id.nid) &&
-		      like->match_id.pid != LNET_PID_ANY;
+	bool unique = args->ignore_bits == 0 &&
+		      !lnet_nid_is_any(&args->match_id.nid) &&
+		      args->match_id.pid != LNET_PID_ANY;
 	struct lnet_me *me;
 	int rc;
 
-	rc = portal_decide(&cpt->node->portals[like->portal],
+	rc = portal_decide(&cpt->node->portals[args->portal],
 			   unique ? PORTAL_UNIQUE : PORTAL_WILDCARD);
 	if (rc)
 		return rc;
 	me = pool_get(&cpt->me_pool);
 	if (!me)
 		return -ENOMEM;
-	*me = *like;
 	me->cpt = cpt;
+	me->is = *args;
 	me->md = NULL;
 	list_init(&me->link);
 	rc = id_alloc(&cpt->mes, me, &me->cookie);
@@ -215,7 +216,7 @@ int me_attach(struct lnet_cpt *cpt, const struct lnet_me *like,
 	rc = me_insert(me, pos);
 	if (rc)
 		goto err_free_id;
-	portal_count(cpt, me->portal, 1);
+	portal_count(cpt, me->is.portal, 1);
 	*me_p = me;
 	return 0;
 
@@ -231,11 +232,11 @@ void me_unlink(struct lnet_me *me)
 	struct lnet_cpt *cpt = me->cpt;
 	struct lnet_md *md = me->md;
 
-	if (me->ignore_bits)
+	if (me->is.ignore_bits)
 		list_del(&me->link);
 	else
-		hash_del(&cpt->portals[me->portal].exact, &me->hash);
-	portal_count(cpt, me->portal, -1);
+		hash_del(&cpt->portals[me->is.portal].exact, &me->hash);
+	portal_count(cpt, me->is.portal, -1);
 	id_free(&cpt->mes, me->cookie);
 	pool_put(&cpt->me_pool, me);
 	if (md) {
@@ -263,26 +264,22 @@ int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 
 /* ---- the API ---- */
 
-struct me_call {
+struct me_attach_call {
 	struct lnet_cpt *cpt;
-	struct lnet_me like;
+	struct me_args args;
 	enum ulnet_ins_pos pos;
 	struct ulnet_me_handle *me_p;
-	uint64_t cookie;
-	const struct ulnet_md *umd;
-	enum ulnet_unlink unlink;
-	struct ulnet_md_handle *md_p;
 };
 
 static int attach(void *arg)
 {
-	struct me_call *c = arg;
+	struct me_attach_call *c = arg;
 	struct lnet_me *me;
 	int rc;
 
 	if (c->cpt->closing)
 		return -ESHUTDOWN;
-	rc = me_attach(c->cpt, &c->like, c->pos, &me);
+	rc = me_attach(c->cpt, &c->args, c->pos, &me);
 	if (rc)
 		return rc;
 	*c->me_p = (struct ulnet_me_handle){ c->cpt->node, me->cookie };
@@ -294,13 +291,13 @@ int LNetMEAttach(struct lnet *node, unsigned int portal,
 		 uint64_t ignore_bits, enum ulnet_unlink unlink,
 		 enum ulnet_ins_pos pos, struct ulnet_me_handle *me_p)
 {
-	struct me_call c = { .like = { .portal = portal,
-				       .match_id = match_id,
-				       .match_bits = match_bits,
-				       .ignore_bits = ignore_bits,
-				       .unlink = unlink == LNET_UNLINK },
-			     .pos = pos,
-			     .me_p = me_p };
+	struct me_attach_call c = { .args = { .portal = portal,
+					      .match_id = match_id,
+					      .match_bits = match_bits,
+					      .ignore_bits = ignore_bits,
+					      .unlink = unlink == LNET_UNLINK },
+				    .pos = pos,
+				    .me_p = me_p };
 
 	if (portal == 0 || portal >= LNET_PORTALS)
 		return -EINVAL;
@@ -312,6 +309,14 @@ int LNetMEAttach(struct lnet *node, unsigned int portal,
 		c.cpt = &node->cpt[node_cpt_of(node, &match_id.nid)];
 	return loop_call(c.cpt->loop, attach, &c);
 }
+
+struct me_call {
+	struct lnet_cpt *cpt;
+	uint64_t cookie;
+	const struct ulnet_md *umd;
+	enum ulnet_unlink unlink;
+	struct ulnet_md_handle *md_p;
+};
 
 static int attach_md(void *arg)
 {
@@ -330,7 +335,7 @@ static int attach_md(void *arg)
 		return rc;
 	}
 	*c->md_p = md_handle(md);
-	parse_retry_held(c->cpt, me->portal);
+	parse_retry_held(c->cpt, me->is.portal);
 	return 0;
 }
 

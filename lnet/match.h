@@ -41,14 +41,19 @@ struct lnet_portal {
 	bool retry; /* a buffer was attached for what is held: a retry is posted */
 };
 
+/* What LNetMEAttach() says. */
+struct me_args {
+	struct ulnet_id match_id;
+	unsigned int portal;
+	bool unlink; /* goes with its MD */
+	uint64_t match_bits;
+	uint64_t ignore_bits;
+};
+
 struct lnet_me {
 	struct lnet_cpt *cpt;
 	uint64_t cookie;
-	unsigned int portal;
-	struct ulnet_id match_id;
-	uint64_t match_bits;
-	uint64_t ignore_bits;
-	bool unlink; /* goes with its MD */
+	struct me_args is;
 	struct lnet_md *md;
 	struct list link;
 	struct hash_node hash;
@@ -76,7 +81,7 @@ int match_find(struct lnet_cpt *cpt, const struct match_want *want,
 	       struct match_found *found);
 
 /* Attaches an entry in this very CPT, also to portal 0. As LNetMEAttach(3). */
-int me_attach(struct lnet_cpt *cpt, const struct lnet_me *like,
+int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p);
 /* Frees the entry; its MD, if any, is unlinked. */
 void me_unlink(struct lnet_me *me);

@@ -114,6 +114,27 @@ static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
 	return rc;
 }
 
+/* Field by field: zeroing all of it first would cost more than the rest. */
+static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
+{
+	md->me = NULL;
+	list_init(&md->link);
+	md->offset = 0;
+	md->threshold = umd->threshold;
+	md->max_size = umd->max_size;
+	md->options = umd->options;
+	md->refs = 0;
+	md->unlinked = false;
+	md->internal = false;
+	md->aborted = false;
+	md->start = umd->start;
+	md->user_ptr = umd->user_ptr;
+	md->handler = umd->handler;
+	md->eq = NULL;
+	md->timeout = MIN(umd->timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
+	list_init(&md->ops);
+}
+
 int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 	   enum ulnet_unlink unlink, bool attach, struct lnet_md **md_p)
 {
@@ -126,21 +147,11 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 	md = pool_get(&cpt->md_pool);
 	if (!md)
 		return -ENOMEM;
-	*md = (struct lnet_md){
-		.cpt = cpt,
-		.length = length,
-		.threshold = umd->threshold,
-		.max_size = umd->max_size,
-		.options = umd->options,
-		.attached = attach,
-		.auto_unlink = unlink == LNET_UNLINK,
-		.start = umd->start,
-		.user_ptr = umd->user_ptr,
-		.handler = umd->handler,
-		.timeout = MIN(umd->timeout, TIME_NEVER / 4000) * NSEC_PER_USEC,
-	};
-	list_init(&md->ops);
-	list_init(&md->link);
+	md_init(md, umd);
+	md->cpt = cpt;
+	md->length = length;
+	md->attached = attach;
+	md->auto_unlink = unlink == LNET_UNLINK;
 	rc = md_set_memory(md, umd);
 	if (!rc)
 		rc = md_register(md, umd);
@@ -273,7 +284,7 @@ void md_unlink(struct lnet_md *md, bool canceled)
 
 		me->md = NULL;
 		md->me = NULL;
-		if (me->unlink)
+		if (me->is.unlink)
 			me_unlink(me);
 	}
 	if (md->refs == 0) {

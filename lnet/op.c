@@ -39,6 +39,7 @@ static void op_put(struct lnet_op *op)
 
 /* ---- events ---- */
 
+/* Of an event, md_event() and md_event_put() fill in what is the MD's. */
 static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
 {
@@ -47,9 +48,11 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 				  ? req->hdr.length
 				  : req->hdr.payload_length;
 
-	memset(ev, 0, sizeof(*ev));
 	ev->type = type;
 	ev->status = status;
+	ev->terminal = false;
+	ev->outcome = LNET_OUTCOME_NONE;
+	ev->cause = LNET_CAUSE_OK;
 	ev->msg_type = (enum ulnet_msg_type)req->hdr.type;
 	ev->target = op->target;
 	ev->initiator.nid = LNET_NID_ANY;

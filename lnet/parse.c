@@ -666,9 +666,10 @@ static void passive_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	 */
 	const struct ulnet_nid *peer = get ? &hdr->dest_nid : &hdr->src_nid;
 
-	memset(ev, 0, sizeof(*ev));
 	ev->type = type;
 	ev->status = msg->status;
+	ev->terminal = false;
+	ev->outcome = LNET_OUTCOME_NONE;
 	ev->cause = msg->cause;
 	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
 	ev->target.nid = get ? msg->want_ni : hdr->dest_nid;
@@ -679,12 +680,14 @@ static void passive_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	ev->sender = msg->from;
 	ev->path_local = LNET_NID_ANY;
 	ev->path_peer = LNET_NID_ANY;
+	ev->paths_tried = 0;
 	ev->portal = hdr->portal;
 	ev->match_bits = hdr->match_bits;
 	ev->rlength = get ? hdr->length : hdr->payload_length;
 	ev->mlength = msg->mlength;
 	ev->offset = msg->offset;
 	ev->hdr_data = hdr->hdr_data;
+	ev->elapsed = 0;
 }
 
 /* The PUT turns into the ACK of itself. */

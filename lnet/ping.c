@@ -268,13 +268,13 @@ static struct target_buf *target_buf_new(struct lnet_cpt *cpt, size_t size)
 static int target_attach(struct target_buf *b, const struct ulnet_md *umd,
 			 enum ulnet_unlink unlink, struct lnet_me **me_p)
 {
-	struct lnet_me like = { .portal = PING_PORTAL,
+	struct me_args args = { .portal = PING_PORTAL,
 				.match_id = { LNET_NID_ANY, LNET_PID_ANY },
 				.match_bits = PING_MATCH_BITS,
 				.unlink = true };
 	struct lnet_me *me;
 	struct lnet_md *md;
-	int rc = me_attach(b->cpt, &like, LNET_INS_BEFORE, &me);
+	int rc = me_attach(b->cpt, &args, LNET_INS_BEFORE, &me);
 
 	if (rc)
 		return rc;
