@@ -11,22 +11,71 @@
 
 #include "base/util.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define POOL_IS_MALLOC 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POOL_IS_MALLOC 1
+#endif
+#endif
+#ifndef POOL_IS_MALLOC
+#define POOL_IS_MALLOC 0
+#endif
+
 struct pool_chunk;
+
+/* What is in an object while it is free. */
+struct pool_free {
+	struct pool_free *next;
+};
 
 struct pool {
 	size_t size;  /* of an object, bytes */
 	uint32_t max; /* objects alive at most; 0 = no limit */
 	uint32_t used;
-	uint32_t peak; /* highest "used" so far */
-	void *free;
+	uint32_t peak;		/* highest "used" so far */
+	struct pool_free *free; /* POOL_IS_MALLOC: always NULL */
 	struct pool_chunk *chunks;
 };
 
 void pool_init(struct pool *p, size_t size, uint32_t max);
 /* All objects must be back. */
 void pool_fini(struct pool *p);
+
+/* pool_get() when no object is free. */
+void *pool_get_more(struct pool *p);
+
+static inline void pool_count(struct pool *p)
+{
+	if (++p->used > p->peak)
+		p->peak = p->used;
+}
+
 /* Uninitialised memory, or NULL: no memory, or the limit is reached. */
-void *pool_get(struct pool *p);
-void pool_put(struct pool *p, void *obj);
+static inline void *pool_get(struct pool *p)
+{
+	struct pool_free *f = p->free;
+
+	/* There are never more objects than the limit. */
+	if (unlikely(!f))
+		return pool_get_more(p);
+	p->free = f->next;
+	pool_count(p);
+	return f;
+}
+
+static inline void pool_put(struct pool *p, void *obj)
+{
+	struct pool_free *f = obj;
+
+	BUG_ON(!p->used);
+	p->used--;
+	if (POOL_IS_MALLOC) {
+		free(obj);
+		return;
+	}
+	f->next = p->free;
+	p->free = f;
+}
 
 #endif

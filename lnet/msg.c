@@ -302,7 +302,7 @@ static int msg_choose_path(struct lnet_msg *msg)
 		peer_unref(cpt, lpni);
 		return rc;
 	}
-	ni_ref(msg->ni, cpt);
+	ni_ref(msg->ni, cpt->index);
 	msg->lpni = lpni;
 	peer_set_credits(lpni, msg->ni->peer_credits);
 	/* A peer that is not multi-rail knows us by one NID only. */
@@ -325,7 +325,7 @@ static void msg_send_self(struct lnet_msg *msg)
 		return;
 	}
 	msg->ni = cpt->config->ni[0];
-	ni_ref(msg->ni, cpt);
+	ni_ref(msg->ni, cpt->index);
 	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid
 							  : msg->want_ni;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
@@ -461,7 +461,7 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	if (msg->lpni)
 		peer_unref(cpt, msg->lpni);
 	if (msg->ni)
-		ni_unref(msg->ni, cpt);
+		ni_unref(msg->ni, cpt->index);
 	msg->lpni = NULL;
 	msg->ni = NULL;
 }

@@ -350,19 +350,9 @@ bool config_has_net(const struct lnet_config *c, uint32_t net)
 	return false;
 }
 
-void ni_ref(struct lnet_ni *ni, struct lnet_cpt *cpt)
+/* Whoever comes last sees what the other CPTs did before. */
+void ni_let_go(struct lnet_ni *ni)
 {
-	ni->cpt[cpt->index].refs++;
-}
-
-void ni_unref(struct lnet_ni *ni, struct lnet_cpt *cpt)
-{
-	struct ni_cpt *nc = &ni->cpt[cpt->index];
-
-	BUG_ON(nc->refs == 0);
-	if (--nc->refs)
-		return;
-	/* Whoever comes last sees what the other CPTs did before. */
 	if (atomic_fetch_sub(&ni->live, 1) == 1) {
 		ni->lnd.lnd->free(&ni->lnd);
 		ni_free(ni);
@@ -408,7 +398,7 @@ void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 
-	ni_unref(ni, &ni->node->cpt[cpt]);
+	ni_unref(ni, cpt);
 }
 
 void lnet_ni_set_up(struct lnd_ni *lnd, bool up)

@@ -122,9 +122,23 @@ static inline bool config_is_mine(const struct lnet_config *c,
 /* Is any of the NIs on this net? */
 bool config_has_net(const struct lnet_config *c, uint32_t net);
 
-/* CPT: a message takes the NI in use, and lets it go. */
-void ni_ref(struct lnet_ni *ni, struct lnet_cpt *cpt);
-void ni_unref(struct lnet_ni *ni, struct lnet_cpt *cpt);
+/* A CPT does not use the NI any more. */
+void ni_let_go(struct lnet_ni *ni);
+
+/* The CPT @cpt: a message takes the NI in use, and lets it go. */
+static inline void ni_ref(struct lnet_ni *ni, unsigned int cpt)
+{
+	ni->cpt[cpt].refs++;
+}
+
+static inline void ni_unref(struct lnet_ni *ni, unsigned int cpt)
+{
+	struct ni_cpt *nc = &ni->cpt[cpt];
+
+	BUG_ON(nc->refs == 0);
+	if (--nc->refs == 0)
+		ni_let_go(ni);
+}
 
 /* CPT: ni_shutdown() at the end of the turn, for callers out of whom no handler
  * may be called. */

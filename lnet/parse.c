@@ -55,7 +55,7 @@ static void drop(struct lnet_msg *msg, enum lnet_stat why)
 			    msg->hdr.payload_length);
 	count_drop(cpt, msg->ni, msg->hdr.type, msg->hdr.payload_length, why);
 	msg_discard(msg);
-	ni_unref(msg->ni, cpt);
+	ni_unref(msg->ni, cpt->index);
 	msg->ni = NULL;
 	msg_free(msg);
 }
@@ -93,7 +93,7 @@ static void get_reply(struct lnet_msg *msg)
 	msg->role = MSG_REPLY_OUT;
 	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
 	msg->lnd.deadline = cpt_deadline(cpt);
-	ni_unref(msg->ni, cpt);
+	ni_unref(msg->ni, cpt->index);
 	msg->ni = NULL;
 	if (msg->fsm.state == MSG_HELD)
 		fsm_move(&msg->fsm, msg_states, MSG_NEW);
@@ -442,7 +442,7 @@ static void ack_received(struct work *w)
 
 	count_received(msg, 0);
 	msg_discard(msg);
-	ni_unref(msg->ni, msg->cpt);
+	ni_unref(msg->ni, msg->cpt->index);
 	msg->ni = NULL;
 	msg_free(msg);
 }
@@ -650,7 +650,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	msg->lnd.deadline = 0;
 	msg->from = *from;
 	msg->initiator = *primary;
-	ni_ref(ni, cpt);
+	ni_ref(ni, cpt->index);
 	dispatch(msg);
 	return 0;
 }
