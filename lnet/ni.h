@@ -125,7 +125,7 @@ bool config_has_net(const struct lnet_config *c, uint32_t net);
 /* A CPT does not use the NI any more. */
 void ni_let_go(struct lnet_ni *ni);
 
-/* The CPT @cpt: a message takes the NI in use, and lets it go. */
+/* CPT @cpt: a message takes the NI in use, and lets it go. */
 static inline void ni_ref(struct lnet_ni *ni, unsigned int cpt)
 {
 	ni->cpt[cpt].refs++;

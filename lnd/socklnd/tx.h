@@ -2,8 +2,9 @@
 /*
  * Messages out. All that a turn of the loop has queued on a connection goes out
  * at its end, in as few writes as possible: small ones are put together in one
- * buffer, and are done with that; a large one (from zc_min_payload on) is sent
- * from where it is, and done when the peer has said that it has taken it.
+ * buffer, and are done with that (the last one with the write); a large one
+ * (from zc_min_payload on) is sent from where it is, and done when the peer has
+ * said that it has taken it.
  */
 #ifndef LND_SOCKLND_TX_H
 #define LND_SOCKLND_TX_H
