@@ -10,7 +10,7 @@
 
 /* What a read asks for, besides a payload's bytes that go where they belong:
  * many frames; or not much more than the header that is likely to be next. */
-#define RX_LIMIT_SMALL_FRAMES SOCK_RX_BUFFER
+#define RX_LIMIT_SMALL_FRAMES (16u << 10)
 #define RX_LIMIT_PAYLOADS     4096u
 
 /* A message whose header LNet has seen. */
