@@ -97,6 +97,10 @@ static void one_request(struct fx *fx, struct stranger *s,
 	if (p->then == GOES_ON) {
 		say(fd, buf, stranger_hello(s, SOCK_CONTROL, buf));
 		expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
+		/* The node must know that this one has ended, before there is
+		 * another of its type: else that one would be refused. */
+		shutdown(fd, SHUT_WR);
+		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
 	} else if (p->then == REFUSES) {
 		expect_refusal(fx, fd);
 	} else {
