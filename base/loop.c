@@ -2,6 +2,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <sched.h>
 
 /* Of deferred work in a turn. */
 #define ROUNDS 64
@@ -26,6 +27,7 @@ int loop_new(struct env *env, struct loop **loop_p)
 	l->deferred_tail = &l->deferred;
 	l->in_turn = false;
 	atomic_init(&l->stopping, false);
+	atomic_init(&l->posting, 0);
 	loop_take_over(l);
 	env->loop = l;
 	*loop_p = l;
@@ -37,6 +39,9 @@ void loop_free(struct loop *l)
 	BUG_ON(l->in_turn);
 	BUG_ON(l->wheel.armed);
 	BUG_ON(l->deferred || !mailbox_empty(&l->mailbox));
+	/* Their work has been done; now they return. */
+	while (atomic_load_explicit(&l->posting, memory_order_acquire))
+		sched_yield();
 	l->env->ops->free(l->env);
 	free(l);
 }
@@ -100,13 +105,18 @@ void loop_timer_cancel(struct loop *l, struct timer *t)
 
 void loop_post(struct loop *l, struct work *w)
 {
-	if (!mailbox_put(&l->mailbox, w))
-		return;
 	/* The end of the turn that we are in looks into the mailbox.
 	 * (in_turn is the owner's: looked at only if that is us.) */
-	if (current == l && l->in_turn)
+	if (current == l && l->in_turn) {
+		mailbox_put(&l->mailbox, w);
 		return;
-	l->env->ops->wake(l->env);
+	}
+	/* Once it is put, the work may be done, and with it all that kept the
+	 * loop from being freed. */
+	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
+	if (mailbox_put(&l->mailbox, w))
+		l->env->ops->wake(l->env);
+	atomic_fetch_sub_explicit(&l->posting, 1, memory_order_release);
 }
 
 void loop_defer(struct loop *l, struct work *w)

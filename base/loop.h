@@ -23,14 +23,16 @@ struct loop {
 	struct mailbox mailbox;
 	struct work *deferred; /* first */
 	struct work **deferred_tail;
-	bool in_turn;	       /* between loop_turn_begin() and _end() */
-	pthread_t owner;       /* any thread, atomic */
-	_Atomic bool stopping; /* any thread */
+	bool in_turn;		      /* between loop_turn_begin() and _end() */
+	pthread_t owner;	      /* any thread, atomic */
+	_Atomic bool stopping;	      /* any thread */
+	_Atomic unsigned int posting; /* threads in loop_post() */
 };
 
 /* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
-/* No timer armed, no work queued. Frees the env, too. */
+/* No timer armed, no work queued. Waits for threads that are in loop_post() with
+ * work that is done. Frees the env, too. */
 void loop_free(struct loop *l);
 
 /* The calling thread becomes the owner: a thread that is to run a loop made by

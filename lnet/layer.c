@@ -23,10 +23,34 @@ void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
 	list_add(&node->layers, layer_link(layer));
 }
 
+struct ulnet_layer *lnet_layer_find(struct lnet *node,
+				    void (*crash)(struct ulnet_layer *layer))
+{
+	struct list *link;
+
+	for (link = node->layers.next; link != &node->layers; link = link->next)
+		if (layer_of(link)->crash == crash)
+			return layer_of(link);
+	return NULL;
+}
+
 void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer)
 {
 	(void)node;
 	list_del(layer_link(layer));
+}
+
+void layers_close(struct lnet *node)
+{
+	while (!list_empty(&node->layers)) {
+		struct list *link = node->layers.next;
+		struct ulnet_layer *layer = layer_of(link);
+
+		/* Who lives on it ends before it. */
+		BUG_ON(!layer->close);
+		layer->close(layer);
+		BUG_ON(node->layers.next == link);
+	}
 }
 
 void layers_crash(struct lnet *node)

@@ -8,6 +8,8 @@
 
 struct lnet;
 
+/* The node is to be closed: nobody lives on it afterwards. */
+void layers_close(struct lnet *node);
 /* The node has crashed: it is marked, nothing of it has ended yet. */
 void layers_crash(struct lnet *node);
 /* It has ended, its loops are still there. */

@@ -36,6 +36,11 @@ int lnet_cpt_current(struct lnet *node)
 	return -1;
 }
 
+bool lnet_in_turn(void)
+{
+	return loop_current() != NULL;
+}
+
 uint64_t lnet_now(struct lnet *node, unsigned int cpt)
 {
 	struct loop *l = node->loops[cpt];

@@ -28,6 +28,9 @@ ULNET_EXPORT bool lnet_is_virtual(struct lnet *node);
 ULNET_EXPORT bool lnet_cpt_owned(struct lnet *node, unsigned int cpt);
 /* The CPT that the caller owns, the first one if several; or -1. Any thread. */
 ULNET_EXPORT int lnet_cpt_current(struct lnet *node);
+/* Is the caller in a turn of any CPT, of any node? Nothing may wait there. Any
+ * thread. */
+ULNET_EXPORT bool lnet_in_turn(void);
 
 /* Monotonic. Of this turn, in a turn of @cpt: no system call; elsewhere the
  * clock's. Any thread. */
@@ -89,12 +92,20 @@ struct ulnet_layer {
 	/* All given work has run, and nobody refers to memory of yours any
 	 * more: free it, and @layer. The node must not be used. */
 	void (*gone)(struct ulnet_layer *layer);
+	/* lnet_close() has been called, and has done nothing yet: end, and call
+	 * lnet_layer_del(). May wait. NULL: the user should have done so. */
+	void (*close)(struct ulnet_layer *layer);
 };
 
 /* Borrows @layer until lnet_layer_del(), or gone(). Any thread, but in one at a
  * time. */
 ULNET_EXPORT void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer);
-/* Before lnet_close(). crash() may call it; then gone() is not called. */
+/* One that was added, and has this function: is there one of that kind? NULL: no.
+ * Threads as there. */
+ULNET_EXPORT struct ulnet_layer *
+lnet_layer_find(struct lnet *node, void (*crash)(struct ulnet_layer *layer));
+/* Before lnet_close() or in close(). crash() may call it; then gone() is not
+ * called. */
 ULNET_EXPORT void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer);
 
 #ifdef __cplusplus

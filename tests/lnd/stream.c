@@ -85,7 +85,7 @@ static void big(struct fx *fx)
 
 static void queueing(struct fx *fx)
 {
-	struct ulnet_peer_info info;
+	struct ulnet_peer_info info = { 0 };
 
 	many(fx, fx->rig->can & RIG_ONE_NODE ? 10000 : 5000, 40);
 	if (fx->rig->can & RIG_ONE_NODE)
