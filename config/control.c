@@ -6,6 +6,7 @@
 
 #include "base/loop.h"
 #include "config/answer.h"
+#include "config/program.h"
 #include "config/request.h"
 #include "config/server.h"
 #include "config/show.h"
@@ -66,6 +67,9 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 
 static void control_free(struct lnet_control *control)
 {
+	programs_free(control);
+	pthread_cond_destroy(&control->left);
+	pthread_mutex_destroy(&control->programs_lock);
 	pthread_mutex_destroy(&control->lock);
 	free(control->start);
 	free(control);
@@ -81,6 +85,9 @@ int lnet_control_start(struct lnet *node, const struct ulnet_control_conf *conf,
 		return -ENOMEM;
 	c->node = node;
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->programs_lock, NULL);
+	pthread_cond_init(&c->left, NULL);
+	list_init(&c->programs);
 	rc = lnet_control_remember(c, NULL);
 	if (!rc && conf && conf->path)
 		rc = server_start(c, conf, &c->server);
@@ -133,7 +140,7 @@ int control_request(struct lnet_control *control, const char *request,
 		answer_error(&answer, &of_request, rc, "line %u, column %u: %s",
 			     err.line, err.column, err.what);
 	} else {
-		request_run(control, doc_root(doc), cancel, &answer);
+		request_carry_out(control, doc_root(doc), cancel, &answer);
 		doc_free(doc);
 	}
 	rc = answer_text(&answer, ANSWER_MAX, answer_p);

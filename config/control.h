@@ -25,6 +25,10 @@ struct lnet_control {
 				* node's configuration: one at a time */
 	bool down;	       /* "lnet unconfigure" was last */
 	char *start;	       /* what "lnet configure --all" brings back */
+
+	pthread_mutex_t programs_lock; /* for what follows; held for moments */
+	struct list programs;	       /* commands of the program's own */
+	pthread_cond_t left;	       /* nobody runs one of them any more */
 };
 
 /* lnet_control_request() of a client, who can be stopped from waiting. */

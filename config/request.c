@@ -7,6 +7,7 @@
 
 #include "config/import.h"
 #include "config/item.h"
+#include "config/program.h"
 #include "config/setting.h"
 #include "config/show.h"
 
@@ -333,6 +334,13 @@ static void import(struct request *r)
 		import_text(r, text, (enum import_mode)i, false);
 }
 
+/* ---- commands that programs may have ---- */
+
+static void rpc_absent(struct request *r)
+{
+	scope_fail(&r->scope, NULL, -EOPNOTSUPP, "this node runs no RPC");
+}
+
 /* ---- the table ---- */
 
 #define KEYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -341,6 +349,8 @@ enum {
 	CMD_UNLOCKED = 1,  /* takes the lock itself, and looks whether LNet is
 			    * down */
 	CMD_WHEN_DOWN = 2, /* makes sense then, too */
+	CMD_PROGRAM = 4,   /* the program may add it; fn is for when it has
+			    * not */
 };
 
 static const struct command {
@@ -424,6 +434,16 @@ static const struct command {
 	  NULL,
 	  NULL,
 	  0 },
+	{ "rpc show",
+	  { "show", "rpc", NULL },
+	  rpc_absent,
+	  NULL,
+	  CMD_PROGRAM | CMD_UNLOCKED },
+	{ "rpc reset",
+	  { "reset", "rpc", NULL },
+	  rpc_absent,
+	  NULL,
+	  CMD_PROGRAM | CMD_UNLOCKED },
 	{ "setup-sysctl", { "manage", "setup-sysctl", NULL }, NULL, NULL, 0 },
 };
 
@@ -433,6 +453,13 @@ static const struct command *command_of(const char *name)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
 	return NULL;
+}
+
+bool request_is_ours(const char *name)
+{
+	const struct command *cmd = command_of(name);
+
+	return cmd && !(cmd->flags & CMD_PROGRAM);
 }
 
 static void command_run(const struct command *cmd, struct request *r)
@@ -449,8 +476,8 @@ static void command_run(const struct command *cmd, struct request *r)
 	pthread_mutex_unlock(&r->control->lock);
 }
 
-void request_run(struct lnet_control *control, const struct tree *root,
-		 struct cancel *cancel, struct answer *answer)
+void request_carry_out(struct lnet_control *control, const struct tree *root,
+		       struct cancel *cancel, struct answer *answer)
 {
 	struct request r = {
 		.control = control,
@@ -470,12 +497,16 @@ void request_run(struct lnet_control *control, const struct tree *root,
 	}
 	r.args = list_next(root, NULL);
 	cmd = command_of(r.args->key);
+	r.scope.subject = cmd ? cmd->subject
+			      : (struct subject){ "manage", r.args->key, NULL };
+	if ((!cmd || cmd->flags & CMD_PROGRAM) && program_run(&r, r.args->key))
+		return;
 	if (!cmd) {
+		r.scope.subject = (struct subject){ "parser", "request", NULL };
 		scope_misread(&r.scope, r.args, "unknown command '%s'",
 			      r.args->key);
 		return;
 	}
-	r.scope.subject = cmd->subject;
 	if (!cmd->fn) {
 		scope_fail(&r.scope, NULL, -EOPNOTSUPP, "%s: not supported yet",
 			   cmd->name);

@@ -17,8 +17,11 @@ struct request {
 };
 
 /* Carries out the request @root; all that comes of it is in @answer. */
-void request_run(struct lnet_control *control, const struct tree *root,
-		 struct cancel *cancel, struct answer *answer);
+void request_carry_out(struct lnet_control *control, const struct tree *root,
+		       struct cancel *cancel, struct answer *answer);
+
+/* Is there a command @name that the program cannot add? */
+bool request_is_ours(const char *name);
 
 /* Answers what is asked of a node that "lnet unconfigure" has taken down. */
 int request_down(struct request *r);

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -21,9 +22,11 @@
 
 #include "base/log.h"
 #include "config/socket.h"
+#include "ulnet/loop.h"
 
 #define CLIENTS_MAX 16
 #define READ_SIZE   65536
+#define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
 #define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
 
 struct client {
@@ -52,6 +55,11 @@ struct server {
 	int wake; /* eventfd: a client has ended */
 	pthread_t acceptor;
 	unsigned int clients_max;
+	atomic_bool
+		polled; /* who stops it makes the node's turns; before stop is
+		      * set */
+	bool over;	/* the acceptor ends now; in a turn */
+	struct ulnet_work over_work;
 
 	pthread_mutex_t lock; /* for what follows, and those parts of clients
 			       * that both threads use */
@@ -432,6 +440,8 @@ static void *acceptor_main(void *arg)
 		wait_for(&p, 1, -1);
 		clients_reap(s);
 	}
+	if (atomic_load(&s->polled))
+		lnet_post(s->control->node, 0, &s->over_work);
 	return NULL;
 }
 
@@ -477,11 +487,23 @@ int server_start(struct lnet_control *control,
 	return rc;
 }
 
+static void on_over(struct ulnet_work *work)
+{
+	container_of(work, struct server, over_work)->over = true;
+}
+
 void server_stop(struct server *s)
 {
+	struct lnet *node = s->control->node;
+	/* Requests may wait for turns that only this thread makes. */
+	bool polled = lnet_poll(node, 0) == 0;
 	uint64_t one = 1;
 
+	s->over_work.fn = on_over;
+	atomic_store(&s->polled, polled);
 	BUG_ON(write(s->stop, &one, sizeof(one)) != sizeof(one));
+	while (polled && !s->over)
+		BUG_ON(lnet_poll(node, POLL_MAX));
 	pthread_join(s->acceptor, NULL);
 	server_free(s);
 }

@@ -74,6 +74,50 @@ ULNET_EXPORT int lnet_control_request(struct lnet_control *control,
 ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
 				       const char *config);
 
+/* ---- commands of the program's own: lnet_control_add(3) ---- */
+
+struct lnet_control_call; /* a request for one of them */
+
+/*
+ * Carries out a request, on a thread that runs no loop, also several at once. 0:
+ * *@output_p is YAML, a mapping, which becomes the answer's output, and will be
+ * freed; or it was left alone: there is none. A negative errno: so is the
+ * answer's status.
+ */
+typedef int (*lnet_control_fn)(void *arg, struct lnet_control_call *call,
+			       char **output_p);
+
+struct ulnet_control_command {
+	const char *name;	 /* as requests have it: "rpc show" */
+	const char *const *keys; /* of its arguments, up to NULL; NULL: none */
+	lnet_control_fn fn;
+	void (*gone)(void *arg); /* lnet_control_stop() ends it; may be NULL */
+	void *arg;
+};
+
+#define LNET_CONTROL_NAME_MAX 63 /* bytes of a command's name */
+
+/* Copies all of @command. -EEXIST: there is such a command; -EINVAL; -ENOMEM. Any
+ * thread. */
+ULNET_EXPORT int lnet_control_add(struct lnet_control *control,
+				  const struct ulnet_control_command *command);
+/* Waits for requests that are being carried out; fn is not called any more after
+ * it, and gone is not called. Any thread outside of turns (-EDEADLK), but not
+ * fn's. -ENOENT. */
+ULNET_EXPORT int lnet_control_del(struct lnet_control *control,
+				  const char *name);
+
+/*
+ * For fn: the argument @key, in [@min, @max]; or *@text_p, which is borrowed until
+ * fn returns. 0, also when there is no such argument: the result is left alone.
+ * -EINVAL: the answer says why, and fn is to return that.
+ */
+ULNET_EXPORT int lnet_control_number(struct lnet_control_call *call,
+				     const char *key, int64_t min, int64_t max,
+				     int64_t *value_p);
+ULNET_EXPORT int lnet_control_text(struct lnet_control_call *call,
+				   const char *key, const char **text_p);
+
 /* ---- a node in another process: lnet_ctl_connect(3) ---- */
 
 struct lnet_ctl;
