@@ -5,4 +5,15 @@ ulnetinclude_HEADERS += %D%/ulnet/nid.h
 ulnetinclude_HEADERS += %D%/ulnet/lnet.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
+ulnetinclude_HEADERS += %D%/ulnet/rpc.h
+ulnetinclude_HEADERS += %D%/ulnet/service.h
 ulnetinclude_HEADERS += %D%/ulnet/sim.h
+ulnetinclude_HEADERS += %D%/ulnet/stub.h
+
+# Messages, and what protoc-c makes of them.
+dist_ulnetinclude_DATA =
+nodist_ulnetinclude_HEADERS =
+dist_ulnetinclude_DATA += %D%/ulnet/rpc.proto
+nodist_ulnetinclude_HEADERS += %D%/ulnet/rpc.pb-c.h
+nodist_libulrpcproto_la_SOURCES += %D%/ulnet/rpc.pb-c.c
+protos_made += %D%/ulnet/rpc.pb-c.h %D%/ulnet/rpc.pb-c.c

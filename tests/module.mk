@@ -44,6 +44,15 @@ unit_tests += %D%/unit/config/request_test
 unit_tests += %D%/unit/config/import_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test
+unit_tests += %D%/unit/config/program_test
+unit_tests += %D%/unit/rpc/crc32c_test
+unit_tests += %D%/unit/rpc/wire_control_test
+unit_tests += %D%/unit/rpc/wire_random_test
+unit_tests += %D%/unit/rpc/wire_test
+unit_tests += %D%/unit/rpc/wire_version_test
+$(%C%_unit_rpc_message_test_OBJECTS) $(%C%_unit_rpc_stub_test_OBJECTS) \
+$(%C%_unit_rpc_stub_sim_test_OBJECTS): \
+	| $(protos_made)
 
 # The programs' own files.
 unit_tests += %D%/unit/tools/command_test
@@ -56,6 +65,8 @@ unit_tests += %D%/unit/tools/notify_test
 %C%_unit_tools_notify_test_SOURCES = %D%/unit/tools/notify_test.c \
 	tools/notify.c
 
+# Services: what of them needs no network.
+
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
 thread_tests =
@@ -65,6 +76,7 @@ thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/control_thread
+$(%C%_thread_stub_thread_OBJECTS): | $(protos_made)
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;
 # they print how many of them passed.
@@ -135,10 +147,14 @@ fuzz_programs += %D%/fuzz/fuzz_request
 fuzz_programs += %D%/fuzz/fuzz_hello
 fuzz_programs += %D%/fuzz/fuzz_frame
 fuzz_programs += %D%/fuzz/fuzz_yaml
+fuzz_programs += %D%/fuzz/fuzz_rpc_requests
+fuzz_programs += %D%/fuzz/fuzz_rpc_replies
+fuzz_programs += %D%/fuzz/fuzz_rpc_control
+$(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
-LDADD = libulnetcore.la $(CRITERION_LIBS)
+LDADD = libulrpcwire.la libulrpccore.la libulnetcore.la $(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
@@ -155,8 +171,6 @@ TESTS += $(unit_tests)
 endif
 endif
 
-dist_check_SCRIPTS += %D%/man_check.sh
-TESTS += %D%/man_check.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
@@ -175,11 +189,16 @@ if !WITH_FUZZERS
 TESTS += $(tool_tests)
 endif
 
-EXTRA_DIST += %D%/install/hello.c %D%/fuzz/corpus
+EXTRA_DIST += %D%/fuzz/rpc.h
+EXTRA_DIST += %D%/install/hello.c
+EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
+EXTRA_DIST += %D%/unit/rpc/wire_say.h %D%/unit/rpc/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/injector.h
+EXTRA_DIST += %D%/unit/rpc/wire_again.h \
+	%D%/unit/rpc/wire_hex.h %D%/unit/rpc/wire_random.h
 
 TEST_EXTENSIONS = .sh
 # A test that hangs fails.

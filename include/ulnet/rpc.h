@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote procedure calls over LNet: the caller's side, and what both sides
+ * share. The other side is ulnet/service.h; protobuf-c stubs are ulnet/stub.h.
+ * Manual: ulrpc(7), ulrpc_tutorial(7), and a page for each function in
+ * section 3.
+ *
+ * Conventions, unless a function says otherwise:
+ * - 0 or a negative errno is returned; results come last and are left alone on
+ *   error; times are microseconds, lengths and offsets bytes;
+ * - any thread may call; what belongs to a CPT is done on its thread, and only
+ *   the functions named *_wait, and those that open and close, wait for it. These
+ *   return -EDEADLK on a CPT's own thread inside of a turn (in a callback);
+ * - callbacks run on the thread of the CPT that owns the peer, must not block,
+ *   and never run inside of the function that leads to them (but that one may
+ *   not have returned yet, if it was called on another thread);
+ * - objects are `close`d by their owner, who may not use them after it.
+ */
+#ifndef ULNET_RPC_H
+#define ULNET_RPC_H
+
+#include <limits.h>
+#include "ulnet/lnet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lnet_control; /* ulnet/control.h */
+struct ulrpc;	     /* RPC on a node */
+struct ulrpc_client; /* a service of a target */
+struct ulrpc_call;
+struct ulrpc_bulk; /* memory that a server may move data to or from */
+
+/* ---- RPC on a node: ulrpc_open(3) ---- */
+
+#define ULRPC_PORTAL_CONTROL 61
+#define ULRPC_PORTAL_REPLY   62
+#define ULRPC_PORTAL_BULK    63
+/* Services get portals from this range, unless they ask for one. */
+#define ULRPC_PORTAL_FIRST 36
+#define ULRPC_PORTAL_LAST  60
+
+struct ulrpc_conf {
+	uint64_t keepalive; /* us without traffic until a peer is asked whether
+			     * it is there; the server's word counts for both;
+			     * 0 = 10 s */
+	uint64_t idle;	    /* us without a call until a client's connection is
+			     * given up until the next call; 0 = 300 s;
+			     * ULRPC_NEVER */
+	uint64_t connect_timeout; /* us for one attempt to connect; 0 = 5 s */
+	/* What strangers can make the node hold, each for one CPT: */
+	uint32_t exports_max; /* connections of clients; 0 = 65536 */
+	uint32_t control_buffers; /* of 16 KiB each, for control: 2 to
+				   * ULRPC_BUFFERS_MAX; 0 = 4 */
+};
+
+#define ULRPC_BUFFERS_MAX 1024
+
+#define ULRPC_NEVER UINT64_MAX
+
+ULNET_EXPORT void ulrpc_conf_init(struct ulrpc_conf *conf);
+/*
+ * @node: borrowed; needs its interfaces only when calls are made. One for each
+ * node (-EBUSY). lnet_close() ends what is still open, too: as ulrpc_close().
+ * When a simulated node crashes, everything on it is gone without a callback;
+ * calls that the user has, and sets, are still to be given back.
+ * -EINVAL, -ENOMEM, -EDEADLK.
+ */
+ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
+			    struct ulrpc **rpc_p);
+/*
+ * From now on calls are refused, and so are requests (as certainly not
+ * executed). Calls @done once, when what was going on has ended, at last after
+ * @timeout: what has not ended by then is ended as canceled (calls) or left
+ * without an answer (requests). @status: 0, -ETIMEDOUT: something had to be;
+ * -ECANCELED: ulrpc_close() or lnet_close() came in between, and it had to.
+ * @done may be NULL. -EALREADY: it has been called before. Never waits.
+ */
+ULNET_EXPORT int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
+				void (*done)(void *arg, int status), void *arg);
+/* Shuts down at once, waits for the memory of all calls, and frees. Handlers that
+ * run now are waited for. NULL is fine. -EDEADLK, as above. */
+ULNET_EXPORT int ulrpc_close(struct ulrpc *rpc);
+ULNET_EXPORT struct lnet *ulrpc_node(struct ulrpc *rpc);
+
+/* ---- what became of a call: ulrpc_outcome(3) ---- */
+
+/* What is known of the execution of a call that ended. */
+enum ulrpc_execution {
+	ULRPC_EXECUTED,	    /* the service has answered */
+	ULRPC_NOT_EXECUTED, /* certainly not: safe to call again */
+	ULRPC_EXECUTION_UNKNOWN, /* it may have been, or may yet be */
+};
+
+/* Why a call ended as it did. */
+enum ulrpc_cause {
+	ULRPC_CAUSE_OK = 0,
+	ULRPC_CAUSE_HANDLER,	 /* the service said status */
+	ULRPC_CAUSE_DEADLINE,	 /* the caller's deadline passed */
+	ULRPC_CAUSE_EXPIRED,	 /* the server dropped it, as too late */
+	ULRPC_CAUSE_CANCELED,	 /* by the caller */
+	ULRPC_CAUSE_OVERLOADED,	 /* the server has no room */
+	ULRPC_CAUSE_NO_SERVICE,	 /* the target has none of that name */
+	ULRPC_CAUSE_NO_METHOD,	 /* the service has none of that name */
+	ULRPC_CAUSE_BAD_REQUEST, /* the service cannot read it */
+	ULRPC_CAUSE_BAD_REPLY,	 /* and the other way round */
+	ULRPC_CAUSE_TOO_LONG,	 /* the reply does not fit into reply_max */
+	ULRPC_CAUSE_BULK,	 /* bulk data could not be moved */
+	ULRPC_CAUSE_CHECKSUM,	 /* bulk data arrived changed */
+	ULRPC_CAUSE_UNREACHABLE, /* no connection until the deadline */
+	ULRPC_CAUSE_REFUSED,	 /* the server does not want this client */
+	ULRPC_CAUSE_RESTARTED,	 /* the server is not the one that was called */
+	ULRPC_CAUSE_SHUTDOWN,	 /* the server goes away; stubs: this side, too */
+	ULRPC_CAUSE_NO_MEMORY,	 /* here */
+	ULRPC_CAUSE_COUNT
+};
+
+struct ulrpc_outcome {
+	int status; /* 0 or a negative errno: the service's own with
+		     * ULRPC_CAUSE_HANDLER */
+	enum ulrpc_cause cause;
+	enum ulrpc_execution execution;
+	bool bulk_free; /* the memory of all its bulks is the caller's again;
+			 * else when ulrpc_bulk_close() says so */
+	uint32_t attempts;	 /* messages that carried it */
+	uint32_t paths;		 /* transmissions begun for these */
+	struct ulnet_nid local;	 /* rail of the last attempt; ANY: none */
+	struct ulnet_nid target;
+	/* Times, us, of which @total is the sum: */
+	uint64_t total;
+	uint64_t connecting;   /* waiting for the connection */
+	uint64_t window;       /* waiting for a place in flight */
+	uint64_t wire;	       /* from sending to answer, without: */
+	uint64_t server_queue; /* at the server until its handler began */
+	uint64_t service;      /* in the handler, until the reply */
+	uint64_t retry_after;  /* OVERLOADED: us the server asks to wait */
+	uint32_t reply_needed;	 /* TOO_LONG: bytes that the reply has */
+};
+
+ULNET_EXPORT const char *ulrpc_cause_name(enum ulrpc_cause cause);
+ULNET_EXPORT const char *
+ulrpc_execution_name(enum ulrpc_execution execution);
+
+/* ---- clients: ulrpc_client_open(3) ---- */
+
+struct ulrpc_client_conf {
+	const struct ulnet_nid *nids; /* of one node, best first; copied */
+	unsigned int nnids;	      /* 1 .. 16; all owned by one CPT: see
+				       * lnet_cpt_of(); else -EXDEV */
+	uint32_t pid;	     /* of the node; 0 = LNet's usual one, 12345 */
+	const char *service; /* name; copied */
+	uint32_t inflight_max; /* calls in flight at once; more wait; 0 = 1024 */
+	uint32_t batch_max; /* calls that may travel in one message: up to
+			     * ULRPC_BATCH_MAX; 0 = 32 */
+};
+
+#define ULRPC_NIDS_MAX	   16
+#define ULRPC_BATCH_MAX	   256
+#define ULRPC_SERVICE_NAME 64 /* bytes of a name, with its terminator */
+#define ULRPC_BODY_MAX	   UINT32_C(983040) /* of a request or a reply */
+
+ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
+/* Does not connect yet: the first call does. Clients of the same NIDs share a
+ * connection. -EINVAL, -EXDEV, -ENOMEM, -ESHUTDOWN; -EDEADLK: in a turn of
+ * another CPT than the NIDs'. */
+ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
+				   const struct ulrpc_client_conf *conf,
+				   struct ulrpc_client **client_p);
+ULNET_EXPORT struct ulrpc *ulrpc_client_rpc(struct ulrpc_client *client);
+/* CPT that owns its target, where callbacks run. */
+ULNET_EXPORT unsigned int ulrpc_client_cpt(const struct ulrpc_client *client);
+/* Its calls end as canceled, by callback as ever; not waited for. NULL is fine. */
+ULNET_EXPORT void ulrpc_client_close(struct ulrpc_client *client);
+
+/* ---- calls: ulrpc_call(3) ---- */
+
+enum ulrpc_priority {
+	ULRPC_PRIORITY_DEFAULT = 0, /* the method's */
+	ULRPC_PRIORITY_NORMAL,
+	ULRPC_PRIORITY_HIGH,
+	ULRPC_PRIORITY_BACKGROUND,
+};
+
+/* May a request be executed more than once? */
+enum ulrpc_semantics {
+	ULRPC_AT_MOST_ONCE = 0,
+	ULRPC_IDEMPOTENT,
+	ULRPC_EXACTLY_ONCE, /* reserved: acts as at most once */
+};
+
+#define ULRPC_BULKS_MAX 16 /* of one call */
+
+struct ulrpc_call_conf {
+	uint64_t deadline; /* us from now; not 0; ULRPC_NEVER: none, which is to
+			    * be said */
+	uint32_t reply_max; /* bytes of the reply's body; 0 = 4096; at most
+			     * ULRPC_BODY_MAX */
+	enum ulrpc_priority priority;
+	enum ulrpc_semantics semantics;
+	struct ulrpc_bulk *const *bulks; /* the server may use; by index */
+	unsigned int nbulks;		 /* at most ULRPC_BULKS_MAX */
+};
+
+/* @reply, of @length bytes, ends with the call; NULL without a reply. */
+typedef void (*ulrpc_done_fn)(void *arg, const struct ulrpc_outcome *outcome,
+			      const void *reply, size_t length);
+
+/* A method's number on the wire: CRC32C of its name. */
+ULNET_EXPORT uint32_t ulrpc_method(const char *name);
+
+/*
+ * @body, of @length bytes, at most ULRPC_BODY_MAX, is copied. @done is called
+ * exactly once, by the deadline. *@call_p (unless NULL) is a reference for
+ * ulrpc_cancel(), to be given back with ulrpc_call_put(). Bulks are in use until
+ * the call ended, and a bulk serves one call at a time (-EBUSY).
+ * -EINVAL: no deadline, a bulk of another node, an unknown priority or
+ * semantics; -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
+ */
+ULNET_EXPORT int ulrpc_call(struct ulrpc_client *client, uint32_t method,
+			    const void *body, size_t length,
+			    const struct ulrpc_call_conf *conf,
+			    ulrpc_done_fn done, void *arg,
+			    struct ulrpc_call **call_p);
+/* The call ends soon, as canceled, unless it has ended. */
+ULNET_EXPORT void ulrpc_cancel(struct ulrpc_call *call);
+ULNET_EXPORT void ulrpc_call_put(struct ulrpc_call *call);
+
+/*
+ * Calls, and waits for the end, polling or running the node's loop when it is
+ * the application's. *@outcome is always filled when 0 is returned, whatever
+ * the call's status; up to @size bytes of the reply are put to @reply (which
+ * may be NULL), and *@length_p (unless NULL) is its whole length.
+ */
+ULNET_EXPORT int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
+				 const void *body, size_t length,
+				 const struct ulrpc_call_conf *conf,
+				 void *reply, size_t size, size_t *length_p,
+				 struct ulrpc_outcome *outcome);
+
+/* ---- sets of calls: ulrpc_set_new(3) ---- */
+
+struct ulrpc_set;
+
+struct ulrpc_result {
+	void *arg; /* as given to ulrpc_set_call() */
+	struct ulrpc_outcome outcome;
+	void *reply; /* NULL, or to be given back with free(); without memory
+		      * for it the cause is ULRPC_CAUSE_NO_MEMORY */
+	size_t length;
+};
+
+#define ULRPC_SET_ALL UINT_MAX
+
+ULNET_EXPORT int ulrpc_set_new(struct ulrpc *rpc, struct ulrpc_set **set_p);
+/* Cancels what is under way; results that were not taken are lost. */
+ULNET_EXPORT void ulrpc_set_free(struct ulrpc_set *set);
+ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
+				struct ulrpc_client *client, uint32_t method,
+				const void *body, size_t length,
+				const struct ulrpc_call_conf *conf, void *arg);
+/* Waits until @n calls (1: any; ULRPC_SET_ALL: all that were made) have ended and
+ * wait to be taken, at most @timeout us. Returns how many do; -ETIMEDOUT when
+ * fewer. Waits, as *_wait. */
+ULNET_EXPORT int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n,
+				uint64_t timeout);
+/* Takes the result that has waited longest; -EAGAIN: none. */
+ULNET_EXPORT int ulrpc_set_next(struct ulrpc_set *set,
+				struct ulrpc_result *result);
+/* A descriptor that is readable while results wait, for other loops. The set's;
+ * -errno. */
+ULNET_EXPORT int ulrpc_set_fd(struct ulrpc_set *set);
+
+/* ---- bulk, the caller's side: ulrpc_bulk_new(3) ---- */
+
+enum ulrpc_bulk_access {
+	ULRPC_BULK_SOURCE = 1, /* the server reads it (LNet GET) */
+	ULRPC_BULK_SINK = 2,   /* the server writes to it (LNet PUT) */
+};
+
+#define ULRPC_BULK_CHECKSUM 0x1u /* CRC32C of each segment */
+
+#define ULRPC_SEGMENTS_MAX 256
+#define ULRPC_BULK_MAX	   (ULRPC_SEGMENTS_MAX * (uint64_t)LNET_MTU)
+
+struct ulrpc_bulk_conf {
+	const struct iovec *iov; /* copied; the memory is borrowed */
+	unsigned int niov;	 /* any number; a segment has at most
+				  * LNET_MAX_IOV fragments, and ends early */
+	enum ulrpc_bulk_access access;
+	uint32_t flags;
+	uint32_t segment; /* bytes of each message but the last; 0 = LNET_MTU,
+			   * which is the most */
+};
+
+/* -EINVAL; -EMSGSIZE: longer than ULRPC_BULK_MAX, or more than
+ * ULRPC_SEGMENTS_MAX segments; -ENOMEM. */
+ULNET_EXPORT int ulrpc_bulk_new(struct ulrpc *rpc,
+				const struct ulrpc_bulk_conf *conf,
+				struct ulrpc_bulk **bulk_p);
+/*
+ * Gives the bulk up. Its memory is the caller's again when @released is called,
+ * which is before the return if nothing uses it, and else when the last message
+ * has been fenced off. @released may be NULL when outcome.bulk_free was true.
+ */
+ULNET_EXPORT void ulrpc_bulk_close(struct ulrpc_bulk *bulk,
+				   void (*released)(void *arg), void *arg);
+ULNET_EXPORT uint64_t ulrpc_bulk_length(const struct ulrpc_bulk *bulk);
+
+/* ---- statistics: ulrpc_stats(3) ---- */
+
+/*
+ * YAML of everything counted: by service and method, and by peer, with
+ * histograms of times; to be given back with free(). -ENOMEM. Waits, as *_wait.
+ */
+ULNET_EXPORT int ulrpc_stats(struct ulrpc *rpc, char **yaml_p);
+/* All of it becomes 0. Waits, as *_wait. */
+ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
+/* Statistics show @name, which is copied, for its number, ulrpc_method(name).
+ * Methods of this node's services have their names without this. -ENOMEM. */
+ULNET_EXPORT int ulrpc_method_declare(struct ulrpc *rpc, const char *name);
+/*
+ * Answers "rpc show" and "rpc reset" of lnetctl(8), by way of @control, the
+ * node's (ulnet/control.h), until the next call of this, with NULL, or until
+ * @rpc or @control is closed. Waits, as *_wait. -EEXIST: another one answers
+ * them; -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote procedure calls over LNet: services. Conventions as in ulnet/rpc.h.
+ * Manual: ulrpc(7), ulrpc_tutorial(7), ulrpc_service_start(3),
+ * ulrpc_reply(3), ulrpc_bulk_get(3).
+ */
+#ifndef ULNET_SERVICE_H
+#define ULNET_SERVICE_H
+
+#include "ulnet/rpc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ulrpc_service;
+struct ulrpc_request; /* one that is being served */
+
+/* ---- services: ulrpc_service_start(3) ---- */
+
+enum ulrpc_run {
+	ULRPC_RUN_WORKER = 0, /* on a worker thread; may block */
+	ULRPC_RUN_INLINE,     /* on the CPT's thread; must not block */
+};
+
+/*
+ * @body, of @length bytes, is valid until the request is replied to. Must lead
+ * to exactly one ulrpc_reply() (or ulrpc_fail()), inside or, from any thread,
+ * later.
+ */
+typedef void (*ulrpc_handler_fn)(void *arg, struct ulrpc_request *request,
+				 const void *body, size_t length);
+
+struct ulrpc_method_conf {
+	const char *name; /* its number is ulrpc_method(name); two of the same
+			   * number: -EEXIST */
+	ulrpc_handler_fn handler;
+	void *arg;
+	enum ulrpc_run run;
+	enum ulrpc_priority priority; /* default: normal */
+	enum ulrpc_semantics semantics; /* idempotent: another attempt of a call
+					 * that says so, too, is executed; else
+					 * none is, whatever it says */
+};
+
+struct ulrpc_service_conf {
+	const char *name; /* copied, as all of it */
+	const struct ulrpc_method_conf *methods;
+	unsigned int nmethods;
+	unsigned int portal; /* 0: a free one */
+	/* Workers: threads, unless time is virtual, when each is a place for one
+	 * request on the loop. */
+	unsigned int workers_min; /* 0 = 1, if a method wants workers */
+	unsigned int workers_max; /* 0 = workers_min: a fixed number */
+	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
+				   * ULRPC_BODY_MAX */
+	uint32_t buffers;    /* request buffers of each CPT: 2 to
+			      * ULRPC_BUFFERS_MAX; 0 = 4 */
+	uint32_t buffer_size; /* bytes; 0: room for several messages */
+	uint32_t queue_max; /* requests waiting for a worker, or for their
+			     * handler's reply; more are refused as overloaded,
+			     * never executed; 0 = 4096 */
+	uint64_t queue_bytes_max; /* of their bodies, and of replies that
+				   * clients have not taken; 0 = 16 MiB */
+	uint32_t window; /* calls in flight granted to each client; 0 = 1024 */
+	uint64_t retry_after; /* us, told to those who are refused; 0 = 10 ms */
+	uint64_t stuck; /* us in a handler without a reply, after which it is
+			 * reported, once; 0 = 60 s; ULRPC_NEVER */
+	const char *policy; /* of the queue: "fifo", NULL = fifo */
+	uint32_t high_ratio; /* high-priority requests in a row while others
+			      * wait; 0 = 10 */
+	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
+	/* Called once, on any thread, when nothing of the service runs any
+	 * more, whatever ended it; not if it could not be started. May be
+	 * NULL. */
+	void (*ended)(void *arg);
+	void *ended_arg;
+};
+
+ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
+/*
+ * -EINVAL; -EEXIST: name, method or portal is in use; -ENOSPC: no portal is
+ * left; -EOPNOTSUPP: no such policy; -ENOMEM; -errno of making threads. Waits,
+ * as *_wait.
+ */
+ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
+				     const struct ulrpc_service_conf *conf,
+				     struct ulrpc_service **service_p);
+/*
+ * New requests are refused; those under way have @timeout us to be answered,
+ * then their replies go nowhere. Waits for them, and for handlers that run, and
+ * frees. -ETIMEDOUT: something was not answered in time (and is lost). -EDEADLK:
+ * in a turn, or by a worker of its own; nothing is done.
+ */
+ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
+				    uint64_t timeout);
+ULNET_EXPORT unsigned int
+ulrpc_service_portal(const struct ulrpc_service *service);
+
+/* ---- requests: ulrpc_reply(3) ---- */
+
+/*
+ * A request is valid until it is replied to, on any thread, also when its
+ * service has been stopped or RPC closed meanwhile, or is being. Then
+ * ulrpc_request_info() says that no time is left, no bulk can be moved
+ * (-ENOENT), what ulrpc_request_rpc() returns may be gone, and the reply goes
+ * nowhere. It has to be made all the same.
+ */
+
+/*
+ * Any thread. Takes @request. @body is copied. A reply that is longer than the
+ * caller wants reaches it as ULRPC_CAUSE_TOO_LONG. Bulk of the request that is
+ * still being moved is waited for first; if any has failed then, the caller gets
+ * ULRPC_CAUSE_BULK instead.
+ */
+ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
+			      size_t length);
+/* The same, with a negative errno for outcome.status. */
+ULNET_EXPORT void ulrpc_fail(struct ulrpc_request *request, int status);
+/* The same, for a body that cannot be read: ULRPC_CAUSE_BAD_REQUEST, certainly not
+ * executed. */
+ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);
+/* The same, for what there is no room for now: ULRPC_CAUSE_OVERLOADED, certainly
+ * not executed, with the service's retry_after. */
+ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
+
+struct ulrpc_request_info {
+	struct ulnet_id client;	 /* process that called */
+	struct ulnet_nid source; /* NID that the request came from */
+	struct ulnet_nid local;	 /* NID of ours that it came to */
+	uint64_t xid;
+	uint32_t attempt; /* 1 for the first */
+	uint32_t method;
+	uint32_t reply_max;
+	uint64_t time_left; /* us until the caller's deadline; ULRPC_NEVER */
+	enum ulrpc_priority priority;
+	unsigned int nbulks;
+	const char *service; /* constant as long as the request */
+	const char *method_name;
+};
+
+/* Any thread, before the reply. */
+ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
+				     struct ulrpc_request_info *info);
+ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(const struct ulrpc_request *request);
+/* CPT that the request belongs to, where callbacks run. */
+ULNET_EXPORT unsigned int
+ulrpc_request_cpt(const struct ulrpc_request *request);
+
+/* ---- bulk, the service's side: ulrpc_bulk_get(3) ---- */
+
+struct ulrpc_bulk_info {
+	enum ulrpc_bulk_access access;
+	uint64_t length;
+	unsigned int segments;
+	bool checksum;
+};
+
+/* @index: as in the call's list, or in the field of the message. -ENOENT. */
+ULNET_EXPORT int ulrpc_request_bulk(const struct ulrpc_request *request,
+				    unsigned int index,
+				    struct ulrpc_bulk_info *info);
+
+/* @status: 0: all @moved bytes are where they belong (and, where asked for,
+ * checked); or what hindered the first segment that could not be moved:
+ * -EBADMSG: the checksum is wrong. */
+typedef void (*ulrpc_bulk_fn)(void *arg, int status, uint64_t moved);
+
+/*
+ * Moves data from the caller's bulk @index (a source) to @iov, or from @iov to
+ * it (a sink), from @offset of the bulk; the length is @iov's. @iov is copied,
+ * its memory borrowed until @done. Segments that were certainly or perhaps not
+ * moved are tried again until the request's deadline; without one, as long as a
+ * silent client is remembered. Any thread.
+ * -ENOENT, -EACCES: not for this direction; -ERANGE: beyond its end; -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_bulk_get(struct ulrpc_request *request,
+				unsigned int index, uint64_t offset,
+				const struct iovec *iov, unsigned int niov,
+				ulrpc_bulk_fn done, void *arg);
+ULNET_EXPORT int ulrpc_bulk_put(struct ulrpc_request *request,
+				unsigned int index, uint64_t offset,
+				const struct iovec *iov, unsigned int niov,
+				ulrpc_bulk_fn done, void *arg);
+/* For workers: the same, and wait for the end. -EDEADLK on a CPT's thread. */
+ULNET_EXPORT int ulrpc_bulk_get_wait(struct ulrpc_request *request,
+				     unsigned int index, uint64_t offset,
+				     const struct iovec *iov,
+				     unsigned int niov);
+ULNET_EXPORT int ulrpc_bulk_put_wait(struct ulrpc_request *request,
+				     unsigned int index, uint64_t offset,
+				     const struct iovec *iov,
+				     unsigned int niov);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote procedure calls over LNet: protobuf-c's messages and services. What
+ * protoc-c makes of a "service" is called, and served, through these.
+ * Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7), ulrpc_stub_new(3),
+ * ulrpc_call_message(3), ulrpc_bulk_field(3), ulrpc_serve(3),
+ * protoc-gen-ulrpc(1).
+ */
+#ifndef ULNET_STUB_H
+#define ULNET_STUB_H
+
+#include "ulnet/rpc.pb-c.h"
+#include "ulnet/service.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- methods: ulrpc_stub_new(3) ---- */
+
+/* One line of a table, which protoc-gen-ulrpc writes, or you. Methods without
+ * a line have the defaults. A line with method NULL ends it. */
+struct ulrpc_method_options {
+	const char *method; /* name in the .proto */
+	enum ulrpc_semantics semantics;
+	enum ulrpc_priority priority;
+	enum ulrpc_run run;
+	uint32_t reply_max; /* bytes of the reply, packed; 0 = 4096 */
+};
+
+/* ---- clients: ulrpc_stub_new(3) ---- */
+
+/*
+ * Makes what the generated functions take as service: calls that go to @client.
+ * @client is borrowed until ulrpc_stub_free(); @options (may be NULL) until the
+ * return. @deadline: us, of each call; not 0; ULRPC_NEVER.
+ * -EINVAL; -ENOENT: a line of @options is for no method of this service; -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
+				const ProtobufCServiceDescriptor *descriptor,
+				const struct ulrpc_method_options *options,
+				uint64_t deadline, ProtobufCService **stub_p);
+/* Calls under way go on. NULL is fine. */
+ULNET_EXPORT void ulrpc_stub_free(ProtobufCService *stub);
+/* For calls from now on. Any thread. */
+ULNET_EXPORT void ulrpc_stub_deadline(ProtobufCService *stub,
+				      uint64_t deadline);
+/*
+ * In a closure: what became of the call, until the closure returns. NULL
+ * elsewhere. The closure's message is NULL unless the cause is ULRPC_CAUSE_OK.
+ */
+ULNET_EXPORT const struct ulrpc_outcome *ulrpc_stub_outcome(void);
+
+/* ---- calls that say more: ulrpc_call_message(3) ---- */
+
+/* Fills @conf with what the stub calls @method with. -ENOENT: no such method. */
+ULNET_EXPORT int ulrpc_stub_conf(const ProtobufCService *stub,
+				 const char *method,
+				 struct ulrpc_call_conf *conf);
+
+/* @reply ends with the call; NULL unless outcome->cause is ULRPC_CAUSE_OK. */
+typedef void (*ulrpc_message_fn)(void *arg, const struct ulrpc_outcome *outcome,
+				 const ProtobufCMessage *reply);
+
+/*
+ * As ulrpc_call(), with messages. @conf: NULL: what the stub has. Bulks of
+ * fields come after those of @conf. Moreover -ENOENT: no such method; -EINVAL:
+ * @request is not what the method takes, or has a Bulk that is not of
+ * ulrpc_bulk_field(); -E2BIG: more than ULRPC_BULKS_MAX bulks.
+ */
+ULNET_EXPORT int ulrpc_call_message(ProtobufCService *stub, const char *method,
+				    const ProtobufCMessage *request,
+				    const struct ulrpc_call_conf *conf,
+				    ulrpc_message_fn done, void *arg,
+				    struct ulrpc_call **call_p);
+/* As ulrpc_call_wait(). *@reply_p: NULL unless the cause is ULRPC_CAUSE_OK; to be
+ * given back with protobuf_c_message_free_unpacked(reply, NULL). */
+ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
+					 const char *method,
+					 const ProtobufCMessage *request,
+					 const struct ulrpc_call_conf *conf,
+					 ProtobufCMessage **reply_p,
+					 struct ulrpc_outcome *outcome);
+
+/* ---- bulk as a field: ulrpc_bulk_field(3) ---- */
+
+/* What a field of type ulrpc.Bulk is set to, in a message for a stub. The
+ * bulk's, as long as it. */
+ULNET_EXPORT Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk);
+
+/* ---- services: ulrpc_serve(3) ---- */
+
+/*
+ * Starts the service that @implementation is (X__INIT(prefix) of the generated
+ * header), borrowed until ulrpc_service_stop(). Its functions get the request
+ * until they call the closure, once, from any thread, with the reply, or with
+ * NULL: -EIO. @conf: NULL, or the rest of the configuration: no methods; name
+ * NULL: the full one, "package.Service".
+ * As ulrpc_service_start(); moreover -EINVAL: a function is missing; -ENOENT: a
+ * line of @options is for no method of this service.
+ */
+ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
+			     ProtobufCService *implementation,
+			     const struct ulrpc_method_options *options,
+			     const struct ulrpc_service_conf *conf,
+			     struct ulrpc_service **service_p);
+/* The request that a function of the service was given @closure_data with, for
+ * its information and its bulk, until it is answered: by the closure or by
+ * ulrpc_closure_fail() only. Any thread. */
+ULNET_EXPORT struct ulrpc_request *ulrpc_request_of(void *closure_data);
+/* In the closure's stead: as ulrpc_fail(). Any thread. */
+ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

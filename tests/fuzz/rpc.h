@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What strangers send to rpc/. The first two bytes are the length of the head,
+ * the rest is the message; the header data are made here, since no fuzzer finds a
+ * checksum.
+ */
+#ifndef TESTS_FUZZ_RPC_H
+#define TESTS_FUZZ_RPC_H
+
+#include <errno.h>
+#include <string.h>
+#include "base/buf.h"
+#include "tests/unit/rpc/wire_again.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Reads a message in a copy of just its bytes, so that one byte more is noticed,
+ * and says again what it says. */
+static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
+			   size_t length, uint64_t hdr_data, struct again *out)
+{
+	uint8_t *copy = malloc(length ? length : 1);
+	int rc;
+
+	BUG_ON(!copy);
+	memcpy(copy, bytes, length);
+	rc = again(kind, copy, length, hdr_data, out);
+	free(copy);
+	return rc;
+}
+
+/* What can be read is said again in our form, and that is read as the same. */
+static inline int rpc_try(enum wire_kind kind, const uint8_t *data, size_t size)
+{
+	static struct again once, twice;
+	size_t head;
+	int rc;
+
+	if (size < 2 || size > sizeof(once.bytes) / 2)
+		return 0;
+	head = data[0] | (size_t)data[1] << 8;
+	data += 2;
+	size -= 2;
+	head = MIN(head, size);
+	rc = rpc_read(kind, data, size, wire_hdr_data(kind, data, head), &once);
+	BUG_ON(rc != 0 && rc != -EPROTO && rc != -E2BIG);
+	if (rc)
+		return 0;
+	rc = rpc_read(kind, once.bytes, once.length, once.hdr_data, &twice);
+	BUG_ON(rc != 0);
+	BUG_ON(twice.length != once.length || twice.hdr_data != once.hdr_data);
+	BUG_ON(memcmp(twice.bytes, once.bytes, once.length) != 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include "base/util.h"
+#include "rpc/crc32c.h"
+
+/* Bit by bit, from its definition. */
+static uint32_t slow_crc32c(const uint8_t *p, size_t len)
+{
+	uint32_t crc = ~UINT32_C(0);
+
+	while (len--) {
+		crc ^= *p++;
+		for (int i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82f63b78) : 0);
+	}
+	return ~crc;
+}
+
+static uint8_t bytes[5000];
+
+static void fill(void)
+{
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 37 + (i >> 8));
+}
+
+Test(crc32c, known_values)
+{
+	uint8_t b[32];
+
+	cr_assert_eq(rpc_crc32c(0, "", 0), 0);
+	cr_assert_eq(rpc_crc32c(0, "123456789", 9), 0xe3069283);
+	/* RFC 3720, B.4 */
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = 0;
+	cr_assert_eq(rpc_crc32c(0, b, sizeof(b)), 0x8a9136aa);
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = 0xff;
+	cr_assert_eq(rpc_crc32c(0, b, sizeof(b)), 0x62a8ab43);
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = (uint8_t)i;
+	cr_assert_eq(rpc_crc32c(0, b, sizeof(b)), 0x46dd794e);
+}
+
+Test(crc32c, any_length_and_alignment)
+{
+	fill();
+	for (size_t at = 0; at < 17; at++)
+		for (size_t len = 0; len < 300; len++)
+			cr_assert_eq(rpc_crc32c(0, bytes + at, len),
+				     slow_crc32c(bytes + at, len));
+	cr_assert_eq(rpc_crc32c(0, bytes, sizeof(bytes)),
+		     slow_crc32c(bytes, sizeof(bytes)));
+}
+
+Test(crc32c, chains)
+{
+	uint32_t whole;
+
+	fill();
+	whole = rpc_crc32c(0, bytes, sizeof(bytes));
+	for (size_t at = 0; at <= sizeof(bytes); at += 97)
+		cr_assert_eq(rpc_crc32c(rpc_crc32c(0, bytes, at), bytes + at,
+					sizeof(bytes) - at),
+			     whole);
+}
