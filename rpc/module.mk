@@ -1,11 +1,48 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
+libulrpccore_la_SOURCES += %D%/arena.c %D%/arena.h
+libulrpccore_la_SOURCES += %D%/arrive.c
+libulrpccore_la_SOURCES += %D%/bulk.c %D%/bulk.h
+libulrpccore_la_SOURCES += %D%/call.c %D%/call.h
+libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
+libulrpccore_la_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_la_SOURCES += %D%/crc32c.c %D%/crc32c.h
+libulrpccore_la_SOURCES += %D%/hist.c %D%/hist.h
+libulrpccore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
+libulrpccore_la_SOURCES += %D%/stats.c %D%/stats.h
+libulrpccore_la_SOURCES += %D%/stats_print.c
+libulrpccore_la_SOURCES += %D%/stats_sum.c
+libulrpccore_la_SOURCES += %D%/exec.c %D%/exec.h
+libulrpccore_la_SOURCES += %D%/export.c %D%/export.h
+libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
+libulrpccore_la_SOURCES += %D%/inbox.c %D%/inbox.h
+libulrpccore_la_SOURCES += %D%/lent.c
+libulrpccore_la_SOURCES += %D%/message.c %D%/message.h
+libulrpccore_la_SOURCES += %D%/method.c
+libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
+libulrpccore_la_SOURCES += %D%/place.c %D%/place.h
+libulrpccore_la_SOURCES += %D%/reply.c %D%/reply.h
+libulrpccore_la_SOURCES += %D%/request.c %D%/request.h
+libulrpccore_la_SOURCES += %D%/request_bulk.c
+libulrpccore_la_SOURCES += %D%/rpc.c %D%/rpc.h
+libulrpccore_la_SOURCES += %D%/sched.c %D%/sched.h %D%/sched_fifo.c
+libulrpccore_la_SOURCES += %D%/serve.c
+libulrpccore_la_SOURCES += %D%/service.c %D%/service.h
+libulrpccore_la_SOURCES += %D%/set.c
+libulrpccore_la_SOURCES += %D%/slab.c %D%/slab.h
+libulrpccore_la_SOURCES += %D%/stub.c
+libulrpccore_la_SOURCES += %D%/stub_method.c %D%/stub_method.h
+libulrpccore_la_SOURCES += %D%/sync.c
+libulrpccore_la_SOURCES += %D%/transfer.c %D%/transfer.h
+libulrpccore_la_SOURCES += %D%/transfer_priv.h %D%/transfer_sum.c
+libulrpccore_la_SOURCES += %D%/vacant.c %D%/vacant.h
+libulrpccore_la_SOURCES += %D%/wait.c %D%/wait.h
 libulrpccore_la_SOURCES += %D%/wire.c %D%/wire.h
 libulrpccore_la_SOURCES += %D%/wire_control.c
 libulrpccore_la_SOURCES += %D%/wire_field.c %D%/wire_field.h
 libulrpccore_la_SOURCES += %D%/wire_head.h
 libulrpccore_la_SOURCES += %D%/wire_replies.c
 libulrpccore_la_SOURCES += %D%/wire_requests.c
+libulrpccore_la_SOURCES += %D%/xids.c %D%/xids.h
 
 # What goes over the wire, as others would read it: the library has a codec of
 # its own, and tests compare the two.

@@ -31,6 +31,14 @@ for page in $pages; do
 	fi
 done
 
+# Every counter of RPC is explained.
+counters=$(sed -nE 's/^STAT\(([a-z_]+),.*/\1/p' rpc/stat.def)
+[ -n "$counters" ] || complain "rpc/stat.def cannot be read"
+for name in $counters; do
+	grep -qxF ".It Va $name" man/man3/ulrpc_stats.3 ||
+		complain "man/man3/ulrpc_stats.3: no $name"
+done
+
 if ! command -v mandoc >/dev/null; then
 	[ $bad = 0 ] || exit 1
 	echo "mandoc is not installed: pages not checked"

@@ -45,14 +45,50 @@ unit_tests += %D%/unit/config/import_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test
 unit_tests += %D%/unit/config/program_test
+unit_tests += %D%/unit/rpc/hist_test
+unit_tests += %D%/unit/rpc/stat_test
+unit_tests += %D%/unit/rpc/stats_test
+unit_tests += %D%/unit/rpc/count_test
+unit_tests += %D%/unit/rpc/bulk_call_test
+unit_tests += %D%/unit/rpc/bulk_test
+unit_tests += %D%/unit/rpc/transfer_test
+unit_tests += %D%/unit/rpc/shard_test
+unit_tests += %D%/unit/rpc/call_test
+unit_tests += %D%/unit/rpc/import_test
+unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/wire_control_test
 unit_tests += %D%/unit/rpc/wire_random_test
 unit_tests += %D%/unit/rpc/wire_test
 unit_tests += %D%/unit/rpc/wire_version_test
+unit_tests += %D%/unit/rpc/message_test
+unit_tests += %D%/unit/rpc/xids_test
+unit_tests += %D%/unit/rpc/export_test
+unit_tests += %D%/unit/rpc/request_test
+unit_tests += %D%/unit/rpc/vacant_test
+unit_tests += %D%/unit/rpc/hostile_request_test
+unit_tests += %D%/unit/rpc/hostile_control_test
+unit_tests += %D%/unit/rpc/hostile_reply_test
+unit_tests += %D%/unit/rpc/hostile_answer_test
+unit_tests += %D%/unit/rpc/skew_client_test
+unit_tests += %D%/unit/rpc/skew_server_test
+unit_tests += %D%/unit/rpc/exec_test
+unit_tests += %D%/unit/rpc/inbox_test
+unit_tests += %D%/unit/rpc/sched_test
+unit_tests += %D%/unit/rpc/service_test
+unit_tests += %D%/unit/rpc/stub_test
+unit_tests += %D%/unit/rpc/stub_sim_test
+%C%_unit_rpc_message_test_SOURCES = %D%/unit/rpc/message_test.c
+%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub_test.c
+nodist_%C%_unit_rpc_message_test_SOURCES = %D%/unit/rpc/box.pb-c.c
+%C%_unit_rpc_stub_sim_test_SOURCES = %D%/unit/rpc/stub_sim_test.c
+nodist_%C%_unit_rpc_stub_sim_test_SOURCES = %D%/unit/rpc/box.pb-c.c
+nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/box.pb-c.c
 $(%C%_unit_rpc_message_test_OBJECTS) $(%C%_unit_rpc_stub_test_OBJECTS) \
 $(%C%_unit_rpc_stub_sim_test_OBJECTS): \
 	| $(protos_made)
+dist_noinst_DATA += %D%/unit/rpc/box.proto
+protos_made += %D%/unit/rpc/box.pb-c.h %D%/unit/rpc/box.pb-c.c
 
 # The programs' own files.
 unit_tests += %D%/unit/tools/command_test
@@ -74,8 +110,15 @@ thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
 thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
+thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
+thread_tests += %D%/thread/bulk_thread
+thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/control_thread
+thread_tests += %D%/thread/stats_thread
+thread_tests += %D%/thread/stub_thread
+%C%_thread_stub_thread_SOURCES = %D%/thread/stub_thread.c
+nodist_%C%_thread_stub_thread_SOURCES = %D%/unit/rpc/box.pb-c.c
 $(%C%_thread_stub_thread_OBJECTS): | $(protos_made)
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;
@@ -150,6 +193,9 @@ fuzz_programs += %D%/fuzz/fuzz_yaml
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
+fuzz_programs += %D%/fuzz/fuzz_message
+%C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c
+nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
 
 # criterion's library has a main(), which is taken when the program has none.
@@ -194,6 +240,10 @@ EXTRA_DIST += %D%/install/hello.c
 EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
+EXTRA_DIST += %D%/unit/rpc/bulk_rig.h %D%/unit/rpc/call_rig.h
+EXTRA_DIST += %D%/unit/rpc/serve_rig.h %D%/unit/rpc/stranger.h
+EXTRA_DIST += %D%/unit/rpc/fake_server.h
+EXTRA_DIST += %D%/unit/rpc/hostile_rig.h %D%/unit/rpc/hostile_server.h
 EXTRA_DIST += %D%/unit/rpc/wire_say.h %D%/unit/rpc/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/injector.h

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of requests: whose they are, whether they have come before, and who
+ * is to serve them. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/export.h"
+#include "rpc/reply.h"
+#include "rpc/request.h"
+#include "rpc/wire.h"
+
+/* ---- origins ---- */
+
+void origin_unref(struct origin *o)
+{
+	BUG_ON(!o->refs);
+	if (--o->refs)
+		return;
+	BUG_ON(o->out);
+	if (o->export)
+		export_unref(o->export);
+	pool_put(&o->sc->origins, o);
+}
+
+/* ---- calls ---- */
+
+/* Another attempt of a call that may be executed more than once: the caller does
+ * not mind, and the method allows it. */
+static bool may_repeat(const struct ulrpc_service *svc,
+		       const struct wire_call *c)
+{
+	const struct ulrpc_method *m;
+
+	if (c->semantics != ULRPC_IDEMPOTENT || !c->attempt)
+		return false;
+	m = svc ? service_method(svc, c->method) : NULL;
+	/* Without a method it is not executed at all. */
+	return !m || m->semantics == ULRPC_IDEMPOTENT;
+}
+
+bool request_repeated(struct export *e, const struct ulrpc_service *svc,
+		      const struct wire_call *c)
+{
+	if (likely(xids_add(&e->xids, c->xid)) || MUTATE(rpc_duplicate))
+		return false;
+	return c->xid && !may_repeat(svc, c);
+}
+
+static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
+		   uint64_t now)
+{
+	struct wire_reply reply = {
+		.xid = c->xid,
+		.attempt = c->attempt,
+		.status = status,
+	};
+	const struct request_report report = {
+		.shard = o->sc->shard,
+		.service = o->sc->stats,
+		.peer = o->export ? &o->export->stats : NULL,
+		.method = c->method,
+		.end = status,
+		.received = c->length,
+	};
+
+	stat_request_end(&report);
+	if (status == WIRE_OVERLOADED)
+		reply.retry_after = o->sc->service->conf.retry_after;
+	o->deadline = MAX(o->deadline, request_deadline(c, now));
+	reply_add(o, &reply, NULL);
+}
+
+/* What holds for all of a message. */
+static uint32_t check_connection(struct origin *o,
+				 const struct wire_requests *m, uint64_t now)
+{
+	struct service_cpt *sc = o->sc;
+	struct export *e;
+
+	/* Whose CPT there is not is nobody's here. */
+	e = export_find(sc->shard->exports, m->connection, m->client,
+			&o->client, &o->source, now);
+	if (!e)
+		return WIRE_NOT_CONNECTED;
+	if (e->epoch != m->epoch)
+		return WIRE_STALE_EPOCH;
+	/* What is refused from here on ends its call. */
+	o->export = export_ref(e);
+	if (m->acked)
+		xids_below(&e->xids, m->acked);
+	if (sc->fsm.state != SERVICE_CPT_UP)
+		return WIRE_SHUTTING_DOWN;
+	if (!(e->opened & UINT64_C(1) << sc->service->portal))
+		return WIRE_NO_SERVICE;
+	return WIRE_OK;
+}
+
+static struct origin *origin_new(struct service_cpt *sc,
+				 const struct ulnet_event *ev,
+				 const struct wire_requests *m)
+{
+	struct origin *o = pool_get(&sc->origins);
+
+	if (unlikely(!o))
+		return NULL;
+	o->sc = sc;
+	o->export = NULL;
+	o->client = ev->initiator;
+	o->source = ev->source;
+	o->local = ev->target.nid;
+	o->match = ev->match_bits;
+	o->handle = m->client;
+	o->deadline = 0;
+	o->epoch = m->epoch;
+	o->refs = 1;
+	o->unanswered = m->ncalls;
+	o->reading = true;
+	o->out = NULL;
+	list_init(&o->link);
+	return o;
+}
+
+static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
+		       const struct wire_requests *m,
+		       struct wire_cursor *cursor, bool may_pin)
+{
+	uint64_t now = shard_now(sc->shard);
+	struct origin *o = origin_new(sc, ev, m);
+	struct wire_call c;
+	uint32_t all, status;
+
+	if (unlikely(!o)) {
+		stat_count(sc->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	all = check_connection(o, m, now);
+	while (wire_requests_next(cursor, &c)) {
+		/* Nor is it refused: another copy may be under way. */
+		if (unlikely(o->export &&
+			     request_repeated(o->export, sc->service, &c))) {
+			stat_count(sc->shard, RPC_STAT_requests_repeated);
+			o->unanswered--;
+			continue;
+		}
+		status = all ? all : request_arrive(o, &c, may_pin, now);
+		if (unlikely(status))
+			refuse(o, &c, status, now);
+	}
+	o->reading = false;
+	reply_flush(o);
+	origin_unref(o);
+}
+
+/* ---- what came to another CPT than its connection's ---- */
+
+/* Messages that may be on their way to other CPTs to be refused there. */
+#define STRAYS_MAX 1024
+
+struct stray {
+	struct ulnet_work work;
+	struct service_cpt *from, *to;
+	struct ulnet_event ev;
+	size_t length;
+	uint8_t payload[];
+};
+
+static void stray_back(struct ulnet_work *w)
+{
+	struct stray *stray = container_of(w, struct stray, work);
+	struct service_cpt *from = stray->from;
+	struct shard *s = from->shard;
+
+	if (!s->crashed) {
+		from->strays--;
+		service_held(from, 0, -(int64_t)stray->length);
+		service_cpt_settled(from);
+	}
+	free(stray);
+	shard_taken(s);
+}
+
+static void stray_there(struct ulnet_work *w)
+{
+	struct stray *stray = container_of(w, struct stray, work);
+	struct service_cpt *to = stray->to;
+	struct shard *s = to->shard;
+	struct wire_requests m;
+	struct wire_cursor cursor;
+
+	if (!s->crashed && to->fsm.state < SERVICE_CPT_STOPPED &&
+	    !wire_requests_open(&cursor, stray->ev.hdr_data, stray->payload,
+				stray->length, &m))
+		read_calls(to, &stray->ev, &m, &cursor, false);
+	stray->work.fn = stray_back;
+	shard_give(stray->from->shard, w);
+	shard_taken(s);
+}
+
+static bool pass_on(struct service_cpt *from, unsigned int cpt,
+		    const struct ulnet_event *ev, const void *payload,
+		    size_t length)
+{
+	struct stray *stray;
+
+	if (service_is_full(from, (uint32_t)length) || service_cpt_ended(from))
+		return false;
+	stray = malloc(sizeof(*stray) + length);
+	if (!stray)
+		return false;
+	stray->from = from;
+	stray->to = &from->service->cpt[cpt];
+	stray->ev = *ev;
+	stray->length = length;
+	memcpy(stray->payload, payload, length);
+	stray->work.fn = stray_there;
+	from->strays++;
+	service_held(from, 0, (int64_t)length);
+	shard_give(stray->to->shard, &stray->work);
+	return true;
+}
+
+/* A message that there is no room for, without its bodies: it is refused where its
+ * connection is known, for a copy of it may be under way there. */
+struct refusal {
+	struct ulnet_work work;
+	struct service_cpt *from, *to;
+	struct ulnet_event ev;
+	struct wire_requests m;
+	struct wire_call calls[];
+};
+
+static void refuse_calls(struct refusal *x)
+{
+	struct service_cpt *sc = x->to;
+	uint64_t now = shard_now(sc->shard);
+	struct origin *o = origin_new(sc, &x->ev, &x->m);
+	uint32_t status;
+
+	if (!o) {
+		stat_count(sc->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	status = check_connection(o, &x->m, now);
+	for (unsigned int i = 0; i < x->m.ncalls; i++) {
+		if (!o->export ||
+		    !request_repeated(o->export, sc->service, &x->calls[i])) {
+			refuse(o, &x->calls[i],
+			       status ? status : WIRE_OVERLOADED, now);
+			continue;
+		}
+		stat_count(sc->shard, RPC_STAT_requests_repeated);
+		o->unanswered--;
+	}
+	o->reading = false;
+	reply_flush(o);
+	origin_unref(o);
+}
+
+static void refusal_back(struct ulnet_work *w)
+{
+	struct refusal *x = container_of(w, struct refusal, work);
+	struct service_cpt *from = x->from;
+	struct shard *s = from->shard;
+
+	if (!s->crashed) {
+		from->strays--;
+		service_cpt_settled(from);
+	}
+	free(x);
+	shard_taken(s);
+}
+
+static void refusal_there(struct ulnet_work *w)
+{
+	struct refusal *x = container_of(w, struct refusal, work);
+	struct shard *s = x->to->shard;
+
+	if (!s->crashed && x->to->fsm.state < SERVICE_CPT_STOPPED)
+		refuse_calls(x);
+	x->work.fn = refusal_back;
+	shard_give(x->from->shard, w);
+	shard_taken(s);
+}
+
+/* Cannot be passed on as it is. When there are too many even of these, nobody
+ * is told. */
+static void refuse_all(struct service_cpt *from, unsigned int cpt,
+		       const struct ulnet_event *ev,
+		       const struct wire_requests *m,
+		       struct wire_cursor *cursor)
+{
+	struct refusal *x = NULL;
+	unsigned int n = 0;
+
+	if (from->strays < STRAYS_MAX && !service_cpt_ended(from))
+		x = malloc(sizeof(*x) + m->ncalls * sizeof(x->calls[0]));
+	if (!x) {
+		stat_count(from->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	while (n < m->ncalls && wire_requests_next(cursor, &x->calls[n]))
+		n++;
+	x->from = from;
+	x->to = &from->service->cpt[cpt];
+	x->ev = *ev;
+	x->m = *m;
+	x->m.ncalls = n;
+	x->work.fn = refusal_there;
+	from->strays++;
+	shard_give(x->to->shard, &x->work);
+}
+
+static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
+		       int rc)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(sc->shard, RPC_STAT_requests_malformed + stat_of_bad(rc));
+	if (service_may_log(sc))
+		lnet_log(LNET_LOG_WARN, "rpc",
+			 "service %s: a message of %s cannot be read: %s",
+			 sc->service->name,
+			 lnet_nid_format(&ev->source, text, sizeof(text)),
+			 strerror(-rc));
+}
+
+void request_on_message(void *arg, const struct ulnet_event *ev,
+			const void *payload, size_t length)
+{
+	struct service_cpt *sc = arg;
+	struct wire_requests m;
+	struct wire_cursor cursor;
+	unsigned int cpt;
+	int rc;
+
+	stat_count(sc->shard, RPC_STAT_requests_received);
+	rc = wire_requests_open(&cursor, ev->hdr_data, payload, length, &m);
+	if (unlikely(rc)) {
+		unreadable(sc, ev, rc);
+		return;
+	}
+	cpt = export_cpt(m.connection);
+	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
+		read_calls(sc, ev, &m, &cursor, true);
+	else if (!pass_on(sc, cpt, ev, payload, length))
+		refuse_all(sc, cpt, ev, &m, &cursor);
+}

@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk.h"
+#include "rpc/client.h"
+#include "rpc/parcel.h"
+#include "rpc/wire.h"
+
+#define REPLY_MAX 4096
+#define ERROR_MAX 4095 /* the largest errno that is believed */
+
+const struct fsm_state call_states[CALL_STATES] = {
+	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
+	[CALL_QUEUED] = { "queued", FSM_TO(CALL_SENT) | FSM_TO(CALL_DONE) },
+	[CALL_SENT] = { "sent", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FENCE) |
+					FSM_TO(CALL_DONE) },
+	[CALL_FENCE] = { "fence", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
+	[CALL_DONE] = { "done", 0 },
+};
+
+static void call_move(struct ulrpc_call *call, enum call_state to)
+{
+	fsm_move(&call->fsm, call_states, to);
+}
+
+/* ---- words ---- */
+
+static const struct {
+	const char *name;
+	int status;
+} causes[ULRPC_CAUSE_COUNT] = {
+	[ULRPC_CAUSE_OK] = { "ok", 0 },
+	[ULRPC_CAUSE_HANDLER] = { "handler", -EIO },
+	[ULRPC_CAUSE_DEADLINE] = { "deadline", -ETIMEDOUT },
+	[ULRPC_CAUSE_EXPIRED] = { "expired", -ETIMEDOUT },
+	[ULRPC_CAUSE_CANCELED] = { "canceled", -ECANCELED },
+	[ULRPC_CAUSE_OVERLOADED] = { "overloaded", -EBUSY },
+	[ULRPC_CAUSE_NO_SERVICE] = { "no service", -ENOENT },
+	[ULRPC_CAUSE_NO_METHOD] = { "no method", -ENOSYS },
+	[ULRPC_CAUSE_BAD_REQUEST] = { "bad request", -EINVAL },
+	[ULRPC_CAUSE_BAD_REPLY] = { "bad reply", -EPROTO },
+	[ULRPC_CAUSE_TOO_LONG] = { "too long", -EMSGSIZE },
+	[ULRPC_CAUSE_BULK] = { "bulk", -EIO },
+	[ULRPC_CAUSE_CHECKSUM] = { "checksum", -EBADMSG },
+	[ULRPC_CAUSE_UNREACHABLE] = { "unreachable", -EHOSTUNREACH },
+	[ULRPC_CAUSE_REFUSED] = { "refused", -ECONNREFUSED },
+	[ULRPC_CAUSE_RESTARTED] = { "restarted", -ECONNRESET },
+	[ULRPC_CAUSE_SHUTDOWN] = { "shutdown", -ESHUTDOWN },
+	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
+};
+
+int call_status(enum ulrpc_cause cause)
+{
+	return causes[cause].status;
+}
+
+const char *ulrpc_cause_name(enum ulrpc_cause cause)
+{
+	return (unsigned int)cause < ULRPC_CAUSE_COUNT ? causes[cause].name
+						       : "unknown";
+}
+
+const char *ulrpc_execution_name(enum ulrpc_execution execution)
+{
+	switch (execution) {
+	case ULRPC_EXECUTED:
+		return "executed";
+	case ULRPC_NOT_EXECUTED:
+		return "not executed";
+	default:
+		return "unknown";
+	}
+}
+
+/* ---- memory ---- */
+
+void call_put(struct ulrpc_call *call)
+{
+	if (call->shared) {
+		if (atomic_fetch_sub(&call->refs, 1) == 1)
+			free(call);
+		return;
+	}
+	if (atomic_load_explicit(&call->refs, memory_order_relaxed) > 1) {
+		atomic_store_explicit(
+			&call->refs,
+			atomic_load_explicit(&call->refs,
+					     memory_order_relaxed) -
+				1,
+			memory_order_relaxed);
+		return;
+	}
+	slab_put(&call->shard->imports->slab, call, call->size);
+}
+
+void ulrpc_call_put(struct ulrpc_call *call)
+{
+	if (call)
+		call_put(call);
+}
+
+/* From the slab if it will never leave this thread. */
+static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
+				     bool shared)
+{
+	struct ulrpc_call *call =
+		shared ? malloc(size)
+		       : slab_get(&c->shard->imports->slab, size);
+
+	if (!call)
+		return NULL;
+	call->size = size;
+	call->shared = shared;
+	return call;
+}
+
+/* ---- the end ---- */
+
+static bool bulks_release(struct ulrpc_call *call)
+{
+	bool idle = true;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!bulk_release(call->bulks[i]))
+			idle = false;
+	return idle;
+}
+
+/* Times add up to the total, whatever the server says. */
+static void outcome_times(const struct ulrpc_call *call,
+			  const struct call_answer *a, uint64_t now,
+			  struct ulrpc_outcome *o)
+{
+	uint64_t left;
+
+	o->total = (now - call->began) / NSEC_PER_USEC;
+	o->connecting = call->connecting / NSEC_PER_USEC;
+	o->window = call->window / NSEC_PER_USEC;
+	o->window = MIN(o->window, o->total - MIN(o->total, o->connecting));
+	left = o->total - MIN(o->total, o->connecting + o->window);
+	o->server_queue = MIN(a->queue, left);
+	left -= o->server_queue;
+	o->service = MIN(a->service, left);
+	o->wire = left - o->service;
+}
+
+/* Time since it was queued counts as waiting for one thing or another. */
+static void count_waiting(struct ulrpc_call *call, uint64_t now)
+{
+	struct ulrpc_client *c = call->client;
+	uint64_t ready = now;
+
+	if (c->fsm.state == CLIENT_OPEN && import_is_up(c->imp))
+		ready = MIN(MAX(c->ready, call->queued), now);
+	call->connecting += ready - call->queued;
+	call->window += now - ready;
+}
+
+void call_on_packed(struct ulrpc_call *call, uint64_t now)
+{
+	count_waiting(call, now);
+	call_move(call, CALL_SENT);
+}
+
+/* Out of wherever it is. */
+static void call_detach(struct ulrpc_call *call, uint64_t now)
+{
+	struct ulrpc_client *c = call->client;
+
+	list_del(&call->link);
+	list_del(&call->unreplied);
+	shard_cancel(call->shard, &call->timer);
+	switch ((enum call_state)call->fsm.state) {
+	case CALL_QUEUED:
+		c->nqueued--;
+		count_waiting(call, now);
+		break;
+	case CALL_SENT:
+		c->inflight--;
+		parcel_forget(call->parcel, call);
+		break;
+	default:
+		break;
+	}
+}
+
+static void record(const struct ulrpc_call *call, const struct ulrpc_outcome *o,
+		   size_t received)
+{
+	const struct call_report report = {
+		.shard = call->shard,
+		.stats = call->client->stats,
+		.peer = &call->client->imp->stats,
+		.method = call->method,
+		.sent = o->attempts ? call->length : 0,
+		.received = received,
+		.outcome = o,
+	};
+
+	stat_call_end(&report);
+}
+
+/* The outcome is known; may do anything. */
+static void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
+		      const void *body, size_t length)
+{
+	struct ulrpc_client *c = call->client;
+	struct shard *s = call->shard;
+
+	o->bulk_free = bulks_release(call);
+	record(call, o, length);
+	if (call->shared)
+		atomic_store(&call->canceling, true);
+	call->done(call->arg, o, body, length);
+	if (MUTATE(rpc_two_ends) && call->xid % 64 == 3)
+		call->done(call->arg, o, body, length);
+	client_call_ended(c);
+	shard_work_end(s);
+	call_put(call);
+}
+
+/* The end of a call whose bulks are not free yet, but will be at the end of this
+ * turn if nothing is on its way to them. */
+struct ending {
+	struct ulnet_work work;
+	struct ulrpc_call *call;
+	struct ulrpc_outcome outcome;
+	const void *body; /* in the parcel, whose own end comes later */
+	size_t length;
+};
+
+static void on_ending(struct ulnet_work *work)
+{
+	struct ending *e = container_of(work, struct ending, work);
+	struct ulrpc_call *call = e->call;
+
+	if (!call->shard->crashed) {
+		list_del(&call->link);
+		call_tell(call, &e->outcome, e->body, e->length);
+	}
+	free(e);
+}
+
+/* Takes the bulks back, and what waits for that; NULL: nothing has to (or can,
+ * without memory). Before the parcel ends. */
+static struct ending *ending_new(struct ulrpc_call *call)
+{
+	struct ending *e;
+	bool idle = true;
+
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		bulk_on_idle_cancel(call->bulks[i]); /* FENCE */
+		bulk_detach(call->bulks[i]);
+		idle = idle && bulk_idle(call->bulks[i]);
+	}
+	e = idle ? NULL : malloc(sizeof(*e));
+	if (e) {
+		e->work.fn = on_ending;
+		e->call = call;
+		shard_defer(call->shard, &e->work);
+	}
+	return e;
+}
+
+void call_end(struct ulrpc_call *call, const struct call_answer *a)
+{
+	struct ending *e = ending_new(call);
+	uint64_t now = shard_now(call->shard);
+	struct ulrpc_outcome o;
+
+	call_detach(call, now);
+	o = (struct ulrpc_outcome){
+		.status = a->cause == ULRPC_CAUSE_HANDLER
+				  ? a->status
+				  : call_status(a->cause),
+		.cause = a->cause,
+		.execution = a->execution,
+		.attempts = call->attempts,
+		.paths = call->paths,
+		.local = call->local,
+		.target = call->target,
+		.retry_after = a->retry_after,
+		.reply_needed = a->needed,
+	};
+	call_move(call, CALL_DONE);
+	outcome_times(call, a, now, &o);
+	if (likely(!e)) {
+		call_tell(call, &o, a->body, a->length);
+		return;
+	}
+	e->outcome = o;
+	e->body = a->body;
+	e->length = a->length;
+	list_add_tail(&call->client->ending, &call->link);
+}
+
+void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
+{
+	struct call_answer a = {
+		.cause = cause,
+		.execution = (call->fsm.state == CALL_SENT &&
+			      !MUTATE(rpc_not_executed)) ||
+					     call->unknown
+				     ? ULRPC_EXECUTION_UNKNOWN
+				     : ULRPC_NOT_EXECUTED,
+	};
+
+	call_end(call, &a);
+}
+
+static void on_fail_later(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	call->hopeless = false;
+	if (!s->crashed && call->fsm.state == CALL_QUEUED)
+		call_fail(call, call->cause);
+	call_put(call);
+	shard_release(s);
+}
+
+void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause)
+{
+	if (call->hopeless)
+		return;
+	call->hopeless = true;
+	call->cause = cause;
+	call->work.fn = on_fail_later;
+	call_get(call);
+	shard_hold(call->shard);
+	shard_defer(call->shard, &call->work);
+}
+
+static void on_deadline(struct ulnet_timer *timer)
+{
+	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, timer);
+	struct ulrpc_client *c = call->client;
+	enum ulrpc_cause cause = ULRPC_CAUSE_DEADLINE;
+
+	if (call->fsm.state == CALL_QUEUED && !import_is_up(c->imp))
+		cause = client_down_cause(c);
+	else if (call->fsm.state == CALL_QUEUED && call->alone)
+		cause = ULRPC_CAUSE_NO_MEMORY;
+	/* No answer at all: is there still such a service? */
+	if (call->fsm.state == CALL_SENT)
+		client_verify(c);
+	call_fail(call, cause);
+}
+
+/* ---- another attempt ---- */
+
+static void on_fenced(void *arg);
+
+/* Waits for the next of its bulks that is still in use; false: there is none. */
+static bool fence(struct ulrpc_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		if (bulk_idle(call->bulks[i]))
+			continue;
+		bulk_on_idle(call->bulks[i], on_fenced, call);
+		return true;
+	}
+	return false;
+}
+
+static void requeue(struct ulrpc_call *call)
+{
+	call_move(call, CALL_QUEUED);
+	call->queued = shard_now(call->shard);
+	client_queue_again(call->client, call);
+}
+
+static void on_fenced(void *arg)
+{
+	struct ulrpc_call *call = arg;
+
+	if (fence(call))
+		return;
+	list_del(&call->link);
+	requeue(call);
+}
+
+void call_again(struct ulrpc_call *call, bool maybe)
+{
+	struct ulrpc_client *c = call->client;
+
+	call->unknown |= maybe;
+	c->inflight--;
+	parcel_forget(call->parcel, call);
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_detach(call->bulks[i]);
+	if (fence(call)) {
+		call_move(call, CALL_FENCE);
+		list_add_tail(&c->fenced, &call->link);
+		return;
+	}
+	requeue(call);
+}
+
+/* ---- an answer ---- */
+
+/* What was put into the sinks is what the server put there: it has to say what
+ * it was, of each that anything was put to. */
+static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct wire_view view = r->bulks;
+	struct wire_moved_in m;
+	uint32_t said = 0; /* a bit for each */
+
+	for (unsigned int i = 0; i < r->nbulks; i++) {
+		int rc;
+
+		if (!wire_moved_next(&view, &m) || m.index >= call->nbulks)
+			return -EPROTO;
+		rc = bulk_check(call->bulks[m.index], &m);
+		if (rc)
+			return rc;
+		said |= UINT32_C(1) << m.index;
+	}
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!(said & UINT32_C(1) << i) && bulk_unproven(call->bulks[i]))
+			return -EBADMSG;
+	return 0;
+}
+
+static const struct {
+	enum ulrpc_cause cause;
+	enum ulrpc_execution execution;
+} answers[] = {
+	[WIRE_OK] = { ULRPC_CAUSE_OK, ULRPC_EXECUTED },
+	[WIRE_FAILED] = { ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED },
+	[WIRE_NO_METHOD] = { ULRPC_CAUSE_NO_METHOD, ULRPC_NOT_EXECUTED },
+	[WIRE_OVERLOADED] = { ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED },
+	[WIRE_EXPIRED] = { ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED },
+	[WIRE_SHUTTING_DOWN] = { ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED },
+	[WIRE_BAD_REQUEST] = { ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED },
+	[WIRE_REFUSED] = { ULRPC_CAUSE_REFUSED, ULRPC_NOT_EXECUTED },
+	[WIRE_TOO_LONG] = { ULRPC_CAUSE_TOO_LONG, ULRPC_EXECUTED },
+	[WIRE_BULK_FAILED] = { ULRPC_CAUSE_BULK, ULRPC_EXECUTED },
+	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
+				   ULRPC_NOT_EXECUTED },
+};
+
+static void answer_ok(struct ulrpc_call *call, const struct wire_reply *r,
+		      struct call_answer *a)
+{
+	int rc;
+
+	if (r->length > call->reply_max) {
+		a->cause = ULRPC_CAUSE_BAD_REPLY;
+		return;
+	}
+	rc = r->nbulks || call->nbulks ? bulks_check(call, r) : 0;
+	if (rc) {
+		a->cause = rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM
+					  : ULRPC_CAUSE_BAD_REPLY;
+		return;
+	}
+	a->body = r->length ? (const void *)r->body : "";
+	a->length = r->length;
+}
+
+/* Is this call not executed because the server says so of this attempt? Copies of
+ * later attempts of an idempotent one are not told apart there. */
+static bool is_sure(const struct ulrpc_call *call)
+{
+	return !call->unknown &&
+	       (call->semantics != ULRPC_IDEMPOTENT || call->attempts == 1);
+}
+
+/* The service has gone from that portal; perhaps it is at another one, or soon
+ * will be again: who asks for it will know. To the server this is another call
+ * then: the one that was refused will never be executed. */
+static void call_anew(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+
+	list_del(&call->unreplied);
+	call->xid = 0;
+	call_again(call, !is_sure(call));
+	client_reopen(c);
+}
+
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct call_answer a = {
+		.cause = ULRPC_CAUSE_BAD_REPLY,
+		.execution = ULRPC_EXECUTION_UNKNOWN,
+		.queue = r->queue,
+		.service = r->service,
+		.retry_after = r->retry_after,
+	};
+
+	if (r->status == WIRE_NOT_CONNECTED || r->status == WIRE_STALE_EPOCH) {
+		struct import *imp = call->client->imp;
+		uint32_t epoch = parcel_epoch(call->parcel);
+
+		/* Another copy may have come before the connection changed. */
+		call_again(call, r->status == WIRE_STALE_EPOCH);
+		import_lost(imp, epoch);
+		return;
+	}
+	if (r->status == WIRE_NO_SERVICE) {
+		call_anew(call);
+		return;
+	}
+	client_served(call->client);
+	if (r->status < ARRAY_SIZE(answers)) {
+		a.cause = answers[r->status].cause;
+		a.execution = answers[r->status].execution;
+	}
+	if (a.execution == ULRPC_NOT_EXECUTED && !is_sure(call))
+		a.execution = ULRPC_EXECUTION_UNKNOWN;
+	if (a.cause == ULRPC_CAUSE_OK)
+		answer_ok(call, r, &a);
+	else if (a.cause == ULRPC_CAUSE_HANDLER)
+		a.status = r->error && r->error <= ERROR_MAX ? -(int)r->error
+							     : -EIO;
+	else if (a.cause == ULRPC_CAUSE_TOO_LONG)
+		a.needed = r->needed;
+	call_end(call, &a);
+}
+
+/* ---- the user's side ---- */
+
+static int conf_check(const struct ulrpc_client *c,
+		      const struct ulrpc_call_conf *conf, size_t length,
+		      ulrpc_done_fn done)
+{
+	if (!conf || !done || !conf->deadline ||
+	    conf->nbulks > ULRPC_BULKS_MAX || (conf->nbulks && !conf->bulks) ||
+	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
+	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
+		return -EINVAL;
+	if (length > ULRPC_BODY_MAX || conf->reply_max > ULRPC_BODY_MAX)
+		return -EMSGSIZE;
+	if (unlikely(atomic_load_explicit(&c->rpc->state,
+					  memory_order_relaxed) != RPC_OPEN ||
+		     c->closed))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+static int bulks_claim(struct ulrpc_call *call,
+		       const struct ulrpc_call_conf *conf)
+{
+	for (unsigned int i = 0; i < conf->nbulks; i++) {
+		int rc = bulk_prepare(conf->bulks[i], call->client->rpc);
+
+		if (rc) {
+			while (i--)
+				(void)bulk_release(conf->bulks[i]);
+			return rc;
+		}
+		call->bulks[i] = conf->bulks[i];
+	}
+	return 0;
+}
+
+static void call_start(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+
+	c->ncalls++;
+	shard_work_begin(call->shard);
+	call_move(call, CALL_QUEUED);
+	if (call->deadline != TIME_NEVER &&
+	    (!MUTATE(rpc_no_deadline) || c->fsm.state == CLIENT_OPEN))
+		shard_arm(call->shard, &call->timer, call->deadline);
+	client_submit(c, call);
+}
+
+/* The clock of the thread that made it may be ahead of this turn's. */
+static void times_settle(struct ulrpc_call *call, uint64_t now)
+{
+	call->began = MIN(call->began, now);
+	call->queued = MIN(call->queued, now);
+}
+
+/* From another thread to its CPT. */
+static void on_arrival(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	if (!s->crashed)
+		times_settle(call, shard_now(s));
+	if (s->crashed) {
+		call_gone(call);
+	} else if (s->closing || call->client->closed) {
+		call->client->ncalls++;
+		shard_work_begin(s);
+		call_fail(call, ULRPC_CAUSE_CANCELED);
+	} else {
+		call_start(call);
+	}
+	shard_taken(s);
+}
+
+static void on_cancel(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
+	struct shard *s = call->shard;
+
+	if (!s->crashed && call->fsm.state != CALL_DONE)
+		call_fail(call, ULRPC_CAUSE_CANCELED);
+	call_put(call);
+	shard_taken(s);
+}
+
+void ulrpc_cancel(struct ulrpc_call *call)
+{
+	/* Once; and not after the end, when its shard may be gone. */
+	if (atomic_exchange(&call->canceling, true))
+		return;
+	call_get(call);
+	shard_give(call->shard, &call->cancel);
+}
+
+static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
+		      const struct ulrpc_call_conf *conf)
+{
+	call->client = c;
+	call->shard = c->shard;
+	list_init(&call->link);
+	list_init(&call->unreplied);
+	call->parcel = NULL;
+	call->xid = 0;
+	call->began = call->queued = shard_now(c->shard);
+	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
+	call->fsm.state = CALL_NEW;
+	call->unknown = false;
+	call->hopeless = false;
+	call->alone = false;
+	call->gone = false;
+	call->nbulks = (uint8_t)conf->nbulks;
+	call->priority = (uint8_t)conf->priority;
+	call->semantics = (uint8_t)conf->semantics;
+	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
+	call->attempts = 0;
+	call->connecting = call->window = 0;
+	call->local = call->target = LNET_NID_ANY;
+	call->paths = 0;
+	lnet_timer_init(&call->timer, on_deadline);
+	call->work.fn = on_arrival;
+	call->cancel.fn = on_cancel;
+	atomic_init(&call->canceling, false);
+}
+
+int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
+	       size_t length, const struct ulrpc_call_conf *conf,
+	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
+{
+	bool owned = shard_owned(client->shard);
+	struct ulrpc_call *call;
+	int rc = conf_check(client, conf, length, done);
+
+	if (rc)
+		return rc;
+	call = call_alloc(
+		client,
+		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length,
+		call_p || !owned);
+	if (!call)
+		return -ENOMEM;
+	call_init(call, client, conf);
+	call->method = method;
+	call->length = (uint32_t)length;
+	call->done = done;
+	call->arg = arg;
+	atomic_init(&call->refs, call_p ? 2 : 1);
+	if (length)
+		memcpy(call_body(call), body, length);
+	rc = bulks_claim(call, conf);
+	if (rc) {
+		atomic_init(&call->refs, 1);
+		call_put(call);
+		return rc;
+	}
+	/* Before it can end. */
+	if (call_p)
+		*call_p = call;
+	if (owned)
+		call_start(call);
+	else
+		shard_give(client->shard, &call->work);
+	return 0;
+}
+
+void call_gone(struct ulrpc_call *call)
+{
+	list_del(&call->link);
+	list_del(&call->unreplied);
+	atomic_store(&call->canceling, true);
+	call->gone = true;
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		bulk_gone(call->bulks[i]);
+		(void)bulk_release(call->bulks[i]);
+	}
+	call_put(call);
+}

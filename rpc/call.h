@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call, on the caller's side, from ulrpc_call() to its end.
+ *
+ *	NEW -> QUEUED -> SENT -> DONE
+ *	          ^--- FENCE <-'    (again, in another message)
+ *
+ * Owner: the CPT of its client's target, but for what is said to be atomic.
+ *
+ * Memory: with the last reference. There is one until the call ended, one for
+ * a cancellation under way, one of each parcel that is being sent from the
+ * call's own memory, and the user's if he wanted one. Calls that the user has
+ * no reference to are made and freed by the owner only.
+ */
+#ifndef RPC_CALL_H
+#define RPC_CALL_H
+
+#include "base/fsm.h"
+#include "rpc/rpc.h"
+
+struct parcel;
+struct stat_peer;
+struct stat_service;
+struct wire_reply;
+
+enum call_state {
+	CALL_NEW,    /* on its way to its CPT */
+	CALL_QUEUED, /* waits: connection, service, place in flight */
+	CALL_SENT,   /* in a parcel; the reply is awaited */
+	CALL_FENCE,  /* to be sent again, when its bulks are free */
+	CALL_DONE,
+	CALL_STATES
+};
+extern const struct fsm_state call_states[CALL_STATES];
+
+struct ulrpc_call {
+	/* what sending and answering touch */
+	struct ulrpc_client *client;
+	struct shard *shard;
+	struct list link;	/* one of the client's lists */
+	struct list unreplied;	/* import.unreplied, once it has an xid */
+	struct parcel *parcel;	/* SENT */
+	uint64_t xid;		/* 0: none yet */
+	uint64_t deadline;	/* ns; TIME_NEVER */
+	uint64_t began, queued; /* ns */
+	struct fsm fsm;
+	bool shared;  /* the user may have a reference: a malloc of its own */
+	bool unknown; /* an attempt before this one may have been executed */
+	bool gone;    /* with its node, which crashed: it never ends */
+	bool alone;   /* could not be sent for want of memory: goes by itself */
+	bool hopeless; /* will end, by work, for there is no connection */
+	uint8_t nbulks;
+	uint8_t priority, semantics;
+	uint16_t place; /* in the parcel */
+	uint32_t method;
+	uint32_t length; /* of the body */
+	uint32_t reply_max;
+	uint32_t reply_need; /* bytes that its reply may take */
+	uint32_t attempts;
+	_Atomic uint32_t refs;
+	ulrpc_done_fn done;
+	void *arg;
+
+	struct ulnet_timer timer;    /* the deadline */
+	uint64_t connecting, window; /* ns spent so far */
+	struct ulnet_nid local, target;
+	uint32_t paths;
+	struct ulnet_work work; /* it comes to its CPT; or ends, later */
+	struct ulnet_work cancel;
+	atomic_bool canceling;	/* cancel is given, or will not be any more */
+	enum ulrpc_cause cause; /* of the end that work will bring */
+	size_t size;		/* of this, with what follows */
+
+	/* nbulks of them, then the body */
+	struct ulrpc_bulk *bulks[];
+};
+
+static inline uint8_t *call_body(struct ulrpc_call *call)
+{
+	return (uint8_t *)&call->bulks[call->nbulks];
+}
+
+static inline void call_get(struct ulrpc_call *call)
+{
+	if (call->shared)
+		atomic_fetch_add(&call->refs, 1);
+	else
+		atomic_store_explicit(
+			&call->refs,
+			atomic_load_explicit(&call->refs,
+					     memory_order_relaxed) +
+				1,
+			memory_order_relaxed);
+}
+
+void call_put(struct ulrpc_call *call);
+
+/* What is known of how it went at the server. */
+struct call_answer {
+	enum ulrpc_cause cause;
+	enum ulrpc_execution execution;
+	int status;			      /* of ULRPC_CAUSE_HANDLER */
+	uint64_t queue, service, retry_after; /* us */
+	uint32_t needed; /* bytes, of ULRPC_CAUSE_TOO_LONG */
+	const void *body;
+	size_t length;
+};
+
+/* QUEUED -> SENT, in a parcel that is being made. */
+void call_on_packed(struct ulrpc_call *call, uint64_t now);
+/* The call ends here. Its callback may do anything. */
+void call_end(struct ulrpc_call *call, const struct call_answer *answer);
+/* The same, without an answer: what is known of its execution follows from its
+ * state. */
+void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* The same, soon, by work. */
+void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* In its parcel there was an answer. */
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);
+/* SENT -> QUEUED (or FENCE), for another attempt. @maybe: this one may have been
+ * executed. */
+void call_again(struct ulrpc_call *call, bool maybe);
+/* The node has crashed and is gone. */
+void call_gone(struct ulrpc_call *call);
+
+/* What statistics may want to know of a call that ended. */
+struct call_report {
+	struct shard *shard;
+	struct stat_service *stats; /* the client's; NULL: no memory */
+	struct stat_peer *peer;	    /* the import's; NULL: none */
+	uint32_t method;
+	size_t sent, received; /* bytes of the bodies */
+	const struct ulrpc_outcome *outcome;
+};
+
+int call_status(enum ulrpc_cause cause);
+
+#endif

@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/call.h"
+#include "rpc/control.h"
+#include "rpc/parcel.h"
+#include "rpc/wire.h"
+
+#define INFLIGHT_MAX 1024
+#define BATCH_MAX    32
+#define SERVICE_PID  LNET_PID_LUSTRE
+/* Open is repeated after that long, then twice as long, .. */
+#define REPEAT_FIRST (250 * NSEC_PER_MSEC)
+#define REPEAT_MAX   (5 * NSEC_PER_SEC)
+/* After messages that were not delivered: base and cap of the pause. */
+#define RETRY_BASE (10 * NSEC_PER_MSEC)
+#define RETRY_CAP  (5 * NSEC_PER_SEC)
+/* When there is no memory for a call: how soon again? */
+#define STALL_PAUSE (10 * NSEC_PER_MSEC)
+
+const struct fsm_state client_states[CLIENT_STATES] = {
+	[CLIENT_UNOPENED] = { "unopened", FSM_TO(CLIENT_OPENING) },
+	[CLIENT_OPENING] = { "opening",
+			     FSM_TO(CLIENT_OPEN) | FSM_TO(CLIENT_UNOPENED) },
+	[CLIENT_OPEN] = { "open", FSM_TO(CLIENT_UNOPENED) },
+};
+
+static void client_move(struct ulrpc_client *c, enum client_state to)
+{
+	fsm_move(&c->fsm, client_states, to);
+}
+
+/* ---- asking for the service ---- */
+
+static void open_send(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+	struct wire_control m = {
+		.kind = WIRE_OPEN,
+		.open = {
+			.connection = imp->connection,
+			.client = imp->handle,
+			.tag = c->tag,
+			.epoch = imp->epoch,
+		},
+	};
+	uint64_t now = shard_now(c->shard);
+
+	memcpy(m.open.service, c->service, sizeof(m.open.service));
+	imp->sent = now;
+	/* Whether it could be sent or not: again, later. */
+	(void)control_send(c->shard, LNET_NID_ANY, import_target(imp), &m);
+	shard_arm(c->shard, &c->open_timer, rpc_at(now, c->repeat));
+	c->repeat = MIN(c->repeat * 2, REPEAT_MAX);
+}
+
+static void ask_begin(struct ulrpc_client *c)
+{
+	c->asking = true;
+	c->tag = shard_random(c->shard, UINT64_MAX);
+	c->repeat = REPEAT_FIRST;
+}
+
+static void ask(struct ulrpc_client *c)
+{
+	ask_begin(c);
+	open_send(c);
+}
+
+static void ask_no_more(struct ulrpc_client *c)
+{
+	c->asking = false;
+	shard_cancel(c->shard, &c->open_timer);
+}
+
+static void on_open_timer(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, open_timer);
+
+	if (import_is_up(c->imp) && c->ncalls)
+		open_send(c);
+	else if (c->fsm.state == CLIENT_OPENING)
+		client_unopen(c);
+	else /* nobody wants to know */
+		ask_no_more(c);
+}
+
+/* Leads to client_on_opened(), if anybody answers. */
+static void client_open_service(struct ulrpc_client *c)
+{
+	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
+		return;
+	client_move(c, CLIENT_OPENING);
+	ask(c);
+}
+
+void client_verify(struct ulrpc_client *c)
+{
+	if (c->fsm.state == CLIENT_OPEN && !c->asking && import_is_up(c->imp))
+		ask(c);
+}
+
+/* Full jitter, up to a bound that doubles with @n, which is at least 1. */
+static uint64_t pause(const struct ulrpc_client *c, unsigned int n)
+{
+	uint64_t bound = RETRY_CAP;
+
+	if (n < 16)
+		bound = MIN(bound, RETRY_BASE << (n - 1));
+	return shard_random(c->shard, bound);
+}
+
+void client_reopen(struct ulrpc_client *c)
+{
+	unsigned int n;
+
+	if (c->fsm.state != CLIENT_OPEN)
+		return; /* it is asked for already */
+	client_unopen(c);
+	n = c->reopened++;
+	if (n == 0 || !import_is_up(c->imp)) {
+		client_open_service(c);
+		return;
+	}
+	client_move(c, CLIENT_OPENING);
+	ask_begin(c);
+	shard_arm(c->shard, &c->open_timer,
+		  rpc_at(shard_now(c->shard), pause(c, n)));
+}
+
+void client_unopen(struct ulrpc_client *c)
+{
+	ask_no_more(c);
+	if (c->fsm.state != CLIENT_UNOPENED)
+		client_move(c, CLIENT_UNOPENED);
+}
+
+/* Ends all that wait to be sent. */
+static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct list all;
+
+	list_init(&all);
+	list_splice_tail(&all, &c->again);
+	list_splice_tail(&all, &c->stalled);
+	list_splice_tail(&all, &c->queue);
+	/* Callbacks may queue more: those are not meant. */
+	while (!list_empty(&all))
+		call_fail(list_first(&all, struct ulrpc_call, link), cause);
+}
+
+/* Calls that are under way, of this client, and in a message. */
+static void take_sent(struct ulrpc_client *c, struct list *sent)
+{
+	list_init(sent);
+	/* Taken out first: callbacks may change the import's list. */
+	for (struct list *l = c->imp->unreplied.next; l != &c->imp->unreplied;
+	     l = l->next) {
+		struct ulrpc_call *call =
+			list_entry(l, struct ulrpc_call, unreplied);
+
+		if (call->client == c && call->fsm.state == CALL_SENT)
+			list_add_tail(sent, &call->link);
+	}
+}
+
+/* Whatever a server says, calls go to no portal that has another purpose. */
+static bool portal_ok(uint32_t portal)
+{
+	return portal && portal < LNET_PORTALS &&
+	       portal != ULRPC_PORTAL_CONTROL && portal != ULRPC_PORTAL_REPLY &&
+	       portal != ULRPC_PORTAL_BULK;
+}
+
+void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
+{
+	ask_no_more(c);
+	if (m->status != WIRE_OK || !portal_ok(m->portal)) {
+		client_unopen(c);
+		fail_queued(c, m->status == WIRE_SHUTTING_DOWN
+				       ? ULRPC_CAUSE_SHUTDOWN
+				       : ULRPC_CAUSE_NO_SERVICE);
+		return;
+	}
+	c->portal = m->portal;
+	c->request_max = m->request_max;
+	c->message_max = MIN(m->message_max, LNET_MTU);
+	c->limit = MAX(1, MIN(m->window, c->inflight_max));
+	if (c->fsm.state == CLIENT_OPENING) {
+		client_move(c, CLIENT_OPEN);
+		c->ready = shard_now(c->shard);
+	}
+	client_kick(c);
+}
+
+/* ---- sending ---- */
+
+/* How many calls may go now. */
+static uint32_t room(const struct ulrpc_client *c)
+{
+	if (c->fsm.state != CLIENT_OPEN || !import_is_up(c->imp) ||
+	    c->inflight >= c->limit || lnet_timer_armed(&c->retry_timer))
+		return 0;
+	return MIN(c->nqueued, c->limit - c->inflight);
+}
+
+static void on_flush(struct ulnet_work *work)
+{
+	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
+
+	c->flushing = false;
+	if (!c->shard->crashed)
+		client_flush(c);
+	shard_release(c->shard);
+}
+
+void client_flush(struct ulrpc_client *c)
+{
+	uint32_t n;
+
+	while ((n = room(c)))
+		if (!parcel_send(c, MIN(n, c->batch_max)))
+			break;
+}
+
+void client_kick(struct ulrpc_client *c)
+{
+	if (c->flushing || !room(c))
+		return;
+	c->flushing = true;
+	shard_hold(c->shard);
+	shard_defer(c->shard, &c->flush);
+}
+
+/* Nothing can be sent: what would help? */
+static void client_want(struct ulrpc_client *c)
+{
+	import_want(c->imp);
+	client_open_service(c);
+}
+
+static bool is_hopeless(const struct ulrpc_client *c,
+			const struct ulrpc_call *call)
+{
+	return c->imp->fsm.state == IMPORT_DISCONN &&
+	       call->deadline <= c->imp->retry_at;
+}
+
+enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
+{
+	return c->imp->shutting_down ? ULRPC_CAUSE_SHUTDOWN
+				     : ULRPC_CAUSE_UNREACHABLE;
+}
+
+static bool is_ready(const struct ulrpc_client *c)
+{
+	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
+}
+
+/* It is queued, but cannot be sent now. */
+static void await(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (is_hopeless(c, call))
+		call_fail_later(call, client_down_cause(c));
+	else
+		client_want(c);
+}
+
+void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	list_add_tail(&c->again, &call->link);
+	c->nqueued++;
+	if (is_ready(c))
+		client_kick(c);
+	else
+		await(c, call);
+}
+
+void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	uint32_t n;
+
+	list_add_tail(&c->queue, &call->link);
+	c->nqueued++;
+	if (unlikely(!is_ready(c))) {
+		await(c, call);
+		return;
+	}
+	if (c->nqueued < c->batch_max || (n = room(c)) < c->batch_max)
+		client_kick(c);
+	else
+		parcel_send(c, c->batch_max);
+}
+
+static void on_retry(struct ulnet_timer *timer)
+{
+	client_kick(container_of(timer, struct ulrpc_client, retry_timer));
+}
+
+static void on_stall(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, stall_timer);
+
+	list_splice_tail(&c->again, &c->stalled);
+	client_kick(c);
+}
+
+void client_stall(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	call->alone = true;
+	list_del(&call->link);
+	list_add_tail(&c->stalled, &call->link);
+	if (!lnet_timer_armed(&c->stall_timer))
+		shard_arm(c->shard, &c->stall_timer,
+			  shard_now(c->shard) + STALL_PAUSE);
+}
+
+void client_on_failure(struct ulrpc_client *c)
+{
+	unsigned int n = c->failures++;
+
+	if (n == 0)
+		client_kick(c);
+	else
+		shard_arm(c->shard, &c->retry_timer,
+			  rpc_at(shard_now(c->shard), pause(c, n)));
+}
+
+void client_on_success(struct ulrpc_client *c, uint32_t window)
+{
+	c->failures = 0;
+	c->imp->answered = true;
+	if (window)
+		c->limit = MIN(window, c->inflight_max);
+	if (unlikely(lnet_timer_armed(&c->retry_timer)))
+		shard_cancel(c->shard, &c->retry_timer);
+	if (c->nqueued)
+		client_kick(c);
+}
+
+/* ---- the connection ---- */
+
+/* The server is another one than before, or has forgotten us: what was sent
+ * then is lost, or was executed: who knows. It would not know again what it
+ * has seen. */
+static void restart(struct ulrpc_client *c)
+{
+	struct list sent;
+
+	take_sent(c, &sent);
+	while (!list_empty(&sent)) {
+		struct ulrpc_call *call =
+			list_first(&sent, struct ulrpc_call, link);
+
+		list_del(&call->link);
+		if (call->semantics == ULRPC_IDEMPOTENT)
+			call_again(call, true);
+		else
+			call_fail(call, ULRPC_CAUSE_RESTARTED);
+	}
+}
+
+void client_on_connected(struct ulrpc_client *c, bool restarted, bool forgotten)
+{
+	if (restarted || forgotten)
+		client_unopen(c);
+	c->ready = shard_now(c->shard);
+	if (restarted || forgotten)
+		restart(c);
+	if (c->ncalls)
+		client_open_service(c);
+	client_kick(c);
+}
+
+static void fail_hopeless(struct ulrpc_client *c, struct list *queue)
+{
+	struct ulrpc_call *call, *next;
+
+	list_for_each_entry_safe (call, next, queue, link)
+		if (is_hopeless(c, call))
+			call_fail_later(call, client_down_cause(c));
+}
+
+void client_on_disconnected(struct ulrpc_client *c)
+{
+	ask_no_more(c);
+	if (c->fsm.state == CLIENT_OPENING)
+		client_move(c, CLIENT_UNOPENED);
+	fail_hopeless(c, &c->again);
+	fail_hopeless(c, &c->stalled);
+	fail_hopeless(c, &c->queue);
+}
+
+void client_on_refused(struct ulrpc_client *c)
+{
+	fail_queued(c, ULRPC_CAUSE_REFUSED);
+}
+
+/* ---- the end of calls ---- */
+
+void client_call_ended(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+
+	if (--c->ncalls) {
+		/* Its place in flight is free. */
+		if (c->nqueued)
+			client_kick(c);
+		return;
+	}
+	imp->used = shard_now(c->shard);
+	if (unlikely(rpc_ns(c->rpc->conf.idle) < imp->keepalive) &&
+	    import_is_up(imp))
+		shard_arm(c->shard, &imp->timer,
+			  rpc_at(imp->used, rpc_ns(c->rpc->conf.idle)));
+	if (unlikely(c->closed) && !c->freeing) {
+		c->freeing = true;
+		shard_hold(c->shard);
+		shard_defer(c->shard, &c->free_work);
+	}
+}
+
+static void fail_all(struct list *calls, enum ulrpc_cause cause)
+{
+	while (!list_empty(calls))
+		call_fail(list_first(calls, struct ulrpc_call, link), cause);
+}
+
+void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct list sent;
+
+	fail_queued(c, cause);
+	fail_all(&c->fenced, cause);
+	take_sent(c, &sent);
+	fail_all(&sent, cause);
+}
+
+/* ---- life ---- */
+
+static void client_free(struct ulrpc_client *c)
+{
+	free(c);
+}
+
+/* No call, and no work of it is left. */
+static void client_leave(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+
+	ask_no_more(c);
+	shard_cancel(c->shard, &c->retry_timer);
+	shard_cancel(c->shard, &c->stall_timer);
+	list_del(&c->link);
+	client_free(c);
+	if (list_empty(&imp->clients))
+		import_close(imp);
+}
+
+static void on_free(struct ulnet_work *work)
+{
+	struct ulrpc_client *c =
+		container_of(work, struct ulrpc_client, free_work);
+	struct shard *s = c->shard;
+
+	if (!s->crashed) {
+		/* What was given before this has run: that was the flush. */
+		BUG_ON(c->ncalls || c->flushing);
+		client_leave(c);
+	}
+	shard_release(s);
+}
+
+void client_stop(struct ulrpc_client *c)
+{
+	shard_cancel(c->shard, &c->open_timer);
+	shard_cancel(c->shard, &c->retry_timer);
+	shard_cancel(c->shard, &c->stall_timer);
+}
+
+static void calls_stop(struct ulrpc_client *c, struct list *calls)
+{
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, calls, link)
+		shard_cancel(c->shard, &call->timer);
+}
+
+void client_crash(struct ulrpc_client *c)
+{
+	struct ulrpc_call *call;
+
+	client_stop(c);
+	calls_stop(c, &c->again);
+	calls_stop(c, &c->stalled);
+	calls_stop(c, &c->queue);
+	calls_stop(c, &c->fenced);
+	list_for_each_entry (call, &c->imp->unreplied, unreplied)
+		shard_cancel(c->shard, &call->timer);
+}
+
+static void calls_gone(struct list *calls)
+{
+	while (!list_empty(calls))
+		call_gone(list_first(calls, struct ulrpc_call, link));
+}
+
+void client_gone(struct ulrpc_client *c)
+{
+	struct list *l, *next;
+
+	calls_gone(&c->again);
+	calls_gone(&c->stalled);
+	calls_gone(&c->queue);
+	calls_gone(&c->fenced);
+	calls_gone(&c->ending);
+	for (l = c->imp->unreplied.next; l != &c->imp->unreplied; l = next) {
+		struct ulrpc_call *call =
+			list_entry(l, struct ulrpc_call, unreplied);
+
+		next = l->next;
+		if (call->client == c)
+			call_gone(call);
+	}
+	list_del(&c->link);
+	client_free(c);
+}
+
+/* On its CPT. */
+static int client_attach(void *arg)
+{
+	struct ulrpc_client *c = arg;
+	int rc = import_attach(c->imp, &c->imp);
+
+	if (rc)
+		return rc;
+	list_add_tail(&c->imp->clients, &c->link);
+	c->stats = stat_service_get(c->shard->stats, STAT_CALLS, c->service);
+	return 0;
+}
+
+static void on_close(struct ulnet_work *work)
+{
+	struct ulrpc_client *c =
+		container_of(work, struct ulrpc_client, close_work);
+	struct shard *s = c->shard;
+
+	if (s->crashed) {
+		shard_taken(s);
+		return;
+	}
+	c->closed = true;
+	/* One more, that ends after all others. */
+	c->ncalls++;
+	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
+	client_call_ended(c);
+	shard_taken(s);
+}
+
+void ulrpc_client_close(struct ulrpc_client *client)
+{
+	if (client)
+		shard_give(client->shard, &client->close_work);
+}
+
+struct ulrpc *ulrpc_client_rpc(struct ulrpc_client *client)
+{
+	return client->rpc;
+}
+
+unsigned int ulrpc_client_cpt(const struct ulrpc_client *client)
+{
+	return client->shard->cpt;
+}
+
+void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
+{
+	*conf = (struct ulrpc_client_conf){ 0 };
+}
+
+static int conf_check(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		      unsigned int *cpt_p)
+{
+	int cpt = -1;
+
+	if (!conf->nids || !conf->nnids || conf->nnids > ULRPC_NIDS_MAX ||
+	    !conf->service || !*conf->service ||
+	    strlen(conf->service) >= ULRPC_SERVICE_NAME ||
+	    conf->batch_max > ULRPC_BATCH_MAX)
+		return -EINVAL;
+	for (unsigned int i = 0; i < conf->nnids; i++) {
+		int of = lnet_cpt_of(rpc->node, &conf->nids[i]);
+
+		if (of < 0)
+			return -EINVAL;
+		if (cpt >= 0 && of != cpt)
+			return -EXDEV;
+		for (unsigned int j = 0; j < i; j++)
+			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
+				return -EINVAL;
+		cpt = of;
+	}
+	*cpt_p = (unsigned int)cpt;
+	return 0;
+}
+
+static void client_init(struct ulrpc_client *c, struct shard *s,
+			const struct ulrpc_client_conf *conf)
+{
+	c->rpc = s->rpc;
+	c->shard = s;
+	c->inflight_max =
+		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
+	c->batch_max = conf->batch_max ? conf->batch_max : BATCH_MAX;
+	strcpy(c->service, conf->service);
+	list_init(&c->link);
+	list_init(&c->again);
+	list_init(&c->stalled);
+	list_init(&c->queue);
+	list_init(&c->fenced);
+	list_init(&c->ending);
+	c->fsm.state = CLIENT_UNOPENED;
+	lnet_timer_init(&c->open_timer, on_open_timer);
+	lnet_timer_init(&c->retry_timer, on_retry);
+	lnet_timer_init(&c->stall_timer, on_stall);
+	c->flush.fn = on_flush;
+	c->close_work.fn = on_close;
+	c->free_work.fn = on_free;
+}
+
+int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		      struct ulrpc_client **client_p)
+{
+	struct ulrpc_client *c;
+	unsigned int cpt;
+	int rc = conf_check(rpc, conf, &cpt);
+
+	if (rc)
+		return rc;
+	if (atomic_load(&rpc->state) != RPC_OPEN)
+		return -ESHUTDOWN;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	client_init(c, &rpc->shards[cpt], conf);
+	c->imp = import_new(c->shard, conf->nids, conf->nnids,
+			    conf->pid ? conf->pid : SERVICE_PID);
+	if (!c->imp) {
+		free(c);
+		return -ENOMEM;
+	}
+	/* Waits, if it has to be done on another thread. */
+	rc = lnet_call(rpc->node, cpt, client_attach, c);
+	if (rc) {
+		import_free(c->imp);
+		free(c);
+		return rc == -EXDEV ? -EDEADLK : rc;
+	}
+	*client_p = c;
+	return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client: a service of an import's node, with the calls that wait to be sent
+ * there. Calls made in one turn travel together at its end; as soon as there are
+ * enough for a message, they go at once.
+ *
+ * Owner: the CPT of the import.
+ */
+#ifndef RPC_CLIENT_H
+#define RPC_CLIENT_H
+
+#include "rpc/import.h"
+#include "rpc/rpc.h"
+
+struct ulrpc_call;
+struct wire_opened;
+
+enum client_state {
+	CLIENT_UNOPENED, /* the service is not known */
+	CLIENT_OPENING,	 /* it is asked for */
+	CLIENT_OPEN,
+	CLIENT_STATES
+};
+extern const struct fsm_state client_states[CLIENT_STATES];
+
+struct ulrpc_client {
+	/* immutable after open */
+	struct ulrpc *rpc;
+	struct shard *shard;
+	uint32_t inflight_max, batch_max;
+	char service[ULRPC_SERVICE_NAME];
+
+	struct stat_service *stats; /* NULL: no memory */
+	struct import *imp;
+	struct list link; /* import.clients */
+	bool closed;	  /* by its user */
+	bool flushing;	  /* flush is given */
+
+	struct list again;   /* ulrpc_call.link: were sent before; go first */
+	struct list queue;   /* of the same */
+	struct list stalled; /* for want of memory; others go first */
+	struct list fenced;
+	struct list ending; /* over, but for memory of their bulks */
+	uint32_t nqueued;   /* in the first three */
+	uint32_t inflight;
+	uint32_t ncalls; /* that have not ended */
+	uint32_t limit;	 /* of inflight, now */
+	uint64_t ready;	 /* ns: since when calls can be sent */
+
+	struct fsm fsm;	 /* of the service */
+	bool asking;	 /* Open has been sent; the answer is awaited */
+	uint64_t tag;	 /* of the last Open */
+	uint64_t repeat; /* ns until it is sent again */
+	struct ulnet_timer open_timer;
+	uint32_t portal, request_max, message_max;
+	unsigned int reopened; /* in a row, without having been of use */
+
+	unsigned int failures; /* of messages, in a row */
+	uint64_t retry_at;     /* ns: nothing is sent before */
+	struct ulnet_timer retry_timer;
+	struct ulnet_timer stall_timer; /* of stalled */
+
+	struct ulnet_work flush, close_work, free_work;
+	bool freeing;
+};
+
+/* A call has come to its CPT. */
+void client_submit(struct ulrpc_client *c, struct ulrpc_call *call);
+/* What is queued may perhaps be sent now: at the end of this turn. */
+void client_kick(struct ulrpc_client *c);
+/* Sends what may be sent. */
+void client_flush(struct ulrpc_client *c);
+/* There is no memory to send it now: soon, and by itself. */
+void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
+/* A call is to be sent again: before others, and at the end of this turn if it can
+ * be. Asks for what is missing. */
+void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
+/* A call ended. */
+void client_call_ended(struct ulrpc_client *c);
+/* A message to the server was not delivered; a call was answered. */
+void client_on_failure(struct ulrpc_client *c);
+void client_on_success(struct ulrpc_client *c, uint32_t window);
+/* The server seems not to have the service (there) any more: asks. */
+void client_verify(struct ulrpc_client *c);
+/* It certainly has not: asks where it is now, before anything else is sent; soon,
+ * and then more and more seldom if that has been of no use. */
+void client_reopen(struct ulrpc_client *c);
+/* It has answered a call. */
+static inline void client_served(struct ulrpc_client *c)
+{
+	c->reopened = 0;
+}
+void client_unopen(struct ulrpc_client *c);
+
+/* Why calls end that wait for a connection. */
+enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
+
+/* Of the import: there is a connection (with another server than before, or
+ * with one that has forgotten us); there is none, and will not be before
+ * import->retry_at; the server does not want us. */
+void client_on_connected(struct ulrpc_client *c, bool restarted,
+			 bool forgotten);
+void client_on_disconnected(struct ulrpc_client *c);
+void client_on_refused(struct ulrpc_client *c);
+void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
+
+/* Ends all calls. */
+void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
+/* No timer of its own, or also none of its calls, is armed any more. */
+void client_stop(struct ulrpc_client *c);
+void client_crash(struct ulrpc_client *c);
+/* Frees it, and what it has; after a crash, or when the shard is freed. */
+void client_gone(struct ulrpc_client *c);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/control.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "rpc/export.h"
+#include "rpc/import.h"
+#include "rpc/inbox.h"
+#include "rpc/stat.h"
+#include "rpc/wire.h"
+
+#define BUFFER_SIZE UINT32_C(16384)
+/* Messages on their way out. Strangers can make us answer, but not without
+ * limit. */
+#define SENDS_MAX 16384
+
+struct control {
+	struct inbox inbox;
+	bool open;
+	struct pool sends;
+	struct list sending; /* of control_send.link */
+};
+
+struct control_send {
+	struct list link;
+	struct shard *shard;
+	control_sent_fn done; /* NULL: nobody wants to know */
+	uint64_t id;
+	uint64_t tag;
+	uint8_t bytes[WIRE_CONTROL_BOUND];
+};
+
+/* ---- out ---- */
+
+static void send_free(struct control_send *cs)
+{
+	list_del(&cs->link);
+	pool_put(&cs->shard->control->sends, cs);
+}
+
+static void on_sent(const struct ulnet_event *ev)
+{
+	struct control_send *cs = ev->user_ptr;
+	struct shard *s = cs->shard;
+
+	if (cs->done && ev->type == LNET_EVENT_SEND)
+		cs->done(s, cs->id, cs->tag, ev);
+	if (!ev->unlinked)
+		return;
+	send_free(cs);
+	shard_release(s);
+}
+
+static int send_begin(struct control_send *cs, struct ulnet_nid self,
+		      struct ulnet_id to, size_t length, uint64_t hdr_data)
+{
+	struct ulnet_md md = {
+		.start = cs->bytes,
+		.length = (uint32_t)length,
+		.threshold = 1,
+		.user_ptr = cs,
+		.handler = on_sent,
+		.timeout = cs->shard->rpc->conf.connect_timeout,
+	};
+	struct ulnet_md_handle mdh;
+	int rc;
+
+	rc = LNetMDBind(cs->shard->node, &md, LNET_UNLINK, &mdh);
+	if (rc)
+		return rc;
+	shard_hold(cs->shard);
+	rc = LNetPut(self, mdh, LNET_NOACK_REQ, to, ULRPC_PORTAL_CONTROL, 0, 0,
+		     hdr_data);
+	if (!rc) {
+		stat_count(cs->shard, RPC_STAT_control_sent);
+		return 0;
+	}
+	/* Its UNLINK event frees it. */
+	cs->done = NULL;
+	BUG_ON(LNetMDUnlink(mdh));
+	return 1;
+}
+
+int control_send_tracked(struct shard *s, struct ulnet_nid self,
+			 struct ulnet_id to, const struct wire_control *m,
+			 control_sent_fn done, uint64_t id, uint64_t tag)
+{
+	struct control_send *cs;
+	uint64_t hdr_data;
+	size_t length;
+	int rc;
+
+	if (s->crashed || !s->control)
+		return -ESHUTDOWN;
+	cs = pool_get(&s->control->sends);
+	if (!cs)
+		return -ENOMEM;
+	cs->shard = s;
+	cs->done = done;
+	cs->id = id;
+	cs->tag = tag;
+	list_add_tail(&s->control->sending, &cs->link);
+	length = wire_control_encode(m, cs->bytes, &hdr_data);
+	rc = send_begin(cs, self, to, length, hdr_data);
+	if (rc < 0)
+		send_free(cs);
+	return rc ? -EHOSTUNREACH : 0;
+}
+
+int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
+		 const struct wire_control *m)
+{
+	return control_send_tracked(s, self, to, m, NULL, 0, 0);
+}
+
+/* ---- in ---- */
+
+static void on_control(void *arg, const struct ulnet_event *ev,
+		       const void *payload, size_t length)
+{
+	struct shard *s = arg;
+	struct wire_control m;
+	int rc = wire_control_decode(&m, ev->hdr_data, payload, length);
+
+	stat_count(s, RPC_STAT_control_received);
+	if (rc) {
+		stat_count(s, RPC_STAT_control_malformed + stat_of_bad(rc));
+		return;
+	}
+	switch (m.kind) {
+	case WIRE_CONNECTED:
+	case WIRE_OPENED:
+	case WIRE_DISCONNECTED:
+	case WIRE_ALIVE:
+		import_on_control(s, ev, &m);
+		break;
+	case WIRE_CONNECT:
+	case WIRE_OPEN:
+	case WIRE_DISCONNECT:
+	case WIRE_KEEPALIVE:
+		export_on_control(s, ev, &m);
+		break;
+	default:
+		stat_count(s, RPC_STAT_control_unexpected);
+	}
+}
+
+/* ---- life ---- */
+
+static int control_shard_open(struct shard *s)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	pool_init(&c->sends, sizeof(struct control_send), SENDS_MAX);
+	list_init(&c->sending);
+	s->control = c;
+	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
+			s->rpc->conf.control_buffers, BUFFER_SIZE,
+			CONTROL_MESSAGE_MAX, on_control, s);
+	if (rc)
+		return rc;
+	c->open = true;
+	shard_hold(s);
+	return 0;
+}
+
+static void on_inbox_closed(void *arg)
+{
+	struct shard *s = arg;
+
+	s->control->open = false;
+	shard_release(s);
+}
+
+static void control_shard_stop(struct shard *s)
+{
+	if (s->control && s->control->open)
+		inbox_close(&s->control->inbox, on_inbox_closed, s);
+}
+
+static void control_shard_crash(struct shard *s)
+{
+	if (s->control && s->control->open)
+		inbox_crash(&s->control->inbox);
+}
+
+static void control_shard_free(struct shard *s)
+{
+	struct control *c = s->control;
+
+	if (!c)
+		return;
+	if (c->open)
+		inbox_gone(&c->inbox);
+	while (!list_empty(&c->sending))
+		send_free(list_first(&c->sending, struct control_send, link));
+	pool_fini(&c->sends);
+	free(c);
+	s->control = NULL;
+}
+
+const struct rpc_part control_part = {
+	.name = "control",
+	.shard_open = control_shard_open,
+	.shard_stop = control_shard_stop,
+	.shard_crash = control_shard_crash,
+	.shard_free = control_shard_free,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control portal: small messages about connections, each of which may be
+ * lost, and may be repeated. Handled at once, where they arrive.
+ */
+#ifndef RPC_CONTROL_H
+#define RPC_CONTROL_H
+
+#include "rpc/rpc.h"
+
+struct wire_control;
+
+#define CONTROL_MESSAGE_MAX 1024 /* bytes */
+
+extern const struct rpc_part control_part;
+
+/* Sends @m from @self (or LNET_NID_ANY). -errno: it was not even begun to be
+ * sent; what happens later nobody hears of. Owner. */
+int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
+		 const struct wire_control *m);
+
+/* The same, and calls @done with the SEND event, never inside. @id: whatever
+ * finds who sent it, who may be gone by then; @tag: the sender's own. */
+typedef void (*control_sent_fn)(struct shard *s, uint64_t id, uint64_t tag,
+				const struct ulnet_event *ev);
+int control_send_tracked(struct shard *s, struct ulnet_nid self,
+			 struct ulnet_id to, const struct wire_control *m,
+			 control_sent_fn done, uint64_t id, uint64_t tag);
+
+#endif

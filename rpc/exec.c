@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/exec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "ulnet/loop.h"
+
+/* A worker above min ends after so long without work. */
+#define IDLE_NS (10 * NSEC_PER_SEC)
+
+struct exec_worker {
+	struct exec *exec;
+	struct list link;
+	pthread_t thread;
+};
+
+/* ---- what may be served now ---- */
+
+static unsigned int lanes_open(const struct exec *e)
+{
+	unsigned int room = e->conf.max;
+
+	if (e->conf.reserve && room > 1)
+		room--;
+	return e->normal < room ? (1u << LANES) - 1 : 1u << LANE_HIGH;
+}
+
+static struct sched_item *take(struct exec *e, uint64_t now, uint64_t *again)
+{
+	struct sched_item *item;
+
+	item = lanes_take(&e->lanes, lanes_open(e), now, again);
+	if (item && item->lane != LANE_HIGH)
+		e->normal++;
+	return item;
+}
+
+static void ended(struct exec *e, enum sched_lane lane)
+{
+	if (lane != LANE_HIGH)
+		e->normal--;
+}
+
+/* ---- places, on virtual time ---- */
+
+static void places_fill(struct exec *e, uint64_t now)
+{
+	uint64_t again = TIME_NEVER;
+	struct sched_item *item;
+
+	while (e->places < e->conf.max) {
+		item = take(e, now, &again);
+		if (!item)
+			return;
+		e->places++;
+		e->conf.run(item);
+	}
+}
+
+void exec_done(struct exec *e, enum sched_lane lane, uint64_t now)
+{
+	BUG_ON(!e->places);
+	e->places--;
+	ended(e, lane);
+	places_fill(e, now);
+}
+
+/* ---- threads ---- */
+
+static void *work(void *arg);
+
+/* Locked. */
+static int worker_add(struct exec *e)
+{
+	struct exec_worker *w = malloc(sizeof(*w));
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	w->exec = e;
+	rc = pthread_create(&w->thread, NULL, work, w);
+	if (rc) {
+		free(w);
+		return -rc;
+	}
+	list_add_tail(&e->workers, &w->link);
+	e->nworkers++;
+	return 0;
+}
+
+/* Locked. What waits may be more than the idle ones can take. */
+static void workers_grow(struct exec *e)
+{
+	int rc;
+
+	if (e->idle || !e->lanes.queued || e->nworkers >= e->conf.max)
+		return;
+	rc = worker_add(e);
+	if (rc)
+		lnet_log(LNET_LOG_WARN, "rpc", "no thread more: %s",
+			 strerror(-rc));
+}
+
+/* Threads that have ended, for pthread_join(). Locked. */
+static void take_ended(struct exec *e, struct list *to)
+{
+	list_init(to);
+	list_splice_tail(to, &e->ended);
+}
+
+static void join(struct list *workers)
+{
+	while (!list_empty(workers)) {
+		struct exec_worker *w =
+			list_first(workers, struct exec_worker, link);
+
+		list_del(&w->link);
+		pthread_join(w->thread, NULL);
+		free(w);
+	}
+}
+
+/* Locked. */
+static void wait_work(struct exec *e, uint64_t until)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(until / NSEC_PER_SEC),
+		.tv_nsec = (long)(until % NSEC_PER_SEC),
+	};
+
+	e->idle++;
+	if (until == TIME_NEVER)
+		pthread_cond_wait(&e->wake, &e->lock);
+	else
+		pthread_cond_timedwait(&e->wake, &e->lock, &ts);
+	e->idle--;
+}
+
+static uint64_t now_of(const struct exec *e)
+{
+	return lnet_now(e->conf.node, 0);
+}
+
+/* Locked; unlocked while it runs. */
+static void work_on(struct exec *e, struct sched_item *item)
+{
+	enum sched_lane lane = (enum sched_lane)item->lane;
+
+	workers_grow(e);
+	pthread_mutex_unlock(&e->lock);
+	e->conf.run(item);
+	/* item may be gone */
+	pthread_mutex_lock(&e->lock);
+	ended(e, lane);
+	/* Somebody idle was not allowed to take what waits. */
+	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
+		pthread_cond_signal(&e->wake);
+}
+
+/* Locked. Until this worker is not needed any more. */
+static void work_loop(struct exec *e)
+{
+	uint64_t idle_since = now_of(e);
+
+	for (;;) {
+		uint64_t again = TIME_NEVER, now = now_of(e);
+		struct sched_item *item = take(e, now, &again);
+
+		if (item) {
+			work_on(e, item);
+			idle_since = now_of(e);
+			continue;
+		}
+		if (e->closing && !e->lanes.queued)
+			return;
+		if (e->nworkers > e->conf.min) {
+			if (now >= idle_since + IDLE_NS)
+				return;
+			again = MIN(again, idle_since + IDLE_NS);
+		}
+		wait_work(e, again);
+	}
+}
+
+static void *work(void *arg)
+{
+	struct exec_worker *w = arg;
+	struct exec *e = w->exec;
+	void (*gone)(void *arg) = NULL;
+	void *gone_arg = e->conf.arg;
+	struct list before;
+
+	pthread_mutex_lock(&e->lock);
+	work_loop(e);
+	take_ended(e, &before);
+	list_del(&w->link);
+	list_add_tail(&e->ended, &w->link);
+	if (--e->nworkers == 0 && e->closing) {
+		gone = e->conf.gone;
+		pthread_cond_broadcast(&e->wake);
+	}
+	pthread_mutex_unlock(&e->lock);
+	join(&before);
+	if (gone)
+		gone(gone_arg);
+	return NULL;
+}
+
+/* ---- for both ---- */
+
+void exec_add(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	pthread_mutex_lock(&e->lock);
+	lanes_put(&e->lanes, item, now);
+	if (e->conf.is_virtual) {
+		places_fill(e, now);
+	} else if (e->idle) {
+		pthread_cond_signal(&e->wake);
+	} else {
+		workers_grow(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+bool exec_remove(struct exec *e, struct sched_item *item)
+{
+	bool queued;
+
+	pthread_mutex_lock(&e->lock);
+	queued = item->queued;
+	if (queued)
+		lanes_remove(&e->lanes, item);
+	pthread_mutex_unlock(&e->lock);
+	return queued;
+}
+
+bool exec_is_mine(struct exec *e)
+{
+	struct exec_worker *w;
+	bool mine = false;
+
+	pthread_mutex_lock(&e->lock);
+	list_for_each_entry (w, &e->workers, link)
+		mine = mine || pthread_equal(w->thread, pthread_self());
+	pthread_mutex_unlock(&e->lock);
+	return mine;
+}
+
+void exec_close(struct exec *e)
+{
+	bool gone;
+
+	pthread_mutex_lock(&e->lock);
+	BUG_ON(e->closing);
+	e->closing = true;
+	gone = !e->nworkers;
+	pthread_cond_broadcast(&e->wake);
+	pthread_mutex_unlock(&e->lock);
+	if (gone)
+		e->conf.gone(e->conf.arg);
+}
+
+void exec_free(struct exec *e)
+{
+	struct list done;
+
+	pthread_mutex_lock(&e->lock);
+	BUG_ON(e->nworkers || e->lanes.queued);
+	take_ended(e, &done);
+	pthread_mutex_unlock(&e->lock);
+	join(&done);
+	lanes_fini(&e->lanes);
+	pthread_cond_destroy(&e->wake);
+	pthread_mutex_destroy(&e->lock);
+}
+
+static void cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int start_workers(struct exec *e)
+{
+	int rc = 0;
+
+	if (e->conf.is_virtual)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	for (unsigned int i = 0; i < e->conf.min && !rc; i++)
+		rc = worker_add(e);
+	pthread_mutex_unlock(&e->lock);
+	return rc;
+}
+
+static void nobody(void *arg)
+{
+	(void)arg;
+}
+
+/* Not all could be made: the others end. */
+static void stop_workers(struct exec *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->conf.gone = nobody;
+	e->closing = true;
+	pthread_cond_broadcast(&e->wake);
+	while (e->nworkers)
+		pthread_cond_wait(&e->wake, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+}
+
+int exec_open(struct exec *e, const struct exec_conf *conf)
+{
+	int rc;
+
+	*e = (struct exec){ .conf = *conf };
+	rc = lanes_init(&e->lanes, conf->policy, conf->ratio);
+	if (rc)
+		return rc;
+	list_init(&e->workers);
+	list_init(&e->ended);
+	pthread_mutex_init(&e->lock, NULL);
+	cond_init(&e->wake);
+	rc = start_workers(e);
+	if (rc) {
+		stop_workers(e);
+		exec_free(e);
+	}
+	return rc;
+}

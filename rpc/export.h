@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An export: the server's side of a connection, for one client process. Made by
+ * Connect; known by the server's handle, which every message of the client's
+ * names, and by the client's id, for when it connects again. Costs no buffers
+ * and no timer: one clock per shard looks for those that have been silent.
+ *
+ * What makes a client known at Connect:
+ * - same handle of its own, higher epoch: the same export goes on
+ *   ("reconnected"); what was sent with the older epoch is refused from now on;
+ * - same handle, same epoch: a repeated question, answered as before;
+ * - another handle, higher epoch: its old connection is given up for a new one,
+ *   for a process has one to each server;
+ * - a lower epoch: STALE_EPOCH.
+ *
+ * Owner: the CPT that owns the NID which the Connect came from.
+ */
+#ifndef RPC_EXPORT_H
+#define RPC_EXPORT_H
+
+#include <stdatomic.h>
+#include "base/hash.h"
+#include "base/id.h"
+#include "rpc/rpc.h"
+#include "rpc/stat.h"
+#include "rpc/xids.h"
+
+struct wire_control;
+
+struct export
+{
+	uint64_t id;	 /* in exports.table */
+	uint64_t handle; /* the same on the wire */
+	uint64_t client; /* the client's handle */
+	uint64_t opened; /* a bit for each portal whose service it asked for */
+	uint64_t heard;	 /* ns: when last */
+	uint64_t looked; /* ns: when its silence was last looked at */
+	uint32_t epoch;
+	uint32_t refs;	  /* one is the table's */
+	struct xids xids; /* of requests that came */
+	struct list link; /* exports.silent */
+	struct hash_node by_client;
+	/* Who connected, by its primary NID, and the NID it did so from. Nobody
+	 * else may speak for it. */
+	struct ulnet_id peer;
+	struct ulnet_nid source;
+	struct stat_peer stats;
+	uint8_t client_id[RPC_ID_SIZE];
+	bool known; /* in the tables */
+};
+
+struct exports {
+	struct shard *shard;
+	struct id_table table;
+	struct hash by_client;
+	struct list silent; /* by looked, longest ago first */
+	uint64_t mask;	    /* of handles on the wire */
+	uint64_t seed;
+	uint64_t heard;		  /* ns: anybody, when last */
+	struct ulnet_timer timer; /* looks for silence */
+	_Atomic uint32_t strays;  /* passed on to other CPTs, now */
+	bool closing;
+};
+
+extern const struct rpc_part export_part;
+
+/* Connect, Open, Disconnect, Keepalive have come. */
+void export_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m);
+
+/* CPT that a handle belongs to, were it made up. */
+static inline unsigned int export_cpt(uint64_t handle)
+{
+	return id_tag(handle);
+}
+
+/* Another NID than before: still the one that connected? */
+bool export_is_of(struct export *e, const struct ulnet_id *initiator,
+		  const struct ulnet_nid *source);
+
+/* The export that a message of @initiator, sent from @source, names, which so
+ * has been heard; NULL: not known (any more), or another's. Borrowed: within
+ * this turn. */
+static inline struct export *export_find(struct exports *x, uint64_t handle,
+					 uint64_t client,
+					 const struct ulnet_id *initiator,
+					 const struct ulnet_nid *source,
+					 uint64_t now)
+{
+	struct export *e = id_lookup(&x->table, handle ^ x->mask);
+
+	if (!e || e->client != client)
+		return NULL;
+	if (unlikely(e->peer.pid != initiator->pid ||
+		     !lnet_nid_eq(&e->peer.nid, &initiator->nid)) &&
+	    !export_is_of(e, initiator, source))
+		return NULL;
+	e->heard = now;
+	x->heard = now;
+	return e;
+}
+
+static inline struct export *export_ref(struct export *e)
+{
+	e->refs++;
+	return e;
+}
+void export_unref(struct export *e);
+
+/* The service on @portal has gone. */
+void exports_forget_portal(struct shard *s, unsigned int portal);
+
+/* us of silence after which a client is forgotten. */
+uint64_t export_lease(const struct ulrpc *rpc);
+
+#endif

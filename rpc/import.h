@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An import: this node's connection, as a client, to another node. One for each
+ * set of NIDs, shared by all clients of it. Connects when it is wanted, and
+ * again when the connection is lost, until the last client closes.
+ *
+ *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
+ *
+ * Owner: the CPT that owns the NIDs.
+ */
+#ifndef RPC_IMPORT_H
+#define RPC_IMPORT_H
+
+#include "base/fsm.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "rpc/rpc.h"
+#include "rpc/slab.h"
+#include "rpc/stat.h"
+
+struct wire_control;
+
+enum import_state {
+	IMPORT_IDLE,	   /* not connected, and nobody wants it to be */
+	IMPORT_CONNECTING, /* asked; the answer is awaited */
+	IMPORT_FULL,
+	IMPORT_SUSPECT, /* as FULL, but there is a doubt: it is asked whether
+			 * it is there */
+	IMPORT_DISCONN, /* waits before it connects again */
+	IMPORT_CLOSED,
+	IMPORT_STATES
+};
+extern const struct fsm_state import_states[IMPORT_STATES];
+
+struct import {
+	struct shard *shard;
+	struct hash_node hash; /* imports.by_nids */
+	struct list link;      /* imports.all */
+	uint64_t handle;       /* ours, on the wire */
+	struct stat_peer stats;
+	struct list clients; /* ulrpc_client.link */
+	struct list parcels; /* parcel.of_import: what waits for replies */
+
+	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
+	uint32_t pid;
+	struct ulnet_nid nids[ULRPC_NIDS_MAX];
+
+	struct fsm fsm;
+	uint32_t epoch;
+	uint64_t connection; /* the server's handle */
+	bool knows_server;
+	uint8_t server_id[RPC_ID_SIZE];
+	uint32_t server_clients; /* it has, about */
+	uint64_t retry_after;	 /* ns the server wants us to wait */
+	bool shutting_down;	 /* it said so at the last attempt */
+
+	/* FULL */
+	uint64_t xid;	       /* last one used */
+	struct list unreplied; /* ulrpc_call.unreplied, by xid */
+	uint64_t keepalive;    /* ns */
+	uint64_t heard, sent;  /* ns: when last */
+	uint64_t used;	       /* ns: when the last call ended or began */
+	uint64_t sequence;     /* of keepalives */
+	unsigned int probes;   /* without an answer */
+	uint64_t probed;       /* ns: when the last one was sent */
+	uint64_t since;	       /* ns: this connection */
+	bool answered;	       /* a call, on it */
+
+	/* CONNECTING, DISCONN */
+	unsigned int failures; /* of attempts, since the last good one */
+	unsigned int untried;  /* NIDs not tried since then */
+	uint64_t attempt_end;  /* ns: of this attempt */
+	uint64_t repeat;       /* ns until the question is repeated */
+	uint64_t retry_at;     /* ns: the next attempt */
+
+	struct ulnet_timer timer; /* what is next in this state */
+};
+
+/* Owner: the shard's. Also what the calls of clients are made of. */
+struct imports {
+	struct id_table handles;
+	struct hash by_nids;
+	struct list all;
+	uint64_t hash_seed;
+	struct slab slab;    /* calls, parcels, replies */
+	struct list parcels; /* parcel.link: all there are */
+};
+
+extern const struct rpc_part import_part;
+
+/* Any thread. A new one, not known to the shard yet. NULL: no memory. */
+struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
+			  unsigned int nnids, uint32_t pid);
+/* Makes it known, or frees it and finds the one that there is. -ENOMEM,
+ * -ENOSPC: still the caller's. */
+int import_attach(struct import *fresh, struct import **imp_p) must_check;
+void import_free(struct import *imp);
+/* After the last client left. Frees it. */
+void import_close(struct import *imp);
+
+static inline bool import_is_up(const struct import *imp)
+{
+	return imp->fsm.state == IMPORT_FULL ||
+	       imp->fsm.state == IMPORT_SUSPECT;
+}
+
+static inline struct ulnet_id import_target(const struct import *imp)
+{
+	return (struct ulnet_id){ imp->nids[imp->nid], imp->pid };
+}
+
+/* A client has something to send. */
+void import_want(struct import *imp);
+/* Something came from the server, of connection @epoch. */
+static inline void import_heard(struct import *imp, uint64_t now)
+{
+	imp->heard = now;
+}
+/* A message of @epoch was not delivered, or nobody knows: is the server there? */
+void import_doubt(struct import *imp, uint32_t epoch);
+/* The server does not know the connection of @epoch (any more). */
+void import_lost(struct import *imp, uint32_t epoch);
+/* By its handle on the wire, or NULL. */
+struct import *import_find(struct shard *s, uint64_t handle);
+
+/* Connected, Opened, Disconnected, Alive have come. */
+void import_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m);
+
+#endif

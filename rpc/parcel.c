@@ -1,0 +1,797 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/parcel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk.h"
+#include "rpc/call.h"
+#include "rpc/client.h"
+#include "rpc/wire.h"
+
+/* Bodies from this length on are sent from the call's own memory. */
+#define BODY_BORROWED 1024
+/* Bulks of all calls in one parcel. */
+#define BULKS_MAX 64
+/* Room for replies of one parcel, unless one call alone wants more. */
+#define REPLIES_MAX (UINT32_C(1) << 20)
+/* Longer than any transaction is allowed to last: the node's limit holds. */
+#define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
+/* Of a sink with checksums, in a reply; of each of its segments. */
+#define MOVED_BOUND	 32
+#define MOVED_EACH_BOUND 10
+
+/* Where replies land. */
+struct reply_buf {
+	struct reply_buf *next; /* parcel.bufs */
+	struct parcel *parcel;
+	struct ulnet_md_handle md;
+	struct ulnet_work work;
+	size_t size; /* of all this, as allocated */
+	uint8_t bytes[] __attribute__((aligned(16)));
+};
+
+struct entry {
+	struct ulrpc_call *call; /* NULL: ended, or went its own way */
+	struct ulrpc_call *held; /* body being sent from there */
+	uint64_t xid;
+};
+
+struct parcel {
+	struct list all;       /* imports.parcels */
+	struct list of_import; /* import.parcels, while somebody waits */
+	struct shard *shard;
+	struct ulrpc_client *client; /* NULL: nobody waits */
+	uint64_t match;
+	uint32_t epoch;
+	unsigned int n, open;	   /* calls; those that wait */
+	uint32_t need;		   /* bytes that their replies may have */
+	bool sending;		   /* LNet has the send MD */
+	struct reply_buf *bufs;	   /* that LNet has */
+	struct reply_buf *current; /* the one that can be found */
+	struct ulnet_md_handle send_md;
+	struct ulnet_id peer;		/* who may reply */
+	struct ulnet_nid local, target; /* rail */
+	uint32_t paths;
+	bool over;		/* work is given */
+	bool bulk;		/* there is any in it */
+	struct ulnet_work work; /* frees it, if LNet has nothing to say */
+	size_t size;
+	uint8_t *head; /* behind the entries */
+	struct entry entries[];
+};
+
+uint32_t parcel_epoch(const struct parcel *p)
+{
+	return p->epoch;
+}
+
+/* ---- memory ---- */
+
+static struct slab *parcel_slab(const struct shard *s)
+{
+	return &s->imports->slab;
+}
+
+static void entries_unhold(struct parcel *p)
+{
+	for (unsigned int i = 0; i < p->n; i++) {
+		if (likely(!p->entries[i].held))
+			continue;
+		call_put(p->entries[i].held);
+		p->entries[i].held = NULL;
+	}
+}
+
+static void parcel_free(struct parcel *p)
+{
+	list_del(&p->all);
+	slab_put(parcel_slab(p->shard), p, p->size);
+}
+
+/* With LNet's last word. */
+static void parcel_check(struct parcel *p)
+{
+	struct shard *s = p->shard;
+
+	if (p->open || p->sending || p->bufs || p->over)
+		return;
+	parcel_free(p);
+	shard_release(s);
+}
+
+static void reply_buf_free(struct reply_buf *rb)
+{
+	struct parcel *p = rb->parcel;
+	struct reply_buf **at = &p->bufs;
+
+	if (p->current == rb)
+		p->current = NULL;
+	while (*at != rb)
+		at = &(*at)->next;
+	*at = rb->next;
+	slab_put(parcel_slab(p->shard), rb, rb->size);
+}
+
+/* ---- replies ---- */
+
+static void on_reply_event(const struct ulnet_event *ev);
+
+/* From now on replies land in a new buffer. */
+static int reply_buf_attach(struct parcel *p)
+{
+	size_t size = sizeof(struct reply_buf) + p->need;
+	struct reply_buf *rb = slab_get(parcel_slab(p->shard), size);
+	struct ulnet_me_handle me;
+	struct ulnet_md md;
+	int rc;
+
+	if (!rb)
+		return -ENOMEM;
+	rb->parcel = p;
+	rb->size = size;
+	md = (struct ulnet_md){
+		.start = rb->bytes,
+		.length = p->need,
+		/* With bulk, the reply is told after its event. */
+		.threshold = p->n == 1 && !p->bulk ? 1 : LNET_MD_THRESH_INF,
+		.options = LNET_MD_OP_PUT,
+		.user_ptr = rb,
+		.handler = on_reply_event,
+	};
+	rc = LNetMEAttach(p->shard->node, ULRPC_PORTAL_REPLY, p->peer, p->match,
+			  0, LNET_UNLINK, LNET_INS_AFTER, &me);
+	if (!rc)
+		rc = LNetMDAttach(me, &md, LNET_UNLINK, &rb->md);
+	if (rc) {
+		slab_put(parcel_slab(p->shard), rb, size);
+		return rc;
+	}
+	rb->next = p->bufs;
+	p->bufs = rb;
+	p->current = rb;
+	return 0;
+}
+
+static void reply_buf_unlink(struct parcel *p)
+{
+	/* -ENOENT: its last event is on the way. */
+	if (p->current)
+		(void)LNetMDUnlink(p->current->md);
+	p->current = NULL;
+}
+
+/* What was repeated, or is not for us, has taken room of what is to come. */
+static void reply_buf_renew(struct parcel *p)
+{
+	reply_buf_unlink(p);
+	/* Without memory these calls wait for their deadlines. */
+	(void)reply_buf_attach(p);
+}
+
+static struct entry *entry_find(struct parcel *p, uint64_t xid)
+{
+	uint64_t i = xid - p->entries[0].xid;
+
+	if (likely(i < p->n && p->entries[i].xid == xid))
+		return &p->entries[i];
+	for (i = 0; i < p->n; i++)
+		if (p->entries[i].xid == xid)
+			return &p->entries[i];
+	return NULL;
+}
+
+/* Or does the server say that it has not looked at the call? */
+static bool is_answer(const struct wire_reply *r)
+{
+	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
+}
+
+static void replies_take(struct parcel *p, struct wire_cursor *cursor,
+			 uint32_t window)
+{
+	struct ulrpc_client *c = p->client;
+	bool success = false;
+	struct wire_reply r;
+
+	while (wire_replies_next(cursor, &r)) {
+		struct entry *e = entry_find(p, r.xid);
+
+		if (likely(e && is_answer(&r)) && !success) {
+			success = true;
+			client_on_success(c, window);
+		}
+		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
+			call_on_reply(p->entries[0].call, &r);
+		else if (likely(e && e->call &&
+				e->call->attempts == r.attempt + 1))
+			call_on_reply(e->call, &r);
+		else
+			stat_count(p->shard, e ? RPC_STAT_replies_late
+					       : RPC_STAT_replies_unknown);
+	}
+}
+
+/* Cannot be read. If there is only one that it can be for, it is for that. */
+static void replies_bad(struct parcel *p, int rc)
+{
+	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
+	if (p->n == 1 && p->open == 1)
+		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
+}
+
+static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
+{
+	struct ulrpc_client *c = p->client;
+	struct wire_replies m;
+	struct wire_cursor cursor;
+	int rc;
+
+	rc = wire_replies_open(&cursor, ev->hdr_data,
+			       (uint8_t *)ev->md_start + ev->offset,
+			       ev->mlength, &m);
+	if (rc) {
+		replies_bad(p, rc);
+		return;
+	}
+	if (m.client != c->imp->handle) {
+		stat_count(p->shard, RPC_STAT_replies_unknown);
+		return;
+	}
+	import_heard(c->imp, shard_now(p->shard));
+	if (p->sending) { /* which rail it was, nobody has told yet */
+		p->local = ev->target.nid;
+		p->target = ev->source;
+		p->paths = MAX(p->paths, 1);
+	}
+	replies_take(p, &cursor, m.window);
+}
+
+static void on_reply_buf_over(struct ulnet_work *work)
+{
+	struct reply_buf *rb = container_of(work, struct reply_buf, work);
+	struct parcel *p = rb->parcel;
+
+	if (p->shard->crashed)
+		return; /* it goes with the parcel */
+	reply_buf_free(rb);
+	parcel_check(p);
+}
+
+static void on_reply_event(const struct ulnet_event *ev)
+{
+	struct reply_buf *rb = ev->user_ptr;
+	struct parcel *p = rb->parcel;
+	bool put = ev->type == LNET_EVENT_PUT;
+
+	if (put)
+		stat_count(p->shard, RPC_STAT_replies_received);
+	if (put && ev->status == 0 && p->open)
+		replies_arrived(p, ev);
+	else if (put)
+		stat_count(p->shard, RPC_STAT_replies_late);
+	if (p->open && p->current == rb &&
+	    (ev->unlinked ||
+	     rb->size - sizeof(*rb) - ev->offset - ev->mlength < p->need))
+		reply_buf_renew(p);
+	if (!ev->unlinked)
+		return;
+	if (unlikely(put && p->bulk)) {
+		/* Calls with bulk are told of it at the end of this turn. */
+		rb->work.fn = on_reply_buf_over;
+		shard_defer(p->shard, &rb->work);
+		return;
+	}
+	reply_buf_free(rb);
+	parcel_check(p);
+}
+
+/* ---- the end of waiting ---- */
+
+static void on_parcel_over(struct ulnet_work *work)
+{
+	struct parcel *p = container_of(work, struct parcel, work);
+
+	p->over = false;
+	if (!p->shard->crashed)
+		parcel_check(p);
+}
+
+/* Nobody waits any more: what is linked goes, what is being sent ends soon. */
+static void parcel_retire(struct parcel *p)
+{
+	list_del(&p->of_import);
+	p->client = NULL;
+	reply_buf_unlink(p);
+	if (p->sending) {
+		(void)LNetMDUnlink(p->send_md);
+	} else if (unlikely(!p->bufs)) {
+		p->over = true;
+		p->work.fn = on_parcel_over;
+		shard_defer(p->shard, &p->work);
+	}
+}
+
+/* Bytes that a reply may have, in a message of its own. */
+static uint32_t reply_need(const struct ulrpc_call *call,
+			   const struct wire_segments *segments)
+{
+	uint32_t need = WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND +
+			WIRE_BODIES_BOUND + call->reply_max;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (segments[i].checked)
+			need += MOVED_BOUND + MOVED_EACH_BOUND * segments[i].n;
+	return need;
+}
+
+void parcel_forget(struct parcel *p, struct ulrpc_call *call)
+{
+	p->entries[call->place].call = NULL;
+	call->parcel = NULL;
+	call->local = p->local;
+	call->target = p->target;
+	call->paths += p->paths;
+	p->need -= call->reply_need;
+	if (--p->open == 0)
+		parcel_retire(p);
+}
+
+/* ---- sending ---- */
+
+static void undelivered(struct parcel *p)
+{
+	struct ulrpc_client *c = p->client;
+	struct import *imp = c->imp;
+	uint32_t epoch = p->epoch;
+
+	for (unsigned int i = 0; i < p->n && p->open; i++)
+		if (p->entries[i].call)
+			call_again(p->entries[i].call, false);
+	client_on_failure(c);
+	import_doubt(imp, epoch);
+}
+
+static void on_sent(const struct ulnet_event *ev)
+{
+	struct parcel *p = ev->user_ptr;
+
+	if (ev->type == LNET_EVENT_SEND) {
+		p->local = ev->path_local;
+		p->target = ev->path_peer;
+		p->paths = ev->paths_tried;
+	}
+	if (ev->unlinked) {
+		p->sending = false;
+		entries_unhold(p);
+	}
+	if (ev->type == LNET_EVENT_SEND && ev->status)
+		stat_count(p->shard, ev->outcome == LNET_OUTCOME_NOT_DELIVERED
+					     ? RPC_STAT_parcels_undelivered
+					     : RPC_STAT_parcels_doubtful);
+	if (ev->type == LNET_EVENT_SEND && ev->status && p->open) {
+		if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
+			undelivered(p);
+		else
+			import_doubt(p->client->imp, p->epoch);
+	}
+	if (ev->unlinked)
+		parcel_check(p);
+}
+
+void parcels_abort(struct import *imp)
+{
+	struct parcel *p;
+
+	list_for_each_entry (p, &imp->parcels, of_import)
+		if (p->sending)
+			(void)LNetMDUnlink(p->send_md);
+}
+
+/* ---- making ---- */
+
+/* What goes into a parcel that is being made. */
+struct load {
+	struct ulrpc_client *client;
+	uint64_t now;
+	unsigned int n, nsegments, niov;
+	size_t head, copied, bodies; /* bytes; copied: of the bodies */
+	uint32_t need;
+	uint64_t until; /* the last deadline */
+	struct ulrpc_call *calls[WIRE_CALLS_MAX];
+	struct wire_segments segments[BULKS_MAX];
+};
+
+static struct ulrpc_call *load_peek(struct ulrpc_client *c)
+{
+	if (unlikely(!list_empty(&c->again)))
+		return list_first(&c->again, struct ulrpc_call, link);
+	if (list_empty(&c->queue))
+		return NULL;
+	return list_first(&c->queue, struct ulrpc_call, link);
+}
+
+static bool is_borrowed(const struct ulrpc_call *call)
+{
+	return call->length >= BODY_BORROWED;
+}
+
+/* Bytes that the call needs in the head of a message. */
+static size_t load_head(struct load *l, const struct ulrpc_call *call)
+{
+	struct wire_call w = { .nbulks = call->nbulks,
+			       .bulk = &l->segments[l->nsegments] };
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
+	return wire_call_bound(&w);
+}
+
+/* Lends its bulks. Those of an attempt that came to nothing may not be free
+ * yet: -EAGAIN. */
+static int load_bulks(struct load *l, struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = l->client;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!bulk_idle(call->bulks[i]))
+			return -EAGAIN;
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		int rc = bulk_attach(call->bulks[i], c->shard,
+				     import_target(c->imp),
+				     &l->segments[l->nsegments + i]);
+
+		if (!rc)
+			continue;
+		while (i--)
+			bulk_detach(call->bulks[i]);
+		return rc;
+	}
+	return 0;
+}
+
+/* Takes the call into the load: 1; 0: it does not fit any more; -errno. */
+static int load_add(struct load *l, struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = l->client;
+	size_t head = WIRE_CALL_BOUND;
+	int rc;
+
+	if (l->n && (l->need + call->reply_max > REPLIES_MAX ||
+		     l->niov + 2 > LNET_MAX_IOV - 1 ||
+		     l->nsegments + call->nbulks > BULKS_MAX))
+		return 0;
+	if (call->nbulks) {
+		if (l->n && l->head + ULRPC_BULKS_MAX * 64 > WIRE_HEAD_MAX / 2)
+			return 0;
+		head = load_head(l, call);
+	}
+	if (l->head + head > WIRE_HEAD_MAX ||
+	    l->head + head + l->bodies + call->length > c->message_max)
+		return l->n ? 0 : -EMSGSIZE;
+	rc = load_bulks(l, call);
+	if (rc)
+		return rc;
+	call->reply_need = reply_need(call, &l->segments[l->nsegments]);
+	l->nsegments += call->nbulks;
+	l->head += head;
+	l->bodies += call->length;
+	l->need += call->reply_need;
+	l->until = MAX(l->until, call->deadline);
+	if (is_borrowed(call))
+		l->niov += 2;
+	else
+		l->copied += call->length;
+	list_del(&call->link);
+	l->calls[l->n++] = call;
+	return 1;
+}
+
+/* It cannot be sent: its end comes later. Till then it is out of the way. */
+static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
+		      enum ulrpc_cause cause)
+{
+	list_del(&call->link);
+	list_add_tail(&c->fenced, &call->link);
+	call_fail_later(call, cause);
+}
+
+static bool may_pass(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOSPC ||
+	       rc == -ENOBUFS;
+}
+
+/* Others may go before it does. */
+static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
+		    enum ulrpc_cause cause)
+{
+	if (may_pass(rc))
+		client_stall(c, call);
+	else
+		set_aside(c, call, cause);
+}
+
+static void load_fill(struct load *l, unsigned int n)
+{
+	struct ulrpc_client *c = l->client;
+	struct ulrpc_call *call;
+
+	while (l->n < n && (call = load_peek(c))) {
+		int rc = -EMSGSIZE;
+
+		if (unlikely(call->alone && l->n))
+			return;
+		if (likely(call->length <= c->request_max))
+			rc = load_add(l, call);
+		if (rc == 0)
+			return;
+		if (unlikely(rc == -EMSGSIZE))
+			set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
+		else if (unlikely(rc < 0))
+			not_now(c, call, rc, ULRPC_CAUSE_BULK);
+		else if (unlikely(call->alone))
+			return;
+	}
+}
+
+/* There is no place where their replies could land. */
+static void load_undo(struct load *l, int rc)
+{
+	struct ulrpc_client *c = l->client;
+
+	while (l->n) {
+		struct ulrpc_call *call = l->calls[--l->n];
+
+		for (unsigned int i = 0; i < call->nbulks; i++)
+			bulk_detach(call->bulks[i]);
+		list_init(&call->link);
+		not_now(c, call, rc, ULRPC_CAUSE_NO_MEMORY);
+	}
+}
+
+static struct parcel *parcel_new(const struct load *l)
+{
+	struct ulrpc_client *c = l->client;
+	struct shard *s = c->shard;
+	size_t size = sizeof(struct parcel) + l->n * sizeof(struct entry) +
+		      l->head + l->copied;
+	struct parcel *p = slab_get(parcel_slab(s), size);
+
+	if (!p)
+		return NULL;
+	p->shard = s;
+	p->client = c;
+	p->match = shard_match_alloc(s);
+	if (MUTATE(rpc_old_reply))
+		p->match = 256;
+	p->epoch = c->imp->epoch;
+	p->peer = import_target(c->imp);
+	p->n = p->open = l->n;
+	p->need = l->need;
+	p->sending = false;
+	p->over = false;
+	p->bulk = l->nsegments != 0;
+	p->bufs = NULL;
+	p->current = NULL;
+	p->local = LNET_NID_ANY;
+	p->target = LNET_NID_ANY;
+	p->paths = 0;
+	p->size = size;
+	p->head = (uint8_t *)&p->entries[l->n];
+	list_add_tail(&s->imports->parcels, &p->all);
+	list_add_tail(&c->imp->parcels, &p->of_import);
+	return p;
+}
+
+/* The call becomes part of the parcel: xid, attempt. */
+static void entry_fill(struct parcel *p, unsigned int i,
+		       struct ulrpc_call *call, uint64_t now)
+{
+	struct import *imp = p->client->imp;
+
+	if (likely(!call->xid)) {
+		call->xid = ++imp->xid;
+		list_add_tail(&imp->unreplied, &call->unreplied);
+	}
+	call->attempts++;
+	call->alone = false;
+	call->parcel = p;
+	call->place = (uint16_t)i;
+	call_on_packed(call, now);
+	p->entries[i].call = call;
+	p->entries[i].held = NULL;
+	p->entries[i].xid = call->xid;
+}
+
+static uint64_t time_left(uint64_t deadline, uint64_t now)
+{
+	if (deadline == TIME_NEVER)
+		return 0;
+	return deadline <= now
+		       ? 1
+		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+}
+
+static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
+			    const struct wire_segments *segments, uint64_t now)
+{
+	uint64_t left = time_left(call->deadline, now);
+	struct wire_call w = {
+		.xid = call->xid,
+		.timeout = left,
+		.remaining = left,
+		.attempt = call->attempts - 1,
+		.method = call->method,
+		.length = call->length,
+		.flags = call->attempts > 1 ? WIRE_CALL_RESENT : 0,
+		.priority = call->priority,
+		.reply_max = call->reply_max,
+		.semantics = call->semantics,
+		.nbulks = call->nbulks,
+		.bulk = segments,
+	};
+
+	return wire_call_put(at, &w);
+}
+
+/* All up to it are answered, or not waited for any more. */
+static uint64_t acked(const struct import *imp)
+{
+	if (list_empty(&imp->unreplied))
+		return imp->xid;
+	return list_first(&imp->unreplied, struct ulrpc_call, unreplied)->xid -
+	       1;
+}
+
+static uint8_t *encode_head(struct parcel *p, const struct load *l)
+{
+	struct import *imp = p->client->imp;
+	struct wire_requests m = {
+		.connection = imp->connection,
+		.client = imp->handle,
+		.acked = acked(imp),
+		.epoch = imp->epoch,
+	};
+	const struct wire_segments *segments = l->segments;
+	uint8_t *at = wire_requests_put(p->head, &m);
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		at = encode_call(at, l->calls[i], segments, l->now);
+		segments += l->calls[i]->nbulks;
+	}
+	return wire_bodies_put(at, (uint32_t)l->bodies);
+}
+
+/* The bodies, behind the head or where they are. Returns how many fragments. */
+static unsigned int encode_bodies(struct parcel *p, const struct load *l,
+				  uint8_t *at, struct iovec *iov)
+{
+	uint8_t *from = p->head;
+	unsigned int niov = 0;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct ulrpc_call *call = l->calls[i];
+
+		if (likely(!is_borrowed(call))) {
+			memcpy(at, call_body(call), call->length);
+			at += call->length;
+			continue;
+		}
+		if (at > from)
+			iov[niov++] =
+				(struct iovec){ from, (size_t)(at - from) };
+		iov[niov++] = (struct iovec){ call_body(call), call->length };
+		from = at;
+		call_get(call);
+		p->entries[i].held = call;
+	}
+	if (at > from)
+		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
+	return niov;
+}
+
+static int parcel_put(struct parcel *p, const struct load *l,
+		      const struct iovec *iov, unsigned int niov,
+		      uint64_t hdr_data)
+{
+	struct ulrpc_client *c = l->client;
+	uint64_t left = time_left(l->until, l->now);
+	struct ulnet_md md = {
+		.start = niov == 1 ? iov[0].iov_base : (void *)iov,
+		.length = niov == 1 ? (uint32_t)iov[0].iov_len : niov,
+		.threshold = 1,
+		.options = niov == 1 ? 0 : LNET_MD_IOVEC,
+		.user_ptr = p,
+		.handler = on_sent,
+		.timeout = left > SEND_TIMEOUT_MAX ? 0 : left,
+	};
+	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);
+
+	if (rc) {
+		entries_unhold(p); /* no event will do so */
+		return rc;
+	}
+	p->sending = true;
+	rc = LNetPut(LNET_NID_ANY, p->send_md, LNET_NOACK_REQ, p->peer,
+		     c->portal, p->match, 0, hdr_data);
+	if (rc)
+		(void)LNetMDUnlink(p->send_md);
+	else
+		stat_count(p->shard, RPC_STAT_parcels_sent);
+	return rc;
+}
+
+static int parcel_launch(struct parcel *p, const struct load *l)
+{
+	struct iovec iov[LNET_MAX_IOV];
+	unsigned int niov;
+	uint64_t hdr_data;
+	uint8_t *at;
+
+	for (unsigned int i = 0; i < l->n; i++)
+		entry_fill(p, i, l->calls[i], l->now);
+	at = encode_head(p, l);
+	hdr_data =
+		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
+	niov = encode_bodies(p, l, at, iov);
+	return parcel_put(p, l, iov, niov, hdr_data);
+}
+
+unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
+{
+	struct load l;
+	struct parcel *p;
+	unsigned int sent;
+	int rc;
+
+	l.client = c;
+	l.now = shard_now(c->shard);
+	l.n = l.nsegments = 0;
+	l.niov = 1;
+	l.head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
+	l.copied = l.bodies = 0;
+	l.need = 0;
+	l.until = 0;
+	load_fill(&l, n);
+	if (!l.n)
+		return 0;
+	sent = l.n;
+	p = parcel_new(&l);
+	if (!p) {
+		load_undo(&l, -ENOMEM);
+		return sent;
+	}
+	shard_hold(c->shard);
+	rc = reply_buf_attach(p);
+	if (rc) {
+		load_undo(&l, rc);
+		p->open = 0;
+		list_del(&p->of_import);
+		parcel_check(p);
+		return sent;
+	}
+	c->nqueued -= sent;
+	c->inflight += sent;
+	c->imp->sent = l.now;
+	if (parcel_launch(p, &l))
+		undelivered(p);
+	return sent;
+}
+
+/* ---- after a crash ---- */
+
+void parcels_gone(struct shard *s)
+{
+	struct list *all = &s->imports->parcels;
+
+	while (!list_empty(all)) {
+		struct parcel *p = list_first(all, struct parcel, all);
+
+		entries_unhold(p);
+		while (p->bufs)
+			reply_buf_free(p->bufs);
+		parcel_free(p);
+	}
+}

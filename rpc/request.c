@@ -1,0 +1,877 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/request.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/export.h"
+#include "rpc/reply.h"
+#include "rpc/transfer.h"
+#include "rpc/wire.h"
+
+#define WATCH_MAX_NS NSEC_PER_SEC
+#define WATCH_MIN_NS (10 * NSEC_PER_MSEC)
+
+const struct fsm_state request_states[REQUEST_STATES] = {
+	[REQUEST_ARRIVED] = { "arrived", FSM_TO(REQUEST_QUEUED) |
+						 FSM_TO(REQUEST_RUNNING) },
+	[REQUEST_QUEUED] = { "queued", FSM_TO(REQUEST_RUNNING) |
+					       FSM_TO(REQUEST_ANSWERING) |
+					       FSM_TO(REQUEST_LOST) },
+	[REQUEST_RUNNING] = { "running", FSM_TO(REQUEST_ANSWERING) |
+						 FSM_TO(REQUEST_LOST) },
+	[REQUEST_ANSWERING] = { "answering", FSM_TO(REQUEST_REPLIED) },
+	[REQUEST_REPLIED] = { "replied", 0 },
+	[REQUEST_LOST] = { "lost", 0 },
+};
+
+static unsigned int state_of(const struct ulrpc_request *r)
+{
+	return atomic_load_explicit(&r->state, memory_order_acquire);
+}
+
+/* False: somebody else has moved it from @from. */
+static bool move(struct ulrpc_request *r, enum request_state from,
+		 enum request_state to)
+{
+	uint8_t was = from;
+
+	BUG_ON(!(request_states[from].next & FSM_TO(to)));
+	return atomic_compare_exchange_strong(&r->state, &was, to);
+}
+
+/* ---- the end ---- */
+
+static void body_drop(struct ulrpc_request *r)
+{
+	if (r->pin)
+		inbox_unpin(r->pin);
+	free(r->copy);
+	r->pin = NULL;
+	r->copy = NULL;
+}
+
+static void reply_drop(struct ulrpc_request *r)
+{
+	if (r->reply != r->room)
+		free(r->reply);
+	r->reply = NULL;
+}
+
+static void watch_arm(struct service_cpt *sc)
+{
+	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
+	uint64_t every = MIN(stuck / 4, WATCH_MAX_NS);
+
+	if (!lnet_timer_armed(&sc->watch))
+		shard_arm(sc->shard, &sc->watch,
+			  shard_now(sc->shard) + MAX(every, WATCH_MIN_NS));
+}
+
+/* It is not answered at once. */
+static void activate(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	r->active = true;
+	list_add_tail(&sc->active, &r->link);
+	service_held(sc, 1, r->length);
+	shard_work_begin(sc->shard);
+	watch_arm(sc);
+}
+
+/* @r is not under way any more. What is waiting for that is told last. */
+static void deactivate(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct shard *s = sc->shard;
+
+	list_del(&r->link);
+	r->active = false;
+	if (!MUTATE(rpc_lose_count) || r->xid % 8)
+		service_held(sc, -1, -(int64_t)r->length);
+	if (r->placed)
+		exec_done(&sc->service->exec, (enum sched_lane)r->item.lane,
+			  shard_now(s));
+	r->placed = false;
+	if (list_empty(&sc->active))
+		shard_cancel(s, &sc->watch);
+	service_cpt_settled(sc);
+	shard_work_end(s);
+}
+
+static void request_end(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct origin *o = r->origin;
+
+	if (sc->running == r)
+		sc->running = NULL;
+	if (r->transfers)
+		transfers_free(r->transfers);
+	body_drop(r);
+	if (r->active)
+		deactivate(r);
+	pool_put(&sc->requests, r);
+	origin_unref(o);
+}
+
+static void moved(struct ulrpc_request *r, struct wire_reply *reply,
+		  struct wire_moved *room)
+{
+	if (likely(!r->transfers))
+		return;
+	reply->nbulks = transfer_moved(r->transfers, room, ULRPC_BULKS_MAX);
+	reply->bulk = room;
+	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
+		reply->status = WIRE_BULK_FAILED;
+}
+
+/* Threads look at the clock at different times. */
+static uint64_t us_between(uint64_t from, uint64_t to)
+{
+	return to > from ? (to - from) / NSEC_PER_USEC : 0;
+}
+
+/* It ends in this way. */
+static void record(const struct ulrpc_request *r, unsigned int end)
+{
+	const struct origin *o = r->origin;
+	struct shard *s = r->sc->shard;
+	uint64_t now = shard_now(s);
+	uint64_t started =
+		atomic_load_explicit(&r->started, memory_order_relaxed);
+	struct request_report report = {
+		.shard = s,
+		.service = r->sc->stats,
+		.peer = o->export ? &o->export->stats : NULL,
+		.method = r->method->number,
+		.end = end,
+		.total = now > r->arrival ? now - r->arrival : 0,
+		.received = r->length,
+	};
+
+	if (started && end != STAT_UNANSWERED) {
+		report.run = true;
+		report.queue = MAX(started, r->arrival) - r->arrival;
+		report.service_time = MAX(r->replied, started) - started;
+		report.sent = end == WIRE_TOO_LONG ? 0 : r->reply_length;
+	}
+	if (unlikely(r->transfers)) {
+		transfer_bytes(r->transfers, &report.bulk_received,
+			       &report.bulk_sent);
+		report.bulk_time = transfer_time(r->transfers);
+		report.moved = true;
+	}
+	stat_request_end(&report);
+}
+
+static void finish(struct ulrpc_request *r, const void *body)
+{
+	uint64_t started =
+		atomic_load_explicit(&r->started, memory_order_relaxed);
+	struct wire_moved room[ULRPC_BULKS_MAX];
+	struct wire_reply reply = {
+		.xid = r->xid,
+		.attempt = r->attempt,
+		.status = r->status,
+		.error = r->error,
+	};
+
+	if (started) {
+		reply.queue = us_between(r->arrival, started);
+		reply.service = us_between(started, r->replied);
+	}
+	if (r->status == WIRE_TOO_LONG)
+		reply.needed = r->reply_length;
+	else
+		reply.length = r->reply_length;
+	if (r->status == WIRE_OVERLOADED)
+		reply.retry_after = r->sc->service->conf.retry_after;
+	moved(r, &reply, room);
+	record(r, reply.status);
+	reply_add(r->origin, &reply, body);
+	request_end(r);
+}
+
+static void finish_kept(struct ulrpc_request *r)
+{
+	void *reply = r->reply;
+	bool own = reply != r->room;
+
+	finish(r, reply);
+	if (own)
+		free(reply);
+}
+
+/* ---- requests that are lost ---- */
+
+/* Only the handler has had it. Any thread; the memory goes with the service. */
+static void lost_end(struct ulrpc_request *r)
+{
+	struct ulrpc_service *svc = r->sc->service;
+
+	if (r->transfers)
+		transfers_free(r->transfers);
+	if (r->pin)
+		inbox_kept_put(r->pin);
+	free(r->copy);
+	service_unref(svc);
+}
+
+/* Handlers' threads may be about to use what ends with RPC on the node: those
+ * that have come after @r was lost do not, and those before are soon through. */
+static void wait_users(const struct ulrpc_request *r)
+{
+	while (atomic_load(&r->users) ||
+	       (r->transfers && transfers_used(r->transfers)))
+		sched_yield();
+}
+
+/* False: it is not in state @from any more, but replied, or being run. */
+static bool lose(struct ulrpc_request *r, enum request_state from)
+{
+	struct service_cpt *sc = r->sc;
+	struct inbox_buffer *pin = r->pin;
+
+	/* Once it is lost, it belongs to who replies; lost() looks at its bulk
+	 * still. */
+	atomic_fetch_add(&sc->service->refs, 1);
+	if (pin)
+		inbox_pin_keep(pin);
+	if (r->transfers)
+		transfers_get(r->transfers);
+	if (!move(r, from, REQUEST_LOST)) {
+		if (r->transfers)
+			transfers_free(r->transfers);
+		if (pin) {
+			r->pin = NULL;
+			inbox_kept_put(pin);
+		}
+		service_unref(sc->service);
+		return false;
+	}
+	wait_users(r);
+	r->lost_link = sc->lost;
+	sc->lost = r;
+	return true;
+}
+
+static void lost(struct ulrpc_request *r, unsigned int end)
+{
+	struct origin *o = r->origin;
+
+	record(r, end);
+	/* What has been given, and not begun, is not. */
+	transfer_abort(r->transfers, -ESHUTDOWN);
+	if (r->transfers)
+		transfers_free(r->transfers);
+	if (o->export)
+		export_unref(o->export);
+	o->export = NULL;
+	if (r->active)
+		deactivate(r);
+}
+
+/* ---- the reply ---- */
+
+/* Also in the done of the last transfer: it is told after that. */
+static bool bulk_is_awaited(const struct ulrpc_request *r)
+{
+	return r->transfers && (r->waiting || transfer_busy(r->transfers));
+}
+
+static void on_bulk_done(void *arg);
+
+static void wait_bulk(struct ulrpc_request *r)
+{
+	if (r->waiting)
+		return;
+	r->waiting = true;
+	transfer_on_done(r->transfers, on_bulk_done, r);
+}
+
+/* Its bulk has ended after its handler has replied, who took for granted that all
+ * would go well. */
+static void finish_late(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r))) {
+		wait_bulk(r);
+		return;
+	}
+	if (r->status == WIRE_OK && transfer_status(r->transfers)) {
+		r->status = WIRE_BULK_FAILED;
+		r->reply_length = 0;
+	}
+	finish_kept(r);
+}
+
+/* Bulk has ended, of a request that is replied, or to be lost. A reply that is
+ * still on its way ends it when it comes. */
+static void on_bulk_done(void *arg)
+{
+	struct ulrpc_request *r = arg;
+
+	r->waiting = false;
+	if (state_of(r) == REQUEST_REPLIED)
+		finish_late(r);
+	else if (r->losing && lose(r, REQUEST_RUNNING))
+		lost(r, STAT_UNANSWERED);
+}
+
+static void finish_or_wait(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r)))
+		wait_bulk(r);
+	else
+		finish_kept(r);
+}
+
+/* Its reply is here, on its CPT. */
+static void reply_come(struct ulrpc_request *r)
+{
+	BUG_ON(!move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
+	finish_or_wait(r);
+}
+
+static void on_replied(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (!s->crashed)
+		reply_come(r);
+	shard_taken(s);
+}
+
+static void keep_reply(struct ulrpc_request *r, const void *body)
+{
+	size_t length = r->status == WIRE_TOO_LONG ? 0 : r->reply_length;
+
+	r->reply = length <= REQUEST_ROOM ? r->room : malloc(length);
+	if (r->reply && length) {
+		memmove(r->reply, body, length);
+	} else if (!r->reply) {
+		r->reply = r->room;
+		r->reply_length = 0;
+		r->status = WIRE_FAILED;
+		r->error = ENOMEM;
+	}
+}
+
+static void answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
+		   const void *body, size_t length)
+{
+	struct shard *s;
+
+	/* It is ours alone, until its CPT has got what is written here. */
+	if (unlikely(!move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
+		/* Else it is a second reply. */
+		BUG_ON(state_of(r) != REQUEST_LOST);
+		lost_end(r);
+		return;
+	}
+	s = r->sc->shard;
+	r->status = length > r->reply_max ? WIRE_TOO_LONG : status;
+	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, 0))
+		r->status = WIRE_OVERLOADED;
+	r->error = error;
+	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	r->replied = shard_now(s);
+	if (likely(shard_owned(s)) && likely(!bulk_is_awaited(r))) {
+		finish(r, body);
+		return;
+	}
+	keep_reply(r, body);
+	if (shard_owned(s)) {
+		reply_come(r);
+		return;
+	}
+	r->work.fn = on_replied;
+	shard_give(s, &r->work);
+}
+
+void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
+{
+	BUG_ON(length && !body);
+	answer(request, WIRE_OK, 0, body, length);
+}
+
+void ulrpc_fail(struct ulrpc_request *request, int status)
+{
+	BUG_ON(status >= 0);
+	answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
+}
+
+void ulrpc_refuse(struct ulrpc_request *request)
+{
+	answer(request, WIRE_BAD_REQUEST, 0, NULL, 0);
+}
+
+void ulrpc_overloaded(struct ulrpc_request *request)
+{
+	answer(request, WIRE_OVERLOADED, 0, NULL, 0);
+}
+
+/* ---- running ---- */
+
+/* Its time has passed, or its service stops: it has not been run, and will not
+ * be. On its CPT; nobody else has it. */
+static void refuse_queued(struct ulrpc_request *r, uint32_t status)
+{
+	BUG_ON(!move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
+	r->status = status;
+	r->reply_length = 0;
+	finish(r, NULL);
+}
+
+static void call_handler(struct ulrpc_request *r)
+{
+	const struct ulrpc_method *m = r->method;
+
+	m->handler(m->arg, r, r->body, r->length);
+	/* r may be gone */
+}
+
+static void start(struct ulrpc_request *r, uint64_t now)
+{
+	atomic_store_explicit(&r->started, now, memory_order_relaxed);
+	if (unlikely(!move(r, REQUEST_QUEUED, REQUEST_RUNNING)))
+		lost_end(r);
+	else
+		call_handler(r);
+}
+
+/* On a worker's thread. What is too late is not run. */
+static void run_threaded(struct ulrpc_request *r)
+{
+	struct shard *s = r->sc->shard;
+	uint64_t now = shard_now(s);
+
+	if (likely(now < r->deadline)) {
+		start(r, now);
+		return;
+	}
+	if (!move(r, REQUEST_QUEUED, REQUEST_ANSWERING)) {
+		lost_end(r);
+		return;
+	}
+	r->status = WIRE_EXPIRED;
+	r->reply = r->room;
+	r->reply_length = 0;
+	r->work.fn = on_replied;
+	shard_give(s, &r->work);
+}
+
+/* On virtual time, on its CPT. */
+static void run_placed(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (s->crashed)
+		;
+	else if (state_of(r) == REQUEST_LOST)
+		lost_end(r);
+	else if (shard_now(s) >= r->deadline)
+		refuse_queued(r, WIRE_EXPIRED);
+	else
+		start(r, shard_now(s));
+	shard_taken(s);
+}
+
+void request_run(struct sched_item *item)
+{
+	struct ulrpc_request *r =
+		container_of(item, struct ulrpc_request, item);
+	struct shard *s = r->sc->shard;
+
+	if (!s->rpc->is_virtual) {
+		run_threaded(r);
+		return;
+	}
+	r->placed = true;
+	r->work.fn = run_placed;
+	shard_give(s, &r->work);
+}
+
+static enum sched_lane lane_of(const struct ulrpc_request *r)
+{
+	switch (r->priority) {
+	case ULRPC_PRIORITY_HIGH:
+		return LANE_HIGH;
+	case ULRPC_PRIORITY_BACKGROUND:
+		return LANE_BACKGROUND;
+	default:
+		return LANE_NORMAL;
+	}
+}
+
+static void run_inline(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	atomic_store_explicit(&r->started, r->arrival, memory_order_relaxed);
+	atomic_store_explicit(&r->state, REQUEST_RUNNING, memory_order_relaxed);
+	sc->running = r;
+	call_handler(r);
+	/* If it has been replied to in the handler, it is gone, and not this
+	 * one any more. */
+	if (unlikely(sc->running == r)) {
+		sc->running = NULL;
+		activate(r);
+	}
+}
+
+static void queue(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	activate(r);
+	atomic_store_explicit(&r->state, REQUEST_QUEUED, memory_order_relaxed);
+	r->item.lane = (uint8_t)lane_of(r);
+	r->item.arrival = r->arrival;
+	r->item.deadline = r->deadline;
+	r->item.client = r->origin->handle;
+	r->item.method = r->method->number;
+	r->item.bytes = r->length;
+	exec_add(&sc->service->exec, &r->item, r->arrival);
+}
+
+/* ---- arrival ---- */
+
+static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
+		     bool may_pin)
+{
+	r->length = c->length;
+	r->body = r->room;
+	if (likely(c->length <= REQUEST_ROOM)) {
+		memcpy(r->room, c->body, c->length);
+		return 0;
+	}
+	if (may_pin && r->method->run == ULRPC_RUN_INLINE)
+		r->pin = inbox_pin(&r->sc->inbox);
+	if (r->pin) {
+		r->body = c->body;
+		return 0;
+	}
+	r->copy = malloc(c->length);
+	if (!r->copy)
+		return -ENOMEM;
+	memcpy(r->copy, c->body, c->length);
+	r->body = r->copy;
+	return 0;
+}
+
+uint64_t request_deadline(const struct wire_call *c, uint64_t now)
+{
+	uint64_t us = c->timeout ? c->timeout : c->remaining;
+
+	if (c->remaining)
+		us = MIN(us, c->remaining);
+	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
+}
+
+static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
+{
+	struct origin *o = r->origin;
+	struct transfers_conf conf = {
+		.shard = r->sc->shard,
+		.self = o->local,
+		.peer = { o->source, o->client.pid },
+		.deadline = r->deadline,
+		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
+		.window = r->sc->service->conf.segments,
+	};
+
+	return c->nbulks ? transfers_new(&conf, c, &r->transfers) : 0;
+}
+
+/* Fills in all that there is to know of it. */
+static void request_init(struct ulrpc_request *r, struct origin *o,
+			 const struct ulrpc_method *m,
+			 const struct wire_call *c, uint64_t now)
+{
+	atomic_store_explicit(&r->state, REQUEST_ARRIVED, memory_order_relaxed);
+	atomic_store_explicit(&r->started, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->users, 0, memory_order_relaxed);
+	r->active = r->placed = r->reported = r->waiting = r->losing = false;
+	r->item.queued = false;
+	r->priority = c->priority ? (enum ulrpc_priority)c->priority
+				  : ULRPC_PRIORITY_NORMAL;
+	if (!c->priority || c->priority > ULRPC_PRIORITY_BACKGROUND)
+		r->priority = m->priority;
+	r->sc = o->sc;
+	r->origin = o;
+	r->method = m;
+	r->xid = c->xid;
+	r->arrival = now;
+	r->deadline = request_deadline(c, now);
+	r->attempt = c->attempt;
+	r->reply_max = MIN(c->reply_max, ULRPC_BODY_MAX);
+	r->copy = NULL;
+	r->pin = NULL;
+	r->transfers = NULL;
+	r->reply = NULL;
+	r->status = r->error = 0;
+	r->reply_length = 0;
+	r->replied = 0;
+}
+
+uint32_t request_arrive(struct origin *o, const struct wire_call *c,
+			bool may_pin, uint64_t now)
+{
+	struct service_cpt *sc = o->sc;
+	const struct ulrpc_method *m = service_method(sc->service, c->method);
+	struct ulrpc_request *r;
+	int rc;
+
+	if (unlikely(!m))
+		return WIRE_NO_METHOD;
+	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
+		return WIRE_BAD_REQUEST;
+	if (unlikely(service_is_full(sc, c->length)))
+		return WIRE_OVERLOADED;
+	r = pool_get(&sc->requests);
+	if (unlikely(!r))
+		return WIRE_OVERLOADED;
+	request_init(r, o, m, c, now);
+	rc = keep_body(r, c, may_pin);
+	if (likely(!rc))
+		rc = keep_bulk(r, c);
+	if (unlikely(rc)) {
+		body_drop(r);
+		pool_put(&sc->requests, r);
+		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
+	}
+	o->refs++;
+	o->deadline = MAX(o->deadline, r->deadline);
+	if (m->run == ULRPC_RUN_INLINE)
+		run_inline(r);
+	else
+		queue(r);
+	return WIRE_OK;
+}
+
+/* ---- looking after what is under way ---- */
+
+static void report_stuck(struct ulrpc_request *r, uint64_t since)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	r->reported = true;
+	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s, method %s: request %llu of %s: no reply after "
+		 "%llu ms in its handler",
+		 r->sc->service->name, r->method->name,
+		 (unsigned long long)r->xid,
+		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
+		 (unsigned long long)(since / NSEC_PER_MSEC));
+}
+
+void requests_watch(struct ulnet_timer *t)
+{
+	struct service_cpt *sc = container_of(t, struct service_cpt, watch);
+	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
+	uint64_t now = shard_now(sc->shard);
+	struct ulrpc_request *r, *next;
+
+	watch_arm(sc);
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		uint64_t started =
+			atomic_load_explicit(&r->started, memory_order_relaxed);
+
+		if (now >= r->deadline && state_of(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			refuse_queued(r, WIRE_EXPIRED);
+		else if (started && !r->reported && now > started &&
+			 now - started >= stuck &&
+			 state_of(r) == REQUEST_RUNNING)
+			report_stuck(r, now - started);
+	}
+}
+
+/* ---- the end of a connection ---- */
+
+void requests_forget(struct service_cpt *sc, const struct export *e)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		if (r->origin->export != e)
+			continue;
+		if (state_of(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			refuse_queued(r, WIRE_NOT_CONNECTED);
+		else
+			transfer_abort(r->transfers, -ECONNRESET);
+	}
+}
+
+/* ---- the end of the service ---- */
+
+static void abort_queued(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &sc->active, link)
+		if (state_of(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			refuse_queued(r, WIRE_SHUTTING_DOWN);
+}
+
+/* A worker has it in its hands, and has not begun. */
+static bool lose_taken(struct ulrpc_request *r)
+{
+	struct wire_reply reply = {
+		.xid = r->xid,
+		.attempt = r->attempt,
+		.status = WIRE_SHUTTING_DOWN,
+	};
+	struct origin *o = r->origin;
+
+	if (!lose(r, REQUEST_QUEUED))
+		return false;
+	reply_add(o, &reply, NULL);
+	lost(r, WIRE_SHUTTING_DOWN);
+	return true;
+}
+
+void requests_abort(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	abort_queued(sc);
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		if (r->transfers && transfer_busy(r->transfers)) {
+			r->losing = true;
+			wait_bulk(r);
+			transfer_abort(r->transfers, -ESHUTDOWN);
+		} else if (lose_taken(r)) {
+			continue;
+		} else if (lose(r, REQUEST_RUNNING)) {
+			lost(r, STAT_UNANSWERED);
+		}
+		/* else its reply is on the way */
+	}
+}
+
+void requests_crash(struct service_cpt *sc)
+{
+	struct ulrpc_request *r;
+
+	list_for_each_entry (r, &sc->active, link)
+		if (r->transfers)
+			transfer_crash(r->transfers);
+}
+
+static void request_gone(struct ulrpc_request *r)
+{
+	struct origin *o = r->origin;
+
+	if (r->item.queued)
+		exec_remove(&r->sc->service->exec, &r->item);
+	list_del(&r->link);
+	if (r->transfers)
+		transfers_free(r->transfers);
+	r->pin = NULL;
+	reply_drop(r);
+	body_drop(r);
+	pool_put(&r->sc->requests, r);
+	origin_unref(o);
+}
+
+void requests_gone(struct service_cpt *sc)
+{
+	while (!list_empty(&sc->flush)) {
+		struct origin *o = list_first(&sc->flush, struct origin, link);
+
+		list_del(&o->link);
+		o->out = NULL; /* among sc->replies */
+		origin_unref(o);
+	}
+	while (!list_empty(&sc->active))
+		request_gone(
+			list_first(&sc->active, struct ulrpc_request, link));
+}
+
+void requests_lost_free(struct service_cpt *sc)
+{
+	while (sc->lost) {
+		struct ulrpc_request *r = sc->lost;
+
+		sc->lost = r->lost_link;
+		origin_unref(r->origin);
+		pool_put(&sc->requests, r);
+	}
+}
+
+/* ---- what handlers ask ---- */
+
+struct transfers *request_transfers(const struct ulrpc_request *request)
+{
+	return state_of(request) == REQUEST_LOST ? NULL : request->transfers;
+}
+
+struct transfers *request_transfers_use(const struct ulrpc_request *r)
+{
+	struct transfers *t = r->transfers;
+
+	if (!t)
+		return NULL;
+	transfers_use(t);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		return t;
+	transfers_unuse(t);
+	return NULL;
+}
+
+static uint64_t time_left(struct ulrpc_request *r)
+{
+	uint64_t now = TIME_NEVER;
+
+	/* See wait_users(). */
+	atomic_fetch_add(&r->users, 1);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		now = shard_now(r->sc->shard);
+	atomic_fetch_sub(&r->users, 1);
+	if (now != TIME_NEVER && r->deadline == TIME_NEVER)
+		return ULRPC_NEVER;
+	return now < r->deadline ? (r->deadline - now) / NSEC_PER_USEC : 0;
+}
+
+void ulrpc_request_info(const struct ulrpc_request *request,
+			struct ulrpc_request_info *info)
+{
+	const struct origin *o = request->origin;
+
+	*info = (struct ulrpc_request_info){
+		.client = o->client,
+		.source = o->source,
+		.local = o->local,
+		.xid = request->xid,
+		.attempt = request->attempt + 1,
+		.method = request->method->number,
+		.reply_max = request->reply_max,
+		.time_left = time_left((struct ulrpc_request *)request),
+		.priority = request->priority,
+		.nbulks = transfers_count(request->transfers),
+		.service = request->sc->service->name,
+		.method_name = request->method->name,
+	};
+}
+
+struct ulrpc *ulrpc_request_rpc(const struct ulrpc_request *request)
+{
+	return request->sc->service->rpc;
+}
+
+unsigned int ulrpc_request_cpt(const struct ulrpc_request *request)
+{
+	const struct service_cpt *sc = request->sc;
+
+	return (unsigned int)(sc - sc->service->cpt);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RPC on a node, and its part on each CPT (a shard). What belongs to a shard is
+ * touched by the owner of its CPT only (ulnet/loop.h).
+ *
+ * The parts of RPC (connections of clients, of services, ...) are known here by
+ * a table of functions each: struct rpc_part.
+ *
+ * End of life: close (refuse), abort (end what is going on), stop (unlink what
+ * receives), free (when nobody refers to memory of ours any more).
+ */
+#ifndef RPC_RPC_H
+#define RPC_RPC_H
+
+#include <stdatomic.h>
+#include "base/list.h"
+#include "base/util.h"
+#include "rpc/wait.h"
+#include "ulnet/loop.h"
+#include "ulnet/rpc.h"
+
+#define RPC_ID_SIZE 16
+
+struct ulrpc;
+struct imports;
+struct exports;
+struct services;
+struct control;
+struct vacants;
+struct stats;
+struct stat_shard;
+
+/* Owner: its CPT. */
+struct shard {
+	/* immutable after open */
+	struct ulrpc *rpc;
+	struct lnet *node;
+	unsigned int cpt;
+
+	bool closing;	/* new calls and requests are refused */
+	bool aborted;	/* what was going on has been ended */
+	bool crashed;	/* the node has: nothing may be given to it any more */
+	uint64_t work;	/* calls and requests that have not ended */
+	uint64_t holds; /* what LNet, works or threads still refer to */
+	uint64_t match; /* the next match value, without its low 8 bits */
+	struct list lent; /* bulks that are linked */
+
+	struct control *control;
+	struct imports *imports;
+	struct exports *exports;
+	struct vacants *vacants;
+	struct stat_shard *stats;
+
+	/* ulrpc_shutdown() */
+	struct ulnet_work close_work, abort_work, idle_work;
+	bool told; /* that there is no work left */
+
+	/* rpc->wait.lock: as of shard_settled(), for those who wait for it */
+	bool idle, unused;
+};
+
+enum rpc_state { RPC_OPEN, RPC_SHUTTING, RPC_CLOSING, RPC_STATES };
+
+struct ulrpc {
+	/* immutable after open */
+	struct lnet *node;
+	unsigned int ncpts;
+	struct ulrpc_conf conf; /* defaults filled in */
+	bool is_virtual;
+	uint8_t client_id[RPC_ID_SIZE]; /* of this process, as a client */
+	uint8_t server_id[RPC_ID_SIZE]; /* and as a server */
+	struct shard *shards;		/* ncpts of them */
+	struct ulnet_layer layer;
+
+	/* any thread */
+	_Atomic unsigned int state; /* enum rpc_state */
+	struct wait
+		wait; /* its lock guards what follows; no callback, no call of
+			   * LNet while it is held */
+	bool shutdown_due; /* somebody is still to be told */
+	struct services *services;
+	struct stats *stats;
+	_Atomic unsigned int posted; /* works given by other threads */
+
+	/* owner of CPT 0: ulrpc_shutdown() */
+	struct {
+		unsigned int busy; /* shards */
+		int status;
+		atomic_bool cut; /* by ulrpc_close() */
+		uint64_t until;	 /* ns */
+		struct ulnet_timer timer;
+		struct ulnet_work work;
+		void (*done)(void *arg, int status);
+		void *arg;
+	} shutdown;
+};
+
+/* A part of RPC. Functions may be NULL. Those of a shard are called by the
+ * owner of its CPT, but for shard_free after a crash. */
+struct rpc_part {
+	const char *name;
+	int (*open)(struct ulrpc *rpc); /* on the opener's thread, first */
+	int (*shard_open)(struct shard *s);
+	/* The next three also come when not all could be opened: then also
+	 * without shard_open, or after it has failed. */
+	/* From now on nothing new; what is going on goes on. */
+	void (*shard_close)(struct shard *s);
+	/* What is going on ends: calls as canceled, requests without a reply,
+	 * soon, but not inside of this call. */
+	void (*shard_abort)(struct shard *s);
+	/* shard->work is 0: unlinks what receives; nothing more is sent. */
+	void (*shard_stop)(struct shard *s);
+	/* The node crashed (shard->crashed): cancels all timers. */
+	void (*shard_crash)(struct shard *s);
+	/* shard->holds is 0, or the node has crashed, and is not to be used:
+	 * frees all there is. Also when shard_open has failed, or has not been
+	 * called. */
+	void (*shard_free)(struct shard *s);
+	void (*free)(struct ulrpc *rpc); /* at last, on the closer's thread */
+};
+
+static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
+{
+	return &rpc->shards[cpt];
+}
+
+/* May the caller act for @s at once? Outside of all turns a thread may own
+ * several CPTs (virtual time), and what it binds is put on any of them: there it
+ * has to give work, as others do. */
+static inline bool shard_owned(const struct shard *s)
+{
+	return lnet_cpt_owned(s->node, s->cpt) &&
+	       (s->rpc->ncpts == 1 || lnet_in_turn());
+}
+
+/* ns, of this turn. Owner. */
+static inline uint64_t shard_now(const struct shard *s)
+{
+	return lnet_now(s->node, s->cpt);
+}
+
+/* A match value that was never used before, and the 255 after it. */
+static inline uint64_t shard_match_alloc(struct shard *s)
+{
+	s->match += LNET_CPTS_MAX;
+	return (s->match | s->cpt) << 8;
+}
+
+/* Uniform in [0, below]. Owner. */
+uint64_t shard_random(struct shard *s, uint64_t below);
+
+/* Given work and timers. Owner. */
+static inline void shard_defer(struct shard *s, struct ulnet_work *w)
+{
+	lnet_defer(s->node, s->cpt, w);
+}
+
+static inline void shard_arm(struct shard *s, struct ulnet_timer *t,
+			     uint64_t at)
+{
+	lnet_timer_arm(s->node, s->cpt, t, at);
+}
+
+static inline void shard_cancel(struct shard *s, struct ulnet_timer *t)
+{
+	lnet_timer_cancel(s->node, s->cpt, t);
+}
+
+/* Any thread. */
+static inline void shard_post(struct shard *s, struct ulnet_work *w)
+{
+	lnet_post(s->node, s->cpt, w);
+}
+
+/* The same, for those who hold nothing: ulrpc_close() waits until it has run.
+ * Its fn begins with shard_taken(). */
+static inline void shard_give(struct shard *s, struct ulnet_work *w)
+{
+	atomic_fetch_add(&s->rpc->posted, 1);
+	lnet_post(s->node, s->cpt, w);
+}
+
+void shard_taken_last(struct shard *s);
+static inline void shard_taken(struct shard *s)
+{
+	if (atomic_fetch_sub(&s->rpc->posted, 1) == 1 && unlikely(s->closing))
+		shard_taken_last(s);
+}
+
+/* Something became 0 that somebody may wait for. */
+void shard_settled(struct shard *s);
+
+/* A call or a request that ulrpc_shutdown() waits for. Owner. */
+static inline void shard_work_begin(struct shard *s)
+{
+	s->work++;
+}
+
+static inline void shard_work_end(struct shard *s)
+{
+	if (--s->work == 0 && unlikely(s->closing))
+		shard_settled(s);
+}
+
+/* Memory that others may refer to (MDs that are linked, works that are given,
+ * handlers that run): ulrpc_close() waits until it is let go. Owner. */
+static inline void shard_hold(struct shard *s)
+{
+	s->holds++;
+}
+
+static inline void shard_release(struct shard *s)
+{
+	if (--s->holds == 0 && unlikely(s->closing))
+		shard_settled(s);
+}
+
+/* Microseconds to nanoseconds; what is too long is never. */
+static inline uint64_t rpc_ns(uint64_t us)
+{
+	return us > TIME_NEVER / NSEC_PER_USEC ? TIME_NEVER
+					       : us * NSEC_PER_USEC;
+}
+
+/* @now + @ns, at most never. */
+static inline uint64_t rpc_at(uint64_t now, uint64_t ns)
+{
+	return ns > TIME_NEVER - now ? TIME_NEVER : now + ns;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Services: what they are called, which methods they have, and what of them is
+ * on each CPT (service_cpt): the inbox, and the requests that are being served
+ * there. Workers (exec.h) are the service's, for all CPTs.
+ *
+ * End of life, by ulrpc_service_stop() or with RPC on the node: each CPT closes
+ * (refuses new requests), aborts (what is under way stays without an answer),
+ * stops (unlinks its buffers); then the service is freed, or, if handlers still
+ * have requests of it, when the last one of these is answered.
+ */
+#ifndef RPC_SERVICE_H
+#define RPC_SERVICE_H
+
+#include <stdatomic.h>
+#include "base/fsm.h"
+#include "base/pool.h"
+#include "rpc/exec.h"
+#include "rpc/inbox.h"
+#include "rpc/rpc.h"
+#include "ulnet/service.h"
+
+struct export;
+struct wire_opened;
+
+struct ulrpc_method {
+	uint32_t number;
+	enum ulrpc_priority priority; /* not the default one */
+	ulrpc_handler_fn handler;     /* NULL: a free place of the table */
+	void *arg;
+	enum ulrpc_run run;
+	enum ulrpc_semantics semantics;
+	const char *name;
+};
+
+enum service_cpt_state {
+	SERVICE_CPT_UP,
+	SERVICE_CPT_CLOSED,  /* new requests are refused */
+	SERVICE_CPT_ABORTED, /* nothing is under way, or about to end */
+	SERVICE_CPT_STOPPED, /* buffers are being unlinked */
+	SERVICE_CPT_GONE,    /* nobody refers to it */
+	SERVICE_CPT_STATES
+};
+
+/* Owner: the CPT. */
+struct service_cpt {
+	struct ulrpc_service *service;
+	struct shard *shard;
+	struct list link; /* services.shard[] */
+	struct fsm fsm;	  /* enum service_cpt_state */
+	struct inbox inbox;
+	bool open; /* the inbox is */
+
+	struct pool requests;	    /* struct ulrpc_request */
+	struct pool origins;	    /* struct origin */
+	struct pool small, large;   /* struct reply_message */
+	struct list active;	    /* ulrpc_request.link: under way */
+	struct ulrpc_request *lost; /* those that only a handler has any more */
+	struct list flush;	    /* origin.link: with replies to be sent */
+	struct list replies;	    /* reply_message.link: not delivered yet */
+	struct ulrpc_request *running; /* inline, now */
+	struct ulnet_work flush_work;
+	bool flushing;		  /* that is under way */
+	struct ulnet_timer watch; /* looks after active */
+
+	/* Written here, read by all CPTs. */
+	_Atomic uint32_t held;	     /* requests under way */
+	_Atomic uint64_t held_bytes; /* of their bodies, and of replies */
+
+	struct stat_service *stats; /* NULL: no memory */
+	uint64_t log_second;	    /* for what strangers cause */
+	unsigned int log_lines;
+	unsigned int strays; /* passed on to other CPTs, now */
+};
+
+struct ulrpc_service {
+	/* immutable after start */
+	struct ulrpc *rpc;
+	struct ulrpc_service_conf conf; /* without names and methods */
+	char name[ULRPC_SERVICE_NAME];
+	unsigned int portal;
+	uint32_t message_max;
+	struct ulrpc_method *methods; /* a table by number */
+	uint32_t methods_mask;
+	char *names;
+	unsigned int ncpts;
+	bool has_exec;
+	struct service_cpt *cpt; /* rpc->ncpts of them */
+
+	struct exec exec;
+	_Atomic bool exec_closed; /* exec_close() has been called */
+	struct ulnet_work exec_work;
+	_Atomic unsigned int refs; /* its own, and requests that are lost */
+
+	/* rpc->wait.lock */
+	struct list link; /* services.all */
+	uint32_t idle;	  /* a bit for each CPT with nothing under way */
+	uint32_t gone;	  /* and for each that is */
+	bool workers;	  /* there are */
+
+	bool started; /* completely: who asked for that hears of the end */
+};
+
+struct services {
+	struct list all;	  /* ulrpc_service.link; rpc->wait.lock */
+	unsigned int next_portal; /* the same */
+	/* Whose it was last, of what nobody has now; the same. */
+	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
+	struct list *shard; /* of service_cpt.link; by CPT, its owner's */
+};
+
+extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
+extern const struct rpc_part service_part;
+
+static inline const struct ulrpc_method *service_method(
+	const struct ulrpc_service *svc, uint32_t number)
+{
+	uint32_t i = number & svc->methods_mask;
+
+	while (svc->methods[i].handler && svc->methods[i].number != number)
+		i = (i + 1) & svc->methods_mask;
+	return svc->methods[i].handler ? &svc->methods[i] : NULL;
+}
+
+/* Fills what a client that asked for @name is told: status, and the rest. */
+void service_opened(struct shard *s, const char *name, struct wire_opened *out);
+
+static inline bool service_cpt_ended(const struct service_cpt *sc)
+{
+	return sc->fsm.state >= SERVICE_CPT_ABORTED;
+}
+
+/* There are so many more (or less) requests under way, and bytes held. */
+static inline void service_held(struct service_cpt *sc, int requests,
+				int64_t bytes)
+{
+	atomic_store_explicit(
+		&sc->held,
+		atomic_load_explicit(&sc->held, memory_order_relaxed) +
+			(uint32_t)requests,
+		memory_order_relaxed);
+	atomic_store_explicit(
+		&sc->held_bytes,
+		atomic_load_explicit(&sc->held_bytes, memory_order_relaxed) +
+			(uint64_t)bytes,
+		memory_order_relaxed);
+}
+
+/* Of all CPTs, as far as this one has heard. */
+static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
+		n += atomic_load_explicit(&svc->cpt[i].held_bytes,
+					  memory_order_relaxed);
+	return n;
+}
+
+static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
+		n += atomic_load_explicit(&svc->cpt[i].held,
+					  memory_order_relaxed);
+	return n;
+}
+
+/* Is there no room for one more, with @length bytes? */
+static inline bool service_is_full(const struct service_cpt *sc,
+				   uint32_t length)
+{
+	const struct ulrpc_service *svc = sc->service;
+
+	return service_held_requests(svc) >= svc->conf.queue_max ||
+	       service_held_bytes(svc) + length > svc->conf.queue_bytes_max;
+}
+
+/* The connection @e ends: requests_forget() at all services. */
+void services_forget(struct shard *s, const struct export *e);
+/* Something of @sc has ended that its end may have waited for. */
+void service_cpt_settled(struct service_cpt *sc);
+/* A lost request was answered. Any thread; may free @svc. */
+void service_unref(struct ulrpc_service *svc);
+
+/* May a line more be logged of what strangers can cause? */
+bool service_may_log(struct service_cpt *sc);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting, whoever it is that makes the node's turns: its own threads, another
+ * one of the application's, or the one that waits.
+ */
+#ifndef RPC_WAIT_H
+#define RPC_WAIT_H
+
+#include <pthread.h>
+#include "base/util.h"
+
+struct lnet;
+
+/* What is waited for is guarded by @lock, and signalled by @changed. */
+struct wait {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+/* -errno. */
+int wait_init(struct wait *w) must_check;
+void wait_fini(struct wait *w);
+
+/* Tells all who wait. Called with the lock held, or not. Any thread. */
+static inline void wait_wake(struct wait *w)
+{
+	pthread_cond_broadcast(&w->changed);
+}
+
+/*
+ * Until @ready(@arg), which is called with the lock held, or until @until (ns,
+ * as lnet_now(); TIME_NEVER). Makes turns of @node if this thread is the one to
+ * make them, else sleeps. The lock is not held by the caller.
+ * 0, -ETIMEDOUT; -EDEADLK: in a turn, or under virtual time when nothing that
+ * could still happen will end it.
+ */
+int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
+	       void *arg, uint64_t until);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/xids.h"
+
+#include <string.h>
+
+#define WORD_BITS 64u
+
+struct xids_hole {
+	uint64_t word;
+	uint64_t missing; /* bits of it that were not seen */
+};
+
+struct xids_large {
+	uint64_t words[XIDS_WORDS_LARGE];
+	struct xids_hole holes[XIDS_HOLES]; /* a ring, oldest first */
+	unsigned int first, nholes;
+};
+
+static unsigned int nwords(const struct xids *s)
+{
+	return s->large ? XIDS_WORDS_LARGE : XIDS_WORDS_SMALL;
+}
+
+static uint64_t *word_of(struct xids *s, uint64_t word)
+{
+	return s->large ? &s->large->words[word % XIDS_WORDS_LARGE]
+			: &s->small[word % XIDS_WORDS_SMALL];
+}
+
+void xids_init(struct xids *s)
+{
+	*s = (struct xids){ .base = 0 };
+	s->small[0] = 1; /* the sequence begins with 1 */
+}
+
+void xids_fini(struct xids *s)
+{
+	free(s->large);
+	s->large = NULL;
+}
+
+static bool grow(struct xids *s)
+{
+	struct xids_large *l;
+
+	if (s->large)
+		return false;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return false;
+	for (uint64_t w = s->base; w < s->base + XIDS_WORDS_SMALL; w++)
+		l->words[w % XIDS_WORDS_LARGE] = *word_of(s, w);
+	s->large = l;
+	return true;
+}
+
+/* ---- what the window left behind ---- */
+
+static void hole_add(struct xids *s, uint64_t word, uint64_t missing)
+{
+	struct xids_large *l = s->large;
+
+	if (!l) {
+		s->forgotten += (unsigned int)__builtin_popcountll(missing);
+		return;
+	}
+	if (l->nholes == XIDS_HOLES) {
+		s->forgotten += (unsigned int)__builtin_popcountll(
+			l->holes[l->first].missing);
+		l->first = (l->first + 1) % XIDS_HOLES;
+		l->nholes--;
+	}
+	l->holes[(l->first + l->nholes++) % XIDS_HOLES] =
+		(struct xids_hole){ word, missing };
+}
+
+static bool hole_take(struct xids *s, uint64_t n)
+{
+	struct xids_large *l = s->large;
+	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
+
+	for (unsigned int i = 0; l && i < l->nholes; i++) {
+		struct xids_hole *h = &l->holes[(l->first + i) % XIDS_HOLES];
+
+		if (h->word != n / WORD_BITS)
+			continue;
+		if (!(h->missing & bit))
+			return false;
+		h->missing &= ~bit;
+		return true;
+	}
+	return false;
+}
+
+/* Of words below @word, and of the low @bits of that one, nothing is missing. */
+static void holes_below(struct xids *s, uint64_t word, unsigned int bits)
+{
+	struct xids_large *l = s->large;
+
+	while (l->nholes && l->holes[l->first].word < word) {
+		l->first = (l->first + 1) % XIDS_HOLES;
+		l->nholes--;
+	}
+	if (l->nholes && l->holes[l->first].word == word)
+		l->holes[l->first].missing &= ~UINT64_C(0) << bits;
+}
+
+/* ---- the window ---- */
+
+static void leave_word(struct xids *s)
+{
+	uint64_t *w = word_of(s, s->base);
+
+	if (~*w)
+		hole_add(s, s->base, ~*w);
+	*w = 0;
+	s->base++;
+}
+
+/* So that @word is inside. */
+static void move_to(struct xids *s, uint64_t word)
+{
+	unsigned int n = nwords(s);
+
+	if (word >= s->base + n && grow(s))
+		n = nwords(s);
+	/* Further than all of it: most of the holes would be forgotten. */
+	if (word >= s->base + n + n) {
+		uint64_t last = word - n - n + 1;
+
+		for (unsigned int i = 0; i < n; i++)
+			leave_word(s);
+		if (last > s->base) {
+			s->forgotten += (last - s->base) * WORD_BITS;
+			s->base = last;
+		}
+	}
+	while (word >= s->base + n)
+		leave_word(s);
+}
+
+bool xids_add(struct xids *s, uint64_t n)
+{
+	uint64_t word = n / WORD_BITS;
+	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
+	uint64_t *w;
+
+	if (unlikely(word < s->base))
+		return hole_take(s, n);
+	if (unlikely(word >= s->base + nwords(s)))
+		move_to(s, word);
+	w = word_of(s, word);
+	if (unlikely(*w & bit))
+		return false;
+	*w |= bit;
+	while (!~*word_of(s, s->base))
+		leave_word(s);
+	return true;
+}
+
+void xids_below(struct xids *s, uint64_t n)
+{
+	/* The first word that still matters, and its bits that do not. */
+	uint64_t word = n / WORD_BITS + (n % WORD_BITS == WORD_BITS - 1);
+	unsigned int bits = (unsigned int)((n + 1) % WORD_BITS);
+
+	if (s->large && s->large->nholes)
+		holes_below(s, word, bits);
+	if (likely(word < s->base))
+		return;
+	for (unsigned int i = 0; i < nwords(s) && s->base < word; i++) {
+		*word_of(s, s->base) = 0;
+		s->base++;
+	}
+	s->base = MAX(s->base, word);
+	if (bits)
+		*word_of(s, word) |= (UINT64_C(1) << bits) - 1;
+}
+
+void xids_trim(struct xids *s)
+{
+	struct xids_large *l = s->large;
+
+	if (!l || l->nholes)
+		return;
+	for (uint64_t w = s->base + XIDS_WORDS_SMALL;
+	     w < s->base + XIDS_WORDS_LARGE; w++)
+		if (l->words[w % XIDS_WORDS_LARGE])
+			return;
+	for (uint64_t w = s->base; w < s->base + XIDS_WORDS_SMALL; w++)
+		s->small[w % XIDS_WORDS_SMALL] = l->words[w % XIDS_WORDS_LARGE];
+	s->large = NULL;
+	free(l);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bodies of strangers, as messages. What a packer makes of those that can be read
+ * is read within the bounds of memory if it is at all, and packs to the same.
+ */
+#include "rpc/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "tests/unit/rpc/box.pb-c.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static ProtobufCMessage *read_into(struct arena *a, const void *body,
+				   size_t length)
+{
+	struct message_type type;
+
+	BUG_ON(message_type_init(&type, &test__tree__descriptor));
+	arena_init(a, NULL, 0, message_heap_max(&type, length));
+	return message_unpack(&type, body, length, &a->allocator);
+}
+
+static void read_again(const struct packed *first)
+{
+	ProtobufCMessage *message, *unbound;
+	struct packed second;
+	struct arena a;
+
+	message = read_into(&a, first->bytes, first->length);
+	/* protobuf-c may have taken a number for a field's that is none. */
+	unbound = protobuf_c_message_unpack(&test__tree__descriptor, NULL,
+					    first->length, first->bytes);
+	BUG_ON(!message != !unbound);
+	if (message) {
+		BUG_ON(packed_init(&second, message));
+		BUG_ON(second.length != first->length);
+		BUG_ON(memcmp(second.bytes, first->bytes, first->length) != 0);
+		packed_fini(&second);
+		protobuf_c_message_free_unpacked(unbound, NULL);
+	}
+	arena_fini(&a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bulk_list list = { .n = 0 };
+	ProtobufCMessage *message;
+	struct packed packed;
+	struct arena a;
+	int rc;
+
+	message = read_into(&a, data, size);
+	if (message) {
+		BUG_ON(packed_init(&packed, message));
+		read_again(&packed);
+		packed_fini(&packed);
+		/* Whoever passes it on has no bulks to give. */
+		rc = message_bulks(message, &list);
+		BUG_ON((rc && rc != -EINVAL) || list.n);
+	}
+	arena_fini(&a);
+	return 0;
+}

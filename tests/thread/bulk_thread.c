@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node with two CPTs in threads, that calls itself:
+ *
+ *	callers (plain threads) lend a source and a sink to each call, and wait
+ *	workers (the service's) get, turn all bits, put, and reply: waiting for
+ *		each step, or leaving the end of the put to the reply
+ *
+ * and some calls are too short of time, so that memory comes back late.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/util.h"
+#include "ulnet/service.h"
+
+#define CALLERS	 4
+#define CALLS	 60 /* of each caller */
+#define BYTES	 200000
+#define FRAGMENT 700
+#define DEADLINE 60000000 /* us: nothing should take so long */
+
+static atomic_uint failures;
+
+static bool check_at(bool ok, const char *what, int line)
+{
+	if (!ok && atomic_fetch_add(&failures, 1) < 20)
+		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, line, what);
+	return ok;
+}
+#define check(cond) check_at(cond, #cond, __LINE__)
+
+/* ---- the service ---- */
+
+/* What a put that was not waited for needs. */
+struct copy {
+	struct iovec iov;
+	uint8_t bytes[BYTES];
+};
+
+static void on_put(void *arg, int status, uint64_t moved)
+{
+	struct copy *c = arg;
+
+	check(status || moved == c->iov.iov_len);
+	free(c);
+}
+
+static void turn(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	struct copy *c = malloc(sizeof(*c));
+	struct ulrpc_bulk_info info;
+	int rc;
+
+	(void)arg;
+	check(length == 1 && ulrpc_request_bulk(r, 0, &info) == 0);
+	c->iov = (struct iovec){ c->bytes, info.length };
+	rc = ulrpc_bulk_get_wait(r, 0, 0, &c->iov, 1);
+	for (size_t i = 0; !rc && i < info.length; i++)
+		c->bytes[i] = (uint8_t)~c->bytes[i];
+	if (!rc && *(const char *)body == 'n') {
+		rc = ulrpc_bulk_put(r, 1, 0, &c->iov, 1, on_put, c);
+		if (!rc)
+			c = NULL;
+	} else if (!rc) {
+		rc = ulrpc_bulk_put_wait(r, 1, 0, &c->iov, 1);
+	}
+	free(c);
+	if (rc)
+		ulrpc_fail(r, rc);
+	else
+		ulrpc_reply(r, NULL, 0);
+}
+
+static void on_cpt(void *arg, struct ulrpc_request *r, const void *body,
+		   size_t length)
+{
+	struct iovec iov = { arg, 1 };
+
+	(void)body;
+	(void)length;
+	check(ulrpc_bulk_get_wait(r, 0, 0, &iov, 1) == -EDEADLK);
+	ulrpc_reply(r, NULL, 0);
+}
+
+/* ---- callers ---- */
+
+static struct ulrpc *rpc;
+static struct ulrpc_client *client;
+
+struct memory {
+	struct iovec iov[BYTES / FRAGMENT + 1];
+	unsigned int niov;
+	uint8_t bytes[BYTES];
+	struct ulrpc_bulk *bulk;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool released;
+};
+
+static void lend(struct memory *m, size_t length, enum ulrpc_bulk_access access)
+{
+	struct ulrpc_bulk_conf conf = { .iov = m->iov,
+					.access = access,
+					.flags = ULRPC_BULK_CHECKSUM,
+					.segment = 40000 };
+
+	m->niov = 0;
+	for (size_t at = 0; at < length; at += FRAGMENT)
+		m->iov[m->niov++] =
+			(struct iovec){ m->bytes + at,
+					MIN(FRAGMENT, length - at) };
+	conf.niov = m->niov;
+	m->released = false;
+	check(ulrpc_bulk_new(rpc, &conf, &m->bulk) == 0);
+}
+
+static void on_released(void *arg)
+{
+	struct memory *m = arg;
+
+	pthread_mutex_lock(&m->lock);
+	m->released = true;
+	pthread_cond_signal(&m->cond);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void take_back(struct memory *m)
+{
+	ulrpc_bulk_close(m->bulk, on_released, m);
+	pthread_mutex_lock(&m->lock);
+	while (!m->released)
+		pthread_cond_wait(&m->cond, &m->lock);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void call_once(struct memory *source, struct memory *sink,
+		      unsigned int n)
+{
+	size_t length = 1 + n * 3571 % BYTES;
+	bool hurry = n % 5 == 4;
+	struct ulrpc_bulk *bulks[2];
+	struct ulrpc_call_conf conf = { .deadline = hurry ? 200 : DEADLINE,
+					.bulks = bulks,
+					.nbulks = 2 };
+	struct ulrpc_outcome o;
+
+	memset(source->bytes, (int)n, length);
+	memset(sink->bytes, 0, length);
+	lend(source, length, ULRPC_BULK_SOURCE);
+	lend(sink, length, ULRPC_BULK_SINK);
+	bulks[0] = source->bulk;
+	bulks[1] = sink->bulk;
+	if (check(ulrpc_call_wait(client, ulrpc_method("turn"),
+				  n % 2 ? "n" : "w", 1, &conf, NULL, 0, NULL,
+				  &o) == 0) &&
+	    !hurry && !check(o.cause == ULRPC_CAUSE_OK))
+		fprintf(stderr, "%s\n", ulrpc_cause_name(o.cause));
+	take_back(source);
+	take_back(sink);
+	for (size_t i = 0; o.cause == ULRPC_CAUSE_OK && i < length; i++)
+		if (!check(sink->bytes[i] == (uint8_t)~n))
+			break;
+	/* It is ours: nobody else writes to it. */
+	memset(source->bytes, 1, length);
+	memset(sink->bytes, 2, length);
+}
+
+static struct memory *memory_new(void)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->cond, NULL);
+	return m;
+}
+
+static void *caller(void *arg)
+{
+	struct memory *source = memory_new(), *sink = memory_new();
+
+	for (unsigned int i = 0; i < CALLS; i++)
+		call_once(source, sink, i + *(unsigned int *)arg * CALLS);
+	free(source);
+	free(sink);
+	return NULL;
+}
+
+static void call_inline(void)
+{
+	struct memory *source = memory_new();
+	struct ulrpc_call_conf conf = { .deadline = DEADLINE, .nbulks = 1 };
+	struct ulrpc_bulk *bulks[1];
+	struct ulrpc_outcome o;
+
+	lend(source, 10, ULRPC_BULK_SOURCE);
+	bulks[0] = source->bulk;
+	conf.bulks = bulks;
+	check(ulrpc_call_wait(client, ulrpc_method("inline"), NULL, 0, &conf,
+			      NULL, 0, NULL, &o) == 0 &&
+	      o.cause == ULRPC_CAUSE_OK);
+	take_back(source);
+	free(source);
+}
+
+static void call_many(void)
+{
+	pthread_t threads[CALLERS];
+	unsigned int numbers[CALLERS];
+
+	for (unsigned int i = 0; i < CALLERS; i++) {
+		numbers[i] = i;
+		check(pthread_create(&threads[i], NULL, caller, &numbers[i]) ==
+		      0);
+	}
+	for (unsigned int i = 0; i < CALLERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static struct ulrpc_service *serve(void)
+{
+	static uint8_t byte;
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "turn", .handler = turn },
+		{ .name = "inline",
+		  .handler = on_cpt,
+		  .arg = &byte,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service *service;
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "turner";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	conf.workers_min = 3;
+	conf.segments = 2;
+	BUG_ON(ulrpc_service_start(rpc, &conf, &service));
+	return service;
+}
+
+int main(void)
+{
+	struct ulrpc_service *service;
+	struct ulrpc_client_conf cc;
+	struct ulnet_conf conf;
+	struct ulnet_nid self;
+	struct lnet *node;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_THREADS;
+	conf.cpts = 2;
+	BUG_ON(lnet_open(&conf, &node));
+	BUG_ON(ulrpc_open(node, NULL, &rpc));
+	service = serve();
+	BUG_ON(lnet_nid_parse("0@lo", &self));
+	ulrpc_client_conf_init(&cc);
+	cc.nids = &self;
+	cc.nnids = 1;
+	cc.service = "turner";
+	BUG_ON(ulrpc_client_open(rpc, &cc, &client));
+	call_inline();
+	call_many();
+	ulrpc_client_close(client);
+	check(ulrpc_service_stop(service, DEADLINE) == 0);
+	check(ulrpc_close(rpc) == 0);
+	lnet_close(node);
+	if (atomic_load(&failures))
+		return 1;
+	printf("%d calls\n", CALLERS * CALLS);
+	return 0;
+}

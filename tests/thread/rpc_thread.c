@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A service on a node with two CPTs in threads, over TCP on the loopback
+ * interface; clients are nodes of their own. Handlers run inline, on worker
+ * threads, and some are answered by yet another thread. Callers are plain
+ * threads that wait, and callbacks on the clients' CPTs. At the end the service
+ * stops while calls are under way: each of them ends once.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/util.h"
+#include "ulnet/service.h"
+
+#define CLIENTS 4
+#define CALLERS 2 /* threads of each client */
+#define CALLS	300
+#define LONG	3000
+
+static uint16_t port;
+static struct lnet *server;
+static struct ulrpc *server_rpc;
+static struct ulrpc_service *service;
+static _Atomic unsigned int runs, bad;
+
+#define CHECK(cond)                                                        \
+	do {                                                               \
+		if (!(cond)) {                                             \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+				#cond);                                    \
+			atomic_fetch_add(&bad, 1);                         \
+		}                                                          \
+	} while (0)
+
+/* ---- answered by another thread ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct ulrpc_request *request[8192];
+	unsigned int first, n;
+	bool stop;
+} later = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	    .changed = PTHREAD_COND_INITIALIZER };
+
+static void *answer_later(void *arg)
+{
+	pthread_mutex_lock(&later.lock);
+	for (;;) {
+		struct ulrpc_request *r;
+		struct ulrpc_request_info info;
+
+		while (!later.n && !later.stop)
+			pthread_cond_wait(&later.changed, &later.lock);
+		if (!later.n)
+			break;
+		r = later.request[later.first++ % ARRAY_SIZE(later.request)];
+		later.n--;
+		pthread_mutex_unlock(&later.lock);
+		ulrpc_request_info(r, &info);
+		CHECK(!strcmp(info.method_name, "late"));
+		ulrpc_reply(r, "late", 4);
+		pthread_mutex_lock(&later.lock);
+	}
+	pthread_mutex_unlock(&later.lock);
+	return arg;
+}
+
+static void on_late(void *arg, struct ulrpc_request *r, const void *body,
+		    size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	atomic_fetch_add(&runs, 1);
+	pthread_mutex_lock(&later.lock);
+	BUG_ON(later.n == ARRAY_SIZE(later.request));
+	later.request[(later.first + later.n++) % ARRAY_SIZE(later.request)] =
+		r;
+	pthread_cond_signal(&later.changed);
+	pthread_mutex_unlock(&later.lock);
+}
+
+static void on_echo(void *arg, struct ulrpc_request *r, const void *body,
+		    size_t length)
+{
+	(void)arg;
+	atomic_fetch_add(&runs, 1);
+	ulrpc_reply(r, body, length);
+}
+
+/* ---- nodes ---- */
+
+static uint16_t free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) &&
+		    !getsockname(fd, (struct sockaddr *)&a, &len);
+
+	if (fd >= 0)
+		close(fd);
+	return good ? ntohs(a.sin_port) : 0;
+}
+
+static struct ulnet_nid nid_of(unsigned int i)
+{
+	struct ulnet_nid nid;
+	char text[LNET_NIDSTR_SIZE];
+
+	snprintf(text, sizeof(text), "127.0.0.%u@tcp", 40 + i);
+	BUG_ON(lnet_nid_parse(text, &nid));
+	return nid;
+}
+
+static struct lnet *node_up(unsigned int i, unsigned int cpts)
+{
+	struct ulnet_conf conf;
+	struct ulnet_ni_conf ni = { .nid = nid_of(i) };
+	struct lnet *node;
+	int rc;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_THREADS;
+	conf.cpts = cpts;
+	conf.port = port;
+	conf.accept = LNET_ACCEPT_ALL;
+	rc = lnet_open(&conf, &node);
+	BUG_ON(rc);
+	rc = lnet_ni_add(node, &ni);
+	if (rc) {
+		printf("no TCP on the loopback interface: %s\n", strerror(-rc));
+		exit(77);
+	}
+	return node;
+}
+
+static void serve(void)
+{
+	static const struct ulrpc_method_conf methods[] = {
+		{ .name = "echo", .handler = on_echo, .run = ULRPC_RUN_INLINE },
+		{ .name = "work", .handler = on_echo },
+		{ .name = "high",
+		  .handler = on_echo,
+		  .priority = ULRPC_PRIORITY_HIGH },
+		{ .name = "late", .handler = on_late },
+	};
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "threads";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	conf.workers_min = 1;
+	conf.workers_max = 4;
+	BUG_ON(ulrpc_open(server, NULL, &server_rpc));
+	BUG_ON(ulrpc_service_start(server_rpc, &conf, &service));
+	BUG_ON(ulrpc_service_start(server_rpc, &conf, &service) != -EEXIST);
+}
+
+/* ---- callers ---- */
+
+struct caller {
+	struct client *client;
+	pthread_t thread;
+	unsigned int good;
+};
+
+struct client {
+	struct lnet *node;
+	struct ulrpc *rpc;
+	struct ulrpc_client *client;
+	struct caller callers[CALLERS];
+	pthread_mutex_t lock; /* for what follows */
+	pthread_cond_t ended;
+	unsigned int pending, good, refused, other;
+};
+
+static const char *const names[] = { "echo", "work", "high", "late" };
+
+static void *call_and_wait(void *arg)
+{
+	struct caller *c = arg;
+	struct ulrpc_call_conf conf = { .deadline = 60000000 };
+
+	for (unsigned int i = 0; i < CALLS; i++) {
+		const char *name = names[i % ARRAY_SIZE(names)];
+		size_t size = i % 10 ? 40 : LONG, length = 0;
+		char body[LONG], reply[LONG];
+		struct ulrpc_outcome o;
+
+		memset(body, (int)i, sizeof(body));
+		CHECK(!ulrpc_call_wait(c->client->client, ulrpc_method(name),
+				       body, size, &conf, reply, sizeof(reply),
+				       &length, &o));
+		CHECK(o.cause == ULRPC_CAUSE_OK);
+		if (!strcmp(name, "late"))
+			CHECK(length == 4 && !memcmp(reply, "late", 4));
+		else
+			CHECK(length == size && !memcmp(reply, body, size));
+		c->good += o.cause == ULRPC_CAUSE_OK;
+	}
+	return NULL;
+}
+
+static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
+		    size_t length)
+{
+	struct client *c = arg;
+
+	(void)reply;
+	(void)length;
+	pthread_mutex_lock(&c->lock);
+	if (o->cause == ULRPC_CAUSE_OK)
+		c->good++;
+	else if (o->execution == ULRPC_NOT_EXECUTED)
+		c->refused++;
+	else
+		c->other++;
+	if (!--c->pending)
+		pthread_cond_signal(&c->ended);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void call_many(struct client *c, unsigned int n, uint64_t deadline)
+{
+	struct ulrpc_call_conf conf = { .deadline = deadline };
+
+	pthread_mutex_lock(&c->lock);
+	c->pending += n;
+	c->good = 0;
+	pthread_mutex_unlock(&c->lock);
+	for (unsigned int i = 0; i < n; i++)
+		BUG_ON(ulrpc_call(c->client,
+				  ulrpc_method(names[i % ARRAY_SIZE(names)]),
+				  "many", 4, &conf, on_done, c, NULL));
+}
+
+static void client_up(struct client *c, unsigned int i)
+{
+	struct ulnet_nid nid = nid_of(0);
+	struct ulrpc_client_conf conf;
+
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->ended, NULL);
+	c->node = node_up(i + 1, 1);
+	BUG_ON(ulrpc_open(c->node, NULL, &c->rpc));
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "threads";
+	BUG_ON(ulrpc_client_open(c->rpc, &conf, &c->client));
+}
+
+static void wait_pending(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	while (c->pending)
+		pthread_cond_wait(&c->ended, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void all_call(struct client *clients)
+{
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		for (unsigned int j = 0; j < CALLERS; j++) {
+			struct caller *k = &clients[i].callers[j];
+
+			k->client = &clients[i];
+			BUG_ON(pthread_create(&k->thread, NULL, call_and_wait,
+					      k));
+		}
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		call_many(&clients[i], 4 * CALLS, 60000000);
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		for (unsigned int j = 0; j < CALLERS; j++) {
+			pthread_join(clients[i].callers[j].thread, NULL);
+			CHECK(clients[i].callers[j].good == CALLS);
+		}
+		wait_pending(&clients[i]);
+		CHECK(clients[i].good == 4 * CALLS);
+	}
+	CHECK(runs == CLIENTS * CALLS * (CALLERS + 4));
+}
+
+static void stop_in_between(struct client *clients)
+{
+	unsigned int before = atomic_load(&runs), good = 0;
+	int rc;
+
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		call_many(&clients[i], 500, 5000000);
+	rc = ulrpc_service_stop(service, 10000000);
+	CHECK(!rc);
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		wait_pending(&clients[i]);
+		good += clients[i].good;
+	}
+	/* No request was run whose caller has not heard of it. */
+	CHECK(good == atomic_load(&runs) - before);
+}
+
+int main(void)
+{
+	static struct client clients[CLIENTS];
+	pthread_t answerer;
+
+	port = free_port();
+	BUG_ON(!port || pthread_create(&answerer, NULL, answer_later, NULL));
+	server = node_up(0, 2);
+	serve();
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		client_up(&clients[i], i);
+	all_call(clients);
+	stop_in_between(clients);
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		ulrpc_client_close(clients[i].client);
+		BUG_ON(ulrpc_close(clients[i].rpc));
+		lnet_close(clients[i].node);
+	}
+	BUG_ON(ulrpc_close(server_rpc));
+	lnet_close(server);
+	pthread_mutex_lock(&later.lock);
+	later.stop = true;
+	pthread_cond_signal(&later.changed);
+	pthread_mutex_unlock(&later.lock);
+	pthread_join(answerer, NULL);
+	return atomic_load(&bad) != 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What calls leave in the statistics of both sides. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include "config/tree.h"
+#include "ulnet/control.h"
+#include "ulnet/service.h"
+
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	ulrpc_reply(request, body, length);
+}
+
+static void refuse(void *arg, struct ulrpc_request *request, const void *body,
+		   size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	ulrpc_fail(request, -EPERM);
+}
+
+/* Fills the bulk, by a worker. */
+static void fill(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	struct iovec iov = { arg, 5000 };
+
+	(void)body;
+	(void)length;
+	if (ulrpc_bulk_put_wait(request, 0, 0, &iov, 1))
+		ulrpc_fail(request, -EIO);
+	else
+		ulrpc_reply(request, NULL, 0);
+}
+
+static char memory[5000];
+
+static const struct ulrpc_method_conf methods[] = {
+	{ .name = "Echo", .handler = echo, .run = ULRPC_RUN_INLINE },
+	{ .name = "Refuse", .handler = refuse },
+	{ .name = "Fill", .handler = fill, .arg = memory },
+};
+
+struct pair {
+	struct lnet *node;
+	struct ulrpc *rpc;
+	struct ulrpc_service *service;
+	struct ulrpc_client *client;
+};
+
+static struct pair pair_open(unsigned int cpts)
+{
+	struct ulrpc_service_conf sconf;
+	struct ulrpc_client_conf cconf;
+	struct ulnet_conf conf;
+	struct pair p;
+
+	lnet_conf_init(&conf);
+	conf.cpts = cpts;
+	cr_assert_eq(lnet_open(&conf, &p.node), 0);
+	cr_assert_eq(ulrpc_open(p.node, NULL, &p.rpc), 0);
+	ulrpc_service_conf_init(&sconf);
+	sconf.name = "test";
+	sconf.methods = methods;
+	sconf.nmethods = 3;
+	cr_assert_eq(ulrpc_service_start(p.rpc, &sconf, &p.service), 0);
+	ulrpc_client_conf_init(&cconf);
+	cconf.nids = &LNET_NID_LO;
+	cconf.nnids = 1;
+	cconf.service = "test";
+	cr_assert_eq(ulrpc_client_open(p.rpc, &cconf, &p.client), 0);
+	return p;
+}
+
+static void call(struct pair *p, const char *method, struct ulrpc_bulk *bulk,
+		 enum ulrpc_cause cause)
+{
+	struct ulrpc_call_conf conf = { .deadline = 10000000,
+					.bulks = &bulk,
+					.nbulks = bulk != NULL };
+	struct ulrpc_outcome o;
+
+	cr_assert_eq(ulrpc_call_wait(p->client, ulrpc_method(method),
+				     "0123456789", 10, &conf, NULL, 0, NULL,
+				     &o),
+		     0);
+	cr_assert_eq(o.cause, cause, "%s: %s", method,
+		     ulrpc_cause_name(o.cause));
+}
+
+/* ---- reading ---- */
+
+static struct doc *stats_of(struct ulrpc *rpc)
+{
+	const struct tree_limits limits = { 1 << 20, 100000, TREE_DEPTH_MAX };
+	struct tree_error err;
+	struct doc *doc;
+	char *text;
+
+	cr_assert_eq(ulrpc_stats(rpc, &text), 0);
+	cr_assert_eq(tree_parse(text, strlen(text), &limits, &doc, &err), 0,
+		     "%s", text);
+	free(text);
+	return doc;
+}
+
+/* The entry of @method in @list. */
+static const struct tree *entry(const struct doc *doc, const char *list,
+				const char *method)
+{
+	const struct tree *rpc = tree_get(doc_root(doc), "rpc"), *t;
+
+	tree_for_each (t, tree_get(rpc, list)) {
+		const struct tree *m = tree_get(t, method ? "method" : "peer");
+
+		if (!method || (m && !strcmp(m->text, method)))
+			return t;
+	}
+	cr_assert_fail("%s: no %s", list, method);
+	return NULL;
+}
+
+/* What stands at "a/b". */
+static int64_t number(const struct tree *t, const char *path)
+{
+	char *copy = strdup(path), *save = NULL, *word;
+	int64_t value = 0;
+
+	for (word = strtok_r(copy, "/", &save); word && t;
+	     word = strtok_r(NULL, "/", &save))
+		t = tree_get(t, word);
+	free(copy);
+	if (t)
+		cr_assert(tree_number(t, &value), "%s: %s", path, t->text);
+	return value;
+}
+
+static void is(const struct tree *t, const char *path, int64_t want)
+{
+	cr_assert_eq(number(t, path), want, "%s: %lld, not %lld", path,
+		     (long long)number(t, path), (long long)want);
+}
+
+static int64_t counter(const struct doc *doc, const char *name)
+{
+	const struct tree *rpc = tree_get(doc_root(doc), "rpc");
+
+	cr_assert_not_null(tree_get(tree_get(rpc, "counters"), name));
+	return number(tree_get(rpc, "counters"), name);
+}
+
+/* ---- both sides ---- */
+
+static void both_sides_agree(unsigned int cpts)
+{
+	struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf bconf = { .iov = &iov,
+					 .niov = 1,
+					 .access = ULRPC_BULK_SINK,
+					 .segment = 4096 };
+	struct pair p = pair_open(cpts);
+	struct ulrpc_bulk *bulk;
+	const struct tree *t;
+	struct doc *doc;
+
+	cr_assert_eq(ulrpc_bulk_new(p.rpc, &bconf, &bulk), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
+	for (unsigned int i = 0; i < 3; i++)
+		call(&p, "Refuse", NULL, ULRPC_CAUSE_HANDLER);
+	call(&p, "Fill", bulk, ULRPC_CAUSE_OK);
+	call(&p, "Nonsense", NULL, ULRPC_CAUSE_NO_METHOD);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+
+	doc = stats_of(p.rpc);
+	t = entry(doc, "calls", "Echo");
+	is(t, "calls", 20);
+	is(t, "failed", 0);
+	is(t, "attempts", 20);
+	is(t, "sent_bytes", 200);
+	is(t, "received_bytes", 200);
+	is(t, "ends/ok", 20);
+	is(t, "times_us/total/count", 20);
+	is(t, "times_us/service/count", 20);
+	t = entry(doc, "requests", "Echo");
+	is(t, "calls", 20);
+	is(t, "sent_bytes", 200);
+	is(t, "received_bytes", 200);
+	is(t, "ends/ok", 20);
+	is(t, "times_us/queue/count", 20);
+	is(t, "times_us/bulk/count", 0);
+	t = entry(doc, "calls", "Refuse");
+	is(t, "failed", 3);
+	is(t, "ends/handler", 3);
+	t = entry(doc, "requests", "Refuse");
+	is(t, "ends/failed", 3);
+	is(t, "sent_bytes", 0);
+	t = entry(doc, "requests", "Fill");
+	is(t, "bulk_sent_bytes", 5000);
+	is(t, "bulk_received_bytes", 0);
+	is(t, "times_us/bulk/count", 1);
+	is(entry(doc, "refused_by_service", NULL), "ends/no method", 1);
+	for (unsigned int side = 0; side < 2; side++) {
+		t = entry(doc, side ? "clients" : "servers", NULL);
+		is(t, "connections", 1);
+		is(t, "calls", 25);
+		is(t, "failed", 4);
+		is(t, "times_us/total/count", 25);
+	}
+	cr_assert_eq(counter(doc, "connections_made"), 1);
+	cr_assert_eq(counter(doc, "clients_accepted"), 1);
+	cr_assert_eq(counter(doc, "parcels_sent"), 25);
+	cr_assert_eq(counter(doc, "requests_received"), 25);
+	cr_assert_eq(counter(doc, "answers_sent"), 25);
+	cr_assert_eq(counter(doc, "replies_received"), 25);
+	cr_assert_eq(counter(doc, "segments_moved"), 2);
+	cr_assert_eq(counter(doc, "unrecorded"), 0);
+	cr_assert_gt(counter(doc, "control_received"), 3);
+	doc_free(doc);
+
+	ulrpc_client_close(p.client);
+	cr_assert_eq(ulrpc_service_stop(p.service, 1000000), 0);
+	cr_assert_eq(ulrpc_close(p.rpc), 0);
+	lnet_close(p.node);
+}
+
+TestSuite(count, .timeout = 60);
+
+Test(count, both_sides_agree)
+{
+	both_sides_agree(1);
+	both_sides_agree(3);
+}
+
+/* Connections end, and what they counted stays. */
+Test(count, what_is_gone_stays)
+{
+	struct pair p = pair_open(1);
+	const struct tree *rpc;
+	struct doc *doc;
+
+	for (unsigned int i = 0; i < 7; i++)
+		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
+	ulrpc_client_close(p.client);
+	/* Disconnect comes when it comes. */
+	for (doc = stats_of(p.rpc); !counter(doc, "clients_left");
+	     doc = stats_of(p.rpc))
+		doc_free(doc);
+	rpc = tree_get(doc_root(doc), "rpc");
+	cr_assert_eq(tree_get(rpc, "servers")->count, 0);
+	cr_assert_eq(tree_get(rpc, "clients")->count, 0);
+	is(tree_get(rpc, "servers_gone"), "connections", 1);
+	is(tree_get(rpc, "servers_gone"), "calls", 7);
+	is(tree_get(rpc, "clients_gone"), "connections", 1);
+	is(tree_get(rpc, "clients_gone"), "times_us/total/count", 7);
+	is(entry(doc, "calls", "Echo"), "calls", 7);
+	doc_free(doc);
+
+	cr_assert_eq(ulrpc_stats_reset(p.rpc), 0);
+	doc = stats_of(p.rpc);
+	rpc = tree_get(doc_root(doc), "rpc");
+	is(tree_get(rpc, "clients_gone"), "connections", 0);
+	is(entry(doc, "calls", "Echo"), "calls", 0);
+	doc_free(doc);
+	cr_assert_eq(ulrpc_service_stop(p.service, 1000000), 0);
+	cr_assert_eq(ulrpc_close(p.rpc), 0);
+	lnet_close(p.node);
+}
+
+/* RPC may end with the node, while it is under control. */
+Test(count, ends_under_control)
+{
+	struct pair p = pair_open(2);
+	struct lnet_control *control;
+	char *answer;
+
+	cr_assert_eq(lnet_control_start(p.node, NULL, &control), 0);
+	cr_assert_eq(ulrpc_control(p.rpc, control), 0);
+	call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
+	cr_assert_eq(lnet_control_request(control, "rpc show:", &answer), 0);
+	cr_assert(strstr(answer, "method: \"Echo\""), "%s", answer);
+	free(answer);
+	cr_assert_eq(ulrpc_close(p.rpc), 0);
+	cr_assert_eq(lnet_control_request(control, "rpc show:", &answer), 0);
+	cr_assert(strstr(answer, "runs no RPC"), "%s", answer);
+	free(answer);
+	lnet_control_stop(control);
+	lnet_close(p.node);
+}

@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests, as a client played by hand sees them. */
+#include <signal.h>
+
+#include "tests/unit/rpc/serve_rig.h"
+#include "tests/unit/rpc/stranger.h"
+
+static struct stranger a;
+
+static void rig_with(struct serve_rig *g, struct ulrpc_service_conf *more,
+		     unsigned int cpts)
+{
+	struct ulrpc_service_conf c;
+
+	serve_init(g, 1, cpts);
+	serve_open(g, NULL);
+	c = serve_conf(g);
+	if (more) {
+		more->name = c.name;
+		more->methods = c.methods;
+		more->nmethods = c.nmethods;
+		c = *more;
+	}
+	serve_start(g, &c);
+	stranger_init(&a, g->sim, CALLER, SERVER);
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+}
+
+static void rig(struct serve_rig *g)
+{
+	rig_with(g, NULL, 1);
+}
+
+static void settle(struct serve_rig *g)
+{
+	lnet_sim_run(g->sim, 20 * MSEC);
+}
+
+static struct service_cpt *cpt0(struct serve_rig *g)
+{
+	return &g->service->cpt[0];
+}
+
+Test(request, replies_of_a_message_travel_together)
+{
+	struct wire_call calls[8];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 8; i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 3);
+	stranger_send(&a, calls, 8, "aaabbbcccdddeeefffggghhh", 0);
+	settle(&g);
+	cr_assert_eq(a.messages, 1);
+	cr_assert_eq(a.replies, 8);
+	for (unsigned int i = 0; i < 8; i++) {
+		char want[4] = { (char)('a' + i), (char)('a' + i),
+				 (char)('a' + i) };
+
+		cr_assert_eq(a.reply[i].xid, i + 1);
+		cr_assert_eq(a.reply[i].status, WIRE_OK);
+		cr_assert_eq(memcmp(a.body[i], want, 3), 0);
+	}
+	serve_fini(&g);
+}
+
+Test(request, by_workers)
+{
+	struct wire_call calls[32];
+	char bodies[32 * 4];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 32; i++) {
+		calls[i] = stranger_call_of(i + 1, "work", 4);
+		memcpy(bodies + 4 * i, &i, 4);
+	}
+	stranger_send(&a, calls, 32, bodies, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 32);
+	for (unsigned int i = 0; i < 32; i++) {
+		cr_assert_eq(stranger_reply(&a, i + 1)->status, WIRE_OK);
+		cr_assert_eq(g.served.order[i], i, "first come, first served");
+	}
+	serve_fini(&g);
+}
+
+Test(request, refusals)
+{
+	struct wire_call c;
+	struct serve_rig g;
+	static char big[70000];
+
+	rig(&g);
+	stranger_call(&a, 1, "nothing", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_METHOD);
+	c = stranger_call_of(2, "echo", 65537);
+	stranger_send(&a, &c, 1, big, 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_BAD_REQUEST);
+	c = stranger_call_of(0, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 0)->status, WIRE_BAD_REQUEST);
+	a.epoch = 2;
+	stranger_call(&a, 3, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_STALE_EPOCH);
+	a.epoch = 1;
+	a.connection ^= UINT64_C(1) << 40;
+	stranger_call(&a, 4, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_NOT_CONNECTED);
+	a.connection ^= UINT64_C(1) << 40;
+	stranger_call(&a, 5, "fail", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_FAILED);
+	cr_assert_eq(stranger_reply(&a, 5)->error, 42);
+	c = stranger_call_of(6, "echo", 10);
+	c.reply_max = 9;
+	stranger_send(&a, &c, 1, "0123456789", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_TOO_LONG);
+	cr_assert_eq(stranger_reply(&a, 6)->needed, 10);
+	cr_assert_eq(g.served.runs, 2, "one failed, one was too long");
+	serve_fini(&g);
+}
+
+/* A service that the client has not asked for on this connection. */
+Test(request, not_opened)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	a.epoch = 9;
+	a.client++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(g.served.runs, 0);
+	serve_fini(&g);
+}
+
+Test(request, duplicates_are_executed_once)
+{
+	struct wire_call c = stranger_call_of(7, "echo", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 10; i++) {
+		c.attempt = i;
+		stranger_send(&a, &c, 1, "x", 0);
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(stranger_reply(&a, 7)->status, WIRE_OK);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_repeated), 19);
+	/* Also of one that is being served, and of one that was refused. */
+	stranger_call(&a, 8, "park", "x");
+	stranger_call(&a, 8, "park", "x");
+	stranger_call(&a, 9, "nothing", "x");
+	stranger_call(&a, 9, "nothing", "x");
+	settle(&g);
+	cr_assert_eq(g.served.runs, 2);
+	stranger_reply(&a, 9);
+	serve_release(&g.served);
+	settle(&g);
+	stranger_reply(&a, 8);
+	/* What is said to be answered is not executed any more. */
+	c = stranger_call_of(100, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 50);
+	c = stranger_call_of(50, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 3);
+	stranger_reply(&a, 100);
+	serve_fini(&g);
+}
+
+/* Over a reconnect, too; unless the caller says that it does not mind, and the
+ * method says so, too. */
+Test(request, idempotent_again)
+{
+	struct wire_call c = stranger_call_of(3, "again", 1);
+	struct wire_call once = stranger_call_of(4, "echo", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_send(&a, &c, 1, "x", 0);
+	a.epoch = 2;
+	stranger_connect(&a);
+	cr_assert(a.control.connected.reconnected);
+	c.attempt = 1;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	c.semantics = ULRPC_IDEMPOTENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 2);
+	c.attempt = 0;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 2, "LNet's copy of the first");
+	once.semantics = ULRPC_IDEMPOTENT;
+	for (once.attempt = 0; once.attempt < 3; once.attempt++)
+		stranger_send(&a, &once, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 3, "the method is not idempotent");
+	serve_fini(&g);
+}
+
+Test(request, no_room_says_the_handler)
+{
+	struct ulrpc_service_conf conf = { .retry_after = 1234 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "full", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OVERLOADED);
+	cr_assert_eq(stranger_reply(&a, 1)->retry_after, 1234);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_OVERLOADED), 1);
+	serve_fini(&g);
+}
+
+Test(request, expired_in_the_queue)
+{
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "first");
+	c = stranger_call_of(2, "work", 1);
+	c.timeout = 5000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c = stranger_call_of(3, "work", 1);
+	c.timeout = 0;
+	c.remaining = 5000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c = stranger_call_of(4, "work", 1);
+	c.timeout = c.remaining = 0;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 6 * MSEC);
+	cr_assert_eq(a.replies, 0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 2, "2 and 3 were too late");
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
+	serve_fini(&g);
+}
+
+/* The worker never comes: they are told all the same, and make room. */
+Test(request, expired_behind_a_worker_that_is_stuck)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 3 };
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "park", "first");
+	for (uint64_t xid = 2; xid < 4; xid++) {
+		c = stranger_call_of(xid, "work", 1);
+		c.timeout = 1500000;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	stranger_call(&a, 4, "work", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	lnet_sim_run(g.sim, 3 * SEC);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	stranger_call(&a, 5, "work", "x");
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	(void)moved;
+	*(int *)arg = status;
+}
+
+/* A request that is being served, with memory that nobody lends, and one that
+ * waits for it; none has a deadline. */
+static void two_for_ever(struct serve_rig *g)
+{
+	static const uint32_t length = 64;
+	const struct wire_segments lent = { .match = 0x77000,
+					    .access = WIRE_ACCESS_SINK,
+					    .n = 1,
+					    .length = &length };
+	struct wire_call c;
+
+	rig(g);
+	for (uint64_t xid = 1; xid <= 2; xid++) {
+		c = stranger_call_of(xid, xid == 1 ? "park" : "work", 1);
+		c.timeout = c.remaining = 0;
+		c.nbulks = xid == 1;
+		c.bulk = &lent;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(g);
+	cr_assert_eq(g->served.parked, 1);
+}
+
+Test(request, of_a_client_that_leaves)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_control m = { .kind = WIRE_DISCONNECT };
+	struct serve_rig g;
+	int status = 1;
+
+	two_for_ever(&g);
+	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
+				    &status),
+		     0);
+	settle(&g);
+	cr_assert_eq(status, 1, "it goes on");
+	m.disconnect.connection = a.connection;
+	m.disconnect.client = a.client;
+	m.disconnect.epoch = a.epoch;
+	stranger_control(&a, &m);
+	lnet_sim_run(g.sim, 6 * SEC);
+	cr_assert_eq(status, -ECONNRESET, "%d", status);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NOT_CONNECTED);
+	status = 1;
+	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
+				    &status),
+		     0);
+	settle(&g);
+	cr_assert_eq(status, -ECONNRESET, "nor is any begun");
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	serve_fini(&g);
+}
+
+Test(request, of_a_client_that_is_silent)
+{
+	struct serve_rig g;
+
+	two_for_ever(&g);
+	lnet_sim_run(g.sim, 25 * SEC);
+	cr_assert_eq(a.replies, 0);
+	lnet_sim_run(g.sim, 75 * SEC);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NOT_CONNECTED);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
+
+Test(request, overload_by_number)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 10,
+					   .retry_after = 12345 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 15; xid++)
+		stranger_call(&a, xid, xid % 2 ? "park" : "hold", "x");
+	settle(&g);
+	cr_assert_eq(a.replies, 5);
+	for (uint64_t xid = 11; xid <= 15; xid++) {
+		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OVERLOADED);
+		cr_assert_eq(stranger_reply(&a, xid)->retry_after, 12345);
+	}
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 15);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	stranger_call(&a, 16, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 16)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(request, overload_by_bytes)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 100000 };
+	static char big[30000];
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 5; xid++) {
+		struct wire_call c = stranger_call_of(
+			xid, xid % 2 ? "park" : "hold", sizeof(big));
+
+		stranger_send(&a, &c, 1, big, 0);
+	}
+	settle(&g);
+	cr_assert_eq(a.replies, 2);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 5);
+	serve_fini(&g);
+}
+
+/* Bytes that mean nothing cost nothing, and hurt nobody. */
+Test(request, unreadable)
+{
+	uint8_t bytes[300];
+	uint64_t hdr_data, random = 88172645463325252u;
+	struct wire_call c = stranger_call_of(1, "echo", 20);
+	struct serve_rig g;
+	size_t length;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	length = stranger_pack(&a, &c, 1, "01234567890123456789", 0, bytes,
+			       &hdr_data);
+	for (size_t cut = 0; cut < length; cut++) {
+		stranger_put(&a, a.portal, 1, hdr_data, bytes, cut);
+		if (cut % 100 == 0)
+			settle(&g);
+	}
+	for (unsigned int i = 0; i < 200; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		stranger_put(&a, a.portal, 1, random, bytes, length);
+	}
+	settle(&g);
+	cr_assert_eq(g.served.runs, 0);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(serve_unreadable(cpt0(&g)), length + 200);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Long bodies of inline handlers stay in the inbox until the reply. */
+Test(request, long_bodies_of_inline_handlers)
+{
+	static char big[20000];
+	struct ulrpc_service_conf conf = { .request_max = 20000,
+					   .buffers = 4,
+					   .buffer_size = 100000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 200; xid++) {
+		struct wire_call c = stranger_call_of(xid, "hold", sizeof(big));
+
+		memset(big, (int)xid, sizeof(big));
+		stranger_send(&a, &c, 1, big, 0);
+		settle(&g);
+		if (g.served.parked < 10)
+			continue;
+		for (unsigned int i = 0; i < 10; i++) {
+			const struct ulrpc_request *r = g.served.park[0];
+			const uint8_t *body = r->body;
+
+			cr_assert_eq(r->length, sizeof(big));
+			cr_assert_eq(body[0], (uint8_t)r->xid);
+			cr_assert_eq(body[sizeof(big) - 1], (uint8_t)r->xid);
+			ulrpc_reply(unpark(&g.served), NULL, 0);
+		}
+	}
+	settle(&g);
+	cr_assert_eq(a.replies, 200);
+	cr_assert_eq(cpt0(&g)->inbox.pinned, 0);
+	serve_fini(&g);
+}
+
+/* A body that replies at once with itself, and long replies. */
+Test(request, long_replies)
+{
+	static char big[60000];
+	struct wire_call calls[12];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 12; i++) {
+		calls[i] =
+			stranger_call_of(i + 1, i % 2 ? "work" : "echo", 5000);
+		calls[i].reply_max = 100000;
+		memset(big + i * 5000, 'a' + (int)i, 5000);
+	}
+	stranger_send(&a, calls, 12, big, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 12);
+	cr_assert_leq(a.messages, 7, "6 are inline");
+	for (unsigned int i = 0; i < 12; i++) {
+		const struct wire_reply *r = stranger_reply(&a, i + 1);
+
+		cr_assert_eq(r->length, 5000);
+		cr_assert_eq(r->body[0], 'a' + i);
+		cr_assert_eq(r->body[4999], 'a' + i);
+	}
+	calls[0] = stranger_call_of(20, "work", 60000);
+	calls[0].reply_max = 100000;
+	stranger_send(&a, calls, 1, big, 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 20)->length, 60000);
+	serve_fini(&g);
+}
+
+/* Far more than the buffers hold, none read in between. */
+Test(request, buffers_are_refilled)
+{
+	static char body[1000];
+	struct ulrpc_service_conf conf = { .request_max = 1000,
+					   .buffers = 2,
+					   .buffer_size = 80000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 1000; xid++) {
+		struct wire_call c = stranger_call_of(xid, "echo", 1000);
+
+		stranger_send(&a, &c, 1, body, 0);
+	}
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(a.replies, 1000);
+	cr_assert_eq(g.served.runs, 1000);
+	serve_fini(&g);
+}
+
+Test(request, replies_are_sent_again)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+	struct ulnet_sim_link good = { 0 };
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	stranger_call(&a, 1, "echo", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_gt(serve_counted(cpt0(&g), RPC_STAT_answers_resent), 2);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	lnet_sim_run(g.sim, 6 * SEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 1);
+	/* But not for ever. */
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	stranger_call(&a, 2, "echo", "x");
+	lnet_sim_run(g.sim, 30 * SEC);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 1);
+	cr_assert(list_empty(&cpt0(&g)->replies));
+	serve_fini(&g);
+}
+
+static char logged[1024];
+static unsigned int nlogged;
+
+static void log_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	nlogged++;
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+Test(request, stuck_is_said_once)
+{
+	struct ulrpc_service_conf conf = { .stuck = 2000000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
+	stranger_call(&a, 1, "hold", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(nlogged, 0);
+	lnet_sim_run(g.sim, 60 * SEC);
+	cr_assert_eq(nlogged, 1);
+	cr_assert(strstr(logged, "service test, method hold: request 1 of "),
+		  "%s", logged);
+	serve_release(&g.served);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+	serve_fini(&g);
+}
+
+/* High first, but after ratio of them one of the others. */
+Test(request, lanes)
+{
+	struct ulrpc_service_conf conf = { .high_ratio = 2 };
+	static const uint32_t want[] = { 100, 1, 2, 50, 3, 4, 51, 5 };
+	struct serve_rig g;
+	uint64_t xid = 1;
+
+	rig_with(&g, &conf, 1);
+	for (uint32_t i = 0; i < 8; i++) {
+		static const struct {
+			uint32_t word;
+			enum ulrpc_priority priority;
+		} todo[] = {
+			{ 100, ULRPC_PRIORITY_NORMAL }, /* has the worker */
+			{ 50, ULRPC_PRIORITY_NORMAL },
+			{ 51, ULRPC_PRIORITY_NORMAL },
+			{ 1, ULRPC_PRIORITY_HIGH },
+			{ 2, ULRPC_PRIORITY_HIGH },
+			{ 3, ULRPC_PRIORITY_HIGH },
+			{ 4, ULRPC_PRIORITY_HIGH },
+			{ 5, ULRPC_PRIORITY_HIGH },
+		};
+		struct wire_call c = stranger_call_of(xid++, "park", 4);
+
+		c.priority = todo[i].priority;
+		stranger_send(&a, &c, 1, &todo[i].word, 0);
+		settle(&g);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		cr_assert_eq(g.served.runs, i + 1);
+		cr_assert_eq(g.served.order[i], want[i], "%u: %u", i,
+			     g.served.order[i]);
+		ulrpc_reply(unpark(&g.served), NULL, 0);
+		settle(&g);
+	}
+	serve_fini(&g);
+}
+
+/* ---- the end, with requests in all states ---- */
+
+static void all_states(struct serve_rig *g)
+{
+	static char big[5000];
+	struct wire_call c;
+
+	stranger_call(&a, 1, "hold", "inline, later");
+	stranger_call(&a, 2, "park", "has the worker");
+	stranger_call(&a, 3, "work", "waits");
+	stranger_call(&a, 4, "low", "waits");
+	c = stranger_call_of(5, "hold", sizeof(big));
+	stranger_send(&a, &c, 1, big, 0);
+	c = stranger_call_of(6, "work", sizeof(big));
+	c.reply_max = sizeof(big);
+	stranger_send(&a, &c, 1, big, 0);
+	settle(g);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(g->served.parked, 3);
+}
+
+Test(request, stop_waits)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), 0);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_NO_SERVICE);
+	serve_fini(&g);
+}
+
+static void release_later(void *arg)
+{
+	struct serve_rig *g = arg;
+
+	serve_release(&g->served);
+	if (!lnet_sim_at(g->sim, MSEC, release_later, g))
+		return;
+}
+
+Test(request, stop_refuses_and_answers)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	all_states(&g);
+	lnet_sim_at(g.sim, SEC, release_later, &g);
+	cr_assert_eq(ulrpc_service_stop(g.service, 20000000), 0);
+	for (uint64_t xid = 1; xid <= 6; xid++)
+		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OK,
+			     "%llu: %u", (unsigned long long)xid,
+			     stranger_reply(&a, xid)->status);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
+	cr_assert_eq(lnet_sim_free(g.sim), 0);
+}
+
+static void call_during(void *arg)
+{
+	struct serve_rig *g = arg;
+
+	stranger_call(&a, 50, "echo", "x");
+	(void)g;
+}
+
+Test(request, stop_times_out)
+{
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	all_states(&g);
+	lnet_sim_at(g.sim, SEC / 2, call_during, &g);
+	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), -ETIMEDOUT);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
+	/* What was not begun is known not to have been. */
+	cr_assert_eq(a.replies, 1 + 3);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_SHUTTING_DOWN);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
+	/* These go nowhere; even the body is still there. */
+	cr_assert_eq(g.served.parked, 3);
+	cr_assert_eq(memcmp(g.served.park[0]->body, "inline, later", 13), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct ulrpc_request_info info;
+
+		ulrpc_request_info(g.served.park[i], &info);
+		cr_assert_str_eq(info.service, "test");
+		cr_assert_eq(info.time_left, 0);
+	}
+	lnet_sim_run_all(g.sim);
+	cr_assert_eq(lnet_sim_free(g.sim), 0);
+	serve_release(&g.served);
+}
+
+Test(request, close_with_all_states)
+{
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	all_states(&g);
+	serve_fini(&g);
+	serve_release(&g.served);
+}
+
+Test(request, crash_with_all_states)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	struct serve_rig g;
+
+	rig(&g);
+	all_states(&g);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	stranger_call(&a, 20, "echo", "to be sent again");
+	lnet_sim_run(g.sim, SEC);
+	stranger_call(&a, 21, "echo", "on its way");
+	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
+	g.rpc[SERVER] = NULL;
+	serve_fini(&g);
+}
+
+/* The caller is gone when its reply is made. */
+Test(request, reply_to_nobody)
+{
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	stranger_call(&a, 1, "hold", "x");
+	settle(&g);
+	cr_assert_eq(lnet_sim_crash(g.sim, CALLER), 0);
+	serve_release(&g.served);
+	lnet_sim_run(g.sim, 60 * SEC);
+	cr_assert_eq(cpt0(&g)->shard->work, 0);
+	cr_assert(list_empty(&cpt0(&g)->replies));
+	serve_fini(&g);
+}
+
+Test(request, second_reply, .signal = SIGABRT)
+{
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = unpark(&g.served);
+	/* Waits for nothing, so it is gone after the first. */
+	atomic_store(&r->state, REQUEST_REPLIED);
+	ulrpc_reply(r, NULL, 0);
+}
+
+/* All CPTs serve; a message that comes to another one than its connection's
+ * is passed on. */
+Test(request, other_cpts)
+{
+	struct serve_rig g;
+	unsigned int home, n = 0;
+
+	rig_with(&g, NULL, 4);
+	home = export_cpt(a.connection);
+	for (uint64_t xid = 1; xid <= 20; xid++)
+		stranger_call(&a, xid, xid % 2 ? "echo" : "work", "x");
+	settle(&g);
+	cr_assert_eq(a.replies, 20);
+	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20);
+	/* By hand: as if they had come to each of the CPTs. */
+	for (unsigned int cpt = 0; cpt < 4; cpt++) {
+		struct wire_call c = stranger_call_of(100 + cpt, "echo", 1);
+		struct ulnet_event ev = {
+			.type = LNET_EVENT_PUT,
+			.initiator = nth_id(CALLER),
+			.source = nth_id(CALLER).nid,
+			.target = nth_id(SERVER),
+			.match_bits = 5,
+		};
+		uint8_t bytes[200];
+		size_t length =
+			stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+
+		if (cpt == home)
+			continue;
+		request_on_message(&g.service->cpt[cpt], &ev, bytes, length);
+		settle(&g);
+		n++;
+		cr_assert_eq(stranger_reply(&a, 100 + cpt)->status, WIRE_OK);
+		cr_assert_eq(g.service->cpt[cpt].strays, 0);
+	}
+	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20 + n);
+	serve_fini(&g);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all parts of RPC build on: match values, memory, waiting, random numbers.
+ */
+#include "rpc/rpc.h"
+#include "rpc/slab.h"
+#include "tests/unit/lnet/cluster.h"
+
+TestSuite(shard, .timeout = 60);
+
+static int cmp(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+#define VALUES 5000
+#define CPTS   3
+
+Test(shard, match_values_are_never_used_again)
+{
+	static uint64_t values[2][CPTS * VALUES];
+	struct lnet_sim *sim = cluster_with(2, CPTS, NULL);
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulrpc *rpc;
+		unsigned int n = 0;
+
+		cr_assert_eq(ulrpc_open(lnet_sim_node(sim, i), NULL, &rpc), 0);
+		for (unsigned int v = 0; v < VALUES; v++)
+			for (unsigned int c = 0; c < CPTS; c++)
+				values[i][n++] =
+					shard_match_alloc(&rpc->shards[c]);
+		qsort(values[i], n, sizeof(values[i][0]), cmp);
+		for (unsigned int v = 0; v < n; v++) {
+			cr_assert_eq(values[i][v] & 0xff, 0);
+			cr_assert(v == 0 || values[i][v] != values[i][v - 1]);
+		}
+		cr_assert_eq(ulrpc_close(rpc), 0);
+	}
+	/* Nor by who comes after us with the same NID. */
+	cr_assert_neq(memcmp(values[0], values[1], sizeof(values[0])), 0);
+	cluster_end(sim);
+}
+
+struct alarm {
+	struct ulnet_timer timer;
+	bool rung;
+};
+
+static void ring(struct ulnet_timer *timer)
+{
+	container_of(timer, struct alarm, timer)->rung = true;
+}
+
+static bool has_rung(void *arg)
+{
+	return ((struct alarm *)arg)->rung;
+}
+
+/* However long nothing happens before. */
+Test(shard, waiting_in_virtual_time_ends_when_nothing_is_to_happen)
+{
+	const uint64_t hours = 3600 * UINT64_C(1000000000);
+	struct lnet_sim *sim = cluster(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct alarm alarm = { .rung = false };
+	struct wait wait;
+	uint64_t now;
+
+	cr_assert_eq(wait_init(&wait), 0);
+	lnet_timer_init(&alarm.timer, ring);
+	lnet_timer_arm(node, 0, &alarm.timer, lnet_sim_now(sim) + 5 * hours);
+	cr_assert_eq(wait_until(&wait, node, has_rung, &alarm, TIME_NEVER), 0);
+	cr_assert_geq(lnet_sim_now(sim), 5 * hours);
+	alarm.rung = false;
+	now = lnet_sim_now(sim);
+	cr_assert_eq(wait_until(&wait, node, has_rung, &alarm, TIME_NEVER),
+		     -EDEADLK);
+	cr_assert_eq(lnet_sim_now(sim), now);
+	wait_fini(&wait);
+	cluster_end(sim);
+}
+
+Test(shard, random_numbers_are_within_their_bounds)
+{
+	struct lnet_sim *sim = cluster(1);
+	unsigned int seen[4] = { 0 };
+	struct ulrpc *rpc;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 0), NULL, &rpc), 0);
+	for (unsigned int i = 0; i < 4000; i++) {
+		uint64_t r = shard_random(&rpc->shards[0], 3);
+
+		cr_assert_leq(r, 3);
+		seen[r]++;
+		cr_assert_eq(shard_random(&rpc->shards[0], 0), 0);
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		cr_assert(seen[i] > 800 && seen[i] < 1200, "%u", seen[i]);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cluster_end(sim);
+}
+
+Test(shard, slab_gives_what_is_asked_for)
+{
+	static const size_t sizes[] = { 1,    255,     256,	257,	4096,
+					4097, 1 << 20, 4 << 20, 5 << 20 };
+	void *piece[ARRAY_SIZE(sizes)][8];
+	struct slab slab;
+
+	slab_init(&slab);
+	for (unsigned int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
+			for (unsigned int j = 0; j < 8; j++) {
+				piece[i][j] = slab_get(&slab, sizes[i]);
+				cr_assert_not_null(piece[i][j]);
+				memset(piece[i][j], (int)(i * 8 + j), sizes[i]);
+			}
+		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
+			for (unsigned int j = 0; j < 8; j++) {
+				const uint8_t *p = piece[i][j];
+
+				cr_assert_eq(p[0], i * 8 + j);
+				cr_assert_eq(p[sizes[i] - 1], i * 8 + j);
+				slab_put(&slab, piece[i][j], sizes[i]);
+			}
+	}
+	cr_assert_eq(slab.used, 0);
+	slab_fini(&slab);
+}
+
+Test(shard, opening_fails_as_a_whole)
+{
+	struct lnet_sim *sim = cluster_with(1, CPTS, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_me_handle me;
+	struct ulrpc *rpc = NULL;
+
+	/* Somebody else has the portal, for another kind of entries. */
+	cr_assert_eq(LNetMEAttach(node, ULRPC_PORTAL_CONTROL, nth_id(0), 1, 0,
+				  LNET_RETAIN, LNET_INS_AFTER, &me),
+		     0);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_open(node, NULL, &rpc), -EPERM);
+	cr_assert_null(rpc);
+	cr_assert_eq(LNetMEUnlink(me), 0);
+	cluster_end(sim);
+}
+
+Test(shard, times_do_not_overflow)
+{
+	cr_assert_eq(rpc_ns(1), 1000);
+	cr_assert_eq(rpc_ns(ULRPC_NEVER), TIME_NEVER);
+	cr_assert_eq(rpc_ns(ULRPC_NEVER / 1000 + 1), TIME_NEVER);
+	cr_assert_eq(rpc_at(5, TIME_NEVER), TIME_NEVER);
+	cr_assert_eq(rpc_at(5, TIME_NEVER - 4), TIME_NEVER);
+	cr_assert_eq(rpc_at(5, 6), 11);
+}
