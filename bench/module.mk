@@ -6,3 +6,4 @@ EXTRA_PROGRAMS += %D%/core %D%/raw_tcp %D%/tcp %D%/tcp_peers
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
 EXTRA_DIST += %D%/run %D%/tcp.sh
+# bench/rpc.sh builds these, where the libraries are.

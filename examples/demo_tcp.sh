@@ -4,60 +4,9 @@
 # LNet over TCP between processes of this host: the second part of ./demo. BUILD
 # is where tools/ and examples/ were built; the current directory if not given.
 # Nothing is left behind, and anything unexpected ends it with a reason.
-set -uo pipefail
-PATH=$(cd "${1:-.}" && pwd)/tools:$(cd "${1:-.}" && pwd)/examples:$PATH
-unset ULNET_SOCKET NOTIFY_SOCKET
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-demo.XXXXXX") && cd "$dir" || exit
-# Of the depots, by name: process, pipes, seed of what it keeps.
-declare -A pids=() in=() out=() seeds=()
-
-clean_up() {
-	disown -a
-	kill -KILL "${pids[@]}" $(cat "$dir/carol.pid" 2>/dev/null) 2>/dev/null
-	cd / && rm -rf "$dir"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-trap : PIPE # a depot that is gone is noticed
-
-die() {
-	echo "demo: $*" >&2
-	exit 1
-}
-
-say() {
-	printf '\n%s\n' "$*"
-}
-
-# ---- commands, as they would be typed ----
-
-# run STATUS LINES COMMAND...: shows it, and the first LINES of its output, all
-# of which is left in the file "output".
-run() {
-	local status=0 expected=$1 lines=$2 more word
-
-	shift 2
-	printf '  $'
-	for word; do
-		[[ $word != *[^[:alnum:]./@:_-]* ]] || word="'$word'"
-		printf ' %s' "$word"
-	done
-	echo
-	"$@" >output 2>&1 </dev/null || status=$?
-	head -n "$lines" output | sed 's/^/  /'
-	more=$(($(wc -l <output) - lines))
-	[ "$more" -le 0 ] || echo "  ... ($more more lines)"
-	[ "$status" = "$expected" ] || {
-		tail -n +$((lines + 1)) output | sed 's/^/  /' >&2
-		die "$*: exit status $status, expected $expected"
-	}
-}
-
-# The last command's output has a line that matches the pattern (ERE).
-has() {
-	grep -qE -- "$1" output || die "the output has no $1"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
+# Of the depots, by name: pipes, seed of what it keeps.
+declare -A in=() out=() seeds=()
 
 # ---- depots: their stdin and stdout are pipes to us ----
 
@@ -98,33 +47,6 @@ order() {
 		hear "$name" "^get $nid: $size bytes, seed $seed: verified\$"
 		hear "$peer" "^$own got $size bytes: ok\$"
 	fi
-}
-
-# ---- what is left ----
-
-# Gone, or a zombie that is not ours.
-gone() { # PID
-	[ ! -e "/proc/$1/stat" ] ||
-		[[ $(cat "/proc/$1/stat" 2>/dev/null) =~ \)\ Z|^$ ]]
-}
-
-# TCP sockets of this port; with LISTEN only those that listen.
-sockets() { # [LISTEN]
-	awk -v port="$(printf '%04X' "$port")" -v state="${1:+0A}" '
-		{ split($2, a, ":") }
-		a[2] == port && (state == "" || $4 == state)
-	' /proc/net/tcp /proc/net/tcp6
-}
-
-# One that nobody uses, below those that the system gives out by itself.
-free_port() {
-	local tries
-
-	for ((tries = 0; tries < 100; tries++)); do
-		port=$((1024 + (RANDOM << 15 | RANDOM) % 31000))
-		[ -n "$(sockets)" ] || return 0
-	done
-	die "no free TCP port found"
 }
 
 declare -A nids=([alice]=127.0.0.1@tcp [bob]=127.0.0.2@tcp
@@ -188,10 +110,5 @@ for name in alice bob; do
 	ended+=("${pids[$name]}")
 	unset "pids[$name]"
 done
-for pid in "${ended[@]}"; do
-	gone "$pid" || die "process $pid is still there"
-done
-left=$(ls -d ./*.sock ./*.pid 2>/dev/null)
-[ -z "$left" ] || die "files are left: $left"
-[ -z "$(sockets LISTEN)" ] || die "somebody still listens on port $port"
+nothing_left "${ended[@]}"
 say "Nothing is left: no process, no socket file, nobody listens on port $port."

@@ -8,4 +8,9 @@ endif
 %C%_demo_LDADD = libulnet.la
 %C%_depot_LDADD = libulnet.la
 
-EXTRA_DIST += %D%/demo_tcp.sh
+EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
+
+# A service of one's own; ulrpc_tutorial(7) shows these files. Built with what is
+# installed only: by ./check, from the page.
+EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
+EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c

@@ -1,5 +1,8 @@
 # Every page; aliases (.so man3/x.3) too. tests/man_check.sh compares the list with
 # the folder and with the public headers.
+dist_man_MANS += %D%/man1/rpcping.1
+dist_man_MANS += %D%/man1/rpcserve.1
+dist_man_MANS += %D%/man1/protoc-gen-ulrpc.1
 dist_man_MANS += %D%/man3/LNetClearLazyPortal.3
 dist_man_MANS += %D%/man3/LNetEQAlloc.3
 dist_man_MANS += %D%/man3/LNetEQFree.3

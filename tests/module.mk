@@ -94,6 +94,14 @@ protos_made += %D%/unit/rpc/box.pb-c.h %D%/unit/rpc/box.pb-c.c
 unit_tests += %D%/unit/tools/command_test
 unit_tests += %D%/unit/tools/words_test
 unit_tests += %D%/unit/tools/notify_test
+unit_tests += %D%/unit/tools/histogram_test
+unit_tests += %D%/unit/tools/option_test
+unit_tests += %D%/unit/tools/load_test
+%C%_unit_tools_load_test_SOURCES = %D%/unit/tools/load_test.c \
+	tools/rpcping_load.c tools/histogram.c
+%C%_unit_tools_histogram_test_SOURCES = %D%/unit/tools/histogram_test.c \
+	tools/histogram.c
+%C%_unit_tools_option_test_SOURCES = %D%/unit/tools/option_test.c tools/option.c
 %C%_unit_tools_command_test_SOURCES = %D%/unit/tools/command_test.c \
 	tools/command.c tools/command_table.c tools/command_help.c \
 	tools/request.c tools/words.c
@@ -102,6 +110,12 @@ unit_tests += %D%/unit/tools/notify_test
 	tools/notify.c
 
 # Services: what of them needs no network.
+unit_tests += %D%/unit/services/pattern_test
+unit_tests += %D%/unit/services/memory_test
+%C%_unit_services_pattern_test_SOURCES = %D%/unit/services/pattern_test.c \
+	services/pattern.c
+%C%_unit_services_memory_test_SOURCES = %D%/unit/services/memory_test.c \
+	services/brw/memory.c services/pattern.c
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
@@ -217,6 +231,9 @@ TESTS += $(unit_tests)
 endif
 endif
 
+dist_check_SCRIPTS += %D%/man_check.sh %D%/tutorial_check.sh
+TESTS += %D%/man_check.sh %D%/tutorial_check.sh
+EXTRA_DIST += %D%/install/tutorial.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
@@ -225,6 +242,9 @@ tool_tests += %D%/tools/depot.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
+tool_tests += %D%/tools/rpcping.sh
+tool_tests += %D%/tools/rpc_stats.sh
+tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
@@ -236,7 +256,7 @@ TESTS += $(tool_tests)
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h
-EXTRA_DIST += %D%/install/hello.c
+EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h

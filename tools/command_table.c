@@ -73,6 +73,12 @@ static const struct option_def peer_show[] = {
 	END
 };
 
+static const struct option_def rpc_show[] = {
+	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
+	  "1: histograms, bucket by bucket" },
+	END
+};
+
 static const struct option_def ping[] = {
 	{ "source", 's', OPTION_TEXT, "source", "NID",
 	  "send from this one of the node's NIDs" },
@@ -128,6 +134,9 @@ const struct command commands[] = {
 	COMMAND("global", "show", "show settings", no_options),
 	COMMAND("stats", "show", "show counters", no_options),
 	COMMAND("stats", "reset", "set counters to 0", no_options),
+	COMMAND("rpc", "show", "show statistics of calls and requests",
+		rpc_show),
+	COMMAND("rpc", "reset", "set them to 0", no_options),
 	LATER("debug", "recovery", "show what is being recovered"),
 	LATER("debug", "peer", "show a peer's inner state"),
 	COMMAND("ping", NULL, "ping peers, and list their NIDs", ping,

@@ -5,19 +5,11 @@
 
 #include <stdbool.h>
 
-#include <ulnet/lnet.h>
+#include "node_options.h"
 
 struct lnetd_options {
-	char *config;	   /* file; NULL: none */
-	char *socket;	   /* path */
-	char *pidfile;	   /* NULL: none */
-	const char *group; /* NULL: none */
-	const char **nets; /* nnets of them */
-	unsigned int nnets;
-	uint16_t port; /* 0: the default one */
-	enum ulnet_accept accept;
-	unsigned int cpts; /* 0: the default */
-	enum ulnet_log_level log;
+	struct node_options node; /* socket is not NULL */
+	char *pidfile;		  /* NULL: none */
 	bool foreground;
 };
 

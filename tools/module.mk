@@ -1,11 +1,14 @@
 # Programs to be installed. They use what is installed and nothing else: the
 # public headers, and libulnet.la.
 sbin_PROGRAMS =
+bin_PROGRAMS =
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/lnetctl %D%/completion/lnetd
+dist_bashcompletion_DATA += %D%/completion/rpcping %D%/completion/rpcserve
 
 if !WITH_FUZZERS
 sbin_PROGRAMS += %D%/lnetctl %D%/lnetd
+bin_PROGRAMS += %D%/rpcping %D%/rpcserve
 endif
 
 %C%_lnetctl_SOURCES = %D%/lnetctl.c
@@ -16,14 +19,47 @@ endif
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_LDADD = libulnet.la
 
+# Of every program that is a node.
+node_sources = %D%/node.c %D%/node.h
+node_sources += %D%/node_options.c %D%/node_options.h
+node_sources += %D%/option.c %D%/option.h
+node_sources += %D%/say.c %D%/say.h
+node_sources += %D%/request.c %D%/request.h
+node_sources += %D%/file.c %D%/file.h
+
 %C%_lnetd_SOURCES = %D%/lnetd.c
 %C%_lnetd_SOURCES += %D%/lnetd_options.c %D%/lnetd_options.h
 %C%_lnetd_SOURCES += %D%/daemon.c %D%/daemon.h
 %C%_lnetd_SOURCES += %D%/notify.c %D%/notify.h
 %C%_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h
-%C%_lnetd_SOURCES += %D%/request.c %D%/request.h
-%C%_lnetd_SOURCES += %D%/file.c %D%/file.h
+%C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_LDADD = libulnet.la
+
+%C%_rpcserve_SOURCES = %D%/rpcserve.c
+%C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
+%C%_rpcserve_SOURCES += $(node_sources)
+%C%_rpcserve_LDADD = libservices.la libulrpc.la libulnet.la
+
+%C%_rpcping_SOURCES = %D%/rpcping.c
+%C%_rpcping_SOURCES += %D%/rpcping_load.c %D%/rpcping_load.h
+%C%_rpcping_SOURCES += %D%/rpcping_options.c %D%/rpcping_options.h
+%C%_rpcping_SOURCES += %D%/rpcping_report.c %D%/rpcping_report.h
+%C%_rpcping_SOURCES += %D%/histogram.c %D%/histogram.h
+%C%_rpcping_SOURCES += %D%/signals.c %D%/signals.h
+%C%_rpcping_SOURCES += $(node_sources)
+%C%_rpcping_LDADD = libservices.la libulrpc.la libulnet.la
+
+# For those who write .proto files, run by protoc.
+if !WITH_FUZZERS
+bin_PROGRAMS += %D%/protoc-gen-ulrpc
+endif
+%C%_protoc_gen_ulrpc_SOURCES = %D%/protoc_gen_ulrpc.c
+nodist_%C%_protoc_gen_ulrpc_SOURCES = %D%/plugin.pb-c.c
+%C%_protoc_gen_ulrpc_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS)
+%C%_protoc_gen_ulrpc_LDADD = libulrpcproto.la $(PROTOBUF_C_LIBS)
+$(%C%_protoc_gen_ulrpc_OBJECTS): | $(protos_made)
+dist_noinst_DATA += %D%/plugin.proto
+protos_made += %D%/plugin.pb-c.h %D%/plugin.pb-c.c
 
 EXTRA_DIST += %D%/lnetd.service.in
 

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 completion=${srcdir:-.}/tools/completion
 
-for name in lnetctl lnetd; do
+for name in lnetctl lnetd rpcping rpcserve; do
 	run 0 bash -n "$completion/$name"
 	. "$completion/$name" || complain "$name: cannot be read"
 done
@@ -78,5 +78,21 @@ printf '%s\n' all none secure >"$dir/known"
 words _lnetd lnetd --accept ""
 printf '%s\n' debug err info warn >"$dir/known"
 words _lnetd lnetd --log ""
+
+# ---- rpcping, rpcserve ----
+
+for name in rpcping rpcserve; do
+	run 0 "tools/$name" --help
+	options_of "$dir/out" >"$dir/known"
+	words "_$name" "$name" --
+	run 0 tools/rpcserve --list
+	grep -oE '^[^ :]+' "$dir/out" | LC_ALL=C sort >"$dir/known"
+	words "_$name" "$name" --service ""
+	printf '%s\n' all none secure >"$dir/known"
+	words "_$name" "$name" --accept ""
+done
+run 0 tools/rpcserve --list
+sed -n 's/^  \([^ ]*\).*/\1/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
+words _rpcping rpcping --method ""
 
 finish

@@ -2,11 +2,12 @@
 # What the tests of the programs share: for sourcing, from the top of the build.
 #
 #	$dir	a directory of its own, which is removed at the end
-#	$lnetd, $lnetctl	the programs
+#	$lnetd, $lnetctl, $rpcserve, $rpcping	the programs
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
 lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl
+rpcserve=$PWD/tools/rpcserve rpcping=$PWD/tools/rpcping
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tools.XXXXXX")
 export ULNET_SOCKET=$dir/lnetd.sock
 unset NOTIFY_SOCKET
@@ -103,14 +104,14 @@ free_port() {
 			LocalAddr => "0.0.0.0", LocalPort => 0)->sockport'
 }
 
-# start_lnetd NAME [ARGUMENT...]: in the foreground; returns when it is ready,
-# or has failed (then 1). $ready is the line it said; stderr is $dir/NAME.err.
-start_lnetd() {
+# start NAME COMMAND...: in the foreground; returns when it has said a line, that
+# it is ready, or has failed (then 1). $ready is the line; stderr is $dir/NAME.err.
+start() {
 	local name=$1 fifo=$dir/$1.fifo
 
 	shift
 	rm -f "$fifo" && mkfifo "$fifo" || return
-	"$lnetd" --foreground "$@" >"$fifo" 2>"$dir/$name.err" </dev/null &
+	"$@" >"$fifo" 2>"$dir/$name.err" </dev/null &
 	pids[$name]=$!
 	ready=
 	# Ends with the line, or with the process.
@@ -119,6 +120,10 @@ start_lnetd() {
 	started=$?
 	unset "pids[$name]"
 	return 1
+}
+
+start_lnetd() { # NAME [ARGUMENT...]
+	start "$1" "$lnetd" --foreground "${@:2}"
 }
 
 # stop_lnetd NAME [SIGNAL]: it must end with 0.
@@ -130,7 +135,7 @@ stop_lnetd() {
 	wait "${pids[$1]}" || status=$?
 	unset "pids[$1]"
 	[ $status = 0 ] || {
-		complain "lnetd $1: exit status $status after a signal"
+		complain "$1: exit status $status after a signal"
 		sed 's/^/| /' "$dir/$1.err"
 	}
 }
@@ -140,4 +145,25 @@ need_lnetd() { # as start_lnetd, but without one there is no test
 	complain "lnetd $*: not ready, exit status $started"
 	sed 's/^/| /' "$dir/$1.err"
 	finish
+}
+
+need_rpcserve() { # NAME [ARGUMENT...]
+	start "$1" "$rpcserve" "${@:2}" && return
+	complain "rpcserve $*: not ready, exit status $started"
+	sed 's/^/| /' "$dir/$1.err"
+	finish
+}
+
+# await FILE PATTERN [LINE]: until the file has a line that matches, from LINE
+# on. Whoever writes it has a minute.
+await() {
+	local tries
+
+	checks=$((checks + 1))
+	for ((tries = 0; tries < 600; tries++)); do
+		tail -n "+${3:-1}" "$1" | grep -qE -- "$2" && return
+		sleep 0.1
+	done
+	complain "$1 never had $2"
+	sed 's/^/| /' "$1"
 }

@@ -234,6 +234,23 @@ silent out
 ctl 0 stats show
 has out "^    send_count: 0\$"
 
+# ---- rpc: lnetd runs none ----
+
+ctl 161 rpc show
+silent out
+same err <<END
+---
+show:
+-     rpc:
+      errno: -95
+      descr: ! "this node runs no RPC"
+...
+END
+ctl 161 rpc show -v
+ctl 161 rpc reset
+ctl 234 rpc show nonsense
+ctl 234 rpc
+
 # ---- down and up ----
 
 ctl 240 lnet configure

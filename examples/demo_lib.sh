@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the parts of ./demo that are shell scripts share: for sourcing, with the
+# build (tools/ and examples/ in it) as argument. Goes to a directory of its own,
+# which is removed at the end with the processes of $pids and of *.pid in it.
+
+set -uo pipefail
+PATH=$(cd "${1:-.}" && pwd)/tools:$(cd "${1:-.}" && pwd)/examples:$PATH
+unset ULNET_SOCKET NOTIFY_SOCKET
+examples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-demo.XXXXXX") && cd "$dir" || exit
+declare -A pids=() # by name
+
+clean_up() {
+	disown -a
+	kill -KILL "${pids[@]}" $(cat "$dir"/*.pid 2>/dev/null) 2>/dev/null
+	cd / && rm -rf "$dir"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+trap : PIPE # a process that is gone is noticed
+
+die() {
+	echo "demo: $*" >&2
+	exit 1
+}
+
+say() {
+	printf '\n%s\n' "$*"
+}
+
+# ---- commands, as they would be typed ----
+
+show() { # COMMAND...
+	local word
+
+	printf '  $'
+	for word; do
+		[[ $word != *[^[:alnum:]./@:_-]* ]] || word="'$word'"
+		printf ' %s' "$word"
+	done
+	echo
+}
+
+# run STATUS LINES COMMAND...: shows it, and the first LINES of its output, all
+# of which is left in the file "output".
+run() {
+	local status=0 expected=$1 lines=$2 more
+
+	shift 2
+	show "$@"
+	"$@" >output 2>&1 </dev/null || status=$?
+	head -n "$lines" output | sed 's/^/  /'
+	more=$(($(wc -l <output) - lines))
+	[ "$more" -le 0 ] || echo "  ... ($more more lines)"
+	[ "$status" = "$expected" ] || {
+		tail -n +$((lines + 1)) output | sed 's/^/  /' >&2
+		die "$*: exit status $status, expected $expected"
+	}
+}
+
+# The last command's output has a line that matches the pattern (ERE).
+has() {
+	grep -qE -- "$1" output || die "the output has no $1"
+}
+
+# ---- what is left ----
+
+# Gone, or a zombie that is not ours.
+gone() { # PID
+	[ ! -e "/proc/$1/stat" ] ||
+		[[ $(cat "/proc/$1/stat" 2>/dev/null) =~ \)\ Z|^$ ]]
+}
+
+# TCP sockets of this port; with LISTEN only those that listen.
+sockets() { # [LISTEN]
+	awk -v port="$(printf '%04X' "$port")" -v state="${1:+0A}" '
+		{ split($2, a, ":") }
+		a[2] == port && (state == "" || $4 == state)
+	' /proc/net/tcp /proc/net/tcp6
+}
+
+# One that nobody uses, below those that the system gives out by itself.
+free_port() {
+	local tries
+
+	for ((tries = 0; tries < 100; tries++)); do
+		port=$((1024 + (RANDOM << 15 | RANDOM) % 31000))
+		[ -n "$(sockets)" ] || return 0
+	done
+	die "no free TCP port found"
+}
+
+nothing_left() { # PID...
+	local pid left
+
+	for pid; do
+		gone "$pid" || die "process $pid is still there"
+	done
+	left=$(ls -d ./*.sock ./*.pid 2>/dev/null)
+	[ -z "$left" ] || die "files are left: $left"
+	[ -z "$(sockets LISTEN)" ] || die "somebody still listens on port $port"
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include "node.h"
+
+int main(int argc, char **argv)
+{
+	struct ulrpc *rpc = open_node(argc > 1 ? argv[1] : "127.0.0.2@tcp");
+	struct ulnet_nid to;
+	struct ulrpc_client_conf conf = { .nids = &to, .nnids = 1 };
+	Amount request = AMOUNT__INIT;
+	struct ulrpc_outcome end;
+	struct ulrpc_client *client;
+	ProtobufCService *tally;
+	ProtobufCMessage *reply;
+
+	check(lnet_nid_parse(argc > 2 ? argv[2] : "127.0.0.1@tcp", &to), "NID");
+	conf.service = tally__descriptor.name;
+	check(ulrpc_client_open(rpc, &conf, &client), "client");
+	check(ulrpc_stub_new(client, &tally__descriptor, tally__options,
+			     5000000 /* us for each call */, &tally),
+	      "stub");
+	request.amount = argc > 3 ? atoll(argv[3]) : 1;
+	check(ulrpc_call_message_wait(tally, "Add", &request.base, NULL, &reply,
+				      &end),
+	      "call");
+	check(end.status, ulrpc_execution_name(end.execution));
+	printf("%lld\n", (long long)((Total *)reply)->total);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	ulrpc_stub_free(tally);
+	lnet_close(ulrpc_node(rpc)); /* and the client, and RPC */
+	return 0;
+}

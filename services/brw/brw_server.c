@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs brw. */
+#include "brw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "services/brw/brw.pb-c.h"
+#include "services/pattern.h"
+
+struct brw {
+	struct service base;
+	struct memory memory;
+};
+
+/* A request that has memory. */
+struct move {
+	struct brw *brw;
+	struct ulrpc_request *request;
+	struct piece *piece;
+	struct iovec iov; /* in it */
+	unsigned int bulk;
+	uint64_t seed, offset;
+};
+
+/* ---- the request, and its reply ---- */
+
+/* -EBADMSG: the body cannot be read. */
+static int move_init(struct move *m, const void *body, size_t length)
+{
+	Ulrpc__Brw__BrwRequest *r =
+		ulrpc__brw__brw_request__unpack(NULL, length, body);
+	struct ulrpc_bulk_info info;
+	int rc = 0;
+
+	if (!r)
+		return -EBADMSG;
+	m->bulk = r->bulk ? r->bulk->index : 0;
+	m->seed = r->seed;
+	m->offset = r->offset;
+	ulrpc__brw__brw_request__free_unpacked(r, NULL);
+	if (m->offset % PATTERN_ALIGN)
+		return -EINVAL;
+	rc = ulrpc_request_bulk(m->request, m->bulk, &info);
+	if (rc)
+		return rc;
+	if (!info.length)
+		return -EINVAL;
+	m->piece = memory_get(&m->brw->memory, info.length);
+	if (!m->piece)
+		return -ENOBUFS;
+	m->iov = (struct iovec){ m->piece->data, info.length };
+	return 0;
+}
+
+/* NULL, and the request is answered. */
+static struct move *move_new(struct brw *b, struct ulrpc_request *request,
+			     const void *body, size_t length)
+{
+	struct move *m = malloc(sizeof(*m));
+	int rc;
+
+	if (!m) {
+		ulrpc_overloaded(request);
+		return NULL;
+	}
+	*m = (struct move){ .brw = b, .request = request };
+	rc = move_init(m, body, length);
+	if (!rc)
+		return m;
+	free(m);
+	if (rc == -ENOBUFS)
+		ulrpc_overloaded(request);
+	else if (rc == -EBADMSG) /* nothing has been done */
+		ulrpc_refuse(request);
+	else
+		ulrpc_fail(request, rc);
+	return NULL;
+}
+
+/* Ends @m with a reply. @good: bytes of the pattern that are as they must be. */
+static void move_end(struct move *m, int status, uint64_t good)
+{
+	Ulrpc__Brw__BrwReply r = ULRPC__BRW__BRW_REPLY__INIT;
+	struct ulrpc_request *request = m->request;
+	uint8_t body[64]; /* of three numbers */
+
+	r.moved = m->iov.iov_len;
+	r.wrong = good < m->iov.iov_len;
+	r.wrong_at = r.wrong ? good : 0;
+	memory_put(&m->brw->memory, m->piece);
+	free(m);
+	if (status)
+		ulrpc_fail(request, status);
+	else
+		ulrpc_reply(request, body,
+			    ulrpc__brw__brw_reply__pack(&r, body));
+}
+
+/* ---- on the loop ---- */
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	struct move *m = arg;
+
+	(void)moved; /* all, or status says why not */
+	move_end(m, status, m->iov.iov_len);
+}
+
+static void on_read(void *arg, struct ulrpc_request *request, const void *body,
+		    size_t length)
+{
+	struct move *m = move_new(arg, request, body, length);
+	int rc;
+
+	if (!m)
+		return;
+	rc = ulrpc_bulk_put(request, m->bulk, 0, &m->iov, 1, on_moved, m);
+	if (rc)
+		move_end(m, rc, 0);
+}
+
+static void on_write(void *arg, struct ulrpc_request *request, const void *body,
+		     size_t length)
+{
+	struct move *m = move_new(arg, request, body, length);
+	int rc;
+
+	if (!m)
+		return;
+	rc = ulrpc_bulk_get(request, m->bulk, 0, &m->iov, 1, on_moved, m);
+	if (rc)
+		move_end(m, rc, 0);
+}
+
+/* ---- by workers ---- */
+
+static void on_read_verified(void *arg, struct ulrpc_request *request,
+			     const void *body, size_t length)
+{
+	struct move *m = move_new(arg, request, body, length);
+
+	if (!m)
+		return;
+	pattern_fill(m->iov.iov_base, m->iov.iov_len, m->seed, m->offset);
+	move_end(m, ulrpc_bulk_put_wait(request, m->bulk, 0, &m->iov, 1),
+		 m->iov.iov_len);
+}
+
+static void on_write_verified(void *arg, struct ulrpc_request *request,
+			      const void *body, size_t length)
+{
+	struct move *m = move_new(arg, request, body, length);
+	int rc;
+
+	if (!m)
+		return;
+	rc = ulrpc_bulk_get_wait(request, m->bulk, 0, &m->iov, 1);
+	move_end(m, rc,
+		 rc ? 0
+		    : pattern_check(m->iov.iov_base, m->iov.iov_len, m->seed,
+				    m->offset));
+}
+
+/* ---- beginning and end ---- */
+
+static void brw_free(struct brw *b)
+{
+	memory_fini(&b->memory);
+	free(b);
+}
+
+int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
+	      struct service **service_p)
+{
+	struct brw *b = calloc(1, sizeof(*b));
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "Read",
+		  .handler = on_read,
+		  .arg = b,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .name = "Write",
+		  .handler = on_write,
+		  .arg = b,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .name = "ReadVerified",
+		  .handler = on_read_verified,
+		  .arg = b,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .name = "WriteVerified",
+		  .handler = on_write_verified,
+		  .arg = b,
+		  .semantics = ULRPC_IDEMPOTENT },
+	};
+	struct ulrpc_service_conf c;
+	int rc;
+
+	if (!b)
+		return -ENOMEM;
+	b->base.type = &brw_service;
+	memory_init(&b->memory,
+		    conf->memory ? conf->memory : SERVICE_MEMORY_DEFAULT);
+	service_conf_fill(conf, &brw_service, &c);
+	c.methods = methods;
+	c.nmethods = sizeof(methods) / sizeof(methods[0]);
+	rc = ulrpc_service_start(rpc, &c, &b->base.running);
+	if (rc) {
+		brw_free(b);
+		return rc;
+	}
+	*service_p = &b->base;
+	return 0;
+}
+
+int brw_stop(struct service *service, uint64_t timeout)
+{
+	struct brw *b = (struct brw *)service; /* its head */
+	int rc = ulrpc_service_stop(b->base.running, timeout);
+
+	brw_free(b);
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services.h"
+
+#include <string.h>
+
+#include "services/brw/brw.h"
+#include "services/echo/echo.h"
+
+static const struct service_type *const types[] = {
+	&echo_service,
+	&brw_service,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct service_type *service_at(unsigned int index)
+{
+	return index < COUNT(types) ? types[index] : NULL;
+}
+
+const struct service_type *service_find(const char *name)
+{
+	for (size_t i = 0; i < COUNT(types); i++)
+		if (strcmp(types[i]->name, name) == 0)
+			return types[i];
+	return NULL;
+}
+
+void service_conf_fill(const struct service_conf *from,
+		       const struct service_type *type,
+		       struct ulrpc_service_conf *to)
+{
+	ulrpc_service_conf_init(to);
+	to->name = type->name;
+	to->workers_min = from->workers;
+	to->queue_max = from->queue_max;
+	to->window = from->window;
+	to->segments = from->segments;
+	to->buffers = from->buffers;
+}

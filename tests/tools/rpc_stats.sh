@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What rpcserve has counted, by lnetctl.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+port=$(free_port) || skip "perl cannot find a free port"
+socket=$dir/rpc.sock
+
+for poll in '' --poll; do
+	need_rpcserve a --net 'tcp(127.0.0.2)' --port "$port" \
+		--socket "$socket" $poll
+	ctl 0 --socket "$socket" rpc show
+	silent err
+	has out '^rpc:$'
+	has out '^    cpts: 1$'
+	has out 'service: "?echo"?$'
+	has out '^ +calls: 0$'
+
+	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
+		--count 50 --size 100 127.0.0.2@tcp
+	ctl 0 --socket "$socket" rpc show
+	has out '^ +calls: (5[0-9]|[6-9][0-9]|[1-9][0-9]{2,})$'
+	has out '^ +ok: (5[0-9]|[6-9][0-9]|[1-9][0-9]{2,})$'
+	has out '^ +p999: [0-9]+\.[0-9]{3}$'
+	checks=$((checks + 1))
+	! grep -q buckets "$dir/out" || complain "$ran: buckets unasked"
+	ctl 0 --socket "$socket" rpc show -v
+	has out '^ +buckets:$'
+	has out '^ +"?[0-9]+\.[0-9]{3}"?: [0-9]+$'
+
+	ctl 0 --socket "$socket" rpc reset
+	silent out
+	ctl 0 --socket "$socket" rpc show
+	checks=$((checks + 1))
+	! grep -qE '^ +ok: ' "$dir/out" || complain "$ran: not reset"
+	stop_lnetd a
+done
+
+finish

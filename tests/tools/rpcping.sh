@@ -1,0 +1,333 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# rpcping and rpcserve, each a node with a loopback address of its own:
+# requirement H4.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+port=$(free_port) || skip "perl cannot find a free port"
+client=(--net 'tcp(127.0.0.1)' --port "$port")
+server=127.0.0.2@tcp
+
+ping() { # STATUS ARGUMENT...
+	run "$1" timeout 100 "$rpcping" "${client[@]}" "${@:2}"
+}
+
+# json STATUS CONDITION ARGUMENT...: a run with --json. The condition is Perl's,
+# on $j, the object, and $l, its latencies.
+json() {
+	ping "$1" --json "${@:3}"
+	perl -MJSON::PP -e '
+		local $/;
+		my $j = decode_json(<STDIN>);
+		my $l = $j->{latency_us};
+		my @keys = qw(bytes bytes_per_s calls calls_per_s
+			latency_us lost resent seconds);
+		"@{[sort keys %$j]}" eq "@keys" or die "keys of it\n";
+		"@{[sort keys %$l]}" eq "max min p50 p90 p99 p999"
+			or die "keys of latency_us\n";
+		my @l = @$l{qw(min p50 p90 p99 p999 max)};
+		for (1 .. 5) {
+			die "latencies are not in order\n"
+				if defined $l[0] && $l[$_] < $l[$_ - 1];
+		}
+		(eval $ARGV[0]) or die "not so: $ARGV[0] $@\n";
+	' "$2" <"$dir/out" >"$dir/json" 2>&1 || {
+		complain "$ran: the JSON is wrong"
+		sed 's/^/| /' "$dir/json" "$dir/out" "$dir/err"
+	}
+	expect "$ran: one line" test "$(wc -l <"$dir/out")" = 1
+}
+
+# ---- the server ----
+
+run 0 "$rpcserve" --list
+has out '^echo: '
+has out '^brw: '
+run 2 "$rpcserve" --service eco
+has err "^rpcserve: --service eco: there are: echo, brw\$"
+run 2 "$rpcserve" x
+has err "^rpcserve: unexpected argument: x\$"
+for args in '--workers 0' '--workers 12x' '--queue -1' '--window 1.5' \
+	'--segments 257' '--buffers x' '--memory 1' '--memory 5T' '--grace x' \
+	'--grace 5d' '--port 65536' '--cpts 17' '--accept some' '--log x'; do
+	run 2 "$rpcserve" $args
+	has err "^rpcserve: $args: .* (is|are) expected"
+	silent out
+done
+run 1 "$rpcserve"
+has err "^rpcserve: no network: --net or --config is needed, or --socket"
+silent out
+run 2 "$rpcserve" --poll --cpts 2
+has err "^rpcserve: --cpts: "
+run 1 "$rpcserve" --net 'tpc(127.0.0.2)' --port "$port"
+has err "^rpcserve: --net tpc\\(127.0.0.2\\): at character 1: "
+silent out
+
+need_rpcserve a --net 'tcp(127.0.0.2),tcp1(127.0.0.2)' --port "$port"
+ran="ready line"
+echo "$ready" >"$dir/out"
+same out <<END
+rpcserve: ready: 127.0.0.2@tcp, 127.0.0.2@tcp1, port $port (kernel nodes use 988), services echo (portal 36), brw (portal 37)
+END
+
+# ---- command line ----
+
+for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
+	'--inflight 65537' '--inflight 0' '--rate 0' '--rate 2G' '--batch 0' \
+	'--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
+	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
+	'--delay x' '--interval 0' '--port 65536' '--cpts 17' \
+	'--accept some' '--log x'; do
+	run 2 "$rpcping" $args "$server"
+	has err "^rpcping: $args: .* (is|are) expected"
+	silent out
+done
+usage() { # PATTERN ARGUMENT...
+	run 2 "$rpcping" "${@:2}"
+	has err "$1"
+	silent out
+}
+usage "^rpcping: no target"
+usage "^rpcping: x: 'x' is no NID" x
+usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
+usage "^rpcping: \\*@tcp: '\\*@tcp' is no NID" '*@tcp'
+usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
+usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
+usage "^rpcping: --segments and --checksum are" --segments 2 "$server"
+usage "^rpcping: --segments and --checksum are" --checksum "$server"
+usage "^rpcping: --segments 2: 3145728 bytes can be cut into 3 to 256" \
+	--bulk-read 3M --segments 2 "$server"
+usage "^rpcping: --segments 4: 3 bytes can be cut into 1 to 3" \
+	--bulk-read 3 --segments 4 "$server"
+usage "^rpcping: --service: .* --method is needed" --service x "$server"
+usage "^rpcping: --service: .* no bulk data" --service x --method y --verify \
+	"$server"
+usage "^rpcping: service echo has no method Roar that can be used" \
+	--method Roar "$server"
+usage "^its methods: Raw \\(" --method Roar "$server"
+usage "^rpcping: service echo has no method Raw that .*--delay" --method Raw \
+	--delay 1 "$server"
+usage "^rpcping: service brw has no method that .*--bulk-read and --delay" \
+	--bulk-read 1 --delay 1 "$server"
+usage "^rpcping: --cpts: " --poll --cpts 2 "$server"
+usage "^rpcping: --json and --explain" --json --explain "$server"
+usage "--no-such" --no-such "$server"
+run 1 "$rpcping" --net 'tcp(no-such-if)' "$server"
+has err "^rpcping: --net tcp\\(no-such-if\\): "
+
+# ---- small calls ----
+
+ping 0 --count 100 "$server"
+silent err
+has out "^$server: echo.Raw, 64 bytes, 1 under way\$"
+has out "^  calls 100, lost 0, resent 0, in [0-9.]+ s: [0-9]+ calls/s, [0-9.]+ [kM]?B/s\$"
+has out "^  latency us: min [0-9.]+, p50 [0-9.]+, p90 [0-9.]+, p99 [0-9.]+, p99.9 [0-9.]+, max [0-9.]+\$"
+
+json 0 '$j->{calls} == 1000 && $j->{lost} == 0 && $j->{resent} == 0 &&
+	$j->{bytes} == 128000 && $j->{seconds} > 0 && $l->{min} > 0 &&
+	abs($j->{calls_per_s} * $j->{seconds} - 1000) < 1 &&
+	abs($j->{bytes_per_s} * $j->{seconds} - 128000) < 128' \
+	--count 1000 --inflight 16 "$server"
+silent err
+json 0 '$j->{calls} == 2 && $j->{bytes} == 0' --count 2 --size 0 "$server"
+for size in 0 1 63 4k 100000 960k; do
+	json 0 '$j->{calls} == 20 && $j->{lost} == 0' --count 20 --inflight 4 \
+		--size "$size" --verify "$server"
+done
+for method in RawWorker Echo EchoWorker; do
+	json 0 '$j->{calls} == 200' --count 200 --inflight 32 --size 1000 \
+		--method "$method" --verify "$server"
+done
+# What does not fit with what is around it.
+ping 1 --count 1 --size 960k --method Echo "$server"
+has err "^rpcping: $server: --size: too long"
+for method in Echo EchoWorker; do
+	json 0 '$j->{calls} == 6 && $l->{min} >= 20000' --count 6 --inflight 6 \
+		--method "$method" --delay 20ms "$server"
+done
+json 0 '$j->{calls} > 0 && $j->{seconds} >= 0.2' --time 0.2 --warmup 100ms \
+	"$server"
+json 0 '$j->{calls} == 50 && $j->{seconds} >= 0.48' --rate 100 --count 50 \
+	"$server"
+json 0 '$j->{calls} == 4096' --count 4k --inflight 256 --poll "$server"
+ping 0 --count 10 --service echo --method Raw 12345-127.0.0.2@tcp
+# Of a service that it does not know there is nothing to verify.
+ping 1 --count 1 --service other --method M --deadline 10 "$server"
+has err "^rpcping: $server: a call was lost: no service; certainly not executed"
+
+# ---- output ----
+
+ping 0 --time 0.5 --live --interval 0.1 --json "$server"
+has err '^[0-9.]+ s: [1-9][0-9]* calls/s, [0-9.]+ [kM]?B/s, p50 [0-9.]+ us, p99 [0-9.]+ us, 1 under way, 0 lost$'
+expect "nothing but JSON" test "$(wc -l <"$dir/out")" = 1
+ping 0 --count 50 --explain --delay 2ms "$server"
+for stage in connecting window wire 'server queue' service; do
+	has out "^  $stage +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%\$"
+done
+has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$"
+has out "^  attempts: 1.000 for each call, at most 1; "
+run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
+has err "^rpcping: stdout: No space left on device\$"
+run 0 "$rpcping" --help
+run 0 "$rpcping" --version
+
+# ---- bulk data ----
+
+for size in 1 4095 1M 3145729; do
+	bytes=${size/1M/1048576}
+	for way in read write; do
+		json 0 '$j->{calls} == 12 && $j->{lost} == 0 &&
+			$j->{bytes} == 12 * '"$bytes" --count 12 \
+			--inflight 3 "--bulk-$way" "$size" --verify "$server"
+		json 0 '$j->{calls} == 12' --count 12 --inflight 3 \
+			"--bulk-$way" "$size" "$server"
+	done
+done
+for way in read write; do
+	json 0 '$j->{calls} == 4 && $j->{bytes} == 4 << 26' --count 4 \
+		--inflight 2 "--bulk-$way" 64M --verify --checksum "$server"
+	json 0 '$j->{calls} == 5' --count 5 "--bulk-$way" 100001 \
+		--segments 7 --verify --checksum "$server"
+done
+
+# ---- several targets ----
+
+need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port" --service echo --poll \
+	--socket "$dir/b"
+ran="ready line"
+echo "$ready" >"$dir/out"
+has out "^rpcserve: ready: 127.0.0.3@tcp, .*, services echo \\(portal 36\\), socket $dir/b\$"
+ctl 0 --socket "$dir/b" net show --net tcp
+has out "nid: 127.0.0.3@tcp"
+ping 0 --count 100 --inflight 4 "$server" 127.0.0.3@tcp
+has out "^$server: echo.Raw"
+has out "^127.0.0.3@tcp: echo.Raw"
+has out "^all: echo.Raw"
+has out "^  calls 200, lost 0"
+json 0 '$j->{calls} == 200' --count 100 "$server" 127.0.0.3@tcp
+# What the service has counted.
+ctl 0 --socket "$dir/b" rpc show
+has out "service: .*echo"
+has out "method: .*Raw"
+# NIDs of one node.
+run 0 "$rpcping" --net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port" \
+	--count 10 127.0.0.2@tcp1,127.0.0.2@tcp
+has out "^127.0.0.2@tcp1,127.0.0.2@tcp: echo.Raw"
+cat >"$dir/conf" <<'END'
+net:
+- net type: tcp
+  local NI(s):
+  - interfaces:
+      0: 127.0.0.1
+END
+run 0 "$rpcping" --config "$dir/conf" --port "$port" --count 10 "$server"
+# One of two is not there: the other one's calls are answered.
+json 1 '$j->{lost} == 3 && $j->{calls} == 6' --count 3 --deadline 0.3 \
+	"$server" 127.0.0.9@tcp
+has err "^rpcping: 127.0.0.9@tcp: a call was lost: "
+
+# ---- losses ----
+
+json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&
+	$j->{calls_per_s} == 0' --count 2 --inflight 2 --deadline 0.2 \
+	127.0.0.9@tcp
+has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not executed"
+ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
+has out "^  lost 2, the first: unreachable; "
+ping 1 --count 1 --bulk-read 1 --deadline 10 127.0.0.3@tcp
+has err "^rpcping: 127.0.0.3@tcp: a call was lost: no service; certainly not executed"
+usage "^rpcping: service brw has no method Raw" --service brw --method Raw \
+	"$server"
+# The service takes longer than the caller wants to wait.
+ping 1 --count 3 --inflight 3 --delay 10 --deadline 0.2 "$server"
+has err "^rpcping: $server: a call was lost: (deadline|expired); "
+has out "^  calls 3, lost 3,"
+
+# ---- the end ----
+
+# start_ping ARGUMENT...: in the background, with live lines in $dir/live.
+start_ping() {
+	: >"$dir/live"
+	"$rpcping" "${client[@]}" --live --interval 0.1 "$@" \
+		>"$dir/out" 2>"$dir/live" </dev/null &
+	pids[ping]=$!
+	ran="rpcping $*"
+	await "$dir/live" ' [1-9][0-9]* calls/s'
+}
+
+# end_ping STATUS
+end_ping() {
+	local status=0
+
+	wait "${pids[ping]}" || status=$?
+	unset 'pids[ping]'
+	cp "$dir/live" "$dir/err"
+	expect "$ran: exit status $status, expected $1" test $status = "$1"
+}
+
+for poll in '' --poll; do
+	for signal in INT TERM; do
+		start_ping --time 1h --inflight 4 $poll "$server"
+		kill -$signal "${pids[ping]}"
+		end_ping 0
+		has out "^  calls [1-9][0-9]*, lost 0,"
+	done
+done
+
+# What is not answered in its time of grace is lost.
+: >"$dir/live"
+"$rpcping" "${client[@]}" --live --interval 0.1 --json --count 4 --inflight 4 \
+	--delay 1m --deadline 1m "$server" \
+	>"$dir/out" 2>"$dir/live" </dev/null &
+pids[ping]=$!
+ran="rpcping, unanswered"
+await "$dir/live" ' 4 under way'
+kill -INT "${pids[ping]}"
+end_ping 1
+has err "^rpcping: $server: a call was lost: canceled; perhaps executed"
+has out '^\{"calls": 4, "lost": 4, "resent": 0, "bytes": 0, '
+
+# A server that ends answers what is under way.
+start_ping --time 1h --inflight 4 --deadline 1 127.0.0.3@tcp
+stop_lnetd b
+await "$dir/live" 'a call was lost: '
+kill -INT "${pids[ping]}"
+end_ping 1
+need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port"
+start_ping --time 1h --inflight 4 --delay 10ms 127.0.0.3@tcp
+stop_lnetd b
+kill -INT "${pids[ping]}"
+wait "${pids[ping]}"
+unset 'pids[ping]'
+
+# One that is killed does not, and its calls end all the same. Another one in
+# its place is called again.
+for poll in '' --poll; do
+	need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port"
+	start_ping --time 1h --inflight 4 --deadline 2 $poll 127.0.0.3@tcp
+	kill -KILL "${pids[b]}"
+	wait "${pids[b]}" 2>/dev/null
+	unset 'pids[b]'
+	await "$dir/live" 'rpcping: 127.0.0.3@tcp: a call was lost: '
+	need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port"
+	lines=$(wc -l <"$dir/live")
+	await "$dir/live" ' [1-9][0-9]* calls/s' $((lines + 3))
+	kill -INT "${pids[ping]}"
+	end_ping 1
+	has out "^  calls [1-9][0-9]*, lost [1-9]"
+	stop_lnetd b
+done
+# With bulk data under way, whose memory is ours again in the end.
+for way in read write; do
+	need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port"
+	start_ping --time 1h --inflight 4 --deadline 2 "--bulk-$way" 2M \
+		--verify 127.0.0.3@tcp
+	kill -KILL "${pids[b]}"
+	wait "${pids[b]}" 2>/dev/null
+	unset 'pids[b]'
+	await "$dir/live" 'rpcping: 127.0.0.3@tcp: a call was lost: '
+	kill -INT "${pids[ping]}"
+	end_ping 1
+done
+
+finish

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ulrpc_tutorial(7) shows the files of examples/tally/ as they are, and they are
+# short.
+set -uo pipefail
+cd "${srcdir:-.}" || exit 1
+dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tutorial.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+bash tests/install/tutorial.sh files man/man7/ulrpc_tutorial.7 "$dir" &&
+	diff -r "$dir" examples/tally || exit 1
+lines=$(cat examples/tally/*.proto examples/tally/*.[ch] | wc -l)
+echo "$lines lines"
+[ "$lines" -gt 0 ] && [ "$lines" -lt 100 ]

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "file.h"
+#include "request.h"
+
+/* Each connection takes a file descriptor, and the usual limit is 1024. It is
+ * that low for select(), which nobody uses here. */
+void node_raise_files(const struct say *s)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		if (files.rlim_cur == files.rlim_max)
+			return;
+		files.rlim_cur = files.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &files) == 0)
+			return;
+	}
+	say(s, LNET_LOG_WARN, "the limit of open files stays as it is: %s",
+	    strerror(errno));
+}
+
+/* ---- the node and its socket ---- */
+
+int node_open(struct node *n, const struct node_options *o, const struct say *s,
+	      enum ulnet_run run)
+{
+	struct ulnet_conf conf;
+	int rc;
+
+	*n = (struct node){ .options = o, .say = s };
+	lnet_conf_init(&conf);
+	conf.run = run;
+	conf.port = o->port;
+	conf.accept = o->accept;
+	if (o->cpts)
+		conf.cpts = o->cpts;
+	rc = lnet_open(&conf, &n->lnet);
+	if (rc)
+		say(n->say, LNET_LOG_ERR, "cannot open a node: %s",
+		    strerror(-rc));
+	return rc;
+}
+
+/* Only the usual one is made: where else is not ours to know. */
+static int make_directory(const struct node *n)
+{
+	char path[] = LNET_CTL_PATH;
+	int rc;
+
+	if (strcmp(n->options->socket, path) != 0)
+		return 0;
+	*strrchr(path, '/') = 0;
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		return 0;
+	rc = -errno;
+	say(n->say, LNET_LOG_ERR,
+	    "%s: cannot make it: %s. As an ordinary user, say where the socket "
+	    "is to be: --socket PATH",
+	    path, strerror(-rc));
+	return rc;
+}
+
+static const char *socket_hint(int rc)
+{
+	switch (rc) {
+	case -EADDRINUSE:
+		return ": another node listens on it; use another --socket";
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return ": use --socket PATH, where this user may make it";
+	case -ENOENT:
+	case -ENOTDIR:
+		return ": its directory does not exist";
+	case -ENAMETOOLONG:
+		return ": paths of sockets may have 107 bytes at most";
+	}
+	return "";
+}
+
+int node_control(struct node *n)
+{
+	struct ulnet_control_conf conf = { .path = n->options->socket,
+					   .group = n->options->group };
+	int rc = conf.path ? make_directory(n) : 0;
+
+	if (rc)
+		return rc;
+	rc = lnet_control_start(n->lnet, &conf, &n->control);
+	if (rc)
+		say(n->say, LNET_LOG_ERR, "socket %s: %s%s",
+		    conf.path ? conf.path : "(none)", strerror(-rc),
+		    socket_hint(rc));
+	return rc;
+}
+
+/* ---- configuration ---- */
+
+static void hint_port(const struct node *n, int rc)
+{
+	unsigned int port =
+		n->options->port ? n->options->port : NODE_DEFAULT_PORT;
+
+	if (port < 1024 && (rc == -EACCES || rc == -EPERM))
+		say(n->say, LNET_LOG_ERR,
+		    "port %u is below 1024: that takes root or "
+		    "CAP_NET_BIND_SERVICE. Among ulnet nodes any port will do, "
+		    "if all have the same: --port 1024..65535",
+		    port);
+}
+
+static int add_interface(const struct node *n, const char *spec,
+			 const struct ulnet_ni_conf *conf)
+{
+	char net[LNET_NIDSTR_SIZE];
+	int rc = lnet_ni_add(n->lnet, conf);
+
+	if (!rc)
+		return 0;
+	lnet_net_format(lnet_nid_net(&conf->nid), net, sizeof(net));
+	say(n->say, LNET_LOG_ERR, "--net %s: %s(%s): %s", spec, net,
+	    conf->interface ? conf->interface : "", strerror(-rc));
+	hint_port(n, rc);
+	return rc;
+}
+
+int node_add_networks(const struct node *n, const char *spec)
+{
+	struct ulnet_text_error err = { 0 };
+	struct ulnet_ni_conf *confs;
+	unsigned int count;
+	int rc = lnet_networks_parse(spec, &confs, &count, &err);
+
+	if (rc) {
+		say(n->say, LNET_LOG_ERR, "--net %s: at character %zu: %s",
+		    spec, err.offset + 1, *err.what ? err.what : strerror(-rc));
+		return rc;
+	}
+	for (unsigned int i = 0; !rc && i < count; i++)
+		rc = add_interface(n, spec, &confs[i]);
+	free(confs);
+	return rc;
+}
+
+static int import_text(const struct node *n, const char *name, const char *text)
+{
+	struct request r;
+	char *answer;
+	int status, rc;
+
+	request_begin(&r, "import");
+	request_text(&r, "mode", "add");
+	request_text(&r, "text", text);
+	rc = request_end(&r);
+	if (!rc)
+		rc = lnet_control_request(n->control, r.text, &answer);
+	request_free(&r);
+	if (rc) {
+		say(n->say, LNET_LOG_ERR, "%s: %s", name,
+		    rc == -EILSEQ ? "not text: not UTF-8" : strerror(-rc));
+		return rc;
+	}
+	rc = lnet_ctl_print(answer, NULL, NULL, &status);
+	if (!rc && status) {
+		say(n->say, LNET_LOG_ERR,
+		    "%s: the configuration is wrong:", name);
+		rc = status;
+	}
+	lnet_ctl_print(answer, NULL, stderr, NULL); /* notes, too */
+	hint_port(n, rc);
+	free(answer);
+	return rc;
+}
+
+static int import_file(const struct node *n, const char *path)
+{
+	char *text;
+	int rc = file_read(n->say->who, path, &text);
+
+	if (rc)
+		return rc;
+	rc = import_text(n, strcmp(path, "-") == 0 ? "stdin" : path, text);
+	free(text);
+	return rc;
+}
+
+int node_configure(struct node *n)
+{
+	const struct node_options *o = n->options;
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && i < o->nnets; i++)
+		rc = node_add_networks(n, o->nets[i]);
+	if (!rc && o->config)
+		rc = import_file(n, o->config);
+	if (rc)
+		return rc;
+	/* What "lnetctl lnet configure --all" brings back. */
+	rc = lnet_control_remember(n->control, NULL);
+	if (rc)
+		say(n->say, LNET_LOG_ERR,
+		    "cannot remember the configuration: %s", strerror(-rc));
+	return rc;
+}
+
+void node_close(struct node *n)
+{
+	lnet_control_stop(n->control);
+	if (n->lnet)
+		lnet_close(n->lnet);
+	n->control = NULL;
+	n->lnet = NULL;
+}
+
+/* ---- what is there ---- */
+
+char *node_nids(const struct node *n)
+{
+	struct ulnet_ni_info info;
+	char nid[LNET_NIDSTR_SIZE], *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	unsigned int count = 0;
+
+	if (!out)
+		return NULL;
+	for (unsigned int i = 0; lnet_ni_info(n->lnet, i, &info) == 0; i++)
+		if (!lnet_nid_is_lo(&info.nid))
+			fprintf(out, "%s%s", count++ ? ", " : "",
+				lnet_nid_format(&info.nid, nid, sizeof(nid)));
+	if (!count)
+		fputs("no network yet", out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+const char *node_port_note(const struct node *n, char *buf, size_t size)
+{
+	*buf = 0;
+	if (n->options->port && n->options->port != NODE_DEFAULT_PORT)
+		snprintf(buf, size, ", port %u (kernel nodes use %d)",
+			 n->options->port, NODE_DEFAULT_PORT);
+	return buf;
+}

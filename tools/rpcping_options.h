@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of rpcping(1). */
+#ifndef TOOLS_RPCPING_OPTIONS_H
+#define TOOLS_RPCPING_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "node_options.h"
+#include "rpcping_load.h"
+
+/* Who is called: a node. */
+struct target {
+	const char *text; /* as given */
+	struct ulnet_nid nids[ULRPC_NIDS_MAX];
+	unsigned int nnids;
+	uint32_t pid; /* 0: the usual one */
+};
+
+struct rpcping_options {
+	struct node_options node;
+	struct load_conf load; /* the same for all targets, without what they
+				* are and who is told of the end */
+	struct target *targets;
+	unsigned int ntargets;
+	uint64_t interval; /* us between live lines */
+	bool live, poll, json, explain;
+};
+
+/* < 0: go on, with @o filled; else the exit status, as lnetd's.
+ * rpcping_options_free() is due in any case. */
+int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv);
+void rpcping_options_free(struct rpcping_options *o);
+
+#endif

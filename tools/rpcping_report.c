@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpcping_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static double us(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+static double seconds(const struct load_stats *s)
+{
+	return (double)(s->last - s->first) / 1e9;
+}
+
+static double per_second(uint64_t n, double time)
+{
+	return time > 0 ? (double)n / time : 0;
+}
+
+/* "1.50 MB/s" */
+static const char *rate_text(double rate, char *buf, size_t size)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	unsigned int i = 0;
+
+	while (rate >= 1000 && i < 4) {
+		rate /= 1000;
+		i++;
+	}
+	snprintf(buf, size, "%.*f %s/s", rate >= 100 || !i ? 0 : 2, rate,
+		 units[i]);
+	return buf;
+}
+
+static int written(void)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+/* ---- while it runs ---- */
+
+void report_live(const struct load_stats *all, const struct load_stats *before,
+		 uint64_t now, struct histogram *change)
+{
+	double time = (double)(now - before->last) / 1e9;
+	bool terminal = isatty(STDERR_FILENO) == 1;
+	char bytes[32];
+
+	histogram_since(change, &all->latency, &before->latency);
+	rate_text(per_second(all->bytes - before->bytes, time), bytes,
+		  sizeof(bytes));
+	fprintf(stderr,
+		"%s%.1f s: %.0f calls/s, %s, p50 %.1f us, p99 %.1f us, "
+		"%ju under way, %ju lost%s",
+		terminal ? "\r\033[K" : "",
+		all->first < now ? (double)(now - all->first) / 1e9 : 0.0,
+		per_second(all->answered - before->answered, time), bytes,
+		us(histogram_quantile(change, 0.5)),
+		us(histogram_quantile(change, 0.99)), (uintmax_t)all->inflight,
+		(uintmax_t)all->lost, terminal ? "" : "\n");
+	fflush(stderr);
+}
+
+void report_live_end(void)
+{
+	if (isatty(STDERR_FILENO) == 1)
+		fputs("\r\033[K", stderr);
+}
+
+static const char *kind_name(unsigned int kind)
+{
+	if (kind == LOAD_WRONG)
+		return "wrong answer";
+	if (kind == LOAD_NOT_MADE)
+		return "not made";
+	return ulrpc_cause_name((enum ulrpc_cause)kind);
+}
+
+static const char *const executions[] = {
+	[ULRPC_EXECUTED] = "executed",
+	[ULRPC_NOT_EXECUTED] = "certainly not executed",
+	[ULRPC_EXECUTION_UNKNOWN] = "perhaps executed",
+};
+
+/* "unreachable; certainly not executed, attempts: 0"; a number is said only where
+ * it says more. */
+static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
+{
+	fputs(kind_name(kind), out);
+	if (*l->what)
+		fprintf(out, ": %s", l->what);
+	else if (kind == ULRPC_CAUSE_HANDLER || kind == LOAD_NOT_MADE)
+		fprintf(out, ": %s", strerror(-l->first.status));
+	if (kind < ULRPC_CAUSE_COUNT)
+		fprintf(out, "; %s, attempts: %u",
+			executions[l->first.execution], l->first.attempts);
+}
+
+void report_losses(const char *target, const struct load_stats *now,
+		   const struct load_stats *before)
+{
+	for (unsigned int i = 0; i < LOAD_LOSSES; i++) {
+		if (!now->loss[i].n || before->loss[i].n)
+			continue;
+		report_live_end();
+		fprintf(stderr, "rpcping: %s: a call was lost: ", target);
+		print_loss(stderr, i, &now->loss[i]);
+		fputc('\n', stderr);
+	}
+}
+
+/* ---- at the end ---- */
+
+static void print_losses(const struct load_stats *s)
+{
+	for (unsigned int i = 0; i < LOAD_LOSSES; i++) {
+		if (!s->loss[i].n)
+			continue;
+		printf("  lost %ju, the first: ", (uintmax_t)s->loss[i].n);
+		print_loss(stdout, i, &s->loss[i]);
+		putchar('\n');
+	}
+	if (s->behind)
+		printf("  due, but not begun, as others were under way: %ju\n",
+		       (uintmax_t)s->behind);
+}
+
+int report_text(const struct rpcping_options *o, const char *title,
+		const struct load_stats *s)
+{
+	const struct histogram *h = &s->latency;
+	double time = seconds(s);
+	char bytes[32];
+
+	rate_text(per_second(s->bytes, time), bytes, sizeof(bytes));
+	printf("%s: %s.%s", title, o->load.service, o->load.method);
+	if (o->load.bulk)
+		printf(", %ju bytes of bulk", (uintmax_t)o->load.bulk);
+	else
+		printf(", %ju bytes", (uintmax_t)o->load.size);
+	printf("%s, %u under way\n", o->load.verify ? ", verified" : "",
+	       o->load.inflight);
+	printf("  calls %ju, lost %ju, resent %ju, in %.3f s: %.0f calls/s, "
+	       "%s\n",
+	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
+	       (uintmax_t)s->resent, time, per_second(s->answered, time),
+	       bytes);
+	if (h->n)
+		printf("  latency us: min %.1f, p50 %.1f, p90 %.1f, p99 %.1f, "
+		       "p99.9 %.1f, max %.1f\n",
+		       us(h->min), us(histogram_quantile(h, 0.5)),
+		       us(histogram_quantile(h, 0.9)),
+		       us(histogram_quantile(h, 0.99)),
+		       us(histogram_quantile(h, 0.999)), us(h->max));
+	print_losses(s);
+	return written();
+}
+
+/* Without an answer there is no latency. */
+static void print_latency(const char *name, const struct histogram *h,
+			  uint64_t ns, const char *end)
+{
+	if (h->n)
+		printf("\"%s\": %.3f%s", name, us(ns), end);
+	else
+		printf("\"%s\": null%s", name, end);
+}
+
+int report_json(const struct load_stats *s)
+{
+	const struct histogram *h = &s->latency;
+	double time = seconds(s);
+
+	printf("{\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
+	       "\"bytes\": %ju, \"seconds\": %.6f, \"calls_per_s\": %.3f, "
+	       "\"bytes_per_s\": %.3f, \"latency_us\": {",
+	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
+	       (uintmax_t)s->resent, (uintmax_t)s->bytes, time,
+	       per_second(s->answered, time), per_second(s->bytes, time));
+	print_latency("min", h, h->min, ", ");
+	print_latency("p50", h, histogram_quantile(h, 0.5), ", ");
+	print_latency("p90", h, histogram_quantile(h, 0.9), ", ");
+	print_latency("p99", h, histogram_quantile(h, 0.99), ", ");
+	print_latency("p999", h, histogram_quantile(h, 0.999), ", ");
+	print_latency("max", h, h->max, "}}\n");
+	return written();
+}
+
+/* ---- where the time went ---- */
+
+static const char *const stage_names[LOAD_STAGES] = {
+	[LOAD_CONNECTING] = "connecting",
+	[LOAD_WINDOW] = "window",
+	[LOAD_WIRE] = "wire",
+	[LOAD_SERVER_QUEUE] = "server queue",
+	[LOAD_SERVICE] = "service",
+};
+
+static void print_stages(const struct load_explain *e)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < LOAD_STAGES; i++)
+		sum += e->stage[i].sum;
+	printf("  %-14s %10s %10s %10s %10s %7s\n", "time in us", "mean", "p50",
+	       "p99", "max", "share");
+	for (unsigned int i = 0; i < LOAD_STAGES; i++) {
+		const struct histogram *h = &e->stage[i];
+
+		printf("  %-14s %10.1f %10.1f %10.1f %10.1f %6.1f%%\n",
+		       stage_names[i], h->n ? us(h->sum) / (double)h->n : 0.0,
+		       us(histogram_quantile(h, 0.5)),
+		       us(histogram_quantile(h, 0.99)), us(h->max),
+		       sum ? 100.0 * (double)h->sum / (double)sum : 0.0);
+	}
+}
+
+static void print_rails(const struct load_explain *e, struct lnet *node)
+{
+	char local[LNET_NIDSTR_SIZE], target[LNET_NIDSTR_SIZE];
+	struct ulnet_peer_info info;
+
+	for (unsigned int i = 0; i < e->nrails; i++) {
+		const struct load_rail *r = &e->rail[i];
+
+		if (lnet_nid_is_any(&r->target)) {
+			printf("  on no rail, or another one: %ju\n",
+			       (uintmax_t)r->n);
+			continue;
+		}
+		printf("  rail %s to %s: %ju",
+		       lnet_nid_format(&r->local, local, sizeof(local)),
+		       lnet_nid_format(&r->target, target, sizeof(target)),
+		       (uintmax_t)r->n);
+		if (lnet_peer_info(node, &r->target, &info) == 0)
+			printf(", credits %u, fewest %jd", info.credits_max,
+			       (intmax_t)info.credits_min);
+		putchar('\n');
+	}
+}
+
+int report_explain(const struct load_stats *s, struct lnet *node)
+{
+	const struct load_explain *e = &s->explain;
+	uint64_t n = e->stage[LOAD_WIRE].n;
+
+	print_stages(e);
+	print_rails(e, node);
+	printf("  attempts: %.3f for each call, at most %ju; transmissions "
+	       "%.3f\n",
+	       n ? (double)(n + s->resent) / (double)n : 0.0,
+	       (uintmax_t)e->attempts_max,
+	       n ? (double)e->paths / (double)n : 0.0);
+	return written();
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program says while it runs: on stderr, or to syslog(3). */
+#ifndef TOOLS_SAY_H
+#define TOOLS_SAY_H
+
+#include <stdbool.h>
+
+#include <ulnet/lnet.h>
+
+struct say {
+	const char *who;	    /* the program's name */
+	enum ulnet_log_level level; /* what is less urgent is not said */
+	bool syslog;
+};
+
+__attribute__((format(printf, 3, 4))) void say(const struct say *s,
+					       enum ulnet_log_level level,
+					       const char *fmt, ...);
+/* From now on to syslog(3), and so does the library. */
+void say_to_syslog(struct say *s);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SIGINT and SIGTERM as something to be asked for, which needs no handler. */
+#ifndef TOOLS_SIGNALS_H
+#define TOOLS_SIGNALS_H
+
+/* Before there are threads: blocks them, and ignores SIGPIPE. Returns a
+ * descriptor that is readable when there is one; -errno. */
+int signals_open(void);
+/* The number of one that came, which is taken; 0: none. Does not wait. */
+int signals_take(int fd);
+
+#endif
