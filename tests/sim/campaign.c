@@ -15,7 +15,6 @@
 #include "tests/sim/scenario.h"
 
 #define SEEDS	       200
-#define SEEDS_LONG     1000
 #define MUTATION_SEEDS 100
 #define TWICE_EVERY    10
 
@@ -112,6 +111,8 @@ static int mutate_all(const char *only, uint64_t seed)
 		if (strcmp(only, "all") != 0 &&
 		    strcmp(only, mutations[m].name) != 0)
 			continue;
+		if (!scenario_is_for(mutations[m].name))
+			continue;
 		found = true;
 		mutate((enum mutation)m, seed);
 	}
@@ -166,7 +167,7 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
 		case 'l':
-			seeds = SEEDS_LONG;
+			seeds = scenario_seeds_long;
 			break;
 		case 'n':
 			if (!number("seeds", optarg, &seeds))

@@ -26,6 +26,13 @@ enum {
 #define ONE_SIZE  UINT32_C(20480) /* some PUTs are truncated */
 #define ONES	  16		  /* unique entries for each peer, at a time */
 
+const unsigned int scenario_seeds_long = 1000;
+
+bool scenario_is_for(const char *mutation)
+{
+	return strncmp(mutation, "rpc_", 4) != 0;
+}
+
 struct run;
 
 struct member {

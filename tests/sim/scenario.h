@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed. Uses the public API only, as a user's scenario would.
+ * from one seed. There are two: LNet's (scenario.c), which uses the public API
+ * only, as a user's would; and that of RPC (rpc_scenario.c).
  */
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+/* Seeds of a long campaign. */
+extern const unsigned int scenario_seeds_long;
+/* Is this one of the deliberate mistakes that it is to catch? */
+bool scenario_is_for(const char *mutation);
 
 struct scenario_result {
 	unsigned int violations;

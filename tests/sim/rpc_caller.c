@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The callers of the RPC scenario, and what they check of each outcome. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulnet/loop.h>
+
+#include "tests/sim/rpc_run.h"
+
+static const char *const method_names[METHODS] = { "inline", "later", "work",
+						   "high", "bulk" };
+
+/* ---- bulk ---- */
+
+static void bulk_retire(struct test_bulk *b)
+{
+	if (b->buf)
+		lnet_sim_buf_retire(b->call->run->sim, b->buf);
+	b->buf = NULL;
+}
+
+/* Nobody may touch its memory any more. */
+static void on_released(void *arg)
+{
+	bulk_retire(arg);
+}
+
+static void bulk_close(struct test_bulk *b)
+{
+	struct ulrpc_bulk *bulk = b->bulk;
+
+	b->bulk = NULL;
+	if (bulk)
+		ulrpc_bulk_close(bulk, on_released, b);
+}
+
+static void bulk_new(struct test_call *c, unsigned int i)
+{
+	static const uint32_t sizes[] = { 0, 1, 1000, 4096, 10000, 40000 };
+	struct run *r = c->run;
+	struct test_bulk *b = &c->bulks[i];
+	struct ulrpc_bulk_conf conf = { 0 };
+	struct iovec iov[2];
+	int rc;
+
+	b->call = c;
+	b->size = sizes[rnd(r, sizeof(sizes) / sizeof(sizes[0]))];
+	b->access = chance(r, 50) ? ULRPC_BULK_SOURCE : ULRPC_BULK_SINK;
+	b->buf = lnet_sim_buf(r->sim, b->size + 1);
+	memset(b->buf, 0, b->size + 1);
+	if (b->access == ULRPC_BULK_SOURCE)
+		pattern_fill(b->buf, b->size, bulk_pattern(c->id, i));
+	iov[0] = (struct iovec){ b->buf, b->size / 3 };
+	iov[1] = (struct iovec){ b->buf + b->size / 3, b->size - b->size / 3 };
+	conf.iov = iov;
+	conf.niov = 2;
+	conf.access = b->access;
+	conf.flags = chance(r, 50) ? ULRPC_BULK_CHECKSUM : 0;
+	conf.segment = chance(r, 60) ? 4096 : 0;
+	rc = ulrpc_bulk_new(c->from->rpc, &conf, &b->bulk);
+	if (!rc)
+		return;
+	lnet_sim_fail(r->sim, "call %lu: bulk of %u bytes cannot be made: %d",
+		      (unsigned long)c->id, b->size, rc);
+	b->bulk = NULL;
+	bulk_retire(b);
+}
+
+/* The call has ended. */
+static void bulks_end(struct test_call *c)
+{
+	struct lnet_sim *sim = c->run->sim;
+
+	for (unsigned int i = 0; i < c->nbulks; i++) {
+		struct test_bulk *b = &c->bulks[i];
+
+		if (c->outcome.cause == ULRPC_CAUSE_OK &&
+		    !pattern_holds(b->buf, b->size, bulk_pattern(c->id, i)))
+			lnet_sim_fail(sim,
+				      "call %lu: bulk %u has wrong contents",
+				      (unsigned long)c->id, i);
+		/* It may be written to, or not: as the outcome says. */
+		if (c->outcome.bulk_free)
+			bulk_retire(b);
+		bulk_close(b);
+		if (c->outcome.bulk_free && b->buf)
+			lnet_sim_fail(sim, "call %lu: bulk %u is not free",
+				      (unsigned long)c->id, i);
+	}
+}
+
+/* ---- the end of a call ---- */
+
+static void wrong(const struct test_call *c, const char *what)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	lnet_sim_fail(c->run->sim,
+		      "node %u: call %lu to node %u, %s: %s (%s, %s, status "
+		      "%d, %u attempts, %u executions)",
+		      c->from->index, (unsigned long)c->id, c->target,
+		      method_names[c->method], what, ulrpc_cause_name(o->cause),
+		      ulrpc_execution_name(o->execution), o->status,
+		      o->attempts, c->executed);
+}
+
+static void check_execution(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	switch (o->execution) {
+	case ULRPC_EXECUTED:
+		if (!c->executed)
+			wrong(c, "was not executed");
+		break;
+	case ULRPC_NOT_EXECUTED:
+		if (c->executed)
+			wrong(c, "has been executed");
+		break;
+	default:
+		if (o->cause == ULRPC_CAUSE_OK ||
+		    o->cause == ULRPC_CAUSE_HANDLER)
+			wrong(c, "an answer is known");
+		break;
+	}
+}
+
+static void check_times(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+	uint64_t now = lnet_sim_now(c->run->sim);
+
+	if (now > c->deadline)
+		wrong(c, "ended after its deadline");
+	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
+		wrong(c, "ended before its deadline");
+	if (o->total !=
+	    o->connecting + o->window + o->wire + o->server_queue + o->service)
+		wrong(c, "times do not add up");
+}
+
+static void check_reply(const struct test_call *c, const char *reply,
+			size_t length)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	if ((o->status == 0) != (o->cause == ULRPC_CAUSE_OK))
+		wrong(c, "status and cause contradict");
+	if (o->cause == ULRPC_CAUSE_TOO_LONG && c->reply_length <= c->reply_max)
+		wrong(c, "the reply is not too long");
+	if (o->cause == ULRPC_CAUSE_BAD_REPLY ||
+	    o->cause == ULRPC_CAUSE_CHECKSUM)
+		wrong(c, "nobody has damaged anything");
+	if (o->cause != ULRPC_CAUSE_OK) {
+		if (length)
+			wrong(c, "a reply in spite of the status");
+		return;
+	}
+	if (length != c->reply_length || length > c->reply_max ||
+	    !pattern_holds(reply, (uint32_t)length, reply_pattern(c->id)))
+		wrong(c, "the reply has wrong contents");
+}
+
+static void call_put(struct test_call *c)
+{
+	ulrpc_call_put(c->call);
+	c->call = NULL;
+}
+
+/* A probe may find that there is no room, which is no fault. */
+static bool is_success(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	return o->cause == ULRPC_CAUSE_OK ||
+	       o->cause == ULRPC_CAUSE_OVERLOADED ||
+	       (o->cause == ULRPC_CAUSE_UNREACHABLE &&
+		c->run->conf.exports_max);
+}
+
+static void finish(struct test_call *c, const struct ulrpc_outcome *o,
+		   const void *reply, size_t length)
+{
+	c->outcome = *o;
+	c->ended = true;
+	check_execution(c);
+	check_times(c);
+	check_reply(c, reply, length);
+	if (c->probe && !is_success(c))
+		wrong(c, "there are no faults any more");
+	c->run->ok += o->cause == ULRPC_CAUSE_OK;
+	bulks_end(c);
+}
+
+static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
+		    size_t length)
+{
+	struct test_call *c = arg;
+	struct member *m = c->from;
+	struct lnet *node = lnet_sim_node(c->run->sim, m->index);
+
+	if (c->ended || c->dead || c->failed) {
+		wrong(c, c->ended ? "ended twice" : "ended, but must not");
+		return;
+	}
+	if (c->starting)
+		wrong(c, "ended inside of the call");
+	if (!lnet_in_turn() || !lnet_cpt_owned(node, c->cpt))
+		wrong(c, "ended on the wrong CPT");
+	finish(c, o, reply, length);
+	if (!c->run->over && chance(c->run, 15))
+		caller_call(m);
+}
+
+/* ---- beginning ---- */
+
+static struct test_call *call_new(struct member *m,
+				  const struct test_client *tc)
+{
+	struct run *r = m->run;
+	struct test_call *c;
+
+	if (r->ncalls == CALLS_MAX)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	r->calls[r->ncalls++] = c;
+	c->run = r;
+	c->from = m;
+	c->life = m->life;
+	c->id = r->ncalls;
+	c->target = tc->target;
+	c->service = tc->service;
+	c->cpt = ulrpc_client_cpt(tc->client);
+	return c;
+}
+
+static uint64_t some_deadline(struct run *r)
+{
+	unsigned int n = (unsigned int)rnd(r, 100);
+
+	if (n < 5)
+		return 1 + rnd(r, 100);
+	if (n < 30)
+		return 1000 + rnd(r, 20000);
+	if (n < 85)
+		return 20000 + rnd(r, 2000000);
+	if (n < 95)
+		return 2000000 + rnd(r, 20000000);
+	return ULRPC_NEVER;
+}
+
+static uint32_t some_length(struct run *r)
+{
+	static const uint32_t lengths[] = { 0, 8, 64, 300, 1100, 5000, 20000 };
+	unsigned int n = chance(r, 70) ? 4 : 7;
+
+	return lengths[rnd(r, n)];
+}
+
+/* What the server is to do, and what the caller asks for. */
+static void call_plan(struct test_call *c, struct test_body *b,
+		      struct ulrpc_call_conf *conf)
+{
+	struct run *r = c->run;
+
+	c->method = (enum method)rnd(r, METHODS);
+	c->idempotent = chance(r, 25);
+	c->reply_length = some_length(r);
+	c->reply_max = c->reply_length + (uint32_t)rnd(r, 100) + 1;
+	if (chance(r, 3) && c->reply_length > 1)
+		c->reply_max = c->reply_length / 2;
+	*b = (struct test_body){
+		.magic = TEST_MAGIC,
+		.id = c->id,
+		.reply_length = c->reply_length,
+		.delay = chance(r, 70) ? (uint32_t)rnd(r, 5000)
+				       : (uint32_t)rnd(r, 1000000),
+		.status = chance(r, 5) ? -1 - (int)rnd(r, 100) : 0,
+		.service = (uint8_t)c->service,
+		.method = (uint8_t)c->method,
+		.target = (uint8_t)c->target,
+		.refuse = chance(r, 2),
+		.early = chance(r, 15),
+		.length = (uint32_t)sizeof(*b) + some_length(r),
+	};
+	conf->deadline = some_deadline(r);
+	conf->reply_max = c->reply_max;
+	conf->priority = (enum ulrpc_priority)rnd(r, 4);
+	conf->semantics = c->idempotent ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+	c->nbulks =
+		c->method == METHOD_BULK ? (unsigned int)rnd(r, BULKS + 1) : 0;
+}
+
+/* One that no server has a reason to fail. */
+static void call_plan_probe(struct test_call *c, struct test_body *b,
+			    struct ulrpc_call_conf *conf)
+{
+	c->probe = true;
+	c->reply_max = MAX_REPLY;
+	conf->reply_max = c->reply_max;
+	b->status = 0;
+	b->refuse = false;
+	b->delay = 0;
+	conf->deadline = 120 * SEC / US;
+}
+
+static int call_start(struct test_call *c, struct ulrpc_client *client,
+		      const struct test_body *b, struct ulrpc_call_conf *conf)
+{
+	struct run *r = c->run;
+	struct ulrpc_bulk *bulks[BULKS];
+	char *body = lnet_sim_buf(r->sim, b->length);
+	int rc;
+
+	memcpy(body, b, sizeof(*b));
+	pattern_fill(body + sizeof(*b), b->length - (uint32_t)sizeof(*b),
+		     request_pattern(c->id));
+	for (unsigned int i = 0; i < c->nbulks; i++) {
+		bulk_new(c, i);
+		bulks[i] = c->bulks[i].bulk;
+	}
+	conf->bulks = bulks;
+	conf->nbulks = c->nbulks;
+	c->deadline = conf->deadline == ULRPC_NEVER
+			      ? UINT64_MAX
+			      : lnet_sim_now(r->sim) + conf->deadline * US;
+	c->starting = true;
+	rc = ulrpc_call(client, ulrpc_method(method_names[c->method]), body,
+			b->length, conf, on_done, c,
+			chance(r, 40) || conf->deadline == ULRPC_NEVER
+				? &c->call
+				: NULL);
+	c->starting = false;
+	lnet_sim_buf_retire(r->sim, body);
+	return rc;
+}
+
+static void call_begin(struct member *m, const struct test_client *tc,
+		       bool probe)
+{
+	struct ulrpc_call_conf conf = { 0 };
+	struct test_call *c = call_new(m, tc);
+	struct test_body b;
+	int rc;
+
+	if (!c)
+		return;
+	call_plan(c, &b, &conf);
+	if (probe)
+		call_plan_probe(c, &b, &conf);
+	rc = call_start(c, tc->client, &b, &conf);
+	if (!rc)
+		return;
+	c->failed = true;
+	for (unsigned int i = 0; i < c->nbulks; i++) {
+		bulk_close(&c->bulks[i]);
+		if (c->bulks[i].buf)
+			wrong(c, "a bulk is in use that never was");
+	}
+	if (rc != -ESHUTDOWN)
+		lnet_sim_fail(m->run->sim, "node %u: call %lu not begun: %d",
+			      m->index, (unsigned long)c->id, rc);
+}
+
+static const struct test_client *some_client(struct member *m)
+{
+	const struct test_client *tc = &m->clients[rnd(m->run, CLIENTS_MAX)];
+
+	return m->rpc && tc->client ? tc : NULL;
+}
+
+/* Waits for it, which lets time pass. */
+static void call_wait(struct member *m, const struct test_client *tc)
+{
+	struct run *r = m->run;
+	struct test_call *c = call_new(m, tc);
+	struct ulrpc_call_conf conf = { 0 };
+	struct ulrpc_outcome o;
+	struct test_body b;
+	char reply[256];
+	size_t length;
+	int rc;
+
+	if (!c)
+		return;
+	call_plan(c, &b, &conf);
+	c->method = METHOD_INLINE;
+	c->nbulks = 0;
+	c->waiting = true;
+	b.method = METHOD_INLINE;
+	b.length = sizeof(b);
+	b.reply_length = c->reply_length = (uint32_t)rnd(r, sizeof(reply));
+	conf.reply_max = c->reply_max = sizeof(reply);
+	conf.deadline = 1 + rnd(r, 50000);
+	c->deadline = lnet_sim_now(r->sim) + conf.deadline * US;
+	r->waiting = m->busy = true;
+	rc = ulrpc_call_wait(tc->client, ulrpc_method("inline"), &b, sizeof(b),
+			     &conf, reply, sizeof(reply), &length, &o);
+	r->waiting = m->busy = false;
+	if (rc) {
+		c->failed = true;
+		if (rc != -ESHUTDOWN)
+			lnet_sim_fail(r->sim,
+				      "node %u: call %lu not waited for: %d",
+				      m->index, (unsigned long)c->id, rc);
+		return;
+	}
+	finish(c, &o, reply, length);
+}
+
+void caller_call(struct member *m)
+{
+	const struct test_client *tc = some_client(m);
+	struct run *r = m->run;
+
+	if (!tc || !r->left)
+		return;
+	r->left--;
+	if (!r->waiting && !lnet_in_turn() && chance(r, 3))
+		call_wait(m, tc);
+	else
+		call_begin(m, tc, false);
+}
+
+void caller_probe(struct member *m)
+{
+	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
+		if (m->clients[i].client)
+			call_begin(m, &m->clients[i], true);
+}
+
+/* ---- giving up ---- */
+
+void caller_cancel_one(struct run *r)
+{
+	struct test_call *c;
+
+	if (r->first == r->ncalls)
+		return;
+	c = r->calls[r->first + rnd(r, r->ncalls - r->first)];
+	if (!c->call || c->dead)
+		return;
+	ulrpc_cancel(c->call);
+	if (chance(r, 50))
+		call_put(c);
+}
+
+void caller_cancel_long(struct run *r)
+{
+	for (unsigned int i = r->first; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		if (c->call && !c->ended && !c->dead &&
+		    c->deadline == UINT64_MAX) {
+			ulrpc_cancel(c->call);
+			call_put(c);
+		}
+	}
+}
+
+void caller_crashed(struct member *m)
+{
+	struct run *r = m->run;
+
+	for (unsigned int i = r->first; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		if (c->from != m || c->life != m->life)
+			continue;
+		if (!c->ended && !c->failed)
+			c->dead = true;
+		for (unsigned int k = 0; k < c->nbulks; k++) {
+			bulk_retire(&c->bulks[k]);
+			bulk_close(&c->bulks[k]);
+		}
+		call_put(c);
+	}
+	memset(m->clients, 0, sizeof(m->clients));
+}
+
+void caller_closed(struct member *m)
+{
+	struct run *r = m->run;
+
+	for (unsigned int i = 0; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		if (c->from != m || c->life != m->life || c->dead || c->failed)
+			continue;
+		if (!c->ended && !c->waiting)
+			wrong(c, "has not ended, and RPC is closed");
+		for (unsigned int k = 0; k < c->nbulks; k++)
+			if (c->bulks[k].buf)
+				wrong(c, "a bulk is in use, and RPC is closed");
+	}
+}
+
+/* ---- looking ---- */
+
+unsigned int caller_check(struct run *r)
+{
+	uint64_t now = lnet_sim_now(r->sim);
+	unsigned int left = 0;
+
+	for (unsigned int i = r->first; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		if (c->ended || c->dead || c->failed) {
+			if (c->call && chance(r, 30))
+				call_put(c);
+			/* Those before are all over, and given back. */
+			if (i == r->first && !c->call)
+				r->first++;
+			continue;
+		}
+		left++;
+		if (now <= c->deadline)
+			continue;
+		wrong(c, "is past its deadline");
+		c->failed = true;
+	}
+	return left;
+}
+
+unsigned int caller_left(struct run *r)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		if (c->ended || c->dead || c->failed)
+			continue;
+		fprintf(stderr, "call %lu of node %u has never ended\n",
+			(unsigned long)c->id, c->from->index);
+		left++;
+	}
+	return left;
+}
+
+void caller_free(struct run *r)
+{
+	for (unsigned int i = 0; i < r->ncalls; i++) {
+		struct test_call *c = r->calls[i];
+
+		for (unsigned int k = 0; k < c->nbulks; k++)
+			if (c->bulks[k].bulk)
+				ulrpc_bulk_close(c->bulks[k].bulk, NULL, NULL);
+		ulrpc_call_put(c->call);
+		free(c);
+	}
+}

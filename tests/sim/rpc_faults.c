@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What happens to the nodes of the RPC scenario, and to what is between. */
+#include <errno.h>
+#include <string.h>
+
+#include "tests/sim/rpc_run.h"
+
+static struct member *some_member(struct run *r)
+{
+	return &r->members[rnd(r, r->n)];
+}
+
+static struct ulnet_nid some_nid(struct run *r)
+{
+	struct member *m = some_member(r);
+
+	return chance(r, 20) ? LNET_NID_ANY : m->nids[rnd(r, m->nnids)];
+}
+
+/* ---- links ---- */
+
+void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
+{
+	struct ulnet_sim_link l = {
+		.latency = rnd(r, r->slow ? 20 * MS : MS / 5),
+		.jitter = rnd(r, r->slow ? 5 * MS : MS / 10),
+		.reorder_window = rnd(r, chance(r, 20) ? 200 * MS : 5 * MS),
+	};
+	uint32_t *const parts[] = { &l.loss,   &l.duplicate, &l.reorder,
+				    &l.refuse, &l.error,     &l.stall,
+				    &l.mute,   &l.cut };
+
+	if (chance(r, 50))
+		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
+	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (r->harsh || chance(r, 40))
+			*parts[i] = (uint32_t)rnd(r, 60000);
+	if (chance(r, 30))
+		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
+	/* Copies do not outlive a connection: else a server that has forgotten
+	 * it cannot know what became of the other copy. */
+	if (l.duplicate && l.reorder_window > 5 * MS)
+		l.reorder_window = 5 * MS;
+	lnet_sim_link_set(r->sim, &a, &b, &l);
+}
+
+static void heal(void *arg)
+{
+	struct split *s = arg;
+
+	lnet_sim_partition(s->run->sim, &s->a, &s->b, false);
+}
+
+static void split(struct run *r)
+{
+	struct split *s = &r->splits[r->nsplits++ % SPLITS_MAX];
+
+	if (s->run)
+		heal(s);
+	*s = (struct split){ r, some_nid(r), some_nid(r) };
+	lnet_sim_partition(r->sim, &s->a, &s->b, true);
+	lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? SEC : 50 * MS), heal, s);
+}
+
+/* ---- processes ---- */
+
+static void restart(void *arg)
+{
+	struct member *m = arg;
+
+	if (m->run->over || lnet_sim_node(m->run->sim, m->index))
+		return;
+	lnet_sim_restart(m->run->sim, m->index);
+	if (m->rpc)
+		member_clients(m);
+}
+
+static void crash(struct run *r, struct member *m)
+{
+	if (m->busy || lnet_sim_crash(r->sim, m->index))
+		return;
+	server_crashed(m);
+	caller_crashed(m);
+	m->rpc = NULL;
+	m->life++;
+	lnet_sim_at(r->sim, 1 + rnd(r, 100 * MS), restart, m);
+}
+
+static void on_shutdown(void *arg, int status)
+{
+	struct member *m = arg;
+
+	for (unsigned int i = 0; i < SERVICES; i++)
+		server_stopped(m, i);
+	if (status && status != -ETIMEDOUT && status != -ECANCELED)
+		lnet_sim_fail(m->run->sim, "node %u: shutdown: %d", m->index,
+			      status);
+}
+
+static void reopen(void *arg)
+{
+	struct member *m = arg;
+
+	if (m->run->over || m->rpc || !lnet_sim_node(m->run->sim, m->index))
+		return;
+	if (m->busy)
+		lnet_sim_at(m->run->sim, MS, reopen, m);
+	else if (!member_open(m))
+		member_clients(m);
+}
+
+/* Everything of RPC ends on a node that lives on. */
+static void close_rpc(struct member *m)
+{
+	struct run *r = m->run;
+	struct ulrpc *rpc = m->rpc;
+	int rc;
+
+	if (!rpc)
+		return;
+	m->rpc = NULL;
+	memset(m->services, 0, sizeof(m->services));
+	memset(m->clients, 0, sizeof(m->clients));
+	r->waiting = m->busy = true;
+	rc = ulrpc_close(rpc);
+	r->waiting = m->busy = false;
+	if (rc)
+		lnet_sim_fail(r->sim, "node %u: RPC does not close: %d",
+			      m->index, rc);
+	for (unsigned int i = 0; i < SERVICES; i++)
+		server_stopped(m, i);
+	caller_closed(m);
+	m->life++;
+	lnet_sim_at(r->sim, 40 * MS + rnd(r, 100 * MS), reopen, m);
+}
+
+static void close_later(void *arg)
+{
+	struct member *m = arg;
+
+	if (m->run->over || !m->rpc)
+		return;
+	if (m->run->waiting)
+		lnet_sim_at(m->run->sim, MS, close_later, m);
+	else
+		close_rpc(m);
+}
+
+/* It refuses, and ends what is going on, before it is closed; or at once. */
+static void shut(struct run *r, struct member *m)
+{
+	if (chance(r, 60))
+		ulrpc_shutdown(m->rpc, rnd(r, 100000), on_shutdown, m);
+	lnet_sim_at(r->sim, rnd(r, 150 * MS), close_later, m);
+}
+
+/* ---- services and clients ---- */
+
+static void toggle_service(struct run *r, struct member *m)
+{
+	unsigned int i = (unsigned int)rnd(r, SERVICES);
+
+	if (m->services[i])
+		server_stop(m, i);
+	else
+		server_start(m, i);
+}
+
+static int client_open(struct member *m, struct test_client *tc)
+{
+	struct run *r = m->run;
+	struct member *to = some_member(r);
+	struct ulrpc_client_conf conf;
+	int rc;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = to->nids;
+	conf.nnids = to->nnids;
+	conf.service = chance(r, 50) ? "s0" : "s1";
+	if (chance(r, 50))
+		conf.inflight_max = 1 + (uint32_t)rnd(r, 10);
+	if (chance(r, 50))
+		conf.batch_max = 1 + (uint32_t)rnd(r, 10);
+	rc = ulrpc_client_open(m->rpc, &conf, &tc->client);
+	if (rc == -EXDEV) {
+		conf.nids = &to->nids[rnd(r, to->nnids)];
+		conf.nnids = 1;
+		rc = ulrpc_client_open(m->rpc, &conf, &tc->client);
+	}
+	tc->target = to->index;
+	tc->service = conf.service[1] == '0' ? 0 : 1;
+	if (rc)
+		tc->client = NULL;
+	return rc;
+}
+
+static void toggle_client(struct run *r, struct member *m)
+{
+	struct test_client *tc = &m->clients[rnd(r, CLIENTS_MAX)];
+
+	if (tc->client)
+		ulrpc_client_close(tc->client);
+	tc->client = NULL;
+	if (chance(r, 70))
+		client_open(m, tc);
+}
+
+void member_clients(struct member *m)
+{
+	unsigned int n = 1 + (unsigned int)rnd(m->run, CLIENTS_MAX);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!m->clients[i].client)
+			client_open(m, &m->clients[i]);
+}
+
+int member_open(struct member *m)
+{
+	struct lnet *node = lnet_sim_node(m->run->sim, m->index);
+	int rc = ulrpc_open(node, &m->run->conf, &m->rpc);
+
+	if (rc) {
+		m->rpc = NULL;
+		lnet_sim_fail(m->run->sim, "node %u: RPC does not open: %d",
+			      m->index, rc);
+		return rc;
+	}
+	for (unsigned int i = 0; i < SERVICES; i++)
+		server_start(m, i);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+void fault_one(struct run *r)
+{
+	struct member *m = some_member(r);
+	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
+
+	switch (rnd(r, 12)) {
+	case 0:
+		crash(r, m);
+		break;
+	case 1:
+	case 2:
+		split(r);
+		break;
+	case 3:
+		lnet_sim_ni_set(r->sim, nid, false);
+		break;
+	case 4:
+	case 5:
+		lnet_sim_ni_set(r->sim, nid, true);
+		break;
+	case 6:
+		fault_link(r, some_nid(r), some_nid(r));
+		break;
+	case 7:
+	case 8:
+		if (m->rpc && !r->waiting)
+			toggle_service(r, m);
+		break;
+	case 9:
+	case 10:
+		if (m->rpc)
+			toggle_client(r, m);
+		break;
+	default:
+		if (m->rpc && !r->waiting && chance(r, 50))
+			shut(r, m);
+		break;
+	}
+}
+
+/* What faults have been set for one pair stays until it is set again. */
+static void links_heal(struct run *r)
+{
+	struct ulnet_nid nids[NODES_MAX * RAILS_MAX + 1];
+	struct ulnet_sim_link perfect = { .latency = 10 * US };
+	unsigned int n = 0;
+
+	nids[n++] = LNET_NID_ANY;
+	for (unsigned int i = 0; i < r->n; i++)
+		for (unsigned int k = 0; k < r->members[i].nnids; k++)
+			nids[n++] = r->members[i].nids[k];
+	for (unsigned int a = 0; a < n; a++) {
+		if (a)
+			lnet_sim_ni_set(r->sim, &nids[a], true);
+		for (unsigned int b = 0; b < n; b++)
+			lnet_sim_link_set(r->sim, &nids[a], &nids[b], &perfect);
+	}
+	for (unsigned int i = 0; i < SPLITS_MAX; i++)
+		if (r->splits[i].run)
+			heal(&r->splits[i]);
+}
+
+void fault_heal(struct run *r)
+{
+	links_heal(r);
+	for (unsigned int i = 0; i < r->n; i++) {
+		struct member *m = &r->members[i];
+
+		restart(m);
+		if (!m->rpc && !member_open(m))
+			member_clients(m);
+		for (unsigned int k = 0; m->rpc && k < SERVICES; k++)
+			if (!m->services[k])
+				server_start(m, k);
+	}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RPC among the nodes of a random cluster. What must hold:
+ *	- a call ends once, by its deadline, after the call that began it;
+ *	- what is said not to be executed never is; what is said to be has been;
+ *	  nothing is executed twice, unless its caller does not mind;
+ *	- replies and bulk have the contents that belong to them;
+ *	- memory of bulk is not written to once it is the caller's again;
+ *	- in the end nothing is left; and when faults end, calls succeed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/rpc_run.h"
+#include "tests/sim/scenario.h"
+
+const unsigned int scenario_seeds_long = 2000;
+
+bool scenario_is_for(const char *mutation)
+{
+	return strncmp(mutation, "rpc_", 4) == 0;
+}
+
+void pattern_fill(char *buf, uint32_t size, uint64_t pattern)
+{
+	for (uint32_t i = 0; i < size; i++)
+		buf[i] = pattern_byte(pattern, i);
+}
+
+bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern)
+{
+	for (uint32_t i = 0; i < size; i++)
+		if (buf[i] != pattern_byte(pattern, i))
+			return false;
+	return true;
+}
+
+/* ---- what happens ---- */
+
+static void step(void *arg)
+{
+	struct run *r = arg;
+	struct member *m = &r->members[rnd(r, r->n)];
+	unsigned int burst = chance(r, 15) ? 20 : 1;
+
+	if (r->over || r->healed)
+		return;
+	for (; burst && r->left; burst--)
+		caller_call(m);
+	if (chance(r, 12))
+		fault_one(r);
+	if (chance(r, 10))
+		caller_cancel_one(r);
+	caller_check(r);
+	if (++r->steps % 16 == 0)
+		lnet_sim_check(r->sim);
+	if (r->left)
+		lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? 50 * MS : 5 * MS),
+			    step, r);
+}
+
+/* Lets time pass until @ready, or @longest; false: not ready then. */
+static bool run_until(struct run *r, bool (*ready)(struct run *r),
+		      uint64_t longest)
+{
+	uint64_t end = lnet_sim_now(r->sim) + longest;
+
+	while (!ready(r)) {
+		if (lnet_sim_now(r->sim) >= end)
+			return false;
+		lnet_sim_run(r->sim, 500 * MS);
+	}
+	return true;
+}
+
+static bool is_spent(struct run *r)
+{
+	return r->left == 0;
+}
+
+static bool all_ended(struct run *r)
+{
+	caller_cancel_long(r);
+	return !r->waiting && caller_check(r) == 0;
+}
+
+static bool all_clean(struct run *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		if (server_jobs(&r->members[i]) ||
+		    !audit_rpc(&r->members[i], false))
+			return false;
+	return true;
+}
+
+/* The faults end, and with them what they have led to. */
+static void recover(struct run *r)
+{
+	r->left = 0;
+	r->healed = true;
+	if (!run_until(r, all_ended, 60 * SEC))
+		lnet_sim_fail(r->sim, "calls do not end");
+	fault_heal(r);
+	/* Who went away may come back a little later. */
+	lnet_sim_run(r->sim, SEC);
+	fault_heal(r);
+	for (unsigned int i = 0; i < r->n; i++)
+		caller_probe(&r->members[i]);
+	if (!run_until(r, all_ended, 150 * SEC))
+		lnet_sim_fail(r->sim, "calls do not end without faults");
+	if (run_until(r, all_clean, 150 * SEC))
+		return;
+	for (unsigned int i = 0; i < r->n; i++) {
+		audit_rpc(&r->members[i], true);
+		if (server_jobs(&r->members[i]))
+			lnet_sim_fail(r->sim, "node %u: %u jobs never end", i,
+				      server_jobs(&r->members[i]));
+	}
+}
+
+/* ---- setting up ---- */
+
+static int start(void *arg, unsigned int index, struct lnet *node)
+{
+	struct run *r = arg;
+
+	(void)node;
+	return member_open(&r->members[index]);
+}
+
+static int add_member(struct run *r, unsigned int index, unsigned int rails)
+{
+	struct member *m = &r->members[index];
+	char text[256] = "";
+	size_t used = 0;
+
+	m->run = r;
+	m->index = index;
+	m->nnids = rails;
+	for (unsigned int i = 0; i < rails; i++) {
+		uint32_t addr = 0x0a000001 + (i << 16) + index;
+		uint32_t net =
+			LNET_NET(i == 2 ? LNET_TYPE_O2IB : LNET_TYPE_SOCK, 0);
+		char nid[LNET_NIDSTR_SIZE];
+
+		m->nids[i] = lnet_nid_make(net, addr);
+		lnet_nid_format(&m->nids[i], nid, sizeof(nid));
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%s ", nid);
+	}
+	return lnet_sim_node_add(r->sim, text, NULL, start, r);
+}
+
+/* Short times, so that all of them pass in a run. */
+static void conf_fill(struct run *r)
+{
+	ulrpc_conf_init(&r->conf);
+	r->conf.keepalive = chance(r, 50) ? 20000 + rnd(r, 200000) : 2000000;
+	r->conf.idle = chance(r, 50) ? 10000 + rnd(r, 300000) : 0;
+	r->conf.connect_timeout = 100000 + rnd(r, 2000000);
+	if (chance(r, 10))
+		r->conf.exports_max = 2;
+}
+
+static int set_up(struct run *r)
+{
+	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS_MAX);
+	int rc = 0;
+
+	r->n = 2 + (unsigned int)rnd(r, chance(r, 30) ? NODES_MAX - 1 : 3);
+	r->left = CALLS;
+	r->slow = chance(r, 25);
+	r->harsh = chance(r, 25);
+	r->tiny = chance(r, 25);
+	conf_fill(r);
+	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
+		rc = add_member(r, i, rails);
+	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
+		member_clients(&r->members[i]);
+	fault_link(r, LNET_NID_ANY, LNET_NID_ANY);
+	return rc < 0 ? rc : 0;
+}
+
+static void run_all(struct run *r)
+{
+	lnet_sim_at(r->sim, MS, step, r);
+	/* Sometimes everything ends in the middle. */
+	if (chance(r, 30)) {
+		lnet_sim_run(r->sim, rnd(r, SEC));
+		return;
+	}
+	run_until(r, is_spent, 100 * SEC);
+	recover(r);
+}
+
+int scenario_run(uint64_t seed, const char *command, FILE *trace,
+		 struct scenario_result *result)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	struct ulnet_sim_stats stats;
+	int rc = r ? lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &r->sim)
+		   : -1;
+
+	if (rc) {
+		free(r);
+		return rc;
+	}
+	lnet_log_set(trace ? LNET_LOG_DEBUG : LNET_LOG_ERR, NULL, NULL);
+	lnet_sim_set_command(r->sim, command);
+	lnet_sim_trace(r->sim, trace);
+	rc = set_up(r);
+	if (!rc)
+		run_all(r);
+	r->over = true;
+	lnet_sim_check(r->sim);
+	lnet_sim_stats(r->sim, &stats);
+	result->digest = lnet_sim_digest(r->sim);
+	result->operations = stats.operations;
+	result->messages = stats.messages;
+	result->faults = stats.faults;
+	result->events = stats.events;
+	result->violations = lnet_sim_free(r->sim);
+	for (unsigned int i = 0; i < r->n; i++)
+		server_free(&r->members[i]);
+	result->violations += caller_left(r);
+	caller_free(r);
+	free(r);
+	return rc;
+}

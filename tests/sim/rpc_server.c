@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The services of the RPC scenario, and what they know of each execution. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/rpc_run.h"
+
+/* A request that its handler has not answered yet, or whose bulk is moved. */
+struct job {
+	struct job *next, **prev; /* member.jobs */
+	struct member *m;
+	struct ulrpc_request *request; /* NULL: answered */
+	struct test_body body;
+	bool delayed; /* the clock has it */
+	bool dead;    /* its node crashed */
+	bool lost;    /* its service has ended: the request is the handler's */
+	int status;   /* of bulk */
+	unsigned int moving;
+	struct {
+		struct job *job;
+		char *buf; /* NULL: retired */
+		uint32_t size;
+		bool get;
+	} parts[BULKS];
+};
+
+/* ---- jobs ---- */
+
+static struct job *job_new(struct member *m, struct ulrpc_request *request,
+			   const struct test_body *body)
+{
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		abort();
+	j->m = m;
+	j->request = request;
+	j->body = *body;
+	j->next = m->jobs;
+	j->prev = &m->jobs;
+	if (j->next)
+		j->next->prev = &j->next;
+	m->jobs = j;
+	return j;
+}
+
+static void job_free(struct job *j)
+{
+	*j->prev = j->next;
+	if (j->next)
+		j->next->prev = j->prev;
+	free(j);
+}
+
+static void job_check(struct job *j)
+{
+	if (!j->delayed && !j->moving && (!j->request || j->dead))
+		job_free(j);
+}
+
+static void answer(struct run *r, struct ulrpc_request *request,
+		   const struct test_body *b, int status)
+{
+	char *reply;
+
+	if (status) {
+		ulrpc_fail(request, status);
+		return;
+	}
+	/* Copied: nobody may look at it later. */
+	reply = lnet_sim_buf(r->sim, b->reply_length + 1);
+	pattern_fill(reply, b->reply_length, reply_pattern(b->id));
+	ulrpc_reply(request, reply, b->reply_length);
+	lnet_sim_buf_retire(r->sim, reply);
+}
+
+static void job_answer(struct job *j, int status)
+{
+	struct ulrpc_request *request = j->request;
+
+	j->request = NULL;
+	answer(j->m->run, request, &j->body, status ? status : j->body.status);
+}
+
+static void on_delay(void *arg)
+{
+	struct job *j = arg;
+
+	j->delayed = false;
+	if (!j->dead && j->request)
+		job_answer(j, 0);
+	job_check(j);
+}
+
+static void job_delay(struct job *j)
+{
+	j->delayed = true;
+	lnet_sim_at(j->m->run->sim, j->body.delay * US, on_delay, j);
+}
+
+/* ---- bulk ---- */
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	struct job *j = *(struct job **)arg;
+	unsigned int i = 0;
+
+	while ((void *)&j->parts[i] != arg)
+		i++;
+	if (!status && moved != j->parts[i].size)
+		lnet_sim_fail(j->m->run->sim, "call %lu: %lu bytes moved of %u",
+			      (unsigned long)j->body.id, (unsigned long)moved,
+			      j->parts[i].size);
+	if (!status && j->parts[i].get &&
+	    !pattern_holds(j->parts[i].buf, j->parts[i].size,
+			   bulk_pattern(j->body.id, i)))
+		lnet_sim_fail(j->m->run->sim,
+			      "call %lu: bulk %u was read with wrong contents",
+			      (unsigned long)j->body.id, i);
+	lnet_sim_buf_retire(j->m->run->sim, j->parts[i].buf);
+	j->parts[i].buf = NULL;
+	if (status)
+		j->status = -EREMOTEIO;
+	if (--j->moving)
+		return;
+	if (j->request)
+		job_answer(j, j->status);
+	job_check(j);
+}
+
+static void part_move(struct job *j, unsigned int i)
+{
+	struct ulrpc_bulk_info info;
+	struct iovec iov[2];
+	uint32_t half;
+	int rc = ulrpc_request_bulk(j->request, i, &info);
+
+	if (rc) {
+		lnet_sim_fail(j->m->run->sim, "call %lu has no bulk %u: %d",
+			      (unsigned long)j->body.id, i, rc);
+		return;
+	}
+	j->parts[i].job = j;
+	j->parts[i].size = (uint32_t)info.length;
+	j->parts[i].get = info.access == ULRPC_BULK_SOURCE;
+	j->parts[i].buf = lnet_sim_buf(j->m->run->sim, info.length + 1);
+	half = (uint32_t)info.length / 2;
+	iov[0] = (struct iovec){ j->parts[i].buf, half };
+	iov[1] = (struct iovec){ j->parts[i].buf + half, info.length - half };
+	j->moving++;
+	if (j->parts[i].get) {
+		rc = ulrpc_bulk_get(j->request, i, 0, iov, 2, on_moved,
+				    &j->parts[i]);
+	} else {
+		pattern_fill(j->parts[i].buf, (uint32_t)info.length,
+			     bulk_pattern(j->body.id, i));
+		rc = ulrpc_bulk_put(j->request, i, 0, iov, 2, on_moved,
+				    &j->parts[i]);
+	}
+	if (!rc)
+		return;
+	lnet_sim_fail(j->m->run->sim, "call %lu: bulk %u cannot be moved: %d",
+		      (unsigned long)j->body.id, i, rc);
+	j->moving--;
+	lnet_sim_buf_retire(j->m->run->sim, j->parts[i].buf);
+	j->parts[i].buf = NULL;
+}
+
+static void job_move(struct job *j)
+{
+	struct ulrpc_request_info info;
+
+	ulrpc_request_info(j->request, &info);
+	/* One more, until all have begun. */
+	j->moving++;
+	for (unsigned int i = 0; i < info.nbulks && i < BULKS; i++)
+		part_move(j, i);
+	j->moving--;
+	if (j->body.early || !j->moving)
+		job_answer(j, j->status);
+	job_check(j);
+}
+
+/* ---- requests ---- */
+
+static struct test_call *call_of(struct run *r, const struct test_method *tm,
+				 const struct test_body *b)
+{
+	struct test_call *c =
+		b->id && b->id <= r->ncalls ? r->calls[b->id - 1] : NULL;
+
+	if (!c || c->target != tm->member->index || c->service != tm->service ||
+	    c->method != tm->method)
+		return NULL;
+	return c;
+}
+
+/* The truth about this call. */
+static void execute(struct test_call *c, const struct member *m, bool refuse)
+{
+	struct lnet_sim *sim = c->run->sim;
+	unsigned int before = c->executed + c->refused;
+
+	if (before && !c->idempotent)
+		lnet_sim_fail(sim, "node %u: call %lu is executed again",
+			      m->index, (unsigned long)c->id);
+	if (c->ended && c->outcome.execution == ULRPC_NOT_EXECUTED)
+		lnet_sim_fail(sim,
+			      "node %u: call %lu is executed, and its caller "
+			      "was told that it never would be: %s",
+			      m->index, (unsigned long)c->id,
+			      ulrpc_cause_name(c->outcome.cause));
+	if (refuse)
+		c->refused++;
+	else
+		c->executed++;
+}
+
+static bool is_whole(const struct test_body *b, const char *body, size_t length)
+{
+	return b->magic == TEST_MAGIC && b->length == length &&
+	       pattern_holds(body + sizeof(*b), (uint32_t)(length - sizeof(*b)),
+			     request_pattern(b->id));
+}
+
+static void on_request(void *arg, struct ulrpc_request *request,
+		       const void *body, size_t length)
+{
+	struct test_method *tm = arg;
+	struct member *m = tm->member;
+	struct test_body b = { 0 };
+	struct test_call *c;
+
+	if (length >= sizeof(b))
+		memcpy(&b, body, sizeof(b));
+	c = call_of(m->run, tm, &b);
+	if (!c || !is_whole(&b, body, length)) {
+		lnet_sim_fail(m->run->sim,
+			      "node %u: a request with wrong contents",
+			      m->index);
+		ulrpc_refuse(request);
+		return;
+	}
+	execute(c, m, b.refuse);
+	if (b.refuse)
+		ulrpc_refuse(request);
+	else if (tm->method == METHOD_BULK)
+		job_move(job_new(m, request, &b));
+	else if (tm->method != METHOD_INLINE && b.delay)
+		job_delay(job_new(m, request, &b));
+	else
+		answer(m->run, request, &b, b.status);
+}
+
+/* ---- services ---- */
+
+static const char *const method_names[METHODS] = { "inline", "later", "work",
+						   "high", "bulk" };
+
+static void methods_fill(struct member *m, unsigned int service,
+			 struct ulrpc_method_conf *methods)
+{
+	for (unsigned int i = 0; i < METHODS; i++) {
+		struct test_method *tm = &m->methods[service][i];
+
+		*tm = (struct test_method){ m, service, (enum method)i };
+		methods[i] = (struct ulrpc_method_conf){
+			.name = method_names[i],
+			.handler = on_request,
+			.arg = tm,
+			.run = i == METHOD_WORK || i == METHOD_HIGH
+				       ? ULRPC_RUN_WORKER
+				       : ULRPC_RUN_INLINE,
+			.priority = i == METHOD_HIGH ? ULRPC_PRIORITY_HIGH
+						     : ULRPC_PRIORITY_DEFAULT,
+		};
+	}
+	if (chance(m->run, 30))
+		methods[METHOD_BULK].run = ULRPC_RUN_WORKER;
+}
+
+static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
+{
+	conf->workers_min = 1 + (unsigned int)rnd(r, 4);
+	conf->buffers = 2 + (unsigned int)rnd(r, 3);
+	conf->request_max = 32768;
+	conf->segments = 1 + (unsigned int)rnd(r, 8);
+	conf->retry_after = 1 + rnd(r, 20000);
+	conf->high_ratio = 1 + (unsigned int)rnd(r, 3);
+	if (chance(r, 30))
+		conf->window = 1 + (unsigned int)rnd(r, 8);
+	if (r->tiny || chance(r, 20)) {
+		conf->queue_max = 1 + (unsigned int)rnd(r, 6);
+		conf->queue_bytes_max = 65536;
+	}
+	if (chance(r, 50))
+		conf->stuck = 1 + rnd(r, 1000000);
+}
+
+void server_start(struct member *m, unsigned int service)
+{
+	struct ulrpc_method_conf methods[METHODS];
+	struct ulrpc_service_conf conf;
+	struct run *r = m->run;
+	char name[8];
+	int rc;
+
+	ulrpc_service_conf_init(&conf);
+	snprintf(name, sizeof(name), "s%u", service);
+	methods_fill(m, service, methods);
+	conf.name = name;
+	conf.methods = methods;
+	conf.nmethods = METHODS;
+	conf_fill(r, &conf);
+	/* A fixed portal is the next service's at once. */
+	if (service == 1)
+		conf.portal = 20;
+	rc = ulrpc_service_start(m->rpc, &conf, &m->services[service]);
+	if (!rc)
+		return;
+	m->services[service] = NULL;
+	/* RPC may be shutting down. */
+	if (rc != -ESHUTDOWN)
+		lnet_sim_fail(r->sim, "node %u: service %u does not start: %d",
+			      m->index, service, rc);
+}
+
+void server_stop(struct member *m, unsigned int service)
+{
+	struct ulrpc_service *svc = m->services[service];
+	struct run *r = m->run;
+	int rc;
+
+	m->services[service] = NULL;
+	r->waiting = m->busy = true;
+	rc = ulrpc_service_stop(svc, chance(r, 30) ? 0 : rnd(r, 100000));
+	r->waiting = m->busy = false;
+	server_stopped(m, service);
+	if (rc && rc != -ETIMEDOUT)
+		lnet_sim_fail(r->sim, "node %u: service %u does not stop: %d",
+			      m->index, service, rc);
+}
+
+static void parts_retire(struct job *j)
+{
+	for (unsigned int i = 0; i < BULKS; i++) {
+		if (j->parts[i].buf)
+			lnet_sim_buf_retire(j->m->run->sim, j->parts[i].buf);
+		j->parts[i].buf = NULL;
+	}
+}
+
+void server_stopped(struct member *m, unsigned int service)
+{
+	for (struct job *j = m->jobs; j; j = j->next)
+		if (j->body.service == service && !j->dead)
+			j->lost = true;
+}
+
+void server_crashed(struct member *m)
+{
+	struct job *j, *next;
+
+	for (j = m->jobs; j; j = next) {
+		next = j->next;
+		if (j->lost)
+			continue;
+		parts_retire(j);
+		j->moving = 0;
+		j->dead = true;
+		job_check(j);
+	}
+	memset(m->services, 0, sizeof(m->services));
+}
+
+unsigned int server_jobs(const struct member *m)
+{
+	unsigned int n = 0;
+
+	for (struct job *j = m->jobs; j; j = j->next)
+		n++;
+	return n;
+}
+
+/* The simulation is no more; the memory of requests is. */
+void server_free(struct member *m)
+{
+	while (m->jobs) {
+		struct job *j = m->jobs;
+
+		if (j->request && !j->dead)
+			ulrpc_fail(j->request, -EIO);
+		job_free(j);
+	}
+}
