@@ -155,10 +155,17 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-double duo_times_median(struct duo_times *t)
+double duo_times_percent(struct duo_times *t, unsigned int percent)
 {
+	uint64_t at = t->n * percent / 100;
+
 	if (!t->n)
 		must(-ENODATA, "round trips");
 	qsort(t->ns, t->n, sizeof(t->ns[0]), by_value);
-	return t->ns[t->n / 2] / 1e3;
+	return t->ns[at] / 1e3;
+}
+
+double duo_times_median(struct duo_times *t)
+{
+	return duo_times_percent(t, 50);
 }

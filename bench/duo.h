@@ -14,6 +14,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define DUO_SERVER   "127.0.0.2"
 #define DUO_CLIENT   "127.0.0.1"
 #define DUO_WARM_NS  UINT64_C(100000000)
@@ -62,7 +66,12 @@ static inline void duo_times_add(struct duo_times *t, uint64_t ns)
 		t->ns[t->n++] = (uint32_t)(ns < UINT32_MAX ? ns : UINT32_MAX);
 }
 
-/* us */
+/* us; @percent of them were shorter. */
+double duo_times_percent(struct duo_times *t, unsigned int percent);
 double duo_times_median(struct duo_times *t);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

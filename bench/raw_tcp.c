@@ -11,6 +11,8 @@
  *	echo2	the same, but it comes back on a second connection, as bulk does
  *		between kernel nodes: TCP's own ACKs then find nothing to ride on
  *	batch	DEPTH messages go in one send() and come back: messages/s
+ *	bounce	DEPTH messages go to and fro, what has come at once goes back in
+ *		send()s of up to CHUNK bytes, at least a message: messages/s
  *	write	messages of SIZE go, each is answered by a token, DEPTH of them
  *		are outstanding; CHUNK bytes (0: all) for each send(): bytes/s
  *	read	a token asks for each message, which comes back: bytes/s
@@ -18,7 +20,7 @@
  * MODE:
  *	poll	both processes spin
  *	epoll	epoll_wait(), as an event loop does
- *	block	recv() waits (echo, batch)
+ *	block	recv() waits (echo, batch, bounce)
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +53,8 @@ struct raw {
 
 static bool is_echo(const struct raw *r)
 {
-	return !strncmp(r->what, "echo", 4) || !strcmp(r->what, "batch");
+	return !strncmp(r->what, "echo", 4) || !strcmp(r->what, "batch") ||
+	       !strcmp(r->what, "bounce");
 }
 
 static int raw_socket(struct raw *r, int fd)
@@ -191,6 +194,77 @@ static double echo_client(struct raw *r)
 	free(in);
 	free(out);
 	return v;
+}
+
+/* ---- to and fro, without waiting for all of them ---- */
+
+struct bouncer {
+	unsigned char *buf; /* DEPTH messages */
+	size_t have;	    /* bytes */
+	bool counting;	    /* the client: they are numbered */
+	uint64_t bounced;   /* its messages */
+};
+
+/* Messages that came back, from number @bounced on: each goes again, as that
+ * DEPTH later. */
+static void renumber(struct raw *r, struct bouncer *b, unsigned char *p,
+		     size_t size)
+{
+	for (; size; size -= r->size, p += r->size) {
+		uint64_t number;
+
+		memcpy(&number, p, sizeof(number));
+		if (number != b->bounced++)
+			must(-EBADMSG, "message");
+		number += r->depth;
+		memcpy(p, &number, sizeof(number));
+	}
+}
+
+/* Sends back what came. 1: something; 0: nothing; -1: the end. */
+static int bouncer_turn(struct raw *r, struct bouncer *b)
+{
+	unsigned char *p = b->buf;
+	ssize_t n = raw_recv(r, p + b->have, r->size * r->depth - b->have);
+	size_t size;
+
+	if (n <= 0)
+		return (int)n;
+	for (b->have += (size_t)n; b->have >= r->size; b->have -= size) {
+		size = b->have < r->chunk ? b->have : r->chunk;
+		size -= size % r->size;
+		if (b->counting)
+			renumber(r, b, p, size);
+		if (!raw_send_all(r, p, size))
+			return -1;
+		p += size;
+	}
+	memmove(b->buf, p, b->have);
+	return 1;
+}
+
+static void bounce_server(struct raw *r)
+{
+	struct bouncer b = { .buf = duo_buffer(r->size * r->depth) };
+	int did;
+
+	while ((did = bouncer_turn(r, &b)) >= 0)
+		if (!did)
+			raw_wait(r);
+	free(b.buf);
+}
+
+static void bounce_begin(struct raw *r)
+{
+	unsigned char *message = duo_buffer(r->size);
+
+	duo_fill(message, r->size);
+	for (uint64_t i = 0; i < r->depth; i++) {
+		memcpy(message, &i, sizeof(i));
+		if (!raw_send_all(r, message, r->size))
+			must(-EPIPE, "the server");
+	}
+	free(message);
 }
 
 /* ---- one way, with tokens the other way ---- */
@@ -335,6 +409,23 @@ static void read_server(struct raw *r)
 		} while (duo_now() - begin_ < (ns));        \
 	} while (0)
 
+static double bounce_client(struct raw *r)
+{
+	struct bouncer b = { .buf = duo_buffer(r->size * r->depth),
+			     .counting = true };
+	uint64_t begin, had;
+	double v;
+
+	bounce_begin(r);
+	RUN_FOR(r, bouncer_turn, &b, DUO_WARM_NS);
+	had = b.bounced;
+	begin = duo_now();
+	RUN_FOR(r, bouncer_turn, &b, r->ns);
+	v = (double)(b.bounced - had) * 1e9 / (double)(duo_now() - begin);
+	free(b.buf);
+	return v;
+}
+
 static double write_client(struct raw *r)
 {
 	struct writer w;
@@ -417,6 +508,7 @@ static const struct what {
 	{ "echo", echo_server, echo_client },
 	{ "echo2", echo_server, echo_client },
 	{ "batch", echo_server, echo_client },
+	{ "bounce", bounce_server, bounce_client },
 	{ "write", write_server, write_client },
 	{ "read", read_server, read_client },
 	{ "connect", NULL, connect_client },
@@ -496,8 +588,8 @@ static double client(struct raw *r)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: raw_tcp echo|echo2|batch|write|read|connect "
-			"poll|epoll|block SIZE DEPTH CHUNK MS\n");
+	fprintf(stderr, "usage: raw_tcp echo|echo2|batch|bounce|write|read|"
+			"connect poll|epoll|block SIZE DEPTH CHUNK MS\n");
 	return 2;
 }
 
@@ -519,6 +611,8 @@ int main(int argc, char **argv)
 	if (r.mode > MODE_BLOCK || !r.depth || r.size < sizeof(uint64_t))
 		return usage();
 	r.chunk = r.chunk ? r.chunk : r.size;
+	if (r.chunk < r.size && !strcmp(r.what, "bounce"))
+		return usage();
 	if (!what_of(r.what)->server)
 		allow_files(r.size);
 	r.listener = listener_of(&r);

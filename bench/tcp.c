@@ -11,11 +11,15 @@
  *		confirmed, which it does for each quarter of them: PUTs/s
  *	put	PUTs of SIZE with ACK, DEPTH outstanding: PUTs/s
  *	get	GETs of SIZE, DEPTH outstanding: GETs/s
+ *	rpc	what an RPC does with LNet: a match entry and memory for the
+ *		reply, a PUT of two fragments to a buffer that takes many, a
+ *		PUT back to the entry, which then goes; no ACKs: median, us
+ *	calls	the same, DEPTH outstanding: 1/s
  * MODE:
  *	poll	both processes spin in lnet_poll(node, 0)
  *	block	both wait in lnet_poll()
  *	threads	the library runs the loop; the client is a plain thread with an
- *		event queue, on the same core (not flood)
+ *		event queue, on the same core (not flood, rpc, calls)
  *	lo	one process sends to itself on 0@lo, spinning
  * CREDITS: messages that may be given to the LND at once; 0: the library's
  * default. AMOUNT: milliseconds, or with an "n" behind it operations.
@@ -44,8 +48,17 @@ enum portal {
 	PORTAL_SINK,	  /* takes */
 	PORTAL_SOURCE,	  /* gives */
 	PORTAL_QUIT,	  /* ends */
+	PORTAL_REQUESTS,  /* takes many in a buffer, and answers */
 	PORTAL_BACK,	  /* the client's: echoes, and counts of FLOOD */
+	PORTAL_REPLIES,	  /* the client's: an entry for each */
 };
+
+/* Of RPCs: the first fragment of a request; what a server's buffer has room
+ * for, and how many of them it has. */
+#define RPC_HEAD    16
+#define RPC_MAX	    UINT32_C(65536)
+#define RPC_BUFFER  (64 * RPC_MAX)
+#define RPC_BUFFERS 2
 
 enum mode { MODE_POLL, MODE_BLOCK, MODE_THREADS, MODE_LO };
 
@@ -64,6 +77,7 @@ struct side {
 
 	/* server */
 	struct ulnet_md_handle reply_md;
+	unsigned char *requests; /* RPC_BUFFERS */
 	uint64_t got;
 
 	/* both: the PUT that ends all came, or left */
@@ -88,6 +102,8 @@ struct what {
 	/* A plain thread: until s->end. */
 	void (*threads)(struct side *s);
 	ulnet_handler_fn on_active; /* events of the operations */
+	bool timed;		    /* one at a time */
+	bool is_rpc;
 };
 
 static void flood_begin(struct side *s);
@@ -193,6 +209,47 @@ static void on_flood(const struct ulnet_event *ev)
 		    s->got);
 }
 
+/* RPC: one that is full goes, and comes again as the next one. */
+static void on_request(const struct ulnet_event *ev);
+
+static void post_buffer(struct side *s, unsigned char *start)
+{
+	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = start,
+			       .length = RPC_BUFFER,
+			       .threshold = LNET_MD_THRESH_INF,
+			       .max_size = RPC_MAX,
+			       .options = LNET_MD_OP_PUT | LNET_MD_MAX_SIZE,
+			       .user_ptr = s,
+			       .handler = on_request };
+
+	must(LNetMEAttach(s->node, PORTAL_REQUESTS, any, 0, ~UINT64_C(0),
+			  LNET_UNLINK, LNET_INS_AFTER, &me),
+	     "LNetMEAttach");
+	must(LNetMDAttach(me, &md, LNET_UNLINK, &h), "LNetMDAttach");
+}
+
+static void on_request(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+	struct ulnet_md_handle h;
+	struct ulnet_md md = { .start = (char *)ev->md_start + ev->offset,
+			       .length = ev->mlength,
+			       .threshold = 1,
+			       .handler = on_sent };
+
+	if (!check_event(ev))
+		return;
+	must(LNetMDBind(s->node, &md, LNET_UNLINK, &h), "LNetMDBind");
+	must(LNetPut(ev->target.nid, h, LNET_NOACK_REQ, ev->initiator,
+		     PORTAL_REPLIES, ev->match_bits, 0, ev->hdr_data),
+	     "LNetPut");
+	if (ev->unlinked)
+		post_buffer(s, ev->md_start);
+}
+
 static void on_quit(const struct ulnet_event *ev)
 {
 	struct side *s = ev->user_ptr;
@@ -215,6 +272,8 @@ static void serve(struct side *s)
 	attach(s, PORTAL_SINK, in, all, LNET_MD_OP_PUT, on_sent);
 	attach(s, PORTAL_SOURCE, out, all, LNET_MD_OP_GET, on_sent);
 	attach(s, PORTAL_QUIT, in, 0, LNET_MD_OP_PUT, on_quit);
+	for (uint32_t i = 0; s->what->is_rpc && i < RPC_BUFFERS; i++)
+		post_buffer(s, s->requests + i * RPC_BUFFER);
 }
 
 /* ---- client: what is measured ---- */
@@ -275,6 +334,59 @@ static void get_begin(struct side *s)
 		     "LNetGet");
 		s->begun++;
 	}
+}
+
+static void on_reply(const struct ulnet_event *ev);
+
+static void rpc_begin(struct side *s)
+{
+	while (may_begin(s)) {
+		uint64_t bits = BITS + s->begun;
+		uint32_t head = s->size < RPC_HEAD ? s->size : RPC_HEAD;
+		struct iovec iov[] = { { s->out, head },
+				       { s->out + head, s->size - head } };
+		struct ulnet_me_handle me;
+		struct ulnet_md_handle h;
+		struct ulnet_md reply = { .start = s->in + place(s, s->begun),
+					  .length = s->size,
+					  .threshold = LNET_MD_THRESH_INF,
+					  .options = LNET_MD_OP_PUT,
+					  .user_ptr = s,
+					  .handler = on_reply };
+		struct ulnet_md request = { .start = iov,
+					    .length = 2,
+					    .threshold = 1,
+					    .options = LNET_MD_IOVEC,
+					    .timeout = TIMEOUT,
+					    .handler = on_sent };
+
+		s->began = s->times ? duo_now() : 0;
+		must(LNetMEAttach(s->node, PORTAL_REPLIES, s->server, bits, 0,
+				  LNET_UNLINK, LNET_INS_AFTER, &me),
+		     "LNetMEAttach");
+		must(LNetMDAttach(me, &reply, LNET_RETAIN, &h), "LNetMDAttach");
+		must(LNetMDBind(s->node, &request, LNET_UNLINK, &h),
+		     "LNetMDBind");
+		must(LNetPut(LNET_NID_ANY, h, LNET_NOACK_REQ, s->server,
+			     PORTAL_REQUESTS, bits, 0, s->begun),
+		     "LNetPut");
+		s->begun++;
+	}
+}
+
+static void on_reply(const struct ulnet_event *ev)
+{
+	struct side *s = ev->user_ptr;
+
+	if (!check_event(ev))
+		return;
+	must(LNetMDUnlink(ev->md), "LNetMDUnlink");
+	if (ev->mlength != s->size || ev->match_bits - BITS != ev->hdr_data)
+		must(-EBADMSG, "reply");
+	if (s->times)
+		duo_times_add(s->times, duo_now() - s->began);
+	s->done++;
+	rpc_begin(s);
 }
 
 static void echo_back(struct side *s, const struct ulnet_event *ev)
@@ -356,10 +468,12 @@ static void threads_operations(struct side *s)
 }
 
 static const struct what whats[] = {
-	{ "echo", echo_begin, threads_echo, on_sent },
-	{ "flood", flood_begin, NULL, on_sent },
-	{ "put", put_begin, threads_operations, on_operation },
-	{ "get", get_begin, threads_operations, on_operation },
+	{ "echo", echo_begin, threads_echo, on_sent, true, false },
+	{ "flood", flood_begin, NULL, on_sent, false, false },
+	{ "put", put_begin, threads_operations, on_operation, false, false },
+	{ "get", get_begin, threads_operations, on_operation, false, false },
+	{ "rpc", rpc_begin, NULL, on_sent, true, true },
+	{ "calls", rpc_begin, NULL, on_sent, false, true },
 };
 
 /* ---- nodes ---- */
@@ -380,6 +494,8 @@ static void open_node(struct side *s, const char *address)
 	must(lnet_open(&conf, &s->node), "lnet_open");
 	s->out = duo_buffer((size_t)s->size * DUO_BUFFERS);
 	s->in = duo_buffer((size_t)s->size * DUO_BUFFERS);
+	if (s->what->is_rpc)
+		s->requests = duo_buffer((size_t)RPC_BUFFERS * RPC_BUFFER);
 	for (uint64_t i = 0; i < DUO_BUFFERS; i++)
 		duo_fill(s->out + place(s, i), s->size);
 	if (s->mode == MODE_LO)
@@ -394,6 +510,7 @@ static void close_node(struct side *s)
 	lnet_close(s->node);
 	free(s->out);
 	free(s->in);
+	free(s->requests);
 }
 
 static void turns(struct side *s)
@@ -428,7 +545,9 @@ static void server(void *arg, int ready)
 	serve(s);
 	duo_ready(ready);
 	await_quit(s);
-	if (s->what->start != get_begin)
+	if (s->what->is_rpc)
+		duo_verify(s->requests, 0, s->size);
+	else if (s->what->start != get_begin)
 		duo_verify(s->in, 0, s->size);
 	close_node(s);
 }
@@ -475,7 +594,7 @@ static void client_quit(struct side *s)
 static double client(struct side *s)
 {
 	bool get = s->what->start == get_begin;
-	bool echo = s->what->start == echo_begin;
+	bool timed = s->what->timed;
 	uint64_t done, took;
 
 	must(lnet_nid_parse(s->mode == MODE_LO ? "0@lo" : DUO_SERVER "@tcp",
@@ -494,13 +613,13 @@ static double client(struct side *s)
 		drain(s);
 		s->order = IN_ORDER;
 	}
-	if (echo)
+	if (timed)
 		s->times = duo_buffer(sizeof(*s->times));
 	drive(s, s->ns, &done, &took);
-	if (get || echo)
+	if (get || timed || s->what->is_rpc)
 		duo_verify(s->in, 0, s->size);
-	return echo ? duo_times_median(s->times)
-		    : (double)done * 1e9 / (double)took;
+	return timed ? duo_times_median(s->times)
+		     : (double)done * 1e9 / (double)took;
 }
 
 static double measure(struct side *s)
@@ -529,7 +648,8 @@ static double measure(struct side *s)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: tcp echo|flood|put|get poll|block|threads|lo "
+	fprintf(stderr, "usage: tcp echo|flood|put|get|rpc|calls "
+			"poll|block|threads|lo "
 			"SIZE DEPTH CREDITS MS|NUMBERn\n");
 	return 2;
 }
@@ -554,7 +674,8 @@ static bool parse(struct side *s, char **argv)
 		s->ns = UINT64_MAX;
 	}
 	return s->what && s->mode <= MODE_LO && s->depth && s->size &&
-	       s->size <= LNET_MTU &&
+	       s->size <= LNET_MTU && (!s->what->timed || s->depth == 1) &&
+	       (!s->what->is_rpc || s->size <= RPC_MAX) &&
 	       (s->mode != MODE_THREADS || s->what->threads);
 }
 

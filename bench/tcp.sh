@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench/run's part about TCP on the loopback interface. For sourcing; uses
-# row(), instructions(), $runs and the programs in $bin.
+# row(), instructions(), $runs, $BUILD and the programs in $bin.
 #
 # Two processes, the server on core 0 and 127.0.0.2, the client on the last core
 # and 127.0.0.1. Each round runs every line of the list below once, one after
@@ -19,7 +19,9 @@ tcp_list() {
 	cat <<-'END'
 	raw_tcp echo poll 64 1 0|raw: 64 B there and back, poll|us|1|||
 	tcp echo poll 64 1 4096|PUT+PUT 64 B, poll|us|1||raw: 64 B there and back, poll|<= 1.2
+	tcp rpc poll 64 1 4096|as an RPC 64 B, poll|us|1||raw: 64 B there and back, poll|<= 1.2
 	raw_tcp echo epoll 64 1 0|raw: 64 B there and back, epoll|us|1|||
+	tcp rpc block 64 1 4096|as an RPC 64 B, block|us|1||raw: 64 B there and back, epoll|<= 1.2
 	tcp echo block 64 1 4096|PUT+PUT 64 B, block|us|1||raw: 64 B there and back, epoll|<= 1.2
 	tcp echo threads 64 1 4096|PUT+PUT 64 B, plain thread|us|1||raw: 64 B there and back, epoll|
 	raw_tcp echo block 64 1 0|raw: 64 B there and back, recv() waits|us|1|||
@@ -50,6 +52,7 @@ tcp_list() {
 			cat <<-END
 			raw_tcp batch $raw_mode 64 $depth 0|raw: 64 B there and back, $depth a send(), $raw_mode|1/s|1|||
 			tcp put $mode 64 $depth 4096|PUT+ACK 64 B, depth $depth, $mode|1/s|1||raw: 64 B there and back, $depth a send(), $raw_mode|
+			tcp calls $mode 64 $depth 4096|as RPCs 64 B, depth $depth, $mode|1/s|1||raw: 64 B there and back, $depth a send(), $raw_mode|
 			END
 		done
 	done
@@ -138,12 +141,12 @@ tcp_round() {
 	done <<<"$number"
 }
 
-# tcp_row WHAT UNIT AIM [BOUND]: what the rounds gave; with a BOUND its ratio
-# to that, round by round.
-tcp_row() {
-	local what=$1 unit=$2 aim=$3 bound=${4:-} v
+# medians WHAT [BOUND]: "median min max" of what the rounds gave; with a BOUND of
+# its ratio to that, round by round. Nothing if there is none.
+medians() {
+	local what=$1 bound=${2:-}
 
-	v=$(awk -F'|' -v what="$what" -v bound="$bound" '
+	awk -F'|' -v what="$what" -v bound="$bound" '
 		$1 == what { a[++n] = $2 }
 		$1 == bound { b[++m] = $2 }
 		END {
@@ -156,8 +159,20 @@ tcp_row() {
 			return sprintf(x >= 10 ? "%.1f" : "%.3f", x)
 		}
 		{ v[NR] = $1 }
-		END { print text(v[int((NR + 1) / 2)]), text(v[1]), text(v[NR]) }')
-	[ -z "$bound" ] || what="  to raw: $what"
+		END {
+			if (NR)
+				print text(v[int((NR + 1) / 2)]), text(v[1]), \
+					text(v[NR])
+		}'
+}
+
+# tcp_row WHAT UNIT AIM [BOUND [TO]]: a row of medians(), where the BOUND is called
+# TO.
+tcp_row() {
+	local what=$1 unit=$2 aim=$3 bound=${4:-} to=${5:-to raw} v
+
+	v=$(medians "$what" "$bound")
+	[ -z "$bound" ] || what="  $to: $what"
 	# shellcheck disable=SC2086 # three numbers
 	row "$what" "$unit" "$aim" $v
 }
@@ -192,6 +207,48 @@ tcp_counted() { # NAME WHAT DEPTH
 	done
 }
 
+# layers PREFIX: of the profiles PREFIX.PID of two processes, the child first: a
+# line "process layer instructions" for each.
+layers() {
+	local f i=0
+
+	for f in $(ls "$1".* | sort -t. -k2 -n -r); do
+		callgrind_annotate --threshold=100 --show-percs=no "$f" | awk -v i=$i '
+			/^ *[0-9,]+ +[^ ]+:[^ ]/ {
+				gsub(",", "", $1)
+				layer = "system and libev"
+				if (match($2, /(bench|lnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
+					layer = substr($2, RSTART, RLENGTH)
+				sub("/[^/]*:$", "", layer)
+				sum[layer] += $1
+			}
+			END { for (l in sum) printf "%d|%s|%d\n", i, l, sum[l] }'
+		i=$((i + 1))
+	done
+}
+
+# Instructions for one operation more, by the folders they are in.
+tcp_layers() { # NAME WHAT DEPTH
+	local name=$1 what=$2 depth=$3 n=4096 k dir side layer v
+
+	dir=$(mktemp -d "$BUILD/bench-layers.XXXXXX")
+	for k in 1 3; do
+		valgrind --tool=callgrind --callgrind-out-file="$dir/$k.%p" \
+			"$bin/tcp" "$what" block 64 "$depth" 4096 $((k * n))n \
+			>"$dir/log" 2>&1
+		layers "$dir/$k" | sort >"$dir/$k-layers"
+	done
+	while IFS='|' read -r side layer v; do
+		row "$name, $([ "$side" = 0 ] && echo server || echo client), $layer" \
+			instructions "" "$v" "$v" "$v"
+	done < <(awk -F'|' -v n=$((2 * n)) '
+		NR == FNR { few[$1 "|" $2] = $3; next }
+		{ $3 = int(($3 - few[$1 "|" $2]) / n) }
+		$3 > 0 { print $1 "|" $2 "|" $3 }' \
+		"$dir/1-layers" "$dir/3-layers")
+	rm -r "$dir"
+}
+
 tcp_measure() {
 	local i
 
@@ -208,5 +265,7 @@ tcp_measure() {
 	tcp_rows
 	tcp_counted "PUT 64 B one way, 256 on the way" flood 256
 	tcp_counted "PUT+ACK 64 B, depth 64" put 64
+	tcp_layers "as an RPC 64 B" calls 1
+	tcp_layers "as RPCs 64 B, depth 64" calls 64
 	rm "$values" "$values.disturbed"
 }

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gRPC's C++ library: unary calls whose messages are bytes and nothing else, a
+ * completion queue on either side, one thread each. bench/load.h tells the
+ * command line and what is printed. The service is what protoc would generate
+ * for a "raw" method, without copies in and out of protocol buffers.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include "bench/load.h"
+
+namespace
+{
+
+const char method[] = "/bench.Load/Call";
+
+struct peer {
+	struct load load;
+	std::string address;
+};
+
+void fail(const char *what, const std::string &why)
+{
+	std::fprintf(stderr, "peer_grpc: %s: %s\n", what, why.c_str());
+	std::exit(1);
+}
+
+/* The bytes stay where they are: they are ours, and there is an answer before
+ * they change. */
+grpc::ByteBuffer message(unsigned char *data, size_t size)
+{
+	grpc::Slice slice(data, size, [](void *) {});
+
+	return grpc::ByteBuffer(&slice, 1);
+}
+
+/* In one piece, which it is unless it is large. */
+grpc::Slice bytes_of(const grpc::ByteBuffer &buffer)
+{
+	grpc::Slice slice;
+
+	if (!buffer.TrySingleSlice(&slice).ok() &&
+	    !buffer.DumpToSingleSlice(&slice).ok())
+		fail("message", "no bytes");
+	return slice;
+}
+
+/* A tag that has come. With --poll it is looked for again and again. */
+void *next(struct load *l, grpc::CompletionQueue *cq, bool *ok)
+{
+	void *tag;
+
+	if (l->block) {
+		if (!cq->Next(&tag, ok))
+			fail("completion queue", "shut down");
+		return tag;
+	}
+	for (;;)
+		switch (cq->AsyncNext(&tag, ok,
+				      gpr_inf_past(GPR_CLOCK_MONOTONIC))) {
+		case grpc::CompletionQueue::GOT_EVENT:
+			return tag;
+		case grpc::CompletionQueue::TIMEOUT:
+			break;
+		default:
+			fail("completion queue", "shut down");
+		}
+}
+
+/* ---- the server ---- */
+
+class service : public grpc::Service
+{
+      public:
+	service()
+	{
+		AddMethod(new grpc::internal::RpcServiceMethod(
+			method, grpc::internal::RpcMethod::NORMAL_RPC,
+			nullptr));
+		MarkMethodRaw(0);
+	}
+	using grpc::Service::RequestAsyncUnary;
+};
+
+struct served {
+	grpc::ServerContext context;
+	grpc::ByteBuffer request;
+	grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer{ &context };
+	bool answered = false;
+
+	served(service *s, grpc::ServerCompletionQueue *cq)
+	{
+		s->RequestAsyncUnary(0, &context, &request, &writer, cq, cq,
+				     this);
+	}
+
+	void answer(struct load *l)
+	{
+		grpc::Slice in = bytes_of(request);
+
+		answered = true;
+		writer.Finish(message(load_serve(l, in.begin(), in.size()),
+				      l->reply_size),
+			      grpc::Status::OK, this);
+	}
+};
+
+void server(void *arg, int ready)
+{
+	struct peer *p = static_cast<struct peer *>(arg);
+	grpc::ServerBuilder builder;
+	service s;
+	std::unique_ptr<grpc::ServerCompletionQueue> cq;
+	std::unique_ptr<grpc::Server> running;
+
+	builder.SetMaxReceiveMessageSize(-1);
+	builder.AddListeningPort(p->address, grpc::InsecureServerCredentials());
+	builder.RegisterService(&s);
+	cq = builder.AddCompletionQueue();
+	running = builder.BuildAndStart();
+	if (!running)
+		fail("server", p->address);
+	for (size_t i = 0; i < p->load.depth; i++)
+		new served(&s, cq.get());
+	duo_ready(ready);
+	for (;;) {
+		bool ok;
+		served *r =
+			static_cast<served *>(next(&p->load, cq.get(), &ok));
+
+		if (!ok)
+			fail("call", "broken");
+		if (!r->answered) {
+			new served(&s, cq.get());
+			r->answer(&p->load);
+		} else {
+			delete r;
+		}
+	}
+}
+
+/* ---- the client ---- */
+
+struct call {
+	std::unique_ptr<grpc::ClientContext> context;
+	std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>>
+		reader;
+	grpc::ByteBuffer reply;
+	grpc::Status status;
+
+	void begin(struct load *l, size_t slot, grpc::GenericStub *stub,
+		   grpc::CompletionQueue *cq)
+	{
+		reader.reset();
+		context.reset(new grpc::ClientContext);
+		reader = stub->PrepareUnaryCall(
+			context.get(), method,
+			message(load_request(l, slot), l->request_size), cq);
+		reader->StartCall();
+		reader->Finish(&reply, &status, this);
+	}
+
+	long end(struct load *l)
+	{
+		if (!status.ok())
+			fail("call", status.error_message());
+		grpc::Slice in = bytes_of(reply);
+		return load_replied(l, in.begin(), in.size());
+	}
+};
+
+void client(struct peer *p)
+{
+	grpc::ChannelArguments arguments;
+	grpc::CompletionQueue cq;
+	std::vector<call> calls(p->load.depth);
+
+	arguments.SetMaxReceiveMessageSize(-1);
+	grpc::GenericStub stub(grpc::CreateCustomChannel(
+		p->address, grpc::InsecureChannelCredentials(), arguments));
+
+	for (size_t i = 0; i < calls.size(); i++)
+		calls[i].begin(&p->load, i, &stub, &cq);
+	while (p->load.under_way) {
+		bool ok;
+		call *c = static_cast<call *>(next(&p->load, &cq, &ok));
+		long slot = c->end(&p->load);
+
+		if (slot >= 0)
+			c->begin(&p->load, static_cast<size_t>(slot), &stub,
+				 &cq);
+	}
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	struct peer p;
+
+	load_args(&p.load, argc, argv);
+	p.address = DUO_SERVER ":" + std::to_string(duo_free_port());
+	load_fork(&p.load, server, &p);
+	client(&p);
+	load_end(&p.load);
+	return 0;
+}
