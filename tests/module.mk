@@ -193,6 +193,11 @@ sim_campaigns =
 sim_campaigns += %D%/sim/campaign
 %C%_sim_campaign_SOURCES = %D%/sim/campaign.c
 %C%_sim_campaign_SOURCES += %D%/sim/scenario.c %D%/sim/scenario.h
+sim_campaigns += %D%/sim/rpc_campaign
+%C%_sim_rpc_campaign_SOURCES = %D%/sim/campaign.c %D%/sim/scenario.h
+%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_scenario.c %D%/sim/rpc_run.h
+%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
+%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_server.c
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/.
