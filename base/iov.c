@@ -44,9 +44,12 @@ static void place_step(struct place *p, size_t len)
 void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 		size_t offset, size_t len)
 {
-	const struct iovec *end = iov + niov;
+	const struct iovec *end;
 	char *to = out;
 
+	if (!len)
+		return; /* the list may be NULL */
+	end = iov + niov;
 	for (; len; iov++) {
 		size_t n;
 
@@ -66,9 +69,12 @@ void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
 		 const void *in, size_t len)
 {
-	const struct iovec *end = iov + niov;
+	const struct iovec *end;
 	const char *from = in;
 
+	if (!len)
+		return; /* the list may be NULL */
+	end = iov + niov;
 	for (; len; iov++) {
 		size_t n;
 
