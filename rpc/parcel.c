@@ -264,10 +264,15 @@ static void on_reply_event(const struct ulnet_event *ev)
 	struct reply_buf *rb = ev->user_ptr;
 	struct parcel *p = rb->parcel;
 	bool put = ev->type == LNET_EVENT_PUT;
+	/* Canceled: the buffer was renewed while this was landing in it; all of
+	 * it is here. */
+	bool whole =
+		put && (ev->status == 0 ||
+			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
 
 	if (put)
 		stat_count(p->shard, RPC_STAT_replies_received);
-	if (put && ev->status == 0 && p->open)
+	if (whole && p->open)
 		replies_arrived(p, ev);
 	else if (put)
 		stat_count(p->shard, RPC_STAT_replies_late);
