@@ -477,6 +477,39 @@ Test(call, is_answered_after_any_number_of_repetitions)
 	rig_close(&g);
 }
 
+/* A shorter answer overtakes it, and leaves too little room behind itself for
+ * what is missing: the buffer is renewed under what is landing in it. */
+Test(call, whose_reply_lands_while_its_buffer_is_renewed_ends_well)
+{
+	/* The long one lands from 30 to 70 ms, the short one at 40. */
+	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
+					     .bandwidth = 1000000 };
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[40000];
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	conf.reply_max = 5;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	conf.reply_max = 50000;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->messages, 1);
+	cr_assert_eq(g.fake->ncalls, 2);
+	cluster_links(g.sim, &slow);
+	fake_answer(g.fake, &g.fake->calls[1], WIRE_OK, body, sizeof(body));
+	run(&g, MSEC);
+	cluster_links(g.sim, &(struct ulnet_sim_link){ 0 });
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 50 * MSEC);
+	ended_well(&many[0]);
+	cr_assert_eq(many[1].ended, 0, "this was to overtake");
+	run(&g, 50 * MSEC);
+	ended_by(&many[1], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(many[1].length, sizeof(body));
+	rig_close(&g);
+}
+
 Test(call, with_a_reply_that_nobody_can_read_ends)
 {
 	struct arrived *a = NULL;
