@@ -225,14 +225,11 @@ static bool get_message(struct wire_view in, struct wire_control *m)
 {
 	const struct field *fields = messages[m->kind];
 	const uint8_t *p = in.p;
+	uint32_t tag;
 
-	while (p < in.end) {
+	while (next_field(&p, in.end, &tag)) {
 		struct field f = { NONE, 0 };
-		uint32_t tag;
 
-		p = get_tag(p, in.end, &tag);
-		if (!p)
-			return false;
 		if (tag >> 3 < FIELDS_MAX)
 			f = fields[tag >> 3];
 		if (type_on_wire(f.type) == (tag & 7))
@@ -240,10 +237,8 @@ static bool get_message(struct wire_view in, struct wire_control *m)
 				      (uint8_t *)m + f.offset);
 		else
 			p = get_unknown(p, in.end, tag);
-		if (!p)
-			return false;
 	}
-	return true;
+	return p == in.end;
 }
 
 /* The same message once more adds to what has been read of it. */
@@ -263,23 +258,18 @@ static const uint8_t *get_kind(const uint8_t *p, const uint8_t *end,
 static bool get_control(struct wire_view in, struct wire_control *m)
 {
 	const uint8_t *p = in.p;
+	uint32_t tag;
 
-	while (p < in.end) {
-		uint32_t tag, number;
+	while (next_field(&p, in.end, &tag)) {
+		uint32_t number = tag >> 3;
 
-		p = get_tag(p, in.end, &tag);
-		if (!p)
-			return false;
-		number = tag >> 3;
 		if ((tag & 7) == WT_LEN && number >= WIRE_CONNECT &&
 		    number < ARRAY_SIZE(messages))
 			p = get_kind(p, in.end, number, m);
 		else
 			p = get_unknown(p, in.end, tag);
-		if (!p)
-			return false;
 	}
-	return true;
+	return p == in.end;
 }
 
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,

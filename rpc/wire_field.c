@@ -59,21 +59,15 @@ uint8_t *put_end_long(uint8_t *begin, uint8_t *end)
 bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
 {
 	const uint8_t *p = v->p;
+	uint32_t is;
 
-	while (p < v->end) {
-		uint32_t is;
-
-		p = get_tag(p, v->end, &is);
-		if (unlikely(!p))
-			break;
+	while (next_field(&p, v->end, &is)) {
 		if (likely(is == tag)) {
 			p = get_bytes(p, v->end, out);
 			v->p = p ? p : v->end;
 			return p;
 		}
 		p = get_unknown(p, v->end, is);
-		if (unlikely(!p))
-			break;
 	}
 	v->p = v->end;
 	return false;

@@ -91,6 +91,20 @@ static inline const uint8_t *get_tag(const uint8_t *p, const uint8_t *end,
 	return p;
 }
 
+/*
+ * Over the fields of a message: reads the next one's tag; the caller moves *@p
+ * behind its value, or sets it to NULL if that cannot be. False at the end, and
+ * after an error: *@p is @end only in the first case.
+ */
+static inline bool next_field(const uint8_t **p, const uint8_t *end,
+			      uint32_t *tag)
+{
+	if (unlikely(!*p) || *p == end)
+		return false;
+	*p = get_tag(*p, end, tag);
+	return likely(*p);
+}
+
 static inline const uint8_t *get_fixed64(const uint8_t *p, const uint8_t *end,
 					 uint64_t *v)
 {

@@ -66,14 +66,10 @@ static bool get_moved(struct wire_view in, struct wire_moved_in *m,
 		      struct numbers *checksums, struct numbers *lengths)
 {
 	const uint8_t *p = in.p;
+	uint32_t tag;
 
 	*m = (struct wire_moved_in){ .view = in };
-	while (p < in.end) {
-		uint32_t tag;
-
-		p = get_tag(p, in.end, &tag);
-		if (!p)
-			return false;
+	while (next_field(&p, in.end, &tag)) {
 		switch (tag) {
 		case TAG(1, WT_VARINT):
 			p = get_varint32(p, in.end, &m->index);
@@ -93,12 +89,10 @@ static bool get_moved(struct wire_view in, struct wire_moved_in *m,
 		default:
 			p = get_unknown(p, in.end, tag);
 		}
-		if (!p)
-			return false;
 	}
 	m->n = checksums->n;
 	m->has_lengths = lengths->n;
-	return lengths->n == 0 || lengths->n == checksums->n;
+	return p == in.end && (lengths->n == 0 || lengths->n == checksums->n);
 }
 
 static bool count_moved(struct wire_view in, struct wire_moved_in *m)
@@ -190,16 +184,11 @@ static const uint8_t *get_reply_rest(const uint8_t *field, const uint8_t *p,
 static inline __attribute__((always_inline)) bool walk_reply(
 	struct wire_view in, struct wire_reply *r, bool check)
 {
-	const uint8_t *p = in.p;
+	const uint8_t *p = in.p, *field = p;
+	uint64_t v;
+	uint32_t tag;
 
-	while (p < in.end) {
-		const uint8_t *field = p;
-		uint64_t v;
-		uint32_t tag;
-
-		p = get_tag(p, in.end, &tag);
-		if (unlikely(!p))
-			return false;
+	for (; next_field(&p, in.end, &tag); field = p) {
 		if (likely((tag & 7) == WT_VARINT && tag >> 3)) {
 			p = get_varint(p, in.end, &v);
 			if (unlikely(!p))
@@ -211,10 +200,8 @@ static inline __attribute__((always_inline)) bool walk_reply(
 		} else {
 			p = get_reply_rest(field, p, in.end, tag, r);
 		}
-		if (unlikely(!p))
-			return false;
 	}
-	return true;
+	return p == in.end;
 }
 
 /* What all of it says. */
@@ -250,13 +237,9 @@ static bool get_replies(struct wire_view head, struct wire_replies *m,
 			struct parts *parts, uint64_t *bodies)
 {
 	const uint8_t *p = head.p;
+	uint32_t tag;
 
-	while (p < head.end) {
-		uint32_t tag;
-
-		p = get_tag(p, head.end, &tag);
-		if (unlikely(!p))
-			return false;
+	while (next_field(&p, head.end, &tag)) {
 		switch (tag) {
 		case TAG(1, WT_FIXED64):
 			p = get_fixed64(p, head.end, &m->client);
@@ -276,11 +259,9 @@ static bool get_replies(struct wire_view head, struct wire_replies *m,
 		default:
 			p = get_unknown(p, head.end, tag);
 		}
-		if (unlikely(!p))
-			return false;
 	}
 	m->nreplies = parts->n;
-	return parts->bodies == *bodies;
+	return p == head.end && parts->bodies == *bodies;
 }
 
 int wire_replies_open(struct wire_cursor *cursor, uint64_t hdr_data,

@@ -74,15 +74,11 @@ static bool get_segments(struct wire_view in, struct wire_segments_in *s,
 			 struct numbers *lengths, struct numbers *checksums)
 {
 	const uint8_t *p = in.p;
+	uint64_t v;
+	uint32_t tag;
 
 	*s = (struct wire_segments_in){ .view = in };
-	while (p < in.end) {
-		uint64_t v;
-		uint32_t tag;
-
-		p = get_tag(p, in.end, &tag);
-		if (!p)
-			return false;
+	while (next_field(&p, in.end, &tag)) {
 		switch (tag) {
 		case TAG(1, WT_FIXED64):
 			p = get_fixed64(p, in.end, &s->match);
@@ -109,12 +105,10 @@ static bool get_segments(struct wire_view in, struct wire_segments_in *s,
 		default:
 			p = get_unknown(p, in.end, tag);
 		}
-		if (!p)
-			return false;
 	}
 	s->n = lengths->n;
 	s->has_checksums = checksums->n;
-	return checksums->n == 0 || checksums->n == lengths->n;
+	return p == in.end && (checksums->n == 0 || checksums->n == lengths->n);
 }
 
 static bool count_segments(struct wire_view in, struct wire_segments_in *s)
@@ -224,16 +218,11 @@ static inline __attribute__((always_inline)) bool walk_call(struct wire_view in,
 							    struct wire_call *c,
 							    bool check)
 {
-	const uint8_t *p = in.p;
+	const uint8_t *p = in.p, *field = p;
+	uint64_t v;
+	uint32_t tag;
 
-	while (p < in.end) {
-		const uint8_t *field = p;
-		uint64_t v;
-		uint32_t tag;
-
-		p = get_tag(p, in.end, &tag);
-		if (unlikely(!p))
-			return false;
+	for (; next_field(&p, in.end, &tag); field = p) {
 		if (likely((tag & 7) == WT_VARINT && tag >> 3)) {
 			p = get_varint(p, in.end, &v);
 			if (unlikely(!p))
@@ -247,10 +236,8 @@ static inline __attribute__((always_inline)) bool walk_call(struct wire_view in,
 		} else {
 			p = get_call_rest(field, p, in.end, tag, c);
 		}
-		if (unlikely(!p))
-			return false;
 	}
-	return true;
+	return p == in.end;
 }
 
 /* What all of it says. */
@@ -286,13 +273,9 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 			 struct parts *parts, uint64_t *bodies)
 {
 	const uint8_t *p = head.p;
+	uint32_t tag;
 
-	while (p < head.end) {
-		uint32_t tag;
-
-		p = get_tag(p, head.end, &tag);
-		if (unlikely(!p))
-			return false;
+	while (next_field(&p, head.end, &tag)) {
 		switch (tag) {
 		case TAG(1, WT_FIXED64):
 			p = get_fixed64(p, head.end, &m->connection);
@@ -315,11 +298,9 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 		default:
 			p = get_unknown(p, head.end, tag);
 		}
-		if (unlikely(!p))
-			return false;
 	}
 	m->ncalls = parts->n;
-	return parts->bodies == *bodies;
+	return p == head.end && parts->bodies == *bodies;
 }
 
 static int requests_open(struct wire_cursor *cursor, uint64_t hdr_data,
