@@ -272,7 +272,8 @@ static void run_hot(struct ev_env *e)
 	for (unsigned int i = 0; i < e->hots; i++)
 		try_hot(e, i);
 	/* Once there is something to do, it does not wait for more. */
-	for (unsigned int n = 1; n < HOT_TRIES && e->hots && !l->deferred; n++)
+	for (unsigned int n = 1; n < HOT_TRIES && e->hots && !loop_has_work(l);
+	     n++)
 		try_hot(e, 0);
 	loop_leave(before);
 	loop_turn_end(l);

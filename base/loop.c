@@ -11,6 +11,31 @@
 static _Thread_local struct loop *current
 	__attribute__((tls_model("initial-exec")));
 
+/* ---- queues ---- */
+
+static void queue_init(struct work_queue *q)
+{
+	q->first = NULL;
+	q->tail = &q->first;
+}
+
+static void queue_put(struct work_queue *q, struct work *w)
+{
+	w->next = NULL;
+	*q->tail = w;
+	q->tail = &w->next;
+}
+
+static struct work *queue_take(struct work_queue *q)
+{
+	struct work *w = q->first;
+
+	queue_init(q);
+	return w;
+}
+
+/* ---- life ---- */
+
 int loop_new(struct env *env, struct loop **loop_p)
 {
 	struct loop *l = malloc(sizeof(*l));
@@ -23,8 +48,8 @@ int loop_new(struct env *env, struct loop **loop_p)
 	l->now = env->ops->clock(env);
 	timer_wheel_init(&l->wheel, l->now);
 	mailbox_init(&l->mailbox);
-	l->deferred = NULL;
-	l->deferred_tail = &l->deferred;
+	queue_init(&l->deferred);
+	queue_init(&l->last);
 	l->in_turn = false;
 	atomic_init(&l->stopping, false);
 	atomic_init(&l->posting, 0);
@@ -38,7 +63,7 @@ void loop_free(struct loop *l)
 {
 	BUG_ON(l->in_turn);
 	BUG_ON(l->wheel.armed);
-	BUG_ON(l->deferred || !mailbox_empty(&l->mailbox));
+	BUG_ON(loop_has_work(l) || !mailbox_empty(&l->mailbox));
 	/* Their work has been done; now they return. */
 	while (atomic_load_explicit(&l->posting, memory_order_acquire))
 		sched_yield();
@@ -84,7 +109,7 @@ static void set_alarm(struct loop *l)
 {
 	uint64_t at = 0;
 
-	if (!l->deferred && mailbox_empty(&l->mailbox))
+	if (!loop_has_work(l) && mailbox_empty(&l->mailbox))
 		at = timer_wheel_next(&l->wheel);
 	l->env->ops->alarm(l->env, at);
 }
@@ -119,17 +144,25 @@ void loop_post(struct loop *l, struct work *w)
 	atomic_fetch_sub_explicit(&l->posting, 1, memory_order_release);
 }
 
-void loop_defer(struct loop *l, struct work *w)
+static void defer(struct loop *l, struct work_queue *q, struct work *w)
 {
-	bool first = !l->deferred;
+	bool first = !loop_has_work(l);
 
 	loop_assert_owner(l);
-	w->next = NULL;
-	*l->deferred_tail = w;
-	l->deferred_tail = &w->next;
+	queue_put(q, w);
 	/* Whoever sets the alarm sets it to now, as long as there is any. */
 	if (unlikely(!l->in_turn) && first)
 		set_alarm(l);
+}
+
+void loop_defer(struct loop *l, struct work *w)
+{
+	defer(l, &l->deferred, w);
+}
+
+void loop_defer_last(struct loop *l, struct work *w)
+{
+	defer(l, &l->last, w);
 }
 
 struct call {
@@ -233,23 +266,16 @@ void loop_turn_begin(struct loop *l)
 	loop_leave(before);
 }
 
-static struct work *take_deferred(struct loop *l)
-{
-	struct work *w = l->deferred;
-
-	l->deferred = NULL;
-	l->deferred_tail = &l->deferred;
-	return w;
-}
-
 void loop_turn_end(struct loop *l)
 {
 	struct loop *before = loop_enter(l);
 
 	/* Work that always makes more does not keep timers and descriptors
 	 * waiting: the rest is done in the next turn, which comes at once. */
-	for (unsigned int i = 0; i < ROUNDS && l->deferred; i++)
-		run_all(take_deferred(l));
+	for (unsigned int i = 0; i < ROUNDS && loop_has_work(l); i++)
+		run_all(queue_take(l->deferred.first ? &l->deferred
+						     : &l->last));
+	run_all(queue_take(&l->last));
 	l->in_turn = false;
 	set_alarm(l);
 	loop_leave(before);

@@ -6,7 +6,8 @@
  * over).
  *
  * One turn: due timers; the mailbox; file descriptors (libev's order); at its
- * end the deferred work, and what that defers, for a number of rounds.
+ * end the deferred work, and what that defers, for a number of rounds; of that
+ * the work that is to be the last, when there is no other.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -16,13 +17,17 @@
 #include "base/mailbox.h"
 #include "base/timer.h"
 
+struct work_queue {
+	struct work *first;
+	struct work **tail;
+};
+
 struct loop {
 	struct env *env;
 	uint64_t now; /* ns; as of this turn's start */
 	struct timer_wheel wheel;
 	struct mailbox mailbox;
-	struct work *deferred; /* first */
-	struct work **deferred_tail;
+	struct work_queue deferred, last;
 	bool in_turn;		      /* between loop_turn_begin() and _end() */
 	pthread_t owner;	      /* any thread, atomic */
 	_Atomic bool stopping;	      /* any thread */
@@ -83,6 +88,14 @@ void loop_post(struct loop *l, struct work *w);
 /* Owner. Runs @w->fn at the end of this turn (or in the next one, when called
  * outside of a turn), never inside the call. */
 void loop_defer(struct loop *l, struct work *w);
+/* The same, after all that is deferred: for what is better done once, with the
+ * results of the whole turn. */
+void loop_defer_last(struct loop *l, struct work *w);
+/* Owner. Is there anything deferred? */
+static inline bool loop_has_work(const struct loop *l)
+{
+	return l->deferred.first || l->last.first;
+}
 
 /* Calls @fn(@arg) on @l's thread and returns what it returned. On the owner: at
  * once. On a thread that is no loop's: waits for it, for as long as nobody runs

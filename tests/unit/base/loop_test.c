@@ -187,6 +187,7 @@ struct chain {
 	struct loop *loop;
 	void (*again)(struct loop *l, struct work *w);
 	unsigned int left;
+	const struct chain *other;
 };
 
 static void chain_step(struct work *w)
@@ -207,6 +208,38 @@ Test(loop, deferred_work_may_defer_more)
 	loop_post(l, &c.work);
 	loop_run_once(l, true);
 	cr_assert_eq(c.left, 0, "all in one turn");
+	loop_free(l);
+}
+
+static void note_left(struct work *w)
+{
+	struct chain *last = container_of(w, struct chain, work);
+
+	/* Of the other one, when this one ran. */
+	last->left = last->other->left;
+}
+
+/* ... but for work that never ends. */
+Test(loop, last_work_comes_after_all_other)
+{
+	struct loop *l = make_loop(NULL);
+	struct chain c = {
+		.work.fn = chain_step, .loop = l, .again = loop_defer, .left = 5
+	};
+	struct chain last = { .work.fn = note_left, .left = 99, .other = &c };
+
+	loop_defer_last(l, &last.work);
+	loop_defer(l, &c.work);
+	loop_run_once(l, true);
+	cr_assert_eq(last.left, 0);
+	c.left = 1000000;
+	loop_defer_last(l, &last.work);
+	loop_defer(l, &c.work);
+	loop_run_once(l, true);
+	cr_assert_gt(c.left, 0, "the turn has ended");
+	cr_assert_eq(last.left, c.left);
+	while (c.left)
+		loop_run_once(l, true);
 	loop_free(l);
 }
 
