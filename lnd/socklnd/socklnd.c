@@ -28,7 +28,7 @@ static void on_stopped(struct work *w)
 /* Behind all that this turn has still to do here. */
 static void stop_soon(struct sock_cpt *cpt)
 {
-	loop_defer(cpt->loop, &cpt->stopped);
+	loop_defer_last(cpt->loop, &cpt->stopped);
 }
 
 static void on_all_moved(struct work *w)

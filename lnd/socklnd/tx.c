@@ -90,7 +90,7 @@ static void schedule(struct sock_conn *conn)
 	if (cpt->flush_scheduled)
 		return;
 	cpt->flush_scheduled = true;
-	loop_defer(cpt->loop, &cpt->flush_work);
+	loop_defer_last(cpt->loop, &cpt->flush_work);
 }
 
 static void tx_queue(struct sock_conn *conn, struct sock_tx *tx)
@@ -288,6 +288,27 @@ static struct sock_tx *find_unacked(struct sock_peer *peer,
 	return NULL;
 }
 
+/* A cookie that one of @peer's NOOPs would tell, which is saved by that; or 0.
+ */
+static uint64_t take_ack(struct sock_peer *peer)
+{
+	struct sock_conn *conn;
+
+	list_for_each_entry (conn, &peer->conns, link) {
+		struct sock_tx *noop = conn->noop;
+		uint64_t cookie;
+
+		if (!noop || noop->cookie[0] ||
+		    noop->cookie[1] == SOCK_COOKIE_KEEPALIVE)
+			continue;
+		cookie = noop->cookie[1];
+		tx_unqueue(noop);
+		tx_done(noop, 0, LNET_CAUSE_OK);
+		return cookie;
+	}
+	return 0;
+}
+
 int tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr)
 {
 	uint64_t n = sock_hdr_acks(hdr);
@@ -353,6 +374,8 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf,
 		tx_unqueue(tx);
 		if (tx_wants_ack(tx))
 			tx->cookie[0] = next_cookie(conn->peer);
+		if (msg && n == 0)
+			tx->cookie[1] = take_ack(conn->peer);
 		encode(conn, tx, buf + n);
 		n += msg ? hdr : SOCK_HDR_SIZE;
 		if (large) {
@@ -511,14 +534,33 @@ static void flush(struct sock_conn *conn)
 	conn->flushing = false;
 }
 
+static bool begins_with_noop(const struct sock_conn *conn)
+{
+	return !conn->tx && !conn->rest && !list_empty(&conn->queue) &&
+	       !list_first(&conn->queue, struct sock_tx, link)->msg;
+}
+
 void tx_flush(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, flush_work);
+	struct list acks;
 
+	list_init(&acks);
 	cpt->flush_scheduled = false;
 	while (!list_empty(&cpt->flush)) {
 		struct sock_conn *conn =
 			list_first(&cpt->flush, struct sock_conn, flush);
+
+		list_del(&conn->flush);
+		if (begins_with_noop(conn))
+			list_add_tail(&acks, &conn->flush);
+		else
+			flush(conn);
+	}
+	/* What no message has taken along. */
+	while (!list_empty(&acks)) {
+		struct sock_conn *conn =
+			list_first(&acks, struct sock_conn, flush);
 
 		list_del(&conn->flush);
 		flush(conn);

@@ -4,7 +4,9 @@
  * at its end, in as few writes as possible: small ones are put together in one
  * buffer, and are done with that (the last one with the write); a large one
  * (from zc_min_payload on) is sent from where it is, and done when the peer has
- * said that it has taken it.
+ * said that it has taken it. What we have to say of that kind, and signs of life,
+ * are NOOPs, which go last: a message that goes to the peer takes the first one
+ * along.
  */
 #ifndef LND_SOCKLND_TX_H
 #define LND_SOCKLND_TX_H

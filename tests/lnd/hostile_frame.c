@@ -257,6 +257,48 @@ static void asks_for_acks(struct fx *fx)
 	end(fx, &calm, &s);
 }
 
+/* An answer that goes to it anyway takes the acknowledgement along, whatever
+ * connection it goes by, and then there is no NOOP; if it is made on the same
+ * CPT: one of another comes too late for that. */
+static void answers_take_acks(struct fx *fx)
+{
+	const struct real_net *net = fx->rig->arg;
+	const uint32_t size = 50000;
+	struct stranger s;
+	struct calm calm;
+	int fd[3];
+
+	if (!begin(fx, &calm, &s))
+		return;
+	for (int swap = 0; swap < 2; swap++) {
+		struct box *dst = box_new(fx, size, CUT_NONE);
+		struct box *src = box_new(fx, size, CUT_NONE);
+		struct frame f = { .hdr = { .type = SOCK_MSG_LNET,
+					    .cookie = { 77 } },
+				   .payload = src->iov[0].iov_base };
+
+		box_fill(src, 34);
+		s.swap = swap;
+		if (!stranger_open_all(fx, &s, fd) ||
+		    !box_post(dst, &(struct post){ .portal = PORTAL,
+						   .bits = 34,
+						   .options = LNET_MD_OP_PUT }))
+			break;
+		f.lnet = stranger_put_hdr(&s, PORTAL, 34, HDR(34, 0), size);
+		stranger_say(&s, fd[2], &f);
+		expect(fx, stranger_hear(&s, fd[0], &f) == 0);
+		expect(fx, f.hdr.type == SOCK_MSG_LNET);
+		expect(fx, f.hdr.cookie[0] == 0);
+		expect(fx, f.lnet.type == LNET_MSG_ACK);
+		expect(fx, f.hdr.cookie[1] == 77 || net->cpts > 1);
+		stranger_pings(fx, &s, fd[0]);
+		expect(fx, is_silent(fd[2]) == (f.hdr.cookie[1] == 77));
+		close_all(fd, 3);
+		forgotten(fx, &s);
+	}
+	end(fx, &calm, &s);
+}
+
 /* ---- checksums ---- */
 
 /* Of the bytes as they go, in the stranger's order; without a checksum yet. */
@@ -546,6 +588,7 @@ static const struct behaviour list[] = {
 	{ "payload where none may be, or too much", 0, bad_payloads },
 	{ "acknowledgements of what nobody asked for", 0, bad_acks },
 	{ "a stranger asks for acknowledgements", 0, asks_for_acks },
+	{ "answers take acknowledgements along", 0, answers_take_acks },
 	{ "checksums", 0, checksums },
 	{ "the other byte order", 0, other_order },
 	{ "protocol 2", 0, protocol_2 },
