@@ -14,6 +14,9 @@
 #define BODY_BORROWED 1024
 /* Bulks of all calls in one parcel. */
 #define BULKS_MAX 64
+/* Two messages of requests overlap: copying one with serving the other. With
+ * nothing under way, and this much to send, half of it goes first. */
+#define HALF_MIN 32768
 /* Room for replies of one parcel, unless one call alone wants more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
 /* Longer than any transaction is allowed to last: the node's limit holds. */
@@ -518,12 +521,19 @@ static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
 		set_aside(c, call, cause);
 }
 
+/* Is this enough for one message, of @n calls? */
+static bool is_half(const struct load *l, unsigned int n)
+{
+	return l->bodies >= HALF_MIN && l->n >= n - l->n &&
+	       l->client->inflight == 0;
+}
+
 static void load_fill(struct load *l, unsigned int n)
 {
 	struct ulrpc_client *c = l->client;
 	struct ulrpc_call *call;
 
-	while (l->n < n && (call = load_peek(c))) {
+	while (l->n < n && !is_half(l, n) && (call = load_peek(c))) {
 		int rc = -EMSGSIZE;
 
 		if (unlikely(call->alone && l->n))

@@ -13,23 +13,30 @@
 /* And this, if the time is over before it is sent. */
 #define LATE_TIMEOUT_US UINT64_C(1000000)
 
-/* Room of messages, by class: for how many replies, and bytes in all. A reply
- * usually has far less than its bound in the head. */
-#define SMALL_REPLIES 40
-#define SMALL_SIZE    4096
-#define LARGE_REPLIES 128
-#define LARGE_SIZE    65536
-#define REPLY_USUAL   32
+/* A reply usually has far less than its bound in the head. */
+#define REPLY_USUAL 32
 #define HEADROOM(n)                                                  \
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-enum reply_class { REPLY_SMALL, REPLY_LARGE, REPLY_OWN };
+/* Room of messages: for how many replies, and for bytes of bodies. The largest
+ * take what comes of a message of requests of the usual limit: in several
+ * messages it would come back as several, and so on, ever smaller ones. */
+static const struct {
+	uint32_t replies, headroom, room;
+} classes[REPLY_CLASSES] = {
+	{ 40, HEADROOM(40), 4096 - HEADROOM(40) },
+	{ WIRE_CALLS_MAX, HEADROOM(WIRE_CALLS_MAX),
+	  65536 - HEADROOM(WIRE_CALLS_MAX) },
+	{ WIRE_CALLS_MAX, HEADROOM(WIRE_CALLS_MAX), 131072 },
+};
+
+#define REPLY_OWN REPLY_CLASSES /* of its own size, for one reply */
 
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link; /* service_cpt.replies */
-	enum reply_class class;
+	unsigned int class;
 	bool linked; /* LNet has it */
 	bool work;   /* counts as such */
 	unsigned int tries;
@@ -52,62 +59,59 @@ static void again(struct ulnet_timer *t);
 
 void replies_init(struct service_cpt *sc)
 {
-	pool_init(&sc->small, sizeof(struct reply_message) + SMALL_SIZE, 0);
-	pool_init(&sc->large, sizeof(struct reply_message) + LARGE_SIZE, 0);
+	for (unsigned int i = 0; i < REPLY_CLASSES; i++)
+		pool_init(&sc->reply_pools[i],
+			  sizeof(struct reply_message) + classes[i].headroom +
+				  classes[i].room,
+			  0);
 	list_init(&sc->replies);
 }
 
 void replies_fini(struct service_cpt *sc)
 {
-	pool_fini(&sc->small);
-	pool_fini(&sc->large);
+	for (unsigned int i = 0; i < REPLY_CLASSES; i++)
+		pool_fini(&sc->reply_pools[i]);
 }
 
 /* ---- messages ---- */
 
-static bool fits(const struct origin *o, const struct wire_reply *r,
-		 uint32_t replies, uint32_t size)
+/* For this reply and, if they are like it, for all that are to come; REPLY_OWN:
+ * for this one. */
+static unsigned int class_for(const struct origin *o,
+			      const struct wire_reply *r, size_t bound)
 {
-	uint32_t room = size - HEADROOM(replies);
+	const unsigned int last = REPLY_CLASSES - 1;
+	unsigned int i = bound > WIRE_REPLY_BOUND; /* has checksums in it */
 
-	return o->unanswered <= replies && r->length <= room / o->unanswered;
+	while (i < last && (o->unanswered > classes[i].replies ||
+			    r->length > classes[i].room / o->unanswered))
+		i++;
+	if (i > 0 && (o->unanswered == 1 || bound > classes[i].headroom / 2 ||
+		      r->length > classes[i].room))
+		return REPLY_OWN;
+	return i;
 }
 
-/* Room for this reply and, if they are like it, for all that are to come. */
 static struct reply_message *message_get(struct origin *o,
 					 const struct wire_reply *r,
 					 size_t bound)
 {
-	struct service_cpt *sc = o->sc;
+	unsigned int class = class_for(o, r, bound);
+	uint32_t headroom = HEADROOM(0) + (uint32_t)bound, room = r->length;
 	struct reply_message *m;
 
-	if (bound <= WIRE_REPLY_BOUND &&
-	    fits(o, r, SMALL_REPLIES, SMALL_SIZE)) {
-		m = pool_get(&sc->small);
-		if (!m)
-			return NULL;
-		m->class = REPLY_SMALL;
-		m->headroom = HEADROOM(SMALL_REPLIES);
-		m->room = SMALL_SIZE - m->headroom;
-	} else if (bound <= HEADROOM(LARGE_REPLIES) / 2 &&
-		   r->length <= LARGE_SIZE - HEADROOM(LARGE_REPLIES) &&
-		   o->unanswered > 1) {
-		m = pool_get(&sc->large);
-		if (!m)
-			return NULL;
-		m->class = REPLY_LARGE;
-		m->headroom = HEADROOM(LARGE_REPLIES);
-		m->room = LARGE_SIZE - m->headroom;
+	if (likely(class != REPLY_OWN)) {
+		headroom = classes[class].headroom;
+		room = classes[class].room;
+		m = pool_get(&o->sc->reply_pools[class]);
 	} else {
-		uint32_t head = HEADROOM(0) + (uint32_t)bound;
-
-		m = malloc(sizeof(*m) + head + r->length);
-		if (!m)
-			return NULL;
-		m->class = REPLY_OWN;
-		m->headroom = head;
-		m->room = r->length;
+		m = malloc(sizeof(*m) + headroom + room);
 	}
+	if (!m)
+		return NULL;
+	m->class = class;
+	m->headroom = headroom;
+	m->room = room;
 	return m;
 }
 
@@ -142,17 +146,10 @@ static void message_put(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 
 	list_del(&m->link);
-	switch (m->class) {
-	case REPLY_SMALL:
-		pool_put(&sc->small, m);
-		break;
-	case REPLY_LARGE:
-		pool_put(&sc->large, m);
-		break;
-	case REPLY_OWN:
+	if (likely(m->class != REPLY_OWN))
+		pool_put(&sc->reply_pools[m->class], m);
+	else
 		free(m);
-		break;
-	}
 }
 
 static void message_end(struct reply_message *m)

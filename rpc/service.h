@@ -42,6 +42,8 @@ enum service_cpt_state {
 	SERVICE_CPT_STATES
 };
 
+#define REPLY_CLASSES 3 /* sizes of messages of replies: reply.c */
+
 /* Owner: the CPT. */
 struct service_cpt {
 	struct ulrpc_service *service;
@@ -51,9 +53,9 @@ struct service_cpt {
 	struct inbox inbox;
 	bool open; /* the inbox is */
 
-	struct pool requests;	    /* struct ulrpc_request */
-	struct pool origins;	    /* struct origin */
-	struct pool small, large;   /* struct reply_message */
+	struct pool requests;			/* struct ulrpc_request */
+	struct pool origins;			/* struct origin */
+	struct pool reply_pools[REPLY_CLASSES]; /* struct reply_message */
 	struct list active;	    /* ulrpc_request.link: under way */
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
