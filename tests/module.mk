@@ -154,8 +154,9 @@ sock_strangers = %D%/lnd/stranger.c %D%/lnd/stranger.h \
 	%D%/lnd/census.c %D%/lnd/census.h
 lnd_tests += %D%/lnd/hostile_test
 %C%_lnd_hostile_test_SOURCES = %D%/lnd/hostile_test.c %D%/lnd/hostile.h \
-	%D%/lnd/hostile_greeting.c %D%/lnd/hostile_frame.c \
-	%D%/lnd/hostile_answer.c $(sock_strangers) $(lnd_suite)
+	%D%/lnd/hostile.c %D%/lnd/hostile_greeting.c \
+	%D%/lnd/hostile_frame.c %D%/lnd/hostile_answer.c \
+	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/fault_test
 %C%_lnd_fault_test_SOURCES = %D%/lnd/fault_test.c %D%/lnd/fault.h \
 	%D%/lnd/fault_child.c %D%/lnd/fault_load.c %D%/lnd/fault_time.c \

@@ -10,19 +10,10 @@
 
 #define RETRIES 3 /* refusals that are taken for "later" */
 
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s,
-		  const char *nid)
+/* A visit by one who listens. */
+static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
 {
-	stranger_init(s, fx, nid);
-	if (!calm_begin(fx, calm))
-		return false;
-	return expect(fx, stranger_listen(s) == 0);
-}
-
-static void end(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_fini(s);
-	calm_check(fx, calm);
+	return visit_begin(fx, calm, s) && expect(fx, stranger_listen(s) == 0);
 }
 
 static bool is_forgotten(const struct census *c, unsigned int arg)
@@ -129,7 +120,7 @@ static const struct patch answers[] = {
 static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 {
 	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
-	unsigned int before = fx->failures, calls = 0;
+	unsigned int calls = 0;
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 	enum sock_type type;
 	int fd;
@@ -157,7 +148,6 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 		expect(fx, calls == (p->then == RETRIED ? RETRIES + 1 : 1));
 	}
 	forgotten(fx, s);
-	say_which(fx, before, p->name);
 }
 
 static void bad_answers(struct fx *fx)
@@ -165,14 +155,10 @@ static void bad_answers(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
-	for (unsigned int i = 0; i < ARRAY_SIZE(answers); i++)
-		for (int swap = 0; swap < 2; swap++) {
-			s.swap = swap;
-			one_answer(fx, &s, &answers[i]);
-		}
-	end(fx, &calm, &s);
+	each_patch(fx, &s, answers, ARRAY_SIZE(answers), one_answer);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- no answer, or a part of one ---- */
@@ -184,7 +170,7 @@ static void ends_early(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	/* At once; after what it was told; in its answer. */
 	for (int cut = -1; cut < SOCK_HELLO_SIZE; cut++) {
@@ -201,7 +187,7 @@ static void ends_early(struct fx *fx)
 		expect_not_delivered(fx, b);
 		forgotten(fx, &s);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* It is called, and says nothing. */
@@ -212,7 +198,7 @@ static void silence(struct fx *fx)
 	struct calm calm;
 	int fd;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	by_timeout = put_to(fx, &s, 100, false, fx_patience(fx));
 	by_deadline = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
@@ -225,46 +211,44 @@ static void silence(struct fx *fx)
 	expect(fx, hear_end(fd));
 	close(fd);
 	forgotten(fx, &s);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
+}
+
+static bool random_answer(struct fx *fx, struct stranger *s, unsigned int k,
+			  uint64_t *state)
+{
+	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
+	int fd = next_call(fx, s, b);
+	enum sock_type type;
+	uint8_t buf[512];
+
+	if (!expect(fx, fd >= 0))
+		return false;
+	expect(fx, hear_both(s, fd, &type) == 0);
+	fill_randomly(state, buf, sizeof(buf));
+	if (k % 2) {
+		/* Never one that is right. */
+		stranger_hello(s, SOCK_BULK_IN, buf);
+		turn_bits(state, buf, 48, 1);
+	}
+	say(fd, buf, sizeof(buf));
+	close(fd);
+	expect_not_delivered(fx, b);
+	forgotten(fx, s);
+	return true;
 }
 
 static void random_answers(struct fx *fx)
 {
-	enum { ROUNDS = 150 };
-	uint64_t seed = hostile_seed(), state = seed;
-	unsigned int before;
 	struct stranger s;
 	struct calm calm;
+	uint64_t seed;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
-	before = fx->failures;
-	for (unsigned int k = 0; k < ROUNDS; k++) {
-		struct box *b = put_to(fx, &s, 100, false, fx_patience(fx));
-		int fd = next_call(fx, &s, b);
-		enum sock_type type;
-		uint8_t buf[512];
-
-		if (!expect(fx, fd >= 0))
-			break;
-		expect(fx, hear_both(&s, fd, &type) == 0);
-		for (unsigned int i = 0; i < sizeof(buf); i++)
-			buf[i] = (uint8_t)hostile_random(&state);
-		if (k % 2) {
-			/* Never one that is right. */
-			stranger_hello(&s, SOCK_BULK_IN, buf);
-			buf[hostile_random(&state) % 48] ^=
-				1u << hostile_random(&state) % 8;
-		}
-		say(fd, buf, sizeof(buf));
-		close(fd);
-		expect_not_delivered(fx, b);
-		forgotten(fx, &s);
-	}
-	end(fx, &calm, &s);
-	if (fx->failures != before)
-		printf("  again with: HOSTILE_SEED=%llu\n",
-		       (unsigned long long)seed);
+	seed = each_random(fx, &s, 150, random_answer);
+	visit_end(fx, &calm, &s);
+	say_seed(fx, seed);
 }
 
 /* ---- another version ---- */
@@ -309,12 +293,12 @@ static void other_versions(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	in_version(fx, &s, 2);
 	s.version = 3;
 	in_version(fx, &s, 4);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* It never likes the version that it is offered. */
@@ -328,7 +312,7 @@ static void fickle(struct fx *fx)
 	struct box *b;
 	int fd;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
 	while ((fd = next_call(fx, &s, b)) >= 0 && calls++ < 100) {
@@ -341,7 +325,7 @@ static void fickle(struct fx *fx)
 	expect(fx, calls == RETRIES + 1);
 	expect_not_delivered(fx, b);
 	forgotten(fx, &s);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* It is another one on each of its connections. */
@@ -353,7 +337,7 @@ static void many_lives(struct fx *fx)
 	struct box *b;
 	int fd[4];
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
 	fd[0] = stranger_answer(&s, &type);
@@ -372,7 +356,7 @@ static void many_lives(struct fx *fx)
 	stranger_pings(fx, &s, fd[0]);
 	close_all(fd, 3);
 	forgotten(fx, &s);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- after it ---- */
@@ -383,7 +367,7 @@ static void nonsense(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s, "127.0.0.7@tcp"))
+	if (!begin(fx, &calm, &s))
 		return;
 	for (int k = 0; k < 3; k++) {
 		struct box *b = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
@@ -398,18 +382,16 @@ static void nonsense(struct fx *fx)
 			expect(fx, fd[i] >= 0);
 		}
 		expect(fx, stranger_hear(&s, fd[0], &f) == 0);
-		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
-				       census_conns_are, 3));
+		expect(fx, stranger_has_conns(fx, &s, 3));
 		say(fd[k], junk, sizeof(junk));
-		for (int i = 0; i < 3; i++)
-			expect(fx, hear_end(fd[i]));
+		expect(fx, hear_ends(fd, 3));
 		close_all(fd, 3);
 		expect(fx, fx_wait(fx, &b->terminals, 1));
 		box_end(b);
 		expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 		forgotten(fx, &s);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- both connect at once ---- */
@@ -423,7 +405,10 @@ static void race(struct fx *fx, const char *nid, bool it_wins)
 	struct box *b;
 	int fd[3], own;
 
-	if (!begin(fx, &calm, &s, nid))
+	if (!visit_begin(fx, &calm, &s))
+		return;
+	if (!expect(fx, lnet_nid_parse(nid, &s.nid) == 0) ||
+	    !expect(fx, stranger_listen(&s) == 0))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
 	fd[0] = stranger_accept(&s);
@@ -448,13 +433,12 @@ static void race(struct fx *fx, const char *nid, bool it_wins)
 		expect(fx, fd[i] >= 0);
 		expect(fx, type != SOCK_CONTROL);
 	}
-	expect(fx,
-	       census_wait(fx, fx->rig->node[0], &s.nid, census_conns_are, 3));
+	expect(fx, stranger_has_conns(fx, &s, 3));
 	expect(fx, !stranger_is_called(&s));
 	stranger_pings(fx, &s, fd[0]);
 	close_all(fd, 3);
 	forgotten(fx, &s);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 static void race_lower(struct fx *fx)

@@ -8,24 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_init(s, fx, "127.0.0.7@tcp");
-	return calm_begin(fx, calm);
-}
-
-static void end(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_fini(s);
-	calm_check(fx, calm);
-}
-
-static bool forgotten(struct fx *fx, const struct stranger *s)
-{
-	return expect(fx, census_wait(fx, fx->rig->node[0], &s->nid,
-				      census_conns_are, 0));
-}
-
 /* ---- one number is wrong ---- */
 
 /* Offsets in a frame: the header in front, then LNet's. */
@@ -75,7 +57,6 @@ static const struct patch numbers[] = {
 
 static void one_number(struct fx *fx, struct stranger *s, const struct patch *p)
 {
-	unsigned int before = fx->failures;
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
 	struct lnet_hdr lnet = stranger_put_hdr(s, EMPTY, 1, 1, 0);
 	struct stranger little = *s;
@@ -94,11 +75,9 @@ static void one_number(struct fx *fx, struct stranger *s, const struct patch *p)
 	if (p->then == KEPT)
 		expect(fx, stranger_pings(fx, s, fd[0]));
 	else
-		for (int i = 0; i < 3; i++)
-			expect(fx, hear_end(fd[i]));
+		expect(fx, hear_ends(fd, 3));
 	close_all(fd, 3);
-	forgotten(fx, s);
-	say_which(fx, before, p->name);
+	expect(fx, stranger_has_conns(fx, s, 0));
 }
 
 static void bad_numbers(struct fx *fx)
@@ -106,14 +85,10 @@ static void bad_numbers(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
-	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++)
-		for (int swap = 0; swap < 2; swap++) {
-			s.swap = swap;
-			one_number(fx, &s, &numbers[i]);
-		}
-	end(fx, &calm, &s);
+	each_patch(fx, &s, numbers, ARRAY_SIZE(numbers), one_number);
+	visit_end(fx, &calm, &s);
 }
 
 /* Types that have no payload, with some; and one with too much. */
@@ -131,7 +106,7 @@ static void bad_payloads(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
@@ -143,10 +118,10 @@ static void bad_payloads(struct fx *fx)
 		stranger_say(&s, fd, &f);
 		expect(fx, hear_end(fd));
 		close(fd);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 		say_which(fx, before, all[i].name);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- acknowledgements ---- */
@@ -193,7 +168,7 @@ static void bad_acks(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
@@ -214,13 +189,12 @@ static void bad_acks(struct fx *fx)
 			/* Twice is once too often. */
 			stranger_ack(&s, fd[0], 0, c);
 		}
-		for (int k = 0; k < 3; k++)
-			expect(fx, hear_end(fd[k]));
+		expect(fx, hear_ends(fd, 3));
 		close_all(fd, 3);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 		say_which(fx, before, all[i].name);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* What is large is acknowledged, whether anybody wants it or not, once. */
@@ -230,7 +204,7 @@ static void asks_for_acks(struct fx *fx)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (int swap = 0; swap < 2; swap++) {
 		struct frame f = { .payload = s.buf };
@@ -252,9 +226,9 @@ static void asks_for_acks(struct fx *fx)
 		}
 		stranger_pings(fx, &s, fd[0]);
 		close_all(fd, 3);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* An answer that goes to it anyway takes the acknowledgement along, whatever
@@ -268,7 +242,7 @@ static void answers_take_acks(struct fx *fx)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (int swap = 0; swap < 2; swap++) {
 		struct box *dst = box_new(fx, size, CUT_NONE);
@@ -294,9 +268,9 @@ static void answers_take_acks(struct fx *fx)
 		stranger_pings(fx, &s, fd[0]);
 		expect(fx, is_silent(fd[2]) == (f.hdr.cookie[1] == 77));
 		close_all(fd, 3);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- checksums ---- */
@@ -344,7 +318,7 @@ static void one_csum(struct fx *fx, struct stranger *s, uint32_t size,
 		stranger_pings(fx, s, fd);
 	}
 	close(fd);
-	forgotten(fx, s);
+	expect(fx, stranger_has_conns(fx, s, 0));
 }
 
 static void checksums(struct fx *fx)
@@ -353,7 +327,7 @@ static void checksums(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int k = 0; k < 4; k++) {
 		s.version = 2 + k / 2;
@@ -363,7 +337,7 @@ static void checksums(struct fx *fx)
 			one_csum(fx, &s, sizes[i], true);
 		}
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- what is strange, but right ---- */
@@ -408,13 +382,13 @@ static void other_order(struct fx *fx)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	s.swap = true;
 	if (stranger_open_all(fx, &s, fd))
 		all_sizes(fx, &s, fd[0], fd[1], fd[2]);
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* One connection for everything. */
@@ -423,7 +397,7 @@ static void protocol_2(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	s.version = 2;
 	for (int swap = 0; swap < 2; swap++) {
@@ -434,9 +408,9 @@ static void protocol_2(struct fx *fx)
 		if (expect(fx, fd >= 0))
 			all_sizes(fx, &s, fd, fd, fd);
 		close(fd);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- cut, in pieces, at random ---- */
@@ -459,7 +433,7 @@ static void cut_frames(struct fx *fx)
 	struct calm calm;
 	size_t n;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	n = good_frame(&s, 100, buf);
 	for (size_t cut = 0; cut < n + 100; cut++) {
@@ -469,10 +443,10 @@ static void cut_frames(struct fx *fx)
 			break;
 		say(fd, buf, cut);
 		close(fd);
-		if (!forgotten(fx, &s))
+		if (!expect(fx, stranger_has_conns(fx, &s, 0)))
 			break;
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* Half of a long message, then the end: a user waits for it. */
@@ -482,7 +456,7 @@ static void cut_payloads(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(cuts); i++) {
 		struct box *dst = box_new(fx, LNET_MTU, CUT_ODD);
@@ -500,9 +474,9 @@ static void cut_payloads(struct fx *fx)
 		expect(fx, fx_wait(fx, &dst->unlinked, 1));
 		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
 		expect(fx, dst->failed[LNET_EVENT_PUT] == 1);
-		forgotten(fx, &s);
+		expect(fx, stranger_has_conns(fx, &s, 0));
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 static void frame_in_pieces(struct fx *fx)
@@ -514,7 +488,7 @@ static void frame_in_pieces(struct fx *fx)
 	size_t n;
 	int fd;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	dst = box_new(fx, 50, CUT_NONE);
 	src = box_new(fx, 50, CUT_NONE);
@@ -526,59 +500,52 @@ static void frame_in_pieces(struct fx *fx)
 	    box_post(dst, &(struct post){ .portal = PORTAL,
 					  .bits = 55,
 					  .options = LNET_MD_OP_PUT })) {
-		for (size_t i = 0; i < n + 50; i++) {
-			say(fd, buf + i, 1);
-			usleep(100);
-		}
+		say_slowly(fd, buf, n + 50);
 		expect(fx, fx_wait(fx, &dst->unlinked, 1));
 		expect(fx, dst->n[LNET_EVENT_PUT] == 1);
 		stranger_pings(fx, &s, fd);
 	}
 	close(fd);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
+}
+
+/* Good frames with some bits turned; or anything. */
+static bool random_frame(struct fx *fx, struct stranger *s, unsigned int k,
+			 uint64_t *state)
+{
+	uint8_t buf[1500];
+	size_t n = 0;
+	int fd;
+
+	s->swap = hostile_random(state) % 4 == 0;
+	s->version = 2 + hostile_random(state) % 3;
+	fd = stranger_open(s, SOCK_CONTROL);
+	if (!expect(fx, fd >= 0))
+		return false;
+	while (k % 3 && n < 1000)
+		n += good_frame(s, 0, buf + n);
+	if (k % 3)
+		turn_bits(state, buf, n, k % 7);
+	fill_randomly(state, buf + n, sizeof(buf) - n);
+	say(fd, buf, sizeof(buf));
+	shutdown(fd, SHUT_WR);
+	if (k % 4 == 0)
+		expect(fx, hear_end(fd));
+	close(fd);
+	return expect(fx, stranger_has_conns(fx, s, 0));
 }
 
 static void random_frames(struct fx *fx)
 {
-	enum { ROUNDS = 300 };
-	uint64_t seed = hostile_seed(), state = seed;
-	unsigned int before;
 	struct stranger s;
 	struct calm calm;
+	uint64_t seed;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
-	before = fx->failures;
-	for (unsigned int k = 0; k < ROUNDS; k++) {
-		uint8_t buf[2048];
-		size_t n = 0;
-		int fd;
-
-		s.swap = hostile_random(&state) % 4 == 0;
-		s.version = 2 + hostile_random(&state) % 3;
-		fd = stranger_open(&s, SOCK_CONTROL);
-		if (!expect(fx, fd >= 0))
-			break;
-		/* Good frames with some bits turned; or anything. */
-		while (k % 3 && n < 1000)
-			n += good_frame(&s, 0, buf + n);
-		for (unsigned int i = 0; k % 3 && i < k % 7; i++)
-			buf[hostile_random(&state) % n] ^=
-				1u << hostile_random(&state) % 8;
-		while (n < 1500)
-			buf[n++] = (uint8_t)hostile_random(&state);
-		say(fd, buf, n);
-		shutdown(fd, SHUT_WR);
-		if (k % 4 == 0)
-			expect(fx, hear_end(fd));
-		close(fd);
-		if (!forgotten(fx, &s))
-			break;
-	}
-	end(fx, &calm, &s);
-	if (fx->failures != before)
-		printf("  again with: HOSTILE_SEED=%llu\n",
-		       (unsigned long long)seed);
+	seed = each_random(fx, &s, 300, random_frame);
+	visit_end(fx, &calm, &s);
+	say_seed(fx, seed);
 }
 
 /* ---- the list ---- */

@@ -4,48 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-void say_which(struct fx *fx, unsigned int failures_before, const char *name)
-{
-	if (atomic_load(&fx->failures) != failures_before)
-		printf("  with: %s\n", name);
-}
-
-uint32_t hostile_random(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)(x >> 32);
-}
-
-uint64_t hostile_seed(void)
-{
-	const char *text = getenv("HOSTILE_SEED");
-	struct timespec ts;
-
-	if (text)
-		return strtoull(text, NULL, 0);
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec << 20 ^ (uint64_t)ts.tv_nsec;
-}
-
-/* Begin and end of a behaviour: a peer that is sane, and a stranger. */
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_init(s, fx, "127.0.0.7@tcp");
-	return calm_begin(fx, calm);
-}
-
-static void end(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_fini(s);
-	calm_check(fx, calm);
-}
 
 /* ---- request ---- */
 
@@ -84,7 +44,6 @@ static void expect_refusal(struct fx *fx, int fd)
 static void one_request(struct fx *fx, struct stranger *s,
 			const struct patch *p)
 {
-	unsigned int before = fx->failures;
 	uint8_t buf[256], byte;
 	struct sock_hello h = { 0 };
 	int fd = stranger_connect(s);
@@ -107,7 +66,6 @@ static void one_request(struct fx *fx, struct stranger *s,
 		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
 	}
 	close(fd);
-	say_which(fx, before, p->name);
 }
 
 static void bad_requests(struct fx *fx)
@@ -115,14 +73,10 @@ static void bad_requests(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
-	for (unsigned int i = 0; i < ARRAY_SIZE(requests); i++)
-		for (int swap = 0; swap < 2; swap++) {
-			s.swap = swap;
-			one_request(fx, &s, &requests[i]);
-		}
-	end(fx, &calm, &s);
+	each_patch(fx, &s, requests, ARRAY_SIZE(requests), one_request);
+	visit_end(fx, &calm, &s);
 }
 
 /* The form with 20 bytes of NID: size, type, net, address. */
@@ -144,7 +98,7 @@ static void large_requests(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
@@ -164,7 +118,7 @@ static void large_requests(struct fx *fx)
 		close(fd);
 		say_which(fx, before, all[i].name);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- HELLO ---- */
@@ -220,7 +174,6 @@ static void expect_hello_answer(struct fx *fx, int fd, int then)
 
 static void one_hello(struct fx *fx, struct stranger *s, const struct patch *p)
 {
-	unsigned int before = fx->failures;
 	int fd = stranger_connect(s);
 	uint8_t buf[128];
 	size_t n;
@@ -234,9 +187,7 @@ static void one_hello(struct fx *fx, struct stranger *s, const struct patch *p)
 	expect_hello_answer(fx, fd, p->then);
 	close(fd);
 	/* One that was open is forgotten before the next one comes. */
-	expect(fx,
-	       census_wait(fx, fx->rig->node[0], &s->nid, census_conns_are, 0));
-	say_which(fx, before, p->name);
+	expect(fx, stranger_has_conns(fx, s, 0));
 }
 
 static void bad_hellos(struct fx *fx)
@@ -244,14 +195,10 @@ static void bad_hellos(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
-	for (unsigned int i = 0; i < ARRAY_SIZE(hellos); i++)
-		for (int swap = 0; swap < 2; swap++) {
-			s.swap = swap;
-			one_hello(fx, &s, &hellos[i]);
-		}
-	end(fx, &calm, &s);
+	each_patch(fx, &s, hellos, ARRAY_SIZE(hellos), one_hello);
+	visit_end(fx, &calm, &s);
 }
 
 /* 16 addresses are read and thrown away; one of them is none. */
@@ -260,7 +207,7 @@ static void hello_addresses(struct fx *fx)
 	struct stranger s;
 	struct calm calm;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int zero = 0; zero <= 16; zero++) {
 		int fd = stranger_connect(&s);
@@ -279,7 +226,7 @@ static void hello_addresses(struct fx *fx)
 			expect(fx, stranger_pings(fx, &s, fd));
 		close(fd);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* Version 4 is answered in version 4, and its frames are larger. */
@@ -289,7 +236,7 @@ static void version_4(struct fx *fx)
 	struct calm calm;
 	int fd;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (s.swap = false;; s.swap = true) {
 		s.version = 4;
@@ -299,12 +246,11 @@ static void version_4(struct fx *fx)
 		expect(fx, stranger_pings(fx, &s, fd));
 		expect(fx, stranger_puts(fx, &s, fd, 70000));
 		close(fd);
-		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
-				       census_conns_are, 0));
+		expect(fx, stranger_has_conns(fx, &s, 0));
 		if (s.swap)
 			break;
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- more than one connection ---- */
@@ -316,7 +262,7 @@ static void too_many(struct fx *fx)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	if (stranger_open_all(fx, &s, fd)) {
 		for (int i = 0; i < 3; i++)
@@ -327,7 +273,7 @@ static void too_many(struct fx *fx)
 			expect(fx, is_silent(fd[i]));
 	}
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 static void reborn(struct fx *fx)
@@ -336,7 +282,7 @@ static void reborn(struct fx *fx)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	/* As another one, and in another version. */
 	for (unsigned int k = 0; k < 2; k++) {
@@ -345,17 +291,15 @@ static void reborn(struct fx *fx)
 			s.version -= k == 1;
 			expect(fx,
 			       stranger_open(&s, SOCK_CONTROL) == -EALREADY);
-			for (int i = 0; i < 3; i++)
-				expect(fx, hear_end(fd[i]));
+			expect(fx, hear_ends(fd, 3));
 		}
 		close_all(fd, 3);
 		if (stranger_open_all(fx, &s, fd))
 			expect(fx, stranger_pings(fx, &s, fd[0]));
 		close_all(fd, 3);
-		expect(fx, census_wait(fx, fx->rig->node[0], &s.nid,
-				       census_conns_are, 0));
+		expect(fx, stranger_has_conns(fx, &s, 0));
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- cut, in pieces, at random ---- */
@@ -374,7 +318,7 @@ static void cut_greetings(struct fx *fx)
 	struct calm calm;
 	size_t n;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	n = good_greeting(&s, buf);
 	for (size_t cut = 0; cut < n; cut++) {
@@ -383,7 +327,7 @@ static void cut_greetings(struct fx *fx)
 		say(fd, buf, cut);
 		close(fd);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 static void greeting_in_pieces(struct fx *fx)
@@ -395,62 +339,59 @@ static void greeting_in_pieces(struct fx *fx)
 	size_t n;
 	int fd;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	n = good_greeting(&s, buf);
 	fd = stranger_connect(&s);
-	for (size_t i = 0; i < n; i++) {
-		say(fd, buf + i, 1);
-		usleep(100);
-	}
+	say_slowly(fd, buf, n);
 	expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
 	expect(fx, stranger_pings(fx, &s, fd));
 	close(fd);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* Good bytes up to somewhere, then some that are not; and good ones with some
  * bits turned. */
-static void random_bytes(struct fx *fx)
+static bool random_greeting(struct fx *fx, struct stranger *s, unsigned int k,
+			    uint64_t *state)
 {
-	enum { ROUNDS = 300, LONGEST = 700 };
-	uint64_t seed = hostile_seed(), state = seed;
-	unsigned int before;
+	enum { LONGEST = 700 };
+	uint8_t buf[1024] = { 0 };
+	int fd = stranger_connect(s);
+	size_t n, good;
+
+	if (!expect(fx, fd >= 0))
+		return false;
+	s->swap = hostile_random(state) % 4 == 0;
+	n = good_greeting(s, buf);
+	good = hostile_random(state) % (n + 1);
+	if (k % 2) {
+		turn_bits(state, buf, n, 3);
+	} else {
+		fill_randomly(state, buf + good, LONGEST);
+		n = good + LONGEST;
+	}
+	say(fd, buf, n);
+	/* Half of them wait for what is said to that, if anything. */
+	if (k % 4 < 2)
+		shutdown(fd, SHUT_WR);
+	if (k % 8 < 2)
+		expect(fx, hear_end(fd));
+	close(fd);
+	return true;
+}
+
+static void random_greetings(struct fx *fx)
+{
 	struct stranger s;
 	struct calm calm;
+	uint64_t seed;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
-	before = fx->failures;
-	for (unsigned int k = 0; k < ROUNDS; k++) {
-		uint8_t buf[1024] = { 0 };
-		int fd = stranger_connect(&s);
-		size_t n, good;
-
-		if (!expect(fx, fd >= 0))
-			break;
-		s.swap = hostile_random(&state) % 4 == 0;
-		n = good_greeting(&s, buf);
-		good = hostile_random(&state) % (n + 1);
-		if (k % 2)
-			for (unsigned int i = 0; i < 3; i++)
-				buf[hostile_random(&state) % n] ^=
-					1u << hostile_random(&state) % 8;
-		else
-			for (n = good; n < good + LONGEST; n++)
-				buf[n] = (uint8_t)hostile_random(&state);
-		say(fd, buf, n);
-		/* Half of them wait for what is said to that, if anything. */
-		if (k % 4 < 2)
-			shutdown(fd, SHUT_WR);
-		if (k % 8 < 2)
-			expect(fx, hear_end(fd));
-		close(fd);
-	}
-	end(fx, &calm, &s);
-	if (fx->failures != before)
-		printf("  again with: HOSTILE_SEED=%llu\n",
-		       (unsigned long long)seed);
+	seed = each_random(fx, &s, 300, random_greeting);
+	visit_end(fx, &calm, &s);
+	say_seed(fx, seed);
 }
 
 /* ---- the list ---- */
@@ -465,7 +406,7 @@ static const struct behaviour list[] = {
 	{ "another incarnation, another version", 0, reborn },
 	{ "greetings cut anywhere", 0, cut_greetings },
 	{ "a greeting byte by byte", 0, greeting_in_pieces },
-	{ "random bytes in a greeting", 0, random_bytes },
+	{ "random bytes in a greeting", 0, random_greetings },
 };
 
 const struct topic topic_greeting = { list, ARRAY_SIZE(list) };

@@ -149,6 +149,15 @@ bool hear_end(int fd)
 	return n == 0 || errno != EAGAIN;
 }
 
+bool hear_ends(const int *fd, unsigned int n)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < n; i++)
+		all = hear_end(fd[i]) && all;
+	return all;
+}
+
 void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
 		     uint64_t value)
 {
@@ -306,6 +315,25 @@ void close_all(int *fd, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
+}
+
+bool stranger_has_conns(struct fx *fx, const struct stranger *s, unsigned int n)
+{
+	return census_wait(fx, fx->rig->node[0], &s->nid, census_conns_are, n);
+}
+
+/* ---- a visit ---- */
+
+bool visit_begin(struct fx *fx, struct calm *calm, struct stranger *s)
+{
+	stranger_init(s, fx, "127.0.0.7@tcp");
+	return calm_begin(fx, calm);
+}
+
+void visit_end(struct fx *fx, const struct calm *calm, struct stranger *s)
+{
+	stranger_fini(s);
+	calm_check(fx, calm);
 }
 
 /* ---- messages ---- */

@@ -9,7 +9,7 @@
 
 #include "lnd/socklnd/proto.h"
 #include "lnet/wire.h"
-#include "tests/lnd/box.h"
+#include "tests/lnd/census.h"
 
 #define FRAME_HDR (SOCK_HDR_SIZE + LNET_HDR_SIZE)
 #define FRAME_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE + LNET_MTU)
@@ -43,6 +43,8 @@ bool say(int fd, const void *buf, size_t len);
 int hear(int fd, void *buf, size_t len);
 /* Waits until the other end has closed, whatever it says before. */
 bool hear_end(int fd);
+/* ... of all of them. */
+bool hear_ends(const int *fd, unsigned int n);
 /* Has it said or closed nothing? */
 bool is_silent(int fd);
 
@@ -66,6 +68,16 @@ bool stranger_open_all(struct fx *fx, struct stranger *s, int fd[3]);
 /* It is called, and answers as it should. */
 int stranger_answer(struct stranger *s, enum sock_type *type);
 void close_all(int *fd, unsigned int n);
+/* Waits until the node has @n connections with it, and is opening no others. */
+bool stranger_has_conns(struct fx *fx, const struct stranger *s,
+			unsigned int n);
+
+/* ---- a visit ---- */
+
+/* A stranger, 127.0.0.7@tcp, comes to nodes that are calm (false: they are not).
+ * When it goes, they must still be. */
+bool visit_begin(struct fx *fx, struct calm *calm, struct stranger *s);
+void visit_end(struct fx *fx, const struct calm *calm, struct stranger *s);
 
 /* ---- messages ---- */
 
