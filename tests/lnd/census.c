@@ -129,6 +129,11 @@ bool census_conns_are(const struct census *c, unsigned int n)
 	return c->conns == n && c->attempts == 0 && c->handshakes == 0;
 }
 
+bool census_backoff_is(const struct census *c, unsigned int ms)
+{
+	return c->backoff == ms * UINT64_C(1000000);
+}
+
 unsigned int open_files(void)
 {
 	DIR *d = opendir("/proc/self/fd");

@@ -29,6 +29,7 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 		 bool (*cond)(const struct census *c, unsigned int arg),
 		 unsigned int arg);
 bool census_conns_are(const struct census *c, unsigned int n);
+bool census_backoff_is(const struct census *c, unsigned int ms);
 
 unsigned int open_files(void);
 

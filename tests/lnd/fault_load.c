@@ -9,18 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_init(s, fx, "127.0.0.7@tcp");
-	return calm_begin(fx, calm);
-}
-
-static void end(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_fini(s);
-	calm_check(fx, calm);
-}
-
 /* ---- who says nothing ---- */
 
 /* @n connections that stop after @len bytes of a greeting. */
@@ -32,7 +20,7 @@ static void silent(struct fx *fx, unsigned int n, size_t len)
 	uint8_t buf[128];
 	int fd[1000], good;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	stranger_init(&late, fx, "127.0.0.9@tcp");
 	stranger_hello(&s, SOCK_CONTROL, buf + stranger_request(&s, buf));
@@ -50,11 +38,10 @@ static void silent(struct fx *fx, unsigned int n, size_t len)
 	census_take(fx->rig->node[0], NULL, &c);
 	expect(fx, c.handshakes <= ACCEPT_MAX);
 	calm_goes_on(fx, &calm);
-	for (unsigned int i = 0; i < n; i++)
-		expect(fx, hear_end(fd[i]));
+	expect(fx, hear_ends(fd, n));
 	close_all(fd, n);
 	stranger_fini(&late);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 static void some_are_silent(struct fx *fx)
@@ -89,7 +76,7 @@ static void not_read(struct fx *fx, uint64_t timeout)
 	struct calm calm;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
 		return;
 	for (unsigned int i = 0; i < PUTS; i++) {
 		b[i] = box_new(fx, LNET_MTU, CUT_NONE);
@@ -107,10 +94,9 @@ static void not_read(struct fx *fx, uint64_t timeout)
 	/* The first was on its way; of the last nothing has left. */
 	expect(fx, b[0]->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	expect(fx, b[PUTS - 1]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
-	for (int i = 0; i < 3; i++)
-		expect(fx, hear_end(fd[i]));
+	expect(fx, hear_ends(fd, 3));
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* The messages' deadlines come first. */
@@ -155,11 +141,6 @@ static void give_back_files(struct hoard *h)
 	setrlimit(RLIMIT_NOFILE, &h->before);
 }
 
-static bool has_backoff(const struct census *c, unsigned int arg)
-{
-	return (c->backoff != 0) == arg;
-}
-
 static void no_files(struct fx *fx)
 {
 	struct stranger s, other;
@@ -170,7 +151,7 @@ static void no_files(struct fx *fx)
 	struct box *b;
 	int fd, called;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	stranger_init(&other, fx, "127.0.0.9@tcp");
 	expect(fx, stranger_listen(&other) == 0);
@@ -201,8 +182,8 @@ static void no_files(struct fx *fx)
 	close(fd);
 	box_end(b);
 	/* Its failure is forgotten, and it is called. */
-	expect(fx,
-	       census_wait(fx, fx->rig->node[0], &other.nid, has_backoff, 0));
+	expect(fx, census_wait(fx, fx->rig->node[0], &other.nid,
+			       census_backoff_is, 0));
 	b = box_new(fx, 100, CUT_NONE);
 	box_bind(b, 0, 0, SHORT_TIMEOUT);
 	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
@@ -212,7 +193,7 @@ static void no_files(struct fx *fx)
 	expect(fx, fx_wait(fx, &b->terminals, 1));
 	box_end(b);
 	stranger_fini(&other);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- the list ---- */

@@ -6,18 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_init(s, fx, "127.0.0.7@tcp");
-	return calm_begin(fx, calm);
-}
-
-static void end(struct fx *fx, struct calm *calm, struct stranger *s)
-{
-	stranger_fini(s);
-	calm_check(fx, calm);
-}
-
 /* It is asked for a sign of life, on the connection for that; and it gives
  * some, which nobody answers. */
 static void keepalive(struct fx *fx)
@@ -27,7 +15,7 @@ static void keepalive(struct fx *fx)
 	struct frame f;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	if (stranger_open_all(fx, &s, fd)) {
 		expect(fx, stranger_hear(&s, fd[2], &f) == 0);
@@ -40,7 +28,7 @@ static void keepalive(struct fx *fx)
 		expect(fx, is_silent(fd[1]));
 	}
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* Everything is read, and nothing of it acknowledged. */
@@ -52,7 +40,7 @@ static void unacknowledged(struct fx *fx)
 	struct frame f;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	if (stranger_open_all(fx, &s, fd)) {
 		b = box_new(fx, LNET_MTU, CUT_NONE);
@@ -65,11 +53,10 @@ static void unacknowledged(struct fx *fx)
 		expect(fx, b->terminal.status == -ETIMEDOUT);
 		expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 		expect(fx, b->terminal.elapsed < fx_patience(fx) / 2);
-		for (int i = 0; i < 3; i++)
-			expect(fx, hear_end(fd[i]));
+		expect(fx, hear_ends(fd, 3));
 	}
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* Half of a message comes, and then nothing: on the way to a buffer, to
@@ -84,7 +71,7 @@ static void half_a_message(struct fx *fx)
 	int fd[3];
 	size_t n;
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	for (unsigned int k = 0; k < 3; k++) {
 		if (!stranger_open_all(fx, &s, fd))
@@ -102,8 +89,7 @@ static void half_a_message(struct fx *fx)
 			say(fd[2], s.buf, LNET_MTU / 2);
 		/* Others may say what they want: this one is looked at. */
 		stranger_pings(fx, &s, fd[0]);
-		for (int i = 0; i < 3; i++)
-			expect(fx, hear_end(fd[i]));
+		expect(fx, hear_ends(fd, 3));
 		if (k == 0)
 			expect(fx,
 			       fx_wait(fx, &dst->failed[LNET_EVENT_PUT], 1));
@@ -111,15 +97,10 @@ static void half_a_message(struct fx *fx)
 		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
 		close_all(fd, 3);
 	}
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- waits between attempts ---- */
-
-static bool has_backoff(const struct census *c, unsigned int ms)
-{
-	return c->backoff == ms * UINT64_C(1000000);
-}
 
 /* A PUT that ends because the connection that it needs does not come up. */
 static struct box *failing_put(struct fx *fx, const struct stranger *s)
@@ -137,6 +118,14 @@ static void expect_failed(struct fx *fx, struct box *b)
 	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 }
 
+/* Does the node call for it, before it has ended? */
+static bool calls_for(struct fx *fx, struct stranger *s, struct box *b)
+{
+	while (!stranger_is_called(s) && !fx_read(fx, &b->terminals))
+		fx_run(fx, 100);
+	return stranger_is_called(s);
+}
+
 /* The wait doubles as long as attempts fail, up to its longest, and a success
  * ends that. Attempts are made for messages only. */
 static void backoff(struct fx *fx)
@@ -149,7 +138,7 @@ static void backoff(struct fx *fx)
 	struct box *b;
 	int fd[3];
 
-	if (!begin(fx, &calm, &s))
+	if (!visit_begin(fx, &calm, &s))
 		return;
 	expect(fx, stranger_listen(&s) == 0);
 	for (unsigned int k = 0; k < 6; calls++) {
@@ -157,9 +146,7 @@ static void backoff(struct fx *fx)
 
 		b = failing_put(fx, &s);
 		/* During the wait it fails without a call. */
-		while (!stranger_is_called(&s) && !fx_read(fx, &b->terminals))
-			fx_run(fx, 100);
-		if (!stranger_is_called(&s)) {
+		if (!calls_for(fx, &s, b)) {
 			expect_failed(fx, b);
 			expect(fx, b->terminal.status == -EHOSTUNREACH);
 			continue;
@@ -168,22 +155,21 @@ static void backoff(struct fx *fx)
 		close(fd1);
 		expect_failed(fx, b);
 		expect(fx, b->terminal.status != -EHOSTUNREACH);
-		expect(fx, census_wait(fx, node, &s.nid, has_backoff, ms));
+		expect(fx,
+		       census_wait(fx, node, &s.nid, census_backoff_is, ms));
 		ms = MIN(2 * ms, MAX_BACKOFF);
 		k++;
 	}
-	do {
+	do
 		b = failing_put(fx, &s);
-		while (!stranger_is_called(&s) && !fx_read(fx, &b->terminals))
-			fx_run(fx, 100);
-	} while (!stranger_is_called(&s));
+	while (!calls_for(fx, &s, b));
 	for (int i = 0; i < 3; i++)
 		fd[i] = stranger_answer(&s, &type);
-	expect(fx, census_wait(fx, node, &s.nid, census_conns_are, 3));
-	expect(fx, census_wait(fx, node, &s.nid, has_backoff, 0));
+	expect(fx, stranger_has_conns(fx, &s, 3));
+	expect(fx, census_wait(fx, node, &s.nid, census_backoff_is, 0));
 	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
 	close_all(fd, 3);
-	end(fx, &calm, &s);
+	visit_end(fx, &calm, &s);
 }
 
 /* ---- the list ---- */

@@ -163,9 +163,8 @@ static int called_in_vain(bool speaks)
 	struct calm calm;
 	struct fx fx;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !calm_begin(&fx, &calm))
+	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &c.s))
 		return 1;
-	stranger_init(&c.s, &fx, "127.0.0.7@tcp");
 	if (!expect(&fx, stranger_listen(&c.s) == 0))
 		return 1;
 	pthread_create(&c.thread, NULL, answer_and_close, &c);
@@ -224,9 +223,8 @@ static int acks_are_not_read(void)
 	size_t len;
 	int fd;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !calm_begin(&fx, &calm))
+	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &s))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	buf = ask_for_acks(&s, &len);
 	fd = stranger_open(&s, SOCK_BULK_OUT);
 	if (!expect(&fx, fd >= 0))
@@ -237,8 +235,7 @@ static int acks_are_not_read(void)
 	expect(&fx, hear_end(fd));
 	close(fd);
 	free(buf);
-	calm_check(&fx, &calm);
-	stranger_fini(&s);
+	visit_end(&fx, &calm, &s);
 	return down(&fx);
 }
 
@@ -361,9 +358,8 @@ static int idle_before(void)
 	uint64_t sent;
 	int fd[3];
 
-	if (!up(&fx, quick, ARRAY_SIZE(quick)) || !calm_begin(&fx, &calm))
+	if (!up(&fx, quick, ARRAY_SIZE(quick)) || !visit_begin(&fx, &calm, &s))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	if (!stranger_open_all(&fx, &s, fd))
 		return 1;
 	stranger_pings(&fx, &s, fd[0]);
@@ -374,15 +370,14 @@ static int idle_before(void)
 	sent = now_us();
 	if (box_bind(b, 0, 0, TIMEOUT))
 		box_put_to(b, &s.nid, true, PORTAL, 1, 0);
-	expect(&fx, census_wait(&fx, rig.node[0], &s.nid, census_conns_are, 0));
+	expect(&fx, stranger_has_conns(&fx, &s, 0));
 	/* It looks four times in each timeout. */
 	expect(&fx, now_us() - sent >= 3 * TIMEOUT / 4);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	box_end(b);
 	close_all(fd, 3);
-	calm_check(&fx, &calm);
-	stranger_fini(&s);
+	visit_end(&fx, &calm, &s);
 	return down(&fx);
 }
 
@@ -468,9 +463,8 @@ static int cancelled_half_sent(void)
 	struct calm calm;
 	struct fx fx;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !calm_begin(&fx, &calm))
+	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &s))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	if (!expect(&fx, stranger_listen(&s) == 0) ||
 	    !stranger_open_all(&fx, &s, fd))
 		return 1;
@@ -483,12 +477,10 @@ static int cancelled_half_sent(void)
 	expect(&fx, first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	if (is_called_back(&fx, &s, back))
 		expect_others(&fx, &s, back, b);
-	for (int i = 0; i < 3; i++)
-		expect(&fx, hear_end(fd[i]));
+	expect(&fx, hear_ends(fd, 3));
 	close_all(fd, 3);
 	close_all(back, 3);
-	stranger_fini(&s);
-	calm_check(&fx, &calm);
+	visit_end(&fx, &calm, &s);
 	return down(&fx);
 }
 
