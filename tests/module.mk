@@ -163,14 +163,17 @@ lnd_tests += %D%/lnd/fault_test
 	%D%/lnd/fault_peer.c $(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/accept_test
 %C%_lnd_accept_test_SOURCES = %D%/lnd/accept_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
 	$(sock_strangers) $(lnd_suite)
 
 # socklnd, and links that go and come, in a network namespace.
 lnd_tests += %D%/lnd/link_test
 %C%_lnd_link_test_SOURCES = %D%/lnd/link_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h
 
@@ -184,6 +187,7 @@ lnd_tests += $(lnd_soak)
 lnd_tests += %D%/lnd/replay
 %C%_lnd_replay_SOURCES = %D%/lnd/replay.c %D%/lnd/replay.h \
 	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h

@@ -4,20 +4,17 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lnd/socklnd/sock.h"
+#include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
 #include "tests/lnd/stranger.h"
-
-#define SKIPPED 77
 
 static enum ulnet_accept accept_mode;
 
@@ -327,10 +324,7 @@ static int unprivileged_secure(void)
 
 /* ---- */
 
-static const struct {
-	const char *name;
-	int (*fn)(void);
-} tests[] = {
+static const struct apart_test tests[] = {
 	{ "accept=secure: privileged ports only", secure },
 	{ "accept=all: who may speak for whom", speaks_for_others },
 	{ "accept=none: does not listen", none },
@@ -340,38 +334,10 @@ static const struct {
 	{ "no privilege: accept=secure", unprivileged_secure },
 };
 
-/* Each is a process of its own: it may leave this network, or its rights. */
-static int run(int (*fn)(void))
+int main(int argc, char **argv)
 {
-	int status = 1;
-	pid_t pid = fork();
+	struct apart a = apart_begin(argc, argv, "privileged ports");
 
-	if (pid == 0) {
-		lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-		exit(fn());
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return 1;
-	return WEXITSTATUS(status);
-}
-
-int main(void)
-{
-	unsigned int passed = 0, failed = 0;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (unsigned int i = 0; i < ARRAY_SIZE(tests); i++) {
-		int rc = run(tests[i].fn);
-
-		printf("%s %s\n",
-		       rc == SKIPPED ? "SKIP"
-		       : rc	     ? "FAIL"
-				     : "PASS",
-		       tests[i].name);
-		passed += rc == 0;
-		failed += rc != 0 && rc != SKIPPED;
-	}
-	printf("Tested: %u | Passing: %u\n", passed + failed, passed);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : passed ? 0 : SKIPPED;
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	return apart_all(&a, tests, ARRAY_SIZE(tests));
 }

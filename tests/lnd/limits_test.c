@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/stranger.h"
@@ -486,10 +485,7 @@ static int cancelled_half_sent(void)
 
 /* ---- */
 
-static const struct {
-	const char *name;
-	int (*fn)(void);
-} tests[] = {
+static const struct apart_test tests[] = {
 	{ "a peer takes connections and closes them", closes_at_once },
 	{ "a peer takes them, says a word, and closes them",
 	  speaks_and_closes },
@@ -499,38 +495,10 @@ static const struct {
 	{ "a message is given up half sent", cancelled_half_sent },
 };
 
-/* Each is a process of its own. */
-static int run(int (*fn)(void))
-{
-	int status = 1;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-		exit(fn());
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return 1;
-	return WEXITSTATUS(status);
-}
-
 int main(int argc, char **argv)
 {
-	unsigned int passed = 0, failed = 0;
+	struct apart a = apart_begin(argc, argv, NULL);
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (unsigned int i = 0; i < ARRAY_SIZE(tests); i++) {
-		int rc;
-
-		/* A part of a name. */
-		if (argc > 1 && !strstr(tests[i].name, argv[1]))
-			continue;
-		rc = run(tests[i].fn);
-		printf("%s %s\n", rc ? "FAIL" : "PASS", tests[i].name);
-		passed += rc == 0;
-		failed += rc != 0;
-	}
-	printf("Tested: %u | Passing: %u\n", passed + failed, passed);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed || !passed ? 1 : 0;
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	return apart_all(&a, tests, ARRAY_SIZE(tests));
 }

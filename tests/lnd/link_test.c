@@ -13,15 +13,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lnd/apart.h"
 #include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
 #include "ulnet/lnet.h"
 
-#define SKIPPED	 77
 #define PATIENCE 60	/* s */
 #define POLL_US	 100000 /* looked at the clock at least so often */
 #define PORT	 7988
@@ -486,59 +485,21 @@ static int enter(const struct link_case *c)
 	return rc;
 }
 
-static int run(const struct link_case *c)
+static int run(const void *arg)
 {
+	const struct link_case *c = arg;
+
 	if (enter(c))
 		return SKIPPED;
 	c->run();
 	return failed;
 }
 
-static int run_apart(const struct link_case *c)
-{
-	int status;
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		status = run(c);
-		fflush(NULL);
-		exit(status);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return 1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-static bool wanted(const char *name, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], name) == 0)
-			return true;
-	return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
-	unsigned int passed = 0, skipped = 0, n = 0;
+	struct apart a = apart_begin(argc, argv, "network namespaces");
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		int rc;
-
-		if (!wanted(cases[i].name, argc, argv))
-			continue;
-		rc = run_apart(&cases[i]);
-		n++;
-		passed += rc == 0;
-		skipped += rc == SKIPPED;
-		printf("%s: %s\n", cases[i].name,
-		       rc == 0	       ? "passed"
-		       : rc == SKIPPED ? "skipped"
-				       : "FAILED");
-	}
-	printf("%u of %u passed, %u skipped\n", passed, n, skipped);
-	if (passed + skipped < n)
-		return 1;
-	return passed ? 0 : SKIPPED;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		apart_run(&a, cases[i].name, run, &cases[i]);
+	return apart_end(&a);
 }

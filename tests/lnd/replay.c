@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: replay [TAPE]...
+ * usage: replay [PART OF A NAME]...
  * Each tape of tests/wire/tcp/, from both sides: see replay.h. Every byte of
  * the node must be the real node's, but for what is a node's own to choose:
  * incarnations, handles, the sequence number of its ping information. Each
@@ -11,13 +11,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lnd/apart.h"
 #include "tests/lnd/netns.h"
 
-#define SKIPPED	 77
 #define POLL_US	 500
 #define PATIENCE 40 /* s without any progress: it hangs */
 /* Pings that are on no tape. */
@@ -518,8 +517,9 @@ static int networked(const struct replay *r)
 	return 0;
 }
 
-static int run(const struct replay_case *c)
+static int run(const void *arg)
 {
+	const struct replay_case *c = arg;
 	struct replay r = { .c = c, .listen_fd = -1 };
 	bool ok;
 	int rc;
@@ -552,63 +552,18 @@ static int run(const struct replay_case *c)
 	return rc;
 }
 
-/* In a process of its own: what it did to its network goes with it. */
-static int run_apart(const struct replay_case *c)
-{
-	int status;
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		status = run(c);
-		fflush(NULL);
-		exit(status);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return 1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-static bool wanted(const char *tape, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], tape) == 0)
-			return true;
-	return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
-	unsigned int passed = 0, failed = 0, skipped = 0;
+	struct apart a = apart_begin(argc, argv, "network namespaces");
+	char name[128];
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct replay_case *c = &cases[i];
-		const char *role = c->connects ? "connects" : "accepts";
-		int rc;
 
-		if (!wanted(c->tape, argc, argv))
-			continue;
-		rc = run_apart(c);
-		passed += rc == 0;
-		skipped += rc == SKIPPED;
-		failed += rc != 0 && rc != SKIPPED;
-		printf("%s: %s, the node that %s%s\n",
-		       rc == 0	       ? "passed"
-		       : rc == SKIPPED ? "skipped"
-				       : "FAILED",
-		       c->tape, role,
-		       c->swapped ? ", the other one big endian" : "");
+		snprintf(name, sizeof(name), "%s, the node that %s%s", c->tape,
+			 c->connects ? "connects" : "accepts",
+			 c->swapped ? ", the other one big endian" : "");
+		apart_run(&a, name, run, c);
 	}
-	if (failed || passed + skipped == 0) {
-		printf("%u passed, %u failed, %u skipped\n", passed, failed,
-		       skipped);
-		return 1;
-	}
-	if (skipped) {
-		printf("not permitted here: network namespaces\n");
-		return SKIPPED;
-	}
-	printf("%u passed\n", passed);
-	return 0;
+	return apart_end(&a);
 }
