@@ -33,32 +33,31 @@ static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
 	return expect(fx, LNetMEUnlink(dst->me) == 0);
 }
 
-static void lost(struct fx *fx)
+/* On the way there, or back. */
+static void lost_each_way(struct fx *fx, bool answers)
 {
 	struct lnd_rig *rig = fx->rig;
 
 	for_each_way (fx, from, to) {
-		expect(fx, rig->ops->lose(rig, from, true) == 0);
-		if (!lost_op(fx, from, to, 0))
+		unsigned int loser = answers ? to : from;
+
+		expect(fx, rig->ops->lose(rig, loser, true) == 0);
+		if (!lost_op(fx, from, to, answers))
 			return;
-		expect(fx, rig->ops->lose(rig, from, false) == 0);
+		expect(fx, rig->ops->lose(rig, loser, false) == 0);
 		still_works(fx);
 	}
 	expect(fx, fx_wait_idle(fx));
 }
 
+static void lost(struct fx *fx)
+{
+	lost_each_way(fx, false);
+}
+
 static void lost_answers(struct fx *fx)
 {
-	struct lnd_rig *rig = fx->rig;
-
-	for_each_way (fx, from, to) {
-		expect(fx, rig->ops->lose(rig, to, true) == 0);
-		if (!lost_op(fx, from, to, 1))
-			return;
-		expect(fx, rig->ops->lose(rig, to, false) == 0);
-		still_works(fx);
-	}
-	expect(fx, fx_wait_idle(fx));
+	lost_each_way(fx, true);
 }
 
 /* ---- ends ---- */
@@ -100,6 +99,22 @@ static bool traffic_start(struct fx *fx, struct traffic *t, uint64_t moment)
 	return true;
 }
 
+static void expect_traffic_ends(struct fx *fx, const struct traffic *t)
+{
+	expect(fx, fx_wait_ops(fx));
+	expect(fx, fx_wait_idle(fx));
+	for (unsigned int w = 0; w < t->ways; w++)
+		expect_truth(fx, &t->s[w]);
+}
+
+/* All is well again; then it begins anew. */
+static bool recovers(struct fx *fx)
+{
+	works_again(fx);
+	expect(fx, fx_wait_idle(fx));
+	return fx_again(fx);
+}
+
 static void death(struct fx *fx)
 {
 	for (unsigned int k = 0; k < ARRAY_SIZE(moments); k++) {
@@ -123,9 +138,7 @@ static void death(struct fx *fx)
 		expect(fx, fx_wait_idle(fx));
 		expect_truth(fx, &t.s[0]);
 		expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
-		works_again(fx);
-		expect(fx, fx_wait_idle(fx));
-		if (!fx_again(fx))
+		if (!recovers(fx))
 			return;
 	}
 }
@@ -200,15 +213,8 @@ static void ni_goes(struct fx *fx)
 			return;
 		expect(fx, lnet_ni_del(node, nid) == 0);
 		expect(fx, lnet_ni_del(node, nid) == -ENOENT);
-		expect(fx, fx_wait_ops(fx));
-		expect(fx, fx_wait_idle(fx));
-		expect_truth(fx, &t.s[0]);
-		expect_truth(fx, &t.s[1]);
-		if (!ni_comes_back(fx, side))
-			return;
-		works_again(fx);
-		expect(fx, fx_wait_idle(fx));
-		if (!fx_again(fx))
+		expect_traffic_ends(fx, &t);
+		if (!ni_comes_back(fx, side) || !recovers(fx))
 			return;
 	}
 }
@@ -247,13 +253,8 @@ static void ni_changes(struct fx *fx)
 			if (!ni_comes_back(fx, side))
 				return;
 		}
-		expect(fx, fx_wait_ops(fx));
-		expect(fx, fx_wait_idle(fx));
-		expect_truth(fx, &t.s[0]);
-		expect_truth(fx, &t.s[1]);
-		works_again(fx);
-		expect(fx, fx_wait_idle(fx));
-		if (!fx_again(fx))
+		expect_traffic_ends(fx, &t);
+		if (!recovers(fx))
 			return;
 	}
 }
@@ -280,6 +281,7 @@ static void rounds(struct fx *fx)
 	if (!(fx->rig->can & RIG_THREADS))
 		expect(fx, mallinfo2().uordblks <= before + LEAK);
 }
+
 /* ---- the list ---- */
 
 static const struct behaviour list[] = {
