@@ -18,18 +18,51 @@
 #define MUTATION_SEEDS 100
 #define TWICE_EVERY    10
 
+struct result {
+	unsigned int violations;
+	uint64_t digest;
+	uint64_t operations, messages, faults, events;
+};
+
 static int passed, failed;
 static const char *program, *mutating; /* how to repeat a run */
 
-static void run_seed(uint64_t seed, FILE *trace, struct scenario_result *sum,
-		     struct scenario_result *last)
+static int run(uint64_t seed, const char *command, FILE *trace,
+	       struct result *result)
 {
-	struct scenario_result r = { 0 };
+	struct ulnet_sim_stats stats;
+	struct lnet_sim *sim;
+	struct run *r;
+	int rc = lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &sim);
+
+	if (rc)
+		return rc;
+	lnet_log_set(trace ? LNET_LOG_DEBUG : LNET_LOG_ERR, NULL, NULL);
+	lnet_sim_set_command(sim, command);
+	lnet_sim_trace(sim, trace);
+	r = scenario_new(sim);
+	rc = scenario_play(r);
+	lnet_sim_check(sim);
+	lnet_sim_stats(sim, &stats);
+	result->digest = lnet_sim_digest(sim);
+	result->operations = stats.operations;
+	result->messages = stats.messages;
+	result->faults = stats.faults;
+	result->events = stats.events;
+	result->violations = lnet_sim_free(sim);
+	result->violations += scenario_free(r);
+	return rc;
+}
+
+static void run_seed(uint64_t seed, FILE *trace, struct result *sum,
+		     struct result *last)
+{
+	struct result r = { 0 };
 	char command[256];
 
 	snprintf(command, sizeof(command), "%s --seed %" PRIu64 "%s%s", program,
 		 seed, mutating ? " --mutate " : "", mutating ? mutating : "");
-	if (scenario_run(seed, command, trace, &r)) {
+	if (run(seed, command, trace, &r)) {
 		fprintf(stderr, "seed %" PRIu64 ": could not be set up\n",
 			seed);
 		r.violations++;
@@ -44,7 +77,7 @@ static void run_seed(uint64_t seed, FILE *trace, struct scenario_result *sum,
 
 static void campaign(uint64_t first, uint64_t n)
 {
-	struct scenario_result sum = { 0 }, once, again, ignored = { 0 };
+	struct result sum = { 0 }, once, again, ignored = { 0 };
 
 	for (uint64_t seed = first; seed < first + n; seed++) {
 		bool ok;
@@ -83,7 +116,7 @@ static const struct {
 /* Caught if any seed reports a violation. */
 static void mutate(enum mutation m, uint64_t only)
 {
-	struct scenario_result sum = { 0 }, last;
+	struct result sum = { 0 }, last;
 	uint64_t seed = only ? only : 1;
 	uint64_t end = only ? only : MUTATION_SEEDS;
 
@@ -157,7 +190,7 @@ int main(int argc, char **argv)
 		{ "mutate", required_argument, NULL, 'm' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct scenario_result sum = { 0 }, last;
+	struct result sum = { 0 }, last;
 	uint64_t seeds = SEEDS, seed = 0;
 	bool one = false, trace = false;
 	const char *mutation = NULL;

@@ -26,15 +26,10 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		.jitter = rnd(r, r->slow ? 5 * MS : MS / 10),
 		.reorder_window = rnd(r, chance(r, 20) ? 200 * MS : 5 * MS),
 	};
-	uint32_t *const parts[] = { &l.loss,   &l.duplicate, &l.reorder,
-				    &l.refuse, &l.error,     &l.stall,
-				    &l.mute,   &l.cut };
 
 	if (chance(r, 50))
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
-	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (r->harsh || chance(r, 40))
-			*parts[i] = (uint32_t)rnd(r, 60000);
+	link_faults(r->sim, r->harsh, &l);
 	if (chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
 	/* Copies do not outlive a connection: else a server that has forgotten
@@ -44,22 +39,11 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }
 
-static void heal(void *arg)
+static void separate(struct run *r)
 {
-	struct split *s = arg;
+	struct ulnet_nid a = some_nid(r), b = some_nid(r);
 
-	lnet_sim_partition(s->run->sim, &s->a, &s->b, false);
-}
-
-static void split(struct run *r)
-{
-	struct split *s = &r->splits[r->nsplits++ % SPLITS_MAX];
-
-	if (s->run)
-		heal(s);
-	*s = (struct split){ r, some_nid(r), some_nid(r) };
-	lnet_sim_partition(r->sim, &s->a, &s->b, true);
-	lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? SEC : 50 * MS), heal, s);
+	split(&r->splits, r->sim, a, b, rnd(r, chance(r, 20) ? SEC : 50 * MS));
 }
 
 /* ---- processes ---- */
@@ -243,7 +227,7 @@ void fault_one(struct run *r)
 		break;
 	case 1:
 	case 2:
-		split(r);
+		separate(r);
 		break;
 	case 3:
 		lnet_sim_ni_set(r->sim, nid, false);
@@ -289,9 +273,7 @@ static void links_heal(struct run *r)
 		for (unsigned int b = 0; b < n; b++)
 			lnet_sim_link_set(r->sim, &nids[a], &nids[b], &perfect);
 	}
-	for (unsigned int i = 0; i < SPLITS_MAX; i++)
-		if (r->splits[i].run)
-			heal(&r->splits[i]);
+	splits_heal(&r->splits);
 }
 
 void fault_heal(struct run *r)

@@ -6,22 +6,17 @@
 #include <stdbool.h>
 #include <ulnet/rpc.h>
 #include <ulnet/service.h>
-#include <ulnet/sim.h>
+
+#include "tests/sim/cluster.h"
 
 #define NODES_MAX   8
-#define RAILS_MAX   3
-#define CLIENTS_MAX 4	/* of each node */
-#define SERVICES    2	/* of each node */
-#define METHODS	    5	/* of each service */
+#define CLIENTS_MAX 4	 /* of each node */
+#define SERVICES    2	 /* of each node */
+#define METHODS	    5	 /* of each service */
 #define CALLS	    1500 /* that a run begins by itself */
 #define CALLS_MAX   4096
-#define BULKS	    3 /* of a call, at most */
-#define SPLITS_MAX  16
+#define BULKS	    3	  /* of a call, at most */
 #define MAX_REPLY   65536 /* longer than any reply */
-
-#define US  UINT64_C(1000)
-#define MS  (1000 * US)
-#define SEC (1000 * MS)
 
 struct run;
 struct job;
@@ -106,11 +101,6 @@ struct member {
 	struct job *jobs;
 };
 
-struct split {
-	struct run *run;
-	struct ulnet_nid a, b;
-};
-
 struct run {
 	struct lnet_sim *sim;
 	struct member members[NODES_MAX];
@@ -118,8 +108,7 @@ struct run {
 	unsigned int left; /* calls to begin */
 	struct test_call *calls[CALLS_MAX];
 	unsigned int ncalls, first; /* first that may not have ended */
-	struct split splits[SPLITS_MAX];
-	unsigned int nsplits;
+	struct splits splits;
 	struct ulrpc_conf conf;
 	unsigned int steps;
 	bool waiting; /* some node waits: no other may begin to */
@@ -139,14 +128,7 @@ static inline bool chance(struct run *r, unsigned int percent)
 	return rnd(r, 100) < percent;
 }
 
-/* Every byte follows from the pattern and its place. */
-static inline char pattern_byte(uint64_t pattern, uint32_t i)
-{
-	return (char)(pattern * 37 + (uint64_t)i * 7 + (i >> 8));
-}
-
-void pattern_fill(char *buf, uint32_t size, uint64_t pattern);
-bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern);
+/* Contents, of a call with its id. */
 static inline uint64_t request_pattern(uint64_t id)
 {
 	return id * 8;

@@ -22,20 +22,6 @@ bool scenario_is_for(const char *mutation)
 	return strncmp(mutation, "rpc_", 4) == 0;
 }
 
-void pattern_fill(char *buf, uint32_t size, uint64_t pattern)
-{
-	for (uint32_t i = 0; i < size; i++)
-		buf[i] = pattern_byte(pattern, i);
-}
-
-bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern)
-{
-	for (uint32_t i = 0; i < size; i++)
-		if (buf[i] != pattern_byte(pattern, i))
-			return false;
-	return true;
-}
-
 /* ---- what happens ---- */
 
 static void step(void *arg)
@@ -132,24 +118,11 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 static int add_member(struct run *r, unsigned int index, unsigned int rails)
 {
 	struct member *m = &r->members[index];
-	char text[256] = "";
-	size_t used = 0;
 
 	m->run = r;
 	m->index = index;
 	m->nnids = rails;
-	for (unsigned int i = 0; i < rails; i++) {
-		uint32_t addr = 0x0a000001 + (i << 16) + index;
-		uint32_t net =
-			LNET_NET(i == 2 ? LNET_TYPE_O2IB : LNET_TYPE_SOCK, 0);
-		char nid[LNET_NIDSTR_SIZE];
-
-		m->nids[i] = lnet_nid_make(net, addr);
-		lnet_nid_format(&m->nids[i], nid, sizeof(nid));
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%s ", nid);
-	}
-	return lnet_sim_node_add(r->sim, text, NULL, start, r);
+	return cluster_node_add(r->sim, index, rails, m->nids, start, r);
 }
 
 /* Short times, so that all of them pass in a run. */
@@ -194,37 +167,34 @@ static void run_all(struct run *r)
 	recover(r);
 }
 
-int scenario_run(uint64_t seed, const char *command, FILE *trace,
-		 struct scenario_result *result)
+struct run *scenario_new(struct lnet_sim *sim)
 {
 	struct run *r = calloc(1, sizeof(*r));
-	struct ulnet_sim_stats stats;
-	int rc = r ? lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &r->sim)
-		   : -1;
 
-	if (rc) {
-		free(r);
-		return rc;
-	}
-	lnet_log_set(trace ? LNET_LOG_DEBUG : LNET_LOG_ERR, NULL, NULL);
-	lnet_sim_set_command(r->sim, command);
-	lnet_sim_trace(r->sim, trace);
-	rc = set_up(r);
+	if (!r)
+		abort();
+	r->sim = sim;
+	return r;
+}
+
+int scenario_play(struct run *r)
+{
+	int rc = set_up(r);
+
 	if (!rc)
 		run_all(r);
 	r->over = true;
-	lnet_sim_check(r->sim);
-	lnet_sim_stats(r->sim, &stats);
-	result->digest = lnet_sim_digest(r->sim);
-	result->operations = stats.operations;
-	result->messages = stats.messages;
-	result->faults = stats.faults;
-	result->events = stats.events;
-	result->violations = lnet_sim_free(r->sim);
+	return rc;
+}
+
+unsigned int scenario_free(struct run *r)
+{
+	unsigned int left;
+
 	for (unsigned int i = 0; i < r->n; i++)
 		server_free(&r->members[i]);
-	result->violations += caller_left(r);
+	left = caller_left(r);
 	caller_free(r);
 	free(r);
-	return rc;
+	return left;
 }

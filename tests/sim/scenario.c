@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/sim/scenario.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ulnet/sim.h>
+
+#include "tests/sim/cluster.h"
 
 #define NODES_MAX  6
-#define RAILS_MAX  3
 #define OPERATIONS 600
-#define MS	   UINT64_C(1000000)
-#define SEC	   (1000 * MS)
 
 /* What the portals are for, on every node. */
 enum {
@@ -58,16 +55,9 @@ struct use {
 	bool get;
 };
 
-struct split {
-	struct run *run;
-	struct ulnet_nid a, b;
-};
-#define SPLITS_MAX 32
-
 struct run {
 	struct lnet_sim *sim;
-	struct split splits[SPLITS_MAX]; /* used round and round */
-	unsigned int nsplits;
+	struct splits splits;
 	struct member members[NODES_MAX];
 	unsigned int n;
 	unsigned int left; /* operations to begin */
@@ -85,27 +75,6 @@ static uint64_t rnd(struct run *r, uint64_t below)
 static bool chance(struct run *r, unsigned int percent)
 {
 	return rnd(r, 100) < percent;
-}
-
-/* ---- contents: every byte follows from the pattern and its place ---- */
-
-static char pattern_byte(uint64_t pattern, uint32_t i)
-{
-	return (char)(pattern * 37 + (uint64_t)i * 7 + (i >> 8));
-}
-
-static void fill(char *buf, uint32_t size, uint64_t pattern)
-{
-	for (uint32_t i = 0; i < size; i++)
-		buf[i] = pattern_byte(pattern, i);
-}
-
-static bool holds(const char *buf, uint32_t size, uint64_t pattern)
-{
-	for (uint32_t i = 0; i < size; i++)
-		if (buf[i] != pattern_byte(pattern, i))
-			return false;
-	return true;
 }
 
 /* ---- MDs ---- */
@@ -152,7 +121,7 @@ static void echo(struct member *m, const struct ulnet_event *ev);
 static void check_put(struct use *u, const struct ulnet_event *ev)
 {
 	if (ev->status == 0 &&
-	    !holds(u->buf + ev->offset, ev->mlength, ev->hdr_data))
+	    !pattern_holds(u->buf + ev->offset, ev->mlength, ev->hdr_data))
 		lnet_sim_fail(u->m->run->sim,
 			      "node %u: PUT on portal %u with wrong contents",
 			      u->m->index, ev->portal);
@@ -188,7 +157,7 @@ static void passive_md(struct use *u, struct ulnet_md *md)
 		md->options = LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |
 			      LNET_MD_TRUNCATE;
 		md->threshold = 20;
-		fill(u->buf, u->size, 0);
+		pattern_fill(u->buf, u->size, 0);
 		break;
 	case PORTAL_ONE:
 	case PORTAL_LAZY:
@@ -256,7 +225,7 @@ static void on_active(const struct ulnet_event *ev)
 	struct use *u = ev->user_ptr;
 
 	if (ev->type == LNET_EVENT_REPLY && ev->status == 0 &&
-	    !holds(u->buf, ev->mlength, u->pattern))
+	    !pattern_holds(u->buf, ev->mlength, u->pattern))
 		lnet_sim_fail(u->m->run->sim,
 			      "node %u: REPLY with wrong contents",
 			      u->m->index);
@@ -291,7 +260,7 @@ static void put(struct member *m, struct ulnet_nid self, struct ulnet_id to,
 
 	u->portal = -1;
 	u->pattern = ++r->next_pattern;
-	fill(u->buf, u->size, u->pattern);
+	pattern_fill(u->buf, u->size, u->pattern);
 	rc = LNetMDBind(node_of(m), &md, LNET_UNLINK, &u->md);
 	if (!rc) {
 		rc = LNetPut(self, u->md, ack ? LNET_ACK_REQ : LNET_NOACK_REQ,
@@ -462,34 +431,18 @@ static void random_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 				    .jitter =
 					    rnd(r, r->slow ? 5 * MS : MS / 10),
 				    .reorder_window = rnd(r, 5 * MS) };
-	uint32_t *const parts[] = { &l.loss,   &l.duplicate, &l.reorder,
-				    &l.refuse, &l.error,     &l.stall,
-				    &l.mute,   &l.cut };
 
 	if (chance(r, 50))
 		l.bandwidth = 1000000 + rnd(r, 1000000000);
-	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (r->harsh || chance(r, 40))
-			*parts[i] = (uint32_t)rnd(r, 60000);
+	link_faults(r->sim, r->harsh, &l);
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }
 
-static void heal(void *arg)
+static void separate(struct run *r)
 {
-	struct split *s = arg;
+	struct ulnet_nid a = some_nid(r), b = some_nid(r);
 
-	lnet_sim_partition(s->run->sim, &s->a, &s->b, false);
-}
-
-static void split(struct run *r)
-{
-	struct split *s = &r->splits[r->nsplits++ % SPLITS_MAX];
-
-	if (s->run)
-		heal(s);
-	*s = (struct split){ r, some_nid(r), some_nid(r) };
-	lnet_sim_partition(r->sim, &s->a, &s->b, true);
-	lnet_sim_at(r->sim, rnd(r, 50 * MS), heal, s);
+	split(&r->splits, r->sim, a, b, rnd(r, 50 * MS));
 }
 
 static void disturb(struct run *r)
@@ -502,7 +455,7 @@ static void disturb(struct run *r)
 		crash(r, m);
 		break;
 	case 1:
-		split(r);
+		separate(r);
 		break;
 	case 2:
 		lnet_sim_ni_set(r->sim, nid, false);
@@ -553,22 +506,9 @@ static void step(void *arg)
 static int add_member(struct run *r, unsigned int index, unsigned int rails)
 {
 	struct member *m = &r->members[index];
-	char text[256] = "";
-	size_t used = 0;
 
 	m->nnids = rails;
-	for (unsigned int i = 0; i < rails; i++) {
-		uint32_t addr = 0x0a000001 + (i << 16) + index;
-		uint32_t net =
-			LNET_NET(i == 2 ? LNET_TYPE_O2IB : LNET_TYPE_SOCK, 0);
-		char nid[LNET_NIDSTR_SIZE];
-
-		m->nids[i] = lnet_nid_make(net, addr);
-		lnet_nid_format(&m->nids[i], nid, sizeof(nid));
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%s ", nid);
-	}
-	return lnet_sim_node_add(r->sim, text, NULL, start, r);
+	return cluster_node_add(r->sim, index, rails, m->nids, start, r);
 }
 
 static int set_up(struct run *r)
@@ -592,38 +532,35 @@ static int set_up(struct run *r)
 	return rc < 0 ? rc : 0;
 }
 
-int scenario_run(uint64_t seed, const char *command, FILE *trace,
-		 struct scenario_result *result)
+struct run *scenario_new(struct lnet_sim *sim)
 {
 	struct run *r = calloc(1, sizeof(*r));
-	struct ulnet_sim_stats stats;
-	int rc = r ? lnet_sim_new(seed, 1 + (unsigned int)(seed % 3), &r->sim)
-		   : -1;
 
-	if (rc) {
-		free(r);
-		return rc;
-	}
-	lnet_sim_set_command(r->sim, command);
-	lnet_sim_trace(r->sim, trace);
-	rc = set_up(r);
+	if (!r)
+		abort();
+	r->sim = sim;
+	return r;
+}
+
+int scenario_play(struct run *r)
+{
+	int rc = set_up(r);
+
 	if (!rc) {
 		lnet_sim_at(r->sim, MS, step, r);
 		/* Sometimes everything ends in the middle. */
 		lnet_sim_run(r->sim, chance(r, 30) ? rnd(r, SEC) : 60 * SEC);
 	}
-	lnet_sim_check(r->sim);
-	lnet_sim_stats(r->sim, &stats);
 	r->over = true;
-	result->digest = lnet_sim_digest(r->sim);
-	result->operations = stats.operations;
-	result->messages = stats.messages;
-	result->faults = stats.faults;
-	result->events = stats.events;
-	result->violations = lnet_sim_free(r->sim);
-	for (unsigned int i = 0; i < NODES_MAX; i++)
-		if (r->members[i].uses)
-			result->violations++;
-	free(r);
 	return rc;
+}
+
+unsigned int scenario_free(struct run *r)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < NODES_MAX; i++)
+		left += r->members[i].uses != NULL;
+	free(r);
+	return left;
 }
