@@ -96,9 +96,6 @@ struct real_net {
 	int (*may_run)(const char **why);
 };
 
-/* A TCP port, from 1024 up, that nobody listens on now; 0: none. */
-uint16_t free_port(void);
-
 /* rig.arg is a struct real_net. kill_peer() closes the peer's node, and nobody
  * there hears of it. */
 extern const struct lnd_rig_ops real_ops;

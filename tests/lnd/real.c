@@ -3,27 +3,13 @@
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lnet/node.h"
+#include "tests/port.h"
 
 #define ROUNDS 16
 #define PAUSE  50 /* us */
-
-uint16_t free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool good = fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) &&
-		    !getsockname(fd, (struct sockaddr *)&a, &len);
-
-	if (fd >= 0)
-		close(fd);
-	return good ? ntohs(a.sin_port) : 0;
-}
 
 static int node_up(struct lnd_rig *rig, unsigned int i)
 {

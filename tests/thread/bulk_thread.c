@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/util.h"
+#include "tests/thread/check.h"
 #include "ulnet/service.h"
 
 #define CALLERS	 4
@@ -21,16 +22,6 @@
 #define BYTES	 200000
 #define FRAGMENT 700
 #define DEADLINE 60000000 /* us: nothing should take so long */
-
-static atomic_uint failures;
-
-static bool check_at(bool ok, const char *what, int line)
-{
-	if (!ok && atomic_fetch_add(&failures, 1) < 20)
-		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, line, what);
-	return ok;
-}
-#define check(cond) check_at(cond, #cond, __LINE__)
 
 /* ---- the service ---- */
 

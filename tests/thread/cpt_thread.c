@@ -25,6 +25,7 @@
 
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/node.h"
+#include "tests/thread/check.h"
 
 #define CPTS	  2
 #define NIDS_MAX  32
@@ -73,16 +74,6 @@ static void counter_wait(struct counter *c, uint64_t n)
 		pthread_cond_wait(&c->changed, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
-
-static atomic_uint failures;
-
-static bool check_at(bool ok, const char *what, int line)
-{
-	if (!ok && atomic_fetch_add(&failures, 1) < 20)
-		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, line, what);
-	return ok;
-}
-#define check(cond) check_at(cond, #cond, __LINE__)
 
 /* ---- sides ---- */
 

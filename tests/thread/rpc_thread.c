@@ -6,16 +6,14 @@
  * threads that wait, and callbacks on the clients' CPTs. At the end the service
  * stops while calls are under way: each of them ends once.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "base/util.h"
+#include "tests/port.h"
+#include "tests/thread/check.h"
 #include "ulnet/service.h"
 
 #define CLIENTS 4
@@ -27,16 +25,7 @@ static uint16_t port;
 static struct lnet *server;
 static struct ulrpc *server_rpc;
 static struct ulrpc_service *service;
-static _Atomic unsigned int runs, bad;
-
-#define CHECK(cond)                                                        \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond);                                    \
-			atomic_fetch_add(&bad, 1);                         \
-		}                                                          \
-	} while (0)
+static atomic_uint runs;
 
 /* ---- answered by another thread ---- */
 
@@ -64,7 +53,7 @@ static void *answer_later(void *arg)
 		later.n--;
 		pthread_mutex_unlock(&later.lock);
 		ulrpc_request_info(r, &info);
-		CHECK(!strcmp(info.method_name, "late"));
+		check(!strcmp(info.method_name, "late"));
 		ulrpc_reply(r, "late", 4);
 		pthread_mutex_lock(&later.lock);
 	}
@@ -96,19 +85,6 @@ static void on_echo(void *arg, struct ulrpc_request *r, const void *body,
 }
 
 /* ---- nodes ---- */
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool good = fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) &&
-		    !getsockname(fd, (struct sockaddr *)&a, &len);
-
-	if (fd >= 0)
-		close(fd);
-	return good ? ntohs(a.sin_port) : 0;
-}
 
 static struct ulnet_nid nid_of(unsigned int i)
 {
@@ -197,14 +173,14 @@ static void *call_and_wait(void *arg)
 		struct ulrpc_outcome o;
 
 		memset(body, (int)i, sizeof(body));
-		CHECK(!ulrpc_call_wait(c->client->client, ulrpc_method(name),
+		check(!ulrpc_call_wait(c->client->client, ulrpc_method(name),
 				       body, size, &conf, reply, sizeof(reply),
 				       &length, &o));
-		CHECK(o.cause == ULRPC_CAUSE_OK);
+		check(o.cause == ULRPC_CAUSE_OK);
 		if (!strcmp(name, "late"))
-			CHECK(length == 4 && !memcmp(reply, "late", 4));
+			check(length == 4 && !memcmp(reply, "late", 4));
 		else
-			CHECK(length == size && !memcmp(reply, body, size));
+			check(length == size && !memcmp(reply, body, size));
 		c->good += o.cause == ULRPC_CAUSE_OK;
 	}
 	return NULL;
@@ -282,12 +258,12 @@ static void all_call(struct client *clients)
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		for (unsigned int j = 0; j < CALLERS; j++) {
 			pthread_join(clients[i].callers[j].thread, NULL);
-			CHECK(clients[i].callers[j].good == CALLS);
+			check(clients[i].callers[j].good == CALLS);
 		}
 		wait_pending(&clients[i]);
-		CHECK(clients[i].good == 4 * CALLS);
+		check(clients[i].good == 4 * CALLS);
 	}
-	CHECK(runs == CLIENTS * CALLS * (CALLERS + 4));
+	check(runs == CLIENTS * CALLS * (CALLERS + 4));
 }
 
 static void stop_in_between(struct client *clients)
@@ -298,13 +274,13 @@ static void stop_in_between(struct client *clients)
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		call_many(&clients[i], 500, 5000000);
 	rc = ulrpc_service_stop(service, 10000000);
-	CHECK(!rc);
+	check(!rc);
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		wait_pending(&clients[i]);
 		good += clients[i].good;
 	}
 	/* No request was run whose caller has not heard of it. */
-	CHECK(good == atomic_load(&runs) - before);
+	check(good == atomic_load(&runs) - before);
 }
 
 int main(void)
@@ -332,5 +308,5 @@ int main(void)
 	pthread_cond_signal(&later.changed);
 	pthread_mutex_unlock(&later.lock);
 	pthread_join(answerer, NULL);
-	return atomic_load(&bad) != 0;
+	return atomic_load(&failures) != 0;
 }

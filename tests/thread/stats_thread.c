@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/thread/check.h"
 #include "ulnet/control.h"
 #include "ulnet/service.h"
 
@@ -14,16 +15,6 @@
 #define WAYS  4
 
 static atomic_bool over;
-static atomic_uint bad;
-
-#define CHECK(cond)                                                        \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond);                                    \
-			atomic_fetch_add(&bad, 1);                         \
-		}                                                          \
-	} while (0)
 
 static void echo(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
@@ -48,9 +39,9 @@ static void *calls_main(void *arg)
 	for (unsigned int i = 0; i < CALLS; i++) {
 		struct ulrpc_outcome o;
 
-		CHECK(ulrpc_call_wait(rig->client, ulrpc_method(methods[i % 3]),
+		check(ulrpc_call_wait(rig->client, ulrpc_method(methods[i % 3]),
 				      "x", 1, &conf, NULL, 0, NULL, &o) == 0);
-		CHECK(o.cause ==
+		check(o.cause ==
 		      (i % 3 == 2 ? ULRPC_CAUSE_NO_METHOD : ULRPC_CAUSE_OK));
 	}
 	return NULL;
@@ -62,12 +53,12 @@ static void *read_main(void *arg)
 	char *text;
 
 	for (unsigned int i = 0; !atomic_load(&over); i++) {
-		CHECK(ulrpc_method_declare(rig->rpc, i % 2 ? "C" : "D") == 0);
-		CHECK(ulrpc_stats(rig->rpc, &text) == 0);
-		CHECK(strstr(text, "requests:"));
+		check(ulrpc_method_declare(rig->rpc, i % 2 ? "C" : "D") == 0);
+		check(ulrpc_stats(rig->rpc, &text) == 0);
+		check(strstr(text, "requests:"));
 		free(text);
 		if (i % 4 == 0)
-			CHECK(ulrpc_stats_reset(rig->rpc) == 0);
+			check(ulrpc_stats_reset(rig->rpc) == 0);
 	}
 	return NULL;
 }
@@ -78,10 +69,10 @@ static void *ask_main(void *arg)
 	char *answer;
 
 	while (!atomic_load(&over)) {
-		CHECK(lnet_control_request(rig->control,
+		check(lnet_control_request(rig->control,
 					   "rpc show: {verbose: 1}",
 					   &answer) == 0);
-		CHECK(!strncmp(answer, "status: 0", 9) ||
+		check(!strncmp(answer, "status: 0", 9) ||
 		      strstr(answer, "runs no RPC"));
 		free(answer);
 	}
@@ -93,8 +84,8 @@ static void *control_main(void *arg)
 	struct rig *rig = arg;
 
 	while (!atomic_load(&over)) {
-		CHECK(ulrpc_control(rig->rpc, rig->control) == 0);
-		CHECK(ulrpc_control(rig->rpc, NULL) == 0);
+		check(ulrpc_control(rig->rpc, rig->control) == 0);
+		check(ulrpc_control(rig->rpc, NULL) == 0);
 	}
 	return NULL;
 }
@@ -140,8 +131,7 @@ int main(void)
 	pthread_t threads[WAYS];
 	struct rig rig;
 
-	CHECK(rig_open(&rig) == 0);
-	if (atomic_load(&bad))
+	if (!check(rig_open(&rig) == 0))
 		return 1;
 	for (unsigned int i = 0; i < WAYS; i++)
 		if (pthread_create(&threads[i], NULL, mains[i], &rig))
@@ -150,9 +140,9 @@ int main(void)
 	atomic_store(&over, true);
 	for (unsigned int i = 1; i < WAYS; i++)
 		pthread_join(threads[i], NULL);
-	CHECK(ulrpc_control(rig.rpc, rig.control) == 0);
-	CHECK(ulrpc_close(rig.rpc) == 0);
+	check(ulrpc_control(rig.rpc, rig.control) == 0);
+	check(ulrpc_close(rig.rpc) == 0);
 	lnet_control_stop(rig.control);
 	lnet_close(rig.node);
-	return atomic_load(&bad) ? 1 : 0;
+	return atomic_load(&failures) ? 1 : 0;
 }
