@@ -105,16 +105,6 @@ static int serve_rc(struct rig *g, const struct wire_segments *s,
 	return transfers_new(&conf, &call, t);
 }
 
-static struct transfers *serve(struct lent *l, uint64_t deadline,
-			       unsigned int window)
-{
-	struct transfers *t;
-
-	cr_assert_eq(serve_rc(l->g, &l->s, 1, deadline, window, &t), 0);
-	cr_assert_eq(transfers_count(t), 1);
-	return t;
-}
-
 /* How a transfer ended. */
 struct ending {
 	struct rig *g;
@@ -138,10 +128,89 @@ static void end(void *arg, int status, uint64_t moved)
 	e->retire = NULL;
 }
 
-static int start(struct transfers *t, enum ulrpc_bulk_access access,
-		 uint64_t offset, struct memory *m, struct ending *e)
+static enum ulrpc_bulk_access access_of(bool put)
 {
-	return transfer_start(t, 0, access, offset, m->iov, m->niov, end, e);
+	return put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
+}
+
+/* One bulk, from both sides. */
+struct stage {
+	struct rig g;
+	struct lent l;
+	struct memory m; /* the service's */
+	struct transfers *t;
+	struct ending e;
+};
+
+struct plan {
+	enum ulrpc_bulk_access access;
+	uint32_t length, n; /* of each of n segments */
+	size_t own;	    /* memory of the service's; 0: as much */
+	size_t fragment;    /* of that, as memory_new() */
+	uint64_t deadline;  /* ms; 0: never */
+	unsigned int window;
+	uint64_t seed; /* 0: 1 */
+};
+
+/* The service hears of what is lent. */
+static void stage_serve(struct stage *s, uint64_t deadline, unsigned int window)
+{
+	cr_assert_eq(serve_rc(&s->g, &s->l.s, 1, deadline, window, &s->t), 0);
+	cr_assert_eq(transfers_count(s->t), 1);
+}
+
+static void stage_open(struct stage *s, const struct plan *p)
+{
+	rig_init(&s->g, p->seed ? p->seed : 1);
+	lend_equal(&s->g, &s->l, p->access, p->length, p->n);
+	s->m = memory_new(&s->g, p->own ? p->own : s->l.m.length, p->fragment);
+	stage_serve(s, p->deadline, p->window);
+	s->e = (struct ending){ .g = &s->g };
+}
+
+/* Its transfers are no more. */
+static void stage_leave(struct stage *s)
+{
+	take_back(&s->l);
+	memory_free(&s->g, &s->m);
+	rig_fini(&s->g);
+}
+
+static void stage_close(struct stage *s)
+{
+	transfers_free(s->t);
+	stage_leave(s);
+}
+
+static int start_of(struct stage *s, enum ulrpc_bulk_access access,
+		    uint64_t offset, struct memory *m, struct ending *e)
+{
+	return transfer_start(s->t, 0, access, offset, m->iov, m->niov, end, e);
+}
+
+/* To or from the service's memory, as it was lent for. */
+static int start(struct stage *s, uint64_t offset)
+{
+	return start_of(s, (enum ulrpc_bulk_access)s->l.s.access, offset, &s->m,
+			&s->e);
+}
+
+/* One that moves nothing. */
+static int start_nothing(struct stage *s, uint64_t offset, struct ending *e)
+{
+	return transfer_start(s->t, 0, (enum ulrpc_bulk_access)s->l.s.access,
+			      offset, NULL, 0, end, e);
+}
+
+/* Lets it end: once, in this way. */
+static void ends(struct stage *s, int status)
+{
+	unsigned int before = s->e.n;
+
+	lnet_sim_run_all(s->g.sim);
+	cr_assert_eq(s->e.n, before + 1, "seed %llu",
+		     (unsigned long long)s->g.seed);
+	cr_assert_eq(s->e.status, status, "%d", s->e.status);
 }
 
 /* ---- what makes no sense ---- */
@@ -194,67 +263,55 @@ Test(transfer, bad_arguments)
 {
 	struct ulrpc_bulk_info info;
 	struct iovec no = { NULL, 1 };
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
+	struct iovec *iov;
+	struct stage s;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 3);
-	t = serve(&l, 0, 4);
-	m = memory_new(&g, 300, 0);
-	cr_assert_eq(transfers_info(t, 0, &info), 0);
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
+				       .length = 100,
+				       .n = 3,
+				       .window = 4 });
+	iov = s.m.iov;
+	cr_assert_eq(transfers_info(s.t, 0, &info), 0);
 	cr_assert_eq(info.access, ULRPC_BULK_SINK);
 	cr_assert_eq(info.length, 300);
 	cr_assert_eq(info.segments, 3);
 	cr_assert_not(info.checksum);
-	cr_assert_eq(transfers_info(t, 1, &info), -ENOENT);
+	cr_assert_eq(transfers_info(s.t, 1, &info), -ENOENT);
 	cr_assert_eq(
-		transfer_start(t, 1, ULRPC_BULK_SINK, 0, m.iov, 1, end, NULL),
+		transfer_start(s.t, 1, ULRPC_BULK_SINK, 0, iov, 1, end, NULL),
 		-ENOENT);
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &m, NULL), -EACCES);
-	cr_assert_eq(start(t, ULRPC_BULK_SINK, 1, &m, NULL), -ERANGE);
-	cr_assert_eq(start(t, ULRPC_BULK_SINK, UINT64_MAX, &m, NULL), -ERANGE);
+	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &s.m, NULL), -EACCES);
+	cr_assert_eq(start(&s, 1), -ERANGE);
+	cr_assert_eq(start(&s, UINT64_MAX), -ERANGE);
 	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SINK, 0, &no, 1, end, NULL),
+		transfer_start(s.t, 0, ULRPC_BULK_SINK, 0, &no, 1, end, NULL),
 		-EINVAL);
 	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SINK, 0, NULL, 1, end, NULL),
+		transfer_start(s.t, 0, ULRPC_BULK_SINK, 0, NULL, 1, end, NULL),
 		-EINVAL);
 	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SINK, 0, m.iov, 1, NULL, NULL),
+		transfer_start(s.t, 0, ULRPC_BULK_SINK, 0, iov, 1, NULL, NULL),
 		-EINVAL);
-	cr_assert_eq(transfer_wait(t, 0, ULRPC_BULK_SINK, 0, m.iov, 1),
+	cr_assert_eq(transfer_wait(s.t, 0, ULRPC_BULK_SINK, 0, iov, 1),
 		     -EDEADLK);
-	cr_assert_not(transfer_busy(t));
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	cr_assert_not(transfer_busy(s.t));
+	stage_close(&s);
 }
 
 Test(transfer, nothing_to_move)
 {
-	struct transfers *t;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct stage s;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 3);
-	t = serve(&l, 0, 4);
-	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SINK, 300, NULL, 0, end, &e),
-		0);
-	cr_assert_eq(e.n, 0, "never inside");
-	cr_assert(transfer_busy(t));
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1);
-	cr_assert_eq(e.status, 0);
-	cr_assert_eq(e.moved, 0);
-	transfers_free(t);
-	take_back(&l);
-	rig_fini(&g);
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
+				       .length = 100,
+				       .n = 3,
+				       .window = 4 });
+	cr_assert_eq(start_nothing(&s, 300, &s.e), 0);
+	cr_assert_eq(s.e.n, 0, "never inside");
+	cr_assert(transfer_busy(s.t));
+	ends(&s, 0);
+	cr_assert_eq(s.e.moved, 0);
+	stage_close(&s);
 }
 
 /* ---- any layout, over links that do what they want ---- */
@@ -292,47 +349,37 @@ static void lend_random(struct rig *g, struct lent *l,
 static void one_transfer(uint64_t seed)
 {
 	bool put = seed & 1;
-	enum ulrpc_bulk_access access =
-		put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
 	uint64_t offset, length, in, out;
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct stage s = { .e = { .g = &s.g, .retire = &s.m } };
+	struct memory *lent = &s.l.m, *m = &s.m;
 
-	rig_init(&g, seed);
-	lend_random(&g, &l, access);
-	link_of_seed(&g);
-	offset = rig_random(&g, l.m.length);
-	length = 1 + rig_random(&g, l.m.length - offset);
-	m = memory_new(&g, length, 1 + rig_random(&g, 1 << rig_random(&g, 12)));
-	memory_fill(&m, 2);
-	e.retire = &m;
-	t = serve(&l, 0, 1 + (unsigned int)rig_random(&g, 10));
-	cr_assert_eq(start(t, access, offset, &m, &e), 0);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1, "seed %llu", (unsigned long long)seed);
-	cr_assert_eq(e.status, 0);
-	cr_assert_eq(e.moved, length);
-	cr_assert_not(transfer_busy(t));
-	transfer_bytes(t, &in, &out);
+	rig_init(&s.g, seed);
+	lend_random(&s.g, &s.l, access_of(put));
+	link_of_seed(&s.g);
+	offset = rig_random(&s.g, lent->length);
+	length = 1 + rig_random(&s.g, lent->length - offset);
+	*m = memory_new(&s.g, length,
+			1 + rig_random(&s.g, 1 << rig_random(&s.g, 12)));
+	memory_fill(m, 2);
+	stage_serve(&s, 0, 1 + (unsigned int)rig_random(&s.g, 10));
+	cr_assert_eq(start(&s, offset), 0);
+	ends(&s, 0);
+	cr_assert_eq(s.e.moved, length);
+	cr_assert_not(transfer_busy(s.t));
+	transfer_bytes(s.t, &in, &out);
 	cr_assert_eq(put ? out : in, length);
 	cr_assert_eq(put ? in : out, 0);
 	if (put) {
-		cr_assert(memory_is(&l.m, 0, offset, 1, 0));
-		cr_assert(memory_is(&l.m, offset, length, 2, 0));
-		cr_assert(memory_is(&l.m, offset + length,
-				    l.m.length - offset - length, 1,
+		cr_assert(memory_is(lent, 0, offset, 1, 0));
+		cr_assert(memory_is(lent, offset, length, 2, 0));
+		cr_assert(memory_is(lent, offset + length,
+				    lent->length - offset - length, 1,
 				    offset + length));
 	} else {
-		cr_assert(memory_is(&m, 0, length, 1, offset));
+		cr_assert(memory_is(m, 0, length, 1, offset));
 	}
-	cr_assert(memory_guarded(&m));
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	cr_assert(memory_guarded(m));
+	stage_close(&s);
 }
 
 Test(transfer, any_layout)
@@ -347,32 +394,22 @@ Test(transfer, any_layout)
  * fragments. */
 Test(transfer, large)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
-
 	for (unsigned int put = 0; put < 2; put++) {
-		enum ulrpc_bulk_access access =
-			put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
+		struct stage s;
 
-		rig_init(&g, 1);
-		cluster_links(g.sim, &(struct ulnet_sim_link){ .loss = 50000 });
-		lend_equal(&g, &l, access, LNET_MTU, 64);
-		m = memory_new(&g, l.m.length, LNET_MTU + 1);
-		memory_fill(&m, 2);
-		t = serve(&l, 0, 8);
-		cr_assert_eq(start(t, access, 0, &m, &e), 0);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, put + 1);
-		cr_assert_eq(e.status, 0);
-		cr_assert(put ? memory_is(&l.m, 0, l.m.length, 2, 0)
-			      : memory_is(&m, 0, m.length, 1, 0));
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		rig_fini(&g);
+		stage_open(&s, &(struct plan){ .access = access_of(put),
+					       .length = LNET_MTU,
+					       .n = 64,
+					       .fragment = LNET_MTU + 1,
+					       .window = 8 });
+		cluster_links(s.g.sim,
+			      &(struct ulnet_sim_link){ .loss = 50000 });
+		memory_fill(&s.m, 2);
+		cr_assert_eq(start(&s, 0), 0);
+		ends(&s, 0);
+		cr_assert(put ? memory_is(&s.l.m, 0, s.l.m.length, 2, 0)
+			      : memory_is(&s.m, 0, s.m.length, 1, 0));
+		stage_close(&s);
 	}
 }
 
@@ -384,60 +421,45 @@ Test(transfer, window)
 {
 	const unsigned int windows[] = { 1, 4, 8, 1000 },
 			   trips[] = { 10, 3, 2, 1 };
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(windows); i++) {
-		struct ending e = { .g = &g };
+		struct stage s;
 
-		rig_init(&g, 1);
-		cluster_links(g.sim,
+		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
+					       .length = 100,
+					       .n = 10,
+					       .window = windows[i] });
+		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .latency = MSEC });
-		lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 10);
-		m = memory_new(&g, 1000, 0);
-		t = serve(&l, 0, windows[i]);
-		cr_assert_eq(start(t, ULRPC_BULK_SINK, 0, &m, &e), 0);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
-		cr_assert_eq((e.at + MSEC) / (2 * MSEC), trips[i],
+		cr_assert_eq(start(&s, 0), 0);
+		ends(&s, 0);
+		cr_assert_eq((s.e.at + MSEC) / (2 * MSEC), trips[i],
 			     "window %u: %llu ns", windows[i],
-			     (unsigned long long)e.at);
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		rig_fini(&g);
+			     (unsigned long long)s.e.at);
+		stage_close(&s);
 	}
 }
 
 /* It is one window for all transfers of a request: 20 pieces, 4 at a time. */
 Test(transfer, window_of_a_request)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e[3] = { { .g = &g }, { .g = &g }, { .g = &g } };
+	struct stage s;
+	struct ending e[3] = { { .g = &s.g }, { .g = &s.g }, { .g = &s.g } };
 
-	rig_init(&g, 1);
-	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
-	lend_equal(&g, &l, ULRPC_BULK_SOURCE, 100, 10);
-	m = memory_new(&g, 1000, 0);
-	t = serve(&l, 0, 4);
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
+				       .length = 100,
+				       .n = 10,
+				       .window = 4 });
+	cluster_links(s.g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &m, &e[i]), 0);
-	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SOURCE, 0, NULL, 0, end, &e[2]),
-		0);
-	lnet_sim_run_all(g.sim);
+		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &s.m, &e[i]),
+			     0);
+	cr_assert_eq(start_nothing(&s, 0, &e[2]), 0);
+	lnet_sim_run_all(s.g.sim);
 	cr_assert_lt(e[2].at, MSEC, "needs no room");
 	cr_assert_eq((e[0].at + MSEC) / (2 * MSEC), 3);
 	cr_assert_eq((e[1].at + MSEC) / (2 * MSEC), 5);
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	stage_close(&s);
 }
 
 static void mend(void *arg)
@@ -448,33 +470,23 @@ static void mend(void *arg)
 /* All is lost at first: it is tried again long before the deadline. */
 Test(transfer, lost_pieces_are_retried_in_time)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-
 	for (unsigned int put = 0; put < 2; put++) {
-		enum ulrpc_bulk_access access =
-			put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
-		struct ending e = { .g = &g };
+		struct stage s;
 
-		rig_init(&g, 1);
-		cluster_links(g.sim, &(struct ulnet_sim_link){
-					     .loss = LNET_SIM_ALWAYS });
-		lend_equal(&g, &l, access, 100, 10);
-		m = memory_new(&g, 1000, 0);
-		t = serve(&l, 4000, 4);
-		cr_assert_eq(start(t, access, 0, &m, &e), 0);
-		lnet_sim_run(g.sim, 500 * MSEC);
-		mend(g.sim);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
-		cr_assert_eq(e.status, 0);
-		cr_assert_leq(e.at, 1200 * MSEC);
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		rig_fini(&g);
+		stage_open(&s, &(struct plan){ .access = access_of(put),
+					       .length = 100,
+					       .n = 10,
+					       .deadline = 4000,
+					       .window = 4 });
+		cluster_links(s.g.sim, &(struct ulnet_sim_link){
+					       .loss = LNET_SIM_ALWAYS });
+		cr_assert_eq(start(&s, 0), 0);
+		lnet_sim_run(s.g.sim, 500 * MSEC);
+		cr_assert_eq(s.e.n, 0);
+		mend(s.g.sim);
+		ends(&s, 0);
+		cr_assert_leq(s.e.at, 1200 * MSEC);
+		stage_close(&s);
 	}
 }
 
@@ -483,36 +495,29 @@ Test(transfer, lost_pieces_are_retried_in_time)
 Test(transfer, refused_pieces_are_paced)
 {
 	struct ulnet_sim_stats before, after;
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct stage s;
 
-	rig_init(&g, 1);
-	cluster_links(g.sim,
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
+				       .length = 100,
+				       .n = 1,
+				       .window = 4 });
+	cluster_links(s.g.sim,
 		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
-	lend_equal(&g, &l, ULRPC_BULK_SOURCE, 100, 1);
-	m = memory_new(&g, 100, 0);
-	t = serve(&l, 0, 4);
-	lnet_sim_stats(g.sim, &before);
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &m, &e), 0);
-	lnet_sim_run(g.sim, MSEC / 1000);
-	lnet_sim_stats(g.sim, &after);
+	lnet_sim_stats(s.g.sim, &before);
+	cr_assert_eq(start(&s, 0), 0);
+	lnet_sim_run(s.g.sim, MSEC / 1000);
+	lnet_sim_stats(s.g.sim, &after);
 	cr_assert_geq(after.operations - before.operations, 2);
-	lnet_sim_run(g.sim, 10000 * MSEC);
-	lnet_sim_stats(g.sim, &after);
+	lnet_sim_run(s.g.sim, 10000 * MSEC);
+	lnet_sim_stats(s.g.sim, &after);
 	cr_assert_leq(after.operations - before.operations, 40);
 	cr_assert_geq(after.operations - before.operations, 8);
-	cr_assert_eq(e.n, 0);
-	mend(g.sim);
-	lnet_sim_run(g.sim, 5000 * MSEC);
-	cr_assert_eq(e.n, 1);
-	cr_assert_eq(e.status, 0);
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	cr_assert_eq(s.e.n, 0);
+	mend(s.g.sim);
+	lnet_sim_run(s.g.sim, 5000 * MSEC);
+	cr_assert_eq(s.e.n, 1);
+	cr_assert_eq(s.e.status, 0);
+	stage_close(&s);
 }
 
 /* ---- endings ---- */
@@ -521,66 +526,56 @@ Test(transfer, refused_pieces_are_paced)
  * where; memory is the handler's then, whatever is still on its way. */
 Test(transfer, deadline)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-
 	for (unsigned int put = 0; put < 2; put++) {
-		enum ulrpc_bulk_access access =
-			put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
-		struct ending e = { .g = &g, .retire = &m };
+		struct stage s;
 
-		rig_init(&g, 1);
-		lend_equal(&g, &l, access, 100, 5);
-		LNetMDUnlink(l.md[2]);
-		m = memory_new(&g, 450, 7);
-		t = serve(&l, 2000, 2);
-		cr_assert_eq(start(t, access, 50, &m, &e), 0);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
-		cr_assert_eq(e.status, -ETIMEDOUT);
-		cr_assert_eq(e.moved, 150);
-		cr_assert_leq(e.at, 2001 * MSEC);
-		cr_assert_geq(e.at, 1900 * MSEC);
-		cr_assert_eq(transfer_status(t), -ETIMEDOUT);
-		e.n = 0;
-		cr_assert_eq(start(t, access, 50, &m, &e), 0);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
-		cr_assert_eq(e.status, -ETIMEDOUT, "it has passed");
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		rig_fini(&g);
+		stage_open(&s, &(struct plan){ .access = access_of(put),
+					       .length = 100,
+					       .n = 5,
+					       .own = 450,
+					       .fragment = 7,
+					       .deadline = 2000,
+					       .window = 2 });
+		LNetMDUnlink(s.l.md[2]);
+		s.e.retire = &s.m;
+		cr_assert_eq(start(&s, 50), 0);
+		ends(&s, -ETIMEDOUT);
+		cr_assert_eq(s.e.moved, 150);
+		cr_assert_leq(s.e.at, 2001 * MSEC);
+		cr_assert_geq(s.e.at, 1900 * MSEC);
+		cr_assert_eq(transfer_status(s.t), -ETIMEDOUT);
+		/* It has passed. */
+		cr_assert_eq(start(&s, 50), 0);
+		ends(&s, -ETIMEDOUT);
+		stage_close(&s);
 	}
 }
+
+static const struct plan five_pieces = {
+	.access = ULRPC_BULK_SINK,
+	.length = 100,
+	.n = 5,
+	.fragment = 7,
+	.deadline = 10000,
+	.window = 2,
+};
 
 /* Nothing passes, either way, for ever. */
 Test(transfer, partition)
 {
 	const struct ulnet_id a = nth_id(0), b = nth_id(1);
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g, .retire = &m };
+	struct stage s;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 5);
-	cr_assert_eq(lnet_sim_partition(g.sim, &a.nid, &b.nid, true), 0);
-	m = memory_new(&g, 500, 7);
-	t = serve(&l, 10000, 2);
-	cr_assert_eq(start(t, ULRPC_BULK_SINK, 0, &m, &e), 0);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1);
-	cr_assert_lt(e.status, 0);
-	cr_assert_eq(e.moved, 0);
-	cr_assert_leq(e.at, 10001 * MSEC);
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	stage_open(&s, &five_pieces);
+	cr_assert_eq(lnet_sim_partition(s.g.sim, &a.nid, &b.nid, true), 0);
+	s.e.retire = &s.m;
+	cr_assert_eq(start(&s, 0), 0);
+	lnet_sim_run_all(s.g.sim);
+	cr_assert_eq(s.e.n, 1);
+	cr_assert_lt(s.e.status, 0);
+	cr_assert_eq(s.e.moved, 0);
+	cr_assert_leq(s.e.at, 10001 * MSEC);
+	stage_close(&s);
 }
 
 struct waiting {
@@ -601,48 +596,44 @@ static void none_left(void *arg)
 Test(transfer, abort)
 {
 	for (uint64_t after = 0; after < 30; after++) {
-		struct transfers *t;
-		struct memory m, n;
-		struct lent l;
-		struct rig g;
-		struct ending e = { .g = &g, .retire = &m };
-		struct ending f = { .g = &g, .retire = &n };
-		struct waiting w = { &e, &f, 0 };
+		struct stage s;
+		struct memory n;
+		struct ending *e = &s.e, f = { .g = &s.g, .retire = &n };
+		struct waiting w = { e, &f, 0 };
 
-		rig_init(&g, after + 1);
-		cluster_links(g.sim,
+		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
+					       .length = 1000,
+					       .n = 20,
+					       .fragment = 700,
+					       .deadline = 100000,
+					       .window = 4,
+					       .seed = after + 1 });
+		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .latency = MSEC,
 							.bandwidth = 1000000,
 							.stall = 100000 });
-		lend_equal(&g, &l, ULRPC_BULK_SOURCE, 1000, 20);
-		m = memory_new(&g, 20000, 700);
-		n = memory_new(&g, 9000, 9000);
-		t = serve(&l, 100000, 4);
-		cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &m, &e), 0);
-		cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 10, &n, &f), 0);
-		lnet_sim_run(g.sim, after * MSEC / 2);
-		cr_assert_eq(e.n, 0);
-		transfer_on_done(t, none_left, &w);
-		transfer_abort(t, -ECANCELED);
-		transfer_abort(t, -EINVAL);
-		cr_assert_eq(e.n, 0, "never inside");
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
+		e->retire = &s.m;
+		n = memory_new(&s.g, 9000, 9000);
+		cr_assert_eq(start(&s, 0), 0);
+		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 10, &n, &f), 0);
+		lnet_sim_run(s.g.sim, after * MSEC / 2);
+		cr_assert_eq(e->n, 0);
+		transfer_on_done(s.t, none_left, &w);
+		transfer_abort(s.t, -ECANCELED);
+		transfer_abort(s.t, -EINVAL);
+		cr_assert_eq(e->n, 0, "never inside");
+		ends(&s, -ECANCELED);
 		cr_assert_eq(f.n, 1);
 		cr_assert_eq(w.n, 1);
 		cr_assert(f.status == -ECANCELED || f.moved == 9000);
-		cr_assert_eq(e.status, -ECANCELED);
-		cr_assert_lt(e.moved, 20000);
-		cr_assert(memory_is(&m, 0, e.moved, 1, 0));
-		cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 10, &n, &f), 0);
-		lnet_sim_run_all(g.sim);
+		cr_assert_lt(e->moved, 20000);
+		cr_assert(memory_is(&s.m, 0, e->moved, 1, 0));
+		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 10, &n, &f), 0);
+		lnet_sim_run_all(s.g.sim);
 		cr_assert_eq(f.n, 2);
 		cr_assert_eq(f.status, -ECANCELED);
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		memory_free(&g, &n);
-		rig_fini(&g);
+		memory_free(&s.g, &n);
+		stage_close(&s);
 	}
 }
 
@@ -657,127 +648,97 @@ static void free_all(void *arg)
 /* The last one's end may free everything. */
 Test(transfer, freed_when_done)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct stage s;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 5);
-	m = memory_new(&g, 500, 7);
-	t = serve(&l, 10000, 2);
-	cr_assert_eq(start(t, ULRPC_BULK_SINK, 0, &m, &e), 0);
-	transfer_on_done(t, free_all, &t);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1);
-	cr_assert_null(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	stage_open(&s, &five_pieces);
+	cr_assert_eq(start(&s, 0), 0);
+	transfer_on_done(s.t, free_all, &s.t);
+	ends(&s, 0);
+	cr_assert_null(s.t);
+	stage_leave(&s);
 }
 
 /* A request is lost while its handler still wants something. */
 Test(transfer, freed_before_it_is_done)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g, .retire = &m };
+	struct stage s;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 100, 5);
-	m = memory_new(&g, 500, 7);
-	t = serve(&l, 10000, 2);
-	cr_assert_eq(start(t, ULRPC_BULK_SINK, 0, &m, &e), 0);
-	transfer_abort(t, -ESHUTDOWN);
-	transfers_free(t);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1);
-	cr_assert_eq(e.status, -ESHUTDOWN);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	stage_open(&s, &five_pieces);
+	s.e.retire = &s.m;
+	cr_assert_eq(start(&s, 0), 0);
+	transfer_abort(s.t, -ESHUTDOWN);
+	transfers_free(s.t);
+	ends(&s, -ESHUTDOWN);
+	stage_leave(&s);
 }
 
 /* A caller whose memory is shorter than it has said. */
 Test(transfer, short_memory)
 {
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
-
 	for (unsigned int put = 0; put < 2; put++) {
-		enum ulrpc_bulk_access access =
-			put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
-		struct ending e = { .g = &g };
+		struct stage s;
 		struct ulnet_md umd;
 		struct ulnet_me_handle me;
 
-		rig_init(&g, 1);
-		lend_equal(&g, &l, access, 100, 2);
-		LNetMDUnlink(l.md[1]);
-		umd = md_of((uint8_t *)l.m.iov->iov_base + 100, 99,
+		stage_open(&s, &(struct plan){ .access = access_of(put),
+					       .length = 100,
+					       .n = 2,
+					       .fragment = 7,
+					       .deadline = 10000,
+					       .window = 2 });
+		LNetMDUnlink(s.l.md[1]);
+		umd = md_of((uint8_t *)s.l.m.iov->iov_base + 100, 99,
 			    LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE |
 				    (put ? LNET_MD_OP_PUT : LNET_MD_OP_GET),
 			    NULL);
-		cr_assert_eq(LNetMEAttach(g.rpc[CALLER].node, ULRPC_PORTAL_BULK,
-					  nth_id(SERVER), MATCH + 1, 0,
-					  LNET_UNLINK, LNET_INS_AFTER, &me),
+		cr_assert_eq(LNetMEAttach(s.g.rpc[CALLER].node,
+					  ULRPC_PORTAL_BULK, nth_id(SERVER),
+					  MATCH + 1, 0, LNET_UNLINK,
+					  LNET_INS_AFTER, &me),
 			     0);
-		cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &l.md[1]), 0);
-		m = memory_new(&g, 200, 7);
-		t = serve(&l, 10000, 2);
-		cr_assert_eq(start(t, access, 0, &m, &e), 0);
-		lnet_sim_run_all(g.sim);
-		cr_assert_eq(e.n, 1);
-		cr_assert_eq(e.status, -EPROTO);
-		cr_assert_eq(e.moved, 100);
-		cr_assert_lt(e.at, 1000 * MSEC, "no use in trying again");
-		transfers_free(t);
-		take_back(&l);
-		memory_free(&g, &m);
-		rig_fini(&g);
+		cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &s.l.md[1]),
+			     0);
+		cr_assert_eq(start(&s, 0), 0);
+		ends(&s, -EPROTO);
+		cr_assert_eq(s.e.moved, 100);
+		cr_assert_lt(s.e.at, 1000 * MSEC, "no use in trying again");
+		stage_close(&s);
 	}
 }
 
 /* The node crashes with transfers in all states. */
 Test(transfer, crash)
 {
-	struct transfers *t;
-	struct memory m, n;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct stage s;
+	struct memory n;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SOURCE, 1000, 20);
-	m = memory_new(&g, 20000, 700);
-	n = memory_new(&g, 1000, 700);
-	t = serve(&l, 100000, 4);
-	cluster_links(g.sim,
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
+				       .length = 1000,
+				       .n = 20,
+				       .fragment = 700,
+				       .deadline = 100000,
+				       .window = 4 });
+	n = memory_new(&s.g, 1000, 700);
+	cluster_links(s.g.sim,
 		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 10, &n, &e), 0);
-	lnet_sim_run(g.sim, 10 * MSEC);
-	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = 5 * MSEC,
-						       .bandwidth = 1000000 });
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &m, &e), 0);
-	lnet_sim_run(g.sim, 11 * MSEC);
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &n, &e), 0);
-	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SOURCE, 0, NULL, 0, end, &e),
-		0);
-	transfer_crash(t);
-	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
-	transfers_free(t);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 0);
-	take_back(&l);
-	memory_free(&g, &m);
-	memory_free(&g, &n);
-	rig_end(&g);
+	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 10, &n, &s.e), 0);
+	lnet_sim_run(s.g.sim, 10 * MSEC);
+	cluster_links(s.g.sim,
+		      &(struct ulnet_sim_link){ .latency = 5 * MSEC,
+						.bandwidth = 1000000 });
+	cr_assert_eq(start(&s, 0), 0);
+	lnet_sim_run(s.g.sim, 11 * MSEC);
+	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &n, &s.e), 0);
+	cr_assert_eq(start_nothing(&s, 0, &s.e), 0);
+	transfer_crash(s.t);
+	cr_assert_eq(lnet_sim_crash(s.g.sim, SERVER), 0);
+	transfers_free(s.t);
+	lnet_sim_run_all(s.g.sim);
+	cr_assert_eq(s.e.n, 0);
+	take_back(&s.l);
+	memory_free(&s.g, &s.m);
+	memory_free(&s.g, &n);
+	rig_end(&s.g);
 }
 
 /* ---- checksums ---- */
@@ -785,57 +746,46 @@ Test(transfer, crash)
 Test(transfer, source_checksums)
 {
 	struct ulrpc_bulk_info info;
-	struct transfers *t;
-	struct memory m, part;
-	struct lent l;
-	struct rig g;
-	struct ending e = { .g = &g };
+	struct memory part;
+	struct stage s = { .e.g = &s.g };
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SOURCE, 1000, 5);
-	l.s.checksum = l.crc;
+	rig_init(&s.g, 1);
+	lend_equal(&s.g, &s.l, ULRPC_BULK_SOURCE, 1000, 5);
+	s.l.s.checksum = s.l.crc;
 	/* Fragments of a byte: several pieces for a segment. */
-	m = memory_new(&g, 3000, 1);
-	t = serve(&l, 0, 3);
-	cr_assert_eq(transfers_info(t, 0, &info), 0);
+	s.m = memory_new(&s.g, 3000, 1);
+	stage_serve(&s, 0, 3);
+	cr_assert_eq(transfers_info(s.t, 0, &info), 0);
 	cr_assert(info.checksum);
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 1000, &m, &e), 0);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 1);
-	cr_assert_eq(e.status, 0);
-	cr_assert(memory_is(&m, 0, 3000, 1, 1000));
+	cr_assert_eq(start(&s, 1000), 0);
+	ends(&s, 0);
+	cr_assert(memory_is(&s.m, 0, 3000, 1, 1000));
 	/* Parts of segments have none. */
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 999, &m, &e), -EINVAL);
-	part = memory_new(&g, 999, 0);
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 0, &part, &e), -EINVAL);
+	cr_assert_eq(start(&s, 999), -EINVAL);
+	part = memory_new(&s.g, 999, 0);
+	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &part, &s.e), -EINVAL);
 	/* Changed on the way, or since. */
-	((uint8_t *)l.m.iov->iov_base)[3999]++;
-	cr_assert_eq(start(t, ULRPC_BULK_SOURCE, 1000, &m, &e), 0);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(e.n, 2);
-	cr_assert_eq(e.status, -EBADMSG);
-	cr_assert_leq(e.moved, 2999);
-	cr_assert_geq(e.moved, 2000);
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	memory_free(&g, &part);
-	rig_fini(&g);
+	((uint8_t *)s.l.m.iov->iov_base)[3999]++;
+	cr_assert_eq(start(&s, 1000), 0);
+	ends(&s, -EBADMSG);
+	cr_assert_leq(s.e.moved, 2999);
+	cr_assert_geq(s.e.moved, 2000);
+	memory_free(&s.g, &part);
+	stage_close(&s);
 }
 
-/* Puts @length bytes of @m. */
-static int put_part(struct rig *g, struct transfers *t, uint64_t offset,
-		    struct memory *m, size_t length)
+/* Puts @length bytes. */
+static int put_part(struct stage *s, uint64_t offset, size_t length)
 {
-	struct iovec v = { m->iov->iov_base, length };
-	struct ending e = { .g = g };
+	struct iovec v = { s->m.iov->iov_base, length };
+	unsigned int before = s->e.n;
 
-	cr_assert_eq(
-		transfer_start(t, 0, ULRPC_BULK_SINK, offset, &v, 1, end, &e),
-		0);
-	lnet_sim_run_all(g->sim);
-	cr_assert_eq(e.n, 1);
-	return e.status;
+	cr_assert_eq(transfer_start(s->t, 0, ULRPC_BULK_SINK, offset, &v, 1,
+				    end, &s->e),
+		     0);
+	lnet_sim_run_all(s->g.sim);
+	cr_assert_eq(s->e.n, before + 1);
+	return s->e.status;
 }
 
 /* Is what is said of segment @i true, and of @length bytes? */
@@ -854,44 +804,39 @@ static bool said(const struct lent *l, const struct wire_moved *w,
 Test(transfer, sink_checksums)
 {
 	struct wire_moved w;
-	struct transfers *t;
-	struct memory m;
-	struct lent l;
-	struct rig g;
+	struct stage s = { .e.g = &s.g };
+	struct lent *l = &s.l;
 
-	rig_init(&g, 1);
-	lend_equal(&g, &l, ULRPC_BULK_SINK, 1000, 5);
-	l.s.checked = true;
-	m = memory_new(&g, 5000, 0);
-	memory_fill(&m, 7);
-	t = serve(&l, 10000, 3);
-	cr_assert_eq(transfer_moved(t, &w, 1), 0);
-	cr_assert_eq(put_part(&g, t, 0, &m, 2000), 0);
-	cr_assert_eq(transfer_moved(t, &w, 1), 1);
+	rig_init(&s.g, 1);
+	lend_equal(&s.g, l, ULRPC_BULK_SINK, 1000, 5);
+	l->s.checked = true;
+	s.m = memory_new(&s.g, 5000, 0);
+	memory_fill(&s.m, 7);
+	stage_serve(&s, 10000, 3);
+	cr_assert_eq(transfer_moved(s.t, &w, 1), 0);
+	cr_assert_eq(put_part(&s, 0, 2000), 0);
+	cr_assert_eq(transfer_moved(s.t, &w, 1), 1);
 	cr_assert_eq(w.index, 0);
 	cr_assert_eq(w.n, 2);
 	cr_assert_null(w.length);
-	cr_assert(said(&l, &w, 0, 1000) && said(&l, &w, 1, 1000));
+	cr_assert(said(l, &w, 0, 1000) && said(l, &w, 1, 1000));
 	/* Ends within a segment, and goes on there. */
-	cr_assert_eq(put_part(&g, t, 3000, &m, 1100), 0);
-	cr_assert_eq(transfer_moved(t, &w, 1), 1);
+	cr_assert_eq(put_part(&s, 3000, 1100), 0);
+	cr_assert_eq(transfer_moved(s.t, &w, 1), 1);
 	cr_assert_eq(w.n, 5);
-	cr_assert(said(&l, &w, 1, 1000) && said(&l, &w, 2, 0) &&
-		  said(&l, &w, 3, 1000) && said(&l, &w, 4, 100));
-	cr_assert_eq(put_part(&g, t, 4100, &m, 30), 0);
-	cr_assert(said(&l, &w, 4, 130));
+	cr_assert(said(l, &w, 1, 1000) && said(l, &w, 2, 0) &&
+		  said(l, &w, 3, 1000) && said(l, &w, 4, 100));
+	cr_assert_eq(put_part(&s, 4100, 30), 0);
+	cr_assert(said(l, &w, 4, 130));
 	/* There is a gap; what was known stays known. */
-	cr_assert_eq(put_part(&g, t, 4131, &m, 30), -EINVAL);
-	cr_assert(said(&l, &w, 4, 130));
+	cr_assert_eq(put_part(&s, 4131, 30), -EINVAL);
+	cr_assert(said(l, &w, 4, 130));
 	/* Once more from the segment's beginning, and less. */
-	cr_assert_eq(put_part(&g, t, 4000, &m, 60), 0);
-	cr_assert(said(&l, &w, 4, 60));
+	cr_assert_eq(put_part(&s, 4000, 60), 0);
+	cr_assert(said(l, &w, 4, 60));
 	/* What did not arrive is not spoken of. */
-	LNetMDUnlink(l.md[3]);
-	cr_assert_eq(put_part(&g, t, 3000, &m, 1000), -ETIMEDOUT);
-	cr_assert(said(&l, &w, 3, 0) && said(&l, &w, 4, 60));
-	transfers_free(t);
-	take_back(&l);
-	memory_free(&g, &m);
-	rig_fini(&g);
+	LNetMDUnlink(l->md[3]);
+	cr_assert_eq(put_part(&s, 3000, 1000), -ETIMEDOUT);
+	cr_assert(said(l, &w, 3, 0) && said(l, &w, 4, 60));
+	stage_close(&s);
 }
