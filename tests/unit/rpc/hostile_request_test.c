@@ -8,18 +8,42 @@
 
 static struct hostile_rig h;
 static uint8_t bytes[LNET_MTU], other[LNET_MTU];
+static unsigned int before; /* requests that were run before the test's */
 
 TestSuite(hostile_request, .timeout = 120);
 
-static unsigned int runs(void)
+/* A server with an honest client, and a stranger who is connected. */
+static void begin(void)
 {
-	return h.g.served.runs;
+	hostile_init(&h);
+	hostile_connect(&h);
+	before = h.g.served.runs;
+}
+
+/* How many requests were run since. */
+static unsigned int ran(void)
+{
+	return h.g.served.runs - before;
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
 }
 
 static void put(uint64_t hdr_data, const void *payload, size_t length)
 {
 	h.a->match += 256;
 	stranger_put(h.a, h.a->portal, h.a->match, hdr_data, payload, length);
+}
+
+/* The first @length bytes, of which @head are said to be before the bodies. */
+static void put_message(size_t head, size_t length)
+{
+	put(wire_hdr_data(WIRE_REQUESTS, bytes, head), bytes, length);
 }
 
 /* One call, encoded; *@head: how much of it. */
@@ -30,6 +54,16 @@ static size_t pack(uint64_t xid, uint64_t *hdr_data, size_t *head)
 
 	*head = length - 10;
 	return length;
+}
+
+/* So many messages have come that nobody can read: nothing of them was run, or
+ * answered. */
+static void are_unreadable(uint64_t messages)
+{
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 0);
+	cr_assert_eq(h.a->messages, 0);
+	cr_assert_eq(hostile_unreadable(&h), messages);
 }
 
 /* How many of the messages are accounted for. */
@@ -47,11 +81,8 @@ Test(hostile_request, header_data_changed)
 {
 	uint64_t hdr_data;
 	size_t length, head;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	length = pack(1, &hdr_data, &head);
 	for (unsigned int bit = 0; bit < 64; bit++)
 		put(hdr_data ^ UINT64_C(1) << bit, bytes, length);
@@ -65,10 +96,7 @@ Test(hostile_request, header_data_changed)
 			put((hdr_data & ~(UINT64_C(0xff) << 48)) |
 				    (uint64_t)kind << 48,
 			    bytes, length);
-	hostile_settle(&h);
-	cr_assert_eq(runs(), before);
-	cr_assert_eq(h.a->messages, 0);
-	cr_assert_eq(hostile_unreadable(&h), 64 + 255 + 255);
+	are_unreadable(64 + 255 + 255);
 	cr_assert_gt(hostile_counted(&h, RPC_STAT_requests_unversioned), 255);
 	hostile_honest(&h);
 	/* As it is, it is fine. */
@@ -83,21 +111,14 @@ Test(hostile_request, cut_off_anywhere)
 {
 	uint64_t hdr_data;
 	size_t length, head;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	length = pack(1, &hdr_data, &head);
 	for (size_t cut = 0; cut < length; cut++)
-		put(wire_hdr_data(WIRE_REQUESTS, bytes, MIN(cut, head)), bytes,
-		    cut);
-	hostile_settle(&h);
-	cr_assert_eq(runs(), before);
+		put_message(MIN(cut, head), cut);
 	/* Between two fields of the envelope there are messages without calls:
 	 * nothing, and after each of the three that say whose it is. */
-	cr_assert_eq(h.a->messages, 0);
-	cr_assert_eq(hostile_unreadable(&h), length - 4);
+	are_unreadable(length - 4);
 	hostile_fini(&h);
 }
 
@@ -107,8 +128,7 @@ Test(hostile_request, any_byte_changed)
 	uint64_t hdr_data, sent = 0;
 	size_t length, head;
 
-	hostile_init(&h);
-	hostile_connect(&h);
+	begin();
 	h.a->careless = true;
 	for (unsigned int i = 0; i < ARRAY_SIZE(by); i++) {
 		for (size_t at = 0;; at++) {
@@ -116,8 +136,7 @@ Test(hostile_request, any_byte_changed)
 			if (at >= length)
 				break;
 			bytes[at] ^= by[i];
-			put(wire_hdr_data(WIRE_REQUESTS, bytes, head), bytes,
-			    length);
+			put_message(head, length);
 			sent++;
 		}
 		hostile_honest(&h);
@@ -133,21 +152,16 @@ Test(hostile_request, noise)
 {
 	uint64_t random = 88172645463325252u;
 
-	hostile_init(&h);
-	hostile_connect(&h);
+	begin();
 	h.a->careless = true;
 	for (unsigned int i = 0; i < 3000; i++) {
-		size_t length, head;
+		size_t length = next_random(&random) % 300, head;
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		length = random % 300;
 		for (size_t j = 0; j < length; j++)
 			bytes[j] = (uint8_t)(random >> (j % 57)) ^
 				   (uint8_t)(j * 31);
 		head = MIN(length, random >> 20 & 0xff);
-		put(wire_hdr_data(WIRE_REQUESTS, bytes, head), bytes, length);
+		put_message(head, length);
 		if (i % 500 == 0)
 			hostile_honest(&h);
 	}
@@ -157,24 +171,18 @@ Test(hostile_request, noise)
 Test(hostile_request, numbers_of_calls)
 {
 	static struct wire_call calls[WIRE_CALLS_MAX + 1];
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++)
 		calls[i] = stranger_call_of(i + 1, "echo", 1);
 	memset(other, 'x', ARRAY_SIZE(calls));
 	stranger_send(h.a, calls, 0, other, 0);
 	stranger_send(h.a, calls, WIRE_CALLS_MAX + 1, other, 0);
-	hostile_settle(&h);
-	cr_assert_eq(h.a->messages, 0);
-	cr_assert_eq(runs(), before);
-	cr_assert_eq(hostile_unreadable(&h), 1, "none at all is nothing");
+	are_unreadable(1); /* none at all is nothing */
 	stranger_send(h.a, calls, WIRE_CALLS_MAX, other, 0);
 	hostile_settle(&h);
 	cr_assert_eq(h.a->replies, WIRE_CALLS_MAX);
-	cr_assert_eq(runs(), before + WIRE_CALLS_MAX);
+	cr_assert_eq(ran(), WIRE_CALLS_MAX);
 	hostile_fini(&h);
 }
 
@@ -184,11 +192,8 @@ Test(hostile_request, bodies_that_do_not_fit)
 				      stranger_call_of(2, "echo", 5) };
 	uint64_t hdr_data;
 	size_t length;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data);
 	put(hdr_data, bytes, length - 1);
 	put(hdr_data, bytes, length + 1);
@@ -199,11 +204,8 @@ Test(hostile_request, bodies_that_do_not_fit)
 	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data) -
 		 10;
 	bytes[length - 1] = 10;
-	put(wire_hdr_data(WIRE_REQUESTS, bytes, length), bytes, length + 10);
-	hostile_settle(&h);
-	cr_assert_eq(runs(), before);
-	cr_assert_eq(h.a->messages, 0);
-	cr_assert_eq(hostile_unreadable(&h), 4);
+	put_message(length, length + 10);
+	are_unreadable(4);
 	hostile_fini(&h);
 }
 
@@ -212,23 +214,19 @@ Test(hostile_request, bodies_that_do_not_fit)
 Test(hostile_request, too_long_for_its_buffers)
 {
 	uint32_t message_max = 0;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	message_max = h.a->control.opened.message_max;
 	cr_assert_gt(message_max, 65536);
 	cr_assert_lt(message_max, LNET_MTU);
 	for (unsigned int i = 0; i < 200; i++) {
-		put(wire_hdr_data(WIRE_REQUESTS, bytes, 0), bytes,
-		    i % 2 ? LNET_MTU : message_max + 1);
+		put_message(0, i % 2 ? LNET_MTU : message_max + 1);
 		if (i % 20 == 0)
 			hostile_honest(&h);
 	}
 	hostile_settle(&h);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_received), 1 + 10);
-	cr_assert_eq(runs(), before + 10);
+	cr_assert_eq(ran(), 10);
 	hostile_fini(&h);
 }
 
@@ -240,15 +238,12 @@ Test(hostile_request, other_kinds)
 	uint64_t hdr_data;
 	size_t length;
 
-	hostile_init(&h);
-	hostile_connect(&h);
+	begin();
 	length = wire_control_encode(&m, bytes, &hdr_data);
 	put(hdr_data, bytes, length);
 	length = (size_t)(wire_replies_put(bytes, &r) - bytes);
 	put(wire_hdr_data(WIRE_REPLIES, bytes, length), bytes, length);
-	hostile_settle(&h);
-	cr_assert_eq(hostile_unreadable(&h), 2);
-	cr_assert_eq(h.a->messages, 0);
+	are_unreadable(2);
 	hostile_fini(&h);
 }
 
@@ -257,11 +252,8 @@ Test(hostile_request, other_kinds)
 Test(hostile_request, of_another)
 {
 	const struct import *imp;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	/* All that the honest one knows, but where it is. */
 	imp = h.g.client->imp;
 	h.a->connection = imp->connection;
@@ -273,18 +265,16 @@ Test(hostile_request, of_another)
 	for (unsigned int xid = 1; xid < 50; xid++)
 		cr_assert_eq(stranger_reply(h.a, xid)->status,
 			     WIRE_NOT_CONNECTED);
-	cr_assert_eq(runs(), before);
+	cr_assert_eq(ran(), 0);
 	hostile_fini(&h);
 }
 
 Test(hostile_request, of_other_epochs)
 {
-	unsigned int before;
-
 	hostile_init(&h);
 	h.a->epoch = 10;
 	hostile_connect(&h);
-	before = runs();
+	before = h.g.served.runs;
 	for (unsigned int i = 0; i < 4; i++) {
 		h.a->epoch = (uint32_t[]){ 0, 9, 11, UINT32_MAX }[i];
 		stranger_call(h.a, i + 1, "echo", "x");
@@ -297,7 +287,7 @@ Test(hostile_request, of_other_epochs)
 	hostile_forget(&h);
 	hostile_settle(&h);
 	cr_assert_eq(stranger_reply(h.a, 1)->status, WIRE_OK);
-	cr_assert_eq(runs(), before + 1);
+	cr_assert_eq(ran(), 1);
 	hostile_fini(&h);
 }
 
@@ -307,17 +297,14 @@ Test(hostile_request, replayed)
 {
 	uint64_t hdr_data;
 	size_t length, head;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	length = pack(1, &hdr_data, &head);
 	memcpy(other, bytes, length);
 	put(hdr_data, other, length);
 	put(hdr_data, other, length);
 	hostile_settle(&h);
-	cr_assert_eq(runs(), before + 1);
+	cr_assert_eq(ran(), 1);
 	put(hdr_data, other, length); /* after the reply */
 	hostile_settle(&h);
 	/* Said to be another attempt, or not to matter without being one. */
@@ -330,7 +317,7 @@ Test(hostile_request, replayed)
 		stranger_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);
-	cr_assert_eq(runs(), before + 1);
+	cr_assert_eq(ran(), 1);
 	/* The connection goes on: what was before is too late. */
 	h.a->epoch++;
 	hostile_connect(&h);
@@ -340,7 +327,7 @@ Test(hostile_request, replayed)
 	length = pack(1, &hdr_data, &head);
 	put(hdr_data, bytes, length);
 	hostile_settle(&h);
-	cr_assert_eq(runs(), before + 1);
+	cr_assert_eq(ran(), 1);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 6);
 	hostile_fini(&h);
 }
@@ -364,17 +351,14 @@ Test(hostile_request, far_out_of_the_window)
 		5,
 		5,
 	};
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(xids); i++)
 		stranger_call(h.a, xids[i], "echo", "x");
 	hostile_settle(&h);
 	/* 1, 2, 2^20, the last two; 3, 4 and 5 may be forgotten. */
-	cr_assert_geq(runs(), before + 5);
-	cr_assert_leq(runs(), before + 8);
+	cr_assert_geq(ran(), 5);
+	cr_assert_leq(ran(), 8);
 	for (unsigned int i = 0; i < h.a->replies; i++)
 		stranger_reply(h.a, h.a->reply[i].xid);
 	/* All that is acknowledged, without having been asked. */
@@ -389,21 +373,14 @@ Test(hostile_request, shuffled)
 {
 	uint16_t order[3 * 300];
 	uint64_t random = 362436069;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
 		order[i] = (uint16_t)(i % 300);
 	for (unsigned int i = ARRAY_SIZE(order); --i;) {
-		unsigned int j;
+		size_t j = next_random(&random) % (i + 1);
 		uint16_t x = order[i];
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		j = (unsigned int)(random % (i + 1));
 		order[i] = order[j];
 		order[j] = x;
 	}
@@ -418,7 +395,7 @@ Test(hostile_request, shuffled)
 		stranger_send(h.a, c, 3, "xyz", 0);
 	}
 	lnet_sim_run(h.g.sim, SEC);
-	cr_assert_eq(runs(), before + 300);
+	cr_assert_eq(ran(), 300);
 	cr_assert_eq(h.a->replies, 300);
 	for (unsigned int i = 0; i < 300; i++)
 		cr_assert_eq(stranger_reply(h.a, i + 1)->status, WIRE_OK);
@@ -477,8 +454,7 @@ Test(hostile_request, odd_values)
 		  WIRE_OK },
 	};
 
-	hostile_init(&h);
-	hostile_connect(&h);
+	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct wire_call c[2] = { cases[i].c, cases[i].c };
 
@@ -511,8 +487,7 @@ Test(hostile_request, hardly_any_time)
 {
 	struct wire_call c = stranger_call_of(1, "work", 1);
 
-	hostile_init(&h);
-	hostile_connect(&h);
+	begin();
 	c.timeout = 1;
 	for (unsigned int i = 0; i < 100; i++) {
 		c.xid = i + 1;
@@ -537,11 +512,8 @@ Test(hostile_request, tables_of_nonsense)
 		{ .access = 3, .n = 1, .length = ones },
 		{ .access = UINT32_MAX, .n = 1, .length = ones },
 	};
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(ones); i++)
 		ones[i] = 1;
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -554,7 +526,7 @@ Test(hostile_request, tables_of_nonsense)
 		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
 			     WIRE_BAD_REQUEST, "case %u", i);
 	}
-	cr_assert_eq(runs(), before);
+	cr_assert_eq(ran(), 0);
 	/* No matter where it is said to be: nothing is done unless the handler
 	 * wants it. */
 	{
@@ -580,11 +552,8 @@ Test(hostile_request, longer_tables)
 	uint64_t hdr_data;
 	size_t length;
 	uint8_t *p, *q;
-	unsigned int before;
 
-	hostile_init(&h);
-	hostile_connect(&h);
-	before = runs();
+	begin();
 	/* The envelope of no call at all, and then one by hand. */
 	length = stranger_pack(h.a, &c, 0, "", 0, bytes, &hdr_data);
 	p = bytes + length;
@@ -600,10 +569,8 @@ Test(hostile_request, longer_tables)
 	cr_assert_eq(p - q, 6);
 	memset(p, 1, ULRPC_SEGMENTS_MAX + 1);
 	p += ULRPC_SEGMENTS_MAX + 1;
-	put(wire_hdr_data(WIRE_REQUESTS, bytes, (size_t)(p - bytes)), bytes,
-	    (size_t)(p - bytes));
-	hostile_settle(&h);
-	cr_assert_eq(hostile_unreadable(&h), 1);
+	put_message((size_t)(p - bytes), (size_t)(p - bytes));
+	are_unreadable(1);
 	p = bytes + length;
 	*p++ = TAG(5, WT_LEN);
 	p = put_varint(p, 2 * (ULRPC_BULKS_MAX + 1));
@@ -611,11 +578,8 @@ Test(hostile_request, longer_tables)
 		*p++ = TAG(12, WT_LEN);
 		*p++ = 0;
 	}
-	put(wire_hdr_data(WIRE_REQUESTS, bytes, (size_t)(p - bytes)), bytes,
-	    (size_t)(p - bytes));
-	hostile_settle(&h);
-	cr_assert_eq(hostile_unreadable(&h), 2);
-	cr_assert_eq(runs(), before);
+	put_message((size_t)(p - bytes), (size_t)(p - bytes));
+	are_unreadable(2);
 	hostile_fini(&h);
 }
 
