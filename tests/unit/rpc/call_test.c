@@ -7,12 +7,57 @@ static struct note n, many[600];
 
 TestSuite(call, .timeout = 60);
 
-Test(call, is_connected_opened_sent_and_answered)
+static void succeeds(void)
 {
-	rig_open(&g);
 	call(&g, &n, 1000000);
 	run(&g, 100 * MSEC);
 	ended_well(&n);
+}
+
+/* Memory for a call, as its configuration has it. */
+static struct ulrpc_bulk *lend(void)
+{
+	static uint8_t memory[3000];
+	static struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf conf = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SINK };
+	struct ulrpc_bulk *bulk;
+
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &conf, &bulk), 0);
+	return bulk;
+}
+
+/* Calls that are not answered: one that may be executed once, and one that may
+ * be repeated. */
+static void call_both_kinds(void)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	g.fake->mute_calls = true;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	conf.semantics = ULRPC_IDEMPOTENT;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+}
+
+/* The server knows no connection any more. */
+static void server_forgets(void)
+{
+	g.fake->forgets = true;
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->mute_calls = false;
+}
+
+static struct arrived *last_call(void)
+{
+	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+}
+
+Test(call, is_connected_opened_sent_and_answered)
+{
+	rig_open(&g);
+	succeeds();
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(g.fake->opens, 1);
 	cr_assert_eq(n.outcome.attempts, 1);
@@ -24,9 +69,7 @@ Test(call, is_connected_opened_sent_and_answered)
 	cr_assert_eq(g.fake->calls[0].attempt, 0);
 	cr_assert_leq(g.fake->calls[0].remaining, 1000000);
 	/* The next one needs no connection. */
-	call(&g, &n, 1000000);
-	run(&g, 100 * MSEC);
-	ended_well(&n);
+	succeeds();
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(g.fake->opens, 1);
 	rig_close(&g);
@@ -36,9 +79,7 @@ Test(call, is_connected_opened_sent_and_answered)
 Test(call, made_together_travels_together)
 {
 	rig_open(&g);
-	call(&g, &n, 1000000);
-	run(&g, 100 * MSEC);
-	ended_well(&n);
+	succeeds();
 	for (unsigned int i = 0; i < 100; i++)
 		call(&g, &many[i], 1000000);
 	run(&g, 100 * MSEC);
@@ -95,16 +136,11 @@ Test(call, longer_than_the_service_takes_is_not_sent)
 
 Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
 {
-	static uint8_t memory[3000];
-	struct iovec iov = { memory, sizeof(memory) };
-	struct ulrpc_bulk_conf lend = { .iov = &iov,
-					.niov = 1,
-					.access = ULRPC_BULK_SINK };
 	struct ulrpc_call_conf conf = within(1000000);
 	struct ulrpc_bulk *bulk;
 
 	rig_open(&g);
-	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	bulk = lend();
 	conf.bulks = &bulk;
 	conf.nbulks = 1;
 	for (unsigned int i = 0; i < 5; i++) {
@@ -132,17 +168,12 @@ static void occupy(unsigned int portal)
 
 Test(call, whose_bulk_cannot_be_lent_ends_and_others_go_on)
 {
-	static uint8_t memory[3000];
-	struct iovec iov = { memory, sizeof(memory) };
-	struct ulrpc_bulk_conf lend = { .iov = &iov,
-					.niov = 1,
-					.access = ULRPC_BULK_SINK };
 	struct ulrpc_call_conf conf = within(60000000);
 	struct ulrpc_bulk *bulk;
 
 	rig_open(&g);
 	occupy(ULRPC_PORTAL_BULK);
-	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	bulk = lend();
 	conf.bulks = &bulk;
 	conf.nbulks = 1;
 	call(&g, &many[0], 1000000);
@@ -185,9 +216,7 @@ Test(call, without_memory_now_goes_later_and_by_itself)
 	for (unsigned int i = 0; i < 3; i++)
 		ended_well(&many[i]);
 	cr_assert_eq(g.fake->messages, 2);
-	call(&g, &n, 1000000);
-	run(&g, 100 * MSEC);
-	ended_well(&n);
+	succeeds();
 	rig_close(&g);
 }
 
@@ -602,9 +631,7 @@ Test(call, of_a_connection_that_is_not_known_is_sent_again)
 		call(&g, &n, 40000000);
 		run(&g, 100 * MSEC);
 		g.fake->mute_calls = false;
-		fake_answer(g.fake,
-			    &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN],
-			    statuses[i], NULL, 0);
+		fake_answer(g.fake, last_call(), statuses[i], NULL, 0);
 		run(&g, 40 * SEC);
 		ended_well(&n);
 		cr_assert_eq(n.outcome.attempts, 2);
@@ -627,8 +654,7 @@ Test(call, of_a_connection_that_is_not_known_is_no_success)
 		g.fake->mute_calls = true;
 		call(&g, &n, 1000000);
 		run(&g, 100 * MSEC);
-		fake_answer(g.fake,
-			    &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN],
+		fake_answer(g.fake, last_call(),
 			    i ? WIRE_OVERLOADED : WIRE_STALE_EPOCH, NULL, 0);
 		run(&g, 1 * MSEC);
 		cr_assert_eq(g.client->failures, i ? 0 : 5);
@@ -668,20 +694,13 @@ Test(call, of_a_connection_that_was_replaced_is_sent_again_at_once)
 
 Test(call, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 {
-	struct ulrpc_call_conf conf = within(100000000);
 	unsigned int sent;
 
 	rig_open(&g);
-	g.fake->mute_calls = true;
-	call_with(&g, &many[0], &conf, "hello", 5);
-	conf.semantics = ULRPC_IDEMPOTENT;
-	call_with(&g, &many[1], &conf, "hello", 5);
-	run(&g, 100 * MSEC);
+	call_both_kinds();
 	sent = g.fake->ncalls;
 	g.fake->id++;
-	g.fake->forgets = true;
-	g.fake->alive_status = WIRE_NOT_CONNECTED;
-	g.fake->mute_calls = false;
+	server_forgets();
 	run(&g, 60 * SEC);
 	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
 	ended_well(&many[1]);
@@ -693,18 +712,10 @@ Test(call, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 Test(call,
      of_a_server_that_has_forgotten_us_is_repeated_only_if_that_is_allowed)
 {
-	struct ulrpc_call_conf conf = within(100000000);
-
 	rig_open(&g);
-	g.fake->mute_calls = true;
-	call_with(&g, &many[0], &conf, "hello", 5);
-	conf.semantics = ULRPC_IDEMPOTENT;
-	call_with(&g, &many[1], &conf, "hello", 5);
-	run(&g, 100 * MSEC);
+	call_both_kinds();
 	cr_assert_eq(g.fake->ncalls, 2);
-	g.fake->forgets = true;
-	g.fake->alive_status = WIRE_NOT_CONNECTED;
-	g.fake->mute_calls = false;
+	server_forgets();
 	run(&g, 60 * SEC);
 	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
 	ended_well(&many[1]);
