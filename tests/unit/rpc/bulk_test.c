@@ -60,6 +60,17 @@ static int answer(const struct seen *seen)
 	return 0;
 }
 
+/* ... of one that has all the time it needs. */
+static int answer_to(struct rig *g, bool put, void *bytes, uint32_t length,
+		     uint64_t match, uint32_t offset)
+{
+	struct seen seen;
+
+	server_moves(g, put, bytes, length, match, offset, &seen);
+	lnet_sim_run_all(g->sim);
+	return answer(&seen);
+}
+
 static void note(void *arg)
 {
 	++*(unsigned int *)arg;
@@ -252,13 +263,11 @@ Test(bulk, fence)
 	memory_fill(&m, 2);
 	new = attach(&g, b);
 	cr_assert_neq(old.match >> 8, new.match >> 8);
-	server_moves(&g, true, bytes, 1000, old.match, 0, &seen);
-	lnet_sim_run(g.sim, 2000 * MSEC);
-	cr_assert_eq(answer(&seen), LNET_EVENT_UNLINK);
+	cr_assert_eq(answer_to(&g, true, bytes, 1000, old.match, 0),
+		     LNET_EVENT_UNLINK);
 	cr_assert(memory_is(&m, 0, 1000, 2, 0));
-	server_moves(&g, true, bytes, 1000, new.match, 0, &seen);
-	lnet_sim_run(g.sim, 2000 * MSEC);
-	cr_assert_eq(answer(&seen), LNET_EVENT_ACK);
+	cr_assert_eq(answer_to(&g, true, bytes, 1000, new.match, 0),
+		     LNET_EVENT_ACK);
 	cr_assert_not(memory_is(&m, 0, 1000, 2, 0));
 	release_idle(&g, b);
 	memory_free(&g, &m);
@@ -272,7 +281,6 @@ Test(bulk, only_as_lent)
 	struct ulnet_id other = nth_id(SERVER);
 	struct wire_segments s;
 	struct ulrpc_bulk *b;
-	struct seen seen;
 	struct memory m;
 	struct rig g;
 
@@ -282,22 +290,18 @@ Test(bulk, only_as_lent)
 	b = bulk_of(&g, &m, ULRPC_BULK_SOURCE, 0, 0);
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
 	s = attach(&g, b);
-	server_moves(&g, true, bytes, 1000, s.match, 0, &seen);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(answer(&seen), LNET_EVENT_UNLINK);
-	server_moves(&g, false, bytes, 1000, s.match, 1, &seen);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(answer(&seen), LNET_EVENT_UNLINK, "beyond its end");
-	server_moves(&g, false, bytes, 1000, s.match, 0, &seen);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(answer(&seen), LNET_EVENT_REPLY);
+	cr_assert_eq(answer_to(&g, true, bytes, 1000, s.match, 0),
+		     LNET_EVENT_UNLINK);
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 1),
+		     LNET_EVENT_UNLINK, "beyond its end");
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+		     LNET_EVENT_REPLY);
 	bulk_detach(b);
 	lnet_sim_run_all(g.sim);
 	other.pid++;
 	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], other, &s), 0);
-	server_moves(&g, false, bytes, 1000, s.match, 0, &seen);
-	lnet_sim_run_all(g.sim);
-	cr_assert_eq(answer(&seen), LNET_EVENT_UNLINK);
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+		     LNET_EVENT_UNLINK);
 	cr_assert(memory_is(&m, 0, 1000, 1, 0));
 	release_idle(&g, b);
 	memory_free(&g, &m);
@@ -359,12 +363,10 @@ static void move_all(struct rig *g, bool put, const struct wire_segments *s,
 		while (at < s->length[i]) {
 			uint32_t n =
 				1 + (uint32_t)rig_random(g, s->length[i] - at);
-			struct seen seen;
 
-			server_moves(g, put, bytes, n, s->match + i, at, &seen);
-			lnet_sim_run_all(g->sim);
-			cr_assert_eq(answer(&seen),
-				     put ? LNET_EVENT_ACK : LNET_EVENT_REPLY);
+			cr_assert_eq(
+				answer_to(g, put, bytes, n, s->match + i, at),
+				put ? LNET_EVENT_ACK : LNET_EVENT_REPLY);
 			bytes += n;
 			at += n;
 		}

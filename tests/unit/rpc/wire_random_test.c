@@ -10,6 +10,23 @@
 #define TRACE	   300
 #define NUMBERS(n) ((n) * sizeof(uint32_t))
 
+/* Bodies of @length bytes, of any kind, and what is said of them. Returns the
+ * length of the message. */
+static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
+			 enum wire_kind kind, uint64_t *hdr_data,
+			 ProtobufCBinaryData *bodies)
+{
+	uint8_t *end = wire_bodies_put(p, length);
+
+	cr_assert_leq(end - p, WIRE_BODIES_BOUND);
+	*hdr_data = wire_hdr_data(kind, buf, (size_t)(end - buf));
+	for (uint32_t i = 0; i < length; i++)
+		end[i] = (uint8_t)below(256);
+	bodies->data = end;
+	bodies->len = length;
+	return (size_t)(end - buf) + length;
+}
+
 /* ---- requests ---- */
 
 struct bulk {
@@ -190,14 +207,7 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 		p = end;
 		length += calls[i].call.length;
 	}
-	end = wire_bodies_put(p, length);
-	cr_assert_leq(end - p, WIRE_BODIES_BOUND);
-	*hdr_data = wire_hdr_data(WIRE_REQUESTS, buf, (size_t)(end - buf));
-	for (uint32_t i = 0; i < length; i++)
-		end[i] = (uint8_t)below(256);
-	bodies->data = end;
-	bodies->len = length;
-	return (size_t)(end - buf) + length;
+	return put_bodies(buf, p, length, WIRE_REQUESTS, hdr_data, bodies);
 }
 
 static void try_requests(struct call *calls, uint32_t ncalls)
@@ -415,6 +425,7 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 	uint8_t *p = wire_replies_put(buf, &m), *end;
 	uint32_t length = 0;
 	uint64_t hdr_data;
+	size_t n;
 
 	cr_assert_leq(p - buf, WIRE_REPLIES_BOUND);
 	for (uint32_t i = 0; i < nreplies; i++) {
@@ -428,19 +439,14 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 		length += replies[i].reply.length;
 		pb_replies[i] = &replies[i].pb;
 	}
-	p = wire_bodies_put(p, length);
-	hdr_data = wire_hdr_data(WIRE_REPLIES, buf, (size_t)(p - buf));
-	for (uint32_t i = 0; i < length; i++)
-		p[i] = (uint8_t)below(256);
+	n = put_bodies(buf, p, length, WIRE_REPLIES, &hdr_data, &pb.bodies);
 	pb.client = m.client;
 	pb.epoch = m.epoch;
 	pb.window = m.window;
 	pb.n_reply = nreplies;
 	pb.reply = pb_replies;
-	pb.bodies.data = p;
-	pb.bodies.len = length;
-	check_theirs(&pb.base, buf, (size_t)(p - buf) + length);
-	check_replies(buf, (size_t)(p - buf) + length, hdr_data, &m, replies);
+	check_theirs(&pb.base, buf, n);
+	check_replies(buf, n, hdr_data, &m, replies);
 }
 
 Test(wire_random, replies)
