@@ -271,6 +271,7 @@ EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
+EXTRA_DIST += %D%/unit/base/note.h
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
 EXTRA_DIST += %D%/unit/rpc/bulk_rig.h %D%/unit/rpc/call_rig.h
 EXTRA_DIST += %D%/unit/rpc/serve_rig.h %D%/unit/rpc/stranger.h

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "base/loop.h"
+#include "tests/unit/base/note.h"
 
 #define LOOPS 3
 
@@ -40,38 +41,6 @@ static void run(struct world *w, uint64_t until)
 {
 	while (env_sim_step(w->sim, until))
 		;
-}
-
-struct note {
-	struct timer timer;
-	struct work work;
-	struct loop *loop;
-	unsigned int calls;
-	uint64_t at;
-};
-
-static void note_called(struct note *n)
-{
-	n->calls++;
-	n->at = loop_now(n->loop);
-	cr_assert_eq(loop_current(), n->loop);
-	cr_assert(loop_is_owner(n->loop));
-}
-
-static void on_timer(struct timer *t)
-{
-	note_called(container_of(t, struct note, timer));
-}
-
-static void on_work(struct work *w)
-{
-	note_called(container_of(w, struct note, work));
-}
-
-static void note_init(struct note *n, struct loop *l)
-{
-	*n = (struct note){ .loop = l, .work.fn = on_work };
-	timer_init(&n->timer, on_timer);
 }
 
 Test(env_sim, nothing_to_do)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/loop.h"
+#include "tests/unit/base/note.h"
 
 static struct loop *make_loop(struct ev_loop *ev)
 {
@@ -25,38 +26,6 @@ static uint64_t clock_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
-struct note {
-	struct timer timer;
-	struct work work;
-	struct loop *loop;
-	unsigned int calls;
-	uint64_t at;
-};
-
-static void note_called(struct note *n)
-{
-	n->calls++;
-	n->at = loop_now(n->loop);
-	cr_assert_eq(loop_current(), n->loop);
-	cr_assert(loop_is_owner(n->loop));
-}
-
-static void on_timer(struct timer *t)
-{
-	note_called(container_of(t, struct note, timer));
-}
-
-static void on_work(struct work *w)
-{
-	note_called(container_of(w, struct note, work));
-}
-
-static void note_init(struct note *n, struct loop *l)
-{
-	*n = (struct note){ .loop = l, .work.fn = on_work };
-	timer_init(&n->timer, on_timer);
 }
 
 static void sleep_ms(unsigned int ms)
