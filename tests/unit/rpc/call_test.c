@@ -90,6 +90,24 @@ Test(call, made_together_travels_together)
 	rig_close(&g);
 }
 
+/* ... but half of what is much goes first, to be served while the rest is
+ * still being copied. */
+Test(call, of_many_bytes_travel_in_two_halves)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[4096];
+
+	rig_open(&g);
+	succeeds();
+	for (unsigned int i = 0; i < 16; i++)
+		call_with(&g, &many[i], &conf, body, sizeof(body));
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->messages, 1 + 2);
+	for (unsigned int i = 0; i < 16; i++)
+		ended_by(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	rig_close(&g);
+}
+
 Test(call, of_any_size_arrives_whole)
 {
 	static uint8_t body[200000];

@@ -65,6 +65,23 @@ Test(request, replies_of_a_message_travel_together)
 	serve_fini(&g);
 }
 
+/* ... also the largest, so that what is called again because of them does. */
+Test(request, long_replies_of_a_message_travel_together)
+{
+	static char bodies[31 * 4096];
+	struct wire_call calls[31];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 31; i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 4096);
+	stranger_send(&a, calls, 31, bodies, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 31);
+	cr_assert_eq(a.messages, 1);
+	serve_fini(&g);
+}
+
 Test(request, by_workers)
 {
 	struct wire_call calls[32];
