@@ -76,6 +76,7 @@ static uint32_t check_connection(struct origin *o,
 				 const struct wire_requests *m, uint64_t now)
 {
 	struct service_cpt *sc = o->sc;
+	struct share *share;
 	struct export *e;
 
 	/* Whose CPT there is not is nobody's here. */
@@ -93,6 +94,10 @@ static uint32_t check_connection(struct origin *o,
 		return WIRE_SHUTTING_DOWN;
 	if (!(e->opened & UINT64_C(1) << sc->service->portal))
 		return WIRE_NO_SERVICE;
+	share = export_share(e, sc->service->portal);
+	if (!share)
+		return WIRE_OVERLOADED;
+	o->share = share;
 	return WIRE_OK;
 }
 
@@ -106,6 +111,7 @@ static struct origin *origin_new(struct service_cpt *sc,
 		return NULL;
 	o->sc = sc;
 	o->export = NULL;
+	o->share = &sc->unknown;
 	o->client = ev->initiator;
 	o->source = ev->source;
 	o->local = ev->target.nid;
@@ -173,7 +179,7 @@ static void stray_back(struct ulnet_work *w)
 
 	if (!s->crashed) {
 		from->strays--;
-		service_held(from, 0, -(int64_t)stray->length);
+		service_held(from, &from->passed, 0, -(int64_t)stray->length);
 		service_cpt_settled(from);
 	}
 	free(stray);
@@ -203,7 +209,8 @@ static bool pass_on(struct service_cpt *from, unsigned int cpt,
 {
 	struct stray *stray;
 
-	if (service_is_full(from, (uint32_t)length) || service_cpt_ended(from))
+	if (service_is_full(from, &from->passed, (uint32_t)length) ||
+	    service_cpt_ended(from))
 		return false;
 	stray = malloc(sizeof(*stray) + length);
 	if (!stray)
@@ -215,7 +222,7 @@ static bool pass_on(struct service_cpt *from, unsigned int cpt,
 	memcpy(stray->payload, payload, length);
 	stray->work.fn = stray_there;
 	from->strays++;
-	service_held(from, 0, (int64_t)length);
+	service_held(from, &from->passed, 0, (int64_t)length);
 	shard_give(stray->to->shard, &stray->work);
 	return true;
 }

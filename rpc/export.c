@@ -64,11 +64,39 @@ static struct export *find_client(struct exports *x,
 	return NULL;
 }
 
+struct share *export_share(struct export *e, unsigned int portal)
+{
+	struct share *share;
+
+	list_for_each_entry (share, &e->shares, link)
+		if (likely(share->portal == portal))
+			return share;
+	share = calloc(1, sizeof(*share));
+	if (!share)
+		return NULL;
+	share->portal = portal;
+	list_add_tail(&e->shares, &share->link);
+	return share;
+}
+
+/* Replies that are on their way go on. */
+static void shares_drop(struct export *e)
+{
+	struct share *share, *next;
+
+	list_for_each_entry_safe (share, next, &e->shares, link) {
+		list_del(&share->link);
+		share->gone = true;
+		share_put(share);
+	}
+}
+
 void export_unref(struct export *e)
 {
 	BUG_ON(!e->refs);
 	if (--e->refs)
 		return;
+	shares_drop(e);
 	xids_fini(&e->xids);
 	free(e);
 }
@@ -135,6 +163,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	x->heard = e->heard;
 	memcpy(e->client_id, c->client_id, RPC_ID_SIZE);
 	xids_init(&e->xids);
+	list_init(&e->shares);
 	list_add_tail(&x->silent, &e->link);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,

@@ -25,6 +25,7 @@
 #include "rpc/stat.h"
 #include "rpc/xids.h"
 
+struct share;
 struct wire_control;
 
 struct export
@@ -36,9 +37,10 @@ struct export
 	uint64_t heard;	 /* ns: when last */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
-	uint32_t refs;	  /* one is the table's */
-	struct xids xids; /* of requests that came */
-	struct list link; /* exports.silent */
+	uint32_t refs;	    /* one is the table's */
+	struct xids xids;   /* of requests that came */
+	struct list link;   /* exports.silent */
+	struct list shares; /* share.link: of services it has called */
 	struct hash_node by_client;
 	/* Who connected, by its primary NID, and the NID it did so from. Nobody
 	 * else may speak for it. */
@@ -106,6 +108,10 @@ static inline struct export *export_ref(struct export *e)
 	return e;
 }
 void export_unref(struct export *e);
+
+/* What the client holds of the service on @portal: borrowed as long as @e, or as
+ * it holds anything. NULL: no memory. */
+struct share *export_share(struct export *e, unsigned int portal);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

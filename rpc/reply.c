@@ -35,7 +35,8 @@ static const struct {
 
 struct reply_message {
 	struct service_cpt *sc;
-	struct list link; /* service_cpt.replies */
+	struct list link;    /* service_cpt.replies */
+	struct share *share; /* whose it is */
 	unsigned int class;
 	bool linked; /* LNet has it */
 	bool work;   /* counts as such */
@@ -134,7 +135,9 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->bodies = 0;
 	m->end = wire_replies_put(m->data, &head);
 	lnet_timer_init(&m->again, again);
-	service_held(sc, 0, message_size(m));
+	m->share = o->share;
+	m->share->replies += (uint64_t)message_size(m);
+	service_held(sc, m->share, 0, message_size(m));
 	list_add_tail(&sc->replies, &m->link);
 	if (m->work)
 		shard_work_begin(sc->shard);
@@ -146,6 +149,8 @@ static void message_put(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 
 	list_del(&m->link);
+	m->share->replies -= (uint64_t)message_size(m);
+	service_held(sc, m->share, 0, -message_size(m));
 	if (likely(m->class != REPLY_OWN))
 		pool_put(&sc->reply_pools[m->class], m);
 	else
@@ -158,7 +163,6 @@ static void message_end(struct reply_message *m)
 	struct shard *s = sc->shard;
 	bool work = m->work;
 
-	service_held(sc, 0, -message_size(m));
 	message_put(m);
 	service_cpt_settled(sc);
 	if (work)
@@ -288,17 +292,26 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 				     rpc_ns(export_lease(m->sc->shard->rpc)));
 }
 
+/* What a client does not take may be twice of what is left. Before the first one
+ * it has taken all. */
+static bool replies_are_full(const struct reply_message *m)
+{
+	const struct ulrpc_service *svc = m->sc->service;
+	uint64_t before = m->share->replies - (uint64_t)message_size(m);
+
+	return service_held_bytes(svc) + before / 2 >
+	       2 * svc->conf.queue_bytes_max;
+}
+
 void reply_flush(struct origin *o)
 {
 	struct reply_message *m = o->out;
-	struct service_cpt *sc = o->sc;
 
 	if (!m)
 		return;
 	o->out = NULL;
 	message_finish(m, o);
-	if (unlikely(service_held_bytes(sc->service) / 2 >
-		     sc->service->conf.queue_bytes_max))
+	if (unlikely(replies_are_full(m)))
 		give_up(m, "too many are waiting to be sent");
 	else
 		message_send(m);

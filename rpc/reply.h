@@ -5,8 +5,8 @@
  * most 10 ms, 20 ms, .. 5 s, until the latest deadline of its calls.
  *
  * What clients do not take fills no memory: the bytes count as held by the
- * service (queue_bytes_max); requests are refused when there are too many, and
- * with twice that much replies are given up, and counted.
+ * service, and by the client: as struct share says, it is refused when they are
+ * too many, and with more its replies are given up, and counted.
  *
  * Owner: CPT.
  */

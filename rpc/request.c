@@ -77,7 +77,7 @@ static void activate(struct ulrpc_request *r)
 
 	r->active = true;
 	list_add_tail(&sc->active, &r->link);
-	service_held(sc, 1, r->length);
+	service_held(sc, r->share, 1, r->length);
 	shard_work_begin(sc->shard);
 	watch_arm(sc);
 }
@@ -91,7 +91,7 @@ static void deactivate(struct ulrpc_request *r)
 	list_del(&r->link);
 	r->active = false;
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
-		service_held(sc, -1, -(int64_t)r->length);
+		service_held(sc, r->share, -1, -(int64_t)r->length);
 	if (r->placed)
 		exec_done(&sc->service->exec, (enum sched_lane)r->item.lane,
 			  shard_now(s));
@@ -271,6 +271,7 @@ static void lost(struct ulrpc_request *r, unsigned int end)
 	if (o->export)
 		export_unref(o->export);
 	o->export = NULL;
+	o->share = &r->sc->unknown;
 	if (r->active)
 		deactivate(r);
 }
@@ -375,7 +376,7 @@ static void answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	}
 	s = r->sc->shard;
 	r->status = length > r->reply_max ? WIRE_TOO_LONG : status;
-	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, 0))
+	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, r->share, 0))
 		r->status = WIRE_OVERLOADED;
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
@@ -605,6 +606,7 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 		r->priority = m->priority;
 	r->sc = o->sc;
 	r->origin = o;
+	r->share = o->share;
 	r->method = m;
 	r->xid = c->xid;
 	r->arrival = now;
@@ -632,7 +634,7 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		return WIRE_NO_METHOD;
 	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
-	if (unlikely(service_is_full(sc, c->length)))
+	if (unlikely(service_is_full(sc, o->share, c->length)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
@@ -775,6 +777,7 @@ static void request_gone(struct ulrpc_request *r)
 	if (r->item.queued)
 		exec_remove(&r->sc->service->exec, &r->item);
 	list_del(&r->link);
+	service_held(r->sc, r->share, -1, -(int64_t)r->length);
 	if (r->transfers)
 		transfers_free(r->transfers);
 	r->pin = NULL;

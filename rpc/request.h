@@ -47,6 +47,7 @@ extern const struct fsm_state request_states[REQUEST_STATES];
 struct origin {
 	struct service_cpt *sc;
 	struct export *export;	 /* a reference; NULL: none, or not any more */
+	struct share *share;	 /* of the export, or service_cpt.unknown */
 	struct ulnet_id client;	 /* process that sent it */
 	struct ulnet_nid source; /* NID it came from */
 	struct ulnet_nid local;	 /* NID of ours that it came to */
@@ -71,6 +72,7 @@ struct ulrpc_request {
 	enum ulrpc_priority priority;
 	struct service_cpt *sc;
 	struct origin *origin;
+	struct share *share; /* the origin's, at first */
 	const struct ulrpc_method *method;
 	uint64_t xid;
 	uint64_t arrival;	  /* ns */

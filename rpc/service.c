@@ -81,6 +81,12 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 
 /* ---- memory ---- */
 
+void share_put(struct share *share)
+{
+	if (!share->requests && !share->bytes)
+		free(share);
+}
+
 static void cpt_fini(struct service_cpt *sc)
 {
 	requests_lost_free(sc);
@@ -344,6 +350,7 @@ static void conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->queue_max = QUEUE_MAX;
 	if (!c->queue_bytes_max)
 		c->queue_bytes_max = QUEUE_BYTES_MAX;
+	c->queue_bytes_max = MIN(c->queue_bytes_max, UINT64_MAX / 8);
 	if (!c->window)
 		c->window = WINDOW;
 	if (!c->retry_after)

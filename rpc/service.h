@@ -8,6 +8,11 @@
  * (refuses new requests), aborts (what is under way stays without an answer),
  * stops (unlinks its buffers); then the service is freed, or, if handlers still
  * have requests of it, when the last one of these is answered.
+ *
+ * What a service holds is limited (queue_max, queue_bytes_max), and nobody gets
+ * all of it: what a client holds itself counts twice against twice the limit. So
+ * it has no more than is left: alone, the limit; one of n, two parts in n + 1,
+ * and as much is free for the next one.
  */
 #ifndef RPC_SERVICE_H
 #define RPC_SERVICE_H
@@ -42,6 +47,17 @@ enum service_cpt_state {
 	SERVICE_CPT_STATES
 };
 
+/* What a client holds of a service: there as long as its connection is, or it
+ * holds anything. Owner: the connection's CPT. */
+struct share {
+	struct list link; /* export.shares */
+	unsigned int portal;
+	uint32_t requests; /* under way */
+	uint64_t bytes;	   /* of their bodies, and of replies */
+	uint64_t replies;  /* of these alone */
+	bool gone;	   /* the connection is */
+};
+
 #define REPLY_CLASSES 3 /* sizes of messages of replies: reply.c */
 
 /* Owner: the CPT. */
@@ -68,6 +84,9 @@ struct service_cpt {
 	/* Written here, read by all CPTs. */
 	_Atomic uint32_t held;	     /* requests under way */
 	_Atomic uint64_t held_bytes; /* of their bodies, and of replies */
+	/* Of both, what is not for a connection that is known here. */
+	struct share unknown; /* clients without one */
+	struct share passed;  /* messages that are on the way to other CPTs */
 
 	struct stat_service *stats; /* NULL: no memory */
 	uint64_t log_second;	    /* for what strangers cause */
@@ -132,10 +151,16 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* There are so many more (or less) requests under way, and bytes held. */
-static inline void service_held(struct service_cpt *sc, int requests,
-				int64_t bytes)
+/* Its connection is gone, and it is, too, if nothing is held. */
+void share_put(struct share *share);
+
+/* There are so many more (or less) requests under way, and bytes held, of
+ * @share's client. When they are less, @share may be gone. */
+static inline void service_held(struct service_cpt *sc, struct share *share,
+				int requests, int64_t bytes)
 {
+	share->requests += (uint32_t)requests;
+	share->bytes += (uint64_t)bytes;
 	atomic_store_explicit(
 		&sc->held,
 		atomic_load_explicit(&sc->held, memory_order_relaxed) +
@@ -146,6 +171,8 @@ static inline void service_held(struct service_cpt *sc, int requests,
 		atomic_load_explicit(&sc->held_bytes, memory_order_relaxed) +
 			(uint64_t)bytes,
 		memory_order_relaxed);
+	if (unlikely(share->gone))
+		share_put(share);
 }
 
 /* Of all CPTs, as far as this one has heard. */
@@ -169,14 +196,16 @@ static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 	return n;
 }
 
-/* Is there no room for one more, with @length bytes? */
+/* Is there no room for one more of @share's client, with @length bytes? */
 static inline bool service_is_full(const struct service_cpt *sc,
-				   uint32_t length)
+				   const struct share *share, uint32_t length)
 {
 	const struct ulrpc_service *svc = sc->service;
 
-	return service_held_requests(svc) >= svc->conf.queue_max ||
-	       service_held_bytes(svc) + length > svc->conf.queue_bytes_max;
+	return share->requests + service_held_requests(svc) >=
+		       2 * (uint64_t)svc->conf.queue_max ||
+	       share->bytes + service_held_bytes(svc) + 2 * (uint64_t)length >
+		       2 * svc->conf.queue_bytes_max;
 }
 
 /* The connection @e ends: requests_forget() at all services. */

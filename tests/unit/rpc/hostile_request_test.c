@@ -610,3 +610,119 @@ Test(hostile_request, gone_after_asking)
 		     500);
 	hostile_fini(&h);
 }
+
+static uint64_t held_bytes(void)
+{
+	return atomic_load(&h.g.service->cpt[0].held_bytes);
+}
+
+/* Who asks and does not take what it is answered keeps others from nothing, be
+ * they there before or not. */
+static void takes_no_replies(bool connected)
+{
+	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
+	struct ulnet_sim_link stuck = { .stall = LNET_SIM_ALWAYS };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	if (!connected)
+		h.a->connection ^= UINT64_C(1) << 60;
+	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &stuck);
+	for (unsigned int i = 0; i < 1000; i++) {
+		stranger_call(h.a, i + 1, "echo", SENTENCE);
+		if (i % 50 == 0)
+			hostile_honest(&h);
+	}
+	hostile_settle(&h);
+	hostile_honest(&h);
+	cr_assert_geq(held_bytes(), conf.queue_bytes_max);
+	cr_assert_leq(held_bytes(), conf.queue_bytes_max * 3 / 2);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	stranger_call(h.b, 1, "echo", SENTENCE);
+	hostile_settle(&h);
+	cr_assert_eq(stranger_reply(h.b, 1)->status, WIRE_OK);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, takes_no_replies)
+{
+	takes_no_replies(true);
+}
+
+Test(hostile_request, takes_no_refusals)
+{
+	takes_no_replies(false);
+}
+
+static unsigned int refused(const struct stranger *c)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->replies; i++)
+		n += c->reply[i].status == WIRE_OVERLOADED;
+	return n;
+}
+
+/* Each one who floods has as much as is left for the next one. */
+Test(hostile_request, floods)
+{
+	const struct ulrpc_service_conf conf = { .queue_max = 10 };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	for (unsigned int xid = 1; xid <= 100; xid++)
+		stranger_call(h.a, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.a), 90);
+	hostile_honest(&h);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	for (unsigned int xid = 1; xid <= 100; xid++)
+		stranger_call(h.b, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.b), 95);
+	hostile_honest(&h);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	cr_assert_eq(h.a->replies, 100);
+	cr_assert_eq(h.b->replies, 100);
+	/* What he had is his again. */
+	hostile_forget(&h);
+	for (unsigned int xid = 101; xid <= 110; xid++)
+		stranger_call(h.a, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.a), 0);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	hostile_fini(&h);
+}
+
+/* By bytes. Who goes while he has something leaves nothing behind. */
+Test(hostile_request, floods_and_goes)
+{
+	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	struct wire_control bye = { .kind = WIRE_DISCONNECT };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	for (unsigned int xid = 1; xid <= 20; xid++) {
+		struct wire_call c = stranger_call_of(xid, "hold", 1 << 15);
+
+		stranger_send(h.a, &c, 1, other, 0);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(h.g.served.parked, 8);
+	cr_assert_eq(refused(h.a), 12);
+	hostile_honest(&h);
+	bye.disconnect.connection = h.a->connection;
+	bye.disconnect.client = h.a->client;
+	bye.disconnect.epoch = h.a->epoch;
+	stranger_ask(h.a, &bye);
+	hostile_honest(&h);
+	serve_release(&h.g.served);
+	hostile_fini(&h);
+}
