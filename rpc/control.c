@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/pool.h"
 #include "rpc/export.h"
 #include "rpc/import.h"
@@ -13,7 +14,7 @@
 
 #define BUFFER_SIZE UINT32_C(16384)
 /* Messages on their way out. Strangers can make us answer, but not without
- * limit. */
+ * limit; and nobody has more on his way than is left for others. */
 #define SENDS_MAX 16384
 
 struct control {
@@ -21,11 +22,22 @@ struct control {
 	bool open;
 	struct pool sends;
 	struct list sending; /* of control_send.link */
+	struct pool peers;
+	struct hash by_nid; /* control_peer.by_nid */
+	uint64_t seed;
+};
+
+/* A NID that messages are on their way to. */
+struct control_peer {
+	struct hash_node by_nid;
+	struct ulnet_nid nid;
+	uint32_t sends;
 };
 
 struct control_send {
 	struct list link;
 	struct shard *shard;
+	struct control_peer *peer;
 	control_sent_fn done; /* NULL: nobody wants to know */
 	uint64_t id;
 	uint64_t tag;
@@ -34,10 +46,67 @@ struct control_send {
 
 /* ---- out ---- */
 
+static struct control_peer *peer_get(struct control *c,
+				     const struct ulnet_nid *nid)
+{
+	uint64_t h = hash_bytes(nid, sizeof(*nid), c->seed);
+	struct hash_node *n = hash_first(&c->by_nid, h);
+	struct control_peer *p;
+
+	for (; n; n = hash_next(n)) {
+		p = container_of(n, struct control_peer, by_nid);
+		if (lnet_nid_eq(&p->nid, nid))
+			return p;
+	}
+	p = pool_get(&c->peers);
+	if (!p)
+		return NULL;
+	p->nid = *nid;
+	p->sends = 0;
+	if (hash_add(&c->by_nid, &p->by_nid, h)) {
+		pool_put(&c->peers, p);
+		return NULL;
+	}
+	return p;
+}
+
+static void peer_put(struct control *c, struct control_peer *p)
+{
+	if (p->sends)
+		return;
+	hash_del(&c->by_nid, &p->by_nid);
+	pool_put(&c->peers, p);
+}
+
+static struct control_send *send_new(struct control *c,
+				     const struct ulnet_nid *nid)
+{
+	struct control_peer *p = peer_get(c, nid);
+	struct control_send *cs = NULL;
+
+	if (!p)
+		return NULL;
+	if (p->sends + c->sends.used < SENDS_MAX)
+		cs = pool_get(&c->sends);
+	if (!cs) {
+		peer_put(c, p);
+		return NULL;
+	}
+	p->sends++;
+	cs->peer = p;
+	list_add_tail(&c->sending, &cs->link);
+	return cs;
+}
+
 static void send_free(struct control_send *cs)
 {
+	struct control *c = cs->shard->control;
+	struct control_peer *p = cs->peer;
+
 	list_del(&cs->link);
-	pool_put(&cs->shard->control->sends, cs);
+	pool_put(&c->sends, cs);
+	p->sends--;
+	peer_put(c, p);
 }
 
 static void on_sent(const struct ulnet_event *ev)
@@ -94,14 +163,13 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 
 	if (s->crashed || !s->control)
 		return -ESHUTDOWN;
-	cs = pool_get(&s->control->sends);
+	cs = send_new(s->control, &to.nid);
 	if (!cs)
 		return -ENOMEM;
 	cs->shard = s;
 	cs->done = done;
 	cs->id = id;
 	cs->tag = tag;
-	list_add_tail(&s->control->sending, &cs->link);
 	length = wire_control_encode(m, cs->bytes, &hdr_data);
 	rc = send_begin(cs, self, to, length, hdr_data);
 	if (rc < 0)
@@ -157,7 +225,10 @@ static int control_shard_open(struct shard *s)
 	if (!c)
 		return -ENOMEM;
 	pool_init(&c->sends, sizeof(struct control_send), SENDS_MAX);
+	pool_init(&c->peers, sizeof(struct control_peer), SENDS_MAX);
 	list_init(&c->sending);
+	hash_init(&c->by_nid);
+	lnet_random(s->node, s->cpt, &c->seed, sizeof(c->seed));
 	s->control = c;
 	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
 			s->rpc->conf.control_buffers, BUFFER_SIZE,
@@ -200,6 +271,8 @@ static void control_shard_free(struct shard *s)
 	while (!list_empty(&c->sending))
 		send_free(list_first(&c->sending, struct control_send, link));
 	pool_fini(&c->sends);
+	hash_fini(&c->by_nid);
+	pool_fini(&c->peers);
 	free(c);
 	s->control = NULL;
 }

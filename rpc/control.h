@@ -15,7 +15,8 @@ struct wire_control;
 extern const struct rpc_part control_part;
 
 /* Sends @m from @self (or LNET_NID_ANY). -errno: it was not even begun to be
- * sent; what happens later nobody hears of. Owner. */
+ * sent (-ENOMEM: also, too many are on their way there); what happens later
+ * nobody hears of. Owner. */
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 
