@@ -46,7 +46,9 @@ struct ulrpc_bulk {
 	unsigned int linked; /* MDs whose last event has not come */
 	bool attached;	     /* handles of segments mean something */
 	bool touched;	     /* the server has put something, in this attempt */
-	bool over;	     /* released, waits for being idle */
+	uint64_t moved;	     /* bytes, of all attempts */
+	struct bulk_late late; /* fn NULL: nobody */
+	bool over;	       /* released, waits for being idle */
 	void (*idle_fn)(void *arg);
 	void *idle_arg;
 };
@@ -265,10 +267,22 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)
 	if (!atomic_compare_exchange_strong(&b->refs, &users, 2))
 		return -EBUSY;
 	b->over = false;
+	b->moved = 0;
+	b->late.fn = NULL;
 	if (b->crc)
 		for (unsigned int i = 0; i < b->n; i++)
 			b->crc[i] = crc_of(&b->segments[i], b->lengths[i]);
 	return 0;
+}
+
+static void tell_late(const struct ulrpc_bulk *b)
+{
+	uint64_t in = 0, out = 0;
+
+	if (likely(!b->late.fn) || !b->moved || b->shard->crashed)
+		return;
+	bulk_bytes(b, &in, &out);
+	b->late.fn(b->shard, &b->late, in, out);
 }
 
 /* Nothing is linked any more. May free @b. */
@@ -279,6 +293,7 @@ static void bulk_on_last(struct ulrpc_bulk *b)
 
 	b->attached = false;
 	b->idle_fn = NULL;
+	tell_late(b);
 	if (b->over)
 		bulk_put(b);
 	if (fn)
@@ -330,6 +345,10 @@ static void segment_on_event(const struct ulnet_event *ev)
 
 	if (ev->type == LNET_EVENT_PUT && ev->mlength)
 		b->touched = true;
+	/* What was unlinked meanwhile is complete all the same. */
+	if ((!ev->status || ev->cause == LNET_CAUSE_CANCELED) &&
+	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET))
+		b->moved += ev->mlength;
 	if (ev->unlinked)
 		bulk_unlinked(b);
 }
@@ -458,4 +477,15 @@ int bulk_check(const struct ulrpc_bulk *b, const struct wire_moved_in *m)
 bool bulk_unproven(const struct ulrpc_bulk *b)
 {
 	return b->touched && b->checked;
+}
+
+void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out)
+{
+	*(b->access == ULRPC_BULK_SINK ? in : out) += b->moved;
+}
+
+void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late)
+{
+	b->moved = 0;
+	b->late = *late;
 }

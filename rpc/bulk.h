@@ -20,6 +20,17 @@
 #include "ulnet/rpc.h"
 
 struct shard;
+struct stat_service;
+
+/* Who counts what is moved after its call has ended: @fn is called when it is
+ * idle. The rest is for that. */
+struct bulk_late {
+	void (*fn)(struct shard *s, const struct bulk_late *late, uint64_t in,
+		   uint64_t out);
+	struct stat_service *stats;
+	uint64_t import;
+	uint32_t method;
+};
 
 /* Claims @b for a call of @rpc, and computes the checksums of a source, if it
  * has any: about 0.1 ms for each MiB. 0; -EBUSY: claimed already; -EINVAL: of
@@ -55,6 +66,12 @@ int bulk_check(const struct ulrpc_bulk *b,
 	       const struct wire_moved_in *m) must_check;
 /* Something was put into it that is to be checked. */
 bool bulk_unproven(const struct ulrpc_bulk *b);
+/* Adds the bytes that the server has put to it, or got from it, since it was
+ * claimed; what was moved twice counts twice. Owner. */
+void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
+/* What is moved from now on, if anything, is for @late, which is copied. Before
+ * bulk_release(). Owner. */
+void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 
 /* The call is over: detaches, and ends the claim when idle. Returns whether that
  * was at once. After it @b may be gone. Owner, or any thread if never attached.

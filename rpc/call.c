@@ -120,13 +120,41 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
+/* Bulk was moved when the call had ended, or that was known only then: of what
+ * goes out, LNet says so when the network has taken it. */
+static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
+		    uint64_t out)
+{
+	struct import *imp = import_find(s, late->import);
+	const struct call_report report = {
+		.shard = s,
+		.stats = late->stats,
+		.peer = imp ? &imp->stats : NULL,
+		.method = late->method,
+		.bulk_sent = out,
+		.bulk_received = in,
+	};
+
+	stat_call_late(&report);
+}
+
 static bool bulks_release(struct ulrpc_call *call)
 {
+	const struct ulrpc_client *c = call->client;
 	bool idle = true;
 
-	for (unsigned int i = 0; i < call->nbulks; i++)
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		if (!bulk_idle(call->bulks[i]))
+			bulk_on_late(call->bulks[i],
+				     &(struct bulk_late){
+					     .fn = on_late,
+					     .stats = c->stats,
+					     .import = c->imp->handle,
+					     .method = call->method,
+				     });
 		if (!bulk_release(call->bulks[i]))
 			idle = false;
+	}
 	return idle;
 }
 
@@ -191,7 +219,7 @@ static void call_detach(struct ulrpc_call *call, uint64_t now)
 static void record(const struct ulrpc_call *call, const struct ulrpc_outcome *o,
 		   size_t received)
 {
-	const struct call_report report = {
+	struct call_report report = {
 		.shard = call->shard,
 		.stats = call->client->stats,
 		.peer = &call->client->imp->stats,
@@ -201,6 +229,9 @@ static void record(const struct ulrpc_call *call, const struct ulrpc_outcome *o,
 		.outcome = o,
 	};
 
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_bytes(call->bulks[i], &report.bulk_received,
+			   &report.bulk_sent);
 	stat_call_end(&report);
 }
 
@@ -211,8 +242,8 @@ static void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
 
-	o->bulk_free = bulks_release(call);
 	record(call, o, length);
+	o->bulk_free = bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	call->done(call->arg, o, body, length);

@@ -129,7 +129,8 @@ struct call_report {
 	struct stat_service *stats; /* the client's; NULL: no memory */
 	struct stat_peer *peer;	    /* the import's; NULL: none */
 	uint32_t method;
-	size_t sent, received; /* bytes of the bodies */
+	size_t sent, received;		   /* bytes of the bodies */
+	uint64_t bulk_sent, bulk_received; /* bytes */
 	const struct ulrpc_outcome *outcome;
 };
 

@@ -47,13 +47,10 @@ static const char *request_end_name(unsigned int end)
 }
 
 #define ALL_COUNTS ((1u << STAT_COUNTS_ALL) - 1)
-#define BULK_COUNTS                         \
-	(1u << STAT_COUNT_bulk_sent_bytes | \
-	 1u << STAT_COUNT_bulk_received_bytes)
 
 const struct stat_kind stat_kinds[STAT_SIDES] = {
-	[STAT_CALLS] = { ULRPC_CAUSE_COUNT, ARRAY_SIZE(call_times),
-			 ALL_COUNTS & ~BULK_COUNTS, call_times, call_end_name },
+	[STAT_CALLS] = { ULRPC_CAUSE_COUNT, ARRAY_SIZE(call_times), ALL_COUNTS,
+			 call_times, call_end_name },
 	[STAT_REQUESTS] = { STAT_REQUEST_ENDS, ARRAY_SIZE(request_times),
 			    ALL_COUNTS & ~(1u << STAT_COUNT_attempts),
 			    request_times, request_end_name },
@@ -256,6 +253,8 @@ void stat_call_end(const struct call_report *r)
 		[STAT_COUNT_attempts] = o->attempts,
 		[STAT_COUNT_sent_bytes] = r->sent,
 		[STAT_COUNT_received_bytes] = r->received,
+		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
+		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
 	};
 
 	if (r->peer)
@@ -280,6 +279,23 @@ void stat_call_end(const struct call_report *r)
 	hist_add(&m->times[STAT_CALL_TIME_wire], rpc_ns(o->wire));
 	hist_add(&m->times[STAT_CALL_TIME_queue], rpc_ns(o->server_queue));
 	hist_add(&m->times[STAT_CALL_TIME_service], rpc_ns(o->service));
+}
+
+void stat_call_late(const struct call_report *r)
+{
+	const uint64_t counts[STAT_COUNTS_ALL] = {
+		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
+		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
+	};
+	struct stat_method *m =
+		r->stats ? method_get(r->stats, r->method) : NULL;
+	bool there = r->peer && r->peer->link.next;
+
+	counts_add(there ? r->peer->counts
+			 : r->shard->stats->gone[STAT_CALLS].counts,
+		   counts);
+	if (m)
+		counts_add(m->counts, counts);
 }
 
 static void request_refused(const struct request_report *r)

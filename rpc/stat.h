@@ -166,6 +166,9 @@ static inline enum rpc_stat stat_of_bad(int rc)
 
 /* A call has ended, in any way. */
 void stat_call_end(const struct call_report *r);
+/* Bulk was moved for one that has been recorded; its peer, or NULL, may have gone
+ * since. */
+void stat_call_late(const struct call_report *r);
 
 /* A request that was read, at its end. Times in ns. */
 struct request_report {

@@ -7,6 +7,8 @@
 #include "ulnet/control.h"
 #include "ulnet/service.h"
 
+static char memory[5000], taken[3000];
+
 static void echo(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
 {
@@ -37,12 +39,25 @@ static void fill(void *arg, struct ulrpc_request *request, const void *body,
 		ulrpc_reply(request, NULL, 0);
 }
 
-static char memory[5000];
+/* Takes a part of it. */
+static void take(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	struct iovec iov = { arg, sizeof(taken) };
+
+	(void)body;
+	(void)length;
+	if (ulrpc_bulk_get_wait(request, 0, 0, &iov, 1))
+		ulrpc_fail(request, -EIO);
+	else
+		ulrpc_reply(request, NULL, 0);
+}
 
 static const struct ulrpc_method_conf methods[] = {
 	{ .name = "Echo", .handler = echo, .run = ULRPC_RUN_INLINE },
 	{ .name = "Refuse", .handler = refuse },
 	{ .name = "Fill", .handler = fill, .arg = memory },
+	{ .name = "Take", .handler = take, .arg = taken },
 };
 
 struct pair {
@@ -66,7 +81,7 @@ static struct pair pair_open(unsigned int cpts)
 	ulrpc_service_conf_init(&sconf);
 	sconf.name = "test";
 	sconf.methods = methods;
-	sconf.nmethods = 3;
+	sconf.nmethods = 4;
 	cr_assert_eq(ulrpc_service_start(p.rpc, &sconf, &p.service), 0);
 	ulrpc_client_conf_init(&cconf);
 	cconf.nids = &LNET_NID_LO;
@@ -162,19 +177,26 @@ static void both_sides_agree(unsigned int cpts)
 					 .niov = 1,
 					 .access = ULRPC_BULK_SINK,
 					 .segment = 4096 };
+	struct ulrpc_bulk_conf sconf = { .iov = &iov,
+					 .niov = 1,
+					 .access = ULRPC_BULK_SOURCE };
 	struct pair p = pair_open(cpts);
-	struct ulrpc_bulk *bulk;
+	struct ulrpc_bulk *bulk, *source;
 	const struct tree *t;
 	struct doc *doc;
 
 	cr_assert_eq(ulrpc_bulk_new(p.rpc, &bconf, &bulk), 0);
+	cr_assert_eq(ulrpc_bulk_new(p.rpc, &sconf, &source), 0);
 	for (unsigned int i = 0; i < 20; i++)
 		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
 	for (unsigned int i = 0; i < 3; i++)
 		call(&p, "Refuse", NULL, ULRPC_CAUSE_HANDLER);
 	call(&p, "Fill", bulk, ULRPC_CAUSE_OK);
+	call(&p, "Take", source, ULRPC_CAUSE_OK);
+	call(&p, "Take", source, ULRPC_CAUSE_OK);
 	call(&p, "Nonsense", NULL, ULRPC_CAUSE_NO_METHOD);
 	ulrpc_bulk_close(bulk, NULL, NULL);
+	ulrpc_bulk_close(source, NULL, NULL);
 
 	doc = stats_of(p.rpc);
 	t = entry(doc, "calls", "Echo");
@@ -203,21 +225,32 @@ static void both_sides_agree(unsigned int cpts)
 	is(t, "bulk_sent_bytes", 5000);
 	is(t, "bulk_received_bytes", 0);
 	is(t, "times_us/bulk/count", 1);
+	t = entry(doc, "calls", "Fill");
+	is(t, "bulk_sent_bytes", 0);
+	is(t, "bulk_received_bytes", 5000);
+	t = entry(doc, "requests", "Take");
+	is(t, "bulk_sent_bytes", 0);
+	is(t, "bulk_received_bytes", 6000);
+	t = entry(doc, "calls", "Take");
+	is(t, "bulk_sent_bytes", 6000);
+	is(t, "bulk_received_bytes", 0);
 	is(entry(doc, "refused_by_service", NULL), "ends/no method", 1);
 	for (unsigned int side = 0; side < 2; side++) {
 		t = entry(doc, side ? "clients" : "servers", NULL);
 		is(t, "connections", 1);
-		is(t, "calls", 25);
+		is(t, "calls", 27);
 		is(t, "failed", 4);
-		is(t, "times_us/total/count", 25);
+		is(t, "bulk_sent_bytes", side ? 5000 : 6000);
+		is(t, "bulk_received_bytes", side ? 6000 : 5000);
+		is(t, "times_us/total/count", 27);
 	}
 	cr_assert_eq(counter(doc, "connections_made"), 1);
 	cr_assert_eq(counter(doc, "clients_accepted"), 1);
-	cr_assert_eq(counter(doc, "parcels_sent"), 25);
-	cr_assert_eq(counter(doc, "requests_received"), 25);
-	cr_assert_eq(counter(doc, "answers_sent"), 25);
-	cr_assert_eq(counter(doc, "replies_received"), 25);
-	cr_assert_eq(counter(doc, "segments_moved"), 2);
+	cr_assert_eq(counter(doc, "parcels_sent"), 27);
+	cr_assert_eq(counter(doc, "requests_received"), 27);
+	cr_assert_eq(counter(doc, "answers_sent"), 27);
+	cr_assert_eq(counter(doc, "replies_received"), 27);
+	cr_assert_eq(counter(doc, "segments_moved"), 4);
 	cr_assert_eq(counter(doc, "unrecorded"), 0);
 	cr_assert_gt(counter(doc, "control_received"), 3);
 	doc_free(doc);
