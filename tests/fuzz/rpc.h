@@ -29,6 +29,16 @@ static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
 	return rc;
 }
 
+/* The length of the head, which is cut off. */
+static inline size_t rpc_head(const uint8_t **data, size_t *size)
+{
+	size_t head = (*data)[0] | (size_t)(*data)[1] << 8;
+
+	*data += 2;
+	*size -= 2;
+	return MIN(head, *size);
+}
+
 /* What can be read is said again in our form, and that is read as the same. */
 static inline int rpc_try(enum wire_kind kind, const uint8_t *data, size_t size)
 {
@@ -38,10 +48,7 @@ static inline int rpc_try(enum wire_kind kind, const uint8_t *data, size_t size)
 
 	if (size < 2 || size > sizeof(once.bytes) / 2)
 		return 0;
-	head = data[0] | (size_t)data[1] << 8;
-	data += 2;
-	size -= 2;
-	head = MIN(head, size);
+	head = rpc_head(&data, &size);
 	rc = rpc_read(kind, data, size, wire_hdr_data(kind, data, head), &once);
 	BUG_ON(rc != 0 && rc != -EPROTO && rc != -E2BIG);
 	if (rc)
