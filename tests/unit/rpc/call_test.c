@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of calls, whatever the server does. */
+#include "rpc/stat.h"
 #include "tests/unit/rpc/call_rig.h"
 
 static struct call_rig g;
@@ -708,6 +709,167 @@ Test(call, of_a_connection_that_was_replaced_is_sent_again_at_once)
 	ended_well(&many[0]);
 	cr_assert_eq(g.fake->connects, connects);
 	rig_close(&g);
+}
+
+/* ---- waiting for its bulk, to be sent again ---- */
+
+static uint8_t lent[1000], got[1000];
+
+static void on_get(const struct ulnet_event *ev)
+{
+	if (ev->type == LNET_EVENT_REPLY)
+		cr_assert_eq(ev->status, 0);
+}
+
+/* The server gets what the last call has lent, which takes a second; meanwhile
+ * the call is refused so that it has to be sent again. */
+static void fence(void)
+{
+	const struct arrived *a =
+		&g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
+	struct ulnet_sim_link slow = { .bandwidth = sizeof(lent) };
+	struct ulnet_md md = { .start = got,
+			       .length = sizeof(got),
+			       .threshold = 2,
+			       .handler = on_get };
+	struct ulnet_md_handle mdh;
+
+	lnet_sim_link_set(g.sim, &from, &to, &slow);
+	cr_assert_eq(LNetMDBind(g.fake->node, &md, LNET_UNLINK, &mdh), 0);
+	cr_assert_eq(LNetGet(LNET_NID_ANY, mdh, nth_id(CLIENT),
+			     ULRPC_PORTAL_BULK, a->bulk_match, 0),
+		     0);
+	run(&g, 10 * MSEC);
+	fake_answer(g.fake, a, WIRE_STALE_EPOCH, NULL, 0);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
+}
+
+static struct ulrpc_bulk *call_in_fence(uint64_t deadline)
+{
+	struct iovec iov = { lent, sizeof(lent) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_call_conf conf = within(deadline);
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	memset(lent, 7, sizeof(lent));
+	g.fake->mute_calls = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+	g.fake->mute_calls = false;
+	fence();
+	return bulk;
+}
+
+/* Bytes that the server has got, by the statistics. */
+static uint64_t counted_sent(void)
+{
+	const struct stat_shard *st = g.rpc->shards[0].stats;
+	const struct stat_peer *p =
+		list_first(&st->peers[STAT_CALLS], struct stat_peer, link);
+	const struct stat_service *sv = list_first(&st->services[STAT_CALLS],
+						   struct stat_service, link);
+	uint32_t bucket = 0;
+	const struct stat_method *m = stat_method_walk(sv, &bucket, NULL);
+
+	cr_assert_eq(m->counts[STAT_COUNT_bulk_sent_bytes],
+		     p->counts[STAT_COUNT_bulk_sent_bytes]);
+	return p->counts[STAT_COUNT_bulk_sent_bytes];
+}
+
+Test(call, in_fence_goes_on_when_its_bulk_is_free)
+{
+	struct ulrpc_bulk *bulk = call_in_fence(100000000);
+	unsigned int messages = g.fake->messages;
+
+	run(&g, 500 * MSEC);
+	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
+	cr_assert_eq(g.fake->messages, messages);
+	run(&g, 50 * SEC);
+	cr_assert_eq(n.outcome.attempts, 2);
+	ended_well(&n);
+	cr_assert_eq(counted_sent(), sizeof(lent));
+	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+static void on_released(void *arg)
+{
+	unsigned int *released = arg;
+
+	++*released;
+}
+
+/* It ends at once, and its memory comes back when the server has got it. */
+static void ends_in_fence(enum ulrpc_cause cause)
+{
+	bool late = cause == ULRPC_CAUSE_DEADLINE;
+	struct ulrpc_bulk *bulk = call_in_fence(late ? 500000 : 100000000);
+	struct ulrpc_call_conf conf = { .deadline = 1,
+					.bulks = &bulk,
+					.nbulks = 1 };
+	unsigned int released = 0;
+
+	if (!late)
+		ulrpc_cancel(n.call);
+	run(&g, late ? 400 * MSEC : 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(n.outcome.cause, cause);
+	cr_assert_eq(n.outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_not(n.outcome.bulk_free);
+	cr_assert_eq(
+		ulrpc_call(g.client, 1, NULL, 0, &conf, note_end, &n, NULL),
+		-EBUSY);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(released, 0);
+	cr_assert_eq(counted_sent(), 0);
+	run(&g, 5 * SEC);
+	cr_assert_eq(released, 1);
+	cr_assert_eq(counted_sent(), sizeof(lent));
+	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(g.fake->ncalls, 1, "nothing is sent again");
+	ulrpc_call_put(n.call);
+	rig_close(&g);
+}
+
+Test(call, canceled_in_fence)
+{
+	ends_in_fence(ULRPC_CAUSE_CANCELED);
+}
+
+Test(call, ends_by_its_deadline_in_fence)
+{
+	ends_in_fence(ULRPC_CAUSE_DEADLINE);
+}
+
+/* Closed, with its client, and then all of RPC: which waits for the memory. */
+Test(call, closed_in_fence)
+{
+	struct ulrpc_bulk *bulk = call_in_fence(100000000);
+	unsigned int released = 0;
+
+	ulrpc_client_close(g.client);
+	g.client = NULL;
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_CANCELED);
+	cr_assert_not(n.outcome.bulk_free);
+	ulrpc_call_put(n.call);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	cr_assert_eq(released, 0);
+	rig_close(&g);
+	cr_assert_eq(released, 1);
 }
 
 Test(call, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)

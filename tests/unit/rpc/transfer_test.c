@@ -2,7 +2,7 @@
 /* What services do with bulk. The caller is played by raw match entries. */
 #include <criterion/criterion.h>
 #include "rpc/crc32c.h"
-#include "rpc/transfer.h"
+#include "rpc/transfer_priv.h"
 #include "tests/unit/rpc/bulk_rig.h"
 
 #define MATCH UINT64_C(0x123456700)
@@ -459,6 +459,40 @@ Test(transfer, window_of_a_request)
 	cr_assert_lt(e[2].at, MSEC, "needs no room");
 	cr_assert_eq((e[0].at + MSEC) / (2 * MSEC), 3);
 	cr_assert_eq((e[1].at + MSEC) / (2 * MSEC), 5);
+	stage_close(&s);
+}
+
+/* One that has the whole window fails when its pieces only wait, for its timer
+ * came too late: what waited for room has to be told that there is some. */
+Test(transfer, room_of_one_that_failed)
+{
+	struct transfer *x;
+	struct ending e[2];
+	struct stage s;
+
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
+				       .length = 100,
+				       .n = 10,
+				       .deadline = 1000,
+				       .window = 2 });
+	cluster_links(s.g.sim,
+		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
+	for (unsigned int i = 0; i < 2; i++) {
+		e[i] = (struct ending){ .g = &s.g };
+		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &s.m, &e[i]),
+			     0);
+	}
+	lnet_sim_run(s.g.sim, 500 * MSEC);
+	x = list_first(&s.t->active, struct transfer, link);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(x->pieces[i].fsm.state, PIECE_WAITING);
+	shard_arm(&s.g.shard[SERVER], &x->timer,
+		  lnet_sim_now(s.g.sim) + 600 * MSEC);
+	lnet_sim_run_all(s.g.sim);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(e[i].n, 1, "transfer %u", i);
+		cr_assert_lt(e[i].status, 0);
+	}
 	stage_close(&s);
 }
 
