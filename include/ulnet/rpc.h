@@ -127,7 +127,9 @@ struct ulrpc_outcome {
 	uint32_t paths;		 /* transmissions begun for these */
 	struct ulnet_nid local;	 /* rail of the last attempt; ANY: none */
 	struct ulnet_nid target;
-	/* Times, us, of which @total is the sum: */
+	/* Times, us, of which @total is the sum. Those of a CPT are its turns':
+	 * what begins and ends in one turn takes 0, as @service of an inline
+	 * handler that replies at once does. */
 	uint64_t total;
 	uint64_t connecting;   /* waiting for the connection */
 	uint64_t window;       /* waiting for a place in flight */
