@@ -2,6 +2,7 @@
 # What calls nobody: in libulnet and in libulrpc.
 libulnetbase_la_SOURCES += \
 	%D%/buf.h \
+	%D%/cond.h \
 	%D%/fsm.h %D%/fsm.c \
 	%D%/hash.h %D%/hash.c \
 	%D%/id.h %D%/id.c \

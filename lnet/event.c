@@ -4,26 +4,23 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "lnet/node.h"
 
 #define EQ_SIZE_MAX (1u << 24)
 
 int eqs_init(struct eqs *q)
 {
-	pthread_condattr_t attr;
 	int rc;
 
 	id_table_init(&q->table, ID_TAG(0, ID_EQ));
 	rc = pthread_mutex_init(&q->lock, NULL);
 	if (rc)
 		return -rc;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&q->filled, &attr);
-	pthread_condattr_destroy(&attr);
+	rc = cond_init(&q->filled);
 	if (rc)
 		pthread_mutex_destroy(&q->lock);
-	return -rc;
+	return rc;
 }
 
 void eqs_fini(struct eqs *q)

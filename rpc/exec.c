@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "ulnet/loop.h"
 
 /* A worker above min ends after so long without work. */
@@ -276,16 +277,6 @@ void exec_free(struct exec *e)
 	pthread_mutex_destroy(&e->lock);
 }
 
-static void cond_init(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 static int start_workers(struct exec *e)
 {
 	int rc = 0;
@@ -324,10 +315,14 @@ int exec_open(struct exec *e, const struct exec_conf *conf)
 	rc = lanes_init(&e->lanes, conf->policy, conf->ratio);
 	if (rc)
 		return rc;
+	rc = cond_init(&e->wake);
+	if (rc) {
+		lanes_fini(&e->lanes);
+		return rc;
+	}
 	list_init(&e->workers);
 	list_init(&e->ended);
 	pthread_mutex_init(&e->lock, NULL);
-	cond_init(&e->wake);
 	rc = start_workers(e);
 	if (rc) {
 		stop_workers(e);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "ulnet/loop.h"
 
 /* us of one lnet_poll(), at most; it is called again. */
@@ -11,18 +12,14 @@
 
 int wait_init(struct wait *w)
 {
-	pthread_condattr_t attr;
 	int rc = pthread_mutex_init(&w->lock, NULL);
 
 	if (rc)
 		return -rc;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&w->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	rc = cond_init(&w->changed);
 	if (rc)
 		pthread_mutex_destroy(&w->lock);
-	return -rc;
+	return rc;
 }
 
 void wait_fini(struct wait *w)
