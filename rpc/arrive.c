@@ -8,6 +8,7 @@
 #include "rpc/export.h"
 #include "rpc/reply.h"
 #include "rpc/request.h"
+#include "rpc/stray.h"
 #include "rpc/wire.h"
 
 /* ---- origins ---- */
@@ -163,44 +164,32 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 /* Messages that may be on their way to other CPTs to be refused there. */
 #define STRAYS_MAX 1024
 
-struct stray {
-	struct ulnet_work work;
-	struct service_cpt *from, *to;
-	struct ulnet_event ev;
-	size_t length;
-	uint8_t payload[];
-};
-
-static void stray_back(struct ulnet_work *w)
+static struct service_cpt *stray_to(const struct stray *stray)
 {
-	struct stray *stray = container_of(w, struct stray, work);
-	struct service_cpt *from = stray->from;
-	struct shard *s = from->shard;
+	const struct service_cpt *from = stray->arg;
 
-	if (!s->crashed) {
-		from->strays--;
-		service_held(from, &from->passed, 0, -(int64_t)stray->length);
-		service_cpt_settled(from);
-	}
-	free(stray);
-	shard_taken(s);
+	return &from->service->cpt[stray->to->cpt];
 }
 
-static void stray_there(struct ulnet_work *w)
+static void stray_back(struct stray *stray)
 {
-	struct stray *stray = container_of(w, struct stray, work);
-	struct service_cpt *to = stray->to;
-	struct shard *s = to->shard;
+	struct service_cpt *from = stray->arg;
+
+	from->strays--;
+	service_held(from, &from->passed, 0, -(int64_t)stray->length);
+	service_cpt_settled(from);
+}
+
+static void stray_there(struct stray *stray)
+{
+	struct service_cpt *to = stray_to(stray);
 	struct wire_requests m;
 	struct wire_cursor cursor;
 
-	if (!s->crashed && to->fsm.state < SERVICE_CPT_STOPPED &&
+	if (to->fsm.state < SERVICE_CPT_STOPPED &&
 	    !wire_requests_open(&cursor, stray->ev.hdr_data, stray->payload,
 				stray->length, &m))
 		read_calls(to, &stray->ev, &m, &cursor, false);
-	stray->work.fn = stray_back;
-	shard_give(stray->from->shard, w);
-	shard_taken(s);
 }
 
 static bool pass_on(struct service_cpt *from, unsigned int cpt,
@@ -212,36 +201,27 @@ static bool pass_on(struct service_cpt *from, unsigned int cpt,
 	if (service_is_full(from, &from->passed, (uint32_t)length) ||
 	    service_cpt_ended(from))
 		return false;
-	stray = malloc(sizeof(*stray) + length);
+	stray = stray_new(from->shard, cpt, ev, payload, length);
 	if (!stray)
 		return false;
-	stray->from = from;
-	stray->to = &from->service->cpt[cpt];
-	stray->ev = *ev;
-	stray->length = length;
-	memcpy(stray->payload, payload, length);
-	stray->work.fn = stray_there;
 	from->strays++;
 	service_held(from, &from->passed, 0, (int64_t)length);
-	shard_give(stray->to->shard, &stray->work);
+	stray_send(stray, stray_there, stray_back, from);
 	return true;
 }
 
 /* A message that there is no room for, without its bodies: it is refused where its
  * connection is known, for a copy of it may be under way there. */
 struct refusal {
-	struct ulnet_work work;
-	struct service_cpt *from, *to;
-	struct ulnet_event ev;
 	struct wire_requests m;
 	struct wire_call calls[];
 };
 
-static void refuse_calls(struct refusal *x)
+static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
+			 const struct refusal *x)
 {
-	struct service_cpt *sc = x->to;
 	uint64_t now = shard_now(sc->shard);
-	struct origin *o = origin_new(sc, &x->ev, &x->m);
+	struct origin *o = origin_new(sc, ev, &x->m);
 	uint32_t status;
 
 	if (!o) {
@@ -264,30 +244,21 @@ static void refuse_calls(struct refusal *x)
 	origin_unref(o);
 }
 
-static void refusal_back(struct ulnet_work *w)
+static void refusal_back(struct stray *stray)
 {
-	struct refusal *x = container_of(w, struct refusal, work);
-	struct service_cpt *from = x->from;
-	struct shard *s = from->shard;
+	struct service_cpt *from = stray->arg;
 
-	if (!s->crashed) {
-		from->strays--;
-		service_cpt_settled(from);
-	}
-	free(x);
-	shard_taken(s);
+	from->strays--;
+	service_cpt_settled(from);
 }
 
-static void refusal_there(struct ulnet_work *w)
+static void refusal_there(struct stray *stray)
 {
-	struct refusal *x = container_of(w, struct refusal, work);
-	struct shard *s = x->to->shard;
+	struct service_cpt *to = stray_to(stray);
 
-	if (!s->crashed && x->to->fsm.state < SERVICE_CPT_STOPPED)
-		refuse_calls(x);
-	x->work.fn = refusal_back;
-	shard_give(x->from->shard, w);
-	shard_taken(s);
+	if (to->fsm.state < SERVICE_CPT_STOPPED)
+		refuse_calls(to, &stray->ev,
+			     (const struct refusal *)stray->payload);
 }
 
 /* Cannot be passed on as it is. When there are too many even of these, nobody
@@ -297,25 +268,24 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct wire_requests *m,
 		       struct wire_cursor *cursor)
 {
-	struct refusal *x = NULL;
+	struct stray *stray = NULL;
+	struct refusal *x;
 	unsigned int n = 0;
 
 	if (from->strays < STRAYS_MAX && !service_cpt_ended(from))
-		x = malloc(sizeof(*x) + m->ncalls * sizeof(x->calls[0]));
-	if (!x) {
+		stray = stray_new(from->shard, cpt, ev, NULL,
+				  sizeof(*x) + m->ncalls * sizeof(x->calls[0]));
+	if (!stray) {
 		stat_count(from->shard, RPC_STAT_requests_dropped);
 		return;
 	}
+	x = (struct refusal *)stray->payload;
 	while (n < m->ncalls && wire_requests_next(cursor, &x->calls[n]))
 		n++;
-	x->from = from;
-	x->to = &from->service->cpt[cpt];
-	x->ev = *ev;
 	x->m = *m;
 	x->m.ncalls = n;
-	x->work.fn = refusal_there;
 	from->strays++;
-	shard_give(x->to->shard, &x->work);
+	stray_send(stray, refusal_there, refusal_back, from);
 }
 
 static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,

@@ -6,6 +6,7 @@
 
 #include "rpc/control.h"
 #include "rpc/service.h"
+#include "rpc/stray.h"
 #include "rpc/wire.h"
 
 /* A lease is this many keepalives. */
@@ -424,25 +425,21 @@ static void handle(struct exports *x, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its own ---- */
 
-struct stray {
-	struct ulnet_work work;
-	struct shard *to;
-	_Atomic uint32_t *count;
-	struct ulnet_event ev;
-	struct wire_control m;
-};
-
-static void stray_there(struct ulnet_work *w)
+static void stray_back(struct stray *stray)
 {
-	struct stray *stray = container_of(w, struct stray, work);
-	struct shard *s = stray->to;
+	struct exports *x = stray->arg;
+
+	x->strays--;
+}
+
+static void stray_there(struct stray *stray)
+{
+	struct exports *x = stray->to->exports;
 
 	/* None yet while RPC is being opened. */
-	if (!s->crashed && s->exports)
-		handle(s->exports, &stray->ev, &stray->m);
-	atomic_fetch_sub(stray->count, 1);
-	free(stray);
-	shard_taken(s);
+	if (x)
+		handle(x, &stray->ev,
+		       (const struct wire_control *)stray->payload);
 }
 
 static void pass_on(struct exports *x, unsigned int cpt,
@@ -450,18 +447,13 @@ static void pass_on(struct exports *x, unsigned int cpt,
 {
 	struct stray *stray;
 
-	if (atomic_load(&x->strays) >= STRAYS_MAX || x->shard->aborted)
+	if (x->strays >= STRAYS_MAX || x->shard->aborted)
 		return; /* it is asked again */
-	stray = malloc(sizeof(*stray));
+	stray = stray_new(x->shard, cpt, ev, m, sizeof(*m));
 	if (!stray)
 		return;
-	stray->to = rpc_shard_of(x->shard->rpc, cpt);
-	stray->count = &x->strays;
-	stray->ev = *ev;
-	stray->m = *m;
-	stray->work.fn = stray_there;
-	atomic_fetch_add(&x->strays, 1);
-	shard_give(stray->to, &stray->work);
+	x->strays++;
+	stray_send(stray, stray_there, stray_back, x);
 }
 
 /* The handle as such; a Connect has none yet. */

@@ -18,7 +18,6 @@
 #ifndef RPC_EXPORT_H
 #define RPC_EXPORT_H
 
-#include <stdatomic.h>
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/rpc.h"
@@ -60,7 +59,7 @@ struct exports {
 	uint64_t seed;
 	uint64_t heard;		  /* ns: anybody, when last */
 	struct ulnet_timer timer; /* looks for silence */
-	_Atomic uint32_t strays;  /* passed on to other CPTs, now */
+	uint32_t strays;	  /* passed on to other CPTs, now */
 	bool closing;
 };
 

@@ -29,6 +29,7 @@ libulrpccore_la_SOURCES += %D%/serve.c
 libulrpccore_la_SOURCES += %D%/service.c %D%/service.h
 libulrpccore_la_SOURCES += %D%/set.c
 libulrpccore_la_SOURCES += %D%/slab.c %D%/slab.h
+libulrpccore_la_SOURCES += %D%/stray.c %D%/stray.h
 libulrpccore_la_SOURCES += %D%/stub.c
 libulrpccore_la_SOURCES += %D%/stub_method.c %D%/stub_method.h
 libulrpccore_la_SOURCES += %D%/sync.c

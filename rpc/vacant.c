@@ -2,13 +2,13 @@
 #include "rpc/vacant.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "rpc/export.h"
 #include "rpc/inbox.h"
 #include "rpc/request.h"
 #include "rpc/stat.h"
+#include "rpc/stray.h"
 #include "rpc/wire.h"
 
 #define BUFFERS 2
@@ -25,7 +25,7 @@ struct vacants {
 	struct list closing; /* the same */
 	struct list answers; /* vacant_answer.link: LNet has them */
 	unsigned int nanswers;
-	_Atomic unsigned int strays; /* passed on to other CPTs, now */
+	unsigned int strays; /* passed on to other CPTs, now */
 };
 
 struct vacant {
@@ -178,49 +178,38 @@ static void on_head(struct shard *s, const struct ulnet_event *ev,
 		answer(s, ev, &m, &cursor);
 }
 
-/* What came to another CPT than its connection's. */
-struct stray {
-	struct ulnet_work work;
-	struct shard *to;
-	_Atomic unsigned int *count;
-	struct ulnet_event ev;
-	size_t length;
-	uint8_t payload[];
-};
+/* ---- what came to another CPT than its connection's ---- */
 
-static void stray_there(struct ulnet_work *w)
+static void stray_back(struct stray *stray)
 {
-	struct stray *stray = container_of(w, struct stray, work);
+	struct vacants *v = stray->arg;
+
+	v->strays--;
+}
+
+static void stray_there(struct stray *stray)
+{
 	struct shard *s = stray->to;
 
-	if (!s->crashed && !s->aborted && s->vacants)
+	if (!s->aborted && s->vacants)
 		on_head(s, &stray->ev, stray->payload, stray->length);
-	atomic_fetch_sub(stray->count, 1);
-	free(stray);
-	shard_taken(s);
 }
 
 static void pass_on(struct shard *s, unsigned int cpt,
 		    const struct ulnet_event *ev, const void *payload,
 		    size_t length)
 {
-	_Atomic unsigned int *count = &s->vacants->strays;
+	struct vacants *v = s->vacants;
 	struct stray *stray = NULL;
 
-	if (atomic_load(count) < ANSWERS_MAX && !s->aborted)
-		stray = malloc(sizeof(*stray) + length);
+	if (v->strays < ANSWERS_MAX && !s->aborted)
+		stray = stray_new(s, cpt, ev, payload, length);
 	if (!stray) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
-	stray->to = rpc_shard_of(s->rpc, cpt);
-	stray->count = count;
-	stray->ev = *ev;
-	stray->length = length;
-	memcpy(stray->payload, payload, length);
-	stray->work.fn = stray_there;
-	atomic_fetch_add(count, 1);
-	shard_give(stray->to, &stray->work);
+	v->strays++;
+	stray_send(stray, stray_there, stray_back, v);
 }
 
 static void on_message(void *arg, const struct ulnet_event *ev,
