@@ -139,6 +139,12 @@ void client_unopen(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 }
 
+static void fail_all(struct list *calls, enum ulrpc_cause cause)
+{
+	while (!list_empty(calls))
+		call_fail(list_first(calls, struct ulrpc_call, link), cause);
+}
+
 /* Ends all that wait to be sent. */
 static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
@@ -149,8 +155,7 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
 	list_splice_tail(&all, &c->stalled);
 	list_splice_tail(&all, &c->queue);
 	/* Callbacks may queue more: those are not meant. */
-	while (!list_empty(&all))
-		call_fail(list_first(&all, struct ulrpc_call, link), cause);
+	fail_all(&all, cause);
 }
 
 /* Calls that are under way, of this client, and in a message. */
@@ -345,14 +350,33 @@ void client_on_success(struct ulrpc_client *c, uint32_t window)
 
 /* ---- the connection ---- */
 
+/* Those that were sent before, may have been executed then, and must not be
+ * once more. */
+static void take_unsafe(struct list *from, struct list *unsafe)
+{
+	struct ulrpc_call *call, *next;
+
+	list_for_each_entry_safe (call, next, from, link) {
+		if (!call->unknown || call->semantics == ULRPC_IDEMPOTENT)
+			continue;
+		list_del(&call->link);
+		list_add_tail(unsafe, &call->link);
+	}
+}
+
 /* The server is another one than before, or has forgotten us: what was sent
  * then is lost, or was executed: who knows. It would not know again what it
  * has seen. */
 static void restart(struct ulrpc_client *c)
 {
-	struct list sent;
+	struct list sent, unsafe;
 
+	list_init(&unsafe);
+	take_unsafe(&c->again, &unsafe);
+	take_unsafe(&c->stalled, &unsafe);
+	take_unsafe(&c->fenced, &unsafe);
 	take_sent(c, &sent);
+	fail_all(&unsafe, ULRPC_CAUSE_RESTARTED);
 	while (!list_empty(&sent)) {
 		struct ulrpc_call *call =
 			list_first(&sent, struct ulrpc_call, link);
@@ -423,12 +447,6 @@ void client_call_ended(struct ulrpc_client *c)
 		shard_hold(c->shard);
 		shard_defer(c->shard, &c->free_work);
 	}
-}
-
-static void fail_all(struct list *calls, enum ulrpc_cause cause)
-{
-	while (!list_empty(calls))
-		call_fail(list_first(calls, struct ulrpc_call, link), cause);
 }
 
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)

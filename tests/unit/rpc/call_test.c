@@ -889,6 +889,37 @@ Test(call, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 	rig_close(&g);
 }
 
+/* It was told that its message came too late for one connection, when another
+ * copy may have come in time: a server that knows nothing of that must not get
+ * it. */
+Test(call, that_may_have_been_executed_is_not_for_another_server)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	run(&g, 10 * MSEC);
+	conf.semantics = ULRPC_IDEMPOTENT;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	g.fake->mute_calls = false;
+	g.fake->mute_connect = true;
+	fake_answer(g.fake, &g.fake->calls[0], WIRE_STALE_EPOCH, NULL, 0);
+	fake_answer(g.fake, &g.fake->calls[1], WIRE_STALE_EPOCH, NULL, 0);
+	run(&g, 200 * MSEC);
+	cr_assert_gt(g.fake->connects, 1);
+	g.fake->id++;
+	g.fake->forgets = true;
+	g.fake->mute_connect = false;
+	run(&g, 60 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	ended_well(&many[1]);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+}
+
 Test(call,
      of_a_server_that_has_forgotten_us_is_repeated_only_if_that_is_allowed)
 {

@@ -196,17 +196,25 @@ Test(hostile_answer, wait_for_ever)
 /* Only the ones that say that it does not matter are repeated. */
 Test(hostile_answer, restarts_between_all_answers)
 {
+	struct ulrpc_call_conf conf = within(200000000);
+
 	open_rig();
 	for (unsigned int i = 0; i < 40; i++) {
+		conf.semantics =
+			i % 4 / 2 ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
 		g.fake->id++;
 		g.fake->forgets = i % 2;
 		g.fake->call_status = WIRE_STALE_EPOCH;
-		call(&g, &n, 200000000);
+		call_with(&g, &n, &conf, "hello", 5);
 		run(&g, MSEC);
 		g.fake->id++;
 		g.fake->call_status = WIRE_OK;
 		run(&g, 100 * SEC);
-		ended_well(&n);
+		if (conf.semantics == ULRPC_IDEMPOTENT)
+			ended_well(&n);
+		else
+			ended_by(&n, ULRPC_CAUSE_RESTARTED,
+				 ULRPC_EXECUTION_UNKNOWN);
 	}
 	cr_assert_geq(counted(RPC_STAT_servers_restarted), 39);
 	close_rig();
