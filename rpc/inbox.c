@@ -145,12 +145,26 @@ void inbox_gone(struct inbox *in)
 
 /* ---- messages ---- */
 
+/* Is there a message, and all of it? One that was landing when its buffer was
+ * unlinked is there, too, whatever LNet says: it was let go on, and nobody else
+ * will be told of it. */
+static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
+{
+	if (ev->type != LNET_EVENT_PUT)
+		return false;
+	if (likely(!in->closing))
+		return !ev->status;
+	return !in->shard->aborted &&
+	       (!ev->status ||
+		(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
+}
+
 static void on_event(const struct ulnet_event *ev)
 {
 	struct inbox_buffer *b = ev->user_ptr;
 	struct inbox *in = b->in;
 
-	if (likely(ev->type == LNET_EVENT_PUT && !ev->status && !in->closing)) {
+	if (likely(has_come(in, ev))) {
 		in->current = b;
 		in->calling = true;
 		in->fn(in->arg, ev, b->memory + ev->offset, ev->mlength);

@@ -62,9 +62,9 @@ int inbox_open_heads(struct inbox *in, struct shard *s, unsigned int portal,
 		     unsigned int buffers, uint32_t buffer_size,
 		     uint32_t message_max, inbox_fn fn, void *arg);
 
-/* No message comes after this. @done is called once, never inside, when LNet
- * refers to no buffer, none is pinned, and all are freed: @in may be freed
- * then. */
+/* No message begins to come after this; those that are landing still do, unless
+ * the shard is aborted. @done is called once, never inside, when LNet refers to
+ * no buffer, none is pinned, and all are freed: @in may be freed then. */
 void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg);
 
 /* The node has crashed: no event comes any more. Cancels the timer. */

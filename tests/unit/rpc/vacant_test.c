@@ -383,6 +383,47 @@ Test(vacant, crash)
 	serve_fini(&g);
 }
 
+/* ---- what is on its way meanwhile ---- */
+
+/* From 30 to 90 ms. */
+static void call_slowly(void)
+{
+	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
+					     .bandwidth = 1000000 };
+
+	cluster_links(g.sim, &slow);
+	serve_call(&g, "fail", big, 60000, 60000000, ULRPC_PRIORITY_NORMAL,
+		   &one);
+	lnet_sim_run(g.sim, 50 * MSEC);
+	cluster_links(g.sim, &(struct ulnet_sim_link){ 0 });
+	cr_assert_eq(one.ended, 0);
+}
+
+Test(vacant, what_lands_while_the_service_stops_is_refused)
+{
+	rig_gone();
+	start();
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	call_slowly();
+	stop();
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(g.served.runs, 2);
+	serve_fini(&g);
+}
+
+Test(vacant, what_lands_while_the_service_comes_again_is_served)
+{
+	rig_gone();
+	call_slowly();
+	start();
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED);
+	cr_assert_eq(one.outcome.attempts, 2);
+	serve_fini(&g);
+}
+
 Test(vacant, closes_in_the_midst)
 {
 	for (unsigned int us = 0; us < 400; us += 7) {
