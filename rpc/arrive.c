@@ -91,7 +91,8 @@ static uint32_t check_connection(struct origin *o,
 	o->export = export_ref(e);
 	if (m->acked)
 		xids_below(&e->xids, m->acked);
-	if (sc->fsm.state != SERVICE_CPT_UP)
+	o->refused = sc->fsm.state != SERVICE_CPT_UP;
+	if (o->refused)
 		return WIRE_SHUTTING_DOWN;
 	if (!(e->opened & UINT64_C(1) << sc->service->portal))
 		return WIRE_NO_SERVICE;
@@ -123,6 +124,7 @@ static struct origin *origin_new(struct service_cpt *sc,
 	o->refs = 1;
 	o->unanswered = m->ncalls;
 	o->reading = true;
+	o->refused = false;
 	o->out = NULL;
 	list_init(&o->link);
 	return o;
@@ -186,7 +188,7 @@ static void stray_there(struct stray *stray)
 	struct wire_requests m;
 	struct wire_cursor cursor;
 
-	if (to->fsm.state < SERVICE_CPT_STOPPED &&
+	if (!stray->to->aborted &&
 	    !wire_requests_open(&cursor, stray->ev.hdr_data, stray->payload,
 				stray->length, &m))
 		read_calls(to, &stray->ev, &m, &cursor, false);
@@ -256,7 +258,7 @@ static void refusal_there(struct stray *stray)
 {
 	struct service_cpt *to = stray_to(stray);
 
-	if (to->fsm.state < SERVICE_CPT_STOPPED)
+	if (!stray->to->aborted)
 		refuse_calls(to, &stray->ev,
 			     (const struct refusal *)stray->payload);
 }
@@ -272,7 +274,7 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	struct refusal *x;
 	unsigned int n = 0;
 
-	if (from->strays < STRAYS_MAX && !service_cpt_ended(from))
+	if (from->strays < STRAYS_MAX && !from->shard->aborted)
 		stray = stray_new(from->shard, cpt, ev, NULL,
 				  sizeof(*x) + m->ncalls * sizeof(x->calls[0]));
 	if (!stray) {

@@ -129,7 +129,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 
 	m->sc = sc;
 	m->linked = false;
-	m->work = !sc->shard->aborted;
+	m->work = !sc->shard->aborted && !o->refused;
 	m->tries = 0;
 	m->calls = 0;
 	m->bodies = 0;
@@ -139,8 +139,10 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->share->replies += (uint64_t)message_size(m);
 	service_held(sc, m->share, 0, message_size(m));
 	list_add_tail(&sc->replies, &m->link);
-	if (m->work)
+	if (m->work) {
+		sc->answers++;
 		shard_work_begin(sc->shard);
+	}
 	shard_hold(sc->shard);
 }
 
@@ -164,6 +166,8 @@ static void message_end(struct reply_message *m)
 	bool work = m->work;
 
 	message_put(m);
+	if (work)
+		sc->answers--;
 	service_cpt_settled(sc);
 	if (work)
 		shard_work_end(s);
@@ -406,6 +410,7 @@ void replies_abort(struct service_cpt *sc)
 	list_for_each_entry_safe (m, next, &sc->replies, link) {
 		if (m->work) {
 			m->work = false;
+			sc->answers--;
 			shard_work_end(sc->shard);
 		}
 		if (lnet_timer_armed(&m->again)) {

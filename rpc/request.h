@@ -58,6 +58,7 @@ struct origin {
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls */
 	bool reading;	     /* what has come; replies wait until then */
+	bool refused;	     /* all of it: the service stops */
 	struct reply_message *out; /* being packed */
 	struct list link;	   /* service_cpt.flush */
 };

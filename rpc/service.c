@@ -115,17 +115,23 @@ void service_unref(struct ulrpc_service *svc)
 
 /* ---- the end, on a CPT ---- */
 
+/* Refusals are not waited for: they need not end while clients go on. */
 static bool cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
-	       !sc->strays &&
-	       (service_cpt_ended(sc) || list_empty(&sc->replies));
+	       (service_cpt_ended(sc) || (!sc->strays && !sc->answers));
+}
+
+static bool cpt_is_shut(const struct service_cpt *sc)
+{
+	return sc->fsm.state >= SERVICE_CPT_STOPPED && !sc->open && !sc->strays;
 }
 
 static bool cpt_is_gone(const struct service_cpt *sc)
 {
-	return sc->fsm.state == SERVICE_CPT_STOPPED && !sc->open &&
-	       cpt_is_idle(sc) && list_empty(&sc->replies);
+	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
+	       (sc->leaving || sc->shard->aborted) && cpt_is_idle(sc) &&
+	       list_empty(&sc->replies);
 }
 
 void service_cpt_settled(struct service_cpt *sc)
@@ -143,6 +149,8 @@ void service_cpt_settled(struct service_cpt *sc)
 		svc->idle |= bit;
 	else
 		svc->idle &= ~bit;
+	if (cpt_is_shut(sc))
+		svc->shut |= bit;
 	if (sc->fsm.state == SERVICE_CPT_GONE)
 		svc->gone |= bit;
 	wait_wake(wait);
@@ -568,6 +576,15 @@ static int do_stop(void *arg)
 	return 0;
 }
 
+static int do_leave(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	sc->leaving = true;
+	service_cpt_settled(sc);
+	return 0;
+}
+
 static int do_vacate(void *arg)
 {
 	const struct service_cpt *sc = arg;
@@ -601,6 +618,13 @@ static int do_release(void *arg)
 	return 0;
 }
 
+static bool all_shut(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return svc->shut == (UINT32_C(1) << svc->ncpts) - 1;
+}
+
 static bool all_gone(void *arg)
 {
 	const struct ulrpc_service *svc = arg;
@@ -631,6 +655,11 @@ static int service_end(struct ulrpc_service *svc)
 	struct ulrpc *rpc = svc->rpc;
 	int rc = on_each(svc, do_stop);
 
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, all_shut, svc,
+				TIME_NEVER);
+	if (!rc)
+		rc = on_each(svc, do_leave);
 	if (!rc)
 		rc = wait_until(&rpc->wait, rpc->node, all_gone, svc,
 				TIME_NEVER);

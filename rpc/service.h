@@ -42,7 +42,8 @@ enum service_cpt_state {
 	SERVICE_CPT_UP,
 	SERVICE_CPT_CLOSED,  /* new requests are refused */
 	SERVICE_CPT_ABORTED, /* nothing is under way, or about to end */
-	SERVICE_CPT_STOPPED, /* buffers are being unlinked */
+	SERVICE_CPT_STOPPED, /* buffers are being unlinked; what still comes, of
+			      * other CPTs, too, is refused */
 	SERVICE_CPT_GONE,    /* nobody refers to it */
 	SERVICE_CPT_STATES
 };
@@ -67,7 +68,8 @@ struct service_cpt {
 	struct list link; /* services.shard[] */
 	struct fsm fsm;	  /* enum service_cpt_state */
 	struct inbox inbox;
-	bool open; /* the inbox is */
+	bool open;    /* the inbox is */
+	bool leaving; /* STOPPED, as are all others: nothing comes any more */
 
 	struct pool requests;			/* struct ulrpc_request */
 	struct pool origins;			/* struct origin */
@@ -76,6 +78,7 @@ struct service_cpt {
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
 	struct list replies;	    /* reply_message.link: not delivered yet */
+	unsigned int answers;	    /* of these, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
 	bool flushing;		  /* that is under way */
@@ -116,6 +119,7 @@ struct ulrpc_service {
 	/* rpc->wait.lock */
 	struct list link; /* services.all */
 	uint32_t idle;	  /* a bit for each CPT with nothing under way */
+	uint32_t shut;	  /* for each that nothing comes to any more */
 	uint32_t gone;	  /* and for each that is */
 	bool workers;	  /* there are */
 

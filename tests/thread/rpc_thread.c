@@ -16,10 +16,11 @@
 #include "tests/thread/check.h"
 #include "ulnet/service.h"
 
-#define CLIENTS 4
-#define CALLERS 2 /* threads of each client */
-#define CALLS	300
-#define LONG	3000
+#define CLIENTS	 4
+#define CALLERS	 2 /* threads of each client */
+#define CALLS	 300
+#define LONG	 3000
+#define RESTARTS 10
 
 static uint16_t port;
 static struct lnet *server;
@@ -118,7 +119,7 @@ static struct lnet *node_up(unsigned int i, unsigned int cpts)
 	return node;
 }
 
-static void serve(void)
+static void service_up(void)
 {
 	static const struct ulrpc_method_conf methods[] = {
 		{ .name = "echo", .handler = on_echo, .run = ULRPC_RUN_INLINE },
@@ -136,7 +137,6 @@ static void serve(void)
 	conf.nmethods = ARRAY_SIZE(methods);
 	conf.workers_min = 1;
 	conf.workers_max = 4;
-	BUG_ON(ulrpc_open(server, NULL, &server_rpc));
 	BUG_ON(ulrpc_service_start(server_rpc, &conf, &service));
 	BUG_ON(ulrpc_service_start(server_rpc, &conf, &service) != -EEXIST);
 }
@@ -279,8 +279,11 @@ static void stop_in_between(struct client *clients)
 		wait_pending(&clients[i]);
 		good += clients[i].good;
 	}
-	/* No request was run whose caller has not heard of it. */
+	/* No request was run whose caller has not heard of it, and no caller
+	 * waited in vain. */
 	check(good == atomic_load(&runs) - before);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		check(!clients[i].other);
 }
 
 int main(void)
@@ -291,11 +294,16 @@ int main(void)
 	port = free_port();
 	BUG_ON(!port || pthread_create(&answerer, NULL, answer_later, NULL));
 	server = node_up(0, 2);
-	serve();
+	BUG_ON(ulrpc_open(server, NULL, &server_rpc));
+	service_up();
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		client_up(&clients[i], i);
 	all_call(clients);
 	stop_in_between(clients);
+	for (unsigned int i = 0; i < RESTARTS; i++) {
+		service_up();
+		stop_in_between(clients);
+	}
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		ulrpc_client_close(clients[i].client);
 		BUG_ON(ulrpc_close(clients[i].rpc));

@@ -424,6 +424,48 @@ Test(vacant, what_lands_while_the_service_comes_again_is_served)
 	serve_fini(&g);
 }
 
+/* Refusals are no work that a service waits for. */
+static unsigned int again;
+
+static void ask_again(void *arg, const struct ulrpc_outcome *o,
+		      const void *reply, size_t length)
+{
+	struct ulrpc_call_conf conf = { .deadline = 1000000 };
+
+	(void)arg;
+	(void)reply;
+	(void)length;
+	if (o->cause == ULRPC_CAUSE_NO_SERVICE)
+		return;
+	again++;
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1, &conf,
+				ask_again, NULL, NULL),
+		     0);
+}
+
+Test(vacant, who_asks_on_and_on_does_not_keep_the_service)
+{
+	/* A reply takes a millisecond, and there is always one. */
+	const struct ulnet_sim_link slow = { .latency = MSEC,
+					     .bandwidth = 100000 };
+	const struct ulrpc_outcome first = { 0 };
+	uint64_t before;
+
+	rig(1);
+	link_set(g.sim, SERVER, CALLER, &slow);
+	for (unsigned int i = 0; i < 40; i++) {
+		ask_again(NULL, &first, NULL, 0);
+		lnet_sim_run(g.sim, 100000);
+	}
+	before = lnet_sim_now(g.sim);
+	cr_assert_eq(ulrpc_service_stop(g.service, 5000000), 0);
+	cr_assert_lt(lnet_sim_now(g.sim) - before, SEC);
+	again = 0;
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_leq(again, 40);
+	serve_fini(&g);
+}
+
 Test(vacant, closes_in_the_midst)
 {
 	for (unsigned int us = 0; us < 400; us += 7) {
