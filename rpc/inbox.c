@@ -275,6 +275,8 @@ static int open_with(struct inbox *in)
 	lnet_timer_init(&in->again, post_again);
 	in->work.fn = closed;
 	rc = LNetSetLazyPortal(s->node, in->portal);
+	if (!rc)
+		atomic_fetch_or(&s->rpc->lazy, UINT64_C(1) << in->portal);
 	for (unsigned int i = 0; i < in->buffers && !rc; i++)
 		rc = buffer_add(in);
 	if (!rc)

@@ -260,6 +260,18 @@ static void parts_free(struct ulrpc *rpc)
 	free(rpc);
 }
 
+/* Nobody will take what LNet holds for us. RPC that is opened on this node later
+ * must not: to it, a copy of a request that we have executed would be one that
+ * was never looked at. */
+static void portals_clear(struct ulrpc *rpc)
+{
+	uint64_t lazy = atomic_load(&rpc->lazy);
+
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		if (lazy & UINT64_C(1) << i)
+			(void)LNetClearLazyPortal(rpc->node, i);
+}
+
 /* All waits are for what has an end of its own. */
 static int rpc_end(struct ulrpc *rpc)
 {
@@ -278,6 +290,7 @@ static int rpc_end(struct ulrpc *rpc)
 				TIME_NEVER);
 	if (rc)
 		return rc;
+	portals_clear(rpc);
 	each_shard(rpc, shard_free);
 	lnet_layer_del(rpc->node, &rpc->layer);
 	parts_free(rpc);

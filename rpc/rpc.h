@@ -81,6 +81,7 @@ struct ulrpc {
 	struct services *services;
 	struct stats *stats;
 	_Atomic unsigned int posted; /* works given by other threads */
+	_Atomic uint64_t lazy;	     /* a bit for each portal made so */
 
 	/* owner of CPT 0: ulrpc_shutdown() */
 	struct {

@@ -754,6 +754,35 @@ Test(request, stop_times_out)
 	serve_release(&g.served);
 }
 
+/* Perhaps a copy of what was executed before: RPC that is opened later would say
+ * that it has not been. */
+Test(request, what_came_while_rpc_was_closed_is_forgotten)
+{
+	struct ulrpc_service_conf conf;
+	struct serve_rig g;
+	unsigned int before;
+
+	rig(&g);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
+	before = a.replies;
+	stranger_call(&a, 2, "echo", "x");
+	settle(&g);
+	serve_open(&g, NULL);
+	conf = serve_conf(&g);
+	serve_start(&g, &conf);
+	settle(&g);
+	cr_assert_eq(a.replies, before);
+	cr_assert_eq(g.served.runs, 1);
+	/* What comes now is refused, as it is not known. */
+	stranger_call(&a, 3, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
 Test(request, close_with_all_states)
 {
 	struct serve_rig g;
