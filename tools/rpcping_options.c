@@ -179,7 +179,7 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 	case OPT_RATE:
 		return option_rate(WHO, "rate", arg, 1e9, &l->rate);
 	case OPT_BATCH:
-		return take_number("batch", arg, 1024, &l->batch);
+		return take_number("batch", arg, ULRPC_BATCH_MAX, &l->batch);
 	case OPT_DEADLINE:
 		return option_time(WHO, "deadline", arg, &l->deadline);
 	}
@@ -273,6 +273,12 @@ static int take_nid(struct target *t, const char *text)
 			t->text, text);
 		return OPTION_USAGE;
 	}
+	for (unsigned int i = 0; i < t->nnids; i++)
+		if (lnet_nid_eq(&t->nids[i], &id.nid)) {
+			fprintf(stderr, WHO ": %s: '%s' is there twice\n",
+				t->text, text);
+			return OPTION_USAGE;
+		}
 	t->nids[t->nnids++] = id.nid;
 	t->pid = id.pid;
 	return 0;

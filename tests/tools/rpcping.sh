@@ -74,7 +74,7 @@ END
 
 for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
 	'--inflight 65537' '--inflight 0' '--rate 0' '--rate 2G' '--batch 0' \
-	'--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
+	'--batch 257' '--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
 	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
 	'--delay x' '--interval 0' '--port 65536' '--cpts 17' \
 	'--accept some' '--log x'; do
@@ -91,6 +91,7 @@ usage "^rpcping: no target"
 usage "^rpcping: x: 'x' is no NID" x
 usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
 usage "^rpcping: \\*@tcp: '\\*@tcp' is no NID" '*@tcp'
+usage "'10.0.0.1@tcp' is there twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
 usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
 usage "^rpcping: --segments and --checksum are" --segments 2 "$server"
