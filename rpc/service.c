@@ -23,6 +23,8 @@
 #define SEGMENTS	    8
 #define WORKERS_MAX	    4096
 #define LOG_LINES	    10 /* a second, of what strangers can cause */
+/* At the end replies that are on their way have that long. */
+#define LINGER_NS NSEC_PER_SEC
 
 const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
 	[SERVICE_CPT_UP] = { "up", FSM_TO(SERVICE_CPT_CLOSED) },
@@ -199,7 +201,8 @@ static void cpt_stop(struct service_cpt *sc)
 	list_del(&sc->link);
 	exports_forget_portal(sc->shard, sc->service->portal);
 	workers_end(sc->service);
-	replies_stop(sc);
+	if (sc->shard->aborted)
+		replies_stop(sc);
 	if (sc->open)
 		inbox_close(&sc->inbox, on_inbox_closed, sc);
 	service_cpt_settled(sc);
@@ -585,6 +588,12 @@ static int do_leave(void *arg)
 	return 0;
 }
 
+static int do_cut(void *arg)
+{
+	replies_stop(arg);
+	return 0;
+}
+
 static int do_vacate(void *arg)
 {
 	const struct service_cpt *sc = arg;
@@ -625,11 +634,19 @@ static bool all_shut(void *arg)
 	return svc->shut == (UINT32_C(1) << svc->ncpts) - 1;
 }
 
+/* Workers may take longer. */
+static bool cpts_gone(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return svc->gone == (UINT32_C(1) << svc->ncpts) - 1;
+}
+
 static bool all_gone(void *arg)
 {
 	const struct ulrpc_service *svc = arg;
 
-	return svc->gone == (UINT32_C(1) << svc->ncpts) - 1 && !svc->workers;
+	return cpts_gone(arg) && !svc->workers;
 }
 
 static bool all_idle(void *arg)
@@ -660,6 +677,9 @@ static int service_end(struct ulrpc_service *svc)
 				TIME_NEVER);
 	if (!rc)
 		rc = on_each(svc, do_leave);
+	if (!rc && wait_until(&rpc->wait, rpc->node, cpts_gone, svc,
+			      lnet_now(rpc->node, 0) + LINGER_NS))
+		rc = on_each(svc, do_cut);
 	if (!rc)
 		rc = wait_until(&rpc->wait, rpc->node, all_gone, svc,
 				TIME_NEVER);
