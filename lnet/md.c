@@ -188,7 +188,9 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 		md->threshold--;
 	if (md->attached)
 		md->offset = offset + mlength;
-	if (md->auto_unlink && md_exhausted(md))
+	/* One that is bound can be unlinked by its user, who so cancels what is
+	 * going on, up to its last event. */
+	if (md->attached && md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 }
 
@@ -231,6 +233,9 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	struct lnet *node = md->cpt->node;
 
 	BUG_ON(md->refs == 0);
+	if (md->refs == 1 && !md->attached && !md->unlinked &&
+	    md->auto_unlink && md_exhausted(md))
+		md_unlink(md, false);
 	if (--md->refs || !md->unlinked) {
 		/* The handler may unlink it: it must not go meanwhile. */
 		md->refs++;

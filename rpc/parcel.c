@@ -374,7 +374,8 @@ static void on_sent(const struct ulnet_event *ev)
 		p->sending = false;
 		entries_unhold(p);
 	}
-	if (ev->type == LNET_EVENT_SEND && ev->status)
+	if (ev->type == LNET_EVENT_SEND && ev->status &&
+	    (p->open || ev->cause != LNET_CAUSE_CANCELED))
 		stat_count(p->shard, ev->outcome == LNET_OUTCOME_NOT_DELIVERED
 					     ? RPC_STAT_parcels_undelivered
 					     : RPC_STAT_parcels_doubtful);

@@ -690,6 +690,42 @@ Test(md, unlink_receiving)
 	cluster_end(sim);
 }
 
+/* Those that are good for one message wait for their turn: the last one is used
+ * up, but not sent yet. */
+Test(md, unlink_used_up)
+{
+	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
+	struct lnet_sim *sim = cluster(2);
+	struct lnet *node = lnet_sim_node(sim, 1);
+	struct ulnet_md umd = md_of(memory, 100, 0, &sent);
+	struct ulnet_id target = nth_id(0);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1;
+	link_set(sim, 1, 0, &slow);
+	for (unsigned int i = 0; i < 20; i++) {
+		cr_assert_eq(LNetMDBind(node, &umd, LNET_UNLINK, &md), 0);
+		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, target,
+				     PORTAL, BITS, 0, 0),
+			     0);
+	}
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, target, PORTAL,
+			     BITS, 0, 0),
+		     -ENOENT);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	cr_assert_eq(LNetMDUnlink(md), -ENOENT);
+	lnet_sim_run(sim, MSEC);
+	seen_end(&sent, LNET_EVENT_SEND, -ECANCELED, LNET_OUTCOME_NOT_DELIVERED,
+		 LNET_CAUSE_CANCELED);
+	cr_assert(sent.ev[0].unlinked);
+	cr_assert_eq(sent.n, 1);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(sent.n, 20);
+	cluster_end(sim);
+}
+
 /* One that is sent from, and the LND has it: that ends first, too. */
 Test(md, unlink_sending)
 {
