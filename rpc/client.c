@@ -389,12 +389,10 @@ static void restart(struct ulrpc_client *c)
 	}
 }
 
-void client_on_connected(struct ulrpc_client *c, bool restarted, bool forgotten)
+void client_on_connected(struct ulrpc_client *c, bool restarted)
 {
-	if (restarted || forgotten)
-		client_unopen(c);
 	c->ready = shard_now(c->shard);
-	if (restarted || forgotten)
+	if (restarted)
 		restart(c);
 	if (c->ncalls)
 		client_open_service(c);

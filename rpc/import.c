@@ -427,9 +427,13 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
 		import_log(imp, "the server is another one than before");
-	list_for_each_entry (c, &imp->clients, link)
-		client_on_connected(c, restarted, !m->reconnected);
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	/* None of them sends before all know: the end of a call of one may lead
+	 * to a call of another. */
+	if (restarted || !m->reconnected)
+		import_tell_all(imp, client_unopen);
+	list_for_each_entry (c, &imp->clients, link)
+		client_on_connected(c, restarted || !m->reconnected);
 }
 
 static void on_connected(struct import *imp, const struct wire_connected *m)

@@ -920,6 +920,54 @@ Test(call, that_may_have_been_executed_is_not_for_another_server)
 	rig_close(&g);
 }
 
+/* It is made as another client's call ends for the restart, and goes at once. */
+static struct ulrpc_client *other;
+
+static void call_other(void *arg, const struct ulrpc_outcome *o,
+		       const void *reply, size_t length)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	(void)arg;
+	(void)reply;
+	(void)length;
+	cr_assert_eq(o->cause, ULRPC_CAUSE_RESTARTED);
+	many[0] = (struct note){ .sim = g.sim };
+	cr_assert_eq(ulrpc_call(other, 77, "hello", 5, &conf, note_end,
+				&many[0], &many[0].call),
+		     0);
+}
+
+Test(call, that_is_made_after_a_restart_is_not_ended_by_it)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+	struct ulrpc_client *first;
+
+	rig_open(&g);
+	first = g.client;
+	rig_client(&g, 0);
+	other = g.client;
+	other->batch_max = 1;
+	cr_assert_eq(other->imp, first->imp);
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	g.fake->mute_calls = true;
+	cr_assert_eq(
+		ulrpc_call(first, 77, "x", 1, &conf, call_other, NULL, NULL),
+		0);
+	run(&g, 100 * MSEC);
+	g.fake->id++;
+	g.fake->forgets = true;
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->mute_calls = false;
+	run(&g, 60 * SEC);
+	ended_well(&many[0]);
+	cr_assert_eq(many[0].outcome.attempts, 1);
+	ulrpc_client_close(first);
+	rig_close(&g);
+}
+
 Test(call,
      of_a_server_that_has_forgotten_us_is_repeated_only_if_that_is_allowed)
 {
