@@ -328,12 +328,14 @@ static int serve(struct rpcserve *r, int signals)
 
 	if (!rc)
 		rc = node_control(&r->node);
+	/* Before there is a network, so that nobody is told "no such service"
+	 * who comes too early. */
+	if (!rc)
+		rc = start_services(r);
 	if (!rc)
 		rc = node_configure(&r->node);
 	if (!rc)
 		rc = check_reachable(r);
-	if (!rc)
-		rc = start_services(r);
 	if (!rc)
 		rc = announce(r);
 	if (!rc)
