@@ -62,8 +62,19 @@ static inline void list_splice_tail(struct list *to, struct list *from)
 	list_init(from);
 }
 
-#define list_entry(ptr, type, member)  container_of(ptr, type, member)
-#define list_first(head, type, member) list_entry((head)->next, type, member)
+static inline struct list *list_after(const struct list *l)
+{
+#ifdef __clang_analyzer__
+	/* It does not know what list_init() and list_add() see to, and would
+	 * take what list_del() took off to be the next one still. */
+	l->next->prev = (struct list *)l;
+#endif
+	return l->next;
+}
+
+#define list_entry(ptr, type, member) container_of(ptr, type, member)
+#define list_first(head, type, member) \
+	list_entry(list_after(head), type, member)
 
 #define list_for_each_entry(pos, head, member)                         \
 	for (pos = list_entry((head)->next, __typeof__(*pos), member); \

@@ -446,8 +446,7 @@ static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 
 static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause)
 {
-	/* The analyzer does not see that pkt_free() takes it off the list. */
-	struct lnd_msg *msg = pkt->msg; /* NOLINT(clang-analyzer-unix.Malloc) */
+	struct lnd_msg *msg = pkt->msg;
 
 	loop_timer_cancel(pkt->sc->loop, &pkt->timer);
 	pkt_free(pkt);
