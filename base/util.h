@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr)-offsetof(type, member)))
@@ -39,5 +40,14 @@
 			abort();                                               \
 		}                                                              \
 	} while (0)
+
+/* @text into @to, an array of @size bytes: what is longer was refused before. */
+static inline void text_copy(char *to, size_t size, const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	BUG_ON(n > size);
+	memcpy(to, text, n);
+}
 
 #endif

@@ -38,7 +38,7 @@ int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p)
 		path = LNET_CTL_PATH;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
+	text_copy(addr.sun_path, sizeof(addr.sun_path), path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

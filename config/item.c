@@ -202,7 +202,7 @@ static int add_interface(void *arg, const struct tree *at, const char *name)
 {
 	struct add_call *c = arg;
 
-	strcpy(c->wish->interface, name);
+	text_copy(c->wish->interface, sizeof(c->wish->interface), name);
 	return plan_ni_add(c->plan, c->scope, at, c->wish);
 }
 

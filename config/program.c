@@ -93,7 +93,7 @@ static int program_new(struct lnet_control *control,
 	p->gone = command->gone;
 	p->arg = command->arg;
 	p->work.fn = on_left;
-	strcpy(p->name, command->name);
+	text_copy(p->name, sizeof(p->name), command->name);
 	if (keys_copy(p, command->keys)) {
 		program_free(p);
 		return -ENOMEM;

@@ -106,7 +106,7 @@ static void show_cpts(struct lnet *node, struct tree *out)
 
 	for (unsigned int i = 1; i < lnet_cpts(node); i++)
 		len += (size_t)sprintf(text + len, ",%u", i);
-	strcpy(text + len, "]");
+	text_copy(text + len, sizeof(text) - len, "]");
 	tree_text(out, "CPT", TREE_DOUBLE, text);
 }
 

@@ -114,7 +114,7 @@ int socket_open(struct control_socket *s, const char *path, const char *group)
 		return -EINVAL;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
+	text_copy(addr.sun_path, sizeof(addr.sun_path), path);
 	rc = group ? find_group(group, &gid) : 0;
 	if (rc)
 		return rc;

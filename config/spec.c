@@ -151,7 +151,7 @@ static int put(struct networks *w, const char *at, uint32_t net,
 				     "interface %s comes twice on one net",
 				     name);
 	w->nets[w->n] = net;
-	strcpy(w->names[w->n++], name);
+	text_copy(w->names[w->n++], LNET_INTERFACE_SIZE, name);
 	return 0;
 }
 
@@ -255,7 +255,8 @@ static int give(const struct networks *w, struct ulnet_ni_conf **confs_p)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < w->n; i++, names += LNET_INTERFACE_SIZE) {
 		confs[i].nid = lnet_nid_make(w->nets[i], 0);
-		confs[i].interface = strcpy(names, w->names[i]);
+		text_copy(names, LNET_INTERFACE_SIZE, w->names[i]);
+		confs[i].interface = names;
 	}
 	*confs_p = confs;
 	return 0;

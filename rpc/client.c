@@ -633,7 +633,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->inflight_max =
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
 	c->batch_max = conf->batch_max ? conf->batch_max : BATCH_MAX;
-	strcpy(c->service, conf->service);
+	text_copy(c->service, sizeof(c->service), conf->service);
 	list_init(&c->link);
 	list_init(&c->again);
 	list_init(&c->stalled);

@@ -424,7 +424,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->rpc = rpc;
 	svc->refs = 1;
 	svc->conf = *conf;
-	strcpy(svc->name, conf->name);
+	text_copy(svc->name, sizeof(svc->name), conf->name);
 	svc->has_exec = wants_workers(conf);
 	conf_fill(&svc->conf, svc->has_exec);
 	svc->conf.name = svc->name;
@@ -526,7 +526,8 @@ static void unclaim(struct ulrpc_service *svc)
 	pthread_mutex_lock(&svc->rpc->wait.lock);
 	list_del(&svc->link);
 	if (svc->started)
-		strcpy(all->former[svc->portal], svc->name);
+		text_copy(all->former[svc->portal], ULRPC_SERVICE_NAME,
+			  svc->name);
 	pthread_mutex_unlock(&svc->rpc->wait.lock);
 }
 

@@ -73,7 +73,7 @@ struct stat_service *stat_service_get(struct stat_shard *st,
 		return NULL;
 	sv->side = side;
 	hash_init(&sv->methods);
-	strcpy(sv->name, name);
+	text_copy(sv->name, sizeof(sv->name), name);
 	list_add_tail(services, &sv->link);
 	return sv;
 }

@@ -8,6 +8,7 @@ unit_tests += %D%/unit/base/id_test
 unit_tests += %D%/unit/base/iov_test
 unit_tests += %D%/unit/base/pool_test
 unit_tests += %D%/unit/base/timer_test
+unit_tests += %D%/unit/base/util_test
 unit_tests += %D%/unit/base/buf_test
 unit_tests += %D%/unit/base/env_sim_test
 unit_tests += %D%/unit/base/loop_test

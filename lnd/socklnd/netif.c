@@ -116,7 +116,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 	}
 	if (rc)
 		return rc;
-	strcpy(name, interface);
+	text_copy(name, LNET_INTERFACE_SIZE, interface);
 	*nid = lnet_nid_make(lnet_nid_net(nid), addr);
 	return 0;
 }

@@ -324,7 +324,7 @@ static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 		if (!memcmp(nid->addr, nobody, sizeof(nobody)))
 			return -EADDRNOTAVAIL;
 		if (!memcmp(nid->addr, addr, sizeof(addr)))
-			strcpy(name, "inj0");
+			text_copy(name, LNET_INTERFACE_SIZE, "inj0");
 		return 0;
 	}
 	if (!strcmp(interface, "bare"))
@@ -337,7 +337,7 @@ static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 		nid->size = 12;
 	if (!strcmp(interface, "odd"))
 		nid->size = 3;
-	strcpy(name, interface);
+	text_copy(name, LNET_INTERFACE_SIZE, interface);
 	return 0;
 }
 
