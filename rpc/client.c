@@ -287,15 +287,13 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
 {
-	uint32_t n;
-
 	list_add_tail(&c->queue, &call->link);
 	c->nqueued++;
 	if (unlikely(!is_ready(c))) {
 		await(c, call);
 		return;
 	}
-	if (c->nqueued < c->batch_max || (n = room(c)) < c->batch_max)
+	if (c->nqueued < c->batch_max || room(c) < c->batch_max)
 		client_kick(c);
 	else
 		parcel_send(c, c->batch_max);

@@ -405,7 +405,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	uint64_t now = shard_now(imp->shard);
 	struct ulrpc_client *c;
 	bool restarted = imp->knows_server &&
-			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE);
+			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
 
 	stat_count(imp->shard, RPC_STAT_connections_made);
 	if (imp->knows_server)

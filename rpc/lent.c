@@ -98,15 +98,21 @@ bool transfers_used(const struct transfers *t)
 	return atomic_load(&t->users) != 0;
 }
 
+static void unref(struct transfers *t, unsigned int n)
+{
+	if (atomic_fetch_sub(&t->refs, n) == n)
+		transfers_destroy(t);
+}
+
 void transfers_put(struct transfers *t)
 {
-	if (atomic_fetch_sub(&t->refs, 1) == 1)
-		transfers_destroy(t);
+	unref(t, 1);
 }
 
 void transfers_free(struct transfers *t)
 {
 	struct transfer *x, *tmp;
+	unsigned int refs = 1;
 
 	if (!t)
 		return;
@@ -115,9 +121,9 @@ void transfers_free(struct transfers *t)
 		list_for_each_entry_safe (x, tmp, &t->active, link) {
 			list_del(&x->link);
 			free(x);
-			transfers_put(t);
+			refs++;
 		}
-	transfers_put(t);
+	unref(t, refs);
 }
 
 unsigned int transfers_count(const struct transfers *t)

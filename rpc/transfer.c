@@ -493,7 +493,7 @@ int transfer_start(struct transfers *t, unsigned int index,
 	uint64_t length;
 	int rc;
 
-	if (index >= transfers_count(t))
+	if (!t || index >= t->n)
 		return -ENOENT;
 	r = &t->remotes[index];
 	if (r->access != access)
