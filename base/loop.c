@@ -198,6 +198,7 @@ static int call_and_wait(struct loop *l, int (*fn)(void *arg), void *arg)
 		.cond = PTHREAD_COND_INITIALIZER,
 	};
 
+	BUG_ON(!l);
 	loop_post(l, &c.work);
 	pthread_mutex_lock(&c.lock);
 	while (!c.done)

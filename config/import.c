@@ -128,8 +128,9 @@ static int routing_item(struct import *im, const struct scope *s,
 	if (rc)
 		return rc;
 	tree_for_each (t, item)
-		if (strncmp(t->key, "cpt[", 4) && strcmp(t->key, "enable") &&
-		    strcmp(t->key, "seq_no"))
+		if (strncmp(t->key, "cpt[", 4) != 0 &&
+		    strcmp(t->key, "enable") != 0 &&
+		    strcmp(t->key, "seq_no") != 0)
 			return scope_misread(s, t, "unknown key '%s'", t->key);
 	return 0;
 }
@@ -233,7 +234,7 @@ static int global(struct import *im, const struct scope *s,
 	tree_for_each (t, map) {
 		if (rc)
 			break;
-		if (strcmp(t->key, "seq_no"))
+		if (strcmp(t->key, "seq_no") != 0)
 			rc = set_setting(im, s, t, t->key);
 	}
 	return rc;

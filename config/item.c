@@ -82,7 +82,7 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 
 	if (rc)
 		return rc;
-	for (i = 0; i < n && strcmp(infos[i].name, t->key); i++)
+	for (i = 0; i < n && strcmp(infos[i].name, t->key) != 0; i++)
 		;
 	if (i >= n && !strcmp(t->key, "timeout"))
 		return 0; /* follows from the settings */
@@ -288,7 +288,7 @@ int item_net_add(struct plan *plan, const struct scope *s,
 {
 	const struct tree *t, *interfaces = tree_get(args, "interfaces");
 	struct ni_wish wish = { .interface = "" };
-	uint32_t number;
+	uint32_t number = 0;
 	int rc = refuse_not_yet(s, args);
 
 	if (!rc)

@@ -40,14 +40,17 @@ static int step_new(struct plan *plan, const struct scope *s,
 	struct step *steps = plan->steps;
 	unsigned int room = plan->room ? plan->room * 2 : 8;
 
-	if (plan->n == PLAN_STEPS_MAX)
-		return scope_fail(s, at, -EMSGSIZE,
-				  "more than %d changes at once",
-				  PLAN_STEPS_MAX);
+	if (plan->n == PLAN_STEPS_MAX) {
+		scope_fail(s, at, -EMSGSIZE, "more than %d changes at once",
+			   PLAN_STEPS_MAX);
+		return -EMSGSIZE;
+	}
 	if (plan->n == plan->room) {
 		steps = realloc(plan->steps, room * sizeof(*steps));
-		if (!steps)
-			return scope_fail(s, at, -ENOMEM, "no memory");
+		if (!steps) {
+			scope_fail(s, at, -ENOMEM, "no memory");
+			return -ENOMEM;
+		}
 		plan->steps = steps;
 		plan->room = room;
 	}

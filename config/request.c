@@ -325,7 +325,7 @@ static void import(struct request *r)
 		return;
 	if (t && scope_text(&r->scope, t, &mode))
 		return;
-	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]); i++)
+	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]) != 0; i++)
 		;
 	if (i == ARRAY_SIZE(modes))
 		scope_misread(&r->scope, t,

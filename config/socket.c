@@ -18,6 +18,7 @@ static int find_group(const char *group, gid_t *gid_p)
 	struct group g, *found = NULL;
 	char *end, *buf;
 	unsigned long n;
+	int rc;
 
 	errno = 0;
 	n = strtoul(group, &end, 10);
@@ -29,10 +30,12 @@ static int find_group(const char *group, gid_t *gid_p)
 	buf = malloc(GROUP_SIZE);
 	if (!buf)
 		return -ENOMEM;
-	if (!getgrnam_r(group, &g, buf, GROUP_SIZE, &found) && found)
+	rc = getgrnam_r(group, &g, buf, GROUP_SIZE, &found) || !found ? -EINVAL
+								      : 0;
+	if (!rc)
 		*gid_p = g.gr_gid;
 	free(buf);
-	return found ? 0 : -EINVAL;
+	return rc;
 }
 
 /* Of two nodes that start at the same time, one waits here for the other: what

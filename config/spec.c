@@ -247,12 +247,14 @@ static int parse_all(struct networks *w)
 /* One block, so that it is one free(). */
 static int give(const struct networks *w, struct ulnet_ni_conf **confs_p)
 {
-	struct ulnet_ni_conf *confs =
-		calloc(w->n, sizeof(*confs) + LNET_INTERFACE_SIZE);
-	char *names = confs ? (char *)&confs[w->n] : NULL;
+	struct ulnet_ni_conf *confs;
+	char *names;
 
+	BUG_ON(w->n == 0);
+	confs = calloc(w->n, sizeof(*confs) + LNET_INTERFACE_SIZE);
 	if (!confs)
 		return -ENOMEM;
+	names = (char *)&confs[w->n];
 	for (unsigned int i = 0; i < w->n; i++, names += LNET_INTERFACE_SIZE) {
 		confs[i].nid = lnet_nid_make(w->nets[i], 0);
 		text_copy(names, LNET_INTERFACE_SIZE, w->names[i]);

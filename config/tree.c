@@ -256,8 +256,9 @@ bool tree_eq(const struct tree *a, const struct tree *b)
 	const struct list *la = a->children.next, *lb = b->children.next;
 
 	if (a->kind != b->kind || a->count != b->count ||
-	    strcmp(a->text, b->text) || tree_is_null(a) != tree_is_null(b) ||
-	    !a->key != !b->key || (a->key && strcmp(a->key, b->key)))
+	    strcmp(a->text, b->text) != 0 ||
+	    tree_is_null(a) != tree_is_null(b) || !a->key != !b->key ||
+	    (a->key && strcmp(a->key, b->key) != 0))
 		return false;
 	for (; la != &a->children; la = la->next, lb = lb->next)
 		if (!tree_eq(container_of(la, struct tree, link),

@@ -240,10 +240,7 @@ void peer_attempt_done(struct sock_peer *peer, int status)
 
 	if (!status) {
 		peer->retries = 0;
-	} else if (!again) {
-		failed(peer, status);
-		return;
-	} else if (++peer->retries > RETRIES && !is_content(peer)) {
+	} else if (!again || (++peer->retries > RETRIES && !is_content(peer))) {
 		failed(peer, status);
 		return;
 	} else if (status == -EALREADY && missing(peer) != SOCK_NONE) {
