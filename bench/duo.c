@@ -17,10 +17,8 @@
 #define PORT_MIN 10000
 #define PORTS	 20000
 
-void must(long rc, const char *what)
+void give_up(long rc, const char *what)
 {
-	if (rc >= 0)
-		return;
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
 		strerror((int)-rc));
 	exit(1);

@@ -24,8 +24,14 @@ extern "C" {
 #define DUO_BUFFERS  4 /* of a message's size each: large ones are reused */
 #define DUO_MESSAGES (1u << 20)
 
-/* Ends the process if @rc, 0 or more or a negative errno, is an error. */
-void must(long rc, const char *what);
+/* Says that @what failed, with a negative errno, and ends the process. */
+void give_up(long rc, const char *what) __attribute__((noreturn));
+/* That if @rc, 0 or more or a negative errno, is an error. */
+static inline void must(long rc, const char *what)
+{
+	if (rc < 0)
+		give_up(rc, what);
+}
 /* As must(), for what returns -1 and sets errno. */
 long must_sys(long rc, const char *what);
 

@@ -72,8 +72,14 @@ struct box {
 
 /* ---- complaints ---- */
 
-bool fx_expect(struct fx *fx, bool ok, const char *what, const char *file,
-	       int line);
+void fx_complain(struct fx *fx, const char *what, const char *file, int line);
+static inline bool fx_expect(struct fx *fx, bool ok, const char *what,
+			     const char *file, int line)
+{
+	if (!ok)
+		fx_complain(fx, what, file, line);
+	return ok;
+}
 #define expect(fx, cond) fx_expect(fx, cond, #cond, __FILE__, __LINE__)
 
 /* ---- life ---- */

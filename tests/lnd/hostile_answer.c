@@ -53,12 +53,14 @@ static int next_call(struct fx *fx, struct stranger *s, struct box *b)
 	return -ETIMEDOUT;
 }
 
+/* @type is SOCK_NONE if that fails. */
 static int hear_both(struct stranger *s, int fd, enum sock_type *type)
 {
 	struct ulnet_nid target;
 	struct sock_hello h = { 0 };
 	int rc = hear_request(fd, &target);
 
+	*type = SOCK_NONE;
 	if (!rc && !lnet_nid_eq(&target, &s->nid))
 		return -EPROTO;
 	if (!rc)

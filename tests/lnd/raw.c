@@ -45,7 +45,7 @@ static int conn_of(int fd, struct raw_conn *c)
 
 int raw_listen(const struct sockaddr_in *at, int *fd_p)
 {
-	int fd, rc = socket_at(at, &fd);
+	int fd = -1, rc = socket_at(at, &fd);
 
 	if (rc)
 		return rc;
@@ -74,7 +74,7 @@ int raw_accept(int listen_fd, struct raw_conn *c, struct sockaddr_in *from)
 int raw_connect(const struct sockaddr_in *from, const struct sockaddr_in *to,
 		struct raw_conn *c)
 {
-	int fd, rc = socket_at(from, &fd);
+	int fd = -1, rc = socket_at(from, &fd);
 
 	if (rc)
 		return rc;

@@ -159,7 +159,7 @@ static bool read_frame(struct tape *t, const char *line)
 	if (sscanf(line, "%u %c %15s %7s", &n, &dir, kind, made) < 3 || n < 1 ||
 	    n > t->nconns || t->nframes == TAPE_FRAMES_MAX)
 		return false;
-	for (k = 0; k < ARRAY_SIZE(kinds) && strcmp(kinds[k], kind); k++)
+	for (k = 0; k < ARRAY_SIZE(kinds) && strcmp(kinds[k], kind) != 0; k++)
 		;
 	if (k == ARRAY_SIZE(kinds) || (dir != '>' && dir != '<') ||
 	    (*made && strcmp(made, "made") != 0))

@@ -42,8 +42,8 @@ static void on_put(void *arg, int status, uint64_t moved)
 static void turn(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
-	struct copy *c = malloc(sizeof(*c));
-	struct ulrpc_bulk_info info;
+	struct copy *c = calloc(1, sizeof(*c));
+	struct ulrpc_bulk_info info = { .length = 0 };
 	int rc;
 
 	(void)arg;

@@ -329,8 +329,8 @@ static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 	}
 	if (!strcmp(interface, "bare"))
 		return -EADDRNOTAVAIL;
-	if (strcmp(interface, "inj0") && strcmp(interface, "inj6") &&
-	    strcmp(interface, "odd"))
+	if (strcmp(interface, "inj0") != 0 && strcmp(interface, "inj6") != 0 &&
+	    strcmp(interface, "odd") != 0)
 		return -ENODEV;
 	memcpy(nid->addr, addr, sizeof(addr));
 	if (!strcmp(interface, "inj6"))
