@@ -170,6 +170,21 @@ static void shutdown_busy(struct fx *fx)
 	}
 }
 
+/* ... before the end of the turn in which a message is given to the LND, which
+ * could send it at once. */
+static void shutdown_at_once(struct fx *fx)
+{
+	struct box *src = box_new(fx, 5000, CUT_NONE);
+
+	still_works(fx);
+	expect(fx, fx_wait_idle(fx));
+	if (!box_bind(src, 0, LNET_MD_THRESH_INF, fx_patience(fx)))
+		return;
+	box_put(src, 1, false, PORTAL, 50, HDR(50, 0));
+	fx_close(fx);
+	expect(fx, src->unlinked == 1);
+}
+
 /* Messages that wait for a buffer, when the node goes. */
 static void shutdown_lazy(struct fx *fx)
 {
@@ -290,6 +305,7 @@ static const struct behaviour list[] = {
 	{ "peer dies at any moment", RIG_KILL, death },
 	{ "peer comes back", RIG_KILL, restart },
 	{ "nodes close at any moment", 0, shutdown_busy },
+	{ "nodes close as a message is sent", 0, shutdown_at_once },
 	{ "node closes with held messages", 0, shutdown_lazy },
 	{ "NI deleted at any moment", TWO, ni_goes },
 	{ "NI deleted: what it sends ends", TWO, ni_lets_go },
