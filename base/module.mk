@@ -10,6 +10,7 @@ libulnetbase_la_SOURCES += \
 	%D%/list.h \
 	%D%/mutation.h %D%/mutation.def %D%/mutation.c \
 	%D%/pool.h %D%/pool.c \
+	%D%/share.h \
 	%D%/stat.h \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h

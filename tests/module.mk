@@ -7,6 +7,7 @@ unit_tests += %D%/unit/base/hash_test
 unit_tests += %D%/unit/base/id_test
 unit_tests += %D%/unit/base/iov_test
 unit_tests += %D%/unit/base/pool_test
+unit_tests += %D%/unit/base/share_test
 unit_tests += %D%/unit/base/timer_test
 unit_tests += %D%/unit/base/util_test
 unit_tests += %D%/unit/base/buf_test

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shares: how much one party may take of something that is bounded for all of
+ * them (messages, bytes on hold, exports).
+ *
+ * The law: a party may take more while what it holds is at most what is still
+ * free. A party that is alone gets half, two get a third each, k get a part of
+ * 1 / (k + 1) each, and one part stays free for whoever comes next. So nobody
+ * has to be known in advance, nobody's part is reserved while he does not use
+ * it, and a party that was alone gives way to others as it gives back.
+ *
+ * The parties are those that cannot be made up at will (a peer's NID that its
+ * connection bears out), or else one who has many names has many parts.
+ */
+#ifndef BASE_SHARE_H
+#define BASE_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * May a party that holds @held take @n more of @max, of which all parties
+ * together use @used? All in the same unit. @used may be above @max, where that
+ * was lowered.
+ *
+ * One large piece may be more than half: a party that holds nothing would wait
+ * for it for ever otherwise.
+ */
+static inline bool share_allows(uint64_t held, uint64_t used, uint64_t max,
+				uint64_t n)
+{
+	uint64_t left = used < max ? max - used : 0;
+
+	return n <= left && held <= left;
+}
+
+#endif
