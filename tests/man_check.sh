@@ -39,6 +39,33 @@ for name in $counters; do
 		complain "man/man3/ulrpc_stats.3: no $name"
 done
 
+# Every field of a structure that configures RPC is explained.
+fields() { # HEADER STRUCTURE
+	sed -n "/^struct $2 {/,/^};/p" "$1" | perl -0pe '
+		s{/\*.*?\*/}{}gs; s{^struct[^\n]*\n}{}; s{\}.*}{}s;
+		s{\(\*(\w+)\)\([^)]*\)}{$1}g' | grep -oE '\w+ *(,|;)' |
+		tr -d ' ,;'
+}
+while read -r header structure page; do
+	names=$(fields "include/ulnet/$header" "$structure")
+	[ -n "$names" ] || complain "struct $structure cannot be read"
+	for name in $names; do
+		grep -qE "^\.It .*\b$name\b" "man/man3/$page.3" ||
+			complain "man/man3/$page.3: no $name"
+	done
+done <<-END
+	service.h ulrpc_service_conf ulrpc_service_start
+	service.h ulrpc_method_conf ulrpc_service_start
+	rpc.h ulrpc_client_conf ulrpc_client_open
+	rpc.h ulrpc_conf ulrpc_open
+END
+
+# What readers cannot look up.
+said=$(grep -rnE 'requirement [A-Z][0-9]' man README.md) &&
+	complain "numbers of requirements: $said"
+said=$(grep -rLE '^\.(Os ulnet$|so )' man --include='*.[1-8]')
+[ -z "$said" ] || complain "no \".Os ulnet\": $said"
+
 if ! command -v mandoc >/dev/null; then
 	[ $bad = 0 ] || exit 1
 	echo "mandoc is not installed: pages not checked"
