@@ -9,7 +9,7 @@
 
 #define CLOSES FSM_TO(CONN_CLOSED)
 
-const struct fsm_state conn_states[CONN_STATES] = {
+const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_NEW] = { "new", FSM_TO(CONN_CONNECTING) | FSM_TO(CONN_REQUESTED) |
 				      CLOSES },
 	[CONN_CONNECTING] = { "connecting", FSM_TO(CONN_WAITING) | CLOSES },
@@ -26,8 +26,8 @@ static void on_freed(struct work *w)
 	free(container_of(w, struct sock_conn, work));
 }
 
-struct sock_conn *conn_new(struct loop *loop, int fd,
-			   const struct sockaddr_in *remote)
+struct sock_conn *sock_conn_new(struct loop *loop, int fd,
+				const struct sockaddr_in *remote)
 {
 	struct sock_conn *conn = calloc(1, sizeof(*conn));
 
@@ -46,7 +46,7 @@ struct sock_conn *conn_new(struct loop *loop, int fd,
 	return conn;
 }
 
-int conn_watch(struct sock_conn *conn, int events)
+int sock_conn_watch(struct sock_conn *conn, int events)
 {
 	if (conn->io.impl && conn->io.events == events)
 		return 0;
@@ -57,17 +57,17 @@ int conn_watch(struct sock_conn *conn, int events)
 /* The socket and the place in a list go; memory, at the end of the turn. */
 static void conn_end(struct sock_conn *conn)
 {
-	fsm_move(&conn->fsm, conn_states, CONN_CLOSED);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_CLOSED);
 	loop_unwatch(conn->loop, &conn->io);
 	loop_timer_cancel(conn->loop, &conn->timer);
-	listener_del(conn);
+	sock_listener_del(conn);
 	close(conn->io.fd);
 	list_del(&conn->link);
 	conn->work.fn = on_freed;
 	loop_defer(conn->loop, &conn->work);
 }
 
-void conn_drop(struct sock_conn *conn)
+void sock_conn_drop(struct sock_conn *conn)
 {
 	BUG_ON(conn->fsm.state == CONN_OPEN);
 	conn_end(conn);
@@ -78,14 +78,14 @@ static void on_ready(struct env_io *io, int revents)
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
 
 	if (revents & ENV_WRITE)
-		tx_writable(conn);
+		sock_tx_writable(conn);
 	if (revents & ENV_READ && conn->fsm.state == CONN_OPEN)
-		rx_readable(conn);
+		sock_rx_readable(conn);
 }
 
-void conn_open(struct sock_conn *conn)
+void sock_conn_open(struct sock_conn *conn)
 {
-	fsm_move(&conn->fsm, conn_states, CONN_OPEN);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
 	loop_timer_cancel(conn->loop, &conn->timer);
 	conn->io.fn = on_ready;
 	conn->io.eager = true;
@@ -95,30 +95,30 @@ void conn_open(struct sock_conn *conn)
 						    : RX_LIMIT_PAYLOADS;
 }
 
-void conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
+void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
 {
 	struct sock_peer *peer = conn->peer;
 
 	conn_end(conn);
-	peer_del(peer, conn);
+	sock_peer_del(peer, conn);
 	list_del(&conn->flush);
 	/* In the order in which they were sent, before anybody hears of it. */
 	if (status != -ESHUTDOWN)
-		tx_wait_again(conn);
+		sock_tx_wait_again(conn);
 	/* The users who hear of it now may do anything; the connection is in
 	 * nobody's list any more. */
-	rx_conn_closed(conn, status, cause);
-	tx_conn_closed(conn, status, cause);
+	sock_rx_conn_closed(conn, status, cause);
+	sock_tx_conn_closed(conn, status, cause);
 }
 
-bool conn_is_busy(const struct sock_conn *conn)
+bool sock_conn_is_busy(const struct sock_conn *conn)
 {
 	return !list_empty(&conn->queue) || conn->tx || conn->rest ||
 	       conn->rx || conn->part_len || conn->acked != conn->written;
 }
 
-bool conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
-		     uint64_t timeout)
+bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
+			  uint64_t timeout)
 {
 	uint64_t acked = conn->written - sock_unacked(conn->io.fd);
 	bool sending = acked != conn->written || conn->tx || conn->rest;
@@ -133,14 +133,14 @@ bool conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
 	       (receiving && now - conn->heard >= timeout);
 }
 
-uint64_t conn_left(const struct sock_conn *conn)
+uint64_t sock_conn_left(const struct sock_conn *conn)
 {
 	uint64_t left = conn->queued + (conn->rest ? conn->rest_len : 0);
 
 	return conn->tx ? left + conn->tx->msg->length - conn->tx_done : left;
 }
 
-char *conn_str(const struct sock_conn *conn, char *buf, size_t size)
+char *sock_conn_str(const struct sock_conn *conn, char *buf, size_t size)
 {
 	char nid[LNET_NIDSTR_SIZE] = "unknown peer", addr[SOCK_ADDRSTR_SIZE];
 

@@ -31,7 +31,7 @@ enum conn_state {
 	CONN_CLOSED,
 	CONN_STATES
 };
-extern const struct fsm_state conn_states[CONN_STATES];
+extern const struct fsm_state sock_conn_states[CONN_STATES];
 
 /* The longest that is read in a handshake; no header is longer. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
@@ -86,31 +86,32 @@ struct sock_conn {
 
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
  * memory. */
-struct sock_conn *conn_new(struct loop *loop, int fd,
-			   const struct sockaddr_in *remote);
+struct sock_conn *sock_conn_new(struct loop *loop, int fd,
+				const struct sockaddr_in *remote);
 /* What is waited for; io.fn is called. 0 or -ENOMEM. */
-int conn_watch(struct sock_conn *conn, int events);
+int sock_conn_watch(struct sock_conn *conn, int events);
 
 /* Ends a connection that is not open: leaves whatever list it is in. */
-void conn_drop(struct sock_conn *conn);
+void sock_conn_drop(struct sock_conn *conn);
 
 /* The handshake is over, @peer has it: messages may pass. */
-void conn_open(struct sock_conn *conn);
+void sock_conn_open(struct sock_conn *conn);
 
 /* Ends it; what it has to send, and is receiving, ends with @status, and if
- * something of it may have left with @cause. Only peer_close() calls it. */
-void conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause);
+ * something of it may have left with @cause. Only sock_peer_close() calls it. */
+void sock_conn_close(struct sock_conn *conn, int status,
+		     enum ulnet_cause cause);
 
 /* Has it something to send or to receive that must come to an end? */
-bool conn_is_busy(const struct sock_conn *conn);
+bool sock_conn_is_busy(const struct sock_conn *conn);
 /* Has it made no progress for @timeout? It may have been idle before @since. */
-bool conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
-		     uint64_t timeout);
+bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
+			  uint64_t timeout);
 /* Bytes that it has still to write. */
-uint64_t conn_left(const struct sock_conn *conn);
+uint64_t sock_conn_left(const struct sock_conn *conn);
 
 /* "10.0.0.1@tcp, 10.0.0.1:988, CONTROL"; for the log. */
 #define CONN_STR_SIZE 160
-char *conn_str(const struct sock_conn *conn, char *buf, size_t size);
+char *sock_conn_str(const struct sock_conn *conn, char *buf, size_t size);
 
 #endif

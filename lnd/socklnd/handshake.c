@@ -109,7 +109,7 @@ static int hello_read(struct sock_conn *conn)
 
 /* ---- passive ---- */
 
-static void complain(const struct sock_conn *conn, const char *what, int rc)
+static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 {
 	char addr[SOCK_ADDRSTR_SIZE];
 
@@ -125,25 +125,25 @@ static void arrive(struct sock_conn *conn)
 	struct sock_peer *peer;
 	int rc;
 
-	peer = conn->cpt->stopping
-		       ? NULL
-		       : peer_lookup_or_make(conn->cpt, &conn->hello.src_nid);
+	peer = conn->cpt->stopping ? NULL
+				   : sock_peer_lookup_or_make(
+					     conn->cpt, &conn->hello.src_nid);
 	if (!peer) {
-		conn_drop(conn);
+		sock_conn_drop(conn);
 		return;
 	}
 	conn->type = (int8_t)sock_type_invert(conn->hello.type);
-	rc = peer_admit(peer, &conn->hello, conn->type);
+	rc = sock_peer_admit(peer, &conn->hello, conn->type);
 	if (!rc)
 		rc = hello_write(conn, conn->hello.version, &peer->nid,
 				 conn->type);
 	else
 		hello_write(conn, conn->hello.version, &peer->nid, SOCK_NONE);
 	if (rc)
-		conn_drop(conn);
+		sock_conn_drop(conn);
 	else
-		peer_add(peer, conn);
-	peer_settle(peer);
+		sock_peer_add(peer, conn);
+	sock_peer_settle(peer);
 }
 
 static void on_moved(struct work *w)
@@ -155,13 +155,13 @@ static void on_moved(struct work *w)
 	sock_ni_moved(sni);
 }
 
-static void move(struct sock_conn *conn)
+static void hs_move(struct sock_conn *conn)
 {
 	struct sock_ni *sni = conn->sni;
 	unsigned int owner = lnet_ni_cpt_of(sni->ni, &conn->hello.src_nid);
 
-	listener_del(conn);
-	fsm_move(&conn->fsm, conn_states, CONN_MOVING);
+	sock_listener_del(conn);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_MOVING);
 	conn->cpt = &sni->cpts[owner];
 	if (owner == 0) {
 		arrive(conn);
@@ -207,12 +207,12 @@ static int greeted(struct sock_conn *conn)
 	if (rc > 0)
 		rc = hello_check(conn);
 	if (rc) {
-		complain(conn, "HELLO", rc);
+		hs_complain(conn, "HELLO", rc);
 		return rc;
 	}
 	conn->version = (uint8_t)conn->hello.version;
 	conn->swap = conn->hello.swap;
-	move(conn);
+	hs_move(conn);
 	return 0;
 }
 
@@ -250,21 +250,21 @@ static int requested(struct sock_conn *conn)
 	if (rc == 0)
 		return 0;
 	if (rc < 0) {
-		complain(conn, "connection request", rc);
+		hs_complain(conn, "connection request", rc);
 		return rc;
 	}
-	conn->sni = listener_find(conn->listener, &target);
+	conn->sni = sock_listener_find(conn->listener, &target);
 	if (!conn->sni) {
-		complain(conn, lnet_nid_format(&target, text, sizeof(text)),
-			 -EADDRNOTAVAIL);
+		hs_complain(conn, lnet_nid_format(&target, text, sizeof(text)),
+			    -EADDRNOTAVAIL);
 		return -EADDRNOTAVAIL;
 	}
 	rc = sock_options(conn->io.fd, conn->sni->tunables);
 	if (rc)
 		return rc;
-	fsm_move(&conn->fsm, conn_states, CONN_GREETED);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_GREETED);
 	hs_expect(conn);
-	listener_step(conn->listener, conn);
+	sock_listener_step(conn->listener, conn);
 	return 0;
 }
 
@@ -280,44 +280,44 @@ static void on_passive(struct env_io *io, int revents)
 	if (!rc && conn->fsm.state == CONN_GREETED)
 		rc = greeted(conn);
 	if (rc)
-		conn_drop(conn);
+		sock_conn_drop(conn);
 }
 
 static void on_passive_late(struct timer *t)
 {
 	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
 
-	complain(conn, conn_states[conn->fsm.state].name, -ETIMEDOUT);
-	conn_drop(conn);
+	hs_complain(conn, sock_conn_states[conn->fsm.state].name, -ETIMEDOUT);
+	sock_conn_drop(conn);
 }
 
-void handshake_accept(struct sock_listener *l, int fd,
-		      const struct sockaddr_in *from)
+void sock_handshake_accept(struct sock_listener *l, int fd,
+			   const struct sockaddr_in *from)
 {
-	struct sock_conn *conn = conn_new(l->loop, fd, from);
+	struct sock_conn *conn = sock_conn_new(l->loop, fd, from);
 
 	if (!conn)
 		return;
-	fsm_move(&conn->fsm, conn_states, CONN_REQUESTED);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_REQUESTED);
 	hs_expect(conn);
 	conn->io.fn = on_passive;
 	conn->timer.fn = on_passive_late;
-	if (listener_add(l, conn))
-		conn_drop(conn);
+	if (sock_listener_add(l, conn))
+		sock_conn_drop(conn);
 }
 
 /* ---- active ---- */
 
-static void attempt_failed(struct sock_conn *conn, int rc)
+static void hs_failed(struct sock_conn *conn, int rc)
 {
 	struct sock_peer *peer = conn->peer;
 
 	peer->attempt = NULL;
-	conn_drop(conn);
-	peer_attempt_done(peer, rc);
+	sock_conn_drop(conn);
+	sock_peer_attempt_done(peer, rc);
 }
 
-static int ask(struct sock_conn *conn)
+static int hs_ask(struct sock_conn *conn)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
 	struct sock_peer *peer = conn->peer;
@@ -328,14 +328,14 @@ static int ask(struct sock_conn *conn)
 	if (!rc)
 		rc = hello_write(conn, conn->version, &peer->nid, conn->type);
 	if (!rc) {
-		fsm_move(&conn->fsm, conn_states, CONN_WAITING);
+		fsm_move(&conn->fsm, sock_conn_states, CONN_WAITING);
 		hs_expect(conn);
-		rc = conn_watch(conn, ENV_READ);
+		rc = sock_conn_watch(conn, ENV_READ);
 	}
 	return rc;
 }
 
-/* What the answer means: 0, or peer_attempt_done()'s status. */
+/* What the answer means: 0, or sock_peer_attempt_done()'s status. */
 static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -355,7 +355,7 @@ static int hello_judge(const struct sock_conn *conn)
 	if (!list_empty(&peer->conns) &&
 	    (h->src_incarnation != peer->incarnation ||
 	     h->version != peer->version)) {
-		peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 		return -EALREADY;
 	}
 	return 0;
@@ -376,13 +376,13 @@ static void answered(struct sock_conn *conn)
 	if (conn->fsm.state == CONN_CLOSED)
 		return;
 	if (rc) {
-		attempt_failed(conn, rc);
+		hs_failed(conn, rc);
 		return;
 	}
 	conn->swap = conn->hello.swap;
 	peer->attempt = NULL;
-	peer_add(peer, conn);
-	peer_attempt_done(peer, 0);
+	sock_peer_add(peer, conn);
+	sock_peer_attempt_done(peer, 0);
 }
 
 static void on_active(struct env_io *io, int revents)
@@ -391,10 +391,10 @@ static void on_active(struct env_io *io, int revents)
 
 	(void)revents;
 	if (conn->fsm.state == CONN_CONNECTING) {
-		int rc = ask(conn);
+		int rc = hs_ask(conn);
 
 		if (rc)
-			attempt_failed(conn, rc);
+			hs_failed(conn, rc);
 		return;
 	}
 	answered(conn);
@@ -402,7 +402,7 @@ static void on_active(struct env_io *io, int revents)
 
 static void on_active_late(struct timer *t)
 {
-	attempt_failed(container_of(t, struct sock_conn, timer), -ETIMEDOUT);
+	hs_failed(container_of(t, struct sock_conn, timer), -ETIMEDOUT);
 }
 
 static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
@@ -432,7 +432,7 @@ static uint8_t version_for(const struct sock_peer *peer)
 					    : VERSION_DEFAULT_LARGE;
 }
 
-int handshake_connect(struct sock_peer *peer, enum sock_type type)
+int sock_handshake_connect(struct sock_peer *peer, enum sock_type type)
 {
 	struct sock_ni *sni = peer->cpt->sni;
 	struct sockaddr_in to = sock_addr(
@@ -443,7 +443,7 @@ int handshake_connect(struct sock_peer *peer, enum sock_type type)
 
 	if (fd < 0)
 		return fd;
-	conn = conn_new(peer->cpt->loop, fd, &to);
+	conn = sock_conn_new(peer->cpt->loop, fd, &to);
 	if (!conn)
 		return -ENOMEM;
 	conn->sni = sni;
@@ -452,12 +452,12 @@ int handshake_connect(struct sock_peer *peer, enum sock_type type)
 	conn->active = true;
 	conn->type = (int8_t)type;
 	conn->version = version_for(peer);
-	fsm_move(&conn->fsm, conn_states, CONN_CONNECTING);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_CONNECTING);
 	conn->io.fn = on_active;
 	conn->timer.fn = on_active_late;
-	rc = conn_watch(conn, ENV_WRITE);
+	rc = sock_conn_watch(conn, ENV_WRITE);
 	if (rc) {
-		conn_drop(conn);
+		sock_conn_drop(conn);
 		return rc;
 	}
 	loop_timer_arm(conn->loop, &conn->timer,

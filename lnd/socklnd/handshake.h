@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From a socket to an open connection: connection request and HELLO, both ways
- * (spec sections 2.2, 2.3, 3.1-3.4, 3.6-3.8). The machine is conn_states.
+ * (spec sections 2.2, 2.3, 3.1-3.4, 3.6-3.8). The machine is sock_conn_states.
  */
 #ifndef LND_SOCKLND_HANDSHAKE_H
 #define LND_SOCKLND_HANDSHAKE_H
@@ -9,13 +9,13 @@
 #include "lnd/socklnd/conn.h"
 
 /* Passive: @fd comes from the listener. Takes it in any case. */
-void handshake_accept(struct sock_listener *l, int fd,
-		      const struct sockaddr_in *from);
+void sock_handshake_accept(struct sock_listener *l, int fd,
+			   const struct sockaddr_in *from);
 
 /*
  * Active: connects to @peer, for a connection of @type. Ends, not before it has
- * returned 0, in peer_attempt_done(). Otherwise -errno.
+ * returned 0, in sock_peer_attempt_done(). Otherwise -errno.
  */
-int handshake_connect(struct sock_peer *peer, enum sock_type type);
+int sock_handshake_connect(struct sock_peer *peer, enum sock_type type);
 
 #endif

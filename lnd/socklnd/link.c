@@ -20,7 +20,7 @@
 
 /* ---- what is so ---- */
 
-static void look(struct sock_links *ls)
+static void link_look(struct sock_links *ls)
 {
 	struct sock_ni *sni;
 	struct ifaddrs *all;
@@ -35,13 +35,13 @@ static void look(struct sock_links *ls)
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
 	list_for_each_entry (sni, &ls->nis, in_links)
-		lnet_ni_set_up(sni->ni, netif_is_up(all, sni->addr));
+		lnet_ni_set_up(sni->ni, sock_netif_is_up(all, sni->addr));
 	freeifaddrs(all);
 }
 
 static void on_again(struct timer *t)
 {
-	look(container_of(t, struct sock_links, again));
+	link_look(container_of(t, struct sock_links, again));
 }
 
 /* ---- when to look ---- */
@@ -82,7 +82,7 @@ static void on_change(struct env_io *io, int revents)
 			strerror(rc));
 		stop_watching(ls);
 	}
-	look(ls);
+	link_look(ls);
 }
 
 /* A socket that tells of changes, or -errno. */
@@ -135,18 +135,18 @@ static void links_free(struct sock_links *ls)
 	stop_watching(ls);
 	loop_timer_cancel(ls->loop, &ls->again);
 	s->links = NULL;
-	shared_put(ls->shared);
+	sock_shared_put(ls->shared);
 	free(ls);
 }
 
 static int links_new(const struct lnd_ni *ni, struct sock_links **ls_p)
 {
-	struct sock_shared *s = shared_get(ni->shared);
+	struct sock_shared *s = sock_shared_get(ni->shared);
 	struct sock_links *ls = s ? calloc(1, sizeof(*ls)) : NULL;
 	int rc;
 
 	if (!ls) {
-		shared_put(ni->shared);
+		sock_shared_put(ni->shared);
 		return -ENOMEM;
 	}
 	ls->shared = ni->shared;
@@ -167,7 +167,7 @@ static int links_new(const struct lnd_ni *ni, struct sock_links **ls_p)
 	return 0;
 }
 
-int link_join(struct sock_ni *sni)
+int sock_link_join(struct sock_ni *sni)
 {
 	struct sock_shared *s = *sni->ni->shared;
 	struct sock_links *ls = s ? s->links : NULL;
@@ -177,11 +177,11 @@ int link_join(struct sock_ni *sni)
 		return rc;
 	list_add_tail(&ls->nis, &sni->in_links);
 	sni->links = ls;
-	look(ls);
+	link_look(ls);
 	return 0;
 }
 
-void link_leave(struct sock_ni *sni)
+void sock_link_leave(struct sock_ni *sni)
 {
 	struct sock_links *ls = sni->links;
 

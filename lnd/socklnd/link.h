@@ -27,8 +27,8 @@ struct sock_links {
 /* @sni is up or down from now on, as its link is. Where the system does not
  * tell of changes, as in some sandboxes, the log has a warning, and it stays as
  * it is now. 0 or -errno, told to the log. */
-int link_join(struct sock_ni *sni);
+int sock_link_join(struct sock_ni *sni);
 /* Its state is not touched any more. Fine when not in. */
-void link_leave(struct sock_ni *sni);
+void sock_link_leave(struct sock_ni *sni);
 
 #endif

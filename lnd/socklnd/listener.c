@@ -46,8 +46,8 @@ static bool is_passing(int rc)
 	       rc == -ENETUNREACH;
 }
 
-static void take(struct sock_listener *l, int fd,
-		 const struct sockaddr_in *from)
+static void listener_take(struct sock_listener *l, int fd,
+			  const struct sockaddr_in *from)
 {
 	char who[SOCK_ADDRSTR_SIZE];
 
@@ -61,16 +61,17 @@ static void take(struct sock_listener *l, int fd,
 		return;
 	}
 	if (l->nhandshakes >= l->conf->accept_max)
-		conn_drop(list_first(&l->handshakes, struct sock_conn, link));
-	handshake_accept(l, fd, from);
+		sock_conn_drop(
+			list_first(&l->handshakes, struct sock_conn, link));
+	sock_handshake_accept(l, fd, from);
 }
 
 /* Without a descriptor left, the handshake that is silent longest gives one. */
-static bool make_room(struct sock_listener *l, int rc)
+static bool listener_make_room(struct sock_listener *l, int rc)
 {
 	if ((rc != -EMFILE && rc != -ENFILE) || list_empty(&l->handshakes))
 		return false;
-	conn_drop(list_first(&l->handshakes, struct sock_conn, link));
+	sock_conn_drop(list_first(&l->handshakes, struct sock_conn, link));
 	return true;
 }
 
@@ -86,8 +87,8 @@ static void on_connections(struct env_io *io, int revents)
 		if (fd == -EAGAIN)
 			return;
 		if (fd >= 0)
-			take(l, fd, &from);
-		else if (!is_passing(fd) && !make_room(l, fd)) {
+			listener_take(l, fd, &from);
+		else if (!is_passing(fd) && !listener_make_room(l, fd)) {
 			rest(l, fd);
 			return;
 		}
@@ -111,7 +112,7 @@ static void on_handshakes(struct env_io *io, int revents)
 	}
 }
 
-int listener_add(struct sock_listener *l, struct sock_conn *conn)
+int sock_listener_add(struct sock_listener *l, struct sock_conn *conn)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = conn };
 
@@ -119,11 +120,11 @@ int listener_add(struct sock_listener *l, struct sock_conn *conn)
 		return -errno;
 	conn->listener = l;
 	l->nhandshakes++;
-	listener_step(l, conn);
+	sock_listener_step(l, conn);
 	return 0;
 }
 
-void listener_del(struct sock_conn *conn)
+void sock_listener_del(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
 
@@ -143,7 +144,7 @@ static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 
 	list_for_each_entry_safe (conn, next, &l->handshakes, link)
 		if (!sni || conn->sni == sni)
-			conn_drop(conn);
+			sock_conn_drop(conn);
 }
 
 static int watch_handshakes(struct sock_listener *l)
@@ -158,7 +159,7 @@ static int watch_handshakes(struct sock_listener *l)
 
 /* ---- its life ---- */
 
-static void complain(const struct sock_listener *l, int rc)
+static void listener_complain(const struct sock_listener *l, int rc)
 {
 	struct sockaddr_in a = sock_addr(l->addr, l->conf->port);
 	char text[SOCK_ADDRSTR_SIZE];
@@ -184,18 +185,18 @@ static void listener_free(struct sock_listener *l)
 	unwatch_and_close(l, &l->io);
 	unwatch_and_close(l, &l->handshakes_io);
 	list_del(&l->link);
-	shared_put(l->shared);
+	sock_shared_put(l->shared);
 	free(l);
 }
 
 static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 {
-	struct sock_shared *s = shared_get(sni->ni->shared);
+	struct sock_shared *s = sock_shared_get(sni->ni->shared);
 	struct sock_listener *l = s ? calloc(1, sizeof(*l)) : NULL;
 	int rc;
 
 	if (!l) {
-		shared_put(sni->ni->shared);
+		sock_shared_put(sni->ni->shared);
 		return -ENOMEM;
 	}
 	l->shared = sni->ni->shared;
@@ -213,7 +214,7 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	if (!rc)
 		rc = watch_handshakes(l);
 	if (rc) {
-		complain(l, rc);
+		listener_complain(l, rc);
 		listener_free(l);
 		return rc;
 	}
@@ -221,7 +222,7 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	return 0;
 }
 
-static struct sock_listener *find(const struct sock_ni *sni)
+static struct sock_listener *listener_of(const struct sock_ni *sni)
 {
 	struct sock_shared *s = *sni->ni->shared;
 	struct sock_listener *l;
@@ -233,9 +234,9 @@ static struct sock_listener *find(const struct sock_ni *sni)
 	return NULL;
 }
 
-int listener_join(struct sock_ni *sni)
+int sock_listener_join(struct sock_ni *sni)
 {
-	struct sock_listener *l = find(sni);
+	struct sock_listener *l = listener_of(sni);
 	int rc = 0;
 
 	if (sni->ni->conf->accept == LNET_ACCEPT_NONE)
@@ -249,7 +250,7 @@ int listener_join(struct sock_ni *sni)
 	return 0;
 }
 
-void listener_leave(struct sock_ni *sni)
+void sock_listener_leave(struct sock_ni *sni)
 {
 	struct sock_listener *l = sni->listener;
 
@@ -262,7 +263,7 @@ void listener_leave(struct sock_ni *sni)
 		listener_free(l);
 }
 
-void listener_step(struct sock_listener *l, struct sock_conn *conn)
+void sock_listener_step(struct sock_listener *l, struct sock_conn *conn)
 {
 	list_del(&conn->link);
 	list_add_tail(&l->handshakes, &conn->link);
@@ -271,8 +272,8 @@ void listener_step(struct sock_listener *l, struct sock_conn *conn)
 			       l->conf->accept_timeout * NSEC_PER_USEC);
 }
 
-struct sock_ni *listener_find(struct sock_listener *l,
-			      const struct ulnet_nid *nid)
+struct sock_ni *sock_listener_find(struct sock_listener *l,
+				   const struct ulnet_nid *nid)
 {
 	struct sock_ni *sni;
 

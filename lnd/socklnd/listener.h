@@ -41,19 +41,19 @@ struct sock_listener {
 /* @sni wants to be reached: it joins the listener of its address, which is made
  * if need be. 0 or -errno, told to the log. Without effect for a node that does
  * not accept. */
-int listener_join(struct sock_ni *sni);
+int sock_listener_join(struct sock_ni *sni);
 /* Its handshakes end. The last one closes it. Fine when not in. */
-void listener_leave(struct sock_ni *sni);
+void sock_listener_leave(struct sock_ni *sni);
 
 /* @conn's handshake begins: io.fn is called when there is something to read. It
  * ends: nobody is watching, and the timer is off. 0 or -errno. */
-int listener_add(struct sock_listener *l, struct sock_conn *conn);
-void listener_del(struct sock_conn *conn);
+int sock_listener_add(struct sock_listener *l, struct sock_conn *conn);
+void sock_listener_del(struct sock_conn *conn);
 
 /* A handshake goes on: it may take accept_timeout from now. */
-void listener_step(struct sock_listener *l, struct sock_conn *conn);
+void sock_listener_step(struct sock_listener *l, struct sock_conn *conn);
 /* The NI that the request on @conn names, or NULL. */
-struct sock_ni *listener_find(struct sock_listener *l,
-			      const struct ulnet_nid *nid);
+struct sock_ni *sock_listener_find(struct sock_listener *l,
+				   const struct ulnet_nid *nid);
 
 #endif

@@ -45,7 +45,7 @@ static const struct ifaddrs *find_addr(const struct ifaddrs *all, uint32_t addr)
 	return NULL;
 }
 
-bool netif_is_up(const struct ifaddrs *all, uint32_t addr)
+bool sock_netif_is_up(const struct ifaddrs *all, uint32_t addr)
 {
 	/* IFF_RUNNING is what comes of the carrier and of what the driver says
 	 * besides. */
@@ -70,8 +70,8 @@ static int check_addr(const struct ifaddrs *all, uint32_t addr)
 }
 
 /* The first IPv4 address of the interface (or of its alias, eth0:1). */
-static int find_name(const struct ifaddrs *all, const char *name,
-		     uint32_t *addr)
+static int netif_find_name(const struct ifaddrs *all, const char *name,
+			   uint32_t *addr)
 {
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
 		if (is_ipv4(i) && strcmp(i->ifa_name, name) == 0) {
@@ -89,7 +89,7 @@ static void name_of(const struct ifaddrs *all, uint32_t addr, char *name)
 	struct in_addr in = { .s_addr = htonl(addr) };
 	uint32_t first;
 
-	if (i && !find_name(all, i->ifa_name, &first) && first == addr)
+	if (i && !netif_find_name(all, i->ifa_name, &first) && first == addr)
 		snprintf(name, LNET_INTERFACE_SIZE, "%s", i->ifa_name);
 	else
 		inet_ntop(AF_INET, &in, name, LNET_INTERFACE_SIZE);
@@ -112,7 +112,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 		addr = ntohl(in.s_addr);
 		rc = check_addr(all, addr);
 	} else {
-		rc = find_name(all, interface, &addr);
+		rc = netif_find_name(all, interface, &addr);
 	}
 	if (rc)
 		return rc;
@@ -121,8 +121,8 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 	return 0;
 }
 
-int netif_resolve(const char *interface, struct ulnet_nid *nid,
-		  char name[LNET_INTERFACE_SIZE])
+int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
+		       char name[LNET_INTERFACE_SIZE])
 {
 	struct ifaddrs *all;
 	int rc;
@@ -154,7 +154,7 @@ static unsigned int speed_of(const char *name)
 	return mbit >= 1000 ? (unsigned int)mbit / 1000 : 1;
 }
 
-unsigned int netif_conns(uint32_t addr)
+unsigned int sock_netif_conns(uint32_t addr)
 {
 	unsigned int gbit = 1, log2 = 0;
 	const struct ifaddrs *i;

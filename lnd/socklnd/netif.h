@@ -9,17 +9,17 @@ struct ifaddrs;
 
 /* As lnd.h says of resolve(). An address is taken if it is an interface's, or
  * any of a loopback network's (127.0.0.2). */
-int netif_resolve(const char *interface, struct ulnet_nid *nid,
-		  char name[LNET_INTERFACE_SIZE]);
+int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
+		       char name[LNET_INTERFACE_SIZE]);
 
 /* How many bulk connections, each way, fit the interface with this address (host
  * order): 1 below 4 Gbit/s or when the speed is not known, and one more for each
  * fourfold (25 Gbit/s: 3). */
-unsigned int netif_conns(uint32_t addr);
+unsigned int sock_netif_conns(uint32_t addr);
 
 /* Can packets go from and to @addr (host order)? An interface has it, or is a
  * loopback interface whose network it is in; and that interface is up and has
  * its carrier. @all: getifaddrs(3)'s. */
-bool netif_is_up(const struct ifaddrs *all, uint32_t addr);
+bool sock_netif_is_up(const struct ifaddrs *all, uint32_t addr);
 
 #endif

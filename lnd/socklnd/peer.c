@@ -14,7 +14,7 @@
 #define CHECKS		4
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
 
-const struct fsm_state peer_states[PEER_STATES] = {
+const struct fsm_state sock_peer_states[PEER_STATES] = {
 	[PEER_IDLE] = { "idle", FSM_TO(PEER_CONNECTING) | FSM_TO(PEER_FAILED) },
 	[PEER_CONNECTING] = { "connecting", FSM_TO(PEER_IDLE) |
 						    FSM_TO(PEER_RETRYING) |
@@ -28,26 +28,27 @@ static uint64_t ms_tunable(const struct sock_peer *peer, enum sock_tunable t)
 	return (uint64_t)peer->cpt->sni->tunables[t] * NSEC_PER_MSEC;
 }
 
-static uint64_t now_of(const struct sock_peer *peer)
+static uint64_t peer_now(const struct sock_peer *peer)
 {
 	return loop_now(peer->cpt->loop);
 }
 
 /* ---- the table ---- */
 
-static uint64_t nid_hash(const struct sock_cpt *cpt,
-			 const struct ulnet_nid *nid)
+static uint64_t peer_hash(const struct sock_cpt *cpt,
+			  const struct ulnet_nid *nid)
 {
 	return hash_u64(lnet_nid_to_nid4(nid), cpt->sni->seed);
 }
 
-struct sock_peer *peer_lookup(struct sock_cpt *cpt, const struct ulnet_nid *nid)
+struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
+				   const struct ulnet_nid *nid)
 {
 	struct hash_node *n;
 
 	if (cpt->last && lnet_nid_eq(&cpt->last->nid, nid))
 		return cpt->last;
-	n = hash_first(&cpt->peers, nid_hash(cpt, nid));
+	n = hash_first(&cpt->peers, peer_hash(cpt, nid));
 	for (; n; n = hash_next(n)) {
 		struct sock_peer *peer =
 			container_of(n, struct sock_peer, hash);
@@ -60,14 +61,14 @@ struct sock_peer *peer_lookup(struct sock_cpt *cpt, const struct ulnet_nid *nid)
 	return NULL;
 }
 
-static void on_timer(struct timer *t);
-static void on_check(struct timer *t);
-static void on_settle(struct work *w);
+static void on_peer_timer(struct timer *t);
+static void on_peer_check(struct timer *t);
+static void on_peer_settle(struct work *w);
 
-struct sock_peer *peer_lookup_or_make(struct sock_cpt *cpt,
-				      const struct ulnet_nid *nid)
+struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
+					   const struct ulnet_nid *nid)
 {
-	struct sock_peer *peer = peer_lookup(cpt, nid);
+	struct sock_peer *peer = sock_peer_lookup(cpt, nid);
 
 	if (peer)
 		return peer;
@@ -81,10 +82,10 @@ struct sock_peer *peer_lookup_or_make(struct sock_cpt *cpt,
 	list_init(&peer->conns);
 	list_init(&peer->waiting);
 	list_init(&peer->unacked);
-	timer_init(&peer->timer, on_timer);
-	timer_init(&peer->check, on_check);
-	peer->work.fn = on_settle;
-	if (hash_add(&cpt->peers, &peer->hash, nid_hash(cpt, nid))) {
+	timer_init(&peer->timer, on_peer_timer);
+	timer_init(&peer->check, on_peer_check);
+	peer->work.fn = on_peer_settle;
+	if (hash_add(&cpt->peers, &peer->hash, peer_hash(cpt, nid))) {
 		free(peer);
 		return NULL;
 	}
@@ -97,7 +98,7 @@ static bool is_idle(const struct sock_peer *peer)
 	       list_empty(&peer->unacked) && peer->fsm.state == PEER_IDLE;
 }
 
-void peer_settle(struct sock_peer *peer)
+void sock_peer_settle(struct sock_peer *peer)
 {
 	if (peer->settling)
 		return;
@@ -124,7 +125,7 @@ static enum sock_type missing(const struct sock_peer *peer)
 
 /* What certainly was not sent ends with this, when no connection comes up. (A
  * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise that.) */
-static enum ulnet_cause cause_of(int status)
+static enum ulnet_cause peer_cause_of(int status)
 {
 	switch (status) {
 	case -ECONNREFUSED:
@@ -153,7 +154,7 @@ static void failed(struct sock_peer *peer, int status)
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (!peer->backoff)
-		log_warn_limited(&peer->cpt->complaints, now_of(peer),
+		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
 				 "socklnd", "%s: cannot connect: %s%s",
 				 lnet_nid_format(&peer->nid, nid, sizeof(nid)),
 				 strerror(-status), hint(status));
@@ -162,10 +163,10 @@ static void failed(struct sock_peer *peer, int status)
 	peer->backoff = peer->backoff ? 2 * peer->backoff
 				      : ms_tunable(peer, SOCK_min_reconnectms);
 	peer->backoff = MIN(peer->backoff, max);
-	fsm_move(&peer->fsm, peer_states, PEER_FAILED);
+	fsm_move(&peer->fsm, sock_peer_states, PEER_FAILED);
 	loop_timer_arm(peer->cpt->loop, &peer->timer,
-		       now_of(peer) + peer->backoff);
-	tx_fail_waiting(peer, status, cause_of(status));
+		       peer_now(peer) + peer->backoff);
+	sock_tx_fail_waiting(peer, status, peer_cause_of(status));
 }
 
 static void open_next(struct sock_peer *peer)
@@ -176,14 +177,14 @@ static void open_next(struct sock_peer *peer)
 	if (type == SOCK_NONE)
 		return;
 	loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	rc = handshake_connect(peer, type);
+	rc = sock_handshake_connect(peer, type);
 	if (rc)
 		failed(peer, rc);
 	else
-		fsm_move(&peer->fsm, peer_states, PEER_CONNECTING);
+		fsm_move(&peer->fsm, sock_peer_states, PEER_CONNECTING);
 }
 
-static void on_settle(struct work *w)
+static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
@@ -203,7 +204,7 @@ static void on_settle(struct work *w)
 	free(peer);
 }
 
-int peer_may_wait(const struct sock_peer *peer)
+int sock_peer_may_wait(const struct sock_peer *peer)
 {
 	return peer->fsm.state == PEER_FAILED ? -EHOSTUNREACH : 0;
 }
@@ -229,12 +230,12 @@ static bool is_wanted(const struct sock_peer *peer)
 
 static void retry_later(struct sock_peer *peer)
 {
-	fsm_move(&peer->fsm, peer_states, PEER_RETRYING);
+	fsm_move(&peer->fsm, sock_peer_states, PEER_RETRYING);
 	loop_timer_arm(peer->cpt->loop, &peer->timer,
-		       now_of(peer) + ms_tunable(peer, SOCK_min_reconnectms));
+		       peer_now(peer) + ms_tunable(peer, SOCK_min_reconnectms));
 }
 
-void peer_attempt_done(struct sock_peer *peer, int status)
+void sock_peer_attempt_done(struct sock_peer *peer, int status)
 {
 	bool again = status == -EALREADY || status == -EPROTONOSUPPORT;
 
@@ -247,36 +248,36 @@ void peer_attempt_done(struct sock_peer *peer, int status)
 		retry_later(peer);
 		return;
 	}
-	fsm_move(&peer->fsm, peer_states, PEER_IDLE);
+	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
 	if (is_wanted(peer))
 		open_next(peer);
 }
 
 /* The wait is over: after a retry or a failure; or the failure is forgotten. */
-static void on_timer(struct timer *t)
+static void on_peer_timer(struct timer *t)
 {
 	struct sock_peer *peer = container_of(t, struct sock_peer, timer);
 
 	if (peer->fsm.state == PEER_IDLE) {
 		peer->backoff = 0;
-		peer_settle(peer);
+		sock_peer_settle(peer);
 		return;
 	}
-	fsm_move(&peer->fsm, peer_states, PEER_IDLE);
+	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
 	if (is_wanted(peer)) {
 		open_next(peer);
 	} else if (peer->backoff) {
 		loop_timer_arm(peer->cpt->loop, &peer->timer,
-			       now_of(peer) +
+			       peer_now(peer) +
 				       ms_tunable(peer, SOCK_max_reconnectms));
 	}
-	peer_settle(peer);
+	sock_peer_settle(peer);
 }
 
 /* ---- connections that others open ---- */
 
-int peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
-	       enum sock_type type)
+int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
+		    enum sock_type type)
 {
 	const struct sock_ni *sni = peer->cpt->sni;
 
@@ -284,7 +285,7 @@ int peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 	if (!list_empty(&peer->conns) &&
 	    (hello->src_incarnation != peer->incarnation ||
 	     hello->version != peer->version)) {
-		peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 		return -EALREADY;
 	}
 	/* Both open one: that of the higher NID survives. */
@@ -304,10 +305,10 @@ static void meet(struct sock_peer *peer, const struct sock_conn *first)
 	peer->incarnation = first->hello.src_incarnation;
 	peer->offer = 0;
 	peer->heard = false;
-	peer->met = now_of(peer);
+	peer->met = peer_now(peer);
 	peer->kept_alive = 0;
 	peer->watched = false;
-	peer_watch(peer);
+	sock_peer_watch(peer);
 }
 
 /* How well a connection suits: 2 preferred, 1 if need be, 0 not at all. */
@@ -339,7 +340,7 @@ static void find_small(struct sock_peer *peer)
 	}
 }
 
-void peer_add(struct sock_peer *peer, struct sock_conn *conn)
+void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 {
 	char text[CONN_STR_SIZE];
 
@@ -351,18 +352,19 @@ void peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	peer->count[conn->type]++;
 	find_small(peer);
 	if (peer->fsm.state == PEER_FAILED)
-		fsm_move(&peer->fsm, peer_states, PEER_IDLE);
+		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
 	if (peer->fsm.state == PEER_IDLE)
 		loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	conn_open(conn);
-	log_debug("socklnd", "%s: open", conn_str(conn, text, sizeof(text)));
-	if (conn_watch(conn, ENV_READ))
-		peer_close(peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+	sock_conn_open(conn);
+	log_debug("socklnd", "%s: open",
+		  sock_conn_str(conn, text, sizeof(text)));
+	if (sock_conn_watch(conn, ENV_READ))
+		sock_peer_close(peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
 	else
-		tx_start_waiting(peer);
+		sock_tx_start_waiting(peer);
 }
 
-void peer_del(struct sock_peer *peer, struct sock_conn *conn)
+void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 {
 	peer->count[conn->type]--;
 	find_small(peer);
@@ -378,12 +380,12 @@ void peer_del(struct sock_peer *peer, struct sock_conn *conn)
 /* Bytes before the next message; among equals, the one not used for longest. */
 static bool is_less_busy(const struct sock_conn *a, const struct sock_conn *b)
 {
-	uint64_t left_a = conn_left(a), left_b = conn_left(b);
+	uint64_t left_a = sock_conn_left(a), left_b = sock_conn_left(b);
 
 	return left_a < left_b || (left_a == left_b && a->used < b->used);
 }
 
-struct sock_conn *peer_choose(struct sock_peer *peer, size_t size)
+struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size)
 {
 	bool bulk = size >= (size_t)peer->cpt->sni->tunables[SOCK_min_bulk];
 	struct sock_conn *conn, *best = NULL;
@@ -413,7 +415,7 @@ static void log_closed(const struct sock_peer *peer, int status)
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (status && status != -ESHUTDOWN)
-		log_warn_limited(&peer->cpt->complaints, now_of(peer),
+		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
 				 "socklnd", "%s: connections closed: %s",
 				 lnet_nid_format(&peer->nid, nid, sizeof(nid)),
 				 strerror(-status));
@@ -423,7 +425,7 @@ static void log_closed(const struct sock_peer *peer, int status)
  * that cannot be connected to. */
 static bool is_proven(const struct sock_peer *peer)
 {
-	return peer->heard || now_of(peer) - peer->met >=
+	return peer->heard || peer_now(peer) - peer->met >=
 				      ms_tunable(peer, SOCK_min_reconnectms);
 }
 
@@ -435,11 +437,11 @@ static void closed_unproven(struct sock_peer *peer, int status)
 		return;
 	peer->attempt = NULL;
 	if (attempt)
-		conn_drop(attempt);
+		sock_conn_drop(attempt);
 	failed(peer, status);
 }
 
-void peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
+void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 {
 	bool by_peer = !status || status == -ECONNRESET || status == -EPIPE;
 	bool unproven = by_peer && peer->opens && !list_empty(&peer->conns) &&
@@ -450,12 +452,13 @@ void peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	if (!status)
 		status = -ECONNRESET;
 	while (!list_empty(&peer->conns))
-		conn_close(list_first(&peer->conns, struct sock_conn, link),
-			   status, cause);
-	tx_fail_unacked(peer, status, cause);
+		sock_conn_close(
+			list_first(&peer->conns, struct sock_conn, link),
+			status, cause);
+	sock_tx_fail_unacked(peer, status, cause);
 	if (unproven)
 		closed_unproven(peer, status);
-	peer_settle(peer);
+	sock_peer_settle(peer);
 }
 
 /* ---- progress, signs of life ---- */
@@ -463,15 +466,16 @@ void peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 static void check_soon(struct sock_peer *peer)
 {
 	loop_timer_arm(peer->cpt->loop, &peer->check,
-		       now_of(peer) + sock_ni_timeout(peer->cpt->sni) / CHECKS);
+		       peer_now(peer) +
+			       sock_ni_timeout(peer->cpt->sni) / CHECKS);
 }
 
-void peer_watch(struct sock_peer *peer)
+void sock_peer_watch(struct sock_peer *peer)
 {
 	if (peer->watched)
 		return;
 	peer->watched = true;
-	peer->since = now_of(peer);
+	peer->since = peer_now(peer);
 	check_soon(peer);
 }
 
@@ -485,7 +489,7 @@ static bool is_stalled(struct sock_peer *peer, uint64_t now)
 		    timeout)
 		return true;
 	list_for_each_entry (conn, &peer->conns, link)
-		if (conn_is_stalled(conn, now, peer->since, timeout))
+		if (sock_conn_is_stalled(conn, now, peer->since, timeout))
 			return true;
 	return false;
 }
@@ -497,7 +501,7 @@ static bool is_busy(const struct sock_peer *peer)
 	if (!list_empty(&peer->unacked))
 		return true;
 	list_for_each_entry (conn, &peer->conns, link)
-		if (conn_is_busy(conn))
+		if (sock_conn_is_busy(conn))
 			return true;
 	return false;
 }
@@ -528,19 +532,19 @@ static uint64_t keep_alive(struct sock_peer *peer, uint64_t now)
 	if (due > now)
 		return due;
 	peer->kept_alive = now;
-	conn = peer_choose(peer, 0);
+	conn = sock_peer_choose(peer, 0);
 	if (conn)
-		tx_keepalive(conn);
+		sock_tx_keepalive(conn);
 	return now + KEEPALIVE_AGAIN;
 }
 
-static void on_check(struct timer *t)
+static void on_peer_check(struct timer *t)
 {
 	struct sock_peer *peer = container_of(t, struct sock_peer, check);
-	uint64_t now = now_of(peer), next;
+	uint64_t now = peer_now(peer), next;
 
 	if (is_stalled(peer, now)) {
-		peer_close(peer, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+		sock_peer_close(peer, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
 		return;
 	}
 	if (is_proven(peer))
@@ -565,15 +569,15 @@ static void peer_stop(struct sock_peer *peer)
 
 	peer->attempt = NULL;
 	if (attempt)
-		conn_drop(attempt);
+		sock_conn_drop(attempt);
 	loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	if (peer->fsm.state != PEER_IDLE)
-		fsm_move(&peer->fsm, peer_states, PEER_IDLE);
-	peer_close(peer, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-	tx_fail_waiting(peer, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
+		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	sock_peer_close(peer, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	sock_tx_fail_waiting(peer, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
 }
 
-void peers_stop(struct sock_cpt *cpt)
+void sock_peers_stop(struct sock_cpt *cpt)
 {
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;

@@ -18,7 +18,7 @@ enum peer_state {
 	PEER_FAILED,	 /* an attempt has failed; not before a while */
 	PEER_STATES
 };
-extern const struct fsm_state peer_states[PEER_STATES];
+extern const struct fsm_state sock_peer_states[PEER_STATES];
 
 struct sock_peer {
 	struct hash_node hash;
@@ -50,55 +50,56 @@ struct sock_peer {
 	struct timer check;
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */
-	struct work work;    /* peer_settle() */
+	struct work work;    /* sock_peer_settle() */
 	bool settling;
 };
 
 /* NULL: unknown; no memory. */
-struct sock_peer *peer_lookup(struct sock_cpt *cpt,
-			      const struct ulnet_nid *nid);
-struct sock_peer *peer_lookup_or_make(struct sock_cpt *cpt,
-				      const struct ulnet_nid *nid);
+struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
+				   const struct ulnet_nid *nid);
+struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
+					   const struct ulnet_nid *nid);
 
 /* May a message wait for it? 0, or -EHOSTUNREACH: not after that failure. */
-int peer_may_wait(const struct sock_peer *peer);
+int sock_peer_may_wait(const struct sock_peer *peer);
 
 /* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
  * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else
  * it has failed. */
-void peer_attempt_done(struct sock_peer *peer, int status);
+void sock_peer_attempt_done(struct sock_peer *peer, int status);
 
 /* What a passive handshake is to be answered: 0, or a refusal: -EALREADY. */
-int peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
-	       enum sock_type type);
+int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
+		    enum sock_type type);
 
 /* @conn is open, or was closed. */
-void peer_add(struct sock_peer *peer, struct sock_conn *conn);
-void peer_del(struct sock_peer *peer, struct sock_conn *conn);
+void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
+void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
 /* The connection for a message of @size bytes, or NULL. A NOOP is one of 0. */
-struct sock_conn *peer_choose(struct sock_peer *peer, size_t size);
+struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
 
 /* Closes all its connections, because of @status (0: the peer closed one);
- * @cause as for conn_close(). */
-void peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause);
+ * @cause as for sock_conn_close(). */
+void sock_peer_close(struct sock_peer *peer, int status,
+		     enum ulnet_cause cause);
 
 /* Something came in over one of its connections. */
-static inline void peer_heard(struct sock_peer *peer)
+static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
 	peer->backoff = 0;
 }
 
 /* It has something to do that must come to an end: look after it. */
-void peer_watch(struct sock_peer *peer);
+void sock_peer_watch(struct sock_peer *peer);
 
 /* At the end of the turn (since nothing may end within send()): opens
  * connections if messages wait for one, or forgets the peer if nothing is left
  * of it. */
-void peer_settle(struct sock_peer *peer);
+void sock_peer_settle(struct sock_peer *peer);
 
 /* The CPT goes down. */
-void peers_stop(struct sock_cpt *cpt);
+void sock_peers_stop(struct sock_cpt *cpt);
 
 #endif

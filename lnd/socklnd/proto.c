@@ -14,7 +14,7 @@
 /* ---- NIDs ---- */
 
 /* Who can be at an end of a connection. */
-static bool nid_sane(const struct ulnet_nid *nid)
+static bool proto_nid_sane(const struct ulnet_nid *nid)
 {
 	static const uint8_t zero[sizeof(nid->addr) - 4];
 
@@ -34,7 +34,8 @@ static void read_nid(struct reader *r, bool large, bool swap,
 		*nid = lnet_nid_from_nid4(read_u64(r, swap));
 }
 
-static void write_nid(struct writer *w, bool large, const struct ulnet_nid *nid)
+static void proto_write_nid(struct writer *w, bool large,
+			    const struct ulnet_nid *nid)
 {
 	BUG_ON(!large && !lnet_nid_is_nid4(nid) && !lnet_nid_is_any(nid));
 	if (large)
@@ -97,7 +98,7 @@ size_t sock_request_encode(const struct ulnet_nid *target, void *buf)
 
 	write_le32(&w, REQUEST_MAGIC);
 	write_le32(&w, large ? REQUEST_LARGE : REQUEST_SMALL);
-	write_nid(&w, large, target);
+	proto_write_nid(&w, large, target);
 	BUG_ON(w.bad || w.p != w.end);
 	return len;
 }
@@ -143,7 +144,7 @@ int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target)
 	read_skip(&r, 4);
 	read_nid(&r, len == SOCK_REQUEST_LARGE_SIZE, swap, &nid);
 	BUG_ON(r.bad);
-	if (!nid_sane(&nid))
+	if (!proto_nid_sane(&nid))
 		return -EPROTO;
 	*target = nid;
 	return 0;
@@ -174,8 +175,8 @@ size_t sock_hello_encode(const struct sock_hello *hello, void *buf)
 	BUG_ON(len == 0);
 	write_le32(&w, HELLO_MAGIC);
 	write_le32(&w, hello->version);
-	write_nid(&w, large, &hello->src_nid);
-	write_nid(&w, large, &hello->dst_nid);
+	proto_write_nid(&w, large, &hello->src_nid);
+	proto_write_nid(&w, large, &hello->dst_nid);
 	write_le32(&w, hello->src_pid);
 	write_le32(&w, 0); /* dst_pid: nobody fills it in */
 	write_le64(&w, hello->src_incarnation);
@@ -212,7 +213,7 @@ static bool hello_sane(const struct sock_hello *hello)
 	/* Nobody has ever put addresses behind version 4. */
 	uint32_t nips_max = hello->version == 4 ? 0 : SOCK_HELLO_IPS_MAX;
 
-	return nid_sane(&hello->src_nid) && hello->type >= SOCK_NONE &&
+	return proto_nid_sane(&hello->src_nid) && hello->type >= SOCK_NONE &&
 	       hello->type <= SOCK_BULK_OUT && hello->nips <= nips_max;
 }
 

@@ -74,14 +74,15 @@ static int rx_complete(struct sock_conn *conn)
 		rc = rx->status = -EIO;
 		rx->cause = LNET_CAUSE_REMOTE_ERROR;
 	} else if (rx->cookie) {
-		tx_ack(conn, rx->cookie);
+		sock_tx_ack(conn, rx->cookie);
 	}
 	if (rx->answered)
 		rx_finish(rx);
 	return rc;
 }
 
-void rx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause)
+void sock_rx_conn_closed(struct sock_conn *conn, int status,
+			 enum ulnet_cause cause)
 {
 	struct sock_rx *rx = conn->rx;
 
@@ -97,8 +98,8 @@ void rx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause)
 
 /* ---- LNet's answers ---- */
 
-void rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
-	     uint32_t rlength)
+void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		  uint32_t rlength)
 {
 	struct sock_rx *rx = priv;
 
@@ -112,7 +113,7 @@ void rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		rx_finish(rx);
 }
 
-int rx_eager_recv(struct lnd_ni *ni, void *priv)
+int sock_rx_eager_recv(struct lnd_ni *ni, void *priv)
 {
 	struct sock_rx *rx = priv;
 
@@ -123,7 +124,7 @@ int rx_eager_recv(struct lnd_ni *ni, void *priv)
 	return rx->copy ? 0 : -ENOMEM;
 }
 
-void rx_cancel(struct sock_rx *rx, int status)
+void sock_rx_cancel(struct sock_rx *rx, int status)
 {
 	struct lnd_msg *msg = rx->msg;
 
@@ -204,11 +205,11 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 
 /* A message of LNet's begins, with this header; socklnd's is in front of it. 0
  * or -errno. */
-static int on_message(struct sock_conn *conn, const uint8_t *lnet)
+static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 {
 	struct sock_peer *peer = conn->peer;
 	struct sock_rx *rx;
-	int rc = tx_acked(peer, &conn->hdr);
+	int rc = sock_tx_acked(peer, &conn->hdr);
 
 	if (rc || conn->fsm.state != CONN_OPEN)
 		return rc;
@@ -231,7 +232,7 @@ static int on_message(struct sock_conn *conn, const uint8_t *lnet)
 	if (rx->length >= DIRECT_MIN)
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
 	/* What comes behind it is not to wait for LNet. */
-	return rx->answered ? 0 : rx_eager_recv(conn->sni->ni, rx);
+	return rx->answered ? 0 : sock_rx_eager_recv(conn->sni->ni, rx);
 }
 
 /* Bytes of a header of which not all is here yet. Returns how many. */
@@ -250,12 +251,12 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 		return (ssize_t)n;
 	if (want > SOCK_HDR_SIZE) {
 		conn->part_len = 0;
-		rc = on_message(conn, conn->buf + SOCK_HDR_SIZE);
+		rc = rx_on_message(conn, conn->buf + SOCK_HDR_SIZE);
 	} else {
 		rc = sock_hdr_decode(&conn->hdr, conn->buf, conn->swap);
 		if (!rc && conn->hdr.type == SOCK_MSG_NOOP) {
 			conn->part_len = 0;
-			rc = tx_acked(conn->peer, &conn->hdr);
+			rc = sock_tx_acked(conn->peer, &conn->hdr);
 		}
 	}
 	return rc ? rc : (ssize_t)n;
@@ -273,9 +274,9 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 		return rc;
 	if (conn->hdr.type == SOCK_MSG_NOOP) {
 		all = SOCK_HDR_SIZE;
-		rc = tx_acked(conn->peer, &conn->hdr);
+		rc = sock_tx_acked(conn->peer, &conn->hdr);
 	} else {
-		rc = on_message(conn, p + SOCK_HDR_SIZE);
+		rc = rx_on_message(conn, p + SOCK_HDR_SIZE);
 	}
 	return rc ? rc : (ssize_t)all;
 }
@@ -325,7 +326,7 @@ static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 }
 
 /* What an end of the connection means: 0 between messages. */
-static int status_of(const struct sock_conn *conn, ssize_t n, int error)
+static int rx_status_of(const struct sock_conn *conn, ssize_t n, int error)
 {
 	if (n < 0)
 		return -error;
@@ -356,12 +357,12 @@ static int read_once(struct sock_conn *conn, int *status)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0) {
-		*status = status_of(conn, n, errno);
+		*status = rx_status_of(conn, n, errno);
 		return RX_ENDED;
 	}
 	conn->heard = loop_now(conn->loop);
 	conn->cpt->last = conn->peer;
-	peer_heard(conn->peer);
+	sock_peer_heard(conn->peer);
 	*status = on_bytes(conn, (size_t)n, direct);
 	if (conn->fsm.state != CONN_OPEN)
 		return 0;
@@ -390,7 +391,7 @@ static void drain_others(struct sock_conn *conn)
 	}
 }
 
-void rx_readable(struct sock_conn *conn)
+void sock_rx_readable(struct sock_conn *conn)
 {
 	struct sock_peer *peer = conn->peer;
 	int status = 0;
@@ -401,7 +402,7 @@ void rx_readable(struct sock_conn *conn)
 	if (conn->fsm.state != CONN_OPEN)
 		return;
 	if (rc == RX_ENDED)
-		peer_close(peer, status, LNET_CAUSE_REMOTE_ERROR);
+		sock_peer_close(peer, status, LNET_CAUSE_REMOTE_ERROR);
 	else if (conn->rx || conn->part_len)
-		peer_watch(peer);
+		sock_peer_watch(peer);
 }

@@ -31,15 +31,16 @@ struct sock_rx {
 };
 
 /* The socket has something to read. */
-void rx_readable(struct sock_conn *conn);
+void sock_rx_readable(struct sock_conn *conn);
 
 /* As lnd.h says. */
-void rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
-	     uint32_t rlength);
-int rx_eager_recv(struct lnd_ni *ni, void *priv);
-void rx_cancel(struct sock_rx *rx, int status);
+void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		  uint32_t rlength);
+int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
+void sock_rx_cancel(struct sock_rx *rx, int status);
 
 /* @conn is closed: what it was receiving ends. */
-void rx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause);
+void sock_rx_conn_closed(struct sock_conn *conn, int status,
+			 enum ulnet_cause cause);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-struct sock_shared *shared_get(void **slot)
+struct sock_shared *sock_shared_get(void **slot)
 {
 	struct sock_shared *s = *slot;
 
@@ -16,7 +16,7 @@ struct sock_shared *shared_get(void **slot)
 	return s;
 }
 
-void shared_put(void **slot)
+void sock_shared_put(void **slot)
 {
 	struct sock_shared *s = *slot;
 

@@ -14,8 +14,8 @@ struct sock_shared {
 };
 
 /* Makes it if need be. NULL: no memory. */
-struct sock_shared *shared_get(void **slot);
+struct sock_shared *sock_shared_get(void **slot);
 /* Frees it if there is nothing in it. */
-void shared_put(void **slot);
+void sock_shared_put(void **slot);
 
 #endif

@@ -44,7 +44,7 @@ void sock_ni_moved(struct sock_ni *sni)
 
 /* ---- startup ---- */
 
-static void cpt_fini(struct sock_cpt *cpt)
+static void sock_cpt_fini(struct sock_cpt *cpt)
 {
 	hash_fini(&cpt->peers);
 	pool_fini(&cpt->txs);
@@ -53,14 +53,14 @@ static void cpt_fini(struct sock_cpt *cpt)
 	free(cpt->tx_buffer);
 }
 
-static int cpt_init(struct sock_ni *sni, unsigned int i)
+static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 {
 	struct sock_cpt *cpt = &sni->cpts[i];
 
 	cpt->sni = sni;
 	cpt->index = i;
 	cpt->loop = sni->ni->loops[i];
-	cpt->flush_work.fn = tx_flush;
+	cpt->flush_work.fn = sock_tx_flush;
 	cpt->stopped.fn = on_stopped;
 	hash_init(&cpt->peers);
 	list_init(&cpt->flush);
@@ -78,23 +78,23 @@ static void sock_free(struct lnd_ni *ni)
 	struct sock_ni *sni = sock_ni_of(ni);
 
 	for (unsigned int i = 0; i < ni->cpts; i++)
-		cpt_fini(&sni->cpts[i]);
+		sock_cpt_fini(&sni->cpts[i]);
 	free(sni->cpts);
 	free(sni);
 }
 
-static int join(void *arg)
+static int sock_join(void *arg)
 {
 	struct sock_ni *sni = arg;
 	int rc;
 
 	sni->seed = loop_random(sni->ni->loops[0]);
-	rc = listener_join(sni);
+	rc = sock_listener_join(sni);
 	if (rc)
 		return rc;
-	rc = link_join(sni);
+	rc = sock_link_join(sni);
 	if (rc)
-		listener_leave(sni);
+		sock_listener_leave(sni);
 	return rc;
 }
 
@@ -113,7 +113,7 @@ static int sock_startup(struct lnd_ni *ni)
 	sni->tunables = ni->tunables;
 	sni->addr = (uint32_t)lnet_nid_to_nid4(&ni->nid);
 	if (!*conns)
-		*conns = netif_conns(sni->addr);
+		*conns = sock_netif_conns(sni->addr);
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
 			  sock_port_is_privileged(ni->conf->port);
@@ -128,9 +128,9 @@ static int sock_startup(struct lnd_ni *ni)
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < ni->cpts && !rc; i++)
-		rc = cpt_init(sni, i);
+		rc = sock_cpt_init(sni, i);
 	if (!rc)
-		rc = loop_call(ni->loops[0], join, sni);
+		rc = loop_call(ni->loops[0], sock_join, sni);
 	if (rc)
 		sock_free(ni);
 	return rc;
@@ -145,10 +145,10 @@ static void sock_shutdown(struct lnd_ni *ni, unsigned int index)
 
 	cpt->stopping = true;
 	if (index == 0) {
-		link_leave(sni);
-		listener_leave(sni);
+		sock_link_leave(sni);
+		sock_listener_leave(sni);
 	}
-	peers_stop(cpt);
+	sock_peers_stop(cpt);
 	if (index)
 		stop_soon(cpt);
 	else
@@ -163,9 +163,9 @@ static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 
 	(void)ni;
 	if (*dir == SOCK_TX)
-		tx_cancel(msg->priv, status);
+		sock_tx_cancel(msg->priv, status);
 	else
-		rx_cancel(msg->priv, status);
+		sock_rx_cancel(msg->priv, status);
 }
 
 const struct lnd socklnd = {
@@ -173,12 +173,12 @@ const struct lnd socklnd = {
 	.type = LNET_TYPE_SOCK,
 	.tunables = sock_tunables,
 	.ntunables = SOCK_TUNABLES,
-	.resolve = netif_resolve,
+	.resolve = sock_netif_resolve,
 	.startup = sock_startup,
 	.shutdown = sock_shutdown,
 	.free = sock_free,
-	.send = tx_send,
-	.recv = rx_recv,
-	.eager_recv = rx_eager_recv,
+	.send = sock_tx_send,
+	.recv = sock_rx_recv,
+	.eager_recv = sock_rx_eager_recv,
 	.cancel = sock_cancel,
 };

@@ -83,7 +83,7 @@ static void schedule(struct sock_conn *conn)
 	/* Once a turn is enough: what handlers send on and on must let the
 	 * others in. */
 	if (conn->flushed == loop_now(conn->loop) &&
-	    !conn_watch(conn, ENV_READ | ENV_WRITE))
+	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE))
 		return;
 	conn->flushing = true;
 	list_add_tail(&cpt->flush, &conn->flush);
@@ -101,7 +101,7 @@ static void tx_queue(struct sock_conn *conn, struct sock_tx *tx)
 	list_add_tail(&conn->queue, &tx->link);
 	conn->queued += tx_size(tx);
 	schedule(conn);
-	peer_watch(conn->peer);
+	sock_peer_watch(conn->peer);
 }
 
 static void tx_unqueue(struct sock_tx *tx)
@@ -116,7 +116,7 @@ static void tx_unqueue(struct sock_tx *tx)
 		conn->noop = NULL;
 }
 
-int tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
+int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[msg->cpt];
 	struct sock_conn *conn;
@@ -126,17 +126,18 @@ int tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 
 	if (!lnet_nid_is_nid4(&msg->next_hop))
 		return -EAFNOSUPPORT;
-	peer = peer_lookup_or_make(cpt, &msg->next_hop);
+	peer = sock_peer_lookup_or_make(cpt, &msg->next_hop);
 	if (!peer)
 		return -ENOMEM;
-	conn = peer_choose(peer, SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
+	conn = sock_peer_choose(peer,
+				SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
 	if (!conn)
-		rc = peer_may_wait(peer);
+		rc = sock_peer_may_wait(peer);
 	if (rc)
 		return rc;
 	tx = tx_new(peer, msg);
 	if (!tx) {
-		peer_settle(peer);
+		sock_peer_settle(peer);
 		return -ENOMEM;
 	}
 	msg->priv = tx;
@@ -146,16 +147,16 @@ int tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	}
 	tx->place = TX_WAITING;
 	list_add_tail(&peer->waiting, &tx->link);
-	peer_settle(peer);
+	sock_peer_settle(peer);
 	return 0;
 }
 
-void tx_start_waiting(struct sock_peer *peer)
+void sock_tx_start_waiting(struct sock_peer *peer)
 {
 	struct sock_tx *tx, *next;
 
 	list_for_each_entry_safe (tx, next, &peer->waiting, link) {
-		struct sock_conn *conn = peer_choose(peer, tx_size(tx));
+		struct sock_conn *conn = sock_peer_choose(peer, tx_size(tx));
 
 		if (conn)
 			tx_queue(conn, tx);
@@ -174,18 +175,20 @@ static void fail_list(struct list *list, int status, enum ulnet_cause cause)
 			cause);
 }
 
-void tx_fail_waiting(struct sock_peer *peer, int status, enum ulnet_cause cause)
+void sock_tx_fail_waiting(struct sock_peer *peer, int status,
+			  enum ulnet_cause cause)
 {
 	fail_list(&peer->waiting, status, cause);
-	peer_settle(peer);
+	sock_peer_settle(peer);
 }
 
-void tx_fail_unacked(struct sock_peer *peer, int status, enum ulnet_cause cause)
+void sock_tx_fail_unacked(struct sock_peer *peer, int status,
+			  enum ulnet_cause cause)
 {
 	fail_list(&peer->unacked, status, cause);
 }
 
-void tx_wait_again(struct sock_conn *conn)
+void sock_tx_wait_again(struct sock_conn *conn)
 {
 	struct sock_tx *tx, *next;
 
@@ -200,7 +203,8 @@ void tx_wait_again(struct sock_conn *conn)
 	}
 }
 
-void tx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause)
+void sock_tx_conn_closed(struct sock_conn *conn, int status,
+			 enum ulnet_cause cause)
 {
 	struct sock_tx *tx = conn->tx;
 
@@ -226,7 +230,7 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	/* Without it the peer misses an acknowledgement, and closes the
 	 * connection in time; we can do no better than to do it now. */
 	if (!tx) {
-		peer_close(conn->peer, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_close(conn->peer, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
 	conn->noops++;
@@ -261,9 +265,9 @@ static bool noop_takes(struct sock_tx *tx, uint64_t cookie)
 	return false;
 }
 
-void tx_ack(struct sock_conn *conn, uint64_t cookie)
+void sock_tx_ack(struct sock_conn *conn, uint64_t cookie)
 {
-	struct sock_conn *to = peer_choose(conn->peer, 0);
+	struct sock_conn *to = sock_peer_choose(conn->peer, 0);
 
 	if (!to || conn->type == SOCK_BULK_IN)
 		to = conn;
@@ -271,7 +275,7 @@ void tx_ack(struct sock_conn *conn, uint64_t cookie)
 		queue_noop(to, 0, cookie);
 }
 
-void tx_keepalive(struct sock_conn *conn)
+void sock_tx_keepalive(struct sock_conn *conn)
 {
 	if (!conn->noop)
 		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
@@ -309,7 +313,7 @@ static uint64_t take_ack(struct sock_peer *peer)
 	return 0;
 }
 
-int tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr)
+int sock_tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr)
 {
 	uint64_t n = sock_hdr_acks(hdr);
 
@@ -506,7 +510,7 @@ static bool write_once(struct sock_conn *conn)
 	if (conn->fsm.state != CONN_OPEN)
 		return false;
 	if (rc)
-		peer_close(conn->peer, rc, cause_of_failed_write(rc));
+		sock_peer_close(conn->peer, rc, cause_of_failed_write(rc));
 	return !rc && !conn->rest && !conn->tx;
 }
 
@@ -522,8 +526,8 @@ static void write_all(struct sock_conn *conn)
 		return;
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
 	events = ENV_READ | (pending ? ENV_WRITE : 0);
-	if (conn_watch(conn, events))
-		peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+	if (sock_conn_watch(conn, events))
+		sock_peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
 }
 
 static void flush(struct sock_conn *conn)
@@ -540,7 +544,7 @@ static bool begins_with_noop(const struct sock_conn *conn)
 	       !list_first(&conn->queue, struct sock_tx, link)->msg;
 }
 
-void tx_flush(struct work *w)
+void sock_tx_flush(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, flush_work);
 	struct list acks;
@@ -567,7 +571,7 @@ void tx_flush(struct work *w)
 	}
 }
 
-void tx_writable(struct sock_conn *conn)
+void sock_tx_writable(struct sock_conn *conn)
 {
 	flush(conn);
 }
@@ -586,10 +590,10 @@ static void cancel_writing(struct sock_tx *tx, int status)
 	tx->msg = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
 	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	peer_close(peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	sock_peer_close(peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
-void tx_cancel(struct sock_tx *tx, int status)
+void sock_tx_cancel(struct sock_tx *tx, int status)
 {
 	struct lnd_msg *msg = tx->msg;
 

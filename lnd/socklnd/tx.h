@@ -36,34 +36,35 @@ struct sock_tx {
 };
 
 /* As lnd.h says. */
-int tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
-void tx_cancel(struct sock_tx *tx, int status);
+int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
+void sock_tx_cancel(struct sock_tx *tx, int status);
 
 /* Tells the peer that the payload of its message @cookie was taken. */
-void tx_ack(struct sock_conn *conn, uint64_t cookie);
+void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
 /* ... or that we are alive. */
-void tx_keepalive(struct sock_conn *conn);
+void sock_tx_keepalive(struct sock_conn *conn);
 
 /* The peer has acknowledged. -EPROTO: what was not to be acknowledged. */
-int tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr);
+int sock_tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr);
 
 /* A connection came up: what waits for one. */
-void tx_start_waiting(struct sock_peer *peer);
+void sock_tx_start_waiting(struct sock_peer *peer);
 /* No connection comes up: what waits ends. */
-void tx_fail_waiting(struct sock_peer *peer, int status,
-		     enum ulnet_cause cause);
+void sock_tx_fail_waiting(struct sock_peer *peer, int status,
+			  enum ulnet_cause cause);
 /* @conn is closed. What was queued on it, and not begun, gets another
  * connection, once. */
-void tx_wait_again(struct sock_conn *conn);
-/* The rest ends: see conn_close(). */
-void tx_conn_closed(struct sock_conn *conn, int status, enum ulnet_cause cause);
-void tx_fail_unacked(struct sock_peer *peer, int status,
-		     enum ulnet_cause cause);
+void sock_tx_wait_again(struct sock_conn *conn);
+/* The rest ends: see sock_conn_close(). */
+void sock_tx_conn_closed(struct sock_conn *conn, int status,
+			 enum ulnet_cause cause);
+void sock_tx_fail_unacked(struct sock_peer *peer, int status,
+			  enum ulnet_cause cause);
 
 /* The socket takes bytes again. */
-void tx_writable(struct sock_conn *conn);
+void sock_tx_writable(struct sock_conn *conn);
 
 /* sock_cpt.flush_work */
-void tx_flush(struct work *w);
+void sock_tx_flush(struct work *w);
 
 #endif

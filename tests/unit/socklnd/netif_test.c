@@ -111,8 +111,8 @@ Test(netif, is_up)
 		const struct ifaddrs *all = net_of(&net, cases[i].line);
 
 		sockaddr_of(&sin, cases[i].addr);
-		cr_expect_eq(netif_is_up(all, ntohl(sin.sin_addr.s_addr)),
+		cr_expect_eq(sock_netif_is_up(all, ntohl(sin.sin_addr.s_addr)),
 			     cases[i].up, "%s", cases[i].what);
 	}
-	cr_expect_not(netif_is_up(NULL, 0));
+	cr_expect_not(sock_netif_is_up(NULL, 0));
 }
