@@ -3,6 +3,7 @@
 
 # criterion programs, in the folders of what they test.
 unit_tests =
+unit_tests += %D%/unit/base/backoff_test
 unit_tests += %D%/unit/base/hash_test
 unit_tests += %D%/unit/base/id_test
 unit_tests += %D%/unit/base/iov_test
