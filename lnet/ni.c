@@ -12,6 +12,7 @@
 #include "lnet/parse.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
+#include "lnet/wire.h"
 
 #define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
@@ -69,7 +70,7 @@ static int ni_conf_check(const struct lnd *lnd,
 
 static bool nid_is_usable(const struct ulnet_nid *nid)
 {
-	return !lnet_nid_is_any(nid) && (nid->size == 0 || nid->size == 12);
+	return !lnet_nid_is_any(nid) && nid_is_sane(nid);
 }
 
 /* The address of an NI that is named by its NID alone. */

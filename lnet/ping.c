@@ -10,6 +10,7 @@
 #include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/parse.h"
+#include "lnet/wire.h"
 
 #define PING_MAGIC UINT32_C(0x70696e67)
 #define PING_UP	   UINT32_C(0x15aac0de)
@@ -141,8 +142,8 @@ static int read_small(struct info_reader *ir)
 	return 0;
 }
 
-/* Entries longer than any NID we know are skipped; what is left of one that
- * does not end in time is ignored. */
+/* Entries that are no NID we know are skipped; what is left of one that does
+ * not end in time is ignored. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
 	while (bytes >= 4 + 8) {
@@ -164,6 +165,8 @@ static int read_large(struct info_reader *ir, size_t bytes)
 		}
 		memcpy(&nid, p, 8);
 		read_bytes(&ir->r, nid.addr + 4, rest);
+		if (!nid_is_sane(&nid))
+			continue;
 		rc = add_entry(ir, nid, status);
 		if (rc)
 			return rc;

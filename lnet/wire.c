@@ -14,11 +14,14 @@ static void write_nid(struct writer *w, const struct ulnet_nid *nid, bool large)
 		write_le64(w, lnet_nid_to_nid4(nid));
 }
 
-/* Large NIDs come from strangers: sizes that no NID has are refused, so that
- * nothing behind this file has to look at them again. */
-static bool nid_sane(const struct ulnet_nid *nid)
+bool nid_is_sane(const struct ulnet_nid *nid)
 {
-	return nid->size == 0 || nid->size == 12 || lnet_nid_is_any(nid);
+	static const uint8_t zero[sizeof(nid->addr) - 4];
+
+	if (nid->size == 0)
+		return memcmp(nid->addr + 4, zero, sizeof(zero)) == 0 ||
+		       lnet_nid_is_any(nid);
+	return nid->size == sizeof(zero) || lnet_nid_is_any(nid);
 }
 
 void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
@@ -141,7 +144,11 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	if (!large && len != LNET_HDR_SIZE)
 		return -EPROTO;
 	p = decode_nids(&r, hdr, large);
-	if (!p || !nid_sane(&hdr->dest_nid) || !nid_sane(&hdr->src_nid))
+	if (!p)
+		return -EPROTO;
+	/* Small NIDs were written by decode_nid4(). */
+	if (large &&
+	    (!nid_is_sane(&hdr->dest_nid) || !nid_is_sane(&hdr->src_nid)))
 		return -EPROTO;
 	hdr->dest_pid = load_le32(p);
 	hdr->src_pid = load_le32(p + 4);

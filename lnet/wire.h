@@ -21,6 +21,11 @@ static inline bool wire_handle_is_none(const struct lnet_wire_handle *h)
 	return h->node == UINT64_MAX && h->object == UINT64_MAX;
 }
 
+/* Has the NID the one form that its address has: a size that there is, and
+ * nothing behind a short address? NIDs are compared and hashed as bytes, so one
+ * peer would have many names otherwise. LNET_NID_ANY passes. */
+bool nid_is_sane(const struct ulnet_nid *nid);
+
 struct lnet_hdr {
 	struct ulnet_nid dest_nid;
 	struct ulnet_nid src_nid;
@@ -40,7 +45,7 @@ struct lnet_hdr {
 /* @len: LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE. */
 void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len);
 
-/* 0; -EPROTO: wrong size, unknown type, large NID with a bad size, payload
+/* 0; -EPROTO: wrong size, unknown type, large NID that is not sane, payload
  * where none may be or over LNET_MTU. */
 int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len);
 

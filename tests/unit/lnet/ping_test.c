@@ -325,6 +325,22 @@ Test(ping, entries_of_unknown_size)
 	cr_assert(nid_is(&nis[1].nid, "10.10.10.10@tcp"));
 }
 
+/* Nor are those that no node can have. */
+Test(ping, entries_that_are_no_nid)
+{
+	uint8_t b[1024];
+	size_t len = put_head(b, 0x3e, 1);
+
+	len += put_large(b + len, 0x15aac0de, 1, 0xaa);
+	len += put_large(b + len, 0x15aac0de, 7, 0xaa);
+	len += put_large(b + len, 0x15aac0de, 11, 0xaa);
+	len += put_large(b + len, 0x15aac0de, 12, 0xfd);
+	put32(b + 28, (uint32_t)len);
+	cr_assert_eq(decode(b, len, 4), 0);
+	cr_assert_eq(info.nnis, 1);
+	cr_assert_eq(nis[0].nid.addr[0], 0xfd);
+}
+
 /* What an entry says of its size does not lead out of the information. */
 Test(ping, last_entry_is_cut)
 {
