@@ -283,25 +283,27 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
-/* Local NI and peer NI; both referenced on success. */
+/* Local NI and peer NI; both referenced on success. Nobody is remembered to whom
+ * there is no way: strangers may name sources as they like. */
 static int msg_choose_path(struct lnet_msg *msg)
 {
+	const struct ulnet_nid any = LNET_NID_ANY;
 	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet_peer_ni *lpni = peer_get(cpt, &msg->hdr.dest_nid);
+	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
 	struct select_want want;
+	struct lnet_ni *ni;
 	int rc;
 
-	if (!lpni)
-		return -ENOBUFS;
 	want.src = &msg->want_ni;
 	want.dst = &msg->hdr.dest_nid;
-	want.preferred = &lpni->preferred;
-	rc = select_ni(cpt, &want, &msg->ni);
-	if (rc) {
-		msg->ni = NULL;
-		peer_unref(cpt, lpni);
+	want.preferred = lpni ? &lpni->preferred : &any;
+	rc = select_ni(cpt, &want, &ni);
+	if (rc)
 		return rc;
-	}
+	lpni = peer_get(cpt, &msg->hdr.dest_nid);
+	if (!lpni)
+		return -ENOBUFS;
+	msg->ni = ni;
 	ni_ref(msg->ni, cpt->index);
 	msg->lpni = lpni;
 	peer_set_credits(lpni, msg->ni->peer_credits);

@@ -305,15 +305,25 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	return op;
 }
 
+/* Was it the peer with this answer that the operation asked? It answers from
+ * the NID that the request went to, or, having several, from another one of
+ * those whose primary NID was named. */
+static bool op_asked(const struct lnet_op *op, const struct lnet_msg *answer)
+{
+	return lnet_nid_eq(&answer->hdr.src_nid, &op->msg.hdr.dest_nid) ||
+	       lnet_nid_eq(&answer->initiator, &op->target.nid);
+}
+
 static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
 			    enum ulnet_event_type type, int status,
-			    const struct lnet_hdr *hdr,
-			    const struct ulnet_nid *from)
+			    const struct lnet_msg *answer)
 {
+	const struct lnet_hdr *hdr = &answer->hdr;
+
 	op_event(op, ev, type, status);
 	ev->initiator = (struct ulnet_id){ hdr->src_nid, hdr->src_pid };
 	ev->source = hdr->src_nid;
-	ev->sender = *from;
+	ev->sender = answer->from;
 }
 
 /* The answer is there: the last event, unless the request is still on its way.
@@ -328,18 +338,20 @@ static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 	op_tell(op, ev);
 }
 
-enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_hdr *hdr,
-			const struct ulnet_nid *from)
+enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg)
 {
+	const struct lnet_hdr *hdr = &msg->hdr;
 	struct lnet_op *op = op_lookup(cpt, hdr, LNET_MSG_PUT);
 	struct ulnet_event ev;
 
 	if (!op)
 		return STAT_drop_bad_handle;
+	if (!op_asked(op, msg))
+		return STAT_drop_not_asked;
 	if (op->md->threshold == 0 || op->md->aborted)
 		return STAT_drop_inactive;
 	md_take(op->md, 0, 0);
-	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, hdr, from);
+	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, msg);
 	ev.match_bits = hdr->match_bits;
 	ev.mlength = hdr->length;
 	op_answered(op, &ev);
@@ -354,6 +366,8 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 
 	if (!op)
 		return STAT_drop_bad_handle;
+	if (!op_asked(op, msg))
+		return STAT_drop_not_asked;
 	md = op->md;
 	if (md->threshold == 0 || md->aborted)
 		return STAT_drop_inactive;
@@ -379,8 +393,7 @@ void op_replied(struct lnet_op *op, const struct lnet_msg *msg)
 {
 	struct ulnet_event ev;
 
-	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->status, &msg->hdr,
-			&msg->from);
+	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->status, msg);
 	ev.cause = msg->cause;
 	ev.rlength = msg->hdr.payload_length;
 	ev.mlength = msg->status ? 0 : msg->mlength;

@@ -451,7 +451,7 @@ static void ack_received(struct work *w)
 static void ack_in(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	enum lnet_stat why = op_acked(msg->cpt, &msg->hdr, &msg->from);
+	enum lnet_stat why = op_acked(msg->cpt, msg);
 
 	if (why == STAT_COUNT)
 		msg_pass(msg, msg->home, ack_received);
@@ -465,8 +465,24 @@ static void ack_in(struct work *w)
 #define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 
+/* Can the message come from where it says it does? On the NI's own net nobody
+ * speaks for others, and what we send to ourselves goes through 0@lo. Only a
+ * router's word stands for those behind it. */
+static int check_source(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+			const struct ulnet_nid *src,
+			const struct ulnet_nid *from)
+{
+	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0 ||
+	    config_is_mine(cpt->config, src))
+		return STAT_drop_bad_source;
+	if (!lnet_nid_eq(src, from) && lnet_nid_net(src) == ni_net(ni))
+		return STAT_drop_false_source;
+	return FOR_ME;
+}
+
 static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			   const struct lnet_hdr *hdr)
+			   const struct lnet_hdr *hdr,
+			   const struct ulnet_nid *from)
 {
 	const struct ulnet_nid *dest = &hdr->dest_nid;
 
@@ -479,10 +495,7 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			return PROTOCOL_ERROR;
 		return STAT_drop_not_mine;
 	}
-	if (lnet_nid_is_any(&hdr->src_nid) || lnet_nid_is_lo(&hdr->src_nid) ||
-	    hdr->src_nid.type == 0)
-		return STAT_drop_bad_source;
-	return FOR_ME;
+	return check_source(cpt, ni, &hdr->src_nid, from);
 }
 
 static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
@@ -573,14 +586,14 @@ static bool is_request(const struct lnet_hdr *hdr)
 
 /* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
-		 const struct lnet_hdr *hdr)
+		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
 {
 	int rc;
 
 	/* First: the configuration is not to be looked at any more. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
-	rc = check_addresses(cpt, ni, hdr);
+	rc = check_addresses(cpt, ni, hdr, from);
 	if (unlikely(rc != FOR_ME))
 		return rc;
 	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
@@ -603,7 +616,7 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 
 	if (hdr_decode(&hdr, bytes, hdr_len))
 		return protocol_error(cpt, ni, from, "bad header");
-	if (admit(cpt, ni, &hdr) == PROTOCOL_ERROR)
+	if (admit(cpt, ni, &hdr, from) == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
 	return discard(cpt, ni, rx, hdr.type, hdr.payload_length,
 		       STAT_drop_no_memory);
@@ -626,7 +639,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		msg_free(msg);
 		return protocol_error(cpt, ni, from, "bad header");
 	}
-	rc = admit(cpt, ni, &msg->hdr);
+	rc = admit(cpt, ni, &msg->hdr, from);
 	if (likely(rc == FOR_ME)) {
 		primary = meet_peer(cpt, ni, from, &msg->hdr);
 		if (unlikely(!primary))

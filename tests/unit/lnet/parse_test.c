@@ -138,7 +138,11 @@ static const struct {
 	/* From somebody behind a router. */
 	{ "10.77.0.2@tcp", "10.77.2.9@tcp2", 0, "drop_no_match" },
 	/* In our own name. */
-	{ "10.77.0.2@tcp", "10.77.0.2@tcp", 0, "drop_no_match" },
+	{ "10.77.0.2@tcp", "10.77.0.2@tcp", 0, "drop_bad_source" },
+	{ "10.77.0.2@tcp", "10.77.1.2@tcp1", 0, "drop_bad_source" },
+	/* In somebody else's, who is as near as the sender. */
+	{ "10.77.0.2@tcp", "10.77.0.4@tcp", 0, "drop_false_source" },
+	{ "10.77.0.2@tcp", "fd77::4@tcp", 0, "drop_false_source" },
 };
 
 Test(parse, addresses)
@@ -364,26 +368,66 @@ Test(parse, inactive)
 	inject_close(in);
 }
 
-/* An answer from somebody else counts all the same: rails are many. */
-Test(parse, answer_from_another_nid)
+/* Nobody answers for the one that was asked, neither a neighbour nor somebody
+ * behind a router (requirement I3). */
+static void answer_of_another(unsigned int cpts, bool get, const char *src,
+			      const char *from)
 {
-	struct injector *in = open_node(1);
-	const struct ulnet_nid from = nid_of("10.77.0.99@tcp");
+	struct injector *in = open_node(cpts);
+	const struct ulnet_nid sender = nid_of(from);
 	struct lnet_hdr hdr;
 	uint8_t bytes[LNET_HDR_SIZE];
 
-	ask(in, false, 100, 0);
+	memset(source, 1, 100);
+	ask(in, get, 100, 0);
 	hdr = answer_of(in, 100);
-	hdr.src_nid = from;
-	hdr.src_pid = 9;
+	hdr.src_nid = nid_of(src);
 	hdr_encode(&hdr, bytes, sizeof(bytes));
-	inject(in, 0, bytes, sizeof(bytes), &from, NULL, 0);
+	inject(in, 0, bytes, sizeof(bytes), &sender, memory, get ? 100 : 0);
 	inject_run(in, MSEC);
+	cr_assert_eq(counter(in->node, "drop_not_asked"), 1);
+	cr_assert_eq(sent.n, 1);
+	cr_assert_eq(source[0], 1, "a stranger's bytes are in the buffer");
+	/* The operation goes on, for the one that was asked. */
+	hdr = answer_of(in, 100);
+	hdr.src_pid = 9;
+	give(in, &hdr);
 	cr_assert_eq(sent.n, 2);
-	cr_assert_eq(sent.ev[1].type, LNET_EVENT_ACK);
-	cr_assert(nid_is(&sent.ev[1].source, "10.77.0.99@tcp"));
-	cr_assert(nid_is(&sent.ev[1].sender, "10.77.0.99@tcp"));
+	cr_assert_eq(sent.ev[1].outcome, LNET_OUTCOME_DELIVERED);
+	cr_assert(nid_is(&sent.ev[1].source, "10.77.0.3@tcp"));
+	cr_assert(nid_is(&sent.ev[1].sender, "10.77.0.3@tcp"));
 	cr_assert_eq(sent.ev[1].initiator.pid, 9);
+	inject_close(in);
+}
+
+Test(parse, answer_from_another_nid)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		for (int get = 0; get < 2; get++) {
+			answer_of_another(cpts, get, "10.77.0.99@tcp",
+					  "10.77.0.99@tcp");
+			answer_of_another(cpts, get, "10.77.2.9@tcp2",
+					  "10.77.0.3@tcp");
+		}
+	}
+}
+
+/* What a node asks itself is answered by itself alone. */
+Test(parse, answer_to_ourselves)
+{
+	struct injector *in = open_node(1);
+	struct ulnet_md here = md_of(memory, 100, LNET_MD_OP_GET, &seen);
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+
+	post_md(in->node, PORTAL, BITS, &here);
+	umd.threshold = 2;
+	cr_assert_eq(LNetGet(LNET_NID_ANY, bind_md(in->node, &umd),
+			     id_of("10.77.1.2@tcp1"), PORTAL, BITS, 0),
+		     0);
+	inject_run(in, MSEC);
+	seen_end(&sent, LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	cr_assert_eq(counter(in->node, "drop_count"), 0);
 	inject_close(in);
 }
 
@@ -538,5 +582,68 @@ Test(parse, many_peers)
 	inject_run(in, MSEC);
 	cr_assert_eq(counter(in->node, "drop_no_match"), 10000);
 	cr_assert_eq(counter(in->node, "peers"), 100);
+	inject_close(in);
+}
+
+/* Pings with invented sources make the node talk to nobody, and remember
+ * nobody. */
+Test(parse, false_senders)
+{
+	struct injector *in = open_node(2);
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		struct lnet_hdr hdr = hdr_of(LNET_MSG_GET, 0);
+
+		hdr.portal = 0;
+		hdr.match_bits = UINT64_C(1) << 63;
+		hdr.src_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+					    0x0b000000 + i);
+		give(in, &hdr);
+	}
+	cr_assert_eq(counter(in->node, "drop_false_source"), 20000);
+	cr_assert_eq(in->nsent, 0);
+	cr_assert_eq(counter(in->node, "peers"), 0);
+	inject_close(in);
+}
+
+/* Those who are said to be behind a router, and to whom we know no way, are not
+ * remembered either. */
+Test(parse, sources_without_a_way)
+{
+	struct injector *in = open_node(1);
+
+	for (unsigned int i = 0; i < 1000; i++) {
+		struct lnet_hdr hdr = hdr_of(LNET_MSG_GET, 0);
+
+		hdr.portal = 0;
+		hdr.match_bits = UINT64_C(1) << 63;
+		hdr.src_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 7),
+					    0x0b000000 + i);
+		give(in, &hdr);
+	}
+	cr_assert_eq(counter(in->node, "local_no_route_count"), 1000);
+	cr_assert_eq(in->nsent, 0);
+	cr_assert_eq(counter(in->node, "peers"), 1); /* the sender */
+	inject_close(in);
+}
+
+/* One address does not become many identities by what stands behind it. */
+Test(parse, tails_of_nids)
+{
+	struct injector *in = open_node(1);
+	const struct ulnet_nid from = nid_of("10.77.0.3@tcp");
+	struct lnet_hdr hdr = hdr_of(LNET_MSG_GET, 0);
+	uint8_t bytes[LNET_HDR_LARGE_SIZE];
+
+	for (unsigned int at = 0; at <= 20; at += 20) {
+		for (unsigned int i = 8; i < 20; i++) {
+			hdr_encode(&hdr, bytes, sizeof(bytes));
+			bytes[at + i] = 1;
+			inject(in, 0, bytes, sizeof(bytes), &from, NULL, 0);
+		}
+	}
+	inject_run(in, MSEC);
+	cr_assert_eq(in->refused, 24);
+	cr_assert_eq(counter(in->node, "peers"), 0);
 	inject_close(in);
 }
