@@ -48,8 +48,9 @@ bool request_repeated(struct export *e, const struct ulrpc_service *svc,
 	return c->xid && !may_repeat(svc, c);
 }
 
+/* @again: us, if it is overloaded. */
 static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
-		   uint64_t now)
+		   uint64_t now, uint64_t again)
 {
 	struct wire_reply reply = {
 		.xid = c->xid,
@@ -67,7 +68,7 @@ static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
 
 	stat_request_end(&report);
 	if (status == WIRE_OVERLOADED)
-		reply.retry_after = o->sc->service->conf.retry_after;
+		reply.retry_after = again;
 	o->deadline = MAX(o->deadline, request_deadline(c, now));
 	reply_add(o, &reply, NULL);
 }
@@ -137,6 +138,7 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 	uint64_t now = shard_now(sc->shard);
 	struct origin *o = origin_new(sc, ev, m);
 	struct wire_call c;
+	uint64_t again = sc->service->conf.retry_after;
 	uint32_t all, status;
 
 	if (unlikely(!o)) {
@@ -152,9 +154,11 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 			o->unanswered--;
 			continue;
 		}
-		status = all ? all : request_arrive(o, &c, may_pin, now);
+		status = all;
+		if (likely(!status))
+			status = request_arrive(o, &c, may_pin, now, &again);
 		if (unlikely(status))
-			refuse(o, &c, status, now);
+			refuse(o, &c, status, now, again);
 	}
 	o->reading = false;
 	reply_flush(o);
@@ -235,7 +239,8 @@ static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		if (!o->export ||
 		    !request_repeated(o->export, sc->service, &x->calls[i])) {
 			refuse(o, &x->calls[i],
-			       status ? status : WIRE_OVERLOADED, now);
+			       status ? status : WIRE_OVERLOADED, now,
+			       sc->service->conf.retry_after);
 			continue;
 		}
 		stat_count(sc->shard, RPC_STAT_requests_repeated);

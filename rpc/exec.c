@@ -17,6 +17,9 @@ struct exec_worker {
 	pthread_t thread;
 };
 
+/* The part of a request's time that is left for its reply to travel. */
+#define REPLY_PART 16
+
 /* ---- what may be served now ---- */
 
 static unsigned int lanes_open(const struct exec *e)
@@ -28,20 +31,82 @@ static unsigned int lanes_open(const struct exec *e)
 	return e->normal < room ? (1u << LANES) - 1 : 1u << LANE_HIGH;
 }
 
+/* ---- what can be done in time ---- */
+
+/* Workers that are at work. */
+static unsigned int exec_busy(const struct exec *e)
+{
+	return e->conf.is_virtual ? e->places : e->nworkers - e->idle;
+}
+
+/* Is a worker free for one more request of @lane, after those that wait? */
+static bool exec_is_free(const struct exec *e, unsigned int lane)
+{
+	unsigned int open = lanes_open(e), busy = exec_busy(e);
+
+	for (unsigned int i = 0; i < LANES; i++)
+		if (open & 1u << i)
+			busy += e->lanes.lane[i].queued;
+	return open & 1u << lane && busy < e->conf.max;
+}
+
+/* ns until a worker has @item, which nothing but this says. */
+static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
+{
+	uint64_t hold = estimate_mean(&e->hold), max = e->conf.max;
+
+	/* The first of the workers to be free, and what is ahead of @item. */
+	return hold / (max + 1) + hold * lanes_ahead(&e->lanes, item) / max;
+}
+
+/* ns that are missing for @item, if a worker has it at @start; 0: none. */
+static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
+{
+	uint64_t cost = item->cost ? estimate_most(item->cost) : 0;
+	uint64_t end = start + cost;
+
+	if (item->deadline == TIME_NEVER)
+		return 0;
+	if (item->deadline > item->arrival)
+		end += (item->deadline - item->arrival) / REPLY_PART;
+	return end > item->deadline ? end - item->deadline : 0;
+}
+
+/* Locked. */
+static bool exec_is_in_time(struct exec *e, struct sched_item *item,
+			    uint64_t now)
+{
+	item->late = false;
+	item->again = 0;
+	if (!exec_is_free(e, item->lane))
+		item->again = exec_missing(item, now + exec_wait(e, item));
+	return item->again == 0;
+}
+
 static struct sched_item *take(struct exec *e, uint64_t now, uint64_t *again)
 {
 	struct sched_item *item;
 
 	item = lanes_take(&e->lanes, lanes_open(e), now, again);
-	if (item && item->lane != LANE_HIGH)
+	if (!item)
+		return NULL;
+	if (item->lane != LANE_HIGH)
 		e->normal++;
+	item->started = now;
+	item->late = now >= item->deadline ||
+		     (e->lanes.queued && exec_missing(item, now));
+	if (item->late)
+		item->again = exec_wait(e, item);
 	return item;
 }
 
-static void ended(struct exec *e, enum sched_lane lane)
+/* @hold: ns that it had its worker; nothing of it is known if it was not run. */
+static void ended(struct exec *e, enum sched_lane lane, bool run, uint64_t hold)
 {
 	if (lane != LANE_HIGH)
 		e->normal--;
+	if (run)
+		estimate_add(&e->hold, hold);
 }
 
 /* ---- places, on virtual time ---- */
@@ -60,11 +125,11 @@ static void places_fill(struct exec *e, uint64_t now)
 	}
 }
 
-void exec_done(struct exec *e, enum sched_lane lane, uint64_t now)
+void exec_done(struct exec *e, struct sched_item *item, uint64_t now)
 {
 	BUG_ON(!e->places);
 	e->places--;
-	ended(e, lane);
+	ended(e, (enum sched_lane)item->lane, !item->late, now - item->started);
 	places_fill(e, now);
 }
 
@@ -144,20 +209,24 @@ static uint64_t now_of(const struct exec *e)
 	return lnet_now(e->conf.node, 0);
 }
 
-/* Locked; unlocked while it runs. */
-static void work_on(struct exec *e, struct sched_item *item)
+/* Locked; unlocked while it runs. Returns when that was over, ns. */
+static uint64_t work_on(struct exec *e, struct sched_item *item)
 {
 	enum sched_lane lane = (enum sched_lane)item->lane;
+	uint64_t started = item->started, now;
+	bool late = item->late;
 
 	workers_grow(e);
 	pthread_mutex_unlock(&e->lock);
 	e->conf.run(item);
 	/* item may be gone */
+	now = now_of(e);
 	pthread_mutex_lock(&e->lock);
-	ended(e, lane);
+	ended(e, lane, !late, now - started);
 	/* Somebody idle was not allowed to take what waits. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		pthread_cond_signal(&e->wake);
+	return now;
 }
 
 /* Locked. Until this worker is not needed any more. */
@@ -170,8 +239,7 @@ static void work_loop(struct exec *e)
 		struct sched_item *item = take(e, now, &again);
 
 		if (item) {
-			work_on(e, item);
-			idle_since = now_of(e);
+			idle_since = work_on(e, item);
 			continue;
 		}
 		if (e->closing && !e->lanes.queued)
@@ -211,18 +279,28 @@ static void *work(void *arg)
 
 /* ---- for both ---- */
 
-void exec_add(struct exec *e, struct sched_item *item, uint64_t now)
+/* Locked. */
+static void exec_put(struct exec *e, struct sched_item *item, uint64_t now)
 {
-	pthread_mutex_lock(&e->lock);
 	lanes_put(&e->lanes, item, now);
-	if (e->conf.is_virtual) {
+	if (e->conf.is_virtual)
 		places_fill(e, now);
-	} else if (e->idle) {
+	else if (e->idle)
 		pthread_cond_signal(&e->wake);
-	} else {
+	else
 		workers_grow(e);
-	}
+}
+
+bool exec_add(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	bool in_time;
+
+	pthread_mutex_lock(&e->lock);
+	in_time = exec_is_in_time(e, item, now);
+	if (in_time)
+		exec_put(e, item, now);
 	pthread_mutex_unlock(&e->lock);
+	return in_time;
 }
 
 bool exec_remove(struct exec *e, struct sched_item *item)

@@ -9,6 +9,16 @@
  * not of the high lane run at a time: a high one always finds, or gets, a
  * worker.
  *
+ * What cannot be done in time is not begun, so that overload costs no more than
+ * what is above the capacity. The time that a request will take is known from
+ * those before it: how long they have held a worker, and how long their method
+ * has taken to reply. A request whose turn would come too late is not even
+ * queued; one whose turn has come too late (others came before it, or were
+ * slower) is marked `late` when it is run. Nothing is refused while a worker is
+ * free, or when nothing else waits: then there is nothing better to do, and what
+ * is measured stays up to date. A sixteenth of a request's time is left for its
+ * reply to travel.
+ *
  * On virtual time there are no threads: a worker is a place, max of them, and a
  * request holds its place until it is answered, as handlers on virtual time
  * cannot block; it runs on its CPT.
@@ -28,8 +38,9 @@ struct exec_conf {
 	const struct sched_ops *policy;
 	unsigned int ratio;
 	bool reserve;
-	/* Runs a request: on a worker, or, on virtual time, gives it to its CPT
-	 * to be run there; then exec_done() follows. */
+	/* Runs a request, or, if item->late, refuses it: on a worker, or, on
+	 * virtual time, gives it to its CPT to be run there; then exec_done()
+	 * follows. */
 	void (*run)(struct sched_item *item);
 	/* All workers have ended: on the last one, as the last thing it does
 	 * with what is not its own; or inside of exec_close(). */
@@ -48,17 +59,19 @@ struct exec {
 	unsigned int idle;     /* of these, waiting */
 	unsigned int normal;   /* requests under way that are not high */
 	unsigned int places;   /* virtual: taken */
+	struct estimate hold;  /* how long a request has its worker */
 	bool closing;
 };
 
 /* 0, -ENOMEM, -errno of making threads. */
 int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
-/* Queues @item, in item->lane. Any thread. @now: ns. */
-void exec_add(struct exec *e, struct sched_item *item, uint64_t now);
+/* Queues @item, in item->lane. Any thread. @now: ns. False: it would not be done
+ * in time, and is not queued; item->again ns from now there may be room. */
+bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
 /* Takes @item out, if it is still queued. Any thread. */
 bool exec_remove(struct exec *e, struct sched_item *item);
-/* Virtual: the request of that lane is answered, its place is free. */
-void exec_done(struct exec *e, enum sched_lane lane, uint64_t now);
+/* Virtual: @item is answered, its place is free. */
+void exec_done(struct exec *e, struct sched_item *item, uint64_t now);
 /* Is the calling thread one of its workers? */
 bool exec_is_mine(struct exec *e);
 /* Workers end when nothing is queued. Once. Any thread. */

@@ -93,13 +93,20 @@ static void deactivate(struct ulrpc_request *r)
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
 		service_held(sc, r->share, -1, -(int64_t)r->length);
 	if (r->placed)
-		exec_done(&sc->service->exec, (enum sched_lane)r->item.lane,
-			  shard_now(s));
+		exec_done(&sc->service->exec, &r->item, shard_now(s));
 	r->placed = false;
 	if (list_empty(&sc->active))
 		shard_cancel(s, &sc->watch);
 	service_cpt_settled(sc);
 	shard_work_end(s);
+}
+
+/* What it holds besides itself. */
+static void request_drop(struct ulrpc_request *r)
+{
+	if (r->transfers)
+		transfers_free(r->transfers);
+	body_drop(r);
 }
 
 static void request_end(struct ulrpc_request *r)
@@ -109,9 +116,7 @@ static void request_end(struct ulrpc_request *r)
 
 	if (sc->running == r)
 		sc->running = NULL;
-	if (r->transfers)
-		transfers_free(r->transfers);
-	body_drop(r);
+	request_drop(r);
 	if (r->active)
 		deactivate(r);
 	pool_put(&sc->requests, r);
@@ -168,6 +173,24 @@ static void record(const struct ulrpc_request *r, unsigned int end)
 	stat_request_end(&report);
 }
 
+/* What the next ones of its method will take. Those that the handler refused say
+ * nothing of that. */
+static void learn_cost(const struct ulrpc_request *r, uint64_t started)
+{
+	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
+	uint64_t took = MAX(r->replied, started) - started;
+
+	if (r->method->run == ULRPC_RUN_WORKER &&
+	    r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
+		estimate_add(&r->method->cost, took > bulk ? took - bulk : 0);
+}
+
+/* us until there may be room for what was refused. */
+static uint64_t retry_after(const struct ulrpc_service *svc, uint64_t again)
+{
+	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
+}
+
 static void finish(struct ulrpc_request *r, const void *body)
 {
 	uint64_t started =
@@ -183,13 +206,14 @@ static void finish(struct ulrpc_request *r, const void *body)
 	if (started) {
 		reply.queue = us_between(r->arrival, started);
 		reply.service = us_between(started, r->replied);
+		learn_cost(r, started);
 	}
 	if (r->status == WIRE_TOO_LONG)
 		reply.needed = r->reply_length;
 	else
 		reply.length = r->reply_length;
 	if (r->status == WIRE_OVERLOADED)
-		reply.retry_after = r->sc->service->conf.retry_after;
+		reply.retry_after = retry_after(r->sc->service, r->item.again);
 	moved(r, &reply, room);
 	record(r, reply.status);
 	reply_add(r->origin, &reply, body);
@@ -445,13 +469,19 @@ static void start(struct ulrpc_request *r, uint64_t now)
 		call_handler(r);
 }
 
+/* Why it is not run any more. */
+static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
+{
+	return now >= r->deadline ? WIRE_EXPIRED : WIRE_OVERLOADED;
+}
+
 /* On a worker's thread. What is too late is not run. */
 static void run_threaded(struct ulrpc_request *r)
 {
 	struct shard *s = r->sc->shard;
 	uint64_t now = shard_now(s);
 
-	if (likely(now < r->deadline)) {
+	if (likely(now < r->deadline && !r->item.late)) {
 		start(r, now);
 		return;
 	}
@@ -459,7 +489,7 @@ static void run_threaded(struct ulrpc_request *r)
 		lost_end(r);
 		return;
 	}
-	r->status = WIRE_EXPIRED;
+	r->status = status_late(r, now);
 	r->reply = r->room;
 	r->reply_length = 0;
 	r->work.fn = on_replied;
@@ -471,15 +501,16 @@ static void run_placed(struct ulnet_work *w)
 {
 	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
 	struct shard *s = r->sc->shard;
+	uint64_t now = shard_now(s);
 
 	if (s->crashed)
 		;
 	else if (state_of(r) == REQUEST_LOST)
 		lost_end(r);
-	else if (shard_now(s) >= r->deadline)
-		refuse_queued(r, WIRE_EXPIRED);
+	else if (now >= r->deadline || r->item.late)
+		refuse_queued(r, status_late(r, now));
 	else
-		start(r, shard_now(s));
+		start(r, now);
 	shard_taken(s);
 }
 
@@ -526,19 +557,25 @@ static void run_inline(struct ulrpc_request *r)
 	}
 }
 
-static void queue(struct ulrpc_request *r)
+/* False: it would not be run in time. */
+static bool queue(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
 
-	activate(r);
 	atomic_store_explicit(&r->state, REQUEST_QUEUED, memory_order_relaxed);
 	r->item.lane = (uint8_t)lane_of(r);
 	r->item.arrival = r->arrival;
 	r->item.deadline = r->deadline;
-	r->item.client = r->origin->handle;
+	r->item.client = &r->share->queue;
+	r->item.cost = &r->method->cost;
 	r->item.method = r->method->number;
 	r->item.bytes = r->length;
-	exec_add(&sc->service->exec, &r->item, r->arrival);
+	if (!exec_add(&sc->service->exec, &r->item, r->arrival))
+		return false;
+	/* A worker may have it already. Its reply comes to this CPT in a later
+	 * turn. */
+	activate(r);
+	return true;
 }
 
 /* ---- arrival ---- */
@@ -592,14 +629,15 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 
 /* Fills in all that there is to know of it. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
-			 const struct ulrpc_method *m,
-			 const struct wire_call *c, uint64_t now)
+			 struct ulrpc_method *m, const struct wire_call *c,
+			 uint64_t now)
 {
 	atomic_store_explicit(&r->state, REQUEST_ARRIVED, memory_order_relaxed);
 	atomic_store_explicit(&r->started, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->users, 0, memory_order_relaxed);
 	r->active = r->placed = r->reported = r->waiting = r->losing = false;
-	r->item.queued = false;
+	r->item.queued = r->item.late = false;
+	r->item.again = 0;
 	r->priority = c->priority ? (enum ulrpc_priority)c->priority
 				  : ULRPC_PRIORITY_NORMAL;
 	if (!c->priority || c->priority > ULRPC_PRIORITY_BACKGROUND)
@@ -623,13 +661,14 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 }
 
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
-			bool may_pin, uint64_t now)
+			bool may_pin, uint64_t now, uint64_t *again_p)
 {
 	struct service_cpt *sc = o->sc;
-	const struct ulrpc_method *m = service_method(sc->service, c->method);
+	struct ulrpc_method *m = service_method(sc->service, c->method);
 	struct ulrpc_request *r;
 	int rc;
 
+	*again_p = sc->service->conf.retry_after;
 	if (unlikely(!m))
 		return WIRE_NO_METHOD;
 	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
@@ -643,8 +682,12 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	rc = keep_body(r, c, may_pin);
 	if (likely(!rc))
 		rc = keep_bulk(r, c);
+	if (likely(!rc) && m->run != ULRPC_RUN_INLINE && !queue(r)) {
+		*again_p = retry_after(sc->service, r->item.again);
+		rc = -EBUSY;
+	}
 	if (unlikely(rc)) {
-		body_drop(r);
+		request_drop(r);
 		pool_put(&sc->requests, r);
 		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
 	}
@@ -652,8 +695,6 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	o->deadline = MAX(o->deadline, r->deadline);
 	if (m->run == ULRPC_RUN_INLINE)
 		run_inline(r);
-	else
-		queue(r);
 	return WIRE_OK;
 }
 

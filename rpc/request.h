@@ -74,7 +74,7 @@ struct ulrpc_request {
 	struct service_cpt *sc;
 	struct origin *origin;
 	struct share *share; /* the origin's, at first */
-	const struct ulrpc_method *method;
+	struct ulrpc_method *method;
 	uint64_t xid;
 	uint64_t arrival;	  /* ns */
 	_Atomic uint64_t started; /* ns; 0: not yet */
@@ -105,9 +105,10 @@ struct ulrpc_request {
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 /* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why it
- * is not: enum wire_status. @may_pin: it lies in the inbox. */
+ * is not: enum wire_status, and, if it is overloaded, *@again_p, us until there
+ * may be room. @may_pin: it lies in the inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
-			bool may_pin, uint64_t now);
+			bool may_pin, uint64_t now, uint64_t *again_p);
 /* ns; TIME_NEVER. */
 uint64_t request_deadline(const struct wire_call *c, uint64_t now);
 /* exec_conf.run */

@@ -6,6 +6,7 @@
 
 /* The first one is the default. */
 static const struct sched_ops *const policies[] = {
+	&sched_fair,
 	&sched_fifo,
 };
 
@@ -117,4 +118,24 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 				return item;
 		}
 	return NULL;
+}
+
+/* Of each higher lane at most `ratio` for each one of this lane, of each lower
+ * one at most one for `ratio` of this lane. */
+unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
+{
+	const struct lane *own = &l->lane[item->lane];
+	const struct sched_ops *ops = own->sched->ops;
+	uint64_t ahead = ops->ahead ? ops->ahead(own->sched, item, own->queued)
+				    : own->queued;
+	uint64_t n = ahead;
+
+	for (unsigned int i = 0; i < LANES; i++) {
+		uint64_t most = i < item->lane ? (ahead + 1) * l->ratio
+					       : ahead / l->ratio;
+
+		if (i != item->lane)
+			n += MIN(l->lane[i].queued, most);
+	}
+	return (unsigned int)MIN(n, UINT32_MAX);
 }

@@ -3,30 +3,49 @@
  * The order in which waiting requests are served. A policy orders requests of
  * one lane; the lanes are high, normal, background: from each at most `ratio`
  * in a row are served while a lower one has requests that could be. Knows
- * nothing of threads: whoever embeds it locks, and asks again when a policy says so (exec.c does for threads;
- * on virtual time nobody does yet, as no policy holds anything back).
+ * nothing of threads: whoever embeds a scheduler locks it, and asks again when a
+ * policy says so (exec.c does for threads; on virtual time nobody does yet, as
+ * no policy holds anything back).
  *
  * A policy is a table of functions, and a line in sched.c. It may keep state for
- * each client or method, look at time, deadline and size, and hold requests
- * back: dequeue then returns NULL and says when to ask again.
+ * each client (struct sched_client) or method, look at time, deadline and size,
+ * and hold requests back: dequeue then returns NULL and says when to ask again.
  */
 #ifndef RPC_SCHED_H
 #define RPC_SCHED_H
 
 #include "base/list.h"
+#include "rpc/estimate.h"
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
+/* What waits of one client in one lane. */
+struct sched_flow {
+	struct list items; /* of sched_item.link; valid while queued is not 0 */
+	struct list turn;  /* among the clients of the lane that have items */
+	unsigned int queued;
+	uint64_t served; /* the round of the lane in which it was, last */
+};
+
+/* A client, as policies see it: all of it is theirs, and is zero at first. Its
+ * owner keeps it as long as a request of the client is queued. */
+struct sched_client {
+	struct sched_flow flow[LANES];
+};
+
 /* A request, as policies see it. Embedded in it. */
 struct sched_item {
-	struct list link;	    /* the policy's */
-	uint64_t policy[2];	    /* the policy's */
-	uint64_t arrival, deadline; /* ns; TIME_NEVER: none */
-	uint64_t client;	    /* a number for each connection */
+	struct list link;	     /* the policy's */
+	uint64_t arrival, deadline;  /* ns; TIME_NEVER: none */
+	struct sched_client *client; /* whose it is */
+	struct estimate *cost;	     /* of its method; NULL: not known */
+	uint64_t started;	     /* ns; exec.c's */
+	uint64_t again;		     /* ns; exec.c's */
 	uint32_t method;
 	uint32_t bytes; /* of the body */
 	uint8_t lane;	/* enum sched_lane */
 	bool queued;	/* lanes_*() */
+	bool late;	/* exec.c's */
 };
 
 struct sched; /* a policy's state begins with it */
@@ -44,12 +63,18 @@ struct sched_ops {
 				      uint64_t *again);
 	/* @item is queued, and will not be served. */
 	void (*remove)(struct sched *s, struct sched_item *item);
+	/* How many of the @queued items would be served before @item, were it
+	 * queued now, and nothing after it: at most. NULL: all of them. */
+	unsigned int (*ahead)(const struct sched *s,
+			      const struct sched_item *item,
+			      unsigned int queued);
 };
 
 struct sched {
 	const struct sched_ops *ops;
 };
 
+extern const struct sched_ops sched_fair;
 extern const struct sched_ops sched_fifo;
 
 /* By name; NULL: there is none. @name NULL: the default. */
@@ -79,5 +104,7 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 			      uint64_t *again);
 /* @item is queued. */
 void lanes_remove(struct lanes *l, struct sched_item *item);
+/* How many would be served before @item, were it put there now: about. */
+unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item);
 
 #endif

@@ -36,6 +36,9 @@ struct ulrpc_method {
 	enum ulrpc_run run;
 	enum ulrpc_semantics semantics;
 	const char *name;
+	struct estimate cost; /* of a worker's: from its start to its reply,
+			       * without the time in which bulk is moved, which
+			       * is the caller's */
 };
 
 enum service_cpt_state {
@@ -53,10 +56,11 @@ enum service_cpt_state {
 struct share {
 	struct list link; /* export.shares */
 	unsigned int portal;
-	uint32_t requests; /* under way */
-	uint64_t bytes;	   /* of their bodies, and of replies */
-	uint64_t replies;  /* of these alone */
-	bool gone;	   /* the connection is */
+	uint32_t requests;	   /* under way */
+	uint64_t bytes;		   /* of their bodies, and of replies */
+	uint64_t replies;	   /* of these alone */
+	bool gone;		   /* the connection is */
+	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };
 
 #define REPLY_CLASSES 3 /* sizes of messages of replies: reply.c */
@@ -137,7 +141,7 @@ struct services {
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 extern const struct rpc_part service_part;
 
-static inline const struct ulrpc_method *service_method(
+static inline struct ulrpc_method *service_method(
 	const struct ulrpc_service *svc, uint32_t number)
 {
 	uint32_t i = number & svc->methods_mask;

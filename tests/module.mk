@@ -76,6 +76,7 @@ unit_tests += %D%/unit/rpc/hostile_answer_test
 unit_tests += %D%/unit/rpc/skew_client_test
 unit_tests += %D%/unit/rpc/skew_server_test
 unit_tests += %D%/unit/rpc/exec_test
+unit_tests += %D%/unit/rpc/overload_test
 unit_tests += %D%/unit/rpc/inbox_test
 unit_tests += %D%/unit/rpc/sched_test
 unit_tests += %D%/unit/rpc/service_test

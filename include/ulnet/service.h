@@ -65,10 +65,12 @@ struct ulrpc_service_conf {
 	uint64_t queue_bytes_max; /* of their bodies, and of replies that
 				   * clients have not taken; 0 = 16 MiB */
 	uint32_t window; /* calls in flight granted to each client; 0 = 1024 */
-	uint64_t retry_after; /* us, told to those who are refused; 0 = 10 ms */
+	uint64_t retry_after; /* us, told to those who are refused, at least;
+			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
-	const char *policy; /* of the queue: "fifo", NULL = fifo */
+	const char *policy; /* of the queue: "fair" between clients, "fifo";
+			     * NULL = fair */
 	uint32_t high_ratio; /* high-priority requests in a row while others
 			      * wait; 0 = 10 */
 	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */

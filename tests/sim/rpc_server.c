@@ -295,6 +295,8 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 		conf->queue_max = 1 + (unsigned int)rnd(r, 6);
 		conf->queue_bytes_max = 65536;
 	}
+	if (chance(r, 30))
+		conf->policy = "fifo";
 	if (chance(r, 50))
 		conf->stuck = 1 + rnd(r, 1000000);
 }

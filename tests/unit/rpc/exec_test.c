@@ -10,6 +10,7 @@
 
 struct job {
 	struct sched_item item;
+	struct sched_client client;
 	sem_t *go; /* NULL: ends at once */
 	bool done;
 };
@@ -91,8 +92,10 @@ static void close_exec(void)
 static void add(unsigned int i, enum sched_lane lane, sem_t *go)
 {
 	jobs[i].item.lane = (uint8_t)lane;
+	jobs[i].item.client = &jobs[i].client;
+	jobs[i].item.deadline = TIME_NEVER;
 	jobs[i].go = go;
-	exec_add(&exec, &jobs[i].item, 0);
+	cr_assert(exec_add(&exec, &jobs[i].item, 0));
 }
 
 Test(exec, nothing_to_do)

@@ -275,6 +275,38 @@ Test(request, expired_in_the_queue)
 	serve_fini(&g);
 }
 
+/* What others took says what this one would: it is refused at once, and told
+ * when to come again. */
+Test(request, would_be_too_late)
+{
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	serve_release(&g.served);
+	settle(&g);
+	stranger_call(&a, 2, "park", "x");
+	c = stranger_call_of(3, "park", 1);
+	c.timeout = 25000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c.xid = 4;
+	c.timeout = 200000;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
+	cr_assert_geq(stranger_reply(&a, 3)->retry_after, 20000);
+	cr_assert_eq(g.served.parked, 1);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(g.served.parked, 1, "4 can be done in time");
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
 /* The worker never comes: they are told all the same, and make room. */
 Test(request, expired_behind_a_worker_that_is_stuck)
 {

@@ -5,6 +5,7 @@
 #define ALL ((1u << LANES) - 1)
 
 static struct sched_item items[64];
+static struct sched_client clients[4];
 static struct lanes lanes;
 
 static void put(unsigned int i, enum sched_lane lane)
@@ -25,21 +26,29 @@ static int take(unsigned int mask)
 	return (int)(item - items);
 }
 
+static void begin_with(const char *policy, unsigned int ratio)
+{
+	cr_assert_eq(lanes_init(&lanes, sched_find(policy), ratio), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(items); i++)
+		items[i].client = &clients[0];
+}
+
 static void begin(unsigned int ratio)
 {
-	cr_assert_eq(lanes_init(&lanes, sched_find(NULL), ratio), 0);
+	begin_with(NULL, ratio);
 }
 
 Test(sched, policies)
 {
-	cr_assert_eq(sched_find(NULL), &sched_fifo);
+	cr_assert_eq(sched_find(NULL), &sched_fair);
+	cr_assert_eq(sched_find("fair"), &sched_fair);
 	cr_assert_eq(sched_find("fifo"), &sched_fifo);
 	cr_assert_null(sched_find("lifo"));
 }
 
-Test(sched, fifo)
+static void in_order(const char *policy)
 {
-	begin(10);
+	begin_with(policy, 10);
 	for (unsigned int i = 0; i < 10; i++)
 		put(i, LANE_NORMAL);
 	lanes_remove(&lanes, &items[3]);
@@ -48,6 +57,95 @@ Test(sched, fifo)
 			cr_assert_eq(take(ALL), i);
 	cr_assert_eq(take(ALL), -1);
 	cr_assert_eq(lanes.queued, 0);
+	lanes_fini(&lanes);
+}
+
+Test(sched, of_one_client_in_order)
+{
+	in_order("fifo");
+	in_order("fair");
+}
+
+/* ---- fair between clients ---- */
+
+static void put_of(unsigned int i, unsigned int client)
+{
+	items[i].client = &clients[client];
+	put(i, LANE_NORMAL);
+}
+
+/* One has ten that wait; those of others come later, and are served between. */
+Test(sched, fair_in_turn)
+{
+	static const int order[] = { 0, 20, 30, 1, 21, 2 };
+
+	begin_with("fair", 10);
+	for (unsigned int i = 0; i < 10; i++)
+		put_of(i, 0);
+	put_of(20, 1);
+	put_of(21, 1);
+	put_of(30, 2);
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
+		cr_assert_eq(take(ALL), order[i]);
+	/* Two that come back have their parts of the round that goes on, and no
+	 * more than that. */
+	put_of(22, 1);
+	put_of(32, 2);
+	cr_assert_eq(take(ALL), 22);
+	cr_assert_eq(take(ALL), 32);
+	put_of(23, 1);
+	cr_assert_eq(take(ALL), 3);
+	cr_assert_eq(take(ALL), 23);
+	put_of(24, 1);
+	cr_assert_eq(take(ALL), 4);
+	cr_assert_eq(take(ALL), 24);
+	while (take(ALL) >= 0)
+		;
+	lanes_fini(&lanes);
+}
+
+Test(sched, fair_when_one_gives_up)
+{
+	begin_with("fair", 10);
+	put_of(0, 0);
+	put_of(1, 0);
+	put_of(10, 1);
+	put_of(20, 2);
+	lanes_remove(&lanes, &items[10]);
+	lanes_remove(&lanes, &items[0]);
+	cr_assert_eq(take(ALL), 1);
+	cr_assert_eq(take(ALL), 20);
+	cr_assert_eq(take(ALL), -1);
+	lanes_fini(&lanes);
+}
+
+static unsigned int ahead(unsigned int client, enum sched_lane lane)
+{
+	struct sched_item item = { .client = &clients[client], .lane = lane };
+
+	return lanes_ahead(&lanes, &item);
+}
+
+Test(sched, who_is_ahead)
+{
+	begin_with("fair", 10);
+	for (unsigned int i = 0; i < 20; i++)
+		put_of(i, 0);
+	put_of(20, 1);
+	cr_assert_eq(ahead(0, LANE_NORMAL), 21, "all");
+	cr_assert_eq(ahead(1, LANE_NORMAL), 4, "two turns of two");
+	cr_assert_eq(ahead(2, LANE_NORMAL), 2, "one of each");
+	cr_assert_eq(ahead(2, LANE_HIGH), 0);
+	cr_assert_eq(ahead(2, LANE_BACKGROUND), 10, "ratio");
+	while (take(ALL) >= 0)
+		;
+	lanes_fini(&lanes);
+	begin_with("fifo", 10);
+	for (unsigned int i = 0; i < 20; i++)
+		put_of(i, 0);
+	cr_assert_eq(ahead(1, LANE_NORMAL), 20);
+	while (take(ALL) >= 0)
+		;
 	lanes_fini(&lanes);
 }
 
