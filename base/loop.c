@@ -104,17 +104,14 @@ void loop_leave(struct loop *before)
 	current = before;
 }
 
-uint64_t loop_next(struct loop *l)
-{
-	loop_assert_owner(l);
-	if (loop_has_work(l) || !mailbox_empty(&l->mailbox))
-		return 0;
-	return timer_wheel_next(&l->wheel);
-}
-
+/* When must the next turn be? */
 static void set_alarm(struct loop *l)
 {
-	l->env->ops->alarm(l->env, loop_next(l));
+	uint64_t at = 0;
+
+	if (!loop_has_work(l) && mailbox_empty(&l->mailbox))
+		at = timer_wheel_next(&l->wheel);
+	l->env->ops->alarm(l->env, at);
 }
 
 void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)

@@ -191,7 +191,7 @@ static double put_path(uint64_t n)
 
 static void parse_turn(struct bare *b, uint64_t n)
 {
-	struct ulnet_nid from = id_of(0x0a000002).nid;
+	struct ulnet_id from = id_of(0x0a000002);
 
 	while (n--)
 		must(lnet_parse(b->ni, b->hdr, sizeof(b->hdr), &from, b),

@@ -62,7 +62,8 @@ struct lnd_ni {
 /* A message, as an LND sees it. LNet's; lent to the LND from send() or recv()
  * until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
-	struct ulnet_nid next_hop; /* send: whom to give it to */
+	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
+	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */
 	/* Payload: length bytes beginning offset bytes into iov. send(): to be
 	 * read; recv(): to be written. */
@@ -119,7 +120,10 @@ struct lnd {
 	void (*free)(struct lnd_ni *ni);
 
 	/*
-	 * Send @msg to msg->next_hop. 0: the LND has it, and will call
+	 * Send @msg to msg->next_hop, to the process msg->next_pid there. One
+	 * whose pid has LNET_PID_USERFLAG listens to nobody: only a connection
+	 * that it has opened itself leads to it, and -EHOSTUNREACH is the
+	 * answer while there is none. 0: the LND has it, and will call
 	 * lnet_finalize() for it once it reads the payload no more, though not
 	 * before send() has returned. A negative errno: refused, LNet keeps it
 	 * and nothing was sent. Messages to one peer that go the same way keep
@@ -164,14 +168,17 @@ struct lnd {
 /* ---- LNet's side. Thread: as said above. ---- */
 
 /*
- * A message from @from has come in: its header is the first @hdr_len bytes
+ * A message has come in from the process @from, which is the one at the other
+ * end of the connection and not what the header says. (A NID may have many
+ * processes: one that listens, and any number that only call, whose pids have
+ * LNET_PID_USERFLAG.) Its header is the first @hdr_len bytes
  * (LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE) at @hdr, borrowed until return. @rx is
  * the LND's name for it. 0: recv() has been or will be called. -EPROTO: the
  * header is not what a sane peer sends: close the connection; recv() is not
  * called.
  */
 int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
-	       const struct ulnet_nid *from, void *rx);
+	       const struct ulnet_id *from, void *rx);
 
 /*
  * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are

@@ -23,7 +23,6 @@ void lnet_conf_init(struct ulnet_conf *conf)
 	*conf = (struct ulnet_conf){
 		.run = LNET_RUN_THREADS,
 		.cpts = 1,
-		.pid = LNET_PID_LUSTRE,
 		.transaction_timeout = 50 * USEC_PER_SEC,
 		.peers_max = 100000,
 		.messages_max = 65536,
@@ -41,6 +40,9 @@ void lnet_conf_init(struct ulnet_conf *conf)
 static int accept_conf_check(const struct ulnet_conf *c)
 {
 	if (c->accept > LNET_ACCEPT_NONE)
+		return -EINVAL;
+	/* Nobody connects to who has such a pid. */
+	if (c->accept != LNET_ACCEPT_NONE && c->pid & LNET_PID_USERFLAG)
 		return -EINVAL;
 	if (c->accept_backlog > INT32_MAX || c->accept_max > INT32_MAX ||
 	    c->accept_timeout > TIMEOUT_MAX)

@@ -312,6 +312,7 @@ static int msg_choose_path(struct lnet_msg *msg)
 		lpni->preferred = msg->ni->lnd.nid;
 	msg->hdr.src_nid = msg->ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
+	msg->lnd.next_pid = msg->hdr.dest_pid;
 	return 0;
 }
 
@@ -331,8 +332,22 @@ static void msg_send_self(struct lnet_msg *msg)
 	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid
 							  : msg->want_ni;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
+	msg->lnd.next_pid = cpt->node->conf.pid;
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_transmit(msg);
+}
+
+/* Is this process the destination? A NID of this node may be that of other
+ * processes, too: of those that only call if this one listens, and also of the
+ * one that listens if this one only calls. */
+static bool msg_is_to_self(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->cpt;
+
+	if (!config_is_mine(cpt->config, &msg->hdr.dest_nid))
+		return false;
+	return pid_is_same(msg->hdr.dest_pid, cpt->node->conf.pid) ||
+	       lnet_nid_is_lo(&msg->hdr.dest_nid);
 }
 
 /* On the CPT that owns the destination. */
@@ -345,7 +360,7 @@ static void msg_send(struct work *w)
 		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 		return;
 	}
-	if (config_is_mine(msg->cpt->config, &msg->hdr.dest_nid)) {
+	if (msg_is_to_self(msg)) {
 		msg_send_self(msg);
 		return;
 	}

@@ -542,6 +542,17 @@ static void node_free(struct lnet *node)
 
 static void node_stop(struct lnet *node);
 
+/* Those that only call share their addresses with others, from whom only the pid
+ * tells them apart. What remains of the chance that two draw the same is for
+ * the LND of the peer: it knows them by their connections. */
+static uint32_t pid_default(struct lnet *node)
+{
+	if (node->conf.accept != LNET_ACCEPT_NONE)
+		return LNET_PID_LUSTRE;
+	return LNET_PID_USERFLAG |
+	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
+}
+
 static int node_alloc(const struct node_params *p, struct lnet **node_p)
 {
 	struct lnet *node = calloc(1, sizeof(*node));
@@ -570,6 +581,8 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	pthread_mutex_init(&node->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
 	pthread_cond_init(&node->ended, NULL);
+	if (!node->conf.pid)
+		node->conf.pid = pid_default(node);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
 	atomic_store(&node->portals[0].lazy, true);
@@ -632,25 +645,18 @@ static void poll_late(struct timer *t)
 	(void)t;
 }
 
-/* May the caller make the node's turns? */
-static int poll_check(struct lnet *node)
+int lnet_poll(struct lnet *node, uint64_t timeout)
 {
+	struct loop *l = node->loops[0];
+	uint64_t until;
+	struct timer t;
+
 	if (loop_current())
 		return -EDEADLK;
 	if (runs_threads(node))
 		return -EBUSY;
-	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
-}
-
-int lnet_poll(struct lnet *node, uint64_t timeout)
-{
-	struct loop *l = node->loops[0];
-	int rc = poll_check(node);
-	uint64_t until;
-	struct timer t;
-
-	if (rc)
-		return rc;
+	if (!loop_is_owner(l))
+		return -EXDEV;
 	if (!timeout && !node->drive) {
 		loop_run_once(l, false);
 		return 0;
@@ -667,28 +673,6 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	loop_run_once(l, true);
 	loop_timer_cancel(l, &t);
 	return 0;
-}
-
-int lnet_fd(struct lnet *node)
-{
-	int rc = poll_check(node);
-
-	return rc ? rc : loop_fd(node->loops[0]);
-}
-
-uint64_t lnet_next_timeout(struct lnet *node)
-{
-	struct loop *l = node->loops[0];
-	uint64_t at, now;
-
-	if (poll_check(node))
-		return UINT64_MAX;
-	at = loop_next(l);
-	now = loop_now(l);
-	if (at == TIME_NEVER)
-		return UINT64_MAX;
-	/* Up: a wait that ends too early would be followed by another one. */
-	return (MAX(at, now) - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
 int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),

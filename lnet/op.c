@@ -310,6 +310,8 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
  * those whose primary NID was named. */
 static bool op_asked(const struct lnet_op *op, const struct lnet_msg *answer)
 {
+	if (!pid_is_same(answer->hdr.src_pid, op->target.pid))
+		return false;
 	return lnet_nid_eq(&answer->hdr.src_nid, &op->msg.hdr.dest_nid) ||
 	       lnet_nid_eq(&answer->initiator, &op->target.nid);
 }

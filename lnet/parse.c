@@ -472,12 +472,15 @@ static int check_source(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 			const struct ulnet_nid *src,
 			const struct ulnet_nid *from)
 {
-	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0 ||
-	    config_is_mine(cpt->config, src))
+	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
 		return STAT_drop_bad_source;
-	if (!lnet_nid_eq(src, from) && lnet_nid_net(src) == ni_net(ni))
-		return STAT_drop_false_source;
-	return FOR_ME;
+	/* Which may be our own NID: other processes may share it. */
+	if (lnet_nid_eq(src, from))
+		return FOR_ME;
+	if (config_is_mine(cpt->config, src))
+		return STAT_drop_bad_source;
+	return lnet_nid_net(src) == ni_net(ni) ? STAT_drop_false_source
+					       : FOR_ME;
 }
 
 static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
@@ -622,9 +625,18 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		       STAT_drop_no_memory);
 }
 
-int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
-	       const struct ulnet_nid *from, void *rx)
+/* Which process of its NID the sender is: the connection knows. Who passes on
+ * what others have sent answers for their pids. */
+static void take_pid(struct lnet_hdr *hdr, const struct ulnet_id *sender)
 {
+	if (likely(lnet_nid_eq(&hdr->src_nid, &sender->nid)))
+		hdr->src_pid = sender->pid;
+}
+
+int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+	       const struct ulnet_id *sender, void *rx)
+{
+	const struct ulnet_nid *from = &sender->nid;
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = cpt_here(ni->node);
 	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
@@ -639,6 +651,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		msg_free(msg);
 		return protocol_error(cpt, ni, from, "bad header");
 	}
+	take_pid(&msg->hdr, sender);
 	rc = admit(cpt, ni, &msg->hdr, from);
 	if (likely(rc == FOR_ME)) {
 		primary = meet_peer(cpt, ni, from, &msg->hdr);

@@ -26,6 +26,13 @@ static inline bool wire_handle_is_none(const struct lnet_wire_handle *h)
  * peer would have many names otherwise. LNET_NID_ANY passes. */
 bool nid_is_sane(const struct ulnet_nid *nid);
 
+/* Are they pids of one process, both being on one NID? Of those without
+ * LNET_PID_USERFLAG a NID has one process at most, whatever its number. */
+static inline bool pid_is_same(uint32_t a, uint32_t b)
+{
+	return a == b || !((a | b) & LNET_PID_USERFLAG);
+}
+
 struct lnet_hdr {
 	struct ulnet_nid dest_nid;
 	struct ulnet_nid src_nid;

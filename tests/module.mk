@@ -171,6 +171,9 @@ lnd_tests += %D%/lnd/accept_test
 %C%_lnd_accept_test_SOURCES = %D%/lnd/accept_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/callers_test
+%C%_lnd_callers_test_SOURCES = %D%/lnd/callers_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
@@ -257,7 +260,6 @@ EXTRA_DIST += %D%/install/tutorial.sh
 tool_tests =
 tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
-tool_tests += %D%/tools/epoll.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh

@@ -44,14 +44,16 @@ enum ulnet_accept {
 	LNET_ACCEPT_DEFAULT, /* secure if its own port is below 1024, else all */
 	LNET_ACCEPT_SECURE,  /* from privileged ports, below 1024, only */
 	LNET_ACCEPT_ALL,     /* from any */
-	LNET_ACCEPT_NONE,    /* it does not listen */
+	LNET_ACCEPT_NONE,    /* it does not listen, and so may share its
+			      * addresses with other nodes */
 };
 
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
 	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX */
-	uint32_t pid;
+	uint32_t pid;	    /* 0 = LNET_PID_LUSTRE, or with LNET_ACCEPT_NONE
+			     * one of its own, drawn at random */
 	uint64_t transaction_timeout; /* us; for operations that say none */
 	/* What strangers can make the node hold, each for one CPT: */
 	uint32_t peers_max;
@@ -71,12 +73,6 @@ ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
-/* For other event loops: a descriptor that is readable when lnet_poll() has
- * something to do, the node's until close; and the us after which it has, even if
- * the descriptor stays silent (0: now; UINT64_MAX: never), to be asked before each
- * wait. LNET_RUN_POLL; the thread of lnet_open(), outside of handlers. */
-ULNET_EXPORT int lnet_fd(struct lnet *node);
-ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
 /* How many CPTs the node has. */

@@ -63,7 +63,8 @@ struct ulnet_nid {
 	uint8_t addr[16]; /* big endian; 4-byte addresses use the first 4 */
 };
 
-/* A process: one LNet instance has one pid on all its NIDs. */
+/* A process: one LNet instance has one pid on all its NIDs. Of those that share
+ * a NID at most one listens; the pids of the others have LNET_PID_USERFLAG. */
 struct ulnet_id {
 	struct ulnet_nid nid;
 	uint32_t pid;

@@ -95,6 +95,7 @@ static void lo_rx_free(struct lo_rx *rx)
 
 static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
 {
+	struct ulnet_id me = { lo->ni->nid, lo->ni->conf->pid };
 	uint8_t hdr[LNET_HDR_LARGE_SIZE];
 	struct lo_rx *rx = pool_get(&lo->pool);
 
@@ -109,7 +110,7 @@ static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
 	list_add_tail(&lo->rxs, &rx->link);
 	tx->priv = rx;
 	lnet_msg_header(tx, hdr, sizeof(hdr));
-	if (!lnet_parse(lo->ni, hdr, sizeof(hdr), &lo->ni->nid, rx))
+	if (!lnet_parse(lo->ni, hdr, sizeof(hdr), &me, rx))
 		return;
 	lo_sent(rx, -EPROTO, LNET_CAUSE_LOCAL_ERROR);
 	lo_rx_free(rx);

@@ -36,7 +36,7 @@ struct sim_pkt {
 	unsigned int cpt;
 	struct sim_cpt *sc; /* once it is on the receiver's loop */
 	unsigned int generation;
-	struct ulnet_nid src;
+	struct ulnet_id src;
 	uint64_t at;
 	uint64_t store_time; /* ns that the payload takes */
 	bool cut;
@@ -117,7 +117,7 @@ size_t simlnd_packet_size(void)
 
 static void pkt_trace(const struct sim_pkt *pkt, enum sim_fate fate)
 {
-	trace(pkt->ep->net, fate, &pkt->src, &pkt->ep->nid, pkt->hdr,
+	trace(pkt->ep->net, fate, &pkt->src.nid, &pkt->ep->nid, pkt->hdr,
 	      pkt->length);
 }
 
@@ -180,8 +180,8 @@ static uint64_t arrival(struct sim_tx *tx)
 
 static void pkt_header(struct sim_pkt *pkt, const struct lnd_msg *msg)
 {
-	bool small =
-		lnet_nid_is_nid4(&pkt->src) && lnet_nid_is_nid4(&msg->next_hop);
+	bool small = lnet_nid_is_nid4(&pkt->src.nid) &&
+		     lnet_nid_is_nid4(&msg->next_hop);
 
 	pkt->hdr_len = small ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
 	lnet_msg_header(msg, pkt->hdr, pkt->hdr_len);
@@ -204,7 +204,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
 	pkt->sc = NULL;
 	pkt->generation = atomic_load(&ep->generation);
-	pkt->src = from->ep->nid;
+	pkt->src = (struct ulnet_id){ from->ep->nid, from->ni->conf->pid };
 	pkt->at = arrival(tx);
 	pkt->store_time =
 		link->bandwidth

@@ -145,7 +145,7 @@ char *sock_conn_str(const struct sock_conn *conn, char *buf, size_t size)
 	char nid[LNET_NIDSTR_SIZE] = "unknown peer", addr[SOCK_ADDRSTR_SIZE];
 
 	if (conn->peer)
-		lnet_nid_format(&conn->peer->nid, nid, sizeof(nid));
+		sock_peer_str(conn->peer, nid, sizeof(nid));
 	snprintf(buf, size, "%s, %s, %s", nid,
 		 sock_addr_format(&conn->remote, addr, sizeof(addr)),
 		 sock_type_name(conn->type));

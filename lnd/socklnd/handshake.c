@@ -126,8 +126,7 @@ static void arrive(struct sock_conn *conn)
 	int rc;
 
 	peer = conn->cpt->stopping ? NULL
-				   : sock_peer_lookup_or_make(
-					     conn->cpt, &conn->hello.src_nid);
+				   : sock_peer_greeted(conn->cpt, &conn->hello);
 	if (!peer) {
 		sock_conn_drop(conn);
 		return;
@@ -135,10 +134,11 @@ static void arrive(struct sock_conn *conn)
 	conn->type = (int8_t)sock_type_invert(conn->hello.type);
 	rc = sock_peer_admit(peer, &conn->hello, conn->type);
 	if (!rc)
-		rc = hello_write(conn, conn->hello.version, &peer->nid,
+		rc = hello_write(conn, conn->hello.version, &peer->id.nid,
 				 conn->type);
 	else
-		hello_write(conn, conn->hello.version, &peer->nid, SOCK_NONE);
+		hello_write(conn, conn->hello.version, &peer->id.nid,
+			    SOCK_NONE);
 	if (rc)
 		sock_conn_drop(conn);
 	else
@@ -183,8 +183,10 @@ static int hello_check(const struct sock_conn *conn)
 	    !lnet_nid_is_nid4(&h->src_nid) ||
 	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
 		return -EPROTO;
-	/* Nobody else has our NID; to ourselves we do not talk this way. */
-	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid))
+	/* Nobody else who listens has our NID; to ourselves we do not talk
+	 * this way. */
+	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid) &&
+	    !sock_pid_is_user(h->src_pid))
 		return -EPROTO;
 	/* Whoever has no privileged port speaks for its own address only. */
 	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
@@ -324,9 +326,11 @@ static int hs_ask(struct sock_conn *conn)
 	int rc = sock_error(conn->io.fd);
 
 	if (!rc)
-		rc = hs_write(conn, buf, sock_request_encode(&peer->nid, buf));
+		rc = hs_write(conn, buf,
+			      sock_request_encode(&peer->id.nid, buf));
 	if (!rc)
-		rc = hello_write(conn, conn->version, &peer->nid, conn->type);
+		rc = hello_write(conn, conn->version, &peer->id.nid,
+				 conn->type);
 	if (!rc) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_WAITING);
 		hs_expect(conn);
@@ -348,7 +352,8 @@ static int hello_judge(const struct sock_conn *conn)
 		return -EPROTONOSUPPORT;
 	}
 	if (h->version != conn->version ||
-	    !lnet_nid_eq(&h->src_nid, &peer->nid) ||
+	    !lnet_nid_eq(&h->src_nid, &peer->id.nid) ||
+	    h->src_pid != peer->id.pid ||
 	    sock_type_invert(h->type) != (enum sock_type)conn->type)
 		return -EPROTO;
 	/* It is another one since its other connections were made. */
@@ -428,16 +433,16 @@ static uint8_t version_for(const struct sock_peer *peer)
 		return peer->version;
 	if (peer->offer)
 		return peer->offer;
-	return lnet_nid_is_nid4(&peer->nid) ? VERSION_DEFAULT
-					    : VERSION_DEFAULT_LARGE;
+	return lnet_nid_is_nid4(&peer->id.nid) ? VERSION_DEFAULT
+					       : VERSION_DEFAULT_LARGE;
 }
 
 int sock_handshake_connect(struct sock_peer *peer, enum sock_type type)
 {
 	struct sock_ni *sni = peer->cpt->sni;
 	struct sockaddr_in to = sock_addr(
-		(uint32_t)lnet_nid_to_nid4(&peer->nid), sni->ni->conf->port);
-	int fd = connect_to(sni, &peer->nid);
+		(uint32_t)lnet_nid_to_nid4(&peer->id.nid), sni->ni->conf->port);
+	int fd = connect_to(sni, &peer->id.nid);
 	struct sock_conn *conn;
 	int rc;
 

@@ -159,6 +159,20 @@ static int watch_handshakes(struct sock_listener *l)
 
 /* ---- its life ---- */
 
+static const char *listen_hint(int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return " (ports below 1024 need CAP_NET_BIND_SERVICE; among "
+		       "ulnet nodes any other will do)";
+	case -EADDRINUSE:
+		return " (another node listens there; any number of nodes that "
+		       "only call, accept=none, share an address)";
+	default:
+		return "";
+	}
+}
+
 static void listener_complain(const struct sock_listener *l, int rc)
 {
 	struct sockaddr_in a = sock_addr(l->addr, l->conf->port);
@@ -166,9 +180,7 @@ static void listener_complain(const struct sock_listener *l, int rc)
 
 	log_err("socklnd", "cannot listen on %s: %s%s",
 		sock_addr_format(&a, text, sizeof(text)), strerror(-rc),
-		rc == -EACCES ? " (ports below 1024 need CAP_NET_BIND_SERVICE; "
-				"among ulnet nodes any other will do)"
-			      : "");
+		listen_hint(rc));
 }
 
 static void unwatch_and_close(struct sock_listener *l, struct env_io *io)

@@ -35,25 +35,30 @@ static uint64_t peer_now(const struct sock_peer *peer)
 
 /* ---- the table ---- */
 
-static uint64_t peer_hash(const struct sock_cpt *cpt,
-			  const struct ulnet_nid *nid)
+static uint64_t peer_hash(const struct sock_cpt *cpt, const struct ulnet_id *id)
 {
-	return hash_u64(lnet_nid_to_nid4(nid), cpt->sni->seed);
+	return hash_u64(lnet_nid_to_nid4(&id->nid) ^ (uint64_t)id->pid << 32,
+			cpt->sni->seed);
+}
+
+static bool is_id(const struct sock_peer *peer, const struct ulnet_id *id)
+{
+	return peer->id.pid == id->pid && lnet_nid_eq(&peer->id.nid, &id->nid);
 }
 
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
-				   const struct ulnet_nid *nid)
+				   const struct ulnet_id *id)
 {
 	struct hash_node *n;
 
-	if (cpt->last && lnet_nid_eq(&cpt->last->nid, nid))
+	if (cpt->last && is_id(cpt->last, id))
 		return cpt->last;
-	n = hash_first(&cpt->peers, peer_hash(cpt, nid));
+	n = hash_first(&cpt->peers, peer_hash(cpt, id));
 	for (; n; n = hash_next(n)) {
 		struct sock_peer *peer =
 			container_of(n, struct sock_peer, hash);
 
-		if (lnet_nid_eq(&peer->nid, nid)) {
+		if (is_id(peer, id)) {
 			cpt->last = peer;
 			return peer;
 		}
@@ -66,9 +71,9 @@ static void on_peer_check(struct timer *t);
 static void on_peer_settle(struct work *w);
 
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
-					   const struct ulnet_nid *nid)
+					   const struct ulnet_id *id)
 {
-	struct sock_peer *peer = sock_peer_lookup(cpt, nid);
+	struct sock_peer *peer = sock_peer_lookup(cpt, id);
 
 	if (peer)
 		return peer;
@@ -76,7 +81,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	if (!peer)
 		return NULL;
 	peer->cpt = cpt;
-	peer->nid = *nid;
+	peer->id = *id;
 	peer->want = cpt->sni->conns_per_peer;
 	peer->next_cookie = SOCK_COOKIE_FIRST;
 	list_init(&peer->conns);
@@ -85,11 +90,42 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	timer_init(&peer->timer, on_peer_timer);
 	timer_init(&peer->check, on_peer_check);
 	peer->work.fn = on_peer_settle;
-	if (hash_add(&cpt->peers, &peer->hash, peer_hash(cpt, nid))) {
+	if (hash_add(&cpt->peers, &peer->hash, peer_hash(cpt, id))) {
 		free(peer);
 		return NULL;
 	}
 	return peer;
+}
+
+/* Is it the one whose HELLO says @incarnation, or nobody yet? */
+static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
+{
+	return !peer || list_empty(&peer->conns) ||
+	       peer->incarnation == incarnation;
+}
+
+struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
+				    const struct sock_hello *hello)
+{
+	struct ulnet_id id = { hello->src_nid, hello->src_pid };
+
+	for (uint64_t i = 0; sock_pid_is_user(id.pid); i++) {
+		uint64_t h = hash_u64(hello->src_incarnation + i, 0);
+
+		if (id.pid != LNET_PID_ANY &&
+		    is_free_for(sock_peer_lookup(cpt, &id),
+				hello->src_incarnation))
+			break;
+		id.pid = LNET_PID_USERFLAG | (uint32_t)h;
+	}
+	return sock_peer_lookup_or_make(cpt, &id);
+}
+
+char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
+{
+	return sock_pid_is_user(peer->id.pid)
+		       ? lnet_id_format(&peer->id, buf, size)
+		       : lnet_nid_format(&peer->id.nid, buf, size);
 }
 
 static bool is_idle(const struct sock_peer *peer)
@@ -156,7 +192,7 @@ static void failed(struct sock_peer *peer, int status)
 	if (!peer->backoff)
 		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
 				 "socklnd", "%s: cannot connect: %s%s",
-				 lnet_nid_format(&peer->nid, nid, sizeof(nid)),
+				 sock_peer_str(peer, nid, sizeof(nid)),
 				 strerror(-status), hint(status));
 	peer->retries = 0;
 	peer->offer = 0;
@@ -189,6 +225,9 @@ static void on_peer_settle(struct work *w)
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
+	if (sock_pid_is_user(peer->id.pid) && !list_empty(&peer->waiting))
+		sock_tx_fail_waiting(peer, -EHOSTUNREACH,
+				     LNET_CAUSE_REMOTE_DROPPED);
 	if (peer->fsm.state == PEER_IDLE && !list_empty(&peer->waiting)) {
 		peer->opens = true;
 		open_next(peer);
@@ -206,7 +245,9 @@ static void on_peer_settle(struct work *w)
 
 int sock_peer_may_wait(const struct sock_peer *peer)
 {
-	return peer->fsm.state == PEER_FAILED ? -EHOSTUNREACH : 0;
+	return peer->fsm.state == PEER_FAILED || sock_pid_is_user(peer->id.pid)
+		       ? -EHOSTUNREACH
+		       : 0;
 }
 
 /* It does not want more connections: are those that there are enough? */
@@ -288,8 +329,12 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 		return -EALREADY;
 	}
+	/* It opens this one because it has none: the old ones are dead, which
+	 * we have not seen yet. */
+	if (sock_pid_is_user(peer->id.pid) && type == SOCK_CONTROL)
+		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 	/* Both open one: that of the higher NID survives. */
-	if (peer->attempt && lnet_nid_cmp(&peer->nid, &sni->ni->nid) < 0)
+	if (peer->attempt && lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
 	if (peer->count[type] >=
 	    (peer->opens ? peer->want : sni->conns_per_peer))
@@ -417,7 +462,7 @@ static void log_closed(const struct sock_peer *peer, int status)
 	if (status && status != -ESHUTDOWN)
 		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
 				 "socklnd", "%s: connections closed: %s",
-				 lnet_nid_format(&peer->nid, nid, sizeof(nid)),
+				 sock_peer_str(peer, nid, sizeof(nid)),
 				 strerror(-status));
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer of one NI: its connections, the attempt to open more, what waits for
- * one. The CPT that owns the peer has it, from the first message or connection
- * until there is neither, nor a failure to be remembered.
+ * A peer of one NI, which is a process: its connections, the attempt to open
+ * more, what waits for one. The CPT that owns its NID has it, from the first
+ * message or connection until there is neither, nor a failure to be remembered.
+ *
+ * A process that only calls (a "user" process: its pid has LNET_PID_USERFLAG)
+ * has a peer while it has connections, all of which it has opened itself.
+ * Nothing ever waits for more of them.
  *
  * Closing one connection closes all of the peer (spec section 3.12).
  */
@@ -23,7 +27,7 @@ extern const struct fsm_state sock_peer_states[PEER_STATES];
 struct sock_peer {
 	struct hash_node hash;
 	struct sock_cpt *cpt;
-	struct ulnet_nid nid;
+	struct ulnet_id id;
 	struct fsm fsm;
 	struct list conns;		       /* sock_conn.link, open ones */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
@@ -54,11 +58,23 @@ struct sock_peer {
 	bool settling;
 };
 
+static inline bool sock_pid_is_user(uint32_t pid)
+{
+	return pid & LNET_PID_USERFLAG;
+}
+
 /* NULL: unknown; no memory. */
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
-				   const struct ulnet_nid *nid);
+				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
-					   const struct ulnet_nid *nid);
+					   const struct ulnet_id *id);
+/* The peer that has said @hello. A user process whose pid another one has
+ * already gets one that is made of its incarnation, the same each time. */
+struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
+				    const struct sock_hello *hello);
+
+/* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
+char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
 /* May a message wait for it? 0, or -EHOSTUNREACH: not after that failure. */
 int sock_peer_may_wait(const struct sock_peer *peer);

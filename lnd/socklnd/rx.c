@@ -217,7 +217,7 @@ static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 	if (!rx)
 		return -ENOMEM;
 	conn->rx = rx;
-	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->nid,
+	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->id,
 			rx);
 	if (rc) {
 		conn->rx = NULL;

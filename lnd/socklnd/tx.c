@@ -120,13 +120,17 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[msg->cpt];
 	struct sock_conn *conn;
+	struct ulnet_id to = { msg->next_hop, msg->next_pid };
 	struct sock_peer *peer;
 	struct sock_tx *tx;
 	int rc = 0;
 
-	if (!lnet_nid_is_nid4(&msg->next_hop))
+	if (!lnet_nid_is_nid4(&to.nid))
 		return -EAFNOSUPPORT;
-	peer = sock_peer_lookup_or_make(cpt, &msg->next_hop);
+	/* Who only calls cannot be called. */
+	if (sock_pid_is_user(to.pid) && !sock_peer_lookup(cpt, &to))
+		return -EHOSTUNREACH;
+	peer = sock_peer_lookup_or_make(cpt, &to);
 	if (!peer)
 		return -ENOMEM;
 	conn = sock_peer_choose(peer,

@@ -329,35 +329,46 @@ static void begin(struct box *b)
 	pthread_mutex_unlock(&b->fx->lock);
 }
 
-bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
+bool box_put_id(struct box *b, struct ulnet_id target, bool ack,
 		unsigned int portal, uint64_t bits, uint64_t hdr_data)
 {
-	struct ulnet_id target = { *nid, LNET_PID_LUSTRE };
-
 	begin(b);
 	return begun(b, LNetPut(LNET_NID_ANY, b->md,
 				ack ? LNET_ACK_REQ : LNET_NOACK_REQ, target,
 				portal, bits, 0, hdr_data));
 }
 
-bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,
-		uint64_t bits)
+static bool get_from(struct box *b, struct ulnet_id target, unsigned int portal,
+		     uint64_t bits)
+{
+	begin(b);
+	return begun(b, LNetGet(LNET_NID_ANY, b->md, target, portal, bits, 0));
+}
+
+bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
+		unsigned int portal, uint64_t bits, uint64_t hdr_data)
 {
 	struct ulnet_id target = { *nid, LNET_PID_LUSTRE };
 
-	begin(b);
-	return begun(b, LNetGet(LNET_NID_ANY, b->md, target, portal, bits, 0));
+	return box_put_id(b, target, ack, portal, bits, hdr_data);
+}
+
+bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,
+		uint64_t bits)
+{
+	return get_from(b, (struct ulnet_id){ *nid, LNET_PID_LUSTRE }, portal,
+			bits);
 }
 
 bool box_put(struct box *b, unsigned int to, bool ack, unsigned int portal,
 	     uint64_t bits, uint64_t hdr_data)
 {
-	return box_put_to(b, &b->fx->rig->nid[to], ack, portal, bits, hdr_data);
+	return box_put_id(b, fx_id(b->fx, to), ack, portal, bits, hdr_data);
 }
 
 bool box_get(struct box *b, unsigned int to, unsigned int portal, uint64_t bits)
 {
-	return box_get_to(b, &b->fx->rig->nid[to], portal, bits);
+	return get_from(b, fx_id(b->fx, to), portal, bits);
 }
 
 int box_unlink(struct box *b)
@@ -466,7 +477,14 @@ bool fx_wait_ops(struct fx *fx)
 
 struct ulnet_id fx_id(const struct fx *fx, unsigned int side)
 {
-	return (struct ulnet_id){ fx->rig->nid[side], LNET_PID_LUSTRE };
+	const struct lnd_rig *rig = fx->rig;
+	struct ulnet_id id;
+
+	/* A node that only calls has a pid of its own. */
+	if (!rig->node[side] || LNetGetId(rig->node[side], 0, &id))
+		id.pid = LNET_PID_LUSTRE;
+	id.nid = rig->nid[side];
+	return id;
 }
 
 uint64_t fx_stat(struct fx *fx, unsigned int side, const char *name)

@@ -119,6 +119,8 @@ bool box_put(struct box *b, unsigned int to, bool ack, unsigned int portal,
 	     uint64_t bits, uint64_t hdr_data);
 bool box_get(struct box *b, unsigned int to, unsigned int portal,
 	     uint64_t bits);
+bool box_put_id(struct box *b, struct ulnet_id target, bool ack,
+		unsigned int portal, uint64_t bits, uint64_t hdr_data);
 bool box_put_to(struct box *b, const struct ulnet_nid *nid, bool ack,
 		unsigned int portal, uint64_t bits, uint64_t hdr_data);
 bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,

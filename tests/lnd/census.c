@@ -84,7 +84,7 @@ static int count(void *arg)
 		struct sock_peer *peer =
 			container_of(n, struct sock_peer, hash);
 
-		if (!k->peer || lnet_nid_eq(&peer->nid, k->peer))
+		if (!k->peer || lnet_nid_eq(&peer->id.nid, k->peer))
 			count_peer(k->c, peer);
 	}
 	return 0;

@@ -22,7 +22,7 @@ static void expect_target_event(struct fx *fx, const struct ulnet_event *ev,
 	expect(fx, lnet_nid_eq(&ev->source, &fx->rig->nid[from]));
 	expect(fx, lnet_nid_eq(&ev->sender, &fx->rig->nid[from]));
 	expect(fx, lnet_nid_eq(&ev->target.nid, &fx->rig->nid[to]));
-	expect(fx, ev->initiator.pid == LNET_PID_LUSTRE);
+	expect(fx, ev->initiator.pid == fx_id(fx, from).pid);
 	expect(fx, ev->portal == PORTAL && ev->match_bits == 77);
 	expect(fx, ev->unlinked && !ev->terminal);
 }
@@ -150,7 +150,7 @@ static void ping(struct fx *fx)
 			return;
 		expect(fx, b->n[0] == 1 && b->terminal.status == 0);
 		expect(fx, b->outcomes[0] == !lo);
-		expect(fx, b->outcomes[1] == LNET_PID_LUSTRE);
+		expect(fx, b->outcomes[1] == fx_id(fx, to).pid);
 		if (!lo)
 			expect(fx, lnet_nid_eq(&b->terminal.source,
 					       &fx->rig->nid[to]));

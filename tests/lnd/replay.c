@@ -170,6 +170,8 @@ static int node_up(struct replay *r)
 	conf.run = LNET_RUN_POLL;
 	if (r->c->connects)
 		conf.accept = LNET_ACCEPT_NONE;
+	/* Kernel nodes have this one, whether they listen or not. */
+	conf.pid = LNET_PID_LUSTRE;
 	rc = lnet_open(&conf, &r->node);
 	for (unsigned int i = 0; !rc && i < REPLAY_NIS_MAX; i++)
 		if (r->c->nis[i])

@@ -22,6 +22,7 @@ void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
 {
 	*s = (struct stranger){ .to = fx->rig->nid[0],
 				.port = fx->rig->port,
+				.pid = LNET_PID_LUSTRE,
 				.version = 3,
 				.incarnation = 1000,
 				.listener = -1 };
@@ -194,7 +195,7 @@ size_t stranger_hello(const struct stranger *s, enum sock_type type,
 	struct sock_hello hello = { .version = s->version,
 				    .src_nid = s->nid,
 				    .dst_nid = s->to,
-				    .src_pid = LNET_PID_LUSTRE,
+				    .src_pid = s->pid,
 				    .src_incarnation = s->incarnation,
 				    .type = type };
 	size_t n = sock_hello_encode(&hello, buf), nids = n - 56 ? 0 : 2;

@@ -17,6 +17,7 @@
 
 struct stranger {
 	struct ulnet_nid nid, to;
+	uint32_t pid;
 	uint16_t port;	  /* of everybody */
 	bool swap;	  /* it has the other byte order */
 	uint32_t version; /* of the protocol */

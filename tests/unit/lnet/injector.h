@@ -60,6 +60,7 @@ struct inject_ni {
 /* The head of a message that the node has sent. */
 struct inject_sent {
 	struct ulnet_nid to;
+	uint32_t to_pid;
 	struct lnet_hdr hdr;
 	uint64_t sum; /* of its payload's bytes */
 };
@@ -72,6 +73,7 @@ struct injector {
 	struct inject_ni *ni[INJECT_NIS]; /* NULL: gone */
 	struct list rxs;
 	enum inject_how store, send, aside;
+	uint32_t sender_pid;  /* of whoever a message comes from */
 	unsigned int refused; /* headers that the node did not want */
 	unsigned int nsent;   /* so far; the last INJECT_SENT are remembered */
 	struct inject_sent sent[INJECT_SENT];
@@ -126,6 +128,7 @@ static inline void inject_look(struct injector *in, const struct lnd_msg *msg)
 	BUG_ON(s->hdr.payload_length != msg->length);
 	BUG_ON(lnet_nid_is_any(&s->hdr.src_nid));
 	s->to = msg->next_hop;
+	s->to_pid = msg->next_pid;
 	s->sum = 0;
 	iov_gather(payload, msg->iov, msg->niov, msg->offset, msg->length);
 	for (uint32_t i = 0; i < msg->length; i++)
@@ -440,6 +443,7 @@ static inline struct injector *inject_open(const struct ulnet_conf *conf,
 		BUG_ON(env_sim_env(in->env, &env));
 		BUG_ON(loop_new(env, &in->loops[i]));
 	}
+	in->sender_pid = LNET_PID_LUSTRE;
 	p.loops = in->loops;
 	BUG_ON(node_open(&p, &in->node));
 	for (unsigned int i = 0; i < n; i++) {
@@ -454,6 +458,7 @@ static inline void inject_parse(struct work *w)
 {
 	struct inject_rx *rx = container_of(w, struct inject_rx, work);
 	struct inject_cpt *ic = rx->ic;
+	struct ulnet_id from = { rx->from, rx->in->sender_pid };
 
 	if (!ic || ic->stopped) {
 		inject_rx_free(rx);
@@ -461,7 +466,7 @@ static inline void inject_parse(struct work *w)
 	}
 	rx->parsed = true;
 	/* It may be gone when this returns. */
-	if (lnet_parse(ic->ni->lnd, rx->hdr, rx->hdr_len, &rx->from, rx) == 0)
+	if (lnet_parse(ic->ni->lnd, rx->hdr, rx->hdr_len, &from, rx) == 0)
 		return;
 	BUG_ON(rx->answered);
 	ic->ni->in->refused++;

@@ -137,7 +137,7 @@ static const struct {
 	{ "10.77.0.2@tcp", NULL, 0, "drop_bad_source" },
 	/* From somebody behind a router. */
 	{ "10.77.0.2@tcp", "10.77.2.9@tcp2", 0, "drop_no_match" },
-	/* In our own name. */
+	/* In our own name, of which the connection knows nothing. */
 	{ "10.77.0.2@tcp", "10.77.0.2@tcp", 0, "drop_bad_source" },
 	{ "10.77.0.2@tcp", "10.77.1.2@tcp1", 0, "drop_bad_source" },
 	/* In somebody else's, who is as near as the sender. */
@@ -390,7 +390,7 @@ static void answer_of_another(unsigned int cpts, bool get, const char *src,
 	cr_assert_eq(source[0], 1, "a stranger's bytes are in the buffer");
 	/* The operation goes on, for the one that was asked. */
 	hdr = answer_of(in, 100);
-	hdr.src_pid = 9;
+	in->sender_pid = 9;
 	give(in, &hdr);
 	cr_assert_eq(sent.n, 2);
 	cr_assert_eq(sent.ev[1].outcome, LNET_OUTCOME_DELIVERED);
@@ -428,6 +428,118 @@ Test(parse, answer_to_ourselves)
 	seen_end(&sent, LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED,
 		 LNET_CAUSE_OK);
 	cr_assert_eq(counter(in->node, "drop_count"), 0);
+	inject_close(in);
+}
+
+/* ---- processes: a NID may have many ---- */
+
+#define USER_A (LNET_PID_USERFLAG | 777)
+#define USER_B (LNET_PID_USERFLAG | 778)
+
+/* The connection says which process it is; whatever the header says. */
+Test(parse, pid_is_the_connections)
+{
+	struct injector *in = open_node(1);
+	struct ulnet_md umd = md_of(memory, 100, LNET_MD_OP_PUT, &seen);
+	struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 10);
+
+	umd.threshold = 2;
+	post_md(in->node, PORTAL, BITS, &umd);
+	hdr.wmd = (struct lnet_wire_handle){ 5, 6 };
+	in->sender_pid = USER_A;
+	give(in, &hdr);
+	hdr.src_pid = USER_A; /* a lie */
+	in->sender_pid = USER_B;
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 2);
+	cr_assert_eq(seen.ev[0].initiator.pid, USER_A);
+	cr_assert_eq(seen.ev[1].initiator.pid, USER_B);
+	/* Each ACK goes to the process that has sent the PUT. */
+	cr_assert_eq(in->nsent, 2);
+	cr_assert_eq(in->sent[0].to_pid, USER_A);
+	cr_assert_eq(in->sent[0].hdr.dest_pid, USER_A);
+	cr_assert_eq(in->sent[1].to_pid, USER_B);
+	cr_assert_eq(in->sent[1].hdr.src_pid, 12345);
+	inject_close(in);
+}
+
+Test(parse, entry_for_one_process)
+{
+	struct injector *in = open_node(1);
+	struct ulnet_md umd = md_of(memory, 100, LNET_MD_OP_PUT, &seen);
+	struct ulnet_id who = { nid_of("10.77.0.3@tcp"), USER_B };
+	struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 10);
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+
+	cr_assert_eq(LNetMEAttach(in->node, PORTAL, who, BITS, 0, LNET_RETAIN,
+				  LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
+	in->sender_pid = USER_A;
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 0);
+	in->sender_pid = USER_B;
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 1);
+	inject_close(in);
+}
+
+/* On an address of this node's: that is not this node. */
+Test(parse, process_on_our_address)
+{
+	struct injector *in = open_node(1);
+	struct ulnet_md umd = md_of(memory, 100, LNET_MD_OP_PUT, &seen);
+	const struct ulnet_nid own = nid_of("10.77.0.2@tcp");
+	struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 10);
+	uint8_t bytes[LNET_HDR_SIZE];
+
+	post_md(in->node, PORTAL, BITS, &umd);
+	hdr.src_nid = own;
+	hdr.wmd = (struct lnet_wire_handle){ 5, 6 };
+	in->sender_pid = USER_A;
+	hdr_encode(&hdr, bytes, sizeof(bytes));
+	inject(in, 0, bytes, sizeof(bytes), &own, source, 10);
+	inject_run(in, MSEC);
+	cr_assert_eq(seen.n, 1);
+	cr_assert(nid_is(&seen.ev[0].initiator.nid, "10.77.0.2@tcp"));
+	cr_assert_eq(in->nsent, 1);
+	cr_assert(nid_is(&in->sent[0].to, "10.77.0.2@tcp"));
+	cr_assert_eq(in->sent[0].to_pid, USER_A);
+	inject_close(in);
+}
+
+/* A node that only calls is not the one that listens on its address. */
+Test(parse, caller_and_listener_share_an_address)
+{
+	struct ulnet_nid nid = nid_of("10.77.0.2@tcp");
+	struct ulnet_md umd = md_of(memory, 10, 0, &sent);
+	struct ulnet_md_handle md;
+	struct ulnet_conf conf;
+	struct injector *in;
+	struct ulnet_id id;
+
+	seen.n = sent.n = 0;
+	lnet_conf_init(&conf);
+	conf.accept = LNET_ACCEPT_NONE;
+	in = inject_open(&conf, &nid, 1);
+	cr_assert_eq(LNetGetId(in->node, 1, &id), 0);
+	cr_assert(id.pid & LNET_PID_USERFLAG);
+	cr_assert_neq(id.pid, LNET_PID_ANY);
+	umd.threshold = 2;
+	cr_assert_eq(LNetMDBind(in->node, &umd, LNET_RETAIN, &md), 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id, PORTAL, BITS,
+			     0, 0),
+		     0);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->nsent, 0); /* to itself */
+	id.pid = LNET_PID_LUSTRE;
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id, PORTAL, BITS,
+			     0, 0),
+		     0);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->nsent, 1);
+	cr_assert_eq(in->sent[0].to_pid, LNET_PID_LUSTRE);
 	inject_close(in);
 }
 
