@@ -46,7 +46,7 @@ struct env_ops {
 	/* The loop must get a turn soon. Any thread. */
 	void (*wake)(struct env *e);
 	/* Starts watching, or changes what is watched (io->events; 0 pauses).
-	 * 0, -ENOMEM, or -ENOTSUP (virtual time knows no file descriptors). A
+	 * 0, -ENOMEM, -errno of the system, or -ENOTSUP (virtual time knows no file descriptors). A
 	 * descriptor in error is reported as all that was asked for. Owner. */
 	int (*watch)(struct env *e, struct env_io *io);
 	/* Before the descriptor is closed. No effect when not watched; after
@@ -55,6 +55,11 @@ struct env_ops {
 	/* Waits for the next thing (or does not, when !@block) and gives the
 	 * loop one turn: loop_turn(). Owner. */
 	void (*run_once)(struct env *e, bool block);
+	/* For those who have their own way of waiting, instead of run_once()'s: a
+	 * descriptor, the same each time, that is readable when the loop should
+	 * get a turn because of a descriptor or of wake(). It does not show the
+	 * alarm. -ENOTSUP; -errno. Owner. */
+	int (*fd)(struct env *e);
 	void (*free)(struct env *e);
 };
 
@@ -65,8 +70,8 @@ struct env {
 
 /* An env on @ev, the application's libev loop (borrowed until free), or on one
  * of its own when NULL. On a borrowed loop turns happen whenever the
- * application runs it; only watched descriptors count as a reason for ev_run()
- * to go on. 0, -ENOMEM, -errno of libev's backend. */
+ * application runs it; nothing of ours is a reason for ev_run() to go on. 0,
+ * -ENOMEM, -errno of libev's backend. */
 int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 
 /* ---- virtual time ---- */

@@ -12,6 +12,8 @@
 #include <sys/random.h>
 #include <string.h>
 #include <time.h>
+#include "base/io_mirror.h"
+#include "base/list.h"
 #include "base/loop.h"
 
 #define RANDOM_BYTES 256
@@ -43,12 +45,17 @@ struct ev_env {
 	struct env_io *hot[HOT_MAX]; /* last active first */
 	unsigned int hots;
 	uint64_t looked; /* ns: when all descriptors were looked at */
+	struct list watches;
+	struct io_mirror mirror; /* for those who wait on real_fd() */
 };
 
 struct ev_watch {
 	ev_io io;
 	struct ev_env *e;
 	struct env_io *user;
+	struct list link; /* ev_env.watches */
+	int events; /* what it was started with, 0: it was not; libev may have
+		     * stopped it by itself since */
 };
 
 static struct ev_env *ev_env(struct env *env)
@@ -102,7 +109,8 @@ static void real_wake(struct env *env)
 {
 	struct ev_env *e = ev_env(env);
 
-	ev_async_send(e->ev, &e->wake);
+	ev_async_send(e->ev, &e->wake); /* begins with a full fence */
+	io_mirror_ring(&e->mirror);
 }
 
 static void set_timer(struct ev_env *e, uint64_t at)
@@ -162,6 +170,7 @@ static void on_begin(struct ev_loop *ev, ev_check *c, int revents)
 
 	(void)ev;
 	(void)revents;
+	io_mirror_hush(&e->mirror);
 	if (e->env.loop)
 		loop_turn_begin(e->env.loop);
 }
@@ -215,42 +224,99 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 	loop_leave(before);
 }
 
+static void watch_stop(struct ev_watch *w)
+{
+	if (!w->events)
+		return;
+	ev_ref(w->e->ev);
+	ev_io_stop(w->e->ev, &w->io);
+}
+
+/* An application's ev_run() is to end in spite of our watchers: each gives its
+ * reference back. */
+static void watch_start(struct ev_watch *w, int fd, int events)
+{
+	int ev_events = 0;
+
+	if (events & ENV_READ)
+		ev_events |= EV_READ;
+	if (events & ENV_WRITE)
+		ev_events |= EV_WRITE;
+	w->events = events;
+	if (!events)
+		return;
+	ev_io_set(&w->io, fd, ev_events);
+	ev_io_start(w->e->ev, &w->io);
+	ev_unref(w->e->ev);
+}
+
+static struct ev_watch *watch_new(struct ev_env *e, struct env_io *user)
+{
+	struct ev_watch *w = malloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->e = e;
+	w->user = user;
+	w->events = 0;
+	ev_init(&w->io, on_io);
+	list_add_tail(&e->watches, &w->link);
+	user->impl = w;
+	return w;
+}
+
 static int real_watch(struct env *env, struct env_io *user)
 {
 	struct ev_env *e = ev_env(env);
 	struct ev_watch *w = user->impl;
-	int events = 0;
+	int rc;
 
-	if (!w) {
-		w = malloc(sizeof(*w));
-		if (!w)
-			return -ENOMEM;
-		w->e = e;
-		w->user = user;
-		ev_init(&w->io, on_io);
-		user->impl = w;
-	}
-	if (user->events & ENV_READ)
-		events |= EV_READ;
-	if (user->events & ENV_WRITE)
-		events |= EV_WRITE;
-	ev_io_stop(e->ev, &w->io);
-	ev_io_set(&w->io, user->fd, events);
-	if (events)
-		ev_io_start(e->ev, &w->io);
+	if (!w)
+		w = watch_new(e, user);
+	rc = w ? io_mirror_set(&e->mirror, user->fd, w->events, user->events)
+	       : -ENOMEM;
+	if (rc)
+		return rc;
+	watch_stop(w);
+	watch_start(w, user->fd, user->events);
 	return 0;
 }
 
 static void real_unwatch(struct env *env, struct env_io *user)
 {
+	struct ev_env *e = ev_env(env);
 	struct ev_watch *w = user->impl;
 
 	if (!w)
 		return;
-	hot_del(ev_env(env), user);
-	ev_io_stop(ev_env(env)->ev, &w->io);
+	hot_del(e, user);
+	BUG_ON(io_mirror_set(&e->mirror, user->fd, w->events, 0));
+	watch_stop(w);
+	list_del(&w->link);
 	free(w);
 	user->impl = NULL;
+}
+
+static int real_fd(struct env *env)
+{
+	struct ev_env *e = ev_env(env);
+	struct ev_watch *w;
+	int rc = 0;
+
+	if (!e->own)
+		return -ENOTSUP;
+	if (io_mirror_is_open(&e->mirror))
+		return e->mirror.fd;
+	rc = io_mirror_open(&e->mirror);
+	if (rc)
+		return rc;
+	list_for_each_entry (w, &e->watches, link)
+		if (!rc)
+			rc = io_mirror_set(&e->mirror, w->user->fd, 0,
+					   w->events);
+	if (rc)
+		io_mirror_close(&e->mirror);
+	return rc ? rc : e->mirror.fd;
 }
 
 static void try_hot(struct ev_env *e, unsigned int i)
@@ -283,7 +349,8 @@ static void real_run_once(struct env *env, bool block)
 {
 	struct ev_env *e = ev_env(env);
 
-	if (!block && e->hots && env->loop->now - e->looked < HOT_TIME) {
+	if (!block && e->hots && !io_mirror_is_open(&e->mirror) &&
+	    env->loop->now - e->looked < HOT_TIME) {
 		run_hot(e);
 		return;
 	}
@@ -304,7 +371,7 @@ static void start_watchers(struct ev_env *e)
 	ev_set_priority(&e->end, EV_MINPRI);
 	ev_init(&e->timer, on_timer);
 
-	/* An application's ev_run() must be able to end in spite of them. */
+	/* As in watch_start(). */
 	ev_async_start(e->ev, &e->wake);
 	ev_unref(e->ev);
 	ev_check_start(e->ev, &e->begin);
@@ -332,6 +399,7 @@ static void real_free(struct env *env)
 	struct ev_env *e = ev_env(env);
 
 	stop_watchers(e);
+	io_mirror_close(&e->mirror);
 	if (e->own)
 		ev_loop_destroy(e->ev);
 	free(e);
@@ -345,6 +413,7 @@ static const struct env_ops real_ops = {
 	.watch = real_watch,
 	.unwatch = real_unwatch,
 	.run_once = real_run_once,
+	.fd = real_fd,
 	.free = real_free,
 };
 
@@ -357,6 +426,8 @@ int env_ev_new(struct ev_loop *ev, struct env **env_p)
 	memset(e, 0, sizeof(*e));
 	e->env.ops = &real_ops;
 	e->own = !ev;
+	list_init(&e->watches);
+	io_mirror_init(&e->mirror);
 	errno = 0;
 	e->ev = ev ? ev : ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
 	if (!e->ev) {

@@ -159,6 +159,12 @@ static void sim_free(struct env *env)
 	free(e);
 }
 
+static int sim_fd(struct env *env)
+{
+	(void)env;
+	return -ENOTSUP;
+}
+
 static const struct env_ops sim_ops = {
 	.is_virtual = true,
 	.clock = sim_clock,
@@ -168,6 +174,7 @@ static const struct env_ops sim_ops = {
 	.watch = sim_watch,
 	.unwatch = sim_unwatch,
 	.run_once = sim_run_once,
+	.fd = sim_fd,
 	.free = sim_free,
 };
 

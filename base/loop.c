@@ -104,14 +104,17 @@ void loop_leave(struct loop *before)
 	current = before;
 }
 
-/* When must the next turn be? */
+uint64_t loop_next(struct loop *l)
+{
+	loop_assert_owner(l);
+	if (loop_has_work(l) || !mailbox_empty(&l->mailbox))
+		return 0;
+	return timer_wheel_next(&l->wheel);
+}
+
 static void set_alarm(struct loop *l)
 {
-	uint64_t at = 0;
-
-	if (!loop_has_work(l) && mailbox_empty(&l->mailbox))
-		at = timer_wheel_next(&l->wheel);
-	l->env->ops->alarm(l->env, at);
+	l->env->ops->alarm(l->env, loop_next(l));
 }
 
 void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)

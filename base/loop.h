@@ -105,6 +105,15 @@ int loop_call(struct loop *l, int (*fn)(void *arg), void *arg);
 
 /* Owner. One turn; waits for something to do if @block. */
 void loop_run_once(struct loop *l, bool block);
+/* Owner. For those who wait by other means than loop_run_once(), and then call
+ * it: env_ops.fd(), and the time (ns, as loop_now()) of the next turn even if
+ * nothing shows on that descriptor: 0 is at once, TIME_NEVER never. To be asked
+ * before each wait. */
+static inline int loop_fd(struct loop *l)
+{
+	return l->env->ops->fd(l->env);
+}
+uint64_t loop_next(struct loop *l);
 /* Takes the loop over and runs it until loop_stop(). */
 void loop_run(struct loop *l);
 /* Any thread: loop_run() returns after its present turn. Sticks: a loop_run()

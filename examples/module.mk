@@ -3,10 +3,11 @@
 #	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
 #	%C%_NAME_LDADD = libulnet.la
 if !WITH_FUZZERS
-noinst_PROGRAMS += %D%/demo %D%/depot
+noinst_PROGRAMS += %D%/demo %D%/depot %D%/epoll
 endif
 %C%_demo_LDADD = libulnet.la
 %C%_depot_LDADD = libulnet.la
+%C%_epoll_LDADD = libulnet.la
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 

@@ -645,18 +645,25 @@ static void poll_late(struct timer *t)
 	(void)t;
 }
 
-int lnet_poll(struct lnet *node, uint64_t timeout)
+/* May the caller make the node's turns? */
+static int poll_check(struct lnet *node)
 {
-	struct loop *l = node->loops[0];
-	uint64_t until;
-	struct timer t;
-
 	if (loop_current())
 		return -EDEADLK;
 	if (runs_threads(node))
 		return -EBUSY;
-	if (!loop_is_owner(l))
-		return -EXDEV;
+	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
+}
+
+int lnet_poll(struct lnet *node, uint64_t timeout)
+{
+	struct loop *l = node->loops[0];
+	int rc = poll_check(node);
+	uint64_t until;
+	struct timer t;
+
+	if (rc)
+		return rc;
 	if (!timeout && !node->drive) {
 		loop_run_once(l, false);
 		return 0;
@@ -673,6 +680,28 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	loop_run_once(l, true);
 	loop_timer_cancel(l, &t);
 	return 0;
+}
+
+int lnet_fd(struct lnet *node)
+{
+	int rc = poll_check(node);
+
+	return rc ? rc : loop_fd(node->loops[0]);
+}
+
+uint64_t lnet_next_timeout(struct lnet *node)
+{
+	struct loop *l = node->loops[0];
+	uint64_t at, now;
+
+	if (poll_check(node))
+		return UINT64_MAX;
+	at = loop_next(l);
+	now = loop_now(l);
+	if (at == TIME_NEVER)
+		return UINT64_MAX;
+	/* Up: a wait that ends too early would be followed by another one. */
+	return (MAX(at, now) - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
 int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),

@@ -260,6 +260,7 @@ EXTRA_DIST += %D%/install/tutorial.sh
 tool_tests =
 tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
+tool_tests += %D%/tools/epoll.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh

@@ -73,6 +73,12 @@ ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
+/* For other event loops: a descriptor that is readable when lnet_poll() has
+ * something to do, the node's until close; and the us after which it has, even if
+ * the descriptor stays silent (0: now; UINT64_MAX: never), to be asked before each
+ * wait. LNET_RUN_POLL; the thread of lnet_open(), outside of handlers. */
+ULNET_EXPORT int lnet_fd(struct lnet *node);
+ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
 /* How many CPTs the node has. */

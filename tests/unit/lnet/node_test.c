@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ev.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -10,6 +11,8 @@
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/ni.h"
 #include "lnet/node.h"
+#include "tests/port.h"
+#include "ulnet/loop.h"
 
 #define PORTAL 5
 #define BITS   0x77
@@ -363,6 +366,148 @@ Test(node, on_an_ev_loop)
 	lnet_close(node);
 	ev_timer_stop(ev, &watchdog);
 	ev_loop_destroy(ev);
+}
+
+/* Nothing of the node's is a reason for ev_run() to go on: not its sockets
+ * either, before and after they have been used. */
+Test(node, an_ev_loop_can_end)
+{
+	struct ev_loop *ev = ev_loop_new(0);
+	struct ulnet_ni_conf ni = { .nid = nid_of("127.0.0.1@tcp") };
+	struct ulnet_conf conf;
+	struct lnet *node;
+	ev_timer watchdog;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_EV;
+	conf.ev = ev;
+	conf.port = free_port();
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(lnet_ni_add(node, &ni), 0);
+	ev_run(ev, 0);
+	talk_to_itself(node);
+	ev_timer_init(&watchdog, ev_stop, 0.001, 0.001);
+	ev_timer_start(ev, &watchdog);
+	ev_run(ev, 0);
+	talked();
+	ev_timer_stop(ev, &watchdog);
+	ev_run(ev, 0);
+	lnet_close(node);
+	ev_run(ev, 0);
+	ev_loop_destroy(ev);
+}
+
+/* ---- in a loop of another kind ---- */
+
+/* Waits as an application would; returns how often. */
+static unsigned int wait_elsewhere(struct lnet *node, const unsigned int *until)
+{
+	struct pollfd p = { lnet_fd(node), POLLIN, 0 };
+	unsigned int waits = 0;
+
+	cr_assert_geq(p.fd, 0);
+	for (; *until; waits++) {
+		uint64_t us = lnet_next_timeout(node);
+
+		cr_assert_geq(poll(&p, 1,
+				   us == UINT64_MAX ? -1
+						    : (int)((us + 999) / 1000)),
+			      0);
+		cr_assert_eq(lnet_poll(node, 0), 0);
+	}
+	return waits;
+}
+
+static int count_down(void *n)
+{
+	--*(unsigned int *)n;
+	return 0;
+}
+
+static struct lnet *called_node;
+
+static void *call_late(void *n)
+{
+	usleep(10000); /* the other one waits, or will; both must work */
+	cr_assert_eq(lnet_call(called_node, 0, count_down, n), 0);
+	return NULL;
+}
+
+static unsigned int alarms;
+
+static void on_alarm(struct ulnet_timer *timer)
+{
+	(void)timer;
+	alarms--;
+}
+
+Test(node, in_another_loop)
+{
+	struct ulnet_timer timer;
+	struct ulnet_conf conf;
+	unsigned int calls = 1;
+	pthread_t thread;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &called_node), 0);
+	talk_to_itself(called_node);
+	cr_assert_leq(wait_elsewhere(called_node, &awaited), 10);
+	talked();
+	/* Another thread. */
+	cr_assert_eq(pthread_create(&thread, NULL, call_late, &calls), 0);
+	cr_assert_leq(wait_elsewhere(called_node, &calls), 10);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	/* Only time. */
+	alarms = 1;
+	lnet_timer_init(&timer, on_alarm);
+	lnet_timer_arm(called_node, 0, &timer,
+		       lnet_now(called_node, 0) + 20000000);
+	cr_assert_leq(lnet_next_timeout(called_node), 20000);
+	cr_assert_leq(wait_elsewhere(called_node, &alarms), 10);
+	lnet_close(called_node);
+}
+
+static int fd_inside(void *node)
+{
+	cr_assert_eq(lnet_next_timeout(node), UINT64_MAX);
+	return lnet_fd(node);
+}
+
+static void *fd_elsewhere(void *node)
+{
+	cr_assert_eq(lnet_fd(node), -EXDEV);
+	cr_assert_eq(lnet_next_timeout(node), UINT64_MAX);
+	return NULL;
+}
+
+Test(node, who_may_wait_elsewhere)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+	struct lnet *node;
+	pthread_t thread;
+
+	cr_assert_eq(lnet_open(NULL, &node), 0);
+	cr_assert_eq(lnet_fd(node), -EBUSY);
+	cr_assert_eq(lnet_next_timeout(node), UINT64_MAX);
+	lnet_close(node);
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(lnet_call(node, 0, fd_inside, node), -EDEADLK);
+	cr_assert_eq(pthread_create(&thread, NULL, fd_elsewhere, node), 0);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	lnet_close(node);
+	conf.run = LNET_RUN_EV;
+	conf.ev = ev_loop_new(0);
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(lnet_fd(node), -ENOTSUP);
+	lnet_close(node);
+	ev_loop_destroy(conf.ev);
+	sim = cluster(1);
+	cr_assert_eq(lnet_fd(lnet_sim_node(sim, 0)), -ENOTSUP);
+	cluster_end(sim);
 }
 
 static void wait_enough(void)
