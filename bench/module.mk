@@ -6,7 +6,7 @@ EXTRA_PROGRAMS += %D%/core %D%/raw_tcp %D%/rpc %D%/tcp %D%/tcp_peers
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/overload.sh
 # bench/rpc.sh builds these, where the libraries are.
 EXTRA_DIST += %D%/load.c %D%/load.h %D%/peers/peer_ucx.c \
 	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc
