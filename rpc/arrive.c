@@ -70,7 +70,7 @@ static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
 	if (status == WIRE_OVERLOADED)
 		reply.retry_after = again;
 	o->deadline = MAX(o->deadline, request_deadline(c, now));
-	reply_add(o, &reply, NULL);
+	reply_add(o, &reply, NULL, false);
 }
 
 /* What holds for all of a message. */
@@ -204,7 +204,7 @@ static bool pass_on(struct service_cpt *from, unsigned int cpt,
 {
 	struct stray *stray;
 
-	if (service_is_full(from, &from->passed, (uint32_t)length) ||
+	if (service_is_full(from, &from->passed, length) ||
 	    service_cpt_ended(from))
 		return false;
 	stray = stray_new(from->shard, cpt, ev, payload, length);

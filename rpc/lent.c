@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+/* Of a number for each segment. */
+#define REMOTE_ARRAYS 3
+
 static void remote_fini(struct remote *r)
 {
 	free(r->lengths);
@@ -43,6 +46,21 @@ static void transfers_destroy(struct transfers *t)
 	for (unsigned int i = 0; i < t->n; i++)
 		remote_fini(&t->remotes[i]);
 	free(t);
+}
+
+uint64_t transfers_size(const struct wire_call *call)
+{
+	struct wire_view bulks = call->bulks;
+	struct wire_segments_in s;
+	uint64_t size = 0;
+
+	if (likely(call->nbulks == 0))
+		return 0;
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (wire_segments_next(&bulks, &s))
+			size += s.n * sizeof(uint32_t) * REMOTE_ARRAYS;
+	return sizeof(struct transfers) + call->nbulks * sizeof(struct remote) +
+	       size;
 }
 
 int transfers_new(const struct transfers_conf *conf,

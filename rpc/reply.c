@@ -19,29 +19,24 @@
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-/* Room of messages: for how many replies, and for bytes of bodies. The largest
- * take what comes of a message of requests of the usual limit: in several
- * messages it would come back as several, and so on, ever smaller ones. */
-static const struct {
-	uint32_t replies, headroom, room;
-} classes[REPLY_CLASSES] = {
-	{ 40, HEADROOM(40), 4096 - HEADROOM(40) },
-	{ WIRE_CALLS_MAX, HEADROOM(WIRE_CALLS_MAX),
-	  65536 - HEADROOM(WIRE_CALLS_MAX) },
-	{ WIRE_CALLS_MAX, HEADROOM(WIRE_CALLS_MAX), 131072 },
-};
-
-#define REPLY_OWN REPLY_CLASSES /* of its own size, for one reply */
+/* Bytes of bodies in the largest message for several replies. It takes what comes
+ * of a message of requests of the usual limit: in several messages it would come
+ * back as several, and so on, ever smaller ones. */
+#define BODIES_MOST UINT32_C(131072)
+/* And of checksums in its head, but for those of one reply. */
+#define CHECKSUMS_MOST UINT32_C(8192)
 
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link;    /* service_cpt.replies */
 	struct share *share; /* whose it is */
-	unsigned int class;
-	bool linked; /* LNet has it */
-	bool work;   /* counts as such */
+	bool linked;	     /* LNet has it */
+	bool work;	     /* counts as such */
+	bool owed;    /* room for a reply in it was kept: it is not given up */
+	bool refusal; /* it counts as one: sc->refusals, and not held_bytes */
 	unsigned int tries;
 	uint32_t calls;
+	uint32_t size;		 /* bytes of all of it, as slab_size() */
 	uint32_t headroom, room; /* bytes for the head, and for bodies */
 	uint32_t bodies;	 /* bytes of these */
 	uint8_t *end;		 /* of the head */
@@ -60,66 +55,61 @@ static void again(struct ulnet_timer *t);
 
 void replies_init(struct service_cpt *sc)
 {
-	for (unsigned int i = 0; i < REPLY_CLASSES; i++)
-		pool_init(&sc->reply_pools[i],
-			  sizeof(struct reply_message) + classes[i].headroom +
-				  classes[i].room,
-			  0);
+	slab_init(&sc->reply_slab);
 	list_init(&sc->replies);
 }
 
 void replies_fini(struct service_cpt *sc)
 {
-	for (unsigned int i = 0; i < REPLY_CLASSES; i++)
-		pool_fini(&sc->reply_pools[i]);
+	slab_fini(&sc->reply_slab);
+}
+
+uint64_t reply_size(uint32_t length)
+{
+	return slab_size(sizeof(struct reply_message) + HEADROOM(1) + length);
 }
 
 /* ---- messages ---- */
 
-/* For this reply and, if they are like it, for all that are to come; REPLY_OWN:
- * for this one. */
-static unsigned int class_for(const struct origin *o,
-			      const struct wire_reply *r, size_t bound)
+/* For @headroom bytes and @bodies, and what the rounding up of sizes leaves. */
+static struct reply_message *message_alloc(struct service_cpt *sc,
+					   uint32_t headroom, uint32_t bodies)
 {
-	const unsigned int last = REPLY_CLASSES - 1;
-	unsigned int i = bound > WIRE_REPLY_BOUND; /* has checksums in it */
+	size_t size =
+		slab_size(sizeof(struct reply_message) + headroom + bodies);
+	struct reply_message *m = slab_get(&sc->reply_slab, size);
 
-	while (i < last && (o->unanswered > classes[i].replies ||
-			    r->length > classes[i].room / o->unanswered))
-		i++;
-	if (i > 0 && (o->unanswered == 1 || bound > classes[i].headroom / 2 ||
-		      r->length > classes[i].room))
-		return REPLY_OWN;
-	return i;
+	if (!m)
+		return NULL;
+	m->size = (uint32_t)size;
+	m->headroom = headroom;
+	m->room = (uint32_t)(size - sizeof(*m)) - headroom;
+	return m;
 }
 
+/* For this reply and, if they are like it, for all that are to come of @o. */
 static struct reply_message *message_get(struct origin *o,
 					 const struct wire_reply *r,
 					 size_t bound)
 {
-	unsigned int class = class_for(o, r, bound);
-	uint32_t headroom = HEADROOM(0) + (uint32_t)bound, room = r->length;
-	struct reply_message *m;
+	uint64_t bodies = (uint64_t)o->unanswered * r->length;
+	uint32_t headroom = HEADROOM(o->unanswered);
 
-	if (likely(class != REPLY_OWN)) {
-		headroom = classes[class].headroom;
-		room = classes[class].room;
-		m = pool_get(&o->sc->reply_pools[class]);
-	} else {
-		m = malloc(sizeof(*m) + headroom + room);
-	}
-	if (!m)
-		return NULL;
-	m->class = class;
-	m->headroom = headroom;
-	m->room = room;
-	return m;
+	if (bodies > BODIES_MOST)
+		bodies = MAX(BODIES_MOST, r->length);
+	if (unlikely(bound > WIRE_REPLY_BOUND)) /* it has checksums in it */
+		headroom += (uint32_t)MAX(
+			bound, MIN(o->unanswered * bound, CHECKSUMS_MOST));
+	return message_alloc(o->sc, headroom, (uint32_t)bodies);
 }
 
-/* Bytes of memory that it takes. */
-static int64_t message_size(const struct reply_message *m)
+/* It takes @bytes more, or less. */
+static void message_held(struct reply_message *m, int64_t bytes)
 {
-	return (int64_t)(sizeof(*m) + m->headroom + m->room);
+	if (m->refusal)
+		service_refused(m->sc, m->share, bytes);
+	else
+		service_held(m->sc, m->share, 0, bytes);
 }
 
 static void message_init(struct reply_message *m, struct origin *o)
@@ -128,7 +118,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
 
 	m->sc = sc;
-	m->linked = false;
+	m->linked = m->owed = m->refusal = false;
 	m->work = !sc->shard->aborted && !o->refused;
 	m->tries = 0;
 	m->calls = 0;
@@ -136,8 +126,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->end = wire_replies_put(m->data, &head);
 	lnet_timer_init(&m->again, again);
 	m->share = o->share;
-	m->share->replies += (uint64_t)message_size(m);
-	service_held(sc, m->share, 0, message_size(m));
+	message_held(m, m->size);
 	list_add_tail(&sc->replies, &m->link);
 	if (m->work) {
 		sc->answers++;
@@ -151,12 +140,8 @@ static void message_put(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 
 	list_del(&m->link);
-	m->share->replies -= (uint64_t)message_size(m);
-	service_held(sc, m->share, 0, -message_size(m));
-	if (likely(m->class != REPLY_OWN))
-		pool_put(&sc->reply_pools[m->class], m);
-	else
-		free(m);
+	message_held(m, -(int64_t)m->size);
+	slab_put(&sc->reply_slab, m, m->size);
 }
 
 static void message_end(struct reply_message *m)
@@ -296,15 +281,45 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 				     rpc_ns(export_lease(m->sc->shard->rpc)));
 }
 
-/* What a client does not take may be twice of what is left. Before the first one
- * it has taken all. */
-static bool replies_are_full(const struct reply_message *m)
+/* There is nothing in it but refusals. False: there is no room for it. */
+static bool message_refuses(struct reply_message *m)
 {
-	const struct ulrpc_service *svc = m->sc->service;
-	uint64_t before = m->share->replies - (uint64_t)message_size(m);
+	struct service_cpt *sc = m->sc;
+	bool room = share_allows(m->share->refusals, sc->refusals,
+				 sc->service->conf.queue_bytes_max, m->size);
 
-	return service_held_bytes(svc) + before / 2 >
-	       2 * svc->conf.queue_bytes_max;
+	m->refusal = true;
+	message_held(m, m->size);
+	service_held(sc, m->share, 0, -(int64_t)m->size);
+	return room;
+}
+
+/* A message that was to take more than it got: in memory that fits. */
+static struct reply_message *message_shrink(struct reply_message *m)
+{
+	struct service_cpt *sc = m->sc;
+	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
+	struct reply_message *small;
+	struct reply_message like = *m;
+
+	if (slab_size(sizeof(*m) + head + m->bodies) > m->size / 2)
+		return m;
+	small = message_alloc(sc, head, m->bodies);
+	if (!small)
+		return m;
+	like.size = small->size;
+	like.headroom = small->headroom;
+	like.room = small->room;
+	like.end = small->data + (m->end - m->data);
+	*small = like;
+	memcpy(small->data, m->data, head - WIRE_BODIES_BOUND);
+	memcpy(small->data + head, m->data + m->headroom, m->bodies);
+	list_init(&small->link);
+	list_add_tail(&sc->replies, &small->link);
+	lnet_timer_init(&small->again, again);
+	message_held(small, small->size);
+	message_put(m);
+	return small;
 }
 
 void reply_flush(struct origin *o)
@@ -314,9 +329,10 @@ void reply_flush(struct origin *o)
 	if (!m)
 		return;
 	o->out = NULL;
+	m = message_shrink(m);
 	message_finish(m, o);
-	if (unlikely(replies_are_full(m)))
-		give_up(m, "too many are waiting to be sent");
+	if (unlikely(!m->owed && !message_refuses(m)))
+		give_up(m, "too many refusals are waiting to be sent");
 	else
 		message_send(m);
 }
@@ -380,7 +396,8 @@ static void flush_later(struct origin *o)
 	shard_defer(sc->shard, &sc->flush_work);
 }
 
-void reply_add(struct origin *o, const struct wire_reply *r, const void *body)
+void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
+	       bool owed)
 {
 	struct reply_message *m = room_for(o, r);
 
@@ -395,6 +412,7 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body)
 		memcpy(m->data + m->headroom + m->bodies, body, r->length);
 	m->bodies += r->length;
 	m->calls++;
+	m->owed = m->owed || owed;
 	o->unanswered--;
 	if (!o->reading)
 		flush_later(o);

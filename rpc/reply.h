@@ -4,9 +4,13 @@
  * sent. What was certainly not delivered is sent again, after a random time of at
  * most 10 ms, 20 ms, .. 5 s, until the latest deadline of its calls.
  *
- * What clients do not take fills no memory: the bytes count as held by the
- * service, and by the client: as struct share says, it is refused when they are
- * too many, and with more its replies are given up, and counted.
+ * What clients do not take fills no memory. The bytes of replies count as held by
+ * the service, and by the client, which so has fewer requests taken (struct
+ * share); and no request is taken without room for its reply, as long as that may
+ * be. So what was executed is never given up for room. Refusals of what never had
+ * room have a limit of their own, so that they are in nobody's way: queue_bytes_max
+ * on each CPT, and of that each client has its share. More are given up, and
+ * counted.
  *
  * Owner: CPT.
  */
@@ -16,9 +20,13 @@
 #include "rpc/request.h"
 #include "rpc/wire.h"
 
+/* Bytes of memory that a reply with a body of @length bytes takes, by itself. */
+uint64_t reply_size(uint32_t length);
 /* Adds a reply to the call of @o; @r->length bytes of @body are copied. It goes
- * by reply_flush(), or at the end of this turn. */
-void reply_add(struct origin *o, const struct wire_reply *r, const void *body);
+ * by reply_flush(), or at the end of this turn. @owed: room for it was kept, until
+ * now. */
+void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
+	       bool owed);
 /* Sends what is packed. */
 void reply_flush(struct origin *o);
 

@@ -77,7 +77,7 @@ static void activate(struct ulrpc_request *r)
 
 	r->active = true;
 	list_add_tail(&sc->active, &r->link);
-	service_held(sc, r->share, 1, r->length);
+	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
 	watch_arm(sc);
 }
@@ -91,7 +91,7 @@ static void deactivate(struct ulrpc_request *r)
 	list_del(&r->link);
 	r->active = false;
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
-		service_held(sc, r->share, -1, -(int64_t)r->length);
+		service_held(sc, r->share, -1, -(int64_t)r->held);
 	if (r->placed)
 		exec_done(&sc->service->exec, &r->item, shard_now(s));
 	r->placed = false;
@@ -216,7 +216,7 @@ static void finish(struct ulrpc_request *r, const void *body)
 		reply.retry_after = retry_after(r->sc->service, r->item.again);
 	moved(r, &reply, room);
 	record(r, reply.status);
-	reply_add(r->origin, &reply, body);
+	reply_add(r->origin, &reply, body, true);
 	request_end(r);
 }
 
@@ -627,6 +627,15 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return c->nbulks ? transfers_new(&conf, c, &r->transfers) : 0;
 }
 
+/* Bytes of memory for a request, from now until its reply is gone. */
+static uint64_t request_size(const struct wire_call *c)
+{
+	uint64_t size = sizeof(struct ulrpc_request) + transfers_size(c) +
+			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
+
+	return c->length > REQUEST_ROOM ? size + c->length : size;
+}
+
 /* Fills in all that there is to know of it. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
 			 struct ulrpc_method *m, const struct wire_call *c,
@@ -665,6 +674,7 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 {
 	struct service_cpt *sc = o->sc;
 	struct ulrpc_method *m = service_method(sc->service, c->method);
+	uint64_t size = request_size(c);
 	struct ulrpc_request *r;
 	int rc;
 
@@ -673,12 +683,13 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		return WIRE_NO_METHOD;
 	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
-	if (unlikely(service_is_full(sc, o->share, c->length)))
+	if (unlikely(service_is_full(sc, o->share, size)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
 		return WIRE_OVERLOADED;
 	request_init(r, o, m, c, now);
+	r->held = size;
 	rc = keep_body(r, c, may_pin);
 	if (likely(!rc))
 		rc = keep_bulk(r, c);
@@ -778,7 +789,7 @@ static bool lose_taken(struct ulrpc_request *r)
 
 	if (!lose(r, REQUEST_QUEUED))
 		return false;
-	reply_add(o, &reply, NULL);
+	reply_add(o, &reply, NULL, true);
 	lost(r, WIRE_SHUTTING_DOWN);
 	return true;
 }
@@ -818,7 +829,7 @@ static void request_gone(struct ulrpc_request *r)
 	if (r->item.queued)
 		exec_remove(&r->sc->service->exec, &r->item);
 	list_del(&r->link);
-	service_held(r->sc, r->share, -1, -(int64_t)r->length);
+	service_held(r->sc, r->share, -1, -(int64_t)r->held);
 	if (r->transfers)
 		transfers_free(r->transfers);
 	r->pin = NULL;

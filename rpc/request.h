@@ -86,6 +86,7 @@ struct ulrpc_request {
 	void *copy;		  /* of the body, to be freed */
 	struct inbox_buffer *pin; /* or what it lies in */
 	struct transfers *transfers;
+	uint64_t held; /* bytes: as struct share counts them */
 	struct list link;		 /* service_cpt.active */
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct sched_item item;

@@ -15,7 +15,8 @@
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
-#define QUEUE_BYTES_MAX	    (UINT64_C(16) << 20)
+/* Room for QUEUE_MAX requests without long bodies, with replies of up to 4096. */
+#define QUEUE_BYTES_MAX	    (UINT64_C(32) << 20)
 #define WINDOW		    1024
 #define RETRY_AFTER_US	    UINT64_C(10000)
 #define STUCK_US	    UINT64_C(60000000)
@@ -85,7 +86,7 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 
 void share_put(struct share *share)
 {
-	if (!share->requests && !share->bytes)
+	if (!share->requests && !share->bytes && !share->refusals)
 		free(share);
 }
 

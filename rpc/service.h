@@ -9,10 +9,15 @@
  * stops (unlinks its buffers); then the service is freed, or, if handlers still
  * have requests of it, when the last one of these is answered.
  *
- * What a service holds is limited (queue_max, queue_bytes_max), and nobody gets
- * all of it: what a client holds itself counts twice against twice the limit. So
- * it has no more than is left: alone, the limit; one of n, two parts in n + 1,
- * and as much is free for the next one.
+ * What a service holds is limited, to twice queue_max requests and twice
+ * queue_bytes_max bytes, of which each client has its share (base/share.h):
+ * alone, half of it, which is the limit as it is configured.
+ *
+ * Bytes are those of memory that is really held for a request: itself, its body,
+ * the descriptors of its bulk, and, from the time when it is taken, room for its
+ * reply, as long as that may be; then the reply itself, until LNet has let go of
+ * it (reply.h). So a request is refused before it is executed, and no reply is
+ * ever without room.
  */
 #ifndef RPC_SERVICE_H
 #define RPC_SERVICE_H
@@ -20,9 +25,11 @@
 #include <stdatomic.h>
 #include "base/fsm.h"
 #include "base/pool.h"
+#include "base/share.h"
 #include "rpc/exec.h"
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
+#include "rpc/slab.h"
 #include "ulnet/service.h"
 
 struct export;
@@ -57,13 +64,11 @@ struct share {
 	struct list link; /* export.shares */
 	unsigned int portal;
 	uint32_t requests;	   /* under way */
-	uint64_t bytes;		   /* of their bodies, and of replies */
-	uint64_t replies;	   /* of these alone */
+	uint64_t bytes;		   /* that they hold, and replies */
+	uint64_t refusals;	   /* bytes of messages with nothing else */
 	bool gone;		   /* the connection is */
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };
-
-#define REPLY_CLASSES 3 /* sizes of messages of replies: reply.c */
 
 /* Owner: the CPT. */
 struct service_cpt {
@@ -75,9 +80,9 @@ struct service_cpt {
 	bool open;    /* the inbox is */
 	bool leaving; /* STOPPED, as are all others: nothing comes any more */
 
-	struct pool requests;			/* struct ulrpc_request */
-	struct pool origins;			/* struct origin */
-	struct pool reply_pools[REPLY_CLASSES]; /* struct reply_message */
+	struct pool requests;	    /* struct ulrpc_request */
+	struct pool origins;	    /* struct origin */
+	struct slab reply_slab;	    /* struct reply_message */
 	struct list active;	    /* ulrpc_request.link: under way */
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
@@ -90,8 +95,9 @@ struct service_cpt {
 
 	/* Written here, read by all CPTs. */
 	_Atomic uint32_t held;	     /* requests under way */
-	_Atomic uint64_t held_bytes; /* of their bodies, and of replies */
+	_Atomic uint64_t held_bytes; /* that they hold, and replies */
 	/* Of both, what is not for a connection that is known here. */
+	uint64_t refusals;    /* bytes: of all clients */
 	struct share unknown; /* clients without one */
 	struct share passed;  /* messages that are on the way to other CPTs */
 
@@ -183,6 +189,16 @@ static inline void service_held(struct service_cpt *sc, struct share *share,
 		share_put(share);
 }
 
+/* The same for bytes of refusals. */
+static inline void service_refused(struct service_cpt *sc, struct share *share,
+				   int64_t bytes)
+{
+	share->refusals += (uint64_t)bytes;
+	sc->refusals += (uint64_t)bytes;
+	if (unlikely(share->gone))
+		share_put(share);
+}
+
 /* Of all CPTs, as far as this one has heard. */
 static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
 {
@@ -204,16 +220,18 @@ static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 	return n;
 }
 
-/* Is there no room for one more of @share's client, with @length bytes? */
+/* Is there no room for one more of @share's client, with @bytes? One that is
+ * larger than all there may be comes in when nothing else is there. */
 static inline bool service_is_full(const struct service_cpt *sc,
-				   const struct share *share, uint32_t length)
+				   const struct share *share, uint64_t bytes)
 {
 	const struct ulrpc_service *svc = sc->service;
+	uint64_t used = service_held_bytes(svc);
 
-	return share->requests + service_held_requests(svc) >=
-		       2 * (uint64_t)svc->conf.queue_max ||
-	       share->bytes + service_held_bytes(svc) + 2 * (uint64_t)length >
-		       2 * svc->conf.queue_bytes_max;
+	return !share_allows(share->requests + 1, service_held_requests(svc),
+			     2 * (uint64_t)svc->conf.queue_max, 1) ||
+	       (used && !share_allows(share->bytes, used,
+				      2 * svc->conf.queue_bytes_max, bytes));
 }
 
 /* The connection @e ends: requests_forget() at all services. */

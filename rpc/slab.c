@@ -47,10 +47,11 @@ void *slab_get(struct slab *slab, size_t size)
 		if (likely(f)) {
 			c->free = f->next;
 			c->kept--;
+			slab->kept -= (uint32_t)slab_class_size(i);
 			slab->used++;
 			return f;
 		}
-		size = (size_t)1 << (i + SLAB_MIN_SHIFT);
+		size = slab_class_size(i);
 	}
 	obj = malloc(size);
 	if (obj)
@@ -70,11 +71,14 @@ void slab_put(struct slab *slab, void *obj, size_t size)
 		return;
 	}
 	c = &slab->classes[i];
-	if (c->kept >= SLAB_KEEP >> (i + SLAB_MIN_SHIFT)) {
+	size = slab_class_size(i);
+	if ((c->kept + 1) * size > SLAB_KEEP ||
+	    slab->kept + size > SLAB_KEEP_ALL) {
 		free(obj);
 		return;
 	}
 	f->next = c->free;
 	c->free = f;
 	c->kept++;
+	slab->kept += (uint32_t)size;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory of several sizes, recycled last-in-first-out, so that a call that is
- * like the last ones allocates nothing. Sizes are rounded up to a power of two;
- * what is kept for the next one is bounded. Under AddressSanitizer everything
- * is a malloc of its own.
+ * like the last ones allocates nothing, nor has pages given back to the system
+ * and taken again. Sizes are rounded up to the next quarter of a power of two;
+ * what is kept for the next one is bounded, for each size and in all. Under
+ * AddressSanitizer everything is a malloc of its own.
  *
  * Thread: owner.
  */
@@ -14,8 +15,9 @@
 
 #define SLAB_MIN_SHIFT 8  /* 256 bytes */
 #define SLAB_MAX_SHIFT 22 /* 4 MiB: more is not kept */
-#define SLAB_CLASSES   (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT + 1)
-#define SLAB_KEEP      (UINT32_C(4) << 20) /* bytes of each size */
+#define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
+#define SLAB_KEEP      (UINT32_C(4) << 20)  /* bytes of each size */
+#define SLAB_KEEP_ALL  (UINT32_C(16) << 20) /* and of all */
 
 struct slab_class {
 	void *free;
@@ -25,13 +27,36 @@ struct slab_class {
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
 	uint64_t used; /* pieces that are out */
+	uint32_t kept; /* bytes of those that are not */
 };
 
+/* SLAB_CLASSES and more: it is not kept. */
 static inline unsigned int slab_class_of(size_t size)
 {
+	size_t last = size - 1;
+	unsigned int shift;
+
 	if (size <= (size_t)1 << SLAB_MIN_SHIFT)
 		return 0;
-	return 64 - SLAB_MIN_SHIFT - (unsigned int)__builtin_clzll(size - 1);
+	shift = 63 - (unsigned int)__builtin_clzll(last);
+	return 4 * (shift - SLAB_MIN_SHIFT) + (last >> (shift - 2) & 3) + 1;
+}
+
+/* Bytes of its pieces. */
+static inline size_t slab_class_size(unsigned int class)
+{
+	size_t base = (size_t)1 << (SLAB_MIN_SHIFT + (class + 3) / 4 - 1);
+
+	return class ? base + base / 4 * ((class - 1) % 4 + 1)
+		     : (size_t)1 << SLAB_MIN_SHIFT;
+}
+
+/* What a piece of @size bytes really takes. */
+static inline size_t slab_size(size_t size)
+{
+	unsigned int class = slab_class_of(size);
+
+	return class < SLAB_CLASSES ? slab_class_size(class) : size;
 }
 
 void slab_init(struct slab *slab);
@@ -39,7 +64,7 @@ void slab_init(struct slab *slab);
 void slab_fini(struct slab *slab);
 /* Uninitialised, aligned as malloc()'s; NULL: no memory. */
 void *slab_get(struct slab *slab, size_t size) must_check;
-/* @size: as it was asked for. */
+/* @size: as it was asked for, or slab_size() of that. */
 void slab_put(struct slab *slab, void *obj, size_t size);
 
 #endif

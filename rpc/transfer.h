@@ -34,6 +34,8 @@ struct transfers_conf {
 	unsigned int window; /* pieces in flight, of all transfers */
 };
 
+/* Bytes of memory that transfers_new() takes. */
+uint64_t transfers_size(const struct wire_call *call);
 /* Copies what @call says of its bulk; *@t_p is NULL if it has none. 0; -EPROTO:
  * it makes no sense; -ENOMEM. */
 int transfers_new(const struct transfers_conf *conf,

@@ -62,8 +62,9 @@ struct ulrpc_service_conf {
 	uint32_t queue_max; /* requests waiting for a worker, or for their
 			     * handler's reply; more are refused as overloaded,
 			     * never executed; 0 = 4096 */
-	uint64_t queue_bytes_max; /* of their bodies, and of replies that
-				   * clients have not taken; 0 = 16 MiB */
+	uint64_t queue_bytes_max; /* of memory for them, with room for replies
+				   * of reply_max, and of replies that clients
+				   * have not taken; 0 = 32 MiB */
 	uint32_t window; /* calls in flight granted to each client; 0 = 1024 */
 	uint64_t retry_after; /* us, told to those who are refused, at least;
 			       * 0 = 10 ms */

@@ -466,6 +466,125 @@ Test(request, overload_by_bytes)
 	serve_fini(&g);
 }
 
+static unsigned int ended_with(const struct stranger *c, uint32_t status)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->replies; i++)
+		n += c->reply[i].status == status;
+	return n;
+}
+
+/* More replies wait than there may be: what there is no room for is refused before
+ * it is executed, and what was executed has its reply, however long it waits. */
+Test(request, no_reply_is_dropped)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+	struct ulnet_sim_link good = { 0 };
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	for (uint64_t xid = 1; xid <= 700; xid++)
+		stranger_call(&a, xid, "echo", "x");
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_leq(atomic_load(&cpt0(&g)->held_bytes),
+		      conf.queue_bytes_max + 8192);
+	cr_assert_lt(g.served.runs, 700);
+	cr_assert_geq(g.served.runs, 400, "%u: small ones count as such",
+		      g.served.runs);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert_eq(a.replies, 700);
+	cr_assert_eq(ended_with(&a, WIRE_OK), g.served.runs);
+	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 700 - g.served.runs);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(cpt0(&g)->refusals, 0);
+	serve_fini(&g);
+}
+
+/* Room is kept for the longest reply that the caller takes. */
+Test(request, overload_by_bytes_of_replies)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 20; xid++) {
+		struct wire_call c = stranger_call_of(xid, "park", 1);
+
+		c.reply_max = 100000;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 10);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(ended_with(&a, WIRE_OK), 10);
+	serve_fini(&g);
+}
+
+/* A short body may bring descriptors of bulk that take 50 KiB. */
+Test(request, overload_by_bytes_of_descriptors)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
+	static uint32_t lengths[ULRPC_SEGMENTS_MAX];
+	struct wire_segments lent[ULRPC_BULKS_MAX];
+	struct serve_rig g;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++)
+		lengths[i] = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(lent); i++)
+		lent[i] = (struct wire_segments){ .match = 0x77000 + i * 256,
+						  .access = WIRE_ACCESS_SINK,
+						  .n = ARRAY_SIZE(lengths),
+						  .length = lengths };
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 100; xid++) {
+		struct wire_call c = stranger_call_of(xid, "park", 1);
+
+		c.nbulks = ARRAY_SIZE(lent);
+		c.bulk = lent;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_geq(ended_with(&a, WIRE_OVERLOADED), 80, "%u",
+		      ended_with(&a, WIRE_OVERLOADED));
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 100);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	serve_fini(&g);
+}
+
+/* Larger than all there may be: taken when there is nothing else. */
+Test(request, larger_than_the_limit)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 65536 };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	c.reply_max = ULRPC_BODY_MAX;
+	stranger_send(&a, &c, 1, "x", 0);
+	c.xid = 2;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
 /* Bytes that mean nothing cost nothing, and hurt nobody. */
 Test(request, unreadable)
 {

@@ -2,6 +2,7 @@
 /* What all parts of RPC build on: match values, memory, waiting, random numbers.
  */
 #include "rpc/rpc.h"
+#include "base/pool.h"
 #include "rpc/slab.h"
 #include "tests/unit/lnet/cluster.h"
 
@@ -129,6 +130,43 @@ Test(shard, slab_gives_what_is_asked_for)
 	cr_assert_eq(slab.used, 0);
 	slab_fini(&slab);
 }
+
+/* A size fits into its pieces, and wastes little of them. */
+Test(shard, slab_sizes)
+{
+	for (size_t size = 1; size < 3000000; size += 1 + size / 100) {
+		cr_assert_geq(slab_size(size), size);
+		cr_assert(size <= 256 || slab_size(size) <= size * 5 / 4);
+		cr_assert_eq(slab_size(slab_size(size)), slab_size(size));
+	}
+	cr_assert_eq(slab_size(4 << 20), 4 << 20);
+	cr_assert_eq(slab_class_of(4 << 20), SLAB_CLASSES - 1);
+}
+
+#if !POOL_IS_MALLOC
+/* Large ones stay, so that their pages do; up to a limit. */
+Test(shard, slab_keeps)
+{
+	static void *piece[64];
+	struct slab slab;
+	void *first;
+
+	slab_init(&slab);
+	first = slab_get(&slab, 70000);
+	slab_put(&slab, first, 70000);
+	cr_assert_eq(slab_get(&slab, 75000), first);
+	slab_put(&slab, first, 75000);
+	for (size_t size = 100000; size < 4000000; size += size / 2) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(piece); i++)
+			piece[i] = slab_get(&slab, size);
+		for (unsigned int i = 0; i < ARRAY_SIZE(piece); i++)
+			slab_put(&slab, piece[i], size);
+		cr_assert_leq(slab.kept, SLAB_KEEP_ALL);
+	}
+	cr_assert_geq(slab.kept, SLAB_KEEP_ALL / 2);
+	slab_fini(&slab);
+}
+#endif
 
 Test(shard, opening_fails_as_a_whole)
 {
