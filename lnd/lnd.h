@@ -72,6 +72,7 @@ struct lnd_msg {
 	uint32_t offset;
 	uint32_t length;
 	uint64_t deadline; /* ns, of its loop; LNet enforces it */
+	bool again; /* LNet's: it has been given back once (lnet_send_again) */
 	/* The LND's own, while it has the message: */
 	struct list link;
 	void *priv;
@@ -125,9 +126,13 @@ struct lnd {
 	 * that it has opened itself leads to it, and -EHOSTUNREACH is the
 	 * answer while there is none. 0: the LND has it, and will call
 	 * lnet_finalize() for it once it reads the payload no more, though not
-	 * before send() has returned. A negative errno: refused, LNet keeps it
-	 * and nothing was sent. Messages to one peer that go the same way keep
-	 * their order. Must not block; may be called from within any upcall.
+	 * before send() has returned. -EINPROGRESS: there is no connection to
+	 * next_hop, but the LND is about to have one: LNet keeps the message,
+	 * which holds no credit meanwhile, and the LND will say what has come
+	 * of it by lnet_peer_connected(), though not before send() has
+	 * returned. Another negative errno: refused, LNet keeps it and nothing
+	 * was sent. Messages to one peer that go the same way keep their
+	 * order. Must not block; may be called from within any upcall.
 	 */
 	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
 
@@ -163,6 +168,10 @@ struct lnd {
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
 	 */
 	void (*cancel)(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+
+	/* Optional, for LNet's own checks: is lnet_peer_connected() still to
+	 * come for @nid, whose CPT's thread this is? */
+	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);
 };
 
 /* ---- LNet's side. Thread: as said above. ---- */
@@ -189,6 +198,30 @@ int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
  * Users' handlers run inside this call and may send.
  */
 void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
+
+/*
+ * The attempt to connect to @nid is over, for which one or more calls of send()
+ * were answered -EINPROGRESS: one call, however many they were. @status 0 and
+ * LNET_CAUSE_OK: there is a connection; LNet calls send() for what waits, before
+ * this returns and in its order, and nothing may be sent to @nid between the
+ * moment that send() would take messages and this call. Otherwise what waits
+ * ends with @status and @cause, which must be one that promises that the peer
+ * has not got the message (see lnet_finalize()); users' handlers run, and may
+ * send, which makes LNet ask for a connection again. Not for an NI that goes
+ * down: LNet has ended what waits before shutdown(). Fine when nobody waits any
+ * more.
+ */
+void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_nid *nid,
+			 int status, enum ulnet_cause cause);
+
+/*
+ * @msg, lent by send(), was to go out on a connection that has ended before
+ * anything of the message had left: the LND gives it back, and LNet treats it as
+ * if send() had just been answered -EINPROGRESS, which the LND must keep. Only
+ * while msg->again is not set. The message goes in front of all that wait, so
+ * of several the last one is given back first. No user's handler runs.
+ */
+void lnet_send_again(struct lnd_msg *msg);
 
 /* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces; not
  * checked. */

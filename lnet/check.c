@@ -47,6 +47,23 @@ static bool queue_wrong(const struct list *queue, int32_t credits)
 	return n != MAX(-credits, 0);
 }
 
+/* Does each message that waits for a connection wait for one that the LND has
+ * promised? */
+static bool connecting_wrong(const struct lnet_peer_ni *p)
+{
+	struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &p->connecting, link) {
+		const struct lnd *lnd = msg->ni->lnd.lnd;
+
+		if (msg->fsm.state != MSG_CONNECTING ||
+		    (lnd->is_connecting &&
+		     !lnd->is_connecting(&msg->ni->lnd, &p->nid)))
+			return true;
+	}
+	return false;
+}
+
 static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	struct hash_node *n = NULL;
@@ -57,6 +74,12 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
+		if (connecting_wrong(p)) {
+			snprintf(buf, size,
+				 "peer %s: waited for, but nobody connects",
+				 lnet_nid_format(&p->nid, nid, sizeof(nid)));
+			return true;
+		}
 		if (p->credits + p->counted == p->credits_max &&
 		    !queue_wrong(&p->queue, p->credits))
 			continue;

@@ -21,8 +21,12 @@ const struct fsm_state msg_states[MSG_STATES] = {
 				     FSM_TO(MSG_DONE) },
 	[MSG_NI_QUEUE] = { "waits for NI credit",
 			   FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
-	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_DONE) },
+	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_CONNECTING) |
+					 FSM_TO(MSG_DONE) },
 	[MSG_REFUSED] = { "refused", FSM_TO(MSG_DONE) },
+	[MSG_CONNECTING] = { "waits for a connection",
+			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
 	[MSG_HELD] = { "held", FSM_TO(MSG_HELD) | FSM_TO(MSG_NEW) |
 				       FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
 	[MSG_RECV] = { "receiving", FSM_TO(MSG_DONE) },
@@ -55,6 +59,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->op = NULL;
 	msg->md = NULL;
 	msg->tries = 0;
+	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
 	msg->lnd.offset = 0;
@@ -128,6 +133,10 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
  * A message takes a credit of its peer NI, then one of its NI, and gives them
  * back in the opposite order. What is missing makes it wait, first come first
  * served; a negative count says how many wait. 0@lo knows no credits.
+ *
+ * A message for which the LND has no connection yet gives both back, and waits
+ * in lpni->connecting until the LND says how the attempt to connect has ended:
+ * peers that cannot be reached hold nothing that others need.
  */
 
 static uint64_t msg_wire_bytes(const struct lnet_msg *msg)
@@ -140,6 +149,8 @@ static struct ni_cpt *msg_ni_cpt(const struct lnet_msg *msg)
 	return &msg->ni->cpt[msg->cpt->index];
 }
 
+static void msg_return_credits(struct lnet_msg *msg);
+
 static void msg_transmit(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
@@ -151,6 +162,12 @@ static void msg_transmit(struct lnet_msg *msg)
 	if (likely(!rc))
 		return;
 	msg->tries--;
+	if (rc == -EINPROGRESS) {
+		msg_move(msg, MSG_CONNECTING);
+		list_add_tail(&msg->lpni->connecting, &msg->link);
+		msg_return_credits(msg);
+		return;
+	}
 	msg_move(msg, MSG_REFUSED);
 	msg_fail_later(msg, rc, LNET_CAUSE_LOCAL_DROPPED);
 }
@@ -224,6 +241,29 @@ static void ni_credit_return(struct ni_cpt *nc)
 		msg_transmit(next);
 }
 
+/*
+ * The credits of a message that waits for a connection from now on. Each may
+ * start another message that has to wait as well, and gives back its credits:
+ * those are put in line rather than given back within each other, since there
+ * may be thousands.
+ */
+static void msg_return_credits(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	list_add_tail(&cpt->refunds, &msg->lnd.link);
+	if (cpt->refunding)
+		return;
+	cpt->refunding = true;
+	while (!list_empty(&cpt->refunds)) {
+		msg = list_first(&cpt->refunds, struct lnet_msg, lnd.link);
+		list_del(&msg->lnd.link);
+		ni_credit_return(msg_ni_cpt(msg));
+		peer_credit_return(msg->lpni);
+	}
+	cpt->refunding = false;
+}
+
 /* Gives back what the message holds in its present state. */
 static void msg_release(struct lnet_msg *msg)
 {
@@ -248,6 +288,9 @@ static void msg_release(struct lnet_msg *msg)
 			break;
 		ni_credit_return(msg_ni_cpt(msg));
 		peer_credit_return(lpni);
+		break;
+	case MSG_CONNECTING:
+		list_del(&msg->link);
 		break;
 	default:
 		break;
@@ -389,6 +432,49 @@ void msg_launch(struct lnet_msg *msg)
 	msg_pass(msg, msg_sender(cpt, &msg->hdr.dest_nid), msg_send);
 }
 
+void lnet_send_again(struct lnd_msg *lnd)
+{
+	struct lnet_msg *msg = msg_of(lnd);
+
+	BUG_ON(!msg->lpni || lnd->again);
+	lnd->again = true;
+	msg->tries--;
+	msg_move(msg, MSG_CONNECTING);
+	list_add(&msg->lpni->connecting, &msg->link);
+	msg_return_credits(msg);
+}
+
+void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_nid *nid,
+			 int status, enum ulnet_cause cause)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = &ni->node->cpt[node_cpt_of(ni->node, nid)];
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+	struct lnet_msg *msg, *next;
+	struct list waiting;
+
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	if (!lpni)
+		return;
+	/* What users' handlers send meanwhile waits for the next attempt. */
+	list_init(&waiting);
+	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
+		if (msg->ni != ni)
+			continue;
+		list_del(&msg->link);
+		list_add_tail(&waiting, &msg->link);
+	}
+	while (!list_empty(&waiting)) {
+		msg = queue_pop(&waiting);
+		if (!status) {
+			msg_take_credits(msg);
+			continue;
+		}
+		msg->tries++; /* of connecting: its event names the path */
+		msg_finalize(msg, status, cause);
+	}
+}
+
 void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 {
 	hdr_encode(&container_of(lnd, const struct lnet_msg, lnd)->hdr, hdr,
@@ -514,6 +600,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	switch ((enum msg_state)msg->fsm.state) {
 	case MSG_PEER_QUEUE:
 	case MSG_NI_QUEUE:
+	case MSG_CONNECTING:
 		msg_finalize(msg, status, cause);
 		break;
 	case MSG_LND:

@@ -37,6 +37,7 @@ enum msg_state {
 	MSG_NI_QUEUE,	/* has that; waits for a credit of the NI */
 	MSG_LND,	/* has both; the LND is sending it */
 	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
+	MSG_CONNECTING, /* has none; waits until the LND has a connection */
 	MSG_HELD,	/* received; waits for a buffer, or for another CPT */
 	MSG_RECV,	/* the LND is storing its payload */
 	MSG_DONE,

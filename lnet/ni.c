@@ -369,16 +369,20 @@ static void fail_queue(struct list *queue, const struct lnet_ni *ni)
 			msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
-/* Ends what waits for a credit; the peers' queues first, so that no credit that
+/* Ends what waits for a connection or a credit; the peers' queues first, so that no credit that
  * comes back starts one of them. */
 static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n)))
-		fail_queue(&container_of(n, struct lnet_peer_ni, hash)->queue,
-			   ni);
+	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+		struct lnet_peer_ni *lpni =
+			container_of(n, struct lnet_peer_ni, hash);
+
+		fail_queue(&lpni->connecting, ni);
+		fail_queue(&lpni->queue, ni);
+	}
 	fail_queue(&ni->cpt[cpt->index].queue, ni);
 }
 

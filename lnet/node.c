@@ -105,6 +105,7 @@ static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
 	list_init(&cpt->mds_unlinked);
 	hash_init(&cpt->peers);
 	list_init(&cpt->peers_idle);
+	list_init(&cpt->refunds);
 	portals_init(cpt);
 }
 

@@ -47,6 +47,9 @@ struct lnet_cpt {
 	struct hash peers;		/* lnet_peer_ni.hash */
 	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
 	struct list peers_idle;		/* lnet_peer_ni.idle, longest first */
+	struct list refunds; /* lnet_msg.lnd.link: messages that are about to
+			      * give their credits back (msg.c) */
+	bool refunding;	     /* ... one after the other, just now */
 
 	struct lnet_portal portals[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */

@@ -42,6 +42,8 @@ struct lnet_peer_ni {
 	int32_t credits, credits_min;
 	struct list queue; /* of lnet_msg.link, waiting for a credit */
 	uint64_t queued_bytes;
+	struct list connecting; /* of lnet_msg.link: wait for a connection, and
+				 * hold no credit meanwhile */
 	struct traffic_stats traffic;
 };
 

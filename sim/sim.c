@@ -313,7 +313,8 @@ static bool link_is_sane(const struct ulnet_sim_link *l)
 		if (parts[i] > LNET_SIM_ALWAYS)
 			return false;
 	return l->latency < TIME_NEVER / 4 && l->jitter < TIME_NEVER / 4 &&
-	       l->reorder_window < TIME_NEVER / 4;
+	       l->reorder_window < TIME_NEVER / 4 &&
+	       l->connect < TIME_NEVER / 4;
 }
 
 int lnet_sim_link_set(struct lnet_sim *sim, const struct ulnet_nid *src,

@@ -25,6 +25,7 @@ unit_tests += %D%/unit/lnet/match_test
 unit_tests += %D%/unit/lnet/md_test
 unit_tests += %D%/unit/lnet/op_test
 unit_tests += %D%/unit/lnet/event_test
+unit_tests += %D%/unit/lnet/connect_test
 unit_tests += %D%/unit/lnet/credit_test
 unit_tests += %D%/unit/lnet/lazy_test
 unit_tests += %D%/unit/lnet/ni_test
@@ -174,6 +175,10 @@ lnd_tests += %D%/lnd/accept_test
 lnd_tests += %D%/lnd/callers_test
 %C%_lnd_callers_test_SOURCES = %D%/lnd/callers_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/attempt_test
+%C%_lnd_attempt_test_SOURCES = %D%/lnd/attempt_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
+	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \

@@ -28,6 +28,8 @@ struct ulnet_sim_link {
 	uint64_t latency;   /* ns */
 	uint64_t jitter;    /* ns: up to that much is added, order is kept */
 	uint64_t bandwidth; /* bytes/s; 0: no limit */
+	uint64_t connect;   /* ns: messages need a connection, and an attempt
+			     * to make one takes so long; 0: they need none */
 	/* Of each message: */
 	uint32_t loss;	    /* silently gone; the sender thinks it is sent */
 	uint32_t duplicate; /* arrives twice */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "lnd/simlnd/conn.h"
+
 static uint64_t nid_hash(const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), 0);
@@ -180,6 +182,7 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 		return -ENOMEM;
 	r->link = *link;
 	r->has_link = true;
+	net->connects = net->connects || link->connect;
 	net->rules_version++;
 	return 0;
 }
@@ -233,7 +236,9 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 
 	if (!p)
 		return NULL;
+	p->sc = sc;
 	p->dst = *dst;
+	sim_conn_init(p);
 	if (hash_add(&sc->paths, &p->hash, nid_hash(dst))) {
 		free(p);
 		return NULL;

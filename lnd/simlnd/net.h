@@ -7,6 +7,7 @@
 #define LND_SIMLND_NET_H
 
 #include <stdatomic.h>
+#include "base/fsm.h"
 #include "base/hash.h"
 #include "base/pool.h"
 #include "lnd/simlnd/simlnd.h"
@@ -46,6 +47,7 @@ struct sim_ep {
 /* What a CPT knows of the way to a destination. */
 struct sim_path {
 	struct hash_node hash;
+	struct sim_cpt *sc;
 	struct ulnet_nid dst;
 	struct sim_ep *ep; /* NULL: was never there */
 	uint64_t rules;	   /* version of the rules that link comes from */
@@ -53,6 +55,13 @@ struct sim_path {
 	bool partitioned;
 	uint64_t free_at; /* when the link has sent what was given to it */
 	uint64_t last;	  /* arrival of the last one in order */
+	/* conn.c's: */
+	struct fsm conn;
+	bool wanted;		 /* somebody waits for the connection */
+	unsigned int failures;	 /* in a row */
+	unsigned int generation; /* of the peer that it leads to */
+	uint64_t give_up;	 /* ns: when this attempt fails */
+	struct timer timer;
 };
 
 /* What was said of a pair of NIDs, either may be ANY. */
@@ -71,6 +80,7 @@ struct sim_net {
 	struct hash eps;
 	struct hash rules;
 	uint64_t rules_version;
+	bool connects; /* some link needs, or needed, connections */
 	_Atomic uint64_t messages;
 	_Atomic uint64_t faults;
 };

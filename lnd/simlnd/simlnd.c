@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/iov.h"
+#include "lnd/simlnd/conn.h"
 #include "lnd/simlnd/net.h"
 #include "base/mutation.h"
 
@@ -144,6 +145,7 @@ static void pkt_arrive(struct timer *t)
 	pkt_trace(pkt, SIM_ARRIVES);
 	sc->ep->net->messages++;
 	list_del(&pkt->link);
+	sim_conn_heard(sc, &pkt->src.nid);
 	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt))
 		pkt_free(pkt);
 }
@@ -355,6 +357,8 @@ static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 
 	if (!path)
 		return -ENOMEM;
+	if (unlikely(!sim_conn_ready(path)))
+		return -EINPROGRESS;
 	tx = pool_get(&sc->txs);
 	if (!tx)
 		return -ENOMEM;
@@ -488,6 +492,7 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	/* The first CPT to get here; the NID may be another NI's since. */
 	atomic_compare_exchange_strong(&sc->ep->generation, &there, there + 1);
 	sc->running = false;
+	sim_conns_stop(sc);
 	txs_abort(&sc->queue);
 	txs_abort(&sc->sending);
 	while (!list_empty(&sc->arriving))
@@ -534,6 +539,14 @@ static int sim_startup(struct lnd_ni *ni)
 	return rc;
 }
 
+static bool sim_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
+{
+	struct sim_cpt *sc = sim_cpt(ni, lnet_ni_cpt_of(ni, nid));
+	const struct sim_path *path = net_path(sc, nid);
+
+	return path && path->wanted;
+}
+
 void *sim_net_rx_mark(const void *rx)
 {
 	return ((const struct sim_pkt *)rx)->mark;
@@ -548,4 +561,5 @@ const struct lnd simlnd = {
 	.send = sim_send,
 	.recv = sim_recv,
 	.cancel = sim_cancel,
+	.is_connecting = sim_is_connecting,
 };

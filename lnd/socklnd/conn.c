@@ -102,9 +102,6 @@ void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
 	conn_end(conn);
 	sock_peer_del(peer, conn);
 	list_del(&conn->flush);
-	/* In the order in which they were sent, before anybody hears of it. */
-	if (status != -ESHUTDOWN)
-		sock_tx_wait_again(conn);
 	/* The users who hear of it now may do anything; the connection is in
 	 * nobody's list any more. */
 	sock_rx_conn_closed(conn, status, cause);

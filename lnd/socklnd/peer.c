@@ -85,7 +85,6 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	peer->want = cpt->sni->conns_per_peer;
 	peer->next_cookie = SOCK_COOKIE_FIRST;
 	list_init(&peer->conns);
-	list_init(&peer->waiting);
 	list_init(&peer->unacked);
 	timer_init(&peer->timer, on_peer_timer);
 	timer_init(&peer->check, on_peer_check);
@@ -130,7 +129,7 @@ char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
 
 static bool is_idle(const struct sock_peer *peer)
 {
-	return list_empty(&peer->conns) && list_empty(&peer->waiting) &&
+	return list_empty(&peer->conns) && !peer->wanted &&
 	       list_empty(&peer->unacked) && peer->fsm.state == PEER_IDLE;
 }
 
@@ -184,6 +183,19 @@ static const char *hint(int status)
 	return status == -EALREADY ? " (it refuses the connection)" : "";
 }
 
+/* Those who wait for a connection hear what has come of it, and may send. */
+static void peer_tell(struct sock_peer *peer, int status,
+		      enum ulnet_cause cause)
+{
+	bool wanted = peer->wanted;
+
+	peer->wanted = false;
+	if (wanted)
+		lnet_peer_connected(peer->cpt->sni->ni, &peer->id.nid, status,
+				    cause);
+	sock_peer_settle(peer);
+}
+
 static void failed(struct sock_peer *peer, int status)
 {
 	uint64_t max = ms_tunable(peer, SOCK_max_reconnectms);
@@ -202,7 +214,7 @@ static void failed(struct sock_peer *peer, int status)
 	fsm_move(&peer->fsm, sock_peer_states, PEER_FAILED);
 	loop_timer_arm(peer->cpt->loop, &peer->timer,
 		       peer_now(peer) + peer->backoff);
-	sock_tx_fail_waiting(peer, status, peer_cause_of(status));
+	peer_tell(peer, status, peer_cause_of(status));
 }
 
 static void open_next(struct sock_peer *peer)
@@ -225,10 +237,7 @@ static void on_peer_settle(struct work *w)
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
-	if (sock_pid_is_user(peer->id.pid) && !list_empty(&peer->waiting))
-		sock_tx_fail_waiting(peer, -EHOSTUNREACH,
-				     LNET_CAUSE_REMOTE_DROPPED);
-	if (peer->fsm.state == PEER_IDLE && !list_empty(&peer->waiting)) {
+	if (peer->fsm.state == PEER_IDLE && peer->wanted) {
 		peer->opens = true;
 		open_next(peer);
 		return;
@@ -243,11 +252,13 @@ static void on_peer_settle(struct work *w)
 	free(peer);
 }
 
-int sock_peer_may_wait(const struct sock_peer *peer)
+int sock_peer_want(struct sock_peer *peer)
 {
-	return peer->fsm.state == PEER_FAILED || sock_pid_is_user(peer->id.pid)
-		       ? -EHOSTUNREACH
-		       : 0;
+	if (peer->fsm.state == PEER_FAILED || sock_pid_is_user(peer->id.pid))
+		return -EHOSTUNREACH;
+	peer->wanted = true;
+	sock_peer_settle(peer);
+	return -EINPROGRESS;
 }
 
 /* It does not want more connections: are those that there are enough? */
@@ -265,8 +276,7 @@ static bool is_content(struct sock_peer *peer)
 /* Are there messages that want connections? */
 static bool is_wanted(const struct sock_peer *peer)
 {
-	return !list_empty(&peer->waiting) ||
-	       (peer->opens && !list_empty(&peer->conns));
+	return peer->wanted || (peer->opens && !list_empty(&peer->conns));
 }
 
 static void retry_later(struct sock_peer *peer)
@@ -405,8 +415,8 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 		  sock_conn_str(conn, text, sizeof(text)));
 	if (sock_conn_watch(conn, ENV_READ))
 		sock_peer_close(peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
-	else
-		sock_tx_start_waiting(peer);
+	else if (sock_peer_choose(peer, 1))
+		peer_tell(peer, 0, LNET_CAUSE_OK);
 }
 
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
@@ -491,15 +501,23 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	bool by_peer = !status || status == -ECONNRESET || status == -EPIPE;
 	bool unproven = by_peer && peer->opens && !list_empty(&peer->conns) &&
 			!is_proven(peer);
+	struct sock_conn *conn;
+	struct list closing;
 
 	if (!list_empty(&peer->conns))
 		log_closed(peer, status);
 	if (!status)
 		status = -ECONNRESET;
-	while (!list_empty(&peer->conns))
-		sock_conn_close(
-			list_first(&peer->conns, struct sock_conn, link),
-			status, cause);
+	/* None of them takes messages any more, before anybody hears of it. */
+	list_init(&closing);
+	list_splice_tail(&closing, &peer->conns);
+	peer->small = NULL;
+	if (status != -ESHUTDOWN && !sock_pid_is_user(peer->id.pid))
+		list_for_each_entry (conn, &closing, link)
+			sock_tx_give_back(conn);
+	while (!list_empty(&closing))
+		sock_conn_close(list_first(&closing, struct sock_conn, link),
+				status, cause);
 	sock_tx_fail_unacked(peer, status, cause);
 	if (unproven)
 		closed_unproven(peer, status);
@@ -618,8 +636,8 @@ static void peer_stop(struct sock_peer *peer)
 	loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	if (peer->fsm.state != PEER_IDLE)
 		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	peer->wanted = false;
 	sock_peer_close(peer, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-	sock_tx_fail_waiting(peer, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
 }
 
 void sock_peers_stop(struct sock_cpt *cpt)

@@ -34,9 +34,9 @@ struct sock_peer {
 	struct sock_conn *small;   /* the one that suits small messages best;
 				  * NULL: there are several, or none */
 	struct sock_conn *attempt; /* PEER_CONNECTING */
-	struct list waiting;	   /* sock_tx.link, for a connection */
-	bool opens;		   /* messages made us open connections */
-	unsigned int want;	   /* bulk connections each way */
+	bool wanted;	   /* LNet waits for a connection: it is to be told */
+	bool opens;	   /* messages made us open connections */
+	unsigned int want; /* bulk connections each way */
 	unsigned int retries;
 	uint64_t backoff; /* ns; 0: the last attempt was no failure */
 	uint8_t version;  /* while there are connections; else 0 */
@@ -76,8 +76,9 @@ struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 /* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
-/* May a message wait for it? 0, or -EHOSTUNREACH: not after that failure. */
-int sock_peer_may_wait(const struct sock_peer *peer);
+/* There is no connection for a message: -EINPROGRESS, LNet will be told of one;
+ * -EHOSTUNREACH: not after that failure. */
+int sock_peer_want(struct sock_peer *peer);
 
 /* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
  * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else

@@ -123,7 +123,6 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	struct ulnet_id to = { msg->next_hop, msg->next_pid };
 	struct sock_peer *peer;
 	struct sock_tx *tx;
-	int rc = 0;
 
 	if (!lnet_nid_is_nid4(&to.nid))
 		return -EAFNOSUPPORT;
@@ -136,35 +135,15 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	conn = sock_peer_choose(peer,
 				SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
 	if (!conn)
-		rc = sock_peer_may_wait(peer);
-	if (rc)
-		return rc;
+		return sock_peer_want(peer);
 	tx = tx_new(peer, msg);
 	if (!tx) {
 		sock_peer_settle(peer);
 		return -ENOMEM;
 	}
 	msg->priv = tx;
-	if (conn) {
-		tx_queue(conn, tx);
-		return 0;
-	}
-	tx->place = TX_WAITING;
-	list_add_tail(&peer->waiting, &tx->link);
-	sock_peer_settle(peer);
+	tx_queue(conn, tx);
 	return 0;
-}
-
-void sock_tx_start_waiting(struct sock_peer *peer)
-{
-	struct sock_tx *tx, *next;
-
-	list_for_each_entry_safe (tx, next, &peer->waiting, link) {
-		struct sock_conn *conn = sock_peer_choose(peer, tx_size(tx));
-
-		if (conn)
-			tx_queue(conn, tx);
-	}
 }
 
 static void fail_list(struct list *list, int status, enum ulnet_cause cause)
@@ -179,31 +158,27 @@ static void fail_list(struct list *list, int status, enum ulnet_cause cause)
 			cause);
 }
 
-void sock_tx_fail_waiting(struct sock_peer *peer, int status,
-			  enum ulnet_cause cause)
-{
-	fail_list(&peer->waiting, status, cause);
-	sock_peer_settle(peer);
-}
-
 void sock_tx_fail_unacked(struct sock_peer *peer, int status,
 			  enum ulnet_cause cause)
 {
 	fail_list(&peer->unacked, status, cause);
 }
 
-void sock_tx_wait_again(struct sock_conn *conn)
+void sock_tx_give_back(struct sock_conn *conn)
 {
-	struct sock_tx *tx, *next;
+	struct list *l, *before;
 
-	list_for_each_entry_safe (tx, next, &conn->queue, link) {
-		if (!tx->msg || tx->again)
+	for (l = conn->queue.prev; l != &conn->queue; l = before) {
+		struct sock_tx *tx = container_of(l, struct sock_tx, link);
+		struct lnd_msg *msg = tx->msg;
+
+		before = l->prev;
+		if (!msg || msg->again)
 			continue;
 		tx_unqueue(tx);
-		tx->again = true;
-		tx->place = TX_WAITING;
-		tx->conn = NULL;
-		list_add_tail(&tx->peer->waiting, &tx->link);
+		pool_put(&conn->cpt->txs, tx);
+		conn->peer->wanted = true;
+		lnet_send_again(msg);
 	}
 }
 
@@ -604,8 +579,6 @@ void sock_tx_cancel(struct sock_tx *tx, int status)
 	switch (tx->place) {
 	case TX_QUEUED:
 		tx_unqueue(tx);
-		/* fall through */
-	case TX_WAITING:
 		tx_done(tx, status, LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	case TX_UNACKED:

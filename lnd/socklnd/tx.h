@@ -17,7 +17,6 @@
 enum sock_dir { SOCK_TX, SOCK_RX };
 
 enum tx_place {
-	TX_WAITING, /* peer->waiting */
 	TX_QUEUED,  /* conn->queue */
 	TX_WRITING, /* conn->tx */
 	TX_UNACKED, /* peer->unacked */
@@ -26,7 +25,6 @@ enum tx_place {
 struct sock_tx {
 	enum sock_dir dir; /* SOCK_TX */
 	enum tx_place place;
-	bool again; /* its first connection was closed with nothing of it sent */
 	struct list link;
 	struct lnd_msg *msg; /* NULL: a NOOP, or given up */
 	struct sock_peer *peer;
@@ -47,14 +45,9 @@ void sock_tx_keepalive(struct sock_conn *conn);
 /* The peer has acknowledged. -EPROTO: what was not to be acknowledged. */
 int sock_tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr);
 
-/* A connection came up: what waits for one. */
-void sock_tx_start_waiting(struct sock_peer *peer);
-/* No connection comes up: what waits ends. */
-void sock_tx_fail_waiting(struct sock_peer *peer, int status,
-			  enum ulnet_cause cause);
-/* @conn is closed. What was queued on it, and not begun, gets another
- * connection, once. */
-void sock_tx_wait_again(struct sock_conn *conn);
+/* @conn is about to be closed: LNet gets back what was queued on it and not
+ * begun, and has not been given back before. No user's handler runs. */
+void sock_tx_give_back(struct sock_conn *conn);
 /* The rest ends: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status,
 			 enum ulnet_cause cause);

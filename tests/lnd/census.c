@@ -50,7 +50,7 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 	const struct sock_conn *conn;
 
 	c->peers++;
-	c->waiting += length(&peer->waiting);
+	c->waiting += peer->wanted;
 	c->unacked += length(&peer->unacked);
 	c->attempts += peer->attempt != NULL;
 	c->backoff = MAX(c->backoff, peer->backoff);

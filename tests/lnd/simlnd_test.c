@@ -91,6 +91,9 @@ static const struct lnd_rig_ops sim_ops = {
 
 static struct sim_params fast = { .cpts = 1 };
 static struct sim_params slow = { .cpts = 1, .link = SLOW };
+static struct sim_params connects = {
+	.cpts = 2, .link = { .latency = 1000000, .connect = 3000000 }
+};
 static struct sim_params two = { .cpts = 2 };
 static struct sim_params slow_three = { .cpts = 3, .link = SLOW };
 
@@ -105,6 +108,7 @@ static struct lnd_rig rigs[] = {
 	RIG("simlnd, slow link", slow),
 	RIG("simlnd, 2 CPTs", two),
 	RIG("simlnd, slow link, 3 CPTs", slow_three),
+	RIG("simlnd, connections, 2 CPTs", connects),
 };
 
 int main(int argc, char **argv)

@@ -434,6 +434,8 @@ static void random_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 
 	if (chance(r, 50))
 		l.bandwidth = 1000000 + rnd(r, 1000000000);
+	if (chance(r, 30))
+		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
 	link_faults(r->sim, r->harsh, &l);
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }

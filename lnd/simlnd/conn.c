@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/simlnd/conn.h"
+
+#include <errno.h>
+
+#include "base/backoff.h"
+
+/* As socklnd's defaults. */
+#define PAUSE_BASE    (10 * NSEC_PER_MSEC)
+#define PAUSE_CEILING (150 * NSEC_PER_MSEC)
+
+static const struct fsm_state sim_conn_states[SIM_CONN_STATES] = {
+	[SIM_CONN_NONE] = { "none",
+			    FSM_TO(SIM_CONN_TRYING) | FSM_TO(SIM_CONN_OPEN) },
+	[SIM_CONN_TRYING] = { "trying", FSM_TO(SIM_CONN_NONE) |
+						FSM_TO(SIM_CONN_PAUSED) |
+						FSM_TO(SIM_CONN_OPEN) },
+	[SIM_CONN_PAUSED] = { "paused", FSM_TO(SIM_CONN_NONE) |
+						FSM_TO(SIM_CONN_TRYING) |
+						FSM_TO(SIM_CONN_OPEN) },
+	[SIM_CONN_OPEN] = { "open", FSM_TO(SIM_CONN_NONE) },
+};
+
+static void sim_conn_move(struct sim_path *p, enum sim_conn_state to)
+{
+	fsm_move(&p->conn, sim_conn_states, to);
+}
+
+static void on_conn_timer(struct timer *t);
+
+void sim_conn_init(struct sim_path *p)
+{
+	timer_init(&p->timer, on_conn_timer);
+}
+
+static void sim_conn_timer(struct sim_path *p, uint64_t delay)
+{
+	struct loop *loop = p->sc->loop;
+
+	loop_timer_arm(loop, &p->timer, loop_now(loop) + delay);
+}
+
+static uint64_t sim_conn_pause(const struct sim_path *p)
+{
+	return backoff_ns(PAUSE_BASE, PAUSE_CEILING, p->failures,
+			  loop_random(p->sc->loop));
+}
+
+static void sim_conn_try(struct sim_path *p)
+{
+	struct sim_cpt *sc = p->sc;
+
+	sim_conn_move(p, SIM_CONN_TRYING);
+	p->give_up = loop_now(sc->loop) + lnet_lnd_timeout(sc->ni);
+	sim_conn_timer(p, p->link.connect);
+}
+
+/* Whoever hears of it may send. */
+static void sim_conn_tell(struct sim_path *p, int status)
+{
+	p->wanted = false;
+	lnet_peer_connected(p->sc->ni, &p->dst, status,
+			    status ? LNET_CAUSE_REMOTE_DROPPED : LNET_CAUSE_OK);
+}
+
+static void sim_conn_open(struct sim_path *p)
+{
+	sim_conn_move(p, SIM_CONN_OPEN);
+	loop_timer_cancel(p->sc->loop, &p->timer);
+	p->failures = 0;
+	p->generation = atomic_load(&p->ep->generation);
+	sim_conn_tell(p, 0);
+}
+
+static void sim_conn_failed(struct sim_path *p, int status)
+{
+	uint64_t pause = sim_conn_pause(p);
+
+	sim_conn_move(p, SIM_CONN_PAUSED);
+	p->failures++;
+	sim_conn_timer(p, pause);
+	sim_conn_tell(p, status);
+}
+
+/* Would nobody say so if nothing got through? */
+static bool is_silent(const struct sim_path *p)
+{
+	return p->partitioned || !atomic_load(&p->sc->ep->up) ||
+	       (p->ep && ep_is_there(p->ep) && !atomic_load(&p->ep->up));
+}
+
+/* The attempt has had its time. */
+static void sim_conn_tried(struct sim_path *p)
+{
+	uint64_t now = loop_now(p->sc->loop);
+
+	net_path_now(p->sc, p);
+	if (is_silent(p)) {
+		if (now >= p->give_up)
+			sim_conn_failed(p, -ETIMEDOUT);
+		else
+			sim_conn_timer(p, PAUSE_CEILING);
+	} else if (!p->ep || !ep_is_there(p->ep) ||
+		   loop_random(p->sc->loop) % LNET_SIM_ALWAYS <
+			   p->link.refuse) {
+		sim_conn_failed(p, -ECONNREFUSED);
+	} else {
+		sim_conn_open(p);
+	}
+}
+
+static void on_conn_timer(struct timer *t)
+{
+	struct sim_path *p = container_of(t, struct sim_path, timer);
+
+	if (p->conn.state == SIM_CONN_TRYING)
+		sim_conn_tried(p);
+	else if (p->wanted)
+		sim_conn_try(p);
+	else
+		sim_conn_move(p, SIM_CONN_NONE);
+}
+
+bool sim_conn_ready(struct sim_path *p)
+{
+	if (likely(!p->link.connect))
+		return true;
+	if (p->conn.state == SIM_CONN_OPEN) {
+		if (!is_silent(p) &&
+		    p->generation == atomic_load(&p->ep->generation))
+			return true;
+		sim_conn_move(p, SIM_CONN_NONE);
+	}
+	p->wanted = true;
+	if (p->conn.state == SIM_CONN_NONE)
+		sim_conn_try(p);
+	return false;
+}
+
+void sim_conn_heard(struct sim_cpt *sc, const struct ulnet_nid *src)
+{
+	struct sim_path *p = sc->ep->net->connects ? net_path(sc, src) : NULL;
+
+	if (p && p->link.connect && p->conn.state != SIM_CONN_OPEN && p->ep &&
+	    ep_is_there(p->ep))
+		sim_conn_open(p);
+}
+
+void sim_conns_stop(struct sim_cpt *sc)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sc->paths, &bucket, n))) {
+		struct sim_path *p = container_of(n, struct sim_path, hash);
+
+		loop_timer_cancel(sc->loop, &p->timer);
+		p->wanted = false;
+		if (p->conn.state != SIM_CONN_NONE)
+			sim_conn_move(p, SIM_CONN_NONE);
+	}
+}
