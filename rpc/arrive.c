@@ -26,26 +26,40 @@ void origin_unref(struct origin *o)
 
 /* ---- calls ---- */
 
-/* Another attempt of a call that may be executed more than once: the caller does
- * not mind, and the method allows it. */
+/* May a call be executed more than once? Only if the caller does not mind, and
+ * the method allows it. */
 static bool may_repeat(const struct ulrpc_service *svc,
 		       const struct wire_call *c)
 {
-	const struct ulrpc_method *m;
+	const struct ulrpc_method *m =
+		svc ? service_method(svc, c->method) : NULL;
 
-	if (c->semantics != ULRPC_IDEMPOTENT || !c->attempt)
-		return false;
-	m = svc ? service_method(svc, c->method) : NULL;
 	/* Without a method it is not executed at all. */
-	return !m || m->semantics == ULRPC_IDEMPOTENT;
+	if (!m)
+		return true;
+	return c->semantics == ULRPC_IDEMPOTENT &&
+	       (m->semantics == ULRPC_IDEMPOTENT || MUTATE(rpc_caller_rules));
 }
 
-bool request_repeated(struct export *e, const struct ulrpc_service *svc,
-		      const struct wire_call *c)
+enum request_past request_past(struct shard *s, struct export *e,
+			       const struct ulrpc_service *svc,
+			       const struct wire_call *c)
 {
-	if (likely(xids_add(&e->xids, c->xid)) || MUTATE(rpc_duplicate))
-		return false;
-	return c->xid && !may_repeat(svc, c);
+	enum xids_past number = xids_add(&e->xids, c->xid);
+
+	/* 0 is no number: such a call is refused for that. */
+	if (unlikely(!c->xid) || MUTATE(rpc_duplicate))
+		return REQUEST_NEW;
+	if (unlikely(number == XIDS_SEEN)) {
+		stat_count(s, RPC_STAT_requests_repeated);
+		return REQUEST_COPY;
+	}
+	if (likely(number == XIDS_NEW && !(c->flags & WIRE_CALL_RESENT)))
+		return REQUEST_NEW;
+	if (may_repeat(svc, c))
+		return REQUEST_NEW;
+	stat_count(s, RPC_STAT_requests_doubtful);
+	return REQUEST_DOUBTFUL;
 }
 
 /* @again: us, if it is overloaded. */
@@ -69,6 +83,8 @@ static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
 	stat_request_end(&report);
 	if (status == WIRE_OVERLOADED)
 		reply.retry_after = again;
+	else if (status == WIRE_NOT_CONNECTED)
+		reply.absent = export_absent(o->sc->shard->exports, now);
 	o->deadline = MAX(o->deadline, request_deadline(c, now));
 	reply_add(o, &reply, NULL, false);
 }
@@ -86,12 +102,13 @@ static uint32_t check_connection(struct origin *o,
 			&o->client, &o->source, now);
 	if (!e)
 		return WIRE_NOT_CONNECTED;
-	if (e->epoch != m->epoch)
-		return WIRE_STALE_EPOCH;
-	/* What is refused from here on ends its call. */
+	/* What is refused from here on will not be executed: its number is
+	 * noted. */
 	o->export = export_ref(e);
 	if (m->acked)
 		xids_below(&e->xids, m->acked);
+	if (e->epoch != m->epoch)
+		return WIRE_STALE_EPOCH;
 	o->refused = sc->fsm.state != SERVICE_CPT_UP;
 	if (o->refused)
 		return WIRE_SHUTTING_DOWN;
@@ -131,6 +148,29 @@ static struct origin *origin_new(struct service_cpt *sc,
 	return o;
 }
 
+/* A call of a message: @all is WIRE_OK, or why the whole message is refused. */
+static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
+		      bool may_pin, uint64_t now)
+{
+	uint64_t again = o->sc->service->conf.retry_after;
+	enum request_past past = REQUEST_NEW;
+	uint32_t status = all;
+
+	if (likely(o->export))
+		past = request_past(o->sc->shard, o->export, o->sc->service, c);
+	/* Nor is it refused: another copy may be under way. */
+	if (unlikely(past == REQUEST_COPY)) {
+		o->unanswered--;
+		return;
+	}
+	if (unlikely(past == REQUEST_DOUBTFUL))
+		status = WIRE_DOUBTFUL;
+	else if (likely(!status))
+		status = request_arrive(o, c, may_pin, now, &again);
+	if (unlikely(status))
+		refuse(o, c, status, now, again);
+}
+
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
 		       struct wire_cursor *cursor, bool may_pin)
@@ -138,28 +178,15 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 	uint64_t now = shard_now(sc->shard);
 	struct origin *o = origin_new(sc, ev, m);
 	struct wire_call c;
-	uint64_t again = sc->service->conf.retry_after;
-	uint32_t all, status;
+	uint32_t all;
 
 	if (unlikely(!o)) {
 		stat_count(sc->shard, RPC_STAT_requests_dropped);
 		return;
 	}
 	all = check_connection(o, m, now);
-	while (wire_requests_next(cursor, &c)) {
-		/* Nor is it refused: another copy may be under way. */
-		if (unlikely(o->export &&
-			     request_repeated(o->export, sc->service, &c))) {
-			stat_count(sc->shard, RPC_STAT_requests_repeated);
-			o->unanswered--;
-			continue;
-		}
-		status = all;
-		if (likely(!status))
-			status = request_arrive(o, &c, may_pin, now, &again);
-		if (unlikely(status))
-			refuse(o, &c, status, now, again);
-	}
+	while (wire_requests_next(cursor, &c))
+		read_call(o, &c, all, may_pin, now);
 	o->reading = false;
 	reply_flush(o);
 	origin_unref(o);
@@ -235,17 +262,9 @@ static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		return;
 	}
 	status = check_connection(o, &x->m, now);
-	for (unsigned int i = 0; i < x->m.ncalls; i++) {
-		if (!o->export ||
-		    !request_repeated(o->export, sc->service, &x->calls[i])) {
-			refuse(o, &x->calls[i],
-			       status ? status : WIRE_OVERLOADED, now,
-			       sc->service->conf.retry_after);
-			continue;
-		}
-		stat_count(sc->shard, RPC_STAT_requests_repeated);
-		o->unanswered--;
-	}
+	for (unsigned int i = 0; i < x->m.ncalls; i++)
+		read_call(o, &x->calls[i], status ? status : WIRE_OVERLOADED,
+			  false, now);
 	o->reading = false;
 	reply_flush(o);
 	origin_unref(o);

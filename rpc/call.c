@@ -12,6 +12,8 @@
 
 #define REPLY_MAX 4096
 #define ERROR_MAX 4095 /* the largest errno that is believed */
+/* See is_executed_by_nobody(). */
+#define ABSENT_SLACK (200 * NSEC_PER_MSEC)
 
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
@@ -423,6 +425,7 @@ void call_again(struct ulrpc_call *call, bool maybe)
 
 	call->unknown |= maybe;
 	c->inflight--;
+	list_del(&call->unreplied);
 	parcel_forget(call->parcel, call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
@@ -476,6 +479,7 @@ static const struct {
 	[WIRE_BULK_FAILED] = { ULRPC_CAUSE_BULK, ULRPC_EXECUTED },
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
+	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
 };
 
 static void answer_ok(struct ulrpc_call *call, const struct wire_reply *r,
@@ -497,25 +501,56 @@ static void answer_ok(struct ulrpc_call *call, const struct wire_reply *r,
 	a->length = r->length;
 }
 
-/* Is this call not executed because the server says so of this attempt? Copies of
- * later attempts of an idempotent one are not told apart there. */
-static bool is_sure(const struct ulrpc_call *call)
+void call_doubt(struct ulrpc_call *call)
 {
-	return !call->unknown &&
-	       (call->semantics != ULRPC_IDEMPOTENT || call->attempts == 1);
+	if (call->semantics == ULRPC_IDEMPOTENT)
+		call_again(call, true);
+	else
+		call_fail(call, ULRPC_CAUSE_RESTARTED);
 }
 
-/* The service has gone from that portal; perhaps it is at another one, or soon
- * will be again: who asks for it will know. To the server this is another call
- * then: the one that was refused will never be executed. */
-static void call_anew(struct ulrpc_call *call)
+/* The server does not know the connection. A copy of the attempt may have come
+ * there before, or to the server's predecessor; but not if the server has not
+ * known the connection for longer than it is that the attempt was sent. The
+ * slack is for turns, in which clocks stand, and clocks that do not run alike. */
+static bool is_executed_by_nobody(const struct ulrpc_call *call,
+				  const struct wire_reply *r)
+{
+	uint64_t age = shard_now(call->shard) - parcel_sent(call->parcel);
+
+	if (MUTATE(rpc_believe))
+		return true;
+	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
+}
+
+/* The answer says that the server has not looked at the call, and what would
+ * help. False: it is another answer. */
+static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
+	uint32_t epoch = parcel_epoch(call->parcel);
 
-	list_del(&call->unreplied);
-	call->xid = 0;
-	call_again(call, !is_sure(call));
-	client_reopen(c);
+	switch (r->status) {
+	case WIRE_NOT_CONNECTED:
+		import_lost(c->imp, epoch);
+		if (is_executed_by_nobody(call, r))
+			call_again(call, false);
+		else
+			call_doubt(call);
+		return true;
+	case WIRE_STALE_EPOCH:
+		import_lost(c->imp, epoch);
+		call_again(call, false);
+		return true;
+	case WIRE_NO_SERVICE:
+		/* It has gone from that portal; perhaps it is at another one,
+		 * or soon will be again: who asks for it will know. */
+		call_again(call, false);
+		client_reopen(c);
+		return true;
+	default:
+		return false;
+	}
 }
 
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r)
@@ -528,25 +563,19 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r)
 		.retry_after = r->retry_after,
 	};
 
-	if (r->status == WIRE_NOT_CONNECTED || r->status == WIRE_STALE_EPOCH) {
-		struct import *imp = call->client->imp;
-		uint32_t epoch = parcel_epoch(call->parcel);
-
-		/* Another copy may have come before the connection changed. */
-		call_again(call, r->status == WIRE_STALE_EPOCH);
-		import_lost(imp, epoch);
+	if (is_turned_away(call, r))
 		return;
-	}
-	if (r->status == WIRE_NO_SERVICE) {
-		call_anew(call);
-		return;
-	}
 	client_served(call->client);
+	/* Said again, it is of the method, which minds. */
+	if (r->status == WIRE_DOUBTFUL && !call->unknown) {
+		call_doubt(call);
+		return;
+	}
 	if (r->status < ARRAY_SIZE(answers)) {
 		a.cause = answers[r->status].cause;
 		a.execution = answers[r->status].execution;
 	}
-	if (a.execution == ULRPC_NOT_EXECUTED && !is_sure(call))
+	if (a.execution == ULRPC_NOT_EXECUTED && call->unknown)
 		a.execution = ULRPC_EXECUTION_UNKNOWN;
 	if (a.cause == ULRPC_CAUSE_OK)
 		answer_ok(call, r, &a);
@@ -662,7 +691,6 @@ static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	list_init(&call->link);
 	list_init(&call->unreplied);
 	call->parcel = NULL;
-	call->xid = 0;
 	call->began = call->queued = shard_now(c->shard);
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->fsm.state = CALL_NEW;

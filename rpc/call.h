@@ -38,14 +38,15 @@ struct ulrpc_call {
 	struct ulrpc_client *client;
 	struct shard *shard;
 	struct list link;	/* one of the client's lists */
-	struct list unreplied;	/* import.unreplied, once it has an xid */
+	struct list unreplied;	/* import.unreplied: SENT */
 	struct parcel *parcel;	/* SENT */
-	uint64_t xid;		/* 0: none yet */
+	uint64_t xid;		/* SENT: of this attempt */
 	uint64_t deadline;	/* ns; TIME_NEVER */
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
 	bool shared;  /* the user may have a reference: a malloc of its own */
-	bool unknown; /* an attempt before this one may have been executed */
+	bool unknown; /* an attempt before this one may have been executed:
+		       * IDEMPOTENT only, others end with that attempt */
 	bool gone;    /* with its node, which crashed: it never ends */
 	bool alone;   /* could not be sent for want of memory: goes by itself */
 	bool hopeless; /* will end, by work, for there is no connection */
@@ -117,9 +118,12 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* In its parcel there was an answer. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);
-/* SENT -> QUEUED (or FENCE), for another attempt. @maybe: this one may have been
- * executed. */
+/* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
+ * this one may have been executed, which an idempotent call does not mind. */
 void call_again(struct ulrpc_call *call, bool maybe);
+/* SENT: it may have been executed, and there will be no answer. Ends, or is sent
+ * again if it is idempotent. */
+void call_doubt(struct ulrpc_call *call);
 /* The node has crashed and is gone. */
 void call_gone(struct ulrpc_call *call);
 

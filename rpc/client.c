@@ -207,10 +207,17 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 /* How many calls may go now. */
 static uint32_t room(const struct ulrpc_client *c)
 {
+	uint32_t n, span;
+
 	if (c->fsm.state != CLIENT_OPEN || !import_is_up(c->imp) ||
 	    c->inflight >= c->limit || lnet_timer_armed(&c->retry_timer))
 		return 0;
-	return MIN(c->nqueued, c->limit - c->inflight);
+	n = MIN(c->nqueued, c->limit - c->inflight);
+	span = parcel_span(c->imp);
+	if (likely(n <= span))
+		return n;
+	c->imp->span_full = true;
+	return span;
 }
 
 static void on_flush(struct ulnet_work *work)
@@ -348,50 +355,28 @@ void client_on_success(struct ulrpc_client *c, uint32_t window)
 
 /* ---- the connection ---- */
 
-/* Those that were sent before, may have been executed then, and must not be
- * once more. */
-static void take_unsafe(struct list *from, struct list *unsafe)
-{
-	struct ulrpc_call *call, *next;
-
-	list_for_each_entry_safe (call, next, from, link) {
-		if (!call->unknown || call->semantics == ULRPC_IDEMPOTENT)
-			continue;
-		list_del(&call->link);
-		list_add_tail(unsafe, &call->link);
-	}
-}
-
 /* The server is another one than before, or has forgotten us: what was sent
  * then is lost, or was executed: who knows. It would not know again what it
  * has seen. */
-static void restart(struct ulrpc_client *c)
+static void client_restart(struct ulrpc_client *c)
 {
-	struct list sent, unsafe;
+	struct list sent;
 
-	list_init(&unsafe);
-	take_unsafe(&c->again, &unsafe);
-	take_unsafe(&c->stalled, &unsafe);
-	take_unsafe(&c->fenced, &unsafe);
 	take_sent(c, &sent);
-	fail_all(&unsafe, ULRPC_CAUSE_RESTARTED);
 	while (!list_empty(&sent)) {
 		struct ulrpc_call *call =
 			list_first(&sent, struct ulrpc_call, link);
 
 		list_del(&call->link);
-		if (call->semantics == ULRPC_IDEMPOTENT)
-			call_again(call, true);
-		else
-			call_fail(call, ULRPC_CAUSE_RESTARTED);
+		call_doubt(call);
 	}
 }
 
-void client_on_connected(struct ulrpc_client *c, bool restarted)
+void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
 	c->ready = shard_now(c->shard);
-	if (restarted)
-		restart(c);
+	if (forgotten)
+		client_restart(c);
 	if (c->ncalls)
 		client_open_service(c);
 	client_kick(c);

@@ -95,11 +95,11 @@ void client_unopen(struct ulrpc_client *c);
 /* Why calls end that wait for a connection. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
-/* Of the import: there is a connection (@restarted: with another server than
+/* Of the import: there is a connection (@forgotten: with another server than
  * before, or with one that has forgotten us; client_unopen() came before); there
  * is none, and will not be before import->retry_at; the server does not want
  * us. */
-void client_on_connected(struct ulrpc_client *c, bool restarted);
+void client_on_connected(struct ulrpc_client *c, bool forgotten);
 void client_on_disconnected(struct ulrpc_client *c);
 void client_on_refused(struct ulrpc_client *c);
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);

@@ -118,6 +118,7 @@ static void export_drop(struct exports *x, struct export *e)
  * more, nor lends memory to them. */
 static void export_lost(struct exports *x, struct export *e)
 {
+	x->dropped = shard_now(x->shard);
 	if (e->refs > 1)
 		services_forget(x->shard, e);
 	export_drop(x, e);
@@ -496,6 +497,7 @@ static int shard_open(struct shard *s)
 	if (!x)
 		return -ENOMEM;
 	x->shard = s;
+	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
 	hash_init(&x->by_client);
 	list_init(&x->silent);

@@ -58,6 +58,7 @@ struct exports {
 	uint64_t mask;	    /* of handles on the wire */
 	uint64_t seed;
 	uint64_t heard;		  /* ns: anybody, when last */
+	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
 	uint32_t strays;	  /* passed on to other CPTs, now */
 	bool closing;
@@ -107,6 +108,14 @@ static inline struct export *export_ref(struct export *e)
 	return e;
 }
 void export_unref(struct export *e);
+
+/* us for which a handle that is not known has not been: since an export was last
+ * dropped. What was sent on such a connection within that time was executed by
+ * nobody. */
+static inline uint64_t export_absent(const struct exports *x, uint64_t now)
+{
+	return (now - x->dropped) / NSEC_PER_USEC;
+}
 
 /* What the client holds of the service on @portal: borrowed as long as @e, or as
  * it holds anything. NULL: no memory. */

@@ -95,6 +95,12 @@ static void import_tell_all(struct import *imp,
 		fn(c);
 }
 
+void import_on_span(struct import *imp)
+{
+	imp->span_full = false;
+	import_tell_all(imp, client_kick);
+}
+
 /* ---- lost, and waiting ---- */
 
 /* Full jitter: any time up to a bound that doubles. */
@@ -406,6 +412,10 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	struct ulrpc_client *c;
 	bool restarted = imp->knows_server &&
 			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
+	/* A late copy of an old Connect may have made one that knows nothing
+	 * of the calls that were sent. */
+	bool forgotten = restarted || !m->reconnected ||
+			 m->connection != imp->connection;
 
 	stat_count(imp->shard, RPC_STAT_connections_made);
 	if (imp->knows_server)
@@ -430,10 +440,10 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 	/* None of them sends before all know: the end of a call of one may lead
 	 * to a call of another. */
-	if (restarted || !m->reconnected)
+	if (forgotten)
 		import_tell_all(imp, client_unopen);
 	list_for_each_entry (c, &imp->clients, link)
-		client_on_connected(c, restarted || !m->reconnected);
+		client_on_connected(c, forgotten);
 }
 
 static void on_connected(struct import *imp, const struct wire_connected *m)
@@ -546,6 +556,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->link);
 	list_init(&imp->clients);
 	list_init(&imp->parcels);
+	list_init(&imp->sending);
 	list_init(&imp->unreplied);
 	lnet_timer_init(&imp->timer, on_timer);
 	return imp;

@@ -39,6 +39,16 @@ struct import {
 	uint64_t handle;       /* ours, on the wire */
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
+
+	/* Numbers of calls. Each attempt has one of its own, in order, over all
+	 * connections: so one that has come to the server before is a copy.
+	 * The server remembers the last 4096 (xids.h), and refuses what is
+	 * older; so no number is given to a call that is XIDS_SPAN or more
+	 * after the first of what LNet has not sent yet. */
+	uint64_t xid;	     /* the last one used */
+	struct list sending; /* parcel.of_sending, by xid */
+	bool span_full;	     /* calls wait for the first of these */
+
 	struct list parcels; /* parcel.of_import: what waits for replies */
 
 	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
@@ -55,7 +65,6 @@ struct import {
 	bool shutting_down;	 /* it said so at the last attempt */
 
 	/* FULL */
-	uint64_t xid;	       /* last one used */
 	struct list unreplied; /* ulrpc_call.unreplied, by xid */
 	uint64_t keepalive;    /* ns */
 	uint64_t heard, sent;  /* ns: when last */
@@ -120,6 +129,8 @@ static inline void import_heard(struct import *imp, uint64_t now)
 void import_doubt(struct import *imp, uint32_t epoch);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
+/* Numbers may be given to calls again. */
+void import_on_span(struct import *imp);
 /* By its handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 

@@ -9,6 +9,7 @@
 #include "rpc/call.h"
 #include "rpc/client.h"
 #include "rpc/wire.h"
+#include "rpc/xids.h"
 
 /* Bodies from this length on are sent from the call's own memory. */
 #define BODY_BORROWED 1024
@@ -38,15 +39,17 @@ struct reply_buf {
 struct entry {
 	struct ulrpc_call *call; /* NULL: ended, or went its own way */
 	struct ulrpc_call *held; /* body being sent from there */
-	uint64_t xid;
 };
 
 struct parcel {
-	struct list all;       /* imports.parcels */
-	struct list of_import; /* import.parcels, while somebody waits */
+	struct list all;	/* imports.parcels */
+	struct list of_import;	/* import.parcels, while somebody waits */
+	struct list of_sending; /* import.sending, the same, and LNet has it */
 	struct shard *shard;
 	struct ulrpc_client *client; /* NULL: nobody waits */
 	uint64_t match;
+	uint64_t xid;  /* of its first call; the others follow */
+	uint64_t sent; /* ns */
 	uint32_t epoch;
 	unsigned int n, open;	   /* calls; those that wait */
 	uint32_t need;		   /* bytes that their replies may have */
@@ -68,6 +71,39 @@ struct parcel {
 uint32_t parcel_epoch(const struct parcel *p)
 {
 	return p->epoch;
+}
+
+uint64_t parcel_sent(const struct parcel *p)
+{
+	return p->sent;
+}
+
+/* ---- numbers ---- */
+
+uint32_t parcel_span(const struct import *imp)
+{
+	const struct parcel *p;
+
+	if (likely(list_empty(&imp->sending)))
+		return XIDS_SPAN;
+	p = list_first(&imp->sending, struct parcel, of_sending);
+	return XIDS_SPAN - (uint32_t)MIN(imp->xid + 1 - p->xid, XIDS_SPAN);
+}
+
+static void sending_begin(struct parcel *p)
+{
+	p->sending = true;
+	list_add_tail(&p->client->imp->sending, &p->of_sending);
+}
+
+/* Its numbers have come to the server, or never will, or nobody cares. */
+static void sending_settled(struct parcel *p)
+{
+	if (list_empty(&p->of_sending))
+		return;
+	list_del(&p->of_sending);
+	if (unlikely(p->client->imp->span_full))
+		import_on_span(p->client->imp);
 }
 
 /* ---- memory ---- */
@@ -175,14 +211,9 @@ static void reply_buf_renew(struct parcel *p)
 
 static struct entry *entry_find(struct parcel *p, uint64_t xid)
 {
-	uint64_t i = xid - p->entries[0].xid;
+	uint64_t i = xid - p->xid;
 
-	if (likely(i < p->n && p->entries[i].xid == xid))
-		return &p->entries[i];
-	for (i = 0; i < p->n; i++)
-		if (p->entries[i].xid == xid)
-			return &p->entries[i];
-	return NULL;
+	return i < p->n ? &p->entries[i] : NULL;
 }
 
 /* Or does the server say that it has not looked at the call? */
@@ -310,6 +341,7 @@ static void on_parcel_over(struct ulnet_work *work)
 static void parcel_retire(struct parcel *p)
 {
 	list_del(&p->of_import);
+	sending_settled(p);
 	p->client = NULL;
 	reply_buf_unlink(p);
 	if (p->sending) {
@@ -372,6 +404,7 @@ static void on_sent(const struct ulnet_event *ev)
 	}
 	if (ev->unlinked) {
 		p->sending = false;
+		sending_settled(p);
 		entries_unhold(p);
 	}
 	if (ev->type == LNET_EVENT_SEND && ev->status &&
@@ -580,6 +613,8 @@ static struct parcel *parcel_new(const struct load *l)
 	p->shard = s;
 	p->client = c;
 	p->match = shard_match_alloc(s);
+	p->xid = c->imp->xid + 1;
+	p->sent = l->now;
 	if (MUTATE(rpc_old_reply))
 		p->match = 256;
 	p->epoch = c->imp->epoch;
@@ -587,6 +622,7 @@ static struct parcel *parcel_new(const struct load *l)
 	p->n = p->open = l->n;
 	p->need = l->need;
 	p->sending = false;
+	list_init(&p->of_sending);
 	p->over = false;
 	p->bulk = l->nsegments != 0;
 	p->bufs = NULL;
@@ -607,10 +643,8 @@ static void entry_fill(struct parcel *p, unsigned int i,
 {
 	struct import *imp = p->client->imp;
 
-	if (likely(!call->xid)) {
-		call->xid = ++imp->xid;
-		list_add_tail(&imp->unreplied, &call->unreplied);
-	}
+	call->xid = ++imp->xid;
+	list_add_tail(&imp->unreplied, &call->unreplied);
 	call->attempts++;
 	call->alone = false;
 	call->parcel = p;
@@ -618,7 +652,6 @@ static void entry_fill(struct parcel *p, unsigned int i,
 	call_on_packed(call, now);
 	p->entries[i].call = call;
 	p->entries[i].held = NULL;
-	p->entries[i].xid = call->xid;
 }
 
 static uint64_t time_left(uint64_t deadline, uint64_t now)
@@ -641,7 +674,7 @@ static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
 		.attempt = call->attempts - 1,
 		.method = call->method,
 		.length = call->length,
-		.flags = call->attempts > 1 ? WIRE_CALL_RESENT : 0,
+		.flags = call->unknown ? WIRE_CALL_RESENT : 0,
 		.priority = call->priority,
 		.reply_max = call->reply_max,
 		.semantics = call->semantics,
@@ -729,7 +762,7 @@ static int parcel_put(struct parcel *p, const struct load *l,
 		entries_unhold(p); /* no event will do so */
 		return rc;
 	}
-	p->sending = true;
+	sending_begin(p);
 	rc = LNetPut(LNET_NID_ANY, p->send_md, LNET_NOACK_REQ, p->peer,
 		     c->portal, p->match, 0, hdr_data);
 	if (rc)

@@ -25,6 +25,11 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
 /* A call of it has ended, or goes its own way. */
 void parcel_forget(struct parcel *p, struct ulrpc_call *call);
 uint32_t parcel_epoch(const struct parcel *p);
+/* ns: when it was given to LNet. */
+uint64_t parcel_sent(const struct parcel *p);
+/* How many numbers may be given to calls of this import now, so that the server
+ * still remembers those that LNet is sending: see import.sending. */
+uint32_t parcel_span(const struct import *imp);
 /* What is on its way to this import's server is given up, if it can be. */
 void parcels_abort(struct import *imp);
 /* After a crash. */

@@ -759,7 +759,7 @@ void requests_forget(struct service_cpt *sc, const struct export *e)
 			continue;
 		if (state_of(r) == REQUEST_QUEUED &&
 		    exec_remove(&sc->service->exec, &r->item))
-			refuse_queued(r, WIRE_NOT_CONNECTED);
+			refuse_queued(r, WIRE_STALE_EPOCH);
 		else
 			transfer_abort(r->transfers, -ECONNRESET);
 	}

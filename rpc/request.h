@@ -116,8 +116,9 @@ uint64_t request_deadline(const struct wire_call *c, uint64_t now);
 void request_run(struct sched_item *item);
 /* Takes what is under way: refuses what is queued, loses what handlers have. */
 void requests_abort(struct service_cpt *sc);
-/* The connection @e ends: what is queued is refused as NOT_CONNECTED; what is
- * being run goes on, but its bulk ends with -ECONNRESET. */
+/* The connection @e ends: what is queued is refused as STALE_EPOCH, for that
+ * it was not executed is certain; what is being run goes on, but its bulk ends
+ * with -ECONNRESET. */
 void requests_forget(struct service_cpt *sc, const struct export *e);
 /* The node has crashed; and then is gone: frees all. */
 void requests_crash(struct service_cpt *sc);
@@ -127,11 +128,21 @@ void requests_lost_free(struct service_cpt *sc);
 /* service_cpt.watch: those that are stuck, or too late to be run. */
 void requests_watch(struct ulnet_timer *t);
 
-/* Notes the call. One that has been seen is not executed again: it is being
- * served, or has been, or was refused. Caller and method may both say that they do
- * not mind; @svc NULL: it has gone. */
-bool request_repeated(struct export *e, const struct ulrpc_service *svc,
-		      const struct wire_call *c);
+/* What is known of a call from before: by its number, which is noted, and by its
+ * caller's word, with RESENT, that an attempt with another number may have been
+ * executed. */
+enum request_past {
+	REQUEST_NEW,	  /* it was not executed before */
+	REQUEST_COPY,	  /* it has come already: it is being served, or has
+			   * been, or was refused, and nothing is said now */
+	REQUEST_DOUBTFUL, /* perhaps it was: refused with WIRE_DOUBTFUL */
+};
+
+/* Counts what is not new. A call that may have been executed counts as new if
+ * neither its caller nor its method minds. @svc NULL: it has gone. */
+enum request_past request_past(struct shard *s, struct export *e,
+			       const struct ulrpc_service *svc,
+			       const struct wire_call *c);
 
 void origin_unref(struct origin *o);
 

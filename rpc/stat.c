@@ -40,6 +40,7 @@ static const char *request_end_name(unsigned int end)
 		[WIRE_TOO_LONG] = "too long",
 		[WIRE_BULK_FAILED] = "bulk failed",
 		[WIRE_VERSION_UNKNOWN] = "version unknown",
+		[WIRE_DOUBTFUL] = "doubtful",
 		[STAT_UNANSWERED] = "unanswered",
 	};
 

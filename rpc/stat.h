@@ -75,7 +75,7 @@ enum stat_request_time {
 
 /* How they end: calls by enum ulrpc_cause, requests by enum wire_status, or in
  * this way, when nobody is told. */
-#define STAT_UNANSWERED	  (WIRE_VERSION_UNKNOWN + 1)
+#define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_REQUEST_ENDS (STAT_UNANSWERED + 1)
 #define STAT_ENDS_MAX	  20
 _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&

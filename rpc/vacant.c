@@ -110,9 +110,10 @@ static struct vacant_answer *answer_new(struct shard *s, uint32_t ncalls)
 	return a;
 }
 
-/* What holds for all of a message; *@e_p when it is WIRE_NO_SERVICE. */
-static uint32_t status_of(struct shard *s, const struct ulnet_event *ev,
-			  const struct wire_requests *m, struct export **e_p)
+/* What holds for all of a message; *@e_p if the connection is known. */
+static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
+			      const struct wire_requests *m,
+			      struct export **e_p)
 {
 	struct export *e =
 		export_find(s->exports, m->connection, m->client,
@@ -120,12 +121,10 @@ static uint32_t status_of(struct shard *s, const struct ulnet_event *ev,
 
 	if (!e)
 		return WIRE_NOT_CONNECTED;
-	if (e->epoch != m->epoch)
-		return WIRE_STALE_EPOCH;
 	if (m->acked)
 		xids_below(&e->xids, m->acked);
 	*e_p = e;
-	return WIRE_NO_SERVICE;
+	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
 /* As by a service: another copy of a call may have come to that, so each is
@@ -136,6 +135,7 @@ static void answer(struct shard *s, const struct ulnet_event *ev,
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
 	struct vacant_answer *a = answer_new(s, m->ncalls);
 	struct export *e = NULL;
+	uint64_t absent = 0;
 	uint32_t status, n = 0;
 	struct wire_call c;
 	uint8_t *at;
@@ -144,17 +144,19 @@ static void answer(struct shard *s, const struct ulnet_event *ev,
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
-	status = status_of(s, ev, m, &e);
+	status = vacant_status(s, ev, m, &e);
+	if (!e)
+		absent = export_absent(s->exports, shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
 	while (wire_requests_next_head(cursor, &c)) {
 		struct wire_reply r = { .xid = c.xid,
 					.attempt = c.attempt,
-					.status = status };
+					.status = status,
+					.absent = absent };
 
-		if (e && request_repeated(e, NULL, &c)) {
-			stat_count(s, RPC_STAT_requests_repeated);
+		/* Not executed now; perhaps before, its caller knows. */
+		if (e && request_past(s, e, NULL, &c) == REQUEST_COPY)
 			continue;
-		}
 		at = wire_reply_put(at, &r);
 		n++;
 	}

@@ -60,6 +60,8 @@ enum wire_status {
 	WIRE_TOO_LONG = 11,
 	WIRE_BULK_FAILED = 12,
 	WIRE_VERSION_UNKNOWN = 13,
+	WIRE_DOUBTFUL = 14,
+	WIRE_STATUSES
 };
 
 enum wire_call_flags {
@@ -209,6 +211,7 @@ struct wire_reply {
 	uint64_t service;     /* us */
 	uint64_t retry_after; /* us */
 	uint64_t throttled;   /* us */
+	uint64_t absent;      /* us */
 	uint32_t attempt;
 	uint32_t status;
 	uint32_t error;
@@ -227,7 +230,7 @@ struct wire_reply {
 /* As for requests. The bound of a reply without bulks is
  * WIRE_REPLY_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
-#define WIRE_REPLY_BOUND   96u
+#define WIRE_REPLY_BOUND   104u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 size_t wire_reply_bound(const struct wire_reply *reply);

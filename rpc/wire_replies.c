@@ -57,6 +57,7 @@ uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply)
 		p = put_moved(p, &reply->bulk[i]);
 	p = put_varint_field(p, 10, reply->throttled);
 	p = put_varint_field(p, 11, reply->needed);
+	p = put_varint_field(p, 12, reply->absent);
 	return put_end(begin, p);
 }
 
@@ -160,6 +161,9 @@ static inline void set_reply(struct wire_reply *r, uint32_t number, uint64_t v)
 		break;
 	case 11:
 		r->needed = (uint32_t)v;
+		break;
+	case 12:
+		r->absent = v;
 		break;
 	}
 }

@@ -61,12 +61,11 @@ static void hole_add(struct xids *s, uint64_t word, uint64_t missing)
 	struct xids_large *l = s->large;
 
 	if (!l) {
-		s->forgotten += (unsigned int)__builtin_popcountll(missing);
+		s->lost = word + 1;
 		return;
 	}
 	if (l->nholes == XIDS_HOLES) {
-		s->forgotten += (unsigned int)__builtin_popcountll(
-			l->holes[l->first].missing);
+		s->lost = l->holes[l->first].word + 1;
 		l->first = (l->first + 1) % XIDS_HOLES;
 		l->nholes--;
 	}
@@ -74,22 +73,25 @@ static void hole_add(struct xids *s, uint64_t word, uint64_t missing)
 		(struct xids_hole){ word, missing };
 }
 
-static bool hole_take(struct xids *s, uint64_t n)
+/* Of a number that the window has left behind. */
+static enum xids_past hole_take(struct xids *s, uint64_t n)
 {
 	struct xids_large *l = s->large;
 	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
 
+	if (n <= s->below)
+		return XIDS_SEEN;
 	for (unsigned int i = 0; l && i < l->nholes; i++) {
 		struct xids_hole *h = &l->holes[(l->first + i) % XIDS_HOLES];
 
 		if (h->word != n / WORD_BITS)
 			continue;
 		if (!(h->missing & bit))
-			return false;
+			return XIDS_SEEN;
 		h->missing &= ~bit;
-		return true;
+		return XIDS_NEW;
 	}
-	return false;
+	return n / WORD_BITS < s->lost ? XIDS_LOST : XIDS_SEEN;
 }
 
 /* Of words below @word, and of the low @bits of that one, nothing is missing. */
@@ -130,16 +132,14 @@ static void move_to(struct xids *s, uint64_t word)
 
 		for (unsigned int i = 0; i < n; i++)
 			leave_word(s);
-		if (last > s->base) {
-			s->forgotten += (last - s->base) * WORD_BITS;
-			s->base = last;
-		}
+		if (last > s->base)
+			s->lost = s->base = last;
 	}
 	while (word >= s->base + n)
 		leave_word(s);
 }
 
-bool xids_add(struct xids *s, uint64_t n)
+enum xids_past xids_add(struct xids *s, uint64_t n)
 {
 	uint64_t word = n / WORD_BITS;
 	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
@@ -151,11 +151,11 @@ bool xids_add(struct xids *s, uint64_t n)
 		move_to(s, word);
 	w = word_of(s, word);
 	if (unlikely(*w & bit))
-		return false;
+		return XIDS_SEEN;
 	*w |= bit;
 	while (!~*word_of(s, s->base))
 		leave_word(s);
-	return true;
+	return XIDS_NEW;
 }
 
 void xids_below(struct xids *s, uint64_t n)
@@ -164,6 +164,7 @@ void xids_below(struct xids *s, uint64_t n)
 	uint64_t word = n / WORD_BITS + (n % WORD_BITS == WORD_BITS - 1);
 	unsigned int bits = (unsigned int)((n + 1) % WORD_BITS);
 
+	s->below = MAX(s->below, n);
 	if (s->large && s->large->nholes)
 		holes_below(s, word, bits);
 	if (likely(word < s->base))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which numbers of an endless sequence have been seen, in little memory: a
- * window of bits over the last ones, which moves up; what was not seen when the
- * window left it behind (a hole) is remembered as long as there is room.
+ * window of bits over the last ones, which moves up. What was not seen when the
+ * window left it behind (a hole) is remembered as long as there is room; after
+ * that it is not known whether such a number has been seen.
  *
- * What is not known any more counts as seen: a number is never called new twice.
+ * A number is called new once, at most.
  *
  * Thread: owner.
  */
@@ -17,19 +18,30 @@
 #define XIDS_WORDS_LARGE 64u /* 4096 */
 #define XIDS_HOLES	 16u /* words of them */
 
+/* The window begins with a whole word. So who uses numbers in order has all that
+ * are not further apart than this, oldest to newest, inside of it. */
+#define XIDS_SPAN ((XIDS_WORDS_LARGE - 1) * 64u)
+
 struct xids_large;
 
 struct xids {
-	uint64_t base; /* words below this one are left behind */
+	uint64_t base;	/* words below this one are left behind */
+	uint64_t below; /* numbers up to this one do not come any more */
+	uint64_t lost;	/* of words below this one, holes have been forgotten */
 	uint64_t small[XIDS_WORDS_SMALL];
 	struct xids_large *large; /* instead of small, with the holes */
-	uint64_t forgotten; /* holes that there was no room for: numbers */
+};
+
+enum xids_past {
+	XIDS_NEW,
+	XIDS_SEEN,
+	XIDS_LOST, /* nobody knows any more */
 };
 
 void xids_init(struct xids *s);
 void xids_fini(struct xids *s);
-/* Was @n new? Then it is seen now. */
-bool xids_add(struct xids *s, uint64_t n);
+/* What is known of @n. If it was new, it is seen now. */
+enum xids_past xids_add(struct xids *s, uint64_t n) must_check;
 /* Numbers up to @n do not come any more; those that do count as seen. */
 void xids_below(struct xids *s, uint64_t n);
 /* Gives memory back that is not needed now. */

@@ -59,6 +59,7 @@ unit_tests += %D%/unit/rpc/transfer_test
 unit_tests += %D%/unit/rpc/shard_test
 unit_tests += %D%/unit/rpc/call_test
 unit_tests += %D%/unit/rpc/import_test
+unit_tests += %D%/unit/rpc/outage_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/wire_control_test

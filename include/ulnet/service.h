@@ -37,10 +37,10 @@ struct ulrpc_method_conf {
 	ulrpc_handler_fn handler;
 	void *arg;
 	enum ulrpc_run run;
-	enum ulrpc_priority priority; /* default: normal */
-	enum ulrpc_semantics semantics; /* idempotent: another attempt of a call
-					 * that says so, too, is executed; else
-					 * none is, whatever it says */
+	enum ulrpc_priority priority;	/* default: normal */
+	enum ulrpc_semantics semantics; /* idempotent: a call that says so, too,
+					 * and may have been executed before, is
+					 * executed; else none is */
 };
 
 struct ulrpc_service_conf {
@@ -54,12 +54,12 @@ struct ulrpc_service_conf {
 	unsigned int workers_max; /* 0 = workers_min: a fixed number */
 	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
 				   * ULRPC_BODY_MAX */
-	uint32_t buffers;    /* request buffers of each CPT: 2 to
+	uint32_t buffers;	  /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
-	uint32_t buffer_size; /* bytes; 0: room for several messages */
+	uint32_t buffer_size;	  /* bytes; 0: room for several messages */
 	/* What one client may have, alone. Of twice of these each client has at
 	 * most what is left: two have two thirds each, and so on. */
-	uint32_t queue_max; /* requests waiting for a worker, or for their
+	uint32_t queue_max;	  /* requests waiting for a worker, or for their
 			     * handler's reply; more are refused as overloaded,
 			     * never executed; 0 = 4096 */
 	uint64_t queue_bytes_max; /* of memory for them, with room for replies
@@ -99,8 +99,8 @@ ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
  */
 ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
 				    uint64_t timeout);
-ULNET_EXPORT unsigned int
-ulrpc_service_portal(const struct ulrpc_service *service);
+ULNET_EXPORT unsigned int ulrpc_service_portal(
+	const struct ulrpc_service *service);
 
 /* ---- requests: ulrpc_reply(3) ---- */
 
@@ -147,10 +147,11 @@ struct ulrpc_request_info {
 /* Any thread, before the reply. */
 ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
 				     struct ulrpc_request_info *info);
-ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(const struct ulrpc_request *request);
+ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
+	const struct ulrpc_request *request);
 /* CPT that the request belongs to, where callbacks run. */
-ULNET_EXPORT unsigned int
-ulrpc_request_cpt(const struct ulrpc_request *request);
+ULNET_EXPORT unsigned int ulrpc_request_cpt(
+	const struct ulrpc_request *request);
 
 /* ---- bulk, the service's side: ulrpc_bulk_get(3) ---- */
 

@@ -276,8 +276,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 		.magic = TEST_MAGIC,
 		.id = c->id,
 		.reply_length = c->reply_length,
-		.delay = chance(r, 70) ? (uint32_t)rnd(r, 5000)
-				       : (uint32_t)rnd(r, 1000000),
+		.delay = (uint32_t)rnd(
+			r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000),
 		.status = chance(r, 5) ? -1 - (int)rnd(r, 100) : 0,
 		.service = (uint8_t)c->service,
 		.method = (uint8_t)c->method,

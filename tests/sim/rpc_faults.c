@@ -5,6 +5,8 @@
 
 #include "tests/sim/rpc_run.h"
 
+#define SHUT 11 /* of fault_one() */
+
 static struct member *some_member(struct run *r)
 {
 	return &r->members[rnd(r, r->n)];
@@ -32,10 +34,13 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	link_faults(r->sim, r->harsh, &l);
 	if (chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
-	/* Copies do not outlive a connection: else a server that has forgotten
-	 * it cannot know what became of the other copy. */
-	if (l.duplicate && l.reorder_window > 5 * MS)
-		l.reorder_window = 5 * MS;
+	/* Copies that outlive their connection, and the server. */
+	if (r->late) {
+		l.loss = l.refuse = l.error = l.stall = l.mute = 0;
+		l.duplicate = 500000;
+		l.reorder = 400000;
+		l.reorder_window = rnd(r, SEC);
+	}
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }
 
@@ -115,7 +120,7 @@ static void close_rpc(struct member *m)
 		server_stopped(m, i);
 	caller_closed(m);
 	m->life++;
-	lnet_sim_at(r->sim, 40 * MS + rnd(r, 100 * MS), reopen, m);
+	lnet_sim_at(r->sim, rnd(r, r->late ? 5 * MS : 140 * MS), reopen, m);
 }
 
 static void close_later(void *arg)
@@ -133,9 +138,9 @@ static void close_later(void *arg)
 /* It refuses, and ends what is going on, before it is closed; or at once. */
 static void shut(struct run *r, struct member *m)
 {
-	if (chance(r, 60))
+	if (!r->late && chance(r, 60))
 		ulrpc_shutdown(m->rpc, rnd(r, 100000), on_shutdown, m);
-	lnet_sim_at(r->sim, rnd(r, 150 * MS), close_later, m);
+	lnet_sim_at(r->sim, rnd(r, r->late ? MS : 150 * MS), close_later, m);
 }
 
 /* ---- services and clients ---- */
@@ -221,7 +226,7 @@ void fault_one(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
-	switch (rnd(r, 12)) {
+	switch (r->late && chance(r, 30) ? SHUT : rnd(r, 12)) {
 	case 0:
 		crash(r, m);
 		break;

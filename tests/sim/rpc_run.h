@@ -30,6 +30,11 @@ enum method {
 	METHOD_BULK,   /* moves all bulk of the call, then replies */
 };
 
+static inline bool method_is_idempotent(enum method m)
+{
+	return m == METHOD_INLINE || m == METHOD_WORK;
+}
+
 struct test_bulk {
 	struct test_call *call;
 	struct ulrpc_bulk *bulk; /* NULL: closed */
@@ -114,7 +119,7 @@ struct run {
 	bool waiting; /* some node waits: no other may begin to */
 	bool healed;  /* no faults any more */
 	bool over;
-	bool slow, harsh, tiny;
+	bool slow, harsh, tiny, late;
 	unsigned int ok; /* calls that succeeded */
 };
 

@@ -24,17 +24,26 @@ bool scenario_is_for(const char *mutation)
 
 /* ---- what happens ---- */
 
+/* In runs with late copies callers are silent between: so a server that has
+ * forgotten them hears of them by a copy first. */
+static uint64_t step_pause(struct run *r)
+{
+	if (r->late)
+		return rnd(r, 500 * MS);
+	return rnd(r, chance(r, 20) ? 50 * MS : 5 * MS);
+}
+
 static void step(void *arg)
 {
 	struct run *r = arg;
 	struct member *m = &r->members[rnd(r, r->n)];
-	unsigned int burst = chance(r, 15) ? 20 : 1;
+	unsigned int burst = r->late || chance(r, 15) ? 20 : 1;
 
 	if (r->over || r->healed)
 		return;
 	for (; burst && r->left; burst--)
 		caller_call(m);
-	if (chance(r, 12))
+	if (chance(r, r->late ? 60 : 12))
 		fault_one(r);
 	if (chance(r, 10))
 		caller_cancel_one(r);
@@ -42,8 +51,7 @@ static void step(void *arg)
 	if (++r->steps % 16 == 0)
 		lnet_sim_check(r->sim);
 	if (r->left)
-		lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? 50 * MS : 5 * MS),
-			    step, r);
+		lnet_sim_at(r->sim, step_pause(r), step, r);
 }
 
 /* Lets time pass until @ready, or @longest; false: not ready then. */
@@ -146,6 +154,7 @@ static int set_up(struct run *r)
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
+	r->late = chance(r, 25);
 	conf_fill(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = add_member(r, i, rails);

@@ -203,7 +203,7 @@ static void execute(struct test_call *c, const struct member *m, bool refuse)
 	struct lnet_sim *sim = c->run->sim;
 	unsigned int before = c->executed + c->refused;
 
-	if (before && !c->idempotent)
+	if (before && !(c->idempotent && method_is_idempotent(c->method)))
 		lnet_sim_fail(sim, "node %u: call %lu is executed again",
 			      m->index, (unsigned long)c->id);
 	if (c->ended && c->outcome.execution == ULRPC_NOT_EXECUTED)
@@ -270,6 +270,9 @@ static void methods_fill(struct member *m, unsigned int service,
 			.name = method_names[i],
 			.handler = on_request,
 			.arg = tm,
+			.semantics = method_is_idempotent(tm->method)
+					     ? ULRPC_IDEMPOTENT
+					     : ULRPC_AT_MOST_ONCE,
 			.run = i == METHOD_WORK || i == METHOD_HIGH
 				       ? ULRPC_RUN_WORKER
 				       : ULRPC_RUN_INLINE,

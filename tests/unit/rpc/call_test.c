@@ -629,7 +629,10 @@ Test(call, that_was_not_delivered_is_sent_again)
 	cr_assert_gt(n.outcome.attempts, 1);
 	ended_well(&n);
 	cr_assert_eq(g.fake->ncalls, 2);
-	cr_assert_eq(g.fake->calls[1].flags, WIRE_CALL_RESENT);
+	/* To the server it is a new one. */
+	cr_assert_eq(g.fake->calls[1].flags, 0);
+	cr_assert_eq(g.fake->calls[1].xid,
+		     g.fake->calls[0].xid + n.outcome.attempts);
 	rig_close(&g);
 }
 
@@ -824,7 +827,7 @@ static void ends_in_fence(enum ulrpc_cause cause)
 	run(&g, late ? 400 * MSEC : 10 * MSEC);
 	cr_assert_eq(n.ended, 1);
 	cr_assert_eq(n.outcome.cause, cause);
-	cr_assert_eq(n.outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(n.outcome.execution, ULRPC_NOT_EXECUTED);
 	cr_assert_not(n.outcome.bulk_free);
 	cr_assert_eq(
 		ulrpc_call(g.client, 1, NULL, 0, &conf, note_end, &n, NULL),
@@ -889,34 +892,54 @@ Test(call, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 	rig_close(&g);
 }
 
-/* It was told that its message came too late for one connection, when another
- * copy may have come in time: a server that knows nothing of that must not get
- * it. */
-Test(call, that_may_have_been_executed_is_not_for_another_server)
+/* A server that does not know the connection knows nothing of copies that came
+ * before; unless it has not known it since before the call was sent. */
+Test(call, that_may_have_been_executed_is_repeated_only_if_that_is_allowed)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+	const uint64_t us = 10000; /* it takes that long to be answered */
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < 4; i++) {
+		bool sure = i % 2, idempotent = i / 2;
+
+		g.fake->mute_calls = true;
+		conf.semantics =
+			idempotent ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, us * USEC);
+		g.fake->mute_calls = false;
+		g.fake->absent = us + (sure ? 201000 : 199000);
+		fake_answer(g.fake, last_call(), WIRE_NOT_CONNECTED, NULL, 0);
+		run(&g, 60 * SEC);
+		if (!sure && !idempotent) {
+			ended_by(&n, ULRPC_CAUSE_RESTARTED,
+				 ULRPC_EXECUTION_UNKNOWN);
+			cr_assert_eq(n.outcome.attempts, 1);
+			continue;
+		}
+		cr_assert_eq(last_call()->flags, sure ? 0 : WIRE_CALL_RESENT);
+		ended_well(&n);
+		cr_assert_eq(n.outcome.attempts, 2);
+	}
+	rig_close(&g);
+}
+
+/* Nor does it know of a number that is too old. */
+Test(call, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 {
 	struct ulrpc_call_conf conf = within(100000000);
 
 	rig_open(&g);
-	g.fake->mute_calls = true;
-	call_with(&g, &many[0], &conf, "hello", 5);
-	run(&g, 10 * MSEC);
-	conf.semantics = ULRPC_IDEMPOTENT;
-	call_with(&g, &many[1], &conf, "hello", 5);
-	run(&g, 10 * MSEC);
-	cr_assert_eq(g.fake->ncalls, 2);
-	g.fake->mute_calls = false;
-	g.fake->mute_connect = true;
-	fake_answer(g.fake, &g.fake->calls[0], WIRE_STALE_EPOCH, NULL, 0);
-	fake_answer(g.fake, &g.fake->calls[1], WIRE_STALE_EPOCH, NULL, 0);
-	run(&g, 200 * MSEC);
-	cr_assert_gt(g.fake->connects, 1);
-	g.fake->id++;
-	g.fake->forgets = true;
-	g.fake->mute_connect = false;
-	run(&g, 60 * SEC);
-	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
-	ended_well(&many[1]);
-	cr_assert_eq(g.fake->ncalls, 3);
+	g.fake->call_status = WIRE_DOUBTFUL;
+	for (unsigned int i = 0; i < 2; i++) {
+		conf.semantics = i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, SEC);
+		ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(n.outcome.attempts, i + 1);
+		cr_assert_eq(last_call()->flags, i ? WIRE_CALL_RESENT : 0);
+	}
 	rig_close(&g);
 }
 

@@ -38,6 +38,7 @@ struct fake {
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
 	uint64_t keepalive; /* us */
+	uint64_t absent;    /* us: it says, when a connection is not known */
 	uint8_t id;	    /* of this start */
 	bool forgets;	    /* reconnected is not said */
 	/* last changes to its answers; or NULL */
@@ -108,6 +109,9 @@ static inline void fake_answer(struct fake *f, const struct arrived *a,
 				.status = status,
 				.length = (uint32_t)length,
 				.retry_after = f->retry_after,
+				.absent = status == WIRE_NOT_CONNECTED
+						  ? f->absent
+						  : 0,
 				.error = status == WIRE_FAILED ? EDOM : 0,
 				.queue = 5,
 				.service = 7 };
@@ -287,6 +291,7 @@ static inline struct fake *fake_new(struct lnet *node)
 
 	f->node = node;
 	f->window = 1000;
+	f->absent = 3600000000;
 	f->request_max = 65536;
 	f->message_max = LNET_MTU;
 	f->keepalive = 10000000;

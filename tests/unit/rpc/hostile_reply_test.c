@@ -193,7 +193,7 @@ Test(hostile_reply, floods)
 
 Test(hostile_reply, statuses_of_later_versions)
 {
-	static const uint32_t statuses[] = { 14,    15,	       100,	  4095,
+	static const uint32_t statuses[] = { 15,    16,	       100,	  4095,
 					     65536, INT32_MAX, UINT32_MAX };
 
 	open_rig();
@@ -384,7 +384,7 @@ Test(hostile_reply, stale_for_ever)
 {
 	open_rig();
 	g.fake->call_status = WIRE_STALE_EPOCH;
-	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_EXECUTION_UNKNOWN);
+	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
 	close_rig();
 }
 

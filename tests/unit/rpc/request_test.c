@@ -198,36 +198,83 @@ Test(request, duplicates_are_executed_once)
 	serve_fini(&g);
 }
 
-/* Over a reconnect, too; unless the caller says that it does not mind, and the
- * method says so, too. */
-Test(request, idempotent_again)
+/* Over a reconnect, too. */
+Test(request, a_number_is_executed_once)
 {
 	struct wire_call c = stranger_call_of(3, "again", 1);
-	struct wire_call once = stranger_call_of(4, "echo", 1);
 	struct serve_rig g;
 
 	rig(&g);
+	c.semantics = ULRPC_IDEMPOTENT;
 	stranger_send(&a, &c, 1, "x", 0);
 	a.epoch = 2;
 	stranger_connect(&a);
 	cr_assert(a.control.connected.reconnected);
 	c.attempt = 1;
+	c.flags = WIRE_CALL_RESENT;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 1);
-	c.semantics = ULRPC_IDEMPOTENT;
-	stranger_send(&a, &c, 1, "x", 0);
+	serve_fini(&g);
+}
+
+/* The caller says that another server, or this one in another connection, may have
+ * executed it: it is executed again if caller and method both do not mind. */
+Test(request, that_may_have_been_executed)
+{
+	static const struct {
+		const char *method;
+		enum ulrpc_semantics caller;
+		uint32_t status;
+	} cases[] = {
+		{ "echo", ULRPC_AT_MOST_ONCE, WIRE_DOUBTFUL },
+		{ "echo", ULRPC_IDEMPOTENT, WIRE_DOUBTFUL },
+		{ "again", ULRPC_AT_MOST_ONCE, WIRE_DOUBTFUL },
+		{ "again", ULRPC_EXACTLY_ONCE, WIRE_DOUBTFUL },
+		{ "again", ULRPC_IDEMPOTENT, WIRE_OK },
+		{ "nothing", ULRPC_AT_MOST_ONCE, WIRE_NO_METHOD },
+	};
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_call c =
+			stranger_call_of(i + 1, cases[i].method, 1);
+
+		c.flags = WIRE_CALL_RESENT;
+		c.semantics = cases[i].caller;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, i + 1)->status,
+			     cases[i].status);
+	}
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_doubtful), 4);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_DOUBTFUL), 4);
+	serve_fini(&g);
+}
+
+/* A number that came, and was forgotten because later ones came with holes between
+ * them, is refused, and said to be in doubt. */
+Test(request, of_a_number_that_is_too_old)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 100; i++) {
+		stranger_call(&a, 1 + i * 1000, "echo", "x");
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, 1 + i * 1000)->status, WIRE_OK);
+	}
+	a.replies = 0;
+	stranger_call(&a, 1, "echo", "x");
+	stranger_call(&a, 2, "echo", "x");
+	stranger_call(&a, 99000, "echo", "x");
 	settle(&g);
-	cr_assert_eq(g.served.runs, 2);
-	c.attempt = 0;
-	stranger_send(&a, &c, 1, "x", 0);
-	settle(&g);
-	cr_assert_eq(g.served.runs, 2, "LNet's copy of the first");
-	once.semantics = ULRPC_IDEMPOTENT;
-	for (once.attempt = 0; once.attempt < 3; once.attempt++)
-		stranger_send(&a, &once, 1, "x", 0);
-	settle(&g);
-	cr_assert_eq(g.served.runs, 3, "the method is not idempotent");
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 99000)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 101);
 	serve_fini(&g);
 }
 
@@ -385,7 +432,7 @@ Test(request, of_a_client_that_leaves)
 	stranger_control(&a, &m);
 	lnet_sim_run(g.sim, 6 * SEC);
 	cr_assert_eq(status, -ECONNRESET, "%d", status);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NOT_CONNECTED);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_STALE_EPOCH);
 	status = 1;
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
 				    &status),
@@ -407,7 +454,7 @@ Test(request, of_a_client_that_is_silent)
 	lnet_sim_run(g.sim, 25 * SEC);
 	cr_assert_eq(a.replies, 0);
 	lnet_sim_run(g.sim, 75 * SEC);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NOT_CONNECTED);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_STALE_EPOCH);
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 1);

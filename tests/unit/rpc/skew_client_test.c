@@ -21,7 +21,7 @@ Test(skew_client, says_more)
 		run(&g, 10 * SEC);
 		cr_assert_eq(g.fake->connects, 1);
 		cr_assert_gt(g.fake->keepalives, 5);
-		for (uint32_t status = 1; status < 14; status++) {
+		for (uint32_t status = 1; status < WIRE_STATUSES; status++) {
 			if (status == WIRE_NO_SERVICE ||
 			    status == WIRE_NOT_CONNECTED ||
 			    status == WIRE_STALE_EPOCH)

@@ -327,6 +327,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 		.error = number32(),
 		.length = below(BODY),
 		.needed = number32(),
+		.absent = number(),
 		.nbulks = nbulks,
 		.bulk = r->moved,
 	};
@@ -343,6 +344,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 	r->pb.error = r->reply.error;
 	r->pb.length = r->reply.length;
 	r->pb.needed = r->reply.needed;
+	r->pb.absent = r->reply.absent;
 	r->pb.n_bulk = nbulks;
 	r->pb.bulk = r->pb_bulk;
 }
@@ -364,6 +366,7 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 	CHECK(got->error, want->error);
 	CHECK(got->length, want->length);
 	CHECK(got->needed, want->needed);
+	CHECK(got->absent, want->absent);
 	CHECK(got->nbulks, want->nbulks);
 	for (uint32_t i = 0; i < want->nbulks; i++) {
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);

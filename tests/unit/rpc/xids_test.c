@@ -2,10 +2,15 @@
 #include <criterion/criterion.h>
 #include "rpc/xids.h"
 
+static void is(struct xids *s, uint64_t n, enum xids_past past)
+{
+	cr_assert_eq(xids_add(s, n), past, "%llu", (unsigned long long)n);
+}
+
 static void twice(struct xids *s, uint64_t n)
 {
-	cr_assert(xids_add(s, n), "%llu is new", (unsigned long long)n);
-	cr_assert_not(xids_add(s, n), "%llu is not", (unsigned long long)n);
+	is(s, n, XIDS_NEW);
+	is(s, n, XIDS_SEEN);
 }
 
 Test(xids, in_order_needs_no_memory)
@@ -13,13 +18,13 @@ Test(xids, in_order_needs_no_memory)
 	struct xids s;
 
 	xids_init(&s);
-	cr_assert_not(xids_add(&s, 0), "0 is no number");
+	is(&s, 0, XIDS_SEEN); /* 0 is no number */
 	for (uint64_t n = 1; n < 100000; n++)
 		twice(&s, n);
 	for (uint64_t n = 1; n < 100000; n++)
-		cr_assert_not(xids_add(&s, n));
+		is(&s, n, XIDS_SEEN);
 	cr_assert_null(s.large);
-	cr_assert_eq(s.forgotten, 0);
+	cr_assert_eq(s.lost, 0);
 	xids_fini(&s);
 }
 
@@ -30,13 +35,14 @@ Test(xids, any_order_within_the_window)
 	xids_init(&s);
 	for (uint64_t n = 4000; n > 0; n--)
 		twice(&s, n);
-	cr_assert_eq(s.forgotten, 0);
+	cr_assert_eq(s.lost, 0);
 	twice(&s, 4001);
-	for (uint64_t n = 4001; n < 5000; n++)
-		xids_add(&s, n);
+	is(&s, 4001, XIDS_SEEN);
+	for (uint64_t n = 4002; n < 5000; n++)
+		is(&s, n, XIDS_NEW);
 	xids_trim(&s);
 	cr_assert_null(s.large, "all before it has been seen");
-	cr_assert_not(xids_add(&s, 4999));
+	is(&s, 4999, XIDS_SEEN);
 	twice(&s, 5000);
 	xids_fini(&s);
 }
@@ -51,20 +57,20 @@ Test(xids, holes_are_remembered)
 			twice(&s, n);
 	twice(&s, 500);
 	twice(&s, 70);
-	cr_assert_not(xids_add(&s, 71));
-	cr_assert_eq(s.forgotten, 0);
+	is(&s, 71, XIDS_SEEN);
+	cr_assert_eq(s.lost, 0);
 	xids_fini(&s);
 }
 
-Test(xids, too_many_holes_are_counted_and_never_new_again)
+Test(xids, of_too_many_holes_the_oldest_are_not_known_any_more)
 {
 	struct xids s;
 
 	xids_init(&s);
 	for (uint64_t n = 1; n < 100000; n += 2)
 		twice(&s, n);
-	cr_assert_gt(s.forgotten, 0);
-	cr_assert_not(xids_add(&s, 2), "forgotten counts as seen");
+	is(&s, 2, XIDS_LOST);
+	is(&s, 3, XIDS_LOST);
 	twice(&s, 99998);
 	xids_fini(&s);
 }
@@ -76,19 +82,37 @@ Test(xids, below)
 	xids_init(&s);
 	for (uint64_t n = 1; n < 20000; n++)
 		if (n % 1000)
-			xids_add(&s, n);
+			is(&s, n, XIDS_NEW);
 	xids_below(&s, 5500);
-	cr_assert_not(xids_add(&s, 5000));
+	is(&s, 5000, XIDS_SEEN);
 	twice(&s, 6000);
 	xids_below(&s, 1000);
 	twice(&s, 7000);
 	for (uint64_t n = 1; n < 400; n++) {
 		xids_below(&s, 30000 + n);
-		cr_assert_not(xids_add(&s, 30000 + n));
-		cr_assert_not(xids_add(&s, 8000));
+		is(&s, 30000 + n, XIDS_SEEN);
+		is(&s, 8000, XIDS_SEEN);
 		twice(&s, 30001 + n);
 	}
 	xids_fini(&s);
+}
+
+/* All that are not further apart than the span are known, whatever came between,
+ * and wherever the first one is in its word. */
+Test(xids, the_span_is_known)
+{
+	for (uint64_t first = 1; first < 200; first++) {
+		struct xids s;
+
+		xids_init(&s);
+		for (uint64_t n = 1; n < first; n++)
+			is(&s, n, XIDS_NEW);
+		is(&s, first + XIDS_SPAN - 1, XIDS_NEW);
+		cr_assert_leq(s.base, first / 64);
+		is(&s, first, XIDS_NEW);
+		cr_assert_eq(s.lost, 0);
+		xids_fini(&s);
+	}
 }
 
 /* What a stranger could send: no number takes long, none is new twice. */
@@ -101,7 +125,7 @@ Test(xids, far_jumps)
 		twice(&s, (UINT64_C(1) << i) + 5);
 	twice(&s, UINT64_MAX);
 	xids_below(&s, UINT64_MAX);
-	cr_assert_not(xids_add(&s, UINT64_MAX - 5));
+	is(&s, UINT64_MAX - 5, XIDS_SEEN);
 	xids_fini(&s);
 }
 
@@ -123,10 +147,9 @@ Test(xids, random_against_a_table)
 		n = at + random / 64 % 1500;
 		if (n >= 1 << 16)
 			break;
-		cr_assert_eq(xids_add(&s, n), !seen[n], "%llu",
-			     (unsigned long long)n);
+		is(&s, n, seen[n] ? XIDS_SEEN : XIDS_NEW);
 		seen[n] = true;
 	}
-	cr_assert_eq(s.forgotten, 0);
+	cr_assert_eq(s.lost, 0);
 	xids_fini(&s);
 }
