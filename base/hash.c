@@ -20,32 +20,50 @@ void hash_fini(struct hash *h)
 	hash_init(h);
 }
 
+static void insert_first(struct hash_bucket *b, struct hash_node *n)
+{
+	n->prev = NULL;
+	n->next = b->first;
+	if (n->next)
+		n->next->prev = n;
+	else
+		b->last = n;
+	b->first = n;
+}
+
+static void insert_last(struct hash_bucket *b, struct hash_node *n)
+{
+	n->next = NULL;
+	n->prev = b->last;
+	if (n->prev)
+		n->prev->next = n;
+	else
+		b->first = n;
+	b->last = n;
+}
+
 /* Deals the entries of @old to itself and to the new bucket above it, keeping
  * their order. */
-static void split_bucket(struct hash_node **old, struct hash_node **upper,
+static void split_bucket(struct hash_bucket *old, struct hash_bucket *upper,
 			 uint64_t bit)
 {
-	struct hash_node *n = *old;
-	struct hash_node **tail[2] = { old, upper };
+	struct hash_node *n = old->first, *next;
 
-	for (; n; n = n->next) {
-		unsigned int to = (n->hash & bit) != 0;
-
-		*tail[to] = n;
-		tail[to] = &n->next;
+	*old = *upper = (struct hash_bucket){ NULL, NULL };
+	for (; n; n = next) {
+		next = n->next;
+		insert_last(n->hash & bit ? upper : old, n);
 	}
-	*tail[0] = NULL;
-	*tail[1] = NULL;
 }
 
 static void grow(struct hash *h)
 {
 	uint32_t size = h->mask + 1;
-	struct hash_node **b;
+	struct hash_bucket *b;
 
 	if (size >= HASH_MAX_BUCKETS)
 		return;
-	b = realloc(h->buckets, 2 * (size_t)size * sizeof(struct hash_node *));
+	b = realloc(h->buckets, 2 * (size_t)size * sizeof(*b));
 	if (!b)
 		return;
 	for (uint32_t i = 0; i < size; i++)
@@ -58,7 +76,7 @@ static int make_room(struct hash *h)
 {
 	if (unlikely(!h->buckets)) {
 		h->buckets =
-			calloc(HASH_MIN_BUCKETS, sizeof(struct hash_node *));
+			calloc(HASH_MIN_BUCKETS, sizeof(struct hash_bucket));
 		if (!h->buckets)
 			return -ENOMEM;
 		h->mask = HASH_MIN_BUCKETS - 1;
@@ -68,13 +86,6 @@ static int make_room(struct hash *h)
 	return 0;
 }
 
-static void insert(struct hash *h, struct hash_node **at, struct hash_node *n)
-{
-	n->next = *at;
-	*at = n;
-	h->count++;
-}
-
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
 {
 	int rc = make_room(h);
@@ -82,36 +93,39 @@ int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
 	if (rc)
 		return rc;
 	n->hash = hash;
-	insert(h, &h->buckets[hash & h->mask], n);
+	insert_first(&h->buckets[hash & h->mask], n);
+	h->count++;
 	return 0;
 }
 
 int hash_add_tail(struct hash *h, struct hash_node *n, uint64_t hash)
 {
-	struct hash_node **at;
 	int rc = make_room(h);
 
 	if (rc)
 		return rc;
 	n->hash = hash;
-	at = &h->buckets[hash & h->mask];
-	while (*at)
-		at = &(*at)->next;
-	insert(h, at, n);
+	insert_last(&h->buckets[hash & h->mask], n);
+	h->count++;
 	return 0;
 }
 
 void hash_del(struct hash *h, struct hash_node *n)
 {
-	struct hash_node **at;
+	struct hash_bucket *b;
 
 	BUG_ON(!h->buckets);
-	at = &h->buckets[n->hash & h->mask];
-	while (*at != n) {
-		BUG_ON(!*at);
-		at = &(*at)->next;
-	}
-	*at = n->next;
+	b = &h->buckets[n->hash & h->mask];
+	BUG_ON((n->prev ? n->prev->next : b->first) != n);
+	BUG_ON((n->next ? n->next->prev : b->last) != n);
+	if (n->prev)
+		n->prev->next = n->next;
+	else
+		b->first = n->next;
+	if (n->next)
+		n->next->prev = n->prev;
+	else
+		b->last = n->prev;
 	h->count--;
 }
 
@@ -123,7 +137,7 @@ struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
 	if (!h->buckets)
 		return NULL;
 	while (*bucket <= h->mask) {
-		struct hash_node *first = h->buckets[(*bucket)++];
+		struct hash_node *first = h->buckets[(*bucket)++].first;
 
 		if (first)
 			return first;

@@ -13,13 +13,17 @@
 #include "base/util.h"
 
 struct hash_node {
-	struct hash_node *next;
+	struct hash_node *next, *prev; /* in the bucket; NULL at its ends */
 	uint64_t hash;
 };
 
+struct hash_bucket {
+	struct hash_node *first, *last;
+};
+
 struct hash {
-	struct hash_node **buckets; /* NULL until the first insertion */
-	uint32_t mask;		    /* buckets - 1 */
+	struct hash_bucket *buckets; /* NULL until the first insertion */
+	uint32_t mask;		     /* buckets - 1 */
 	uint32_t count;
 };
 
@@ -29,7 +33,8 @@ void hash_init(struct hash *h);
 void hash_fini(struct hash *h);
 
 /* Returns 0, or -ENOMEM when there is no table at all yet; a table that cannot
- * grow stays usable. */
+ * grow stays usable. Adding and removing take the same time however many have
+ * the same hash. */
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash) must_check;
 int hash_add_tail(struct hash *h, struct hash_node *n,
 		  uint64_t hash) must_check;
@@ -50,7 +55,7 @@ static inline struct hash_node *hash_first(const struct hash *h, uint64_t hash)
 {
 	if (!h->buckets)
 		return NULL;
-	return hash_seek(h->buckets[hash & h->mask], hash);
+	return hash_seek(h->buckets[hash & h->mask].first, hash);
 }
 
 static inline struct hash_node *hash_next(const struct hash_node *n)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "base/hash.h"
 
 struct entry {
@@ -88,6 +90,42 @@ Test(hash, equal_hashes_keep_their_order)
 	for (unsigned int k = 0; k < OTHERS; k++)
 		hash_del(&h, &other[k].node);
 	hash_fini(&h);
+}
+
+/* Strangers can make many entries with one hash. Who comes and goes touches
+ * nobody but his neighbours: all others are out of reach here. */
+Test(hash, equal_hashes_are_not_searched)
+{
+	enum { N = 10 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, N * page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hash_node *n[N], in_front, behind;
+	struct hash h;
+
+	cr_assert_neq(pages, MAP_FAILED);
+	hash_init(&h);
+	for (unsigned int i = 0; i < N; i++) {
+		n[i] = (struct hash_node *)(void *)(pages + i * page);
+		cr_assert_eq(hash_add_tail(&h, n[i], 77), 0);
+	}
+	cr_assert_eq(mprotect(pages + 2 * page, (N - 4) * page, PROT_NONE), 0);
+	cr_assert_eq(hash_add_tail(&h, &behind, 77), 0);
+	cr_assert_eq(hash_add(&h, &in_front, 77), 0);
+	hash_del(&h, n[0]);
+	hash_del(&h, n[N - 1]);
+	hash_del(&h, &behind);
+	hash_del(&h, &in_front);
+	cr_assert_eq(mprotect(pages, N * page, PROT_READ | PROT_WRITE), 0);
+	cr_assert_eq(mprotect(pages, page, PROT_NONE), 0);
+	cr_assert_eq(mprotect(pages + 6 * page, 2 * page, PROT_NONE), 0);
+	hash_del(&h, n[4]);
+	cr_assert_eq(mprotect(pages, N * page, PROT_READ | PROT_WRITE), 0);
+	for (unsigned int i = 1; i < N - 1; i++)
+		if (i != 4)
+			hash_del(&h, n[i]);
+	hash_fini(&h);
+	munmap(pages, N * page);
 }
 
 Test(hash, walk_sees_each_once_and_may_remove)
