@@ -6,6 +6,7 @@
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "lnet/peer.h"
+#include "lnet/request.h"
 
 static void count_zero(struct lnet_cpt *cpt)
 {
@@ -113,6 +114,40 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
+/* Somebody waits for a buffer that is there, and no wish will tell (hold.h). */
+static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
+		       size_t size)
+{
+	struct match_want want;
+
+	request_wants(msg, &want);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		if (!match_exists(&node->cpt[i], &want))
+			continue;
+		snprintf(buf, size,
+			 "portal %u: a message is held on CPT %u, though there "
+			 "is a buffer on CPT %u",
+			 want.portal, msg->home->index, i);
+		return true;
+	}
+	return false;
+}
+
+static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (node->cpt[i].wish_pool.used)
+			return false;
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry (msg, &node->cpt[i].active, active)
+			if (msg->fsm.state == MSG_HELD &&
+			    held_wrong(node, msg, buf, size))
+				return true;
+	return false;
+}
+
 const char *node_check(struct lnet *node, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
@@ -126,5 +161,5 @@ const char *node_check(struct lnet *node, char *buf, size_t size)
 		if (peers_wrong(&node->cpt[i], buf, size) ||
 		    nis_wrong(&node->cpt[i], buf, size))
 			return buf;
-	return NULL;
+	return waiting_wrong(node, buf, size) ? buf : NULL;
 }

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
+#include "lnet/hold.h"
 #include "lnet/md.h"
 #include "lnet/node.h"
-#include "lnet/parse.h"
 
 void portals_init(struct lnet_cpt *cpt)
 {
@@ -14,40 +14,45 @@ void portals_init(struct lnet_cpt *cpt)
 
 		list_init(&p->masked);
 		hash_init(&p->exact);
-		list_init(&p->held);
+		list_init(&p->waiting);
+		hash_init(&p->waiting_by_bits);
+		list_init(&p->wishes);
 		p->mes = 0;
-		p->retry = false;
 	}
+}
+
+static void portals_fini_one(struct lnet_portal *p)
+{
+	hash_fini(&p->exact);
+	hash_fini(&p->waiting_by_bits);
 }
 
 void portals_fini(struct lnet_cpt *cpt)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hash_fini(&cpt->portals[i].exact);
+		portals_fini_one(&cpt->portals[i]);
 }
 
 /* ---- finding ---- */
 
-static enum portal_kind kind_of(struct lnet_cpt *cpt, unsigned int portal)
+enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal)
 {
 	return atomic_load_explicit(&cpt->node->portals[portal].kind,
 				    memory_order_relaxed);
 }
 
-static uint64_t exact_hash(struct lnet_cpt *cpt, unsigned int portal,
-			   uint64_t bits, const struct ulnet_id *id)
+uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want)
 {
-	uint64_t seed = cpt->node->hash_seed;
 	struct {
 		uint64_t bits;
 		struct ulnet_id id;
 	} key;
 
-	if (kind_of(cpt, portal) != PORTAL_UNIQUE)
-		return hash_u64(bits, seed);
-	key.bits = bits;
-	key.id = *id;
-	return hash_bytes(&key, sizeof(key), seed);
+	if (portal_kind(cpt, want->portal) != PORTAL_UNIQUE)
+		return hash_u64(want->bits, cpt->node->hash_seed);
+	key.bits = want->bits;
+	key.id = want->id;
+	return hash_bytes(&key, sizeof(key), cpt->node->hash_seed);
 }
 
 static bool id_matches(const struct ulnet_id *want, const struct ulnet_id *id)
@@ -57,12 +62,30 @@ static bool id_matches(const struct ulnet_id *want, const struct ulnet_id *id)
 	return lnet_nid_is_any(&want->nid) || lnet_nid_eq(&want->nid, &id->nid);
 }
 
+static bool bits_match(const struct me_args *is, const struct match_want *want)
+{
+	return ((is->match_bits ^ want->bits) & ~is->ignore_bits) == 0;
+}
+
+bool me_is_for(const struct me_args *is, const struct match_want *want)
+{
+	return bits_match(is, want) && id_matches(&is->match_id, &want->id);
+}
+
+bool me_args_alike(const struct me_args *a, const struct me_args *b)
+{
+	return a->match_bits == b->match_bits &&
+	       a->ignore_bits == b->ignore_bits &&
+	       a->match_id.pid == b->match_id.pid &&
+	       lnet_nid_eq(&a->match_id.nid, &b->match_id.nid);
+}
+
 /* Could the message be for this entry: has it an MD that may take one more? */
 static bool me_matches(const struct lnet_me *me, const struct match_want *want)
 {
 	const struct lnet_md *md = me->md;
 
-	if (((me->is.match_bits ^ want->bits) & ~me->is.ignore_bits) != 0)
+	if (!bits_match(&me->is, want))
 		return false;
 	if (!md || !(md->options & want->op) || md_exhausted(md))
 		return false;
@@ -121,10 +144,10 @@ static struct lnet_me *find_masked(struct lnet_portal *p,
 static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
 				  const struct match_want *want)
 {
-	uint64_t hash = exact_hash(cpt, want->portal, want->bits, &want->id);
 	struct hash_node *n;
 
-	for (n = hash_first(&p->exact, hash); n; n = hash_next(n)) {
+	for (n = hash_first(&p->exact, match_hash(cpt, want)); n;
+	     n = hash_next(n)) {
 		struct lnet_me *me = container_of(n, struct lnet_me, hash);
 
 		if (me_matches(me, want))
@@ -133,18 +156,29 @@ static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
 	return NULL;
 }
 
-int match_find(struct lnet_cpt *cpt, const struct match_want *want,
-	       struct match_found *found)
+static struct lnet_me *find_me(struct lnet_cpt *cpt,
+			       const struct match_want *want)
 {
 	struct lnet_portal *p = &cpt->portals[want->portal];
 	struct lnet_me *me;
 
 	if (!p->mes)
-		return -ENOENT;
+		return NULL;
 	me = find_masked(p, want);
-	if (!me)
-		me = find_exact(cpt, p, want);
+	return me ? me : find_exact(cpt, p, want);
+}
+
+int match_find(struct lnet_cpt *cpt, const struct match_want *want,
+	       struct match_found *found)
+{
+	struct lnet_me *me = find_me(cpt, want);
+
 	return me ? me_take(me, want, found) : -ENOENT;
+}
+
+bool match_exists(struct lnet_cpt *cpt, const struct match_want *want)
+{
+	return find_me(cpt, want) != NULL;
 }
 
 /* ---- entries ---- */
@@ -174,6 +208,9 @@ static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
 static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 {
 	struct lnet_portal *p = &me->cpt->portals[me->is.portal];
+	const struct match_want want = { .id = me->is.match_id,
+					 .bits = me->is.match_bits,
+					 .portal = me->is.portal };
 	uint64_t hash;
 
 	if (me->is.ignore_bits) {
@@ -183,8 +220,7 @@ static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 			list_add_tail(&p->masked, &me->link);
 		return 0;
 	}
-	hash = exact_hash(me->cpt, me->is.portal, me->is.match_bits,
-			  &me->is.match_id);
+	hash = match_hash(me->cpt, &want);
 	if (pos == LNET_INS_BEFORE)
 		return hash_add(&p->exact, &me->hash, hash);
 	return hash_add_tail(&p->exact, &me->hash, hash);
@@ -258,6 +294,12 @@ int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		return rc;
 	md->me = me;
 	me->md = md;
+	rc = hold_buffer_came(me);
+	if (rc) {
+		me->md = NULL;
+		md_free_unused(md);
+		return rc;
+	}
 	*md_p = md;
 	return 0;
 }
@@ -335,7 +377,6 @@ static int attach_md(void *arg)
 		return rc;
 	}
 	*c->md_p = md_handle(md);
-	parse_retry_held(c->cpt, me->is.portal);
 	return 0;
 }
 
@@ -390,7 +431,7 @@ static int drop_held(void *arg)
 {
 	struct lazy_call *c = arg;
 
-	parse_drop_held(c->cpt, c->portal);
+	hold_drop(c->cpt, c->portal);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * Each CPT has its part of each portal. An entry that names a NID lives in the
  * CPT of that NID, any other in the CPT that attached it; a message that finds
- * nothing in its own CPT is offered to the others (parse.c).
+ * nothing in its own CPT is offered to the others (hold.h).
  *
  * Entries that ignore some bits stand in a list, the others in a hash table by
  * match bits (on unique portals by NID and pid as well); the list is searched
@@ -26,19 +26,10 @@ enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 
 /* What the CPTs share of a portal. Atomic. */
 struct portal_shared {
-	_Atomic uint32_t cpts;	   /* a bit for each CPT that has entries */
-	_Atomic uint32_t attached; /* counts the buffers that came */
-	_Atomic uint8_t kind;	   /* enum portal_kind, decided once */
+	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
+	_Atomic uint32_t waiting; /* ... where messages wait (hold.h) */
+	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
 	atomic_bool lazy;
-};
-
-/* A CPT's part of a portal. Owner: CPT. */
-struct lnet_portal {
-	struct list masked; /* of lnet_me.link: ignore bits != 0 */
-	struct hash exact;  /* of lnet_me.hash */
-	struct list held;   /* of lnet_msg.link: kept until a buffer comes */
-	uint32_t mes;
-	bool retry; /* a buffer was attached for what is held: a retry is posted */
 };
 
 /* What LNetMEAttach() says. */
@@ -48,6 +39,20 @@ struct me_args {
 	bool unlink; /* goes with its MD */
 	uint64_t match_bits;
 	uint64_t ignore_bits;
+};
+
+/* A CPT's part of a portal. Owner: CPT. */
+struct lnet_portal {
+	struct list masked; /* of lnet_me.link: ignore bits != 0 */
+	struct hash exact;  /* of lnet_me.hash */
+	uint32_t mes;
+	/* hold.c: */
+	struct list waiting;	       /* of lnet_msg.link, by arrival */
+	struct hash waiting_by_bits;   /* the same, of lnet_msg.by_bits */
+	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
+	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
+	struct me_args passed_by; /* an entry like that did not match ... */
+	uint64_t passed;	  /* ... those that came up to this one */
 };
 
 struct lnet_me {
@@ -75,16 +80,29 @@ struct match_found {
 	uint32_t offset;
 };
 
+/* Could an entry like @is be for the message? */
+bool me_is_for(const struct me_args *is, const struct match_want *want);
+/* Are two entries for the same messages? */
+bool me_args_alike(const struct me_args *a, const struct me_args *b);
+
+enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal);
+/* By what exact entries, and messages for them, are hashed on @want's portal, as
+ * long as its kind is the same. */
+uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want);
+
 /* 0 and what was found; -ENOENT: nothing matches here; -EMSGSIZE: what matches
  * is too small; -ENOBUFS: its event queue is full. */
 int match_find(struct lnet_cpt *cpt, const struct match_want *want,
 	       struct match_found *found);
+/* Would match_find() not return -ENOENT? */
+bool match_exists(struct lnet_cpt *cpt, const struct match_want *want);
 
 /* Attaches an entry in this very CPT, also to portal 0. As LNetMEAttach(3). */
 int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p);
 /* Frees the entry; its MD, if any, is unlinked. */
 void me_unlink(struct lnet_me *me);
+/* Messages that are held for such a buffer come to it, soon. */
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p);
 

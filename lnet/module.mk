@@ -1,7 +1,9 @@
 # Nodes, portals, messages, events. Public functions are in the file of their noun.
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
+libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
 libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
+libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
 libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
 libulnetcore_la_SOURCES += %D%/log.c
 libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
@@ -13,10 +15,11 @@ libulnetcore_la_SOURCES += %D%/nidlist.c
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_la_SOURCES += %D%/observer.h
 libulnetcore_la_SOURCES += %D%/op.c %D%/op.h
-libulnetcore_la_SOURCES += %D%/parse.c %D%/parse.h
+libulnetcore_la_SOURCES += %D%/parse.c
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
 libulnetcore_la_SOURCES += %D%/range.c %D%/range.h
+libulnetcore_la_SOURCES += %D%/request.c %D%/request.h
 libulnetcore_la_SOURCES += %D%/select.c %D%/select.h
 libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
 libulnetcore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def

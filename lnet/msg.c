@@ -5,16 +5,16 @@
 
 #include "lnet/md.h"
 #include "base/mutation.h"
+#include "lnet/hold.h"
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
-#include "lnet/parse.h"
 #include "lnet/peer.h"
 #include "lnet/select.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
-				     FSM_TO(MSG_LND) | FSM_TO(MSG_HELD) |
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
 				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
@@ -27,8 +27,10 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_CONNECTING] = { "waits for a connection",
 			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
-	[MSG_HELD] = { "held", FSM_TO(MSG_HELD) | FSM_TO(MSG_NEW) |
-				       FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
+	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
+						       FSM_TO(MSG_NEW) |
+						       FSM_TO(MSG_RECV) },
+	[MSG_HELD] = { "held", FSM_TO(MSG_OFFERED) | FSM_TO(MSG_RECV) },
 	[MSG_RECV] = { "receiving", FSM_TO(MSG_DONE) },
 	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
 };
@@ -58,6 +60,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->lpni = NULL;
 	msg->op = NULL;
 	msg->md = NULL;
+	msg->sender = NULL;
 	msg->tries = 0;
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
@@ -98,6 +101,8 @@ static void msg_free_home(struct work *w)
 		cpt_count_alive(msg->home, -1);
 		return;
 	}
+	if (msg->sender)
+		peer_unref(msg->home, msg->sender);
 	msg_fini(msg);
 	pool_put(&msg->home->msg_pool, msg);
 }
@@ -609,7 +614,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
 		break;
 	case MSG_HELD:
-		parse_held_late(msg);
+		hold_late(msg);
 		break;
 	default:
 		/* About to end (msg_fail_later), or ended, or not begun. */

@@ -10,6 +10,7 @@
 #define LNET_MSG_H
 
 #include "base/fsm.h"
+#include "base/hash.h"
 #include "base/mailbox.h"
 #include "lnd/lnd.h"
 #include "lnet/wire.h"
@@ -19,6 +20,7 @@ struct lnet_md;
 struct lnet_ni;
 struct lnet_op;
 struct lnet_peer_ni;
+struct lnet_wish;
 
 /* What it is to this node, which decides what its end means. */
 enum msg_role {
@@ -38,7 +40,8 @@ enum msg_state {
 	MSG_LND,	/* has both; the LND is sending it */
 	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
 	MSG_CONNECTING, /* has none; waits until the LND has a connection */
-	MSG_HELD,	/* received; waits for a buffer, or for another CPT */
+	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
+	MSG_HELD,	/* received; waits for a buffer (hold.h) */
 	MSG_RECV,	/* the LND is storing its payload */
 	MSG_DONE,
 	MSG_STATES
@@ -57,7 +60,8 @@ struct lnet_msg {
 	struct lnet_ni *ni;	   /* sent or received through; referenced */
 	struct lnet_peer_ni *lpni; /* sent to; referenced */
 	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
-	struct list link;	   /* in a queue of waiting messages */
+	struct list link;	   /* in a queue of waiting messages, or in
+				    * lnet_portal.waiting */
 	struct list active;	   /* cpt->active */
 	struct work work;	   /* passage between CPTs, deferred end */
 	struct timer timer;	   /* its deadline, on cpt's loop */
@@ -67,11 +71,18 @@ struct lnet_msg {
 	uint32_t mlength;
 	uint32_t offset; /* in the MD */
 	/* received: */
-	struct ulnet_nid from;	    /* last hop */
-	struct ulnet_nid initiator; /* primary NID of hdr.src_nid */
-	void *rx;		    /* the LND's name for it */
-	uint32_t offered;	    /* CPTs that had no buffer for it: bits */
-	uint32_t attached;	    /* the portal's, when the first was asked */
+	struct ulnet_nid from;	     /* last hop */
+	struct ulnet_nid initiator;  /* primary NID of hdr.src_nid */
+	void *rx;		     /* the LND's name for it */
+	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
+				      * came through 0@lo */
+	/* hold.c's; home's but for @asks: */
+	struct hash_node by_bits; /* lnet_portal.waiting_by_bits */
+	uint64_t arrival;	  /* the cpt's number of it */
+	struct lnet_wish *wish;	  /* MSG_OFFERED: fetched it; or NULL */
+	uint32_t asks;		  /* MSG_OFFERED: CPTs to be asked: bits */
+	uint32_t came; /* ... where a buffer has come meanwhile: bits */
+	bool aside;    /* the LND has put the payload aside */
 };
 
 static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
@@ -125,8 +136,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 /* Runs @fn (of msg->work) on @cpt: at once when that is here. */
 void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
 
-/* What the end means to the node (parse.c, op.c), on the home of MD or
- * operation. */
+/* What the end means to the node (parse.c), on the home of MD or operation. */
 void msg_done(struct lnet_msg *msg);
 
 #endif

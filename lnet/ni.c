@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "lnet/hold.h"
 #include "lnet/msg.h"
 #include "lnet/node.h"
-#include "lnet/parse.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 #include "lnet/wire.h"
@@ -390,7 +390,7 @@ void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	ni->cpt[cpt->index].stopped = true;
 	ni_fail_queued(ni, cpt);
-	parse_discard_held(cpt, ni);
+	hold_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
 }
 

@@ -10,7 +10,7 @@
 #include "lnet/md.h"
 #include "lnet/ni.h"
 #include "lnet/op.h"
-#include "lnet/parse.h"
+#include "lnet/hold.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 
@@ -101,6 +101,7 @@ static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
 	pool_init(&cpt->md_pool, sizeof(struct lnet_md), 0);
 	pool_init(&cpt->me_pool, sizeof(struct lnet_me), 0);
 	pool_init(&cpt->peer_pool, peer_size(), node->conf.peers_max);
+	pool_init(&cpt->wish_pool, hold_wish_size(), 0);
 	list_init(&cpt->active);
 	list_init(&cpt->mds_unlinked);
 	hash_init(&cpt->peers);
@@ -131,6 +132,7 @@ static void cpt_fini(struct lnet_cpt *cpt)
 	cpt_pool_fini(cpt, &cpt->md_pool, "MDs");
 	cpt_pool_fini(cpt, &cpt->me_pool, "match entries");
 	cpt_pool_fini(cpt, &cpt->peer_pool, "peers");
+	cpt_pool_fini(cpt, &cpt->wish_pool, "wishes");
 	id_table_fini(&cpt->mds);
 	id_table_fini(&cpt->mes);
 	id_table_fini(&cpt->ops);
@@ -729,7 +731,7 @@ static int cpt_close(void *arg)
 	uint32_t pos = 0;
 
 	cpt->closing = true;
-	parse_discard_held(cpt, NULL);
+	hold_discard(cpt, NULL);
 	ops_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		ni_shutdown(cpt->config->ni[i], cpt);
@@ -749,7 +751,8 @@ static int cpt_is_idle(void *arg)
 	struct lnet_cpt *cpt = c->cpt;
 
 	c->idle = list_empty(&cpt->active) && cpt->ops.used == 0 &&
-		  cpt->op_pool.used == 0 && list_empty(&cpt->mds_unlinked);
+		  cpt->op_pool.used == 0 && cpt->wish_pool.used == 0 &&
+		  list_empty(&cpt->mds_unlinked);
 	return 0;
 }
 

@@ -9,12 +9,14 @@
 #include <stdatomic.h>
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "base/pool.h"
 #include "lnd/lnd.h"
 #include "lnet/event.h"
 #include "lnet/match.h"
 #include "lnet/observer.h"
+#include "lnet/peer.h"
 #include "lnet/setting.h"
 #include "lnet/stat.h"
 #include "ulnet/lnet.h"
@@ -38,7 +40,7 @@ struct lnet_cpt {
 	const struct lnet_config *config; /* the snapshot it holds */
 
 	struct id_table mds, mes, ops;
-	struct pool msg_pool, op_pool, md_pool, me_pool, peer_pool;
+	struct pool msg_pool, op_pool, md_pool, me_pool, peer_pool, wish_pool;
 	struct list active;	  /* lnet_msg.active: all messages in life */
 	struct list mds_unlinked; /* lnet_md.link */
 	uint64_t sequence;	  /* of events */
@@ -54,8 +56,10 @@ struct lnet_cpt {
 	struct lnet_portal portals[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint64_t next_complaint;    /* ns: not before, about headers */
-	uint64_t held_bytes;	    /* their payload */
-	uint32_t held;		    /* messages in the portals' held lists */
+	struct lnet_holdings has;   /* what came through 0@lo */
+	struct lnet_holdings has_all;
+	struct log_limit limits_log; /* who has reached its share */
+	uint64_t arrivals;	     /* numbers lnet_msg.arrival */
 	struct ping_target *ping;
 
 	stat_t stats[STAT_COUNT]; /* read by any thread */

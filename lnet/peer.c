@@ -133,19 +133,6 @@ struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return lpni;
 }
 
-struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
-			       const struct ulnet_nid *nid)
-{
-	struct lnet_peer_ni *lpni = peer_find_or_new(cpt, nid);
-
-	/* To the end of the queue of those to be forgotten. */
-	if (likely(lpni) && lpni->refs == 0) {
-		list_del(&lpni->idle);
-		list_add_tail(&cpt->peers_idle, &lpni->idle);
-	}
-	return lpni;
-}
-
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	BUG_ON(lpni->refs == 0);

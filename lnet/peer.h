@@ -29,16 +29,25 @@ struct lnet_peer_net {
 	struct list nis; /* of lnet_peer_ni.link */
 };
 
+/* What a peer has of what is bounded for all of them on its CPT. */
+struct lnet_holdings {
+	uint32_t held;	      /* messages that wait with their payload put
+			       * aside (hold.c) */
+	uint64_t held_bytes;  /* of these */
+	uint64_t quiet_until; /* ns: it was said that there are no more */
+};
+
 struct lnet_peer_ni {
 	struct list link;
 	struct hash_node hash; /* cpt->peers, by NID */
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
-	uint32_t refs;		    /* messages that use it */
-	int32_t counted;	    /* node_check()'s */
-	struct list idle;	    /* cpt->peers_idle, while refs = 0 */
-	int32_t credits_max;	    /* 0: no local net to it (yet) */
+	uint32_t refs; /* messages sent to it or received from it */
+	struct lnet_holdings has;
+	int32_t counted;     /* node_check()'s */
+	struct list idle;    /* cpt->peers_idle, while refs = 0 */
+	int32_t credits_max; /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	struct list queue; /* of lnet_msg.link, waiting for a credit */
 	uint64_t queued_bytes;
@@ -55,11 +64,6 @@ size_t peer_size(void);
 struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 			      const struct ulnet_nid *nid);
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-
-/* As peer_get(), without a reference, for one who has just been heard of: valid
- * until the next peer is made. */
-struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
-			       const struct ulnet_nid *nid);
 
 /* Without a reference. NULL: unknown. */
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,

@@ -9,7 +9,6 @@
 #include "lnet/md.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
-#include "lnet/parse.h"
 #include "lnet/wire.h"
 
 #define PING_MAGIC UINT32_C(0x70696e67)
@@ -388,8 +387,6 @@ static int push_post(struct target_buf *b)
 	if (rc)
 		return rc;
 	cpt->ping->push = me->cookie;
-	if (cpt->held)
-		parse_retry_held(cpt, PING_PORTAL);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* Lazy portals: PUTs that come before their buffer are kept for it. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include "base/log.h"
 #include "cluster.h"
 
 #define PORTAL 5
@@ -169,7 +170,7 @@ Test(lazy, limit)
 	struct ulnet_md umd = buffer(1000, LNET_MD_THRESH_INF);
 
 	lnet_conf_init(&conf);
-	conf.lazy_max = 3;
+	conf.lazy_max = 5; /* three for one alone */
 	sim = lazy_cluster(2, 1, &conf);
 	node = lnet_sim_node(sim, 0);
 	for (unsigned int i = 0; i < 5; i++)
@@ -354,6 +355,171 @@ Test(lazy, newcomers_do_not_overtake)
 	cr_assert_eq(seen.n, 3);
 	cr_assert_eq(seen.ev[2].hdr_data, 3);
 	cluster_end(sim);
+}
+
+/* ---- shares ---- */
+
+static void count_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	if (strstr(line, "share") && strstr(line, "10.0.0.2@tcp"))
+		++*(unsigned int *)arg;
+}
+
+/* Who sends the most leaves room for others, and is named, once (requirement
+ * I1). */
+static void shares(unsigned int cpts)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+	struct lnet *node;
+	struct ulnet_md umd = buffer(1000, LNET_MD_THRESH_INF);
+	unsigned int lines = 0;
+
+	lnet_conf_init(&conf);
+	conf.lazy_max = 30;
+	sim = lazy_cluster(3, cpts, &conf);
+	node = lnet_sim_node(sim, 0);
+	log_setup(LOG_WARN, count_line, &lines);
+	for (unsigned int i = 0; i < 100; i++)
+		put_tagged(sim, 1, 1, 10, i);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(node, "drop_lazy_full"), 84);
+	cr_assert_eq(lines, 1);
+	for (unsigned int i = 0; i < 7; i++)
+		put_tagged(sim, 2, 1, 10, 100 + i);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(node, "drop_lazy_full"), 84);
+	post_md(node, PORTAL, 1, &umd);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(seen.n, 16 + 7);
+	log_setup(LOG_WARN, NULL, NULL);
+	cluster_end(sim);
+}
+
+Test(lazy, shares)
+{
+	shares(1);
+	shares(3);
+}
+
+/* ---- the way to a buffer ---- */
+
+enum { HELD = 300, BUFFERS = 100 };
+
+static uint64_t tries;
+
+static struct lnet_sim *held_cluster(unsigned int cpts, uint64_t bits,
+				     uint64_t step)
+{
+	struct lnet_sim *sim = lazy_cluster(3, cpts, NULL);
+
+	for (unsigned int i = 0; i < HELD; i++)
+		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL,
+			  bits + i * step, source, 10);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(lnet_sim_node(sim, 0), "drop_count"), 0);
+	tries = 0;
+	return sim;
+}
+
+static void post_for(struct lnet_sim *sim, struct ulnet_id id, uint64_t bits,
+		     uint64_t ignore)
+{
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_md umd = buffer(10, 1);
+	struct ulnet_md_handle md;
+	struct ulnet_me_handle me;
+
+	cr_assert_eq(LNetMEAttach(node, PORTAL, id, bits, ignore, LNET_UNLINK,
+				  LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), 0);
+	lnet_sim_run(sim, MSEC);
+	tries = counter(node, "hold_tries");
+}
+
+/* What does not match costs a buffer nothing, however much of it is held. */
+Test(lazy, others_are_not_tried)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = held_cluster(cpts, 1, 1);
+
+		for (unsigned int i = 0; i < BUFFERS; i++)
+			post_for(sim, ANY_ID, 1000 + i, 0);
+		cr_assert_eq(tries, 0, "%lu tries", tries);
+		post_for(sim, ANY_ID, 77, 0);
+		cr_assert_eq(seen.n, 1);
+		cr_assert_leq(tries, 2);
+		cluster_end(sim);
+	}
+}
+
+/* ... nor what another peer has sent with the same bits, on a portal where
+ * entries name their peer; though it came before there was an entry. */
+Test(lazy, others_with_the_same_bits_are_not_tried)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = held_cluster(cpts, 7, 0);
+
+		for (unsigned int i = 0; i < BUFFERS; i++)
+			post_for(sim, nth_id(2), 7, 0);
+		cr_assert_eq(tries, 0, "%lu tries", tries);
+		post_for(sim, nth_id(1), 7, 0);
+		cr_assert_eq(seen.n, 1);
+		cr_assert_leq(tries, 2);
+		cluster_end(sim);
+	}
+}
+
+/* Buffers that ignore bits, and are all alike: each message is tried once. */
+Test(lazy, others_are_tried_once_by_buffers_that_ignore_bits)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = held_cluster(cpts, 1, 1);
+
+		for (unsigned int i = 0; i < BUFFERS; i++)
+			post_for(sim, ANY_ID, UINT64_C(1) << 40, 0xffff);
+		cr_assert_leq(tries, HELD + BUFFERS, "%lu tries", tries);
+		cr_assert_eq(seen.n, 0);
+		/* Newcomers are found behind them, ... */
+		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL,
+			  UINT64_C(1) << 41, source, 10);
+		lnet_sim_run(sim, MSEC);
+		for (unsigned int i = 0; i < BUFFERS; i++)
+			post_for(sim, ANY_ID, UINT64_C(1) << 41, 0xff);
+		cr_assert_eq(seen.n, 1);
+		/* ... and the first ones by those who want them. */
+		post_for(sim, ANY_ID, 0, 0xff);
+		cr_assert_eq(seen.n, 2);
+		cr_assert_leq(seen.ev[1].match_bits, 0xff);
+		cluster_end(sim);
+	}
+}
+
+/* One buffer for as many as it takes, whichever CPTs hold them. */
+Test(lazy, a_buffer_fetches_no_more_than_it_takes)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		struct lnet_sim *sim = held_cluster(cpts, 7, 0);
+		struct lnet *node = lnet_sim_node(sim, 0);
+		struct ulnet_md umd = buffer(10 * 20, LNET_MD_THRESH_INF);
+
+		for (unsigned int i = 0; i < 50; i++)
+			put_bytes(lnet_sim_node(sim, 2), nth_id(0), PORTAL, 7,
+				  source, 10);
+		umd.options |= LNET_MD_MAX_SIZE;
+		umd.max_size = 10;
+		for (unsigned int i = 1; i <= (HELD + 50) / 20; i++) {
+			post_md(node, PORTAL, 7, &umd);
+			lnet_sim_run(sim, MSEC);
+			cr_assert_eq(seen.n, 20 * i, "%u CPTs: %u of %u", cpts,
+				     seen.n, 20 * i);
+		}
+		cr_assert_leq(counter(node, "hold_tries"), 2 * (HELD + 50));
+		cr_assert_eq(counter(node, "drop_count"), 0);
+		cluster_end(sim);
+	}
 }
 
 /* Portal 0 is lazy for pushes only: what can never match is not kept. */

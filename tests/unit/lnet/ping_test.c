@@ -6,6 +6,7 @@
 #include "cluster.h"
 #include "golden.h"
 #include "lnet/node.h"
+#include "lnet/node.h"
 #include "lnet/ping.h"
 
 #define MAX_NIS 300
@@ -710,6 +711,60 @@ Test(ping, pushes_wait_for_the_buffer)
 	cr_assert_eq(counter(target, "pushes"), 3);
 	cr_assert_eq(counter(target, "drop_count"), 0);
 	cluster_end(sim);
+}
+
+/* The first node from @from on that belongs to @cpt of node 0. */
+static unsigned int node_of_cpt(struct lnet_sim *sim, unsigned int from,
+				unsigned int cpt)
+{
+	struct ulnet_id id = nth_id(from);
+
+	while (node_cpt_of(lnet_sim_node(sim, 0), &id.nid) != cpt)
+		id = nth_id(++from);
+	return from;
+}
+
+/*
+ * Each of two CPTs is storing a push, one of them for long. A third push, which
+ * belongs to the CPT that is long about it, gets the target of the other one as
+ * soon as that is free: @ns after the third push has come, which is before, at
+ * the same moment, or after.
+ */
+static void push_and_two_cpts(int64_t ns)
+{
+	const struct ulnet_sim_link slow = { .bandwidth = 12 };
+	const struct ulnet_sim_link fast = { .bandwidth = 1200 };
+	struct golden g = golden("put-push");
+	struct lnet_sim *sim = cluster_with(30, 2, NULL);
+	unsigned int a = node_of_cpt(sim, 1, 0);
+	unsigned int b = node_of_cpt(sim, 1, 1);
+	unsigned int c = node_of_cpt(sim, a + 1, 0);
+	static struct seen sa, sb, sc;
+	/* 48 bytes are stored. */
+	const struct ulnet_sim_link late = { .latency = (uint64_t)(40 * MSEC +
+								   ns) };
+
+	sa.n = sb.n = sc.n = 0;
+	link_set(sim, a, 0, &slow);
+	link_set(sim, b, 0, &fast);
+	link_set(sim, c, 0, &late);
+	push(lnet_sim_node(sim, a), nth_id(0), golden_payload(&g), 48, &sa);
+	lnet_sim_run(sim, MSEC);
+	push(lnet_sim_node(sim, b), nth_id(0), golden_payload(&g), 48, &sb);
+	push(lnet_sim_node(sim, c), nth_id(0), golden_payload(&g), 48, &sc);
+	lnet_sim_run(sim, 41 * MSEC);
+	cr_assert_eq(sa.n, 0);
+	cr_assert_eq(seen_last(&sb), LNET_EVENT_ACK);
+	cr_assert_eq(seen_last(&sc), LNET_EVENT_ACK, "it waits (%ld ns)",
+		     (long)ns);
+	cluster_end(sim);
+}
+
+Test(ping, push_takes_the_target_of_another_cpt)
+{
+	push_and_two_cpts(-20 * (int64_t)MSEC);
+	for (int64_t ns = -4; ns <= 4; ns++)
+		push_and_two_cpts(ns);
 }
 
 /* What did not fit this time will the next time; within limits. */

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/hold.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/mutation.h"
+#include "base/share.h"
+#include "lnet/drop.h"
+#include "lnet/md.h"
+#include "lnet/msg.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+#include "lnet/peer.h"
+#include "lnet/ping.h"
+#include "lnet/request.h"
+
+#define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
+
+/* What a buffer that was attached looks for, and where. */
+struct lnet_wish {
+	struct work work;
+	struct lnet_cpt *home; /* the buffer's */
+	struct lnet_cpt *at;   /* where it is, or is posted to */
+	struct list link; /* home's lnet_portal.wishes, till it has looked there
+			   */
+	struct me_args is;
+	uint32_t todo; /* CPTs to be visited: bits */
+};
+
+size_t hold_wish_size(void)
+{
+	return sizeof(struct lnet_wish);
+}
+
+static struct lnet_portal *hold_portal(const struct lnet_msg *msg)
+{
+	return &msg->home->portals[msg->hdr.portal];
+}
+
+static uint32_t cpt_bit(const struct lnet_cpt *cpt)
+{
+	return UINT32_C(1) << cpt->index;
+}
+
+/* ---- shares ---- */
+
+static struct lnet_holdings *hold_party(const struct lnet_msg *msg)
+{
+	return msg->sender ? &msg->sender->has : &msg->home->has;
+}
+
+static bool hold_has_share(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct ulnet_conf *conf = &cpt->node->conf;
+	const struct lnet_holdings *has = hold_party(msg);
+
+	return share_allows(has->held, cpt->has_all.held, conf->lazy_max, 1) &&
+	       share_allows(has->held_bytes, cpt->has_all.held_bytes,
+			    conf->lazy_bytes_max, msg->hdr.payload_length);
+}
+
+/* Says once in a while who has reached its share. */
+static void hold_tell_full(const struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct lnet_holdings *has = hold_party(msg);
+	uint64_t now = loop_now(cpt->loop);
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (now < has->quiet_until)
+		return;
+	has->quiet_until = now + HOLD_LOG_PAUSE;
+	log_warn_limited(&cpt->limits_log, now, "portal",
+			 "%u: messages of %s are dropped: no buffer is posted, "
+			 "and its share of what may be held is used up (%u "
+			 "messages, %" PRIu64 " bytes)",
+			 msg->hdr.portal,
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+			 has->held, has->held_bytes);
+}
+
+static void hold_count(const struct lnet_msg *msg, int n)
+{
+	struct lnet_holdings *party[] = { hold_party(msg),
+					  &msg->home->has_all };
+
+	for (size_t i = 0; i < ARRAY_SIZE(party); i++) {
+		party[i]->held += (uint32_t)n;
+		party[i]->held_bytes +=
+			(uint64_t)((int64_t)n * msg->hdr.payload_length);
+	}
+}
+
+/* 0, or -ENOMEM. Handlers may run. */
+static int hold_put_aside(struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+
+	if (lnd->eager_recv && lnd->eager_recv(&msg->ni->lnd, msg->rx))
+		return -ENOMEM;
+	msg->aside = true;
+	hold_count(msg, 1);
+	return 0;
+}
+
+/* ---- those who wait ---- */
+
+/* By match bits; on unique portals by initiator as well, as entries are, so that
+ * an exact entry finds its messages and no others. */
+static uint64_t hold_hash(const struct lnet_msg *msg)
+{
+	struct match_want want;
+
+	request_wants(msg, &want);
+	return match_hash(msg->home, &want);
+}
+
+/* Messages may come before the first entry decides of what kind the portal is,
+ * once and for all. */
+static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct lnet_portal *p = &cpt->portals[portal];
+	enum portal_kind kind = portal_kind(cpt, portal);
+	struct lnet_msg *msg;
+
+	if (likely(p->waiting_kind == kind))
+		return;
+	p->waiting_kind = kind;
+	list_for_each_entry (msg, &p->waiting, link) {
+		hash_del(&p->waiting_by_bits, &msg->by_bits);
+		/* There is a table: it was in it. */
+		BUG_ON(hash_add_tail(&p->waiting_by_bits, &msg->by_bits,
+				     hold_hash(msg)));
+	}
+}
+
+static int hold_enter(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct lnet_portal *p = hold_portal(msg);
+	int rc;
+
+	hold_hash_again(cpt, msg->hdr.portal);
+	rc = hash_add_tail(&p->waiting_by_bits, &msg->by_bits, hold_hash(msg));
+	if (rc)
+		return rc;
+	msg->arrival = ++cpt->arrivals;
+	list_add_tail(&p->waiting, &msg->link);
+	if (p->waiting_by_bits.count == 1)
+		atomic_fetch_or(&cpt->node->portals[msg->hdr.portal].waiting,
+				cpt_bit(cpt));
+	return 0;
+}
+
+static void hold_leave(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct lnet_portal *p = hold_portal(msg);
+
+	list_del(&msg->link);
+	hash_del(&p->waiting_by_bits, &msg->by_bits);
+	if (p->waiting_by_bits.count == 0)
+		atomic_fetch_and(&cpt->node->portals[msg->hdr.portal].waiting,
+				 ~cpt_bit(cpt));
+	if (msg->aside)
+		hold_count(msg, -1);
+	msg->aside = false;
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+}
+
+static void hold_leave_and_drop(struct lnet_msg *msg, enum lnet_stat why)
+{
+	hold_leave(msg);
+	drop_msg(msg, why);
+}
+
+void hold_late(struct lnet_msg *msg)
+{
+	hold_leave_and_drop(msg, STAT_drop_lazy_late);
+}
+
+/* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
+ * held. */
+static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet *node = cpt->node;
+
+	if (cpt->closing || msg->ni->cpt[cpt->index].stopped)
+		return STAT_drop_closing;
+	if (msg->role != MSG_PUT_IN ||
+	    !atomic_load(&node->portals[msg->hdr.portal].lazy))
+		return STAT_drop_no_match;
+	/* Nothing else will ever be attached there. */
+	if (msg->hdr.portal == PING_PORTAL &&
+	    msg->hdr.match_bits != PING_MATCH_BITS)
+		return STAT_drop_no_match;
+	if (!msg->aside && !hold_has_share(msg))
+		return STAT_drop_lazy_full;
+	return STAT_COUNT;
+}
+
+/* No CPT has a buffer: held if the portal is lazy. */
+static void hold_or_drop(struct lnet_msg *msg)
+{
+	enum lnet_stat why = hold_refuses(msg);
+
+	if (why == STAT_COUNT && !msg->aside) {
+		if (hold_put_aside(msg))
+			why = STAT_drop_no_memory;
+		else
+			why = hold_refuses(msg); /* handlers may have run */
+	}
+	if (why == STAT_drop_lazy_full)
+		hold_tell_full(msg);
+	if (why != STAT_COUNT) {
+		hold_leave_and_drop(msg, why);
+		return;
+	}
+	fsm_move(&msg->fsm, msg_states, MSG_HELD);
+	/* Being held again does not make it younger. */
+	if (msg->lnd.deadline == 0)
+		msg->lnd.deadline = cpt_deadline(msg->home);
+	loop_timer_arm(msg->home->loop, &msg->timer, msg->lnd.deadline);
+}
+
+/* ---- offers: a message asks CPTs for a buffer ---- */
+
+static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish);
+static void wish_end(struct lnet_wish *wish);
+
+static void hold_ask(struct lnet_msg *msg);
+
+/* At home: a CPT had a buffer, and the message has it now. */
+static void hold_found(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *home = msg->home;
+	struct lnet_wish *wish = msg->wish;
+
+	hold_leave(msg);
+	request_deliver(msg);
+	if (wish)
+		wish_look(home, wish);
+}
+
+/* At home: none of those that were asked has one. */
+static void hold_not_found(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *home = msg->home;
+	struct lnet_wish *wish = msg->wish;
+	bool gone = msg->status == -ENOENT;
+
+	msg->wish = NULL;
+	if (!gone) {
+		hold_leave_and_drop(msg, request_no_match(msg->status));
+	} else if (msg->came) {
+		msg->asks = msg->came;
+		msg->came = 0;
+		hold_ask(msg);
+	} else {
+		hold_or_drop(msg);
+	}
+	if (!wish)
+		return;
+	/* The buffer that fetched it is full, or gone. */
+	if (gone)
+		wish_end(wish);
+	else
+		wish_look(home, wish);
+}
+
+/* On the CPT that is asked. */
+static void hold_asked(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	int rc = request_match(msg);
+
+	msg->asks &= ~cpt_bit(msg->cpt);
+	msg->status = rc;
+	if (rc == 0)
+		msg_pass(msg, msg->home, hold_found);
+	else if (rc == -ENOENT && msg->asks)
+		hold_ask(msg);
+	else
+		msg_pass(msg, msg->home, hold_not_found);
+}
+
+/* The next one of msg->asks. */
+static void hold_ask(struct lnet_msg *msg)
+{
+	struct lnet *node = msg->home->node;
+
+	msg_pass(msg, &node->cpt[__builtin_ctz(msg->asks)], hold_asked);
+}
+
+/* A held message fetched by @wish, whose buffer is on another CPT. */
+static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
+{
+	loop_timer_cancel(msg->home->loop, &msg->timer);
+	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	msg->asks = cpt_bit(wish->home);
+	msg->came = 0;
+	msg->wish = wish;
+	hold_ask(msg);
+}
+
+/* No buffer on its own CPT. The LND must not wait for other CPTs, if the sender
+ * has room for one message more. */
+static void hold_wait(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	msg->aside = false;
+	msg->wish = NULL;
+	msg->came = 0;
+	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	if (hold_enter(msg)) {
+		drop_msg(msg, STAT_drop_no_memory);
+		return;
+	}
+	/* After it is seen to wait. */
+	msg->asks = atomic_load(&cpt->node->portals[msg->hdr.portal].cpts) &
+		    ~cpt_bit(cpt);
+	if (!msg->asks) {
+		hold_or_drop(msg);
+		return;
+	}
+	if (hold_has_share(msg) && hold_put_aside(msg)) {
+		hold_leave_and_drop(msg, STAT_drop_no_memory);
+		return;
+	}
+	hold_ask(msg);
+}
+
+static void wishes_look(struct lnet_cpt *cpt, unsigned int portal);
+
+void hold_request(struct lnet_msg *msg)
+{
+	int rc;
+
+	/* What came earlier is served first. */
+	if (unlikely(!list_empty(&hold_portal(msg)->wishes)))
+		wishes_look(msg->home, msg->hdr.portal);
+	rc = request_match(msg);
+	if (likely(!rc))
+		request_deliver(msg);
+	else if (rc == -ENOENT)
+		hold_wait(msg);
+	else
+		drop_msg(msg, request_no_match(rc));
+}
+
+/* ---- wishes: a buffer asks CPTs for messages ---- */
+
+enum wish_fit {
+	FIT_NOT,
+	FIT_AWAY, /* but it is asking others: it will ask here, too */
+	FIT
+};
+
+static enum wish_fit wish_fits(struct lnet_wish *wish, struct lnet_msg *msg)
+{
+	struct match_want want;
+
+	cpt_stat(msg->home, STAT_hold_tries);
+	request_wants(msg, &want);
+	if (!me_is_for(&wish->is, &want))
+		return FIT_NOT;
+	if (msg->fsm.state == MSG_HELD)
+		return FIT;
+	msg->came |= cpt_bit(wish->home);
+	return FIT_AWAY;
+}
+
+/* Among those with the hash of an exact entry. */
+static struct lnet_msg *wish_seek_hash(struct lnet_portal *p,
+				       struct lnet_wish *wish, uint64_t hash)
+{
+	struct hash_node *n;
+
+	for (n = hash_first(&p->waiting_by_bits, hash); n; n = hash_next(n)) {
+		struct lnet_msg *msg =
+			container_of(n, struct lnet_msg, by_bits);
+
+		if (wish_fits(wish, msg) == FIT)
+			return msg;
+	}
+	return NULL;
+}
+
+static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
+					struct lnet_wish *wish)
+{
+	struct lnet_portal *p = &cpt->portals[wish->is.portal];
+	const struct match_want want = { .id = wish->is.match_id,
+					 .bits = wish->is.match_bits,
+					 .portal = wish->is.portal };
+
+	hold_hash_again(cpt, wish->is.portal);
+	return wish_seek_hash(p, wish, match_hash(cpt, &want));
+}
+
+/* The first that came after @arrival, or the head of the list. */
+static struct list *waiting_after(struct lnet_portal *p, uint64_t arrival)
+{
+	struct list *l = &p->waiting;
+
+	while (l->prev != &p->waiting &&
+	       container_of(l->prev, struct lnet_msg, link)->arrival > arrival)
+		l = l->prev;
+	return l;
+}
+
+/* Entries that ignore bits find their messages in the list. What an entry like
+ * this one has passed over before needs no second look: a portal's buffers are
+ * mostly alike, and strangers must not make each way along the list long. */
+static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
+					 struct lnet_wish *wish)
+{
+	struct lnet_portal *p = &cpt->portals[wish->is.portal];
+	bool passing = true;
+	struct list *l;
+
+	if (!me_args_alike(&p->passed_by, &wish->is)) {
+		p->passed_by = wish->is;
+		p->passed = 0;
+	}
+	for (l = waiting_after(p, p->passed); l != &p->waiting; l = l->next) {
+		struct lnet_msg *msg = container_of(l, struct lnet_msg, link);
+		enum wish_fit fit = wish_fits(wish, msg);
+
+		if (fit == FIT)
+			return msg;
+		/* One that is away may come back, and be for the next. */
+		passing = passing && fit == FIT_NOT;
+		if (passing)
+			p->passed = msg->arrival;
+	}
+	return NULL;
+}
+
+static struct lnet_msg *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	return wish->is.ignore_bits ? wish_seek_masked(cpt, wish)
+				    : wish_seek_exact(cpt, wish);
+}
+
+/* At the buffer's own CPT. False: it takes no more. */
+static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	struct lnet_msg *msg;
+
+	while ((msg = wish_seek(cpt, wish))) {
+		int rc = request_match(msg);
+
+		if (rc == -ENOENT)
+			return false;
+		if (rc) {
+			hold_leave_and_drop(msg, request_no_match(rc));
+			continue;
+		}
+		hold_leave(msg);
+		request_deliver(msg);
+	}
+	return true;
+}
+
+static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct lnet_wish *wish;
+
+	/* Handlers may add others; they leave the list by wish_arrived() only.
+	 */
+	list_for_each_entry (wish, &cpt->portals[portal].wishes, link)
+		wish_serve(cpt, wish);
+}
+
+static void wish_ended(struct work *w)
+{
+	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
+	struct lnet_cpt *home = wish->home;
+
+	pool_put(&home->wish_pool, wish);
+	cpt_ended_one(home);
+}
+
+static void wish_post(struct lnet_wish *wish, struct lnet_cpt *to, work_fn fn)
+{
+	wish->at = to;
+	wish->work.fn = fn;
+	loop_post(to->loop, &wish->work);
+}
+
+static void wish_end(struct lnet_wish *wish)
+{
+	wish_post(wish, wish->home, wish_ended);
+}
+
+static void wish_arrived(struct work *w)
+{
+	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
+
+	list_del(&wish->link);
+	wish_look(wish->at, wish);
+}
+
+/* To the next CPT where messages wait. */
+static void wish_go_on(struct lnet_wish *wish)
+{
+	struct lnet_cpt *next;
+
+	if (!wish->todo) {
+		wish_end(wish);
+		return;
+	}
+	next = &wish->home->node->cpt[__builtin_ctz(wish->todo)];
+	wish->todo &= ~cpt_bit(next);
+	wish_post(wish, next, wish_arrived);
+}
+
+/* Each message that is fetched brings the wish back here (hold_found). */
+static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	struct lnet_msg *msg;
+
+	if (cpt == wish->home) {
+		if (wish_serve(cpt, wish))
+			wish_go_on(wish);
+		else
+			wish_end(wish);
+		return;
+	}
+	msg = wish_seek(cpt, wish);
+	if (msg)
+		hold_fetched(msg, wish);
+	else
+		wish_go_on(wish);
+}
+
+int hold_buffer_came(const struct lnet_me *me)
+{
+	struct lnet_cpt *cpt = me->cpt;
+	uint32_t waiting =
+		atomic_load(&cpt->node->portals[me->is.portal].waiting);
+	struct lnet_wish *wish;
+
+	/* Only PUTs are held. */
+	if (likely(!waiting) || !(me->md->options & LNET_MD_OP_PUT))
+		return 0;
+	if (MUTATE(lose_wish))
+		return 0;
+	wish = pool_get(&cpt->wish_pool);
+	if (!wish)
+		return -ENOMEM;
+	wish->home = cpt;
+	wish->is = me->is;
+	wish->todo = waiting & ~cpt_bit(cpt);
+	list_init(&wish->link);
+	if (waiting & cpt_bit(cpt)) {
+		list_add_tail(&cpt->portals[me->is.portal].wishes, &wish->link);
+		wish_post(wish, cpt, wish_arrived);
+	} else {
+		wish_go_on(wish);
+	}
+	return 0;
+}
+
+/* ---- the end of waiting ---- */
+
+static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
+			   enum lnet_stat why)
+{
+	struct lnet_msg *msg, *next;
+
+	/* Those that are offered see it when they come back. */
+	list_for_each_entry_safe (msg, next, waiting, link)
+		if (msg->fsm.state == MSG_HELD && (!ni || msg->ni == ni))
+			hold_leave_and_drop(msg, why);
+}
+
+void hold_drop(struct lnet_cpt *cpt, unsigned int portal)
+{
+	hold_drop_list(&cpt->portals[portal].waiting, NULL, STAT_drop_no_match);
+}
+
+void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		hold_drop_list(&cpt->portals[i].waiting, ni, STAT_drop_closing);
+}

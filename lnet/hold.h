@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests (PUTs and GETs) that found no buffer on the CPT that received them,
+ * their home. They wait there, in order of arrival, in one of two states:
+ *
+ *	MSG_OFFERED	the message is on its way to the CPTs in msg->asks, one
+ *			after the other, to be asked for a buffer
+ *	MSG_HELD	all were asked, the portal is lazy, and the message waits
+ *			for a buffer that comes
+ *
+ * Whoever attaches a buffer sends a wish to the CPTs where messages wait for
+ * that portal: the wish visits one after the other, and fetches from each what
+ * the buffer takes, one message at a time.
+ *
+ * Invariant: for no message that is held is there a buffer, on any CPT, unless a
+ * wish for that buffer is under way. It holds because who waits first says so
+ * (portal_shared.waiting) and then asks, and who attaches does that first and
+ * then looks who waits: one of the two sees the other. A wish that passes by
+ * while a message is away being offered marks it (msg->came), so that it asks
+ * again. node_check() looks.
+ *
+ * A payload is put aside by its LND, if that can, so that what comes behind it
+ * can be received; within the share of its sender (base/share.h) of lazy_max
+ * messages and lazy_bytes_max bytes on each CPT. Beyond that the LND's
+ * connection stands still while the message is offered, and the message is
+ * dropped rather than held.
+ *
+ * Order: of the messages that one CPT holds, the first that a buffer matches
+ * gets it. A newcomer does not overtake them on the way to a buffer of its own
+ * CPT; it may, to one of another CPT.
+ */
+#ifndef LNET_HOLD_H
+#define LNET_HOLD_H
+
+#include "lnet/match.h"
+
+struct lnet_cpt;
+struct lnet_msg;
+struct lnet_ni;
+
+/* A request has come in: finds its buffer, or waits for one, or is dropped. On
+ * its home. */
+void hold_request(struct lnet_msg *msg);
+
+/* An MD was attached to @me: those who wait for it get it, soon. -ENOMEM: they
+ * cannot be told; the MD must go again. CPT of @me. */
+int hold_buffer_came(const struct lnet_me *me) must_check;
+
+/* The portal is not lazy any more: what it holds on @cpt is dropped. */
+void hold_drop(struct lnet_cpt *cpt, unsigned int portal);
+
+/* What is held on @cpt, received through @ni (NULL: any), is dropped. */
+void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+/* It has been held for too long. */
+void hold_late(struct lnet_msg *msg);
+
+/* Bytes of a wish (for the pool). */
+size_t hold_wish_size(void);
+
+#endif
