@@ -60,6 +60,17 @@ static inline void *id_lookup(const struct id_table *t, uint64_t id)
 	return t->slots[slot].obj;
 }
 
+/* The object in the slot that the lower half of an id names, or NULL. For those
+ * whose ids are known outside by other upper halves, which they compare. */
+static inline void *id_slot_obj(const struct id_table *t, uint32_t lower)
+{
+	uint32_t slot = lower & (ID_SLOTS_MAX - 1);
+
+	if (slot >= t->size || id_tag(lower) != t->tag)
+		return NULL;
+	return t->slots[slot].obj;
+}
+
 /* Walks all objects: start with *@pos = 0; NULL ends. Objects may be removed
  * during the walk. */
 void *id_walk(const struct id_table *t, uint32_t *pos);

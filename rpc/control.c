@@ -4,40 +4,31 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/pool.h"
 #include "rpc/export.h"
 #include "rpc/import.h"
 #include "rpc/inbox.h"
+#include "rpc/party.h"
 #include "rpc/stat.h"
 #include "rpc/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
 /* Messages on their way out. Strangers can make us answer, but not without
- * limit; and nobody has more on his way than is left for others. */
+ * limit, and each NID has its share. */
 #define SENDS_MAX 16384
 
 struct control {
 	struct inbox inbox;
 	bool open;
 	struct pool sends;
-	struct list sending; /* of control_send.link */
-	struct pool peers;
-	struct hash by_nid; /* control_peer.by_nid */
-	uint64_t seed;
-};
-
-/* A NID that messages are on their way to. */
-struct control_peer {
-	struct hash_node by_nid;
-	struct ulnet_nid nid;
-	uint32_t sends;
+	struct list sending;	/* of control_send.link */
+	struct parties parties; /* messages that are on their way to a NID */
 };
 
 struct control_send {
 	struct list link;
 	struct shard *shard;
-	struct control_peer *peer;
+	struct party *party;
 	control_sent_fn done; /* NULL: nobody wants to know */
 	uint64_t id;
 	uint64_t tag;
@@ -46,54 +37,22 @@ struct control_send {
 
 /* ---- out ---- */
 
-static struct control_peer *peer_get(struct control *c,
+static struct control_send *send_new(struct shard *s,
 				     const struct ulnet_nid *nid)
 {
-	uint64_t h = hash_bytes(nid, sizeof(*nid), c->seed);
-	struct hash_node *n = hash_first(&c->by_nid, h);
-	struct control_peer *p;
-
-	for (; n; n = hash_next(n)) {
-		p = container_of(n, struct control_peer, by_nid);
-		if (lnet_nid_eq(&p->nid, nid))
-			return p;
-	}
-	p = pool_get(&c->peers);
-	if (!p)
-		return NULL;
-	p->nid = *nid;
-	p->sends = 0;
-	if (hash_add(&c->by_nid, &p->by_nid, h)) {
-		pool_put(&c->peers, p);
-		return NULL;
-	}
-	return p;
-}
-
-static void peer_put(struct control *c, struct control_peer *p)
-{
-	if (p->sends)
-		return;
-	hash_del(&c->by_nid, &p->by_nid);
-	pool_put(&c->peers, p);
-}
-
-static struct control_send *send_new(struct control *c,
-				     const struct ulnet_nid *nid)
-{
-	struct control_peer *p = peer_get(c, nid);
-	struct control_send *cs = NULL;
+	struct control *c = s->control;
+	struct party *p = party_take(&c->parties, nid, shard_now(s));
+	struct control_send *cs;
 
 	if (!p)
 		return NULL;
-	if (p->sends + c->sends.used < SENDS_MAX)
-		cs = pool_get(&c->sends);
+	cs = pool_get(&c->sends);
 	if (!cs) {
-		peer_put(c, p);
+		party_put(&c->parties, p);
 		return NULL;
 	}
-	p->sends++;
-	cs->peer = p;
+	cs->shard = s;
+	cs->party = p;
 	list_add_tail(&c->sending, &cs->link);
 	return cs;
 }
@@ -101,12 +60,10 @@ static struct control_send *send_new(struct control *c,
 static void send_free(struct control_send *cs)
 {
 	struct control *c = cs->shard->control;
-	struct control_peer *p = cs->peer;
 
 	list_del(&cs->link);
+	party_put(&c->parties, cs->party);
 	pool_put(&c->sends, cs);
-	p->sends--;
-	peer_put(c, p);
 }
 
 static void on_sent(const struct ulnet_event *ev)
@@ -163,10 +120,9 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 
 	if (s->crashed || !s->control)
 		return -ESHUTDOWN;
-	cs = send_new(s->control, &to.nid);
+	cs = send_new(s, &to.nid);
 	if (!cs)
 		return -ENOMEM;
-	cs->shard = s;
 	cs->done = done;
 	cs->id = id;
 	cs->tag = tag;
@@ -220,15 +176,16 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 static int control_shard_open(struct shard *s)
 {
 	struct control *c = calloc(1, sizeof(*c));
+	uint64_t seed;
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
 	pool_init(&c->sends, sizeof(struct control_send), SENDS_MAX);
-	pool_init(&c->peers, sizeof(struct control_peer), SENDS_MAX);
 	list_init(&c->sending);
-	hash_init(&c->by_nid);
-	lnet_random(s->node, s->cpt, &c->seed, sizeof(c->seed));
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&c->parties, "control messages on their way", SENDS_MAX,
+		     seed);
 	s->control = c;
 	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
 			s->rpc->conf.control_buffers, BUFFER_SIZE,
@@ -271,8 +228,7 @@ static void control_shard_free(struct shard *s)
 	while (!list_empty(&c->sending))
 		send_free(list_first(&c->sending, struct control_send, link));
 	pool_fini(&c->sends);
-	hash_fini(&c->by_nid);
-	pool_fini(&c->peers);
+	parties_fini(&c->parties);
 	free(c);
 	s->control = NULL;
 }

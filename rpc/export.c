@@ -107,6 +107,7 @@ static void export_drop(struct exports *x, struct export *e)
 {
 	BUG_ON(!e->known);
 	e->known = false;
+	party_put(&x->parties, e->party);
 	id_free(&x->table, e->id);
 	hash_del(&x->by_client, &e->by_client);
 	list_del(&e->link);
@@ -136,25 +137,38 @@ static void arm(struct exports *x)
 	shard_arm(x->shard, &x->timer, rpc_at(e->looked, every));
 }
 
+/* After a restart old handles mean nothing, for the same reason. */
+static uint64_t handle_new(const struct exports *x, uint64_t id)
+{
+	uint32_t random = 0;
+
+	while (!random) /* no handle is 0 */
+		lnet_random(x->shard->node, x->shard->cpt, &random,
+			    sizeof(random));
+	return (uint64_t)random << 32 | (uint32_t)id;
+}
+
 static int export_new(struct exports *x, const struct wire_connect *c,
 		      const struct ulnet_event *ev, struct export **e_p)
 {
 	struct export *e;
 	int rc;
 
-	if (x->table.used >= x->shard->rpc->conf.exports_max)
-		return -ENOSPC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
+	rc = -ENOSPC;
+	e->party = party_take(&x->parties, &ev->source, shard_now(x->shard));
+	if (!e->party)
+		goto err_free;
 	rc = id_alloc(&x->table, e, &e->id);
 	if (rc)
-		goto err_free;
+		goto err_party;
 	rc = hash_add(&x->by_client, &e->by_client,
 		      client_hash(x, c->client_id));
 	if (rc)
 		goto err_id;
-	e->handle = e->id ^ x->mask;
+	e->handle = handle_new(x, e->id);
 	e->client = c->client;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
@@ -176,6 +190,8 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 
 err_id:
 	id_free(&x->table, e->id);
+err_party:
+	party_put(&x->parties, e->party);
 err_free:
 	free(e);
 	return rc;
@@ -493,6 +509,7 @@ void export_on_control(struct shard *s, const struct ulnet_event *ev,
 static int shard_open(struct shard *s)
 {
 	struct exports *x = calloc(1, sizeof(*x));
+	uint64_t seed;
 
 	if (!x)
 		return -ENOMEM;
@@ -502,11 +519,10 @@ static int shard_open(struct shard *s)
 	hash_init(&x->by_client);
 	list_init(&x->silent);
 	lnet_timer_init(&x->timer, look);
-	lnet_random(s->node, s->cpt, &x->mask, sizeof(x->mask));
 	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
-	/* CPT and slot are to be read. The rest is so different after a restart
-	 * that old handles mean nothing. */
-	x->mask &= ~UINT64_C(0xffffffff);
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&x->parties, "connections of clients",
+		     s->rpc->conf.exports_max, seed);
 	s->exports = x;
 	return 0;
 }
@@ -543,6 +559,7 @@ static void shard_free(struct shard *s)
 	while (!list_empty(&x->silent))
 		export_drop(x, list_first(&x->silent, struct export, link));
 	id_table_fini(&x->table);
+	parties_fini(&x->parties);
 	hash_fini(&x->by_client);
 	free(x);
 	s->exports = NULL;

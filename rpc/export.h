@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/party.h"
 #include "rpc/rpc.h"
 #include "rpc/stat.h"
 #include "rpc/xids.h"
@@ -30,7 +31,8 @@ struct wire_control;
 struct export
 {
 	uint64_t id;	 /* in exports.table */
-	uint64_t handle; /* the same on the wire */
+	uint64_t handle; /* the same on the wire, but that its upper half is
+			  * random: who has one handle can guess no other */
 	uint64_t client; /* the client's handle */
 	uint64_t opened; /* a bit for each portal whose service it asked for */
 	uint64_t heard;	 /* ns: when last */
@@ -45,6 +47,7 @@ struct export
 	 * else may speak for it. */
 	struct ulnet_id peer;
 	struct ulnet_nid source;
+	struct party *party; /* of the NID that it was made for */
 	struct stat_peer stats;
 	uint8_t client_id[RPC_ID_SIZE];
 	bool known; /* in the tables */
@@ -54,8 +57,8 @@ struct exports {
 	struct shard *shard;
 	struct id_table table;
 	struct hash by_client;
-	struct list silent; /* by looked, longest ago first */
-	uint64_t mask;	    /* of handles on the wire */
+	struct list silent;	/* by looked, longest ago first */
+	struct parties parties; /* exports by NID */
 	uint64_t seed;
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
@@ -89,9 +92,9 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 					 const struct ulnet_nid *source,
 					 uint64_t now)
 {
-	struct export *e = id_lookup(&x->table, handle ^ x->mask);
+	struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
 
-	if (!e || e->client != client)
+	if (!e || e->handle != handle || e->client != client)
 		return NULL;
 	if (unlikely(e->peer.pid != initiator->pid ||
 		     !lnet_nid_eq(&e->peer.nid, &initiator->nid)) &&

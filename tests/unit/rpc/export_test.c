@@ -3,7 +3,7 @@
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/stranger.h"
 
-static struct stranger a, b;
+static struct stranger a, b, third;
 
 static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
 		unsigned int cpts)
@@ -100,6 +100,25 @@ Test(export, another_handle_replaces)
 	a.connection = connection;
 	a.client = client;
 	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
+/* Who has some handles can guess no other one. */
+Test(export, handles_are_random)
+{
+	uint32_t upper[64];
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(upper); i++) {
+		a.client_id[0] = (uint8_t)i;
+		a.client = i;
+		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		upper[i] = (uint32_t)(a.connection >> 32);
+		cr_assert_neq(upper[i], 0);
+		for (unsigned int j = 0; j < i; j++)
+			cr_assert_neq(upper[i], upper[j]);
+	}
 	serve_fini(&g);
 }
 
@@ -209,24 +228,47 @@ Test(export, has_an_id)
 	serve_fini(&g);
 }
 
-/* Strangers fill what they may, and no more. */
+static unsigned int nlogged;
+static char logged[256];
+
+static void log_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	nlogged++;
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+/* A stranger fills its share, and no more: there is room for others, and the log
+ * says who it was, once. */
 Test(export, as_many_as_allowed)
 {
 	struct ulrpc_conf conf = { .exports_max = 100 };
 	struct serve_rig g;
 
 	rig(&g, &conf, 1);
+	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
 	for (unsigned int i = 0; i < 150; i++) {
 		uint32_t status;
 
 		a.client_id[0] = (uint8_t)i;
 		a.client = i;
 		status = stranger_connect(&a)->status;
-		cr_assert_eq(status, i < 100 ? WIRE_OK : WIRE_OVERLOADED);
-		if (i >= 100)
+		cr_assert_eq(status, i < 51 ? WIRE_OK : WIRE_OVERLOADED);
+		if (i >= 51)
 			cr_assert_gt(a.control.connected.retry_after, 0);
 	}
-	cr_assert_eq(exports(&g)->table.used, 100);
+	cr_assert_eq(exports(&g)->table.used, 51);
+	cr_assert_eq(nlogged, 1);
+	cr_assert_not_null(strstr(logged, "10.0.0.1@tcp has 51 of 100"), "%s",
+			   logged);
+	stranger_init(&third, g.sim, serve_node_add(&g, 2), SERVER);
+	for (unsigned int i = 0; i < 30; i++) {
+		third.client_id[0] = (uint8_t)i;
+		third.client = i;
+		cr_assert_eq(stranger_connect(&third)->status,
+			     i < 25 ? WIRE_OK : WIRE_OVERLOADED);
+	}
 	/* Who is connected already is not hindered. */
 	a.client_id[0] = 5;
 	a.client = 5;

@@ -115,7 +115,8 @@ Test(hostile_control, versions)
 }
 
 /* More clients than there can be, all of one stranger: those that are there are
- * served, and when the others have been silent for long there is room. */
+ * served, there is room for others, and when the stranger's have been silent for
+ * long there is more. */
 Test(hostile_control, floods_of_clients)
 {
 	const struct ulrpc_conf conf = { .exports_max = 500,
@@ -138,14 +139,13 @@ Test(hostile_control, floods_of_clients)
 			continue;
 		lnet_sim_run(h.g.sim, MSEC);
 		refused += h.a->control.connected.status == WIRE_OVERLOADED;
-		cr_assert_leq(exports(), 500);
+		cr_assert_leq(exports(), 252);
 	}
 	hostile_settle(&h);
 	cr_assert_gt(refused, 100);
-	cr_assert_eq(exports(), 500);
+	cr_assert_geq(exports(), 250);
 	hostile_honest(&h);
-	cr_assert_eq(stranger_connect(h.b)->status, WIRE_OVERLOADED);
-	cr_assert_gt(h.b->control.connected.retry_after, 0);
+	cr_assert_eq(stranger_connect(h.b)->status, WIRE_OK);
 	lnet_sim_run(h.g.sim, 10 * SEC);
 	cr_assert_eq(exports(), 1);
 	cr_assert_eq(stranger_connect(h.b)->status, WIRE_OK);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who holds how much of something that there is a limit to, by NID: so nobody
+ * gets more than the share of base/share.h. Knows nothing of what it is.
+ *
+ * The NID is the one that a message came from, or goes to, which its connection
+ * bears out; not one that its sender has made up.
+ *
+ * Thread: owner.
+ */
+#ifndef RPC_PARTY_H
+#define RPC_PARTY_H
+
+#include "base/hash.h"
+#include "base/pool.h"
+#include "ulnet/lnet.h"
+
+/* There as long as it holds anything. */
+struct party {
+	struct hash_node by_nid;
+	struct ulnet_nid nid;
+	uint32_t held;
+};
+
+struct parties {
+	const char *what; /* for the log */
+	uint32_t max;
+	uint32_t used; /* by all */
+	uint64_t said; /* ns: when the log was told last; 0: never */
+	struct hash by_nid;
+	struct pool pool;
+	uint64_t seed;
+};
+
+/* @seed: random, or strangers could choose NIDs of one bucket. */
+void parties_init(struct parties *ps, const char *what, uint32_t max,
+		  uint64_t seed);
+/* Everything has been given back. */
+void parties_fini(struct parties *ps);
+
+/* One more for @nid; NULL: it has its share, which the log is told, but not each
+ * time, or there is no memory. */
+struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
+			 uint64_t now);
+/* One less. */
+void party_put(struct parties *ps, struct party *p);
+
+#endif
