@@ -221,6 +221,19 @@ sim_campaigns += %D%/sim/rpc_campaign
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_server.c
 
+# The campaigns once more, with deliberate mistakes to be caught: for ./check. The
+# files that have such mistakes in them (base/mutation.h) are compiled for these
+# programs alone, and take the place of the libraries' members of the same name.
+mutants = %D%/sim/mutants %D%/sim/rpc_mutants
+%C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
+	lnet/msg.c lnet/op.c lnd/simlnd/simlnd.c
+%C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
+%C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
+	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/parcel.c rpc/request.c
+%C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
+%C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
+$(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
+
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/.
 fuzz_programs =
@@ -250,6 +263,7 @@ if WITH_FUZZERS
 noinst_PROGRAMS += $(fuzz_programs)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
+EXTRA_PROGRAMS += $(mutants)
 check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(lnd_tests)
 TESTS += $(thread_tests) $(lnd_tests)
 if WITH_CRITERION
@@ -312,6 +326,9 @@ check-thread: all
 		check_PROGRAMS='$(thread_tests) $(lnd_tests)' \
 		dist_check_SCRIPTS=
 .PHONY: check-thread
+
+mutants: $(mutants)
+.PHONY: mutants
 
 # For ./check.
 print-sim-campaigns:
