@@ -1,12 +1,16 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
-EXTRA_PROGRAMS += %D%/core %D%/raw_tcp %D%/rpc %D%/tcp %D%/tcp_peers
+EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/raw_tcp %D%/rpc %D%/tcp %D%/tcp_peers
+%C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
+%C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/overload.sh
+EXTRA_DIST += %D%/MEASURED.md %D%/run %D%/tcp.sh %D%/rpc.sh %D%/overload.sh
+# The instructions that a call may cost: looked at by ./check.
+EXTRA_DIST += %D%/budget.sh %D%/budget.txt
 # bench/rpc.sh builds these, where the libraries are.
 EXTRA_DIST += %D%/load.c %D%/load.h %D%/peers/peer_ucx.c \
 	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a call costs in instructions: two nodes in one thread, over TCP, which take
+ * turns. For callgrind, which collects inside of measured() only: bench/budget.sh.
+ *
+ *	budget DEPTH CALLS
+ *
+ * makes CALLS calls of 64 bytes there and back, DEPTH of them under way.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "bench/duo.h"
+#include "bench/node.h"
+
+#define SIZE	 64
+#define WARM	 2000 /* calls, until nothing is allocated any more */
+#define DEADLINE (600 * UINT64_C(1000000)) /* us; valgrind is slow */
+
+struct run {
+	struct lnet *client_node, *server_node;
+	struct ulrpc_client *client;
+	uint32_t method;
+	unsigned long to_begin, under_way;
+};
+
+static void call(struct run *r);
+
+static void on_reply(void *arg, const struct ulrpc_outcome *outcome,
+		     const void *reply, size_t length)
+{
+	struct run *r = arg;
+
+	(void)reply;
+	if (outcome->status || length != SIZE)
+		must(-EIO, ulrpc_cause_name(outcome->cause));
+	r->under_way--;
+	if (r->to_begin)
+		call(r);
+}
+
+static void call(struct run *r)
+{
+	static const unsigned char body[SIZE];
+	struct ulrpc_call_conf conf = { .deadline = DEADLINE,
+					.reply_max = SIZE };
+
+	r->to_begin--;
+	r->under_way++;
+	must(ulrpc_call(r->client, r->method, body, SIZE, &conf, on_reply, r,
+			NULL),
+	     "ulrpc_call");
+}
+
+static void on_request(void *arg, struct ulrpc_request *request,
+		       const void *body, size_t length)
+{
+	(void)arg;
+	ulrpc_reply(request, body, length);
+}
+
+static void calls(struct run *r, unsigned long n, unsigned long depth)
+{
+	r->to_begin = n;
+	while (r->to_begin && r->under_way < depth)
+		call(r);
+	while (r->under_way) {
+		must(lnet_poll(r->client_node, 0), "lnet_poll");
+		must(lnet_poll(r->server_node, 0), "lnet_poll");
+	}
+}
+
+/* By this name callgrind knows what to count. */
+__attribute__((noinline)) void measured(struct run *r, unsigned long n,
+					unsigned long depth);
+
+void measured(struct run *r, unsigned long n, unsigned long depth)
+{
+	calls(r, n, depth);
+}
+
+int main(int argc, char **argv)
+{
+	uint16_t port = duo_free_port();
+	unsigned long depth, n;
+	struct run r = { .method = ulrpc_method("load") };
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: budget DEPTH CALLS\n");
+		return 2;
+	}
+	depth = strtoul(argv[1], NULL, 10);
+	n = strtoul(argv[2], NULL, 10);
+	bench_serve(bench_node(DUO_SERVER "@tcp", port, &r.server_node),
+		    on_request, NULL);
+	r.client = bench_client(
+		bench_node(DUO_CLIENT "@tcp", port, &r.client_node),
+		DUO_SERVER "@tcp");
+	calls(&r, WARM, depth);
+	measured(&r, n, depth);
+	lnet_close(r.client_node);
+	lnet_close(r.server_node);
+	return 0;
+}

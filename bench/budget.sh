@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: bench/budget.sh PROGRAM [BUDGET]
+# Counts the instructions of a call of 64 bytes, both sides together, by the folder
+# of the code, and prints them, in the form of a budget. With BUDGET, a file in that
+# form, fails if a folder needs over 2 % more. Of libc and libev, whose code depends
+# on the processor, 10 % are tolerated, and of folders with less than 50 instructions
+# all up to 5 more.
+set -euo pipefail
+program=$1 budget=${2:-}
+calls=6400
+dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-budget.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+
+counted() { # DEPTH
+	local depth=$1
+
+	valgrind --tool=callgrind --callgrind-out-file="$dir/out" \
+		--collect-atstart=no --toggle-collect=measured \
+		"$program" "$depth" $calls >"$dir/log" 2>&1 || {
+		cat "$dir/log" >&2
+		return 1
+	}
+	callgrind_annotate --threshold=100 --show-percs=no "$dir/out" |
+		awk -v depth="$depth" -v calls=$calls '
+		/^ *[0-9,]+ +[^ ]+:[^ ]/ {
+			gsub(",", "", $1)
+			layer = "system"
+			if (match($2, /(bench|rpc|lnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
+				layer = substr($2, RSTART, RLENGTH)
+			sub("/[^/]*:$", "", layer)
+			sum[layer] += $1
+			all += $1
+		}
+		END {
+			for (l in sum)
+				printf "%s %s %.0f\n", depth, l, sum[l] / calls
+			printf "%s all %.0f\n", depth, all / calls
+		}' | LC_ALL=C sort -k2
+}
+
+echo "# gcc $(gcc -dumpversion)"
+echo "# depth layer instructions"
+{
+	counted 64
+	counted 1
+} | tee "$dir/now"
+[ -n "$budget" ] || exit 0
+
+# Another compiler makes other code.
+grep -qxF "# gcc $(gcc -dumpversion)" "$budget" || {
+	echo "not compared: $budget is for $(sed -n '1s/^# //p' "$budget")"
+	exit 77
+}
+awk '
+	/^#/ { next }
+	NR == FNR { budget[$1 " " $2] = $3; next }
+	!(($1 " " $2) in budget) {
+		print "depth " $1 ", " $2 ": not in the budget"
+		bad = 1
+		next
+	}
+	{
+		may = budget[$1 " " $2]
+		may += may < 50 ? 5 : may * ($2 == "system" ? 0.10 : 0.02)
+		if ($3 > may) {
+			print "depth " $1 ", " $2 ": " $3 " instructions, " \
+				"budget " budget[$1 " " $2]
+			bad = 1
+		}
+		seen++
+	}
+	END { exit bad || !seen }' "$budget" "$dir/now"
