@@ -181,9 +181,12 @@ static int obey(struct depot *d, const char *what, const char *name)
 	    (end.mlength != LNET_MTU || !verify(doc, be64toh(doc->words[0]))))
 		rc = -EBADMSG;
 	if (rc)
-		warnx("%s %s: %s; %s, %s", what, name, strerror(-rc),
+		warnx("%s %s: %s; %s, %s%s", what, name, strerror(-rc),
 		      lnet_cause_name(end.cause),
-		      lnet_outcome_name(end.outcome));
+		      lnet_outcome_name(end.outcome),
+		      end.type == LNET_EVENT_REPLY && end.status
+			      ? ", data lost"
+			      : "");
 	else
 		printf("%s %s: %u bytes, seed %016" PRIx64 ": %s\n", what, name,
 		       end.mlength, be64toh(doc->words[0]),

@@ -86,10 +86,11 @@ static void trace_event(struct lnet_sim *sim, unsigned int index,
 	trace_time(sim);
 	fprintf(sim->trace,
 		"node %-4u event %-6s bits %#" PRIx64
-		" status %d length %u%s%s\n",
+		" status %d length %u%s%s%s\n",
 		index, lnet_event_name(ev->type), ev->match_bits, ev->status,
 		ev->mlength, ev->terminal ? " " : "",
-		ev->terminal ? lnet_outcome_name(ev->outcome) : "");
+		ev->terminal ? lnet_outcome_name(ev->outcome) : "",
+		ev->type == LNET_EVENT_REPLY && ev->status ? ", data lost" : "");
 }
 
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index)

@@ -272,9 +272,10 @@ TESTS += $(unit_tests)
 endif
 endif
 
-dist_check_SCRIPTS += %D%/man_check.sh %D%/tutorial_check.sh
-TESTS += %D%/man_check.sh %D%/tutorial_check.sh
-EXTRA_DIST += %D%/install/tutorial.sh
+dist_check_SCRIPTS += %D%/example_check.sh %D%/man_check.sh \
+	%D%/tutorial_check.sh
+TESTS += %D%/example_check.sh %D%/man_check.sh %D%/tutorial_check.sh
+EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
@@ -320,7 +321,11 @@ SH_LOG_COMPILER = timeout -k 10 300 bash
 
 # The programs with threads and no others: for the thread sanitizer, with which
 # criterion's processes do not get along.
-check-thread: all
+thread-programs: generated
+	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests) $(lnd_tests)
+.PHONY: thread-programs
+
+check-thread: thread-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS \
 		TESTS='$(thread_tests) $(lnd_tests)' \
 		check_PROGRAMS='$(thread_tests) $(lnd_tests)' \
@@ -333,4 +338,7 @@ mutants: $(mutants)
 # For ./check.
 print-sim-campaigns:
 	@for p in $(sim_campaigns) $(lnd_soak); do echo $$p; done
-.PHONY: print-sim-campaigns
+print-flags:
+	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(YAML_CFLAGS) \
+		$(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
+.PHONY: print-sim-campaigns print-flags
