@@ -8,6 +8,7 @@
 
 JOBS=$(nproc)
 SCRATCH=
+CONFIG_CACHE=
 
 # May we write where autoreconf and out-of-tree builds do?
 tree_usable() {
@@ -43,7 +44,20 @@ tree_prepare() {
 	BUILD=${ULNET_BUILD:-$SRC/build}
 	mkdir -p "$BUILD" || return 1
 	BUILD=$(cd "$BUILD" && pwd)
+	tree_ccache
 	tree_autogen
+}
+
+# What has been compiled in one build is not compiled again in another one, where
+# there is ccache: in Debian, a folder of compilers that call it. Paths are
+# relative, so that it does not matter where a tree and its build are.
+tree_ccache() {
+	local compilers=/usr/lib/ccache
+
+	[ -x "$compilers/gcc" ] || return 0
+	export PATH=$compilers:$PATH CCACHE_BASEDIR=$SRC CCACHE_NOHASHDIR=1
+	export CCACHE_DIR=${CCACHE_DIR:-$BUILD/ccache} CCACHE_DEPEND=1
+	export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1G}
 }
 
 # Runs autoreconf unless its products are newer than their sources.
@@ -62,9 +76,10 @@ tree_autogen() {
 }
 
 # tree_configure NAME [ARGUMENT...]: $BUILD/NAME, from scratch when it was
-# configured differently before.
+# configured differently before. What one configure finds out of a compiler is
+# known to the next one if CONFIG_CACHE, the name of a file, is set.
 tree_configure() {
-	local dir=$BUILD/$1 now
+	local dir=$BUILD/$1 now cache=()
 
 	shift
 	now="$SRC/configure $*"
@@ -74,7 +89,8 @@ tree_configure() {
 	fi
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	(cd "$dir" && "$SRC/configure" "$@") || return 1
+	[ -z "$CONFIG_CACHE" ] || cache=(--cache-file="$CONFIG_CACHE")
+	(cd "$dir" && "$SRC/configure" "${cache[@]}" "$@") || return 1
 	echo "$now" >"$dir/configured-as"
 }
 
