@@ -11,7 +11,7 @@
  *
  *	storm-median N, storm-last N	ms until a client had its first reply
  *	rate N				calls per second, of all clients
- *	server-us N, client-us N	us of processor time for each call
+ *	server-ns N, client-ns N	ns of processor time for each call
  *	idle N				percent of a core that the server uses
  *	server-bytes N, client-bytes N	resident memory for each client
  *	recovery-median N, recovery-last N
@@ -346,8 +346,8 @@ int main(int argc, char **argv)
 		(sum(cpu, crowds, ncrowds) - used_clients) / (double)s->calls;
 	print_times("storm", s->first, s->n);
 	printf("rate %.0f\n", (double)s->calls / seconds);
-	printf("server-us %.2f\nclient-us %.2f\n", used * 1e6,
-	       used_clients * 1e6);
+	printf("server-ns %.0f\nclient-ns %.0f\n", used * 1e9,
+	       used_clients * 1e9);
 
 	s->phase = IDLE;
 	sleep(1); /* what is under way ends */

@@ -8,7 +8,9 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/raw_tcp %D%/rpc %D%/tcp %D%
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
-EXTRA_DIST += %D%/MEASURED.md %D%/run %D%/tcp.sh %D%/rpc.sh %D%/overload.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/overload.sh
+# What came out, and its plots: ./check --only static looks at whether they agree.
+EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.
 EXTRA_DIST += %D%/budget.sh %D%/budget.txt
 # bench/rpc.sh builds these, where the libraries are.
