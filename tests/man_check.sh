@@ -61,7 +61,7 @@ done <<-END
 END
 
 # What readers cannot look up.
-said=$(grep -rnE 'requirement [A-Z][0-9]' man README.md) &&
+said=$(grep -rnE 'requirements? [A-Z][0-9]' man README.md) &&
 	complain "numbers of requirements: $said"
 said=$(grep -rLE '^\.(Os ulnet$|so )' man --include='*.[1-8]')
 [ -z "$said" ] || complain "no \".Os ulnet\": $said"
