@@ -32,6 +32,8 @@ int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p)
 	struct lnet_ctl *ctl;
 	int fd, rc = 0;
 
+	if (path && !*path)
+		return -EINVAL;
 	if (!path)
 		path = getenv("ULNET_SOCKET");
 	if (!path || !*path)

@@ -140,15 +140,23 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
+/* @must_exist: unlike those of a file, which may come from a node that has more
+ * of them. */
 static int check_cpts(struct lnet *node, const struct scope *s,
-		      const struct tree *t)
+		      const struct tree *t, bool must_exist)
 {
+	unsigned int cpts = lnet_cpts(node);
+	unsigned long highest = 0;
 	const char *text;
 	int rc = t ? scope_text(s, t, &text) : 0;
-
 	if (!t || rc)
 		return rc;
-	rc = spec_cpts(text, lnet_cpts(node));
+	rc = spec_cpts(text, cpts, &highest);
+	if (must_exist && highest >= cpts)
+		return scope_fail(s, t, -EINVAL,
+				  "there is no CPT %lu: this node has %u, "
+				  "numbered from 0",
+				  highest, cpts);
 	if (rc == -EOPNOTSUPP)
 		return scope_fail(s, t, rc,
 				  "an interface for some of the CPTs only is "
@@ -304,7 +312,7 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	}
 	rc = set_tunables(plan->node, s, tree_get(args, "tunables"), &wish);
 	if (!rc)
-		rc = check_cpts(plan->node, s, tree_get(args, "cpts"));
+		rc = check_cpts(plan->node, s, tree_get(args, "cpts"), true);
 	if (!interfaces)
 		interfaces = tree_get(args, "interface");
 	return rc ? rc
@@ -435,7 +443,7 @@ static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 		rc = set_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
 				  &wish);
 	if (!rc)
-		rc = check_cpts(plan->node, s, tree_get(ni, "CPT"));
+		rc = check_cpts(plan->node, s, tree_get(ni, "CPT"), false);
 	if (!rc)
 		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
 			     &wish);

@@ -55,8 +55,9 @@ static bool number(const char **pos, unsigned long *v)
 	return !errno;
 }
 
-int spec_cpts(const char *text, unsigned int cpts)
+int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 {
+	unsigned long highest = 0;
 	uint32_t have = 0, all = (UINT32_C(1) << cpts) - 1;
 	const char *s = blanks(text);
 	unsigned long low, high;
@@ -71,11 +72,13 @@ int spec_cpts(const char *text, unsigned int cpts)
 			return -EINVAL;
 		if (high < low)
 			return -EINVAL;
+		highest = MAX(highest, high);
 		for (; low <= high && low < cpts; low++)
 			have |= UINT32_C(1) << low;
 	} while (*s++ == ',');
 	if (s[-1] != ']' || *blanks(s))
 		return -EINVAL;
+	*highest_p = highest;
 	return have == all ? 0 : -EOPNOTSUPP;
 }
 

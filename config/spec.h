@@ -12,8 +12,8 @@
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE]);
 
 /* "[0-3,5]": does it name all of CPTs 0 to @cpts - 1? 0, -EOPNOTSUPP: not all;
- * -EINVAL. */
-int spec_cpts(const char *text, unsigned int cpts);
+ * both fill *@highest_p. -EINVAL. */
+int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
 
 /* Has what is on this type of net an IP address? */
 bool spec_net_is_ip(uint32_t net);

@@ -53,6 +53,7 @@ struct ulrpc_client {
 	uint64_t repeat; /* ns until it is sent again */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
+	bool said_too_long; /* of a request for it, in the log */
 	unsigned int reopened; /* in a row, without having been of use */
 
 	unsigned int failures; /* of messages, in a row */

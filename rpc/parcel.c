@@ -562,6 +562,19 @@ static bool is_half(const struct load *l, unsigned int n)
 	       l->client->inflight == 0;
 }
 
+/* Once for each client: its callers see "bad request", and no number. */
+static void say_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
+{
+	if (c->said_too_long)
+		return;
+	c->said_too_long = true;
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s: a request of %zu bytes is not sent: the service "
+		 "takes up to %u, in messages of up to %u",
+		 c->service, (size_t)call->length, c->request_max,
+		 c->message_max);
+}
+
 static void load_fill(struct load *l, unsigned int n)
 {
 	struct ulrpc_client *c = l->client;
@@ -576,12 +589,14 @@ static void load_fill(struct load *l, unsigned int n)
 			rc = load_add(l, call);
 		if (rc == 0)
 			return;
-		if (unlikely(rc == -EMSGSIZE))
+		if (unlikely(rc == -EMSGSIZE)) {
+			say_too_long(c, call);
 			set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
-		else if (unlikely(rc < 0))
+		} else if (unlikely(rc < 0)) {
 			not_now(c, call, rc, ULRPC_CAUSE_BULK);
-		else if (unlikely(call->alone))
+		} else if (unlikely(call->alone)) {
 			return;
+		}
 	}
 }
 

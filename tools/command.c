@@ -345,6 +345,18 @@ static int request_make(const struct given *g, struct request *r)
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
 
+/* The node asks all at once. */
+static uint64_t ping_us(const struct given *g)
+{
+	const struct option_def *defs = g->command->options;
+	int64_t seconds = 1;
+
+	for (unsigned int i = 0; defs[i].name; i++)
+		if (g->values[i] && !strcmp(defs[i].name, "timeout"))
+			number_parse(g->values[i], &seconds);
+	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
+}
+
 int command_parse(const struct command *command, const char *who, int argc,
 		  char **argv, struct command_args *args, struct request *r)
 {
@@ -367,6 +379,8 @@ int command_parse(const struct command *command, const char *who, int argc,
 		status = check_options(&g);
 	if (status || args->help)
 		return status;
+	if (command->kind == COMMAND_PING)
+		args->takes_us = ping_us(&g);
 	if (g.nargs && (command->kind == COMMAND_IMPORT ||
 			command->kind == COMMAND_EXPORT))
 		args->file = g.args[0];

@@ -61,6 +61,7 @@ const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 struct command_args {
 	bool help;	  /* asked for, and nothing else looked at */
 	const char *file; /* of import and export; NULL: none given */
+	uint64_t takes_us; /* that carrying it out may take by itself */
 };
 
 /*

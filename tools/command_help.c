@@ -60,15 +60,17 @@ void command_help_group(FILE *to, const char *name)
 
 void command_help_all(FILE *to)
 {
-	fputs("usage: lnetctl [--socket PATH] COMMAND [ARGUMENT]...\n"
-	      "       lnetctl [--socket PATH]             reads commands from "
+	fputs("usage: lnetctl [OPTION]... COMMAND [ARGUMENT]...\n"
+	      "       lnetctl [OPTION]...                 reads commands from "
 	      "stdin\n"
 	      "       lnetctl --help | --version | --list-commands\n"
 	      "       lnetctl COMMAND --help\n"
 	      "\n"
-	      "PATH is the socket of lnetd(8); without it, $ULNET_SOCKET, or "
-	      "else\n"
-	      "the usual one.\n"
+	      "options:\n"
+	      "  --socket PATH      of lnetd(8); else $ULNET_SOCKET, else the "
+	      "usual one\n"
+	      "  --timeout SECONDS  to wait for the node's answer (10); 0: for "
+	      "ever\n"
 	      "\n"
 	      "commands:\n",
 	      to);

@@ -101,16 +101,3 @@ void daemon_detach(void)
 	if (fd > 2)
 		close(fd);
 }
-
-int daemon_secure_stdio(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= 2);
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}

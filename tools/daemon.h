@@ -16,8 +16,4 @@ void daemon_report(int fd, int status);
 /* stdin, stdout and stderr become /dev/null. */
 void daemon_detach(void);
 
-/* Opens those of the three that are closed, that no other file gets their
- * numbers. */
-int daemon_secure_stdio(void);
-
 #endif

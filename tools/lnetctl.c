@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,16 @@
 
 #include "command.h"
 #include "file.h"
+#include "secure.h"
 #include "words.h"
+
+#define PATIENCE_S     10 /* for an answer */
+#define PATIENCE_S_MAX 86400
 
 struct session {
 	const char *path; /* of the socket; NULL: the library's default */
+	unsigned int patience; /* s, beyond what the command may take; 0: for
+				* ever */
 	struct lnet_ctl *ctl;
 };
 
@@ -51,9 +58,28 @@ static void say_unreachable(const struct session *s, int rc)
 		what);
 }
 
-static int ask(struct session *s, const char *request, char **answer_p)
+static void say_no_answer(const struct session *s, int rc, uint64_t us)
+{
+	fprintf(stderr, "lnetctl: %s: ", path_of(s));
+	if (rc == -ETIMEDOUT)
+		fprintf(stderr,
+			"no answer within %ju s: is the node stopped, or busy? "
+			"See --timeout. The",
+			(uintmax_t)(us / 1000000));
+	else if (rc == -ECONNRESET)
+		fprintf(stderr, "%s: the node went away; the", strerror(-rc));
+	else
+		fprintf(stderr, "%s. The", strerror(-rc));
+	fputs(" request may or may not have been carried out\n", stderr);
+}
+
+/* @us: that the command itself may take. */
+static int ask(struct session *s, const char *request, uint64_t us,
+	       char **answer_p)
 {
 	int rc = 0;
+
+	us = s->patience ? us + s->patience * UINT64_C(1000000) : 0;
 
 	if (!s->ctl)
 		rc = lnet_ctl_connect(s->path, &s->ctl);
@@ -61,16 +87,17 @@ static int ask(struct session *s, const char *request, char **answer_p)
 		say_unreachable(s, rc);
 		return rc;
 	}
-	rc = lnet_ctl_request(s->ctl, request, 0, answer_p);
+	rc = lnet_ctl_request(s->ctl, request, us, answer_p);
 	if (rc) {
 		lnet_ctl_close(s->ctl);
 		s->ctl = NULL;
-		fprintf(stderr, "lnetctl: %s: %s%s\n", path_of(s),
-			strerror(-rc),
-			rc == -ECONNRESET ? ": the node went away; the request "
-					    "may or may "
-					    "not have been carried out"
-					  : "");
+		if (rc == -EMSGSIZE)
+			fprintf(stderr,
+				"lnetctl: %s: the request, or its answer, is "
+				"too long\n",
+				path_of(s));
+		else
+			say_no_answer(s, rc, us);
 	}
 	return rc;
 }
@@ -171,7 +198,7 @@ static int carry_out(struct session *s, const struct command *command,
 				      : strerror(-rc));
 		return status_of(rc);
 	}
-	rc = ask(s, r->text, &answer);
+	rc = ask(s, r->text, args->takes_us, &answer);
 	if (rc)
 		return status_of(rc);
 	status = answer_print(
@@ -295,11 +322,33 @@ static int run_lines(struct session *s)
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
+	{ "timeout", required_argument, NULL, 't' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "list-commands", no_argument, NULL, 'l' },
 	{ 0 },
 };
+
+static int bad_option(const char *option, const char *expected)
+{
+	fprintf(stderr, "lnetctl: --%s '%s': %s is expected\n", option, optarg,
+		expected);
+	return EXIT_USAGE;
+}
+
+static bool take_patience(const char *text, unsigned int *seconds_p)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno ||
+	    value > PATIENCE_S_MAX)
+		return false;
+	*seconds_p = (unsigned int)value;
+	return true;
+}
 
 /* < 0: go on with what stands from optind on; else the exit status. */
 static int take_options(int argc, char **argv, struct session *s)
@@ -309,7 +358,15 @@ static int take_options(int argc, char **argv, struct session *s)
 	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		switch (option) {
 		case 's':
+			if (!*optarg)
+				return bad_option("socket", "a path");
 			s->path = optarg;
+			break;
+		case 't':
+			if (!take_patience(optarg, &s->patience))
+				return bad_option("timeout",
+						  "a number of seconds, 0 to "
+						  "86400,");
 			break;
 		case 'h':
 			command_help_all(stdout);
@@ -343,9 +400,11 @@ static int close_stdout(int status)
 
 int main(int argc, char **argv)
 {
-	struct session s = { 0 };
+	struct session s = { .patience = PATIENCE_S };
 	int status;
 
+	if (secure_stdio())
+		return 1;
 	signal(SIGPIPE, SIG_IGN);
 	argv[0] = "lnetctl";
 	status = take_options(argc, argv, &s);

@@ -14,6 +14,7 @@
 #include "node.h"
 #include "notify.h"
 #include "pidfile.h"
+#include "secure.h"
 
 struct lnetd {
 	struct lnetd_options options;
@@ -90,7 +91,11 @@ static int take_pidfile(struct lnetd *d)
 
 	if (rc)
 		say(&d->say, LNET_LOG_ERR, "--pidfile %s: %s", path,
-		    rc == -EEXIST ? "a running process has it" : strerror(-rc));
+		    rc == -EEXIST	? "a running process has it"
+		    : rc == -EMEDIUMTYPE ? "there is a file that has no "
+					   "process's id in it: it is left "
+					   "alone"
+					 : strerror(-rc));
 	return rc;
 }
 
@@ -132,7 +137,7 @@ int main(int argc, char **argv)
 	sigset_t signals;
 	int status;
 
-	if (daemon_secure_stdio())
+	if (secure_stdio())
 		return 1;
 	status = lnetd_options_parse(&d.options, argc, argv);
 	if (status >= 0)

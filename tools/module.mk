@@ -15,6 +15,7 @@ endif
 %C%_lnetctl_SOURCES += %D%/command.c %D%/command.h
 %C%_lnetctl_SOURCES += %D%/command_table.c %D%/command_help.c
 %C%_lnetctl_SOURCES += %D%/request.c %D%/request.h
+%C%_lnetctl_SOURCES += %D%/secure.c %D%/secure.h
 %C%_lnetctl_SOURCES += %D%/file.c %D%/file.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_LDADD = libulnet.la
@@ -24,6 +25,7 @@ node_sources = %D%/node.c %D%/node.h
 node_sources += %D%/node_options.c %D%/node_options.h
 node_sources += %D%/option.c %D%/option.h
 node_sources += %D%/say.c %D%/say.h
+node_sources += %D%/secure.c %D%/secure.h
 node_sources += %D%/request.c %D%/request.h
 node_sources += %D%/file.c %D%/file.h
 

@@ -41,8 +41,12 @@ static int take_config(struct node_options *o, const char *who,
 
 static int take_net(struct node_options *o, const char *who, const char *spec)
 {
-	const char **nets =
-		realloc(o->nets, (o->nnets + 1) * sizeof(o->nets[0]));
+	const char **nets;
+
+	if (!*spec)
+		return option_bad(who, "net", "''",
+				  "a net is expected, like tcp(eth0)");
+	nets = realloc(o->nets, (o->nnets + 1) * sizeof(o->nets[0]));
 
 	if (!nets)
 		return option_bad(who, "net", spec, strerror(ENOMEM));
@@ -54,7 +58,7 @@ static int take_net(struct node_options *o, const char *who, const char *spec)
 static int take_port(struct node_options *o, const char *who, const char *text)
 {
 	unsigned int number = 0;
-	int status = option_number(who, "port", text, 65535, &number);
+	int status = option_number(who, "port", text, 1, 65535, &number);
 
 	o->port = (uint16_t)number;
 	return status;
@@ -106,7 +110,7 @@ int node_options_take(struct node_options *o, const char *who, int option,
 	case 'g':
 		return take_group(o, who, arg);
 	case 't':
-		return option_number(who, "cpts", arg, LNET_CPTS_MAX, &o->cpts);
+		return option_number(who, "cpts", arg, 1, LNET_CPTS_MAX, &o->cpts);
 	case 'l':
 		return take_level(o, who, arg);
 	}

@@ -19,16 +19,16 @@ int option_bad(const char *who, const char *option, const char *value,
 }
 
 int option_number(const char *who, const char *option, const char *text,
-		  unsigned int max, unsigned int *value_p)
+		  unsigned int min, unsigned int max, unsigned int *value_p)
 {
 	unsigned long value;
 	char range[64], *end;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	snprintf(range, sizeof(range), "a number from 1 to %u is expected",
-		 max);
-	if (!isdigit((unsigned char)*text) || *end || errno || !value ||
+	snprintf(range, sizeof(range), "a number from %u to %u is expected",
+		 min, max);
+	if (!isdigit((unsigned char)*text) || *end || errno || value < min ||
 	    value > max)
 		return option_bad(who, option, text, range);
 	*value_p = (unsigned int)value;

@@ -16,9 +16,9 @@
 int option_bad(const char *who, const char *option, const char *value,
 	       const char *what);
 
-/* A number from 1 to @max. */
+/* A number from @min to @max. */
 int option_number(const char *who, const char *option, const char *text,
-		  unsigned int max, unsigned int *value_p);
+		  unsigned int min, unsigned int max, unsigned int *value_p);
 /* A number with an optional suffix k, M or G (powers of 1024), from @min to
  * @max. */
 int option_size(const char *who, const char *option, const char *text,

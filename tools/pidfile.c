@@ -20,10 +20,29 @@ static bool is_there(const char *path, int fd)
 	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
+/* What it has is what we would write, or nothing: no other file is to be
+ * overwritten, and in the end removed. */
+static bool is_pidfile(int fd)
+{
+	char text[32];
+	struct stat st;
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	size_t digits;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || n < 0 ||
+	    n == (ssize_t)sizeof(text))
+		return false;
+	text[n] = '\0';
+	digits = strspn(text, "0123456789");
+	return n == 0 || (digits && !strcmp(text + digits, "\n"));
+}
+
 static int open_locked(const char *path)
 {
 	for (;;) {
-		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		int fd = open(path,
+			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+				      O_NONBLOCK,
 			      0644);
 
 		if (fd < 0)
@@ -33,6 +52,10 @@ static int open_locked(const char *path)
 
 			close(fd);
 			return rc;
+		}
+		if (!is_pidfile(fd)) {
+			close(fd);
+			return -EMEDIUMTYPE;
 		}
 		if (is_there(path, fd))
 			return fd;
@@ -62,6 +85,7 @@ void pidfile_drop(const char *path, int fd)
 {
 	if (fd < 0)
 		return;
-	unlink(path);
+	if (is_there(path, fd))
+		unlink(path);
 	close(fd);
 }

@@ -6,10 +6,12 @@
 
 /*
  * Makes @path, or takes over one that nobody has locked. *@fd_p is its lock, for
- * pidfile_drop(). -EEXIST: a running process has it; -errno, and nothing is left.
+ * pidfile_drop(). -EEXIST: a running process has it; -EMEDIUMTYPE: there is a file
+ * that has something else in it, and is left as it is; -errno, and nothing is
+ * left.
  */
 int pidfile_take(const char *path, int *fd_p);
-/* Removes it. @fd < 0: there is none. */
+/* Removes it, if it is still there. @fd < 0: there is none. */
 void pidfile_drop(const char *path, int fd);
 
 #endif

@@ -17,6 +17,7 @@
 #include "rpcping_load.h"
 #include "rpcping_options.h"
 #include "rpcping_report.h"
+#include "secure.h"
 #include "signals.h"
 
 #define NS_PER_US UINT64_C(1000)
@@ -78,6 +79,43 @@ static int add_nets(struct rpcping *p)
 	return rc;
 }
 
+static bool has_net(const struct rpcping *p, uint32_t net)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; lnet_ni_info(p->node.lnet, i, &info) == 0; i++)
+		if (lnet_nid_net(&info.nid) == net)
+			return true;
+	return false;
+}
+
+/* Calls of a target that is on none of our nets would wait for their deadline:
+ * nets may come while they do. Here none will, but by lnetctl. */
+static int check_nets(const struct rpcping *p)
+{
+	const struct rpcping_options *o = &p->options;
+
+	if (o->node.socket)
+		return 0;
+	for (unsigned int i = 0; i < o->ntargets; i++) {
+		const struct target *t = &o->targets[i];
+		unsigned int k = 0;
+		char *nids;
+
+		while (k < t->nnids && !has_net(p, lnet_nid_net(&t->nids[k])))
+			k++;
+		if (k < t->nnids)
+			continue;
+		nids = node_nids(&p->node);
+		say(&p->say, LNET_LOG_ERR,
+		    "%s: it is on no net of this node, which is %s: see --net",
+		    t->text, nids ? nids : "on others");
+		free(nids);
+		return -ENETUNREACH;
+	}
+	return 0;
+}
+
 static int open_node(struct rpcping *p)
 {
 	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
@@ -89,6 +127,8 @@ static int open_node(struct rpcping *p)
 		rc = node_configure(&p->node);
 	if (!rc)
 		rc = add_nets(p);
+	if (!rc)
+		rc = check_nets(p);
 	if (rc)
 		return rc;
 	rc = ulrpc_open(p->node.lnet, NULL, &p->rpc);
@@ -328,8 +368,11 @@ static void close_all(struct rpcping *p)
 int main(int argc, char **argv)
 {
 	struct rpcping p = { .signals = -1, .wake = -1 };
-	int status = rpcping_options_parse(&p.options, argc, argv);
+	int status;
 
+	if (secure_stdio())
+		return 1;
+	status = rpcping_options_parse(&p.options, argc, argv);
 	if (status >= 0)
 		goto out;
 	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };

@@ -244,13 +244,31 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	advance(l, now);
 }
 
+/* With a rate only as many as are under way at once, which is seldom all that may
+ * be: memory comes with the first call. */
+static int slot_memory(struct load *l, struct slot *s)
+{
+	size_t size = (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
+
+	if (!size || s->call.bulk)
+		return 0;
+	s->call.bulk = aligned_alloc(PAGE, size);
+	if (!s->call.bulk)
+		return -ENOMEM;
+	/* Pages that nobody wrote to are all the same one. */
+	memset(s->call.bulk, 0x5a, size);
+	return 0;
+}
+
 static int call(struct load *l, struct slot *s)
 {
 	struct ulrpc_call_conf conf = l->call;
 	int rc;
 
 	if (l->conf.bulk) {
-		rc = s->bulk ? 0 : slot_bulk(l, s);
+		rc = slot_memory(l, s);
+		if (!rc && !s->bulk)
+			rc = slot_bulk(l, s);
 		if (rc)
 			return rc;
 		conf.bulks = &s->bulk;
@@ -400,19 +418,15 @@ void load_cancel(struct load *l)
 
 static int slot_init(struct load *l, struct slot *s)
 {
-	size_t size = (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
+	int rc;
 
 	s->load = l;
 	s->call = (struct probe_call){ .size = l->conf.size,
 				       .delay = l->conf.delay,
 				       .length = l->conf.bulk };
-	if (size) {
-		s->call.bulk = aligned_alloc(PAGE, size);
-		if (!s->call.bulk)
-			return -ENOMEM;
-		/* Pages that nobody wrote to are all the same one. */
-		memset(s->call.bulk, 0x5a, size);
-	}
+	rc = l->every > 0 ? 0 : slot_memory(l, s);
+	if (rc)
+		return rc;
 	s->body = l->conf.verify ? malloc(l->room) : l->body;
 	if (!s->body)
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 
 #define WHO	     "rpcping"
 #define INFLIGHT_MAX 65536
+#define INFLIGHT_RATE 1024 /* the default with --rate */
 #define SIZE_DEFAULT 64
 
 static const char help[] =
@@ -133,7 +134,7 @@ static int take_number(const char *option, const char *arg, unsigned int max,
 		       uint32_t *value_p)
 {
 	unsigned int number;
-	int status = option_number(WHO, option, arg, max, &number);
+	int status = option_number(WHO, option, arg, 1, max, &number);
 
 	if (!status)
 		*value_p = number;
@@ -393,6 +394,34 @@ static int check_bulk(const struct rpcping_options *o,
 	return 0;
 }
 
+/* As many calls under way as there is memory for: half of the host's if it is not
+ * said how many. */
+static int complete_inflight(struct rpcping_options *o)
+{
+	struct load_conf *l = &o->load;
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			  (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t most = memory / (l->bulk ? l->bulk : 1) / o->ntargets;
+
+	if (!l->inflight && l->rate > 0) {
+		l->inflight = INFLIGHT_RATE;
+		if (l->inflight > most / 2)
+			l->inflight = most > 1 ? (uint32_t)(most / 2) : 1;
+	} else if (!l->inflight) {
+		l->inflight = 1;
+	}
+	if (l->bulk && l->inflight > most) {
+		fprintf(stderr,
+			WHO ": --inflight %u: with %ju bytes of bulk data "
+			    "each, for %u targets, that is more than the "
+			    "memory of this host, which is enough for %ju\n",
+			l->inflight, (uintmax_t)l->bulk, o->ntargets,
+			(uintmax_t)most);
+		return OPTION_USAGE;
+	}
+	return 0;
+}
+
 static int complete(struct rpcping_options *o, const struct given *given)
 {
 	struct load_conf *l = &o->load;
@@ -406,12 +435,12 @@ static int complete(struct rpcping_options *o, const struct given *given)
 	status = check_bulk(o, given);
 	if (!status)
 		status = choose_probe(l, given->bulk);
+	if (!status)
+		status = complete_inflight(o);
 	if (status)
 		return status;
 	if (!l->time && !l->count)
 		l->time = 3000000;
-	if (!l->inflight)
-		l->inflight = l->rate > 0 ? 1024 : 1;
 	if (!l->deadline)
 		l->deadline = 5000000;
 	if (!o->interval)

@@ -175,17 +175,44 @@ static void print_latency(const char *name, const struct histogram *h,
 		printf("\"%s\": null%s", name, end);
 }
 
+/* [{"cause": "deadline", "execution": "perhaps executed", "calls": 3}]; what is
+ * known of the first is said of all. */
+static void print_json_losses(const struct load_stats *s)
+{
+	const char *comma = "";
+
+	fputs("\"losses\": [", stdout);
+	for (unsigned int i = 0; i < LOAD_LOSSES; i++) {
+		const struct load_loss *l = &s->loss[i];
+
+		if (!l->n)
+			continue;
+		printf("%s{\"cause\": \"%s\", \"status\": %d, "
+		       "\"execution\": \"%s\", \"calls\": %ju}",
+		       comma, kind_name(i), l->first.status,
+		       ulrpc_execution_name(i == LOAD_NOT_MADE
+						    ? ULRPC_NOT_EXECUTED
+						    : l->first.execution),
+		       (uintmax_t)l->n);
+		comma = ", ";
+	}
+	fputs("], ", stdout);
+}
+
 int report_json(const struct load_stats *s)
 {
 	const struct histogram *h = &s->latency;
 	double time = seconds(s);
 
 	printf("{\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
-	       "\"bytes\": %ju, \"seconds\": %.6f, \"calls_per_s\": %.3f, "
-	       "\"bytes_per_s\": %.3f, \"latency_us\": {",
+	       "\"not_begun\": %ju, \"bytes\": %ju, \"seconds\": %.6f, "
+	       "\"calls_per_s\": %.3f, \"bytes_per_s\": %.3f, ",
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
-	       (uintmax_t)s->resent, (uintmax_t)s->bytes, time,
-	       per_second(s->answered, time), per_second(s->bytes, time));
+	       (uintmax_t)s->resent, (uintmax_t)s->behind, (uintmax_t)s->bytes,
+	       time, per_second(s->answered, time),
+	       per_second(s->bytes, time));
+	print_json_losses(s);
+	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
 	print_latency("p50", h, histogram_quantile(h, 0.5), ", ");
 	print_latency("p90", h, histogram_quantile(h, 0.9), ", ");

@@ -14,6 +14,7 @@
 #include "node.h"
 #include "option.h"
 #include "services/services.h"
+#include "secure.h"
 #include "signals.h"
 
 #define WHO	     "rpcserve"
@@ -113,11 +114,11 @@ static int take_service(struct rpcserve *r, const char *name)
 	return 0;
 }
 
-static int take_number(const char *option, const char *arg, unsigned int max,
-		       uint32_t *value_p)
+static int take_number(const char *option, const char *arg, unsigned int min,
+		       unsigned int max, uint32_t *value_p)
 {
 	unsigned int number;
-	int status = option_number(WHO, option, arg, max, &number);
+	int status = option_number(WHO, option, arg, min, max, &number);
 
 	if (!status)
 		*value_p = number;
@@ -134,17 +135,20 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 	case OPT_SERVICE:
 		return take_service(r, arg);
 	case OPT_WORKERS:
-		return take_number("workers", arg, WORKERS_MAX,
+		return take_number("workers", arg, 1, WORKERS_MAX,
 				   &r->conf.workers);
 	case OPT_QUEUE:
-		return take_number("queue", arg, 1u << 24, &r->conf.queue_max);
+		return take_number("queue", arg, 1, 1u << 24,
+				   &r->conf.queue_max);
 	case OPT_WINDOW:
-		return take_number("window", arg, 1u << 20, &r->conf.window);
+		return take_number("window", arg, 1, 1u << 20,
+				   &r->conf.window);
 	case OPT_SEGMENTS:
-		return take_number("segments", arg, ULRPC_SEGMENTS_MAX,
+		return take_number("segments", arg, 1, ULRPC_SEGMENTS_MAX,
 				   &r->conf.segments);
 	case OPT_BUFFERS:
-		return take_number("buffers", arg, 1024, &r->conf.buffers);
+		return take_number("buffers", arg, 2, ULRPC_BUFFERS_MAX,
+				   &r->conf.buffers);
 	case OPT_MEMORY:
 		return option_size(WHO, "memory", arg, 4096, MEMORY_MAX,
 				   &r->conf.memory);
@@ -247,13 +251,25 @@ static int start_services(struct rpcserve *r)
 	return rc;
 }
 
-/* Later ones first. */
+static uint64_t clock_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Later ones first. What is left of the grace is for those that come next: it is
+ * one for all of them. */
 static void stop_services(struct rpcserve *r)
 {
+	uint64_t end = clock_us() + r->grace;
+
 	while (r->nservices) {
 		struct service *s = r->services[--r->nservices];
 		const char *name = s->type->name;
-		int rc = s->type->stop(s, r->grace);
+		uint64_t now = clock_us();
+		int rc = s->type->stop(s, end > now ? end - now : 0);
 
 		if (rc)
 			say(&r->say, LNET_LOG_WARN,
@@ -351,6 +367,8 @@ int main(int argc, char **argv)
 	struct rpcserve r = { .grace = GRACE_US };
 	int status, signals;
 
+	if (secure_stdio())
+		return 1;
 	node_options_init(&r.options);
 	status = parse(&r, argc, argv);
 	if (status >= 0)

@@ -38,7 +38,7 @@ words() {
 
 # "--help" is everywhere, and in no table.
 ctl 0 --list-commands
-(cat "$dir/out" && printf -- '--%s\n' help list-commands socket version) |
+(cat "$dir/out" && printf -- '--%s\n' help list-commands socket timeout version) |
 	LC_ALL=C sort >"$dir/known"
 words _lnetctl lnetctl ""
 words _lnetctl lnetctl --socket=x ""
@@ -66,6 +66,7 @@ ctl 0 set --list-commands
 words _lnetctl lnetctl set ""
 printf '%s\n' --net >"$dir/known"
 words _lnetctl lnetctl --socket x net add --ne
+words _lnetctl lnetctl --timeout 5 --socket x net add --ne
 printf '%s\n' lo >"$dir/known"
 words _lnetctl lnetctl net add --net tcp --if lo
 

@@ -121,6 +121,8 @@ ctl 234 net add --net tcp --if lo --credits -7
 has err '^      descr: ! "credits: -7 is not in -1..1073741823"$'
 ctl 234 net add --net tcp --if lo --peer-credits 70000
 has err '^      descr: ! "peer_credits: 70000 is not in -1..65535"$'
+ctl 234 net add --net tcp --if lo --cpt '[0,5]'
+has err '^      descr: ! "there is no CPT 5: this node has 1, numbered from 0"$'
 ctl 255 net add --net tcp --if lo --credits many
 same err <<END
 parser:
@@ -415,7 +417,25 @@ if command -v script >/dev/null; then
 	has out "'nonsense' is not a valid command"
 fi
 
+# ---- a node that does not answer ----
+
+kill -STOP "${pids[a]}"
+ctl 146 --timeout 1 net show
+silent out
+has err "^lnetctl: $dir/lnetd.sock: no answer within 1 s: .* may or may not"
+ctl 146 --timeout 1 ping --timeout 2 0@lo
+has err "^lnetctl: .*: no answer within 3 s: "
+kill -CONT "${pids[a]}"
+ctl 0 --timeout 0 net show
+for wrong in -1 86401 '' 1s; do
+	ctl 234 --timeout "$wrong" net show
+	has err "^lnetctl: --timeout '$wrong': a number of seconds"
+done
+
 # ---- two sockets, and none ----
+
+ctl 234 --socket '' net show
+has err "^lnetctl: --socket '': a path is expected"
 
 need_lnetd b --socket "$dir/b"
 ctl 0 --socket "$dir/b" set transaction_timeout 65

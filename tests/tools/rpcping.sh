@@ -20,8 +20,9 @@ json() {
 		local $/;
 		my $j = decode_json(<STDIN>);
 		my $l = $j->{latency_us};
+		my $why = $j->{losses};
 		my @keys = qw(bytes bytes_per_s calls calls_per_s
-			latency_us lost resent seconds);
+			latency_us losses lost not_begun resent seconds);
 		"@{[sort keys %$j]}" eq "@keys" or die "keys of it\n";
 		"@{[sort keys %$l]}" eq "max min p50 p90 p99 p999"
 			or die "keys of latency_us\n";
@@ -47,7 +48,7 @@ run 2 "$rpcserve" --service eco
 has err "^rpcserve: --service eco: there are: echo, brw\$"
 run 2 "$rpcserve" x
 has err "^rpcserve: unexpected argument: x\$"
-for args in '--workers 0' '--workers 12x' '--queue -1' '--window 1.5' \
+for args in '--buffers 1' '--buffers 1025' '--workers 0' '--workers 12x' '--queue -1' '--window 1.5' \
 	'--segments 257' '--buffers x' '--memory 1' '--memory 5T' '--grace x' \
 	'--grace 5d' '--port 65536' '--cpts 17' '--accept some' '--log x'; do
 	run 2 "$rpcserve" $args
@@ -57,6 +58,8 @@ done
 run 1 "$rpcserve"
 has err "^rpcserve: no network: --net or --config is needed, or --socket"
 silent out
+run 2 "$rpcserve" --net '' --port "$port"
+has err "^rpcserve: --net '': a net is expected"
 run 2 "$rpcserve" --poll --cpts 2
 has err "^rpcserve: --cpts: "
 run 1 "$rpcserve" --net 'tpc(127.0.0.2)' --port "$port"
@@ -112,6 +115,10 @@ usage "^rpcping: service brw has no method that .*--bulk-read and --delay" \
 	--bulk-read 1 --delay 1 "$server"
 usage "^rpcping: --cpts: " --poll --cpts 2 "$server"
 usage "^rpcping: --json and --explain" --json --explain "$server"
+usage "^rpcping: --inflight 65536: with 268435456 bytes .* more than the memory" \
+	--inflight 65536 --bulk-read 256M "$server"
+usage "^rpcping: --inflight 65536: .* for 2 targets" --inflight 65536 --rate 1 \
+	--bulk-read 256M "$server" 127.0.0.3@tcp
 usage "--no-such" --no-such "$server"
 run 1 "$rpcping" --net 'tcp(no-such-if)' "$server"
 has err "^rpcping: --net tcp\\(no-such-if\\): "
@@ -229,8 +236,15 @@ has err "^rpcping: 127.0.0.9@tcp: a call was lost: "
 
 # ---- losses ----
 
+# On no net of ours: said at once, not after the deadline.
+ping 1 --count 1 --deadline 1h 10.0.0.1@tcp7
+has err "^rpcping: 10.0.0.1@tcp7: it is on no net of this node, which is 127.0.0.1@tcp"
+silent out
+
 json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&
-	$j->{calls_per_s} == 0' --count 2 --inflight 2 --deadline 0.2 \
+	$j->{calls_per_s} == 0 && @$why == 1 &&
+	$why->[0]{cause} eq "unreachable" && $why->[0]{calls} == 2 &&
+	$why->[0]{execution} eq "not executed" && $why->[0]{status} < 0' --count 2 --inflight 2 --deadline 0.2 \
 	127.0.0.9@tcp
 has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not executed"
 ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
@@ -243,6 +257,24 @@ usage "^rpcping: service brw has no method Raw" --service brw --method Raw \
 ping 1 --count 3 --inflight 3 --delay 10 --deadline 0.2 "$server"
 has err "^rpcping: $server: a call was lost: (deadline|expired); "
 has out "^  calls 3, lost 3,"
+
+# What was due while others were under way is in both outputs.
+json 0 '$j->{not_begun} > 10 && $j->{lost} == 0 && !@$why' --rate 1k \
+	--inflight 1 --delay 50ms --time 0.3 "$server"
+# Memory comes with the calls that need it, not with the 1,024 that may be under
+# way: 256 GiB would not be there.
+ping 0 --rate 20 --count 2 --bulk-read 16M "$server"
+has out "^  calls 2, lost 0,"
+memory_of() { # COMMAND...: KiB at most
+	perl -MPOSIX -e 'system(@ARGV); my $r = "\0" x 144;
+		syscall(98, -1, $r); print((unpack("q*", $r))[4], "\n")' "$@" |
+		tail -n 1
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	kib=$(memory_of "$rpcping" "${client[@]}" --rate 20 --count 2 \
+		--bulk-read 16M "$server")
+	expect "$kib KiB for two calls" test "$kib" -lt 200000
+fi
 
 # ---- the end ----
 
@@ -286,7 +318,7 @@ await "$dir/live" ' 4 under way'
 kill -INT "${pids[ping]}"
 end_ping 1
 has err "^rpcping: $server: a call was lost: canceled; perhaps executed"
-has out '^\{"calls": 4, "lost": 4, "resent": 0, "bytes": 0, '
+has out '^\{"calls": 4, "lost": 4, "resent": 0, "not_begun": 0, "bytes": 0, '
 
 # A server that ends answers what is under way.
 start_ping --time 1h --inflight 4 --deadline 1 127.0.0.3@tcp
@@ -300,6 +332,29 @@ stop_lnetd b
 kill -INT "${pids[ping]}"
 wait "${pids[ping]}"
 unset 'pids[ping]'
+
+# The time of grace is one for all services.
+need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port" --grace 0.5
+start_ping --time 1h --inflight 4 --delay 20ms 127.0.0.3@tcp
+kill -STOP "${pids[ping]}"
+stop_lnetd b
+kill -CONT "${pids[ping]}"
+kill -INT "${pids[ping]}"
+wait "${pids[ping]}"
+unset 'pids[ping]'
+
+# Without descriptors 0 and 2, messages go nowhere, and to no socket.
+"$rpcserve" --net 'tcp(127.0.0.3)' --port "$port" --log debug <&- 2>&- \
+	>"$dir/b.out" &
+pids[b]=$!
+await "$dir/b.out" '^rpcserve: ready'
+expect "stdin and stderr are /dev/null" test \
+	"$(readlink "/proc/${pids[b]}/fd/0" "/proc/${pids[b]}/fd/2" | uniq)" \
+	= /dev/null
+ping 0 --count 10 127.0.0.3@tcp
+run 0 bash -c 'exec "$@" 0<&- 2>&-' - "$rpcping" "${client[@]}" --count 10 \
+	127.0.0.3@tcp
+stop_lnetd b
 
 # One that is killed does not, and its calls end all the same. Another one in
 # its place is called again.

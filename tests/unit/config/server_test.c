@@ -77,6 +77,13 @@ static void served(void)
 	lnet_ctl_close(ctl);
 }
 
+Test(server, an_empty_path_is_no_socket)
+{
+	struct lnet_ctl *ctl;
+
+	cr_assert_eq(lnet_ctl_connect("", &ctl), -EINVAL);
+}
+
 /* ---- a client that knows no rules ---- */
 
 static int raw(void)

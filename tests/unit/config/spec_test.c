@@ -149,8 +149,12 @@ Test(spec, cpts)
 		{ "[99999999999999999999]", 1, -EINVAL },
 	};
 
+	unsigned long highest = 7;
+
+	cr_assert_eq(spec_cpts("[0-2,9,4]", 2, &highest), 0);
+	cr_assert_eq(highest, 9);
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
-		cr_assert_eq(spec_cpts(cases[i].text, cases[i].cpts),
+		cr_assert_eq(spec_cpts(cases[i].text, cases[i].cpts, &highest),
 			     cases[i].rc, "%s %u", cases[i].text,
 			     cases[i].cpts);
 }

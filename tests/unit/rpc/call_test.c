@@ -137,6 +137,16 @@ Test(call, of_any_size_arrives_whole)
 	rig_close(&g);
 }
 
+static unsigned int said_too_long;
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	said_too_long += strstr(line, "a request of 101 bytes is not sent: "
+				      "the service takes up to 100") != NULL;
+}
+
 Test(call, longer_than_the_service_takes_is_not_sent)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -144,12 +154,16 @@ Test(call, longer_than_the_service_takes_is_not_sent)
 
 	rig_open(&g);
 	g.fake->request_max = 100;
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
 	call_with(&g, &many[0], &conf, body, 101);
 	call_with(&g, &many[1], &conf, "hello", 5);
+	call_with(&g, &many[2], &conf, body, 101);
 	run(&g, 100 * MSEC);
 	ended_by(&many[0], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
+	ended_by(&many[2], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
 	ended_well(&many[1]);
 	cr_assert_eq(g.fake->ncalls, 1);
+	cr_assert_eq(said_too_long, 1);
 	rig_close(&g);
 }
 

@@ -103,9 +103,16 @@ Test(option, says_what, .init = cr_redirect_stderr)
 {
 	unsigned int number;
 
-	cr_expect_eq(option_number("rpcping", "inflight", "12x", 64, &number),
+	cr_expect_eq(option_number("rpcping", "inflight", "12x", 1, 64, &number),
 		     OPTION_USAGE);
+	cr_expect_eq(option_number("rpcserve", "buffers", "1", 2, 64, &number),
+		     OPTION_USAGE);
+	cr_expect_eq(option_number("rpcserve", "buffers", "2", 2, 64, &number),
+		     0);
+	cr_expect_eq(number, 2);
 	fflush(stderr);
 	cr_expect_stderr_eq_str("rpcping: --inflight 12x: a number from 1 to "
+				"64 is expected\n"
+				"rpcserve: --buffers 1: a number from 2 to "
 				"64 is expected\n");
 }
