@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Configuration of a node, in its own process or through a socket: the library
- * behind lnetctl(8) (requirement H2). Manual: lnet_control(7), which has the
- * protocol, and lnet.conf(5), which has the YAML; lnet_control_start(3),
- * lnet_ctl_connect(3), lnet_networks_parse(3).
+ * behind lnetctl(8). Manual: lnet_control(7), which has the protocol, and
+ * lnet.conf(5), which has the YAML; lnet_control_start(3), lnet_ctl_connect(3),
+ * lnet_networks_parse(3).
  *
  * Requests and answers are YAML documents, one each. A request is a mapping
- * with one key, the command; an answer has "status" (0 or a negative errno) and,
- * if there is anything to say, "output" and "error": what lnetctl prints on
- * stdout and stderr.
+ * with one key, the command; an answer has "status" (0 or a negative errno)
+ * and, if there is anything to say, "output" and "error": what lnetctl prints
+ * on stdout and stderr.
  */
 #ifndef ULNET_CONTROL_H
 #define ULNET_CONTROL_H
@@ -47,14 +47,15 @@ struct ulnet_control_conf {
 };
 
 /*
- * Puts @node, which must stay open until lnet_control_stop(), under control. The
- * socket is served by threads of its own. A socket file that nobody listens on
- * is replaced; -EADDRINUSE: somebody does. @conf NULL: no socket.
+ * Puts @node, which must stay open until lnet_control_stop(), under control.
+ * The socket is served by threads of its own. A socket file that nobody listens
+ * on is replaced; -EADDRINUSE: somebody does. @conf NULL: no socket.
  */
 ULNET_EXPORT int lnet_control_start(struct lnet *node,
 				    const struct ulnet_control_conf *conf,
 				    struct lnet_control **control_p);
-/* Ends what clients wait for, and removes the socket file. NULL is fine. */
+/* Ends the requests that clients wait for, and removes the socket file. NULL is
+ * fine. */
 ULNET_EXPORT void lnet_control_stop(struct lnet_control *control);
 
 /*
@@ -68,8 +69,8 @@ ULNET_EXPORT int lnet_control_request(struct lnet_control *control,
 /*
  * What "lnet configure: {all: true}" brings back after "lnet unconfigure":
  * @config, YAML as in lnet.conf(5), which is copied and looked at only then;
- * NULL: what the node has now, which is also what it is without this call, as of
- * lnet_control_start(). -ENOMEM.
+ * NULL: what the node has now, which is also what it is without this call, as
+ * of lnet_control_start(). -ENOMEM.
  */
 ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
 				       const char *config);
@@ -79,9 +80,9 @@ ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
 struct lnet_control_call; /* a request for one of them */
 
 /*
- * Carries out a request, on a thread that runs no loop, also several at once. 0:
- * *@output_p is YAML, a mapping, which becomes the answer's output, and will be
- * freed; or it was left alone: there is none. A negative errno: so is the
+ * Carries out a request, on a thread that runs no loop, also several at once.
+ * 0: *@output_p is YAML, a mapping, which becomes the answer's output, and will
+ * be freed; or it was left alone: there is none. A negative errno: so is the
  * answer's status.
  */
 typedef int (*lnet_control_fn)(void *arg, struct lnet_control_call *call,
@@ -97,20 +98,20 @@ struct ulnet_control_command {
 
 #define LNET_CONTROL_NAME_MAX 63 /* bytes of a command's name */
 
-/* Copies all of @command. -EEXIST: there is such a command; -EINVAL; -ENOMEM. Any
- * thread. */
+/* Copies all of @command. -EEXIST: there is such a command; -EINVAL; -ENOMEM.
+ * Any thread. */
 ULNET_EXPORT int lnet_control_add(struct lnet_control *control,
 				  const struct ulnet_control_command *command);
-/* Waits for requests that are being carried out; fn is not called any more after
- * it, and gone is not called. Any thread outside of turns (-EDEADLK), but not
- * fn's. -ENOENT. */
+/* Waits for requests that are being carried out; fn is not called any more
+ * after it, and gone is not called. Any thread outside of turns (-EDEADLK), but
+ * not fn's. -ENOENT. */
 ULNET_EXPORT int lnet_control_del(struct lnet_control *control,
 				  const char *name);
 
 /*
- * For fn: the argument @key, in [@min, @max]; or *@text_p, which is borrowed until
- * fn returns. 0, also when there is no such argument: the result is left alone.
- * -EINVAL: the answer says why, and fn is to return that.
+ * For fn: the argument @key, in [@min, @max]; or *@text_p, which is borrowed
+ * until fn returns. 0, also when there is no such argument: the result is left
+ * alone. -EINVAL: the answer says why, and fn is to return that.
  */
 ULNET_EXPORT int lnet_control_number(struct lnet_control_call *call,
 				     const char *key, int64_t min, int64_t max,

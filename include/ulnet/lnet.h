@@ -74,9 +74,10 @@ ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
 /* For other event loops: a descriptor that is readable when lnet_poll() has
- * something to do, the node's until close; and the us after which it has, even if
- * the descriptor stays silent (0: now; UINT64_MAX: never), to be asked before each
- * wait. LNET_RUN_POLL; the thread of lnet_open(), outside of handlers. */
+ * something to do, the node's until close; and the us after which it has, even
+ * if the descriptor stays silent (0: now; UINT64_MAX: never), to be asked
+ * before each wait. LNET_RUN_POLL; the thread of lnet_open(), outside of
+ * handlers. */
 ULNET_EXPORT int lnet_fd(struct lnet *node);
 ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
@@ -94,13 +95,13 @@ ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 #define LNET_CREDITS_MAX      UINT32_C(1073741823) /* of an NI */
 #define LNET_PEER_CREDITS_MAX UINT32_C(65535) /* of a peer NI, both kinds */
 
-/* A number that only one LND knows, by name: socklnd(7). */
+/* A setting of one LND, by its name: socklnd(7). */
 struct ulnet_tunable {
 	const char *name;
 	int64_t value;
 };
 
-/* What an LND says of it. */
+/* What an LND says about one of its tunables. */
 struct ulnet_tunable_info {
 	const char *name; /* constant texts */
 	const char *unit; /* "s", "ms", "bytes", or "" */
@@ -172,9 +173,9 @@ ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
 ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 				struct ulnet_peer_info *info);
-/* Fills @infos with up to @n of the tunables of the LND that serves @net, always
- * in the same order; returns how many there are, or -EPROTONOSUPPORT: no LND
- * does. Any thread. */
+/* Fills @infos with up to @n of the tunables of the LND that serves @net,
+ * always in the same order; returns how many there are, or -EPROTONOSUPPORT: no
+ * LND does. Any thread. */
 ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
 			       struct ulnet_tunable_info *infos,
 			       unsigned int n);
@@ -187,8 +188,8 @@ ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 
 /* ---- handles ---- */
 
-/* Values; they outlive what they name, and then yield -ENOENT. Only the node
- * must still be open. */
+/* Handles are values. A handle may outlive its object: functions return -ENOENT
+ * then. Only the node must still be open. */
 struct ulnet_me_handle {
 	struct lnet *node;
 	uint64_t cookie;
@@ -224,13 +225,13 @@ enum ulnet_msg_type {
 
 /* What is known of an operation that ended. */
 enum ulnet_outcome {
-	LNET_OUTCOME_NONE = 0,	/* it has not ended (event is not terminal) */
-	LNET_OUTCOME_DELIVERED, /* the target's answer proves it */
+	LNET_OUTCOME_NONE = 0,	/* not ended: the event is not terminal */
+	LNET_OUTCOME_DELIVERED, /* the target got the request and answered */
 	LNET_OUTCOME_NOT_DELIVERED, /* certainly not: safe to send again */
-	LNET_OUTCOME_UNKNOWN,	    /* it may have been */
+	LNET_OUTCOME_UNKNOWN,	    /* the target may have got the request */
 };
 
-/* Why: the LND's or LNet's classification (requirement D2). */
+/* Why an operation ended as it did, as the LND or LNet classifies it. */
 enum ulnet_cause {
 	LNET_CAUSE_OK = 0,
 	LNET_CAUSE_LOCAL_INTERRUPT,
@@ -261,8 +262,8 @@ struct ulnet_event {
 	struct ulnet_id target; /* the process asked for; passive: this one */
 	struct ulnet_id initiator;   /* passive: primary NID of who began it;
 				    * ACK, REPLY: who answered */
-	struct ulnet_nid source;     /* NID it really came from */
-	struct ulnet_nid sender;     /* NID of the last hop */
+	struct ulnet_nid source;     /* NID that the message came from */
+	struct ulnet_nid sender;     /* NID of the message's last hop */
 	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
 	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
 	uint32_t paths_tried;	     /* active: transmissions begun */
@@ -398,8 +399,8 @@ struct ulnet_stat {
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
 			    unsigned int n);
 
-/* Sets what has been counted, of the node and of its interfaces and peers, to 0
- * (what is alive now goes on being counted). */
+/* Sets the counters of the node, its interfaces and its peers to 0. Gauges,
+ * which tell how many of something there are now, stay. */
 ULNET_EXPORT int lnet_stats_reset(struct lnet *node);
 
 /* ---- settings: lnet_settings(3) ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a node's CPTs offer to programs and libraries that run on them: time,
- * timers, work, randomness; under real and under virtual time. Manual:
+ * What a node's CPTs offer to the programs and libraries that run on them:
+ * time, timers, work and randomness, under real and under virtual time. Manual:
  * lnet_post(3), lnet_timer_init(3), lnet_layer_add(3).
  *
- * A CPT is a loop that makes turns. "Owner" is who may touch what belongs to a
- * CPT: lnet_cpt_owned(). Nothing here locks, allocates, or can fail; @cpt is
- * below lnet_cpts(). Times are ns.
+ * A CPT is an event loop that makes turns. A function marked "Owner" may be
+ * called only where lnet_cpt_owned() is true for @cpt. No function here locks,
+ * allocates or fails; @cpt is below lnet_cpts(); times are ns.
  */
 #ifndef ULNET_LOOP_H
 #define ULNET_LOOP_H
@@ -23,89 +23,99 @@ extern "C" {
  * and there must be no other one. Any thread. */
 ULNET_EXPORT bool lnet_is_virtual(struct lnet *node);
 
-/* May the caller touch what belongs to @cpt now? On its thread, in a turn of it
- * or (if it has none of its own) outside of all turns. Any thread. */
+/* May the caller touch what belongs to @cpt now? True in a turn of @cpt, and,
+ * if @cpt has no thread of its own, also on the thread that drives the node,
+ * outside of all turns. Any thread. */
 ULNET_EXPORT bool lnet_cpt_owned(struct lnet *node, unsigned int cpt);
-/* The CPT that the caller owns, the first one if several; or -1. Any thread. */
+/* The CPT that the caller owns, the first one if there are several, or -1. Any
+ * thread. */
 ULNET_EXPORT int lnet_cpt_current(struct lnet *node);
-/* Is the caller in a turn of any CPT, of any node? Nothing may wait there. Any
+/* Is the caller in a turn of any CPT of any node, where nothing may wait? Any
  * thread. */
 ULNET_EXPORT bool lnet_in_turn(void);
 
-/* Monotonic. Of this turn, in a turn of @cpt: no system call; elsewhere the
- * clock's. Any thread. */
+/* Monotonic time: in a turn of @cpt the time at which the turn began, which
+ * takes no system call; elsewhere the clock's time. Any thread. */
 ULNET_EXPORT uint64_t lnet_now(struct lnet *node, unsigned int cpt);
 
-/* Unpredictable bytes; under virtual time, from the seed. Owner. */
+/* Unpredictable bytes; under virtual time they follow from the seed. Owner. */
 ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
 			      size_t len);
 
 /* ---- work: lnet_post(3) ---- */
 
-/* Something to be done once, embedded in what it belongs to. The node's from
- * when it is given until fn is called, which may free it or give it again. */
+/* Something to be done once; the caller embeds it in the object that it is
+ * about. The node borrows it from lnet_post() or lnet_defer() until the call of
+ * fn, which may free it, or give it to the node again. */
 struct ulnet_work {
 	void *opaque[2];
 	void (*fn)(struct ulnet_work *work);
 };
 
-/* In a turn of @cpt, soon; in order for each sender. Any thread. */
+/* Has @work done in a turn of @cpt, soon. Work of one sender is done in the
+ * order in which it was posted. Any thread. */
 ULNET_EXPORT void lnet_post(struct lnet *node, unsigned int cpt,
 			    struct ulnet_work *work);
-/* At the end of this turn of @cpt, or of the next one, which comes at once, if
- * this is none; in order. Never inside the call. Owner. */
+/* Has @work done at the end of this turn of @cpt, or, outside of turns, at the
+ * end of the next turn, which begins at once. Work is done in the order in
+ * which it was deferred, and never inside of this function. Owner. */
 ULNET_EXPORT void lnet_defer(struct lnet *node, unsigned int cpt,
 			     struct ulnet_work *work);
 
 /* ---- timers: lnet_timer_init(3) ---- */
 
-/* Embedded in what it belongs to. Must not move, nor end, while armed. */
+/* The caller embeds a timer in the object that it is about. The timer must be
+ * neither moved nor freed while it is armed. */
 struct ulnet_timer {
 	uint64_t opaque[5];
 	void (*fn)(struct ulnet_timer *timer);
 };
 
-/* Before anything else; not armed. */
+/* Prepares @timer, which is not armed then. To be called before anything
+ * else. */
 ULNET_EXPORT void lnet_timer_init(struct ulnet_timer *timer,
 				  void (*fn)(struct ulnet_timer *timer));
-/* Arms it, or moves it: fn is called once, in a turn that begins at @at or
- * later. Timers of a CPT are called in the order of their times; equal times,
- * in the order of arming. Owner. */
+/* Arms @timer, or moves it if it is armed: fn is called once, in a turn that
+ * begins at @at or later. The timers of a CPT are called in the order of their
+ * times, and those of equal times in the order in which they were armed.
+ * Owner. */
 ULNET_EXPORT void lnet_timer_arm(struct lnet *node, unsigned int cpt,
 				 struct ulnet_timer *timer, uint64_t at);
-/* After it fn is not called. No effect when not armed. Owner. */
+/* Disarms @timer: fn is not called after this function returns. No effect on a
+ * timer that is not armed. Owner. */
 ULNET_EXPORT void lnet_timer_cancel(struct lnet *node, unsigned int cpt,
 				    struct ulnet_timer *timer);
 ULNET_EXPORT bool lnet_timer_armed(const struct ulnet_timer *timer);
 
 /* ---- layers: lnet_layer_add(3) ---- */
 
-/* Something that lives on a node and has to know when the node crashes, which
- * only simulated ones do: lnet_sim_crash(3). Both functions are called outside
- * of all turns; first those of the layer that came last. */
+/* What a library keeps for a node, and has to free when the node is closed or,
+ * in the simulator, crashes: lnet_sim_crash(3). All functions are called
+ * outside of all turns; the layer that was added last is called first. */
 struct ulnet_layer {
 	void *opaque[2];
 	/* From now on no handler is called for this node, and calls of it fail.
 	 * Cancel all timers; post, defer and arm nothing more; free nothing
 	 * that LNet or given work may still refer to. */
 	void (*crash)(struct ulnet_layer *layer);
-	/* All given work has run, and nobody refers to memory of yours any
-	 * more: free it, and @layer. The node must not be used. */
+	/* All work that was posted or deferred has run, and nobody refers to
+	 * the layer's memory any more: free that memory, and @layer. The node
+	 * must not be used. */
 	void (*gone)(struct ulnet_layer *layer);
 	/* lnet_close() has been called, and has done nothing yet: end, and call
 	 * lnet_layer_del(). May wait. NULL: the user should have done so. */
 	void (*close)(struct ulnet_layer *layer);
 };
 
-/* Borrows @layer until lnet_layer_del(), or gone(). Any thread, but in one at a
- * time. */
+/* Borrows @layer until lnet_layer_del() or gone(). Any thread, but only one at
+ * a time for each node. */
 ULNET_EXPORT void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer);
-/* One that was added, and has this function: is there one of that kind? NULL: no.
- * Threads as there. */
+/* The layer that was added with the function @crash, or NULL. Threads as for
+ * lnet_layer_add(). */
 ULNET_EXPORT struct ulnet_layer *
 lnet_layer_find(struct lnet *node, void (*crash)(struct ulnet_layer *layer));
-/* Before lnet_close() or in close(). crash() may call it; then gone() is not
- * called. */
+/* Takes @layer away: before lnet_close(), in close(), or in crash(), after
+ * which gone() is not called. */
 ULNET_EXPORT void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer);
 
 #ifdef __cplusplus

@@ -8,13 +8,15 @@
  * Conventions, unless a function says otherwise:
  * - 0 or a negative errno is returned; results come last and are left alone on
  *   error; times are microseconds, lengths and offsets bytes;
- * - any thread may call; what belongs to a CPT is done on its thread, and only
- *   the functions named *_wait, and those that open and close, wait for it. These
- *   return -EDEADLK on a CPT's own thread inside of a turn (in a callback);
+ * - any thread may call; what belongs to a CPT is done on the CPT's thread.
+ *   Only the functions named *_wait, and those that open and close, wait until
+ *   it is done; in a turn of a CPT, that is, in a callback, they return
+ *   -EDEADLK;
  * - callbacks run on the thread of the CPT that owns the peer, must not block,
- *   and never run inside of the function that leads to them (but that one may
- *   not have returned yet, if it was called on another thread);
- * - objects are `close`d by their owner, who may not use them after it.
+ *   and never run inside of the function that leads to them (though a function
+ *   that was called on another thread may not have returned yet);
+ * - the owner of an object ends it with its close function, and may not use it
+ *   after that.
  */
 #ifndef ULNET_RPC_H
 #define ULNET_RPC_H
@@ -79,8 +81,8 @@ ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
  */
 ULNET_EXPORT int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
 				void (*done)(void *arg, int status), void *arg);
-/* Shuts down at once, waits for the memory of all calls, and frees. Handlers that
- * run now are waited for. NULL is fine. -EDEADLK, as above. */
+/* Shuts down at once, waits for the memory of all calls, and frees. Handlers
+ * that run now are waited for. NULL is fine. -EDEADLK, as above. */
 ULNET_EXPORT int ulrpc_close(struct ulrpc *rpc);
 ULNET_EXPORT struct lnet *ulrpc_node(struct ulrpc *rpc);
 
@@ -89,8 +91,8 @@ ULNET_EXPORT struct lnet *ulrpc_node(struct ulrpc *rpc);
 /* What is known of the execution of a call that ended. */
 enum ulrpc_execution {
 	ULRPC_EXECUTED,	    /* the service has answered */
-	ULRPC_NOT_EXECUTED, /* certainly not: safe to call again */
-	ULRPC_EXECUTION_UNKNOWN, /* it may have been, or may yet be */
+	ULRPC_NOT_EXECUTED, /* certainly not, nor later: safe to call again */
+	ULRPC_EXECUTION_UNKNOWN, /* the call may have run, or may yet run */
 };
 
 /* Why a call ended as it did. */
@@ -170,9 +172,10 @@ ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
 				   struct ulrpc_client **client_p);
 ULNET_EXPORT struct ulrpc *ulrpc_client_rpc(struct ulrpc_client *client);
-/* CPT that owns its target, where callbacks run. */
+/* The CPT that owns the target of @client, and runs its callbacks. */
 ULNET_EXPORT unsigned int ulrpc_client_cpt(const struct ulrpc_client *client);
-/* Its calls end as canceled, by callback as ever; not waited for. NULL is fine. */
+/* The calls of @client end as canceled; their callbacks are called as ever.
+ * Does not wait for that. NULL is fine. */
 ULNET_EXPORT void ulrpc_client_close(struct ulrpc_client *client);
 
 /* ---- calls: ulrpc_call(3) ---- */
@@ -214,17 +217,17 @@ ULNET_EXPORT uint32_t ulrpc_method(const char *name);
 /*
  * @body, of @length bytes, at most ULRPC_BODY_MAX, is copied. @done is called
  * exactly once, by the deadline. *@call_p (unless NULL) is a reference for
- * ulrpc_cancel(), to be given back with ulrpc_call_put(). Bulks are in use until
- * the call ended, and a bulk serves one call at a time (-EBUSY).
- * -EINVAL: no deadline, a bulk of another node, an unknown priority or
- * semantics; -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
+ * ulrpc_cancel(), to be given back with ulrpc_call_put(). Bulks are in use
+ * until the call ended, and a bulk serves one call at a time (-EBUSY). -EINVAL:
+ * no deadline, a bulk of another node, an unknown priority or semantics;
+ * -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
  */
 ULNET_EXPORT int ulrpc_call(struct ulrpc_client *client, uint32_t method,
 			    const void *body, size_t length,
 			    const struct ulrpc_call_conf *conf,
 			    ulrpc_done_fn done, void *arg,
 			    struct ulrpc_call **call_p);
-/* The call ends soon, as canceled, unless it has ended. */
+/* @call ends soon, as canceled, unless it has ended before. */
 ULNET_EXPORT void ulrpc_cancel(struct ulrpc_call *call);
 ULNET_EXPORT void ulrpc_call_put(struct ulrpc_call *call);
 
@@ -255,15 +258,16 @@ struct ulrpc_result {
 #define ULRPC_SET_ALL UINT_MAX
 
 ULNET_EXPORT int ulrpc_set_new(struct ulrpc *rpc, struct ulrpc_set **set_p);
-/* Cancels what is under way; results that were not taken are lost. */
+/* Cancels the calls that are under way; results that were not taken are
+ * lost. */
 ULNET_EXPORT void ulrpc_set_free(struct ulrpc_set *set);
 ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
 				struct ulrpc_client *client, uint32_t method,
 				const void *body, size_t length,
 				const struct ulrpc_call_conf *conf, void *arg);
-/* Waits until @n calls (1: any; ULRPC_SET_ALL: all that were made) have ended and
- * wait to be taken, at most @timeout us. Returns how many do; -ETIMEDOUT when
- * fewer. Waits, as *_wait. */
+/* Waits until @n calls (1: any; ULRPC_SET_ALL: all that were made) have ended
+ * and wait to be taken, at most @timeout us. Returns how many do; -ETIMEDOUT
+ * when fewer. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n,
 				uint64_t timeout);
 /* Takes the result that has waited longest; -EAGAIN: none. */
@@ -316,7 +320,7 @@ ULNET_EXPORT uint64_t ulrpc_bulk_length(const struct ulrpc_bulk *bulk);
  * histograms of times; to be given back with free(). -ENOMEM. Waits, as *_wait.
  */
 ULNET_EXPORT int ulrpc_stats(struct ulrpc *rpc, char **yaml_p);
-/* All of it becomes 0. Waits, as *_wait. */
+/* Sets all statistics to 0. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
 /* Statistics show @name, which is copied, for its number, ulrpc_method(name).
  * Methods of this node's services have their names without this. -ENOMEM. */

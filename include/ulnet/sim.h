@@ -53,7 +53,7 @@ struct ulnet_sim_stats {
 ULNET_EXPORT int lnet_sim_new(uint64_t seed, unsigned int cpts,
 			      struct lnet_sim **sim_p);
 /* Closes all nodes, checks that nothing is left, and frees everything. Returns
- * the number of violations found in all its time, as lnet_sim_check(). */
+ * the number of violations that the simulation found from its beginning. */
 ULNET_EXPORT unsigned int lnet_sim_free(struct lnet_sim *sim);
 
 /* Nodes are named by a small number. @nids: separated by blanks. @start is
@@ -78,7 +78,7 @@ ULNET_EXPORT int lnet_sim_link_set(struct lnet_sim *sim,
 				   const struct ulnet_nid *src,
 				   const struct ulnet_nid *dst,
 				   const struct ulnet_sim_link *link);
-/* Nothing passes between the two, either way, until switched off. */
+/* While @on, nothing passes between @a and @b, in either direction. */
 ULNET_EXPORT int lnet_sim_partition(struct lnet_sim *sim,
 				    const struct ulnet_nid *a,
 				    const struct ulnet_nid *b, bool on);
@@ -92,7 +92,7 @@ ULNET_EXPORT int lnet_sim_at(struct lnet_sim *sim, uint64_t delay,
 			     void (*fn)(void *arg), void *arg);
 /* Lets @duration ns pass. */
 ULNET_EXPORT void lnet_sim_run(struct lnet_sim *sim, uint64_t duration);
-/* Until nothing is left to happen. */
+/* Lets time pass until nothing is left to happen. */
 ULNET_EXPORT void lnet_sim_run_all(struct lnet_sim *sim);
 
 /* Buffers that are watched: lnet_sim_buf_retire() says that nobody may write to

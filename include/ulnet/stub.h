@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote procedure calls over LNet: protobuf-c's messages and services. What
- * protoc-c makes of a "service" is called, and served, through these.
- * Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7), ulrpc_stub_new(3),
- * ulrpc_call_message(3), ulrpc_bulk_field(3), ulrpc_serve(3),
- * protoc-gen-ulrpc(1).
+ * Remote procedure calls over LNet with protobuf-c's messages: how to call, and
+ * how to run, the services that protoc-c generates from a "service" of a
+ * .proto. Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7),
+ * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_bulk_field(3),
+ * ulrpc_serve(3), protoc-gen-ulrpc(1).
  */
 #ifndef ULNET_STUB_H
 #define ULNET_STUB_H
@@ -18,8 +18,9 @@ extern "C" {
 
 /* ---- methods: ulrpc_stub_new(3) ---- */
 
-/* One line of a table, which protoc-gen-ulrpc writes, or you. Methods without
- * a line have the defaults. A line with method NULL ends it. */
+/* A line of a table of options, which protoc-gen-ulrpc or the programmer
+ * writes. Methods without a line have the defaults. A line with method NULL
+ * ends the table. */
 struct ulrpc_method_options {
 	const char *method; /* name in the .proto */
 	enum ulrpc_semantics semantics;
@@ -33,8 +34,8 @@ struct ulrpc_method_options {
 /*
  * Makes what the generated functions take as service: calls that go to @client.
  * @client is borrowed until ulrpc_stub_free(); @options (may be NULL) until the
- * return. @deadline: us, of each call; not 0; ULRPC_NEVER.
- * -EINVAL; -ENOENT: a line of @options is for no method of this service; -ENOMEM.
+ * return. @deadline: us, of each call; not 0; ULRPC_NEVER. -EINVAL; -ENOENT: a
+ * line of @options is for no method of this service; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
 				const ProtobufCServiceDescriptor *descriptor,
@@ -42,7 +43,7 @@ ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
 				uint64_t deadline, ProtobufCService **stub_p);
 /* Calls under way go on. NULL is fine. */
 ULNET_EXPORT void ulrpc_stub_free(ProtobufCService *stub);
-/* For calls from now on. Any thread. */
+/* Changes the deadline of calls that are made from now on. Any thread. */
 ULNET_EXPORT void ulrpc_stub_deadline(ProtobufCService *stub,
 				      uint64_t deadline);
 /*
@@ -53,7 +54,8 @@ ULNET_EXPORT const struct ulrpc_outcome *ulrpc_stub_outcome(void);
 
 /* ---- calls that say more: ulrpc_call_message(3) ---- */
 
-/* Fills @conf with what the stub calls @method with. -ENOENT: no such method. */
+/* Fills @conf with what the stub calls @method with. -ENOENT: no such
+ * method. */
 ULNET_EXPORT int ulrpc_stub_conf(const ProtobufCService *stub,
 				 const char *method,
 				 struct ulrpc_call_conf *conf);
@@ -73,8 +75,8 @@ ULNET_EXPORT int ulrpc_call_message(ProtobufCService *stub, const char *method,
 				    const struct ulrpc_call_conf *conf,
 				    ulrpc_message_fn done, void *arg,
 				    struct ulrpc_call **call_p);
-/* As ulrpc_call_wait(). *@reply_p: NULL unless the cause is ULRPC_CAUSE_OK; to be
- * given back with protobuf_c_message_free_unpacked(reply, NULL). */
+/* As ulrpc_call_wait(). *@reply_p: NULL unless the cause is ULRPC_CAUSE_OK; to
+ * be given back with protobuf_c_message_free_unpacked(reply, NULL). */
 ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
 					 const char *method,
 					 const ProtobufCMessage *request,
@@ -84,8 +86,8 @@ ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
 
 /* ---- bulk as a field: ulrpc_bulk_field(3) ---- */
 
-/* What a field of type ulrpc.Bulk is set to, in a message for a stub. The
- * bulk's, as long as it. */
+/* The value for a field of type ulrpc.Bulk, in a message that goes to a stub.
+ * It belongs to the bulk, and lives as long as the bulk. */
 ULNET_EXPORT Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk);
 
 /* ---- services: ulrpc_serve(3) ---- */
@@ -108,7 +110,8 @@ ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
  * its information and its bulk, until it is answered: by the closure or by
  * ulrpc_closure_fail() only. Any thread. */
 ULNET_EXPORT struct ulrpc_request *ulrpc_request_of(void *closure_data);
-/* In the closure's stead: as ulrpc_fail(). Any thread. */
+/* Fails the request instead of calling the closure: as ulrpc_fail(). Any
+ * thread. */
 ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
 
 #ifdef __cplusplus
