@@ -351,7 +351,6 @@ static void on_fail_later(struct ulnet_work *work)
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
 	struct shard *s = call->shard;
 
-	call->hopeless = false;
 	if (!s->crashed && call->fsm.state == CALL_QUEUED)
 		call_fail(call, call->cause);
 	call_put(call);
@@ -360,9 +359,6 @@ static void on_fail_later(struct ulnet_work *work)
 
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
-	if (call->hopeless)
-		return;
-	call->hopeless = true;
 	call->cause = cause;
 	call->work.fn = on_fail_later;
 	call_get(call);
@@ -695,7 +691,6 @@ static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->fsm.state = CALL_NEW;
 	call->unknown = false;
-	call->hopeless = false;
 	call->alone = false;
 	call->gone = false;
 	call->nbulks = (uint8_t)conf->nbulks;

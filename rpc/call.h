@@ -49,7 +49,6 @@ struct ulrpc_call {
 		       * IDEMPOTENT only, others end with that attempt */
 	bool gone;    /* with its node, which crashed: it never ends */
 	bool alone;   /* could not be sent for want of memory: goes by itself */
-	bool hopeless; /* will end, by work, for there is no connection */
 	uint8_t nbulks;
 	uint8_t priority, semantics;
 	uint16_t place; /* in the parcel */
@@ -114,7 +113,7 @@ void call_end(struct ulrpc_call *call, const struct call_answer *answer);
 /* The same, without an answer: what is known of its execution follows from its
  * state. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* The same, soon, by work. */
+/* The same, soon, by work: once. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* In its parcel there was an answer. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);

@@ -12,12 +12,8 @@
 #define INFLIGHT_MAX 1024
 #define BATCH_MAX    32
 #define SERVICE_PID  LNET_PID_LUSTRE
-/* Open is repeated after that long, then twice as long, .. */
-#define REPEAT_FIRST (250 * NSEC_PER_MSEC)
-#define REPEAT_MAX   (5 * NSEC_PER_SEC)
-/* After messages that were not delivered: base and cap of the pause. */
-#define RETRY_BASE (10 * NSEC_PER_MSEC)
-#define RETRY_CAP  (5 * NSEC_PER_SEC)
+/* Open is repeated after that long. */
+#define ASK_AGAIN (100 * NSEC_PER_MSEC)
 /* When there is no memory for a call: how soon again? */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
 
@@ -35,6 +31,20 @@ static void client_move(struct ulrpc_client *c, enum client_state to)
 
 /* ---- asking for the service ---- */
 
+static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
+			 const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+	struct ulrpc_client *c;
+
+	(void)ev;
+	if (!imp)
+		return;
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->tag == tag)
+			c->sending = false;
+}
+
 static void open_send(struct ulrpc_client *c)
 {
 	struct import *imp = c->imp;
@@ -47,27 +57,33 @@ static void open_send(struct ulrpc_client *c)
 			.epoch = imp->epoch,
 		},
 	};
-	uint64_t now = shard_now(c->shard);
 
 	memcpy(m.open.service, c->service, sizeof(m.open.service));
-	imp->sent = now;
-	/* Whether it could be sent or not: again, later. */
-	(void)control_send(c->shard, LNET_NID_ANY, import_target(imp), &m);
-	shard_arm(c->shard, &c->open_timer, rpc_at(now, c->repeat));
-	c->repeat = MIN(c->repeat * 2, REPEAT_MAX);
+	imp->sent = shard_now(c->shard);
+	c->sending = !control_send_tracked(c->shard, LNET_NID_ANY,
+					   import_target(imp), &m, on_open_sent,
+					   imp->handle, c->tag);
+}
+
+/* Asks, or asks again; not while LNet has the question still. */
+static void open_ask(struct ulrpc_client *c)
+{
+	if (!c->sending)
+		open_send(c);
+	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + ASK_AGAIN);
 }
 
 static void ask_begin(struct ulrpc_client *c)
 {
 	c->asking = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
-	c->repeat = REPEAT_FIRST;
+	c->sending = false;
 }
 
 static void ask(struct ulrpc_client *c)
 {
 	ask_begin(c);
-	open_send(c);
+	open_ask(c);
 }
 
 static void ask_no_more(struct ulrpc_client *c)
@@ -82,7 +98,7 @@ static void on_open_timer(struct ulnet_timer *timer)
 		container_of(timer, struct ulrpc_client, open_timer);
 
 	if (import_is_up(c->imp) && c->ncalls)
-		open_send(c);
+		open_ask(c);
 	else if (c->fsm.state == CLIENT_OPENING)
 		client_unopen(c);
 	else /* nobody wants to know */
@@ -104,16 +120,6 @@ void client_verify(struct ulrpc_client *c)
 		ask(c);
 }
 
-/* Full jitter, up to a bound that doubles with @n, which is at least 1. */
-static uint64_t pause(const struct ulrpc_client *c, unsigned int n)
-{
-	uint64_t bound = RETRY_CAP;
-
-	if (n < 16)
-		bound = MIN(bound, RETRY_BASE << (n - 1));
-	return shard_random(c->shard, bound);
-}
-
 void client_reopen(struct ulrpc_client *c)
 {
 	unsigned int n;
@@ -129,7 +135,7 @@ void client_reopen(struct ulrpc_client *c)
 	client_move(c, CLIENT_OPENING);
 	ask_begin(c);
 	shard_arm(c->shard, &c->open_timer,
-		  rpc_at(shard_now(c->shard), pause(c, n)));
+		  rpc_at(shard_now(c->shard), import_pause(c->imp, n - 1)));
 }
 
 void client_unopen(struct ulrpc_client *c)
@@ -209,8 +215,8 @@ static uint32_t room(const struct ulrpc_client *c)
 {
 	uint32_t n, span;
 
-	if (c->fsm.state != CLIENT_OPEN || !import_is_up(c->imp) ||
-	    c->inflight >= c->limit || lnet_timer_armed(&c->retry_timer))
+	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
+	    c->inflight >= c->limit)
 		return 0;
 	n = MIN(c->nqueued, c->limit - c->inflight);
 	span = parcel_span(c->imp);
@@ -255,13 +261,6 @@ static void client_want(struct ulrpc_client *c)
 	client_open_service(c);
 }
 
-static bool is_hopeless(const struct ulrpc_client *c,
-			const struct ulrpc_call *call)
-{
-	return c->imp->fsm.state == IMPORT_DISCONN &&
-	       call->deadline <= c->imp->retry_at;
-}
-
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
 {
 	return c->imp->shutting_down ? ULRPC_CAUSE_SHUTDOWN
@@ -273,15 +272,6 @@ static bool is_ready(const struct ulrpc_client *c)
 	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
-/* It is queued, but cannot be sent now. */
-static void await(struct ulrpc_client *c, struct ulrpc_call *call)
-{
-	if (is_hopeless(c, call))
-		call_fail_later(call, client_down_cause(c));
-	else
-		client_want(c);
-}
-
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	list_add_tail(&c->again, &call->link);
@@ -289,7 +279,7 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 	if (is_ready(c))
 		client_kick(c);
 	else
-		await(c, call);
+		client_want(c);
 }
 
 void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
@@ -297,18 +287,13 @@ void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
 	list_add_tail(&c->queue, &call->link);
 	c->nqueued++;
 	if (unlikely(!is_ready(c))) {
-		await(c, call);
+		client_want(c);
 		return;
 	}
 	if (c->nqueued < c->batch_max || room(c) < c->batch_max)
 		client_kick(c);
 	else
 		parcel_send(c, c->batch_max);
-}
-
-static void on_retry(struct ulnet_timer *timer)
-{
-	client_kick(container_of(timer, struct ulrpc_client, retry_timer));
 }
 
 static void on_stall(struct ulnet_timer *timer)
@@ -330,25 +315,12 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call)
 			  shard_now(c->shard) + STALL_PAUSE);
 }
 
-void client_on_failure(struct ulrpc_client *c)
+void client_on_answer(struct ulrpc_client *c, uint32_t window)
 {
-	unsigned int n = c->failures++;
-
-	if (n == 0)
-		client_kick(c);
-	else
-		shard_arm(c->shard, &c->retry_timer,
-			  rpc_at(shard_now(c->shard), pause(c, n)));
-}
-
-void client_on_success(struct ulrpc_client *c, uint32_t window)
-{
-	c->failures = 0;
-	c->imp->answered = true;
 	if (window)
 		c->limit = MIN(window, c->inflight_max);
-	if (unlikely(lnet_timer_armed(&c->retry_timer)))
-		shard_cancel(c->shard, &c->retry_timer);
+	if (unlikely(c->imp->failures))
+		import_served(c->imp);
 	if (c->nqueued)
 		client_kick(c);
 }
@@ -382,23 +354,11 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 	client_kick(c);
 }
 
-static void fail_hopeless(struct ulrpc_client *c, struct list *queue)
-{
-	struct ulrpc_call *call, *next;
-
-	list_for_each_entry_safe (call, next, queue, link)
-		if (is_hopeless(c, call))
-			call_fail_later(call, client_down_cause(c));
-}
-
 void client_on_disconnected(struct ulrpc_client *c)
 {
 	ask_no_more(c);
 	if (c->fsm.state == CLIENT_OPENING)
 		client_move(c, CLIENT_UNOPENED);
-	fail_hopeless(c, &c->again);
-	fail_hopeless(c, &c->stalled);
-	fail_hopeless(c, &c->queue);
 }
 
 void client_on_refused(struct ulrpc_client *c)
@@ -453,7 +413,6 @@ static void client_leave(struct ulrpc_client *c)
 	struct import *imp = c->imp;
 
 	ask_no_more(c);
-	shard_cancel(c->shard, &c->retry_timer);
 	shard_cancel(c->shard, &c->stall_timer);
 	list_del(&c->link);
 	client_free(c);
@@ -478,7 +437,6 @@ static void on_free(struct ulnet_work *work)
 void client_stop(struct ulrpc_client *c)
 {
 	shard_cancel(c->shard, &c->open_timer);
-	shard_cancel(c->shard, &c->retry_timer);
 	shard_cancel(c->shard, &c->stall_timer);
 }
 
@@ -625,7 +583,6 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->ending);
 	c->fsm.state = CLIENT_UNOPENED;
 	lnet_timer_init(&c->open_timer, on_open_timer);
-	lnet_timer_init(&c->retry_timer, on_retry);
 	lnet_timer_init(&c->stall_timer, on_stall);
 	c->flush.fn = on_flush;
 	c->close_work.fn = on_close;

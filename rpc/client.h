@@ -47,18 +47,15 @@ struct ulrpc_client {
 	uint32_t limit;	 /* of inflight, now */
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
-	struct fsm fsm;	 /* of the service */
-	bool asking;	 /* Open has been sent; the answer is awaited */
-	uint64_t tag;	 /* of the last Open */
-	uint64_t repeat; /* ns until it is sent again */
+	struct fsm fsm; /* of the service */
+	bool asking;	/* Open has been sent; the answer is awaited */
+	bool sending;	/* LNet has an Open */
+	uint64_t tag;	/* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
 	bool said_too_long; /* of a request for it, in the log */
 	unsigned int reopened; /* in a row, without having been of use */
 
-	unsigned int failures; /* of messages, in a row */
-	uint64_t retry_at;     /* ns: nothing is sent before */
-	struct ulnet_timer retry_timer;
 	struct ulnet_timer stall_timer; /* of stalled */
 
 	struct ulnet_work flush, close_work, free_work;
@@ -78,9 +75,8 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
 /* A call ended. */
 void client_call_ended(struct ulrpc_client *c);
-/* A message to the server was not delivered; a call was answered. */
-void client_on_failure(struct ulrpc_client *c);
-void client_on_success(struct ulrpc_client *c, uint32_t window);
+/* The server has answered a call, and says how many it grants; 0: as before. */
+void client_on_answer(struct ulrpc_client *c, uint32_t window);
 /* The server seems not to have the service (there) any more: asks. */
 void client_verify(struct ulrpc_client *c);
 /* It certainly has not: asks where it is now, before anything else is sent; soon,
@@ -98,8 +94,7 @@ enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
 /* Of the import: there is a connection (@forgotten: with another server than
  * before, or with one that has forgotten us; client_unopen() came before); there
- * is none, and will not be before import->retry_at; the server does not want
- * us. */
+ * is none; the server does not want us. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
 void client_on_disconnected(struct ulrpc_client *c);
 void client_on_refused(struct ulrpc_client *c);

@@ -161,6 +161,9 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 		import_on_control(s, ev, &m);
 		break;
 	case WIRE_CONNECT:
+		imports_on_sign(s, &ev->initiator.nid);
+		export_on_control(s, ev, &m);
+		break;
 	case WIRE_OPEN:
 	case WIRE_DISCONNECT:
 	case WIRE_KEEPALIVE:

@@ -343,8 +343,8 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		out->lease = export_lease(rpc);
 	} else {
 		stat_count(x->shard, RPC_STAT_clients_refused);
-		if (out->status == WIRE_OVERLOADED ||
-		    out->status == WIRE_SHUTTING_DOWN)
+		/* Of one that ends nobody knows when it is there again. */
+		if (out->status == WIRE_OVERLOADED)
 			out->retry_after = RETRY_AFTER_US;
 	}
 	answer(x->shard, ev, &m);

@@ -5,20 +5,25 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "rpc/bulk.h"
 #include "rpc/client.h"
 #include "rpc/control.h"
 #include "rpc/parcel.h"
 #include "rpc/wire.h"
 
-/* A question that is not answered is repeated within an attempt. */
-#define REPEAT_FIRST (250 * NSEC_PER_MSEC)
-/* Between attempts to connect: base and cap of what is doubled each time. */
-#define BACKOFF_BASE (500 * NSEC_PER_MSEC)
-#define BACKOFF_CAP  (30 * NSEC_PER_SEC)
-/* The first attempt after a loss is spread by that much for each client of the
- * server. */
+/* A question that is not answered is repeated. */
+#define ASK_AGAIN (100 * NSEC_PER_MSEC)
+/* Pauses between attempts: full jitter, at most so long after the first failure,
+ * and after many. */
+#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX   (100 * NSEC_PER_MSEC)
+/* Both are longer if the server has so many clients, which may have failed at the
+ * same moment: by this for each, up to that. */
 #define SPREAD_EACH (100 * NSEC_PER_USEC)
+#define SPREAD_MAX  NSEC_PER_SEC
+/* What a server may ask us to wait. */
+#define RETRY_AFTER_MAX (30 * NSEC_PER_SEC)
 /* A peer that does not answer is asked that often before it is given up. */
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
@@ -103,15 +108,33 @@ void import_on_span(struct import *imp)
 
 /* ---- lost, and waiting ---- */
 
-/* Full jitter: any time up to a bound that doubles. */
-static uint64_t backoff(struct import *imp)
+uint64_t import_pause(const struct import *imp, unsigned int n)
 {
-	unsigned int n = imp->failures ? imp->failures - 1 : 0;
-	uint64_t bound = BACKOFF_CAP;
+	uint64_t spread = MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
 
-	if (n < 16)
-		bound = MIN(bound, BACKOFF_BASE << n);
-	return imp->retry_after + shard_random(imp->shard, bound);
+	return backoff_ns(MAX(PAUSE_FIRST, spread), MAX(PAUSE_MAX, spread), n,
+			  shard_random(imp->shard, UINT64_MAX));
+}
+
+static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
+}
+
+/* So that a sign of life finds it. Without memory it just waits. */
+static void waiting_begin(struct import *imp)
+{
+	struct imports *x = imp->shard->imports;
+
+	imp->waiting = !hash_add(&x->waiting, &imp->by_nid,
+				 nid_hash(x, &imp->nids[imp->nid]));
+}
+
+static void waiting_end(struct import *imp)
+{
+	if (imp->waiting)
+		hash_del(&imp->shard->imports->waiting, &imp->by_nid);
+	imp->waiting = false;
 }
 
 static void next_nid(struct import *imp)
@@ -119,21 +142,22 @@ static void next_nid(struct import *imp)
 	imp->nid = (imp->nid + 1) % imp->nnids;
 }
 
+/* Tries again after @wait ns. */
 static void disconnected(struct import *imp, uint64_t wait)
 {
-	uint64_t now = shard_now(imp->shard);
-
 	import_move(imp, IMPORT_DISCONN);
-	imp->retry_at = rpc_at(now, wait);
+	shard_cancel(imp->shard, &imp->pause);
+	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
+	/* What the server wants is done. */
+	if (!imp->retry_after)
+		waiting_begin(imp);
 	imp->retry_after = 0;
-	shard_arm(imp->shard, &imp->timer, imp->retry_at);
 	parcels_abort(imp);
 	import_tell_all(imp, client_on_disconnected);
 }
 
-/* CONNECTING -> DISCONN. The other NIDs are tried at once, then there is a
- * pause. */
-static void attempt_failed(struct import *imp)
+/* The other NIDs are tried at once, then there is a pause. */
+static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
 
@@ -143,54 +167,84 @@ static void attempt_failed(struct import *imp)
 		disconnected(imp, 0);
 		return;
 	}
-	imp->failures++;
 	imp->untried = imp->nnids - 1;
-	disconnected(imp, backoff(imp));
+	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
+	imp->failures++;
 }
 
-/* A connection that lasted, and was used, ends the memory of failures. */
-static void forgive(struct import *imp, uint64_t now)
+/* FULL, or SUSPECT. */
+static void lose(struct import *imp, const char *why)
 {
-	if (imp->answered && now - imp->since >= BACKOFF_CAP / 2)
-		imp->failures = 0;
-}
-
-static void lose(struct import *imp)
-{
-	forgive(imp, shard_now(imp->shard));
+	import_log(imp, why);
 	stat_count(imp->shard, RPC_STAT_connections_lost);
 	imp->untried = imp->nnids - 1;
 	imp->probes = 0;
 }
 
+/* The server is there, so it is tried before others. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
-	uint64_t spread;
-
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
-	import_log(imp, "the server does not know the connection");
-	lose(imp);
-	spread = MIN(BACKOFF_CAP, SPREAD_EACH * imp->server_clients);
-	disconnected(imp, imp->failures ? backoff(imp)
-					: shard_random(imp->shard, spread));
-	/* Should it be lost again soon, without having been of use. */
+	lose(imp, "the server does not know the connection");
+	disconnected(imp, import_pause(imp, imp->failures));
 	imp->failures++;
 }
 
 /* It does not answer: perhaps another NID does. */
 static void import_dead(struct import *imp)
 {
-	import_log(imp, "no answer, the connection is given up");
-	lose(imp);
-	if (imp->nnids > 1) {
-		imp->untried--;
-		next_nid(imp);
-		disconnected(imp, 0);
-		return;
+	lose(imp, "no answer, the connection is given up");
+	try_again(imp);
+}
+
+void import_on_sign(struct import *imp)
+{
+	if (imp->waiting)
+		shard_arm(imp->shard, &imp->timer, shard_now(imp->shard));
+}
+
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
+{
+	struct imports *x = s->imports;
+	struct hash_node *n = hash_first(&x->waiting, nid_hash(x, nid));
+
+	for (; n; n = hash_next(n)) {
+		struct import *imp = container_of(n, struct import, by_nid);
+
+		if (lnet_nid_eq(&imp->nids[imp->nid], nid))
+			import_on_sign(imp);
 	}
-	imp->failures++;
-	disconnected(imp, backoff(imp));
+}
+
+/* ---- messages that were not delivered ---- */
+
+static void on_pause_over(struct ulnet_timer *timer)
+{
+	import_tell_all(container_of(timer, struct import, pause), client_kick);
+}
+
+void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent)
+{
+	uint64_t now = shard_now(imp->shard);
+
+	if (epoch != imp->epoch || !import_is_up(imp))
+		return;
+	if (sent >= imp->failed) {
+		imp->failed = now;
+		shard_arm(imp->shard, &imp->pause,
+			  rpc_at(now, import_pause(imp, imp->failures++)));
+	}
+	import_doubt(imp, epoch);
+}
+
+void import_served(struct import *imp)
+{
+	imp->failures = 0;
+	if (unlikely(lnet_timer_armed(&imp->pause))) {
+		shard_cancel(imp->shard, &imp->pause);
+		import_tell_all(imp, client_kick);
+	}
 }
 
 /* ---- connecting ---- */
@@ -200,11 +254,14 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 {
 	struct import *imp = import_find(s, id);
 
-	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
+	if (!imp || imp->epoch != (uint32_t)tag ||
 	    imp->fsm.state != IMPORT_CONNECTING)
 		return;
+	imp->asking = false;
+	if (!ev->status)
+		return;
 	imp->shutting_down = false;
-	attempt_failed(imp);
+	try_again(imp);
 }
 
 /* Each import is a client of its own to the server: there may be several to one
@@ -231,30 +288,37 @@ static void connect_send(struct import *imp)
 			.version_max = WIRE_VERSION,
 		},
 	};
-	uint64_t now = shard_now(s);
 	int rc;
 
 	import_id(imp, m.connect.client_id);
 	rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
 				  on_connect_sent, imp->handle, imp->epoch);
+	imp->asking = !rc;
 	/* No way there: the rest of the attempt cannot help. */
 	if (rc)
-		imp->attempt_end = now;
-	shard_arm(s, &imp->timer,
-		  MIN(imp->attempt_end, rpc_at(now, imp->repeat)));
-	imp->repeat *= 2;
+		imp->attempt_end = shard_now(s);
+}
+
+/* Asks, or asks again; not while LNet has the question still. */
+static void connect_ask(struct import *imp)
+{
+	if (!imp->asking)
+		connect_send(imp);
+	shard_arm(imp->shard, &imp->timer,
+		  MIN(imp->attempt_end, shard_now(imp->shard) + ASK_AGAIN));
 }
 
 static void import_connect(struct import *imp)
 {
+	waiting_end(imp);
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->epoch++;
 	imp->attempt_end =
 		rpc_at(shard_now(imp->shard),
 		       rpc_ns(imp->shard->rpc->conf.connect_timeout));
-	imp->repeat = REPEAT_FIRST;
-	connect_send(imp);
+	imp->asking = false;
+	connect_ask(imp);
 }
 
 void import_want(struct import *imp)
@@ -344,7 +408,7 @@ static void look(struct import *imp)
 	}
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
 		disconnect_send(imp);
-		forgive(imp, now);
+		shard_cancel(imp->shard, &imp->pause);
 		import_move(imp, IMPORT_IDLE);
 		return;
 	}
@@ -376,6 +440,13 @@ void import_doubt(struct import *imp, uint32_t epoch)
 		shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
+/* Nobody waits for it. */
+static void import_rest(struct import *imp)
+{
+	waiting_end(imp);
+	import_move(imp, IMPORT_IDLE);
+}
+
 static void on_timer(struct ulnet_timer *timer)
 {
 	struct import *imp = container_of(timer, struct import, timer);
@@ -383,11 +454,11 @@ static void on_timer(struct ulnet_timer *timer)
 	switch ((enum import_state)imp->fsm.state) {
 	case IMPORT_CONNECTING:
 		if (shard_now(imp->shard) < imp->attempt_end) {
-			connect_send(imp);
+			connect_ask(imp);
 			break;
 		}
 		imp->shutting_down = false;
-		attempt_failed(imp);
+		try_again(imp);
 		break;
 	case IMPORT_FULL:
 	case IMPORT_SUSPECT:
@@ -397,7 +468,7 @@ static void on_timer(struct ulnet_timer *timer)
 		if (import_wanted(imp))
 			import_connect(imp);
 		else
-			import_move(imp, IMPORT_IDLE);
+			import_rest(imp);
 		break;
 	default:
 		break;
@@ -429,8 +500,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 					     : imp->shard->rpc->conf.keepalive);
 	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
 	imp->server_clients = m->clients;
-	imp->heard = imp->sent = imp->used = imp->since = now;
-	imp->answered = false;
+	imp->heard = imp->sent = imp->used = now;
+	imp->failed = 0;
 	imp->shutting_down = false;
 	imp->probes = 0;
 	imp->untried = imp->nnids - 1;
@@ -455,14 +526,14 @@ static void on_connected(struct import *imp, const struct wire_connected *m)
 		return;
 	}
 	stat_count(imp->shard, RPC_STAT_connections_refused);
-	imp->retry_after = MIN(rpc_ns(m->retry_after), BACKOFF_CAP);
+	imp->retry_after = MIN(rpc_ns(m->retry_after), RETRY_AFTER_MAX);
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	if (m->status == WIRE_OK || m->status == WIRE_REFUSED ||
 	    m->status == WIRE_VERSION_UNKNOWN) {
 		import_log(imp, "the server refuses us");
 		import_tell_all(imp, client_on_refused);
 	}
-	attempt_failed(imp);
+	try_again(imp);
 }
 
 static void on_opened(struct import *imp, const struct wire_opened *m)
@@ -559,6 +630,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->sending);
 	list_init(&imp->unreplied);
 	lnet_timer_init(&imp->timer, on_timer);
+	lnet_timer_init(&imp->pause, on_pause_over);
 	return imp;
 }
 
@@ -632,6 +704,7 @@ static void import_detach(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
 
+	waiting_end(imp);
 	id_free(&x->handles, imp->handle);
 	hash_del(&x->by_nids, &imp->hash);
 	list_del(&imp->link);
@@ -641,6 +714,7 @@ static void import_detach(struct import *imp)
 void import_close(struct import *imp)
 {
 	shard_cancel(imp->shard, &imp->timer);
+	shard_cancel(imp->shard, &imp->pause);
 	if (import_is_up(imp))
 		disconnect_send(imp);
 	if (imp->fsm.state != IMPORT_CLOSED)
@@ -657,6 +731,7 @@ static int imports_open(struct shard *s)
 		return -ENOMEM;
 	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
 	hash_init(&x->by_nids);
+	hash_init(&x->waiting);
 	list_init(&x->all);
 	list_init(&x->parcels);
 	slab_init(&x->slab);
@@ -694,6 +769,8 @@ static void imports_stop(struct shard *s)
 		return;
 	list_for_each_entry (imp, &s->imports->all, link) {
 		shard_cancel(s, &imp->timer);
+		shard_cancel(s, &imp->pause);
+		waiting_end(imp);
 		if (import_is_up(imp))
 			disconnect_send(imp);
 		import_move(imp, IMPORT_CLOSED);
@@ -707,8 +784,10 @@ static void imports_crash(struct shard *s)
 
 	if (!s->imports)
 		return;
-	list_for_each_entry (imp, &s->imports->all, link)
+	list_for_each_entry (imp, &s->imports->all, link) {
 		shard_cancel(s, &imp->timer);
+		shard_cancel(s, &imp->pause);
+	}
 	imports_each(s, client_crash);
 }
 
@@ -731,6 +810,7 @@ static void imports_free(struct shard *s)
 	bulks_gone(s);
 	slab_fini(&x->slab);
 	hash_fini(&x->by_nids);
+	hash_fini(&x->waiting);
 	id_table_fini(&x->handles);
 	free(x);
 	s->imports = NULL;

@@ -6,6 +6,11 @@
  *
  *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
  *
+ * When the server can be reached is found out by the LND, whose messages wait for
+ * its connection: the pauses here are short, and their length depends on how many
+ * clients the server has, not on how long it has been away. An import that nobody
+ * waits for does not try at all.
+ *
  * Owner: the CPT that owns the NIDs.
  */
 #ifndef RPC_IMPORT_H
@@ -72,23 +77,31 @@ struct import {
 	uint64_t sequence;     /* of keepalives */
 	unsigned int probes;   /* without an answer */
 	uint64_t probed;       /* ns: when the last one was sent */
-	uint64_t since;	       /* ns: this connection */
-	bool answered;	       /* a call, on it */
 
 	/* CONNECTING, DISCONN */
-	unsigned int failures; /* of attempts, since the last good one */
-	unsigned int untried;  /* NIDs not tried since then */
-	uint64_t attempt_end;  /* ns: of this attempt */
-	uint64_t repeat;       /* ns until the question is repeated */
-	uint64_t retry_at;     /* ns: the next attempt */
+	unsigned int untried;	 /* NIDs not tried since the last pause */
+	uint64_t attempt_end;	 /* ns: of this attempt */
+	bool asking;		 /* LNet has a Connect of this attempt */
+	struct hash_node by_nid; /* imports.waiting: DISCONN, unless there was
+				  * no memory */
+	bool waiting;		 /* it is there */
+
+	/* Failures in a row, without an answered call between: connections that
+	 * could not be made, or were lost, and messages that were not
+	 * delivered. What was sent before the last of these, failed with it: one
+	 * event is one failure, however many messages it hits. */
+	unsigned int failures;
+	uint64_t failed; /* ns: the last one, of messages */
 
 	struct ulnet_timer timer; /* what is next in this state */
+	struct ulnet_timer pause; /* FULL: no calls are sent till then */
 };
 
 /* Owner: the shard's. Also what the calls of clients are made of. */
 struct imports {
 	struct id_table handles;
 	struct hash by_nids;
+	struct hash waiting; /* import.by_nid, by the NID that is next */
 	struct list all;
 	uint64_t hash_seed;
 	struct slab slab;    /* calls, parcels, replies */
@@ -125,8 +138,24 @@ static inline void import_heard(struct import *imp, uint64_t now)
 {
 	imp->heard = now;
 }
-/* A message of @epoch was not delivered, or nobody knows: is the server there? */
+/* A message of @epoch may not have been delivered: is the server there? */
 void import_doubt(struct import *imp, uint32_t epoch);
+/* It was not; it was sent at that time, ns. */
+void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
+/* The server has answered a call. */
+void import_served(struct import *imp);
+/* May calls be sent? */
+static inline bool import_is_ready(const struct import *imp)
+{
+	return import_is_up(imp) && !lnet_timer_armed(&imp->pause);
+}
+/* The node with this NID has sent something: whoever waits to try it, tries. */
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
+/* The same of this import's server. */
+void import_on_sign(struct import *imp);
+/* Pauses between attempts of anything that has to do with a server. @n: failures
+ * in a row before. */
+uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
 /* Numbers may be given to calls again. */

@@ -234,7 +234,7 @@ static void replies_take(struct parcel *p, struct wire_cursor *cursor,
 
 		if (likely(e && is_answer(&r)) && !success) {
 			success = true;
-			client_on_success(c, window);
+			client_on_answer(c, window);
 		}
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
 			call_on_reply(p->entries[0].call, &r);
@@ -274,6 +274,8 @@ static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 		return;
 	}
 	import_heard(c->imp, shard_now(p->shard));
+	if (unlikely(c->imp->waiting))
+		import_on_sign(c->imp);
 	if (p->sending) { /* which rail it was, nobody has told yet */
 		p->local = ev->target.nid;
 		p->target = ev->source;
@@ -382,15 +384,14 @@ void parcel_forget(struct parcel *p, struct ulrpc_call *call)
 
 static void undelivered(struct parcel *p)
 {
-	struct ulrpc_client *c = p->client;
-	struct import *imp = c->imp;
+	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
+	uint64_t sent = p->sent;
 
 	for (unsigned int i = 0; i < p->n && p->open; i++)
 		if (p->entries[i].call)
 			call_again(p->entries[i].call, false);
-	client_on_failure(c);
-	import_doubt(imp, epoch);
+	import_undelivered(imp, epoch, sent);
 }
 
 static void on_sent(const struct ulnet_event *ev)

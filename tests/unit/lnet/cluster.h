@@ -103,7 +103,8 @@ static inline struct ulnet_id nth_id(unsigned int index)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	snprintf(text, sizeof(text), "10.0.0.%u@tcp", index + 1);
+	snprintf(text, sizeof(text), "10.0.%u.%u@tcp", (index + 1) / 256,
+		 (index + 1) % 256);
 	return id_of(text);
 }
 
