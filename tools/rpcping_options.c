@@ -59,7 +59,10 @@ static const char help[] =
 	"  -h, --help                   print this\n"
 	"  -V, --version                print the version\n"
 	"\n"
-	"Without --net and --config it is on the targets' nets.\n"
+	"Without --net and --config it is on the targets' nets. Without "
+	"--accept "
+	"it does\n"
+	"not listen, and may share its addresses with others.\n"
 	"Exit status: 0: all calls were answered; 1: a call was lost, or there "
 	"was no\n"
 	"call; 2: the command line is wrong.\n";
@@ -469,6 +472,8 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 
 	*o = (struct rpcping_options){ .load.size = SIZE_DEFAULT };
 	node_options_init(&o->node);
+	/* It only calls: any number of them share an address. */
+	o->node.accept = LNET_ACCEPT_NONE;
 	argv[0] = WHO;
 	while ((option = getopt_long(argc, argv, NODE_LETTERS "hV", options,
 				     NULL)) != -1) {

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	struct ulrpc *rpc = open_node(argc > 1 ? argv[1] : "127.0.0.2@tcp");
+	struct ulrpc *rpc = open_node(argc, argv, LNET_ACCEPT_NONE);
 	struct ulnet_nid to;
 	struct ulrpc_client_conf conf = { .nids = &to, .nnids = 1 };
 	Amount request = AMOUNT__INIT;

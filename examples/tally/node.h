@@ -11,8 +11,9 @@ static void check(int rc, const char *what)
 		errx(1, "%s: %s", what, strerror(-rc));
 }
 
-static struct ulrpc *open_node(const char *nid)
+static struct ulrpc *open_node(int argc, char **argv, enum ulnet_accept accept)
 {
+	const char *nid = argc > 1 ? argv[1] : "127.0.0.1@tcp";
 	struct ulnet_ni_conf ni = { .interface = NULL };
 	struct ulnet_conf conf;
 	struct lnet *node;
@@ -20,6 +21,7 @@ static struct ulrpc *open_node(const char *nid)
 
 	lnet_conf_init(&conf);
 	conf.port = 9988; /* 988, the usual one, is root's */
+	conf.accept = accept;
 	check(lnet_nid_parse(nid, &ni.nid), nid);
 	check(lnet_open(&conf, &node), "node");
 	check(lnet_ni_add(node, &ni), nid);

@@ -320,6 +320,19 @@ end_ping 1
 has err "^rpcping: $server: a call was lost: canceled; perhaps executed"
 has out '^\{"calls": 4, "lost": 4, "resent": 0, "not_begun": 0, "bytes": 0, '
 
+# Any number share an address, also with the server that they call.
+for i in 1 2 3 4; do
+	"$rpcping" --net 'tcp(127.0.0.2)' --port "$port" --count 200 \
+		--inflight 4 "$server" >"$dir/share.$i" 2>&1 </dev/null &
+	pids[share$i]=$!
+done
+for i in 1 2 3 4; do
+	wait "${pids[share$i]}" || complain "rpcping $i on the server's address"
+	unset "pids[share$i]"
+	expect "rpcping $i: all calls were answered" \
+		grep -q 'calls 200, lost 0' "$dir/share.$i"
+done
+
 # A server that ends answers what is under way.
 start_ping --time 1h --inflight 4 --deadline 1 127.0.0.3@tcp
 stop_lnetd b
