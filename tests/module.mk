@@ -180,6 +180,7 @@ lnd_tests += %D%/lnd/callers_test
 lnd_tests += %D%/lnd/attempt_test
 %C%_lnd_attempt_test_SOURCES = %D%/lnd/attempt_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \

@@ -81,7 +81,7 @@ struct sock_conn {
 	unsigned int part_len;
 	struct sock_rx *rx; /* payload is coming in */
 	uint32_t rx_limit;  /* bytes asked for at once */
-	uint64_t heard;	    /* ns */
+	uint64_t heard;	    /* ns; CONN_WAITING: when it was asked */
 };
 
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no

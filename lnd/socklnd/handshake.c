@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/peer.h"
 
@@ -310,21 +311,14 @@ void sock_handshake_accept(struct sock_listener *l, int fd,
 
 /* ---- active ---- */
 
-static void hs_failed(struct sock_conn *conn, int rc)
-{
-	struct sock_peer *peer = conn->peer;
-
-	peer->attempt = NULL;
-	sock_conn_drop(conn);
-	sock_peer_attempt_done(peer, rc);
-}
-
 static int hs_ask(struct sock_conn *conn)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
 	struct sock_peer *peer = conn->peer;
 	int rc = sock_error(conn->io.fd);
 
+	if (!rc && !sock_attempt_reached(conn))
+		return 0;
 	if (!rc)
 		rc = hs_write(conn, buf,
 			      sock_request_encode(&peer->id.nid, buf));
@@ -333,13 +327,14 @@ static int hs_ask(struct sock_conn *conn)
 				 conn->type);
 	if (!rc) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_WAITING);
+		conn->heard = loop_now(conn->loop);
 		hs_expect(conn);
 		rc = sock_conn_watch(conn, ENV_READ);
 	}
 	return rc;
 }
 
-/* What the answer means: 0, or sock_peer_attempt_done()'s status. */
+/* What the answer means: 0, or sock_attempt_done()'s status. */
 static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -381,13 +376,13 @@ static void answered(struct sock_conn *conn)
 	if (conn->fsm.state == CONN_CLOSED)
 		return;
 	if (rc) {
-		hs_failed(conn, rc);
+		sock_attempt_done(peer, rc);
 		return;
 	}
 	conn->swap = conn->hello.swap;
 	peer->attempt = NULL;
 	sock_peer_add(peer, conn);
-	sock_peer_attempt_done(peer, 0);
+	sock_attempt_done(peer, 0);
 }
 
 static void on_active(struct env_io *io, int revents)
@@ -399,15 +394,10 @@ static void on_active(struct env_io *io, int revents)
 		int rc = hs_ask(conn);
 
 		if (rc)
-			hs_failed(conn, rc);
+			sock_attempt_done(conn->peer, rc);
 		return;
 	}
 	answered(conn);
-}
-
-static void on_active_late(struct timer *t)
-{
-	hs_failed(container_of(t, struct sock_conn, timer), -ETIMEDOUT);
 }
 
 static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
@@ -437,7 +427,8 @@ static uint8_t version_for(const struct sock_peer *peer)
 					       : VERSION_DEFAULT_LARGE;
 }
 
-int sock_handshake_connect(struct sock_peer *peer, enum sock_type type)
+int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
+			   struct sock_conn **conn_p)
 {
 	struct sock_ni *sni = peer->cpt->sni;
 	struct sockaddr_in to = sock_addr(
@@ -459,14 +450,11 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type)
 	conn->version = version_for(peer);
 	fsm_move(&conn->fsm, sock_conn_states, CONN_CONNECTING);
 	conn->io.fn = on_active;
-	conn->timer.fn = on_active_late;
 	rc = sock_conn_watch(conn, ENV_WRITE);
 	if (rc) {
 		sock_conn_drop(conn);
 		return rc;
 	}
-	loop_timer_arm(conn->loop, &conn->timer,
-		       loop_now(conn->loop) + sock_ni_timeout(sni));
-	peer->attempt = conn;
+	*conn_p = conn;
 	return 0;
 }

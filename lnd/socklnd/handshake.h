@@ -13,9 +13,11 @@ void sock_handshake_accept(struct sock_listener *l, int fd,
 			   const struct sockaddr_in *from);
 
 /*
- * Active: connects to @peer, for a connection of @type. Ends, not before it has
- * returned 0, in sock_peer_attempt_done(). Otherwise -errno.
+ * Active: a socket that connects to @peer, for a connection of @type, as
+ * *@conn_p: 0 or -errno. It ends, not before this has returned, in
+ * sock_attempt_done(); until then it is the attempt's, which may drop it.
  */
-int sock_handshake_connect(struct sock_peer *peer, enum sock_type type);
+int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
+			   struct sock_conn **conn_p);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/netif.h"
 #include "lnd/socklnd/shared.h"
 
@@ -34,8 +35,14 @@ static void link_look(struct sock_links *ls)
 		return;
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
-	list_for_each_entry (sni, &ls->nis, in_links)
-		lnet_ni_set_up(sni->ni, sock_netif_is_up(all, sni->addr));
+	list_for_each_entry (sni, &ls->nis, in_links) {
+		bool up = sock_netif_is_up(all, sni->addr);
+
+		lnet_ni_set_up(sni->ni, up);
+		/* Whatever has changed may be the way to somebody. */
+		if (up)
+			sock_attempts_hurry_post(sni);
+	}
 	freeifaddrs(all);
 }
 

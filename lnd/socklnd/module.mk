@@ -1,4 +1,5 @@
 # The LND over TCP.
+libulnetcore_la_SOURCES += %D%/attempt.c %D%/attempt.h
 libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h
 libulnetcore_la_SOURCES += %D%/handshake.c %D%/handshake.h
 libulnetcore_la_SOURCES += %D%/link.c %D%/link.h

@@ -5,23 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/handshake.h"
+#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/tx.h"
 
-/* Refusals in a row that are taken for "later". */
-#define RETRIES 3
 /* Looks for progress in each part of the timeout. */
 #define CHECKS		4
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
-
-const struct fsm_state sock_peer_states[PEER_STATES] = {
-	[PEER_IDLE] = { "idle", FSM_TO(PEER_CONNECTING) | FSM_TO(PEER_FAILED) },
-	[PEER_CONNECTING] = { "connecting", FSM_TO(PEER_IDLE) |
-						    FSM_TO(PEER_RETRYING) |
-						    FSM_TO(PEER_FAILED) },
-	[PEER_RETRYING] = { "retrying", FSM_TO(PEER_IDLE) },
-	[PEER_FAILED] = { "failed", FSM_TO(PEER_IDLE) },
-};
 
 static uint64_t ms_tunable(const struct sock_peer *peer, enum sock_tunable t)
 {
@@ -66,7 +55,6 @@ struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 	return NULL;
 }
 
-static void on_peer_timer(struct timer *t);
 static void on_peer_check(struct timer *t);
 static void on_peer_settle(struct work *w);
 
@@ -83,10 +71,8 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	peer->cpt = cpt;
 	peer->id = *id;
 	peer->want = cpt->sni->conns_per_peer;
-	peer->next_cookie = SOCK_COOKIE_FIRST;
 	list_init(&peer->conns);
-	list_init(&peer->unacked);
-	timer_init(&peer->timer, on_peer_timer);
+	sock_attempt_init(peer);
 	timer_init(&peer->check, on_peer_check);
 	peer->work.fn = on_peer_settle;
 	if (hash_add(&cpt->peers, &peer->hash, peer_hash(cpt, id))) {
@@ -129,8 +115,7 @@ char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
 
 static bool is_idle(const struct sock_peer *peer)
 {
-	return list_empty(&peer->conns) && !peer->wanted &&
-	       list_empty(&peer->unacked) && peer->fsm.state == PEER_IDLE;
+	return list_empty(&peer->conns) && sock_attempt_is_idle(peer);
 }
 
 void sock_peer_settle(struct sock_peer *peer)
@@ -141,188 +126,19 @@ void sock_peer_settle(struct sock_peer *peer)
 	loop_defer(peer->cpt->loop, &peer->work);
 }
 
-/* ---- opening connections ---- */
-
-/* What is to be opened next, or SOCK_NONE. */
-static enum sock_type missing(const struct sock_peer *peer)
-{
-	unsigned int in = peer->count[SOCK_BULK_IN];
-	unsigned int out = peer->count[SOCK_BULK_OUT];
-
-	if (!peer->count[SOCK_CONTROL])
-		return SOCK_CONTROL;
-	if (in < peer->want && in <= out)
-		return SOCK_BULK_IN;
-	if (out < peer->want)
-		return SOCK_BULK_OUT;
-	return in < peer->want ? SOCK_BULK_IN : SOCK_NONE;
-}
-
-/* What certainly was not sent ends with this, when no connection comes up. (A
- * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise that.) */
-static enum ulnet_cause peer_cause_of(int status)
-{
-	switch (status) {
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -EHOSTUNREACH:
-	case -ENETUNREACH:
-	case -ENETDOWN:
-	case -ETIMEDOUT:
-		return LNET_CAUSE_REMOTE_DROPPED;
-	default:
-		return LNET_CAUSE_LOCAL_DROPPED;
-	}
-}
-
-static const char *hint(int status)
-{
-	if (status == -ECONNRESET)
-		return " (closed without an answer: no such NID there, or it "
-		       "takes connections from privileged ports only)";
-	return status == -EALREADY ? " (it refuses the connection)" : "";
-}
-
-/* Those who wait for a connection hear what has come of it, and may send. */
-static void peer_tell(struct sock_peer *peer, int status,
-		      enum ulnet_cause cause)
-{
-	bool wanted = peer->wanted;
-
-	peer->wanted = false;
-	if (wanted)
-		lnet_peer_connected(peer->cpt->sni->ni, &peer->id.nid, status,
-				    cause);
-	sock_peer_settle(peer);
-}
-
-static void failed(struct sock_peer *peer, int status)
-{
-	uint64_t max = ms_tunable(peer, SOCK_max_reconnectms);
-	char nid[LNET_NIDSTR_SIZE];
-
-	if (!peer->backoff)
-		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
-				 "socklnd", "%s: cannot connect: %s%s",
-				 sock_peer_str(peer, nid, sizeof(nid)),
-				 strerror(-status), hint(status));
-	peer->retries = 0;
-	peer->offer = 0;
-	peer->backoff = peer->backoff ? 2 * peer->backoff
-				      : ms_tunable(peer, SOCK_min_reconnectms);
-	peer->backoff = MIN(peer->backoff, max);
-	fsm_move(&peer->fsm, sock_peer_states, PEER_FAILED);
-	loop_timer_arm(peer->cpt->loop, &peer->timer,
-		       peer_now(peer) + peer->backoff);
-	peer_tell(peer, status, peer_cause_of(status));
-}
-
-static void open_next(struct sock_peer *peer)
-{
-	enum sock_type type = missing(peer);
-	int rc;
-
-	if (type == SOCK_NONE)
-		return;
-	loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	rc = sock_handshake_connect(peer, type);
-	if (rc)
-		failed(peer, rc);
-	else
-		fsm_move(&peer->fsm, sock_peer_states, PEER_CONNECTING);
-}
-
 static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
-	if (peer->fsm.state == PEER_IDLE && peer->wanted) {
-		peer->opens = true;
-		open_next(peer);
-		return;
-	}
-	/* The failure of an idle one is remembered until the timer. */
-	if (!is_idle(peer) || timer_armed(&peer->timer))
+	sock_attempt_settle(peer);
+	if (!is_idle(peer))
 		return;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 	if (peer->cpt->last == peer)
 		peer->cpt->last = NULL;
 	hash_del(&peer->cpt->peers, &peer->hash);
 	free(peer);
-}
-
-int sock_peer_want(struct sock_peer *peer)
-{
-	if (peer->fsm.state == PEER_FAILED || sock_pid_is_user(peer->id.pid))
-		return -EHOSTUNREACH;
-	peer->wanted = true;
-	sock_peer_settle(peer);
-	return -EINPROGRESS;
-}
-
-/* It does not want more connections: are those that there are enough? */
-static bool is_content(struct sock_peer *peer)
-{
-	unsigned int in = peer->count[SOCK_BULK_IN];
-	unsigned int out = peer->count[SOCK_BULK_OUT];
-
-	if (!peer->count[SOCK_CONTROL] || !in || !out)
-		return false;
-	peer->want = MIN(in, out);
-	return true;
-}
-
-/* Are there messages that want connections? */
-static bool is_wanted(const struct sock_peer *peer)
-{
-	return peer->wanted || (peer->opens && !list_empty(&peer->conns));
-}
-
-static void retry_later(struct sock_peer *peer)
-{
-	fsm_move(&peer->fsm, sock_peer_states, PEER_RETRYING);
-	loop_timer_arm(peer->cpt->loop, &peer->timer,
-		       peer_now(peer) + ms_tunable(peer, SOCK_min_reconnectms));
-}
-
-void sock_peer_attempt_done(struct sock_peer *peer, int status)
-{
-	bool again = status == -EALREADY || status == -EPROTONOSUPPORT;
-
-	if (!status) {
-		peer->retries = 0;
-	} else if (!again || (++peer->retries > RETRIES && !is_content(peer))) {
-		failed(peer, status);
-		return;
-	} else if (status == -EALREADY && missing(peer) != SOCK_NONE) {
-		retry_later(peer);
-		return;
-	}
-	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
-	if (is_wanted(peer))
-		open_next(peer);
-}
-
-/* The wait is over: after a retry or a failure; or the failure is forgotten. */
-static void on_peer_timer(struct timer *t)
-{
-	struct sock_peer *peer = container_of(t, struct sock_peer, timer);
-
-	if (peer->fsm.state == PEER_IDLE) {
-		peer->backoff = 0;
-		sock_peer_settle(peer);
-		return;
-	}
-	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
-	if (is_wanted(peer)) {
-		open_next(peer);
-	} else if (peer->backoff) {
-		loop_timer_arm(peer->cpt->loop, &peer->timer,
-			       peer_now(peer) +
-				       ms_tunable(peer, SOCK_max_reconnectms));
-	}
-	sock_peer_settle(peer);
 }
 
 /* ---- connections that others open ---- */
@@ -343,8 +159,10 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 	 * we have not seen yet. */
 	if (sock_pid_is_user(peer->id.pid) && type == SOCK_CONTROL)
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
-	/* Both open one: that of the higher NID survives. */
-	if (peer->attempt && lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
+	/* Both open one: that of the higher NID survives, unless it does not
+	 * get through. */
+	if (peer->attempt && !peer->second &&
+	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
 	if (peer->count[type] >=
 	    (peer->opens ? peer->want : sni->conns_per_peer))
@@ -406,17 +224,13 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
 	find_small(peer);
-	if (peer->fsm.state == PEER_FAILED)
-		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
-	if (peer->fsm.state == PEER_IDLE)
-		loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	sock_conn_open(conn);
 	log_debug("socklnd", "%s: open",
 		  sock_conn_str(conn, text, sizeof(text)));
 	if (sock_conn_watch(conn, ENV_READ))
 		sock_peer_close(peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
-	else if (sock_peer_choose(peer, 1))
-		peer_tell(peer, 0, LNET_CAUSE_OK);
+	else
+		sock_attempt_opened(peer, conn);
 }
 
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
@@ -481,19 +295,7 @@ static void log_closed(const struct sock_peer *peer, int status)
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard || peer_now(peer) - peer->met >=
-				      ms_tunable(peer, SOCK_min_reconnectms);
-}
-
-static void closed_unproven(struct sock_peer *peer, int status)
-{
-	struct sock_conn *attempt = peer->attempt;
-
-	if (peer->fsm.state != PEER_IDLE && peer->fsm.state != PEER_CONNECTING)
-		return;
-	peer->attempt = NULL;
-	if (attempt)
-		sock_conn_drop(attempt);
-	failed(peer, status);
+				      ms_tunable(peer, SOCK_max_reconnectms);
 }
 
 void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
@@ -518,9 +320,8 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	while (!list_empty(&closing))
 		sock_conn_close(list_first(&closing, struct sock_conn, link),
 				status, cause);
-	sock_tx_fail_unacked(peer, status, cause);
 	if (unproven)
-		closed_unproven(peer, status);
+		sock_attempt_in_vain(peer, status);
 	sock_peer_settle(peer);
 }
 
@@ -547,10 +348,6 @@ static bool is_stalled(struct sock_peer *peer, uint64_t now)
 	uint64_t timeout = sock_ni_timeout(peer->cpt->sni);
 	struct sock_conn *conn;
 
-	if (!list_empty(&peer->unacked) &&
-	    now - list_first(&peer->unacked, struct sock_tx, link)->since >=
-		    timeout)
-		return true;
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_stalled(conn, now, peer->since, timeout))
 			return true;
@@ -561,8 +358,6 @@ static bool is_busy(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
-	if (!list_empty(&peer->unacked))
-		return true;
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_busy(conn))
 			return true;
@@ -611,7 +406,7 @@ static void on_peer_check(struct timer *t)
 		return;
 	}
 	if (is_proven(peer))
-		peer->backoff = 0;
+		peer->failures = 0;
 	if (peer->watched && is_busy(peer)) {
 		check_soon(peer);
 		keep_alive(peer, now);
@@ -628,15 +423,7 @@ static void on_peer_check(struct timer *t)
 
 static void peer_stop(struct sock_peer *peer)
 {
-	struct sock_conn *attempt = peer->attempt;
-
-	peer->attempt = NULL;
-	if (attempt)
-		sock_conn_drop(attempt);
-	loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	if (peer->fsm.state != PEER_IDLE)
-		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
-	peer->wanted = false;
+	sock_attempt_stop(peer);
 	sock_peer_close(peer, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 

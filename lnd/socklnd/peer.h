@@ -17,9 +17,9 @@
 
 enum peer_state {
 	PEER_IDLE,	 /* opens nothing */
+	PEER_QUEUED,	 /* is to be connected to, and waits for its turn */
 	PEER_CONNECTING, /* one connection, at a time */
-	PEER_RETRYING,	 /* the peer wants us to try again later */
-	PEER_FAILED,	 /* an attempt has failed; not before a while */
+	PEER_PAUSED, /* an attempt has failed; the next is not before timer */
 	PEER_STATES
 };
 extern const struct fsm_state sock_peer_states[PEER_STATES];
@@ -31,30 +31,34 @@ struct sock_peer {
 	struct fsm fsm;
 	struct list conns;		       /* sock_conn.link, open ones */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
-	struct sock_conn *small;   /* the one that suits small messages best;
+	struct sock_conn *small; /* the one that suits small messages best;
 				  * NULL: there are several, or none */
-	struct sock_conn *attempt; /* PEER_CONNECTING */
-	bool wanted;	   /* LNet waits for a connection: it is to be told */
-	bool opens;	   /* messages made us open connections */
-	unsigned int want; /* bulk connections each way */
-	unsigned int retries;
-	uint64_t backoff; /* ns; 0: the last attempt was no failure */
-	uint8_t version;  /* while there are connections; else 0 */
-	uint8_t offer;	  /* what the peer wants instead; 0: the default */
-	bool heard;   /* something came in since the first of them is open */
-	uint64_t met; /* ns: when that was */
+	bool opens;		 /* messages made us open connections */
+	unsigned int want;	 /* bulk connections each way */
+	uint8_t version;	 /* while there are connections; else 0 */
+	uint8_t offer; /* what the peer wants instead; 0: the default */
+	bool heard;    /* something came in since the first of them is open */
+	uint64_t met;  /* ns: when that was */
 	uint64_t incarnation; /* while there are connections */
-	struct timer timer;   /* PEER_RETRYING, PEER_FAILED */
 
-	uint64_t next_cookie;
-	struct list unacked; /* sock_tx.link: written, the peer has not said
-			      * that it has taken it; oldest first */
-	bool watched;	     /* for progress, not only for silence, */
-	uint64_t since;	     /* ns: ... for as long as this */
+	bool watched;	/* for progress, not only for silence, */
+	uint64_t since; /* ns: ... for as long as this */
 	struct timer check;
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */
-	struct work work;    /* sock_peer_settle() */
+	/* attempt.c's: */
+	bool wanted; /* LNet waits for a connection: it is to be told */
+	struct sock_conn *attempt; /* PEER_CONNECTING */
+	struct sock_conn *second;  /* ... once more, or NULL */
+	unsigned int looks;	   /* at an attempt that goes on */
+	unsigned int retries;  /* the peer said "later", so often in a row */
+	unsigned int failures; /* of attempts, in a row */
+	uint64_t give_up; /* ns: then those who wait are told; 0: nobody does */
+	struct timer timer;
+	struct list turn;   /* sock_cpt.turns: PEER_QUEUED */
+	struct list failed; /* sock_cpt.failed: remembered, nobody waits */
+
+	struct work work; /* sock_peer_settle() */
 	bool settling;
 };
 
@@ -76,15 +80,6 @@ struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 /* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
-/* There is no connection for a message: -EINPROGRESS, LNet will be told of one;
- * -EHOSTUNREACH: not after that failure. */
-int sock_peer_want(struct sock_peer *peer);
-
-/* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
- * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else
- * it has failed. */
-void sock_peer_attempt_done(struct sock_peer *peer, int status);
-
 /* What a passive handshake is to be answered: 0, or a refusal: -EALREADY. */
 int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		    enum sock_type type);
@@ -105,7 +100,7 @@ void sock_peer_close(struct sock_peer *peer, int status,
 static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
-	peer->backoff = 0;
+	peer->failures = 0;
 }
 
 /* It has something to do that must come to an end: look after it. */

@@ -283,45 +283,12 @@ int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap)
 	return 0;
 }
 
-/* The cookies from low to high, or with a hole between the two. */
-struct acks {
-	uint64_t low, high; /* 0: none */
-	bool hole;
-};
-
-static struct acks acks_of(const struct sock_hdr *hdr)
+bool sock_hdr_acks(const struct sock_hdr *hdr)
 {
-	uint64_t c0 = hdr->type == SOCK_MSG_NOOP ? hdr->cookie[0] : 0;
-	uint64_t c1 = hdr->cookie[1];
-
-	/* A sign of life, which may ride on an acknowledgement. */
-	if (c1 == SOCK_COOKIE_KEEPALIVE)
-		c1 = 0;
-	if (c0 == 0 || c1 == 0)
-		return (struct acks){ c0 | c1, c0 | c1, false };
-	if (c0 > c1)
-		return (struct acks){ c1, c0, true };
-	return (struct acks){ c0, c1, false };
-}
-
-uint64_t sock_hdr_acks(const struct sock_hdr *hdr)
-{
-	struct acks a = acks_of(hdr);
-
-	if (a.low == 0)
-		return 0;
-	return a.hole ? 2 : a.high - a.low + 1;
-}
-
-bool sock_hdr_acks_cookie(const struct sock_hdr *hdr, uint64_t cookie)
-{
-	struct acks a = acks_of(hdr);
-
-	if (cookie == 0)
-		return false;
-	if (a.hole)
-		return cookie == a.low || cookie == a.high;
-	return cookie >= a.low && cookie <= a.high;
+	/* A NOOP names a range or two of them, and its second cookie may be a
+	 * sign of life; another message has only that place. */
+	return (hdr->type == SOCK_MSG_NOOP && hdr->cookie[0]) ||
+	       hdr->cookie[1] > SOCK_COOKIE_KEEPALIVE;
 }
 
 /* ---- checksum ---- */

@@ -110,7 +110,6 @@ enum {
 /* Cookies below are none: 0, and 1, which in cookie[1] of a NOOP says that
  * the sender is alive. */
 #define SOCK_COOKIE_KEEPALIVE UINT64_C(1)
-#define SOCK_COOKIE_FIRST     UINT64_C(2)
 
 struct sock_hdr {
 	uint32_t type;	    /* SOCK_MSG_* */
@@ -125,14 +124,8 @@ void sock_hdr_clear_csum(void *buf);
 /* @swap: of the connection's HELLO. -EPROTO: unknown type. */
 int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap);
 
-/*
- * Which cookies a message acknowledges: how many, and is @cookie among them?
- * Neither takes longer if there are many. A peer that is sane names only what
- * waits for it, so whoever finds fewer of them than were named has met one
- * that is not.
- */
-uint64_t sock_hdr_acks(const struct sock_hdr *hdr);
-bool sock_hdr_acks_cookie(const struct sock_hdr *hdr, uint64_t cookie);
+/* Does a message acknowledge payloads of the one whom it is sent to? */
+bool sock_hdr_acks(const struct sock_hdr *hdr);
 
 /* ---- checksum ---- */
 

@@ -203,15 +203,21 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 	return rx;
 }
 
+/* We never ask for acknowledgements, so there cannot be any. 0 or -EPROTO. */
+static int check_acks(const struct sock_hdr *hdr)
+{
+	return sock_hdr_acks(hdr) ? -EPROTO : 0;
+}
+
 /* A message of LNet's begins, with this header; socklnd's is in front of it. 0
  * or -errno. */
 static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 {
 	struct sock_peer *peer = conn->peer;
 	struct sock_rx *rx;
-	int rc = sock_tx_acked(peer, &conn->hdr);
+	int rc = check_acks(&conn->hdr);
 
-	if (rc || conn->fsm.state != CONN_OPEN)
+	if (rc)
 		return rc;
 	rx = rx_new(conn, lnet);
 	if (!rx)
@@ -256,7 +262,7 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 		rc = sock_hdr_decode(&conn->hdr, conn->buf, conn->swap);
 		if (!rc && conn->hdr.type == SOCK_MSG_NOOP) {
 			conn->part_len = 0;
-			rc = sock_tx_acked(conn->peer, &conn->hdr);
+			rc = check_acks(&conn->hdr);
 		}
 	}
 	return rc ? rc : (ssize_t)n;
@@ -274,7 +280,7 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 		return rc;
 	if (conn->hdr.type == SOCK_MSG_NOOP) {
 		all = SOCK_HDR_SIZE;
-		rc = sock_tx_acked(conn->peer, &conn->hdr);
+		rc = check_acks(&conn->hdr);
 	} else {
 		rc = rx_on_message(conn, p + SOCK_HDR_SIZE);
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/link.h"
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/netif.h"
@@ -63,6 +64,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->flush_work.fn = sock_tx_flush;
 	cpt->stopped.fn = on_stopped;
 	hash_init(&cpt->peers);
+	sock_attempts_init(cpt);
 	list_init(&cpt->flush);
 	pool_init(&cpt->txs, sizeof(struct sock_tx), 0);
 	pool_init(&cpt->rxs, sizeof(struct sock_rx), 0);

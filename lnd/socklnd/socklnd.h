@@ -9,7 +9,9 @@
  *			and come. CPT 0.
  *	handshake.c	request and HELLO, both sides. A passive one begins on
  *			CPT 0 and goes to the CPT that owns the peer.
- *	peer.c		a peer and its connections: opens them, gives them up
+ *	attempt.c	when connections to a peer are opened, and how many at
+ *			once
+ *	peer.c		a peer and its connections: chooses them, gives them up
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
  *	proto.c		bytes on the wire
@@ -47,6 +49,15 @@ struct sock_cpt {
 	struct list flush;	/* sock_conn.flush: have something to write */
 	struct work flush_work; /* ... at the end of the turn */
 	bool flush_scheduled;
+	/* attempt.c's: */
+	unsigned int connecting; /* attempts under way */
+	struct list turns; /* sock_peer.turn: wait until there are fewer */
+	struct work turns_work;
+	bool turns_scheduled;
+	struct list failed; /* sock_peer.failed, oldest first */
+	unsigned int nfailed;
+	struct work hurry_work;
+	atomic_bool hurrying; /* hurry_work is on its way */
 	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
 	struct pool txs, rxs;
 	struct log_limit complaints; /* about peers */

@@ -6,18 +6,16 @@
 #include <sys/socket.h>
 
 #include "base/iov.h"
+#include "lnd/socklnd/attempt.h"
 
 /* Writes to one connection in a turn, so that others get theirs. */
 #define WRITES_PER_TURN 2
 /* NOOPs that may wait for a connection. Who lets more come up asks for
  * acknowledgements and does not read them. */
 #define NOOPS_MAX 4096
-/* Payloads below are put together in the buffer. */
-#define COPY_MAX 16384u
-
 static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
 {
-	return tx->peer->cpt;
+	return tx->conn->cpt;
 }
 
 static size_t hdr_size(const struct sock_conn *conn)
@@ -37,25 +35,19 @@ static size_t tx_size(const struct sock_tx *tx)
 	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
 }
 
-/* Is the peer asked to say that it has taken the payload? */
-static bool tx_wants_ack(const struct sock_tx *tx)
+/* Is its payload sent from where it is? */
+static bool tx_is_large(const struct sock_tx *tx)
 {
 	return tx_length(tx) >= tx_cpt(tx)->sni->tunables[SOCK_zc_min_payload];
 }
 
-/* Is its payload sent from where it is? */
-static bool tx_is_large(const struct sock_tx *tx)
+static struct sock_tx *tx_new(struct sock_conn *conn, struct lnd_msg *msg)
 {
-	return tx_length(tx) >= COPY_MAX || tx_wants_ack(tx);
-}
-
-static struct sock_tx *tx_new(struct sock_peer *peer, struct lnd_msg *msg)
-{
-	struct sock_tx *tx = pool_get(&peer->cpt->txs);
+	struct sock_tx *tx = pool_get(&conn->cpt->txs);
 
 	if (!tx)
 		return NULL;
-	*tx = (struct sock_tx){ .dir = SOCK_TX, .msg = msg, .peer = peer };
+	*tx = (struct sock_tx){ .dir = SOCK_TX, .msg = msg, .conn = conn };
 	list_init(&tx->link);
 	return tx;
 }
@@ -93,11 +85,10 @@ static void schedule(struct sock_conn *conn)
 	loop_defer_last(cpt->loop, &cpt->flush_work);
 }
 
-static void tx_queue(struct sock_conn *conn, struct sock_tx *tx)
+static void tx_queue(struct sock_tx *tx)
 {
-	tx->place = TX_QUEUED;
-	tx->conn = conn;
-	list_del(&tx->link);
+	struct sock_conn *conn = tx->conn;
+
 	list_add_tail(&conn->queue, &tx->link);
 	conn->queued += tx_size(tx);
 	schedule(conn);
@@ -114,6 +105,18 @@ static void tx_unqueue(struct sock_tx *tx)
 		conn->noops--;
 	if (conn->noop == tx)
 		conn->noop = NULL;
+}
+
+/* There is no connection for a message. */
+static int tx_wait(struct sock_peer *peer)
+{
+	/* Who only calls cannot be called. */
+	if (sock_pid_is_user(peer->id.pid)) {
+		sock_peer_settle(peer);
+		return -EHOSTUNREACH;
+	}
+	sock_attempt_want(peer);
+	return -EINPROGRESS;
 }
 
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
@@ -135,14 +138,12 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	conn = sock_peer_choose(peer,
 				SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
 	if (!conn)
-		return sock_peer_want(peer);
-	tx = tx_new(peer, msg);
-	if (!tx) {
-		sock_peer_settle(peer);
+		return tx_wait(peer);
+	tx = tx_new(conn, msg);
+	if (!tx)
 		return -ENOMEM;
-	}
 	msg->priv = tx;
-	tx_queue(conn, tx);
+	tx_queue(tx);
 	return 0;
 }
 
@@ -156,12 +157,6 @@ static void fail_list(struct list *list, int status, enum ulnet_cause cause)
 	while (!list_empty(&failed))
 		tx_done(list_first(&failed, struct sock_tx, link), status,
 			cause);
-}
-
-void sock_tx_fail_unacked(struct sock_peer *peer, int status,
-			  enum ulnet_cause cause)
-{
-	fail_list(&peer->unacked, status, cause);
 }
 
 void sock_tx_give_back(struct sock_conn *conn)
@@ -181,7 +176,7 @@ void sock_tx_give_back(struct sock_conn *conn)
 			continue;
 		tx_unqueue(tx);
 		pool_put(&conn->cpt->txs, tx);
-		conn->peer->wanted = true;
+		sock_attempt_want(conn->peer);
 		lnet_send_again(msg);
 	}
 }
@@ -208,7 +203,7 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status,
 static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 {
 	struct sock_tx *tx =
-		conn->noops < NOOPS_MAX ? tx_new(conn->peer, NULL) : NULL;
+		conn->noops < NOOPS_MAX ? tx_new(conn, NULL) : NULL;
 
 	/* Without it the peer misses an acknowledgement, and closes the
 	 * connection in time; we can do no better than to do it now. */
@@ -219,7 +214,7 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	conn->noops++;
 	tx->cookie[0] = c0;
 	tx->cookie[1] = c1;
-	tx_queue(conn, tx);
+	tx_queue(tx);
 	conn->noop = tx;
 }
 
@@ -264,17 +259,6 @@ void sock_tx_keepalive(struct sock_conn *conn)
 		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
 }
 
-static struct sock_tx *find_unacked(struct sock_peer *peer,
-				    const struct sock_hdr *hdr)
-{
-	struct sock_tx *tx;
-
-	list_for_each_entry (tx, &peer->unacked, link)
-		if (sock_hdr_acks_cookie(hdr, tx->cookie[0]))
-			return tx;
-	return NULL;
-}
-
 /* A cookie that one of @peer's NOOPs would tell, which is saved by that; or 0.
  */
 static uint64_t take_ack(struct sock_peer *peer)
@@ -296,30 +280,7 @@ static uint64_t take_ack(struct sock_peer *peer)
 	return 0;
 }
 
-int sock_tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr)
-{
-	uint64_t n = sock_hdr_acks(hdr);
-
-	for (; n; n--) {
-		struct sock_tx *tx = find_unacked(peer, hdr);
-
-		if (!tx)
-			return -EPROTO;
-		tx_done(tx, 0, LNET_CAUSE_OK);
-	}
-	return 0;
-}
-
 /* ---- writing ---- */
-
-static uint64_t next_cookie(struct sock_peer *peer)
-{
-	uint64_t cookie = peer->next_cookie++;
-
-	if (!peer->next_cookie)
-		peer->next_cookie = SOCK_COOKIE_FIRST;
-	return cookie;
-}
 
 static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
 		   uint8_t *buf)
@@ -359,14 +320,11 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf,
 		if (n + hdr + copied > SOCK_TX_BUFFER)
 			break;
 		tx_unqueue(tx);
-		if (tx_wants_ack(tx))
-			tx->cookie[0] = next_cookie(conn->peer);
 		if (msg && n == 0)
 			tx->cookie[1] = take_ack(conn->peer);
 		encode(conn, tx, buf + n);
 		n += msg ? hdr : SOCK_HDR_SIZE;
 		if (large) {
-			tx->place = TX_WRITING;
 			conn->tx = tx;
 			conn->tx_done = 0;
 			break;
@@ -414,14 +372,7 @@ static void tx_written(struct sock_conn *conn)
 	struct sock_tx *tx = conn->tx;
 
 	conn->tx = NULL;
-	if (!tx->cookie[0]) {
-		tx_done(tx, 0, LNET_CAUSE_OK);
-		return;
-	}
-	tx->place = TX_UNACKED;
-	tx->conn = NULL;
-	tx->since = loop_now(conn->loop);
-	list_add_tail(&conn->peer->unacked, &tx->link);
+	tx_done(tx, 0, LNET_CAUSE_OK);
 }
 
 /* @len bytes at @p are still to be written. */
@@ -564,34 +515,20 @@ void sock_tx_writable(struct sock_conn *conn)
 /* Some of it may have left. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
-	struct sock_peer *peer = tx->peer;
 	struct sock_conn *conn = tx->conn;
-	struct lnd_msg *msg = tx->msg;
 
 	/* A frame that is not finished costs the connection. */
 	conn->tx = NULL;
-	tx->msg = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	sock_peer_close(peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	sock_peer_close(conn->peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
 void sock_tx_cancel(struct sock_tx *tx, int status)
 {
-	struct lnd_msg *msg = tx->msg;
-
-	switch (tx->place) {
-	case TX_QUEUED:
-		tx_unqueue(tx);
-		tx_done(tx, status, LNET_CAUSE_LOCAL_TIMEOUT);
-		return;
-	case TX_UNACKED:
-		/* The cookie is still to be acknowledged. */
-		tx->msg = NULL;
-		lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
-		return;
-	case TX_WRITING:
+	if (tx == tx->conn->tx) {
 		cancel_writing(tx, status);
 		return;
 	}
+	tx_unqueue(tx);
+	tx_done(tx, status, LNET_CAUSE_LOCAL_TIMEOUT);
 }

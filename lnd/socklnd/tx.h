@@ -3,10 +3,11 @@
  * Messages out. All that a turn of the loop has queued on a connection goes out
  * at its end, in as few writes as possible: small ones are put together in one
  * buffer, and are done with that (the last one with the write); a large one
- * (from zc_min_payload on) is sent from where it is, and done when the peer has
- * said that it has taken it. What we have to say of that kind, and signs of life,
- * are NOOPs, which go last: a message that goes to the peer takes the first one
- * along.
+ * (from zc_min_payload on) is sent from where it is, and done when the socket
+ * has taken a copy of all of it. So the peer need not say when it has taken a
+ * payload, and is not asked to; kernel nodes, which send from where it is until
+ * then, ask us. What we tell them, and signs of life, are NOOPs, which go last:
+ * a message that goes to the peer takes the first one along.
  */
 #ifndef LND_SOCKLND_TX_H
 #define LND_SOCKLND_TX_H
@@ -16,21 +17,12 @@
 /* What lnd_msg.priv points to begins with this. */
 enum sock_dir { SOCK_TX, SOCK_RX };
 
-enum tx_place {
-	TX_QUEUED,  /* conn->queue */
-	TX_WRITING, /* conn->tx */
-	TX_UNACKED, /* peer->unacked */
-};
-
 struct sock_tx {
-	enum sock_dir dir; /* SOCK_TX */
-	enum tx_place place;
-	struct list link;
+	enum sock_dir dir;   /* SOCK_TX */
+	struct list link;    /* conn->queue; in none: it is conn->tx */
 	struct lnd_msg *msg; /* NULL: a NOOP, or given up */
-	struct sock_peer *peer;
-	struct sock_conn *conn; /* TX_QUEUED, TX_WRITING */
-	uint64_t cookie[2];	/* as on the wire */
-	uint64_t since;		/* ns: TX_UNACKED */
+	struct sock_conn *conn;
+	uint64_t cookie[2]; /* as on the wire */
 };
 
 /* As lnd.h says. */
@@ -42,17 +34,12 @@ void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
 /* ... or that we are alive. */
 void sock_tx_keepalive(struct sock_conn *conn);
 
-/* The peer has acknowledged. -EPROTO: what was not to be acknowledged. */
-int sock_tx_acked(struct sock_peer *peer, const struct sock_hdr *hdr);
-
 /* @conn is about to be closed: LNet gets back what was queued on it and not
  * begun, and has not been given back before. No user's handler runs. */
 void sock_tx_give_back(struct sock_conn *conn);
 /* The rest ends: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status,
 			 enum ulnet_cause cause);
-void sock_tx_fail_unacked(struct sock_peer *peer, int status,
-			  enum ulnet_cause cause);
 
 /* The socket takes bytes again. */
 void sock_tx_writable(struct sock_conn *conn);

@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lnd/socklnd/attempt.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
+#include "tests/lnd/netns.h"
 #include "tests/lnd/stranger.h"
 
 /* Who waits for a silent peer waits for longer than any test takes. */
@@ -108,10 +110,224 @@ static int silent_peers(void)
 	return down(&fx);
 }
 
+/* ---- how often, and how many at once ---- */
+
+#define HOUR 3600000 /* ms */
+
+static const struct ulnet_tunable turns[] = { { "conns_per_peer", 1 },
+					      { "sock_timeout", 1000 },
+					      { "max_reconnectms", 20 },
+					      { "max_connecting", 4 } };
+/* Once an attempt has failed, the next one would be a long time after. */
+static const struct ulnet_tunable pauses[] = { { "conns_per_peer", 1 },
+					       { "sock_timeout", 1000 },
+					       { "min_reconnectms", HOUR },
+					       { "max_reconnectms", HOUR } };
+
+/* Attempts to connect to peers that say nothing are all that there may be; one
+ * that does answer gets its turn. */
+static int take_turns(void)
+{
+	struct stranger s[SILENT];
+	struct census c;
+	struct box *b;
+	struct fx fx;
+
+	if (!up(&fx, turns, ARRAY_SIZE(turns)) || !silent_begin(&fx, s))
+		return 1;
+	for (unsigned int i = 0; i < SILENT; i++)
+		wait_for(&fx, &s[i]);
+	b = box_new(&fx, 100, CUT_NONE);
+	box_bind(b, 0, 1, fx_patience(&fx));
+	box_put(b, 1, false, PORTAL, 1, 0);
+	while (!fx_read(&fx, &b->terminals)) {
+		census_take(rig.node[0], NULL, &c);
+		if (!expect(&fx, c.attempts <= 4))
+			break;
+		fx_run(&fx, 1000);
+	}
+	expect(&fx, b->terminal.status == 0);
+	fx_close(&fx);
+	silent_end(s);
+	return down(&fx);
+}
+
+static struct box *put_one(struct fx *fx, const struct stranger *s)
+{
+	struct box *b = box_new(fx, 100, CUT_NONE);
+
+	box_bind(b, 0, 1, 10 * fx_patience(fx));
+	box_put_to(b, &s->nid, false, PORTAL, 1, 0);
+	return b;
+}
+
+/* A message fails with the attempt that it waits for; another, after that, waits
+ * for the next attempt. */
+static struct box *fails_once(struct fx *fx, const struct stranger *s)
+{
+	struct box *first = put_one(fx, s), *next;
+
+	expect(fx, fx_wait(fx, &first->terminals, 1));
+	expect(fx, first->terminal.status == -ECONNREFUSED);
+	expect(fx,
+	       census_wait(fx, rig.node[0], &s->nid, census_failures_are, 1));
+	next = put_one(fx, s);
+	fx_run(fx, 100000);
+	expect(fx, fx_read(fx, &next->terminals) == 0);
+	return next;
+}
+
+/* The peer's own connection serves those who wait. */
+static int hello_ends_a_pause(void)
+{
+	struct stranger s;
+	struct box *b;
+	struct fx fx;
+	int fd;
+
+	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	b = fails_once(&fx, &s);
+	fd = stranger_open(&s, SOCK_CONTROL);
+	expect(&fx, fd >= 0);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	close(fd);
+	fx_close(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* Own addresses, in a network of the test's own; false: not on this machine. */
+static bool own_network(void)
+{
+	struct in_addr any = { .s_addr = htonl(0x0a090807) };
+
+	return netns_enter() == 0 && netns_add_addr(any) == 0;
+}
+
+static int address_ends_a_pause(void)
+{
+	struct in_addr more = { .s_addr = htonl(0x0a4d0001) };
+	struct stranger s;
+	struct fx fx;
+
+	if (!own_network())
+		return SKIPPED;
+	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	fails_once(&fx, &s);
+	expect(&fx, stranger_listen(&s) == 0);
+	expect(&fx, !stranger_is_called(&s));
+	expect(&fx, netns_add_addr(more) == 0);
+	close(stranger_accept(&s));
+	fx_close(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* Connections that the system has not taken, since nobody did before. */
+static unsigned long dropped(void)
+{
+	char names[8192], values[8192], *n, *v, *at_n, *at_v;
+	unsigned long drops = 0;
+	FILE *f = fopen("/proc/net/netstat", "r");
+
+	if (!f || !fgets(names, sizeof(names), f) ||
+	    !fgets(values, sizeof(values), f))
+		return 0;
+	fclose(f);
+	n = strtok_r(names, " ", &at_n);
+	v = strtok_r(values, " ", &at_v);
+	while (n && v) {
+		if (!strcmp(n, "ListenDrops"))
+			drops = strtoul(v, NULL, 10);
+		n = strtok_r(NULL, " ", &at_n);
+		v = strtok_r(NULL, " ", &at_v);
+	}
+	return drops;
+}
+
+/* Nobody takes this connection: the queue is full. */
+static int fill(const struct stranger *s)
+{
+	struct sockaddr_in a =
+		sock_addr((uint32_t)lnet_nid_to_nid4(&s->nid), s->port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return connect(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : fd;
+}
+
+/* A peer whose system drops what would connect: attempts go on, though the
+ * system would make the tenth after half an hour. Then there is room. */
+static int nothing_is_heard(void)
+{
+	struct stranger s;
+	struct fx fx;
+	int fd[2];
+
+	if (!own_network())
+		return SKIPPED;
+	if (!up(&fx, patient, ARRAY_SIZE(patient)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, stranger_listen(&s) == 0 && listen(s.listener, 0) == 0);
+	fd[0] = fill(&s);
+	put_one(&fx, &s);
+	for (uint64_t us = 0; dropped() < 10 && us < fx_patience(&fx);
+	     us += 1000)
+		fx_run(&fx, 1000);
+	expect(&fx, dropped() >= 10);
+	fd[1] = stranger_accept(&s);
+	expect(&fx, fd[1] >= 0);
+	close_all(fd, 2);
+	expect(&fx, (fd[0] = stranger_accept(&s)) >= 0);
+	close(fd[0]);
+	fx_close(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+/* What is remembered of peers that do not exist has a bound. */
+static int failures_are_forgotten(void)
+{
+	enum { N = ATTEMPT_FAILURES_MAX + 300 };
+	struct box *b;
+	struct census c;
+	struct fx fx;
+
+	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+		return 1;
+	b = box_new(&fx, 100, CUT_NONE);
+	box_bind(b, 0, LNET_MD_THRESH_INF, fx_patience(&fx));
+	for (unsigned int i = 0; i < N; i++) {
+		char text[LNET_NIDSTR_SIZE];
+		struct ulnet_nid nid;
+
+		snprintf(text, sizeof(text), "127.2.%u.%u@tcp", i / 250,
+			 1 + i % 250);
+		expect(&fx, lnet_nid_parse(text, &nid) == 0);
+		box_put_to(b, &nid, false, PORTAL, 1, i);
+	}
+	expect(&fx, fx_wait(&fx, &b->terminals, N));
+	expect(&fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == N);
+	expect(&fx, box_unlink(b) == 0);
+	census_take(rig.node[0], NULL, &c);
+	expect(&fx, c.peers <= ATTEMPT_FAILURES_MAX && c.peers > 0);
+	return down(&fx);
+}
+
 /* ---- */
 
 static const struct apart_test tests[] = {
 	{ "peers that say nothing hold up nobody", silent_peers },
+	{ "peers that say nothing, and few attempts at once", take_turns },
+	{ "a peer that connects ends a pause", hello_ends_a_pause },
+	{ "a new address ends a pause", address_ends_a_pause },
+	{ "attempts that hear nothing are repeated", nothing_is_heard },
+	{ "peers that do not exist are forgotten", failures_are_forgotten },
 };
 
 int main(int argc, char **argv)

@@ -120,14 +120,14 @@ static int share_an_address(void)
 	if (!up(&fx, caller, CALLERS))
 		return 1;
 	/* All are there at once, each known by its connections. */
-	expect(&fx, census_wait(&fx, rig.node[1], &rig.nid[1], peers_are,
-				CALLERS));
+	expect(&fx,
+	       census_wait(&fx, rig.node[1], &rig.nid[1], peers_are, CALLERS));
 	for (unsigned int i = 0; i < CALLERS; i++) {
 		is_caller(caller[i]);
 		still_works(&fx);
 	}
-	expect(&fx, census_wait(&fx, rig.node[1], &rig.nid[1], peers_are,
-				CALLERS));
+	expect(&fx,
+	       census_wait(&fx, rig.node[1], &rig.nid[1], peers_are, CALLERS));
 	return down(&fx, caller, CALLERS);
 }
 
@@ -140,12 +140,12 @@ static int all_at_once(void)
 	if (!up(&fx, caller, CALLERS))
 		return 1;
 	dst = box_new(&fx, 1000, CUT_NONE);
-	expect(&fx, box_post(dst, &(struct post){ .side = 1,
-						  .portal = PORTAL,
-						  .bits = 1,
-						  .options = MANY,
-						  .threshold =
-							  CALLERS * PUTS }));
+	expect(&fx,
+	       box_post(dst, &(struct post){ .side = 1,
+					     .portal = PORTAL,
+					     .bits = 1,
+					     .options = MANY,
+					     .threshold = CALLERS * PUTS }));
 	/* Each has its own buffer, in which only its own messages arrive. */
 	for (unsigned int i = 0; i < CALLERS; i++) {
 		is_caller(caller[i]);

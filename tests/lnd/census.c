@@ -27,15 +27,6 @@ static struct sock_ni *sni_of(const struct lnet_cpt *cpt)
 	return NULL;
 }
 
-static unsigned int length(const struct list *list)
-{
-	unsigned int n = 0;
-
-	for (const struct list *l = list->next; l != list; l = l->next)
-		n++;
-	return n;
-}
-
 static uint32_t key_of(const struct sock_conn *conn)
 {
 	struct sockaddr_in a = { 0 };
@@ -50,10 +41,9 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 	const struct sock_conn *conn;
 
 	c->peers++;
-	c->waiting += peer->wanted;
-	c->unacked += length(&peer->unacked);
-	c->attempts += peer->attempt != NULL;
-	c->backoff = MAX(c->backoff, peer->backoff);
+	c->wanted += peer->wanted;
+	c->attempts += peer->fsm.state == PEER_CONNECTING;
+	c->failures = MAX(c->failures, peer->failures);
 	list_for_each_entry (conn, &peer->conns, link) {
 		c->conns++;
 		c->writing += conn->tx != NULL;
@@ -129,9 +119,9 @@ bool census_conns_are(const struct census *c, unsigned int n)
 	return c->conns == n && c->attempts == 0 && c->handshakes == 0;
 }
 
-bool census_backoff_is(const struct census *c, unsigned int ms)
+bool census_failures_are(const struct census *c, unsigned int n)
 {
-	return c->backoff == ms * UINT64_C(1000000);
+	return c->failures == n;
 }
 
 unsigned int open_files(void)

@@ -13,12 +13,12 @@
 /* Of the node's first NI that is not lo. */
 struct census {
 	unsigned int peers, conns, handshakes;
-	unsigned int waiting, unacked; /* messages */
 	unsigned int writing, reading; /* connections, in a message */
+	unsigned int wanted;	       /* peers that are waited for */
 	unsigned int attempts;	       /* to connect */
+	unsigned int failures;	       /* of those, in a row; the most */
 	unsigned int keys;	       /* of conns: local port << 16 | remote */
 	uint32_t key[CENSUS_PORTS];
-	uint64_t backoff; /* ns; the longest */
 };
 
 /* @peer: of this one only. Not on a thread of the node's. */
@@ -29,7 +29,7 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 		 bool (*cond)(const struct census *c, unsigned int arg),
 		 unsigned int arg);
 bool census_conns_are(const struct census *c, unsigned int n);
-bool census_backoff_is(const struct census *c, unsigned int ms);
+bool census_failures_are(const struct census *c, unsigned int n);
 
 unsigned int open_files(void);
 

@@ -183,7 +183,7 @@ static void no_files(struct fx *fx)
 	box_end(b);
 	/* Its failure is forgotten, and it is called. */
 	expect(fx, census_wait(fx, fx->rig->node[0], &other.nid,
-			       census_backoff_is, 0));
+			       census_failures_are, 0));
 	b = box_new(fx, 100, CUT_NONE);
 	box_bind(b, 0, 0, SHORT_TIMEOUT);
 	box_put_to(b, &other.nid, true, PORTAL, 1, 0);

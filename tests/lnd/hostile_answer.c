@@ -87,8 +87,6 @@ static void expect_put(struct fx *fx, struct stranger *s, int fd, struct box *b)
 		return;
 	expect(fx, f.hdr.type == SOCK_MSG_LNET);
 	expect(fx, f.lnet.type == LNET_MSG_PUT && f.lnet.match_bits == 9);
-	if (f.hdr.cookie[0])
-		stranger_ack(s, fd, 0, f.hdr.cookie[0]);
 	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
 }
 
@@ -129,7 +127,12 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 
 	while ((fd = next_call(fx, s, b)) >= 0) {
 		calls++;
-		expect(fx, hear_both(s, fd, &type) == 0);
+		/* Its time may be over while it is calling once more. */
+		if (hear_both(s, fd, &type)) {
+			expect(fx, p->then == RETRIED);
+			close(fd);
+			continue;
+		}
 		stranger_hello(s, type, buf);
 		stranger_number(s, buf + p->at, p->width, p->value);
 		say(fd, buf, SOCK_HELLO_SIZE);
@@ -147,7 +150,7 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 		expect(fx, stranger_listen(s) == 0);
 	} else {
 		expect_not_delivered(fx, b);
-		expect(fx, calls == (p->then == RETRIED ? RETRIES + 1 : 1));
+		expect(fx, p->then == RETRIED ? calls > 1 : calls == 1);
 	}
 	forgotten(fx, s);
 }

@@ -16,7 +16,7 @@
 #include "tests/lnd/census.h"
 #include "tests/lnd/stranger.h"
 
-#define BACKOFF UINT64_C(200000)  /* us: the wait after a failure, at first */
+#define BACKOFF UINT64_C(200000)  /* us: longest pause after a first failure */
 #define TIMEOUT UINT64_C(1000000) /* us: sock_timeout, where it is short */
 
 static const struct ulnet_tunable slow[] = {
@@ -101,10 +101,12 @@ static void *answer_and_close(void *arg)
 	return NULL;
 }
 
-/* One attempt in each wait; and a second connection may have been begun. */
+/* One attempt after each pause, whose mean is BACKOFF before long; and a second
+ * connection may have been begun. That so many pauses are half as long happens
+ * once in many thousand times. */
 static unsigned int calls_in(uint64_t us)
 {
-	return 2 * (unsigned int)(us / BACKOFF + 2);
+	return 2 * (unsigned int)(2 * us / BACKOFF + 2);
 }
 
 static struct box *put_in_vain(struct fx *fx, const struct stranger *s)
@@ -133,12 +135,13 @@ static void one_message(struct fx *fx, struct closer *c)
 		printf("%u calls\n", calls);
 }
 
-/* As long as there are messages: no more often than the waits allow, which
+/* As long as there are messages: no more often than the pauses allow, which
  * become longer. */
 static void many_messages(struct fx *fx, struct closer *c)
 {
 	unsigned int before = atomic_load(&c->calls), calls, not_delivered = 0;
-	uint64_t start = now_us(), longest = 0;
+	unsigned int most = 0;
+	uint64_t start = now_us();
 
 	while (now_us() - start < 10 * BACKOFF) {
 		struct box *b = put_in_vain(fx, &c->s);
@@ -146,14 +149,14 @@ static void many_messages(struct fx *fx, struct closer *c)
 
 		not_delivered += b->outcomes[LNET_OUTCOME_NOT_DELIVERED];
 		census_take(rig.node[0], &c->s.nid, &now);
-		longest = MAX(longest, now.backoff);
+		most = MAX(most, now.failures);
 		let_pass(fx, 5000);
 	}
 	calls = atomic_load(&c->calls) - before;
 	if (!expect(fx, calls > 0 && calls <= calls_in(now_us() - start)))
 		printf("%u calls\n", calls);
 	expect(fx, not_delivered > 0);
-	expect(fx, longest == 2 * BACKOFF * 1000);
+	expect(fx, most >= 3);
 }
 
 static int called_in_vain(bool speaks)
@@ -396,7 +399,7 @@ static bool is_called_back(struct fx *fx, struct stranger *s, int fd[3])
 	return true;
 }
 
-/* The next message on any of them, and says that it was taken. */
+/* The next message on any of them. */
 static bool take_one(struct fx *fx, struct stranger *s, const int fd[3],
 		     struct frame *f)
 {
@@ -410,8 +413,7 @@ static bool take_one(struct fx *fx, struct stranger *s, const int fd[3],
 		if (!p[i].revents)
 			continue;
 		return expect(fx, stranger_hear(s, fd[i], f) == 0) &&
-		       expect(fx, f->hdr.type == SOCK_MSG_LNET) &&
-		       expect(fx, stranger_ack(s, fd[i], 0, f->hdr.cookie[0]));
+		       expect(fx, f->hdr.type == SOCK_MSG_LNET);
 	}
 	return false;
 }

@@ -89,7 +89,12 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	struct replay_step *s = &r->plan.step[i];
 	size_t wmd = SOCK_HDR_SIZE + 32;
 	size_t sequence = MESSAGE_HEAD + SEQUENCE_OFFSET;
+	size_t cookie = 8;
 
+	/* A real one sends from where it is, and asks when that may change. */
+	if (load_le64(got + cookie) != 0)
+		return replay_complain(r, i, "asks for an acknowledgement");
+	memcpy(got + cookie, real + cookie, 8);
 	if (s->part == PART_ORIGIN) {
 		memcpy(&s->handle, got + wmd, sizeof(s->handle));
 		if (wire_handle_is_none(&s->handle) !=

@@ -164,6 +164,8 @@ static void assign(const struct tape *t, const struct replay_case *c,
 	else if (answer && !in_transit && s->other >= 0 &&
 		 plan->step[s->other].part == PART_LEFT_OUT)
 		leave_out(plan, s, "answers what was left out");
+	else if (t->frame[i].kind == TAPE_NOOP && !s->ours && s->other >= 0)
+		leave_out(plan, s, "acknowledges what we do not ask for");
 	else if (!s->ours)
 		s->part = PART_SEND;
 	else if (message && is_request(&s->hdr))

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/attempt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/log.h"
+#include "lnd/socklnd/handshake.h"
+
+/* Refusals in a row after which the connections that there are must do. */
+#define RETRIES 3
+/* The least time after which TCP repeats what was not acknowledged. */
+#define RTO_MIN (200 * NSEC_PER_MSEC)
+/* An attempt that TCP has brought to the peer, who has not answered yet, does not
+ * make room for others until it was looked after so many times. */
+#define LOOKS 8
+
+const struct fsm_state sock_peer_states[PEER_STATES] = {
+	[PEER_IDLE] = { "idle", FSM_TO(PEER_QUEUED) | FSM_TO(PEER_CONNECTING) |
+					FSM_TO(PEER_PAUSED) },
+	[PEER_QUEUED] = { "waits for its turn",
+			  FSM_TO(PEER_IDLE) | FSM_TO(PEER_CONNECTING) |
+				  FSM_TO(PEER_PAUSED) },
+	[PEER_CONNECTING] = { "connecting", FSM_TO(PEER_IDLE) |
+						    FSM_TO(PEER_QUEUED) |
+						    FSM_TO(PEER_PAUSED) },
+	[PEER_PAUSED] = { "paused", FSM_TO(PEER_IDLE) },
+};
+
+static uint64_t ms_tunable(const struct sock_peer *peer, enum sock_tunable t)
+{
+	return (uint64_t)peer->cpt->sni->tunables[t] * NSEC_PER_MSEC;
+}
+
+static uint64_t attempt_now(const struct sock_peer *peer)
+{
+	return loop_now(peer->cpt->loop);
+}
+
+static void attempt_timer(struct sock_peer *peer, uint64_t at)
+{
+	loop_timer_arm(peer->cpt->loop, &peer->timer, at);
+}
+
+/* ---- which connection ---- */
+
+/* What is to be opened next, or SOCK_NONE. */
+static enum sock_type missing(const struct sock_peer *peer)
+{
+	unsigned int in = peer->count[SOCK_BULK_IN];
+	unsigned int out = peer->count[SOCK_BULK_OUT];
+
+	if (!peer->count[SOCK_CONTROL])
+		return SOCK_CONTROL;
+	if (in < peer->want && in <= out)
+		return SOCK_BULK_IN;
+	if (out < peer->want)
+		return SOCK_BULK_OUT;
+	return in < peer->want ? SOCK_BULK_IN : SOCK_NONE;
+}
+
+/* It does not want more connections: are those that there are enough? */
+static bool is_content(struct sock_peer *peer)
+{
+	unsigned int in = peer->count[SOCK_BULK_IN];
+	unsigned int out = peer->count[SOCK_BULK_OUT];
+
+	if (!peer->count[SOCK_CONTROL] || !in || !out)
+		return false;
+	peer->want = MIN(in, out);
+	return true;
+}
+
+/* Is there a connection to be opened? */
+static bool is_due(const struct sock_peer *peer)
+{
+	if (peer->wanted)
+		return true;
+	return peer->opens && !list_empty(&peer->conns) &&
+	       missing(peer) != SOCK_NONE;
+}
+
+/* ---- what comes of it ---- */
+
+/* What certainly was not sent ends with this, when no connection comes up. (A
+ * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise that.) */
+static enum ulnet_cause cause_of_attempt(int status)
+{
+	switch (status) {
+	case 0:
+		return LNET_CAUSE_OK;
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+	case -ETIMEDOUT:
+		return LNET_CAUSE_REMOTE_DROPPED;
+	default:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	}
+}
+
+/* Those who wait for a connection hear what has come of it, and may send. */
+static void attempt_tell(struct sock_peer *peer, int status)
+{
+	bool wanted = peer->wanted;
+
+	peer->wanted = false;
+	peer->give_up = 0;
+	if (wanted)
+		lnet_peer_connected(peer->cpt->sni->ni, &peer->id.nid, status,
+				    cause_of_attempt(status));
+	sock_peer_settle(peer);
+}
+
+static const char *hint(int status)
+{
+	if (status == -ECONNRESET)
+		return " (closed without an answer: no such NID there, or it "
+		       "takes connections from privileged ports only)";
+	return status == -EALREADY ? " (it refuses the connection)" : "";
+}
+
+/* A peer that has gone is nothing to warn of: whoever wanted to reach it is
+ * told. */
+static bool is_gone(int status)
+{
+	return status == -ECONNREFUSED || status == -EHOSTUNREACH ||
+	       status == -ETIMEDOUT;
+}
+
+static void log_failure(struct sock_peer *peer, int status)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	sock_peer_str(peer, nid, sizeof(nid));
+	if (is_gone(status))
+		log_debug("socklnd", "%s: cannot connect: %s", nid,
+			  strerror(-status));
+	else if (!peer->failures)
+		log_warn_limited(&peer->cpt->complaints, attempt_now(peer),
+				 "socklnd", "%s: cannot connect: %s%s", nid,
+				 strerror(-status), hint(status));
+}
+
+/* ---- failures that are remembered ---- */
+
+/* As if there had been no failure. */
+static void forget(struct sock_peer *peer)
+{
+	if (!list_empty(&peer->failed)) {
+		list_del(&peer->failed);
+		peer->cpt->nfailed--;
+	}
+	peer->failures = 0;
+	loop_timer_cancel(peer->cpt->loop, &peer->timer);
+	if (peer->fsm.state == PEER_PAUSED)
+		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	sock_peer_settle(peer);
+}
+
+static void remember(struct sock_peer *peer)
+{
+	struct sock_cpt *cpt = peer->cpt;
+
+	if (peer->wanted || !list_empty(&peer->failed))
+		return;
+	list_add_tail(&cpt->failed, &peer->failed);
+	if (++cpt->nfailed > ATTEMPT_FAILURES_MAX)
+		forget(list_first(&cpt->failed, struct sock_peer, failed));
+}
+
+static void stop_remembering(struct sock_peer *peer)
+{
+	if (list_empty(&peer->failed))
+		return;
+	list_del(&peer->failed);
+	peer->cpt->nfailed--;
+}
+
+/* ---- turns ---- */
+
+static void drop_sockets(struct sock_peer *peer)
+{
+	struct sock_conn *first = peer->attempt, *second = peer->second;
+
+	peer->attempt = NULL;
+	peer->second = NULL;
+	if (first)
+		sock_conn_drop(first);
+	if (second)
+		sock_conn_drop(second);
+}
+
+/* Stops what is going on; what follows is another state. */
+static void leave(struct sock_peer *peer, enum peer_state to)
+{
+	struct sock_cpt *cpt = peer->cpt;
+
+	if (peer->fsm.state == PEER_CONNECTING) {
+		drop_sockets(peer);
+		cpt->connecting--;
+		/* Others may be waiting for that. */
+		if (!list_empty(&cpt->turns) && !cpt->turns_scheduled) {
+			cpt->turns_scheduled = true;
+			loop_defer(cpt->loop, &cpt->turns_work);
+		}
+	}
+	list_del(&peer->turn);
+	loop_timer_cancel(cpt->loop, &peer->timer);
+	if ((enum peer_state)peer->fsm.state != to)
+		fsm_move(&peer->fsm, sock_peer_states, to);
+}
+
+static void attempt_failed(struct sock_peer *peer, int status)
+{
+	uint64_t pause =
+		backoff_ns(ms_tunable(peer, SOCK_min_reconnectms),
+			   ms_tunable(peer, SOCK_max_reconnectms),
+			   peer->failures, loop_random(peer->cpt->loop));
+
+	leave(peer, PEER_PAUSED);
+	log_failure(peer, status);
+	peer->retries = 0;
+	peer->offer = 0;
+	peer->failures++;
+	attempt_timer(peer, attempt_now(peer) + pause);
+	attempt_tell(peer, status);
+	remember(peer);
+}
+
+/* When to look after an attempt again: jitter keeps many clients of one server
+ * from knocking at the same moments. */
+static void look_later(struct sock_peer *peer)
+{
+	uint64_t half = ms_tunable(peer, SOCK_max_reconnectms) / 2;
+	uint64_t after = half + loop_random(peer->cpt->loop) % (half + 1);
+
+	attempt_timer(peer, MIN(attempt_now(peer) + after, peer->give_up));
+}
+
+static void begin(struct sock_peer *peer)
+{
+	enum sock_type type = missing(peer);
+	int rc;
+
+	leave(peer, PEER_CONNECTING);
+	peer->cpt->connecting++;
+	peer->looks = 0;
+	rc = sock_handshake_connect(peer, type, &peer->attempt);
+	if (rc)
+		attempt_failed(peer, rc);
+	else
+		look_later(peer);
+}
+
+static void wait_for_turn(struct sock_peer *peer)
+{
+	leave(peer, PEER_QUEUED);
+	list_add_tail(&peer->cpt->turns, &peer->turn);
+	attempt_timer(peer, peer->give_up);
+}
+
+static bool is_full(const struct sock_cpt *cpt)
+{
+	return cpt->connecting >=
+	       (unsigned int)cpt->sni->tunables[SOCK_max_connecting];
+}
+
+static void begin_or_wait(struct sock_peer *peer)
+{
+	if (missing(peer) == SOCK_NONE)
+		return;
+	if (peer->wanted)
+		peer->opens = true;
+	if (!peer->give_up)
+		peer->give_up =
+			attempt_now(peer) + sock_ni_timeout(peer->cpt->sni);
+	if (is_full(peer->cpt) || !list_empty(&peer->cpt->turns))
+		wait_for_turn(peer);
+	else
+		begin(peer);
+}
+
+static void on_turns(struct work *w)
+{
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, turns_work);
+
+	cpt->turns_scheduled = false;
+	while (!list_empty(&cpt->turns) && !is_full(cpt))
+		begin(list_first(&cpt->turns, struct sock_peer, turn));
+}
+
+void sock_attempt_settle(struct sock_peer *peer)
+{
+	if (peer->fsm.state == PEER_IDLE && peer->wanted)
+		begin_or_wait(peer);
+}
+
+void sock_attempt_want(struct sock_peer *peer)
+{
+	peer->wanted = true;
+	stop_remembering(peer);
+	sock_peer_settle(peer);
+}
+
+/* ---- an attempt ---- */
+
+/* Has its last word not arrived? The system says it again and again, less and
+ * less often; a HELLO for the first time after RTO_MIN. */
+static bool is_unheard(const struct sock_conn *conn)
+{
+	if (conn->fsm.state == CONN_CONNECTING)
+		return true;
+	return loop_now(conn->loop) - conn->heard >= RTO_MIN &&
+	       sock_unacked(conn->io.fd);
+}
+
+bool sock_attempt_reached(struct sock_conn *conn)
+{
+	struct sock_peer *peer = conn->peer;
+	struct sock_conn *first = peer->attempt, *second = peer->second;
+
+	peer->second = NULL;
+	if (!second)
+		return true;
+	/* The peer has the first one's HELLO by now: it is to answer that. */
+	if (conn == second && !is_unheard(first)) {
+		sock_conn_drop(second);
+		return false;
+	}
+	peer->attempt = conn;
+	sock_conn_drop(conn == first ? second : first);
+	return true;
+}
+
+/* The same once more. That it cannot be tried just now is no failure of the
+ * first one. */
+static void try_second(struct sock_peer *peer)
+{
+	struct sock_conn *old = peer->second;
+
+	peer->second = NULL;
+	if (old)
+		sock_conn_drop(old);
+	sock_handshake_connect(peer, (enum sock_type)peer->attempt->type,
+			       &peer->second);
+}
+
+static void look_after(struct sock_peer *peer)
+{
+	if (attempt_now(peer) >= peer->give_up) {
+		attempt_failed(peer, -ETIMEDOUT);
+		return;
+	}
+	if (!list_empty(&peer->cpt->turns) &&
+	    (is_unheard(peer->attempt) || ++peer->looks >= LOOKS)) {
+		wait_for_turn(peer);
+		return;
+	}
+	if (is_unheard(peer->attempt))
+		try_second(peer);
+	look_later(peer);
+}
+
+/* After a pause. Nobody waits: the failure is remembered for a while. */
+static void go_on(struct sock_peer *peer)
+{
+	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	if (is_due(peer))
+		begin_or_wait(peer);
+	else if (peer->failures)
+		attempt_timer(peer,
+			      attempt_now(peer) +
+				      ms_tunable(peer, SOCK_max_reconnectms));
+	sock_peer_settle(peer);
+}
+
+static void on_attempt_timer(struct timer *t)
+{
+	struct sock_peer *peer = container_of(t, struct sock_peer, timer);
+
+	switch ((enum peer_state)peer->fsm.state) {
+	case PEER_IDLE:
+		forget(peer);
+		break;
+	case PEER_QUEUED:
+		attempt_failed(peer, -ETIMEDOUT);
+		break;
+	case PEER_CONNECTING:
+		look_after(peer);
+		break;
+	default:
+		go_on(peer);
+		break;
+	}
+}
+
+/* The peer wants it tried again later. */
+static void retry_later(struct sock_peer *peer)
+{
+	uint64_t pause =
+		backoff_ns(ms_tunable(peer, SOCK_min_reconnectms),
+			   ms_tunable(peer, SOCK_max_reconnectms),
+			   peer->retries, loop_random(peer->cpt->loop));
+
+	leave(peer, PEER_PAUSED);
+	attempt_timer(peer, attempt_now(peer) + pause);
+}
+
+/* Is there no sense in asking it once more? */
+static bool is_final(struct sock_peer *peer, int status)
+{
+	if (status == -EALREADY && list_empty(&peer->conns))
+		return attempt_now(peer) >= peer->give_up;
+	return ++peer->retries > RETRIES && !is_content(peer);
+}
+
+void sock_attempt_done(struct sock_peer *peer, int status)
+{
+	bool again = status == -EALREADY || status == -EPROTONOSUPPORT;
+
+	if (!status) {
+		peer->retries = 0;
+	} else if (!again || is_final(peer, status)) {
+		attempt_failed(peer, status);
+		return;
+	} else if (status == -EALREADY && missing(peer) != SOCK_NONE) {
+		retry_later(peer);
+		return;
+	}
+	leave(peer, PEER_IDLE);
+	if (is_due(peer))
+		begin_or_wait(peer);
+	else
+		sock_peer_settle(peer);
+}
+
+void sock_attempt_in_vain(struct sock_peer *peer, int status)
+{
+	if (peer->fsm.state != PEER_PAUSED)
+		attempt_failed(peer, status);
+}
+
+void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn)
+{
+	const struct sock_conn *attempt = peer->attempt;
+
+	/* It is what an attempt of ours that has heard nothing was for. */
+	if (peer->fsm.state == PEER_CONNECTING && attempt &&
+	    attempt->type == conn->type && is_unheard(attempt))
+		leave(peer, PEER_IDLE);
+	if (peer->fsm.state == PEER_PAUSED || peer->fsm.state == PEER_QUEUED)
+		leave(peer, PEER_IDLE);
+	if (peer->fsm.state == PEER_IDLE)
+		loop_timer_cancel(peer->cpt->loop, &peer->timer);
+	stop_remembering(peer);
+	if (sock_peer_choose(peer, 1))
+		attempt_tell(peer, 0);
+}
+
+bool sock_attempt_is_idle(const struct sock_peer *peer)
+{
+	return peer->fsm.state == PEER_IDLE && !peer->wanted &&
+	       !timer_armed(&peer->timer);
+}
+
+void sock_attempt_stop(struct sock_peer *peer)
+{
+	peer->wanted = false;
+	leave(peer, PEER_IDLE);
+	forget(peer);
+}
+
+/* ---- events of links and addresses ---- */
+
+static void hurry(struct sock_peer *peer)
+{
+	if (!peer->wanted)
+		return;
+	if (peer->fsm.state == PEER_PAUSED)
+		attempt_timer(peer, attempt_now(peer));
+	else if (peer->fsm.state == PEER_CONNECTING && peer->second)
+		try_second(peer);
+}
+
+static void on_hurry(struct work *w)
+{
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, hurry_work);
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	atomic_store(&cpt->hurrying, false);
+	while ((n = hash_walk(&cpt->peers, &bucket, n)))
+		hurry(container_of(n, struct sock_peer, hash));
+	sock_ni_moved(cpt->sni);
+}
+
+void sock_attempts_hurry_post(struct sock_ni *sni)
+{
+	for (unsigned int i = 0; i < sni->ni->cpts; i++) {
+		struct sock_cpt *cpt = &sni->cpts[i];
+
+		if (atomic_exchange(&cpt->hurrying, true))
+			continue;
+		atomic_fetch_add(&sni->moving, 1);
+		loop_post(cpt->loop, &cpt->hurry_work);
+	}
+}
+
+/* ---- */
+
+void sock_attempt_init(struct sock_peer *peer)
+{
+	list_init(&peer->turn);
+	list_init(&peer->failed);
+	timer_init(&peer->timer, on_attempt_timer);
+}
+
+void sock_attempts_init(struct sock_cpt *cpt)
+{
+	list_init(&cpt->turns);
+	list_init(&cpt->failed);
+	cpt->turns_work.fn = on_turns;
+	cpt->hurry_work.fn = on_hurry;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Attempts to connect to a peer: when, how often, and how many at once. This is
+ * the one clock of reconnecting: nobody above socklnd waits in addition to it.
+ *
+ * While somebody waits, attempts follow each other after pauses that double from
+ * min_reconnectms to max_reconnectms, with full jitter (base/backoff.h). One
+ * attempt is one failure, however many messages wait for it, and all of them
+ * share its outcome; a message that comes during a pause waits for the next
+ * attempt. What shows that the peer or the way to it is back ends a pause: a
+ * connection that the peer opens, and events of links and addresses.
+ *
+ * An attempt that hears nothing is repeated on a second socket while the first
+ * one waits on, since the system doubles the time between its own attempts (SYN
+ * retransmission): so a peer that was silently away is reached within
+ * max_reconnectms of its return, and one that is far away can still answer the
+ * first. It fails when nothing was heard for sock_timeout.
+ *
+ * What peers that do not answer could use up has a bound for each CPT: attempts
+ * under way (max_connecting). When there are more peers to connect to, they
+ * take turns: an attempt that has heard nothing yields to the one that has
+ * waited for longest. Of peers to which no connection could be made, and for
+ * which nobody waits, the last ATTEMPT_FAILURES_MAX are remembered.
+ */
+#ifndef LND_SOCKLND_ATTEMPT_H
+#define LND_SOCKLND_ATTEMPT_H
+
+#include "lnd/socklnd/peer.h"
+
+#define ATTEMPT_FAILURES_MAX 1024
+
+void sock_attempt_init(struct sock_peer *peer);
+void sock_attempts_init(struct sock_cpt *cpt);
+
+/* LNet waits for a connection to @peer. Not before the end of the turn. */
+void sock_attempt_want(struct sock_peer *peer);
+
+/* At the end of a turn: begins an attempt if one is wanted and may begin. */
+void sock_attempt_settle(struct sock_peer *peer);
+
+/* TCP has brought @conn, the attempt's first or second socket, to the peer: one
+ * of the two is dropped. False: this one. */
+bool sock_attempt_reached(struct sock_conn *conn);
+
+/* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
+ * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else
+ * it has failed. */
+void sock_attempt_done(struct sock_peer *peer, int status);
+
+/* @peer has taken the connections that it had, and has closed them at once: that
+ * is a failure, too. */
+void sock_attempt_in_vain(struct sock_peer *peer, int status);
+
+/* @conn, opened by either side, is open. */
+void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn);
+
+/* Has @peer something to be remembered, or to be done? */
+bool sock_attempt_is_idle(const struct sock_peer *peer);
+
+/* The peer, or the CPT, goes. */
+void sock_attempt_stop(struct sock_peer *peer);
+
+/* A link or an address has come back: no pause goes on. Any thread; not after
+ * the listener has been left. */
+void sock_attempts_hurry_post(struct sock_ni *sni);
+
+#endif
