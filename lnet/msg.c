@@ -96,13 +96,13 @@ static void msg_free_home(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
+	if (msg->sender)
+		peer_unref(msg->home, msg->sender);
 	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
 		list_del(&msg->active);
 		cpt_count_alive(msg->home, -1);
 		return;
 	}
-	if (msg->sender)
-		peer_unref(msg->home, msg->sender);
 	msg_fini(msg);
 	pool_put(&msg->home->msg_pool, msg);
 }
