@@ -150,6 +150,7 @@ dist_man_MANS += %D%/man3/ulrpc_overloaded.3
 dist_man_MANS += %D%/man3/ulrpc_refuse.3
 dist_man_MANS += %D%/man3/ulrpc_reply.3
 dist_man_MANS += %D%/man3/ulrpc_request_bulk.3
+dist_man_MANS += %D%/man3/ulrpc_request_continue.3
 dist_man_MANS += %D%/man3/ulrpc_request_cpt.3
 dist_man_MANS += %D%/man3/ulrpc_request_info.3
 dist_man_MANS += %D%/man3/ulrpc_request_of.3

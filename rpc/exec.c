@@ -303,6 +303,31 @@ bool exec_add(struct exec *e, struct sched_item *item, uint64_t now)
 	return in_time;
 }
 
+bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	bool open;
+
+	item->deadline = TIME_NEVER;
+	pthread_mutex_lock(&e->lock);
+	open = !e->closing;
+	if (open)
+		exec_put(e, item, now);
+	pthread_mutex_unlock(&e->lock);
+	return open;
+}
+
+void exec_hand_over(struct exec *e, struct sched_item *item,
+		    struct sched_client *to, uint64_t now)
+{
+	pthread_mutex_lock(&e->lock);
+	if (item->queued) {
+		lanes_remove(&e->lanes, item);
+		item->client = to;
+		lanes_put(&e->lanes, item, now);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
 bool exec_remove(struct exec *e, struct sched_item *item)
 {
 	bool queued;

@@ -278,6 +278,10 @@ static bool lose(struct ulrpc_request *r, enum request_state from)
 		return false;
 	}
 	wait_users(r);
+	/* What is left to do of it is called all the same. */
+	if (sc->service->has_exec)
+		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
+			       shard_now(sc->shard));
 	r->lost_link = sc->lost;
 	sc->lost = r;
 	return true;
@@ -469,6 +473,75 @@ static void start(struct ulrpc_request *r, uint64_t now)
 		call_handler(r);
 }
 
+/* ---- what is left to do ---- */
+
+static enum sched_lane lane_of(const struct ulrpc_request *r)
+{
+	switch (r->priority) {
+	case ULRPC_PRIORITY_HIGH:
+		return LANE_HIGH;
+	case ULRPC_PRIORITY_BACKGROUND:
+		return LANE_BACKGROUND;
+	default:
+		return LANE_NORMAL;
+	}
+}
+
+static void call_next(struct ulrpc_request *r)
+{
+	ulrpc_continue_fn next = r->next;
+
+	r->next = NULL;
+	next(r->next_arg, r);
+	/* r may be gone */
+}
+
+/* On virtual time, on its CPT: it has its place still. */
+static void on_next(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (!s->crashed)
+		call_next(r);
+	shard_taken(s);
+}
+
+/* False: there are no workers any more. What was run inline has no lane yet. */
+static bool queue_next(struct ulrpc_request *r)
+{
+	struct shard *s = r->sc->shard;
+
+	if (s->rpc->is_virtual) {
+		r->work.fn = on_next;
+		shard_give(s, &r->work);
+		return true;
+	}
+	r->item.lane = (uint8_t)lane_of(r);
+	r->item.client = &r->share->queue;
+	r->item.cost = NULL;
+	return exec_add_again(&r->sc->service->exec, &r->item, shard_now(s));
+}
+
+int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
+			   void *arg)
+{
+	bool queued = false;
+
+	if (!request->sc->service->has_exec)
+		return -EOPNOTSUPP;
+	request->next = fn;
+	request->next_arg = arg;
+	/* See wait_users(). */
+	atomic_fetch_add(&request->users, 1);
+	if (atomic_load(&request->state) != REQUEST_LOST)
+		queued = queue_next(request);
+	atomic_fetch_sub(&request->users, 1);
+	if (!queued)
+		call_next(request);
+	return 0;
+}
+
 /* Why it is not run any more. */
 static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
 {
@@ -481,6 +554,12 @@ static void run_threaded(struct ulrpc_request *r)
 	struct shard *s = r->sc->shard;
 	uint64_t now = shard_now(s);
 
+	if (unlikely(r->next)) {
+		/* Who has queued it is about to let it go. */
+		wait_users(r);
+		call_next(r);
+		return;
+	}
 	if (likely(now < r->deadline && !r->item.late)) {
 		start(r, now);
 		return;
@@ -527,18 +606,6 @@ void request_run(struct sched_item *item)
 	r->placed = true;
 	r->work.fn = run_placed;
 	shard_give(s, &r->work);
-}
-
-static enum sched_lane lane_of(const struct ulrpc_request *r)
-{
-	switch (r->priority) {
-	case ULRPC_PRIORITY_HIGH:
-		return LANE_HIGH;
-	case ULRPC_PRIORITY_BACKGROUND:
-		return LANE_BACKGROUND;
-	default:
-		return LANE_NORMAL;
-	}
 }
 
 static void run_inline(struct ulrpc_request *r)
@@ -663,6 +730,7 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->copy = NULL;
 	r->pin = NULL;
 	r->transfers = NULL;
+	r->next = NULL;
 	r->reply = NULL;
 	r->status = r->error = 0;
 	r->reply_length = 0;

@@ -91,6 +91,8 @@ struct ulrpc_request {
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct sched_item item;
 	struct ulnet_work work; /* runs it (virtual), or brings the reply */
+	ulrpc_continue_fn next; /* to be called by a worker; NULL: the handler */
+	void *next_arg;
 	/* the reply, on its way */
 	uint32_t status; /* enum wire_status */
 	uint32_t error;

@@ -122,6 +122,7 @@ struct ulrpc_service {
 	struct service_cpt *cpt; /* rpc->ncpts of them */
 
 	struct exec exec;
+	struct sched_client lost; /* whose are continuations of lost requests */
 	_Atomic bool exec_closed; /* exec_close() has been called */
 	struct ulnet_work exec_work;
 	_Atomic unsigned int refs; /* its own, and requests that are lost */

@@ -289,6 +289,7 @@ tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
+tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/unit_file.sh

@@ -149,6 +149,19 @@ ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
 				     struct ulrpc_request_info *info);
 ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
 	const struct ulrpc_request *request);
+
+/*
+ * Calls @fn(@arg, @request) on a worker of the service, in the order of its queue:
+ * what is left to do when bulk has been moved, say, and takes time or may block,
+ * so that no worker waits for the bulk. Any thread. The request is still to be
+ * replied to, and is left alone until @fn is called; then @fn may do the same
+ * again. @fn is always called: if the service ends, perhaps inside of this.
+ * -EOPNOTSUPP: the service has no workers; then it is not.
+ */
+typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
+ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,
+					ulrpc_continue_fn fn, void *arg);
+
 /* CPT that the request belongs to, where callbacks run. */
 ULNET_EXPORT unsigned int ulrpc_request_cpt(
 	const struct ulrpc_request *request);

@@ -31,6 +31,7 @@ static int move_init(struct move *m, const void *body, size_t length)
 {
 	Ulrpc__Brw__BrwRequest *r =
 		ulrpc__brw__brw_request__unpack(NULL, length, body);
+	struct ulrpc_request_info caller;
 	struct ulrpc_bulk_info info;
 	int rc = 0;
 
@@ -47,7 +48,8 @@ static int move_init(struct move *m, const void *body, size_t length)
 		return rc;
 	if (!info.length)
 		return -EINVAL;
-	m->piece = memory_get(&m->brw->memory, info.length);
+	ulrpc_request_info(m->request, &caller);
+	m->piece = memory_get(&m->brw->memory, info.length, &caller.source);
 	if (!m->piece)
 		return -ENOBUFS;
 	m->iov = (struct iovec){ m->piece->data, info.length };
@@ -136,16 +138,41 @@ static void on_write(void *arg, struct ulrpc_request *request, const void *body,
 
 /* ---- by workers ---- */
 
+/* Workers make and check patterns. They do not wait for bulk: a client that has
+ * stopped taking it would have them all until its calls are over. */
 static void on_read_verified(void *arg, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
+	int rc;
 
 	if (!m)
 		return;
 	pattern_fill(m->iov.iov_base, m->iov.iov_len, m->seed, m->offset);
-	move_end(m, ulrpc_bulk_put_wait(request, m->bulk, 0, &m->iov, 1),
-		 m->iov.iov_len);
+	rc = ulrpc_bulk_put(request, m->bulk, 0, &m->iov, 1, on_moved, m);
+	if (rc)
+		move_end(m, rc, 0);
+}
+
+static void check_written(void *arg, struct ulrpc_request *request)
+{
+	struct move *m = arg;
+
+	(void)request;
+	move_end(m, 0,
+		 pattern_check(m->iov.iov_base, m->iov.iov_len, m->seed,
+			       m->offset));
+}
+
+static void on_written(void *arg, int status, uint64_t moved)
+{
+	struct move *m = arg;
+
+	(void)moved;
+	if (!status)
+		status = ulrpc_request_continue(m->request, check_written, m);
+	if (status)
+		move_end(m, status, 0);
 }
 
 static void on_write_verified(void *arg, struct ulrpc_request *request,
@@ -156,11 +183,9 @@ static void on_write_verified(void *arg, struct ulrpc_request *request,
 
 	if (!m)
 		return;
-	rc = ulrpc_bulk_get_wait(request, m->bulk, 0, &m->iov, 1);
-	move_end(m, rc,
-		 rc ? 0
-		    : pattern_check(m->iov.iov_base, m->iov.iov_len, m->seed,
-				    m->offset));
+	rc = ulrpc_bulk_get(request, m->bulk, 0, &m->iov, 1, on_written, m);
+	if (rc)
+		move_end(m, rc, 0);
 }
 
 /* ---- beginning and end ---- */

@@ -13,6 +13,57 @@ void memory_init(struct memory *m, uint64_t bytes_max)
 	pthread_mutex_init(&m->lock, NULL);
 }
 
+/* ---- who has it ---- */
+
+static struct holder **holder_link(struct memory *m,
+				   const struct ulnet_nid *nid)
+{
+	const unsigned char *bytes = (const unsigned char *)nid;
+	struct holder **link;
+	uint32_t hash = 0;
+
+	for (size_t i = 0; i < sizeof(*nid); i++)
+		hash = hash * 31 + bytes[i];
+	link = &m->holders[hash % MEMORY_BUCKETS];
+	while (*link && !lnet_nid_eq(&(*link)->nid, nid))
+		link = &(*link)->next;
+	return link;
+}
+
+/* Locked. NULL: it has its share. */
+static struct holder *holder_get(struct memory *m, size_t size,
+				 const struct ulnet_nid *nid)
+{
+	struct holder **link = holder_link(m, nid), *h = *link;
+	uint64_t left = m->bytes_max - m->out;
+
+	if (size > left || (h && h->bytes > left))
+		return NULL;
+	if (!h) {
+		h = malloc(sizeof(*h));
+		if (!h)
+			return NULL;
+		*h = (struct holder){ .nid = *nid };
+		*link = h;
+	}
+	h->bytes += size;
+	m->out += size;
+	return h;
+}
+
+/* Locked. */
+static void holder_put(struct memory *m, struct holder *h, size_t size)
+{
+	m->out -= size;
+	h->bytes -= size;
+	if (h->bytes)
+		return;
+	*holder_link(m, &h->nid) = h->next;
+	free(h);
+}
+
+/* ---- pieces ---- */
+
 static void piece_free(struct memory *m, struct piece *p)
 {
 	m->bytes -= p->size;
@@ -61,41 +112,74 @@ static bool reserve(struct memory *m, size_t size)
 	return true;
 }
 
-struct piece *memory_get(struct memory *m, size_t size)
+static struct piece *piece_alloc(size_t size)
 {
+	struct piece *p = malloc(sizeof(*p));
+
+	if (!p)
+		return NULL;
+	*p = (struct piece){ .data = aligned_alloc(PAGE, size), .size = size };
+	if (!p->data) {
+		free(p);
+		return NULL;
+	}
+	/* Pages that nobody wrote to are all the same one. */
+	pattern_fill(p->data, size, 0, 0);
+	return p;
+}
+
+/* A new one, for which there is room. NULL: no memory; the room is given back. */
+static struct piece *piece_new(struct memory *m, struct holder *h, size_t size)
+{
+	struct piece *p = piece_alloc(size);
+
+	if (p)
+		return p;
+	pthread_mutex_lock(&m->lock);
+	m->bytes -= size;
+	holder_put(m, h, size);
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+static void put_free(struct memory *m, struct piece *p)
+{
+	p->next = m->free;
+	m->free = p;
+}
+
+struct piece *memory_get(struct memory *m, size_t size,
+			 const struct ulnet_nid *nid)
+{
+	struct holder *h;
 	struct piece *p;
-	bool room = true;
 
 	if (!size || size > m->bytes_max)
 		return NULL;
 	size = (size + PAGE - 1) / PAGE * PAGE;
 	pthread_mutex_lock(&m->lock);
 	p = take_free(m, size);
-	if (!p)
-		room = reserve(m, size);
-	pthread_mutex_unlock(&m->lock);
-	if (p || !room)
-		return p;
-	p = malloc(sizeof(*p));
-	if (p)
-		*p = (struct piece){ .data = aligned_alloc(PAGE, size),
-				     .size = size };
-	if (p && p->data) {
-		/* Pages that nobody wrote to are all the same one. */
-		pattern_fill(p->data, size, 0, 0);
-		return p;
+	h = holder_get(m, p ? p->size : size, nid);
+	if (!h && p)
+		put_free(m, p);
+	if (h && !p && !reserve(m, size)) {
+		holder_put(m, h, size);
+		h = NULL;
 	}
-	free(p);
-	pthread_mutex_lock(&m->lock);
-	m->bytes -= size;
 	pthread_mutex_unlock(&m->lock);
-	return NULL;
+	if (!h)
+		return NULL;
+	if (!p)
+		p = piece_new(m, h, size);
+	if (p)
+		p->holder = h;
+	return p;
 }
 
 void memory_put(struct memory *m, struct piece *p)
 {
 	pthread_mutex_lock(&m->lock);
-	p->next = m->free;
-	m->free = p;
+	holder_put(m, p->holder, p->size);
+	put_free(m, p);
 	pthread_mutex_unlock(&m->lock);
 }

@@ -4,7 +4,8 @@
  *
  *	callers (plain threads) lend a source and a sink to each call, and wait
  *	workers (the service's) get, turn all bits, put, and reply: waiting for
- *		each step, or leaving the end of the put to the reply
+ *		each step, or leaving the end of the put to the reply, or, without
+ *		waiting at all, going on when the get has ended
  *
  * and some calls are too short of time, so that memory comes back late.
  */
@@ -27,6 +28,8 @@
 
 /* What a put that was not waited for needs. */
 struct copy {
+	struct ulrpc_request *request;
+	int status;
 	struct iovec iov;
 	uint8_t bytes[BYTES];
 };
@@ -39,6 +42,38 @@ static void on_put(void *arg, int status, uint64_t moved)
 	free(c);
 }
 
+static void turn_bits(struct copy *c)
+{
+	for (size_t i = 0; i < c->iov.iov_len; i++)
+		c->bytes[i] = (uint8_t)~c->bytes[i];
+}
+
+static void go_on(void *arg, struct ulrpc_request *r)
+{
+	struct copy *c = arg;
+	int rc = c->status;
+
+	check(c->request == r);
+	turn_bits(c);
+	if (!rc)
+		rc = ulrpc_bulk_put(r, 1, 0, &c->iov, 1, on_put, c);
+	if (!rc) {
+		ulrpc_reply(r, NULL, 0);
+		return;
+	}
+	free(c);
+	ulrpc_fail(r, rc);
+}
+
+static void on_got(void *arg, int status, uint64_t moved)
+{
+	struct copy *c = arg;
+
+	(void)moved;
+	c->status = status;
+	check(ulrpc_request_continue(c->request, go_on, c) == 0);
+}
+
 static void turn(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
@@ -49,9 +84,15 @@ static void turn(void *arg, struct ulrpc_request *r, const void *body,
 	(void)arg;
 	check(length == 1 && ulrpc_request_bulk(r, 0, &info) == 0);
 	c->iov = (struct iovec){ c->bytes, info.length };
-	rc = ulrpc_bulk_get_wait(r, 0, 0, &c->iov, 1);
-	for (size_t i = 0; !rc && i < info.length; i++)
-		c->bytes[i] = (uint8_t)~c->bytes[i];
+	c->request = r;
+	if (*(const char *)body == 'c') {
+		rc = ulrpc_bulk_get(r, 0, 0, &c->iov, 1, on_got, c);
+		if (!rc)
+			return;
+	} else {
+		rc = ulrpc_bulk_get_wait(r, 0, 0, &c->iov, 1);
+	}
+	turn_bits(c);
 	if (!rc && *(const char *)body == 'n') {
 		rc = ulrpc_bulk_put(r, 1, 0, &c->iov, 1, on_put, c);
 		if (!rc)
@@ -145,9 +186,8 @@ static void call_once(struct memory *source, struct memory *sink,
 	lend(sink, length, ULRPC_BULK_SINK);
 	bulks[0] = source->bulk;
 	bulks[1] = sink->bulk;
-	if (check(ulrpc_call_wait(client, ulrpc_method("turn"),
-				  n % 2 ? "n" : "w", 1, &conf, NULL, 0, NULL,
-				  &o) == 0) &&
+	if (check(ulrpc_call_wait(client, ulrpc_method("turn"), &"wnc"[n % 3],
+				  1, &conf, NULL, 0, NULL, &o) == 0) &&
 	    !hurry && !check(o.cause == ULRPC_CAUSE_OK))
 		fprintf(stderr, "%s\n", ulrpc_cause_name(o.cause));
 	take_back(source);

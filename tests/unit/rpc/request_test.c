@@ -632,6 +632,67 @@ Test(request, larger_than_the_limit)
 	serve_fini(&g);
 }
 
+static unsigned int continued;
+
+static void reply_continued(void *arg, struct ulrpc_request *r)
+{
+	cr_assert_eq(arg, &continued);
+	continued++;
+	ulrpc_reply(r, "later", 5);
+}
+
+static void continue_twice(void *arg, struct ulrpc_request *r)
+{
+	continued++;
+	cr_assert_eq(ulrpc_request_continue(r, reply_continued, arg), 0);
+}
+
+/* Handlers that went on elsewhere come back to a worker, which may go on elsewhere
+ * again; their place is theirs meanwhile. */
+Test(request, continued)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	stranger_call(&a, 2, "hold", "x");
+	stranger_call(&a, 3, "work", "x");
+	settle(&g);
+	while (g.served.parked)
+		cr_assert_eq(ulrpc_request_continue(unpark(&g.served),
+						    continue_twice, &continued),
+			     0);
+	cr_assert_eq(continued, 0, "not inside of that");
+	settle(&g);
+	cr_assert_eq(continued, 4);
+	for (uint64_t xid = 1; xid <= 3; xid++)
+		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Also when their service has ended. */
+Test(request, continued_after_the_end)
+{
+	struct ulrpc_request *kept, *waiting;
+	struct serve_rig g;
+
+	continued = 0;
+	rig(&g);
+	stranger_call(&a, 1, "hold", "x");
+	stranger_call(&a, 2, "hold", "x");
+	settle(&g);
+	kept = unpark(&g.served);
+	waiting = unpark(&g.served);
+	cr_assert_eq(
+		ulrpc_request_continue(waiting, continue_twice, &continued), 0);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	cr_assert_eq(continued, 2);
+	cr_assert_eq(ulrpc_request_continue(kept, continue_twice, &continued),
+		     0);
+	cr_assert_eq(continued, 4);
+	serve_fini(&g);
+}
+
 /* Bytes that mean nothing cost nothing, and hurt nobody. */
 Test(request, unreadable)
 {

@@ -5,23 +5,40 @@
 
 #define PAGE 4096
 
+static struct ulnet_nid nid(unsigned char i)
+{
+	struct ulnet_nid n = { .size = 4 };
+
+	n.addr[3] = i;
+	return n;
+}
+
+/* Each for somebody else. */
+static struct piece *get(struct memory *m, size_t size)
+{
+	static unsigned char next;
+	struct ulnet_nid n = nid(next++);
+
+	return memory_get(m, size, &n);
+}
+
 Test(memory, limit)
 {
 	struct memory m;
 	struct piece *a, *b;
 
 	memory_init(&m, 3 * PAGE);
-	cr_assert_null(memory_get(&m, 0));
-	cr_assert_null(memory_get(&m, 3 * PAGE + 1));
-	cr_assert_null(memory_get(&m, SIZE_MAX));
-	a = memory_get(&m, PAGE + 1);
+	cr_assert_null(get(&m, 0));
+	cr_assert_null(get(&m, 3 * PAGE + 1));
+	cr_assert_null(get(&m, SIZE_MAX));
+	a = get(&m, PAGE + 1);
 	cr_assert_not_null(a);
 	cr_assert_geq(a->size, PAGE + 1);
 	cr_assert_eq((uintptr_t)a->data % PAGE, 0);
-	cr_assert_null(memory_get(&m, PAGE + 1), "one page is left");
-	b = memory_get(&m, 1);
+	cr_assert_null(get(&m, PAGE + 1), "one page is left");
+	b = get(&m, 1);
 	cr_assert_not_null(b);
-	cr_assert_null(memory_get(&m, 1));
+	cr_assert_null(get(&m, 1));
 	memory_put(&m, a);
 	memory_put(&m, b);
 	memory_fini(&m);
@@ -34,21 +51,52 @@ Test(memory, used_again)
 	unsigned char *data;
 
 	memory_init(&m, 8 * PAGE);
-	a = memory_get(&m, 4 * PAGE);
+	a = get(&m, 4 * PAGE);
 	data = a->data;
 	memory_put(&m, a);
-	b = memory_get(&m, 3 * PAGE);
+	b = get(&m, 3 * PAGE);
 	cr_assert_eq(b->data, data, "much of it is of use");
 	memory_put(&m, b);
 	/* Small ones do not keep large ones busy. */
-	a = memory_get(&m, PAGE);
+	a = get(&m, PAGE);
 	cr_assert_neq(a->data, data);
 	memory_put(&m, a);
 	cr_assert_eq(m.bytes, 5 * PAGE);
 	/* What is free, but too small, makes room. */
-	a = memory_get(&m, 8 * PAGE);
+	a = get(&m, 8 * PAGE);
 	cr_assert_not_null(a);
 	cr_assert_eq(m.bytes, 8 * PAGE);
 	memory_put(&m, a);
+	memory_fini(&m);
+}
+
+/* One alone has half, two a third each, and there is some for the next. */
+Test(memory, shares)
+{
+	struct ulnet_nid a = nid(1), b = nid(2);
+	struct piece *of_a[64], *of_b[64];
+	unsigned int na = 0, nb = 0;
+	struct memory m;
+
+	memory_init(&m, 60 * PAGE);
+	while ((of_a[na] = memory_get(&m, PAGE, &a)))
+		na++;
+	cr_assert_eq(na, 31);
+	while ((of_b[nb] = memory_get(&m, PAGE, &b)))
+		nb++;
+	cr_assert_eq(nb, 15);
+	for (unsigned int i = 0; i < 16; i++)
+		memory_put(&m, of_a[--na]);
+	while ((of_b[nb] = memory_get(&m, PAGE, &b)))
+		nb++;
+	cr_assert_eq(nb, 23);
+	cr_assert_not_null(of_a[na] = memory_get(&m, 20 * PAGE, &a),
+			   "it has less than what is left");
+	na++;
+	while (na)
+		memory_put(&m, of_a[--na]);
+	while (nb)
+		memory_put(&m, of_b[--nb]);
+	cr_assert_eq(m.out, 0);
 	memory_fini(&m);
 }
