@@ -9,12 +9,52 @@
  * Calls of both directions for one message are made on that thread. There are
  * no locks.
  *
- * Optional members for hints about dead peers join the structure with the first
- * LND that has use for them.
- *
  * Time. LNet keeps the deadlines: when one passes, or a user gives a message
  * up, LNet calls cancel(). An LND has timers for its own protocol only
- * (handshake, keepalive).
+ * (handshake, keepalive, pauses between attempts to connect).
+ *
+ * The life of a message that goes out. LNet calls send(), which
+ *	takes it	the LND has it until it calls lnet_finalize(), once, or
+ *			gives it back by lnet_send_again();
+ *	-EINPROGRESS	LNet keeps it, without credits, until the LND calls
+ *			lnet_peer_connected(): then comes another send(), or
+ *			the message ends;
+ *	-errno		LNet keeps it, and ends it as not delivered, with this
+ *			status and LOCAL_DROPPED. The LND has nothing of it.
+ *
+ * The life of one that comes in. The LND calls lnet_parse(); LNet answers with
+ * recv(), once, at once or later, and may ask by eager_recv() meanwhile. If that
+ * recv() brings an lnd_msg, the LND calls lnet_finalize() for it, once.
+ *
+ * What may be called from within what:
+ *	send()		in any upcall, so in the midst of what the LND does just
+ *			then. It makes no upcall itself.
+ *	recv(), eager_recv()
+ *			in lnet_parse(), or later. recv() may call
+ *			lnet_finalize().
+ *	cancel()	in no upcall: from LNet's timers. It calls
+ *			lnet_finalize().
+ *	shutdown()	in no upcall.
+ *	users' handlers	in lnet_finalize() and lnet_peer_connected(), and they
+ *			send. What an LND holds must be in order before it calls
+ *			either, and it must look again afterwards: connections
+ *			and queues may have changed.
+ *
+ * What has become of a message, in the words of lnet_finalize():
+ *	it is sent, or received			0, OK
+ *	there is no connection, and
+ *	    the peer refuses, or is not there	REMOTE_DROPPED
+ *	    the reason is on this side		LOCAL_DROPPED
+ *	its connection has ended, and
+ *	    nothing of it has left		REMOTE_DROPPED
+ *	    some of it may have left		LOCAL_ERROR, REMOTE_ERROR; the
+ *						peer was silent: NETWORK_TIMEOUT
+ *	    it was coming in			REMOTE_ERROR
+ *	its bytes are not what was sent		-EIO, REMOTE_ERROR
+ *	the NI goes down (-ESHUTDOWN), and
+ *	    nothing of it has left		LOCAL_ABORTED
+ *	    some may have left, or come		SHUTDOWN
+ *	LNet gave it up				see cancel()
  */
 #ifndef LND_LND_H
 #define LND_LND_H
@@ -62,6 +102,7 @@ struct lnd_ni {
 /* A message, as an LND sees it. LNet's; lent to the LND from send() or recv()
  * until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
+	bool incoming;		   /* lent by recv(), and not by send() */
 	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
 	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */
@@ -100,8 +141,10 @@ struct lnd {
 	/*
 	 * The NI comes up: fill ni->priv, listen. On the thread that adds the
 	 * NI, which may be the loop's own, so it must not wait for a peer; no
-	 * other call is made for @ni until it has returned. 0 or a negative
-	 * errno, which fails lnet_ni_add(), with nothing left behind.
+	 * other call is made for @ni until it has returned. What is to be done
+	 * on a loop's thread (to watch a descriptor, to arm a timer), it has
+	 * done there by loop_call(ni->loops[i], ...). 0 or a negative errno,
+	 * which fails lnet_ni_add(), with nothing left behind.
 	 */
 	int (*startup)(struct lnd_ni *ni);
 
@@ -149,12 +192,12 @@ struct lnd {
 		     uint32_t rlength);
 
 	/*
-	 * Optional. LNet does not know yet where the payload of @rx goes, and
-	 * that may take long (lazy portal, entry of another CPT). An LND that
-	 * has this call moves the payload aside, so that what comes behind it
-	 * on the same connection can be received. 0 or -errno: LNet then drops
-	 * the message. Without it, the LND's connection stands still till
-	 * recv().
+	 * LNet does not know yet where the payload of @rx goes, and that may
+	 * take long (lazy portal, entry of another CPT): the LND moves the
+	 * payload aside, so that what comes behind it on the same connection
+	 * can be received. 0 or -errno: LNet then drops the message. A must
+	 * where messages come one behind the other; NULL where one that is not
+	 * taken yet holds up no other.
 	 */
 	int (*eager_recv)(struct lnd_ni *ni, void *rx);
 

@@ -162,6 +162,7 @@ static void msg_transmit(struct lnet_msg *msg)
 	int rc;
 
 	msg_move(msg, MSG_LND);
+	msg->lnd.incoming = false;
 	msg->tries++;
 	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
 	if (likely(!rc))
@@ -494,6 +495,7 @@ void msg_recv(struct lnet_msg *msg)
 	struct lnet_msg *outer = cpt->receiving;
 
 	msg_move(msg, MSG_RECV);
+	msg->lnd.incoming = true;
 	cpt->receiving = msg;
 	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
 			       msg->hdr.payload_length);

@@ -14,12 +14,8 @@
 #include "lnd/simlnd/net.h"
 #include "base/mutation.h"
 
-/* lnd_msg.priv points to one of two things. */
-enum sim_kind { SIM_TX, SIM_PKT };
-
 /* A message at its sender. */
 struct sim_tx {
-	enum sim_kind kind;
 	struct list link;
 	struct sim_cpt *sc;
 	struct lnd_msg *msg;
@@ -31,7 +27,6 @@ struct sim_tx {
 
 /* A message on the wire and at its receiver. */
 struct sim_pkt {
-	enum sim_kind kind;
 	struct list link;  /* sim_cpt.arriving, or in none */
 	struct sim_ep *ep; /* whom it is for */
 	unsigned int cpt;
@@ -200,7 +195,6 @@ static void pkt_send(struct sim_tx *tx)
 
 	if (!pkt)
 		return; /* as lost as any other */
-	pkt->kind = SIM_PKT;
 	list_init(&pkt->link);
 	pkt->ep = ep;
 	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
@@ -362,7 +356,6 @@ static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	tx = pool_get(&sc->txs);
 	if (!tx)
 		return -ENOMEM;
-	tx->kind = SIM_TX;
 	tx->sc = sc;
 	tx->msg = msg;
 	tx->path = path;
@@ -465,12 +458,12 @@ static void sim_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 	struct sim_tx *tx = msg->priv;
 
 	(void)ni;
-	if (tx->kind == SIM_TX)
+	if (msg->incoming)
+		pkt_abort(msg->priv, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	else
 		tx_end(tx, status,
 		       tx->departed ? LNET_CAUSE_NETWORK_TIMEOUT
 				    : LNET_CAUSE_LOCAL_TIMEOUT);
-	else
-		pkt_abort(msg->priv, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
 static void txs_abort(struct list *txs)

@@ -190,7 +190,6 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 	if (!rx)
 		return NULL;
 	*rx = (struct sock_rx){
-		.dir = SOCK_RX,
 		.cpt = conn->cpt,
 		.conn = conn,
 		.cookie = conn->hdr.cookie[0],

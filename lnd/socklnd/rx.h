@@ -15,7 +15,6 @@
 
 /* A message whose header LNet has seen. */
 struct sock_rx {
-	enum sock_dir dir;	/* SOCK_RX */
 	bool answered;		/* LNet has called recv() */
 	bool summed;		/* with a checksum, to be compared */
 	int status;		/* not 0: the rest of it will not come, */

@@ -161,13 +161,11 @@ static void sock_shutdown(struct lnd_ni *ni, unsigned int index)
 
 static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 {
-	enum sock_dir *dir = msg->priv;
-
 	(void)ni;
-	if (*dir == SOCK_TX)
-		sock_tx_cancel(msg->priv, status);
-	else
+	if (msg->incoming)
 		sock_rx_cancel(msg->priv, status);
+	else
+		sock_tx_cancel(msg->priv, status);
 }
 
 const struct lnd socklnd = {

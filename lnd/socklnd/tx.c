@@ -47,7 +47,7 @@ static struct sock_tx *tx_new(struct sock_conn *conn, struct lnd_msg *msg)
 
 	if (!tx)
 		return NULL;
-	*tx = (struct sock_tx){ .dir = SOCK_TX, .msg = msg, .conn = conn };
+	*tx = (struct sock_tx){ .msg = msg, .conn = conn };
 	list_init(&tx->link);
 	return tx;
 }

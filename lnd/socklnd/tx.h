@@ -14,11 +14,7 @@
 
 #include "lnd/socklnd/peer.h"
 
-/* What lnd_msg.priv points to begins with this. */
-enum sock_dir { SOCK_TX, SOCK_RX };
-
 struct sock_tx {
-	enum sock_dir dir;   /* SOCK_TX */
 	struct list link;    /* conn->queue; in none: it is conn->tx */
 	struct lnd_msg *msg; /* NULL: a NOOP, or given up */
 	struct sock_conn *conn;

@@ -250,12 +250,29 @@ static void note(struct box *b, const struct ulnet_event *ev)
 static void on_event(const struct ulnet_event *ev)
 {
 	struct box *b = ev->user_ptr;
+	struct fx *fx = b->fx;
 
-	pthread_mutex_lock(&b->fx->lock);
+	pthread_mutex_lock(&fx->lock);
 	note(b, ev);
-	pthread_mutex_unlock(&b->fx->lock);
+	fx->handling++;
+	pthread_mutex_unlock(&fx->lock);
 	if (b->hook)
 		b->hook(b, ev);
+	/* From here on the box may be gone, and what the hook knows. */
+	pthread_mutex_lock(&fx->lock);
+	fx->handling--;
+	pthread_mutex_unlock(&fx->lock);
+}
+
+/* To be asked after what was recorded. */
+static bool hooks_have_returned(struct fx *fx)
+{
+	bool returned;
+
+	pthread_mutex_lock(&fx->lock);
+	returned = fx->handling == 0;
+	pthread_mutex_unlock(&fx->lock);
+	return returned;
 }
 
 /* ---- MDs ---- */
@@ -417,7 +434,7 @@ static bool wait_until(struct fx *fx, bool (*cond)(struct fx *fx, void *arg),
 	bool is_virtual = fx->rig->can & RIG_VIRTUAL_TIME;
 	uint64_t waited = 0;
 
-	while (!cond(fx, arg)) {
+	while (!cond(fx, arg) || !hooks_have_returned(fx)) {
 		if (waited > patience)
 			return false;
 		fx->rig->ops->run(fx->rig, STEP);

@@ -26,6 +26,9 @@ struct fx {
 	const char *skipped;  /* why */
 	int64_t credits[2];   /* of each NI of a node, nothing being sent */
 	pthread_mutex_t lock; /* boxes' records: handlers may be threads */
+	unsigned int
+		handling; /* events recorded, whose hooks have not returned;
+				* under lock */
 	struct list boxes;
 };
 
@@ -50,7 +53,8 @@ struct box {
 	unsigned int niov;
 	uint8_t *mem;
 	size_t mem_size;
-	/* After an event was recorded, in the handler. */
+	/* After an event was recorded, in the handler. Whoever waits, by a
+	 * function of this header, sees the record once this has returned. */
 	void (*hook)(struct box *b, const struct ulnet_event *ev);
 	void *hook_arg;
 	/* record; under fx->lock */

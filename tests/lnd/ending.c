@@ -155,6 +155,69 @@ static void restart(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
+/* Of small messages that come, none comes after one that was sent later. */
+struct line {
+	uint32_t next;
+	unsigned int wrong;
+};
+
+static void note_line(struct box *b, const struct ulnet_event *ev)
+{
+	struct line *line = b->hook_arg;
+
+	if (ev->type != LNET_EVENT_PUT || ev->status)
+		return;
+	line->wrong += HDR_I(ev->hdr_data) < line->next;
+	line->next = HDR_I(ev->hdr_data) + 1;
+}
+
+#define LINE 200
+
+static void put_line(struct box *src, uint32_t from)
+{
+	for (uint32_t i = from; i < from + LINE; i++)
+		box_put(src, 1, false, PORTAL, 30, HDR(30, i));
+}
+
+/* What is queued when the peer dies, what is sent while it is away, and what is
+ * sent when it is back; the last one waits for an answer. */
+static void order_again(struct fx *fx)
+{
+	struct line line = { .next = 0 };
+	struct box *src = box_new(fx, 64, CUT_NONE);
+	struct box *dst = box_new(fx, 64, CUT_NONE);
+
+	box_fill(src, 30);
+	still_works(fx);
+	if (!box_bind(src, 0, LNET_MD_THRESH_INF, fx_patience(fx)))
+		return;
+	put_line(src, 0);
+	expect(fx, fx_kill(fx) == 0);
+	put_line(src, LINE);
+	expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
+	dst->hook = note_line;
+	dst->hook_arg = &line;
+	if (!box_post(dst, &(struct post){ .side = 1,
+					   .portal = PORTAL,
+					   .bits = 30,
+					   .threshold = LNET_MD_THRESH_INF,
+					   .options = LNET_MD_OP_PUT |
+						      LNET_MD_MANAGE_REMOTE }))
+		return;
+	put_line(src, 2 * LINE);
+	works_again(fx);
+	put_line(src, 3 * LINE);
+	box_put(src, 1, true, PORTAL, 30, HDR(30, 4 * LINE));
+	expect(fx, fx_wait(fx, &src->n[LNET_EVENT_ACK], 1));
+	box_end(dst);
+	expect(fx, line.wrong == 0);
+	expect(fx, line.next == 4 * LINE + 1);
+	expect(fx, dst->n[LNET_EVENT_PUT] > LINE);
+	expect(fx, fx_wait_ops(fx));
+	box_end(src);
+	expect(fx, fx_wait_idle(fx));
+}
+
 static void shutdown_busy(struct fx *fx)
 {
 	for (unsigned int k = 0; k < ARRAY_SIZE(moments); k++) {
@@ -304,6 +367,7 @@ static const struct behaviour list[] = {
 	{ "answers are lost", RIG_LOSE, lost_answers },
 	{ "peer dies at any moment", RIG_KILL, death },
 	{ "peer comes back", RIG_KILL, restart },
+	{ "peer comes back: messages keep their order", RIG_KILL, order_again },
 	{ "nodes close at any moment", 0, shutdown_busy },
 	{ "nodes close as a message is sent", 0, shutdown_at_once },
 	{ "node closes with held messages", 0, shutdown_lazy },
