@@ -84,7 +84,7 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], ip2net: x}",
 		 -95, "ip2net: not supported yet");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1]'}",
-		 -95, "not supported yet");
+		 -22, "there is no CPT 1: this node has 1");
 	ask_fail(&rig, "net del: {net: tcp7}", -22, "cannot del network");
 	ask_fail(&rig, "net del: {net: tcp, interface: eth3}", -22,
 		 "no tcp(eth3)");
