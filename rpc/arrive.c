@@ -114,7 +114,7 @@ static uint32_t check_connection(struct origin *o,
 		return WIRE_SHUTTING_DOWN;
 	if (!(e->opened & UINT64_C(1) << sc->service->portal))
 		return WIRE_NO_SERVICE;
-	share = export_share(e, sc->service->portal);
+	share = export_share(sc->shard->exports, e, sc->service->portal);
 	if (!share)
 		return WIRE_OVERLOADED;
 	o->share = share;

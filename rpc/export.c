@@ -65,19 +65,88 @@ static struct export *find_client(struct exports *x,
 	return NULL;
 }
 
-struct share *export_share(struct export *e, unsigned int portal)
+/* ---- shares of services ---- */
+
+static struct host *host_get(struct exports *x, const struct ulnet_nid *nid,
+			     unsigned int portal)
+{
+	uint64_t h = hash_bytes(nid, sizeof(*nid), x->seed + portal);
+	struct hash_node *n = hash_first(&x->hosts, h);
+	struct host *host;
+
+	for (; n; n = hash_next(n)) {
+		host = container_of(n, struct host, by_nid);
+		if (host->portal == portal && lnet_nid_eq(&host->nid, nid))
+			return host;
+	}
+	host = calloc(1, sizeof(*host));
+	if (!host)
+		return NULL;
+	host->exports = x;
+	host->nid = *nid;
+	host->portal = portal;
+	if (hash_add(&x->hosts, &host->by_nid, h)) {
+		free(host);
+		return NULL;
+	}
+	list_add_tail(&x->host_list, &host->link);
+	return host;
+}
+
+static void host_forget(struct host *host)
+{
+	if (!host->exports)
+		return;
+	hash_del(&host->exports->hosts, &host->by_nid);
+	list_del(&host->link);
+	host->exports = NULL;
+}
+
+static void host_put(struct host *host)
+{
+	if (--host->shares)
+		return;
+	host_forget(host);
+	free(host);
+}
+
+static struct share *share_new(struct exports *x, struct export *e,
+			       unsigned int portal)
+{
+	struct share *share = calloc(1, sizeof(*share));
+
+	if (!share)
+		return NULL;
+	share->host = host_get(x, &e->source, portal);
+	if (!share->host) {
+		free(share);
+		return NULL;
+	}
+	share->host->shares++;
+	share->portal = portal;
+	list_add_tail(&e->shares, &share->link);
+	return share;
+}
+
+struct share *export_share(struct exports *x, struct export *e,
+			   unsigned int portal)
 {
 	struct share *share;
 
 	list_for_each_entry (share, &e->shares, link)
 		if (likely(share->portal == portal))
 			return share;
-	share = calloc(1, sizeof(*share));
-	if (!share)
-		return NULL;
-	share->portal = portal;
-	list_add_tail(&e->shares, &share->link);
-	return share;
+	return share_new(x, e, portal);
+}
+
+void share_put(struct share *share)
+{
+	const struct held *h = &share->held;
+
+	if (h->requests || h->bytes || h->refusals)
+		return;
+	host_put(share->host);
+	free(share);
 }
 
 /* Replies that are on their way go on. */
@@ -517,6 +586,8 @@ static int shard_open(struct shard *s)
 	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
 	hash_init(&x->by_client);
+	hash_init(&x->hosts);
+	list_init(&x->host_list);
 	list_init(&x->silent);
 	lnet_timer_init(&x->timer, look);
 	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
@@ -558,9 +629,13 @@ static void shard_free(struct shard *s)
 		return;
 	while (!list_empty(&x->silent))
 		export_drop(x, list_first(&x->silent, struct export, link));
+	/* After a crash services have something of clients still. */
+	while (!list_empty(&x->host_list))
+		host_forget(list_first(&x->host_list, struct host, link));
 	id_table_fini(&x->table);
 	parties_fini(&x->parties);
 	hash_fini(&x->by_client);
+	hash_fini(&x->hosts);
 	free(x);
 	s->exports = NULL;
 }

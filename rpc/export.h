@@ -59,6 +59,8 @@ struct exports {
 	struct hash by_client;
 	struct list silent;	/* by looked, longest ago first */
 	struct parties parties; /* exports by NID */
+	struct hash hosts;	/* host.by_nid */
+	struct list host_list;	/* host.link */
 	uint64_t seed;
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
@@ -122,7 +124,8 @@ static inline uint64_t export_absent(const struct exports *x, uint64_t now)
 
 /* What the client holds of the service on @portal: borrowed as long as @e, or as
  * it holds anything. NULL: no memory. */
-struct share *export_share(struct export *e, unsigned int portal);
+struct share *export_share(struct exports *x, struct export *e,
+			   unsigned int portal);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

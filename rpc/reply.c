@@ -285,7 +285,7 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 static bool message_refuses(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
-	bool room = share_allows(m->share->refusals, sc->refusals,
+	bool room = share_allows(m->share->host->held.refusals, sc->refusals,
 				 sc->service->conf.queue_bytes_max, m->size);
 
 	m->refusal = true;

@@ -16,14 +16,14 @@
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
 /* Room for QUEUE_MAX requests without long bodies, with replies of up to 4096. */
-#define QUEUE_BYTES_MAX	    (UINT64_C(32) << 20)
-#define WINDOW		    1024
-#define RETRY_AFTER_US	    UINT64_C(10000)
-#define STUCK_US	    UINT64_C(60000000)
-#define HIGH_RATIO	    10
-#define SEGMENTS	    8
-#define WORKERS_MAX	    4096
-#define LOG_LINES	    10 /* a second, of what strangers can cause */
+#define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
+#define WINDOW		1024
+#define RETRY_AFTER_US	UINT64_C(10000)
+#define STUCK_US	UINT64_C(60000000)
+#define HIGH_RATIO	10
+#define SEGMENTS	8
+#define WORKERS_MAX	4096
+#define LOG_LINES	10 /* a second, of what strangers can cause */
 /* At the end replies that are on their way have that long. */
 #define LINGER_NS NSEC_PER_SEC
 
@@ -83,12 +83,6 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 }
 
 /* ---- memory ---- */
-
-void share_put(struct share *share)
-{
-	if (!share->requests && !share->bytes && !share->refusals)
-		free(share);
-}
 
 static void cpt_fini(struct service_cpt *sc)
 {
@@ -362,7 +356,8 @@ static void conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->queue_max = QUEUE_MAX;
 	if (!c->queue_bytes_max)
 		c->queue_bytes_max = QUEUE_BYTES_MAX;
-	c->queue_bytes_max = MIN(c->queue_bytes_max, UINT64_MAX / 8);
+	c->queue_bytes_max =
+		MIN(c->queue_bytes_max, UINT64_MAX / (2 * SERVICE_LIMITS));
 	if (!c->window)
 		c->window = WINDOW;
 	if (!c->retry_after)
@@ -407,6 +402,7 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
 	pool_init(&sc->origins, sizeof(struct origin), 0);
 	replies_init(sc);
+	sc->unknown.host = sc->passed.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);
 	list_init(&sc->flush);

@@ -9,9 +9,12 @@
  * stops (unlinks its buffers); then the service is freed, or, if handlers still
  * have requests of it, when the last one of these is answered.
  *
- * What a service holds is limited, to twice queue_max requests and twice
- * queue_bytes_max bytes, of which each client has its share (base/share.h):
- * alone, half of it, which is the limit as it is configured.
+ * What a service holds is limited, to four times queue_max requests and
+ * queue_bytes_max bytes. Each host, which is a NID, has its share of that
+ * (base/share.h), and each client its share of its host's: alone, half of a half,
+ * which is the limit as it is configured. A host is not to be made up, but it can
+ * have any number of connections; and clients of one host are to be fair to each
+ * other, too.
  *
  * Bytes are those of memory that is really held for a request: itself, its body,
  * the descriptors of its bulk, and, from the time when it is taken, room for its
@@ -24,6 +27,7 @@
 
 #include <stdatomic.h>
 #include "base/fsm.h"
+#include "base/hash.h"
 #include "base/pool.h"
 #include "base/share.h"
 #include "rpc/exec.h"
@@ -58,14 +62,32 @@ enum service_cpt_state {
 	SERVICE_CPT_STATES
 };
 
+/* What somebody holds of a service. */
+struct held {
+	uint32_t requests; /* under way */
+	uint64_t bytes;	   /* that they hold, and replies */
+	uint64_t refusals; /* bytes of messages with nothing else */
+};
+
+/* All clients of a NID: there as long as one of them has a share. Who has many
+ * connections so has no more than who has one. Owner: as struct share. */
+struct host {
+	struct hash_node by_nid; /* exports.hosts, by NID and portal */
+	struct list link;	 /* exports.host_list */
+	struct exports *exports; /* NULL: they are gone */
+	struct ulnet_nid nid;
+	unsigned int portal;
+	unsigned int shares;
+	struct held held;
+};
+
 /* What a client holds of a service: there as long as its connection is, or it
  * holds anything. Owner: the connection's CPT. */
 struct share {
 	struct list link; /* export.shares */
+	struct host *host;
 	unsigned int portal;
-	uint32_t requests;	   /* under way */
-	uint64_t bytes;		   /* that they hold, and replies */
-	uint64_t refusals;	   /* bytes of messages with nothing else */
+	struct held held;
 	bool gone;		   /* the connection is */
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };
@@ -97,9 +119,10 @@ struct service_cpt {
 	_Atomic uint32_t held;	     /* requests under way */
 	_Atomic uint64_t held_bytes; /* that they hold, and replies */
 	/* Of both, what is not for a connection that is known here. */
-	uint64_t refusals;    /* bytes: of all clients */
-	struct share unknown; /* clients without one */
-	struct share passed;  /* messages that are on the way to other CPTs */
+	uint64_t refusals;     /* bytes: of all clients */
+	struct host strangers; /* of the next two */
+	struct share unknown;  /* clients without one */
+	struct share passed;   /* messages that are on the way to other CPTs */
 
 	struct stat_service *stats; /* NULL: no memory */
 	uint64_t log_second;	    /* for what strangers cause */
@@ -166,16 +189,31 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* Its connection is gone, and it is, too, if nothing is held. */
+/* Its connection is gone, and so is @share, if nothing is held. */
 void share_put(struct share *share);
+
+static inline void held_add(struct held *h, int requests, int64_t bytes,
+			    int64_t refusals)
+{
+	h->requests += (uint32_t)requests;
+	h->bytes += (uint64_t)bytes;
+	h->refusals += (uint64_t)refusals;
+}
+
+static inline void share_held(struct share *share, int requests, int64_t bytes,
+			      int64_t refusals)
+{
+	held_add(&share->held, requests, bytes, refusals);
+	held_add(&share->host->held, requests, bytes, refusals);
+	if (unlikely(share->gone))
+		share_put(share);
+}
 
 /* There are so many more (or less) requests under way, and bytes held, of
  * @share's client. When they are less, @share may be gone. */
 static inline void service_held(struct service_cpt *sc, struct share *share,
 				int requests, int64_t bytes)
 {
-	share->requests += (uint32_t)requests;
-	share->bytes += (uint64_t)bytes;
 	atomic_store_explicit(
 		&sc->held,
 		atomic_load_explicit(&sc->held, memory_order_relaxed) +
@@ -186,18 +224,15 @@ static inline void service_held(struct service_cpt *sc, struct share *share,
 		atomic_load_explicit(&sc->held_bytes, memory_order_relaxed) +
 			(uint64_t)bytes,
 		memory_order_relaxed);
-	if (unlikely(share->gone))
-		share_put(share);
+	share_held(share, requests, bytes, 0);
 }
 
 /* The same for bytes of refusals. */
 static inline void service_refused(struct service_cpt *sc, struct share *share,
 				   int64_t bytes)
 {
-	share->refusals += (uint64_t)bytes;
 	sc->refusals += (uint64_t)bytes;
-	if (unlikely(share->gone))
-		share_put(share);
+	share_held(share, 0, 0, bytes);
 }
 
 /* Of all CPTs, as far as this one has heard. */
@@ -221,18 +256,39 @@ static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 	return n;
 }
 
+/* The law of shares twice: the host has its share of all, and the client its share
+ * of what the host may have as things are. */
+static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
+				  uint64_t max, uint64_t n)
+{
+	uint64_t left = used < max ? max - used : 0;
+	uint64_t most = host + (left > host ? (left - host) / 2 : 0);
+
+	return share_allows(host, used, max, n) &&
+	       share_allows(client, host, most, n);
+}
+
+/* Of this many times the configured limits: one client alone, on one host alone,
+ * has the limit. */
+#define SERVICE_LIMITS 4
+
 /* Is there no room for one more of @share's client, with @bytes? One that is
  * larger than all there may be comes in when nothing else is there. */
 static inline bool service_is_full(const struct service_cpt *sc,
 				   const struct share *share, uint64_t bytes)
 {
 	const struct ulrpc_service *svc = sc->service;
+	const struct held *mine = &share->held, *host = &share->host->held;
 	uint64_t used = service_held_bytes(svc);
 
-	return !share_allows(share->requests + 1, service_held_requests(svc),
-			     2 * (uint64_t)svc->conf.queue_max, 1) ||
-	       (used && !share_allows(share->bytes, used,
-				      2 * svc->conf.queue_bytes_max, bytes));
+	return !service_allows(mine->requests + 1, host->requests,
+			       service_held_requests(svc),
+			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
+			       1) ||
+	       (used &&
+		!service_allows(mine->bytes, host->bytes, used,
+				SERVICE_LIMITS * svc->conf.queue_bytes_max,
+				bytes));
 }
 
 /* The connection @e ends: requests_forget() at all services. */

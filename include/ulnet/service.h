@@ -57,8 +57,9 @@ struct ulrpc_service_conf {
 	uint32_t buffers;	  /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
 	uint32_t buffer_size;	  /* bytes; 0: room for several messages */
-	/* What one client may have, alone. Of twice of these each client has at
-	 * most what is left: two have two thirds each, and so on. */
+	/* What one client may have, alone. All have four times as much, of which
+	 * each host has at most what is left for others, and each client of
+	 * that at most what is left for its host's others. */
 	uint32_t queue_max;	  /* requests waiting for a worker, or for their
 			     * handler's reply; more are refused as overloaded,
 			     * never executed; 0 = 4096 */

@@ -694,7 +694,7 @@ Test(hostile_request, floods)
 	for (unsigned int xid = 1; xid <= 100; xid++)
 		stranger_call(h.b, xid, "park", "x");
 	hostile_settle(&h);
-	cr_assert_eq(refused(h.b), 95);
+	cr_assert_eq(refused(h.b), 92);
 	hostile_honest(&h);
 	while (h.g.served.parked) {
 		serve_release(&h.g.served);
@@ -708,6 +708,36 @@ Test(hostile_request, floods)
 		stranger_call(h.a, xid, "park", "x");
 	hostile_settle(&h);
 	cr_assert_eq(refused(h.a), 0);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	hostile_fini(&h);
+}
+
+/* Who makes many connections has no more than a host's share. */
+Test(hostile_request, floods_by_many_names)
+{
+	const struct ulrpc_service_conf conf = { .queue_max = 10 };
+
+	hostile_init_with(&h, NULL, &conf);
+	h.a->careless = true;
+	for (uint8_t i = 0; i < 20; i++) {
+		h.a->client = 100 + i;
+		h.a->client_id[0] = i;
+		hostile_connect(&h);
+		for (unsigned int xid = 1; xid <= 10; xid++)
+			stranger_call(h.a, xid, "park", "x");
+		hostile_settle(&h);
+	}
+	cr_assert_eq(h.a->replies, 180);
+	cr_assert_eq(refused(h.a), 180, "half of four times 10 are not");
+	hostile_honest(&h);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	for (unsigned int xid = 1; xid <= 10; xid++)
+		stranger_call(h.b, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.b), 5);
 	while (h.g.served.parked) {
 		serve_release(&h.g.served);
 		hostile_settle(&h);
