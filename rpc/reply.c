@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "rpc/export.h"
 
-#define BACKOFF_BASE_NS (10 * NSEC_PER_MSEC)
-#define BACKOFF_MAX_NS	(5 * NSEC_PER_SEC)
+/* Pauses before what was not delivered is sent again. There may be many replies
+ * to clients that have gone: so these are longer than a client's own. */
+#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX   (500 * NSEC_PER_MSEC)
 /* A message is given to LNet with at most this time, us. */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
 /* And this, if the time is over before it is sent. */
@@ -179,13 +182,10 @@ static void give_up(struct reply_message *m, const char *why)
 static void wait_again(struct reply_message *m)
 {
 	struct shard *s = m->sc->shard;
-	uint64_t window = BACKOFF_BASE_NS << MIN(m->tries, 16u);
-	uint64_t now = shard_now(s);
-	uint64_t at;
+	uint64_t at = shard_now(s) +
+		      backoff_ns(PAUSE_FIRST, PAUSE_MAX, m->tries++,
+				 shard_random(s, UINT64_MAX));
 
-	window = MIN(window, BACKOFF_MAX_NS);
-	at = now + shard_random(s, window);
-	m->tries++;
 	if (at >= m->deadline) {
 		give_up(m, "not delivered by the deadline");
 		return;

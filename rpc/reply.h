@@ -2,7 +2,7 @@
 /*
  * Replies: packed to one message for each message of requests and turn, and
  * sent. What was certainly not delivered is sent again, after a random time of at
- * most 10 ms, 20 ms, .. 5 s, until the latest deadline of its calls.
+ * most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of its calls.
  *
  * What clients do not take fills no memory. The bytes of replies count as held by
  * the service, and by the client, which so has fewer requests taken (struct

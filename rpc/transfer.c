@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "rpc/stat.h"
 
 /* One try of a piece has a quarter of the time left, within these; the longer
@@ -12,8 +13,9 @@
 #define TRY_MIN	     (50 * NSEC_PER_MSEC)
 #define TRY_MAX	     (5 * NSEC_PER_SEC)
 #define TRY_DOUBLED  6
-#define BACKOFF_BASE (10 * NSEC_PER_MSEC)
-#define BACKOFF_MAX  (5 * NSEC_PER_SEC)
+/* Pauses after tries that failed sooner. */
+#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX   (500 * NSEC_PER_MSEC)
 
 static const struct fsm_state piece_states[PIECE_STATES] = {
 	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
@@ -191,18 +193,19 @@ static void piece_retry(struct piece *p)
 {
 	struct transfer *x = p->x;
 	struct shard *s = x->t->conf.shard;
-	uint64_t now = shard_now(s), window = 0;
+	uint64_t now = shard_now(s), pause = 0;
 
 	if (p->status == -ETIMEDOUT) {
 		p->timeouts++; /* it has waited already */
 	} else {
 		if (p->refusals)
-			window = BACKOFF_BASE << MIN(p->refusals - 1, 20u);
+			pause = backoff_ns(PAUSE_FIRST, PAUSE_MAX,
+					   p->refusals - 1,
+					   shard_random(s, UINT64_MAX));
 		p->refusals++;
 	}
-	window = MIN(window, BACKOFF_MAX);
 	stat_count(s, RPC_STAT_segments_retried);
-	p->again = MAX(now, p->began + shard_random(s, window));
+	p->again = MAX(now, p->began + pause);
 	if (p->fsm.state != PIECE_WAITING)
 		fsm_move(&p->fsm, piece_states, PIECE_WAITING);
 	if (piece_time(p, p->again) == 0) {
