@@ -197,7 +197,8 @@ void call_on_packed(struct ulrpc_call *call, uint64_t now)
 	call_move(call, CALL_SENT);
 }
 
-/* Out of wherever it is. */
+/* Takes the call off all lists that it is on, and out of all counts of calls that
+ * wait. */
 static void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
@@ -219,8 +220,8 @@ static void call_detach(struct ulrpc_call *call, uint64_t now)
 	}
 }
 
-static void record(const struct ulrpc_call *call, const struct ulrpc_outcome *o,
-		   size_t received)
+static void call_record(const struct ulrpc_call *call,
+			const struct ulrpc_outcome *o, size_t received)
 {
 	struct call_report report = {
 		.shard = call->shard,
@@ -245,7 +246,7 @@ static void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
 
-	record(call, o, length);
+	call_record(call, o, length);
 	o->bulk_free = bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
@@ -585,9 +586,9 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r)
 
 /* ---- the user's side ---- */
 
-static int conf_check(const struct ulrpc_client *c,
-		      const struct ulrpc_call_conf *conf, size_t length,
-		      ulrpc_done_fn done)
+static int call_conf_check(const struct ulrpc_client *c,
+			   const struct ulrpc_call_conf *conf, size_t length,
+			   ulrpc_done_fn done)
 {
 	if (!conf || !done || !conf->deadline ||
 	    conf->nbulks > ULRPC_BULKS_MAX || (conf->nbulks && !conf->bulks) ||
@@ -713,7 +714,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 {
 	bool owned = shard_owned(client->shard);
 	struct ulrpc_call *call;
-	int rc = conf_check(client, conf, length, done);
+	int rc = call_conf_check(client, conf, length, done);
 
 	if (rc)
 		return rc;

@@ -23,11 +23,27 @@ struct stat_peer;
 struct stat_service;
 struct wire_reply;
 
+/* Where a call is, and what counts it; the simulator's campaign looks.
+ *
+ * NEW	   Given to its CPT by call.work; its client does not know it.
+ * QUEUED  Waits for a connection, its service, or a place in flight: in
+ *	   client.again, .queue or .stalled; or, when it cannot be sent and
+ *	   call.work will end it, in .fenced. Counted in client.nqueued.
+ * SENT	   One attempt is under way, whose reply is awaited: in
+ *	   parcel.entries[place], and, as its number is in use, in
+ *	   import.unreplied. Counted in client.inflight and parcel.open.
+ * FENCE   To be sent again, when nobody moves data from or to its bulks for
+ *	   the attempt before: in client.fenced.
+ * DONE	   Its callback has run; or will at the end of this turn, when its bulks
+ *	   are free: in client.ending.
+ *
+ * client.ncalls counts it from QUEUED until its callback has run.
+ */
 enum call_state {
-	CALL_NEW,    /* on its way to its CPT */
-	CALL_QUEUED, /* waits: connection, service, place in flight */
-	CALL_SENT,   /* in a parcel; the reply is awaited */
-	CALL_FENCE,  /* to be sent again, when its bulks are free */
+	CALL_NEW,
+	CALL_QUEUED,
+	CALL_SENT,
+	CALL_FENCE,
 	CALL_DONE,
 	CALL_STATES
 };
@@ -37,8 +53,8 @@ struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
-	struct list link;	/* one of the client's lists */
-	struct list unreplied;	/* import.unreplied: SENT */
+	struct list link;	/* one of the client's lists: enum call_state */
+	struct list unreplied;	/* import.unreplied */
 	struct parcel *parcel;	/* SENT */
 	uint64_t xid;		/* SENT: of this attempt */
 	uint64_t deadline;	/* ns; TIME_NEVER */

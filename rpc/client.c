@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mutation.h"
 #include "rpc/call.h"
 #include "rpc/control.h"
 #include "rpc/parcel.h"
@@ -180,7 +181,7 @@ static void take_sent(struct ulrpc_client *c, struct list *sent)
 }
 
 /* Whatever a server says, calls go to no portal that has another purpose. */
-static bool portal_ok(uint32_t portal)
+static bool client_portal_ok(uint32_t portal)
 {
 	return portal && portal < LNET_PORTALS &&
 	       portal != ULRPC_PORTAL_CONTROL && portal != ULRPC_PORTAL_REPLY &&
@@ -190,7 +191,7 @@ static bool portal_ok(uint32_t portal)
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
 	ask_no_more(c);
-	if (m->status != WIRE_OK || !portal_ok(m->portal)) {
+	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
 		client_unopen(c);
 		fail_queued(c, m->status == WIRE_SHUTTING_DOWN
 				       ? ULRPC_CAUSE_SHUTDOWN
@@ -205,13 +206,14 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 		client_move(c, CLIENT_OPEN);
 		c->ready = shard_now(c->shard);
 	}
-	client_kick(c);
+	if (!MUTATE(rpc_no_kick))
+		client_kick(c);
 }
 
 /* ---- sending ---- */
 
 /* How many calls may go now. */
-static uint32_t room(const struct ulrpc_client *c)
+static uint32_t client_room(const struct ulrpc_client *c)
 {
 	uint32_t n, span;
 
@@ -240,14 +242,14 @@ void client_flush(struct ulrpc_client *c)
 {
 	uint32_t n;
 
-	while ((n = room(c)))
+	while ((n = client_room(c)))
 		if (!parcel_send(c, MIN(n, c->batch_max)))
 			break;
 }
 
 void client_kick(struct ulrpc_client *c)
 {
-	if (c->flushing || !room(c))
+	if (c->flushing || !client_room(c))
 		return;
 	c->flushing = true;
 	shard_hold(c->shard);
@@ -290,7 +292,7 @@ void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
 		client_want(c);
 		return;
 	}
-	if (c->nqueued < c->batch_max || room(c) < c->batch_max)
+	if (c->nqueued < c->batch_max || client_room(c) < c->batch_max)
 		client_kick(c);
 	else
 		parcel_send(c, c->batch_max);
@@ -501,7 +503,7 @@ static int client_attach(void *arg)
 	return 0;
 }
 
-static void on_close(struct ulnet_work *work)
+static void client_on_close(struct ulnet_work *work)
 {
 	struct ulrpc_client *c =
 		container_of(work, struct ulrpc_client, close_work);
@@ -540,8 +542,9 @@ void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
 	*conf = (struct ulrpc_client_conf){ 0 };
 }
 
-static int conf_check(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
-		      unsigned int *cpt_p)
+static int client_conf_check(struct ulrpc *rpc,
+			     const struct ulrpc_client_conf *conf,
+			     unsigned int *cpt_p)
 {
 	int cpt = -1;
 
@@ -585,7 +588,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
 	c->flush.fn = on_flush;
-	c->close_work.fn = on_close;
+	c->close_work.fn = client_on_close;
 	c->free_work.fn = on_free;
 }
 
@@ -594,7 +597,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 {
 	struct ulrpc_client *c;
 	unsigned int cpt;
-	int rc = conf_check(rpc, conf, &cpt);
+	int rc = client_conf_check(rpc, conf, &cpt);
 
 	if (rc)
 		return rc;

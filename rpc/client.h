@@ -36,13 +36,17 @@ struct ulrpc_client {
 	bool closed;	  /* by its user */
 	bool flushing;	  /* flush is given */
 
-	struct list again;   /* ulrpc_call.link: were sent before; go first */
-	struct list queue;   /* of the same */
-	struct list stalled; /* for want of memory; others go first */
+	/* ulrpc_call.link; enum call_state says which calls are where. Calls
+	 * of again and queue wait for something that will have them sent: the
+	 * service to be opened, a connection, the import's pause, a call in
+	 * flight to end, the first message of import.sending to end; or else
+	 * flush is given. */
+	struct list again;   /* were sent before; go first */
+	struct list queue;   /* behind those */
+	struct list stalled; /* for want of memory, until stall_timer */
 	struct list fenced;
 	struct list ending; /* over, but for memory of their bulks */
-	uint32_t nqueued;   /* in the first three */
-	uint32_t inflight;
+	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* that have not ended */
 	uint32_t limit;	 /* of inflight, now */
 	uint64_t ready;	 /* ns: since when calls can be sent */
@@ -53,7 +57,7 @@ struct ulrpc_client {
 	uint64_t tag;	/* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool said_too_long; /* of a request for it, in the log */
+	bool said_too_long;    /* of a request for it, in the log */
 	unsigned int reopened; /* in a row, without having been of use */
 
 	struct ulnet_timer stall_timer; /* of stalled */

@@ -66,7 +66,7 @@ static void send_free(struct control_send *cs)
 	pool_put(&c->sends, cs);
 }
 
-static void on_sent(const struct ulnet_event *ev)
+static void control_on_sent(const struct ulnet_event *ev)
 {
 	struct control_send *cs = ev->user_ptr;
 	struct shard *s = cs->shard;
@@ -87,7 +87,7 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		.length = (uint32_t)length,
 		.threshold = 1,
 		.user_ptr = cs,
-		.handler = on_sent,
+		.handler = control_on_sent,
 		.timeout = cs->shard->rpc->conf.connect_timeout,
 	};
 	struct ulnet_md_handle mdh;
@@ -200,7 +200,7 @@ static int control_shard_open(struct shard *s)
 	return 0;
 }
 
-static void on_inbox_closed(void *arg)
+static void control_on_inbox_closed(void *arg)
 {
 	struct shard *s = arg;
 
@@ -211,7 +211,7 @@ static void on_inbox_closed(void *arg)
 static void control_shard_stop(struct shard *s)
 {
 	if (s->control && s->control->open)
-		inbox_close(&s->control->inbox, on_inbox_closed, s);
+		inbox_close(&s->control->inbox, control_on_inbox_closed, s);
 }
 
 static void control_shard_crash(struct shard *s)

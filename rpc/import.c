@@ -173,7 +173,7 @@ static void try_again(struct import *imp)
 }
 
 /* FULL, or SUSPECT. */
-static void lose(struct import *imp, const char *why)
+static void import_lose(struct import *imp, const char *why)
 {
 	import_log(imp, why);
 	stat_count(imp->shard, RPC_STAT_connections_lost);
@@ -186,7 +186,7 @@ void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
-	lose(imp, "the server does not know the connection");
+	import_lose(imp, "the server does not know the connection");
 	disconnected(imp, import_pause(imp, imp->failures));
 	imp->failures++;
 }
@@ -194,7 +194,7 @@ void import_lost(struct import *imp, uint32_t epoch)
 /* It does not answer: perhaps another NID does. */
 static void import_dead(struct import *imp)
 {
-	lose(imp, "no answer, the connection is given up");
+	import_lose(imp, "no answer, the connection is given up");
 	try_again(imp);
 }
 
@@ -396,7 +396,7 @@ static uint64_t next_look(const struct import *imp)
 	return at;
 }
 
-static void look(struct import *imp)
+static void import_look(struct import *imp)
 {
 	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
 	uint64_t now = shard_now(imp->shard);
@@ -462,7 +462,7 @@ static void on_timer(struct ulnet_timer *timer)
 		break;
 	case IMPORT_FULL:
 	case IMPORT_SUSPECT:
-		look(imp);
+		import_look(imp);
 		break;
 	case IMPORT_DISCONN:
 		if (import_wanted(imp))

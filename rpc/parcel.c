@@ -394,7 +394,7 @@ static void undelivered(struct parcel *p)
 	import_undelivered(imp, epoch, sent);
 }
 
-static void on_sent(const struct ulnet_event *ev)
+static void parcel_on_sent(const struct ulnet_event *ev)
 {
 	struct parcel *p = ev->user_ptr;
 
@@ -670,7 +670,7 @@ static void entry_fill(struct parcel *p, unsigned int i,
 	p->entries[i].held = NULL;
 }
 
-static uint64_t time_left(uint64_t deadline, uint64_t now)
+static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
 {
 	if (deadline == TIME_NEVER)
 		return 0;
@@ -682,7 +682,7 @@ static uint64_t time_left(uint64_t deadline, uint64_t now)
 static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
 			    const struct wire_segments *segments, uint64_t now)
 {
-	uint64_t left = time_left(call->deadline, now);
+	uint64_t left = parcel_time_left(call->deadline, now);
 	struct wire_call w = {
 		.xid = call->xid,
 		.timeout = left,
@@ -762,14 +762,14 @@ static int parcel_put(struct parcel *p, const struct load *l,
 		      uint64_t hdr_data)
 {
 	struct ulrpc_client *c = l->client;
-	uint64_t left = time_left(l->until, l->now);
+	uint64_t left = parcel_time_left(l->until, l->now);
 	struct ulnet_md md = {
 		.start = niov == 1 ? iov[0].iov_base : (void *)iov,
 		.length = niov == 1 ? (uint32_t)iov[0].iov_len : niov,
 		.threshold = 1,
 		.options = niov == 1 ? 0 : LNET_MD_IOVEC,
 		.user_ptr = p,
-		.handler = on_sent,
+		.handler = parcel_on_sent,
 		.timeout = left > SEND_TIMEOUT_MAX ? 0 : left,
 	};
 	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);

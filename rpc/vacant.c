@@ -50,7 +50,7 @@ static void answer_free(struct vacant_answer *a)
 	free(a);
 }
 
-static void on_sent(const struct ulnet_event *ev)
+static void vacant_on_sent(const struct ulnet_event *ev)
 {
 	struct vacant_answer *a = ev->user_ptr;
 	struct shard *s = a->shard;
@@ -73,7 +73,7 @@ static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
 		.length = (uint32_t)length,
 		.threshold = 1,
 		.user_ptr = a,
-		.handler = on_sent,
+		.handler = vacant_on_sent,
 		.timeout = SEND_TIMEOUT,
 	};
 	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, length);
@@ -129,8 +129,9 @@ static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
 
 /* As by a service: another copy of a call may have come to that, so each is
  * refused once, and not at all if it has been seen before. */
-static void answer(struct shard *s, const struct ulnet_event *ev,
-		   const struct wire_requests *m, struct wire_cursor *cursor)
+static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
+			  const struct wire_requests *m,
+			  struct wire_cursor *cursor)
 {
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
 	struct vacant_answer *a = answer_new(s, m->ncalls);
@@ -177,19 +178,19 @@ static void on_head(struct shard *s, const struct ulnet_event *ev,
 	if (!wire_requests_open_head(&cursor, ev->hdr_data, payload, length,
 				     &m) &&
 	    m.ncalls)
-		answer(s, ev, &m, &cursor);
+		vacant_refuse(s, ev, &m, &cursor);
 }
 
 /* ---- what came to another CPT than its connection's ---- */
 
-static void stray_back(struct stray *stray)
+static void vacant_stray_back(struct stray *stray)
 {
 	struct vacants *v = stray->arg;
 
 	v->strays--;
 }
 
-static void stray_there(struct stray *stray)
+static void vacant_stray_there(struct stray *stray)
 {
 	struct shard *s = stray->to;
 
@@ -197,9 +198,9 @@ static void stray_there(struct stray *stray)
 		on_head(s, &stray->ev, stray->payload, stray->length);
 }
 
-static void pass_on(struct shard *s, unsigned int cpt,
-		    const struct ulnet_event *ev, const void *payload,
-		    size_t length)
+static void vacant_pass_on(struct shard *s, unsigned int cpt,
+			   const struct ulnet_event *ev, const void *payload,
+			   size_t length)
 {
 	struct vacants *v = s->vacants;
 	struct stray *stray = NULL;
@@ -211,7 +212,7 @@ static void pass_on(struct shard *s, unsigned int cpt,
 		return;
 	}
 	v->strays++;
-	stray_send(stray, stray_there, stray_back, v);
+	stray_send(stray, vacant_stray_there, vacant_stray_back, v);
 }
 
 static void on_message(void *arg, const struct ulnet_event *ev,
@@ -235,12 +236,12 @@ static void on_message(void *arg, const struct ulnet_event *ev,
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
 		on_head(s, ev, payload, length);
 	else
-		pass_on(s, cpt, ev, payload, length);
+		vacant_pass_on(s, cpt, ev, payload, length);
 }
 
 /* ---- life ---- */
 
-static struct vacant *find(struct shard *s, unsigned int portal)
+static struct vacant *vacant_find(struct shard *s, unsigned int portal)
 {
 	struct vacant *v;
 
@@ -257,7 +258,7 @@ int vacant_open(struct shard *s, unsigned int portal)
 
 	if (s->closing)
 		return -ESHUTDOWN;
-	if (find(s, portal))
+	if (vacant_find(s, portal))
 		return 0;
 	v = calloc(1, sizeof(*v));
 	if (!v)
@@ -294,7 +295,7 @@ static void close_one(struct vacant *v)
 
 void vacant_close(struct shard *s, unsigned int portal)
 {
-	struct vacant *v = find(s, portal);
+	struct vacant *v = vacant_find(s, portal);
 
 	if (v)
 		close_one(v);

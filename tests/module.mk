@@ -231,7 +231,8 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 	lnet/hold.c lnet/msg.c lnet/op.c lnd/simlnd/simlnd.c
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
-	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/parcel.c rpc/request.c
+	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/client.c rpc/parcel.c \
+	rpc/request.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)

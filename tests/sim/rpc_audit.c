@@ -1,9 +1,104 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RPC from the inside: what is left when no call is under way. */
+/* RPC from the inside: is what calls wait for still to come; and what is left when
+ * none is under way. */
+#include "rpc/call.h"
 #include "rpc/client.h"
 #include "rpc/import.h"
+#include "rpc/parcel.h"
 #include "rpc/service.h"
 #include "tests/sim/rpc_run.h"
+
+/* ---- while calls are under way ---- */
+
+static unsigned int count_in(const struct list *calls, enum call_state state)
+{
+	const struct ulrpc_call *call;
+	unsigned int n = 0;
+
+	list_for_each_entry (call, calls, link)
+		n += call->fsm.state == state;
+	return n;
+}
+
+/* As enum call_state says. */
+static const char *client_miscounts(const struct ulrpc_client *c)
+{
+	const struct ulrpc_call *call;
+	unsigned int sent = 0;
+
+	if (c->nqueued != count_in(&c->again, CALL_QUEUED) +
+				  count_in(&c->queue, CALL_QUEUED) +
+				  count_in(&c->stalled, CALL_QUEUED) +
+				  count_in(&c->fenced, CALL_QUEUED))
+		return "calls are queued, and not counted";
+	list_for_each_entry (call, &c->imp->unreplied, unreplied) {
+		if (call->fsm.state != CALL_SENT || !call->parcel)
+			return "a call has a number, and is not sent";
+		sent += call->client == c;
+	}
+	return c->inflight == sent ? NULL : "calls are sent, and not counted";
+}
+
+/* As client.again says: something will have the calls sent that can be. */
+static const char *client_sleeps(const struct ulrpc_client *c)
+{
+	const struct import *imp = c->imp;
+
+	if (list_empty(&c->again) && list_empty(&c->queue))
+		return NULL;
+	if (imp->fsm.state == IMPORT_IDLE)
+		return "a call waits, and nobody connects";
+	if (!import_is_up(imp))
+		return lnet_timer_armed(&imp->timer)
+			       ? NULL
+			       : "a call waits for a connection that nobody "
+				 "makes";
+	if (c->fsm.state == CLIENT_UNOPENED)
+		return "a call waits for a service that nobody asks for";
+	if (c->fsm.state == CLIENT_OPENING)
+		return lnet_timer_armed(&c->open_timer)
+			       ? NULL
+			       : "a call waits for a service not asked for "
+				 "again";
+	if (c->flushing || !import_is_ready(imp) || c->inflight >= c->limit ||
+	    !parcel_span(imp))
+		return NULL;
+	return "a call waits, and nothing is in its way";
+}
+
+static const char *import_is_wrong(const struct import *imp)
+{
+	const struct ulrpc_call *call;
+	const struct ulrpc_client *c;
+	const char *what = NULL;
+	uint64_t last = 0;
+
+	list_for_each_entry (call, &imp->unreplied, unreplied) {
+		if (call->xid <= last || call->xid > imp->xid)
+			return "numbers are out of order";
+		last = call->xid;
+	}
+	list_for_each_entry (c, &imp->clients, link) {
+		what = what ? what : client_miscounts(c);
+		what = what ? what : client_sleeps(c);
+	}
+	return what;
+}
+
+void audit_waiting(struct member *m)
+{
+	struct ulrpc *rpc = m->rpc;
+	const struct import *imp;
+	const char *what = NULL;
+
+	for (unsigned int i = 0; rpc && i < rpc->ncpts; i++)
+		list_for_each_entry (imp, &rpc->shards[i].imports->all, link)
+			what = what ? what : import_is_wrong(imp);
+	if (what)
+		lnet_sim_fail(m->run->sim, "node %u: %s", m->index, what);
+}
+
+/* ---- when none is ---- */
 
 static const char *client_busy(const struct ulrpc_client *c)
 {

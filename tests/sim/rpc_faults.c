@@ -226,7 +226,7 @@ void fault_one(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
-	switch (r->late && chance(r, 30) ? SHUT : rnd(r, 12)) {
+	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 12)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -255,7 +255,7 @@ void fault_one(struct run *r)
 			toggle_client(r, m);
 		break;
 	default:
-		if (m->rpc && !r->waiting && chance(r, 50))
+		if (m->rpc && !r->waiting && chance(r, r->late ? 90 : 50))
 			shut(r, m);
 		break;
 	}

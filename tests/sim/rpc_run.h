@@ -189,6 +189,8 @@ void member_clients(struct member *m);
 
 /* ---- rpc_audit.c ---- */
 
+/* Violations: calls wait for nothing, or counts of calls are wrong. Between turns. */
+void audit_waiting(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);

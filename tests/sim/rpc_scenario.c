@@ -6,6 +6,7 @@
  *	  nothing is executed twice, unless its caller does not mind;
  *	- replies and bulk have the contents that belong to them;
  *	- memory of bulk is not written to once it is the caller's again;
+ *	- no call waits while nothing is in its way;
  *	- in the end nothing is left; and when faults end, calls succeed.
  */
 #include <stdio.h>
@@ -23,6 +24,14 @@ bool scenario_is_for(const char *mutation)
 }
 
 /* ---- what happens ---- */
+
+static void audit_all(struct run *r)
+{
+	if (++r->steps % 16 == 0)
+		lnet_sim_check(r->sim);
+	for (unsigned int i = 0; i < r->n; i++)
+		audit_waiting(&r->members[i]);
+}
 
 /* In runs with late copies callers are silent between: so a server that has
  * forgotten them hears of them by a copy first. */
@@ -48,8 +57,7 @@ static void step(void *arg)
 	if (chance(r, 10))
 		caller_cancel_one(r);
 	caller_check(r);
-	if (++r->steps % 16 == 0)
-		lnet_sim_check(r->sim);
+	audit_all(r);
 	if (r->left)
 		lnet_sim_at(r->sim, step_pause(r), step, r);
 }
@@ -154,8 +162,13 @@ static int set_up(struct run *r)
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
-	r->late = chance(r, 25);
+	r->late = chance(r, 35);
 	conf_fill(r);
+	/* See step_pause(): nor does it hear of them by a keepalive. */
+	if (r->late) {
+		r->n = 2;
+		r->conf.keepalive = 2000000;
+	}
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = add_member(r, i, rails);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
