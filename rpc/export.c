@@ -123,6 +123,7 @@ static struct share *share_new(struct exports *x, struct export *e,
 		return NULL;
 	}
 	share->host->shares++;
+	share->queue.host = &share->host->queue;
 	share->portal = portal;
 	list_add_tail(&e->shares, &share->link);
 	return share;

@@ -8,8 +8,8 @@
  * no policy holds anything back).
  *
  * A policy is a table of functions, and a line in sched.c. It may keep state for
- * each client (struct sched_client) or method, look at time, deadline and size,
- * and hold requests back: dequeue then returns NULL and says when to ask again.
+ * each client, host or method, look at time, deadline and size, and hold requests
+ * back: dequeue then returns NULL and says when to ask again.
  */
 #ifndef RPC_SCHED_H
 #define RPC_SCHED_H
@@ -19,18 +19,37 @@
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
-/* What waits of one client in one lane. */
-struct sched_flow {
-	struct list items; /* of sched_item.link; valid while queued is not 0 */
-	struct list turn;  /* among the clients of the lane that have items */
-	unsigned int queued;
-	uint64_t served; /* the round of the lane in which it was, last */
+/* Those that take turns, and have something waiting (sched_fair.c). */
+struct turns {
+	struct list now;  /* of turn.link: to be served in this round */
+	struct list next; /* and in the next one */
+	uint64_t round;
+	unsigned int n; /* in both */
 };
 
-/* A client, as policies see it: all of it is theirs, and is zero at first. Its
- * owner keeps it as long as a request of the client is queued. */
+/* One of them. */
+struct turn {
+	struct list link;
+	uint64_t served;     /* the round in which it was, last */
+	unsigned int queued; /* items */
+};
+
+/* Clients and their hosts, as policies see them: all is theirs but sched_client's
+ * host, and is zero at first. Their owner keeps them as long as a request of the
+ * client is queued. */
+struct sched_host {
+	struct sched_host_flow {
+		struct turn turn;     /* among the hosts of the lane */
+		struct turns clients; /* valid while turn.queued is not 0 */
+	} flow[LANES];
+};
+
 struct sched_client {
-	struct sched_flow flow[LANES];
+	struct sched_host *host;
+	struct sched_client_flow {
+		struct turn turn;  /* among the clients of the host */
+		struct list items; /* of sched_item.link; valid as above */
+	} flow[LANES];
 };
 
 /* A request, as policies see it. Embedded in it. */

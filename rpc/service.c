@@ -420,6 +420,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 		return -ENOMEM;
 	svc->rpc = rpc;
 	svc->refs = 1;
+	svc->lost.host = &svc->lost_host;
 	svc->conf = *conf;
 	text_copy(svc->name, sizeof(svc->name), conf->name);
 	svc->has_exec = wants_workers(conf);

@@ -79,6 +79,7 @@ struct host {
 	unsigned int portal;
 	unsigned int shares;
 	struct held held;
+	struct sched_host queue; /* exec.lock's */
 };
 
 /* What a client holds of a service: there as long as its connection is, or it
@@ -145,7 +146,9 @@ struct ulrpc_service {
 	struct service_cpt *cpt; /* rpc->ncpts of them */
 
 	struct exec exec;
-	struct sched_client lost; /* whose are continuations of lost requests */
+	/* Whose are continuations of lost requests. */
+	struct sched_client lost;
+	struct sched_host lost_host;
 	_Atomic bool exec_closed; /* exec_close() has been called */
 	struct ulnet_work exec_work;
 	_Atomic unsigned int refs; /* its own, and requests that are lost */

@@ -71,7 +71,8 @@ struct ulrpc_service_conf {
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
-	const char *policy; /* of the queue: "fair" between clients, "fifo";
+	const char *policy; /* of the queue: "fair" between hosts, and between
+			     * the clients of each; "fifo";
 			     * NULL = fair */
 	uint32_t high_ratio; /* high-priority requests in a row while others
 			      * wait; 0 = 10 */

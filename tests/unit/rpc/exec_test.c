@@ -11,6 +11,7 @@
 struct job {
 	struct sched_item item;
 	struct sched_client client;
+	struct sched_host host;
 	sem_t *go; /* NULL: ends at once */
 	bool done;
 };
@@ -92,6 +93,7 @@ static void close_exec(void)
 static void add(unsigned int i, enum sched_lane lane, sem_t *go)
 {
 	jobs[i].item.lane = (uint8_t)lane;
+	jobs[i].client.host = &jobs[i].host;
 	jobs[i].item.client = &jobs[i].client;
 	jobs[i].item.deadline = TIME_NEVER;
 	jobs[i].go = go;

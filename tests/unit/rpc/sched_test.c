@@ -5,7 +5,8 @@
 #define ALL ((1u << LANES) - 1)
 
 static struct sched_item items[64];
-static struct sched_client clients[4];
+static struct sched_host hosts[4];
+static struct sched_client clients[8]; /* 0 to 3: each on a host of its own */
 static struct lanes lanes;
 
 static void put(unsigned int i, enum sched_lane lane)
@@ -31,6 +32,10 @@ static void begin_with(const char *policy, unsigned int ratio)
 	cr_assert_eq(lanes_init(&lanes, sched_find(policy), ratio), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(items); i++)
 		items[i].client = &clients[0];
+	memset(hosts, 0, sizeof(hosts));
+	memset(clients, 0, sizeof(clients));
+	for (unsigned int i = 0; i < ARRAY_SIZE(clients); i++)
+		clients[i].host = &hosts[i % 4];
 }
 
 static void begin(unsigned int ratio)
@@ -104,6 +109,25 @@ Test(sched, fair_in_turn)
 	lanes_fini(&lanes);
 }
 
+/* Three clients on one host have as much as one on another, and as much as each
+ * other. */
+Test(sched, fair_between_hosts)
+{
+	unsigned int n[8] = { 0 };
+
+	begin_with("fair", 10);
+	for (unsigned int i = 0; i < 60; i++)
+		put_of(i, (const unsigned int[]){ 0, 4, 1 }[i / 20]);
+	for (unsigned int i = 0; i < 40; i++)
+		n[items[take(ALL)].client - clients]++;
+	cr_assert_eq(n[0], 10);
+	cr_assert_eq(n[4], 10);
+	cr_assert_eq(n[1], 20);
+	while (take(ALL) >= 0)
+		;
+	lanes_fini(&lanes);
+}
+
 Test(sched, fair_when_one_gives_up)
 {
 	begin_with("fair", 10);
@@ -133,8 +157,9 @@ Test(sched, who_is_ahead)
 		put_of(i, 0);
 	put_of(20, 1);
 	cr_assert_eq(ahead(0, LANE_NORMAL), 21, "all");
-	cr_assert_eq(ahead(1, LANE_NORMAL), 4, "two turns of two");
+	cr_assert_eq(ahead(1, LANE_NORMAL), 3, "its own, and two turns");
 	cr_assert_eq(ahead(2, LANE_NORMAL), 2, "one of each");
+	cr_assert_eq(ahead(5, LANE_NORMAL), 3, "after the host's other one");
 	cr_assert_eq(ahead(2, LANE_HIGH), 0);
 	cr_assert_eq(ahead(2, LANE_BACKGROUND), 10, "ratio");
 	while (take(ALL) >= 0)
