@@ -193,11 +193,13 @@ struct lnd {
 
 	/*
 	 * LNet does not know yet where the payload of @rx goes, and that may
-	 * take long (lazy portal, entry of another CPT): the LND moves the
-	 * payload aside, so that what comes behind it on the same connection
-	 * can be received. 0 or -errno: LNet then drops the message. A must
-	 * where messages come one behind the other; NULL where one that is not
-	 * taken yet holds up no other.
+	 * take long (lazy portal, entry of another CPT). Move the payload
+	 * aside, if there is any, so that what comes behind it on the same
+	 * connection can be received. 0 or -errno: LNet then drops the message.
+	 * Until LNet has called recv() or eager_recv() for @rx, the LND gives it
+	 * nothing more from that connection, and reads no more than it must:
+	 * this is how LNet keeps those back who send more than their share.
+	 * From within lnet_parse() or later. Must not block.
 	 */
 	int (*eager_recv)(struct lnd_ni *ni, void *rx);
 

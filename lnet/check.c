@@ -5,6 +5,7 @@
 #include "lnet/msg.h"
 #include "lnet/ni.h"
 #include "lnet/node.h"
+#include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/request.h"
 
@@ -133,10 +134,35 @@ static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
 	return false;
 }
 
+static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	if (cpt->unparking)
+		return false;
+	list_for_each_entry (msg, &cpt->parked, link) {
+		char nid[LNET_NIDSTR_SIZE];
+
+		if (!park_has_room(msg))
+			continue;
+		snprintf(buf, size,
+			 "a request of %s is parked, with %u of %u "
+			 "messages in use, %u its own",
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+			 cpt->msg_pool.used, cpt->node->conf.messages_max,
+			 msg->sender->has.msgs);
+		return true;
+	}
+	return false;
+}
+
 static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
 
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (parked_wrong(&node->cpt[i], buf, size))
+			return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (node->cpt[i].wish_pool.used)
 			return false;

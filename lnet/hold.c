@@ -70,9 +70,9 @@ static void hold_tell_full(const struct lnet_msg *msg)
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (now < has->quiet_until)
+	if (now < has->held_quiet_until)
 		return;
-	has->quiet_until = now + HOLD_LOG_PAUSE;
+	has->held_quiet_until = now + HOLD_LOG_PAUSE;
 	log_warn_limited(&cpt->limits_log, now, "portal",
 			 "%u: messages of %s are dropped: no buffer is posted, "
 			 "and its share of what may be held is used up (%u "
@@ -99,7 +99,7 @@ static int hold_put_aside(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
 
-	if (lnd->eager_recv && lnd->eager_recv(&msg->ni->lnd, msg->rx))
+	if (lnd->eager_recv(&msg->ni->lnd, msg->rx))
 		return -ENOMEM;
 	msg->aside = true;
 	hold_count(msg, 1);

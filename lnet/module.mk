@@ -15,6 +15,7 @@ libulnetcore_la_SOURCES += %D%/nidlist.c
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_la_SOURCES += %D%/observer.h
 libulnetcore_la_SOURCES += %D%/op.c %D%/op.h
+libulnetcore_la_SOURCES += %D%/park.c %D%/park.h
 libulnetcore_la_SOURCES += %D%/parse.c
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h

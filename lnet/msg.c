@@ -9,13 +9,15 @@
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
+#include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/select.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
-				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_PARKED) | FSM_TO(MSG_RECV) |
+				     FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
 				     FSM_TO(MSG_DONE) },
@@ -27,6 +29,7 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_CONNECTING] = { "waits for a connection",
 			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+	[MSG_PARKED] = { "waits for its sender's share", FSM_TO(MSG_NEW) },
 	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
 						       FSM_TO(MSG_NEW) |
 						       FSM_TO(MSG_RECV) },
@@ -95,16 +98,20 @@ struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
 static void msg_free_home(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *cpt = msg->home;
 
-	if (msg->sender)
-		peer_unref(msg->home, msg->sender);
+	if (msg->sender) {
+		msg->sender->has.msgs--;
+		peer_unref(cpt, msg->sender);
+	}
 	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
 		list_del(&msg->active);
 		cpt_count_alive(msg->home, -1);
 		return;
 	}
 	msg_fini(msg);
-	pool_put(&msg->home->msg_pool, msg);
+	pool_put(&cpt->msg_pool, msg);
+	park_wake_later(cpt);
 }
 
 void msg_free(struct lnet_msg *msg)

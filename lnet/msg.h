@@ -40,6 +40,7 @@ enum msg_state {
 	MSG_LND,	/* has both; the LND is sending it */
 	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
 	MSG_CONNECTING, /* has none; waits until the LND has a connection */
+	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
 	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
 	MSG_HELD,	/* received; waits for a buffer (hold.h) */
 	MSG_RECV,	/* the LND is storing its payload */

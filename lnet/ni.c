@@ -10,6 +10,7 @@
 #include "lnet/hold.h"
 #include "lnet/msg.h"
 #include "lnet/node.h"
+#include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 #include "lnet/wire.h"
@@ -390,6 +391,7 @@ void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	ni->cpt[cpt->index].stopped = true;
 	ni_fail_queued(ni, cpt);
+	park_discard(cpt, ni);
 	hold_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
 }

@@ -11,6 +11,7 @@
 #include "lnet/ni.h"
 #include "lnet/op.h"
 #include "lnet/hold.h"
+#include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 
@@ -108,6 +109,7 @@ static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
 	list_init(&cpt->peers_idle);
 	list_init(&cpt->refunds);
 	portals_init(cpt);
+	park_init(cpt);
 }
 
 /* What is still in use here is a bug: an observer hears of it, others abort. */
@@ -731,6 +733,7 @@ static int cpt_close(void *arg)
 	uint32_t pos = 0;
 
 	cpt->closing = true;
+	park_discard(cpt, NULL);
 	hold_discard(cpt, NULL);
 	ops_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)

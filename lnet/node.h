@@ -59,7 +59,10 @@ struct lnet_cpt {
 	struct lnet_holdings has;   /* what came through 0@lo */
 	struct lnet_holdings has_all;
 	struct log_limit limits_log; /* who has reached its share */
-	uint64_t arrivals;	     /* numbers lnet_msg.arrival */
+	struct list parked;	     /* lnet_msg.link (park.h) */
+	struct work unpark;
+	bool unparking;	   /* that is under way */
+	uint64_t arrivals; /* numbers lnet_msg.arrival */
 	struct ping_target *ping;
 
 	stat_t stats[STAT_COUNT]; /* read by any thread */

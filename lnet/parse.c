@@ -12,6 +12,7 @@
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
+#include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/request.h"
 
@@ -141,26 +142,46 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
 }
 
+/* To the home of the operation. What comes behind it does not wait for other
+ * CPTs; through 0@lo nothing does. */
+static void pass_answer(struct lnet_msg *msg, work_fn fn)
+{
+	struct lnet_cpt *home = answer_cpt(msg->cpt, &msg->hdr);
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+
+	if (home != msg->cpt && !ni_is_lo(msg->ni) &&
+	    lnd->eager_recv(&msg->ni->lnd, msg->rx))
+		drop_msg(msg, STAT_drop_no_memory);
+	else
+		msg_pass(msg, home, fn);
+}
+
+static void pass_request(struct lnet_msg *msg)
+{
+	if (likely(park_has_room(msg)))
+		hold_request(msg);
+	else
+		park_request(msg);
+}
+
 static void dispatch(struct lnet_msg *msg)
 {
-	struct lnet_cpt *cpt = msg->cpt;
-
 	switch (msg->hdr.type) {
 	case LNET_MSG_PUT:
 		msg->role = MSG_PUT_IN;
-		hold_request(msg);
+		pass_request(msg);
 		break;
 	case LNET_MSG_GET:
 		msg->role = MSG_GET_IN;
-		hold_request(msg);
+		pass_request(msg);
 		break;
 	case LNET_MSG_REPLY:
 		msg->role = MSG_REPLY_IN;
-		msg_pass(msg, answer_cpt(cpt, &msg->hdr), reply_in);
+		pass_answer(msg, reply_in);
 		break;
 	default:
 		msg->role = MSG_ACK_IN;
-		msg_pass(msg, answer_cpt(cpt, &msg->hdr), ack_in);
+		pass_answer(msg, ack_in);
 		break;
 	}
 }
@@ -181,6 +202,7 @@ static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
 		return false;
 	traffic_add(&lpni->traffic.recv, hdr->type, hdr->payload_length);
 	msg->sender = lpni;
+	lpni->has.msgs++;
 	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
 		msg->initiator = lpni->net->peer->primary;
 	else
@@ -219,12 +241,6 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
 		return STAT_drop_bad_portal;
 	return FOR_ME;
-}
-
-/* Messages of all kinds that may be alive when one more request comes. */
-static uint32_t requests_max(const struct lnet *node)
-{
-	return node->conf.messages_max - node->conf.messages_max / 8;
 }
 
 /* No message to decode it into: enough is decoded to drop it. */
@@ -271,10 +287,6 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	msg->from = *from;
 	rc = admit(cpt, ni, &msg->hdr, from);
 	if (likely(rc == FOR_ME) && unlikely(!meet_peer(msg, ni)))
-		rc = STAT_drop_no_memory;
-	/* A part of the messages is for answers to our own operations. */
-	if (unlikely(rc == FOR_ME && is_request(&msg->hdr) &&
-		     cpt->msg_pool.used > requests_max(cpt->node)))
 		rc = STAT_drop_no_memory;
 	if (unlikely(rc != FOR_ME)) {
 		type = msg->hdr.type;

@@ -31,10 +31,13 @@ struct lnet_peer_net {
 
 /* What a peer has of what is bounded for all of them on its CPT. */
 struct lnet_holdings {
-	uint32_t held;	      /* messages that wait with their payload put
+	uint32_t msgs;	     /* of its CPT's, received from it and not over */
+	uint32_t parked;     /* of these (park.h) */
+	uint32_t held;	     /* messages that wait with their payload put
 			       * aside (hold.c) */
-	uint64_t held_bytes;  /* of these */
-	uint64_t quiet_until; /* ns: it was said that there are no more */
+	uint64_t held_bytes; /* of these */
+	/* ns: it was said that there are no more; not again before */
+	uint64_t msgs_quiet_until, held_quiet_until;
 };
 
 struct lnet_peer_ni {

@@ -33,6 +33,7 @@ unit_tests += %D%/unit/lnet/ni_conf_test
 unit_tests += %D%/unit/lnet/setting_test
 unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
+unit_tests += %D%/unit/lnet/park_test
 unit_tests += %D%/unit/lnet/parse_test
 unit_tests += %D%/unit/lnet/work_test
 unit_tests += %D%/unit/socklnd/netif_test
@@ -165,6 +166,7 @@ lnd_tests += %D%/lnd/hostile_test
 %C%_lnd_hostile_test_SOURCES = %D%/lnd/hostile_test.c %D%/lnd/hostile.h \
 	%D%/lnd/hostile.c %D%/lnd/hostile_greeting.c \
 	%D%/lnd/hostile_frame.c %D%/lnd/hostile_answer.c \
+	%D%/lnd/hostile_share.c \
 	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/fault_test
 %C%_lnd_fault_test_SOURCES = %D%/lnd/fault_test.c %D%/lnd/fault.h \

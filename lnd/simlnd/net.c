@@ -238,6 +238,8 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 		return NULL;
 	p->sc = sc;
 	p->dst = *dst;
+	list_init(&p->behind);
+	timer_init(&p->resume, NULL);
 	sim_conn_init(p);
 	if (hash_add(&sc->paths, &p->hash, nid_hash(dst))) {
 		free(p);

@@ -13,6 +13,7 @@
 #include "lnd/simlnd/simlnd.h"
 
 struct sim_ep;
+struct sim_pkt;
 
 /* An NI's part on one CPT. Owner: the CPT. */
 struct sim_cpt {
@@ -55,6 +56,10 @@ struct sim_path {
 	bool partitioned;
 	uint64_t free_at; /* when the link has sent what was given to it */
 	uint64_t last;	  /* arrival of the last one in order */
+	/* What comes from there: */
+	struct sim_pkt *standing; /* LNet has not answered it, so these wait: */
+	struct list behind;	  /* sim_pkt.link */
+	struct timer resume;	  /* after that answer */
 	/* conn.c's: */
 	struct fsm conn;
 	bool wanted;		 /* somebody waits for the connection */

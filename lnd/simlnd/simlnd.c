@@ -30,7 +30,8 @@ struct sim_pkt {
 	struct list link;  /* sim_cpt.arriving, or in none */
 	struct sim_ep *ep; /* whom it is for */
 	unsigned int cpt;
-	struct sim_cpt *sc; /* once it is on the receiver's loop */
+	struct sim_cpt *sc;    /* once it is on the receiver's loop */
+	struct sim_path *path; /* where it came from, once LNet has seen it */
 	unsigned int generation;
 	struct ulnet_id src;
 	uint64_t at;
@@ -126,11 +127,73 @@ static bool pkt_is_late(const struct sim_pkt *pkt)
 	       !ep->cpt[pkt->cpt].running || !atomic_load(&ep->up);
 }
 
+/* LNet answers with recv() or eager_recv(), and till then sees nothing more from
+ * there. */
+static void pkt_parse(struct sim_pkt *pkt, struct sim_path *path)
+{
+	struct sim_cpt *sc = pkt->sc;
+
+	pkt->path = path;
+	path->standing = pkt;
+	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt)) {
+		path->standing = NULL;
+		pkt_free(pkt);
+	}
+}
+
+static void path_resumed(struct timer *t)
+{
+	struct sim_path *path = container_of(t, struct sim_path, resume);
+
+	while (!path->standing && !list_empty(&path->behind)) {
+		struct sim_pkt *pkt =
+			list_first(&path->behind, struct sim_pkt, link);
+
+		list_del(&pkt->link);
+		if (pkt_is_late(pkt))
+			pkt_free(pkt);
+		else
+			pkt_parse(pkt, path);
+	}
+}
+
+/* LNet has answered. */
+static void pkt_answered(struct sim_pkt *pkt)
+{
+	struct sim_path *path = pkt->path;
+	struct sim_cpt *sc = pkt->sc;
+
+	if (path->standing != pkt)
+		return;
+	path->standing = NULL;
+	if (list_empty(&path->behind) || !sc->running)
+		return;
+	path->resume.fn = path_resumed;
+	loop_timer_arm(sc->loop, &path->resume, loop_now(sc->loop));
+}
+
+/* What stands behind others goes with the NI. */
+static void paths_stop(struct sim_cpt *sc)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sc->paths, &bucket, n))) {
+		struct sim_path *p = container_of(n, struct sim_path, hash);
+
+		if (timer_armed(&p->resume))
+			loop_timer_cancel(sc->loop, &p->resume);
+		while (!list_empty(&p->behind))
+			pkt_free(list_first(&p->behind, struct sim_pkt, link));
+	}
+}
+
 /* It has arrived; nobody may be there any more. */
 static void pkt_arrive(struct timer *t)
 {
 	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
 	struct sim_cpt *sc = pkt->sc;
+	struct sim_path *path;
 
 	if (pkt_is_late(pkt)) {
 		pkt_trace(pkt, SIM_NOBODY);
@@ -141,8 +204,13 @@ static void pkt_arrive(struct timer *t)
 	sc->ep->net->messages++;
 	list_del(&pkt->link);
 	sim_conn_heard(sc, &pkt->src.nid);
-	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt))
-		pkt_free(pkt);
+	path = net_path(sc, &pkt->src.nid);
+	if (!path)
+		pkt_free(pkt); /* no memory: as lost as any other */
+	else if (path->standing || !list_empty(&path->behind))
+		list_add_tail(&path->behind, &pkt->link);
+	else
+		pkt_parse(pkt, path);
 }
 
 /* On the loop of the receiver. */
@@ -199,6 +267,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->ep = ep;
 	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
 	pkt->sc = NULL;
+	pkt->path = NULL;
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = (struct ulnet_id){ from->ep->nid, from->ni->conf->pid };
 	pkt->at = arrival(tx);
@@ -411,6 +480,7 @@ static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 
 	(void)ni;
 	(void)rlength;
+	pkt_answered(pkt);
 	if (!msg) {
 		pkt_free(pkt);
 		return;
@@ -437,6 +507,14 @@ static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 	list_add_tail(&sc->arriving, &pkt->link);
 	loop_timer_arm(sc->loop, &pkt->timer,
 		       loop_now(sc->loop) + pkt->store_time);
+}
+
+/* The payload is in the packet already. */
+static int sim_eager_recv(struct lnd_ni *ni, void *rx)
+{
+	(void)ni;
+	pkt_answered(rx);
+	return 0;
 }
 
 /* ---- giving up, going down ---- */
@@ -486,6 +564,7 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	atomic_compare_exchange_strong(&sc->ep->generation, &there, there + 1);
 	sc->running = false;
 	sim_conns_stop(sc);
+	paths_stop(sc);
 	txs_abort(&sc->queue);
 	txs_abort(&sc->sending);
 	while (!list_empty(&sc->arriving))
@@ -553,6 +632,7 @@ const struct lnd simlnd = {
 	.free = sim_free,
 	.send = sim_send,
 	.recv = sim_recv,
+	.eager_recv = sim_eager_recv,
 	.cancel = sim_cancel,
 	.is_connecting = sim_is_connecting,
 };

@@ -48,6 +48,9 @@ struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 
 int sock_conn_watch(struct sock_conn *conn, int events)
 {
+	conn->events = events;
+	if (conn->reading != CONN_READS)
+		events &= ~ENV_READ;
 	if (conn->io.impl && conn->io.events == events)
 		return 0;
 	conn->io.events = events;
@@ -63,6 +66,8 @@ static void conn_end(struct sock_conn *conn)
 	sock_listener_del(conn);
 	close(conn->io.fd);
 	list_del(&conn->link);
+	free(conn->behind);
+	conn->behind = NULL;
 	conn->work.fn = on_freed;
 	loop_defer(conn->loop, &conn->work);
 }
@@ -90,6 +95,7 @@ void sock_conn_open(struct sock_conn *conn)
 	conn->io.fn = on_ready;
 	conn->io.eager = true;
 	conn->heard = conn->progress = loop_now(conn->loop);
+	sock_rx_open(conn);
 	/* Bulk connections are there for payloads that are not to be copied. */
 	conn->rx_limit = conn->type == SOCK_CONTROL ? RX_LIMIT_SMALL_FRAMES
 						    : RX_LIMIT_PAYLOADS;
@@ -119,7 +125,8 @@ bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
 {
 	uint64_t acked = conn->written - sock_unacked(conn->io.fd);
 	bool sending = acked != conn->written || conn->tx || conn->rest;
-	bool receiving = conn->rx || conn->part_len;
+	bool receiving =
+		(conn->rx || conn->part_len) && conn->reading == CONN_READS;
 
 	if (acked != conn->acked)
 		conn->acked_at = now;

@@ -36,6 +36,14 @@ extern const struct fsm_state sock_conn_states[CONN_STATES];
 /* The longest that is read in a handshake; no header is longer. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
 
+/* An open connection stands still from a header that LNet has not answered till
+ * it does (lnd.h). */
+enum conn_reading {
+	CONN_READS,
+	CONN_STANDS,
+	CONN_RESUMES, /* answered; reads in the next turn: timer is armed */
+};
+
 struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
@@ -52,8 +60,8 @@ struct sock_conn {
 	struct work work; /* moves it; frees it */
 	struct sock_listener *listener; /* watches its passive handshake */
 
+	struct timer timer; /* of the handshake; to go on reading */
 	/* handshake: */
-	struct timer timer;
 	struct sock_hello hello; /* the peer's */
 	unsigned int hs_step, hs_have, hs_want;
 
@@ -80,15 +88,20 @@ struct sock_conn {
 	struct sock_hdr hdr;
 	unsigned int part_len;
 	struct sock_rx *rx; /* payload is coming in */
-	uint32_t rx_limit;  /* bytes asked for at once */
-	uint64_t heard;	    /* ns; CONN_WAITING: when it was asked */
+	enum conn_reading reading;
+	int events;	 /* to be watched for while it reads */
+	uint8_t *behind; /* bytes read behind rx while it stands still */
+	size_t behind_len;
+	uint32_t rx_limit; /* bytes asked for at once */
+	uint64_t heard;	   /* ns; CONN_WAITING: when it was asked */
 };
 
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
  * memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const struct sockaddr_in *remote);
-/* What is waited for; io.fn is called. 0 or -ENOMEM. */
+/* What is waited for, reading only while it does not stand still; io.fn is
+ * called. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);
 
 /* Ends a connection that is not open: leaves whatever list it is in. */

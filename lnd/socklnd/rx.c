@@ -98,6 +98,15 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status,
 
 /* ---- LNet's answers ---- */
 
+/* Not at once: LNet is in the midst of something. */
+static void rx_go_on(struct sock_conn *conn)
+{
+	if (likely(conn->reading != CONN_STANDS))
+		return;
+	conn->reading = CONN_RESUMES;
+	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
+}
+
 void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		  uint32_t rlength)
 {
@@ -109,7 +118,9 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 	rx->msg = msg;
 	if (msg)
 		msg->priv = rx;
-	if (!rx->conn)
+	if (rx->conn)
+		rx_go_on(rx->conn);
+	else
 		rx_finish(rx);
 }
 
@@ -118,10 +129,17 @@ int sock_rx_eager_recv(struct lnd_ni *ni, void *priv)
 	struct sock_rx *rx = priv;
 
 	(void)ni;
-	if (rx->copy || !rx->length)
+	if (rx->aside)
 		return 0;
-	rx->copy = malloc(rx->length);
-	return rx->copy ? 0 : -ENOMEM;
+	if (rx->length) {
+		rx->copy = malloc(rx->length);
+		if (!rx->copy)
+			return -ENOMEM;
+	}
+	rx->aside = true;
+	if (rx->conn)
+		rx_go_on(rx->conn);
+	return 0;
 }
 
 void sock_rx_cancel(struct sock_rx *rx, int status)
@@ -232,12 +250,13 @@ static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 	/* Handlers may have closed it, and have ended the message with it. */
 	if (conn->fsm.state != CONN_OPEN)
 		return 0;
-	if (!rx->length)
-		return rx_complete(conn);
 	if (rx->length >= DIRECT_MIN)
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
-	/* What comes behind it is not to wait for LNet. */
-	return rx->answered ? 0 : sock_rx_eager_recv(conn->sni->ni, rx);
+	if (unlikely(!rx->answered && !rx->aside)) {
+		conn->reading = CONN_STANDS;
+		return sock_conn_watch(conn, conn->events);
+	}
+	return rx->length ? 0 : rx_complete(conn);
 }
 
 /* Bytes of a header of which not all is here yet. Returns how many. */
@@ -286,10 +305,24 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc ? rc : (ssize_t)all;
 }
 
+/* Bytes that were read before @conn had to stand still. 0 or -ENOMEM. */
+static int keep_behind(struct sock_conn *conn, const uint8_t *p, size_t len)
+{
+	BUG_ON(conn->behind);
+	conn->behind = malloc(len);
+	if (!conn->behind)
+		return -ENOMEM;
+	memcpy(conn->behind, p, len);
+	conn->behind_len = len;
+	return 0;
+}
+
 /* 0 or -errno. The connection may be closed afterwards. */
 static int parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	while (len && conn->fsm.state == CONN_OPEN) {
+		if (unlikely(conn->reading != CONN_READS))
+			return keep_behind(conn, p, len);
 		ssize_t n;
 
 		if (!conn->rx) {
@@ -351,6 +384,8 @@ static int read_once(struct sock_conn *conn, int *status)
 	unsigned int niov = 0;
 	ssize_t n;
 
+	if (conn->reading != CONN_READS)
+		return 0;
 	if (conn->rx)
 		niov = destination(conn->rx, iov, &direct);
 	iov[niov].iov_base = conn->cpt->rx_buffer;
@@ -394,6 +429,38 @@ static void drain_others(struct sock_conn *conn)
 		if (conn->fsm.state != CONN_OPEN)
 			return;
 	}
+}
+
+/* LNet has answered, in an earlier turn. */
+static void rx_resumed(struct timer *t)
+{
+	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
+	struct sock_peer *peer = conn->peer;
+	uint8_t *behind = conn->behind;
+	size_t len = conn->behind_len;
+	int rc;
+
+	conn->reading = CONN_READS;
+	conn->behind = NULL;
+	/* It could not be heard meanwhile. */
+	conn->heard = loop_now(conn->loop);
+	rc = sock_conn_watch(conn, conn->events);
+	if (!rc && !conn->rx->length)
+		rc = rx_complete(conn);
+	if (!rc && behind)
+		rc = parse(conn, behind, len);
+	free(behind);
+	if (conn->fsm.state != CONN_OPEN)
+		return;
+	if (rc)
+		sock_peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
+	else if (conn->rx || conn->part_len)
+		sock_peer_watch(peer);
+}
+
+void sock_rx_open(struct sock_conn *conn)
+{
+	timer_init(&conn->timer, rx_resumed);
 }
 
 void sock_rx_readable(struct sock_conn *conn)

@@ -16,6 +16,7 @@
 /* A message whose header LNet has seen. */
 struct sock_rx {
 	bool answered;		/* LNet has called recv() */
+	bool aside;		/* ... or eager_recv() */
 	bool summed;		/* with a checksum, to be compared */
 	int status;		/* not 0: the rest of it will not come, */
 	enum ulnet_cause cause; /* because of this */
@@ -38,6 +39,8 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
 void sock_rx_cancel(struct sock_rx *rx, int status);
 
+/* For conn_open(). */
+void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */
 void sock_rx_conn_closed(struct sock_conn *conn, int status,
 			 enum ulnet_cause cause);

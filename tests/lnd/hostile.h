@@ -9,6 +9,7 @@
 extern const struct topic topic_greeting; /* hostile_greeting.c */
 extern const struct topic topic_frames;	  /* hostile_frame.c */
 extern const struct topic topic_answers;  /* hostile_answer.c */
+extern const struct topic topic_shares;	  /* hostile_share.c */
 
 /* A number in otherwise good bytes. */
 struct patch {

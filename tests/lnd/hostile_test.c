@@ -13,10 +13,16 @@ static const struct ulnet_tunable quick[] = {
 	{ "sock_timeout", 2 },
 };
 
+/* Few messages, so that a stranger can have its share of them: half of 448. */
+static void few_messages(struct ulnet_conf *conf)
+{
+	conf->messages_max = 512;
+}
+
 #define NET                                                          \
 	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },                \
 	.absent = "127.0.0.99@tcp", .port = true, .tunables = quick, \
-	.ntunables = 4, .run = LNET_RUN_THREADS
+	.ntunables = 4, .run = LNET_RUN_THREADS, .tune = few_messages
 
 static struct real_net one = { NET, .cpts = 1 };
 static struct real_net two = { NET, .cpts = 2 };
@@ -30,7 +36,8 @@ int main(int argc, char **argv)
 {
 	static const struct topic *const topics[] = { &topic_greeting,
 						      &topic_frames,
-						      &topic_answers };
+						      &topic_answers,
+						      &topic_shares };
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	return behaviours_main(argc, argv, rigs, ARRAY_SIZE(rigs), topics,

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/park.h"
+
+#include "base/mutation.h"
+#include "base/share.h"
+#include "lnet/drop.h"
+#include "lnet/hold.h"
+#include "lnet/msg.h"
+#include "lnet/ni.h"
+#include "lnet/node.h"
+
+#define PARK_LOG_PAUSE (60 * NSEC_PER_SEC)
+
+/* The rest is for answers to our own operations, which end what we wait for. */
+static uint32_t requests_max(const struct lnet *node)
+{
+	return node->conf.messages_max - node->conf.messages_max / 8;
+}
+
+static uint32_t parked_max(const struct lnet *node)
+{
+	return node->conf.messages_max - node->conf.messages_max / 16;
+}
+
+bool park_has_room(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_holdings *has =
+		msg->sender ? &msg->sender->has : &cpt->has;
+	uint32_t max = requests_max(cpt->node);
+	/* Those that are parked use nothing, or they would wait for each other;
+	 * nor does the message itself, yet. */
+	uint32_t itself = msg->fsm.state != MSG_PARKED;
+	uint32_t used = cpt->msg_pool.used - cpt->has_all.parked - itself;
+
+	if (!msg->sender)
+		return used < max;
+	return share_allows(has->msgs - has->parked - itself, used, max, 1);
+}
+
+static void park_count(struct lnet_msg *msg, int n)
+{
+	msg->sender->has.parked += (uint32_t)n;
+	msg->home->has_all.parked += (uint32_t)n;
+}
+
+/* Says once in a while who has reached its share. */
+static void park_tell(const struct lnet_msg *msg, const char *what)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &cpt->has;
+	uint64_t now = loop_now(cpt->loop);
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (now < has->msgs_quiet_until)
+		return;
+	has->msgs_quiet_until = now + PARK_LOG_PAUSE;
+	if (!msg->sender) {
+		log_warn_limited(&cpt->limits_log, now, "limits",
+				 "what this node sends to itself is dropped: "
+				 "%u of %u messages are in use",
+				 cpt->msg_pool.used,
+				 cpt->node->conf.messages_max);
+		return;
+	}
+	log_warn_limited(&cpt->limits_log, now, "limits",
+			 "%s %s: %u of the %u messages in use are its own, of "
+			 "%u at most; does it read our answers?",
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
+			 has->msgs, cpt->msg_pool.used,
+			 cpt->node->conf.messages_max);
+}
+
+void park_request(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	if (!msg->sender || cpt->msg_pool.used > parked_max(cpt->node)) {
+		park_tell(msg, "is not listened to");
+		drop_msg(msg, STAT_drop_no_memory);
+		return;
+	}
+	park_tell(msg, "waits");
+	fsm_move(&msg->fsm, msg_states, MSG_PARKED);
+	cpt_stat(cpt, STAT_parked);
+	park_count(msg, 1);
+	list_add_tail(&cpt->parked, &msg->link);
+}
+
+/* The first that may go on, or NULL. */
+static struct lnet_msg *park_next(struct lnet_cpt *cpt)
+{
+	struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &cpt->parked, link)
+		if (park_has_room(msg))
+			return msg;
+	return NULL;
+}
+
+/* At most as many as there were: those that go on make room for others, whose
+ * turn it is then. */
+static void park_wake(struct work *w)
+{
+	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);
+	uint32_t n = cpt->has_all.parked;
+	struct lnet_msg *msg;
+
+	cpt->unparking = false;
+	while (n-- && (msg = park_next(cpt))) {
+		list_del(&msg->link);
+		park_count(msg, -1);
+		fsm_move(&msg->fsm, msg_states, MSG_NEW);
+		hold_request(msg);
+	}
+	park_wake_later(cpt);
+}
+
+void park_wake_later(struct lnet_cpt *cpt)
+{
+	if (likely(list_empty(&cpt->parked)) || cpt->unparking)
+		return;
+	if (MUTATE(lose_room) || !park_next(cpt))
+		return;
+	cpt->unparking = true;
+	loop_defer(cpt->loop, &cpt->unpark);
+}
+
+void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
+		if (ni && msg->ni != ni)
+			continue;
+		list_del(&msg->link);
+		park_count(msg, -1);
+		drop_msg(msg, STAT_drop_closing);
+	}
+}
+
+void park_init(struct lnet_cpt *cpt)
+{
+	list_init(&cpt->parked);
+	cpt->unpark.fn = park_wake;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Back-pressure: requests whose sender has its share (base/share.h) of the
+ * messages of a CPT are parked. LNet neither looks at them nor takes their
+ * payload, so their connection stands still (lnd.h), till enough of what the
+ * sender has sent before is over. So a peer that does not read our answers is
+ * not read from, and all others go on.
+ *
+ * What frees messages of the sender, or of anybody, wakes those that are parked,
+ * in their order; node_check() looks that none is parked whose sender has room.
+ * Answers to our own operations are never parked, but may stand behind a request
+ * that is. Nor is what comes through 0@lo: we do not wait for ourselves.
+ *
+ * A parked message is one of the CPT's messages itself. A connection has at most
+ * one, but connections are many: of the part of messages that is kept for
+ * answers, parked ones take half, and more are dropped.
+ *
+ * All functions are for the CPT that received the message, its home.
+ */
+#ifndef LNET_PARK_H
+#define LNET_PARK_H
+
+#include "base/util.h"
+
+struct lnet_cpt;
+struct lnet_msg;
+struct lnet_ni;
+
+/* Has the sender of @msg room for one more request? */
+bool park_has_room(const struct lnet_msg *msg);
+
+/* The request waits for room, or is dropped. Takes @msg. */
+void park_request(struct lnet_msg *msg);
+
+/* A message is no more. */
+void park_wake_later(struct lnet_cpt *cpt);
+
+/* What is parked on @cpt, received through @ni (NULL: any), is dropped. */
+void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+void park_init(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strangers who take more than their share, or speak for others: those who are
+ * sane must not notice (requirements I1, I3). */
+#include "tests/lnd/hostile.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct frame ping_of(const struct stranger *s)
+{
+	struct frame f = { .hdr.type = SOCK_MSG_LNET };
+
+	f.lnet = stranger_put_hdr(s, 0, PING_BITS, 0, 0);
+	f.lnet.type = LNET_MSG_GET;
+	f.lnet.length = 4096;
+	return f;
+}
+
+/* Who asks without end and reads no answer is read from no more. */
+static void reads_nothing(struct fx *fx)
+{
+	uint64_t before = fx_stat(fx, 0, "parked");
+	uint8_t bytes[64 * FRAME_HDR];
+	size_t at = 0, n;
+	struct stranger s;
+	struct calm calm;
+	struct frame f;
+	uint64_t waited = 0;
+	int fd[3];
+
+	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+		return;
+	f = ping_of(&s);
+	n = stranger_hdr(&s, &f.hdr, &f.lnet, bytes);
+	for (unsigned int i = 1; i < 64; i++)
+		memcpy(bytes + i * n, bytes, n);
+	n *= 64;
+	while (fx_stat(fx, 0, "parked") == before && waited < fx_patience(fx)) {
+		ssize_t did = send(fd[0], bytes + at, n - at,
+				   MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (did > 0) {
+			at = (at + (size_t)did) % n;
+			continue;
+		}
+		fx_run(fx, 1000);
+		waited += 1000;
+	}
+	expect(fx, fx_stat(fx, 0, "parked") > before);
+	expect(fx, fx_stat(fx, 0, "drop_no_memory") == 0);
+	calm_goes_on(fx, &calm);
+	close_all(fd, 3);
+	visit_end(fx, &calm, &s);
+}
+
+enum { PUTS = 400, SIZE = 50 };
+
+/* Its messages are held for a buffer, up to its share; what comes then waits,
+ * with all that is behind it on the connection, and goes on with the buffer. */
+static void waits_for_its_share(struct fx *fx)
+{
+	uint64_t before = fx_stat(fx, 0, "parked");
+	struct frame put = { .hdr.type = SOCK_MSG_LNET }, f;
+	struct stranger s;
+	struct calm calm;
+	struct box *b, *src;
+	int fd[3];
+
+	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+		return;
+	src = box_new(fx, SIZE, CUT_NONE);
+	box_fill(src, 33);
+	expect(fx, LNetSetLazyPortal(fx->rig->node[0], LAZY) == 0);
+	put.payload = src->iov[0].iov_base;
+	for (unsigned int i = 0; i < PUTS; i++) {
+		put.lnet = stranger_put_hdr(&s, LAZY, 1, HDR(33, i), SIZE);
+		put.lnet.wmd = LNET_WIRE_NONE;
+		expect(fx, stranger_say(&s, fd[0], &put));
+	}
+	f = ping_of(&s);
+	expect(fx, stranger_say(&s, fd[0], &f));
+	expect(fx, fx_wait_stat(fx, 0, "parked", before + 1));
+	calm_goes_on(fx, &calm);
+	expect(fx, is_silent(fd[0]));
+	b = box_new(fx, PUTS * SIZE, CUT_NONE);
+	expect(fx, box_post(b, &(struct post){ .side = 0,
+					       .portal = LAZY,
+					       .bits = 1,
+					       .options = LNET_MD_OP_PUT,
+					       .threshold = PUTS }));
+	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_PUT], PUTS));
+	expect(fx, stranger_hear(&s, fd[0], &f) == 0 &&
+			   f.lnet.type == LNET_MSG_REPLY);
+	stranger_pings(fx, &s, fd[0]);
+	expect(fx, LNetClearLazyPortal(fx->rig->node[0], LAZY) == 0);
+	close_all(fd, 3);
+	visit_end(fx, &calm, &s);
+}
+
+/* Pings with invented sources: dropped, and nobody is connected to. */
+static void false_sources(struct fx *fx)
+{
+	uint64_t before = fx_stat(fx, 0, "drop_false_source");
+	struct stranger s;
+	struct calm calm;
+	struct frame f;
+	int fd[3];
+
+	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+		return;
+	f = ping_of(&s);
+	for (uint32_t i = 0; i < 2000; i++) {
+		f.lnet.src_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+					       0x7f010000 + i);
+		expect(fx, stranger_say(&s, fd[0], &f));
+	}
+	/* The sane peer's is as false, from here. */
+	f.lnet.src_nid = fx->rig->nid[1];
+	expect(fx, stranger_say(&s, fd[0], &f));
+	stranger_pings(fx, &s, fd[0]);
+	expect(fx, fx_stat(fx, 0, "drop_false_source") == before + 2001);
+	calm_goes_on(fx, &calm);
+	close_all(fd, 3);
+	visit_end(fx, &calm, &s);
+}
+
+/* It answers what another peer was asked, knowing all that there is to know. */
+static void false_answer(struct fx *fx)
+{
+	uint64_t before = fx_stat(fx, 0, "drop_not_asked");
+	struct frame f = { .hdr.type = SOCK_MSG_LNET }, got;
+	static uint8_t lie[100];
+	struct stranger s, other;
+	struct calm calm;
+	struct box *b;
+	int fd[3], fd2[3];
+
+	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+		return;
+	stranger_init(&other, fx, "127.0.0.8@tcp");
+	if (!stranger_open_all(fx, &other, fd2))
+		return;
+	b = box_new(fx, sizeof(lie), CUT_NONE);
+	if (!box_bind(b, 0, 2, SHORT_TIMEOUT) ||
+	    !box_get_to(b, &s.nid, PORTAL, 9) ||
+	    !expect(fx, stranger_hear(&s, fd[0], &got) == 0))
+		return;
+	f.payload = lie;
+	f.lnet = stranger_put_hdr(&other, 0, 0, 0, sizeof(lie));
+	f.lnet.type = LNET_MSG_REPLY;
+	f.lnet.wmd = got.lnet.wmd;
+	expect(fx, stranger_say(&other, fd2[0], &f));
+	stranger_pings(fx, &other, fd2[0]);
+	expect(fx, fx_stat(fx, 0, "drop_not_asked") == before + 1);
+	expect(fx, fx_wait(fx, &b->terminals, 1));
+	expect(fx, b->outcomes[LNET_OUTCOME_DELIVERED] == 0);
+	box_end(b);
+	close_all(fd2, 3);
+	expect(fx, stranger_has_conns(fx, &other, 0));
+	stranger_fini(&other);
+	close_all(fd, 3);
+	visit_end(fx, &calm, &s);
+}
+
+/* ---- the list ---- */
+
+static const struct behaviour list[] = {
+	{ "a stranger reads no answers", 0, reads_nothing },
+	{ "a stranger waits for its share", 0, waits_for_its_share },
+	{ "pings in the name of others", 0, false_sources },
+	{ "an answer in the place of another", 0, false_answer },
+};
+
+const struct topic topic_shares = { list, ARRAY_SIZE(list) };
