@@ -33,6 +33,17 @@ enum conn_state {
 };
 extern const struct fsm_state sock_conn_states[CONN_STATES];
 
+/* What an open connection does with what it has to send (tx.c). */
+enum out_state {
+	OUT_IDLE,   /* nothing is queued */
+	OUT_LISTED, /* in sock_cpt.flush: is written to at the end of the turn */
+	OUT_WRITING, /* is being written to just now */
+	OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is asked
+		      * for, and in no other state */
+	OUT_STATES
+};
+extern const struct fsm_state sock_out_states[OUT_STATES];
+
 /* The longest that is read in a handshake; no header is longer. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
 
@@ -68,8 +79,8 @@ struct sock_conn {
 	/* out: */
 	struct list queue;  /* sock_tx.link, nothing of them written */
 	uint64_t queued;    /* their bytes */
-	struct list flush;  /* sock_cpt.flush */
-	bool flushing;	    /* in there, or being written just now */
+	struct fsm out;	    /* enum out_state */
+	struct list flush;  /* sock_cpt.flush: OUT_LISTED */
 	struct sock_tx *tx; /* large, being written; its header was first */
 	uint32_t tx_done;   /* bytes of its payload written */
 	uint8_t *rest;	    /* bytes before it that did not fit */

@@ -65,19 +65,33 @@ static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
 
 /* ---- queues ---- */
 
-static void schedule(struct sock_conn *conn)
+const struct fsm_state sock_out_states[OUT_STATES] = {
+	[OUT_IDLE] = { "idle", FSM_TO(OUT_LISTED) | FSM_TO(OUT_WAITING) },
+	[OUT_LISTED] = { "listed", FSM_TO(OUT_WRITING) },
+	[OUT_WRITING] = { "writing", FSM_TO(OUT_IDLE) | FSM_TO(OUT_WAITING) },
+	[OUT_WAITING] = { "waiting", FSM_TO(OUT_WRITING) },
+};
+
+static void out_move(struct sock_conn *conn, enum out_state to)
+{
+	fsm_move(&conn->out, sock_out_states, to);
+}
+
+/* Something is queued: it will be written. */
+static void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
-	/* A socket that is full is waited for. */
-	if (conn->flushing || conn->io.events & ENV_WRITE)
+	if (conn->out.state != OUT_IDLE)
 		return;
 	/* Once a turn is enough: what handlers send on and on must let the
 	 * others in. */
 	if (conn->flushed == loop_now(conn->loop) &&
-	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE))
+	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
+		out_move(conn, OUT_WAITING);
 		return;
-	conn->flushing = true;
+	}
+	out_move(conn, OUT_LISTED);
 	list_add_tail(&cpt->flush, &conn->flush);
 	if (cpt->flush_scheduled)
 		return;
@@ -91,7 +105,7 @@ static void tx_queue(struct sock_tx *tx)
 
 	list_add_tail(&conn->queue, &tx->link);
 	conn->queued += tx_size(tx);
-	schedule(conn);
+	out_schedule(conn);
 	sock_peer_watch(conn->peer);
 }
 
@@ -448,28 +462,21 @@ static bool write_once(struct sock_conn *conn)
 	return !rc && !conn->rest && !conn->tx;
 }
 
-/* What can be written now; for the rest the socket is waited for. */
-static void write_all(struct sock_conn *conn)
+/* Writes what can be written now; for the rest the socket is waited for. */
+static void out_write(struct sock_conn *conn)
 {
 	bool pending;
-	int events;
 
+	out_move(conn, OUT_WRITING);
+	conn->flushed = loop_now(conn->loop);
 	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
 		;
 	if (conn->fsm.state != CONN_OPEN)
 		return;
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
-	events = ENV_READ | (pending ? ENV_WRITE : 0);
-	if (sock_conn_watch(conn, events))
+	out_move(conn, pending ? OUT_WAITING : OUT_IDLE);
+	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
 		sock_peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
-}
-
-static void flush(struct sock_conn *conn)
-{
-	conn->flushing = true;
-	conn->flushed = loop_now(conn->loop);
-	write_all(conn);
-	conn->flushing = false;
 }
 
 static bool begins_with_noop(const struct sock_conn *conn)
@@ -493,7 +500,7 @@ void sock_tx_flush(struct work *w)
 		if (begins_with_noop(conn))
 			list_add_tail(&acks, &conn->flush);
 		else
-			flush(conn);
+			out_write(conn);
 	}
 	/* What no message has taken along. */
 	while (!list_empty(&acks)) {
@@ -501,13 +508,14 @@ void sock_tx_flush(struct work *w)
 			list_first(&acks, struct sock_conn, flush);
 
 		list_del(&conn->flush);
-		flush(conn);
+		out_write(conn);
 	}
 }
 
 void sock_tx_writable(struct sock_conn *conn)
 {
-	flush(conn);
+	if (conn->out.state == OUT_WAITING)
+		out_write(conn);
 }
 
 /* ---- giving up ---- */
