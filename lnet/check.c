@@ -54,6 +54,7 @@ static bool queue_wrong(const struct list *queue, int32_t credits)
 static bool connecting_wrong(const struct lnet_peer_ni *p)
 {
 	struct lnet_msg *msg;
+	uint64_t n = 0;
 
 	list_for_each_entry (msg, &p->connecting, link) {
 		const struct lnd *lnd = msg->ni->lnd.lnd;
@@ -62,8 +63,9 @@ static bool connecting_wrong(const struct lnet_peer_ni *p)
 		    (lnd->is_connecting &&
 		     !lnd->is_connecting(&msg->ni->lnd, &p->nid)))
 			return true;
+		n++;
 	}
-	return false;
+	return n != p->nconnecting;
 }
 
 static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)

@@ -178,6 +178,7 @@ static void msg_transmit(struct lnet_msg *msg)
 	if (rc == -EINPROGRESS) {
 		msg_move(msg, MSG_CONNECTING);
 		list_add_tail(&msg->lpni->connecting, &msg->link);
+		msg->lpni->nconnecting++;
 		msg_return_credits(msg);
 		return;
 	}
@@ -304,6 +305,7 @@ static void msg_release(struct lnet_msg *msg)
 		break;
 	case MSG_CONNECTING:
 		list_del(&msg->link);
+		lpni->nconnecting--;
 		break;
 	default:
 		break;
@@ -454,6 +456,7 @@ void lnet_send_again(struct lnd_msg *lnd)
 	msg->tries--;
 	msg_move(msg, MSG_CONNECTING);
 	list_add(&msg->lpni->connecting, &msg->link);
+	msg->lpni->nconnecting++;
 	msg_return_credits(msg);
 }
 
@@ -480,6 +483,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_nid *nid,
 	while (!list_empty(&waiting)) {
 		msg = queue_pop(&waiting);
 		if (!status) {
+			lpni->nconnecting--;
 			msg_take_credits(msg);
 			continue;
 		}

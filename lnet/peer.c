@@ -200,6 +200,7 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.credits_min = p->credits_min,
 		.queued_bytes = p->queued_bytes,
 		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
+		.connecting = p->nconnecting,
 		.refs = p->refs,
 	};
 	traffic_sum(&p->traffic.send, &info->sent);

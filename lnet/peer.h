@@ -56,6 +56,7 @@ struct lnet_peer_ni {
 	uint64_t queued_bytes;
 	struct list connecting; /* of lnet_msg.link: wait for a connection, and
 				 * hold no credit meanwhile */
+	uint64_t nconnecting;	/* of them */
 	struct traffic_stats traffic;
 };
 

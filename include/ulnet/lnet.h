@@ -160,6 +160,7 @@ struct ulnet_peer_info {
 	int64_t credits, credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
 	uint64_t queued;       /* messages that wait for a credit */
+	uint64_t connecting;   /* ... for a connection, and hold no credit */
 	uint64_t refs;	       /* messages that use it */
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */

@@ -71,6 +71,15 @@ static void expect_all_credits(struct lnet_sim *sim, unsigned int peer)
 	cr_expect_eq(ni.credits, ni.credits_max);
 }
 
+static void expect_waiting(struct lnet_sim *sim, unsigned int peer, uint64_t n)
+{
+	struct ulnet_id id = nth_id(peer);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &id.nid, &info), 0);
+	cr_expect_eq(info.connecting, n);
+}
+
 Test(connect, dead_peers_block_nobody)
 {
 	struct lnet_sim *sim = pair(1);
@@ -86,6 +95,7 @@ Test(connect, dead_peers_block_nobody)
 	lnet_sim_run(sim, 10 * MSEC);
 	cr_assert_eq(sent.n, 1);
 	expect_all_credits(sim, 2);
+	expect_waiting(sim, 2, 12);
 	expect_all_credits(sim, 1 + DEAD);
 	cr_assert_eq(lnet_sim_check(sim), 0);
 	/* Without a moment's delay. */
@@ -197,6 +207,7 @@ Test(connect, refused)
 		cr_expect(lnet_nid_eq(&ev->path_peer, &id.nid));
 	}
 	expect_all_credits(sim, 7);
+	expect_waiting(sim, 7, 0);
 	cluster_end(sim);
 }
 
