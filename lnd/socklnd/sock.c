@@ -94,6 +94,11 @@ int sock_options(int fd, const int64_t *t)
 {
 	int rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, !t[SOCK_nagle]);
 
+	/* What little is on its way when the network is cut for a moment comes
+	 * soon after that: TCP repeats it at the same pace for the first few
+	 * times, rather than less and less often. */
+	if (!rc)
+		rc = set_int(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1);
 	if (!rc && t[SOCK_tx_buffer_size])
 		rc = set_int(fd, SOL_SOCKET, SO_SNDBUF, t[SOCK_tx_buffer_size]);
 	if (!rc && t[SOCK_rx_buffer_size])

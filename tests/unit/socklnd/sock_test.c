@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connecting from ports that only privileged programs can have. */
+/* Sockets that connect: their ports, of which some are privileged, and options. */
 #include "lnd/socklnd/sock.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,6 +67,19 @@ Test(sock, bad_options)
 
 	cr_assert(rc == -EINVAL || rc == -EACCES);
 	cr_assert_eq(sockets, 1);
+}
+
+/* How often TCP repeats what is not acknowledged does not double at once. */
+Test(sock, repeats_soon)
+{
+	int fd = sock_connect(FROM, TO, called(TO), false, tunables), on = 0;
+	socklen_t len = sizeof(on);
+
+	cr_assert(fd >= 0);
+	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on,
+				&len),
+		     0);
+	cr_assert_eq(on, 1);
 }
 
 /* Each port serves for one connection between two addresses and ports, till
