@@ -63,8 +63,8 @@ enum request_past request_past(struct shard *s, struct export *e,
 }
 
 /* @again: us, if it is overloaded. */
-static void refuse(struct origin *o, const struct wire_call *c, uint32_t status,
-		   uint64_t now, uint64_t again)
+static void request_refuse(struct origin *o, const struct wire_call *c,
+			   uint32_t status, uint64_t now, uint64_t again)
 {
 	struct wire_reply reply = {
 		.xid = c->xid,
@@ -168,7 +168,7 @@ static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
 	else if (likely(!status))
 		status = request_arrive(o, c, may_pin, now, &again);
 	if (unlikely(status))
-		refuse(o, c, status, now, again);
+		request_refuse(o, c, status, now, again);
 }
 
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
@@ -204,7 +204,7 @@ static struct service_cpt *stray_to(const struct stray *stray)
 	return &from->service->cpt[stray->to->cpt];
 }
 
-static void stray_back(struct stray *stray)
+static void request_stray_back(struct stray *stray)
 {
 	struct service_cpt *from = stray->arg;
 
@@ -213,7 +213,7 @@ static void stray_back(struct stray *stray)
 	service_cpt_settled(from);
 }
 
-static void stray_there(struct stray *stray)
+static void request_stray_there(struct stray *stray)
 {
 	struct service_cpt *to = stray_to(stray);
 	struct wire_requests m;
@@ -225,9 +225,9 @@ static void stray_there(struct stray *stray)
 		read_calls(to, &stray->ev, &m, &cursor, false);
 }
 
-static bool pass_on(struct service_cpt *from, unsigned int cpt,
-		    const struct ulnet_event *ev, const void *payload,
-		    size_t length)
+static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
+			    const struct ulnet_event *ev, const void *payload,
+			    size_t length)
 {
 	struct stray *stray;
 
@@ -239,7 +239,7 @@ static bool pass_on(struct service_cpt *from, unsigned int cpt,
 		return false;
 	from->strays++;
 	service_held(from, &from->passed, 0, (int64_t)length);
-	stray_send(stray, stray_there, stray_back, from);
+	stray_send(stray, request_stray_there, request_stray_back, from);
 	return true;
 }
 
@@ -346,6 +346,6 @@ void request_on_message(void *arg, const struct ulnet_event *ev,
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
 		read_calls(sc, ev, &m, &cursor, true);
-	else if (!pass_on(sc, cpt, ev, payload, length))
+	else if (!request_pass_on(sc, cpt, ev, payload, length))
 		refuse_all(sc, cpt, ev, &m, &cursor);
 }

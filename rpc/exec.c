@@ -83,7 +83,8 @@ static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 	return item->again == 0;
 }
 
-static struct sched_item *take(struct exec *e, uint64_t now, uint64_t *again)
+static struct sched_item *exec_take(struct exec *e, uint64_t now,
+				    uint64_t *again)
 {
 	struct sched_item *item;
 
@@ -101,7 +102,8 @@ static struct sched_item *take(struct exec *e, uint64_t now, uint64_t *again)
 }
 
 /* @hold: ns that it had its worker; nothing of it is known if it was not run. */
-static void ended(struct exec *e, enum sched_lane lane, bool run, uint64_t hold)
+static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
+		       uint64_t hold)
 {
 	if (lane != LANE_HIGH)
 		e->normal--;
@@ -117,7 +119,7 @@ static void places_fill(struct exec *e, uint64_t now)
 	struct sched_item *item;
 
 	while (e->places < e->conf.max) {
-		item = take(e, now, &again);
+		item = exec_take(e, now, &again);
 		if (!item)
 			return;
 		e->places++;
@@ -129,13 +131,14 @@ void exec_done(struct exec *e, struct sched_item *item, uint64_t now)
 {
 	BUG_ON(!e->places);
 	e->places--;
-	ended(e, (enum sched_lane)item->lane, !item->late, now - item->started);
+	exec_ended(e, (enum sched_lane)item->lane, !item->late,
+		   now - item->started);
 	places_fill(e, now);
 }
 
 /* ---- threads ---- */
 
-static void *work(void *arg);
+static void *exec_work(void *arg);
 
 /* Locked. */
 static int worker_add(struct exec *e)
@@ -146,7 +149,7 @@ static int worker_add(struct exec *e)
 	if (!w)
 		return -ENOMEM;
 	w->exec = e;
-	rc = pthread_create(&w->thread, NULL, work, w);
+	rc = pthread_create(&w->thread, NULL, exec_work, w);
 	if (rc) {
 		free(w);
 		return -rc;
@@ -176,7 +179,7 @@ static void take_ended(struct exec *e, struct list *to)
 	list_splice_tail(to, &e->ended);
 }
 
-static void join(struct list *workers)
+static void exec_join(struct list *workers)
 {
 	while (!list_empty(workers)) {
 		struct exec_worker *w =
@@ -204,7 +207,7 @@ static void wait_work(struct exec *e, uint64_t until)
 	e->idle--;
 }
 
-static uint64_t now_of(const struct exec *e)
+static uint64_t exec_now(const struct exec *e)
 {
 	return lnet_now(e->conf.node, 0);
 }
@@ -220,9 +223,9 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 	pthread_mutex_unlock(&e->lock);
 	e->conf.run(item);
 	/* item may be gone */
-	now = now_of(e);
+	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
-	ended(e, lane, !late, now - started);
+	exec_ended(e, lane, !late, now - started);
 	/* Somebody idle was not allowed to take what waits. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		pthread_cond_signal(&e->wake);
@@ -232,11 +235,11 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 /* Locked. Until this worker is not needed any more. */
 static void work_loop(struct exec *e)
 {
-	uint64_t idle_since = now_of(e);
+	uint64_t idle_since = exec_now(e);
 
 	for (;;) {
-		uint64_t again = TIME_NEVER, now = now_of(e);
-		struct sched_item *item = take(e, now, &again);
+		uint64_t again = TIME_NEVER, now = exec_now(e);
+		struct sched_item *item = exec_take(e, now, &again);
 
 		if (item) {
 			idle_since = work_on(e, item);
@@ -253,7 +256,7 @@ static void work_loop(struct exec *e)
 	}
 }
 
-static void *work(void *arg)
+static void *exec_work(void *arg)
 {
 	struct exec_worker *w = arg;
 	struct exec *e = w->exec;
@@ -271,7 +274,7 @@ static void *work(void *arg)
 		pthread_cond_broadcast(&e->wake);
 	}
 	pthread_mutex_unlock(&e->lock);
-	join(&before);
+	exec_join(&before);
 	if (gone)
 		gone(gone_arg);
 	return NULL;
@@ -374,7 +377,7 @@ void exec_free(struct exec *e)
 	BUG_ON(e->nworkers || e->lanes.queued);
 	take_ended(e, &done);
 	pthread_mutex_unlock(&e->lock);
-	join(&done);
+	exec_join(&done);
 	lanes_fini(&e->lanes);
 	pthread_cond_destroy(&e->wake);
 	pthread_mutex_destroy(&e->lock);

@@ -195,7 +195,7 @@ static void export_lost(struct exports *x, struct export *e)
 	export_drop(x, e);
 }
 
-static void arm(struct exports *x)
+static void exports_arm(struct exports *x)
 {
 	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
 	struct export *e;
@@ -254,7 +254,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
-	arm(x);
+	exports_arm(x);
 	*e_p = e;
 	return 0;
 
@@ -279,7 +279,7 @@ static uint64_t patience(const struct exports *x, uint64_t now)
 	return deaf ? lease + lease : lease;
 }
 
-static void forget(struct exports *x, struct export *e)
+static void export_forget(struct exports *x, struct export *e)
 {
 	char text[LNET_NIDSTR_SIZE];
 
@@ -293,7 +293,7 @@ static void forget(struct exports *x, struct export *e)
 
 /* Each export is looked at once in a keepalive, so one that is silent is
  * forgotten after its lease and before another keepalive has passed. */
-static void look(struct ulnet_timer *t)
+static void exports_look(struct ulnet_timer *t)
 {
 	struct exports *x = container_of(t, struct exports, timer);
 	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
@@ -305,7 +305,7 @@ static void look(struct ulnet_timer *t)
 		if (rpc_at(e->looked, every) > now)
 			break;
 		if (now - e->heard > patience(x, now)) {
-			forget(x, e);
+			export_forget(x, e);
 			continue;
 		}
 		xids_trim(&e->xids);
@@ -313,7 +313,7 @@ static void look(struct ulnet_timer *t)
 		list_del(&e->link);
 		list_add_tail(&x->silent, &e->link);
 	}
-	arm(x);
+	exports_arm(x);
 }
 
 void exports_forget_portal(struct shard *s, unsigned int portal)
@@ -326,8 +326,8 @@ void exports_forget_portal(struct shard *s, unsigned int portal)
 
 /* ---- answers ---- */
 
-static void answer(struct shard *s, const struct ulnet_event *ev,
-		   const struct wire_control *m)
+static void export_answer(struct shard *s, const struct ulnet_event *ev,
+			  const struct wire_control *m)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
@@ -417,14 +417,14 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		if (out->status == WIRE_OVERLOADED)
 			out->retry_after = RETRY_AFTER_US;
 	}
-	answer(x->shard, ev, &m);
+	export_answer(x->shard, ev, &m);
 }
 
 /* ---- the rest ---- */
 
-static uint32_t check(struct exports *x, const struct ulnet_event *ev,
-		      uint64_t connection, uint64_t client, uint32_t epoch,
-		      struct export **e_p)
+static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
+			     uint64_t connection, uint64_t client,
+			     uint32_t epoch, struct export **e_p)
 {
 	struct export *e = export_find(x, connection, client, &ev->initiator,
 				       &ev->source, shard_now(x->shard));
@@ -448,12 +448,13 @@ static void on_open(struct exports *x, const struct ulnet_event *ev,
 	};
 	struct export *e = NULL;
 
-	m.opened.status = check(x, ev, o->connection, o->client, o->epoch, &e);
+	m.opened.status =
+		export_check(x, ev, o->connection, o->client, o->epoch, &e);
 	if (e)
 		service_opened(x->shard, o->service, &m.opened);
 	if (e && m.opened.status == WIRE_OK)
 		e->opened |= UINT64_C(1) << m.opened.portal;
-	answer(x->shard, ev, &m);
+	export_answer(x->shard, ev, &m);
 }
 
 static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
@@ -467,11 +468,11 @@ static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
 
 	/* One that is not there, or goes on with a later epoch, is not of this
 	 * epoch any more in either case. */
-	if (!check(x, ev, d->connection, d->client, d->epoch, &e)) {
+	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
 		stat_count(x->shard, RPC_STAT_clients_left);
 		export_lost(x, e);
 	}
-	answer(x->shard, ev, &m);
+	export_answer(x->shard, ev, &m);
 }
 
 static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
@@ -485,12 +486,13 @@ static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	};
 	struct export *e = NULL;
 
-	m.alive.status = check(x, ev, k->connection, k->client, k->epoch, &e);
-	answer(x->shard, ev, &m);
+	m.alive.status =
+		export_check(x, ev, k->connection, k->client, k->epoch, &e);
+	export_answer(x->shard, ev, &m);
 }
 
-static void handle(struct exports *x, const struct ulnet_event *ev,
-		   const struct wire_control *m)
+static void export_handle(struct exports *x, const struct ulnet_event *ev,
+			  const struct wire_control *m)
 {
 	switch (m->kind) {
 	case WIRE_CONNECT:
@@ -512,25 +514,26 @@ static void handle(struct exports *x, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its own ---- */
 
-static void stray_back(struct stray *stray)
+static void export_stray_back(struct stray *stray)
 {
 	struct exports *x = stray->arg;
 
 	x->strays--;
 }
 
-static void stray_there(struct stray *stray)
+static void export_stray_there(struct stray *stray)
 {
 	struct exports *x = stray->to->exports;
 
 	/* None yet while RPC is being opened. */
 	if (x)
-		handle(x, &stray->ev,
-		       (const struct wire_control *)stray->payload);
+		export_handle(x, &stray->ev,
+			      (const struct wire_control *)stray->payload);
 }
 
-static void pass_on(struct exports *x, unsigned int cpt,
-		    const struct ulnet_event *ev, const struct wire_control *m)
+static void export_pass_on(struct exports *x, unsigned int cpt,
+			   const struct ulnet_event *ev,
+			   const struct wire_control *m)
 {
 	struct stray *stray;
 
@@ -540,12 +543,13 @@ static void pass_on(struct exports *x, unsigned int cpt,
 	if (!stray)
 		return;
 	x->strays++;
-	stray_send(stray, stray_there, stray_back, x);
+	stray_send(stray, export_stray_there, export_stray_back, x);
 }
 
 /* The handle as such; a Connect has none yet. */
-static unsigned int home(const struct exports *x, const struct ulnet_event *ev,
-			 const struct wire_control *m)
+static unsigned int export_home(const struct exports *x,
+				const struct ulnet_event *ev,
+				const struct wire_control *m)
 {
 	int cpt;
 
@@ -565,18 +569,18 @@ static unsigned int home(const struct exports *x, const struct ulnet_event *ev,
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m)
 {
-	unsigned int cpt = home(s->exports, ev, m);
+	unsigned int cpt = export_home(s->exports, ev, m);
 
 	/* A handle of a CPT that there is not is answered here. */
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
-		handle(s->exports, ev, m);
+		export_handle(s->exports, ev, m);
 	else
-		pass_on(s->exports, cpt, ev, m);
+		export_pass_on(s->exports, cpt, ev, m);
 }
 
 /* ---- the part ---- */
 
-static int shard_open(struct shard *s)
+static int export_shard_open(struct shard *s)
 {
 	struct exports *x = calloc(1, sizeof(*x));
 	uint64_t seed;
@@ -590,7 +594,7 @@ static int shard_open(struct shard *s)
 	hash_init(&x->hosts);
 	list_init(&x->host_list);
 	list_init(&x->silent);
-	lnet_timer_init(&x->timer, look);
+	lnet_timer_init(&x->timer, exports_look);
 	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
@@ -599,13 +603,13 @@ static int shard_open(struct shard *s)
 	return 0;
 }
 
-static void shard_close(struct shard *s)
+static void export_shard_close(struct shard *s)
 {
 	if (s->exports)
 		s->exports->closing = true;
 }
 
-static void shard_stop(struct shard *s)
+static void export_shard_stop(struct shard *s)
 {
 	struct exports *x = s->exports;
 
@@ -616,13 +620,13 @@ static void shard_stop(struct shard *s)
 		export_drop(x, list_first(&x->silent, struct export, link));
 }
 
-static void shard_crash(struct shard *s)
+static void export_shard_crash(struct shard *s)
 {
 	if (s->exports)
 		shard_cancel(s, &s->exports->timer);
 }
 
-static void shard_free(struct shard *s)
+static void export_shard_free(struct shard *s)
 {
 	struct exports *x = s->exports;
 
@@ -643,9 +647,9 @@ static void shard_free(struct shard *s)
 
 const struct rpc_part export_part = {
 	.name = "exports",
-	.shard_open = shard_open,
-	.shard_close = shard_close,
-	.shard_stop = shard_stop,
-	.shard_crash = shard_crash,
-	.shard_free = shard_free,
+	.shard_open = export_shard_open,
+	.shard_close = export_shard_close,
+	.shard_stop = export_shard_stop,
+	.shard_crash = export_shard_crash,
+	.shard_free = export_shard_free,
 };

@@ -20,9 +20,9 @@ struct inbox_buffer {
 	uint8_t *memory;
 };
 
-static void on_event(const struct ulnet_event *ev);
+static void inbox_on_event(const struct ulnet_event *ev);
 
-static int post(struct inbox_buffer *b)
+static int inbox_post(struct inbox_buffer *b)
 {
 	struct inbox *in = b->in;
 	struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
@@ -35,7 +35,7 @@ static int post(struct inbox_buffer *b)
 			   LNET_MD_ACK_DISABLE |
 			   (in->heads ? LNET_MD_TRUNCATE : 0),
 		.user_ptr = b,
-		.handler = on_event,
+		.handler = inbox_on_event,
 	};
 	struct ulnet_me_handle me;
 	int rc;
@@ -53,13 +53,13 @@ static int post(struct inbox_buffer *b)
 	return 0;
 }
 
-static void repost(struct inbox_buffer *b)
+static void inbox_repost(struct inbox_buffer *b)
 {
 	struct inbox *in = b->in;
 
 	if (unlikely(atomic_load(&b->refs) > 1))
 		return; /* pins are kept: it is lost to us */
-	if (!post(b))
+	if (!inbox_post(b))
 		return;
 	list_add_tail(&in->waiting, &b->waiting);
 	if (!lnet_timer_armed(&in->again))
@@ -79,7 +79,7 @@ static void post_again(struct ulnet_timer *t)
 			list_first(&waiting, struct inbox_buffer, waiting);
 
 		list_del(&b->waiting);
-		repost(b);
+		inbox_repost(b);
 	}
 }
 
@@ -96,7 +96,7 @@ static void buffers_free(struct inbox *in)
 	}
 }
 
-static void closed(struct ulnet_work *w)
+static void inbox_closed(struct ulnet_work *w)
 {
 	struct inbox *in = container_of(w, struct inbox, work);
 	struct shard *s = in->shard;
@@ -159,7 +159,7 @@ static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
 		(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
 }
 
-static void on_event(const struct ulnet_event *ev)
+static void inbox_on_event(const struct ulnet_event *ev)
 {
 	struct inbox_buffer *b = ev->user_ptr;
 	struct inbox *in = b->in;
@@ -175,7 +175,7 @@ static void on_event(const struct ulnet_event *ev)
 		b->linked = false;
 		in->linked--;
 		if (!in->closing && !b->pins)
-			repost(b);
+			inbox_repost(b);
 	}
 	if (unlikely(in->closing))
 		check_closed(in);
@@ -206,7 +206,7 @@ void inbox_unpin(struct inbox_buffer *b)
 	if (in->closing)
 		check_closed(in);
 	else if (!b->linked)
-		repost(b);
+		inbox_repost(b);
 }
 
 void inbox_pin_keep(struct inbox_buffer *b)
@@ -251,10 +251,10 @@ static int post_all(struct inbox *in)
 
 	list_for_each_entry (b, &in->all, all) {
 		if (in->linked) {
-			repost(b);
+			inbox_repost(b);
 			continue;
 		}
-		rc = post(b);
+		rc = inbox_post(b);
 		if (rc)
 			return rc;
 	}
@@ -273,7 +273,7 @@ static int open_with(struct inbox *in)
 	list_init(&in->all);
 	list_init(&in->waiting);
 	lnet_timer_init(&in->again, post_again);
-	in->work.fn = closed;
+	in->work.fn = inbox_closed;
 	rc = LNetSetLazyPortal(s->node, in->portal);
 	if (!rc)
 		atomic_fetch_or(&s->rpc->lazy, UINT64_C(1) << in->portal);

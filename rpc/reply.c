@@ -54,7 +54,7 @@ struct reply_message {
 	_Alignas(uint64_t) uint8_t data[];
 };
 
-static void again(struct ulnet_timer *t);
+static void reply_again(struct ulnet_timer *t);
 
 void replies_init(struct service_cpt *sc)
 {
@@ -127,7 +127,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->calls = 0;
 	m->bodies = 0;
 	m->end = wire_replies_put(m->data, &head);
-	lnet_timer_init(&m->again, again);
+	lnet_timer_init(&m->again, reply_again);
 	m->share = o->share;
 	message_held(m, m->size);
 	list_add_tail(&sc->replies, &m->link);
@@ -162,7 +162,7 @@ static void message_end(struct reply_message *m)
 	shard_release(s); /* sc may go */
 }
 
-static void give_up(struct reply_message *m, const char *why)
+static void reply_give_up(struct reply_message *m, const char *why)
 {
 	struct service_cpt *sc = m->sc;
 	char text[LNET_NIDSTR_SIZE];
@@ -179,21 +179,21 @@ static void give_up(struct reply_message *m, const char *why)
 
 /* ---- sending ---- */
 
-static void wait_again(struct reply_message *m)
+static void reply_wait(struct reply_message *m)
 {
 	struct shard *s = m->sc->shard;
-	uint64_t at = shard_now(s) +
-		      backoff_ns(PAUSE_FIRST, PAUSE_MAX, m->tries++,
-				 shard_random(s, UINT64_MAX));
+	uint64_t at =
+		shard_now(s) + backoff_ns(PAUSE_FIRST, PAUSE_MAX, m->tries++,
+					  shard_random(s, UINT64_MAX));
 
 	if (at >= m->deadline) {
-		give_up(m, "not delivered by the deadline");
+		reply_give_up(m, "not delivered by the deadline");
 		return;
 	}
 	shard_arm(s, &m->again, at);
 }
 
-static void on_event(const struct ulnet_event *ev)
+static void reply_on_event(const struct ulnet_event *ev)
 {
 	struct reply_message *m = ev->user_ptr;
 	struct service_cpt *sc = m->sc;
@@ -207,9 +207,9 @@ static void on_event(const struct ulnet_event *ev)
 	    ev->outcome != LNET_OUTCOME_NOT_DELIVERED)
 		message_end(m);
 	else if (sc->shard->aborted || service_cpt_ended(sc))
-		give_up(m, "the service stops");
+		reply_give_up(m, "the service stops");
 	else
-		wait_again(m);
+		reply_wait(m);
 }
 
 static int message_bind(struct reply_message *m, uint64_t now)
@@ -221,7 +221,7 @@ static int message_bind(struct reply_message *m, uint64_t now)
 		.length = m->length,
 		.threshold = 1,
 		.user_ptr = m,
-		.handler = on_event,
+		.handler = reply_on_event,
 		.timeout = left < SEND_TIMEOUT_US ? MAX(left, 1) : 0,
 	};
 
@@ -238,7 +238,7 @@ static void message_send(struct reply_message *m)
 	if (unlikely(now >= m->deadline))
 		stat_count(m->sc->shard, RPC_STAT_answers_late);
 	if (message_bind(m, now)) {
-		wait_again(m);
+		reply_wait(m);
 		return;
 	}
 	stat_count(m->sc->shard, RPC_STAT_answers_sent);
@@ -249,7 +249,7 @@ static void message_send(struct reply_message *m)
 		LNetMDUnlink(m->md); /* which makes an event */
 }
 
-static void again(struct ulnet_timer *t)
+static void reply_again(struct ulnet_timer *t)
 {
 	struct reply_message *m = container_of(t, struct reply_message, again);
 
@@ -316,7 +316,7 @@ static struct reply_message *message_shrink(struct reply_message *m)
 	memcpy(small->data + head, m->data + m->headroom, m->bodies);
 	list_init(&small->link);
 	list_add_tail(&sc->replies, &small->link);
-	lnet_timer_init(&small->again, again);
+	lnet_timer_init(&small->again, reply_again);
 	message_held(small, small->size);
 	message_put(m);
 	return small;
@@ -332,7 +332,7 @@ void reply_flush(struct origin *o)
 	m = message_shrink(m);
 	message_finish(m, o);
 	if (unlikely(!m->owed && !message_refuses(m)))
-		give_up(m, "too many refusals are waiting to be sent");
+		reply_give_up(m, "too many refusals are waiting to be sent");
 	else
 		message_send(m);
 }
@@ -433,7 +433,7 @@ void replies_abort(struct service_cpt *sc)
 		}
 		if (lnet_timer_armed(&m->again)) {
 			shard_cancel(sc->shard, &m->again);
-			give_up(m, "the service stops");
+			reply_give_up(m, "the service stops");
 		}
 	}
 }

@@ -33,8 +33,8 @@ static unsigned int state_of(const struct ulrpc_request *r)
 }
 
 /* False: somebody else has moved it from @from. */
-static bool move(struct ulrpc_request *r, enum request_state from,
-		 enum request_state to)
+static bool request_move(struct ulrpc_request *r, enum request_state from,
+			 enum request_state to)
 {
 	uint8_t was = from;
 
@@ -141,7 +141,7 @@ static uint64_t us_between(uint64_t from, uint64_t to)
 }
 
 /* It ends in this way. */
-static void record(const struct ulrpc_request *r, unsigned int end)
+static void request_record(const struct ulrpc_request *r, unsigned int end)
 {
 	const struct origin *o = r->origin;
 	struct shard *s = r->sc->shard;
@@ -191,7 +191,7 @@ static uint64_t retry_after(const struct ulrpc_service *svc, uint64_t again)
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
-static void finish(struct ulrpc_request *r, const void *body)
+static void request_finish(struct ulrpc_request *r, const void *body)
 {
 	uint64_t started =
 		atomic_load_explicit(&r->started, memory_order_relaxed);
@@ -215,7 +215,7 @@ static void finish(struct ulrpc_request *r, const void *body)
 	if (r->status == WIRE_OVERLOADED)
 		reply.retry_after = retry_after(r->sc->service, r->item.again);
 	moved(r, &reply, room);
-	record(r, reply.status);
+	request_record(r, reply.status);
 	reply_add(r->origin, &reply, body, true);
 	request_end(r);
 }
@@ -225,7 +225,7 @@ static void finish_kept(struct ulrpc_request *r)
 	void *reply = r->reply;
 	bool own = reply != r->room;
 
-	finish(r, reply);
+	request_finish(r, reply);
 	if (own)
 		free(reply);
 }
@@ -255,19 +255,19 @@ static void wait_users(const struct ulrpc_request *r)
 }
 
 /* False: it is not in state @from any more, but replied, or being run. */
-static bool lose(struct ulrpc_request *r, enum request_state from)
+static bool request_lose(struct ulrpc_request *r, enum request_state from)
 {
 	struct service_cpt *sc = r->sc;
 	struct inbox_buffer *pin = r->pin;
 
-	/* Once it is lost, it belongs to who replies; lost() looks at its bulk
-	 * still. */
+	/* Once it is lost, it belongs to who replies; request_lost() looks at
+	 * its bulk still. */
 	atomic_fetch_add(&sc->service->refs, 1);
 	if (pin)
 		inbox_pin_keep(pin);
 	if (r->transfers)
 		transfers_get(r->transfers);
-	if (!move(r, from, REQUEST_LOST)) {
+	if (!request_move(r, from, REQUEST_LOST)) {
 		if (r->transfers)
 			transfers_free(r->transfers);
 		if (pin) {
@@ -287,11 +287,11 @@ static bool lose(struct ulrpc_request *r, enum request_state from)
 	return true;
 }
 
-static void lost(struct ulrpc_request *r, unsigned int end)
+static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct origin *o = r->origin;
 
-	record(r, end);
+	request_record(r, end);
 	/* What has been given, and not begun, is not. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
@@ -346,8 +346,8 @@ static void on_bulk_done(void *arg)
 	r->waiting = false;
 	if (state_of(r) == REQUEST_REPLIED)
 		finish_late(r);
-	else if (r->losing && lose(r, REQUEST_RUNNING))
-		lost(r, STAT_UNANSWERED);
+	else if (r->losing && request_lose(r, REQUEST_RUNNING))
+		request_lost(r, STAT_UNANSWERED);
 }
 
 static void finish_or_wait(struct ulrpc_request *r)
@@ -361,7 +361,7 @@ static void finish_or_wait(struct ulrpc_request *r)
 /* Its reply is here, on its CPT. */
 static void reply_come(struct ulrpc_request *r)
 {
-	BUG_ON(!move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
+	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
 	finish_or_wait(r);
 }
 
@@ -390,13 +390,13 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
 	}
 }
 
-static void answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
-		   const void *body, size_t length)
+static void request_answer(struct ulrpc_request *r, uint32_t status,
+			   uint32_t error, const void *body, size_t length)
 {
 	struct shard *s;
 
 	/* It is ours alone, until its CPT has got what is written here. */
-	if (unlikely(!move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
+	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
 		/* Else it is a second reply. */
 		BUG_ON(state_of(r) != REQUEST_LOST);
 		lost_end(r);
@@ -410,7 +410,7 @@ static void answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	r->replied = shard_now(s);
 	if (likely(shard_owned(s)) && likely(!bulk_is_awaited(r))) {
-		finish(r, body);
+		request_finish(r, body);
 		return;
 	}
 	keep_reply(r, body);
@@ -425,23 +425,23 @@ static void answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
 {
 	BUG_ON(length && !body);
-	answer(request, WIRE_OK, 0, body, length);
+	request_answer(request, WIRE_OK, 0, body, length);
 }
 
 void ulrpc_fail(struct ulrpc_request *request, int status)
 {
 	BUG_ON(status >= 0);
-	answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
+	request_answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
 }
 
 void ulrpc_refuse(struct ulrpc_request *request)
 {
-	answer(request, WIRE_BAD_REQUEST, 0, NULL, 0);
+	request_answer(request, WIRE_BAD_REQUEST, 0, NULL, 0);
 }
 
 void ulrpc_overloaded(struct ulrpc_request *request)
 {
-	answer(request, WIRE_OVERLOADED, 0, NULL, 0);
+	request_answer(request, WIRE_OVERLOADED, 0, NULL, 0);
 }
 
 /* ---- running ---- */
@@ -450,10 +450,10 @@ void ulrpc_overloaded(struct ulrpc_request *request)
  * be. On its CPT; nobody else has it. */
 static void refuse_queued(struct ulrpc_request *r, uint32_t status)
 {
-	BUG_ON(!move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
+	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
 	r->status = status;
 	r->reply_length = 0;
-	finish(r, NULL);
+	request_finish(r, NULL);
 }
 
 static void call_handler(struct ulrpc_request *r)
@@ -464,10 +464,10 @@ static void call_handler(struct ulrpc_request *r)
 	/* r may be gone */
 }
 
-static void start(struct ulrpc_request *r, uint64_t now)
+static void request_start(struct ulrpc_request *r, uint64_t now)
 {
 	atomic_store_explicit(&r->started, now, memory_order_relaxed);
-	if (unlikely(!move(r, REQUEST_QUEUED, REQUEST_RUNNING)))
+	if (unlikely(!request_move(r, REQUEST_QUEUED, REQUEST_RUNNING)))
 		lost_end(r);
 	else
 		call_handler(r);
@@ -561,10 +561,10 @@ static void run_threaded(struct ulrpc_request *r)
 		return;
 	}
 	if (likely(now < r->deadline && !r->item.late)) {
-		start(r, now);
+		request_start(r, now);
 		return;
 	}
-	if (!move(r, REQUEST_QUEUED, REQUEST_ANSWERING)) {
+	if (!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING)) {
 		lost_end(r);
 		return;
 	}
@@ -589,7 +589,7 @@ static void run_placed(struct ulnet_work *w)
 	else if (now >= r->deadline || r->item.late)
 		refuse_queued(r, status_late(r, now));
 	else
-		start(r, now);
+		request_start(r, now);
 	shard_taken(s);
 }
 
@@ -855,10 +855,10 @@ static bool lose_taken(struct ulrpc_request *r)
 	};
 	struct origin *o = r->origin;
 
-	if (!lose(r, REQUEST_QUEUED))
+	if (!request_lose(r, REQUEST_QUEUED))
 		return false;
 	reply_add(o, &reply, NULL, true);
-	lost(r, WIRE_SHUTTING_DOWN);
+	request_lost(r, WIRE_SHUTTING_DOWN);
 	return true;
 }
 
@@ -874,8 +874,8 @@ void requests_abort(struct service_cpt *sc)
 			transfer_abort(r->transfers, -ESHUTDOWN);
 		} else if (lose_taken(r)) {
 			continue;
-		} else if (lose(r, REQUEST_RUNNING)) {
-			lost(r, STAT_UNANSWERED);
+		} else if (request_lose(r, REQUEST_RUNNING)) {
+			request_lost(r, STAT_UNANSWERED);
 		}
 		/* else its reply is on the way */
 	}

@@ -9,10 +9,10 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 }
 
 /* In done the request may be replied to: then it is gone, and @t is ours. */
-static int start(struct ulrpc_request *request, unsigned int index,
-		 enum ulrpc_bulk_access access, uint64_t offset,
-		 const struct iovec *iov, unsigned int niov, ulrpc_bulk_fn done,
-		 void *arg)
+static int bulk_start(struct ulrpc_request *request, unsigned int index,
+		      enum ulrpc_bulk_access access, uint64_t offset,
+		      const struct iovec *iov, unsigned int niov,
+		      ulrpc_bulk_fn done, void *arg)
 {
 	struct transfers *t = request_transfers_use(request);
 	int rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
@@ -26,21 +26,21 @@ int ulrpc_bulk_get(struct ulrpc_request *request, unsigned int index,
 		   uint64_t offset, const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg)
 {
-	return start(request, index, ULRPC_BULK_SOURCE, offset, iov, niov, done,
-		     arg);
+	return bulk_start(request, index, ULRPC_BULK_SOURCE, offset, iov, niov,
+			  done, arg);
 }
 
 int ulrpc_bulk_put(struct ulrpc_request *request, unsigned int index,
 		   uint64_t offset, const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg)
 {
-	return start(request, index, ULRPC_BULK_SINK, offset, iov, niov, done,
-		     arg);
+	return bulk_start(request, index, ULRPC_BULK_SINK, offset, iov, niov,
+			  done, arg);
 }
 
-static int start_wait(struct ulrpc_request *request, unsigned int index,
-		      enum ulrpc_bulk_access access, uint64_t offset,
-		      const struct iovec *iov, unsigned int niov)
+static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
+			   enum ulrpc_bulk_access access, uint64_t offset,
+			   const struct iovec *iov, unsigned int niov)
 {
 	struct transfers *t = request_transfers_use(request);
 	struct transfer_waiter w;
@@ -55,12 +55,14 @@ int ulrpc_bulk_get_wait(struct ulrpc_request *request, unsigned int index,
 			uint64_t offset, const struct iovec *iov,
 			unsigned int niov)
 {
-	return start_wait(request, index, ULRPC_BULK_SOURCE, offset, iov, niov);
+	return bulk_start_wait(request, index, ULRPC_BULK_SOURCE, offset, iov,
+			       niov);
 }
 
 int ulrpc_bulk_put_wait(struct ulrpc_request *request, unsigned int index,
 			uint64_t offset, const struct iovec *iov,
 			unsigned int niov)
 {
-	return start_wait(request, index, ULRPC_BULK_SINK, offset, iov, niov);
+	return bulk_start_wait(request, index, ULRPC_BULK_SINK, offset, iov,
+			       niov);
 }

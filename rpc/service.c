@@ -822,17 +822,17 @@ static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
 		fn(sc);
 }
 
-static void shard_close(struct shard *s)
+static void service_shard_close(struct shard *s)
 {
 	each_of_shard(s, cpt_close);
 }
 
-static void shard_abort(struct shard *s)
+static void service_shard_abort(struct shard *s)
 {
 	each_of_shard(s, cpt_abort);
 }
 
-static void shard_stop(struct shard *s)
+static void service_shard_stop(struct shard *s)
 {
 	each_of_shard(s, cpt_stop);
 }
@@ -854,7 +854,7 @@ static void cpt_crash(struct service_cpt *sc)
 	replies_crash(sc);
 }
 
-static void shard_crash(struct shard *s)
+static void service_shard_crash(struct shard *s)
 {
 	each_of_shard(s, cpt_crash);
 }
@@ -895,9 +895,9 @@ static void part_free(struct ulrpc *rpc)
 const struct rpc_part service_part = {
 	.name = "services",
 	.open = part_open,
-	.shard_close = shard_close,
-	.shard_abort = shard_abort,
-	.shard_stop = shard_stop,
-	.shard_crash = shard_crash,
+	.shard_close = service_shard_close,
+	.shard_abort = service_shard_abort,
+	.shard_stop = service_shard_stop,
+	.shard_crash = service_shard_crash,
 	.free = part_free,
 };
