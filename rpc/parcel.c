@@ -682,11 +682,10 @@ static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
 static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
 			    const struct wire_segments *segments, uint64_t now)
 {
-	uint64_t left = parcel_time_left(call->deadline, now);
 	struct wire_call w = {
 		.xid = call->xid,
-		.timeout = left,
-		.remaining = left,
+		/* An attempt has as much time as its call. */
+		.remaining = parcel_time_left(call->deadline, now),
 		.attempt = call->attempts - 1,
 		.method = call->method,
 		.length = call->length,
