@@ -205,7 +205,9 @@ static void call_detach(struct ulrpc_call *call, uint64_t now)
 
 	list_del(&call->link);
 	list_del(&call->unreplied);
-	shard_cancel(call->shard, &call->timer);
+	list_del(&call->due);
+	if (unlikely(lnet_timer_armed(&call->timer)))
+		shard_cancel(call->shard, &call->timer);
 	switch ((enum call_state)call->fsm.state) {
 	case CALL_QUEUED:
 		c->nqueued--;
@@ -367,9 +369,8 @@ void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause)
 	shard_defer(call->shard, &call->work);
 }
 
-static void on_deadline(struct ulnet_timer *timer)
+void call_expire(struct ulrpc_call *call)
 {
-	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, timer);
 	struct ulrpc_client *c = call->client;
 	enum ulrpc_cause cause = ULRPC_CAUSE_DEADLINE;
 
@@ -381,6 +382,11 @@ static void on_deadline(struct ulnet_timer *timer)
 	if (call->fsm.state == CALL_SENT)
 		client_verify(c);
 	call_fail(call, cause);
+}
+
+static void on_deadline(struct ulnet_timer *timer)
+{
+	call_expire(container_of(timer, struct ulrpc_call, timer));
 }
 
 /* ---- another attempt ---- */
@@ -629,7 +635,7 @@ static void call_start(struct ulrpc_call *call)
 	call_move(call, CALL_QUEUED);
 	if (call->deadline != TIME_NEVER &&
 	    (!MUTATE(rpc_no_deadline) || c->fsm.state == CLIENT_OPEN))
-		shard_arm(call->shard, &call->timer, call->deadline);
+		client_watch(c, call);
 	client_submit(c, call);
 }
 
@@ -687,6 +693,7 @@ static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->shard = c->shard;
 	list_init(&call->link);
 	list_init(&call->unreplied);
+	list_init(&call->due);
 	call->parcel = NULL;
 	call->began = call->queued = shard_now(c->shard);
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
@@ -752,6 +759,7 @@ void call_gone(struct ulrpc_call *call)
 {
 	list_del(&call->link);
 	list_del(&call->unreplied);
+	list_del(&call->due);
 	atomic_store(&call->canceling, true);
 	call->gone = true;
 	for (unsigned int i = 0; i < call->nbulks; i++) {

@@ -77,7 +77,8 @@ struct ulrpc_call {
 	ulrpc_done_fn done;
 	void *arg;
 
-	struct ulnet_timer timer;    /* the deadline */
+	struct list due;	     /* client.due; or else its deadline is */
+	struct ulnet_timer timer;    /* this one's, or it has none */
 	uint64_t connecting, window; /* ns spent so far */
 	struct ulnet_nid local, target;
 	uint32_t paths;
@@ -136,6 +137,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);
 /* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
  * this one may have been executed, which an idempotent call does not mind. */
 void call_again(struct ulrpc_call *call, bool maybe);
+/* Its deadline has come. */
+void call_expire(struct ulrpc_call *call);
 /* SENT: it may have been executed, and there will be no answer. Ends, or is sent
  * again if it is idempotent. */
 void call_doubt(struct ulrpc_call *call);

@@ -327,6 +327,46 @@ void client_on_answer(struct ulrpc_client *c, uint32_t window)
 		client_kick(c);
 }
 
+/* ---- deadlines ---- */
+
+static void due_arm(struct ulrpc_client *c, uint64_t at)
+{
+	if (likely(lnet_timer_armed(&c->due_timer) && c->due_at <= at))
+		return;
+	c->due_at = at;
+	shard_arm(c->shard, &c->due_timer, at);
+}
+
+void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (!list_empty(&c->due) &&
+	    list_entry(c->due.prev, struct ulrpc_call, due)->deadline >
+		    call->deadline) {
+		shard_arm(c->shard, &call->timer, call->deadline);
+		return;
+	}
+	list_add_tail(&c->due, &call->due);
+	due_arm(c, list_first(&c->due, struct ulrpc_call, due)->deadline);
+}
+
+static void on_due(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, due_timer);
+	uint64_t now = shard_now(c->shard);
+
+	while (!c->shard->crashed && !list_empty(&c->due)) {
+		struct ulrpc_call *call =
+			list_first(&c->due, struct ulrpc_call, due);
+
+		if (call->deadline > now) {
+			due_arm(c, call->deadline);
+			return;
+		}
+		call_expire(call);
+	}
+}
+
 /* ---- the connection ---- */
 
 /* The server is another one than before, or has forgotten us: what was sent
@@ -416,6 +456,7 @@ static void client_leave(struct ulrpc_client *c)
 
 	ask_no_more(c);
 	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->due_timer);
 	list_del(&c->link);
 	client_free(c);
 	if (list_empty(&imp->clients))
@@ -440,6 +481,7 @@ void client_stop(struct ulrpc_client *c)
 {
 	shard_cancel(c->shard, &c->open_timer);
 	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->due_timer);
 }
 
 static void calls_stop(struct ulrpc_client *c, struct list *calls)
@@ -584,9 +626,11 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->queue);
 	list_init(&c->fenced);
 	list_init(&c->ending);
+	list_init(&c->due);
 	c->fsm.state = CLIENT_UNOPENED;
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
+	lnet_timer_init(&c->due_timer, on_due);
 	c->flush.fn = on_flush;
 	c->close_work.fn = client_on_close;
 	c->free_work.fn = on_free;

@@ -62,12 +62,22 @@ struct ulrpc_client {
 
 	struct ulnet_timer stall_timer; /* of stalled */
 
+	/* Calls that have not ended, by their deadlines: usually each comes
+	 * after the one before, for which no timer is armed, and none is
+	 * canceled. due_timer comes at due_at, which is not after the first one
+	 * of them: what it finds then may be due, or not yet. */
+	struct list due; /* ulrpc_call.due */
+	uint64_t due_at; /* ns, when it is armed */
+	struct ulnet_timer due_timer;
+
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
 };
 
 /* A call has come to its CPT. */
 void client_submit(struct ulrpc_client *c, struct ulrpc_call *call);
+/* Ends it at its deadline, unless it is taken off client.due before. */
+void client_watch(struct ulrpc_client *c, struct ulrpc_call *call);
 /* What is queued may perhaps be sent now: at the end of this turn. */
 void client_kick(struct ulrpc_client *c);
 /* Sends what may be sent. */

@@ -315,6 +315,30 @@ Test(call, ends_by_its_deadline_while_there_is_no_place_in_flight)
 	rig_close(&g);
 }
 
+/* In whatever order deadlines come, and others end. */
+Test(call, ends_by_its_deadline_before_others_that_came_first)
+{
+	rig_open(&g);
+	call(&g, &n, 60000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 20; i++)
+		call(&g, &many[i], (i * 7 % 20 + 1) * 100000);
+	run(&g, 5 * MSEC);
+	ulrpc_cancel(many[0].call);
+	ulrpc_cancel(many[7].call);
+	run(&g, 60 * SEC);
+	for (unsigned int i = 0; i < 20; i++) {
+		cr_assert_eq(many[i].ended, 1);
+		if (i != 0 && i != 7)
+			cr_assert_eq(many[i].at,
+				     10 * MSEC + (i * 7 % 20 + 1) * 100 * MSEC);
+		ulrpc_call_put(many[i].call);
+	}
+	rig_close(&g);
+}
+
 Test(call, ends_by_its_deadline_while_there_is_no_connection)
 {
 	struct ulnet_sim_link cut = { .refuse = LNET_SIM_ALWAYS };
