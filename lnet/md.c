@@ -245,10 +245,6 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 		return;
 	}
 	ev->unlinked = true;
-	if (md->aborted && ev->status == 0) {
-		ev->status = -ETIMEDOUT;
-		ev->cause = LNET_CAUSE_CANCELED;
-	}
 	/* The place that was kept for an UNLINK event. */
 	if (md->eq)
 		eq_unreserve(&node->eqs, md->eq, 1);

@@ -62,8 +62,8 @@ void md_free_unused(struct lnet_md *md);
 
 /* The handle becomes invalid; the memory is the user's with the last event,
  * which comes after this call. @canceled: by the user's wish, so operations on
- * it end as soon as may be; what was successful in the last event then reads
- * -ETIMEDOUT, as in the kernel. */
+ * it end as soon as may be. What has succeeded in spite of that is told so: the
+ * peer was told, too. */
 void md_unlink(struct lnet_md *md, bool canceled);
 
 /* An operation begins on referenced @md: one less of threshold, which may

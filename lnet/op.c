@@ -262,6 +262,15 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
+/* Sent, but it was given up meanwhile, and so its answer is. */
+static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
+{
+	if (ev->status || !op->canceling || !op->want_answer)
+		return;
+	ev->status = op->cancel_status;
+	ev->cause = op->cancel_cause;
+}
+
 void op_sent(struct lnet_op *op)
 {
 	struct ulnet_event ev;
@@ -274,6 +283,7 @@ void op_sent(struct lnet_op *op)
 			op_wait(op);
 			op_tell(op, &ev);
 		} else {
+			op_event_canceled(op, &ev);
 			op_end(op, &ev, false);
 		}
 		break;

@@ -668,7 +668,8 @@ Test(md, unlink_waiting)
 	cluster_end(sim);
 }
 
-/* One that is being received into: that ends first, and tells. */
+/* One that is being received into: that ends first, and both sides are told the
+ * same. */
 Test(md, unlink_receiving)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
@@ -678,6 +679,8 @@ Test(md, unlink_receiving)
 
 	link_set(sim, 1, 0, &slow);
 	md = post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
+	memset(memory, 0, 100);
+	memset(source, 7, 100);
 	put_at(sim, 100, 0);
 	lnet_sim_run(sim, 5 * MSEC); /* of 10 */
 	cr_assert_eq(seen.n, 0);
@@ -686,7 +689,11 @@ Test(md, unlink_receiving)
 	lnet_sim_run_all(sim);
 	seen_types(&seen, LNET_EVENT_PUT, 0);
 	cr_assert(seen.ev[0].unlinked);
-	cr_assert_eq(seen.ev[0].status, -ETIMEDOUT);
+	cr_assert_eq(seen.ev[0].status, 0);
+	cr_assert_eq(seen.ev[0].mlength, 100);
+	cr_assert_eq(memory[99], 7);
+	cr_assert_eq(sent.ev[sent.n - 1].outcome, LNET_OUTCOME_DELIVERED);
+	cr_assert_eq(sent.ev[sent.n - 1].mlength, 100);
 	cluster_end(sim);
 }
 
@@ -741,9 +748,34 @@ Test(md, unlink_sending)
 	cr_assert_eq(sent.n, 0);
 	lnet_sim_run_all(sim);
 	cr_assert_eq(sent.n, 1);
-	seen_end(&sent, LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
+	seen_end(&sent, LNET_EVENT_SEND, -ECANCELED, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_CANCELED);
 	cr_assert(sent.ev[0].unlinked);
+	cluster_end(sim);
+}
+
+/* A REPLY that came all the same is a REPLY. */
+Test(md, unlink_receiving_a_reply)
+{
+	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
+	struct lnet_sim *sim = cluster(2);
+	struct ulnet_md here = md_of(memory, 100, LNET_MD_OP_GET, &seen);
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+	struct ulnet_md_handle md;
+
+	sent.n = 0;
+	umd.threshold = 2;
+	link_set(sim, 0, 1, &slow);
+	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &here);
+	md = bind_md(lnet_sim_node(sim, 1), &umd);
+	cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(0), PORTAL, BITS, 0), 0);
+	lnet_sim_run(sim, 5 * MSEC); /* of 10 */
+	/* The REPLY has used the MD up: it is unlinked with its last event. */
+	(void)LNetMDUnlink(md);
+	lnet_sim_run_all(sim);
+	seen_end(&sent, LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	cr_assert(sent.ev[sent.n - 1].unlinked);
 	cluster_end(sim);
 }
 
