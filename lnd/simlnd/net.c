@@ -5,7 +5,7 @@
 
 #include "lnd/simlnd/conn.h"
 
-static uint64_t nid_hash(const struct ulnet_nid *nid)
+static uint64_t net_hash(const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), 0);
 }
@@ -65,7 +65,7 @@ struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid)
 {
 	struct hash_node *n;
 
-	for (n = hash_first(&net->eps, nid_hash(nid)); n; n = hash_next(n)) {
+	for (n = hash_first(&net->eps, net_hash(nid)); n; n = hash_next(n)) {
 		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
 
 		if (lnet_nid_eq(&ep->nid, nid))
@@ -84,7 +84,7 @@ static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 	ep->nid = ni->nid;
 	ep->net = net;
 	ep->cpts = ni->cpts;
-	if (hash_add(&net->eps, &ep->hash, nid_hash(&ep->nid))) {
+	if (hash_add(&net->eps, &ep->hash, net_hash(&ep->nid))) {
 		free(ep);
 		return -ENOMEM;
 	}
@@ -241,7 +241,7 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 	list_init(&p->behind);
 	timer_init(&p->resume, NULL);
 	sim_conn_init(p);
-	if (hash_add(&sc->paths, &p->hash, nid_hash(dst))) {
+	if (hash_add(&sc->paths, &p->hash, net_hash(dst))) {
 		free(p);
 		return NULL;
 	}
@@ -250,7 +250,7 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 
 struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst)
 {
-	struct hash_node *n = hash_first(&sc->paths, nid_hash(dst));
+	struct hash_node *n = hash_first(&sc->paths, net_hash(dst));
 	struct sim_path *p = NULL;
 
 	for (; n && !p; n = hash_next(n)) {

@@ -28,11 +28,6 @@ const struct fsm_state sock_peer_states[PEER_STATES] = {
 	[PEER_PAUSED] = { "paused", FSM_TO(PEER_IDLE) },
 };
 
-static uint64_t ms_tunable(const struct sock_peer *peer, enum sock_tunable t)
-{
-	return (uint64_t)peer->cpt->sni->tunables[t] * NSEC_PER_MSEC;
-}
-
 static uint64_t attempt_now(const struct sock_peer *peer)
 {
 	return loop_now(peer->cpt->loop);
@@ -148,7 +143,7 @@ static void log_failure(struct sock_peer *peer, int status)
 /* ---- failures that are remembered ---- */
 
 /* As if there had been no failure. */
-static void forget(struct sock_peer *peer)
+static void attempt_forget(struct sock_peer *peer)
 {
 	if (!list_empty(&peer->failed)) {
 		list_del(&peer->failed);
@@ -161,7 +156,7 @@ static void forget(struct sock_peer *peer)
 	sock_peer_settle(peer);
 }
 
-static void remember(struct sock_peer *peer)
+static void attempt_remember(struct sock_peer *peer)
 {
 	struct sock_cpt *cpt = peer->cpt;
 
@@ -169,7 +164,8 @@ static void remember(struct sock_peer *peer)
 		return;
 	list_add_tail(&cpt->failed, &peer->failed);
 	if (++cpt->nfailed > ATTEMPT_FAILURES_MAX)
-		forget(list_first(&cpt->failed, struct sock_peer, failed));
+		attempt_forget(
+			list_first(&cpt->failed, struct sock_peer, failed));
 }
 
 static void stop_remembering(struct sock_peer *peer)
@@ -195,7 +191,7 @@ static void drop_sockets(struct sock_peer *peer)
 }
 
 /* Stops what is going on; what follows is another state. */
-static void leave(struct sock_peer *peer, enum peer_state to)
+static void attempt_leave(struct sock_peer *peer, enum peer_state to)
 {
 	struct sock_cpt *cpt = peer->cpt;
 
@@ -217,36 +213,36 @@ static void leave(struct sock_peer *peer, enum peer_state to)
 static void attempt_failed(struct sock_peer *peer, int status)
 {
 	uint64_t pause =
-		backoff_ns(ms_tunable(peer, SOCK_min_reconnectms),
-			   ms_tunable(peer, SOCK_max_reconnectms),
+		backoff_ns(sock_ni_ms(peer->cpt->sni, SOCK_min_reconnectms),
+			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
 			   peer->failures, loop_random(peer->cpt->loop));
 
-	leave(peer, PEER_PAUSED);
+	attempt_leave(peer, PEER_PAUSED);
 	log_failure(peer, status);
 	peer->retries = 0;
 	peer->offer = 0;
 	peer->failures++;
 	attempt_timer(peer, attempt_now(peer) + pause);
 	attempt_tell(peer, status);
-	remember(peer);
+	attempt_remember(peer);
 }
 
 /* When to look after an attempt again: jitter keeps many clients of one server
  * from knocking at the same moments. */
 static void look_later(struct sock_peer *peer)
 {
-	uint64_t half = ms_tunable(peer, SOCK_max_reconnectms) / 2;
+	uint64_t half = sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms) / 2;
 	uint64_t after = half + loop_random(peer->cpt->loop) % (half + 1);
 
 	attempt_timer(peer, MIN(attempt_now(peer) + after, peer->give_up));
 }
 
-static void begin(struct sock_peer *peer)
+static void attempt_begin(struct sock_peer *peer)
 {
 	enum sock_type type = missing(peer);
 	int rc;
 
-	leave(peer, PEER_CONNECTING);
+	attempt_leave(peer, PEER_CONNECTING);
 	peer->cpt->connecting++;
 	peer->looks = 0;
 	rc = sock_handshake_connect(peer, type, &peer->attempt);
@@ -258,7 +254,7 @@ static void begin(struct sock_peer *peer)
 
 static void wait_for_turn(struct sock_peer *peer)
 {
-	leave(peer, PEER_QUEUED);
+	attempt_leave(peer, PEER_QUEUED);
 	list_add_tail(&peer->cpt->turns, &peer->turn);
 	attempt_timer(peer, peer->give_up);
 }
@@ -281,7 +277,7 @@ static void begin_or_wait(struct sock_peer *peer)
 	if (is_full(peer->cpt) || !list_empty(&peer->cpt->turns))
 		wait_for_turn(peer);
 	else
-		begin(peer);
+		attempt_begin(peer);
 }
 
 static void on_turns(struct work *w)
@@ -290,7 +286,7 @@ static void on_turns(struct work *w)
 
 	cpt->turns_scheduled = false;
 	while (!list_empty(&cpt->turns) && !is_full(cpt))
-		begin(list_first(&cpt->turns, struct sock_peer, turn));
+		attempt_begin(list_first(&cpt->turns, struct sock_peer, turn));
 }
 
 void sock_attempt_settle(struct sock_peer *peer)
@@ -372,9 +368,9 @@ static void go_on(struct sock_peer *peer)
 	if (is_due(peer))
 		begin_or_wait(peer);
 	else if (peer->failures)
-		attempt_timer(peer,
-			      attempt_now(peer) +
-				      ms_tunable(peer, SOCK_max_reconnectms));
+		attempt_timer(peer, attempt_now(peer) +
+					    sock_ni_ms(peer->cpt->sni,
+						       SOCK_max_reconnectms));
 	sock_peer_settle(peer);
 }
 
@@ -384,7 +380,7 @@ static void on_attempt_timer(struct timer *t)
 
 	switch ((enum peer_state)peer->fsm.state) {
 	case PEER_IDLE:
-		forget(peer);
+		attempt_forget(peer);
 		break;
 	case PEER_QUEUED:
 		attempt_failed(peer, -ETIMEDOUT);
@@ -402,11 +398,11 @@ static void on_attempt_timer(struct timer *t)
 static void retry_later(struct sock_peer *peer)
 {
 	uint64_t pause =
-		backoff_ns(ms_tunable(peer, SOCK_min_reconnectms),
-			   ms_tunable(peer, SOCK_max_reconnectms),
+		backoff_ns(sock_ni_ms(peer->cpt->sni, SOCK_min_reconnectms),
+			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
 			   peer->retries, loop_random(peer->cpt->loop));
 
-	leave(peer, PEER_PAUSED);
+	attempt_leave(peer, PEER_PAUSED);
 	attempt_timer(peer, attempt_now(peer) + pause);
 }
 
@@ -431,7 +427,7 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 		retry_later(peer);
 		return;
 	}
-	leave(peer, PEER_IDLE);
+	attempt_leave(peer, PEER_IDLE);
 	if (is_due(peer))
 		begin_or_wait(peer);
 	else
@@ -451,9 +447,9 @@ void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn)
 	/* It is what an attempt of ours that has heard nothing was for. */
 	if (peer->fsm.state == PEER_CONNECTING && attempt &&
 	    attempt->type == conn->type && is_unheard(attempt))
-		leave(peer, PEER_IDLE);
+		attempt_leave(peer, PEER_IDLE);
 	if (peer->fsm.state == PEER_PAUSED || peer->fsm.state == PEER_QUEUED)
-		leave(peer, PEER_IDLE);
+		attempt_leave(peer, PEER_IDLE);
 	if (peer->fsm.state == PEER_IDLE)
 		loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	stop_remembering(peer);
@@ -470,8 +466,8 @@ bool sock_attempt_is_idle(const struct sock_peer *peer)
 void sock_attempt_stop(struct sock_peer *peer)
 {
 	peer->wanted = false;
-	leave(peer, PEER_IDLE);
-	forget(peer);
+	attempt_leave(peer, PEER_IDLE);
+	attempt_forget(peer);
 }
 
 /* ---- events of links and addresses ---- */

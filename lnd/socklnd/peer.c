@@ -12,11 +12,6 @@
 #define CHECKS		4
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
 
-static uint64_t ms_tunable(const struct sock_peer *peer, enum sock_tunable t)
-{
-	return (uint64_t)peer->cpt->sni->tunables[t] * NSEC_PER_MSEC;
-}
-
 static uint64_t peer_now(const struct sock_peer *peer)
 {
 	return loop_now(peer->cpt->loop);
@@ -294,8 +289,9 @@ static void log_closed(const struct sock_peer *peer, int status)
  * that cannot be connected to. */
 static bool is_proven(const struct sock_peer *peer)
 {
-	return peer->heard || peer_now(peer) - peer->met >=
-				      ms_tunable(peer, SOCK_max_reconnectms);
+	return peer->heard ||
+	       peer_now(peer) - peer->met >=
+		       sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms);
 }
 
 void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)

@@ -92,6 +92,13 @@ static inline struct sock_ni *sock_ni_of(struct lnd_ni *ni)
 	return ni->priv;
 }
 
+/* A tunable whose unit is ms, in ns. */
+static inline uint64_t sock_ni_ms(const struct sock_ni *sni,
+				  enum sock_tunable t)
+{
+	return (uint64_t)sni->tunables[t] * NSEC_PER_MSEC;
+}
+
 /* One connection less on its way. Any CPT. */
 void sock_ni_moved(struct sock_ni *sni);
 
