@@ -20,12 +20,16 @@ struct loop;
 
 #define ENV_READ  1
 #define ENV_WRITE 2
+#define ENV_ERROR 4
 
 /* Interest in a file descriptor. Owned by the user, who must not free it while
  * it is watched. */
 struct env_io {
 	int fd;
 	int events; /* ENV_READ | ENV_WRITE, as asked for */
+	/* What is ready, of what was asked for. ENV_ERROR alone: the system
+	 * does not let it be watched any longer (too many are, or there is no
+	 * memory): fn is not called again unless it is watched anew. */
 	void (*fn)(struct env_io *io, int revents);
 	/* fn may be called for what was asked for when perhaps it is not ready:
 	 * while a loop is polled, its last active descriptors are tried without
@@ -46,8 +50,9 @@ struct env_ops {
 	/* The loop must get a turn soon. Any thread. */
 	void (*wake)(struct env *e);
 	/* Starts watching, or changes what is watched (io->events; 0 pauses).
-	 * 0, -ENOMEM, -errno of the system, or -ENOTSUP (virtual time knows no file descriptors). A
-	 * descriptor in error is reported as all that was asked for. Owner. */
+	 * 0, -ENOMEM, -errno of the system, or -ENOTSUP (virtual time knows no
+	 * file descriptors). A descriptor in error is reported as all that was
+	 * asked for. Owner. */
 	int (*watch)(struct env *e, struct env_io *io);
 	/* Before the descriptor is closed. No effect when not watched; after
 	 * it, io->fn is not called. Owner. */
@@ -71,7 +76,8 @@ struct env {
 /* An env on @ev, the application's libev loop (borrowed until free), or on one
  * of its own when NULL. On a borrowed loop turns happen whenever the
  * application runs it; nothing of ours is a reason for ev_run() to go on. 0,
- * -ENOMEM, -errno of libev's backend. */
+ * -ENOMEM, -EMFILE and the like: too few file descriptors are left; -errno of
+ * libev's backend. */
 int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 
 /* ---- virtual time ---- */

@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/io_mirror.h"
 #include "base/list.h"
 #include "base/loop.h"
@@ -30,6 +32,9 @@
 #define HOT_TIME (30 * NSEC_PER_USEC)
 /* In a turn in which nothing comes, the last active one is tried so often. */
 #define HOT_TRIES 4
+/* File descriptors that libev needs for a loop, and as many for other threads
+ * that open some just then. */
+#define SPARE_FILES 4
 
 struct ev_env {
 	struct env env;
@@ -217,10 +222,15 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 		events |= ENV_READ;
 	if (revents & EV_WRITE)
 		events |= ENV_WRITE;
+	/* libev has stopped the watcher. */
+	if (unlikely(revents & EV_ERROR))
+		events = ENV_ERROR;
+	else
+		events &= user->events;
 	if (user->eager && events & ENV_READ)
 		hot_add(w->e, user);
 	before = loop_enter(w->e->env.loop);
-	user->fn(user, events & user->events);
+	user->fn(user, events);
 	loop_leave(before);
 }
 
@@ -417,10 +427,33 @@ static const struct env_ops real_ops = {
 	.free = real_free,
 };
 
+/* libev ends the program when it cannot have a file descriptor: whether there
+ * are enough is found out before it is asked. 0 or -errno. */
+static int spare_files(void)
+{
+	int fd[SPARE_FILES], rc = 0;
+	unsigned int n = 0;
+
+	while (n < SPARE_FILES && !rc) {
+		fd[n] = eventfd(0, EFD_CLOEXEC);
+		if (fd[n] < 0)
+			rc = -errno;
+		else
+			n++;
+	}
+	while (n)
+		close(fd[--n]);
+	return rc;
+}
+
 int env_ev_new(struct ev_loop *ev, struct env **env_p)
 {
-	struct ev_env *e = malloc(sizeof(*e));
+	int rc = spare_files();
+	struct ev_env *e;
 
+	if (rc)
+		return rc;
+	e = malloc(sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	memset(e, 0, sizeof(*e));
@@ -431,8 +464,7 @@ int env_ev_new(struct ev_loop *ev, struct env **env_p)
 	errno = 0;
 	e->ev = ev ? ev : ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
 	if (!e->ev) {
-		int rc = errno ? -errno : -ENOMEM;
-
+		rc = errno ? -errno : -ENOMEM;
 		free(e);
 		return rc;
 	}

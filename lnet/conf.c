@@ -7,8 +7,9 @@
 #include "lnet/node.h"
 #include "lnet/setting.h"
 
-#define ACCEPT_PORT	    988
-#define ACCEPT_BACKLOG	    127
+#define ACCEPT_PORT 988
+/* What net.core.somaxconn is, and cuts it down to if that is less. */
+#define ACCEPT_BACKLOG	    4096
 #define ACCEPT_MAX	    1024
 #define ACCEPT_TIMEOUT_USEC (5 * USEC_PER_SEC)
 

@@ -184,6 +184,9 @@ lnd_tests += %D%/lnd/attempt_test
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/files_test
+%C%_lnd_files_test_SOURCES = %D%/lnd/files_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \

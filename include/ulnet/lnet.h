@@ -64,7 +64,7 @@ struct ulnet_conf {
 	/* LNDs that listen, as the TCP one: */
 	uint16_t port; /* it listens on and connects to; 0 = 988 */
 	enum ulnet_accept accept;
-	uint32_t accept_backlog; /* 0 = 127 */
+	uint32_t accept_backlog; /* 0 = 4096 */
 	uint32_t accept_max;	 /* handshakes going on at once; 0 = 1024 */
 	uint64_t accept_timeout; /* us for each step of one; 0 = 5 s */
 };

@@ -115,7 +115,10 @@ static const char *hint(int status)
 	if (status == -ECONNRESET)
 		return " (closed without an answer: no such NID there, or it "
 		       "takes connections from privileged ports only)";
-	return status == -EALREADY ? " (it refuses the connection)" : "";
+	if (status == -EALREADY)
+		return " (it refuses the connection for now, as nodes do that "
+		       "have no file descriptors left: its log says why)";
+	return status == -EMFILE ? " (this process: see ulimit -n)" : "";
 }
 
 /* A peer that has gone is nothing to warn of: whoever wanted to reach it is
@@ -394,7 +397,8 @@ static void on_attempt_timer(struct timer *t)
 	}
 }
 
-/* The peer wants it tried again later. */
+/* The peer wants it tried again later. Once that happens when both have
+ * connected at the same time; after several times somebody may want to know. */
 static void retry_later(struct sock_peer *peer)
 {
 	uint64_t pause =
@@ -402,6 +406,8 @@ static void retry_later(struct sock_peer *peer)
 			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
 			   peer->retries, loop_random(peer->cpt->loop));
 
+	if (peer->retries == RETRIES && list_empty(&peer->conns))
+		log_failure(peer, -EALREADY);
 	attempt_leave(peer, PEER_PAUSED);
 	attempt_timer(peer, attempt_now(peer) + pause);
 }
@@ -409,9 +415,10 @@ static void retry_later(struct sock_peer *peer)
 /* Is there no sense in asking it once more? */
 static bool is_final(struct sock_peer *peer, int status)
 {
+	peer->retries++;
 	if (status == -EALREADY && list_empty(&peer->conns))
 		return attempt_now(peer) >= peer->give_up;
-	return ++peer->retries > RETRIES && !is_content(peer);
+	return peer->retries > RETRIES && !is_content(peer);
 }
 
 void sock_attempt_done(struct sock_peer *peer, int status)

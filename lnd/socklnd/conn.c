@@ -82,6 +82,10 @@ static void on_ready(struct env_io *io, int revents)
 {
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
 
+	if (unlikely(revents & ENV_ERROR)) {
+		sock_peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
 	if (revents & ENV_WRITE)
 		sock_tx_writable(conn);
 	if (revents & ENV_READ && conn->fsm.state == CONN_OPEN)

@@ -309,6 +309,42 @@ void sock_handshake_accept(struct sock_listener *l, int fd,
 		sock_conn_drop(conn);
 }
 
+/* The NI that a request at @fd is for, if that has come; else any. */
+static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
+{
+	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
+	ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+	struct sock_ni *sni = NULL;
+	struct ulnet_nid target;
+	int size;
+
+	if (n >= SOCK_START_SIZE) {
+		size = sock_request_size(buf);
+		if (size > 0 && n >= size &&
+		    !sock_request_decode(buf, (size_t)size, &target))
+			sni = sock_listener_find(l, &target);
+	}
+	return sni ? sni : list_first(&l->nis, struct sock_ni, in_listener);
+}
+
+void sock_handshake_refuse(struct sock_listener *l, int fd)
+{
+	const struct lnd_ni *ni = refused_ni(l, fd)->ni;
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	struct sock_hello no = {
+		.version = VERSION_DEFAULT,
+		.src_nid = ni->nid,
+		.dst_nid = ni->nid,
+		.src_pid = ni->conf->pid,
+		.src_incarnation = ni->incarnation,
+		.type = SOCK_NONE,
+	};
+
+	/* Who does not hear it sees the end of the connection. */
+	(void)!send(fd, buf, sock_hello_encode(&no, buf), MSG_NOSIGNAL);
+	close(fd);
+}
+
 /* ---- active ---- */
 
 static int hs_ask(struct sock_conn *conn)
@@ -388,16 +424,16 @@ static void answered(struct sock_conn *conn)
 static void on_active(struct env_io *io, int revents)
 {
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
+	int rc = revents & ENV_ERROR ? -ENOMEM : 0;
 
-	(void)revents;
-	if (conn->fsm.state == CONN_CONNECTING) {
-		int rc = hs_ask(conn);
-
-		if (rc)
-			sock_attempt_done(conn->peer, rc);
+	if (!rc && conn->fsm.state != CONN_CONNECTING) {
+		answered(conn);
 		return;
 	}
-	answered(conn);
+	if (!rc)
+		rc = hs_ask(conn);
+	if (rc)
+		sock_attempt_done(conn->peer, rc);
 }
 
 static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)

@@ -12,6 +12,10 @@
 void sock_handshake_accept(struct sock_listener *l, int fd,
 			   const struct sockaddr_in *from);
 
+/* Passive: there is no descriptor to keep @fd, which is closed after the other
+ * end was told to come again later. */
+void sock_handshake_refuse(struct sock_listener *l, int fd);
+
 /*
  * Active: a socket that connects to @peer, for a connection of @type, as
  * *@conn_p: 0 or -errno. It ends, not before this has returned, in

@@ -79,9 +79,8 @@ static int drain(int fd)
 static void on_change(struct env_io *io, int revents)
 {
 	struct sock_links *ls = container_of(io, struct sock_links, io);
-	int rc = drain(io->fd);
+	int rc = revents & ENV_ERROR ? ENOMEM : drain(io->fd);
 
-	(void)revents;
 	if (rc) {
 		log_err("socklnd",
 			"changes of links and addresses are noticed no more: "

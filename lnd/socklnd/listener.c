@@ -2,8 +2,10 @@
 #include "lnd/socklnd/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,6 +17,10 @@
 /* How long it rests when there are no file descriptors. */
 #define REST (100 * NSEC_PER_MSEC)
 
+static void on_handshakes(struct env_io *io, int revents);
+static void handshakes_failed(struct sock_listener *l);
+static void take_reserve(struct sock_listener *l);
+
 static int pause_listening(struct sock_listener *l, bool pause)
 {
 	l->io.events = pause ? 0 : ENV_READ;
@@ -25,6 +31,7 @@ static void on_rested(struct timer *t)
 {
 	struct sock_listener *l = container_of(t, struct sock_listener, rest);
 
+	take_reserve(l);
 	if (pause_listening(l, false))
 		loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);
 }
@@ -66,33 +73,106 @@ static void listener_take(struct sock_listener *l, int fd,
 	sock_handshake_accept(l, fd, from);
 }
 
-/* Without a descriptor left, the handshake that is silent longest gives one. */
+/* ---- no file descriptor is left ---- */
+
+static bool is_out_of_files(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE;
+}
+
+/* Has it said nothing that we have not read? */
+static bool is_silent(const struct sock_conn *conn)
+{
+	char c;
+
+	return recv(conn->io.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
+/* The handshake that is silent longest gives one. */
 static bool listener_make_room(struct sock_listener *l, int rc)
 {
-	if ((rc != -EMFILE && rc != -ENFILE) || list_empty(&l->handshakes))
+	struct sock_conn *first;
+
+	if (!is_out_of_files(rc) || list_empty(&l->handshakes))
 		return false;
-	sock_conn_drop(list_first(&l->handshakes, struct sock_conn, link));
+	first = list_first(&l->handshakes, struct sock_conn, link);
+	if (!is_silent(first))
+		return false;
+	sock_conn_drop(first);
 	return true;
+}
+
+static void take_reserve(struct sock_listener *l)
+{
+	if (l->reserve < 0)
+		l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void complain_of_files(struct sock_listener *l,
+			      const struct sockaddr_in *from, int rc)
+{
+	char who[SOCK_ADDRSTR_SIZE];
+
+	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
+			 "%s: refused: no file descriptor is left (%s)",
+			 sock_addr_format(from, who, sizeof(who)),
+			 rc == -EMFILE ? "the limit of this process: ulimit -n"
+				       : "of the whole system");
+}
+
+/* The next one is told to come again. 0; -EAGAIN: there is none, which the system
+ * does not say while there are no files; @rc: not even that was possible. */
+static int refuse_next(struct sock_listener *l, int rc)
+{
+	struct sockaddr_in from;
+	int fd;
+
+	if (!is_out_of_files(rc) || l->reserve < 0)
+		return rc;
+	close(l->reserve);
+	l->reserve = -1;
+	fd = sock_accept(l->io.fd, &from);
+	if (fd >= 0) {
+		complain_of_files(l, &from, rc);
+		sock_handshake_refuse(l, fd);
+	}
+	take_reserve(l);
+	return fd >= 0 || is_passing(fd) ? 0 : fd;
+}
+
+/* Takes the next connection. 0; -EAGAIN: none; -errno: none can be taken. */
+static int listener_next(struct sock_listener *l)
+{
+	struct sockaddr_in from;
+	int fd = sock_accept(l->io.fd, &from);
+
+	if (fd >= 0) {
+		listener_take(l, fd, &from);
+		return 0;
+	}
+	if (fd == -EAGAIN)
+		return fd;
+	if (is_passing(fd) || listener_make_room(l, fd))
+		return 0;
+	return refuse_next(l, fd);
 }
 
 static void on_connections(struct env_io *io, int revents)
 {
 	struct sock_listener *l = container_of(io, struct sock_listener, io);
+	int rc = 0;
 
-	(void)revents;
-	for (unsigned int i = 0; i < BATCH; i++) {
-		struct sockaddr_in from;
-		int fd = sock_accept(io->fd, &from);
-
-		if (fd == -EAGAIN)
-			return;
-		if (fd >= 0)
-			listener_take(l, fd, &from);
-		else if (!is_passing(fd) && !listener_make_room(l, fd)) {
-			rest(l, fd);
-			return;
-		}
+	if (unlikely(revents & ENV_ERROR)) {
+		rest(l, -ENOMEM);
+		return;
 	}
+	for (unsigned int i = 0; i < BATCH && !rc; i++)
+		rc = listener_next(l);
+	if (rc && rc != -EAGAIN)
+		rest(l, rc);
+	/* Most have said already what they have to say: they make room for the
+	 * next ones now. The listener may be gone after that. */
+	on_handshakes(&l->handshakes_io, ENV_READ);
 }
 
 /* ---- handshakes ---- */
@@ -102,7 +182,11 @@ static void on_handshakes(struct env_io *io, int revents)
 	struct epoll_event events[BATCH];
 	int n = epoll_wait(io->fd, events, BATCH, 0);
 
-	(void)revents;
+	if (unlikely(revents & ENV_ERROR)) {
+		handshakes_failed(
+			container_of(io, struct sock_listener, handshakes_io));
+		return;
+	}
 	for (int i = 0; i < n; i++) {
 		struct sock_conn *conn = events[i].data.ptr;
 
@@ -145,6 +229,15 @@ static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 	list_for_each_entry_safe (conn, next, &l->handshakes, link)
 		if (!sni || conn->sni == sni)
 			sock_conn_drop(conn);
+}
+
+/* The system does not let their epoll be watched. */
+static void handshakes_failed(struct sock_listener *l)
+{
+	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
+			 "handshakes cannot be watched: %s", strerror(ENOMEM));
+	drop_handshakes(l, NULL);
+	loop_watch(l->loop, &l->handshakes_io);
 }
 
 static int watch_handshakes(struct sock_listener *l)
@@ -196,6 +289,8 @@ static void listener_free(struct sock_listener *l)
 	loop_timer_cancel(l->loop, &l->rest);
 	unwatch_and_close(l, &l->io);
 	unwatch_and_close(l, &l->handshakes_io);
+	if (l->reserve >= 0)
+		close(l->reserve);
 	list_del(&l->link);
 	sock_shared_put(l->shared);
 	free(l);
@@ -220,11 +315,16 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	timer_init(&l->rest, on_rested);
 	list_add_tail(&s->listeners, &l->link);
 	l->handshakes_io.fd = -1;
+	l->reserve = -1;
 	l->io.fn = on_connections;
 	l->io.fd = sock_listen(l->addr, l->conf->port, l->conf->accept_backlog);
 	rc = l->io.fd < 0 ? l->io.fd : pause_listening(l, false);
 	if (!rc)
 		rc = watch_handshakes(l);
+	if (!rc)
+		take_reserve(l);
+	if (!rc && l->reserve < 0)
+		rc = -errno;
 	if (rc) {
 		listener_complain(l, rc);
 		listener_free(l);

@@ -5,8 +5,12 @@
  * name the NI that is wanted. CPT 0's thread.
  *
  * What a stranger can hold: accept_max handshakes, each for accept_timeout; when
- * there are more, the one that has been silent longest makes room. While no file
- * descriptor is left, the listener rests for a moment.
+ * there are more, the one that has been silent longest makes room.
+ *
+ * When no file descriptor is left, and no handshake can make room, those who
+ * come are refused by a HELLO, which tells them to try again later, rather than
+ * left waiting for an answer. For that the listener keeps one descriptor in
+ * reserve. Should it have lost that to another thread, it rests for a moment.
  */
 #ifndef LND_SOCKLND_LISTENER_H
 #define LND_SOCKLND_LISTENER_H
@@ -34,6 +38,7 @@ struct sock_listener {
 	struct list handshakes; /* sock_conn.link; those that have done nothing
 				 * for longest come first */
 	uint32_t nhandshakes;
+	int reserve; /* file descriptor; -1: lost */
 	struct timer rest;
 	struct log_limit complaints;
 };

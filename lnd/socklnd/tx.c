@@ -177,10 +177,6 @@ void sock_tx_give_back(struct sock_conn *conn)
 {
 	struct list *l, *before;
 
-	/* To a process that only calls there will be no other connection that
-	 * we could wait for. */
-	if (sock_pid_is_user(conn->peer->id.pid))
-		return;
 	for (l = conn->queue.prev; l != &conn->queue; l = before) {
 		struct sock_tx *tx = container_of(l, struct sock_tx, link);
 		struct lnd_msg *msg = tx->msg;

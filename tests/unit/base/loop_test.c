@@ -329,6 +329,51 @@ Test(loop, watch_pipe)
 	loop_free(l);
 }
 
+struct error_io {
+	struct env_io io;
+	unsigned int errors, others;
+};
+
+static void on_error_io(struct env_io *io, int revents)
+{
+	struct error_io *e = container_of(io, struct error_io, io);
+
+	if (revents == ENV_ERROR)
+		e->errors++;
+	else
+		e->others++;
+}
+
+/* What the system does not let be watched is told to be so: libev stops the
+ * watcher, and calls it with all events. */
+Test(loop, watch_fails)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct loop *l = make_loop(ev);
+	struct error_io e = { .io = { .events = ENV_READ, .fn = on_error_io } };
+	struct pipe_io p;
+
+	pipe_init(&p, l, 0);
+	e.io.fd = p.fds[0];
+	cr_assert_eq(loop_watch(l, &e.io), 0);
+	cr_assert_eq(write(p.fds[1], "a", 1), 1);
+	ev_io_stop(ev, e.io.impl);
+	ev_feed_event(ev, e.io.impl, EV_ERROR | EV_READ | EV_WRITE);
+	ev_run(ev, EVRUN_NOWAIT);
+	cr_assert_eq(e.errors, 1);
+	cr_assert_eq(e.others, 0);
+	/* It may be watched anew. */
+	cr_assert_eq(loop_watch(l, &e.io), 0);
+	ev_run(ev, EVRUN_NOWAIT);
+	cr_assert_eq(e.errors, 1);
+	cr_assert_eq(e.others, 1);
+	loop_unwatch(l, &e.io);
+	close(p.fds[0]);
+	close(p.fds[1]);
+	loop_free(l);
+	ev_loop_destroy(ev);
+}
+
 Test(loop, watch_for_writing)
 {
 	struct loop *l = make_loop(NULL);

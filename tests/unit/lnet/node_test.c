@@ -35,7 +35,7 @@ Test(node, defaults)
 	cr_assert_eq(conf.transaction_timeout, 50000000);
 	cr_assert_eq(conf.port, 988);
 	cr_assert_eq(conf.accept, LNET_ACCEPT_DEFAULT);
-	cr_assert_eq(conf.accept_backlog, 127);
+	cr_assert_eq(conf.accept_backlog, 4096);
 	cr_assert_eq(conf.accept_max, 1024);
 	cr_assert_eq(conf.accept_timeout, 5000000);
 }
@@ -56,7 +56,7 @@ static enum ulnet_accept accepts(uint16_t port, enum ulnet_accept accept)
 	cr_assert_eq(lnet_open(&conf, &node), 0);
 	accept = node->conf.accept;
 	cr_assert_eq(node->conf.port, port ? port : 988);
-	cr_assert_eq(node->conf.accept_backlog, 127);
+	cr_assert_eq(node->conf.accept_backlog, 4096);
 	cr_assert_eq(node->conf.accept_max, 1024);
 	cr_assert_eq(node->conf.accept_timeout, 5000000);
 	cr_assert_eq(node->config->ni[0]->lnd.conf, &node->conf);
@@ -409,10 +409,10 @@ static unsigned int wait_elsewhere(struct lnet *node, const unsigned int *until)
 	for (; *until; waits++) {
 		uint64_t us = lnet_next_timeout(node);
 
-		cr_assert_geq(poll(&p, 1,
-				   us == UINT64_MAX ? -1
-						    : (int)((us + 999) / 1000)),
-			      0);
+		cr_assert_geq(
+			poll(&p, 1,
+			     us == UINT64_MAX ? -1 : (int)((us + 999) / 1000)),
+			0);
 		cr_assert_eq(lnet_poll(node, 0), 0);
 	}
 	return waits;

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When file descriptors, or places in the queue of connections that come, are
+ * few. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lnd/socklnd/sock.h"
+#include "lnet/node.h"
+#include "tests/lnd/apart.h"
+#include "tests/lnd/census.h"
+#include "tests/lnd/stranger.h"
+
+#define ADDRESS "127.0.0.5@tcp"
+
+static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 } };
+
+/* The node whose files are few runs only when it is polled. */
+static struct real_net net = { .nids = { ADDRESS, "127.0.0.6@tcp" },
+			       .absent = "127.0.0.99@tcp",
+			       .run = LNET_RUN_POLL,
+			       .cpts = 1,
+			       .port = true,
+			       .tunables = tunables,
+			       .ntunables = ARRAY_SIZE(tunables) };
+
+static struct lnd_rig rig = { .name = "files", .ops = &real_ops, .arg = &net };
+
+struct said {
+	unsigned int lines;
+	char text[200];
+};
+
+static void on_said(int level, const char *line, void *arg)
+{
+	struct said *said = arg;
+
+	(void)level;
+	said->lines++;
+	text_copy(said->text, sizeof(said->text), line);
+}
+
+/* @n files at most, of which the lowest numbers count. */
+static bool limit_files(rlim_t n)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || n > files.rlim_max)
+		return false;
+	files.rlim_cur = n;
+	return setrlimit(RLIMIT_NOFILE, &files) == 0;
+}
+
+static rlim_t files_max(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) ? 0 : files.rlim_max;
+}
+
+/* The lowest number that is free. */
+static int next_file(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* ---- opening ---- */
+
+/* With @n files left: 0, or the error of whoever misses one. */
+static int open_all(enum ulnet_run run)
+{
+	struct ulnet_ni_conf ni = { 0 };
+	struct ulnet_conf conf;
+	struct lnet *node;
+	int rc;
+
+	lnet_conf_init(&conf);
+	conf.run = run;
+	conf.cpts = run == LNET_RUN_THREADS ? 3 : 1;
+	conf.port = rig.port;
+	rc = lnet_nid_parse("127.0.0.8@tcp", &ni.nid);
+	if (!rc)
+		rc = lnet_open(&conf, &node);
+	if (rc)
+		return rc;
+	rc = lnet_ni_add(node, &ni);
+	lnet_close(node);
+	return rc;
+}
+
+/* Whichever file is the one too many: an error, nothing left behind, and never
+ * the end of the program. */
+static int open_at_the_limit(void)
+{
+	static const enum ulnet_run runs[] = { LNET_RUN_POLL,
+					       LNET_RUN_THREADS };
+	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	if (fx_up(&fx, &rig))
+		return 1;
+	for (unsigned int r = 0; r < ARRAY_SIZE(runs); r++) {
+		int base = next_file(), rc = -EMFILE;
+		unsigned int spare = 0, before = open_files();
+
+		for (; rc && spare < 64; spare++) {
+			limit_files((rlim_t)base + spare);
+			rc = open_all(runs[r]);
+			expect(&fx, rc == 0 || rc == -EMFILE);
+			limit_files(files_max());
+			expect(&fx, open_files() == before);
+			expect(&fx, next_file() == base);
+		}
+		/* It was short of some before, and had enough in the end. */
+		expect(&fx, rc == 0 && spare > 4);
+	}
+	fx_down(&fx);
+	return fx.failures ? 1 : 0;
+}
+
+/* ---- a server without files ---- */
+
+#define CLIENTS 20
+
+/* The node takes what has come. */
+static void polls(struct fx *fx, unsigned int times)
+{
+	while (times--)
+		lnet_poll(fx->rig->node[0], 0);
+}
+
+/* What a client was told: 0, it is connected; else -errno. */
+static int answer_at(int fd)
+{
+	struct sock_hello h;
+	int rc = hear_hello(fd, &h);
+
+	return rc ? rc : h.type == SOCK_NONE ? -EALREADY : 0;
+}
+
+static int connect_and_greet(struct stranger *s)
+{
+	uint8_t buf[200];
+	int fd = stranger_connect(s);
+	size_t n;
+
+	if (fd < 0)
+		return fd;
+	n = stranger_request(s, buf);
+	n += stranger_hello(s, SOCK_CONTROL, buf + n);
+	say(fd, buf, n);
+	return fd;
+}
+
+/* Those for whom there is no descriptor are told to come again, and the log
+ * names them and the limit. Later, when there are some, they are served. */
+static int server_at_the_limit(void)
+{
+	struct said said = { 0 };
+	unsigned int good = 0, refused = 0;
+	int fd[CLIENTS], later, room;
+	struct stranger s;
+	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	if (fx_up(&fx, &rig))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	s.pid = LNET_PID_USERFLAG;
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		s.pid++;
+		s.incarnation++;
+		fd[i] = connect_and_greet(&s);
+		expect(&fx, fd[i] >= 0);
+	}
+	room = next_file();
+	lnet_log_set(LNET_LOG_WARN, on_said, &said);
+	limit_files((rlim_t)room + 5);
+	polls(&fx, 200);
+	limit_files(files_max());
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		int rc = answer_at(fd[i]);
+
+		good += rc == 0;
+		refused += rc == -EALREADY;
+		close(fd[i]);
+	}
+	expect(&fx, good == 5);
+	expect(&fx, refused == CLIENTS - 5);
+	expect(&fx, strstr(said.text, "127.0.0.7:") != NULL ||
+			    strstr(said.text, "left out") != NULL);
+	expect(&fx, said.lines >= 1 && said.lines <= 11);
+	polls(&fx, 200);
+	s.incarnation++;
+	later = connect_and_greet(&s);
+	polls(&fx, 20);
+	expect(&fx, answer_at(later) == 0);
+	close(later);
+	stranger_fini(&s);
+	fx_down(&fx);
+	return fx.failures ? 1 : 0;
+}
+
+/* ---- a storm ---- */
+
+static unsigned int somaxconn(void)
+{
+	FILE *f = fopen("/proc/sys/net/core/somaxconn", "re");
+	unsigned int n = 0;
+
+	if (!f || fscanf(f, "%u", &n) != 1)
+		n = 128;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static int connect_now(const struct stranger *s)
+{
+	struct sockaddr_in to =
+		sock_addr((uint32_t)lnet_nid_to_nid4(&s->to), s->port);
+	struct pollfd p = { .events = POLLOUT };
+
+	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	connect(p.fd, (struct sockaddr *)&to, sizeof(to));
+	/* On the loopback interface that takes no time, unless the queue is
+	 * full. */
+	return poll(&p, 1, 0) == 1 && !sock_error(p.fd) ? p.fd
+							: (close(p.fd), -1);
+}
+
+/* So many connect at once that none of them has been taken when the last one
+ * comes: nobody has to come again. */
+static int storm(void)
+{
+	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	unsigned int n = 3000, there = 0, good = 0;
+	struct stranger s;
+	int *fd;
+
+	n = MIN(n, somaxconn());
+	n = MIN(n, (unsigned int)(files_max() - 100) / 2);
+	if (n < 200 || !limit_files(files_max()))
+		return SKIPPED;
+	if (fx_up(&fx, &rig))
+		return 1;
+	fd = calloc(n, sizeof(*fd));
+	BUG_ON(!fd);
+	stranger_init(&s, &fx, "127.0.0.1@tcp");
+	for (unsigned int i = 0; i < n; i++) {
+		fd[i] = connect_now(&s);
+		there += fd[i] >= 0;
+	}
+	expect(&fx, there == n);
+	for (unsigned int i = 0; i < n; i++) {
+		uint8_t buf[200];
+		size_t len = stranger_request(&s, buf);
+
+		s.pid = LNET_PID_USERFLAG | (i + 1);
+		s.incarnation++;
+		len += stranger_hello(&s, SOCK_CONTROL, buf + len);
+		if (fd[i] >= 0)
+			say(fd[i], buf, len);
+	}
+	/* They are taken in batches; what has been said is heard at once, so
+	 * that nobody is sent away as one who is silent. */
+	polls(&fx, n / 8);
+	for (unsigned int i = 0; i < n; i++) {
+		int flags = fd[i] < 0 ? 0 : fcntl(fd[i], F_GETFL);
+
+		if (fd[i] < 0)
+			continue;
+		fcntl(fd[i], F_SETFL, flags & ~O_NONBLOCK);
+		good += answer_at(fd[i]) == 0;
+	}
+	expect(&fx, good == n);
+	for (unsigned int i = 0; i < n; i++)
+		close(fd[i]);
+	free(fd);
+	stranger_fini(&s);
+	fx_down(&fx);
+	return fx.failures ? 1 : 0;
+}
+
+/* ---- */
+
+static const struct apart_test tests[] = {
+	{ "a node is opened when few files are left", open_at_the_limit },
+	{ "a server has no files left", server_at_the_limit },
+	{ "very many connect at once", storm },
+};
+
+int main(int argc, char **argv)
+{
+	struct apart a = apart_begin(argc, argv, NULL);
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	return apart_all(&a, tests, ARRAY_SIZE(tests));
+}
