@@ -233,7 +233,8 @@ sim_campaigns += %D%/sim/rpc_campaign
 # programs alone, and take the place of the libraries' members of the same name.
 mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
-	lnet/hold.c lnet/msg.c lnet/op.c lnd/simlnd/simlnd.c
+	lnet/hold.c lnet/msg.c lnet/op.c lnet/park.c \
+	lnd/simlnd/simlnd.c
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
 	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/client.c rpc/parcel.c \

@@ -24,7 +24,8 @@ bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern)
 
 int cluster_node_add(struct lnet_sim *sim, unsigned int index,
 		     unsigned int rails, struct ulnet_nid *nids,
-		     lnet_sim_start_fn start, void *arg)
+		     const struct ulnet_conf *conf, lnet_sim_start_fn start,
+		     void *arg)
 {
 	char text[256] = "";
 	size_t used = 0;
@@ -40,7 +41,7 @@ int cluster_node_add(struct lnet_sim *sim, unsigned int index,
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%s ", nid);
 	}
-	return lnet_sim_node_add(sim, text, NULL, start, arg);
+	return lnet_sim_node_add(sim, text, conf, start, arg);
 }
 
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)

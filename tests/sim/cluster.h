@@ -22,10 +22,11 @@ bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern);
 /* ---- nodes ---- */
 
 /* Adds node @index, with an NI on each of the first @rails nets; @nids: where
- * theirs go. @start: of lnet_sim_node_add(), which this returns. */
+ * theirs go. @conf and @start: of lnet_sim_node_add(), which this returns. */
 int cluster_node_add(struct lnet_sim *sim, unsigned int index,
 		     unsigned int rails, struct ulnet_nid *nids,
-		     lnet_sim_start_fn start, void *arg);
+		     const struct ulnet_conf *conf, lnet_sim_start_fn start,
+		     void *arg);
 
 /* ---- the network ---- */
 

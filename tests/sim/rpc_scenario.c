@@ -138,7 +138,7 @@ static int add_member(struct run *r, unsigned int index, unsigned int rails)
 	m->run = r;
 	m->index = index;
 	m->nnids = rails;
-	return cluster_node_add(r->sim, index, rails, m->nids, start, r);
+	return cluster_node_add(r->sim, index, rails, m->nids, NULL, start, r);
 }
 
 /* Short times, so that all of them pass in a run. */

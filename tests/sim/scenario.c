@@ -63,8 +63,9 @@ struct run {
 	unsigned int left; /* operations to begin */
 	uint64_t next_pattern;
 	bool over;
-	bool slow;  /* much is on its way at any time */
-	bool harsh; /* every fault, all the time */
+	bool slow;		/* much is on its way at any time */
+	bool harsh;		/* every fault, all the time */
+	struct ulnet_conf conf; /* of all nodes */
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -510,7 +511,8 @@ static int add_member(struct run *r, unsigned int index, unsigned int rails)
 	struct member *m = &r->members[index];
 
 	m->nnids = rails;
-	return cluster_node_add(r->sim, index, rails, m->nids, start, r);
+	return cluster_node_add(r->sim, index, rails, m->nids, &r->conf, start,
+				r);
 }
 
 static int set_up(struct run *r)
@@ -523,6 +525,10 @@ static int set_up(struct run *r)
 	r->left = OPERATIONS;
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
+	lnet_conf_init(&r->conf);
+	/* Few messages: peers have their shares of them, and wait. */
+	if (chance(r, 40))
+		r->conf.messages_max = 8 + (uint32_t)rnd(r, 16);
 	for (unsigned int i = 0; i < r->n; i++)
 		r->members[i].nids[0] = lnet_nid_make(
 			LNET_NET(LNET_TYPE_SOCK, 0), 0x0a000001 + i);
