@@ -3,7 +3,12 @@
  * One thread takes connections, and each client has one of its own, which is
  * blocked as long as the client wants: in reading half a request, in a ping, in
  * writing an answer that is not read. When all places are taken and one more
- * client comes, the one that has been still for longest goes.
+ * client comes, one goes: of the user who has most of them, the one that has been
+ * still for longest.
+ *
+ * A request that does not come to its end in time, an answer that is not read in
+ * time, and a half request for which its user has no share of the memory left
+ * end their client.
  */
 #include "config/server.h"
 
@@ -21,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/share.h"
 #include "config/socket.h"
 #include "ulnet/loop.h"
 
@@ -28,6 +34,12 @@
 #define READ_SIZE   65536
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
 #define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
+#define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
+/* A buffer is that large at most: a longer request is refused when it is here. */
+#define ROOM_MAX (REQUEST_MAX + READ_SIZE)
+/* Of all buffers, beyond READ_SIZE for each, which nobody is denied. */
+#define ROOM_SUM_MAX ((size_t)16 << 20)
+#define QUIET	     (60 * NSEC_PER_SEC) /* between two complaints about users */
 
 struct client {
 	struct server *server;
@@ -39,12 +51,17 @@ struct client {
 	uint64_t moved; /* server.moves when it last did something */
 	bool working;	/* on a request */
 	bool leaving;	/* was told to go */
+	struct ucred user;
+	size_t charged; /* of room: counts against its user's share */
+	unsigned int of_user, of_process; /* see count_crowds() */
 
 	/* its own thread */
 	char *buf; /* received: a request, and what may follow it */
 	size_t len, room;
 	size_t seen; /* of it: looked through for the end */
 	size_t line; /* where the line begins that seen is in */
+	uint64_t due;  /* ns: when the request in it must be there; 0: there is
+			* none */
 	bool eof;
 };
 
@@ -55,6 +72,7 @@ struct server {
 	int wake; /* eventfd: a client has ended */
 	pthread_t acceptor;
 	unsigned int clients_max;
+	uint64_t timeout; /* ns */
 	atomic_bool
 		polled; /* who stops it makes the node's turns; before stop is
 		      * set */
@@ -67,6 +85,8 @@ struct server {
 	unsigned int n; /* in both */
 	uint64_t moves;
 	bool making_room; /* somebody was told to go, and has not gone yet */
+	size_t charged;	  /* of all clients */
+	uint64_t next_complaint; /* ns */
 };
 
 /* As poll(), which it calls again after a signal, and after a pause when the
@@ -84,6 +104,11 @@ static void wait_for(struct pollfd *p, nfds_t n, int timeout)
 	}
 }
 
+static uint64_t server_now(const struct server *s)
+{
+	return lnet_now(s->control->node, 0);
+}
+
 /* ---- one client ---- */
 
 static void client_moved(struct client *c, bool working)
@@ -94,29 +119,50 @@ static void client_moved(struct client *c, bool working)
 	pthread_mutex_unlock(&c->server->lock);
 }
 
-/* Until @c can be read from or written to. False: the server stops. */
-static bool client_wait(struct client *c, short events)
+/* ms until @due, rounded up; -1: @due is 0, which is never. */
+static int timeout_ms(uint64_t due, uint64_t now)
 {
-	struct pollfd p[] = { { c->fd, events, 0 },
-			      { c->server->stop, POLLIN, 0 } };
+	uint64_t left = due > now ? due - now : 0;
 
-	wait_for(p, ARRAY_SIZE(p), -1);
-	return !p[1].revents;
+	return due ? (int)MIN(left / NSEC_PER_MSEC + 1, (uint64_t)INT32_MAX)
+		   : -1;
+}
+
+/* Until @c can be read from or written to. -ESHUTDOWN: the server stops;
+ * -ETIMEDOUT: it is @due (ns; 0: never). */
+static int client_wait(struct client *c, short events, uint64_t due)
+{
+	for (;;) {
+		struct pollfd p[] = { { c->fd, events, 0 },
+				      { c->server->stop, POLLIN, 0 } };
+		uint64_t now = due ? server_now(c->server) : 0;
+
+		wait_for(p, ARRAY_SIZE(p), timeout_ms(due, now));
+		if (p[1].revents)
+			return -ESHUTDOWN;
+		if (p[0].revents)
+			return 0;
+		if (due && server_now(c->server) >= due)
+			return -ETIMEDOUT;
+	}
 }
 
 static bool client_send(struct client *c, const char *text, size_t len)
 {
+	uint64_t due = server_now(c->server) + c->server->timeout;
+
 	while (len) {
 		ssize_t n = send(c->fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && (errno != EAGAIN || !client_wait(c, POLLOUT)))
+		if (n < 0 && (errno != EAGAIN || client_wait(c, POLLOUT, due)))
 			return false;
 		if (n <= 0)
 			continue;
 		text += n;
 		len -= (size_t)n;
+		due = server_now(c->server) + c->server->timeout;
 		client_moved(c, false);
 	}
 	return true;
@@ -154,13 +200,63 @@ static bool blank(const char *s, size_t len)
 	return !len;
 }
 
+/* With the lock. */
+static size_t user_charged(const struct server *s, uid_t uid)
+{
+	const struct client *c;
+	size_t sum = 0;
+
+	list_for_each_entry (c, &s->clients, link)
+		if (c->user.uid == uid)
+			sum += c->charged;
+	return sum;
+}
+
+/* With the lock, and seldom. */
+static void share_complain(struct client *c, size_t held)
+{
+	struct server *s = c->server;
+	uint64_t now = server_now(s);
+
+	if (now < s->next_complaint)
+		return;
+	s->next_complaint = now + QUIET;
+	log_warn("control",
+		 "user %u, process %d: no room for a longer request: those "
+		 "under way of this user have %zu bytes, of all users %zu",
+		 (unsigned int)c->user.uid, (int)c->user.pid, held, s->charged);
+}
+
+/* Its buffer will have @room bytes: has its user a share of that? */
+static bool client_charge(struct client *c, size_t room)
+{
+	size_t charge = room > READ_SIZE ? room - READ_SIZE : 0, held;
+	struct server *s = c->server;
+	bool ok;
+
+	pthread_mutex_lock(&s->lock);
+	held = user_charged(s, c->user.uid);
+	ok = charge <= c->charged ||
+	     share_allows(held, s->charged, ROOM_SUM_MAX, charge - c->charged);
+	if (ok) {
+		s->charged += charge - c->charged;
+		c->charged = charge;
+	} else {
+		share_complain(c, held);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ok;
+}
+
 static int client_more_room(struct client *c)
 {
-	size_t room = c->room ? c->room * 2 : READ_SIZE;
+	size_t room = c->room ? MIN(c->room * 2, ROOM_MAX) : READ_SIZE;
 	char *buf;
 
 	if (c->len < c->room)
 		return 0;
+	if (!client_charge(c, room))
+		return -ENOBUFS;
 	buf = realloc(c->buf, room);
 	if (!buf)
 		return -ENOMEM;
@@ -178,8 +274,9 @@ static int client_receive(struct client *c)
 	if (rc)
 		return rc;
 	do {
-		if (!client_wait(c, POLLIN))
-			return -ESHUTDOWN;
+		rc = client_wait(c, POLLIN, c->due);
+		if (rc)
+			return rc;
 		n = recv(c->fd, c->buf + c->len, c->room - c->len,
 			 MSG_DONTWAIT);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
@@ -187,12 +284,15 @@ static int client_receive(struct client *c)
 		return -errno;
 	c->eof = n == 0;
 	c->len += (size_t)n;
+	if (!c->due)
+		c->due = server_now(c->server) + c->server->timeout;
 	client_moved(c, false);
 	return 0;
 }
 
 /* The next request: the first @*len_p bytes in the buffer. -EMSGSIZE: too long;
- * -ENODATA: no more. */
+ * -ETIMEDOUT: it began, and did not come to its end in time; -ENOBUFS: its user's
+ * share of memory is used up; -ENODATA: no more. */
 static int client_next(struct client *c, size_t *len_p)
 {
 	int rc;
@@ -237,23 +337,41 @@ static void client_consume(struct client *c, size_t len)
 	c->len -= len;
 	memmove(c->buf, c->buf + len, c->len);
 	c->seen = c->line = 0;
+	c->due = c->len ? server_now(c->server) + c->server->timeout : 0;
 	if (!c->len) {
 		free(c->buf);
 		c->buf = NULL;
 		c->room = 0;
+		client_charge(c, 0);
 	}
 }
 
-static void client_refuse(struct client *c)
+/* Why there is no next request, where its sender is to be told. */
+static void client_refuse(struct client *c, int why)
 {
-	static const char text[] =
-		"status: -90\n"
-		"error:\n"
-		"  parser:\n"
-		"  - request:\n"
-		"    errno: -90\n"
-		"    descr: ! \"the request is too long\"\n" DOCUMENT_END;
+	char text[256];
 
+	switch (why) {
+	case -EMSGSIZE:
+	case -ETIMEDOUT:
+	case -ENOBUFS:
+		break;
+	default:
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "status: %d\n"
+		 "error:\n"
+		 "  parser:\n"
+		 "  - request:\n"
+		 "    errno: %d\n"
+		 "    descr: ! \"%s (%zu bytes at most)\"\n" DOCUMENT_END,
+		 why, why,
+		 why == -EMSGSIZE ? "the request is too long"
+		 : why == -ETIMEDOUT
+			 ? "the request did not come to its end in time"
+			 : "too many long requests of this user are under way",
+		 why == -ENOBUFS ? ROOM_SUM_MAX : REQUEST_MAX);
 	client_send(c, text, strlen(text));
 }
 
@@ -267,10 +385,11 @@ static void *client_main(void *arg)
 
 	while (!(rc = client_next(c, &len)) && client_answer(c, len))
 		client_consume(c, len);
-	if (rc == -EMSGSIZE)
-		client_refuse(c);
+	client_refuse(c, rc);
 	shutdown(c->fd, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
+	s->charged -= c->charged;
+	c->charged = 0;
 	list_del(&c->link);
 	list_add_tail(&s->ended, &c->link);
 	pthread_mutex_unlock(&s->lock);
@@ -307,8 +426,12 @@ static void client_start(struct server *s, int fd)
 	int rc = -ENOMEM;
 
 	if (c) {
+		socklen_t size = sizeof(c->user);
+
 		c->server = s;
 		c->fd = fd;
+		BUG_ON(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->user,
+				  &size));
 		cancel_init(&c->cancel);
 		pthread_mutex_lock(&s->lock);
 		c->moved = ++s->moves;
@@ -358,10 +481,34 @@ static void clients_reap(struct server *s)
 	}
 }
 
+/* Clients of the same user, and of the same process: with the lock. */
+static void count_crowds(struct server *s)
+{
+	struct client *c, *other;
+
+	list_for_each_entry (c, &s->clients, link) {
+		c->of_user = c->of_process = 0;
+		list_for_each_entry (other, &s->clients, link) {
+			bool same = other->user.uid == c->user.uid;
+
+			c->of_user += same;
+			c->of_process += same && other->user.pid == c->user.pid;
+		}
+	}
+}
+
+/* Who has most of the places gives one; of equals, one that is not being served,
+ * and has been still for longest. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
-	if (!b || a->working != b->working)
-		return !b || b->working;
+	if (!b)
+		return true;
+	if (a->of_user != b->of_user)
+		return a->of_user > b->of_user;
+	if (a->of_process != b->of_process)
+		return a->of_process > b->of_process;
+	if (a->working != b->working)
+		return b->working;
 	return a->moved < b->moved;
 }
 
@@ -372,6 +519,7 @@ static void make_room(struct server *s)
 	if (s->making_room)
 		return;
 	pthread_mutex_lock(&s->lock);
+	count_crowds(s);
 	list_for_each_entry (c, &s->clients, link)
 		if (!c->leaving && goes_before(c, victim))
 			victim = c;
@@ -469,6 +617,7 @@ int server_start(struct lnet_control *control,
 		return -ENOMEM;
 	s->control = control;
 	s->clients_max = conf->clients_max ? conf->clients_max : CLIENTS_MAX;
+	s->timeout = (conf->timeout ? conf->timeout : TIMEOUT) * NSEC_PER_USEC;
 	pthread_mutex_init(&s->lock, NULL);
 	list_init(&s->clients);
 	list_init(&s->ended);

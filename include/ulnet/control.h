@@ -44,6 +44,8 @@ struct ulnet_control_conf {
 	const char *group; /* name or number, may use it, too (mode 0660); NULL:
 			    * the owner alone (0600) */
 	unsigned int clients_max; /* at once; 0 = 16 */
+	uint64_t timeout; /* us from a request's first byte to its last, and
+			   * without progress of an answer; 0 = 10 s */
 };
 
 /*

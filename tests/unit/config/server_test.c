@@ -3,10 +3,12 @@
 #include "rig.h"
 
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define REQUEST_LIMIT ((size_t)4 << 20) /* lnet_control(7) */
@@ -436,6 +438,167 @@ Test(server, waiting_clients)
 	free(text);
 	text = raw_read(second);
 	free(text);
+}
+
+/* ---- half requests ---- */
+
+/* Sends until the node takes no more; the end does not come. */
+static void send_half(int fd, size_t n)
+{
+	char *spaces = malloc(n);
+
+	memset(spaces, ' ', n);
+	(void)!send(fd, spaces, n, MSG_NOSIGNAL); /* it may be refused */
+	free(spaces);
+}
+
+static char *logged;
+static unsigned int complaints;
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	if (!strstr(line, "no room for a longer request"))
+		return;
+	complaints++;
+	logged = logged ? logged : strdup(line);
+}
+
+static void *send_half_of(void *arg)
+{
+	send_half(*(int *)arg, REQUEST_LIMIT - 10);
+	return NULL;
+}
+
+/* How many got an answer, or were closed. */
+static unsigned int refused(const int *fds, unsigned int n)
+{
+	struct pollfd p[12];
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		p[i] = (struct pollfd){ fds[i], POLLIN, 0 };
+	cr_assert_geq(poll(p, n, 100), 0);
+	for (unsigned int i = 0; i < n; i++)
+		count += p[i].revents != 0;
+	return count;
+}
+
+/* Many of nearly 4 MiB: those beyond the user's share are refused, at once, and
+ * that is said once. Who has short requests does not notice. */
+Test(server, half_requests)
+{
+	struct ulnet_control_conf conf = { .path = path,
+					   .timeout = UINT64_C(3600000000) };
+	pthread_t threads[12];
+	struct rig rig;
+	int fds[12];
+
+	dir_make();
+	rig = rig_open_with(1, &conf);
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = raw();
+		pthread_create(&threads[i], NULL, send_half_of, &fds[i]);
+	}
+	served();
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		pthread_join(threads[i], NULL);
+	/* Half of 16 MiB is enough for two, and parts of one or two more. */
+	while (refused(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - 4)
+		served();
+	cr_assert_lt(refused(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds));
+	cr_assert_eq(complaints, 1);
+	cr_assert(strstr(logged, "user "), "%s", logged);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	served();
+	serve_end(&rig);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* What began has to end in time, however busy its sender is. */
+Test(server, slow_request)
+{
+	struct ulnet_control_conf conf = { .path = path, .timeout = 100000 };
+	struct rig rig;
+	char *text;
+	int fd, idle;
+
+	dir_make();
+	rig = rig_open_with(1, &conf);
+	idle = raw();
+	fd = raw();
+	while (send(fd, " ", 1, MSG_NOSIGNAL) == 1)
+		;
+	text = raw_read(fd);
+	cr_assert(!*text || strstr(text, "did not come to its end in time"),
+		  "%s", text);
+	free(text);
+	/* It has begun nothing. */
+	raw_send(idle, "net show:\n...\n");
+	shutdown(idle, SHUT_WR);
+	text = raw_read(idle);
+	cr_assert(strstr(text, "status: 0\n"), "%s", text);
+	free(text);
+	serve_end(&rig);
+}
+
+/* Who does not read its answer is dismissed, too. */
+Test(server, slow_reader)
+{
+	static const char ask[] = "net show: {verbose: 4}\n...\n";
+	struct ulnet_control_conf conf = { .path = path, .timeout = 100000 };
+	struct rig rig;
+	int fd;
+
+	dir_make();
+	rig = rig_open_with(1, &conf);
+	fd = raw();
+	while (send(fd, ask, strlen(ask), MSG_NOSIGNAL) > 0)
+		;
+	cr_assert(errno == EPIPE || errno == ECONNRESET);
+	close(fd);
+	serve_end(&rig);
+}
+
+/* Somebody with all the places, who is never still, gives those up that others
+ * need; and another one's place stays. */
+Test(server, a_crowd)
+{
+	struct rig rig = serve(8);
+	struct lnet_ctl *admin = client();
+	int done[2];
+	pid_t crowd;
+	char c;
+
+	client_ask(admin, "net show:", 0);
+	cr_assert_eq(pipe(done), 0);
+	crowd = fork();
+	if (!crowd) {
+		int fds[40];
+
+		close(done[1]);
+		for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+			fds[i] = raw();
+		/* Half requests that go on. */
+		for (unsigned int n = 0; n < 100; n++)
+			for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+				(void)!send(fds[i], " ", 1, MSG_NOSIGNAL);
+		_exit(read(done[0], &c, 1) == 0 ? 0 : 1);
+	}
+	close(done[0]);
+	for (unsigned int i = 0; i < 200; i++) {
+		client_ask(admin, "net show:", 0);
+		if (i % 20 == 0)
+			served();
+	}
+	close(done[1]);
+	cr_assert_eq(waitpid(crowd, NULL, 0), crowd);
+	client_ask(admin, "net show:", 0);
+	lnet_ctl_close(admin);
+	serve_end(&rig);
 }
 
 /* ---- all at once ---- */
