@@ -68,14 +68,19 @@ static int each_call(void *arg)
 	return c->fn(c->cpt, c->arg);
 }
 
+bool node_may_wait(const struct lnet *node)
+{
+	return !loop_current() ||
+	       (node->cpts == 1 && loop_is_owner(node->loops[0]));
+}
+
 int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 		  void *arg)
 {
 	int rc = 0;
 
 	/* Asked first: all or none. */
-	if (loop_current() &&
-	    (node->cpts > 1 || !loop_is_owner(node->loops[0])))
+	if (!node_may_wait(node))
 		return -EXDEV;
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
 		struct each_call c = { &node->cpt[i], fn, arg };

@@ -146,6 +146,9 @@ static inline void cpt_ended_one(struct lnet_cpt *cpt)
 /* An NI is gone; sets *@gone, which the thread that deleted it waits for. */
 void node_ni_gone(struct lnet *node, bool *gone);
 
+/* May the caller have something done on all CPTs, one after the other? */
+bool node_may_wait(const struct lnet *node);
+
 /* Calls @fn for each CPT, on its thread, one after the other, until one call
  * returns an error, which is returned. -EXDEV, without any call: on a thread
  * that cannot wait for all of them. */

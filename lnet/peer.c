@@ -167,25 +167,75 @@ void peers_free(struct lnet_cpt *cpt)
 	hash_fini(&cpt->peers);
 }
 
-static struct lnet_peer_ni *peer_next(const struct lnet_cpt *cpt,
-				      struct lnet_peer_ni *lpni,
-				      uint32_t *bucket)
-{
-	struct hash_node *n =
-		hash_walk(&cpt->peers, bucket, lpni ? &lpni->hash : NULL);
+/* Peer NIs that are looked at in one turn: between two of them messages go on. */
+#define PEERS_SLICE 256
 
-	return n ? container_of(n, struct lnet_peer_ni, hash) : NULL;
+struct peers_walk {
+	struct lnet_cpt *cpt;
+	peers_fn fn;
+	void *arg;
+	uint32_t bucket; /* where it is, */
+	uint32_t mask;	 /* in a table of that size; UINT32_MAX: not begun */
+	bool more;
+};
+
+/* Ends between two buckets, which stay what they are until the table grows. */
+static int peers_slice(void *arg)
+{
+	struct peers_walk *w = arg;
+	const struct hash *h = &w->cpt->peers;
+	struct hash_node *n = NULL;
+	unsigned int seen = 0;
+
+	if (w->mask != h->mask) {
+		w->mask = h->mask;
+		w->bucket = 0;
+		w->fn(w->cpt, NULL, w->arg);
+	}
+	do {
+		n = hash_walk(h, &w->bucket, n);
+		if (n)
+			w->fn(w->cpt, container_of(n, struct lnet_peer_ni, hash),
+			      w->arg);
+	} while (n && (++seen < PEERS_SLICE || n->next));
+	w->more = n != NULL;
+	return 0;
 }
 
-void peers_stats_reset(struct lnet_cpt *cpt)
+int peers_each(struct lnet *node, peers_fn fn, void *arg)
 {
-	struct lnet_peer_ni *p = NULL;
-	uint32_t bucket = 0;
+	if (!node_may_wait(node))
+		return -EXDEV;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct peers_walk w = { .cpt = &node->cpt[i],
+					.fn = fn,
+					.arg = arg,
+					.mask = UINT32_MAX };
+		int rc;
 
-	while ((p = peer_next(cpt, p, &bucket))) {
-		traffic_reset(&p->traffic);
-		p->credits_min = p->credits;
+		do
+			rc = loop_call(node->loops[i], peers_slice, &w);
+		while (!rc && w.more);
+		if (rc)
+			return rc;
 	}
+	return 0;
+}
+
+static void peer_stats_reset(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
+			     void *arg)
+{
+	(void)cpt;
+	(void)arg;
+	if (!p)
+		return;
+	traffic_reset(&p->traffic);
+	p->credits_min = p->credits;
+}
+
+int peers_stats_reset(struct lnet *node)
+{
+	return peers_each(node, peer_stats_reset, NULL);
 }
 
 static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
@@ -241,26 +291,30 @@ struct peers_list {
 	struct ulnet_peer_info *infos;
 	unsigned int n;
 	unsigned int count; /* so far */
+	unsigned int base;  /* of these, from the CPTs before */
+	const struct lnet_cpt *cpt;
 };
 
-static int peers_list(struct lnet_cpt *cpt, void *arg)
+static void peers_list(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
 	struct peers_list *list = arg;
-	struct lnet_peer_ni *p = NULL;
-	uint32_t bucket = 0;
 
-	while ((p = peer_next(cpt, p, &bucket))) {
-		if (list->count < list->n)
-			peer_info(cpt, p, &list->infos[list->count]);
-		list->count++;
+	if (!p) {
+		if (list->cpt != cpt)
+			list->base = list->count;
+		list->cpt = cpt;
+		list->count = list->base;
+		return;
 	}
-	return 0;
+	if (list->count < list->n)
+		peer_info(cpt, p, &list->infos[list->count]);
+	list->count++;
 }
 
 int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos, unsigned int n)
 {
-	struct peers_list list = { infos, n, 0 };
-	int rc = node_each_cpt(node, peers_list, &list);
+	struct peers_list list = { .infos = infos, .n = n };
+	int rc = peers_each(node, peers_list, &list);
 
 	return rc ? rc : (int)list.count;
 }

@@ -80,8 +80,18 @@ const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
 /* Sets the credits when the peer NI is first sent to. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
 
-/* Of all peers: what has been counted becomes 0. */
-void peers_stats_reset(struct lnet_cpt *cpt);
+/*
+ * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a turn:
+ * one that comes or goes meanwhile may be missing. @p is NULL before the first one
+ * of a CPT, and again when that CPT is begun anew, because its table has grown.
+ * -EXDEV, without any call: on a thread that cannot wait for all CPTs.
+ */
+typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
+			 void *arg);
+int peers_each(struct lnet *node, peers_fn fn, void *arg);
+
+/* Of all peers: what has been counted becomes 0. As peers_each(). */
+int peers_stats_reset(struct lnet *node);
 
 /* Forgets all; none may be in use. */
 void peers_free(struct lnet_cpt *cpt);

@@ -76,13 +76,14 @@ static int cpt_stats_reset(struct lnet_cpt *cpt, void *arg)
 		 stat_get(&cpt->stats[STAT_msgs_alloc]));
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		ni_stats_reset(cpt->config->ni[i], cpt);
-	peers_stats_reset(cpt);
 	return 0;
 }
 
 int lnet_stats_reset(struct lnet *node)
 {
-	return node_each_cpt(node, cpt_stats_reset, NULL);
+	int rc = node_each_cpt(node, cpt_stats_reset, NULL);
+
+	return rc ? rc : peers_stats_reset(node);
 }
 
 /* ---- traffic ---- */

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Peers that are copied, or reset, in one turn. */
-#define SLICE 256
+/* Peers that are copied, or reset, in one turn: they have a KiB each, in the
+ * coldest of memory. */
+#define SLICE 64
 
 struct reading {
 	struct shard *shard;

@@ -133,6 +133,7 @@ thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
+thread_tests += %D%/thread/walk_thread
 thread_tests += %D%/thread/bulk_thread
 thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread

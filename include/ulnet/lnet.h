@@ -181,7 +181,8 @@ ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
 			       struct ulnet_tunable_info *infos,
 			       unsigned int n);
 /* Fills @infos with up to @n of the peer NIs known now, in no order; returns
- * how many there are. */
+ * how many there are. Takes several turns: peers that come or go meanwhile may be
+ * missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All peers are looked at while their CPTs go on: turns are counted, not time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lnet/node.h"
+#include "lnet/peer.h"
+#include "tests/thread/check.h"
+#include "ulnet/loop.h"
+
+#define PEERS 5000
+#define SLICE 256
+#define CPTS  2
+
+/* One that has a turn of its CPT again and again. */
+struct ticker {
+	struct lnet *node;
+	unsigned int cpt;
+	struct ulnet_work work;
+	atomic_uint turns;
+	atomic_bool over;
+};
+
+static void tick(struct ulnet_work *work)
+{
+	struct ticker *t = (struct ticker *)((char *)work -
+					     offsetof(struct ticker, work));
+
+	atomic_fetch_add(&t->turns, 1);
+	if (!atomic_load(&t->over))
+		lnet_post(t->node, t->cpt, work);
+}
+
+static struct ulnet_nid nth(unsigned int n)
+{
+	struct ulnet_nid nid;
+	char text[64];
+
+	snprintf(text, sizeof(text), "10.%u.%u.%u@tcp", n >> 16, n >> 8 & 255,
+		 n & 255);
+	check(lnet_nid_parse(text, &nid) == 0);
+	return nid;
+}
+
+struct meeting {
+	struct lnet *node;
+	unsigned int cpt, from, to;
+};
+
+static int meet(void *arg)
+{
+	const struct meeting *m = arg;
+	struct lnet_cpt *cpt = &m->node->cpt[m->cpt];
+
+	for (unsigned int i = m->from; i < m->to; i++) {
+		struct ulnet_nid nid = nth(i);
+		struct lnet_peer_ni *p;
+
+		if (node_cpt_of(m->node, &nid) != m->cpt)
+			continue;
+		p = peer_get(cpt, &nid);
+		if (check(p != NULL))
+			peer_unref(cpt, p);
+	}
+	return 0;
+}
+
+static void meet_all(struct lnet *node, unsigned int from, unsigned int to)
+{
+	for (unsigned int i = 0; i < CPTS; i++) {
+		struct meeting m = { node, i, from, to };
+
+		check(lnet_call(node, i, meet, &m) == 0);
+	}
+}
+
+static int by_nid(const void *a, const void *b)
+{
+	const struct ulnet_peer_info *x = a, *y = b;
+
+	return lnet_nid_cmp(&x->nid, &y->nid);
+}
+
+/* Each once, of those that were there before and are there after. */
+static void look(struct lnet *node, unsigned int n)
+{
+	struct ulnet_peer_info *infos = calloc(n + 10, sizeof(*infos));
+
+	check(lnet_peers(node, infos, n + 10) == (int)n);
+	qsort(infos, n, sizeof(*infos), by_nid);
+	for (unsigned int i = 0; i < n; i++) {
+		struct ulnet_nid nid = nth(i);
+
+		if (!check(lnet_nid_eq(&infos[i].nid, &nid)))
+			break;
+	}
+	free(infos);
+}
+
+/* While the walk is under way, between two turns of it, its table grows. */
+struct growth {
+	struct ulnet_work work;
+	struct meeting newcomers;
+	unsigned int calls, begun;
+};
+
+static void let_in(struct ulnet_work *work)
+{
+	struct growth *g = (struct growth *)work; /* its head */
+
+	check(meet(&g->newcomers) == 0);
+}
+
+static void grow(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
+{
+	struct growth *g = arg;
+
+	g->begun += !p;
+	if (p && g->calls++ == 300) {
+		g->newcomers.cpt = cpt->index;
+		lnet_post(cpt->node, cpt->index, &g->work);
+	}
+}
+
+int main(void)
+{
+	struct ticker tickers[CPTS];
+	struct growth growth = { .work.fn = let_in };
+	struct ulnet_conf conf;
+	struct lnet *node;
+	unsigned int turns[CPTS];
+
+	lnet_conf_init(&conf);
+	conf.cpts = CPTS;
+	if (!check(lnet_open(&conf, &node) == 0))
+		return 1;
+	look(node, 0);
+	meet_all(node, 0, PEERS);
+	for (unsigned int i = 0; i < CPTS; i++) {
+		tickers[i] = (struct ticker){ .node = node, .cpt = i };
+		tickers[i].work.fn = tick;
+		lnet_post(node, i, &tickers[i].work);
+	}
+	for (unsigned int i = 0; i < CPTS; i++)
+		turns[i] = atomic_load(&tickers[i].turns);
+	look(node, PEERS);
+	check(lnet_stats_reset(node) == 0);
+	/* Twice, a slice each, with a turn at least for each; about half of the
+	 * peers are on each CPT. */
+	for (unsigned int i = 0; i < CPTS; i++)
+		check(atomic_load(&tickers[i].turns) - turns[i] >=
+		      2 * (PEERS / CPTS / SLICE - 2));
+	growth.newcomers = (struct meeting){ node, 0, PEERS, 3 * PEERS };
+	check(peers_each(node, grow, &growth) == 0);
+	check(growth.begun == CPTS + 1);
+	for (unsigned int i = 0; i < CPTS; i++)
+		atomic_store(&tickers[i].over, true);
+	lnet_close(node);
+	return atomic_load(&failures) ? 1 : 0;
+}
