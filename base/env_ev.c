@@ -68,13 +68,24 @@ static struct ev_env *ev_env(struct env *env)
 	return container_of(env, struct ev_env, env);
 }
 
-static uint64_t real_clock(struct env *env)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	(void)env;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t real_clock(struct env *env)
+{
+	(void)env;
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t real_clock_coarse(struct env *env)
+{
+	(void)env;
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Up to 256 bytes getrandom() is never interrupted nor short, but it may have
@@ -417,6 +428,7 @@ static void real_free(struct env *env)
 
 static const struct env_ops real_ops = {
 	.clock = real_clock,
+	.clock_coarse = real_clock_coarse,
 	.random = real_random,
 	.alarm = real_alarm,
 	.wake = real_wake,

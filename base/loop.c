@@ -50,6 +50,7 @@ int loop_new(struct env *env, struct loop **loop_p)
 	mailbox_init(&l->mailbox);
 	queue_init(&l->deferred);
 	queue_init(&l->last);
+	guard_init(&l->guard);
 	l->in_turn = false;
 	atomic_init(&l->stopping, false);
 	atomic_init(&l->posting, 0);
@@ -259,6 +260,17 @@ static void run_all(struct work *w)
 	}
 }
 
+void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
+{
+	va_list args;
+
+	if (likely(!begun))
+		return;
+	va_start(args, fmt);
+	guard_call(&l->guard, l->env->ops->clock(l->env) - begun, fmt, args);
+	va_end(args);
+}
+
 void loop_turn_begin(struct loop *l)
 {
 	struct loop *before = loop_enter(l);
@@ -280,6 +292,7 @@ void loop_turn_end(struct loop *l)
 		run_all(queue_take(l->deferred.first ? &l->deferred
 						     : &l->last));
 	run_all(queue_take(&l->last));
+	guard_turn(&l->guard, l->now, l->env->ops->clock_coarse(l->env));
 	l->in_turn = false;
 	set_alarm(l);
 	loop_leave(before);

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include "base/env.h"
+#include "base/guard.h"
 #include "base/mailbox.h"
 #include "base/timer.h"
 
@@ -28,6 +29,7 @@ struct loop {
 	struct timer_wheel wheel;
 	struct mailbox mailbox;
 	struct work_queue deferred, last;
+	struct guard guard;
 	bool in_turn;		      /* between loop_turn_begin() and _end() */
 	pthread_t owner;	      /* any thread, atomic */
 	_Atomic bool stopping;	      /* any thread */
@@ -102,6 +104,16 @@ static inline bool loop_has_work(const struct loop *l)
  * @l. In the turn of another loop: -EXDEV (two loops that wait for each other
  * would stop). */
 int loop_call(struct loop *l, int (*fn)(void *arg), void *arg);
+
+/* Owner, in a turn. Around a call of something that should not block and may: 0,
+ * for almost always, or the time; then loop_guard_end() names it in the log if it
+ * took too long. */
+static inline uint64_t loop_guard_begin(struct loop *l)
+{
+	return unlikely(l->guard.watching) ? l->env->ops->clock(l->env) : 0;
+}
+void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Owner. One turn; waits for something to do if @block. */
 void loop_run_once(struct loop *l, bool block);

@@ -18,6 +18,8 @@ libulnetbase_la_SOURCES += \
 
 libulnetcore_la_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
+	%D%/code.h %D%/code.c \
+	%D%/guard.h %D%/guard.c \
 	%D%/io_mirror.h %D%/io_mirror.c \
 	%D%/log.h %D%/log.c \
 	%D%/loop.h %D%/loop.c \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/code.h"
 #include "base/mutation.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
@@ -196,6 +197,17 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 
 /* ---- events ---- */
 
+static void call_handler(struct loop *l, ulnet_handler_fn fn,
+			 const struct ulnet_event *ev)
+{
+	uint64_t begun = loop_guard_begin(l);
+
+	fn(ev);
+	if (unlikely(begun))
+		loop_guard_end(l, begun, "the handler %s of a memory descriptor",
+			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
+}
+
 static void md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 {
 	struct lnet *node = md->cpt->node;
@@ -215,7 +227,7 @@ static void md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 		return;
 	}
 	if (md->handler)
-		md->handler(ev);
+		call_handler(md->cpt->loop, md->handler, ev);
 	else if (md->eq)
 		eq_push(&node->eqs, md->eq, ev, ev->unlinked);
 	if (ev->unlinked)

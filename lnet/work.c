@@ -5,6 +5,7 @@
  */
 #include "ulnet/loop.h"
 
+#include "base/code.h"
 #include "base/loop.h"
 #include "lnet/node.h"
 
@@ -58,13 +59,45 @@ void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 	l->env->ops->random(l->env, buf, len);
 }
 
+/* ---- who takes too long ---- */
+
+uint64_t lnet_guard_begin(struct lnet *node, unsigned int cpt)
+{
+	return loop_guard_begin(node->loops[cpt]);
+}
+
+const bool *lnet_guarded(struct lnet *node, unsigned int cpt)
+{
+	return &node->loops[cpt]->guard.watching;
+}
+
+void lnet_guard_end(struct lnet *node, unsigned int cpt, uint64_t begun,
+		    const char *fmt, ...)
+{
+	struct loop *l = node->loops[cpt];
+	va_list args;
+
+	if (likely(!begun))
+		return;
+	va_start(args, fmt);
+	guard_call(&l->guard, l->env->ops->clock(l->env) - begun, fmt, args);
+	va_end(args);
+}
+
 /* ---- work ---- */
 
+/* @work, or @timer, may be gone after its call. */
 static void work_run(struct work *w)
 {
 	struct ulnet_work *work = container_of(w, struct ulnet_work, opaque);
+	void (*fn)(struct ulnet_work *work) = work->fn;
+	struct loop *l = loop_current();
+	uint64_t begun = loop_guard_begin(l);
 
-	work->fn(work);
+	fn(work);
+	if (unlikely(begun))
+		loop_guard_end(l, begun, "work %s",
+			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 
 static struct work *work_of(struct ulnet_work *work)
@@ -90,8 +123,14 @@ void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 static void timer_run(struct timer *t)
 {
 	struct ulnet_timer *timer = container_of(t, struct ulnet_timer, opaque);
+	void (*fn)(struct ulnet_timer *timer) = timer->fn;
+	struct loop *l = loop_current();
+	uint64_t begun = loop_guard_begin(l);
 
-	timer->fn(timer);
+	fn(timer);
+	if (unlikely(begun))
+		loop_guard_end(l, begun, "the timer %s",
+			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 
 void lnet_timer_init(struct ulnet_timer *timer,

@@ -247,12 +247,19 @@ static void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 {
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
+	uint64_t begun;
 
 	call_record(call, o, length);
 	o->bulk_free = bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
+	begun = shard_guard_begin(s);
 	call->done(call->arg, o, body, length);
+	if (unlikely(begun))
+		lnet_guard_end(
+			s->node, s->cpt, begun,
+			"what is called at the end of calls of service %s",
+			c->service);
 	if (MUTATE(rpc_two_ends) && call->xid % 64 == 3)
 		call->done(call->arg, o, body, length);
 	client_call_ended(c);

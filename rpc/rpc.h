@@ -36,6 +36,7 @@ struct shard {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
+	const bool *guarded; /* lnet_guarded() */
 
 	bool closing;	/* new calls and requests are refused */
 	bool aborted;	/* what was going on has been ended */
@@ -132,6 +133,13 @@ static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
+}
+
+/* Before a call of something of the user's, in a turn: for lnet_guard_end(), which
+ * there is no need for when it is 0. */
+static inline uint64_t shard_guard_begin(const struct shard *s)
+{
+	return unlikely(*s->guarded) ? lnet_guard_begin(s->node, s->cpt) : 0;
 }
 
 /* ns, of this turn. Owner. */

@@ -134,6 +134,7 @@ thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread
+thread_tests += %D%/thread/slow_thread
 thread_tests += %D%/thread/bulk_thread
 thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread

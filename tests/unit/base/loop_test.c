@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/loop.h"
 #include "tests/unit/base/note.h"
 
@@ -728,6 +729,87 @@ Test(loop, watched_descriptors_let_a_borrowed_loop_end)
 	ev_run(ev, 0);
 	cr_assert_eq(calls, 2);
 	ev_loop_destroy(ev);
+}
+
+/* ---- turns that take too long ---- */
+
+static uint64_t fake_now;
+
+static uint64_t fake_clock(struct env *e)
+{
+	(void)e;
+	return fake_now;
+}
+
+static unsigned int long_turns, names;
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	long_turns += strstr(line, "a turn took") != NULL;
+	names += strstr(line, "blocker 1 took") != NULL;
+}
+
+struct blocker {
+	struct work work;
+	struct loop *loop;
+	uint64_t ns;
+};
+
+static void block(struct work *w)
+{
+	struct blocker *b = container_of(w, struct blocker, work);
+	uint64_t begun = loop_guard_begin(b->loop), inner;
+
+	inner = loop_guard_begin(b->loop);
+	fake_now += b->ns;
+	loop_guard_end(b->loop, inner, "blocker %d", 1);
+	/* Who called it is not to blame. */
+	loop_guard_end(b->loop, begun, "blocker %d took", 1);
+}
+
+static void turn_of(struct blocker *b, uint64_t ns)
+{
+	b->ns = ns;
+	loop_post(b->loop, &b->work);
+	loop_run_once(b->loop, false);
+}
+
+Test(loop, who_takes_too_long_is_named_once)
+{
+	struct loop *l = make_loop(NULL);
+	struct blocker b = { .loop = l, .work.fn = block };
+	struct env_ops ops = *l->env->ops;
+
+	fake_now = l->now;
+	ops.clock = ops.clock_coarse = fake_clock;
+	l->env->ops = &ops;
+	log_setup(LOG_WARN, on_line, NULL);
+	turn_of(&b, GUARD_LONG);
+	cr_assert_eq(long_turns + names, 0);
+	turn_of(&b, GUARD_LONG + 1);
+	cr_assert_eq(long_turns, 1);
+	cr_assert_eq(names, 0);
+	/* All calls are measured now. */
+	turn_of(&b, GUARD_LONG - 1);
+	cr_assert_eq(names, 0);
+	turn_of(&b, GUARD_LONG + 1);
+	turn_of(&b, GUARD_LONG + 1);
+	cr_assert_eq(long_turns, 1);
+	cr_assert_eq(names, 1);
+	/* Until nothing has been too long for a while. */
+	cr_assert(l->guard.watching);
+	fake_now += GUARD_WATCH;
+	turn_of(&b, 0);
+	turn_of(&b, 1);
+	cr_assert(!l->guard.watching);
+	turn_of(&b, GUARD_LONG + 1);
+	cr_assert_eq(long_turns, 2);
+	turn_of(&b, GUARD_LONG + 1);
+	cr_assert_eq(names, 1);
+	log_setup(LOG_WARN, NULL, NULL);
+	loop_free(l);
 }
 
 /* ---- for other event loops ---- */
