@@ -185,7 +185,8 @@ static void order_again(struct fx *fx)
 {
 	struct line line = { .next = 0 };
 	struct box *src = box_new(fx, 64, CUT_NONE);
-	struct box *dst = box_new(fx, 64, CUT_NONE);
+	/* A place for each: a handler looks at one while another comes. */
+	struct box *dst = box_new(fx, 64 * (4 * LINE + 1), CUT_NONE);
 
 	box_fill(src, 30);
 	still_works(fx);
@@ -201,8 +202,7 @@ static void order_again(struct fx *fx)
 					   .portal = PORTAL,
 					   .bits = 30,
 					   .threshold = LNET_MD_THRESH_INF,
-					   .options = LNET_MD_OP_PUT |
-						      LNET_MD_MANAGE_REMOTE }))
+					   .options = LNET_MD_OP_PUT }))
 		return;
 	put_line(src, 2 * LINE);
 	works_again(fx);
