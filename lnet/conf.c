@@ -42,7 +42,7 @@ static int accept_conf_check(const struct ulnet_conf *c)
 {
 	if (c->accept > LNET_ACCEPT_NONE)
 		return -EINVAL;
-	/* Nobody connects to who has such a pid. */
+	/* No node connects to a process whose pid has this flag. */
 	if (c->accept != LNET_ACCEPT_NONE && c->pid & LNET_PID_USERFLAG)
 		return -EINVAL;
 	if (c->accept_backlog > INT32_MAX || c->accept_max > INT32_MAX ||

@@ -22,7 +22,8 @@ struct lnet_op;
 struct lnet_peer_ni;
 struct lnet_wish;
 
-/* What it is to this node, which decides what its end means. */
+/* The role of a message on this node, which decides what the end of the message
+ * means. */
 enum msg_role {
 	MSG_OP,	       /* a PUT or GET of ours; part of an operation */
 	MSG_ACK_OUT,   /* an ACK that we send */
@@ -123,8 +124,8 @@ void msg_discard(struct lnet_msg *msg);
  * CPT of its MD or operation. */
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 
-/* The same, but msg_done() comes later: for those who walk queues, which users'
- * handlers may change. */
+/* As msg_finalize(), but msg_done() runs later: for callers that walk queues,
+ * which users' handlers may change. */
 void msg_finalize_post(struct lnet_msg *msg, int status,
 		       enum ulnet_cause cause);
 

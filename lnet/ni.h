@@ -99,7 +99,7 @@ int ni_make(struct lnet *node, const struct lnd *lnd,
 	    const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p) must_check;
 /* Starts its LND; it is not in use yet. On error it is as before. */
 int ni_start(struct lnet_ni *ni) must_check;
-/* One that is not started, or of which every CPT has let go. */
+/* Frees an NI that was not started, or that every CPT has let go of. */
 void ni_free(struct lnet_ni *ni);
 
 /* As lnet_ni_info(3). The caller keeps @ni alive; any thread. */

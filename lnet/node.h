@@ -30,7 +30,8 @@ enum { ID_MD, ID_ME, ID_OP, ID_EQ };
 #define ID_TAG(cpt, type) ((uint8_t)((cpt) << 2 | (type)))
 #define ID_CPT(id)	  ((unsigned int)id_tag(id) >> 2)
 
-/* One CPT. Owner: its loop's thread, unless it says otherwise. */
+/* A CPT. The thread of its loop owns every field that does not say
+ * otherwise. */
 struct lnet_cpt {
 	struct lnet *node;
 	unsigned int index;
@@ -174,7 +175,7 @@ static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
 	       settings_transaction_timeout(&cpt->node->settings);
 }
 
-/* One more, or one less, message or operation alive. */
+/* Counts the messages and operations that are alive: @n more, or less. */
 void cpt_count_alive(struct lnet_cpt *cpt, int n);
 
 #endif

@@ -395,7 +395,7 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	}
 	msg->op = op;
 	msg->mlength = MIN(length, md->length);
-	/* One that is not tracked may come after its time. */
+	/* A REPLY that is not tracked may come after the deadline. */
 	msg->lnd.deadline = op->tracked ? op->deadline : cpt_deadline(cpt);
 	msg_set_payload(msg, md, 0, msg->mlength);
 	return STAT_COUNT;

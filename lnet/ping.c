@@ -327,7 +327,8 @@ int ping_refresh(struct lnet_cpt *cpt)
 
 static void push_repost(struct target_buf *b, uint32_t size);
 
-/* What it says is discovery's to use; whoever pushes is acknowledged anyway. */
+/* Looks at what a peer has pushed. Discovery is to use it; the peer is
+ * acknowledged in any case. */
 static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
 			 const struct target_buf *b)
 {

@@ -40,7 +40,8 @@ struct lnet_hdr {
 	uint32_t src_pid;
 	uint32_t type; /* enum ulnet_msg_type, once checked */
 	uint32_t payload_length;
-	/* One set of fields for all types; each says who has it. */
+	/* One set of fields for all types; each field says which types have
+	 * it. */
 	struct lnet_wire_handle wmd; /* PUT ack, GET return, ACK, REPLY dest */
 	uint64_t match_bits;	     /* PUT, GET, ACK */
 	uint64_t hdr_data;	     /* PUT */

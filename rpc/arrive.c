@@ -158,7 +158,7 @@ static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
 
 	if (likely(o->export))
 		past = request_past(o->sc->shard, o->export, o->sc->service, c);
-	/* Nor is it refused: another copy may be under way. */
+	/* A copy is not refused either: the other one may be under way. */
 	if (unlikely(past == REQUEST_COPY)) {
 		o->unanswered--;
 		return;

@@ -56,7 +56,7 @@ bool bulk_idle(const struct ulrpc_bulk *b);
  * needs a bulk_detach(). At most one at a time; bulk_release() forgets it.
  * Owner. */
 void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
-/* Nobody waits for that any more. Owner. */
+/* Nobody waits for the bulk to become idle any more. Owner. */
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 /* Compares what is in a sink with what the server says to have put there. 0;
@@ -80,7 +80,7 @@ bool bulk_release(struct ulrpc_bulk *b);
 /* The node has crashed and is gone: nothing is linked any more, whatever events
  * are missing. Ends the claim if it was released. */
 void bulk_gone(struct ulrpc_bulk *b);
-/* The same for all that are linked, whose calls may be over. */
+/* bulk_gone() for all bulks that are linked; their calls may have ended. */
 void bulks_gone(struct shard *s);
 
 #endif

@@ -553,8 +553,8 @@ static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
 		call_again(call, false);
 		return true;
 	case WIRE_NO_SERVICE:
-		/* It has gone from that portal; perhaps it is at another one,
-		 * or soon will be again: who asks for it will know. */
+		/* The service has left that portal. It may be at another one,
+		 * or come back soon: asking for it will tell. */
 		call_again(call, false);
 		client_reopen(c);
 		return true;
@@ -752,7 +752,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		call_put(call);
 		return rc;
 	}
-	/* Before it can end. */
+	/* The caller has the reference before the call can end. */
 	if (call_p)
 		*call_p = call;
 	if (owned)

@@ -127,10 +127,10 @@ struct call_answer {
 void call_on_packed(struct ulrpc_call *call, uint64_t now);
 /* The call ends here. Its callback may do anything. */
 void call_end(struct ulrpc_call *call, const struct call_answer *answer);
-/* The same, without an answer: what is known of its execution follows from its
- * state. */
+/* Ends a call that was not answered: what is known of its execution follows
+ * from the state of the call. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* The same, soon, by work: once. */
+/* As call_fail(), but later, by work. Once for each call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* In its parcel there was an answer. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);

@@ -415,7 +415,7 @@ void client_call_ended(struct ulrpc_client *c)
 	struct import *imp = c->imp;
 
 	if (--c->ncalls) {
-		/* Its place in flight is free. */
+		/* The call's place among those in flight is free. */
 		if (c->nqueued)
 			client_kick(c);
 		return;
@@ -556,7 +556,7 @@ static void client_on_close(struct ulnet_work *work)
 		return;
 	}
 	c->closed = true;
-	/* One more, that ends after all others. */
+	/* Counts as a call, so that the client stays until all others ended. */
 	c->ncalls++;
 	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
 	client_call_ended(c);

@@ -93,10 +93,11 @@ void client_call_ended(struct ulrpc_client *c);
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
 /* The server seems not to have the service (there) any more: asks. */
 void client_verify(struct ulrpc_client *c);
-/* It certainly has not: asks where it is now, before anything else is sent; soon,
- * and then more and more seldom if that has been of no use. */
+/* The server certainly has no such service at the known portal: asks where the
+ * service is before anything else is sent, soon, and ever more seldom while
+ * that is of no use. */
 void client_reopen(struct ulrpc_client *c);
-/* It has answered a call. */
+/* The service has answered a call. */
 static inline void client_served(struct ulrpc_client *c)
 {
 	c->reopened = 0;

@@ -103,7 +103,7 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		stat_count(cs->shard, RPC_STAT_control_sent);
 		return 0;
 	}
-	/* Its UNLINK event frees it. */
+	/* The UNLINK event frees the message. */
 	cs->done = NULL;
 	BUG_ON(LNetMDUnlink(mdh));
 	return 1;

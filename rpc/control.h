@@ -20,8 +20,9 @@ extern const struct rpc_part control_part;
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 
-/* The same, and calls @done with the SEND event, never inside. @id: whatever
- * finds who sent it, who may be gone by then; @tag: the sender's own. */
+/* As control_send(), and calls @done with the SEND event, never inside of the
+ * call. By @id @done finds the sender, who may be gone by then; @tag is the
+ * sender's own. */
 typedef void (*control_sent_fn)(struct shard *s, uint64_t id, uint64_t tag,
 				const struct ulnet_event *ev);
 int control_send_tracked(struct shard *s, struct ulnet_nid self,

@@ -121,7 +121,8 @@ static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
 	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
 }
 
-/* So that a sign of life finds it. Without memory it just waits. */
+/* Lets a sign of life of the server find this import. Without memory for that,
+ * the import waits for its pause to end. */
 static void waiting_begin(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
@@ -191,7 +192,7 @@ void import_lost(struct import *imp, uint32_t epoch)
 	imp->failures++;
 }
 
-/* It does not answer: perhaps another NID does. */
+/* The server does not answer at this NID: tries the next one. */
 static void import_dead(struct import *imp)
 {
 	import_lose(imp, "no answer, the connection is given up");
@@ -379,7 +380,7 @@ static void disconnect_send(struct import *imp)
 		},
 	};
 
-	/* When it is lost the server forgets us later. */
+	/* If the message is lost, the server forgets us later. */
 	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
 }
 
@@ -440,7 +441,7 @@ void import_doubt(struct import *imp, uint32_t epoch)
 		shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
-/* Nobody waits for it. */
+/* No call waits for the connection: it rests. */
 static void import_rest(struct import *imp)
 {
 	waiting_end(imp);
@@ -647,7 +648,7 @@ static bool has_nid(const struct import *imp, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* The same process by the same NIDs, in whatever order. */
+/* Do @a and @b name the same process by the same NIDs, in whatever order? */
 static bool same_target(const struct import *a, const struct import *b)
 {
 	if (a->pid != b->pid || a->nnids != b->nnids)
@@ -760,7 +761,7 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
-/* Nobody has calls any more: the servers are told, and nothing else is done. */
+/* No call is left: tells the servers, and does nothing else. */
 static void imports_stop(struct shard *s)
 {
 	struct import *imp;

@@ -140,7 +140,7 @@ static inline void import_heard(struct import *imp, uint64_t now)
 }
 /* A message of @epoch may not have been delivered: is the server there? */
 void import_doubt(struct import *imp, uint32_t epoch);
-/* It was not; it was sent at that time, ns. */
+/* A message that was sent at @sent, ns, was not delivered. */
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
 /* The server has answered a call. */
 void import_served(struct import *imp);
@@ -151,7 +151,7 @@ static inline bool import_is_ready(const struct import *imp)
 }
 /* The node with this NID has sent something: whoever waits to try it, tries. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
-/* The same of this import's server. */
+/* A sign of life of this import's server. */
 void import_on_sign(struct import *imp);
 /* Pauses between attempts of anything that has to do with a server. @n: failures
  * in a row before. */

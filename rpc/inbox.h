@@ -56,8 +56,8 @@ int inbox_open(struct inbox *in, struct shard *s, unsigned int portal,
 	       unsigned int buffers, uint32_t buffer_size, uint32_t message_max,
 	       inbox_fn fn, void *arg);
 
-/* The same, but of longer messages there is the first @message_max bytes, instead
- * of nothing at all: ev->mlength and ev->rlength differ. */
+/* As inbox_open(), but longer messages are cut after @message_max bytes instead
+ * of being dropped: ev->mlength and ev->rlength differ then. */
 int inbox_open_heads(struct inbox *in, struct shard *s, unsigned int portal,
 		     unsigned int buffers, uint32_t buffer_size,
 		     uint32_t message_max, inbox_fn fn, void *arg);

@@ -134,7 +134,8 @@ void transfers_free(struct transfers *t)
 
 	if (!t)
 		return;
-	/* Else they end by themselves, and hold a reference until then. */
+	/* Without a crash, transfers end by themselves, and hold a reference
+	 * until then. */
 	if (t->crashed)
 		list_for_each_entry_safe (x, tmp, &t->active, link) {
 			list_del(&x->link);

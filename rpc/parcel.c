@@ -96,7 +96,8 @@ static void sending_begin(struct parcel *p)
 	list_add_tail(&p->client->imp->sending, &p->of_sending);
 }
 
-/* Its numbers have come to the server, or never will, or nobody cares. */
+/* The numbers of a parcel have reached the server, or never will, or do not
+ * matter any more. */
 static void sending_settled(struct parcel *p)
 {
 	if (list_empty(&p->of_sending))
@@ -339,7 +340,8 @@ static void on_parcel_over(struct ulnet_work *work)
 		parcel_check(p);
 }
 
-/* Nobody waits any more: what is linked goes, what is being sent ends soon. */
+/* No call of the parcel waits any more: unlinks its memory, and cancels its
+ * sending. */
 static void parcel_retire(struct parcel *p)
 {
 	list_del(&p->of_import);
@@ -531,7 +533,7 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	return 1;
 }
 
-/* It cannot be sent: its end comes later. Till then it is out of the way. */
+/* Takes a call that cannot be sent off its queue; the call ends later. */
 static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
 		      enum ulrpc_cause cause)
 {

@@ -42,7 +42,7 @@ void parties_fini(struct parties *ps);
  * time, or there is no memory. */
 struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
 			 uint64_t now);
-/* One less. */
+/* Gives back what party_take() has taken. */
 void party_put(struct parties *ps, struct party *p);
 
 #endif

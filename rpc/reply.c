@@ -106,7 +106,7 @@ static struct reply_message *message_get(struct origin *o,
 	return message_alloc(o->sc, headroom, (uint32_t)bodies);
 }
 
-/* It takes @bytes more, or less. */
+/* The message holds @bytes more, or, if negative, less. */
 static void message_held(struct reply_message *m, int64_t bytes)
 {
 	if (m->refusal)

@@ -70,7 +70,7 @@ static void watch_arm(struct service_cpt *sc)
 			  shard_now(sc->shard) + MAX(every, WATCH_MIN_NS));
 }
 
-/* It is not answered at once. */
+/* The request is not answered at once: it counts as under way from now on. */
 static void activate(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
@@ -101,7 +101,7 @@ static void deactivate(struct ulrpc_request *r)
 	shard_work_end(s);
 }
 
-/* What it holds besides itself. */
+/* Gives back what a request holds besides its own memory. */
 static void request_drop(struct ulrpc_request *r)
 {
 	if (r->transfers)
@@ -322,8 +322,8 @@ static void wait_bulk(struct ulrpc_request *r)
 	transfer_on_done(r->transfers, on_bulk_done, r);
 }
 
-/* Its bulk has ended after its handler has replied, who took for granted that all
- * would go well. */
+/* The bulk of a request has ended after its handler replied, on the assumption
+ * that all of it would be moved. */
 static void finish_late(struct ulrpc_request *r)
 {
 	if (unlikely(bulk_is_awaited(r))) {
@@ -358,7 +358,7 @@ static void finish_or_wait(struct ulrpc_request *r)
 		finish_kept(r);
 }
 
-/* Its reply is here, on its CPT. */
+/* The reply of a request has arrived on the CPT of the request. */
 static void reply_come(struct ulrpc_request *r)
 {
 	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
@@ -446,8 +446,9 @@ void ulrpc_overloaded(struct ulrpc_request *request)
 
 /* ---- running ---- */
 
-/* Its time has passed, or its service stops: it has not been run, and will not
- * be. On its CPT; nobody else has it. */
+/* Refuses a queued request, whose deadline has passed or whose service stops:
+ * the request has not run, and will not. On its CPT; nobody else has the
+ * request. */
 static void refuse_queued(struct ulrpc_request *r, uint32_t status)
 {
 	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));

@@ -181,8 +181,9 @@ static inline void shard_post(struct shard *s, struct ulnet_work *w)
 	lnet_post(s->node, s->cpt, w);
 }
 
-/* The same, for those who hold nothing: ulrpc_close() waits until it has run.
- * Its fn begins with shard_taken(). */
+/* As shard_post(), for callers who hold nothing that keeps the shard:
+ * ulrpc_close() waits until @w has run. The function of @w begins with
+ * shard_taken(). */
 static inline void shard_give(struct shard *s, struct ulnet_work *w)
 {
 	atomic_fetch_add(&s->rpc->posted, 1);

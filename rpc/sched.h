@@ -19,7 +19,8 @@
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
-/* Those that take turns, and have something waiting (sched_fair.c). */
+/* The clients that take turns because they have requests waiting
+ * (sched_fair.c). */
 struct turns {
 	struct list now;  /* of turn.link: to be served in this round */
 	struct list next; /* and in the next one */
@@ -27,7 +28,7 @@ struct turns {
 	unsigned int n; /* in both */
 };
 
-/* One of them. */
+/* A client that takes turns. */
 struct turn {
 	struct list link;
 	uint64_t served;     /* the round in which it was, last */

@@ -14,7 +14,7 @@
 
 /* ---- turns ---- */
 
-/* One more item of @t. */
+/* Adds an item to those of @t. */
 static void turns_add(struct turns *ts, struct turn *t)
 {
 	if (t->queued++)

@@ -471,8 +471,9 @@ static unsigned int portal_former(struct services *all, const char *name)
 	return 0;
 }
 
-/* Else the one that was free for the longest time: what is late for a service
- * that has gone should not come to another. */
+/* The portal that a service of that name had before, or else the one that has
+ * been free for the longest time, so that a late message for a service that is
+ * gone does not reach another one. */
 static int portal_choose(struct services *all, const char *name,
 			 unsigned int *portal_p)
 {

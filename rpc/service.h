@@ -192,7 +192,8 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* Its connection is gone, and so is @share, if nothing is held. */
+/* The connection of @share is gone; @share is freed as soon as it holds
+ * nothing. */
 void share_put(struct share *share);
 
 static inline void held_add(struct held *h, int requests, int64_t bytes,
@@ -230,7 +231,7 @@ static inline void service_held(struct service_cpt *sc, struct share *share,
 	share_held(share, requests, bytes, 0);
 }
 
-/* The same for bytes of refusals. */
+/* As above, for the bytes of refusals. */
 static inline void service_refused(struct service_cpt *sc, struct share *share,
 				   int64_t bytes)
 {

@@ -250,7 +250,7 @@ void ulrpc_set_free(struct ulrpc_set *set)
 		ulrpc_cancel(m->call);
 		if (!m->call->gone)
 			continue;
-		/* Its node has crashed: it never ends. */
+		/* The node of the call has crashed, so the call never ends. */
 		ulrpc_call_put(m->call);
 		list_del(&m->link);
 		list_add_tail(&ended, &m->link);

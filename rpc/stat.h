@@ -90,7 +90,8 @@ struct stat_method {
 	struct hist times[]; /* as many as its side has */
 };
 
-/* One for each name, for as long as the shard lives: may be pointed to. */
+/* A service by its name. Lives as long as the shard, so pointers to it stay
+ * valid. */
 struct stat_service {
 	struct list link; /* stat_shard.services */
 	enum stat_side side;
@@ -145,8 +146,9 @@ int stat_method_add(struct stat_service *sv, uint32_t number);
 /* @p is zeroed memory. */
 void stat_peer_add(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p, struct ulnet_id id);
-/* What it counted stays in a sum of all that are gone, and so does what is
- * recorded with it later. Nothing if it was not added. */
+/* Takes a peer away. What it counted, and what is recorded with it later, is
+ * added to the sum of all peers that are gone. No effect if the peer was not
+ * added. */
 void stat_peer_del(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p);
 
@@ -200,13 +202,14 @@ extern const char *const stat_count_names[STAT_COUNTS_ALL];
 extern const char *const rpc_stat_names[RPC_STATS];
 
 void stat_shard_init(struct stat_shard *st);
-/* It has no peers any more. */
+/* To be called when the shard has no peers any more. */
 void stat_shard_fini(struct stat_shard *st);
 /* Adds all of @from but its peers. -ENOMEM: a part is missing. */
 int stat_shard_merge(struct stat_shard *to, const struct stat_shard *from);
 /* Everything but its peers becomes 0. */
 void stat_shard_reset(struct stat_shard *st);
-/* The same for one of them; gives memory back. */
+/* Sets the counters of one peer to 0, and gives the memory of its times
+ * back. */
 void stat_peer_reset(struct stat_peer *p);
 
 /* All methods: start with *@bucket = 0 and NULL; NULL ends. */

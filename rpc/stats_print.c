@@ -145,7 +145,7 @@ static void print_counts(struct yaml *y, enum stat_side side,
 			line_count(y, stat_count_names[i], counts[i]);
 }
 
-/* Those that there were. */
+/* Prints how many calls ended in which way, without the zeros. */
 static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 		       const uint64_t *ends)
 {

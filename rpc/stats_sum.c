@@ -95,7 +95,7 @@ static int read_peers(void *arg)
 	return rc;
 }
 
-/* The same. */
+/* What is counted on the shard, without its peers. On the shard's CPT. */
 static int read_others(void *arg)
 {
 	struct reading *r = arg;

@@ -256,7 +256,7 @@ int ulrpc_stub_new(struct ulrpc_client *client,
 		free(stub);
 		return rc;
 	}
-	/* Else statistics show numbers. */
+	/* Without names, statistics would show numbers. */
 	for (unsigned int i = 0; i < descriptor->n_methods; i++)
 		(void)ulrpc_method_declare(ulrpc_client_rpc(client),
 					   stub->methods[i].name);

@@ -47,9 +47,9 @@ void transfers_get(struct transfers *t);
  * does not: then owner, when the node is gone. */
 void transfers_free(struct transfers *t);
 
-/* Its shard may be used, by transfer_start() and transfer_wait_begin(): until
- * transfers_unuse(), when @t may be gone. Any thread; never for long, as who
- * gives up its request waits for that. */
+/* Until transfers_unuse(), after which @t may be gone, transfer_start() and
+ * transfer_wait_begin() may use the shard of @t. Any thread; for a short time
+ * only, because whoever gives the request up waits for it. */
 void transfers_use(struct transfers *t);
 void transfers_unuse(struct transfers *t);
 bool transfers_used(const struct transfers *t);
@@ -105,7 +105,7 @@ int transfer_status(const struct transfers *t);
 
 /* request.c: the bulk of @request; NULL: none. Any thread. */
 struct transfers *request_transfers(const struct ulrpc_request *request);
-/* The same, with transfers_use(). */
+/* As request_transfers(), with transfers_use(). */
 struct transfers *request_transfers_use(const struct ulrpc_request *request);
 
 #endif

@@ -94,7 +94,7 @@ struct transfer {
 	struct piece pieces[];
 };
 
-/* One reference less: with the last one it is freed. Any thread. */
+/* Gives a reference back; the last one frees @t. Any thread. */
 void transfers_put(struct transfers *t);
 
 /* ---- checksums: transfer_sum.c ---- */
@@ -108,7 +108,7 @@ void transfer_sum(struct transfer *x);
 /* What is put to a segment begins where it does, or where the last one ended;
  * else nobody knew a checksum of it: -EINVAL. */
 int transfer_sum_merge(struct transfer *x) must_check;
-/* It failed: nobody knows what is in these segments. */
+/* The transfer failed, so the contents of its segments are not known. */
 void transfer_sum_forget(struct transfer *x);
 /* A piece has come; -EBADMSG: it completes a segment that is wrong. */
 int transfer_sum_check(struct transfer *x, const struct piece *p) must_check;

@@ -19,7 +19,7 @@
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
 
-/* Those of a CPT. */
+/* The vacant services of a CPT. */
 struct vacants {
 	struct list open;    /* vacant.link */
 	struct list closing; /* the same */

@@ -162,8 +162,8 @@ int wire_requests_open(struct wire_cursor *cursor, uint64_t hdr_data,
 /* The next call, in the order of the message; false: there is none. */
 bool wire_requests_next(struct wire_cursor *cursor, struct wire_call *call);
 
-/* The same of a message whose end may be missing, somewhere in the bodies: there
- * are no bodies of calls. */
+/* As wire_requests_open(), for a message that may be cut off within its bodies:
+ * calls are read without their bodies. */
 int wire_requests_open_head(struct wire_cursor *cursor, uint64_t hdr_data,
 			    const void *payload, size_t length,
 			    struct wire_requests *m);

@@ -241,7 +241,7 @@ static bool get_message(struct wire_view in, struct wire_control *m)
 	return p == in.end;
 }
 
-/* The same message once more adds to what has been read of it. */
+/* A message that comes in several parts is merged, as in protobuf. */
 static const uint8_t *get_kind(const uint8_t *p, const uint8_t *end,
 			       enum wire_control_kind kind,
 			       struct wire_control *m)

@@ -119,7 +119,7 @@ static void leave_word(struct xids *s)
 	s->base++;
 }
 
-/* So that @word is inside. */
+/* Moves the window so that it contains @word. */
 static void move_to(struct xids *s, uint64_t word)
 {
 	unsigned int n = nwords(s);
