@@ -48,6 +48,8 @@ static enum sock_type missing(const struct sock_peer *peer)
 
 	if (!peer->count[SOCK_CONTROL])
 		return SOCK_CONTROL;
+	if (!peer->bulk && !peer->cpt->sni->tunables[SOCK_eager_bulk])
+		return SOCK_NONE;
 	if (in < peer->want && in <= out)
 		return SOCK_BULK_IN;
 	if (out < peer->want)
@@ -294,7 +296,7 @@ static void on_turns(struct work *w)
 
 void sock_attempt_settle(struct sock_peer *peer)
 {
-	if (peer->fsm.state == PEER_IDLE && peer->wanted)
+	if (peer->fsm.state == PEER_IDLE && is_due(peer))
 		begin_or_wait(peer);
 }
 

@@ -237,6 +237,7 @@ void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 	peer->version = 0;
 	peer->incarnation = 0;
 	peer->opens = false;
+	peer->bulk = false;
 	peer->want = peer->cpt->sni->conns_per_peer;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 }
@@ -271,7 +272,17 @@ struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size)
 	}
 	if (best)
 		best->used = ++peer->uses;
+	if (best && bulk && best_suits < 2)
+		sock_peer_met_bulk(peer);
 	return best;
+}
+
+void sock_peer_met_bulk(struct sock_peer *peer)
+{
+	if (peer->bulk || !peer->opens)
+		return;
+	peer->bulk = true;
+	sock_peer_settle(peer);
 }
 
 static void log_closed(const struct sock_peer *peer, int status)

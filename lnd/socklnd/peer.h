@@ -34,6 +34,7 @@ struct sock_peer {
 	struct sock_conn *small; /* the one that suits small messages best;
 				  * NULL: there are several, or none */
 	bool opens;		 /* messages made us open connections */
+	bool bulk;		 /* ... those for bulk, too: there was some */
 	unsigned int want;	 /* bulk connections each way */
 	uint8_t version;	 /* while there are connections; else 0 */
 	uint8_t offer; /* what the peer wants instead; 0: the default */
@@ -90,6 +91,10 @@ void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
 /* The connection for a message of @size bytes, or NULL. A NOOP is one of 0. */
 struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
+
+/* Something large has passed over a connection that is not for that: those that
+ * are get opened, if this side opens any. */
+void sock_peer_met_bulk(struct sock_peer *peer);
 
 /* Closes all its connections, because of @status (0: the peer closed one);
  * @cause as for sock_conn_close(). */

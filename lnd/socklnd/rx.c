@@ -252,6 +252,9 @@ static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 		return 0;
 	if (rx->length >= DIRECT_MIN)
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
+	if (rx->length >= conn->sni->tunables[SOCK_min_bulk] &&
+	    conn->type == SOCK_CONTROL)
+		sock_peer_met_bulk(peer);
 	if (unlikely(!rx->answered && !rx->aside)) {
 		conn->reading = CONN_STANDS;
 		return sock_conn_watch(conn, conn->events);

@@ -179,6 +179,54 @@ static int all_at_once(void)
 	return down(&fx, caller, CALLERS);
 }
 
+/* ---- how many connections ---- */
+
+static void put_of(struct fx *fx, unsigned int from, unsigned int to,
+		   uint32_t size)
+{
+	struct box *dst = box_new(fx, size, CUT_NONE);
+	struct box *src = box_new(fx, size, CUT_NONE);
+
+	box_fill(src, size);
+	if (box_post(dst, &(struct post){ .side = to,
+					  .portal = PORTAL,
+					  .bits = 1,
+					  .options = LNET_MD_OP_PUT }) &&
+	    box_bind(src, from, 2, fx_patience(fx)) &&
+	    box_put(src, to, true, PORTAL, 1, HDR(size, 0))) {
+		expect(fx, fx_wait(fx, &dst->unlinked, 1));
+		expect(fx, fx_wait(fx, &src->unlinked, 1));
+	}
+}
+
+/* Whoever says only little has one connection; those for bulk come with the
+ * first large message, whichever way it goes. */
+static int one_connection(void)
+{
+	struct lnet *caller[2];
+	struct fx fx;
+
+	if (!up(&fx, caller, 0))
+		return 1;
+	for (unsigned int i = 0; i < 2; i++) {
+		expect(&fx, caller_open(0, &caller[i]) == 0);
+		is_caller(caller[i]);
+		for (unsigned int n = 0; n < 20; n++) {
+			put_of(&fx, 0, 1, 1000);
+			put_of(&fx, 1, 0, 1000);
+		}
+		expect(&fx,
+		       census_wait(&fx, caller[i], NULL, census_conns_are, 1));
+		put_of(&fx, i, 1 - i, 100000);
+		expect(&fx,
+		       census_wait(&fx, caller[i], NULL, census_conns_are, 3));
+		put_of(&fx, 0, 1, 100000);
+		put_of(&fx, 1, 0, 100000);
+	}
+	expect(&fx, census_wait(&fx, rig.node[1], NULL, census_conns_are, 6));
+	return down(&fx, caller, 2);
+}
+
 /* ---- nobody there ---- */
 
 /* It ends at once, and certainly was not delivered. */
@@ -361,6 +409,7 @@ static int listener_with_flag(void)
 static const struct apart_test tests[] = {
 	{ "many on one address", share_an_address },
 	{ "many on one address at once, both ways", all_at_once },
+	{ "one connection for who says little", one_connection },
 	{ "one that has gone, or was never there", unreachable },
 	{ "the same pid by chance", same_pid },
 	{ "the listener restarts", comes_again },

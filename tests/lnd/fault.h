@@ -34,7 +34,7 @@ int child_main(char **argv);
 
 /* The rig's tunables. */
 #define FAULT_TUNABLES                                                     \
-	{ "min_reconnectms", MIN_BACKOFF },                                \
+	{ "eager_bulk", 1 }, { "min_reconnectms", MIN_BACKOFF },           \
 		{ "max_reconnectms", MAX_BACKOFF }, { "sock_timeout", 1 }, \
 		{ "conns_per_peer", 1 }, { "keepalive", 1 },               \
 		{ "tx_buffer_size", 65536 },                               \

@@ -7,9 +7,8 @@
 #include "tests/lnd/hostile.h"
 
 static const struct ulnet_tunable quick[] = {
-	{ "min_reconnectms", 1 },
-	{ "max_reconnectms", 20 },
-	{ "conns_per_peer", 1 },
+	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 },
+	{ "conns_per_peer", 1 },  { "eager_bulk", 1 },
 	{ "sock_timeout", 2 },
 };
 
@@ -34,10 +33,9 @@ static struct lnd_rig rigs[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct topic *const topics[] = { &topic_greeting,
-						      &topic_frames,
-						      &topic_answers,
-						      &topic_shares };
+	static const struct topic *const topics[] = {
+		&topic_greeting, &topic_frames, &topic_answers, &topic_shares
+	};
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	return behaviours_main(argc, argv, rigs, ARRAY_SIZE(rigs), topics,

@@ -20,15 +20,16 @@
 #define TIMEOUT UINT64_C(1000000) /* us: sock_timeout, where it is short */
 
 static const struct ulnet_tunable slow[] = {
-	{ "min_reconnectms", 200 },  { "max_reconnectms", 400 },
-	{ "conns_per_peer", 1 },     { "keepalive", 0 },
-	{ "tx_buffer_size", 65536 }, { "sock_timeout", 100 }
+	{ "min_reconnectms", 200 }, { "max_reconnectms", 400 },
+	{ "conns_per_peer", 1 },    { "eager_bulk", 1 },
+	{ "keepalive", 0 },	    { "tx_buffer_size", 65536 },
+	{ "sock_timeout", 100 }
 };
-static const struct ulnet_tunable quick[] = { { "min_reconnectms", 1 },
-					      { "max_reconnectms", 20 },
-					      { "conns_per_peer", 1 },
-					      { "keepalive", 0 },
-					      { "sock_timeout", 1 } };
+static const struct ulnet_tunable quick[] = {
+	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 },
+	{ "conns_per_peer", 1 },  { "eager_bulk", 1 },
+	{ "keepalive", 0 },	  { "sock_timeout", 1 }
+};
 
 static struct real_net net = {
 	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },

@@ -94,17 +94,17 @@ static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
 
 static int add_ni(struct replay *r, const char *text)
 {
-	struct ulnet_tunable keepalive = { "keepalive", r->c->keepalive };
+	/* Kernel nodes open all connections at once. */
+	struct ulnet_tunable tunables[] = { { "eager_bulk", 1 },
+					    { "keepalive", r->c->keepalive } };
 	struct ulnet_ni_conf conf = { 0 };
 	struct in_addr addr;
 	int rc = lnet_nid_parse(text, &conf.nid);
 
 	if (rc)
 		return rc;
-	if (r->c->keepalive) {
-		conf.tunables = &keepalive;
-		conf.ntunables = 1;
-	}
+	conf.tunables = tunables;
+	conf.ntunables = r->c->keepalive ? 2 : 1;
 	memcpy(&addr, conf.nid.addr, sizeof(addr));
 	rc = netns_add_addr(addr);
 	return rc ? rc : lnet_ni_add(r->node, &conf);
