@@ -165,7 +165,7 @@ static void clients(struct shared *s, unsigned int first, unsigned int n)
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
 
 	if (!crowd)
-		must(-ENOMEM, "clients");
+		give_up(-ENOMEM, "clients");
 	crowd->s = s;
 	crowd->n = n;
 	crowd->loop = ev_loop_new(EVFLAG_AUTO);
@@ -237,7 +237,7 @@ static unsigned long proc(pid_t pid, const char *file, int field)
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	f = fopen(path, "r");
 	if (!f)
-		must(-errno, path);
+		give_up(-errno, path);
 	n = fread(text, 1, sizeof(text) - 1, f);
 	text[n] = '\0';
 	fclose(f);
