@@ -228,16 +228,37 @@ void stat_cursor_end(struct stat_cursor *c)
 
 /* ---- recording ---- */
 
-static void peer_record(struct stat_shard *st, enum stat_side side,
-			struct stat_peer *p, const uint64_t *counts,
-			uint64_t total)
+/* What a call, or a request, adds to the counts of its method and its peer. */
+struct tally {
+	uint64_t attempts, sent, received, bulk_sent, bulk_received;
+	bool failed;
+};
+
+/* Most calls neither fail nor move bulk. */
+static inline void tally_add(uint64_t *to, const struct tally *t)
+{
+	to[STAT_COUNT_calls]++;
+	to[STAT_COUNT_attempts] += t->attempts;
+	to[STAT_COUNT_sent_bytes] += t->sent;
+	to[STAT_COUNT_received_bytes] += t->received;
+	if (unlikely(t->failed))
+		to[STAT_COUNT_failed]++;
+	if (t->bulk_sent | t->bulk_received) {
+		to[STAT_COUNT_bulk_sent_bytes] += t->bulk_sent;
+		to[STAT_COUNT_bulk_received_bytes] += t->bulk_received;
+	}
+}
+
+static inline void peer_record(struct stat_shard *st, enum stat_side side,
+			       struct stat_peer *p, const struct tally *t,
+			       uint64_t total)
 {
 	if (unlikely(!p->link.next)) {
-		counts_add(st->gone[side].counts, counts);
+		tally_add(st->gone[side].counts, t);
 		hist_add(&st->gone[side].times, total);
 		return;
 	}
-	counts_add(p->counts, counts);
+	tally_add(p->counts, t);
 	if (unlikely(!p->times))
 		p->times = calloc(1, sizeof(*p->times));
 	if (unlikely(!p->times || !hist_small_add(p->times, total)))
@@ -248,18 +269,17 @@ void stat_call_end(const struct call_report *r)
 {
 	const struct ulrpc_outcome *o = r->outcome;
 	struct stat_method *m = NULL;
-	const uint64_t counts[STAT_COUNTS_ALL] = {
-		[STAT_COUNT_calls] = 1,
-		[STAT_COUNT_failed] = o->cause != ULRPC_CAUSE_OK,
-		[STAT_COUNT_attempts] = o->attempts,
-		[STAT_COUNT_sent_bytes] = r->sent,
-		[STAT_COUNT_received_bytes] = r->received,
-		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
-		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
+	const struct tally tally = {
+		.attempts = o->attempts,
+		.sent = r->sent,
+		.received = r->received,
+		.bulk_sent = r->bulk_sent,
+		.bulk_received = r->bulk_received,
+		.failed = o->cause != ULRPC_CAUSE_OK,
 	};
 
 	if (r->peer)
-		peer_record(r->shard->stats, STAT_CALLS, r->peer, counts,
+		peer_record(r->shard->stats, STAT_CALLS, r->peer, &tally,
 			    rpc_ns(o->total));
 	if (likely(r->stats)) {
 		m = method_get(r->stats, r->method);
@@ -270,7 +290,7 @@ void stat_call_end(const struct call_report *r)
 		stat_count(r->shard, RPC_STAT_unrecorded);
 		return;
 	}
-	counts_add(m->counts, counts);
+	tally_add(m->counts, &tally);
 	m->ends[o->cause]++;
 	hist_add(&m->times[STAT_CALL_TIME_total], rpc_ns(o->total));
 	hist_add(&m->times[STAT_CALL_TIME_connecting], rpc_ns(o->connecting));
@@ -311,23 +331,22 @@ void stat_request_end(const struct request_report *r)
 {
 	struct stat_method *m =
 		r->service ? method_get(r->service, r->method) : NULL;
-	const uint64_t counts[STAT_COUNTS_ALL] = {
-		[STAT_COUNT_calls] = 1,
-		[STAT_COUNT_failed] = r->end != WIRE_OK,
-		[STAT_COUNT_sent_bytes] = r->sent,
-		[STAT_COUNT_received_bytes] = r->received,
-		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
-		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
+	const struct tally tally = {
+		.sent = r->sent,
+		.received = r->received,
+		.bulk_sent = r->bulk_sent,
+		.bulk_received = r->bulk_received,
+		.failed = r->end != WIRE_OK,
 	};
 
 	if (r->peer)
-		peer_record(r->shard->stats, STAT_REQUESTS, r->peer, counts,
+		peer_record(r->shard->stats, STAT_REQUESTS, r->peer, &tally,
 			    r->total);
 	if (unlikely(!m)) {
 		request_refused(r);
 		return;
 	}
-	counts_add(m->counts, counts);
+	tally_add(m->counts, &tally);
 	m->ends[r->end]++;
 	hist_add(&m->times[STAT_REQUEST_TIME_total], r->total);
 	if (r->run) {
