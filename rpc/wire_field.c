@@ -2,8 +2,6 @@
 /* Fields of protobuf messages: what is rare, or long. */
 #include "rpc/wire_field.h"
 
-#define VARINT_MAX 10
-
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v)
 {
@@ -33,7 +31,7 @@ const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag)
 		return NULL;
 	switch (tag & 7) {
 	case WT_VARINT:
-		return get_varint(p, end, &v);
+		return skip_varint(p, end);
 	case WT_FIXED64:
 		return get_fixed64(p, end, &v);
 	case WT_LEN:
@@ -56,7 +54,7 @@ uint8_t *put_end_long(uint8_t *begin, uint8_t *end)
 	return end - 1 + n;
 }
 
-bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
+bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
 {
 	const uint8_t *p = v->p;
 	uint32_t is;

@@ -22,13 +22,21 @@ enum {
 
 #define TAG(number, type) ((uint32_t)(number) << 3 | (type))
 
+/* Bytes of the longest one. */
+#define VARINT_MAX 10
+
+/* Of a field that is a varint; 0 is no field's number. */
+static inline bool is_number(uint32_t tag)
+{
+	return (tag & 7) == WT_VARINT && tag >> 3;
+}
+
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
 /* Over a field of an unknown number or type, whose tag has been read. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
-/* Takes the content of the next field with @tag, which is one of type WT_LEN,
- * and what is before it, from @v; false: there is none, and @v is empty. */
-bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
+/* As get_next(), whatever comes before the field. */
+bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
 
 /* The numbers of a repeated field, which may be packed or not. With nowhere to
  * go they are counted; more than @max cannot be. */
@@ -54,25 +62,35 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end,
 		*v = p[0];
 		return p + 1;
 	}
-	if (likely(end - p >= 4)) {
+	if (likely(end - p >= 2)) {
 		uint32_t low = (p[0] & 0x7fu) | (p[1] & 0x7fu) << 7;
 
 		if (p[1] < 0x80) {
 			*v = low;
 			return p + 2;
 		}
-		low |= (p[2] & 0x7fu) << 14;
-		if (p[2] < 0x80) {
-			*v = low;
+		if (likely(end - p >= 3 && p[2] < 0x80)) {
+			*v = low | (uint32_t)p[2] << 14;
 			return p + 3;
 		}
-		low |= (uint32_t)p[3] << 21;
-		if (p[3] < 0x80) {
-			*v = low;
+		if (likely(end - p >= 4 && p[3] < 0x80)) {
+			low |= (p[2] & 0x7fu) << 14;
+			*v = low | (uint32_t)p[3] << 21;
 			return p + 4;
 		}
 	}
 	return get_long_varint(p, end, v);
+}
+
+/* As get_varint(), where nobody needs the number. */
+static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
+{
+	if (end - p > VARINT_MAX)
+		end = p + VARINT_MAX;
+	while (likely(p < end))
+		if (likely(*p++ < 0x80))
+			return p;
+	return NULL;
 }
 
 static inline const uint8_t *get_tag(const uint8_t *p, const uint8_t *end,
@@ -134,6 +152,23 @@ static inline const uint8_t *get_bytes(const uint8_t *p, const uint8_t *end,
 	view->p = p;
 	view->end = p + length;
 	return p + length;
+}
+
+/* Takes the content of the next field with @tag, which is one of type WT_LEN,
+ * and what is before it, from @v; false: there is none, and @v is empty. */
+static inline bool get_next(struct wire_view *v, uint32_t tag,
+			    struct wire_view *out)
+{
+	const uint8_t *p = v->p;
+
+	/* Nearly always: @tag is next, and the content is short. */
+	if (likely(v->end - p >= 2 && p[0] == tag && p[1] < 0x80 &&
+		   p[1] <= v->end - p - 2)) {
+		out->p = p + 2;
+		out->end = v->p = p + 2 + p[1];
+		return true;
+	}
+	return find_next(v, tag, out);
 }
 
 /* Of a number of 32 bits, as protobuf has it: what does not fit is cut off. */

@@ -185,42 +185,44 @@ static const uint8_t *get_reply_rest(const uint8_t *field, const uint8_t *p,
 	return p;
 }
 
-static inline __attribute__((always_inline)) bool walk_reply(
-	struct wire_view in, struct wire_reply *r, bool check)
+/* What all of it says. */
+static bool get_reply(struct wire_view in, struct wire_reply *r)
 {
 	const uint8_t *p = in.p, *field = p;
 	uint64_t v;
 	uint32_t tag;
 
+	*r = (struct wire_reply){ 0 };
 	for (; next_field(&p, in.end, &tag); field = p) {
-		if (likely((tag & 7) == WT_VARINT && tag >> 3)) {
-			p = get_varint(p, in.end, &v);
-			if (unlikely(!p))
-				return false;
-			if (!check)
-				set_reply(r, tag >> 3, v);
-			else if (tag >> 3 == 5)
-				r->length = (uint32_t)v;
-		} else {
+		if (unlikely(!is_number(tag))) {
 			p = get_reply_rest(field, p, in.end, tag, r);
+			continue;
 		}
+		p = get_varint(p, in.end, &v);
+		if (unlikely(!p))
+			return false;
+		set_reply(r, tag >> 3, v);
 	}
 	return p == in.end;
-}
-
-/* What all of it says. */
-static bool get_reply(struct wire_view in, struct wire_reply *r)
-{
-	*r = (struct wire_reply){ 0 };
-	return walk_reply(in, r, false);
 }
 
 /* Is all of it well-formed? Sets its length and no other number. */
 static bool check_reply(struct wire_view in, struct wire_reply *r)
 {
+	const uint8_t *p = in.p, *field = p;
+	uint32_t tag;
+
 	r->length = 0;
 	r->nbulks = 0;
-	return walk_reply(in, r, true);
+	for (; next_field(&p, in.end, &tag); field = p) {
+		if (unlikely(!is_number(tag)))
+			p = get_reply_rest(field, p, in.end, tag, r);
+		else if (tag >> 3 == 5)
+			p = get_varint32(p, in.end, &r->length);
+		else
+			p = skip_varint(p, in.end);
+	}
+	return p == in.end;
 }
 
 static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,

@@ -214,45 +214,54 @@ static const uint8_t *get_call_rest(const uint8_t *field, const uint8_t *p,
 	}
 }
 
-static inline __attribute__((always_inline)) bool walk_call(struct wire_view in,
-							    struct wire_call *c,
-							    bool check)
+static inline const uint8_t *get_call_other(const uint8_t *field,
+					    const uint8_t *p,
+					    const uint8_t *end, uint32_t tag,
+					    struct wire_call *c)
 {
-	const uint8_t *p = in.p, *field = p;
-	uint64_t v;
-	uint32_t tag;
-
-	for (; next_field(&p, in.end, &tag); field = p) {
-		if (likely((tag & 7) == WT_VARINT && tag >> 3)) {
-			p = get_varint(p, in.end, &v);
-			if (unlikely(!p))
-				return false;
-			if (!check)
-				set_call(c, tag >> 3, v);
-			else if (tag >> 3 == 4)
-				c->length = (uint32_t)v;
-		} else if (likely(tag == TAG(3, WT_FIXED32))) {
-			p = get_fixed32(p, in.end, &c->method);
-		} else {
-			p = get_call_rest(field, p, in.end, tag, c);
-		}
-	}
-	return p == in.end;
+	if (likely(tag == TAG(3, WT_FIXED32)))
+		return get_fixed32(p, end, &c->method);
+	return get_call_rest(field, p, end, tag, c);
 }
 
 /* What all of it says. */
 static bool get_call(struct wire_view in, struct wire_call *c)
 {
+	const uint8_t *p = in.p, *field = p;
+	uint64_t v;
+	uint32_t tag;
+
 	*c = (struct wire_call){ 0 };
-	return walk_call(in, c, false);
+	for (; next_field(&p, in.end, &tag); field = p) {
+		if (unlikely(!is_number(tag))) {
+			p = get_call_other(field, p, in.end, tag, c);
+			continue;
+		}
+		p = get_varint(p, in.end, &v);
+		if (unlikely(!p))
+			return false;
+		set_call(c, tag >> 3, v);
+	}
+	return p == in.end;
 }
 
 /* Is all of it well-formed? Sets its length and no other number. */
 static bool check_call(struct wire_view in, struct wire_call *c)
 {
+	const uint8_t *p = in.p, *field = p;
+	uint32_t tag;
+
 	c->length = 0;
 	c->nbulks = 0;
-	return walk_call(in, c, true);
+	for (; next_field(&p, in.end, &tag); field = p) {
+		if (unlikely(!is_number(tag)))
+			p = get_call_other(field, p, in.end, tag, c);
+		else if (tag >> 3 == 4)
+			p = get_varint32(p, in.end, &c->length);
+		else
+			p = skip_varint(p, in.end);
+	}
+	return p == in.end;
 }
 
 static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,

@@ -64,6 +64,7 @@ unit_tests += %D%/unit/rpc/outage_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/wire_control_test
+unit_tests += %D%/unit/rpc/wire_field_test
 unit_tests += %D%/unit/rpc/wire_random_test
 unit_tests += %D%/unit/rpc/wire_test
 unit_tests += %D%/unit/rpc/wire_version_test
