@@ -67,8 +67,15 @@ static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 
 static inline void hist_add(struct hist *h, uint64_t ns)
 {
-	unsigned int b = hist_bucket(ns >> HIST_UNIT_BITS);
+	unsigned int b;
 
+	/* Frequent: who has not waited, within one turn of a loop. */
+	if (!ns) {
+		h->n[0]++;
+		h->room = UINT64_MAX;
+		return;
+	}
+	b = hist_bucket(ns >> HIST_UNIT_BITS);
 	h->n[MIN(b, HIST_BUCKETS - 1)]++;
 	h->sum += ns;
 	if (unlikely(ns > h->max))

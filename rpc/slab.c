@@ -19,6 +19,8 @@ struct slab_free {
 void slab_init(struct slab *slab)
 {
 	*slab = (struct slab){ .used = 0 };
+	for (unsigned int i = 0; i < SLAB_CLASSES; i++)
+		slab->classes[i].size = (uint32_t)slab_class_size(i);
 }
 
 void slab_fini(struct slab *slab)
@@ -47,11 +49,11 @@ void *slab_get(struct slab *slab, size_t size)
 		if (likely(f)) {
 			c->free = f->next;
 			c->kept--;
-			slab->kept -= (uint32_t)slab_class_size(i);
+			slab->kept -= c->size;
 			slab->used++;
 			return f;
 		}
-		size = slab_class_size(i);
+		size = c->size;
 	}
 	obj = malloc(size);
 	if (obj)
@@ -71,14 +73,13 @@ void slab_put(struct slab *slab, void *obj, size_t size)
 		return;
 	}
 	c = &slab->classes[i];
-	size = slab_class_size(i);
-	if ((c->kept + 1) * size > SLAB_KEEP ||
-	    slab->kept + size > SLAB_KEEP_ALL) {
+	if (unlikely((c->kept + 1) * c->size > SLAB_KEEP ||
+		     slab->kept + c->size > SLAB_KEEP_ALL)) {
 		free(obj);
 		return;
 	}
 	f->next = c->free;
 	c->free = f;
 	c->kept++;
-	slab->kept += (uint32_t)size;
+	slab->kept += c->size;
 }

@@ -21,7 +21,8 @@
 
 struct slab_class {
 	void *free;
-	uint32_t kept;
+	uint32_t kept; /* pieces */
+	uint32_t size; /* bytes of each */
 };
 
 struct slab {

@@ -172,6 +172,22 @@ Test(hist, merge)
 	cr_assert_eq(memcmp(&sum, &whole, sizeof(sum)), 0);
 }
 
+/* Nothing is a time, too: it counts, and is the smallest one. */
+Test(hist, zero)
+{
+	struct hist h = { 0 };
+
+	hist_add(&h, 7000);
+	cr_assert_eq(hist_min(&h), 7000);
+	for (int i = 0; i < 3; i++)
+		hist_add(&h, 0);
+	cr_assert_eq(hist_count(&h), 4);
+	cr_assert_eq(hist_min(&h), 0);
+	cr_assert_eq(h.n[0], 3);
+	cr_assert_eq(h.sum, 7000);
+	cr_assert_eq(h.max, 7000);
+}
+
 /* 2^32 and more of the same kind. */
 Test(hist, small_one_is_full)
 {
