@@ -21,6 +21,8 @@ libulnetcore_la_SOURCES += \
 	%D%/code.h %D%/code.c \
 	%D%/guard.h %D%/guard.c \
 	%D%/io_mirror.h %D%/io_mirror.c \
+	%D%/lobby.h %D%/lobby.c \
 	%D%/log.h %D%/log.c \
 	%D%/loop.h %D%/loop.c \
-	%D%/mailbox.h %D%/mailbox.c
+	%D%/mailbox.h %D%/mailbox.c \
+	%D%/passage.h %D%/passage.c

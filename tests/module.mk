@@ -14,6 +14,7 @@ unit_tests += %D%/unit/base/util_test
 unit_tests += %D%/unit/base/buf_test
 unit_tests += %D%/unit/base/env_sim_test
 unit_tests += %D%/unit/base/loop_test
+unit_tests += %D%/unit/base/lobby_test
 unit_tests += %D%/unit/base/fsm_test
 unit_tests += %D%/unit/base/log_test
 unit_tests += %D%/unit/lnet/nid_test

@@ -500,7 +500,7 @@ static void on_hurry(struct work *w)
 	atomic_store(&cpt->hurrying, false);
 	while ((n = hash_walk(&cpt->peers, &bucket, n)))
 		hurry(container_of(n, struct sock_peer, hash));
-	sock_ni_moved(cpt->sni);
+	passage_arrived(&cpt->sni->passage);
 }
 
 void sock_attempts_hurry_post(struct sock_ni *sni)
@@ -510,8 +510,7 @@ void sock_attempts_hurry_post(struct sock_ni *sni)
 
 		if (atomic_exchange(&cpt->hurrying, true))
 			continue;
-		atomic_fetch_add(&sni->moving, 1);
-		loop_post(cpt->loop, &cpt->hurry_work);
+		passage_send(&sni->passage, cpt->loop, &cpt->hurry_work);
 	}
 }
 

@@ -60,8 +60,8 @@ bool sock_attempt_is_idle(const struct sock_peer *peer);
 /* The peer, or the CPT, goes. */
 void sock_attempt_stop(struct sock_peer *peer);
 
-/* A link or an address has come back: no pause goes on. Any thread; not after
- * the listener has been left. */
+/* A link or an address has come back: no pause goes on. CPT 0's thread, before
+ * the NI's part there goes down. */
 void sock_attempts_hurry_post(struct sock_ni *sni);
 
 #endif

@@ -8,6 +8,7 @@
 #define LND_SOCKLND_CONN_H
 
 #include "base/fsm.h"
+#include "base/lobby.h"
 #include "lnd/socklnd/proto.h"
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
@@ -69,7 +70,9 @@ struct sock_conn {
 	struct sockaddr_in remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
-	struct sock_listener *listener; /* watches its passive handshake */
+	/* Of its passive handshake, till the peer is known: */
+	struct sock_listener *listener;
+	struct lobby_guest guest;
 
 	struct timer timer; /* of the handshake; to go on reading */
 	/* handshake: */

@@ -153,7 +153,7 @@ static void on_moved(struct work *w)
 	struct sock_ni *sni = conn->sni;
 
 	arrive(conn);
-	sock_ni_moved(sni);
+	passage_arrived(&sni->passage);
 }
 
 static void hs_move(struct sock_conn *conn)
@@ -170,8 +170,7 @@ static void hs_move(struct sock_conn *conn)
 	}
 	conn->loop = conn->cpt->loop;
 	conn->work.fn = on_moved;
-	atomic_fetch_add(&sni->moving, 1);
-	loop_post(conn->loop, &conn->work);
+	passage_send(&sni->passage, conn->loop, &conn->work);
 }
 
 /* What a HELLO to us must be like, besides being one. */
@@ -271,12 +270,11 @@ static int requested(struct sock_conn *conn)
 	return 0;
 }
 
-static void on_passive(struct env_io *io, int revents)
+static void on_passive(struct lobby_guest *g)
 {
-	struct sock_conn *conn = container_of(io, struct sock_conn, io);
+	struct sock_conn *conn = container_of(g, struct sock_conn, guest);
 	int rc = 0;
 
-	(void)revents;
 	if (conn->fsm.state == CONN_REQUESTED)
 		rc = requested(conn);
 	/* Mostly the HELLO comes with the request. */
@@ -303,7 +301,7 @@ void sock_handshake_accept(struct sock_listener *l, int fd,
 		return;
 	fsm_move(&conn->fsm, sock_conn_states, CONN_REQUESTED);
 	hs_expect(conn);
-	conn->io.fn = on_passive;
+	conn->guest.fn = on_passive;
 	conn->timer.fn = on_passive_late;
 	if (sock_listener_add(l, conn))
 		sock_conn_drop(conn);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,8 +16,6 @@
 /* How long it rests when there are no file descriptors. */
 #define REST (100 * NSEC_PER_MSEC)
 
-static void on_handshakes(struct env_io *io, int revents);
-static void handshakes_failed(struct sock_listener *l);
 static void take_reserve(struct sock_listener *l);
 
 static int pause_listening(struct sock_listener *l, bool pause)
@@ -172,36 +169,17 @@ static void on_connections(struct env_io *io, int revents)
 		rest(l, rc);
 	/* Most have said already what they have to say: they make room for the
 	 * next ones now. The listener may be gone after that. */
-	on_handshakes(&l->handshakes_io, ENV_READ);
+	lobby_serve(&l->lobby);
 }
 
 /* ---- handshakes ---- */
 
-static void on_handshakes(struct env_io *io, int revents)
-{
-	struct epoll_event events[BATCH];
-	int n = epoll_wait(io->fd, events, BATCH, 0);
-
-	if (unlikely(revents & ENV_ERROR)) {
-		handshakes_failed(
-			container_of(io, struct sock_listener, handshakes_io));
-		return;
-	}
-	for (int i = 0; i < n; i++) {
-		struct sock_conn *conn = events[i].data.ptr;
-
-		/* An earlier one may have closed it. */
-		if (conn->fsm.state != CONN_CLOSED)
-			conn->io.fn(&conn->io, ENV_READ);
-	}
-}
-
 int sock_listener_add(struct sock_listener *l, struct sock_conn *conn)
 {
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = conn };
+	int rc = lobby_enter(&l->lobby, &conn->guest, conn->io.fd);
 
-	if (epoll_ctl(l->handshakes_io.fd, EPOLL_CTL_ADD, conn->io.fd, &e))
-		return -errno;
+	if (rc)
+		return rc;
 	conn->listener = l;
 	l->nhandshakes++;
 	sock_listener_step(l, conn);
@@ -214,7 +192,7 @@ void sock_listener_del(struct sock_conn *conn)
 
 	if (!l)
 		return;
-	epoll_ctl(l->handshakes_io.fd, EPOLL_CTL_DEL, conn->io.fd, NULL);
+	lobby_leave(&conn->guest);
 	l->nhandshakes--;
 	conn->listener = NULL;
 	list_del(&conn->link);
@@ -231,23 +209,17 @@ static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 			sock_conn_drop(conn);
 }
 
-/* The system does not let their epoll be watched. */
-static void handshakes_failed(struct sock_listener *l)
+/* The system does not let the lobby be watched. */
+static void on_lobby_failed(struct lobby *lobby)
 {
+	struct sock_listener *l =
+		container_of(lobby, struct sock_listener, lobby);
+
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	loop_watch(l->loop, &l->handshakes_io);
-}
-
-static int watch_handshakes(struct sock_listener *l)
-{
-	struct env_io *io = &l->handshakes_io;
-
-	io->fd = epoll_create1(EPOLL_CLOEXEC);
-	io->events = ENV_READ;
-	io->fn = on_handshakes;
-	return io->fd < 0 ? -errno : loop_watch(l->loop, io);
+	/* Without it, connections are served as long as new ones come. */
+	(void)!lobby_watch(lobby);
 }
 
 /* ---- its life ---- */
@@ -276,19 +248,14 @@ static void listener_complain(const struct sock_listener *l, int rc)
 		listen_hint(rc));
 }
 
-static void unwatch_and_close(struct sock_listener *l, struct env_io *io)
-{
-	loop_unwatch(l->loop, io);
-	if (io->fd >= 0)
-		close(io->fd);
-}
-
 static void listener_free(struct sock_listener *l)
 {
 	drop_handshakes(l, NULL);
 	loop_timer_cancel(l->loop, &l->rest);
-	unwatch_and_close(l, &l->io);
-	unwatch_and_close(l, &l->handshakes_io);
+	lobby_close(&l->lobby);
+	loop_unwatch(l->loop, &l->io);
+	if (l->io.fd >= 0)
+		close(l->io.fd);
 	if (l->reserve >= 0)
 		close(l->reserve);
 	list_del(&l->link);
@@ -314,13 +281,12 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	list_init(&l->handshakes);
 	timer_init(&l->rest, on_rested);
 	list_add_tail(&s->listeners, &l->link);
-	l->handshakes_io.fd = -1;
 	l->reserve = -1;
 	l->io.fn = on_connections;
 	l->io.fd = sock_listen(l->addr, l->conf->port, l->conf->accept_backlog);
 	rc = l->io.fd < 0 ? l->io.fd : pause_listening(l, false);
 	if (!rc)
-		rc = watch_handshakes(l);
+		rc = lobby_open(&l->lobby, l->loop, on_lobby_failed);
 	if (!rc)
 		take_reserve(l);
 	if (!rc && l->reserve < 0)

@@ -15,6 +15,7 @@
 #ifndef LND_SOCKLND_LISTENER_H
 #define LND_SOCKLND_LISTENER_H
 
+#include "base/lobby.h"
 #include "base/log.h"
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
@@ -23,12 +24,7 @@ struct sock_conn;
 
 struct sock_listener {
 	struct env_io io;
-	/* Handshakes are watched by an epoll of their own, since a connection
-	 * that moves to another loop must leave no trace in this one: libev
-	 * drops a descriptor from its epoll only when it has seen that it is of
-	 * no use any more, which with several threads may be another one by
-	 * then. */
-	struct env_io handshakes_io;
+	struct lobby lobby; /* where handshakes wait */
 	struct list link; /* of those of the node */
 	struct list nis;  /* sock_ni.in_listener */
 	const struct ulnet_conf *conf;
@@ -50,8 +46,8 @@ int sock_listener_join(struct sock_ni *sni);
 /* Its handshakes end. The last one closes it. Fine when not in. */
 void sock_listener_leave(struct sock_ni *sni);
 
-/* @conn's handshake begins: io.fn is called when there is something to read. It
- * ends: nobody is watching, and the timer is off. 0 or -errno. */
+/* @conn's handshake begins: guest.fn is called when there is something to read.
+ * It ends: nobody is watching, and the timer is off. 0 or -errno. */
 int sock_listener_add(struct sock_listener *l, struct sock_conn *conn);
 void sock_listener_del(struct sock_conn *conn);
 

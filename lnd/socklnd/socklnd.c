@@ -32,15 +32,9 @@ static void stop_soon(struct sock_cpt *cpt)
 	loop_defer_last(cpt->loop, &cpt->stopped);
 }
 
-static void on_all_moved(struct work *w)
+static void on_all_arrived(struct work *w)
 {
-	stop_soon(&container_of(w, struct sock_ni, moved)->cpts[0]);
-}
-
-void sock_ni_moved(struct sock_ni *sni)
-{
-	if (atomic_fetch_sub(&sni->moving, 1) == 1)
-		loop_post(sni->cpts[0].loop, &sni->moved);
+	stop_soon(&container_of(w, struct sock_ni, passage.closed)->cpts[0]);
 }
 
 /* ---- startup ---- */
@@ -121,8 +115,7 @@ static int sock_startup(struct lnd_ni *ni)
 			  sock_port_is_privileged(ni->conf->port);
 	list_init(&sni->in_listener);
 	list_init(&sni->in_links);
-	atomic_init(&sni->moving, 1);
-	sni->moved.fn = on_all_moved;
+	passage_init(&sni->passage, ni->loops[0], on_all_arrived);
 	ni->priv = sni;
 	sni->cpts = calloc(ni->cpts, sizeof(*sni->cpts));
 	if (!sni->cpts) {
@@ -154,7 +147,7 @@ static void sock_shutdown(struct lnd_ni *ni, unsigned int index)
 	if (index)
 		stop_soon(cpt);
 	else
-		sock_ni_moved(sni);
+		passage_close(&sni->passage);
 }
 
 /* ---- messages ---- */

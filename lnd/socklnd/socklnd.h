@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/passage.h"
 #include "base/pool.h"
 #include "lnd/lnd.h"
 #include "lnd/socklnd/tunable.h"
@@ -81,10 +82,9 @@ struct sock_ni {
 	struct list in_links; /* sock_links.nis */
 	struct sock_links *links;
 
-	/* Connections on their way from CPT 0 to their CPT, and 1 while CPT 0
-	 * may send more. Who makes it 0 ends CPT 0's part. */
-	atomic_uint moving;
-	struct work moved; /* on CPT 0: it became 0 */
+	/* From CPT 0 to all: connections for the CPT of their peer, and news of
+	 * links. CPT 0's part of the NI ends when all have arrived. */
+	struct passage passage;
 };
 
 static inline struct sock_ni *sock_ni_of(struct lnd_ni *ni)
@@ -98,9 +98,6 @@ static inline uint64_t sock_ni_ms(const struct sock_ni *sni,
 {
 	return (uint64_t)sni->tunables[t] * NSEC_PER_MSEC;
 }
-
-/* One connection less on its way. Any CPT. */
-void sock_ni_moved(struct sock_ni *sni);
 
 /* How long a connection may make no progress, ns. */
 uint64_t sock_ni_timeout(const struct sock_ni *sni);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/lobby.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* Guests called in one turn, so that others get theirs. */
+#define BATCH 64
+
+/* Guests that are called in one go, without those who leave meanwhile. Outlives a
+ * lobby that one of them closes. */
+struct lobby_turn {
+	struct epoll_event events[BATCH];
+	int n; /* 0: nobody is being called */
+	bool closed;
+};
+
+static void lobby_on_ready(struct env_io *io, int revents)
+{
+	struct lobby *l = container_of(io, struct lobby, io);
+
+	if (unlikely(revents & ENV_ERROR))
+		l->failed(l);
+	else
+		lobby_serve(l);
+}
+
+int lobby_open(struct lobby *l, struct loop *loop,
+	       void (*failed)(struct lobby *l))
+{
+	int rc;
+
+	*l = (struct lobby){ .failed = failed };
+	l->turn = calloc(1, sizeof(*l->turn));
+	if (!l->turn)
+		return -ENOMEM;
+	l->io.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->io.fd < 0) {
+		rc = -errno;
+		free(l->turn);
+		return rc;
+	}
+	l->loop = loop;
+	l->io.events = ENV_READ;
+	l->io.fn = lobby_on_ready;
+	rc = lobby_watch(l);
+	if (rc)
+		lobby_close(l);
+	return rc;
+}
+
+int lobby_watch(struct lobby *l)
+{
+	return loop_watch(l->loop, &l->io);
+}
+
+void lobby_close(struct lobby *l)
+{
+	if (!l->loop)
+		return;
+	if (l->turn->n)
+		l->turn->closed = true;
+	else
+		free(l->turn);
+	loop_unwatch(l->loop, &l->io);
+	close(l->io.fd);
+	*l = (struct lobby){ 0 };
+}
+
+int lobby_enter(struct lobby *l, struct lobby_guest *g, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = g };
+
+	if (epoll_ctl(l->io.fd, EPOLL_CTL_ADD, fd, &e))
+		return -errno;
+	g->lobby = l;
+	g->fd = fd;
+	return 0;
+}
+
+void lobby_leave(struct lobby_guest *g)
+{
+	struct lobby *l = g->lobby;
+
+	if (!l)
+		return;
+	epoll_ctl(l->io.fd, EPOLL_CTL_DEL, g->fd, NULL);
+	g->lobby = NULL;
+	for (int i = 0; i < l->turn->n; i++)
+		if (l->turn->events[i].data.ptr == g)
+			l->turn->events[i].data.ptr = NULL;
+}
+
+void lobby_serve(struct lobby *l)
+{
+	struct lobby_turn *turn = l->turn;
+
+	/* Within a guest's call: the others are called after it. */
+	if (turn->n)
+		return;
+	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);
+	for (int i = 0; i < turn->n; i++) {
+		struct lobby_guest *g = turn->events[i].data.ptr;
+
+		if (g)
+			g->fn(g);
+	}
+	turn->n = 0;
+	if (turn->closed)
+		free(turn);
+}
