@@ -699,15 +699,17 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 		.window = r->sc->service->conf.segments,
 	};
 
-	return c->nbulks ? transfers_new(&conf, c, &r->transfers) : 0;
+	return transfers_new(&conf, c, &r->transfers);
 }
 
 /* Bytes of memory for a request, from now until its reply is gone. */
 static uint64_t request_size(const struct wire_call *c)
 {
-	uint64_t size = sizeof(struct ulrpc_request) + transfers_size(c) +
+	uint64_t size = sizeof(struct ulrpc_request) +
 			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
 
+	if (unlikely(c->nbulks))
+		size += transfers_size(c);
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
 
@@ -768,7 +770,7 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	r->held = size;
 	rc = keep_body(r, c, may_pin);
 	if (likely(!rc))
-		rc = keep_bulk(r, c);
+		rc = c->nbulks ? keep_bulk(r, c) : 0;
 	if (likely(!rc) && m->run != ULRPC_RUN_INLINE && !queue(r)) {
 		*again_p = retry_after(sc->service, r->item.again);
 		rc = -EBUSY;
