@@ -98,6 +98,19 @@ static inline uint64_t load_le64(const uint8_t *p)
 	return le64toh(v);
 }
 
+/* Stores to bytes whose presence was checked before. */
+static inline void store_le32(uint8_t *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void store_le64(uint8_t *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
 /* In the sender's own byte order: @swap says that it is not ours. */
 static inline uint32_t read_u32(struct reader *r, bool swap)
 {
@@ -133,14 +146,6 @@ static inline void write_bytes(struct writer *w, const void *in, size_t len)
 
 	if (likely(p))
 		memcpy(p, in, len);
-}
-
-static inline void write_zero(struct writer *w, size_t len)
-{
-	uint8_t *p = write_skip(w, len);
-
-	if (likely(p))
-		memset(p, 0, len);
 }
 
 static inline void write_le32(struct writer *w, uint32_t v)

@@ -6,14 +6,6 @@
 #include "base/buf.h"
 #include "lnd/lnd.h"
 
-static void write_nid(struct writer *w, const struct ulnet_nid *nid, bool large)
-{
-	if (large)
-		write_bytes(w, nid, sizeof(*nid));
-	else
-		write_le64(w, lnet_nid_to_nid4(nid));
-}
-
 bool nid_is_sane(const struct ulnet_nid *nid)
 {
 	static const uint8_t zero[sizeof(nid->addr) - 4];
@@ -24,38 +16,56 @@ bool nid_is_sane(const struct ulnet_nid *nid)
 	return nid->size == sizeof(zero) || lnet_nid_is_any(nid);
 }
 
+/* Bytes of a header before its type-specific part, but for the NIDs. */
+#define FIXED_SIZE 16
+#define UNION_SIZE 40
+
+static uint8_t *encode_nid(uint8_t *p, const struct ulnet_nid *nid, bool large)
+{
+	if (large)
+		memcpy(p, nid, sizeof(*nid));
+	else
+		store_le64(p, lnet_nid_to_nid4(nid));
+	return p + (large ? sizeof(*nid) : 8);
+}
+
+static void encode_union(uint8_t *p, const struct lnet_hdr *hdr)
+{
+	memset(p, 0, UNION_SIZE);
+	memcpy(p, &hdr->wmd, sizeof(hdr->wmd));
+	switch (hdr->type) {
+	case LNET_MSG_PUT:
+		store_le64(p + 16, hdr->match_bits);
+		memcpy(p + 24, &hdr->hdr_data, sizeof(hdr->hdr_data));
+		store_le32(p + 32, hdr->portal);
+		store_le32(p + 36, hdr->offset);
+		break;
+	case LNET_MSG_GET:
+		store_le64(p + 16, hdr->match_bits);
+		store_le32(p + 24, hdr->portal);
+		store_le32(p + 28, hdr->offset);
+		store_le32(p + 32, hdr->length);
+		break;
+	case LNET_MSG_ACK:
+		store_le64(p + 16, hdr->match_bits);
+		store_le32(p + 24, hdr->length);
+		break;
+	}
+}
+
 void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 {
 	bool large = len == LNET_HDR_LARGE_SIZE;
-	struct writer w = writer_of(buf, len);
+	uint8_t *p = buf;
 
-	write_nid(&w, &hdr->dest_nid, large);
-	write_nid(&w, &hdr->src_nid, large);
-	write_le32(&w, hdr->dest_pid);
-	write_le32(&w, hdr->src_pid);
-	write_le32(&w, hdr->type);
-	write_le32(&w, hdr->payload_length);
-	write_bytes(&w, &hdr->wmd, sizeof(hdr->wmd));
-	switch (hdr->type) {
-	case LNET_MSG_PUT:
-		write_le64(&w, hdr->match_bits);
-		write_bytes(&w, &hdr->hdr_data, sizeof(hdr->hdr_data));
-		write_le32(&w, hdr->portal);
-		write_le32(&w, hdr->offset);
-		break;
-	case LNET_MSG_GET:
-		write_le64(&w, hdr->match_bits);
-		write_le32(&w, hdr->portal);
-		write_le32(&w, hdr->offset);
-		write_le32(&w, hdr->length);
-		break;
-	case LNET_MSG_ACK:
-		write_le64(&w, hdr->match_bits);
-		write_le32(&w, hdr->length);
-		break;
-	}
-	write_zero(&w, (size_t)(w.end - w.p));
-	BUG_ON(w.bad);
+	BUG_ON(!large && len != LNET_HDR_SIZE);
+	p = encode_nid(p, &hdr->dest_nid, large);
+	p = encode_nid(p, &hdr->src_nid, large);
+	store_le32(p, hdr->dest_pid);
+	store_le32(p + 4, hdr->src_pid);
+	store_le32(p + 8, hdr->type);
+	store_le32(p + 12, hdr->payload_length);
+	encode_union(p + FIXED_SIZE, hdr);
 }
 
 /* lnet_nid_from_nid4(): its bytes, in big endian, are those of the large form.
@@ -72,10 +82,6 @@ static void decode_nid4(struct ulnet_nid *nid, const uint8_t *p)
 	memcpy(nid, &head, sizeof(head));
 	memset(nid->addr + 4, 0, sizeof(nid->addr) - 4);
 }
-
-/* Bytes of a header before its type-specific part, but for the NIDs. */
-#define FIXED_SIZE 16
-#define UNION_SIZE 40
 
 static void decode_union(const uint8_t *p, struct lnet_hdr *hdr)
 {
