@@ -149,10 +149,6 @@ static void disconnected(struct import *imp, uint64_t wait)
 	import_move(imp, IMPORT_DISCONN);
 	shard_cancel(imp->shard, &imp->pause);
 	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
-	/* What the server wants is done. */
-	if (!imp->retry_after)
-		waiting_begin(imp);
-	imp->retry_after = 0;
 	parcels_abort(imp);
 	import_tell_all(imp, client_on_disconnected);
 }
@@ -171,6 +167,10 @@ static void try_again(struct import *imp)
 	imp->untried = imp->nnids - 1;
 	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
 	imp->failures++;
+	/* What the server wants is done, whatever sign there is of it. */
+	if (!imp->retry_after)
+		waiting_begin(imp);
+	imp->retry_after = 0;
 }
 
 /* FULL, or SUSPECT. */
@@ -182,7 +182,9 @@ static void import_lose(struct import *imp, const char *why)
 	imp->probes = 0;
 }
 
-/* The server is there, so it is tried before others. */
+/* The server is there, so it is tried before others. That it can be reached is
+ * nothing new: no sign of that ends the pause, or the same answer to all other
+ * calls under way would. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))

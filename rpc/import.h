@@ -82,8 +82,8 @@ struct import {
 	unsigned int untried;	 /* NIDs not tried since the last pause */
 	uint64_t attempt_end;	 /* ns: of this attempt */
 	bool asking;		 /* LNet has a Connect of this attempt */
-	struct hash_node by_nid; /* imports.waiting: DISCONN, unless there was
-				  * no memory */
+	struct hash_node by_nid; /* imports.waiting: DISCONN, if it could not be
+				  * reached, unless there was no memory */
 	bool waiting;		 /* it is there */
 
 	/* Failures in a row, without an answered call between: connections that

@@ -722,6 +722,25 @@ Test(call, of_a_connection_that_is_not_known_is_no_success)
 	rig_close(&g);
 }
 
+/* Nor is each such answer a sign that the server can be reached again: many calls
+ * are told the same, and the client asks no sooner for that. */
+Test(call, of_a_connection_that_is_never_known_does_not_flood_the_server)
+{
+	rig_open(&g);
+	g.fake->call_status = WIRE_NOT_CONNECTED;
+	for (unsigned int i = 0; i < 600; i++)
+		call(&g, &many[i], 4000000);
+	run(&g, 5 * SEC);
+	cr_assert_geq(g.fake->connects, 20);
+	cr_assert_leq(g.fake->connects, 200, "%u", g.fake->connects);
+	for (unsigned int i = 0; i < 600; i++) {
+		cr_assert_eq(many[i].ended, 1);
+		cr_assert_eq(many[i].outcome.execution, ULRPC_NOT_EXECUTED);
+		ulrpc_call_put(many[i].call);
+	}
+	rig_close(&g);
+}
+
 /* The connection was made anew because of another call. Nothing else happens
  * that would have it sent. */
 Test(call, of_a_connection_that_was_replaced_is_sent_again_at_once)
