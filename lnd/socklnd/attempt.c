@@ -105,7 +105,9 @@ static void attempt_tell(struct sock_peer *peer, int status)
 	bool wanted = peer->wanted;
 
 	peer->wanted = false;
-	peer->give_up = 0;
+	/* An attempt that goes on has still to end in time. */
+	if (peer->fsm.state != PEER_CONNECTING)
+		peer->give_up = 0;
 	if (wanted)
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id.nid, status,
 				    cause_of_attempt(status));
@@ -147,13 +149,18 @@ static void log_failure(struct sock_peer *peer, int status)
 
 /* ---- failures that are remembered ---- */
 
+static void stop_remembering(struct sock_peer *peer)
+{
+	if (list_empty(&peer->failed))
+		return;
+	list_del(&peer->failed);
+	peer->cpt->nfailed--;
+}
+
 /* As if there had been no failure. */
 static void attempt_forget(struct sock_peer *peer)
 {
-	if (!list_empty(&peer->failed)) {
-		list_del(&peer->failed);
-		peer->cpt->nfailed--;
-	}
+	stop_remembering(peer);
 	peer->failures = 0;
 	loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	if (peer->fsm.state == PEER_PAUSED)
@@ -171,14 +178,6 @@ static void attempt_remember(struct sock_peer *peer)
 	if (++cpt->nfailed > ATTEMPT_FAILURES_MAX)
 		attempt_forget(
 			list_first(&cpt->failed, struct sock_peer, failed));
-}
-
-static void stop_remembering(struct sock_peer *peer)
-{
-	if (list_empty(&peer->failed))
-		return;
-	list_del(&peer->failed);
-	peer->cpt->nfailed--;
 }
 
 /* ---- turns ---- */
@@ -274,6 +273,7 @@ static void begin_or_wait(struct sock_peer *peer)
 {
 	if (missing(peer) == SOCK_NONE)
 		return;
+	stop_remembering(peer);
 	if (peer->wanted)
 		peer->opens = true;
 	if (!peer->give_up)
@@ -283,6 +283,17 @@ static void begin_or_wait(struct sock_peer *peer)
 		wait_for_turn(peer);
 	else
 		attempt_begin(peer);
+}
+
+/* The next one, or none for now. */
+static void begin_or_rest(struct sock_peer *peer)
+{
+	if (is_due(peer)) {
+		begin_or_wait(peer);
+		return;
+	}
+	peer->give_up = 0;
+	sock_peer_settle(peer);
 }
 
 static void on_turns(struct work *w)
@@ -366,17 +377,20 @@ static void look_after(struct sock_peer *peer)
 	look_later(peer);
 }
 
-/* After a pause. Nobody waits: the failure is remembered for a while. */
+/* After a pause. Nobody waits: the failure is remembered for a while, unless the
+ * peer was heard since, on a connection that is gone by now. */
 static void go_on(struct sock_peer *peer)
 {
 	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
-	if (is_due(peer))
-		begin_or_wait(peer);
-	else if (peer->failures)
+	begin_or_rest(peer);
+	if (peer->fsm.state != PEER_IDLE)
+		return;
+	if (peer->failures)
 		attempt_timer(peer, attempt_now(peer) +
 					    sock_ni_ms(peer->cpt->sni,
 						       SOCK_max_reconnectms));
-	sock_peer_settle(peer);
+	else
+		stop_remembering(peer);
 }
 
 static void on_attempt_timer(struct timer *t)
@@ -429,6 +443,7 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 
 	if (!status) {
 		peer->retries = 0;
+		peer->give_up = 0;
 	} else if (!again || is_final(peer, status)) {
 		attempt_failed(peer, status);
 		return;
@@ -437,10 +452,7 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 		return;
 	}
 	attempt_leave(peer, PEER_IDLE);
-	if (is_due(peer))
-		begin_or_wait(peer);
-	else
-		sock_peer_settle(peer);
+	begin_or_rest(peer);
 }
 
 void sock_attempt_in_vain(struct sock_peer *peer, int status)

@@ -129,6 +129,7 @@ static void on_peer_settle(struct work *w)
 	sock_attempt_settle(peer);
 	if (!is_idle(peer))
 		return;
+	BUG_ON(!list_empty(&peer->failed) || !list_empty(&peer->turn));
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 	if (peer->cpt->last == peer)
 		peer->cpt->last = NULL;

@@ -199,6 +199,90 @@ static int hello_ends_a_pause(void)
 	return down(&fx);
 }
 
+/* Both have connected at the same time, and the peer, whose connection it is that
+ * counts, takes its time to answer ours: that is not cut off meanwhile. */
+static int crossing(void)
+{
+	struct ulnet_nid target;
+	struct sock_hello hello;
+	struct stranger s;
+	struct box *b;
+	struct fx fx;
+	int fd[2];
+
+	if (!up(&fx, patient, ARRAY_SIZE(patient)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, stranger_listen(&s) == 0);
+	b = put_one(&fx, &s);
+	fd[0] = stranger_accept(&s);
+	expect(&fx, hear_request(fd[0], &target) == 0 &&
+			    hear_hello(fd[0], &hello) == 0);
+	fd[1] = stranger_open(&s, SOCK_CONTROL);
+	expect(&fx, fd[1] >= 0);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	/* It is looked after several times. */
+	fx_run(&fx, 500000);
+	expect(&fx, is_silent(fd[0]));
+	close_all(fd, 2);
+	fx_close(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
+static const struct ulnet_tunable short_pauses[] = { { "conns_per_peer", 1 },
+						     { "sock_timeout", 1000 },
+						     { "min_reconnectms", 500 },
+						     { "max_reconnectms",
+						       500 } };
+
+static bool has_no_peers(const struct census *c, unsigned int arg)
+{
+	(void)arg;
+	return c->peers == 0;
+}
+
+/* The peer refuses a connection for bulk, says something, and is gone before the
+ * next attempt: nothing is left of it, and others can fail after it. */
+static int gone_in_a_pause(void)
+{
+	struct census c = { .failures = 1 };
+	enum sock_type type;
+	struct stranger s;
+	struct box *b;
+	struct fx fx;
+	int fd;
+
+	if (!up(&fx, short_pauses, ARRAY_SIZE(short_pauses)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, stranger_listen(&s) == 0);
+	b = box_new(&fx, 20000, CUT_NONE);
+	box_bind(b, 0, 2, fx_patience(&fx));
+	box_put_to(b, &s.nid, false, PORTAL, 1, 0);
+	fd = stranger_answer(&s, &type);
+	expect(&fx, fd >= 0);
+	close(s.listener);
+	s.listener = -1;
+	box_put_to(b, &s.nid, false, PORTAL, 1, 1);
+	expect(&fx,
+	       census_wait(&fx, rig.node[0], &s.nid, census_failures_are, 1));
+	for (uint64_t us = 0; c.failures && us < fx_patience(&fx); us += 1000) {
+		expect(&fx, stranger_ack(&s, fd, 0, SOCK_COOKIE_KEEPALIVE));
+		fx_run(&fx, 1000);
+		census_take(rig.node[0], &s.nid, &c);
+	}
+	expect(&fx, c.failures == 0);
+	close(fd);
+	expect(&fx, census_wait(&fx, rig.node[0], NULL, has_no_peers, 0));
+	b = put_one(&fx, &s);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	fx_close(&fx);
+	stranger_fini(&s);
+	return down(&fx);
+}
+
 /* Own addresses, in a network of the test's own; false: not on this machine. */
 static bool own_network(void)
 {
@@ -325,6 +409,8 @@ static const struct apart_test tests[] = {
 	{ "peers that say nothing hold up nobody", silent_peers },
 	{ "peers that say nothing, and few attempts at once", take_turns },
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
+	{ "a peer that connects, and is slow to answer", crossing },
+	{ "a peer that goes during a pause", gone_in_a_pause },
 	{ "a new address ends a pause", address_ends_a_pause },
 	{ "attempts that hear nothing are repeated", nothing_is_heard },
 	{ "peers that do not exist are forgotten", failures_are_forgotten },
