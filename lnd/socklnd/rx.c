@@ -98,6 +98,15 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status,
 
 /* ---- LNet's answers ---- */
 
+/* Nobody wants the payload: what has come of it goes now, since the peer may take
+ * its time to send the rest. */
+static void rx_throw_away(struct sock_rx *rx)
+{
+	rx->msg = NULL;
+	free(rx->copy);
+	rx->copy = NULL;
+}
+
 /* Not at once: LNet is in the midst of something. */
 static void rx_go_on(struct sock_conn *conn)
 {
@@ -118,6 +127,8 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 	rx->msg = msg;
 	if (msg)
 		msg->priv = rx;
+	else
+		rx_throw_away(rx);
 	if (rx->conn)
 		rx_go_on(rx->conn);
 	else
@@ -146,8 +157,7 @@ void sock_rx_cancel(struct sock_rx *rx, int status)
 {
 	struct lnd_msg *msg = rx->msg;
 
-	/* The rest of the payload is read, and thrown away. */
-	rx->msg = NULL;
+	rx_throw_away(rx);
 	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
@@ -171,6 +181,11 @@ static unsigned int destination(const struct sock_rx *rx, struct iovec *iov,
 	*bytes = msg->length - rx->got;
 	return iov_slice(iov, msg->iov, msg->niov, msg->offset + rx->got,
 			 *bytes);
+}
+
+static uint32_t left_of(const struct sock_rx *rx)
+{
+	return rx->length - rx->got;
 }
 
 /* Payload bytes that came with others. Returns how many were its. */
@@ -392,9 +407,11 @@ static int read_once(struct sock_conn *conn, int *status)
 	if (conn->rx)
 		niov = destination(conn->rx, iov, &direct);
 	iov[niov].iov_base = conn->cpt->rx_buffer;
+	iov[niov].iov_len = conn->rx_limit;
 	/* What is only to be thrown away is taken in large bites. */
-	iov[niov].iov_len =
-		conn->rx && !direct ? SOCK_RX_BUFFER : conn->rx_limit;
+	if (conn->rx && !direct)
+		iov[niov].iov_len =
+			MIN(SOCK_RX_BUFFER, conn->rx_limit + left_of(conn->rx));
 	n = niov ? readv(conn->io.fd, iov, (int)niov + 1)
 		 : recv(conn->io.fd, iov->iov_base, iov->iov_len, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
