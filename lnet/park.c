@@ -98,29 +98,39 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 	return NULL;
 }
 
-/* At most as many as there were: those that go on make room for others, whose
- * turn it is then. */
+/* Each is looked at once, however many there are: those that go on make room for
+ * others, whose turn it is then. */
 static void park_wake(struct work *w)
 {
 	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);
-	uint32_t n = cpt->has_all.parked;
+	struct list parked;
 	struct lnet_msg *msg;
 
-	cpt->unparking = false;
-	while (n-- && (msg = park_next(cpt))) {
+	list_init(&parked);
+	list_splice_tail(&parked, &cpt->parked);
+	while (!list_empty(&parked)) {
+		msg = list_first(&parked, struct lnet_msg, link);
 		list_del(&msg->link);
+		if (!park_has_room(msg)) {
+			list_add_tail(&cpt->parked, &msg->link);
+			continue;
+		}
 		park_count(msg, -1);
 		fsm_move(&msg->fsm, msg_states, MSG_NEW);
 		hold_request(msg);
 	}
-	park_wake_later(cpt);
+	cpt->unparking = false;
+	if (park_next(cpt))
+		park_wake_later(cpt);
 }
 
+/* Who has room now is found out at the end of the turn, once for all messages
+ * that ended in it. */
 void park_wake_later(struct lnet_cpt *cpt)
 {
 	if (likely(list_empty(&cpt->parked)) || cpt->unparking)
 		return;
-	if (MUTATE(lose_room) || !park_next(cpt))
+	if (MUTATE(lose_room))
 		return;
 	cpt->unparking = true;
 	loop_defer(cpt->loop, &cpt->unpark);
