@@ -13,6 +13,7 @@
 /* NOOPs that may wait for a connection. Who lets more come up asks for
  * acknowledgements and does not read them. */
 #define NOOPS_MAX 4096
+
 static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
 {
 	return tx->conn->cpt;
