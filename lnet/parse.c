@@ -80,11 +80,10 @@ static void ack_in(struct work *w)
 #define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 
-/* Can the message come from where it says it does? On the NI's own net nobody
- * speaks for others, and what we send to ourselves goes through 0@lo. Only a
- * router's word stands for those behind it. */
-static int check_source(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
-			const struct ulnet_nid *src,
+/* Can the message come from where it says it does? On nets that this node is on
+ * nobody speaks for others, who would come by themselves, and what we send to
+ * ourselves goes through 0@lo. Only a router's word stands for those behind it. */
+static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 			const struct ulnet_nid *from)
 {
 	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
@@ -94,8 +93,9 @@ static int check_source(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		return FOR_ME;
 	if (config_is_mine(cpt->config, src))
 		return STAT_drop_bad_source;
-	return lnet_nid_net(src) == ni_net(ni) ? STAT_drop_false_source
-					       : FOR_ME;
+	return config_has_net(cpt->config, lnet_nid_net(src))
+		       ? STAT_drop_false_source
+		       : FOR_ME;
 }
 
 static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
@@ -113,7 +113,7 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			return PROTOCOL_ERROR;
 		return STAT_drop_not_mine;
 	}
-	return check_source(cpt, ni, &hdr->src_nid, from);
+	return check_source(cpt, &hdr->src_nid, from);
 }
 
 static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,

@@ -143,6 +143,8 @@ static const struct {
 	/* In somebody else's, who is as near as the sender. */
 	{ "10.77.0.2@tcp", "10.77.0.4@tcp", 0, "drop_false_source" },
 	{ "10.77.0.2@tcp", "fd77::4@tcp", 0, "drop_false_source" },
+	/* ... or would come by our other interface. */
+	{ "10.77.0.2@tcp", "10.77.1.9@tcp1", 0, "drop_false_source" },
 };
 
 Test(parse, addresses)
