@@ -328,14 +328,26 @@ bool box_bind(struct box *b, unsigned int side, int threshold, uint64_t timeout)
 	return expect(b->fx, rc == 0);
 }
 
+/* LNet unlinks the MD of an operation that is not answered in time. Where that is
+ * short, those that are begun after it on a busy machine find it gone. */
+static bool is_timed_out(const struct box *b)
+{
+	return b->failed[LNET_EVENT_UNLINK] > 0;
+}
+
 static bool begun(struct box *b, int rc)
 {
-	if (!expect(b->fx, rc == 0)) {
-		pthread_mutex_lock(&b->fx->lock);
-		b->begun--;
-		pthread_mutex_unlock(&b->fx->lock);
-	}
-	return rc == 0;
+	bool gone;
+
+	if (likely(rc == 0))
+		return true;
+	pthread_mutex_lock(&b->fx->lock);
+	b->begun--;
+	gone = rc == -ENOENT && is_timed_out(b);
+	pthread_mutex_unlock(&b->fx->lock);
+	if (!expect(b->fx, gone))
+		printf("  not begun: %s\n", strerror(-rc));
+	return false;
 }
 
 /* Counted before: it may end before the call returns. */
