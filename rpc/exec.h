@@ -15,9 +15,9 @@
  * has taken to reply. A request whose turn would come too late is not even
  * queued; one whose turn has come too late (others came before it, or were
  * slower) is marked `late` when it is run. Nothing is refused while a worker is
- * free, or when nothing else waits: then there is nothing better to do, and what
- * is measured stays up to date. A sixteenth of a request's time is left for its
- * reply to travel.
+ * free, nor is what a worker has taken, before its deadline, when nothing else
+ * waits: then there is nothing better to do, and what is measured stays up to
+ * date. A sixteenth of a request's time is left for its reply to travel.
  *
  * On virtual time there are no threads: a worker is a place, max of them, and a
  * request holds its place until it is answered, as handlers on virtual time
