@@ -52,6 +52,9 @@ static void say_unreachable(const struct session *s, int rc)
 	if (rc == -EACCES || rc == -EPERM)
 		what = "the node's owner may use it, and the group that lnetd "
 		       "was given with --group";
+	else if (rc == -ETIMEDOUT)
+		what = "too many programs wait for the node already: is it "
+		       "stopped, or busy?";
 	else if (rc != -ENOENT && rc != -ECONNREFUSED)
 		what = "no connection to a node";
 	fprintf(stderr, "lnetctl: %s: %s: %s\n", path_of(s), strerror(-rc),

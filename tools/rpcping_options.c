@@ -416,10 +416,10 @@ static int complete_inflight(struct rpcping_options *o)
 	if (l->bulk && l->inflight > most) {
 		fprintf(stderr,
 			WHO ": --inflight %u: with %ju bytes of bulk data "
-			    "each, for %u targets, that is more than the "
+			    "each, for %u target%s, that is more than the "
 			    "memory of this host, which is enough for %ju\n",
 			l->inflight, (uintmax_t)l->bulk, o->ntargets,
-			(uintmax_t)most);
+			o->ntargets == 1 ? "" : "s", (uintmax_t)most);
 		return OPTION_USAGE;
 	}
 	return 0;

@@ -432,6 +432,23 @@ for wrong in -1 86401 '' 1s; do
 	has err "^lnetctl: --timeout '$wrong': a number of seconds"
 done
 
+# Its queue of connections is full: that takes 10 s.
+full_queue() {
+	exec perl -MIO::Socket::UNIX -e '
+		my $s = IO::Socket::UNIX->new(Listen => 1, Local => $ARGV[0])
+			or die;
+		my @c = map { IO::Socket::UNIX->new(Peer => $ARGV[0],
+			Blocking => 0) } 1 .. 4;
+		print "full\n"; close STDOUT; sleep 300' "$dir/full"
+}
+if command -v perl >/dev/null && start full full_queue; then
+	ctl 146 --socket "$dir/full" --timeout 1 net show
+	silent out
+	has err "^lnetctl: $dir/full: Connection timed out: .*is it stopped"
+	kill "${pids[full]}"
+	unset "pids[full]"
+fi
+
 # ---- two sockets, and none ----
 
 ctl 234 --socket '' net show
