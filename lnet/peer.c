@@ -71,12 +71,28 @@ static void peer_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	stat_set(&cpt->stats[STAT_peers], cpt->peers.count);
 }
 
-static struct single_peer *peer_alloc(struct lnet_cpt *cpt)
+static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "limits",
+			 "%s is one peer too many: nothing is taken from it or "
+			 "sent to it while all %u are in use",
+			 lnet_nid_format(nid, text, sizeof(text)),
+			 cpt->peer_pool.used);
+}
+
+static struct single_peer *peer_alloc(struct lnet_cpt *cpt,
+				      const struct ulnet_nid *nid)
 {
 	struct single_peer *s = pool_get(&cpt->peer_pool);
 
-	if (s || list_empty(&cpt->peers_idle))
+	if (s)
 		return s;
+	if (list_empty(&cpt->peers_idle)) {
+		peer_tell_full(cpt, nid);
+		return NULL;
+	}
 	peer_forget(cpt,
 		    list_first(&cpt->peers_idle, struct lnet_peer_ni, idle));
 	return pool_get(&cpt->peer_pool);
@@ -85,7 +101,7 @@ static struct single_peer *peer_alloc(struct lnet_cpt *cpt)
 static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 				     const struct ulnet_nid *nid, uint64_t hash)
 {
-	struct single_peer *s = peer_alloc(cpt);
+	struct single_peer *s = peer_alloc(cpt, nid);
 
 	if (!s)
 		return NULL;
@@ -195,7 +211,8 @@ static int peers_slice(void *arg)
 	do {
 		n = hash_walk(h, &w->bucket, n);
 		if (n)
-			w->fn(w->cpt, container_of(n, struct lnet_peer_ni, hash),
+			w->fn(w->cpt,
+			      container_of(n, struct lnet_peer_ni, hash),
 			      w->arg);
 	} while (n && (++seen < PEERS_SLICE || n->next));
 	w->more = n != NULL;

@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include "base/log.h"
 #include "cluster.h"
 #include "golden.h"
 #include "injector.h"
@@ -671,6 +672,44 @@ Test(parse, send_refused)
 	cr_assert_eq(sent.ev[0].status, -EIO);
 	cr_assert_eq(sent.ev[0].cause, LNET_CAUSE_LOCAL_DROPPED);
 	cr_assert_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	inject_close(in);
+}
+
+static void count_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	if (strstr(line, "11.0.0.100@tcp is one peer too many"))
+		++*(unsigned int *)arg;
+}
+
+/* Messages of more peers than may be remembered are held: the others are dropped,
+ * and it is said once of whom. */
+Test(parse, too_many_peers)
+{
+	struct injector *in;
+	struct ulnet_nid nids[1] = { nid_of("10.77.0.2@tcp") };
+	struct ulnet_conf conf;
+	unsigned int lines = 0;
+
+	lnet_conf_init(&conf);
+	conf.peers_max = 100;
+	in = inject_open(&conf, nids, 1);
+	cr_assert_eq(LNetSetLazyPortal(in->node, PORTAL), 0);
+	log_setup(LOG_WARN, count_line, &lines);
+	for (unsigned int i = 0; i < 110; i++) {
+		struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 0);
+		uint8_t bytes[LNET_HDR_SIZE];
+
+		hdr.src_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+					    0x0b000000 + i);
+		hdr_encode(&hdr, bytes, sizeof(bytes));
+		inject(in, 0, bytes, sizeof(bytes), &hdr.src_nid, NULL, 0);
+	}
+	inject_run(in, MSEC);
+	log_setup(LOG_WARN, NULL, NULL);
+	cr_assert_eq(counter(in->node, "drop_no_memory"), 10);
+	cr_assert_eq(counter(in->node, "peers"), 100);
+	cr_assert_eq(lines, 1);
 	inject_close(in);
 }
 
