@@ -13,7 +13,7 @@
 #define CALLERS 8
 #define PUTS	50
 #define ADDRESS "127.0.0.5@tcp"
-#define MANY	(LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE)
+#define SIZE	1000
 
 static const struct ulnet_tunable tunables[] = { { "min_reconnectms", 1 },
 						 { "max_reconnectms", 20 },
@@ -139,25 +139,27 @@ static int all_at_once(void)
 
 	if (!up(&fx, caller, CALLERS))
 		return 1;
-	dst = box_new(&fx, 1000, CUT_NONE);
+	/* Each message has a place of its own: one may arrive while the handler
+	 * of another one looks at it. */
+	dst = box_new(&fx, CALLERS * PUTS * SIZE, CUT_NONE);
 	expect(&fx,
 	       box_post(dst, &(struct post){ .side = 1,
 					     .portal = PORTAL,
 					     .bits = 1,
-					     .options = MANY,
+					     .options = LNET_MD_OP_PUT,
 					     .threshold = CALLERS * PUTS }));
 	/* Each has its own buffer, in which only its own messages arrive. */
 	for (unsigned int i = 0; i < CALLERS; i++) {
 		is_caller(caller[i]);
-		src[i] = box_new(&fx, 1000, CUT_NONE);
-		out[i] = box_new(&fx, 1000, CUT_NONE);
-		in[i] = box_new(&fx, 1000, CUT_NONE);
+		src[i] = box_new(&fx, SIZE, CUT_NONE);
+		out[i] = box_new(&fx, SIZE, CUT_NONE);
+		in[i] = box_new(&fx, PUTS * SIZE, CUT_NONE);
 		box_fill(src[i], 7);
 		box_fill(out[i], i);
 		box_post(in[i], &(struct post){ .side = 0,
 						.portal = PORTAL,
 						.bits = 100 + i,
-						.options = MANY,
+						.options = LNET_MD_OP_PUT,
 						.threshold = PUTS });
 		box_bind(src[i], 0, 2 * PUTS, fx_patience(&fx));
 		box_bind(out[i], 1, 2 * PUTS, fx_patience(&fx));

@@ -199,6 +199,6 @@ int main(int argc, char **argv)
 	check(crowd_end(&c) == c.n);
 	check(atomic_load(&calls) == c.n * CALLS);
 	lnet_close(node);
-	printf("%u processes on %s, %u calls each\n", c.n, ADDRESS, CALLS);
+	printf("%u processes on %s, %d calls each\n", c.n, ADDRESS, CALLS);
 	return atomic_load(&failures) ? 1 : 0;
 }
