@@ -97,13 +97,13 @@ static uint32_t check_connection(struct origin *o,
 	struct share *share;
 	struct export *e;
 
-	/* Whose CPT there is not is nobody's here. */
+	/* A handle whose CPT does not exist belongs to no export of this one. */
 	e = export_find(sc->shard->exports, m->connection, m->client,
 			&o->client, &o->source, now);
 	if (!e)
 		return WIRE_NOT_CONNECTED;
-	/* What is refused from here on will not be executed: its number is
-	 * noted. */
+	/* The numbers of calls that are refused from here on are noted, so no
+	 * copy of these calls will be executed later. */
 	o->export = export_ref(e);
 	if (m->acked)
 		xids_below(&e->xids, m->acked);
@@ -243,8 +243,8 @@ static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 	return true;
 }
 
-/* A message that there is no room for, without its bodies: it is refused where its
- * connection is known, for a copy of it may be under way there. */
+/* A message that there is no room for, without its bodies. The CPT that knows
+ * its connection refuses it, because a copy of it may be under way there. */
 struct refusal {
 	struct wire_requests m;
 	struct wire_call calls[];
@@ -287,8 +287,8 @@ static void refusal_there(struct stray *stray)
 			     (const struct refusal *)stray->payload);
 }
 
-/* Cannot be passed on as it is. When there are too many even of these, nobody
- * is told. */
+/* The message cannot be passed on as it is. When there are too many even of
+ * refusals, nobody is told. */
 static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct ulnet_event *ev,
 		       const struct wire_requests *m,

@@ -413,7 +413,7 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		out->lease = export_lease(rpc);
 	} else {
 		stat_count(x->shard, RPC_STAT_clients_refused);
-		/* Of one that ends nobody knows when it is there again. */
+		/* When a server that ends will be back, nobody knows. */
 		if (out->status == WIRE_OVERLOADED)
 			out->retry_after = RETRY_AFTER_US;
 	}
@@ -571,7 +571,7 @@ void export_on_control(struct shard *s, const struct ulnet_event *ev,
 {
 	unsigned int cpt = export_home(s->exports, ev, m);
 
-	/* A handle of a CPT that there is not is answered here. */
+	/* A handle whose CPT does not exist is answered here. */
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
 		export_handle(s->exports, ev, m);
 	else

@@ -260,8 +260,8 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 	struct service_cpt *sc = r->sc;
 	struct inbox_buffer *pin = r->pin;
 
-	/* Once it is lost, it belongs to who replies; request_lost() looks at
-	 * its bulk still. */
+	/* A lost request belongs to whoever replies, and may be answered at
+	 * once; request_lost() still looks at its bulk after that. */
 	atomic_fetch_add(&sc->service->refs, 1);
 	if (pin)
 		inbox_pin_keep(pin);
@@ -278,7 +278,7 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 		return false;
 	}
 	wait_users(r);
-	/* What is left to do of it is called all the same. */
+	/* A continuation that is queued is called all the same. */
 	if (sc->service->has_exec)
 		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
 			       shard_now(sc->shard));
@@ -292,7 +292,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	struct origin *o = r->origin;
 
 	request_record(r, end);
-	/* What has been given, and not begun, is not. */
+	/* Bulk that was asked for, and has not begun, does not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
 		transfers_free(r->transfers);
@@ -543,7 +543,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 	return 0;
 }
 
-/* Why it is not run any more. */
+/* Why a request that is too late is not run. */
 static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
 {
 	return now >= r->deadline ? WIRE_EXPIRED : WIRE_OVERLOADED;
@@ -556,7 +556,8 @@ static void run_threaded(struct ulrpc_request *r)
 	uint64_t now = shard_now(s);
 
 	if (unlikely(r->next)) {
-		/* Who has queued it is about to let it go. */
+		/* The thread that queued the continuation may still be inside of
+		 * ulrpc_request_continue(). */
 		wait_users(r);
 		call_next(r);
 		return;

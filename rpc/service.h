@@ -302,7 +302,7 @@ void service_cpt_settled(struct service_cpt *sc);
 /* A lost request was answered. Any thread; may free @svc. */
 void service_unref(struct ulrpc_service *svc);
 
-/* May a line more be logged of what strangers can cause? */
+/* May one more line be logged about something that strangers can cause? */
 bool service_may_log(struct service_cpt *sc);
 
 #endif
