@@ -476,7 +476,7 @@ static void look(struct side *s, sem_t *pong, unsigned int round)
 	const struct ulnet_nid *nid = &s->other->nids[round % s->other->nnids];
 	struct ulnet_stat stats[64];
 	struct ulnet_setting settings[4];
-	struct ulnet_peer_info peer, peers[4];
+	struct ulnet_peer_info peer = { 0 }, peers[4];
 	struct ulnet_ni_info ni;
 	struct ulnet_id id;
 
