@@ -27,6 +27,8 @@ enum child_does {
 
 /* Starts it; it talks to node 0. Its pid, or -errno. It is ready. */
 pid_t child_start(struct fx *fx, enum child_does does);
+/* All its threads stand still on return; SIGCONT lets them go on. */
+void child_stop(pid_t pid);
 /* Has SIGKILL end it. */
 void child_kill(pid_t pid);
 /* What main() does as a child. */

@@ -115,6 +115,12 @@ pid_t child_start(struct fx *fx, enum child_does does)
 	return pid;
 }
 
+void child_stop(pid_t pid)
+{
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+}
+
 void child_kill(pid_t pid)
 {
 	kill(pid, SIGKILL);

@@ -167,7 +167,7 @@ static void killed_taking(struct fx *fx)
 	box_put_to(b[0], &nid, true, PORTAL, CHILD_BITS, HDR(CHILD_BITS, 0));
 	expect(fx, fx_wait(fx, &b[0]->terminals, 1));
 	expect(fx, b[0]->outcomes[LNET_OUTCOME_DELIVERED] == 1);
-	kill(pid, SIGSTOP);
+	child_stop(pid);
 	for (unsigned int i = 1; i < N; i++)
 		box_put_to(b[i], &nid, true, PORTAL, CHILD_BITS,
 			   HDR(CHILD_BITS, 0));
@@ -194,7 +194,7 @@ static bool stop_while_it_sends(struct fx *fx, const struct ulnet_nid *nid,
 
 		if (!census_wait(fx, fx->rig->node[0], nid, is_reading, 1))
 			return false;
-		kill(pid, SIGSTOP);
+		child_stop(pid);
 		/* What is still on its way comes in. */
 		for (unsigned int same = 0; same < 20; same++) {
 			fx_run(fx, 500);
