@@ -34,7 +34,8 @@ static bool may_repeat(const struct ulrpc_service *svc,
 	const struct ulrpc_method *m =
 		svc ? service_method(svc, c->method) : NULL;
 
-	/* Without a method it is not executed at all. */
+	/* Without a method it is not executed now; whether it was before, its
+	 * caller knows. */
 	if (!m)
 		return true;
 	return c->semantics == ULRPC_IDEMPOTENT &&
@@ -56,7 +57,9 @@ enum request_past request_past(struct shard *s, struct export *e,
 	}
 	if (likely(number == XIDS_NEW && !(c->flags & WIRE_CALL_RESENT)))
 		return REQUEST_NEW;
-	if (may_repeat(svc, c))
+	/* Of a number that is forgotten, its caller does not know: he is told,
+	 * and may send the call with another one. */
+	if (number == XIDS_NEW && may_repeat(svc, c))
 		return REQUEST_NEW;
 	stat_count(s, RPC_STAT_requests_doubtful);
 	return REQUEST_DOUBTFUL;

@@ -140,8 +140,9 @@ enum request_past {
 	REQUEST_DOUBTFUL, /* perhaps it was: refused with WIRE_DOUBTFUL */
 };
 
-/* Counts what is not new. A call that may have been executed counts as new if
- * neither its caller nor its method minds. @svc NULL: it has gone. */
+/* Counts what is not new. A call that by its caller's word may have been executed
+ * counts as new if neither its caller nor its method minds; one whose number is
+ * forgotten is doubtful. @svc NULL: it has gone. */
 enum request_past request_past(struct shard *s, struct export *e,
 			       const struct ulrpc_service *svc,
 			       const struct wire_call *c);

@@ -154,10 +154,14 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 					.attempt = c.attempt,
 					.status = status,
 					.absent = absent };
+		enum request_past past = REQUEST_NEW;
 
-		/* Not executed now; perhaps before, its caller knows. */
-		if (e && request_past(s, e, NULL, &c) == REQUEST_COPY)
+		if (e)
+			past = request_past(s, e, NULL, &c);
+		if (past == REQUEST_COPY)
 			continue;
+		if (past == REQUEST_DOUBTFUL)
+			r.status = WIRE_DOUBTFUL;
 		at = wire_reply_put(at, &r);
 		n++;
 	}
