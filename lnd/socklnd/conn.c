@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "lnd/socklnd/host.h"
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/rx.h"
 
@@ -64,6 +65,8 @@ static void conn_end(struct sock_conn *conn)
 	loop_unwatch(conn->loop, &conn->io);
 	loop_timer_cancel(conn->loop, &conn->timer);
 	sock_listener_del(conn);
+	sock_host_put(conn->cpt, conn->host);
+	conn->host = NULL;
 	close(conn->io.fd);
 	list_del(&conn->link);
 	free(conn->behind);

@@ -13,6 +13,7 @@
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
 
+struct sock_host;
 struct sock_listener;
 struct sock_peer;
 struct sock_rx;
@@ -67,6 +68,7 @@ struct sock_conn {
 	struct sock_ni *sni;  /* NULL till its request was read */
 	struct sock_cpt *cpt; /* NULL till the peer is known */
 	struct sock_peer *peer;
+	struct sock_host *host; /* of an open one that the peer has opened */
 	struct sockaddr_in remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */

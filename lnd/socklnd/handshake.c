@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/host.h"
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/peer.h"
 
@@ -134,6 +135,8 @@ static void arrive(struct sock_conn *conn)
 	}
 	conn->type = (int8_t)sock_type_invert(conn->hello.type);
 	rc = sock_peer_admit(peer, &conn->hello, conn->type);
+	if (!rc)
+		rc = sock_host_get(conn->cpt, &peer->id.nid, &conn->host);
 	if (!rc)
 		rc = hello_write(conn, conn->hello.version, &peer->id.nid,
 				 conn->type);

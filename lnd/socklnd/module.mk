@@ -2,6 +2,7 @@
 libulnetcore_la_SOURCES += %D%/attempt.c %D%/attempt.h
 libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h
 libulnetcore_la_SOURCES += %D%/handshake.c %D%/handshake.h
+libulnetcore_la_SOURCES += %D%/host.c %D%/host.h
 libulnetcore_la_SOURCES += %D%/link.c %D%/link.h
 libulnetcore_la_SOURCES += %D%/listener.c %D%/listener.h
 libulnetcore_la_SOURCES += %D%/netif.c %D%/netif.h

@@ -6,6 +6,7 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -164,6 +165,13 @@ int sock_error(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
 		return -errno;
 	return -error;
+}
+
+uint64_t sock_files_max(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) ? 0 : files.rlim_cur;
 }
 
 unsigned int sock_unacked(int fd)

@@ -45,6 +45,9 @@ int sock_options(int fd, const int64_t *tunables);
  * waits on any socket. */
 int sock_error(int fd);
 
+/* How many files this process may have open (RLIMIT_NOFILE), now. */
+uint64_t sock_files_max(void);
+
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
 

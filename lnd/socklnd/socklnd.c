@@ -22,7 +22,7 @@ static void on_stopped(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, stopped);
 
-	BUG_ON(cpt->peers.count);
+	BUG_ON(cpt->peers.count || cpt->hosts.count);
 	lnet_ni_stopped(cpt->sni->ni, cpt->index);
 }
 
@@ -42,6 +42,7 @@ static void on_all_arrived(struct work *w)
 static void sock_cpt_fini(struct sock_cpt *cpt)
 {
 	hash_fini(&cpt->peers);
+	hash_fini(&cpt->hosts);
 	pool_fini(&cpt->txs);
 	pool_fini(&cpt->rxs);
 	free(cpt->rx_buffer);
@@ -58,6 +59,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->flush_work.fn = sock_tx_flush;
 	cpt->stopped.fn = on_stopped;
 	hash_init(&cpt->peers);
+	hash_init(&cpt->hosts);
 	sock_attempts_init(cpt);
 	list_init(&cpt->flush);
 	pool_init(&cpt->txs, sizeof(struct sock_tx), 0);

@@ -11,6 +11,7 @@
  *			CPT 0 and goes to the CPT that owns the peer.
  *	attempt.c	when connections to a peer are opened, and how many at
  *			once
+ *	host.c		what the processes of one address have opened
  *	peer.c		a peer and its connections: chooses them, gives them up
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
@@ -46,6 +47,7 @@ struct sock_cpt {
 	struct loop *loop;
 	bool stopping;
 	struct hash peers;	/* sock_peer.hash */
+	struct hash hosts;	/* sock_host.hash */
 	struct sock_peer *last; /* looked for or heard last, or NULL */
 	struct list flush;	/* sock_conn.flush: have something to write */
 	struct work flush_work; /* ... at the end of the turn */
@@ -74,6 +76,7 @@ struct sock_ni {
 	unsigned int conns_per_peer; /* each way */
 	bool privileged;	     /* connects from privileged ports */
 	atomic_bool told_unprivileged;
+	atomic_uint accepted; /* open connections that peers have opened */
 	struct sock_cpt *cpts;
 
 	/* CPT 0: */

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lnd/socklnd/sock.h"
@@ -209,6 +211,111 @@ static int server_at_the_limit(void)
 	return fx.failures ? 1 : 0;
 }
 
+/* ---- one host and all others ---- */
+
+#define CROWD 200
+
+struct answers {
+	unsigned int good, refused;
+};
+
+/* In a process of its own, whose files do not count: @n callers of one address
+ * connect, and stay. Says how they were answered. */
+static void crowd(struct stranger *s, unsigned int n, int out)
+{
+	struct answers a = { 0 };
+	int fd[CROWD];
+
+	limit_files(files_max());
+	s->pid = LNET_PID_USERFLAG;
+	for (unsigned int i = 0; i < n; i++) {
+		s->pid++;
+		s->incarnation++;
+		fd[i] = connect_and_greet(s);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		int rc = fd[i] < 0 ? fd[i] : answer_at(fd[i]);
+
+		a.good += rc == 0;
+		a.refused += rc == -EALREADY;
+	}
+	if (write(out, &a, sizeof(a)) != sizeof(a))
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+static pid_t crowd_start(struct fx *fx, unsigned int n, struct answers *a)
+{
+	struct pollfd answered = { .events = POLLIN };
+	struct stranger s;
+	int out[2];
+	pid_t pid;
+
+	stranger_init(&s, fx, "127.0.0.7@tcp");
+	BUG_ON(pipe(out));
+	pid = fork();
+	if (pid == 0)
+		crowd(&s, n, out[1]);
+	answered.fd = out[0];
+	while (pid > 0 && poll(&answered, 1, 0) == 0)
+		polls(fx, 1);
+	expect(fx, read(out[0], a, sizeof(*a)) == sizeof(*a));
+	close(out[0]);
+	close(out[1]);
+	stranger_fini(&s);
+	return pid;
+}
+
+static bool is_served(struct fx *fx, const char *nid)
+{
+	struct stranger s;
+	int fd, rc;
+
+	stranger_init(&s, fx, nid);
+	fd = connect_and_greet(&s);
+	polls(fx, 20);
+	rc = answer_at(fd);
+	close(fd);
+	stranger_fini(&s);
+	return rc == 0;
+}
+
+/* The processes of one address together get half of the files; another address
+ * is served, and the first one again when its connections are gone. */
+static int one_host(void)
+{
+	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct said said = { 0 };
+	struct answers a = { 0 };
+	unsigned int max, n;
+	pid_t pid;
+
+	if (fx_up(&fx, &rig))
+		return 1;
+	/* Half of them is more than are open now. */
+	max = 2 * (unsigned int)next_file() + 16;
+	n = max / 2 + 20;
+	BUG_ON(n > CROWD);
+	limit_files(max);
+	lnet_log_set(LNET_LOG_WARN, on_said, &said);
+	pid = crowd_start(&fx, n, &a);
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	expect(&fx, a.good == max / 2 + 1);
+	expect(&fx, a.refused == n - a.good);
+	expect(&fx, strstr(said.text, "127.0.0.7@tcp: refused") != NULL ||
+			    strstr(said.text, "left out") != NULL);
+	expect(&fx, is_served(&fx, "127.0.0.9@tcp"));
+	expect(&fx, !is_served(&fx, "127.0.0.7@tcp"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	polls(&fx, 200);
+	expect(&fx, is_served(&fx, "127.0.0.7@tcp"));
+	limit_files(files_max());
+	fx_down(&fx);
+	return fx.failures ? 1 : 0;
+}
+
 /* ---- a storm ---- */
 
 static unsigned int somaxconn(void)
@@ -295,6 +402,7 @@ static int storm(void)
 static const struct apart_test tests[] = {
 	{ "a node is opened when few files are left", open_at_the_limit },
 	{ "a server has no files left", server_at_the_limit },
+	{ "one host has its share of files", one_host },
 	{ "very many connect at once", storm },
 };
 

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/host.h"
+
+#include <errno.h>
+
+#include "base/share.h"
+#include "lnd/socklnd/sock.h"
+
+struct sock_host {
+	struct hash_node hash; /* sock_cpt.hosts */
+	struct ulnet_nid nid;
+	unsigned int conns; /* that it has opened */
+};
+
+static uint64_t host_hash(const struct sock_cpt *cpt,
+			  const struct ulnet_nid *nid)
+{
+	return hash_u64(lnet_nid_to_nid4(nid), cpt->sni->seed);
+}
+
+static struct sock_host *host_find(struct sock_cpt *cpt,
+				   const struct ulnet_nid *nid)
+{
+	struct hash_node *n = hash_first(&cpt->hosts, host_hash(cpt, nid));
+
+	for (; n; n = hash_next(n)) {
+		struct sock_host *host =
+			container_of(n, struct sock_host, hash);
+
+		if (lnet_nid_eq(&host->nid, nid))
+			return host;
+	}
+	return NULL;
+}
+
+static struct sock_host *host_new(struct sock_cpt *cpt,
+				  const struct ulnet_nid *nid)
+{
+	struct sock_host *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		return NULL;
+	host->nid = *nid;
+	if (hash_add(&cpt->hosts, &host->hash, host_hash(cpt, nid))) {
+		free(host);
+		return NULL;
+	}
+	return host;
+}
+
+/* Reserved for the moment between the question and the answer, since the CPTs of
+ * an NI count together. */
+static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
+			 unsigned int *used_p)
+{
+	unsigned int used = atomic_fetch_add(&cpt->sni->accepted, 1);
+
+	*used_p = used;
+	if (share_allows(held, used, sock_files_max(), 1))
+		return true;
+	atomic_fetch_sub(&cpt->sni->accepted, 1);
+	return false;
+}
+
+int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+		  struct sock_host **host_p)
+{
+	struct sock_host *host = host_find(cpt, nid);
+	unsigned int held = host ? host->conns : 0, used;
+	char text[LNET_NIDSTR_SIZE];
+
+	if (!host_reserve(cpt, held, &used)) {
+		log_warn_limited(&cpt->complaints, loop_now(cpt->loop),
+				 "socklnd",
+				 "%s: refused: it has %u of %u connections, "
+				 "its share of the %llu files that this "
+				 "process may open (ulimit -n)",
+				 lnet_nid_format(nid, text, sizeof(text)), held,
+				 used, (unsigned long long)sock_files_max());
+		return -EALREADY;
+	}
+	if (!host)
+		host = host_new(cpt, nid);
+	if (!host) {
+		atomic_fetch_sub(&cpt->sni->accepted, 1);
+		return -ENOMEM;
+	}
+	host->conns++;
+	*host_p = host;
+	return 0;
+}
+
+void sock_host_put(struct sock_cpt *cpt, struct sock_host *host)
+{
+	if (!host)
+		return;
+	atomic_fetch_sub(&cpt->sni->accepted, 1);
+	if (--host->conns)
+		return;
+	hash_del(&cpt->hosts, &host->hash);
+	free(host);
+}
