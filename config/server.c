@@ -87,6 +87,8 @@ struct server {
 	bool making_room; /* somebody was told to go, and has not gone yet */
 	size_t charged;	  /* of all clients */
 	uint64_t next_complaint; /* ns */
+	/* The acceptor's: */
+	uint64_t next_shortage; /* ns: not told again before */
 };
 
 /* As poll(), which it calls again after a signal, and after a pause when the
@@ -530,6 +532,16 @@ static void make_room(struct server *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void accept_complain(struct server *s, int error)
+{
+	uint64_t now = server_now(s);
+
+	if (now < s->next_shortage)
+		return;
+	s->next_shortage = now + QUIET;
+	log_warn("control", "no connection can be taken: %s", strerror(error));
+}
+
 /* Takes one connection. False: there are no file descriptors, or memory. */
 static bool take(struct server *s)
 {
@@ -544,7 +556,7 @@ static bool take(struct server *s)
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
-		log_warn("control", "accept: %s", strerror(errno));
+		accept_complain(s, errno);
 		make_room(s);
 		return false;
 	default: /* it has gone again */
