@@ -75,7 +75,7 @@ tcp_list() {
 tcp_peers=1000
 tcp_peers_list() {
 	cat <<-END
-	setup-ms|set up $tcp_peers peers, 3 connections each|ms|raw: connect and accept $((3 * tcp_peers))
+	setup-ms|set up $tcp_peers peers, a connection each|ms|raw: connect and accept $tcp_peers
 	connections|connections of a peer||
 	server-allocated|memory of an idle peer, malloc'ed|bytes|
 	server-resident|memory of an idle peer, resident|bytes|
@@ -130,8 +130,8 @@ tcp_round() {
 		awk -v n="$number" -v s="$scale" -v what="$what" \
 			'BEGIN { printf "%s|%.9g\n", what, n * s }'
 	done < <(tcp_list)
-	what="raw: connect and accept $((3 * tcp_peers))"
-	undisturbed "$bin/raw_tcp" connect poll $((3 * tcp_peers)) 1 0 1
+	what="raw: connect and accept $tcp_peers"
+	undisturbed "$bin/raw_tcp" connect poll $tcp_peers 1 0 1
 	echo "$what|$number"
 	undisturbed timeout 120 "$bin/tcp_peers" $tcp_peers
 	while read -r name number; do
@@ -184,7 +184,7 @@ tcp_rows() {
 		tcp_row "$what" "$unit" "$aim"
 		[ -z "$bound" ] || tcp_row "$what" x "$ratio_aim" "$bound"
 	done < <(tcp_list)
-	tcp_row "raw: connect and accept $((3 * tcp_peers))" ms ""
+	tcp_row "raw: connect and accept $tcp_peers" ms ""
 	while IFS='|' read -r name what unit bound; do
 		tcp_row "$what" "$unit" ""
 		[ -z "$bound" ] || tcp_row "$what" x "" "$bound"

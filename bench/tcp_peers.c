@@ -25,7 +25,7 @@
 
 #define PORTAL	10
 #define BITS	UINT64_C(0x62656e6368)
-#define TYPES	3	 /* of connections that a peer has */
+#define TYPES	1 /* of connections that a peer with small messages has */
 #define TIMEOUT 50000000 /* us, of each PUT */
 #define IDLE_NS UINT64_C(200000000)
 #define GIVE_UP UINT64_C(10000000000) /* ns, for the connections */
