@@ -21,7 +21,8 @@ static void few_messages(struct ulnet_conf *conf)
 #define NET                                                          \
 	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },                \
 	.absent = "127.0.0.99@tcp", .port = true, .tunables = quick, \
-	.ntunables = 4, .run = LNET_RUN_THREADS, .tune = few_messages
+	.ntunables = ARRAY_SIZE(quick), .run = LNET_RUN_THREADS,     \
+	.tune = few_messages
 
 static struct real_net one = { NET, .cpts = 1 };
 static struct real_net two = { NET, .cpts = 2 };
