@@ -179,6 +179,7 @@ lnd_tests += %D%/lnd/fault_test
 lnd_tests += %D%/lnd/accept_test
 %C%_lnd_accept_test_SOURCES = %D%/lnd/accept_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/callers_test
 %C%_lnd_callers_test_SOURCES = %D%/lnd/callers_test.c \
@@ -186,6 +187,7 @@ lnd_tests += %D%/lnd/callers_test
 lnd_tests += %D%/lnd/attempt_test
 %C%_lnd_attempt_test_SOURCES = %D%/lnd/attempt_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/files_test
@@ -194,6 +196,7 @@ lnd_tests += %D%/lnd/files_test
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(sock_strangers) $(lnd_suite)
 
 # socklnd, and links that go and come, in a network namespace.

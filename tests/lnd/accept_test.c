@@ -14,6 +14,7 @@
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
+#include "tests/lnd/pair.h"
 #include "tests/lnd/stranger.h"
 
 static enum ulnet_accept accept_mode;
@@ -27,30 +28,11 @@ static const struct ulnet_tunable tunables[] = { { "min_reconnectms", 1 },
 						 { "max_reconnectms", 20 },
 						 { "conns_per_peer", 1 } };
 
-static struct real_net net = { .nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
-			       .absent = "127.0.0.99@tcp",
-			       .run = LNET_RUN_THREADS,
-			       .cpts = 1,
-			       .port = true,
-			       .tune = tune,
-			       .tunables = tunables,
-			       .ntunables = ARRAY_SIZE(tunables) };
-
-static struct lnd_rig rig = {
-	.name = "accept", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
-};
-
 static bool up(struct fx *fx, enum ulnet_accept mode)
 {
-	*fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	accept_mode = mode;
-	return expect(fx, fx_up(fx, &rig) == 0);
-}
-
-static int down(struct fx *fx)
-{
-	fx_down(fx);
-	return fx->failures ? 1 : 0;
+	pair_net.tune = tune;
+	return pair_up(fx, tunables, ARRAY_SIZE(tunables));
 }
 
 /* May this process have ports below 1024, and are they special at all? */
@@ -122,7 +104,7 @@ static int secure(void)
 	close(fd);
 	still_works(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* Whoever has a privileged port may have any NID, others their own address's. */
@@ -147,13 +129,13 @@ static int speaks_for_others(void)
 			stranger_pings(&fx, &s, fd);
 		close(fd);
 		/* But not ours. */
-		s.nid = rig.nid[0];
+		s.nid = pair.nid[0];
 		fd = open_from_privileged(&s, "127.0.0.7@tcp");
 		expect(&fx, fd == -ECONNRESET);
 	}
 	still_works(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* It does not listen, but connects, and what others have to say comes on the
@@ -171,23 +153,23 @@ static int none(void)
 		return 1;
 	lnet_conf_init(&conf);
 	conf.accept = LNET_ACCEPT_NONE;
-	conf.port = rig.port;
+	conf.port = pair.port;
 	expect(&fx, lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0);
 	if (!expect(&fx, lnet_open(&conf, &deaf) == 0))
-		return down(&fx);
+		return pair_down(&fx);
 	expect(&fx, lnet_ni_add(deaf, &ni) == 0);
 	stranger_init(&s, &fx, "127.0.0.9@tcp");
 	s.to = ni.nid;
 	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
 	/* It takes part, and calls first. */
-	lnet_close(rig.node[1]);
-	rig.node[1] = rig.node[0];
-	rig.nid[1] = rig.nid[0];
-	rig.node[0] = deaf;
-	rig.nid[0] = ni.nid;
+	lnet_close(pair.node[1]);
+	pair.node[1] = pair.node[0];
+	pair.nid[1] = pair.nid[0];
+	pair.node[0] = deaf;
+	pair.nid[0] = ni.nid;
 	still_works(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- where ---- */
@@ -215,9 +197,9 @@ static int two_nets(void)
 
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
-	first = rig.nid[0];
+	first = pair.nid[0];
 	expect(&fx, lnet_nid_parse("127.0.0.5@tcp1", &ni.nid) == 0);
-	expect(&fx, lnet_ni_add(rig.node[0], &ni) == 0);
+	expect(&fx, lnet_ni_add(pair.node[0], &ni) == 0);
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	stranger_init(&s1, &fx, "127.0.0.7@tcp1");
 	expect(&fx, greets(&fx, &s, "127.0.0.5@tcp"));
@@ -226,17 +208,17 @@ static int two_nets(void)
 	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp1"));
 	expect(&fx, !greets(&fx, &s1, "127.0.0.5@tcp"));
 	still_works(&fx);
-	expect(&fx, lnet_ni_del(rig.node[0], &first) == 0);
+	expect(&fx, lnet_ni_del(pair.node[0], &first) == 0);
 	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp"));
 	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
-	expect(&fx, lnet_ni_del(rig.node[0], &ni.nid) == 0);
+	expect(&fx, lnet_ni_del(pair.node[0], &ni.nid) == 0);
 	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
 	ni.nid = first;
-	expect(&fx, lnet_ni_add(rig.node[0], &ni) == 0);
+	expect(&fx, lnet_ni_add(pair.node[0], &ni) == 0);
 	works_again(&fx);
 	stranger_fini(&s);
 	stranger_fini(&s1);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- what does not work ---- */
@@ -265,13 +247,13 @@ static int errors(void)
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
 	files = open_files();
-	expect(&fx, add(rig.port, "127.0.0.5@tcp", NULL) == -EADDRINUSE);
-	expect(&fx, add(rig.port, "192.0.2.1@tcp", NULL) == -EADDRNOTAVAIL);
-	expect(&fx, add(rig.port, "0.0.0.0@tcp", "nosuch0") == -ENODEV);
-	expect(&fx, add(rig.port, "127.0.0.7@tcp", NULL) == 0);
+	expect(&fx, add(pair.port, "127.0.0.5@tcp", NULL) == -EADDRINUSE);
+	expect(&fx, add(pair.port, "192.0.2.1@tcp", NULL) == -EADDRNOTAVAIL);
+	expect(&fx, add(pair.port, "0.0.0.0@tcp", "nosuch0") == -ENODEV);
+	expect(&fx, add(pair.port, "127.0.0.7@tcp", NULL) == 0);
 	expect(&fx, open_files() == files);
 	still_works(&fx);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 static bool drop_privileges(void)
@@ -298,7 +280,7 @@ static int unprivileged(void)
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
 	still_works(&fx);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* Nodes that take connections from privileged ports only, and have none. */
@@ -319,7 +301,7 @@ static int unprivileged_secure(void)
 	expect(&fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 	expect(&fx, b->terminal.status == -ECONNRESET ||
 			    b->terminal.status == -EPIPE);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- */

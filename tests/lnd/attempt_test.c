@@ -13,38 +13,12 @@
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
+#include "tests/lnd/pair.h"
 #include "tests/lnd/stranger.h"
 
 /* Who waits for a silent peer waits for longer than any test takes. */
 static const struct ulnet_tunable patient[] = { { "conns_per_peer", 1 },
 						{ "sock_timeout", 1000 } };
-
-static struct real_net net = {
-	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
-	.absent = "127.0.0.99@tcp",
-	.run = LNET_RUN_THREADS,
-	.cpts = 1,
-	.port = true,
-};
-
-static struct lnd_rig rig = {
-	.name = "attempts", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
-};
-
-static bool up(struct fx *fx, const struct ulnet_tunable *tunables,
-	       unsigned int n)
-{
-	*fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
-	net.tunables = tunables;
-	net.ntunables = n;
-	return expect(fx, fx_up(fx, &rig) == 0);
-}
-
-static int down(struct fx *fx)
-{
-	fx_down(fx);
-	return fx->failures ? 1 : 0;
-}
 
 /* ---- peers that say nothing ---- */
 
@@ -90,7 +64,8 @@ static int silent_peers(void)
 	struct box *waits[SILENT];
 	struct fx fx;
 
-	if (!up(&fx, patient, ARRAY_SIZE(patient)) || !silent_begin(&fx, s))
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)) ||
+	    !silent_begin(&fx, s))
 		return 1;
 	still_works(&fx);
 	for (unsigned int i = 0; i < SILENT; i++)
@@ -107,7 +82,7 @@ static int silent_peers(void)
 	}
 	expect(&fx, fx_wait_idle(&fx));
 	silent_end(s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- how often, and how many at once ---- */
@@ -133,7 +108,7 @@ static int take_turns(void)
 	struct box *b;
 	struct fx fx;
 
-	if (!up(&fx, turns, ARRAY_SIZE(turns)) || !silent_begin(&fx, s))
+	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)) || !silent_begin(&fx, s))
 		return 1;
 	for (unsigned int i = 0; i < SILENT; i++)
 		wait_for(&fx, &s[i]);
@@ -141,7 +116,7 @@ static int take_turns(void)
 	box_bind(b, 0, 1, fx_patience(&fx));
 	box_put(b, 1, false, PORTAL, 1, 0);
 	while (!fx_read(&fx, &b->terminals)) {
-		census_take(rig.node[0], NULL, &c);
+		census_take(pair.node[0], NULL, &c);
 		if (!expect(&fx, c.attempts <= 4))
 			break;
 		fx_run(&fx, 1000);
@@ -149,7 +124,7 @@ static int take_turns(void)
 	expect(&fx, b->terminal.status == 0);
 	fx_close(&fx);
 	silent_end(s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 static struct box *put_one(struct fx *fx, const struct stranger *s)
@@ -170,7 +145,7 @@ static struct box *fails_once(struct fx *fx, const struct stranger *s)
 	expect(fx, fx_wait(fx, &first->terminals, 1));
 	expect(fx, first->terminal.status == -ECONNREFUSED);
 	expect(fx,
-	       census_wait(fx, rig.node[0], &s->nid, census_failures_are, 1));
+	       census_wait(fx, pair.node[0], &s->nid, census_failures_are, 1));
 	next = put_one(fx, s);
 	fx_run(fx, 100000);
 	expect(fx, fx_read(fx, &next->terminals) == 0);
@@ -185,7 +160,7 @@ static int hello_ends_a_pause(void)
 	struct fx fx;
 	int fd;
 
-	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
 		return 1;
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	b = fails_once(&fx, &s);
@@ -196,7 +171,7 @@ static int hello_ends_a_pause(void)
 	close(fd);
 	fx_close(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* Both have connected at the same time, and the peer, whose connection it is that
@@ -210,7 +185,7 @@ static int crossing(void)
 	struct fx fx;
 	int fd[2];
 
-	if (!up(&fx, patient, ARRAY_SIZE(patient)))
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	expect(&fx, stranger_listen(&s) == 0);
@@ -228,7 +203,7 @@ static int crossing(void)
 	close_all(fd, 2);
 	fx_close(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 static const struct ulnet_tunable short_pauses[] = { { "conns_per_peer", 1 },
@@ -254,7 +229,7 @@ static int gone_in_a_pause(void)
 	struct fx fx;
 	int fd;
 
-	if (!up(&fx, short_pauses, ARRAY_SIZE(short_pauses)))
+	if (!pair_up(&fx, short_pauses, ARRAY_SIZE(short_pauses)))
 		return 1;
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	expect(&fx, stranger_listen(&s) == 0);
@@ -267,20 +242,20 @@ static int gone_in_a_pause(void)
 	s.listener = -1;
 	box_put_to(b, &s.nid, false, PORTAL, 1, 1);
 	expect(&fx,
-	       census_wait(&fx, rig.node[0], &s.nid, census_failures_are, 1));
+	       census_wait(&fx, pair.node[0], &s.nid, census_failures_are, 1));
 	for (uint64_t us = 0; c.failures && us < fx_patience(&fx); us += 1000) {
 		expect(&fx, stranger_ack(&s, fd, 0, SOCK_COOKIE_KEEPALIVE));
 		fx_run(&fx, 1000);
-		census_take(rig.node[0], &s.nid, &c);
+		census_take(pair.node[0], &s.nid, &c);
 	}
 	expect(&fx, c.failures == 0);
 	close(fd);
-	expect(&fx, census_wait(&fx, rig.node[0], NULL, has_no_peers, 0));
+	expect(&fx, census_wait(&fx, pair.node[0], NULL, has_no_peers, 0));
 	b = put_one(&fx, &s);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	fx_close(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* Own addresses, in a network of the test's own; false: not on this machine. */
@@ -299,7 +274,7 @@ static int address_ends_a_pause(void)
 
 	if (!own_network())
 		return SKIPPED;
-	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
 		return 1;
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	fails_once(&fx, &s);
@@ -309,7 +284,7 @@ static int address_ends_a_pause(void)
 	close(stranger_accept(&s));
 	fx_close(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* Connections that the system has not taken, since nobody did before. */
@@ -354,7 +329,7 @@ static int nothing_is_heard(void)
 
 	if (!own_network())
 		return SKIPPED;
-	if (!up(&fx, patient, ARRAY_SIZE(patient)))
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
 	stranger_init(&s, &fx, "127.0.0.7@tcp");
 	expect(&fx, stranger_listen(&s) == 0 && listen(s.listener, 0) == 0);
@@ -371,7 +346,7 @@ static int nothing_is_heard(void)
 	close(fd[0]);
 	fx_close(&fx);
 	stranger_fini(&s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* What is remembered of peers that do not exist has a bound. */
@@ -382,7 +357,7 @@ static int failures_are_forgotten(void)
 	struct census c;
 	struct fx fx;
 
-	if (!up(&fx, pauses, ARRAY_SIZE(pauses)))
+	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
 		return 1;
 	b = box_new(&fx, 100, CUT_NONE);
 	box_bind(b, 0, LNET_MD_THRESH_INF, fx_patience(&fx));
@@ -398,9 +373,9 @@ static int failures_are_forgotten(void)
 	expect(&fx, fx_wait(&fx, &b->terminals, N));
 	expect(&fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == N);
 	expect(&fx, box_unlink(b) == 0);
-	census_take(rig.node[0], NULL, &c);
+	census_take(pair.node[0], NULL, &c);
 	expect(&fx, c.peers <= ATTEMPT_FAILURES_MAX && c.peers > 0);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- */

@@ -14,6 +14,7 @@
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
+#include "tests/lnd/pair.h"
 #include "tests/lnd/stranger.h"
 
 #define BACKOFF UINT64_C(200000)  /* us: longest pause after a first failure */
@@ -30,33 +31,6 @@ static const struct ulnet_tunable quick[] = {
 	{ "conns_per_peer", 1 },  { "eager_bulk", 1 },
 	{ "keepalive", 0 },	  { "sock_timeout", 1 }
 };
-
-static struct real_net net = {
-	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
-	.absent = "127.0.0.99@tcp",
-	.run = LNET_RUN_THREADS,
-	.cpts = 1,
-	.port = true,
-};
-
-static struct lnd_rig rig = {
-	.name = "limits", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
-};
-
-static bool up(struct fx *fx, const struct ulnet_tunable *tunables,
-	       unsigned int n)
-{
-	*fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
-	net.tunables = tunables;
-	net.ntunables = n;
-	return expect(fx, fx_up(fx, &rig) == 0);
-}
-
-static int down(struct fx *fx)
-{
-	fx_down(fx);
-	return fx->failures ? 1 : 0;
-}
 
 static uint64_t now_us(void)
 {
@@ -149,7 +123,7 @@ static void many_messages(struct fx *fx, struct closer *c)
 		struct census now;
 
 		not_delivered += b->outcomes[LNET_OUTCOME_NOT_DELIVERED];
-		census_take(rig.node[0], &c->s.nid, &now);
+		census_take(pair.node[0], &c->s.nid, &now);
 		most = MAX(most, now.failures);
 		let_pass(fx, 5000);
 	}
@@ -166,7 +140,8 @@ static int called_in_vain(bool speaks)
 	struct calm calm;
 	struct fx fx;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &c.s))
+	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
+	    !visit_begin(&fx, &calm, &c.s))
 		return 1;
 	if (!expect(&fx, stranger_listen(&c.s) == 0))
 		return 1;
@@ -178,7 +153,7 @@ static int called_in_vain(bool speaks)
 	shutdown(c.s.listener, SHUT_RDWR);
 	pthread_join(c.thread, NULL);
 	stranger_fini(&c.s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 static int closes_at_once(void)
@@ -226,7 +201,8 @@ static int acks_are_not_read(void)
 	size_t len;
 	int fd;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &s))
+	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
+	    !visit_begin(&fx, &calm, &s))
 		return 1;
 	buf = ask_for_acks(&s, &len);
 	fd = stranger_open(&s, SOCK_BULK_OUT);
@@ -239,7 +215,7 @@ static int acks_are_not_read(void)
 	close(fd);
 	free(buf);
 	visit_end(&fx, &calm, &s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- handlers that send on and on ---- */
@@ -293,7 +269,7 @@ static bool wing_up(struct volley *v, unsigned int i)
 
 	w->v = v;
 	w->other = &v->wing[1 - i];
-	w->to = (struct ulnet_id){ rig.nid[i], LNET_PID_LUSTRE };
+	w->to = (struct ulnet_id){ pair.nid[i], LNET_PID_LUSTRE };
 	return LNetMDBind(v->node, &md, LNET_RETAIN, &w->md) == 0;
 }
 
@@ -307,7 +283,7 @@ static bool volley_up(struct volley *v)
 	*v = (struct volley){ .sent = 0 };
 	lnet_conf_init(&conf);
 	conf.run = LNET_RUN_POLL;
-	conf.port = rig.port;
+	conf.port = pair.port;
 	return lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0 &&
 	       lnet_open(&conf, &v->node) == 0 &&
 	       lnet_ni_add(v->node, &ni) == 0 && wing_up(v, 0) && wing_up(v, 1);
@@ -319,10 +295,10 @@ static int handlers_send(void)
 	struct volley v;
 	struct fx fx;
 
-	if (!up(&fx, quick, ARRAY_SIZE(quick)))
+	if (!pair_up(&fx, quick, ARRAY_SIZE(quick)))
 		return 1;
 	if (!expect(&fx, volley_up(&v)))
-		return down(&fx);
+		return pair_down(&fx);
 	for (unsigned int i = 0; i < AT_START; i++)
 		for (unsigned int k = 0; k < 2; k++)
 			send_one(&v.wing[k]);
@@ -336,7 +312,7 @@ static int handlers_send(void)
 	if (!expect(&fx, most <= TURN_MOST))
 		printf("%u in one turn\n", most);
 	lnet_close(v.node);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- silence after silence ---- */
@@ -361,7 +337,8 @@ static int idle_before(void)
 	uint64_t sent;
 	int fd[3];
 
-	if (!up(&fx, quick, ARRAY_SIZE(quick)) || !visit_begin(&fx, &calm, &s))
+	if (!pair_up(&fx, quick, ARRAY_SIZE(quick)) ||
+	    !visit_begin(&fx, &calm, &s))
 		return 1;
 	if (!stranger_open_all(&fx, &s, fd))
 		return 1;
@@ -381,7 +358,7 @@ static int idle_before(void)
 	box_end(b);
 	close_all(fd, 3);
 	visit_end(&fx, &calm, &s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- a message that is given up half sent ---- */
@@ -465,13 +442,14 @@ static int cancelled_half_sent(void)
 	struct calm calm;
 	struct fx fx;
 
-	if (!up(&fx, slow, ARRAY_SIZE(slow)) || !visit_begin(&fx, &calm, &s))
+	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
+	    !visit_begin(&fx, &calm, &s))
 		return 1;
 	if (!expect(&fx, stranger_listen(&s) == 0) ||
 	    !stranger_open_all(&fx, &s, fd))
 		return 1;
 	first = put_big(&fx, &s, 99, 5 * SHORT_TIMEOUT);
-	expect(&fx, census_wait(&fx, rig.node[0], &s.nid, is_writing, 1));
+	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, is_writing, 1));
 	for (unsigned int i = 0; i < OTHERS; i++)
 		b[i] = put_big(&fx, &s, i, fx_patience(&fx));
 	expect(&fx, fx_wait(&fx, &first->unlinked, 1));
@@ -483,7 +461,7 @@ static int cancelled_half_sent(void)
 	close_all(fd, 3);
 	close_all(back, 3);
 	visit_end(&fx, &calm, &s);
-	return down(&fx);
+	return pair_down(&fx);
 }
 
 /* ---- */
