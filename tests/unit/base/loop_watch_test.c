@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors that a loop watches. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <ev.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/unit/base/loop_rig.h"
+
+Test(loop_watch, watch_pipe)
+{
+	struct loop *l = make_loop(NULL);
+	struct pipe_io p;
+
+	pipe_init(&p, l, 0);
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 0);
+	cr_assert_eq(write(p.fds[1], "ab", 2), 2);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 1);
+	/* Pause, and go on. */
+	p.io.events = 0;
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 1);
+	p.io.events = ENV_READ;
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 2);
+	/* End of file: the function stops the watching itself. */
+	close(p.fds[1]);
+	loop_run_once(l, true);
+	cr_assert_eq(p.reads, 3);
+	loop_run_once(l, false);
+	cr_assert_eq(p.reads, 3);
+	cr_assert_null(p.io.impl);
+	loop_unwatch(l, &p.io);
+	close(p.fds[0]);
+	loop_free(l);
+}
+
+struct error_io {
+	struct env_io io;
+	unsigned int errors, others;
+};
+
+static void on_error_io(struct env_io *io, int revents)
+{
+	struct error_io *e = container_of(io, struct error_io, io);
+
+	if (revents == ENV_ERROR)
+		e->errors++;
+	else
+		e->others++;
+}
+
+/* What the system does not let be watched is told to be so: libev stops the
+ * watcher, and calls it with all events. */
+Test(loop_watch, watch_fails)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct loop *l = make_loop(ev);
+	struct error_io e = { .io = { .events = ENV_READ, .fn = on_error_io } };
+	struct pipe_io p;
+
+	pipe_init(&p, l, 0);
+	e.io.fd = p.fds[0];
+	cr_assert_eq(loop_watch(l, &e.io), 0);
+	cr_assert_eq(write(p.fds[1], "a", 1), 1);
+	ev_io_stop(ev, e.io.impl);
+	ev_feed_event(ev, e.io.impl, EV_ERROR | EV_READ | EV_WRITE);
+	ev_run(ev, EVRUN_NOWAIT);
+	cr_assert_eq(e.errors, 1);
+	cr_assert_eq(e.others, 0);
+	/* It may be watched anew. */
+	cr_assert_eq(loop_watch(l, &e.io), 0);
+	ev_run(ev, EVRUN_NOWAIT);
+	cr_assert_eq(e.errors, 1);
+	cr_assert_eq(e.others, 1);
+	loop_unwatch(l, &e.io);
+	close(p.fds[0]);
+	close(p.fds[1]);
+	loop_free(l);
+	ev_loop_destroy(ev);
+}
+
+Test(loop_watch, watch_for_writing)
+{
+	struct loop *l = make_loop(NULL);
+	struct pipe_io p;
+
+	pipe_init(&p, l, 1);
+	cr_assert_eq(loop_watch(l, &p.io), 0);
+	loop_run_once(l, true);
+	cr_assert_eq(p.writes, 1);
+	loop_unwatch(l, &p.io);
+	loop_run_once(l, false);
+	cr_assert_eq(p.writes, 1);
+	close(p.fds[0]);
+	close(p.fds[1]);
+	loop_free(l);
+}
+
+struct flush {
+	struct pipe_io p;
+	struct work work;
+	unsigned int reads_seen;
+};
+
+static void on_flush(struct work *w)
+{
+	struct flush *f = container_of(w, struct flush, work);
+
+	f->reads_seen = f->p.reads;
+}
+
+static void on_flush_pipe(struct env_io *io, int revents)
+{
+	struct flush *f = container_of(io, struct flush, p.io);
+
+	on_pipe(io, revents);
+	cr_assert(f->p.loop->in_turn);
+	loop_defer(f->p.loop, &f->work);
+}
+
+/* What descriptors' functions defer runs in their own turn. */
+Test(loop_watch, deferred_by_a_descriptor)
+{
+	struct loop *l = make_loop(NULL);
+	struct flush f = { .work.fn = on_flush };
+
+	pipe_init(&f.p, l, 0);
+	f.p.io.fn = on_flush_pipe;
+	cr_assert_eq(loop_watch(l, &f.p.io), 0);
+	cr_assert_eq(write(f.p.fds[1], "a", 1), 1);
+	loop_run_once(l, true);
+	cr_assert_eq(f.reads_seen, 1);
+	loop_unwatch(l, &f.p.io);
+	close(f.p.fds[0]);
+	close(f.p.fds[1]);
+	loop_free(l);
+}
+
+/* ---- descriptors that are tried while polling ---- */
+
+struct hot {
+	struct env_io io;
+	struct loop *loop;
+	int fds[2];
+	unsigned int tried; /* and nothing was there */
+	unsigned int bytes;
+	struct hot *closes; /* unwatches this one when it reads */
+};
+
+static void on_hot(struct env_io *io, int revents)
+{
+	struct hot *h = container_of(io, struct hot, io);
+	char c;
+
+	cr_assert_eq(revents, ENV_READ);
+	cr_assert(h->loop->in_turn);
+	cr_assert_eq(loop_current(), h->loop);
+	if (read(io->fd, &c, 1) != 1) {
+		cr_assert_eq(errno, EAGAIN);
+		h->tried++;
+		return;
+	}
+	h->bytes++;
+	if (h->closes)
+		loop_unwatch(h->loop, &h->closes->io);
+}
+
+static void hot_init(struct hot *h, struct loop *l)
+{
+	*h = (struct hot){ .loop = l };
+	cr_assert_eq(pipe2(h->fds, O_NONBLOCK), 0);
+	h->io.fd = h->fds[0];
+	h->io.events = ENV_READ;
+	h->io.eager = true;
+	h->io.fn = on_hot;
+	cr_assert_eq(loop_watch(l, &h->io), 0);
+}
+
+static void hot_fini(struct hot *h)
+{
+	loop_unwatch(h->loop, &h->io);
+	close(h->fds[0]);
+	close(h->fds[1]);
+}
+
+static void hot_byte(struct hot *h)
+{
+	unsigned int before = h->bytes;
+
+	cr_assert_eq(write(h->fds[1], "a", 1), 1);
+	while (h->bytes == before)
+		loop_run_once(h->loop, false);
+}
+
+/* Only those that were active, and asked for it; not while sleeping. */
+Test(loop_watch, polling_tries_what_was_active)
+{
+	struct loop *l = make_loop(NULL);
+	struct hot a, b;
+
+	hot_init(&a, l);
+	hot_init(&b, l);
+	hot_byte(&a);
+	while (!a.tried)
+		loop_run_once(l, false);
+	cr_assert_eq(b.tried, 0);
+	/* One that is not tried is heard, too. */
+	hot_byte(&b);
+	hot_byte(&a);
+	a.tried = b.tried = 0;
+	cr_assert_eq(write(a.fds[1], "a", 1), 1);
+	loop_run_once(l, true);
+	cr_assert_eq(a.tried + b.tried, 0);
+	cr_assert_eq(a.bytes, 3);
+	hot_fini(&a);
+	hot_fini(&b);
+	loop_free(l);
+}
+
+Test(loop_watch, what_is_not_watched_is_not_tried)
+{
+	struct loop *l = make_loop(NULL);
+	struct hot a, b;
+
+	hot_init(&a, l);
+	hot_init(&b, l);
+	hot_byte(&a);
+	hot_byte(&b);
+	/* From within a turn that may be about to try it. */
+	b.closes = &a;
+	hot_byte(&b);
+	a.tried = b.tried = 0;
+	while (!b.tried)
+		loop_run_once(l, false);
+	cr_assert_eq(a.tried, 0);
+	/* Paused: watched for nothing. */
+	b.io.events = 0;
+	cr_assert_eq(loop_watch(l, &b.io), 0);
+	b.tried = 0;
+	for (unsigned int i = 0; i < 1000; i++)
+		loop_run_once(l, false);
+	cr_assert_eq(b.tried, 0);
+	hot_fini(&a);
+	hot_fini(&b);
+	loop_free(l);
+}
