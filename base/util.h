@@ -17,6 +17,8 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define likely(x)     __builtin_expect(!!(x), 1)
 #define unlikely(x)   __builtin_expect(!!(x), 0)
+/* The rare part of a hot function, which would otherwise save registers for it. */
+#define out_of_line __attribute__((noinline))
 /* Evaluate their arguments twice. */
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define MAX(a, b)  ((a) > (b) ? (a) : (b))

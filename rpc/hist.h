@@ -65,37 +65,39 @@ static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 	return *low + (UINT64_C(1) << shift << unit_bits);
 }
 
-static inline void hist_add(struct hist *h, uint64_t ns)
+/* @n values of @ns each. */
+static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 {
 	unsigned int b;
 
 	/* Frequent: who has not waited, within one turn of a loop. */
 	if (!ns) {
-		h->n[0]++;
+		h->n[0] += n;
 		h->room = UINT64_MAX;
 		return;
 	}
 	b = hist_bucket(ns >> HIST_UNIT_BITS);
-	h->n[MIN(b, HIST_BUCKETS - 1)]++;
-	h->sum += ns;
+	h->n[MIN(b, HIST_BUCKETS - 1)] += n;
+	h->sum += ns * n;
 	if (unlikely(ns > h->max))
 		h->max = ns;
 	if (unlikely(UINT64_MAX - ns > h->room))
 		h->room = UINT64_MAX - ns;
 }
 
-/* False: one counter was full, and there was no memory for a large histogram;
+/* False: a counter would overflow, and there was no memory for a large histogram;
  * then nothing was added. */
 bool hist_small_spill(struct hist_small *h) must_check;
-static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns)
+static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
+					     uint32_t n)
 {
 	unsigned int b = hist_bucket(ns >> HIST_SMALL_BITS);
-	uint32_t *n = &h->n[MIN(b, HIST_SMALL - 1)];
+	uint32_t *in = &h->n[MIN(b, HIST_SMALL - 1)];
 
-	if (unlikely(*n == UINT32_MAX) && !hist_small_spill(h))
+	if (unlikely(*in > UINT32_MAX - n) && !hist_small_spill(h))
 		return false;
-	++*n;
-	h->sum += ns;
+	*in += n;
+	h->sum += ns * n;
 	if (unlikely(ns > h->max))
 		h->max = ns;
 	if (unlikely(UINT64_MAX - ns > h->room))

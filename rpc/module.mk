@@ -8,6 +8,7 @@ libulrpccore_la_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_la_SOURCES += %D%/crc32c.c %D%/crc32c.h
 libulrpccore_la_SOURCES += %D%/hist.c %D%/hist.h
 libulrpccore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
+libulrpccore_la_SOURCES += %D%/stat_run.c
 libulrpccore_la_SOURCES += %D%/stats.c %D%/stats.h
 libulrpccore_la_SOURCES += %D%/stats_print.c
 libulrpccore_la_SOURCES += %D%/stats_sum.c

@@ -101,29 +101,22 @@ static struct stat_method *method_new(struct stat_service *sv, uint32_t number)
 }
 
 /* Numbers are checksums, and good enough as hashes. */
-static struct stat_method *method_find(struct stat_service *sv, uint32_t number)
+struct stat_method *stat_method_find(const struct stat_service *sv,
+				     uint32_t number)
 {
-	struct stat_method *m =
-		method_of_hash(hash_first(&sv->methods, number));
-
-	if (m)
-		sv->last = m;
-	return m;
+	return method_of_hash(hash_first(&sv->methods, number));
 }
 
-static inline struct stat_method *method_get(struct stat_service *sv,
-					     uint32_t number)
+struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number)
 {
-	if (likely(sv->last && sv->last->number == number))
-		return sv->last;
-	return method_find(sv, number);
+	struct stat_method *m = stat_method_find(sv, number);
+
+	return m ? m : method_new(sv, number);
 }
 
 int stat_method_add(struct stat_service *sv, uint32_t number)
 {
-	if (!sv || method_find(sv, number) || method_new(sv, number))
-		return 0;
-	return -ENOMEM;
+	return !sv || stat_method_get(sv, number) ? 0 : -ENOMEM;
 }
 
 struct stat_method *stat_method_walk(const struct stat_service *sv,
@@ -151,12 +144,6 @@ static void service_free(struct stat_service *sv)
 
 /* ---- peers ---- */
 
-static inline void counts_add(uint64_t *to, const uint64_t *counts)
-{
-	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
-		to[i] += counts[i];
-}
-
 void stat_peer_add(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p, struct ulnet_id id)
 {
@@ -180,13 +167,14 @@ void stat_peer_del(struct stat_shard *st, enum stat_side side,
 
 	if (!p->link.next)
 		return;
+	stat_fold(st);
 	list_for_each_entry (c, &st->cursors, link)
 		if (c->next == &p->link)
 			c->next = p->link.next;
 	list_del(&p->link);
 	p->link.next = NULL;
 	st->gone[side].peers++;
-	counts_add(st->gone[side].counts, p->counts);
+	stat_counts_add(st->gone[side].counts, p->counts);
 	if (p->times)
 		hist_merge_small(&st->gone[side].times, p->times);
 	peer_forget_times(p);
@@ -224,137 +212,6 @@ void stat_cursor_end(struct stat_cursor *c)
 {
 	list_del(&c->link);
 	free(c);
-}
-
-/* ---- recording ---- */
-
-/* What a call, or a request, adds to the counts of its method and its peer. */
-struct tally {
-	uint64_t attempts, sent, received, bulk_sent, bulk_received;
-	bool failed;
-};
-
-/* Most calls neither fail nor move bulk. */
-static inline void tally_add(uint64_t *to, const struct tally *t)
-{
-	to[STAT_COUNT_calls]++;
-	to[STAT_COUNT_attempts] += t->attempts;
-	to[STAT_COUNT_sent_bytes] += t->sent;
-	to[STAT_COUNT_received_bytes] += t->received;
-	if (unlikely(t->failed))
-		to[STAT_COUNT_failed]++;
-	if (t->bulk_sent | t->bulk_received) {
-		to[STAT_COUNT_bulk_sent_bytes] += t->bulk_sent;
-		to[STAT_COUNT_bulk_received_bytes] += t->bulk_received;
-	}
-}
-
-static inline void peer_record(struct stat_shard *st, enum stat_side side,
-			       struct stat_peer *p, const struct tally *t,
-			       uint64_t total)
-{
-	if (unlikely(!p->link.next)) {
-		tally_add(st->gone[side].counts, t);
-		hist_add(&st->gone[side].times, total);
-		return;
-	}
-	tally_add(p->counts, t);
-	if (unlikely(!p->times))
-		p->times = calloc(1, sizeof(*p->times));
-	if (unlikely(!p->times || !hist_small_add(p->times, total)))
-		st->counts[RPC_STAT_unrecorded]++;
-}
-
-void stat_call_end(const struct call_report *r)
-{
-	const struct ulrpc_outcome *o = r->outcome;
-	struct stat_method *m = NULL;
-	const struct tally tally = {
-		.attempts = o->attempts,
-		.sent = r->sent,
-		.received = r->received,
-		.bulk_sent = r->bulk_sent,
-		.bulk_received = r->bulk_received,
-		.failed = o->cause != ULRPC_CAUSE_OK,
-	};
-
-	if (r->peer)
-		peer_record(r->shard->stats, STAT_CALLS, r->peer, &tally,
-			    rpc_ns(o->total));
-	if (likely(r->stats)) {
-		m = method_get(r->stats, r->method);
-		if (unlikely(!m))
-			m = method_new(r->stats, r->method);
-	}
-	if (unlikely(!m)) {
-		stat_count(r->shard, RPC_STAT_unrecorded);
-		return;
-	}
-	tally_add(m->counts, &tally);
-	m->ends[o->cause]++;
-	hist_add(&m->times[STAT_CALL_TIME_total], rpc_ns(o->total));
-	hist_add(&m->times[STAT_CALL_TIME_connecting], rpc_ns(o->connecting));
-	hist_add(&m->times[STAT_CALL_TIME_window], rpc_ns(o->window));
-	if (o->execution != ULRPC_EXECUTED)
-		return;
-	hist_add(&m->times[STAT_CALL_TIME_wire], rpc_ns(o->wire));
-	hist_add(&m->times[STAT_CALL_TIME_queue], rpc_ns(o->server_queue));
-	hist_add(&m->times[STAT_CALL_TIME_service], rpc_ns(o->service));
-}
-
-void stat_call_late(const struct call_report *r)
-{
-	const uint64_t counts[STAT_COUNTS_ALL] = {
-		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
-		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
-	};
-	struct stat_method *m =
-		r->stats ? method_get(r->stats, r->method) : NULL;
-	bool there = r->peer && r->peer->link.next;
-
-	counts_add(there ? r->peer->counts
-			 : r->shard->stats->gone[STAT_CALLS].counts,
-		   counts);
-	if (m)
-		counts_add(m->counts, counts);
-}
-
-static void request_refused(const struct request_report *r)
-{
-	if (r->service)
-		r->service->refused[r->end]++;
-	else
-		r->shard->stats->refused[r->end]++;
-}
-
-void stat_request_end(const struct request_report *r)
-{
-	struct stat_method *m =
-		r->service ? method_get(r->service, r->method) : NULL;
-	const struct tally tally = {
-		.sent = r->sent,
-		.received = r->received,
-		.bulk_sent = r->bulk_sent,
-		.bulk_received = r->bulk_received,
-		.failed = r->end != WIRE_OK,
-	};
-
-	if (r->peer)
-		peer_record(r->shard->stats, STAT_REQUESTS, r->peer, &tally,
-			    r->total);
-	if (unlikely(!m)) {
-		request_refused(r);
-		return;
-	}
-	tally_add(m->counts, &tally);
-	m->ends[r->end]++;
-	hist_add(&m->times[STAT_REQUEST_TIME_total], r->total);
-	if (r->run) {
-		hist_add(&m->times[STAT_REQUEST_TIME_queue], r->queue);
-		hist_add(&m->times[STAT_REQUEST_TIME_service], r->service_time);
-	}
-	if (r->moved)
-		hist_add(&m->times[STAT_REQUEST_TIME_bulk], r->bulk_time);
 }
 
 /* ---- the shard ---- */
@@ -399,13 +256,11 @@ static int service_merge(struct stat_service *to,
 		return -ENOMEM;
 	ends_add(to->refused, from->refused);
 	while ((m = stat_method_walk(from, &bucket, m))) {
-		struct stat_method *sum = method_get(to, m->number);
+		struct stat_method *sum = stat_method_get(to, m->number);
 
 		if (!sum)
-			sum = method_new(to, m->number);
-		if (!sum)
 			return -ENOMEM;
-		counts_add(sum->counts, m->counts);
+		stat_counts_add(sum->counts, m->counts);
 		ends_add(sum->ends, m->ends);
 		for (unsigned int i = 0; i < stat_kinds[from->side].ntimes; i++)
 			hist_merge(&sum->times[i], &m->times[i]);
@@ -413,10 +268,11 @@ static int service_merge(struct stat_service *to,
 	return 0;
 }
 
-int stat_shard_merge(struct stat_shard *to, const struct stat_shard *from)
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from)
 {
 	int rc = 0;
 
+	stat_fold(from);
 	for (unsigned int i = 0; i < RPC_STATS; i++)
 		to->counts[i] += from->counts[i];
 	ends_add(to->refused, from->refused);
@@ -429,7 +285,7 @@ int stat_shard_merge(struct stat_shard *to, const struct stat_shard *from)
 					stat_service_get(to, side, sv->name),
 					sv);
 		to->gone[side].peers += from->gone[side].peers;
-		counts_add(to->gone[side].counts, from->gone[side].counts);
+		stat_counts_add(to->gone[side].counts, from->gone[side].counts);
 		hist_merge(&to->gone[side].times, &from->gone[side].times);
 	}
 	return rc;
@@ -451,6 +307,7 @@ static void service_reset(struct stat_service *sv)
 
 void stat_shard_reset(struct stat_shard *st)
 {
+	stat_fold(st);
 	memset(st->counts, 0, sizeof(st->counts));
 	memset(st->refused, 0, sizeof(st->refused));
 	memset(st->gone, 0, sizeof(st->gone));

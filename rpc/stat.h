@@ -95,7 +95,6 @@ struct stat_method {
 struct stat_service {
 	struct list link; /* stat_shard.services */
 	enum stat_side side;
-	struct stat_method *last; /* that was looked for */
 	struct hash methods;
 	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known method */
 	char name[ULRPC_SERVICE_NAME];
@@ -116,7 +115,30 @@ struct stat_cursor {
 	struct list *next; /* of stat_shard.peers[side], or its head */
 };
 
+#define STAT_TIMES_MAX 6
+_Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
+		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
+	       "room for all times");
+
+/*
+ * Calls, or requests, that ended one after another and are alike: of one service,
+ * method and peer, with one end, and with the same times. Most calls of a message
+ * are, as times are those of turns. A run is counted here, and folded into the
+ * counters of its method and its peer when something ends that is not like it, or
+ * somebody reads.
+ */
+struct stat_run {
+	uint32_t how;	 /* for stat_run.c; 0: empty */
+	uint32_t number; /* of the method */
+	struct stat_service *service;
+	struct stat_peer *peer;
+	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
+	struct stat_method *method;	/* NULL: it has no place */
+	uint64_t counts[STAT_COUNTS_ALL];
+};
+
 struct stat_shard {
+	struct stat_run run[STAT_SIDES];
 	uint64_t counts[RPC_STATS];
 	struct list services[STAT_SIDES];
 	struct list peers[STAT_SIDES];
@@ -138,6 +160,10 @@ extern const struct rpc_part stat_part;
  * @name: shorter than ULRPC_SERVICE_NAME. */
 struct stat_service *stat_service_get(struct stat_shard *st,
 				      enum stat_side side, const char *name);
+struct stat_method *stat_method_find(const struct stat_service *sv,
+				     uint32_t number);
+/* Finds it, or makes it. NULL: no memory. */
+struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
 /* Server: a method that there is, before its first request. Others are counted
  * in stat_service.refused, for strangers choose their numbers. @sv NULL is
  * fine. -ENOMEM. */
@@ -188,7 +214,16 @@ struct request_report {
 
 void stat_request_end(const struct request_report *r);
 
+static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
+{
+	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
+		to[i] += counts[i];
+}
+
 /* ---- reading ---- */
+
+/* To be called before a method or a peer is read: folds the runs. */
+void stat_fold(struct stat_shard *st);
 
 /* What a side has, to be named. */
 struct stat_kind {
@@ -205,7 +240,7 @@ void stat_shard_init(struct stat_shard *st);
 /* To be called when the shard has no peers any more. */
 void stat_shard_fini(struct stat_shard *st);
 /* Adds all of @from but its peers. -ENOMEM: a part is missing. */
-int stat_shard_merge(struct stat_shard *to, const struct stat_shard *from);
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
 /* Everything but its peers becomes 0. */
 void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and gives the memory of its times

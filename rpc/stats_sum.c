@@ -78,6 +78,7 @@ static int read_peers(void *arg)
 		r->cursor = stat_cursor_new(st, r->side);
 	if (!r->cursor)
 		return -ENOMEM;
+	stat_fold(st);
 	for (int i = 0; i < SLICE && !rc; i++) {
 		p = stat_cursor_next(st, r->cursor);
 		if (!p)

@@ -86,8 +86,8 @@ Test(hist, error_is_bounded)
 			uint64_t v[] = { low, ns, UINT64_C(1) << 41 };
 
 			for (unsigned int k = 0; k < 3; k++) {
-				hist_add(&h, v[k]);
-				cr_assert(hist_small_add(&s, v[k]));
+				hist_add(&h, v[k], 1);
+				cr_assert(hist_small_add(&s, v[k], 1));
 			}
 		}
 		hist_merge_small(&from_small, &s);
@@ -112,7 +112,7 @@ Test(hist, quantiles_of_sorted_values)
 			v[i] = shape == 0   ? any_time()
 			       : shape == 1 ? 10000 + next() % 3000
 					    : (next() % 100 ? 25000 : 9000000);
-			hist_add(&h, v[i]);
+			hist_add(&h, v[i], 1);
 			sum += v[i];
 		}
 		qsort(v, VALUES, sizeof(*v), by_value);
@@ -134,7 +134,7 @@ Test(hist, empty)
 	cr_assert_eq(hist_count(&h), 0);
 	cr_assert_eq(hist_min(&h), 0);
 	cr_assert_eq(hist_quantile(&h, 5000), 0);
-	hist_add(&h, 0);
+	hist_add(&h, 0, 1);
 	cr_assert_eq(hist_count(&h), 1);
 	cr_assert_eq(hist_min(&h), 0);
 	cr_assert_eq(hist_quantile(&h, 5000), 0);
@@ -147,11 +147,11 @@ Test(hist, beyond_the_range)
 	struct hist h = { 0 }, merged = { 0 };
 	struct hist_small s = { 0 };
 
-	hist_add(&h, day);
-	hist_add(&h, UINT64_C(1) << HIST_RANGE_BITS);
+	hist_add(&h, day, 1);
+	hist_add(&h, UINT64_C(1) << HIST_RANGE_BITS, 1);
 	cr_assert_eq(hist_count(&h), 2);
 	cr_assert_eq(hist_quantile(&h, 10000), day);
-	cr_assert(hist_small_add(&s, day));
+	cr_assert(hist_small_add(&s, day, 1));
 	hist_merge_small(&merged, &s);
 	cr_assert_eq(hist_quantile(&merged, 5000), day);
 }
@@ -164,12 +164,35 @@ Test(hist, merge)
 	for (int i = 0; i < VALUES; i++) {
 		uint64_t ns = any_time();
 
-		hist_add(&whole, ns);
-		hist_add(&parts[next() % 3], ns); /* the last stays empty */
+		hist_add(&whole, ns, 1);
+		hist_add(&parts[next() % 3], ns, 1); /* the last stays empty */
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
 		hist_merge(&sum, &parts[i]);
 	cr_assert_eq(memcmp(&sum, &whole, sizeof(sum)), 0);
+}
+
+/* Many of one value at once are as many one by one. */
+Test(hist, several_at_once)
+{
+	struct hist at_once = { 0 }, one_by_one = { 0 };
+	struct hist_small small_at_once = { 0 }, small_one_by_one = { 0 };
+
+	for (int i = 0; i < VALUES / 10; i++) {
+		uint32_t n = 1 + (uint32_t)(next() % 20);
+		uint64_t ns = any_time();
+
+		hist_add(&at_once, ns, n);
+		cr_assert(hist_small_add(&small_at_once, ns, n));
+		while (n--) {
+			hist_add(&one_by_one, ns, 1);
+			cr_assert(hist_small_add(&small_one_by_one, ns, 1));
+		}
+	}
+	cr_assert_eq(memcmp(&at_once, &one_by_one, sizeof(at_once)), 0);
+	cr_assert_eq(memcmp(&small_at_once, &small_one_by_one,
+			    sizeof(small_at_once)),
+		     0);
 }
 
 /* Nothing is a time, too: it counts, and is the smallest one. */
@@ -177,10 +200,10 @@ Test(hist, zero)
 {
 	struct hist h = { 0 };
 
-	hist_add(&h, 7000);
+	hist_add(&h, 7000, 1);
 	cr_assert_eq(hist_min(&h), 7000);
 	for (int i = 0; i < 3; i++)
-		hist_add(&h, 0);
+		hist_add(&h, 0, 1);
 	cr_assert_eq(hist_count(&h), 4);
 	cr_assert_eq(hist_min(&h), 0);
 	cr_assert_eq(h.n[0], 3);
@@ -195,11 +218,11 @@ Test(hist, small_one_is_full)
 	struct hist h = { 0 };
 	unsigned int b = hist_bucket(20000 >> HIST_SMALL_BITS);
 
-	cr_assert(hist_small_add(&s, 20000));
-	cr_assert(hist_small_add(&s, 5000000));
+	cr_assert(hist_small_add(&s, 20000, 1));
+	cr_assert(hist_small_add(&s, 5000000, 1));
 	for (int i = 0; i < 3; i++) {
 		s.n[b] = UINT32_MAX; /* as if they had been added */
-		cr_assert(hist_small_add(&s, 20000));
+		cr_assert(hist_small_add(&s, 20000, 1));
 		cr_assert_eq(s.n[b], 1);
 	}
 	hist_merge_small(&h, &s);

@@ -248,9 +248,11 @@ static inline uint64_t serve_ended(const struct service_cpt *sc,
 				   unsigned int end)
 {
 	const struct stat_method *m = NULL;
-	uint64_t n = sc->stats->refused[end];
 	uint32_t bucket = 0;
+	uint64_t n;
 
+	stat_fold(sc->shard->stats);
+	n = sc->stats->refused[end];
 	while ((m = stat_method_walk(sc->stats, &bucket, m)))
 		n += m->ends[end];
 	return n;

@@ -46,6 +46,7 @@ static const struct stat_method *only_method(const struct stat_service *sv)
 	uint32_t bucket = 0;
 	const struct stat_method *m = stat_method_walk(sv, &bucket, NULL);
 
+	stat_fold(&stats);
 	cr_assert_not_null(m);
 	cr_assert_null(stat_method_walk(sv, &bucket, m));
 	return m;
@@ -114,6 +115,7 @@ Test(stat, many_methods)
 
 		stat_call_end(&r);
 	}
+	stat_fold(&stats);
 	while ((m = stat_method_walk(sv, &bucket, m))) {
 		uint64_t want = 0;
 
@@ -132,7 +134,9 @@ Test(stat, unrecorded)
 	struct call_report r = { .shard = &shard, .outcome = &o };
 
 	stat_call_end(&r);
-	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 1);
+	stat_call_end(&r);
+	stat_fold(&stats);
+	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 2);
 }
 
 static struct request_report request_to(struct stat_service *sv,
@@ -197,6 +201,7 @@ Test(stat, requests_for_what_is_not)
 		r.end = WIRE_NO_SERVICE;
 		stat_request_end(&r);
 	}
+	stat_fold(&stats);
 	cr_assert_null(stat_method_walk(sv, &bucket, NULL));
 	cr_assert_eq(sv->refused[WIRE_NO_METHOD], 100);
 	cr_assert_eq(stats.refused[WIRE_NO_SERVICE], 100);
@@ -214,6 +219,7 @@ Test(stat, peers)
 	r.peer = &a;
 	stat_request_end(&r);
 	stat_request_end(&r);
+	stat_fold(&stats);
 	cr_assert_eq(a.counts[STAT_COUNT_calls], 2);
 	cr_assert_eq(a.counts[STAT_COUNT_received_bytes], 200);
 	cr_assert_eq(a.times->sum, 18000);
@@ -294,4 +300,162 @@ Test(stat, merge_and_reset)
 	cr_assert_eq(sum.refused[WIRE_OK], 0);
 	cr_assert_eq(sum.gone[STAT_REQUESTS].peers, 0);
 	stat_shard_fini(&sum);
+}
+
+/* ---- runs ---- */
+
+struct some {
+	struct stat_shard stats;
+	struct shard shard;
+	struct stat_service *services[2];
+	struct stat_peer peers[2];
+};
+
+static void some_begin(struct some *s)
+{
+	stat_shard_init(&s->stats);
+	s->shard.stats = &s->stats;
+	s->services[0] = stat_service_get(&s->stats, STAT_CALLS, "a");
+	s->services[1] = stat_service_get(&s->stats, STAT_CALLS, "b");
+	for (unsigned int i = 0; i < 2; i++)
+		stat_peer_add(&s->stats, STAT_CALLS, &s->peers[i], id_of(i));
+}
+
+static void some_end(struct some *s)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		stat_peer_del(&s->stats, STAT_CALLS, &s->peers[i]);
+	stat_shard_fini(&s->stats);
+}
+
+/* Calls of which each differs from the one before it in one thing, or none. */
+static void some_calls(struct some *s, bool fold_each)
+{
+	struct ulrpc_outcome o = ok_outcome();
+	struct call_report r = { .shard = &s->shard,
+				 .stats = s->services[0],
+				 .peer = &s->peers[0],
+				 .outcome = &o };
+	uint64_t random = 1;
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		unsigned int thing, value;
+
+		random = random * UINT64_C(6364136223846793005) + 1;
+		thing = (unsigned int)(random >> 59);
+		value = random >> 58 & 1;
+		if (thing < 6)
+			(&o.total)[thing] = value * 1000;
+		else if (thing == 6)
+			r.stats = s->services[value];
+		else if (thing == 7)
+			r.peer = value ? &s->peers[1] : NULL;
+		else if (thing == 8)
+			r.method = value;
+		else if (thing == 9)
+			o.cause = value ? ULRPC_CAUSE_OK : ULRPC_CAUSE_HANDLER;
+		else if (thing == 10)
+			o.execution =
+				value ? ULRPC_EXECUTED : ULRPC_NOT_EXECUTED;
+		o.attempts = 1 + value;
+		r.sent = thing;
+		r.received = value;
+		r.bulk_sent = thing == 11 ? 4096 : 0;
+		stat_call_end(&r);
+		if (fold_each)
+			stat_fold(&s->stats);
+	}
+	stat_fold(&s->stats);
+}
+
+static void assert_same_method(const struct stat_method *a,
+			       const struct stat_method *b)
+{
+	cr_assert_eq(memcmp(a->counts, b->counts, sizeof(a->counts)), 0);
+	cr_assert_eq(memcmp(a->ends, b->ends, sizeof(a->ends)), 0);
+	cr_assert_eq(memcmp(a->times, b->times,
+			    STAT_CALL_TIMES_ALL * sizeof(a->times[0])),
+		     0);
+	cr_assert_gt(a->counts[STAT_COUNT_calls], 0);
+}
+
+/* Counted in runs is counted one by one. */
+Test(stat, runs_lose_nothing)
+{
+	static struct some runs, each;
+	uint64_t failed = 0;
+
+	some_begin(&runs);
+	some_begin(&each);
+	some_calls(&runs, false);
+	some_calls(&each, true);
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct stat_method *m =
+			stat_method_find(runs.services[i / 2], i % 2);
+
+		assert_same_method(
+			m, stat_method_find(each.services[i / 2], i % 2));
+		failed += m->counts[STAT_COUNT_failed];
+	}
+	cr_assert_gt(failed, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct stat_peer *p = &runs.peers[i], *q = &each.peers[i];
+
+		cr_assert_eq(memcmp(p->counts, q->counts, sizeof(p->counts)),
+			     0);
+		cr_assert_eq(memcmp(p->times, q->times, sizeof(*p->times)), 0);
+	}
+	some_end(&runs);
+	some_end(&each);
+}
+
+/* As many as a counter of a peer's histogram has room for. */
+Test(stat, a_run_has_a_longest)
+{
+	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
+	struct request_report r = request_to(sv, WIRE_OK);
+	struct stat_peer peer = { 0 };
+	const struct stat_method *m;
+
+	cr_assert_eq(stat_method_add(sv, 5), 0);
+	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
+	r.peer = &peer;
+	stat_request_end(&r);
+	/* as if they had ended */
+	stats.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
+	for (int i = 0; i < 3; i++)
+		stat_request_end(&r);
+	m = only_method(sv);
+	cr_assert_eq(m->counts[STAT_COUNT_calls], UINT64_C(0x100000001));
+	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_total),
+		     UINT64_C(0x100000001));
+	cr_assert_eq(peer.counts[STAT_COUNT_calls], UINT64_C(0x100000001));
+	stat_peer_del(&stats, STAT_REQUESTS, &peer);
+	cr_assert_eq(hist_count(&stats.gone[STAT_REQUESTS].times),
+		     UINT64_C(0x100000001));
+}
+
+/* Memory of a peer that has gone may be a new peer's. */
+Test(stat, run_of_a_peer_that_goes)
+{
+	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
+	struct request_report r = request_to(sv, WIRE_OK);
+	struct stat_peer peer = { 0 };
+	const uint64_t *gone = stats.gone[STAT_REQUESTS].counts;
+
+	cr_assert_eq(stat_method_add(sv, 5), 0);
+	r.peer = &peer;
+	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
+	stat_request_end(&r);
+	stat_peer_del(&stats, STAT_REQUESTS, &peer);
+	cr_assert_eq(gone[STAT_COUNT_calls], 1);
+	stat_request_end(&r); /* a late one */
+	peer = (struct stat_peer){ 0 };
+	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(2));
+	stat_request_end(&r);
+	stat_fold(&stats);
+	cr_assert_eq(gone[STAT_COUNT_calls], 2);
+	cr_assert_eq(peer.counts[STAT_COUNT_calls], 1);
+	cr_assert_eq(hist_count(&stats.gone[STAT_REQUESTS].times), 2);
+	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 }

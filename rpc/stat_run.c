@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What has ended, recorded: struct stat_run. */
+#include <string.h>
+
+#include "rpc/stat.h"
+
+/* stat_run.how: the end; whether the peer had gone before, for then run.peer may be
+ * the memory of another one by now, and nothing is like it; and a bit for each of
+ * its times that there is. */
+#define RUN_END	       0xffu
+#define RUN_GONE       0x100u
+#define RUN_TIME(time) (0x200u << (time))
+#define RUN_NONE       0 /* empty: each has a total time */
+_Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
+
+/* Any end but 0 is a failure; the first time is the one that peers have. */
+_Static_assert((int)ULRPC_CAUSE_OK == 0 && (int)WIRE_OK == 0 &&
+		       (int)STAT_CALL_TIME_total == 0 &&
+		       (int)STAT_REQUEST_TIME_total == 0,
+	       "what folding goes by");
+
+#define RUN_CALL                               \
+	(RUN_TIME(STAT_CALL_TIME_total) |      \
+	 RUN_TIME(STAT_CALL_TIME_connecting) | \
+	 RUN_TIME(STAT_CALL_TIME_window))
+#define RUN_CALL_EXECUTED                                                 \
+	(RUN_TIME(STAT_CALL_TIME_wire) | RUN_TIME(STAT_CALL_TIME_queue) | \
+	 RUN_TIME(STAT_CALL_TIME_service))
+#define RUN_REQUEST_RUN                      \
+	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
+	 RUN_TIME(STAT_REQUEST_TIME_service))
+
+/* ---- folding ---- */
+
+static uint64_t run_time(const struct stat_run *run, enum stat_side side,
+			 unsigned int time)
+{
+	return side == STAT_CALLS ? rpc_ns(run->times[time]) : run->times[time];
+}
+
+static void fold_peer(struct stat_shard *st, enum stat_side side,
+		      const struct stat_run *run, uint32_t n)
+{
+	uint64_t total = run_time(run, side, 0);
+	struct stat_peer *p = run->peer;
+
+	if (run->how & RUN_GONE) {
+		stat_counts_add(st->gone[side].counts, run->counts);
+		hist_add(&st->gone[side].times, total, n);
+		return;
+	}
+	stat_counts_add(p->counts, run->counts);
+	if (unlikely(!p->times))
+		p->times = calloc(1, sizeof(*p->times));
+	if (unlikely(!p->times || !hist_small_add(p->times, total, n)))
+		st->counts[RPC_STAT_unrecorded] += n;
+}
+
+static void fold_method(enum stat_side side, const struct stat_run *run,
+			uint32_t n)
+{
+	struct stat_method *m = run->method;
+
+	stat_counts_add(m->counts, run->counts);
+	m->ends[run->how & RUN_END] += n;
+	for (unsigned int i = 0; run->how >= RUN_TIME(i); i++)
+		if (run->how & RUN_TIME(i))
+			hist_add(&m->times[i], run_time(run, side, i), n);
+}
+
+/* Calls have no place when there is no memory for it, and requests when their
+ * service or method is not there. */
+static void fold_elsewhere(struct stat_shard *st, enum stat_side side,
+			   const struct stat_run *run, uint32_t n)
+{
+	if (side == STAT_CALLS)
+		st->counts[RPC_STAT_unrecorded] += n;
+	else if (run->service)
+		run->service->refused[run->how & RUN_END] += n;
+	else
+		st->refused[run->how & RUN_END] += n;
+}
+
+static void run_fold(struct stat_shard *st, enum stat_side side)
+{
+	struct stat_run *run = &st->run[side];
+	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
+
+	if (run->how == RUN_NONE)
+		return;
+	if (run->how & RUN_END)
+		run->counts[STAT_COUNT_failed] = n;
+	if (run->peer)
+		fold_peer(st, side, run, n);
+	if (likely(run->method))
+		fold_method(side, run, n);
+	else
+		fold_elsewhere(st, side, run, n);
+	run->how = RUN_NONE;
+}
+
+void stat_fold(struct stat_shard *st)
+{
+	for (enum stat_side side = 0; side < STAT_SIDES; side++)
+		run_fold(st, side);
+}
+
+/* ---- recording ---- */
+
+/* Begins the run of a call or a request that is not like those before it. */
+static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
+				  uint32_t how, struct stat_peer *peer)
+{
+	struct stat_run *run = &st->run[side];
+
+	run_fold(st, side);
+	memset(run->counts, 0, sizeof(run->counts));
+	run->how = how;
+	if (unlikely(peer && !peer->link.next))
+		run->how |= RUN_GONE;
+	run->peer = peer;
+	return run;
+}
+
+static inline void run_count(struct stat_shard *st, enum stat_side side,
+			     uint64_t sent, uint64_t received)
+{
+	struct stat_run *run = &st->run[side];
+
+	run->counts[STAT_COUNT_sent_bytes] += sent;
+	run->counts[STAT_COUNT_received_bytes] += received;
+	/* Histograms add no more at a time. */
+	if (unlikely(++run->counts[STAT_COUNT_calls] == UINT32_MAX))
+		run_fold(st, side);
+}
+
+static inline uint32_t call_how(const struct ulrpc_outcome *o)
+{
+	return (uint32_t)o->cause | RUN_CALL |
+	       (o->execution == ULRPC_EXECUTED ? RUN_CALL_EXECUTED : 0);
+}
+
+static inline bool call_is_like(const struct stat_run *run,
+				const struct call_report *r)
+{
+	const struct ulrpc_outcome *o = r->outcome;
+
+	return run->how == call_how(o) && run->number == r->method &&
+	       run->service == r->stats && run->peer == r->peer &&
+	       run->times[STAT_CALL_TIME_total] == o->total &&
+	       run->times[STAT_CALL_TIME_connecting] == o->connecting &&
+	       run->times[STAT_CALL_TIME_window] == o->window &&
+	       run->times[STAT_CALL_TIME_wire] == o->wire &&
+	       run->times[STAT_CALL_TIME_queue] == o->server_queue &&
+	       run->times[STAT_CALL_TIME_service] == o->service;
+}
+
+static out_of_line void call_begin(struct stat_shard *st,
+				   const struct call_report *r)
+{
+	const struct ulrpc_outcome *o = r->outcome;
+	struct stat_run *run = run_begin(st, STAT_CALLS, call_how(o), r->peer);
+
+	run->number = r->method;
+	run->service = r->stats;
+	run->method = r->stats ? stat_method_get(r->stats, r->method) : NULL;
+	run->times[STAT_CALL_TIME_total] = o->total;
+	run->times[STAT_CALL_TIME_connecting] = o->connecting;
+	run->times[STAT_CALL_TIME_window] = o->window;
+	run->times[STAT_CALL_TIME_wire] = o->wire;
+	run->times[STAT_CALL_TIME_queue] = o->server_queue;
+	run->times[STAT_CALL_TIME_service] = o->service;
+}
+
+void stat_call_end(const struct call_report *r)
+{
+	struct stat_shard *st = r->shard->stats;
+	struct stat_run *run = &st->run[STAT_CALLS];
+
+	if (unlikely(!call_is_like(run, r)))
+		call_begin(st, r);
+	run->counts[STAT_COUNT_attempts] += r->outcome->attempts;
+	run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk_sent;
+	run->counts[STAT_COUNT_bulk_received_bytes] += r->bulk_received;
+	run_count(st, STAT_CALLS, r->sent, r->received);
+}
+
+void stat_call_late(const struct call_report *r)
+{
+	const uint64_t counts[STAT_COUNTS_ALL] = {
+		[STAT_COUNT_bulk_sent_bytes] = r->bulk_sent,
+		[STAT_COUNT_bulk_received_bytes] = r->bulk_received,
+	};
+	struct stat_method *m =
+		r->stats ? stat_method_find(r->stats, r->method) : NULL;
+	bool there = r->peer && r->peer->link.next;
+
+	stat_counts_add(there ? r->peer->counts
+			      : r->shard->stats->gone[STAT_CALLS].counts,
+			counts);
+	if (m)
+		stat_counts_add(m->counts, counts);
+}
+
+static inline uint32_t request_how(const struct request_report *r)
+{
+	return r->end | RUN_TIME(STAT_REQUEST_TIME_total) |
+	       (r->run ? RUN_REQUEST_RUN : 0) |
+	       (r->moved ? RUN_TIME(STAT_REQUEST_TIME_bulk) : 0);
+}
+
+static inline bool request_is_like(const struct stat_run *run,
+				   const struct request_report *r)
+{
+	return run->how == request_how(r) && run->number == r->method &&
+	       run->service == r->service && run->peer == r->peer &&
+	       run->times[STAT_REQUEST_TIME_total] == r->total &&
+	       run->times[STAT_REQUEST_TIME_queue] == r->queue &&
+	       run->times[STAT_REQUEST_TIME_service] == r->service_time &&
+	       run->times[STAT_REQUEST_TIME_bulk] == r->bulk_time;
+}
+
+static out_of_line void request_begin(struct stat_shard *st,
+				      const struct request_report *r)
+{
+	struct stat_run *run =
+		run_begin(st, STAT_REQUESTS, request_how(r), r->peer);
+
+	run->number = r->method;
+	run->service = r->service;
+	run->method =
+		r->service ? stat_method_find(r->service, r->method) : NULL;
+	run->times[STAT_REQUEST_TIME_total] = r->total;
+	run->times[STAT_REQUEST_TIME_queue] = r->queue;
+	run->times[STAT_REQUEST_TIME_service] = r->service_time;
+	run->times[STAT_REQUEST_TIME_bulk] = r->bulk_time;
+}
+
+void stat_request_end(const struct request_report *r)
+{
+	struct stat_shard *st = r->shard->stats;
+	struct stat_run *run = &st->run[STAT_REQUESTS];
+
+	if (unlikely(!request_is_like(run, r)))
+		request_begin(st, r);
+	if (unlikely(r->moved)) {
+		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk_sent;
+		run->counts[STAT_COUNT_bulk_received_bytes] += r->bulk_received;
+	}
+	run_count(st, STAT_REQUESTS, r->sent, r->received);
+}
