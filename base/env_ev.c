@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The real world, by libev. Every iteration of the libev loop, whoever runs it,
- * holds one turn of ours: two check watchers, of the highest and the lowest
- * priority, begin and end it around the callbacks of the iteration's
- * descriptors.
+ * The real world, by libev. An iteration of the libev loop, whoever runs it,
+ * holds one turn of ours if there is anything for us in it: the first callback
+ * of a watcher of ours begins the turn, and a watcher of the lowest priority ends
+ * it after the callbacks of all descriptors. Many envs on one libev loop cost
+ * nothing while they have nothing to do.
  */
 #include "base/env.h"
 
@@ -41,8 +42,10 @@ struct ev_env {
 	struct ev_loop *ev;
 	bool own;
 	ev_async wake;
-	ev_check begin;
-	ev_check end;
+	ev_idle again;		/* active: the next iteration has a turn */
+	struct ev_watcher turn; /* pending: this iteration has one, which ends,
+				 * or all of which comes, after the rest */
+	bool ending;		/* of a turn, just now */
 	ev_timer timer;
 	uint64_t timer_at; /* TIME_NEVER: it will do nothing */
 	size_t random_left;
@@ -119,14 +122,83 @@ static void real_random(struct env *env, void *buf, size_t len)
 	}
 }
 
-/* libev takes no system call for this on its own thread, where it is also the
- * way to have the next iteration not wait. Sticks until that has begun. */
 static void real_wake(struct env *env)
 {
 	struct ev_env *e = ev_env(env);
 
 	ev_async_send(e->ev, &e->wake); /* begins with a full fence */
 	io_mirror_ring(&e->mirror);
+}
+
+/* ---- turns ---- */
+
+static void turn_now(struct ev_env *e)
+{
+	io_mirror_hush(&e->mirror);
+	loop_turn_begin(e->env.loop);
+}
+
+/* A callback of ours is about to do something. */
+static void turn_begin(struct ev_env *e)
+{
+	if (e->env.loop->in_turn)
+		return;
+	ev_feed_event(e->ev, &e->turn, EV_CUSTOM);
+	turn_now(e);
+}
+
+static void turn_end(struct ev_env *e)
+{
+	e->ending = true;
+	loop_turn_end(e->env.loop);
+	e->ending = false;
+}
+
+static void on_turn(struct ev_loop *ev, struct ev_watcher *w, int revents)
+{
+	struct ev_env *e = container_of(w, struct ev_env, turn);
+
+	(void)ev;
+	(void)revents;
+	if (!e->env.loop->in_turn)
+		turn_now(e);
+	turn_end(e);
+}
+
+static void again_start(struct ev_env *e)
+{
+	if (ev_is_active(&e->again))
+		return;
+	ev_idle_start(e->ev, &e->again);
+	ev_unref(e->ev); /* as in watch_start() */
+}
+
+static void again_stop(struct ev_env *e)
+{
+	if (!ev_is_active(&e->again))
+		return;
+	ev_ref(e->ev);
+	ev_idle_stop(e->ev, &e->again);
+}
+
+static void on_again(struct ev_loop *ev, ev_idle *w, int revents)
+{
+	struct ev_env *e = container_of(w, struct ev_env, again);
+
+	(void)ev;
+	(void)revents;
+	again_stop(e);
+	turn_begin(e);
+}
+
+/* What an application's callback asks for is done in the same iteration. What a
+ * turn has left is not: descriptors come first. */
+static void turn_soon(struct ev_env *e)
+{
+	if (ev_depth(e->ev) && !e->ending)
+		ev_feed_event(e->ev, &e->turn, EV_CUSTOM);
+	else
+		again_start(e);
 }
 
 static void set_timer(struct ev_env *e, uint64_t at)
@@ -152,7 +224,7 @@ static void real_alarm(struct env *env, uint64_t at)
 	struct ev_env *e = ev_env(env);
 
 	if (at <= env->loop->now)
-		real_wake(env);
+		turn_soon(e);
 	else if (at < e->timer_at)
 		set_timer(e, at);
 	/*
@@ -170,35 +242,14 @@ static void on_timer(struct ev_loop *ev, ev_timer *t, int revents)
 	(void)ev;
 	(void)revents;
 	set_timer(e, TIME_NEVER);
+	turn_begin(e);
 }
 
 static void on_wake(struct ev_loop *ev, ev_async *w, int revents)
 {
-	/* Its iteration is the turn that was asked for. */
-	(void)ev;
-	(void)w;
-	(void)revents;
-}
-
-static void on_begin(struct ev_loop *ev, ev_check *c, int revents)
-{
-	struct ev_env *e = container_of(c, struct ev_env, begin);
-
 	(void)ev;
 	(void)revents;
-	io_mirror_hush(&e->mirror);
-	if (e->env.loop)
-		loop_turn_begin(e->env.loop);
-}
-
-static void on_end(struct ev_loop *ev, ev_check *c, int revents)
-{
-	struct ev_env *e = container_of(c, struct ev_env, end);
-
-	(void)ev;
-	(void)revents;
-	if (e->env.loop)
-		loop_turn_end(e->env.loop);
+	turn_begin(container_of(w, struct ev_env, wake));
 }
 
 static void hot_del(struct ev_env *e, const struct env_io *io)
@@ -240,6 +291,7 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 		events &= user->events;
 	if (user->eager && events & ENV_READ)
 		hot_add(w->e, user);
+	turn_begin(w->e);
 	before = loop_enter(w->e->env.loop);
 	user->fn(user, events);
 	loop_leave(before);
@@ -363,12 +415,13 @@ static void run_hot(struct ev_env *e)
 	     n++)
 		try_hot(e, 0);
 	loop_leave(before);
-	loop_turn_end(l);
+	turn_end(e);
 }
 
 static void real_run_once(struct env *env, bool block)
 {
 	struct ev_env *e = ev_env(env);
+	uint64_t before = env->loop->now;
 
 	if (!block && e->hots && !io_mirror_is_open(&e->mirror) &&
 	    env->loop->now - e->looked < HOT_TIME) {
@@ -380,24 +433,22 @@ static void real_run_once(struct env *env, bool block)
 	ev_ref(e->ev);
 	ev_run(e->ev, block ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
-	e->looked = env->loop->now;
+	/* Now, as of the turn that there was, or else really. */
+	e->looked = env->loop->now != before ? env->loop->now
+					     : real_clock(env);
 }
 
 static void start_watchers(struct ev_env *e)
 {
 	ev_async_init(&e->wake, on_wake);
-	ev_check_init(&e->begin, on_begin);
-	ev_set_priority(&e->begin, EV_MAXPRI);
-	ev_check_init(&e->end, on_end);
-	ev_set_priority(&e->end, EV_MINPRI);
+	ev_idle_init(&e->again, on_again);
+	ev_set_priority(&e->again, EV_MAXPRI); /* or it would wait for others */
+	ev_init(&e->turn, on_turn);
+	ev_set_priority(&e->turn, EV_MINPRI);
 	ev_init(&e->timer, on_timer);
 
 	/* As in watch_start(). */
 	ev_async_start(e->ev, &e->wake);
-	ev_unref(e->ev);
-	ev_check_start(e->ev, &e->begin);
-	ev_unref(e->ev);
-	ev_check_start(e->ev, &e->end);
 	ev_unref(e->ev);
 	set_timer(e, TIME_NEVER);
 	ev_unref(e->ev);
@@ -407,10 +458,8 @@ static void stop_watchers(struct ev_env *e)
 {
 	ev_ref(e->ev);
 	ev_async_stop(e->ev, &e->wake);
-	ev_ref(e->ev);
-	ev_check_stop(e->ev, &e->begin);
-	ev_ref(e->ev);
-	ev_check_stop(e->ev, &e->end);
+	again_stop(e);
+	ev_clear_pending(e->ev, &e->turn);
 	ev_ref(e->ev);
 	ev_timer_stop(e->ev, &e->timer);
 }

@@ -292,6 +292,136 @@ Test(loop_guest, two_on_one_borrowed_loop)
 	ev_loop_destroy(ev);
 }
 
+#define CROWD 100
+
+/* Loops that share a libev loop, of which each has a descriptor, watched, and an
+ * alarm, far away. */
+struct crowd {
+	struct ev_loop *ev;
+	struct loop *loops[CROWD];
+	struct pipe_io pipes[CROWD];
+	struct note late[CROWD];
+	uint64_t last[CROWD]; /* ns: when the loop had its last turn */
+	ev_timer app;
+	struct note *app_defers;
+	struct loop *app_to;
+};
+
+/* How many loops had a turn since this was called last; *@which: one of them. */
+static unsigned int crowd_turns(struct crowd *c, unsigned int *which)
+{
+	unsigned int turns = 0;
+
+	for (unsigned int i = 0; i < CROWD; i++) {
+		if (c->loops[i]->now == c->last[i])
+			continue;
+		c->last[i] = c->loops[i]->now;
+		*which = i;
+		turns++;
+	}
+	return turns;
+}
+
+static void crowd_init(struct crowd *c)
+{
+	unsigned int which;
+
+	*c = (struct crowd){ .ev = ev_loop_new(EVFLAG_AUTO) };
+	for (unsigned int i = 0; i < CROWD; i++) {
+		struct loop *l = c->loops[i] = make_loop(c->ev);
+
+		pipe_init(&c->pipes[i], l, 0);
+		cr_assert_eq(loop_watch(l, &c->pipes[i].io), 0);
+		note_init(&c->late[i], l);
+		loop_timer_arm(l, &c->late[i].timer,
+			       loop_now(l) + 1000 * NSEC_PER_SEC);
+	}
+	ev_run(c->ev, EVRUN_NOWAIT);
+	crowd_turns(c, &which);
+}
+
+static void crowd_fini(struct crowd *c)
+{
+	for (unsigned int i = 0; i < CROWD; i++) {
+		loop_timer_cancel(c->loops[i], &c->late[i].timer);
+		loop_unwatch(c->loops[i], &c->pipes[i].io);
+		close(c->pipes[i].fds[0]);
+		close(c->pipes[i].fds[1]);
+		loop_free(c->loops[i]);
+	}
+	ev_loop_destroy(c->ev);
+}
+
+/* Who has nothing to do costs the others nothing. */
+Test(loop, only_those_with_work_have_turns)
+{
+	unsigned int which = CROWD;
+	struct crowd c;
+	struct note n;
+
+	crowd_init(&c);
+	ev_run(c.ev, EVRUN_NOWAIT);
+	cr_assert_eq(crowd_turns(&c, &which), 0);
+
+	cr_assert_eq(write(c.pipes[42].fds[1], "x", 1), 1);
+	ev_run(c.ev, EVRUN_NOWAIT);
+	cr_assert_eq(crowd_turns(&c, &which), 1);
+	cr_assert_eq(which, 42);
+	cr_assert_eq(c.pipes[42].reads, 1);
+
+	note_init(&n, c.loops[7]);
+	loop_timer_arm(c.loops[7], &n.timer, loop_now(c.loops[7]) + 1);
+	while (!n.calls)
+		ev_run(c.ev, EVRUN_NOWAIT);
+	cr_assert_eq(crowd_turns(&c, &which), 1);
+	cr_assert_eq(which, 7);
+
+	note_init(&n, c.loops[8]);
+	loop_post(c.loops[8], &n.work);
+	ev_run(c.ev, EVRUN_NOWAIT);
+	cr_assert_eq(n.calls, 1);
+	cr_assert_eq(crowd_turns(&c, &which), 1);
+	cr_assert_eq(which, 8);
+
+	note_init(&n, c.loops[9]);
+	loop_defer(c.loops[9], &n.work);
+	ev_run(c.ev, EVRUN_NOWAIT);
+	cr_assert_eq(n.calls, 1);
+	cr_assert_eq(crowd_turns(&c, &which), 1);
+	cr_assert_eq(which, 9);
+	crowd_fini(&c);
+}
+
+static void on_crowd_app(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	struct crowd *c = container_of(t, struct crowd, app);
+
+	(void)ev;
+	(void)revents;
+	loop_defer(c->app_to, &c->app_defers->work);
+}
+
+/* What an application's callback has begun is done before its libev loop goes
+ * round again. */
+Test(loop, what_a_callback_asks_for_is_done_at_once)
+{
+	unsigned int which = CROWD;
+	struct crowd c;
+	struct note n;
+
+	crowd_init(&c);
+	note_init(&n, c.loops[5]);
+	c.app_to = c.loops[5];
+	c.app_defers = &n;
+	ev_timer_init(&c.app, on_crowd_app, 0, 0);
+	ev_timer_start(c.ev, &c.app);
+	ev_run(c.ev, EVRUN_ONCE);
+	cr_assert_eq(n.calls, 1);
+	cr_assert_eq(crowd_turns(&c, &which), 1);
+	cr_assert_eq(which, 5);
+	crowd_fini(&c);
+}
+
 struct nested {
 	struct work work;
 	struct ev_loop *ev;
