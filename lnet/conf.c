@@ -19,23 +19,36 @@
 /* Ports that only privileged processes get. */
 #define PRIVILEGED_PORTS 1024
 
+static void conf_defaults(struct ulnet_conf *c)
+{
+	if (!c->cpts)
+		c->cpts = 1;
+	if (!c->transaction_timeout)
+		c->transaction_timeout = 50 * USEC_PER_SEC;
+	if (!c->peers_max)
+		c->peers_max = 100000;
+	if (!c->messages_max)
+		c->messages_max = 65536;
+	if (!c->lazy_max)
+		c->lazy_max = 4096;
+	if (!c->lazy_bytes_max)
+		c->lazy_bytes_max = UINT64_C(64) << 20;
+	if (!c->interfaces_max)
+		c->interfaces_max = 200;
+	if (!c->port)
+		c->port = ACCEPT_PORT;
+	if (!c->accept_backlog)
+		c->accept_backlog = ACCEPT_BACKLOG;
+	if (!c->accept_max)
+		c->accept_max = ACCEPT_MAX;
+	if (!c->accept_timeout)
+		c->accept_timeout = ACCEPT_TIMEOUT_USEC;
+}
+
 void lnet_conf_init(struct ulnet_conf *conf)
 {
-	*conf = (struct ulnet_conf){
-		.run = LNET_RUN_THREADS,
-		.cpts = 1,
-		.transaction_timeout = 50 * USEC_PER_SEC,
-		.peers_max = 100000,
-		.messages_max = 65536,
-		.lazy_max = 4096,
-		.lazy_bytes_max = UINT64_C(64) << 20,
-		.interfaces_max = 200,
-		.port = ACCEPT_PORT,
-		.accept = LNET_ACCEPT_DEFAULT,
-		.accept_backlog = ACCEPT_BACKLOG,
-		.accept_max = ACCEPT_MAX,
-		.accept_timeout = ACCEPT_TIMEOUT_USEC,
-	};
+	*conf = (struct ulnet_conf){ 0 };
+	conf_defaults(conf);
 }
 
 static int accept_conf_check(const struct ulnet_conf *c)
@@ -51,33 +64,25 @@ static int accept_conf_check(const struct ulnet_conf *c)
 	return 0;
 }
 
-int node_conf_check(const struct ulnet_conf *c)
+static int conf_check(const struct ulnet_conf *c)
 {
-	if (c->cpts < 1 || c->cpts > LNET_CPTS_MAX)
+	if (c->cpts > LNET_CPTS_MAX)
 		return -EINVAL;
 	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
 		return -EINVAL;
 	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
 		return -EINVAL;
-	if (c->transaction_timeout == 0 || c->transaction_timeout > TIMEOUT_MAX)
-		return -EINVAL;
-	if (!c->peers_max || !c->messages_max || !c->interfaces_max ||
+	if (c->transaction_timeout > TIMEOUT_MAX ||
 	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
 		return -EINVAL;
 	return accept_conf_check(c);
 }
 
-void node_conf_fill(struct ulnet_conf *c)
+int node_conf_fill(struct ulnet_conf *c)
 {
-	if (!c->port)
-		c->port = ACCEPT_PORT;
+	conf_defaults(c);
 	if (c->accept == LNET_ACCEPT_DEFAULT)
 		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
 						       : LNET_ACCEPT_ALL;
-	if (!c->accept_backlog)
-		c->accept_backlog = ACCEPT_BACKLOG;
-	if (!c->accept_max)
-		c->accept_max = ACCEPT_MAX;
-	if (!c->accept_timeout)
-		c->accept_timeout = ACCEPT_TIMEOUT_USEC;
+	return conf_check(c);
 }

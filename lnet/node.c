@@ -571,7 +571,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (!node)
 		return -ENOMEM;
 	node->conf = p->conf;
-	node_conf_fill(&node->conf);
+	node->conf.nids = NULL;
 	node->cpts = p->conf.cpts;
 	node->lnd = p->lnd;
 	node->lnd_net = p->lnd_net;
@@ -635,17 +635,45 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 	return 0;
 }
 
+/* An NI for each of the NIDs in @text. */
+static int add_nids(struct lnet *node, const char *text)
+{
+	char *copy = strdup(text), *save = NULL;
+	int rc = copy ? 0 : -ENOMEM;
+
+	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word && !rc;
+	     word = strtok_r(NULL, " ", &save)) {
+		struct ulnet_ni_conf ni = { 0 };
+
+		rc = lnet_nid_parse(word, &ni.nid);
+		if (!rc)
+			rc = lnet_ni_add(node, &ni);
+	}
+	free(copy);
+	return rc;
+}
+
 int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
 {
 	struct node_params p = { 0 };
+	struct lnet *node;
 	int rc;
 
 	if (conf)
 		p.conf = *conf;
-	else
-		lnet_conf_init(&p.conf);
-	rc = node_conf_check(&p.conf);
-	return rc ? rc : node_open(&p, node_p);
+	rc = node_conf_fill(&p.conf);
+	if (!rc)
+		rc = node_open(&p, &node);
+	if (rc)
+		return rc;
+	if (p.conf.nids)
+		rc = add_nids(node, p.conf.nids);
+	if (rc) {
+		lnet_close(node);
+		return rc;
+	}
+	*node_p = node;
+	return 0;
 }
 
 /* ---- running ---- */

@@ -120,10 +120,10 @@ struct node_params {
 	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
-/* -EINVAL: a field of @c makes no sense. */
-int node_conf_check(const struct ulnet_conf *c);
-/* Puts defaults where a 0 stands for them, and resolves LNET_ACCEPT_DEFAULT. */
-void node_conf_fill(struct ulnet_conf *c);
+/* Puts defaults where a 0 stands for them, and resolves LNET_ACCEPT_DEFAULT.
+ * -EINVAL: a field of @c makes no sense. */
+int node_conf_fill(struct ulnet_conf *c) must_check;
+/* @p->conf is what node_conf_fill() has made; its nids are not looked at. */
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 /* As lnet_close(), as if its process had been killed: no event is delivered. */
 void node_crash(struct lnet *node);

@@ -223,13 +223,11 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->index = sim->nnodes;
 	if (conf)
 		n->conf = *conf;
-	else
-		lnet_conf_init(&n->conf);
 	/* These are the simulation's affair. */
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
-	rc = node_conf_check(&n->conf);
+	rc = n->conf.nids ? -EINVAL : node_conf_fill(&n->conf);
 	if (!rc)
 		rc = parse_nids(n, nids);
 	if (rc) {

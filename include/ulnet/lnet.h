@@ -51,16 +51,21 @@ enum ulnet_accept {
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
-	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX */
+	const char *nids;   /* an NI for each, with its defaults, as
+			     * "10.0.0.1@tcp 10.0.1.1@tcp1"; NULL: none, until
+			     * lnet_ni_add(); borrowed until return */
+	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX; 0 = 1 */
 	uint32_t pid;	    /* 0 = LNET_PID_LUSTRE, or with LNET_ACCEPT_NONE
 			     * one of its own, drawn at random */
-	uint64_t transaction_timeout; /* us; for operations that say none */
+	uint64_t transaction_timeout; /* us; for operations that say none; 0 =
+				       * 50 s */
 	/* What strangers can make the node hold, each for one CPT: */
-	uint32_t peers_max;
-	uint32_t messages_max;	 /* messages being received */
-	uint32_t lazy_max;	 /* messages held by lazy portals */
-	uint64_t lazy_bytes_max; /* payload of those, bytes */
-	uint32_t interfaces_max; /* entries of a ping info that are looked at */
+	uint32_t peers_max;	 /* 0 = 100000 */
+	uint32_t messages_max;	 /* messages being received; 0 = 65536 */
+	uint32_t lazy_max;	 /* messages held by lazy portals; 0 = 4096 */
+	uint64_t lazy_bytes_max; /* payload of those, bytes; 0 = 64 MiB */
+	uint32_t interfaces_max; /* entries of a ping info that are looked at;
+				  * 0 = 200 */
 	/* LNDs that listen, as the TCP one: */
 	uint16_t port; /* it listens on and connects to; 0 = 988 */
 	enum ulnet_accept accept;
@@ -69,6 +74,7 @@ struct ulnet_conf {
 	uint64_t accept_timeout; /* us for each step of one; 0 = 5 s */
 };
 
+/* Fills in all defaults, for those who want to see them: 0 stands for each. */
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);

@@ -74,6 +74,57 @@ Test(node, accept)
 	cr_assert_eq(accepts(0, LNET_ACCEPT_NONE), LNET_ACCEPT_NONE);
 }
 
+/* 0 stands for the default of every field. */
+Test(node, nothing_is_configured)
+{
+	struct ulnet_conf zero = { 0 }, polled = { .run = LNET_RUN_POLL };
+	struct ulnet_conf want;
+	struct lnet *node;
+
+	lnet_conf_init(&want);
+	want.accept = LNET_ACCEPT_SECURE;
+	want.pid = LNET_PID_LUSTRE;
+	cr_assert_eq(lnet_open(&zero, &node), 0);
+	cr_assert_eq(memcmp(&node->conf, &want, sizeof(want)), 0);
+	lnet_close(node);
+	cr_assert_eq(lnet_open(&polled, &node), 0);
+	cr_assert_eq(node->conf.run, LNET_RUN_POLL);
+	lnet_close(node);
+}
+
+Test(node, has_the_interfaces_of_its_configuration)
+{
+	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+				   .nids = "127.0.0.1@tcp  127.0.0.2@tcp1",
+				   .port = free_port() };
+	static const char *const bad[] = { "nonsense@", "*",
+					   "127.0.0.1@tcp 127.0.0.1@tcp" };
+	static const int want[] = { -EINVAL, -EINVAL, -EEXIST };
+	struct lnet *node = NULL;
+	struct ulnet_id id;
+
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(LNetGetId(node, 1, &id), 0);
+	cr_assert(nid_is(&id.nid, "127.0.0.1@tcp"));
+	cr_assert_eq(LNetGetId(node, 2, &id), 0);
+	cr_assert(nid_is(&id.nid, "127.0.0.2@tcp1"));
+	cr_assert_eq(LNetGetId(node, 3, &id), -ENOENT);
+	lnet_close(node);
+	node = NULL;
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
+		int rc;
+
+		conf.nids = bad[i];
+		rc = lnet_open(&conf, &node);
+		cr_assert_eq(rc, want[i], "%s: %d", bad[i], rc);
+		cr_assert_null(node);
+	}
+	conf.nids = "";
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(LNetGetId(node, 1, &id), -ENOENT);
+	lnet_close(node);
+}
+
 static int try_conf(void (*change)(struct ulnet_conf *conf))
 {
 	struct ulnet_conf conf;
@@ -92,11 +143,6 @@ static int try_conf(void (*change)(struct ulnet_conf *conf))
 static void as_it_is(struct ulnet_conf *c)
 {
 	c->lazy_max = 0;
-}
-
-static void no_cpt(struct ulnet_conf *c)
-{
-	c->cpts = 0;
 }
 
 static void many_cpts(struct ulnet_conf *c)
@@ -132,29 +178,9 @@ static void two_on_ev(struct ulnet_conf *c)
 	c->cpts = 2;
 }
 
-static void no_timeout(struct ulnet_conf *c)
-{
-	c->transaction_timeout = 0;
-}
-
 static void long_timeout(struct ulnet_conf *c)
 {
 	c->transaction_timeout = UINT64_MAX / 1000;
-}
-
-static void no_peers(struct ulnet_conf *c)
-{
-	c->peers_max = 0;
-}
-
-static void no_messages(struct ulnet_conf *c)
-{
-	c->messages_max = 0;
-}
-
-static void no_interfaces(struct ulnet_conf *c)
-{
-	c->interfaces_max = 0;
 }
 
 static void any_pid(struct ulnet_conf *c)
@@ -198,11 +224,10 @@ static void too_long(struct ulnet_conf *c)
 Test(node, bad_configurations)
 {
 	static void (*const bad[])(struct ulnet_conf * conf) = {
-		no_cpt,		 many_cpts,	  two_polled,	unknown_run,
-		ev_without_loop, loop_without_ev, two_on_ev,	no_timeout,
-		long_timeout,	 no_peers,	  no_messages,	no_interfaces,
-		any_pid,	 unknown_accept,  long_backlog, many_handshakes,
-		long_accept,	 too_long,
+		many_cpts,	 two_polled,   unknown_run,	ev_without_loop,
+		loop_without_ev, two_on_ev,    long_timeout,	any_pid,
+		unknown_accept,	 long_backlog, many_handshakes, long_accept,
+		too_long,
 	};
 
 	cr_assert_eq(try_conf(as_it_is), 0);

@@ -83,12 +83,16 @@ Test(sim, bad_arguments)
 	struct ulnet_conf conf;
 
 	lnet_conf_init(&conf);
-	conf.peers_max = 0;
+	conf.interfaces_max = UINT32_MAX;
 	cr_assert_eq(lnet_sim_link_set(sim, &any, &any, &link), -EINVAL);
 	cr_assert_eq(lnet_sim_node_add(sim, "nonsense@", NULL, NULL, NULL),
 		     -EINVAL);
 	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
 		     -EINVAL);
+	lnet_conf_init(&conf);
+	conf.nids = "10.0.0.2@tcp";
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
+		     -EINVAL, "NIDs are the simulation's affair");
 	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
 		     -EADDRINUSE);
 	cr_assert_eq(lnet_sim_restart(sim, 0), -EALREADY);
