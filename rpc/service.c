@@ -745,7 +745,8 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (rc)
 		return rc;
 	svc->started = true;
-	*service_p = svc;
+	if (service_p)
+		*service_p = svc;
 	return 0;
 }
 

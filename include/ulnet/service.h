@@ -86,6 +86,7 @@ struct ulrpc_service_conf {
 
 ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
 /*
+ * @service_p may be NULL: the service ends with RPC, then.
  * -EINVAL; -EEXIST: name, method or portal is in use; -ENOSPC: no portal is
  * left; -EOPNOTSUPP: no such policy; -ENOMEM; -errno of making threads. Waits,
  * as *_wait.

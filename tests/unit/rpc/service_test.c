@@ -46,6 +46,20 @@ Test(service, inline_call)
 	end(&g);
 }
 
+/* A service that nobody stops by itself ends with RPC. */
+Test(service, without_a_handle)
+{
+	struct ulrpc_service_conf conf;
+	struct serve_rig g;
+
+	rig(&g, NULL);
+	conf = serve_conf(&g);
+	conf.name = "other";
+	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &conf, NULL), 0);
+	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &conf, NULL), -EEXIST);
+	end(&g);
+}
+
 Test(service, start_conf)
 {
 	struct ulrpc_service_conf good, c;
