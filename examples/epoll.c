@@ -31,16 +31,14 @@ static void check(int rc, const char *what)
 
 static struct lnet *node_new(const char *port, const char *nid)
 {
-	struct ulnet_ni_conf ni = { .interface = NULL };
-	struct ulnet_conf conf;
+	struct ulnet_conf conf = {
+		.run = LNET_RUN_POLL,
+		.nids = nid,
+		.port = (uint16_t)atoi(port),
+	};
 	struct lnet *node;
 
-	lnet_conf_init(&conf);
-	conf.run = LNET_RUN_POLL;
-	conf.port = (uint16_t)atoi(port);
-	check(lnet_nid_parse(nid, &ni.nid), nid);
-	check(lnet_open(&conf, &node), "node");
-	check(lnet_ni_add(node, &ni), nid);
+	check(lnet_open(&conf, &node), nid);
 	return node;
 }
 

@@ -13,18 +13,15 @@ static void check(int rc, const char *what)
 
 static struct ulrpc *open_node(int argc, char **argv, enum ulnet_accept accept)
 {
-	const char *nid = argc > 1 ? argv[1] : "127.0.0.1@tcp";
-	struct ulnet_ni_conf ni = { .interface = NULL };
-	struct ulnet_conf conf;
+	struct ulnet_conf conf = {
+		.nids = argc > 1 ? argv[1] : "127.0.0.1@tcp",
+		.port = 9988, /* 988, the usual one, is root's */
+		.accept = accept,
+	};
 	struct lnet *node;
 	struct ulrpc *rpc;
 
-	lnet_conf_init(&conf);
-	conf.port = 9988; /* 988, the usual one, is root's */
-	conf.accept = accept;
-	check(lnet_nid_parse(nid, &ni.nid), nid);
-	check(lnet_open(&conf, &node), "node");
-	check(lnet_ni_add(node, &ni), nid);
+	check(lnet_open(&conf, &node), conf.nids);
 	check(ulrpc_open(node, NULL, &rpc), "RPC");
 	return rpc;
 }
