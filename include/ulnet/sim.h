@@ -30,6 +30,9 @@ struct ulnet_sim_link {
 	uint64_t bandwidth; /* bytes/s; 0: no limit */
 	uint64_t connect;   /* ns: messages need a connection, and an attempt
 			     * to make one takes so long; 0: they need none */
+	uint32_t window;    /* messages on the link, or not read yet by the
+			     * receiver, beyond which the sender waits; 0: no
+			     * limit */
 	/* Of each message: */
 	uint32_t loss;	    /* silently gone; the sender thinks it is sent */
 	uint32_t duplicate; /* arrives twice */

@@ -26,6 +26,7 @@ struct sim_cpt {
 	bool scheduled;
 	struct work work;     /* sends what is queued, at the end of a turn */
 	struct list queue;    /* sim_tx.link: not looked at yet */
+	struct list blocked;  /* sim_tx.link: their window was full */
 	struct list sending;  /* sim_tx.link: in the LND's hands */
 	struct list arriving; /* sim_pkt.link: on the way, or being stored */
 	struct hash paths;    /* sim_path.hash, by destination */
@@ -56,6 +57,7 @@ struct sim_path {
 	bool partitioned;
 	uint64_t free_at; /* when the link has sent what was given to it */
 	uint64_t last;	  /* arrival of the last one in order */
+	uint32_t unread;  /* packets in its window */
 	/* What comes from there: */
 	struct sim_pkt *standing; /* LNet has not answered it, so these wait: */
 	struct list behind;	  /* sim_pkt.link */

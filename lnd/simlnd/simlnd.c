@@ -3,6 +3,10 @@
  * A message waits for the end of its turn; then its fate is drawn, it waits for
  * the link, and departs: its payload is copied into a packet. The packet waits
  * for its time on the loop of whom it is for, is parsed there, and stored.
+ *
+ * A link may have a window: packets that have left, and that the receiver's LNet
+ * has not taken, are counted at the sender, where what does not fit waits. Under
+ * virtual time only, when all nodes are in one thread.
  */
 #include "lnd/simlnd/simlnd.h"
 
@@ -32,7 +36,9 @@ struct sim_pkt {
 	unsigned int cpt;
 	struct sim_cpt *sc;    /* once it is on the receiver's loop */
 	struct sim_path *path; /* where it came from, once LNet has seen it */
+	struct sim_path *from; /* whose window it is in; NULL: none */
 	unsigned int generation;
+	unsigned int from_generation; /* of the NI that has @from */
 	struct ulnet_id src;
 	uint64_t at;
 	uint64_t store_time; /* ns that the payload takes */
@@ -94,10 +100,31 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 	return malloc(sizeof(struct sim_pkt) + length);
 }
 
+/* It is in the sender's window no more. */
+static void pkt_leave_window(struct sim_pkt *pkt)
+{
+	struct sim_path *from = pkt->from;
+	struct sim_cpt *sc;
+
+	if (likely(!from))
+		return;
+	pkt->from = NULL;
+	if (atomic_load(&net_ep(pkt->ep->net, &pkt->src.nid)->generation) !=
+	    pkt->from_generation)
+		return; /* and the path is gone */
+	from->unread--;
+	sc = from->sc;
+	if (list_empty(&sc->blocked) || sc->scheduled)
+		return;
+	sc->scheduled = true;
+	loop_post(sc->loop, &sc->work);
+}
+
 static void pkt_free(struct sim_pkt *pkt)
 {
 	struct sim_net *net = pkt->ep->net;
 
+	pkt_leave_window(pkt);
 	if (pkt->mark)
 		net->watch.drop(net->watch.arg, pkt->mark);
 	list_del(&pkt->link);
@@ -163,6 +190,7 @@ static void pkt_answered(struct sim_pkt *pkt)
 	struct sim_path *path = pkt->path;
 	struct sim_cpt *sc = pkt->sc;
 
+	pkt_leave_window(pkt);
 	if (path->standing != pkt)
 		return;
 	path->standing = NULL;
@@ -268,6 +296,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
 	pkt->sc = NULL;
 	pkt->path = NULL;
+	pkt->from = NULL;
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = (struct ulnet_id){ from->ep->nid, from->ni->conf->pid };
 	pkt->at = arrival(tx);
@@ -275,6 +304,11 @@ static void pkt_send(struct sim_tx *tx)
 		link->bandwidth
 			? (uint64_t)msg->length * NSEC_PER_SEC / link->bandwidth
 			: 0;
+	if (link->window && net->watched) {
+		pkt->from = tx->path;
+		pkt->from_generation = from->generation;
+		tx->path->unread++;
+	}
 	pkt->cut = msg->length && dice(from, link->cut);
 	pkt->mark = net->watched ? msg->mark : NULL;
 	if (pkt->mark)
@@ -387,6 +421,13 @@ static void tx_start(struct sim_tx *tx)
 		loop_timer_arm(sc->loop, &tx->timer, start);
 }
 
+static bool window_is_full(struct sim_cpt *sc, struct sim_path *path)
+{
+	const struct sim_path *p = net_path_now(sc, path);
+
+	return p->link.window && p->unread >= p->link.window;
+}
+
 static void sim_run(struct work *w)
 {
 	struct sim_cpt *sc = container_of(w, struct sim_cpt, work);
@@ -398,12 +439,16 @@ static void sim_run(struct work *w)
 		return;
 	}
 	list_init(&batch);
+	list_splice_tail(&batch, &sc->blocked);
 	list_splice_tail(&batch, &sc->queue);
 	while (!list_empty(&batch)) {
 		struct sim_tx *tx = list_first(&batch, struct sim_tx, link);
 
 		list_del(&tx->link);
-		tx_start(tx);
+		if (unlikely(window_is_full(sc, tx->path)))
+			list_add_tail(&sc->blocked, &tx->link);
+		else
+			tx_start(tx);
 	}
 }
 
@@ -565,6 +610,7 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	sc->running = false;
 	sim_conns_stop(sc);
 	paths_stop(sc);
+	txs_abort(&sc->blocked);
 	txs_abort(&sc->queue);
 	txs_abort(&sc->sending);
 	while (!list_empty(&sc->arriving))
@@ -598,6 +644,7 @@ static int sim_startup(struct lnd_ni *ni)
 					.loop = ni->loops[i],
 					.running = true,
 					.work.fn = sim_run };
+		list_init(&sc->blocked);
 		list_init(&sc->queue);
 		list_init(&sc->sending);
 		list_init(&sc->arriving);

@@ -437,6 +437,8 @@ static void random_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.bandwidth = 1000000 + rnd(r, 1000000000);
 	if (chance(r, 30))
 		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
+	if (chance(r, 30))
+		l.window = 1 + (uint32_t)rnd(r, 16);
 	link_faults(r->sim, r->harsh, &l);
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }

@@ -62,6 +62,38 @@ Test(sim, a_seed_is_a_run)
 	cr_assert_neq(digest_of(1), digest_of(2));
 }
 
+/* Who is not read from sends no more than the link's window takes. */
+Test(sim, window)
+{
+	struct lnet_sim *sim;
+	struct ulnet_conf conf;
+	struct lnet *to, *from;
+	struct seen seen = { .n = 0 };
+	struct ulnet_md umd =
+		md_of(bytes, sizeof(bytes), LNET_MD_OP_PUT, &seen);
+
+	lnet_conf_init(&conf);
+	conf.messages_max = 16;
+	sim = cluster_with(2, 1, &conf);
+	to = lnet_sim_node(sim, 0);
+	from = lnet_sim_node(sim, 1);
+	cluster_links(sim, &(struct ulnet_sim_link){ .latency = 1000,
+						     .window = 3 });
+	cr_assert_eq(LNetSetLazyPortal(to, 5), 0);
+	for (unsigned int i = 0; i < 50; i++)
+		put_bytes(from, nth_id(0), 5, 1, bytes, 1);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_assert_eq(counter(to, "parked"), 1);
+	/* The parked one counts for both sides. */
+	cr_assert_eq(counter(from, "send_count"),
+		     counter(to, "msgs_alloc") - 1 + 3);
+	umd.options |= LNET_MD_MANAGE_REMOTE;
+	post_md(to, 5, 1, &umd);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_assert_eq(seen.n, 50);
+	cluster_end(sim);
+}
+
 Test(sim, retired_buffer_is_watched)
 {
 	struct lnet_sim *sim = cluster(1);
