@@ -38,14 +38,19 @@ static void count_msg(const struct lnet_msg *msg)
 	}
 }
 
-/* Does a queue hold as many as the credits say? */
-static bool queue_wrong(const struct list *queue, int32_t credits)
+static int32_t queue_length(const struct list *queue)
 {
 	const struct list *l;
 	int32_t n = 0;
 
 	for (l = queue->next; l != queue; l = l->next)
 		n++;
+	return n;
+}
+
+/* Do as many wait as the credits say? */
+static bool queue_wrong(int32_t n, int32_t credits)
+{
 	return n != MAX(-credits, 0);
 }
 
@@ -85,7 +90,9 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 			return true;
 		}
 		if (p->credits + p->counted == p->credits_max &&
-		    !queue_wrong(&p->queue, p->credits))
+		    !queue_wrong(queue_length(&p->answers) +
+					 queue_length(&p->queue),
+				 p->credits))
 			continue;
 		snprintf(buf, size,
 			 "peer %s: %d credits of %d, but %d held or waited for",
@@ -106,7 +113,7 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		int32_t credits = credits_get(&nc->credits);
 
 		if (credits + nc->counted == nc->credits_max &&
-		    !queue_wrong(&nc->queue, credits))
+		    !queue_wrong(queue_length(&nc->queue), credits))
 			continue;
 		snprintf(buf, size,
 			 "NI %s: %d credits of %d, but %d held or waited for",
@@ -144,13 +151,15 @@ static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		return false;
 	list_for_each_entry (msg, &cpt->parked, link) {
 		char nid[LNET_NIDSTR_SIZE];
+		bool stuck = park_is_stuck(msg);
 
-		if (!park_has_room(msg))
+		if (!stuck && !park_has_room(msg))
 			continue;
 		snprintf(buf, size,
-			 "a request of %s is parked, with %u of %u "
+			 "a request of %s is parked%s, with %u of %u "
 			 "messages in use, %u its own",
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+			 stuck ? " and keeps answers back" : "",
 			 cpt->msg_pool.used, cpt->node->conf.messages_max,
 			 msg->sender->has.msgs);
 		return true;

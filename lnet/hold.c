@@ -106,6 +106,18 @@ static int hold_put_aside(struct lnet_msg *msg)
 	return 0;
 }
 
+bool hold_aside(struct lnet_msg *msg)
+{
+	return hold_has_share(msg) && !hold_put_aside(msg);
+}
+
+void hold_not_aside(struct lnet_msg *msg)
+{
+	if (msg->aside)
+		hold_count(msg, -1);
+	msg->aside = false;
+}
+
 /* ---- those who wait ---- */
 
 /* By match bits; on unique portals by initiator as well, as entries are, so that
@@ -165,9 +177,7 @@ static void hold_leave(struct lnet_msg *msg)
 	if (p->waiting_by_bits.count == 0)
 		atomic_fetch_and(&cpt->node->portals[msg->hdr.portal].waiting,
 				 ~cpt_bit(cpt));
-	if (msg->aside)
-		hold_count(msg, -1);
-	msg->aside = false;
+	hold_not_aside(msg);
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
 }

@@ -52,6 +52,12 @@ void hold_drop(struct lnet_cpt *cpt, unsigned int portal);
 /* What is held on @cpt, received through @ni (NULL: any), is dropped. */
 void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
+/* A parked request (park.h): its payload is put aside, if the sender's share
+ * allows it. False: it is not. */
+bool hold_aside(struct lnet_msg *msg);
+/* It is parked no more. */
+void hold_not_aside(struct lnet_msg *msg);
+
 /* It has been held for too long. */
 void hold_late(struct lnet_msg *msg);
 

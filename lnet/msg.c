@@ -144,7 +144,8 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
  *
  * A message takes a credit of its peer NI, then one of its NI, and gives them
  * back in the opposite order. What is missing makes it wait, first come first
- * served; a negative count says how many wait. 0@lo knows no credits.
+ * served, and at the peer NI answers before requests; a negative count says how
+ * many wait. 0@lo knows no credits.
  *
  * A message for which the LND has no connection yet gives both back, and waits
  * in lpni->connecting until the LND says how the attempt to connect has ended:
@@ -202,6 +203,11 @@ static void msg_take_ni_credit(struct lnet_msg *msg)
 	list_add_tail(&nc->queue, &msg->link);
 }
 
+static bool msg_is_answer(const struct lnet_msg *msg)
+{
+	return msg->role == MSG_ACK_OUT || msg->role == MSG_REPLY_OUT;
+}
+
 static void msg_take_credits(struct lnet_msg *msg)
 {
 	struct lnet_peer_ni *lpni = msg->lpni;
@@ -215,7 +221,8 @@ static void msg_take_credits(struct lnet_msg *msg)
 	}
 	msg_move(msg, MSG_PEER_QUEUE);
 	lpni->queued_bytes += msg_wire_bytes(msg);
-	list_add_tail(&lpni->queue, &msg->link);
+	list_add_tail(msg_is_answer(msg) ? &lpni->answers : &lpni->queue,
+		      &msg->link);
 }
 
 static struct lnet_msg *queue_pop(struct list *queue)
@@ -236,7 +243,8 @@ static void peer_credit_return(struct lnet_peer_ni *lpni)
 	if (MUTATE(lose_credit) && lpni->credits == 3)
 		return;
 	if (lpni->credits++ < 0)
-		next = queue_pop(&lpni->queue);
+		next = queue_pop(list_empty(&lpni->answers) ? &lpni->queue
+							    : &lpni->answers);
 	if (next) {
 		lpni->queued_bytes -= msg_wire_bytes(next);
 		msg_take_ni_credit(next);
@@ -368,6 +376,8 @@ static int msg_choose_path(struct lnet_msg *msg)
 	/* A peer that is not multi-rail knows us by one NID only. */
 	if (lnet_nid_is_any(&lpni->preferred) && msg->hdr.portal != 0)
 		lpni->preferred = msg->ni->lnd.nid;
+	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
+		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
 	msg->hdr.src_nid = msg->ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
 	msg->lnd.next_pid = msg->hdr.dest_pid;

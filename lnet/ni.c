@@ -382,6 +382,7 @@ static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 			container_of(n, struct lnet_peer_ni, hash);
 
 		fail_queue(&lpni->connecting, ni);
+		fail_queue(&lpni->answers, ni);
 		fail_queue(&lpni->queue, ni);
 	}
 	fail_queue(&ni->cpt[cpt->index].queue, ni);

@@ -63,6 +63,8 @@ struct lnet_cpt {
 	struct list parked;	     /* lnet_msg.link (park.h) */
 	struct work unpark;
 	bool unparking;	   /* that is under way */
+	uint64_t unpark_round;
+	struct timer park_timer; /* armed while some are parked */
 	uint64_t arrivals; /* numbers lnet_msg.arrival */
 	struct ping_target *ping;
 

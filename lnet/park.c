@@ -38,6 +38,13 @@ bool park_has_room(const struct lnet_msg *msg)
 	return share_allows(has->msgs - has->parked - itself, used, max, 1);
 }
 
+bool park_admits(const struct lnet_msg *msg)
+{
+	if (unlikely(msg->sender && msg->sender->has.parked))
+		return false;
+	return park_has_room(msg);
+}
+
 static void park_count(struct lnet_msg *msg, int n)
 {
 	msg->sender->has.parked += (uint32_t)n;
@@ -45,16 +52,17 @@ static void park_count(struct lnet_msg *msg, int n)
 }
 
 /* Says once in a while who has reached its share. */
-static void park_tell(const struct lnet_msg *msg, const char *what)
+static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
+		      const char *what)
 {
 	struct lnet_cpt *cpt = msg->home;
 	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &cpt->has;
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (now < has->msgs_quiet_until)
+	if (now < *quiet_until)
 		return;
-	has->msgs_quiet_until = now + PARK_LOG_PAUSE;
+	*quiet_until = now + PARK_LOG_PAUSE;
 	if (!msg->sender) {
 		log_warn_limited(&cpt->limits_log, now, "limits",
 				 "what this node sends to itself is dropped: "
@@ -71,20 +79,99 @@ static void park_tell(const struct lnet_msg *msg, const char *what)
 			 cpt->node->conf.messages_max);
 }
 
+static void park_drop(struct lnet_msg *msg)
+{
+	struct lnet_holdings *has =
+		msg->sender ? &msg->sender->has : &msg->home->has;
+
+	park_tell(msg, &has->drops_quiet_until, "is not listened to");
+	drop_msg(msg, STAT_drop_no_memory);
+}
+
+/* ---- answers that may stand behind requests ---- */
+
+static bool park_keeps_answers(const struct lnet_msg *msg)
+{
+	return msg->sender->asked_until > loop_now(msg->home->loop);
+}
+
+/* Has none of the sender's requests gone on for so long? */
+static bool park_stood(const struct lnet_msg *msg, uint64_t ns)
+{
+	const struct lnet_holdings *has = &msg->sender->has;
+
+	return has->parked && has->still_since + ns <= loop_now(msg->home->loop);
+}
+
+bool park_is_stuck(const struct lnet_msg *msg)
+{
+	return !msg->aside && park_keeps_answers(msg) &&
+	       park_stood(msg, 2 * PARK_STILL + NSEC_PER_MSEC);
+}
+
+/* What comes behind @msg can be received, if its sender has a share left. */
+static bool park_aside(struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+
+	return share_allows(msg->sender->has.parked, cpt->has_all.parked,
+			    cpt->node->conf.messages_max / 16, 1) &&
+	       hold_aside(msg);
+}
+
+static void park_unlink(struct lnet_msg *msg)
+{
+	list_del(&msg->link);
+	park_count(msg, -1);
+	hold_not_aside(msg);
+}
+
+/* Those that keep answers back are put aside, or dropped. */
+static void park_look(struct timer *t)
+{
+	struct lnet_cpt *cpt = container_of(t, struct lnet_cpt, park_timer);
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
+		if (msg->aside || !park_keeps_answers(msg) || park_aside(msg) ||
+		    !park_stood(msg, PARK_STILL))
+			continue;
+		park_unlink(msg);
+		park_drop(msg);
+	}
+	if (!list_empty(&cpt->parked))
+		loop_timer_arm(cpt->loop, t, loop_now(cpt->loop) + PARK_STILL);
+}
+
+/* ---- parking, and going on ---- */
+
 void park_request(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
+	struct lnet_holdings *has;
+	bool aside;
 
 	if (!msg->sender || cpt->msg_pool.used > parked_max(cpt->node)) {
-		park_tell(msg, "is not listened to");
-		drop_msg(msg, STAT_drop_no_memory);
+		park_drop(msg);
 		return;
 	}
-	park_tell(msg, "waits");
+	has = &msg->sender->has;
+	msg->aside = false;
+	aside = park_keeps_answers(msg) && park_aside(msg);
+	if (!aside && park_keeps_answers(msg) && park_stood(msg, PARK_STILL)) {
+		park_drop(msg);
+		return;
+	}
+	park_tell(msg, &has->msgs_quiet_until, "waits");
 	fsm_move(&msg->fsm, msg_states, MSG_PARKED);
 	cpt_stat(cpt, STAT_parked);
+	if (!has->parked)
+		has->still_since = loop_now(cpt->loop);
 	park_count(msg, 1);
 	list_add_tail(&cpt->parked, &msg->link);
+	if (!timer_armed(&cpt->park_timer))
+		loop_timer_arm(cpt->loop, &cpt->park_timer,
+			       loop_now(cpt->loop) + PARK_STILL);
 }
 
 /* The first that may go on, or NULL. */
@@ -99,10 +186,12 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 }
 
 /* Each is looked at once, however many there are: those that go on make room for
- * others, whose turn it is then. */
+ * others, whose turn it is then. None overtakes another one of its sender. */
 static void park_wake(struct work *w)
 {
 	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);
+	uint64_t round = ++cpt->unpark_round;
+	struct lnet_holdings *has;
 	struct list parked;
 	struct lnet_msg *msg;
 
@@ -110,12 +199,15 @@ static void park_wake(struct work *w)
 	list_splice_tail(&parked, &cpt->parked);
 	while (!list_empty(&parked)) {
 		msg = list_first(&parked, struct lnet_msg, link);
-		list_del(&msg->link);
-		if (!park_has_room(msg)) {
+		has = &msg->sender->has;
+		if (has->passed_over == round || !park_has_room(msg)) {
+			has->passed_over = round;
+			list_del(&msg->link);
 			list_add_tail(&cpt->parked, &msg->link);
 			continue;
 		}
-		park_count(msg, -1);
+		park_unlink(msg);
+		has->still_since = loop_now(cpt->loop);
 		fsm_move(&msg->fsm, msg_states, MSG_NEW);
 		hold_request(msg);
 	}
@@ -143,14 +235,16 @@ void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
 		if (ni && msg->ni != ni)
 			continue;
-		list_del(&msg->link);
-		park_count(msg, -1);
+		park_unlink(msg);
 		drop_msg(msg, STAT_drop_closing);
 	}
+	if (list_empty(&cpt->parked) && timer_armed(&cpt->park_timer))
+		loop_timer_cancel(cpt->loop, &cpt->park_timer);
 }
 
 void park_init(struct lnet_cpt *cpt)
 {
 	list_init(&cpt->parked);
 	cpt->unpark.fn = park_wake;
+	timer_init(&cpt->park_timer, park_look);
 }

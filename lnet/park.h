@@ -8,12 +8,18 @@
  *
  * What frees messages of the sender, or of anybody, wakes those that are parked,
  * in their order; node_check() looks that none is parked whose sender has room.
- * Answers to our own operations are never parked, but may stand behind a request
- * that is. Nor is what comes through 0@lo: we do not wait for ourselves.
+ * Answers to our own operations are never parked, nor is what comes through 0@lo:
+ * we do not wait for ourselves.
  *
- * A parked message is one of the CPT's messages itself. A connection has at most
- * one, but connections are many: of the part of messages that is kept for
- * answers, parked ones take half, and more are dropped.
+ * Answers may stand behind a request that is parked, though, and two nodes that
+ * do not read each other would wait for each other. So requests of a peer from
+ * which an answer may come (lnet_peer_ni.asked_until) are put aside, as far as
+ * its shares of parked and of held messages go (hold.h), and its connection goes
+ * on. What does not fit stands; but if for PARK_STILL none of its requests could
+ * go on, they are dropped, until one can.
+ *
+ * A parked message is one of the CPT's messages itself. Of the part of messages
+ * that is kept for answers, parked ones take half, and more are dropped.
  *
  * All functions are for the CPT that received the message, its home.
  */
@@ -22,12 +28,21 @@
 
 #include "base/util.h"
 
+#define PARK_STILL (200 * NSEC_PER_MSEC)
+
 struct lnet_cpt;
 struct lnet_msg;
 struct lnet_ni;
 
 /* Has the sender of @msg room for one more request? */
 bool park_has_room(const struct lnet_msg *msg);
+
+/* May @msg, which has just come in, be dealt with? Not before those of its sender
+ * that are parked. */
+bool park_admits(const struct lnet_msg *msg);
+
+/* Does @msg, parked, keep answers back for longer than it may? */
+bool park_is_stuck(const struct lnet_msg *msg);
 
 /* The request waits for room, or is dropped. Takes @msg. */
 void park_request(struct lnet_msg *msg);

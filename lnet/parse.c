@@ -158,7 +158,7 @@ static void pass_answer(struct lnet_msg *msg, work_fn fn)
 
 static void pass_request(struct lnet_msg *msg)
 {
-	if (likely(park_has_room(msg)))
+	if (likely(park_admits(msg)))
 		hold_request(msg);
 	else
 		park_request(msg);

@@ -36,8 +36,11 @@ struct lnet_holdings {
 	uint32_t held;	     /* messages that wait with their payload put
 			       * aside (hold.c) */
 	uint64_t held_bytes; /* of these */
+	uint64_t still_since; /* ns: while some are parked: when one of them
+			       * could go on, or began to be */
+	uint64_t passed_over; /* park.c's: in that round */
 	/* ns: it was said that there are no more; not again before */
-	uint64_t msgs_quiet_until, held_quiet_until;
+	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };
 
 struct lnet_peer_ni {
@@ -48,11 +51,15 @@ struct lnet_peer_ni {
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
+	uint64_t asked_until; /* ns: till then it may owe us an answer */
 	int32_t counted;     /* node_check()'s */
 	struct list idle;    /* cpt->peers_idle, while refs = 0 */
 	int32_t credits_max; /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
-	struct list queue; /* of lnet_msg.link, waiting for a credit */
+	/* of lnet_msg.link, waiting for a credit */
+	struct list answers; /* ... first: they end what the peer waits for, and
+			      * may be why it does not read */
+	struct list queue;
 	uint64_t queued_bytes;
 	struct list connecting; /* of lnet_msg.link: wait for a connection, and
 				 * hold no credit meanwhile */
