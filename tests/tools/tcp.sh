@@ -188,16 +188,15 @@ need_lnetd c --accept all --socket "$dir/c" --port "$port" \
 ctl 0 ping 127.0.0.7@tcp
 stop_lnetd c
 
+# Without the capability. Root gives up no more than that: another user may not be
+# allowed to read the tree.
+bare=()
+[ "$(id -u)" != 0 ] || bare=(setpriv --bounding-set -net_bind_service
+	--inh-caps -net_bind_service)
 if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 988 ]; then
-	as_user=()
-	[ "$(id -u)" != 0 ] || as_user=(setpriv --reuid 65534 --regid 65534
-		--clear-groups)
-	mkdir "$dir/home"
-	chmod 755 "$dir"
-	[ "$(id -u)" != 0 ] || chown 65534 "$dir/home"
-	run 1 "${as_user[@]}" "$lnetd" --foreground --socket "$dir/home/s" \
+	run 1 "${bare[@]}" "$lnetd" --foreground --socket "$dir/s" \
 		--net 'tcp(127.0.0.1)'
 	has err "port 988 is below 1024.*CAP_NET_BIND_SERVICE.*--port 1024"
-	expect "no socket" test ! -e "$dir/home/s"
+	expect "no socket" test ! -e "$dir/s"
 fi
 finish
