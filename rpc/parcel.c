@@ -223,25 +223,25 @@ static bool is_answer(const struct wire_reply *r)
 	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
 }
 
-static void replies_take(struct parcel *p, struct wire_cursor *cursor,
-			 uint32_t window)
+static void replies_take(struct parcel *p, const struct wire_replies *m,
+			 const struct wire_reply *reply)
 {
 	struct ulrpc_client *c = p->client;
 	bool success = false;
-	struct wire_reply r;
 
-	while (wire_replies_next(cursor, &r)) {
-		struct entry *e = entry_find(p, r.xid);
+	for (uint32_t i = 0; i < m->nreplies; i++) {
+		const struct wire_reply *r = &reply[i];
+		struct entry *e = entry_find(p, r->xid);
 
-		if (likely(e && is_answer(&r)) && !success) {
+		if (likely(e && is_answer(r)) && !success) {
 			success = true;
-			client_on_answer(c, window);
+			client_on_answer(c, m->window);
 		}
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
-			call_on_reply(p->entries[0].call, &r);
+			call_on_reply(p->entries[0].call, r);
 		else if (likely(e && e->call &&
-				e->call->attempts == r.attempt + 1))
-			call_on_reply(e->call, &r);
+				e->call->attempts == r->attempt + 1))
+			call_on_reply(e->call, r);
 		else
 			stat_count(p->shard, e ? RPC_STAT_replies_late
 					       : RPC_STAT_replies_unknown);
@@ -258,14 +258,14 @@ static void replies_bad(struct parcel *p, int rc)
 
 static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 {
+	struct wire_reply reply[WIRE_CALLS_MAX];
 	struct ulrpc_client *c = p->client;
 	struct wire_replies m;
-	struct wire_cursor cursor;
 	int rc;
 
-	rc = wire_replies_open(&cursor, ev->hdr_data,
-			       (uint8_t *)ev->md_start + ev->offset,
-			       ev->mlength, &m);
+	rc = wire_replies_decode(&m, reply, ev->hdr_data,
+				 (uint8_t *)ev->md_start + ev->offset,
+				 ev->mlength);
 	if (rc) {
 		replies_bad(p, rc);
 		return;
@@ -282,7 +282,7 @@ static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 		p->target = ev->source;
 		p->paths = MAX(p->paths, 1);
 	}
-	replies_take(p, &cursor, m.window);
+	replies_take(p, &m, reply);
 }
 
 static void on_reply_buf_over(struct ulnet_work *work)

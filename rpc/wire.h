@@ -145,7 +145,7 @@ uint8_t *wire_call_put(uint8_t *p, const struct wire_call *call);
  * replies. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
-/* Calls, or replies, of a message that are not decoded yet. */
+/* Calls of a message that are not decoded yet. */
 struct wire_cursor {
 	struct wire_view head;
 	struct wire_view bodies;
@@ -236,10 +236,12 @@ uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 size_t wire_reply_bound(const struct wire_reply *reply);
 uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply);
 
-int wire_replies_open(struct wire_cursor *cursor, uint64_t hdr_data,
-		      const void *payload, size_t length,
-		      struct wire_replies *m);
-bool wire_replies_next(struct wire_cursor *cursor, struct wire_reply *reply);
+/* Decodes all of it: the replies to @reply, which has room for WIRE_CALLS_MAX of
+ * them, in the order of the message. @payload is borrowed as long as they are
+ * used. *@m is set on success only; after an error @reply holds nothing that is
+ * to be looked at. */
+int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
+			uint64_t hdr_data, const void *payload, size_t length);
 
 struct wire_moved_in {
 	uint32_t index;

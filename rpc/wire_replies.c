@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replies, to and from bytes. As wire_requests.c.
+ * Replies, to and from bytes.
  */
 #include "rpc/wire_field.h"
 
@@ -185,7 +185,6 @@ static const uint8_t *get_reply_rest(const uint8_t *field, const uint8_t *p,
 	return p;
 }
 
-/* What all of it says. */
 static bool get_reply(struct wire_view in, struct wire_reply *r)
 {
 	const uint8_t *p = in.p, *field = p;
@@ -206,41 +205,23 @@ static bool get_reply(struct wire_view in, struct wire_reply *r)
 	return p == in.end;
 }
 
-/* Is all of it well-formed? Sets its length and no other number. */
-static bool check_reply(struct wire_view in, struct wire_reply *r)
-{
-	const uint8_t *p = in.p, *field = p;
-	uint32_t tag;
-
-	r->length = 0;
-	r->nbulks = 0;
-	for (; next_field(&p, in.end, &tag); field = p) {
-		if (unlikely(!is_number(tag)))
-			p = get_reply_rest(field, p, in.end, tag, r);
-		else if (tag >> 3 == 5)
-			p = get_varint32(p, in.end, &r->length);
-		else
-			p = skip_varint(p, in.end);
-	}
-	return p == in.end;
-}
-
+/* Adds the next of @m->nreplies. */
 static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,
-				     struct parts *parts)
+				     struct wire_replies *m,
+				     struct wire_reply *reply)
 {
-	struct wire_reply r;
 	struct wire_view in;
 
 	p = get_bytes(p, end, &in);
-	if (unlikely(!p || parts->n == WIRE_CALLS_MAX || !check_reply(in, &r)))
+	if (unlikely(!p || m->nreplies == WIRE_CALLS_MAX ||
+		     !get_reply(in, &reply[m->nreplies])))
 		return NULL;
-	parts->n++;
-	parts->bodies += r.length;
+	m->nreplies++;
 	return p;
 }
 
 static bool get_replies(struct wire_view head, struct wire_replies *m,
-			struct parts *parts, uint64_t *bodies)
+			struct wire_reply *reply, uint64_t *bodies)
 {
 	const uint8_t *p = head.p;
 	uint32_t tag;
@@ -257,7 +238,7 @@ static bool get_replies(struct wire_view head, struct wire_replies *m,
 			p = get_varint32(p, head.end, &m->window);
 			break;
 		case TAG(4, WT_LEN):
-			p = get_reply_part(p, head.end, parts);
+			p = get_reply_part(p, head.end, m, reply);
 			break;
 		case TAG(15, WT_LEN):
 			p = get_bodies(p, head.end, bodies);
@@ -266,16 +247,26 @@ static bool get_replies(struct wire_view head, struct wire_replies *m,
 			p = get_unknown(p, head.end, tag);
 		}
 	}
-	m->nreplies = parts->n;
-	return p == head.end && parts->bodies == *bodies;
+	return p == head.end;
 }
 
-int wire_replies_open(struct wire_cursor *cursor, uint64_t hdr_data,
-		      const void *payload, size_t length,
-		      struct wire_replies *m)
+/* Gives each reply its body. Together they are to have all there is. */
+static bool cut_bodies(struct wire_view bodies, struct wire_reply *reply,
+		       uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(reply[i].length > view_length(bodies)))
+			return false;
+		reply[i].body = bodies.p;
+		bodies.p += reply[i].length;
+	}
+	return bodies.p == bodies.end;
+}
+
+int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
+			uint64_t hdr_data, const void *payload, size_t length)
 {
 	struct wire_replies got = { 0 };
-	struct parts parts = { 0 };
 	struct wire_cursor c;
 	uint64_t bodies = 0;
 	int rc;
@@ -283,21 +274,10 @@ int wire_replies_open(struct wire_cursor *cursor, uint64_t hdr_data,
 	rc = wire_head_check(&c, WIRE_REPLIES, hdr_data, payload, length);
 	if (rc)
 		return rc;
-	if (!get_replies(c.head, &got, &parts, &bodies) ||
-	    bodies != view_length(c.bodies))
+	if (!get_replies(c.head, &got, reply, &bodies) ||
+	    bodies != view_length(c.bodies) ||
+	    !cut_bodies(c.bodies, reply, got.nreplies))
 		return -EPROTO;
 	*m = got;
-	*cursor = c;
 	return 0;
-}
-
-bool wire_replies_next(struct wire_cursor *cursor, struct wire_reply *reply)
-{
-	struct wire_view in;
-
-	if (!get_next(&cursor->head, TAG(4, WT_LEN), &in) ||
-	    unlikely(!get_reply(in, reply)))
-		return false;
-	reply->body = take_body(cursor, reply->length);
-	return reply->body;
 }

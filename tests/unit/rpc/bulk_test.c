@@ -456,8 +456,8 @@ static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 					  .checksum = crc,
 					  .length = length };
 	struct wire_reply reply = { .nbulks = 1, .bulk = &moved };
+	struct wire_reply decoded[WIRE_CALLS_MAX];
 	struct wire_replies got;
-	struct wire_cursor cursor;
 	struct wire_moved_in in;
 	uint8_t buf[16384], *p = buf;
 
@@ -465,13 +465,13 @@ static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 		      sizeof(buf));
 	p = wire_replies_put(p, &head);
 	p = wire_reply_put(p, &reply);
-	cr_assert_eq(wire_replies_open(&cursor,
-				       wire_hdr_data(WIRE_REPLIES, buf,
-						     (size_t)(p - buf)),
-				       buf, (size_t)(p - buf), &got),
+	cr_assert_eq(wire_replies_decode(&got, decoded,
+					 wire_hdr_data(WIRE_REPLIES, buf,
+						       (size_t)(p - buf)),
+					 buf, (size_t)(p - buf)),
 		     0);
-	cr_assert(wire_replies_next(&cursor, &reply));
-	cr_assert(wire_moved_next(&reply.bulks, &in));
+	cr_assert_eq(got.nreplies, 1);
+	cr_assert(wire_moved_next(&decoded[0].bulks, &in));
 	return bulk_check(b, &in);
 }
 

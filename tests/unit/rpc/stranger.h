@@ -53,23 +53,22 @@ static inline void stranger_on_control(const struct ulnet_event *ev)
 static inline void stranger_on_reply(const struct ulnet_event *ev)
 {
 	struct stranger *c = ev->user_ptr;
-	struct wire_cursor cursor;
+	struct wire_reply reply[WIRE_CALLS_MAX];
 	struct wire_replies m;
-	struct wire_reply r;
 
 	if (ev->type != LNET_EVENT_PUT)
 		return;
 	c->messages++;
-	cr_assert_eq(wire_replies_open(&cursor, ev->hdr_data,
-				       c->replies_in + ev->offset, ev->mlength,
-				       &m),
+	cr_assert_eq(wire_replies_decode(&m, reply, ev->hdr_data,
+					 c->replies_in + ev->offset,
+					 ev->mlength),
 		     0);
 	cr_assert(c->careless || m.client == c->client);
-	while (wire_replies_next(&cursor, &r)) {
+	for (uint32_t i = 0; i < m.nreplies; i++) {
 		cr_assert_lt(c->replies, STRANGER_ANSWERS);
-		memcpy(c->body[c->replies], r.body,
-		       MIN(r.length, sizeof(c->body[0])));
-		c->reply[c->replies++] = r;
+		memcpy(c->body[c->replies], reply[i].body,
+		       MIN(reply[i].length, sizeof(c->body[0])));
+		c->reply[c->replies++] = reply[i];
 	}
 }
 

@@ -131,37 +131,33 @@ static inline void again_moved(struct wire_reply *reply, struct tables *t)
 static inline int again_replies(const uint8_t *bytes, size_t length,
 				uint64_t hdr_data, struct again *out)
 {
+	static struct wire_reply reply[WIRE_CALLS_MAX];
 	static struct tables tables;
 	const uint8_t *bodies, *body;
-	struct wire_cursor cursor;
 	struct wire_replies m;
-	struct wire_reply reply;
-	uint32_t n = 0;
 	uint8_t *p;
 	int rc;
 
-	rc = wire_replies_open(&cursor, hdr_data, bytes, length, &m);
+	rc = wire_replies_decode(&m, reply, hdr_data, bytes, length);
 	if (rc)
 		return rc;
-	bodies = cursor.bodies.p;
-	body = bodies;
+	BUG_ON(m.nreplies > WIRE_CALLS_MAX);
+	body = bodies = bytes + (uint16_t)(hdr_data >> 32);
 	p = wire_replies_put(out->bytes, &m);
-	while (wire_replies_next(&cursor, &reply)) {
+	for (uint32_t i = 0; i < m.nreplies; i++) {
 		size_t bound;
 		uint8_t *end;
 
-		BUG_ON(reply.body != body);
-		body += reply.length;
-		again_moved(&reply, &tables);
-		bound = wire_reply_bound(&reply);
+		BUG_ON(reply[i].body != body);
+		body += reply[i].length;
+		again_moved(&reply[i], &tables);
+		bound = wire_reply_bound(&reply[i]);
 		BUG_ON((size_t)(out->bytes + sizeof(out->bytes) - p) < bound);
-		end = wire_reply_put(p, &reply);
+		end = wire_reply_put(p, &reply[i]);
 		BUG_ON((size_t)(end - p) > bound);
 		p = end;
-		n++;
 	}
-	BUG_ON(n != m.nreplies || n > WIRE_CALLS_MAX);
-	BUG_ON(body != cursor.bodies.end);
+	BUG_ON(body != bytes + length);
 	return again_end(out, WIRE_REPLIES, p, bodies, (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;

@@ -249,6 +249,7 @@ static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 		     uint64_t hdr_data)
 {
 	static const uint8_t zero[sizeof(struct wire_control)];
+	static struct wire_reply reply[WIRE_CALLS_MAX];
 	struct wire_cursor cursor;
 	struct wire_requests rq;
 	struct wire_replies rp;
@@ -263,8 +264,8 @@ static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 		cr_assert(!rc || !memcmp(&rq, zero, sizeof(rq)));
 		break;
 	case WIRE_REPLIES:
-		rc = wire_replies_open(&cursor, hdr_data, bytes, length,
-				       zeroed(&rp, sizeof(rp)));
+		rc = wire_replies_decode(zeroed(&rp, sizeof(rp)), reply,
+					 hdr_data, bytes, length);
 		cr_assert(!rc || !memcmp(&rp, zero, sizeof(rp)));
 		break;
 	default:
