@@ -55,11 +55,6 @@ static const struct {
 	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
 };
 
-int call_status(enum ulrpc_cause cause)
-{
-	return causes[cause].status;
-}
-
 const char *ulrpc_cause_name(enum ulrpc_cause cause)
 {
 	return (unsigned int)cause < ULRPC_CAUSE_COUNT ? causes[cause].name
@@ -80,24 +75,12 @@ const char *ulrpc_execution_name(enum ulrpc_execution execution)
 
 /* ---- memory ---- */
 
-void call_put(struct ulrpc_call *call)
+void call_free(struct ulrpc_call *call)
 {
-	/* The analyzer does not know that on_cancel() has a reference, too. */
-	if (call->shared) { /* NOLINT(clang-analyzer-unix.Malloc) */
-		if (atomic_fetch_sub(&call->refs, 1) == 1)
-			free(call);
-		return;
-	}
-	if (atomic_load_explicit(&call->refs, memory_order_relaxed) > 1) {
-		atomic_store_explicit(
-			&call->refs,
-			atomic_load_explicit(&call->refs,
-					     memory_order_relaxed) -
-				1,
-			memory_order_relaxed);
-		return;
-	}
-	slab_put(&call->shard->imports->slab, call, call->size);
+	if (call->shared) /* NOLINT(clang-analyzer-unix.Malloc) */
+		free(call);
+	else
+		slab_put(&call->shard->imports->slab, call, call->size);
 }
 
 void ulrpc_call_put(struct ulrpc_call *call)
@@ -161,22 +144,44 @@ static bool bulks_release(struct ulrpc_call *call)
 	return idle;
 }
 
-/* Times add up to the total, whatever the server says. */
-static void outcome_times(const struct ulrpc_call *call,
-			  const struct call_answer *a, uint64_t now,
-			  struct ulrpc_outcome *o)
+/* Times add up to the total, whatever the server says, which has been set. */
+static void outcome_times(struct ulrpc_outcome *o,
+			  const struct ulrpc_call *call, uint64_t now)
 {
-	uint64_t left;
+	uint64_t left = (now - call->began) / NSEC_PER_USEC;
 
-	o->total = (now - call->began) / NSEC_PER_USEC;
-	o->connecting = call->connecting / NSEC_PER_USEC;
-	o->window = call->window / NSEC_PER_USEC;
-	o->window = MIN(o->window, o->total - MIN(o->total, o->connecting));
-	left = o->total - MIN(o->total, o->connecting + o->window);
-	o->server_queue = MIN(a->queue, left);
+	o->total = left;
+	o->connecting = o->window = 0;
+	if (unlikely(call->connecting | call->window)) {
+		o->connecting = MIN(call->connecting / NSEC_PER_USEC, left);
+		left -= o->connecting;
+		o->window = MIN(call->window / NSEC_PER_USEC, left);
+		left -= o->window;
+	}
+	o->server_queue = MIN(o->server_queue, left);
 	left -= o->server_queue;
-	o->service = MIN(a->service, left);
+	o->service = MIN(o->service, left);
 	o->wire = left - o->service;
+}
+
+/* The rail of the last attempt, which has been told of by its parcel, or is still
+ * in it. */
+static void outcome_rail(struct ulrpc_outcome *o, const struct ulrpc_call *call)
+{
+	const struct parcel *p = call->parcel;
+
+	o->attempts = call->attempts;
+	o->paths = call->paths;
+	if (likely(call->fsm.state == CALL_SENT)) {
+		o->local = p->local;
+		o->target = p->target;
+		o->paths += p->paths;
+	} else if (call->attempts) {
+		o->local = call->local;
+		o->target = call->target;
+	} else {
+		o->local = o->target = LNET_NID_ANY;
+	}
 }
 
 /* Time since it was queued counts as waiting for one thing or another. */
@@ -191,9 +196,15 @@ static void count_waiting(struct ulrpc_call *call, uint64_t now)
 	call->window += now - ready;
 }
 
-void call_on_packed(struct ulrpc_call *call, uint64_t now)
+void call_on_packed(struct ulrpc_call *call, struct parcel *p,
+		    unsigned int place, uint64_t now)
 {
-	count_waiting(call, now);
+	if (now != call->queued)
+		count_waiting(call, now);
+	call->parcel = p;
+	call->place = (uint16_t)place;
+	call->attempts++;
+	call->alone = false;
 	call_move(call, CALL_SENT);
 }
 
@@ -204,10 +215,7 @@ static void call_detach(struct ulrpc_call *call, uint64_t now)
 	struct ulrpc_client *c = call->client;
 
 	list_del(&call->link);
-	list_del(&call->unreplied);
-	list_del(&call->due);
-	if (unlikely(lnet_timer_armed(&call->timer)))
-		shard_cancel(call->shard, &call->timer);
+	client_unwatch(call);
 	switch ((enum call_state)call->fsm.state) {
 	case CALL_QUEUED:
 		c->nqueued--;
@@ -310,41 +318,32 @@ static struct ending *ending_new(struct ulrpc_call *call)
 	return e;
 }
 
-void call_end(struct ulrpc_call *call, const struct call_answer *a)
+/* The call ends here, and its callback may do anything. The caller has set what
+ * is known of how the call went at the server: @o's status, cause, execution,
+ * server_queue, service, retry_after and reply_needed. The others are set here. */
+static void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
+		     const void *body, size_t length, uint64_t now)
 {
-	struct ending *e = ending_new(call);
-	uint64_t now = shard_now(call->shard);
-	struct ulrpc_outcome o;
+	struct ending *e = unlikely(call->nbulks) ? ending_new(call) : NULL;
 
+	outcome_rail(o, call);
 	call_detach(call, now);
-	o = (struct ulrpc_outcome){
-		.status = a->cause == ULRPC_CAUSE_HANDLER
-				  ? a->status
-				  : call_status(a->cause),
-		.cause = a->cause,
-		.execution = a->execution,
-		.attempts = call->attempts,
-		.paths = call->paths,
-		.local = call->local,
-		.target = call->target,
-		.retry_after = a->retry_after,
-		.reply_needed = a->needed,
-	};
+	outcome_times(o, call, now);
 	call_move(call, CALL_DONE);
-	outcome_times(call, a, now, &o);
 	if (likely(!e)) {
-		call_tell(call, &o, a->body, a->length);
+		call_tell(call, o, body, length);
 		return;
 	}
-	e->outcome = o;
-	e->body = a->body;
-	e->length = a->length;
+	e->outcome = *o;
+	e->body = body;
+	e->length = length;
 	list_add_tail(&call->client->ending, &call->link);
 }
 
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
-	struct call_answer a = {
+	struct ulrpc_outcome o = {
+		.status = causes[cause].status,
 		.cause = cause,
 		.execution = (call->fsm.state == CALL_SENT &&
 			      !MUTATE(rpc_not_executed)) ||
@@ -353,7 +352,7 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 				     : ULRPC_NOT_EXECUTED,
 	};
 
-	call_end(call, &a);
+	call_end(call, &o, NULL, 0, shard_now(call->shard));
 }
 
 static void on_fail_later(struct ulnet_work *work)
@@ -389,11 +388,6 @@ void call_expire(struct ulrpc_call *call)
 	if (call->fsm.state == CALL_SENT)
 		client_verify(c);
 	call_fail(call, cause);
-}
-
-static void on_deadline(struct ulnet_timer *timer)
-{
-	call_expire(container_of(timer, struct ulrpc_call, timer));
 }
 
 /* ---- another attempt ---- */
@@ -434,8 +428,10 @@ void call_again(struct ulrpc_call *call, bool maybe)
 	struct ulrpc_client *c = call->client;
 
 	call->unknown |= maybe;
+	call->local = call->parcel->local;
+	call->target = call->parcel->target;
+	call->paths += call->parcel->paths;
 	c->inflight--;
-	list_del(&call->unreplied);
 	parcel_forget(call->parcel, call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
@@ -492,23 +488,20 @@ static const struct {
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-static void answer_ok(struct ulrpc_call *call, const struct wire_reply *r,
-		      struct call_answer *a)
+/* What can be believed of what the server says of an executed call. */
+static enum ulrpc_cause answer_check(struct ulrpc_call *call,
+				     const struct wire_reply *r)
 {
 	int rc;
 
-	if (r->length > call->reply_max) {
-		a->cause = ULRPC_CAUSE_BAD_REPLY;
-		return;
-	}
-	rc = r->nbulks || call->nbulks ? bulks_check(call, r) : 0;
-	if (rc) {
-		a->cause = rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM
-					  : ULRPC_CAUSE_BAD_REPLY;
-		return;
-	}
-	a->body = r->length ? (const void *)r->body : "";
-	a->length = r->length;
+	if (unlikely(r->length > call->reply_max))
+		return ULRPC_CAUSE_BAD_REPLY;
+	if (likely(!(r->nbulks | call->nbulks)))
+		return ULRPC_CAUSE_OK;
+	rc = bulks_check(call, r);
+	if (!rc)
+		return ULRPC_CAUSE_OK;
+	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
 }
 
 void call_doubt(struct ulrpc_call *call)
@@ -526,7 +519,7 @@ void call_doubt(struct ulrpc_call *call)
 static bool is_executed_by_nobody(const struct ulrpc_call *call,
 				  const struct wire_reply *r)
 {
-	uint64_t age = shard_now(call->shard) - parcel_sent(call->parcel);
+	uint64_t age = shard_now(call->shard) - call->parcel->sent;
 
 	if (MUTATE(rpc_believe))
 		return true;
@@ -538,7 +531,7 @@ static bool is_executed_by_nobody(const struct ulrpc_call *call,
 static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
-	uint32_t epoch = parcel_epoch(call->parcel);
+	uint32_t epoch = call->parcel->epoch;
 
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
@@ -563,38 +556,52 @@ static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
 	}
 }
 
-void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r)
+/* The status of a reply that says anything but that all went well. */
+static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
+		       struct ulrpc_outcome *o)
 {
-	struct call_answer a = {
-		.cause = ULRPC_CAUSE_BAD_REPLY,
-		.execution = ULRPC_EXECUTION_UNKNOWN,
-		.queue = r->queue,
-		.service = r->service,
-		.retry_after = r->retry_after,
-	};
+	o->cause = ULRPC_CAUSE_BAD_REPLY;
+	o->execution = ULRPC_EXECUTION_UNKNOWN;
+	if (r->status < ARRAY_SIZE(answers)) {
+		o->cause = answers[r->status].cause;
+		o->execution = answers[r->status].execution;
+	}
+	if (o->execution == ULRPC_NOT_EXECUTED && call->unknown)
+		o->execution = ULRPC_EXECUTION_UNKNOWN;
+	if (o->cause == ULRPC_CAUSE_TOO_LONG)
+		o->reply_needed = r->needed;
+}
 
-	if (is_turned_away(call, r))
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
+		   uint64_t now)
+{
+	struct ulrpc_outcome o;
+	bool ok;
+
+	if (unlikely(r->status) && is_turned_away(call, r))
 		return;
 	client_served(call->client);
 	/* Said again, it is of the method, which minds. */
-	if (r->status == WIRE_DOUBTFUL && !call->unknown) {
+	if (unlikely(r->status == WIRE_DOUBTFUL) && !call->unknown) {
 		call_doubt(call);
 		return;
 	}
-	if (r->status < ARRAY_SIZE(answers)) {
-		a.cause = answers[r->status].cause;
-		a.execution = answers[r->status].execution;
-	}
-	if (a.execution == ULRPC_NOT_EXECUTED && call->unknown)
-		a.execution = ULRPC_EXECUTION_UNKNOWN;
-	if (a.cause == ULRPC_CAUSE_OK)
-		answer_ok(call, r, &a);
-	else if (a.cause == ULRPC_CAUSE_HANDLER)
-		a.status = r->error && r->error <= ERROR_MAX ? -(int)r->error
-							     : -EIO;
-	else if (a.cause == ULRPC_CAUSE_TOO_LONG)
-		a.needed = r->needed;
-	call_end(call, &a);
+	o.execution = ULRPC_EXECUTED;
+	o.server_queue = r->queue;
+	o.service = r->service;
+	o.retry_after = r->retry_after;
+	o.reply_needed = 0;
+	if (likely(r->status == WIRE_OK))
+		o.cause = answer_check(call, r);
+	else
+		answer_bad(call, r, &o);
+	o.status = causes[o.cause].status;
+	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER) && r->error &&
+	    r->error <= ERROR_MAX)
+		o.status = -(int)r->error;
+	ok = o.cause == ULRPC_CAUSE_OK;
+	call_end(call, &o, ok ? (const void *)r->body : NULL,
+		 ok ? r->length : 0, now);
 }
 
 /* ---- the user's side ---- */
@@ -699,9 +706,7 @@ static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->client = c;
 	call->shard = c->shard;
 	list_init(&call->link);
-	list_init(&call->unreplied);
-	list_init(&call->due);
-	call->parcel = NULL;
+	call->watch = WATCH_NONE;
 	call->began = call->queued = shard_now(c->shard);
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->fsm.state = CALL_NEW;
@@ -714,12 +719,12 @@ static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
 	call->attempts = 0;
 	call->connecting = call->window = 0;
-	call->local = call->target = LNET_NID_ANY;
 	call->paths = 0;
-	lnet_timer_init(&call->timer, on_deadline);
-	call->work.fn = on_arrival;
-	call->cancel.fn = on_cancel;
-	atomic_init(&call->canceling, false);
+	if (call->shared) {
+		call->work.fn = on_arrival;
+		call->cancel.fn = on_cancel;
+		atomic_init(&call->canceling, false);
+	}
 }
 
 int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
@@ -765,9 +770,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 void call_gone(struct ulrpc_call *call)
 {
 	list_del(&call->link);
-	list_del(&call->unreplied);
-	list_del(&call->due);
-	atomic_store(&call->canceling, true);
+	if (call->shared)
+		atomic_store(&call->canceling, true);
 	call->gone = true;
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		bulk_gone(call->bulks[i]);

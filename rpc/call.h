@@ -30,8 +30,7 @@ struct wire_reply;
  *	   client.again, .queue or .stalled; or, when it cannot be sent and
  *	   call.work will end it, in .fenced. Counted in client.nqueued.
  * SENT	   One attempt is under way, whose reply is awaited: in
- *	   parcel.entries[place], and, as its number is in use, in
- *	   import.unreplied. Counted in client.inflight and parcel.open.
+ *	   parcel.entries[place]. Counted in client.inflight and parcel.open.
  * FENCE   To be sent again, when nobody moves data from or to its bulks for
  *	   the attempt before: in client.fenced.
  * DONE	   Its callback has run; or will at the end of this turn, when its bulks
@@ -49,12 +48,19 @@ enum call_state {
 };
 extern const struct fsm_state call_states[CALL_STATES];
 
+/* Who ends a call at its deadline. */
+enum call_watch {
+	WATCH_NONE,  /* nobody: it has none, or has ended */
+	WATCH_DUE,   /* client.due_timer: the call is in client.due */
+	WATCH_TIMER, /* call.timer */
+};
+
 struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
 	struct list link;	/* one of the client's lists: enum call_state */
-	struct list unreplied;	/* import.unreplied */
+	struct list due;	/* WATCH_DUE: client.due */
 	struct parcel *parcel;	/* SENT */
 	uint64_t xid;		/* SENT: of this attempt */
 	uint64_t deadline;	/* ns; TIME_NEVER */
@@ -65,6 +71,7 @@ struct ulrpc_call {
 		       * IDEMPOTENT only, others end with that attempt */
 	bool gone;    /* with its node, which crashed: it never ends */
 	bool alone;   /* could not be sent for want of memory: goes by itself */
+	uint8_t watch; /* enum call_watch */
 	uint8_t nbulks;
 	uint8_t priority, semantics;
 	uint16_t place; /* in the parcel */
@@ -77,16 +84,19 @@ struct ulrpc_call {
 	ulrpc_done_fn done;
 	void *arg;
 
-	struct list due;	     /* client.due; or else its deadline is */
-	struct ulnet_timer timer;    /* this one's, or it has none */
 	uint64_t connecting, window; /* ns spent so far */
+	uint32_t paths;		     /* of the attempts before this one */
+	size_t size;		     /* of this, with what follows */
+
+	/* Rail of the attempt before, once there was one. */
 	struct ulnet_nid local, target;
-	uint32_t paths;
-	struct ulnet_work work; /* it comes to its CPT; or ends, later */
+	struct ulnet_timer timer; /* WATCH_TIMER */
+	struct ulnet_work work;	  /* it comes to its CPT; or ends, later */
+	enum ulrpc_cause cause;	  /* of the end that work will bring */
+
+	/* shared only */
 	struct ulnet_work cancel;
-	atomic_bool canceling;	/* cancel is given, or will not be any more */
-	enum ulrpc_cause cause; /* of the end that work will bring */
-	size_t size;		/* of this, with what follows */
+	atomic_bool canceling; /* cancel is given, or will not be any more */
 
 	/* nbulks of them, then the body */
 	struct ulrpc_bulk *bulks[];
@@ -110,30 +120,33 @@ static inline void call_get(struct ulrpc_call *call)
 			memory_order_relaxed);
 }
 
-void call_put(struct ulrpc_call *call);
+void call_free(struct ulrpc_call *call);
+static inline void call_put(struct ulrpc_call *call)
+{
+	uint32_t refs;
 
-/* What is known of how it went at the server. */
-struct call_answer {
-	enum ulrpc_cause cause;
-	enum ulrpc_execution execution;
-	int status;			      /* of ULRPC_CAUSE_HANDLER */
-	uint64_t queue, service, retry_after; /* us */
-	uint32_t needed; /* bytes, of ULRPC_CAUSE_TOO_LONG */
-	const void *body;
-	size_t length;
-};
+	if (call->shared) {
+		refs = atomic_fetch_sub(&call->refs, 1) - 1;
+	} else {
+		refs = atomic_load_explicit(&call->refs, memory_order_relaxed) -
+		       1;
+		atomic_store_explicit(&call->refs, refs, memory_order_relaxed);
+	}
+	if (!refs)
+		call_free(call);
+}
 
-/* QUEUED -> SENT, in a parcel that is being made. */
-void call_on_packed(struct ulrpc_call *call, uint64_t now);
-/* The call ends here. Its callback may do anything. */
-void call_end(struct ulrpc_call *call, const struct call_answer *answer);
+/* QUEUED -> SENT, as @place in @p, which is being made: another attempt. */
+void call_on_packed(struct ulrpc_call *call, struct parcel *p,
+		    unsigned int place, uint64_t now);
 /* Ends a call that was not answered: what is known of its execution follows
  * from the state of the call. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* As call_fail(), but later, by work. Once for each call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* In its parcel there was an answer. */
-void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply);
+/* An answer to its attempt has come, in a turn that began at @now. */
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
+		   uint64_t now);
 /* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
  * this one may have been executed, which an idempotent call does not mind. */
 void call_again(struct ulrpc_call *call, bool maybe);
@@ -155,7 +168,5 @@ struct call_report {
 	uint64_t bulk_sent, bulk_received; /* bytes */
 	const struct ulrpc_outcome *outcome;
 };
-
-int call_status(enum ulrpc_cause cause);
 
 #endif

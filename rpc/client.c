@@ -165,21 +165,6 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
 	fail_all(&all, cause);
 }
 
-/* Calls that are under way, of this client, and in a message. */
-static void take_sent(struct ulrpc_client *c, struct list *sent)
-{
-	list_init(sent);
-	/* Taken out first: callbacks may change the import's list. */
-	for (struct list *l = c->imp->unreplied.next; l != &c->imp->unreplied;
-	     l = l->next) {
-		struct ulrpc_call *call =
-			list_entry(l, struct ulrpc_call, unreplied);
-
-		if (call->client == c && call->fsm.state == CALL_SENT)
-			list_add_tail(sent, &call->link);
-	}
-}
-
 /* Whatever a server says, calls go to no portal that has another purpose. */
 static bool client_portal_ok(uint32_t portal)
 {
@@ -228,12 +213,26 @@ static uint32_t client_room(const struct ulrpc_client *c)
 	return span;
 }
 
+static bool is_ready(const struct ulrpc_client *c)
+{
+	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
+}
+
+/* Nothing can be sent: what would help? */
+static void client_want(struct ulrpc_client *c)
+{
+	import_want(c->imp);
+	client_open_service(c);
+}
+
 static void on_flush(struct ulnet_work *work)
 {
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
-	if (!c->shard->crashed)
+	if (!c->shard->crashed && c->nqueued && !is_ready(c))
+		client_want(c);
+	else if (!c->shard->crashed)
 		client_flush(c);
 	shard_release(c->shard);
 }
@@ -256,22 +255,10 @@ void client_kick(struct ulrpc_client *c)
 	shard_defer(c->shard, &c->flush);
 }
 
-/* Nothing can be sent: what would help? */
-static void client_want(struct ulrpc_client *c)
-{
-	import_want(c->imp);
-	client_open_service(c);
-}
-
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
 {
 	return c->imp->shutting_down ? ULRPC_CAUSE_SHUTDOWN
 				     : ULRPC_CAUSE_UNREACHABLE;
-}
-
-static bool is_ready(const struct ulrpc_client *c)
-{
-	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
@@ -284,15 +271,11 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 		client_want(c);
 }
 
-void client_submit(struct ulrpc_client *c, struct ulrpc_call *call)
+void client_submitted(struct ulrpc_client *c)
 {
-	list_add_tail(&c->queue, &call->link);
-	c->nqueued++;
-	if (unlikely(!is_ready(c))) {
+	if (unlikely(!is_ready(c)))
 		client_want(c);
-		return;
-	}
-	if (c->nqueued < c->batch_max || client_room(c) < c->batch_max)
+	else if (c->nqueued < c->batch_max || client_room(c) < c->batch_max)
 		client_kick(c);
 	else
 		parcel_send(c, c->batch_max);
@@ -331,22 +314,28 @@ void client_on_answer(struct ulrpc_client *c, uint32_t window)
 
 static void due_arm(struct ulrpc_client *c, uint64_t at)
 {
-	if (likely(lnet_timer_armed(&c->due_timer) && c->due_at <= at))
-		return;
 	c->due_at = at;
 	shard_arm(c->shard, &c->due_timer, at);
 }
 
-void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
+static void on_deadline(struct ulnet_timer *timer)
 {
-	if (!list_empty(&c->due) &&
-	    list_entry(c->due.prev, struct ulrpc_call, due)->deadline >
-		    call->deadline) {
+	call_expire(container_of(timer, struct ulrpc_call, timer));
+}
+
+/* There is no other one, or one with a later deadline. */
+void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (!list_empty(&c->due)) {
+		call->watch = WATCH_TIMER;
+		lnet_timer_init(&call->timer, on_deadline);
 		shard_arm(c->shard, &call->timer, call->deadline);
 		return;
 	}
+	call->watch = WATCH_DUE;
 	list_add_tail(&c->due, &call->due);
-	due_arm(c, list_first(&c->due, struct ulrpc_call, due)->deadline);
+	if (call->deadline < c->due_at)
+		due_arm(c, call->deadline);
 }
 
 static void on_due(struct ulnet_timer *timer)
@@ -355,6 +344,7 @@ static void on_due(struct ulnet_timer *timer)
 		container_of(timer, struct ulrpc_client, due_timer);
 	uint64_t now = shard_now(c->shard);
 
+	c->due_at = TIME_NEVER;
 	while (!c->shard->crashed && !list_empty(&c->due)) {
 		struct ulrpc_call *call =
 			list_first(&c->due, struct ulrpc_call, due);
@@ -376,7 +366,8 @@ static void client_restart(struct ulrpc_client *c)
 {
 	struct list sent;
 
-	take_sent(c, &sent);
+	list_init(&sent);
+	parcels_list_calls(c, &sent);
 	while (!list_empty(&sent)) {
 		struct ulrpc_call *call =
 			list_first(&sent, struct ulrpc_call, link);
@@ -410,16 +401,10 @@ void client_on_refused(struct ulrpc_client *c)
 
 /* ---- the end of calls ---- */
 
-void client_call_ended(struct ulrpc_client *c)
+void client_last_ended(struct ulrpc_client *c)
 {
 	struct import *imp = c->imp;
 
-	if (--c->ncalls) {
-		/* The call's place among those in flight is free. */
-		if (c->nqueued)
-			client_kick(c);
-		return;
-	}
 	imp->used = shard_now(c->shard);
 	if (unlikely(rpc_ns(c->rpc->conf.idle) < imp->keepalive) &&
 	    import_is_up(imp))
@@ -438,7 +423,8 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 	fail_queued(c, cause);
 	fail_all(&c->fenced, cause);
-	take_sent(c, &sent);
+	list_init(&sent);
+	parcels_list_calls(c, &sent);
 	fail_all(&sent, cause);
 }
 
@@ -484,25 +470,23 @@ void client_stop(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->due_timer);
 }
 
-static void calls_stop(struct ulrpc_client *c, struct list *calls)
+static void calls_stop(struct list *calls)
 {
 	struct ulrpc_call *call;
 
 	list_for_each_entry (call, calls, link)
-		shard_cancel(c->shard, &call->timer);
+		client_unwatch(call);
 }
 
 void client_crash(struct ulrpc_client *c)
 {
-	struct ulrpc_call *call;
-
 	client_stop(c);
-	calls_stop(c, &c->again);
-	calls_stop(c, &c->stalled);
-	calls_stop(c, &c->queue);
-	calls_stop(c, &c->fenced);
-	list_for_each_entry (call, &c->imp->unreplied, unreplied)
-		shard_cancel(c->shard, &call->timer);
+	/* For client_gone(): the next that happens to any call. */
+	parcels_list_calls(c, &c->fenced);
+	calls_stop(&c->again);
+	calls_stop(&c->stalled);
+	calls_stop(&c->queue);
+	calls_stop(&c->fenced);
 }
 
 static void calls_gone(struct list *calls)
@@ -513,21 +497,11 @@ static void calls_gone(struct list *calls)
 
 void client_gone(struct ulrpc_client *c)
 {
-	struct list *l, *next;
-
 	calls_gone(&c->again);
 	calls_gone(&c->stalled);
 	calls_gone(&c->queue);
 	calls_gone(&c->fenced);
 	calls_gone(&c->ending);
-	for (l = c->imp->unreplied.next; l != &c->imp->unreplied; l = next) {
-		struct ulrpc_call *call =
-			list_entry(l, struct ulrpc_call, unreplied);
-
-		next = l->next;
-		if (call->client == c)
-			call_gone(call);
-	}
 	list_del(&c->link);
 	client_free(c);
 }
@@ -627,6 +601,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->fenced);
 	list_init(&c->ending);
 	list_init(&c->due);
+	c->due_at = TIME_NEVER;
 	c->fsm.state = CLIENT_UNOPENED;
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);

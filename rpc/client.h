@@ -9,10 +9,10 @@
 #ifndef RPC_CLIENT_H
 #define RPC_CLIENT_H
 
+#include "rpc/call.h"
 #include "rpc/import.h"
 #include "rpc/rpc.h"
 
-struct ulrpc_call;
 struct wire_opened;
 
 enum client_state {
@@ -67,17 +67,47 @@ struct ulrpc_client {
 	 * canceled. due_timer comes at due_at, which is not after the first one
 	 * of them: what it finds then may be due, or not yet. */
 	struct list due; /* ulrpc_call.due */
-	uint64_t due_at; /* ns, when it is armed */
+	uint64_t due_at; /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer due_timer;
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
 };
 
+/* A call more is queued. */
+void client_submitted(struct ulrpc_client *c);
 /* A call has come to its CPT. */
-void client_submit(struct ulrpc_client *c, struct ulrpc_call *call);
-/* Ends it at its deadline, unless it is taken off client.due before. */
-void client_watch(struct ulrpc_client *c, struct ulrpc_call *call);
+static inline void client_submit(struct ulrpc_client *c,
+				 struct ulrpc_call *call)
+{
+	list_add_tail(&c->queue, &call->link);
+	/* Nearly always the end of this turn will do. */
+	if (unlikely(++c->nqueued >= c->batch_max || !c->flushing))
+		client_submitted(c);
+}
+/* Ends a call, which has a deadline, at that, unless client_unwatch() comes
+ * before. */
+void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
+static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (unlikely(list_empty(&c->due) ||
+		     list_entry(c->due.prev, struct ulrpc_call, due)->deadline >
+			     call->deadline)) {
+		client_watch_first(c, call);
+		return;
+	}
+	call->watch = WATCH_DUE;
+	list_add_tail(&c->due, &call->due);
+}
+
+static inline void client_unwatch(struct ulrpc_call *call)
+{
+	if (likely(call->watch == WATCH_DUE))
+		list_del(&call->due);
+	else if (call->watch == WATCH_TIMER)
+		shard_cancel(call->shard, &call->timer);
+	call->watch = WATCH_NONE;
+}
 /* What is queued may perhaps be sent now: at the end of this turn. */
 void client_kick(struct ulrpc_client *c);
 /* Sends what may be sent. */
@@ -87,8 +117,16 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
 /* A call is to be sent again: before others, and at the end of this turn if it can
  * be. Asks for what is missing. */
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
-/* A call ended. */
-void client_call_ended(struct ulrpc_client *c);
+/* A call ended; the last one there was. */
+void client_last_ended(struct ulrpc_client *c);
+static inline void client_call_ended(struct ulrpc_client *c)
+{
+	if (--c->ncalls == 0)
+		client_last_ended(c);
+	/* The call's place among those in flight is free. */
+	else if (c->nqueued && !c->flushing)
+		client_kick(c);
+}
 /* The server has answered a call, and says how many it grants; 0: as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
 /* The server seems not to have the service (there) any more: asks. */

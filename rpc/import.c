@@ -631,7 +631,6 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->clients);
 	list_init(&imp->parcels);
 	list_init(&imp->sending);
-	list_init(&imp->unreplied);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
 	return imp;

@@ -54,7 +54,8 @@ struct import {
 	struct list sending; /* parcel.of_sending, by xid */
 	bool span_full;	     /* calls wait for the first of these */
 
-	struct list parcels; /* parcel.of_import: what waits for replies */
+	/* What waits for replies: parcel.of_import, by xid. */
+	struct list parcels;
 
 	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
 	uint32_t pid;
@@ -70,7 +71,6 @@ struct import {
 	bool shutting_down;	 /* it said so at the last attempt */
 
 	/* FULL */
-	struct list unreplied; /* ulrpc_call.unreplied, by xid */
 	uint64_t keepalive;    /* ns */
 	uint64_t heard, sent;  /* ns: when last */
 	uint64_t used;	       /* ns: when the last call ended or began */

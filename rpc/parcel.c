@@ -8,7 +8,7 @@
 #include "rpc/bulk.h"
 #include "rpc/call.h"
 #include "rpc/client.h"
-#include "rpc/wire.h"
+#include "rpc/wire_call.h"
 #include "rpc/xids.h"
 
 /* Bodies from this length on are sent from the call's own memory. */
@@ -35,48 +35,6 @@ struct reply_buf {
 	size_t size; /* of all this, as allocated */
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
-
-struct entry {
-	struct ulrpc_call *call; /* NULL: ended, or went its own way */
-	struct ulrpc_call *held; /* body being sent from there */
-};
-
-struct parcel {
-	struct list all;	/* imports.parcels */
-	struct list of_import;	/* import.parcels, while somebody waits */
-	struct list of_sending; /* import.sending, the same, and LNet has it */
-	struct shard *shard;
-	struct ulrpc_client *client; /* NULL: nobody waits */
-	uint64_t match;
-	uint64_t xid;  /* of its first call; the others follow */
-	uint64_t sent; /* ns */
-	uint32_t epoch;
-	unsigned int n, open;	   /* calls; those that wait */
-	uint32_t need;		   /* bytes that their replies may have */
-	bool sending;		   /* LNet has the send MD */
-	struct reply_buf *bufs;	   /* that LNet has */
-	struct reply_buf *current; /* the one that can be found */
-	struct ulnet_md_handle send_md;
-	struct ulnet_id peer;		/* who may reply */
-	struct ulnet_nid local, target; /* rail */
-	uint32_t paths;
-	bool over;		/* work is given */
-	bool bulk;		/* there is any in it */
-	struct ulnet_work work; /* frees it, if LNet has nothing to say */
-	size_t size;
-	uint8_t *head; /* behind the entries */
-	struct entry entries[];
-};
-
-uint32_t parcel_epoch(const struct parcel *p)
-{
-	return p->epoch;
-}
-
-uint64_t parcel_sent(const struct parcel *p)
-{
-	return p->sent;
-}
 
 /* ---- numbers ---- */
 
@@ -116,11 +74,12 @@ static struct slab *parcel_slab(const struct shard *s)
 
 static void entries_unhold(struct parcel *p)
 {
-	for (unsigned int i = 0; i < p->n; i++) {
-		if (likely(!p->entries[i].held))
+	for (unsigned int i = 0; p->held; i++) {
+		if (!p->entries[i].held)
 			continue;
 		call_put(p->entries[i].held);
 		p->entries[i].held = NULL;
+		p->held--;
 	}
 }
 
@@ -210,7 +169,7 @@ static void reply_buf_renew(struct parcel *p)
 	(void)reply_buf_attach(p);
 }
 
-static struct entry *entry_find(struct parcel *p, uint64_t xid)
+static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
 {
 	uint64_t i = xid - p->xid;
 
@@ -224,24 +183,24 @@ static bool is_answer(const struct wire_reply *r)
 }
 
 static void replies_take(struct parcel *p, const struct wire_replies *m,
-			 const struct wire_reply *reply)
+			 const struct wire_reply *reply, uint64_t now)
 {
 	struct ulrpc_client *c = p->client;
 	bool success = false;
 
 	for (uint32_t i = 0; i < m->nreplies; i++) {
 		const struct wire_reply *r = &reply[i];
-		struct entry *e = entry_find(p, r->xid);
+		struct parcel_entry *e = entry_find(p, r->xid);
 
 		if (likely(e && is_answer(r)) && !success) {
 			success = true;
 			client_on_answer(c, m->window);
 		}
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
-			call_on_reply(p->entries[0].call, r);
+			call_on_reply(p->entries[0].call, r, now);
 		else if (likely(e && e->call &&
 				e->call->attempts == r->attempt + 1))
-			call_on_reply(e->call, r);
+			call_on_reply(e->call, r, now);
 		else
 			stat_count(p->shard, e ? RPC_STAT_replies_late
 					       : RPC_STAT_replies_unknown);
@@ -259,6 +218,7 @@ static void replies_bad(struct parcel *p, int rc)
 static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
+	uint64_t now = shard_now(p->shard);
 	struct ulrpc_client *c = p->client;
 	struct wire_replies m;
 	int rc;
@@ -274,7 +234,7 @@ static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 		stat_count(p->shard, RPC_STAT_replies_unknown);
 		return;
 	}
-	import_heard(c->imp, shard_now(p->shard));
+	import_heard(c->imp, now);
 	if (unlikely(c->imp->waiting))
 		import_on_sign(c->imp);
 	if (p->sending) { /* which rail it was, nobody has told yet */
@@ -282,7 +242,7 @@ static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 		p->target = ev->source;
 		p->paths = MAX(p->paths, 1);
 	}
-	replies_take(p, &m, reply);
+	replies_take(p, &m, reply, now);
 }
 
 static void on_reply_buf_over(struct ulnet_work *work)
@@ -373,13 +333,19 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 void parcel_forget(struct parcel *p, struct ulrpc_call *call)
 {
 	p->entries[call->place].call = NULL;
-	call->parcel = NULL;
-	call->local = p->local;
-	call->target = p->target;
-	call->paths += p->paths;
 	p->need -= call->reply_need;
 	if (--p->open == 0)
 		parcel_retire(p);
+}
+
+void parcels_list_calls(const struct ulrpc_client *c, struct list *calls)
+{
+	const struct parcel *p;
+
+	list_for_each_entry (p, &c->imp->parcels, of_import)
+		for (unsigned int i = 0; p->client == c && i < p->n; i++)
+			if (p->entries[i].call)
+				list_add_tail(calls, &p->entries[i].call->link);
 }
 
 /* ---- sending ---- */
@@ -622,7 +588,7 @@ static struct parcel *parcel_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
-	size_t size = sizeof(struct parcel) + l->n * sizeof(struct entry) +
+	size_t size = sizeof(struct parcel) + l->n * sizeof(struct parcel_entry) +
 		      l->head + l->copied;
 	struct parcel *p = slab_get(parcel_slab(s), size);
 
@@ -638,6 +604,8 @@ static struct parcel *parcel_new(const struct load *l)
 	p->epoch = c->imp->epoch;
 	p->peer = import_target(c->imp);
 	p->n = p->open = l->n;
+	p->waiting = 0;
+	p->held = 0;
 	p->need = l->need;
 	p->sending = false;
 	list_init(&p->of_sending);
@@ -659,15 +627,8 @@ static struct parcel *parcel_new(const struct load *l)
 static void entry_fill(struct parcel *p, unsigned int i,
 		       struct ulrpc_call *call, uint64_t now)
 {
-	struct import *imp = p->client->imp;
-
-	call->xid = ++imp->xid;
-	list_add_tail(&imp->unreplied, &call->unreplied);
-	call->attempts++;
-	call->alone = false;
-	call->parcel = p;
-	call->place = (uint16_t)i;
-	call_on_packed(call, now);
+	call->xid = ++p->client->imp->xid;
+	call_on_packed(call, p, i, now);
 	p->entries[i].call = call;
 	p->entries[i].held = NULL;
 }
@@ -702,13 +663,16 @@ static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
 	return wire_call_put(at, &w);
 }
 
-/* All up to it are answered, or not waited for any more. */
-static uint64_t acked(const struct import *imp)
+/* All up to it are answered, or not waited for any more: the first call of those
+ * parcels that wait is behind it. @p is one of them. */
+static uint64_t acked(const struct parcel *p)
 {
-	if (list_empty(&imp->unreplied))
-		return imp->xid;
-	return list_first(&imp->unreplied, struct ulrpc_call, unreplied)->xid -
-	       1;
+	struct parcel *first = list_first(&p->client->imp->parcels,
+					  struct parcel, of_import);
+
+	while (!first->entries[first->waiting].call)
+		first->waiting++;
+	return first->xid + first->waiting - 1;
 }
 
 static uint8_t *encode_head(struct parcel *p, const struct load *l)
@@ -717,7 +681,7 @@ static uint8_t *encode_head(struct parcel *p, const struct load *l)
 	struct wire_requests m = {
 		.connection = imp->connection,
 		.client = imp->handle,
-		.acked = acked(imp),
+		.acked = acked(p),
 		.epoch = imp->epoch,
 	};
 	const struct wire_segments *segments = l->segments;
@@ -752,6 +716,7 @@ static unsigned int encode_bodies(struct parcel *p, const struct load *l,
 		from = at;
 		call_get(call);
 		p->entries[i].held = call;
+		p->held++;
 	}
 	if (at > from)
 		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };

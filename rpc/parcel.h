@@ -14,19 +14,50 @@
 #include "base/list.h"
 #include "rpc/rpc.h"
 
-struct parcel;
 struct ulrpc_call;
 struct ulrpc_client;
 struct import;
+struct reply_buf;
+
+struct parcel {
+	struct list all;	/* imports.parcels */
+	struct list of_import;	/* import.parcels, while somebody waits */
+	struct list of_sending; /* import.sending, the same, and LNet has it */
+	struct shard *shard;
+	struct ulrpc_client *client; /* NULL: nobody waits */
+	uint64_t match;
+	uint64_t xid;  /* of its first call; the others follow */
+	uint64_t sent; /* ns: when it was given to LNet */
+	uint32_t epoch;
+	unsigned int n, open;	   /* calls; those that wait */
+	unsigned int waiting;	   /* none of those before this one waits */
+	unsigned int held;	   /* entries with a body being sent from there */
+	uint32_t need;		   /* bytes that their replies may have */
+	bool sending;		   /* LNet has the send MD */
+	struct reply_buf *bufs;	   /* that LNet has */
+	struct reply_buf *current; /* the one that can be found */
+	struct ulnet_md_handle send_md;
+	struct ulnet_id peer;		/* who may reply */
+	struct ulnet_nid local, target; /* rail */
+	uint32_t paths;
+	bool over;		/* work is given */
+	bool bulk;		/* there is any in it */
+	struct ulnet_work work; /* frees it, if LNet has nothing to say */
+	size_t size;
+	uint8_t *head; /* behind the entries */
+	struct parcel_entry {
+		struct ulrpc_call *call; /* NULL: ended, or went its own way */
+		struct ulrpc_call *held; /* body being sent from there */
+	} entries[];
+};
 
 /* Sends up to @n calls from the client's queues; takes as many as fit. Returns
  * how many went, or cannot go (now) and are out of the way; 0: there are none. */
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
 /* A call of it has ended, or goes its own way. */
 void parcel_forget(struct parcel *p, struct ulrpc_call *call);
-uint32_t parcel_epoch(const struct parcel *p);
-/* ns: when it was given to LNet. */
-uint64_t parcel_sent(const struct parcel *p);
+/* Puts all calls of @c that are in a message to @calls, by ulrpc_call.link. */
+void parcels_list_calls(const struct ulrpc_client *c, struct list *calls);
 /* How many numbers may be given to calls of this import now, so that the server
  * still remembers those that LNet is sending: see import.sending. */
 uint32_t parcel_span(const struct import *imp);

@@ -13,15 +13,30 @@
 
 #include "base/util.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SLAB_IS_MALLOC 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLAB_IS_MALLOC 1
+#endif
+#endif
+#ifndef SLAB_IS_MALLOC
+#define SLAB_IS_MALLOC 0
+#endif
+
 #define SLAB_MIN_SHIFT 8  /* 256 bytes */
 #define SLAB_MAX_SHIFT 22 /* 4 MiB: more is not kept */
 #define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
 #define SLAB_KEEP      (UINT32_C(4) << 20)  /* bytes of each size */
 #define SLAB_KEEP_ALL  (UINT32_C(16) << 20) /* and of all */
 
+struct slab_free {
+	struct slab_free *next;
+};
+
 struct slab_class {
-	void *free;
-	uint32_t kept; /* pieces */
+	struct slab_free *free;
+	uint32_t kept; /* bytes of all in it */
 	uint32_t size; /* bytes of each */
 };
 
@@ -63,9 +78,52 @@ static inline size_t slab_size(size_t size)
 void slab_init(struct slab *slab);
 /* Everything must be back. */
 void slab_fini(struct slab *slab);
+
+/* From malloc(). */
+void *slab_get_new(struct slab *slab, size_t size) must_check;
+
 /* Uninitialised, aligned as malloc()'s; NULL: no memory. */
-void *slab_get(struct slab *slab, size_t size) must_check;
+static inline void *must_check slab_get(struct slab *slab, size_t size)
+{
+	unsigned int i = slab_class_of(size);
+	struct slab_class *c;
+	struct slab_free *f;
+
+	if (SLAB_IS_MALLOC || unlikely(i >= SLAB_CLASSES))
+		return slab_get_new(slab, size);
+	c = &slab->classes[i];
+	f = c->free;
+	if (unlikely(!f))
+		return slab_get_new(slab, c->size);
+	c->free = f->next;
+	c->kept -= c->size;
+	slab->kept -= c->size;
+	slab->used++;
+	return f;
+}
+
 /* @size: as it was asked for, or slab_size() of that. */
-void slab_put(struct slab *slab, void *obj, size_t size);
+static inline void slab_put(struct slab *slab, void *obj, size_t size)
+{
+	unsigned int i = slab_class_of(size);
+	struct slab_free *f = obj;
+	struct slab_class *c;
+
+	slab->used--;
+	if (SLAB_IS_MALLOC || unlikely(i >= SLAB_CLASSES)) {
+		free(obj);
+		return;
+	}
+	c = &slab->classes[i];
+	if (unlikely(c->kept > SLAB_KEEP - c->size ||
+		     slab->kept > SLAB_KEEP_ALL - c->size)) {
+		free(obj);
+		return;
+	}
+	f->next = c->free;
+	c->free = f;
+	c->kept += c->size;
+	slab->kept += c->size;
+}
 
 #endif

@@ -140,7 +140,7 @@ struct wire_call {
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
-uint8_t *wire_call_put(uint8_t *p, const struct wire_call *call);
+/* wire_call_put(): rpc/wire_call.h */
 /* @length: of all bodies together. Without any there is nothing to put. Also of
  * replies. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);

@@ -7,6 +7,7 @@
 #include "rpc/wire_field.h"
 
 #include <errno.h>
+#include "rpc/wire_call.h"
 #include "rpc/wire_head.h"
 
 /* ---- to bytes ---- */
@@ -23,7 +24,7 @@ uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m)
 	return put_varint_field(p, 4, m->acked);
 }
 
-static uint8_t *put_segments(uint8_t *p, const struct wire_segments *s)
+uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *s)
 {
 	uint8_t *begin = put_begin(p, 12);
 
@@ -44,28 +45,6 @@ size_t wire_call_bound(const struct wire_call *call)
 	for (uint32_t i = 0; i < call->nbulks; i++)
 		bound += SEGMENTS_BOUND(call->bulk[i].n);
 	return bound;
-}
-
-uint8_t *wire_call_put(uint8_t *p, const struct wire_call *call)
-{
-	uint8_t *begin = put_begin(p, 5);
-
-	BUG_ON(call->nbulks > ULRPC_BULKS_MAX);
-	p = put_varint_field(begin, 1, call->xid);
-	p = put_varint_field(p, 2, call->attempt);
-	p = put_fixed32_field(p, 3, call->method);
-	p = put_varint_field(p, 4, call->length);
-	p = put_varint_field(p, 5, call->timeout);
-	p = put_varint_field(p, 6, call->remaining);
-	p = put_varint_field(p, 7, call->flags);
-	p = put_varint_field(p, 8, call->priority);
-	p = put_varint_field(p, 9, call->reply_max);
-	p = put_varint_field(p, 10, call->slot);
-	p = put_varint_field(p, 11, call->semantics);
-	for (uint32_t i = 0; i < call->nbulks; i++)
-		p = put_segments(p, &call->bulk[i]);
-	p = put_bytes_field(p, 13, call->trace, call->trace_length);
-	return put_end(begin, p);
 }
 
 /* ---- from bytes: segments ---- */

@@ -23,7 +23,7 @@ static unsigned int count_in(const struct list *calls, enum call_state state)
 /* As enum call_state says. */
 static const char *client_miscounts(const struct ulrpc_client *c)
 {
-	const struct ulrpc_call *call;
+	const struct parcel *p;
 	unsigned int sent = 0;
 
 	if (c->nqueued != count_in(&c->again, CALL_QUEUED) +
@@ -31,11 +31,9 @@ static const char *client_miscounts(const struct ulrpc_client *c)
 				  count_in(&c->stalled, CALL_QUEUED) +
 				  count_in(&c->fenced, CALL_QUEUED))
 		return "calls are queued, and not counted";
-	list_for_each_entry (call, &c->imp->unreplied, unreplied) {
-		if (call->fsm.state != CALL_SENT || !call->parcel)
-			return "a call has a number, and is not sent";
-		sent += call->client == c;
-	}
+	list_for_each_entry (p, &c->imp->parcels, of_import)
+		if (p->client == c)
+			sent += p->open;
 	return c->inflight == sent ? NULL : "calls are sent, and not counted";
 }
 
@@ -66,17 +64,37 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 	return "a call waits, and nothing is in its way";
 }
 
+static const char *parcel_miscounts(const struct parcel *p)
+{
+	unsigned int open = 0;
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		const struct ulrpc_call *call = p->entries[i].call;
+
+		if (!call)
+			continue;
+		open++;
+		if (i < p->waiting)
+			return "a message takes a call that waits for ended";
+		if (call->fsm.state != CALL_SENT || call->parcel != p ||
+		    call->place != i || call->xid != p->xid + i)
+			return "a call is not where it says it is";
+	}
+	return open && open == p->open ? NULL : "a message miscounts its calls";
+}
+
 static const char *import_is_wrong(const struct import *imp)
 {
-	const struct ulrpc_call *call;
 	const struct ulrpc_client *c;
+	const struct parcel *p;
 	const char *what = NULL;
 	uint64_t last = 0;
 
-	list_for_each_entry (call, &imp->unreplied, unreplied) {
-		if (call->xid <= last || call->xid > imp->xid)
+	list_for_each_entry (p, &imp->parcels, of_import) {
+		if (p->xid <= last || p->xid + p->n - 1 > imp->xid)
 			return "numbers are out of order";
-		last = call->xid;
+		last = p->xid + p->n - 1;
+		what = what ? what : parcel_miscounts(p);
 	}
 	list_for_each_entry (c, &imp->clients, link) {
 		what = what ? what : client_miscounts(c);
@@ -119,7 +137,7 @@ static const char *imports_busy(const struct imports *x)
 	if (!list_empty(&x->parcels))
 		return "parcels";
 	list_for_each_entry (imp, &x->all, link) {
-		if (!list_empty(&imp->unreplied) || !list_empty(&imp->parcels))
+		if (!list_empty(&imp->parcels))
 			return "a connection has calls";
 		list_for_each_entry (c, &imp->clients, link)
 			what = what ? what : client_busy(c);

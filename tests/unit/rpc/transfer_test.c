@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include "rpc/crc32c.h"
 #include "rpc/transfer_priv.h"
+#include "rpc/wire_call.h"
 #include "tests/unit/rpc/bulk_rig.h"
 
 #define MATCH UINT64_C(0x123456700)

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "rpc/wire.h"
+#include "rpc/wire_call.h"
 
 struct again {
 	uint64_t hdr_data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages made by hand, good ones and others, and such as other versions of this
  * protocol may send. */
-#include "rpc/wire.h"
+#include "rpc/wire_call.h"
 
 #include <errno.h>
 #include "rpc/crc32c.h"

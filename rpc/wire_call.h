@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call of a message of requests, to bytes: inline, so that nothing is done for
+ * what the caller leaves out.
+ */
+#ifndef RPC_WIRE_CALL_H
+#define RPC_WIRE_CALL_H
+
+#include "rpc/wire_field.h"
+
+uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *s);
+
+/* As wire.h says of encoding. */
+static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *call)
+{
+	uint8_t *begin = put_begin(p, 5);
+
+	BUG_ON(call->nbulks > ULRPC_BULKS_MAX);
+	p = put_varint_field(begin, 1, call->xid);
+	p = put_varint_field(p, 2, call->attempt);
+	p = put_fixed32_field(p, 3, call->method);
+	p = put_varint_field(p, 4, call->length);
+	p = put_varint_field(p, 5, call->timeout);
+	p = put_varint_field(p, 6, call->remaining);
+	p = put_varint_field(p, 7, call->flags);
+	p = put_varint_field(p, 8, call->priority);
+	p = put_varint_field(p, 9, call->reply_max);
+	p = put_varint_field(p, 10, call->slot);
+	p = put_varint_field(p, 11, call->semantics);
+	for (uint32_t i = 0; i < call->nbulks; i++)
+		p = wire_segments_put(p, &call->bulk[i]);
+	p = put_bytes_field(p, 13, call->trace, call->trace_length);
+	return put_end(begin, p);
+}
+
+#endif
