@@ -18,6 +18,7 @@
 	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED | LNET_PING_MULTI_RAIL | \
 	 LNET_PING_DISCOVERY)
 #define LARGE_ENTRY_SIZE 24 /* status and an IPv6 NID */
+#define SHORT_ENTRY_SIZE 12 /* the shortest one: status and a NID of 8 bytes */
 
 /* ---- encoding ---- */
 
@@ -145,7 +146,7 @@ static int read_small(struct info_reader *ir)
  * not end in time is ignored. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
-	while (bytes >= 4 + 8) {
+	while (bytes >= SHORT_ENTRY_SIZE) {
 		uint32_t status = read_u32(&ir->r, ir->swap);
 		const uint8_t *p = read_skip(&ir->r, 8);
 		struct ulnet_nid nid = { 0 };
@@ -155,9 +156,9 @@ static int read_large(struct info_reader *ir, size_t bytes)
 		if (!p)
 			return -EPROTO;
 		rest = (size_t)(p[0] + 3) / 4 * 4;
-		if (bytes < 12 + rest)
+		if (bytes < SHORT_ENTRY_SIZE + rest)
 			return 0;
-		bytes -= 12 + rest;
+		bytes -= SHORT_ENTRY_SIZE + rest;
 		if (p[0] > 12) {
 			read_skip(&ir->r, rest);
 			continue;
@@ -237,6 +238,11 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		return rc;
 	primary_first(&ir, ir.nsmall - 1);
 	return 0;
+}
+
+unsigned int ping_info_room(size_t len, unsigned int max)
+{
+	return MAX(MIN(max, len / SHORT_ENTRY_SIZE), 1);
 }
 
 /* ---- targets: what every node answers ---- */
@@ -333,7 +339,8 @@ static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
 			 const struct target_buf *b)
 {
 	unsigned int max = settings_interfaces_max(&cpt->node->settings);
-	struct ulnet_ping_ni *ni = calloc(max, sizeof(*ni));
+	unsigned int room = ping_info_room(ev->mlength, max);
+	struct ulnet_ping_ni *ni = malloc(room * sizeof(*ni));
 	struct ulnet_ping_info info;
 	size_t need;
 	int rc;
@@ -494,8 +501,7 @@ struct ping {
 	int status;
 	size_t need; /* > size: ask again */
 	struct ulnet_ping_info info;
-	struct ulnet_ping_ni *ni;
-	unsigned int ni_max;
+	struct ulnet_ping_ni *ni; /* as many as came; NULL: none yet */
 	size_t size;
 	uint8_t *buf;
 };
@@ -523,14 +529,26 @@ static void ping_finish(struct ping *p)
 	ping_free(p);
 }
 
+static int ping_read(struct ping *p, size_t len)
+{
+	unsigned int max =
+		settings_interfaces_max(&p->cpt->node->settings);
+	unsigned int room = ping_info_room(len, max);
+
+	free(p->ni); /* of an answer that was cut */
+	p->ni = malloc(room * sizeof(*p->ni));
+	if (!p->ni)
+		return -ENOMEM;
+	return ping_info_decode(p->buf, len, &p->info, p->ni, max, &p->need);
+}
+
 static void ping_event(const struct ulnet_event *ev)
 {
 	struct ping *p = ev->user_ptr;
 	struct lnet_md *md;
 
 	if (ev->type == LNET_EVENT_REPLY && ev->status == 0)
-		p->status = ping_info_decode(p->buf, ev->mlength, &p->info,
-					     p->ni, p->ni_max, &p->need);
+		p->status = ping_read(p, ev->mlength);
 	else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED)
 		p->status = ev->status ? ev->status : -ETIMEDOUT;
 	else if (ev->type == LNET_EVENT_REPLY)
@@ -591,7 +609,6 @@ struct ping_call {
 static int ping_begin(void *arg)
 {
 	struct ping_call *c = arg;
-	struct lnet *node = c->cpt->node;
 	struct ping *p;
 	int rc;
 
@@ -600,14 +617,12 @@ static int ping_begin(void *arg)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->ni_max = settings_interfaces_max(&node->settings);
-	p->ni = calloc(p->ni_max, sizeof(*p->ni));
 	p->cpt = c->cpt;
 	p->target = c->target;
 	p->until = loop_now(c->cpt->loop) + c->timeout;
 	p->done = c->done;
 	p->arg = c->arg;
-	rc = p->ni ? ping_ask(p, PING_SINK_SIZE) : -ENOMEM;
+	rc = ping_ask(p, PING_SINK_SIZE);
 	if (rc)
 		ping_free(p);
 	return rc;

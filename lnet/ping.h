@@ -29,11 +29,13 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
  * the primary NID first; info->ni is set to it. 0; -EPROTO: not a ping
  * information, or one that a node must not send; -EMSGSIZE: it is longer than
  * @len, by what it says of itself, and *@need_p bytes would hold it; -E2BIG:
- * more than @max entries.
+ * more than @max entries. @ni has room for ping_info_room(@len, @max) entries.
  */
 int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     struct ulnet_ping_ni *ni, unsigned int max,
 		     size_t *need_p);
+/* How many entries of @len bytes are put anywhere at most; never 0. */
+unsigned int ping_info_room(size_t len, unsigned int max);
 
 /* CPT: posts the ping and push targets; takes them away. */
 int ping_start(struct lnet_cpt *cpt) must_check;

@@ -15,12 +15,19 @@ static size_t need;
 
 static inline int decode(const void *bytes, size_t len, unsigned int max)
 {
-	/* A copy of its own, so that reading past its end is seen. */
+	/* Memory of its own, so that reading and writing past its end is
+	 * seen. */
 	uint8_t *copy = malloc(len ? len : 1);
+	unsigned int room = ping_info_room(len, max);
+	struct ulnet_ping_ni *ni = calloc(room, sizeof(*ni));
 	int rc;
 
 	memcpy(copy, bytes, len);
-	rc = ping_info_decode(copy, len, &info, nis, max, &need);
+	rc = ping_info_decode(copy, len, &info, ni, max, &need);
+	cr_assert(rc || info.nnis <= room);
+	memcpy(nis, ni, MIN(room, MAX_NIS) * sizeof(*ni));
+	info.ni = nis;
+	free(ni);
 	free(copy);
 	return rc;
 }

@@ -2,6 +2,7 @@
 /* Nodes that are pinged, that are told of others by pushes, and that ping. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "lnet/node.h"
@@ -412,6 +413,49 @@ Test(ping, itself)
 	ping(sim, 0, any, 0);
 	cr_assert_eq(pong.status, 0);
 	cr_assert_eq(pong.info.nnis, 1);
+	cluster_end(sim);
+}
+
+static size_t memory_used(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+static void ponged_lightly(void *arg, int status,
+			   const struct ulnet_ping_info *got)
+{
+	size_t *used = arg;
+
+	cr_assert_eq(status, 0);
+	cr_assert_eq(got->nnis, 1);
+	*used = memory_used();
+}
+
+/* How many interfaces a peer may have is no reason to have room for them. */
+Test(ping, takes_memory_for_what_there_is)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+	size_t before, used;
+
+	lnet_conf_init(&conf);
+	conf.interfaces_max = INTERFACES_LIMIT;
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(lnet_sim_node_add(sim, i ? "10.0.0.1@tcp"
+						      : "10.0.0.0@tcp",
+					       &conf, NULL, NULL),
+			     i);
+	ping(sim, 0, id_of("10.0.0.1@tcp"), 0); /* the pools' first slabs */
+	before = memory_used();
+	cr_assert_eq(lnet_ping(lnet_sim_node(sim, 0), id_of("10.0.0.1@tcp"), 0,
+			       ponged_lightly, &used),
+		     0);
+	cr_assert_leq(memory_used(), before + 8192);
+	lnet_sim_run_all(sim);
+	cr_assert_leq(used, before + 8192);
 	cluster_end(sim);
 }
 
