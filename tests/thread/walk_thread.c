@@ -10,26 +10,8 @@
 
 #define PEERS 5000
 #define SLICE 256
+#define CHAIN 32 /* more than any bucket of the table of peers has */
 #define CPTS  2
-
-/* One that has a turn of its CPT again and again. */
-struct ticker {
-	struct lnet *node;
-	unsigned int cpt;
-	struct ulnet_work work;
-	atomic_uint turns;
-	atomic_bool over;
-};
-
-static void tick(struct ulnet_work *work)
-{
-	struct ticker *t = (struct ticker *)((char *)work -
-					     offsetof(struct ticker, work));
-
-	atomic_fetch_add(&t->turns, 1);
-	if (!atomic_load(&t->over))
-		lnet_post(t->node, t->cpt, work);
-}
 
 static struct ulnet_nid nth(unsigned int n)
 {
@@ -97,6 +79,26 @@ static void look(struct lnet *node, unsigned int n)
 	free(infos);
 }
 
+/* How many a walk looks at in one turn, at most. */
+struct pace {
+	uint64_t turn; /* ns: when it began */
+	unsigned int in_turn, most, all;
+};
+
+static void pace(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
+{
+	struct pace *w = arg;
+
+	if (!p)
+		return;
+	if (w->turn != loop_now(cpt->loop))
+		w->in_turn = 0;
+	w->turn = loop_now(cpt->loop);
+	w->in_turn++;
+	w->most = MAX(w->most, w->in_turn);
+	w->all++;
+}
+
 /* While the walk is under way, between two turns of it, its table grows. */
 struct growth {
 	struct ulnet_work work;
@@ -124,11 +126,10 @@ static void grow(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 
 int main(void)
 {
-	struct ticker tickers[CPTS];
+	struct pace walk = { 0 };
 	struct growth growth = { .work.fn = let_in };
 	struct ulnet_conf conf;
 	struct lnet *node;
-	unsigned int turns[CPTS];
 
 	lnet_conf_init(&conf);
 	conf.cpts = CPTS;
@@ -136,25 +137,14 @@ int main(void)
 		return 1;
 	look(node, 0);
 	meet_all(node, 0, PEERS);
-	for (unsigned int i = 0; i < CPTS; i++) {
-		tickers[i] = (struct ticker){ .node = node, .cpt = i };
-		tickers[i].work.fn = tick;
-		lnet_post(node, i, &tickers[i].work);
-	}
-	for (unsigned int i = 0; i < CPTS; i++)
-		turns[i] = atomic_load(&tickers[i].turns);
 	look(node, PEERS);
 	check(lnet_stats_reset(node) == 0);
-	/* Twice, a slice each, with a turn at least for each; about half of the
-	 * peers are on each CPT. */
-	for (unsigned int i = 0; i < CPTS; i++)
-		check(atomic_load(&tickers[i].turns) - turns[i] >=
-		      2 * (PEERS / CPTS / SLICE - 2));
+	check(peers_each(node, pace, &walk) == 0);
+	check(walk.all == PEERS);
+	check(walk.most <= SLICE + CHAIN);
 	growth.newcomers = (struct meeting){ node, 0, PEERS, 3 * PEERS };
 	check(peers_each(node, grow, &growth) == 0);
 	check(growth.begun == CPTS + 1);
-	for (unsigned int i = 0; i < CPTS; i++)
-		atomic_store(&tickers[i].over, true);
 	lnet_close(node);
 	return atomic_load(&failures) ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "config/tree.h"
+#include "lnet/node.h"
 #include "rpc/crc32c.h"
 #include "rpc/stats.h"
 #include "ulnet/control.h"
@@ -223,7 +224,8 @@ Test(stats, calls)
 
 /* ---- peers ---- */
 
-#define PEERS 1000
+#define PEERS		1000
+#define PEERS_IN_A_TURN 64
 
 struct crowd {
 	struct shard *shard;
@@ -255,6 +257,50 @@ static int crowd_go(void *arg)
 		stat_peer_del(crowd->shard->stats, STAT_REQUESTS,
 			      &crowd->peers[i]);
 	return 0;
+}
+
+/* Turns of one loop. Each looks at this clock once, at its end. */
+static struct env_ops counting_ops;
+static uint64_t (*clock_coarse)(struct env *env);
+static atomic_uint turns;
+
+static uint64_t count_turn(struct env *env)
+{
+	atomic_fetch_add(&turns, 1);
+	return clock_coarse(env);
+}
+
+static int turns_count(void *arg)
+{
+	struct env *env = arg;
+
+	counting_ops = *env->ops;
+	clock_coarse = counting_ops.clock_coarse;
+	counting_ops.clock_coarse = count_turn;
+	env->ops = &counting_ops;
+	return 0;
+}
+
+/* Between two slices of the peers of a CPT everybody else has a turn. */
+Test(stats, peers_are_read_in_slices)
+{
+	struct rig *rig = rig_open();
+	struct crowd *crowd = calloc(1, sizeof(*crowd));
+	struct lnet *node = rig->rpc.node;
+	unsigned int before;
+
+	crowd->shard = &rig->shards[1];
+	cr_assert_eq(lnet_call(node, 1, crowd_come, crowd), 0);
+	cr_assert_eq(lnet_call(node, 1, turns_count, node->loops[1]->env), 0);
+	before = turns;
+	doc_free(stats_of(rig));
+	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
+	before = turns;
+	cr_assert_eq(ulrpc_stats_reset(&rig->rpc), 0);
+	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
+	cr_assert_eq(lnet_call(node, 1, crowd_go, crowd), 0);
+	free(crowd);
+	rig_close(rig);
 }
 
 Test(stats, more_peers_than_are_read_in_a_turn)
