@@ -176,11 +176,10 @@ static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
 
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
-		       struct wire_cursor *cursor, bool may_pin)
+		       const struct wire_call *calls, bool may_pin)
 {
 	uint64_t now = shard_now(sc->shard);
 	struct origin *o = origin_new(sc, ev, m);
-	struct wire_call c;
 	uint32_t all;
 
 	if (unlikely(!o)) {
@@ -188,8 +187,8 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		return;
 	}
 	all = check_connection(o, m, now);
-	while (wire_requests_next(cursor, &c))
-		read_call(o, &c, all, may_pin, now);
+	for (uint32_t i = 0; i < m->ncalls; i++)
+		read_call(o, &calls[i], all, may_pin, now);
 	o->reading = false;
 	reply_flush(o);
 	origin_unref(o);
@@ -219,13 +218,13 @@ static void request_stray_back(struct stray *stray)
 static void request_stray_there(struct stray *stray)
 {
 	struct service_cpt *to = stray_to(stray);
+	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
-	struct wire_cursor cursor;
 
 	if (!stray->to->aborted &&
-	    !wire_requests_open(&cursor, stray->ev.hdr_data, stray->payload,
-				stray->length, &m))
-		read_calls(to, &stray->ev, &m, &cursor, false);
+	    !wire_requests_decode(&m, calls, stray->ev.hdr_data, stray->payload,
+				  stray->length))
+		read_calls(to, &stray->ev, &m, calls, false);
 }
 
 static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
@@ -295,24 +294,22 @@ static void refusal_there(struct stray *stray)
 static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct ulnet_event *ev,
 		       const struct wire_requests *m,
-		       struct wire_cursor *cursor)
+		       const struct wire_call *calls)
 {
+	size_t size = m->ncalls * sizeof(calls[0]);
 	struct stray *stray = NULL;
 	struct refusal *x;
-	unsigned int n = 0;
 
 	if (from->strays < STRAYS_MAX && !from->shard->aborted)
 		stray = stray_new(from->shard, cpt, ev, NULL,
-				  sizeof(*x) + m->ncalls * sizeof(x->calls[0]));
+				  sizeof(*x) + size);
 	if (!stray) {
 		stat_count(from->shard, RPC_STAT_requests_dropped);
 		return;
 	}
 	x = (struct refusal *)stray->payload;
-	while (n < m->ncalls && wire_requests_next(cursor, &x->calls[n]))
-		n++;
 	x->m = *m;
-	x->m.ncalls = n;
+	memcpy(x->calls, calls, size);
 	from->strays++;
 	stray_send(stray, refusal_there, refusal_back, from);
 }
@@ -335,20 +332,20 @@ void request_on_message(void *arg, const struct ulnet_event *ev,
 			const void *payload, size_t length)
 {
 	struct service_cpt *sc = arg;
+	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
-	struct wire_cursor cursor;
 	unsigned int cpt;
 	int rc;
 
 	stat_count(sc->shard, RPC_STAT_requests_received);
-	rc = wire_requests_open(&cursor, ev->hdr_data, payload, length, &m);
+	rc = wire_requests_decode(&m, calls, ev->hdr_data, payload, length);
 	if (unlikely(rc)) {
 		unreadable(sc, ev, rc);
 		return;
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
-		read_calls(sc, ev, &m, &cursor, true);
+		read_calls(sc, ev, &m, calls, true);
 	else if (!request_pass_on(sc, cpt, ev, payload, length))
-		refuse_all(sc, cpt, ev, &m, &cursor);
+		refuse_all(sc, cpt, ev, &m, calls);
 }

@@ -131,16 +131,18 @@ static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
  * refused once, and not at all if it has been seen before. */
 static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 			  const struct wire_requests *m,
-			  struct wire_cursor *cursor)
+			  const struct wire_call *calls)
 {
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
-	struct vacant_answer *a = answer_new(s, m->ncalls);
+	struct vacant_answer *a;
 	struct export *e = NULL;
 	uint64_t absent = 0;
 	uint32_t status, n = 0;
-	struct wire_call c;
 	uint8_t *at;
 
+	if (!m->ncalls)
+		return;
+	a = answer_new(s, m->ncalls);
 	if (!a) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
@@ -149,15 +151,16 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 	if (!e)
 		absent = export_absent(s->exports, shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
-	while (wire_requests_next_head(cursor, &c)) {
-		struct wire_reply r = { .xid = c.xid,
-					.attempt = c.attempt,
+	for (uint32_t i = 0; i < m->ncalls; i++) {
+		const struct wire_call *c = &calls[i];
+		struct wire_reply r = { .xid = c->xid,
+					.attempt = c->attempt,
 					.status = status,
 					.absent = absent };
 		enum request_past past = REQUEST_NEW;
 
 		if (e)
-			past = request_past(s, e, NULL, &c);
+			past = request_past(s, e, NULL, c);
 		if (past == REQUEST_COPY)
 			continue;
 		if (past == REQUEST_DOUBTFUL)
@@ -171,20 +174,6 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 		answer_free(a);
 }
 
-/* ---- messages ---- */
-
-static void on_head(struct shard *s, const struct ulnet_event *ev,
-		    const void *payload, size_t length)
-{
-	struct wire_requests m;
-	struct wire_cursor cursor;
-
-	if (!wire_requests_open_head(&cursor, ev->hdr_data, payload, length,
-				     &m) &&
-	    m.ncalls)
-		vacant_refuse(s, ev, &m, &cursor);
-}
-
 /* ---- what came to another CPT than its connection's ---- */
 
 static void vacant_stray_back(struct stray *stray)
@@ -196,10 +185,14 @@ static void vacant_stray_back(struct stray *stray)
 
 static void vacant_stray_there(struct stray *stray)
 {
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
 	struct shard *s = stray->to;
 
-	if (!s->aborted && s->vacants)
-		on_head(s, &stray->ev, stray->payload, stray->length);
+	if (!s->aborted && s->vacants &&
+	    !wire_requests_decode_heads(&m, calls, stray->ev.hdr_data,
+					stray->payload, stray->length))
+		vacant_refuse(s, &stray->ev, &m, calls);
 }
 
 static void vacant_pass_on(struct shard *s, unsigned int cpt,
@@ -219,26 +212,28 @@ static void vacant_pass_on(struct shard *s, unsigned int cpt,
 	stray_send(stray, vacant_stray_there, vacant_stray_back, v);
 }
 
+/* ---- messages ---- */
+
 static void on_message(void *arg, const struct ulnet_event *ev,
 		       const void *payload, size_t length)
 {
 	struct vacant *v = arg;
 	struct shard *s = v->shard;
+	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
-	struct wire_cursor cursor;
 	unsigned int cpt;
 	int rc;
 
 	stat_count(s, RPC_STAT_requests_received);
-	rc = wire_requests_open_head(&cursor, ev->hdr_data, payload, length,
-				     &m);
+	rc = wire_requests_decode_heads(&m, calls, ev->hdr_data, payload,
+					length);
 	if (rc) {
 		stat_count(s, RPC_STAT_requests_malformed + stat_of_bad(rc));
 		return;
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
-		on_head(s, ev, payload, length);
+		vacant_refuse(s, ev, &m, calls);
 	else
 		vacant_pass_on(s, cpt, ev, payload, length);
 }

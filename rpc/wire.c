@@ -13,7 +13,7 @@ uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 	       (uint64_t)length << 32 | rpc_crc32c(0, head, length);
 }
 
-int wire_head_check(struct wire_cursor *cursor, enum wire_kind kind,
+int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
 		    uint64_t hdr_data, const void *payload, size_t length)
 {
 	static const uint8_t nothing[1];
@@ -26,8 +26,8 @@ int wire_head_check(struct wire_cursor *cursor, enum wire_kind kind,
 		return -EPROTO;
 	if (unlikely(rpc_crc32c(0, p, head) != (uint32_t)hdr_data))
 		return -EBADMSG;
-	cursor->head = (struct wire_view){ p, p + head };
-	cursor->bodies = (struct wire_view){ p + head, p + length };
+	parts->head = (struct wire_view){ p, p + head };
+	parts->bodies = (struct wire_view){ p + head, p + length };
 	return 0;
 }
 

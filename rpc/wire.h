@@ -3,7 +3,7 @@
  * The codec of what goes over the wire: wire.proto, ulrpc_protocol(7). Pure: it
  * knows bytes and values, allocates nothing, keeps nothing; any thread.
  *
- * What is decoded was sent by strangers. Every *_open() and *_decode() returns
+ * What is decoded was sent by strangers. Every *_decode*() returns
  *   -EPROTONOSUPPORT  another version of the protocol,
  *   -EBADMSG          the head is not what its checksum says,
  *   -EPROTO           anything else that is not well-formed,
@@ -145,30 +145,22 @@ size_t wire_call_bound(const struct wire_call *call);
  * replies. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
-/* Calls of a message that are not decoded yet. */
-struct wire_cursor {
-	struct wire_view head;
-	struct wire_view bodies;
-};
-
 /*
- * Decoding. @payload is borrowed as long as @cursor, and what came from it, is
- * used. Everything is checked here, also inside of the calls, so that a message
- * is taken as a whole or not at all: *@m and *@cursor are set on success only.
+ * Decoding: the calls are the first m->ncalls of @calls, in the order of the
+ * message. What they point to is inside of @payload, which is borrowed as long as
+ * they are used. A message is taken as a whole or not at all: *@m is set on success
+ * only, and otherwise @calls means nothing.
  */
-int wire_requests_open(struct wire_cursor *cursor, uint64_t hdr_data,
-		       const void *payload, size_t length,
-		       struct wire_requests *m);
-/* The next call, in the order of the message; false: there is none. */
-bool wire_requests_next(struct wire_cursor *cursor, struct wire_call *call);
-
-/* As wire_requests_open(), for a message that may be cut off within its bodies:
- * calls are read without their bodies. */
-int wire_requests_open_head(struct wire_cursor *cursor, uint64_t hdr_data,
-			    const void *payload, size_t length,
-			    struct wire_requests *m);
-bool wire_requests_next_head(struct wire_cursor *cursor,
-			     struct wire_call *call);
+int wire_requests_decode(struct wire_requests *m,
+			 struct wire_call calls[WIRE_CALLS_MAX],
+			 uint64_t hdr_data, const void *payload,
+			 size_t length) must_check;
+/* The same for a message that may be cut off within its bodies: the calls have no
+ * bodies, only their lengths. */
+int wire_requests_decode_heads(struct wire_requests *m,
+			       struct wire_call calls[WIRE_CALLS_MAX],
+			       uint64_t hdr_data, const void *payload,
+			       size_t length) must_check;
 
 /* A bulk that was decoded. */
 struct wire_segments_in {

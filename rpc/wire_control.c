@@ -276,7 +276,7 @@ int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length)
 {
 	struct wire_control got;
-	struct wire_cursor c;
+	struct wire_parts c;
 	int rc;
 
 	rc = wire_head_check(&c, WIRE_CONTROL, hdr_data, payload, length);

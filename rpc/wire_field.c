@@ -2,11 +2,42 @@
 /* Fields of protobuf messages: what is rare, or long. */
 #include "rpc/wire_field.h"
 
+/* Of bytes with seven bits each, lowest first, the number: neighbours are moved
+ * together, of one byte, of two, of four. */
+static uint64_t join_sevens(uint64_t x)
+{
+	x = (x & UINT64_C(0x007f007f007f007f)) |
+	    (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+	x = (x & UINT64_C(0x00003fff00003fff)) |
+	    (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (x & UINT64_C(0x000000000fffffff)) |
+	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* One of at most eight bytes, all at once: there are eight to be looked at. NULL:
+ * it is longer. */
+static const uint8_t *get_short_varint(const uint8_t *p, uint64_t *v)
+{
+	uint64_t x = load_le64(p);
+	uint64_t ends = ~x & UINT64_C(0x8080808080808080);
+
+	if (unlikely(!ends))
+		return NULL;
+	*v = join_sevens(x & (ends ^ (ends - 1)));
+	return p + __builtin_ctzll(ends) / 8 + 1;
+}
+
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v)
 {
+	const uint8_t *next;
 	uint64_t sum = 0;
 
+	if (likely(end - p >= 8)) {
+		next = get_short_varint(p, v);
+		if (likely(next))
+			return next;
+	}
 	if (end - p > VARINT_MAX)
 		end = p + VARINT_MAX;
 	for (unsigned int shift = 0; p < end; shift += 7) {

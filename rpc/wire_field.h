@@ -62,22 +62,9 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end,
 		*v = p[0];
 		return p + 1;
 	}
-	if (likely(end - p >= 2)) {
-		uint32_t low = (p[0] & 0x7fu) | (p[1] & 0x7fu) << 7;
-
-		if (p[1] < 0x80) {
-			*v = low;
-			return p + 2;
-		}
-		if (likely(end - p >= 3 && p[2] < 0x80)) {
-			*v = low | (uint32_t)p[2] << 14;
-			return p + 3;
-		}
-		if (likely(end - p >= 4 && p[3] < 0x80)) {
-			low |= (p[2] & 0x7fu) << 14;
-			*v = low | (uint32_t)p[3] << 21;
-			return p + 4;
-		}
+	if (likely(end - p >= 2) && p[1] < 0x80) {
+		*v = (p[0] & 0x7fu) | (uint32_t)p[1] << 7;
+		return p + 2;
 	}
 	return get_long_varint(p, end, v);
 }

@@ -8,15 +8,15 @@
 
 #include "rpc/wire_field.h"
 
-/* Cuts the payload into head and bodies. 0 or as wire.h says. */
-int wire_head_check(struct wire_cursor *cursor, enum wire_kind kind,
-		    uint64_t hdr_data, const void *payload, size_t length);
-
-/* Sums up what an envelope's parts have as bodies. */
-struct parts {
-	uint64_t bodies;
-	uint32_t n;
+/* What a message consists of. */
+struct wire_parts {
+	struct wire_view head;
+	struct wire_view bodies;
 };
+
+/* Cuts the payload into its parts. 0 or as wire.h says. */
+int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
+		    uint64_t hdr_data, const void *payload, size_t length);
 
 /* The tag of the bodies has been read: their length ends the head. */
 static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
@@ -24,18 +24,6 @@ static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
 {
 	p = get_varint(p, end, length);
 	return p == end ? p : NULL;
-}
-
-/* @length bytes of the bodies, or NULL. */
-static inline const uint8_t *take_body(struct wire_cursor *cursor,
-				       uint32_t length)
-{
-	const uint8_t *body = cursor->bodies.p;
-
-	if (unlikely(length > view_length(cursor->bodies)))
-		return NULL;
-	cursor->bodies.p += length;
-	return body;
 }
 
 #endif

@@ -267,7 +267,7 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length)
 {
 	struct wire_replies got = { 0 };
-	struct wire_cursor c;
+	struct wire_parts c;
 	uint64_t bodies = 0;
 	int rc;
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Requests, to and from bytes. What is read when a message is opened is read
- * again when its calls are asked for, and that finds nothing new; it is bounded
- * all the same.
- */
+/* Requests, to and from bytes. */
 #include "rpc/wire_field.h"
 
 #include <errno.h>
@@ -128,42 +124,6 @@ void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out)
 
 /* ---- from bytes: calls ---- */
 
-static inline void set_call(struct wire_call *c, uint32_t number, uint64_t v)
-{
-	switch (number) {
-	case 1:
-		c->xid = v;
-		break;
-	case 2:
-		c->attempt = (uint32_t)v;
-		break;
-	case 4:
-		c->length = (uint32_t)v;
-		break;
-	case 5:
-		c->timeout = v;
-		break;
-	case 6:
-		c->remaining = v;
-		break;
-	case 7:
-		c->flags = (uint32_t)v;
-		break;
-	case 8:
-		c->priority = (uint32_t)v;
-		break;
-	case 9:
-		c->reply_max = (uint32_t)v;
-		break;
-	case 10:
-		c->slot = (uint32_t)v;
-		break;
-	case 11:
-		c->semantics = (uint32_t)v;
-		break;
-	}
-}
-
 /* What is not a number, and not there in most calls. */
 static const uint8_t *get_call_rest(const uint8_t *field, const uint8_t *p,
 				    const uint8_t *end, uint32_t tag,
@@ -193,72 +153,70 @@ static const uint8_t *get_call_rest(const uint8_t *field, const uint8_t *p,
 	}
 }
 
-static inline const uint8_t *get_call_other(const uint8_t *field,
-					    const uint8_t *p,
-					    const uint8_t *end, uint32_t tag,
-					    struct wire_call *c)
-{
-	if (likely(tag == TAG(3, WT_FIXED32)))
-		return get_fixed32(p, end, &c->method);
-	return get_call_rest(field, p, end, tag, c);
-}
-
-/* What all of it says. */
 static bool get_call(struct wire_view in, struct wire_call *c)
 {
 	const uint8_t *p = in.p, *field = p;
-	uint64_t v;
 	uint32_t tag;
 
 	*c = (struct wire_call){ 0 };
 	for (; next_field(&p, in.end, &tag); field = p) {
-		if (unlikely(!is_number(tag))) {
-			p = get_call_other(field, p, in.end, tag, c);
-			continue;
-		}
-		p = get_varint(p, in.end, &v);
-		if (unlikely(!p))
-			return false;
-		set_call(c, tag >> 3, v);
-	}
-	return p == in.end;
-}
-
-/* Is all of it well-formed? Sets its length and no other number. */
-static bool check_call(struct wire_view in, struct wire_call *c)
-{
-	const uint8_t *p = in.p, *field = p;
-	uint32_t tag;
-
-	c->length = 0;
-	c->nbulks = 0;
-	for (; next_field(&p, in.end, &tag); field = p) {
-		if (unlikely(!is_number(tag)))
-			p = get_call_other(field, p, in.end, tag, c);
-		else if (tag >> 3 == 4)
+		switch (tag) {
+		case TAG(1, WT_VARINT):
+			p = get_varint(p, in.end, &c->xid);
+			break;
+		case TAG(2, WT_VARINT):
+			p = get_varint32(p, in.end, &c->attempt);
+			break;
+		case TAG(3, WT_FIXED32):
+			p = get_fixed32(p, in.end, &c->method);
+			break;
+		case TAG(4, WT_VARINT):
 			p = get_varint32(p, in.end, &c->length);
-		else
-			p = skip_varint(p, in.end);
+			break;
+		case TAG(5, WT_VARINT):
+			p = get_varint(p, in.end, &c->timeout);
+			break;
+		case TAG(6, WT_VARINT):
+			p = get_varint(p, in.end, &c->remaining);
+			break;
+		case TAG(7, WT_VARINT):
+			p = get_varint32(p, in.end, &c->flags);
+			break;
+		case TAG(8, WT_VARINT):
+			p = get_varint32(p, in.end, &c->priority);
+			break;
+		case TAG(9, WT_VARINT):
+			p = get_varint32(p, in.end, &c->reply_max);
+			break;
+		case TAG(10, WT_VARINT):
+			p = get_varint32(p, in.end, &c->slot);
+			break;
+		case TAG(11, WT_VARINT):
+			p = get_varint32(p, in.end, &c->semantics);
+			break;
+		default:
+			p = get_call_rest(field, p, in.end, tag, c);
+		}
 	}
 	return p == in.end;
 }
 
 static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
-				    struct parts *parts)
+				    struct wire_requests *m,
+				    struct wire_call *calls)
 {
-	struct wire_call c;
 	struct wire_view in;
 
 	p = get_bytes(p, end, &in);
-	if (unlikely(!p || parts->n == WIRE_CALLS_MAX || !check_call(in, &c)))
+	if (unlikely(!p || m->ncalls == WIRE_CALLS_MAX ||
+		     !get_call(in, &calls[m->ncalls])))
 		return NULL;
-	parts->n++;
-	parts->bodies += c.length;
+	m->ncalls++;
 	return p;
 }
 
 static bool get_requests(struct wire_view head, struct wire_requests *m,
-			 struct parts *parts, uint64_t *bodies)
+			 struct wire_call *calls, uint64_t *bodies)
 {
 	const uint8_t *p = head.p;
 	uint32_t tag;
@@ -278,7 +236,7 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 			p = get_varint(p, head.end, &m->acked);
 			break;
 		case TAG(5, WT_LEN):
-			p = get_call_part(p, head.end, parts);
+			p = get_call_part(p, head.end, m, calls);
 			break;
 		case TAG(15, WT_LEN):
 			p = get_bodies(p, head.end, bodies);
@@ -287,61 +245,69 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 			p = get_unknown(p, head.end, tag);
 		}
 	}
-	m->ncalls = parts->n;
-	return p == head.end && parts->bodies == *bodies;
+	return p == head.end;
 }
 
-static int requests_open(struct wire_cursor *cursor, uint64_t hdr_data,
-			 const void *payload, size_t length, bool whole,
-			 struct wire_requests *m)
+/* Gives the calls their bodies, of which there are exactly so many bytes. */
+static bool take_bodies(const struct wire_requests *m, struct wire_call *calls,
+			struct wire_view bodies)
+{
+	for (uint32_t i = 0; i < m->ncalls; i++) {
+		if (unlikely(calls[i].length > view_length(bodies)))
+			return false;
+		calls[i].body = bodies.p;
+		bodies.p += calls[i].length;
+	}
+	return bodies.p == bodies.end;
+}
+
+static uint64_t sum_of_bodies(const struct wire_requests *m,
+			      const struct wire_call *calls)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < m->ncalls; i++)
+		sum += calls[i].length;
+	return sum;
+}
+
+int wire_requests_decode(struct wire_requests *m,
+			 struct wire_call calls[WIRE_CALLS_MAX],
+			 uint64_t hdr_data, const void *payload, size_t length)
 {
 	struct wire_requests got = { 0 };
-	struct parts parts = { 0 };
-	struct wire_cursor c;
+	struct wire_parts c;
 	uint64_t bodies = 0;
 	int rc;
 
 	rc = wire_head_check(&c, WIRE_REQUESTS, hdr_data, payload, length);
 	if (rc)
 		return rc;
-	if (!get_requests(c.head, &got, &parts, &bodies) ||
-	    (whole ? bodies != view_length(c.bodies)
-		   : bodies < view_length(c.bodies)))
+	if (!get_requests(c.head, &got, calls, &bodies) ||
+	    bodies != view_length(c.bodies) ||
+	    !take_bodies(&got, calls, c.bodies))
 		return -EPROTO;
 	*m = got;
-	*cursor = c;
 	return 0;
 }
 
-int wire_requests_open(struct wire_cursor *cursor, uint64_t hdr_data,
-		       const void *payload, size_t length,
-		       struct wire_requests *m)
+int wire_requests_decode_heads(struct wire_requests *m,
+			       struct wire_call calls[WIRE_CALLS_MAX],
+			       uint64_t hdr_data, const void *payload,
+			       size_t length)
 {
-	return requests_open(cursor, hdr_data, payload, length, true, m);
-}
+	struct wire_requests got = { 0 };
+	struct wire_parts c;
+	uint64_t bodies = 0;
+	int rc;
 
-int wire_requests_open_head(struct wire_cursor *cursor, uint64_t hdr_data,
-			    const void *payload, size_t length,
-			    struct wire_requests *m)
-{
-	return requests_open(cursor, hdr_data, payload, length, false, m);
-}
-
-bool wire_requests_next_head(struct wire_cursor *cursor, struct wire_call *call)
-{
-	struct wire_view in;
-
-	if (!get_next(&cursor->head, TAG(5, WT_LEN), &in) ||
-	    unlikely(!get_call(in, call)))
-		return false;
-	call->body = NULL;
-	return true;
-}
-
-bool wire_requests_next(struct wire_cursor *cursor, struct wire_call *call)
-{
-	if (!wire_requests_next_head(cursor, call))
-		return false;
-	call->body = take_body(cursor, call->length);
-	return call->body;
+	rc = wire_head_check(&c, WIRE_REQUESTS, hdr_data, payload, length);
+	if (rc)
+		return rc;
+	if (!get_requests(c.head, &got, calls, &bodies) ||
+	    bodies < view_length(c.bodies) ||
+	    bodies != sum_of_bodies(&got, calls))
+		return -EPROTO;
+	*m = got;
+	return 0;
 }

@@ -2,28 +2,42 @@
 /* Requests of strangers. */
 #include "rpc.h"
 
-/* Tells how many bytes the bodies of @head's calls have in all, and that each of
- * them is the same as read with its body, if @whole is not NULL. */
-static uint64_t calls_agree(struct wire_cursor *head, uint32_t ncalls,
-			    struct wire_cursor *whole)
-{
-	struct wire_call a, b;
-	uint64_t bodies = 0;
-	uint32_t n = 0;
+/* Of a message as a whole, and of its head. */
+struct seen {
+	struct wire_requests m;
+	struct wire_call calls[WIRE_CALLS_MAX];
+};
 
-	for (; wire_requests_next_head(head, &a); n++) {
-		BUG_ON(a.body);
-		bodies += a.length;
-		if (!whole)
-			continue;
-		BUG_ON(!wire_requests_next(whole, &b));
-		b.body = NULL;
+static uint64_t bodies_of_heads(const struct seen *head)
+{
+	uint64_t bodies = 0;
+
+	BUG_ON(head->m.ncalls > WIRE_CALLS_MAX);
+	for (uint32_t i = 0; i < head->m.ncalls; i++) {
+		BUG_ON(head->calls[i].body);
+		bodies += head->calls[i].length;
+	}
+	return bodies;
+}
+
+static void calls_agree(const struct seen *head, const struct seen *whole)
+{
+	BUG_ON(memcmp(&head->m, &whole->m, sizeof(head->m)) != 0);
+	for (uint32_t i = 0; i < head->m.ncalls; i++) {
+		struct wire_call call = whole->calls[i];
+
+		call.body = NULL;
 		/* No padding; of the union, what is decoded is all of it. */
 		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-		BUG_ON(memcmp(&a, &b, sizeof(a)) != 0);
+		BUG_ON(memcmp(&head->calls[i], &call, sizeof(call)) != 0);
 	}
-	BUG_ON(n != ncalls || n > WIRE_CALLS_MAX);
-	return bodies;
+}
+
+static int see_head(struct seen *seen, uint64_t hdr_data, const uint8_t *data,
+		    size_t size)
+{
+	return wire_requests_decode_heads(&seen->m, seen->calls, hdr_data, data,
+					  size);
 }
 
 /* Portals without a service read heads only, with as much of the bodies as there
@@ -31,24 +45,24 @@ static uint64_t calls_agree(struct wire_cursor *head, uint32_t ncalls,
  * read as a whole, and they see the same calls. */
 static void heads_agree(const uint8_t *data, size_t size)
 {
+	static struct seen whole, head;
 	size_t length = rpc_head(&data, &size);
 	uint64_t hdr_data = wire_hdr_data(WIRE_REQUESTS, data, length), bodies;
 	uint8_t *copy = malloc(length ? length : 1);
-	struct wire_requests m, part;
-	struct wire_cursor whole, head;
-	int rc = wire_requests_open(&whole, hdr_data, data, size, &m);
+	int rc = wire_requests_decode(&whole.m, whole.calls, hdr_data, data,
+				      size);
 
 	BUG_ON(!copy);
 	memcpy(copy, data, length);
-	if (!wire_requests_open_head(&head, hdr_data, data, size, &part)) {
-		BUG_ON(!rc && memcmp(&m, &part, sizeof(m)) != 0);
-		bodies = calls_agree(&head, part.ncalls, rc ? NULL : &whole);
+	if (!see_head(&head, hdr_data, data, size)) {
+		if (!rc)
+			calls_agree(&head, &whole);
+		bodies = bodies_of_heads(&head);
 		BUG_ON(bodies < size - length);
 		BUG_ON((bodies == size - length) != !rc);
 		/* Without any of the bodies. */
-		BUG_ON(wire_requests_open_head(&head, hdr_data, copy, length,
-					       &part));
-		BUG_ON(calls_agree(&head, part.ncalls, NULL) != bodies);
+		BUG_ON(see_head(&head, hdr_data, copy, length));
+		BUG_ON(bodies_of_heads(&head) != bodies);
 	} else {
 		BUG_ON(!rc);
 	}

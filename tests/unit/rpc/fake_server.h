@@ -227,20 +227,20 @@ static inline void fake_on_control(const struct ulnet_event *ev)
 static inline void fake_on_requests(const struct ulnet_event *ev)
 {
 	struct fake *f = ev->user_ptr;
-	struct wire_cursor cursor;
+	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_segments_in bulk;
 	struct wire_requests m;
-	struct wire_call c;
 
 	if (ev->type != LNET_EVENT_PUT)
 		return;
 	f->messages++;
-	cr_assert_eq(wire_requests_open(&cursor, ev->hdr_data,
-					(uint8_t *)ev->md_start + ev->offset,
-					ev->mlength, &m),
+	cr_assert_eq(wire_requests_decode(&m, calls, ev->hdr_data,
+					  (uint8_t *)ev->md_start + ev->offset,
+					  ev->mlength),
 		     0);
 	cr_assert_eq(m.connection, f->connection);
-	while (wire_requests_next(&cursor, &c)) {
+	for (uint32_t i = 0; i < m.ncalls; i++) {
+		struct wire_call c = calls[i];
 		struct arrived *a = &f->calls[f->ncalls % CALLS_SEEN];
 
 		*a = (struct arrived){ .match = ev->match_bits,

@@ -89,21 +89,21 @@ static int serve_rc(struct rig *g, const struct wire_segments *s,
 				       .window = window };
 	struct wire_requests head = { .client = 1 };
 	struct wire_call call = { .nbulks = n, .bulk = s };
-	struct wire_cursor cursor;
+	struct wire_call got[WIRE_CALLS_MAX];
 	static uint8_t buf[65536];
 	uint8_t *p = buf;
 
 	p = wire_requests_put(p, &head);
 	p = wire_call_put(p, &call);
-	cr_assert_eq(wire_requests_open(&cursor,
-					wire_hdr_data(WIRE_REQUESTS, buf,
-						      (size_t)(p - buf)),
-					buf, (size_t)(p - buf), &head),
+	cr_assert_eq(wire_requests_decode(&head, got,
+					  wire_hdr_data(WIRE_REQUESTS, buf,
+							(size_t)(p - buf)),
+					  buf, (size_t)(p - buf)),
 		     0);
-	cr_assert(wire_requests_next(&cursor, &call));
+	cr_assert_eq(head.ncalls, 1);
 	if (deadline)
 		conf.deadline = lnet_sim_now(g->sim) + deadline * MSEC;
-	return transfers_new(&conf, &call, t);
+	return transfers_new(&conf, &got[0], t);
 }
 
 /* How a transfer ended. */

@@ -66,26 +66,25 @@ static inline void again_segments(struct wire_call *call, struct tables *t)
 	call->bulk = t->segments;
 }
 
-/* 0 and *@out, or what wire_requests_open() says. -E2BIG: see again_end(). */
+/* 0 and *@out, or what wire_requests_decode() says. -E2BIG: see again_end(). */
 static inline int again_requests(const uint8_t *bytes, size_t length,
 				 uint64_t hdr_data, struct again *out)
 {
+	static struct wire_call calls[WIRE_CALLS_MAX];
 	static struct tables tables;
 	const uint8_t *bodies, *body;
-	struct wire_cursor cursor;
 	struct wire_requests m;
-	struct wire_call call;
-	uint32_t n = 0;
 	uint8_t *p;
 	int rc;
 
-	rc = wire_requests_open(&cursor, hdr_data, bytes, length, &m);
+	rc = wire_requests_decode(&m, calls, hdr_data, bytes, length);
 	if (rc)
 		return rc;
-	bodies = cursor.bodies.p;
-	body = bodies;
+	BUG_ON(m.ncalls > WIRE_CALLS_MAX);
+	bodies = body = bytes + (hdr_data >> 32 & 0xffff);
 	p = wire_requests_put(out->bytes, &m);
-	while (wire_requests_next(&cursor, &call)) {
+	for (uint32_t i = 0; i < m.ncalls; i++) {
+		struct wire_call call = calls[i];
 		size_t bound;
 		uint8_t *end;
 
@@ -97,10 +96,8 @@ static inline int again_requests(const uint8_t *bytes, size_t length,
 		end = wire_call_put(p, &call);
 		BUG_ON((size_t)(end - p) > bound);
 		p = end;
-		n++;
 	}
-	BUG_ON(n != m.ncalls || n > WIRE_CALLS_MAX);
-	BUG_ON(body != cursor.bodies.end);
+	BUG_ON(body != bytes + length);
 	return again_end(out, WIRE_REQUESTS, p, bodies, (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;

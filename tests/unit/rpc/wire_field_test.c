@@ -35,12 +35,39 @@ static void check_number(uint64_t v)
 	}
 }
 
+/* What follows is none of it. */
+static void check_followed(uint64_t v, uint8_t by)
+{
+	uint8_t bytes[2 * BYTES_MAX];
+	uint64_t got = ~v;
+	uint8_t *end;
+
+	memset(bytes, by, sizeof(bytes));
+	end = put_varint(bytes, v);
+	cr_assert_eq(get_varint(bytes, bytes + sizeof(bytes), &got), end);
+	cr_assert_eq(got, v);
+}
+
 Test(wire_field, number_of_any_length_cut_anywhere)
 {
 	check_number(0);
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		check_number(UINT64_C(1) << bit);
 		check_number(UINT64_MAX >> bit);
+	}
+}
+
+Test(wire_field, number_of_any_length_and_what_follows)
+{
+	uint64_t v = 88172645463325252;
+
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		for (unsigned int by = 0; by < 256; by += 5) {
+			v ^= v << 13;
+			v ^= v >> 7;
+			v ^= v << 17;
+			check_followed(v >> bit, (uint8_t)by);
+		}
 	}
 }
 

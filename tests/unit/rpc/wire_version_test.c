@@ -121,21 +121,20 @@ Test(wire_version, fields_of_an_earlier_version)
 	uint8_t bytes[64];
 	size_t n = unhex(head, bytes, sizeof(bytes));
 	static const struct wire_call none;
-	struct wire_cursor cursor;
+	struct wire_call calls[WIRE_CALLS_MAX], call, rest;
 	struct wire_requests m;
-	struct wire_call call, rest;
 
 	memset(bytes + n, 'b', 2);
-	cr_assert_eq(wire_requests_open(&cursor,
-					wire_hdr_data(WIRE_REQUESTS, bytes, n),
-					bytes, n + 2, &m),
+	cr_assert_eq(wire_requests_decode(
+			     &m, calls, wire_hdr_data(WIRE_REQUESTS, bytes, n),
+			     bytes, n + 2),
 		     0);
 	cr_assert_eq(m.connection, UINT64_C(0x0101010101010101));
 	cr_assert_eq(m.client, 0);
 	cr_assert_eq(m.acked, 0);
 	cr_assert_eq(m.epoch, 2);
-	cr_assert(wire_requests_next(&cursor, &call));
-	rest = call;
+	cr_assert_eq(m.ncalls, 1);
+	rest = call = calls[0];
 	rest.xid = 0;
 	rest.length = 0;
 	rest.body = NULL;
