@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The law of pauses between attempts: full jitter. The first pause is drawn from
- * (0, base]; with each failure in a row the range doubles, up to a ceiling. So
- * parties that failed at the same moment spread themselves over the whole range,
- * and the ceiling is the longest that anybody waits once an attempt would
- * succeed.
+ * The law of pauses between attempts: full jitter. The first pause is drawn
+ * from (0, base]; with each failure in a row the range doubles, up to a
+ * ceiling. So parties that failed at the same moment spread themselves over the
+ * whole range, and the ceiling is the longest that anybody waits once an
+ * attempt would succeed.
  */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H

@@ -7,8 +7,8 @@ typedef void (*code_fn)(void);
 
 #define CODE_NAME 192 /* bytes */
 
-/* "on_put, /usr/bin/depot+0x2f10": its symbol, if the program shows it, and a place
- * for addr2line(1). Returns @name. Allocates nothing; any thread. */
+/* "on_put, /usr/bin/depot+0x2f10": its symbol, if the program shows it, and a
+ * place for addr2line(1). Returns @name. Allocates nothing; any thread. */
 const char *code_name(code_fn fn, char name[CODE_NAME]);
 
 #endif

@@ -62,10 +62,10 @@ struct env_ops {
 	/* Waits for the next thing (or does not, when !@block) and gives the
 	 * loop one turn: loop_turn(). Owner. */
 	void (*run_once)(struct env *e, bool block);
-	/* For those who have their own way of waiting, instead of run_once()'s: a
-	 * descriptor, the same each time, that is readable when the loop should
-	 * get a turn because of a descriptor or of wake(). It does not show the
-	 * alarm. -ENOTSUP; -errno. Owner. */
+	/* For those who have their own way of waiting, instead of run_once()'s:
+	 * a descriptor, the same each time, that is readable when the loop
+	 * should get a turn because of a descriptor or of wake(). It does not
+	 * show the alarm. -ENOTSUP; -errno. Owner. */
 	int (*fd)(struct env *e);
 	void (*free)(struct env *e);
 };

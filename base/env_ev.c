@@ -2,9 +2,9 @@
 /*
  * The real world, by libev. An iteration of the libev loop, whoever runs it,
  * holds one turn of ours if there is anything for us in it: the first callback
- * of a watcher of ours begins the turn, and a watcher of the lowest priority ends
- * it after the callbacks of all descriptors. Many envs on one libev loop cost
- * nothing while they have nothing to do.
+ * of a watcher of ours begins the turn, and a watcher of the lowest priority
+ * ends it after the callbacks of all descriptors. Many envs on one libev loop
+ * cost nothing while they have nothing to do.
  */
 #include "base/env.h"
 

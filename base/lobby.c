@@ -9,8 +9,8 @@
 /* Guests called in one turn, so that others get theirs. */
 #define BATCH 64
 
-/* Guests that are called in one go, without those who leave meanwhile. Outlives a
- * lobby that one of them closes. */
+/* Guests that are called in one go, without those who leave meanwhile. Outlives
+ * a lobby that one of them closes. */
 struct lobby_turn {
 	struct epoll_event events[BATCH];
 	int n; /* 0: nobody is being called */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lobby: sockets that wait on one loop for their first message, until that has
- * told to which loop they belong. They go there through a passage (passage.h).
+ * A lobby: sockets that wait on one loop for their first message, until that
+ * has told to which loop they belong. They go there through a passage
+ * (passage.h).
  *
- * A descriptor must not move between loops while its loop knows it. libev forgets
- * a descriptor some time after it was told to, and another thread may have closed
- * the descriptor by then, and opened another one of the same number. So a lobby
- * watches its guests by an epoll instance of its own, which forgets a guest at
- * once, and which is all that the loop sees.
+ * A descriptor must not move between loops while its loop knows it. libev
+ * forgets a descriptor some time after it was told to, and another thread may
+ * have closed the descriptor by then, and opened another one of the same
+ * number. So a lobby watches its guests by an epoll instance of its own, which
+ * forgets a guest at once, and which is all that the loop sees.
  */
 #ifndef BASE_LOBBY_H
 #define BASE_LOBBY_H
@@ -49,8 +50,8 @@ int lobby_enter(struct lobby *l, struct lobby_guest *g, int fd) must_check;
 /* @g->fn is not called any more. Before its descriptor is closed. Fine for a
  * guest that is in no lobby. */
 void lobby_leave(struct lobby_guest *g);
-/* Calls those that have something to read now, rather than in the next turn. The
- * lobby may be closed on return. */
+/* Calls those that have something to read now, rather than in the next turn.
+ * The lobby may be closed on return. */
 void lobby_serve(struct lobby *l);
 
 #endif

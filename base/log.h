@@ -36,8 +36,8 @@ void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 		va_list args) __attribute__((format(printf, 3, 0)));
 
 /* For what strangers can cause at will: at most LOG_LIMIT_LINES warnings a
- * second, and then how many were left out. Owner: whoever embeds it. All zero at
- * first. */
+ * second, and then how many were left out. Owner: whoever embeds it. All zero
+ * at first. */
 #define LOG_LIMIT_LINES 10
 struct log_limit {
 	uint64_t until; /* ns: end of this second */

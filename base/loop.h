@@ -38,8 +38,8 @@ struct loop {
 
 /* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
-/* No timer armed, no work queued. Waits for threads that are in loop_post() with
- * work that is done. Frees the env, too. */
+/* No timer armed, no work queued. Waits for threads that are in loop_post()
+ * with work that is done. Frees the env, too. */
 void loop_free(struct loop *l);
 
 /* The calling thread becomes the owner: a thread that is to run a loop made by
@@ -105,9 +105,9 @@ static inline bool loop_has_work(const struct loop *l)
  * would stop). */
 int loop_call(struct loop *l, int (*fn)(void *arg), void *arg);
 
-/* Owner, in a turn. Around a call of something that should not block and may: 0,
- * for almost always, or the time; then loop_guard_end() names it in the log if it
- * took too long. */
+/* Owner, in a turn. Around a call of something that should not block and may:
+ * 0, for almost always, or the time; then loop_guard_end() names it in the log
+ * if it took too long. */
 static inline uint64_t loop_guard_begin(struct loop *l)
 {
 	return unlikely(l->guard.watching) ? l->env->ops->clock(l->env) : 0;

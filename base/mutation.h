@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Deliberate mistakes, which only the mutants among the simulation campaigns
- * contain (tests/module.mk): a campaign must catch each mistake, or its checks are
- * worth nothing.
+ * contain (tests/module.mk): a campaign must catch each mistake, or its checks
+ * are worth nothing.
  */
 #ifndef BASE_MUTATION_H
 #define BASE_MUTATION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A passage: what is on its way from one loop, the home, to others, counted; so a
- * home that shuts down learns when nothing is under way any more.
+ * A passage: what is on its way from one loop, the home, to others, counted; so
+ * a home that shuts down learns when nothing is under way any more.
  */
 #ifndef BASE_PASSAGE_H
 #define BASE_PASSAGE_H
@@ -16,14 +16,14 @@ struct passage {
 };
 
 void passage_init(struct passage *p, struct loop *home, work_fn closed);
-/* Home. @w runs on @to, in a later turn, and calls passage_arrived() when nothing
- * of the home is needed any more. A descriptor that goes with @w is watched by no
- * loop meanwhile (lobby.h). Not after passage_close(). */
+/* Home. @w runs on @to, in a later turn, and calls passage_arrived() when
+ * nothing of the home is needed any more. A descriptor that goes with @w is
+ * watched by no loop meanwhile (lobby.h). Not after passage_close(). */
 void passage_send(struct passage *p, struct loop *to, struct work *w);
 /* Any thread. The caller may not touch @p afterwards. */
 void passage_arrived(struct passage *p);
-/* Home. Nothing more is sent. Once all have arrived, `closed` runs at home, in a
- * later turn. */
+/* Home. Nothing more is sent. Once all have arrived, `closed` runs at home, in
+ * a later turn. */
 void passage_close(struct passage *p);
 
 #endif

@@ -17,7 +17,8 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define likely(x)     __builtin_expect(!!(x), 1)
 #define unlikely(x)   __builtin_expect(!!(x), 0)
-/* The rare part of a hot function, which would otherwise save registers for it. */
+/* The rare part of a hot function, which would otherwise save registers for
+ * it. */
 #define out_of_line __attribute__((noinline))
 /* Evaluate their arguments twice. */
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
@@ -43,7 +44,8 @@
 		}                                                              \
 	} while (0)
 
-/* @text into @to, an array of @size bytes: what is longer was refused before. */
+/* @text into @to, an array of @size bytes: what is longer was refused
+ * before. */
 static inline void text_copy(char *to, size_t size, const char *text)
 {
 	size_t n = strlen(text) + 1;
