@@ -120,8 +120,8 @@ void hold_not_aside(struct lnet_msg *msg)
 
 /* ---- those who wait ---- */
 
-/* By match bits; on unique portals by initiator as well, as entries are, so that
- * an exact entry finds its messages and no others. */
+/* By match bits; on unique portals by initiator as well, as entries are, so
+ * that an exact entry finds its messages and no others. */
 static uint64_t hold_hash(const struct lnet_msg *msg)
 {
 	struct match_want want;

@@ -3,21 +3,21 @@
  * Requests (PUTs and GETs) that found no buffer on the CPT that received them,
  * their home. They wait there, in order of arrival, in one of two states:
  *
- *	MSG_OFFERED	the message is on its way to the CPTs in msg->asks, one
- *			after the other, to be asked for a buffer
- *	MSG_HELD	all were asked, the portal is lazy, and the message waits
- *			for a buffer that comes
+ *	MSG_OFFERED	the message visits the CPTs in msg->asks, one after the
+ *			other, and asks each of them for a buffer
+ *	MSG_HELD	all were asked, the portal is lazy, and the message
+ *			waits for a buffer that comes
  *
  * Whoever attaches a buffer sends a wish to the CPTs where messages wait for
  * that portal: the wish visits one after the other, and fetches from each what
  * the buffer takes, one message at a time.
  *
- * Invariant: for no message that is held is there a buffer, on any CPT, unless a
- * wish for that buffer is under way. It holds because who waits first says so
- * (portal_shared.waiting) and then asks, and who attaches does that first and
- * then looks who waits: one of the two sees the other. A wish that passes by
- * while a message is away being offered marks it (msg->came), so that it asks
- * again. node_check() looks.
+ * Invariant: no message is held while there is a buffer for it on any CPT,
+ * unless a wish for that buffer is under way. The invariant holds because a
+ * message first says that it waits (portal_shared.waiting) and then asks, and a
+ * buffer is first attached and then looks who waits: one of the two sees the
+ * other. A wish that passes by while a message is away being offered marks the
+ * message (msg->came), so that the message asks again. node_check() looks.
  *
  * A payload is put aside by its LND, if that can, so that what comes behind it
  * can be received; within the share of its sender (base/share.h) of lazy_max

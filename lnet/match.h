@@ -86,8 +86,8 @@ bool me_is_for(const struct me_args *is, const struct match_want *want);
 bool me_args_alike(const struct me_args *a, const struct me_args *b);
 
 enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal);
-/* By what exact entries, and messages for them, are hashed on @want's portal, as
- * long as its kind is the same. */
+/* By what exact entries, and messages for them, are hashed on @want's portal,
+ * as long as its kind is the same. */
 uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want);
 
 /* 0 and what was found; -ENOENT: nothing matches here; -EMSGSIZE: what matches

@@ -349,8 +349,8 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
-/* Local NI and peer NI; both referenced on success. Nobody is remembered to whom
- * there is no way: strangers may name sources as they like. */
+/* Local NI and peer NI; both referenced on success. Nobody is remembered to
+ * whom there is no way: strangers may name sources as they like. */
 static int msg_choose_path(struct lnet_msg *msg)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;

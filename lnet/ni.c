@@ -370,8 +370,8 @@ static void fail_queue(struct list *queue, const struct lnet_ni *ni)
 			msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
-/* Ends what waits for a connection or a credit; the peers' queues first, so that
- * no credit that comes back starts one of them. */
+/* Ends what waits for a connection or a credit; the peers' queues first, so
+ * that no credit that comes back starts one of them. */
 static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct hash_node *n = NULL;

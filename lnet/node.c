@@ -552,9 +552,9 @@ static void node_free(struct lnet *node)
 
 static void node_stop(struct lnet *node);
 
-/* Those that only call share their addresses with others, from whom only the pid
- * tells them apart. What remains of the chance that two draw the same is for
- * the LND of the peer: it knows them by their connections. */
+/* Those that only call share their addresses with others, from whom only the
+ * pid tells them apart. What remains of the chance that two draw the same is
+ * for the LND of the peer: it knows them by their connections. */
 static uint32_t pid_default(struct lnet *node)
 {
 	if (node->conf.accept != LNET_ACCEPT_NONE)

@@ -185,8 +185,9 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 	return NULL;
 }
 
-/* Each is looked at once, however many there are: those that go on make room for
- * others, whose turn it is then. None overtakes another one of its sender. */
+/* Each is looked at once, however many there are: those that go on make room
+ * for others, whose turn it is then. None overtakes another one of its
+ * sender. */
 static void park_wake(struct work *w)
 {
 	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);

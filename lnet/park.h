@@ -6,17 +6,17 @@
  * sender has sent before is over. So a peer that does not read our answers is
  * not read from, and all others go on.
  *
- * What frees messages of the sender, or of anybody, wakes those that are parked,
- * in their order; node_check() looks that none is parked whose sender has room.
- * Answers to our own operations are never parked, nor is what comes through 0@lo:
- * we do not wait for ourselves.
+ * What frees messages of the sender, or of anybody, wakes those that are
+ * parked, in their order; node_check() looks that none is parked whose sender
+ * has room. Answers to our own operations are never parked, nor is what comes
+ * through 0@lo: we do not wait for ourselves.
  *
  * Answers may stand behind a request that is parked, though, and two nodes that
  * do not read each other would wait for each other. So requests of a peer from
  * which an answer may come (lnet_peer_ni.asked_until) are put aside, as far as
- * its shares of parked and of held messages go (hold.h), and its connection goes
- * on. What does not fit stands; but if for PARK_STILL none of its requests could
- * go on, they are dropped, until one can.
+ * its shares of parked and of held messages go (hold.h), and its connection
+ * goes on. What does not fit stands; but if for PARK_STILL none of its requests
+ * could go on, they are dropped, until one can.
  *
  * A parked message is one of the CPT's messages itself. Of the part of messages
  * that is kept for answers, parked ones take half, and more are dropped.
@@ -37,8 +37,8 @@ struct lnet_ni;
 /* Has the sender of @msg room for one more request? */
 bool park_has_room(const struct lnet_msg *msg);
 
-/* May @msg, which has just come in, be dealt with? Not before those of its sender
- * that are parked. */
+/* May @msg, which has just come in, be dealt with? Not before those of its
+ * sender that are parked. */
 bool park_admits(const struct lnet_msg *msg);
 
 /* Does @msg, parked, keep answers back for longer than it may? */

@@ -82,7 +82,8 @@ static void ack_in(struct work *w)
 
 /* Can the message come from where it says it does? On nets that this node is on
  * nobody speaks for others, who would come by themselves, and what we send to
- * ourselves goes through 0@lo. Only a router's word stands for those behind it. */
+ * ourselves goes through 0@lo. Only a router's word stands for those behind
+ * it. */
 static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 			const struct ulnet_nid *from)
 {

@@ -185,7 +185,8 @@ void peers_free(struct lnet_cpt *cpt)
 	hash_fini(&cpt->peers);
 }
 
-/* Peer NIs that are looked at in one turn: between two of them messages go on. */
+/* Peer NIs that are looked at in one turn: between two of them messages go
+ * on. */
 #define PEERS_SLICE 256
 
 struct peers_walk {

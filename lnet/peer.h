@@ -88,10 +88,11 @@ const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
 
 /*
- * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a turn:
- * one that comes or goes meanwhile may be missing. @p is NULL before the first one
- * of a CPT, and again when that CPT is begun anew, because its table has grown.
- * -EXDEV, without any call: on a thread that cannot wait for all CPTs.
+ * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a
+ * turn: one that comes or goes meanwhile may be missing. @p is NULL before the
+ * first one of a CPT, and again when that CPT is begun anew, because its table
+ * has grown. -EXDEV, without any call: on a thread that cannot wait for all
+ * CPTs.
  */
 typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 			 void *arg);

@@ -14,14 +14,15 @@ struct lnet_msg;
 /* What @msg looks for. */
 void request_wants(const struct lnet_msg *msg, struct match_want *want);
 
-/* Looks for an MD on the CPT that has @msg now. 0: one is found, and taken; else
- * as match_find(). */
+/* Looks for an MD on the CPT that has @msg now. 0: one is found, and taken;
+ * else as match_find(). */
 int request_match(struct lnet_msg *msg);
 
 /* The reason to drop a message for which request_match() returned @rc. */
 enum lnet_stat request_no_match(int rc);
 
-/* The MD is found: on with the payload. On the CPT that received the message. */
+/* The MD is found: on with the payload. On the CPT that received the
+ * message. */
 void request_deliver(struct lnet_msg *msg);
 
 /* What was received, @length bytes of it stored, counts as accepted. */
