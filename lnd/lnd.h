@@ -22,9 +22,9 @@
  *	-errno		LNet keeps it, and ends it as not delivered, with this
  *			status and LOCAL_DROPPED. The LND has nothing of it.
  *
- * The life of one that comes in. The LND calls lnet_parse(); LNet answers with
- * recv(), once, at once or later, and may ask by eager_recv() meanwhile. If that
- * recv() brings an lnd_msg, the LND calls lnet_finalize() for it, once.
+ * The life of a message that comes in. The LND calls lnet_parse(); LNet answers
+ * with recv(), once, at once or later, and may call eager_recv() meanwhile. If
+ * that recv() brings an lnd_msg, the LND calls lnet_finalize() for it, once.
  *
  * What may be called from within what:
  *	send()		in any upcall, so in the midst of what the LND does just
@@ -123,7 +123,7 @@ struct lnd_msg {
 
 struct lnd {
 	const char *name;
-	int type; /* LNET_TYPE_* that it serves; -1: asked for by the node only */
+	int type; /* LNET_TYPE_* that it serves; -1: only the node asks for it */
 
 	const struct lnd_tunable *tunables; /* NULL: none */
 	unsigned int ntunables;		    /* <= LNET_TUNABLES_MAX */
@@ -196,8 +196,8 @@ struct lnd {
 	 * take long (lazy portal, entry of another CPT). Move the payload
 	 * aside, if there is any, so that what comes behind it on the same
 	 * connection can be received. 0 or -errno: LNet then drops the message.
-	 * Until LNet has called recv() or eager_recv() for @rx, the LND gives it
-	 * nothing more from that connection, and reads no more than it must:
+	 * Until LNet has called recv() or eager_recv() for @rx, the LND gives
+	 * it nothing more from that connection, and reads no more than it must:
 	 * this is how LNet keeps those back who send more than their share.
 	 * From within lnet_parse() or later. Must not block.
 	 */
@@ -236,40 +236,40 @@ int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 
 /*
  * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are
- * on their way: in the hands of the LND or of the system, who may lose them with
- * the connection) or received. Otherwise an errno and the cause; LOCAL_INTERRUPT,
- * LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT and
- * REMOTE_DROPPED promise that the peer has not got the message and will not.
- * Users' handlers run inside this call and may send.
+ * on their way: in the hands of the LND or of the system, who may lose them
+ * with the connection) or received. Otherwise an errno and the cause;
+ * LOCAL_INTERRUPT, LOCAL_DROPPED, LOCAL_ABORTED, LOCAL_NO_ROUTE, LOCAL_TIMEOUT
+ * and REMOTE_DROPPED promise that the peer has not got the message and will
+ * not. Users' handlers run inside this call and may send.
  */
 void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
 
 /*
  * The attempt to connect to @nid is over, for which one or more calls of send()
  * were answered -EINPROGRESS: one call, however many they were. @status 0 and
- * LNET_CAUSE_OK: there is a connection; LNet calls send() for what waits, before
- * this returns and in its order, and nothing may be sent to @nid between the
- * moment that send() would take messages and this call. Otherwise what waits
- * ends with @status and @cause, which must be one that promises that the peer
- * has not got the message (see lnet_finalize()); users' handlers run, and may
- * send, which makes LNet ask for a connection again. Not for an NI that goes
- * down: LNet has ended what waits before shutdown(). Fine when nobody waits any
- * more.
+ * LNET_CAUSE_OK: there is a connection; LNet calls send() for what waits,
+ * before this returns and in its order, and nothing may be sent to @nid between
+ * the moment that send() would take messages and this call. Otherwise what
+ * waits ends with @status and @cause, which must be one that promises that the
+ * peer has not got the message (see lnet_finalize()); users' handlers run, and
+ * may send, which makes LNet ask for a connection again. Not for an NI that
+ * goes down: LNet has ended what waits before shutdown(). Fine when nobody
+ * waits any more.
  */
 void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_nid *nid,
 			 int status, enum ulnet_cause cause);
 
 /*
  * @msg, lent by send(), was to go out on a connection that has ended before
- * anything of the message had left: the LND gives it back, and LNet treats it as
- * if send() had just been answered -EINPROGRESS, which the LND must keep. Only
- * while msg->again is not set. The message goes in front of all that wait, so
- * of several the last one is given back first. No user's handler runs.
+ * anything of the message had left: the LND gives it back, and LNet treats it
+ * as if send() had just been answered -EINPROGRESS, which the LND must keep.
+ * Only while msg->again is not set. The message goes in front of all that wait,
+ * so of several the last one is given back first. No user's handler runs.
  */
 void lnet_send_again(struct lnd_msg *msg);
 
-/* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces; not
- * checked. */
+/* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces;
+ * not checked. */
 uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len);
 
 /* Writes the header of @msg as it goes on the wire: @hdr_len is LNET_HDR_SIZE

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections of simulated NIs, on links that need them (ulnet_sim_link.connect).
- * An attempt takes its time, is refused where nobody is, and meets silence where
- * the network is cut: then it is repeated until the LND's timeout. Pauses after
- * failures follow the same law as over TCP. A connection ends when the peer is
- * restarted or the network is cut, and is then made anew for the next message.
- * Inside simlnd only.
+ * Connections of simulated NIs, on links that need them
+ * (ulnet_sim_link.connect). An attempt takes its time, is refused where nobody
+ * is, and meets silence where the network is cut: then it is repeated until the
+ * LND's timeout. Pauses after failures follow the same law as over TCP. A
+ * connection ends when the peer is restarted or the network is cut, and is then
+ * made anew for the next message. Inside simlnd only.
  */
 #ifndef LND_SIMLND_CONN_H
 #define LND_SIMLND_CONN_H

@@ -4,9 +4,9 @@
  * the link, and departs: its payload is copied into a packet. The packet waits
  * for its time on the loop of whom it is for, is parsed there, and stored.
  *
- * A link may have a window: packets that have left, and that the receiver's LNet
- * has not taken, are counted at the sender, where what does not fit waits. Under
- * virtual time only, when all nodes are in one thread.
+ * A link may have a window: packets that have left, and that the receiver's
+ * LNet has not taken, are counted at the sender, where what does not fit waits.
+ * Under virtual time only, when all nodes are in one thread.
  */
 #include "lnd/simlnd/simlnd.h"
 
@@ -154,8 +154,8 @@ static bool pkt_is_late(const struct sim_pkt *pkt)
 	       !ep->cpt[pkt->cpt].running || !atomic_load(&ep->up);
 }
 
-/* LNet answers with recv() or eager_recv(), and till then sees nothing more from
- * there. */
+/* LNet answers with recv() or eager_recv(), and till then sees nothing more
+ * from there. */
 static void pkt_parse(struct sim_pkt *pkt, struct sim_path *path)
 {
 	struct sim_cpt *sc = pkt->sc;

@@ -12,8 +12,8 @@
 #define RETRIES 3
 /* The least time after which TCP repeats what was not acknowledged. */
 #define RTO_MIN (200 * NSEC_PER_MSEC)
-/* An attempt that TCP has brought to the peer, who has not answered yet, does not
- * make room for others until it was looked after so many times. */
+/* An attempt that TCP has brought to the peer, who has not answered yet, does
+ * not make room for others until it was looked after so many times. */
 #define LOOKS 8
 
 const struct fsm_state sock_peer_states[PEER_STATES] = {
@@ -81,7 +81,8 @@ static bool is_due(const struct sock_peer *peer)
 /* ---- what comes of it ---- */
 
 /* What certainly was not sent ends with this, when no connection comes up. (A
- * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise that.) */
+ * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise
+ * that.) */
 static enum ulnet_cause cause_of_attempt(int status)
 {
 	switch (status) {
@@ -377,8 +378,8 @@ static void look_after(struct sock_peer *peer)
 	look_later(peer);
 }
 
-/* After a pause. Nobody waits: the failure is remembered for a while, unless the
- * peer was heard since, on a connection that is gone by now. */
+/* After a pause. Nobody waits: the failure is remembered for a while, unless
+ * the peer was heard since, on a connection that is gone by now. */
 static void go_on(struct sock_peer *peer)
 {
 	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);

@@ -3,12 +3,12 @@
  * Attempts to connect to a peer: when, how often, and how many at once. This is
  * the one clock of reconnecting: nobody above socklnd waits in addition to it.
  *
- * While somebody waits, attempts follow each other after pauses that double from
- * min_reconnectms to max_reconnectms, with full jitter (base/backoff.h). One
- * attempt is one failure, however many messages wait for it, and all of them
- * share its outcome; a message that comes during a pause waits for the next
- * attempt. What shows that the peer or the way to it is back ends a pause: a
- * connection that the peer opens, and events of links and addresses.
+ * While somebody waits, attempts follow each other after pauses that double
+ * from min_reconnectms to max_reconnectms, with full jitter (base/backoff.h).
+ * One attempt is one failure, however many messages wait for it, and all of
+ * them share its outcome; a message that comes during a pause waits for the
+ * next attempt. What shows that the peer or the way to it is back ends a pause:
+ * a connection that the peer opens, and events of links and addresses.
  *
  * An attempt that hears nothing is repeated on a second socket while the first
  * one waits on, since the system doubles the time between its own attempts (SYN
@@ -42,13 +42,13 @@ void sock_attempt_settle(struct sock_peer *peer);
  * of the two is dropped. False: this one. */
 bool sock_attempt_reached(struct sock_conn *conn);
 
-/* The attempt to open a connection has ended: 0: it is open; -EALREADY: the peer
- * wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version; else
- * it has failed. */
+/* The attempt to open a connection has ended: 0: it is open; -EALREADY: the
+ * peer wants it tried again later; -EPROTONOSUPPORT: it speaks hello.version;
+ * else it has failed. */
 void sock_attempt_done(struct sock_peer *peer, int status);
 
-/* @peer has taken the connections that it had, and has closed them at once: that
- * is a failure, too. */
+/* @peer has taken the connections that it had, and has closed them at once:
+ * that is a failure, too. */
 void sock_attempt_in_vain(struct sock_peer *peer, int status);
 
 /* @conn, opened by either side, is open. */

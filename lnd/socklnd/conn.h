@@ -37,8 +37,8 @@ extern const struct fsm_state sock_conn_states[CONN_STATES];
 
 /* What an open connection does with what it has to send (tx.c). */
 enum out_state {
-	OUT_IDLE,   /* nothing is queued */
-	OUT_LISTED, /* in sock_cpt.flush: is written to at the end of the turn */
+	OUT_IDLE,    /* nothing is queued */
+	OUT_LISTED,  /* in sock_cpt.flush: written to at the end of the turn */
 	OUT_WRITING, /* is being written to just now */
 	OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is asked
 		      * for, and in no other state */
@@ -127,7 +127,8 @@ void sock_conn_drop(struct sock_conn *conn);
 void sock_conn_open(struct sock_conn *conn);
 
 /* Ends it; what it has to send, and is receiving, ends with @status, and if
- * something of it may have left with @cause. Only sock_peer_close() calls it. */
+ * something of it may have left with @cause. Only sock_peer_close() calls
+ * it. */
 void sock_conn_close(struct sock_conn *conn, int status,
 		     enum ulnet_cause cause);
 

@@ -48,8 +48,8 @@ static struct sock_host *host_new(struct sock_cpt *cpt,
 	return host;
 }
 
-/* Reserved for the moment between the question and the answer, since the CPTs of
- * an NI count together. */
+/* Reserved for the moment between the question and the answer, since the CPTs
+ * of an NI count together. */
 static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
 			 unsigned int *used_p)
 {

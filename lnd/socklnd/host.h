@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host: what the processes behind one NID have opened to this node. One address
- * may have any number of processes that call, each a peer of its own; file
- * descriptors are shared between hosts, by the law of shares (base/share.h), or
- * one host could take all that the process may have.
+ * A host: what the processes behind one NID have opened to this node. One
+ * address may have any number of processes that call, each a peer of its own;
+ * file descriptors are shared between hosts, by the law of shares
+ * (base/share.h), or one host could take all that the process may have.
  *
- * A host lives as long as it has a connection. Owner: the CPT that owns the NID.
+ * A host lives as long as it has a connection. Owner: the CPT that owns the
+ * NID.
  */
 #ifndef LND_SOCKLND_HOST_H
 #define LND_SOCKLND_HOST_H

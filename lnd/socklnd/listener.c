@@ -117,8 +117,9 @@ static void complain_of_files(struct sock_listener *l,
 				       : "of the whole system");
 }
 
-/* The next one is told to come again. 0; -EAGAIN: there is none, which the system
- * does not say while there are no files; @rc: not even that was possible. */
+/* The next one is told to come again. 0; -EAGAIN: there is none, which the
+ * system does not say while there are no files; @rc: not even that was
+ * possible. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	struct sockaddr_in from;

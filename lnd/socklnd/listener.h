@@ -4,8 +4,8 @@
  * it on different nets. It takes connections and reads their requests, which
  * name the NI that is wanted. CPT 0's thread.
  *
- * What a stranger can hold: accept_max handshakes, each for accept_timeout; when
- * there are more, the one that has been silent longest makes room.
+ * What a stranger can hold: accept_max handshakes, each for accept_timeout;
+ * when there are more, the one that has been silent longest makes room.
  *
  * When no file descriptor is left, and no handshake can make room, those who
  * come are refused by a HELLO, which tells them to try again later, rather than

@@ -12,9 +12,9 @@ struct ifaddrs;
 int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
 		       char name[LNET_INTERFACE_SIZE]);
 
-/* How many bulk connections, each way, fit the interface with this address (host
- * order): 1 below 4 Gbit/s or when the speed is not known, and one more for each
- * fourfold (25 Gbit/s: 3). */
+/* How many bulk connections, each way, fit the interface with this address
+ * (host order): 1 below 4 Gbit/s or when the speed is not known, and one more
+ * for each fourfold (25 Gbit/s: 3). */
 unsigned int sock_netif_conns(uint32_t addr);
 
 /* Can packets go from and to @addr (host order)? An interface has it, or is a

@@ -318,8 +318,8 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 		log_closed(peer, status);
 	if (!status)
 		status = -ECONNRESET;
-	/* None of them takes messages any more, before anybody hears of it. To a
-	 * process that only calls there will be no other connection to wait
+	/* None of them takes messages any more, before anybody hears of it. To
+	 * a process that only calls there will be no other connection to wait
 	 * for. */
 	list_init(&closing);
 	list_splice_tail(&closing, &peer->conns);

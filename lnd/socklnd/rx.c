@@ -98,8 +98,8 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status,
 
 /* ---- LNet's answers ---- */
 
-/* Nobody wants the payload: what has come of it goes now, since the peer may take
- * its time to send the rest. */
+/* Nobody wants the payload: what has come of it goes now, since the peer may
+ * take its time to send the rest. */
 static void rx_throw_away(struct sock_rx *rx)
 {
 	rx->msg = NULL;

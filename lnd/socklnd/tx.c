@@ -353,8 +353,8 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf,
 	return n;
 }
 
-/* One write of @buf and of what is left of conn->tx's payload. Bytes written, or
- * -errno. */
+/* One write of @buf and of what is left of conn->tx's payload. Bytes written,
+ * or -errno. */
 static ssize_t write_out(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
