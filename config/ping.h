@@ -12,7 +12,8 @@
 
 struct pings;
 
-/* By which one thread ends what another one waits for. Whoever waits owns it. */
+/* By which one thread ends what another one waits for. Whoever waits owns
+ * it. */
 struct cancel {
 	pthread_mutex_t lock;
 	bool canceled;

@@ -3,12 +3,12 @@
  * One thread takes connections, and each client has one of its own, which is
  * blocked as long as the client wants: in reading half a request, in a ping, in
  * writing an answer that is not read. When all places are taken and one more
- * client comes, one goes: of the user who has most of them, the one that has been
- * still for longest.
+ * client comes, one goes: of the user who has most of them, the one that has
+ * been still for longest.
  *
- * A request that does not come to its end in time, an answer that is not read in
- * time, and a half request for which its user has no share of the memory left
- * end their client.
+ * A request that does not come to its end in time, an answer that is not read
+ * in time, and a half request for which its user has no share of the memory
+ * left end their client.
  */
 #include "config/server.h"
 
@@ -35,11 +35,12 @@
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
 #define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
 #define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
-/* A buffer is that large at most: a longer request is refused when it is here. */
+/* A buffer is that large at most: a longer request is refused when it is
+ * here. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
 /* Of all buffers, beyond READ_SIZE for each, which nobody is denied. */
 #define ROOM_SUM_MAX ((size_t)16 << 20)
-#define QUIET	     (60 * NSEC_PER_SEC) /* between two complaints about users */
+#define QUIET	     (60 * NSEC_PER_SEC) /* between complaints about users */
 
 struct client {
 	struct server *server;
@@ -293,8 +294,8 @@ static int client_receive(struct client *c)
 }
 
 /* The next request: the first @*len_p bytes in the buffer. -EMSGSIZE: too long;
- * -ETIMEDOUT: it began, and did not come to its end in time; -ENOBUFS: its user's
- * share of memory is used up; -ENODATA: no more. */
+ * -ETIMEDOUT: it began, and did not come to its end in time; -ENOBUFS: its
+ * user's share of memory is used up; -ENODATA: no more. */
 static int client_next(struct client *c, size_t *len_p)
 {
 	int rc;
@@ -499,8 +500,8 @@ static void count_crowds(struct server *s)
 	}
 }
 
-/* Who has most of the places gives one; of equals, one that is not being served,
- * and has been still for longest. */
+/* Who has most of the places gives one; of equals, one that is not being
+ * served, and has been still for longest. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
 	if (!b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control socket: takes requests, gives answers, and lets no client hurt
- * another one. Places and memory are shared by user (the system says which one a
- * client is of): one with many clients, or many long requests, leaves room for
- * others. Knows nothing of what they say.
+ * another one. Places and memory are shared by user (the system says which one
+ * a client is of): one with many clients, or many long requests, leaves room
+ * for others. Knows nothing of what they say.
  */
 #ifndef CONFIG_SERVER_H
 #define CONFIG_SERVER_H

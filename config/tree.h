@@ -113,9 +113,9 @@ struct tree_error {
 
 /*
  * Parses the one document in @text; none makes a tree that is null. 0, -EINVAL
- * (@err says why), -EMSGSIZE (more than @limits; @err), -ENOMEM (@err). Anchors,
- * aliases, tags but "!", keys that are no texts, and keys that come twice are
- * errors.
+ * (@err says why), -EMSGSIZE (more than @limits; @err), -ENOMEM (@err).
+ * Anchors, aliases, tags but "!", keys that are no texts, and keys that come
+ * twice are errors.
  */
 int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	       struct doc **doc_p, struct tree_error *err) must_check;
