@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of lnetctl(8): which there are, what arguments they take, and how
- * these become a request. Knows no connection: lnetctl.c sends.
+ * The commands of lnetctl(8): which there are, what arguments they take, and
+ * how these become a request. Knows no connection: lnetctl.c sends.
  */
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H
@@ -65,11 +65,11 @@ struct command_args {
 };
 
 /*
- * Makes the request of @argv, which begins with the command's last word; @who is
- * how messages call it. Returns 0, or the exit status after having said why:
- * 234 (with the help) for wrong arguments, 255 for numbers that are none. What the
- * request still needs is an import's text, and request_end(). request_free() is
- * due in any case.
+ * Makes the request of @argv, which begins with the command's last word; @who
+ * is how messages call it. Returns 0, or the exit status after having said why:
+ * 234 (with the help) for wrong arguments, 255 for numbers that are none. What
+ * the request still needs is an import's text, and request_end().
+ * request_free() is due in any case.
  */
 int command_parse(const struct command *command, const char *who, int argc,
 		  char **argv, struct command_args *args, struct request *r);

@@ -8,7 +8,8 @@
  * what daemon_report() wants. The process that called waits for the report, or
  * for the end of the other one, and exits with the status it is told (else 1).
  * What the new process prints goes where it would have gone until
- * daemon_detach(); other open files are closed. No threads yet. -errno: there is no new process.
+ * daemon_detach(); other open files are closed. No threads yet. -errno: there
+ * is no new process.
  */
 int daemon_begin(void);
 /* Once; @fd < 0: nobody waits. */

@@ -47,8 +47,8 @@ void histogram_merge(struct histogram *to, const struct histogram *from);
 /* What came between two moments of one; min and max are those of @now. */
 void histogram_since(struct histogram *to, const struct histogram *now,
 		     const struct histogram *before);
-/* The time that a share @q (0 to 1) of the times does not exceed, ns: the middle
- * of its bucket, but not beyond min and max. 0 without any. */
+/* The time that a share @q (0 to 1) of the times does not exceed, ns: the
+ * middle of its bucket, but not beyond min and max. 0 without any. */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
 #endif

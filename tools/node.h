@@ -37,8 +37,8 @@ int node_add_networks(const struct node *n, const char *spec);
 /* "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be freed; NULL: no
  * memory. */
 char *node_nids(const struct node *n);
-/* ", port 1988 (kernel nodes use 988)": nodes with another port are not reached,
- * and nothing else would say why. Empty with the usual one. */
+/* ", port 1988 (kernel nodes use 988)": nodes with another port are not
+ * reached, and nothing else would say why. Empty with the usual one. */
 const char *node_port_note(const struct node *n, char *buf, size_t size);
 
 #endif

@@ -244,8 +244,8 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	advance(l, now);
 }
 
-/* With a rate only as many as are under way at once, which is seldom all that may
- * be: memory comes with the first call. */
+/* With a rate only as many as are under way at once, which is seldom all that
+ * may be: memory comes with the first call. */
 static int slot_memory(struct load *l, struct slot *s)
 {
 	size_t size = (l->conf.bulk + PAGE - 1) / PAGE * PAGE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls to one target, one after the other or at fixed times, many under way:
- * what rpcping(1) does, and bench/rpc. All of a load happens on the thread of the
- * CPT that owns the target. A call costs no system call and no look at the
+ * what rpcping(1) does, and bench/rpc. All of a load happens on the thread of
+ * the CPT that owns the target. A call costs no system call and no look at the
  * clock of its own: times are those of the CPT's turns.
  */
 #ifndef TOOLS_RPCPING_LOAD_H
@@ -106,17 +106,19 @@ void load_stats_merge(struct load_stats *to, const struct load_stats *from);
 
 /* ---- the load ---- */
 
-/* -errno of ulrpc_client_open(); -ENOMEM; -EMSGSIZE: more than a body may have. */
+/* -errno of ulrpc_client_open(); -ENOMEM; -EMSGSIZE: more than a body may
+ * have. */
 int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 	      struct load **load_p);
 /* Once. Any thread. */
 void load_start(struct load *l);
-/* No more calls are begun; ends when those under way have ended. Not in a turn. */
+/* No more calls are begun; ends when those under way have ended. Not in a
+ * turn. */
 void load_stop(struct load *l);
 /* What is under way is canceled, too, and so is lost. Not in a turn. */
 void load_cancel(struct load *l);
-/* What has been counted up to now; @stats, which is large, is filled. Any thread
- * but those of CPTs in a turn. */
+/* What has been counted up to now; @stats, which is large, is filled. Any
+ * thread but those of CPTs in a turn. */
 void load_stats(struct load *l, struct load_stats *stats);
 /* Not started, or ended. NULL is fine. */
 void load_free(struct load *l);

@@ -397,8 +397,8 @@ static int check_bulk(const struct rpcping_options *o,
 	return 0;
 }
 
-/* As many calls under way as there is memory for: half of the host's if it is not
- * said how many. */
+/* As many calls under way as there is memory for: half of the host's if it is
+ * not said how many. */
 static int complete_inflight(struct rpcping_options *o)
 {
 	struct load_conf *l = &o->load;

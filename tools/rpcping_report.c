@@ -91,8 +91,8 @@ static const char *const executions[] = {
 	[ULRPC_EXECUTION_UNKNOWN] = "perhaps executed",
 };
 
-/* "unreachable; certainly not executed, attempts: 0"; a number is said only where
- * it says more. */
+/* "unreachable; certainly not executed, attempts: 0"; a number is said only
+ * where it says more. */
 static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 {
 	fputs(kind_name(kind), out);

@@ -13,7 +13,8 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 /* That line is there no more. */
 void report_live_end(void);
 
-/* On stderr: each reason for which calls to @target were lost since @before, once. */
+/* On stderr: each reason for which calls to @target were lost since @before,
+ * once. */
 void report_losses(const char *target, const struct load_stats *now,
 		   const struct load_stats *before);
 

@@ -5,9 +5,9 @@
 
 /*
  * Cuts @line, which it changes, at blanks; text in '' or "" is one word, and a
- * backslash takes what is special from the next character (but in ''). A # at the
- * beginning of a word ends the line. *@words_p: to be freed, its words are in
- * @line; ends with NULL. Returns how many; -EINVAL: a quote is not closed;
+ * backslash takes what is special from the next character (but in ''). A # at
+ * the beginning of a word ends the line. *@words_p: to be freed, its words are
+ * in @line; ends with NULL. Returns how many; -EINVAL: a quote is not closed;
  * -ENOMEM.
  */
 int words_split(char *line, char ***words_p);
