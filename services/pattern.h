@@ -14,8 +14,8 @@
 
 /* Fills @buf with bytes @offset to @offset + @length of the pattern. */
 void pattern_fill(void *buf, size_t length, uint64_t seed, uint64_t offset);
-/* @length if @buf is what pattern_fill() makes, else the index of the first byte
- * that is not. */
+/* @length if @buf is what pattern_fill() makes, else the index of the first
+ * byte that is not. */
 size_t pattern_check(const void *buf, size_t length, uint64_t seed,
 		     uint64_t offset);
 

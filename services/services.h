@@ -55,7 +55,7 @@ struct probe {
 	enum ulrpc_bulk_access bulk; /* what it does with bulk 0; 0: none */
 	bool delays;		     /* it can take its time */
 	bool worker;		     /* it is run by workers */
-	bool verifies; /* what is bulk is made by prepare(), or can be checked */
+	bool verifies; /* bulk data is made by prepare(), or can be checked */
 	/* Writes the request's body, at most .size + PROBE_ROOM bytes, and what
 	 * a source must have in it. Returns its length; -ENOMEM. */
 	int (*prepare)(const struct probe_call *call, void *body);

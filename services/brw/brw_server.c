@@ -81,7 +81,8 @@ static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 	return NULL;
 }
 
-/* Ends @m with a reply. @good: bytes of the pattern that are as they must be. */
+/* Ends @m with a reply. @good: bytes of the pattern that are as they must
+ * be. */
 static void move_end(struct move *m, int status, uint64_t good)
 {
 	Ulrpc__Brw__BrwReply r = ULRPC__BRW__BRW_REPLY__INIT;

@@ -128,7 +128,8 @@ static struct piece *piece_alloc(size_t size)
 	return p;
 }
 
-/* A new one, for which there is room. NULL: no memory; the room is given back. */
+/* A new one, for which there is room. NULL: no memory; the room is given
+ * back. */
 static struct piece *piece_new(struct memory *m, struct holder *h, size_t size)
 {
 	struct piece *p = piece_alloc(size);

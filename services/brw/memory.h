@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The service's memory: pieces that are given out and come back. At most so many
- * bytes in all, and they are used again, since fresh ones cost page faults.
- * What is in a piece is left from before: this is memory of a test. Any thread.
+ * The service's memory: pieces that are given out and come back. At most so
+ * many bytes in all, and they are used again, since fresh ones cost page
+ * faults. What is in a piece is left from before: this is memory of a test. Any
+ * thread.
  *
  * A NID gets more while it has at most what is left for others: one alone has
- * half, two have a third each, and so on. A client that stops in the middle of its
- * transfers so keeps nobody from the service.
+ * half, two have a third each, and so on. A client that stops in the middle of
+ * its transfers so keeps nobody from the service.
  */
 #ifndef SERVICES_BRW_MEMORY_H
 #define SERVICES_BRW_MEMORY_H
