@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define LNET_MTU      UINT32_C(1048576) /* largest payload of a message, bytes */
+#define LNET_MTU      UINT32_C(1048576) /* longest payload of a message, bytes */
 #define LNET_MAX_IOV  256		/* fragments of a memory descriptor */
 #define LNET_PORTALS  64		/* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16
@@ -41,7 +41,7 @@ enum ulnet_run {
 
 /* From which TCP ports a node takes connections: socklnd(7). */
 enum ulnet_accept {
-	LNET_ACCEPT_DEFAULT, /* secure if its own port is below 1024, else all */
+	LNET_ACCEPT_DEFAULT, /* secure if its port is below 1024, else all */
 	LNET_ACCEPT_SECURE,  /* from privileged ports, below 1024, only */
 	LNET_ACCEPT_ALL,     /* from any */
 	LNET_ACCEPT_NONE,    /* it does not listen, and so may share its
@@ -187,8 +187,8 @@ ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
 			       struct ulnet_tunable_info *infos,
 			       unsigned int n);
 /* Fills @infos with up to @n of the peer NIs known now, in no order; returns
- * how many there are. Takes several turns: peers that come or go meanwhile may be
- * missing. */
+ * how many there are. Takes several turns: peers that come or go meanwhile may
+ * be missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,

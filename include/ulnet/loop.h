@@ -51,8 +51,8 @@ ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
  */
 ULNET_EXPORT uint64_t lnet_guard_begin(struct lnet *node, unsigned int cpt);
 /* For a layer that makes very many such calls: what this points to, as long as
- * the node is open, says whether lnet_guard_begin() would return anything but 0.
- * Any thread; to be read by the owner. */
+ * the node is open, says whether lnet_guard_begin() would return anything but
+ * 0. Any thread; to be read by the owner. */
 ULNET_EXPORT const bool *lnet_guarded(struct lnet *node, unsigned int cpt);
 ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
 				 uint64_t begun, const char *fmt, ...)
