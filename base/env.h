@@ -31,9 +31,9 @@ struct env_io {
 	 * does not let it be watched any longer (too many are, or there is no
 	 * memory): fn is not called again unless it is watched anew. */
 	void (*fn)(struct env_io *io, int revents);
-	/* fn may be called for what was asked for when perhaps it is not ready:
-	 * while a loop is polled, its last active descriptors are tried without
-	 * asking the system first which are ready. */
+	/* fn may be called for an event that was asked for and has not come:
+	 * while a loop is polled, the descriptors that were active last are
+	 * tried without asking the system first. */
 	bool eager;
 	void *impl; /* the env's own; NULL before the first watch */
 };
@@ -56,8 +56,8 @@ struct env_ops {
 	 * file descriptors). A descriptor in error is reported as all that was
 	 * asked for. Owner. */
 	int (*watch)(struct env *e, struct env_io *io);
-	/* Before the descriptor is closed. No effect when not watched; after
-	 * it, io->fn is not called. Owner. */
+	/* To be called before the descriptor is closed. No effect on one that
+	 * is not watched; io->fn is not called afterwards. Owner. */
 	void (*unwatch)(struct env *e, struct env_io *io);
 	/* Waits for the next thing (or does not, when !@block) and gives the
 	 * loop one turn: loop_turn(). Owner. */

@@ -31,7 +31,8 @@
  * that is polled than for one that sleeps. */
 #define HOT_MAX	 4
 #define HOT_TIME (30 * NSEC_PER_USEC)
-/* In a turn in which nothing comes, the last active one is tried so often. */
+/* How often the descriptor that was active last is tried in a turn in which
+ * nothing comes. */
 #define HOT_TRIES 4
 /* File descriptors that libev needs for a loop, and as many for other threads
  * that open some just then. */
@@ -43,9 +44,10 @@ struct ev_env {
 	bool own;
 	ev_async wake;
 	ev_idle again;		/* active: the next iteration has a turn */
-	struct ev_watcher turn; /* pending: this iteration has one, which ends,
-				 * or all of which comes, after the rest */
-	bool ending;		/* of a turn, just now */
+	struct ev_watcher turn; /* pending: this iteration has a turn, the
+				 * end of which, or all of it, comes after
+				 * the other watchers */
+	bool ending;		/* the end of a turn is being made */
 	ev_timer timer;
 	uint64_t timer_at; /* TIME_NEVER: it will do nothing */
 	size_t random_left;
@@ -191,8 +193,9 @@ static void on_again(struct ev_loop *ev, ev_idle *w, int revents)
 	turn_begin(e);
 }
 
-/* What an application's callback asks for is done in the same iteration. What a
- * turn has left is not: descriptors come first. */
+/* What an application's callback asks for is done in the same iteration; what a
+ * turn has left to do is done in the next one, because descriptors come
+ * first. */
 static void turn_soon(struct ev_env *e)
 {
 	if (ev_depth(e->ev) && !e->ending)
@@ -228,10 +231,10 @@ static void real_alarm(struct env *env, uint64_t at)
 	else if (at < e->timer_at)
 		set_timer(e, at);
 	/*
-	 * Else the timer comes too early, makes a turn with nothing to do, and
-	 * is set again at its end. That is seldom, while deadlines that are
-	 * armed and cancelled long before their time are most of what is asked
-	 * for here.
+	 * A timer that would come too early is left as it is: it makes a turn
+	 * with nothing to do, and is set again at the end of that turn. This is
+	 * rare, whereas deadlines that are armed and cancelled long before
+	 * their time are most of what is asked for here.
 	 */
 }
 
@@ -407,10 +410,11 @@ static void run_hot(struct ev_env *e)
 
 	loop_turn_begin(l);
 	before = loop_enter(l);
-	/* What they call may change the list: the next turn sees it. */
+	/* The functions of the descriptors may change the list; the next turn
+	 * sees the change. */
 	for (unsigned int i = 0; i < e->hots; i++)
 		try_hot(e, i);
-	/* Once there is something to do, it does not wait for more. */
+	/* Once there is something to do, the turn does not wait for more. */
 	for (unsigned int n = 1; n < HOT_TRIES && e->hots && !loop_has_work(l);
 	     n++)
 		try_hot(e, 0);
@@ -433,7 +437,8 @@ static void real_run_once(struct env *env, bool block)
 	ev_ref(e->ev);
 	ev_run(e->ev, block ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
-	/* Now, as of the turn that there was, or else really. */
+	/* The time of the turn that has just been made, or, if there was none,
+	 * of the clock. */
 	e->looked = env->loop->now != before ? env->loop->now
 					     : real_clock(env);
 }
@@ -442,7 +447,8 @@ static void start_watchers(struct ev_env *e)
 {
 	ev_async_init(&e->wake, on_wake);
 	ev_idle_init(&e->again, on_again);
-	ev_set_priority(&e->again, EV_MAXPRI); /* or it would wait for others */
+	ev_set_priority(&e->again, EV_MAXPRI); /* or it would wait for other
+					        * watchers */
 	ev_init(&e->turn, on_turn);
 	ev_set_priority(&e->turn, EV_MINPRI);
 	ev_init(&e->timer, on_timer);

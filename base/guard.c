@@ -32,7 +32,7 @@ void guard_turn_slow(struct guard *g, uint64_t begun, uint64_t now)
 	g->named = false;
 }
 
-/* Is it the first time? */
+/* Is @name new? If so, remembers it. */
 static bool remember(struct guard *g, const char *name)
 {
 	uint64_t hash = hash_bytes(name, strlen(name), 0);
@@ -50,7 +50,8 @@ void guard_call(struct guard *g, uint64_t ns, const char *fmt, va_list args)
 {
 	char name[256];
 
-	/* What called it took as long: the first one is to blame. */
+	/* Calls around this one took as long: the first one that returns is to
+	 * blame. */
 	if (ns < GUARD_LONG || g->named)
 		return;
 	g->named = true;

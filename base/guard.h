@@ -22,8 +22,8 @@
 
 struct guard {
 	bool watching;	/* calls are measured */
-	uint64_t until; /* ns: no longer */
-	bool named;	/* somebody, in this turn */
+	uint64_t until; /* ns: calls are measured until then */
+	bool named;	/* a call of this turn was */
 	unsigned int nsaid;
 	uint64_t said[GUARD_NAMES]; /* hashes of names */
 };

@@ -48,8 +48,8 @@ static inline uint8_t id_tag(uint64_t id)
 	return (uint8_t)(id >> 24);
 }
 
-/* The object, or NULL for an id that is not (or no longer) in the table, were
- * it even made up by a stranger. */
+/* The object, or NULL for an id that is not in the table any more, or never
+ * was: strangers may make ids up. */
 static inline void *id_lookup(const struct id_table *t, uint64_t id)
 {
 	uint32_t slot = (uint32_t)id & (ID_SLOTS_MAX - 1);

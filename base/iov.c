@@ -97,7 +97,7 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 {
 	struct place d, s;
 
-	/* There may be no list at all, then. */
+	/* Without bytes there may be no lists either. */
 	if (!len)
 		return;
 	d = place_at(dst, ndst, dst_offset);

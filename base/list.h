@@ -65,8 +65,9 @@ static inline void list_splice_tail(struct list *to, struct list *from)
 static inline struct list *list_after(const struct list *l)
 {
 #ifdef __clang_analyzer__
-	/* It does not know what list_init() and list_add() see to, and would
-	 * take what list_del() took off to be the next one still. */
+	/* The analyzer does not know what list_init() and list_add() see to: it
+	 * would take an entry that list_del() has removed for the next one
+	 * still. */
 	l->next->prev = (struct list *)l;
 #endif
 	return l->next;

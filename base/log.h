@@ -43,7 +43,7 @@ struct log_limit {
 	uint64_t until; /* ns: end of this second */
 	unsigned int lines, left_out;
 };
-/* May there be one more at @now (ns)? */
+/* May one more line be logged at @now (ns)? */
 bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now);
 
 #define log_warn_limited(limit, now, sub, ...)                 \

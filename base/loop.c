@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 
-/* Of deferred work in a turn. */
+/* Rounds of deferred work in a turn. */
 #define ROUNDS 64
 
 /* Initial-exec: a shared library's default model would cost a call per use. */
@@ -65,7 +65,8 @@ void loop_free(struct loop *l)
 	BUG_ON(l->in_turn);
 	BUG_ON(l->wheel.armed);
 	BUG_ON(loop_has_work(l) || !mailbox_empty(&l->mailbox));
-	/* Their work has been done; now they return. */
+	/* Threads in loop_post(), whose work has been done, are about to
+	 * return. */
 	while (atomic_load_explicit(&l->posting, memory_order_acquire))
 		sched_yield();
 	l->env->ops->free(l->env);
@@ -154,7 +155,7 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 
 	loop_assert_owner(l);
 	queue_put(q, w);
-	/* Whoever sets the alarm sets it to now, as long as there is any. */
+	/* While work is deferred, whoever sets the alarm sets it to now. */
 	if (unlikely(!l->in_turn) && first)
 		set_alarm(l);
 }

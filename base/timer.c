@@ -101,7 +101,7 @@ uint64_t timer_wheel_next(const struct timer_wheel *w)
 	return slot == NO_SLOT ? TIME_NEVER : w->slots[slot].earliest;
 }
 
-/* When its range of time begins; it is not over. */
+/* When the range of time of @slot begins. The range is not over yet. */
 static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 {
 	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;
@@ -157,6 +157,7 @@ void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
 			expire_slot(w, &w->slots[slot]);
 		}
 	}
-	/* Not back, even if a function has advanced the wheel itself. */
+	/* Time does not go back, even if a timer's function has advanced the
+	 * wheel itself. */
 	w->now = MAX(now, w->now);
 }
