@@ -124,7 +124,8 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
-/* Somebody waits for a buffer that is there, and no wish will tell (hold.h). */
+/* Does @msg wait for a buffer that is there, with no wish on its way to tell
+ * (hold.h)? */
 static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
 		       size_t size)
 {

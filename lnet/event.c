@@ -138,7 +138,7 @@ static int eq_free_locked(struct eqs *q, uint64_t cookie)
 		return -EBUSY;
 	id_free(&q->table, cookie);
 	free(eq);
-	/* Whoever sleeps on it finds that it is gone. */
+	/* A thread that sleeps on the queue finds that it is gone. */
 	pthread_cond_broadcast(&q->filled);
 	return 0;
 }

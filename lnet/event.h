@@ -39,11 +39,11 @@ void eqs_fini(struct eqs *q);
  * @places reserved; -ENOENT; -ENOBUFS. */
 int eq_use(struct eqs *q, uint64_t cookie, uint32_t places,
 	   struct eq **eq_p) must_check;
-/* The end of it; gives back the places that were left. */
+/* The end of such an MD: gives back the places that it has left. */
 void eq_unuse(struct eqs *q, struct eq *eq, uint32_t places);
 bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t places);
 void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t places);
-/* Uses up one reserved place. @last: as eq_unuse(), in one. */
+/* Uses up one reserved place. @last: also does what eq_unuse() does. */
 void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
 	     bool last);
 

@@ -143,7 +143,7 @@ static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 	p->waiting_kind = kind;
 	list_for_each_entry (msg, &p->waiting, link) {
 		hash_del(&p->waiting_by_bits, &msg->by_bits);
-		/* There is a table: it was in it. */
+		/* There is a table, since the message was in it just now. */
 		BUG_ON(hash_add_tail(&p->waiting_by_bits, &msg->by_bits,
 				     hold_hash(msg)));
 	}
@@ -205,7 +205,7 @@ static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
 	if (msg->role != MSG_PUT_IN ||
 	    !atomic_load(&node->portals[msg->hdr.portal].lazy))
 		return STAT_drop_no_match;
-	/* Nothing else will ever be attached there. */
+	/* No entry for these bits will ever be attached to portal 0. */
 	if (msg->hdr.portal == PING_PORTAL &&
 	    msg->hdr.match_bits != PING_MATCH_BITS)
 		return STAT_drop_no_match;
@@ -232,7 +232,8 @@ static void hold_or_drop(struct lnet_msg *msg)
 		return;
 	}
 	fsm_move(&msg->fsm, msg_states, MSG_HELD);
-	/* Being held again does not make it younger. */
+	/* A message that is held again keeps its place in the order of
+	 * arrival. */
 	if (msg->lnd.deadline == 0)
 		msg->lnd.deadline = cpt_deadline(msg->home);
 	loop_timer_arm(msg->home->loop, &msg->timer, msg->lnd.deadline);
@@ -258,7 +259,7 @@ static void hold_found(struct work *w)
 		wish_look(home, wish);
 }
 
-/* At home: none of those that were asked has one. */
+/* At home: no CPT that was asked has a buffer. */
 static void hold_not_found(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
@@ -278,7 +279,7 @@ static void hold_not_found(struct work *w)
 	}
 	if (!wish)
 		return;
-	/* The buffer that fetched it is full, or gone. */
+	/* The buffer that fetched the message is full, or gone. */
 	if (gone)
 		wish_end(wish);
 	else
@@ -301,7 +302,7 @@ static void hold_asked(struct work *w)
 		msg_pass(msg, msg->home, hold_not_found);
 }
 
-/* The next one of msg->asks. */
+/* Asks the next CPT of msg->asks. */
 static void hold_ask(struct lnet_msg *msg)
 {
 	struct lnet *node = msg->home->node;
@@ -320,8 +321,8 @@ static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 	hold_ask(msg);
 }
 
-/* No buffer on its own CPT. The LND must not wait for other CPTs, if the sender
- * has room for one message more. */
+/* There is no buffer on the message's own CPT. The LND need not wait for other
+ * CPTs while the sender has room for one more message. */
 static void hold_wait(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
@@ -334,7 +335,7 @@ static void hold_wait(struct lnet_msg *msg)
 		drop_msg(msg, STAT_drop_no_memory);
 		return;
 	}
-	/* After it is seen to wait. */
+	/* Read only once other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&cpt->node->portals[msg->hdr.portal].cpts) &
 		    ~cpt_bit(cpt);
 	if (!msg->asks) {
@@ -370,7 +371,8 @@ void hold_request(struct lnet_msg *msg)
 
 enum wish_fit {
 	FIT_NOT,
-	FIT_AWAY, /* but it is asking others: it will ask here, too */
+	FIT_AWAY, /* but the message is asking other CPTs: it will ask here,
+		   * too */
 	FIT
 };
 
@@ -427,9 +429,10 @@ static struct list *waiting_after(struct lnet_portal *p, uint64_t arrival)
 	return l;
 }
 
-/* Entries that ignore bits find their messages in the list. What an entry like
- * this one has passed over before needs no second look: a portal's buffers are
- * mostly alike, and strangers must not make each way along the list long. */
+/* Entries that ignore bits find their messages in the list. Messages that an
+ * entry like this one has passed over before need no second look: the buffers
+ * of a portal are mostly alike, and strangers must not make every way along the
+ * list long. */
 static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 					 struct lnet_wish *wish)
 {
@@ -447,7 +450,8 @@ static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 
 		if (fit == FIT)
 			return msg;
-		/* One that is away may come back, and be for the next. */
+		/* A message that is away may come back, and fit the next
+		 * buffer. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
 			p->passed = msg->arrival;
@@ -461,7 +465,7 @@ static struct lnet_msg *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
 				    : wish_seek_exact(cpt, wish);
 }
 
-/* At the buffer's own CPT. False: it takes no more. */
+/* At the buffer's own CPT. False: the buffer takes no more. */
 static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
 {
 	struct lnet_msg *msg;
@@ -485,8 +489,8 @@ static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet_wish *wish;
 
-	/* Handlers may add others; they leave the list by wish_arrived() only.
-	 */
+	/* Handlers may add wishes. A wish leaves the list by wish_arrived()
+	 * only. */
 	list_for_each_entry (wish, &cpt->portals[portal].wishes, link)
 		wish_serve(cpt, wish);
 }
@@ -520,7 +524,7 @@ static void wish_arrived(struct work *w)
 	wish_look(wish->at, wish);
 }
 
-/* To the next CPT where messages wait. */
+/* Sends the wish to the next CPT where messages wait. */
 static void wish_go_on(struct lnet_wish *wish)
 {
 	struct lnet_cpt *next;
@@ -588,7 +592,7 @@ static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
 {
 	struct lnet_msg *msg, *next;
 
-	/* Those that are offered see it when they come back. */
+	/* Messages that are being offered see it when they come back. */
 	list_for_each_entry_safe (msg, next, waiting, link)
 		if (msg->fsm.state == MSG_HELD && (!ni || msg->ni == ni))
 			hold_leave_and_drop(msg, why);

@@ -42,8 +42,9 @@ struct lnet_ni;
  * its home. */
 void hold_request(struct lnet_msg *msg);
 
-/* An MD was attached to @me: those who wait for it get it, soon. -ENOMEM: they
- * cannot be told; the MD must go again. CPT of @me. */
+/* An MD was attached to @me: the messages that wait for it get it, soon.
+ * -ENOMEM: they cannot be told, and the caller takes the MD away again. CPT of
+ * @me. */
 int hold_buffer_came(const struct lnet_me *me) must_check;
 
 /* The portal is not lazy any more: what it holds on @cpt is dropped. */
@@ -55,10 +56,10 @@ void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 /* A parked request (park.h): its payload is put aside, if the sender's share
  * allows it. False: it is not. */
 bool hold_aside(struct lnet_msg *msg);
-/* It is parked no more. */
+/* @msg is parked no more. */
 void hold_not_aside(struct lnet_msg *msg);
 
-/* It has been held for too long. */
+/* @msg has been held for too long. */
 void hold_late(struct lnet_msg *msg);
 
 /* Bytes of a wish (for the pool). */

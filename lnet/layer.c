@@ -46,7 +46,7 @@ void layers_close(struct lnet *node)
 		struct list *link = node->layers.next;
 		struct ulnet_layer *layer = layer_of(link);
 
-		/* Who lives on it ends before it. */
+		/* A layer ends before the node that it lives on. */
 		BUG_ON(!layer->close);
 		layer->close(layer);
 		BUG_ON(node->layers.next == link);
@@ -69,8 +69,8 @@ void layers_gone(struct lnet *node)
 {
 	if (list_empty(&node->layers))
 		return;
-	/* What they gave before the crash is taken by one turn; that it runs
-	 * is all that is left to happen, for they give no more. */
+	/* Work that layers have deferred before the crash is run, in one turn.
+	 * There is no more after that, for they defer nothing now. */
 	for (unsigned int i = 0; i < node->cpts; i++)
 		loop_run_once(node->loops[i], false);
 	while (!list_empty(&node->layers)) {

@@ -102,7 +102,7 @@ int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p);
 /* Frees the entry; its MD, if any, is unlinked. */
 void me_unlink(struct lnet_me *me);
-/* Messages that are held for such a buffer come to it, soon. */
+/* Attaches an MD. Messages that are held for such a buffer come to it, soon. */
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p);
 

@@ -189,8 +189,8 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 		md->threshold--;
 	if (md->attached)
 		md->offset = offset + mlength;
-	/* One that is bound can be unlinked by its user, who so cancels what is
-	 * going on, up to its last event. */
+	/* An MD that is bound is not: its user can unlink it, and so cancel
+	 * what is going on, up to its last event. */
 	if (md->attached && md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 }
@@ -249,7 +249,8 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	    md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 	if (--md->refs || !md->unlinked) {
-		/* The handler may unlink it: it must not go meanwhile. */
+		/* The handler may unlink the MD, which must not be freed
+		 * meanwhile. */
 		md->refs++;
 		md_event(md, ev, op);
 		if (--md->refs == 0 && md->unlinked)

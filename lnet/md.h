@@ -57,13 +57,13 @@ struct lnet_md {
 int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 	   enum ulnet_unlink unlink, bool attach, struct lnet_md **md_p);
 
-/* Never used, no event wanted. */
+/* Frees an MD that was never used, without an event. */
 void md_free_unused(struct lnet_md *md);
 
 /* The handle becomes invalid; the memory is the user's with the last event,
- * which comes after this call. @canceled: by the user's wish, so operations on
- * it end as soon as may be. What has succeeded in spite of that is told so: the
- * peer was told, too. */
+ * which comes after this call. @canceled: the user wishes it, so operations on
+ * the MD end as soon as possible. An operation that has succeeded all the same
+ * is reported as a success, since the peer was told the same. */
 void md_unlink(struct lnet_md *md, bool canceled);
 
 /* An operation begins on referenced @md: one less of threshold, which may
@@ -79,8 +79,9 @@ static inline void md_ref(struct lnet_md *md)
 bool md_exhausted(const struct lnet_md *md);
 
 /* Drops a reference, and delivers @ev (which has type, status and the like) as
- * the end of what held it; it becomes the MD's last event if so it is, and the
- * MD is freed then. @op: the operation it is about, 0 for none. */
+ * the end of what held the reference. If nothing else uses the MD, @ev is its
+ * last event, and the MD is freed. @op: the operation that @ev is about, 0 for
+ * none. */
 void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op);
 /* Delivers an event; what caused it keeps its reference. */
 void md_event(struct lnet_md *md, struct ulnet_event *ev, uint64_t op);

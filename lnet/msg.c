@@ -520,7 +520,7 @@ void msg_recv(struct lnet_msg *msg)
 	cpt->receiving = msg;
 	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
 			       msg->hdr.payload_length);
-	/* Most are over by now, and need no timer. */
+	/* Most messages are over by now, and need no timer. */
 	if (unlikely(cpt->receiving == msg))
 		loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 	cpt->receiving = outer;
@@ -556,7 +556,7 @@ static void msg_count_failed(struct lnet_msg *msg)
 		cpt_stat(msg->cpt, s);
 }
 
-/* Where its end is dealt with. */
+/* The CPT that deals with the end of @msg. */
 static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
 {
 	if (msg->op)

@@ -79,7 +79,7 @@ int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 {
 	int rc = 0;
 
-	/* Asked first: all or none. */
+	/* Asks before the first call: all CPTs are called, or none. */
 	if (!node_may_wait(node))
 		return -EXDEV;
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
@@ -708,7 +708,7 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	}
 	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	if (node->drive) {
-		/* What never comes takes no time. */
+		/* To wait for what never comes takes no virtual time. */
 		if (timeout == UINT64_MAX)
 			until = TIME_NEVER;
 		return node->drive(node->drive_arg, until) ? 0 : -EAGAIN;
@@ -738,7 +738,8 @@ uint64_t lnet_next_timeout(struct lnet *node)
 	now = loop_now(l);
 	if (at == TIME_NEVER)
 		return UINT64_MAX;
-	/* Up: a wait that ends too early would be followed by another one. */
+	/* Rounded up: a wait that ends too early would be followed by another
+	 * one. */
 	return (MAX(at, now) - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
@@ -823,8 +824,8 @@ static uint64_t ended_count(struct lnet *node)
 	return n;
 }
 
-/* Lets those go on who have something left to do; @seen: ended_count() before
- * it was found that there is something. */
+/* Makes turns, so that what is left to do is done; @seen: ended_count() before
+ * something was found to be left. */
 static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (node->drive) {
@@ -835,7 +836,8 @@ static void node_turn(struct lnet *node, uint64_t seen)
 		return;
 	}
 	if (!runs_threads(node)) {
-		/* Several, if the start of their threads has failed. */
+		/* There are several loops here if the start of their threads
+		 * has failed. */
 		for (unsigned int i = 0; i < node->cpts; i++)
 			loop_run_once(node->loops[i], node->cpts == 1);
 		return;
@@ -870,7 +872,8 @@ void lnet_close(struct lnet *node)
 {
 	if (!node)
 		return;
-	/* It waits for its own loops: never from inside one. */
+	/* Closing waits for the node's loops, so it is not for their
+	 * threads. */
 	BUG_ON(loop_current());
 	layers_close(node);
 	node_stop(node);

@@ -262,7 +262,8 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* Sent, but it was given up meanwhile, and so its answer is. */
+/* The request was sent, but the operation was given up meanwhile, and so is its
+ * answer. */
 static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 {
 	if (ev->status || !op->canceling || !op->want_answer)

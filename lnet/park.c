@@ -28,8 +28,8 @@ bool park_has_room(const struct lnet_msg *msg)
 	const struct lnet_holdings *has =
 		msg->sender ? &msg->sender->has : &cpt->has;
 	uint32_t max = requests_max(cpt->node);
-	/* Those that are parked use nothing, or they would wait for each other;
-	 * nor does the message itself, yet. */
+	/* Messages that are parked do not count, or they would wait for each
+	 * other; nor does @msg itself, yet. */
 	uint32_t itself = msg->fsm.state != MSG_PARKED;
 	uint32_t used = cpt->msg_pool.used - cpt->has_all.parked - itself;
 
@@ -126,7 +126,7 @@ static void park_unlink(struct lnet_msg *msg)
 	hold_not_aside(msg);
 }
 
-/* Those that keep answers back are put aside, or dropped. */
+/* Messages that keep answers back are put aside, or dropped. */
 static void park_look(struct timer *t)
 {
 	struct lnet_cpt *cpt = container_of(t, struct lnet_cpt, park_timer);
@@ -174,7 +174,7 @@ void park_request(struct lnet_msg *msg)
 			       loop_now(cpt->loop) + PARK_STILL);
 }
 
-/* The first that may go on, or NULL. */
+/* The first message that may go on, or NULL. */
 static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 {
 	struct lnet_msg *msg;
@@ -185,9 +185,9 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 	return NULL;
 }
 
-/* Each is looked at once, however many there are: those that go on make room
- * for others, whose turn it is then. None overtakes another one of its
- * sender. */
+/* Each message is looked at once, however many there are. Messages that go on
+ * make room for others, whose turn it is then. No message overtakes another one
+ * of its sender. */
 static void park_wake(struct work *w)
 {
 	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);

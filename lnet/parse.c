@@ -123,7 +123,7 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
 
 	cpt_stat(cpt, STAT_protocol_errors);
-	/* All are counted; one in a second is told. */
+	/* All are counted; one a second is logged. */
 	if (loop_now(cpt->loop) < cpt->next_complaint)
 		return -EPROTO;
 	cpt->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
@@ -187,7 +187,7 @@ static void dispatch(struct lnet_msg *msg)
 	}
 }
 
-/* Remembers who speaks, and by what primary NID who began it is known. False:
+/* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
 static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
 {
@@ -233,7 +233,7 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 {
 	int rc;
 
-	/* First: the configuration is not to be looked at any more. */
+	/* This comes first, because the configuration may be gone. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
 	rc = check_addresses(cpt, ni, hdr, from);
@@ -244,7 +244,8 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return FOR_ME;
 }
 
-/* No message to decode it into: enough is decoded to drop it. */
+/* There is no message to decode the header into: enough is decoded to drop
+ * it. */
 static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				const void *bytes, size_t hdr_len,
 				const struct ulnet_nid *from, void *rx)
@@ -259,8 +260,8 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return 0;
 }
 
-/* Which process of its NID the sender is: the connection knows. Who passes on
- * what others have sent answers for their pids. */
+/* The connection knows which process of its NID the sender is. A message that
+ * was passed on for another node keeps the pid that its header has. */
 static void take_pid(struct lnet_hdr *hdr, const struct ulnet_id *sender)
 {
 	if (likely(lnet_nid_eq(&hdr->src_nid, &sender->nid)))

@@ -42,7 +42,8 @@ static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-/* Messages of a peer come in batches, and it is mostly him who is answered. */
+/* Messages of a peer come in batches, and answers mostly go to the same
+ * peer. */
 static inline bool is_last(const struct lnet_cpt *cpt,
 			   const struct ulnet_nid *nid)
 {

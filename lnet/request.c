@@ -111,8 +111,8 @@ static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	bool get = type == LNET_EVENT_GET;
-	/* A GET has turned round: where its REPLY went is where it came from.
-	 */
+	/* A GET has turned into its REPLY, which went where the GET came
+	 * from. */
 	const struct ulnet_nid *peer = get ? &hdr->dest_nid : &hdr->src_nid;
 
 	ev->type = type;
@@ -139,7 +139,7 @@ static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	ev->elapsed = 0;
 }
 
-/* The PUT turns into the ACK of itself. */
+/* The message of the PUT becomes that of its ACK. */
 static void request_ack(struct lnet_msg *msg)
 {
 	struct lnet_hdr *hdr = &msg->hdr;

@@ -66,7 +66,7 @@ int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 static int cpt_stats_reset(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
-	/* Its NIs may be gone. */
+	/* The NIs may be gone. */
 	if (cpt->closing)
 		return -ESHUTDOWN;
 	for (unsigned int i = 0; i < STAT_COUNT; i++)
