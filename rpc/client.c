@@ -11,7 +11,6 @@
 #include "rpc/wire.h"
 
 #define INFLIGHT_MAX 1024
-#define BATCH_MAX    32
 #define SERVICE_PID  LNET_PID_LUSTRE
 /* Open is repeated after that long. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
@@ -273,12 +272,15 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submitted(struct ulrpc_client *c)
 {
+	/* As many as are under way: half of all. */
+	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
+
 	if (unlikely(!is_ready(c)))
 		client_want(c);
-	else if (c->nqueued < c->batch_max || client_room(c) < c->batch_max)
+	else if (c->nqueued < enough || client_room(c) < enough)
 		client_kick(c);
 	else
-		parcel_send(c, c->batch_max);
+		parcel_send(c, enough);
 }
 
 static void on_stall(struct ulnet_timer *timer)
@@ -592,7 +594,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->shard = s;
 	c->inflight_max =
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
-	c->batch_max = conf->batch_max ? conf->batch_max : BATCH_MAX;
+	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
 	text_copy(c->service, sizeof(c->service), conf->service);
 	list_init(&c->link);
 	list_init(&c->again);

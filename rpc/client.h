@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client: a service of an import's node, with the calls that wait to be sent
- * there. Calls made in one turn travel together at its end; as soon as there are
- * enough for a message, they go at once.
+ * there. Calls made in one turn travel together at its end, in as few messages as
+ * can carry them. As many as are under way go before that: so messages grow with
+ * the queue, and the server is busy with some while others are being made.
  *
  * Owner: the CPT of the import.
  */
@@ -14,6 +15,9 @@
 #include "rpc/rpc.h"
 
 struct wire_opened;
+
+/* Calls that are worth a message before the end of a turn. */
+#define CLIENT_BATCH_MIN 64u
 
 enum client_state {
 	CLIENT_UNOPENED, /* the service is not known */
@@ -82,7 +86,7 @@ static inline void client_submit(struct ulrpc_client *c,
 {
 	list_add_tail(&c->queue, &call->link);
 	/* Nearly always the end of this turn will do. */
-	if (unlikely(++c->nqueued >= c->batch_max || !c->flushing))
+	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
 /* Ends a call, which has a deadline, at that, unless client_unwatch() comes

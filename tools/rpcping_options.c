@@ -31,7 +31,7 @@ static const char help[] =
 	"--rate 1024)\n"
 	"  --rate R            begin R calls a second, whether others have "
 	"ended or not\n"
-	"  --batch N           calls that may travel in one message (32)\n"
+	"  --batch N           calls that may travel in one message (256)\n"
 	"  --deadline T        of each call (5 s)\n"
 	"what:\n"
 	"  --size N            bytes there and back (64)\n"

@@ -156,7 +156,7 @@ struct ulrpc_client_conf {
 	const char *service; /* name; copied */
 	uint32_t inflight_max; /* calls in flight at once; more wait; 0 = 1024 */
 	uint32_t batch_max; /* calls that may travel in one message: up to
-			     * ULRPC_BATCH_MAX; 0 = 32 */
+			     * ULRPC_BATCH_MAX, which 0 stands for */
 };
 
 #define ULRPC_NIDS_MAX	   16

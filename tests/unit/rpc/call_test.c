@@ -61,7 +61,49 @@ Test(call, made_together_travels_together)
 	for (unsigned int i = 0; i < 100; i++)
 		ended_well(&many[i]);
 	cr_assert_eq(g.fake->ncalls, 101);
-	cr_assert_eq(g.fake->messages, 1 + 4);
+	/* Of 64 and 36. */
+	cr_assert_eq(g.fake->messages, 1 + 2);
+	rig_close(&g);
+}
+
+/* Makes @count calls in one turn, which take the messages that they are to. */
+static void travel_in(unsigned int count, unsigned int messages, uint32_t most)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+
+	succeeds();
+	conf.reply_max = 64;
+	for (unsigned int i = 0; i < count; i++)
+		call_with(&g, &many[i], &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+	for (unsigned int i = 0; i < count; i++)
+		ended_well(&many[i]);
+	cr_assert_eq(g.fake->ncalls, 1 + count);
+	cr_assert_eq(g.fake->messages, 1 + messages, "%u", g.fake->messages);
+	cr_assert_eq(g.fake->most, most, "%u", g.fake->most);
+}
+
+Test(call, in_ever_longer_messages_the_more_of_them_wait)
+{
+	rig_open(&g);
+	travel_in(600, 5, 256); /* 64, 64, 128, 256, 88 */
+	rig_close(&g);
+}
+
+Test(call, in_messages_as_long_as_the_service_takes)
+{
+	rig_open(&g);
+	g.fake->message_max = 8192;
+	/* 64, 64, and then 80, for which 101 bytes each are counted. */
+	travel_in(600, 8, 80);
+	rig_close(&g);
+}
+
+Test(call, in_messages_as_long_as_the_user_wants)
+{
+	rig_open(&g);
+	g.client->batch_max = 7;
+	travel_in(600, 86, 7);
 	rig_close(&g);
 }
 

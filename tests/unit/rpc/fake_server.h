@@ -50,6 +50,7 @@ struct fake {
 	/* what it has seen */
 	unsigned int connects, opens, keepalives, disconnects, answers;
 	unsigned int messages;
+	uint32_t most; /* calls in one of them */
 	uint32_t epoch;	     /* of the last Connect */
 	uint64_t connection; /* its answer */
 	void *memory[2];
@@ -239,6 +240,7 @@ static inline void fake_on_requests(const struct ulnet_event *ev)
 					  ev->mlength),
 		     0);
 	cr_assert_eq(m.connection, f->connection);
+	f->most = MAX(f->most, m.ncalls);
 	for (uint32_t i = 0; i < m.ncalls; i++) {
 		struct wire_call c = calls[i];
 		struct arrived *a = &f->calls[f->ncalls % CALLS_SEEN];
