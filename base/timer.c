@@ -8,7 +8,7 @@
 
 /*
  * What keeps the order: a timer is always where place() would put it now.
- * w->now enters a slot of an upper level only through enter_slot(), which deals
+ * w->base enters a slot of an upper level only through enter_slot(), which deals
  * that slot's timers to the levels below, oldest first, while those are empty.
  * So of two timers with equal times the one armed first is never on a higher
  * level than the other, nor behind it in a slot.
@@ -17,6 +17,8 @@
 void timer_wheel_init(struct timer_wheel *w, uint64_t now)
 {
 	w->now = now;
+	w->base = now;
+	w->earliest = TIME_NEVER;
 	w->armed = 0;
 	for (unsigned int l = 0; l < TIMER_LEVELS; l++)
 		w->occupied[l] = 0;
@@ -29,19 +31,17 @@ static inline uint64_t slot_bit(unsigned int slot)
 	return UINT64_C(1) << (slot & SLOT_MASK);
 }
 
-/* Inlined by force: it is nearly all of what arming costs. */
+/* @at: not before the base. Inlined by force: it is nearly all of what arming
+ * costs. */
 static inline __attribute__((always_inline)) void place(struct timer_wheel *w,
 							struct timer *t,
 							uint64_t at)
 {
-	uint64_t now = w->now;
 	unsigned int level, slot;
 	struct timer_slot *s;
 
-	t->at = at;
-	at = MAX(at, now);
 	/* "| 1" changes no level, and clz wants a bit. */
-	level = (63 - (unsigned int)__builtin_clzll((at ^ now) | 1)) /
+	level = (63 - (unsigned int)__builtin_clzll((at ^ w->base) | 1)) /
 		LEVEL_BITS;
 	slot = (at >> (level * LEVEL_BITS)) & SLOT_MASK;
 	slot += level * TIMER_SLOTS;
@@ -64,23 +64,6 @@ static inline void unplace(struct timer_wheel *w, struct timer *t)
 	list_del(&t->link);
 }
 
-void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at)
-{
-	if (timer_armed(t))
-		unplace(w, t);
-	else
-		w->armed++;
-	place(w, t, at);
-}
-
-void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
-{
-	if (!timer_armed(t))
-		return;
-	unplace(w, t);
-	w->armed--;
-}
-
 #define NO_SLOT UINT_MAX
 
 /* The first one in the order of time. */
@@ -94,18 +77,39 @@ static unsigned int first_slot(const struct timer_wheel *w)
 	return NO_SLOT;
 }
 
-uint64_t timer_wheel_next(const struct timer_wheel *w)
+static void find_earliest(struct timer_wheel *w)
 {
 	unsigned int slot = first_slot(w);
 
-	return slot == NO_SLOT ? TIME_NEVER : w->slots[slot].earliest;
+	w->earliest = slot == NO_SLOT ? TIME_NEVER : w->slots[slot].earliest;
+}
+
+void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at)
+{
+	if (timer_armed(t))
+		timer_wheel_cancel(w, t);
+	w->armed++;
+	t->at = at;
+	at = MAX(at, w->now);
+	w->earliest = MIN(w->earliest, at);
+	place(w, t, at);
+}
+
+void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
+{
+	if (!timer_armed(t))
+		return;
+	unplace(w, t);
+	w->armed--;
+	if (unlikely(t->at <= w->earliest))
+		find_earliest(w);
 }
 
 /* When the range of time of @slot begins. The range is not over yet. */
 static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 {
 	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;
-	uint64_t above = (w->now >> shift) & ~(uint64_t)SLOT_MASK;
+	uint64_t above = (w->base >> shift) & ~(uint64_t)SLOT_MASK;
 
 	return (above | (slot & SLOT_MASK)) << shift;
 }
@@ -121,12 +125,13 @@ static void enter_slot(struct timer_wheel *w, unsigned int slot, uint64_t now)
 	list_init(&moving);
 	list_splice_tail(&moving, &s->timers);
 	w->occupied[slot / TIMER_SLOTS] &= ~slot_bit(slot);
-	w->now = MIN(s->earliest, now);
+	w->base = MIN(s->earliest, now);
+	w->now = MAX(w->now, w->base);
 	while (!list_empty(&moving)) {
 		struct timer *t = list_first(&moving, struct timer, link);
 
 		list_del(&t->link);
-		place(w, t, t->at);
+		place(w, t, MAX(t->at, w->base));
 	}
 }
 
@@ -140,7 +145,7 @@ static void expire_slot(struct timer_wheel *w, struct timer_slot *s)
 	} while (!list_empty(&s->timers));
 }
 
-void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
+void timer_wheel_expire(struct timer_wheel *w, uint64_t now)
 {
 	unsigned int slot;
 
@@ -153,11 +158,13 @@ void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
 		if (slot >= TIMER_SLOTS) {
 			enter_slot(w, slot, now);
 		} else {
-			w->now = start;
+			w->base = w->now = start;
 			expire_slot(w, &w->slots[slot]);
 		}
 	}
 	/* Time does not go back, even if a timer's function has advanced the
 	 * wheel itself. */
 	w->now = MAX(now, w->now);
+	w->base = w->now;
+	find_earliest(w);
 }

@@ -6,7 +6,9 @@
  * splits the one above it down to a nanosecond.
  *
  * A level has 64 slots; a timer sits on the level of the highest 6-bit digit in
- * which its time differs from the wheel's, and moves down as time passes.
+ * which its time differs from the wheel's base, and moves down when the base does.
+ * The base follows the time only when a timer is due: a turn of a loop in which
+ * none is costs a comparison.
  *
  * Thread: owner.
  */
@@ -34,8 +36,10 @@ struct timer_slot {
 };
 
 struct timer_wheel {
-	uint64_t now;	/* all timers before this have expired */
-	uint64_t armed; /* number of timers */
+	uint64_t now;	   /* all timers before this have expired */
+	uint64_t base;	   /* slots are counted from here; not after now */
+	uint64_t earliest; /* no timer is before this; not before now */
+	uint64_t armed;	   /* number of timers */
 	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
 	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];
 };
@@ -65,12 +69,23 @@ void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
  * (never too late) after a cancel: then advancing to it gets nearer, and at
  * most TIMER_LEVELS steps lead to any timer. A time that has passed counts as
  * w->now. */
-uint64_t timer_wheel_next(const struct timer_wheel *w);
+static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
+{
+	return w->earliest;
+}
 
+/* timer_wheel_advance(), when a timer may be due. */
+void timer_wheel_expire(struct timer_wheel *w, uint64_t now);
 /* Moves time on to @now (never back), calling the functions of all timers due
  * at or before it, in order. They may arm and cancel any timer; one that is
  * armed for a time at or before @now by a function is called in the same
  * advance. w->now is the timer's own time during its call. */
-void timer_wheel_advance(struct timer_wheel *w, uint64_t now);
+static inline void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
+{
+	if (unlikely(now >= w->earliest))
+		timer_wheel_expire(w, now);
+	else
+		w->now = MAX(w->now, now);
+}
 
 #endif
