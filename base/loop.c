@@ -7,9 +7,7 @@
 /* Rounds of deferred work in a turn. */
 #define ROUNDS 64
 
-/* Initial-exec: a shared library's default model would cost a call per use. */
-static _Thread_local struct loop *current
-	__attribute__((tls_model("initial-exec")));
+_Thread_local struct loop *loop_here;
 
 /* ---- queues ---- */
 
@@ -80,30 +78,23 @@ void loop_take_over(struct loop *l)
 	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
 }
 
-bool loop_is_owner(const struct loop *l)
+bool loop_is_owner_outside(const struct loop *l)
 {
-	if (current)
-		return current == l;
 	return pthread_equal(__atomic_load_n(&l->owner, __ATOMIC_RELAXED),
 			     pthread_self());
 }
 
-struct loop *loop_current(void)
-{
-	return current;
-}
-
 struct loop *loop_enter(struct loop *l)
 {
-	struct loop *before = current;
+	struct loop *before = loop_here;
 
-	current = l;
+	loop_here = l;
 	return before;
 }
 
 void loop_leave(struct loop *before)
 {
-	current = before;
+	loop_here = before;
 }
 
 uint64_t loop_next(struct loop *l)
@@ -114,30 +105,16 @@ uint64_t loop_next(struct loop *l)
 	return timer_wheel_next(&l->wheel);
 }
 
-static void set_alarm(struct loop *l)
+void loop_set_alarm(struct loop *l)
 {
 	l->env->ops->alarm(l->env, loop_next(l));
-}
-
-void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)
-{
-	timer_wheel_arm(&l->wheel, t, at);
-	if (unlikely(!l->in_turn))
-		set_alarm(l);
-}
-
-void loop_timer_cancel(struct loop *l, struct timer *t)
-{
-	timer_wheel_cancel(&l->wheel, t);
-	if (unlikely(!l->in_turn))
-		set_alarm(l);
 }
 
 void loop_post(struct loop *l, struct work *w)
 {
 	/* The end of the turn that we are in looks into the mailbox.
 	 * (in_turn is the owner's: looked at only if that is us.) */
-	if (current == l && l->in_turn) {
+	if (loop_here == l && l->in_turn) {
 		mailbox_put(&l->mailbox, w);
 		return;
 	}
@@ -157,7 +134,7 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 	queue_put(q, w);
 	/* While work is deferred, whoever sets the alarm sets it to now. */
 	if (unlikely(!l->in_turn) && first)
-		set_alarm(l);
+		loop_set_alarm(l);
 }
 
 void loop_defer(struct loop *l, struct work *w)
@@ -214,15 +191,13 @@ static int call_and_wait(struct loop *l, int (*fn)(void *arg), void *arg)
 	return c.rc;
 }
 
-int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
+int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 {
 	struct loop *before;
 	int rc;
 
 	if (!loop_is_owner(l))
-		return current ? -EXDEV : call_and_wait(l, fn, arg);
-	if (likely(current == l))
-		return fn(arg);
+		return loop_here ? -EXDEV : call_and_wait(l, fn, arg);
 	/* Outside of any turn: @fn shall see the loop it is on. */
 	before = loop_enter(l);
 	rc = fn(arg);
@@ -233,7 +208,7 @@ int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 void loop_run_once(struct loop *l, bool block)
 {
 	loop_assert_owner(l);
-	BUG_ON(current);
+	BUG_ON(loop_here);
 	l->env->ops->run_once(l->env, block);
 }
 
@@ -295,6 +270,6 @@ void loop_turn_end(struct loop *l)
 	run_all(queue_take(&l->last));
 	guard_turn(&l->guard, l->now, l->env->ops->clock_coarse(l->env));
 	l->in_turn = false;
-	set_alarm(l);
+	loop_set_alarm(l);
 	loop_leave(before);
 }

@@ -36,6 +36,15 @@ struct loop {
 	_Atomic unsigned int posting; /* threads in loop_post() */
 };
 
+/* loop.c's: use loop_current(). Initial-exec: a shared library's default model
+ * would cost a call for each use. */
+extern _Thread_local struct loop *loop_here
+	__attribute__((tls_model("initial-exec")));
+/* Outside of all turns: does @l belong to this thread? */
+bool loop_is_owner_outside(const struct loop *l);
+/* @l has something to do, or not any more, and is not in a turn. */
+void loop_set_alarm(struct loop *l);
+
 /* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
 /* No timer armed, no work queued. Waits for threads that are in loop_post()
@@ -49,11 +58,17 @@ void loop_take_over(struct loop *l);
 /* May the caller touch what belongs to @l? Inside a turn of a loop: is it this
  * one (that is how several virtual loops in one thread are kept apart, too).
  * Outside of any turn: is the caller @l's owner? */
-bool loop_is_owner(const struct loop *l);
+static inline bool loop_is_owner(const struct loop *l)
+{
+	return loop_here ? loop_here == l : loop_is_owner_outside(l);
+}
 #define loop_assert_owner(l) BUG_ON(!loop_is_owner(l))
 
 /* The loop whose turn runs in this thread, or NULL. */
-struct loop *loop_current(void);
+static inline struct loop *loop_current(void)
+{
+	return loop_here;
+}
 
 /* Time of this turn, ns: no system call. Outside of a turn: the clock's. */
 static inline uint64_t loop_now(const struct loop *l)
@@ -70,8 +85,19 @@ static inline uint64_t loop_random(struct loop *l)
 }
 
 /* Timers: as timer.h says. @at as loop_now(). */
-void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at);
-void loop_timer_cancel(struct loop *l, struct timer *t);
+static inline void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)
+{
+	timer_wheel_arm(&l->wheel, t, at);
+	if (unlikely(!l->in_turn))
+		loop_set_alarm(l);
+}
+
+static inline void loop_timer_cancel(struct loop *l, struct timer *t)
+{
+	timer_wheel_cancel(&l->wheel, t);
+	if (unlikely(!l->in_turn))
+		loop_set_alarm(l);
+}
 
 static inline int loop_watch(struct loop *l, struct env_io *io)
 {
@@ -99,11 +125,17 @@ static inline bool loop_has_work(const struct loop *l)
 	return l->deferred.first || l->last.first;
 }
 
+/* loop_call(), when it is not the turn of @l that runs here. */
+int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg);
+
 /* Calls @fn(@arg) on @l's thread and returns what it returned. On the owner: at
  * once. On a thread that is no loop's: waits for it, for as long as nobody runs
  * @l. In the turn of another loop: -EXDEV (two loops that wait for each other
  * would stop). */
-int loop_call(struct loop *l, int (*fn)(void *arg), void *arg);
+static inline int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
+{
+	return likely(loop_here == l) ? fn(arg) : loop_call_outside(l, fn, arg);
+}
 
 /* Owner, in a turn. Around a call of something that should not block and may:
  * 0, for almost always, or the time; then loop_guard_end() names it in the log
