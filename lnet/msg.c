@@ -349,6 +349,52 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
+/* The message goes from @ni to @lpni; takes the reference to the latter. */
+static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
+			 struct lnet_peer_ni *lpni)
+{
+	msg->ni = ni;
+	ni_ref(ni, msg->cpt->index);
+	msg->lpni = lpni;
+	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
+		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
+	msg->hdr.src_nid = ni->lnd.nid;
+	msg->lnd.next_hop = lpni->nid;
+	msg->lnd.next_pid = msg->hdr.dest_pid;
+}
+
+/* If there is nothing to choose, as the last message to the peer NI has found
+ * out: takes the one path, and references. */
+static bool msg_take_only_path(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
+
+	if (!lpni || lpni->only_in != cpt->config->sequence ||
+	    !ni_is_up(lpni->only))
+		return false;
+	if (!lnet_nid_is_any(&msg->want_ni) &&
+	    !lnet_nid_eq(&msg->want_ni, &lpni->only->lnd.nid))
+		return false;
+	peer_ref(lpni);
+	msg_set_path(msg, lpni->only, lpni);
+	return true;
+}
+
+/* For the messages after the first, which is on its way from @ni to @lpni. */
+static void msg_keep_only_path(const struct lnet_cpt *cpt, struct lnet_ni *ni,
+			       struct lnet_peer_ni *lpni)
+{
+	const struct lnet_config *config = cpt->config;
+
+	if (config_only(config, ni_net(ni)) != ni ||
+	    config_is_mine(config, &lpni->nid) ||
+	    lnet_nid_is_any(&lpni->preferred))
+		return;
+	lpni->only = ni;
+	lpni->only_in = config->sequence;
+}
+
 /* Local NI and peer NI; both referenced on success. Nobody is remembered to
  * whom there is no way: strangers may name sources as they like. */
 static int msg_choose_path(struct lnet_msg *msg)
@@ -369,18 +415,12 @@ static int msg_choose_path(struct lnet_msg *msg)
 	lpni = peer_get(cpt, &msg->hdr.dest_nid);
 	if (!lpni)
 		return -ENOBUFS;
-	msg->ni = ni;
-	ni_ref(msg->ni, cpt->index);
-	msg->lpni = lpni;
-	peer_set_credits(lpni, msg->ni->peer_credits);
+	peer_set_credits(lpni, ni->peer_credits);
 	/* A peer that is not multi-rail knows us by one NID only. */
 	if (lnet_nid_is_any(&lpni->preferred) && msg->hdr.portal != 0)
-		lpni->preferred = msg->ni->lnd.nid;
-	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
-		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
-	msg->hdr.src_nid = msg->ni->lnd.nid;
-	msg->lnd.next_hop = lpni->nid;
-	msg->lnd.next_pid = msg->hdr.dest_pid;
+		lpni->preferred = ni->lnd.nid;
+	msg_set_path(msg, ni, lpni);
+	msg_keep_only_path(cpt, ni, lpni);
 	return 0;
 }
 
@@ -426,6 +466,11 @@ static void msg_send(struct work *w)
 
 	if (msg->cpt->closing) {
 		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	if (likely(msg_take_only_path(msg))) {
+		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+		msg_take_credits(msg);
 		return;
 	}
 	if (msg_is_to_self(msg)) {

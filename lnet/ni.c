@@ -352,6 +352,20 @@ bool config_has_net(const struct lnet_config *c, uint32_t net)
 	return false;
 }
 
+struct lnet_ni *config_only(const struct lnet_config *c, uint32_t net)
+{
+	struct lnet_ni *only = NULL;
+
+	for (unsigned int i = 0; i < c->nnis; i++) {
+		if (ni_net(c->ni[i]) != net)
+			continue;
+		if (only)
+			return NULL;
+		only = c->ni[i];
+	}
+	return only;
+}
+
 /* Whoever comes last sees what the other CPTs did before. */
 void ni_let_go(struct lnet_ni *ni)
 {

@@ -121,6 +121,8 @@ static inline bool config_is_mine(const struct lnet_config *c,
 }
 /* Is any of the NIs on this net? */
 bool config_has_net(const struct lnet_config *c, uint32_t net);
+/* The NI on this net if there is but one; else NULL. */
+struct lnet_ni *config_only(const struct lnet_config *c, uint32_t net);
 
 /* A CPT does not use the NI any more. */
 void ni_let_go(struct lnet_ni *ni);

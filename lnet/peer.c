@@ -147,8 +147,8 @@ struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find_or_new(cpt, nid);
 
-	if (likely(lpni) && lpni->refs++ == 0)
-		list_del(&lpni->idle);
+	if (likely(lpni))
+		peer_ref(lpni);
 	return lpni;
 }
 

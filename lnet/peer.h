@@ -49,6 +49,9 @@ struct lnet_peer_ni {
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
+	struct lnet_ni *only;	    /* msg.c: the one NI that reaches it, not being
+				     * ours itself, in the configuration ... */
+	uint32_t only_in;	    /* ... of this number; 0: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */
@@ -75,6 +78,11 @@ size_t peer_size(void);
 struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 			      const struct ulnet_nid *nid);
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+static inline void peer_ref(struct lnet_peer_ni *lpni)
+{
+	if (lpni->refs++ == 0)
+		list_del(&lpni->idle);
+}
 
 /* Without a reference. NULL: unknown. */
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
