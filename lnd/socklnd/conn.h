@@ -104,6 +104,8 @@ struct sock_conn {
 	struct sock_hdr hdr;
 	unsigned int part_len;
 	struct sock_rx *rx; /* payload is coming in */
+	const uint8_t *at_hand; /* while LNet is shown the header of rx: what was */
+	size_t at_hand_len;	/* read behind it; else NULL */
 	enum conn_reading reading;
 	int events;	 /* to be watched for while it reads */
 	uint8_t *behind; /* bytes read behind rx while it stands still */

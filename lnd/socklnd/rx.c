@@ -116,6 +116,32 @@ static void rx_go_on(struct sock_conn *conn)
 	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
 }
 
+/* LNet answers while it is shown the header, and the payload has come with it.
+ */
+static bool rx_is_at_hand(const struct sock_rx *rx)
+{
+	const struct sock_conn *conn = rx->conn;
+
+	return conn && conn->at_hand && conn->at_hand_len >= rx->length &&
+	       !rx->summed;
+}
+
+/* The message ends before return: most do so, being small, and need neither a
+ * deadline nor another look. */
+static void rx_take_at_hand(struct sock_rx *rx, struct lnd_msg *msg)
+{
+	struct sock_conn *conn = rx->conn;
+
+	iov_scatter(msg->iov, msg->niov, msg->offset, conn->at_hand,
+		    msg->length);
+	conn->rx = NULL;
+	conn->at_hand = NULL;
+	if (rx->cookie)
+		sock_tx_ack(conn, rx->cookie);
+	pool_put(&rx->cpt->rxs, rx);
+	lnet_finalize(msg, 0, LNET_CAUSE_OK);
+}
+
 void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		  uint32_t rlength)
 {
@@ -123,6 +149,10 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 
 	(void)ni;
 	(void)rlength;
+	if (likely(msg && rx_is_at_hand(rx))) {
+		rx_take_at_hand(rx, msg);
+		return;
+	}
 	rx->answered = true;
 	rx->msg = msg;
 	if (msg)
@@ -241,12 +271,15 @@ static int check_acks(const struct sock_hdr *hdr)
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
-/* A message of LNet's begins, with this header; socklnd's is in front of it. 0
- * or -errno. */
-static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
+/* A message of LNet's begins, with the header at @lnet; socklnd's is in front of
+ * it. @behind, @len bytes, is what was read behind it. Returns how many of those
+ * were the message's and are done with, or -errno. */
+static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
+			     const uint8_t *behind, size_t len)
 {
 	struct sock_peer *peer = conn->peer;
 	struct sock_rx *rx;
+	uint32_t length;
 	int rc = check_acks(&conn->hdr);
 
 	if (rc)
@@ -254,9 +287,13 @@ static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 	rx = rx_new(conn, lnet);
 	if (!rx)
 		return -ENOMEM;
+	length = rx->length;
 	conn->rx = rx;
+	conn->at_hand = behind;
+	conn->at_hand_len = len;
 	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->id,
 			rx);
+	conn->at_hand = NULL;
 	if (rc) {
 		conn->rx = NULL;
 		pool_put(&conn->cpt->rxs, rx);
@@ -265,16 +302,18 @@ static int rx_on_message(struct sock_conn *conn, const uint8_t *lnet)
 	/* Handlers may have closed it, and have ended the message with it. */
 	if (conn->fsm.state != CONN_OPEN)
 		return 0;
-	if (rx->length >= DIRECT_MIN)
+	if (length >= DIRECT_MIN)
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
-	if (rx->length >= conn->sni->tunables[SOCK_min_bulk] &&
+	if (length >= conn->sni->tunables[SOCK_min_bulk] &&
 	    conn->type == SOCK_CONTROL)
 		sock_peer_met_bulk(peer);
+	if (likely(!conn->rx))
+		return (ssize_t)length;
 	if (unlikely(!rx->answered && !rx->aside)) {
 		conn->reading = CONN_STANDS;
 		return sock_conn_watch(conn, conn->events);
 	}
-	return rx->length ? 0 : rx_complete(conn);
+	return length ? 0 : rx_complete(conn);
 }
 
 /* Bytes of a header of which not all is here yet. Returns how many. */
@@ -293,7 +332,8 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 		return (ssize_t)n;
 	if (want > SOCK_HDR_SIZE) {
 		conn->part_len = 0;
-		rc = rx_on_message(conn, conn->buf + SOCK_HDR_SIZE);
+		rc = (int)rx_on_message(conn, conn->buf + SOCK_HDR_SIZE, NULL,
+					0);
 	} else {
 		rc = sock_hdr_decode(&conn->hdr, conn->buf, conn->swap);
 		if (!rc && conn->hdr.type == SOCK_MSG_NOOP) {
@@ -304,10 +344,11 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc ? rc : (ssize_t)n;
 }
 
+/* Bytes, the first of a header. Returns how many are done with. */
 static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	size_t all = SOCK_HDR_SIZE + lnet_hdr_size(conn);
-	int rc;
+	ssize_t rc;
 
 	if (conn->part_len || len < all)
 		return on_part(conn, p, len);
@@ -318,9 +359,9 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 		all = SOCK_HDR_SIZE;
 		rc = check_acks(&conn->hdr);
 	} else {
-		rc = rx_on_message(conn, p + SOCK_HDR_SIZE);
+		rc = rx_on_message(conn, p + SOCK_HDR_SIZE, p + all, len - all);
 	}
-	return rc ? rc : (ssize_t)all;
+	return rc < 0 ? rc : (ssize_t)all + rc;
 }
 
 /* Bytes that were read before @conn had to stand still. 0 or -ENOMEM. */
