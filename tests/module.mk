@@ -88,6 +88,7 @@ unit_tests += %D%/unit/rpc/skew_client_test
 unit_tests += %D%/unit/rpc/skew_server_test
 unit_tests += %D%/unit/rpc/exec_test
 unit_tests += %D%/unit/rpc/overload_test
+unit_tests += %D%/unit/rpc/herd_test
 unit_tests += %D%/unit/rpc/inbox_test
 unit_tests += %D%/unit/rpc/sched_test
 unit_tests += %D%/unit/rpc/service_test

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# bench/run's part about many nodes in one process, and in one simulation:
+# bench/many.c. For sourcing; uses row(), instructions(), $BUILD and $bin.
+
+many_nodes='100 400 1600'
+many_clients=50000
+
+many_row() { # NAME UNIT VALUE
+	row "$1" "$2" "" "$3" "$3" "$3"
+}
+
+many_measure() {
+	local n loops values key text
+
+	for loops in shared own; do
+		for n in $many_nodes; do
+			values=$("$bin/many" "$loops" "$n" | sed -n 's/^bytes //p')
+			many_row "$n nodes, loops: $loops, memory of each" bytes \
+				"$values"
+		done
+	done
+	for n in 100 1000; do
+		values=$(instructions --toggle-collect=lnet_sim_run_all \
+			"$bin/many" pings "$n")
+		many_row "a simulated message, $n nodes" instructions \
+			$((values / 40000))
+	done
+	values=$("$bin/many" calls $many_clients)
+	while IFS='|' read -r key text unit; do
+		many_row "$many_clients simulated clients: $text" "$unit" \
+			"$(sed -n "s/^$key //p" <<<"$values")"
+	done <<-'END'
+	answered|answered|calls
+	refused|certainly not executed|calls
+	unknown|unknown|calls
+	last|the last one, of virtual time|ms
+	bytes|memory of each|bytes
+	END
+}
