@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a request leads to: status, output, errors in the shapes that the
- * kernel's lnetctl prints, notes. Not of any one command.
+ * kernel's lnetctl prints, notes. Knows no command.
  */
 #ifndef CONFIG_ANSWER_H
 #define CONFIG_ANSWER_H

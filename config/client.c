@@ -67,7 +67,7 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	free(ctl);
 }
 
-/* ms, of a clock that does not jump */
+/* Milliseconds of a clock that does not jump. */
 static int64_t now(void)
 {
 	struct timespec t;
@@ -116,8 +116,8 @@ static int ctl_send(struct lnet_ctl *ctl, const char *text, size_t len,
 	return 0;
 }
 
-/* The length of the answer in the buffer, without its end; -1: it is not
- * there yet. */
+/* The length of the answer in the buffer, without the line that ends it; -1:
+ * the answer is not complete yet. */
 static ssize_t ctl_find(struct lnet_ctl *ctl)
 {
 	const size_t end_len = strlen(DOCUMENT_END);

@@ -175,7 +175,8 @@ static bool emit_inline(const struct tree *t, FILE *out)
 	return true;
 }
 
-/* A pair whose key is written at column @at, where the line is already. */
+/* A pair whose key is written at column @at, which the output has reached
+ * already. */
 static void emit_pair(const struct tree *t, const struct tree_style *style,
 		      unsigned int at, FILE *out)
 {

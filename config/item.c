@@ -47,7 +47,7 @@ int item_nid(const struct scope *s, const struct tree *t,
 
 /* ---- tunables ---- */
 
-/* -1 is "default" wherever it stands. */
+/* -1 stands for the default everywhere. */
 static int set_credits(const struct scope *s, const struct tree *t,
 		       uint32_t max, uint32_t *field)
 {
@@ -59,7 +59,7 @@ static int set_credits(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* A kernel's 0 is a node's "never asks"; and a node's 0 the default. */
+/* 0 is "never asks" to a kernel, and the default to struct ulnet_ni_conf. */
 static int set_peer_timeout(const struct scope *s, const struct tree *t,
 			    int32_t *field)
 {
@@ -140,8 +140,8 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
-/* @must_exist: unlike those of a file, which may come from a node that has more
- * of them. */
+/* @must_exist: a CPT that the node does not have is an error. In a file it is
+ * not, since the file may come from a node with more CPTs. */
 static int check_cpts(struct lnet *node, const struct scope *s,
 		      const struct tree *t, bool must_exist)
 {
@@ -259,7 +259,7 @@ static const char *const add_not_yet[] = {
 	"ip2net", "auth_key", "traffic_class", "lnd_timeout", NULL,
 };
 
-/* That of "net"; without it, that of "nid". */
+/* The net that "net" names; without "net", the one of "nid". */
 static int add_net(struct lnet *node, const struct scope *s,
 		   const struct tree *args, uint32_t *net_p)
 {
@@ -336,8 +336,8 @@ static bool ni_named(const struct ulnet_ni_info *info, const char *name)
 	return !strcmp(info->interface, name) || !strcmp(nid, name);
 }
 
-/* Plans the end of those that are on @net, have @nid, are called @name; NULL:
- * any. */
+/* Plans the end of the NIs that are on @net, have @nid, and are called @name;
+ * NULL: any. */
 static int del_nis(struct plan *plan, const struct scope *s,
 		   const struct tree *at, uint32_t net,
 		   const struct ulnet_nid *nid, const char *name)

@@ -18,11 +18,11 @@ int item_nid(const struct scope *s, const struct tree *t,
 /* The arguments of "net add". */
 int item_net_add(struct plan *plan, const struct scope *s,
 		 const struct tree *args) must_check;
-/* Those of "net del". */
+/* The arguments of "net del". */
 int item_net_del(struct plan *plan, const struct scope *s,
 		 const struct tree *args) must_check;
 
-/* One item of a file's "net" section, to be added, or deleted. */
+/* One item of the "net" section of a file: an NI to be added, or deleted. */
 int item_file_net(struct plan *plan, const struct scope *s,
 		  const struct tree *item, bool add) must_check;
 

@@ -87,7 +87,7 @@ static struct pings *pings_new(unsigned int n)
 	return p;
 }
 
-/* With the lock, which it gives back. */
+/* Called with the lock held, and returns without it. */
 static void pings_put(struct pings *p)
 {
 	bool last = --p->refs == 0;
@@ -153,7 +153,8 @@ static void pings_wait(struct lnet *node, struct pings *p)
 {
 	int rc = lnet_poll(node, 0);
 
-	/* A node that runs on this thread does not run while it waits. */
+	/* A node whose turns this thread makes does not run while the thread
+	 * waits. */
 	while ((!rc || rc == -EAGAIN) && !pings_ended(p))
 		rc = lnet_poll(node, TURN);
 	pthread_mutex_lock(&p->lock);
@@ -218,7 +219,8 @@ static int read_nids(const struct scope *s, const struct tree *nids,
 		if (rc)
 			return rc;
 		one->pings = p;
-		/* Of those that are still on their way when all is over. */
+		/* This remains for pings that are still on their way when the
+		 * wait is over. */
 		one->status = -ECANCELED;
 		if (lnet_nid_parse(one->text, &one->nid) ||
 		    lnet_nid_is_any(&one->nid))

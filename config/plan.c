@@ -120,7 +120,7 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	struct step *step;
 	int rc;
 
-	/* The last word counts, even if it is what the node has. */
+	/* The last value counts, even if it is the one that the node has. */
 	if (planned(plan, setting->name, &step)) {
 		step->value = value;
 		return 0;
@@ -273,7 +273,7 @@ int plan_run(struct plan *plan)
 		}
 		if (rc == -EINVAL && step_defer(plan, i))
 			continue;
-		/* What was noted does not happen. */
+		/* What was noted will not happen. */
 		plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);
 		plan_undo(plan, i);

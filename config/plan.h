@@ -41,20 +41,20 @@ struct plan {
 void plan_init(struct plan *plan, struct lnet *node);
 void plan_fini(struct plan *plan);
 
-/* They add an error to the scope's answer when they fail. */
+/* These add an error to the scope's answer when they fail. */
 int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ni_wish *wish);
 int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_ni_info *info);
 /* Is the NI to go? */
 bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid);
-/* One of the node's settings; what it is already makes no step. The last value
- * for it counts. */
+/* One of the node's settings; a value that it has already makes no step. The
+ * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	     const struct ulnet_setting *setting, int64_t value);
 
-/* Does it. On failure the error is in the answer of the step that failed, and
- * in a note what could not be undone. */
+/* Carries the plan out. On failure the error is in the answer of the step that
+ * failed, and a note says what could not be undone. */
 int plan_run(struct plan *plan);
 
 /* "tcp(eth0)" or "10.0.0.1@tcp" */

@@ -60,7 +60,7 @@ static void print_notes(const struct tree *notes, FILE *err)
 
 	while (notes && (t = list_next(notes, t))) {
 		fputs("# ", err);
-		/* One line, whatever is in it. */
+		/* Prints one line, whatever the text contains. */
 		for (const char *c = t->text; *c; c++)
 			fputc((unsigned char)*c < ' ' ? '?' : *c, err);
 		fputc('\n', err);

@@ -20,7 +20,7 @@ struct program {
 	unsigned int running;	/* requests */
 	bool leaving;		/* is not in the list any more */
 	bool left;		/* the same, and nobody runs it */
-	struct ulnet_work work; /* says so, whoever makes the node's turns */
+	struct ulnet_work work; /* tells of it, whoever makes the node's turns */
 
 	char **keys; /* up to NULL */
 	char name[LNET_CONTROL_NAME_MAX + 1];
@@ -216,7 +216,7 @@ static void program_put(struct program *p)
 		lnet_post(control->node, 0, &p->work);
 }
 
-/* What the program printed becomes the answer's output. */
+/* What the program has printed becomes the output of the answer. */
 static void take_output(struct request *r, const char *text)
 {
 	struct tree *out = answer_output(r->answer);

@@ -9,7 +9,7 @@
 
 /* Carries out @r if the program has a command @name. */
 bool program_run(struct request *r, const char *name) must_check;
-/* Ends all, when no request is being carried out any more. */
+/* Ends all commands, once no request is being carried out any more. */
 void programs_free(struct lnet_control *control);
 
 #endif

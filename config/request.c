@@ -18,7 +18,7 @@ int request_down(struct request *r)
 	return -ENETDOWN;
 }
 
-/* Reading the node went wrong. */
+/* The state of the node could not be read. */
 static void cannot_get(struct request *r, int rc, const char *what)
 {
 	if (rc == -EMSGSIZE)

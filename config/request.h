@@ -16,7 +16,7 @@ struct request {
 	struct cancel *cancel; /* NULL: nobody can end it */
 };
 
-/* Carries out the request @root; all that comes of it is in @answer. */
+/* Carries out the request @root; the outcome is in @answer. */
 void request_carry_out(struct lnet_control *control, const struct tree *root,
 		       struct cancel *cancel, struct answer *answer);
 

@@ -171,7 +171,7 @@ static bool client_send(struct client *c, const char *text, size_t len)
 	return true;
 }
 
-/* Is the line from @start to @end the one that ends a document? */
+/* Does the line from @start to @end end a document? */
 static bool is_end(const char *start, const char *end)
 {
 	while (end > start && isspace((unsigned char)end[-1]))
@@ -203,7 +203,7 @@ static bool blank(const char *s, size_t len)
 	return !len;
 }
 
-/* With the lock. */
+/* Called with the lock held. */
 static size_t user_charged(const struct server *s, uid_t uid)
 {
 	const struct client *c;
@@ -215,7 +215,7 @@ static size_t user_charged(const struct server *s, uid_t uid)
 	return sum;
 }
 
-/* With the lock, and seldom. */
+/* Called with the lock held. Rate-limited. */
 static void share_complain(struct client *c, size_t held)
 {
 	struct server *s = c->server;
@@ -230,7 +230,7 @@ static void share_complain(struct client *c, size_t held)
 		 (unsigned int)c->user.uid, (int)c->user.pid, held, s->charged);
 }
 
-/* Its buffer will have @room bytes: has its user a share of that? */
+/* The buffer of @c is to have @room bytes: does its user's share allow that? */
 static bool client_charge(struct client *c, size_t room)
 {
 	size_t charge = room > READ_SIZE ? room - READ_SIZE : 0, held;
@@ -334,7 +334,7 @@ static bool client_answer(struct client *c, size_t len)
 	return ok;
 }
 
-/* What is behind the first @len bytes comes next. */
+/* Removes the first @len bytes: what follows them comes next. */
 static void client_consume(struct client *c, size_t len)
 {
 	c->len -= len;
@@ -349,7 +349,8 @@ static void client_consume(struct client *c, size_t len)
 	}
 }
 
-/* Why there is no next request, where its sender is to be told. */
+/* Tells the client why there is no next request, where there is something to
+ * tell. */
 static void client_refuse(struct client *c, int why)
 {
 	char text[256];
@@ -462,7 +463,7 @@ static void client_dismiss(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Those whose threads are over. */
+/* Frees the clients whose threads have ended. */
 static void clients_reap(struct server *s)
 {
 	struct list ended;
@@ -560,7 +561,7 @@ static bool take(struct server *s)
 		accept_complain(s, errno);
 		make_room(s);
 		return false;
-	default: /* it has gone again */
+	default: /* the client has gone again */
 		return true;
 	}
 }

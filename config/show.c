@@ -67,7 +67,7 @@ void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
 		  lnet_nid_format(nid, text, sizeof(text)));
 }
 
-/* One that an earlier call may have begun. */
+/* The section @key, which an earlier call may have begun. */
 static struct tree *section(struct tree *out, const char *key)
 {
 	struct tree *seq = tree_get(out, key);
@@ -271,7 +271,7 @@ static int peers_read(struct lnet *node, struct ulnet_peer_info **infos_p)
 		n = lnet_peers(node, infos, (unsigned int)room);
 		if (n <= room)
 			break;
-		/* They may have become more meanwhile. */
+		/* There may be more of them by now. */
 		room = n + n / 4;
 	}
 	for (int i = 0; i < n; i++)
@@ -301,7 +301,7 @@ static void show_peer_ni(const struct ulnet_peer_info *info,
 	tree_int(ni, "available_tx_credits", info->credits);
 	tree_int(ni, "min_tx_credits", info->credits_min);
 	tree_uint(ni, "tx_q_num_of_buf", info->queued_bytes);
-	/* Nothing is routed: all of them are there. */
+	/* Nothing is routed, so all of these credits are free. */
 	tree_uint(ni, "available_rtr_credits", info->credits_max);
 	tree_uint(ni, "min_rtr_credits", info->credits_max);
 	tree_uint(ni, "refcount", info->refs + 1);

@@ -21,7 +21,7 @@ struct show {
 /* One key, and the NID as text. */
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
 int show_nets(struct lnet *node, const struct show *show, struct tree *out);
-/* With a NID: its peer; -ENOENT: it is not known. */
+/* With a NID: the peer that has it; -ENOENT: there is none. */
 int show_peers(struct lnet *node, const struct show *show, struct tree *out);
 int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);

@@ -78,7 +78,7 @@ static int remove_stale(const struct sockaddr_un *addr)
 	close(fd);
 	if (rc == -ECONNREFUSED)
 		return unlink(addr->sun_path) ? -errno : 0;
-	/* Its queue is full: somebody is there. */
+	/* The queue of the socket is full: somebody listens. */
 	return rc == -EAGAIN || !rc ? -EADDRINUSE : rc;
 }
 

@@ -15,13 +15,14 @@ struct control_socket {
 };
 
 /*
- * Makes it and listens. A file that nobody listens on is replaced. -EADDRINUSE:
- * somebody does; -ENOTSOCK: the file is none; -ENAMETOOLONG; -EINVAL: no such
- * group, or no path; what the file system says.
+ * Makes the socket and listens on it. A file on which nobody listens is
+ * replaced. -EADDRINUSE: somebody does; -ENOTSOCK: the file is no socket;
+ * -ENAMETOOLONG; -EINVAL: there is no such group, or no path; what the file
+ * system says.
  */
 int socket_open(struct control_socket *s, const char *path,
 		const char *group) must_check;
-/* The file goes, too, if it is still this one. */
+/* Closes the socket. Removes the file, too, if it is still the socket's own. */
 void socket_close(struct control_socket *s);
 
 #endif

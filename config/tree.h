@@ -89,7 +89,8 @@ struct tree *tree_get(const struct tree *map, const char *key);
 bool tree_is_null(const struct tree *t);
 /* A scalar that is not null. */
 bool tree_is_text(const struct tree *t);
-/* Its decimal number; false: it is none, or has more than 64 bits. */
+/* The decimal number that a scalar stands for; false: it stands for none, or
+ * for one of more than 64 bits. */
 bool tree_number(const struct tree *t, int64_t *value_p);
 /* The same nodes with the same texts? Forms count where they make the
  * difference between null and a text. */
