@@ -76,7 +76,7 @@ static int lo_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return 0;
 }
 
-/* The sender is done, as far as its memory goes. */
+/* Ends the message for the sender, whose memory is not read any more. */
 static void lo_sent(struct lo_rx *rx, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *tx = rx->tx;

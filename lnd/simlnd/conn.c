@@ -55,7 +55,7 @@ static void sim_conn_try(struct sim_path *p)
 	sim_conn_timer(p, p->link.connect);
 }
 
-/* Whoever hears of it may send. */
+/* Tells LNet, which may call send() from within. */
 static void sim_conn_tell(struct sim_path *p, int status)
 {
 	p->wanted = false;
@@ -82,14 +82,14 @@ static void sim_conn_failed(struct sim_path *p, int status)
 	sim_conn_tell(p, status);
 }
 
-/* Would nobody say so if nothing got through? */
+/* Is the way cut such that nobody answers, not even with a refusal? */
 static bool is_silent(const struct sim_path *p)
 {
 	return p->partitioned || !atomic_load(&p->sc->ep->up) ||
 	       (p->ep && ep_is_there(p->ep) && !atomic_load(&p->ep->up));
 }
 
-/* The attempt has had its time. */
+/* The time that an attempt takes is over. */
 static void sim_conn_tried(struct sim_path *p)
 {
 	uint64_t now = loop_now(p->sc->loop);

@@ -88,7 +88,7 @@ static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 		free(ep);
 		return -ENOMEM;
 	}
-	/* Paths that found nobody look again. */
+	/* Paths that have found nobody at this NID look again. */
 	net->rules_version++;
 	*ep_p = ep;
 	return 0;

@@ -100,7 +100,7 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 	return malloc(sizeof(struct sim_pkt) + length);
 }
 
-/* It is in the sender's window no more. */
+/* The packet leaves the window of its sender. */
 static void pkt_leave_window(struct sim_pkt *pkt)
 {
 	struct sim_path *from = pkt->from;
@@ -145,7 +145,8 @@ static void pkt_trace(const struct sim_pkt *pkt, enum sim_fate fate)
 	      pkt->length);
 }
 
-/* If not, ep->cpt is what it was when the packet was sent. */
+/* Has the NI gone that the packet was sent to? If not, ep->cpt is what it was
+ * when the packet was sent. */
 static bool pkt_is_late(const struct sim_pkt *pkt)
 {
 	const struct sim_ep *ep = pkt->ep;
@@ -184,7 +185,7 @@ static void path_resumed(struct timer *t)
 	}
 }
 
-/* LNet has answered. */
+/* LNet has answered lnet_parse(). */
 static void pkt_answered(struct sim_pkt *pkt)
 {
 	struct sim_path *path = pkt->path;
@@ -200,7 +201,7 @@ static void pkt_answered(struct sim_pkt *pkt)
 	loop_timer_arm(sc->loop, &path->resume, loop_now(sc->loop));
 }
 
-/* What stands behind others goes with the NI. */
+/* Packets that stand behind others go with the NI. */
 static void paths_stop(struct sim_cpt *sc)
 {
 	struct hash_node *n = NULL;
@@ -216,7 +217,7 @@ static void paths_stop(struct sim_cpt *sc)
 	}
 }
 
-/* It has arrived; nobody may be there any more. */
+/* The packet has arrived, perhaps where nobody is any more. */
 static void pkt_arrive(struct timer *t)
 {
 	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
@@ -347,7 +348,7 @@ static void tx_refused(struct timer *t)
 	tx_end(tx, -EHOSTUNREACH, LNET_CAUSE_REMOTE_DROPPED);
 }
 
-/* The link has taken it all. */
+/* The link has taken the whole message. */
 static void tx_sent(struct timer *t)
 {
 	tx_end(container_of(t, struct sim_tx, timer), 0, LNET_CAUSE_OK);

@@ -40,7 +40,7 @@ static void attempt_timer(struct sock_peer *peer, uint64_t at)
 
 /* ---- which connection ---- */
 
-/* What is to be opened next, or SOCK_NONE. */
+/* The type of connection that is to be opened next, or SOCK_NONE. */
 static enum sock_type missing(const struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -57,7 +57,7 @@ static enum sock_type missing(const struct sock_peer *peer)
 	return in < peer->want ? SOCK_BULK_IN : SOCK_NONE;
 }
 
-/* It does not want more connections: are those that there are enough? */
+/* The peer does not want more connections: are those that there are enough? */
 static bool is_content(struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -80,9 +80,9 @@ static bool is_due(const struct sock_peer *peer)
 
 /* ---- what comes of it ---- */
 
-/* What certainly was not sent ends with this, when no connection comes up. (A
- * kernel says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise
- * that.) */
+/* The cause with which messages that were certainly not sent end, when no
+ * connection comes up. (A kernel says NETWORK_TIMEOUT after ETIMEDOUT, which
+ * would not promise that.) */
 static enum ulnet_cause cause_of_attempt(int status)
 {
 	switch (status) {
@@ -126,7 +126,7 @@ static const char *hint(int status)
 	return status == -EMFILE ? " (this process: see ulimit -n)" : "";
 }
 
-/* A peer that has gone is nothing to warn of: whoever wanted to reach it is
+/* A peer that has gone is nothing to warn of: those who wanted to reach it are
  * told. */
 static bool is_gone(int status)
 {
@@ -203,7 +203,7 @@ static void attempt_leave(struct sock_peer *peer, enum peer_state to)
 	if (peer->fsm.state == PEER_CONNECTING) {
 		drop_sockets(peer);
 		cpt->connecting--;
-		/* Others may be waiting for that. */
+		/* Other peers may be waiting for its place. */
 		if (!list_empty(&cpt->turns) && !cpt->turns_scheduled) {
 			cpt->turns_scheduled = true;
 			loop_defer(cpt->loop, &cpt->turns_work);
@@ -321,8 +321,9 @@ void sock_attempt_want(struct sock_peer *peer)
 
 /* ---- an attempt ---- */
 
-/* Has its last word not arrived? The system says it again and again, less and
- * less often; a HELLO for the first time after RTO_MIN. */
+/* Has the last thing that was written to @conn not arrived? TCP repeats it
+ * again and again, less and less often; a HELLO for the first time after
+ * RTO_MIN. */
 static bool is_unheard(const struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_CONNECTING)
@@ -339,7 +340,8 @@ bool sock_attempt_reached(struct sock_conn *conn)
 	peer->second = NULL;
 	if (!second)
 		return true;
-	/* The peer has the first one's HELLO by now: it is to answer that. */
+	/* The peer has the HELLO of the first socket by now: it is to answer
+	 * that one. */
 	if (conn == second && !is_unheard(first)) {
 		sock_conn_drop(second);
 		return false;
@@ -349,8 +351,8 @@ bool sock_attempt_reached(struct sock_conn *conn)
 	return true;
 }
 
-/* The same once more. That it cannot be tried just now is no failure of the
- * first one. */
+/* Opens a second socket for the attempt. If that is impossible just now, the
+ * first one has not failed for it. */
 static void try_second(struct sock_peer *peer)
 {
 	struct sock_conn *old = peer->second;
@@ -414,8 +416,9 @@ static void on_attempt_timer(struct timer *t)
 	}
 }
 
-/* The peer wants it tried again later. Once that happens when both have
- * connected at the same time; after several times somebody may want to know. */
+/* The peer wants the connection to be tried again later. That happens once when
+ * both have connected at the same time; after several times somebody may want
+ * to know. */
 static void retry_later(struct sock_peer *peer)
 {
 	uint64_t pause =
@@ -429,7 +432,7 @@ static void retry_later(struct sock_peer *peer)
 	attempt_timer(peer, attempt_now(peer) + pause);
 }
 
-/* Is there no sense in asking it once more? */
+/* Is there no sense in asking the peer once more? */
 static bool is_final(struct sock_peer *peer, int status)
 {
 	peer->retries++;
@@ -466,7 +469,8 @@ void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn)
 {
 	const struct sock_conn *attempt = peer->attempt;
 
-	/* It is what an attempt of ours that has heard nothing was for. */
+	/* The connection is what an attempt of ours that has heard nothing was
+	 * for. */
 	if (peer->fsm.state == PEER_CONNECTING && attempt &&
 	    attempt->type == conn->type && is_unheard(attempt))
 		attempt_leave(peer, PEER_IDLE);

@@ -58,7 +58,8 @@ int sock_conn_watch(struct sock_conn *conn, int events)
 	return loop_watch(conn->loop, &conn->io);
 }
 
-/* The socket and the place in a list go; memory, at the end of the turn. */
+/* The socket and the place in a list are given up now, the memory at the end of
+ * the turn. */
 static void conn_end(struct sock_conn *conn)
 {
 	fsm_move(&conn->fsm, sock_conn_states, CONN_CLOSED);
@@ -115,8 +116,8 @@ void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
 	conn_end(conn);
 	sock_peer_del(peer, conn);
 	list_del(&conn->flush);
-	/* The users who hear of it now may do anything; the connection is in
-	 * nobody's list any more. */
+	/* The users whose messages end now may do anything; the connection is
+	 * in nobody's list any more. */
 	sock_rx_conn_closed(conn, status, cause);
 	sock_tx_conn_closed(conn, status, cause);
 }

@@ -122,24 +122,26 @@ struct sock_conn *sock_conn_new(struct loop *loop, int fd,
  * called. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);
 
-/* Ends a connection that is not open: leaves whatever list it is in. */
+/* Ends a connection that is not open, and takes it off whatever list it is
+ * in. */
 void sock_conn_drop(struct sock_conn *conn);
 
-/* The handshake is over, @peer has it: messages may pass. */
+/* The handshake is over, and the connection is @peer's: messages may pass. */
 void sock_conn_open(struct sock_conn *conn);
 
-/* Ends it; what it has to send, and is receiving, ends with @status, and if
- * something of it may have left with @cause. Only sock_peer_close() calls
- * it. */
+/* Ends @conn: what it has to send, and is receiving, ends with @status, and
+ * with @cause if something of it may have left. Only sock_peer_close() calls
+ * this. */
 void sock_conn_close(struct sock_conn *conn, int status,
 		     enum ulnet_cause cause);
 
-/* Has it something to send or to receive that must come to an end? */
+/* Has @conn something to send or to receive that must come to an end? */
 bool sock_conn_is_busy(const struct sock_conn *conn);
-/* Has it made no progress for @timeout? It may have been idle before @since. */
+/* Has @conn made no progress for @timeout? It may have been idle before
+ * @since. */
 bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout);
-/* Bytes that it has still to write. */
+/* Bytes that @conn has still to write. */
 uint64_t sock_conn_left(const struct sock_conn *conn);
 
 /* "10.0.0.1@tcp, 10.0.0.1:988, CONTROL"; for the log. */

@@ -206,7 +206,7 @@ static int greeted(struct sock_conn *conn)
 	if (rc == 0)
 		return 0;
 	if (rc == -EPROTONOSUPPORT)
-		/* The NID it says is in a form that we do not know. */
+		/* The NID in it has a form that we do not know. */
 		hello_write(conn, VERSION_DEFAULT, &conn->sni->ni->nid,
 			    SOCK_NONE);
 	if (rc > 0)
@@ -310,7 +310,7 @@ void sock_handshake_accept(struct sock_listener *l, int fd,
 		sock_conn_drop(conn);
 }
 
-/* The NI that a request at @fd is for, if that has come; else any. */
+/* The NI that the request at @fd is for, if the request has come; else any. */
 static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
@@ -341,7 +341,7 @@ void sock_handshake_refuse(struct sock_listener *l, int fd)
 		.type = SOCK_NONE,
 	};
 
-	/* Who does not hear it sees the end of the connection. */
+	/* A peer that does not hear this sees the end of the connection. */
 	(void)!send(fd, buf, sock_hello_encode(&no, buf), MSG_NOSIGNAL);
 	close(fd);
 }
@@ -388,7 +388,8 @@ static int hello_judge(const struct sock_conn *conn)
 	    h->src_pid != peer->id.pid ||
 	    sock_type_invert(h->type) != (enum sock_type)conn->type)
 		return -EPROTO;
-	/* It is another one since its other connections were made. */
+	/* The peer is another process than the one that its other connections
+	 * lead to. */
 	if (!list_empty(&peer->conns) &&
 	    (h->src_incarnation != peer->incarnation ||
 	     h->version != peer->version)) {

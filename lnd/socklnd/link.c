@@ -39,7 +39,7 @@ static void link_look(struct sock_links *ls)
 		bool up = sock_netif_is_up(all, sni->addr);
 
 		lnet_ni_set_up(sni->ni, up);
-		/* Whatever has changed may be the way to somebody. */
+		/* What has changed may be the way to any peer. */
 		if (up)
 			sock_attempts_hurry_post(sni);
 	}
@@ -110,7 +110,7 @@ static int open_netlink(void)
 	return rc;
 }
 
-/* Such systems do not let us watch, ever. */
+/* Systems that answer so do not let us watch, ever. */
 static bool is_refusal(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EPROTONOSUPPORT ||

@@ -28,7 +28,7 @@ struct sock_links {
  * tell of changes, as in some sandboxes, the log has a warning, and it stays as
  * it is now. 0 or -errno, told to the log. */
 int sock_link_join(struct sock_ni *sni);
-/* Its state is not touched any more. Fine when not in. */
+/* The state of @sni is not touched any more. Fine for one that is not in. */
 void sock_link_leave(struct sock_ni *sni);
 
 #endif

@@ -117,9 +117,9 @@ static void complain_of_files(struct sock_listener *l,
 				       : "of the whole system");
 }
 
-/* The next one is told to come again. 0; -EAGAIN: there is none, which the
- * system does not say while there are no files; @rc: not even that was
- * possible. */
+/* The next connection is told to come again later. 0; -EAGAIN: there is none,
+ * which the system does not say while there are no files; @rc: not even that
+ * was possible. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	struct sockaddr_in from;
@@ -200,7 +200,7 @@ void sock_listener_del(struct sock_conn *conn)
 	loop_timer_cancel(l->loop, &conn->timer);
 }
 
-/* Those for @sni; NULL: all. */
+/* Ends the handshakes for @sni; NULL: all. */
 static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 {
 	struct sock_conn *conn, *next;
@@ -219,7 +219,8 @@ static void on_lobby_failed(struct lobby *lobby)
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	/* Without it, connections are served as long as new ones come. */
+	/* Without the lobby, connections are served as long as new ones
+	 * come. */
 	(void)!lobby_watch(lobby);
 }
 

@@ -43,7 +43,8 @@ struct sock_listener {
  * if need be. 0 or -errno, told to the log. Without effect for a node that does
  * not accept. */
 int sock_listener_join(struct sock_ni *sni);
-/* Its handshakes end. The last one closes it. Fine when not in. */
+/* The handshakes for @sni end. The last NI of a listener closes the listener.
+ * Fine for one that is not in. */
 void sock_listener_leave(struct sock_ni *sni);
 
 /* @conn's handshake begins: guest.fn is called when there is something to read.

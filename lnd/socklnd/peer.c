@@ -77,7 +77,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	return peer;
 }
 
-/* Is it the one whose HELLO says @incarnation, or nobody yet? */
+/* Is it the process whose HELLO says @incarnation, or nobody yet? */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
 	return !peer || list_empty(&peer->conns) ||
@@ -144,15 +144,16 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 {
 	const struct sock_ni *sni = peer->cpt->sni;
 
-	/* It has been restarted, and does not know the old ones. */
+	/* The peer has been restarted, and does not know the old
+	 * connections. */
 	if (!list_empty(&peer->conns) &&
 	    (hello->src_incarnation != peer->incarnation ||
 	     hello->version != peer->version)) {
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 		return -EALREADY;
 	}
-	/* It opens this one because it has none: the old ones are dead, which
-	 * we have not seen yet. */
+	/* The peer opens this connection because it has none: the old ones are
+	 * dead, which has not been seen here yet. */
 	if (sock_pid_is_user(peer->id.pid) && type == SOCK_CONTROL)
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 	/* Both open one: that of the higher NID survives, unless it does not

@@ -108,7 +108,7 @@ static inline void sock_peer_heard(struct sock_peer *peer)
 	peer->failures = 0;
 }
 
-/* It has something to do that must come to an end: look after it. */
+/* @peer has something to do that must come to an end: look after it. */
 void sock_peer_watch(struct sock_peer *peer);
 
 /* At the end of the turn (since nothing may end within send()): opens

@@ -21,8 +21,8 @@ static size_t lnet_hdr_size(const struct sock_conn *conn)
 
 /* ---- the end of a message ---- */
 
-/* LNet has said where it goes, and all of it is here or never will be. Users'
- * handlers run. */
+/* LNet has said where the payload goes, and all of it is here or never will be.
+ * Users' handlers run. */
 static void rx_finish(struct sock_rx *rx)
 {
 	struct lnd_msg *msg = rx->msg;
@@ -98,8 +98,8 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status,
 
 /* ---- LNet's answers ---- */
 
-/* Nobody wants the payload: what has come of it goes now, since the peer may
- * take its time to send the rest. */
+/* Nobody wants the payload: what has come of it is dropped now, since the peer
+ * may take its time to send the rest. */
 static void rx_throw_away(struct sock_rx *rx)
 {
 	rx->msg = NULL;
@@ -107,7 +107,7 @@ static void rx_throw_away(struct sock_rx *rx)
 	rx->copy = NULL;
 }
 
-/* Not at once: LNet is in the midst of something. */
+/* Not at once, because LNet is in the midst of something. */
 static void rx_go_on(struct sock_conn *conn)
 {
 	if (likely(conn->reading != CONN_STANDS))
@@ -218,7 +218,8 @@ static uint32_t left_of(const struct sock_rx *rx)
 	return rx->length - rx->got;
 }
 
-/* Payload bytes that came with others. Returns how many were its. */
+/* Payload bytes that came behind other bytes. Returns how many of them were the
+ * message's. */
 static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
 {
 	const struct lnd_msg *msg = rx->msg;
@@ -233,7 +234,8 @@ static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
 	return n;
 }
 
-/* The bytes as they came, in front of @lnet too, but without the checksum. */
+/* Begins the checksum with the bytes as they came, those in front of @lnet too,
+ * but without the checksum itself. */
 static uint32_t csum_start(const struct sock_conn *conn, const uint8_t *lnet)
 {
 	uint8_t buf[SOCK_HDR_SIZE];
@@ -299,7 +301,7 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 		pool_put(&conn->cpt->rxs, rx);
 		return rc;
 	}
-	/* Handlers may have closed it, and have ended the message with it. */
+	/* Handlers may have closed the connection, which ends the message. */
 	if (conn->fsm.state != CONN_OPEN)
 		return 0;
 	if (length >= DIRECT_MIN)
@@ -486,7 +488,8 @@ static void drain_others(struct sock_conn *conn)
 		for (unsigned int i = 0; i < DRAIN_READS; i++)
 			if (read_once(other, &status) != 1)
 				break;
-		/* Handlers may have closed it, and all with it. */
+		/* Handlers may have closed the connection, and all others of
+		 * the peer. */
 		if (conn->fsm.state != CONN_OPEN)
 			return;
 	}
@@ -503,7 +506,7 @@ static void rx_resumed(struct timer *t)
 
 	conn->reading = CONN_READS;
 	conn->behind = NULL;
-	/* It could not be heard meanwhile. */
+	/* The peer could not be heard meanwhile. */
 	conn->heard = loop_now(conn->loop);
 	rc = sock_conn_watch(conn, conn->events);
 	if (!rc && !conn->rx->length)

@@ -39,7 +39,7 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
 void sock_rx_cancel(struct sock_rx *rx, int status);
 
-/* For conn_open(). */
+/* Called by conn_open(). */
 void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */
 void sock_rx_conn_closed(struct sock_conn *conn, int status,

@@ -13,9 +13,9 @@ struct sock_shared {
 	struct sock_links *links;
 };
 
-/* Makes it if need be. NULL: no memory. */
+/* The node's one, which is made if need be. NULL: no memory. */
 struct sock_shared *sock_shared_get(void **slot);
-/* Frees it if there is nothing in it. */
+/* Frees the node's one if nothing is in it. */
 void sock_shared_put(void **slot);
 
 #endif

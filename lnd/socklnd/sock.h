@@ -16,7 +16,7 @@ static inline uint16_t sock_port_of(const struct sockaddr_in *a)
 	return ntohs(a->sin_port);
 }
 
-/* Is it one of those that only privileged programs can have (for LNet: up to
+/* Is @port one of those that only privileged programs can have (for LNet: up to
  * 1023)? */
 static inline bool sock_port_is_privileged(uint16_t port)
 {

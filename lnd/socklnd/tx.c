@@ -53,7 +53,7 @@ static struct sock_tx *tx_new(struct sock_conn *conn, struct lnd_msg *msg)
 	return tx;
 }
 
-/* It is over, wherever it was. Users' handlers run. */
+/* Ends @tx, whatever list it was in. Users' handlers run. */
 static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *msg = tx->msg;
@@ -78,7 +78,7 @@ static void out_move(struct sock_conn *conn, enum out_state to)
 	fsm_move(&conn->out, sock_out_states, to);
 }
 
-/* Something is queued: it will be written. */
+/* Something is queued on @conn, and is to be written. */
 static void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
@@ -166,7 +166,7 @@ static void fail_list(struct list *list, int status, enum ulnet_cause cause)
 {
 	struct list failed;
 
-	/* What handlers add meanwhile is not meant. */
+	/* Messages that handlers add meanwhile stay. */
 	list_init(&failed);
 	list_splice_tail(&failed, list);
 	while (!list_empty(&failed))
@@ -203,7 +203,7 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status,
 	conn->rest = NULL;
 	if (tx)
 		tx_done(tx, status, cause);
-	/* Of these nothing has left. */
+	/* Nothing of these messages has left. */
 	fail_list(&conn->queue, status,
 		  status == -ESHUTDOWN ? LNET_CAUSE_LOCAL_ABORTED
 				       : LNET_CAUSE_REMOTE_DROPPED);
@@ -216,8 +216,8 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	struct sock_tx *tx =
 		conn->noops < NOOPS_MAX ? tx_new(conn, NULL) : NULL;
 
-	/* Without it the peer misses an acknowledgement, and closes the
-	 * connection in time; we can do no better than to do it now. */
+	/* Without the NOOP the peer misses an acknowledgement, and closes the
+	 * connection in time; we can do no better than to close it now. */
 	if (!tx) {
 		sock_peer_close(conn->peer, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
 		return;
@@ -499,7 +499,7 @@ void sock_tx_flush(struct work *w)
 		else
 			out_write(conn);
 	}
-	/* What no message has taken along. */
+	/* Connections whose NOOPs no message has taken along. */
 	while (!list_empty(&acks)) {
 		struct sock_conn *conn =
 			list_first(&acks, struct sock_conn, flush);
@@ -517,7 +517,7 @@ void sock_tx_writable(struct sock_conn *conn)
 
 /* ---- giving up ---- */
 
-/* Some of it may have left. */
+/* Some of the message may have left. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
 	struct sock_conn *conn = tx->conn;
