@@ -20,7 +20,7 @@ struct program {
 	unsigned int running;	/* requests */
 	bool leaving;		/* is not in the list any more */
 	bool left;		/* the same, and nobody runs it */
-	struct ulnet_work work; /* tells of it, whoever makes the node's turns */
+	struct ulnet_work work; /* tells of it, in a turn of the node */
 
 	char **keys; /* up to NULL */
 	char name[LNET_CONTROL_NAME_MAX + 1];
