@@ -49,7 +49,7 @@ static int usage(const struct given *g)
 	return EXIT_USAGE;
 }
 
-/* In the form that kernel nodes' lnetctl has for it. */
+/* Prints an error in the form that kernel nodes' lnetctl has for it. */
 static int bad_number(const struct command *command, const char *key)
 {
 	fprintf(stderr,
@@ -172,7 +172,7 @@ static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 
 /* ---- is it what the command wants? ---- */
 
-/* Is one of the options in "net|nid" there? */
+/* Was one of the options of a list like "net|nid" given? */
 static bool needed_there(const struct given *g)
 {
 	const struct option_def *defs = g->command->options;
@@ -366,7 +366,7 @@ int command_parse(const struct command *command, const char *who, int argc,
 	*args = (struct command_args){ 0 };
 	*r = (struct request){ 0 };
 	if (command->kind == COMMAND_LATER) {
-		/* Nothing else is known of its arguments. */
+		/* Nothing else is known of the arguments of such a command. */
 		for (int i = 1; i < argc; i++)
 			if (strcmp(argv[i], "--help") == 0)
 				args->help = true;

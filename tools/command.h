@@ -57,11 +57,12 @@ extern const char *const settings[];	/* of "set"; ends with NULL */
  * and *@sub_p tells whether it is the sub-command that is wrong or missing. */
 const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 
-/* What is no part of the request; borrows of argv. */
+/* What is no part of the request. Borrows from argv. */
 struct command_args {
-	bool help;	  /* asked for, and nothing else looked at */
+	bool help;	  /* was asked for, and nothing else was looked at */
 	const char *file; /* of import and export; NULL: none given */
-	uint64_t takes_us; /* that carrying it out may take by itself */
+	uint64_t takes_us; /* time that carrying the request out may take by
+			    * itself */
 };
 
 /*

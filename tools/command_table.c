@@ -103,7 +103,8 @@ static const struct option_def export[] = {
 	END
 };
 
-/* Name, sub-command, help, options; then what else there is. */
+/* Name, sub-command, help, options; then the rest, by the names of the
+ * fields. */
 #define COMMAND(n, s, h, o, ...)                                      \
 	{                                                             \
 		.name = (n), .sub = (s), .help = (h), .options = (o), \

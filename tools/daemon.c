@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the process that was called by the user. */
+/* In the process that the user called: waits for the report. */
 static void wait_for_report(pid_t child, int fd)
 {
 	unsigned char status;
@@ -73,7 +73,7 @@ int daemon_begin(void)
 	if (pid > 0)
 		_exit(0);
 	if (chdir("/"))
-		return -errno; /* whoever waits learns by our end */
+		return -errno; /* whoever waits learns of it by our end */
 	return fds[1];
 }
 

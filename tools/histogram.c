@@ -33,7 +33,7 @@ uint64_t histogram_quantile(const struct histogram *h, double q)
 
 	if (!h->n)
 		return 0;
-	/* As many are not above it, rounded up, and one at least. */
+	/* The rank is rounded up, and at least 1. */
 	if ((double)rank < q * (double)h->n || !rank)
 		rank++;
 	if (rank >= h->n)

@@ -44,7 +44,8 @@ static inline void histogram_add(struct histogram *h, uint64_t ns)
 }
 
 void histogram_merge(struct histogram *to, const struct histogram *from);
-/* What came between two moments of one; min and max are those of @now. */
+/* What a histogram has counted between two moments; min and max are those of
+ * @now. */
 void histogram_since(struct histogram *to, const struct histogram *now,
 		     const struct histogram *before);
 /* The time that a share @q (0 to 1) of the times does not exceed, ns: the

@@ -29,7 +29,7 @@ struct session {
 	struct lnet_ctl *ctl;
 };
 
-/* As a shell sees it; no error becomes a success. */
+/* The exit status for @rc as a shell sees it; no error becomes a success. */
 static int status_of(int rc)
 {
 	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
@@ -107,7 +107,7 @@ static int ask(struct session *s, const char *request, uint64_t us,
 
 /* ---- answers ---- */
 
-/* What @answer has for stdout, to be freed. */
+/* What @answer has for stdout. To be freed. */
 static int output_of(const char *answer, char **text_p)
 {
 	size_t size;
@@ -135,7 +135,8 @@ static int answer_print(const struct command *command, const char *file,
 	int rc = output_of(answer, &output);
 
 	if (!rc && !file)
-		fputs(output, stdout); /* whether it works: close_stdout() */
+		fputs(output, stdout); /* close_stdout() finds out whether it
+				        * works */
 	if (!rc)
 		rc = lnet_ctl_print(answer, NULL, stderr, &status);
 	if (rc)
@@ -179,7 +180,7 @@ static int import_text(const char *file, struct request *r)
 	return 0;
 }
 
-/* Its arguments are @args and @r. Exit status. */
+/* Carries out a command whose arguments are @args and @r. Exit status. */
 static int carry_out(struct session *s, const struct command *command,
 		     const struct command_args *args, struct request *r)
 {
@@ -388,7 +389,7 @@ static int take_options(int argc, char **argv, struct session *s)
 	return -1;
 }
 
-/* What could not be printed was not said. */
+/* Output that could not be printed has not reached anybody. */
 static int close_stdout(int status)
 {
 	bool failed = ferror(stdout);

@@ -99,7 +99,7 @@ static int take_pidfile(struct lnetd *d)
 	return rc;
 }
 
-/* From the beginning to the end. */
+/* Runs the node from its beginning to its end. */
 static int serve(struct lnetd *d, const sigset_t *signals)
 {
 	int rc = take_pidfile(d);

@@ -15,8 +15,8 @@ struct lnetd_options {
 
 /*
  * < 0: go on, with @o filled; else the exit status: 0 after --help and
- * --version, 2 after having said what is wrong. lnetd_options_free() is due in
- * any case. Paths are absolute.
+ * --version, 2 after a message about what is wrong. lnetd_options_free() is due
+ * in any case. Paths are absolute.
  */
 int lnetd_options_parse(struct lnetd_options *o, int argc, char **argv);
 void lnetd_options_free(struct lnetd_options *o);

@@ -50,7 +50,7 @@ int node_open(struct node *n, const struct node_options *o, const struct say *s,
 	return rc;
 }
 
-/* Only the usual one is made: where else is not ours to know. */
+/* Only the usual directory is made: any other one is not ours to make. */
 static int make_directory(const struct node *n)
 {
 	char path[] = LNET_CTL_PATH;

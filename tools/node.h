@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program that is a node: opened, put under control and configured as its
- * command line says. Whatever fails is said, and returned as a negative errno.
+ * command line says. Failures are logged, and returned as a negative errno.
  */
 #ifndef TOOLS_NODE_H
 #define TOOLS_NODE_H
@@ -31,7 +31,7 @@ int node_control(struct node *n);
 int node_configure(struct node *n);
 void node_close(struct node *n);
 
-/* As --net @spec does. */
+/* Adds the networks of @spec, as the option --net does. */
 int node_add_networks(const struct node *n, const char *spec);
 
 /* "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be freed; NULL: no

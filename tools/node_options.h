@@ -34,7 +34,7 @@ struct node_options {
 /* clang-format on */
 #define NODE_LETTERS "c:n:p:a:s:g:t:l:"
 
-/* What --help says of those that are the same everywhere. */
+/* What --help says of the options that are the same everywhere. */
 #define NODE_HELP_NETS                                                         \
 	"  -c, --config FILE            configure it with this YAML, as "      \
 	"lnetctl import\n"                                                     \
@@ -52,8 +52,8 @@ struct node_options {
 	"  -t, --cpts N                 threads that serve messages\n"
 
 void node_options_init(struct node_options *o);
-/* Takes one that getopt_long() returned. 0; < 0: it is none of these; else the
- * exit status, after having said what is wrong. */
+/* Takes an option that getopt_long() has returned. 0; < 0: it is none of these;
+ * else the exit status, after a message about what is wrong. */
 int node_options_take(struct node_options *o, const char *who, int option,
 		      const char *arg);
 void node_options_free(struct node_options *o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values of command lines' options. What does not understand its value says so
- * on stderr, with the program's and the option's name, and returns
- * OPTION_USAGE, else 0.
+ * Values of command lines' options. A function that cannot read its value says
+ * so on stderr, with the names of the program and the option, and returns
+ * OPTION_USAGE; else 0.
  */
 #ifndef TOOLS_OPTION_H
 #define TOOLS_OPTION_H

@@ -20,8 +20,8 @@ static bool is_there(const char *path, int fd)
 	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-/* What it has is what we would write, or nothing: no other file is to be
- * overwritten, and in the end removed. */
+/* The file contains what we would write, or nothing: no other file is to be
+ * overwritten, and removed in the end. */
 static bool is_pidfile(int fd)
 {
 	char text[32];

@@ -11,7 +11,7 @@
  * nothing is left.
  */
 int pidfile_take(const char *path, int *fd_p);
-/* Removes it, if it is still there. @fd < 0: there is none. */
+/* Removes the file, if it is still there. @fd < 0: there is none. */
 void pidfile_drop(const char *path, int fd);
 
 #endif

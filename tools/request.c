@@ -23,7 +23,7 @@ void request_fail(struct request *r, int error)
 		r->error = error;
 }
 
-/* false: there was an error, and nothing is to be written. */
+/* False: there has been an error, and nothing is to be written. */
 static bool key_begin(struct request *r, const char *key)
 {
 	if (r->error)

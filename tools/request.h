@@ -27,7 +27,7 @@ void request_flag(struct request *r, const char *key);
 void request_text(struct request *r, const char *key, const char *value);
 void request_list(struct request *r, const char *key, char *const *values,
 		  unsigned int n);
-/* For who could not make a value. */
+/* For callers that could not make a value. */
 void request_fail(struct request *r, int error);
 
 /* 0 and r->text is complete; -ENOMEM; -EILSEQ: a text is not UTF-8. */

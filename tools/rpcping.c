@@ -21,9 +21,9 @@
 #include "signals.h"
 
 #define NS_PER_US UINT64_C(1000)
-/* How often --poll looks at what is not the network's. */
+/* Time after which --poll looks at what is not the network's. */
 #define LOOK_NS (10000 * NS_PER_US)
-/* Calls that are under way when a signal comes have that long. */
+/* How long calls that are under way when a signal comes may still take. */
 #define GRACE_NS (1000000 * NS_PER_US)
 
 struct rpcping {
@@ -89,8 +89,9 @@ static bool has_net(const struct rpcping *p, uint32_t net)
 	return false;
 }
 
-/* Calls of a target that is on none of our nets would wait for their deadline:
- * nets may come while they do. Here none will, but by lnetctl. */
+/* Calls of a target that is on none of our nets would wait until their
+ * deadline, as nets may come while they do. Here none will come, but by
+ * lnetctl. */
 static int check_nets(const struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -293,7 +294,7 @@ static void run_waiting(struct rpcping *p)
 		t.tv_nsec = (long)(until % 1000000000);
 		ppoll(fds, 2, &t, NULL);
 		if (read(p->wake, &counts, sizeof(counts)) < 0)
-			counts = 0; /* it was something else */
+			counts = 0; /* the event was another one */
 		look(p, clock_ns());
 	}
 }

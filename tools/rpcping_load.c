@@ -158,8 +158,9 @@ static struct slot *slot_pop(struct slot **list)
 	return s;
 }
 
-/* For the next call: at once, or, after a lost one, after @ns. What is lost may
- * be lost at once: others must not be called as fast as they can refuse. */
+/* Frees the slot for the next call: at once, or, after a lost one, after @ns. A
+ * call may be lost at once, and a server must not be called as fast as it can
+ * refuse. */
 static void slot_back(struct load *l, struct slot *s, uint64_t ns, uint64_t now)
 {
 	if (s->good) {
@@ -336,7 +337,7 @@ static void load_end(struct load *l, uint64_t now)
 		l->conf.ended(l->conf.arg);
 }
 
-/* Begins what is due, and ends when nothing will be. */
+/* Begins the calls that are due, and ends when none will be. */
 static void advance(struct load *l, uint64_t now)
 {
 	uint64_t at;
@@ -588,7 +589,7 @@ static void explain_merge(struct load_explain *to,
 					   .target = from->rail[i].target };
 
 		count_rail(to, &o);
-		/* It has counted one. */
+		/* count_rail() has counted one of them. */
 		for (unsigned int k = 0; k < to->nrails; k++)
 			if (lnet_nid_eq(&to->rail[k].local, &o.local) &&
 			    lnet_nid_eq(&to->rail[k].target, &o.target))

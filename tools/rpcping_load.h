@@ -110,17 +110,18 @@ void load_stats_merge(struct load_stats *to, const struct load_stats *from);
  * have. */
 int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 	      struct load **load_p);
-/* Once. Any thread. */
+/* To be called once. Any thread. */
 void load_start(struct load *l);
-/* No more calls are begun; ends when those under way have ended. Not in a
+/* Begins no more calls. The load ends when those under way have ended. Not in a
  * turn. */
 void load_stop(struct load *l);
-/* What is under way is canceled, too, and so is lost. Not in a turn. */
+/* Cancels the calls that are under way, too, which are lost by that. Not in a
+ * turn. */
 void load_cancel(struct load *l);
 /* What has been counted up to now; @stats, which is large, is filled. Any
  * thread but those of CPTs in a turn. */
 void load_stats(struct load *l, struct load_stats *stats);
-/* Not started, or ended. NULL is fine. */
+/* For a load that was not started, or has ended. NULL is fine. */
 void load_free(struct load *l);
 
 #endif

@@ -10,7 +10,7 @@
  * @change: room for the difference. */
 void report_live(const struct load_stats *all, const struct load_stats *before,
 		 uint64_t now, struct histogram *change);
-/* That line is there no more. */
+/* Erases the line of report_live() from a terminal. */
 void report_live_end(void);
 
 /* On stderr: each reason for which calls to @target were lost since @before,
@@ -18,7 +18,7 @@ void report_live_end(void);
 void report_losses(const char *target, const struct load_stats *now,
 		   const struct load_stats *before);
 
-/* On stdout; -errno of writing. */
+/* Prints on stdout. -errno of writing. */
 int report_text(const struct rpcping_options *o, const char *title,
 		const struct load_stats *stats);
 int report_json(const struct load_stats *stats);

@@ -259,8 +259,8 @@ static uint64_t clock_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Later ones first. What is left of the grace is for those that come next: it
- * is one for all of them. */
+/* Stops the services, the last one first. What one of them leaves of the grace
+ * is for the next, because there is one grace for all of them. */
 static void stop_services(struct rpcserve *r)
 {
 	uint64_t end = clock_us() + r->grace;

@@ -16,7 +16,7 @@ struct say {
 __attribute__((format(printf, 3, 4))) void say(const struct say *s,
 					       enum ulnet_log_level level,
 					       const char *fmt, ...);
-/* From now on to syslog(3), and so does the library. */
+/* From now on messages, the library's too, go to syslog(3). */
 void say_to_syslog(struct say *s);
 
 #endif

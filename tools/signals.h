@@ -6,7 +6,8 @@
 /* Before there are threads: blocks them, and ignores SIGPIPE. Returns a
  * descriptor that is readable when there is one; -errno. */
 int signals_open(void);
-/* The number of one that came, which is taken; 0: none. Does not wait. */
+/* The number of a signal that has come, which is taken; 0: none. Does not
+ * wait. */
 int signals_take(int fd);
 
 #endif

@@ -46,7 +46,7 @@ int words_split(char *line, char ***words_p)
 			free(words);
 			return rc;
 		}
-		/* Never overtakes @in: that one is behind a blank or the end,
+		/* @out never overtakes @in, which is behind a blank or the end,
 		 * where nothing more is read. */
 		*out++ = 0;
 	}
