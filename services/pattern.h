@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes that follow from a seed and from where they are, so that who receives
- * them can tell whether they are the right ones, in the right place. Quick
- * enough for every byte of a measurement.
+ * Bytes that follow from a seed and from their place, so that a receiver can
+ * tell whether they are the right ones, in the right place. Quick enough for
+ * every byte of a measurement.
  */
 #ifndef SERVICES_PATTERN_H
 #define SERVICES_PATTERN_H

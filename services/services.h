@@ -23,12 +23,13 @@ struct service_conf {
 
 struct service_type;
 
-/* What of it is for the library; the rest of @to is the service's affair. */
+/* The fields of @conf that are for the library; the rest of @to is the
+ * service's affair. */
 void service_conf_fill(const struct service_conf *from,
 		       const struct service_type *type,
 		       struct ulrpc_service_conf *to);
 
-/* One that runs: the head of the service's own structure. */
+/* A service that runs: the head of the service's own structure. */
 struct service {
 	const struct service_type *type;
 	struct ulrpc_service *running;
@@ -59,8 +60,8 @@ struct probe {
 	/* Writes the request's body, at most .size + PROBE_ROOM bytes, and what
 	 * a source must have in it. Returns its length; -ENOMEM. */
 	int (*prepare)(const struct probe_call *call, void *body);
-	/* Is that what the service must have answered, and is in a sink what
-	 * must be? Else @what, @size bytes, is filled. */
+	/* Are the reply, and what is in a sink, what the service must have
+	 * sent? Else @what, @size bytes, is filled. */
 	bool (*check)(const struct probe_call *call, const void *reply,
 		      size_t length, char *what, size_t size);
 };

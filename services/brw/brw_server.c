@@ -56,7 +56,8 @@ static int move_init(struct move *m, const void *body, size_t length)
 	return 0;
 }
 
-/* NULL, and the request is answered. */
+/* The memory for a request; NULL: there is none, and the request is
+ * answered. */
 static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {

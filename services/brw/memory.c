@@ -30,7 +30,7 @@ static struct holder **holder_link(struct memory *m,
 	return link;
 }
 
-/* Locked. NULL: it has its share. */
+/* Locked. NULL: the NID has its share. */
 static struct holder *holder_get(struct memory *m, size_t size,
 				 const struct ulnet_nid *nid)
 {
@@ -128,7 +128,7 @@ static struct piece *piece_alloc(size_t size)
 	return p;
 }
 
-/* A new one, for which there is room. NULL: no memory; the room is given
+/* A new piece, for which there is room. NULL: no memory; the room is given
  * back. */
 static struct piece *piece_new(struct memory *m, struct holder *h, size_t size)
 {
