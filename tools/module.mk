@@ -38,6 +38,7 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_LDADD = libulnet.la
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
+%C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
 %C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcserve_SOURCES += $(node_sources)
 %C%_rpcserve_LDADD = libservices.la libulrpc.la libulnet.la

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cutoff.h"
 #include "node.h"
 #include "option.h"
 #include "services/services.h"
@@ -22,6 +23,7 @@
 #define WORKERS_MAX  4096
 #define MEMORY_MAX   (UINT64_C(1) << 40)
 #define GRACE_US     5000000
+#define REPLIES_US   1000000 /* more, for replies that are on their way */
 /* With --poll, a look for signals after that many turns. */
 #define TURNS 10000
 
@@ -264,7 +266,9 @@ static uint64_t clock_us(void)
 static void stop_services(struct rpcserve *r)
 {
 	uint64_t end = clock_us() + r->grace;
+	struct cutoff cutoff;
 
+	cutoff_begin(&cutoff, r->node.lnet, r->grace + REPLIES_US);
 	while (r->nservices) {
 		struct service *s = r->services[--r->nservices];
 		const char *name = s->type->name;
@@ -278,6 +282,7 @@ static void stop_services(struct rpcserve *r)
 	}
 	if (r->rpc)
 		ulrpc_close(r->rpc);
+	cutoff_end(&cutoff);
 }
 
 /* ---- from the beginning to the end ---- */
@@ -357,7 +362,8 @@ static int serve(struct rpcserve *r, int signals)
 	if (!rc)
 		say(&r->say, LNET_LOG_INFO, "%s: ending",
 		    strsignal(wait_for_end(r, signals)));
-	stop_services(r);
+	if (r->node.lnet)
+		stop_services(r);
 	node_close(&r->node);
 	return rc;
 }

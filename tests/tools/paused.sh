@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A client that is stopped while its bulk is moved has no worker of brw that
-# another client needs: requirement I2.
+# another client needs, and is not waited for at the end: requirement I2.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 port=$(free_port) || skip "perl cannot find a free port"
@@ -15,17 +15,17 @@ need_rpcserve a --net 'tcp(127.0.0.2)' --port "$port" --service brw \
 pids[paused]=$!
 
 # It is at work: from now on there is always something of it at the server.
-at_work() {
+at_work() { # SOCKET
 	local tries
 
 	for ((tries = 0; tries < 600; tries++)); do
-		"$lnetctl" --socket "$socket" rpc show >"$dir/stats" || return
+		"$lnetctl" --socket "$1" rpc show >"$dir/stats" || return
 		grep -qE '^ +ok: [1-9]' "$dir/stats" && return
 		sleep 0.1
 	done
 	return 1
 }
-expect "the client that is to be stopped has a reply" at_work
+expect "the client that is to be stopped has a reply" at_work "$socket"
 kill -STOP "${pids[paused]}"
 
 for access in read write; do
@@ -37,4 +37,26 @@ done
 kill -KILL "${pids[paused]}"
 wait "${pids[paused]}" 2>/dev/null
 unset "pids[paused]"
+
+# What is half sent to a stopped client is in the network's hands, who would wait
+# for it for long; the end of the server does not.
+for mode in "" --poll; do
+	port=$(free_port) || skip "perl cannot find a free port"
+	need_rpcserve b --net 'tcp(127.0.0.2)' --port "$port" --service echo \
+		--grace 1ms --socket "$dir/b.sock" $mode
+	run 0 "$lnetctl" --socket "$dir/b.sock" set transaction_timeout 3600
+	"$rpcping" --net 'tcp(127.0.0.1)' --port "$port" --service echo \
+		--method Raw --size 100k --inflight 512 --time 100s \
+		--deadline 100s 127.0.0.2@tcp >"$dir/paused.out" 2>&1 &
+	pids[paused]=$!
+	expect "the client that is to be stopped has a reply" at_work "$dir/b.sock"
+	kill -STOP "${pids[paused]}"
+	kill -TERM "${pids[b]}"
+	expect "rpcserve $mode does not wait for a client that is stopped" \
+		timeout 60 tail --pid="${pids[b]}" -f /dev/null
+	kill -KILL "${pids[paused]}"
+	expect "rpcserve $mode ends with success" wait "${pids[b]}"
+	wait "${pids[paused]}" 2>/dev/null
+	unset "pids[paused]" "pids[b]"
+done
 finish
