@@ -450,11 +450,10 @@ static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 	if (rc || plan->n - before < 2)
 		return rc;
 	lnet_net_format(net, text, sizeof(text));
-	log_info("config", "%s: %u interfaces of one NI are made one NI each",
+	log_info("config", "%s: %u interfaces of one NI become one NI each",
 		 text, plan->n - before);
-	answer_note(s->answer,
-		    "%s: %u interfaces of one NI are made one NI each", text,
-		    plan->n - before);
+	answer_note(s->answer, "%s: %u interfaces of one NI become one NI each",
+		    text, plan->n - before);
 	return 0;
 }
 

@@ -216,8 +216,8 @@ static void step_back(struct plan *plan, struct step *step)
 		return;
 	if (step->kind != STEP_SET)
 		name = wish_name(&step->wish, wish);
-	log_err("config", "%s: not as it was: %s", name, strerror(-rc));
-	answer_note(step->scope.answer, "%s is not as it was: %s", name,
+	log_err("config", "%s: could not be restored: %s", name, strerror(-rc));
+	answer_note(step->scope.answer, "%s could not be restored: %s", name,
 		    strerror(-rc));
 }
 

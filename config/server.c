@@ -541,7 +541,7 @@ static void accept_complain(struct server *s, int error)
 	if (now < s->next_shortage)
 		return;
 	s->next_shortage = now + QUIET;
-	log_warn("control", "no connection can be taken: %s", strerror(error));
+	log_warn("control", "cannot take connections: %s", strerror(error));
 }
 
 /* Takes one connection. False: there are no file descriptors, or memory. */

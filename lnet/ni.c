@@ -148,8 +148,7 @@ static int ni_tune(struct lnet_ni *ni, const struct ulnet_tunable *t,
 	int i = tunable_find(lnd, t->name);
 
 	if (i < 0) {
-		log_warn("ni", "tunable %s: %s does not know it", t->name,
-			 lnd->name);
+		log_warn("ni", "tunable %s: unknown to %s", t->name, lnd->name);
 		return i;
 	}
 	lt = &lnd->tunables[i];

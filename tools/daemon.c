@@ -21,7 +21,7 @@ static void wait_for_report(pid_t child, int fd)
 		n = read(fd, &status, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1) {
-		fprintf(stderr, "lnetd: it ended before it was ready\n");
+		fprintf(stderr, "lnetd: ended before it was ready\n");
 		status = 1;
 	}
 	_exit(status);

@@ -238,7 +238,7 @@ static int no_command(int argc, char **argv, bool sub)
 	const char *of = sub ? " " : "", *group = sub ? argv[0] : "";
 
 	if (sub && argc < 2) {
-		fprintf(stderr, "lnetctl %s: missing: what to do\n", argv[0]);
+		fprintf(stderr, "lnetctl %s: missing: a sub-command\n", argv[0]);
 		command_help_group(stderr, argv[0]);
 		return EXIT_USAGE;
 	}

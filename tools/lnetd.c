@@ -91,10 +91,9 @@ static int take_pidfile(struct lnetd *d)
 
 	if (rc)
 		say(&d->say, LNET_LOG_ERR, "--pidfile %s: %s", path,
-		    rc == -EEXIST	? "a running process has it"
-		    : rc == -EMEDIUMTYPE ? "there is a file that has no "
-					   "process's id in it: it is left "
-					   "alone"
+		    rc == -EEXIST	 ? "a running process has it"
+		    : rc == -EMEDIUMTYPE ? "the file there has no process id "
+					   "in it, and is left alone"
 					 : strerror(-rc));
 	return rc;
 }

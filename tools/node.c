@@ -63,8 +63,8 @@ static int make_directory(const struct node *n)
 		return 0;
 	rc = -errno;
 	say(n->say, LNET_LOG_ERR,
-	    "%s: cannot make it: %s. As an ordinary user, say where the socket "
-	    "is to be: --socket PATH",
+	    "%s: cannot make the directory: %s. As an ordinary user, say where "
+	    "the socket is to be: --socket PATH",
 	    path, strerror(-rc));
 	return rc;
 }

@@ -341,7 +341,7 @@ int main(int argc, char **argv)
 	request = plugin__request__unpack(NULL, length, bytes);
 	free(bytes);
 	if (!request)
-		errx(1, "what is on stdin is not of protoc: run\n\t"
+		errx(1, "stdin is not a request of protoc: run\n\t"
 			"protoc --ulrpc_out=DIR FILE.proto");
 	answer(request);
 	plugin__request__free_unpacked(request, NULL);

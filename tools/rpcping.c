@@ -109,7 +109,7 @@ static int check_nets(const struct rpcping *p)
 			continue;
 		nids = node_nids(&p->node);
 		say(&p->say, LNET_LOG_ERR,
-		    "%s: it is on no net of this node, which is %s: see --net",
+		    "%s: on no net of this node, which is %s: see --net",
 		    t->text, nids ? nids : "on others");
 		free(nids);
 		return -ENETUNREACH;
@@ -136,7 +136,7 @@ static int open_node(struct rpcping *p)
 	if (!rc)
 		rc = ulrpc_control(p->rpc, p->node.control);
 	if (rc)
-		say(&p->say, LNET_LOG_ERR, "cannot begin with RPC: %s",
+		say(&p->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
 	return rc;
 }
@@ -198,7 +198,8 @@ static int open_loads(struct rpcping *p)
 	if (!p->loads || !p->now || !p->before)
 		rc = -ENOMEM;
 	if (rc)
-		say(&p->say, LNET_LOG_ERR, "cannot begin: %s", strerror(-rc));
+		say(&p->say, LNET_LOG_ERR, "cannot start the calls: %s",
+		    strerror(-rc));
 	for (unsigned int i = 0; !rc && i < n; i++)
 		rc = open_load(p, &p->options.targets[i]);
 	return rc;

@@ -279,7 +279,7 @@ static int take_nid(struct target *t, const char *text)
 	}
 	for (unsigned int i = 0; i < t->nnids; i++)
 		if (lnet_nid_eq(&t->nids[i], &id.nid)) {
-			fprintf(stderr, WHO ": %s: '%s' is there twice\n",
+			fprintf(stderr, WHO ": %s: '%s' is given twice\n",
 				t->text, text);
 			return OPTION_USAGE;
 		}

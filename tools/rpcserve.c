@@ -238,7 +238,7 @@ static int start_services(struct rpcserve *r)
 	if (!rc)
 		rc = ulrpc_control(r->rpc, r->node.control);
 	if (rc)
-		say(&r->say, LNET_LOG_ERR, "cannot begin with RPC: %s",
+		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
 	for (unsigned int i = 0; !rc && i < r->ntypes; i++) {
 		const struct service_type *type = r->types[i];

@@ -83,8 +83,8 @@ static void on_change(struct env_io *io, int revents)
 
 	if (rc) {
 		log_err("socklnd",
-			"changes of links and addresses are noticed no more: "
-			"%s",
+			"changes of links and addresses are not noticed any "
+			"more: %s",
 			strerror(rc));
 		stop_watching(ls);
 	}

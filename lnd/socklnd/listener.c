@@ -36,7 +36,7 @@ static void on_rested(struct timer *t)
 static void rest(struct sock_listener *l, int rc)
 {
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
-			 "no connection can be taken, trying again: %s",
+			 "cannot take connections, trying again: %s",
 			 strerror(-rc));
 	pause_listening(l, true);
 	loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);

@@ -94,7 +94,7 @@ usage "^rpcping: no target"
 usage "^rpcping: x: 'x' is no NID" x
 usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
 usage "^rpcping: \\*@tcp: '\\*@tcp' is no NID" '*@tcp'
-usage "'10.0.0.1@tcp' is there twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
+usage "'10.0.0.1@tcp' is given twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
 usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
 usage "^rpcping: --segments and --checksum are" --segments 2 "$server"
@@ -238,7 +238,7 @@ has err "^rpcping: 127.0.0.9@tcp: a call was lost: "
 
 # On no net of ours: said at once, not after the deadline.
 ping 1 --count 1 --deadline 1h 10.0.0.1@tcp7
-has err "^rpcping: 10.0.0.1@tcp7: it is on no net of this node, which is 127.0.0.1@tcp"
+has err "^rpcping: 10.0.0.1@tcp7: on no net of this node, which is 127.0.0.1@tcp"
 silent out
 
 json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&
