@@ -238,7 +238,7 @@ rm "$dir/pid"
 for text in "a diary" 12x "1 2" "-5"; do
 	echo "$text" >"$dir/pid"
 	run 1 "$lnetd" --foreground --pidfile "$dir/pid"
-	has err "^lnetd: --pidfile $dir/pid: there is a file that has no"
+	has err "^lnetd: --pidfile $dir/pid: the file there has no process id"
 	expect "$text is still there" grep -qx -- "$text" "$dir/pid"
 done
 rm "$dir/pid" && mkfifo "$dir/pid"
