@@ -139,6 +139,13 @@ static void move_to(struct xids *s, uint64_t word)
 		leave_word(s);
 }
 
+/* The window does not begin with a word that is full. */
+static void leave_full(struct xids *s)
+{
+	while (!~*word_of(s, s->base))
+		leave_word(s);
+}
+
 enum xids_past xids_add(struct xids *s, uint64_t n)
 {
 	uint64_t word = n / WORD_BITS;
@@ -147,14 +154,16 @@ enum xids_past xids_add(struct xids *s, uint64_t n)
 
 	if (unlikely(word < s->base))
 		return hole_take(s, n);
-	if (unlikely(word >= s->base + nwords(s)))
+	if (unlikely(word - s->base >= nwords(s))) {
 		move_to(s, word);
+		leave_full(s);
+	}
 	w = word_of(s, word);
 	if (unlikely(*w & bit))
 		return XIDS_SEEN;
 	*w |= bit;
-	while (!~*word_of(s, s->base))
-		leave_word(s);
+	if (unlikely(!~*w))
+		leave_full(s);
 	return XIDS_NEW;
 }
 
@@ -176,6 +185,7 @@ void xids_below(struct xids *s, uint64_t n)
 	s->base = MAX(s->base, word);
 	if (bits)
 		*word_of(s, word) |= (UINT64_C(1) << bits) - 1;
+	leave_full(s);
 }
 
 void xids_trim(struct xids *s)

@@ -153,3 +153,20 @@ Test(xids, random_against_a_table)
 	cr_assert_eq(s.lost, 0);
 	xids_fini(&s);
 }
+
+/* A window that is told what does not come any more begins with a word that is not
+ * full: else nothing would ever move it. */
+Test(xids, told_that_the_rest_of_a_word_does_not_come)
+{
+	struct xids s;
+
+	xids_init(&s);
+	for (uint64_t n = 40; n < 128; n++)
+		is(&s, n, XIDS_NEW);
+	xids_below(&s, 39);
+	for (uint64_t n = 128; n < 1000; n++)
+		twice(&s, n);
+	cr_assert_null(s.large);
+	cr_assert_eq(s.lost, 0);
+	xids_fini(&s);
+}
