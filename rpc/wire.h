@@ -17,6 +17,8 @@
 #ifndef RPC_WIRE_H
 #define RPC_WIRE_H
 
+#include <string.h>
+
 #include "base/util.h"
 #include "ulnet/rpc.h"
 
@@ -117,15 +119,24 @@ struct wire_call {
 	uint32_t semantics;
 	uint32_t nbulks; /* at most ULRPC_BULKS_MAX */
 	uint32_t trace_length;
-	const uint8_t *trace; /* borrowed; decoded: inside of the message */
 	union {
 		/* to be encoded: nbulks of them, borrowed until the return */
 		const struct wire_segments *bulk;
 		/* decoded: for wire_segments_next() */
 		struct wire_view bulks;
 	};
-	const uint8_t *body; /* decoded only: @length bytes in the message */
+	const uint8_t *trace; /* borrowed; decoded: inside of the message */
+	const uint8_t *body;  /* decoded only: @length bytes in the message */
 };
+
+/* In parts: the whole would be cleared by a string instruction, which for so few
+ * bytes is slow. The same for replies. */
+static inline void wire_call_clear(struct wire_call *c)
+{
+	memset(c, 0, offsetof(struct wire_call, bulks));
+	c->bulks = (struct wire_view){ NULL, NULL };
+	c->trace = c->body = NULL;
+}
 
 /*
  * Encoding: the envelope, then up to WIRE_CALLS_MAX calls, then the bodies'
@@ -218,6 +229,13 @@ struct wire_reply {
 	};
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
+
+static inline void wire_reply_clear(struct wire_reply *r)
+{
+	memset(r, 0, offsetof(struct wire_reply, bulks));
+	r->bulks = (struct wire_view){ NULL, NULL };
+	r->body = NULL;
+}
 
 /* As for requests. The bound of a reply without bulks is
  * WIRE_REPLY_BOUND. */

@@ -40,11 +40,23 @@ size_t wire_reply_bound(const struct wire_reply *reply)
 	return bound;
 }
 
+/* What few replies have. */
+static out_of_line uint8_t *put_reply_rest(uint8_t *p,
+					   const struct wire_reply *reply)
+{
+	BUG_ON(reply->nbulks > ULRPC_BULKS_MAX);
+	p = put_varint_field(p, 8, reply->retry_after);
+	for (uint32_t i = 0; i < reply->nbulks; i++)
+		p = put_moved(p, &reply->bulk[i]);
+	p = put_varint_field(p, 10, reply->throttled);
+	p = put_varint_field(p, 11, reply->needed);
+	return put_varint_field(p, 12, reply->absent);
+}
+
 uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply)
 {
 	uint8_t *begin = put_begin(p, 4);
 
-	BUG_ON(reply->nbulks > ULRPC_BULKS_MAX);
 	p = put_varint_field(begin, 1, reply->xid);
 	p = put_varint_field(p, 2, reply->attempt);
 	p = put_varint_field(p, 3, reply->status);
@@ -52,12 +64,9 @@ uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply)
 	p = put_varint_field(p, 5, reply->length);
 	p = put_varint_field(p, 6, reply->queue);
 	p = put_varint_field(p, 7, reply->service);
-	p = put_varint_field(p, 8, reply->retry_after);
-	for (uint32_t i = 0; i < reply->nbulks; i++)
-		p = put_moved(p, &reply->bulk[i]);
-	p = put_varint_field(p, 10, reply->throttled);
-	p = put_varint_field(p, 11, reply->needed);
-	p = put_varint_field(p, 12, reply->absent);
+	if (unlikely(reply->retry_after | reply->nbulks | reply->throttled |
+		     reply->needed | reply->absent))
+		p = put_reply_rest(p, reply);
 	return put_end(begin, p);
 }
 
@@ -191,7 +200,7 @@ static bool get_reply(struct wire_view in, struct wire_reply *r)
 	uint64_t v;
 	uint32_t tag;
 
-	*r = (struct wire_reply){ 0 };
+	wire_reply_clear(r);
 	for (; next_field(&p, in.end, &tag); field = p) {
 		if (unlikely(!is_number(tag))) {
 			p = get_reply_rest(field, p, in.end, tag, r);

@@ -158,7 +158,7 @@ static bool get_call(struct wire_view in, struct wire_call *c)
 	const uint8_t *p = in.p, *field = p;
 	uint32_t tag;
 
-	*c = (struct wire_call){ 0 };
+	wire_call_clear(c);
 	for (; next_field(&p, in.end, &tag); field = p) {
 		switch (tag) {
 		case TAG(1, WT_VARINT):
