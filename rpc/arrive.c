@@ -65,9 +65,11 @@ enum request_past request_past(struct shard *s, struct export *e,
 	return REQUEST_DOUBTFUL;
 }
 
-/* @again: us, if it is overloaded. */
-static void request_refuse(struct origin *o, const struct wire_call *c,
-			   uint32_t status, uint64_t now, uint64_t again)
+/* @again: ns until there may be room, if it is overloaded. */
+static out_of_line void request_refuse(struct origin *o,
+				       const struct wire_call *c,
+				       uint32_t status, uint64_t now,
+				       uint64_t again)
 {
 	struct wire_reply reply = {
 		.xid = c->xid,
@@ -75,7 +77,6 @@ static void request_refuse(struct origin *o, const struct wire_call *c,
 		.status = status,
 	};
 	const struct request_report report = {
-		.shard = o->sc->shard,
 		.service = o->sc->stats,
 		.peer = o->export ? &o->export->stats : NULL,
 		.method = c->method,
@@ -83,9 +84,9 @@ static void request_refuse(struct origin *o, const struct wire_call *c,
 		.received = c->length,
 	};
 
-	stat_request_end(&report);
+	stat_request_end(o->sc->shard->stats, &report);
 	if (status == WIRE_OVERLOADED)
-		reply.retry_after = again;
+		reply.retry_after = service_retry_after(o->sc->service, again);
 	else if (status == WIRE_NOT_CONNECTED)
 		reply.absent = export_absent(o->sc->shard->exports, now);
 	o->deadline = MAX(o->deadline, request_deadline(c, now));
@@ -144,6 +145,7 @@ static struct origin *origin_new(struct service_cpt *sc,
 	o->epoch = m->epoch;
 	o->refs = 1;
 	o->unanswered = m->ncalls;
+	o->room = 0;
 	o->reading = true;
 	o->refused = false;
 	o->out = NULL;
@@ -155,7 +157,7 @@ static struct origin *origin_new(struct service_cpt *sc,
 static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
 		      bool may_pin, uint64_t now)
 {
-	uint64_t again = o->sc->service->conf.retry_after;
+	uint64_t again = 0;
 	enum request_past past = REQUEST_NEW;
 	uint32_t status = all;
 

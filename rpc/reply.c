@@ -343,22 +343,32 @@ static bool has_room(const struct reply_message *m, const struct wire_reply *r,
 	size_t head = (size_t)(m->end - m->data);
 
 	return head + bound + WIRE_BODIES_BOUND <= m->headroom &&
-	       m->bodies + r->length <= m->room && m->calls < WIRE_CALLS_MAX;
+	       m->bodies + r->length <= m->room;
 }
 
+/* Another message for @r. */
+static out_of_line struct reply_message *message_next(
+	struct origin *o, const struct wire_reply *r, size_t bound)
+{
+	reply_flush(o);
+	o->out = message_get(o, r, bound);
+	if (o->out)
+		message_init(o->out, o);
+	return o->out;
+}
+
+/* A message of requests has WIRE_CALLS_MAX calls at most, so one of replies has no
+ * more than so many of them. */
 static struct reply_message *room_for(struct origin *o,
 				      const struct wire_reply *r)
 {
-	size_t bound = r->nbulks ? wire_reply_bound(r) : WIRE_REPLY_BOUND;
+	size_t bound = WIRE_REPLY_BOUND;
 
-	if (o->out && !has_room(o->out, r, bound))
-		reply_flush(o);
-	if (!o->out) {
-		o->out = message_get(o, r, bound);
-		if (o->out)
-			message_init(o->out, o);
-	}
-	return o->out;
+	if (unlikely(r->nbulks))
+		bound = wire_reply_bound(r);
+	if (likely(o->out && has_room(o->out, r, bound)))
+		return o->out;
+	return message_next(o, r, bound);
 }
 
 void replies_flush(struct ulnet_work *w)
@@ -408,7 +418,7 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 		return;
 	}
 	m->end = wire_reply_put(m->end, r);
-	if (r->length)
+	if (likely(r->length))
 		memcpy(m->data + m->headroom + m->bodies, body, r->length);
 	m->bodies += r->length;
 	m->calls++;

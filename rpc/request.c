@@ -116,18 +116,17 @@ static void request_end(struct ulrpc_request *r)
 
 	if (sc->running == r)
 		sc->running = NULL;
-	request_drop(r);
+	if (unlikely(r->transfers || r->pin || r->copy))
+		request_drop(r);
 	if (r->active)
 		deactivate(r);
 	pool_put(&sc->requests, r);
 	origin_unref(o);
 }
 
-static void moved(struct ulrpc_request *r, struct wire_reply *reply,
-		  struct wire_moved *room)
+static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
+			      struct wire_moved *room)
 {
-	if (likely(!r->transfers))
-		return;
 	reply->nbulks = transfer_moved(r->transfers, room, ULRPC_BULKS_MAX);
 	reply->bulk = room;
 	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
@@ -135,42 +134,45 @@ static void moved(struct ulrpc_request *r, struct wire_reply *reply,
 }
 
 /* Threads look at the clock at different times. */
-static uint64_t us_between(uint64_t from, uint64_t to)
+static uint64_t ns_between(uint64_t from, uint64_t to)
 {
-	return to > from ? (to - from) / NSEC_PER_USEC : 0;
+	return to > from ? to - from : 0;
 }
 
-/* It ends in this way. */
-static void request_record(const struct ulrpc_request *r, unsigned int end)
+static out_of_line void record_with_bulk(const struct ulrpc_request *r,
+					 struct request_report *report)
+{
+	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
+
+	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
+	report->bulk = &bulk;
+	stat_request_end(r->sc->shard->stats, report);
+}
+
+/* It ends in this way, now. @started: 0: it was not run, or has not replied. */
+static void request_record(const struct ulrpc_request *r, unsigned int end,
+			   uint64_t started, uint64_t now)
 {
 	const struct origin *o = r->origin;
-	struct shard *s = r->sc->shard;
-	uint64_t now = shard_now(s);
-	uint64_t started =
-		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct request_report report = {
-		.shard = s,
 		.service = r->sc->stats,
 		.peer = o->export ? &o->export->stats : NULL,
 		.method = r->method->number,
 		.end = end,
-		.total = now > r->arrival ? now - r->arrival : 0,
+		.total = ns_between(r->arrival, now),
 		.received = r->length,
 	};
 
-	if (started && end != STAT_UNANSWERED) {
+	if (likely(started)) {
 		report.run = true;
-		report.queue = MAX(started, r->arrival) - r->arrival;
-		report.service_time = MAX(r->replied, started) - started;
+		report.queue = ns_between(r->arrival, started);
+		report.service_time = ns_between(started, r->replied);
 		report.sent = end == WIRE_TOO_LONG ? 0 : r->reply_length;
 	}
-	if (unlikely(r->transfers)) {
-		transfer_bytes(r->transfers, &report.bulk_received,
-			       &report.bulk_sent);
-		report.bulk_time = transfer_time(r->transfers);
-		report.moved = true;
-	}
-	stat_request_end(&report);
+	if (unlikely(r->transfers))
+		record_with_bulk(r, &report);
+	else
+		stat_request_end(r->sc->shard->stats, &report);
 }
 
 /* What the next ones of its method will take. Those that the handler refused say
@@ -178,44 +180,41 @@ static void request_record(const struct ulrpc_request *r, unsigned int end)
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
-	uint64_t took = MAX(r->replied, started) - started;
 
-	if (r->method->run == ULRPC_RUN_WORKER &&
-	    r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
-		estimate_add(&r->method->cost, took > bulk ? took - bulk : 0);
+	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
+		estimate_add(&r->method->cost,
+			     ns_between(started + bulk, r->replied));
 }
 
-/* us until there may be room for what was refused. */
-static uint64_t retry_after(const struct ulrpc_service *svc, uint64_t again)
-{
-	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
-}
-
-static void request_finish(struct ulrpc_request *r, const void *body)
+static void request_finish(struct ulrpc_request *r, const void *body,
+			   uint64_t now)
 {
 	uint64_t started =
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
-	struct wire_reply reply = {
-		.xid = r->xid,
-		.attempt = r->attempt,
-		.status = r->status,
-		.error = r->error,
-	};
+	struct wire_reply reply;
 
-	if (started) {
-		reply.queue = us_between(r->arrival, started);
-		reply.service = us_between(started, r->replied);
-		learn_cost(r, started);
+	wire_reply_clear(&reply);
+	reply.xid = r->xid;
+	reply.attempt = r->attempt;
+	reply.status = r->status;
+	reply.error = r->error;
+	if (likely(started)) {
+		reply.queue = ns_between(r->arrival, started) / NSEC_PER_USEC;
+		reply.service = ns_between(started, r->replied) / NSEC_PER_USEC;
+		if (r->method->run == ULRPC_RUN_WORKER)
+			learn_cost(r, started);
 	}
-	if (r->status == WIRE_TOO_LONG)
+	if (unlikely(r->status == WIRE_TOO_LONG))
 		reply.needed = r->reply_length;
 	else
 		reply.length = r->reply_length;
-	if (r->status == WIRE_OVERLOADED)
-		reply.retry_after = retry_after(r->sc->service, r->item.again);
-	moved(r, &reply, room);
-	request_record(r, reply.status);
+	if (unlikely(r->status == WIRE_OVERLOADED))
+		reply.retry_after =
+			service_retry_after(r->sc->service, r->item.again);
+	if (unlikely(r->transfers))
+		moved(r, &reply, room);
+	request_record(r, reply.status, started, now);
 	reply_add(r->origin, &reply, body, true);
 	request_end(r);
 }
@@ -225,7 +224,7 @@ static void finish_kept(struct ulrpc_request *r)
 	void *reply = r->reply;
 	bool own = reply != r->room;
 
-	request_finish(r, reply);
+	request_finish(r, reply, shard_now(r->sc->shard));
 	if (own)
 		free(reply);
 }
@@ -291,7 +290,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct origin *o = r->origin;
 
-	request_record(r, end);
+	request_record(r, end, 0, shard_now(r->sc->shard));
 	/* Bulk that was asked for, and has not begun, does not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
@@ -394,6 +393,7 @@ static void request_answer(struct ulrpc_request *r, uint32_t status,
 			   uint32_t error, const void *body, size_t length)
 {
 	struct shard *s;
+	bool owned;
 
 	/* It is ours alone, until its CPT has got what is written here. */
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
@@ -409,12 +409,13 @@ static void request_answer(struct ulrpc_request *r, uint32_t status,
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	r->replied = shard_now(s);
-	if (likely(shard_owned(s)) && likely(!bulk_is_awaited(r))) {
-		request_finish(r, body);
+	owned = shard_owned(s);
+	if (likely(owned) && likely(!bulk_is_awaited(r))) {
+		request_finish(r, body, r->replied);
 		return;
 	}
 	keep_reply(r, body);
-	if (shard_owned(s)) {
+	if (owned) {
 		reply_come(r);
 		return;
 	}
@@ -446,15 +447,21 @@ void ulrpc_overloaded(struct ulrpc_request *request)
 
 /* ---- running ---- */
 
+static void answer_nothing(struct ulrpc_request *r, uint32_t status)
+{
+	r->status = status;
+	r->error = 0;
+	r->reply_length = 0;
+}
+
 /* Refuses a queued request, whose deadline has passed or whose service stops:
  * the request has not run, and will not. On its CPT; nobody else has the
  * request. */
 static void refuse_queued(struct ulrpc_request *r, uint32_t status)
 {
 	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
-	r->status = status;
-	r->reply_length = 0;
-	request_finish(r, NULL);
+	answer_nothing(r, status);
+	request_finish(r, NULL, shard_now(r->sc->shard));
 }
 
 static void call_handler(struct ulrpc_request *r)
@@ -570,9 +577,8 @@ static void run_threaded(struct ulrpc_request *r)
 		lost_end(r);
 		return;
 	}
-	r->status = status_late(r, now);
+	answer_nothing(r, status_late(r, now));
 	r->reply = r->room;
-	r->reply_length = 0;
 	r->work.fn = on_replied;
 	shard_give(s, &r->work);
 }
@@ -659,23 +665,19 @@ static bool queue(struct ulrpc_request *r)
 static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 		     bool may_pin)
 {
-	r->length = c->length;
-	r->body = r->room;
-	if (likely(c->length <= REQUEST_ROOM)) {
-		memcpy(r->room, c->body, c->length);
-		return 0;
-	}
-	if (may_pin && r->method->run == ULRPC_RUN_INLINE)
-		r->pin = inbox_pin(&r->sc->inbox);
-	if (r->pin) {
+	void *to = r->room;
+
+	if (unlikely(c->length > REQUEST_ROOM)) {
+		if (may_pin && r->method->run == ULRPC_RUN_INLINE)
+			r->pin = inbox_pin(&r->sc->inbox);
 		r->body = c->body;
-		return 0;
+		if (r->pin)
+			return 0;
+		to = r->copy = malloc(c->length);
+		if (!to)
+			return -ENOMEM;
 	}
-	r->copy = malloc(c->length);
-	if (!r->copy)
-		return -ENOMEM;
-	memcpy(r->copy, c->body, c->length);
-	r->body = r->copy;
+	r->body = memcpy(to, c->body, c->length);
 	return 0;
 }
 
@@ -714,21 +716,33 @@ static uint64_t request_size(const struct wire_call *c)
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
 
-/* Fills in all that there is to know of it. */
+/* Is there room for one more of @o, which takes @size bytes? For the calls of a
+ * message this is looked for again only when what is held has changed since, and
+ * for those that take more. */
+static bool request_fits(struct origin *o, uint64_t size)
+{
+	const struct service_cpt *sc = o->sc;
+
+	if (likely(o->held_as_of == sc->changes && size <= o->room))
+		return true;
+	if (service_is_full(sc, o->share, size))
+		return false;
+	o->held_as_of = sc->changes;
+	o->room = size;
+	return true;
+}
+
+/* Fills in all that there is to know of it, but for its body. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
 			 struct ulrpc_method *m, const struct wire_call *c,
 			 uint64_t now)
 {
-	atomic_store_explicit(&r->state, REQUEST_ARRIVED, memory_order_relaxed);
-	atomic_store_explicit(&r->started, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->users, 0, memory_order_relaxed);
-	r->active = r->placed = r->reported = r->waiting = r->losing = false;
+	size_t from = offsetof(struct ulrpc_request, state);
+
+	memset((char *)r + from, 0,
+	       offsetof(struct ulrpc_request, item) - from);
 	r->item.queued = r->item.late = false;
 	r->item.again = 0;
-	r->priority = c->priority ? (enum ulrpc_priority)c->priority
-				  : ULRPC_PRIORITY_NORMAL;
-	if (!c->priority || c->priority > ULRPC_PRIORITY_BACKGROUND)
-		r->priority = m->priority;
 	r->sc = o->sc;
 	r->origin = o;
 	r->share = o->share;
@@ -738,14 +752,24 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->deadline = request_deadline(c, now);
 	r->attempt = c->attempt;
 	r->reply_max = MIN(c->reply_max, ULRPC_BODY_MAX);
-	r->copy = NULL;
-	r->pin = NULL;
-	r->transfers = NULL;
-	r->next = NULL;
-	r->reply = NULL;
-	r->status = r->error = 0;
-	r->reply_length = 0;
-	r->replied = 0;
+	r->length = c->length;
+	r->priority = m->priority;
+	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
+		r->priority = (enum ulrpc_priority)c->priority;
+}
+
+/* What it needs besides its own memory; then it waits for a worker, if it is to. */
+static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
+			 bool may_pin, uint64_t *again_p)
+{
+	int rc = keep_body(r, c, may_pin);
+
+	if (likely(!rc) && unlikely(c->nbulks))
+		rc = keep_bulk(r, c);
+	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r))
+		return rc;
+	*again_p = r->item.again;
+	return -EBUSY;
 }
 
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
@@ -757,25 +781,18 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	struct ulrpc_request *r;
 	int rc;
 
-	*again_p = sc->service->conf.retry_after;
 	if (unlikely(!m))
 		return WIRE_NO_METHOD;
 	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
-	if (unlikely(service_is_full(sc, o->share, size)))
+	if (unlikely(!request_fits(o, size)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
 		return WIRE_OVERLOADED;
 	request_init(r, o, m, c, now);
 	r->held = size;
-	rc = keep_body(r, c, may_pin);
-	if (likely(!rc))
-		rc = c->nbulks ? keep_bulk(r, c) : 0;
-	if (likely(!rc) && m->run != ULRPC_RUN_INLINE && !queue(r)) {
-		*again_p = retry_after(sc->service, r->item.again);
-		rc = -EBUSY;
-	}
+	rc = request_begin(r, c, may_pin, again_p);
 	if (unlikely(rc)) {
 		request_drop(r);
 		pool_put(&sc->requests, r);

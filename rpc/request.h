@@ -57,50 +57,57 @@ struct origin {
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls */
-	bool reading;	     /* what has come; replies wait until then */
-	bool refused;	     /* all of it: the service stops */
+	uint32_t held_as_of; /* service_cpt.changes when this much room was */
+	uint64_t room; /* found for one more, bytes; 0: none was looked for */
+	bool reading;  /* what has come; replies wait until then */
+	bool refused;  /* all of it: the service stops */
 	struct reply_message *out; /* being packed */
 	struct list link;	   /* service_cpt.flush */
 };
 
 struct ulrpc_request {
-	_Atomic uint8_t state; /* enum request_state */
-	_Atomic uint32_t
-		users; /* threads that look at its shard, unless lost */
-	bool active;   /* in service_cpt.active, and counted */
-	bool placed;   /* has a place of exec's, on virtual time */
-	bool reported; /* as stuck */
-	enum ulrpc_priority priority;
+	/* what has come; immutable */
 	struct service_cpt *sc;
 	struct origin *origin;
 	struct share *share; /* the origin's, at first */
 	struct ulrpc_method *method;
 	uint64_t xid;
-	uint64_t arrival;	  /* ns */
-	_Atomic uint64_t started; /* ns; 0: not yet */
-	uint64_t deadline;	  /* ns; TIME_NEVER: none */
-	uint32_t attempt;	  /* 0 for the first */
+	uint64_t arrival;  /* ns */
+	uint64_t deadline; /* ns; TIME_NEVER: none */
+	uint64_t held;	   /* bytes: as struct share counts them */
+	uint32_t attempt;  /* 0 for the first */
 	uint32_t reply_max;
 	uint32_t length;
+	enum ulrpc_priority priority;
 	const void *body;
+
+	/* what becomes of it; up to item all is 0 at its arrival */
+	_Atomic uint8_t state; /* enum request_state */
+	bool active;	       /* in service_cpt.active, and counted */
+	bool placed;	       /* has a place of exec's, on virtual time */
+	bool reported;	       /* as stuck */
+	bool waiting;	       /* to be told when bulk has ended */
+	bool losing;	       /* and then it is lost */
+	_Atomic uint32_t
+		users; /* threads that look at its shard, unless lost */
+	_Atomic uint64_t started; /* ns; 0: not yet */
 	void *copy;		  /* of the body, to be freed */
 	struct inbox_buffer *pin; /* or what it lies in */
 	struct transfers *transfers;
-	uint64_t held; /* bytes: as struct share counts them */
+	ulrpc_continue_fn
+		next; /* to be called by a worker; NULL: the handler */
+	void *reply;  /* to be freed, unless it is room */
+
+	struct sched_item item;
 	struct list link;		 /* service_cpt.active */
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
-	struct sched_item item;
 	struct ulnet_work work; /* runs it (virtual), or brings the reply */
-	ulrpc_continue_fn next; /* to be called by a worker; NULL: the handler */
 	void *next_arg;
 	/* the reply, on its way */
 	uint32_t status; /* enum wire_status */
 	uint32_t error;
 	uint32_t reply_length;
-	void *reply;	  /* to be freed, unless it is room */
 	uint64_t replied; /* ns */
-	bool waiting;	  /* to be told when bulk has ended */
-	bool losing;	  /* and then it is lost */
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 
@@ -108,8 +115,8 @@ struct ulrpc_request {
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 /* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why it
- * is not: enum wire_status, and, if it is overloaded, *@again_p, us until there
- * may be room. @may_pin: it lies in the inbox. */
+ * is not: enum wire_status, and, if workers are too busy for it, *@again_p, ns until
+ * they may not be. @may_pin: it lies in the inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 			bool may_pin, uint64_t now, uint64_t *again_p);
 /* ns; TIME_NEVER. */

@@ -119,6 +119,7 @@ struct service_cpt {
 	/* Written here, read by all CPTs. */
 	_Atomic uint32_t held;	     /* requests under way */
 	_Atomic uint64_t held_bytes; /* that they hold, and replies */
+	uint32_t changes;	     /* of both, here */
 	/* Of both, what is not for a connection that is known here. */
 	uint64_t refusals;     /* bytes: of all clients */
 	struct host strangers; /* of the next two */
@@ -218,6 +219,7 @@ static inline void share_held(struct share *share, int requests, int64_t bytes,
 static inline void service_held(struct service_cpt *sc, struct share *share,
 				int requests, int64_t bytes)
 {
+	sc->changes++;
 	atomic_store_explicit(
 		&sc->held,
 		atomic_load_explicit(&sc->held, memory_order_relaxed) +
@@ -293,6 +295,14 @@ static inline bool service_is_full(const struct service_cpt *sc,
 		!service_allows(mine->bytes, host->bytes, used,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
 				bytes));
+}
+
+/* us until what was refused is to come again. @again: ns until there may be room,
+ * as far as that is known. */
+static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
+					   uint64_t again)
+{
+	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
 /* The connection @e ends: requests_forget() at all services. */

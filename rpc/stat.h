@@ -198,21 +198,26 @@ void stat_call_end(const struct call_report *r);
  * since. */
 void stat_call_late(const struct call_report *r);
 
+/* Bulk data of a request. */
+struct bulk_report {
+	uint64_t time;		 /* ns */
+	uint64_t received, sent; /* bytes */
+};
+
 /* A request that was read, at its end. Times in ns. */
 struct request_report {
-	struct shard *shard;
 	struct stat_service *service; /* NULL: none of that portal */
 	struct stat_peer *peer;	      /* NULL: not connected */
 	uint32_t method;
 	unsigned int end; /* enum wire_status, or STAT_UNANSWERED */
-	bool run;	  /* its handler was called */
-	bool moved;	  /* bulk data was, or was to be */
-	uint64_t total, queue, service_time, bulk_time;
-	size_t received, sent;		   /* bytes of the bodies */
-	uint64_t bulk_received, bulk_sent; /* bytes */
+	bool run;	  /* its handler was called, and has replied */
+	uint64_t total;
+	uint64_t queue, service_time;	/* if it was run */
+	uint64_t received, sent;	/* bytes of the bodies */
+	const struct bulk_report *bulk; /* NULL: none was to be moved */
 };
 
-void stat_request_end(const struct request_report *r);
+void stat_request_end(struct stat_shard *st, const struct request_report *r);
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 {

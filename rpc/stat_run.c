@@ -204,20 +204,27 @@ void stat_call_late(const struct call_report *r)
 
 static inline uint32_t request_how(const struct request_report *r)
 {
-	return r->end | RUN_TIME(STAT_REQUEST_TIME_total) |
-	       (r->run ? RUN_REQUEST_RUN : 0) |
-	       (r->moved ? RUN_TIME(STAT_REQUEST_TIME_bulk) : 0);
+	uint32_t how = r->end | RUN_TIME(STAT_REQUEST_TIME_total);
+
+	if (likely(r->run))
+		how |= RUN_REQUEST_RUN;
+	if (unlikely(r->bulk))
+		how |= RUN_TIME(STAT_REQUEST_TIME_bulk);
+	return how;
 }
 
 static inline bool request_is_like(const struct stat_run *run,
 				   const struct request_report *r)
 {
+	const uint64_t *times = run->times;
+
 	return run->how == request_how(r) && run->number == r->method &&
 	       run->service == r->service && run->peer == r->peer &&
-	       run->times[STAT_REQUEST_TIME_total] == r->total &&
-	       run->times[STAT_REQUEST_TIME_queue] == r->queue &&
-	       run->times[STAT_REQUEST_TIME_service] == r->service_time &&
-	       run->times[STAT_REQUEST_TIME_bulk] == r->bulk_time;
+	       times[STAT_REQUEST_TIME_total] == r->total &&
+	       times[STAT_REQUEST_TIME_queue] == r->queue &&
+	       times[STAT_REQUEST_TIME_service] == r->service_time &&
+	       (likely(!r->bulk) ||
+		times[STAT_REQUEST_TIME_bulk] == r->bulk->time);
 }
 
 static out_of_line void request_begin(struct stat_shard *st,
@@ -233,19 +240,19 @@ static out_of_line void request_begin(struct stat_shard *st,
 	run->times[STAT_REQUEST_TIME_total] = r->total;
 	run->times[STAT_REQUEST_TIME_queue] = r->queue;
 	run->times[STAT_REQUEST_TIME_service] = r->service_time;
-	run->times[STAT_REQUEST_TIME_bulk] = r->bulk_time;
+	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
 }
 
-void stat_request_end(const struct request_report *r)
+void stat_request_end(struct stat_shard *st, const struct request_report *r)
 {
-	struct stat_shard *st = r->shard->stats;
 	struct stat_run *run = &st->run[STAT_REQUESTS];
 
 	if (unlikely(!request_is_like(run, r)))
 		request_begin(st, r);
-	if (unlikely(r->moved)) {
-		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk_sent;
-		run->counts[STAT_COUNT_bulk_received_bytes] += r->bulk_received;
+	if (unlikely(r->bulk)) {
+		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk->sent;
+		run->counts[STAT_COUNT_bulk_received_bytes] +=
+			r->bulk->received;
 	}
 	run_count(st, STAT_REQUESTS, r->sent, r->received);
 }

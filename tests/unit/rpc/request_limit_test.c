@@ -136,6 +136,47 @@ Test(request_limit, overload_by_number)
 	serve_fini(&g);
 }
 
+/* What one call of a message takes, the next one does not get. */
+Test(request_limit, overload_within_a_message)
+{
+	static const char *const methods[] = { "echo", "hold", "park", "echo" };
+	struct ulrpc_service_conf conf = { .queue_max = 10 };
+	struct wire_call calls[40];
+	static char bodies[40];
+	unsigned int held = 0, full = 0;
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (unsigned int i = 0; i < 40; i++)
+		calls[i] = stranger_call_of(i + 1, methods[i % 4], 1);
+	stranger_send(&a, calls, 40, bodies, 0);
+	settle(&g);
+	for (unsigned int i = 0; i < 40; i++) {
+		bool waits = i % 4 == 1 || i % 4 == 2;
+
+		if (held == 10) {
+			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+				     WIRE_OVERLOADED);
+			full++;
+		} else if (waits) {
+			held++;
+		} else {
+			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+				     WIRE_OK);
+		}
+	}
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 10);
+	cr_assert_eq(a.replies, 40 - 10);
+	cr_assert_geq(full, 20);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 40);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	serve_fini(&g);
+}
+
 Test(request_limit, overload_by_bytes)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 100000 };

@@ -142,8 +142,7 @@ Test(stat, unrecorded)
 static struct request_report request_to(struct stat_service *sv,
 					unsigned int how)
 {
-	return (struct request_report){ .shard = &shard,
-					.service = sv,
+	return (struct request_report){ .service = sv,
 					.method = 5,
 					.end = how,
 					.total = 9000,
@@ -167,11 +166,10 @@ Test(stat, requests_by_method)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct request_report r = request_to(sv, ends[i]);
+		const struct bulk_report bulk = { .time = 5000, .sent = 4096 };
 
-		r.moved = i == 0;
-		r.bulk_time = 5000;
-		r.bulk_sent = i == 0 ? 4096 : 0;
-		stat_request_end(&r);
+		r.bulk = i == 0 ? &bulk : NULL;
+		stat_request_end(&stats, &r);
 	}
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 6);
@@ -196,10 +194,10 @@ Test(stat, requests_for_what_is_not)
 		struct request_report r = request_to(sv, WIRE_NO_METHOD);
 
 		r.method = i;
-		stat_request_end(&r);
+		stat_request_end(&stats, &r);
 		r.service = NULL;
 		r.end = WIRE_NO_SERVICE;
-		stat_request_end(&r);
+		stat_request_end(&stats, &r);
 	}
 	stat_fold(&stats);
 	cr_assert_null(stat_method_walk(sv, &bucket, NULL));
@@ -217,8 +215,8 @@ Test(stat, peers)
 	stat_peer_add(&stats, STAT_REQUESTS, &a, id_of(1));
 	stat_peer_add(&stats, STAT_REQUESTS, &b, id_of(2));
 	r.peer = &a;
-	stat_request_end(&r);
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
+	stat_request_end(&stats, &r);
 	stat_fold(&stats);
 	cr_assert_eq(a.counts[STAT_COUNT_calls], 2);
 	cr_assert_eq(a.counts[STAT_COUNT_received_bytes], 200);
@@ -273,9 +271,9 @@ Test(stat, merge_and_reset)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
 	r.service = NULL;
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	stat_count(&shard, RPC_STAT_replies_late);
 
@@ -420,11 +418,11 @@ Test(stat, a_run_has_a_longest)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
 	/* as if they had ended */
 	stats.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
 	for (int i = 0; i < 3; i++)
-		stat_request_end(&r);
+		stat_request_end(&stats, &r);
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], UINT64_C(0x100000001));
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_total),
@@ -446,13 +444,13 @@ Test(stat, run_of_a_peer_that_goes)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	r.peer = &peer;
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	cr_assert_eq(gone[STAT_COUNT_calls], 1);
-	stat_request_end(&r); /* a late one */
+	stat_request_end(&stats, &r); /* a late one */
 	peer = (struct stat_peer){ 0 };
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(2));
-	stat_request_end(&r);
+	stat_request_end(&stats, &r);
 	stat_fold(&stats);
 	cr_assert_eq(gone[STAT_COUNT_calls], 2);
 	cr_assert_eq(peer.counts[STAT_COUNT_calls], 1);

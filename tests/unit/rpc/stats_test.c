@@ -235,16 +235,14 @@ struct crowd {
 static int crowd_come(void *arg)
 {
 	struct crowd *crowd = arg;
-	struct request_report r = { .shard = crowd->shard,
-				    .end = WIRE_NO_SERVICE,
-				    .total = 5000 };
+	struct request_report r = { .end = WIRE_NO_SERVICE, .total = 5000 };
 
 	for (unsigned int i = 0; i < PEERS; i++) {
 		/* The last one has two connections. */
 		stat_peer_add(crowd->shard->stats, STAT_REQUESTS,
 			      &crowd->peers[i], id_of(i == 0 ? PEERS - 1 : i));
 		r.peer = &crowd->peers[i];
-		stat_request_end(&r);
+		stat_request_end(crowd->shard->stats, &r);
 	}
 	return 0;
 }
