@@ -22,6 +22,13 @@ struct loop;
 #define ENV_WRITE 2
 #define ENV_ERROR 4
 
+/* How a turn begins. */
+enum env_wait {
+	ENV_TRY,  /* at once; descriptors may be tried, see env_io.eager */
+	ENV_LOOK, /* at once; the system is asked which descriptors are ready */
+	ENV_WAIT, /* when there is something to do */
+};
+
 /* Interest in a file descriptor. Owned by the user, who must not free it while
  * it is watched. */
 struct env_io {
@@ -59,9 +66,9 @@ struct env_ops {
 	/* To be called before the descriptor is closed. No effect on one that
 	 * is not watched; io->fn is not called afterwards. Owner. */
 	void (*unwatch)(struct env *e, struct env_io *io);
-	/* Waits for the next thing (or does not, when !@block) and gives the
-	 * loop one turn: loop_turn(). Owner. */
-	void (*run_once)(struct env *e, bool block);
+	/* Gives the loop one turn, loop_turn_begin() to _end(), if there is
+	 * something to do or the env does not know. Owner. */
+	void (*run_once)(struct env *e, enum env_wait wait);
 	/* For those who have their own way of waiting, instead of run_once()'s:
 	 * a descriptor, the same each time, that is readable when the loop
 	 * should get a turn because of a descriptor or of wake(). It does not

@@ -422,12 +422,12 @@ static void run_hot(struct ev_env *e)
 	turn_end(e);
 }
 
-static void real_run_once(struct env *env, bool block)
+static void real_run_once(struct env *env, enum env_wait wait)
 {
 	struct ev_env *e = ev_env(env);
 	uint64_t before = env->loop->now;
 
-	if (!block && e->hots && !io_mirror_is_open(&e->mirror) &&
+	if (wait == ENV_TRY && e->hots && !io_mirror_is_open(&e->mirror) &&
 	    env->loop->now - e->looked < HOT_TIME) {
 		run_hot(e);
 		return;
@@ -435,7 +435,7 @@ static void real_run_once(struct env *env, bool block)
 
 	/* Without a reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
-	ev_run(e->ev, block ? EVRUN_ONCE : EVRUN_NOWAIT);
+	ev_run(e->ev, wait == ENV_WAIT ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
 	/* The time of the turn that has just been made, or, if there was none,
 	 * of the clock. */

@@ -134,12 +134,12 @@ static void sim_turn(struct sim_env *e)
 	loop_turn_end(e->env.loop);
 }
 
-static void sim_run_once(struct env *env, bool block)
+static void sim_run_once(struct env *env, enum env_wait wait)
 {
 	struct sim_env *e = sim_env(env);
 	struct env_sim *s = e->sim;
 
-	if (block) {
+	if (wait == ENV_WAIT) {
 		do {
 			/* A wait for something that never comes. */
 			BUG_ON(!env_sim_step(s, TIME_NEVER));

@@ -50,6 +50,8 @@ int loop_new(struct env *env, struct loop **loop_p)
 	queue_init(&l->last);
 	guard_init(&l->guard);
 	l->in_turn = false;
+	l->turns = 0;
+	l->spin = (struct spin){ .max = NULL };
 	atomic_init(&l->stopping, false);
 	atomic_init(&l->posting, 0);
 	loop_take_over(l);
@@ -205,11 +207,44 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 	return rc;
 }
 
+void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
+			    stat_t *hits, stat_t *misses)
+{
+	l->spin = (struct spin){ .max = max, .hits = hits, .misses = misses };
+}
+
+/* Looks for something to do until there is some, and a turn did it, or the time
+ * is over. */
+static bool poll_until(struct loop *l, uint64_t until)
+{
+	uint64_t turns = l->turns;
+
+	do
+		l->env->ops->run_once(l->env, ENV_LOOK);
+	while (l->turns == turns && l->env->ops->clock(l->env) < until);
+	return l->turns != turns;
+}
+
+static void poll_then_sleep(struct loop *l, uint64_t max)
+{
+	uint64_t begun = l->env->ops->clock(l->env);
+	bool hit = poll_until(l, begun + spin_window(&l->spin, max));
+
+	if (!hit)
+		l->env->ops->run_once(l->env, ENV_WAIT);
+	spin_learn(&l->spin, max, l->now - begun, hit);
+}
+
 void loop_run_once(struct loop *l, bool block)
 {
+	uint64_t max = block ? spin_max(&l->spin) : 0;
+
 	loop_assert_owner(l);
 	BUG_ON(loop_here);
-	l->env->ops->run_once(l->env, block);
+	if (unlikely(max))
+		poll_then_sleep(l, max);
+	else
+		l->env->ops->run_once(l->env, block ? ENV_WAIT : ENV_TRY);
 }
 
 void loop_run(struct loop *l)
@@ -252,6 +287,7 @@ void loop_turn_begin(struct loop *l)
 	struct loop *before = loop_enter(l);
 
 	l->in_turn = true;
+	l->turns++;
 	l->now = l->env->ops->clock(l->env);
 	timer_wheel_advance(&l->wheel, l->now);
 	run_all(mailbox_take(&l->mailbox));

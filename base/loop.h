@@ -16,6 +16,7 @@
 #include "base/env.h"
 #include "base/guard.h"
 #include "base/mailbox.h"
+#include "base/spin.h"
 #include "base/timer.h"
 
 struct work_queue {
@@ -30,7 +31,9 @@ struct loop {
 	struct mailbox mailbox;
 	struct work_queue deferred, last;
 	struct guard guard;
-	bool in_turn;		      /* between loop_turn_begin() and _end() */
+	bool in_turn; /* between loop_turn_begin() and _end() */
+	uint64_t turns;
+	struct spin spin;
 	pthread_t owner;	      /* any thread, atomic */
 	_Atomic bool stopping;	      /* any thread */
 	_Atomic unsigned int posting; /* threads in loop_post() */
@@ -147,8 +150,14 @@ static inline uint64_t loop_guard_begin(struct loop *l)
 void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Owner. One turn; waits for something to do if @block. */
+/* Owner. One turn; waits for something to do if @block: perhaps polls for a while
+ * (loop_poll_before_sleep()), then sleeps. */
 void loop_run_once(struct loop *l, bool block);
+/* Owner. Before it sleeps, the loop polls for up to *@max ns (base/spin.h), which
+ * any thread may change, and counts how that ended. All three stay the caller's,
+ * for as long as there is the loop. */
+void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
+			    stat_t *hits, stat_t *misses);
 /* Owner. For those who wait by other means than loop_run_once(), and then call
  * it: env_ops.fd(), and the time (ns, as loop_now()) of the next turn even if
  * nothing shows on that descriptor: 0 is at once, TIME_NEVER never. To be asked

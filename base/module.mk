@@ -12,6 +12,7 @@ libulnetbase_la_SOURCES += \
 	%D%/mutation.h %D%/mutation.def \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
+	%D%/spin.h \
 	%D%/stat.h \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
@@ -19,6 +20,7 @@ libulnetbase_la_SOURCES += \
 libulnetcore_la_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
 	%D%/code.h %D%/code.c \
+	%D%/cpus.h %D%/cpus.c \
 	%D%/guard.h %D%/guard.c \
 	%D%/io_mirror.h %D%/io_mirror.c \
 	%D%/lobby.h %D%/lobby.c \

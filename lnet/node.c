@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <semaphore.h>
 
+#include "base/cpus.h"
 #include "base/log.h"
 #include "lnet/layer.h"
 #include "lnet/md.h"
@@ -14,6 +15,10 @@
 #include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
+
+/* The default of busy_poll where processors are the process's own: about what it
+ * takes to sleep and to wake up. */
+#define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
 
 /* ---- where things live ---- */
 
@@ -186,6 +191,25 @@ static int loops_make(struct lnet *node, const struct node_params *p)
 			return rc;
 	}
 	return 0;
+}
+
+/* ns. Whoever polls keeps its processor from others, and some are owed theirs by
+ * somebody else, unless all of them are this process's own. */
+static uint64_t busy_poll_default(const struct lnet *node)
+{
+	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;
+}
+
+static void loops_poll(struct lnet *node)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		stat_t *stats = node->cpt[i].stats;
+
+		loop_poll_before_sleep(node->loops[i],
+				       &node->settings.busy_poll,
+				       &stats[STAT_busy_poll_hits],
+				       &stats[STAT_busy_poll_misses]);
+	}
 }
 
 static bool runs_threads(const struct lnet *node)
@@ -586,7 +610,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (rc)
 		goto err_loops;
 	list_init(&node->layers);
-	settings_init(&node->settings, &node->conf);
+	settings_init(&node->settings, &node->conf, busy_poll_default(node));
 	pthread_mutex_init(&node->control, NULL);
 	pthread_mutex_init(&node->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
@@ -598,6 +622,8 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	atomic_store(&node->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_init(&node->cpt[i], node, i);
+	if (node->own_loops)
+		loops_poll(node);
 	*node_p = node;
 	return 0;
 

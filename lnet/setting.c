@@ -10,6 +10,7 @@
 
 #define TRANSACTION_TIMEOUT 50
 #define RETRY_COUNT	    2
+#define BUSY_POLL_MAX	    1000000 /* us */
 
 /* One line of the table. What a kernel node takes is min..max; without get()
  * this release can do nothing but the default. */
@@ -106,6 +107,20 @@ static int set_response_tracking(struct settings *s, int64_t value)
 	return 0;
 }
 
+static int64_t get_busy_poll(const struct settings *s)
+{
+	return (int64_t)(atomic_load_explicit(&s->busy_poll,
+					      memory_order_relaxed) /
+			 NSEC_PER_USEC);
+}
+
+static int set_busy_poll(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->busy_poll, (uint64_t)value * NSEC_PER_USEC,
+			      memory_order_relaxed);
+	return 0;
+}
+
 /* In the order in which they are shown. */
 static const struct setting table[] = {
 	{ "numa_range", "", "NUMA distance up to which NIs are equally near", 0,
@@ -142,9 +157,12 @@ static const struct setting table[] = {
 	  0, INT32_MAX, 0, NULL, NULL },
 	{ "max_recovery_ping_interval", "s", "longest time between such pings",
 	  1, INT32_MAX, 900, NULL, NULL },
+	{ "busy_poll", "us", "longest polling before a CPT sleeps; 0: none", 0,
+	  BUSY_POLL_MAX, 0, get_busy_poll, set_busy_poll },
 };
 
-void settings_init(struct settings *s, const struct ulnet_conf *conf)
+void settings_init(struct settings *s, const struct ulnet_conf *conf,
+		   uint64_t busy_poll)
 {
 	int64_t timeout;
 
@@ -156,6 +174,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf)
 	atomic_init(&s->retry_count, (uint32_t)MIN(RETRY_COUNT, timeout - 1));
 	atomic_init(&s->interfaces_max, conf->interfaces_max);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
+	atomic_init(&s->busy_poll, busy_poll);
 	update_lnd_timeout(s);
 }
 

@@ -32,10 +32,12 @@ struct settings {
 	_Atomic uint32_t retry_count;
 	_Atomic uint32_t interfaces_max;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
+	_Atomic uint64_t busy_poll;	    /* ns */
 };
 
-/* @conf: checked. */
-void settings_init(struct settings *s, const struct ulnet_conf *conf);
+/* @conf: checked. @busy_poll: ns. */
+void settings_init(struct settings *s, const struct ulnet_conf *conf,
+		   uint64_t busy_poll);
 void settings_fini(struct settings *s);
 
 /* As lnet_setting_set(3). */

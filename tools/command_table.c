@@ -176,5 +176,6 @@ const char *const settings[] = {
 	"response_tracking",
 	"recovery_limit",
 	"max_recovery_ping_interval",
+	"busy_poll",
 	NULL,
 };

@@ -173,7 +173,8 @@ Test(request, tunables)
 		"    lnd_timeout: 16\n"
 		"    response_tracking: 3\n"
 		"    recovery_limit: 0\n"
-		"    max_recovery_ping_interval: 900\n");
+		"    max_recovery_ping_interval: 900\n"
+		"    busy_poll: 0\n");
 	rig_close(&rig);
 }
 

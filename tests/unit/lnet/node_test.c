@@ -328,6 +328,42 @@ Test(node, poll_waits)
 	lnet_close(node);
 }
 
+static uint64_t polls(struct lnet *node)
+{
+	const stat_t *stats = node->cpt[0].stats;
+
+	return stat_get(&stats[STAT_busy_poll_hits]) +
+	       stat_get(&stats[STAT_busy_poll_misses]);
+}
+
+/* Each wait is counted as one, however long the CPT has polled. */
+Test(node, busy_poll)
+{
+	static const struct {
+		int64_t busy_poll;
+		uint64_t timeout, polls;
+	} cases[] = { { 0, 1000, 0 }, { 100, 1000, 1 }, { 100, 0, 0 },
+		      { 1, 1000, 1 }, { 0, 1000, 0 } };
+	struct ulnet_conf conf;
+	struct lnet *node;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(lnet_poll(node, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t before = polls(node);
+
+		cr_assert_eq(lnet_setting_set(node, "busy_poll",
+					      cases[i].busy_poll),
+			     0);
+		cr_assert_eq(lnet_poll(node, cases[i].timeout), 0);
+		cr_assert_eq(polls(node) - before, cases[i].polls, "case %zu",
+			     i);
+	}
+	lnet_close(node);
+}
+
 static int poll_rc;
 static struct lnet *poll_node;
 

@@ -51,6 +51,7 @@ Test(setting, list)
 		{ "response_tracking", 3, 0, 3, false },
 		{ "recovery_limit", 0, 0, 0, false },
 		{ "max_recovery_ping_interval", 900, 900, 900, false },
+		{ "busy_poll", 0, 0, 1000000, false },
 	};
 	struct lnet_sim *sim = cluster(1);
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -72,7 +73,8 @@ Test(setting, list)
 		cr_assert_eq(s[i].max, want[i].max, "%s", s[i].name);
 		cr_assert_eq(s[i].derived, want[i].derived, "%s", s[i].name);
 		cr_assert_gt(strlen(s[i].help), 5);
-		cr_assert(!strcmp(s[i].unit, "s") || !strcmp(s[i].unit, ""));
+		cr_assert(!strcmp(s[i].unit, "s") || !strcmp(s[i].unit, "us") ||
+			  !strcmp(s[i].unit, ""));
 	}
 	cluster_end(sim);
 }
@@ -417,7 +419,7 @@ Test(setting, set_by_a_handler)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(sent.n, 1);
 	cr_assert_eq(handler_rc[0], 0);
-	cr_assert_eq(handler_rc[1], 13);
+	cr_assert_eq(handler_rc[1], 14);
 	cr_assert_eq(value(of_handler, "transaction_timeout"), 9);
 	cluster_end(sim);
 }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A loop that polls before it sleeps, in an environment whose time is made up: a
+ * look takes a microsecond, a sleep until the alarm. What the loop waits for are
+ * its timers.
+ */
+#include <criterion/criterion.h>
+#include "base/cpus.h"
+#include "base/loop.h"
+
+#define LONGEST (64 * NSEC_PER_USEC)
+#define SOON	 (20 * NSEC_PER_USEC) /* within LONGEST */
+#define LATE	 (1000 * NSEC_PER_USEC)
+#define ROUNDS	 20
+
+struct fake_env {
+	struct env env;
+	uint64_t now, alarm;
+	unsigned int looks, sleeps;
+};
+
+static struct fake_env *fake_of(struct env *env)
+{
+	return container_of(env, struct fake_env, env);
+}
+
+static uint64_t fake_clock(struct env *env)
+{
+	return fake_of(env)->now;
+}
+
+static void fake_alarm(struct env *env, uint64_t at)
+{
+	fake_of(env)->alarm = at;
+}
+
+static void fake_run_once(struct env *env, enum env_wait wait)
+{
+	struct fake_env *e = fake_of(env);
+
+	if (wait == ENV_WAIT) {
+		cr_assert_neq(e->alarm, TIME_NEVER);
+		e->now = MAX(e->now, e->alarm);
+		e->sleeps++;
+	} else {
+		cr_assert_eq(wait, ENV_LOOK);
+		e->now += NSEC_PER_USEC;
+		e->looks++;
+	}
+	if (e->now < e->alarm)
+		return;
+	loop_turn_begin(env->loop);
+	loop_turn_end(env->loop);
+}
+
+static void fake_free(struct env *env)
+{
+	(void)env;
+}
+
+static const struct env_ops fake_ops = {
+	.clock = fake_clock,
+	.clock_coarse = fake_clock,
+	.alarm = fake_alarm,
+	.run_once = fake_run_once,
+	.free = fake_free,
+};
+
+struct rig {
+	struct fake_env env;
+	struct loop *loop;
+	struct timer timer;
+	_Atomic uint64_t max;
+	stat_t hits, misses;
+	unsigned int fired;
+};
+
+static void on_fired(struct timer *t)
+{
+	container_of(t, struct rig, timer)->fired++;
+}
+
+static void rig_init(struct rig *r, uint64_t max)
+{
+	*r = (struct rig){ .env = { .env = { .ops = &fake_ops },
+				    .alarm = TIME_NEVER } };
+	atomic_init(&r->max, max);
+	timer_init(&r->timer, on_fired);
+	cr_assert_eq(loop_new(&r->env.env, &r->loop), 0);
+	loop_poll_before_sleep(r->loop, &r->max, &r->hits, &r->misses);
+}
+
+/* Something comes @rounds times, each time @wait after the loop has begun to wait
+ * for it. */
+static void rig_run(struct rig *r, unsigned int rounds, uint64_t wait)
+{
+	stat_set(&r->hits, 0);
+	stat_set(&r->misses, 0);
+	r->env.looks = r->env.sleeps = r->fired = 0;
+	for (unsigned int i = 1; i <= rounds; i++) {
+		loop_timer_arm(r->loop, &r->timer, r->env.now + wait);
+		loop_run_once(r->loop, true);
+		cr_assert_eq(r->fired, i);
+	}
+	cr_assert_eq(r->env.sleeps, rounds - stat_get(&r->hits));
+}
+
+Test(spin, off_it_sleeps_at_once)
+{
+	struct rig r;
+
+	rig_init(&r, 0);
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(r.env.sleeps, ROUNDS);
+	cr_assert_eq(r.env.looks, 0);
+	cr_assert_eq(stat_get(&r.hits) + stat_get(&r.misses), 0);
+	loop_free(r.loop);
+}
+
+Test(spin, a_loop_that_was_told_nothing_sleeps)
+{
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	r.loop->spin.max = NULL;
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(r.env.looks, 0);
+	loop_free(r.loop);
+}
+
+/* 1, 2, 4, 8, 16 us are too short for what comes after 20; 32 us are not. */
+Test(spin, grows_to_what_is_needed)
+{
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(stat_get(&r.misses), 5);
+	cr_assert_eq(stat_get(&r.hits), ROUNDS - 5);
+	cr_assert_eq(r.env.looks, 1 + 2 + 4 + 8 + 16 + (ROUNDS - 5) * 20);
+	loop_free(r.loop);
+}
+
+/* What comes too late for any window is soon not polled for. */
+Test(spin, shrinks_when_nothing_comes)
+{
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	rig_run(&r, ROUNDS, SOON);
+	rig_run(&r, ROUNDS, LATE);
+	cr_assert_eq(stat_get(&r.hits), 0);
+	cr_assert_eq(stat_get(&r.misses), ROUNDS);
+	/* 64, 32, ..., 2 us, and one of the shortest each time after */
+	cr_assert_eq(r.env.looks, 126 + ROUNDS - 6);
+
+	/* And back again. */
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(stat_get(&r.misses), 5);
+	loop_free(r.loop);
+}
+
+Test(spin, never_longer_than_allowed)
+{
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	rig_run(&r, ROUNDS, SOON);
+	atomic_store(&r.max, 4 * NSEC_PER_USEC);
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(stat_get(&r.hits), 0);
+	cr_assert_leq(r.env.looks, ROUNDS * 4);
+	atomic_store(&r.max, 0);
+	rig_run(&r, ROUNDS, SOON);
+	cr_assert_eq(r.env.looks, 0);
+	loop_free(r.loop);
+}
+
+Test(spin, lists_of_processors)
+{
+	cr_assert(cpus_list_has("2-5,8\n", "3\n", 1));
+	cr_assert(cpus_list_has("2-5,8\n", "2-5,8\n", 5));
+	cr_assert(cpus_list_has("2-5,8\n", "8,4-5\n", 3));
+	cr_assert_not(cpus_list_has("2-5,8\n", "8,4-5\n", 4));
+	cr_assert_not(cpus_list_has("2-5,8\n", "4-6\n", 1));
+	cr_assert_not(cpus_list_has("2-5,8\n", "0-15\n", 1));
+	cr_assert_not(cpus_list_has("\n", "0\n", 1));
+	cr_assert_not(cpus_list_has("", "0-3\n", 1));
+	cr_assert_not(cpus_list_has("0-3", "", 1));
+	cr_assert_not(cpus_list_has("all", "0", 1));
+	cr_assert_not(cpus_list_has("0-", "0", 1));
+	cr_assert_not(cpus_list_has("0-3", "-1", 1));
+	cr_assert_not(cpus_list_has("0-99999999999999999999", "0", 1));
+}
