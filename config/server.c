@@ -8,7 +8,8 @@
  *
  * A request that does not come to its end in time, an answer that is not read
  * in time, and a half request for which its user has no share of the memory
- * left end their client.
+ * left end their client. An answer for which its user has no share of the memory
+ * left is replaced by one that says so.
  */
 #include "config/server.h"
 
@@ -38,9 +39,22 @@
 /* A buffer is that large at most: a longer request is refused when it is
  * here. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
-/* Of all buffers, beyond READ_SIZE for each, which nobody is denied. */
-#define ROOM_SUM_MAX ((size_t)16 << 20)
-#define QUIET	     (60 * NSEC_PER_SEC) /* between complaints about users */
+/* Of all buffers, and of all answers that are being sent, beyond READ_SIZE for
+ * each, which nobody is denied. */
+#define REQUESTS_SUM_MAX ((size_t)16 << 20)
+#define ANSWERS_SUM_MAX	 (2 * ANSWER_MAX)
+#define QUIET		 (60 * NSEC_PER_SEC) /* between complaints about users */
+
+/* What clients hold, of which each user has a share. */
+enum memory { REQUESTS, ANSWERS, MEMORIES };
+
+static const struct {
+	const char *name;
+	size_t max;
+} memories[MEMORIES] = {
+	[REQUESTS] = { "request", REQUESTS_SUM_MAX },
+	[ANSWERS] = { "answer", ANSWERS_SUM_MAX },
+};
 
 struct client {
 	struct server *server;
@@ -53,15 +67,15 @@ struct client {
 	bool working;	/* on a request */
 	bool leaving;	/* was told to go */
 	struct ucred user;
-	size_t charged; /* of room: counts against its user's share */
+	size_t charged[MEMORIES];	  /* against its user's share */
 	unsigned int of_user, of_process; /* see count_crowds() */
 
 	/* its own thread */
 	char *buf; /* received: a request, and what may follow it */
 	size_t len, room;
-	size_t seen; /* of it: looked through for the end */
-	size_t line; /* where the line begins that seen is in */
-	uint64_t due;  /* ns: when the request in it must be there; 0: there is
+	size_t seen;  /* of it: looked through for the end */
+	size_t line;  /* where the line begins that seen is in */
+	uint64_t due; /* ns: when the request in it must be there; 0: there is
 			* none */
 	bool eof;
 };
@@ -86,8 +100,8 @@ struct server {
 	unsigned int n; /* in both */
 	uint64_t moves;
 	bool making_room; /* somebody was told to go, and has not gone yet */
-	size_t charged;	  /* of all clients */
-	uint64_t next_complaint; /* ns */
+	size_t charged[MEMORIES];	   /* of all clients */
+	uint64_t next_complaint[MEMORIES]; /* ns */
 	/* The acceptor's: */
 	uint64_t next_shortage; /* ns: not told again before */
 };
@@ -204,48 +218,50 @@ static bool blank(const char *s, size_t len)
 }
 
 /* Called with the lock held. */
-static size_t user_charged(const struct server *s, uid_t uid)
+static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 {
 	const struct client *c;
 	size_t sum = 0;
 
 	list_for_each_entry (c, &s->clients, link)
 		if (c->user.uid == uid)
-			sum += c->charged;
+			sum += c->charged[m];
 	return sum;
 }
 
 /* Called with the lock held. Rate-limited. */
-static void share_complain(struct client *c, size_t held)
+static void share_complain(struct client *c, enum memory m, size_t held)
 {
 	struct server *s = c->server;
 	uint64_t now = server_now(s);
 
-	if (now < s->next_complaint)
+	if (now < s->next_complaint[m])
 		return;
-	s->next_complaint = now + QUIET;
+	s->next_complaint[m] = now + QUIET;
 	log_warn("control",
-		 "user %u, process %d: no room for a longer request: those "
-		 "under way of this user have %zu bytes, of all users %zu",
-		 (unsigned int)c->user.uid, (int)c->user.pid, held, s->charged);
+		 "user %u, process %d: no room for a longer %s: those under "
+		 "way of this user have %zu bytes, of all users %zu",
+		 (unsigned int)c->user.uid, (int)c->user.pid, memories[m].name,
+		 held, s->charged[m]);
 }
 
-/* The buffer of @c is to have @room bytes: does its user's share allow that? */
-static bool client_charge(struct client *c, size_t room)
+/* @c is to have @bytes of @m: does its user's share allow that? */
+static bool client_charge(struct client *c, enum memory m, size_t bytes)
 {
-	size_t charge = room > READ_SIZE ? room - READ_SIZE : 0, held;
+	size_t charge = bytes > READ_SIZE ? bytes - READ_SIZE : 0, held;
 	struct server *s = c->server;
 	bool ok;
 
 	pthread_mutex_lock(&s->lock);
-	held = user_charged(s, c->user.uid);
-	ok = charge <= c->charged ||
-	     share_allows(held, s->charged, ROOM_SUM_MAX, charge - c->charged);
+	held = user_charged(s, c->user.uid, m);
+	ok = charge <= c->charged[m] ||
+	     share_allows(held, s->charged[m], memories[m].max,
+			  charge - c->charged[m]);
 	if (ok) {
-		s->charged += charge - c->charged;
-		c->charged = charge;
+		s->charged[m] += charge - c->charged[m];
+		c->charged[m] = charge;
 	} else {
-		share_complain(c, held);
+		share_complain(c, m, held);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return ok;
@@ -258,7 +274,7 @@ static int client_more_room(struct client *c)
 
 	if (c->len < c->room)
 		return 0;
-	if (!client_charge(c, room))
+	if (!client_charge(c, REQUESTS, room))
 		return -ENOBUFS;
 	buf = realloc(c->buf, room);
 	if (!buf)
@@ -316,6 +332,40 @@ static int client_next(struct client *c, size_t *len_p)
 	}
 }
 
+/* An answer of the server's own. @limit: bytes that are allowed. */
+static bool client_tell(struct client *c, int status, const char *why,
+			size_t limit)
+{
+	char text[384];
+
+	snprintf(text, sizeof(text),
+		 "status: %d\n"
+		 "error:\n"
+		 "  parser:\n"
+		 "  - request:\n"
+		 "    errno: %d\n"
+		 "    descr: ! \"%s (%zu bytes at most)\"\n" DOCUMENT_END,
+		 status, status, why, limit);
+	return client_send(c, text, strlen(text));
+}
+
+static bool client_send_answer(struct client *c, const char *answer)
+{
+	size_t len = strlen(answer);
+	bool ok;
+
+	if (!client_charge(c, ANSWERS, len))
+		return client_tell(c, -ENOBUFS,
+				   "the request was carried out, but its "
+				   "answer is too long now: too many long ones "
+				   "of this user are being sent",
+				   ANSWERS_SUM_MAX);
+	ok = client_send(c, answer, len) &&
+	     client_send(c, DOCUMENT_END, strlen(DOCUMENT_END));
+	client_charge(c, ANSWERS, 0);
+	return ok;
+}
+
 static bool client_answer(struct client *c, size_t len)
 {
 	char *answer;
@@ -328,8 +378,7 @@ static bool client_answer(struct client *c, size_t len)
 	client_moved(c, false);
 	if (rc)
 		return false;
-	ok = client_send(c, answer, strlen(answer)) &&
-	     client_send(c, DOCUMENT_END, strlen(DOCUMENT_END));
+	ok = client_send_answer(c, answer);
 	free(answer);
 	return ok;
 }
@@ -345,7 +394,7 @@ static void client_consume(struct client *c, size_t len)
 		free(c->buf);
 		c->buf = NULL;
 		c->room = 0;
-		client_charge(c, 0);
+		client_charge(c, REQUESTS, 0);
 	}
 }
 
@@ -353,30 +402,21 @@ static void client_consume(struct client *c, size_t len)
  * tell. */
 static void client_refuse(struct client *c, int why)
 {
-	char text[256];
-
 	switch (why) {
 	case -EMSGSIZE:
-	case -ETIMEDOUT:
-	case -ENOBUFS:
+		client_tell(c, why, "the request is too long", REQUEST_MAX);
 		break;
-	default:
-		return;
+	case -ETIMEDOUT:
+		client_tell(c, why,
+			    "the request did not come to its end in time",
+			    REQUEST_MAX);
+		break;
+	case -ENOBUFS:
+		client_tell(c, why,
+			    "too many long requests of this user are under way",
+			    REQUESTS_SUM_MAX);
+		break;
 	}
-	snprintf(text, sizeof(text),
-		 "status: %d\n"
-		 "error:\n"
-		 "  parser:\n"
-		 "  - request:\n"
-		 "    errno: %d\n"
-		 "    descr: ! \"%s (%zu bytes at most)\"\n" DOCUMENT_END,
-		 why, why,
-		 why == -EMSGSIZE ? "the request is too long"
-		 : why == -ETIMEDOUT
-			 ? "the request did not come to its end in time"
-			 : "too many long requests of this user are under way",
-		 why == -ENOBUFS ? ROOM_SUM_MAX : REQUEST_MAX);
-	client_send(c, text, strlen(text));
 }
 
 static void *client_main(void *arg)
@@ -392,8 +432,10 @@ static void *client_main(void *arg)
 	client_refuse(c, rc);
 	shutdown(c->fd, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
-	s->charged -= c->charged;
-	c->charged = 0;
+	for (unsigned int m = 0; m < MEMORIES; m++) {
+		s->charged[m] -= c->charged[m];
+		c->charged[m] = 0;
+	}
 	list_del(&c->link);
 	list_add_tail(&s->ended, &c->link);
 	pthread_mutex_unlock(&s->lock);

@@ -2,8 +2,8 @@
 /*
  * The control socket: takes requests, gives answers, and lets no client hurt
  * another one. Places and memory are shared by user (the system says which one
- * a client is of): one with many clients, or many long requests, leaves room
- * for others. Knows nothing of what they say.
+ * a client is of): one with many clients, long requests or long answers leaves
+ * room for others. Knows nothing of what they say.
  */
 #ifndef CONFIG_SERVER_H
 #define CONFIG_SERVER_H

@@ -454,12 +454,13 @@ static void send_half(int fd, size_t n)
 
 static char *logged;
 static unsigned int complaints;
+static const char *what = "no room for a longer request";
 
 static void on_line(int level, const char *line, void *arg)
 {
 	(void)level;
 	(void)arg;
-	if (!strstr(line, "no room for a longer request"))
+	if (!strstr(line, what))
 		return;
 	complaints++;
 	logged = logged ? logged : strdup(line);
@@ -514,6 +515,88 @@ Test(server, half_requests)
 	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	served();
+	serve_end(&rig);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* ---- long answers that are not read ---- */
+
+#define LONG_ANSWER ((size_t)12 << 20)
+
+static int say_much(void *arg, struct lnet_control_call *call, char **output_p)
+{
+	char *text = malloc(LONG_ANSWER);
+
+	(void)arg;
+	(void)call;
+	cr_assert_not_null(text);
+	memset(text, 'x', LONG_ANSWER);
+	memcpy(text, "much: ", 6);
+	text[LONG_ANSWER - 1] = 0;
+	*output_p = text;
+	return 0;
+}
+
+/* The status with which an answer begins. */
+static int status_of_answer(int fd)
+{
+	char text[32] = { 0 };
+	int status;
+
+	cr_assert_gt(recv(fd, text, sizeof(text) - 1, 0), 10);
+	cr_assert_eq(sscanf(text, "status: %d\n", &status), 1, "%s", text);
+	return status;
+}
+
+static int ask_much(void)
+{
+	int fd = raw();
+
+	raw_send(fd, "much:\n...\n");
+	return fd;
+}
+
+/* Their user has a share of what may wait to be read, and the others of his are
+ * told so. */
+Test(server, long_answers)
+{
+	const struct ulnet_control_command much = { .name = "much",
+						    .fn = say_much };
+	struct ulnet_control_conf conf = { .path = path,
+					   .timeout = UINT64_C(3600000000) };
+	unsigned int held = 0;
+	int fds[12], fd, status;
+	struct rig rig;
+	char *text;
+
+	dir_make();
+	rig = rig_open_with(1, &conf);
+	cr_assert_eq(lnet_control_add(rig.control, &much), 0);
+	what = "no room for a longer answer";
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = ask_much();
+		status = status_of_answer(fds[i]);
+		cr_assert(status == 0 || status == -ENOBUFS, "%d", status);
+		held += status == 0;
+	}
+	/* So many that they have more than half of 128 MiB, and no more. */
+	cr_assert_eq(held, 6);
+	cr_assert_eq(complaints, 1);
+	served();
+	/* Who was refused keeps the connection; the others give room back. */
+	raw_send(fds[11], "net show:\n...\n");
+	shutdown(fds[11], SHUT_WR);
+	text = raw_read(fds[11]);
+	cr_assert(strstr(text, "status: 0\n"), "%s", text);
+	free(text);
+	for (unsigned int i = 0; i < 11; i++)
+		close(fds[i]);
+	do {
+		fd = ask_much();
+		status = status_of_answer(fd);
+		close(fd);
+	} while (status);
 	serve_end(&rig);
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
 }
