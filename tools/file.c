@@ -16,6 +16,17 @@ static int complain(const char *who, const char *path, int rc)
 	return rc;
 }
 
+static int complain_read(const char *who, const char *path, int rc)
+{
+	if (rc != -EFBIG)
+		return complain(who, path, rc);
+	fprintf(stderr,
+		"%s: %s: longer than %u bytes, the longest that can be "
+		"a configuration\n",
+		who, path, FILE_TEXT_MAX);
+	return rc;
+}
+
 /* ---- reading ---- */
 
 static int read_all(int fd, char **text_p, size_t *length_p)
@@ -70,7 +81,7 @@ int file_read(const char *who, const char *path, char **text_p)
 	if (!is_stdin)
 		close(fd);
 	if (rc)
-		return complain(who, name, rc);
+		return complain_read(who, name, rc);
 	if (strlen(text) != length) {
 		fprintf(stderr, "%s: %s: not text: a byte of 0 at offset %zu\n",
 			who, name, strlen(text));

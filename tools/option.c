@@ -112,22 +112,26 @@ int option_rate(const char *who, const char *option, const char *text,
 }
 
 int option_time(const char *who, const char *option, const char *text,
-		uint64_t *us_p)
+		uint64_t min, uint64_t *us_p)
 {
 	static const struct unit units[] = {
 		{ "", 1e6 },   { "us", 1 },	{ "ms", 1e3 }, { "s", 1e6 },
 		{ "m", 60e6 }, { "h", 3600e6 }, { 0 },
 	};
-	char *end;
-	double value = take_decimal(text, &end) * unit_factor(units, end);
+	char range[128], *end;
+	double number = take_decimal(text, &end);
+	double factor = unit_factor(units, end), value = number * factor;
 
-	if (value >= 1 && value <= (double)YEAR_US) {
+	if (number >= 0 && factor > 0 && value >= (double)min &&
+	    value <= (double)YEAR_US) {
 		*us_p = (uint64_t)(value + 0.5);
 		return 0;
 	}
-	return option_bad(who, option, text,
-			  "a time above 0 is expected: seconds, or a number "
-			  "with us, ms, s, m or h");
+	snprintf(range, sizeof(range),
+		 "a time %s 0, at most 366 days, is expected: seconds, or a "
+		 "number with us, ms, s, m or h",
+		 min ? "above" : "from");
+	return option_bad(who, option, text, range);
 }
 
 int option_word(const char *who, const char *option, const char *text,

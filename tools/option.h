@@ -27,10 +27,10 @@ int option_size(const char *who, const char *option, const char *text,
  * above 0, to @max. */
 int option_rate(const char *who, const char *option, const char *text,
 		double max, double *value_p);
-/* A time in seconds, or with a suffix us, ms, s, m or h, above 0, at most a
- * year, in microseconds. */
+/* A time in seconds, or with a suffix us, ms, s, m or h, at least @min (0 or 1)
+ * and at most 366 days, in microseconds. */
 int option_time(const char *who, const char *option, const char *text,
-		uint64_t *us_p);
+		uint64_t min, uint64_t *us_p);
 /* The index of @text in @words, n of them, which may have gaps; else says that
  * @expected is expected. */
 int option_word(const char *who, const char *option, const char *text,

@@ -172,12 +172,12 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 
 	switch (option) {
 	case OPT_TIME:
-		return option_time(WHO, "time", arg, &l->time);
+		return option_time(WHO, "time", arg, 1, &l->time);
 	case OPT_COUNT:
 		return option_size(WHO, "count", arg, 1, UINT64_C(1) << 60,
 				   &l->count);
 	case OPT_WARMUP:
-		return option_time(WHO, "warmup", arg, &l->warmup);
+		return option_time(WHO, "warmup", arg, 1, &l->warmup);
 	case OPT_INFLIGHT:
 		return take_number("inflight", arg, INFLIGHT_MAX, &l->inflight);
 	case OPT_RATE:
@@ -185,7 +185,7 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 	case OPT_BATCH:
 		return take_number("batch", arg, ULRPC_BATCH_MAX, &l->batch);
 	case OPT_DEADLINE:
-		return option_time(WHO, "deadline", arg, &l->deadline);
+		return option_time(WHO, "deadline", arg, 1, &l->deadline);
 	}
 	return -ENOENT;
 }
@@ -218,7 +218,7 @@ static int take_what(struct rpcping_options *o, struct given *given, int option,
 	case OPT_METHOD:
 		return take_name("method", arg, &l->method);
 	case OPT_DELAY:
-		return option_time(WHO, "delay", arg, &l->delay);
+		return option_time(WHO, "delay", arg, 1, &l->delay);
 	}
 	return -ENOENT;
 }
@@ -230,7 +230,7 @@ static int take_output(struct rpcping_options *o, int option, const char *arg)
 		o->live = true;
 		return 0;
 	case OPT_INTERVAL:
-		return option_time(WHO, "interval", arg, &o->interval);
+		return option_time(WHO, "interval", arg, 1, &o->interval);
 	case OPT_EXPLAIN:
 		o->explain = o->load.explain = true;
 		return 0;

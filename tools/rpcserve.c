@@ -155,10 +155,7 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 		return option_size(WHO, "memory", arg, 4096, MEMORY_MAX,
 				   &r->conf.memory);
 	case OPT_GRACE:
-		r->grace = 0;
-		return strcmp(arg, "0")
-			       ? option_time(WHO, "grace", arg, &r->grace)
-			       : 0;
+		return option_time(WHO, "grace", arg, 0, &r->grace);
 	case OPT_POLL:
 		r->poll = true;
 		return 0;

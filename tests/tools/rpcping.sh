@@ -60,6 +60,8 @@ has err "^rpcserve: no network: --net or --config is needed, or --socket"
 silent out
 run 2 "$rpcserve" --net '' --port "$port"
 has err "^rpcserve: --net '': a net is expected"
+run 2 "$rpcserve" --grace -1
+has err "^rpcserve: --grace -1: a time from 0, at most 366 days, is expected"
 run 2 "$rpcserve" --poll --cpts 2
 has err "^rpcserve: --cpts: "
 run 1 "$rpcserve" --net 'tpc(127.0.0.2)' --port "$port"

@@ -75,12 +75,31 @@ Test(option, time, .init = cr_redirect_stderr)
 {
 	for (size_t i = 0; i < COUNT(times); i++) {
 		uint64_t value = NO;
-		int status = option_time("who", "what", times[i].text, &value);
+		int status =
+			option_time("who", "what", times[i].text, 1, &value);
 
 		cr_expect_eq(value, times[i].value, "%s", times[i].text);
 		cr_expect_eq(status, times[i].value == NO ? OPTION_USAGE : 0,
 			     "%s", times[i].text);
 	}
+}
+
+Test(option, time_from_0, .init = cr_redirect_stderr)
+{
+	static const char *const bad[] = {
+		"", "-1", "x", "0x", "1e3", "367000h"
+	};
+	uint64_t value = NO;
+
+	cr_expect_eq(option_time("who", "what", "0", 0, &value), 0);
+	cr_expect_eq(value, 0);
+	cr_expect_eq(option_time("who", "what", "0ms", 0, &value), 0);
+	cr_expect_eq(option_time("who", "what", "1", 0, &value), 0);
+	cr_expect_eq(value, 1000000);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		cr_expect_eq(option_time("who", "what", bad[i], 0, &value),
+			     OPTION_USAGE, "%s", bad[i]);
+	cr_expect_eq(value, 1000000);
 }
 
 Test(option, rate, .init = cr_redirect_stderr)
@@ -103,8 +122,9 @@ Test(option, says_what, .init = cr_redirect_stderr)
 {
 	unsigned int number;
 
-	cr_expect_eq(option_number("rpcping", "inflight", "12x", 1, 64, &number),
-		     OPTION_USAGE);
+	cr_expect_eq(
+		option_number("rpcping", "inflight", "12x", 1, 64, &number),
+		OPTION_USAGE);
 	cr_expect_eq(option_number("rpcserve", "buffers", "1", 2, 64, &number),
 		     OPTION_USAGE);
 	cr_expect_eq(option_number("rpcserve", "buffers", "2", 2, 64, &number),
