@@ -15,8 +15,8 @@
 #include "config/control.h"
 #include "config/server.h"
 
-#define CONNECT_TIMEOUT 10 /* s, while the node's queue is full */
-#define READ_SIZE	65536
+#define READ_SIZE   65536
+#define TIMEOUT_MAX UINT64_C(86400000000) /* us: a connection comes by then */
 
 struct lnet_ctl {
 	int fd;
@@ -25,12 +25,26 @@ struct lnet_ctl {
 	size_t seen; /* the line that is looked at begins here */
 };
 
-int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p)
+/* Waits while the node's queue of connections is full. */
+static int ctl_connect(int fd, const struct sockaddr_un *addr, uint64_t timeout)
 {
-	struct timeval patience = { .tv_sec = CONNECT_TIMEOUT };
+	struct timeval patience = { .tv_sec = (time_t)(timeout / 1000000),
+				    .tv_usec = (long)(timeout % 1000000) };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+		       sizeof(patience)))
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		return 0;
+	return errno == EAGAIN ? -ETIMEDOUT : -errno;
+}
+
+int lnet_ctl_connect(const char *path, uint64_t timeout,
+		     struct lnet_ctl **ctl_p)
+{
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct lnet_ctl *ctl;
-	int fd, rc = 0;
+	int fd, rc;
 
 	if (path && !*path)
 		return -EINVAL;
@@ -44,10 +58,7 @@ int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-		       sizeof(patience)) ||
-	    connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
-		rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	rc = ctl_connect(fd, &addr, MIN(timeout, TIMEOUT_MAX));
 	ctl = rc ? NULL : calloc(1, sizeof(*ctl));
 	if (!ctl) {
 		close(fd);

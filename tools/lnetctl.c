@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <ulnet/control.h>
@@ -76,21 +77,40 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 	fputs(" request may or may not have been carried out\n", stderr);
 }
 
+static uint64_t clock_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* What is left of @us since @began; 0 stands for ever. */
+static uint64_t time_left(uint64_t us, uint64_t began)
+{
+	uint64_t gone = clock_us() - began;
+
+	if (!us)
+		return 0;
+	return us > gone ? us - gone : 1;
+}
+
 /* @us: that the command itself may take. */
 static int ask(struct session *s, const char *request, uint64_t us,
 	       char **answer_p)
 {
+	uint64_t began = clock_us();
 	int rc = 0;
 
 	us = s->patience ? us + s->patience * UINT64_C(1000000) : 0;
 
 	if (!s->ctl)
-		rc = lnet_ctl_connect(s->path, &s->ctl);
+		rc = lnet_ctl_connect(s->path, us, &s->ctl);
 	if (rc) {
 		say_unreachable(s, rc);
 		return rc;
 	}
-	rc = lnet_ctl_request(s->ctl, request, us, answer_p);
+	rc = lnet_ctl_request(s->ctl, request, time_left(us, began), answer_p);
 	if (rc) {
 		lnet_ctl_close(s->ctl);
 		s->ctl = NULL;

@@ -125,10 +125,12 @@ ULNET_EXPORT int lnet_control_text(struct lnet_control_call *call,
 
 struct lnet_ctl;
 
-/* @path NULL: $ULNET_SOCKET, or else LNET_CTL_PATH. -EINVAL: it is empty;
- * -errno of connect(). */
+/* @path NULL: $ULNET_SOCKET, or else LNET_CTL_PATH. @timeout: us to wait while
+ * the node has too many clients that want to connect (0: for ever): -ETIMEDOUT.
+ * -EINVAL: the path is empty; -errno of connect(). */
 #define LNET_CTL_PATH "/run/ulnet/lnetd.sock"
-ULNET_EXPORT int lnet_ctl_connect(const char *path, struct lnet_ctl **ctl_p);
+ULNET_EXPORT int lnet_ctl_connect(const char *path, uint64_t timeout,
+				  struct lnet_ctl **ctl_p);
 ULNET_EXPORT void lnet_ctl_close(struct lnet_ctl *ctl);
 
 /* As lnet_control_request(). @timeout: us to wait for the answer (0: for ever):

@@ -37,7 +37,7 @@ static void *client_main(void *arg)
 	char *answer;
 
 	for (unsigned int i = 0;; i++) {
-		if (!ctl && lnet_ctl_connect(path, &ctl))
+		if (!ctl && lnet_ctl_connect(path, 0, &ctl))
 			return NULL;
 		if (lnet_ctl_request(ctl, requests[i % ARRAY_SIZE(requests)], 0,
 				     &answer)) {

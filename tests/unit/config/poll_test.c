@@ -61,7 +61,7 @@ static void served(uint64_t timeout)
 	struct lnet_ctl *ctl;
 	char *answer;
 
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), 0);
 	for (int i = 0; i < 3; i++) {
 		cr_assert_eq(
 			lnet_ctl_request(ctl, "net show:", timeout, &answer),
@@ -79,7 +79,7 @@ Test(poll, waits_of_months)
 	struct lnet_ctl *ctl;
 	char *answer;
 
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), 0);
 	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
 	atomic_store(&days_over, 3);
 	cr_assert_eq(lnet_ctl_request(ctl,

@@ -264,7 +264,7 @@ static void *client_main(void *arg)
 	struct lnet_ctl *ctl;
 	char *answer;
 
-	if (lnet_ctl_connect(path, &ctl)) {
+	if (lnet_ctl_connect(path, 0, &ctl)) {
 		atomic_fetch_add(&s->bad, 1);
 		return NULL;
 	}

@@ -55,7 +55,7 @@ static struct lnet_ctl *client(void)
 {
 	struct lnet_ctl *ctl;
 
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), 0);
 	return ctl;
 }
 
@@ -83,7 +83,7 @@ Test(server, an_empty_path_is_no_socket)
 {
 	struct lnet_ctl *ctl;
 
-	cr_assert_eq(lnet_ctl_connect("", &ctl), -EINVAL);
+	cr_assert_eq(lnet_ctl_connect("", 0, &ctl), -EINVAL);
 }
 
 /* ---- a client that knows no rules ---- */
@@ -219,7 +219,7 @@ Test(server, requests)
 	struct lnet_ctl *ctl;
 
 	setenv("ULNET_SOCKET", path, 1);
-	cr_assert_eq(lnet_ctl_connect(NULL, &ctl), 0);
+	cr_assert_eq(lnet_ctl_connect(NULL, 0, &ctl), 0);
 	client_ask(ctl, "net show:", 0);
 	client_ask(ctl, "net show: {verbose: 4}\n", 0);
 	client_ask(ctl, "ping: {nids: [0@lo]}", 0);
@@ -245,16 +245,16 @@ Test(server, client_errors)
 	dir_make();
 	memset(deep, 'x', sizeof(deep));
 	deep[sizeof(deep) - 1] = '\0';
-	cr_assert_eq(lnet_ctl_connect(deep, &ctl), -ENAMETOOLONG);
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), -ENOENT);
+	cr_assert_eq(lnet_ctl_connect(deep, 0, &ctl), -ENAMETOOLONG);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), -ENOENT);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	strcpy(addr.sun_path, path);
 	cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), -ECONNREFUSED);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), -ECONNREFUSED);
 	cr_assert_null(ctl);
 	/* One that never answers, and goes. */
 	cr_assert_eq(listen(fd, 5), 0);
-	cr_assert_eq(lnet_ctl_connect(path, &ctl), 0);
+	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), 0);
 	cr_assert_eq(lnet_ctl_request(ctl, "net show:", 1000, &answer),
 		     -ETIMEDOUT);
 	close(fd);
@@ -287,6 +287,35 @@ static unsigned int count(const char *text, const char *what)
 	for (; (text = strstr(text, what)); text += strlen(what))
 		n++;
 	return n;
+}
+
+/* A node that takes no connections is waited for as long as was said. */
+Test(server, full_queue)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), fds[16];
+	struct timespec begin, end;
+	struct lnet_ctl *ctl;
+	unsigned int n = 0;
+
+	dir_make();
+	strcpy(addr.sun_path, path);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	cr_assert_eq(listen(fd, 0), 0);
+	do {
+		cr_assert_lt(n, ARRAY_SIZE(fds));
+		fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	} while (!connect(fds[n++], (struct sockaddr *)&addr, sizeof(addr)));
+	cr_assert_eq(errno, EAGAIN);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	cr_assert_eq(lnet_ctl_connect(path, 1000, &ctl), -ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	/* It was 10 s, whatever was said. */
+	cr_assert_lt(end.tv_sec - begin.tv_sec, 9);
+	while (n)
+		close(fds[--n]);
+	close(fd);
+	dir_remove();
 }
 
 Test(server, framing)
