@@ -20,6 +20,8 @@
 /* The rare part of a hot function, which would otherwise save registers for
  * it. */
 #define out_of_line __attribute__((noinline))
+/* And a part that several hot functions share, but not its calls. */
+#define in_line inline __attribute__((always_inline))
 /* Evaluate their arguments twice. */
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define MAX(a, b)  ((a) > (b) ? (a) : (b))

@@ -80,7 +80,7 @@ void call_free(struct ulrpc_call *call)
 	if (call->shared) /* NOLINT(clang-analyzer-unix.Malloc) */
 		free(call);
 	else
-		slab_put(&call->shard->imports->slab, call, call->size);
+		slab_put_class(&call->shard->imports->slab, call, call->class);
 }
 
 void ulrpc_call_put(struct ulrpc_call *call)
@@ -99,7 +99,7 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 	if (!call)
 		return NULL;
-	call->size = size;
+	call->class = (uint8_t)slab_class_of(size);
 	call->shared = shared;
 	return call;
 }
@@ -145,8 +145,8 @@ static bool bulks_release(struct ulrpc_call *call)
 }
 
 /* Times add up to the total, whatever the server says, which has been set. */
-static void outcome_times(struct ulrpc_outcome *o,
-			  const struct ulrpc_call *call, uint64_t now)
+static in_line void outcome_times(struct ulrpc_outcome *o,
+				  const struct ulrpc_call *call, uint64_t now)
 {
 	uint64_t left = (now - call->began) / NSEC_PER_USEC;
 
@@ -166,7 +166,8 @@ static void outcome_times(struct ulrpc_outcome *o,
 
 /* The rail of the last attempt, which has been told of by its parcel, or is still
  * in it. */
-static void outcome_rail(struct ulrpc_outcome *o, const struct ulrpc_call *call)
+static in_line void outcome_rail(struct ulrpc_outcome *o,
+				 const struct ulrpc_call *call)
 {
 	const struct parcel *p = call->parcel;
 
@@ -210,7 +211,7 @@ void call_on_packed(struct ulrpc_call *call, struct parcel *p,
 
 /* Takes the call off all lists that it is on, and out of all counts of calls that
  * wait. */
-static void call_detach(struct ulrpc_call *call, uint64_t now)
+static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
 
@@ -230,8 +231,8 @@ static void call_detach(struct ulrpc_call *call, uint64_t now)
 	}
 }
 
-static void call_record(const struct ulrpc_call *call,
-			const struct ulrpc_outcome *o, size_t received)
+static in_line void call_record(const struct ulrpc_call *call,
+				const struct ulrpc_outcome *o, size_t received)
 {
 	struct call_report report = {
 		.shard = call->shard,
@@ -250,15 +251,15 @@ static void call_record(const struct ulrpc_call *call,
 }
 
 /* The outcome is known; may do anything. */
-static void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
-		      const void *body, size_t length)
+static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
+			      const void *body, size_t length)
 {
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
 	uint64_t begun;
 
 	call_record(call, o, length);
-	o->bulk_free = bulks_release(call);
+	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	begun = shard_guard_begin(s);
@@ -321,8 +322,8 @@ static struct ending *ending_new(struct ulrpc_call *call)
 /* The call ends here, and its callback may do anything. The caller has set what
  * is known of how the call went at the server: @o's status, cause, execution,
  * server_queue, service, retry_after and reply_needed. The others are set here. */
-static void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
-		     const void *body, size_t length, uint64_t now)
+static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
+			     const void *body, size_t length, uint64_t now)
 {
 	struct ending *e = unlikely(call->nbulks) ? ending_new(call) : NULL;
 
@@ -611,7 +612,8 @@ static int call_conf_check(const struct ulrpc_client *c,
 			   ulrpc_done_fn done)
 {
 	if (!conf || !done || !conf->deadline ||
-	    conf->nbulks > ULRPC_BULKS_MAX || (conf->nbulks && !conf->bulks) ||
+	    (conf->nbulks &&
+	     (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks)) ||
 	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
 	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
 		return -EINVAL;

@@ -72,6 +72,7 @@ struct ulrpc_call {
 	bool gone;    /* with its node, which crashed: it never ends */
 	bool alone;   /* could not be sent for want of memory: goes by itself */
 	uint8_t watch; /* enum call_watch */
+	uint8_t class; /* slab_class_of() this, with what follows */
 	uint8_t nbulks;
 	uint8_t priority, semantics;
 	uint16_t place; /* in the parcel */
@@ -86,7 +87,6 @@ struct ulrpc_call {
 
 	uint64_t connecting, window; /* ns spent so far */
 	uint32_t paths;		     /* of the attempts before this one */
-	size_t size;		     /* of this, with what follows */
 
 	/* Rail of the attempt before, once there was one. */
 	struct ulnet_nid local, target;

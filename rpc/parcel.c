@@ -462,6 +462,16 @@ static int load_bulks(struct load *l, struct ulrpc_call *call)
 	return 0;
 }
 
+/* Has the message fragments and bulks left, for one that needs more than a head
+ * and a few bytes? */
+static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
+{
+	return l->niov + 2 <= LNET_MAX_IOV - 1 &&
+	       l->nsegments + call->nbulks <= BULKS_MAX &&
+	       (!call->nbulks ||
+		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
+}
+
 /* Takes the call into the load: 1; 0: it does not fit any more; -errno. */
 static int load_add(struct load *l, struct ulrpc_call *call)
 {
@@ -470,23 +480,23 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	int rc;
 
 	if (l->n && (l->need + call->reply_max > REPLIES_MAX ||
-		     l->niov + 2 > LNET_MAX_IOV - 1 ||
-		     l->nsegments + call->nbulks > BULKS_MAX))
+		     (unlikely(call->nbulks || is_borrowed(call)) &&
+		      !load_has_room(l, call))))
 		return 0;
-	if (call->nbulks) {
-		if (l->n && l->head + ULRPC_BULKS_MAX * 64 > WIRE_HEAD_MAX / 2)
-			return 0;
+	if (unlikely(call->nbulks))
 		head = load_head(l, call);
-	}
-	if (l->head + head > WIRE_HEAD_MAX ||
-	    l->head + head + l->bodies + call->length > c->message_max)
+	head += l->head;
+	if (head > WIRE_HEAD_MAX ||
+	    head + l->bodies + call->length > c->message_max)
 		return l->n ? 0 : -EMSGSIZE;
-	rc = load_bulks(l, call);
-	if (rc)
-		return rc;
 	call->reply_need = reply_need(call, &l->segments[l->nsegments]);
-	l->nsegments += call->nbulks;
-	l->head += head;
+	if (unlikely(call->nbulks)) {
+		rc = load_bulks(l, call);
+		if (rc)
+			return rc;
+		l->nsegments += call->nbulks;
+	}
+	l->head = head;
 	l->bodies += call->length;
 	l->need += call->reply_need;
 	l->until = MAX(l->until, call->deadline);

@@ -4,8 +4,12 @@
 void slab_init(struct slab *slab)
 {
 	*slab = (struct slab){ .used = 0 };
-	for (unsigned int i = 0; i < SLAB_CLASSES; i++)
-		slab->classes[i].size = (uint32_t)slab_class_size(i);
+	for (unsigned int i = 0; i < SLAB_CLASSES; i++) {
+		struct slab_class *c = &slab->classes[i];
+
+		c->size = (uint32_t)slab_class_size(i);
+		c->full = SLAB_KEEP - c->size;
+	}
 }
 
 void slab_fini(struct slab *slab)

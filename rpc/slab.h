@@ -37,6 +37,7 @@ struct slab_free {
 struct slab_class {
 	struct slab_free *free;
 	uint32_t kept; /* bytes of all in it */
+	uint32_t full; /* bytes: if there are more, no other is kept */
 	uint32_t size; /* bytes of each */
 };
 
@@ -102,10 +103,9 @@ static inline void *must_check slab_get(struct slab *slab, size_t size)
 	return f;
 }
 
-/* @size: as it was asked for, or slab_size() of that. */
-static inline void slab_put(struct slab *slab, void *obj, size_t size)
+/* @i: slab_class_of() the size that was asked for. */
+static inline void slab_put_class(struct slab *slab, void *obj, unsigned int i)
 {
-	unsigned int i = slab_class_of(size);
 	struct slab_free *f = obj;
 	struct slab_class *c;
 
@@ -115,8 +115,8 @@ static inline void slab_put(struct slab *slab, void *obj, size_t size)
 		return;
 	}
 	c = &slab->classes[i];
-	if (unlikely(c->kept > SLAB_KEEP - c->size ||
-		     slab->kept > SLAB_KEEP_ALL - c->size)) {
+	if (unlikely(c->kept > c->full ||
+		     slab->kept + c->size > SLAB_KEEP_ALL)) {
 		free(obj);
 		return;
 	}
@@ -124,6 +124,12 @@ static inline void slab_put(struct slab *slab, void *obj, size_t size)
 	c->free = f;
 	c->kept += c->size;
 	slab->kept += c->size;
+}
+
+/* @size: as it was asked for, or slab_size() of that. */
+static inline void slab_put(struct slab *slab, void *obj, size_t size)
+{
+	slab_put_class(slab, obj, slab_class_of(size));
 }
 
 #endif
