@@ -8,6 +8,7 @@
 #include "rpc/bulk.h"
 #include "rpc/client.h"
 #include "rpc/parcel.h"
+#include "rpc/stat_run.h"
 #include "rpc/wire.h"
 
 #define REPLY_MAX 4096
@@ -231,10 +232,19 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	}
 }
 
+static out_of_line void bulks_record(const struct ulrpc_call *call,
+				     struct call_report report)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_bytes(call->bulks[i], &report.bulk_received,
+			   &report.bulk_sent);
+	stat_call_late(&report);
+}
+
 static in_line void call_record(const struct ulrpc_call *call,
 				const struct ulrpc_outcome *o, size_t received)
 {
-	struct call_report report = {
+	const struct call_report report = {
 		.shard = call->shard,
 		.stats = call->client->stats,
 		.peer = &call->client->imp->stats,
@@ -244,10 +254,9 @@ static in_line void call_record(const struct ulrpc_call *call,
 		.outcome = o,
 	};
 
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		bulk_bytes(call->bulks[i], &report.bulk_received,
-			   &report.bulk_sent);
 	stat_call_end(&report);
+	if (unlikely(call->nbulks))
+		bulks_record(call, report);
 }
 
 /* The outcome is known; may do anything. */

@@ -165,7 +165,7 @@ struct call_report {
 	struct stat_peer *peer;	    /* the import's; NULL: none */
 	uint32_t method;
 	size_t sent, received;		   /* bytes of the bodies */
-	uint64_t bulk_sent, bulk_received; /* bytes */
+	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
 	const struct ulrpc_outcome *outcome;
 };
 

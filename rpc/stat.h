@@ -192,10 +192,8 @@ static inline enum rpc_stat stat_of_bad(int rc)
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
-/* A call has ended, in any way. */
-void stat_call_end(const struct call_report *r);
-/* Bulk was moved for one that has been recorded; its peer, or NULL, may have gone
- * since. */
+/* Bulk was moved for a call that stat_call_end() (rpc/stat_run.h) has recorded; its
+ * peer, or NULL, may have gone since. */
 void stat_call_late(const struct call_report *r);
 
 /* Bulk data of a request. */

@@ -2,16 +2,7 @@
 /* What has ended, recorded: struct stat_run. */
 #include <string.h>
 
-#include "rpc/stat.h"
-
-/* stat_run.how: the end; whether the peer had gone before, for then run.peer may be
- * the memory of another one by now, and nothing is like it; and a bit for each of
- * its times that there is. */
-#define RUN_END	       0xffu
-#define RUN_GONE       0x100u
-#define RUN_TIME(time) (0x200u << (time))
-#define RUN_NONE       0 /* empty: each has a total time */
-_Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
+#include "rpc/stat_run.h"
 
 /* Any end but 0 is a failure; the first time is the one that peers have. */
 _Static_assert((int)ULRPC_CAUSE_OK == 0 && (int)WIRE_OK == 0 &&
@@ -19,13 +10,6 @@ _Static_assert((int)ULRPC_CAUSE_OK == 0 && (int)WIRE_OK == 0 &&
 		       (int)STAT_REQUEST_TIME_total == 0,
 	       "what folding goes by");
 
-#define RUN_CALL                               \
-	(RUN_TIME(STAT_CALL_TIME_total) |      \
-	 RUN_TIME(STAT_CALL_TIME_connecting) | \
-	 RUN_TIME(STAT_CALL_TIME_window))
-#define RUN_CALL_EXECUTED                                                 \
-	(RUN_TIME(STAT_CALL_TIME_wire) | RUN_TIME(STAT_CALL_TIME_queue) | \
-	 RUN_TIME(STAT_CALL_TIME_service))
 #define RUN_REQUEST_RUN                      \
 	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
 	 RUN_TIME(STAT_REQUEST_TIME_service))
@@ -81,7 +65,7 @@ static void fold_elsewhere(struct stat_shard *st, enum stat_side side,
 		st->refused[run->how & RUN_END] += n;
 }
 
-static void run_fold(struct stat_shard *st, enum stat_side side)
+void stat_run_fold(struct stat_shard *st, enum stat_side side)
 {
 	struct stat_run *run = &st->run[side];
 	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
@@ -102,7 +86,7 @@ static void run_fold(struct stat_shard *st, enum stat_side side)
 void stat_fold(struct stat_shard *st)
 {
 	for (enum stat_side side = 0; side < STAT_SIDES; side++)
-		run_fold(st, side);
+		stat_run_fold(st, side);
 }
 
 /* ---- recording ---- */
@@ -113,7 +97,7 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 {
 	struct stat_run *run = &st->run[side];
 
-	run_fold(st, side);
+	stat_run_fold(st, side);
 	memset(run->counts, 0, sizeof(run->counts));
 	run->how = how;
 	if (unlikely(peer && !peer->link.next))
@@ -122,67 +106,21 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 	return run;
 }
 
-static inline void run_count(struct stat_shard *st, enum stat_side side,
-			     uint64_t sent, uint64_t received)
+void stat_call_begin(struct stat_shard *st, struct stat_service *sv,
+		     struct stat_peer *peer, uint32_t method,
+		     const struct ulrpc_outcome *o)
 {
-	struct stat_run *run = &st->run[side];
+	struct stat_run *run = run_begin(st, STAT_CALLS, call_how(o), peer);
 
-	run->counts[STAT_COUNT_sent_bytes] += sent;
-	run->counts[STAT_COUNT_received_bytes] += received;
-	/* Histograms add no more at a time. */
-	if (unlikely(++run->counts[STAT_COUNT_calls] == UINT32_MAX))
-		run_fold(st, side);
-}
-
-static inline uint32_t call_how(const struct ulrpc_outcome *o)
-{
-	return (uint32_t)o->cause | RUN_CALL |
-	       (o->execution == ULRPC_EXECUTED ? RUN_CALL_EXECUTED : 0);
-}
-
-static inline bool call_is_like(const struct stat_run *run,
-				const struct call_report *r)
-{
-	const struct ulrpc_outcome *o = r->outcome;
-
-	return run->how == call_how(o) && run->number == r->method &&
-	       run->service == r->stats && run->peer == r->peer &&
-	       run->times[STAT_CALL_TIME_total] == o->total &&
-	       run->times[STAT_CALL_TIME_connecting] == o->connecting &&
-	       run->times[STAT_CALL_TIME_window] == o->window &&
-	       run->times[STAT_CALL_TIME_wire] == o->wire &&
-	       run->times[STAT_CALL_TIME_queue] == o->server_queue &&
-	       run->times[STAT_CALL_TIME_service] == o->service;
-}
-
-static out_of_line void call_begin(struct stat_shard *st,
-				   const struct call_report *r)
-{
-	const struct ulrpc_outcome *o = r->outcome;
-	struct stat_run *run = run_begin(st, STAT_CALLS, call_how(o), r->peer);
-
-	run->number = r->method;
-	run->service = r->stats;
-	run->method = r->stats ? stat_method_get(r->stats, r->method) : NULL;
+	run->number = method;
+	run->service = sv;
+	run->method = sv ? stat_method_get(sv, method) : NULL;
 	run->times[STAT_CALL_TIME_total] = o->total;
 	run->times[STAT_CALL_TIME_connecting] = o->connecting;
 	run->times[STAT_CALL_TIME_window] = o->window;
 	run->times[STAT_CALL_TIME_wire] = o->wire;
 	run->times[STAT_CALL_TIME_queue] = o->server_queue;
 	run->times[STAT_CALL_TIME_service] = o->service;
-}
-
-void stat_call_end(const struct call_report *r)
-{
-	struct stat_shard *st = r->shard->stats;
-	struct stat_run *run = &st->run[STAT_CALLS];
-
-	if (unlikely(!call_is_like(run, r)))
-		call_begin(st, r);
-	run->counts[STAT_COUNT_attempts] += r->outcome->attempts;
-	run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk_sent;
-	run->counts[STAT_COUNT_bulk_received_bytes] += r->bulk_received;
-	run_count(st, STAT_CALLS, r->sent, r->received);
 }
 
 void stat_call_late(const struct call_report *r)

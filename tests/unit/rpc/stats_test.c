@@ -6,6 +6,7 @@
 #include "config/tree.h"
 #include "lnet/node.h"
 #include "rpc/crc32c.h"
+#include "rpc/stat_run.h"
 #include "rpc/stats.h"
 #include "ulnet/control.h"
 
