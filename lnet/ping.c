@@ -501,6 +501,7 @@ struct ping {
 	int status;
 	size_t need; /* > size: ask again */
 	struct ulnet_ping_info info;
+	unsigned int ni_max;	  /* max_interfaces, when it began */
 	struct ulnet_ping_ni *ni; /* as many as came; NULL: none yet */
 	size_t size;
 	uint8_t *buf;
@@ -531,15 +532,14 @@ static void ping_finish(struct ping *p)
 
 static int ping_read(struct ping *p, size_t len)
 {
-	unsigned int max =
-		settings_interfaces_max(&p->cpt->node->settings);
-	unsigned int room = ping_info_room(len, max);
+	unsigned int room = ping_info_room(len, p->ni_max);
 
 	free(p->ni); /* of an answer that was cut */
 	p->ni = malloc(room * sizeof(*p->ni));
 	if (!p->ni)
 		return -ENOMEM;
-	return ping_info_decode(p->buf, len, &p->info, p->ni, max, &p->need);
+	return ping_info_decode(p->buf, len, &p->info, p->ni, p->ni_max,
+				&p->need);
 }
 
 static void ping_event(const struct ulnet_event *ev)
@@ -618,6 +618,7 @@ static int ping_begin(void *arg)
 	if (!p)
 		return -ENOMEM;
 	p->cpt = c->cpt;
+	p->ni_max = settings_interfaces_max(&c->cpt->node->settings);
 	p->target = c->target;
 	p->until = loop_now(c->cpt->loop) + c->timeout;
 	p->done = c->done;
