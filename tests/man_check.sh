@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every public function has a page, every page is listed in man/module.mk (and is
-# installed therefore), every alias leads somewhere, and mandoc has nothing to say.
+# Every public function has a page, which shows it as its header does; every page is
+# listed in man/module.mk (and is installed therefore), every alias leads somewhere;
+# what the code has tables of (counters, settings, tunables, fields) is explained; and
+# mandoc has nothing to say.
 set -uo pipefail
 cd "${srcdir:-.}" || exit 1
 
@@ -31,34 +33,112 @@ for page in $pages; do
 	fi
 done
 
-# Every counter of RPC is explained.
-counters=$(sed -nE 's/^STAT\(([a-z_]+),.*/\1/p' rpc/stat.def)
-[ -n "$counters" ] || complain "rpc/stat.def cannot be read"
-for name in $counters; do
-	grep -qxF ".It Va $name" man/man3/ulrpc_stats.3 ||
-		complain "man/man3/ulrpc_stats.3: no $name"
-done
+# The counters, of LNet and of RPC, and the settings of nodes are explained.
+while read -r list page expression; do
+	names=$(sed -nE "s/$expression/\\2/p" "$list")
+	[ -n "$names" ] || complain "$list cannot be read"
+	for name in $names; do
+		grep -qxF ".It Va $name" "man/man3/$page.3" ||
+			complain "man/man3/$page.3: no $name"
+	done
+done <<-'END'
+	lnet/stat.def lnet_stats ^STAT(_NOW)?\(([a-z_]+),.*
+	rpc/stat.def ulrpc_stats ^STAT(_NOW)?\(([a-z_]+),.*
+	lnet/setting.c lnet_settings ^\t(\{) "([a-z_]+)",.*
+END
 
-# Every field of a structure that configures RPC is explained.
+# The tunables of TCP are there with their defaults and bounds, and no others.
+tunables=$(perl -0ne 'while (/^TUNABLE\((\w+), "(\w*)", (-?\d+), (\d+), (-?\d+),/gm) {
+		my ($name, $unit, $min, $max, $def) = ($1, $2, $3, $4, $5);
+		s/^-/\\-/ for $min, $def;
+		print ".It Va $name No ($def", $unit ? " $unit" : "",
+			"; $min to $max)\n";
+	}' lnd/socklnd/tunable.def)
+said=$(diff <(echo "$tunables") <(grep '^\.It Va [a-z_]* No (' man/man7/socklnd.7)) ||
+	complain "tunable.def, and man/man7/socklnd.7: $said"
+
+# Every field of a structure of the API is explained.
 fields() { # HEADER STRUCTURE
 	sed -n "/^struct $2 {/,/^};/p" "$1" | perl -0pe '
 		s{/\*.*?\*/}{}gs; s{^struct[^\n]*\n}{}; s{\}.*}{}s;
-		s{\(\*(\w+)\)\([^)]*\)}{$1}g' | grep -oE '\w+ *(,|;)' |
+		s{\(\*(\w+)\)\([^)]*\)}{$1}g; s{\[.*?\]}{}g' | grep -oE '\w+ *(,|;)' |
 		tr -d ' ,;'
 }
 while read -r header structure page; do
 	names=$(fields "include/ulnet/$header" "$structure")
 	[ -n "$names" ] || complain "struct $structure cannot be read"
 	for name in $names; do
-		grep -qE "^\.It .*\b$name\b" "man/man3/$page.3" ||
-			complain "man/man3/$page.3: no $name"
+		grep -qE "^\.It .*\b$name\b" "man/man${page##*.}/$page" ||
+			complain "man/man${page##*.}/$page: no $name"
 	done
 done <<-END
-	service.h ulrpc_service_conf ulrpc_service_start
-	service.h ulrpc_method_conf ulrpc_service_start
-	rpc.h ulrpc_client_conf ulrpc_client_open
-	rpc.h ulrpc_conf ulrpc_open
+	control.h ulnet_control_command lnet_control_add.3
+	control.h ulnet_control_conf lnet_control_start.3
+	lnet.h ulnet_conf lnet_open.3
+	lnet.h ulnet_event lnet_events.7
+	lnet.h ulnet_md LNetMDAttach.3
+	lnet.h ulnet_ni_conf lnet_ni_add.3
+	lnet.h ulnet_ni_info lnet_ni_add.3
+	lnet.h ulnet_peer_info lnet_ni_add.3
+	lnet.h ulnet_ping_info lnet_ping.3
+	lnet.h ulnet_setting lnet_settings.3
+	lnet.h ulnet_tunable_info lnet_tunables.3
+	rpc.h ulrpc_bulk_conf ulrpc_bulk_new.3
+	rpc.h ulrpc_call_conf ulrpc_call.3
+	rpc.h ulrpc_client_conf ulrpc_client_open.3
+	rpc.h ulrpc_conf ulrpc_open.3
+	rpc.h ulrpc_outcome ulrpc_outcome.3
+	rpc.h ulrpc_result ulrpc_set_new.3
+	service.h ulrpc_bulk_info ulrpc_bulk_get.3
+	service.h ulrpc_method_conf ulrpc_service_start.3
+	service.h ulrpc_request_info ulrpc_reply.3
+	service.h ulrpc_service_conf ulrpc_service_start.3
+	sim.h ulnet_sim_link lnet_sim_link_set.3
+	sim.h ulnet_sim_stats lnet_sim_check.3
+	stub.h ulrpc_method_options ulrpc_stub_new.3
 END
+
+# Every constant is in some page.
+for name in $(perl -0777 -ne 's{/\*.*?\*/}{}gs; s/^#ifndef.*//gm;
+	print "$1\n" while /^(?:\t|#define )((?:LNET|ULRPC)_[A-Z0-9_]+)\b/gm' \
+	include/ulnet/*.h | grep -vE '_(COUNT|H)$'); do
+	grep -rqw -- "$name" man || complain "$name: in no page"
+done
+
+# A function is in its page's synopsis as it is in its header.
+declared() { # HEADER...
+	perl -0777 -ne 's{/\*.*?\*/}{}gs; s/__attribute__\s*\(\(.*?\)\)+//gs;
+		while (/(?:ULNET_EXPORT|static inline)\s+([^;{]*?\))\s*[;{]/g) {
+			(my $said = $1) =~ s/\s+/ /g;
+			$said =~ s/ ?([*(),]) ?/$1/g;
+			print "$said\n";
+		}' "$@" | LC_ALL=C sort
+}
+shown() { # PAGE...
+	perl -ne 'next if !(/^\.Sh SYN/ .. /^\.Sh DES/);
+		s/\s+$//;
+		$type = $1 if /^\.Ft "?([^"]*)/;
+		if (/^\.F([no]) (\w+)(.*)/) {
+			($name, my $rest, $now) = ($2, $3, $1 eq "n");
+			@args = $rest =~ /"([^"]*)"|(\S+)/g;
+		} elsif (/^\.Fa (.*)/) {
+			push @args, $1 =~ /"([^"]*)"|(\S+)/g;
+		}
+		next if !/^\.F[nc]\b/ || $type =~ /^typedef/;
+		my $said = "$type $name(" . (join(",", grep { defined } @args) ||
+			"void") . ")";
+		$said =~ s/ ?([*(),]) ?/$1/g;
+		print "$said\n";' "$@" | LC_ALL=C sort
+}
+said=$(diff <(declared include/ulnet/*.h) <(shown man/man3/*.3)) ||
+	complain "headers (<) and synopses (>) differ: $said"
+
+# Pages of ours that are referred to are there.
+while read -r name section; do
+	[ -e "man/man$section/$name.$section" ] ||
+		complain "there is no $name($section), and a page says so"
+done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd) [1-8]' \
+	man | sed 's/^\.Xr //' | LC_ALL=C sort -u)
 
 # What readers cannot look up.
 said=$(grep -rnE 'requirements? [A-Z][0-9]' man README.md) &&
