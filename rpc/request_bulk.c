@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bulk of requests, as services see it: transfer.h under public names. */
+#include "rpc/request_priv.h"
 #include "rpc/transfer.h"
+
+struct transfers *request_transfers(const struct ulrpc_request *request)
+{
+	return request_state(request) == REQUEST_LOST ? NULL
+						      : request->transfers;
+}
+
+struct transfers *request_transfers_use(const struct ulrpc_request *r)
+{
+	struct transfers *t = r->transfers;
+
+	if (!t)
+		return NULL;
+	transfers_use(t);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		return t;
+	transfers_unuse(t);
+	return NULL;
+}
 
 int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 		       struct ulrpc_bulk_info *info)

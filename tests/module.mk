@@ -253,7 +253,7 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
 	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/client.c rpc/parcel.c \
-	rpc/request.c
+	rpc/request_reply.c rpc/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
