@@ -17,6 +17,8 @@
 #include "lnet/request.h"
 
 #define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
+/* Messages whose connections stand still are looked at again after this time. */
+#define HOLD_STANDING (200 * NSEC_PER_MSEC)
 
 /* What a buffer that was attached looks for, and where. */
 struct lnet_wish {
@@ -62,8 +64,25 @@ static bool hold_has_share(const struct lnet_msg *msg)
 			    conf->lazy_bytes_max, msg->hdr.payload_length);
 }
 
+/* Others have all the room for payloads: may the connection of @msg stand still
+ * instead? Not if an answer of the sender could stand behind @msg, and not the
+ * connections of too many. */
+static bool hold_may_stand(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+
+	return msg->sender && !msg->sender->has.held && cpt->has_all.held &&
+	       msg->sender->asked_until <= loop_now(cpt->loop) &&
+	       cpt->standing < cpt->node->conf.messages_max / 4;
+}
+
+static bool hold_stands(const struct lnet_msg *msg)
+{
+	return msg->fsm.state == MSG_HELD && !msg->aside;
+}
+
 /* Says once in a while who has reached its share. */
-static void hold_tell_full(const struct lnet_msg *msg)
+static void hold_tell_full(const struct lnet_msg *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->home;
 	struct lnet_holdings *has = hold_party(msg);
@@ -74,11 +93,11 @@ static void hold_tell_full(const struct lnet_msg *msg)
 		return;
 	has->held_quiet_until = now + HOLD_LOG_PAUSE;
 	log_warn_limited(&cpt->limits_log, now, "portal",
-			 "%u: messages of %s are dropped: no buffer is posted, "
+			 "%u: messages of %s %s: no buffer is posted, "
 			 "and its share of what may be held is used up (%u "
 			 "messages, %" PRIu64 " bytes)",
 			 msg->hdr.portal,
-			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
 			 has->held, has->held_bytes);
 }
 
@@ -172,6 +191,7 @@ static void hold_leave(struct lnet_msg *msg)
 	struct lnet_cpt *cpt = msg->home;
 	struct lnet_portal *p = hold_portal(msg);
 
+	cpt->standing -= hold_stands(msg);
 	list_del(&msg->link);
 	hash_del(&p->waiting_by_bits, &msg->by_bits);
 	if (p->waiting_by_bits.count == 0)
@@ -188,9 +208,12 @@ static void hold_leave_and_drop(struct lnet_msg *msg, enum lnet_stat why)
 	drop_msg(msg, why);
 }
 
-void hold_late(struct lnet_msg *msg)
+/* @msg is not held any more, but waits as before. */
+static void hold_offer(struct lnet_msg *msg)
 {
-	hold_leave_and_drop(msg, STAT_drop_lazy_late);
+	msg->home->standing -= hold_stands(msg);
+	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	msg->came = 0;
 }
 
 /* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
@@ -214,11 +237,35 @@ static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
 	return STAT_COUNT;
 }
 
+static void hold_enter_held(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	uint64_t until;
+
+	fsm_move(&msg->fsm, msg_states, MSG_HELD);
+	/* A message that is held again keeps its deadline. */
+	if (msg->lnd.deadline == 0)
+		msg->lnd.deadline = cpt_deadline(cpt);
+	until = msg->lnd.deadline;
+	if (hold_stands(msg)) {
+		cpt->standing++;
+		until = MIN(until, loop_now(cpt->loop) + HOLD_STANDING);
+	}
+	loop_timer_arm(cpt->loop, &msg->timer, until);
+}
+
 /* No CPT has a buffer: held if the portal is lazy. */
 static void hold_or_drop(struct lnet_msg *msg)
 {
 	enum lnet_stat why = hold_refuses(msg);
 
+	if (why == STAT_drop_lazy_full && hold_may_stand(msg)) {
+		hold_tell_full(msg, "wait at its connection");
+		if (msg->lnd.deadline == 0) /* for the first time */
+			cpt_stat(msg->home, STAT_stood);
+		hold_enter_held(msg);
+		return;
+	}
 	if (why == STAT_COUNT && !msg->aside) {
 		if (hold_put_aside(msg))
 			why = STAT_drop_no_memory;
@@ -226,17 +273,23 @@ static void hold_or_drop(struct lnet_msg *msg)
 			why = hold_refuses(msg); /* handlers may have run */
 	}
 	if (why == STAT_drop_lazy_full)
-		hold_tell_full(msg);
-	if (why != STAT_COUNT) {
+		hold_tell_full(msg, "are dropped");
+	if (why == STAT_COUNT)
+		hold_enter_held(msg);
+	else
 		hold_leave_and_drop(msg, why);
+}
+
+void hold_late(struct lnet_msg *msg)
+{
+	if (loop_now(msg->home->loop) >= msg->lnd.deadline) {
+		hold_leave_and_drop(msg, STAT_drop_lazy_late);
 		return;
 	}
-	fsm_move(&msg->fsm, msg_states, MSG_HELD);
-	/* A message that is held again keeps its place in the order of
-	 * arrival. */
-	if (msg->lnd.deadline == 0)
-		msg->lnd.deadline = cpt_deadline(msg->home);
-	loop_timer_arm(msg->home->loop, &msg->timer, msg->lnd.deadline);
+	/* Its connection stands: by now there may be room for the payload, or
+	 * an answer behind it. */
+	hold_offer(msg);
+	hold_or_drop(msg);
 }
 
 /* ---- offers: a message asks CPTs for a buffer ---- */
@@ -314,9 +367,8 @@ static void hold_ask(struct lnet_msg *msg)
 static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 {
 	loop_timer_cancel(msg->home->loop, &msg->timer);
-	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	hold_offer(msg);
 	msg->asks = cpt_bit(wish->home);
-	msg->came = 0;
 	msg->wish = wish;
 	hold_ask(msg);
 }

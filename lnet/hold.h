@@ -22,8 +22,12 @@
  * A payload is put aside by its LND, if that can, so that what comes behind it
  * can be received; within the share of its sender (base/share.h) of lazy_max
  * messages and lazy_bytes_max bytes on each CPT. Beyond that the LND's
- * connection stands still while the message is offered, and the message is
- * dropped rather than held.
+ * connection stands still while the message is offered, and then the message is
+ * dropped rather than held; unless its sender has nothing held and others have
+ * all the room, as when very many call at once. Then the connection goes on
+ * standing still (MSG_HELD without lnet_msg.aside), for at most a quarter of
+ * messages_max such messages on each CPT, and only as long as the sender owes us
+ * no answer, which might stand behind the message (park.h).
  *
  * Order: of the messages that one CPT holds, the first that a buffer matches
  * gets it. A newcomer does not overtake them on the way to a buffer of its own
@@ -59,7 +63,7 @@ bool hold_aside(struct lnet_msg *msg);
 /* @msg is parked no more. */
 void hold_not_aside(struct lnet_msg *msg);
 
-/* @msg has been held for too long. */
+/* The time is over for which @msg was to be held, or to stand still. */
 void hold_late(struct lnet_msg *msg);
 
 /* Bytes of a wish (for the pool). */

@@ -533,6 +533,106 @@ Test(lazy, nothing_else_on_portal_0)
 	cluster_end(sim);
 }
 
+/* ---- more senders than there is room for ---- */
+
+#define CROWD 12
+
+static struct lnet_sim *crowded(unsigned int cpts)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+
+	lnet_conf_init(&conf);
+	conf.lazy_max = 4;
+	sim = lazy_cluster(CROWD, cpts, &conf);
+	for (unsigned int i = 1; i < CROWD; i++)
+		put_tagged(sim, i, 1, 10, i);
+	lnet_sim_run(sim, MSEC);
+	return sim;
+}
+
+/* When very many come at once, nobody's first message is dropped: those that
+ * find no room wait where they are (requirement I1). */
+static void newcomers_wait(unsigned int cpts)
+{
+	struct lnet_sim *sim = crowded(cpts);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_md umd = buffer(1000, LNET_MD_THRESH_INF);
+
+	cr_assert_gt(counter(node, "stood"), 0);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	post_md(node, PORTAL, 1, &umd);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(seen.n, CROWD - 1);
+	for (unsigned int i = 1; i < CROWD; i++)
+		put_tagged(sim, i, 1, 10, i);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(seen.n, 2 * (CROWD - 1));
+	cluster_end(sim);
+}
+
+Test(lazy, newcomers_wait)
+{
+	newcomers_wait(1);
+	newcomers_wait(3);
+}
+
+/* What has waited at its connection is put aside when there is room, and what
+ * came behind it goes on. */
+Test(lazy, newcomers_come_in)
+{
+	struct lnet_sim *sim = crowded(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_md two = buffer(1000, 2);
+
+	cr_assert_eq(counter(node, "stood"), CROWD - 1 - 4);
+	put_bytes(lnet_sim_node(sim, 5), nth_id(0), PORTAL + 1, 1, source, 16);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(node, "drop_no_match"), 0);
+	post_md(node, PORTAL, 1, &two);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_eq(seen.n, 2);
+	cr_assert_eq(counter(node, "drop_no_match"), 1);
+	cr_assert_eq(counter(node, "drop_lazy_full"), 0);
+	cluster_end(sim);
+}
+
+/* Not for longer than anything is held; nor when the node closes. */
+Test(lazy, newcomers_do_not_wait_for_ever)
+{
+	struct lnet_sim *sim = crowded(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	lnet_sim_run(sim, 60 * SECOND);
+	cr_assert_eq(counter(node, "drop_lazy_late"), CROWD - 1);
+	cluster_end(sim);
+	cluster_end(crowded(1));
+}
+
+/* An answer may stand behind the message: then that is dropped. */
+Test(lazy, answers_do_not_stand_behind_newcomers)
+{
+	struct lnet_sim *sim = crowded(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct seen asked = { 0 };
+	struct ulnet_md to_ask = md_of(source, 10, 0, &asked);
+	struct ulnet_md umd = buffer(1000, LNET_MD_THRESH_INF);
+
+	to_ask.threshold = 2;
+	umd.user_ptr = &seen;
+	post_md(lnet_sim_node(sim, CROWD - 1), PORTAL, 1, &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(node, &to_ask), LNET_ACK_REQ,
+			     nth_id(CROWD - 1), PORTAL, 1, 0, 0),
+		     0);
+	lnet_sim_run(sim, SECOND);
+	seen_end(&asked, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	cr_assert_eq(counter(node, "drop_lazy_full"), 1);
+	cluster_end(sim);
+}
+
 /* The bound of payload, beside that of messages. */
 Test(lazy, bytes_are_bounded)
 {

@@ -13,12 +13,14 @@
 #define SERVER	 HERD
 #define DEADLINE UINT64_C(20000000) /* us */
 #define SILENCE	 (300 * MSEC)
+#define LONG	 16384 /* bytes of a request */
 
 struct herd {
 	struct lnet_sim *sim;
 	struct ulrpc *rpc[HERD + 1];
 	struct ulrpc_client *clients[HERD];
 	struct ulrpc_service *service;
+	size_t size; /* bytes of requests */
 	unsigned int executed, answered, refused, unknown;
 };
 
@@ -75,11 +77,13 @@ static void herd_client(struct herd *h, unsigned int i)
 	cr_assert_eq(ulrpc_client_open(h->rpc[i], &conf, &h->clients[i]), 0);
 }
 
-static struct herd *herd_open(uint64_t queue_bytes_max)
+static struct herd *herd_open_with(uint64_t queue_bytes_max,
+				   const struct ulnet_conf *conf)
 {
 	struct herd *h = calloc(1, sizeof(*h));
 
-	h->sim = cluster(HERD + 1);
+	h->size = 1;
+	h->sim = cluster_with(HERD + 1, 1, conf);
 	for (unsigned int i = 0; i <= HERD; i++)
 		cr_assert_eq(
 			ulrpc_open(lnet_sim_node(h->sim, i), NULL, &h->rpc[i]),
@@ -88,6 +92,11 @@ static struct herd *herd_open(uint64_t queue_bytes_max)
 	for (unsigned int i = 0; i < HERD; i++)
 		herd_client(h, i);
 	return h;
+}
+
+static struct herd *herd_open(uint64_t queue_bytes_max)
+{
+	return herd_open_with(queue_bytes_max, NULL);
 }
 
 static void herd_close(struct herd *h)
@@ -103,12 +112,14 @@ static void herd_close(struct herd *h)
 
 static void herd_calls(struct herd *h)
 {
-	struct ulrpc_call_conf conf = { .deadline = DEADLINE };
+	static const char body[LONG];
+	struct ulrpc_call_conf conf = { .deadline = DEADLINE,
+					.reply_max = MAX(h->size, 4096) };
 
 	h->executed = h->answered = h->refused = h->unknown = 0;
 	for (unsigned int i = 0; i < HERD; i++)
 		cr_assert_eq(ulrpc_call(h->clients[i], ulrpc_method("echo"),
-					"x", 1, &conf, on_end, h, NULL),
+					body, h->size, &conf, on_end, h, NULL),
 			     0);
 }
 
@@ -155,5 +166,25 @@ Test(herd, replies_that_cannot_leave)
 	cr_assert_eq(h->answered + h->refused + h->unknown, HERD);
 	cr_assert_eq(h->unknown, 0);
 	cr_assert_eq(h->answered, h->executed);
+	herd_close(h);
+}
+
+/* All requests land at once, and slowly, so that they fill the buffers of the
+ * service and what may be held: the others wait at their connections. */
+Test(herd, requests_that_are_long)
+{
+	struct ulnet_sim_link slow = { .bandwidth = 10000000 };
+	struct ulnet_nid to = nth_id(SERVER).nid, any = LNET_NID_ANY;
+	struct ulnet_conf conf;
+	struct herd *h;
+
+	lnet_conf_init(&conf);
+	conf.lazy_max = 64;
+	h = herd_open_with(0, &conf);
+	h->size = LONG;
+	cr_assert_eq(lnet_sim_link_set(h->sim, &any, &to, &slow), 0);
+	herd_run(h);
+	cr_assert_eq(h->answered, HERD);
+	cr_assert_eq(h->unknown, 0);
 	herd_close(h);
 }
