@@ -31,6 +31,8 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 
 	if (chance(r, 50))
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
+	if (chance(r, 30))
+		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
 	link_faults(r->sim, r->harsh, &l);
 	if (chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
