@@ -175,7 +175,9 @@ struct lnd {
 	 * of it by lnet_peer_connected(), though not before send() has
 	 * returned. Another negative errno: refused, LNet keeps it and nothing
 	 * was sent. Messages to one peer that go the same way keep their
-	 * order. Must not block; may be called from within any upcall.
+	 * order, unless the LND has gone over to a new connection: what went
+	 * out on the old one may then arrive later than what follows. Must not
+	 * block; may be called from within any upcall.
 	 */
 	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
 

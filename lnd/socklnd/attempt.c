@@ -10,8 +10,6 @@
 
 /* Refusals in a row after which the connections that there are must do. */
 #define RETRIES 3
-/* The least time after which TCP repeats what was not acknowledged. */
-#define RTO_MIN (200 * NSEC_PER_MSEC)
 /* An attempt that TCP has brought to the peer, who has not answered yet, does
  * not make room for others until it was looked after so many times. */
 #define LOOKS 8
@@ -72,6 +70,9 @@ static bool is_content(struct sock_peer *peer)
 /* Is there a connection to be opened? */
 static bool is_due(const struct sock_peer *peer)
 {
+	/* Who only calls does not listen. */
+	if (sock_pid_is_user(peer->id.pid))
+		return false;
 	if (peer->wanted)
 		return true;
 	return peer->opens && !list_empty(&peer->conns) &&
@@ -308,8 +309,12 @@ static void on_turns(struct work *w)
 
 void sock_attempt_settle(struct sock_peer *peer)
 {
-	if (peer->fsm.state == PEER_IDLE && is_due(peer))
+	if (peer->fsm.state != PEER_IDLE)
+		return;
+	if (is_due(peer))
 		begin_or_wait(peer);
+	else if (peer->wanted)
+		attempt_tell(peer, -EHOSTUNREACH);
 }
 
 void sock_attempt_want(struct sock_peer *peer)
@@ -323,12 +328,12 @@ void sock_attempt_want(struct sock_peer *peer)
 
 /* Has the last thing that was written to @conn not arrived? TCP repeats it
  * again and again, less and less often; a HELLO for the first time after
- * RTO_MIN. */
+ * SOCK_RTO_MIN. */
 static bool is_unheard(const struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_CONNECTING)
 		return true;
-	return loop_now(conn->loop) - conn->heard >= RTO_MIN &&
+	return loop_now(conn->loop) - conn->heard >= SOCK_RTO_MIN &&
 	       sock_unacked(conn->io.fd);
 }
 
@@ -426,10 +431,12 @@ static void retry_later(struct sock_peer *peer)
 			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
 			   peer->retries, loop_random(peer->cpt->loop));
 
-	if (peer->retries == RETRIES && list_empty(&peer->conns))
+	if (peer->retries == RETRIES && !sock_peer_has_conns(peer))
 		log_failure(peer, -EALREADY);
 	attempt_leave(peer, PEER_PAUSED);
 	attempt_timer(peer, attempt_now(peer) + pause);
+	if (peer->retries == STALL_REFUSALS && list_empty(&peer->conns))
+		sock_peer_reset_stalled(peer);
 }
 
 /* Is there no sense in asking the peer once more? */
@@ -465,14 +472,14 @@ void sock_attempt_in_vain(struct sock_peer *peer, int status)
 		attempt_failed(peer, status);
 }
 
-void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn)
+void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 {
 	const struct sock_conn *attempt = peer->attempt;
 
 	/* The connection is what an attempt of ours that has heard nothing was
 	 * for. */
 	if (peer->fsm.state == PEER_CONNECTING && attempt &&
-	    attempt->type == conn->type && is_unheard(attempt))
+	    attempt->type == (int)type && is_unheard(attempt))
 		attempt_leave(peer, PEER_IDLE);
 	if (peer->fsm.state == PEER_PAUSED || peer->fsm.state == PEER_QUEUED)
 		attempt_leave(peer, PEER_IDLE);

@@ -16,6 +16,10 @@
  * max_reconnectms of its return, and one that is far away can still answer the
  * first. It fails when nothing was heard for sock_timeout.
  *
+ * A peer whose connections have stalled (peer.h) is connected to like a peer
+ * that has none. If it refuses STALL_REFUSALS times in a row, the stalled
+ * connections are reset.
+ *
  * What peers that do not answer could use up has a bound for each CPT: attempts
  * under way (max_connecting). When there are more peers to connect to, they
  * take turns: an attempt that has heard nothing yields to the one that has
@@ -28,6 +32,7 @@
 #include "lnd/socklnd/peer.h"
 
 #define ATTEMPT_FAILURES_MAX 1024
+#define STALL_REFUSALS	     5
 
 void sock_attempt_init(struct sock_peer *peer);
 void sock_attempts_init(struct sock_cpt *cpt);
@@ -51,8 +56,9 @@ void sock_attempt_done(struct sock_peer *peer, int status);
  * that is a failure, too. */
 void sock_attempt_in_vain(struct sock_peer *peer, int status);
 
-/* @conn, opened by either side, is open. */
-void sock_attempt_opened(struct sock_peer *peer, const struct sock_conn *conn);
+/* A connection of @type, opened by either side, is open, or can be used
+ * again. */
+void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
 
 /* Has @peer something to be remembered, or to be done? */
 bool sock_attempt_is_idle(const struct sock_peer *peer);

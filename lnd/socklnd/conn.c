@@ -2,6 +2,7 @@
 #include "lnd/socklnd/conn.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lnd/socklnd/host.h"
@@ -18,7 +19,11 @@ const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_REQUESTED] = { "requested", FSM_TO(CONN_GREETED) | CLOSES },
 	[CONN_GREETED] = { "greeted", FSM_TO(CONN_MOVING) | CLOSES },
 	[CONN_MOVING] = { "moving", FSM_TO(CONN_OPEN) | CLOSES },
-	[CONN_OPEN] = { "open", CLOSES },
+	[CONN_OPEN] = { "open", FSM_TO(CONN_ASIDE) | CLOSES },
+	[CONN_ASIDE] = { "set aside",
+			 FSM_TO(CONN_OPEN) | FSM_TO(CONN_FINISHING) | CLOSES },
+	[CONN_FINISHING] = { "finishing", FSM_TO(CONN_FINISHED) | CLOSES },
+	[CONN_FINISHED] = { "finished", CLOSES },
 	[CONN_CLOSED] = { "closed", 0 },
 };
 
@@ -78,7 +83,7 @@ static void conn_end(struct sock_conn *conn)
 
 void sock_conn_drop(struct sock_conn *conn)
 {
-	BUG_ON(conn->fsm.state == CONN_OPEN);
+	BUG_ON(sock_conn_is_open(conn));
 	conn_end(conn);
 }
 
@@ -87,12 +92,12 @@ static void on_ready(struct env_io *io, int revents)
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
 
 	if (unlikely(revents & ENV_ERROR)) {
-		sock_peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
 	if (revents & ENV_WRITE)
 		sock_tx_writable(conn);
-	if (revents & ENV_READ && conn->fsm.state == CONN_OPEN)
+	if (revents & ENV_READ && sock_conn_is_open(conn))
 		sock_rx_readable(conn);
 }
 
@@ -111,10 +116,8 @@ void sock_conn_open(struct sock_conn *conn)
 
 void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
 {
-	struct sock_peer *peer = conn->peer;
-
+	sock_peer_del(conn->peer, conn);
 	conn_end(conn);
-	sock_peer_del(peer, conn);
 	list_del(&conn->flush);
 	/* The users whose messages end now may do anything; the connection is
 	 * in nobody's list any more. */
@@ -122,19 +125,65 @@ void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
 	sock_tx_conn_closed(conn, status, cause);
 }
 
-bool sock_conn_is_busy(const struct sock_conn *conn)
+/* ---- the end of one that was set aside ---- */
+
+static bool has_to_write(const struct sock_conn *conn)
 {
-	return !list_empty(&conn->queue) || conn->tx || conn->rest ||
-	       conn->rx || conn->part_len || conn->acked != conn->written;
+	return !list_empty(&conn->queue) || conn->tx || conn->rest;
 }
 
-bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
+void sock_conn_has_written(struct sock_conn *conn)
+{
+	if (conn->fsm.state == CONN_FINISHING && !has_to_write(conn)) {
+		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHED);
+		shutdown(conn->io.fd, SHUT_WR);
+		/* Now it is the peer's turn. */
+		conn->heard = loop_now(conn->loop);
+	}
+	if (conn->fsm.state == CONN_FINISHED && conn->reading == CONN_HAS_READ)
+		sock_conn_close(conn, -ECONNRESET, LNET_CAUSE_REMOTE_ERROR);
+}
+
+void sock_conn_finish(struct sock_conn *conn)
+{
+	if (conn->fsm.state == CONN_ASIDE)
+		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHING);
+	sock_conn_has_written(conn);
+}
+
+void sock_conn_has_read(struct sock_conn *conn)
+{
+	conn->reading = CONN_HAS_READ;
+	if (sock_conn_watch(conn, conn->events))
+		sock_conn_close(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+	else
+		sock_conn_finish(conn);
+}
+
+/* ---- progress ---- */
+
+bool sock_conn_is_busy(const struct sock_conn *conn)
+{
+	return has_to_write(conn) || conn->rx || conn->part_len ||
+	       conn->acked != conn->written;
+}
+
+bool sock_conn_has_stalled(const struct sock_conn *conn)
+{
+	int64_t most = conn->sni->tunables[SOCK_max_repeats];
+
+	return conn->acked != conn->written && most &&
+	       sock_repeats(conn->io.fd) >= most;
+}
+
+bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout)
 {
 	uint64_t acked = conn->written - sock_unacked(conn->io.fd);
 	bool sending = acked != conn->written || conn->tx || conn->rest;
-	bool receiving =
-		(conn->rx || conn->part_len) && conn->reading == CONN_READS;
+	bool receiving = conn->reading == CONN_READS &&
+			 (conn->rx || conn->part_len ||
+			  conn->fsm.state == CONN_FINISHED);
 
 	if (acked != conn->acked)
 		conn->acked_at = now;

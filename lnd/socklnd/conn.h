@@ -30,6 +30,10 @@ enum conn_state {
 	CONN_MOVING,	/* to the CPT of its peer, where it is answered */
 	/* both */
 	CONN_OPEN,
+	/* open, but no message is given to it any more (peer.h): */
+	CONN_ASIDE,
+	CONN_FINISHING, /* is to end when what it has is written */
+	CONN_FINISHED,	/* has told the peer so (FIN), and still reads */
 	CONN_CLOSED,
 	CONN_STATES
 };
@@ -54,7 +58,8 @@ extern const struct fsm_state sock_out_states[OUT_STATES];
 enum conn_reading {
 	CONN_READS,
 	CONN_STANDS,
-	CONN_RESUMES, /* answered; reads in the next turn: timer is armed */
+	CONN_RESUMES,  /* answered; reads in the next turn: timer is armed */
+	CONN_HAS_READ, /* all that there is: the peer has finished */
 };
 
 struct sock_conn {
@@ -104,8 +109,9 @@ struct sock_conn {
 	struct sock_hdr hdr;
 	unsigned int part_len;
 	struct sock_rx *rx; /* payload is coming in */
-	const uint8_t *at_hand; /* while LNet is shown the header of rx: what was */
-	size_t at_hand_len;	/* read behind it; else NULL */
+	const uint8_t
+		*at_hand;   /* while LNet is shown the header of rx: what was */
+	size_t at_hand_len; /* read behind it; else NULL */
 	enum conn_reading reading;
 	int events;	 /* to be watched for while it reads */
 	uint8_t *behind; /* bytes read behind rx while it stands still */
@@ -113,6 +119,12 @@ struct sock_conn {
 	uint32_t rx_limit; /* bytes asked for at once */
 	uint64_t heard;	   /* ns; CONN_WAITING: when it was asked */
 };
+
+/* Open, be it set aside or not? */
+static inline bool sock_conn_is_open(const struct sock_conn *conn)
+{
+	return conn->fsm.state >= CONN_OPEN && conn->fsm.state < CONN_CLOSED;
+}
 
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
  * memory. */
@@ -129,9 +141,17 @@ void sock_conn_drop(struct sock_conn *conn);
 /* The handshake is over, and the connection is @peer's: messages may pass. */
 void sock_conn_open(struct sock_conn *conn);
 
+/* A connection that is set aside ends once the rest of what it has is written,
+ * and the peer has finished, too: this may be now. */
+void sock_conn_finish(struct sock_conn *conn);
+/* The peer has finished with a connection that is set aside: the same. */
+void sock_conn_has_read(struct sock_conn *conn);
+/* All that @conn has is written. It may be closed afterwards. */
+void sock_conn_has_written(struct sock_conn *conn);
+
 /* Ends @conn: what it has to send, and is receiving, ends with @status, and
- * with @cause if something of it may have left. Only sock_peer_close() calls
- * this. */
+ * with @cause if something of it may have left. For peer.c, which looks after
+ * the other connections of the peer. */
 void sock_conn_close(struct sock_conn *conn, int status,
 		     enum ulnet_cause cause);
 
@@ -139,8 +159,11 @@ void sock_conn_close(struct sock_conn *conn, int status,
 bool sock_conn_is_busy(const struct sock_conn *conn);
 /* Has @conn made no progress for @timeout? It may have been idle before
  * @since. */
-bool sock_conn_is_stalled(struct sock_conn *conn, uint64_t now, uint64_t since,
+bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout);
+/* Does nothing that @conn sends get through to the peer's system? As of the
+ * last sock_conn_is_overdue(). Not so if the peer only does not read. */
+bool sock_conn_has_stalled(const struct sock_conn *conn);
 /* Bytes that @conn has still to write. */
 uint64_t sock_conn_left(const struct sock_conn *conn);
 

@@ -390,7 +390,7 @@ static int hello_judge(const struct sock_conn *conn)
 		return -EPROTO;
 	/* The peer is another process than the one that its other connections
 	 * lead to. */
-	if (!list_empty(&peer->conns) &&
+	if (sock_peer_has_conns(peer) &&
 	    (h->src_incarnation != peer->incarnation ||
 	     h->version != peer->version)) {
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);

@@ -8,8 +8,8 @@
  * asked anew, for all NIs. So a message that was lost, or one that was sent by
  * somebody else, does no harm.
  *
- * Connections stay: TCP outlives a short outage, and what hangs for longer is
- * ended by its timeout.
+ * Connections stay: TCP outlives a short outage, connections that have stalled
+ * are set aside (peer.h), and what hangs for longer is ended by its timeout.
  */
 #ifndef LND_SOCKLND_LINK_H
 #define LND_SOCKLND_LINK_H

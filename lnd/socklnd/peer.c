@@ -8,8 +8,11 @@
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/tx.h"
 
-/* Looks for progress in each part of the timeout. */
+/* When to look for progress (parts of the timeout), whether TCP repeats
+ * something, and whether TCP gets through again. */
 #define CHECKS		4
+#define STALL_PERIOD	SOCK_RTO_MIN
+#define RECOVERY_PERIOD (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
 
 static uint64_t peer_now(const struct sock_peer *peer)
@@ -67,6 +70,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	peer->id = *id;
 	peer->want = cpt->sni->conns_per_peer;
 	list_init(&peer->conns);
+	list_init(&peer->aside);
 	sock_attempt_init(peer);
 	timer_init(&peer->check, on_peer_check);
 	peer->work.fn = on_peer_settle;
@@ -80,7 +84,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 /* Is it the process whose HELLO says @incarnation, or nobody yet? */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
-	return !peer || list_empty(&peer->conns) ||
+	return !peer || !sock_peer_has_conns(peer) ||
 	       peer->incarnation == incarnation;
 }
 
@@ -110,7 +114,7 @@ char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
 
 static bool is_idle(const struct sock_peer *peer)
 {
-	return list_empty(&peer->conns) && sock_attempt_is_idle(peer);
+	return !sock_peer_has_conns(peer) && sock_attempt_is_idle(peer);
 }
 
 void sock_peer_settle(struct sock_peer *peer)
@@ -139,6 +143,27 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections that others open ---- */
 
+/* Is the peer silent for so long that the connections may have stalled, or may
+ * be gone, at the peer's end? */
+static bool peer_is_silent(const struct sock_peer *peer)
+{
+	const struct sock_conn *conn;
+	uint64_t last = 0;
+
+	list_for_each_entry (conn, &peer->conns, link)
+		last = MAX(last, conn->heard);
+	return peer_now(peer) - last >= SOCK_RTO_MIN;
+}
+
+/* Does a new connection of @type take the place of all that there are? Who only
+ * calls opens a second one for control for no other reason; with others it may
+ * be that both sides have connected at once. */
+static bool takes_over(const struct sock_peer *peer, enum sock_type type)
+{
+	return type == SOCK_CONTROL && peer->count[SOCK_CONTROL] &&
+	       (sock_pid_is_user(peer->id.pid) || peer_is_silent(peer));
+}
+
 int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		    enum sock_type type)
 {
@@ -146,21 +171,19 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 
 	/* The peer has been restarted, and does not know the old
 	 * connections. */
-	if (!list_empty(&peer->conns) &&
+	if (sock_peer_has_conns(peer) &&
 	    (hello->src_incarnation != peer->incarnation ||
 	     hello->version != peer->version)) {
 		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 		return -EALREADY;
 	}
-	/* The peer opens this connection because it has none: the old ones are
-	 * dead, which has not been seen here yet. */
-	if (sock_pid_is_user(peer->id.pid) && type == SOCK_CONTROL)
-		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
 	/* Both open one: that of the higher NID survives, unless it does not
 	 * get through. */
 	if (peer->attempt && !peer->second &&
 	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
+	if (takes_over(peer, type))
+		return 0;
 	if (peer->count[type] >=
 	    (peer->opens ? peer->want : sni->conns_per_peer))
 		return -EALREADY;
@@ -210,11 +233,64 @@ static void find_small(struct sock_peer *peer)
 	}
 }
 
+static void close_all(struct list *conns, int status, enum ulnet_cause cause)
+{
+	while (!list_empty(conns))
+		sock_conn_close(list_first(conns, struct sock_conn, link),
+				status, cause);
+}
+
+/* The connections take no more messages. Those that were set aside before them
+ * have had their time. Users' handlers run. */
+static void set_aside(struct sock_peer *peer)
+{
+	struct sock_conn *conn;
+	struct list older;
+
+	list_init(&older);
+	list_splice_tail(&older, &peer->aside);
+	list_splice_tail(&peer->aside, &peer->conns);
+	peer->small = NULL;
+	list_for_each_entry (conn, &peer->aside, link) {
+		fsm_move(&conn->fsm, sock_conn_states, CONN_ASIDE);
+		peer->count[conn->type]--;
+	}
+	list_for_each_entry (conn, &peer->aside, link)
+		sock_tx_give_back(conn);
+	close_all(&older, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+	sock_peer_watch(peer);
+}
+
+/* The peer has opened another connection: at its end the old ones are set
+ * aside, too, or gone. */
+static void finish_aside(struct sock_peer *peer)
+{
+	struct sock_conn *conn, *next;
+
+	list_for_each_entry_safe (conn, next, &peer->aside, link)
+		sock_conn_finish(conn);
+}
+
+/* @conn is about to be used. */
+static void make_room(struct sock_peer *peer, const struct sock_conn *conn)
+{
+	if (conn->type != SOCK_CONTROL)
+		return;
+	if (peer->count[SOCK_CONTROL]) {
+		/* Whoever sends meanwhile waits for it. */
+		sock_attempt_want(peer);
+		set_aside(peer);
+	}
+	if (!conn->active)
+		finish_aside(peer);
+}
+
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 {
 	char text[CONN_STR_SIZE];
 
 	conn->peer = peer;
+	make_room(peer, conn);
 	if (list_empty(&peer->conns))
 		meet(peer, conn);
 	list_del(&conn->link);
@@ -225,16 +301,19 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	log_debug("socklnd", "%s: open",
 		  sock_conn_str(conn, text, sizeof(text)));
 	if (sock_conn_watch(conn, ENV_READ))
-		sock_peer_close(peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
 	else
-		sock_attempt_opened(peer, conn);
+		sock_attempt_opened(peer, (enum sock_type)conn->type);
 }
 
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 {
-	peer->count[conn->type]--;
-	find_small(peer);
-	if (!list_empty(&peer->conns))
+	list_del(&conn->link);
+	if (conn->fsm.state == CONN_OPEN) {
+		peer->count[conn->type]--;
+		find_small(peer);
+	}
+	if (sock_peer_has_conns(peer))
 		return;
 	peer->version = 0;
 	peer->incarnation = 0;
@@ -315,7 +394,7 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	struct sock_conn *conn;
 	struct list closing;
 
-	if (!list_empty(&peer->conns))
+	if (sock_peer_has_conns(peer))
 		log_closed(peer, status);
 	if (!status)
 		status = -ECONNRESET;
@@ -324,25 +403,58 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	 * for. */
 	list_init(&closing);
 	list_splice_tail(&closing, &peer->conns);
+	list_splice_tail(&closing, &peer->aside);
 	peer->small = NULL;
 	if (status != -ESHUTDOWN && !sock_pid_is_user(peer->id.pid))
 		list_for_each_entry (conn, &closing, link)
 			sock_tx_give_back(conn);
-	while (!list_empty(&closing))
-		sock_conn_close(list_first(&closing, struct sock_conn, link),
-				status, cause);
+	close_all(&closing, status, cause);
 	if (unproven)
 		sock_attempt_in_vain(peer, status);
 	sock_peer_settle(peer);
 }
 
+void sock_peer_lost(struct sock_conn *conn, int status, enum ulnet_cause cause)
+{
+	struct sock_peer *peer = conn->peer;
+
+	if (conn->fsm.state != CONN_OPEN && !status)
+		sock_conn_has_read(conn);
+	else if (conn->fsm.state == CONN_OPEN || list_empty(&peer->conns))
+		sock_peer_close(peer, status, cause);
+	else
+		sock_conn_close(conn, status, cause);
+	sock_peer_settle(peer);
+}
+
+void sock_peer_reset_stalled(struct sock_peer *peer)
+{
+	struct sock_conn *conn;
+
+	if (list_empty(&peer->aside))
+		return;
+	list_for_each_entry (conn, &peer->aside, link)
+		sock_reset_on_close(conn->io.fd);
+	sock_peer_close(peer, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
 /* ---- progress, signs of life ---- */
+
+static uint64_t check_period(const struct sock_peer *peer)
+{
+	uint64_t most = sock_ni_timeout(peer->cpt->sni) / CHECKS;
+
+	/* Nothing can be done about those of a process that only calls. */
+	if (sock_pid_is_user(peer->id.pid))
+		return most;
+	return MIN(most,
+		   list_empty(&peer->conns) ? RECOVERY_PERIOD : STALL_PERIOD);
+}
 
 static void check_soon(struct sock_peer *peer)
 {
 	loop_timer_arm(peer->cpt->loop, &peer->check,
-		       peer_now(peer) +
-			       sock_ni_timeout(peer->cpt->sni) / CHECKS);
+		       peer_now(peer) + check_period(peer));
 }
 
 void sock_peer_watch(struct sock_peer *peer)
@@ -354,15 +466,83 @@ void sock_peer_watch(struct sock_peer *peer)
 	check_soon(peer);
 }
 
-static bool is_stalled(struct sock_peer *peer, uint64_t now)
+/* The first of @conns that has made no progress for sock_timeout, or NULL. */
+static struct sock_conn *find_overdue(const struct sock_peer *peer,
+				      struct list *conns, uint64_t now)
 {
 	uint64_t timeout = sock_ni_timeout(peer->cpt->sni);
-	struct sock_conn *conn;
+	struct sock_conn *conn, *first = NULL;
 
-	list_for_each_entry (conn, &peer->conns, link)
-		if (sock_conn_is_stalled(conn, now, peer->since, timeout))
+	list_for_each_entry (conn, conns, link)
+		if (sock_conn_is_overdue(conn, now, peer->since, timeout) &&
+		    !first)
+			first = conn;
+	return first;
+}
+
+/* Gives up what has made no progress. */
+static void give_up_overdue(struct sock_peer *peer, uint64_t now)
+{
+	struct sock_conn *conn = find_overdue(peer, &peer->conns, now);
+
+	if (!conn)
+		conn = find_overdue(peer, &peer->aside, now);
+	if (conn)
+		sock_peer_lost(conn, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
+static bool any_stalled(const struct list *conns)
+{
+	const struct sock_conn *conn;
+
+	list_for_each_entry (conn, conns, link)
+		if (sock_conn_has_stalled(conn))
 			return true;
 	return false;
+}
+
+/* TCP has got through before a new connection was open. */
+static void take_back(struct sock_peer *peer)
+{
+	struct sock_conn *conn;
+
+	list_splice_tail(&peer->conns, &peer->aside);
+	list_for_each_entry (conn, &peer->conns, link) {
+		fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
+		peer->count[conn->type]++;
+	}
+	find_small(peer);
+	sock_attempt_opened(peer, SOCK_CONTROL);
+}
+
+/* Do the connections that have stalled get through again? And does the peer
+ * still use them: has it ended none, nor been asked for a new one? */
+static bool can_be_taken_back(const struct sock_peer *peer)
+{
+	const struct sock_conn *conn;
+
+	if (peer->attempt && peer->attempt->fsm.state == CONN_WAITING)
+		return false;
+	list_for_each_entry (conn, &peer->aside, link)
+		if (conn->fsm.state != CONN_ASIDE)
+			return false;
+	return !any_stalled(&peer->aside);
+}
+
+static void look_for_stalls(struct sock_peer *peer)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (list_empty(&peer->conns)) {
+		if (can_be_taken_back(peer))
+			take_back(peer);
+		return;
+	}
+	if (sock_pid_is_user(peer->id.pid) || !any_stalled(&peer->conns))
+		return;
+	log_debug("socklnd", "%s: connections have stalled",
+		  sock_peer_str(peer, nid, sizeof(nid)));
+	set_aside(peer);
 }
 
 static bool is_busy(const struct sock_peer *peer)
@@ -372,7 +552,8 @@ static bool is_busy(const struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_busy(conn))
 			return true;
-	return false;
+	/* Those that are set aside have still to come to their end. */
+	return !list_empty(&peer->aside);
 }
 
 /* Last sign of life: something came in, or TCP acknowledged something. */
@@ -394,7 +575,7 @@ static uint64_t keep_alive(struct sock_peer *peer, uint64_t now)
 	uint64_t due = last_heard(peer) + period;
 	struct sock_conn *conn;
 
-	if (!period)
+	if (!period || list_empty(&peer->conns))
 		return TIME_NEVER;
 	if (peer->kept_alive)
 		due = MAX(due, peer->kept_alive + KEEPALIVE_AGAIN);
@@ -412,11 +593,11 @@ static void on_peer_check(struct timer *t)
 	struct sock_peer *peer = container_of(t, struct sock_peer, check);
 	uint64_t now = peer_now(peer), next;
 
-	if (is_stalled(peer, now)) {
-		sock_peer_close(peer, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+	give_up_overdue(peer, now);
+	if (!sock_peer_has_conns(peer))
 		return;
-	}
-	if (is_proven(peer))
+	look_for_stalls(peer);
+	if (!list_empty(&peer->conns) && is_proven(peer))
 		peer->failures = 0;
 	if (peer->watched && is_busy(peer)) {
 		check_soon(peer);

@@ -9,6 +9,30 @@
  * Nothing ever waits for more of them.
  *
  * Closing one connection closes all of the peer (spec section 3.12).
+ *
+ * When the network is cut without a word, TCP repeats what was not acknowledged
+ * less and less often, so an open connection may be of no use for long after
+ * the network is back. Therefore, when TCP has repeated something max_repeats
+ * times in vain, all connections of the peer are set aside. What they have
+ * begun stays with them, and TCP delivers it, late but once. What they have not
+ * begun goes back to LNet, and waits there with all that comes after it, until
+ * one of two things happens:
+ *	- A new connection is open (attempt.h). An ulnet node that accepts it
+ *	  sets its own old connections aside, too. Both ends let the old ones
+ *	  finish: a connection is closed when both have written all that they
+ *	  had begun on it. Nothing is lost, and nothing is sent twice; new
+ *	  messages overtake those that are stuck.
+ *	- TCP gets through first: the old connections are used again.
+ * A kernel node takes a second CONTROL connection of a peer for a duplicate,
+ * and refuses it. After STALL_REFUSALS such answers, which prove that the
+ * network is back, the old connections are reset. What TCP still had is lost
+ * with them: LNet was told that those messages were sent, and learns from its
+ * deadlines that there is no answer. (A kernel node that allows several
+ * connections of a type accepts the new one, and uses both. So the side that
+ * opens the new connection never ends an old one by itself: a kernel node would
+ * close all connections then.)
+ * A process that only calls cannot be connected to: its connections are not set
+ * aside until the process opens a new one.
  */
 #ifndef LND_SOCKLND_PEER_H
 #define LND_SOCKLND_PEER_H
@@ -29,18 +53,19 @@ struct sock_peer {
 	struct sock_cpt *cpt;
 	struct ulnet_id id;
 	struct fsm fsm;
-	struct list conns;		       /* sock_conn.link, open ones */
+	struct list conns;		       /* sock_conn.link: CONN_OPEN */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
+	struct list aside; /* sock_conn.link: CONN_ASIDE and what follows */
 	struct sock_conn *small; /* the one that suits small messages best;
 				  * NULL: there are several, or none */
 	bool opens;		 /* messages made us open connections */
 	bool bulk;		 /* ... those for bulk, too: there was some */
 	unsigned int want;	 /* bulk connections each way */
-	uint8_t version;	 /* while there are connections; else 0 */
-	uint8_t offer; /* what the peer wants instead; 0: the default */
-	bool heard;    /* something came in since the first of them is open */
-	uint64_t met;  /* ns: when that was */
-	uint64_t incarnation; /* while there are connections */
+	uint8_t version; /* while it has connections of any kind; else 0 */
+	uint8_t offer;	 /* what the peer wants instead; 0: the default */
+	bool heard;	 /* something came in since the first of them is open */
+	uint64_t met;	 /* ns: when that was */
+	uint64_t incarnation; /* as version */
 
 	bool watched;	/* for progress, not only for silence, */
 	uint64_t since; /* ns: ... for as long as this */
@@ -66,6 +91,12 @@ struct sock_peer {
 static inline bool sock_pid_is_user(uint32_t pid)
 {
 	return pid & LNET_PID_USERFLAG;
+}
+
+/* Open ones, set aside or not? */
+static inline bool sock_peer_has_conns(const struct sock_peer *peer)
+{
+	return !list_empty(&peer->conns) || !list_empty(&peer->aside);
 }
 
 /* NULL: unknown; no memory. */
@@ -95,6 +126,16 @@ struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
 /* Something large has passed over a connection that is not for that: those that
  * are get opened, if this side opens any. */
 void sock_peer_met_bulk(struct sock_peer *peer);
+
+/* @conn, which is open, has failed with @status, or the peer has closed @conn
+ * (0): so all connections of the peer are closed. If @conn is set aside only
+ * @conn is, when the peer has closed it, or there are others in its place.
+ * @cause as for sock_conn_close(). */
+void sock_peer_lost(struct sock_conn *conn, int status, enum ulnet_cause cause);
+
+/* The peer refuses new connections as long as it has those that have stalled:
+ * these are reset. Without effect if there are none. */
+void sock_peer_reset_stalled(struct sock_peer *peer);
 
 /* Closes all its connections, because of @status (0: the peer closed one);
  * @cause as for sock_conn_close(). */

@@ -302,7 +302,7 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 		return rc;
 	}
 	/* Handlers may have closed the connection, which ends the message. */
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return 0;
 	if (length >= DIRECT_MIN)
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
@@ -381,7 +381,7 @@ static int keep_behind(struct sock_conn *conn, const uint8_t *p, size_t len)
 /* 0 or -errno. The connection may be closed afterwards. */
 static int parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
-	while (len && conn->fsm.state == CONN_OPEN) {
+	while (len && sock_conn_is_open(conn)) {
 		if (unlikely(conn->reading != CONN_READS))
 			return keep_behind(conn, p, len);
 		ssize_t n;
@@ -467,7 +467,7 @@ static int read_once(struct sock_conn *conn, int *status)
 	conn->cpt->last = conn->peer;
 	sock_peer_heard(conn->peer);
 	*status = on_bytes(conn, (size_t)n, direct);
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return 0;
 	return *status ? RX_ENDED : 1;
 }
@@ -490,7 +490,7 @@ static void drain_others(struct sock_conn *conn)
 				break;
 		/* Handlers may have closed the connection, and all others of
 		 * the peer. */
-		if (conn->fsm.state != CONN_OPEN)
+		if (!sock_conn_is_open(conn))
 			return;
 	}
 }
@@ -514,10 +514,10 @@ static void rx_resumed(struct timer *t)
 	if (!rc && behind)
 		rc = parse(conn, behind, len);
 	free(behind);
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return;
 	if (rc)
-		sock_peer_close(peer, rc, LNET_CAUSE_REMOTE_ERROR);
+		sock_peer_lost(conn, rc, LNET_CAUSE_REMOTE_ERROR);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
 }
@@ -533,12 +533,12 @@ void sock_rx_readable(struct sock_conn *conn)
 	int status = 0;
 	int rc = read_once(conn, &status);
 
-	if (rc == RX_ENDED && !status)
+	if (rc == RX_ENDED && !status && conn->fsm.state == CONN_OPEN)
 		drain_others(conn);
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return;
 	if (rc == RX_ENDED)
-		sock_peer_close(peer, status, LNET_CAUSE_REMOTE_ERROR);
+		sock_peer_lost(conn, status, LNET_CAUSE_REMOTE_ERROR);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
 }

@@ -180,3 +180,20 @@ unsigned int sock_unacked(int fd)
 
 	return ioctl(fd, SIOCOUTQ, &n) || n < 0 ? 0 : (unsigned int)n;
 }
+
+unsigned int sock_repeats(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len)
+		       ? 0
+		       : info.tcpi_retransmits;
+}
+
+void sock_reset_on_close(int fd)
+{
+	struct linger none = { .l_onoff = 1 };
+
+	(void)!setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}

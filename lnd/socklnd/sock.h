@@ -9,6 +9,9 @@
 
 #define SOCK_ADDRSTR_SIZE 32 /* "255.255.255.255:65535" */
 
+/* The least time after which TCP repeats what was not acknowledged. */
+#define SOCK_RTO_MIN (200 * NSEC_PER_MSEC)
+
 struct sockaddr_in sock_addr(uint32_t addr, uint16_t port);
 char *sock_addr_format(const struct sockaddr_in *a, char *buf, size_t size);
 static inline uint16_t sock_port_of(const struct sockaddr_in *a)
@@ -50,5 +53,14 @@ uint64_t sock_files_max(void);
 
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
+
+/* When @fd is closed, the other end is told at once, and what is still to be
+ * sent is thrown away. */
+void sock_reset_on_close(int fd);
+
+/* How often in a row the system has repeated the first of those bytes in vain.
+ * The pauses between double, beginning with what the measured round trips
+ * suggest. 0 if the other end answers, but has no room, since nobody reads. */
+unsigned int sock_repeats(int fd);
 
 #endif

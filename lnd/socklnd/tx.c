@@ -125,8 +125,8 @@ static void tx_unqueue(struct sock_tx *tx)
 /* There is no connection for a message. */
 static int tx_wait(struct sock_peer *peer)
 {
-	/* Who only calls cannot be called. */
-	if (sock_pid_is_user(peer->id.pid)) {
+	/* Who only calls cannot be called; but it may be calling just now. */
+	if (sock_pid_is_user(peer->id.pid) && !peer->wanted) {
 		sock_peer_settle(peer);
 		return -EHOSTUNREACH;
 	}
@@ -219,7 +219,7 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	/* Without the NOOP the peer misses an acknowledgement, and closes the
 	 * connection in time; we can do no better than to close it now. */
 	if (!tx) {
-		sock_peer_close(conn->peer, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
 	conn->noops++;
@@ -258,7 +258,7 @@ void sock_tx_ack(struct sock_conn *conn, uint64_t cookie)
 {
 	struct sock_conn *to = sock_peer_choose(conn->peer, 0);
 
-	if (!to || conn->type == SOCK_BULK_IN)
+	if (!to || (conn->type == SOCK_BULK_IN && conn->fsm.state == CONN_OPEN))
 		to = conn;
 	if (!to->noop || !noop_takes(to->noop, cookie))
 		queue_noop(to, 0, cookie);
@@ -321,7 +321,7 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf,
 {
 	size_t n = 0, hdr = hdr_size(conn);
 
-	while (conn->fsm.state == CONN_OPEN && !list_empty(&conn->queue)) {
+	while (sock_conn_is_open(conn) && !list_empty(&conn->queue)) {
 		struct sock_tx *tx =
 			list_first(&conn->queue, struct sock_tx, link);
 		const struct lnd_msg *msg = tx->msg;
@@ -446,16 +446,16 @@ static bool write_once(struct sock_conn *conn)
 
 	if (!conn->rest && !conn->tx)
 		len = gather(conn, buf, &last);
-	if (conn->fsm.state != CONN_OPEN || (!len && !conn->tx))
+	if (!sock_conn_is_open(conn) || (!len && !conn->tx))
 		return false;
 	rc = write_part(conn, buf, len);
 	if (last)
 		tx_done(last, 0, LNET_CAUSE_OK);
 	/* Handlers have run. */
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return false;
 	if (rc)
-		sock_peer_close(conn->peer, rc, cause_of_failed_write(rc));
+		sock_peer_lost(conn, rc, cause_of_failed_write(rc));
 	return !rc && !conn->rest && !conn->tx;
 }
 
@@ -468,12 +468,14 @@ static void out_write(struct sock_conn *conn)
 	conn->flushed = loop_now(conn->loop);
 	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
 		;
-	if (conn->fsm.state != CONN_OPEN)
+	if (!sock_conn_is_open(conn))
 		return;
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
 	out_move(conn, pending ? OUT_WAITING : OUT_IDLE);
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
-		sock_peer_close(conn->peer, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
+		sock_conn_has_written(conn);
 }
 
 static bool begins_with_noop(const struct sock_conn *conn)
@@ -525,7 +527,7 @@ static void cancel_writing(struct sock_tx *tx, int status)
 	/* A frame that is not finished costs the connection. */
 	conn->tx = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	sock_peer_close(conn->peer, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	sock_peer_lost(conn, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
 void sock_tx_cancel(struct sock_tx *tx, int status)

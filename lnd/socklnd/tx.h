@@ -30,8 +30,9 @@ void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
 /* ... or that we are alive. */
 void sock_tx_keepalive(struct sock_conn *conn);
 
-/* @conn is about to be closed: LNet gets back what was queued on it and not
- * begun, and has not been given back before. No user's handler runs. */
+/* @conn is about to be closed, or was set aside: LNet gets back what was queued
+ * on @conn and not begun, and has not been given back before. No user's handler
+ * runs. */
 void sock_tx_give_back(struct sock_conn *conn);
 /* The rest ends: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status,

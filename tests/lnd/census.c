@@ -51,6 +51,8 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 		if (c->keys < CENSUS_PORTS)
 			c->key[c->keys++] = key_of(conn);
 	}
+	list_for_each_entry (conn, &peer->aside, link)
+		c->aside++;
 }
 
 struct counting {
@@ -117,6 +119,11 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 bool census_conns_are(const struct census *c, unsigned int n)
 {
 	return c->conns == n && c->attempts == 0 && c->handshakes == 0;
+}
+
+bool census_aside_are(const struct census *c, unsigned int n)
+{
+	return c->aside == n;
 }
 
 bool census_failures_are(const struct census *c, unsigned int n)

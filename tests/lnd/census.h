@@ -13,6 +13,7 @@
 /* Of the node's first NI that is not lo. */
 struct census {
 	unsigned int peers, conns, handshakes;
+	unsigned int aside; /* connections that were set aside */
 	unsigned int writing, reading; /* connections, in a message */
 	unsigned int wanted;	       /* peers that are waited for */
 	unsigned int attempts;	       /* to connect */
@@ -29,6 +30,7 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 		 bool (*cond)(const struct census *c, unsigned int arg),
 		 unsigned int arg);
 bool census_conns_are(const struct census *c, unsigned int n);
+bool census_aside_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);
 
 unsigned int open_files(void);

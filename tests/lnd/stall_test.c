@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The network is cut without a word while connections are open, and comes back
+ * (requirement I5): new messages do not wait until TCP tries again, nothing is
+ * lost, and nothing arrives twice. The cut is a filter on a socket, which drops
+ * all packets that come for it.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/lnd/apart.h"
+#include "tests/lnd/behaviour.h"
+#include "tests/lnd/census.h"
+#include "tests/lnd/netns.h"
+#include "tests/lnd/stranger.h"
+
+#define MAX_FD 1024
+
+/* All goes over the connection for small messages, which holds no more than
+ * 64 KiB of what is on its way. */
+static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 },
+						 { "sock_timeout", 1000 },
+						 { "max_reconnectms", 20 },
+						 { "min_bulk", 2097152 },
+						 { "tx_buffer_size", 65536 } };
+
+static struct real_net net = {
+	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
+	.absent = "127.0.0.99@tcp",
+	.run = LNET_RUN_THREADS,
+	.cpts = 1,
+	.port = true,
+	.tunables = tunables,
+	.ntunables = ARRAY_SIZE(tunables),
+};
+
+static struct lnd_rig rig = {
+	.name = "stalls", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
+};
+
+static void cut(int fd)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = { .len = 1, .filter = &drop };
+
+	BUG_ON(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+			  sizeof(program)));
+}
+
+/* Nothing happens if it was not cut. */
+static void mend(int fd)
+{
+	int none = 0;
+
+	BUG_ON(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &none,
+			  sizeof(none)) &&
+	       errno != ENOENT);
+}
+
+/* ---- a peer that is the test's own ---- */
+
+struct visit {
+	struct fx fx;
+	struct stranger s;
+	struct box *src; /* of small PUTs */
+	uint32_t puts;
+	int fd; /* its connection */
+};
+
+/* The next connection that is not given up at once. */
+static int answer(struct visit *v)
+{
+	enum sock_type type = SOCK_NONE;
+	int fd;
+
+	do {
+		fd = stranger_answer(&v->s, &type);
+	} while (fd == -ECONNRESET);
+	expect(&v->fx, fd >= 0 && type == SOCK_CONTROL);
+	return fd;
+}
+
+/* One more small PUT, to process @pid. */
+static void put_to_pid(struct visit *v, uint32_t pid)
+{
+	struct ulnet_id id = { v->s.nid, pid };
+
+	box_put_id(v->src, id, false, PORTAL, 1, HDR(1, v->puts++));
+}
+
+static void put_small(struct visit *v)
+{
+	put_to_pid(v, LNET_PID_LUSTRE);
+}
+
+/* PUT @i comes next over @fd. */
+static void hears(struct visit *v, int fd, uint32_t i)
+{
+	struct frame f = { 0 };
+
+	expect(&v->fx, stranger_hear(&v->s, fd, &f) == 0);
+	expect(&v->fx, f.hdr.type == SOCK_MSG_LNET);
+	expect(&v->fx, HDR_I(f.lnet.hdr_data) == i);
+}
+
+static bool wait_aside(struct visit *v, unsigned int n)
+{
+	return expect(&v->fx, census_wait(&v->fx, rig.node[0], &v->s.nid,
+					  census_aside_are, n));
+}
+
+static bool up(struct visit *v)
+{
+	memset(v, 0, sizeof(*v));
+	v->fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	if (!expect(&v->fx, fx_up(&v->fx, &rig) == 0))
+		return false;
+	stranger_init(&v->s, &v->fx, "127.0.0.7@tcp");
+	v->src = box_new(&v->fx, 100, CUT_NONE);
+	box_fill(v->src, 1);
+	return expect(&v->fx, box_bind(v->src, 0, LNET_MD_THRESH_INF,
+				       1000 * UINT64_C(1000000))) &&
+	       expect(&v->fx, stranger_listen(&v->s) == 0);
+}
+
+/* ... and has one connection, over which the first PUT has come. */
+static bool up_connected(struct visit *v)
+{
+	if (!up(v))
+		return false;
+	put_small(v);
+	v->fd = answer(v);
+	hears(v, v->fd, 0);
+	return v->fd >= 0;
+}
+
+static int down(struct visit *v)
+{
+	box_unlink(v->src);
+	expect(&v->fx, fx_wait(&v->fx, &v->src->unlinked, 1));
+	expect(&v->fx, v->src->failed[LNET_EVENT_SEND] == 0);
+	fx_close(&v->fx);
+	stranger_fini(&v->s);
+	fx_down(&v->fx);
+	return v->fx.failures ? 1 : 0;
+}
+
+/* The network is back: what was not sent before goes over a new connection, and
+ * what was is still brought by TCP over the old one, which the peer ends. */
+static int goes_on(void)
+{
+	struct visit v;
+	int fd;
+
+	if (!up_connected(&v))
+		return 1;
+	cut(v.fd);
+	cut(v.s.listener);
+	put_small(&v);
+	expect(&v.fx, fx_wait(&v.fx, &v.src->terminals, 2));
+	wait_aside(&v, 1);
+	put_small(&v);
+	mend(v.s.listener);
+	fd = answer(&v);
+	hears(&v, fd, 2);
+	mend(v.fd);
+	hears(&v, v.fd, 1);
+	shutdown(v.fd, SHUT_WR);
+	expect(&v.fx, hear_end(v.fd));
+	wait_aside(&v, 0);
+	put_small(&v);
+	hears(&v, fd, 3);
+	close(v.fd);
+	close(fd);
+	return down(&v);
+}
+
+/* A large message is under way, others wait behind it: they need not. */
+static int overtakes(void)
+{
+	static uint8_t payload[LNET_MTU];
+	struct box *large;
+	struct frame f = { 0 };
+	struct visit v;
+	int fd;
+
+	if (!up_connected(&v))
+		return 1;
+	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
+	box_fill(large, 2);
+	memcpy(payload, large->iov[0].iov_base, LNET_MTU);
+	box_bind(large, 0, 1, 1000 * UINT64_C(1000000));
+	cut(v.fd);
+	box_put_to(large, &v.s.nid, false, PORTAL, 1, HDR(2, 0));
+	put_small(&v);
+	put_small(&v);
+	fd = answer(&v);
+	hears(&v, fd, 1);
+	hears(&v, fd, 2);
+	expect(&v.fx, fx_read(&v.fx, &large->terminals) == 0);
+	mend(v.fd);
+	expect(&v.fx, stranger_hear(&v.s, v.fd, &f) == 0);
+	expect(&v.fx, f.lnet.payload_length == LNET_MTU);
+	expect(&v.fx, memcmp(f.payload, payload, LNET_MTU) == 0);
+	expect(&v.fx, fx_wait(&v.fx, &large->terminals, 1));
+	expect(&v.fx, large->terminal.status == 0);
+	close(v.fd);
+	close(fd);
+	return down(&v);
+}
+
+/* TCP gets through before a new connection is open: the old one serves. */
+static int tcp_is_first(void)
+{
+	struct visit v;
+
+	if (!up_connected(&v))
+		return 1;
+	cut(v.fd);
+	cut(v.s.listener);
+	put_small(&v);
+	wait_aside(&v, 1);
+	put_small(&v);
+	mend(v.fd);
+	for (uint32_t i = 1; i < 3; i++)
+		hears(&v, v.fd, i);
+	wait_aside(&v, 0);
+	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 1));
+	close(v.fd);
+	return down(&v);
+}
+
+/* Says that the connection is one too many, as a kernel node does that has the
+ * old one. */
+static void refuse(struct visit *v)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	int fd = stranger_accept(&v->s);
+	struct ulnet_nid target;
+	struct sock_hello hello;
+
+	if (expect(&v->fx, fd >= 0) && !hear_request(fd, &target) &&
+	    !hear_hello(fd, &hello))
+		say(fd, buf, stranger_hello(&v->s, SOCK_NONE, buf));
+	close(fd);
+}
+
+/* A kernel node refuses a new connection as long as it knows the old one: so
+ * the old one is reset, and the next attempt succeeds. */
+static int refused(void)
+{
+	struct census c = { .aside = 1 };
+	struct visit v;
+	int fd;
+
+	if (!up_connected(&v))
+		return 1;
+	cut(v.fd);
+	put_small(&v);
+	wait_aside(&v, 1);
+	put_small(&v);
+	for (unsigned int i = 0; c.aside && i < 100; i++) {
+		refuse(&v);
+		census_take(rig.node[0], &v.s.nid, &c);
+	}
+	expect(&v.fx, c.aside == 0);
+	fd = answer(&v);
+	hears(&v, fd, 2);
+	close(v.fd);
+	close(fd);
+	return down(&v);
+}
+
+/* Window probes that the system has sent. */
+static unsigned long probes(void)
+{
+	char names[8192], values[8192], *n, *v, *at_n, *at_v;
+	unsigned long number = 0;
+	FILE *f = fopen("/proc/net/netstat", "r");
+
+	if (!f || !fgets(names, sizeof(names), f) ||
+	    !fgets(values, sizeof(values), f))
+		return 0;
+	fclose(f);
+	n = strtok_r(names, " ", &at_n);
+	v = strtok_r(values, " ", &at_v);
+	while (n && v) {
+		if (!strcmp(n, "TCPWinProbe"))
+			number = strtoul(v, NULL, 10);
+		n = strtok_r(NULL, " ", &at_n);
+		v = strtok_r(NULL, " ", &at_v);
+	}
+	return number;
+}
+
+/* A peer that does not read for long can still be reached: its system says each
+ * time it is asked that there is no room. */
+static int slow_reader(void)
+{
+	struct in_addr any = { .s_addr = htonl(0x0a090807) };
+	struct box *large;
+	struct census c;
+	struct visit v;
+
+	if (netns_enter() || netns_add_addr(any))
+		return SKIPPED;
+	if (!up_connected(&v))
+		return 1;
+	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
+	box_bind(large, 0, 16, 1000 * UINT64_C(1000000));
+	for (uint32_t i = 0; i < 16; i++)
+		box_put_to(large, &v.s.nid, false, PORTAL, 1, HDR(1, i));
+	for (uint64_t us = 0; probes() < 4 && us < fx_patience(&v.fx);
+	     us += 1000)
+		fx_run(&v.fx, 1000);
+	expect(&v.fx, probes() >= 4);
+	census_take(rig.node[0], &v.s.nid, &c);
+	expect(&v.fx, c.aside == 0 && c.conns == 1);
+	for (uint32_t i = 0; i < 16; i++)
+		hears(&v, v.fd, i);
+	close(v.fd);
+	return down(&v);
+}
+
+/* ---- one that only calls ---- */
+
+/* A caller opens another connection: what was not begun on the old one takes
+ * the new one, and the old one ends when the rest is written. */
+static int caller_comes_again(void)
+{
+	struct ulnet_id id;
+	struct box *large;
+	struct frame f = { 0 };
+	struct visit v;
+	int fd;
+
+	if (!up(&v))
+		return 1;
+	v.s.pid = LNET_PID_USERFLAG | 3;
+	v.fd = stranger_open(&v.s, SOCK_CONTROL);
+	id = (struct ulnet_id){ v.s.nid, v.s.pid };
+	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
+	box_fill(large, 2);
+	box_bind(large, 0, 4, 1000 * UINT64_C(1000000));
+	/* More than the system takes. */
+	for (uint32_t i = 0; i < 4; i++)
+		box_put_id(large, id, false, PORTAL, 1, HDR(2, i));
+	put_to_pid(&v, v.s.pid);
+	put_to_pid(&v, v.s.pid);
+	expect(&v.fx, fx_read(&v.fx, &v.src->terminals) == 0);
+	fd = stranger_open(&v.s, SOCK_CONTROL);
+	expect(&v.fx, fd >= 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		do {
+			expect(&v.fx, stranger_hear(&v.s, fd, &f) == 0);
+		} while (f.lnet.payload_length == LNET_MTU);
+		expect(&v.fx, HDR_I(f.lnet.hdr_data) == i);
+	}
+	while (stranger_hear(&v.s, v.fd, &f) == 0)
+		expect(&v.fx, f.lnet.payload_length == LNET_MTU);
+	expect(&v.fx, hear_end(v.fd));
+	expect(&v.fx, fx_wait(&v.fx, &large->terminals, 4));
+	expect(&v.fx, large->failed[LNET_EVENT_SEND] == 0);
+	close(v.fd);
+	wait_aside(&v, 0);
+	close(fd);
+	return down(&v);
+}
+
+/* ---- two nodes ---- */
+
+/* All connections that are open, of both nodes. */
+static void each_conn(void (*fn)(int fd))
+{
+	for (int fd = 0; fd < MAX_FD; fd++) {
+		struct sockaddr_in a = { 0 };
+		socklen_t len = sizeof(a);
+
+		if (getpeername(fd, (struct sockaddr *)&a, &len) == 0 &&
+		    a.sin_family == AF_INET)
+			fn(fd);
+	}
+}
+
+static bool is_tidy(const struct census *c, unsigned int n)
+{
+	return c->conns == n && c->aside == 0 && c->attempts == 0;
+}
+
+/* Messages both ways, before and after the stall is noticed: each arrives once,
+ * and the old connections end when TCP has brought what they had. */
+static int both_ways(void)
+{
+	enum { N = 20 };
+	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct box *src[2], *dst[2];
+
+	if (!expect(&fx, fx_up(&fx, &rig) == 0))
+		return 1;
+	still_works(&fx);
+	for (unsigned int i = 0; i < 2; i++) {
+		src[i] = box_new(&fx, 100, CUT_NONE);
+		dst[i] = box_new(&fx, 200 * N, CUT_NONE);
+		box_fill(src[i], 1);
+		box_post(dst[i], &(struct post){ .side = 1 - i,
+						 .portal = PORTAL,
+						 .bits = 1,
+						 .options = LNET_MD_OP_PUT,
+						 .threshold = 2 * N });
+		box_bind(src[i], i, 4 * N, 1000 * UINT64_C(1000000));
+	}
+	each_conn(cut);
+	for (uint32_t n = 0; n < N; n++)
+		for (unsigned int i = 0; i < 2; i++)
+			box_put(src[i], 1 - i, true, PORTAL, 1, HDR(1, n));
+	for (unsigned int i = 0; i < 2; i++)
+		expect(&fx, census_wait(&fx, rig.node[i], NULL,
+					census_aside_are, 1));
+	for (uint32_t n = N; n < 2 * N; n++)
+		for (unsigned int i = 0; i < 2; i++)
+			box_put(src[i], 1 - i, true, PORTAL, 1, HDR(1, n));
+	for (unsigned int i = 0; i < 2; i++)
+		expect(&fx, fx_wait(&fx, &dst[i]->n[LNET_EVENT_PUT], N));
+	each_conn(mend);
+	for (unsigned int i = 0; i < 2; i++) {
+		expect(&fx, fx_wait(&fx, &dst[i]->unlinked, 1));
+		expect(&fx, fx_wait(&fx, &src[i]->unlinked, 1));
+		expect(&fx, src[i]->outcomes[LNET_OUTCOME_DELIVERED] == 2 * N);
+		expect(&fx, dst[i]->n[LNET_EVENT_PUT] == 2 * N);
+		expect(&fx, census_wait(&fx, rig.node[i], NULL, is_tidy, 1));
+	}
+	still_works(&fx);
+	fx_down(&fx);
+	return fx.failures ? 1 : 0;
+}
+
+/* ---- */
+
+static const struct apart_test tests[] = {
+	{ "new messages take a new connection", goes_on },
+	{ "they overtake a large one that is stuck", overtakes },
+	{ "TCP gets through first", tcp_is_first },
+	{ "the peer refuses a new connection", refused },
+	{ "a peer that does not read has not stalled", slow_reader },
+	{ "a caller connects again", caller_comes_again },
+	{ "two nodes, both ways", both_ways },
+};
+
+int main(int argc, char **argv)
+{
+	struct apart a = apart_begin(argc, argv, NULL);
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	return apart_all(&a, tests, ARRAY_SIZE(tests));
+}
