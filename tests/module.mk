@@ -328,7 +328,7 @@ if !WITH_FUZZERS
 TESTS += $(tool_tests)
 endif
 
-EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/thread/check.h
+EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config

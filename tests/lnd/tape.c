@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "tests/source.h"
+
 #define FRAME_MAX (2u << 20)
 
 static const char *const kinds[] = {
@@ -19,28 +21,12 @@ const char *tape_kind_name(enum tape_kind kind)
 	return kinds[kind];
 }
 
-/* make check says where the sources are; a program run by hand was told by its
- * compiler. */
 static FILE *tape_open(const char *name)
 {
-	const char *dirs[] = { getenv("srcdir"), "." };
-	const char *slash = strrchr(__FILE__, '/');
-	char path[4096];
-	FILE *f = NULL;
+	char file[128];
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(dirs) && !f; i++) {
-		if (!dirs[i])
-			continue;
-		snprintf(path, sizeof(path), "%s/tests/wire/tcp/%s.tape",
-			 dirs[i], name);
-		f = fopen(path, "r");
-	}
-	if (!f && slash) {
-		snprintf(path, sizeof(path), "%.*s/../wire/tcp/%s.tape",
-			 (int)(slash - __FILE__), __FILE__, name);
-		f = fopen(path, "r");
-	}
-	return f;
+	snprintf(file, sizeof(file), "tests/wire/tcp/%s.tape", name);
+	return source_open(file);
 }
 
 static bool grow(struct tape_frame *f, const uint8_t *bytes, size_t len,

@@ -2,17 +2,16 @@
 /* Files: what kernel nodes export is taken, and shown back; what cannot be done
  * is said, and nothing is done then. */
 #include "rig.h"
+#include "tests/source.h"
 
 static char *golden(const char *name)
 {
-	const char *srcdir = getenv("srcdir");
-	char path[4096], *text = calloc(1, 65536);
+	char file[128], *text = calloc(1, 65536);
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/tests/config/%s",
-		 srcdir ? srcdir : ".", name);
-	f = fopen(path, "r");
-	cr_assert_not_null(f, "%s", path);
+	snprintf(file, sizeof(file), "tests/config/%s", name);
+	f = source_open(file);
+	cr_assert_not_null(f, "%s", file);
 	cr_assert_gt(fread(text, 1, 65535, f), 0);
 	fclose(f);
 	return text;
@@ -290,7 +289,7 @@ Test(import, atomic)
 	r = import(&rig, "add", good);
 	cr_assert_eq(r.status, 0, "%s", r.answer);
 	/* Bonding of old is several NIs, and that is said. */
-	cr_assert_str_eq(r.err, "# tcp1: 2 interfaces of one NI are made one "
+	cr_assert_str_eq(r.err, "# tcp1: 2 interfaces of one NI become one "
 				"NI each\n");
 	result_free(&r);
 	/* Deleting one that is not there brings the others back. */

@@ -8,6 +8,7 @@
 #include "config/answer.h"
 #include "config/scope.h"
 #include "config/tree.h"
+#include "tests/source.h"
 #include "ulnet/control.h"
 
 static const struct tree_limits limits = { 1 << 20, 1000, 10 };
@@ -83,14 +84,12 @@ static char *print_again(const char *text)
 
 Test(tree, golden)
 {
-	const char *srcdir = getenv("srcdir");
 	char dir[2048];
 	struct dirent *e;
 	unsigned int n = 0;
 	DIR *d;
 
-	snprintf(dir, sizeof(dir), "%s/tests/config", srcdir ? srcdir : ".");
-	d = opendir(dir);
+	d = opendir(source_path("tests/config", dir, sizeof(dir)));
 	cr_assert_not_null(d, "%s", dir);
 	while ((e = readdir(d))) {
 		char *text, *again;

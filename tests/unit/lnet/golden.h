@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lnd/lnd.h"
+#include "tests/source.h"
 
 struct golden {
 	size_t hdr_len;
@@ -14,27 +15,13 @@ struct golden {
 	uint8_t bytes[512];
 };
 
-/* make check says where the sources are; a program run by hand was told by its
- * compiler. */
 static inline FILE *golden_open(const char *name)
 {
-	const char *dirs[] = { getenv("srcdir"), ".", NULL };
-	const char *slash = strrchr(__FILE__, '/');
-	char path[4096];
-	FILE *f = NULL;
+	char file[128];
+	FILE *f;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(dirs) && !f; i++) {
-		if (!dirs[i])
-			continue;
-		snprintf(path, sizeof(path), "%s/tests/wire/%s.hex", dirs[i],
-			 name);
-		f = fopen(path, "r");
-	}
-	if (!f && slash) {
-		snprintf(path, sizeof(path), "%.*s/../../wire/%s.hex",
-			 (int)(slash - __FILE__), __FILE__, name);
-		f = fopen(path, "r");
-	}
+	snprintf(file, sizeof(file), "tests/wire/%s.hex", name);
+	f = source_open(file);
 	cr_assert(f, "no golden frame %s", name);
 	return f;
 }

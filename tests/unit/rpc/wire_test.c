@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include "rpc/crc32c.h"
+#include "tests/source.h"
 #include "wire_again.h"
 #include "wire_hex.h"
 
@@ -384,28 +385,11 @@ Test(wire, longest_head)
 
 /* ---- the examples of ulrpc_protocol(7) ---- */
 
-/* make check says where the sources are; a program run by hand was told by its
- * compiler. */
 static FILE *page_open(void)
 {
-	static const char page[] = "man/man7/ulrpc_protocol.7";
-	const char *dirs[] = { getenv("srcdir"), "." };
-	const char *slash = strrchr(__FILE__, '/');
-	char path[4096];
-	FILE *f = NULL;
+	FILE *f = source_open("man/man7/ulrpc_protocol.7");
 
-	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !f; i++) {
-		if (!dirs[i])
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dirs[i], page);
-		f = fopen(path, "r");
-	}
-	if (!f && slash) {
-		snprintf(path, sizeof(path), "%.*s/../../../%s",
-			 (int)(slash - __FILE__), __FILE__, page);
-		f = fopen(path, "r");
-	}
-	cr_assert(f, "no page %s", page);
+	cr_assert(f, "no page");
 	return f;
 }
 
