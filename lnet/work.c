@@ -51,6 +51,13 @@ uint64_t lnet_now(struct lnet *node, unsigned int cpt)
 					   : l->env->ops->clock(l->env);
 }
 
+uint64_t lnet_turn(struct lnet *node, unsigned int cpt)
+{
+	const struct loop *l = node->loops[cpt];
+
+	return likely(loop_current() == l && l->in_turn) ? l->now : 0;
+}
+
 void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 {
 	struct loop *l = node->loops[cpt];

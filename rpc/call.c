@@ -232,9 +232,15 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	}
 }
 
-static out_of_line void bulks_record(const struct ulrpc_call *call,
-				     struct call_report report)
+static out_of_line void bulks_record(const struct ulrpc_call *call)
 {
+	struct call_report report = {
+		.shard = call->shard,
+		.stats = call->client->stats,
+		.peer = &call->client->imp->stats,
+		.method = call->method,
+	};
+
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_bytes(call->bulks[i], &report.bulk_received,
 			   &report.bulk_sent);
@@ -256,7 +262,7 @@ static in_line void call_record(const struct ulrpc_call *call,
 
 	stat_call_end(&report);
 	if (unlikely(call->nbulks))
-		bulks_record(call, report);
+		bulks_record(call);
 }
 
 /* The outcome is known; may do anything. */
@@ -651,7 +657,7 @@ static int bulks_claim(struct ulrpc_call *call,
 	return 0;
 }
 
-static void call_start(struct ulrpc_call *call)
+static in_line void call_start(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
 
@@ -711,14 +717,14 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	shard_give(call->shard, &call->cancel);
 }
 
-static void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
-		      const struct ulrpc_call_conf *conf)
+static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
+			      const struct ulrpc_call_conf *conf, uint64_t now)
 {
 	call->client = c;
 	call->shard = c->shard;
 	list_init(&call->link);
 	call->watch = WATCH_NONE;
-	call->began = call->queued = shard_now(c->shard);
+	call->began = call->queued = now;
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->fsm.state = CALL_NEW;
 	call->unknown = false;
@@ -742,7 +748,9 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	       size_t length, const struct ulrpc_call_conf *conf,
 	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
 {
-	bool owned = shard_owned(client->shard);
+	struct shard *s = client->shard;
+	uint64_t now = lnet_turn(s->node, s->cpt);
+	bool owned = likely(now) || shard_owned(s);
 	struct ulrpc_call *call;
 	int rc = call_conf_check(client, conf, length, done);
 
@@ -754,7 +762,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		call_p || !owned);
 	if (!call)
 		return -ENOMEM;
-	call_init(call, client, conf);
+	call_init(call, client, conf, likely(now) ? now : shard_now(s));
 	call->method = method;
 	call->length = (uint32_t)length;
 	call->done = done;
@@ -774,7 +782,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	if (owned)
 		call_start(call);
 	else
-		shard_give(client->shard, &call->work);
+		shard_give(s, &call->work);
 	return 0;
 }
 

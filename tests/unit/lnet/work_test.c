@@ -34,6 +34,7 @@ static void note(const struct item *it)
 	cr_assert(lnet_cpt_owned(it->node, it->cpt));
 	cr_assert_eq(lnet_cpt_current(it->node), (int)it->cpt);
 	notes.at[notes.n] = lnet_now(it->node, it->cpt);
+	cr_assert_eq(lnet_turn(it->node, it->cpt), notes.at[notes.n]);
 	notes.what[notes.n++] = it->name;
 }
 
@@ -132,6 +133,7 @@ Test(work, poll_after_a_cancelled_timer)
 	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
 	struct item a = item(node, 0, 1), b = item(node, 0, 2);
 
+	cr_assert_eq(lnet_turn(node, 0), 0);
 	lnet_timer_init(&b.timer, on_timer);
 	lnet_timer_arm(node, 0, &b.timer, lnet_now(node, 0));
 	lnet_defer(node, 0, &a.work);
