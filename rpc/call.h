@@ -63,22 +63,30 @@ struct ulrpc_call {
 	struct list due;	/* WATCH_DUE: client.due */
 	struct parcel *parcel;	/* SENT */
 	uint64_t xid;		/* SENT: of this attempt */
-	uint64_t deadline;	/* ns; TIME_NEVER */
+	/* What the call says in a message, but for its numbers: in one, calls
+	 * with the same said[] are told by their numbers only. */
+	union {
+		struct {
+			uint64_t deadline; /* ns; TIME_NEVER */
+			uint32_t method;
+			uint32_t length; /* of the body */
+			uint32_t reply_max;
+			uint8_t priority, semantics;
+			uint8_t nbulks;
+			bool unknown; /* an attempt before this one may have
+				       * been executed: IDEMPOTENT only,
+				       * others end with that attempt */
+		};
+		uint64_t said[3];
+	};
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
-	bool shared;  /* the user may have a reference: a malloc of its own */
-	bool unknown; /* an attempt before this one may have been executed:
-		       * IDEMPOTENT only, others end with that attempt */
-	bool gone;    /* with its node, which crashed: it never ends */
-	bool alone;   /* could not be sent for want of memory: goes by itself */
+	bool shared;   /* the user may have a reference: a malloc of its own */
+	bool gone;     /* with its node, which crashed: it never ends */
+	bool alone;    /* could not be sent for want of memory: goes by itself */
 	uint8_t watch; /* enum call_watch */
 	uint8_t class; /* slab_class_of() this, with what follows */
-	uint8_t nbulks;
-	uint8_t priority, semantics;
-	uint16_t place; /* in the parcel */
-	uint32_t method;
-	uint32_t length; /* of the body */
-	uint32_t reply_max;
+	uint16_t place;	     /* in the parcel */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t attempts;
 	_Atomic uint32_t refs;
@@ -101,6 +109,11 @@ struct ulrpc_call {
 	/* nbulks of them, then the body */
 	struct ulrpc_bulk *bulks[];
 };
+
+_Static_assert(sizeof(((struct ulrpc_call *)0)->said) ==
+		       offsetof(struct ulrpc_call, began) -
+			       offsetof(struct ulrpc_call, said),
+	       "all of it, and no holes");
 
 static inline uint8_t *call_body(struct ulrpc_call *call)
 {

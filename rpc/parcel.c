@@ -652,10 +652,11 @@ static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
 		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
-static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
-			    const struct wire_segments *segments, uint64_t now)
+static struct wire_call wire_call_of(const struct ulrpc_call *call,
+				     const struct wire_segments *segments,
+				     uint64_t now)
 {
-	struct wire_call w = {
+	return (struct wire_call){
 		.xid = call->xid,
 		/* An attempt has as much time as its call. */
 		.remaining = parcel_time_left(call->deadline, now),
@@ -669,18 +670,52 @@ static uint8_t *encode_call(uint8_t *at, const struct ulrpc_call *call,
 		.nbulks = call->nbulks,
 		.bulk = segments,
 	};
-
-	return wire_call_put(at, &w);
 }
 
-/* All up to it are answered, or not waited for any more: the first call of those
- * parcels that wait is behind it. @p is one of them. */
+static bool is_said_alike(const struct ulrpc_call *a,
+			  const struct ulrpc_call *b)
+{
+	return a->said[0] == b->said[0] && a->said[1] == b->said[1] &&
+	       a->said[2] == b->said[2];
+}
+
+/* The calls become part of the parcel, and of its head at @at. */
+static uint8_t *encode_calls(struct parcel *p, const struct load *l,
+			     uint8_t *at)
+{
+	const struct wire_segments *segments = l->segments;
+	const struct ulrpc_call *like = NULL;
+	struct wire_call_rest rest;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct ulrpc_call *call = l->calls[i];
+		struct wire_call w;
+
+		entry_fill(p, i, call, l->now);
+		if (likely(like && is_said_alike(call, like))) {
+			at = wire_call_put_with(at, call->xid,
+						call->attempts - 1, &rest);
+			continue;
+		}
+		w = wire_call_of(call, segments, l->now);
+		at = wire_call_put(at, &w);
+		segments += call->nbulks;
+		like = call->nbulks ? NULL : call;
+		if (like)
+			wire_call_rest_make(&rest, &w);
+	}
+	return at;
+}
+
+/* All up to it are answered, or not waited for any more: the first call that waits
+ * is behind it. It is in the first parcel of those that wait, of which @p, whose
+ * calls have not got their numbers yet, is the last one. */
 static uint64_t acked(const struct parcel *p)
 {
 	struct parcel *first = list_first(&p->client->imp->parcels,
 					  struct parcel, of_import);
 
-	while (!first->entries[first->waiting].call)
+	while (first != p && !first->entries[first->waiting].call)
 		first->waiting++;
 	return first->xid + first->waiting - 1;
 }
@@ -694,13 +729,9 @@ static uint8_t *encode_head(struct parcel *p, const struct load *l)
 		.acked = acked(p),
 		.epoch = imp->epoch,
 	};
-	const struct wire_segments *segments = l->segments;
 	uint8_t *at = wire_requests_put(p->head, &m);
 
-	for (unsigned int i = 0; i < l->n; i++) {
-		at = encode_call(at, l->calls[i], segments, l->now);
-		segments += l->calls[i]->nbulks;
-	}
+	at = encode_calls(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
@@ -771,8 +802,6 @@ static int parcel_launch(struct parcel *p, const struct load *l)
 	uint64_t hdr_data;
 	uint8_t *at;
 
-	for (unsigned int i = 0; i < l->n; i++)
-		entry_fill(p, i, l->calls[i], l->now);
 	at = encode_head(p, l);
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));

@@ -296,6 +296,43 @@ Test(wire, bad)
 	}
 }
 
+/* ---- calls that differ in their numbers ---- */
+
+Test(wire, call_with_the_rest_of_another)
+{
+	static const struct wire_call calls[] = {
+		{ .xid = 1, .method = 1 },
+		{ .xid = 300, .attempt = 2, .length = 64, .remaining = 5000 },
+		{ .xid = UINT64_MAX,
+		  .attempt = UINT32_MAX,
+		  .method = UINT32_MAX,
+		  .length = UINT32_MAX,
+		  .timeout = UINT64_MAX,
+		  .remaining = UINT64_MAX,
+		  .flags = UINT32_MAX,
+		  .priority = UINT32_MAX,
+		  .reply_max = UINT32_MAX,
+		  .slot = UINT32_MAX,
+		  .semantics = UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		uint8_t a[WIRE_CALL_BOUND], b[WIRE_CALL_BOUND];
+		const struct wire_call *c = &calls[i];
+		struct wire_call other = *c;
+		struct wire_call_rest rest;
+		size_t length = (size_t)(wire_call_put(a, c) - a);
+
+		other.xid = 7;
+		other.attempt = 8;
+		wire_call_rest_make(&rest, &other);
+		cr_assert_leq(rest.length, sizeof(rest.bytes));
+		cr_assert_eq(wire_call_put_with(b, c->xid, c->attempt, &rest),
+			     b + length);
+		cr_assert_eq(memcmp(a, b, length), 0);
+	}
+}
+
 /* ---- header data ---- */
 
 Test(wire, header_data)
