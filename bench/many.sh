@@ -9,25 +9,13 @@ many_row() { # NAME UNIT VALUE
 	row "$1" "$2" "" "$3" "$3" "$3"
 }
 
-many_measure() {
-	local n loops values key text
+many_herd() { # TEXT ARGUMENT...
+	local text=$1 values key column unit
 
-	for loops in shared own; do
-		for n in $many_nodes; do
-			values=$("$bin/many" "$loops" "$n" | sed -n 's/^bytes //p')
-			many_row "$n nodes, loops: $loops, memory of each" bytes \
-				"$values"
-		done
-	done
-	for n in 100 1000; do
-		values=$(instructions --toggle-collect=lnet_sim_run_all \
-			"$bin/many" pings "$n")
-		many_row "a simulated message, $n nodes" instructions \
-			$((values / 40000))
-	done
-	values=$("$bin/many" calls $many_clients)
-	while IFS='|' read -r key text unit; do
-		many_row "$many_clients simulated clients: $text" "$unit" \
+	shift
+	values=$("$bin/many" calls $many_clients "$@")
+	while IFS='|' read -r key column unit; do
+		many_row "$many_clients clients, $text: $column" "$unit" \
 			"$(sed -n "s/^$key //p" <<<"$values")"
 	done <<-'END'
 	answered|answered|calls
@@ -36,4 +24,30 @@ many_measure() {
 	last|the last one, of virtual time|ms
 	bytes|memory of each|bytes
 	END
+}
+
+many_measure() {
+	local n loops values
+
+	for loops in shared own; do
+		for n in $many_nodes; do
+			values=$("$bin/many" "$loops" "$n" | sed -n 's/^bytes //p')
+			many_row "$n nodes, loops: $loops, memory of each" bytes \
+				"$values"
+		done
+	done
+	for n in 2 100 1000; do
+		values=$(instructions --toggle-collect=measured \
+			"$bin/many" pair "$n")
+		many_row "a call between two of $n nodes on a loop" \
+			instructions $((values / 1000))
+	done
+	for n in 100 1000; do
+		values=$(instructions --toggle-collect=lnet_sim_run_all \
+			"$bin/many" pings "$n")
+		many_row "a simulated message, $n nodes" instructions \
+			$((values / 40000))
+	done
+	many_herd "64 B"
+	many_herd "4 KiB at 10 MB/s" 4096 10000000
 }
