@@ -61,22 +61,11 @@ static inline void hostile_init_with(struct hostile_rig *h,
 				     const struct ulrpc_conf *conf,
 				     const struct ulrpc_service_conf *more)
 {
-	struct ulrpc_service_conf c;
-
 	*h = (struct hostile_rig){ 0 };
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	serve_init(&h->g, 1, 1);
 	serve_open(&h->g, conf);
-	c = serve_conf(&h->g);
-	if (more) {
-		struct ulrpc_service_conf m = *more;
-
-		m.name = c.name;
-		m.methods = c.methods;
-		m.nmethods = c.nmethods;
-		c = m;
-	}
-	serve_start(&h->g, &c);
+	serve_start_with(&h->g, more);
 	serve_client(&h->g);
 	hostile_honest(h);
 	h->a = malloc(sizeof(*h->a));

@@ -11,18 +11,9 @@ static struct stranger a;
 static inline void rig_with(struct serve_rig *g,
 			    struct ulrpc_service_conf *more, unsigned int cpts)
 {
-	struct ulrpc_service_conf c;
-
 	serve_init(g, 1, cpts);
 	serve_open(g, NULL);
-	c = serve_conf(g);
-	if (more) {
-		more->name = c.name;
-		more->methods = c.methods;
-		more->nmethods = c.nmethods;
-		c = *more;
-	}
-	serve_start(g, &c);
+	serve_start_with(g, more);
 	stranger_init(&a, g->sim, CALLER, SERVER);
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);

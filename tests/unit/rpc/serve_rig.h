@@ -183,6 +183,22 @@ static inline void serve_start(struct serve_rig *g,
 	cr_assert_eq(ulrpc_service_start(g->rpc[SERVER], conf, &g->service), 0);
 }
 
+/* The service of serve_conf(), with all that @more says (NULL: nothing) but its
+ * name and methods. */
+static inline void serve_start_with(struct serve_rig *g,
+				    const struct ulrpc_service_conf *more)
+{
+	struct ulrpc_service_conf plain = serve_conf(g), c = plain;
+
+	if (more) {
+		c = *more;
+		c.name = plain.name;
+		c.methods = plain.methods;
+		c.nmethods = plain.nmethods;
+	}
+	serve_start(g, &c);
+}
+
 static inline void serve_fini(struct serve_rig *g)
 {
 	for (unsigned int i = 0; i < 2; i++)

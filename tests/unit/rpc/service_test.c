@@ -4,18 +4,9 @@
 
 static void rig(struct serve_rig *g, struct ulrpc_service_conf *conf)
 {
-	struct ulrpc_service_conf c;
-
 	serve_init(g, 1, 1);
 	serve_open(g, NULL);
-	c = serve_conf(g);
-	if (conf) {
-		conf->name = c.name;
-		conf->methods = c.methods;
-		conf->nmethods = c.nmethods;
-		c = *conf;
-	}
-	serve_start(g, &c);
+	serve_start_with(g, conf);
 	serve_client(g);
 }
 
