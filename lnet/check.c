@@ -144,6 +144,52 @@ static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
 	return false;
 }
 
+/* What waits on a CPT, by its messages, and as counted. */
+struct holding {
+	uint32_t aside, standing;
+};
+
+static void holding_add(struct holding *on, const struct lnet_msg *msg)
+{
+	struct holding *h = &on[msg->home->index];
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_HELD:
+		h->standing += !msg->aside;
+		/* fallthrough */
+	case MSG_OFFERED:
+	case MSG_PARKED:
+		h->aside += msg->aside;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool holding_wrong(struct lnet *node, char *buf, size_t size)
+{
+	struct holding on[LNET_CPTS_MAX] = { 0 };
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry (msg, &node->cpt[i].active, active)
+			holding_add(on, msg);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		const struct lnet_cpt *cpt = &node->cpt[i];
+
+		if (cpt->has_all.held == on[i].aside &&
+		    cpt->standing == on[i].standing)
+			continue;
+		snprintf(buf, size,
+			 "CPT %u: %u messages are put aside and %u stand, but "
+			 "%u and %u are counted",
+			 i, on[i].aside, on[i].standing, cpt->has_all.held,
+			 cpt->standing);
+		return true;
+	}
+	return false;
+}
+
 static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
@@ -172,6 +218,8 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
 
+	if (holding_wrong(node, buf, size))
+		return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (parked_wrong(&node->cpt[i], buf, size))
 			return true;

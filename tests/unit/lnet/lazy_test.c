@@ -561,8 +561,10 @@ static void newcomers_wait(unsigned int cpts)
 
 	cr_assert_gt(counter(node, "stood"), 0);
 	cr_assert_eq(counter(node, "drop_count"), 0);
+	cr_assert_eq(lnet_sim_check(sim), 0);
 	lnet_sim_run(sim, SECOND);
 	cr_assert_eq(counter(node, "drop_count"), 0);
+	cr_assert_eq(lnet_sim_check(sim), 0);
 	post_md(node, PORTAL, 1, &umd);
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(seen.n, CROWD - 1);
