@@ -16,7 +16,8 @@
 #define SPIN_MIN NSEC_PER_USEC /* of a window, so that it can grow again */
 
 struct spin {
-	const _Atomic uint64_t *max; /* ns; any thread may change it. 0: the loop
+	const _Atomic uint64_t
+		*max;	       /* ns; any thread may change it. 0: the loop
 				      * does not poll. NULL: never */
 	stat_t *hits, *misses; /* windows in which something came, or nothing */
 	uint64_t window;       /* ns */

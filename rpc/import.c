@@ -10,6 +10,7 @@
 #include "rpc/client.h"
 #include "rpc/control.h"
 #include "rpc/parcel.h"
+#include "rpc/reply_buf.h"
 #include "rpc/wire.h"
 
 /* A question that is not answered is repeated. */
@@ -630,6 +631,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->link);
 	list_init(&imp->clients);
 	list_init(&imp->parcels);
+	list_init(&imp->reply_bufs);
 	list_init(&imp->sending);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
@@ -721,6 +723,7 @@ void import_close(struct import *imp)
 		disconnect_send(imp);
 	if (imp->fsm.state != IMPORT_CLOSED)
 		import_move(imp, IMPORT_CLOSED);
+	reply_bufs_drop(imp);
 	import_detach(imp);
 	import_free(imp);
 }
@@ -736,6 +739,7 @@ static int imports_open(struct shard *s)
 	hash_init(&x->waiting);
 	list_init(&x->all);
 	list_init(&x->parcels);
+	list_init(&x->reply_bufs);
 	slab_init(&x->slab);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
@@ -776,6 +780,7 @@ static void imports_stop(struct shard *s)
 		if (import_is_up(imp))
 			disconnect_send(imp);
 		import_move(imp, IMPORT_CLOSED);
+		reply_bufs_drop(imp);
 	}
 	imports_each(s, client_stop);
 }
@@ -805,9 +810,11 @@ static void imports_free(struct shard *s)
 		while (!list_empty(&imp->clients))
 			client_gone(list_first(&imp->clients,
 					       struct ulrpc_client, link));
+		reply_bufs_gone(&imp->reply_bufs);
 		import_detach(imp);
 		import_free(imp);
 	}
+	reply_bufs_gone(&x->reply_bufs);
 	parcels_gone(s);
 	bulks_gone(s);
 	slab_fini(&x->slab);

@@ -57,6 +57,11 @@ struct import {
 	/* What waits for replies: parcel.of_import, by xid. */
 	struct list parcels;
 
+	/* For replies (reply_buf.h): those that no parcel uses, and the number
+	 * of all that are kept. */
+	struct list reply_bufs;
+	unsigned int nreply_bufs;
+
 	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
@@ -106,6 +111,7 @@ struct imports {
 	uint64_t hash_seed;
 	struct slab slab;    /* calls, parcels, replies */
 	struct list parcels; /* parcel.link: all there are */
+	struct list reply_bufs; /* reply_buf.link: no longer kept */
 };
 
 extern const struct rpc_part import_part;

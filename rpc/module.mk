@@ -21,6 +21,7 @@ libulrpccore_la_SOURCES += %D%/lent.c
 libulrpccore_la_SOURCES += %D%/message.c %D%/message.h
 libulrpccore_la_SOURCES += %D%/method.c
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
+libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/party.c %D%/party.h
 libulrpccore_la_SOURCES += %D%/place.c %D%/place.h
 libulrpccore_la_SOURCES += %D%/reply.c %D%/reply.h

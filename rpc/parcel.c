@@ -8,6 +8,7 @@
 #include "rpc/bulk.h"
 #include "rpc/call.h"
 #include "rpc/client.h"
+#include "rpc/reply_buf.h"
 #include "rpc/wire_call.h"
 #include "rpc/xids.h"
 
@@ -25,16 +26,6 @@
 /* Of a sink with checksums, in a reply; of each of its segments. */
 #define MOVED_BOUND	 32
 #define MOVED_EACH_BOUND 10
-
-/* Where replies land. */
-struct reply_buf {
-	struct reply_buf *next; /* parcel.bufs */
-	struct parcel *parcel;
-	struct ulnet_md_handle md;
-	struct ulnet_work work;
-	size_t size; /* of all this, as allocated */
-	uint8_t bytes[] __attribute__((aligned(16)));
-};
 
 /* ---- numbers ---- */
 
@@ -89,85 +80,17 @@ static void parcel_free(struct parcel *p)
 	slab_put(parcel_slab(p->shard), p, p->size);
 }
 
-/* With LNet's last word. */
-static void parcel_check(struct parcel *p)
+void parcel_check(struct parcel *p)
 {
 	struct shard *s = p->shard;
 
-	if (p->open || p->sending || p->bufs || p->over)
+	if (p->open || p->sending || p->bufs || p->over || p->landing)
 		return;
 	parcel_free(p);
 	shard_release(s);
 }
 
-static void reply_buf_free(struct reply_buf *rb)
-{
-	struct parcel *p = rb->parcel;
-	struct reply_buf **at = &p->bufs;
-
-	if (p->current == rb)
-		p->current = NULL;
-	while (*at != rb)
-		at = &(*at)->next;
-	*at = rb->next;
-	slab_put(parcel_slab(p->shard), rb, rb->size);
-}
-
 /* ---- replies ---- */
-
-static void on_reply_event(const struct ulnet_event *ev);
-
-/* From now on replies land in a new buffer. */
-static int reply_buf_attach(struct parcel *p)
-{
-	size_t size = sizeof(struct reply_buf) + p->need;
-	struct reply_buf *rb = slab_get(parcel_slab(p->shard), size);
-	struct ulnet_me_handle me;
-	struct ulnet_md md;
-	int rc;
-
-	if (!rb)
-		return -ENOMEM;
-	rb->parcel = p;
-	rb->size = size;
-	md = (struct ulnet_md){
-		.start = rb->bytes,
-		.length = p->need,
-		/* With bulk, the reply is told after its event. */
-		.threshold = p->n == 1 && !p->bulk ? 1 : LNET_MD_THRESH_INF,
-		.options = LNET_MD_OP_PUT,
-		.user_ptr = rb,
-		.handler = on_reply_event,
-	};
-	rc = LNetMEAttach(p->shard->node, ULRPC_PORTAL_REPLY, p->peer, p->match,
-			  0, LNET_UNLINK, LNET_INS_AFTER, &me);
-	if (!rc)
-		rc = LNetMDAttach(me, &md, LNET_UNLINK, &rb->md);
-	if (rc) {
-		slab_put(parcel_slab(p->shard), rb, size);
-		return rc;
-	}
-	rb->next = p->bufs;
-	p->bufs = rb;
-	p->current = rb;
-	return 0;
-}
-
-static void reply_buf_unlink(struct parcel *p)
-{
-	/* -ENOENT: its last event is on the way. */
-	if (p->current)
-		(void)LNetMDUnlink(p->current->md);
-	p->current = NULL;
-}
-
-/* What was repeated, or is not for us, has taken room of what is to come. */
-static void reply_buf_renew(struct parcel *p)
-{
-	reply_buf_unlink(p);
-	/* Without memory these calls wait for their deadlines. */
-	(void)reply_buf_attach(p);
-}
 
 static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
 {
@@ -215,7 +138,7 @@ static void replies_bad(struct parcel *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
+void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
 	uint64_t now = shard_now(p->shard);
@@ -245,50 +168,6 @@ static void replies_arrived(struct parcel *p, const struct ulnet_event *ev)
 	replies_take(p, &m, reply, now);
 }
 
-static void on_reply_buf_over(struct ulnet_work *work)
-{
-	struct reply_buf *rb = container_of(work, struct reply_buf, work);
-	struct parcel *p = rb->parcel;
-
-	if (p->shard->crashed)
-		return; /* it goes with the parcel */
-	reply_buf_free(rb);
-	parcel_check(p);
-}
-
-static void on_reply_event(const struct ulnet_event *ev)
-{
-	struct reply_buf *rb = ev->user_ptr;
-	struct parcel *p = rb->parcel;
-	bool put = ev->type == LNET_EVENT_PUT;
-	/* Canceled: the buffer was renewed while this was landing in it; all of
-	 * it is here. */
-	bool whole =
-		put && (ev->status == 0 ||
-			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
-
-	if (put)
-		stat_count(p->shard, RPC_STAT_replies_received);
-	if (whole && p->open)
-		replies_arrived(p, ev);
-	else if (put)
-		stat_count(p->shard, RPC_STAT_replies_late);
-	if (p->open && p->current == rb &&
-	    (ev->unlinked ||
-	     rb->size - sizeof(*rb) - ev->offset - ev->mlength < p->need))
-		reply_buf_renew(p);
-	if (!ev->unlinked)
-		return;
-	if (unlikely(put && p->bulk)) {
-		/* Calls with bulk are told of it at the end of this turn. */
-		rb->work.fn = on_reply_buf_over;
-		shard_defer(p->shard, &rb->work);
-		return;
-	}
-	reply_buf_free(rb);
-	parcel_check(p);
-}
-
 /* ---- the end of waiting ---- */
 
 static void on_parcel_over(struct ulnet_work *work)
@@ -306,11 +185,11 @@ static void parcel_retire(struct parcel *p)
 {
 	list_del(&p->of_import);
 	sending_settled(p);
+	reply_buf_release(p);
 	p->client = NULL;
-	reply_buf_unlink(p);
 	if (p->sending) {
 		(void)LNetMDUnlink(p->send_md);
-	} else if (unlikely(!p->bufs)) {
+	} else if (unlikely(!p->bufs && !p->landing)) {
 		p->over = true;
 		p->work.fn = on_parcel_over;
 		shard_defer(p->shard, &p->work);
@@ -620,6 +499,7 @@ static struct parcel *parcel_new(const struct load *l)
 	p->sending = false;
 	list_init(&p->of_sending);
 	p->over = false;
+	p->landing = false;
 	p->bulk = l->nsegments != 0;
 	p->bufs = NULL;
 	p->current = NULL;
@@ -860,8 +740,7 @@ void parcels_gone(struct shard *s)
 		struct parcel *p = list_first(all, struct parcel, all);
 
 		entries_unhold(p);
-		while (p->bufs)
-			reply_buf_free(p->bufs);
+		reply_bufs_gone_parcel(p);
 		parcel_free(p);
 	}
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A parcel: one message with calls of one client, and the memory where their
- * replies land. One attempt of each of its calls; its match value is never used
- * again, so what comes late finds nothing, or a parcel that is waiting for
- * nothing.
+ * replies land (reply_buf.h). One attempt of each of its calls, which has a number
+ * of its own: so what comes late is for nobody, wherever it lands.
  *
  * Ends when none of its calls waits any more; its memory is free when LNet has
  * told the end of everything it was given.
@@ -34,13 +33,14 @@ struct parcel {
 	unsigned int held;	   /* entries with a body being sent from there */
 	uint32_t need;		   /* bytes that their replies may have */
 	bool sending;		   /* LNet has the send MD */
-	struct reply_buf *bufs;	   /* that LNet has */
+	struct reply_buf *bufs;	   /* that LNet has for it */
 	struct reply_buf *current; /* the one that can be found */
 	struct ulnet_md_handle send_md;
 	struct ulnet_id peer;		/* who may reply */
 	struct ulnet_nid local, target; /* rail */
 	uint32_t paths;
 	bool over;		/* work is given */
+	bool landing;		/* an event of one of bufs is being dealt with */
 	bool bulk;		/* there is any in it */
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
@@ -54,6 +54,11 @@ struct parcel {
 /* Sends up to @n calls from the client's queues; takes as many as fit. Returns
  * how many went, or cannot go (now) and are out of the way; 0: there are none. */
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
+/* Replies have come, as the event says: whole. */
+void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);
+/* LNet has said its last word of something: frees the parcel, if it was that of
+ * all, and nobody waits. */
+void parcel_check(struct parcel *p);
 /* A call of it has ended, or goes its own way. */
 void parcel_forget(struct parcel *p, struct ulrpc_call *call);
 /* Puts all calls of @c that are in a message to @calls, by ulrpc_call.link. */

@@ -77,6 +77,7 @@ unit_tests += %D%/unit/rpc/wire_version_test
 unit_tests += %D%/unit/rpc/message_test
 unit_tests += %D%/unit/rpc/xids_test
 unit_tests += %D%/unit/rpc/export_test
+unit_tests += %D%/unit/rpc/reply_buf_test
 unit_tests += %D%/unit/rpc/request_test
 unit_tests += %D%/unit/rpc/request_end_test
 unit_tests += %D%/unit/rpc/request_limit_test

@@ -9,9 +9,9 @@
 #include "base/loop.h"
 
 #define LONGEST (64 * NSEC_PER_USEC)
-#define SOON	 (20 * NSEC_PER_USEC) /* within LONGEST */
-#define LATE	 (1000 * NSEC_PER_USEC)
-#define ROUNDS	 20
+#define SOON	(20 * NSEC_PER_USEC) /* within LONGEST */
+#define LATE	(1000 * NSEC_PER_USEC)
+#define ROUNDS	20
 
 struct fake_env {
 	struct env env;
