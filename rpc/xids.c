@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define WORD_BITS 64u
-
 struct xids_hole {
 	uint64_t word;
 	uint64_t missing; /* bits of it that were not seen */
@@ -16,20 +14,21 @@ struct xids_large {
 	unsigned int first, nholes;
 };
 
-static unsigned int nwords(const struct xids *s)
+static void use_words(struct xids *s, uint64_t *words, unsigned int n)
 {
-	return s->large ? XIDS_WORDS_LARGE : XIDS_WORDS_SMALL;
+	s->words = words;
+	s->last = n - 1;
 }
 
-static uint64_t *word_of(struct xids *s, uint64_t word)
+static uint64_t *word_of(const struct xids *s, uint64_t word)
 {
-	return s->large ? &s->large->words[word % XIDS_WORDS_LARGE]
-			: &s->small[word % XIDS_WORDS_SMALL];
+	return &s->words[word & s->last];
 }
 
 void xids_init(struct xids *s)
 {
 	*s = (struct xids){ .base = 0 };
+	use_words(s, s->small, XIDS_WORDS_SMALL);
 	s->small[0] = 1; /* the sequence begins with 1 */
 }
 
@@ -48,9 +47,10 @@ static bool grow(struct xids *s)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return false;
-	for (uint64_t w = s->base; w < s->base + XIDS_WORDS_SMALL; w++)
+	for (uint64_t w = s->base; w <= s->base + s->last; w++)
 		l->words[w % XIDS_WORDS_LARGE] = *word_of(s, w);
 	s->large = l;
+	use_words(s, l->words, XIDS_WORDS_LARGE);
 	return true;
 }
 
@@ -77,21 +77,21 @@ static void hole_add(struct xids *s, uint64_t word, uint64_t missing)
 static enum xids_past hole_take(struct xids *s, uint64_t n)
 {
 	struct xids_large *l = s->large;
-	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
+	uint64_t bit = UINT64_C(1) << n % XIDS_WORD_BITS;
 
 	if (n <= s->below)
 		return XIDS_SEEN;
 	for (unsigned int i = 0; l && i < l->nholes; i++) {
 		struct xids_hole *h = &l->holes[(l->first + i) % XIDS_HOLES];
 
-		if (h->word != n / WORD_BITS)
+		if (h->word != n / XIDS_WORD_BITS)
 			continue;
 		if (!(h->missing & bit))
 			return XIDS_SEEN;
 		h->missing &= ~bit;
 		return XIDS_NEW;
 	}
-	return n / WORD_BITS < s->lost ? XIDS_LOST : XIDS_SEEN;
+	return n / XIDS_WORD_BITS < s->lost ? XIDS_LOST : XIDS_SEEN;
 }
 
 /* Of words below @word, and of the low @bits of that one, nothing is missing. */
@@ -122,15 +122,15 @@ static void leave_word(struct xids *s)
 /* Moves the window so that it contains @word. */
 static void move_to(struct xids *s, uint64_t word)
 {
-	unsigned int n = nwords(s);
+	uint64_t n = s->last + 1;
 
 	if (word >= s->base + n && grow(s))
-		n = nwords(s);
+		n = s->last + 1;
 	/* Further than all of it: most of the holes would be forgotten. */
 	if (word >= s->base + n + n) {
 		uint64_t last = word - n - n + 1;
 
-		for (unsigned int i = 0; i < n; i++)
+		for (uint64_t i = 0; i < n; i++)
 			leave_word(s);
 		if (last > s->base)
 			s->lost = s->base = last;
@@ -146,39 +146,39 @@ static void leave_full(struct xids *s)
 		leave_word(s);
 }
 
-enum xids_past xids_add(struct xids *s, uint64_t n)
+/* Of a number that was seen, fills a word, or is outside of the window. */
+enum xids_past xids_add_rare(struct xids *s, uint64_t n)
 {
-	uint64_t word = n / WORD_BITS;
-	uint64_t bit = UINT64_C(1) << n % WORD_BITS;
+	uint64_t bit = UINT64_C(1) << n % XIDS_WORD_BITS;
 	uint64_t *w;
 
-	if (unlikely(word < s->base))
+	if (n / XIDS_WORD_BITS < s->base)
 		return hole_take(s, n);
-	if (unlikely(word - s->base >= nwords(s))) {
-		move_to(s, word);
+	if (!xids_word(s, n)) {
+		move_to(s, n / XIDS_WORD_BITS);
 		leave_full(s);
 	}
-	w = word_of(s, word);
-	if (unlikely(*w & bit))
+	w = xids_word(s, n);
+	if (*w & bit)
 		return XIDS_SEEN;
 	*w |= bit;
-	if (unlikely(!~*w))
-		leave_full(s);
+	leave_full(s);
 	return XIDS_NEW;
 }
 
 void xids_below(struct xids *s, uint64_t n)
 {
 	/* The first word that still matters, and its bits that do not. */
-	uint64_t word = n / WORD_BITS + (n % WORD_BITS == WORD_BITS - 1);
-	unsigned int bits = (unsigned int)((n + 1) % WORD_BITS);
+	uint64_t word =
+		n / XIDS_WORD_BITS + (n % XIDS_WORD_BITS == XIDS_WORD_BITS - 1);
+	unsigned int bits = (unsigned int)((n + 1) % XIDS_WORD_BITS);
 
 	s->below = MAX(s->below, n);
 	if (s->large && s->large->nholes)
 		holes_below(s, word, bits);
 	if (likely(word < s->base))
 		return;
-	for (unsigned int i = 0; i < nwords(s) && s->base < word; i++) {
+	for (uint64_t i = 0; i <= s->last && s->base < word; i++) {
 		*word_of(s, s->base) = 0;
 		s->base++;
 	}
@@ -200,6 +200,7 @@ void xids_trim(struct xids *s)
 			return;
 	for (uint64_t w = s->base; w < s->base + XIDS_WORDS_SMALL; w++)
 		s->small[w % XIDS_WORDS_SMALL] = l->words[w % XIDS_WORDS_LARGE];
+	use_words(s, s->small, XIDS_WORDS_SMALL);
 	s->large = NULL;
 	free(l);
 }

@@ -7,20 +7,21 @@
  *
  * A number is called new once, at most.
  *
- * Thread: owner.
+ * Thread: owner. It points into itself: not to be copied.
  */
 #ifndef RPC_XIDS_H
 #define RPC_XIDS_H
 
 #include "base/util.h"
 
+#define XIDS_WORD_BITS	 64u
 #define XIDS_WORDS_SMALL 2u  /* 128 numbers, without allocation */
 #define XIDS_WORDS_LARGE 64u /* 4096 */
 #define XIDS_HOLES	 16u /* words of them */
 
 /* The window begins with a whole word. So who uses numbers in order has all that
  * are not further apart than this, oldest to newest, inside of it. */
-#define XIDS_SPAN ((XIDS_WORDS_LARGE - 1) * 64u)
+#define XIDS_SPAN ((XIDS_WORDS_LARGE - 1) * XIDS_WORD_BITS)
 
 struct xids_large;
 
@@ -28,8 +29,10 @@ struct xids {
 	uint64_t base;	/* words below this one are left behind */
 	uint64_t below; /* numbers up to this one do not come any more */
 	uint64_t lost;	/* of words below this one, holes have been forgotten */
+	uint64_t *words; /* of the window: small, or large's */
+	uint64_t last;	 /* words - 1: a power of two less one */
 	uint64_t small[XIDS_WORDS_SMALL];
-	struct xids_large *large; /* instead of small, with the holes */
+	struct xids_large *large; /* with the holes; NULL: none */
 };
 
 enum xids_past {
@@ -40,8 +43,29 @@ enum xids_past {
 
 void xids_init(struct xids *s);
 void xids_fini(struct xids *s);
+/* The word of the window that has @n; NULL: none has. */
+static inline uint64_t *xids_word(const struct xids *s, uint64_t n)
+{
+	uint64_t word = n / XIDS_WORD_BITS;
+
+	return likely(word - s->base <= s->last) ? &s->words[word & s->last]
+						 : NULL;
+}
+
+enum xids_past xids_add_rare(struct xids *s, uint64_t n) must_check;
 /* What is known of @n. If it was new, it is seen now. */
-enum xids_past xids_add(struct xids *s, uint64_t n) must_check;
+static inline must_check enum xids_past xids_add(struct xids *s, uint64_t n)
+{
+	uint64_t bit = UINT64_C(1) << n % XIDS_WORD_BITS;
+	uint64_t *w = xids_word(s, n);
+
+	/* Only a word that becomes full moves the window. */
+	if (unlikely(!w || *w & bit || !~(*w | bit)))
+		return xids_add_rare(s, n);
+	*w |= bit;
+	return XIDS_NEW;
+}
+
 /* Numbers up to @n do not come any more; those that do count as seen. */
 void xids_below(struct xids *s, uint64_t n);
 /* Gives memory back that is not needed now. */
