@@ -80,15 +80,12 @@ static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
 	return NULL;
 }
 
-static inline const uint8_t *get_tag(const uint8_t *p, const uint8_t *end,
-				     uint32_t *tag)
+/* As get_varint(), of a tag with more than one byte. */
+static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
+					  uint32_t *tag)
 {
 	uint64_t v;
 
-	if (likely(p < end && p[0] < 0x80)) {
-		*tag = p[0];
-		return p + 1;
-	}
 	p = get_long_varint(p, end, &v);
 	if (!p || v > UINT32_MAX)
 		return NULL;
@@ -104,10 +101,17 @@ static inline const uint8_t *get_tag(const uint8_t *p, const uint8_t *end,
 static inline bool next_field(const uint8_t **p, const uint8_t *end,
 			      uint32_t *tag)
 {
-	if (unlikely(!*p) || *p == end)
+	const uint8_t *at = *p;
+
+	if (unlikely(!at) || at == end)
 		return false;
-	*p = get_tag(*p, end, tag);
-	return likely(*p);
+	if (unlikely(at[0] >= 0x80)) {
+		*p = get_long_tag(at, end, tag);
+		return *p;
+	}
+	*tag = at[0];
+	*p = at + 1;
+	return true;
 }
 
 static inline const uint8_t *get_fixed64(const uint8_t *p, const uint8_t *end,

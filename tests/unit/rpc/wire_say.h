@@ -64,8 +64,7 @@ static inline struct field field_at(const uint8_t *p, const uint8_t *end)
 	struct field f = { .bytes = p };
 	uint32_t tag;
 
-	p = get_tag(p, end, &tag);
-	BUG_ON(!p);
+	BUG_ON(!next_field(&p, end, &tag));
 	f.number = tag >> 3;
 	f.type = tag & 7;
 	f.end = get_unknown(p, end, tag);
