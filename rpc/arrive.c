@@ -13,11 +13,8 @@
 
 /* ---- origins ---- */
 
-void origin_unref(struct origin *o)
+void origin_free(struct origin *o)
 {
-	BUG_ON(!o->refs);
-	if (--o->refs)
-		return;
 	BUG_ON(o->out);
 	if (o->export)
 		export_unref(o->export);
@@ -42,9 +39,9 @@ static bool may_repeat(const struct ulrpc_service *svc,
 	       (m->semantics == ULRPC_IDEMPOTENT || MUTATE(rpc_caller_rules));
 }
 
-enum request_past request_past(struct shard *s, struct export *e,
-			       const struct ulrpc_service *svc,
-			       const struct wire_call *c)
+static inline enum request_past past_of(struct shard *s, struct export *e,
+					const struct ulrpc_service *svc,
+					const struct wire_call *c)
 {
 	enum xids_past number = xids_add(&e->xids, c->xid);
 
@@ -63,6 +60,13 @@ enum request_past request_past(struct shard *s, struct export *e,
 		return REQUEST_NEW;
 	stat_count(s, RPC_STAT_requests_doubtful);
 	return REQUEST_DOUBTFUL;
+}
+
+enum request_past request_past(struct shard *s, struct export *e,
+			       const struct ulrpc_service *svc,
+			       const struct wire_call *c)
+{
+	return past_of(s, e, svc, c);
 }
 
 /* @again: ns until there may be room, if it is overloaded. */
@@ -145,7 +149,8 @@ static struct origin *origin_new(struct service_cpt *sc,
 	o->epoch = m->epoch;
 	o->refs = 1;
 	o->unanswered = m->ncalls;
-	o->room = 0;
+	o->room_length = o->room_reply = 0;
+	o->room_as_of = sc->changes - 1;
 	o->reading = true;
 	o->refused = false;
 	o->out = NULL;
@@ -154,15 +159,15 @@ static struct origin *origin_new(struct service_cpt *sc,
 }
 
 /* A call of a message: @all is WIRE_OK, or why the whole message is refused. */
-static void read_call(struct origin *o, const struct wire_call *c, uint32_t all,
-		      bool may_pin, uint64_t now)
+static inline void read_call(struct origin *o, const struct wire_call *c,
+			     uint32_t all, bool may_pin, uint64_t now)
 {
 	uint64_t again = 0;
 	enum request_past past = REQUEST_NEW;
 	uint32_t status = all;
 
 	if (likely(o->export))
-		past = request_past(o->sc->shard, o->export, o->sc->service, c);
+		past = past_of(o->sc->shard, o->export, o->sc->service, c);
 	/* A copy is not refused either: the other one may be under way. */
 	if (unlikely(past == REQUEST_COPY)) {
 		o->unanswered--;

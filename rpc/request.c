@@ -178,8 +178,19 @@ void request_run(struct sched_item *item)
 	shard_give(s, &r->work);
 }
 
+/* Bytes of memory for a request, from now until its reply is gone. */
+static uint64_t request_size(const struct wire_call *c)
+{
+	uint64_t size = sizeof(struct ulrpc_request) +
+			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
+
+	if (unlikely(c->nbulks))
+		size += transfers_size(c);
+	return c->length > REQUEST_ROOM ? size + c->length : size;
+}
+
 /* False: it would not be run in time. */
-static bool queue(struct ulrpc_request *r)
+static bool queue(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct service_cpt *sc = r->sc;
 
@@ -195,13 +206,13 @@ static bool queue(struct ulrpc_request *r)
 		return false;
 	/* A worker may have it already. Its reply comes to this CPT in a later
 	 * turn. */
-	request_activate(r);
+	request_activate(r, request_size(c));
 	return true;
 }
 
 /* ---- arrival ---- */
 
-static void run_inline(struct ulrpc_request *r)
+static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 {
 	const struct ulrpc_method *m = r->method;
 	struct service_cpt *sc = r->sc;
@@ -220,7 +231,7 @@ static void run_inline(struct ulrpc_request *r)
 	 * one any more. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
-		request_activate(r);
+		request_activate(r, request_size(c));
 	}
 }
 
@@ -267,30 +278,21 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* Bytes of memory for a request, from now until its reply is gone. */
-static uint64_t request_size(const struct wire_call *c)
-{
-	uint64_t size = sizeof(struct ulrpc_request) +
-			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
-
-	if (unlikely(c->nbulks))
-		size += transfers_size(c);
-	return c->length > REQUEST_ROOM ? size + c->length : size;
-}
-
-/* Is there room for one more of @o, which takes @size bytes? For the calls of a
- * message this is looked for again only when what is held has changed since, and
- * for those that take more. */
-static bool request_fits(struct origin *o, uint64_t size)
+/* Is there room for one more of @o? For the calls of a message this is looked for
+ * again only when what is held has changed since, or a call takes more. */
+static bool request_fits(struct origin *o, const struct wire_call *c)
 {
 	const struct service_cpt *sc = o->sc;
 
-	if (likely(o->held_as_of == sc->changes && size <= o->room))
+	if (likely(o->room_as_of == sc->changes &&
+		   c->length <= o->room_length &&
+		   c->reply_max <= o->room_reply && !c->nbulks))
 		return true;
-	if (service_is_full(sc, o->share, size))
+	if (service_is_full(sc, o->share, request_size(c)))
 		return false;
-	o->held_as_of = sc->changes;
-	o->room = size;
+	o->room_as_of = sc->changes;
+	o->room_length = c->length;
+	o->room_reply = c->reply_max;
 	return true;
 }
 
@@ -328,7 +330,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 
 	if (likely(!rc) && unlikely(c->nbulks))
 		rc = keep_bulk(r, c);
-	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r))
+	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r, c))
 		return rc;
 	*again_p = r->item.again;
 	return -EBUSY;
@@ -339,7 +341,6 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 {
 	struct service_cpt *sc = o->sc;
 	struct ulrpc_method *m = service_method(sc->service, c->method);
-	uint64_t size = request_size(c);
 	struct ulrpc_request *r;
 	int rc;
 
@@ -347,13 +348,12 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		return WIRE_NO_METHOD;
 	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
-	if (unlikely(!request_fits(o, size)))
+	if (unlikely(!request_fits(o, c)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
 		return WIRE_OVERLOADED;
 	request_init(r, o, m, c, now);
-	r->held = size;
 	rc = request_begin(r, c, may_pin, again_p);
 	if (unlikely(rc)) {
 		request_drop(r);
@@ -363,6 +363,6 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	o->refs++;
 	o->deadline = MAX(o->deadline, r->deadline);
 	if (m->run == ULRPC_RUN_INLINE)
-		run_inline(r);
+		run_inline(r, c);
 	return WIRE_OK;
 }

@@ -57,10 +57,12 @@ struct origin {
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls */
-	uint32_t held_as_of; /* service_cpt.changes when this much room was */
-	uint64_t room; /* found for one more, bytes; 0: none was looked for */
-	bool reading;  /* what has come; replies wait until then */
-	bool refused;  /* all of it: the service stops */
+	/* As of this one of service_cpt.changes there is room for one more that
+	 * is not longer than this, and whose reply is not either. */
+	uint32_t room_as_of;
+	uint32_t room_length, room_reply;
+	bool reading;		   /* what has come; replies wait until then */
+	bool refused;		   /* all of it: the service stops */
 	struct reply_message *out; /* being packed */
 	struct list link;	   /* service_cpt.flush */
 };
@@ -74,7 +76,6 @@ struct ulrpc_request {
 	uint64_t xid;
 	uint64_t arrival;  /* ns */
 	uint64_t deadline; /* ns; TIME_NEVER: none */
-	uint64_t held;	   /* bytes: as struct share counts them */
 	uint32_t attempt;  /* 0 for the first */
 	uint32_t reply_max;
 	uint32_t length;
@@ -99,7 +100,8 @@ struct ulrpc_request {
 	void *reply;  /* to be freed, unless it is room */
 
 	struct sched_item item;
-	struct list link;		 /* service_cpt.active */
+	struct list link; /* service_cpt.active */
+	uint64_t held;	  /* active: bytes, as struct share counts them */
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct ulnet_work work; /* runs it (virtual), or brings the reply */
 	void *next_arg;
@@ -154,6 +156,12 @@ enum request_past request_past(struct shard *s, struct export *e,
 			       const struct ulrpc_service *svc,
 			       const struct wire_call *c);
 
-void origin_unref(struct origin *o);
+void origin_free(struct origin *o);
+static inline void origin_unref(struct origin *o)
+{
+	BUG_ON(!o->refs);
+	if (unlikely(--o->refs == 0))
+		origin_free(o);
+}
 
 #endif

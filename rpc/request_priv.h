@@ -38,14 +38,14 @@ void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
  * the request has not run, and will not. On its CPT; nobody else has the
  * request. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
-/* It ends in this way, now. @started: 0: it was not run, or has not replied. */
-void request_record(const struct ulrpc_request *r, unsigned int end,
-		    uint64_t started, uint64_t now);
+/* A lost one ends in this way. */
+void request_record_lost(const struct ulrpc_request *r, unsigned int end);
 
 /* ---- requests.c ---- */
 
-/* The request is not answered at once: it counts as under way from now on. */
-void request_activate(struct ulrpc_request *r);
+/* The request is not answered at once: it counts as under way from now on, with
+ * @held bytes. */
+void request_activate(struct ulrpc_request *r, uint64_t held);
 /* @r is not under way any more. What is waiting for that is told last. */
 void request_deactivate(struct ulrpc_request *r);
 /* False: it is not in state @from any more, but replied, or being run. */

@@ -36,7 +36,8 @@ static void request_end(struct ulrpc_request *r)
 
 	if (sc->running == r)
 		sc->running = NULL;
-	if (unlikely(r->transfers || r->pin || r->copy))
+	/* A body that lies elsewhere is pinned, or a copy. */
+	if (unlikely(r->body != r->room || r->transfers))
 		request_drop(r);
 	if (r->active)
 		request_deactivate(r);
@@ -69,29 +70,35 @@ static out_of_line void record_with_bulk(const struct ulrpc_request *r,
 	stat_request_end(r->sc->shard->stats, report);
 }
 
-void request_record(const struct ulrpc_request *r, unsigned int end,
-		    uint64_t started, uint64_t now)
+static void record(const struct ulrpc_request *r, struct request_report *report)
+{
+	if (unlikely(r->transfers))
+		record_with_bulk(r, report);
+	else
+		stat_request_end(r->sc->shard->stats, report);
+}
+
+/* Of a request that ends now, as if it had not been run; but for its end. */
+static inline struct request_report report_of(const struct ulrpc_request *r,
+					      uint64_t now)
 {
 	const struct origin *o = r->origin;
-	struct request_report report = {
+
+	return (struct request_report){
 		.service = r->sc->stats,
 		.peer = o->export ? &o->export->stats : NULL,
 		.method = r->method->number,
-		.end = end,
 		.total = ns_between(r->arrival, now),
 		.received = r->length,
 	};
+}
 
-	if (likely(started)) {
-		report.run = true;
-		report.queue = ns_between(r->arrival, started);
-		report.service_time = ns_between(started, r->replied);
-		report.sent = end == WIRE_TOO_LONG ? 0 : r->reply_length;
-	}
-	if (unlikely(r->transfers))
-		record_with_bulk(r, &report);
-	else
-		stat_request_end(r->sc->shard->stats, &report);
+void request_record_lost(const struct ulrpc_request *r, unsigned int end)
+{
+	struct request_report report = report_of(r, shard_now(r->sc->shard));
+
+	report.end = end;
+	record(r, &report);
 }
 
 /* What the next ones of its method will take. Those that the handler refused say
@@ -111,6 +118,7 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	uint64_t started =
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
+	struct request_report report = report_of(r, now);
 	struct wire_reply reply;
 
 	wire_reply_clear(&reply);
@@ -118,12 +126,6 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	reply.attempt = r->attempt;
 	reply.status = r->status;
 	reply.error = r->error;
-	if (likely(started)) {
-		reply.queue = ns_between(r->arrival, started) / NSEC_PER_USEC;
-		reply.service = ns_between(started, r->replied) / NSEC_PER_USEC;
-		if (r->method->run == ULRPC_RUN_WORKER)
-			learn_cost(r, started);
-	}
 	if (unlikely(r->status == WIRE_TOO_LONG))
 		reply.needed = r->reply_length;
 	else
@@ -133,7 +135,18 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 			service_retry_after(r->sc->service, r->item.again);
 	if (unlikely(r->transfers))
 		moved(r, &reply, room);
-	request_record(r, reply.status, started, now);
+	report.end = reply.status;
+	if (likely(started)) {
+		report.run = true;
+		report.queue = ns_between(r->arrival, started);
+		report.service_time = ns_between(started, r->replied);
+		report.sent = reply.length;
+		reply.queue = report.queue / NSEC_PER_USEC;
+		reply.service = report.service_time / NSEC_PER_USEC;
+		if (r->method->run == ULRPC_RUN_WORKER)
+			learn_cost(r, started);
+	}
+	record(r, &report);
 	reply_add(r->origin, &reply, body, true);
 	request_end(r);
 }

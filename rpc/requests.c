@@ -27,11 +27,12 @@ static void watch_arm(struct service_cpt *sc)
 			  shard_now(sc->shard) + MAX(every, WATCH_MIN_NS));
 }
 
-void request_activate(struct ulrpc_request *r)
+void request_activate(struct ulrpc_request *r, uint64_t held)
 {
 	struct service_cpt *sc = r->sc;
 
 	r->active = true;
+	r->held = held;
 	list_add_tail(&sc->active, &r->link);
 	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
@@ -113,7 +114,7 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct origin *o = r->origin;
 
-	request_record(r, end, 0, shard_now(r->sc->shard));
+	request_record_lost(r, end);
 	/* Bulk that was asked for, and has not begun, does not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
