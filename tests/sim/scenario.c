@@ -531,6 +531,9 @@ static int set_up(struct run *r)
 	/* Few messages: peers have their shares of them, and wait. */
 	if (chance(r, 40))
 		r->conf.messages_max = 8 + (uint32_t)rnd(r, 16);
+	/* Little is held: what finds no room stands, or is dropped. */
+	if (chance(r, 40))
+		r->conf.lazy_max = 1 + (uint32_t)rnd(r, 4);
 	for (unsigned int i = 0; i < r->n; i++)
 		r->members[i].nids[0] = lnet_nid_make(
 			LNET_NET(LNET_TYPE_SOCK, 0), 0x0a000001 + i);
