@@ -740,7 +740,7 @@ static int imports_open(struct shard *s)
 	list_init(&x->all);
 	list_init(&x->parcels);
 	list_init(&x->reply_bufs);
-	slab_init(&x->slab);
+	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
 	return 0;
@@ -796,6 +796,7 @@ static void imports_crash(struct shard *s)
 		shard_cancel(s, &imp->pause);
 	}
 	imports_each(s, client_crash);
+	slab_stop(&s->imports->slab);
 }
 
 static void imports_free(struct shard *s)
@@ -817,6 +818,7 @@ static void imports_free(struct shard *s)
 	reply_bufs_gone(&x->reply_bufs);
 	parcels_gone(s);
 	bulks_gone(s);
+	slab_stop(&x->slab);
 	slab_fini(&x->slab);
 	hash_fini(&x->by_nids);
 	hash_fini(&x->waiting);

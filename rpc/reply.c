@@ -56,17 +56,6 @@ struct reply_message {
 
 static void reply_again(struct ulnet_timer *t);
 
-void replies_init(struct service_cpt *sc)
-{
-	slab_init(&sc->reply_slab);
-	list_init(&sc->replies);
-}
-
-void replies_fini(struct service_cpt *sc)
-{
-	slab_fini(&sc->reply_slab);
-}
-
 uint64_t reply_size(uint32_t length)
 {
 	return slab_size(sizeof(struct reply_message) + HEADROOM(1) + length);
@@ -80,7 +69,7 @@ static struct reply_message *message_alloc(struct service_cpt *sc,
 {
 	size_t size =
 		slab_size(sizeof(struct reply_message) + headroom + bodies);
-	struct reply_message *m = slab_get(&sc->reply_slab, size);
+	struct reply_message *m = slab_get(&sc->slab, size);
 
 	if (!m)
 		return NULL;
@@ -144,7 +133,7 @@ static void message_put(struct reply_message *m)
 
 	list_del(&m->link);
 	message_held(m, -(int64_t)m->size);
-	slab_put(&sc->reply_slab, m, m->size);
+	slab_put(&sc->slab, m, m->size);
 }
 
 static void message_end(struct reply_message *m)

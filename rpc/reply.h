@@ -33,9 +33,6 @@ void reply_flush(struct origin *o);
 /* service_cpt.flush_work */
 void replies_flush(struct ulnet_work *w);
 
-void replies_init(struct service_cpt *sc);
-/* None is left. */
-void replies_fini(struct service_cpt *sc);
 /* Nothing is sent again any more. */
 void replies_abort(struct service_cpt *sc);
 /* What LNet has is unlinked. */

@@ -246,7 +246,7 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 		r->body = c->body;
 		if (r->pin)
 			return 0;
-		to = r->copy = malloc(c->length);
+		to = r->copy = slab_get(&r->sc->slab, c->length);
 		if (!to)
 			return -ENOMEM;
 	}

@@ -17,7 +17,8 @@ static void body_drop(struct ulrpc_request *r)
 {
 	if (r->pin)
 		inbox_unpin(r->pin);
-	free(r->copy);
+	if (r->copy)
+		slab_put(&r->sc->slab, r->copy, r->length);
 	r->pin = NULL;
 	r->copy = NULL;
 }

@@ -82,6 +82,7 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 {
 	struct service_cpt *sc = r->sc;
 	struct inbox_buffer *pin = r->pin;
+	bool copied = r->copy;
 
 	/* A lost request belongs to whoever replies, and may be answered at
 	 * once; request_lost() still looks at its bulk after that. */
@@ -100,6 +101,8 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 		service_unref(sc->service);
 		return false;
 	}
+	if (copied)
+		slab_disown(&sc->slab);
 	request_wait_users(r);
 	/* A continuation that is queued is called all the same. */
 	if (sc->service->has_exec)

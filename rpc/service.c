@@ -87,7 +87,7 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 static void cpt_fini(struct service_cpt *sc)
 {
 	requests_lost_free(sc);
-	replies_fini(sc);
+	slab_fini(&sc->slab);
 	pool_fini(&sc->requests);
 	pool_fini(&sc->origins);
 }
@@ -139,8 +139,10 @@ void service_cpt_settled(struct service_cpt *sc)
 
 	if (likely(sc->fsm.state == SERVICE_CPT_UP) || sc->shard->crashed)
 		return;
-	if (cpt_is_gone(sc))
+	if (cpt_is_gone(sc)) {
 		fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_GONE);
+		slab_stop(&sc->slab);
+	}
 	pthread_mutex_lock(&wait->lock);
 	if (cpt_is_idle(sc))
 		svc->idle |= bit;
@@ -401,7 +403,8 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	sc->shard = rpc_shard_of(svc->rpc, i);
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
 	pool_init(&sc->origins, sizeof(struct origin), 0);
-	replies_init(sc);
+	slab_init(&sc->slab, sc->shard);
+	list_init(&sc->replies);
 	sc->unknown.host = sc->passed.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);
@@ -854,6 +857,7 @@ static void cpt_crash(struct service_cpt *sc)
 		inbox_crash(&sc->inbox);
 	requests_crash(sc);
 	replies_crash(sc);
+	slab_stop(&sc->slab);
 }
 
 static void service_shard_crash(struct shard *s)

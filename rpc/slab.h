@@ -3,8 +3,9 @@
  * Memory of several sizes, recycled last-in-first-out, so that a call that is
  * like the last ones allocates nothing, nor has pages given back to the system
  * and taken again. Sizes are rounded up to the next quarter of a power of two;
- * what is kept for the next one is bounded, for each size and in all. Under
- * AddressSanitizer everything is a malloc of its own.
+ * what is kept for the next one is bounded, for each size and in all. When more
+ * than a little is kept, sizes that nobody has asked for in SLAB_IDLE go back to
+ * the system. Under AddressSanitizer everything is a malloc of its own.
  *
  * Thread: owner.
  */
@@ -12,6 +13,9 @@
 #define RPC_SLAB_H
 
 #include "base/util.h"
+#include "ulnet/loop.h"
+
+struct shard;
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SLAB_IS_MALLOC 1
@@ -29,6 +33,8 @@
 #define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
 #define SLAB_KEEP      (UINT32_C(4) << 20)  /* bytes of each size */
 #define SLAB_KEEP_ALL  (UINT32_C(16) << 20) /* and of all */
+#define SLAB_KEEP_IDLE (UINT32_C(256) << 10) /* of all, when idle */
+#define SLAB_IDLE      (10 * NSEC_PER_SEC)
 
 struct slab_free {
 	struct slab_free *next;
@@ -39,12 +45,18 @@ struct slab_class {
 	uint32_t kept; /* bytes of all in it */
 	uint32_t full; /* bytes: if there are more, no other is kept */
 	uint32_t size; /* bytes of each */
+	bool asked;    /* for one of them, since the timer was armed */
 };
 
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
 	uint64_t used; /* pieces that are out */
-	uint32_t kept; /* bytes of those that are not */
+	uint64_t made; /* pieces, from malloc(), so far */
+	uint32_t kept; /* bytes of those that are not out */
+	uint32_t limit; /* of that: SLAB_KEEP_IDLE; SLAB_KEEP_ALL while the
+			 * timer is armed */
+	struct ulnet_timer timer;
+	struct shard *shard; /* NULL: the slab has been stopped */
 };
 
 /* SLAB_CLASSES and more: it is not kept. */
@@ -76,10 +88,20 @@ static inline size_t slab_size(size_t size)
 	return class < SLAB_CLASSES ? slab_class_size(class) : size;
 }
 
-void slab_init(struct slab *slab);
-/* Everything must be back. */
+void slab_init(struct slab *slab, struct shard *s);
+/* Cancels the timer: before slab_fini(), and when the node has crashed. */
+void slab_stop(struct slab *slab);
+/* Everything must be back. Any thread. */
 void slab_fini(struct slab *slab);
 
+/* A piece that is out will not come back: free() is for it. */
+static inline void slab_disown(struct slab *slab)
+{
+	slab->used--;
+}
+
+/* When a limit is reached. */
+void slab_put_full(struct slab *slab, struct slab_class *c, void *obj);
 /* From malloc(). */
 void *slab_get_new(struct slab *slab, size_t size) must_check;
 
@@ -93,6 +115,7 @@ static inline void *must_check slab_get(struct slab *slab, size_t size)
 	if (SLAB_IS_MALLOC || unlikely(i >= SLAB_CLASSES))
 		return slab_get_new(slab, size);
 	c = &slab->classes[i];
+	c->asked = true;
 	f = c->free;
 	if (unlikely(!f))
 		return slab_get_new(slab, c->size);
@@ -103,10 +126,25 @@ static inline void *must_check slab_get(struct slab *slab, size_t size)
 	return f;
 }
 
+static inline bool slab_is_full(const struct slab *slab,
+				const struct slab_class *c)
+{
+	return c->kept > c->full || slab->kept + c->size > slab->limit;
+}
+
+static inline void slab_keep(struct slab *slab, struct slab_class *c, void *obj)
+{
+	struct slab_free *f = obj;
+
+	f->next = c->free;
+	c->free = f;
+	c->kept += c->size;
+	slab->kept += c->size;
+}
+
 /* @i: slab_class_of() the size that was asked for. */
 static inline void slab_put_class(struct slab *slab, void *obj, unsigned int i)
 {
-	struct slab_free *f = obj;
 	struct slab_class *c;
 
 	slab->used--;
@@ -115,15 +153,10 @@ static inline void slab_put_class(struct slab *slab, void *obj, unsigned int i)
 		return;
 	}
 	c = &slab->classes[i];
-	if (unlikely(c->kept > c->full ||
-		     slab->kept + c->size > SLAB_KEEP_ALL)) {
-		free(obj);
-		return;
-	}
-	f->next = c->free;
-	c->free = f;
-	c->kept += c->size;
-	slab->kept += c->size;
+	if (unlikely(slab_is_full(slab, c)))
+		slab_put_full(slab, c, obj);
+	else
+		slab_keep(slab, c, obj);
 }
 
 /* @size: as it was asked for, or slab_size() of that. */

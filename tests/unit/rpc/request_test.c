@@ -65,6 +65,33 @@ Test(request, by_workers)
 	serve_fini(&g);
 }
 
+#if !SLAB_IS_MALLOC
+/* The memory of long bodies is used again, by requests that are like them. */
+Test(request, long_bodies)
+{
+	struct ulrpc_service_conf conf = { .request_max = 100000,
+					   .buffer_size = 400000 };
+	struct wire_call call = stranger_call_of(0, "work", 70000);
+	static char body[100000];
+	struct serve_rig g;
+	uint64_t made = 0;
+
+	rig_with(&g, &conf, 1);
+	for (unsigned int i = 0; i < 40; i++) {
+		call.xid++;
+		call.length = 70000 + 200 * i;
+		stranger_send(&a, &call, 1, body, 0);
+		settle(&g);
+		if (i == 0)
+			made = cpt0(&g)->slab.made;
+	}
+	cr_assert_eq(g.served.runs, 40);
+	cr_assert_gt(cpt0(&g)->slab.kept, 70000);
+	cr_assert_eq(cpt0(&g)->slab.made, made);
+	serve_fini(&g);
+}
+#endif
+
 Test(request, refusals)
 {
 	struct wire_call c;

@@ -110,7 +110,7 @@ Test(shard, slab_gives_what_is_asked_for)
 	void *piece[ARRAY_SIZE(sizes)][8];
 	struct slab slab;
 
-	slab_init(&slab);
+	slab_init(&slab, NULL);
 	for (unsigned int round = 0; round < 3; round++) {
 		for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
 			for (unsigned int j = 0; j < 8; j++) {
@@ -151,7 +151,7 @@ Test(shard, slab_keeps)
 	struct slab slab;
 	void *first;
 
-	slab_init(&slab);
+	slab_init(&slab, NULL);
 	first = slab_get(&slab, 70000);
 	slab_put(&slab, first, 70000);
 	cr_assert_eq(slab_get(&slab, 75000), first);
@@ -165,6 +165,47 @@ Test(shard, slab_keeps)
 	}
 	cr_assert_geq(slab.kept, SLAB_KEEP_ALL / 2);
 	slab_fini(&slab);
+}
+
+static void slab_use(struct slab *slab, size_t size, unsigned int n)
+{
+	void *piece[32];
+
+	cr_assert_leq(n, ARRAY_SIZE(piece));
+	for (unsigned int i = 0; i < n; i++)
+		piece[i] = slab_get(slab, size);
+	for (unsigned int i = 0; i < n; i++)
+		slab_put(slab, piece[i], size);
+}
+
+/* What is in use stays; what nobody asks for any more goes. */
+Test(shard, slab_gives_back_when_idle)
+{
+	struct lnet_sim *sim = cluster(1);
+	struct ulrpc *rpc;
+	struct slab slab;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 0), NULL, &rpc), 0);
+	slab_init(&slab, &rpc->shards[0]);
+	slab_use(&slab, 100000, 16);
+	slab_use(&slab, 300, 16);
+	for (unsigned int i = 0; i < 10; i++) {
+		slab_use(&slab, 70000, 8);
+		lnet_sim_run(sim, 5000 * MSEC);
+	}
+	cr_assert_eq(slab.made, 16 + 16 + 8);
+	cr_assert_eq(slab.kept, 8 * slab_size(70000));
+	lnet_sim_run(sim, 30000 * MSEC);
+	cr_assert_eq(slab.kept, 0);
+	/* A little may stay for ever. */
+	slab_use(&slab, 3000, 16);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(slab.kept, 16 * slab_size(3000));
+	slab_use(&slab, 100000, 16);
+	slab_stop(&slab);
+	slab_fini(&slab);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cluster_end(sim);
 }
 #endif
 
