@@ -247,18 +247,19 @@ int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
 
 /*
- * The attempt to connect to @nid is over, for which one or more calls of send()
- * were answered -EINPROGRESS: one call, however many they were. @status 0 and
- * LNET_CAUSE_OK: there is a connection; LNet calls send() for what waits,
- * before this returns and in its order, and nothing may be sent to @nid between
- * the moment that send() would take messages and this call. Otherwise what
- * waits ends with @status and @cause, which must be one that promises that the
+ * The attempt to connect to @peer is over, for which one or more calls of
+ * send() were answered -EINPROGRESS: one call, however many they were. It is
+ * about what waits for that process; with LNET_PID_ANY, for any of the NID (an
+ * LND may have one connection for all). @status 0 and LNET_CAUSE_OK: there is a
+ * connection; LNet calls send() for what waits, before this returns and in its
+ * order, and nothing may be sent to @peer between the moment that send() would
+ * take messages and this call. Otherwise what waits ends with @status and @cause, which must be one that promises that the
  * peer has not got the message (see lnet_finalize()); users' handlers run, and
  * may send, which makes LNet ask for a connection again. Not for an NI that
  * goes down: LNet has ended what waits before shutdown(). Fine when nobody
  * waits any more.
  */
-void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_nid *nid,
+void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause);
 
 /*

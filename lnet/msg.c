@@ -515,12 +515,21 @@ void lnet_send_again(struct lnd_msg *lnd)
 	msg_return_credits(msg);
 }
 
-void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_nid *nid,
+/* Does @msg wait for a connection of @ni's to @peer? */
+static bool msg_waits_for(const struct lnet_msg *msg, const struct lnet_ni *ni,
+			  const struct ulnet_id *peer)
+{
+	return msg->ni == ni &&
+	       (peer->pid == LNET_PID_ANY || msg->lnd.next_pid == peer->pid);
+}
+
+void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
-	struct lnet_cpt *cpt = &ni->node->cpt[node_cpt_of(ni->node, nid)];
-	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+	struct lnet_cpt *cpt =
+		&ni->node->cpt[node_cpt_of(ni->node, &peer->nid)];
+	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
 	struct lnet_msg *msg, *next;
 	struct list waiting;
 
@@ -530,7 +539,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_nid *nid,
 	/* What users' handlers send meanwhile waits for the next attempt. */
 	list_init(&waiting);
 	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
-		if (msg->ni != ni)
+		if (!msg_waits_for(msg, ni, peer))
 			continue;
 		list_del(&msg->link);
 		list_add_tail(&waiting, &msg->link);

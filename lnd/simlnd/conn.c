@@ -58,8 +58,10 @@ static void sim_conn_try(struct sim_path *p)
 /* Tells LNet, which may call send() from within. */
 static void sim_conn_tell(struct sim_path *p, int status)
 {
+	struct ulnet_id all = { p->dst, LNET_PID_ANY };
+
 	p->wanted = false;
-	lnet_peer_connected(p->sc->ni, &p->dst, status,
+	lnet_peer_connected(p->sc->ni, &all, status,
 			    status ? LNET_CAUSE_REMOTE_DROPPED : LNET_CAUSE_OK);
 }
 

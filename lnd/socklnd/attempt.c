@@ -111,7 +111,7 @@ static void attempt_tell(struct sock_peer *peer, int status)
 	if (peer->fsm.state != PEER_CONNECTING)
 		peer->give_up = 0;
 	if (wanted)
-		lnet_peer_connected(peer->cpt->sni->ni, &peer->id.nid, status,
+		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
 				    cause_of_attempt(status));
 	sock_peer_settle(peer);
 }

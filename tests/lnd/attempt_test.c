@@ -258,6 +258,45 @@ static int gone_in_a_pause(void)
 	return pair_down(&fx);
 }
 
+/* Two processes of one NID are connected to in turn: what becomes of one says
+ * nothing of the other. */
+static int two_pids(void)
+{
+	struct ulnet_id id[2] = { { .pid = LNET_PID_LUSTRE }, { .pid = 77 } };
+	struct box *b[2];
+	enum sock_type type;
+	struct stranger s;
+	struct fx fx;
+	int fd = -1;
+
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, stranger_listen(&s) == 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		id[i].nid = s.nid;
+		b[i] = box_new(&fx, 100, CUT_NONE);
+		box_bind(b[i], 0, 1, 10 * fx_patience(&fx));
+		box_put_id(b[i], id[i], false, PORTAL, 1, 0);
+		/* The first one has had its turn before. */
+		if (i == 0)
+			fd = stranger_accept(&s);
+	}
+	close(fd);
+	expect(&fx, fx_wait(&fx, &b[0]->terminals, 1));
+	expect(&fx, b[0]->terminal.status != 0);
+	expect(&fx, fx_read(&fx, &b[1]->terminals) == 0);
+	s.pid = 77;
+	fd = stranger_answer(&s, &type);
+	expect(&fx, fd >= 0);
+	expect(&fx, fx_wait(&fx, &b[1]->terminals, 1));
+	expect(&fx, b[1]->terminal.status == 0);
+	close(fd);
+	fx_close(&fx);
+	stranger_fini(&s);
+	return pair_down(&fx);
+}
+
 /* Own addresses, in a network of the test's own; false: not on this machine. */
 static bool own_network(void)
 {
@@ -386,6 +425,7 @@ static const struct apart_test tests[] = {
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
 	{ "a peer that connects, and is slow to answer", crossing },
 	{ "a peer that goes during a pause", gone_in_a_pause },
+	{ "two processes of one NID", two_pids },
 	{ "a new address ends a pause", address_ends_a_pause },
 	{ "attempts that hear nothing are repeated", nothing_is_heard },
 	{ "peers that do not exist are forgotten", failures_are_forgotten },
