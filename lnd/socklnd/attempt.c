@@ -7,6 +7,7 @@
 #include "base/backoff.h"
 #include "base/log.h"
 #include "lnd/socklnd/handshake.h"
+#include "lnd/socklnd/host.h"
 
 /* Refusals in a row after which the connections that there are must do. */
 #define RETRIES 3
@@ -196,6 +197,37 @@ static void drop_sockets(struct sock_peer *peer)
 		sock_conn_drop(second);
 }
 
+static bool is_full(const struct sock_cpt *cpt)
+{
+	return cpt->connecting >=
+	       (unsigned int)cpt->sni->tunables[SOCK_max_connecting];
+}
+
+/* Something has changed: @host has a turn to wait for, or none. */
+static void host_line_up(struct sock_cpt *cpt, struct sock_host *host)
+{
+	if (host->connecting || list_empty(&host->waiting))
+		list_del(&host->turn);
+	else if (list_empty(&host->turn))
+		list_add_tail(&cpt->turns, &host->turn);
+	if (list_empty(&cpt->turns) || is_full(cpt) || cpt->turns_scheduled)
+		return;
+	cpt->turns_scheduled = true;
+	loop_defer(cpt->loop, &cpt->turns_work);
+}
+
+/* @peer neither waits for a turn nor has one any more. */
+static void leave_host(struct sock_peer *peer)
+{
+	struct sock_host *host = peer->host;
+
+	if (!host)
+		return;
+	host_line_up(peer->cpt, host);
+	peer->host = NULL;
+	sock_host_release(peer->cpt, host);
+}
+
 /* Stops what is going on; what follows is another state. */
 static void attempt_leave(struct sock_peer *peer, enum peer_state to)
 {
@@ -204,13 +236,11 @@ static void attempt_leave(struct sock_peer *peer, enum peer_state to)
 	if (peer->fsm.state == PEER_CONNECTING) {
 		drop_sockets(peer);
 		cpt->connecting--;
-		/* Other peers may be waiting for its place. */
-		if (!list_empty(&cpt->turns) && !cpt->turns_scheduled) {
-			cpt->turns_scheduled = true;
-			loop_defer(cpt->loop, &cpt->turns_work);
-		}
+		peer->host->connecting = false;
 	}
 	list_del(&peer->turn);
+	if (to == PEER_IDLE || to == PEER_PAUSED)
+		leave_host(peer);
 	loop_timer_cancel(cpt->loop, &peer->timer);
 	if ((enum peer_state)peer->fsm.state != to)
 		fsm_move(&peer->fsm, sock_peer_states, to);
@@ -250,6 +280,8 @@ static void attempt_begin(struct sock_peer *peer)
 
 	attempt_leave(peer, PEER_CONNECTING);
 	peer->cpt->connecting++;
+	peer->host->connecting = true;
+	host_line_up(peer->cpt, peer->host);
 	peer->looks = 0;
 	rc = sock_handshake_connect(peer, type, &peer->attempt);
 	if (rc)
@@ -261,14 +293,9 @@ static void attempt_begin(struct sock_peer *peer)
 static void wait_for_turn(struct sock_peer *peer)
 {
 	attempt_leave(peer, PEER_QUEUED);
-	list_add_tail(&peer->cpt->turns, &peer->turn);
+	list_add_tail(&peer->host->waiting, &peer->turn);
+	host_line_up(peer->cpt, peer->host);
 	attempt_timer(peer, peer->give_up);
-}
-
-static bool is_full(const struct sock_cpt *cpt)
-{
-	return cpt->connecting >=
-	       (unsigned int)cpt->sni->tunables[SOCK_max_connecting];
 }
 
 static void begin_or_wait(struct sock_peer *peer)
@@ -281,7 +308,11 @@ static void begin_or_wait(struct sock_peer *peer)
 	if (!peer->give_up)
 		peer->give_up =
 			attempt_now(peer) + sock_ni_timeout(peer->cpt->sni);
-	if (is_full(peer->cpt) || !list_empty(&peer->cpt->turns))
+	peer->host = sock_host_hold(peer->cpt, &peer->id.nid);
+	if (!peer->host)
+		attempt_failed(peer, -ENOMEM);
+	else if (peer->host->connecting || is_full(peer->cpt) ||
+		 !list_empty(&peer->cpt->turns))
 		wait_for_turn(peer);
 	else
 		attempt_begin(peer);
@@ -303,8 +334,13 @@ static void on_turns(struct work *w)
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, turns_work);
 
 	cpt->turns_scheduled = false;
-	while (!list_empty(&cpt->turns) && !is_full(cpt))
-		attempt_begin(list_first(&cpt->turns, struct sock_peer, turn));
+	while (!list_empty(&cpt->turns) && !is_full(cpt)) {
+		struct sock_host *host =
+			list_first(&cpt->turns, struct sock_host, turn);
+
+		attempt_begin(
+			list_first(&host->waiting, struct sock_peer, turn));
+	}
 }
 
 void sock_attempt_settle(struct sock_peer *peer)
@@ -369,14 +405,25 @@ static void try_second(struct sock_peer *peer)
 			       &peer->second);
 }
 
+/* Does the attempt make room for others? While nothing is heard from the host,
+ * another process of the host would be no better off. */
+static bool gives_way(struct sock_peer *peer)
+{
+	bool others = !list_empty(&peer->cpt->turns);
+
+	if (is_unheard(peer->attempt))
+		return others;
+	return (others || !list_empty(&peer->host->waiting)) &&
+	       ++peer->looks >= LOOKS;
+}
+
 static void look_after(struct sock_peer *peer)
 {
 	if (attempt_now(peer) >= peer->give_up) {
 		attempt_failed(peer, -ETIMEDOUT);
 		return;
 	}
-	if (!list_empty(&peer->cpt->turns) &&
-	    (is_unheard(peer->attempt) || ++peer->looks >= LOOKS)) {
+	if (gives_way(peer)) {
 		wait_for_turn(peer);
 		return;
 	}

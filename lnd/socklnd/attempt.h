@@ -22,9 +22,10 @@
  *
  * What peers that do not answer could use up has a bound for each CPT: attempts
  * under way (max_connecting). When there are more peers to connect to, they
- * take turns: an attempt that has heard nothing yields to the one that has
- * waited for longest. Of peers to which no connection could be made, and for
- * which nobody waits, the last ATTEMPT_FAILURES_MAX are remembered.
+ * take turns, by NID (host.h): an attempt that has heard nothing yields to the
+ * NID that has waited for longest. Of peers to which no connection could be
+ * made, and for which nobody waits, the last ATTEMPT_FAILURES_MAX are
+ * remembered.
  */
 #ifndef LND_SOCKLND_ATTEMPT_H
 #define LND_SOCKLND_ATTEMPT_H

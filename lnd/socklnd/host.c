@@ -6,12 +6,6 @@
 #include "base/share.h"
 #include "lnd/socklnd/sock.h"
 
-struct sock_host {
-	struct hash_node hash; /* sock_cpt.hosts */
-	struct ulnet_nid nid;
-	unsigned int conns; /* that it has opened */
-};
-
 static uint64_t host_hash(const struct sock_cpt *cpt,
 			  const struct ulnet_nid *nid)
 {
@@ -41,11 +35,34 @@ static struct sock_host *host_new(struct sock_cpt *cpt,
 	if (!host)
 		return NULL;
 	host->nid = *nid;
+	list_init(&host->waiting);
+	list_init(&host->turn);
 	if (hash_add(&cpt->hosts, &host->hash, host_hash(cpt, nid))) {
 		free(host);
 		return NULL;
 	}
 	return host;
+}
+
+struct sock_host *sock_host_hold(struct sock_cpt *cpt,
+				 const struct ulnet_nid *nid)
+{
+	struct sock_host *host = host_find(cpt, nid);
+
+	if (!host)
+		host = host_new(cpt, nid);
+	if (host)
+		host->holders++;
+	return host;
+}
+
+void sock_host_release(struct sock_cpt *cpt, struct sock_host *host)
+{
+	if (!host || --host->holders)
+		return;
+	BUG_ON(!list_empty(&host->waiting) || !list_empty(&host->turn));
+	hash_del(&cpt->hosts, &host->hash);
+	free(host);
 }
 
 /* Reserved for the moment between the question and the answer, since the CPTs
@@ -79,8 +96,7 @@ int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 				 used, (unsigned long long)sock_files_max());
 		return -EALREADY;
 	}
-	if (!host)
-		host = host_new(cpt, nid);
+	host = sock_host_hold(cpt, nid);
 	if (!host) {
 		atomic_fetch_sub(&cpt->sni->accepted, 1);
 		return -ENOMEM;
@@ -95,8 +111,6 @@ void sock_host_put(struct sock_cpt *cpt, struct sock_host *host)
 	if (!host)
 		return;
 	atomic_fetch_sub(&cpt->sni->accepted, 1);
-	if (--host->conns)
-		return;
-	hash_del(&cpt->hosts, &host->hash);
-	free(host);
+	host->conns--;
+	sock_host_release(cpt, host);
 }

@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host: what the processes behind one NID have opened to this node. One
- * address may have any number of processes that call, each a peer of its own;
- * file descriptors are shared between hosts, by the law of shares
- * (base/share.h), or one host could take all that the process may have.
+ * A host: the processes behind one NID, each a peer of its own. What they could
+ * use up is shared between hosts:
+ *	- File descriptors of the connections that they have opened to this node,
+ *	  by the law of shares (base/share.h), or one host could take all that
+ *	  the process may have.
+ *	- Turns to be connected to (attempt.h): a host has one turn at a time,
+ *	  since all its processes have the same address. Otherwise somebody with
+ *	  many made-up pids at a silent address would have many turns.
  *
- * A host lives as long as it has a connection. Owner: the CPT that owns the
- * NID.
+ * A host lives as long as somebody holds it. Owner: the CPT that owns the NID.
  */
 #ifndef LND_SOCKLND_HOST_H
 #define LND_SOCKLND_HOST_H
 
 #include "lnd/socklnd/socklnd.h"
 
-struct sock_host;
+struct sock_host {
+	struct hash_node hash; /* sock_cpt.hosts */
+	struct ulnet_nid nid;
+	unsigned int holders;
+	unsigned int conns; /* that it has opened */
+	/* attempt.c's: */
+	bool connecting;     /* one of its peers is PEER_CONNECTING */
+	struct list waiting; /* sock_peer.turn: those that are PEER_QUEUED */
+	struct list turn;    /* sock_cpt.turns: waiting, and not connecting */
+};
+
+/* The host of @nid, to be given back by sock_host_release(). NULL: no memory. */
+struct sock_host *sock_host_hold(struct sock_cpt *cpt,
+				 const struct ulnet_nid *nid);
+/* Fine for NULL. */
+void sock_host_release(struct sock_cpt *cpt, struct sock_host *host);
 
 /* One more connection that @nid has opened: *@host_p, to be given back by
  * sock_host_put(). -EALREADY: @nid has its share, which the log tells; it may

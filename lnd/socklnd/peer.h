@@ -79,10 +79,14 @@ struct sock_peer {
 	unsigned int looks;	   /* at an attempt that goes on */
 	unsigned int retries;  /* the peer said "later", so often in a row */
 	unsigned int failures; /* of attempts, in a row */
-	uint64_t give_up; /* ns: then those who wait are told; 0: nobody does */
+	/* ns: then those who wait are told that it failed. Set when the first
+	 * attempt for them begins or has to wait for its turn, kept through
+	 * turns and refusals, and 0 when they have been told. */
+	uint64_t give_up;
 	struct timer timer;
-	struct list turn;   /* sock_cpt.turns: PEER_QUEUED */
-	struct list failed; /* sock_cpt.failed: remembered, nobody waits */
+	struct sock_host *host; /* while PEER_QUEUED or PEER_CONNECTING */
+	struct list turn;	/* sock_host.waiting: PEER_QUEUED */
+	struct list failed;	/* sock_cpt.failed: remembered, nobody waits */
 
 	struct work work; /* sock_peer_settle() */
 	bool settling;

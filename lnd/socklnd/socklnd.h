@@ -54,7 +54,7 @@ struct sock_cpt {
 	bool flush_scheduled;
 	/* attempt.c's: */
 	unsigned int connecting; /* attempts under way */
-	struct list turns; /* sock_peer.turn: wait until there are fewer */
+	struct list turns; /* sock_host.turn: wait until there are fewer */
 	struct work turns_work;
 	bool turns_scheduled;
 	struct list failed; /* sock_peer.failed, oldest first */

@@ -127,6 +127,46 @@ static int take_turns(void)
 	return pair_down(&fx);
 }
 
+#define MADE_UP 200 /* pids */
+
+/* However many processes somebody makes up at a silent address, they have one
+ * turn at a time. */
+static int many_pids(void)
+{
+	struct ulnet_id id = { .pid = 1000 };
+	struct box *made_up, *b;
+	struct stranger s;
+	struct census c;
+	struct fx fx;
+
+	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	id.nid = s.nid;
+	expect(&fx, stranger_listen(&s) == 0);
+	made_up = box_new(&fx, 100, CUT_NONE);
+	box_bind(made_up, 0, LNET_MD_THRESH_INF, 1000 * UINT64_C(1000000));
+	for (; id.pid < 1000 + MADE_UP; id.pid++)
+		box_put_id(made_up, id, false, PORTAL, 1, 0);
+	b = box_new(&fx, 100, CUT_NONE);
+	box_bind(b, 0, 1, fx_patience(&fx));
+	box_put(b, 1, false, PORTAL, 1, 0);
+	do {
+		census_take(pair.node[0], &s.nid, &c);
+		if (!expect(&fx, c.attempts <= 1))
+			break;
+		fx_run(&fx, 1000);
+	} while (!fx_read(&fx, &b->terminals));
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	expect(&fx, c.peers == MADE_UP);
+	expect(&fx, box_unlink(made_up) == 0);
+	expect(&fx, fx_wait(&fx, &made_up->terminals, MADE_UP));
+	fx_close(&fx);
+	stranger_fini(&s);
+	return pair_down(&fx);
+}
+
 static struct box *put_one(struct fx *fx, const struct stranger *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -422,6 +462,7 @@ static int failures_are_forgotten(void)
 static const struct apart_test tests[] = {
 	{ "peers that say nothing hold up nobody", silent_peers },
 	{ "peers that say nothing, and few attempts at once", take_turns },
+	{ "many made-up pids of a silent address", many_pids },
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
 	{ "a peer that connects, and is slow to answer", crossing },
 	{ "a peer that goes during a pause", gone_in_a_pause },
