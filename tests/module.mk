@@ -202,6 +202,7 @@ lnd_tests += %D%/lnd/attempt_test
 lnd_tests += %D%/lnd/stall_test
 %C%_lnd_stall_test_SOURCES = %D%/lnd/stall_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/files_test

@@ -337,6 +337,94 @@ static int two_pids(void)
 	return pair_down(&fx);
 }
 
+/* ---- a kernel node that has been restarted ---- */
+
+struct pinged {
+	struct fx *fx;
+	unsigned int done;
+	int status;
+	unsigned int nnis;
+};
+
+static void on_pinged(void *arg, int status, const struct ulnet_ping_info *info)
+{
+	struct pinged *p = arg;
+
+	pthread_mutex_lock(&p->fx->lock);
+	p->done++;
+	p->status = status;
+	p->nnis = info ? info->nnis : 0;
+	pthread_mutex_unlock(&p->fx->lock);
+}
+
+/* It says that this connection is not to be, but another may. */
+static void refuse(struct fx *fx, struct stranger *s)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	int fd = stranger_accept(s);
+	struct ulnet_nid target;
+	struct sock_hello hello;
+
+	expect(fx, fd >= 0);
+	expect(fx, hear_request(fd, &target) == 0);
+	expect(fx, hear_hello(fd, &hello) == 0);
+	say(fd, buf, stranger_hello(s, SOCK_NONE, buf));
+	close(fd);
+}
+
+/* Answers a ping: it has one NI. */
+static void answer_ping(struct fx *fx, struct stranger *s, int fd)
+{
+	struct frame get = { 0 }, reply = { .hdr.type = SOCK_MSG_LNET };
+	uint8_t info[48] = "gnip";
+
+	expect(fx, stranger_hear(s, fd, &get) == 0);
+	expect(fx, get.lnet.type == LNET_MSG_GET &&
+			   get.lnet.match_bits == PING_BITS);
+	stranger_number(s, info + 4, 4, LNET_PING_NI_STATUS);
+	stranger_number(s, info + 8, 4, s->pid);
+	stranger_number(s, info + 12, 4, 2);
+	stranger_number(s, info + 16, 8, lnet_nid_to_nid4(&LNET_NID_LO));
+	stranger_number(s, info + 32, 8, lnet_nid_to_nid4(&s->nid));
+	reply.lnet = stranger_put_hdr(s, 0, 0, 0, sizeof(info));
+	reply.lnet.type = LNET_MSG_REPLY;
+	reply.lnet.wmd = get.lnet.wmd;
+	reply.payload = info;
+	expect(fx, stranger_say(s, fd, &reply));
+}
+
+/* A kernel node refuses the first connection of a process whose incarnation is
+ * not the one that it knows (spec section 3.8), and takes the next: a ping
+ * succeeds all the same. */
+static int refused_at_first(void)
+{
+	struct ulnet_id id = { .pid = LNET_PID_LUSTRE };
+	struct pinged p = { 0 };
+	enum sock_type type;
+	struct stranger s;
+	struct fx fx;
+	int fd;
+
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
+		return 1;
+	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, stranger_listen(&s) == 0);
+	p.fx = &fx;
+	id.nid = s.nid;
+	expect(&fx, lnet_ping(pair.node[0], id, 10 * fx_patience(&fx),
+			      on_pinged, &p) == 0);
+	refuse(&fx, &s);
+	fd = stranger_answer(&s, &type);
+	expect(&fx, fd >= 0 && type == SOCK_CONTROL);
+	answer_ping(&fx, &s, fd);
+	expect(&fx, fx_wait(&fx, &p.done, 1));
+	expect(&fx, p.status == 0 && p.nnis == 1);
+	close(fd);
+	fx_close(&fx);
+	stranger_fini(&s);
+	return pair_down(&fx);
+}
+
 /* Own addresses, in a network of the test's own; false: not on this machine. */
 static bool own_network(void)
 {
@@ -467,6 +555,7 @@ static const struct apart_test tests[] = {
 	{ "a peer that connects, and is slow to answer", crossing },
 	{ "a peer that goes during a pause", gone_in_a_pause },
 	{ "two processes of one NID", two_pids },
+	{ "a peer that refuses at first", refused_at_first },
 	{ "a new address ends a pause", address_ends_a_pause },
 	{ "attempts that hear nothing are repeated", nothing_is_heard },
 	{ "peers that do not exist are forgotten", failures_are_forgotten },

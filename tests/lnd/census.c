@@ -48,6 +48,8 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 		c->conns++;
 		c->writing += conn->tx != NULL;
 		c->reading += conn->rx != NULL;
+		if (conn->behind)
+			c->behind = MAX(c->behind, conn->behind_len);
 		if (c->keys < CENSUS_PORTS)
 			c->key[c->keys++] = key_of(conn);
 	}

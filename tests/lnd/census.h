@@ -15,6 +15,7 @@ struct census {
 	unsigned int peers, conns, handshakes;
 	unsigned int aside; /* connections that were set aside */
 	unsigned int writing, reading; /* connections, in a message */
+	size_t behind; /* most bytes read ahead that one of them keeps */
 	unsigned int wanted;	       /* peers that are waited for */
 	unsigned int attempts;	       /* to connect */
 	unsigned int failures;	       /* of those, in a row; the most */

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lnd/socklnd/rx.h"
+
 static struct frame ping_of(const struct stranger *s)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
@@ -27,6 +29,7 @@ static void reads_nothing(struct fx *fx)
 	size_t at = 0, n;
 	struct stranger s;
 	struct calm calm;
+	struct census c;
 	struct frame f;
 	uint64_t waited = 0;
 	int fd[3];
@@ -51,6 +54,10 @@ static void reads_nothing(struct fx *fx)
 	}
 	expect(fx, fx_stat(fx, 0, "parked") > before);
 	expect(fx, fx_stat(fx, 0, "drop_no_memory") == 0);
+	/* What was read before that was known is kept, and is no more than one
+	 * read; the rest stays with the system. */
+	census_take(fx->rig->node[0], &s.nid, &c);
+	expect(fx, c.behind <= RX_LIMIT_SMALL_FRAMES);
 	calm_goes_on(fx, &calm);
 	close_all(fd, 3);
 	visit_end(fx, &calm, &s);

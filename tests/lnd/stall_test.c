@@ -15,6 +15,7 @@
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
+#include "tests/lnd/pair.h"
 #include "tests/lnd/stranger.h"
 
 #define MAX_FD 1024
@@ -26,20 +27,6 @@ static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 },
 						 { "max_reconnectms", 20 },
 						 { "min_bulk", 2097152 },
 						 { "tx_buffer_size", 65536 } };
-
-static struct real_net net = {
-	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },
-	.absent = "127.0.0.99@tcp",
-	.run = LNET_RUN_THREADS,
-	.cpts = 1,
-	.port = true,
-	.tunables = tunables,
-	.ntunables = ARRAY_SIZE(tunables),
-};
-
-static struct lnd_rig rig = {
-	.name = "stalls", .can = RIG_THREADS, .ops = &real_ops, .arg = &net
-};
 
 static void cut(int fd)
 {
@@ -108,15 +95,14 @@ static void hears(struct visit *v, int fd, uint32_t i)
 
 static bool wait_aside(struct visit *v, unsigned int n)
 {
-	return expect(&v->fx, census_wait(&v->fx, rig.node[0], &v->s.nid,
+	return expect(&v->fx, census_wait(&v->fx, pair.node[0], &v->s.nid,
 					  census_aside_are, n));
 }
 
 static bool up(struct visit *v)
 {
 	memset(v, 0, sizeof(*v));
-	v->fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
-	if (!expect(&v->fx, fx_up(&v->fx, &rig) == 0))
+	if (!pair_up(&v->fx, tunables, ARRAY_SIZE(tunables)))
 		return false;
 	stranger_init(&v->s, &v->fx, "127.0.0.7@tcp");
 	v->src = box_new(&v->fx, 100, CUT_NONE);
@@ -144,8 +130,7 @@ static int down(struct visit *v)
 	expect(&v->fx, v->src->failed[LNET_EVENT_SEND] == 0);
 	fx_close(&v->fx);
 	stranger_fini(&v->s);
-	fx_down(&v->fx);
-	return v->fx.failures ? 1 : 0;
+	return pair_down(&v->fx);
 }
 
 /* The network is back: what was not sent before goes over a new connection, and
@@ -264,7 +249,7 @@ static int refused(void)
 	put_small(&v);
 	for (unsigned int i = 0; c.aside && i < 100; i++) {
 		refuse(&v);
-		census_take(rig.node[0], &v.s.nid, &c);
+		census_take(pair.node[0], &v.s.nid, &c);
 	}
 	expect(&v.fx, c.aside == 0);
 	fd = answer(&v);
@@ -317,7 +302,7 @@ static int slow_reader(void)
 	     us += 1000)
 		fx_run(&v.fx, 1000);
 	expect(&v.fx, probes() >= 4);
-	census_take(rig.node[0], &v.s.nid, &c);
+	census_take(pair.node[0], &v.s.nid, &c);
 	expect(&v.fx, c.aside == 0 && c.conns == 1);
 	for (uint32_t i = 0; i < 16; i++)
 		hears(&v, v.fd, i);
@@ -395,10 +380,10 @@ static bool is_tidy(const struct census *c, unsigned int n)
 static int both_ways(void)
 {
 	enum { N = 20 };
-	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct box *src[2], *dst[2];
+	struct fx fx;
 
-	if (!expect(&fx, fx_up(&fx, &rig) == 0))
+	if (!pair_up(&fx, tunables, ARRAY_SIZE(tunables)))
 		return 1;
 	still_works(&fx);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -417,7 +402,7 @@ static int both_ways(void)
 		for (unsigned int i = 0; i < 2; i++)
 			box_put(src[i], 1 - i, true, PORTAL, 1, HDR(1, n));
 	for (unsigned int i = 0; i < 2; i++)
-		expect(&fx, census_wait(&fx, rig.node[i], NULL,
+		expect(&fx, census_wait(&fx, pair.node[i], NULL,
 					census_aside_are, 1));
 	for (uint32_t n = N; n < 2 * N; n++)
 		for (unsigned int i = 0; i < 2; i++)
@@ -430,11 +415,10 @@ static int both_ways(void)
 		expect(&fx, fx_wait(&fx, &src[i]->unlinked, 1));
 		expect(&fx, src[i]->outcomes[LNET_OUTCOME_DELIVERED] == 2 * N);
 		expect(&fx, dst[i]->n[LNET_EVENT_PUT] == 2 * N);
-		expect(&fx, census_wait(&fx, rig.node[i], NULL, is_tidy, 1));
+		expect(&fx, census_wait(&fx, pair.node[i], NULL, is_tidy, 1));
 	}
 	still_works(&fx);
-	fx_down(&fx);
-	return fx.failures ? 1 : 0;
+	return pair_down(&fx);
 }
 
 /* ---- */
