@@ -179,7 +179,10 @@ bool sock_conn_has_stalled(const struct sock_conn *conn)
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout)
 {
-	uint64_t acked = conn->written - sock_unacked(conn->io.fd);
+	/* Once all was acknowledged, the system need not be asked again. */
+	uint64_t left =
+		conn->acked == conn->written ? 0 : sock_unacked(conn->io.fd);
+	uint64_t acked = conn->written - left;
 	bool sending = acked != conn->written || conn->tx || conn->rest;
 	bool receiving = conn->reading == CONN_READS &&
 			 (conn->rx || conn->part_len ||
