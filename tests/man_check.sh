@@ -54,7 +54,8 @@ tunables=$(perl -0ne 'while (/^TUNABLE\((\w+), "(\w*)", (-?\d+), (\d+), (-?\d+),
 		print ".It Va $name No ($def", $unit ? " $unit" : "",
 			"; $min to $max)\n";
 	}' lnd/socklnd/tunable.def)
-said=$(diff <(echo "$tunables") <(grep '^\.It Va [a-z_]* No (' man/man7/socklnd.7)) ||
+said=$(diff <(LC_ALL=C sort <<<"$tunables") \
+	<(grep '^\.It Va [a-z_]* No (' man/man7/socklnd.7 | LC_ALL=C sort)) ||
 	complain "tunable.def, and man/man7/socklnd.7: $said"
 
 # Every field of a structure of the API is explained.
