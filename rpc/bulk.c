@@ -217,7 +217,7 @@ Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk)
 
 /* ---- whose it is ---- */
 
-/* Who drops the last reference knows that there is no claim and no user. */
+/* Whoever drops the last reference knows that there is no claim and no user. */
 static void bulk_put(struct ulrpc_bulk *b)
 {
 	void (*released)(void *arg);
@@ -345,7 +345,7 @@ static void segment_on_event(const struct ulnet_event *ev)
 
 	if (ev->type == LNET_EVENT_PUT && ev->mlength)
 		b->touched = true;
-	/* What was unlinked meanwhile is complete all the same. */
+	/* What a segment got before it was unlinked counts all the same. */
 	if ((!ev->status || ev->cause == LNET_CAUSE_CANCELED) &&
 	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET))
 		b->moved += ev->mlength;

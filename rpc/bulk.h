@@ -37,7 +37,8 @@ struct bulk_late {
  * another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
 
-/* What bulk_attach() will say, but for the match value. Any thread. */
+/* Describes @b in *@out as bulk_attach() will, but for the match value. Any
+ * thread. */
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
  * A new attempt to @peer begins: links all segments, with match values that
@@ -47,12 +48,13 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		struct wire_segments *out) must_check;
-/* No message finds a segment any more. It is idle when those that have found
- * one before are through. No effect when nothing is attached. Owner. */
+/* From now on no message finds a segment of @b. @b is idle when the messages
+ * that have found one before are through. No effect when nothing is attached.
+ * Owner. */
 void bulk_detach(struct ulrpc_bulk *b);
-/* Is nothing of it linked or in use? Owner. */
+/* Is nothing of @b linked or in use? Owner. */
 bool bulk_idle(const struct ulrpc_bulk *b);
-/* Calls @fn(@arg) once, when it is idle, which it must not be now, and which
+/* Calls @fn(@arg) once, when @b is idle, which it must not be now, and which
  * needs a bulk_detach(). At most one at a time; bulk_release() forgets it.
  * Owner. */
 void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
@@ -60,11 +62,11 @@ void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 /* Compares what is in a sink with what the server says to have put there. 0;
- * -EBADMSG: they differ; -EPROTO: no such segments. Sinks without checksums, and
- * sources: always 0. About 0.1 ms for each MiB. Owner. */
+ * -EBADMSG: they differ; -EPROTO: no such segments. Sinks without checksums,
+ * and sources: always 0. About 0.1 ms for each MiB. Owner. */
 int bulk_check(const struct ulrpc_bulk *b,
 	       const struct wire_moved_in *m) must_check;
-/* Something was put into it that is to be checked. */
+/* Was something put into @b that is to be checked? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
 /* Adds the bytes that the server has put to it, or got from it, since it was
  * claimed; what was moved twice counts twice. Owner. */
@@ -73,9 +75,9 @@ void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
  * bulk_release(). Owner. */
 void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 
-/* The call is over: detaches, and ends the claim when idle. Returns whether that
- * was at once. After it @b may be gone. Owner, or any thread if never attached.
- */
+/* The call is over: detaches, and ends the claim when idle. Returns whether
+ * that was at once. After it @b may be gone. Owner, or any thread if never
+ * attached. */
 bool bulk_release(struct ulrpc_bulk *b);
 /* The node has crashed and is gone: nothing is linked any more, whatever events
  * are missing. Ends the claim if it was released. */

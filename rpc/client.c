@@ -12,7 +12,7 @@
 
 #define INFLIGHT_MAX 1024
 #define SERVICE_PID  LNET_PID_LUSTRE
-/* Open is repeated after that long. */
+/* Time after which Open is repeated. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
 /* When there is no memory for a call: how soon again? */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
@@ -160,7 +160,7 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
 	list_splice_tail(&all, &c->again);
 	list_splice_tail(&all, &c->stalled);
 	list_splice_tail(&all, &c->queue);
-	/* Callbacks may queue more: those are not meant. */
+	/* Callbacks may queue more calls: those are left alone. */
 	fail_all(&all, cause);
 }
 
@@ -217,7 +217,7 @@ static bool is_ready(const struct ulrpc_client *c)
 	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
-/* Nothing can be sent: what would help? */
+/* Nothing can be sent: asks for what would help. */
 static void client_want(struct ulrpc_client *c)
 {
 	import_want(c->imp);
@@ -272,7 +272,7 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submitted(struct ulrpc_client *c)
 {
-	/* As many as are under way: half of all. */
+	/* As many as are under way, that is, half of all. */
 	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
 
 	if (unlikely(!is_ready(c)))
@@ -634,7 +634,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		free(c);
 		return -ENOMEM;
 	}
-	/* Waits, if it has to be done on another thread. */
+	/* lnet_call() waits if this is another thread. */
 	rc = lnet_call(rpc->node, cpt, client_attach, c);
 	if (rc) {
 		import_free(c->imp);

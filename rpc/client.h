@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client: a service of an import's node, with the calls that wait to be sent
- * there. Calls made in one turn travel together at its end, in as few messages as
- * can carry them. As many as are under way go before that: so messages grow with
- * the queue, and the server is busy with some while others are being made.
+ * there. Calls made in one turn travel together at its end, in as few messages
+ * as can carry them. As many as are under way go before that: so messages grow
+ * with the queue, and the server is busy with some while others are being made.
  *
  * Owner: the CPT of the import.
  */
@@ -78,7 +78,7 @@ struct ulrpc_client {
 	bool freeing;
 };
 
-/* A call more is queued. */
+/* One more call is queued. */
 void client_submitted(struct ulrpc_client *c);
 /* A call has come to its CPT. */
 static inline void client_submit(struct ulrpc_client *c,
@@ -116,12 +116,12 @@ static inline void client_unwatch(struct ulrpc_call *call)
 void client_kick(struct ulrpc_client *c);
 /* Sends what may be sent. */
 void client_flush(struct ulrpc_client *c);
-/* There is no memory to send it now: soon, and by itself. */
+/* There is no memory to send the call now: it is sent soon, and by itself. */
 void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
-/* A call is to be sent again: before others, and at the end of this turn if it can
- * be. Asks for what is missing. */
+/* A call is to be sent again: before others, and at the end of this turn if it
+ * can be. Asks for what is missing. */
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
-/* A call ended; the last one there was. */
+/* A call has ended; it was the last one. */
 void client_last_ended(struct ulrpc_client *c);
 static inline void client_call_ended(struct ulrpc_client *c)
 {
@@ -150,8 +150,8 @@ void client_unopen(struct ulrpc_client *c);
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
 /* Of the import: there is a connection (@forgotten: with another server than
- * before, or with one that has forgotten us; client_unopen() came before); there
- * is none; the server does not want us. */
+ * before, or with one that has forgotten us; client_unopen() came before);
+ * there is none; the server does not want us. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
 void client_on_disconnected(struct ulrpc_client *c);
 void client_on_refused(struct ulrpc_client *c);
@@ -162,7 +162,8 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
 /* No timer of its own, or also none of its calls, is armed any more. */
 void client_stop(struct ulrpc_client *c);
 void client_crash(struct ulrpc_client *c);
-/* Frees it, and what it has; after a crash, or when the shard is freed. */
+/* Frees the client, and what it has; after a crash, or when the shard is
+ * freed. */
 void client_gone(struct ulrpc_client *c);
 
 #endif

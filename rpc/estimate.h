@@ -3,8 +3,8 @@
  * How long something takes, from what it took lately: a decaying mean, and a
  * decaying mean of the distance from that, as TCP estimates its round trips.
  *
- * Any thread may add and read. Two that add at the same time may lose one of the
- * two samples, which costs nothing: the next one is as good.
+ * Any thread may add and read. Two that add at the same time may lose one of
+ * the two samples, which costs nothing: the next one is as good.
  */
 #ifndef RPC_ESTIMATE_H
 #define RPC_ESTIMATE_H

@@ -101,7 +101,8 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	return item;
 }
 
-/* @hold: ns that it had its worker; nothing of it is known if it was not run. */
+/* @hold: ns that it had its worker; nothing of it is known if it was not
+ * run. */
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		       uint64_t hold)
 {

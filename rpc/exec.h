@@ -65,15 +65,17 @@ struct exec {
 
 /* 0, -ENOMEM, -errno of making threads. */
 int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
-/* Queues @item, in item->lane. Any thread. @now: ns. False: it would not be done
- * in time, and is not queued; item->again ns from now there may be room. */
+/* Queues @item, in item->lane. Any thread. @now: ns. False: it would not be
+ * done in time, and is not queued; item->again ns from now there may be
+ * room. */
 bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
-/* The same for an item that was run before, whose run() goes on: it is never too
- * late for that. Threads only. False: the workers have ended, or are about to. */
+/* The same for an item that was run before, whose run() goes on: it is never
+ * too late for that. Threads only. False: the workers have ended, or are about
+ * to. */
 bool exec_add_again(struct exec *e, struct sched_item *item,
 		    uint64_t now) must_check;
-/* @item, if it is queued, is @to's from now on, as its client may go. Any thread.
- */
+/* @item, if it is queued, is @to's from now on, as its client may go. Any
+ * thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
 /* Takes @item out, if it is still queued. Any thread. */

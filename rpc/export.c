@@ -150,7 +150,7 @@ void share_put(struct share *share)
 	free(share);
 }
 
-/* Replies that are on their way go on. */
+/* Replies that are on their way are still sent. */
 static void shares_drop(struct export *e)
 {
 	struct share *share, *next;
@@ -172,7 +172,7 @@ void export_unref(struct export *e)
 	free(e);
 }
 
-/* Requests of it that are being served refer to it still. */
+/* Requests of the export that are being served still refer to it. */
 static void export_drop(struct exports *x, struct export *e)
 {
 	BUG_ON(!e->known);
@@ -331,7 +331,7 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
-	/* What cannot be sent is asked for again. */
+	/* An answer that cannot be sent is asked for again. */
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
@@ -546,7 +546,7 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 	stray_send(stray, export_stray_there, export_stray_back, x);
 }
 
-/* The handle as such; a Connect has none yet. */
+/* The handle that the message names; a Connect has none yet. */
 static unsigned int export_home(const struct exports *x,
 				const struct ulnet_event *ev,
 				const struct wire_control *m)

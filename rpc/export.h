@@ -114,16 +114,16 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* us for which a handle that is not known has not been: since an export was last
- * dropped. What was sent on such a connection within that time was executed by
- * nobody. */
+/* us for which a handle that is not known has not been: since an export was
+ * last dropped. What was sent on such a connection within that time was
+ * executed by nobody. */
 static inline uint64_t export_absent(const struct exports *x, uint64_t now)
 {
 	return (now - x->dropped) / NSEC_PER_USEC;
 }
 
-/* What the client holds of the service on @portal: borrowed as long as @e, or as
- * it holds anything. NULL: no memory. */
+/* What the client holds of the service on @portal: borrowed as long as @e, or
+ * as it holds anything. NULL: no memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
 

@@ -8,9 +8,9 @@
  *
  * Two sizes: struct hist (unit 64 ns, 2.2 KiB) for what there are few of,
  * struct hist_small (unit 1024 ns, 1 KiB) for what there may be many of. Zeroed
- * memory is an empty histogram. Adding neither locks nor allocates, nor forgets: a
- * small one whose counters are full is poured into a large one that it brings
- * along.
+ * memory is an empty histogram. Adding neither locks nor allocates, nor
+ * forgets: a small one whose counters are full is poured into a large one that
+ * it brings along.
  *
  * Thread: owner, also for reading.
  */
@@ -55,7 +55,8 @@ static inline unsigned int hist_bucket(uint64_t v)
 	return shift * HIST_STEPS + (unsigned int)(v >> shift);
 }
 
-/* What falls into @bucket: *@low up to, not including, what is returned. */
+/* The values that fall into @bucket: from *@low up to, not including, what is
+ * returned. */
 static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 				  uint64_t *low)
 {
@@ -85,8 +86,8 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 		h->room = UINT64_MAX - ns;
 }
 
-/* False: a counter would overflow, and there was no memory for a large histogram;
- * then nothing was added. */
+/* False: a counter would overflow, and there was no memory for a large
+ * histogram; then nothing was added. */
 bool hist_small_spill(struct hist_small *h) must_check;
 static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 					     uint32_t n)
@@ -105,7 +106,8 @@ static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 	return true;
 }
 
-/* Frees what it brought along, not itself; it is empty then. */
+/* Frees what the histogram has allocated, not the histogram, which is empty
+ * then. */
 void hist_small_clear(struct hist_small *h);
 
 /* ---- reading ---- */

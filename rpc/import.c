@@ -15,12 +15,12 @@
 
 /* A question that is not answered is repeated. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
-/* Pauses between attempts: full jitter, at most so long after the first failure,
- * and after many. */
+/* Pauses between attempts: full jitter, at most so long after the first
+ * failure, and after many. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX   (100 * NSEC_PER_MSEC)
-/* Both are longer if the server has so many clients, which may have failed at the
- * same moment: by this for each, up to that. */
+/* Both are longer if the server has so many clients, which may have failed at
+ * the same moment: by this for each, up to that. */
 #define SPREAD_EACH (100 * NSEC_PER_USEC)
 #define SPREAD_MAX  NSEC_PER_SEC
 /* What a server may ask us to wait. */
@@ -303,7 +303,7 @@ static void connect_send(struct import *imp)
 		imp->attempt_end = shard_now(s);
 }
 
-/* Asks, or asks again; not while LNet has the question still. */
+/* Asks the server, or asks again; not while LNet still has the question. */
 static void connect_ask(struct import *imp)
 {
 	if (!imp->asking)
@@ -383,7 +383,7 @@ static void disconnect_send(struct import *imp)
 		},
 	};
 
-	/* If the message is lost, the server forgets us later. */
+	/* If this message is lost, the server forgets us later. */
 	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
 }
 

@@ -6,10 +6,10 @@
  *
  *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
  *
- * When the server can be reached is found out by the LND, whose messages wait for
- * its connection: the pauses here are short, and their length depends on how many
- * clients the server has, not on how long it has been away. An import that nobody
- * waits for does not try at all.
+ * When the server can be reached is found out by the LND, whose messages wait
+ * for its connection: the pauses here are short, and their length depends on how
+ * many clients the server has, not on how long it has been away. An import that
+ * nobody waits for does not try at all.
  *
  * Owner: the CPT that owns the NIDs.
  */
@@ -93,8 +93,8 @@ struct import {
 
 	/* Failures in a row, without an answered call between: connections that
 	 * could not be made, or were lost, and messages that were not
-	 * delivered. What was sent before the last of these, failed with it: one
-	 * event is one failure, however many messages it hits. */
+	 * delivered. What was sent before the last of these, failed with it:
+	 * one event is one failure, however many messages it hits. */
 	unsigned int failures;
 	uint64_t failed; /* ns: the last one, of messages */
 
@@ -119,11 +119,11 @@ extern const struct rpc_part import_part;
 /* Any thread. A new one, not known to the shard yet. NULL: no memory. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid);
-/* Makes it known, or frees it and finds the one that there is. -ENOMEM,
- * -ENOSPC: still the caller's. */
+/* Makes @fresh known, or frees it and finds the one that is known already.
+ * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
 int import_attach(struct import *fresh, struct import **imp_p) must_check;
 void import_free(struct import *imp);
-/* After the last client left. Frees it. */
+/* The last client has left: frees the import. */
 void import_close(struct import *imp);
 
 static inline bool import_is_up(const struct import *imp)
@@ -159,14 +159,14 @@ static inline bool import_is_ready(const struct import *imp)
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 /* A sign of life of this import's server. */
 void import_on_sign(struct import *imp);
-/* Pauses between attempts of anything that has to do with a server. @n: failures
- * in a row before. */
+/* Pauses between attempts of anything that has to do with a server. @n:
+ * failures in a row before. */
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
 /* Numbers may be given to calls again. */
 void import_on_span(struct import *imp);
-/* By its handle on the wire, or NULL. */
+/* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
 /* Connected, Opened, Disconnected, Alive have come. */

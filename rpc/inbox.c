@@ -44,7 +44,7 @@ static int inbox_post(struct inbox_buffer *b)
 			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)
 		return rc;
-	/* The entry goes if this fails. */
+	/* If this fails, the entry is taken away again. */
 	rc = LNetMDAttach(me, &md, LNET_UNLINK, &b->md);
 	if (rc)
 		return rc;

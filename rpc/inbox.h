@@ -2,8 +2,8 @@
 /*
  * Buffers for the messages of anybody to one portal of one CPT. LNet packs
  * messages into a buffer, one behind the other, until the next one might not
- * fit; then the buffer is posted again, at once, unless something in it is still
- * in use. Knows nothing of what the messages mean.
+ * fit; then the buffer is posted again, at once, unless something in it is
+ * still in use. Knows nothing of what the messages mean.
  *
  * The portal is lazy: while no buffer is posted, LNet holds what comes, within
  * the node's lazy_max and lazy_bytes_max.

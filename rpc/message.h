@@ -54,8 +54,9 @@ struct bulk_list {
 	unsigned int n;
 };
 
-/* Adds the bulks in @message that are not in @list yet, and writes their indices
- * into the message. -EINVAL: a Bulk is not of ulrpc_bulk_field(); -E2BIG. */
+/* Adds the bulks in @message that are not in @list yet, and writes their
+ * indices into the message. -EINVAL: a Bulk is not of ulrpc_bulk_field();
+ * -E2BIG. */
 int message_bulks(const ProtobufCMessage *message, struct bulk_list *list);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A range of bytes that lies in two memories, each cut in its own way: the
- * segments of a caller, of which only the lengths are known, and fragments here.
- * Pure: any thread.
+ * segments of a caller, of which only the lengths are known, and fragments
+ * here. Pure: any thread.
  */
 #ifndef RPC_PLACE_H
 #define RPC_PLACE_H

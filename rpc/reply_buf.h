@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory where the replies of a parcel land, and the match entries by which LNet
- * finds it.
+ * Memory where the replies of a parcel land, and the match entries by which
+ * LNet finds it.
  *
  * A parcel of one call with a short reply takes a buffer that its import keeps
  * attached, if there is one, and gives it back: setting up a match entry, and
  * taking it down, costs as much as the rest of receiving the reply. It is given
  * back only by the arrival of the reply that the parcel waited for: as long as
  * that could still be landing, nobody else's may. A copy of a reply that comes
- * later still finds a buffer, with the parcel that has it then or with none, and
- * is told from what that waits for by the numbers of calls.
+ * later still finds a buffer, with the parcel that has it then or with none,
+ * and is told from what that waits for by the numbers of calls.
  *
  * All other parcels have buffers of their own.
  *
@@ -40,8 +40,8 @@ struct reply_buf {
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
-/* The replies of @p land somewhere from now on: sets bufs, current and match. 0,
- * -ENOMEM, or what LNetMEAttach(3) says. */
+/* The replies of @p land somewhere from now on: sets bufs, current and match.
+ * 0, -ENOMEM, or what LNetMEAttach(3) says. */
 int reply_buf_attach(struct parcel *p);
 /* No call of @p waits any more; parcel.client is still there. */
 void reply_buf_release(struct parcel *p);

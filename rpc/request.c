@@ -125,8 +125,8 @@ static void run_threaded(struct ulrpc_request *r)
 	uint64_t now = shard_now(s);
 
 	if (unlikely(r->next)) {
-		/* The thread that queued the continuation may still be inside of
-		 * ulrpc_request_continue(). */
+		/* The thread that queued the continuation may still be inside
+		 * of ulrpc_request_continue(). */
 		request_wait_users(r);
 		call_next(r);
 		return;
@@ -278,8 +278,8 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* Is there room for one more of @o? For the calls of a message this is looked for
- * again only when what is held has changed since, or a call takes more. */
+/* Is there room for one more of @o? For the calls of a message this is looked
+ * for again only when what is held has changed since, or a call takes more. */
 static bool request_fits(struct origin *o, const struct wire_call *c)
 {
 	const struct service_cpt *sc = o->sc;
@@ -322,7 +322,8 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 		r->priority = (enum ulrpc_priority)c->priority;
 }
 
-/* What it needs besides its own memory; then it waits for a worker, if it is to. */
+/* What it needs besides its own memory; then it waits for a worker, if it is
+ * to. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {

@@ -116,9 +116,9 @@ struct ulrpc_request {
 /* A message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
-/* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why it
- * is not: enum wire_status, and, if workers are too busy for it, *@again_p, ns until
- * they may not be. @may_pin: it lies in the inbox. */
+/* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why
+ * it is not: enum wire_status, and, if workers are too busy for it, *@again_p,
+ * ns until they may not be. @may_pin: it lies in the inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 			bool may_pin, uint64_t now, uint64_t *again_p);
 /* ns; TIME_NEVER. */
@@ -139,9 +139,9 @@ void requests_lost_free(struct service_cpt *sc);
 /* service_cpt.watch: those that are stuck, or too late to be run. */
 void requests_watch(struct ulnet_timer *t);
 
-/* What is known of a call from before: by its number, which is noted, and by its
- * caller's word, with RESENT, that an attempt with another number may have been
- * executed. */
+/* What is known of a call from before: by its number, which is noted, and by
+ * its caller's word, with RESENT, that an attempt with another number may have
+ * been executed. */
 enum request_past {
 	REQUEST_NEW,	  /* it was not executed before */
 	REQUEST_COPY,	  /* it has come already: it is being served, or has
@@ -149,9 +149,9 @@ enum request_past {
 	REQUEST_DOUBTFUL, /* perhaps it was: refused with WIRE_DOUBTFUL */
 };
 
-/* Counts what is not new. A call that by its caller's word may have been executed
- * counts as new if neither its caller nor its method minds; one whose number is
- * forgotten is doubtful. @svc NULL: it has gone. */
+/* Counts what is not new. A call that by its caller's word may have been
+ * executed counts as new if neither its caller nor its method minds; one whose
+ * number is forgotten is doubtful. @svc NULL: it has gone. */
 enum request_past request_past(struct shard *s, struct export *e,
 			       const struct ulrpc_service *svc,
 			       const struct wire_call *c);

@@ -55,7 +55,8 @@ void request_lost(struct ulrpc_request *r, unsigned int end);
 /* Its handler is done with it. Any thread; the memory goes with the service. */
 void request_lost_end(struct ulrpc_request *r);
 /* Handlers' threads may be about to use what ends with RPC on the node: those
- * that have come after @r was lost do not, and those before are soon through. */
+ * that have come after @r was lost do not, and those before are soon
+ * through. */
 void request_wait_users(const struct ulrpc_request *r);
 
 #endif

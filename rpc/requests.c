@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that are not answered at once: those that are under way on a CPT, and
- * those that are lost. */
+/* Requests that are not answered at once: those that are under way on a CPT,
+ * and those that are lost. */
 #include "rpc/request_priv.h"
 
 #include <errno.h>

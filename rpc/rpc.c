@@ -260,9 +260,9 @@ static void parts_free(struct ulrpc *rpc)
 	free(rpc);
 }
 
-/* Nobody will take what LNet holds for us. RPC that is opened on this node later
- * must not: to it, a copy of a request that we have executed would be one that
- * was never looked at. */
+/* Nobody will take what LNet holds for us. RPC that is opened on this node
+ * later must not: to it, a copy of a request that we have executed would be one
+ * that was never looked at. */
 static void portals_clear(struct ulrpc *rpc)
 {
 	uint64_t lazy = atomic_load(&rpc->lazy);

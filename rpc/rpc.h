@@ -127,16 +127,16 @@ static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
 }
 
 /* May the caller act for @s at once? Outside of all turns a thread may own
- * several CPTs (virtual time), and what it binds is put on any of them: there it
- * has to give work, as others do. */
+ * several CPTs (virtual time), and what it binds is put on any of them: there
+ * it has to give work, as others do. */
 static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
-/* Before a call of something of the user's, in a turn: for lnet_guard_end(), which
- * there is no need for when it is 0. */
+/* Before a call of something of the user's, in a turn: for lnet_guard_end(),
+ * which there is no need for when it is 0. */
 static inline uint64_t shard_guard_begin(const struct shard *s)
 {
 	return unlikely(*s->guarded) ? lnet_guard_begin(s->node, s->cpt) : 0;

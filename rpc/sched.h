@@ -3,13 +3,13 @@
  * The order in which waiting requests are served. A policy orders requests of
  * one lane; the lanes are high, normal, background: from each at most `ratio`
  * in a row are served while a lower one has requests that could be. Knows
- * nothing of threads: whoever embeds a scheduler locks it, and asks again when a
- * policy says so (exec.c does for threads; on virtual time nobody does yet, as
- * no policy holds anything back).
+ * nothing of threads: whoever embeds a scheduler locks it, and asks again when
+ * a policy says so (exec.c does for threads; on virtual time nobody does yet,
+ * as no policy holds anything back).
  *
- * A policy is a table of functions, and a line in sched.c. It may keep state for
- * each client, host or method, look at time, deadline and size, and hold requests
- * back: dequeue then returns NULL and says when to ask again.
+ * A policy is a table of functions, and a line in sched.c. It may keep state
+ * for each client, host or method, look at time, deadline and size, and hold
+ * requests back: dequeue then returns NULL and says when to ask again.
  */
 #ifndef RPC_SCHED_H
 #define RPC_SCHED_H
@@ -35,9 +35,9 @@ struct turn {
 	unsigned int queued; /* items */
 };
 
-/* Clients and their hosts, as policies see them: all is theirs but sched_client's
- * host, and is zero at first. Their owner keeps them as long as a request of the
- * client is queued. */
+/* Clients and their hosts, as policies see them: all is theirs but
+ * sched_client's host, and is zero at first. Their owner keeps them as long as
+ * a request of the client is queued. */
 struct sched_host {
 	struct sched_host_flow {
 		struct turn turn;     /* among the hosts of the lane */

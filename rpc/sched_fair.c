@@ -2,9 +2,9 @@
 /*
  * Fair between hosts, and between the clients of each host, in rounds: in each,
  * every host that has something waiting is served one request, of the client of
- * it whose turn it is, the oldest one. So who asks for much waits behind his own
- * requests, and not others behind them; and who makes many connections has no
- * more of the workers than who makes one.
+ * it whose turn it is, the oldest one. So who asks for much waits behind his
+ * own requests, and not others behind them; and who makes many connections has
+ * no more of the workers than who makes one.
  *
  * Who comes while a round goes on, and has had nothing of it yet, is served in
  * it: who calls again as soon as he has his reply has his part of each round,
@@ -32,7 +32,7 @@ static void turns_remove(struct turns *ts, struct turn *t)
 	ts->n--;
 }
 
-/* Whose turn it is, which it has had then. There is one. */
+/* The client or host whose turn it is; that turn is over then. There is one. */
 static struct turn *turns_take(struct turns *ts)
 {
 	struct turn *t;

@@ -123,7 +123,8 @@ static void on_ended(void *arg)
 	serving_free(serving);
 }
 
-/* Behind the ProtobufCService a generated one has a function for each method. */
+/* Behind the ProtobufCService a generated one has a function for each
+ * method. */
 static bool is_whole(const ProtobufCService *implementation)
 {
 	const ProtobufCServiceDescriptor *d = implementation->descriptor;

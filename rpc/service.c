@@ -15,7 +15,8 @@
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
-/* Room for QUEUE_MAX requests without long bodies, with replies of up to 4096. */
+/* Room for QUEUE_MAX requests without long bodies, with replies of up to
+ * 4096. */
 #define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
 #define WINDOW		1024
 #define RETRY_AFTER_US	UINT64_C(10000)
@@ -112,7 +113,8 @@ void service_unref(struct ulrpc_service *svc)
 
 /* ---- the end, on a CPT ---- */
 
-/* Refusals are not waited for: they need not end while clients go on. */
+/* Refusals are not waited for: as long as clients go on, there may always be
+ * some. */
 static bool cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
@@ -669,7 +671,8 @@ static void vacate(struct ulrpc_service *svc)
 	(void)LNetClearLazyPortal(svc->rpc->node, svc->portal);
 }
 
-/* From here on nothing of it is left, but requests that handlers have. */
+/* From here on nothing of the service is left, but requests that handlers
+ * have. */
 static int service_end(struct ulrpc_service *svc)
 {
 	struct ulrpc *rpc = svc->rpc;

@@ -11,16 +11,16 @@
  *
  * What a service holds is limited, to four times queue_max requests and
  * queue_bytes_max bytes. Each host, which is a NID, has its share of that
- * (base/share.h), and each client its share of its host's: alone, half of a half,
- * which is the limit as it is configured. A host is not to be made up, but it can
- * have any number of connections; and clients of one host are to be fair to each
- * other, too.
+ * (base/share.h), and each client its share of its host's: alone, half of a
+ * half, which is the limit as it is configured. A host is not to be made up,
+ * but it can have any number of connections; and clients of one host are to be
+ * fair to each other, too.
  *
- * Bytes are those of memory that is really held for a request: itself, its body,
- * the descriptors of its bulk, and, from the time when it is taken, room for its
- * reply, as long as that may be; then the reply itself, until LNet has let go of
- * it (reply.h). So a request is refused before it is executed, and no reply is
- * ever without room.
+ * Bytes are those of memory that is really held for a request: itself, its
+ * body, the descriptors of its bulk, and, from the time when it is taken, room
+ * for its reply, as long as that may be; then the reply itself, until LNet has
+ * let go of it (reply.h). So a request is refused before it is executed, and no
+ * reply is ever without room.
  */
 #ifndef RPC_SERVICE_H
 #define RPC_SERVICE_H
@@ -62,7 +62,7 @@ enum service_cpt_state {
 	SERVICE_CPT_STATES
 };
 
-/* What somebody holds of a service. */
+/* What a client, or a host, holds of a service. */
 struct held {
 	uint32_t requests; /* under way */
 	uint64_t bytes;	   /* that they hold, and replies */
@@ -262,8 +262,8 @@ static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 	return n;
 }
 
-/* The law of shares twice: the host has its share of all, and the client its share
- * of what the host may have as things are. */
+/* The law of shares twice: the host has its share of all, and the client its
+ * share of what the host may have as things are. */
 static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
 				  uint64_t max, uint64_t n)
 {
@@ -274,8 +274,8 @@ static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
 	       share_allows(client, host, most, n);
 }
 
-/* Of this many times the configured limits: one client alone, on one host alone,
- * has the limit. */
+/* Of this many times the configured limits: one client alone, on one host
+ * alone, has the limit. */
 #define SERVICE_LIMITS 4
 
 /* Is there no room for one more of @share's client, with @bytes? One that is
@@ -297,8 +297,8 @@ static inline bool service_is_full(const struct service_cpt *sc,
 				bytes));
 }
 
-/* us until what was refused is to come again. @again: ns until there may be room,
- * as far as that is known. */
+/* us until what was refused is to come again. @again: ns until there may be
+ * room, as far as that is known. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {

@@ -69,7 +69,7 @@ static void fd_raise(struct ulrpc_set *set)
 {
 	uint64_t one = 1;
 
-	/* Cannot fail: the counter is 0 or 1. */
+	/* This cannot fail, since the counter is 0 or 1. */
 	if (set->fd >= 0 && write(set->fd, &one, sizeof(one)) < 0)
 		BUG_ON(errno != EAGAIN);
 }

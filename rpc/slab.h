@@ -4,8 +4,8 @@
  * like the last ones allocates nothing, nor has pages given back to the system
  * and taken again. Sizes are rounded up to the next quarter of a power of two;
  * what is kept for the next one is bounded, for each size and in all. When more
- * than a little is kept, sizes that nobody has asked for in SLAB_IDLE go back to
- * the system. Under AddressSanitizer everything is a malloc of its own.
+ * than a little is kept, sizes that nobody has asked for in SLAB_IDLE go back
+ * to the system. Under AddressSanitizer everything is a malloc of its own.
  *
  * Thread: owner.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What came to another CPT than the one that knows its connection: a copy of it
- * goes there, and comes back when it is done with, for who passed it on to count
- * how many are under way. Knows nothing of what it says.
+ * goes there, and comes back when it is done with, for who passed it on to
+ * count how many are under way. Knows nothing of what it says.
  */
 #ifndef RPC_STRAY_H
 #define RPC_STRAY_H
@@ -24,13 +24,13 @@ struct stray {
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* With a copy of @ev and @payload, which may be NULL: then to be filled. NULL: no
- * memory. Owner of @from. */
+/* With a copy of @ev and @payload, which may be NULL: then to be filled. NULL:
+ * no memory. Owner of @from. */
 struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
 			size_t length);
-/* Calls @there on its CPT, and then @back on the sender's, neither if the node has
- * crashed, and frees it. Owner of its sender. */
+/* Calls @there on its CPT, and then @back on the sender's, neither if the node
+ * has crashed, and frees it. Owner of its sender. */
 void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg);
 
 #endif

@@ -122,7 +122,7 @@ static void on_failure(struct ulnet_work *work)
 	free(call);
 }
 
-/* Not inside of the call: that is when callers do not expect it. */
+/* Ends it later, and not inside of the call, where callers do not expect it. */
 static void fail_later(struct ulrpc_client *client, struct stub_call *call,
 		       int status)
 {
@@ -204,7 +204,7 @@ static int submit(struct stub *stub, const struct stub_method *m,
 	return rc;
 }
 
-/* What the generated functions call. */
+/* The function that all generated functions call. */
 static void invoke(ProtobufCService *service, unsigned int index,
 		   const ProtobufCMessage *request, ProtobufCClosure closure,
 		   void *closure_data)

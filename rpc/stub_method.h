@@ -13,9 +13,10 @@ struct stub_method {
 	struct message_type input, output;
 };
 
-/* An array by index in @descriptor, to be given back with free(); borrows names of
- * @descriptor, and @options until the return. -EINVAL: not a descriptor, or a
- * line makes no sense; -ENOENT: a line is for none of the methods; -ENOMEM. */
+/* An array by index in @descriptor, to be given back with free(); borrows names
+ * of @descriptor, and @options until the return. -EINVAL: not a descriptor, or
+ * a line makes no sense; -ENOENT: a line is for none of the methods;
+ * -ENOMEM. */
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
 		     struct stub_method **methods_p);

@@ -22,7 +22,8 @@ static void on_done(void *arg, const struct ulrpc_outcome *outcome,
 	sync->length = length;
 	if (reply && sync->reply)
 		memcpy(sync->reply, reply, MIN(length, sync->size));
-	/* Woken with the lock held: @sync ends when it is let go. */
+	/* Wakes with the lock held, because @sync is gone when the lock is
+	 * free. */
 	pthread_mutex_lock(&sync->wait.lock);
 	sync->done = true;
 	wait_wake(&sync->wait);
@@ -34,8 +35,8 @@ static bool is_done(void *arg)
 	return ((struct sync *)arg)->done;
 }
 
-/* Ends in any case: where time is virtual, and nothing is left to happen, as
- * canceled. */
+/* Returns in any case: under virtual time, when nothing is left to happen, the
+ * call ends as canceled. */
 static void sync_wait(struct sync *sync, struct lnet *node,
 		      struct ulrpc_call *call)
 {
@@ -65,7 +66,7 @@ int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 	rc = ulrpc_call(client, method, body, length, conf, on_done, &sync,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {
-		/* No other call will come to travel with it. */
+		/* No other call will come that could travel with this one. */
 		if (shard_owned(client->shard))
 			client_flush(client);
 		sync_wait(&sync, rpc->node, call);

@@ -537,7 +537,7 @@ static void waiter_done(void *arg, int status, uint64_t moved)
 	struct transfer_waiter *w = arg;
 
 	(void)moved;
-	/* It may be gone as soon as the lock is free. */
+	/* The memory of the wait may be gone as soon as the lock is free. */
 	pthread_mutex_lock(&w->lock);
 	w->status = status;
 	w->done = true;
@@ -584,7 +584,7 @@ void transfer_abort(struct transfers *t, int status)
 	if (!t || t->aborted)
 		return;
 	t->aborted = status;
-	/* None of them ends inside of this. */
+	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
 		transfer_fail(x, status);
 }

@@ -7,11 +7,12 @@
  *
  * A transfer is cut into pieces: what one segment of the caller and one MD of
  * ours have in common. Some are under way at a time, each a PUT with ACK, or a
- * GET. A piece that did not arrive, or perhaps did not, is tried again, which is
- * harmless as the caller's segments stay linked until the call ends; each try
- * has but a part of the time left. What took that is tried again at once; what
- * failed sooner at once, too, and then after a random time of at most 10 ms,
- * 20 ms, .. 5 s since the last try began.
+ * GET. A piece that did not arrive, or perhaps did not, is tried again, which
+ * is harmless as the caller's segments stay linked until the call ends. Each
+ * try has but a part of the time left. A try that took all of its time is
+ * followed by the next one at once. One that failed sooner is, too, and from
+ * then on by pauses since the last try began: random ones, of at most 10 ms, 20
+ * ms, .. 0.5 s.
  *
  * Thread: owner of the shard, unless it says any.
  */

@@ -102,8 +102,9 @@ void transfers_put(struct transfers *t);
 /* Can it be checked, if that is asked for? Parts of a source's segment cannot.
  * Any thread. */
 bool transfer_checkable(const struct transfer *x);
-/* Fills x->left, or x->crc: on the thread that wants the transfer, to have other
- * threads do the work; what continues a segment has to wait for the owner. */
+/* Fills x->left, or x->crc: on the thread that wants the transfer, to have
+ * other threads do the work; what continues a segment has to wait for the
+ * owner. */
 void transfer_sum(struct transfer *x);
 /* What is put to a segment begins where it does, or where the last one ended;
  * else nobody knew a checksum of it: -EINVAL. */

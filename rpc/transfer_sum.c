@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checksums of the caller's segments: those of a source are held against what
- * came, those of a sink are made of what is put. */
+/* Checksums of the caller's segments: those of a source are compared with what
+ * came, those of a sink are made from what is put. */
 #include "rpc/transfer_priv.h"
 
 #include <errno.h>

@@ -14,8 +14,8 @@
 
 extern const struct rpc_part vacant_part;
 
-/* From now on, on this CPT, until there is a service again, or RPC stops. 0,
- * -ENOMEM, -ESHUTDOWN, or what LNetMEAttach(3) says. */
+/* Makes @portal vacant on this CPT, until there is a service again, or RPC
+ * stops. 0, -ENOMEM, -ESHUTDOWN, or what LNetMEAttach(3) says. */
 int vacant_open(struct shard *s, unsigned int portal);
 /* A service takes the portal. Nothing happens if it is not vacant. */
 void vacant_close(struct shard *s, unsigned int portal);

@@ -28,7 +28,7 @@ void wait_fini(struct wait *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* Others make the turns. */
+/* Other threads make the turns. */
 static int wait_sleep(struct wait *w, bool (*ready)(void *arg), void *arg,
 		      uint64_t until)
 {

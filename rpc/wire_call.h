@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A call of a message of requests, to bytes: inline, so that nothing is done for
- * what the caller leaves out.
+ * A call of a message of requests, to bytes: inline, so that nothing is done
+ * for what the caller leaves out.
  */
 #ifndef RPC_WIRE_CALL_H
 #define RPC_WIRE_CALL_H

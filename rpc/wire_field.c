@@ -14,8 +14,8 @@ static uint64_t join_sevens(uint64_t x)
 	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* One of at most eight bytes, all at once: there are eight to be looked at. NULL:
- * it is longer. */
+/* One of at most eight bytes, all at once: there are eight to be looked at.
+ * NULL: it is longer. */
 static const uint8_t *get_short_varint(const uint8_t *p, uint64_t *v)
 {
 	uint64_t x = load_le64(p);

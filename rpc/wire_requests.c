@@ -124,7 +124,7 @@ void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out)
 
 /* ---- from bytes: calls ---- */
 
-/* What is not a number, and not there in most calls. */
+/* Fields that are no numbers, which most calls do not have. */
 static const uint8_t *get_call_rest(const uint8_t *field, const uint8_t *p,
 				    const uint8_t *end, uint32_t tag,
 				    struct wire_call *c)

@@ -73,7 +73,7 @@ static void hole_add(struct xids *s, uint64_t word, uint64_t missing)
 		(struct xids_hole){ word, missing };
 }
 
-/* Of a number that the window has left behind. */
+/* What is known of a number that the window has left behind. */
 static enum xids_past hole_take(struct xids *s, uint64_t n)
 {
 	struct xids_large *l = s->large;
@@ -94,7 +94,8 @@ static enum xids_past hole_take(struct xids *s, uint64_t n)
 	return n / XIDS_WORD_BITS < s->lost ? XIDS_LOST : XIDS_SEEN;
 }
 
-/* Of words below @word, and of the low @bits of that one, nothing is missing. */
+/* Of words below @word, and of the low @bits of that one, nothing is
+ * missing. */
 static void holes_below(struct xids *s, uint64_t word, unsigned int bits)
 {
 	struct xids_large *l = s->large;
@@ -126,7 +127,8 @@ static void move_to(struct xids *s, uint64_t word)
 
 	if (word >= s->base + n && grow(s))
 		n = s->last + 1;
-	/* Further than all of it: most of the holes would be forgotten. */
+	/* Further than the window is long: most of the holes would be
+	 * forgotten. */
 	if (word >= s->base + n + n) {
 		uint64_t last = word - n - n + 1;
 

@@ -19,8 +19,8 @@
 #define XIDS_WORDS_LARGE 64u /* 4096 */
 #define XIDS_HOLES	 16u /* words of them */
 
-/* The window begins with a whole word. So who uses numbers in order has all that
- * are not further apart than this, oldest to newest, inside of it. */
+/* The window begins with a whole word. So who uses numbers in order has all
+ * that are not further apart than this, oldest to newest, inside of it. */
 #define XIDS_SPAN ((XIDS_WORDS_LARGE - 1) * XIDS_WORD_BITS)
 
 struct xids_large;
@@ -66,7 +66,7 @@ static inline must_check enum xids_past xids_add(struct xids *s, uint64_t n)
 	return XIDS_NEW;
 }
 
-/* Numbers up to @n do not come any more; those that do count as seen. */
+/* Numbers up to @n will not come any more; if they do, they count as seen. */
 void xids_below(struct xids *s, uint64_t n);
 /* Gives memory back that is not needed now. */
 void xids_trim(struct xids *s);
