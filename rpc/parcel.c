@@ -565,24 +565,25 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 {
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
-	struct wire_call_rest rest;
+	struct wire_call_rest rest; /* of @like */
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
 		struct wire_call w;
 
 		entry_fill(p, i, call, l->now);
-		if (likely(like && is_said_alike(call, like))) {
-			at = wire_call_put_with(at, call->xid,
-						call->attempts - 1, &rest);
-			continue;
-		}
-		w = wire_call_of(call, segments, l->now);
-		at = wire_call_put(at, &w);
-		segments += call->nbulks;
-		like = call->nbulks ? NULL : call;
-		if (like)
+		if (unlikely(!like || !is_said_alike(call, like))) {
+			w = wire_call_of(call, segments, l->now);
+			segments += call->nbulks;
+			like = call->nbulks ? NULL : call;
+			if (!like) {
+				at = wire_call_put(at, &w);
+				continue;
+			}
 			wire_call_rest_make(&rest, &w);
+		}
+		at = wire_call_put_with(at, call->xid, call->attempts - 1,
+					&rest);
 	}
 	return at;
 }
