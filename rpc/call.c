@@ -186,8 +186,7 @@ static in_line void outcome_rail(struct ulrpc_outcome *o,
 	}
 }
 
-/* Time since it was queued counts as waiting for one thing or another. */
-static void count_waiting(struct ulrpc_call *call, uint64_t now)
+void call_count_waiting(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
 	uint64_t ready = now;
@@ -196,18 +195,6 @@ static void count_waiting(struct ulrpc_call *call, uint64_t now)
 		ready = MIN(MAX(c->ready, call->queued), now);
 	call->connecting += ready - call->queued;
 	call->window += now - ready;
-}
-
-void call_on_packed(struct ulrpc_call *call, struct parcel *p,
-		    unsigned int place, uint64_t now)
-{
-	if (now != call->queued)
-		count_waiting(call, now);
-	call->parcel = p;
-	call->place = (uint16_t)place;
-	call->attempts++;
-	call->alone = false;
-	call_move(call, CALL_SENT);
 }
 
 /* Takes the call off all lists that it is on, and out of all counts of calls that
@@ -221,7 +208,7 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	switch ((enum call_state)call->fsm.state) {
 	case CALL_QUEUED:
 		c->nqueued--;
-		count_waiting(call, now);
+		call_count_waiting(call, now);
 		break;
 	case CALL_SENT:
 		c->inflight--;

@@ -149,9 +149,20 @@ static inline void call_put(struct ulrpc_call *call)
 		call_free(call);
 }
 
+/* Time since it was queued counts as waiting for one thing or another. */
+void call_count_waiting(struct ulrpc_call *call, uint64_t now);
 /* QUEUED -> SENT, as @place in @p, which is being made: another attempt. */
-void call_on_packed(struct ulrpc_call *call, struct parcel *p,
-		    unsigned int place, uint64_t now);
+static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,
+				  unsigned int place, uint64_t now)
+{
+	if (now != call->queued)
+		call_count_waiting(call, now);
+	call->parcel = p;
+	call->place = (uint16_t)place;
+	call->attempts++;
+	call->alone = false;
+	fsm_move(&call->fsm, call_states, CALL_SENT);
+}
 /* Ends a call that was not answered: what is known of its execution follows
  * from the state of the call. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);

@@ -179,9 +179,7 @@ static void on_parcel_over(struct ulnet_work *work)
 		parcel_check(p);
 }
 
-/* No call of the parcel waits any more: unlinks its memory, and cancels its
- * sending. */
-static void parcel_retire(struct parcel *p)
+void parcel_retire(struct parcel *p)
 {
 	list_del(&p->of_import);
 	sending_settled(p);
@@ -207,14 +205,6 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 		if (segments[i].checked)
 			need += MOVED_BOUND + MOVED_EACH_BOUND * segments[i].n;
 	return need;
-}
-
-void parcel_forget(struct parcel *p, struct ulrpc_call *call)
-{
-	p->entries[call->place].call = NULL;
-	p->need -= call->reply_need;
-	if (--p->open == 0)
-		parcel_retire(p);
 }
 
 void parcels_list_calls(const struct ulrpc_client *c, struct list *calls)

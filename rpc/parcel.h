@@ -11,9 +11,9 @@
 #define RPC_PARCEL_H
 
 #include "base/list.h"
+#include "rpc/call.h"
 #include "rpc/rpc.h"
 
-struct ulrpc_call;
 struct ulrpc_client;
 struct import;
 struct reply_buf;
@@ -59,8 +59,18 @@ void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);
 /* LNet has said its last word of something: frees the parcel, if it was that of
  * all, and nobody waits. */
 void parcel_check(struct parcel *p);
+/* No call of the parcel waits any more: unlinks its memory, and cancels its
+ * sending. */
+void parcel_retire(struct parcel *p);
 /* A call of it has ended, or goes its own way. */
-void parcel_forget(struct parcel *p, struct ulrpc_call *call);
+static inline void parcel_forget(struct parcel *p,
+				 const struct ulrpc_call *call)
+{
+	p->entries[call->place].call = NULL;
+	p->need -= call->reply_need;
+	if (--p->open == 0)
+		parcel_retire(p);
+}
 /* Puts all calls of @c that are in a message to @calls, by ulrpc_call.link. */
 void parcels_list_calls(const struct ulrpc_client *c, struct list *calls);
 /* How many numbers may be given to calls of this import now, so that the server
