@@ -52,6 +52,7 @@ libulrpccore_la_SOURCES += %D%/wire_field.c %D%/wire_field.h
 libulrpccore_la_SOURCES += %D%/wire_head.h
 libulrpccore_la_SOURCES += %D%/wire_replies.c
 libulrpccore_la_SOURCES += %D%/wire_requests.c %D%/wire_call.h
+libulrpccore_la_SOURCES += %D%/wire_reply.h
 libulrpccore_la_SOURCES += %D%/xids.c %D%/xids.h
 
 # What goes over the wire, as others would read it: the library has a codec of

@@ -6,6 +6,7 @@
 
 #include "base/backoff.h"
 #include "rpc/export.h"
+#include "rpc/wire_reply.h"
 
 /* Pauses before what was not delivered is sent again. There may be many replies
  * to clients that have gone: so these are longer than a client's own. */

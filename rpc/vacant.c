@@ -10,6 +10,7 @@
 #include "rpc/stat.h"
 #include "rpc/stray.h"
 #include "rpc/wire.h"
+#include "rpc/wire_reply.h"
 
 #define BUFFERS 2
 /* A head, whatever it says. */

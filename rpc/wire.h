@@ -244,7 +244,7 @@ static inline void wire_reply_clear(struct wire_reply *r)
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 size_t wire_reply_bound(const struct wire_reply *reply);
-uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply);
+/* wire_reply_put(): rpc/wire_reply.h */
 
 /* Decodes all of it: the replies to @reply, which has room for WIRE_CALLS_MAX of
  * them, in the order of the message. @payload is borrowed as long as they are

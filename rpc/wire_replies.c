@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include "rpc/wire_head.h"
+#include "rpc/wire_reply.h"
 
 /* ---- to bytes ---- */
 
@@ -40,9 +41,7 @@ size_t wire_reply_bound(const struct wire_reply *reply)
 	return bound;
 }
 
-/* What few replies have. */
-static out_of_line uint8_t *put_reply_rest(uint8_t *p,
-					   const struct wire_reply *reply)
+uint8_t *wire_reply_put_rest(uint8_t *p, const struct wire_reply *reply)
 {
 	BUG_ON(reply->nbulks > ULRPC_BULKS_MAX);
 	p = put_varint_field(p, 8, reply->retry_after);
@@ -51,23 +50,6 @@ static out_of_line uint8_t *put_reply_rest(uint8_t *p,
 	p = put_varint_field(p, 10, reply->throttled);
 	p = put_varint_field(p, 11, reply->needed);
 	return put_varint_field(p, 12, reply->absent);
-}
-
-uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *reply)
-{
-	uint8_t *begin = put_begin(p, 4);
-
-	p = put_varint_field(begin, 1, reply->xid);
-	p = put_varint_field(p, 2, reply->attempt);
-	p = put_varint_field(p, 3, reply->status);
-	p = put_varint_field(p, 4, reply->error);
-	p = put_varint_field(p, 5, reply->length);
-	p = put_varint_field(p, 6, reply->queue);
-	p = put_varint_field(p, 7, reply->service);
-	if (unlikely(reply->retry_after | reply->nbulks | reply->throttled |
-		     reply->needed | reply->absent))
-		p = put_reply_rest(p, reply);
-	return put_end(begin, p);
 }
 
 /* ---- from bytes ---- */

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include "rpc/bulk.h"
 #include "rpc/crc32c.h"
+#include "rpc/wire_reply.h"
 #include "tests/unit/rpc/bulk_rig.h"
 
 static struct ulrpc_bulk *bulk_of(struct rig *g, const struct memory *m,

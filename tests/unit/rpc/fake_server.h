@@ -9,6 +9,7 @@
 
 #include "rpc/import.h"
 #include "rpc/wire.h"
+#include "rpc/wire_reply.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/rpc.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client, and a server that says what it should not. Calls to another one go
  * on meanwhile, by the same node. */
+#include "rpc/wire_reply.h"
 #include "tests/unit/rpc/hostile_server.h"
 
 static uint8_t bytes[1 << 20];

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "rpc/wire_call.h"
+#include "rpc/wire_reply.h"
 
 struct again {
 	uint64_t hdr_data;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests and replies against the code that protoc-c makes of wire.proto. */
 #include "rpc/wire_call.h"
+#include "rpc/wire_reply.h"
 #include "wire_random.h"
 
 #define ROUNDS	   3000

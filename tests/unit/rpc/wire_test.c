@@ -2,6 +2,7 @@
 /* Messages made by hand, good ones and others, and such as other versions of this
  * protocol may send. */
 #include "rpc/wire_call.h"
+#include "rpc/wire_reply.h"
 
 #include <errno.h>
 #include "rpc/crc32c.h"
