@@ -8,6 +8,7 @@
 #include "rpc/export.h"
 #include "rpc/reply.h"
 #include "rpc/request.h"
+#include "rpc/stat_run.h"
 #include "rpc/stray.h"
 #include "rpc/wire.h"
 

@@ -8,6 +8,7 @@
 #include "base/mutation.h"
 #include "rpc/export.h"
 #include "rpc/reply.h"
+#include "rpc/stat_run.h"
 #include "rpc/transfer.h"
 #include "rpc/wire.h"
 
@@ -62,26 +63,27 @@ static uint64_t ns_between(uint64_t from, uint64_t to)
 }
 
 static out_of_line void record_with_bulk(const struct ulrpc_request *r,
-					 struct request_report *report)
+					 struct request_report report)
 {
 	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
 
 	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
-	report->bulk = &bulk;
-	stat_request_end(r->sc->shard->stats, report);
+	report.bulk = &bulk;
+	stat_request_end(r->sc->shard->stats, &report);
 }
 
-static void record(const struct ulrpc_request *r, struct request_report *report)
+static in_line void record(const struct ulrpc_request *r,
+			   const struct request_report *report)
 {
 	if (unlikely(r->transfers))
-		record_with_bulk(r, report);
+		record_with_bulk(r, *report);
 	else
 		stat_request_end(r->sc->shard->stats, report);
 }
 
 /* Of a request that ends now, as if it had not been run; but for its end. */
-static inline struct request_report report_of(const struct ulrpc_request *r,
-					      uint64_t now)
+static in_line struct request_report report_of(const struct ulrpc_request *r,
+					       uint64_t now)
 {
 	const struct origin *o = r->origin;
 

@@ -215,7 +215,6 @@ struct request_report {
 	const struct bulk_report *bulk; /* NULL: none was to be moved */
 };
 
-void stat_request_end(struct stat_shard *st, const struct request_report *r);
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 {

@@ -10,10 +10,6 @@ _Static_assert((int)ULRPC_CAUSE_OK == 0 && (int)WIRE_OK == 0 &&
 		       (int)STAT_REQUEST_TIME_total == 0,
 	       "what folding goes by");
 
-#define RUN_REQUEST_RUN                      \
-	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
-	 RUN_TIME(STAT_REQUEST_TIME_service))
-
 /* ---- folding ---- */
 
 static uint64_t run_time(const struct stat_run *run, enum stat_side side,
@@ -140,33 +136,7 @@ void stat_call_late(const struct call_report *r)
 		stat_counts_add(m->counts, counts);
 }
 
-static inline uint32_t request_how(const struct request_report *r)
-{
-	uint32_t how = r->end | RUN_TIME(STAT_REQUEST_TIME_total);
-
-	if (likely(r->run))
-		how |= RUN_REQUEST_RUN;
-	if (unlikely(r->bulk))
-		how |= RUN_TIME(STAT_REQUEST_TIME_bulk);
-	return how;
-}
-
-static inline bool request_is_like(const struct stat_run *run,
-				   const struct request_report *r)
-{
-	const uint64_t *times = run->times;
-
-	return run->how == request_how(r) && run->number == r->method &&
-	       run->service == r->service && run->peer == r->peer &&
-	       times[STAT_REQUEST_TIME_total] == r->total &&
-	       times[STAT_REQUEST_TIME_queue] == r->queue &&
-	       times[STAT_REQUEST_TIME_service] == r->service_time &&
-	       (likely(!r->bulk) ||
-		times[STAT_REQUEST_TIME_bulk] == r->bulk->time);
-}
-
-static out_of_line void request_begin(struct stat_shard *st,
-				      const struct request_report *r)
+void stat_request_begin(struct stat_shard *st, const struct request_report *r)
 {
 	struct stat_run *run =
 		run_begin(st, STAT_REQUESTS, request_how(r), r->peer);
@@ -179,18 +149,4 @@ static out_of_line void request_begin(struct stat_shard *st,
 	run->times[STAT_REQUEST_TIME_queue] = r->queue;
 	run->times[STAT_REQUEST_TIME_service] = r->service_time;
 	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
-}
-
-void stat_request_end(struct stat_shard *st, const struct request_report *r)
-{
-	struct stat_run *run = &st->run[STAT_REQUESTS];
-
-	if (unlikely(!request_is_like(run, r)))
-		request_begin(st, r);
-	if (unlikely(r->bulk)) {
-		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk->sent;
-		run->counts[STAT_COUNT_bulk_received_bytes] +=
-			r->bulk->received;
-	}
-	run_count(st, STAT_REQUESTS, r->sent, r->received);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Recording what has ended: whether it is like what ended before it, and then it is
- * only counted (struct stat_run). Inline for calls, whose ends are many.
+ * only counted (struct stat_run). Inline, as ends are many.
  */
 #ifndef RPC_STAT_RUN_H
 #define RPC_STAT_RUN_H
@@ -24,6 +24,10 @@ _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 #define RUN_CALL_EXECUTED                                                 \
 	(RUN_TIME(STAT_CALL_TIME_wire) | RUN_TIME(STAT_CALL_TIME_queue) | \
 	 RUN_TIME(STAT_CALL_TIME_service))
+
+#define RUN_REQUEST_RUN                      \
+	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
+	 RUN_TIME(STAT_REQUEST_TIME_service))
 
 /* Folds what there is. */
 void stat_run_fold(struct stat_shard *st, enum stat_side side);
@@ -77,6 +81,54 @@ static in_line void stat_call_end(const struct call_report *r)
 		stat_call_begin(st, r->stats, r->peer, r->method, r->outcome);
 	run->counts[STAT_COUNT_attempts] += r->outcome->attempts;
 	run_count(st, STAT_CALLS, r->sent, r->received);
+}
+
+static inline uint32_t request_how(const struct request_report *r)
+{
+	uint32_t how = r->end | RUN_TIME(STAT_REQUEST_TIME_total);
+
+	if (likely(r->run))
+		how |= RUN_REQUEST_RUN;
+	if (unlikely(r->bulk))
+		how |= RUN_TIME(STAT_REQUEST_TIME_bulk);
+	return how;
+}
+
+static inline bool request_is_like(const struct stat_run *run,
+				   const struct request_report *r)
+{
+	const uint64_t *times = run->times;
+
+	return run->how == request_how(r) && run->number == r->method &&
+	       run->service == r->service && run->peer == r->peer &&
+	       times[STAT_REQUEST_TIME_total] == r->total &&
+	       times[STAT_REQUEST_TIME_queue] == r->queue &&
+	       times[STAT_REQUEST_TIME_service] == r->service_time &&
+	       (likely(!r->bulk) ||
+		times[STAT_REQUEST_TIME_bulk] == r->bulk->time);
+}
+
+/* Begins the run of a request that is not like those before it. */
+void stat_request_begin(struct stat_shard *st, const struct request_report *r);
+
+/* A request that was read has ended. */
+static in_line void stat_request_end(struct stat_shard *st,
+				     const struct request_report *r)
+{
+	struct stat_run *run = &st->run[STAT_REQUESTS];
+
+	if (unlikely(!request_is_like(run, r))) {
+		/* So that *r need not be in memory. */
+		struct request_report copy = *r;
+
+		stat_request_begin(st, &copy);
+	}
+	if (unlikely(r->bulk)) {
+		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk->sent;
+		run->counts[STAT_COUNT_bulk_received_bytes] +=
+			r->bulk->received;
+	}
+	run_count(st, STAT_REQUESTS, r->sent, r->received);
 }
 
 #endif
