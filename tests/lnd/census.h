@@ -13,13 +13,13 @@
 /* Of the node's first NI that is not lo. */
 struct census {
 	unsigned int peers, conns, handshakes;
-	unsigned int aside; /* connections that were set aside */
+	unsigned int aside;	       /* connections that were set aside */
 	unsigned int writing, reading; /* connections, in a message */
-	size_t behind; /* most bytes read ahead that one of them keeps */
-	unsigned int wanted;	       /* peers that are waited for */
-	unsigned int attempts;	       /* to connect */
-	unsigned int failures;	       /* of those, in a row; the most */
-	unsigned int keys;	       /* of conns: local port << 16 | remote */
+	size_t behind;	     /* most bytes read ahead that one of them keeps */
+	unsigned int wanted; /* peers that are waited for */
+	unsigned int attempts; /* to connect */
+	unsigned int failures; /* of those, in a row; the most */
+	unsigned int keys;     /* of conns: local port << 16 | remote */
 	uint32_t key[CENSUS_PORTS];
 };
 
