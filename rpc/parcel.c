@@ -115,7 +115,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 		const struct wire_reply *r = &reply[i];
 		struct parcel_entry *e = entry_find(p, r->xid);
 
-		if (likely(e && is_answer(r)) && !success) {
+		if (unlikely(!success) && e && is_answer(r)) {
 			success = true;
 			client_on_answer(c, m->window);
 		}
