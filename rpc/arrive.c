@@ -106,7 +106,8 @@ static uint32_t check_connection(struct origin *o,
 	struct share *share;
 	struct export *e;
 
-	/* A handle whose CPT does not exist belongs to no export of this one. */
+	/* A handle whose CPT does not exist belongs to no export of this
+	 * one. */
 	e = export_find(sc->shard->exports, m->connection, m->client,
 			&o->client, &o->source, now);
 	if (!e)

@@ -23,9 +23,9 @@
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-/* Bytes of bodies in the largest message for several replies. It takes what comes
- * of a message of requests of the usual limit: in several messages it would come
- * back as several, and so on, ever smaller ones. */
+/* Bytes of bodies in the largest message for several replies. It takes what
+ * comes of a message of requests of the usual limit: in several messages it
+ * would come back as several, and so on, ever smaller ones. */
 #define BODIES_MOST UINT32_C(131072)
 /* And of checksums in its head, but for those of one reply. */
 #define CHECKSUMS_MOST UINT32_C(8192)
@@ -347,8 +347,8 @@ static out_of_line struct reply_message *message_next(
 	return o->out;
 }
 
-/* A message of requests has WIRE_CALLS_MAX calls at most, so one of replies has no
- * more than so many of them. */
+/* A message of requests has WIRE_CALLS_MAX calls at most, so one of replies has
+ * no more than so many of them. */
 static struct reply_message *room_for(struct origin *o,
 				      const struct wire_reply *r)
 {

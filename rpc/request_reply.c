@@ -104,8 +104,8 @@ void request_record_lost(const struct ulrpc_request *r, unsigned int end)
 	record(r, &report);
 }
 
-/* What the next ones of its method will take. Those that the handler refused say
- * nothing of that. */
+/* What the next ones of its method will take. Those that the handler refused
+ * say nothing of that. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;

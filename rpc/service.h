@@ -105,7 +105,7 @@ struct service_cpt {
 
 	struct pool requests;	    /* struct ulrpc_request */
 	struct pool origins;	    /* struct origin */
-	struct slab slab;	    /* struct reply_message; bodies of requests */
+	struct slab slab;	    /* reply_message; bodies of requests */
 	struct list active;	    /* ulrpc_request.link: under way */
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */

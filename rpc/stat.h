@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is counted on a CPT: calls by service and method, requests by service
- * and method, both by peer, and what belongs to none of these. Recording neither
- * locks nor allocates (but for the first of a kind), hashes no names, and reads
- * no clock.
+ * and method, both by peer, and what belongs to none of these. Recording
+ * neither locks nor allocates (but for the first of a kind), hashes no names,
+ * and reads no clock.
  *
  * Both sides count in the same shape, struct stat_method, each with its own
  * counters, ends and times: the lists below.
@@ -121,11 +121,11 @@ _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
 	       "room for all times");
 
 /*
- * Calls, or requests, that ended one after another and are alike: of one service,
- * method and peer, with one end, and with the same times. Most calls of a message
- * are, as times are those of turns. A run is counted here, and folded into the
- * counters of its method and its peer when something ends that is not like it, or
- * somebody reads.
+ * Calls, or requests, that ended one after another and are alike: of one
+ * service, method and peer, with one end, and with the same times. Most calls
+ * of a message are, as times are those of turns. A run is counted here, and
+ * folded into the counters of its method and its peer when something ends that
+ * is not like it, or somebody reads.
  */
 struct stat_run {
 	uint32_t how;	 /* for stat_run.c; 0: empty */
@@ -192,8 +192,8 @@ static inline enum rpc_stat stat_of_bad(int rc)
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
-/* Bulk was moved for a call that stat_call_end() (rpc/stat_run.h) has recorded; its
- * peer, or NULL, may have gone since. */
+/* Bulk was moved for a call that stat_call_end() (rpc/stat_run.h) has recorded;
+ * its peer, or NULL, may have gone since. */
 void stat_call_late(const struct call_report *r);
 
 /* Bulk data of a request. */

@@ -129,8 +129,8 @@ struct wire_call {
 	const uint8_t *body;  /* decoded only: @length bytes in the message */
 };
 
-/* In parts: the whole would be cleared by a string instruction, which for so few
- * bytes is slow. The same for replies. */
+/* In parts: the whole would be cleared by a string instruction, which for so
+ * few bytes is slow. The same for replies. */
 static inline void wire_call_clear(struct wire_call *c)
 {
 	memset(c, 0, offsetof(struct wire_call, bulks));
@@ -158,16 +158,16 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
 /*
  * Decoding: the calls are the first m->ncalls of @calls, in the order of the
- * message. What they point to is inside of @payload, which is borrowed as long as
- * they are used. A message is taken as a whole or not at all: *@m is set on success
- * only, and otherwise @calls means nothing.
+ * message. What they point to is inside of @payload, which is borrowed as long
+ * as they are used. A message is taken as a whole or not at all: *@m is set on
+ * success only, and otherwise @calls means nothing.
  */
 int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,
 			 size_t length) must_check;
-/* The same for a message that may be cut off within its bodies: the calls have no
- * bodies, only their lengths. */
+/* The same for a message that may be cut off within its bodies: the calls have
+ * no bodies, only their lengths. */
 int wire_requests_decode_heads(struct wire_requests *m,
 			       struct wire_call calls[WIRE_CALLS_MAX],
 			       uint64_t hdr_data, const void *payload,
@@ -246,10 +246,10 @@ uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 size_t wire_reply_bound(const struct wire_reply *reply);
 /* wire_reply_put(): rpc/wire_reply.h */
 
-/* Decodes all of it: the replies to @reply, which has room for WIRE_CALLS_MAX of
- * them, in the order of the message. @payload is borrowed as long as they are
- * used. *@m is set on success only; after an error @reply holds nothing that is
- * to be looked at. */
+/* Decodes all of it: the replies to @reply, which has room for WIRE_CALLS_MAX
+ * of them, in the order of the message. @payload is borrowed as long as they
+ * are used. *@m is set on success only; after an error @reply holds nothing
+ * that is to be looked at. */
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length);
 

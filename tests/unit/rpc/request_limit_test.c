@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a service takes on, and for how long: requests that are too many, too large
- * or too late. */
+/* What a service takes on, and for how long: requests that are too many, too
+ * large or too late. */
 #include "tests/unit/rpc/request_rig.h"
 
 Test(request_limit, no_room_says_the_handler)
@@ -210,8 +210,9 @@ static unsigned int ended_with(const struct stranger *c, uint32_t status)
 	return n;
 }
 
-/* More replies wait than there may be: what there is no room for is refused before
- * it is executed, and what was executed has its reply, however long it waits. */
+/* More replies wait than there may be: what there is no room for is refused
+ * before it is executed, and what was executed has its reply, however long it
+ * waits. */
 Test(request_limit, no_reply_is_dropped)
 {
 	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };

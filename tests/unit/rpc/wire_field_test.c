@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields of messages at the very end of their bytes, in memory of just that size:
- * nothing behind it is read. */
+/* Fields of messages at the very end of their bytes, in memory of just that
+ * size: nothing behind it is read. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include "rpc/wire_field.h"

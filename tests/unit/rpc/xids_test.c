@@ -97,8 +97,8 @@ Test(xids, below)
 	xids_fini(&s);
 }
 
-/* All that are not further apart than the span are known, whatever came between,
- * and wherever the first one is in its word. */
+/* All that are not further apart than the span are known, whatever came
+ * between, and wherever the first one is in its word. */
 Test(xids, the_span_is_known)
 {
 	for (uint64_t first = 1; first < 200; first++) {
@@ -154,8 +154,8 @@ Test(xids, random_against_a_table)
 	xids_fini(&s);
 }
 
-/* A window that is told what does not come any more begins with a word that is not
- * full: else nothing would ever move it. */
+/* A window that is told what does not come any more begins with a word that is
+ * not full: else nothing would ever move it. */
 Test(xids, told_that_the_rest_of_a_word_does_not_come)
 {
 	struct xids s;
