@@ -428,7 +428,7 @@ static void real_run_once(struct env *env, enum env_wait wait)
 	uint64_t before = env->loop->now;
 
 	if (wait == ENV_TRY && e->hots && !io_mirror_is_open(&e->mirror) &&
-	    env->loop->now - e->looked < HOT_TIME) {
+	    env->loop->now < e->looked + HOT_TIME) {
 		run_hot(e);
 		return;
 	}

@@ -224,6 +224,25 @@ Test(loop_watch, polling_tries_what_was_active)
 	loop_free(l);
 }
 
+#define POLLS 20000
+
+/* Nothing comes for long: now and then all descriptors are looked at, and after
+ * that those that were active are tried as before. */
+Test(loop_watch, polling_goes_on_trying)
+{
+	struct loop *l = make_loop(NULL);
+	struct hot a;
+
+	hot_init(&a, l);
+	hot_byte(&a);
+	a.tried = 0;
+	for (unsigned int i = 0; i < POLLS; i++)
+		loop_run_once(l, false);
+	cr_assert_geq(a.tried, POLLS);
+	hot_fini(&a);
+	loop_free(l);
+}
+
 Test(loop_watch, what_is_not_watched_is_not_tried)
 {
 	struct loop *l = make_loop(NULL);
