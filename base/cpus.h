@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Has this process processors of its own? Only the system's administrator can say
- * so, by isolating them (isolcpus=) and binding the process to them: on any other
- * processor somebody else may want to run, be it seldom.
+ * Has this process processors of its own? Only the system's administrator can
+ * say so, by isolating them (isolcpus=) and binding the process to them: on any
+ * other processor somebody else may want to run, be it seldom.
  */
 #ifndef BASE_CPUS_H
 #define BASE_CPUS_H

@@ -150,12 +150,12 @@ static inline uint64_t loop_guard_begin(struct loop *l)
 void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Owner. One turn; waits for something to do if @block: perhaps polls for a while
- * (loop_poll_before_sleep()), then sleeps. */
+/* Owner. One turn; waits for something to do if @block: perhaps polls for a
+ * while (loop_poll_before_sleep()), then sleeps. */
 void loop_run_once(struct loop *l, bool block);
-/* Owner. Before it sleeps, the loop polls for up to *@max ns (base/spin.h), which
- * any thread may change, and counts how that ended. All three stay the caller's,
- * for as long as there is the loop. */
+/* Owner. Before it sleeps, the loop polls for up to *@max ns (base/spin.h),
+ * which any thread may change, and counts how that ended. All three stay the
+ * caller's, for as long as there is the loop. */
 void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
 			    stat_t *hits, stat_t *misses);
 /* Owner. For those who wait by other means than loop_run_once(), and then call

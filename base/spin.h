@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a loop polls before it sleeps. Waking up takes longer than many answers
- * do, so whoever expects one soon is better off looking for it; whoever does not
- * only takes the processor from others. Which of the two it is, the waits before
- * tell: if what was waited for came within the longest window allowed (while
- * polling, or too late for that), the window is doubled, else it is halved.
+ * How long a loop polls before it sleeps. Waking up takes longer than many
+ * answers do, so whoever expects one soon is better off looking for it; whoever
+ * does not only takes the processor from others. Which of the two it is, the
+ * waits before tell: if what was waited for came within the longest window
+ * allowed (while polling, or too late for that), the window is doubled, else it
+ * is halved.
  *
  * Knows no clock. Thread: the loop's owner.
  */
@@ -36,7 +37,8 @@ static inline uint64_t spin_window(struct spin *s, uint64_t max)
 	return s->window;
 }
 
-/* The wait is over: it took @waited ns, and @hit says whether polling ended it. */
+/* The wait is over: it took @waited ns, and @hit says whether polling ended
+ * it. */
 static inline void spin_learn(struct spin *s, uint64_t max, uint64_t waited,
 			      bool hit)
 {

@@ -8,10 +8,10 @@
 
 /*
  * What keeps the order: a timer is always where place() would put it now.
- * w->base enters a slot of an upper level only through enter_slot(), which deals
- * that slot's timers to the levels below, oldest first, while those are empty.
- * So of two timers with equal times the one armed first is never on a higher
- * level than the other, nor behind it in a slot.
+ * w->base enters a slot of an upper level only through enter_slot(), which
+ * deals that slot's timers to the levels below, oldest first, while those are
+ * empty. So of two timers with equal times the one armed first is never on a
+ * higher level than the other, nor behind it in a slot.
  */
 
 void timer_wheel_init(struct timer_wheel *w, uint64_t now)

@@ -6,9 +6,9 @@
  * splits the one above it down to a nanosecond.
  *
  * A level has 64 slots; a timer sits on the level of the highest 6-bit digit in
- * which its time differs from the wheel's base, and moves down when the base does.
- * The base follows the time only when a timer is due: a turn of a loop in which
- * none is costs a comparison.
+ * which its time differs from the wheel's base, and moves down when the base
+ * does. The base follows the time only when a timer is due: a turn of a loop in
+ * which none is costs a comparison.
  *
  * Thread: owner.
  */

@@ -8,8 +8,8 @@
  *
  * A request that does not come to its end in time, an answer that is not read
  * in time, and a half request for which its user has no share of the memory
- * left end their client. An answer for which its user has no share of the memory
- * left is replaced by one that says so.
+ * left end their client. An answer for which its user has no share of the
+ * memory left is replaced by one that says so.
  */
 #include "config/server.h"
 
@@ -43,7 +43,7 @@
  * each, which nobody is denied. */
 #define REQUESTS_SUM_MAX ((size_t)16 << 20)
 #define ANSWERS_SUM_MAX	 (2 * ANSWER_MAX)
-#define QUIET		 (60 * NSEC_PER_SEC) /* between complaints about users */
+#define QUIET		 (60 * NSEC_PER_SEC) /* between warnings about users */
 
 /* What clients hold, of which each user has a share. */
 enum memory { REQUESTS, ANSWERS, MEMORIES };

@@ -123,7 +123,7 @@ struct lnd_msg {
 
 struct lnd {
 	const char *name;
-	int type; /* LNET_TYPE_* that it serves; -1: only the node asks for it */
+	int type; /* LNET_TYPE_* that it serves; -1: only nodes ask for it */
 
 	const struct lnd_tunable *tunables; /* NULL: none */
 	unsigned int ntunables;		    /* <= LNET_TUNABLES_MAX */
@@ -253,11 +253,11 @@ void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
  * LND may have one connection for all). @status 0 and LNET_CAUSE_OK: there is a
  * connection; LNet calls send() for what waits, before this returns and in its
  * order, and nothing may be sent to @peer between the moment that send() would
- * take messages and this call. Otherwise what waits ends with @status and @cause, which must be one that promises that the
- * peer has not got the message (see lnet_finalize()); users' handlers run, and
- * may send, which makes LNet ask for a connection again. Not for an NI that
- * goes down: LNet has ended what waits before shutdown(). Fine when nobody
- * waits any more.
+ * take messages and this call. Otherwise what waits ends with @status and
+ * @cause, which must be one that promises that the peer has not got the message
+ * (see lnet_finalize()); users' handlers run, and may send, which makes LNet
+ * ask for a connection again. Not for an NI that goes down: LNet has ended what
+ * waits before shutdown(). Fine when nobody waits any more.
  */
 void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause);

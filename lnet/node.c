@@ -16,8 +16,8 @@
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 
-/* The default of busy_poll where processors are the process's own: about what it
- * takes to sleep and to wake up. */
+/* The default of busy_poll where processors are the process's own: about what
+ * it takes to sleep and to wake up. */
 #define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
 
 /* ---- where things live ---- */
@@ -193,8 +193,8 @@ static int loops_make(struct lnet *node, const struct node_params *p)
 	return 0;
 }
 
-/* ns. Whoever polls keeps its processor from others, and some are owed theirs by
- * somebody else, unless all of them are this process's own. */
+/* ns. Whoever polls keeps its processor from others, and some are owed theirs
+ * by somebody else, unless all of them are this process's own. */
 static uint64_t busy_poll_default(const struct lnet *node)
 {
 	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;

@@ -31,11 +31,11 @@ struct lnet_peer_net {
 
 /* What a peer has of what is bounded for all of them on its CPT. */
 struct lnet_holdings {
-	uint32_t msgs;	     /* of its CPT's, received from it and not over */
-	uint32_t parked;     /* of these (park.h) */
-	uint32_t held;	     /* messages that wait with their payload put
+	uint32_t msgs;	      /* of its CPT's, received from it and not over */
+	uint32_t parked;      /* of these (park.h) */
+	uint32_t held;	      /* messages that wait with their payload put
 			       * aside (hold.c) */
-	uint64_t held_bytes; /* of these */
+	uint64_t held_bytes;  /* of these */
 	uint64_t still_since; /* ns: while some are parked: when one of them
 			       * could go on, or began to be */
 	uint64_t passed_over; /* park.c's: in that round */
@@ -49,15 +49,16 @@ struct lnet_peer_ni {
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
-	struct lnet_ni *only;	    /* msg.c: the one NI that reaches it, not being
-				     * ours itself, in the configuration ... */
+	struct lnet_ni *only;	    /* msg.c: the one NI that reaches it, and
+				     * is not ours itself, in the configuration
+				     * ... */
 	uint32_t only_in;	    /* ... of this number; 0: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */
-	int32_t counted;     /* node_check()'s */
-	struct list idle;    /* cpt->peers_idle, while refs = 0 */
-	int32_t credits_max; /* 0: no local net to it (yet) */
+	int32_t counted;      /* node_check()'s */
+	struct list idle;     /* cpt->peers_idle, while refs = 0 */
+	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	/* of lnet_msg.link, waiting for a credit */
 	struct list answers; /* ... first: they end what the peer waits for, and

@@ -165,8 +165,8 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 	o->wire = left - o->service;
 }
 
-/* The rail of the last attempt, which has been told of by its parcel, or is still
- * in it. */
+/* The rail of the last attempt, which has been told of by its parcel, or is
+ * still in it. */
 static in_line void outcome_rail(struct ulrpc_outcome *o,
 				 const struct ulrpc_call *call)
 {
@@ -197,8 +197,8 @@ void call_count_waiting(struct ulrpc_call *call, uint64_t now)
 	call->window += now - ready;
 }
 
-/* Takes the call off all lists that it is on, and out of all counts of calls that
- * wait. */
+/* Takes the call off all lists that it is on, and out of all counts of calls
+ * that wait. */
 static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
@@ -278,8 +278,8 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
-/* The end of a call whose bulks are not free yet, but will be at the end of this
- * turn if nothing is on its way to them. */
+/* The end of a call whose bulks are not free yet, but will be at the end of
+ * this turn if nothing is on its way to them. */
 struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
@@ -323,7 +323,8 @@ static struct ending *ending_new(struct ulrpc_call *call)
 
 /* The call ends here, and its callback may do anything. The caller has set what
  * is known of how the call went at the server: @o's status, cause, execution,
- * server_queue, service, retry_after and reply_needed. The others are set here. */
+ * server_queue, service, retry_after and reply_needed. The others are set
+ * here. */
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
@@ -397,7 +398,8 @@ void call_expire(struct ulrpc_call *call)
 
 static void on_fenced(void *arg);
 
-/* Waits for the next of its bulks that is still in use; false: there is none. */
+/* Waits for the next of its bulks that is still in use; false: there is
+ * none. */
 static bool fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
@@ -518,7 +520,8 @@ void call_doubt(struct ulrpc_call *call)
 /* The server does not know the connection. A copy of the attempt may have come
  * there before, or to the server's predecessor; but not if the server has not
  * known the connection for longer than it is that the attempt was sent. The
- * slack is for turns, in which clocks stand, and clocks that do not run alike. */
+ * slack is for turns, in which clocks stand, and clocks that do not run
+ * alike. */
 static bool is_executed_by_nobody(const struct ulrpc_call *call,
 				  const struct wire_reply *r)
 {

@@ -7,9 +7,9 @@
  *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
  *
  * When the server can be reached is found out by the LND, whose messages wait
- * for its connection: the pauses here are short, and their length depends on how
- * many clients the server has, not on how long it has been away. An import that
- * nobody waits for does not try at all.
+ * for its connection: the pauses here are short, and their length depends on
+ * how many clients the server has, not on how long it has been away. An import
+ * that nobody waits for does not try at all.
  *
  * Owner: the CPT that owns the NIDs.
  */

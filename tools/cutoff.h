@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The end of a program that is a node, in bounded time. A peer that has been
- * stopped takes nothing more, and what is half sent to it is in LNet's hands until
- * the peer is given up. So when the program has had its time, a thread takes the
- * node's networks away, and all of that ends.
+ * stopped takes nothing more, and what is half sent to it is in LNet's hands
+ * until the peer is given up. So when the program has had its time, a thread
+ * takes the node's networks away, and all of that ends.
  */
 #ifndef TOOLS_CUTOFF_H
 #define TOOLS_CUTOFF_H

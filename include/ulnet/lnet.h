@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define LNET_MTU      UINT32_C(1048576) /* longest payload of a message, bytes */
+#define LNET_MTU      UINT32_C(1048576) /* bytes; longest payload */
 #define LNET_MAX_IOV  256		/* fragments of a memory descriptor */
 #define LNET_PORTALS  64		/* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16

@@ -52,7 +52,7 @@ struct ulrpc_conf {
 			     * ULRPC_NEVER */
 	uint64_t connect_timeout; /* us for one attempt to connect; 0 = 5 s */
 	/* What strangers can make the node hold, each for one CPT: */
-	uint32_t exports_max; /* connections of clients; 0 = 65536 */
+	uint32_t exports_max;	  /* connections of clients; 0 = 65536 */
 	uint32_t control_buffers; /* of 16 KiB each, for control: 2 to
 				   * ULRPC_BUFFERS_MAX; 0 = 4 */
 };
@@ -113,7 +113,7 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_UNREACHABLE, /* no connection until the deadline */
 	ULRPC_CAUSE_REFUSED,	 /* the server does not want this client */
 	ULRPC_CAUSE_RESTARTED,	 /* the server is not the one that was called */
-	ULRPC_CAUSE_SHUTDOWN,	 /* the server goes away; stubs: this side, too */
+	ULRPC_CAUSE_SHUTDOWN,	 /* the server goes away; stubs: or this side */
 	ULRPC_CAUSE_NO_MEMORY,	 /* here */
 	ULRPC_CAUSE_COUNT
 };
@@ -123,11 +123,11 @@ struct ulrpc_outcome {
 		     * ULRPC_CAUSE_HANDLER */
 	enum ulrpc_cause cause;
 	enum ulrpc_execution execution;
-	bool bulk_free; /* the memory of all its bulks is the caller's again;
+	bool bulk_free;	   /* the memory of all its bulks is the caller's again;
 			 * else when ulrpc_bulk_close() says so */
-	uint32_t attempts;	 /* messages that carried it */
-	uint32_t paths;		 /* transmissions begun for these */
-	struct ulnet_nid local;	 /* rail of the last attempt; ANY: none */
+	uint32_t attempts; /* messages that carried it */
+	uint32_t paths;	   /* transmissions begun for these */
+	struct ulnet_nid local; /* rail of the last attempt; ANY: none */
 	struct ulnet_nid target;
 	/* Times, us, of which @total is the sum. Those of a CPT are its turns':
 	 * what begins and ends in one turn takes 0, as @service of an inline
@@ -139,12 +139,11 @@ struct ulrpc_outcome {
 	uint64_t server_queue; /* at the server until its handler began */
 	uint64_t service;      /* in the handler, until the reply */
 	uint64_t retry_after;  /* OVERLOADED: us the server asks to wait */
-	uint32_t reply_needed;	 /* TOO_LONG: bytes that the reply has */
+	uint32_t reply_needed; /* TOO_LONG: bytes that the reply has */
 };
 
 ULNET_EXPORT const char *ulrpc_cause_name(enum ulrpc_cause cause);
-ULNET_EXPORT const char *
-ulrpc_execution_name(enum ulrpc_execution execution);
+ULNET_EXPORT const char *ulrpc_execution_name(enum ulrpc_execution execution);
 
 /* ---- clients: ulrpc_client_open(3) ---- */
 
@@ -152,10 +151,10 @@ struct ulrpc_client_conf {
 	const struct ulnet_nid *nids; /* of one node, best first; copied */
 	unsigned int nnids;	      /* 1 .. 16; all owned by one CPT: see
 				       * lnet_cpt_of(); else -EXDEV */
-	uint32_t pid;	     /* of the node; 0 = LNet's usual one, 12345 */
-	const char *service; /* name; copied */
-	uint32_t inflight_max; /* calls in flight at once; more wait; 0 = 1024 */
-	uint32_t batch_max; /* calls that may travel in one message: up to
+	uint32_t pid;	       /* of the node; 0 = LNet's usual one, 12345 */
+	const char *service;   /* name; copied */
+	uint32_t inflight_max; /* calls in flight; more wait; 0 = 1024 */
+	uint32_t batch_max;    /* calls that may travel in one message: up to
 			     * ULRPC_BATCH_MAX, which 0 stands for */
 };
 

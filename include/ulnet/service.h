@@ -48,8 +48,8 @@ struct ulrpc_service_conf {
 	const struct ulrpc_method_conf *methods;
 	unsigned int nmethods;
 	unsigned int portal; /* 0: a free one */
-	/* Workers: threads, unless time is virtual, when each is a place for one
-	 * request on the loop. */
+	/* Workers: threads, unless time is virtual, when each is a place for
+	 * one request on the loop. */
 	unsigned int workers_min; /* 0 = 1, if a method wants workers */
 	unsigned int workers_max; /* 0 = workers_min: a fixed number */
 	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
@@ -57,9 +57,9 @@ struct ulrpc_service_conf {
 	uint32_t buffers;	  /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
 	uint32_t buffer_size;	  /* bytes; 0: room for several messages */
-	/* What one client may have, alone. All have four times as much, of which
-	 * each host has at most what is left for others, and each client of
-	 * that at most what is left for its host's others. */
+	/* What one client may have, alone. All have four times as much, of
+	 * which each host has at most what is left for others, and each client
+	 * of that at most what is left for its host's others. */
 	uint32_t queue_max;	  /* requests waiting for a worker, or for their
 			     * handler's reply; more are refused as overloaded,
 			     * never executed; 0 = 4096 */
@@ -97,8 +97,8 @@ ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
 /*
  * New requests are refused; those under way have @timeout us to be answered,
  * then their replies go nowhere. Waits for them, and for handlers that run, and
- * frees. -ETIMEDOUT: something was not answered in time (and is lost). -EDEADLK:
- * in a turn, or by a worker of its own; nothing is done.
+ * frees. -ETIMEDOUT: something was not answered in time (and is lost).
+ * -EDEADLK: in a turn, or by a worker of its own; nothing is done.
  */
 ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
 				    uint64_t timeout);
@@ -118,18 +118,18 @@ ULNET_EXPORT unsigned int ulrpc_service_portal(
 /*
  * Any thread. Takes @request. @body is copied. A reply that is longer than the
  * caller wants reaches it as ULRPC_CAUSE_TOO_LONG. Bulk of the request that is
- * still being moved is waited for first; if any has failed then, the caller gets
- * ULRPC_CAUSE_BULK instead.
+ * still being moved is waited for first; if any has failed then, the caller
+ * gets ULRPC_CAUSE_BULK instead.
  */
 ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
 			      size_t length);
 /* The same, with a negative errno for outcome.status. */
 ULNET_EXPORT void ulrpc_fail(struct ulrpc_request *request, int status);
-/* The same, for a body that cannot be read: ULRPC_CAUSE_BAD_REQUEST, certainly not
- * executed. */
+/* The same, for a body that cannot be read: ULRPC_CAUSE_BAD_REQUEST, certainly
+ * not executed. */
 ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);
-/* The same, for what there is no room for now: ULRPC_CAUSE_OVERLOADED, certainly
- * not executed, with the service's retry_after. */
+/* The same, for what there is no room for now: ULRPC_CAUSE_OVERLOADED,
+ * certainly not executed, with the service's retry_after. */
 ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
 
 struct ulrpc_request_info {
@@ -154,12 +154,12 @@ ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
 	const struct ulrpc_request *request);
 
 /*
- * Calls @fn(@arg, @request) on a worker of the service, in the order of its queue:
- * what is left to do when bulk has been moved, say, and takes time or may block,
- * so that no worker waits for the bulk. Any thread. The request is still to be
- * replied to, and is left alone until @fn is called; then @fn may do the same
- * again. @fn is always called: if the service ends, perhaps inside of this.
- * -EOPNOTSUPP: the service has no workers; then it is not.
+ * Calls @fn(@arg, @request) on a worker of the service, in the order of its
+ * queue: what is left to do when bulk has been moved, say, and takes time or
+ * may block, so that no worker waits for the bulk. Any thread. The request is
+ * still to be replied to, and is left alone until @fn is called; then @fn may
+ * do the same again. @fn is always called: if the service ends, perhaps inside
+ * of this. -EOPNOTSUPP: the service has no workers; then it is not.
  */
 typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,

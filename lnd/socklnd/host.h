@@ -2,9 +2,9 @@
 /*
  * A host: the processes behind one NID, each a peer of its own. What they could
  * use up is shared between hosts:
- *	- File descriptors of the connections that they have opened to this node,
- *	  by the law of shares (base/share.h), or one host could take all that
- *	  the process may have.
+ *	- File descriptors of the connections that they have opened to this
+ *	  node, by the law of shares (base/share.h), or one host could take all
+ *	  that the process may have.
  *	- Turns to be connected to (attempt.h): a host has one turn at a time,
  *	  since all its processes have the same address. Otherwise somebody with
  *	  many made-up pids at a silent address would have many turns.
@@ -27,7 +27,8 @@ struct sock_host {
 	struct list turn;    /* sock_cpt.turns: waiting, and not connecting */
 };
 
-/* The host of @nid, to be given back by sock_host_release(). NULL: no memory. */
+/* The host of @nid, to be given back by sock_host_release(). NULL: no
+ * memory. */
 struct sock_host *sock_host_hold(struct sock_cpt *cpt,
 				 const struct ulnet_nid *nid);
 /* Fine for NULL. */

@@ -273,9 +273,9 @@ static int check_acks(const struct sock_hdr *hdr)
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
-/* A message of LNet's begins, with the header at @lnet; socklnd's is in front of
- * it. @behind, @len bytes, is what was read behind it. Returns how many of those
- * were the message's and are done with, or -errno. */
+/* A message of LNet's begins, with the header at @lnet; socklnd's is in front
+ * of it. @behind, @len bytes, is what was read behind it. Returns how many of
+ * those were the message's and are done with, or -errno. */
 static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 			     const uint8_t *behind, size_t len)
 {
