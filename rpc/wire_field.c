@@ -14,13 +14,22 @@ static uint64_t join_sevens(uint64_t x)
 	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* One of at most eight bytes, all at once: there are eight to be looked at.
- * NULL: it is longer. */
-static const uint8_t *get_short_varint(const uint8_t *p, uint64_t *v)
+/* One of which eight bytes are there, or five, as those of a time at the end of
+ * a call: all at once. NULL: that is not all of it, or they are not there. */
+static const uint8_t *get_short_varint(const uint8_t *p, const uint8_t *end,
+				       uint64_t *v)
 {
-	uint64_t x = load_le64(p);
-	uint64_t ends = ~x & UINT64_C(0x8080808080808080);
+	uint64_t high = UINT64_C(0x8080808080808080), x, ends;
 
+	if (end - p >= 8) {
+		x = load_le64(p);
+	} else if (end - p >= 5) {
+		x = load_le32(p) | (uint64_t)p[4] << 32;
+		high = UINT64_C(0x8080808080);
+	} else {
+		return NULL;
+	}
+	ends = ~x & high;
 	if (unlikely(!ends))
 		return NULL;
 	*v = join_sevens(x & (ends ^ (ends - 1)));
@@ -30,14 +39,11 @@ static const uint8_t *get_short_varint(const uint8_t *p, uint64_t *v)
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v)
 {
-	const uint8_t *next;
+	const uint8_t *next = get_short_varint(p, end, v);
 	uint64_t sum = 0;
 
-	if (likely(end - p >= 8)) {
-		next = get_short_varint(p, v);
-		if (likely(next))
-			return next;
-	}
+	if (likely(next))
+		return next;
 	if (end - p > VARINT_MAX)
 		end = p + VARINT_MAX;
 	for (unsigned int shift = 0; p < end; shift += 7) {
