@@ -124,7 +124,7 @@ struct ulrpc_outcome {
 	enum ulrpc_cause cause;
 	enum ulrpc_execution execution;
 	bool bulk_free;	   /* the memory of all its bulks is the caller's again;
-			 * else when ulrpc_bulk_close() says so */
+			    * else when ulrpc_bulk_close() says so */
 	uint32_t attempts; /* messages that carried it */
 	uint32_t paths;	   /* transmissions begun for these */
 	struct ulnet_nid local; /* rail of the last attempt; ANY: none */
@@ -155,7 +155,7 @@ struct ulrpc_client_conf {
 	const char *service;   /* name; copied */
 	uint32_t inflight_max; /* calls in flight; more wait; 0 = 1024 */
 	uint32_t batch_max;    /* calls that may travel in one message: up to
-			     * ULRPC_BATCH_MAX, which 0 stands for */
+				* ULRPC_BATCH_MAX, which 0 stands for */
 };
 
 #define ULRPC_NIDS_MAX	   16
