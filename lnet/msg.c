@@ -75,14 +75,14 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	list_init(&msg->lnd.link);
 	timer_init(&msg->timer, msg_late);
 	list_add_tail(&cpt->active, &msg->active);
-	cpt_count_alive(cpt, 1);
+	cpt_count_begun(cpt);
 }
 
 void msg_fini(struct lnet_msg *msg)
 {
 	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
 	list_del(&msg->active);
-	cpt_count_alive(msg->home, -1);
+	cpt_count_gone(msg->home);
 	cpt_ended_one(msg->home);
 }
 
@@ -106,7 +106,7 @@ static void msg_free_home(struct work *w)
 	}
 	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
 		list_del(&msg->active);
-		cpt_count_alive(msg->home, -1);
+		cpt_count_gone(msg->home);
 		return;
 	}
 	msg_fini(msg);

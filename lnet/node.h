@@ -179,7 +179,19 @@ static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
 	       settings_transaction_timeout(&cpt->node->settings);
 }
 
-/* Counts the messages and operations that are alive: @n more, or less. */
-void cpt_count_alive(struct lnet_cpt *cpt, int n);
+/* Of messages and operations that are alive, there is one more, or less. */
+static inline void cpt_count_begun(struct lnet_cpt *cpt)
+{
+	uint64_t alive = stat_get(&cpt->stats[STAT_msgs_alloc]) + 1;
+
+	stat_set(&cpt->stats[STAT_msgs_alloc], alive);
+	if (alive > stat_get(&cpt->stats[STAT_msgs_max]))
+		stat_set(&cpt->stats[STAT_msgs_max], alive);
+}
+
+static inline void cpt_count_gone(struct lnet_cpt *cpt)
+{
+	stat_add(&cpt->stats[STAT_msgs_alloc], UINT64_MAX);
+}
 
 #endif

@@ -41,16 +41,6 @@ enum lnet_stat stat_of_cause(enum ulnet_cause cause)
 	return table[cause];
 }
 
-void cpt_count_alive(struct lnet_cpt *cpt, int n)
-{
-	stat_t *alive = &cpt->stats[STAT_msgs_alloc];
-	stat_t *max = &cpt->stats[STAT_msgs_max];
-
-	stat_set(alive, stat_get(alive) + (uint64_t)(int64_t)n);
-	if (stat_get(alive) > stat_get(max))
-		stat_set(max, stat_get(alive));
-}
-
 int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 {
 	for (unsigned int i = 0; i < n && i < STAT_COUNT; i++) {

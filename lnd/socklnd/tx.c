@@ -355,25 +355,32 @@ static size_t gather(struct sock_conn *conn, uint8_t *buf,
 
 /* One write of @buf and of what is left of conn->tx's payload. Bytes written,
  * or -errno. */
-static ssize_t write_out(struct sock_conn *conn, void *buf, size_t len)
+static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
 	struct msghdr m = { .msg_iov = iov };
-	const struct lnd_msg *msg = conn->tx ? conn->tx->msg : NULL;
+	const struct lnd_msg *msg = conn->tx->msg;
 	ssize_t n;
 
 	if (len)
 		iov[m.msg_iovlen++] = (struct iovec){ buf, len };
-	if (msg)
-		m.msg_iovlen +=
-			iov_slice(iov + m.msg_iovlen, msg->iov, msg->niov,
+	m.msg_iovlen += iov_slice(iov + m.msg_iovlen, msg->iov, msg->niov,
 				  msg->offset + conn->tx_done,
 				  msg->length - conn->tx_done);
-	do {
-		n = m.msg_iovlen == 1 ? send(conn->io.fd, iov->iov_base,
-					     iov->iov_len, MSG_NOSIGNAL)
-				      : sendmsg(conn->io.fd, &m, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
+	do
+		n = sendmsg(conn->io.fd, &m, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+/* One write of @buf. As write_with_payload(). */
+static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = send(conn->io.fd, buf, len, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
 
@@ -428,7 +435,8 @@ static enum ulnet_cause cause_of_failed_write(int rc)
 /* Writes @len bytes at @buf, and what is left of conn->tx. 0 or -errno. */
 static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
 {
-	ssize_t n = write_out(conn, buf, len);
+	ssize_t n = unlikely(conn->tx) ? write_with_payload(conn, buf, len)
+				       : write_plain(conn, buf, len);
 
 	if (n == -EAGAIN)
 		n = 0;
@@ -456,7 +464,7 @@ static bool write_once(struct sock_conn *conn)
 		return false;
 	if (rc)
 		sock_peer_lost(conn, rc, cause_of_failed_write(rc));
-	return !rc && !conn->rest && !conn->tx;
+	return !rc && !conn->rest && !conn->tx && !list_empty(&conn->queue);
 }
 
 /* Writes what can be written now; for the rest the socket is waited for. */
