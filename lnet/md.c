@@ -72,17 +72,20 @@ static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
 /* The fragments are copied: the user's array may be on his stack. */
 static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 {
-	const struct iovec one = { umd->start, umd->length };
-	bool list = umd->options & LNET_MD_IOVEC;
 	struct iovec *copy = md->own;
 
-	md->niov = list ? umd->length : 1;
+	md->iov = copy;
+	md->niov = 1;
+	if (likely(!(umd->options & LNET_MD_IOVEC))) {
+		*copy = (struct iovec){ umd->start, umd->length };
+		return 0;
+	}
+	md->niov = umd->length;
 	if (unlikely(md->niov > MD_OWN_IOV))
-		copy = malloc(md->niov * sizeof(*copy));
+		md->iov = copy = malloc(md->niov * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, list ? umd->start : &one, md->niov * sizeof(*copy));
-	md->iov = copy;
+	memcpy(copy, umd->start, md->niov * sizeof(*copy));
 	return 0;
 }
 
