@@ -55,6 +55,8 @@ struct ev_env {
 	struct env_io *hot[HOT_MAX]; /* last active first */
 	unsigned int hots;
 	uint64_t looked; /* ns: when all descriptors were looked at */
+	struct ev_watch *first; /* is ready, and a turn begins because of that;
+				 * NULL: not any more */
 	struct list watches;
 	struct io_mirror mirror; /* for those who wait on real_fd() */
 };
@@ -279,6 +281,7 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct ev_watch *w = container_of(io, struct ev_watch, io);
 	struct env_io *user = w->user;
+	struct ev_env *e = w->e;
 	struct loop *before;
 	int events = 0;
 
@@ -290,12 +293,19 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 	/* libev has stopped the watcher. */
 	if (unlikely(revents & EV_ERROR))
 		events = ENV_ERROR;
-	else
+	/* A turn begins with timers and works, which may do anything to the
+	 * descriptor. */
+	e->first = w;
+	turn_begin(e);
+	if (!e->first)
+		return;
+	if (likely(events != ENV_ERROR))
 		events &= user->events;
+	if (!events)
+		return;
 	if (user->eager && events & ENV_READ)
-		hot_add(w->e, user);
-	turn_begin(w->e);
-	before = loop_enter(w->e->env.loop);
+		hot_add(e, user);
+	before = loop_enter(e->env.loop);
 	user->fn(user, events);
 	loop_leave(before);
 }
@@ -366,6 +376,8 @@ static void real_unwatch(struct env *env, struct env_io *user)
 	if (!w)
 		return;
 	hot_del(e, user);
+	if (e->first == w)
+		e->first = NULL;
 	BUG_ON(io_mirror_set(&e->mirror, user->fd, w->events, 0));
 	watch_stop(w);
 	list_del(&w->link);

@@ -270,3 +270,46 @@ Test(loop_watch, what_is_not_watched_is_not_tried)
 	hot_fini(&b);
 	loop_free(l);
 }
+
+struct stopper {
+	struct work work;
+	struct pipe_io *pipe;
+	bool pauses;
+};
+
+static void stop_pipe(struct work *w)
+{
+	struct stopper *s = container_of(w, struct stopper, work);
+
+	s->pipe->io.events = 0;
+	if (s->pauses)
+		cr_assert_eq(loop_watch(s->pipe->loop, &s->pipe->io), 0);
+	else
+		loop_unwatch(s->pipe->loop, &s->pipe->io);
+}
+
+/* A descriptor that is ready makes a turn begin. What is done first in it may be
+ * the end of the descriptor. (The work has been posted, and wakes nobody, so that
+ * nothing else makes the turn begin.) */
+Test(loop_watch, stopped_in_the_turn_that_it_began)
+{
+	for (int pauses = 0; pauses <= 1; pauses++) {
+		struct loop *l = make_loop(NULL);
+		struct stopper s = { .work.fn = stop_pipe, .pauses = pauses };
+		struct pipe_io p;
+
+		pipe_init(&p, l, 0);
+		s.pipe = &p;
+		cr_assert_eq(loop_watch(l, &p.io), 0);
+		loop_run_once(l, false);
+		cr_assert_eq(write(p.fds[1], "a", 1), 1);
+		cr_assert(mailbox_put(&l->mailbox, &s.work));
+		loop_run_once(l, true);
+		cr_assert_eq(p.io.events, 0);
+		cr_assert_eq(p.reads, 0);
+		loop_unwatch(l, &p.io);
+		close(p.fds[0]);
+		close(p.fds[1]);
+		loop_free(l);
+	}
+}
