@@ -165,8 +165,8 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 	o->wire = left - o->service;
 }
 
-/* The rail of the last attempt, which has been told of by its parcel, or is
- * still in it. */
+/* The rail of the last attempt: of the parcel that the call is in, or what the
+ * call has kept of the one before. */
 static in_line void outcome_rail(struct ulrpc_outcome *o,
 				 const struct ulrpc_call *call)
 {
@@ -197,8 +197,8 @@ void call_count_waiting(struct ulrpc_call *call, uint64_t now)
 	call->window += now - ready;
 }
 
-/* Takes the call off all lists that it is on, and out of all counts of calls
- * that wait. */
+/* Takes the call off all lists that the call is on, and out of all counts of
+ * calls that wait. */
 static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
@@ -321,10 +321,10 @@ static struct ending *ending_new(struct ulrpc_call *call)
 	return e;
 }
 
-/* The call ends here, and its callback may do anything. The caller has set what
- * is known of how the call went at the server: @o's status, cause, execution,
- * server_queue, service, retry_after and reply_needed. The others are set
- * here. */
+/* The call ends here, and its callback may do anything. The caller has set
+ * what is known of how the call went at the server: @o's status, cause,
+ * execution, server_queue, service, retry_after and reply_needed. The other
+ * fields of @o are set here. */
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
@@ -398,7 +398,7 @@ void call_expire(struct ulrpc_call *call)
 
 static void on_fenced(void *arg);
 
-/* Waits for the next of its bulks that is still in use; false: there is
+/* Waits for the next bulk of the call that is still in use; false: there is
  * none. */
 static bool fence(struct ulrpc_call *call)
 {
@@ -519,8 +519,8 @@ void call_doubt(struct ulrpc_call *call)
 
 /* The server does not know the connection. A copy of the attempt may have come
  * there before, or to the server's predecessor; but not if the server has not
- * known the connection for longer than it is that the attempt was sent. The
- * slack is for turns, in which clocks stand, and clocks that do not run
+ * known the connection for longer than the attempt has been under way. The
+ * slack is for turns, in which clocks stand, and for clocks that do not run
  * alike. */
 static bool is_executed_by_nobody(const struct ulrpc_call *call,
 				  const struct wire_reply *r)

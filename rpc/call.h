@@ -59,12 +59,12 @@ struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
-	struct list link;	/* one of the client's lists: enum call_state */
-	struct list due;	/* WATCH_DUE: client.due */
-	struct parcel *parcel;	/* SENT */
-	uint64_t xid;		/* SENT: of this attempt */
-	/* What the call says in a message, but for its numbers: in one, calls
-	 * with the same said[] are told by their numbers only. */
+	struct list link;      /* one of the client's lists: enum call_state */
+	struct list due;       /* WATCH_DUE: client.due */
+	struct parcel *parcel; /* SENT */
+	uint64_t xid;	       /* SENT: of this attempt */
+	/* What the call says of itself in a message, but for its numbers: the
+	 * bytes of that are the same for calls with the same said[]. */
 	union {
 		struct {
 			uint64_t deadline; /* ns; TIME_NEVER */
@@ -81,11 +81,11 @@ struct ulrpc_call {
 	};
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
-	bool shared;   /* the user may have a reference: a malloc of its own */
-	bool gone;     /* with its node, which crashed: it never ends */
-	bool alone;    /* could not be sent for want of memory: goes by itself */
-	uint8_t watch; /* enum call_watch */
-	uint8_t class; /* slab_class_of() this, with what follows */
+	bool shared; /* the user may have a reference: a malloc of its own */
+	bool gone;   /* with its node, which crashed: it never ends */
+	bool alone;  /* could not be sent for want of memory: goes by itself */
+	uint8_t watch;	     /* enum call_watch */
+	uint8_t class;	     /* slab_class_of() this, with what follows */
 	uint16_t place;	     /* in the parcel */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t attempts;
@@ -176,8 +176,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 void call_again(struct ulrpc_call *call, bool maybe);
 /* Its deadline has come. */
 void call_expire(struct ulrpc_call *call);
-/* SENT: it may have been executed, and there will be no answer. Ends, or is sent
- * again if it is idempotent. */
+/* SENT: the call may have been executed, and there will be no answer. Ends the
+ * call, or sends it again if it is idempotent. */
 void call_doubt(struct ulrpc_call *call);
 /* The node has crashed and is gone. */
 void call_gone(struct ulrpc_call *call);

@@ -467,8 +467,8 @@ static struct parcel *parcel_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
-	size_t size = sizeof(struct parcel) + l->n * sizeof(struct parcel_entry) +
-		      l->head + l->copied;
+	size_t size = sizeof(struct parcel) +
+		      l->n * sizeof(struct parcel_entry) + l->head + l->copied;
 	struct parcel *p = slab_get(parcel_slab(s), size);
 
 	if (!p)
@@ -578,13 +578,13 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 	return at;
 }
 
-/* All up to it are answered, or not waited for any more: the first call that waits
- * is behind it. It is in the first parcel of those that wait, of which @p, whose
- * calls have not got their numbers yet, is the last one. */
+/* The number up to which all calls are answered, or not waited for any more:
+ * that before the first call of the first parcel that waits. The last one of
+ * these parcels is @p, whose calls have no numbers yet. */
 static uint64_t acked(const struct parcel *p)
 {
-	struct parcel *first = list_first(&p->client->imp->parcels,
-					  struct parcel, of_import);
+	struct parcel *first =
+		list_first(&p->client->imp->parcels, struct parcel, of_import);
 
 	while (first != p && !first->entries[first->waiting].call)
 		first->waiting++;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A parcel: one message with calls of one client, and the memory where their
- * replies land (reply_buf.h). One attempt of each of its calls, which has a number
- * of its own: so what comes late is for nobody, wherever it lands.
+ * replies land (reply_buf.h). It is one attempt of each of its calls, and each
+ * attempt has a number of its own: so what comes late is for nobody, wherever
+ * it lands.
  *
- * Ends when none of its calls waits any more; its memory is free when LNet has
- * told the end of everything it was given.
+ * A parcel ends when none of its calls waits any more; its memory is free when
+ * LNet has told the end of everything that LNet was given.
  */
 #ifndef RPC_PARCEL_H
 #define RPC_PARCEL_H
@@ -28,20 +29,20 @@ struct parcel {
 	uint64_t xid;  /* of its first call; the others follow */
 	uint64_t sent; /* ns: when it was given to LNet */
 	uint32_t epoch;
-	unsigned int n, open;	   /* calls; those that wait */
-	unsigned int waiting;	   /* none of those before this one waits */
-	unsigned int held;	   /* entries with a body being sent from there */
-	uint32_t need;		   /* bytes that their replies may have */
-	bool sending;		   /* LNet has the send MD */
-	struct reply_buf *bufs;	   /* that LNet has for it */
+	unsigned int n, open;	/* calls; those that wait */
+	unsigned int waiting;	/* none of those before this one waits */
+	unsigned int held;	/* entries with a body being sent from there */
+	uint32_t need;		/* bytes that their replies may have */
+	bool sending;		/* LNet has the send MD */
+	struct reply_buf *bufs; /* that LNet has for it */
 	struct reply_buf *current; /* the one that can be found */
 	struct ulnet_md_handle send_md;
 	struct ulnet_id peer;		/* who may reply */
 	struct ulnet_nid local, target; /* rail */
 	uint32_t paths;
-	bool over;		/* work is given */
-	bool landing;		/* an event of one of bufs is being dealt with */
-	bool bulk;		/* there is any in it */
+	bool over;    /* work is given */
+	bool landing; /* an event of one of bufs is being dealt with */
+	bool bulk;    /* there is any in it */
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
 	uint8_t *head; /* behind the entries */
@@ -52,7 +53,8 @@ struct parcel {
 };
 
 /* Sends up to @n calls from the client's queues; takes as many as fit. Returns
- * how many went, or cannot go (now) and are out of the way; 0: there are none. */
+ * how many went, or cannot go (now) and are out of the way; 0: there are
+ * none. */
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
 /* Replies have come, as the event says: whole. */
 void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);

@@ -125,7 +125,7 @@ _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
  * service, method and peer, with one end, and with the same times. Most calls
  * of a message are, as times are those of turns. A run is counted here, and
  * folded into the counters of its method and its peer when something ends that
- * is not like it, or somebody reads.
+ * is not like the run, or somebody reads.
  */
 struct stat_run {
 	uint32_t how;	 /* for stat_run.c; 0: empty */
@@ -193,7 +193,7 @@ static inline enum rpc_stat stat_of_bad(int rc)
 }
 
 /* Bulk was moved for a call that stat_call_end() (rpc/stat_run.h) has recorded;
- * its peer, or NULL, may have gone since. */
+ * the call's peer, or NULL, may have gone since. */
 void stat_call_late(const struct call_report *r);
 
 /* Bulk data of a request. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recording what has ended: whether it is like what ended before it, and then
- * it is only counted (struct stat_run). Inline, as ends are many.
+ * Recording calls and requests that have ended: what is like the one that ended
+ * before it is only counted (struct stat_run). Inline, as ends are many.
  */
 #ifndef RPC_STAT_RUN_H
 #define RPC_STAT_RUN_H
@@ -9,8 +9,8 @@
 #include "rpc/stat.h"
 
 /* stat_run.how: the end; whether the peer had gone before, for then run.peer
- * may be the memory of another one by now, and nothing is like it; and a bit
- * for each of its times that there is. */
+ * may be the memory of another peer by now, and nothing is like that run; and a
+ * bit for each of the times that there is. */
 #define RUN_END	       0xffu
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))

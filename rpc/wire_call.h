@@ -48,7 +48,8 @@ struct wire_call_rest {
 static inline void wire_call_rest_make(struct wire_call_rest *rest,
 				       const struct wire_call *call)
 {
-	rest->length = (uint8_t)(put_call_rest(rest->bytes, call) - rest->bytes);
+	rest->length =
+		(uint8_t)(put_call_rest(rest->bytes, call) - rest->bytes);
 }
 
 static inline uint8_t *wire_call_put_with(uint8_t *p, uint64_t xid,

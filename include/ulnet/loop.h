@@ -37,8 +37,8 @@ ULNET_EXPORT bool lnet_in_turn(void);
 /* Monotonic time: in a turn of @cpt the time at which the turn began, which
  * takes no system call; elsewhere the clock's time. Any thread. */
 ULNET_EXPORT uint64_t lnet_now(struct lnet *node, unsigned int cpt);
-/* Both questions in one, for what is called very often: lnet_now(), if the
- * caller is in a turn of @cpt, and so owns it; else 0. Any thread. */
+/* lnet_now(), if the caller is in a turn of @cpt, and so owns @cpt; else 0: one
+ * question instead of two, for what is called very often. Any thread. */
 ULNET_EXPORT uint64_t lnet_turn(struct lnet *node, unsigned int cpt);
 
 /* Unpredictable bytes; under virtual time they follow from the seed. Owner. */
