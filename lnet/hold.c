@@ -116,9 +116,7 @@ static void hold_count(const struct lnet_msg *msg, int n)
 /* 0, or -ENOMEM. Handlers may run. */
 static int hold_put_aside(struct lnet_msg *msg)
 {
-	const struct lnd *lnd = msg->ni->lnd.lnd;
-
-	if (lnd->eager_recv(&msg->ni->lnd, msg->rx))
+	if (msg_put_aside(msg))
 		return -ENOMEM;
 	msg->aside = true;
 	hold_count(msg, 1);

@@ -45,11 +45,26 @@ static void msg_move(struct lnet_msg *msg, enum msg_state to)
 
 /* ---- life ---- */
 
+int msg_put_aside(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	if (msg->hdr.payload_length)
+		cpt_stat(cpt, STAT_aside);
+	return msg->ni->lnd.lnd->eager_recv(&msg->ni->lnd, msg->rx);
+}
+
 /* The deadline has passed, whatever it was waiting for. */
 static void msg_late(struct timer *t)
 {
 	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
 
+	/* An answer that another CPT is looking at (parse.c), and has not
+	 * returned yet: nothing but the LND's part of it is ours. */
+	if (unlikely(msg->role == MSG_REPLY_IN && msg->fsm.state == MSG_NEW)) {
+		(void)msg_put_aside(msg); /* without memory it stands */
+		return;
+	}
 	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 }
 

@@ -18,10 +18,22 @@
 
 /* ---- answers ---- */
 
+/* Payloads from this size on are better left with the LND for a moment than put
+ * aside and copied. */
+#define ASIDE_MIN   16384
+#define ASIDE_AFTER NSEC_PER_MSEC
+
+static void answer_returned(struct lnet_msg *msg)
+{
+	if (unlikely(timer_armed(&msg->timer)))
+		loop_timer_cancel(msg->home->loop, &msg->timer);
+}
+
 static void drop_answer(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
+	answer_returned(msg);
 	drop_msg(msg, (enum lnet_stat)msg->status);
 }
 
@@ -35,6 +47,7 @@ static void reply_recv(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
+	answer_returned(msg);
 	request_count(msg, msg->mlength);
 	msg_recv(msg);
 }
@@ -143,15 +156,26 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
 }
 
-/* To the home of the operation. What comes behind it does not wait for other
- * CPTs; through 0@lo nothing does. */
+/* What comes behind an answer does not wait for another CPT: for long, if the
+ * payload is long and would have to be copied; through 0@lo nothing waits. False:
+ * no memory. */
+static bool let_others_pass(struct lnet_msg *msg)
+{
+	if (ni_is_lo(msg->ni))
+		return true;
+	if (msg->hdr.payload_length < ASIDE_MIN)
+		return !msg_put_aside(msg);
+	loop_timer_arm(msg->home->loop, &msg->timer,
+		       loop_now(msg->home->loop) + ASIDE_AFTER);
+	return true;
+}
+
+/* To the home of the operation. */
 static void pass_answer(struct lnet_msg *msg, work_fn fn)
 {
 	struct lnet_cpt *home = answer_cpt(msg->cpt, &msg->hdr);
-	const struct lnd *lnd = msg->ni->lnd.lnd;
 
-	if (home != msg->cpt && !ni_is_lo(msg->ni) &&
-	    lnd->eager_recv(&msg->ni->lnd, msg->rx))
+	if (home != msg->cpt && !let_others_pass(msg))
 		drop_msg(msg, STAT_drop_no_memory);
 	else
 		msg_pass(msg, home, fn);

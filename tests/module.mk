@@ -151,6 +151,7 @@ thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread
 thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/callers_thread
+thread_tests += %D%/thread/aside_thread
 thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/stats_thread
 thread_tests += %D%/thread/stub_thread
