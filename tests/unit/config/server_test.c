@@ -5,8 +5,10 @@
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -544,6 +546,36 @@ Test(server, half_requests)
 	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	served();
+	serve_end(&rig);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* ---- no file descriptors ---- */
+
+static atomic_uint accepts_refused;
+
+/* In front of the system's, which is what the server calls otherwise. */
+int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
+{
+	if (atomic_load(&accepts_refused)) {
+		atomic_fetch_sub(&accepts_refused, 1);
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_accept4, fd, addr.__sockaddr__, len, flags);
+}
+
+/* It is tried again and again, and said once. */
+Test(server, no_files)
+{
+	struct rig rig = serve(0);
+
+	what = "cannot take connections: Too many open files";
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	atomic_store(&accepts_refused, 4);
+	served();
+	cr_assert_eq(atomic_load(&accepts_refused), 0);
+	cr_assert_eq(complaints, 1, "%u", complaints);
 	serve_end(&rig);
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
 }
