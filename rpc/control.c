@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "rpc/export.h"
-#include "rpc/import.h"
+#include "rpc/client/import.h"
 #include "rpc/inbox.h"
-#include "rpc/party.h"
-#include "rpc/stat.h"
-#include "rpc/wire.h"
+#include "rpc/server/export.h"
+#include "rpc/server/party.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
 /* Messages on their way out. Strangers can make us answer, but not without

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/client/import.h"
 #include "rpc/control.h"
-#include "rpc/export.h"
-#include "rpc/import.h"
-#include "rpc/service.h"
-#include "rpc/stats.h"
-#include "rpc/vacant.h"
+#include "rpc/server/export.h"
+#include "rpc/server/service.h"
+#include "rpc/server/vacant.h"
+#include "rpc/stats/stats.h"
 
 #define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
 #define IDLE		(300 * UINT64_C(1000000))

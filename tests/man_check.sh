@@ -43,7 +43,7 @@ while read -r list page expression; do
 	done
 done <<-'END'
 	lnet/stat.def lnet_stats ^STAT(_NOW)?\(([a-z_]+),.*
-	rpc/stat.def ulrpc_stats ^STAT(_NOW)?\(([a-z_]+),.*
+	rpc/stats/stat.def ulrpc_stats ^STAT(_NOW)?\(([a-z_]+),.*
 	lnet/setting.c lnet_settings ^\t(\{) "([a-z_]+)",.*
 END
 

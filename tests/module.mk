@@ -55,58 +55,58 @@ unit_tests += %D%/unit/config/import_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test
 unit_tests += %D%/unit/config/program_test
-unit_tests += %D%/unit/rpc/hist_test
-unit_tests += %D%/unit/rpc/stat_test
-unit_tests += %D%/unit/rpc/stats_test
-unit_tests += %D%/unit/rpc/count_test
-unit_tests += %D%/unit/rpc/bulk_call_test
-unit_tests += %D%/unit/rpc/bulk_test
-unit_tests += %D%/unit/rpc/transfer_test
+unit_tests += %D%/unit/rpc/stats/hist_test
+unit_tests += %D%/unit/rpc/stats/stat_test
+unit_tests += %D%/unit/rpc/stats/stats_test
+unit_tests += %D%/unit/rpc/stats/count_test
+unit_tests += %D%/unit/rpc/bulk/bulk_call_test
+unit_tests += %D%/unit/rpc/bulk/bulk_test
+unit_tests += %D%/unit/rpc/bulk/transfer_test
 unit_tests += %D%/unit/rpc/shard_test
-unit_tests += %D%/unit/rpc/call_test
-unit_tests += %D%/unit/rpc/call_again_test
-unit_tests += %D%/unit/rpc/import_test
-unit_tests += %D%/unit/rpc/outage_test
+unit_tests += %D%/unit/rpc/client/call_test
+unit_tests += %D%/unit/rpc/client/call_again_test
+unit_tests += %D%/unit/rpc/client/import_test
+unit_tests += %D%/unit/rpc/client/outage_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
-unit_tests += %D%/unit/rpc/wire_control_test
-unit_tests += %D%/unit/rpc/wire_field_test
-unit_tests += %D%/unit/rpc/wire_random_test
-unit_tests += %D%/unit/rpc/wire_test
-unit_tests += %D%/unit/rpc/wire_version_test
-unit_tests += %D%/unit/rpc/message_test
+unit_tests += %D%/unit/rpc/wire/wire_control_test
+unit_tests += %D%/unit/rpc/wire/wire_field_test
+unit_tests += %D%/unit/rpc/wire/wire_random_test
+unit_tests += %D%/unit/rpc/wire/wire_test
+unit_tests += %D%/unit/rpc/wire/wire_version_test
+unit_tests += %D%/unit/rpc/stub/message_test
 unit_tests += %D%/unit/rpc/xids_test
-unit_tests += %D%/unit/rpc/export_test
-unit_tests += %D%/unit/rpc/reply_buf_test
-unit_tests += %D%/unit/rpc/request_test
-unit_tests += %D%/unit/rpc/request_end_test
-unit_tests += %D%/unit/rpc/request_limit_test
-unit_tests += %D%/unit/rpc/vacant_test
-unit_tests += %D%/unit/rpc/hostile_request_test
-unit_tests += %D%/unit/rpc/hostile_control_test
-unit_tests += %D%/unit/rpc/hostile_reply_test
-unit_tests += %D%/unit/rpc/hostile_answer_test
-unit_tests += %D%/unit/rpc/skew_client_test
-unit_tests += %D%/unit/rpc/skew_server_test
-unit_tests += %D%/unit/rpc/exec_test
-unit_tests += %D%/unit/rpc/overload_test
-unit_tests += %D%/unit/rpc/herd_test
+unit_tests += %D%/unit/rpc/server/export_test
+unit_tests += %D%/unit/rpc/client/reply_buf_test
+unit_tests += %D%/unit/rpc/server/request_test
+unit_tests += %D%/unit/rpc/server/request_end_test
+unit_tests += %D%/unit/rpc/server/request_limit_test
+unit_tests += %D%/unit/rpc/server/vacant_test
+unit_tests += %D%/unit/rpc/server/hostile_request_test
+unit_tests += %D%/unit/rpc/server/hostile_control_test
+unit_tests += %D%/unit/rpc/client/hostile_reply_test
+unit_tests += %D%/unit/rpc/client/hostile_answer_test
+unit_tests += %D%/unit/rpc/client/skew_client_test
+unit_tests += %D%/unit/rpc/server/skew_server_test
+unit_tests += %D%/unit/rpc/server/exec_test
+unit_tests += %D%/unit/rpc/server/overload_test
+unit_tests += %D%/unit/rpc/client/herd_test
 unit_tests += %D%/unit/rpc/inbox_test
-unit_tests += %D%/unit/rpc/sched_test
-unit_tests += %D%/unit/rpc/service_test
-unit_tests += %D%/unit/rpc/stub_test
-unit_tests += %D%/unit/rpc/stub_sim_test
-%C%_unit_rpc_message_test_SOURCES = %D%/unit/rpc/message_test.c
-%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub_test.c
-nodist_%C%_unit_rpc_message_test_SOURCES = %D%/unit/rpc/box.pb-c.c
-%C%_unit_rpc_stub_sim_test_SOURCES = %D%/unit/rpc/stub_sim_test.c
-nodist_%C%_unit_rpc_stub_sim_test_SOURCES = %D%/unit/rpc/box.pb-c.c
-nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/box.pb-c.c
-$(%C%_unit_rpc_message_test_OBJECTS) $(%C%_unit_rpc_stub_test_OBJECTS) \
-$(%C%_unit_rpc_stub_sim_test_OBJECTS): \
+unit_tests += %D%/unit/rpc/server/sched_test
+unit_tests += %D%/unit/rpc/server/service_test
+unit_tests += %D%/unit/rpc/stub/stub_test
+unit_tests += %D%/unit/rpc/stub/stub_sim_test
+%C%_unit_rpc_stub_message_test_SOURCES = %D%/unit/rpc/stub/message_test.c
+%C%_unit_rpc_stub_stub_test_SOURCES = %D%/unit/rpc/stub/stub_test.c
+nodist_%C%_unit_rpc_stub_message_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+%C%_unit_rpc_stub_stub_sim_test_SOURCES = %D%/unit/rpc/stub/stub_sim_test.c
+nodist_%C%_unit_rpc_stub_stub_sim_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+nodist_%C%_unit_rpc_stub_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+$(%C%_unit_rpc_stub_message_test_OBJECTS) $(%C%_unit_rpc_stub_stub_test_OBJECTS) \
+$(%C%_unit_rpc_stub_stub_sim_test_OBJECTS): \
 	| $(protos_made)
-dist_noinst_DATA += %D%/unit/rpc/box.proto
-protos_made += %D%/unit/rpc/box.pb-c.h %D%/unit/rpc/box.pb-c.c
+dist_noinst_DATA += %D%/unit/rpc/stub/box.proto
+protos_made += %D%/unit/rpc/stub/box.pb-c.h %D%/unit/rpc/stub/box.pb-c.c
 
 # The programs' own files.
 unit_tests += %D%/unit/tools/command_test
@@ -156,7 +156,7 @@ thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/stats_thread
 thread_tests += %D%/thread/stub_thread
 %C%_thread_stub_thread_SOURCES = %D%/thread/stub_thread.c
-nodist_%C%_thread_stub_thread_SOURCES = %D%/unit/rpc/box.pb-c.c
+nodist_%C%_thread_stub_thread_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_thread_stub_thread_OBJECTS): | $(protos_made)
 
 # One program for each LND, all with the same list of behaviours. Plain programs, too;
@@ -260,8 +260,8 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 	lnd/simlnd/simlnd.c
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
-	rpc/arrive.c rpc/bulk.c rpc/call.c rpc/client.c rpc/parcel.c \
-	rpc/request_reply.c rpc/requests.c
+	rpc/server/arrive.c rpc/bulk/bulk.c rpc/client/call.c rpc/client/client.c rpc/client/parcel.c \
+	rpc/server/request_reply.c rpc/server/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
@@ -281,7 +281,7 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_message
 %C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c
-nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/box.pb-c.c
+nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
 
 # criterion's library has a main(), which is taken when the program has none.
@@ -337,15 +337,15 @@ EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/base/loop_rig.h %D%/unit/base/note.h
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
-EXTRA_DIST += %D%/unit/rpc/bulk_rig.h %D%/unit/rpc/call_rig.h
-EXTRA_DIST += %D%/unit/rpc/serve_rig.h %D%/unit/rpc/stranger.h
-EXTRA_DIST += %D%/unit/rpc/fake_server.h %D%/unit/rpc/request_rig.h
-EXTRA_DIST += %D%/unit/rpc/hostile_rig.h %D%/unit/rpc/hostile_server.h
-EXTRA_DIST += %D%/unit/rpc/wire_say.h %D%/unit/rpc/wire_skew.h
+EXTRA_DIST += %D%/unit/rpc/bulk/bulk_rig.h %D%/unit/rpc/client/call_rig.h
+EXTRA_DIST += %D%/unit/rpc/serve_rig.h %D%/unit/rpc/server/stranger.h
+EXTRA_DIST += %D%/unit/rpc/client/fake_server.h %D%/unit/rpc/server/request_rig.h
+EXTRA_DIST += %D%/unit/rpc/hostile_rig.h %D%/unit/rpc/client/hostile_server.h
+EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/ping_rig.h
-EXTRA_DIST += %D%/unit/rpc/wire_again.h \
-	%D%/unit/rpc/wire_hex.h %D%/unit/rpc/wire_random.h
+EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
+	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 
 TEST_EXTENSIONS = .sh
 # A test that hangs fails.

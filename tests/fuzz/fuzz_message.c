@@ -3,14 +3,14 @@
  * Bodies of strangers, as messages. What a packer makes of those that can be read
  * is read within the bounds of memory if it is at all, and packs to the same.
  */
-#include "rpc/message.h"
+#include "rpc/stub/message.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "tests/unit/rpc/box.pb-c.h"
+#include "tests/unit/rpc/stub/box.pb-c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/buf.h"
-#include "tests/unit/rpc/wire_again.h"
+#include "tests/unit/rpc/wire/wire_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RPC from the inside: is what calls wait for still to come; and what is left when
  * none is under way. */
-#include "rpc/call.h"
-#include "rpc/client.h"
-#include "rpc/import.h"
-#include "rpc/parcel.h"
-#include "rpc/service.h"
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/client/parcel.h"
+#include "rpc/server/service.h"
 #include "tests/sim/rpc_run.h"
 
 /* ---- while calls are under way ---- */

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "base/util.h"
-#include "tests/unit/rpc/box.pb-c.h"
+#include "tests/unit/rpc/stub/box.pb-c.h"
 #include "ulnet/stub.h"
 
 #define THREADS	 4

@@ -7,9 +7,9 @@
 #ifndef TESTS_HOSTILE_RIG_H
 #define TESTS_HOSTILE_RIG_H
 
-#include "rpc/client.h"
+#include "rpc/client/client.h"
 #include "tests/unit/rpc/serve_rig.h"
-#include "tests/unit/rpc/stranger.h"
+#include "tests/unit/rpc/server/stranger.h"
 
 struct hostile_rig {
 	struct serve_rig g;

@@ -3,7 +3,7 @@
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "tests/unit/lnet/cluster.h"
-#include "tests/unit/rpc/stranger.h"
+#include "tests/unit/rpc/server/stranger.h"
 
 #define PORTAL 40
 #define SIZE   1000 /* of a buffer; a message has at most MAX */

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include "tests/unit/rpc/call_rig.h"
+#include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
 
 #define ECHO "echo"

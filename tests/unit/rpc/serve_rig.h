@@ -4,12 +4,12 @@
 #ifndef TESTS_SERVE_RIG_H
 #define TESTS_SERVE_RIG_H
 
-#include "rpc/export.h"
-#include "rpc/reply.h"
-#include "rpc/request.h"
-#include "rpc/service.h"
-#include "rpc/stat.h"
-#include "rpc/wire.h"
+#include "rpc/server/export.h"
+#include "rpc/server/reply.h"
+#include "rpc/server/request.h"
+#include "rpc/server/service.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/service.h"
 

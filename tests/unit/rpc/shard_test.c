@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What all parts of RPC build on: match values, memory, waiting, random numbers.
  */
-#include "rpc/rpc.h"
 #include "base/pool.h"
+#include "rpc/rpc.h"
 #include "rpc/slab.h"
 #include "tests/unit/lnet/cluster.h"
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a request's caller has lent, and what became of it. */
+#include "rpc/bulk/transfer_priv.h"
+
+#include <errno.h>
+
+/* Of a number for each segment. */
+#define REMOTE_ARRAYS 3
+
+static void remote_fini(struct remote *r)
+{
+	free(r->lengths);
+	free(r->crc);
+	free(r->put);
+}
+
+static int remote_init(struct remote *r, const struct wire_segments_in *s)
+{
+	*r = (struct remote){ .match = s->match, .n = s->n };
+	if (s->access != WIRE_ACCESS_SOURCE && s->access != WIRE_ACCESS_SINK)
+		return -EPROTO;
+	r->access = s->access == WIRE_ACCESS_SOURCE ? ULRPC_BULK_SOURCE
+						    : ULRPC_BULK_SINK;
+	r->checked =
+		s->access == WIRE_ACCESS_SOURCE ? s->has_checksums : s->checked;
+	if (r->n == 0)
+		return 0;
+	r->lengths = calloc(r->n, sizeof(*r->lengths));
+	r->crc = calloc(r->n, sizeof(*r->crc));
+	r->put = calloc(r->n, sizeof(*r->put));
+	if (!r->lengths || !r->crc || !r->put)
+		return -ENOMEM;
+	wire_segments_lengths(s, r->lengths);
+	if (r->access == ULRPC_BULK_SOURCE && r->checked)
+		wire_segments_checksums(s, r->crc);
+	for (unsigned int i = 0; i < r->n; i++) {
+		if (r->lengths[i] == 0 || r->lengths[i] > LNET_MTU)
+			return -EPROTO;
+		r->length += r->lengths[i];
+	}
+	return 0;
+}
+
+static void transfers_destroy(struct transfers *t)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		remote_fini(&t->remotes[i]);
+	free(t);
+}
+
+uint64_t transfers_size(const struct wire_call *call)
+{
+	struct wire_view bulks = call->bulks;
+	struct wire_segments_in s;
+	uint64_t size = 0;
+
+	if (likely(call->nbulks == 0))
+		return 0;
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (wire_segments_next(&bulks, &s))
+			size += s.n * sizeof(uint32_t) * REMOTE_ARRAYS;
+	return sizeof(struct transfers) + call->nbulks * sizeof(struct remote) +
+	       size;
+}
+
+int transfers_new(const struct transfers_conf *conf,
+		  const struct wire_call *call, struct transfers **t_p)
+{
+	struct wire_view bulks = call->bulks;
+	struct wire_segments_in s;
+	struct transfers *t;
+
+	if (call->nbulks == 0) {
+		*t_p = NULL;
+		return 0;
+	}
+	t = calloc(1, sizeof(*t) + call->nbulks * sizeof(t->remotes[0]));
+	if (!t)
+		return -ENOMEM;
+	t->conf = *conf;
+	t->conf.window = MAX(conf->window, 1u);
+	atomic_init(&t->pending, 0);
+	atomic_init(&t->refs, 1);
+	list_init(&t->active);
+	while (t->n < call->nbulks && wire_segments_next(&bulks, &s)) {
+		int rc = remote_init(&t->remotes[t->n++], &s);
+
+		if (rc) {
+			transfers_destroy(t);
+			return rc;
+		}
+	}
+	*t_p = t;
+	return 0;
+}
+
+void transfers_get(struct transfers *t)
+{
+	atomic_fetch_add(&t->refs, 1);
+}
+
+void transfers_use(struct transfers *t)
+{
+	transfers_get(t);
+	atomic_fetch_add(&t->users, 1);
+}
+
+void transfers_unuse(struct transfers *t)
+{
+	atomic_fetch_sub(&t->users, 1);
+	transfers_put(t);
+}
+
+bool transfers_used(const struct transfers *t)
+{
+	return atomic_load(&t->users) != 0;
+}
+
+static void unref(struct transfers *t, unsigned int n)
+{
+	if (atomic_fetch_sub(&t->refs, n) == n)
+		transfers_destroy(t);
+}
+
+void transfers_put(struct transfers *t)
+{
+	unref(t, 1);
+}
+
+void transfers_free(struct transfers *t)
+{
+	struct transfer *x, *tmp;
+	unsigned int refs = 1;
+
+	if (!t)
+		return;
+	/* Without a crash, transfers end by themselves, and hold a reference
+	 * until then. */
+	if (t->crashed)
+		list_for_each_entry_safe (x, tmp, &t->active, link) {
+			list_del(&x->link);
+			free(x);
+			refs++;
+		}
+	unref(t, refs);
+}
+
+unsigned int transfers_count(const struct transfers *t)
+{
+	return t ? t->n : 0;
+}
+
+int transfers_info(const struct transfers *t, unsigned int index,
+		   struct ulrpc_bulk_info *info)
+{
+	const struct remote *r;
+
+	if (index >= transfers_count(t))
+		return -ENOENT;
+	r = &t->remotes[index];
+	*info = (struct ulrpc_bulk_info){ .access = r->access,
+					  .length = r->length,
+					  .segments = r->n,
+					  .checksum = r->checked };
+	return 0;
+}
+
+bool transfer_busy(const struct transfers *t)
+{
+	return t && atomic_load(&t->pending) != 0;
+}
+
+void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg)
+{
+	BUG_ON(!transfer_busy(t) || t->on_done);
+	t->on_done = fn;
+	t->on_done_arg = arg;
+}
+
+/* Segments up to the last one that anything was put to; @whole: are all of
+ * these full? */
+static unsigned int sink_segments(const struct remote *r, bool *whole)
+{
+	unsigned int n = r->n;
+
+	*whole = true;
+	while (n && r->put[n - 1] == 0)
+		n--;
+	for (unsigned int i = 0; i < n; i++)
+		if (r->put[i] != r->lengths[i])
+			*whole = false;
+	return n;
+}
+
+unsigned int transfer_moved(const struct transfers *t, struct wire_moved *out,
+			    unsigned int max)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < transfers_count(t) && n < max; i++) {
+		const struct remote *r = &t->remotes[i];
+		unsigned int segments;
+		bool whole;
+
+		if (!r->checked || r->access != ULRPC_BULK_SINK)
+			continue;
+		segments = sink_segments(r, &whole);
+		if (!segments && !r->tried)
+			continue;
+		out[n] = (struct wire_moved){
+			.index = i,
+			.n = segments,
+			.checksum = r->crc,
+			.length = whole ? NULL : r->put,
+		};
+		n++;
+	}
+	return n;
+}
+
+void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out)
+{
+	*in = t ? t->in : 0;
+	*out = t ? t->out : 0;
+}
+
+uint64_t transfer_time(const struct transfers *t)
+{
+	return t ? t->time : 0;
+}
+
+int transfer_status(const struct transfers *t)
+{
+	return t ? t->failed : 0;
+}

@@ -1,0 +1,6 @@
+# Memory that is lent to the other side, and moving it.
+libulrpccore_la_SOURCES += %D%/bulk.c %D%/bulk.h
+libulrpccore_la_SOURCES += %D%/lent.c
+libulrpccore_la_SOURCES += %D%/place.c %D%/place.h
+libulrpccore_la_SOURCES += %D%/transfer.c %D%/transfer.h
+libulrpccore_la_SOURCES += %D%/transfer_priv.h %D%/transfer_sum.c

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/bulk/transfer_priv.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "rpc/stats/stat.h"
+
+/* One try of a piece has a quarter of the time left, within these; the longer
+ * one doubles with each try that took all of its time. */
+#define TRY_MIN	     (50 * NSEC_PER_MSEC)
+#define TRY_MAX	     (5 * NSEC_PER_SEC)
+#define TRY_DOUBLED  6
+/* Pauses after tries that failed sooner. */
+#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX   (500 * NSEC_PER_MSEC)
+
+static const struct fsm_state piece_states[PIECE_STATES] = {
+	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
+	[PIECE_FLYING] = { "flying",
+			   FSM_TO(PIECE_FREE) | FSM_TO(PIECE_WAITING) },
+	[PIECE_WAITING] = { "waiting",
+			    FSM_TO(PIECE_FREE) | FSM_TO(PIECE_FLYING) },
+};
+
+static void transfers_go(struct transfers *t);
+
+/* ---- the end ---- */
+
+/* In done a request may be replied to, if this was the last one; if it has been
+ * already, it waits for this. */
+static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
+			   int status, uint64_t moved)
+{
+	void (*on_done)(void *arg) = NULL;
+
+	if (atomic_fetch_sub(&t->pending, 1) == 1) {
+		on_done = t->on_done;
+		t->on_done = NULL;
+	}
+	done(arg, status, moved);
+	if (on_done)
+		on_done(t->on_done_arg);
+}
+
+static void transfer_end(struct ulnet_work *w)
+{
+	struct transfer *x = container_of(w, struct transfer, work);
+	struct transfers *t = x->t;
+	struct shard *shard = t->conf.shard;
+	ulrpc_bulk_fn done = x->done;
+	void *arg = x->arg;
+	int status = x->status;
+	uint64_t moved;
+
+	if (t->crashed)
+		return;
+	if (status)
+		transfer_sum_forget(x);
+	if (status && !t->failed)
+		t->failed = status;
+	*(x->r->access == ULRPC_BULK_SOURCE ? &t->in : &t->out) += x->moved;
+	moved = status ? MIN(x->low, x->next.offset) : x->span.length;
+	list_del(&x->link);
+	if (list_empty(&t->active))
+		t->time += shard_now(shard) - t->since;
+	free(x);
+	transfers_go(t);
+	transfers_said(t, done, arg, status, moved);
+	transfers_put(t);
+	shard_release(shard);
+}
+
+/* Ends @x, soon, if nothing of it is going on, and nothing is left to do. */
+static void transfer_settle(struct transfer *x)
+{
+	if (x->busy || x->ending ||
+	    (x->status == 0 && x->next.offset < x->span.length))
+		return;
+	x->ending = true;
+	shard_cancel(x->t->conf.shard, &x->timer);
+	x->work.fn = transfer_end;
+	shard_defer(x->t->conf.shard, &x->work);
+}
+
+static void piece_free(struct piece *p)
+{
+	fsm_move(&p->fsm, piece_states, PIECE_FREE);
+	p->x->busy--;
+	p->x->t->busy--;
+}
+
+static void piece_lost(struct piece *p)
+{
+	stat_count(p->x->t->conf.shard, RPC_STAT_segments_failed);
+	p->x->low = MIN(p->x->low, p->at.offset);
+	piece_free(p);
+}
+
+/* The transfer has failed: no new tries; those under way are given up. */
+static void transfer_fail(struct transfer *x, int status)
+{
+	if (x->status == 0)
+		x->status = status;
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
+
+		if (p->fsm.state == PIECE_WAITING)
+			piece_lost(p);
+		else if (p->fsm.state == PIECE_FLYING)
+			LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+	}
+	transfer_settle(x);
+}
+
+/* ---- pieces ---- */
+
+static void piece_on_event(const struct ulnet_event *ev);
+
+/* Time for a try that begins at @now; 0: there is none. */
+static uint64_t piece_time(const struct piece *p, uint64_t now)
+{
+	const struct transfers_conf *c = &p->x->t->conf;
+	uint64_t deadline = c->deadline == TIME_NEVER
+				    ? rpc_at(p->first, c->patience)
+				    : c->deadline;
+	uint64_t longest = TRY_MAX << MIN(p->timeouts, TRY_DOUBLED);
+	uint64_t left;
+
+	if (deadline == TIME_NEVER)
+		return longest;
+	if (deadline < now + NSEC_PER_USEC)
+		return 0;
+	left = deadline - now;
+	return MIN(left, MIN(MAX(left / 4, TRY_MIN), longest));
+}
+
+static int piece_bind(struct piece *p, uint64_t time)
+{
+	struct transfer *x = p->x;
+	struct iovec iov[LNET_MAX_IOV];
+	uint32_t length;
+	struct ulnet_md md = {
+		.threshold = 2, /* it, and its answer */
+		.user_ptr = p,
+		.handler = piece_on_event,
+		.timeout = time / NSEC_PER_USEC,
+	};
+	unsigned int n = place_slice(&x->span, &p->at, p->length, iov,
+				     LNET_MAX_IOV, &length);
+
+	if (n == 1) {
+		md.start = iov[0].iov_base;
+		md.length = length;
+	} else {
+		md.start = iov;
+		md.length = n;
+		md.options = LNET_MD_IOVEC;
+	}
+	return LNetMDBind(x->t->conf.shard->node, &md, LNET_UNLINK, &p->md);
+}
+
+static int piece_launch(struct piece *p)
+{
+	const struct transfers_conf *c = &p->x->t->conf;
+	struct remote *r = p->x->r;
+	uint64_t match = r->match + p->at.segment;
+
+	if (r->access == ULRPC_BULK_SOURCE)
+		return LNetGet(c->self, p->md, c->peer, ULRPC_PORTAL_BULK,
+			       match, p->at.in_segment);
+	r->tried = true;
+	return LNetPut(c->self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
+		       match, p->at.in_segment, 0);
+}
+
+static void transfer_arm(struct transfer *x)
+{
+	uint64_t at = TIME_NEVER;
+
+	for (unsigned int i = 0; i < x->npieces; i++)
+		if (x->pieces[i].fsm.state == PIECE_WAITING)
+			at = MIN(at, x->pieces[i].again);
+	if (at != TIME_NEVER)
+		shard_arm(x->t->conf.shard, &x->timer, at);
+}
+
+/* This try of @p, which is waiting, or flying and not known to LNet any more,
+ * was in vain. */
+static void piece_retry(struct piece *p)
+{
+	struct transfer *x = p->x;
+	struct shard *s = x->t->conf.shard;
+	uint64_t now = shard_now(s), pause = 0;
+
+	if (p->status == -ETIMEDOUT) {
+		p->timeouts++; /* it has waited already */
+	} else {
+		if (p->refusals)
+			pause = backoff_ns(PAUSE_FIRST, PAUSE_MAX,
+					   p->refusals - 1,
+					   shard_random(s, UINT64_MAX));
+		p->refusals++;
+	}
+	stat_count(s, RPC_STAT_segments_retried);
+	p->again = MAX(now, p->began + pause);
+	if (p->fsm.state != PIECE_WAITING)
+		fsm_move(&p->fsm, piece_states, PIECE_WAITING);
+	if (piece_time(p, p->again) == 0) {
+		transfer_fail(x, p->status);
+		return;
+	}
+	transfer_arm(x);
+}
+
+static bool status_is_final(int status)
+{
+	return status != -ENOMEM && status != -ENOSPC && status != -ENOBUFS;
+}
+
+/* LNet has nothing of @p, which is waiting, nor has it begun with it. */
+static void piece_refused(struct piece *p, int status)
+{
+	p->status = status;
+	if (status_is_final(status))
+		transfer_fail(p->x, status);
+	else
+		piece_retry(p);
+}
+
+/* @p is waiting. */
+static void piece_send(struct piece *p)
+{
+	uint64_t now = shard_now(p->x->t->conf.shard);
+	uint64_t time;
+	int rc;
+
+	if (!p->first)
+		p->first = now;
+	time = piece_time(p, now);
+	if (time == 0) {
+		transfer_fail(p->x, p->status ? p->status : -ETIMEDOUT);
+		return;
+	}
+	p->began = now;
+	p->answered = false;
+	rc = piece_bind(p, time);
+	if (rc) {
+		piece_refused(p, rc);
+		return;
+	}
+	fsm_move(&p->fsm, piece_states, PIECE_FLYING);
+	p->status = piece_launch(p);
+	if (p->status) {
+		p->final = status_is_final(p->status);
+		LNetMDUnlink(p->md);
+	}
+}
+
+/* Begins with what comes next, as far as the window goes. */
+static void transfer_go(struct transfer *x)
+{
+	struct iovec iov[LNET_MAX_IOV];
+
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
+
+		if (x->status || x->next.offset == x->span.length ||
+		    x->t->busy == x->t->conf.window)
+			break;
+		if (p->fsm.state != PIECE_FREE)
+			continue;
+		*p = (struct piece){ .x = x, .at = x->next };
+		place_slice(&x->span, &p->at, place_room(&x->span, &p->at), iov,
+			    LNET_MAX_IOV, &p->length);
+		place_move(&x->span, &x->next, p->length);
+		fsm_move(&p->fsm, piece_states, PIECE_WAITING);
+		x->busy++;
+		x->t->busy++;
+		piece_send(p);
+	}
+	transfer_settle(x);
+}
+
+/* There is room: first come, first served. */
+static void transfers_go(struct transfers *t)
+{
+	struct transfer *x;
+
+	list_for_each_entry (x, &t->active, link) {
+		if (t->busy == t->conf.window)
+			break;
+		transfer_go(x);
+	}
+}
+
+static void transfer_on_timer(struct ulnet_timer *timer)
+{
+	struct transfer *x = container_of(timer, struct transfer, timer);
+	uint64_t now = shard_now(x->t->conf.shard);
+
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
+
+		if (p->fsm.state == PIECE_WAITING && p->again <= now)
+			piece_send(p);
+	}
+	transfer_arm(x);
+	transfer_settle(x);
+}
+
+static void piece_moved(struct piece *p)
+{
+	struct transfer *x = p->x;
+	int rc = x->left ? transfer_sum_check(x, p) : 0;
+
+	if (rc) {
+		stat_count(x->t->conf.shard, RPC_STAT_segments_damaged);
+		piece_lost(p);
+		transfer_fail(x, rc);
+		return;
+	}
+	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
+	x->moved += p->length;
+	piece_free(p);
+	transfer_settle(x);
+}
+
+/* The last event of a try. */
+static void piece_on_last(struct piece *p)
+{
+	struct transfer *x = p->x;
+
+	if (p->status == 0) {
+		piece_moved(p);
+	} else if (x->status) {
+		piece_lost(p);
+		transfer_settle(x);
+	} else if (p->final) {
+		int status = p->status;
+
+		piece_lost(p);
+		transfer_fail(x, status);
+	} else {
+		piece_retry(p);
+	}
+	transfers_go(x->t);
+}
+
+/* SEND may come before the answer or after it, and says nothing then. */
+static void piece_on_event(const struct ulnet_event *ev)
+{
+	struct piece *p = ev->user_ptr;
+
+	if (ev->type == LNET_EVENT_ACK || ev->type == LNET_EVENT_REPLY) {
+		p->answered = true;
+		p->status = ev->status;
+		/* Unlinked by us, and complete all the same. */
+		if (ev->cause == LNET_CAUSE_CANCELED &&
+		    ev->outcome == LNET_OUTCOME_DELIVERED && ev->mlength)
+			p->status = 0;
+		if (p->status == 0 && ev->mlength != p->length) {
+			p->status = -EPROTO;
+			p->final = true;
+		}
+	} else if (ev->terminal && !p->answered) {
+		p->status = ev->status ? ev->status : -EIO;
+	}
+	if (ev->unlinked)
+		piece_on_last(p);
+	else if (ev->terminal)
+		LNetMDUnlink(ev->md);
+}
+
+/* ---- beginning ---- */
+
+static void transfer_begin(struct transfer *x)
+{
+	struct transfers *t = x->t;
+	int rc = t->aborted;
+
+	if (list_empty(&t->active))
+		t->since = shard_now(t->conf.shard);
+	list_add_tail(&t->active, &x->link);
+	if (t->crashed)
+		return;
+	shard_hold(t->conf.shard);
+	if (!rc && x->crc)
+		rc = transfer_sum_merge(x);
+	if (!rc && t->conf.deadline <= shard_now(t->conf.shard))
+		rc = -ETIMEDOUT;
+	x->status = rc;
+	transfer_go(x);
+}
+
+static void transfer_begin_posted(struct ulnet_work *w)
+{
+	struct transfer *x = container_of(w, struct transfer, work);
+	struct shard *s = x->t->conf.shard;
+
+	transfer_begin(x);
+	shard_taken(s);
+}
+
+static int iov_sum(const struct iovec *iov, unsigned int niov,
+		   uint64_t *length_p)
+{
+	uint64_t length = 0;
+
+	if (niov && !iov)
+		return -EINVAL;
+	for (unsigned int i = 0; i < niov; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -EINVAL;
+		if (iov[i].iov_len > ULRPC_BULK_MAX - length)
+			return -ERANGE;
+		length += iov[i].iov_len;
+	}
+	*length_p = length;
+	return 0;
+}
+
+/* Copies what has bytes in it. */
+static void span_set_iov(struct span *s, const struct iovec *iov,
+			 unsigned int niov)
+{
+	for (unsigned int i = 0; i < niov; i++)
+		if (iov[i].iov_len)
+			s->iov[s->niov++] = iov[i];
+}
+
+/* Sets where in the segments it begins; returns how many of them it meets. */
+static unsigned int span_set_offset(struct span *s, uint64_t offset)
+{
+	uint64_t end;
+	unsigned int n = 0;
+
+	while (s->segment < s->nsegments && offset >= s->lengths[s->segment])
+		offset -= s->lengths[s->segment++];
+	s->in_segment = (uint32_t)offset;
+	end = offset + s->length;
+	for (unsigned int i = s->segment; s->length && i < s->nsegments; i++) {
+		n++;
+		if (end <= s->lengths[i])
+			break;
+		end -= s->lengths[i];
+	}
+	return n;
+}
+
+static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
+				       uint64_t offset, uint64_t length,
+				       unsigned int niov)
+{
+	struct transfer like = { .t = t,
+				 .r = r,
+				 .span = { .length = length,
+					   .lengths = r->lengths,
+					   .nsegments = r->n } };
+	unsigned int segments = span_set_offset(&like.span, offset);
+	/* Each piece ends a segment, or an MD's worth of fragments. */
+	uint64_t pieces = segments + (uint64_t)niov / LNET_MAX_IOV;
+	size_t at, iov_at;
+	struct transfer *x;
+
+	pieces = MIN(pieces, t->conf.window);
+	iov_at = sizeof(*x) + pieces * sizeof(x->pieces[0]);
+	at = iov_at + niov * sizeof(struct iovec);
+	x = malloc(at + segments * sizeof(uint32_t));
+	if (!x)
+		return NULL;
+	memset(x, 0, iov_at);
+	*x = like;
+	x->low = UINT64_MAX;
+	x->npieces = (unsigned int)pieces;
+	x->span.iov = (struct iovec *)((char *)x + iov_at);
+	if (r->checked && r->access == ULRPC_BULK_SOURCE)
+		x->left = (uint32_t *)((char *)x + at);
+	else if (r->checked)
+		x->crc = (uint32_t *)((char *)x + at);
+	x->next = place_begin(&x->span);
+	list_init(&x->link);
+	lnet_timer_init(&x->timer, transfer_on_timer);
+	return x;
+}
+
+int transfer_start(struct transfers *t, unsigned int index,
+		   enum ulrpc_bulk_access access, uint64_t offset,
+		   const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	struct transfer *x;
+	struct remote *r;
+	uint64_t length;
+	int rc;
+
+	if (!t || index >= t->n)
+		return -ENOENT;
+	r = &t->remotes[index];
+	if (r->access != access)
+		return -EACCES;
+	rc = iov_sum(iov, niov, &length);
+	if (rc)
+		return rc;
+	if (!done)
+		return -EINVAL;
+	if (offset > r->length || length > r->length - offset)
+		return -ERANGE;
+	x = transfer_alloc(t, r, offset, length, niov);
+	if (!x)
+		return -ENOMEM;
+	x->done = done;
+	x->arg = arg;
+	span_set_iov(&x->span, iov, niov);
+	if (!transfer_checkable(x)) {
+		free(x);
+		return -EINVAL;
+	}
+	transfer_sum(x);
+	atomic_fetch_add(&t->pending, 1);
+	atomic_fetch_add(&t->refs, 1);
+	if (shard_owned(t->conf.shard)) {
+		transfer_begin(x);
+	} else {
+		x->work.fn = transfer_begin_posted;
+		shard_give(t->conf.shard, &x->work);
+	}
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void waiter_done(void *arg, int status, uint64_t moved)
+{
+	struct transfer_waiter *w = arg;
+
+	(void)moved;
+	/* The memory of the wait may be gone as soon as the lock is free. */
+	pthread_mutex_lock(&w->lock);
+	w->status = status;
+	w->done = true;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+}
+
+int transfer_wait_begin(struct transfers *t, unsigned int index,
+			enum ulrpc_bulk_access access, uint64_t offset,
+			const struct iovec *iov, unsigned int niov,
+			struct transfer_waiter *w)
+{
+	*w = (struct transfer_waiter){ .lock = PTHREAD_MUTEX_INITIALIZER,
+				       .cond = PTHREAD_COND_INITIALIZER };
+	if (t && lnet_cpt_current(t->conf.shard->node) >= 0)
+		return -EDEADLK;
+	return transfer_start(t, index, access, offset, iov, niov, waiter_done,
+			      w);
+}
+
+int transfer_wait_end(struct transfer_waiter *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!w->done)
+		pthread_cond_wait(&w->cond, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	return w->status;
+}
+
+int transfer_wait(struct transfers *t, unsigned int index,
+		  enum ulrpc_bulk_access access, uint64_t offset,
+		  const struct iovec *iov, unsigned int niov)
+{
+	struct transfer_waiter w;
+	int rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
+
+	return rc ? rc : transfer_wait_end(&w);
+}
+
+void transfer_abort(struct transfers *t, int status)
+{
+	struct transfer *x;
+
+	if (!t || t->aborted)
+		return;
+	t->aborted = status;
+	/* No transfer ends inside of this function. */
+	list_for_each_entry (x, &t->active, link)
+		transfer_fail(x, status);
+}
+
+void transfer_crash(struct transfers *t)
+{
+	struct transfer *x;
+
+	if (!t)
+		return;
+	t->crashed = true;
+	list_for_each_entry (x, &t->active, link)
+		shard_cancel(t->conf.shard, &x->timer);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bulk of one request, on the server's side: what the caller has lent, and
+ * the transfers from and to it. Knows nothing of requests: they own a `struct
+ * transfers`, if there is bulk at all; all functions but transfers_new() take
+ * NULL for "none".
+ *
+ * A transfer is cut into pieces: what one segment of the caller and one MD of
+ * ours have in common. Some are under way at a time, each a PUT with ACK, or a
+ * GET. A piece that did not arrive, or perhaps did not, is tried again, which
+ * is harmless as the caller's segments stay linked until the call ends. Each
+ * try has but a part of the time left. A try that took all of its time is
+ * followed by the next one at once. One that failed sooner is, too, and from
+ * then on by pauses since the last try began: random ones, of at most 10 ms, 20
+ * ms, .. 0.5 s.
+ *
+ * Thread: owner of the shard, unless it says any.
+ */
+#ifndef RPC_TRANSFER_H
+#define RPC_TRANSFER_H
+
+#include <pthread.h>
+#include "rpc/wire/wire.h"
+#include "ulnet/service.h"
+
+struct shard;
+struct transfers;
+
+struct transfers_conf {
+	struct shard *shard;
+	struct ulnet_nid self; /* NID of ours that the request came to */
+	struct ulnet_id peer;  /* NID it came from, and pid */
+	uint64_t deadline;     /* ns, as lnet_now(); UINT64_MAX: none */
+	uint64_t patience;   /* ns that a piece is tried for if there is none */
+	unsigned int window; /* pieces in flight, of all transfers */
+};
+
+/* Bytes of memory that transfers_new() takes. */
+uint64_t transfers_size(const struct wire_call *call);
+/* Copies what @call says of its bulk; *@t_p is NULL if it has none. 0; -EPROTO:
+ * it makes no sense; -ENOMEM. */
+int transfers_new(const struct transfers_conf *conf,
+		  const struct wire_call *call,
+		  struct transfers **t_p) must_check;
+/* @t stays, for transfers_free() to come once more. Any thread. */
+void transfers_get(struct transfers *t);
+/* What is still going on ends by itself. Any thread. After transfer_crash() it
+ * does not: then owner, when the node is gone. */
+void transfers_free(struct transfers *t);
+
+/* Until transfers_unuse(), after which @t may be gone, transfer_start() and
+ * transfer_wait_begin() may use the shard of @t. Any thread; for a short time
+ * only, because whoever gives the request up waits for it. */
+void transfers_use(struct transfers *t);
+void transfers_unuse(struct transfers *t);
+bool transfers_used(const struct transfers *t);
+
+/* ulrpc_request_bulk(3), ulrpc_bulk_get(3), ulrpc_bulk_put(3), and *_wait: for
+ * them request.c has request_transfers(). Any thread. */
+unsigned int transfers_count(const struct transfers *t);
+int transfers_info(const struct transfers *t, unsigned int index,
+		   struct ulrpc_bulk_info *info);
+int transfer_start(struct transfers *t, unsigned int index,
+		   enum ulrpc_bulk_access access, uint64_t offset,
+		   const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg);
+/* The beginning of transfer_wait(); after a success, the rest of it. */
+struct transfer_waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool done;
+	int status;
+};
+int transfer_wait_begin(struct transfers *t, unsigned int index,
+			enum ulrpc_bulk_access access, uint64_t offset,
+			const struct iovec *iov, unsigned int niov,
+			struct transfer_waiter *w);
+int transfer_wait_end(struct transfer_waiter *w);
+int transfer_wait(struct transfers *t, unsigned int index,
+		  enum ulrpc_bulk_access access, uint64_t offset,
+		  const struct iovec *iov, unsigned int niov);
+
+/* Is a transfer under way, or posted by another thread, whose done was not
+ * called yet? */
+bool transfer_busy(const struct transfers *t);
+/* Calls @fn(@arg) once, when the last one has ended, after its done; it must be
+ * busy now. @fn may free @t. */
+void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg);
+/* All that is under way, and what comes later, ends with @status (negative) as
+ * soon as none of its memory is used. */
+void transfer_abort(struct transfers *t, int status);
+/* The node has crashed: cancels timers, and calls nobody back any more. Then
+ * transfers_free(), when the node is gone. */
+void transfer_crash(struct transfers *t);
+
+/* What the reply says: fills up to @max entries, borrowed from @t; returns how
+ * many there are (at most transfers_count()). */
+unsigned int transfer_moved(const struct transfers *t, struct wire_moved *out,
+			    unsigned int max);
+/* Bytes moved with success: got from the caller, and put to it. */
+void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out);
+/* ns in which something was being moved. */
+uint64_t transfer_time(const struct transfers *t);
+/* Status of the first transfer that failed; 0: none has. */
+int transfer_status(const struct transfers *t);
+
+/* request.c: the bulk of @request; NULL: none. Any thread. */
+struct transfers *request_transfers(const struct ulrpc_request *request);
+/* As request_transfers(), with transfers_use(). */
+struct transfers *request_transfers_use(const struct ulrpc_request *request);
+
+#endif

@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk/bulk.h"
+#include "rpc/client/client.h"
+#include "rpc/client/parcel.h"
+#include "rpc/stats/stat_run.h"
+#include "rpc/wire/wire.h"
+
+#define REPLY_MAX 4096
+#define ERROR_MAX 4095 /* the largest errno that is believed */
+/* See is_executed_by_nobody(). */
+#define ABSENT_SLACK (200 * NSEC_PER_MSEC)
+
+const struct fsm_state call_states[CALL_STATES] = {
+	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
+	[CALL_QUEUED] = { "queued", FSM_TO(CALL_SENT) | FSM_TO(CALL_DONE) },
+	[CALL_SENT] = { "sent", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FENCE) |
+					FSM_TO(CALL_DONE) },
+	[CALL_FENCE] = { "fence", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
+	[CALL_DONE] = { "done", 0 },
+};
+
+static void call_move(struct ulrpc_call *call, enum call_state to)
+{
+	fsm_move(&call->fsm, call_states, to);
+}
+
+/* ---- words ---- */
+
+static const struct {
+	const char *name;
+	int status;
+} causes[ULRPC_CAUSE_COUNT] = {
+	[ULRPC_CAUSE_OK] = { "ok", 0 },
+	[ULRPC_CAUSE_HANDLER] = { "handler", -EIO },
+	[ULRPC_CAUSE_DEADLINE] = { "deadline", -ETIMEDOUT },
+	[ULRPC_CAUSE_EXPIRED] = { "expired", -ETIMEDOUT },
+	[ULRPC_CAUSE_CANCELED] = { "canceled", -ECANCELED },
+	[ULRPC_CAUSE_OVERLOADED] = { "overloaded", -EBUSY },
+	[ULRPC_CAUSE_NO_SERVICE] = { "no service", -ENOENT },
+	[ULRPC_CAUSE_NO_METHOD] = { "no method", -ENOSYS },
+	[ULRPC_CAUSE_BAD_REQUEST] = { "bad request", -EINVAL },
+	[ULRPC_CAUSE_BAD_REPLY] = { "bad reply", -EPROTO },
+	[ULRPC_CAUSE_TOO_LONG] = { "too long", -EMSGSIZE },
+	[ULRPC_CAUSE_BULK] = { "bulk", -EIO },
+	[ULRPC_CAUSE_CHECKSUM] = { "checksum", -EBADMSG },
+	[ULRPC_CAUSE_UNREACHABLE] = { "unreachable", -EHOSTUNREACH },
+	[ULRPC_CAUSE_REFUSED] = { "refused", -ECONNREFUSED },
+	[ULRPC_CAUSE_RESTARTED] = { "restarted", -ECONNRESET },
+	[ULRPC_CAUSE_SHUTDOWN] = { "shutdown", -ESHUTDOWN },
+	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
+};
+
+const char *ulrpc_cause_name(enum ulrpc_cause cause)
+{
+	return (unsigned int)cause < ULRPC_CAUSE_COUNT ? causes[cause].name
+						       : "unknown";
+}
+
+const char *ulrpc_execution_name(enum ulrpc_execution execution)
+{
+	switch (execution) {
+	case ULRPC_EXECUTED:
+		return "executed";
+	case ULRPC_NOT_EXECUTED:
+		return "not executed";
+	default:
+		return "unknown";
+	}
+}
+
+/* ---- memory ---- */
+
+void call_free(struct ulrpc_call *call)
+{
+	if (call->shared) /* NOLINT(clang-analyzer-unix.Malloc) */
+		free(call);
+	else
+		slab_put_class(&call->shard->imports->slab, call, call->class);
+}
+
+void ulrpc_call_put(struct ulrpc_call *call)
+{
+	if (call)
+		call_put(call);
+}
+
+/* From the slab if it will never leave this thread. */
+static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
+				     bool shared)
+{
+	struct ulrpc_call *call =
+		shared ? malloc(size)
+		       : slab_get(&c->shard->imports->slab, size);
+
+	if (!call)
+		return NULL;
+	call->class = (uint8_t)slab_class_of(size);
+	call->shared = shared;
+	return call;
+}
+
+/* ---- the end ---- */
+
+/* Bulk was moved when the call had ended, or that was known only then: of what
+ * goes out, LNet says so when the network has taken it. */
+static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
+		    uint64_t out)
+{
+	struct import *imp = import_find(s, late->import);
+	const struct call_report report = {
+		.shard = s,
+		.stats = late->stats,
+		.peer = imp ? &imp->stats : NULL,
+		.method = late->method,
+		.bulk_sent = out,
+		.bulk_received = in,
+	};
+
+	stat_call_late(&report);
+}
+
+static bool bulks_release(struct ulrpc_call *call)
+{
+	const struct ulrpc_client *c = call->client;
+	bool idle = true;
+
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		if (!bulk_idle(call->bulks[i]))
+			bulk_on_late(call->bulks[i],
+				     &(struct bulk_late){
+					     .fn = on_late,
+					     .stats = c->stats,
+					     .import = c->imp->handle,
+					     .method = call->method,
+				     });
+		if (!bulk_release(call->bulks[i]))
+			idle = false;
+	}
+	return idle;
+}
+
+/* Times add up to the total, whatever the server says, which has been set. */
+static in_line void outcome_times(struct ulrpc_outcome *o,
+				  const struct ulrpc_call *call, uint64_t now)
+{
+	uint64_t left = (now - call->began) / NSEC_PER_USEC;
+
+	o->total = left;
+	o->connecting = o->window = 0;
+	if (unlikely(call->connecting | call->window)) {
+		o->connecting = MIN(call->connecting / NSEC_PER_USEC, left);
+		left -= o->connecting;
+		o->window = MIN(call->window / NSEC_PER_USEC, left);
+		left -= o->window;
+	}
+	o->server_queue = MIN(o->server_queue, left);
+	left -= o->server_queue;
+	o->service = MIN(o->service, left);
+	o->wire = left - o->service;
+}
+
+/* The rail of the last attempt: of the parcel that the call is in, or what the
+ * call has kept of the one before. */
+static in_line void outcome_rail(struct ulrpc_outcome *o,
+				 const struct ulrpc_call *call)
+{
+	const struct parcel *p = call->parcel;
+
+	o->attempts = call->attempts;
+	o->paths = call->paths;
+	if (likely(call->fsm.state == CALL_SENT)) {
+		o->local = p->local;
+		o->target = p->target;
+		o->paths += p->paths;
+	} else if (call->attempts) {
+		o->local = call->local;
+		o->target = call->target;
+	} else {
+		o->local = o->target = LNET_NID_ANY;
+	}
+}
+
+void call_count_waiting(struct ulrpc_call *call, uint64_t now)
+{
+	struct ulrpc_client *c = call->client;
+	uint64_t ready = now;
+
+	if (c->fsm.state == CLIENT_OPEN && import_is_up(c->imp))
+		ready = MIN(MAX(c->ready, call->queued), now);
+	call->connecting += ready - call->queued;
+	call->window += now - ready;
+}
+
+/* Takes the call off all lists that the call is on, and out of all counts of
+ * calls that wait. */
+static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
+{
+	struct ulrpc_client *c = call->client;
+
+	list_del(&call->link);
+	client_unwatch(call);
+	switch ((enum call_state)call->fsm.state) {
+	case CALL_QUEUED:
+		c->nqueued--;
+		call_count_waiting(call, now);
+		break;
+	case CALL_SENT:
+		c->inflight--;
+		parcel_forget(call->parcel, call);
+		break;
+	default:
+		break;
+	}
+}
+
+static out_of_line void bulks_record(const struct ulrpc_call *call)
+{
+	struct call_report report = {
+		.shard = call->shard,
+		.stats = call->client->stats,
+		.peer = &call->client->imp->stats,
+		.method = call->method,
+	};
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_bytes(call->bulks[i], &report.bulk_received,
+			   &report.bulk_sent);
+	stat_call_late(&report);
+}
+
+static in_line void call_record(const struct ulrpc_call *call,
+				const struct ulrpc_outcome *o, size_t received)
+{
+	const struct call_report report = {
+		.shard = call->shard,
+		.stats = call->client->stats,
+		.peer = &call->client->imp->stats,
+		.method = call->method,
+		.sent = o->attempts ? call->length : 0,
+		.received = received,
+		.outcome = o,
+	};
+
+	stat_call_end(&report);
+	if (unlikely(call->nbulks))
+		bulks_record(call);
+}
+
+/* The outcome is known; may do anything. */
+static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
+			      const void *body, size_t length)
+{
+	struct ulrpc_client *c = call->client;
+	struct shard *s = call->shard;
+	uint64_t begun;
+
+	call_record(call, o, length);
+	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
+	if (call->shared)
+		atomic_store(&call->canceling, true);
+	begun = shard_guard_begin(s);
+	call->done(call->arg, o, body, length);
+	if (unlikely(begun))
+		lnet_guard_end(
+			s->node, s->cpt, begun,
+			"what is called at the end of calls of service %s",
+			c->service);
+	if (MUTATE(rpc_two_ends) && call->xid % 64 == 3)
+		call->done(call->arg, o, body, length);
+	client_call_ended(c);
+	shard_work_end(s);
+	call_put(call);
+}
+
+/* The end of a call whose bulks are not free yet, but will be at the end of
+ * this turn if nothing is on its way to them. */
+struct ending {
+	struct ulnet_work work;
+	struct ulrpc_call *call;
+	struct ulrpc_outcome outcome;
+	const void *body; /* in the parcel, whose own end comes later */
+	size_t length;
+};
+
+static void on_ending(struct ulnet_work *work)
+{
+	struct ending *e = container_of(work, struct ending, work);
+	struct ulrpc_call *call = e->call;
+
+	if (!call->shard->crashed) {
+		list_del(&call->link);
+		call_tell(call, &e->outcome, e->body, e->length);
+	}
+	free(e);
+}
+
+/* Takes the bulks back, and what waits for that; NULL: nothing has to (or can,
+ * without memory). Before the parcel ends. */
+static struct ending *ending_new(struct ulrpc_call *call)
+{
+	struct ending *e;
+	bool idle = true;
+
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		bulk_on_idle_cancel(call->bulks[i]); /* FENCE */
+		bulk_detach(call->bulks[i]);
+		idle = idle && bulk_idle(call->bulks[i]);
+	}
+	e = idle ? NULL : malloc(sizeof(*e));
+	if (e) {
+		e->work.fn = on_ending;
+		e->call = call;
+		shard_defer(call->shard, &e->work);
+	}
+	return e;
+}
+
+/* The call ends here, and its callback may do anything. The caller has set
+ * what is known of how the call went at the server: @o's status, cause,
+ * execution, server_queue, service, retry_after and reply_needed. The other
+ * fields of @o are set here. */
+static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
+			     const void *body, size_t length, uint64_t now)
+{
+	struct ending *e = unlikely(call->nbulks) ? ending_new(call) : NULL;
+
+	outcome_rail(o, call);
+	call_detach(call, now);
+	outcome_times(o, call, now);
+	call_move(call, CALL_DONE);
+	if (likely(!e)) {
+		call_tell(call, o, body, length);
+		return;
+	}
+	e->outcome = *o;
+	e->body = body;
+	e->length = length;
+	list_add_tail(&call->client->ending, &call->link);
+}
+
+void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
+{
+	struct ulrpc_outcome o = {
+		.status = causes[cause].status,
+		.cause = cause,
+		.execution = (call->fsm.state == CALL_SENT &&
+			      !MUTATE(rpc_not_executed)) ||
+					     call->unknown
+				     ? ULRPC_EXECUTION_UNKNOWN
+				     : ULRPC_NOT_EXECUTED,
+	};
+
+	call_end(call, &o, NULL, 0, shard_now(call->shard));
+}
+
+static void on_fail_later(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	if (!s->crashed && call->fsm.state == CALL_QUEUED)
+		call_fail(call, call->cause);
+	call_put(call);
+	shard_release(s);
+}
+
+void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause)
+{
+	call->cause = cause;
+	call->work.fn = on_fail_later;
+	call_get(call);
+	shard_hold(call->shard);
+	shard_defer(call->shard, &call->work);
+}
+
+void call_expire(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+	enum ulrpc_cause cause = ULRPC_CAUSE_DEADLINE;
+
+	if (call->fsm.state == CALL_QUEUED && !import_is_up(c->imp))
+		cause = client_down_cause(c);
+	else if (call->fsm.state == CALL_QUEUED && call->alone)
+		cause = ULRPC_CAUSE_NO_MEMORY;
+	/* No answer at all: is there still such a service? */
+	if (call->fsm.state == CALL_SENT)
+		client_verify(c);
+	call_fail(call, cause);
+}
+
+/* ---- another attempt ---- */
+
+static void on_fenced(void *arg);
+
+/* Waits for the next bulk of the call that is still in use; false: there is
+ * none. */
+static bool fence(struct ulrpc_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		if (bulk_idle(call->bulks[i]))
+			continue;
+		bulk_on_idle(call->bulks[i], on_fenced, call);
+		return true;
+	}
+	return false;
+}
+
+static void requeue(struct ulrpc_call *call)
+{
+	call_move(call, CALL_QUEUED);
+	call->queued = shard_now(call->shard);
+	client_queue_again(call->client, call);
+}
+
+static void on_fenced(void *arg)
+{
+	struct ulrpc_call *call = arg;
+
+	if (fence(call))
+		return;
+	list_del(&call->link);
+	requeue(call);
+}
+
+void call_again(struct ulrpc_call *call, bool maybe)
+{
+	struct ulrpc_client *c = call->client;
+
+	call->unknown |= maybe;
+	call->local = call->parcel->local;
+	call->target = call->parcel->target;
+	call->paths += call->parcel->paths;
+	c->inflight--;
+	parcel_forget(call->parcel, call);
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_detach(call->bulks[i]);
+	if (fence(call)) {
+		call_move(call, CALL_FENCE);
+		list_add_tail(&c->fenced, &call->link);
+		return;
+	}
+	requeue(call);
+}
+
+/* ---- an answer ---- */
+
+/* What was put into the sinks is what the server put there: it has to say what
+ * it was, of each that anything was put to. */
+static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct wire_view view = r->bulks;
+	struct wire_moved_in m;
+	uint32_t said = 0; /* a bit for each */
+
+	for (unsigned int i = 0; i < r->nbulks; i++) {
+		int rc;
+
+		if (!wire_moved_next(&view, &m) || m.index >= call->nbulks)
+			return -EPROTO;
+		rc = bulk_check(call->bulks[m.index], &m);
+		if (rc)
+			return rc;
+		said |= UINT32_C(1) << m.index;
+	}
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!(said & UINT32_C(1) << i) && bulk_unproven(call->bulks[i]))
+			return -EBADMSG;
+	return 0;
+}
+
+static const struct {
+	enum ulrpc_cause cause;
+	enum ulrpc_execution execution;
+} answers[] = {
+	[WIRE_OK] = { ULRPC_CAUSE_OK, ULRPC_EXECUTED },
+	[WIRE_FAILED] = { ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED },
+	[WIRE_NO_METHOD] = { ULRPC_CAUSE_NO_METHOD, ULRPC_NOT_EXECUTED },
+	[WIRE_OVERLOADED] = { ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED },
+	[WIRE_EXPIRED] = { ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED },
+	[WIRE_SHUTTING_DOWN] = { ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED },
+	[WIRE_BAD_REQUEST] = { ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED },
+	[WIRE_REFUSED] = { ULRPC_CAUSE_REFUSED, ULRPC_NOT_EXECUTED },
+	[WIRE_TOO_LONG] = { ULRPC_CAUSE_TOO_LONG, ULRPC_EXECUTED },
+	[WIRE_BULK_FAILED] = { ULRPC_CAUSE_BULK, ULRPC_EXECUTED },
+	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
+				   ULRPC_NOT_EXECUTED },
+	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
+};
+
+/* What can be believed of what the server says of an executed call. */
+static enum ulrpc_cause answer_check(struct ulrpc_call *call,
+				     const struct wire_reply *r)
+{
+	int rc;
+
+	if (unlikely(r->length > call->reply_max))
+		return ULRPC_CAUSE_BAD_REPLY;
+	if (likely(!(r->nbulks | call->nbulks)))
+		return ULRPC_CAUSE_OK;
+	rc = bulks_check(call, r);
+	if (!rc)
+		return ULRPC_CAUSE_OK;
+	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
+}
+
+void call_doubt(struct ulrpc_call *call)
+{
+	if (call->semantics == ULRPC_IDEMPOTENT)
+		call_again(call, true);
+	else
+		call_fail(call, ULRPC_CAUSE_RESTARTED);
+}
+
+/* The server does not know the connection. A copy of the attempt may have come
+ * there before, or to the server's predecessor; but not if the server has not
+ * known the connection for longer than the attempt has been under way. The
+ * slack is for turns, in which clocks stand, and for clocks that do not run
+ * alike. */
+static bool is_executed_by_nobody(const struct ulrpc_call *call,
+				  const struct wire_reply *r)
+{
+	uint64_t age = shard_now(call->shard) - call->parcel->sent;
+
+	if (MUTATE(rpc_believe))
+		return true;
+	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
+}
+
+/* The answer says that the server has not looked at the call, and what would
+ * help. False: it is another answer. */
+static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct ulrpc_client *c = call->client;
+	uint32_t epoch = call->parcel->epoch;
+
+	switch (r->status) {
+	case WIRE_NOT_CONNECTED:
+		import_lost(c->imp, epoch);
+		if (is_executed_by_nobody(call, r))
+			call_again(call, false);
+		else
+			call_doubt(call);
+		return true;
+	case WIRE_STALE_EPOCH:
+		import_lost(c->imp, epoch);
+		call_again(call, false);
+		return true;
+	case WIRE_NO_SERVICE:
+		/* The service has left that portal. It may be at another one,
+		 * or come back soon: asking for it will tell. */
+		call_again(call, false);
+		client_reopen(c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The status of a reply that says anything but that all went well. */
+static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
+		       struct ulrpc_outcome *o)
+{
+	o->cause = ULRPC_CAUSE_BAD_REPLY;
+	o->execution = ULRPC_EXECUTION_UNKNOWN;
+	if (r->status < ARRAY_SIZE(answers)) {
+		o->cause = answers[r->status].cause;
+		o->execution = answers[r->status].execution;
+	}
+	if (o->execution == ULRPC_NOT_EXECUTED && call->unknown)
+		o->execution = ULRPC_EXECUTION_UNKNOWN;
+	if (o->cause == ULRPC_CAUSE_TOO_LONG)
+		o->reply_needed = r->needed;
+}
+
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
+		   uint64_t now)
+{
+	struct ulrpc_outcome o;
+	bool ok;
+
+	if (unlikely(r->status) && is_turned_away(call, r))
+		return;
+	client_served(call->client);
+	/* Said again, it is of the method, which minds. */
+	if (unlikely(r->status == WIRE_DOUBTFUL) && !call->unknown) {
+		call_doubt(call);
+		return;
+	}
+	o.execution = ULRPC_EXECUTED;
+	o.server_queue = r->queue;
+	o.service = r->service;
+	o.retry_after = r->retry_after;
+	o.reply_needed = 0;
+	if (likely(r->status == WIRE_OK))
+		o.cause = answer_check(call, r);
+	else
+		answer_bad(call, r, &o);
+	o.status = causes[o.cause].status;
+	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER) && r->error &&
+	    r->error <= ERROR_MAX)
+		o.status = -(int)r->error;
+	ok = o.cause == ULRPC_CAUSE_OK;
+	call_end(call, &o, ok ? (const void *)r->body : NULL,
+		 ok ? r->length : 0, now);
+}
+
+/* ---- the user's side ---- */
+
+static int call_conf_check(const struct ulrpc_client *c,
+			   const struct ulrpc_call_conf *conf, size_t length,
+			   ulrpc_done_fn done)
+{
+	if (!conf || !done || !conf->deadline ||
+	    (conf->nbulks &&
+	     (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks)) ||
+	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
+	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
+		return -EINVAL;
+	if (length > ULRPC_BODY_MAX || conf->reply_max > ULRPC_BODY_MAX)
+		return -EMSGSIZE;
+	if (unlikely(atomic_load_explicit(&c->rpc->state,
+					  memory_order_relaxed) != RPC_OPEN ||
+		     c->closed))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+static int bulks_claim(struct ulrpc_call *call,
+		       const struct ulrpc_call_conf *conf)
+{
+	for (unsigned int i = 0; i < conf->nbulks; i++) {
+		int rc = bulk_prepare(conf->bulks[i], call->client->rpc);
+
+		if (rc) {
+			while (i--)
+				(void)bulk_release(conf->bulks[i]);
+			return rc;
+		}
+		call->bulks[i] = conf->bulks[i];
+	}
+	return 0;
+}
+
+static in_line void call_start(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+
+	c->ncalls++;
+	shard_work_begin(call->shard);
+	call_move(call, CALL_QUEUED);
+	if (call->deadline != TIME_NEVER &&
+	    (!MUTATE(rpc_no_deadline) || c->fsm.state == CLIENT_OPEN))
+		client_watch(c, call);
+	client_submit(c, call);
+}
+
+/* The clock of the thread that made it may be ahead of this turn's. */
+static void times_settle(struct ulrpc_call *call, uint64_t now)
+{
+	call->began = MIN(call->began, now);
+	call->queued = MIN(call->queued, now);
+}
+
+/* From another thread to its CPT. */
+static void on_arrival(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	if (!s->crashed)
+		times_settle(call, shard_now(s));
+	if (s->crashed) {
+		call_gone(call);
+	} else if (s->closing || call->client->closed) {
+		call->client->ncalls++;
+		shard_work_begin(s);
+		call_fail(call, ULRPC_CAUSE_CANCELED);
+	} else {
+		call_start(call);
+	}
+	shard_taken(s);
+}
+
+static void on_cancel(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
+	struct shard *s = call->shard;
+
+	if (!s->crashed && call->fsm.state != CALL_DONE)
+		call_fail(call, ULRPC_CAUSE_CANCELED);
+	call_put(call);
+	shard_taken(s);
+}
+
+void ulrpc_cancel(struct ulrpc_call *call)
+{
+	/* Once; and not after the end, when its shard may be gone. */
+	if (atomic_exchange(&call->canceling, true))
+		return;
+	call_get(call);
+	shard_give(call->shard, &call->cancel);
+}
+
+static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
+			      const struct ulrpc_call_conf *conf, uint64_t now)
+{
+	call->client = c;
+	call->shard = c->shard;
+	list_init(&call->link);
+	call->watch = WATCH_NONE;
+	call->began = call->queued = now;
+	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
+	call->fsm.state = CALL_NEW;
+	call->unknown = false;
+	call->alone = false;
+	call->gone = false;
+	call->nbulks = (uint8_t)conf->nbulks;
+	call->priority = (uint8_t)conf->priority;
+	call->semantics = (uint8_t)conf->semantics;
+	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
+	call->attempts = 0;
+	call->connecting = call->window = 0;
+	call->paths = 0;
+	if (call->shared) {
+		call->work.fn = on_arrival;
+		call->cancel.fn = on_cancel;
+		atomic_init(&call->canceling, false);
+	}
+}
+
+int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
+	       size_t length, const struct ulrpc_call_conf *conf,
+	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
+{
+	struct shard *s = client->shard;
+	uint64_t now = lnet_turn(s->node, s->cpt);
+	bool owned = likely(now) || shard_owned(s);
+	struct ulrpc_call *call;
+	int rc = call_conf_check(client, conf, length, done);
+
+	if (rc)
+		return rc;
+	call = call_alloc(
+		client,
+		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length,
+		call_p || !owned);
+	if (!call)
+		return -ENOMEM;
+	call_init(call, client, conf, likely(now) ? now : shard_now(s));
+	call->method = method;
+	call->length = (uint32_t)length;
+	call->done = done;
+	call->arg = arg;
+	atomic_init(&call->refs, call_p ? 2 : 1);
+	if (length)
+		memcpy(call_body(call), body, length);
+	rc = bulks_claim(call, conf);
+	if (rc) {
+		atomic_init(&call->refs, 1);
+		call_put(call);
+		return rc;
+	}
+	/* The caller has the reference before the call can end. */
+	if (call_p)
+		*call_p = call;
+	if (owned)
+		call_start(call);
+	else
+		shard_give(s, &call->work);
+	return 0;
+}
+
+void call_gone(struct ulrpc_call *call)
+{
+	list_del(&call->link);
+	if (call->shared)
+		atomic_store(&call->canceling, true);
+	call->gone = true;
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		bulk_gone(call->bulks[i]);
+		(void)bulk_release(call->bulks[i]);
+	}
+	call_put(call);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call, on the caller's side, from ulrpc_call() to its end.
+ *
+ *	NEW -> QUEUED -> SENT -> DONE
+ *	          ^--- FENCE <-'    (again, in another message)
+ *
+ * Owner: the CPT of its client's target, but for what is said to be atomic.
+ *
+ * Memory: with the last reference. There is one until the call ended, one for
+ * a cancellation under way, one of each parcel that is being sent from the
+ * call's own memory, and the user's if he wanted one. Calls that the user has
+ * no reference to are made and freed by the owner only.
+ */
+#ifndef RPC_CALL_H
+#define RPC_CALL_H
+
+#include "base/fsm.h"
+#include "rpc/rpc.h"
+
+struct parcel;
+struct stat_peer;
+struct stat_service;
+struct wire_reply;
+
+/* Where a call is, and what counts it; the simulator's campaign looks.
+ *
+ * NEW	   Given to its CPT by call.work; its client does not know it.
+ * QUEUED  Waits for a connection, its service, or a place in flight: in
+ *	   client.again, .queue or .stalled; or, when it cannot be sent and
+ *	   call.work will end it, in .fenced. Counted in client.nqueued.
+ * SENT	   One attempt is under way, whose reply is awaited: in
+ *	   parcel.entries[place]. Counted in client.inflight and parcel.open.
+ * FENCE   To be sent again, when nobody moves data from or to its bulks for
+ *	   the attempt before: in client.fenced.
+ * DONE	   Its callback has run; or will at the end of this turn, when its bulks
+ *	   are free: in client.ending.
+ *
+ * client.ncalls counts it from QUEUED until its callback has run.
+ */
+enum call_state {
+	CALL_NEW,
+	CALL_QUEUED,
+	CALL_SENT,
+	CALL_FENCE,
+	CALL_DONE,
+	CALL_STATES
+};
+extern const struct fsm_state call_states[CALL_STATES];
+
+/* Who ends a call at its deadline. */
+enum call_watch {
+	WATCH_NONE,  /* nobody: it has none, or has ended */
+	WATCH_DUE,   /* client.due_timer: the call is in client.due */
+	WATCH_TIMER, /* call.timer */
+};
+
+struct ulrpc_call {
+	/* what sending and answering touch */
+	struct ulrpc_client *client;
+	struct shard *shard;
+	struct list link;      /* one of the client's lists: enum call_state */
+	struct list due;       /* WATCH_DUE: client.due */
+	struct parcel *parcel; /* SENT */
+	uint64_t xid;	       /* SENT: of this attempt */
+	/* What the call says of itself in a message, but for its numbers: the
+	 * bytes of that are the same for calls with the same said[]. */
+	union {
+		struct {
+			uint64_t deadline; /* ns; TIME_NEVER */
+			uint32_t method;
+			uint32_t length; /* of the body */
+			uint32_t reply_max;
+			uint8_t priority, semantics;
+			uint8_t nbulks;
+			bool unknown; /* an attempt before this one may have
+				       * been executed: IDEMPOTENT only,
+				       * others end with that attempt */
+		};
+		uint64_t said[3];
+	};
+	uint64_t began, queued; /* ns */
+	struct fsm fsm;
+	bool shared; /* the user may have a reference: a malloc of its own */
+	bool gone;   /* with its node, which crashed: it never ends */
+	bool alone;  /* could not be sent for want of memory: goes by itself */
+	uint8_t watch;	     /* enum call_watch */
+	uint8_t class;	     /* slab_class_of() this, with what follows */
+	uint16_t place;	     /* in the parcel */
+	uint32_t reply_need; /* bytes that its reply may take */
+	uint32_t attempts;
+	_Atomic uint32_t refs;
+	ulrpc_done_fn done;
+	void *arg;
+
+	uint64_t connecting, window; /* ns spent so far */
+	uint32_t paths;		     /* of the attempts before this one */
+
+	/* Rail of the attempt before, once there was one. */
+	struct ulnet_nid local, target;
+	struct ulnet_timer timer; /* WATCH_TIMER */
+	struct ulnet_work work;	  /* it comes to its CPT; or ends, later */
+	enum ulrpc_cause cause;	  /* of the end that work will bring */
+
+	/* shared only */
+	struct ulnet_work cancel;
+	atomic_bool canceling; /* cancel is given, or will not be any more */
+
+	/* nbulks of them, then the body */
+	struct ulrpc_bulk *bulks[];
+};
+
+_Static_assert(sizeof(((struct ulrpc_call *)0)->said) ==
+		       offsetof(struct ulrpc_call, began) -
+			       offsetof(struct ulrpc_call, said),
+	       "all of it, and no holes");
+
+static inline uint8_t *call_body(struct ulrpc_call *call)
+{
+	return (uint8_t *)&call->bulks[call->nbulks];
+}
+
+static inline void call_get(struct ulrpc_call *call)
+{
+	if (call->shared)
+		atomic_fetch_add(&call->refs, 1);
+	else
+		atomic_store_explicit(
+			&call->refs,
+			atomic_load_explicit(&call->refs,
+					     memory_order_relaxed) +
+				1,
+			memory_order_relaxed);
+}
+
+void call_free(struct ulrpc_call *call);
+static inline void call_put(struct ulrpc_call *call)
+{
+	uint32_t refs;
+
+	if (call->shared) {
+		refs = atomic_fetch_sub(&call->refs, 1) - 1;
+	} else {
+		refs = atomic_load_explicit(&call->refs, memory_order_relaxed) -
+		       1;
+		atomic_store_explicit(&call->refs, refs, memory_order_relaxed);
+	}
+	if (!refs)
+		call_free(call);
+}
+
+/* Time since it was queued counts as waiting for one thing or another. */
+void call_count_waiting(struct ulrpc_call *call, uint64_t now);
+/* QUEUED -> SENT, as @place in @p, which is being made: another attempt. */
+static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,
+				  unsigned int place, uint64_t now)
+{
+	if (now != call->queued)
+		call_count_waiting(call, now);
+	call->parcel = p;
+	call->place = (uint16_t)place;
+	call->attempts++;
+	call->alone = false;
+	fsm_move(&call->fsm, call_states, CALL_SENT);
+}
+/* Ends a call that was not answered: what is known of its execution follows
+ * from the state of the call. */
+void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* As call_fail(), but later, by work. Once for each call. */
+void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* An answer to its attempt has come, in a turn that began at @now. */
+void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
+		   uint64_t now);
+/* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
+ * this one may have been executed, which an idempotent call does not mind. */
+void call_again(struct ulrpc_call *call, bool maybe);
+/* Its deadline has come. */
+void call_expire(struct ulrpc_call *call);
+/* SENT: the call may have been executed, and there will be no answer. Ends the
+ * call, or sends it again if it is idempotent. */
+void call_doubt(struct ulrpc_call *call);
+/* The node has crashed and is gone. */
+void call_gone(struct ulrpc_call *call);
+
+#endif

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/client/call.h"
+#include "rpc/client/parcel.h"
+#include "rpc/control.h"
+#include "rpc/wire/wire.h"
+
+#define INFLIGHT_MAX 1024
+#define SERVICE_PID  LNET_PID_LUSTRE
+/* Time after which Open is repeated. */
+#define ASK_AGAIN (100 * NSEC_PER_MSEC)
+/* When there is no memory for a call: how soon again? */
+#define STALL_PAUSE (10 * NSEC_PER_MSEC)
+
+const struct fsm_state client_states[CLIENT_STATES] = {
+	[CLIENT_UNOPENED] = { "unopened", FSM_TO(CLIENT_OPENING) },
+	[CLIENT_OPENING] = { "opening",
+			     FSM_TO(CLIENT_OPEN) | FSM_TO(CLIENT_UNOPENED) },
+	[CLIENT_OPEN] = { "open", FSM_TO(CLIENT_UNOPENED) },
+};
+
+static void client_move(struct ulrpc_client *c, enum client_state to)
+{
+	fsm_move(&c->fsm, client_states, to);
+}
+
+/* ---- asking for the service ---- */
+
+static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
+			 const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+	struct ulrpc_client *c;
+
+	(void)ev;
+	if (!imp)
+		return;
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->tag == tag)
+			c->sending = false;
+}
+
+static void open_send(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+	struct wire_control m = {
+		.kind = WIRE_OPEN,
+		.open = {
+			.connection = imp->connection,
+			.client = imp->handle,
+			.tag = c->tag,
+			.epoch = imp->epoch,
+		},
+	};
+
+	memcpy(m.open.service, c->service, sizeof(m.open.service));
+	imp->sent = shard_now(c->shard);
+	c->sending = !control_send_tracked(c->shard, LNET_NID_ANY,
+					   import_target(imp), &m, on_open_sent,
+					   imp->handle, c->tag);
+}
+
+/* Asks, or asks again; not while LNet has the question still. */
+static void open_ask(struct ulrpc_client *c)
+{
+	if (!c->sending)
+		open_send(c);
+	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + ASK_AGAIN);
+}
+
+static void ask_begin(struct ulrpc_client *c)
+{
+	c->asking = true;
+	c->tag = shard_random(c->shard, UINT64_MAX);
+	c->sending = false;
+}
+
+static void ask(struct ulrpc_client *c)
+{
+	ask_begin(c);
+	open_ask(c);
+}
+
+static void ask_no_more(struct ulrpc_client *c)
+{
+	c->asking = false;
+	shard_cancel(c->shard, &c->open_timer);
+}
+
+static void on_open_timer(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, open_timer);
+
+	if (import_is_up(c->imp) && c->ncalls)
+		open_ask(c);
+	else if (c->fsm.state == CLIENT_OPENING)
+		client_unopen(c);
+	else /* nobody wants to know */
+		ask_no_more(c);
+}
+
+/* Leads to client_on_opened(), if anybody answers. */
+static void client_open_service(struct ulrpc_client *c)
+{
+	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
+		return;
+	client_move(c, CLIENT_OPENING);
+	ask(c);
+}
+
+void client_verify(struct ulrpc_client *c)
+{
+	if (c->fsm.state == CLIENT_OPEN && !c->asking && import_is_up(c->imp))
+		ask(c);
+}
+
+void client_reopen(struct ulrpc_client *c)
+{
+	unsigned int n;
+
+	if (c->fsm.state != CLIENT_OPEN)
+		return; /* it is asked for already */
+	client_unopen(c);
+	n = c->reopened++;
+	if (n == 0 || !import_is_up(c->imp)) {
+		client_open_service(c);
+		return;
+	}
+	client_move(c, CLIENT_OPENING);
+	ask_begin(c);
+	shard_arm(c->shard, &c->open_timer,
+		  rpc_at(shard_now(c->shard), import_pause(c->imp, n - 1)));
+}
+
+void client_unopen(struct ulrpc_client *c)
+{
+	ask_no_more(c);
+	if (c->fsm.state != CLIENT_UNOPENED)
+		client_move(c, CLIENT_UNOPENED);
+}
+
+static void fail_all(struct list *calls, enum ulrpc_cause cause)
+{
+	while (!list_empty(calls))
+		call_fail(list_first(calls, struct ulrpc_call, link), cause);
+}
+
+/* Ends all that wait to be sent. */
+static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct list all;
+
+	list_init(&all);
+	list_splice_tail(&all, &c->again);
+	list_splice_tail(&all, &c->stalled);
+	list_splice_tail(&all, &c->queue);
+	/* Callbacks may queue more calls: those are left alone. */
+	fail_all(&all, cause);
+}
+
+/* Whatever a server says, calls go to no portal that has another purpose. */
+static bool client_portal_ok(uint32_t portal)
+{
+	return portal && portal < LNET_PORTALS &&
+	       portal != ULRPC_PORTAL_CONTROL && portal != ULRPC_PORTAL_REPLY &&
+	       portal != ULRPC_PORTAL_BULK;
+}
+
+void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
+{
+	ask_no_more(c);
+	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
+		client_unopen(c);
+		fail_queued(c, m->status == WIRE_SHUTTING_DOWN
+				       ? ULRPC_CAUSE_SHUTDOWN
+				       : ULRPC_CAUSE_NO_SERVICE);
+		return;
+	}
+	c->portal = m->portal;
+	c->request_max = m->request_max;
+	c->message_max = MIN(m->message_max, LNET_MTU);
+	c->limit = MAX(1, MIN(m->window, c->inflight_max));
+	if (c->fsm.state == CLIENT_OPENING) {
+		client_move(c, CLIENT_OPEN);
+		c->ready = shard_now(c->shard);
+	}
+	if (!MUTATE(rpc_no_kick))
+		client_kick(c);
+}
+
+/* ---- sending ---- */
+
+/* How many calls may go now. */
+static uint32_t client_room(const struct ulrpc_client *c)
+{
+	uint32_t n, span;
+
+	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
+	    c->inflight >= c->limit)
+		return 0;
+	n = MIN(c->nqueued, c->limit - c->inflight);
+	span = parcel_span(c->imp);
+	if (likely(n <= span))
+		return n;
+	c->imp->span_full = true;
+	return span;
+}
+
+static bool is_ready(const struct ulrpc_client *c)
+{
+	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
+}
+
+/* Nothing can be sent: asks for what would help. */
+static void client_want(struct ulrpc_client *c)
+{
+	import_want(c->imp);
+	client_open_service(c);
+}
+
+static void on_flush(struct ulnet_work *work)
+{
+	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
+
+	c->flushing = false;
+	if (!c->shard->crashed && c->nqueued && !is_ready(c))
+		client_want(c);
+	else if (!c->shard->crashed)
+		client_flush(c);
+	shard_release(c->shard);
+}
+
+void client_flush(struct ulrpc_client *c)
+{
+	uint32_t n;
+
+	while ((n = client_room(c)))
+		if (!parcel_send(c, MIN(n, c->batch_max)))
+			break;
+}
+
+void client_kick(struct ulrpc_client *c)
+{
+	if (c->flushing || !client_room(c))
+		return;
+	c->flushing = true;
+	shard_hold(c->shard);
+	shard_defer(c->shard, &c->flush);
+}
+
+enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
+{
+	return c->imp->shutting_down ? ULRPC_CAUSE_SHUTDOWN
+				     : ULRPC_CAUSE_UNREACHABLE;
+}
+
+void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	list_add_tail(&c->again, &call->link);
+	c->nqueued++;
+	if (is_ready(c))
+		client_kick(c);
+	else
+		client_want(c);
+}
+
+void client_submitted(struct ulrpc_client *c)
+{
+	/* As many as are under way, that is, half of all. */
+	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
+
+	if (unlikely(!is_ready(c)))
+		client_want(c);
+	else if (c->nqueued < enough || client_room(c) < enough)
+		client_kick(c);
+	else
+		parcel_send(c, enough);
+}
+
+static void on_stall(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, stall_timer);
+
+	list_splice_tail(&c->again, &c->stalled);
+	client_kick(c);
+}
+
+void client_stall(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	call->alone = true;
+	list_del(&call->link);
+	list_add_tail(&c->stalled, &call->link);
+	if (!lnet_timer_armed(&c->stall_timer))
+		shard_arm(c->shard, &c->stall_timer,
+			  shard_now(c->shard) + STALL_PAUSE);
+}
+
+void client_on_answer(struct ulrpc_client *c, uint32_t window)
+{
+	if (window)
+		c->limit = MIN(window, c->inflight_max);
+	if (unlikely(c->imp->failures))
+		import_served(c->imp);
+	if (c->nqueued)
+		client_kick(c);
+}
+
+/* ---- deadlines ---- */
+
+static void due_arm(struct ulrpc_client *c, uint64_t at)
+{
+	c->due_at = at;
+	shard_arm(c->shard, &c->due_timer, at);
+}
+
+static void on_deadline(struct ulnet_timer *timer)
+{
+	call_expire(container_of(timer, struct ulrpc_call, timer));
+}
+
+/* There is no other one, or one with a later deadline. */
+void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (!list_empty(&c->due)) {
+		call->watch = WATCH_TIMER;
+		lnet_timer_init(&call->timer, on_deadline);
+		shard_arm(c->shard, &call->timer, call->deadline);
+		return;
+	}
+	call->watch = WATCH_DUE;
+	list_add_tail(&c->due, &call->due);
+	if (call->deadline < c->due_at)
+		due_arm(c, call->deadline);
+}
+
+static void on_due(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, due_timer);
+	uint64_t now = shard_now(c->shard);
+
+	c->due_at = TIME_NEVER;
+	while (!c->shard->crashed && !list_empty(&c->due)) {
+		struct ulrpc_call *call =
+			list_first(&c->due, struct ulrpc_call, due);
+
+		if (call->deadline > now) {
+			due_arm(c, call->deadline);
+			return;
+		}
+		call_expire(call);
+	}
+}
+
+/* ---- the connection ---- */
+
+/* The server is another one than before, or has forgotten us: what was sent
+ * then is lost, or was executed: who knows. It would not know again what it
+ * has seen. */
+static void client_restart(struct ulrpc_client *c)
+{
+	struct list sent;
+
+	list_init(&sent);
+	parcels_list_calls(c, &sent);
+	while (!list_empty(&sent)) {
+		struct ulrpc_call *call =
+			list_first(&sent, struct ulrpc_call, link);
+
+		list_del(&call->link);
+		call_doubt(call);
+	}
+}
+
+void client_on_connected(struct ulrpc_client *c, bool forgotten)
+{
+	c->ready = shard_now(c->shard);
+	if (forgotten)
+		client_restart(c);
+	if (c->ncalls)
+		client_open_service(c);
+	client_kick(c);
+}
+
+void client_on_disconnected(struct ulrpc_client *c)
+{
+	ask_no_more(c);
+	if (c->fsm.state == CLIENT_OPENING)
+		client_move(c, CLIENT_UNOPENED);
+}
+
+void client_on_refused(struct ulrpc_client *c)
+{
+	fail_queued(c, ULRPC_CAUSE_REFUSED);
+}
+
+/* ---- the end of calls ---- */
+
+void client_last_ended(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+
+	imp->used = shard_now(c->shard);
+	if (unlikely(rpc_ns(c->rpc->conf.idle) < imp->keepalive) &&
+	    import_is_up(imp))
+		shard_arm(c->shard, &imp->timer,
+			  rpc_at(imp->used, rpc_ns(c->rpc->conf.idle)));
+	if (unlikely(c->closed) && !c->freeing) {
+		c->freeing = true;
+		shard_hold(c->shard);
+		shard_defer(c->shard, &c->free_work);
+	}
+}
+
+void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct list sent;
+
+	fail_queued(c, cause);
+	fail_all(&c->fenced, cause);
+	list_init(&sent);
+	parcels_list_calls(c, &sent);
+	fail_all(&sent, cause);
+}
+
+/* ---- life ---- */
+
+static void client_free(struct ulrpc_client *c)
+{
+	free(c);
+}
+
+/* No call, and no work of it is left. */
+static void client_leave(struct ulrpc_client *c)
+{
+	struct import *imp = c->imp;
+
+	ask_no_more(c);
+	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->due_timer);
+	list_del(&c->link);
+	client_free(c);
+	if (list_empty(&imp->clients))
+		import_close(imp);
+}
+
+static void on_free(struct ulnet_work *work)
+{
+	struct ulrpc_client *c =
+		container_of(work, struct ulrpc_client, free_work);
+	struct shard *s = c->shard;
+
+	if (!s->crashed) {
+		/* What was given before this has run: that was the flush. */
+		BUG_ON(c->ncalls || c->flushing);
+		client_leave(c);
+	}
+	shard_release(s);
+}
+
+void client_stop(struct ulrpc_client *c)
+{
+	shard_cancel(c->shard, &c->open_timer);
+	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->due_timer);
+}
+
+static void calls_stop(struct list *calls)
+{
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, calls, link)
+		client_unwatch(call);
+}
+
+void client_crash(struct ulrpc_client *c)
+{
+	client_stop(c);
+	/* For client_gone(): the next that happens to any call. */
+	parcels_list_calls(c, &c->fenced);
+	calls_stop(&c->again);
+	calls_stop(&c->stalled);
+	calls_stop(&c->queue);
+	calls_stop(&c->fenced);
+}
+
+static void calls_gone(struct list *calls)
+{
+	while (!list_empty(calls))
+		call_gone(list_first(calls, struct ulrpc_call, link));
+}
+
+void client_gone(struct ulrpc_client *c)
+{
+	calls_gone(&c->again);
+	calls_gone(&c->stalled);
+	calls_gone(&c->queue);
+	calls_gone(&c->fenced);
+	calls_gone(&c->ending);
+	list_del(&c->link);
+	client_free(c);
+}
+
+/* On its CPT. */
+static int client_attach(void *arg)
+{
+	struct ulrpc_client *c = arg;
+	int rc = import_attach(c->imp, &c->imp);
+
+	if (rc)
+		return rc;
+	list_add_tail(&c->imp->clients, &c->link);
+	c->stats = stat_service_get(c->shard->stats, STAT_CALLS, c->service);
+	return 0;
+}
+
+static void client_on_close(struct ulnet_work *work)
+{
+	struct ulrpc_client *c =
+		container_of(work, struct ulrpc_client, close_work);
+	struct shard *s = c->shard;
+
+	if (s->crashed) {
+		shard_taken(s);
+		return;
+	}
+	c->closed = true;
+	/* Counts as a call, so that the client stays until all others ended. */
+	c->ncalls++;
+	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
+	client_call_ended(c);
+	shard_taken(s);
+}
+
+void ulrpc_client_close(struct ulrpc_client *client)
+{
+	if (client)
+		shard_give(client->shard, &client->close_work);
+}
+
+struct ulrpc *ulrpc_client_rpc(struct ulrpc_client *client)
+{
+	return client->rpc;
+}
+
+unsigned int ulrpc_client_cpt(const struct ulrpc_client *client)
+{
+	return client->shard->cpt;
+}
+
+void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
+{
+	*conf = (struct ulrpc_client_conf){ 0 };
+}
+
+static int client_conf_check(struct ulrpc *rpc,
+			     const struct ulrpc_client_conf *conf,
+			     unsigned int *cpt_p)
+{
+	int cpt = -1;
+
+	if (!conf->nids || !conf->nnids || conf->nnids > ULRPC_NIDS_MAX ||
+	    !conf->service || !*conf->service ||
+	    strlen(conf->service) >= ULRPC_SERVICE_NAME ||
+	    conf->batch_max > ULRPC_BATCH_MAX)
+		return -EINVAL;
+	for (unsigned int i = 0; i < conf->nnids; i++) {
+		int of = lnet_cpt_of(rpc->node, &conf->nids[i]);
+
+		if (of < 0)
+			return -EINVAL;
+		if (cpt >= 0 && of != cpt)
+			return -EXDEV;
+		for (unsigned int j = 0; j < i; j++)
+			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
+				return -EINVAL;
+		cpt = of;
+	}
+	*cpt_p = (unsigned int)cpt;
+	return 0;
+}
+
+static void client_init(struct ulrpc_client *c, struct shard *s,
+			const struct ulrpc_client_conf *conf)
+{
+	c->rpc = s->rpc;
+	c->shard = s;
+	c->inflight_max =
+		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
+	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
+	text_copy(c->service, sizeof(c->service), conf->service);
+	list_init(&c->link);
+	list_init(&c->again);
+	list_init(&c->stalled);
+	list_init(&c->queue);
+	list_init(&c->fenced);
+	list_init(&c->ending);
+	list_init(&c->due);
+	c->due_at = TIME_NEVER;
+	c->fsm.state = CLIENT_UNOPENED;
+	lnet_timer_init(&c->open_timer, on_open_timer);
+	lnet_timer_init(&c->stall_timer, on_stall);
+	lnet_timer_init(&c->due_timer, on_due);
+	c->flush.fn = on_flush;
+	c->close_work.fn = client_on_close;
+	c->free_work.fn = on_free;
+}
+
+int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		      struct ulrpc_client **client_p)
+{
+	struct ulrpc_client *c;
+	unsigned int cpt;
+	int rc = client_conf_check(rpc, conf, &cpt);
+
+	if (rc)
+		return rc;
+	if (atomic_load(&rpc->state) != RPC_OPEN)
+		return -ESHUTDOWN;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	client_init(c, &rpc->shards[cpt], conf);
+	c->imp = import_new(c->shard, conf->nids, conf->nnids,
+			    conf->pid ? conf->pid : SERVICE_PID);
+	if (!c->imp) {
+		free(c);
+		return -ENOMEM;
+	}
+	/* lnet_call() waits if this is another thread. */
+	rc = lnet_call(rpc->node, cpt, client_attach, c);
+	if (rc) {
+		import_free(c->imp);
+		free(c);
+		return rc == -EXDEV ? -EDEADLK : rc;
+	}
+	*client_p = c;
+	return 0;
+}

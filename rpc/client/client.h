@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client: a service of an import's node, with the calls that wait to be sent
+ * there. Calls made in one turn travel together at its end, in as few messages
+ * as can carry them. As many as are under way go before that: so messages grow
+ * with the queue, and the server is busy with some while others are being made.
+ *
+ * Owner: the CPT of the import.
+ */
+#ifndef RPC_CLIENT_H
+#define RPC_CLIENT_H
+
+#include "rpc/client/call.h"
+#include "rpc/client/import.h"
+#include "rpc/rpc.h"
+
+struct wire_opened;
+
+/* Calls that are worth a message before the end of a turn. */
+#define CLIENT_BATCH_MIN 64u
+
+enum client_state {
+	CLIENT_UNOPENED, /* the service is not known */
+	CLIENT_OPENING,	 /* it is asked for */
+	CLIENT_OPEN,
+	CLIENT_STATES
+};
+extern const struct fsm_state client_states[CLIENT_STATES];
+
+struct ulrpc_client {
+	/* immutable after open */
+	struct ulrpc *rpc;
+	struct shard *shard;
+	uint32_t inflight_max, batch_max;
+	char service[ULRPC_SERVICE_NAME];
+
+	struct stat_service *stats; /* NULL: no memory */
+	struct import *imp;
+	struct list link; /* import.clients */
+	bool closed;	  /* by its user */
+	bool flushing;	  /* flush is given */
+
+	/* ulrpc_call.link; enum call_state says which calls are where. Calls
+	 * of again and queue wait for something that will have them sent: the
+	 * service to be opened, a connection, the import's pause, a call in
+	 * flight to end, the first message of import.sending to end; or else
+	 * flush is given. */
+	struct list again;   /* were sent before; go first */
+	struct list queue;   /* behind those */
+	struct list stalled; /* for want of memory, until stall_timer */
+	struct list fenced;
+	struct list ending; /* over, but for memory of their bulks */
+	uint32_t nqueued, inflight;
+	uint32_t ncalls; /* that have not ended */
+	uint32_t limit;	 /* of inflight, now */
+	uint64_t ready;	 /* ns: since when calls can be sent */
+
+	struct fsm fsm; /* of the service */
+	bool asking;	/* Open has been sent; the answer is awaited */
+	bool sending;	/* LNet has an Open */
+	uint64_t tag;	/* of the last Open */
+	struct ulnet_timer open_timer;
+	uint32_t portal, request_max, message_max;
+	bool said_too_long;    /* of a request for it, in the log */
+	unsigned int reopened; /* in a row, without having been of use */
+
+	struct ulnet_timer stall_timer; /* of stalled */
+
+	/* Calls that have not ended, by their deadlines: usually each comes
+	 * after the one before, for which no timer is armed, and none is
+	 * canceled. due_timer comes at due_at, which is not after the first one
+	 * of them: what it finds then may be due, or not yet. */
+	struct list due; /* ulrpc_call.due */
+	uint64_t due_at; /* ns; TIME_NEVER: it is not armed */
+	struct ulnet_timer due_timer;
+
+	struct ulnet_work flush, close_work, free_work;
+	bool freeing;
+};
+
+/* One more call is queued. */
+void client_submitted(struct ulrpc_client *c);
+/* A call has come to its CPT. */
+static inline void client_submit(struct ulrpc_client *c,
+				 struct ulrpc_call *call)
+{
+	list_add_tail(&c->queue, &call->link);
+	/* Nearly always the end of this turn will do. */
+	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
+		client_submitted(c);
+}
+/* Ends a call, which has a deadline, at that, unless client_unwatch() comes
+ * before. */
+void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
+static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
+{
+	if (unlikely(list_empty(&c->due) ||
+		     list_entry(c->due.prev, struct ulrpc_call, due)->deadline >
+			     call->deadline)) {
+		client_watch_first(c, call);
+		return;
+	}
+	call->watch = WATCH_DUE;
+	list_add_tail(&c->due, &call->due);
+}
+
+static inline void client_unwatch(struct ulrpc_call *call)
+{
+	if (likely(call->watch == WATCH_DUE))
+		list_del(&call->due);
+	else if (call->watch == WATCH_TIMER)
+		shard_cancel(call->shard, &call->timer);
+	call->watch = WATCH_NONE;
+}
+/* What is queued may perhaps be sent now: at the end of this turn. */
+void client_kick(struct ulrpc_client *c);
+/* Sends what may be sent. */
+void client_flush(struct ulrpc_client *c);
+/* There is no memory to send the call now: it is sent soon, and by itself. */
+void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
+/* A call is to be sent again: before others, and at the end of this turn if it
+ * can be. Asks for what is missing. */
+void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
+/* A call has ended; it was the last one. */
+void client_last_ended(struct ulrpc_client *c);
+static inline void client_call_ended(struct ulrpc_client *c)
+{
+	if (--c->ncalls == 0)
+		client_last_ended(c);
+	/* The call's place among those in flight is free. */
+	else if (c->nqueued && !c->flushing)
+		client_kick(c);
+}
+/* The server has answered a call, and says how many it grants; 0: as before. */
+void client_on_answer(struct ulrpc_client *c, uint32_t window);
+/* The server seems not to have the service (there) any more: asks. */
+void client_verify(struct ulrpc_client *c);
+/* The server certainly has no such service at the known portal: asks where the
+ * service is before anything else is sent, soon, and ever more seldom while
+ * that is of no use. */
+void client_reopen(struct ulrpc_client *c);
+/* The service has answered a call. */
+static inline void client_served(struct ulrpc_client *c)
+{
+	c->reopened = 0;
+}
+void client_unopen(struct ulrpc_client *c);
+
+/* Why calls end that wait for a connection. */
+enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
+
+/* Of the import: there is a connection (@forgotten: with another server than
+ * before, or with one that has forgotten us; client_unopen() came before);
+ * there is none; the server does not want us. */
+void client_on_connected(struct ulrpc_client *c, bool forgotten);
+void client_on_disconnected(struct ulrpc_client *c);
+void client_on_refused(struct ulrpc_client *c);
+void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
+
+/* Ends all calls. */
+void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
+/* No timer of its own, or also none of its calls, is armed any more. */
+void client_stop(struct ulrpc_client *c);
+void client_crash(struct ulrpc_client *c);
+/* Frees the client, and what it has; after a crash, or when the shard is
+ * freed. */
+void client_gone(struct ulrpc_client *c);
+
+#endif

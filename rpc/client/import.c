@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/import.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "rpc/bulk/bulk.h"
+#include "rpc/client/client.h"
+#include "rpc/client/parcel.h"
+#include "rpc/client/reply_buf.h"
+#include "rpc/control.h"
+#include "rpc/wire/wire.h"
+
+/* A question that is not answered is repeated. */
+#define ASK_AGAIN (100 * NSEC_PER_MSEC)
+/* Pauses between attempts: full jitter, at most so long after the first
+ * failure, and after many. */
+#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX   (100 * NSEC_PER_MSEC)
+/* Both are longer if the server has so many clients, which may have failed at
+ * the same moment: by this for each, up to that. */
+#define SPREAD_EACH (100 * NSEC_PER_USEC)
+#define SPREAD_MAX  NSEC_PER_SEC
+/* What a server may ask us to wait. */
+#define RETRY_AFTER_MAX (30 * NSEC_PER_SEC)
+/* A peer that does not answer is asked that often before it is given up. */
+#define PROBES_MAX	   5
+#define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
+#define PROBE_INTERVAL_MAX NSEC_PER_SEC
+#define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
+
+#define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
+
+const struct fsm_state import_states[IMPORT_STATES] = {
+	[IMPORT_IDLE] = { "idle",
+			  FSM_TO(IMPORT_CONNECTING) | FSM_TO(IMPORT_CLOSED) },
+	[IMPORT_CONNECTING] = { "connecting", FSM_TO(IMPORT_FULL) |
+						      FSM_TO(IMPORT_DISCONN) |
+						      FSM_TO(IMPORT_CLOSED) },
+	[IMPORT_FULL] = { "full",
+			  FSM_TO(IMPORT_SUSPECT) | FSM_TO(IMPORT_DISCONN) |
+				  FSM_TO(IMPORT_IDLE) | FSM_TO(IMPORT_CLOSED) },
+	[IMPORT_SUSPECT] = { "suspect", FSM_TO(IMPORT_FULL) |
+						FSM_TO(IMPORT_DISCONN) |
+						FSM_TO(IMPORT_IDLE) |
+						FSM_TO(IMPORT_CLOSED) },
+	[IMPORT_DISCONN] = { "disconnected", FSM_TO(IMPORT_CONNECTING) |
+						     FSM_TO(IMPORT_IDLE) |
+						     FSM_TO(IMPORT_CLOSED) },
+	[IMPORT_CLOSED] = { "closed", 0 },
+};
+
+static void import_connect(struct import *imp);
+
+static void import_move(struct import *imp, enum import_state to)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (unlikely(lnet_log_on(LNET_LOG_DEBUG)))
+		lnet_log(
+			LNET_LOG_DEBUG, "rpc", "%s: %s -> %s, epoch %u",
+			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),
+			fsm_name(&imp->fsm, import_states),
+			import_states[to].name, imp->epoch);
+	fsm_move(&imp->fsm, import_states, to);
+}
+
+static void import_log(const struct import *imp, const char *what)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_log(LNET_LOG_INFO, "rpc", "%s: %s",
+		 lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)), what);
+}
+
+/* Has any client something that has not ended? */
+static bool import_wanted(const struct import *imp)
+{
+	struct ulrpc_client *c;
+
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->ncalls)
+			return true;
+	return false;
+}
+
+struct import *import_find(struct shard *s, uint64_t handle)
+{
+	return s->imports ? id_lookup(&s->imports->handles, handle) : NULL;
+}
+
+static void import_tell_all(struct import *imp,
+			    void (*fn)(struct ulrpc_client *c))
+{
+	struct ulrpc_client *c;
+
+	/* Clients that close do so by work: the list stays as it is. */
+	list_for_each_entry (c, &imp->clients, link)
+		fn(c);
+}
+
+void import_on_span(struct import *imp)
+{
+	imp->span_full = false;
+	import_tell_all(imp, client_kick);
+}
+
+/* ---- lost, and waiting ---- */
+
+uint64_t import_pause(const struct import *imp, unsigned int n)
+{
+	uint64_t spread = MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
+
+	return backoff_ns(MAX(PAUSE_FIRST, spread), MAX(PAUSE_MAX, spread), n,
+			  shard_random(imp->shard, UINT64_MAX));
+}
+
+static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
+}
+
+/* Lets a sign of life of the server find this import. Without memory for that,
+ * the import waits for its pause to end. */
+static void waiting_begin(struct import *imp)
+{
+	struct imports *x = imp->shard->imports;
+
+	imp->waiting = !hash_add(&x->waiting, &imp->by_nid,
+				 nid_hash(x, &imp->nids[imp->nid]));
+}
+
+static void waiting_end(struct import *imp)
+{
+	if (imp->waiting)
+		hash_del(&imp->shard->imports->waiting, &imp->by_nid);
+	imp->waiting = false;
+}
+
+static void next_nid(struct import *imp)
+{
+	imp->nid = (imp->nid + 1) % imp->nnids;
+}
+
+/* Tries again after @wait ns. */
+static void disconnected(struct import *imp, uint64_t wait)
+{
+	import_move(imp, IMPORT_DISCONN);
+	shard_cancel(imp->shard, &imp->pause);
+	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
+	parcels_abort(imp);
+	import_tell_all(imp, client_on_disconnected);
+}
+
+/* The other NIDs are tried at once, then there is a pause. */
+static void try_again(struct import *imp)
+{
+	bool more = imp->untried && !imp->retry_after;
+
+	next_nid(imp);
+	if (more) {
+		imp->untried--;
+		disconnected(imp, 0);
+		return;
+	}
+	imp->untried = imp->nnids - 1;
+	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
+	imp->failures++;
+	/* What the server wants is done, whatever sign there is of it. */
+	if (!imp->retry_after)
+		waiting_begin(imp);
+	imp->retry_after = 0;
+}
+
+/* FULL, or SUSPECT. */
+static void import_lose(struct import *imp, const char *why)
+{
+	import_log(imp, why);
+	stat_count(imp->shard, RPC_STAT_connections_lost);
+	imp->untried = imp->nnids - 1;
+	imp->probes = 0;
+}
+
+/* The server is there, so it is tried before others. That it can be reached is
+ * nothing new: no sign of that ends the pause, or the same answer to all other
+ * calls under way would. */
+void import_lost(struct import *imp, uint32_t epoch)
+{
+	if (epoch != imp->epoch || !import_is_up(imp))
+		return;
+	import_lose(imp, "the server does not know the connection");
+	disconnected(imp, import_pause(imp, imp->failures));
+	imp->failures++;
+}
+
+/* The server does not answer at this NID: tries the next one. */
+static void import_dead(struct import *imp)
+{
+	import_lose(imp, "no answer, the connection is given up");
+	try_again(imp);
+}
+
+void import_on_sign(struct import *imp)
+{
+	if (imp->waiting)
+		shard_arm(imp->shard, &imp->timer, shard_now(imp->shard));
+}
+
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
+{
+	struct imports *x = s->imports;
+	struct hash_node *n = hash_first(&x->waiting, nid_hash(x, nid));
+
+	for (; n; n = hash_next(n)) {
+		struct import *imp = container_of(n, struct import, by_nid);
+
+		if (lnet_nid_eq(&imp->nids[imp->nid], nid))
+			import_on_sign(imp);
+	}
+}
+
+/* ---- messages that were not delivered ---- */
+
+static void on_pause_over(struct ulnet_timer *timer)
+{
+	import_tell_all(container_of(timer, struct import, pause), client_kick);
+}
+
+void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent)
+{
+	uint64_t now = shard_now(imp->shard);
+
+	if (epoch != imp->epoch || !import_is_up(imp))
+		return;
+	if (sent >= imp->failed) {
+		imp->failed = now;
+		shard_arm(imp->shard, &imp->pause,
+			  rpc_at(now, import_pause(imp, imp->failures++)));
+	}
+	import_doubt(imp, epoch);
+}
+
+void import_served(struct import *imp)
+{
+	imp->failures = 0;
+	if (unlikely(lnet_timer_armed(&imp->pause))) {
+		shard_cancel(imp->shard, &imp->pause);
+		import_tell_all(imp, client_kick);
+	}
+}
+
+/* ---- connecting ---- */
+
+static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
+			    const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+
+	if (!imp || imp->epoch != (uint32_t)tag ||
+	    imp->fsm.state != IMPORT_CONNECTING)
+		return;
+	imp->asking = false;
+	if (!ev->status)
+		return;
+	imp->shutting_down = false;
+	try_again(imp);
+}
+
+/* Each import is a client of its own to the server: there may be several to one
+ * server, over different NIDs. */
+static void import_id(const struct import *imp, uint8_t id[RPC_ID_SIZE])
+{
+	uint64_t low = htole64(imp->handle);
+
+	memcpy(id, imp->shard->rpc->client_id, RPC_ID_SIZE);
+	for (unsigned int i = 0; i < sizeof(low); i++)
+		id[RPC_ID_SIZE - sizeof(low) + i] ^= ((uint8_t *)&low)[i];
+}
+
+static void connect_send(struct import *imp)
+{
+	struct shard *s = imp->shard;
+	struct wire_control m = {
+		.kind = WIRE_CONNECT,
+		.connect = {
+			.client = imp->handle,
+			.epoch = imp->epoch,
+			.keepalive = s->rpc->conf.keepalive,
+			.version_min = WIRE_VERSION,
+			.version_max = WIRE_VERSION,
+		},
+	};
+	int rc;
+
+	import_id(imp, m.connect.client_id);
+	rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
+				  on_connect_sent, imp->handle, imp->epoch);
+	imp->asking = !rc;
+	/* No way there: the rest of the attempt cannot help. */
+	if (rc)
+		imp->attempt_end = shard_now(s);
+}
+
+/* Asks the server, or asks again; not while LNet still has the question. */
+static void connect_ask(struct import *imp)
+{
+	if (!imp->asking)
+		connect_send(imp);
+	shard_arm(imp->shard, &imp->timer,
+		  MIN(imp->attempt_end, shard_now(imp->shard) + ASK_AGAIN));
+}
+
+static void import_connect(struct import *imp)
+{
+	waiting_end(imp);
+	import_move(imp, IMPORT_CONNECTING);
+	stat_count(imp->shard, RPC_STAT_connections_begun);
+	imp->epoch++;
+	imp->attempt_end =
+		rpc_at(shard_now(imp->shard),
+		       rpc_ns(imp->shard->rpc->conf.connect_timeout));
+	imp->asking = false;
+	connect_ask(imp);
+}
+
+void import_want(struct import *imp)
+{
+	if (imp->fsm.state != IMPORT_IDLE)
+		return;
+	imp->untried = imp->nnids - 1;
+	import_connect(imp);
+}
+
+/* ---- is it there? ---- */
+
+static uint64_t probe_interval(const struct import *imp)
+{
+	return MIN(MAX(imp->keepalive / 4, PROBE_INTERVAL_MIN),
+		   PROBE_INTERVAL_MAX);
+}
+
+static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
+			      const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+
+	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
+	    !import_is_up(imp))
+		return;
+	import_dead(imp);
+}
+
+static int keepalive_send(struct import *imp, uint64_t now)
+{
+	struct wire_control m = {
+		.kind = WIRE_KEEPALIVE,
+		.keepalive = {
+			.connection = imp->connection,
+			.client = imp->handle,
+			.epoch = imp->epoch,
+			.sequence = ++imp->sequence,
+		},
+	};
+
+	imp->probes++;
+	imp->probed = now;
+	imp->sent = now;
+	return control_send_tracked(imp->shard, LNET_NID_ANY,
+				    import_target(imp), &m, on_keepalive_sent,
+				    imp->handle, imp->epoch);
+}
+
+static void disconnect_send(struct import *imp)
+{
+	struct wire_control m = {
+		.kind = WIRE_DISCONNECT,
+		.disconnect = {
+			.connection = imp->connection,
+			.client = imp->handle,
+			.epoch = imp->epoch,
+		},
+	};
+
+	/* If this message is lost, the server forgets us later. */
+	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
+}
+
+/* When something has to be done about the connection. */
+static uint64_t next_look(const struct import *imp)
+{
+	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
+	uint64_t at = rpc_at(MIN(imp->heard, imp->sent), imp->keepalive);
+
+	if (imp->probes)
+		at = imp->probed + probe_interval(imp);
+	if (!import_wanted(imp))
+		at = MIN(at, rpc_at(imp->used, rpc_ns(conf->idle)));
+	return at;
+}
+
+static void import_look(struct import *imp)
+{
+	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
+	uint64_t now = shard_now(imp->shard);
+
+	if (imp->probes && imp->heard >= imp->probed) {
+		imp->probes = 0;
+		if (imp->fsm.state == IMPORT_SUSPECT)
+			import_move(imp, IMPORT_FULL);
+	}
+	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
+		disconnect_send(imp);
+		shard_cancel(imp->shard, &imp->pause);
+		import_move(imp, IMPORT_IDLE);
+		return;
+	}
+	if (now >= next_look(imp)) {
+		if (imp->probes >= PROBES_MAX) {
+			import_dead(imp);
+			return;
+		}
+		if (imp->probes && imp->fsm.state == IMPORT_FULL)
+			import_move(imp, IMPORT_SUSPECT);
+		if (keepalive_send(imp, now)) {
+			import_dead(imp);
+			return;
+		}
+	}
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+void import_doubt(struct import *imp, uint32_t epoch)
+{
+	uint64_t now = shard_now(imp->shard);
+
+	if (epoch != imp->epoch || imp->fsm.state != IMPORT_FULL)
+		return;
+	import_move(imp, IMPORT_SUSPECT);
+	if (keepalive_send(imp, now))
+		import_dead(imp);
+	else
+		shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+/* No call waits for the connection: it rests. */
+static void import_rest(struct import *imp)
+{
+	waiting_end(imp);
+	import_move(imp, IMPORT_IDLE);
+}
+
+static void on_timer(struct ulnet_timer *timer)
+{
+	struct import *imp = container_of(timer, struct import, timer);
+
+	switch ((enum import_state)imp->fsm.state) {
+	case IMPORT_CONNECTING:
+		if (shard_now(imp->shard) < imp->attempt_end) {
+			connect_ask(imp);
+			break;
+		}
+		imp->shutting_down = false;
+		try_again(imp);
+		break;
+	case IMPORT_FULL:
+	case IMPORT_SUSPECT:
+		import_look(imp);
+		break;
+	case IMPORT_DISCONN:
+		if (import_wanted(imp))
+			import_connect(imp);
+		else
+			import_rest(imp);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- what the server says ---- */
+
+static void connected(struct import *imp, const struct wire_connected *m)
+{
+	uint64_t now = shard_now(imp->shard);
+	struct ulrpc_client *c;
+	bool restarted = imp->knows_server &&
+			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
+	/* A late copy of an old Connect may have made one that knows nothing
+	 * of the calls that were sent. */
+	bool forgotten = restarted || !m->reconnected ||
+			 m->connection != imp->connection;
+
+	stat_count(imp->shard, RPC_STAT_connections_made);
+	if (imp->knows_server)
+		stat_count(imp->shard, RPC_STAT_connections_remade);
+	if (restarted)
+		stat_count(imp->shard, RPC_STAT_servers_restarted);
+	imp->knows_server = true;
+	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);
+	imp->connection = m->connection;
+	imp->keepalive = rpc_ns(m->keepalive ? m->keepalive
+					     : imp->shard->rpc->conf.keepalive);
+	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
+	imp->server_clients = m->clients;
+	imp->heard = imp->sent = imp->used = now;
+	imp->failed = 0;
+	imp->shutting_down = false;
+	imp->probes = 0;
+	imp->untried = imp->nnids - 1;
+	import_move(imp, IMPORT_FULL);
+	if (restarted)
+		import_log(imp, "the server is another one than before");
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	/* None of them sends before all know: the end of a call of one may lead
+	 * to a call of another. */
+	if (forgotten)
+		import_tell_all(imp, client_unopen);
+	list_for_each_entry (c, &imp->clients, link)
+		client_on_connected(c, forgotten);
+}
+
+static void on_connected(struct import *imp, const struct wire_connected *m)
+{
+	if (imp->fsm.state != IMPORT_CONNECTING)
+		return;
+	if (m->status == WIRE_OK && m->version == WIRE_VERSION) {
+		connected(imp, m);
+		return;
+	}
+	stat_count(imp->shard, RPC_STAT_connections_refused);
+	imp->retry_after = MIN(rpc_ns(m->retry_after), RETRY_AFTER_MAX);
+	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
+	if (m->status == WIRE_OK || m->status == WIRE_REFUSED ||
+	    m->status == WIRE_VERSION_UNKNOWN) {
+		import_log(imp, "the server refuses us");
+		import_tell_all(imp, client_on_refused);
+	}
+	try_again(imp);
+}
+
+static void on_opened(struct import *imp, const struct wire_opened *m)
+{
+	struct ulrpc_client *c;
+
+	if (!import_is_up(imp))
+		return;
+	import_heard(imp, shard_now(imp->shard));
+	if (m->status == WIRE_NOT_CONNECTED || m->status == WIRE_STALE_EPOCH) {
+		import_lost(imp, imp->epoch);
+		return;
+	}
+	list_for_each_entry (c, &imp->clients, link) {
+		if (!c->asking || c->tag != m->tag)
+			continue;
+		client_on_opened(c, m);
+		return;
+	}
+}
+
+static void on_alive(struct import *imp, const struct wire_alive *m)
+{
+	if (!import_is_up(imp))
+		return;
+	if (m->status != WIRE_OK) {
+		import_lost(imp, imp->epoch);
+		return;
+	}
+	import_heard(imp, shard_now(imp->shard));
+	imp->probes = 0;
+	if (imp->fsm.state == IMPORT_SUSPECT)
+		import_move(imp, IMPORT_FULL);
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+/* Only the process that was asked may answer. */
+static struct import *sender(struct shard *s, const struct ulnet_event *ev,
+			     uint64_t handle, uint32_t epoch)
+{
+	struct import *imp = import_find(s, handle);
+
+	if (imp && imp->epoch == epoch && imp->pid == ev->initiator.pid)
+		for (unsigned int i = 0; i < imp->nnids; i++)
+			if (lnet_nid_eq(&imp->nids[i], &ev->initiator.nid))
+				return imp;
+	stat_count(s, RPC_STAT_control_unexpected);
+	return NULL;
+}
+
+void import_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m)
+{
+	struct import *imp;
+
+	switch (m->kind) {
+	case WIRE_CONNECTED:
+		imp = sender(s, ev, m->connected.client, m->connected.epoch);
+		if (imp)
+			on_connected(imp, &m->connected);
+		break;
+	case WIRE_OPENED:
+		imp = sender(s, ev, m->opened.client, m->opened.epoch);
+		if (imp)
+			on_opened(imp, &m->opened);
+		break;
+	case WIRE_ALIVE:
+		imp = sender(s, ev, m->alive.client, m->alive.epoch);
+		if (imp)
+			on_alive(imp, &m->alive);
+		break;
+	default: /* Disconnected: we do not wait for it */
+		break;
+	}
+}
+
+/* ---- life ---- */
+
+struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
+			  unsigned int nnids, uint32_t pid)
+{
+	struct import *imp = calloc(1, sizeof(*imp));
+
+	if (!imp)
+		return NULL;
+	imp->shard = s;
+	imp->nnids = nnids;
+	imp->pid = pid;
+	memcpy(imp->nids, nids, nnids * sizeof(nids[0]));
+	imp->fsm.state = IMPORT_IDLE;
+	list_init(&imp->link);
+	list_init(&imp->clients);
+	list_init(&imp->parcels);
+	list_init(&imp->reply_bufs);
+	list_init(&imp->sending);
+	lnet_timer_init(&imp->timer, on_timer);
+	lnet_timer_init(&imp->pause, on_pause_over);
+	return imp;
+}
+
+void import_free(struct import *imp)
+{
+	free(imp);
+}
+
+static bool has_nid(const struct import *imp, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		if (lnet_nid_eq(&imp->nids[i], nid))
+			return true;
+	return false;
+}
+
+/* Do @a and @b name the same process by the same NIDs, in whatever order? */
+static bool same_target(const struct import *a, const struct import *b)
+{
+	if (a->pid != b->pid || a->nnids != b->nnids)
+		return false;
+	for (unsigned int i = 0; i < a->nnids; i++)
+		if (!has_nid(b, &a->nids[i]))
+			return false;
+	return true;
+}
+
+/* Does not depend on their order. */
+static uint64_t target_hash(const struct imports *x, const struct import *imp)
+{
+	uint64_t h = imp->pid;
+
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		h += hash_bytes(&imp->nids[i], sizeof(imp->nids[i]),
+				x->hash_seed);
+	return h;
+}
+
+int import_attach(struct import *fresh, struct import **imp_p)
+{
+	struct imports *x = fresh->shard->imports;
+	uint64_t h = target_hash(x, fresh);
+	struct hash_node *n;
+	int rc;
+
+	for (n = hash_first(&x->by_nids, h); n; n = hash_next(n)) {
+		struct import *imp = container_of(n, struct import, hash);
+
+		if (!same_target(imp, fresh))
+			continue;
+		import_free(fresh);
+		*imp_p = imp;
+		return 0;
+	}
+	rc = id_alloc(&x->handles, fresh, &fresh->handle);
+	if (rc)
+		return rc;
+	rc = hash_add(&x->by_nids, &fresh->hash, h);
+	if (rc) {
+		id_free(&x->handles, fresh->handle);
+		return rc;
+	}
+	list_add_tail(&x->all, &fresh->link);
+	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
+		      import_target(fresh));
+	*imp_p = fresh;
+	return 0;
+}
+
+static void import_detach(struct import *imp)
+{
+	struct imports *x = imp->shard->imports;
+
+	waiting_end(imp);
+	id_free(&x->handles, imp->handle);
+	hash_del(&x->by_nids, &imp->hash);
+	list_del(&imp->link);
+	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
+}
+
+void import_close(struct import *imp)
+{
+	shard_cancel(imp->shard, &imp->timer);
+	shard_cancel(imp->shard, &imp->pause);
+	if (import_is_up(imp))
+		disconnect_send(imp);
+	if (imp->fsm.state != IMPORT_CLOSED)
+		import_move(imp, IMPORT_CLOSED);
+	reply_bufs_drop(imp);
+	import_detach(imp);
+	import_free(imp);
+}
+
+static int imports_open(struct shard *s)
+{
+	struct imports *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return -ENOMEM;
+	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
+	hash_init(&x->by_nids);
+	hash_init(&x->waiting);
+	list_init(&x->all);
+	list_init(&x->parcels);
+	list_init(&x->reply_bufs);
+	slab_init(&x->slab, s);
+	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
+	s->imports = x;
+	return 0;
+}
+
+static void imports_each(struct shard *s, void (*fn)(struct ulrpc_client *c))
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link)
+		import_tell_all(imp, fn);
+}
+
+static void client_abort(struct ulrpc_client *c)
+{
+	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
+}
+
+static void imports_abort(struct shard *s)
+{
+	imports_each(s, client_abort);
+}
+
+/* No call is left: tells the servers, and does nothing else. */
+static void imports_stop(struct shard *s)
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link) {
+		shard_cancel(s, &imp->timer);
+		shard_cancel(s, &imp->pause);
+		waiting_end(imp);
+		if (import_is_up(imp))
+			disconnect_send(imp);
+		import_move(imp, IMPORT_CLOSED);
+		reply_bufs_drop(imp);
+	}
+	imports_each(s, client_stop);
+}
+
+static void imports_crash(struct shard *s)
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link) {
+		shard_cancel(s, &imp->timer);
+		shard_cancel(s, &imp->pause);
+	}
+	imports_each(s, client_crash);
+	slab_stop(&s->imports->slab);
+}
+
+static void imports_free(struct shard *s)
+{
+	struct imports *x = s->imports;
+
+	if (!x)
+		return;
+	while (!list_empty(&x->all)) {
+		struct import *imp = list_first(&x->all, struct import, link);
+
+		while (!list_empty(&imp->clients))
+			client_gone(list_first(&imp->clients,
+					       struct ulrpc_client, link));
+		reply_bufs_gone(&imp->reply_bufs);
+		import_detach(imp);
+		import_free(imp);
+	}
+	reply_bufs_gone(&x->reply_bufs);
+	parcels_gone(s);
+	bulks_gone(s);
+	slab_stop(&x->slab);
+	slab_fini(&x->slab);
+	hash_fini(&x->by_nids);
+	hash_fini(&x->waiting);
+	id_table_fini(&x->handles);
+	free(x);
+	s->imports = NULL;
+}
+
+const struct rpc_part import_part = {
+	.name = "import",
+	.shard_open = imports_open,
+	.shard_abort = imports_abort,
+	.shard_stop = imports_stop,
+	.shard_crash = imports_crash,
+	.shard_free = imports_free,
+};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An import: this node's connection, as a client, to another node. One for each
+ * set of NIDs, shared by all clients of it. Connects when it is wanted, and
+ * again when the connection is lost, until the last client closes.
+ *
+ *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
+ *
+ * When the server can be reached is found out by the LND, whose messages wait
+ * for its connection: the pauses here are short, and their length depends on
+ * how many clients the server has, not on how long it has been away. An import
+ * that nobody waits for does not try at all.
+ *
+ * Owner: the CPT that owns the NIDs.
+ */
+#ifndef RPC_IMPORT_H
+#define RPC_IMPORT_H
+
+#include "base/fsm.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "rpc/rpc.h"
+#include "rpc/slab.h"
+#include "rpc/stats/stat.h"
+
+struct wire_control;
+
+enum import_state {
+	IMPORT_IDLE,	   /* not connected, and nobody wants it to be */
+	IMPORT_CONNECTING, /* asked; the answer is awaited */
+	IMPORT_FULL,
+	IMPORT_SUSPECT, /* as FULL, but there is a doubt: it is asked whether
+			 * it is there */
+	IMPORT_DISCONN, /* waits before it connects again */
+	IMPORT_CLOSED,
+	IMPORT_STATES
+};
+extern const struct fsm_state import_states[IMPORT_STATES];
+
+struct import {
+	struct shard *shard;
+	struct hash_node hash; /* imports.by_nids */
+	struct list link;      /* imports.all */
+	uint64_t handle;       /* ours, on the wire */
+	struct stat_peer stats;
+	struct list clients; /* ulrpc_client.link */
+
+	/* Numbers of calls. Each attempt has one of its own, in order, over all
+	 * connections: so one that has come to the server before is a copy.
+	 * The server remembers the last 4096 (xids.h), and refuses what is
+	 * older; so no number is given to a call that is XIDS_SPAN or more
+	 * after the first of what LNet has not sent yet. */
+	uint64_t xid;	     /* the last one used */
+	struct list sending; /* parcel.of_sending, by xid */
+	bool span_full;	     /* calls wait for the first of these */
+
+	/* What waits for replies: parcel.of_import, by xid. */
+	struct list parcels;
+
+	/* For replies (reply_buf.h): those that no parcel uses, and the number
+	 * of all that are kept. */
+	struct list reply_bufs;
+	unsigned int nreply_bufs;
+
+	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
+	uint32_t pid;
+	struct ulnet_nid nids[ULRPC_NIDS_MAX];
+
+	struct fsm fsm;
+	uint32_t epoch;
+	uint64_t connection; /* the server's handle */
+	bool knows_server;
+	uint8_t server_id[RPC_ID_SIZE];
+	uint32_t server_clients; /* it has, about */
+	uint64_t retry_after;	 /* ns the server wants us to wait */
+	bool shutting_down;	 /* it said so at the last attempt */
+
+	/* FULL */
+	uint64_t keepalive;    /* ns */
+	uint64_t heard, sent;  /* ns: when last */
+	uint64_t used;	       /* ns: when the last call ended or began */
+	uint64_t sequence;     /* of keepalives */
+	unsigned int probes;   /* without an answer */
+	uint64_t probed;       /* ns: when the last one was sent */
+
+	/* CONNECTING, DISCONN */
+	unsigned int untried;	 /* NIDs not tried since the last pause */
+	uint64_t attempt_end;	 /* ns: of this attempt */
+	bool asking;		 /* LNet has a Connect of this attempt */
+	struct hash_node by_nid; /* imports.waiting: DISCONN, if it could not be
+				  * reached, unless there was no memory */
+	bool waiting;		 /* it is there */
+
+	/* Failures in a row, without an answered call between: connections that
+	 * could not be made, or were lost, and messages that were not
+	 * delivered. What was sent before the last of these, failed with it:
+	 * one event is one failure, however many messages it hits. */
+	unsigned int failures;
+	uint64_t failed; /* ns: the last one, of messages */
+
+	struct ulnet_timer timer; /* what is next in this state */
+	struct ulnet_timer pause; /* FULL: no calls are sent till then */
+};
+
+/* Owner: the shard's. Also what the calls of clients are made of. */
+struct imports {
+	struct id_table handles;
+	struct hash by_nids;
+	struct hash waiting; /* import.by_nid, by the NID that is next */
+	struct list all;
+	uint64_t hash_seed;
+	struct slab slab;    /* calls, parcels, replies */
+	struct list parcels; /* parcel.link: all there are */
+	struct list reply_bufs; /* reply_buf.link: no longer kept */
+};
+
+extern const struct rpc_part import_part;
+
+/* Any thread. A new one, not known to the shard yet. NULL: no memory. */
+struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
+			  unsigned int nnids, uint32_t pid);
+/* Makes @fresh known, or frees it and finds the one that is known already.
+ * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
+int import_attach(struct import *fresh, struct import **imp_p) must_check;
+void import_free(struct import *imp);
+/* The last client has left: frees the import. */
+void import_close(struct import *imp);
+
+static inline bool import_is_up(const struct import *imp)
+{
+	return imp->fsm.state == IMPORT_FULL ||
+	       imp->fsm.state == IMPORT_SUSPECT;
+}
+
+static inline struct ulnet_id import_target(const struct import *imp)
+{
+	return (struct ulnet_id){ imp->nids[imp->nid], imp->pid };
+}
+
+/* A client has something to send. */
+void import_want(struct import *imp);
+/* Something came from the server, of connection @epoch. */
+static inline void import_heard(struct import *imp, uint64_t now)
+{
+	imp->heard = now;
+}
+/* A message of @epoch may not have been delivered: is the server there? */
+void import_doubt(struct import *imp, uint32_t epoch);
+/* A message that was sent at @sent, ns, was not delivered. */
+void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
+/* The server has answered a call. */
+void import_served(struct import *imp);
+/* May calls be sent? */
+static inline bool import_is_ready(const struct import *imp)
+{
+	return import_is_up(imp) && !lnet_timer_armed(&imp->pause);
+}
+/* The node with this NID has sent something: whoever waits to try it, tries. */
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
+/* A sign of life of this import's server. */
+void import_on_sign(struct import *imp);
+/* Pauses between attempts of anything that has to do with a server. @n:
+ * failures in a row before. */
+uint64_t import_pause(const struct import *imp, unsigned int n);
+/* The server does not know the connection of @epoch (any more). */
+void import_lost(struct import *imp, uint32_t epoch);
+/* Numbers may be given to calls again. */
+void import_on_span(struct import *imp);
+/* The import with this handle on the wire, or NULL. */
+struct import *import_find(struct shard *s, uint64_t handle);
+
+/* Connected, Opened, Disconnected, Alive have come. */
+void import_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m);
+
+#endif

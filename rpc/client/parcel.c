@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/parcel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk/bulk.h"
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/client/reply_buf.h"
+#include "rpc/wire/wire_call.h"
+#include "rpc/xids.h"
+
+/* Bodies from this length on are sent from the call's own memory. */
+#define BODY_BORROWED 1024
+/* Bulks of all calls in one parcel. */
+#define BULKS_MAX 64
+/* Two messages of requests overlap: copying one with serving the other. With
+ * nothing under way, and this much to send, half of it goes first. */
+#define HALF_MIN 32768
+/* Room for replies of one parcel, unless one call alone wants more. */
+#define REPLIES_MAX (UINT32_C(1) << 20)
+/* Longer than any transaction is allowed to last: the node's limit holds. */
+#define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
+/* Of a sink with checksums, in a reply; of each of its segments. */
+#define MOVED_BOUND	 32
+#define MOVED_EACH_BOUND 10
+
+/* ---- numbers ---- */
+
+uint32_t parcel_span(const struct import *imp)
+{
+	const struct parcel *p;
+
+	if (likely(list_empty(&imp->sending)))
+		return XIDS_SPAN;
+	p = list_first(&imp->sending, struct parcel, of_sending);
+	return XIDS_SPAN - (uint32_t)MIN(imp->xid + 1 - p->xid, XIDS_SPAN);
+}
+
+static void sending_begin(struct parcel *p)
+{
+	p->sending = true;
+	list_add_tail(&p->client->imp->sending, &p->of_sending);
+}
+
+/* The numbers of a parcel have reached the server, or never will, or do not
+ * matter any more. */
+static void sending_settled(struct parcel *p)
+{
+	if (list_empty(&p->of_sending))
+		return;
+	list_del(&p->of_sending);
+	if (unlikely(p->client->imp->span_full))
+		import_on_span(p->client->imp);
+}
+
+/* ---- memory ---- */
+
+static struct slab *parcel_slab(const struct shard *s)
+{
+	return &s->imports->slab;
+}
+
+static void entries_unhold(struct parcel *p)
+{
+	for (unsigned int i = 0; p->held; i++) {
+		if (!p->entries[i].held)
+			continue;
+		call_put(p->entries[i].held);
+		p->entries[i].held = NULL;
+		p->held--;
+	}
+}
+
+static void parcel_free(struct parcel *p)
+{
+	list_del(&p->all);
+	slab_put(parcel_slab(p->shard), p, p->size);
+}
+
+void parcel_check(struct parcel *p)
+{
+	struct shard *s = p->shard;
+
+	if (p->open || p->sending || p->bufs || p->over || p->landing)
+		return;
+	parcel_free(p);
+	shard_release(s);
+}
+
+/* ---- replies ---- */
+
+static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
+{
+	uint64_t i = xid - p->xid;
+
+	return i < p->n ? &p->entries[i] : NULL;
+}
+
+/* Or does the server say that it has not looked at the call? */
+static bool is_answer(const struct wire_reply *r)
+{
+	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
+}
+
+static void replies_take(struct parcel *p, const struct wire_replies *m,
+			 const struct wire_reply *reply, uint64_t now)
+{
+	struct ulrpc_client *c = p->client;
+	bool success = false;
+
+	for (uint32_t i = 0; i < m->nreplies; i++) {
+		const struct wire_reply *r = &reply[i];
+		struct parcel_entry *e = entry_find(p, r->xid);
+
+		if (unlikely(!success) && e && is_answer(r)) {
+			success = true;
+			client_on_answer(c, m->window);
+		}
+		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
+			call_on_reply(p->entries[0].call, r, now);
+		else if (likely(e && e->call &&
+				e->call->attempts == r->attempt + 1))
+			call_on_reply(e->call, r, now);
+		else
+			stat_count(p->shard, e ? RPC_STAT_replies_late
+					       : RPC_STAT_replies_unknown);
+	}
+}
+
+/* Cannot be read. If there is only one that it can be for, it is for that. */
+static void replies_bad(struct parcel *p, int rc)
+{
+	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
+	if (p->n == 1 && p->open == 1)
+		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
+}
+
+void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
+{
+	struct wire_reply reply[WIRE_CALLS_MAX];
+	uint64_t now = shard_now(p->shard);
+	struct ulrpc_client *c = p->client;
+	struct wire_replies m;
+	int rc;
+
+	rc = wire_replies_decode(&m, reply, ev->hdr_data,
+				 (uint8_t *)ev->md_start + ev->offset,
+				 ev->mlength);
+	if (rc) {
+		replies_bad(p, rc);
+		return;
+	}
+	if (m.client != c->imp->handle) {
+		stat_count(p->shard, RPC_STAT_replies_unknown);
+		return;
+	}
+	import_heard(c->imp, now);
+	if (unlikely(c->imp->waiting))
+		import_on_sign(c->imp);
+	if (p->sending) { /* which rail it was, nobody has told yet */
+		p->local = ev->target.nid;
+		p->target = ev->source;
+		p->paths = MAX(p->paths, 1);
+	}
+	replies_take(p, &m, reply, now);
+}
+
+/* ---- the end of waiting ---- */
+
+static void on_parcel_over(struct ulnet_work *work)
+{
+	struct parcel *p = container_of(work, struct parcel, work);
+
+	p->over = false;
+	if (!p->shard->crashed)
+		parcel_check(p);
+}
+
+void parcel_retire(struct parcel *p)
+{
+	list_del(&p->of_import);
+	sending_settled(p);
+	reply_buf_release(p);
+	p->client = NULL;
+	if (p->sending) {
+		(void)LNetMDUnlink(p->send_md);
+	} else if (unlikely(!p->bufs && !p->landing)) {
+		p->over = true;
+		p->work.fn = on_parcel_over;
+		shard_defer(p->shard, &p->work);
+	}
+}
+
+/* Bytes that a reply may have, in a message of its own. */
+static uint32_t reply_need(const struct ulrpc_call *call,
+			   const struct wire_segments *segments)
+{
+	uint32_t need = WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND +
+			WIRE_BODIES_BOUND + call->reply_max;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (segments[i].checked)
+			need += MOVED_BOUND + MOVED_EACH_BOUND * segments[i].n;
+	return need;
+}
+
+void parcels_list_calls(const struct ulrpc_client *c, struct list *calls)
+{
+	const struct parcel *p;
+
+	list_for_each_entry (p, &c->imp->parcels, of_import)
+		for (unsigned int i = 0; p->client == c && i < p->n; i++)
+			if (p->entries[i].call)
+				list_add_tail(calls, &p->entries[i].call->link);
+}
+
+/* ---- sending ---- */
+
+static void undelivered(struct parcel *p)
+{
+	struct import *imp = p->client->imp;
+	uint32_t epoch = p->epoch;
+	uint64_t sent = p->sent;
+
+	for (unsigned int i = 0; i < p->n && p->open; i++)
+		if (p->entries[i].call)
+			call_again(p->entries[i].call, false);
+	import_undelivered(imp, epoch, sent);
+}
+
+static void parcel_on_sent(const struct ulnet_event *ev)
+{
+	struct parcel *p = ev->user_ptr;
+
+	if (ev->type == LNET_EVENT_SEND) {
+		p->local = ev->path_local;
+		p->target = ev->path_peer;
+		p->paths = ev->paths_tried;
+	}
+	if (ev->unlinked) {
+		p->sending = false;
+		sending_settled(p);
+		entries_unhold(p);
+	}
+	if (ev->type == LNET_EVENT_SEND && ev->status &&
+	    (p->open || ev->cause != LNET_CAUSE_CANCELED))
+		stat_count(p->shard, ev->outcome == LNET_OUTCOME_NOT_DELIVERED
+					     ? RPC_STAT_parcels_undelivered
+					     : RPC_STAT_parcels_doubtful);
+	if (ev->type == LNET_EVENT_SEND && ev->status && p->open) {
+		if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
+			undelivered(p);
+		else
+			import_doubt(p->client->imp, p->epoch);
+	}
+	if (ev->unlinked)
+		parcel_check(p);
+}
+
+void parcels_abort(struct import *imp)
+{
+	struct parcel *p;
+
+	list_for_each_entry (p, &imp->parcels, of_import)
+		if (p->sending)
+			(void)LNetMDUnlink(p->send_md);
+}
+
+/* ---- making ---- */
+
+/* What goes into a parcel that is being made. */
+struct load {
+	struct ulrpc_client *client;
+	uint64_t now;
+	unsigned int n, nsegments, niov;
+	size_t head, copied, bodies; /* bytes; copied: of the bodies */
+	uint32_t need;
+	uint64_t until; /* the last deadline */
+	struct ulrpc_call *calls[WIRE_CALLS_MAX];
+	struct wire_segments segments[BULKS_MAX];
+};
+
+static struct ulrpc_call *load_peek(struct ulrpc_client *c)
+{
+	if (unlikely(!list_empty(&c->again)))
+		return list_first(&c->again, struct ulrpc_call, link);
+	if (list_empty(&c->queue))
+		return NULL;
+	return list_first(&c->queue, struct ulrpc_call, link);
+}
+
+static bool is_borrowed(const struct ulrpc_call *call)
+{
+	return call->length >= BODY_BORROWED;
+}
+
+/* Bytes that the call needs in the head of a message. */
+static size_t load_head(struct load *l, const struct ulrpc_call *call)
+{
+	struct wire_call w = { .nbulks = call->nbulks,
+			       .bulk = &l->segments[l->nsegments] };
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
+	return wire_call_bound(&w);
+}
+
+/* Lends its bulks. Those of an attempt that came to nothing may not be free
+ * yet: -EAGAIN. */
+static int load_bulks(struct load *l, struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = l->client;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!bulk_idle(call->bulks[i]))
+			return -EAGAIN;
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		int rc = bulk_attach(call->bulks[i], c->shard,
+				     import_target(c->imp),
+				     &l->segments[l->nsegments + i]);
+
+		if (!rc)
+			continue;
+		while (i--)
+			bulk_detach(call->bulks[i]);
+		return rc;
+	}
+	return 0;
+}
+
+/* Has the message fragments and bulks left, for one that needs more than a head
+ * and a few bytes? */
+static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
+{
+	return l->niov + 2 <= LNET_MAX_IOV - 1 &&
+	       l->nsegments + call->nbulks <= BULKS_MAX &&
+	       (!call->nbulks ||
+		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
+}
+
+/* Takes the call into the load: 1; 0: it does not fit any more; -errno. */
+static int load_add(struct load *l, struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = l->client;
+	size_t head = WIRE_CALL_BOUND;
+	int rc;
+
+	if (l->n && (l->need + call->reply_max > REPLIES_MAX ||
+		     (unlikely(call->nbulks || is_borrowed(call)) &&
+		      !load_has_room(l, call))))
+		return 0;
+	if (unlikely(call->nbulks))
+		head = load_head(l, call);
+	head += l->head;
+	if (head > WIRE_HEAD_MAX ||
+	    head + l->bodies + call->length > c->message_max)
+		return l->n ? 0 : -EMSGSIZE;
+	call->reply_need = reply_need(call, &l->segments[l->nsegments]);
+	if (unlikely(call->nbulks)) {
+		rc = load_bulks(l, call);
+		if (rc)
+			return rc;
+		l->nsegments += call->nbulks;
+	}
+	l->head = head;
+	l->bodies += call->length;
+	l->need += call->reply_need;
+	l->until = MAX(l->until, call->deadline);
+	if (is_borrowed(call))
+		l->niov += 2;
+	else
+		l->copied += call->length;
+	list_del(&call->link);
+	l->calls[l->n++] = call;
+	return 1;
+}
+
+/* Takes a call that cannot be sent off its queue; the call ends later. */
+static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
+		      enum ulrpc_cause cause)
+{
+	list_del(&call->link);
+	list_add_tail(&c->fenced, &call->link);
+	call_fail_later(call, cause);
+}
+
+static bool may_pass(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOSPC ||
+	       rc == -ENOBUFS;
+}
+
+/* Others may go before it does. */
+static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
+		    enum ulrpc_cause cause)
+{
+	if (may_pass(rc))
+		client_stall(c, call);
+	else
+		set_aside(c, call, cause);
+}
+
+/* Is this enough for one message, of @n calls? */
+static bool is_half(const struct load *l, unsigned int n)
+{
+	return l->bodies >= HALF_MIN && l->n >= n - l->n &&
+	       l->client->inflight == 0;
+}
+
+/* Once for each client: its callers see "bad request", and no number. */
+static void say_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
+{
+	if (c->said_too_long)
+		return;
+	c->said_too_long = true;
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s: a request of %zu bytes is not sent: the service "
+		 "takes up to %u, in messages of up to %u",
+		 c->service, (size_t)call->length, c->request_max,
+		 c->message_max);
+}
+
+static void load_fill(struct load *l, unsigned int n)
+{
+	struct ulrpc_client *c = l->client;
+	struct ulrpc_call *call;
+
+	while (l->n < n && !is_half(l, n) && (call = load_peek(c))) {
+		int rc = -EMSGSIZE;
+
+		if (unlikely(call->alone && l->n))
+			return;
+		if (likely(call->length <= c->request_max))
+			rc = load_add(l, call);
+		if (rc == 0)
+			return;
+		if (unlikely(rc == -EMSGSIZE)) {
+			say_too_long(c, call);
+			set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
+		} else if (unlikely(rc < 0)) {
+			not_now(c, call, rc, ULRPC_CAUSE_BULK);
+		} else if (unlikely(call->alone)) {
+			return;
+		}
+	}
+}
+
+/* There is no place where their replies could land. */
+static void load_undo(struct load *l, int rc)
+{
+	struct ulrpc_client *c = l->client;
+
+	while (l->n) {
+		struct ulrpc_call *call = l->calls[--l->n];
+
+		for (unsigned int i = 0; i < call->nbulks; i++)
+			bulk_detach(call->bulks[i]);
+		list_init(&call->link);
+		not_now(c, call, rc, ULRPC_CAUSE_NO_MEMORY);
+	}
+}
+
+static struct parcel *parcel_new(const struct load *l)
+{
+	struct ulrpc_client *c = l->client;
+	struct shard *s = c->shard;
+	size_t size = sizeof(struct parcel) +
+		      l->n * sizeof(struct parcel_entry) + l->head + l->copied;
+	struct parcel *p = slab_get(parcel_slab(s), size);
+
+	if (!p)
+		return NULL;
+	p->shard = s;
+	p->client = c;
+	p->match = shard_match_alloc(s);
+	p->xid = c->imp->xid + 1;
+	p->sent = l->now;
+	if (MUTATE(rpc_old_reply))
+		p->match = 256;
+	p->epoch = c->imp->epoch;
+	p->peer = import_target(c->imp);
+	p->n = p->open = l->n;
+	p->waiting = 0;
+	p->held = 0;
+	p->need = l->need;
+	p->sending = false;
+	list_init(&p->of_sending);
+	p->over = false;
+	p->landing = false;
+	p->bulk = l->nsegments != 0;
+	p->bufs = NULL;
+	p->current = NULL;
+	p->local = LNET_NID_ANY;
+	p->target = LNET_NID_ANY;
+	p->paths = 0;
+	p->size = size;
+	p->head = (uint8_t *)&p->entries[l->n];
+	list_add_tail(&s->imports->parcels, &p->all);
+	list_add_tail(&c->imp->parcels, &p->of_import);
+	return p;
+}
+
+/* The call becomes part of the parcel: xid, attempt. */
+static void entry_fill(struct parcel *p, unsigned int i,
+		       struct ulrpc_call *call, uint64_t now)
+{
+	call->xid = ++p->client->imp->xid;
+	call_on_packed(call, p, i, now);
+	p->entries[i].call = call;
+	p->entries[i].held = NULL;
+}
+
+static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
+{
+	if (deadline == TIME_NEVER)
+		return 0;
+	return deadline <= now
+		       ? 1
+		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+}
+
+static struct wire_call wire_call_of(const struct ulrpc_call *call,
+				     const struct wire_segments *segments,
+				     uint64_t now)
+{
+	return (struct wire_call){
+		.xid = call->xid,
+		/* An attempt has as much time as its call. */
+		.remaining = parcel_time_left(call->deadline, now),
+		.attempt = call->attempts - 1,
+		.method = call->method,
+		.length = call->length,
+		.flags = call->unknown ? WIRE_CALL_RESENT : 0,
+		.priority = call->priority,
+		.reply_max = call->reply_max,
+		.semantics = call->semantics,
+		.nbulks = call->nbulks,
+		.bulk = segments,
+	};
+}
+
+static bool is_said_alike(const struct ulrpc_call *a,
+			  const struct ulrpc_call *b)
+{
+	return a->said[0] == b->said[0] && a->said[1] == b->said[1] &&
+	       a->said[2] == b->said[2];
+}
+
+/* The calls become part of the parcel, and of its head at @at. */
+static uint8_t *encode_calls(struct parcel *p, const struct load *l,
+			     uint8_t *at)
+{
+	const struct wire_segments *segments = l->segments;
+	const struct ulrpc_call *like = NULL;
+	struct wire_call_rest rest; /* of @like */
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct ulrpc_call *call = l->calls[i];
+		struct wire_call w;
+
+		entry_fill(p, i, call, l->now);
+		if (unlikely(!like || !is_said_alike(call, like))) {
+			w = wire_call_of(call, segments, l->now);
+			segments += call->nbulks;
+			like = call->nbulks ? NULL : call;
+			if (!like) {
+				at = wire_call_put(at, &w);
+				continue;
+			}
+			wire_call_rest_make(&rest, &w);
+		}
+		at = wire_call_put_with(at, call->xid, call->attempts - 1,
+					&rest);
+	}
+	return at;
+}
+
+/* The number up to which all calls are answered, or not waited for any more:
+ * that before the first call of the first parcel that waits. The last one of
+ * these parcels is @p, whose calls have no numbers yet. */
+static uint64_t acked(const struct parcel *p)
+{
+	struct parcel *first =
+		list_first(&p->client->imp->parcels, struct parcel, of_import);
+
+	while (first != p && !first->entries[first->waiting].call)
+		first->waiting++;
+	return first->xid + first->waiting - 1;
+}
+
+static uint8_t *encode_head(struct parcel *p, const struct load *l)
+{
+	struct import *imp = p->client->imp;
+	struct wire_requests m = {
+		.connection = imp->connection,
+		.client = imp->handle,
+		.acked = acked(p),
+		.epoch = imp->epoch,
+	};
+	uint8_t *at = wire_requests_put(p->head, &m);
+
+	at = encode_calls(p, l, at);
+	return wire_bodies_put(at, (uint32_t)l->bodies);
+}
+
+/* The bodies, behind the head or where they are. Returns how many fragments. */
+static unsigned int encode_bodies(struct parcel *p, const struct load *l,
+				  uint8_t *at, struct iovec *iov)
+{
+	uint8_t *from = p->head;
+	unsigned int niov = 0;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct ulrpc_call *call = l->calls[i];
+
+		if (likely(!is_borrowed(call))) {
+			memcpy(at, call_body(call), call->length);
+			at += call->length;
+			continue;
+		}
+		if (at > from)
+			iov[niov++] =
+				(struct iovec){ from, (size_t)(at - from) };
+		iov[niov++] = (struct iovec){ call_body(call), call->length };
+		from = at;
+		call_get(call);
+		p->entries[i].held = call;
+		p->held++;
+	}
+	if (at > from)
+		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
+	return niov;
+}
+
+static int parcel_put(struct parcel *p, const struct load *l,
+		      const struct iovec *iov, unsigned int niov,
+		      uint64_t hdr_data)
+{
+	struct ulrpc_client *c = l->client;
+	uint64_t left = parcel_time_left(l->until, l->now);
+	struct ulnet_md md = {
+		.start = niov == 1 ? iov[0].iov_base : (void *)iov,
+		.length = niov == 1 ? (uint32_t)iov[0].iov_len : niov,
+		.threshold = 1,
+		.options = niov == 1 ? 0 : LNET_MD_IOVEC,
+		.user_ptr = p,
+		.handler = parcel_on_sent,
+		.timeout = left > SEND_TIMEOUT_MAX ? 0 : left,
+	};
+	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);
+
+	if (rc) {
+		entries_unhold(p); /* no event will do so */
+		return rc;
+	}
+	sending_begin(p);
+	rc = LNetPut(LNET_NID_ANY, p->send_md, LNET_NOACK_REQ, p->peer,
+		     c->portal, p->match, 0, hdr_data);
+	if (rc)
+		(void)LNetMDUnlink(p->send_md);
+	else
+		stat_count(p->shard, RPC_STAT_parcels_sent);
+	return rc;
+}
+
+static int parcel_launch(struct parcel *p, const struct load *l)
+{
+	struct iovec iov[LNET_MAX_IOV];
+	unsigned int niov;
+	uint64_t hdr_data;
+	uint8_t *at;
+
+	at = encode_head(p, l);
+	hdr_data =
+		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
+	niov = encode_bodies(p, l, at, iov);
+	return parcel_put(p, l, iov, niov, hdr_data);
+}
+
+unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
+{
+	struct load l;
+	struct parcel *p;
+	unsigned int sent;
+	int rc;
+
+	l.client = c;
+	l.now = shard_now(c->shard);
+	l.n = l.nsegments = 0;
+	l.niov = 1;
+	l.head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
+	l.copied = l.bodies = 0;
+	l.need = 0;
+	l.until = 0;
+	load_fill(&l, n);
+	if (!l.n)
+		return 0;
+	sent = l.n;
+	p = parcel_new(&l);
+	if (!p) {
+		load_undo(&l, -ENOMEM);
+		return sent;
+	}
+	shard_hold(c->shard);
+	rc = reply_buf_attach(p);
+	if (rc) {
+		load_undo(&l, rc);
+		p->open = 0;
+		list_del(&p->of_import);
+		parcel_check(p);
+		return sent;
+	}
+	c->nqueued -= sent;
+	c->inflight += sent;
+	c->imp->sent = l.now;
+	if (parcel_launch(p, &l))
+		undelivered(p);
+	return sent;
+}
+
+/* ---- after a crash ---- */
+
+void parcels_gone(struct shard *s)
+{
+	struct list *all = &s->imports->parcels;
+
+	while (!list_empty(all)) {
+		struct parcel *p = list_first(all, struct parcel, all);
+
+		entries_unhold(p);
+		reply_bufs_gone_parcel(p);
+		parcel_free(p);
+	}
+}

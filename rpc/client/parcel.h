@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A parcel: one message with calls of one client, and the memory where their
+ * replies land (reply_buf.h). It is one attempt of each of its calls, and each
+ * attempt has a number of its own: so what comes late is for nobody, wherever
+ * it lands.
+ *
+ * A parcel ends when none of its calls waits any more; its memory is free when
+ * LNet has told the end of everything that LNet was given.
+ */
+#ifndef RPC_PARCEL_H
+#define RPC_PARCEL_H
+
+#include "base/list.h"
+#include "rpc/client/call.h"
+#include "rpc/rpc.h"
+
+struct ulrpc_client;
+struct import;
+struct reply_buf;
+
+struct parcel {
+	struct list all;	/* imports.parcels */
+	struct list of_import;	/* import.parcels, while somebody waits */
+	struct list of_sending; /* import.sending, the same, and LNet has it */
+	struct shard *shard;
+	struct ulrpc_client *client; /* NULL: nobody waits */
+	uint64_t match;
+	uint64_t xid;  /* of its first call; the others follow */
+	uint64_t sent; /* ns: when it was given to LNet */
+	uint32_t epoch;
+	unsigned int n, open;	/* calls; those that wait */
+	unsigned int waiting;	/* none of those before this one waits */
+	unsigned int held;	/* entries with a body being sent from there */
+	uint32_t need;		/* bytes that their replies may have */
+	bool sending;		/* LNet has the send MD */
+	struct reply_buf *bufs; /* that LNet has for it */
+	struct reply_buf *current; /* the one that can be found */
+	struct ulnet_md_handle send_md;
+	struct ulnet_id peer;		/* who may reply */
+	struct ulnet_nid local, target; /* rail */
+	uint32_t paths;
+	bool over;    /* work is given */
+	bool landing; /* an event of one of bufs is being dealt with */
+	bool bulk;    /* there is any in it */
+	struct ulnet_work work; /* frees it, if LNet has nothing to say */
+	size_t size;
+	uint8_t *head; /* behind the entries */
+	struct parcel_entry {
+		struct ulrpc_call *call; /* NULL: ended, or went its own way */
+		struct ulrpc_call *held; /* body being sent from there */
+	} entries[];
+};
+
+/* Sends up to @n calls from the client's queues; takes as many as fit. Returns
+ * how many went, or cannot go (now) and are out of the way; 0: there are
+ * none. */
+unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
+/* Replies have come, as the event says: whole. */
+void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);
+/* LNet has said its last word of something: frees the parcel, if it was that of
+ * all, and nobody waits. */
+void parcel_check(struct parcel *p);
+/* No call of the parcel waits any more: unlinks its memory, and cancels its
+ * sending. */
+void parcel_retire(struct parcel *p);
+/* A call of it has ended, or goes its own way. */
+static inline void parcel_forget(struct parcel *p,
+				 const struct ulrpc_call *call)
+{
+	p->entries[call->place].call = NULL;
+	p->need -= call->reply_need;
+	if (--p->open == 0)
+		parcel_retire(p);
+}
+/* Puts all calls of @c that are in a message to @calls, by ulrpc_call.link. */
+void parcels_list_calls(const struct ulrpc_client *c, struct list *calls);
+/* How many numbers may be given to calls of this import now, so that the server
+ * still remembers those that LNet is sending: see import.sending. */
+uint32_t parcel_span(const struct import *imp);
+/* What is on its way to this import's server is given up, if it can be. */
+void parcels_abort(struct import *imp);
+/* After a crash. */
+void parcels_gone(struct shard *s);
+
+#endif

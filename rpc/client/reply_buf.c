@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/reply_buf.h"
+
+#include <errno.h>
+
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/client/parcel.h"
+
+/* Of those that an import keeps: how many, and bytes of replies in each. */
+#define KEPT_MAX  4
+#define KEPT_ROOM 768
+
+static struct slab *reply_slab(const struct shard *s)
+{
+	return &s->imports->slab;
+}
+
+/* ---- the end ---- */
+
+static void reply_buf_leave(struct reply_buf *rb)
+{
+	struct parcel *p = rb->parcel;
+	struct reply_buf **at = &p->bufs;
+
+	if (p->current == rb)
+		p->current = NULL;
+	while (*at != rb)
+		at = &(*at)->next;
+	*at = rb->next;
+	rb->parcel = NULL;
+}
+
+static void reply_buf_put(struct reply_buf *rb)
+{
+	if (rb->parcel)
+		reply_buf_leave(rb);
+	list_del(&rb->link);
+	slab_put(reply_slab(rb->shard), rb, rb->size);
+}
+
+/* With LNet's last word. */
+static void reply_buf_free(struct reply_buf *rb)
+{
+	struct shard *s = rb->shard;
+
+	reply_buf_put(rb);
+	shard_release(s);
+}
+
+/* -ENOENT: its last event is on the way. */
+static void reply_buf_unlink(struct reply_buf *rb, struct import *imp)
+{
+	if (rb->kept)
+		imp->nreply_bufs--;
+	(void)LNetMDUnlink(rb->md);
+}
+
+void reply_bufs_drop(struct import *imp)
+{
+	while (!list_empty(&imp->reply_bufs)) {
+		struct reply_buf *rb =
+			list_first(&imp->reply_bufs, struct reply_buf, link);
+
+		list_del(&rb->link);
+		list_add_tail(&rb->shard->imports->reply_bufs, &rb->link);
+		reply_buf_unlink(rb, imp);
+	}
+}
+
+void reply_bufs_gone(struct list *bufs)
+{
+	while (!list_empty(bufs))
+		reply_buf_put(list_first(bufs, struct reply_buf, link));
+}
+
+void reply_bufs_gone_parcel(struct parcel *p)
+{
+	while (p->bufs)
+		reply_buf_put(p->bufs);
+}
+
+/* ---- attaching ---- */
+
+static void on_reply_event(const struct ulnet_event *ev);
+
+static struct ulnet_md md_of(struct reply_buf *rb, const struct parcel *p,
+			     uint32_t room)
+{
+	struct ulnet_md md = {
+		.start = rb->bytes,
+		.length = room,
+		.threshold = LNET_MD_THRESH_INF,
+		.options = LNET_MD_OP_PUT,
+		.user_ptr = rb,
+		.handler = on_reply_event,
+	};
+
+	/* With bulk, the reply is told after its event. */
+	if (!rb->kept && p->n == 1 && !p->bulk)
+		md.threshold = 1;
+	/* Each reply lands at the beginning. */
+	if (rb->kept)
+		md.options |= LNET_MD_MANAGE_REMOTE;
+	return md;
+}
+
+static void reply_buf_join(struct reply_buf *rb, struct parcel *p)
+{
+	rb->parcel = p;
+	rb->next = p->bufs;
+	p->bufs = rb;
+	p->current = rb;
+}
+
+static int reply_buf_new(struct parcel *p, bool kept)
+{
+	uint32_t room = kept ? KEPT_ROOM : p->need;
+	size_t size = sizeof(struct reply_buf) + room;
+	struct reply_buf *rb = slab_get(reply_slab(p->shard), size);
+	struct ulnet_me_handle me;
+	struct ulnet_md md;
+	int rc;
+
+	if (!rb)
+		return -ENOMEM;
+	rb->shard = p->shard;
+	rb->kept = kept;
+	rb->match = p->match;
+	rb->peer = p->peer;
+	rb->size = size;
+	list_init(&rb->link);
+	md = md_of(rb, p, room);
+	rc = LNetMEAttach(p->shard->node, ULRPC_PORTAL_REPLY, p->peer, p->match,
+			  0, LNET_UNLINK, LNET_INS_AFTER, &me);
+	if (!rc)
+		rc = LNetMDAttach(me, &md, LNET_UNLINK, &rb->md);
+	if (rc) {
+		slab_put(reply_slab(p->shard), rb, size);
+		return rc;
+	}
+	reply_buf_join(rb, p);
+	shard_hold(p->shard);
+	return 0;
+}
+
+/* One that is kept for replies of the peer that @p goes to, or NULL. */
+static struct reply_buf *kept_find(const struct parcel *p, struct import *imp)
+{
+	struct reply_buf *rb;
+
+	if (unlikely(list_empty(&imp->reply_bufs)))
+		return NULL;
+	rb = list_first(&imp->reply_bufs, struct reply_buf, link);
+	if (likely(rb->peer.pid == p->peer.pid &&
+		   lnet_nid_eq(&rb->peer.nid, &p->peer.nid)))
+		return rb;
+	/* The import has gone over to another NID. */
+	reply_bufs_drop(imp);
+	return NULL;
+}
+
+int reply_buf_attach(struct parcel *p)
+{
+	struct import *imp = p->client->imp;
+	struct reply_buf *rb;
+	int rc;
+
+	if (p->n > 1 || p->bulk || p->need > KEPT_ROOM)
+		return reply_buf_new(p, false);
+	rb = kept_find(p, imp);
+	if (likely(rb)) {
+		list_del(&rb->link);
+		p->match = rb->match;
+		reply_buf_join(rb, p);
+		return 0;
+	}
+	if (imp->nreply_bufs == KEPT_MAX)
+		return reply_buf_new(p, false);
+	rc = reply_buf_new(p, true);
+	if (!rc)
+		imp->nreply_bufs++;
+	return rc;
+}
+
+void reply_buf_release(struct parcel *p)
+{
+	struct import *imp = p->client->imp;
+	struct reply_buf *rb = p->current;
+
+	p->current = NULL;
+	if (!rb)
+		return;
+	if (!rb->kept || !p->landing || !import_is_up(imp) ||
+	    p->shard->aborted) {
+		reply_buf_unlink(rb, imp);
+		return;
+	}
+	reply_buf_leave(rb);
+	list_add(&imp->reply_bufs, &rb->link);
+}
+
+/* What was repeated, or is not for us, has taken room of what is to come. */
+static void reply_buf_renew(struct parcel *p)
+{
+	reply_buf_unlink(p->current, p->client->imp);
+	p->current = NULL;
+	/* Without memory these calls wait for their deadlines. */
+	(void)reply_buf_attach(p);
+}
+
+/* ---- events ---- */
+
+static void on_reply_buf_over(struct ulnet_work *work)
+{
+	struct reply_buf *rb = container_of(work, struct reply_buf, work);
+	struct parcel *p = rb->parcel;
+
+	if (p->shard->crashed)
+		return; /* it goes with the parcel */
+	reply_buf_free(rb);
+	parcel_check(p);
+}
+
+/* Is there too little room behind a message for what @p still waits for? */
+static bool is_full(const struct reply_buf *rb, const struct parcel *p,
+		    const struct ulnet_event *ev)
+{
+	if (ev->unlinked)
+		return true;
+	return !rb->kept &&
+	       rb->size - sizeof(*rb) - ev->offset - ev->mlength < p->need;
+}
+
+static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
+			    const struct ulnet_event *ev)
+{
+	bool put = ev->type == LNET_EVENT_PUT;
+	/* Canceled: the buffer was renewed while this was landing in it; all of
+	 * it is here. */
+	bool whole =
+		put && (ev->status == 0 ||
+			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
+
+	p->landing = true;
+	if (whole && p->open)
+		parcel_on_replies(p, ev);
+	else if (put)
+		stat_count(p->shard, RPC_STAT_replies_late);
+	if (p->open && p->current == rb && is_full(rb, p, ev))
+		reply_buf_renew(p);
+	p->landing = false;
+	if (unlikely(ev->unlinked && put && p->bulk)) {
+		/* Calls with bulk are told of it at the end of this turn. */
+		rb->work.fn = on_reply_buf_over;
+		shard_defer(p->shard, &rb->work);
+		return;
+	}
+	if (ev->unlinked)
+		reply_buf_free(rb);
+	parcel_check(p);
+}
+
+static void on_reply_event(const struct ulnet_event *ev)
+{
+	struct reply_buf *rb = ev->user_ptr;
+	bool put = ev->type == LNET_EVENT_PUT;
+
+	if (put)
+		stat_count(rb->shard, RPC_STAT_replies_received);
+	if (likely(rb->parcel)) {
+		on_parcel_event(rb, rb->parcel, ev);
+		return;
+	}
+	if (put)
+		stat_count(rb->shard, RPC_STAT_replies_late);
+	if (ev->unlinked)
+		reply_buf_free(rb);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sets of calls: results are kept until they are taken. Calls of a set may
+ * belong to any CPTs; the set is guarded by its lock. It is freed by the user,
+ * or when the last of its calls has ended after that.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+
+struct ulrpc_set {
+	struct ulrpc *rpc;
+	struct wait wait;	    /* its lock guards what follows */
+	struct list pending, ended; /* of member.link */
+	unsigned int npending, nended;
+	int fd;	    /* -1: none; readable while nended */
+	bool freed; /* by its user */
+};
+
+struct member {
+	struct list link;
+	struct ulrpc_set *set;
+	struct ulrpc_call *call;
+	struct ulrpc_result result;
+};
+
+int ulrpc_set_new(struct ulrpc *rpc, struct ulrpc_set **set_p)
+{
+	struct ulrpc_set *set = calloc(1, sizeof(*set));
+	int rc;
+
+	if (!set)
+		return -ENOMEM;
+	rc = wait_init(&set->wait);
+	if (rc) {
+		free(set);
+		return rc;
+	}
+	set->rpc = rpc;
+	set->fd = -1;
+	list_init(&set->pending);
+	list_init(&set->ended);
+	*set_p = set;
+	return 0;
+}
+
+static void set_destroy(struct ulrpc_set *set)
+{
+	if (set->fd >= 0)
+		close(set->fd);
+	wait_fini(&set->wait);
+	free(set);
+}
+
+static void member_free(struct member *m)
+{
+	free(m->result.reply);
+	free(m);
+}
+
+/* ---- the descriptor; with the lock held ---- */
+
+static void fd_raise(struct ulrpc_set *set)
+{
+	uint64_t one = 1;
+
+	/* This cannot fail, since the counter is 0 or 1. */
+	if (set->fd >= 0 && write(set->fd, &one, sizeof(one)) < 0)
+		BUG_ON(errno != EAGAIN);
+}
+
+static void fd_clear(struct ulrpc_set *set)
+{
+	uint64_t count;
+
+	if (set->fd >= 0 && read(set->fd, &count, sizeof(count)) < 0)
+		BUG_ON(errno != EAGAIN);
+}
+
+int ulrpc_set_fd(struct ulrpc_set *set)
+{
+	int fd;
+
+	pthread_mutex_lock(&set->wait.lock);
+	if (set->fd < 0) {
+		set->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (set->fd < 0) {
+			fd = -errno;
+			pthread_mutex_unlock(&set->wait.lock);
+			return fd;
+		}
+		if (set->nended)
+			fd_raise(set);
+	}
+	fd = set->fd;
+	pthread_mutex_unlock(&set->wait.lock);
+	return fd;
+}
+
+/* ---- calls ---- */
+
+static void result_fill(struct ulrpc_result *r, const struct ulrpc_outcome *o,
+			const void *reply, size_t length)
+{
+	r->outcome = *o;
+	if (!reply)
+		return;
+	r->reply = malloc(MAX(length, 1));
+	if (!r->reply) {
+		r->outcome.cause = ULRPC_CAUSE_NO_MEMORY;
+		r->outcome.status = -ENOMEM;
+		return;
+	}
+	memcpy(r->reply, reply, length);
+	r->length = length;
+}
+
+static void on_done(void *arg, const struct ulrpc_outcome *outcome,
+		    const void *reply, size_t length)
+{
+	struct member *m = arg;
+	struct ulrpc_set *set = m->set;
+	bool freed, last;
+
+	result_fill(&m->result, outcome, reply, length);
+	pthread_mutex_lock(&set->wait.lock);
+	list_del(&m->link);
+	set->npending--;
+	list_add_tail(&set->ended, &m->link);
+	if (set->nended++ == 0)
+		fd_raise(set);
+	ulrpc_call_put(m->call);
+	m->call = NULL;
+	freed = set->freed;
+	last = freed && !set->npending;
+	if (freed) {
+		list_del(&m->link);
+		set->nended--;
+	}
+	wait_wake(&set->wait);
+	pthread_mutex_unlock(&set->wait.lock);
+	if (!freed)
+		return;
+	member_free(m);
+	if (last)
+		set_destroy(set);
+}
+
+int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
+		   uint32_t method, const void *body, size_t length,
+		   const struct ulrpc_call_conf *conf, void *arg)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->set = set;
+	m->result.arg = arg;
+	pthread_mutex_lock(&set->wait.lock);
+	list_add_tail(&set->pending, &m->link);
+	set->npending++;
+	pthread_mutex_unlock(&set->wait.lock);
+	rc = ulrpc_call(client, method, body, length, conf, on_done, m,
+			&m->call);
+	if (!rc)
+		return 0;
+	pthread_mutex_lock(&set->wait.lock);
+	list_del(&m->link);
+	set->npending--;
+	pthread_mutex_unlock(&set->wait.lock);
+	free(m);
+	return rc;
+}
+
+/* ---- results ---- */
+
+struct set_wait {
+	struct ulrpc_set *set;
+	unsigned int n;
+};
+
+static bool set_ready(void *arg)
+{
+	struct set_wait *w = arg;
+
+	if (w->n == ULRPC_SET_ALL)
+		return w->set->npending == 0;
+	return w->set->nended >= w->n;
+}
+
+static int set_count(struct ulrpc_set *set)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&set->wait.lock);
+	n = set->nended;
+	pthread_mutex_unlock(&set->wait.lock);
+	return (int)MIN(n, (unsigned int)INT_MAX);
+}
+
+int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
+{
+	struct set_wait w = { set, n };
+	struct lnet *node = set->rpc->node;
+	int rc = wait_until(&set->wait, node, set_ready, &w,
+			    rpc_at(lnet_now(node, 0), rpc_ns(timeout)));
+
+	return rc ? rc : set_count(set);
+}
+
+int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
+{
+	struct member *m;
+
+	pthread_mutex_lock(&set->wait.lock);
+	if (!set->nended) {
+		pthread_mutex_unlock(&set->wait.lock);
+		return -EAGAIN;
+	}
+	m = list_first(&set->ended, struct member, link);
+	list_del(&m->link);
+	if (--set->nended == 0)
+		fd_clear(set);
+	pthread_mutex_unlock(&set->wait.lock);
+	*result = m->result;
+	free(m);
+	return 0;
+}
+
+void ulrpc_set_free(struct ulrpc_set *set)
+{
+	struct list ended;
+	struct member *m, *next;
+	bool last;
+
+	if (!set)
+		return;
+	list_init(&ended);
+	pthread_mutex_lock(&set->wait.lock);
+	list_splice_tail(&ended, &set->ended);
+	set->nended = 0;
+	set->freed = true;
+	list_for_each_entry_safe (m, next, &set->pending, link) {
+		ulrpc_cancel(m->call);
+		if (!m->call->gone)
+			continue;
+		/* The node of the call has crashed, so the call never ends. */
+		ulrpc_call_put(m->call);
+		list_del(&m->link);
+		list_add_tail(&ended, &m->link);
+		set->npending--;
+	}
+	last = set->npending == 0;
+	pthread_mutex_unlock(&set->wait.lock);
+	while (!list_empty(&ended)) {
+		m = list_first(&ended, struct member, link);
+		list_del(&m->link);
+		member_free(m);
+	}
+	if (last)
+		set_destroy(set);
+}

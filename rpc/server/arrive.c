@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of requests: whose they are, whether they have come before, and who
+ * is to serve them. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/server/export.h"
+#include "rpc/server/reply.h"
+#include "rpc/server/request.h"
+#include "rpc/server/stray.h"
+#include "rpc/stats/stat_run.h"
+#include "rpc/wire/wire.h"
+
+/* ---- origins ---- */
+
+void origin_free(struct origin *o)
+{
+	BUG_ON(o->out);
+	if (o->export)
+		export_unref(o->export);
+	pool_put(&o->sc->origins, o);
+}
+
+/* ---- calls ---- */
+
+/* May a call be executed more than once? Only if the caller does not mind, and
+ * the method allows it. */
+static bool may_repeat(const struct ulrpc_service *svc,
+		       const struct wire_call *c)
+{
+	const struct ulrpc_method *m =
+		svc ? service_method(svc, c->method) : NULL;
+
+	/* Without a method it is not executed now; whether it was before, its
+	 * caller knows. */
+	if (!m)
+		return true;
+	return c->semantics == ULRPC_IDEMPOTENT &&
+	       (m->semantics == ULRPC_IDEMPOTENT || MUTATE(rpc_caller_rules));
+}
+
+static inline enum request_past past_of(struct shard *s, struct export *e,
+					const struct ulrpc_service *svc,
+					const struct wire_call *c)
+{
+	enum xids_past number = xids_add(&e->xids, c->xid);
+
+	/* 0 is no number: such a call is refused for that. */
+	if (unlikely(!c->xid) || MUTATE(rpc_duplicate))
+		return REQUEST_NEW;
+	if (unlikely(number == XIDS_SEEN)) {
+		stat_count(s, RPC_STAT_requests_repeated);
+		return REQUEST_COPY;
+	}
+	if (likely(number == XIDS_NEW && !(c->flags & WIRE_CALL_RESENT)))
+		return REQUEST_NEW;
+	/* Of a number that is forgotten, its caller does not know: he is told,
+	 * and may send the call with another one. */
+	if (number == XIDS_NEW && may_repeat(svc, c))
+		return REQUEST_NEW;
+	stat_count(s, RPC_STAT_requests_doubtful);
+	return REQUEST_DOUBTFUL;
+}
+
+enum request_past request_past(struct shard *s, struct export *e,
+			       const struct ulrpc_service *svc,
+			       const struct wire_call *c)
+{
+	return past_of(s, e, svc, c);
+}
+
+/* @again: ns until there may be room, if it is overloaded. */
+static out_of_line void request_refuse(struct origin *o,
+				       const struct wire_call *c,
+				       uint32_t status, uint64_t now,
+				       uint64_t again)
+{
+	struct wire_reply reply = {
+		.xid = c->xid,
+		.attempt = c->attempt,
+		.status = status,
+	};
+	const struct request_report report = {
+		.service = o->sc->stats,
+		.peer = o->export ? &o->export->stats : NULL,
+		.method = c->method,
+		.end = status,
+		.received = c->length,
+	};
+
+	stat_request_end(o->sc->shard->stats, &report);
+	if (status == WIRE_OVERLOADED)
+		reply.retry_after = service_retry_after(o->sc->service, again);
+	else if (status == WIRE_NOT_CONNECTED)
+		reply.absent = export_absent(o->sc->shard->exports, now);
+	o->deadline = MAX(o->deadline, request_deadline(c, now));
+	reply_add(o, &reply, NULL, false);
+}
+
+/* What holds for all of a message. */
+static uint32_t check_connection(struct origin *o,
+				 const struct wire_requests *m, uint64_t now)
+{
+	struct service_cpt *sc = o->sc;
+	struct share *share;
+	struct export *e;
+
+	/* A handle whose CPT does not exist belongs to no export of this
+	 * one. */
+	e = export_find(sc->shard->exports, m->connection, m->client,
+			&o->client, &o->source, now);
+	if (!e)
+		return WIRE_NOT_CONNECTED;
+	/* The numbers of calls that are refused from here on are noted, so no
+	 * copy of these calls will be executed later. */
+	o->export = export_ref(e);
+	if (m->acked)
+		xids_below(&e->xids, m->acked);
+	if (e->epoch != m->epoch)
+		return WIRE_STALE_EPOCH;
+	o->refused = sc->fsm.state != SERVICE_CPT_UP;
+	if (o->refused)
+		return WIRE_SHUTTING_DOWN;
+	if (!(e->opened & UINT64_C(1) << sc->service->portal))
+		return WIRE_NO_SERVICE;
+	share = export_share(sc->shard->exports, e, sc->service->portal);
+	if (!share)
+		return WIRE_OVERLOADED;
+	o->share = share;
+	return WIRE_OK;
+}
+
+static struct origin *origin_new(struct service_cpt *sc,
+				 const struct ulnet_event *ev,
+				 const struct wire_requests *m)
+{
+	struct origin *o = pool_get(&sc->origins);
+
+	if (unlikely(!o))
+		return NULL;
+	o->sc = sc;
+	o->export = NULL;
+	o->share = &sc->unknown;
+	o->client = ev->initiator;
+	o->source = ev->source;
+	o->local = ev->target.nid;
+	o->match = ev->match_bits;
+	o->handle = m->client;
+	o->deadline = 0;
+	o->epoch = m->epoch;
+	o->refs = 1;
+	o->unanswered = m->ncalls;
+	o->room_length = o->room_reply = 0;
+	o->room_as_of = sc->changes - 1;
+	o->reading = true;
+	o->refused = false;
+	o->out = NULL;
+	list_init(&o->link);
+	return o;
+}
+
+/* A call of a message: @all is WIRE_OK, or why the whole message is refused. */
+static inline void read_call(struct origin *o, const struct wire_call *c,
+			     uint32_t all, bool may_pin, uint64_t now)
+{
+	uint64_t again = 0;
+	enum request_past past = REQUEST_NEW;
+	uint32_t status = all;
+
+	if (likely(o->export))
+		past = past_of(o->sc->shard, o->export, o->sc->service, c);
+	/* A copy is not refused either: the other one may be under way. */
+	if (unlikely(past == REQUEST_COPY)) {
+		o->unanswered--;
+		return;
+	}
+	if (unlikely(past == REQUEST_DOUBTFUL))
+		status = WIRE_DOUBTFUL;
+	else if (likely(!status))
+		status = request_arrive(o, c, may_pin, now, &again);
+	if (unlikely(status))
+		request_refuse(o, c, status, now, again);
+}
+
+static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
+		       const struct wire_requests *m,
+		       const struct wire_call *calls, bool may_pin)
+{
+	uint64_t now = shard_now(sc->shard);
+	struct origin *o = origin_new(sc, ev, m);
+	uint32_t all;
+
+	if (unlikely(!o)) {
+		stat_count(sc->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	all = check_connection(o, m, now);
+	for (uint32_t i = 0; i < m->ncalls; i++)
+		read_call(o, &calls[i], all, may_pin, now);
+	o->reading = false;
+	reply_flush(o);
+	origin_unref(o);
+}
+
+/* ---- what came to another CPT than its connection's ---- */
+
+/* Messages that may be on their way to other CPTs to be refused there. */
+#define STRAYS_MAX 1024
+
+static struct service_cpt *stray_to(const struct stray *stray)
+{
+	const struct service_cpt *from = stray->arg;
+
+	return &from->service->cpt[stray->to->cpt];
+}
+
+static void request_stray_back(struct stray *stray)
+{
+	struct service_cpt *from = stray->arg;
+
+	from->strays--;
+	service_held(from, &from->passed, 0, -(int64_t)stray->length);
+	service_cpt_settled(from);
+}
+
+static void request_stray_there(struct stray *stray)
+{
+	struct service_cpt *to = stray_to(stray);
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+
+	if (!stray->to->aborted &&
+	    !wire_requests_decode(&m, calls, stray->ev.hdr_data, stray->payload,
+				  stray->length))
+		read_calls(to, &stray->ev, &m, calls, false);
+}
+
+static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
+			    const struct ulnet_event *ev, const void *payload,
+			    size_t length)
+{
+	struct stray *stray;
+
+	if (service_is_full(from, &from->passed, length) ||
+	    service_cpt_ended(from))
+		return false;
+	stray = stray_new(from->shard, cpt, ev, payload, length);
+	if (!stray)
+		return false;
+	from->strays++;
+	service_held(from, &from->passed, 0, (int64_t)length);
+	stray_send(stray, request_stray_there, request_stray_back, from);
+	return true;
+}
+
+/* A message that there is no room for, without its bodies. The CPT that knows
+ * its connection refuses it, because a copy of it may be under way there. */
+struct refusal {
+	struct wire_requests m;
+	struct wire_call calls[];
+};
+
+static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
+			 const struct refusal *x)
+{
+	uint64_t now = shard_now(sc->shard);
+	struct origin *o = origin_new(sc, ev, &x->m);
+	uint32_t status;
+
+	if (!o) {
+		stat_count(sc->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	status = check_connection(o, &x->m, now);
+	for (unsigned int i = 0; i < x->m.ncalls; i++)
+		read_call(o, &x->calls[i], status ? status : WIRE_OVERLOADED,
+			  false, now);
+	o->reading = false;
+	reply_flush(o);
+	origin_unref(o);
+}
+
+static void refusal_back(struct stray *stray)
+{
+	struct service_cpt *from = stray->arg;
+
+	from->strays--;
+	service_cpt_settled(from);
+}
+
+static void refusal_there(struct stray *stray)
+{
+	struct service_cpt *to = stray_to(stray);
+
+	if (!stray->to->aborted)
+		refuse_calls(to, &stray->ev,
+			     (const struct refusal *)stray->payload);
+}
+
+/* The message cannot be passed on as it is. When there are too many even of
+ * refusals, nobody is told. */
+static void refuse_all(struct service_cpt *from, unsigned int cpt,
+		       const struct ulnet_event *ev,
+		       const struct wire_requests *m,
+		       const struct wire_call *calls)
+{
+	size_t size = m->ncalls * sizeof(calls[0]);
+	struct stray *stray = NULL;
+	struct refusal *x;
+
+	if (from->strays < STRAYS_MAX && !from->shard->aborted)
+		stray = stray_new(from->shard, cpt, ev, NULL,
+				  sizeof(*x) + size);
+	if (!stray) {
+		stat_count(from->shard, RPC_STAT_requests_dropped);
+		return;
+	}
+	x = (struct refusal *)stray->payload;
+	x->m = *m;
+	memcpy(x->calls, calls, size);
+	from->strays++;
+	stray_send(stray, refusal_there, refusal_back, from);
+}
+
+static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
+		       int rc)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(sc->shard, RPC_STAT_requests_malformed + stat_of_bad(rc));
+	if (service_may_log(sc))
+		lnet_log(LNET_LOG_WARN, "rpc",
+			 "service %s: a message of %s cannot be read: %s",
+			 sc->service->name,
+			 lnet_nid_format(&ev->source, text, sizeof(text)),
+			 strerror(-rc));
+}
+
+void request_on_message(void *arg, const struct ulnet_event *ev,
+			const void *payload, size_t length)
+{
+	struct service_cpt *sc = arg;
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+	unsigned int cpt;
+	int rc;
+
+	stat_count(sc->shard, RPC_STAT_requests_received);
+	rc = wire_requests_decode(&m, calls, ev->hdr_data, payload, length);
+	if (unlikely(rc)) {
+		unreadable(sc, ev, rc);
+		return;
+	}
+	cpt = export_cpt(m.connection);
+	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
+		read_calls(sc, ev, &m, calls, true);
+	else if (!request_pass_on(sc, cpt, ev, payload, length))
+		refuse_all(sc, cpt, ev, &m, calls);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/exec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cond.h"
+#include "ulnet/loop.h"
+
+/* A worker above min ends after so long without work. */
+#define IDLE_NS (10 * NSEC_PER_SEC)
+
+struct exec_worker {
+	struct exec *exec;
+	struct list link;
+	pthread_t thread;
+};
+
+/* The part of a request's time that is left for its reply to travel. */
+#define REPLY_PART 16
+
+/* ---- what may be served now ---- */
+
+static unsigned int lanes_open(const struct exec *e)
+{
+	unsigned int room = e->conf.max;
+
+	if (e->conf.reserve && room > 1)
+		room--;
+	return e->normal < room ? (1u << LANES) - 1 : 1u << LANE_HIGH;
+}
+
+/* ---- what can be done in time ---- */
+
+/* Workers that are at work. */
+static unsigned int exec_busy(const struct exec *e)
+{
+	return e->conf.is_virtual ? e->places : e->nworkers - e->idle;
+}
+
+/* Is a worker free for one more request of @lane, after those that wait? */
+static bool exec_is_free(const struct exec *e, unsigned int lane)
+{
+	unsigned int open = lanes_open(e), busy = exec_busy(e);
+
+	for (unsigned int i = 0; i < LANES; i++)
+		if (open & 1u << i)
+			busy += e->lanes.lane[i].queued;
+	return open & 1u << lane && busy < e->conf.max;
+}
+
+/* ns until a worker has @item, which nothing but this says. */
+static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
+{
+	uint64_t hold = estimate_mean(&e->hold), max = e->conf.max;
+
+	/* The first of the workers to be free, and what is ahead of @item. */
+	return hold / (max + 1) + hold * lanes_ahead(&e->lanes, item) / max;
+}
+
+/* ns that are missing for @item, if a worker has it at @start; 0: none. */
+static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
+{
+	uint64_t cost = item->cost ? estimate_most(item->cost) : 0;
+	uint64_t end = start + cost;
+
+	if (item->deadline == TIME_NEVER)
+		return 0;
+	if (item->deadline > item->arrival)
+		end += (item->deadline - item->arrival) / REPLY_PART;
+	return end > item->deadline ? end - item->deadline : 0;
+}
+
+/* Locked. */
+static bool exec_is_in_time(struct exec *e, struct sched_item *item,
+			    uint64_t now)
+{
+	item->late = false;
+	item->again = 0;
+	if (!exec_is_free(e, item->lane))
+		item->again = exec_missing(item, now + exec_wait(e, item));
+	return item->again == 0;
+}
+
+static struct sched_item *exec_take(struct exec *e, uint64_t now,
+				    uint64_t *again)
+{
+	struct sched_item *item;
+
+	item = lanes_take(&e->lanes, lanes_open(e), now, again);
+	if (!item)
+		return NULL;
+	if (item->lane != LANE_HIGH)
+		e->normal++;
+	item->started = now;
+	item->late = now >= item->deadline ||
+		     (e->lanes.queued && exec_missing(item, now));
+	if (item->late)
+		item->again = exec_wait(e, item);
+	return item;
+}
+
+/* @hold: ns that it had its worker; nothing of it is known if it was not
+ * run. */
+static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
+		       uint64_t hold)
+{
+	if (lane != LANE_HIGH)
+		e->normal--;
+	if (run)
+		estimate_add(&e->hold, hold);
+}
+
+/* ---- places, on virtual time ---- */
+
+static void places_fill(struct exec *e, uint64_t now)
+{
+	uint64_t again = TIME_NEVER;
+	struct sched_item *item;
+
+	while (e->places < e->conf.max) {
+		item = exec_take(e, now, &again);
+		if (!item)
+			return;
+		e->places++;
+		e->conf.run(item);
+	}
+}
+
+void exec_done(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	BUG_ON(!e->places);
+	e->places--;
+	exec_ended(e, (enum sched_lane)item->lane, !item->late,
+		   now - item->started);
+	places_fill(e, now);
+}
+
+/* ---- threads ---- */
+
+static void *exec_work(void *arg);
+
+/* Locked. */
+static int worker_add(struct exec *e)
+{
+	struct exec_worker *w = malloc(sizeof(*w));
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	w->exec = e;
+	rc = pthread_create(&w->thread, NULL, exec_work, w);
+	if (rc) {
+		free(w);
+		return -rc;
+	}
+	list_add_tail(&e->workers, &w->link);
+	e->nworkers++;
+	return 0;
+}
+
+/* Locked. What waits may be more than the idle ones can take. */
+static void workers_grow(struct exec *e)
+{
+	int rc;
+
+	if (e->idle || !e->lanes.queued || e->nworkers >= e->conf.max)
+		return;
+	rc = worker_add(e);
+	if (rc)
+		lnet_log(LNET_LOG_WARN, "rpc", "no thread more: %s",
+			 strerror(-rc));
+}
+
+/* Threads that have ended, for pthread_join(). Locked. */
+static void take_ended(struct exec *e, struct list *to)
+{
+	list_init(to);
+	list_splice_tail(to, &e->ended);
+}
+
+static void exec_join(struct list *workers)
+{
+	while (!list_empty(workers)) {
+		struct exec_worker *w =
+			list_first(workers, struct exec_worker, link);
+
+		list_del(&w->link);
+		pthread_join(w->thread, NULL);
+		free(w);
+	}
+}
+
+/* Locked. */
+static void wait_work(struct exec *e, uint64_t until)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(until / NSEC_PER_SEC),
+		.tv_nsec = (long)(until % NSEC_PER_SEC),
+	};
+
+	e->idle++;
+	if (until == TIME_NEVER)
+		pthread_cond_wait(&e->wake, &e->lock);
+	else
+		pthread_cond_timedwait(&e->wake, &e->lock, &ts);
+	e->idle--;
+}
+
+static uint64_t exec_now(const struct exec *e)
+{
+	return lnet_now(e->conf.node, 0);
+}
+
+/* Locked; unlocked while it runs. Returns when that was over, ns. */
+static uint64_t work_on(struct exec *e, struct sched_item *item)
+{
+	enum sched_lane lane = (enum sched_lane)item->lane;
+	uint64_t started = item->started, now;
+	bool late = item->late;
+
+	workers_grow(e);
+	pthread_mutex_unlock(&e->lock);
+	e->conf.run(item);
+	/* item may be gone */
+	now = exec_now(e);
+	pthread_mutex_lock(&e->lock);
+	exec_ended(e, lane, !late, now - started);
+	/* Somebody idle was not allowed to take what waits. */
+	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
+		pthread_cond_signal(&e->wake);
+	return now;
+}
+
+/* Locked. Until this worker is not needed any more. */
+static void work_loop(struct exec *e)
+{
+	uint64_t idle_since = exec_now(e);
+
+	for (;;) {
+		uint64_t again = TIME_NEVER, now = exec_now(e);
+		struct sched_item *item = exec_take(e, now, &again);
+
+		if (item) {
+			idle_since = work_on(e, item);
+			continue;
+		}
+		if (e->closing && !e->lanes.queued)
+			return;
+		if (e->nworkers > e->conf.min) {
+			if (now >= idle_since + IDLE_NS)
+				return;
+			again = MIN(again, idle_since + IDLE_NS);
+		}
+		wait_work(e, again);
+	}
+}
+
+static void *exec_work(void *arg)
+{
+	struct exec_worker *w = arg;
+	struct exec *e = w->exec;
+	void (*gone)(void *arg) = NULL;
+	void *gone_arg = e->conf.arg;
+	struct list before;
+
+	pthread_mutex_lock(&e->lock);
+	work_loop(e);
+	take_ended(e, &before);
+	list_del(&w->link);
+	list_add_tail(&e->ended, &w->link);
+	if (--e->nworkers == 0 && e->closing) {
+		gone = e->conf.gone;
+		pthread_cond_broadcast(&e->wake);
+	}
+	pthread_mutex_unlock(&e->lock);
+	exec_join(&before);
+	if (gone)
+		gone(gone_arg);
+	return NULL;
+}
+
+/* ---- for both ---- */
+
+/* Locked. */
+static void exec_put(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	lanes_put(&e->lanes, item, now);
+	if (e->conf.is_virtual)
+		places_fill(e, now);
+	else if (e->idle)
+		pthread_cond_signal(&e->wake);
+	else
+		workers_grow(e);
+}
+
+bool exec_add(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	bool in_time;
+
+	pthread_mutex_lock(&e->lock);
+	in_time = exec_is_in_time(e, item, now);
+	if (in_time)
+		exec_put(e, item, now);
+	pthread_mutex_unlock(&e->lock);
+	return in_time;
+}
+
+bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
+{
+	bool open;
+
+	item->deadline = TIME_NEVER;
+	pthread_mutex_lock(&e->lock);
+	open = !e->closing;
+	if (open)
+		exec_put(e, item, now);
+	pthread_mutex_unlock(&e->lock);
+	return open;
+}
+
+void exec_hand_over(struct exec *e, struct sched_item *item,
+		    struct sched_client *to, uint64_t now)
+{
+	pthread_mutex_lock(&e->lock);
+	if (item->queued) {
+		lanes_remove(&e->lanes, item);
+		item->client = to;
+		lanes_put(&e->lanes, item, now);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+bool exec_remove(struct exec *e, struct sched_item *item)
+{
+	bool queued;
+
+	pthread_mutex_lock(&e->lock);
+	queued = item->queued;
+	if (queued)
+		lanes_remove(&e->lanes, item);
+	pthread_mutex_unlock(&e->lock);
+	return queued;
+}
+
+bool exec_is_mine(struct exec *e)
+{
+	struct exec_worker *w;
+	bool mine = false;
+
+	pthread_mutex_lock(&e->lock);
+	list_for_each_entry (w, &e->workers, link)
+		mine = mine || pthread_equal(w->thread, pthread_self());
+	pthread_mutex_unlock(&e->lock);
+	return mine;
+}
+
+void exec_close(struct exec *e)
+{
+	bool gone;
+
+	pthread_mutex_lock(&e->lock);
+	BUG_ON(e->closing);
+	e->closing = true;
+	gone = !e->nworkers;
+	pthread_cond_broadcast(&e->wake);
+	pthread_mutex_unlock(&e->lock);
+	if (gone)
+		e->conf.gone(e->conf.arg);
+}
+
+void exec_free(struct exec *e)
+{
+	struct list done;
+
+	pthread_mutex_lock(&e->lock);
+	BUG_ON(e->nworkers || e->lanes.queued);
+	take_ended(e, &done);
+	pthread_mutex_unlock(&e->lock);
+	exec_join(&done);
+	lanes_fini(&e->lanes);
+	pthread_cond_destroy(&e->wake);
+	pthread_mutex_destroy(&e->lock);
+}
+
+static int start_workers(struct exec *e)
+{
+	int rc = 0;
+
+	if (e->conf.is_virtual)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	for (unsigned int i = 0; i < e->conf.min && !rc; i++)
+		rc = worker_add(e);
+	pthread_mutex_unlock(&e->lock);
+	return rc;
+}
+
+static void nobody(void *arg)
+{
+	(void)arg;
+}
+
+/* Not all could be made: the others end. */
+static void stop_workers(struct exec *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->conf.gone = nobody;
+	e->closing = true;
+	pthread_cond_broadcast(&e->wake);
+	while (e->nworkers)
+		pthread_cond_wait(&e->wake, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+}
+
+int exec_open(struct exec *e, const struct exec_conf *conf)
+{
+	int rc;
+
+	*e = (struct exec){ .conf = *conf };
+	rc = lanes_init(&e->lanes, conf->policy, conf->ratio);
+	if (rc)
+		return rc;
+	rc = cond_init(&e->wake);
+	if (rc) {
+		lanes_fini(&e->lanes);
+		return rc;
+	}
+	list_init(&e->workers);
+	list_init(&e->ended);
+	pthread_mutex_init(&e->lock, NULL);
+	rc = start_workers(e);
+	if (rc) {
+		stop_workers(e);
+		exec_free(e);
+	}
+	return rc;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workers of a service: threads, which take waiting requests in the order of
+ * sched.h and run them. There are `min` of them; while all are busy and
+ * something waits, there come to be up to `max`; those above min that have been
+ * idle for a while end.
+ *
+ * If `reserve` is set and max is at least 2, at most max - 1 requests that are
+ * not of the high lane run at a time: a high one always finds, or gets, a
+ * worker.
+ *
+ * What cannot be done in time is not begun, so that overload costs no more than
+ * what is above the capacity. The time that a request will take is known from
+ * those before it: how long they have held a worker, and how long their method
+ * has taken to reply. A request whose turn would come too late is not even
+ * queued; one whose turn has come too late (others came before it, or were
+ * slower) is marked `late` when it is run. Nothing is refused while a worker is
+ * free, nor is what a worker has taken, before its deadline, when nothing else
+ * waits: then there is nothing better to do, and what is measured stays up to
+ * date. A sixteenth of a request's time is left for its reply to travel.
+ *
+ * On virtual time there are no threads: a worker is a place, max of them, and a
+ * request holds its place until it is answered, as handlers on virtual time
+ * cannot block; it runs on its CPT.
+ */
+#ifndef RPC_EXEC_H
+#define RPC_EXEC_H
+
+#include <pthread.h>
+#include "rpc/server/sched.h"
+
+struct lnet;
+
+struct exec_conf {
+	struct lnet *node;
+	bool is_virtual;
+	unsigned int min, max; /* at least 1 */
+	const struct sched_ops *policy;
+	unsigned int ratio;
+	bool reserve;
+	/* Runs a request, or, if item->late, refuses it: on a worker, or, on
+	 * virtual time, gives it to its CPT to be run there; then exec_done()
+	 * follows. */
+	void (*run)(struct sched_item *item);
+	/* All workers have ended: on the last one, as the last thing it does
+	 * with what is not its own; or inside of exec_close(). */
+	void (*gone)(void *arg);
+	void *arg;
+};
+
+struct exec {
+	struct exec_conf conf;
+	pthread_mutex_t lock; /* for all that follows */
+	pthread_cond_t wake;  /* CLOCK_MONOTONIC */
+	struct lanes lanes;
+	struct list workers;   /* exec_worker.link */
+	struct list ended;     /* to be joined */
+	unsigned int nworkers; /* that run */
+	unsigned int idle;     /* of these, waiting */
+	unsigned int normal;   /* requests under way that are not high */
+	unsigned int places;   /* virtual: taken */
+	struct estimate hold;  /* how long a request has its worker */
+	bool closing;
+};
+
+/* 0, -ENOMEM, -errno of making threads. */
+int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
+/* Queues @item, in item->lane. Any thread. @now: ns. False: it would not be
+ * done in time, and is not queued; item->again ns from now there may be
+ * room. */
+bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
+/* The same for an item that was run before, whose run() goes on: it is never
+ * too late for that. Threads only. False: the workers have ended, or are about
+ * to. */
+bool exec_add_again(struct exec *e, struct sched_item *item,
+		    uint64_t now) must_check;
+/* @item, if it is queued, is @to's from now on, as its client may go. Any
+ * thread. */
+void exec_hand_over(struct exec *e, struct sched_item *item,
+		    struct sched_client *to, uint64_t now);
+/* Takes @item out, if it is still queued. Any thread. */
+bool exec_remove(struct exec *e, struct sched_item *item);
+/* Virtual: @item is answered, its place is free. */
+void exec_done(struct exec *e, struct sched_item *item, uint64_t now);
+/* Is the calling thread one of its workers? */
+bool exec_is_mine(struct exec *e);
+/* Workers end when nothing is queued. Once. Any thread. */
+void exec_close(struct exec *e);
+/* After conf.gone, or a crash; nothing is queued. Joins threads that have
+ * nothing left to do. */
+void exec_free(struct exec *e);
+
+#endif

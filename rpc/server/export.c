@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/export.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/control.h"
+#include "rpc/server/service.h"
+#include "rpc/server/stray.h"
+#include "rpc/wire/wire.h"
+
+/* A lease is this many keepalives. */
+#define LEASE_KEEPALIVES 3
+#define RETRY_AFTER_US	 UINT64_C(1000000)
+/* Messages that may be on their way to other CPTs. */
+#define STRAYS_MAX 1024
+
+uint64_t export_lease(const struct ulrpc *rpc)
+{
+	uint64_t keepalive = rpc->conf.keepalive;
+
+	return keepalive > TIME_NEVER / LEASE_KEEPALIVES
+		       ? TIME_NEVER
+		       : keepalive * LEASE_KEEPALIVES;
+}
+
+/* ---- life ---- */
+
+static uint64_t client_hash(const struct exports *x,
+			    const uint8_t id[RPC_ID_SIZE])
+{
+	return hash_bytes(id, RPC_ID_SIZE, x->seed);
+}
+
+/* What was one NID to us may turn out to be one of a peer with several, as soon
+ * as that is discovered. */
+bool export_is_of(struct export *e, const struct ulnet_id *initiator,
+		  const struct ulnet_nid *source)
+{
+	if (e->peer.pid != initiator->pid)
+		return false;
+	if (lnet_nid_eq(&e->peer.nid, &initiator->nid))
+		return true;
+	if (!lnet_nid_eq(&e->source, source))
+		return false;
+	e->peer.nid = initiator->nid;
+	return true;
+}
+
+/* An id is only believed of the peer that it came from first: who hears of it,
+ * or makes up the same, is another client. */
+static struct export *find_client(struct exports *x,
+				  const uint8_t id[RPC_ID_SIZE],
+				  const struct ulnet_event *ev)
+{
+	struct hash_node *n = hash_first(&x->by_client, client_hash(x, id));
+
+	for (; n; n = hash_next(n)) {
+		struct export *e = container_of(n, struct export, by_client);
+
+		if (!memcmp(e->client_id, id, RPC_ID_SIZE) &&
+		    export_is_of(e, &ev->initiator, &ev->source))
+			return e;
+	}
+	return NULL;
+}
+
+/* ---- shares of services ---- */
+
+static struct host *host_get(struct exports *x, const struct ulnet_nid *nid,
+			     unsigned int portal)
+{
+	uint64_t h = hash_bytes(nid, sizeof(*nid), x->seed + portal);
+	struct hash_node *n = hash_first(&x->hosts, h);
+	struct host *host;
+
+	for (; n; n = hash_next(n)) {
+		host = container_of(n, struct host, by_nid);
+		if (host->portal == portal && lnet_nid_eq(&host->nid, nid))
+			return host;
+	}
+	host = calloc(1, sizeof(*host));
+	if (!host)
+		return NULL;
+	host->exports = x;
+	host->nid = *nid;
+	host->portal = portal;
+	if (hash_add(&x->hosts, &host->by_nid, h)) {
+		free(host);
+		return NULL;
+	}
+	list_add_tail(&x->host_list, &host->link);
+	return host;
+}
+
+static void host_forget(struct host *host)
+{
+	if (!host->exports)
+		return;
+	hash_del(&host->exports->hosts, &host->by_nid);
+	list_del(&host->link);
+	host->exports = NULL;
+}
+
+static void host_put(struct host *host)
+{
+	if (--host->shares)
+		return;
+	host_forget(host);
+	free(host);
+}
+
+static struct share *share_new(struct exports *x, struct export *e,
+			       unsigned int portal)
+{
+	struct share *share = calloc(1, sizeof(*share));
+
+	if (!share)
+		return NULL;
+	share->host = host_get(x, &e->source, portal);
+	if (!share->host) {
+		free(share);
+		return NULL;
+	}
+	share->host->shares++;
+	share->queue.host = &share->host->queue;
+	share->portal = portal;
+	list_add_tail(&e->shares, &share->link);
+	return share;
+}
+
+struct share *export_share(struct exports *x, struct export *e,
+			   unsigned int portal)
+{
+	struct share *share;
+
+	list_for_each_entry (share, &e->shares, link)
+		if (likely(share->portal == portal))
+			return share;
+	return share_new(x, e, portal);
+}
+
+void share_put(struct share *share)
+{
+	const struct held *h = &share->held;
+
+	if (h->requests || h->bytes || h->refusals)
+		return;
+	host_put(share->host);
+	free(share);
+}
+
+/* Replies that are on their way are still sent. */
+static void shares_drop(struct export *e)
+{
+	struct share *share, *next;
+
+	list_for_each_entry_safe (share, next, &e->shares, link) {
+		list_del(&share->link);
+		share->gone = true;
+		share_put(share);
+	}
+}
+
+void export_unref(struct export *e)
+{
+	BUG_ON(!e->refs);
+	if (--e->refs)
+		return;
+	shares_drop(e);
+	xids_fini(&e->xids);
+	free(e);
+}
+
+/* Requests of the export that are being served still refer to it. */
+static void export_drop(struct exports *x, struct export *e)
+{
+	BUG_ON(!e->known);
+	e->known = false;
+	party_put(&x->parties, e->party);
+	id_free(&x->table, e->id);
+	hash_del(&x->by_client, &e->by_client);
+	list_del(&e->link);
+	stat_peer_del(x->shard->stats, STAT_REQUESTS, &e->stats);
+	export_unref(e);
+}
+
+/* The client has gone, or has forgotten us: nobody waits for its requests any
+ * more, nor lends memory to them. */
+static void export_lost(struct exports *x, struct export *e)
+{
+	x->dropped = shard_now(x->shard);
+	if (e->refs > 1)
+		services_forget(x->shard, e);
+	export_drop(x, e);
+}
+
+static void exports_arm(struct exports *x)
+{
+	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
+	struct export *e;
+
+	if (list_empty(&x->silent) || lnet_timer_armed(&x->timer) ||
+	    rpc_ns(export_lease(x->shard->rpc)) == TIME_NEVER)
+		return;
+	e = list_first(&x->silent, struct export, link);
+	shard_arm(x->shard, &x->timer, rpc_at(e->looked, every));
+}
+
+/* After a restart old handles mean nothing, for the same reason. */
+static uint64_t handle_new(const struct exports *x, uint64_t id)
+{
+	uint32_t random = 0;
+
+	while (!random) /* no handle is 0 */
+		lnet_random(x->shard->node, x->shard->cpt, &random,
+			    sizeof(random));
+	return (uint64_t)random << 32 | (uint32_t)id;
+}
+
+static int export_new(struct exports *x, const struct wire_connect *c,
+		      const struct ulnet_event *ev, struct export **e_p)
+{
+	struct export *e;
+	int rc;
+
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	rc = -ENOSPC;
+	e->party = party_take(&x->parties, &ev->source, shard_now(x->shard));
+	if (!e->party)
+		goto err_free;
+	rc = id_alloc(&x->table, e, &e->id);
+	if (rc)
+		goto err_party;
+	rc = hash_add(&x->by_client, &e->by_client,
+		      client_hash(x, c->client_id));
+	if (rc)
+		goto err_id;
+	e->handle = handle_new(x, e->id);
+	e->client = c->client;
+	e->epoch = c->epoch;
+	e->peer = ev->initiator;
+	e->source = ev->source;
+	e->refs = 1;
+	e->known = true;
+	e->heard = e->looked = shard_now(x->shard);
+	x->heard = e->heard;
+	memcpy(e->client_id, c->client_id, RPC_ID_SIZE);
+	xids_init(&e->xids);
+	list_init(&e->shares);
+	list_add_tail(&x->silent, &e->link);
+	stat_count(x->shard, RPC_STAT_clients_accepted);
+	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
+		      (struct ulnet_id){ ev->source, ev->initiator.pid });
+	exports_arm(x);
+	*e_p = e;
+	return 0;
+
+err_id:
+	id_free(&x->table, e->id);
+err_party:
+	party_put(&x->parties, e->party);
+err_free:
+	free(e);
+	return rc;
+}
+
+/* ---- silence ---- */
+
+/* ns of silence until @e is forgotten. If nobody at all has been heard of late,
+ * it may be us who cannot hear: then more patience is due. */
+static uint64_t patience(const struct exports *x, uint64_t now)
+{
+	uint64_t lease = rpc_ns(export_lease(x->shard->rpc));
+	bool deaf = now - x->heard > rpc_ns(x->shard->rpc->conf.keepalive);
+
+	return deaf ? lease + lease : lease;
+}
+
+static void export_forget(struct exports *x, struct export *e)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(x->shard, RPC_STAT_clients_lost);
+	if (lnet_log_on(LNET_LOG_INFO))
+		lnet_log(LNET_LOG_INFO, "rpc",
+			 "client %s: silent for its lease, forgotten",
+			 lnet_nid_format(&e->peer.nid, text, sizeof(text)));
+	export_lost(x, e);
+}
+
+/* Each export is looked at once in a keepalive, so one that is silent is
+ * forgotten after its lease and before another keepalive has passed. */
+static void exports_look(struct ulnet_timer *t)
+{
+	struct exports *x = container_of(t, struct exports, timer);
+	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
+	uint64_t now = shard_now(x->shard);
+
+	while (!list_empty(&x->silent)) {
+		struct export *e = list_first(&x->silent, struct export, link);
+
+		if (rpc_at(e->looked, every) > now)
+			break;
+		if (now - e->heard > patience(x, now)) {
+			export_forget(x, e);
+			continue;
+		}
+		xids_trim(&e->xids);
+		e->looked = now;
+		list_del(&e->link);
+		list_add_tail(&x->silent, &e->link);
+	}
+	exports_arm(x);
+}
+
+void exports_forget_portal(struct shard *s, unsigned int portal)
+{
+	struct export *e;
+
+	list_for_each_entry (e, &s->exports->silent, link)
+		e->opened &= ~(UINT64_C(1) << portal);
+}
+
+/* ---- answers ---- */
+
+static void export_answer(struct shard *s, const struct ulnet_event *ev,
+			  const struct wire_control *m)
+{
+	struct ulnet_id to = { ev->source, ev->initiator.pid };
+
+	/* An answer that cannot be sent is asked for again. */
+	(void)control_send(s, ev->target.nid, to, m);
+}
+
+/* ---- Connect ---- */
+
+/* Status, and the export when that is WIRE_OK. */
+static uint32_t connect_known(struct exports *x, struct export *e,
+			      const struct wire_connect *c,
+			      const struct ulnet_event *ev, struct export **e_p,
+			      bool *again)
+{
+	if (c->epoch < e->epoch ||
+	    (c->epoch == e->epoch && c->client != e->client))
+		return WIRE_STALE_EPOCH;
+	if (c->client != e->client) {
+		export_lost(x, e);
+		return WIRE_OK; /* and a new one */
+	}
+	*again = c->epoch > e->epoch;
+	if (*again)
+		stat_count(x->shard, RPC_STAT_clients_returned);
+	e->epoch = c->epoch;
+	e->source = ev->source;
+	e->heard = x->heard = shard_now(x->shard);
+	*e_p = e;
+	return WIRE_OK;
+}
+
+static bool has_id(const struct wire_connect *c)
+{
+	static const uint8_t none[RPC_ID_SIZE];
+
+	return memcmp(c->client_id, none, RPC_ID_SIZE) != 0;
+}
+
+static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
+			       const struct ulnet_event *ev,
+			       struct export **e_p, bool *again)
+{
+	struct export *e;
+	uint32_t status = WIRE_OK;
+
+	if (x->closing)
+		return WIRE_SHUTTING_DOWN;
+	if (c->version_min > WIRE_VERSION || c->version_max < WIRE_VERSION)
+		return WIRE_VERSION_UNKNOWN;
+	if (!has_id(c))
+		return WIRE_BAD_REQUEST;
+	e = find_client(x, c->client_id, ev);
+	if (e)
+		status = connect_known(x, e, c, ev, e_p, again);
+	if (status || *e_p)
+		return status;
+	return export_new(x, c, ev, e_p) ? WIRE_OVERLOADED : WIRE_OK;
+}
+
+static void on_connect(struct exports *x, const struct ulnet_event *ev,
+		       const struct wire_connect *c)
+{
+	const struct ulrpc *rpc = x->shard->rpc;
+	struct wire_control m = {
+		.kind = WIRE_CONNECTED,
+		.connected = {
+			.client = c->client,
+			.epoch = c->epoch,
+			.version = WIRE_VERSION,
+		},
+	};
+	struct wire_connected *out = &m.connected;
+	struct export *e = NULL;
+
+	out->status = connect_status(x, c, ev, &e, &out->reconnected);
+	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
+	/* Clients are spread over the CPTs. */
+	out->clients = x->table.used * rpc->ncpts;
+	if (e) {
+		out->connection = e->handle;
+		out->keepalive = rpc->conf.keepalive;
+		out->lease = export_lease(rpc);
+	} else {
+		stat_count(x->shard, RPC_STAT_clients_refused);
+		/* When a server that ends will be back, nobody knows. */
+		if (out->status == WIRE_OVERLOADED)
+			out->retry_after = RETRY_AFTER_US;
+	}
+	export_answer(x->shard, ev, &m);
+}
+
+/* ---- the rest ---- */
+
+static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
+			     uint64_t connection, uint64_t client,
+			     uint32_t epoch, struct export **e_p)
+{
+	struct export *e = export_find(x, connection, client, &ev->initiator,
+				       &ev->source, shard_now(x->shard));
+
+	if (!e)
+		return WIRE_NOT_CONNECTED;
+	if (e->epoch != epoch)
+		return WIRE_STALE_EPOCH;
+	*e_p = e;
+	return WIRE_OK;
+}
+
+static void on_open(struct exports *x, const struct ulnet_event *ev,
+		    const struct wire_open *o)
+{
+	struct wire_control m = {
+		.kind = WIRE_OPENED,
+		.opened = { .client = o->client,
+			    .epoch = o->epoch,
+			    .tag = o->tag },
+	};
+	struct export *e = NULL;
+
+	m.opened.status =
+		export_check(x, ev, o->connection, o->client, o->epoch, &e);
+	if (e)
+		service_opened(x->shard, o->service, &m.opened);
+	if (e && m.opened.status == WIRE_OK)
+		e->opened |= UINT64_C(1) << m.opened.portal;
+	export_answer(x->shard, ev, &m);
+}
+
+static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
+			  const struct wire_disconnect *d)
+{
+	struct wire_control m = {
+		.kind = WIRE_DISCONNECTED,
+		.disconnected = { .client = d->client, .epoch = d->epoch },
+	};
+	struct export *e = NULL;
+
+	/* One that is not there, or goes on with a later epoch, is not of this
+	 * epoch any more in either case. */
+	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
+		stat_count(x->shard, RPC_STAT_clients_left);
+		export_lost(x, e);
+	}
+	export_answer(x->shard, ev, &m);
+}
+
+static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
+			 const struct wire_keepalive *k)
+{
+	struct wire_control m = {
+		.kind = WIRE_ALIVE,
+		.alive = { .client = k->client,
+			   .epoch = k->epoch,
+			   .sequence = k->sequence },
+	};
+	struct export *e = NULL;
+
+	m.alive.status =
+		export_check(x, ev, k->connection, k->client, k->epoch, &e);
+	export_answer(x->shard, ev, &m);
+}
+
+static void export_handle(struct exports *x, const struct ulnet_event *ev,
+			  const struct wire_control *m)
+{
+	switch (m->kind) {
+	case WIRE_CONNECT:
+		on_connect(x, ev, &m->connect);
+		break;
+	case WIRE_OPEN:
+		on_open(x, ev, &m->open);
+		break;
+	case WIRE_DISCONNECT:
+		on_disconnect(x, ev, &m->disconnect);
+		break;
+	case WIRE_KEEPALIVE:
+		on_keepalive(x, ev, &m->keepalive);
+		break;
+	default:
+		stat_count(x->shard, RPC_STAT_control_unexpected);
+	}
+}
+
+/* ---- what came to another CPT than its own ---- */
+
+static void export_stray_back(struct stray *stray)
+{
+	struct exports *x = stray->arg;
+
+	x->strays--;
+}
+
+static void export_stray_there(struct stray *stray)
+{
+	struct exports *x = stray->to->exports;
+
+	/* None yet while RPC is being opened. */
+	if (x)
+		export_handle(x, &stray->ev,
+			      (const struct wire_control *)stray->payload);
+}
+
+static void export_pass_on(struct exports *x, unsigned int cpt,
+			   const struct ulnet_event *ev,
+			   const struct wire_control *m)
+{
+	struct stray *stray;
+
+	if (x->strays >= STRAYS_MAX || x->shard->aborted)
+		return; /* it is asked again */
+	stray = stray_new(x->shard, cpt, ev, m, sizeof(*m));
+	if (!stray)
+		return;
+	x->strays++;
+	stray_send(stray, export_stray_there, export_stray_back, x);
+}
+
+/* The handle that the message names; a Connect has none yet. */
+static unsigned int export_home(const struct exports *x,
+				const struct ulnet_event *ev,
+				const struct wire_control *m)
+{
+	int cpt;
+
+	switch (m->kind) {
+	case WIRE_OPEN:
+		return export_cpt(m->open.connection);
+	case WIRE_DISCONNECT:
+		return export_cpt(m->disconnect.connection);
+	case WIRE_KEEPALIVE:
+		return export_cpt(m->keepalive.connection);
+	default:
+		cpt = lnet_cpt_of(x->shard->node, &ev->source);
+		return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
+	}
+}
+
+void export_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m)
+{
+	unsigned int cpt = export_home(s->exports, ev, m);
+
+	/* A handle whose CPT does not exist is answered here. */
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
+		export_handle(s->exports, ev, m);
+	else
+		export_pass_on(s->exports, cpt, ev, m);
+}
+
+/* ---- the part ---- */
+
+static int export_shard_open(struct shard *s)
+{
+	struct exports *x = calloc(1, sizeof(*x));
+	uint64_t seed;
+
+	if (!x)
+		return -ENOMEM;
+	x->shard = s;
+	x->dropped = shard_now(s);
+	id_table_init(&x->table, (uint8_t)s->cpt);
+	hash_init(&x->by_client);
+	hash_init(&x->hosts);
+	list_init(&x->host_list);
+	list_init(&x->silent);
+	lnet_timer_init(&x->timer, exports_look);
+	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&x->parties, "connections of clients",
+		     s->rpc->conf.exports_max, seed);
+	s->exports = x;
+	return 0;
+}
+
+static void export_shard_close(struct shard *s)
+{
+	if (s->exports)
+		s->exports->closing = true;
+}
+
+static void export_shard_stop(struct shard *s)
+{
+	struct exports *x = s->exports;
+
+	if (!x)
+		return;
+	shard_cancel(s, &x->timer);
+	while (!list_empty(&x->silent))
+		export_drop(x, list_first(&x->silent, struct export, link));
+}
+
+static void export_shard_crash(struct shard *s)
+{
+	if (s->exports)
+		shard_cancel(s, &s->exports->timer);
+}
+
+static void export_shard_free(struct shard *s)
+{
+	struct exports *x = s->exports;
+
+	if (!x)
+		return;
+	while (!list_empty(&x->silent))
+		export_drop(x, list_first(&x->silent, struct export, link));
+	/* After a crash services have something of clients still. */
+	while (!list_empty(&x->host_list))
+		host_forget(list_first(&x->host_list, struct host, link));
+	id_table_fini(&x->table);
+	parties_fini(&x->parties);
+	hash_fini(&x->by_client);
+	hash_fini(&x->hosts);
+	free(x);
+	s->exports = NULL;
+}
+
+const struct rpc_part export_part = {
+	.name = "exports",
+	.shard_open = export_shard_open,
+	.shard_close = export_shard_close,
+	.shard_stop = export_shard_stop,
+	.shard_crash = export_shard_crash,
+	.shard_free = export_shard_free,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An export: the server's side of a connection, for one client process. Made by
+ * Connect; known by the server's handle, which every message of the client's
+ * names, and by the client's id, for when it connects again. Costs no buffers
+ * and no timer: one clock per shard looks for those that have been silent.
+ *
+ * What makes a client known at Connect:
+ * - same handle of its own, higher epoch: the same export goes on
+ *   ("reconnected"); what was sent with the older epoch is refused from now on;
+ * - same handle, same epoch: a repeated question, answered as before;
+ * - another handle, higher epoch: its old connection is given up for a new one,
+ *   for a process has one to each server;
+ * - a lower epoch: STALE_EPOCH.
+ *
+ * Owner: the CPT that owns the NID which the Connect came from.
+ */
+#ifndef RPC_EXPORT_H
+#define RPC_EXPORT_H
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "rpc/server/party.h"
+#include "rpc/rpc.h"
+#include "rpc/stats/stat.h"
+#include "rpc/xids.h"
+
+struct share;
+struct wire_control;
+
+struct export
+{
+	uint64_t id;	 /* in exports.table */
+	uint64_t handle; /* the same on the wire, but that its upper half is
+			  * random: who has one handle can guess no other */
+	uint64_t client; /* the client's handle */
+	uint64_t opened; /* a bit for each portal whose service it asked for */
+	uint64_t heard;	 /* ns: when last */
+	uint64_t looked; /* ns: when its silence was last looked at */
+	uint32_t epoch;
+	uint32_t refs;	    /* one is the table's */
+	struct xids xids;   /* of requests that came */
+	struct list link;   /* exports.silent */
+	struct list shares; /* share.link: of services it has called */
+	struct hash_node by_client;
+	/* Who connected, by its primary NID, and the NID it did so from. Nobody
+	 * else may speak for it. */
+	struct ulnet_id peer;
+	struct ulnet_nid source;
+	struct party *party; /* of the NID that it was made for */
+	struct stat_peer stats;
+	uint8_t client_id[RPC_ID_SIZE];
+	bool known; /* in the tables */
+};
+
+struct exports {
+	struct shard *shard;
+	struct id_table table;
+	struct hash by_client;
+	struct list silent;	/* by looked, longest ago first */
+	struct parties parties; /* exports by NID */
+	struct hash hosts;	/* host.by_nid */
+	struct list host_list;	/* host.link */
+	uint64_t seed;
+	uint64_t heard;		  /* ns: anybody, when last */
+	uint64_t dropped;	  /* ns: the last export, or when it began */
+	struct ulnet_timer timer; /* looks for silence */
+	uint32_t strays;	  /* passed on to other CPTs, now */
+	bool closing;
+};
+
+extern const struct rpc_part export_part;
+
+/* Connect, Open, Disconnect, Keepalive have come. */
+void export_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m);
+
+/* CPT that a handle belongs to, were it made up. */
+static inline unsigned int export_cpt(uint64_t handle)
+{
+	return id_tag(handle);
+}
+
+/* Another NID than before: still the one that connected? */
+bool export_is_of(struct export *e, const struct ulnet_id *initiator,
+		  const struct ulnet_nid *source);
+
+/* The export that a message of @initiator, sent from @source, names, which so
+ * has been heard; NULL: not known (any more), or another's. Borrowed: within
+ * this turn. */
+static inline struct export *export_find(struct exports *x, uint64_t handle,
+					 uint64_t client,
+					 const struct ulnet_id *initiator,
+					 const struct ulnet_nid *source,
+					 uint64_t now)
+{
+	struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
+
+	if (!e || e->handle != handle || e->client != client)
+		return NULL;
+	if (unlikely(e->peer.pid != initiator->pid ||
+		     !lnet_nid_eq(&e->peer.nid, &initiator->nid)) &&
+	    !export_is_of(e, initiator, source))
+		return NULL;
+	e->heard = now;
+	x->heard = now;
+	return e;
+}
+
+static inline struct export *export_ref(struct export *e)
+{
+	e->refs++;
+	return e;
+}
+void export_unref(struct export *e);
+
+/* us for which a handle that is not known has not been: since an export was
+ * last dropped. What was sent on such a connection within that time was
+ * executed by nobody. */
+static inline uint64_t export_absent(const struct exports *x, uint64_t now)
+{
+	return (now - x->dropped) / NSEC_PER_USEC;
+}
+
+/* What the client holds of the service on @portal: borrowed as long as @e, or
+ * as it holds anything. NULL: no memory. */
+struct share *export_share(struct exports *x, struct export *e,
+			   unsigned int portal);
+
+/* The service on @portal has gone. */
+void exports_forget_portal(struct shard *s, unsigned int portal);
+
+/* us of silence after which a client is forgotten. */
+uint64_t export_lease(const struct ulrpc *rpc);
+
+#endif

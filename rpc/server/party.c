@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/party.h"
+
+#include "base/share.h"
+#include "ulnet/loop.h"
+
+/* Between two lines of the log. */
+#define PARTY_SAID_NS (60 * NSEC_PER_SEC)
+
+void parties_init(struct parties *ps, const char *what, uint32_t max,
+		  uint64_t seed)
+{
+	*ps = (struct parties){ .what = what, .max = max, .seed = seed };
+	hash_init(&ps->by_nid);
+	pool_init(&ps->pool, sizeof(struct party), 0);
+}
+
+void parties_fini(struct parties *ps)
+{
+	BUG_ON(ps->used);
+	hash_fini(&ps->by_nid);
+	pool_fini(&ps->pool);
+}
+
+static uint64_t party_hash(const struct parties *ps,
+			   const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), ps->seed);
+}
+
+static struct party *party_find(const struct parties *ps,
+				const struct ulnet_nid *nid)
+{
+	struct hash_node *n = hash_first(&ps->by_nid, party_hash(ps, nid));
+
+	for (; n; n = hash_next(n)) {
+		struct party *p = container_of(n, struct party, by_nid);
+
+		if (lnet_nid_eq(&p->nid, nid))
+			return p;
+	}
+	return NULL;
+}
+
+static struct party *party_new(struct parties *ps, const struct ulnet_nid *nid)
+{
+	struct party *p = pool_get(&ps->pool);
+
+	if (!p)
+		return NULL;
+	p->nid = *nid;
+	p->held = 0;
+	if (hash_add(&ps->by_nid, &p->by_nid, party_hash(ps, nid))) {
+		pool_put(&ps->pool, p);
+		return NULL;
+	}
+	return p;
+}
+
+static void party_say(struct parties *ps, const struct ulnet_nid *nid,
+		      uint32_t held, uint64_t now)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	if (ps->said && now - ps->said < PARTY_SAID_NS)
+		return;
+	ps->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "%s has %u of %u %s, others have %u: no more for now",
+		 lnet_nid_format(nid, text, sizeof(text)), held, ps->max,
+		 ps->what, ps->used - held);
+}
+
+struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
+			 uint64_t now)
+{
+	struct party *p = party_find(ps, nid);
+	uint32_t held = p ? p->held : 0;
+
+	if (unlikely(!share_allows(held, ps->used, ps->max, 1))) {
+		party_say(ps, nid, held, now);
+		return NULL;
+	}
+	if (!p)
+		p = party_new(ps, nid);
+	if (!p)
+		return NULL;
+	p->held++;
+	ps->used++;
+	return p;
+}
+
+void party_put(struct parties *ps, struct party *p)
+{
+	BUG_ON(!p->held);
+	ps->used--;
+	if (--p->held)
+		return;
+	hash_del(&ps->by_nid, &p->by_nid);
+	pool_put(&ps->pool, p);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replies: packed to one message for each message of requests and turn, and
+ * sent. What was certainly not delivered is sent again, after a random time of
+ * at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of its calls.
+ *
+ * What clients do not take fills no memory. The bytes of replies count as held
+ * by the service, and by the client, which so has fewer requests taken (struct
+ * share); and no request is taken without room for its reply, as long as that
+ * may be. So what was executed is never given up for room. Refusals of what
+ * never had room have a limit of their own, so that they are in nobody's way:
+ * queue_bytes_max on each CPT, and of that each client has its share. More are
+ * given up, and counted.
+ *
+ * Owner: CPT.
+ */
+#ifndef RPC_REPLY_H
+#define RPC_REPLY_H
+
+#include "rpc/server/request.h"
+#include "rpc/wire/wire.h"
+
+/* Bytes of memory that a reply with a body of @length bytes takes, by
+ * itself. */
+uint64_t reply_size(uint32_t length);
+/* Adds a reply to the call of @o; @r->length bytes of @body are copied. It goes
+ * by reply_flush(), or at the end of this turn. @owed: room for it was kept,
+ * until now. */
+void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
+	       bool owed);
+/* Sends what is packed. */
+void reply_flush(struct origin *o);
+
+/* service_cpt.flush_work */
+void replies_flush(struct ulnet_work *w);
+
+/* Nothing is sent again any more. */
+void replies_abort(struct service_cpt *sc);
+/* Unlinks what LNet has. */
+void replies_stop(struct service_cpt *sc);
+/* The node has crashed, and then is gone. */
+void replies_crash(struct service_cpt *sc);
+void replies_gone(struct service_cpt *sc);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/request_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/export.h"
+#include "rpc/server/reply.h"
+#include "rpc/wire/wire.h"
+
+const struct fsm_state request_states[REQUEST_STATES] = {
+	[REQUEST_ARRIVED] = { "arrived", FSM_TO(REQUEST_QUEUED) |
+						 FSM_TO(REQUEST_RUNNING) },
+	[REQUEST_QUEUED] = { "queued", FSM_TO(REQUEST_RUNNING) |
+					       FSM_TO(REQUEST_ANSWERING) |
+					       FSM_TO(REQUEST_LOST) },
+	[REQUEST_RUNNING] = { "running", FSM_TO(REQUEST_ANSWERING) |
+						 FSM_TO(REQUEST_LOST) },
+	[REQUEST_ANSWERING] = { "answering", FSM_TO(REQUEST_REPLIED) },
+	[REQUEST_REPLIED] = { "replied", 0 },
+	[REQUEST_LOST] = { "lost", 0 },
+};
+
+/* ---- running ---- */
+
+static void call_handler(struct ulrpc_request *r)
+{
+	const struct ulrpc_method *m = r->method;
+
+	m->handler(m->arg, r, r->body, r->length);
+	/* r may be gone */
+}
+
+static void request_start(struct ulrpc_request *r, uint64_t now)
+{
+	atomic_store_explicit(&r->started, now, memory_order_relaxed);
+	if (unlikely(!request_move(r, REQUEST_QUEUED, REQUEST_RUNNING)))
+		request_lost_end(r);
+	else
+		call_handler(r);
+}
+
+/* Why a request that is too late is not run. */
+static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
+{
+	return now >= r->deadline ? WIRE_EXPIRED : WIRE_OVERLOADED;
+}
+
+/* ---- what is left to do ---- */
+
+static enum sched_lane lane_of(const struct ulrpc_request *r)
+{
+	switch (r->priority) {
+	case ULRPC_PRIORITY_HIGH:
+		return LANE_HIGH;
+	case ULRPC_PRIORITY_BACKGROUND:
+		return LANE_BACKGROUND;
+	default:
+		return LANE_NORMAL;
+	}
+}
+
+static void call_next(struct ulrpc_request *r)
+{
+	ulrpc_continue_fn next = r->next;
+
+	r->next = NULL;
+	next(r->next_arg, r);
+	/* r may be gone */
+}
+
+/* On virtual time, on its CPT: it has its place still. */
+static void on_next(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (!s->crashed)
+		call_next(r);
+	shard_taken(s);
+}
+
+/* False: there are no workers any more. What was run inline has no lane yet. */
+static bool queue_next(struct ulrpc_request *r)
+{
+	struct shard *s = r->sc->shard;
+
+	if (s->rpc->is_virtual) {
+		r->work.fn = on_next;
+		shard_give(s, &r->work);
+		return true;
+	}
+	r->item.lane = (uint8_t)lane_of(r);
+	r->item.client = &r->share->queue;
+	r->item.cost = NULL;
+	return exec_add_again(&r->sc->service->exec, &r->item, shard_now(s));
+}
+
+int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
+			   void *arg)
+{
+	bool queued = false;
+
+	if (!request->sc->service->has_exec)
+		return -EOPNOTSUPP;
+	request->next = fn;
+	request->next_arg = arg;
+	/* See request_wait_users(). */
+	atomic_fetch_add(&request->users, 1);
+	if (atomic_load(&request->state) != REQUEST_LOST)
+		queued = queue_next(request);
+	atomic_fetch_sub(&request->users, 1);
+	if (!queued)
+		call_next(request);
+	return 0;
+}
+
+/* ---- workers ---- */
+
+/* On a worker's thread. What is too late is not run. */
+static void run_threaded(struct ulrpc_request *r)
+{
+	struct shard *s = r->sc->shard;
+	uint64_t now = shard_now(s);
+
+	if (unlikely(r->next)) {
+		/* The thread that queued the continuation may still be inside
+		 * of ulrpc_request_continue(). */
+		request_wait_users(r);
+		call_next(r);
+		return;
+	}
+	if (likely(now < r->deadline && !r->item.late)) {
+		request_start(r, now);
+		return;
+	}
+	if (!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING)) {
+		request_lost_end(r);
+		return;
+	}
+	request_answer_nothing(r, status_late(r, now));
+	r->reply = r->room;
+	r->work.fn = request_on_replied;
+	shard_give(s, &r->work);
+}
+
+/* On virtual time, on its CPT. */
+static void run_placed(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+	uint64_t now = shard_now(s);
+
+	if (s->crashed)
+		;
+	else if (request_state(r) == REQUEST_LOST)
+		request_lost_end(r);
+	else if (now >= r->deadline || r->item.late)
+		request_refuse_queued(r, status_late(r, now));
+	else
+		request_start(r, now);
+	shard_taken(s);
+}
+
+void request_run(struct sched_item *item)
+{
+	struct ulrpc_request *r =
+		container_of(item, struct ulrpc_request, item);
+	struct shard *s = r->sc->shard;
+
+	if (!s->rpc->is_virtual) {
+		run_threaded(r);
+		return;
+	}
+	r->placed = true;
+	r->work.fn = run_placed;
+	shard_give(s, &r->work);
+}
+
+/* Bytes of memory for a request, from now until its reply is gone. */
+static uint64_t request_size(const struct wire_call *c)
+{
+	uint64_t size = sizeof(struct ulrpc_request) +
+			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
+
+	if (unlikely(c->nbulks))
+		size += transfers_size(c);
+	return c->length > REQUEST_ROOM ? size + c->length : size;
+}
+
+/* False: it would not be run in time. */
+static bool queue(struct ulrpc_request *r, const struct wire_call *c)
+{
+	struct service_cpt *sc = r->sc;
+
+	atomic_store_explicit(&r->state, REQUEST_QUEUED, memory_order_relaxed);
+	r->item.lane = (uint8_t)lane_of(r);
+	r->item.arrival = r->arrival;
+	r->item.deadline = r->deadline;
+	r->item.client = &r->share->queue;
+	r->item.cost = &r->method->cost;
+	r->item.method = r->method->number;
+	r->item.bytes = r->length;
+	if (!exec_add(&sc->service->exec, &r->item, r->arrival))
+		return false;
+	/* A worker may have it already. Its reply comes to this CPT in a later
+	 * turn. */
+	request_activate(r, request_size(c));
+	return true;
+}
+
+/* ---- arrival ---- */
+
+static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
+{
+	const struct ulrpc_method *m = r->method;
+	struct service_cpt *sc = r->sc;
+	uint64_t begun;
+
+	atomic_store_explicit(&r->started, r->arrival, memory_order_relaxed);
+	atomic_store_explicit(&r->state, REQUEST_RUNNING, memory_order_relaxed);
+	sc->running = r;
+	begun = shard_guard_begin(sc->shard);
+	call_handler(r);
+	if (unlikely(begun))
+		lnet_guard_end(sc->shard->node, sc->shard->cpt, begun,
+			       "method %s of service %s, which is run inline,",
+			       m->name, sc->service->name);
+	/* If it has been replied to in the handler, it is gone, and not this
+	 * one any more. */
+	if (unlikely(sc->running == r)) {
+		sc->running = NULL;
+		request_activate(r, request_size(c));
+	}
+}
+
+static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
+		     bool may_pin)
+{
+	void *to = r->room;
+
+	if (unlikely(c->length > REQUEST_ROOM)) {
+		if (may_pin && r->method->run == ULRPC_RUN_INLINE)
+			r->pin = inbox_pin(&r->sc->inbox);
+		r->body = c->body;
+		if (r->pin)
+			return 0;
+		to = r->copy = slab_get(&r->sc->slab, c->length);
+		if (!to)
+			return -ENOMEM;
+	}
+	r->body = memcpy(to, c->body, c->length);
+	return 0;
+}
+
+uint64_t request_deadline(const struct wire_call *c, uint64_t now)
+{
+	uint64_t us = c->timeout ? c->timeout : c->remaining;
+
+	if (c->remaining)
+		us = MIN(us, c->remaining);
+	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
+}
+
+static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
+{
+	struct origin *o = r->origin;
+	struct transfers_conf conf = {
+		.shard = r->sc->shard,
+		.self = o->local,
+		.peer = { o->source, o->client.pid },
+		.deadline = r->deadline,
+		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
+		.window = r->sc->service->conf.segments,
+	};
+
+	return transfers_new(&conf, c, &r->transfers);
+}
+
+/* Is there room for one more of @o? For the calls of a message this is looked
+ * for again only when what is held has changed since, or a call takes more. */
+static bool request_fits(struct origin *o, const struct wire_call *c)
+{
+	const struct service_cpt *sc = o->sc;
+
+	if (likely(o->room_as_of == sc->changes &&
+		   c->length <= o->room_length &&
+		   c->reply_max <= o->room_reply && !c->nbulks))
+		return true;
+	if (service_is_full(sc, o->share, request_size(c)))
+		return false;
+	o->room_as_of = sc->changes;
+	o->room_length = c->length;
+	o->room_reply = c->reply_max;
+	return true;
+}
+
+/* Fills in all that there is to know of it, but for its body. */
+static void request_init(struct ulrpc_request *r, struct origin *o,
+			 struct ulrpc_method *m, const struct wire_call *c,
+			 uint64_t now)
+{
+	size_t from = offsetof(struct ulrpc_request, state);
+
+	memset((char *)r + from, 0,
+	       offsetof(struct ulrpc_request, item) - from);
+	r->item.queued = r->item.late = false;
+	r->item.again = 0;
+	r->sc = o->sc;
+	r->origin = o;
+	r->share = o->share;
+	r->method = m;
+	r->xid = c->xid;
+	r->arrival = now;
+	r->deadline = request_deadline(c, now);
+	r->attempt = c->attempt;
+	r->reply_max = MIN(c->reply_max, ULRPC_BODY_MAX);
+	r->length = c->length;
+	r->priority = m->priority;
+	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
+		r->priority = (enum ulrpc_priority)c->priority;
+}
+
+/* What it needs besides its own memory; then it waits for a worker, if it is
+ * to. */
+static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
+			 bool may_pin, uint64_t *again_p)
+{
+	int rc = keep_body(r, c, may_pin);
+
+	if (likely(!rc) && unlikely(c->nbulks))
+		rc = keep_bulk(r, c);
+	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r, c))
+		return rc;
+	*again_p = r->item.again;
+	return -EBUSY;
+}
+
+uint32_t request_arrive(struct origin *o, const struct wire_call *c,
+			bool may_pin, uint64_t now, uint64_t *again_p)
+{
+	struct service_cpt *sc = o->sc;
+	struct ulrpc_method *m = service_method(sc->service, c->method);
+	struct ulrpc_request *r;
+	int rc;
+
+	if (unlikely(!m))
+		return WIRE_NO_METHOD;
+	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
+		return WIRE_BAD_REQUEST;
+	if (unlikely(!request_fits(o, c)))
+		return WIRE_OVERLOADED;
+	r = pool_get(&sc->requests);
+	if (unlikely(!r))
+		return WIRE_OVERLOADED;
+	request_init(r, o, m, c, now);
+	rc = request_begin(r, c, may_pin, again_p);
+	if (unlikely(rc)) {
+		request_drop(r);
+		pool_put(&sc->requests, r);
+		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
+	}
+	o->refs++;
+	o->deadline = MAX(o->deadline, r->deadline);
+	if (m->run == ULRPC_RUN_INLINE)
+		run_inline(r, c);
+	return WIRE_OK;
+}

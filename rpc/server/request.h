@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A request that is being served, from its arrival to its reply.
+ *
+ *	ARRIVED -> RUNNING -> ANSWERING -> REPLIED		inline
+ *	ARRIVED -> QUEUED -> RUNNING -> ANSWERING -> REPLIED	by a worker
+ *
+ * Whoever replies makes it ANSWERING, and so its own: until the reply has come
+ * to the CPT, which makes it REPLIED, the request is left alone there.
+ *
+ * A request whose service stops before its handler answers is LOST: it is the
+ * handler's alone, and its reply goes nowhere.
+ *
+ * The state is moved by whoever has the request: its CPT, or the worker that
+ * took it from the queue, or who replies. So it is atomic; everything else
+ * belongs to the CPT, or does not change while the handler has it.
+ */
+#ifndef RPC_REQUEST_H
+#define RPC_REQUEST_H
+
+#include <stdatomic.h>
+#include "rpc/server/sched.h"
+#include "rpc/server/service.h"
+
+struct export;
+struct origin;
+struct transfers;
+struct wire_call;
+struct reply_message;
+
+enum request_state {
+	REQUEST_ARRIVED,
+	REQUEST_QUEUED,
+	REQUEST_RUNNING,   /* its handler has it */
+	REQUEST_ANSWERING, /* the reply is written, and on its way to the CPT */
+	REQUEST_REPLIED,   /* there it is, and waits for bulk */
+	REQUEST_LOST,
+	REQUEST_STATES
+};
+
+extern const struct fsm_state request_states[REQUEST_STATES];
+
+/* Bodies up to this size live in the request itself. */
+#define REQUEST_ROOM 256
+
+/* A message of requests, as long as calls of it are unanswered. Owner: CPT. */
+struct origin {
+	struct service_cpt *sc;
+	struct export *export;	 /* a reference; NULL: none, or not any more */
+	struct share *share;	 /* of the export, or service_cpt.unknown */
+	struct ulnet_id client;	 /* process that sent it */
+	struct ulnet_nid source; /* NID it came from */
+	struct ulnet_nid local;	 /* NID of ours that it came to */
+	uint64_t match;
+	uint64_t handle;   /* the client's */
+	uint64_t deadline; /* ns: the latest of its calls */
+	uint32_t epoch;
+	uint32_t refs;	     /* requests, and the message while it is read */
+	uint32_t unanswered; /* calls */
+	/* As of this one of service_cpt.changes there is room for one more that
+	 * is not longer than this, and whose reply is not either. */
+	uint32_t room_as_of;
+	uint32_t room_length, room_reply;
+	bool reading;		   /* what has come; replies wait until then */
+	bool refused;		   /* all of it: the service stops */
+	struct reply_message *out; /* being packed */
+	struct list link;	   /* service_cpt.flush */
+};
+
+struct ulrpc_request {
+	/* what has come; immutable */
+	struct service_cpt *sc;
+	struct origin *origin;
+	struct share *share; /* the origin's, at first */
+	struct ulrpc_method *method;
+	uint64_t xid;
+	uint64_t arrival;  /* ns */
+	uint64_t deadline; /* ns; TIME_NEVER: none */
+	uint32_t attempt;  /* 0 for the first */
+	uint32_t reply_max;
+	uint32_t length;
+	enum ulrpc_priority priority;
+	const void *body;
+
+	/* what becomes of it; up to item all is 0 at its arrival */
+	_Atomic uint8_t state; /* enum request_state */
+	bool active;	       /* in service_cpt.active, and counted */
+	bool placed;	       /* has a place of exec's, on virtual time */
+	bool reported;	       /* as stuck */
+	bool waiting;	       /* to be told when bulk has ended */
+	bool losing;	       /* and then it is lost */
+	_Atomic uint32_t
+		users; /* threads that look at its shard, unless lost */
+	_Atomic uint64_t started; /* ns; 0: not yet */
+	void *copy;		  /* of the body, to be freed */
+	struct inbox_buffer *pin; /* or what it lies in */
+	struct transfers *transfers;
+	ulrpc_continue_fn
+		next; /* to be called by a worker; NULL: the handler */
+	void *reply;  /* to be freed, unless it is room */
+
+	struct sched_item item;
+	struct list link; /* service_cpt.active */
+	uint64_t held;	  /* active: bytes, as struct share counts them */
+	struct ulrpc_request *lost_link; /* service_cpt.lost */
+	struct ulnet_work work; /* runs it (virtual), or brings the reply */
+	void *next_arg;
+	/* the reply, on its way */
+	uint32_t status; /* enum wire_status */
+	uint32_t error;
+	uint32_t reply_length;
+	uint64_t replied; /* ns */
+	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
+};
+
+/* A message has come to the portal of @sc. */
+void request_on_message(void *sc, const struct ulnet_event *ev,
+			const void *payload, size_t length);
+/* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why
+ * it is not: enum wire_status, and, if workers are too busy for it, *@again_p,
+ * ns until they may not be. @may_pin: it lies in the inbox. */
+uint32_t request_arrive(struct origin *o, const struct wire_call *c,
+			bool may_pin, uint64_t now, uint64_t *again_p);
+/* ns; TIME_NEVER. */
+uint64_t request_deadline(const struct wire_call *c, uint64_t now);
+/* exec_conf.run */
+void request_run(struct sched_item *item);
+/* Takes what is under way: refuses what is queued, loses what handlers have. */
+void requests_abort(struct service_cpt *sc);
+/* The connection @e ends: what is queued is refused as STALE_EPOCH, for that
+ * it was not executed is certain; what is being run goes on, but its bulk ends
+ * with -ECONNRESET. */
+void requests_forget(struct service_cpt *sc, const struct export *e);
+/* The node has crashed; and then is gone: frees all. */
+void requests_crash(struct service_cpt *sc);
+void requests_gone(struct service_cpt *sc);
+/* Nobody refers to @sc: frees requests that were lost and answered. */
+void requests_lost_free(struct service_cpt *sc);
+/* service_cpt.watch: those that are stuck, or too late to be run. */
+void requests_watch(struct ulnet_timer *t);
+
+/* What is known of a call from before: by its number, which is noted, and by
+ * its caller's word, with RESENT, that an attempt with another number may have
+ * been executed. */
+enum request_past {
+	REQUEST_NEW,	  /* it was not executed before */
+	REQUEST_COPY,	  /* it has come already: it is being served, or has
+			   * been, or was refused, and nothing is said now */
+	REQUEST_DOUBTFUL, /* perhaps it was: refused with WIRE_DOUBTFUL */
+};
+
+/* Counts what is not new. A call that by its caller's word may have been
+ * executed counts as new if neither its caller nor its method minds; one whose
+ * number is forgotten is doubtful. @svc NULL: it has gone. */
+enum request_past request_past(struct shard *s, struct export *e,
+			       const struct ulrpc_service *svc,
+			       const struct wire_call *c);
+
+void origin_free(struct origin *o);
+static inline void origin_unref(struct origin *o)
+{
+	BUG_ON(!o->refs);
+	if (unlikely(--o->refs == 0))
+		origin_free(o);
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bulk of requests, as services see it: transfer.h under public names. */
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/request_priv.h"
+
+struct transfers *request_transfers(const struct ulrpc_request *request)
+{
+	return request_state(request) == REQUEST_LOST ? NULL
+						      : request->transfers;
+}
+
+struct transfers *request_transfers_use(const struct ulrpc_request *r)
+{
+	struct transfers *t = r->transfers;
+
+	if (!t)
+		return NULL;
+	transfers_use(t);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		return t;
+	transfers_unuse(t);
+	return NULL;
+}
+
+int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
+		       struct ulrpc_bulk_info *info)
+{
+	return transfers_info(request_transfers(request), index, info);
+}
+
+/* In done the request may be replied to: then it is gone, and @t is ours. */
+static int bulk_start(struct ulrpc_request *request, unsigned int index,
+		      enum ulrpc_bulk_access access, uint64_t offset,
+		      const struct iovec *iov, unsigned int niov,
+		      ulrpc_bulk_fn done, void *arg)
+{
+	struct transfers *t = request_transfers_use(request);
+	int rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
+
+	if (t)
+		transfers_unuse(t);
+	return rc;
+}
+
+int ulrpc_bulk_get(struct ulrpc_request *request, unsigned int index,
+		   uint64_t offset, const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	return bulk_start(request, index, ULRPC_BULK_SOURCE, offset, iov, niov,
+			  done, arg);
+}
+
+int ulrpc_bulk_put(struct ulrpc_request *request, unsigned int index,
+		   uint64_t offset, const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	return bulk_start(request, index, ULRPC_BULK_SINK, offset, iov, niov,
+			  done, arg);
+}
+
+static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
+			   enum ulrpc_bulk_access access, uint64_t offset,
+			   const struct iovec *iov, unsigned int niov)
+{
+	struct transfers *t = request_transfers_use(request);
+	struct transfer_waiter w;
+	int rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
+
+	if (t)
+		transfers_unuse(t);
+	return rc ? rc : transfer_wait_end(&w);
+}
+
+int ulrpc_bulk_get_wait(struct ulrpc_request *request, unsigned int index,
+			uint64_t offset, const struct iovec *iov,
+			unsigned int niov)
+{
+	return bulk_start_wait(request, index, ULRPC_BULK_SOURCE, offset, iov,
+			       niov);
+}
+
+int ulrpc_bulk_put_wait(struct ulrpc_request *request, unsigned int index,
+			uint64_t offset, const struct iovec *iov,
+			unsigned int niov)
+{
+	return bulk_start_wait(request, index, ULRPC_BULK_SINK, offset, iov,
+			       niov);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of requests share: their arrival (request.c), their end
+ * (request_reply.c), those that are not answered at once (requests.c), and what
+ * handlers ask (request_info.c, request_bulk.c).
+ */
+#ifndef RPC_REQUEST_PRIV_H
+#define RPC_REQUEST_PRIV_H
+
+#include "rpc/server/request.h"
+
+static inline unsigned int request_state(const struct ulrpc_request *r)
+{
+	return atomic_load_explicit(&r->state, memory_order_acquire);
+}
+
+/* False: somebody else has moved it from @from. */
+static inline bool request_move(struct ulrpc_request *r,
+				enum request_state from, enum request_state to)
+{
+	uint8_t was = from;
+
+	BUG_ON(!(request_states[from].next & FSM_TO(to)));
+	return atomic_compare_exchange_strong(&r->state, &was, to);
+}
+
+/* ---- request_reply.c ---- */
+
+/* Gives back what a request holds besides its own memory. */
+void request_drop(struct ulrpc_request *r);
+/* Its bulk is waited for: then it is finished, or lost. */
+void request_wait_bulk(struct ulrpc_request *r);
+/* ulrpc_request.work: a reply has come to the CPT of its request. */
+void request_on_replied(struct ulnet_work *w);
+/* There is nothing in its reply but @status. */
+void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
+/* Refuses a queued request, whose deadline has passed or whose service stops:
+ * the request has not run, and will not. On its CPT; nobody else has the
+ * request. */
+void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
+/* A lost one ends in this way. */
+void request_record_lost(const struct ulrpc_request *r, unsigned int end);
+
+/* ---- requests.c ---- */
+
+/* The request is not answered at once: it counts as under way from now on, with
+ * @held bytes. */
+void request_activate(struct ulrpc_request *r, uint64_t held);
+/* @r is not under way any more. What is waiting for that is told last. */
+void request_deactivate(struct ulrpc_request *r);
+/* False: it is not in state @from any more, but replied, or being run. */
+bool request_lose(struct ulrpc_request *r, enum request_state from);
+/* It is lost, and counts as having ended in this way. */
+void request_lost(struct ulrpc_request *r, unsigned int end);
+/* Its handler is done with it. Any thread; the memory goes with the service. */
+void request_lost_end(struct ulrpc_request *r);
+/* Handlers' threads may be about to use what ends with RPC on the node: those
+ * that have come after @r was lost do not, and those before are soon
+ * through. */
+void request_wait_users(const struct ulrpc_request *r);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of requests: what their handlers reply. */
+#include "rpc/server/request_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/export.h"
+#include "rpc/server/reply.h"
+#include "rpc/stats/stat_run.h"
+#include "rpc/wire/wire.h"
+
+/* ---- the end ---- */
+
+static void body_drop(struct ulrpc_request *r)
+{
+	if (r->pin)
+		inbox_unpin(r->pin);
+	if (r->copy)
+		slab_put(&r->sc->slab, r->copy, r->length);
+	r->pin = NULL;
+	r->copy = NULL;
+}
+
+void request_drop(struct ulrpc_request *r)
+{
+	if (r->transfers)
+		transfers_free(r->transfers);
+	body_drop(r);
+}
+
+static void request_end(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct origin *o = r->origin;
+
+	if (sc->running == r)
+		sc->running = NULL;
+	/* A body that lies elsewhere is pinned, or a copy. */
+	if (unlikely(r->body != r->room || r->transfers))
+		request_drop(r);
+	if (r->active)
+		request_deactivate(r);
+	pool_put(&sc->requests, r);
+	origin_unref(o);
+}
+
+static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
+			      struct wire_moved *room)
+{
+	reply->nbulks = transfer_moved(r->transfers, room, ULRPC_BULKS_MAX);
+	reply->bulk = room;
+	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
+		reply->status = WIRE_BULK_FAILED;
+}
+
+/* Threads look at the clock at different times. */
+static uint64_t ns_between(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+static out_of_line void record_with_bulk(const struct ulrpc_request *r,
+					 struct request_report report)
+{
+	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
+
+	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
+	report.bulk = &bulk;
+	stat_request_end(r->sc->shard->stats, &report);
+}
+
+static in_line void record(const struct ulrpc_request *r,
+			   const struct request_report *report)
+{
+	if (unlikely(r->transfers))
+		record_with_bulk(r, *report);
+	else
+		stat_request_end(r->sc->shard->stats, report);
+}
+
+/* Of a request that ends now, as if it had not been run; but for its end. */
+static in_line struct request_report report_of(const struct ulrpc_request *r,
+					       uint64_t now)
+{
+	const struct origin *o = r->origin;
+
+	return (struct request_report){
+		.service = r->sc->stats,
+		.peer = o->export ? &o->export->stats : NULL,
+		.method = r->method->number,
+		.total = ns_between(r->arrival, now),
+		.received = r->length,
+	};
+}
+
+void request_record_lost(const struct ulrpc_request *r, unsigned int end)
+{
+	struct request_report report = report_of(r, shard_now(r->sc->shard));
+
+	report.end = end;
+	record(r, &report);
+}
+
+/* What the next ones of its method will take. Those that the handler refused
+ * say nothing of that. */
+static void learn_cost(const struct ulrpc_request *r, uint64_t started)
+{
+	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
+
+	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
+		estimate_add(&r->method->cost,
+			     ns_between(started + bulk, r->replied));
+}
+
+static void request_finish(struct ulrpc_request *r, const void *body,
+			   uint64_t now)
+{
+	uint64_t started =
+		atomic_load_explicit(&r->started, memory_order_relaxed);
+	struct wire_moved room[ULRPC_BULKS_MAX];
+	struct request_report report = report_of(r, now);
+	struct wire_reply reply;
+
+	wire_reply_clear(&reply);
+	reply.xid = r->xid;
+	reply.attempt = r->attempt;
+	reply.status = r->status;
+	reply.error = r->error;
+	if (unlikely(r->status == WIRE_TOO_LONG))
+		reply.needed = r->reply_length;
+	else
+		reply.length = r->reply_length;
+	if (unlikely(r->status == WIRE_OVERLOADED))
+		reply.retry_after =
+			service_retry_after(r->sc->service, r->item.again);
+	if (unlikely(r->transfers))
+		moved(r, &reply, room);
+	report.end = reply.status;
+	if (likely(started)) {
+		report.run = true;
+		report.queue = ns_between(r->arrival, started);
+		report.service_time = ns_between(started, r->replied);
+		report.sent = reply.length;
+		reply.queue = report.queue / NSEC_PER_USEC;
+		reply.service = report.service_time / NSEC_PER_USEC;
+		if (r->method->run == ULRPC_RUN_WORKER)
+			learn_cost(r, started);
+	}
+	record(r, &report);
+	reply_add(r->origin, &reply, body, true);
+	request_end(r);
+}
+
+static void finish_kept(struct ulrpc_request *r)
+{
+	void *reply = r->reply;
+	bool own = reply != r->room;
+
+	request_finish(r, reply, shard_now(r->sc->shard));
+	if (own)
+		free(reply);
+}
+
+/* ---- bulk that is still being moved ---- */
+
+/* Also in the done of the last transfer: it is told after that. */
+static bool bulk_is_awaited(const struct ulrpc_request *r)
+{
+	return r->transfers && (r->waiting || transfer_busy(r->transfers));
+}
+
+static void on_bulk_done(void *arg);
+
+void request_wait_bulk(struct ulrpc_request *r)
+{
+	if (r->waiting)
+		return;
+	r->waiting = true;
+	transfer_on_done(r->transfers, on_bulk_done, r);
+}
+
+/* The bulk of a request has ended after its handler replied, on the assumption
+ * that all of it would be moved. */
+static void finish_late(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r))) {
+		request_wait_bulk(r);
+		return;
+	}
+	if (r->status == WIRE_OK && transfer_status(r->transfers)) {
+		r->status = WIRE_BULK_FAILED;
+		r->reply_length = 0;
+	}
+	finish_kept(r);
+}
+
+/* Bulk has ended, of a request that is replied, or to be lost. A reply that is
+ * still on its way ends it when it comes. */
+static void on_bulk_done(void *arg)
+{
+	struct ulrpc_request *r = arg;
+
+	r->waiting = false;
+	if (request_state(r) == REQUEST_REPLIED)
+		finish_late(r);
+	else if (r->losing && request_lose(r, REQUEST_RUNNING))
+		request_lost(r, STAT_UNANSWERED);
+}
+
+static void finish_or_wait(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r)))
+		request_wait_bulk(r);
+	else
+		finish_kept(r);
+}
+
+/* ---- the reply ---- */
+
+/* The reply of a request has arrived on the CPT of the request. */
+static void reply_come(struct ulrpc_request *r)
+{
+	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
+	finish_or_wait(r);
+}
+
+void request_on_replied(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (!s->crashed)
+		reply_come(r);
+	shard_taken(s);
+}
+
+static void keep_reply(struct ulrpc_request *r, const void *body)
+{
+	size_t length = r->status == WIRE_TOO_LONG ? 0 : r->reply_length;
+
+	r->reply = length <= REQUEST_ROOM ? r->room : malloc(length);
+	if (r->reply && length) {
+		memmove(r->reply, body, length);
+	} else if (!r->reply) {
+		r->reply = r->room;
+		r->reply_length = 0;
+		r->status = WIRE_FAILED;
+		r->error = ENOMEM;
+	}
+}
+
+static void request_answer(struct ulrpc_request *r, uint32_t status,
+			   uint32_t error, const void *body, size_t length)
+{
+	struct shard *s;
+	bool owned;
+
+	/* It is ours alone, until its CPT has got what is written here. */
+	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
+		/* Else it is a second reply. */
+		BUG_ON(request_state(r) != REQUEST_LOST);
+		request_lost_end(r);
+		return;
+	}
+	s = r->sc->shard;
+	r->status = length > r->reply_max ? WIRE_TOO_LONG : status;
+	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, r->share, 0))
+		r->status = WIRE_OVERLOADED;
+	r->error = error;
+	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	r->replied = shard_now(s);
+	owned = shard_owned(s);
+	if (likely(owned) && likely(!bulk_is_awaited(r))) {
+		request_finish(r, body, r->replied);
+		return;
+	}
+	keep_reply(r, body);
+	if (owned) {
+		reply_come(r);
+		return;
+	}
+	r->work.fn = request_on_replied;
+	shard_give(s, &r->work);
+}
+
+void request_answer_nothing(struct ulrpc_request *r, uint32_t status)
+{
+	r->status = status;
+	r->error = 0;
+	r->reply_length = 0;
+}
+
+void request_refuse_queued(struct ulrpc_request *r, uint32_t status)
+{
+	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
+	request_answer_nothing(r, status);
+	request_finish(r, NULL, shard_now(r->sc->shard));
+}
+
+void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
+{
+	BUG_ON(length && !body);
+	request_answer(request, WIRE_OK, 0, body, length);
+}
+
+void ulrpc_fail(struct ulrpc_request *request, int status)
+{
+	BUG_ON(status >= 0);
+	request_answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
+}
+
+void ulrpc_refuse(struct ulrpc_request *request)
+{
+	request_answer(request, WIRE_BAD_REQUEST, 0, NULL, 0);
+}
+
+void ulrpc_overloaded(struct ulrpc_request *request)
+{
+	request_answer(request, WIRE_OVERLOADED, 0, NULL, 0);
+}

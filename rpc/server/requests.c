@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that are not answered at once: those that are under way on a CPT,
+ * and those that are lost. */
+#include "rpc/server/request_priv.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "base/mutation.h"
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/export.h"
+#include "rpc/server/reply.h"
+#include "rpc/wire/wire.h"
+
+#define WATCH_MAX_NS NSEC_PER_SEC
+#define WATCH_MIN_NS (10 * NSEC_PER_MSEC)
+
+/* ---- under way ---- */
+
+static void watch_arm(struct service_cpt *sc)
+{
+	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
+	uint64_t every = MIN(stuck / 4, WATCH_MAX_NS);
+
+	if (!lnet_timer_armed(&sc->watch))
+		shard_arm(sc->shard, &sc->watch,
+			  shard_now(sc->shard) + MAX(every, WATCH_MIN_NS));
+}
+
+void request_activate(struct ulrpc_request *r, uint64_t held)
+{
+	struct service_cpt *sc = r->sc;
+
+	r->active = true;
+	r->held = held;
+	list_add_tail(&sc->active, &r->link);
+	service_held(sc, r->share, 1, (int64_t)r->held);
+	shard_work_begin(sc->shard);
+	watch_arm(sc);
+}
+
+void request_deactivate(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct shard *s = sc->shard;
+
+	list_del(&r->link);
+	r->active = false;
+	if (!MUTATE(rpc_lose_count) || r->xid % 8)
+		service_held(sc, r->share, -1, -(int64_t)r->held);
+	if (r->placed)
+		exec_done(&sc->service->exec, &r->item, shard_now(s));
+	r->placed = false;
+	if (list_empty(&sc->active))
+		shard_cancel(s, &sc->watch);
+	service_cpt_settled(sc);
+	shard_work_end(s);
+}
+
+/* ---- lost ---- */
+
+void request_lost_end(struct ulrpc_request *r)
+{
+	struct ulrpc_service *svc = r->sc->service;
+
+	if (r->transfers)
+		transfers_free(r->transfers);
+	if (r->pin)
+		inbox_kept_put(r->pin);
+	free(r->copy);
+	service_unref(svc);
+}
+
+void request_wait_users(const struct ulrpc_request *r)
+{
+	while (atomic_load(&r->users) ||
+	       (r->transfers && transfers_used(r->transfers)))
+		sched_yield();
+}
+
+bool request_lose(struct ulrpc_request *r, enum request_state from)
+{
+	struct service_cpt *sc = r->sc;
+	struct inbox_buffer *pin = r->pin;
+	bool copied = r->copy;
+
+	/* A lost request belongs to whoever replies, and may be answered at
+	 * once; request_lost() still looks at its bulk after that. */
+	atomic_fetch_add(&sc->service->refs, 1);
+	if (pin)
+		inbox_pin_keep(pin);
+	if (r->transfers)
+		transfers_get(r->transfers);
+	if (!request_move(r, from, REQUEST_LOST)) {
+		if (r->transfers)
+			transfers_free(r->transfers);
+		if (pin) {
+			r->pin = NULL;
+			inbox_kept_put(pin);
+		}
+		service_unref(sc->service);
+		return false;
+	}
+	if (copied)
+		slab_disown(&sc->slab);
+	request_wait_users(r);
+	/* A continuation that is queued is called all the same. */
+	if (sc->service->has_exec)
+		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
+			       shard_now(sc->shard));
+	r->lost_link = sc->lost;
+	sc->lost = r;
+	return true;
+}
+
+void request_lost(struct ulrpc_request *r, unsigned int end)
+{
+	struct origin *o = r->origin;
+
+	request_record_lost(r, end);
+	/* Bulk that was asked for, and has not begun, does not begin. */
+	transfer_abort(r->transfers, -ESHUTDOWN);
+	if (r->transfers)
+		transfers_free(r->transfers);
+	if (o->export)
+		export_unref(o->export);
+	o->export = NULL;
+	o->share = &r->sc->unknown;
+	if (r->active)
+		request_deactivate(r);
+}
+
+/* ---- looking after what is under way ---- */
+
+static void report_stuck(struct ulrpc_request *r, uint64_t since)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	r->reported = true;
+	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s, method %s: request %llu of %s: no reply after "
+		 "%llu ms in its handler",
+		 r->sc->service->name, r->method->name,
+		 (unsigned long long)r->xid,
+		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
+		 (unsigned long long)(since / NSEC_PER_MSEC));
+}
+
+void requests_watch(struct ulnet_timer *t)
+{
+	struct service_cpt *sc = container_of(t, struct service_cpt, watch);
+	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
+	uint64_t now = shard_now(sc->shard);
+	struct ulrpc_request *r, *next;
+
+	watch_arm(sc);
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		uint64_t started =
+			atomic_load_explicit(&r->started, memory_order_relaxed);
+
+		if (now >= r->deadline && request_state(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			request_refuse_queued(r, WIRE_EXPIRED);
+		else if (started && !r->reported && now > started &&
+			 now - started >= stuck &&
+			 request_state(r) == REQUEST_RUNNING)
+			report_stuck(r, now - started);
+	}
+}
+
+/* ---- the end of a connection ---- */
+
+void requests_forget(struct service_cpt *sc, const struct export *e)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		if (r->origin->export != e)
+			continue;
+		if (request_state(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			request_refuse_queued(r, WIRE_STALE_EPOCH);
+		else
+			transfer_abort(r->transfers, -ECONNRESET);
+	}
+}
+
+/* ---- the end of the service ---- */
+
+static void abort_queued(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &sc->active, link)
+		if (request_state(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
+}
+
+/* A worker has it in its hands, and has not begun. */
+static bool lose_taken(struct ulrpc_request *r)
+{
+	struct wire_reply reply = {
+		.xid = r->xid,
+		.attempt = r->attempt,
+		.status = WIRE_SHUTTING_DOWN,
+	};
+	struct origin *o = r->origin;
+
+	if (!request_lose(r, REQUEST_QUEUED))
+		return false;
+	reply_add(o, &reply, NULL, true);
+	request_lost(r, WIRE_SHUTTING_DOWN);
+	return true;
+}
+
+void requests_abort(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	abort_queued(sc);
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		if (r->transfers && transfer_busy(r->transfers)) {
+			r->losing = true;
+			request_wait_bulk(r);
+			transfer_abort(r->transfers, -ESHUTDOWN);
+		} else if (lose_taken(r)) {
+			continue;
+		} else if (request_lose(r, REQUEST_RUNNING)) {
+			request_lost(r, STAT_UNANSWERED);
+		}
+		/* else its reply is on the way */
+	}
+}
+
+void requests_crash(struct service_cpt *sc)
+{
+	struct ulrpc_request *r;
+
+	list_for_each_entry (r, &sc->active, link)
+		if (r->transfers)
+			transfer_crash(r->transfers);
+}
+
+static void reply_drop(struct ulrpc_request *r)
+{
+	if (r->reply != r->room)
+		free(r->reply);
+	r->reply = NULL;
+}
+
+static void request_gone(struct ulrpc_request *r)
+{
+	struct origin *o = r->origin;
+
+	if (r->item.queued)
+		exec_remove(&r->sc->service->exec, &r->item);
+	list_del(&r->link);
+	service_held(r->sc, r->share, -1, -(int64_t)r->held);
+	r->pin = NULL;
+	reply_drop(r);
+	request_drop(r);
+	pool_put(&r->sc->requests, r);
+	origin_unref(o);
+}
+
+void requests_gone(struct service_cpt *sc)
+{
+	while (!list_empty(&sc->flush)) {
+		struct origin *o = list_first(&sc->flush, struct origin, link);
+
+		list_del(&o->link);
+		o->out = NULL; /* among sc->replies */
+		origin_unref(o);
+	}
+	while (!list_empty(&sc->active))
+		request_gone(
+			list_first(&sc->active, struct ulrpc_request, link));
+}
+
+void requests_lost_free(struct service_cpt *sc)
+{
+	while (sc->lost) {
+		struct ulrpc_request *r = sc->lost;
+
+		sc->lost = r->lost_link;
+		origin_unref(r->origin);
+		pool_put(&sc->requests, r);
+	}
+}

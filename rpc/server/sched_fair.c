@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fair between hosts, and between the clients of each host, in rounds: in each,
+ * every host that has something waiting is served one request, of the client of
+ * it whose turn it is, the oldest one. So who asks for much waits behind his
+ * own requests, and not others behind them; and who makes many connections has
+ * no more of the workers than who makes one.
+ *
+ * Who comes while a round goes on, and has had nothing of it yet, is served in
+ * it: who calls again as soon as he has his reply has his part of each round,
+ * however many others never run out of requests.
+ */
+#include "rpc/server/sched.h"
+
+/* ---- turns ---- */
+
+/* Adds an item to those of @t. */
+static void turns_add(struct turns *ts, struct turn *t)
+{
+	if (t->queued++)
+		return;
+	list_init(&t->link);
+	list_add_tail(t->served < ts->round ? &ts->now : &ts->next, &t->link);
+	ts->n++;
+}
+
+static void turns_remove(struct turns *ts, struct turn *t)
+{
+	if (--t->queued)
+		return;
+	list_del(&t->link);
+	ts->n--;
+}
+
+/* The client or host whose turn it is; that turn is over then. There is one. */
+static struct turn *turns_take(struct turns *ts)
+{
+	struct turn *t;
+
+	if (list_empty(&ts->now)) {
+		list_splice_tail(&ts->now, &ts->next);
+		ts->round++;
+	}
+	t = list_first(&ts->now, struct turn, link);
+	t->served = ts->round;
+	list_del(&t->link);
+	list_add_tail(&ts->next, &t->link);
+	return t;
+}
+
+static void turns_init(struct turns *ts)
+{
+	list_init(&ts->now);
+	list_init(&ts->next);
+}
+
+/* ---- the policy ---- */
+
+struct fair {
+	struct sched sched;
+	struct turns hosts;
+};
+
+static struct sched *fair_new(void)
+{
+	struct fair *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->sched.ops = &sched_fair;
+	turns_init(&f->hosts);
+	return &f->sched;
+}
+
+static void fair_free(struct sched *s)
+{
+	struct fair *f = container_of(s, struct fair, sched);
+
+	BUG_ON(f->hosts.n);
+	free(f);
+}
+
+static void fair_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
+{
+	struct fair *f = container_of(s, struct fair, sched);
+	struct sched_client *c = item->client;
+	struct sched_host *h = c->host;
+	unsigned int lane = item->lane;
+
+	(void)now;
+	if (!h->flow[lane].turn.queued)
+		turns_init(&h->flow[lane].clients);
+	if (!c->flow[lane].turn.queued)
+		list_init(&c->flow[lane].items);
+	turns_add(&f->hosts, &h->flow[lane].turn);
+	turns_add(&h->flow[lane].clients, &c->flow[lane].turn);
+	list_add_tail(&c->flow[lane].items, &item->link);
+}
+
+static void fair_remove(struct sched *s, struct sched_item *item)
+{
+	struct fair *f = container_of(s, struct fair, sched);
+	struct sched_client *c = item->client;
+	struct sched_host *h = c->host;
+	unsigned int lane = item->lane;
+
+	list_del(&item->link);
+	turns_remove(&h->flow[lane].clients, &c->flow[lane].turn);
+	turns_remove(&f->hosts, &h->flow[lane].turn);
+}
+
+static struct sched_item *fair_dequeue(struct sched *s, uint64_t now,
+				       uint64_t *again)
+{
+	struct fair *f = container_of(s, struct fair, sched);
+	struct sched_client_flow *c;
+	struct sched_host_flow *h;
+	struct sched_item *item;
+
+	(void)now;
+	(void)again;
+	if (!f->hosts.n)
+		return NULL;
+	h = container_of(turns_take(&f->hosts), struct sched_host_flow, turn);
+	c = container_of(turns_take(&h->clients), struct sched_client_flow,
+			 turn);
+	item = list_first(&c->items, struct sched_item, link);
+	fair_remove(s, item);
+	return item;
+}
+
+/* In each round one of each host, and in each of the host's one of each of its
+ * clients. */
+static unsigned int fair_ahead(const struct sched *s,
+			       const struct sched_item *item,
+			       unsigned int queued)
+{
+	const struct fair *f = container_of(s, struct fair, sched);
+	const struct sched_host_flow *h = &item->client->host->flow[item->lane];
+	const struct sched_client_flow *c = &item->client->flow[item->lane];
+	uint64_t of_host = 0, others = f->hosts.n;
+
+	if (h->turn.queued) {
+		of_host = ((uint64_t)c->turn.queued + 1) * h->clients.n;
+		of_host = MIN(of_host, h->turn.queued);
+		others--;
+	}
+	return (unsigned int)MIN(queued, of_host * f->hosts.n + others);
+}
+
+const struct sched_ops sched_fair = {
+	.name = "fair",
+	.new = fair_new,
+	.free = fair_free,
+	.enqueue = fair_enqueue,
+	.dequeue = fair_dequeue,
+	.remove = fair_remove,
+	.ahead = fair_ahead,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Services: what they are called, which methods they have, and what of them is
+ * on each CPT (service_cpt): the inbox, and the requests that are being served
+ * there. Workers (exec.h) are the service's, for all CPTs.
+ *
+ * End of life, by ulrpc_service_stop() or with RPC on the node: each CPT closes
+ * (refuses new requests), aborts (what is under way stays without an answer),
+ * stops (unlinks its buffers); then the service is freed, or, if handlers still
+ * have requests of it, when the last one of these is answered.
+ *
+ * What a service holds is limited, to four times queue_max requests and
+ * queue_bytes_max bytes. Each host, which is a NID, has its share of that
+ * (base/share.h), and each client its share of its host's: alone, half of a
+ * half, which is the limit as it is configured. A host is not to be made up,
+ * but it can have any number of connections; and clients of one host are to be
+ * fair to each other, too.
+ *
+ * Bytes are those of memory that is really held for a request: itself, its
+ * body, the descriptors of its bulk, and, from the time when it is taken, room
+ * for its reply, as long as that may be; then the reply itself, until LNet has
+ * let go of it (reply.h). So a request is refused before it is executed, and no
+ * reply is ever without room.
+ */
+#ifndef RPC_SERVICE_H
+#define RPC_SERVICE_H
+
+#include <stdatomic.h>
+#include "base/fsm.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "base/share.h"
+#include "rpc/server/exec.h"
+#include "rpc/inbox.h"
+#include "rpc/rpc.h"
+#include "rpc/slab.h"
+#include "ulnet/service.h"
+
+struct export;
+struct wire_opened;
+
+struct ulrpc_method {
+	uint32_t number;
+	enum ulrpc_priority priority; /* not the default one */
+	ulrpc_handler_fn handler;     /* NULL: a free place of the table */
+	void *arg;
+	enum ulrpc_run run;
+	enum ulrpc_semantics semantics;
+	const char *name;
+	struct estimate cost; /* of a worker's: from its start to its reply,
+			       * without the time in which bulk is moved, which
+			       * is the caller's */
+};
+
+enum service_cpt_state {
+	SERVICE_CPT_UP,
+	SERVICE_CPT_CLOSED,  /* new requests are refused */
+	SERVICE_CPT_ABORTED, /* nothing is under way, or about to end */
+	SERVICE_CPT_STOPPED, /* buffers are being unlinked; what still comes, of
+			      * other CPTs, too, is refused */
+	SERVICE_CPT_GONE,    /* nobody refers to it */
+	SERVICE_CPT_STATES
+};
+
+/* What a client, or a host, holds of a service. */
+struct held {
+	uint32_t requests; /* under way */
+	uint64_t bytes;	   /* that they hold, and replies */
+	uint64_t refusals; /* bytes of messages with nothing else */
+};
+
+/* All clients of a NID: there as long as one of them has a share. Who has many
+ * connections so has no more than who has one. Owner: as struct share. */
+struct host {
+	struct hash_node by_nid; /* exports.hosts, by NID and portal */
+	struct list link;	 /* exports.host_list */
+	struct exports *exports; /* NULL: they are gone */
+	struct ulnet_nid nid;
+	unsigned int portal;
+	unsigned int shares;
+	struct held held;
+	struct sched_host queue; /* exec.lock's */
+};
+
+/* What a client holds of a service: there as long as its connection is, or it
+ * holds anything. Owner: the connection's CPT. */
+struct share {
+	struct list link; /* export.shares */
+	struct host *host;
+	unsigned int portal;
+	struct held held;
+	bool gone;		   /* the connection is */
+	struct sched_client queue; /* exec.lock's, as long as requests wait */
+};
+
+/* Owner: the CPT. */
+struct service_cpt {
+	struct ulrpc_service *service;
+	struct shard *shard;
+	struct list link; /* services.shard[] */
+	struct fsm fsm;	  /* enum service_cpt_state */
+	struct inbox inbox;
+	bool open;    /* the inbox is */
+	bool leaving; /* STOPPED, as are all others: nothing comes any more */
+
+	struct pool requests;	    /* struct ulrpc_request */
+	struct pool origins;	    /* struct origin */
+	struct slab slab;	    /* reply_message; bodies of requests */
+	struct list active;	    /* ulrpc_request.link: under way */
+	struct ulrpc_request *lost; /* those that only a handler has any more */
+	struct list flush;	    /* origin.link: with replies to be sent */
+	struct list replies;	    /* reply_message.link: not delivered yet */
+	unsigned int answers;	    /* of these, those that count as work */
+	struct ulrpc_request *running; /* inline, now */
+	struct ulnet_work flush_work;
+	bool flushing;		  /* that is under way */
+	struct ulnet_timer watch; /* looks after active */
+
+	/* Written here, read by all CPTs. */
+	_Atomic uint32_t held;	     /* requests under way */
+	_Atomic uint64_t held_bytes; /* that they hold, and replies */
+	uint32_t changes;	     /* of both, here */
+	/* Of both, what is not for a connection that is known here. */
+	uint64_t refusals;     /* bytes: of all clients */
+	struct host strangers; /* of the next two */
+	struct share unknown;  /* clients without one */
+	struct share passed;   /* messages that are on the way to other CPTs */
+
+	struct stat_service *stats; /* NULL: no memory */
+	uint64_t log_second;	    /* for what strangers cause */
+	unsigned int log_lines;
+	unsigned int strays; /* passed on to other CPTs, now */
+};
+
+struct ulrpc_service {
+	/* immutable after start */
+	struct ulrpc *rpc;
+	struct ulrpc_service_conf conf; /* without names and methods */
+	char name[ULRPC_SERVICE_NAME];
+	unsigned int portal;
+	uint32_t message_max;
+	struct ulrpc_method *methods; /* a table by number */
+	uint32_t methods_mask;
+	char *names;
+	unsigned int ncpts;
+	bool has_exec;
+	struct service_cpt *cpt; /* rpc->ncpts of them */
+
+	struct exec exec;
+	/* Whose are continuations of lost requests. */
+	struct sched_client lost;
+	struct sched_host lost_host;
+	_Atomic bool exec_closed; /* exec_close() has been called */
+	struct ulnet_work exec_work;
+	_Atomic unsigned int refs; /* its own, and requests that are lost */
+
+	/* rpc->wait.lock */
+	struct list link; /* services.all */
+	uint32_t idle;	  /* a bit for each CPT with nothing under way */
+	uint32_t shut;	  /* for each that nothing comes to any more */
+	uint32_t gone;	  /* and for each that is */
+	bool workers;	  /* there are */
+
+	bool started; /* completely: who asked for that hears of the end */
+};
+
+struct services {
+	struct list all;	  /* ulrpc_service.link; rpc->wait.lock */
+	unsigned int next_portal; /* the same */
+	/* Whose it was last, of what nobody has now; the same. */
+	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
+	struct list *shard; /* of service_cpt.link; by CPT, its owner's */
+};
+
+extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
+extern const struct rpc_part service_part;
+
+static inline struct ulrpc_method *service_method(
+	const struct ulrpc_service *svc, uint32_t number)
+{
+	uint32_t i = number & svc->methods_mask;
+
+	while (svc->methods[i].handler && svc->methods[i].number != number)
+		i = (i + 1) & svc->methods_mask;
+	return svc->methods[i].handler ? &svc->methods[i] : NULL;
+}
+
+/* Fills what a client that asked for @name is told: status, and the rest. */
+void service_opened(struct shard *s, const char *name, struct wire_opened *out);
+
+static inline bool service_cpt_ended(const struct service_cpt *sc)
+{
+	return sc->fsm.state >= SERVICE_CPT_ABORTED;
+}
+
+/* The connection of @share is gone; @share is freed as soon as it holds
+ * nothing. */
+void share_put(struct share *share);
+
+static inline void held_add(struct held *h, int requests, int64_t bytes,
+			    int64_t refusals)
+{
+	h->requests += (uint32_t)requests;
+	h->bytes += (uint64_t)bytes;
+	h->refusals += (uint64_t)refusals;
+}
+
+static inline void share_held(struct share *share, int requests, int64_t bytes,
+			      int64_t refusals)
+{
+	held_add(&share->held, requests, bytes, refusals);
+	held_add(&share->host->held, requests, bytes, refusals);
+	if (unlikely(share->gone))
+		share_put(share);
+}
+
+/* There are so many more (or less) requests under way, and bytes held, of
+ * @share's client. When they are less, @share may be gone. */
+static inline void service_held(struct service_cpt *sc, struct share *share,
+				int requests, int64_t bytes)
+{
+	sc->changes++;
+	atomic_store_explicit(
+		&sc->held,
+		atomic_load_explicit(&sc->held, memory_order_relaxed) +
+			(uint32_t)requests,
+		memory_order_relaxed);
+	atomic_store_explicit(
+		&sc->held_bytes,
+		atomic_load_explicit(&sc->held_bytes, memory_order_relaxed) +
+			(uint64_t)bytes,
+		memory_order_relaxed);
+	share_held(share, requests, bytes, 0);
+}
+
+/* As above, for the bytes of refusals. */
+static inline void service_refused(struct service_cpt *sc, struct share *share,
+				   int64_t bytes)
+{
+	sc->refusals += (uint64_t)bytes;
+	share_held(share, 0, 0, bytes);
+}
+
+/* Of all CPTs, as far as this one has heard. */
+static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
+		n += atomic_load_explicit(&svc->cpt[i].held_bytes,
+					  memory_order_relaxed);
+	return n;
+}
+
+static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
+		n += atomic_load_explicit(&svc->cpt[i].held,
+					  memory_order_relaxed);
+	return n;
+}
+
+/* The law of shares twice: the host has its share of all, and the client its
+ * share of what the host may have as things are. */
+static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
+				  uint64_t max, uint64_t n)
+{
+	uint64_t left = used < max ? max - used : 0;
+	uint64_t most = host + (left > host ? (left - host) / 2 : 0);
+
+	return share_allows(host, used, max, n) &&
+	       share_allows(client, host, most, n);
+}
+
+/* Of this many times the configured limits: one client alone, on one host
+ * alone, has the limit. */
+#define SERVICE_LIMITS 4
+
+/* Is there no room for one more of @share's client, with @bytes? One that is
+ * larger than all there may be comes in when nothing else is there. */
+static inline bool service_is_full(const struct service_cpt *sc,
+				   const struct share *share, uint64_t bytes)
+{
+	const struct ulrpc_service *svc = sc->service;
+	const struct held *mine = &share->held, *host = &share->host->held;
+	uint64_t used = service_held_bytes(svc);
+
+	return !service_allows(mine->requests + 1, host->requests,
+			       service_held_requests(svc),
+			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
+			       1) ||
+	       (used &&
+		!service_allows(mine->bytes, host->bytes, used,
+				SERVICE_LIMITS * svc->conf.queue_bytes_max,
+				bytes));
+}
+
+/* us until what was refused is to come again. @again: ns until there may be
+ * room, as far as that is known. */
+static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
+					   uint64_t again)
+{
+	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
+}
+
+/* The connection @e ends: requests_forget() at all services. */
+void services_forget(struct shard *s, const struct export *e);
+/* Something of @sc has ended that its end may have waited for. */
+void service_cpt_settled(struct service_cpt *sc);
+/* A lost request was answered. Any thread; may free @svc. */
+void service_unref(struct ulrpc_service *svc);
+
+/* May one more line be logged about something that strangers can cause? */
+bool service_may_log(struct service_cpt *sc);
+
+#endif

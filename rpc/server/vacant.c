@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/vacant.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/inbox.h"
+#include "rpc/server/export.h"
+#include "rpc/server/request.h"
+#include "rpc/server/stray.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+#include "rpc/wire/wire_reply.h"
+
+#define BUFFERS 2
+/* A head, whatever it says. */
+#define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
+/* Answers under way, of all vacant portals of a CPT. */
+#define ANSWERS_MAX 256
+/* us */
+#define SEND_TIMEOUT UINT64_C(5000000)
+
+/* The vacant services of a CPT. */
+struct vacants {
+	struct list open;    /* vacant.link */
+	struct list closing; /* the same */
+	struct list answers; /* vacant_answer.link: LNet has them */
+	unsigned int nanswers;
+	unsigned int strays; /* passed on to other CPTs, now */
+};
+
+struct vacant {
+	struct vacants *of;
+	struct shard *shard;
+	struct list link;
+	struct inbox inbox;
+};
+
+struct vacant_answer {
+	struct shard *shard;
+	struct list link;
+	uint8_t bytes[];
+};
+
+/* ---- answers ---- */
+
+static void answer_free(struct vacant_answer *a)
+{
+	a->shard->vacants->nanswers--;
+	list_del(&a->link);
+	free(a);
+}
+
+static void vacant_on_sent(const struct ulnet_event *ev)
+{
+	struct vacant_answer *a = ev->user_ptr;
+	struct shard *s = a->shard;
+
+	if (ev->type == LNET_EVENT_SEND && ev->status)
+		stat_count(s, RPC_STAT_answers_lost);
+	if (!ev->unlinked)
+		return;
+	answer_free(a);
+	shard_release(s);
+}
+
+static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
+			size_t length)
+{
+	struct ulnet_id to = { ev->source, ev->initiator.pid };
+	struct shard *s = a->shard;
+	struct ulnet_md md = {
+		.start = a->bytes,
+		.length = (uint32_t)length,
+		.threshold = 1,
+		.user_ptr = a,
+		.handler = vacant_on_sent,
+		.timeout = SEND_TIMEOUT,
+	};
+	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, length);
+	struct ulnet_md_handle mdh;
+
+	if (LNetMDBind(s->node, &md, LNET_UNLINK, &mdh)) {
+		stat_count(s, RPC_STAT_answers_lost);
+		answer_free(a);
+		return;
+	}
+	shard_hold(s);
+	if (!LNetPut(ev->target.nid, mdh, LNET_NOACK_REQ, to,
+		     ULRPC_PORTAL_REPLY, ev->match_bits, 0, hdr_data)) {
+		stat_count(s, RPC_STAT_answers_sent);
+		return;
+	}
+	stat_count(s, RPC_STAT_answers_lost);
+	BUG_ON(LNetMDUnlink(mdh)); /* its event frees it */
+}
+
+static struct vacant_answer *answer_new(struct shard *s, uint32_t ncalls)
+{
+	struct vacants *v = s->vacants;
+	struct vacant_answer *a;
+
+	if (v->nanswers >= ANSWERS_MAX)
+		return NULL;
+	a = malloc(sizeof(*a) + WIRE_REPLIES_BOUND + ncalls * WIRE_REPLY_BOUND);
+	if (!a)
+		return NULL;
+	a->shard = s;
+	list_add_tail(&v->answers, &a->link);
+	v->nanswers++;
+	return a;
+}
+
+/* What holds for all of a message; *@e_p if the connection is known. */
+static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
+			      const struct wire_requests *m,
+			      struct export **e_p)
+{
+	struct export *e =
+		export_find(s->exports, m->connection, m->client,
+			    &ev->initiator, &ev->source, shard_now(s));
+
+	if (!e)
+		return WIRE_NOT_CONNECTED;
+	if (m->acked)
+		xids_below(&e->xids, m->acked);
+	*e_p = e;
+	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
+}
+
+/* As by a service: another copy of a call may have come to that, so each is
+ * refused once, and not at all if it has been seen before. */
+static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
+			  const struct wire_requests *m,
+			  const struct wire_call *calls)
+{
+	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
+	struct vacant_answer *a;
+	struct export *e = NULL;
+	uint64_t absent = 0;
+	uint32_t status, n = 0;
+	uint8_t *at;
+
+	if (!m->ncalls)
+		return;
+	a = answer_new(s, m->ncalls);
+	if (!a) {
+		stat_count(s, RPC_STAT_answers_lost);
+		return;
+	}
+	status = vacant_status(s, ev, m, &e);
+	if (!e)
+		absent = export_absent(s->exports, shard_now(s));
+	at = wire_replies_put(a->bytes, &head);
+	for (uint32_t i = 0; i < m->ncalls; i++) {
+		const struct wire_call *c = &calls[i];
+		struct wire_reply r = { .xid = c->xid,
+					.attempt = c->attempt,
+					.status = status,
+					.absent = absent };
+		enum request_past past = REQUEST_NEW;
+
+		if (e)
+			past = request_past(s, e, NULL, c);
+		if (past == REQUEST_COPY)
+			continue;
+		if (past == REQUEST_DOUBTFUL)
+			r.status = WIRE_DOUBTFUL;
+		at = wire_reply_put(at, &r);
+		n++;
+	}
+	if (n)
+		answer_send(a, ev, (size_t)(at - a->bytes));
+	else
+		answer_free(a);
+}
+
+/* ---- what came to another CPT than its connection's ---- */
+
+static void vacant_stray_back(struct stray *stray)
+{
+	struct vacants *v = stray->arg;
+
+	v->strays--;
+}
+
+static void vacant_stray_there(struct stray *stray)
+{
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+	struct shard *s = stray->to;
+
+	if (!s->aborted && s->vacants &&
+	    !wire_requests_decode_heads(&m, calls, stray->ev.hdr_data,
+					stray->payload, stray->length))
+		vacant_refuse(s, &stray->ev, &m, calls);
+}
+
+static void vacant_pass_on(struct shard *s, unsigned int cpt,
+			   const struct ulnet_event *ev, const void *payload,
+			   size_t length)
+{
+	struct vacants *v = s->vacants;
+	struct stray *stray = NULL;
+
+	if (v->strays < ANSWERS_MAX && !s->aborted)
+		stray = stray_new(s, cpt, ev, payload, length);
+	if (!stray) {
+		stat_count(s, RPC_STAT_answers_lost);
+		return;
+	}
+	v->strays++;
+	stray_send(stray, vacant_stray_there, vacant_stray_back, v);
+}
+
+/* ---- messages ---- */
+
+static void on_message(void *arg, const struct ulnet_event *ev,
+		       const void *payload, size_t length)
+{
+	struct vacant *v = arg;
+	struct shard *s = v->shard;
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+	unsigned int cpt;
+	int rc;
+
+	stat_count(s, RPC_STAT_requests_received);
+	rc = wire_requests_decode_heads(&m, calls, ev->hdr_data, payload,
+					length);
+	if (rc) {
+		stat_count(s, RPC_STAT_requests_malformed + stat_of_bad(rc));
+		return;
+	}
+	cpt = export_cpt(m.connection);
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
+		vacant_refuse(s, ev, &m, calls);
+	else
+		vacant_pass_on(s, cpt, ev, payload, length);
+}
+
+/* ---- life ---- */
+
+static struct vacant *vacant_find(struct shard *s, unsigned int portal)
+{
+	struct vacant *v;
+
+	list_for_each_entry (v, &s->vacants->open, link)
+		if (v->inbox.portal == portal)
+			return v;
+	return NULL;
+}
+
+int vacant_open(struct shard *s, unsigned int portal)
+{
+	struct vacant *v;
+	int rc;
+
+	if (s->closing)
+		return -ESHUTDOWN;
+	if (vacant_find(s, portal))
+		return 0;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	v->of = s->vacants;
+	v->shard = s;
+	rc = inbox_open_heads(&v->inbox, s, portal, BUFFERS, BUFFER_SIZE,
+			      BUFFER_SIZE, on_message, v);
+	if (rc) {
+		free(v);
+		return rc;
+	}
+	list_add_tail(&s->vacants->open, &v->link);
+	return 0;
+}
+
+static void vacant_free(struct vacant *v)
+{
+	list_del(&v->link);
+	free(v);
+}
+
+static void on_closed(void *arg)
+{
+	vacant_free(arg);
+}
+
+static void close_one(struct vacant *v)
+{
+	list_del(&v->link);
+	list_add_tail(&v->of->closing, &v->link);
+	inbox_close(&v->inbox, on_closed, v);
+}
+
+void vacant_close(struct shard *s, unsigned int portal)
+{
+	struct vacant *v = vacant_find(s, portal);
+
+	if (v)
+		close_one(v);
+}
+
+static int vacant_shard_open(struct shard *s)
+{
+	struct vacants *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	list_init(&v->open);
+	list_init(&v->closing);
+	list_init(&v->answers);
+	s->vacants = v;
+	return 0;
+}
+
+static void vacant_shard_stop(struct shard *s)
+{
+	while (s->vacants && !list_empty(&s->vacants->open))
+		close_one(list_first(&s->vacants->open, struct vacant, link));
+}
+
+static void vacant_shard_crash(struct shard *s)
+{
+	struct vacant *v;
+
+	if (!s->vacants)
+		return;
+	list_for_each_entry (v, &s->vacants->open, link)
+		inbox_crash(&v->inbox);
+}
+
+static void gone(struct list *all)
+{
+	while (!list_empty(all)) {
+		struct vacant *v = list_first(all, struct vacant, link);
+
+		inbox_gone(&v->inbox);
+		vacant_free(v);
+	}
+}
+
+static void vacant_shard_free(struct shard *s)
+{
+	struct vacants *v = s->vacants;
+
+	if (!v)
+		return;
+	/* Only after a crash there are any. */
+	gone(&v->open);
+	gone(&v->closing);
+	while (!list_empty(&v->answers))
+		answer_free(
+			list_first(&v->answers, struct vacant_answer, link));
+	free(v);
+	s->vacants = NULL;
+}
+
+const struct rpc_part vacant_part = {
+	.name = "vacant",
+	.shard_open = vacant_shard_open,
+	.shard_stop = vacant_shard_stop,
+	.shard_crash = vacant_shard_crash,
+	.shard_free = vacant_shard_free,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stats/hist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of all values in a bucket the one that is nearest to the farthest ones. */
+static uint64_t middle(unsigned int bucket, unsigned int unit_bits)
+{
+	uint64_t low, end = hist_range(bucket, unit_bits, &low);
+
+	return low + (end - low) / 2;
+}
+
+static void pour(struct hist *h, const struct hist_small *from)
+{
+	for (unsigned int i = 0; i < HIST_SMALL; i++) {
+		uint64_t ns = middle(i, HIST_SMALL_BITS);
+
+		if (from->n[i])
+			h->n[hist_bucket(ns >> HIST_UNIT_BITS)] += from->n[i];
+	}
+}
+
+bool hist_small_spill(struct hist_small *h)
+{
+	if (!h->full)
+		h->full = calloc(1, sizeof(*h->full));
+	if (!h->full)
+		return false;
+	pour(h->full, h);
+	memset(h->n, 0, sizeof(h->n));
+	return true;
+}
+
+void hist_small_clear(struct hist_small *h)
+{
+	free(h->full);
+	*h = (struct hist_small){ 0 };
+}
+
+/* ---- reading ---- */
+
+static void merge_ends(struct hist *h, uint64_t sum, uint64_t max,
+		       uint64_t room)
+{
+	h->sum += sum;
+	h->max = MAX(h->max, max);
+	h->room = MAX(h->room, room);
+}
+
+void hist_merge(struct hist *h, const struct hist *from)
+{
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		h->n[i] += from->n[i];
+	merge_ends(h, from->sum, from->max, from->room);
+}
+
+void hist_merge_small(struct hist *h, const struct hist_small *from)
+{
+	if (from->full)
+		hist_merge(h, from->full);
+	pour(h, from);
+	merge_ends(h, from->sum, from->max, from->room);
+}
+
+uint64_t hist_count(const struct hist *h)
+{
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		count += h->n[i];
+	return count;
+}
+
+uint64_t hist_quantile(const struct hist *h, unsigned int per_10000)
+{
+	unsigned __int128 all = (unsigned __int128)hist_count(h) * per_10000;
+	uint64_t rank = (uint64_t)((all + 9999) / 10000), seen = 0;
+	unsigned int i = 0;
+
+	if (!h->room)
+		return 0;
+	rank = MAX(rank, 1);
+	while (i < HIST_BUCKETS - 1 && (seen += h->n[i]) < rank)
+		i++;
+	if (i == HIST_BUCKETS - 1 && h->max >> HIST_RANGE_BITS)
+		return h->max; /* the bucket has no end */
+	return MAX(MIN(middle(i, HIST_UNIT_BITS), h->max), hist_min(h));
+}

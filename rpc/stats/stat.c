@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stats/stat.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/stats/stats.h"
+
+/* ---- names ---- */
+
+#define NAME(name, help) #name,
+const char *const rpc_stat_names[RPC_STATS] = {
+#define STAT NAME
+#include "rpc/stats/stat.def"
+#undef STAT
+};
+const char *const stat_count_names[STAT_COUNTS_ALL] = { STAT_COUNTS(NAME) };
+static const char *const call_times[] = { STAT_CALL_TIMES(NAME) };
+static const char *const request_times[] = { STAT_REQUEST_TIMES(NAME) };
+
+static const char *call_end_name(unsigned int end)
+{
+	return ulrpc_cause_name((enum ulrpc_cause)end);
+}
+
+static const char *request_end_name(unsigned int end)
+{
+	static const char *const names[STAT_REQUEST_ENDS] = {
+		[WIRE_OK] = "ok",
+		[WIRE_FAILED] = "failed",
+		[WIRE_NO_SERVICE] = "no service",
+		[WIRE_NO_METHOD] = "no method",
+		[WIRE_OVERLOADED] = "overloaded",
+		[WIRE_EXPIRED] = "expired",
+		[WIRE_NOT_CONNECTED] = "not connected",
+		[WIRE_STALE_EPOCH] = "stale epoch",
+		[WIRE_SHUTTING_DOWN] = "shutting down",
+		[WIRE_BAD_REQUEST] = "bad request",
+		[WIRE_REFUSED] = "refused",
+		[WIRE_TOO_LONG] = "too long",
+		[WIRE_BULK_FAILED] = "bulk failed",
+		[WIRE_VERSION_UNKNOWN] = "version unknown",
+		[WIRE_DOUBTFUL] = "doubtful",
+		[STAT_UNANSWERED] = "unanswered",
+	};
+
+	return names[end];
+}
+
+#define ALL_COUNTS ((1u << STAT_COUNTS_ALL) - 1)
+
+const struct stat_kind stat_kinds[STAT_SIDES] = {
+	[STAT_CALLS] = { ULRPC_CAUSE_COUNT, ARRAY_SIZE(call_times), ALL_COUNTS,
+			 call_times, call_end_name },
+	[STAT_REQUESTS] = { STAT_REQUEST_ENDS, ARRAY_SIZE(request_times),
+			    ALL_COUNTS & ~(1u << STAT_COUNT_attempts),
+			    request_times, request_end_name },
+};
+
+/* ---- services and methods ---- */
+
+struct stat_service *stat_service_get(struct stat_shard *st,
+				      enum stat_side side, const char *name)
+{
+	struct list *services = &st->services[side];
+	struct stat_service *sv;
+
+	BUG_ON(strlen(name) >= ULRPC_SERVICE_NAME);
+	list_for_each_entry (sv, services, link)
+		if (!strcmp(sv->name, name))
+			return sv;
+	sv = calloc(1, sizeof(*sv));
+	if (!sv)
+		return NULL;
+	sv->side = side;
+	hash_init(&sv->methods);
+	text_copy(sv->name, sizeof(sv->name), name);
+	list_add_tail(services, &sv->link);
+	return sv;
+}
+
+static struct stat_method *method_of_hash(struct hash_node *n)
+{
+	return n ? container_of(n, struct stat_method, hash) : NULL;
+}
+
+static struct stat_method *method_new(struct stat_service *sv, uint32_t number)
+{
+	struct stat_method *m;
+
+	m = calloc(1, sizeof(*m) + stat_kinds[sv->side].ntimes *
+					   sizeof(m->times[0]));
+	if (!m)
+		return NULL;
+	m->number = number;
+	if (hash_add(&sv->methods, &m->hash, number)) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+/* Numbers are checksums, and good enough as hashes. */
+struct stat_method *stat_method_find(const struct stat_service *sv,
+				     uint32_t number)
+{
+	return method_of_hash(hash_first(&sv->methods, number));
+}
+
+struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number)
+{
+	struct stat_method *m = stat_method_find(sv, number);
+
+	return m ? m : method_new(sv, number);
+}
+
+int stat_method_add(struct stat_service *sv, uint32_t number)
+{
+	return !sv || stat_method_get(sv, number) ? 0 : -ENOMEM;
+}
+
+struct stat_method *stat_method_walk(const struct stat_service *sv,
+				     uint32_t *bucket,
+				     const struct stat_method *m)
+{
+	return method_of_hash(
+		hash_walk(&sv->methods, bucket, m ? &m->hash : NULL));
+}
+
+static void service_free(struct stat_service *sv)
+{
+	struct stat_method *m, *next;
+	uint32_t bucket = 0;
+
+	for (m = stat_method_walk(sv, &bucket, NULL); m; m = next) {
+		next = stat_method_walk(sv, &bucket, m);
+		hash_del(&sv->methods, &m->hash);
+		free(m);
+	}
+	hash_fini(&sv->methods);
+	list_del(&sv->link);
+	free(sv);
+}
+
+/* ---- peers ---- */
+
+void stat_peer_add(struct stat_shard *st, enum stat_side side,
+		   struct stat_peer *p, struct ulnet_id id)
+{
+	p->id = id;
+	list_add_tail(&st->peers[side], &p->link);
+}
+
+static void peer_forget_times(struct stat_peer *p)
+{
+	if (!p->times)
+		return;
+	hist_small_clear(p->times);
+	free(p->times);
+	p->times = NULL;
+}
+
+void stat_peer_del(struct stat_shard *st, enum stat_side side,
+		   struct stat_peer *p)
+{
+	struct stat_cursor *c;
+
+	if (!p->link.next)
+		return;
+	stat_fold(st);
+	list_for_each_entry (c, &st->cursors, link)
+		if (c->next == &p->link)
+			c->next = p->link.next;
+	list_del(&p->link);
+	p->link.next = NULL;
+	st->gone[side].peers++;
+	stat_counts_add(st->gone[side].counts, p->counts);
+	if (p->times)
+		hist_merge_small(&st->gone[side].times, p->times);
+	peer_forget_times(p);
+}
+
+void stat_peer_reset(struct stat_peer *p)
+{
+	memset(p->counts, 0, sizeof(p->counts));
+	peer_forget_times(p);
+}
+
+struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side)
+{
+	struct stat_cursor *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->side = side;
+	c->next = st->peers[side].next;
+	list_add_tail(&st->cursors, &c->link);
+	return c;
+}
+
+struct stat_peer *stat_cursor_next(struct stat_shard *st, struct stat_cursor *c)
+{
+	struct list *at = c->next;
+
+	if (at == &st->peers[c->side])
+		return NULL;
+	c->next = at->next;
+	return container_of(at, struct stat_peer, link);
+}
+
+void stat_cursor_end(struct stat_cursor *c)
+{
+	list_del(&c->link);
+	free(c);
+}
+
+/* ---- the shard ---- */
+
+void stat_shard_init(struct stat_shard *st)
+{
+	*st = (struct stat_shard){ 0 };
+	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
+		list_init(&st->services[side]);
+		list_init(&st->peers[side]);
+	}
+	list_init(&st->cursors);
+}
+
+void stat_shard_fini(struct stat_shard *st)
+{
+	struct stat_service *sv, *next;
+
+	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
+		BUG_ON(!list_empty(&st->peers[side]));
+		list_for_each_entry_safe (sv, next, &st->services[side], link)
+			service_free(sv);
+	}
+	while (!list_empty(&st->cursors))
+		stat_cursor_end(
+			list_first(&st->cursors, struct stat_cursor, link));
+}
+
+static void ends_add(uint64_t *to, const uint64_t *from)
+{
+	for (unsigned int i = 0; i < STAT_ENDS_MAX; i++)
+		to[i] += from[i];
+}
+
+static int service_merge(struct stat_service *to,
+			 const struct stat_service *from)
+{
+	const struct stat_method *m = NULL;
+	uint32_t bucket = 0;
+
+	if (!to)
+		return -ENOMEM;
+	ends_add(to->refused, from->refused);
+	while ((m = stat_method_walk(from, &bucket, m))) {
+		struct stat_method *sum = stat_method_get(to, m->number);
+
+		if (!sum)
+			return -ENOMEM;
+		stat_counts_add(sum->counts, m->counts);
+		ends_add(sum->ends, m->ends);
+		for (unsigned int i = 0; i < stat_kinds[from->side].ntimes; i++)
+			hist_merge(&sum->times[i], &m->times[i]);
+	}
+	return 0;
+}
+
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from)
+{
+	int rc = 0;
+
+	stat_fold(from);
+	for (unsigned int i = 0; i < RPC_STATS; i++)
+		to->counts[i] += from->counts[i];
+	ends_add(to->refused, from->refused);
+	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
+		struct stat_service *sv;
+
+		list_for_each_entry (sv, &from->services[side], link)
+			if (!rc)
+				rc = service_merge(
+					stat_service_get(to, side, sv->name),
+					sv);
+		to->gone[side].peers += from->gone[side].peers;
+		stat_counts_add(to->gone[side].counts, from->gone[side].counts);
+		hist_merge(&to->gone[side].times, &from->gone[side].times);
+	}
+	return rc;
+}
+
+static void service_reset(struct stat_service *sv)
+{
+	struct stat_method *m = NULL;
+	uint32_t bucket = 0;
+
+	memset(sv->refused, 0, sizeof(sv->refused));
+	while ((m = stat_method_walk(sv, &bucket, m))) {
+		memset(m->counts, 0, sizeof(m->counts));
+		memset(m->ends, 0, sizeof(m->ends));
+		memset(m->times, 0,
+		       stat_kinds[sv->side].ntimes * sizeof(m->times[0]));
+	}
+}
+
+void stat_shard_reset(struct stat_shard *st)
+{
+	stat_fold(st);
+	memset(st->counts, 0, sizeof(st->counts));
+	memset(st->refused, 0, sizeof(st->refused));
+	memset(st->gone, 0, sizeof(st->gone));
+	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
+		struct stat_service *sv;
+
+		list_for_each_entry (sv, &st->services[side], link)
+			service_reset(sv);
+	}
+}
+
+static int shard_open(struct shard *s)
+{
+	s->stats = malloc(sizeof(*s->stats));
+	if (!s->stats)
+		return -ENOMEM;
+	stat_shard_init(s->stats);
+	return 0;
+}
+
+static void shard_free(struct shard *s)
+{
+	if (!s->stats)
+		return;
+	stat_shard_fini(s->stats);
+	free(s->stats);
+	s->stats = NULL;
+}
+
+const struct rpc_part stat_part = {
+	.name = "statistics",
+	.open = stats_open,
+	.shard_open = shard_open,
+	.shard_free = shard_free,
+	.free = stats_free,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is counted on a CPT: calls by service and method, requests by service
+ * and method, both by peer, and what belongs to none of these. Recording
+ * neither locks nor allocates (but for the first of a kind), hashes no names,
+ * and reads no clock.
+ *
+ * Both sides count in the same shape, struct stat_method, each with its own
+ * counters, ends and times: the lists below.
+ *
+ * Owner of all of it, also for reading: the CPT. stats.c reads, by lnet_call().
+ */
+#ifndef RPC_STAT_H
+#define RPC_STAT_H
+
+#include <errno.h>
+#include "base/hash.h"
+#include "base/list.h"
+#include "rpc/stats/hist.h"
+#include "rpc/rpc.h"
+#include "rpc/wire/wire.h"
+
+/* ---- what is counted ---- */
+
+enum rpc_stat {
+#define STAT(name, help) RPC_STAT_##name,
+#include "rpc/stats/stat.def"
+#undef STAT
+	RPC_STATS
+};
+
+enum stat_side {
+	STAT_CALLS,    /* made here: this node is a client */
+	STAT_REQUESTS, /* served here: it is a server */
+	STAT_SIDES
+};
+
+/* Of a method, and of a peer. X(name, help) */
+#define STAT_COUNTS(X)                                            \
+	X(calls, "calls that ended, requests that were answered") \
+	X(failed, "of these, those whose end is not \"ok\"")      \
+	X(attempts, "messages that carried them")                 \
+	X(sent_bytes, "bodies sent")                              \
+	X(received_bytes, "bodies received")                      \
+	X(bulk_sent_bytes, "bulk data that left this node")       \
+	X(bulk_received_bytes, "bulk data that came to it")
+
+/* Of a call: as in struct ulrpc_outcome. */
+#define STAT_CALL_TIMES(X)                                           \
+	X(total, "from the call to its end")                         \
+	X(connecting, "waiting for the connection")                  \
+	X(window, "waiting for a place in flight")                   \
+	X(wire, "on the wire, both ways; answered calls only")       \
+	X(queue, "at the server, until the handler began; the same") \
+	X(service, "in the handler; the same")
+
+/* Of a request. */
+#define STAT_REQUEST_TIMES(X)                                    \
+	X(total, "from its arrival to the reply")                \
+	X(queue, "until its handler began; those that were run") \
+	X(service, "in the handler, until the reply; the same")  \
+	X(bulk, "while bulk data was being moved; those with bulk")
+
+#define STAT_ENUM_COUNT(name, help)	   STAT_COUNT_##name,
+#define STAT_ENUM_CALL_TIME(name, help)	   STAT_CALL_TIME_##name,
+#define STAT_ENUM_REQUEST_TIME(name, help) STAT_REQUEST_TIME_##name,
+enum stat_count { STAT_COUNTS(STAT_ENUM_COUNT) STAT_COUNTS_ALL };
+enum stat_call_time {
+	STAT_CALL_TIMES(STAT_ENUM_CALL_TIME) STAT_CALL_TIMES_ALL
+};
+enum stat_request_time {
+	STAT_REQUEST_TIMES(STAT_ENUM_REQUEST_TIME) STAT_REQUEST_TIMES_ALL
+};
+
+/* How they end: calls by enum ulrpc_cause, requests by enum wire_status, or in
+ * this way, when nobody is told. */
+#define STAT_UNANSWERED	  WIRE_STATUSES
+#define STAT_REQUEST_ENDS (STAT_UNANSWERED + 1)
+#define STAT_ENDS_MAX	  20
+_Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
+		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
+	       "room for all ends");
+
+struct stat_method {
+	struct hash_node hash; /* stat_service.methods, by number */
+	uint32_t number;
+	uint64_t counts[STAT_COUNTS_ALL];
+	uint64_t ends[STAT_ENDS_MAX];
+	struct hist times[]; /* as many as its side has */
+};
+
+/* A service by its name. Lives as long as the shard, so pointers to it stay
+ * valid. */
+struct stat_service {
+	struct list link; /* stat_shard.services */
+	enum stat_side side;
+	struct hash methods;
+	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known method */
+	char name[ULRPC_SERVICE_NAME];
+};
+
+/* Of an import, or an export, which it is a part of. */
+struct stat_peer {
+	struct list link; /* stat_shard.peers; empty: not added */
+	struct ulnet_id id;
+	uint64_t counts[STAT_COUNTS_ALL];
+	struct hist_small *times; /* "total"; NULL until the first one */
+};
+
+/* Where a reader of peers is, between two turns. */
+struct stat_cursor {
+	struct list link; /* stat_shard.cursors */
+	enum stat_side side;
+	struct list *next; /* of stat_shard.peers[side], or its head */
+};
+
+#define STAT_TIMES_MAX 6
+_Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
+		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
+	       "room for all times");
+
+/*
+ * Calls, or requests, that ended one after another and are alike: of one
+ * service, method and peer, with one end, and with the same times. Most calls
+ * of a message are, as times are those of turns. A run is counted here, and
+ * folded into the counters of its method and its peer when something ends that
+ * is not like the run, or somebody reads.
+ */
+struct stat_run {
+	uint32_t how;	 /* for stat_run.c; 0: empty */
+	uint32_t number; /* of the method */
+	struct stat_service *service;
+	struct stat_peer *peer;
+	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
+	struct stat_method *method;	/* NULL: it has no place */
+	uint64_t counts[STAT_COUNTS_ALL];
+};
+
+struct stat_shard {
+	struct stat_run run[STAT_SIDES];
+	uint64_t counts[RPC_STATS];
+	struct list services[STAT_SIDES];
+	struct list peers[STAT_SIDES];
+	struct list cursors;
+	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known service */
+	/* Peers that are no more. */
+	struct {
+		uint64_t peers;
+		uint64_t counts[STAT_COUNTS_ALL];
+		struct hist times;
+	} gone[STAT_SIDES];
+};
+
+extern const struct rpc_part stat_part;
+
+/* ---- places to count in ---- */
+
+/* NULL: no memory; then what is recorded without it counts as unrecorded.
+ * @name: shorter than ULRPC_SERVICE_NAME. */
+struct stat_service *stat_service_get(struct stat_shard *st,
+				      enum stat_side side, const char *name);
+struct stat_method *stat_method_find(const struct stat_service *sv,
+				     uint32_t number);
+/* Finds it, or makes it. NULL: no memory. */
+struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
+/* Server: a method that there is, before its first request. Others are counted
+ * in stat_service.refused, for strangers choose their numbers. @sv NULL is
+ * fine. -ENOMEM. */
+int stat_method_add(struct stat_service *sv, uint32_t number);
+
+/* @p is zeroed memory. */
+void stat_peer_add(struct stat_shard *st, enum stat_side side,
+		   struct stat_peer *p, struct ulnet_id id);
+/* Takes a peer away. What it counted, and what is recorded with it later, is
+ * added to the sum of all peers that are gone. No effect if the peer was not
+ * added. */
+void stat_peer_del(struct stat_shard *st, enum stat_side side,
+		   struct stat_peer *p);
+
+/* ---- recording ---- */
+
+static inline void stat_count(struct shard *s, enum rpc_stat stat)
+{
+	s->stats->counts[stat]++;
+}
+
+/* Of a message that cannot be read, because of @rc: what to add to
+ * RPC_STAT_*_malformed, which the other two follow. */
+static inline enum rpc_stat stat_of_bad(int rc)
+{
+	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
+}
+
+/* What statistics may want to know of a call that ended. Borrowed until
+ * return. */
+struct call_report {
+	struct shard *shard;
+	struct stat_service *stats; /* the client's; NULL: no memory */
+	struct stat_peer *peer;	    /* the import's; NULL: none */
+	uint32_t method;
+	size_t sent, received;		   /* bytes of the bodies */
+	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
+	const struct ulrpc_outcome *outcome;
+};
+
+/* Bulk was moved for a call that stat_call_end() (rpc/stats/stat_run.h) has
+ * recorded; the call's peer, or NULL, may have gone since. */
+void stat_call_late(const struct call_report *r);
+
+/* Bulk data of a request. */
+struct bulk_report {
+	uint64_t time;		 /* ns */
+	uint64_t received, sent; /* bytes */
+};
+
+/* A request that was read, at its end. Times in ns. */
+struct request_report {
+	struct stat_service *service; /* NULL: none of that portal */
+	struct stat_peer *peer;	      /* NULL: not connected */
+	uint32_t method;
+	unsigned int end; /* enum wire_status, or STAT_UNANSWERED */
+	bool run;	  /* its handler was called, and has replied */
+	uint64_t total;
+	uint64_t queue, service_time;	/* if it was run */
+	uint64_t received, sent;	/* bytes of the bodies */
+	const struct bulk_report *bulk; /* NULL: none was to be moved */
+};
+
+
+static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
+{
+	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
+		to[i] += counts[i];
+}
+
+/* ---- reading ---- */
+
+/* To be called before a method or a peer is read: folds the runs. */
+void stat_fold(struct stat_shard *st);
+
+/* What a side has, to be named. */
+struct stat_kind {
+	unsigned int nends, ntimes;
+	unsigned int counts; /* a bit for each enum stat_count */
+	const char *const *times;
+	const char *(*end)(unsigned int end);
+};
+extern const struct stat_kind stat_kinds[STAT_SIDES];
+extern const char *const stat_count_names[STAT_COUNTS_ALL];
+extern const char *const rpc_stat_names[RPC_STATS];
+
+void stat_shard_init(struct stat_shard *st);
+/* To be called when the shard has no peers any more. */
+void stat_shard_fini(struct stat_shard *st);
+/* Adds all of @from but its peers. -ENOMEM: a part is missing. */
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
+/* Everything but its peers becomes 0. */
+void stat_shard_reset(struct stat_shard *st);
+/* Sets the counters of one peer to 0, and gives the memory of its times
+ * back. */
+void stat_peer_reset(struct stat_peer *p);
+
+/* All methods: start with *@bucket = 0 and NULL; NULL ends. */
+struct stat_method *stat_method_walk(const struct stat_service *sv,
+				     uint32_t *bucket,
+				     const struct stat_method *m);
+
+/* Readers that need more than one turn; freed by stat_cursor_end(), or with the
+ * shard. NULL: no memory. */
+struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side);
+/* NULL: that was the last one. */
+struct stat_peer *stat_cursor_next(struct stat_shard *st,
+				   struct stat_cursor *c);
+void stat_cursor_end(struct stat_cursor *c);
+
+#endif

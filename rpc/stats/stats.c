@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stats/stats.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "rpc/crc32c.h"
+#include "ulnet/control.h"
+
+/* A method's, for who only knows its number. */
+struct method_name {
+	struct list link; /* stats.names */
+	uint32_t number;
+	char name[];
+};
+
+struct stats {
+	pthread_mutex_t lock; /* for what follows */
+	struct list names;    /* only ever grows */
+	struct lnet_control *control;
+};
+
+int stats_open(struct ulrpc *rpc)
+{
+	struct stats *st = calloc(1, sizeof(*st));
+
+	if (!st)
+		return -ENOMEM;
+	pthread_mutex_init(&st->lock, NULL);
+	list_init(&st->names);
+	rpc->stats = st;
+	return 0;
+}
+
+void stats_free(struct ulrpc *rpc)
+{
+	struct stats *st = rpc->stats;
+	struct method_name *n, *next;
+
+	if (!st)
+		return;
+	stats_close(rpc); /* after a crash nobody has */
+	rpc->stats = NULL;
+	list_for_each_entry_safe (n, next, &st->names, link)
+		free(n);
+	pthread_mutex_destroy(&st->lock);
+	free(st);
+}
+
+/* ---- names ---- */
+
+/* The lock is held. */
+static const char *name_find(const struct stats *st, uint32_t number)
+{
+	const struct method_name *n;
+
+	list_for_each_entry (n, &st->names, link)
+		if (n->number == number)
+			return n->name;
+	return NULL;
+}
+
+const char *stats_method_name(struct ulrpc *rpc, uint32_t number)
+{
+	const char *name;
+
+	pthread_mutex_lock(&rpc->stats->lock);
+	name = name_find(rpc->stats, number);
+	pthread_mutex_unlock(&rpc->stats->lock);
+	return name;
+}
+
+int ulrpc_method_declare(struct ulrpc *rpc, const char *name)
+{
+	size_t length = strlen(name);
+	uint32_t number = rpc_crc32c(0, name, length);
+	struct stats *st = rpc->stats;
+	struct method_name *n = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&st->lock);
+	if (!name_find(st, number)) {
+		n = malloc(sizeof(*n) + length + 1);
+		rc = n ? 0 : -ENOMEM;
+	}
+	if (n) {
+		n->number = number;
+		memcpy(n->name, name, length + 1);
+		list_add_tail(&st->names, &n->link);
+	}
+	pthread_mutex_unlock(&st->lock);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+static int stats_text(struct ulrpc *rpc, bool buckets, char **yaml_p)
+{
+	struct stats_sum *sum;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f;
+	bool bad;
+	int rc = stats_sum(rpc, &sum);
+
+	if (rc)
+		return rc;
+	f = open_memstream(&text, &size);
+	if (f) {
+		stats_print(rpc, sum, buckets, f);
+		bad = ferror(f);
+		rc = fclose(f) || bad ? -ENOMEM : 0;
+	} else {
+		rc = -ENOMEM;
+	}
+	stats_sum_free(sum);
+	if (rc)
+		free(text);
+	else
+		*yaml_p = text;
+	return rc;
+}
+
+int ulrpc_stats(struct ulrpc *rpc, char **yaml_p)
+{
+	return stats_text(rpc, true, yaml_p);
+}
+
+/* ---- through the control socket ---- */
+
+static int on_show(void *arg, struct lnet_control_call *call, char **output_p)
+{
+	int64_t verbose = 0;
+	int rc = lnet_control_number(call, "verbose", 0, INT32_MAX, &verbose);
+
+	return rc ? rc : stats_text(arg, verbose > 0, output_p);
+}
+
+static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
+{
+	(void)call;
+	(void)output_p;
+	return ulrpc_stats_reset(arg);
+}
+
+/* The control ends first. */
+static void on_gone(void *arg)
+{
+	struct stats *st = ((struct ulrpc *)arg)->stats;
+
+	pthread_mutex_lock(&st->lock);
+	st->control = NULL;
+	pthread_mutex_unlock(&st->lock);
+}
+
+static int control_add(struct ulrpc *rpc, struct lnet_control *control)
+{
+	const struct ulnet_control_command show = {
+		.name = "rpc show",
+		.keys = (const char *const[]){ "verbose", NULL },
+		.fn = on_show,
+		.gone = on_gone,
+		.arg = rpc,
+	};
+	const struct ulnet_control_command reset = {
+		.name = "rpc reset",
+		.fn = on_reset,
+		.gone = on_gone,
+		.arg = rpc,
+	};
+	int rc = lnet_control_add(control, &show);
+
+	if (rc)
+		return rc;
+	rc = lnet_control_add(control, &reset);
+	if (rc)
+		lnet_control_del(control, show.name);
+	return rc;
+}
+
+int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control)
+{
+	struct stats *st = rpc->stats;
+	struct lnet_control *old;
+	int rc;
+
+	if (lnet_in_turn())
+		return -EDEADLK;
+	pthread_mutex_lock(&st->lock);
+	old = st->control;
+	st->control = NULL;
+	pthread_mutex_unlock(&st->lock);
+	if (old) {
+		lnet_control_del(old, "rpc show");
+		lnet_control_del(old, "rpc reset");
+	}
+	if (!control)
+		return 0;
+	rc = control_add(rpc, control);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&st->lock);
+	st->control = control;
+	pthread_mutex_unlock(&st->lock);
+	return 0;
+}
+
+void stats_close(struct ulrpc *rpc)
+{
+	if (rpc->stats)
+		BUG_ON(ulrpc_control(rpc, NULL));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Statistics of all CPTs together, and names for the numbers in them. Any
+ * thread, but none in a turn; reading them holds up a CPT for some of its peers
+ * at a time only.
+ */
+#ifndef RPC_STATS_H
+#define RPC_STATS_H
+
+#include "rpc/stats/stat.h"
+
+/* Of rpc_part. */
+int stats_open(struct ulrpc *rpc);
+void stats_free(struct ulrpc *rpc);
+
+/* The first thing that ulrpc_close() does: takes back what ulrpc_control()
+ * gave. Waits for requests that are being carried out. */
+void stats_close(struct ulrpc *rpc);
+
+/* The name of a method, or NULL; stays valid as long as @rpc. */
+const char *stats_method_name(struct ulrpc *rpc, uint32_t number);
+
+/* ---- for stats_print.c ---- */
+
+/* A copy, as of some moment of the reading. */
+struct stat_peer_copy {
+	struct ulnet_id id;
+	uint64_t counts[STAT_COUNTS_ALL];
+	struct hist_small *times; /* NULL: none */
+};
+
+struct stats_sum {
+	struct stat_shard all;			  /* but for its peers: */
+	struct stat_peer_copy *peers[STAT_SIDES]; /* by id; may come twice */
+	size_t npeers[STAT_SIDES];
+	size_t room[STAT_SIDES];
+};
+
+/* 0, -ENOMEM, or what lnet_call() says. stats_sum_free() is due if 0. */
+int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
+void stats_sum_free(struct stats_sum *sum);
+
+/* As YAML; @buckets: with all of the histograms. Errors are in ferror(). */
+void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
+		 FILE *out);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Statistics as YAML, in the shape of the kernel's lnetctl: 4 columns for each
+ * level. */
+#include "rpc/stats/stats.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "ulnet/control.h"
+
+#define INDENT 4
+
+struct yaml {
+	FILE *out;
+	unsigned int depth;
+	bool item; /* the next line is the first one of a list's item */
+};
+
+static void line(struct yaml *y, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void line(struct yaml *y, const char *fmt, ...)
+{
+	int indent = (int)(y->depth * INDENT);
+	va_list ap;
+
+	if (y->item)
+		fprintf(y->out, "%*s%-*s", indent - INDENT, "", INDENT, "-");
+	else
+		fprintf(y->out, "%*s", indent, "");
+	y->item = false;
+	va_start(ap, fmt);
+	vfprintf(y->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', y->out);
+}
+
+static void item_begin(struct yaml *y)
+{
+	y->depth++;
+	y->item = true;
+}
+
+static void item_end(struct yaml *y)
+{
+	y->depth--;
+}
+
+/* Bytes that are no text become characters of these numbers. */
+static void quote_bytes(const char *text, FILE *out)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < ' ' || c > '~' || c == '"' || c == '\\')
+			fprintf(out, "\\x%02X", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static void line_name(struct yaml *y, const char *key, const char *name)
+{
+	char *quoted = NULL, *bytes = NULL;
+	size_t size;
+	FILE *f;
+
+	if (!lnet_ctl_quote(name, &quoted)) {
+		line(y, "%s: %s", key, quoted);
+	} else if ((f = open_memstream(&bytes, &size))) {
+		quote_bytes(name, f);
+		fclose(f);
+		line(y, "%s: %s", key, bytes ? bytes : "");
+	} else {
+		line(y, "%s:", key);
+	}
+	free(quoted);
+	free(bytes);
+}
+
+static void line_count(struct yaml *y, const char *key, uint64_t n)
+{
+	line(y, "%s: %" PRIu64, key, n);
+}
+
+/* As us. */
+static void line_time(struct yaml *y, const char *key, uint64_t ns)
+{
+	line(y, "%s: %" PRIu64 ".%03" PRIu64, key, ns / NSEC_PER_USEC,
+	     ns % NSEC_PER_USEC);
+}
+
+/* ---- parts ---- */
+
+/* Each bucket by where it ends. */
+static void print_buckets(struct yaml *y, const struct hist *h)
+{
+	line(y, "buckets:");
+	y->depth++;
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
+		uint64_t low, end = hist_range(i, HIST_UNIT_BITS, &low);
+
+		if (h->n[i])
+			line(y, "\"%" PRIu64 ".%03" PRIu64 "\": %" PRIu64,
+			     end / NSEC_PER_USEC, end % NSEC_PER_USEC, h->n[i]);
+	}
+	y->depth--;
+}
+
+static void print_hist(struct yaml *y, const char *key, const struct hist *h,
+		       bool buckets)
+{
+	static const struct {
+		const char *key;
+		unsigned int per_10000;
+	} quantiles[] = { { "p50", 5000 },
+			  { "p90", 9000 },
+			  { "p99", 9900 },
+			  { "p999", 9990 } };
+	uint64_t count = hist_count(h);
+
+	line(y, "%s:", key);
+	y->depth++;
+	line_count(y, "count", count);
+	if (count) {
+		line_time(y, "mean", h->sum / count);
+		line_time(y, "min", hist_min(h));
+		for (unsigned int i = 0; i < ARRAY_SIZE(quantiles); i++)
+			line_time(y, quantiles[i].key,
+				  hist_quantile(h, quantiles[i].per_10000));
+		line_time(y, "max", h->max);
+		if (buckets)
+			print_buckets(y, h);
+	}
+	y->depth--;
+}
+
+static void print_counts(struct yaml *y, enum stat_side side,
+			 const uint64_t *counts)
+{
+	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
+		if (stat_kinds[side].counts & 1u << i)
+			line_count(y, stat_count_names[i], counts[i]);
+}
+
+/* Prints how many calls ended in which way, without the zeros. */
+static void print_ends(struct yaml *y, const char *key, enum stat_side side,
+		       const uint64_t *ends)
+{
+	bool some = false;
+
+	for (unsigned int i = 0; i < stat_kinds[side].nends; i++)
+		some = some || ends[i];
+	line(y, some ? "%s:" : "%s: {}", key);
+	y->depth++;
+	for (unsigned int i = 0; i < stat_kinds[side].nends; i++)
+		if (ends[i])
+			line_count(y, stat_kinds[side].end(i), ends[i]);
+	y->depth--;
+}
+
+/* ---- methods ---- */
+
+struct row {
+	const struct stat_service *service;
+	const struct stat_method *method;
+	const char *name; /* of the method; NULL: not known */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int cmp = strcmp(x->service->name, y->service->name);
+
+	if (!cmp && x->name && y->name)
+		cmp = strcmp(x->name, y->name);
+	else if (!cmp) /* names first */
+		cmp = !x->name - !y->name;
+	return cmp ? cmp
+		   : (x->method->number > y->method->number) -
+			       (x->method->number < y->method->number);
+}
+
+/* NULL: none, or no memory, which shows in out. */
+static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
+			    size_t *n_p, FILE *out)
+{
+	const struct stat_service *sv;
+	struct row *rows;
+	size_t n = 0;
+
+	list_for_each_entry (sv, services, link)
+		n += sv->methods.count;
+	*n_p = n;
+	rows = n ? malloc(n * sizeof(*rows)) : NULL;
+	if (!rows) {
+		*n_p = 0;
+		if (n)
+			fprintf(out, "# not all of it: no memory\n");
+		return NULL;
+	}
+	n = 0;
+	list_for_each_entry (sv, services, link) {
+		const struct stat_method *m = NULL;
+		uint32_t bucket = 0;
+
+		while ((m = stat_method_walk(sv, &bucket, m)))
+			rows[n++] = (struct row){
+				sv, m, stats_method_name(rpc, m->number)
+			};
+	}
+	qsort(rows, n, sizeof(*rows), by_name);
+	return rows;
+}
+
+static void print_method(struct yaml *y, const struct row *row, bool buckets)
+{
+	const struct stat_method *m = row->method;
+	enum stat_side side = row->service->side;
+
+	item_begin(y);
+	line_name(y, "service", row->service->name);
+	if (row->name)
+		line_name(y, "method", row->name);
+	line(y, "number: \"0x%08" PRIx32 "\"", m->number);
+	print_counts(y, side, m->counts);
+	print_ends(y, "ends", side, m->ends);
+	line(y, "times_us:");
+	y->depth++;
+	for (unsigned int i = 0; i < stat_kinds[side].ntimes; i++)
+		print_hist(y, stat_kinds[side].times[i], &m->times[i], buckets);
+	y->depth--;
+	item_end(y);
+}
+
+static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
+			  const struct list *services, bool buckets)
+{
+	size_t n;
+	struct row *rows = rows_new(rpc, services, &n, y->out);
+
+	line(y, n ? "%s:" : "%s: []", key);
+	for (size_t i = 0; i < n; i++)
+		print_method(y, &rows[i], buckets);
+	free(rows);
+}
+
+/* Requests for methods and services that there are not. */
+static int by_service(const void *a, const void *b)
+{
+	const struct stat_service *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static bool has_ends(const uint64_t *ends)
+{
+	for (unsigned int i = 0; i < STAT_ENDS_MAX; i++)
+		if (ends[i])
+			return true;
+	return false;
+}
+
+static void print_refused(struct yaml *y, const struct stat_shard *all)
+{
+	const struct list *services = &all->services[STAT_REQUESTS];
+	const struct stat_service *sv, **sorted;
+	size_t n = 0;
+
+	print_ends(y, "refused", STAT_REQUESTS, all->refused);
+	list_for_each_entry (sv, services, link)
+		n += has_ends(sv->refused);
+	line(y, n ? "refused_by_service:" : "refused_by_service: []");
+	sorted = n ? malloc(n * sizeof(const void *)) : NULL;
+	if (!sorted)
+		return;
+	n = 0;
+	list_for_each_entry (sv, services, link)
+		if (has_ends(sv->refused))
+			sorted[n++] = sv;
+	qsort(sorted, n, sizeof(const void *), by_service);
+	for (size_t i = 0; i < n; i++) {
+		item_begin(y);
+		line_name(y, "service", sorted[i]->name);
+		print_ends(y, "ends", STAT_REQUESTS, sorted[i]->refused);
+		item_end(y);
+	}
+	free(sorted);
+}
+
+/* ---- peers ---- */
+
+static bool same_peer(const struct stat_peer_copy *a,
+		      const struct stat_peer_copy *b)
+{
+	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid);
+}
+
+static void add_peer(uint64_t *counts, struct hist *h,
+		     const struct stat_peer_copy *p)
+{
+	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
+		counts[i] += p->counts[i];
+	if (p->times)
+		hist_merge_small(h, p->times);
+}
+
+static void print_peer_numbers(struct yaml *y, enum stat_side side,
+			       const uint64_t *counts, const struct hist *h,
+			       bool buckets)
+{
+	print_counts(y, side, counts);
+	line(y, "times_us:");
+	y->depth++;
+	print_hist(y, "total", h, buckets);
+	y->depth--;
+}
+
+static void print_peers(struct yaml *y, const char *key,
+			const struct stats_sum *sum, enum stat_side side,
+			bool buckets)
+{
+	const struct stat_peer_copy *p = sum->peers[side];
+	size_t n = sum->npeers[side];
+
+	line(y, n ? "%s:" : "%s: []", key);
+	for (size_t i = 0; i < n;) {
+		const struct stat_peer_copy *first = &p[i];
+		uint64_t counts[STAT_COUNTS_ALL] = { 0 };
+		char text[LNET_NIDSTR_SIZE + 16];
+		uint64_t connections = 0;
+		struct hist h = { 0 };
+
+		for (; i < n && same_peer(first, &p[i]); i++, connections++)
+			add_peer(counts, &h, &p[i]);
+		item_begin(y);
+		line(y, "peer: \"%s\"",
+		     lnet_id_format(&first->id, text, sizeof(text)));
+		line_count(y, "connections", connections);
+		print_peer_numbers(y, side, counts, &h, buckets);
+		item_end(y);
+	}
+}
+
+static void print_gone(struct yaml *y, const char *key,
+		       const struct stat_shard *all, enum stat_side side,
+		       bool buckets)
+{
+	line(y, "%s:", key);
+	y->depth++;
+	line_count(y, "connections", all->gone[side].peers);
+	print_peer_numbers(y, side, all->gone[side].counts,
+			   &all->gone[side].times, buckets);
+	y->depth--;
+}
+
+void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
+		 FILE *out)
+{
+	const struct stat_shard *all = &sum->all;
+	struct yaml y = { .out = out };
+
+	line(&y, "rpc:");
+	y.depth++;
+	line_count(&y, "cpts", rpc->ncpts);
+	line(&y, "counters:");
+	y.depth++;
+	for (unsigned int i = 0; i < RPC_STATS; i++)
+		line_count(&y, rpc_stat_names[i], all->counts[i]);
+	y.depth--;
+	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
+	print_peers(&y, "servers", sum, STAT_CALLS, buckets);
+	print_gone(&y, "servers_gone", all, STAT_CALLS, buckets);
+	print_methods(&y, rpc, "requests", &all->services[STAT_REQUESTS],
+		      buckets);
+	print_refused(&y, all);
+	print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
+	print_gone(&y, "clients_gone", all, STAT_REQUESTS, buckets);
+}

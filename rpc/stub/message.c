@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stub/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/buf.h"
+
+/* ---- types ---- */
+
+struct xids {
+	const ProtobufCMessageDescriptor **types;
+	size_t n, size;
+};
+
+static int xids_add(struct xids *seen, const ProtobufCMessageDescriptor *type)
+{
+	void *more;
+	size_t i;
+
+	for (i = 0; i < seen->n; i++)
+		if (seen->types[i] == type)
+			return 0;
+	if (seen->n == seen->size) {
+		seen->size = MAX(seen->size * 2, 16);
+		more = realloc(seen->types, seen->size * sizeof(*seen->types));
+		if (!more)
+			return -ENOMEM;
+		seen->types = more;
+	}
+	seen->types[seen->n++] = type;
+	return 0;
+}
+
+static int seen_add_parts(struct xids *seen,
+			  const ProtobufCMessageDescriptor *type)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && i < type->n_fields; i++)
+		if (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE)
+			rc = xids_add(seen, type->fields[i].descriptor);
+	return rc;
+}
+
+int message_type_init(struct message_type *type,
+		      const ProtobufCMessageDescriptor *descriptor)
+{
+	struct message_type found = { .descriptor = descriptor };
+	struct xids seen = { .n = 0 };
+	int rc = xids_add(&seen, descriptor);
+
+	for (size_t i = 0; !rc && i < seen.n; i++) {
+		const ProtobufCMessageDescriptor *part = seen.types[i];
+
+		found.largest = MAX(found.largest, part->sizeof_message);
+		found.bulks |= part == &ulrpc__bulk__descriptor;
+		rc = seen_add_parts(&seen, part);
+	}
+	free(seen.types);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < descriptor->n_fields; i++)
+		found.nests |=
+			descriptor->fields[i].type == PROTOBUF_C_TYPE_MESSAGE;
+	*type = found;
+	return 0;
+}
+
+/*
+ * A part takes two bytes at least, and gives a struct, a pointer to it and
+ * protobuf-c's notes; an arena wastes less than half. Far less than this is
+ * usual; far more is made of a field that comes again and again, as each time
+ * is merged with what was there.
+ */
+#define NOTES 256
+#define FIRST 8192
+
+size_t message_heap_max(const struct message_type *type, size_t length)
+{
+	return (length / 2 + 1) * (2 * type->largest + NOTES) + FIRST;
+}
+
+/* ---- depth ---- */
+
+static uint64_t read_varint(struct reader *r)
+{
+	uint64_t value = 0;
+	unsigned int shift;
+	uint8_t byte;
+
+	for (shift = 0; shift < 64; shift += 7) {
+		read_bytes(r, &byte, 1);
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	r->bad = true;
+	return 0;
+}
+
+/* The type of the message that field @id is, or NULL. */
+static const ProtobufCMessageDescriptor *part_type(
+	const ProtobufCMessageDescriptor *type, uint64_t id)
+{
+	unsigned int low = 0, high = type->n_fields;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+		const ProtobufCFieldDescriptor *f = &type->fields[middle];
+
+		if (f->id == id)
+			return f->type == PROTOBUF_C_TYPE_MESSAGE
+				       ? f->descriptor
+				       : NULL;
+		if (f->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* protobuf-c recurses as deep as the bytes say. What cannot be read is no
+ * concern of this one. */
+static bool too_deep(const ProtobufCMessageDescriptor *type, struct reader r,
+		     unsigned int depth)
+{
+	const ProtobufCMessageDescriptor *part;
+	const uint8_t *bytes;
+	uint64_t tag, length;
+
+	if (depth > MESSAGE_DEPTH_MAX)
+		return true;
+	while (!r.bad && reader_left(&r)) {
+		tag = read_varint(&r);
+		switch (tag & 7) {
+		case PROTOBUF_C_WIRE_TYPE_VARINT:
+			read_varint(&r);
+			break;
+		case PROTOBUF_C_WIRE_TYPE_64BIT:
+			read_skip(&r, 8);
+			break;
+		case PROTOBUF_C_WIRE_TYPE_32BIT:
+			read_skip(&r, 4);
+			break;
+		case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+			length = read_varint(&r);
+			bytes = read_skip(&r, length);
+			part = bytes ? part_type(type, tag >> 3) : NULL;
+			if (part &&
+			    too_deep(part, reader_of(bytes, length), depth + 1))
+				return true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return false;
+}
+
+ProtobufCMessage *message_unpack(const struct message_type *type,
+				 const void *body, size_t length,
+				 ProtobufCAllocator *allocator)
+{
+	if (type->nests &&
+	    too_deep(type->descriptor, reader_of(body, length), 1))
+		return NULL;
+	return protobuf_c_message_unpack(type->descriptor, allocator, length,
+					 body);
+}
+
+/* ---- packing ---- */
+
+int packed_init(struct packed *packed, const ProtobufCMessage *message)
+{
+	packed->length = protobuf_c_message_get_packed_size(message);
+	packed->bytes = packed->small;
+	if (unlikely(packed->length > sizeof(packed->small))) {
+		packed->bytes = malloc(packed->length);
+		if (!packed->bytes)
+			return -ENOMEM;
+	}
+	protobuf_c_message_pack(message, packed->bytes);
+	return 0;
+}
+
+void packed_fini(struct packed *packed)
+{
+	if (unlikely(packed->bytes != packed->small))
+		free(packed->bytes);
+}
+
+/* ---- bulks ---- */
+
+/*
+ * The pointer to unknown fields is nobody's when there are none: it says which
+ * bulk a field is of, also in a copy of the field. In what somebody else made,
+ * or protobuf-c unpacked, it is NULL.
+ */
+void message_bulk_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
+		       uint64_t length, enum ulrpc_bulk_access access)
+{
+	ulrpc__bulk__init(field);
+	field->base.unknown_fields = (ProtobufCMessageUnknownField *)bulk;
+	field->length = length;
+	field->access = access;
+}
+
+static int add_bulk(Ulrpc__Bulk *field, struct bulk_list *list)
+{
+	struct ulrpc_bulk *bulk =
+		(struct ulrpc_bulk *)field->base.unknown_fields;
+	unsigned int i;
+
+	if (field->base.n_unknown_fields || !bulk)
+		return -EINVAL;
+	for (i = 0; i < list->n; i++)
+		if (list->bulks[i] == bulk)
+			break;
+	if (i == ULRPC_BULKS_MAX)
+		return -E2BIG;
+	list->bulks[i] = bulk;
+	list->n = MAX(list->n, i + 1);
+	field->index = i;
+	return 0;
+}
+
+static int add_part(ProtobufCMessage *part, struct bulk_list *list)
+{
+	if (part->descriptor == &ulrpc__bulk__descriptor)
+		return add_bulk((Ulrpc__Bulk *)part, list);
+	return message_bulks(part, list);
+}
+
+static const void *member(const ProtobufCMessage *message, unsigned int offset)
+{
+	return (const uint8_t *)message + offset;
+}
+
+/* How many messages field @f has; the first is at *@parts_p. */
+static size_t parts_of(const ProtobufCMessage *message,
+		       const ProtobufCFieldDescriptor *f,
+		       ProtobufCMessage *const **parts_p)
+{
+	ProtobufCMessage *const *at = member(message, f->offset);
+
+	if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+		*parts_p = *(ProtobufCMessage *const *const *)at;
+		return *(const size_t *)member(message, f->quantifier_offset);
+	}
+	if ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+	    *(const uint32_t *)member(message, f->quantifier_offset) != f->id)
+		return 0;
+	*parts_p = at;
+	return *at && *at != f->default_value;
+}
+
+int message_bulks(const ProtobufCMessage *message, struct bulk_list *list)
+{
+	const ProtobufCMessageDescriptor *type = message->descriptor;
+	ProtobufCMessage *const *parts = NULL;
+	size_t n;
+	int rc;
+
+	for (unsigned int i = 0; i < type->n_fields; i++) {
+		if (type->fields[i].type != PROTOBUF_C_TYPE_MESSAGE)
+			continue;
+		n = parts_of(message, &type->fields[i], &parts);
+		for (size_t k = 0; k < n; k++) {
+			rc = add_part(parts[k], list);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}

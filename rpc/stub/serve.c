@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Services of protobuf-c: the functions of a generated ProtobufCService answer
+ * requests. Knows messages and the public interface, and nothing of how
+ * requests come.
+ */
+#include "ulnet/stub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "base/util.h"
+#include "rpc/stub/stub_method.h"
+
+/* A service, from start to end. */
+struct serving {
+	ProtobufCService *implementation;
+	struct stub_method *methods;
+	struct ulrpc_method_conf *confs; /* for ulrpc_service_start() only */
+	void (*ended)(void *arg);	 /* the user's */
+	void *ended_arg;
+	struct entry {
+		struct serving *serving;
+		unsigned int index;
+	} entries[]; /* one for each method */
+};
+
+/*
+ * A request while a function of the service has it: the closure data. One piece
+ * of memory, small enough for malloc()'s caches of each thread; most messages
+ * fit into it.
+ */
+struct served {
+	struct ulrpc_request *request;
+	struct arena arena;
+	_Alignas(max_align_t) uint8_t first[880];
+};
+
+_Static_assert(sizeof(struct served) <= 1024, "malloc() caches up to this");
+
+static void served_free(struct served *served)
+{
+	arena_fini(&served->arena);
+	free(served);
+}
+
+/* ---- answers: any thread ---- */
+
+static void on_answer(const ProtobufCMessage *reply, void *closure_data)
+{
+	struct served *served = closure_data;
+	struct packed packed;
+	int rc = reply ? packed_init(&packed, reply) : -EIO;
+
+	if (rc) {
+		ulrpc_fail(served->request, rc);
+	} else {
+		ulrpc_reply(served->request, packed.bytes, packed.length);
+		packed_fini(&packed);
+	}
+	served_free(served);
+}
+
+void ulrpc_closure_fail(void *closure_data, int status)
+{
+	struct served *served = closure_data;
+
+	ulrpc_fail(served->request, status);
+	served_free(served);
+}
+
+struct ulrpc_request *ulrpc_request_of(void *closure_data)
+{
+	return ((struct served *)closure_data)->request;
+}
+
+/* ---- requests ---- */
+
+static void on_request(void *arg, struct ulrpc_request *request,
+		       const void *body, size_t length)
+{
+	const struct entry *entry = arg;
+	struct serving *serving = entry->serving;
+	const struct message_type *type = &serving->methods[entry->index].input;
+	ProtobufCService *implementation = serving->implementation;
+	struct served *served = malloc(sizeof(*served));
+	ProtobufCMessage *message;
+
+	if (!served) {
+		ulrpc_fail(request, -ENOMEM);
+		return;
+	}
+	served->request = request;
+	arena_init(&served->arena, served->first, sizeof(served->first),
+		   message_heap_max(type, length));
+	message = message_unpack(type, body, length, &served->arena.allocator);
+	if (likely(message)) {
+		implementation->invoke(implementation, entry->index, message,
+				       on_answer, served);
+		return;
+	}
+	if (served->arena.no_memory)
+		ulrpc_fail(request, -ENOMEM);
+	else
+		ulrpc_refuse(request);
+	served_free(served);
+}
+
+/* ---- starting ---- */
+
+static void serving_free(struct serving *serving)
+{
+	free(serving->methods);
+	free(serving->confs);
+	free(serving);
+}
+
+static void on_ended(void *arg)
+{
+	struct serving *serving = arg;
+
+	if (serving->ended)
+		serving->ended(serving->ended_arg);
+	serving_free(serving);
+}
+
+/* Behind the ProtobufCService a generated one has a function for each
+ * method. */
+static bool is_whole(const ProtobufCService *implementation)
+{
+	const ProtobufCServiceDescriptor *d = implementation->descriptor;
+	void (*const *functions)(void) =
+		(void (*const *)(void))(implementation + 1);
+
+	if (implementation->invoke != protobuf_c_service_invoke_internal)
+		return implementation->invoke != NULL;
+	for (unsigned int i = 0; i < d->n_methods; i++)
+		if (!functions[i])
+			return false;
+	return true;
+}
+
+static int serving_new(ProtobufCService *implementation,
+		       const struct ulrpc_method_options *options,
+		       struct serving **serving_p)
+{
+	unsigned int n = implementation->descriptor->n_methods;
+	struct serving *s = calloc(1, sizeof(*s) + n * sizeof(s->entries[0]));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->implementation = implementation;
+	rc = stub_methods_new(implementation->descriptor, options, &s->methods);
+	if (!rc && !(s->confs = calloc(n + 1, sizeof(s->confs[0]))))
+		rc = -ENOMEM;
+	if (rc) {
+		serving_free(s);
+		return rc;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		s->entries[i] = (struct entry){ s, i };
+		s->confs[i] = (struct ulrpc_method_conf){
+			.name = s->methods[i].name,
+			.handler = on_request,
+			.arg = &s->entries[i],
+			.run = s->methods[i].options.run,
+			.priority = s->methods[i].options.priority,
+			.semantics = s->methods[i].options.semantics,
+		};
+	}
+	*serving_p = s;
+	return 0;
+}
+
+int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
+		const struct ulrpc_method_options *options,
+		const struct ulrpc_service_conf *conf,
+		struct ulrpc_service **service_p)
+{
+	struct ulrpc_service_conf mine;
+	struct serving *serving;
+	int rc;
+
+	if (!implementation || !implementation->descriptor ||
+	    !is_whole(implementation) || (conf && conf->nmethods))
+		return -EINVAL;
+	rc = serving_new(implementation, options, &serving);
+	if (rc)
+		return rc;
+	if (conf)
+		mine = *conf;
+	else
+		ulrpc_service_conf_init(&mine);
+	if (!mine.name)
+		mine.name = implementation->descriptor->name;
+	mine.methods = serving->confs;
+	mine.nmethods = implementation->descriptor->n_methods;
+	serving->ended = mine.ended;
+	serving->ended_arg = mine.ended_arg;
+	mine.ended = on_ended;
+	mine.ended_arg = serving;
+	rc = ulrpc_service_start(rpc, &mine, service_p);
+	if (rc)
+		serving_free(serving);
+	return rc;
+}

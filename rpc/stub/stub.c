@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clients of protobuf-c: a ProtobufCService whose functions are calls. Knows
+ * messages and the public interface, and nothing of how calls travel.
+ */
+#include "ulnet/stub.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/util.h"
+#include "rpc/stub/stub_method.h"
+#include "ulnet/loop.h"
+
+struct stub {
+	ProtobufCService service; /* first: what users have */
+	struct ulrpc_client *client;
+	struct stub_method *methods;
+	_Atomic uint64_t deadline;
+};
+
+/* A call under way, which its stub need not outlive. */
+struct stub_call {
+	struct ulnet_work work; /* of one that could not be made */
+	int status;
+	struct message_type reply;
+	ulrpc_message_fn done; /* one of these, or none */
+	ProtobufCClosure closure;
+	void *arg;
+};
+
+/* The outcome for the closure that runs in this thread. */
+static _Thread_local const struct ulrpc_outcome *outcome_now;
+
+const struct ulrpc_outcome *ulrpc_stub_outcome(void)
+{
+	return outcome_now;
+}
+
+/* ---- the end of calls ---- */
+
+static void tell(const struct stub_call *call,
+		 const struct ulrpc_outcome *outcome,
+		 const ProtobufCMessage *reply)
+{
+	const struct ulrpc_outcome *outer = outcome_now;
+
+	outcome_now = outcome;
+	if (call->closure)
+		call->closure(reply, call->arg);
+	else if (call->done)
+		call->done(call->arg, outcome, reply);
+	outcome_now = outer;
+}
+
+static void spoil(struct ulrpc_outcome *outcome, bool no_memory)
+{
+	outcome->status = no_memory ? -ENOMEM : -EBADMSG;
+	outcome->cause =
+		no_memory ? ULRPC_CAUSE_NO_MEMORY : ULRPC_CAUSE_BAD_REPLY;
+}
+
+static void on_done(void *arg, const struct ulrpc_outcome *outcome,
+		    const void *body, size_t length)
+{
+	struct stub_call *call = arg;
+	ProtobufCMessage *reply;
+	struct ulrpc_outcome worse;
+	struct arena arena;
+	uint8_t first[1024];
+
+	if (outcome->cause != ULRPC_CAUSE_OK) {
+		tell(call, outcome, NULL);
+		free(call);
+		return;
+	}
+	arena_init(&arena, first, sizeof(first),
+		   message_heap_max(&call->reply, length));
+	reply = message_unpack(&call->reply, body, length, &arena.allocator);
+	if (!reply) {
+		worse = *outcome;
+		spoil(&worse, arena.no_memory);
+		outcome = &worse;
+	}
+	tell(call, outcome, reply);
+	arena_fini(&arena);
+	free(call);
+}
+
+/* ---- calls that cannot be made ---- */
+
+static enum ulrpc_cause cause_of(int status)
+{
+	switch (status) {
+	case -ENOMEM:
+		return ULRPC_CAUSE_NO_MEMORY;
+	case -ESHUTDOWN:
+		return ULRPC_CAUSE_SHUTDOWN;
+	default:
+		return ULRPC_CAUSE_BAD_REQUEST;
+	}
+}
+
+static void tell_failure(const struct stub_call *call)
+{
+	struct ulrpc_outcome outcome = {
+		.status = call->status,
+		.cause = cause_of(call->status),
+		.execution = ULRPC_NOT_EXECUTED,
+		.bulk_free = call->status != -EBUSY, /* another call has it */
+	};
+
+	tell(call, &outcome, NULL);
+}
+
+static void on_failure(struct ulnet_work *work)
+{
+	struct stub_call *call = container_of(work, struct stub_call, work);
+
+	tell_failure(call);
+	free(call);
+}
+
+/* Ends it later, and not inside of the call, where callers do not expect it. */
+static void fail_later(struct ulrpc_client *client, struct stub_call *call,
+		       int status)
+{
+	call->status = status;
+	call->work.fn = on_failure;
+	lnet_post(ulrpc_node(ulrpc_client_rpc(client)),
+		  ulrpc_client_cpt(client), &call->work);
+}
+
+/* ---- making calls ---- */
+
+static void method_conf(const struct stub *stub, const struct stub_method *m,
+			struct ulrpc_call_conf *conf)
+{
+	*conf = (struct ulrpc_call_conf){
+		.deadline = atomic_load_explicit(&stub->deadline,
+						 memory_order_relaxed),
+		.reply_max = m->options.reply_max,
+		.priority = m->options.priority,
+		.semantics = m->options.semantics,
+	};
+}
+
+/* Puts the bulks of @request's fields behind those of @conf. Borrows @list as
+ * long as @conf is used. */
+static int add_bulks(const struct stub_method *m,
+		     const ProtobufCMessage *request,
+		     struct ulrpc_call_conf *conf, struct bulk_list *list)
+{
+	int rc;
+
+	if (!m->input.bulks)
+		return 0;
+	if (conf->nbulks > ULRPC_BULKS_MAX)
+		return -E2BIG;
+	for (list->n = 0; list->n < conf->nbulks; list->n++)
+		list->bulks[list->n] = conf->bulks[list->n];
+	rc = message_bulks(request, list);
+	conf->bulks = list->bulks;
+	conf->nbulks = list->n;
+	return rc;
+}
+
+/* What a call needs besides the callback. */
+struct letter {
+	struct ulrpc_call_conf conf;
+	struct bulk_list list;
+	struct packed body;
+};
+
+/* On success to be given back with packed_fini(). @conf: complete. */
+static int letter_init(struct letter *letter, const struct stub_method *m,
+		       const ProtobufCMessage *request,
+		       const struct ulrpc_call_conf *conf)
+{
+	int rc;
+
+	if (request->descriptor != m->input.descriptor)
+		return -EINVAL;
+	letter->conf = *conf;
+	rc = add_bulks(m, request, &letter->conf, &letter->list);
+	return rc ? rc : packed_init(&letter->body, request);
+}
+
+static int submit(struct stub *stub, const struct stub_method *m,
+		  const ProtobufCMessage *request,
+		  const struct ulrpc_call_conf *conf, struct stub_call *call,
+		  struct ulrpc_call **call_p)
+{
+	struct letter letter;
+	int rc = letter_init(&letter, m, request, conf);
+
+	if (rc)
+		return rc;
+	rc = ulrpc_call(stub->client, m->number, letter.body.bytes,
+			letter.body.length, &letter.conf, on_done, call,
+			call_p);
+	packed_fini(&letter.body);
+	return rc;
+}
+
+/* The function that all generated functions call. */
+static void invoke(ProtobufCService *service, unsigned int index,
+		   const ProtobufCMessage *request, ProtobufCClosure closure,
+		   void *closure_data)
+{
+	struct stub *stub = container_of(service, struct stub, service);
+	const struct stub_method *m = &stub->methods[index];
+	struct stub_call *call = malloc(sizeof(*call));
+	struct stub_call lost = { .status = -ENOMEM,
+				  .closure = closure,
+				  .arg = closure_data };
+	struct ulrpc_call_conf conf;
+	int rc;
+
+	if (!call) {
+		tell_failure(&lost); /* there is no other way to say it */
+		return;
+	}
+	*call = (struct stub_call){ .reply = m->output,
+				    .closure = closure,
+				    .arg = closure_data };
+	method_conf(stub, m, &conf);
+	rc = submit(stub, m, request, &conf, call, NULL);
+	if (rc)
+		fail_later(stub->client, call, rc);
+}
+
+/* ---- stubs ---- */
+
+static void destroy(ProtobufCService *service)
+{
+	ulrpc_stub_free(service);
+}
+
+int ulrpc_stub_new(struct ulrpc_client *client,
+		   const ProtobufCServiceDescriptor *descriptor,
+		   const struct ulrpc_method_options *options,
+		   uint64_t deadline, ProtobufCService **stub_p)
+{
+	struct stub *stub;
+	int rc;
+
+	if (!client || !descriptor || !deadline)
+		return -EINVAL;
+	stub = calloc(1, sizeof(*stub));
+	if (!stub)
+		return -ENOMEM;
+	rc = stub_methods_new(descriptor, options, &stub->methods);
+	if (rc) {
+		free(stub);
+		return rc;
+	}
+	/* Without names, statistics would show numbers. */
+	for (unsigned int i = 0; i < descriptor->n_methods; i++)
+		(void)ulrpc_method_declare(ulrpc_client_rpc(client),
+					   stub->methods[i].name);
+	stub->service = (ProtobufCService){ descriptor, invoke, destroy };
+	stub->client = client;
+	atomic_init(&stub->deadline, deadline);
+	*stub_p = &stub->service;
+	return 0;
+}
+
+void ulrpc_stub_free(ProtobufCService *service)
+{
+	struct stub *stub;
+
+	if (!service)
+		return;
+	stub = container_of(service, struct stub, service);
+	free(stub->methods);
+	free(stub);
+}
+
+void ulrpc_stub_deadline(ProtobufCService *service, uint64_t deadline)
+{
+	struct stub *stub = container_of(service, struct stub, service);
+
+	atomic_store_explicit(&stub->deadline, deadline, memory_order_relaxed);
+}
+
+/* ---- calls by name ---- */
+
+static const struct stub_method *find(const ProtobufCService *service,
+				      const char *name)
+{
+	const struct stub *stub =
+		container_of(service, const struct stub, service);
+	const ProtobufCMethodDescriptor *m =
+		protobuf_c_service_descriptor_get_method_by_name(
+			service->descriptor, name);
+
+	return m ? &stub->methods[m - service->descriptor->methods] : NULL;
+}
+
+int ulrpc_stub_conf(const ProtobufCService *service, const char *method,
+		    struct ulrpc_call_conf *conf)
+{
+	const struct stub_method *m = find(service, method);
+
+	if (!m)
+		return -ENOENT;
+	method_conf(container_of(service, const struct stub, service), m, conf);
+	return 0;
+}
+
+int ulrpc_call_message(ProtobufCService *service, const char *method,
+		       const ProtobufCMessage *request,
+		       const struct ulrpc_call_conf *conf,
+		       ulrpc_message_fn done, void *arg,
+		       struct ulrpc_call **call_p)
+{
+	struct stub *stub = container_of(service, struct stub, service);
+	const struct stub_method *m = find(service, method);
+	struct ulrpc_call_conf usual;
+	struct stub_call *call;
+	int rc;
+
+	if (!m)
+		return -ENOENT;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return -ENOMEM;
+	*call = (struct stub_call){ .reply = m->output,
+				    .done = done,
+				    .arg = arg };
+	method_conf(stub, m, &usual);
+	rc = submit(stub, m, request, conf ? conf : &usual, call, call_p);
+	if (rc)
+		free(call);
+	return rc;
+}
+
+/* ---- and waiting for them ---- */
+
+/* The heap, as protobuf_c_message_free_unpacked(reply, NULL) expects it. */
+struct heap {
+	ProtobufCAllocator allocator;
+	bool no_memory;
+};
+
+static void *heap_alloc(void *data, size_t size)
+{
+	struct heap *heap = data;
+	void *p = malloc(MAX(size, 1));
+
+	heap->no_memory |= !p;
+	return p;
+}
+
+static void heap_free(void *data, void *p)
+{
+	(void)data;
+	free(p);
+}
+
+static ProtobufCMessage *read_reply(const struct message_type *type,
+				    const void *body, size_t length,
+				    struct ulrpc_outcome *outcome)
+{
+	struct heap heap = { .allocator = { heap_alloc, heap_free, &heap } };
+	ProtobufCMessage *reply;
+
+	if (outcome->cause != ULRPC_CAUSE_OK)
+		return NULL;
+	reply = message_unpack(type, body, length, &heap.allocator);
+	if (!reply)
+		spoil(outcome, heap.no_memory);
+	return reply;
+}
+
+static int wait_for_reply(struct stub *stub, const struct stub_method *m,
+			  const struct letter *letter,
+			  ProtobufCMessage **reply_p,
+			  struct ulrpc_outcome *outcome)
+{
+	uint8_t small[4096], *room = small;
+	size_t size = letter->conf.reply_max, length = 0;
+	int rc;
+
+	size = size ? size : sizeof(small);
+	if (size > sizeof(small) && !(room = malloc(size)))
+		return -ENOMEM;
+	rc = ulrpc_call_wait(stub->client, m->number, letter->body.bytes,
+			     letter->body.length, &letter->conf, room, size,
+			     &length, outcome);
+	if (!rc)
+		*reply_p = read_reply(&m->output, room, MIN(length, size),
+				      outcome);
+	if (room != small)
+		free(room);
+	return rc;
+}
+
+int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
+			    const ProtobufCMessage *request,
+			    const struct ulrpc_call_conf *conf,
+			    ProtobufCMessage **reply_p,
+			    struct ulrpc_outcome *outcome)
+{
+	struct stub *stub = container_of(service, struct stub, service);
+	const struct stub_method *m = find(service, method);
+	struct ulrpc_call_conf usual;
+	struct letter letter;
+	int rc;
+
+	if (!m)
+		return -ENOENT;
+	method_conf(stub, m, &usual);
+	rc = letter_init(&letter, m, request, conf ? conf : &usual);
+	if (rc)
+		return rc;
+	rc = wait_for_reply(stub, m, &letter, reply_p, outcome);
+	packed_fini(&letter.body);
+	return rc;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fields of protobuf messages: what is rare, or long. */
+#include "rpc/wire/wire_field.h"
+
+/* Of bytes with seven bits each, lowest first, the number: neighbours are moved
+ * together, of one byte, of two, of four. */
+static uint64_t join_sevens(uint64_t x)
+{
+	x = (x & UINT64_C(0x007f007f007f007f)) |
+	    (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+	x = (x & UINT64_C(0x00003fff00003fff)) |
+	    (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (x & UINT64_C(0x000000000fffffff)) |
+	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* One of which eight bytes are there, or five, as those of a time at the end of
+ * a call: all at once. NULL: that is not all of it, or they are not there. */
+static const uint8_t *get_short_varint(const uint8_t *p, const uint8_t *end,
+				       uint64_t *v)
+{
+	uint64_t high = UINT64_C(0x8080808080808080), x, ends;
+
+	if (end - p >= 8) {
+		x = load_le64(p);
+	} else if (end - p >= 5) {
+		x = load_le32(p) | (uint64_t)p[4] << 32;
+		high = UINT64_C(0x8080808080);
+	} else {
+		return NULL;
+	}
+	ends = ~x & high;
+	if (unlikely(!ends))
+		return NULL;
+	*v = join_sevens(x & (ends ^ (ends - 1)));
+	return p + __builtin_ctzll(ends) / 8 + 1;
+}
+
+const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
+			       uint64_t *v)
+{
+	const uint8_t *next = get_short_varint(p, end, v);
+	uint64_t sum = 0;
+
+	if (likely(next))
+		return next;
+	if (end - p > VARINT_MAX)
+		end = p + VARINT_MAX;
+	for (unsigned int shift = 0; p < end; shift += 7) {
+		uint8_t byte = *p++;
+
+		sum |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*v = sum;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag)
+{
+	struct wire_view skipped;
+	uint64_t v;
+	uint32_t u;
+
+	if (tag >> 3 == 0)
+		return NULL;
+	switch (tag & 7) {
+	case WT_VARINT:
+		return skip_varint(p, end);
+	case WT_FIXED64:
+		return get_fixed64(p, end, &v);
+	case WT_LEN:
+		return get_bytes(p, end, &skipped);
+	case WT_FIXED32:
+		return get_fixed32(p, end, &u);
+	default: /* groups, and what nobody has */
+		return NULL;
+	}
+}
+
+uint8_t *put_end_long(uint8_t *begin, uint8_t *end)
+{
+	size_t length = (size_t)(end - begin);
+	uint8_t prefix[VARINT_MAX];
+	size_t n = (size_t)(put_varint(prefix, length) - prefix);
+
+	memmove(begin - 1 + n, begin, length);
+	memcpy(begin - 1, prefix, n);
+	return end - 1 + n;
+}
+
+bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
+{
+	const uint8_t *p = v->p;
+	uint32_t is;
+
+	while (next_field(&p, v->end, &is)) {
+		if (likely(is == tag)) {
+			p = get_bytes(p, v->end, out);
+			v->p = p ? p : v->end;
+			return p;
+		}
+		p = get_unknown(p, v->end, is);
+	}
+	v->p = v->end;
+	return false;
+}
+
+static bool add(struct numbers *to, uint32_t v)
+{
+	if (to->n == to->max)
+		return false;
+	if (to->out)
+		to->out[to->n] = v;
+	to->n++;
+	return true;
+}
+
+const uint8_t *get_varint_into(const uint8_t *p, const uint8_t *end,
+			       struct numbers *to)
+{
+	uint64_t v;
+
+	p = get_varint(p, end, &v);
+	return p && add(to, (uint32_t)v) ? p : NULL;
+}
+
+const uint8_t *get_fixed32_into(const uint8_t *p, const uint8_t *end,
+				struct numbers *to)
+{
+	uint32_t v;
+
+	p = get_fixed32(p, end, &v);
+	return p && add(to, v) ? p : NULL;
+}
+
+const uint8_t *get_packed_varint(const uint8_t *p, const uint8_t *end,
+				 struct numbers *to)
+{
+	struct wire_view in;
+	const uint8_t *next = get_bytes(p, end, &in);
+
+	if (!next)
+		return NULL;
+	while (in.p && in.p < in.end)
+		in.p = get_varint_into(in.p, in.end, to);
+	return in.p ? next : NULL;
+}
+
+const uint8_t *get_packed_fixed32(const uint8_t *p, const uint8_t *end,
+				  struct numbers *to)
+{
+	struct wire_view in;
+	const uint8_t *next = get_bytes(p, end, &in);
+
+	if (!next)
+		return NULL;
+	while (in.p && in.p < in.end)
+		in.p = get_fixed32_into(in.p, in.end, to);
+	return in.p ? next : NULL;
+}
+
+uint8_t *put_packed_fixed32(uint8_t *p, unsigned int number, const uint32_t *v,
+			    uint32_t n)
+{
+	uint8_t *begin = put_begin(p, number);
+
+	if (!n)
+		return p;
+	p = begin;
+	for (uint32_t i = 0; i < n; i++)
+		p = put_fixed32(p, v[i]);
+	return put_end(begin, p);
+}
+
+uint8_t *put_packed_varint(uint8_t *p, unsigned int number, const uint32_t *v,
+			   uint32_t n)
+{
+	uint8_t *begin = put_begin(p, number);
+
+	if (!n)
+		return p;
+	p = begin;
+	for (uint32_t i = 0; i < n; i++)
+		p = put_varint(p, v[i]);
+	return put_end(begin, p);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fields of protobuf messages, to and from bytes. Knows no message.
+ *
+ * The get_* functions read at @p, never at @end or after it, and return what
+ * follows, or NULL if it cannot be. The put_* functions have room enough.
+ */
+#ifndef RPC_WIRE_FIELD_H
+#define RPC_WIRE_FIELD_H
+
+#include <string.h>
+#include "base/buf.h"
+#include "rpc/wire/wire.h"
+
+/* How a field is written. */
+enum {
+	WT_VARINT = 0,
+	WT_FIXED64 = 1,
+	WT_LEN = 2,
+	WT_FIXED32 = 5,
+};
+
+#define TAG(number, type) ((uint32_t)(number) << 3 | (type))
+
+/* Bytes of the longest one. */
+#define VARINT_MAX 10
+
+/* Of a field that is a varint; 0 is no field's number. */
+static inline bool is_number(uint32_t tag)
+{
+	return (tag & 7) == WT_VARINT && tag >> 3;
+}
+
+const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
+			       uint64_t *v);
+/* Over a field of an unknown number or type, whose tag has been read. */
+const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
+/* As get_next(), whatever comes before the field. */
+bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
+
+/* The numbers of a repeated field, which may be packed or not. With nowhere to
+ * go they are counted; more than @max cannot be. */
+struct numbers {
+	uint32_t *out; /* or NULL */
+	uint32_t max;
+	uint32_t n;
+};
+
+const uint8_t *get_varint_into(const uint8_t *p, const uint8_t *end,
+			       struct numbers *to);
+const uint8_t *get_fixed32_into(const uint8_t *p, const uint8_t *end,
+				struct numbers *to);
+const uint8_t *get_packed_varint(const uint8_t *p, const uint8_t *end,
+				 struct numbers *to);
+const uint8_t *get_packed_fixed32(const uint8_t *p, const uint8_t *end,
+				  struct numbers *to);
+
+static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end,
+					uint64_t *v)
+{
+	if (likely(p < end && p[0] < 0x80)) {
+		*v = p[0];
+		return p + 1;
+	}
+	if (likely(end - p >= 2) && p[1] < 0x80) {
+		*v = (p[0] & 0x7fu) | (uint32_t)p[1] << 7;
+		return p + 2;
+	}
+	return get_long_varint(p, end, v);
+}
+
+/* As get_varint(), where nobody needs the number. */
+static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
+{
+	if (end - p > VARINT_MAX)
+		end = p + VARINT_MAX;
+	while (likely(p < end))
+		if (likely(*p++ < 0x80))
+			return p;
+	return NULL;
+}
+
+/* As get_varint(), of a tag with more than one byte. */
+static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
+					  uint32_t *tag)
+{
+	uint64_t v;
+
+	p = get_long_varint(p, end, &v);
+	if (!p || v > UINT32_MAX)
+		return NULL;
+	*tag = (uint32_t)v;
+	return p;
+}
+
+/*
+ * Over the fields of a message: reads the next one's tag; the caller moves *@p
+ * behind its value, or sets it to NULL if that cannot be. False at the end, and
+ * after an error: *@p is @end only in the first case.
+ */
+static inline bool next_field(const uint8_t **p, const uint8_t *end,
+			      uint32_t *tag)
+{
+	const uint8_t *at = *p;
+
+	if (unlikely(!at) || at == end)
+		return false;
+	if (unlikely(at[0] >= 0x80)) {
+		*p = get_long_tag(at, end, tag);
+		return *p;
+	}
+	*tag = at[0];
+	*p = at + 1;
+	return true;
+}
+
+static inline const uint8_t *get_fixed64(const uint8_t *p, const uint8_t *end,
+					 uint64_t *v)
+{
+	if (unlikely(end - p < 8))
+		return NULL;
+	*v = load_le64(p);
+	return p + 8;
+}
+
+static inline const uint8_t *get_fixed32(const uint8_t *p, const uint8_t *end,
+					 uint32_t *v)
+{
+	if (unlikely(end - p < 4))
+		return NULL;
+	*v = load_le32(p);
+	return p + 4;
+}
+
+static inline const uint8_t *get_bytes(const uint8_t *p, const uint8_t *end,
+				       struct wire_view *view)
+{
+	uint64_t length;
+
+	p = get_varint(p, end, &length);
+	if (unlikely(!p || length > (size_t)(end - p)))
+		return NULL;
+	view->p = p;
+	view->end = p + length;
+	return p + length;
+}
+
+/* Takes the content of the next field with @tag, which is one of type WT_LEN,
+ * and what is before it, from @v; false: there is none, and @v is empty. */
+static inline bool get_next(struct wire_view *v, uint32_t tag,
+			    struct wire_view *out)
+{
+	const uint8_t *p = v->p;
+
+	/* Nearly always: @tag is next, and the content is short. */
+	if (likely(v->end - p >= 2 && p[0] == tag && p[1] < 0x80 &&
+		   p[1] <= v->end - p - 2)) {
+		out->p = p + 2;
+		out->end = v->p = p + 2 + p[1];
+		return true;
+	}
+	return find_next(v, tag, out);
+}
+
+/* Of a number of 32 bits, as protobuf has it: what does not fit is cut off. */
+static inline const uint8_t *get_varint32(const uint8_t *p, const uint8_t *end,
+					  uint32_t *v)
+{
+	uint64_t wide;
+
+	p = get_varint(p, end, &wide);
+	if (likely(p))
+		*v = (uint32_t)wide;
+	return p;
+}
+
+static inline size_t view_length(struct wire_view view)
+{
+	return (size_t)(view.end - view.p);
+}
+
+static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* Fields that have their default are left out. */
+static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
+					uint64_t v)
+{
+	if (!v)
+		return p;
+	*p++ = (uint8_t)TAG(number, WT_VARINT);
+	return put_varint(p, v);
+}
+
+static inline uint8_t *put_fixed32(uint8_t *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof(v));
+	return p + sizeof(v);
+}
+
+static inline uint8_t *put_fixed32_field(uint8_t *p, unsigned int number,
+					 uint32_t v)
+{
+	if (!v)
+		return p;
+	*p++ = (uint8_t)TAG(number, WT_FIXED32);
+	return put_fixed32(p, v);
+}
+
+static inline uint8_t *put_fixed64_field(uint8_t *p, unsigned int number,
+					 uint64_t v)
+{
+	if (!v)
+		return p;
+	*p++ = (uint8_t)TAG(number, WT_FIXED64);
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+	return p + sizeof(v);
+}
+
+static inline uint8_t *put_bytes_field(uint8_t *p, unsigned int number,
+				       const void *bytes, size_t length)
+{
+	if (!length)
+		return p;
+	*p++ = (uint8_t)TAG(number, WT_LEN);
+	p = put_varint(p, length);
+	memcpy(p, bytes, length);
+	return p + length;
+}
+
+uint8_t *put_end_long(uint8_t *begin, uint8_t *end);
+
+/*
+ * A message within a message: its content goes where put_begin() says, and
+ * put_end(), told so again, writes the length before it. Most are short: those
+ * that are not are moved then.
+ */
+static inline uint8_t *put_begin(uint8_t *p, unsigned int number)
+{
+	p[0] = (uint8_t)TAG(number, WT_LEN);
+	return p + 2;
+}
+
+static inline uint8_t *put_end(uint8_t *begin, uint8_t *end)
+{
+	if (unlikely(end - begin >= 0x80))
+		return put_end_long(begin, end);
+	begin[-1] = (uint8_t)(end - begin);
+	return end;
+}
+
+/* Of a tag and a length that put_begin() and put_end() write. */
+#define PUT_NESTED_BOUND 4u
+
+uint8_t *put_packed_varint(uint8_t *p, unsigned int number, const uint32_t *v,
+			   uint32_t n);
+uint8_t *put_packed_fixed32(uint8_t *p, unsigned int number, const uint32_t *v,
+			    uint32_t n);
+
+#endif

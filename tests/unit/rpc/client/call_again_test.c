@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that are sent again, or must not be. */
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+
+static struct call_rig g;
+static struct note n, many[600];
+
+TestSuite(call_again, .timeout = 60);
+
+/* Calls that are not answered: one that may be executed once, and one that may
+ * be repeated. */
+static void call_both_kinds(void)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	g.fake->mute_calls = true;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	conf.semantics = ULRPC_IDEMPOTENT;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+}
+
+/* The server knows no connection any more. */
+static void server_forgets(void)
+{
+	g.fake->forgets = true;
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->mute_calls = false;
+}
+
+static struct arrived *last_call(void)
+{
+	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+}
+
+Test(call_again, that_was_not_delivered_is_sent_again)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS }, good = { 0 };
+
+	rig_open(&g);
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY, &bad);
+	call(&g, &n, 20000000);
+	run(&g, MSEC);
+	cr_assert_eq(n.ended, 0);
+	lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY, &good);
+	run(&g, 20 * SEC);
+	cr_assert_gt(n.outcome.attempts, 1);
+	ended_well(&n);
+	cr_assert_eq(g.fake->ncalls, 2);
+	/* To the server it is a new one. */
+	cr_assert_eq(g.fake->calls[1].flags, 0);
+	cr_assert_eq(g.fake->calls[1].xid,
+		     g.fake->calls[0].xid + n.outcome.attempts);
+	rig_close(&g);
+}
+
+Test(call_again, of_a_connection_that_is_not_known_is_sent_again)
+{
+	static const uint32_t statuses[] = { WIRE_NOT_CONNECTED,
+					     WIRE_STALE_EPOCH };
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
+		unsigned int connects = g.fake->connects;
+		uint32_t epoch = g.fake->epoch;
+
+		call(&g, &n, 10000000);
+		run(&g, 10 * SEC);
+		ended_well(&n);
+		g.fake->mute_calls = true;
+		call(&g, &n, 40000000);
+		run(&g, 100 * MSEC);
+		g.fake->mute_calls = false;
+		fake_answer(g.fake, last_call(), statuses[i], NULL, 0);
+		run(&g, 40 * SEC);
+		ended_well(&n);
+		cr_assert_eq(n.outcome.attempts, 2);
+		cr_assert_gt(g.fake->epoch, epoch);
+		cr_assert_gt(g.fake->connects, connects);
+	}
+	rig_close(&g);
+}
+
+/* Being told that is no sign that the service works. */
+Test(call_again, of_a_connection_that_is_not_known_is_no_success)
+{
+	rig_open(&g);
+	call(&g, &n, 10000000);
+	run(&g, 10 * SEC);
+	ended_well(&n);
+	for (unsigned int i = 0; i < 2; i++) {
+		g.client->imp->failures = 5;
+		g.fake->mute_calls = true;
+		call(&g, &n, 1000000);
+		run(&g, 100 * MSEC);
+		fake_answer(g.fake, last_call(),
+			    i ? WIRE_OVERLOADED : WIRE_STALE_EPOCH, NULL, 0);
+		run(&g, 1 * MSEC);
+		cr_assert_eq(g.client->imp->failures, i ? 0 : 6);
+		run(&g, 40 * SEC);
+		cr_assert_eq(n.ended, 1);
+		ulrpc_call_put(n.call);
+	}
+	rig_close(&g);
+}
+
+/* Nor is each such answer a sign that the server can be reached again: many calls
+ * are told the same, and the client asks no sooner for that. */
+Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
+{
+	rig_open(&g);
+	g.fake->call_status = WIRE_NOT_CONNECTED;
+	for (unsigned int i = 0; i < 600; i++)
+		call(&g, &many[i], 4000000);
+	run(&g, 5 * SEC);
+	cr_assert_geq(g.fake->connects, 20);
+	cr_assert_leq(g.fake->connects, 200, "%u", g.fake->connects);
+	for (unsigned int i = 0; i < 600; i++) {
+		cr_assert_eq(many[i].ended, 1);
+		cr_assert_eq(many[i].outcome.execution, ULRPC_NOT_EXECUTED);
+		ulrpc_call_put(many[i].call);
+	}
+	rig_close(&g);
+}
+
+/* The connection was made anew because of another call. Nothing else happens
+ * that would have it sent. */
+Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
+{
+	struct arrived late;
+	unsigned int connects;
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call(&g, &many[0], 40000000);
+	run(&g, 100 * MSEC);
+	late = g.fake->calls[0];
+	call(&g, &many[1], 40000000);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	g.fake->mute_calls = false;
+	fake_answer(g.fake, &g.fake->calls[1], WIRE_STALE_EPOCH, NULL, 0);
+	run(&g, 2 * SEC);
+	ended_well(&many[1]);
+	connects = g.fake->connects;
+	fake_answer(g.fake, &late, WIRE_STALE_EPOCH, NULL, 0);
+	run(&g, 100 * MSEC);
+	ended_well(&many[0]);
+	cr_assert_eq(g.fake->connects, connects);
+	rig_close(&g);
+}
+
+/* ---- waiting for its bulk, to be sent again ---- */
+
+static uint8_t lent[1000], got[1000];
+
+static void on_get(const struct ulnet_event *ev)
+{
+	if (ev->type == LNET_EVENT_REPLY)
+		cr_assert_eq(ev->status, 0);
+}
+
+/* The server gets what the last call has lent, which takes a second; meanwhile
+ * the call is refused so that it has to be sent again. */
+static void fence(void)
+{
+	const struct arrived *a = last_call();
+	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
+	struct ulnet_sim_link slow = { .bandwidth = sizeof(lent) };
+	struct ulnet_md md = { .start = got,
+			       .length = sizeof(got),
+			       .threshold = 2,
+			       .handler = on_get };
+	struct ulnet_md_handle mdh;
+
+	lnet_sim_link_set(g.sim, &from, &to, &slow);
+	cr_assert_eq(LNetMDBind(g.fake->node, &md, LNET_UNLINK, &mdh), 0);
+	cr_assert_eq(LNetGet(LNET_NID_ANY, mdh, nth_id(CLIENT),
+			     ULRPC_PORTAL_BULK, a->bulk_match, 0),
+		     0);
+	run(&g, 10 * MSEC);
+	fake_answer(g.fake, a, WIRE_STALE_EPOCH, NULL, 0);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
+}
+
+static struct ulrpc_bulk *call_in_fence(uint64_t deadline)
+{
+	struct iovec iov = { lent, sizeof(lent) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_call_conf conf = within(deadline);
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	memset(lent, 7, sizeof(lent));
+	g.fake->mute_calls = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+	g.fake->mute_calls = false;
+	fence();
+	return bulk;
+}
+
+/* Bytes that the server has got, by the statistics. */
+static uint64_t counted_sent(void)
+{
+	struct stat_shard *st = g.rpc->shards[0].stats;
+	const struct stat_peer *p =
+		list_first(&st->peers[STAT_CALLS], struct stat_peer, link);
+	const struct stat_service *sv = list_first(&st->services[STAT_CALLS],
+						   struct stat_service, link);
+	uint32_t bucket = 0;
+	const struct stat_method *m = stat_method_walk(sv, &bucket, NULL);
+
+	stat_fold(st);
+	cr_assert_eq(m->counts[STAT_COUNT_bulk_sent_bytes],
+		     p->counts[STAT_COUNT_bulk_sent_bytes]);
+	return p->counts[STAT_COUNT_bulk_sent_bytes];
+}
+
+Test(call_again, in_fence_goes_on_when_its_bulk_is_free)
+{
+	struct ulrpc_bulk *bulk = call_in_fence(100000000);
+	unsigned int messages = g.fake->messages;
+
+	run(&g, 500 * MSEC);
+	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
+	cr_assert_eq(g.fake->messages, messages);
+	run(&g, 50 * SEC);
+	cr_assert_eq(n.outcome.attempts, 2);
+	ended_well(&n);
+	cr_assert_eq(counted_sent(), sizeof(lent));
+	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+static void on_released(void *arg)
+{
+	unsigned int *released = arg;
+
+	++*released;
+}
+
+/* It ends at once, and its memory comes back when the server has got it. */
+static void ends_in_fence(enum ulrpc_cause cause)
+{
+	bool late = cause == ULRPC_CAUSE_DEADLINE;
+	struct ulrpc_bulk *bulk = call_in_fence(late ? 500000 : 100000000);
+	struct ulrpc_call_conf conf = { .deadline = 1,
+					.bulks = &bulk,
+					.nbulks = 1 };
+	unsigned int released = 0;
+
+	if (!late)
+		ulrpc_cancel(n.call);
+	run(&g, late ? 400 * MSEC : 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(n.outcome.cause, cause);
+	cr_assert_eq(n.outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_not(n.outcome.bulk_free);
+	cr_assert_eq(
+		ulrpc_call(g.client, 1, NULL, 0, &conf, note_end, &n, NULL),
+		-EBUSY);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(released, 0);
+	cr_assert_eq(counted_sent(), 0);
+	run(&g, 5 * SEC);
+	cr_assert_eq(released, 1);
+	cr_assert_eq(counted_sent(), sizeof(lent));
+	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(g.fake->ncalls, 1, "nothing is sent again");
+	ulrpc_call_put(n.call);
+	rig_close(&g);
+}
+
+Test(call_again, canceled_in_fence)
+{
+	ends_in_fence(ULRPC_CAUSE_CANCELED);
+}
+
+Test(call_again, ends_by_its_deadline_in_fence)
+{
+	ends_in_fence(ULRPC_CAUSE_DEADLINE);
+}
+
+/* Closed, with its client, and then all of RPC: which waits for the memory. */
+Test(call_again, closed_in_fence)
+{
+	struct ulrpc_bulk *bulk = call_in_fence(100000000);
+	unsigned int released = 0;
+
+	ulrpc_client_close(g.client);
+	g.client = NULL;
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_CANCELED);
+	cr_assert_not(n.outcome.bulk_free);
+	ulrpc_call_put(n.call);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	cr_assert_eq(released, 0);
+	rig_close(&g);
+	cr_assert_eq(released, 1);
+}
+
+Test(call_again, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
+{
+	unsigned int sent;
+
+	rig_open(&g);
+	call_both_kinds();
+	sent = g.fake->ncalls;
+	g.fake->id++;
+	server_forgets();
+	run(&g, 60 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	ended_well(&many[1]);
+	cr_assert_eq(many[1].outcome.attempts, 2);
+	cr_assert_eq(g.fake->ncalls, sent + 1);
+	rig_close(&g);
+}
+
+/* A server that does not know the connection knows nothing of copies that came
+ * before; unless it has not known it since before the call was sent. */
+Test(call_again,
+     that_may_have_been_executed_is_repeated_only_if_that_is_allowed)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+	const uint64_t us = 10000; /* it takes that long to be answered */
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < 4; i++) {
+		bool sure = i % 2, idempotent = i / 2;
+
+		g.fake->mute_calls = true;
+		conf.semantics =
+			idempotent ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, us * USEC);
+		g.fake->mute_calls = false;
+		g.fake->absent = us + (sure ? 201000 : 199000);
+		fake_answer(g.fake, last_call(), WIRE_NOT_CONNECTED, NULL, 0);
+		run(&g, 60 * SEC);
+		if (!sure && !idempotent) {
+			ended_by(&n, ULRPC_CAUSE_RESTARTED,
+				 ULRPC_EXECUTION_UNKNOWN);
+			cr_assert_eq(n.outcome.attempts, 1);
+			continue;
+		}
+		cr_assert_eq(last_call()->flags, sure ? 0 : WIRE_CALL_RESENT);
+		ended_well(&n);
+		cr_assert_eq(n.outcome.attempts, 2);
+	}
+	rig_close(&g);
+}
+
+/* Nor does it know of a number that is too old. */
+Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	rig_open(&g);
+	g.fake->call_status = WIRE_DOUBTFUL;
+	for (unsigned int i = 0; i < 2; i++) {
+		conf.semantics = i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, SEC);
+		ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(n.outcome.attempts, i + 1);
+		cr_assert_eq(last_call()->flags, i ? WIRE_CALL_RESENT : 0);
+	}
+	rig_close(&g);
+}
+
+/* It is made as another client's call ends for the restart, and goes at once. */
+static struct ulrpc_client *other;
+
+static void call_other(void *arg, const struct ulrpc_outcome *o,
+		       const void *reply, size_t length)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	(void)arg;
+	(void)reply;
+	(void)length;
+	cr_assert_eq(o->cause, ULRPC_CAUSE_RESTARTED);
+	many[0] = (struct note){ .sim = g.sim };
+	cr_assert_eq(ulrpc_call(other, 77, "hello", 5, &conf, note_end,
+				&many[0], &many[0].call),
+		     0);
+}
+
+Test(call_again, that_is_made_after_a_restart_is_not_ended_by_it)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+	struct ulrpc_client *first;
+
+	rig_open(&g);
+	first = g.client;
+	rig_client(&g, 0);
+	other = g.client;
+	other->batch_max = 1;
+	cr_assert_eq(other->imp, first->imp);
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	g.fake->mute_calls = true;
+	cr_assert_eq(
+		ulrpc_call(first, 77, "x", 1, &conf, call_other, NULL, NULL),
+		0);
+	run(&g, 100 * MSEC);
+	g.fake->id++;
+	g.fake->forgets = true;
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->mute_calls = false;
+	run(&g, 60 * SEC);
+	ended_well(&many[0]);
+	cr_assert_eq(many[0].outcome.attempts, 1);
+	ulrpc_client_close(first);
+	rig_close(&g);
+}
+
+Test(call_again,
+     of_a_server_that_has_forgotten_us_is_repeated_only_if_that_is_allowed)
+{
+	rig_open(&g);
+	call_both_kinds();
+	cr_assert_eq(g.fake->ncalls, 2);
+	server_forgets();
+	run(&g, 60 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	ended_well(&many[1]);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+}

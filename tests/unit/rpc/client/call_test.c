@@ -1,0 +1,733 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of calls, whatever the server does. */
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+
+static struct call_rig g;
+static struct note n, many[600];
+
+TestSuite(call, .timeout = 60);
+
+static void succeeds(void)
+{
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+}
+
+/* Memory for a call, as its configuration has it. */
+static struct ulrpc_bulk *lend(void)
+{
+	static uint8_t memory[3000];
+	static struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf conf = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SINK };
+	struct ulrpc_bulk *bulk;
+
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &conf, &bulk), 0);
+	return bulk;
+}
+
+Test(call, is_connected_opened_sent_and_answered)
+{
+	rig_open(&g);
+	succeeds();
+	cr_assert_eq(g.fake->connects, 1);
+	cr_assert_eq(g.fake->opens, 1);
+	cr_assert_eq(n.outcome.attempts, 1);
+	cr_assert_eq(n.outcome.paths, 1, "%u", n.outcome.paths);
+	cr_assert(nid_is(&n.outcome.local, "10.0.0.1@tcp"));
+	cr_assert(nid_is(&n.outcome.target, "10.0.0.2@tcp"));
+	cr_assert_eq(g.fake->calls[0].method, 77);
+	cr_assert_eq(g.fake->calls[0].xid, 1);
+	cr_assert_eq(g.fake->calls[0].attempt, 0);
+	cr_assert_leq(g.fake->calls[0].remaining, 1000000);
+	/* The next one needs no connection. */
+	succeeds();
+	cr_assert_eq(g.fake->connects, 1);
+	cr_assert_eq(g.fake->opens, 1);
+	rig_close(&g);
+	cr_assert_eq(g.crashed, false);
+}
+
+Test(call, made_together_travels_together)
+{
+	rig_open(&g);
+	succeeds();
+	for (unsigned int i = 0; i < 100; i++)
+		call(&g, &many[i], 1000000);
+	run(&g, 100 * MSEC);
+	for (unsigned int i = 0; i < 100; i++)
+		ended_well(&many[i]);
+	cr_assert_eq(g.fake->ncalls, 101);
+	/* Of 64 and 36. */
+	cr_assert_eq(g.fake->messages, 1 + 2);
+	rig_close(&g);
+}
+
+/* Makes @count calls in one turn, which take the messages that they are to. */
+static void travel_in(unsigned int count, unsigned int messages, uint32_t most)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+
+	succeeds();
+	conf.reply_max = 64;
+	for (unsigned int i = 0; i < count; i++)
+		call_with(&g, &many[i], &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+	for (unsigned int i = 0; i < count; i++)
+		ended_well(&many[i]);
+	cr_assert_eq(g.fake->ncalls, 1 + count);
+	cr_assert_eq(g.fake->messages, 1 + messages, "%u", g.fake->messages);
+	cr_assert_eq(g.fake->most, most, "%u", g.fake->most);
+}
+
+Test(call, in_ever_longer_messages_the_more_of_them_wait)
+{
+	rig_open(&g);
+	travel_in(600, 5, 256); /* 64, 64, 128, 256, 88 */
+	rig_close(&g);
+}
+
+Test(call, in_messages_as_long_as_the_service_takes)
+{
+	rig_open(&g);
+	g.fake->message_max = 8192;
+	/* 64, 64, and then 80, for which 101 bytes each are counted. */
+	travel_in(600, 8, 80);
+	rig_close(&g);
+}
+
+Test(call, in_messages_as_long_as_the_user_wants)
+{
+	rig_open(&g);
+	g.client->batch_max = 7;
+	travel_in(600, 86, 7);
+	rig_close(&g);
+}
+
+/* A message says once what several of its calls have in common. */
+Test(call, says_what_it_is_whatever_travels_with_it)
+{
+	struct ulrpc_call_conf conf[3] = { within(1000000), within(1000000),
+					   within(2000000) };
+	unsigned int seen = 0;
+
+	rig_open(&g);
+	succeeds();
+	conf[1].reply_max = 100;
+	conf[1].priority = ULRPC_PRIORITY_BACKGROUND;
+	conf[2].semantics = ULRPC_IDEMPOTENT;
+	for (unsigned int i = 0; i < 60; i++)
+		call_with(&g, &many[i], &conf[i / 4 % 3], "hello", 5 - i / 12);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(g.fake->messages, 1 + 1);
+	for (unsigned int i = 0; i < 60; i++) {
+		const struct arrived *a = &g.fake->calls[1 + i];
+		const struct ulrpc_call_conf *c = &conf[i / 4 % 3];
+
+		ended_by(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+		cr_assert_eq(a->xid, 2 + i);
+		cr_assert_eq(a->length, 5 - i / 12);
+		cr_assert_eq(a->reply_max, c->reply_max ? c->reply_max : 4096);
+		cr_assert_eq(a->priority, c->priority);
+		cr_assert_eq(a->semantics, c->semantics);
+		cr_assert_leq(a->remaining, c->deadline);
+		cr_assert_gt(a->remaining, c->deadline - 1000);
+		seen += a->remaining > 1000000;
+	}
+	cr_assert_eq(seen, 20);
+	rig_close(&g);
+}
+
+/* ... but half of what is much goes first, to be served while the rest is
+ * still being copied. */
+Test(call, of_many_bytes_travel_in_two_halves)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[4096];
+
+	rig_open(&g);
+	succeeds();
+	for (unsigned int i = 0; i < 16; i++)
+		call_with(&g, &many[i], &conf, body, sizeof(body));
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->messages, 1 + 2);
+	for (unsigned int i = 0; i < 16; i++)
+		ended_by(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	rig_close(&g);
+}
+
+Test(call, of_any_size_arrives_whole)
+{
+	static uint8_t body[200000];
+	struct ulrpc_call_conf conf = within(1000000);
+
+	rig_open(&g);
+	g.fake->request_max = sizeof(body);
+	for (size_t i = 0; i < sizeof(body); i++)
+		body[i] = (uint8_t)(i * 7);
+	for (unsigned int i = 0; i < 10; i++)
+		call_with(&g, &many[i], &conf, body, i * i * 1000);
+	run(&g, 100 * MSEC);
+	for (unsigned int i = 0; i < 10; i++) {
+		ended_by(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+		cr_assert_eq(g.fake->calls[i].length, i * i * 1000);
+		cr_assert_eq(memcmp(many[i].reply, body, many[i].length), 0);
+	}
+	/* Longer than the service takes. */
+	g.fake->request_max = 0;
+	call_with(&g, &n, &conf, body, sizeof(body));
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(ulrpc_call(g.client, 1, body, ULRPC_BODY_MAX + 1, &conf,
+				note_end, &n, NULL),
+		     -EMSGSIZE);
+	rig_close(&g);
+}
+
+static unsigned int said_too_long;
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	said_too_long += strstr(line, "a request of 101 bytes is not sent: "
+				      "the service takes up to 100") != NULL;
+}
+
+Test(call, longer_than_the_service_takes_is_not_sent)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[101];
+
+	rig_open(&g);
+	g.fake->request_max = 100;
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	call_with(&g, &many[0], &conf, body, 101);
+	call_with(&g, &many[1], &conf, "hello", 5);
+	call_with(&g, &many[2], &conf, body, 101);
+	run(&g, 100 * MSEC);
+	ended_by(&many[0], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
+	ended_by(&many[2], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
+	ended_well(&many[1]);
+	cr_assert_eq(g.fake->ncalls, 1);
+	cr_assert_eq(said_too_long, 1);
+	rig_close(&g);
+}
+
+Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	bulk = lend();
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	for (unsigned int i = 0; i < 5; i++) {
+		call_with(&g, &n, &conf, "hello", 5);
+		/* It is lent already. */
+		cr_assert_eq(ulrpc_call(g.client, 1, NULL, 0, &conf, note_end,
+					&n, NULL),
+			     -EBUSY);
+		run(&g, 100 * MSEC);
+		ended_well(&n);
+	}
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+/* Somebody has made @portal one for wildcards: nothing can be lent there. */
+static void occupy(unsigned int portal)
+{
+	struct ulnet_me_handle me;
+
+	cr_assert_eq(LNetMEAttach(g.node, portal, ANY_ID, 1, 0, LNET_RETAIN,
+				  LNET_INS_AFTER, &me),
+		     0);
+}
+
+Test(call, whose_bulk_cannot_be_lent_ends_and_others_go_on)
+{
+	struct ulrpc_call_conf conf = within(60000000);
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	occupy(ULRPC_PORTAL_BULK);
+	bulk = lend();
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	call(&g, &many[0], 1000000);
+	call_with(&g, &n, &conf, "hello", 5);
+	call(&g, &many[1], 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&many[0]);
+	ended_well(&many[1]);
+	ended_by(&n, ULRPC_CAUSE_BULK, ULRPC_NOT_EXECUTED);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+Test(call, whose_reply_could_not_land_is_not_sent)
+{
+	rig_open(&g);
+	occupy(ULRPC_PORTAL_REPLY);
+	call(&g, &n, 60000000);
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_NO_MEMORY, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(g.fake->ncalls, 0);
+	rig_close(&g);
+}
+
+Test(call, without_memory_now_goes_later_and_by_itself)
+{
+	rig_open(&g);
+	g.fake->mute_open = true;
+	call(&g, &many[0], 60000000);
+	call(&g, &many[1], 60000000);
+	call(&g, &many[2], 60000000);
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	client_stall(g.client, many[0].call);
+	client_stall(g.client, n.call);
+	run(&g, 2 * SEC);
+	ended_by(&n, ULRPC_CAUSE_NO_MEMORY, ULRPC_NOT_EXECUTED);
+	g.fake->mute_open = false;
+	run(&g, 20 * SEC);
+	for (unsigned int i = 0; i < 3; i++)
+		ended_well(&many[i]);
+	cr_assert_eq(g.fake->messages, 2);
+	succeeds();
+	rig_close(&g);
+}
+
+/* ---- deadlines ---- */
+
+Test(call, ends_by_its_deadline_while_connecting)
+{
+	rig_open(&g);
+	g.fake->mute_connect = true;
+	call(&g, &n, 700000);
+	run(&g, 699 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	run(&g, 2 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(n.at, 700 * MSEC);
+	cr_assert_eq(n.outcome.connecting, 700000);
+	rig_close(&g);
+}
+
+Test(call, ends_by_its_deadline_while_the_service_is_asked_for)
+{
+	rig_open(&g);
+	g.fake->mute_open = true;
+	call(&g, &n, 700000);
+	run(&g, 10 * SEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(n.at, 700 * MSEC);
+	cr_assert_gt(g.fake->opens, 1);
+	rig_close(&g);
+}
+
+Test(call, ends_by_its_deadline_without_an_answer)
+{
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call(&g, &n, 300000);
+	run(&g, 10 * SEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(n.at, 300 * MSEC);
+	cr_assert_eq(n.outcome.attempts, 1);
+	rig_close(&g);
+}
+
+Test(call, ends_by_its_deadline_while_there_is_no_place_in_flight)
+{
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	g.fake->window = 2;
+	for (unsigned int i = 0; i < 5; i++)
+		call(&g, &many[i], 300000 + i);
+	run(&g, 300 * MSEC - 1);
+	cr_assert_eq(g.fake->ncalls, 2);
+	run(&g, 10 * SEC);
+	for (unsigned int i = 0; i < 5; i++)
+		cr_assert_eq(many[i].at, 300 * MSEC + i * USEC);
+	ended_by(&many[0], ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	ended_by(&many[1], ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	for (unsigned int i = 2; i < 5; i++)
+		cr_assert_eq(many[i].ended, 1);
+	for (unsigned int i = 2; i < 5; i++)
+		ulrpc_call_put(many[i].call);
+	cr_assert_eq(many[4].outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	rig_close(&g);
+}
+
+/* In whatever order deadlines come, and others end. */
+Test(call, ends_by_its_deadline_before_others_that_came_first)
+{
+	rig_open(&g);
+	call(&g, &n, 60000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 20; i++)
+		call(&g, &many[i], (i * 7 % 20 + 1) * 100000);
+	run(&g, 5 * MSEC);
+	ulrpc_cancel(many[0].call);
+	ulrpc_cancel(many[7].call);
+	run(&g, 60 * SEC);
+	for (unsigned int i = 0; i < 20; i++) {
+		cr_assert_eq(many[i].ended, 1);
+		if (i != 0 && i != 7)
+			cr_assert_eq(many[i].at,
+				     10 * MSEC + (i * 7 % 20 + 1) * 100 * MSEC);
+		ulrpc_call_put(many[i].call);
+	}
+	rig_close(&g);
+}
+
+Test(call, ends_by_its_deadline_while_there_is_no_connection)
+{
+	struct ulnet_sim_link cut = { .refuse = LNET_SIM_ALWAYS };
+
+	rig_open(&g);
+	lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY, &cut);
+	for (unsigned int i = 0; i < 20; i++)
+		call(&g, &many[i], (i + 1) * 100000);
+	run(&g, 60 * SEC);
+	for (unsigned int i = 0; i < 20; i++) {
+		cr_assert_eq(many[i].at, (i + 1) * 100 * MSEC);
+		ended_by(&many[i], ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	}
+	rig_close(&g);
+}
+
+Test(call, to_a_server_that_is_shutting_down_ends_so_unless_it_comes_back)
+{
+	rig_open(&g);
+	g.fake->connect_status = WIRE_SHUTTING_DOWN;
+	call(&g, &many[0], 4000000);
+	call(&g, &many[1], 100000000);
+	run(&g, 10 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED);
+	g.fake->connect_status = WIRE_OK;
+	run(&g, 60 * SEC);
+	ended_well(&many[1]);
+	/* And when it does not answer any more at all. */
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->connect_status = WIRE_SHUTTING_DOWN;
+	run(&g, 30 * SEC);
+	call(&g, &many[0], 2000000);
+	run(&g, 5 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED);
+	g.fake->mute_connect = true;
+	call(&g, &many[0], 100000000);
+	run(&g, 101 * SEC);
+	ended_by(&many[0], ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	rig_close(&g);
+}
+
+Test(call, without_a_deadline_has_to_say_so)
+{
+	struct ulrpc_call_conf conf = within(0);
+
+	rig_open(&g);
+	cr_assert_eq(
+		ulrpc_call(g.client, 1, NULL, 0, &conf, note_end, &n, NULL),
+		-EINVAL);
+	conf.deadline = ULRPC_NEVER;
+	g.fake->mute_calls = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 1000 * SEC);
+	cr_assert_eq(n.ended, 0);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+Test(call, that_makes_no_sense_is_not_made)
+{
+	struct ulrpc_call_conf bad[4];
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = within(1000000);
+	bad[0].priority = ULRPC_PRIORITY_BACKGROUND + 1;
+	bad[1].semantics = ULRPC_EXACTLY_ONCE + 1;
+	/* Would be the default if it was cut to a byte. */
+	bad[2].priority = (enum ulrpc_priority)256;
+	bad[3].nbulks = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
+		cr_assert_eq(ulrpc_call(g.client, 1, NULL, 0, &bad[i], note_end,
+					&n, NULL),
+			     -EINVAL);
+	bad[0] = within(1000000);
+	cr_assert_eq(
+		ulrpc_call(g.client, 1, NULL, 0, &bad[0], NULL, NULL, NULL),
+		-EINVAL, "nobody to tell");
+	rig_close(&g);
+}
+
+/* ---- cancel ---- */
+
+Test(call, can_be_canceled_at_any_time)
+{
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	g.fake->window = 1;
+	call(&g, &many[0], 1000000);
+	ulrpc_cancel(many[0].call);
+	ulrpc_cancel(many[0].call);
+	cr_assert_eq(many[0].ended, 0);
+	run(&g, MSEC);
+	ended_by(&many[0], ULRPC_CAUSE_CANCELED, ULRPC_NOT_EXECUTED);
+	call(&g, &many[1], 1000000);
+	call(&g, &many[2], 1000000);
+	run(&g, 10 * MSEC);
+	ulrpc_cancel(many[1].call); /* in flight */
+	run(&g, 10 * MSEC);
+	ended_by(&many[1], ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(g.fake->ncalls, 2);
+	g.fake->mute_calls = false;
+	/* What comes for it now is for nobody. */
+	fake_echo(g.fake, &g.fake->calls[0]);
+	fake_echo(g.fake, &g.fake->calls[1]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(many[2].ended, 1);
+	ulrpc_cancel(many[2].call); /* has ended */
+	run(&g, 10 * MSEC);
+	ended_well(&many[2]);
+	rig_close(&g);
+}
+
+/* ---- answers ---- */
+
+Test(call, ends_as_the_server_says)
+{
+	static const struct {
+		uint32_t status;
+		enum ulrpc_cause cause;
+		enum ulrpc_execution execution;
+	} cases[] = {
+		{ WIRE_FAILED, ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED },
+		{ WIRE_NO_METHOD, ULRPC_CAUSE_NO_METHOD, ULRPC_NOT_EXECUTED },
+		{ WIRE_OVERLOADED, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED },
+		{ WIRE_EXPIRED, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED },
+		{ WIRE_SHUTTING_DOWN, ULRPC_CAUSE_SHUTDOWN,
+		  ULRPC_NOT_EXECUTED },
+		{ WIRE_BAD_REQUEST, ULRPC_CAUSE_BAD_REQUEST,
+		  ULRPC_NOT_EXECUTED },
+		{ WIRE_REFUSED, ULRPC_CAUSE_REFUSED, ULRPC_NOT_EXECUTED },
+		{ WIRE_TOO_LONG, ULRPC_CAUSE_TOO_LONG, ULRPC_EXECUTED },
+		{ WIRE_BULK_FAILED, ULRPC_CAUSE_BULK, ULRPC_EXECUTED },
+		{ WIRE_VERSION_UNKNOWN, ULRPC_CAUSE_BAD_REQUEST,
+		  ULRPC_NOT_EXECUTED },
+		{ 99, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTION_UNKNOWN },
+	};
+
+	rig_open(&g);
+	g.fake->retry_after = 4321;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		g.fake->call_status = cases[i].status;
+		call(&g, &n, 1000000);
+		run(&g, 100 * MSEC);
+		ended_by(&n, cases[i].cause, cases[i].execution);
+		cr_assert_eq(n.outcome.retry_after, 4321);
+		if (cases[i].status == WIRE_FAILED)
+			cr_assert_eq(n.outcome.status, -EDOM);
+	}
+	rig_close(&g);
+}
+
+/* Everything that is not the answer to this very attempt. */
+Test(call, is_not_answered_by_what_is_not_its_answer)
+{
+	struct arrived a;
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 2; i++)
+		call(&g, &many[i], 1000000);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	cr_assert_eq(g.fake->messages, 1);
+	a = g.fake->calls[0];
+	a.xid = 99;
+	fake_answer(g.fake, &a, WIRE_OK, "xid", 3);
+	a = g.fake->calls[0];
+	a.attempt++;
+	fake_answer(g.fake, &a, WIRE_OK, "attempt", 7);
+	a = g.fake->calls[0];
+	a.client++;
+	fake_answer(g.fake, &a, WIRE_OK, "client", 6);
+	a = g.fake->calls[0];
+	a.match += 256;
+	fake_answer(g.fake, &a, WIRE_OK, "match", 5);
+	a = g.fake->calls[0];
+	fake_put(g.fake, a.local, (struct ulnet_id){ a.source, a.pid },
+		 ULRPC_PORTAL_REPLY, a.match, 0, "nonsense", 8);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(many[0].ended, 0);
+	cr_assert_eq(many[1].ended, 0);
+	fake_echo(g.fake, &g.fake->calls[1]);
+	fake_echo(g.fake, &g.fake->calls[1]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(many[0].ended, 0);
+	ended_well(&many[1]);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	ended_well(&many[0]);
+	/* Late, and again. */
+	for (unsigned int i = 0; i < 2; i++)
+		fake_echo(g.fake, &g.fake->calls[i]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(many[0].ended, 1);
+	cr_assert_eq(many[1].ended, 1);
+	rig_close(&g);
+}
+
+/* What is repeated takes room, but nobody else's. */
+Test(call, is_answered_after_any_number_of_repetitions)
+{
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 3; i++)
+		call(&g, &many[i], 1000000);
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 0; i < 400; i++)
+		fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	ended_well(&many[0]);
+	for (unsigned int i = 0; i < 400; i++)
+		fake_echo(g.fake, &g.fake->calls[1]);
+	fake_echo(g.fake, &g.fake->calls[2]);
+	run(&g, 10 * MSEC);
+	ended_well(&many[1]);
+	ended_well(&many[2]);
+	rig_close(&g);
+}
+
+/* A shorter answer overtakes it, and leaves too little room behind itself for
+ * what is missing: the buffer is renewed under what is landing in it. */
+Test(call, whose_reply_lands_while_its_buffer_is_renewed_ends_well)
+{
+	/* The long one lands from 30 to 70 ms, the short one at 40. */
+	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
+					     .bandwidth = 1000000 };
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[40000];
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	conf.reply_max = 5;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	conf.reply_max = 50000;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->messages, 1);
+	cr_assert_eq(g.fake->ncalls, 2);
+	cluster_links(g.sim, &slow);
+	fake_answer(g.fake, &g.fake->calls[1], WIRE_OK, body, sizeof(body));
+	run(&g, MSEC);
+	cluster_links(g.sim, &(struct ulnet_sim_link){ 0 });
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 50 * MSEC);
+	ended_well(&many[0]);
+	cr_assert_eq(many[1].ended, 0, "this was to overtake");
+	run(&g, 50 * MSEC);
+	ended_by(&many[1], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(many[1].length, sizeof(body));
+	rig_close(&g);
+}
+
+Test(call, with_a_reply_that_nobody_can_read_ends)
+{
+	struct arrived *a = NULL;
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	a = &g.fake->calls[0];
+	fake_put(g.fake, a->local, (struct ulnet_id){ a->source, a->pid },
+		 ULRPC_PORTAL_REPLY, a->match, UINT64_C(1) << 56 | 2ul << 48,
+		 "nonsense", 8);
+	run(&g, 10 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTION_UNKNOWN);
+	rig_close(&g);
+}
+
+Test(call, whose_reply_is_longer_than_asked_for_ends)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+
+	conf.reply_max = 4;
+	rig_open(&g);
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
+	rig_close(&g);
+}
+
+/* In a message with others: they are answered by theirs. */
+Test(call, whose_reply_is_longer_than_asked_for_ends_alone)
+{
+	static uint8_t body[5000];
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 3; i++)
+		call(&g, &many[i], 60000000);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(g.fake->messages, 1);
+	cr_assert_eq(g.fake->ncalls, 3);
+	fake_answer(g.fake, &g.fake->calls[1], WIRE_OK, body, sizeof(body));
+	run(&g, 100 * MSEC);
+	ended_by(&many[1], ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	fake_echo(g.fake, &g.fake->calls[2]);
+	run(&g, 100 * MSEC);
+	ended_well(&many[0]);
+	ended_well(&many[2]);
+	rig_close(&g);
+}
+
+/* ---- a network that loses, repeats, and mixes up ---- */
+
+Test(call, ends_once_and_in_time_whatever_the_network_does)
+{
+	struct ulnet_sim_link bad = { .latency = 20000,
+				      .jitter = 50000,
+				      .loss = 50000,
+				      .duplicate = 100000,
+				      .reorder = 200000,
+				      .reorder_window = 1000000,
+				      .refuse = 30000,
+				      .error = 20000,
+				      .stall = 5000,
+				      .mute = 5000 };
+	unsigned int ok = 0;
+
+	rig_open(&g);
+	lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY, &bad);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		call(&g, &many[i], 2000000);
+		if (i % 7 == 0)
+			run(&g, lnet_sim_random(g.sim, 30 * MSEC));
+		if (i % 50 == 17)
+			ulrpc_cancel(many[i].call);
+	}
+	run(&g, 3 * SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		cr_assert_eq(many[i].ended, 1, "%u: %u", i, many[i].ended);
+		cr_assert_leq(many[i].outcome.total, 2000000);
+		ok += many[i].outcome.cause == ULRPC_CAUSE_OK;
+		ulrpc_call_put(many[i].call);
+	}
+	cr_assert_gt(ok, ARRAY_SIZE(many) / 2, "%u", ok);
+	rig_close(&g);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client, and a server that says what it should not. Calls to another one go
+ * on meanwhile, by the same node. */
+#include "rpc/wire/wire_reply.h"
+#include "tests/unit/rpc/client/hostile_server.h"
+
+static uint8_t bytes[1 << 20];
+
+TestSuite(hostile_reply, .timeout = 120);
+
+static void reply_put(const struct arrived *a, uint64_t hdr_data,
+		      const void *payload, size_t length)
+{
+	fake_put(g.fake, a->local, (struct ulnet_id){ a->source, a->pid },
+		 ULRPC_PORTAL_REPLY, a->match, hdr_data, payload, length);
+}
+
+/* A reply to @a as it should be; *@head: of it. */
+static size_t pack(const struct arrived *a, const struct wire_reply *reply,
+		   const void *body, size_t *head)
+{
+	struct wire_replies m = { .client = a->client, .epoch = a->epoch };
+	uint8_t *p = wire_replies_put(bytes, &m);
+
+	p = wire_reply_put(p, reply);
+	p = wire_bodies_put(p, reply->length);
+	*head = (size_t)(p - bytes);
+	if (reply->length)
+		memcpy(p, body, reply->length);
+	return *head + reply->length;
+}
+
+static struct wire_reply reply_to(const struct arrived *a)
+{
+	return (struct wire_reply){ .xid = a->xid,
+				    .attempt = a->attempt,
+				    .length = 5 };
+}
+
+static void send_reply(const struct arrived *a, const struct wire_reply *r,
+		       const void *body)
+{
+	size_t head, length = pack(a, r, body, &head);
+
+	reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head), bytes, length);
+}
+
+/* A call that waits for its answer. */
+static struct arrived *pending(uint64_t us)
+{
+	g.fake->mute_calls = true;
+	call(&g, &n, us);
+	run(&g, 5 * MSEC);
+	cr_assert_gt(g.fake->ncalls, 0);
+	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+}
+
+/* ---- not well-formed ---- */
+
+/* Two calls in a message: nobody can say whose answer that was, so it is no
+ * answer. */
+Test(hostile_reply, header_data_changed)
+{
+	struct wire_reply r;
+	struct arrived *a;
+	size_t head, length;
+
+	open_rig();
+	g.fake->mute_calls = true;
+	call(&g, &many[0], 10000000);
+	call(&g, &many[1], 10000000);
+	run(&g, 5 * MSEC);
+	a = &g.fake->calls[0];
+	r = reply_to(a);
+	length = pack(a, &r, "hello", &head);
+	for (unsigned int bit = 0; bit < 64; bit++)
+		reply_put(a,
+			  wire_hdr_data(WIRE_REPLIES, bytes, head) ^
+				  UINT64_C(1) << bit,
+			  bytes, length);
+	for (size_t cut = 0; cut < length; cut++)
+		reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head), bytes,
+			  cut);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(unreadable(), 64 + length);
+	cr_assert_eq(many[0].ended + many[1].ended, 0);
+	honest();
+	fake_echo(g.fake, &g.fake->calls[1]);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	ended_well(&many[0]);
+	ended_well(&many[1]);
+	close_rig();
+}
+
+/* With header data that agree. A lone call ends once, somehow, or waits on. */
+Test(hostile_reply, any_byte_changed_or_missing)
+{
+	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
+	size_t head, length = 1;
+
+	open_rig();
+	for (size_t i = 0; i < (ARRAY_SIZE(by) + 1) * length; i++) {
+		struct arrived *a = pending(200000);
+		struct wire_reply r = reply_to(a);
+		size_t cut, at = i % length;
+
+		r.queue = 7;
+		r.retry_after = 9;
+		r.error = 5;
+		cut = length = pack(a, &r, "hello", &head);
+		if (i / length < ARRAY_SIZE(by))
+			bytes[at] ^= by[i / length];
+		else
+			cut = at;
+		reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, MIN(head, cut)),
+			  bytes, cut);
+		run(&g, 300 * MSEC);
+		cr_assert_eq(n.ended, 1);
+		ulrpc_call_put(n.call);
+		/* It may have said that the connection is lost. */
+		if (import_state_of(&g) != IMPORT_FULL)
+			run(&g, 60 * SEC);
+	}
+	close_rig();
+}
+
+/* ---- not its answer ---- */
+
+/* A stranger knows all of it, but is not who was asked. */
+Test(hostile_reply, of_another_peer)
+{
+	struct arrived *a;
+	uint64_t before;
+
+	open_rig();
+	a = pending(1000000);
+	before = counted(RPC_STAT_replies_received);
+	for (unsigned int i = 0; i < 100; i++)
+		fake_answer(good.fake, a, WIRE_OK, "wrong", 5);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_eq(counted(RPC_STAT_replies_received), before);
+	fake_echo(g.fake, a);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	close_rig();
+}
+
+Test(hostile_reply, in_any_order_and_again)
+{
+	open_rig();
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		call(&g, &many[i], 10000000);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, ARRAY_SIZE(many));
+	for (unsigned int i = ARRAY_SIZE(many); i--;) {
+		unsigned int k = i * 37 % ARRAY_SIZE(many);
+
+		for (unsigned int j = 0; j < 3; j++)
+			fake_echo(g.fake, &g.fake->calls[k]);
+	}
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		ended_well(&many[i]);
+	close_rig();
+}
+
+/* More junk than there is room for, while nothing is answered. */
+Test(hostile_reply, floods)
+{
+	struct arrived *a;
+
+	open_rig();
+	a = pending(30000000);
+	for (unsigned int i = 0; i < 5000; i++) {
+		struct arrived junk = *a;
+
+		junk.xid += 1 + i;
+		fake_answer(g.fake, &junk, WIRE_OK, "junk", 4);
+		if (i % 50 == 0)
+			run(&g, MSEC);
+	}
+	honest();
+	cr_assert_eq(n.ended, 0);
+	fake_echo(g.fake, a);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	close_rig();
+}
+
+/* ---- odd values ---- */
+
+Test(hostile_reply, statuses_of_later_versions)
+{
+	static const uint32_t statuses[] = { 15,    16,	       100,	  4095,
+					     65536, INT32_MAX, UINT32_MAX };
+
+	open_rig();
+	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
+		struct arrived *a = pending(1000000);
+		struct wire_reply r = reply_to(a);
+
+		r.status = statuses[i];
+		send_reply(a, &r, "later");
+		run(&g, 10 * MSEC);
+		ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(n.length, 0);
+	}
+	close_rig();
+}
+
+Test(hostile_reply, values_that_cannot_be)
+{
+	struct wire_reply r;
+	struct arrived *a;
+
+	open_rig();
+	/* Times that were never; a body nobody asked for; no errno. */
+	a = pending(1000000);
+	r = reply_to(a);
+	r.queue = r.service = r.retry_after = r.throttled = UINT64_MAX;
+	r.needed = r.error = UINT32_MAX;
+	send_reply(a, &r, "hello");
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	for (unsigned int i = 0; i < 4; i++) {
+		a = pending(1000000);
+		r = reply_to(a);
+		r.status = WIRE_FAILED;
+		r.error = (uint32_t[]){ 0, 4096, UINT32_MAX, EDOM }[i];
+		send_reply(a, &r, "extra");
+		run(&g, 10 * MSEC);
+		ended_by(&n, ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED);
+		cr_assert_eq(n.outcome.status, i == 3 ? -EDOM : -EIO);
+		cr_assert_eq(n.length, 0);
+	}
+	close_rig();
+}
+
+/* Longer than asked for, if there is room because of others. */
+Test(hostile_reply, longer_than_asked_for)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+	static uint8_t body[900000];
+	struct wire_reply r;
+	struct arrived *a;
+
+	open_rig();
+	g.fake->mute_calls = true;
+	conf.reply_max = 10;
+	call_with(&g, &many[0], &conf, "hello", 5);
+	conf.reply_max = 50000;
+	call_with(&g, &many[1], &conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	a = &g.fake->calls[0];
+	r = reply_to(a);
+	r.length = 11;
+	send_reply(a, &r, body);
+	run(&g, 10 * MSEC);
+	ended_by(&many[0], ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
+	/* Than there is room for: LNet drops it. */
+	a = &g.fake->calls[1];
+	r = reply_to(a);
+	r.length = 900000;
+	send_reply(a, &r, body);
+	r.length = 5000;
+	send_reply(a, &r, body);
+	run(&g, 10 * MSEC);
+	ended_by(&many[1], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(many[1].length, 5000);
+	close_rig();
+}
+
+/* ---- bulk that was not lent ---- */
+
+static struct arrived *pending_bulk(struct ulrpc_bulk *bulk)
+{
+	struct ulrpc_call_conf conf = within(1000000);
+
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	g.fake->mute_calls = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+}
+
+Test(hostile_reply, moved_what_there_is_not)
+{
+	static uint32_t some[300];
+	static char memory[100];
+	const struct {
+		struct wire_moved moved;
+		enum ulrpc_cause cause;
+	} cases[] = {
+		/* Memory of 100 bytes, one segment, nothing moved: its
+		 * checksum cannot be this. */
+		{ { 0, 1, some, NULL }, ULRPC_CAUSE_CHECKSUM },
+		{ { 1, 1, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
+		{ { UINT32_MAX, 1, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
+		{ { 0, 2, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
+		{ { 0, 256, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
+		{ { 0, 1, some, (uint32_t[]){ 101 } }, ULRPC_CAUSE_BAD_REPLY },
+		{ { 0, 1, some, (uint32_t[]){ UINT32_MAX } },
+		  ULRPC_CAUSE_BAD_REPLY },
+	};
+	struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf conf = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SINK,
+					.flags = ULRPC_BULK_CHECKSUM };
+	struct wire_reply r;
+	struct arrived *a;
+
+	open_rig();
+	memset(some, 0x5a, sizeof(some));
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulrpc_bulk *bulk;
+
+		cr_assert_eq(ulrpc_bulk_new(g.rpc, &conf, &bulk), 0);
+		a = pending_bulk(bulk);
+		r = reply_to(a);
+		r.nbulks = 1;
+		r.bulk = &cases[i].moved;
+		send_reply(a, &r, "hello");
+		run(&g, 10 * MSEC);
+		cr_assert_eq(n.ended, 1, "case %u", i);
+		cr_assert_eq(n.outcome.cause, cases[i].cause, "case %u: %s", i,
+			     ulrpc_cause_name(n.outcome.cause));
+		ulrpc_call_put(n.call);
+		ulrpc_bulk_close(bulk, NULL, NULL);
+	}
+	/* Of a call without any. */
+	a = pending(1000000);
+	r = reply_to(a);
+	r.nbulks = 1;
+	r.bulk = &cases[0].moved;
+	send_reply(a, &r, "hello");
+	run(&g, 10 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
+	close_rig();
+}
+
+/* Checksums were asked for, and there are none: what has come is not proven. */
+Test(hostile_reply, moved_without_checksums)
+{
+	static char memory[100];
+	struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf conf = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SINK,
+					.flags = ULRPC_BULK_CHECKSUM };
+	struct ulrpc_bulk *bulk;
+	struct wire_reply r;
+	struct arrived *a;
+
+	open_rig();
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &conf, &bulk), 0);
+	a = pending_bulk(bulk);
+	put_bytes(g.fake->node, nth_id(CLIENT), ULRPC_PORTAL_BULK,
+		  a->bulk_match, "unproven", 8);
+	run(&g, MSEC);
+	cr_assert_eq(memcmp(memory, "unproven", 8), 0);
+	r = reply_to(a);
+	send_reply(a, &r, "hello");
+	run(&g, 10 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_CHECKSUM, ULRPC_EXECUTED);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	close_rig();
+}
+
+/* ---- for ever ---- */
+
+Test(hostile_reply, not_connected_for_ever)
+{
+	open_rig();
+	g.fake->call_status = WIRE_NOT_CONNECTED;
+	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	close_rig();
+}
+
+Test(hostile_reply, stale_for_ever)
+{
+	open_rig();
+	g.fake->call_status = WIRE_STALE_EPOCH;
+	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	close_rig();
+}
+
+Test(hostile_reply, no_service_for_ever)
+{
+	open_rig();
+	g.fake->call_status = WIRE_NO_SERVICE;
+	refused_for_ever(ULRPC_CAUSE_DEADLINE, ULRPC_NOT_EXECUTED);
+	close_rig();
+}
+
+Test(hostile_reply, open_not_connected_for_ever)
+{
+	open_rig();
+	g.fake->open_status = WIRE_NOT_CONNECTED;
+	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	close_rig();
+}
+
+Test(hostile_reply, connect_stale_for_ever)
+{
+	open_rig();
+	g.fake->connect_status = WIRE_STALE_EPOCH;
+	refused_for_ever(ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	close_rig();
+}
+
+/* Each call is asked once, whatever the server says of when to come again. */
+Test(hostile_reply, overloaded_for_ever)
+{
+	open_rig();
+	g.fake->call_status = WIRE_OVERLOADED;
+	g.fake->retry_after = UINT32_MAX;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		call(&g, &many[i], 10000000);
+		run(&g, 10 * MSEC);
+		ended_by(&many[i], ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
+		cr_assert_eq(many[i].outcome.retry_after, UINT32_MAX);
+		cr_assert_eq(many[i].outcome.attempts, 1);
+	}
+	cr_assert_eq(g.fake->messages, ARRAY_SIZE(many));
+	close_rig();
+}
+
+/* A call is sent once; what is asked besides is whether there is anybody. */
+Test(hostile_reply, never_answered)
+{
+	open_rig();
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		call(&g, &many[i], 50000000);
+	run(&g, SEC);
+	cr_assert_leq(sent_in(48), 48 / 10 + 1);
+	run(&g, 2 * SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		ended_by(&many[i], ULRPC_CAUSE_DEADLINE,
+			 ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(many[i].outcome.attempts, 1);
+	}
+	/* And afterwards. */
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		fake_echo(g.fake, &g.fake->calls[i]);
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		cr_assert_eq(many[i].ended, 1);
+	close_rig();
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: made, kept, lost, made again, and given up. */
+#include "tests/unit/rpc/client/call_rig.h"
+
+static struct call_rig g;
+static struct note n, many[100];
+
+TestSuite(import, .timeout = 60);
+
+/* ---- keepalive ---- */
+
+Test(import, asks_a_silent_server_whether_it_is_there)
+{
+	rig_open(&g);
+	g.fake->keepalive = 1000000;
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	run(&g, 10 * SEC);
+	cr_assert_geq(g.fake->keepalives, 9);
+	cr_assert_leq(g.fake->keepalives, 10);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	cr_assert_eq(g.fake->connects, 1);
+	rig_close(&g);
+}
+
+Test(import, asks_nobody_who_is_heard)
+{
+	rig_open(&g);
+	g.fake->keepalive = 1000000;
+	for (unsigned int i = 0; i < 100; i++) {
+		call(&g, &n, 1000000);
+		run(&g, 100 * MSEC);
+		ended_well(&n);
+	}
+	cr_assert_eq(g.fake->keepalives, 0);
+	rig_close(&g);
+}
+
+Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
+{
+	rig_open(&g);
+	g.fake->keepalive = 400000;
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	g.fake->mute_alive = true;
+	g.fake->mute_open = true;
+	g.fake->mute_calls = true;
+	call(&g, &n, 60000000);
+	run(&g, 650 * MSEC);
+	cr_assert_eq(import_state_of(&g), IMPORT_SUSPECT);
+	/* The same server: the call may still be answered. */
+	run(&g, 5 * SEC);
+	cr_assert_gt(g.fake->connects, 1);
+	cr_assert_eq(n.ended, 0);
+	fake_echo(g.fake, &g.fake->calls[1]);
+	run(&g, SEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.attempts, 1);
+	rig_close(&g);
+}
+
+/* ---- idle ---- */
+
+Test(import, is_given_up_when_idle_and_made_again_when_wanted)
+{
+	struct ulrpc_conf conf;
+
+	ulrpc_conf_init(&conf);
+	conf.idle = 2000000;
+	rig_open_with(&g, &conf);
+	for (unsigned int i = 1; i < 4; i++) {
+		call(&g, &n, 1000000);
+		run(&g, 100 * MSEC);
+		ended_well(&n);
+		run(&g, 1800 * MSEC);
+		cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+		run(&g, 200 * MSEC);
+		cr_assert_eq(import_state_of(&g), IMPORT_IDLE);
+		cr_assert_eq(g.fake->disconnects, i);
+		cr_assert_eq(g.fake->connects, i);
+	}
+	rig_close(&g);
+}
+
+Test(import, says_good_bye)
+{
+	rig_open(&g);
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	ulrpc_client_close(g.client);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(g.fake->disconnects, 1);
+	rig_client(&g, 0);
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+	cr_assert_eq(g.crashed, false);
+}
+
+/* ---- attempts ---- */
+
+static uint64_t connect_times[4000];
+static unsigned int nconnects;
+
+/* How long until the next Connect, for 60 s. */
+static void watch_connects(void)
+{
+	unsigned int seen = g.fake->connects;
+
+	nconnects = 0;
+	for (unsigned int i = 0; i < 60000; i++) {
+		run(&g, MSEC);
+		if (g.fake->connects == seen)
+			continue;
+		seen = g.fake->connects;
+		connect_times[nconnects++] = lnet_sim_now(g.sim);
+	}
+}
+
+Test(import, tries_again_after_short_random_pauses)
+{
+	struct ulrpc_call_conf conf = within(ULRPC_NEVER);
+	uint32_t epoch = 0;
+
+	rig_open(&g);
+	g.fake->connect_status = WIRE_OVERLOADED;
+	call_with(&g, &n, &conf, "hello", 5);
+	watch_connects();
+	cr_assert_geq(nconnects, 60 * 15, "%u", nconnects);
+	cr_assert_leq(nconnects, 60 * 25, "%u", nconnects);
+	for (unsigned int i = 1; i < nconnects; i++)
+		cr_assert_leq(connect_times[i] - connect_times[i - 1],
+			      102 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	epoch = g.fake->epoch;
+	cr_assert_geq(epoch, nconnects);
+	/* As soon as it may, it is served. */
+	g.fake->connect_status = WIRE_OK;
+	run(&g, 200 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(g.fake->epoch, epoch + 1);
+	rig_close(&g);
+}
+
+Test(import, waits_as_long_as_the_server_says)
+{
+	struct ulrpc_call_conf conf = within(ULRPC_NEVER);
+
+	rig_open(&g);
+	g.fake->connect_status = WIRE_SHUTTING_DOWN;
+	g.fake->retry_after = 10000000;
+	call_with(&g, &n, &conf, "hello", 5);
+	watch_connects();
+	for (unsigned int i = 1; i < nconnects; i++)
+		cr_assert_geq(connect_times[i] - connect_times[i - 1],
+			      10 * SEC - MSEC);
+	ulrpc_cancel(n.call);
+	run(&g, SEC);
+	ended_by(&n, ULRPC_CAUSE_CANCELED, ULRPC_NOT_EXECUTED);
+	rig_close(&g);
+}
+
+Test(import, repeats_a_question_that_was_lost)
+{
+	rig_open(&g);
+	g.fake->mute_connect = true;
+	call(&g, &n, 60000000);
+	run(&g, SEC);
+	cr_assert_eq(g.fake->connects, 11);
+	cr_assert_eq(g.fake->epoch, 1);
+	g.fake->mute_connect = false;
+	g.fake->mute_open = true;
+	run(&g, 2 * SEC);
+	cr_assert_geq(g.fake->opens, 2);
+	cr_assert_eq(g.fake->epoch, 1);
+	g.fake->mute_open = false;
+	run(&g, 2 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+Test(import, that_is_refused_ends_its_calls)
+{
+	rig_open(&g);
+	g.fake->connect_status = WIRE_REFUSED;
+	call(&g, &n, 10000000);
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_REFUSED, ULRPC_NOT_EXECUTED);
+	rig_close(&g);
+}
+
+Test(import, knows_that_there_is_no_such_service)
+{
+	rig_open(&g);
+	g.fake->open_status = WIRE_NO_SERVICE;
+	call(&g, &n, 10000000);
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_NO_SERVICE, ULRPC_NOT_EXECUTED);
+	/* It is asked for each time. */
+	g.fake->open_status = WIRE_OK;
+	call(&g, &n, 10000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+/* ---- several NIDs, several CPTs ---- */
+
+Test(import, tries_all_nids_of_a_node)
+{
+	struct ulnet_nid nids[] = { nid_of("10.0.0.9@tcp"),
+				    nid_of("10.0.0.8@tcp"),
+				    nth_id(SERVER).nid };
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	rig_open(&g);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = nids;
+	conf.nnids = ARRAY_SIZE(nids);
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(g.rpc, &conf, &c), 0);
+	ulrpc_client_close(g.client);
+	g.client = c;
+	call(&g, &n, 60000000);
+	run(&g, 60 * SEC);
+	ended_well(&n);
+	cr_assert(nid_is(&n.outcome.target, "10.0.0.2@tcp"));
+	rig_close(&g);
+}
+
+Test(import, is_shared_by_clients_of_the_same_node)
+{
+	struct ulrpc_client *first;
+
+	rig_open(&g);
+	first = g.client;
+	rig_client(&g, 0);
+	cr_assert_eq(first->imp, g.client->imp);
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(g.fake->connects, 1);
+	ulrpc_client_close(first);
+	run(&g, SEC);
+	cr_assert_eq(g.fake->disconnects, 0);
+	rig_close(&g);
+}
+
+Test(import, belongs_to_one_cpt)
+{
+	struct ulnet_nid nids[64];
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+	struct lnet_sim *sim = cluster_with(1, 4, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulrpc *rpc;
+	unsigned int other = 1;
+
+	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++)
+		nids[i] = nth_id(i + 1).nid;
+	while (lnet_cpt_of(node, &nids[other]) == lnet_cpt_of(node, &nids[0]))
+		other++;
+	nids[1] = nids[other];
+	ulrpc_client_conf_init(&conf);
+	conf.nids = nids;
+	conf.nnids = 2;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EXDEV);
+	conf.nnids = 0;
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
+	conf.nnids = 1;
+	conf.service = "";
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cluster_end(sim);
+}
+
+/* ---- strangers ---- */
+
+Test(import, believes_nobody_else)
+{
+	struct wire_control m = {
+		.kind = WIRE_CONNECTED,
+		.connected = { .status = WIRE_OK,
+			       .connection = 666,
+			       .version = WIRE_VERSION },
+	};
+	uint8_t bytes[WIRE_CONTROL_BOUND];
+	uint64_t hdr_data;
+	struct fake other;
+	size_t length;
+	int index;
+
+	rig_open(&g);
+	index = lnet_sim_node_add(g.sim, "10.0.0.3@tcp", NULL, NULL, NULL);
+	other.node = lnet_sim_node(g.sim, (unsigned int)index);
+	g.fake->mute_connect = true;
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(import_state_of(&g), IMPORT_CONNECTING);
+	m.connected.client = g.client->imp->handle;
+	m.connected.epoch = g.client->imp->epoch;
+	length = wire_control_encode(&m, bytes, &hdr_data);
+	fake_put(&other, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
+		 hdr_data, bytes, length);
+	/* Nor an old answer of the right one. */
+	m.connected.epoch--;
+	length = wire_control_encode(&m, bytes, &hdr_data);
+	fake_put(g.fake, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
+		 hdr_data, bytes, length);
+	fake_put(g.fake, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
+		 1, "rubbish", 7);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(import_state_of(&g), IMPORT_CONNECTING);
+	run(&g, SEC);
+	ended_by(&n, ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	rig_close(&g);
+}
+
+/* ---- the end ---- */
+
+static void call_all(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		call(&g, &many[i], 5000000);
+}
+
+static void each_ended_once(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		cr_assert_eq(many[i].ended, 1);
+		cr_assert_eq(many[i].outcome.cause, ULRPC_CAUSE_CANCELED);
+		ulrpc_call_put(many[i].call);
+	}
+}
+
+Test(import, ends_with_calls_in_any_state)
+{
+	for (unsigned int step = 0; step < 6; step++) {
+		rig_open(&g);
+		g.fake->mute_connect = step == 1;
+		g.fake->mute_open = step == 2;
+		g.fake->mute_calls = true;
+		g.fake->window = 50;
+		call_all();
+		if (step)
+			run(&g, 100 * MSEC);
+		if (step == 4) /* also with what is being sent */
+			call(&g, &n, 1000000);
+		if (step == 5)
+			ulrpc_client_close(g.client);
+		cr_assert_eq(ulrpc_close(g.rpc), 0);
+		each_ended_once();
+		if (step == 4)
+			ulrpc_call_put(n.call);
+		cluster_end(g.sim);
+		fake_free(g.fake);
+	}
+}
+
+Test(import, leaves_nothing_when_its_node_crashes)
+{
+	struct ulrpc_set *set;
+	struct ulrpc_call_conf conf = within(5000000);
+
+	for (unsigned int step = 0; step < 6; step++) {
+		rig_open(&g);
+		cr_assert_eq(ulrpc_set_new(g.rpc, &set), 0);
+		g.fake->mute_connect = step == 1;
+		g.fake->mute_open = step == 2;
+		g.fake->mute_calls = true;
+		g.fake->window = 50;
+		call_all();
+		cr_assert_eq(
+			ulrpc_set_call(set, g.client, 1, "x", 1, &conf, NULL),
+			0);
+		if (step)
+			run(&g, 100 * MSEC);
+		if (step == 4)
+			call(&g, &n, 1000000);
+		if (step == 5)
+			ulrpc_client_close(g.client);
+		cr_assert_eq(lnet_sim_crash(g.sim, CLIENT), 0);
+		run(&g, SEC);
+		for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+			cr_assert_eq(many[i].ended, 0);
+			ulrpc_cancel(many[i].call);
+			ulrpc_call_put(many[i].call);
+		}
+		if (step == 4)
+			ulrpc_call_put(n.call);
+		ulrpc_set_free(set);
+		cluster_end(g.sim);
+		fake_free(g.fake);
+	}
+}
+
+Test(import, shuts_down_in_time)
+{
+	static int status;
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call_all();
+	run(&g, 100 * MSEC);
+	status = 1;
+	cr_assert_eq(ulrpc_shutdown(g.rpc, 500000, NULL, &status), 0);
+	run(&g, 499 * MSEC);
+	cr_assert_eq(many[0].ended, 0);
+	run(&g, 2 * MSEC);
+	each_ended_once();
+	cr_assert_eq(ulrpc_close(g.rpc), 0);
+	cluster_end(g.sim);
+	fake_free(g.fake);
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that meet a link, or a server, which is not there for a while: client and
+ * service are both real. */
+#include "rpc/stats/stat.h"
+#include "rpc/xids.h"
+#include "tests/unit/rpc/client/call_rig.h"
+#include "ulnet/service.h"
+
+static struct lnet_sim *sim;
+static struct ulrpc *server;
+static unsigned int executed;
+
+TestSuite(outage, .timeout = 60);
+
+/* ---- the server ---- */
+
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	executed++;
+	ulrpc_reply(request, body, length);
+}
+
+static void server_open(void)
+{
+	struct ulrpc_method_conf method = { .name = "echo", .handler = echo };
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *svc;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, SERVER), NULL, &server), 0);
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	cr_assert_eq(ulrpc_service_start(server, &conf, &svc), 0);
+}
+
+static uint64_t server_counted(enum rpc_stat stat)
+{
+	return server->shards[0].stats->counts[stat];
+}
+
+/* ---- callers ---- */
+
+struct caller {
+	struct ulrpc *rpc;
+	struct ulrpc_client *client;
+	unsigned int left;	      /* calls to be made */
+	unsigned int ok, other;	      /* that have ended */
+	uint64_t last;		      /* ns: when the last one did */
+	struct ulrpc_outcome outcome; /* of that one */
+};
+
+static void caller_on_done(void *arg, const struct ulrpc_outcome *o,
+			   const void *reply, size_t length);
+
+static void caller_call(struct caller *c, uint64_t us)
+{
+	struct ulrpc_call_conf conf = within(us);
+
+	cr_assert_eq(ulrpc_call(c->client, ulrpc_method("echo"), "hello", 5,
+				&conf, caller_on_done, c, NULL),
+		     0);
+}
+
+static void caller_on_done(void *arg, const struct ulrpc_outcome *o,
+			   const void *reply, size_t length)
+{
+	struct caller *c = arg;
+
+	(void)reply;
+	(void)length;
+	c->outcome = *o;
+	c->last = lnet_sim_now(sim);
+	o->cause == ULRPC_CAUSE_OK ? c->ok++ : c->other++;
+	if (c->left && c->left--)
+		caller_call(c, 10000000);
+}
+
+static void caller_client(struct caller *c)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf conf;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(c->rpc, &conf, &c->client), 0);
+}
+
+static void caller_open(struct caller *c, unsigned int node)
+{
+	*c = (struct caller){ 0 };
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, node), NULL, &c->rpc), 0);
+	caller_client(c);
+}
+
+/* One is served: there is a connection. */
+static void caller_served(struct caller *c)
+{
+	caller_call(c, 1000000);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(c->ok, 1);
+}
+
+static void link_is(const struct ulnet_sim_link *link)
+{
+	cr_assert_eq(lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, link),
+		     0);
+}
+
+static const struct ulnet_sim_link good = { .latency = 10000 };
+
+static void begin(struct caller *c)
+{
+	sim = cluster(2);
+	link_is(&good);
+	server_open();
+	caller_open(c, CLIENT);
+	caller_served(c);
+}
+
+static void end(struct caller *c)
+{
+	ulrpc_client_close(c->client);
+	cr_assert_eq(ulrpc_close(c->rpc), 0);
+	cr_assert_eq(ulrpc_close(server), 0);
+	cluster_end(sim);
+}
+
+/* ---- numbers ---- */
+
+/* What is not delivered is overtaken by thousands of calls of another client, on
+ * the same connection: the server does not take it for a copy. */
+Test(outage, link_that_refuses_loses_no_call)
+{
+	struct ulnet_sim_link bad = { .latency = 10000,
+				      .refuse = LNET_SIM_ALWAYS };
+	struct caller a[3];
+
+	begin(&a[0]);
+	for (unsigned int i = 1; i < 3; i++) {
+		a[i] = (struct caller){ .rpc = a[0].rpc };
+		caller_client(&a[i]);
+		cr_assert_eq(a[i].client->imp, a[0].client->imp);
+	}
+	link_is(&bad);
+	for (unsigned int i = 0; i < 2; i++) {
+		a[i].client->batch_max = 1;
+		for (unsigned int j = 0; j < 1000; j++)
+			caller_call(&a[i], 10000000);
+	}
+	lnet_sim_run(sim, 60 * MSEC);
+	link_is(&good);
+	a[2].left = 20000 - 512;
+	for (unsigned int i = 0; i < 512; i++)
+		caller_call(&a[2], 10000000);
+	lnet_sim_run(sim, 20 * SEC);
+	cr_assert_eq(a[0].ok, 1 + 1000);
+	cr_assert_eq(a[1].ok, 1000);
+	cr_assert_eq(a[2].ok, 20000);
+	cr_assert_eq(executed, 1 + 22000);
+	cr_assert_eq(server_counted(RPC_STAT_requests_doubtful), 0);
+	ulrpc_client_close(a[1].client);
+	ulrpc_client_close(a[2].client);
+	end(&a[0]);
+}
+
+/* A message is stuck in LNet: no number is given that would have the server forget
+ * its calls' numbers. When it has ended, calls go on. */
+Test(outage, numbers_stay_within_what_a_server_remembers)
+{
+	struct ulnet_sim_link stuck = { .latency = 10000,
+					.stall = LNET_SIM_ALWAYS };
+	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
+	struct caller a, b;
+	uint64_t first;
+
+	begin(&a);
+	first = a.client->imp->xid + 1;
+	b = (struct caller){ .rpc = a.rpc };
+	caller_client(&b);
+	lnet_sim_link_set(sim, &from, &to, &stuck);
+	caller_call(&a, 5000000);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(a.client->imp->xid, first);
+	link_is(&good);
+	lnet_sim_link_set(sim, &from, &to, &good);
+	b.left = 10000 - 64;
+	for (unsigned int i = 0; i < 64; i++)
+		caller_call(&b, 20000000);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(a.client->imp->xid, first + XIDS_SPAN - 1);
+	cr_assert_eq(b.ok, XIDS_SPAN - 1);
+	lnet_sim_run(sim, 5 * SEC);
+	cr_assert_eq(a.other, 1);
+	cr_assert_eq(b.ok, 10000);
+	cr_assert_eq(server_counted(RPC_STAT_requests_doubtful), 0);
+	ulrpc_client_close(b.client);
+	end(&a);
+}
+
+/* ---- connections that are not known ---- */
+
+/* The server has been opened anew, which the client does not know. It says how
+ * long it has been there: a call that was sent after that was not executed. */
+Test(outage, server_proves_that_it_has_not_executed_a_call)
+{
+	for (unsigned int sure = 0; sure < 2; sure++) {
+		struct caller a;
+
+		begin(&a);
+		executed = 0;
+		cr_assert_eq(ulrpc_close(server), 0);
+		server_open();
+		lnet_sim_run(sim, sure ? 250 * MSEC : 150 * MSEC);
+		caller_call(&a, 5000000);
+		lnet_sim_run(sim, 5 * SEC);
+		cr_assert_eq(a.outcome.cause,
+			     sure ? ULRPC_CAUSE_OK : ULRPC_CAUSE_RESTARTED);
+		cr_assert_eq(a.outcome.execution,
+			     sure ? ULRPC_EXECUTED : ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(executed, sure);
+		end(&a);
+	}
+}
+
+/* ---- how soon calls are served again ---- */
+
+static const uint64_t outages[] = { SEC, 5 * SEC, 60 * SEC };
+
+/* The link is bad for that long, and calls are made meanwhile: all wait. Returns
+ * how long after its end the last one has been served, ns. */
+static uint64_t served_after(struct caller *c, const struct ulnet_sim_link *bad,
+			     uint64_t outage)
+{
+	uint64_t back;
+
+	link_is(bad);
+	c->ok = 0;
+	for (unsigned int i = 0; i < 10; i++) {
+		lnet_sim_run(sim, outage / 10);
+		caller_call(c, 120000000);
+	}
+	cr_assert_eq(c->ok, 0);
+	link_is(&good);
+	back = lnet_sim_now(sim);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(c->ok, 10);
+	cr_assert_eq(c->other, 0);
+	return c->last - back;
+}
+
+Test(outage, of_a_link_that_refuses_is_over_at_once)
+{
+	struct ulnet_sim_link bad = { .latency = 10000,
+				      .refuse = LNET_SIM_ALWAYS };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(outages); i++) {
+		struct caller c;
+
+		begin(&c);
+		cr_assert_leq(served_after(&c, &bad, outages[i]), 200 * MSEC);
+		end(&c);
+	}
+}
+
+/* The server's RPC is not there, and its node drops what comes for it. */
+Test(outage, of_a_server_is_over_at_once)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(outages); i++) {
+		struct caller c;
+		uint64_t back;
+
+		begin(&c);
+		cr_assert_eq(lnet_sim_crash(sim, SERVER), 0);
+		lnet_sim_run(sim, MSEC);
+		caller_call(&c, 120000000);
+		lnet_sim_run(sim, outages[i]);
+		cr_assert_eq(lnet_sim_restart(sim, SERVER), 0);
+		lnet_sim_run(sim, 50 * MSEC);
+		server_open();
+		back = lnet_sim_now(sim);
+		lnet_sim_run(sim, SEC);
+		cr_assert_eq(c.ok, 2);
+		cr_assert_leq(c.last - back, 200 * MSEC);
+		end(&c);
+	}
+}
+
+/* A server that ends refuses to connect, until it is there again. */
+Test(outage, of_a_server_that_shut_down_is_over_at_once)
+{
+	struct caller c;
+	uint64_t back;
+
+	begin(&c);
+	ulrpc_client_close(c.client);
+	lnet_sim_run(sim, MSEC);
+	caller_client(&c);
+	cr_assert_eq(ulrpc_shutdown(server, 10000000, NULL, NULL), 0);
+	caller_call(&c, 120000000);
+	lnet_sim_run(sim, 2 * SEC);
+	cr_assert_gt(server_counted(RPC_STAT_clients_refused), 20);
+	cr_assert_eq(ulrpc_close(server), 0);
+	lnet_sim_run(sim, 2 * SEC);
+	server_open();
+	back = lnet_sim_now(sim);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(c.ok, 2);
+	cr_assert_leq(c.last - back, 200 * MSEC);
+	end(&c);
+}
+
+/* Many messages fail in the same moment: that is one failure. */
+Test(outage, that_is_short_is_soon_over_however_many_messages_it_hits)
+{
+	struct ulnet_sim_link bad = { .latency = 10000,
+				      .refuse = LNET_SIM_ALWAYS };
+	struct caller c;
+	uint64_t back;
+
+	begin(&c);
+	c.client->batch_max = 1;
+	link_is(&bad);
+	for (unsigned int i = 0; i < 1000; i++)
+		caller_call(&c, 10000000);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_leq(c.client->imp->failures, 3, "%u",
+		      c.client->imp->failures);
+	link_is(&good);
+	back = lnet_sim_now(sim);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(c.ok, 1001);
+	cr_assert_leq(c.last - back, 40 * MSEC);
+	cr_assert_eq(c.client->imp->failures, 0);
+	end(&c);
+}
+
+/* Who hears of the server does not wait until its pause is over. */
+Test(outage, is_over_with_a_sign_of_life)
+{
+	struct ulnet_sim_link bad = { .latency = 10000,
+				      .refuse = LNET_SIM_ALWAYS };
+	struct caller c, back;
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid = nth_id(CLIENT).nid;
+	struct ulrpc_call_conf call = within(1000000);
+
+	begin(&c);
+	/* As if it had very many clients. */
+	c.client->imp->server_clients = 10000;
+	link_is(&bad);
+	caller_call(&c, 120000000);
+	lnet_sim_run(sim, 5 * SEC);
+	while (c.client->imp->fsm.state != IMPORT_DISCONN)
+		lnet_sim_run(sim, 10000);
+	link_is(&good);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(c.client->imp->fsm.state, IMPORT_DISCONN);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "none";
+	back = (struct caller){ .rpc = server };
+	cr_assert_eq(ulrpc_client_open(server, &conf, &back.client), 0);
+	cr_assert_eq(ulrpc_call(back.client, 1, NULL, 0, &call, caller_on_done,
+				&back, NULL),
+		     0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(c.ok, 2);
+	cr_assert_eq(back.outcome.cause, ULRPC_CAUSE_NO_SERVICE);
+	ulrpc_client_close(back.client);
+	end(&c);
+}
+
+/* ---- herds ---- */
+
+#define HERD 5000
+
+static struct caller herd[HERD];
+
+static void herd_open(unsigned int n)
+{
+	sim = cluster(2 + n);
+	link_is(&good);
+	server_open();
+	for (unsigned int i = 0; i < n; i++) {
+		caller_open(&herd[i], 2 + i);
+		caller_call(&herd[i], 1000000);
+	}
+	lnet_sim_run(sim, SEC);
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(herd[i].ok, 1);
+}
+
+static void herd_close(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		ulrpc_client_close(herd[i].client);
+		cr_assert_eq(ulrpc_close(herd[i].rpc), 0);
+	}
+	cr_assert_eq(ulrpc_close(server), 0);
+	cluster_end(sim);
+}
+
+/* Until all are connected, which few of them are within the same 10 ms. */
+static void herd_returns(unsigned int n, uint64_t within_ns)
+{
+	uint64_t end = lnet_sim_now(sim) + within_ns, before = 0;
+
+	while (lnet_sim_now(sim) < end) {
+		uint64_t now;
+
+		lnet_sim_run(sim, 10 * MSEC);
+		now = server_counted(RPC_STAT_clients_returned) +
+		      server_counted(RPC_STAT_clients_accepted);
+		cr_assert_leq(now - before, n / 4, "%lu of %u",
+			      (unsigned long)(now - before), n);
+		before = now;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(herd[i].ok, 2);
+}
+
+/* Many clients, each of which makes a call while the server cannot be reached. */
+static void herd_waits(unsigned int n, uint64_t within_ns)
+{
+	struct ulnet_sim_link bad = { .latency = 10000,
+				      .refuse = LNET_SIM_ALWAYS };
+
+	herd_open(n);
+	link_is(&bad);
+	for (unsigned int i = 0; i < n; i++)
+		caller_call(&herd[i], 60000000);
+	lnet_sim_run(sim, 5 * SEC);
+	link_is(&good);
+	server->shards[0].stats->counts[RPC_STAT_clients_accepted] = 0;
+	herd_returns(n, within_ns);
+	herd_close(n);
+}
+
+Test(outage, herd_is_served_soon_and_spread)
+{
+	herd_waits(1000, SEC);
+}
+
+Test(outage, large_herd_is_served_soon_and_spread)
+{
+	herd_waits(HERD, 3 * SEC);
+}
+
+Test(outage, herd_of_a_server_that_restarts)
+{
+	const unsigned int n = 1000;
+
+	herd_open(n);
+	cr_assert_eq(lnet_sim_crash(sim, SERVER), 0);
+	for (unsigned int i = 0; i < n; i++)
+		caller_call(&herd[i], 60000000);
+	lnet_sim_run(sim, 5 * SEC);
+	cr_assert_eq(lnet_sim_restart(sim, SERVER), 0);
+	server_open();
+	herd_returns(n, SEC);
+	herd_close(n);
+}

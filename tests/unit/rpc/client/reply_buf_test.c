@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where replies land: buffers that an import keeps, and what comes late. */
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+
+#define KEPT 4 /* at most, by one import */
+
+static struct call_rig g;
+static struct note n[8];
+
+TestSuite(reply_buf, .timeout = 60);
+
+static void call_short(unsigned int i, uint64_t us)
+{
+	struct ulrpc_call_conf conf = { .deadline = us, .reply_max = 64 };
+
+	call_with(&g, &n[i], &conf, "hello", 5);
+	run(&g, 10 * MSEC);
+}
+
+static uint64_t counted(enum rpc_stat stat)
+{
+	return g.client->shard->stats->counts[stat];
+}
+
+static unsigned int idle(void)
+{
+	unsigned int count = 0;
+	struct list *l;
+
+	for (l = g.client->imp->reply_bufs.next;
+	     l != &g.client->imp->reply_bufs; l = l->next)
+		count++;
+	return count;
+}
+
+static void kept_are(unsigned int all, unsigned int unused)
+{
+	cr_assert_eq(g.client->imp->nreply_bufs, all, "%u",
+		     g.client->imp->nreply_bufs);
+	cr_assert_eq(idle(), unused, "%u", idle());
+}
+
+Test(reply_buf, serves_one_call_after_the_other)
+{
+	rig_open(&g);
+	for (unsigned int i = 0; i < 8; i++) {
+		call_short(i, 1000000);
+		ended_well(&n[i]);
+		kept_are(1, 1);
+		cr_assert_eq(g.fake->calls[i].match, g.fake->calls[0].match);
+	}
+	rig_close(&g);
+}
+
+Test(reply_buf, is_not_kept_for_long_replies)
+{
+	rig_open(&g);
+	call(&g, &n[0], 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n[0]);
+	kept_are(0, 0);
+	rig_close(&g);
+}
+
+/* Each that waits has one of its own, in whatever order they are answered; some
+ * are kept. */
+Test(reply_buf, one_for_each_that_waits)
+{
+	rig_open(&g);
+	call_short(0, 1000000);
+	ended_well(&n[0]);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 1; i < 8; i++)
+		call_short(i, 1000000);
+	kept_are(KEPT, 0);
+	cr_assert_eq(g.fake->ncalls, 8);
+	for (unsigned int i = 1; i < 8; i++)
+		for (unsigned int k = 1; k < i; k++)
+			cr_assert_neq(g.fake->calls[i].match,
+				      g.fake->calls[k].match);
+	for (unsigned int i = 7; i >= 1; i--) {
+		cr_assert_eq(n[i].ended, 0);
+		fake_echo(g.fake, &g.fake->calls[i]);
+		run(&g, 10 * MSEC);
+		ended_well(&n[i]);
+	}
+	kept_are(KEPT, KEPT);
+	rig_close(&g);
+}
+
+/* A copy of an answer lands where the next call waits, and is not for it. */
+Test(reply_buf, what_comes_late_is_for_nobody)
+{
+	rig_open(&g);
+	call_short(0, 1000000);
+	ended_well(&n[0]);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_replies_late), 1);
+
+	g.fake->mute_calls = true;
+	call_short(1, 1000000);
+	cr_assert_eq(g.fake->calls[1].match, g.fake->calls[0].match);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n[1].ended, 0);
+	cr_assert_eq(counted(RPC_STAT_replies_unknown), 1);
+	fake_echo(g.fake, &g.fake->calls[1]);
+	run(&g, 10 * MSEC);
+	ended_well(&n[1]);
+	kept_are(1, 1);
+	rig_close(&g);
+}
+
+/* As long as a reply may still land, its buffer is nobody else's. */
+Test(reply_buf, of_a_call_that_is_given_up_goes)
+{
+	rig_open(&g);
+	call_short(0, 1000000);
+	ended_well(&n[0]);
+	g.fake->mute_calls = true;
+	call_short(1, 5000);
+	run(&g, 10 * MSEC);
+	ended_by(&n[1], ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	kept_are(0, 0);
+
+	g.fake->mute_calls = false;
+	call_short(2, 1000000);
+	ended_well(&n[2]);
+	cr_assert_neq(g.fake->calls[2].match, g.fake->calls[1].match);
+	kept_are(1, 1);
+	/* There is nothing any more where this would land. */
+	fake_echo(g.fake, &g.fake->calls[1]);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_replies_late), 0);
+	cr_assert_eq(counted(RPC_STAT_replies_unknown), 0);
+	rig_close(&g);
+}
+
+Test(reply_buf, after_a_crash_nothing_is_left)
+{
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	call_short(0, 1000000);
+	g.fake->mute_calls = false;
+	call_short(1, 1000000);
+	ended_well(&n[1]);
+	kept_are(2, 1);
+	ulrpc_call_put(n[0].call);
+	cr_assert_eq(lnet_sim_crash(g.sim, CLIENT), 0);
+	g.crashed = true;
+	run(&g, 10 * MSEC);
+	rig_close(&g);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Workers: threads, which block as long as the test wants. */
+#include <criterion/criterion.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include "rpc/server/exec.h"
+#include "ulnet/lnet.h"
+
+#define ITEMS 64
+
+struct job {
+	struct sched_item item;
+	struct sched_client client;
+	struct sched_host host;
+	sem_t *go; /* NULL: ends at once */
+	bool done;
+};
+
+static struct exec exec;
+static struct job jobs[ITEMS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned int begun, ended, at_once, most, gone;
+static atomic_uint strangers; /* threads that are said to be no workers */
+static struct lnet *node;
+
+static void run(struct sched_item *item)
+{
+	struct job *j = container_of(item, struct job, item);
+
+	strangers += !exec_is_mine(&exec);
+	pthread_mutex_lock(&lock);
+	begun++;
+	at_once++;
+	most = MAX(most, at_once);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	if (j->go)
+		sem_wait(j->go);
+	pthread_mutex_lock(&lock);
+	at_once--;
+	ended++;
+	j->done = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_gone(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	gone++;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void wait_for(const unsigned int *what, unsigned int n)
+{
+	pthread_mutex_lock(&lock);
+	while (*what < n)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void open_exec(unsigned int min, unsigned int max, bool reserve)
+{
+	struct ulnet_conf nc;
+	struct exec_conf conf = { .min = min,
+				  .max = max,
+				  .policy = sched_find(NULL),
+				  .ratio = 10,
+				  .reserve = reserve,
+				  .run = run,
+				  .gone = on_gone };
+
+	lnet_conf_init(&nc);
+	nc.run = LNET_RUN_THREADS;
+	cr_assert_eq(lnet_open(&nc, &node), 0);
+	conf.node = node;
+	cr_assert_eq(exec_open(&exec, &conf), 0);
+}
+
+static void close_exec(void)
+{
+	exec_close(&exec);
+	wait_for(&gone, 1);
+	cr_assert_eq(strangers, 0);
+	cr_assert_not(exec_is_mine(&exec));
+	exec_free(&exec);
+	lnet_close(node);
+}
+
+static void add(unsigned int i, enum sched_lane lane, sem_t *go)
+{
+	jobs[i].item.lane = (uint8_t)lane;
+	jobs[i].client.host = &jobs[i].host;
+	jobs[i].item.client = &jobs[i].client;
+	jobs[i].item.deadline = TIME_NEVER;
+	jobs[i].go = go;
+	cr_assert(exec_add(&exec, &jobs[i].item, 0));
+}
+
+Test(exec, nothing_to_do)
+{
+	open_exec(4, 4, false);
+	close_exec();
+}
+
+Test(exec, all_are_run_before_the_end)
+{
+	open_exec(2, 2, false);
+	for (unsigned int i = 0; i < ITEMS; i++)
+		add(i, (enum sched_lane)(i % LANES), NULL);
+	close_exec();
+	cr_assert_eq(ended, ITEMS);
+}
+
+/* One for each that blocks, up to the limit. */
+Test(exec, grows)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(1, 5, false);
+	cr_assert_eq(exec.nworkers, 1);
+	for (unsigned int i = 0; i < 8; i++)
+		add(i, LANE_NORMAL, &go);
+	wait_for(&begun, 5);
+	cr_assert_eq(exec.nworkers, 5);
+	for (unsigned int i = 0; i < 8; i++)
+		sem_post(&go);
+	wait_for(&ended, 8);
+	cr_assert_eq(most, 5);
+	close_exec();
+}
+
+Test(exec, fixed_does_not_grow)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(2, 2, false);
+	for (unsigned int i = 0; i < 8; i++) {
+		add(i, LANE_NORMAL, &go);
+		sem_post(&go);
+	}
+	wait_for(&ended, 8);
+	cr_assert_leq(most, 2);
+	close_exec();
+}
+
+/* Whatever the normal ones do, a high one is served. */
+Test(exec, one_is_reserved)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(1, 3, true);
+	for (unsigned int i = 0; i < 6; i++)
+		add(i, LANE_NORMAL, &go);
+	wait_for(&begun, 2);
+	add(6, LANE_HIGH, NULL);
+	wait_for(&ended, 1);
+	cr_assert(jobs[6].done);
+	pthread_mutex_lock(&lock);
+	cr_assert_eq(begun, 3, "not more than 2 others");
+	pthread_mutex_unlock(&lock);
+	for (unsigned int i = 0; i < 6; i++)
+		sem_post(&go);
+	wait_for(&ended, 7);
+	close_exec();
+}
+
+Test(exec, removed)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(1, 1, false);
+	add(0, LANE_NORMAL, &go);
+	wait_for(&begun, 1);
+	add(1, LANE_NORMAL, NULL);
+	add(2, LANE_NORMAL, NULL);
+	cr_assert_not(exec_remove(&exec, &jobs[0].item));
+	cr_assert(exec_remove(&exec, &jobs[1].item));
+	cr_assert_not(exec_remove(&exec, &jobs[1].item));
+	sem_post(&go);
+	wait_for(&ended, 2);
+	close_exec();
+	cr_assert_not(jobs[1].done);
+	cr_assert(jobs[2].done);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections, as a client played by hand sees them. */
+#include "tests/unit/rpc/serve_rig.h"
+#include "tests/unit/rpc/server/stranger.h"
+
+static struct stranger a, b, third;
+
+static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
+		unsigned int cpts)
+{
+	struct ulrpc_service_conf c;
+
+	serve_init(g, 1, cpts);
+	serve_open(g, conf);
+	c = serve_conf(g);
+	serve_start(g, &c);
+	stranger_init(&a, g->sim, CALLER, SERVER);
+	stranger_init(&b, g->sim, CALLER, SERVER);
+	/* Another process, but for the answers: those come to a. */
+	b.client++;
+	memset(b.client_id, 99, sizeof(b.client_id));
+}
+
+static struct exports *exports(struct serve_rig *g)
+{
+	return g->rpc[SERVER]->shards[0].exports;
+}
+
+Test(export, connect_and_open)
+{
+	const struct wire_connected *c;
+	const struct wire_opened *o;
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	c = stranger_connect(&a);
+	cr_assert_eq(c->status, WIRE_OK);
+	cr_assert_neq(c->connection, 0);
+	cr_assert_not(c->reconnected);
+	cr_assert_eq(c->version, WIRE_VERSION);
+	cr_assert_eq(c->keepalive, 10000000);
+	cr_assert_eq(c->lease, 30000000);
+	cr_assert_eq(c->clients, 1);
+	cr_assert_eq(memcmp(c->server_id, g.rpc[SERVER]->server_id, 16), 0);
+	o = stranger_open(&a, "test");
+	cr_assert_eq(o->status, WIRE_OK);
+	cr_assert_eq(o->portal, ulrpc_service_portal(g.service));
+	cr_assert_eq(o->request_max, 65536);
+	cr_assert_eq(o->window, 1024);
+	cr_assert_geq(o->message_max, 65536);
+	cr_assert_eq(stranger_open(&a, "nothing")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(export, epochs)
+{
+	uint64_t connection;
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	a.epoch = 5;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	connection = a.connection;
+	/* The question again, as when the answer was lost. */
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(a.connection, connection);
+	cr_assert_not(a.control.connected.reconnected);
+	a.epoch = 4;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_STALE_EPOCH);
+	a.epoch = 7;
+	cr_assert_eq(stranger_keepalive(&a), WIRE_STALE_EPOCH);
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert(a.control.connected.reconnected);
+	cr_assert_eq(a.connection, connection);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	serve_fini(&g);
+}
+
+/* The same process comes with another handle. */
+Test(export, another_handle_replaces)
+{
+	uint64_t connection, client;
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	a.epoch = 3;
+	stranger_connect(&a);
+	connection = a.connection;
+	client = a.client;
+	a.client++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
+	a.epoch = 4;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_not(a.control.connected.reconnected);
+	cr_assert_neq(a.connection, connection);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	a.connection = connection;
+	a.client = client;
+	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
+/* Who has some handles can guess no other one. */
+Test(export, handles_are_random)
+{
+	uint32_t upper[64];
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(upper); i++) {
+		a.client_id[0] = (uint8_t)i;
+		a.client = i;
+		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		upper[i] = (uint32_t)(a.connection >> 32);
+		cr_assert_neq(upper[i], 0);
+		for (unsigned int j = 0; j < i; j++)
+			cr_assert_neq(upper[i], upper[j]);
+	}
+	serve_fini(&g);
+}
+
+Test(export, unknown_handles)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	a.client++;
+	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED,
+		     "another client's");
+	a.client--;
+	for (unsigned int i = 0; i < 64; i++) {
+		a.connection ^= UINT64_C(1) << i;
+		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+		cr_assert_eq(stranger_open(&a, "test")->status,
+			     WIRE_NOT_CONNECTED);
+		a.connection ^= UINT64_C(1) << i;
+	}
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(export, disconnect)
+{
+	struct wire_control m = { .kind = WIRE_DISCONNECT };
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	m.disconnect.connection = a.connection;
+	m.disconnect.client = a.client;
+	m.disconnect.epoch = a.epoch;
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(stranger_ask(&a, &m)->kind, WIRE_DISCONNECTED);
+	cr_assert_eq(exports(&g)->table.used, 0);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
+Test(export, versions)
+{
+	struct wire_control m = { .kind = WIRE_CONNECT,
+				  .connect = { .client_id = { 1 },
+					       .epoch = 1,
+					       .version_min = 2,
+					       .version_max = 9 } };
+	const struct wire_control *answer;
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	answer = stranger_ask(&a, &m);
+	cr_assert_eq(answer->connected.status, WIRE_VERSION_UNKNOWN);
+	cr_assert_eq(answer->connected.version, WIRE_VERSION);
+	m.connect.version_min = 0;
+	cr_assert_eq(stranger_ask(&a, &m)->connected.status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Who says the same from elsewhere is another client. */
+Test(export, is_of_who_connected)
+{
+	struct wire_control bye = { .kind = WIRE_DISCONNECT };
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	b.client = a.client;
+	b.connection = a.connection;
+	b.portal = a.portal;
+	memcpy(b.client_id, a.client_id, sizeof(b.client_id));
+	cr_assert_eq(stranger_keepalive(&b), WIRE_NOT_CONNECTED);
+	cr_assert_eq(stranger_open(&b, "test")->status, WIRE_NOT_CONNECTED);
+	stranger_call(&b, 1, "echo", "x");
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_NOT_CONNECTED);
+	bye.disconnect.connection = a.connection;
+	bye.disconnect.client = a.client;
+	bye.disconnect.epoch = a.epoch;
+	stranger_ask(&b, &bye);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	/* A later epoch there makes this one no older. */
+	b.epoch = 100;
+	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+	cr_assert_neq(b.connection, a.connection);
+	cr_assert_not(b.control.connected.reconnected);
+	cr_assert_eq(exports(&g)->table.used, 2);
+	cr_assert_eq(stranger_keepalive(&b), WIRE_OK);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	stranger_call(&a, 1, "echo", "x");
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(export, has_an_id)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	memset(a.client_id, 0, sizeof(a.client_id));
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_BAD_REQUEST);
+	cr_assert_eq(exports(&g)->table.used, 0);
+	serve_fini(&g);
+}
+
+static unsigned int nlogged;
+static char logged[256];
+
+static void log_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	nlogged++;
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+/* A stranger fills its share, and no more: there is room for others, and the log
+ * says who it was, once. */
+Test(export, as_many_as_allowed)
+{
+	struct ulrpc_conf conf = { .exports_max = 100 };
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
+	for (unsigned int i = 0; i < 150; i++) {
+		uint32_t status;
+
+		a.client_id[0] = (uint8_t)i;
+		a.client = i;
+		status = stranger_connect(&a)->status;
+		cr_assert_eq(status, i < 51 ? WIRE_OK : WIRE_OVERLOADED);
+		if (i >= 51)
+			cr_assert_gt(a.control.connected.retry_after, 0);
+	}
+	cr_assert_eq(exports(&g)->table.used, 51);
+	cr_assert_eq(nlogged, 1);
+	cr_assert_not_null(strstr(logged, "10.0.0.1@tcp has 51 of 100"), "%s",
+			   logged);
+	stranger_init(&third, g.sim, serve_node_add(&g, 2), SERVER);
+	for (unsigned int i = 0; i < 30; i++) {
+		third.client_id[0] = (uint8_t)i;
+		third.client = i;
+		cr_assert_eq(stranger_connect(&third)->status,
+			     i < 25 ? WIRE_OK : WIRE_OVERLOADED);
+	}
+	/* Who is connected already is not hindered. */
+	a.client_id[0] = 5;
+	a.client = 5;
+	a.epoch = 2;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(export, silence)
+{
+	struct ulrpc_conf conf = { .keepalive = 1000000 };
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	stranger_connect(&a);
+	for (unsigned int i = 0; i < 10; i++) {
+		lnet_sim_run(g.sim, 2 * SEC);
+		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	}
+	/* Somebody else is heard all the time. */
+	a.client_id[0] = 200;
+	a.client = 200;
+	stranger_connect(&a);
+	for (unsigned int i = 0; i < 5; i++) {
+		lnet_sim_run(g.sim, SEC);
+		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	}
+	cr_assert_eq(exports(&g)->table.used, 1);
+	cr_assert_eq(
+		g.rpc[SERVER]->shards[0].stats->counts[RPC_STAT_clients_lost],
+		1);
+	serve_fini(&g);
+}
+
+/* When nobody at all is heard, it may be the server that is cut off. */
+Test(export, patience_when_all_is_silent)
+{
+	struct ulrpc_conf conf = { .keepalive = 1000000 };
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	stranger_connect(&a);
+	lnet_sim_run(g.sim, 5 * SEC);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	lnet_sim_run(g.sim, 8 * SEC);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
+/* A message may come to any CPT; the connection is on one. */
+Test(export, other_cpts)
+{
+	struct ulnet_id caller;
+	struct serve_rig g;
+
+	rig(&g, NULL, 4);
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	caller = nth_id(CALLER);
+	cr_assert_eq((int)export_cpt(a.connection),
+		     lnet_cpt_of(g.node[SERVER], &caller.nid));
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	for (unsigned int cpt = 0; cpt < 6; cpt++) {
+		uint64_t other = (a.connection & ~UINT64_C(0xff000000)) |
+				 (uint64_t)cpt << 24;
+		uint64_t mine = a.connection;
+
+		if (other == mine)
+			continue;
+		a.connection = other;
+		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+		a.connection = mine;
+	}
+	serve_fini(&g);
+}
+
+Test(export, shutting_down)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	cr_assert_eq(ulrpc_shutdown(g.rpc[SERVER], 1000000, NULL, NULL), 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_SHUTTING_DOWN);
+	a.client_id[0]++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_SHUTTING_DOWN);
+	serve_fini(&g);
+}
+
+Test(export, crash)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
+	g.rpc[SERVER] = NULL;
+	serve_fini(&g);
+}
+
+/* Beyond what LNet has: see the sizes of what is allocated for one. */
+Test(export, memory_of_an_idle_client)
+{
+	cr_assert_leq(sizeof(struct export) + sizeof(struct id_slot) +
+			      2 * sizeof(void *),
+		      512);
+}

@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service, and requests that are wrong, repeated, in disorder, or of somebody
+ * else. */
+#include "rpc/wire/wire_field.h"
+#include "tests/unit/rpc/hostile_rig.h"
+
+#define SENTENCE "0123456789"
+
+static struct hostile_rig h;
+static uint8_t bytes[LNET_MTU], other[LNET_MTU];
+static unsigned int before; /* requests that were run before the test's */
+
+TestSuite(hostile_request, .timeout = 120);
+
+/* A server with an honest client, and a stranger who is connected. */
+static void begin(void)
+{
+	hostile_init(&h);
+	hostile_connect(&h);
+	before = h.g.served.runs;
+}
+
+/* How many requests were run since. */
+static unsigned int ran(void)
+{
+	return h.g.served.runs - before;
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+static void put(uint64_t hdr_data, const void *payload, size_t length)
+{
+	h.a->match += 256;
+	stranger_put(h.a, h.a->portal, h.a->match, hdr_data, payload, length);
+}
+
+/* The first @length bytes, of which @head are said to be before the bodies. */
+static void put_message(size_t head, size_t length)
+{
+	put(wire_hdr_data(WIRE_REQUESTS, bytes, head), bytes, length);
+}
+
+/* One call, encoded; *@head: how much of it. */
+static size_t pack(uint64_t xid, uint64_t *hdr_data, size_t *head)
+{
+	struct wire_call c = stranger_call_of(xid, "echo", 10);
+	size_t length = stranger_pack(h.a, &c, 1, SENTENCE, 0, bytes, hdr_data);
+
+	*head = length - 10;
+	return length;
+}
+
+/* So many messages have come that nobody can read: nothing of them was run, or
+ * answered. */
+static void are_unreadable(uint64_t messages)
+{
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 0);
+	cr_assert_eq(h.a->messages, 0);
+	cr_assert_eq(hostile_unreadable(&h), messages);
+}
+
+/* How many of the messages are accounted for. */
+static uint64_t accounted(void)
+{
+	return h.a->replies + hostile_unreadable(&h) +
+	       hostile_counted(&h, RPC_STAT_requests_repeated) +
+	       hostile_counted(&h, RPC_STAT_answers_late) +
+	       hostile_counted(&h, RPC_STAT_answers_lost);
+}
+
+/* ---- not well-formed ---- */
+
+Test(hostile_request, header_data_changed)
+{
+	uint64_t hdr_data;
+	size_t length, head;
+
+	begin();
+	length = pack(1, &hdr_data, &head);
+	for (unsigned int bit = 0; bit < 64; bit++)
+		put(hdr_data ^ UINT64_C(1) << bit, bytes, length);
+	for (unsigned int version = 0; version < 256; version++)
+		if (version != WIRE_VERSION)
+			put((hdr_data & ~(UINT64_C(0xff) << 56)) |
+				    (uint64_t)version << 56,
+			    bytes, length);
+	for (unsigned int kind = 0; kind < 256; kind++)
+		if (kind != WIRE_REQUESTS)
+			put((hdr_data & ~(UINT64_C(0xff) << 48)) |
+				    (uint64_t)kind << 48,
+			    bytes, length);
+	are_unreadable(64 + 255 + 255);
+	cr_assert_gt(hostile_counted(&h, RPC_STAT_requests_unversioned), 255);
+	hostile_honest(&h);
+	/* As it is, it is fine. */
+	put(hdr_data, bytes, length);
+	hostile_settle(&h);
+	cr_assert_eq(stranger_reply(h.a, 1)->status, WIRE_OK);
+	hostile_fini(&h);
+}
+
+/* With header data that agree. */
+Test(hostile_request, cut_off_anywhere)
+{
+	uint64_t hdr_data;
+	size_t length, head;
+
+	begin();
+	length = pack(1, &hdr_data, &head);
+	for (size_t cut = 0; cut < length; cut++)
+		put_message(MIN(cut, head), cut);
+	/* Between two fields of the envelope there are messages without calls:
+	 * nothing, and after each of the three that say whose it is. */
+	are_unreadable(length - 4);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, any_byte_changed)
+{
+	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
+	uint64_t hdr_data, sent = 0;
+	size_t length, head;
+
+	begin();
+	h.a->careless = true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(by); i++) {
+		for (size_t at = 0;; at++) {
+			length = pack(1000 + 200 * i + at, &hdr_data, &head);
+			if (at >= length)
+				break;
+			bytes[at] ^= by[i];
+			put_message(head, length);
+			sent++;
+		}
+		hostile_honest(&h);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(accounted(), sent, "%llu of %llu",
+		     (unsigned long long)accounted(), (unsigned long long)sent);
+	hostile_fini(&h);
+}
+
+/* Bytes that make no sense, of any length, said to be right. */
+Test(hostile_request, noise)
+{
+	uint64_t random = 88172645463325252u;
+
+	begin();
+	h.a->careless = true;
+	for (unsigned int i = 0; i < 3000; i++) {
+		size_t length = next_random(&random) % 300, head;
+
+		for (size_t j = 0; j < length; j++)
+			bytes[j] = (uint8_t)(random >> (j % 57)) ^
+				   (uint8_t)(j * 31);
+		head = MIN(length, random >> 20 & 0xff);
+		put_message(head, length);
+		if (i % 500 == 0)
+			hostile_honest(&h);
+	}
+	hostile_fini(&h);
+}
+
+Test(hostile_request, numbers_of_calls)
+{
+	static struct wire_call calls[WIRE_CALLS_MAX + 1];
+
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 1);
+	memset(other, 'x', ARRAY_SIZE(calls));
+	stranger_send(h.a, calls, 0, other, 0);
+	stranger_send(h.a, calls, WIRE_CALLS_MAX + 1, other, 0);
+	are_unreadable(1); /* none at all is nothing */
+	stranger_send(h.a, calls, WIRE_CALLS_MAX, other, 0);
+	hostile_settle(&h);
+	cr_assert_eq(h.a->replies, WIRE_CALLS_MAX);
+	cr_assert_eq(ran(), WIRE_CALLS_MAX);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, bodies_that_do_not_fit)
+{
+	struct wire_call calls[2] = { stranger_call_of(1, "echo", 5),
+				      stranger_call_of(2, "echo", 5) };
+	uint64_t hdr_data;
+	size_t length;
+
+	begin();
+	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data);
+	put(hdr_data, bytes, length - 1);
+	put(hdr_data, bytes, length + 1);
+	put(hdr_data, bytes, length + 100000);
+	/* Lengths that come to the right sum once they have wrapped. */
+	calls[0].length = UINT32_MAX - 4;
+	calls[1].length = 15;
+	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data) -
+		 10;
+	bytes[length - 1] = 10;
+	put_message(length, length + 10);
+	are_unreadable(4);
+	hostile_fini(&h);
+}
+
+/* Longer than the service takes: LNet drops it, and nothing is in the way of
+ * others. */
+Test(hostile_request, too_long_for_its_buffers)
+{
+	uint32_t message_max = 0;
+
+	begin();
+	message_max = h.a->control.opened.message_max;
+	cr_assert_gt(message_max, 65536);
+	cr_assert_lt(message_max, LNET_MTU);
+	for (unsigned int i = 0; i < 200; i++) {
+		put_message(0, i % 2 ? LNET_MTU : message_max + 1);
+		if (i % 20 == 0)
+			hostile_honest(&h);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_received), 1 + 10);
+	cr_assert_eq(ran(), 10);
+	hostile_fini(&h);
+}
+
+/* Messages for other portals. */
+Test(hostile_request, other_kinds)
+{
+	struct wire_control m = { .kind = WIRE_CONNECT };
+	struct wire_replies r = { .client = 1 };
+	uint64_t hdr_data;
+	size_t length;
+
+	begin();
+	length = wire_control_encode(&m, bytes, &hdr_data);
+	put(hdr_data, bytes, length);
+	length = (size_t)(wire_replies_put(bytes, &r) - bytes);
+	put(wire_hdr_data(WIRE_REPLIES, bytes, length), bytes, length);
+	are_unreadable(2);
+	hostile_fini(&h);
+}
+
+/* ---- of whom ---- */
+
+Test(hostile_request, of_another)
+{
+	const struct import *imp;
+
+	begin();
+	/* All that the honest one knows, but where it is. */
+	imp = h.g.client->imp;
+	h.a->connection = imp->connection;
+	h.a->client = imp->handle;
+	h.a->epoch = imp->epoch;
+	for (unsigned int xid = 1; xid < 50; xid++)
+		stranger_call(h.a, xid, "echo", "x");
+	hostile_settle(&h);
+	for (unsigned int xid = 1; xid < 50; xid++)
+		cr_assert_eq(stranger_reply(h.a, xid)->status,
+			     WIRE_NOT_CONNECTED);
+	cr_assert_eq(ran(), 0);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, of_other_epochs)
+{
+	hostile_init(&h);
+	h.a->epoch = 10;
+	hostile_connect(&h);
+	before = h.g.served.runs;
+	for (unsigned int i = 0; i < 4; i++) {
+		h.a->epoch = (uint32_t[]){ 0, 9, 11, UINT32_MAX }[i];
+		stranger_call(h.a, i + 1, "echo", "x");
+		hostile_settle(&h);
+		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
+			     WIRE_STALE_EPOCH);
+	}
+	h.a->epoch = 10;
+	/* What has been refused is never executed. */
+	for (unsigned int i = 0; i < 4; i++)
+		stranger_call(h.a, i + 1, "echo", "x");
+	stranger_call(h.a, 5, "echo", "x");
+	hostile_forget(&h);
+	hostile_settle(&h);
+	cr_assert_eq(stranger_reply(h.a, 5)->status, WIRE_OK);
+	cr_assert_eq(h.a->replies, 1);
+	cr_assert_eq(ran(), 1);
+	hostile_fini(&h);
+}
+
+/* ---- again, and in disorder ---- */
+
+Test(hostile_request, replayed)
+{
+	uint64_t hdr_data;
+	size_t length, head;
+
+	begin();
+	length = pack(1, &hdr_data, &head);
+	memcpy(other, bytes, length);
+	put(hdr_data, other, length);
+	put(hdr_data, other, length);
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 1);
+	put(hdr_data, other, length); /* after the reply */
+	hostile_settle(&h);
+	/* Said to be another attempt, or not to matter without being one. */
+	for (unsigned int i = 0; i < 3; i++) {
+		struct wire_call c = stranger_call_of(1, "echo", 1);
+
+		c.attempt = i;
+		c.flags = i ? WIRE_CALL_RESENT : 0;
+		c.semantics = i == 0 ? ULRPC_IDEMPOTENT : 0;
+		stranger_send(h.a, &c, 1, "x", 0);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 1);
+	/* The connection goes on: what was before is too late. */
+	h.a->epoch++;
+	hostile_connect(&h);
+	put(hdr_data, other, length);
+	hostile_settle(&h);
+	length = pack(1, &hdr_data, &head);
+	put(hdr_data, bytes, length);
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 1);
+	cr_assert_eq(h.a->replies, 1);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 7);
+	hostile_fini(&h);
+}
+
+/* The window of xids goes where it is sent to, and nothing runs twice. */
+Test(hostile_request, far_out_of_the_window)
+{
+	static const uint64_t xids[] = {
+		1,
+		2,
+		UINT64_C(1) << 20,
+		3,
+		2,
+		UINT64_MAX,
+		4,
+		UINT64_C(1) << 20,
+		UINT64_MAX,
+		1,
+		UINT64_MAX - 1,
+		UINT64_MAX - 1,
+		5,
+		5,
+	};
+	unsigned int doubtful = 0;
+
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(xids); i++)
+		stranger_call(h.a, xids[i], "echo", "x");
+	hostile_settle(&h);
+	/* 1, 2, 2^20, the last two. */
+	cr_assert_eq(ran(), 5);
+	for (unsigned int i = 0; i < h.a->replies; i++)
+		doubtful += h.a->reply[i].status == WIRE_DOUBTFUL;
+	cr_assert_eq(h.a->replies, 5 + doubtful);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_doubtful), doubtful);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated),
+		     ARRAY_SIZE(xids) - h.a->replies);
+	/* All that is acknowledged, without having been asked. */
+	stranger_send(h.a, &(struct wire_call){ .xid = 7 }, 1, "", UINT64_MAX);
+	stranger_send(h.a, &(struct wire_call){ .xid = 8 }, 1, "",
+		      UINT64_MAX - 1);
+	hostile_settle(&h);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, shuffled)
+{
+	uint16_t order[3 * 300];
+	uint64_t random = 362436069;
+
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
+		order[i] = (uint16_t)(i % 300);
+	for (unsigned int i = ARRAY_SIZE(order); --i;) {
+		size_t j = next_random(&random) % (i + 1);
+		uint16_t x = order[i];
+
+		order[i] = order[j];
+		order[j] = x;
+	}
+	/* In parcels of three, each call three times somewhere. */
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i += 3) {
+		struct wire_call c[3];
+
+		for (unsigned int j = 0; j < 3; j++)
+			c[j] = stranger_call_of(
+				order[i + j] + 1u,
+				order[i + j] % 2 ? "echo" : "work", 1);
+		stranger_send(h.a, c, 3, "xyz", 0);
+	}
+	lnet_sim_run(h.g.sim, SEC);
+	cr_assert_eq(ran(), 300);
+	cr_assert_eq(h.a->replies, 300);
+	for (unsigned int i = 0; i < 300; i++)
+		cr_assert_eq(stranger_reply(h.a, i + 1)->status, WIRE_OK);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 600);
+	hostile_fini(&h);
+}
+
+/* ---- odd values ---- */
+
+Test(hostile_request, odd_values)
+{
+	const struct {
+		const char *what;
+		struct wire_call c;
+		uint32_t status;
+	} cases[] = {
+		{ "no timeout", { .timeout = 0, .reply_max = 99 }, WIRE_OK },
+		{ "endless",
+		  { .timeout = UINT64_MAX,
+		    .remaining = UINT64_MAX,
+		    .reply_max = 99 },
+		  WIRE_OK },
+		{ "no room", { .timeout = 9999999 }, WIRE_TOO_LONG },
+		{ "all the room",
+		  { .timeout = 9999999, .reply_max = UINT32_MAX },
+		  WIRE_OK },
+		{ "priority",
+		  { .timeout = 9999999, .reply_max = 99, .priority = 200 },
+		  WIRE_OK },
+		{ "priorities",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .priority = UINT32_MAX },
+		  WIRE_OK },
+		{ "flags",
+		  { .timeout = 9999999, .reply_max = 99, .flags = UINT32_MAX },
+		  WIRE_DOUBTFUL },
+		{ "flags of later versions",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .flags = UINT32_MAX - 1 },
+		  WIRE_OK },
+		{ "attempt",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .attempt = UINT32_MAX },
+		  WIRE_OK },
+		{ "semantics",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .semantics = UINT32_MAX },
+		  WIRE_OK },
+		{ "slot",
+		  { .timeout = 9999999, .reply_max = 99, .slot = UINT32_MAX },
+		  WIRE_OK },
+		{ "trace",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .trace = other,
+		    .trace_length = 60000 },
+		  WIRE_OK },
+	};
+
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_call c[2] = { cases[i].c, cases[i].c };
+
+		for (unsigned int j = 0; j < 2; j++) {
+			c[j].xid = 2 * i + j + 1;
+			c[j].length = 10;
+			c[j].method = ulrpc_method(j ? "work" : "echo");
+		}
+		if (cases[i].c.trace_length) {
+			stranger_send(h.a, &c[0], 1, SENTENCE, 0);
+			stranger_send(h.a, &c[1], 1, SENTENCE, 0);
+		} else {
+			stranger_send(h.a, c, 2, SENTENCE SENTENCE, 0);
+		}
+		hostile_settle(&h);
+		for (unsigned int j = 0; j < 2; j++) {
+			const struct wire_reply *r =
+				stranger_reply(h.a, c[j].xid);
+
+			cr_assert_eq(r->status, cases[i].status, "%s: %u",
+				     cases[i].what, r->status);
+			cr_assert_eq(r->attempt, c[j].attempt);
+		}
+	}
+	hostile_fini(&h);
+}
+
+/* A time that is over as soon as it begins. */
+Test(hostile_request, hardly_any_time)
+{
+	struct wire_call c = stranger_call_of(1, "work", 1);
+
+	begin();
+	c.timeout = 1;
+	for (unsigned int i = 0; i < 100; i++) {
+		c.xid = i + 1;
+		stranger_send(h.a, &c, 1, "x", 0);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(accounted(), 100);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, tables_of_nonsense)
+{
+	static uint32_t ones[ULRPC_SEGMENTS_MAX];
+	static const uint32_t zero[] = { 5, 0, 5 },
+			      long_one[] = { LNET_MTU + 1 },
+			      longest[] = { UINT32_MAX, UINT32_MAX, 2 };
+	static const struct wire_segments cases[] = {
+		{ .access = 1, .n = 3, .length = zero },
+		{ .access = 2, .n = 1, .length = long_one },
+		{ .access = 2, .n = 3, .length = longest },
+		{ .access = 0, .n = 1, .length = ones },
+		{ .access = 3, .n = 1, .length = ones },
+		{ .access = UINT32_MAX, .n = 1, .length = ones },
+	};
+
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(ones); i++)
+		ones[i] = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_call c = stranger_call_of(i + 1, "echo", 0);
+
+		c.nbulks = 1;
+		c.bulk = &cases[i];
+		stranger_send(h.a, &c, 1, "", 0);
+		hostile_settle(&h);
+		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
+			     WIRE_BAD_REQUEST, "case %u", i);
+	}
+	cr_assert_eq(ran(), 0);
+	/* No matter where it is said to be: nothing is done unless the handler
+	 * wants it. */
+	{
+		struct wire_segments most = { .match = UINT64_MAX,
+					      .access = 1,
+					      .n = ULRPC_SEGMENTS_MAX,
+					      .length = ones };
+		struct wire_call c = stranger_call_of(100, "echo", 0);
+
+		c.nbulks = 1;
+		c.bulk = &most;
+		stranger_send(h.a, &c, 1, "", 0);
+		hostile_settle(&h);
+		cr_assert_eq(stranger_reply(h.a, 100)->status, WIRE_OK);
+	}
+	hostile_fini(&h);
+}
+
+/* One segment, or one bulk, more than there can be. */
+Test(hostile_request, longer_tables)
+{
+	struct wire_call c = stranger_call_of(1, "echo", 0);
+	uint64_t hdr_data;
+	size_t length;
+	uint8_t *p, *q;
+
+	begin();
+	/* The envelope of no call at all, and then one by hand. */
+	length = stranger_pack(h.a, &c, 0, "", 0, bytes, &hdr_data);
+	p = bytes + length;
+	*p++ = TAG(5, WT_LEN);
+	p = put_varint(p, 3 + 3 + 3 + ULRPC_SEGMENTS_MAX + 1);
+	*p++ = TAG(1, WT_VARINT);
+	p = put_varint(p, 200);
+	q = p;
+	*p++ = TAG(12, WT_LEN);
+	p = put_varint(p, 3 + ULRPC_SEGMENTS_MAX + 1);
+	*p++ = TAG(3, WT_LEN);
+	p = put_varint(p, ULRPC_SEGMENTS_MAX + 1);
+	cr_assert_eq(p - q, 6);
+	memset(p, 1, ULRPC_SEGMENTS_MAX + 1);
+	p += ULRPC_SEGMENTS_MAX + 1;
+	put_message((size_t)(p - bytes), (size_t)(p - bytes));
+	are_unreadable(1);
+	p = bytes + length;
+	*p++ = TAG(5, WT_LEN);
+	p = put_varint(p, 2 * (ULRPC_BULKS_MAX + 1));
+	for (unsigned int i = 0; i <= ULRPC_BULKS_MAX; i++) {
+		*p++ = TAG(12, WT_LEN);
+		*p++ = 0;
+	}
+	put_message((size_t)(p - bytes), (size_t)(p - bytes));
+	are_unreadable(2);
+	hostile_fini(&h);
+}
+
+/* ---- who takes, and never gives back ---- */
+
+/* Who asks and goes away leaves replies that cannot be delivered; whose calls
+ * have no end, leaves them for longer. It passes. */
+Test(hostile_request, gone_after_asking)
+{
+	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &bad);
+	for (unsigned int i = 0; i < 500; i++) {
+		struct wire_call call = stranger_call_of(i + 1, "echo", 10);
+
+		call.timeout = call.remaining = 0;
+		stranger_send(h.a, &call, 1, SENTENCE, 0);
+	}
+	lnet_sim_run(h.g.sim, SEC);
+	cr_assert_geq(hostile_counted(&h, RPC_STAT_answers_resent), 1);
+	lnet_sim_run(h.g.sim, 40 * SEC);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_answers_lost) +
+			     hostile_counted(&h, RPC_STAT_answers_late),
+		     500);
+	hostile_fini(&h);
+}
+
+static uint64_t held_bytes(void)
+{
+	return atomic_load(&h.g.service->cpt[0].held_bytes) +
+	       h.g.service->cpt[0].refusals;
+}
+
+/* Who asks and does not take what it is answered keeps others from nothing, be
+ * they there before or not. */
+static void takes_no_replies(bool connected)
+{
+	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
+	struct ulnet_sim_link stuck = { .stall = LNET_SIM_ALWAYS };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	if (!connected)
+		h.a->connection ^= UINT64_C(1) << 60;
+	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &stuck);
+	for (unsigned int i = 0; i < 1000; i++) {
+		stranger_call(h.a, i + 1, "echo", SENTENCE);
+		if (i % 50 == 0)
+			hostile_honest(&h);
+	}
+	hostile_settle(&h);
+	hostile_honest(&h);
+	cr_assert_geq(held_bytes(), conf.queue_bytes_max / (connected ? 1 : 2));
+	cr_assert_leq(held_bytes(), conf.queue_bytes_max * 2);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	stranger_call(h.b, 1, "echo", SENTENCE);
+	hostile_settle(&h);
+	cr_assert_eq(stranger_reply(h.b, 1)->status, WIRE_OK);
+	hostile_fini(&h);
+}
+
+Test(hostile_request, takes_no_replies)
+{
+	takes_no_replies(true);
+}
+
+Test(hostile_request, takes_no_refusals)
+{
+	takes_no_replies(false);
+}
+
+static unsigned int refused(const struct stranger *c)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->replies; i++)
+		n += c->reply[i].status == WIRE_OVERLOADED;
+	return n;
+}
+
+/* Each one who floods has as much as is left for the next one. */
+Test(hostile_request, floods)
+{
+	const struct ulrpc_service_conf conf = { .queue_max = 10 };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	for (unsigned int xid = 1; xid <= 100; xid++)
+		stranger_call(h.a, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.a), 90);
+	hostile_honest(&h);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	for (unsigned int xid = 1; xid <= 100; xid++)
+		stranger_call(h.b, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.b), 92);
+	hostile_honest(&h);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	cr_assert_eq(h.a->replies, 100);
+	cr_assert_eq(h.b->replies, 100);
+	/* What he had is his again. */
+	hostile_forget(&h);
+	for (unsigned int xid = 101; xid <= 110; xid++)
+		stranger_call(h.a, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.a), 0);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	hostile_fini(&h);
+}
+
+/* Who makes many connections has no more than a host's share. */
+Test(hostile_request, floods_by_many_names)
+{
+	const struct ulrpc_service_conf conf = { .queue_max = 10 };
+
+	hostile_init_with(&h, NULL, &conf);
+	h.a->careless = true;
+	for (uint8_t i = 0; i < 20; i++) {
+		h.a->client = 100 + i;
+		h.a->client_id[0] = i;
+		hostile_connect(&h);
+		for (unsigned int xid = 1; xid <= 10; xid++)
+			stranger_call(h.a, xid, "park", "x");
+		hostile_settle(&h);
+	}
+	cr_assert_eq(h.a->replies, 180);
+	cr_assert_eq(refused(h.a), 180, "half of four times 10 are not");
+	hostile_honest(&h);
+	hostile_connect(&(struct hostile_rig){ .a = h.b });
+	for (unsigned int xid = 1; xid <= 10; xid++)
+		stranger_call(h.b, xid, "park", "x");
+	hostile_settle(&h);
+	cr_assert_eq(refused(h.b), 5);
+	while (h.g.served.parked) {
+		serve_release(&h.g.served);
+		hostile_settle(&h);
+	}
+	hostile_fini(&h);
+}
+
+/* By bytes. Who goes while he has something leaves nothing behind. */
+Test(hostile_request, floods_and_goes)
+{
+	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	struct wire_control bye = { .kind = WIRE_DISCONNECT };
+
+	hostile_init_with(&h, NULL, &conf);
+	hostile_connect(&h);
+	for (unsigned int xid = 1; xid <= 20; xid++) {
+		struct wire_call c = stranger_call_of(xid, "hold", 1 << 15);
+
+		stranger_send(h.a, &c, 1, other, 0);
+	}
+	hostile_settle(&h);
+	/* Their replies, of 4 KiB, have room, too. */
+	cr_assert_eq(h.g.served.parked, 7);
+	cr_assert_eq(refused(h.a), 13);
+	hostile_honest(&h);
+	bye.disconnect.connection = h.a->connection;
+	bye.disconnect.client = h.a->client;
+	bye.disconnect.epoch = h.a->epoch;
+	stranger_ask(h.a, &bye);
+	hostile_honest(&h);
+	serve_release(&h.g.served);
+	hostile_fini(&h);
+}

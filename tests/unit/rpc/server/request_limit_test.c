@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a service takes on, and for how long: requests that are too many, too
+ * large or too late. */
+#include "tests/unit/rpc/server/request_rig.h"
+
+Test(request_limit, no_room_says_the_handler)
+{
+	struct ulrpc_service_conf conf = { .retry_after = 1234 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "full", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OVERLOADED);
+	cr_assert_eq(stranger_reply(&a, 1)->retry_after, 1234);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_OVERLOADED), 1);
+	serve_fini(&g);
+}
+
+Test(request_limit, expired_in_the_queue)
+{
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "first");
+	c = stranger_call_of(2, "work", 1);
+	c.timeout = 5000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c = stranger_call_of(3, "work", 1);
+	c.timeout = 0;
+	c.remaining = 5000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c = stranger_call_of(4, "work", 1);
+	c.timeout = c.remaining = 0;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 6 * MSEC);
+	cr_assert_eq(a.replies, 0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 2, "2 and 3 were too late");
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
+	serve_fini(&g);
+}
+
+/* What others took says what this one would: it is refused at once, and told
+ * when to come again. */
+Test(request_limit, would_be_too_late)
+{
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	serve_release(&g.served);
+	settle(&g);
+	stranger_call(&a, 2, "park", "x");
+	c = stranger_call_of(3, "park", 1);
+	c.timeout = 25000;
+	stranger_send(&a, &c, 1, "x", 0);
+	c.xid = 4;
+	c.timeout = 200000;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
+	cr_assert_geq(stranger_reply(&a, 3)->retry_after, 20000);
+	cr_assert_eq(g.served.parked, 1);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(g.served.parked, 1, "4 can be done in time");
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* The worker never comes: they are told all the same, and make room. */
+Test(request_limit, expired_behind_a_worker_that_is_stuck)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 3 };
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "park", "first");
+	for (uint64_t xid = 2; xid < 4; xid++) {
+		c = stranger_call_of(xid, "work", 1);
+		c.timeout = 1500000;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	stranger_call(&a, 4, "work", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	lnet_sim_run(g.sim, 3 * SEC);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	stranger_call(&a, 5, "work", "x");
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+Test(request_limit, overload_by_number)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 10,
+					   .retry_after = 12345 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 15; xid++)
+		stranger_call(&a, xid, xid % 2 ? "park" : "hold", "x");
+	settle(&g);
+	cr_assert_eq(a.replies, 5);
+	for (uint64_t xid = 11; xid <= 15; xid++) {
+		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OVERLOADED);
+		cr_assert_eq(stranger_reply(&a, xid)->retry_after, 12345);
+	}
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 15);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	stranger_call(&a, 16, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 16)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* What one call of a message takes, the next one does not get. */
+Test(request_limit, overload_within_a_message)
+{
+	static const char *const methods[] = { "echo", "hold", "park", "echo" };
+	struct ulrpc_service_conf conf = { .queue_max = 10 };
+	struct wire_call calls[40];
+	static char bodies[40];
+	unsigned int held = 0, full = 0;
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (unsigned int i = 0; i < 40; i++)
+		calls[i] = stranger_call_of(i + 1, methods[i % 4], 1);
+	stranger_send(&a, calls, 40, bodies, 0);
+	settle(&g);
+	for (unsigned int i = 0; i < 40; i++) {
+		bool waits = i % 4 == 1 || i % 4 == 2;
+
+		if (held == 10) {
+			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+				     WIRE_OVERLOADED);
+			full++;
+		} else if (waits) {
+			held++;
+		} else {
+			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+				     WIRE_OK);
+		}
+	}
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 10);
+	cr_assert_eq(a.replies, 40 - 10);
+	cr_assert_geq(full, 20);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 40);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	serve_fini(&g);
+}
+
+Test(request_limit, overload_by_bytes)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 100000 };
+	static char big[30000];
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 5; xid++) {
+		struct wire_call c = stranger_call_of(
+			xid, xid % 2 ? "park" : "hold", sizeof(big));
+
+		stranger_send(&a, &c, 1, big, 0);
+	}
+	settle(&g);
+	cr_assert_eq(a.replies, 2);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 5);
+	serve_fini(&g);
+}
+
+static unsigned int ended_with(const struct stranger *c, uint32_t status)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->replies; i++)
+		n += c->reply[i].status == status;
+	return n;
+}
+
+/* More replies wait than there may be: what there is no room for is refused
+ * before it is executed, and what was executed has its reply, however long it
+ * waits. */
+Test(request_limit, no_reply_is_dropped)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+	struct ulnet_sim_link good = { 0 };
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	for (uint64_t xid = 1; xid <= 700; xid++)
+		stranger_call(&a, xid, "echo", "x");
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_leq(atomic_load(&cpt0(&g)->held_bytes),
+		      conf.queue_bytes_max + 8192);
+	cr_assert_lt(g.served.runs, 700);
+	cr_assert_geq(g.served.runs, 400, "%u: small ones count as such",
+		      g.served.runs);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert_eq(a.replies, 700);
+	cr_assert_eq(ended_with(&a, WIRE_OK), g.served.runs);
+	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 700 - g.served.runs);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(cpt0(&g)->refusals, 0);
+	serve_fini(&g);
+}
+
+/* Room is kept for the longest reply that the caller takes. */
+Test(request_limit, overload_by_bytes_of_replies)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 20; xid++) {
+		struct wire_call c = stranger_call_of(xid, "park", 1);
+
+		c.reply_max = 100000;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 10);
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(ended_with(&a, WIRE_OK), 10);
+	serve_fini(&g);
+}
+
+/* A short body may bring descriptors of bulk that take 50 KiB. */
+Test(request_limit, overload_by_bytes_of_descriptors)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
+	static uint32_t lengths[ULRPC_SEGMENTS_MAX];
+	struct wire_segments lent[ULRPC_BULKS_MAX];
+	struct serve_rig g;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++)
+		lengths[i] = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(lent); i++)
+		lent[i] = (struct wire_segments){ .match = 0x77000 + i * 256,
+						  .access = WIRE_ACCESS_SINK,
+						  .n = ARRAY_SIZE(lengths),
+						  .length = lengths };
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 100; xid++) {
+		struct wire_call c = stranger_call_of(xid, "park", 1);
+
+		c.nbulks = ARRAY_SIZE(lent);
+		c.bulk = lent;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_geq(ended_with(&a, WIRE_OVERLOADED), 80, "%u",
+		      ended_with(&a, WIRE_OVERLOADED));
+	while (g.served.parked) {
+		serve_release(&g.served);
+		settle(&g);
+	}
+	cr_assert_eq(a.replies, 100);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	serve_fini(&g);
+}
+
+/* Larger than all there may be: taken when there is nothing else. */
+Test(request_limit, larger_than_the_limit)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 65536 };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	c.reply_max = ULRPC_BODY_MAX;
+	stranger_send(&a, &c, 1, "x", 0);
+	c.xid = 2;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Long bodies of inline handlers stay in the inbox until the reply. */
+Test(request_limit, long_bodies_of_inline_handlers)
+{
+	static char big[20000];
+	struct ulrpc_service_conf conf = { .request_max = 20000,
+					   .buffers = 4,
+					   .buffer_size = 100000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 200; xid++) {
+		struct wire_call c = stranger_call_of(xid, "hold", sizeof(big));
+
+		memset(big, (int)xid, sizeof(big));
+		stranger_send(&a, &c, 1, big, 0);
+		settle(&g);
+		if (g.served.parked < 10)
+			continue;
+		for (unsigned int i = 0; i < 10; i++) {
+			const struct ulrpc_request *r = g.served.park[0];
+			const uint8_t *body = r->body;
+
+			cr_assert_eq(r->length, sizeof(big));
+			cr_assert_eq(body[0], (uint8_t)r->xid);
+			cr_assert_eq(body[sizeof(big) - 1], (uint8_t)r->xid);
+			ulrpc_reply(unpark(&g.served), NULL, 0);
+		}
+	}
+	settle(&g);
+	cr_assert_eq(a.replies, 200);
+	cr_assert_eq(cpt0(&g)->inbox.pinned, 0);
+	serve_fini(&g);
+}
+
+/* Far more than the buffers hold, none read in between. */
+Test(request_limit, buffers_are_refilled)
+{
+	static char body[1000];
+	struct ulrpc_service_conf conf = { .request_max = 1000,
+					   .buffers = 2,
+					   .buffer_size = 80000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	for (uint64_t xid = 1; xid <= 1000; xid++) {
+		struct wire_call c = stranger_call_of(xid, "echo", 1000);
+
+		stranger_send(&a, &c, 1, body, 0);
+	}
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(a.replies, 1000);
+	cr_assert_eq(g.served.runs, 1000);
+	serve_fini(&g);
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests, as a client played by hand sees them. */
+#include <signal.h>
+
+#include "tests/unit/rpc/server/request_rig.h"
+
+Test(request, replies_of_a_message_travel_together)
+{
+	struct wire_call calls[8];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 8; i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 3);
+	stranger_send(&a, calls, 8, "aaabbbcccdddeeefffggghhh", 0);
+	settle(&g);
+	cr_assert_eq(a.messages, 1);
+	cr_assert_eq(a.replies, 8);
+	for (unsigned int i = 0; i < 8; i++) {
+		char want[4] = { (char)('a' + i), (char)('a' + i),
+				 (char)('a' + i) };
+
+		cr_assert_eq(a.reply[i].xid, i + 1);
+		cr_assert_eq(a.reply[i].status, WIRE_OK);
+		cr_assert_eq(memcmp(a.body[i], want, 3), 0);
+	}
+	serve_fini(&g);
+}
+
+/* ... also the largest, so that what is called again because of them does. */
+Test(request, long_replies_of_a_message_travel_together)
+{
+	static char bodies[31 * 4096];
+	struct wire_call calls[31];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 31; i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 4096);
+	stranger_send(&a, calls, 31, bodies, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 31);
+	cr_assert_eq(a.messages, 1);
+	serve_fini(&g);
+}
+
+Test(request, by_workers)
+{
+	struct wire_call calls[32];
+	char bodies[32 * 4];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 32; i++) {
+		calls[i] = stranger_call_of(i + 1, "work", 4);
+		memcpy(bodies + 4 * i, &i, 4);
+	}
+	stranger_send(&a, calls, 32, bodies, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 32);
+	for (unsigned int i = 0; i < 32; i++) {
+		cr_assert_eq(stranger_reply(&a, i + 1)->status, WIRE_OK);
+		cr_assert_eq(g.served.order[i], i, "first come, first served");
+	}
+	serve_fini(&g);
+}
+
+#if !SLAB_IS_MALLOC
+/* The memory of long bodies is used again, by requests that are like them. */
+Test(request, long_bodies)
+{
+	struct ulrpc_service_conf conf = { .request_max = 100000,
+					   .buffer_size = 400000 };
+	struct wire_call call = stranger_call_of(0, "work", 70000);
+	static char body[100000];
+	struct serve_rig g;
+	uint64_t made = 0;
+
+	rig_with(&g, &conf, 1);
+	for (unsigned int i = 0; i < 40; i++) {
+		call.xid++;
+		call.length = 70000 + 200 * i;
+		stranger_send(&a, &call, 1, body, 0);
+		settle(&g);
+		if (i == 0)
+			made = cpt0(&g)->slab.made;
+	}
+	cr_assert_eq(g.served.runs, 40);
+	cr_assert_gt(cpt0(&g)->slab.kept, 70000);
+	cr_assert_eq(cpt0(&g)->slab.made, made);
+	serve_fini(&g);
+}
+#endif
+
+Test(request, refusals)
+{
+	struct wire_call c;
+	struct serve_rig g;
+	static char big[70000];
+
+	rig(&g);
+	stranger_call(&a, 1, "nothing", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_METHOD);
+	c = stranger_call_of(2, "echo", 65537);
+	stranger_send(&a, &c, 1, big, 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_BAD_REQUEST);
+	c = stranger_call_of(0, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 0)->status, WIRE_BAD_REQUEST);
+	a.epoch = 2;
+	stranger_call(&a, 3, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_STALE_EPOCH);
+	a.epoch = 1;
+	a.connection ^= UINT64_C(1) << 40;
+	stranger_call(&a, 4, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_NOT_CONNECTED);
+	a.connection ^= UINT64_C(1) << 40;
+	stranger_call(&a, 5, "fail", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_FAILED);
+	cr_assert_eq(stranger_reply(&a, 5)->error, 42);
+	c = stranger_call_of(6, "echo", 10);
+	c.reply_max = 9;
+	stranger_send(&a, &c, 1, "0123456789", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_TOO_LONG);
+	cr_assert_eq(stranger_reply(&a, 6)->needed, 10);
+	cr_assert_eq(g.served.runs, 2, "one failed, one was too long");
+	serve_fini(&g);
+}
+
+/* A service that the client has not asked for on this connection. */
+Test(request, not_opened)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	a.epoch = 9;
+	a.client++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(g.served.runs, 0);
+	serve_fini(&g);
+}
+
+Test(request, duplicates_are_executed_once)
+{
+	struct wire_call c = stranger_call_of(7, "echo", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 10; i++) {
+		c.attempt = i;
+		stranger_send(&a, &c, 1, "x", 0);
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(stranger_reply(&a, 7)->status, WIRE_OK);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_repeated), 19);
+	/* Also of one that is being served, and of one that was refused. */
+	stranger_call(&a, 8, "park", "x");
+	stranger_call(&a, 8, "park", "x");
+	stranger_call(&a, 9, "nothing", "x");
+	stranger_call(&a, 9, "nothing", "x");
+	settle(&g);
+	cr_assert_eq(g.served.runs, 2);
+	stranger_reply(&a, 9);
+	serve_release(&g.served);
+	settle(&g);
+	stranger_reply(&a, 8);
+	/* What is said to be answered is not executed any more. */
+	c = stranger_call_of(100, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 50);
+	c = stranger_call_of(50, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 3);
+	stranger_reply(&a, 100);
+	serve_fini(&g);
+}
+
+/* Over a reconnect, too. */
+Test(request, a_number_is_executed_once)
+{
+	struct wire_call c = stranger_call_of(3, "again", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	c.semantics = ULRPC_IDEMPOTENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	a.epoch = 2;
+	stranger_connect(&a);
+	cr_assert(a.control.connected.reconnected);
+	c.attempt = 1;
+	c.flags = WIRE_CALL_RESENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
+
+/* The caller says that another server, or this one in another connection, may have
+ * executed it: it is executed again if caller and method both do not mind. */
+Test(request, that_may_have_been_executed)
+{
+	static const struct {
+		const char *method;
+		enum ulrpc_semantics caller;
+		uint32_t status;
+	} cases[] = {
+		{ "echo", ULRPC_AT_MOST_ONCE, WIRE_DOUBTFUL },
+		{ "echo", ULRPC_IDEMPOTENT, WIRE_DOUBTFUL },
+		{ "again", ULRPC_AT_MOST_ONCE, WIRE_DOUBTFUL },
+		{ "again", ULRPC_EXACTLY_ONCE, WIRE_DOUBTFUL },
+		{ "again", ULRPC_IDEMPOTENT, WIRE_OK },
+		{ "nothing", ULRPC_AT_MOST_ONCE, WIRE_NO_METHOD },
+	};
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_call c =
+			stranger_call_of(i + 1, cases[i].method, 1);
+
+		c.flags = WIRE_CALL_RESENT;
+		c.semantics = cases[i].caller;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, i + 1)->status,
+			     cases[i].status);
+	}
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_doubtful), 4);
+	cr_assert_eq(serve_ended(cpt0(&g), WIRE_DOUBTFUL), 4);
+	serve_fini(&g);
+}
+
+/* A number that came, and was forgotten because later ones came with holes between
+ * them, is refused, and said to be in doubt; also if it may be executed twice, for
+ * a refusal for another reason would be taken for "not executed". */
+Test(request, of_a_number_that_is_too_old)
+{
+	struct wire_call c = stranger_call_of(3, "again", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 100; i++) {
+		stranger_call(&a, 1 + i * 1000, "echo", "x");
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, 1 + i * 1000)->status, WIRE_OK);
+	}
+	a.replies = 0;
+	stranger_call(&a, 1, "echo", "x");
+	stranger_call(&a, 2, "echo", "x");
+	c.semantics = ULRPC_IDEMPOTENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	stranger_call(&a, 99000, "echo", "x");
+	settle(&g);
+	for (unsigned int i = 1; i <= 3; i++)
+		cr_assert_eq(stranger_reply(&a, i)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 99000)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 101);
+	serve_fini(&g);
+}
+
+static unsigned int continued;
+
+static void reply_continued(void *arg, struct ulrpc_request *r)
+{
+	cr_assert_eq(arg, &continued);
+	continued++;
+	ulrpc_reply(r, "later", 5);
+}
+
+static void continue_twice(void *arg, struct ulrpc_request *r)
+{
+	continued++;
+	cr_assert_eq(ulrpc_request_continue(r, reply_continued, arg), 0);
+}
+
+/* Handlers that went on elsewhere come back to a worker, which may go on elsewhere
+ * again; their place is theirs meanwhile. */
+Test(request, continued)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	stranger_call(&a, 2, "hold", "x");
+	stranger_call(&a, 3, "work", "x");
+	settle(&g);
+	while (g.served.parked)
+		cr_assert_eq(ulrpc_request_continue(unpark(&g.served),
+						    continue_twice, &continued),
+			     0);
+	cr_assert_eq(continued, 0, "not inside of that");
+	settle(&g);
+	cr_assert_eq(continued, 4);
+	for (uint64_t xid = 1; xid <= 3; xid++)
+		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Also when their service has ended. */
+Test(request, continued_after_the_end)
+{
+	struct ulrpc_request *kept, *waiting;
+	struct serve_rig g;
+
+	continued = 0;
+	rig(&g);
+	stranger_call(&a, 1, "hold", "x");
+	stranger_call(&a, 2, "hold", "x");
+	settle(&g);
+	kept = unpark(&g.served);
+	waiting = unpark(&g.served);
+	cr_assert_eq(
+		ulrpc_request_continue(waiting, continue_twice, &continued), 0);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	cr_assert_eq(continued, 2);
+	cr_assert_eq(ulrpc_request_continue(kept, continue_twice, &continued),
+		     0);
+	cr_assert_eq(continued, 4);
+	serve_fini(&g);
+}
+
+/* Bytes that mean nothing cost nothing, and hurt nobody. */
+Test(request, unreadable)
+{
+	uint8_t bytes[300];
+	uint64_t hdr_data, random = 88172645463325252u;
+	struct wire_call c = stranger_call_of(1, "echo", 20);
+	struct serve_rig g;
+	size_t length;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	length = stranger_pack(&a, &c, 1, "01234567890123456789", 0, bytes,
+			       &hdr_data);
+	for (size_t cut = 0; cut < length; cut++) {
+		stranger_put(&a, a.portal, 1, hdr_data, bytes, cut);
+		if (cut % 100 == 0)
+			settle(&g);
+	}
+	for (unsigned int i = 0; i < 200; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		stranger_put(&a, a.portal, 1, random, bytes, length);
+	}
+	settle(&g);
+	cr_assert_eq(g.served.runs, 0);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(serve_unreadable(cpt0(&g)), length + 200);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* A body that replies at once with itself, and long replies. */
+Test(request, long_replies)
+{
+	static char big[60000];
+	struct wire_call calls[12];
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 12; i++) {
+		calls[i] =
+			stranger_call_of(i + 1, i % 2 ? "work" : "echo", 5000);
+		calls[i].reply_max = 100000;
+		memset(big + i * 5000, 'a' + (int)i, 5000);
+	}
+	stranger_send(&a, calls, 12, big, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 12);
+	cr_assert_leq(a.messages, 7, "6 are inline");
+	for (unsigned int i = 0; i < 12; i++) {
+		const struct wire_reply *r = stranger_reply(&a, i + 1);
+
+		cr_assert_eq(r->length, 5000);
+		cr_assert_eq(r->body[0], 'a' + i);
+		cr_assert_eq(r->body[4999], 'a' + i);
+	}
+	calls[0] = stranger_call_of(20, "work", 60000);
+	calls[0].reply_max = 100000;
+	stranger_send(&a, calls, 1, big, 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 20)->length, 60000);
+	serve_fini(&g);
+}
+
+Test(request, replies_are_sent_again)
+{
+	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
+	struct ulnet_sim_link good = { 0 };
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	stranger_call(&a, 1, "echo", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_gt(serve_counted(cpt0(&g), RPC_STAT_answers_resent), 2);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	lnet_sim_run(g.sim, 6 * SEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 1);
+	/* But not for ever. */
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	stranger_call(&a, 2, "echo", "x");
+	lnet_sim_run(g.sim, 30 * SEC);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 1);
+	cr_assert(list_empty(&cpt0(&g)->replies));
+	serve_fini(&g);
+}
+
+static char logged[1024];
+static unsigned int nlogged;
+
+static void log_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	nlogged++;
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+Test(request, stuck_is_said_once)
+{
+	struct ulrpc_service_conf conf = { .stuck = 2000000 };
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
+	stranger_call(&a, 1, "hold", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(nlogged, 0);
+	lnet_sim_run(g.sim, 60 * SEC);
+	cr_assert_eq(nlogged, 1);
+	cr_assert(strstr(logged, "service test, method hold: request 1 of "),
+		  "%s", logged);
+	serve_release(&g.served);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+	serve_fini(&g);
+}
+
+/* High first, but after ratio of them one of the others. */
+Test(request, lanes)
+{
+	struct ulrpc_service_conf conf = { .high_ratio = 2 };
+	static const uint32_t want[] = { 100, 1, 2, 50, 3, 4, 51, 5 };
+	struct serve_rig g;
+	uint64_t xid = 1;
+
+	rig_with(&g, &conf, 1);
+	for (uint32_t i = 0; i < 8; i++) {
+		static const struct {
+			uint32_t word;
+			enum ulrpc_priority priority;
+		} todo[] = {
+			{ 100, ULRPC_PRIORITY_NORMAL }, /* has the worker */
+			{ 50, ULRPC_PRIORITY_NORMAL },
+			{ 51, ULRPC_PRIORITY_NORMAL },
+			{ 1, ULRPC_PRIORITY_HIGH },
+			{ 2, ULRPC_PRIORITY_HIGH },
+			{ 3, ULRPC_PRIORITY_HIGH },
+			{ 4, ULRPC_PRIORITY_HIGH },
+			{ 5, ULRPC_PRIORITY_HIGH },
+		};
+		struct wire_call c = stranger_call_of(xid++, "park", 4);
+
+		c.priority = todo[i].priority;
+		stranger_send(&a, &c, 1, &todo[i].word, 0);
+		settle(&g);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		cr_assert_eq(g.served.runs, i + 1);
+		cr_assert_eq(g.served.order[i], want[i], "%u: %u", i,
+			     g.served.order[i]);
+		ulrpc_reply(unpark(&g.served), NULL, 0);
+		settle(&g);
+	}
+	serve_fini(&g);
+}
+
+Test(request, second_reply, .signal = SIGABRT)
+{
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = unpark(&g.served);
+	/* Waits for nothing, so it is gone after the first. */
+	atomic_store(&r->state, REQUEST_REPLIED);
+	ulrpc_reply(r, NULL, 0);
+}
+
+/* All CPTs serve; a message that comes to another one than its connection's
+ * is passed on. */
+Test(request, other_cpts)
+{
+	struct serve_rig g;
+	unsigned int home, n = 0;
+
+	rig_with(&g, NULL, 4);
+	home = export_cpt(a.connection);
+	for (uint64_t xid = 1; xid <= 20; xid++)
+		stranger_call(&a, xid, xid % 2 ? "echo" : "work", "x");
+	settle(&g);
+	cr_assert_eq(a.replies, 20);
+	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20);
+	/* By hand: as if they had come to each of the CPTs. */
+	for (unsigned int cpt = 0; cpt < 4; cpt++) {
+		struct wire_call c = stranger_call_of(100 + cpt, "echo", 1);
+		struct ulnet_event ev = {
+			.type = LNET_EVENT_PUT,
+			.initiator = nth_id(CALLER),
+			.source = nth_id(CALLER).nid,
+			.target = nth_id(SERVER),
+			.match_bits = 5,
+		};
+		uint8_t bytes[200];
+		size_t length =
+			stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+
+		if (cpt == home)
+			continue;
+		request_on_message(&g.service->cpt[cpt], &ev, bytes, length);
+		settle(&g);
+		n++;
+		cr_assert_eq(stranger_reply(&a, 100 + cpt)->status, WIRE_OK);
+		cr_assert_eq(g.service->cpt[cpt].strays, 0);
+	}
+	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20 + n);
+	serve_fini(&g);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service, and clients of other versions. */
+#include "tests/unit/rpc/hostile_rig.h"
+#include "tests/unit/rpc/wire/wire_skew.h"
+
+static struct hostile_rig h;
+
+TestSuite(skew_server, .timeout = 60);
+
+/* Whatever else they say, they are served like all. */
+Test(skew_server, says_more)
+{
+	static const uint32_t lengths[] = { 100, 200, 300 };
+	struct wire_segments lent = { .match = 77,
+				      .access = WIRE_ACCESS_SOURCE,
+				      .n = 3,
+				      .length = lengths,
+				      .checksum = lengths };
+
+	hostile_init(&h);
+	for (unsigned int i = 0; i < ARRAY_SIZE(skews); i++) {
+		struct wire_call c[2];
+
+		h.a->say = skews[i];
+		h.a->epoch++;
+		hostile_connect(&h);
+		cr_assert_eq(stranger_keepalive(h.a), WIRE_OK);
+		for (unsigned int j = 0; j < 2; j++) {
+			c[j] = stranger_call_of(10 * i + j + 1,
+						j ? "work" : "echo", 5);
+			c[j].nbulks = 1;
+			c[j].bulk = &lent;
+		}
+		hostile_forget(&h);
+		stranger_send(h.a, c, 2, "helloworld", 0);
+		hostile_settle(&h);
+		for (unsigned int j = 0; j < 2; j++) {
+			cr_assert_eq(stranger_reply(h.a, c[j].xid)->status,
+				     WIRE_OK, "%u", i);
+			cr_assert_eq(stranger_reply(h.a, c[j].xid)->length, 5);
+		}
+		cr_assert_eq(h.g.served.info.nbulks, 1);
+		cr_assert_eq(memcmp(h.g.served.body, "world", 5), 0);
+	}
+	cr_assert_eq(hostile_unreadable(&h), 0);
+	cr_assert_eq(hostile_controls_unreadable(&h), 0);
+	h.a->say = NULL;
+	hostile_fini(&h);
+}
+
+/* What is not said is 0, and means what it meant before it could be said. */
+Test(skew_server, says_less)
+{
+	struct wire_control m = {
+		.kind = WIRE_CONNECT,
+		.connect = { .client_id = { 1 }, .version_max = 1 },
+	};
+	struct wire_call c = { .xid = 1, .method = ulrpc_method("echo") };
+	const struct wire_reply *r;
+
+	hostile_init(&h);
+	cr_assert_eq(stranger_ask(h.a, &m)->connected.status, WIRE_OK);
+	h.a->connection = h.a->control.connected.connection;
+	h.a->client = 0;
+	h.a->epoch = 0;
+	cr_assert_eq(stranger_open(h.a, "test")->status, WIRE_OK);
+	/* No timeout, no room, nothing to say. */
+	stranger_send(h.a, &c, 1, "", 0);
+	hostile_settle(&h);
+	r = stranger_reply(h.a, 1);
+	cr_assert_eq(r->status, WIRE_OK);
+	cr_assert_eq(r->attempt, 0);
+	hostile_fini(&h);
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals whose service has gone, and may come again. */
+#include "rpc/client/client.h"
+#include "rpc/server/vacant.h"
+#include "tests/unit/rpc/serve_rig.h"
+#include "tests/unit/rpc/server/stranger.h"
+
+static struct serve_rig g;
+static struct stranger a;
+static struct called one, many[100];
+static uint8_t big[256 << 10];
+
+TestSuite(vacant, .timeout = 60);
+
+static void start_with(uint32_t request_max)
+{
+	struct ulrpc_service_conf c = serve_conf(&g);
+
+	c.request_max = request_max;
+	serve_start(&g, &c);
+}
+
+static void start(void)
+{
+	start_with(0);
+}
+
+static void stop(void)
+{
+	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), 0);
+	g.service = NULL;
+}
+
+static void start_other(const char *name, struct ulrpc_service **svc_p)
+{
+	struct ulrpc_service_conf c = serve_conf(&g);
+
+	c.name = name;
+	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, svc_p), 0);
+}
+
+static void rig(unsigned int cpts)
+{
+	serve_init(&g, 1, cpts);
+	serve_open(&g, NULL);
+	start();
+	serve_client(&g);
+}
+
+/* @g has a client that has been served, and a service no more. */
+static void rig_gone(void)
+{
+	rig(1);
+	serve_call(&g, "echo", "hello", 5, 10000000, ULRPC_PRIORITY_NORMAL,
+		   &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(one.outcome.cause, ULRPC_CAUSE_OK);
+	stop();
+}
+
+static void call(const void *body, size_t length, uint64_t us, struct called *c)
+{
+	serve_call(&g, "echo", body, length, us, ULRPC_PRIORITY_NORMAL, c);
+}
+
+static void ended(const struct called *c, enum ulrpc_cause cause,
+		  enum ulrpc_execution execution)
+{
+	cr_assert_eq(c->ended, 1, "ended %u times", c->ended);
+	cr_assert_eq(c->outcome.cause, cause, "%s",
+		     ulrpc_cause_name(c->outcome.cause));
+	cr_assert_eq(c->outcome.execution, execution);
+}
+
+static uint64_t counted(unsigned int side, enum rpc_stat stat)
+{
+	return g.rpc[side]->shards[0].stats->counts[stat];
+}
+
+/* ---- calls ---- */
+
+Test(vacant, says_at_once_that_the_service_has_gone)
+{
+	rig_gone();
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_NO_SERVICE, ULRPC_NOT_EXECUTED);
+	serve_fini(&g);
+}
+
+Test(vacant, leads_to_the_service_that_came_again)
+{
+	unsigned int portal;
+
+	rig(1);
+	portal = ulrpc_service_portal(g.service);
+	for (unsigned int i = 0; i < 5; i++) {
+		call("hello", 5, 60000000, &one);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		ended(&one, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+		cr_assert_eq(one.outcome.attempts, i ? 2 : 1);
+		stop();
+		start();
+		cr_assert_eq(ulrpc_service_portal(g.service), portal);
+	}
+	cr_assert_eq(g.served.runs, 5);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	serve_fini(&g);
+}
+
+/* It asked for another portal this time. */
+Test(vacant, leads_to_another_portal)
+{
+	struct ulrpc_service_conf c;
+
+	rig_gone();
+	c = serve_conf(&g);
+	c.portal = 20;
+	serve_start(&g, &c);
+	for (unsigned int i = 0; i < 100; i++)
+		call("hello", 5, 60000000, &many[i]);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	for (unsigned int i = 0; i < 100; i++)
+		ended(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(g.served.runs, 101, "each once");
+	serve_fini(&g);
+}
+
+/* One copy was executed, and its number is forgotten: another, that comes when the
+ * service has gone, is not said to be executed by nobody. */
+Test(vacant, does_not_deny_what_it_has_forgotten)
+{
+	rig(1);
+	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	for (unsigned int i = 0; i < 100; i++) {
+		stranger_call(&a, 1 + i * 1000, "echo", "x");
+		lnet_sim_run(g.sim, MSEC);
+	}
+	cr_assert_eq(g.served.runs, 100);
+	stop();
+	a.replies = 0;
+	stranger_call(&a, 1, "echo", "x");
+	stranger_call(&a, 99999, "echo", "x");
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 99999)->status, WIRE_NO_SERVICE);
+	serve_fini(&g);
+}
+
+/* One copy was executed: another, that comes when the service has gone, is not
+ * said to be refused. */
+Test(vacant, knows_what_was_executed)
+{
+	rig(1);
+	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	stranger_call(&a, 1, "echo", "x");
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	stop();
+	stranger_call(&a, 1, "echo", "x");
+	stranger_call(&a, 2, "echo", "x");
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
+	/* Nor is what was refused executed later. */
+	start();
+	stranger_open(&a, "test");
+	stranger_call(&a, 2, "echo", "x");
+	stranger_call(&a, 3, "echo", "x");
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 2);
+	serve_fini(&g);
+}
+
+/* The connection is of another CPT than the one that a message comes to. */
+Test(vacant, on_any_cpt)
+{
+	rig(4);
+	for (unsigned int i = 0; i < 20; i++) {
+		unsigned int cpt;
+
+		stranger_init(&a, g.sim, serve_node_add(&g, 2 + i), SERVER);
+		stranger_connect(&a);
+		stranger_open(&a, "test");
+		stop();
+		stranger_call(&a, 1, "echo", "x");
+		lnet_sim_run(g.sim, MSEC);
+		cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_SERVICE);
+		/* As if it were of each of the others. */
+		for (cpt = 0; cpt < 6; cpt++) {
+			uint64_t mine = a.connection;
+
+			a.connection = (mine & ~UINT64_C(0xff000000)) |
+				       (uint64_t)cpt << 24;
+			if (a.connection != mine) {
+				a.replies = 0;
+				stranger_call(&a, 2, "echo", "x");
+				lnet_sim_run(g.sim, MSEC);
+				cr_assert_eq(stranger_reply(&a, 2)->status,
+					     WIRE_NOT_CONNECTED);
+			}
+			a.connection = mine;
+		}
+		start();
+	}
+	serve_fini(&g);
+}
+
+/* Of a long message its head is enough. */
+Test(vacant, answers_long_messages)
+{
+	struct ulrpc_service_conf c;
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	start_with(sizeof(big));
+	serve_client(&g);
+	for (unsigned int i = 0; i < 3; i++) {
+		call(big, sizeof(big), 60000000, &one);
+		lnet_sim_run(g.sim, SEC);
+		ended(&one, ULRPC_CAUSE_TOO_LONG, ULRPC_EXECUTED);
+		stop();
+		c = serve_conf(&g);
+		c.request_max = sizeof(big);
+		c.portal = 20 + i;
+		serve_start(&g, &c);
+	}
+	stop();
+	call(big, sizeof(big), 60000000, &one);
+	lnet_sim_run(g.sim, SEC);
+	ended(&one, ULRPC_CAUSE_NO_SERVICE, ULRPC_NOT_EXECUTED);
+	serve_fini(&g);
+}
+
+/* What is on its way while the service stops and starts is executed once, or
+ * refused. */
+Test(vacant, loses_nothing)
+{
+	unsigned int n = 0;
+
+	rig(1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		call(&i, sizeof(i), 60000000, &many[i]);
+		if (i % 10 == 9) {
+			stop();
+			lnet_sim_run(g.sim, i * 10000);
+			start();
+		}
+		lnet_sim_run(g.sim, i * 7000);
+	}
+	lnet_sim_run(g.sim, 10 * SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		cr_assert_eq(many[i].ended, 1);
+		cr_assert_neq(many[i].outcome.execution,
+			      ULRPC_EXECUTION_UNKNOWN);
+		n += many[i].outcome.execution == ULRPC_EXECUTED;
+	}
+	cr_assert_eq(g.served.runs, n);
+	serve_fini(&g);
+}
+
+/* ---- portals ---- */
+
+Test(vacant, portal_of_a_name_is_kept_for_it)
+{
+	struct ulrpc_service *other, *all[30];
+	unsigned int portal, n = 0;
+
+	rig(1);
+	portal = ulrpc_service_portal(g.service);
+	stop();
+	start_other("other", &other);
+	cr_assert_neq(ulrpc_service_portal(other), portal);
+	start();
+	cr_assert_eq(ulrpc_service_portal(g.service), portal);
+	stop();
+	/* But not if nothing else is left. */
+	for (n = 0; n < ARRAY_SIZE(all); n++) {
+		struct ulrpc_service_conf c = serve_conf(&g);
+		char name[16];
+
+		snprintf(name, sizeof(name), "s%u", n);
+		c.name = name;
+		if (ulrpc_service_start(g.rpc[SERVER], &c, &all[n]))
+			break;
+	}
+	cr_assert_eq(n, ULRPC_PORTAL_LAST - ULRPC_PORTAL_FIRST);
+	cr_assert_eq(ulrpc_service_stop(all[3], 1000000), 0);
+	start();
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	serve_fini(&g);
+}
+
+/* As often as one likes: it takes no more. */
+Test(vacant, is_there_once)
+{
+	rig(4);
+	for (unsigned int i = 0; i < 200; i++) {
+		stop();
+		start();
+	}
+	lnet_sim_run(g.sim, MSEC);
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	stop();
+	serve_fini(&g);
+}
+
+/* ---- strangers ---- */
+
+Test(vacant, answers_what_it_can_read)
+{
+	struct wire_call calls[WIRE_CALLS_MAX];
+	uint64_t hdr_data;
+	size_t length;
+
+	rig_gone();
+	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	a.portal = ULRPC_PORTAL_FIRST;
+	for (unsigned int i = 0; i < WIRE_CALLS_MAX; i++)
+		calls[i] = stranger_call_of(i + 1, "echo", 10);
+	for (unsigned int known = 0; known < 3; known++) {
+		uint32_t status = known == 0   ? WIRE_NOT_CONNECTED
+				  : known == 1 ? WIRE_NO_SERVICE
+					       : WIRE_STALE_EPOCH;
+
+		if (known == 1)
+			cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		a.epoch += known == 2;
+		for (unsigned int i = 0; known == 2 && i < WIRE_CALLS_MAX; i++)
+			calls[i].xid += WIRE_CALLS_MAX;
+		a.replies = a.messages = 0;
+		stranger_send(&a, calls, WIRE_CALLS_MAX, big, 0);
+		lnet_sim_run(g.sim, MSEC);
+		cr_assert_eq(a.messages, 1);
+		cr_assert_eq(a.replies, WIRE_CALLS_MAX);
+		for (unsigned int i = 0; i < WIRE_CALLS_MAX; i++)
+			cr_assert_eq(stranger_reply(&a, calls[i].xid)->status,
+				     status);
+	}
+	a.replies = a.messages = 0;
+	a.epoch--;
+	/* Not again. */
+	stranger_send(&a, calls, WIRE_CALLS_MAX, big, 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(a.messages, 0);
+	cr_assert_eq(counted(SERVER, RPC_STAT_requests_repeated),
+		     WIRE_CALLS_MAX);
+	/* No call, no answer. */
+	stranger_send(&a, calls, 0, "", 0);
+	length = stranger_pack(&a, calls, 1, big, 0, big + 100, &hdr_data);
+	for (unsigned int i = 0; i < 64; i++)
+		stranger_put(&a, a.portal, 1, hdr_data ^ UINT64_C(1) << i,
+			     big + 100, length);
+	stranger_put(&a, a.portal, 1, hdr_data, "", 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(a.messages, 0);
+	cr_assert_eq(counted(SERVER, RPC_STAT_requests_malformed) +
+			     counted(SERVER, RPC_STAT_requests_damaged) +
+			     counted(SERVER, RPC_STAT_requests_unversioned),
+		     65);
+	serve_fini(&g);
+}
+
+/* Who sends more than can be answered is not answered; nobody else is hurt. */
+Test(vacant, floods)
+{
+	struct wire_call c = stranger_call_of(1, "echo", 0);
+	struct ulrpc_service *other;
+
+	rig_gone();
+	start_other("other", &other);
+	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	a.portal = ULRPC_PORTAL_FIRST;
+	for (unsigned int i = 0; i < STRANGER_ANSWERS; i++)
+		stranger_send(&a, &c, 1, "", 0);
+	lnet_sim_run(g.sim, 10 * SEC);
+	cr_assert_leq(a.replies, STRANGER_ANSWERS);
+	cr_assert_geq(a.replies, 256);
+	cr_assert_eq(a.replies + counted(SERVER, RPC_STAT_answers_lost),
+		     STRANGER_ANSWERS);
+	start();
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	serve_fini(&g);
+}
+
+/* ---- the end ---- */
+
+Test(vacant, crash)
+{
+	rig_gone();
+	call("hello", 5, 1000000, &one);
+	lnet_sim_run(g.sim, 50000);
+	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
+	g.rpc[SERVER] = NULL;
+	lnet_sim_run(g.sim, 10 * SEC);
+	cr_assert_eq(one.ended, 1);
+	serve_fini(&g);
+}
+
+/* ---- what is on its way meanwhile ---- */
+
+/* From 30 to 90 ms. */
+static void call_slowly(void)
+{
+	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
+					     .bandwidth = 1000000 };
+
+	cluster_links(g.sim, &slow);
+	serve_call(&g, "fail", big, 60000, 60000000, ULRPC_PRIORITY_NORMAL,
+		   &one);
+	lnet_sim_run(g.sim, 50 * MSEC);
+	cluster_links(g.sim, &(struct ulnet_sim_link){ 0 });
+	cr_assert_eq(one.ended, 0);
+}
+
+Test(vacant, what_lands_while_the_service_stops_is_refused)
+{
+	rig_gone();
+	start();
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	call_slowly();
+	stop();
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_SHUTDOWN, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(g.served.runs, 2);
+	serve_fini(&g);
+}
+
+Test(vacant, what_lands_while_the_service_comes_again_is_served)
+{
+	rig_gone();
+	call_slowly();
+	start();
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_HANDLER, ULRPC_EXECUTED);
+	cr_assert_eq(one.outcome.attempts, 2);
+	serve_fini(&g);
+}
+
+/* Refusals are no work that a service waits for. */
+static unsigned int again;
+
+static void ask_again(void *arg, const struct ulrpc_outcome *o,
+		      const void *reply, size_t length)
+{
+	struct ulrpc_call_conf conf = { .deadline = 1000000 };
+
+	(void)arg;
+	(void)reply;
+	(void)length;
+	if (o->cause == ULRPC_CAUSE_NO_SERVICE)
+		return;
+	again++;
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1, &conf,
+				ask_again, NULL, NULL),
+		     0);
+}
+
+Test(vacant, who_asks_on_and_on_does_not_keep_the_service)
+{
+	/* A reply takes a millisecond, and there is always one. */
+	const struct ulnet_sim_link slow = { .latency = MSEC,
+					     .bandwidth = 100000 };
+	const struct ulrpc_outcome first = { 0 };
+	uint64_t before;
+
+	rig(1);
+	link_set(g.sim, SERVER, CALLER, &slow);
+	for (unsigned int i = 0; i < 40; i++) {
+		ask_again(NULL, &first, NULL, 0);
+		lnet_sim_run(g.sim, 100000);
+	}
+	before = lnet_sim_now(g.sim);
+	cr_assert_eq(ulrpc_service_stop(g.service, 5000000), 0);
+	cr_assert_lt(lnet_sim_now(g.sim) - before, SEC);
+	again = 0;
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_leq(again, 40);
+	serve_fini(&g);
+}
+
+Test(vacant, closes_in_the_midst)
+{
+	for (unsigned int us = 0; us < 400; us += 7) {
+		rig_gone();
+		for (unsigned int i = 0; i < 10; i++)
+			call("hello", 5, 1000000, &many[i]);
+		lnet_sim_run(g.sim, us * 1000);
+		serve_fini(&g);
+		for (unsigned int i = 0; i < 10; i++)
+			cr_assert_eq(many[i].ended, 1);
+	}
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Statistics of all CPTs as YAML, and through the control. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include "config/tree.h"
+#include "lnet/node.h"
+#include "rpc/crc32c.h"
+#include "rpc/stats/stat_run.h"
+#include "rpc/stats/stats.h"
+#include "ulnet/control.h"
+
+#define CPTS 2
+
+/* RPC on a node, as far as statistics know it. */
+struct rig {
+	struct ulrpc rpc;
+	struct shard shards[CPTS];
+};
+
+static int shard_begin(void *arg)
+{
+	return stat_part.shard_open(arg);
+}
+
+static int shard_end(void *arg)
+{
+	stat_part.shard_free(arg);
+	return 0;
+}
+
+static struct rig *rig_open(void)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.cpts = CPTS;
+	cr_assert_eq(lnet_open(&conf, &rig->rpc.node), 0);
+	rig->rpc.ncpts = CPTS;
+	rig->rpc.shards = rig->shards;
+	cr_assert_eq(stat_part.open(&rig->rpc), 0);
+	for (unsigned int i = 0; i < CPTS; i++) {
+		rig->shards[i] = (struct shard){ .rpc = &rig->rpc,
+						 .node = rig->rpc.node,
+						 .cpt = i };
+		cr_assert_eq(lnet_call(rig->rpc.node, i, shard_begin,
+				       &rig->shards[i]),
+			     0);
+	}
+	return rig;
+}
+
+static void rig_close(struct rig *rig)
+{
+	stats_close(&rig->rpc);
+	for (unsigned int i = 0; i < CPTS; i++)
+		cr_assert_eq(
+			lnet_call(rig->rpc.node, i, shard_end, &rig->shards[i]),
+			0);
+	stat_part.free(&rig->rpc);
+	lnet_close(rig->rpc.node);
+	free(rig);
+}
+
+/* ---- reading YAML ---- */
+
+static struct doc *parse(const char *text)
+{
+	const struct tree_limits limits = { 64 << 20, 4000000, TREE_DEPTH_MAX };
+	struct tree_error err;
+	struct doc *doc;
+
+	cr_assert_eq(tree_parse(text, strlen(text), &limits, &doc, &err), 0,
+		     "line %u: %s\n%s", err.line, err.what, text);
+	return doc;
+}
+
+static struct doc *stats_of(struct rig *rig)
+{
+	char *text;
+	struct doc *doc;
+
+	cr_assert_eq(ulrpc_stats(&rig->rpc, &text), 0);
+	doc = parse(text);
+	free(text);
+	return doc;
+}
+
+/* What stands at "a.1.b": keys, and places in sequences. */
+static const struct tree *at(const struct tree *t, const char *path)
+{
+	char *copy = strdup(path), *save = NULL, *word;
+
+	for (word = strtok_r(copy, ".", &save); word;
+	     word = strtok_r(NULL, ".", &save)) {
+		const struct tree *child = NULL, *c;
+		unsigned long i = strtoul(word, NULL, 10);
+
+		if (t->kind == TREE_MAP)
+			child = tree_get(t, word);
+		else
+			tree_for_each (c, t)
+				if (!i--) {
+					child = c;
+					break;
+				}
+		cr_assert_not_null(child, "%s: no %s", path, word);
+		t = child;
+	}
+	free(copy);
+	return t;
+}
+
+static void has(const struct doc *doc, const char *path, const char *want)
+{
+	cr_assert_str_eq(at(doc_root(doc), path)->text, want, "%s: %s", path,
+			 at(doc_root(doc), path)->text);
+}
+
+static unsigned int count_at(const struct doc *doc, const char *path)
+{
+	return at(doc_root(doc), path)->count;
+}
+
+/* ---- something to count ---- */
+
+static struct ulnet_id id_of(unsigned int n)
+{
+	char text[40];
+	struct ulnet_id id;
+
+	snprintf(text, sizeof(text), "12345-10.0.%u.%u@tcp", n >> 8, n & 255);
+	cr_assert_eq(lnet_id_parse(text, &id), 0);
+	return id;
+}
+
+static int record_calls(void *arg)
+{
+	struct shard *s = arg;
+	struct ulrpc_outcome o = { .cause = ULRPC_CAUSE_OK,
+				   .execution = ULRPC_EXECUTED,
+				   .attempts = 1,
+				   .total = 100 };
+	static const char *const services[] = { "zeta", "alpha \"\xff\"" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct call_report r = {
+			.shard = s,
+			.stats = stat_service_get(s->stats, STAT_CALLS,
+						  services[i]),
+			.sent = 10,
+			.outcome = &o,
+		};
+
+		r.method = rpc_crc32c(0, "Echo", 4);
+		stat_call_end(&r);
+		r.method = 3;
+		stat_call_end(&r);
+	}
+	stat_count(s, RPC_STAT_parcels_sent);
+	return 0;
+}
+
+Test(stats, nothing_yet)
+{
+	struct rig *rig = rig_open();
+	struct doc *doc = stats_of(rig);
+
+	has(doc, "rpc.cpts", "2");
+	cr_assert_eq(count_at(doc, "rpc.counters"), RPC_STATS);
+	cr_assert_eq(at(doc_root(doc), "rpc.calls")->kind, TREE_SEQ);
+	cr_assert_eq(count_at(doc, "rpc.calls"), 0);
+	cr_assert_eq(count_at(doc, "rpc.requests"), 0);
+	cr_assert_eq(count_at(doc, "rpc.servers"), 0);
+	cr_assert_eq(count_at(doc, "rpc.clients"), 0);
+	has(doc, "rpc.clients_gone.times_us.total.count", "0");
+	doc_free(doc);
+	rig_close(rig);
+}
+
+/* Added up over CPTs, in a fixed order, with names that may be anything. */
+Test(stats, calls)
+{
+	struct rig *rig = rig_open();
+	struct doc *doc;
+
+	cr_assert_eq(ulrpc_method_declare(&rig->rpc, "Echo"), 0);
+	cr_assert_eq(ulrpc_method_declare(&rig->rpc, "Echo"), 0);
+	for (unsigned int i = 0; i < CPTS; i++)
+		cr_assert_eq(lnet_call(rig->rpc.node, i, record_calls,
+				       &rig->shards[i]),
+			     0);
+	doc = stats_of(rig);
+	cr_assert_eq(count_at(doc, "rpc.calls"), 4);
+	has(doc, "rpc.calls.0.service", "alpha \"\xc3\xbf\"");
+	has(doc, "rpc.calls.0.method", "Echo");
+	has(doc, "rpc.calls.1.number", "0x00000003");
+	cr_assert_null(tree_get(at(doc_root(doc), "rpc.calls.1"), "method"));
+	has(doc, "rpc.calls.2.service", "zeta");
+	has(doc, "rpc.calls.2.calls", "2");
+	has(doc, "rpc.calls.2.sent_bytes", "20");
+	has(doc, "rpc.calls.2.ends.ok", "2");
+	has(doc, "rpc.calls.2.times_us.total.count", "2");
+	has(doc, "rpc.calls.2.times_us.total.p50", "100.000");
+	has(doc, "rpc.calls.2.times_us.total.mean", "100.000");
+	cr_assert_eq(count_at(doc, "rpc.calls.2.times_us.total.buckets"), 1);
+	cr_assert_str_eq(tree_get(at(doc_root(doc),
+				     "rpc.calls.2.times_us.total.buckets"),
+				  "106.496")
+				 ->text,
+			 "2");
+	has(doc, "rpc.counters.parcels_sent", "2");
+	doc_free(doc);
+
+	cr_assert_eq(ulrpc_stats_reset(&rig->rpc), 0);
+	doc = stats_of(rig);
+	has(doc, "rpc.calls.2.calls", "0");
+	has(doc, "rpc.calls.2.times_us.total.count", "0");
+	cr_assert_eq(count_at(doc, "rpc.calls.2.ends"), 0);
+	has(doc, "rpc.counters.parcels_sent", "0");
+	doc_free(doc);
+	rig_close(rig);
+}
+
+/* ---- peers ---- */
+
+#define PEERS		1000
+#define PEERS_IN_A_TURN 64
+
+struct crowd {
+	struct shard *shard;
+	struct stat_peer peers[PEERS];
+};
+
+static int crowd_come(void *arg)
+{
+	struct crowd *crowd = arg;
+	struct request_report r = { .end = WIRE_NO_SERVICE, .total = 5000 };
+
+	for (unsigned int i = 0; i < PEERS; i++) {
+		/* The last one has two connections. */
+		stat_peer_add(crowd->shard->stats, STAT_REQUESTS,
+			      &crowd->peers[i], id_of(i == 0 ? PEERS - 1 : i));
+		r.peer = &crowd->peers[i];
+		stat_request_end(crowd->shard->stats, &r);
+	}
+	return 0;
+}
+
+static int crowd_go(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	for (unsigned int i = 0; i < PEERS; i++)
+		stat_peer_del(crowd->shard->stats, STAT_REQUESTS,
+			      &crowd->peers[i]);
+	return 0;
+}
+
+/* Turns of one loop. Each looks at this clock once, at its end. */
+static struct env_ops counting_ops;
+static uint64_t (*clock_coarse)(struct env *env);
+static atomic_uint turns;
+
+static uint64_t count_turn(struct env *env)
+{
+	atomic_fetch_add(&turns, 1);
+	return clock_coarse(env);
+}
+
+static int turns_count(void *arg)
+{
+	struct env *env = arg;
+
+	counting_ops = *env->ops;
+	clock_coarse = counting_ops.clock_coarse;
+	counting_ops.clock_coarse = count_turn;
+	env->ops = &counting_ops;
+	return 0;
+}
+
+/* Between two slices of the peers of a CPT everybody else has a turn. */
+Test(stats, peers_are_read_in_slices)
+{
+	struct rig *rig = rig_open();
+	struct crowd *crowd = calloc(1, sizeof(*crowd));
+	struct lnet *node = rig->rpc.node;
+	unsigned int before;
+
+	crowd->shard = &rig->shards[1];
+	cr_assert_eq(lnet_call(node, 1, crowd_come, crowd), 0);
+	cr_assert_eq(lnet_call(node, 1, turns_count, node->loops[1]->env), 0);
+	before = turns;
+	doc_free(stats_of(rig));
+	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
+	before = turns;
+	cr_assert_eq(ulrpc_stats_reset(&rig->rpc), 0);
+	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
+	cr_assert_eq(lnet_call(node, 1, crowd_go, crowd), 0);
+	free(crowd);
+	rig_close(rig);
+}
+
+Test(stats, more_peers_than_are_read_in_a_turn)
+{
+	struct rig *rig = rig_open();
+	struct crowd *crowd = calloc(1, sizeof(*crowd));
+	struct doc *doc;
+	char path[64];
+
+	crowd->shard = &rig->shards[1];
+	cr_assert_eq(lnet_call(rig->rpc.node, 1, crowd_come, crowd), 0);
+	doc = stats_of(rig);
+	has(doc, "rpc.refused.no service", "1000");
+	cr_assert_eq(count_at(doc, "rpc.clients"), PEERS - 1);
+	has(doc, "rpc.clients.0.peer", "12345-10.0.0.1@tcp");
+	has(doc, "rpc.clients.0.connections", "1");
+	has(doc, "rpc.clients.0.times_us.total.max", "5.000");
+	snprintf(path, sizeof(path), "rpc.clients.%u.connections", PEERS - 2);
+	has(doc, path, "2");
+	snprintf(path, sizeof(path), "rpc.clients.%u.calls", PEERS - 2);
+	has(doc, path, "2");
+	doc_free(doc);
+
+	cr_assert_eq(ulrpc_stats_reset(&rig->rpc), 0);
+	doc = stats_of(rig);
+	has(doc, "rpc.clients.500.calls", "0");
+	has(doc, "rpc.clients.500.times_us.total.count", "0");
+	doc_free(doc);
+
+	cr_assert_eq(lnet_call(rig->rpc.node, 1, crowd_go, crowd), 0);
+	doc = stats_of(rig);
+	cr_assert_eq(count_at(doc, "rpc.clients"), 0);
+	has(doc, "rpc.clients_gone.connections", "1000");
+	doc_free(doc);
+	free(crowd);
+	rig_close(rig);
+}
+
+/* ---- through the control ---- */
+
+static char *ask(struct lnet_control *control, const char *request)
+{
+	char *answer;
+
+	cr_assert_eq(lnet_control_request(control, request, &answer), 0);
+	return answer;
+}
+
+static void status_is(struct lnet_control *control, const char *request,
+		      const char *status)
+{
+	char *answer = ask(control, request);
+	struct doc *doc = parse(answer);
+
+	has(doc, "status", status);
+	doc_free(doc);
+	free(answer);
+}
+
+Test(stats, through_the_control)
+{
+	struct rig *rig = rig_open();
+	struct lnet_control *control;
+	struct doc *doc, *all;
+	char *answer;
+
+	cr_assert_eq(lnet_control_start(rig->rpc.node, NULL, &control), 0);
+	status_is(control, "rpc show:", "-95");
+	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0);
+	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0); /* anew */
+	cr_assert_eq(lnet_call(rig->rpc.node, 0, record_calls, rig->shards), 0);
+
+	answer = ask(control, "rpc show: {verbose: 1}");
+	doc = parse(answer);
+	all = stats_of(rig);
+	cr_assert(tree_eq(at(doc_root(doc), "output.rpc"),
+			  at(doc_root(all), "rpc")));
+	doc_free(doc);
+	doc_free(all);
+	free(answer);
+
+	answer = ask(control, "rpc show:");
+	doc = parse(answer);
+	has(doc, "output.rpc.calls.3.calls", "1");
+	cr_assert_null(strstr(answer, "buckets"));
+	doc_free(doc);
+	free(answer);
+
+	status_is(control, "rpc show: {verbose: -1}", "-22");
+	status_is(control, "rpc reset:", "0");
+	all = stats_of(rig);
+	has(all, "rpc.calls.3.calls", "0");
+	doc_free(all);
+	cr_assert_eq(ulrpc_control(&rig->rpc, NULL), 0);
+	status_is(control, "rpc show:", "-95");
+	lnet_control_stop(control);
+	rig_close(rig);
+}
+
+/* Whichever ends first. */
+Test(stats, control_ends_first)
+{
+	struct rig *rig = rig_open();
+	struct lnet_control *control;
+
+	cr_assert_eq(lnet_control_start(rig->rpc.node, NULL, &control), 0);
+	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0);
+	lnet_control_stop(control);
+	rig_close(rig);
+}
+
+Test(stats, rpc_ends_first)
+{
+	struct rig *rig = rig_open();
+	struct lnet_control *control;
+
+	cr_assert_eq(lnet_control_start(rig->rpc.node, NULL, &control), 0);
+	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0);
+	stats_close(&rig->rpc);
+	status_is(control, "rpc show:", "-95");
+	lnet_control_stop(control);
+	rig_close(rig);
+}
+
+static int in_turn(void *arg)
+{
+	struct ulrpc *rpc = arg;
+	char *text;
+
+	cr_assert_eq(ulrpc_stats(rpc, &text), -EDEADLK);
+	cr_assert_eq(ulrpc_stats_reset(rpc), -EDEADLK);
+	cr_assert_eq(ulrpc_control(rpc, NULL), -EDEADLK);
+	return 0;
+}
+
+Test(stats, not_in_a_turn)
+{
+	struct rig *rig = rig_open();
+
+	cr_assert_eq(lnet_call(rig->rpc.node, 0, in_turn, &rig->rpc), 0);
+	rig_close(rig);
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stubs of both sides with all that is below them: two nodes, simulated. */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include "tests/unit/rpc/stub/box.pb-c.h"
+#include "ulnet/sim.h"
+#include "ulnet/stub.h"
+
+#define SECOND UINT64_C(1000000000) /* of lnet_sim_run() */
+
+static struct lnet_sim *sim;
+static struct ulrpc *here, *there;
+static struct ulrpc_client *client;
+static struct ulrpc_service *service;
+static ProtobufCService *stub;
+static unsigned int ended; /* how often the service has */
+
+/* ---- the service ---- */
+
+static char shelf[100000]; /* what the caller's memory is copied to */
+static size_t shelf_length;
+
+/* A request with two bulks: what is in the one, in capitals, to the other. */
+struct job {
+	const Test__Tree *tree;
+	Test__Old_Closure closure;
+	void *data;
+};
+
+static struct job job;
+
+static void on_put(void *arg, int status, uint64_t moved)
+{
+	Test__Old reply = TEST__OLD__INIT;
+	char text[] = "copied";
+
+	(void)arg;
+	reply.number = (uint32_t)moved;
+	reply.text = text;
+	if (status)
+		ulrpc_closure_fail(job.data, status);
+	else
+		job.closure(&reply, job.data);
+}
+
+static void on_got(void *arg, int status, uint64_t moved)
+{
+	struct iovec iov = { shelf, moved };
+	int rc = status;
+
+	(void)arg;
+	for (size_t i = 0; i < moved; i++)
+		shelf[i] = (char)toupper((unsigned char)shelf[i]);
+	if (!rc)
+		rc = ulrpc_bulk_put(ulrpc_request_of(job.data),
+				    job.tree->left->one->index, 0, &iov, 1,
+				    on_put, NULL);
+	if (rc)
+		ulrpc_closure_fail(job.data, rc);
+}
+
+static void serve_plant(Test__Box_Service *self, const Test__Tree *tree,
+			Test__Old_Closure closure, void *data)
+{
+	struct ulrpc_request *request = ulrpc_request_of(data);
+	struct ulrpc_bulk_info info;
+	struct iovec iov;
+	int rc;
+
+	(void)self;
+	if (!tree->n_many) {
+		ulrpc_closure_fail(data, -EDOM);
+		return;
+	}
+	job = (struct job){ tree, closure, data };
+	rc = ulrpc_request_bulk(request, tree->many[0]->index, &info);
+	cr_assert(rc == 0 && info.length == tree->many[0]->length);
+	shelf_length = info.length;
+	iov = (struct iovec){ shelf, info.length };
+	rc = ulrpc_bulk_get(request, tree->many[0]->index, 0, &iov, 1, on_got,
+			    NULL);
+	cr_assert(rc == 0);
+}
+
+/* As many letters as are asked for. */
+static void serve_ask(Test__Box_Service *self, const Test__Old *request,
+		      Test__Old_Closure closure, void *data)
+{
+	Test__Old reply = TEST__OLD__INIT;
+	static char text[200000];
+	struct ulrpc_request_info info;
+
+	(void)self;
+	ulrpc_request_info(ulrpc_request_of(data), &info);
+	cr_assert(strcmp(info.service, "test.Box") == 0);
+	cr_assert(strcmp(info.method_name, "Ask") == 0);
+	memset(text, 'x', request->number);
+	text[request->number] = '\0';
+	reply.text = text;
+	reply.number = request->number + 1;
+	closure(&reply, data);
+}
+
+static Test__Box_Service box = TEST__BOX__INIT(serve_);
+
+static const struct ulrpc_method_options options[] = {
+	{ .method = "Ask", .run = ULRPC_RUN_INLINE, .reply_max = 100000 },
+	{ .method = NULL },
+};
+
+static void on_ended(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+/* ---- the rig ---- */
+
+static void serve(const struct ulrpc_method_options *table)
+{
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.ended = on_ended;
+	conf.ended_arg = &ended;
+	cr_assert(ulrpc_serve(there, &box.base, table, &conf, &service) == 0);
+}
+
+static void set_up(void)
+{
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid server;
+
+	cr_assert(lnet_sim_new(7, 1, &sim) == 0);
+	cr_assert(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL) >=
+		  0);
+	cr_assert(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL) >=
+		  0);
+	cr_assert(ulrpc_open(lnet_sim_node(sim, 0), NULL, &here) == 0);
+	cr_assert(ulrpc_open(lnet_sim_node(sim, 1), NULL, &there) == 0);
+	ulrpc_client_conf_init(&conf);
+	cr_assert(lnet_nid_parse("10.0.0.2@tcp", &server) == 0);
+	conf.nids = &server;
+	conf.nnids = 1;
+	conf.service = test__box__descriptor.name;
+	cr_assert(ulrpc_client_open(here, &conf, &client) == 0);
+	cr_assert(ulrpc_client_rpc(client) == here);
+	cr_assert(ulrpc_client_cpt(client) == 0);
+	cr_assert(ulrpc_stub_new(client, &test__box__descriptor, options,
+				 5000000, &stub) == 0);
+}
+
+static void tear_down(void)
+{
+	ulrpc_stub_free(stub);
+	ulrpc_client_close(client);
+	cr_assert(ulrpc_close(here) == 0);
+	cr_assert(ulrpc_close(there) == 0);
+	cr_assert(lnet_sim_free(sim) == 0);
+}
+
+TestSuite(stub_sim, .init = set_up, .fini = tear_down);
+
+static struct {
+	unsigned int times;
+	bool null;
+	uint32_t number;
+	size_t length;
+	struct ulrpc_outcome outcome;
+} heard;
+
+static void on_old(const Test__Old *old, void *data)
+{
+	(void)data;
+	heard.times++;
+	heard.null = !old;
+	heard.outcome = *ulrpc_stub_outcome();
+	heard.number = old ? old->number : 0;
+	heard.length = old ? strlen(old->text) : 0;
+}
+
+/* ---- what is seen ---- */
+
+static void ask(uint32_t number)
+{
+	Test__Old old = TEST__OLD__INIT;
+
+	old.number = number;
+	heard.times = 0;
+	test__box__ask(stub, &old, on_old, NULL);
+	cr_assert(heard.times == 0);
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 1);
+}
+
+static void call_and_stop(const struct ulrpc_method_options *table)
+{
+	serve(table);
+	ask(7);
+	cr_assert(!heard.null && heard.number == 8);
+	cr_assert(heard.length == 7);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_OK);
+	cr_assert(heard.outcome.execution == ULRPC_EXECUTED);
+	cr_assert(ulrpc_service_stop(service, 1000000) == 0);
+	cr_assert(ended == 1);
+}
+
+Test(stub_sim, by_workers)
+{
+	call_and_stop(NULL);
+}
+
+Test(stub_sim, inline)
+{
+	call_and_stop(options);
+}
+
+Test(stub_sim, ended_by_closing)
+{
+	serve(NULL);
+	ask(1);
+	cr_assert(ended == 0);
+	cr_assert(ulrpc_close(there) == 0);
+	cr_assert(ended == 1);
+	cr_assert(ulrpc_open(lnet_sim_node(sim, 1), NULL, &there) == 0);
+}
+
+Test(stub_sim, reply_max)
+{
+	serve(NULL);
+	ask(99000);
+	cr_assert(!heard.null && heard.length == 99000);
+	ask(100001);
+	cr_assert(heard.null);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_TOO_LONG);
+	cr_assert_gt(heard.outcome.reply_needed, 100000);
+}
+
+Test(stub_sim, failure)
+{
+	Test__Tree tree = TEST__TREE__INIT;
+
+	serve(NULL);
+	test__box__plant(stub, &tree, on_old, NULL);
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 1 && heard.null);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_HANDLER);
+	cr_assert(heard.outcome.status == -EDOM);
+}
+
+Test(stub_sim, no_service)
+{
+	ask(1);
+	cr_assert(heard.null);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_NO_SERVICE);
+}
+
+static void on_raw(void *arg, const struct ulrpc_outcome *outcome,
+		   const void *reply, size_t length)
+{
+	(void)arg;
+	(void)reply;
+	(void)length;
+	heard.times++;
+	heard.outcome = *outcome;
+}
+
+/* What is no message reaches nobody, and both sides go on. */
+static void send_garbage(const struct ulrpc_method_options *table)
+{
+	struct ulrpc_call_conf conf = { .deadline = 1000000 };
+
+	serve(table);
+	cr_assert(ulrpc_call(client, ulrpc_method("Ask"), "\x0a\xff", 2, &conf,
+			     on_raw, NULL, NULL) == 0);
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 1);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert(heard.outcome.execution == ULRPC_NOT_EXECUTED);
+	ask(3);
+	cr_assert(!heard.null);
+}
+
+Test(stub_sim, garbage_for_workers)
+{
+	send_garbage(NULL);
+}
+
+Test(stub_sim, garbage_inline)
+{
+	send_garbage(options);
+}
+
+static void on_new(const Test__New *new, void *data)
+{
+	cr_assert(!new && !data);
+	heard.times++;
+	heard.outcome = *ulrpc_stub_outcome();
+}
+
+/* A method that came with a later version. */
+Test(stub_sim, no_method)
+{
+	Test__Tree tree = TEST__TREE__INIT;
+	ProtobufCService *later;
+
+	serve(NULL);
+	cr_assert(ulrpc_stub_new(client, &test__later__descriptor, NULL,
+				 1000000, &later) == 0);
+	test__later__brew(later, &tree, on_new, NULL);
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 1);
+	cr_assert(heard.outcome.cause == ULRPC_CAUSE_NO_METHOD);
+	cr_assert(heard.outcome.execution == ULRPC_NOT_EXECUTED);
+	ulrpc_stub_free(later);
+}
+
+/* ---- bulks ---- */
+
+static char from[70000], to[70000];
+
+static struct ulrpc_bulk *bulk_of(char *memory, size_t length,
+				  enum ulrpc_bulk_access access)
+{
+	struct iovec iov = { memory, length };
+	struct ulrpc_bulk_conf conf = {
+		.iov = &iov, .niov = 1, .access = access, .segment = 16384
+	};
+	struct ulrpc_bulk *bulk;
+
+	cr_assert(ulrpc_bulk_new(here, &conf, &bulk) == 0);
+	return bulk;
+}
+
+Test(stub_sim, bulks_in_fields)
+{
+	Test__Tree tree = TEST__TREE__INIT, left = TEST__TREE__INIT;
+	struct ulrpc_bulk *source, *sink;
+	Ulrpc__Bulk *many[1];
+
+	serve(NULL);
+	memset(from, 'a', sizeof(from));
+	source = bulk_of(from, sizeof(from), ULRPC_BULK_SOURCE);
+	sink = bulk_of(to, sizeof(to), ULRPC_BULK_SINK);
+	left.one = ulrpc_bulk_field(sink);
+	many[0] = ulrpc_bulk_field(source);
+	tree.left = &left;
+	tree.many = many;
+	tree.n_many = 1;
+	for (unsigned int i = 1; i <= 3; i++) {
+		memset(to, 0, sizeof(to));
+		test__box__plant(stub, &tree, on_old, NULL);
+		lnet_sim_run(sim, SECOND);
+		cr_assert(heard.times == i && !heard.null);
+		cr_assert(heard.number == sizeof(from));
+		cr_assert(to[0] == 'A' && !memchr(to, 0, sizeof(to)));
+		cr_assert(memcmp(to, to + 1, sizeof(to) - 1) == 0);
+	}
+	ulrpc_bulk_close(source, NULL, NULL);
+	ulrpc_bulk_close(sink, NULL, NULL);
+}
+
+/* A bulk is for one call at a time; the other one is told so, later. */
+Test(stub_sim, bulk_is_busy)
+{
+	Test__Tree tree = TEST__TREE__INIT, left = TEST__TREE__INIT;
+	struct ulrpc_bulk *source, *sink;
+	Ulrpc__Bulk *many[1];
+
+	serve(NULL);
+	source = bulk_of(from, 100, ULRPC_BULK_SOURCE);
+	sink = bulk_of(to, 100, ULRPC_BULK_SINK);
+	left.one = ulrpc_bulk_field(sink);
+	many[0] = ulrpc_bulk_field(source);
+	tree.left = &left;
+	tree.many = many;
+	tree.n_many = 1;
+	test__box__plant(stub, &tree, NULL, NULL);
+	test__box__plant(stub, &tree, on_old, NULL);
+	cr_assert(heard.times == 0);
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 1 && heard.null);
+	cr_assert(heard.outcome.status == -EBUSY);
+	cr_assert(!heard.outcome.bulk_free);
+	ulrpc_bulk_close(source, NULL, NULL);
+	ulrpc_bulk_close(sink, NULL, NULL);
+}
+
+/* The stub may be gone, and the service stop, while calls are under way. */
+Test(stub_sim, ends_in_the_middle)
+{
+	Test__Old old = TEST__OLD__INIT;
+
+	serve(NULL);
+	test__box__ask(stub, &old, on_old, NULL);
+	ulrpc_stub_free(stub);
+	stub = NULL;
+	cr_assert(ulrpc_service_stop(service, 0) == 0);
+	cr_assert(ended == 1);
+	lnet_sim_run(sim, 10 * SECOND);
+	cr_assert(heard.times == 1 && heard.null);
+	cr_assert(heard.outcome.execution == ULRPC_NOT_EXECUTED);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Says again what was read of a message. What it says is in the one form that we
+ * write: two messages that mean the same become the same bytes.
+ */
+#ifndef TESTS_WIRE_AGAIN_H
+#define TESTS_WIRE_AGAIN_H
+
+#include <errno.h>
+#include <string.h>
+#include "rpc/wire/wire_call.h"
+#include "rpc/wire/wire_reply.h"
+
+struct again {
+	uint64_t hdr_data;
+	size_t length;
+	uint8_t bytes[4 * (WIRE_HEAD_MAX + 1)];
+};
+
+/* Of one call or reply. */
+struct tables {
+	uint32_t length[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
+	uint32_t checksum[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
+	struct wire_segments segments[ULRPC_BULKS_MAX];
+	struct wire_moved moved[ULRPC_BULKS_MAX];
+};
+
+/* Writes the end of a message whose bodies are the last @bodies bytes of what
+ * was read. False: in our form its head is too long. */
+static inline bool again_end(struct again *out, enum wire_kind kind, uint8_t *p,
+			     const uint8_t *bodies, size_t length)
+{
+	size_t head;
+
+	p = wire_bodies_put(p, (uint32_t)length);
+	head = (size_t)(p - out->bytes);
+	BUG_ON(head + length > sizeof(out->bytes));
+	if (head > WIRE_HEAD_MAX)
+		return false;
+	out->hdr_data = wire_hdr_data(kind, out->bytes, head);
+	out->length = head + length;
+	if (length)
+		memcpy(p, bodies, length);
+	return true;
+}
+
+static inline void again_segments(struct wire_call *call, struct tables *t)
+{
+	struct wire_view bulks = call->bulks;
+	struct wire_segments_in in;
+	uint32_t i;
+
+	for (i = 0; wire_segments_next(&bulks, &in); i++) {
+		BUG_ON(i == ULRPC_BULKS_MAX || in.n > ULRPC_SEGMENTS_MAX);
+		wire_segments_lengths(&in, t->length[i]);
+		wire_segments_checksums(&in, t->checksum[i]);
+		t->segments[i] = (struct wire_segments){
+			.match = in.match,
+			.access = in.access,
+			.checked = in.checked,
+			.n = in.n,
+			.length = t->length[i],
+			.checksum = in.has_checksums ? t->checksum[i] : NULL,
+		};
+	}
+	BUG_ON(i != call->nbulks);
+	call->bulk = t->segments;
+}
+
+/* 0 and *@out, or what wire_requests_decode() says. -E2BIG: see again_end(). */
+static inline int again_requests(const uint8_t *bytes, size_t length,
+				 uint64_t hdr_data, struct again *out)
+{
+	static struct wire_call calls[WIRE_CALLS_MAX];
+	static struct tables tables;
+	const uint8_t *bodies, *body;
+	struct wire_requests m;
+	uint8_t *p;
+	int rc;
+
+	rc = wire_requests_decode(&m, calls, hdr_data, bytes, length);
+	if (rc)
+		return rc;
+	BUG_ON(m.ncalls > WIRE_CALLS_MAX);
+	bodies = body = bytes + (hdr_data >> 32 & 0xffff);
+	p = wire_requests_put(out->bytes, &m);
+	for (uint32_t i = 0; i < m.ncalls; i++) {
+		struct wire_call call = calls[i];
+		size_t bound;
+		uint8_t *end;
+
+		BUG_ON(call.body != body);
+		body += call.length;
+		again_segments(&call, &tables);
+		bound = wire_call_bound(&call);
+		BUG_ON((size_t)(out->bytes + sizeof(out->bytes) - p) < bound);
+		end = wire_call_put(p, &call);
+		BUG_ON((size_t)(end - p) > bound);
+		p = end;
+	}
+	BUG_ON(body != bytes + length);
+	return again_end(out, WIRE_REQUESTS, p, bodies, (size_t)(body - bodies))
+		       ? 0
+		       : -E2BIG;
+}
+
+static inline void again_moved(struct wire_reply *reply, struct tables *t)
+{
+	struct wire_view bulks = reply->bulks;
+	struct wire_moved_in in;
+	uint32_t i;
+
+	for (i = 0; wire_moved_next(&bulks, &in); i++) {
+		BUG_ON(i == ULRPC_BULKS_MAX || in.n > ULRPC_SEGMENTS_MAX);
+		wire_moved_checksums(&in, t->checksum[i]);
+		if (in.has_lengths)
+			wire_moved_lengths(&in, t->length[i]);
+		t->moved[i] = (struct wire_moved){
+			.index = in.index,
+			.n = in.n,
+			.checksum = t->checksum[i],
+			.length = in.has_lengths ? t->length[i] : NULL,
+		};
+	}
+	BUG_ON(i != reply->nbulks);
+	reply->bulk = t->moved;
+}
+
+static inline int again_replies(const uint8_t *bytes, size_t length,
+				uint64_t hdr_data, struct again *out)
+{
+	static struct wire_reply reply[WIRE_CALLS_MAX];
+	static struct tables tables;
+	const uint8_t *bodies, *body;
+	struct wire_replies m;
+	uint8_t *p;
+	int rc;
+
+	rc = wire_replies_decode(&m, reply, hdr_data, bytes, length);
+	if (rc)
+		return rc;
+	BUG_ON(m.nreplies > WIRE_CALLS_MAX);
+	body = bodies = bytes + (uint16_t)(hdr_data >> 32);
+	p = wire_replies_put(out->bytes, &m);
+	for (uint32_t i = 0; i < m.nreplies; i++) {
+		size_t bound;
+		uint8_t *end;
+
+		BUG_ON(reply[i].body != body);
+		body += reply[i].length;
+		again_moved(&reply[i], &tables);
+		bound = wire_reply_bound(&reply[i]);
+		BUG_ON((size_t)(out->bytes + sizeof(out->bytes) - p) < bound);
+		end = wire_reply_put(p, &reply[i]);
+		BUG_ON((size_t)(end - p) > bound);
+		p = end;
+	}
+	BUG_ON(body != bytes + length);
+	return again_end(out, WIRE_REPLIES, p, bodies, (size_t)(body - bodies))
+		       ? 0
+		       : -E2BIG;
+}
+
+/* Nothing for one that is not known. */
+static inline int again_control(const uint8_t *bytes, size_t length,
+				uint64_t hdr_data, struct again *out)
+{
+	struct wire_control m;
+	int rc = wire_control_decode(&m, hdr_data, bytes, length);
+
+	if (rc)
+		return rc;
+	out->length = 0;
+	out->hdr_data = wire_hdr_data(WIRE_CONTROL, out->bytes, 0);
+	if (m.kind != WIRE_CONTROL_UNKNOWN)
+		out->length =
+			wire_control_encode(&m, out->bytes, &out->hdr_data);
+	BUG_ON(out->length > WIRE_CONTROL_BOUND);
+	return 0;
+}
+
+static inline int again(enum wire_kind kind, const uint8_t *bytes,
+			size_t length, uint64_t hdr_data, struct again *out)
+{
+	switch (kind) {
+	case WIRE_REQUESTS:
+		return again_requests(bytes, length, hdr_data, out);
+	case WIRE_REPLIES:
+		return again_replies(bytes, length, hdr_data, out);
+	case WIRE_CONTROL:
+		return again_control(bytes, length, hdr_data, out);
+	}
+	return -EINVAL;
+}
+
+#endif
