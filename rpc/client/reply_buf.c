@@ -200,13 +200,15 @@ void reply_buf_release(struct parcel *p)
 	list_add(&imp->reply_bufs, &rb->link);
 }
 
-/* What was repeated, or is not for us, has taken room of what is to come. */
+/* What was repeated, or is not for us, has taken room of what is to come. The
+ * server has been told the match bits: a kept buffer, which has others, will
+ * not do. */
 static void reply_buf_renew(struct parcel *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
 	/* Without memory these calls wait for their deadlines. */
-	(void)reply_buf_attach(p);
+	(void)reply_buf_new(p, false);
 }
 
 /* ---- events ---- */

@@ -138,6 +138,35 @@ Test(reply_buf, of_a_call_that_is_given_up_goes)
 	rig_close(&g);
 }
 
+/* What is not the answer uses its buffer up. The next one has to be where the
+ * answer goes, although the import keeps some that are free. */
+Test(reply_buf, that_is_used_up_is_found_again)
+{
+	struct arrived other;
+
+	rig_open(&g);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i <= KEPT; i++)
+		call_short(i, 1000000);
+	kept_are(KEPT, 0);
+	fake_echo(g.fake, &g.fake->calls[0]);
+	run(&g, 10 * MSEC);
+	ended_well(&n[0]);
+	kept_are(KEPT, 1);
+
+	other = g.fake->calls[KEPT];
+	other.xid += 100;
+	fake_echo(g.fake, &other);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_replies_unknown), 1);
+	kept_are(KEPT, 1);
+	fake_echo(g.fake, &g.fake->calls[KEPT]);
+	run(&g, 10 * MSEC);
+	ended_well(&n[KEPT]);
+	g.fake->mute_calls = false;
+	rig_close(&g);
+}
+
 Test(reply_buf, after_a_crash_nothing_is_left)
 {
 	rig_open(&g);
