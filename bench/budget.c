@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a call costs in instructions: two nodes in one thread, over TCP, which take
- * turns. For callgrind, which collects inside of measured() only: bench/budget.sh.
+ * What a call costs in instructions: two nodes in one thread, over TCP, which
+ * take turns. For callgrind, which collects inside of measured() only:
+ * bench/budget.sh.
  *
  *	budget DEPTH CALLS
  *

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One server and many clients, each a node with an address of its own, over TCP on
- * the loopback interface: what grows with their number, and what does not.
+ * One server and many clients, each a node with an address of its own, over TCP
+ * on the loopback interface: what grows with their number, and what does not.
  *
  *	growth CLIENTS SECONDS OUTAGE
  *
  * All clients make their first call at once; then each has one call of 64 bytes
- * under way for SECONDS; then all are idle for SECONDS; then the server is killed,
- * while they go on calling, and started again after OUTAGE seconds. Prints:
+ * under way for SECONDS; then all are idle for SECONDS; then the server is
+ * killed, while they go on calling, and started again after OUTAGE seconds.
+ * Prints:
  *
  *	storm-median N, storm-last N	ms until a client had its first reply
  *	rate N				calls per second, of all clients
@@ -49,7 +50,7 @@ struct shared {
 	_Atomic enum phase phase;
 	_Atomic unsigned int open, served, recovered; /* clients */
 	_Atomic uint64_t calls;
-	_Atomic uint64_t back; /* ns; when the server was there again; 0: not yet */
+	_Atomic uint64_t back; /* ns; when the server was there again; or 0 */
 	uint16_t port;
 	unsigned int n;
 	double first[CLIENTS_MAX], again[CLIENTS_MAX]; /* ms, of each client */
@@ -227,7 +228,8 @@ static pid_t start_server(struct shared *s)
 	return child;
 }
 
-/* Number @field of /proc/@pid/@file, from 0, the first two of "stat" left out. */
+/* Number @field of /proc/@pid/@file, from 0, the first two of "stat" left
+ * out. */
 static unsigned long proc(pid_t pid, const char *file, int field)
 {
 	char path[64], text[1024], *p;

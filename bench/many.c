@@ -12,9 +12,9 @@
  *			bytes of a request and of its reply, and bytes/s of a
  *			link, 0 being any number
  *
- * "own", "shared" and "calls" print lines of a name and a number. The others are
- * for counting their instructions: "pings" does 20,000 pings, of two messages
- * each, in lnet_sim_run_all(); and "pair" 1,000 calls, in measured().
+ * "own", "shared" and "calls" print lines of a name and a number. The others
+ * are for counting their instructions: "pings" does 20,000 pings, of two
+ * messages each, in lnet_sim_run_all(); and "pair" 1,000 calls, in measured().
  */
 #include <ev.h>
 #include <errno.h>

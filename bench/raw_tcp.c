@@ -8,8 +8,8 @@
  *
  * prints one number. WHAT:
  *	echo	a message of SIZE goes and comes back: median, us
- *	echo2	the same, but it comes back on a second connection, as LNet's bulk
- *		does: TCP's own ACKs then find nothing to ride on
+ *	echo2	the same, but it comes back on a second connection, as LNet's
+ *		bulk does: TCP's own ACKs then find nothing to ride on
  *	batch	DEPTH messages go in one send() and come back: messages/s
  *	bounce	DEPTH messages go to and fro, what has come at once goes back in
  *		send()s of up to CHUNK bytes, at least a message: messages/s

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program that is an LNet node: what a user of libulnet writes. It keeps one
- * document of 1 MiB, which others may GET, and replace with a PUT. Its nets come
- * by its socket: lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
+ * document of 1 MiB, which others may GET, and replace with a PUT. Its nets
+ * come by its socket: lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
  * On stdin it takes "put NID" (a fresh document to the depot there), "get NID"
  * and "quit"; it exits with 1 if any of it failed.
  */

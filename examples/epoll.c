@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node in a program that has an event loop of its own: here, plain epoll. The
- * loop waits for what the program wants to hear of (stdin) and for lnet_fd(), at
- * most for lnet_next_timeout(), and gives the node its turns: lnet_poll(). The
- * program has one thread.
+ * loop waits for what the program wants to hear of (stdin) and for lnet_fd(),
+ * at most for lnet_next_timeout(), and gives the node its turns: lnet_poll().
+ * The program has one thread.
  *
  * It pings each NID that comes on stdin, a line each, and is a node that others
  * may ping: epoll 9988 127.0.0.1@tcp

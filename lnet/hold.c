@@ -17,7 +17,8 @@
 #include "lnet/request.h"
 
 #define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
-/* Messages whose connections stand still are looked at again after this time. */
+/* Messages whose connections stand still are looked at again after this
+ * time. */
 #define HOLD_STANDING (200 * NSEC_PER_MSEC)
 
 /* What a buffer that was attached looks for, and where. */

@@ -116,8 +116,8 @@ void msg_launch(struct lnet_msg *msg);
 
 /* The LND shall store the payload, by lnd.deadline. */
 void msg_recv(struct lnet_msg *msg);
-/* The LND shall put the payload aside, in memory of its own, so that it can give us
- * what comes behind. 0, or what eager_recv() says. On the home. */
+/* The LND shall put the payload aside, in memory of its own, so that it can
+ * give us what comes behind. 0, or what eager_recv() says. On the home. */
 int msg_put_aside(struct lnet_msg *msg);
 /* The LND shall throw it away; nothing of it remains to be done there. */
 void msg_discard(struct lnet_msg *msg);

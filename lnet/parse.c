@@ -157,8 +157,8 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 }
 
 /* What comes behind an answer does not wait for another CPT: for long, if the
- * payload is long and would have to be copied; through 0@lo nothing waits. False:
- * no memory. */
+ * payload is long and would have to be copied; through 0@lo nothing waits.
+ * False: no memory. */
 static bool let_others_pass(struct lnet_msg *msg)
 {
 	if (ni_is_lo(msg->ni))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bodies of strangers, as messages. What a packer makes of those that can be read
- * is read within the bounds of memory if it is at all, and packs to the same.
+ * Bodies of strangers, as messages. What a packer makes of those that can be
+ * read is read within the bounds of memory if it is at all, and packs to the
+ * same.
  */
 #include "rpc/stub/message.h"
 

@@ -40,9 +40,9 @@ static int see_head(struct seen *seen, uint64_t hdr_data, const uint8_t *data,
 					  size);
 }
 
-/* Portals without a service read heads only, with as much of the bodies as there
- * is: that is possible if (and with all the bodies, only if) the message can be
- * read as a whole, and they see the same calls. */
+/* Portals without a service read heads only, with as much of the bodies as
+ * there is: that is possible if (and with all the bodies, only if) the message
+ * can be read as a whole, and they see the same calls. */
 static void heads_agree(const uint8_t *data, size_t size)
 {
 	static struct seen whole, head;

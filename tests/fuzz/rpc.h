@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What strangers send to rpc/. The first two bytes are the length of the head,
- * the rest is the message; the header data are made here, since no fuzzer finds a
- * checksum.
+ * the rest is the message; the header data are made here, since no fuzzer finds
+ * a checksum.
  */
 #ifndef TESTS_FUZZ_RPC_H
 #define TESTS_FUZZ_RPC_H
@@ -14,8 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads a message in a copy of just its bytes, so that one byte more is noticed,
- * and says again what it says. */
+/* Reads a message in a copy of just its bytes, so that one byte more is
+ * noticed, and says again what it says. */
 static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
 			   size_t length, uint64_t hdr_data, struct again *out)
 {

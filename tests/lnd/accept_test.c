@@ -107,7 +107,8 @@ static int secure(void)
 	return pair_down(&fx);
 }
 
-/* Whoever has a privileged port may have any NID, others their own address's. */
+/* Whoever has a privileged port may have any NID, others their own
+ * address's. */
 static int speaks_for_others(void)
 {
 	struct stranger s;

@@ -56,8 +56,8 @@ static struct box *wait_for(struct fx *fx, const struct stranger *s)
 	return b;
 }
 
-/* A message to a peer that is connected goes out, and one that waits is given up
- * when the user says so, while nothing comes of the others. */
+/* A message to a peer that is connected goes out, and one that waits is given
+ * up when the user says so, while nothing comes of the others. */
 static int silent_peers(void)
 {
 	struct stranger s[SILENT];
@@ -176,8 +176,8 @@ static struct box *put_one(struct fx *fx, const struct stranger *s)
 	return b;
 }
 
-/* A message fails with the attempt that it waits for; another, after that, waits
- * for the next attempt. */
+/* A message fails with the attempt that it waits for; another, after that,
+ * waits for the next attempt. */
 static struct box *fails_once(struct fx *fx, const struct stranger *s)
 {
 	struct box *first = put_one(fx, s), *next;
@@ -214,8 +214,8 @@ static int hello_ends_a_pause(void)
 	return pair_down(&fx);
 }
 
-/* Both have connected at the same time, and the peer, whose connection it is that
- * counts, takes its time to answer ours: that is not cut off meanwhile. */
+/* Both have connected at the same time, and the peer, whose connection it is
+ * that counts, takes its time to answer ours: that is not cut off meanwhile. */
 static int crossing(void)
 {
 	struct ulnet_nid target;
@@ -258,8 +258,8 @@ static bool has_no_peers(const struct census *c, unsigned int arg)
 	return c->peers == 0;
 }
 
-/* The peer refuses a connection for bulk, says something, and is gone before the
- * next attempt: nothing is left of it, and others can fail after it. */
+/* The peer refuses a connection for bulk, says something, and is gone before
+ * the next attempt: nothing is left of it, and others can fail after it. */
 static int gone_in_a_pause(void)
 {
 	struct census c = { .failures = 1 };

@@ -328,8 +328,8 @@ bool box_bind(struct box *b, unsigned int side, int threshold, uint64_t timeout)
 	return expect(b->fx, rc == 0);
 }
 
-/* LNet unlinks the MD of an operation that is not answered in time. Where that is
- * short, those that are begun after it on a busy machine find it gone. */
+/* LNet unlinks the MD of an operation that is not answered in time. Where that
+ * is short, those that are begun after it on a busy machine find it gone. */
 static bool is_timed_out(const struct box *b)
 {
 	return b->failed[LNET_EVENT_UNLINK] > 0;

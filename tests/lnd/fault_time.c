@@ -31,8 +31,8 @@ static void keepalive(struct fx *fx)
 	visit_end(fx, &calm, &s);
 }
 
-/* What is large is done when it is written: the peer is not asked to say that it
- * has taken it, and may be silent. */
+/* What is large is done when it is written: the peer is not asked to say that
+ * it has taken it, and may be silent. */
 static void not_to_be_acknowledged(struct fx *fx)
 {
 	struct stranger s;

@@ -116,8 +116,8 @@ static size_t memory_used(void)
 	return m.uordblks + m.hblkhd;
 }
 
-/* A payload that was put aside, and dropped before the last byte has come, takes
- * no memory any more; and the connection goes on behind that byte. */
+/* A payload that was put aside, and dropped before the last byte has come,
+ * takes no memory any more; and the connection goes on behind that byte. */
 static void never_ends(struct fx *fx)
 {
 	struct frame put = { .hdr.type = SOCK_MSG_LNET };

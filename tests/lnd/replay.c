@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: replay [PART OF A NAME]...
- * Each tape of tests/wire/tcp/, from both sides: see replay.h. Every byte of
- * the node must be the real node's, but for what is a node's own to choose:
- * incarnations, handles, the sequence number of its ping information. Each
- * runs in a process and a network of its own, with the real addresses and ports.
+ * usage: replay [PART OF A NAME]... Each tape of tests/wire/tcp/, from both
+ * sides: see replay.h. Every byte of the node must be the real node's, but for
+ * what is a node's own to choose: incarnations, handles, the sequence number of
+ * its ping information. Each runs in a process and a network of its own, with
+ * the real addresses and ports.
  */
 #include "tests/lnd/replay.h"
 

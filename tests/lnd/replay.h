@@ -46,8 +46,8 @@ struct replay_step {
 	const char *why; /* PART_LEFT_OUT */
 	bool ours;
 	struct lnet_hdr hdr; /* TAPE_LNET */
-	uint64_t
-		cookie; /* TAPE_LNET: asked for, by a real one; TAPE_NOOP: given */
+	uint64_t cookie; /* TAPE_LNET: asked for, by a real one;
+			  * TAPE_NOOP: given */
 	/* A request: its answer, ours or theirs; an answer: its request.
 	 * A NOOP: what it acknowledges. -1: none. */
 	int other;

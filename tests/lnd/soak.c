@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two nodes exchange messages of random sizes over TCP, both ways at once, while
- * their connections are cut at random. What box.h promises holds for each of
- * them; nothing is told to be delivered that was not, nor the other way; and in
- * the end all is as it should be.
+ * Two nodes exchange messages of random sizes over TCP, both ways at once,
+ * while their connections are cut at random. What box.h promises holds for each
+ * of them; nothing is told to be delivered that was not, nor the other way; and
+ * in the end all is as it should be.
  *
  *	soak [--long | MESSAGES] [--seed S]
  */

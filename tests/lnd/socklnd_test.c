@@ -11,8 +11,8 @@ static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 },
 	{ "max_reconnectms", 20 },
 };
-/* Messages are written in pieces. Below two of the loopback's segments TCP waits
- * for delayed acknowledgements after each. */
+/* Messages are written in pieces. Below two of the loopback's segments TCP
+ * waits for delayed acknowledgements after each. */
 static const struct ulnet_tunable many[] = {
 	{ "min_reconnectms", 1 },     { "max_reconnectms", 20 },
 	{ "conns_per_peer", 3 },      { "zc_min_payload", 2048 },

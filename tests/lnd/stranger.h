@@ -75,8 +75,8 @@ bool stranger_has_conns(struct fx *fx, const struct stranger *s,
 
 /* ---- a visit ---- */
 
-/* A stranger, 127.0.0.7@tcp, comes to nodes that are calm (false: they are not).
- * When it goes, they must still be. */
+/* A stranger, 127.0.0.7@tcp, comes to nodes that are calm (false: they are
+ * not). When it goes, they must still be. */
 bool visit_begin(struct fx *fx, struct calm *calm, struct stranger *s);
 void visit_end(struct fx *fx, const struct calm *calm, struct stranger *s);
 

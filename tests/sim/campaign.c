@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs the random scenario for many seeds. A mutant, which is a campaign with
- * deliberate mistakes compiled in, shows that each invariant catches the mistake
- * that was made for it.
+ * deliberate mistakes compiled in, shows that each invariant catches the
+ * mistake that was made for it.
  *
  *	campaign [--long] [--seeds N] [--seed S] [--trace] [--mutate NAME]
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RPC from the inside: is what calls wait for still to come; and what is left when
- * none is under way. */
+/* RPC from the inside: is what calls wait for still to come; and what is left
+ * when none is under way. */
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"

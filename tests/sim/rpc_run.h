@@ -189,7 +189,8 @@ void member_clients(struct member *m);
 
 /* ---- rpc_audit.c ---- */
 
-/* Violations: calls wait for nothing, or counts of calls are wrong. Between turns. */
+/* Violations: calls wait for nothing, or counts of calls are wrong. Between
+ * turns. */
 void audit_waiting(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */

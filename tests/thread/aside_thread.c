@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A long answer for an operation of a CPT that is busy: what comes behind it on
- * the connection is received all the same (requirement I2). The CPT is kept busy
- * by a handler that waits for just that.
+ * the connection is received all the same (requirement I2). The CPT is kept
+ * busy by a handler that waits for just that.
  */
 #include <errno.h>
 #include <netinet/in.h>

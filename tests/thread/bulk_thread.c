@@ -4,8 +4,8 @@
  *
  *	callers (plain threads) lend a source and a sink to each call, and wait
  *	workers (the service's) get, turn all bits, put, and reply: waiting for
- *		each step, or leaving the end of the put to the reply, or, without
- *		waiting at all, going on when the get has ended
+ *		each step, or leaving the end of the put to the reply, or,
+ *		without waiting at all, going on when the get has ended
  *
  * and some calls are too short of time, so that memory comes back late.
  */

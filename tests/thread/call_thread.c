@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node with two CPTs in threads, which serves itself. Plain threads call, wait,
- * cancel, use a set of their own, and open and close clients, all at once; then
- * the node is shut down with calls under way. Each call ends once.
+ * A node with two CPTs in threads, which serves itself. Plain threads call,
+ * wait, cancel, use a set of their own, and open and close clients, all at
+ * once; then the node is shut down with calls under way. Each call ends once.
  */
 #include <limits.h>
 #include <pthread.h>

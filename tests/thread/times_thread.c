@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times in the outcomes of plain threads, whose clock is not that of the CPT that
- * carries out their calls: the CPT's may be as old as its last turn, or as a long
- * turn that it is in.
+ * Times in the outcomes of plain threads, whose clock is not that of the CPT
+ * that carries out their calls: the CPT's may be as old as its last turn, or as
+ * a long turn that it is in.
  */
 #include <sched.h>
 #include <stdatomic.h>

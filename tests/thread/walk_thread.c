@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All peers are looked at while their CPTs go on: turns are counted, not time. */
+/* All peers are looked at while their CPTs go on: turns are counted, not
+ * time. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A node with two CPTs in threads:
  *
  *	posters (plain threads) --lnet_post--> CPT 0, CPT 1
- *	CPT 0 <--lnet_post--> CPT 1, by way of lnet_defer and of a timer (a ball)
+ *	CPT 0 <--lnet_post--> CPT 1, by lnet_defer and a timer (a ball)
  *
  * What belongs to a CPT is a plain variable: the thread sanitizer sees it when
  * another thread touches one. A lost wake-up is a hang.

@@ -294,8 +294,8 @@ Test(loop_guest, two_on_one_borrowed_loop)
 
 #define CROWD 100
 
-/* Loops that share a libev loop, of which each has a descriptor, watched, and an
- * alarm, far away. */
+/* Loops that share a libev loop, of which each has a descriptor, watched, and
+ * an alarm, far away. */
 struct crowd {
 	struct ev_loop *ev;
 	struct loop *loops[CROWD];
@@ -307,7 +307,8 @@ struct crowd {
 	struct loop *app_to;
 };
 
-/* How many loops had a turn since this was called last; *@which: one of them. */
+/* How many loops had a turn since this was called last; *@which: one of
+ * them. */
 static unsigned int crowd_turns(struct crowd *c, unsigned int *which)
 {
 	unsigned int turns = 0;

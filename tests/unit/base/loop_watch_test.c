@@ -288,9 +288,9 @@ static void stop_pipe(struct work *w)
 		loop_unwatch(s->pipe->loop, &s->pipe->io);
 }
 
-/* A descriptor that is ready makes a turn begin. What is done first in it may be
- * the end of the descriptor. (The work has been posted, and wakes nobody, so that
- * nothing else makes the turn begin.) */
+/* A descriptor that is ready makes a turn begin. What is done first in it may
+ * be the end of the descriptor. (The work has been posted, and wakes nobody, so
+ * that nothing else makes the turn begin.) */
 Test(loop_watch, stopped_in_the_turn_that_it_began)
 {
 	for (int pauses = 0; pauses <= 1; pauses++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A loop that polls before it sleeps, in an environment whose time is made up: a
- * look takes a microsecond, a sleep until the alarm. What the loop waits for are
- * its timers.
+ * A loop that polls before it sleeps, in an environment whose time is made up:
+ * a look takes a microsecond, a sleep until the alarm. What the loop waits for
+ * are its timers.
  */
 #include <criterion/criterion.h>
 #include "base/cpus.h"
@@ -90,8 +90,8 @@ static void rig_init(struct rig *r, uint64_t max)
 	loop_poll_before_sleep(r->loop, &r->max, &r->hits, &r->misses);
 }
 
-/* Something comes @rounds times, each time @wait after the loop has begun to wait
- * for it. */
+/* Something comes @rounds times, each time @wait after the loop has begun to
+ * wait for it. */
 static void rig_run(struct rig *r, unsigned int rounds, uint64_t wait)
 {
 	stat_set(&r->hits, 0);

@@ -124,8 +124,8 @@ Test(park, unread_answers)
 	unread_answers(3);
 }
 
-/* It may have an answer for us behind its requests: some are put aside, and when
- * none has gone on for a while the others are dropped. */
+/* It may have an answer for us behind its requests: some are put aside, and
+ * when none has gone on for a while the others are dropped. */
 static void unread_answers_of_asked(unsigned int cpts)
 {
 	unsigned int lines = 0, replies = 0;
@@ -230,8 +230,8 @@ Test(park, both_have_their_share)
 	cr_assert_leq(ask_each_other(3, 1000), 1000);
 }
 
-/* Node 0's own question is answered, though @n PUTs of node 1, for which it has no
- * buffer, are in front of the answer. */
+/* Node 0's own question is answered, though @n PUTs of node 1, for which it has
+ * no buffer, are in front of the answer. */
 static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
 {
 	struct lnet_sim *sim = small_cluster(2, cpts, 32);

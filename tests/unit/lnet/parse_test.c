@@ -682,8 +682,8 @@ static void count_line(int level, const char *line, void *arg)
 		++*(unsigned int *)arg;
 }
 
-/* Messages of more peers than may be remembered are held: the others are dropped,
- * and it is said once of whom. */
+/* Messages of more peers than may be remembered are held: the others are
+ * dropped, and it is said once of whom. */
 Test(parse, too_many_peers)
 {
 	struct injector *in;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes tell of themselves in answer to a ping, decoded, and made by hand. */
+/* What nodes tell of themselves in answer to a ping, decoded, and made by
+ * hand. */
 #ifndef TESTS_PING_RIG_H
 #define TESTS_PING_RIG_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all parts of RPC build on: match values, memory, waiting, random numbers.
+/* What all parts of RPC build on: match values, memory, waiting, random
+ * numbers.
  */
 #include "base/pool.h"
 #include "rpc/rpc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets that connect: their ports, of which some are privileged, and options. */
+/* Sockets that connect: their ports, of which some are privileged, and
+ * options. */
 #include "lnd/socklnd/sock.h"
 
 #include <criterion/criterion.h>

@@ -307,8 +307,8 @@ Test(load, rate)
 	cr_assert_leq(stats.latency.max, 6 * MS);
 }
 
-/* Nobody answers for half a second. All calls that should have been made in this
- * time have waited, not just the one that was under way. */
+/* Nobody answers for half a second. All calls that should have been made in
+ * this time have waited, not just the one that was under way. */
 Test(load, rate_stalled)
 {
 	struct load *l = begin(&(struct load_conf){
@@ -477,8 +477,8 @@ Test(load, fenced)
 	cr_assert_eq(stats.bytes, 4097);
 }
 
-/* The usual end of a call: what was linked goes a moment later, and that does not
- * cost a rest. */
+/* The usual end of a call: what was linked goes a moment later, and that does
+ * not cost a rest. */
 static void release_all(void *arg)
 {
 	(void)arg;

@@ -108,8 +108,8 @@ Test(call_again, of_a_connection_that_is_not_known_is_no_success)
 	rig_close(&g);
 }
 
-/* Nor is each such answer a sign that the server can be reached again: many calls
- * are told the same, and the client asks no sooner for that. */
+/* Nor is each such answer a sign that the server can be reached again: many
+ * calls are told the same, and the client asks no sooner for that. */
 Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
 {
 	rig_open(&g);
@@ -384,7 +384,8 @@ Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 	rig_close(&g);
 }
 
-/* It is made as another client's call ends for the restart, and goes at once. */
+/* It is made as another client's call ends for the restart, and goes at
+ * once. */
 static struct ulrpc_client *other;
 
 static void call_other(void *arg, const struct ulrpc_outcome *o,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Very many clients call one server in the same moment, and its replies cannot
- * leave for a while: whatever was executed is answered, and whatever there was no
- * room for is refused before it is executed. No call is left in doubt.
+ * leave for a while: whatever was executed is answered, and whatever there was
+ * no room for is refused before it is executed. No call is left in doubt.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that meet a link, or a server, which is not there for a while: client and
- * service are both real. */
+/* Calls that meet a link, or a server, which is not there for a while: client
+ * and service are both real. */
 #include "rpc/stats/stat.h"
 #include "rpc/xids.h"
 #include "tests/unit/rpc/client/call_rig.h"
@@ -132,8 +132,8 @@ static void end(struct caller *c)
 
 /* ---- numbers ---- */
 
-/* What is not delivered is overtaken by thousands of calls of another client, on
- * the same connection: the server does not take it for a copy. */
+/* What is not delivered is overtaken by thousands of calls of another client,
+ * on the same connection: the server does not take it for a copy. */
 Test(outage, link_that_refuses_loses_no_call)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -168,8 +168,8 @@ Test(outage, link_that_refuses_loses_no_call)
 	end(&a[0]);
 }
 
-/* A message is stuck in LNet: no number is given that would have the server forget
- * its calls' numbers. When it has ended, calls go on. */
+/* A message is stuck in LNet: no number is given that would have the server
+ * forget its calls' numbers. When it has ended, calls go on. */
 Test(outage, numbers_stay_within_what_a_server_remembers)
 {
 	struct ulnet_sim_link stuck = { .latency = 10000,
@@ -231,8 +231,8 @@ Test(outage, server_proves_that_it_has_not_executed_a_call)
 
 static const uint64_t outages[] = { SEC, 5 * SEC, 60 * SEC };
 
-/* The link is bad for that long, and calls are made meanwhile: all wait. Returns
- * how long after its end the last one has been served, ns. */
+/* The link is bad for that long, and calls are made meanwhile: all wait.
+ * Returns how long after its end the last one has been served, ns. */
 static uint64_t served_after(struct caller *c, const struct ulnet_sim_link *bad,
 			     uint64_t outage)
 {
@@ -425,7 +425,8 @@ static void herd_returns(unsigned int n, uint64_t within_ns)
 		cr_assert_eq(herd[i].ok, 2);
 }
 
-/* Many clients, each of which makes a call while the server cannot be reached. */
+/* Many clients, each of which makes a call while the server cannot be
+ * reached. */
 static void herd_waits(unsigned int n, uint64_t within_ns)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,

@@ -239,8 +239,8 @@ static void log_line(int level, const char *line, void *arg)
 	snprintf(logged, sizeof(logged), "%s", line);
 }
 
-/* A stranger fills its share, and no more: there is room for others, and the log
- * says who it was, once. */
+/* A stranger fills its share, and no more: there is room for others, and the
+ * log says who it was, once. */
 Test(export, as_many_as_allowed)
 {
 	struct ulrpc_conf conf = { .exports_max = 100 };

@@ -115,8 +115,8 @@ Test(hostile_control, versions)
 }
 
 /* More clients than there can be, all of one stranger: those that are there are
- * served, there is room for others, and when the stranger's have been silent for
- * long there is more. */
+ * served, there is room for others, and when the stranger's have been silent
+ * for long there is more. */
 Test(hostile_control, floods_of_clients)
 {
 	const struct ulrpc_conf conf = { .exports_max = 500,

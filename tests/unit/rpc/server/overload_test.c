@@ -24,8 +24,8 @@ struct caller {
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
 	const char *method;
-	uint64_t
-		every; /* ns between two calls on the average; 0: one at a time */
+	uint64_t every; /* ns between two calls, on the average; 0: one at a
+			 * time */
 	uint64_t deadline; /* us */
 	unsigned int made, ended, good, refused;
 };

@@ -181,8 +181,8 @@ Test(request_end, stop_times_out)
 	serve_release(&g.served);
 }
 
-/* Perhaps a copy of what was executed before: RPC that is opened later would say
- * that it has not been. */
+/* Perhaps a copy of what was executed before: RPC that is opened later would
+ * say that it has not been. */
 Test(request_end, what_came_while_rpc_was_closed_is_forgotten)
 {
 	struct ulrpc_service_conf conf;

@@ -207,8 +207,9 @@ Test(request, a_number_is_executed_once)
 	serve_fini(&g);
 }
 
-/* The caller says that another server, or this one in another connection, may have
- * executed it: it is executed again if caller and method both do not mind. */
+/* The caller says that another server, or this one in another connection, may
+ * have executed it: it is executed again if caller and method both do not
+ * mind. */
 Test(request, that_may_have_been_executed)
 {
 	static const struct {
@@ -243,9 +244,9 @@ Test(request, that_may_have_been_executed)
 	serve_fini(&g);
 }
 
-/* A number that came, and was forgotten because later ones came with holes between
- * them, is refused, and said to be in doubt; also if it may be executed twice, for
- * a refusal for another reason would be taken for "not executed". */
+/* A number that came, and was forgotten because later ones came with holes
+ * between them, is refused, and said to be in doubt; also if it may be executed
+ * twice, for a refusal for another reason would be taken for "not executed". */
 Test(request, of_a_number_that_is_too_old)
 {
 	struct wire_call c = stranger_call_of(3, "again", 1);
@@ -286,8 +287,8 @@ static void continue_twice(void *arg, struct ulrpc_request *r)
 	cr_assert_eq(ulrpc_request_continue(r, reply_continued, arg), 0);
 }
 
-/* Handlers that went on elsewhere come back to a worker, which may go on elsewhere
- * again; their place is theirs meanwhile. */
+/* Handlers that went on elsewhere come back to a worker, which may go on
+ * elsewhere again; their place is theirs meanwhile. */
 Test(request, continued)
 {
 	struct serve_rig g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client played by hand: it says what it is told to, right or wrong, and notes
- * what it is answered. */
+/* A client played by hand: it says what it is told to, right or wrong, and
+ * notes what it is answered. */
 #ifndef TESTS_RPC_STRANGER_H
 #define TESTS_RPC_STRANGER_H
 

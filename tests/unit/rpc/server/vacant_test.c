@@ -126,8 +126,8 @@ Test(vacant, leads_to_another_portal)
 	serve_fini(&g);
 }
 
-/* One copy was executed, and its number is forgotten: another, that comes when the
- * service has gone, is not said to be executed by nobody. */
+/* One copy was executed, and its number is forgotten: another, that comes when
+ * the service has gone, is not said to be executed by nobody. */
 Test(vacant, does_not_deny_what_it_has_forgotten)
 {
 	rig(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Says again what was read of a message. What it says is in the one form that we
- * write: two messages that mean the same become the same bytes.
+ * Says again what was read of a message. What it says is in the one form that
+ * we write: two messages that mean the same become the same bytes.
  */
 #ifndef TESTS_WIRE_AGAIN_H
 #define TESTS_WIRE_AGAIN_H

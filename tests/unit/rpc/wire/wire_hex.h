@@ -9,8 +9,8 @@
 #include <string.h>
 #include "base/util.h"
 
-/* "0a 02 ff*9 01": bytes, and how many times. What begins with two blanks, or at
- * "#", is a remark. Returns how many bytes there are. */
+/* "0a 02 ff*9 01": bytes, and how many times. What begins with two blanks, or
+ * at "#", is a remark. Returns how many bytes there are. */
 static inline size_t unhex(const char *text, uint8_t *out, size_t max)
 {
 	size_t n = 0;
