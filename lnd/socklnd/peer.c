@@ -366,14 +366,27 @@ void sock_peer_met_bulk(struct sock_peer *peer)
 	sock_peer_settle(peer);
 }
 
+/* A process that only calls goes when it is done, without having read all that
+ * is on its way to it: that is nothing to warn of. */
+static bool has_left(const struct sock_peer *peer, int status)
+{
+	return sock_pid_is_user(peer->id.pid) &&
+	       (status == -ECONNRESET || status == -EPIPE);
+}
+
 static void log_closed(const struct sock_peer *peer, int status)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (status && status != -ESHUTDOWN)
+	if (!status || status == -ESHUTDOWN)
+		return;
+	sock_peer_str(peer, nid, sizeof(nid));
+	if (has_left(peer, status))
+		log_debug("socklnd", "%s: connections closed: %s", nid,
+			  strerror(-status));
+	else
 		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
-				 "socklnd", "%s: connections closed: %s",
-				 sock_peer_str(peer, nid, sizeof(nid)),
+				 "socklnd", "%s: connections closed: %s", nid,
 				 strerror(-status));
 }
 

@@ -3,6 +3,7 @@
  * listens there (requirement I7). */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/lnd/apart.h"
@@ -353,9 +354,10 @@ static int comes_again_unseen(void)
 	return down(&fx, caller, 1);
 }
 
-/* ---- who may not ---- */
+/* ---- what is said ---- */
 
 struct said {
+	int level; /* or one that is more serious */
 	char text[200];
 };
 
@@ -363,16 +365,57 @@ static void on_said(int level, const char *line, void *arg)
 {
 	struct said *said = arg;
 
-	if (level == LNET_LOG_ERR)
+	if (level <= said->level)
 		text_copy(said->text, sizeof(said->text), line);
 }
+
+/* The process @pid goes, and does not read what is on its way to it. */
+static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
+{
+	struct linger linger = { .l_onoff = 1 };
+	struct stranger s;
+	int fd;
+
+	*said = (struct said){ .level = LNET_LOG_WARN };
+	stranger_init(&s, fx, "127.0.0.7@tcp");
+	s.to = rig.nid[1];
+	s.pid = pid;
+	fd = stranger_open(&s, SOCK_CONTROL);
+	expect(fx, fd >= 0);
+	expect(fx, census_wait(fx, rig.node[1], &s.nid, peers_are, 1));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	lnet_log_set(LNET_LOG_WARN, on_said, said);
+	close(fd);
+	expect(fx, census_wait(fx, rig.node[1], &s.nid, census_conns_are, 0));
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	stranger_fini(&s);
+}
+
+/* That one who only calls does so is nothing to warn of. */
+static int leaves(void)
+{
+	struct lnet *caller[1];
+	struct said said;
+	struct fx fx;
+
+	if (!up(&fx, caller, 1))
+		return 1;
+	goes_unread(&fx, LNET_PID_USERFLAG | 3, &said);
+	expect(&fx, !said.text[0]);
+	goes_unread(&fx, LNET_PID_LUSTRE, &said);
+	expect(&fx, strstr(said.text, "Connection reset") != NULL);
+	still_works(&fx);
+	return down(&fx, caller, 1);
+}
+
+/* ---- who may not ---- */
 
 /* A second listener is told where the first one is. */
 static int two_listeners(void)
 {
 	struct lnet *caller[1], *second;
 	struct ulnet_ni_conf ni = { 0 };
-	struct said said = { "" };
+	struct said said = { LNET_LOG_ERR, "" };
 	struct ulnet_conf conf;
 	char where[32];
 	struct fx fx;
@@ -413,6 +456,7 @@ static const struct apart_test tests[] = {
 	{ "many on one address at once, both ways", all_at_once },
 	{ "one connection for who says little", one_connection },
 	{ "one that has gone, or was never there", unreachable },
+	{ "one that leaves, and has not read all", leaves },
 	{ "the same pid by chance", same_pid },
 	{ "the listener restarts", comes_again },
 	{ "connects again, unseen", comes_again_unseen },
