@@ -372,8 +372,14 @@ static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 	hold_ask(msg);
 }
 
+void hold_offer_late(struct lnet_msg *msg)
+{
+	if (hold_has_share(msg))
+		(void)hold_put_aside(msg); /* without memory it stands */
+}
+
 /* There is no buffer on the message's own CPT. The LND need not wait for other
- * CPTs while the sender has room for one more message. */
+ * CPTs, or not for long, while the sender has room for one more message. */
 static void hold_wait(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
@@ -393,7 +399,7 @@ static void hold_wait(struct lnet_msg *msg)
 		hold_or_drop(msg);
 		return;
 	}
-	if (hold_has_share(msg) && hold_put_aside(msg)) {
+	if (!msg_stands(msg) && hold_has_share(msg) && hold_put_aside(msg)) {
 		hold_leave_and_drop(msg, STAT_drop_no_memory);
 		return;
 	}

@@ -20,14 +20,17 @@
  * message (msg->came), so that the message asks again. node_check() looks.
  *
  * A payload is put aside by its LND, if that can, so that what comes behind it
- * can be received; within the share of its sender (base/share.h) of lazy_max
- * messages and lazy_bytes_max bytes on each CPT. Beyond that the LND's
- * connection stands still while the message is offered, and then the message is
- * dropped rather than held; unless its sender has nothing held and others have
- * all the room, as when very many call at once. Then the connection goes on
- * standing still (MSG_HELD without lnet_msg.aside), for at most a quarter of
- * messages_max such messages on each CPT, and only as long as the sender owes
- * us no answer, which might stand behind the message (park.h).
+ * can be received: a short one at once; a long one, whose copy would cost more,
+ * when the message is to be held, or when the CPTs that it asks have not
+ * answered for a millisecond (msg_stands()). That is within the share of its
+ * sender (base/share.h) of lazy_max messages and lazy_bytes_max bytes on each
+ * CPT. Beyond that the LND's connection stands still while the message is
+ * offered, and then the message is dropped rather than held; unless its sender
+ * has nothing held and others have all the room, as when very many call at
+ * once. Then the connection goes on standing still (MSG_HELD without
+ * lnet_msg.aside), for at most a quarter of messages_max such messages on each
+ * CPT, and only as long as the sender owes us no answer, which might stand
+ * behind the message (park.h).
  *
  * Order: of the messages that one CPT holds, the first that a buffer matches
  * gets it. A newcomer does not overtake them on the way to a buffer of its own
@@ -62,6 +65,10 @@ void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 bool hold_aside(struct lnet_msg *msg);
 /* @msg is parked no more. */
 void hold_not_aside(struct lnet_msg *msg);
+
+/* A CPT that @msg asks for a buffer takes its time: the connection of @msg
+ * stands no longer, if the sender's share allows it. */
+void hold_offer_late(struct lnet_msg *msg);
 
 /* The time is over for which @msg was to be held, or to stand still. */
 void hold_late(struct lnet_msg *msg);

@@ -43,7 +43,22 @@ static void msg_move(struct lnet_msg *msg, enum msg_state to)
 	fsm_move(&msg->fsm, msg_states, to);
 }
 
+/* Payloads from this size on are better left with the LND for a moment than put
+ * aside and copied. */
+#define ASIDE_MIN   16384
+#define ASIDE_AFTER NSEC_PER_MSEC
+
 /* ---- life ---- */
+
+bool msg_stands(struct lnet_msg *msg)
+{
+	struct loop *l = msg->home->loop;
+
+	if (msg->hdr.payload_length < ASIDE_MIN)
+		return false;
+	loop_timer_arm(l, &msg->timer, loop_now(l) + ASIDE_AFTER);
+	return true;
+}
 
 int msg_put_aside(struct lnet_msg *msg)
 {
@@ -63,6 +78,10 @@ static void msg_late(struct timer *t)
 	 * returned yet: nothing but the LND's part of it is ours. */
 	if (unlikely(msg->role == MSG_REPLY_IN && msg->fsm.state == MSG_NEW)) {
 		(void)msg_put_aside(msg); /* without memory it stands */
+		return;
+	}
+	if (unlikely(msg->fsm.state == MSG_OFFERED)) {
+		hold_offer_late(msg);
 		return;
 	}
 	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);

@@ -119,6 +119,11 @@ void msg_recv(struct lnet_msg *msg);
 /* The LND shall put the payload aside, in memory of its own, so that it can
  * give us what comes behind. 0, or what eager_recv() says. On the home. */
 int msg_put_aside(struct lnet_msg *msg);
+/* Another CPT is about to look at what has come in. Is the payload so long that
+ * its connection had better stand meanwhile? For a moment: then msg->timer
+ * fires, and the payload is put aside; whoever gets @msg back cancels the
+ * timer. On the home. */
+bool msg_stands(struct lnet_msg *msg);
 /* The LND shall throw it away; nothing of it remains to be done there. */
 void msg_discard(struct lnet_msg *msg);
 

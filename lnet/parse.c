@@ -18,11 +18,6 @@
 
 /* ---- answers ---- */
 
-/* Payloads from this size on are better left with the LND for a moment than put
- * aside and copied. */
-#define ASIDE_MIN   16384
-#define ASIDE_AFTER NSEC_PER_MSEC
-
 static void answer_returned(struct lnet_msg *msg)
 {
 	if (unlikely(timer_armed(&msg->timer)))
@@ -161,13 +156,7 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
  * False: no memory. */
 static bool let_others_pass(struct lnet_msg *msg)
 {
-	if (ni_is_lo(msg->ni))
-		return true;
-	if (msg->hdr.payload_length < ASIDE_MIN)
-		return !msg_put_aside(msg);
-	loop_timer_arm(msg->home->loop, &msg->timer,
-		       loop_now(msg->home->loop) + ASIDE_AFTER);
-	return true;
+	return ni_is_lo(msg->ni) || msg_stands(msg) || !msg_put_aside(msg);
 }
 
 /* To the home of the operation. */

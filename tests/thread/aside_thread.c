@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A long answer for an operation of a CPT that is busy: what comes behind it on
- * the connection is received all the same (requirement I2). The CPT is kept
- * busy by a handler that waits for just that.
+ * A long answer for an operation of a CPT that is busy, and a long PUT for a
+ * buffer of such a CPT: what comes behind on the connection is received all the
+ * same (requirement I2). The CPT is kept busy by a handler, or posted work,
+ * that waits for just that.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +25,7 @@
 static uint8_t from[LENGTH], to[LENGTH], note[8];
 static struct lnet *client, *server;
 static struct ulnet_id client_id;
-static sem_t behind_came, replied;
+static sem_t behind_came, came, busy;
 
 static uint16_t free_port(void)
 {
@@ -40,8 +41,10 @@ static uint16_t free_port(void)
 
 static struct lnet *node_up(const char *nid, unsigned int cpts, uint16_t port)
 {
+	/* All goes over one connection. */
+	const struct ulnet_tunable one = { "min_bulk", 2097152 };
 	struct ulnet_conf conf;
-	struct ulnet_ni_conf ni = { .credits = 0 };
+	struct ulnet_ni_conf ni = { .tunables = &one, .ntunables = 1 };
 	struct lnet *node;
 
 	lnet_conf_init(&conf);
@@ -75,20 +78,26 @@ static void attach(struct lnet *node, uint64_t bits, void *start,
 	check(LNetMDAttach(me, &md, LNET_RETAIN, &mdh) == 0);
 }
 
-/* The server: the reply has gone; behind it goes a note. */
-static void on_asked(const struct ulnet_event *ev)
+/* From the server to the client. */
+static void put(uint64_t bits, void *start, uint32_t length)
 {
-	struct ulnet_md md = { .start = note,
-			       .length = sizeof(note),
+	struct ulnet_md md = { .start = start,
+			       .length = length,
 			       .threshold = 1 };
 	struct ulnet_md_handle mdh;
 
+	check(LNetMDBind(server, &md, LNET_UNLINK, &mdh) == 0);
+	check(LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, client_id, PORTAL,
+		      bits, 0, 0) == 0);
+}
+
+/* The server: the reply has gone; behind it goes a note. */
+static void on_asked(const struct ulnet_event *ev)
+{
 	if (ev->type != LNET_EVENT_GET)
 		return;
 	check(ev->status == 0);
-	check(LNetMDBind(server, &md, LNET_UNLINK, &mdh) == 0);
-	check(LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, client_id, PORTAL, 2,
-		      0, 0) == 0);
+	put(2, note, sizeof(note));
 }
 
 static void on_note(const struct ulnet_event *ev)
@@ -97,16 +106,28 @@ static void on_note(const struct ulnet_event *ev)
 		sem_post(&behind_came);
 }
 
-/* The client, on the CPT of the operation. */
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem))
+		;
+}
+
+/* The client, on the CPT of the operation, or of the buffer. */
 static void on_answer(const struct ulnet_event *ev)
 {
 	if (ev->type == LNET_EVENT_SEND) {
-		while (sem_wait(&behind_came))
-			;
-	} else if (ev->type == LNET_EVENT_REPLY) {
+		wait_for(&behind_came);
+	} else if (ev->type == LNET_EVENT_REPLY || ev->type == LNET_EVENT_PUT) {
 		check(ev->status == 0 && ev->mlength == LENGTH);
-		sem_post(&replied);
+		sem_post(&came);
 	}
+}
+
+static void be_busy(struct ulnet_work *work)
+{
+	(void)work;
+	sem_post(&busy);
+	wait_for(&behind_came);
 }
 
 /* On the CPT that receives what the server sends. */
@@ -133,6 +154,28 @@ static int ask(void *arg)
 	return LNetGet(LNET_NID_ANY, mdh, id, PORTAL, 1, 0);
 }
 
+/* There, too. */
+static int attach_buffer(void *arg)
+{
+	(void)arg;
+	attach(client, 3, to, LENGTH, LNET_MD_OP_PUT, on_answer);
+	return 0;
+}
+
+static void put_to_busy_cpt(unsigned int cpt)
+{
+	struct ulnet_work work = { .fn = be_busy };
+
+	memset(to, 0, sizeof(to));
+	check(lnet_call(client, cpt, attach_buffer, NULL) == 0);
+	lnet_post(client, cpt, &work);
+	wait_for(&busy);
+	put(3, from, LENGTH);
+	put(2, note, sizeof(note));
+	wait_for(&came);
+	check(memcmp(from, to, LENGTH) == 0);
+}
+
 static uint64_t counter_of(struct lnet *node, const char *name)
 {
 	struct ulnet_stat stats[128];
@@ -152,7 +195,8 @@ int main(void)
 	unsigned int here;
 
 	sem_init(&behind_came, 0, 0);
-	sem_init(&replied, 0, 0);
+	sem_init(&came, 0, 0);
+	sem_init(&busy, 0, 0);
 	client = node_up("127.0.0.61@tcp", CPTS, port);
 	server = node_up("127.0.0.62@tcp", 1, port);
 	check(LNetGetId(client, 1, &client_id) == 0);
@@ -162,10 +206,11 @@ int main(void)
 	here = node_cpt_of(client, &server_id.nid);
 	check(lnet_call(client, here, attach_note, NULL) == 0);
 	check(lnet_call(client, 1 - here, ask, NULL) == 0);
-	while (sem_wait(&replied))
-		;
+	wait_for(&came);
 	check(memcmp(from, to, LENGTH) == 0);
 	check(counter_of(client, "aside") == 1);
+	put_to_busy_cpt(1 - here);
+	check(counter_of(client, "aside") == 2);
 	lnet_close(client);
 	lnet_close(server);
 	return atomic_load(&failures) ? 1 : 0;

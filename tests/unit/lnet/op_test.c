@@ -597,6 +597,56 @@ Test(op, answer_to_another_cpt)
 	cr_assert_eq(answers_put_aside(1000), 2);
 }
 
+/* ---- PUTs for buffers of another CPT ---- */
+
+struct posting {
+	struct lnet *node;
+	uint64_t bits;
+	struct ulnet_md umd;
+};
+
+static int post_here(void *arg)
+{
+	struct posting *p = arg;
+
+	post_md(p->node, PORTAL, p->bits, &p->umd);
+	return 0;
+}
+
+/* As answers_put_aside(), for a buffer of each CPT. */
+static uint64_t puts_put_aside(uint32_t length)
+{
+	static uint8_t from[65536], to[65536];
+	struct lnet_sim *sim = cluster_with(2, 3, NULL);
+	struct seen got = { .n = 0 };
+	struct posting p = { .node = lnet_sim_node(sim, 0) };
+	uint64_t aside;
+
+	memset(from, 7, length);
+	p.umd = md_of(to, length, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &got);
+	for (unsigned int i = 0; i < 3; i++) {
+		p.bits = i;
+		cr_assert_eq(lnet_call(p.node, i, post_here, &p), 0);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		memset(to, 0, length);
+		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL, i, from,
+			  length);
+		lnet_sim_run(sim, 100 * MSEC);
+		cr_assert_eq(got.n, i + 1);
+		cr_assert_eq(memcmp(from, to, length), 0);
+	}
+	aside = counter(p.node, "aside");
+	cluster_end(sim);
+	return aside;
+}
+
+Test(op, put_to_another_cpt)
+{
+	cr_assert_eq(puts_put_aside(65536), 0);
+	cr_assert_eq(puts_put_aside(1000), 2);
+}
+
 /* ---- the node goes ---- */
 
 Test(op, close_ends_them_all)
