@@ -400,6 +400,15 @@ static uint64_t next_look(const struct import *imp)
 	return at;
 }
 
+/* No call waits for the connection: it rests, and holds no memory for
+ * replies. */
+static void import_rest(struct import *imp)
+{
+	waiting_end(imp);
+	reply_bufs_drop(imp);
+	import_move(imp, IMPORT_IDLE);
+}
+
 static void import_look(struct import *imp)
 {
 	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
@@ -413,7 +422,7 @@ static void import_look(struct import *imp)
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
 		disconnect_send(imp);
 		shard_cancel(imp->shard, &imp->pause);
-		import_move(imp, IMPORT_IDLE);
+		import_rest(imp);
 		return;
 	}
 	if (now >= next_look(imp)) {
@@ -442,13 +451,6 @@ void import_doubt(struct import *imp, uint32_t epoch)
 		import_dead(imp);
 	else
 		shard_arm(imp->shard, &imp->timer, next_look(imp));
-}
-
-/* No call waits for the connection: it rests. */
-static void import_rest(struct import *imp)
-{
-	waiting_end(imp);
-	import_move(imp, IMPORT_IDLE);
 }
 
 static void on_timer(struct ulnet_timer *timer)

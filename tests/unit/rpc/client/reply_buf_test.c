@@ -167,6 +167,23 @@ Test(reply_buf, that_is_used_up_is_found_again)
 	rig_close(&g);
 }
 
+/* Whoever has very many servers, and calls each of them now and then, keeps
+ * memory for those that it calls. */
+Test(reply_buf, are_not_kept_by_an_import_that_rests)
+{
+	rig_open_with(&g, &(struct ulrpc_conf){ .idle = 1000000 });
+	call_short(0, 1000000);
+	ended_well(&n[0]);
+	kept_are(1, 1);
+	run(&g, 2 * SEC);
+	cr_assert_eq(g.client->imp->fsm.state, IMPORT_IDLE);
+	kept_are(0, 0);
+	call_short(1, 1000000);
+	ended_well(&n[1]);
+	kept_are(1, 1);
+	rig_close(&g);
+}
+
 Test(reply_buf, after_a_crash_nothing_is_left)
 {
 	rig_open(&g);
