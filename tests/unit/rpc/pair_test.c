@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include "tests/port.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
 
@@ -201,6 +202,72 @@ Test(pair, any_thread_may_call)
 	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
 	cr_assert_eq(ulrpc_close(rpc), 0);
 	lnet_close(node);
+}
+
+/* ---- on a small stack ---- */
+
+/* What lnet_open(3) promises is enough; sanitizers take far more. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK (1u << 20)
+#else
+#define STACK (128u << 10)
+#endif
+#define AT_ONCE 600 /* messages are as long as can be */
+
+static void another_call(void *arg, const struct ulrpc_outcome *o,
+			 const void *reply, size_t length)
+{
+	struct ulrpc_call_conf conf = within(20000000);
+	struct ulrpc_client *c = arg;
+
+	(void)length;
+	cr_assert_eq(o->cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(o->cause));
+	cr_assert_eq(ulrpc_call(c, ulrpc_method(ECHO), reply, 5, &conf,
+				count_end, NULL, NULL),
+		     0);
+}
+
+static void *polls(void *arg)
+{
+	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+				   .nids = "127.0.0.9@tcp",
+				   .port = *(uint16_t *)arg };
+	struct ulrpc_call_conf call = within(20000000);
+	struct ulrpc_service *svc;
+	struct ulrpc_client *c;
+	struct ulnet_nid nid;
+	struct lnet *node;
+	struct ulrpc *rpc;
+
+	cr_assert_eq(lnet_nid_parse(conf.nids, &nid), 0);
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+	svc = echo_start(rpc, ULRPC_RUN_INLINE);
+	c = client_to(rpc, nid);
+	for (unsigned int i = 0; i < AT_ONCE; i++)
+		cr_assert_eq(ulrpc_call(c, ulrpc_method(ECHO), "hello", 5,
+					&call, another_call, c, NULL),
+			     0);
+	while (atomic_load(&threads_ended) < AT_ONCE)
+		lnet_poll(node, 1000);
+	ulrpc_client_close(c);
+	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
+	lnet_close(node);
+	return NULL;
+}
+
+Test(pair, needs_little_stack)
+{
+	uint16_t port = free_port();
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	cr_assert_eq(pthread_attr_setstacksize(&attr, STACK), 0);
+	cr_assert_eq(pthread_create(&thread, &attr, polls, &port), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
 }
 
 /* ---- sets ---- */
