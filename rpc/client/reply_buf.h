@@ -46,8 +46,8 @@ int reply_buf_attach(struct parcel *p);
 /* No call of @p waits any more; parcel.client is still there. */
 void reply_buf_release(struct parcel *p);
 
-/* The import keeps none any more, for now: it rests, goes over to another NID, or
- * ends. */
+/* The import keeps none any more, for now: it rests, ends, or goes over to
+ * another NID. */
 void reply_bufs_drop(struct import *imp);
 
 /* After a crash: those of a parcel, and those of a list above. */
