@@ -8,12 +8,12 @@
 
 /* ---- types ---- */
 
-struct xids {
+struct seen {
 	const ProtobufCMessageDescriptor **types;
 	size_t n, size;
 };
 
-static int xids_add(struct xids *seen, const ProtobufCMessageDescriptor *type)
+static int seen_add(struct seen *seen, const ProtobufCMessageDescriptor *type)
 {
 	void *more;
 	size_t i;
@@ -32,14 +32,14 @@ static int xids_add(struct xids *seen, const ProtobufCMessageDescriptor *type)
 	return 0;
 }
 
-static int seen_add_parts(struct xids *seen,
+static int seen_add_parts(struct seen *seen,
 			  const ProtobufCMessageDescriptor *type)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; !rc && i < type->n_fields; i++)
 		if (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE)
-			rc = xids_add(seen, type->fields[i].descriptor);
+			rc = seen_add(seen, type->fields[i].descriptor);
 	return rc;
 }
 
@@ -47,8 +47,8 @@ int message_type_init(struct message_type *type,
 		      const ProtobufCMessageDescriptor *descriptor)
 {
 	struct message_type found = { .descriptor = descriptor };
-	struct xids seen = { .n = 0 };
-	int rc = xids_add(&seen, descriptor);
+	struct seen seen = { .n = 0 };
+	int rc = seen_add(&seen, descriptor);
 
 	for (size_t i = 0; !rc && i < seen.n; i++) {
 		const ProtobufCMessageDescriptor *part = seen.types[i];
