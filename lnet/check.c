@@ -178,13 +178,13 @@ static bool holding_wrong(struct lnet *node, char *buf, size_t size)
 		const struct lnet_cpt *cpt = &node->cpt[i];
 
 		if (cpt->has_all.held == on[i].aside &&
-		    cpt->standing == on[i].standing)
+		    cpt->has_all.standing == on[i].standing)
 			continue;
 		snprintf(buf, size,
 			 "CPT %u: %u messages are put aside and %u stand, but "
 			 "%u and %u are counted",
 			 i, on[i].aside, on[i].standing, cpt->has_all.held,
-			 cpt->standing);
+			 cpt->has_all.standing);
 		return true;
 	}
 	return false;

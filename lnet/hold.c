@@ -66,20 +66,28 @@ static bool hold_has_share(const struct lnet_msg *msg)
 }
 
 /* Others have all the room for payloads: may the connection of @msg stand still
- * instead? Not if an answer of the sender could stand behind @msg, and not the
- * connections of too many. */
+ * instead? Not if an answer of the sender could stand behind @msg, and not
+ * beyond the sender's share of messages that stand. */
 static bool hold_may_stand(const struct lnet_msg *msg)
 {
 	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_peer_ni *sender = msg->sender;
 
-	return msg->sender && !msg->sender->has.held && cpt->has_all.held &&
-	       msg->sender->asked_until <= loop_now(cpt->loop) &&
-	       cpt->standing < cpt->node->conf.messages_max / 4;
+	return sender && !sender->has.held && cpt->has_all.held &&
+	       sender->asked_until <= loop_now(cpt->loop) &&
+	       share_allows(sender->has.standing, cpt->has_all.standing,
+			    cpt->node->conf.messages_max / 4, 1);
 }
 
 static bool hold_stands(const struct lnet_msg *msg)
 {
 	return msg->fsm.state == MSG_HELD && !msg->aside;
+}
+
+static void hold_count_standing(const struct lnet_msg *msg, int n)
+{
+	hold_party(msg)->standing += (uint32_t)n;
+	msg->home->has_all.standing += (uint32_t)n;
 }
 
 /* Says once in a while who has reached its share. */
@@ -190,7 +198,8 @@ static void hold_leave(struct lnet_msg *msg)
 	struct lnet_cpt *cpt = msg->home;
 	struct lnet_portal *p = hold_portal(msg);
 
-	cpt->standing -= hold_stands(msg);
+	if (hold_stands(msg))
+		hold_count_standing(msg, -1);
 	list_del(&msg->link);
 	hash_del(&p->waiting_by_bits, &msg->by_bits);
 	if (p->waiting_by_bits.count == 0)
@@ -210,7 +219,8 @@ static void hold_leave_and_drop(struct lnet_msg *msg, enum lnet_stat why)
 /* @msg is not held any more, but waits as before. */
 static void hold_offer(struct lnet_msg *msg)
 {
-	msg->home->standing -= hold_stands(msg);
+	if (hold_stands(msg))
+		hold_count_standing(msg, -1);
 	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
 	msg->came = 0;
 }
@@ -247,7 +257,7 @@ static void hold_enter_held(struct lnet_msg *msg)
 		msg->lnd.deadline = cpt_deadline(cpt);
 	until = msg->lnd.deadline;
 	if (hold_stands(msg)) {
-		cpt->standing++;
+		hold_count_standing(msg, 1);
 		until = MIN(until, loop_now(cpt->loop) + HOLD_STANDING);
 	}
 	loop_timer_arm(cpt->loop, &msg->timer, until);

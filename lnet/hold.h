@@ -28,8 +28,8 @@
  * offered, and then the message is dropped rather than held; unless its sender
  * has nothing held and others have all the room, as when very many call at
  * once. Then the connection goes on standing still (MSG_HELD without
- * lnet_msg.aside), for at most a quarter of messages_max such messages on each
- * CPT, and only as long as the sender owes us no answer, which might stand
+ * lnet_msg.aside), within the sender's share of a quarter of messages_max on
+ * each CPT, and only as long as the sender owes us no answer, which might stand
  * behind the message (park.h).
  *
  * Order: of the messages that one CPT holds, the first that a buffer matches

@@ -60,8 +60,6 @@ struct lnet_cpt {
 	struct lnet_holdings has;   /* what came through 0@lo */
 	struct lnet_holdings has_all;
 	struct log_limit limits_log; /* who has reached its share */
-	uint32_t standing;	     /* messages that are held (hold.h), but
-				      * not put aside */
 	struct list parked;	     /* lnet_msg.link (park.h) */
 	struct work unpark;
 	bool unparking;	   /* that is under way */

@@ -49,6 +49,8 @@ static void park_count(struct lnet_msg *msg, int n)
 {
 	msg->sender->has.parked += (uint32_t)n;
 	msg->home->has_all.parked += (uint32_t)n;
+	if (!msg->aside)
+		msg->sender->has.stopped += (uint32_t)n;
 }
 
 /* Says once in a while who has reached its share. */
@@ -103,6 +105,11 @@ static bool park_stood(const struct lnet_msg *msg, uint64_t ns)
 	return has->parked && has->still_since + ns <= loop_now(msg->home->loop);
 }
 
+static bool park_keeps_too_long(const struct lnet_msg *msg)
+{
+	return park_keeps_answers(msg) && park_stood(msg, PARK_STILL);
+}
+
 bool park_is_stuck(const struct lnet_msg *msg)
 {
 	return !msg->aside && park_keeps_answers(msg) &&
@@ -126,6 +133,28 @@ static void park_unlink(struct lnet_msg *msg)
 	hold_not_aside(msg);
 }
 
+/* May one more connection of the sender stand still? The first may. Others may
+ * within the sender's share of all messages: a connection that ends leaves its
+ * message here, so whoever opens many would have as many messages. */
+static bool park_may_stop(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_holdings *has = &msg->sender->has;
+
+	return !has->stopped ||
+	       share_allows(has->msgs - 1, cpt->msg_pool.used - 1,
+			    parked_max(cpt->node), 1);
+}
+
+/* A parked message keeps answers back: it is put aside, if there is a share. */
+static bool park_aside_late(struct lnet_msg *msg)
+{
+	if (!park_aside(msg))
+		return false;
+	msg->sender->has.stopped--;
+	return true;
+}
+
 /* Messages that keep answers back are put aside, or dropped. */
 static void park_look(struct timer *t)
 {
@@ -133,8 +162,8 @@ static void park_look(struct timer *t)
 	struct lnet_msg *msg, *next;
 
 	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
-		if (msg->aside || !park_keeps_answers(msg) || park_aside(msg) ||
-		    !park_stood(msg, PARK_STILL))
+		if (msg->aside || !park_keeps_answers(msg) ||
+		    park_aside_late(msg) || !park_stood(msg, PARK_STILL))
 			continue;
 		park_unlink(msg);
 		park_drop(msg);
@@ -158,7 +187,7 @@ void park_request(struct lnet_msg *msg)
 	has = &msg->sender->has;
 	msg->aside = false;
 	aside = park_keeps_answers(msg) && park_aside(msg);
-	if (!aside && park_keeps_answers(msg) && park_stood(msg, PARK_STILL)) {
+	if (!aside && (!park_may_stop(msg) || park_keeps_too_long(msg))) {
 		park_drop(msg);
 		return;
 	}

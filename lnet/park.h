@@ -19,7 +19,9 @@
  * could go on, they are dropped, until one can.
  *
  * A parked message is one of the CPT's messages itself. Of the part of messages
- * that is kept for answers, parked ones take half, and more are dropped.
+ * that is kept for answers, parked ones take half, and more are dropped. So are
+ * those of a sender that has its share of all messages by now, parked ones
+ * included, but for the first that keeps a connection still.
  *
  * All functions are for the CPT that received the message, its home.
  */

@@ -33,9 +33,12 @@ struct lnet_peer_net {
 struct lnet_holdings {
 	uint32_t msgs;	      /* of its CPT's, received from it and not over */
 	uint32_t parked;      /* of these (park.h) */
+	uint32_t stopped;     /* of these: they keep a connection still */
 	uint32_t held;	      /* messages that wait with their payload put
 			       * aside (hold.c) */
 	uint64_t held_bytes;  /* of these */
+	uint32_t standing;    /* messages that are held (hold.h), but not put
+			       * aside */
 	uint64_t still_since; /* ns: while some are parked: when one of them
 			       * could go on, or began to be */
 	uint64_t passed_over; /* park.c's: in that round */

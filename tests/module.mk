@@ -36,6 +36,7 @@ unit_tests += %D%/unit/lnet/lazy_test
 unit_tests += %D%/unit/lnet/ni_test
 unit_tests += %D%/unit/lnet/ni_conf_test
 unit_tests += %D%/unit/lnet/setting_test
+unit_tests += %D%/unit/lnet/stand_test
 unit_tests += %D%/unit/lnet/stat_test
 unit_tests += %D%/unit/lnet/node_test
 unit_tests += %D%/unit/lnet/park_test
