@@ -490,7 +490,8 @@ static void retry_later(struct sock_peer *peer)
 static bool is_final(struct sock_peer *peer, int status)
 {
 	peer->retries++;
-	if (status == -EALREADY && list_empty(&peer->conns))
+	if (status == -EALREADY &&
+	    (list_empty(&peer->conns) || sock_peer_is_cut(peer)))
 		return attempt_now(peer) >= peer->give_up;
 	return peer->retries > RETRIES && !is_content(peer);
 }

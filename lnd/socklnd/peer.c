@@ -461,7 +461,7 @@ static uint64_t check_period(const struct sock_peer *peer)
 	if (sock_pid_is_user(peer->id.pid))
 		return most;
 	return MIN(most,
-		   list_empty(&peer->conns) ? RECOVERY_PERIOD : STALL_PERIOD);
+		   sock_peer_is_cut(peer) ? RECOVERY_PERIOD : STALL_PERIOD);
 }
 
 static void check_soon(struct sock_peer *peer)
@@ -519,11 +519,11 @@ static void take_back(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
 
-	list_splice_tail(&peer->conns, &peer->aside);
-	list_for_each_entry (conn, &peer->conns, link) {
+	list_for_each_entry (conn, &peer->aside, link) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
 		peer->count[conn->type]++;
 	}
+	list_splice_tail(&peer->conns, &peer->aside);
 	find_small(peer);
 	sock_attempt_opened(peer, SOCK_CONTROL);
 }
@@ -546,7 +546,7 @@ static void look_for_stalls(struct sock_peer *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (list_empty(&peer->conns)) {
+	if (sock_peer_is_cut(peer)) {
 		if (can_be_taken_back(peer))
 			take_back(peer);
 		return;

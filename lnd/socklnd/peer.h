@@ -103,6 +103,13 @@ static inline bool sock_peer_has_conns(const struct sock_peer *peer)
 	return !list_empty(&peer->conns) || !list_empty(&peer->aside);
 }
 
+/* Is no open connection for control, which all wait for, while some are set
+ * aside? There may be one for bulk that was just being opened. */
+static inline bool sock_peer_is_cut(const struct sock_peer *peer)
+{
+	return !list_empty(&peer->aside) && !peer->count[SOCK_CONTROL];
+}
+
 /* NULL: unknown; no memory. */
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);

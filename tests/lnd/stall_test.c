@@ -218,6 +218,32 @@ static int tcp_is_first(void)
 	return down(&v);
 }
 
+/* ... even if a connection for bulk was opened meanwhile, over which no messages
+ * can be sent. */
+static int tcp_is_first_but_for_bulk(void)
+{
+	struct visit v;
+	int bulk;
+
+	if (!up_connected(&v))
+		return 1;
+	cut(v.fd);
+	cut(v.s.listener);
+	put_small(&v);
+	wait_aside(&v, 1);
+	bulk = stranger_open(&v.s, SOCK_BULK_OUT);
+	expect(&v.fx, bulk >= 0);
+	put_small(&v);
+	mend(v.fd);
+	for (uint32_t i = 1; i < 3; i++)
+		hears(&v, v.fd, i);
+	wait_aside(&v, 0);
+	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 2));
+	close(bulk);
+	close(v.fd);
+	return down(&v);
+}
+
 /* Says that the connection is one too many, as a kernel node does that has the
  * old one. */
 static void refuse(struct visit *v)
@@ -427,6 +453,7 @@ static const struct apart_test tests[] = {
 	{ "new messages take a new connection", goes_on },
 	{ "they overtake a large one that is stuck", overtakes },
 	{ "TCP gets through first", tcp_is_first },
+	{ "TCP gets through first, but for bulk", tcp_is_first_but_for_bulk },
 	{ "the peer refuses a new connection", refused },
 	{ "a peer that does not read has not stalled", slow_reader },
 	{ "a caller connects again", caller_comes_again },
