@@ -5,6 +5,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
+#include "rpc/client/reply_buf.h"
 #include "rpc/server/service.h"
 #include "tests/sim/rpc_run.h"
 
@@ -83,11 +84,30 @@ static const char *parcel_miscounts(const struct parcel *p)
 	return open && open == p->open ? NULL : "a message miscounts its calls";
 }
 
+/* As reply_buf.h says: each buffer that is kept waits for a parcel, or is a
+ * parcel's own. */
+static const char *import_miscounts(const struct import *imp)
+{
+	const struct reply_buf *rb;
+	const struct parcel *p;
+	unsigned int kept = 0;
+
+	list_for_each_entry (rb, &imp->reply_bufs, link) {
+		if (!rb->kept || rb->parcel)
+			return "memory for replies is somebody's, and nobody's";
+		kept++;
+	}
+	list_for_each_entry (p, &imp->parcels, of_import)
+		kept += p->current && p->current->kept;
+	return kept == imp->nreply_bufs ? NULL
+					: "memory for replies is miscounted";
+}
+
 static const char *import_is_wrong(const struct import *imp)
 {
 	const struct ulrpc_client *c;
 	const struct parcel *p;
-	const char *what = NULL;
+	const char *what = import_miscounts(imp);
 	uint64_t last = 0;
 
 	list_for_each_entry (p, &imp->parcels, of_import) {
