@@ -719,6 +719,17 @@ static int poll_check(struct lnet *node)
 	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
 }
 
+/* A step of what makes the turns of the node, and of others. */
+static bool node_drive(struct lnet *node, uint64_t until)
+{
+	bool moved;
+
+	node->driving++;
+	moved = node->drive(node->drive_arg, until);
+	node->driving--;
+	return moved;
+}
+
 int lnet_poll(struct lnet *node, uint64_t timeout)
 {
 	struct loop *l = node->loops[0];
@@ -737,7 +748,7 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 		/* To wait for what never comes takes no virtual time. */
 		if (timeout == UINT64_MAX)
 			until = TIME_NEVER;
-		return node->drive(node->drive_arg, until) ? 0 : -EAGAIN;
+		return node_drive(node, until) ? 0 : -EAGAIN;
 	}
 	timer_init(&t, poll_late);
 	loop_timer_arm(l, &t, until);
@@ -856,9 +867,8 @@ static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (node->drive) {
 		/* What is due now, or else what comes next. */
-		BUG_ON(!node->drive(node->drive_arg,
-				    loop_now(node->loops[0])) &&
-		       !node->drive(node->drive_arg, TIME_NEVER));
+		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
+		       !node_drive(node, TIME_NEVER));
 		return;
 	}
 	if (!runs_threads(node)) {

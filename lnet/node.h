@@ -87,6 +87,7 @@ struct lnet {
 	const struct lnet_observer *observer;	  /* NULL: none */
 	bool (*drive)(void *arg, uint64_t until); /* see node_params */
 	void *drive_arg;
+	unsigned int driving; /* calls of it that have not returned */
 	atomic_bool crashed; /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
 

@@ -274,6 +274,8 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 
 	if (!n || !n->node)
 		return -ENOENT;
+	if (n->node->driving)
+		return -EBUSY;
 	audit_note(sim, "crashes", index);
 	node = n->node;
 	n->node = NULL;

@@ -71,6 +71,7 @@ ULNET_EXPORT int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 /* The node, or NULL while it is crashed. Handlers may call it. */
 ULNET_EXPORT struct lnet *lnet_sim_node(struct lnet_sim *sim,
 					unsigned int index);
+/* -EBUSY: a function waits for something of the node, so the node must stay. */
 ULNET_EXPORT int lnet_sim_crash(struct lnet_sim *sim, unsigned int index);
 ULNET_EXPORT int lnet_sim_restart(struct lnet_sim *sim, unsigned int index);
 ULNET_EXPORT int lnet_sim_ni_set(struct lnet_sim *sim,

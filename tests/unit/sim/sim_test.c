@@ -107,6 +107,36 @@ Test(sim, retired_buffer_is_watched)
 	cr_assert_eq(lnet_sim_free(sim), 1);
 }
 
+struct crash {
+	struct lnet_sim *sim;
+	unsigned int index;
+	int rc;
+};
+
+static void crash_now(void *arg)
+{
+	struct crash *c = arg;
+
+	c->rc = lnet_sim_crash(c->sim, c->index);
+}
+
+/* Whoever waits would come back to memory that is not there any more. */
+Test(sim, no_crash_of_a_node_that_is_waited_for)
+{
+	struct lnet_sim *sim = cluster(2);
+	struct crash first = { sim, 0, 1 }, second = { sim, 1, 1 };
+
+	cr_assert_eq(lnet_sim_at(sim, MSEC, crash_now, &first), 0);
+	cr_assert_eq(lnet_sim_at(sim, MSEC, crash_now, &second), 0);
+	while (first.rc == 1 || second.rc == 1)
+		cr_assert_eq(lnet_poll(lnet_sim_node(sim, 0), 10000), 0);
+	cr_assert_eq(first.rc, -EBUSY);
+	cr_assert_eq(second.rc, 0);
+	cr_assert_not_null(lnet_sim_node(sim, 0));
+	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+	cluster_end(sim);
+}
+
 Test(sim, bad_arguments)
 {
 	const struct ulnet_sim_link link = { .loss = LNET_SIM_ALWAYS + 1 };
