@@ -49,8 +49,6 @@ struct env_ops {
 	bool is_virtual; /* time, and there is only one thread */
 	/* Monotonic time, ns. Owner. */
 	uint64_t (*clock)(struct env *e);
-	/* The same, cheaper, and up to some 10 ms behind. Owner. */
-	uint64_t (*clock_coarse)(struct env *e);
 	/* Fills @buf; cannot fail. Owner. */
 	void (*random)(struct env *e, void *buf, size_t len);
 	/* The loop must get a turn at @at (ns), or never (TIME_NEVER).

@@ -75,24 +75,13 @@ static struct ev_env *ev_env(struct env *env)
 	return container_of(env, struct ev_env, env);
 }
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t real_clock(struct env *env)
 {
 	struct timespec t;
 
-	clock_gettime(clock, &t);
+	(void)env;
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t real_clock(struct env *env)
-{
-	(void)env;
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static uint64_t real_clock_coarse(struct env *env)
-{
-	(void)env;
-	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Up to 256 bytes getrandom() is never interrupted nor short, but it may have
@@ -306,6 +295,7 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 	if (user->eager && events & ENV_READ)
 		hot_add(e, user);
 	before = loop_enter(e->env.loop);
+	loop_guard_others(e->env.loop);
 	user->fn(user, events);
 	loop_leave(before);
 }
@@ -495,7 +485,6 @@ static void real_free(struct env *env)
 
 static const struct env_ops real_ops = {
 	.clock = real_clock,
-	.clock_coarse = real_clock_coarse,
 	.random = real_random,
 	.alarm = real_alarm,
 	.wake = real_wake,

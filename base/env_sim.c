@@ -168,7 +168,6 @@ static int sim_fd(struct env *env)
 static const struct env_ops sim_ops = {
 	.is_virtual = true,
 	.clock = sim_clock,
-	.clock_coarse = sim_clock,
 	.random = sim_random,
 	.alarm = sim_alarm,
 	.wake = sim_wake,

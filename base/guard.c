@@ -9,27 +9,30 @@
 
 void guard_init(struct guard *g)
 {
-	*g = (struct guard){ .watching = false };
+	*g = (struct guard){ .late = 0 };
 }
 
-void guard_turn_slow(struct guard *g, uint64_t begun, uint64_t now)
+static unsigned long long to_ms(uint64_t ns)
 {
-	bool is_long = now > begun + GUARD_LONG;
+	return ns / NSEC_PER_MSEC;
+}
 
-	if (is_long && !g->watching) {
-		log_warn("loop",
-			 "a turn took %llu ms, and everybody else on its "
-			 "thread waited: something blocks. If it does so "
-			 "again within %llu s, it will be named",
-			 (unsigned long long)((now - begun) / NSEC_PER_MSEC),
-			 (unsigned long long)(GUARD_WATCH / NSEC_PER_SEC));
-		g->watching = true;
-	}
-	if (is_long)
-		g->until = now + GUARD_WATCH;
-	else if (now > g->until)
-		g->watching = false;
-	g->named = false;
+void guard_turn_end(struct guard *g, uint64_t now)
+{
+	if (now <= g->begun + GUARD_LONG || g->named || now < g->quiet_until)
+		return;
+	g->quiet_until = now + GUARD_PAUSE;
+	log_warn("loop",
+		 "a turn took %llu ms, and everybody else on its thread "
+		 "waited, though no call in it took as long",
+		 to_ms(now - g->begun));
+}
+
+void guard_look(struct guard *g, uint64_t now)
+{
+	g->looked = now;
+	/* The end of a turn that is too long is not to be missed. */
+	g->late = now > g->begun + GUARD_LONG ? 0 : tick_now() + TICK_WINDOW;
 }
 
 /* Is @name new? If so, remembers it. */
@@ -46,19 +49,20 @@ static bool remember(struct guard *g, const char *name)
 	return true;
 }
 
-void guard_call(struct guard *g, uint64_t ns, const char *fmt, va_list args)
+void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 {
+	uint64_t ns = now - g->looked;
 	char name[256];
 
-	/* Calls around this one took as long: the first one that returns is to
-	 * blame. */
-	if (ns < GUARD_LONG || g->named)
+	/* Calls around this one are not to blame for the same time. */
+	guard_look(g, now);
+	if (ns <= GUARD_LONG)
 		return;
 	g->named = true;
 	vsnprintf(name, sizeof(name), fmt, args);
 	if (remember(g, name))
 		log_warn("loop",
 			 "%s took %llu ms, in which everybody else on its "
-			 "thread waited: it must not block",
-			 name, (unsigned long long)(ns / NSEC_PER_MSEC));
+			 "thread waited: it, or who called it, must not block",
+			 name, to_ms(ns));
 }

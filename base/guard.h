@@ -3,10 +3,12 @@
  * Turns that take too long, and who made them so: whoever blocks in a turn
  * keeps everybody else of that loop waiting, and nothing shows it.
  *
- * Each turn is measured by one look at a cheap clock at its end. Calls of what
- * may block are not measured one by one, until a turn has been too long: then
- * each of them is for a while, so that the one that does it again is named.
- * Each name is said once.
+ * Calls of what may block are not measured one by one. But once some ms of a
+ * turn are over, which the processor's ticks tell (tick.h), the clock is looked
+ * at where the next call ends, and so on. If the time since the look before was
+ * too long, the call that ends is named; the log says as well that who called
+ * it may be to blame. Each name is said once. The same goes for the end of a
+ * turn, since a turn may be too long though no single call is.
  *
  * Thread: the loop's owner.
  */
@@ -14,32 +16,44 @@
 #define BASE_GUARD_H
 
 #include <stdarg.h>
+#include "base/tick.h"
 #include "base/util.h"
 
 #define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
-#define GUARD_WATCH (60 * NSEC_PER_SEC)	  /* then calls are measured */
+#define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two turns' lines */
 #define GUARD_NAMES 16 /* remembered as logged; no more are logged */
 
 struct guard {
-	bool watching;	/* calls are measured */
-	uint64_t until; /* ns: calls are measured until then */
-	bool named;	/* a call of this turn was */
+	uint64_t late;	 /* tick: calls that end later are looked at */
+	uint64_t begun;	 /* ns: this turn */
+	uint64_t looked; /* ns: the last look in this turn, or its begin */
+	bool named;	 /* a call of this turn was too long */
+	uint64_t quiet_until; /* ns: no turn is logged */
 	unsigned int nsaid;
 	uint64_t said[GUARD_NAMES]; /* hashes of names */
 };
 
 void guard_init(struct guard *g);
-/* A turn, which began at @begun, has ended at @now (ns; may be a little
- * behind). */
-void guard_turn_slow(struct guard *g, uint64_t begun, uint64_t now);
-static inline void guard_turn(struct guard *g, uint64_t begun, uint64_t now)
+/* A turn begins at @now (ns). */
+static inline void guard_turn_begin(struct guard *g, uint64_t now)
 {
-	if (unlikely(now > begun + GUARD_LONG) || unlikely(g->watching))
-		guard_turn_slow(g, begun, now);
+	g->begun = now;
+	g->looked = now;
+	g->named = false;
+	g->late = tick_now() + TICK_WINDOW;
 }
-/* A call has taken @ns. The name, as printf() makes it, is complete for people:
- * "the handler of ..." */
-void guard_call(struct guard *g, uint64_t ns, const char *fmt, va_list args)
+/* A turn has ended at @now; needed only if the guard is late. */
+void guard_turn_end(struct guard *g, uint64_t now);
+/* The time is @now, and what took it is nobody's call. */
+void guard_look(struct guard *g, uint64_t now);
+/* A call, or the turn, ends: is it time to look at the clock? */
+static inline bool guard_is_late(const struct guard *g)
+{
+	return tick_now() > g->late;
+}
+/* A call ends at @now (ns). The name, as printf() makes it, is complete for
+ * people: "the handler of ..." */
+void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 	__attribute__((format(printf, 3, 0)));
 
 #endif

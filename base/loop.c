@@ -271,14 +271,18 @@ static void run_all(struct work *w)
 	}
 }
 
-void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
+void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
+{
+	if (loop_guard_is_late(l))
+		guard_call(&l->guard, l->env->ops->clock(l->env), fmt, args);
+}
+
+void loop_guard_end(struct loop *l, const char *fmt, ...)
 {
 	va_list args;
 
-	if (likely(!begun))
-		return;
 	va_start(args, fmt);
-	guard_call(&l->guard, l->env->ops->clock(l->env) - begun, fmt, args);
+	loop_guard_vend(l, fmt, args);
 	va_end(args);
 }
 
@@ -289,6 +293,7 @@ void loop_turn_begin(struct loop *l)
 	l->in_turn = true;
 	l->turns++;
 	l->now = l->env->ops->clock(l->env);
+	guard_turn_begin(&l->guard, l->now);
 	timer_wheel_advance(&l->wheel, l->now);
 	run_all(mailbox_take(&l->mailbox));
 	loop_leave(before);
@@ -298,13 +303,15 @@ void loop_turn_end(struct loop *l)
 {
 	struct loop *before = loop_enter(l);
 
+	loop_guard_others(l);
 	/* Work that always makes more does not keep timers and descriptors
 	 * waiting: the rest is done in the next turn, which comes at once. */
 	for (unsigned int i = 0; i < ROUNDS && loop_has_work(l); i++)
 		run_all(queue_take(l->deferred.first ? &l->deferred
 						     : &l->last));
 	run_all(queue_take(&l->last));
-	guard_turn(&l->guard, l->now, l->env->ops->clock_coarse(l->env));
+	if (unlikely(loop_guard_is_late(l)))
+		guard_turn_end(&l->guard, l->env->ops->clock(l->env));
 	l->in_turn = false;
 	loop_set_alarm(l);
 	loop_leave(before);

@@ -140,15 +140,24 @@ static inline int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 	return likely(loop_here == l) ? fn(arg) : loop_call_outside(l, fn, arg);
 }
 
-/* Owner, in a turn. Around a call of something that should not block and may:
- * 0, for almost always, or the time; then loop_guard_end() names it in the log
- * if it took too long. */
-static inline uint64_t loop_guard_begin(struct loop *l)
+/* Owner, in a turn. After a call of something that should not block and may: is
+ * the turn not young any more? Then loop_guard_end() has to know what was
+ * called. */
+static inline bool loop_guard_is_late(const struct loop *l)
 {
-	return unlikely(l->guard.watching) ? l->env->ops->clock(l->env) : 0;
+	return guard_is_late(&l->guard) && l->in_turn;
 }
-void loop_guard_end(struct loop *l, uint64_t begun, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void loop_guard_end(struct loop *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
+/* Owner. In the midst of a turn others have had the thread: what they took is
+ * no call's. */
+static inline void loop_guard_others(struct loop *l)
+{
+	if (unlikely(loop_guard_is_late(l)))
+		guard_look(&l->guard, l->env->ops->clock(l->env));
+}
 
 /* Owner. One turn; waits for something to do if @block: perhaps polls for a
  * while (loop_poll_before_sleep()), then sleeps. */

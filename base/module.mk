@@ -21,7 +21,7 @@ libulnetcore_la_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
 	%D%/code.h %D%/code.c \
 	%D%/cpus.h %D%/cpus.c \
-	%D%/guard.h %D%/guard.c \
+	%D%/guard.h %D%/guard.c %D%/tick.h \
 	%D%/io_mirror.h %D%/io_mirror.c \
 	%D%/lobby.h %D%/lobby.c \
 	%D%/log.h %D%/log.c \

@@ -203,11 +203,9 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 static void call_handler(struct loop *l, ulnet_handler_fn fn,
 			 const struct ulnet_event *ev)
 {
-	uint64_t begun = loop_guard_begin(l);
-
 	fn(ev);
-	if (unlikely(begun))
-		loop_guard_end(l, begun, "the handler %s of a memory descriptor",
+	if (unlikely(loop_guard_is_late(l)))
+		loop_guard_end(l, "the handler %s of a memory descriptor",
 			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 

@@ -68,26 +68,17 @@ void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 
 /* ---- who takes too long ---- */
 
-uint64_t lnet_guard_begin(struct lnet *node, unsigned int cpt)
+const uint64_t *lnet_guard_late(struct lnet *node, unsigned int cpt)
 {
-	return loop_guard_begin(node->loops[cpt]);
+	return &node->loops[cpt]->guard.late;
 }
 
-const bool *lnet_guarded(struct lnet *node, unsigned int cpt)
+void lnet_guard_end(struct lnet *node, unsigned int cpt, const char *fmt, ...)
 {
-	return &node->loops[cpt]->guard.watching;
-}
-
-void lnet_guard_end(struct lnet *node, unsigned int cpt, uint64_t begun,
-		    const char *fmt, ...)
-{
-	struct loop *l = node->loops[cpt];
 	va_list args;
 
-	if (likely(!begun))
-		return;
 	va_start(args, fmt);
-	guard_call(&l->guard, l->env->ops->clock(l->env) - begun, fmt, args);
+	loop_guard_vend(node->loops[cpt], fmt, args);
 	va_end(args);
 }
 
@@ -99,11 +90,10 @@ static void work_run(struct work *w)
 	struct ulnet_work *work = container_of(w, struct ulnet_work, opaque);
 	void (*fn)(struct ulnet_work *work) = work->fn;
 	struct loop *l = loop_current();
-	uint64_t begun = loop_guard_begin(l);
 
 	fn(work);
-	if (unlikely(begun))
-		loop_guard_end(l, begun, "work %s",
+	if (unlikely(loop_guard_is_late(l)))
+		loop_guard_end(l, "work %s",
 			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 
@@ -132,11 +122,10 @@ static void timer_run(struct timer *t)
 	struct ulnet_timer *timer = container_of(t, struct ulnet_timer, opaque);
 	void (*fn)(struct ulnet_timer *timer) = timer->fn;
 	struct loop *l = loop_current();
-	uint64_t begun = loop_guard_begin(l);
 
 	fn(timer);
-	if (unlikely(begun))
-		loop_guard_end(l, begun, "the timer %s",
+	if (unlikely(loop_guard_is_late(l)))
+		loop_guard_end(l, "the timer %s",
 			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 

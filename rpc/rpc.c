@@ -367,7 +367,7 @@ static void shard_init(struct ulrpc *rpc, unsigned int cpt)
 	s->rpc = rpc;
 	s->node = rpc->node;
 	s->cpt = cpt;
-	s->guarded = lnet_guarded(s->node, cpt);
+	s->late = lnet_guard_late(s->node, cpt);
 	list_init(&s->lent);
 	s->close_work.fn = on_shard_close;
 	s->abort_work.fn = on_shard_abort;

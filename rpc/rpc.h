@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include "base/list.h"
+#include "base/tick.h"
 #include "base/util.h"
 #include "rpc/wait.h"
 #include "ulnet/loop.h"
@@ -36,7 +37,7 @@ struct shard {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	const bool *guarded; /* lnet_guarded() */
+	const uint64_t *late; /* lnet_guard_late() */
 
 	bool closing;	/* new calls and requests are refused */
 	bool aborted;	/* what was going on has been ended */
@@ -135,11 +136,11 @@ static inline bool shard_owned(const struct shard *s)
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
-/* Before a call of something of the user's, in a turn: for lnet_guard_end(),
- * which there is no need for when it is 0. */
-static inline uint64_t shard_guard_begin(const struct shard *s)
+/* After a call of something of the user's, in a turn: has lnet_guard_end()
+ * anything to do? */
+static inline bool shard_guard_is_late(const struct shard *s)
 {
-	return unlikely(*s->guarded) ? lnet_guard_begin(s->node, s->cpt) : 0;
+	return tick_now() > *s->late;
 }
 
 /* ns, of this turn. Owner. */

@@ -46,20 +46,19 @@ ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
 			      size_t len);
 
 /*
- * Around a call of something of a user's, for a layer that makes such calls: if
- * it keeps the CPT from its turns for too long, the log names it, as printf()
- * does: "method Add of service tally". begin returns 0, and end does nothing,
- * unless a turn of the CPT has been too long of late: lnet_post(3). Owner, in a
- * turn.
+ * After a call of something of a user's, in a layer that makes such calls: if
+ * it kept the CPT from its turns for too long, the log names it, as printf()
+ * does: "method Add of service tally". Does nothing while the turn is young.
+ * Owner, in a turn.
  */
-ULNET_EXPORT uint64_t lnet_guard_begin(struct lnet *node, unsigned int cpt);
-/* For a layer that makes very many such calls: what this points to, as long as
- * the node is open, says whether lnet_guard_begin() would return anything but
- * 0. Any thread; to be read by the owner. */
-ULNET_EXPORT const bool *lnet_guarded(struct lnet *node, unsigned int cpt);
 ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
-				 uint64_t begun, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+				 const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* For ulnet's own layers, which make very many such calls (base/guard.h): where
+ * the tick is, as long as the node is open, up to which lnet_guard_end() does
+ * nothing. Any thread; to be read by the owner. */
+ULNET_EXPORT const uint64_t *lnet_guard_late(struct lnet *node,
+					     unsigned int cpt);
 
 /* ---- work: lnet_post(3) ---- */
 

@@ -258,17 +258,15 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 {
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
-	uint64_t begun;
 
 	call_record(call, o, length);
 	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
-	begun = shard_guard_begin(s);
 	call->done(call->arg, o, body, length);
-	if (unlikely(begun))
+	if (unlikely(shard_guard_is_late(s)))
 		lnet_guard_end(
-			s->node, s->cpt, begun,
+			s->node, s->cpt,
 			"what is called at the end of calls of service %s",
 			c->service);
 	if (MUTATE(rpc_two_ends) && call->xid % 64 == 3)

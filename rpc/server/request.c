@@ -216,15 +216,13 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 {
 	const struct ulrpc_method *m = r->method;
 	struct service_cpt *sc = r->sc;
-	uint64_t begun;
 
 	atomic_store_explicit(&r->started, r->arrival, memory_order_relaxed);
 	atomic_store_explicit(&r->state, REQUEST_RUNNING, memory_order_relaxed);
 	sc->running = r;
-	begun = shard_guard_begin(sc->shard);
 	call_handler(r);
-	if (unlikely(begun))
-		lnet_guard_end(sc->shard->node, sc->shard->cpt, begun,
+	if (unlikely(shard_guard_is_late(sc->shard)))
+		lnet_guard_end(sc->shard->node, sc->shard->cpt,
 			       "method %s of service %s, which is run inline,",
 			       m->name, sc->service->name);
 	/* If it has been replied to in the handler, it is gone, and not this

@@ -60,7 +60,6 @@ static void fake_free(struct env *env)
 
 static const struct env_ops fake_ops = {
 	.clock = fake_clock,
-	.clock_coarse = fake_clock,
 	.alarm = fake_alarm,
 	.run_once = fake_run_once,
 	.free = fake_free,

@@ -258,26 +258,21 @@ static int crowd_go(void *arg)
 	return 0;
 }
 
-/* Turns of one loop. Each looks at this clock once, at its end. */
-static struct env_ops counting_ops;
-static uint64_t (*clock_coarse)(struct env *env);
-static atomic_uint turns;
+static struct loop *counted;
 
-static uint64_t count_turn(struct env *env)
+static int turns_of(void *arg)
 {
-	atomic_fetch_add(&turns, 1);
-	return clock_coarse(env);
+	*(uint64_t *)arg = counted->turns;
+	return 0;
 }
 
-static int turns_count(void *arg)
+static uint64_t turns(struct lnet *node, unsigned int cpt)
 {
-	struct env *env = arg;
+	uint64_t n;
 
-	counting_ops = *env->ops;
-	clock_coarse = counting_ops.clock_coarse;
-	counting_ops.clock_coarse = count_turn;
-	env->ops = &counting_ops;
-	return 0;
+	counted = node->loops[cpt];
+	cr_assert_eq(lnet_call(node, cpt, turns_of, &n), 0);
+	return n;
 }
 
 /* Between two slices of the peers of a CPT everybody else has a turn. */
@@ -286,17 +281,16 @@ Test(stats, peers_are_read_in_slices)
 	struct rig *rig = rig_open();
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
 	struct lnet *node = rig->rpc.node;
-	unsigned int before;
+	uint64_t before;
 
 	crowd->shard = &rig->shards[1];
 	cr_assert_eq(lnet_call(node, 1, crowd_come, crowd), 0);
-	cr_assert_eq(lnet_call(node, 1, turns_count, node->loops[1]->env), 0);
-	before = turns;
+	before = turns(node, 1);
 	doc_free(stats_of(rig));
-	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
-	before = turns;
+	cr_assert_geq(turns(node, 1) - before, PEERS / PEERS_IN_A_TURN);
+	before = turns(node, 1);
 	cr_assert_eq(ulrpc_stats_reset(&rig->rpc), 0);
-	cr_assert_geq(turns - before, PEERS / PEERS_IN_A_TURN);
+	cr_assert_geq(turns(node, 1) - before, PEERS / PEERS_IN_A_TURN);
 	cr_assert_eq(lnet_call(node, 1, crowd_go, crowd), 0);
 	free(crowd);
 	rig_close(rig);
