@@ -435,6 +435,10 @@ static void real_run_once(struct env *env, enum env_wait wait)
 		return;
 	}
 
+	/* A turn is pending when a callback of the application's calls us.
+	 * libev makes it first, and would wait for one more. */
+	if (ev_is_pending(&e->turn))
+		wait = ENV_LOOK;
 	/* Without a reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
 	ev_run(e->ev, wait == ENV_WAIT ? EVRUN_ONCE : EVRUN_NOWAIT);

@@ -423,6 +423,64 @@ Test(loop, what_a_callback_asks_for_is_done_at_once)
 	crowd_fini(&c);
 }
 
+struct waiter {
+	struct loop *l;
+	struct note n;
+	ev_timer app, late;
+	bool is_late;
+};
+
+static void on_late(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	struct waiter *w = container_of(t, struct waiter, late);
+
+	(void)ev;
+	(void)revents;
+	w->is_late = true;
+}
+
+static void on_waiter(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	struct waiter *w = container_of(t, struct waiter, app);
+
+	(void)ev;
+	(void)revents;
+	loop_defer(w->l, &w->n.work);
+	while (!w->n.calls && !w->is_late)
+		loop_run_once(w->l, true);
+}
+
+/* An application's callback asks for something, and waits for it, as it does
+ * when it closes a node. @begun: the iteration has begun a turn before. */
+static void waits_in_callback(bool begun)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct waiter w = { .l = make_loop(ev) };
+	struct note before;
+
+	note_init(&w.n, w.l);
+	note_init(&before, w.l);
+	ev_run(ev, EVRUN_NOWAIT);
+	if (begun)
+		loop_defer(w.l, &before.work);
+	ev_timer_init(&w.app, on_waiter, 0, 0);
+	ev_timer_init(&w.late, on_late, 30, 0);
+	ev_timer_start(ev, &w.app);
+	ev_timer_start(ev, &w.late);
+	ev_run(ev, EVRUN_ONCE);
+	cr_assert_eq(w.n.calls, 1);
+	cr_assert(!w.is_late, "waited for more than it had asked for");
+	ev_timer_stop(ev, &w.late);
+	loop_free(w.l);
+	ev_loop_destroy(ev);
+}
+
+Test(loop_guest, a_callback_waits_for_what_it_has_asked_for)
+{
+	waits_in_callback(false);
+	waits_in_callback(true);
+}
+
 struct nested {
 	struct work work;
 	struct ev_loop *ev;
