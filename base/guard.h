@@ -24,10 +24,10 @@
 #define GUARD_NAMES 16 /* remembered as logged; no more are logged */
 
 struct guard {
-	uint64_t late;	 /* tick: calls that end later are looked at */
-	uint64_t begun;	 /* ns: this turn */
-	uint64_t looked; /* ns: the last look in this turn, or its begin */
-	bool named;	 /* a call of this turn was too long */
+	uint64_t late;	      /* tick: calls that end later are looked at */
+	uint64_t begun;	      /* ns: this turn */
+	uint64_t looked;      /* ns: the last look in this turn, or its begin */
+	bool named;	      /* a call of this turn was too long */
 	uint64_t quiet_until; /* ns: no turn is logged */
 	unsigned int nsaid;
 	uint64_t said[GUARD_NAMES]; /* hashes of names */
