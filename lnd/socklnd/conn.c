@@ -188,6 +188,9 @@ bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			 (conn->rx || conn->part_len ||
 			  conn->fsm.state == CONN_FINISHED);
 
+	/* Less may have come than the socket tells. */
+	if (receiving && now != conn->heard)
+		sock_rx_take_any(conn);
 	if (acked != conn->acked)
 		conn->acked_at = now;
 	if (acked != conn->acked || !sending)

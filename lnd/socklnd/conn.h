@@ -117,6 +117,7 @@ struct sock_conn {
 	uint8_t *behind; /* bytes read behind rx while it stands still */
 	size_t behind_len;
 	uint32_t rx_limit; /* bytes asked for at once */
+	uint32_t readable_from; /* so many bytes make it readable */
 	uint64_t heard;	   /* ns; CONN_WAITING: when it was asked */
 };
 

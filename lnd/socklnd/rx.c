@@ -11,6 +11,11 @@
 /* Payloads from this size on are better read than copied to where they belong.
  */
 #define DIRECT_MIN 8192u
+/* A long payload is read in pieces of at least this size, until not so much is
+ * left of it: each piece that is waited for costs a system call or two, and
+ * perhaps a wake-up. */
+#define PIECE_MAX (256u << 10)
+#define PIECE_MIN (64u << 10)
 /* Reads of a connection whose siblings have been closed. */
 #define DRAIN_READS 64
 
@@ -432,6 +437,28 @@ static int rx_status_of(const struct sock_conn *conn, ssize_t n, int error)
 	return conn->rx || conn->part_len ? -ECONNRESET : 0;
 }
 
+static void readable_from(struct sock_conn *conn, uint32_t bytes)
+{
+	if (likely(conn->readable_from == bytes))
+		return;
+	conn->readable_from = bytes;
+	sock_readable_from(conn->io.fd, bytes);
+}
+
+/* How much is to come before @conn is looked at again. */
+static void wait_for_piece(struct sock_conn *conn)
+{
+	const struct sock_rx *rx = conn->rx;
+	uint32_t left = rx && rx->answered ? left_of(rx) : 0;
+
+	readable_from(conn, left < PIECE_MIN ? 1 : MIN(left, PIECE_MAX));
+}
+
+void sock_rx_take_any(struct sock_conn *conn)
+{
+	readable_from(conn, 1);
+}
+
 /*
  * One read, and what follows from it. 1: there may be more; 0: nothing now, or
  * the connection was closed meanwhile; RX_ENDED: it has ended, *@status says
@@ -469,7 +496,10 @@ static int read_once(struct sock_conn *conn, int *status)
 	*status = on_bytes(conn, (size_t)n, direct);
 	if (!sock_conn_is_open(conn))
 		return 0;
-	return *status ? RX_ENDED : 1;
+	if (*status)
+		return RX_ENDED;
+	wait_for_piece(conn);
+	return 1;
 }
 
 /*
@@ -524,6 +554,7 @@ static void rx_resumed(struct timer *t)
 
 void sock_rx_open(struct sock_conn *conn)
 {
+	conn->readable_from = 1;
 	timer_init(&conn->timer, rx_resumed);
 }
 

@@ -33,6 +33,10 @@ struct sock_rx {
 /* The socket has something to read. */
 void sock_rx_readable(struct sock_conn *conn);
 
+/* What has come of a payload is read, however little it is: so a peer that sends
+ * little by little is heard. To be called from time to time. */
+void sock_rx_take_any(struct sock_conn *conn);
+
 /* As lnd.h says. */
 void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		  uint32_t rlength);

@@ -191,6 +191,11 @@ unsigned int sock_repeats(int fd)
 		       : info.tcpi_retransmits;
 }
 
+void sock_readable_from(int fd, unsigned int bytes)
+{
+	(void)set_int(fd, SOL_SOCKET, SO_RCVLOWAT, bytes);
+}
+
 void sock_reset_on_close(int fd)
 {
 	struct linger none = { .l_onoff = 1 };

@@ -54,6 +54,10 @@ uint64_t sock_files_max(void);
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
 
+/* @fd is readable once @bytes have come, or as many as its buffer takes well.
+ * It is as it was if the system does not want that. */
+void sock_readable_from(int fd, unsigned int bytes);
+
 /* When @fd is closed, the other end is told at once, and what is still to be
  * sent is thrown away. */
 void sock_reset_on_close(int fd);

@@ -99,6 +99,49 @@ static void half_a_message(struct fx *fx)
 	visit_end(fx, &calm, &s);
 }
 
+/* Of a long message only a byte comes from time to time, for longer than a peer
+ * may be silent; then the rest. Whoever sends so little is slow, not dead. */
+static void byte_by_byte(struct fx *fx)
+{
+	struct frame f = { .hdr.type = SOCK_MSG_LNET };
+	struct box *src, *dst;
+	struct stranger s;
+	struct calm calm;
+	const uint8_t *p, *end;
+	uint8_t hdr[256];
+	int fd[3];
+	size_t n;
+
+	if (!visit_begin(fx, &calm, &s))
+		return;
+	src = box_new(fx, LNET_MTU, CUT_NONE);
+	dst = box_new(fx, LNET_MTU, CUT_ODD);
+	box_fill(src, 34);
+	p = src->iov[0].iov_base;
+	end = p + LNET_MTU;
+	if (stranger_open_all(fx, &s, fd) &&
+	    box_post(dst, &(struct post){ .portal = PORTAL,
+					  .bits = 34,
+					  .options = LNET_MD_OP_PUT })) {
+		f.lnet = stranger_put_hdr(&s, PORTAL, 34, HDR(34, 0), LNET_MTU);
+		f.lnet.wmd = LNET_WIRE_NONE;
+		n = stranger_hdr(&s, &f.hdr, &f.lnet, hdr);
+		say(fd[2], hdr, n);
+		say(fd[2], p, LNET_MTU / 2);
+		p += LNET_MTU / 2;
+		/* For sock_timeout, and more. */
+		for (int i = 0; i < 16; i++) {
+			expect(fx, say(fd[2], p++, 1));
+			fx_run(fx, 100000);
+		}
+		expect(fx, say(fd[2], p, (size_t)(end - p)));
+		expect(fx, fx_wait(fx, &dst->n[LNET_EVENT_PUT], 1));
+		expect(fx, dst->failed[LNET_EVENT_PUT] == 0);
+	}
+	close_all(fd, 3);
+	visit_end(fx, &calm, &s);
+}
+
 /* ---- pauses between attempts ---- */
 
 /* A PUT that ends because the connection that it needs does not come up. */
@@ -170,6 +213,7 @@ static const struct behaviour list[] = {
 	{ "signs of life", 0, keepalive },
 	{ "large messages ask for nothing", 0, not_to_be_acknowledged },
 	{ "half of a message", 0, half_a_message },
+	{ "a long message, byte by byte", 0, byte_by_byte },
 	{ "pauses between attempts to connect", 0, pauses },
 };
 
