@@ -7,8 +7,10 @@
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 
-/* Of those that an import keeps: how many, and bytes of replies in each. */
+/* Of those that an import keeps: how many, bytes in each, and of these what must
+ * be left for one more reply. */
 #define KEPT_MAX  4
+#define KEPT_SIZE 4096
 #define KEPT_ROOM 768
 
 static struct slab *reply_slab(const struct shard *s)
@@ -99,9 +101,6 @@ static struct ulnet_md md_of(struct reply_buf *rb, const struct parcel *p,
 	/* With bulk, the reply is told after its event. */
 	if (!rb->kept && p->n == 1 && !p->bulk)
 		md.threshold = 1;
-	/* Each reply lands at the beginning. */
-	if (rb->kept)
-		md.options |= LNET_MD_MANAGE_REMOTE;
 	return md;
 }
 
@@ -115,7 +114,7 @@ static void reply_buf_join(struct reply_buf *rb, struct parcel *p)
 
 static int reply_buf_new(struct parcel *p, bool kept)
 {
-	uint32_t room = kept ? KEPT_ROOM : p->need;
+	uint32_t room = kept ? KEPT_SIZE : p->need;
 	size_t size = sizeof(struct reply_buf) + room;
 	struct reply_buf *rb = slab_get(reply_slab(p->shard), size);
 	struct ulnet_me_handle me;
@@ -126,6 +125,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 		return -ENOMEM;
 	rb->shard = p->shard;
 	rb->kept = kept;
+	rb->room = room;
 	rb->match = p->match;
 	rb->peer = p->peer;
 	rb->size = size;
@@ -191,8 +191,8 @@ void reply_buf_release(struct parcel *p)
 	p->current = NULL;
 	if (!rb)
 		return;
-	if (!rb->kept || !p->landing || !import_is_up(imp) ||
-	    p->shard->aborted) {
+	if (!rb->kept || rb->room < KEPT_ROOM || !p->landing ||
+	    !import_is_up(imp) || p->shard->aborted) {
 		reply_buf_unlink(rb, imp);
 		return;
 	}
@@ -224,16 +224,6 @@ static void on_reply_buf_over(struct ulnet_work *work)
 	parcel_check(p);
 }
 
-/* Is there too little room behind a message for what @p still waits for? */
-static bool is_full(const struct reply_buf *rb, const struct parcel *p,
-		    const struct ulnet_event *ev)
-{
-	if (ev->unlinked)
-		return true;
-	return !rb->kept &&
-	       rb->size - sizeof(*rb) - ev->offset - ev->mlength < p->need;
-}
-
 static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 			    const struct ulnet_event *ev)
 {
@@ -249,7 +239,7 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 		parcel_on_replies(p, ev);
 	else if (put)
 		stat_count(p->shard, RPC_STAT_replies_late);
-	if (p->open && p->current == rb && is_full(rb, p, ev))
+	if (p->open && p->current == rb && (ev->unlinked || rb->room < p->need))
 		reply_buf_renew(p);
 	p->landing = false;
 	if (unlikely(ev->unlinked && put && p->bulk)) {
@@ -263,13 +253,24 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 	parcel_check(p);
 }
 
+/* Messages land one behind the other, but may end in another order. */
+static uint32_t room_behind(const struct reply_buf *rb,
+			    const struct ulnet_event *ev)
+{
+	size_t behind = rb->size - sizeof(*rb) - ev->offset - ev->mlength;
+
+	return MIN(rb->room, (uint32_t)behind);
+}
+
 static void on_reply_event(const struct ulnet_event *ev)
 {
 	struct reply_buf *rb = ev->user_ptr;
 	bool put = ev->type == LNET_EVENT_PUT;
 
-	if (put)
+	if (put) {
 		stat_count(rb->shard, RPC_STAT_replies_received);
+		rb->room = room_behind(rb, ev);
+	}
 	if (likely(rb->parcel)) {
 		on_parcel_event(rb, rb->parcel, ev);
 		return;

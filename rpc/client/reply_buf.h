@@ -4,12 +4,16 @@
  * LNet finds it.
  *
  * A parcel of one call with a short reply takes a buffer that its import keeps
- * attached, if there is one, and gives it back: setting up a match entry, and
- * taking it down, costs as much as the rest of receiving the reply. It is given
- * back only by the arrival of the reply that the parcel waited for: as long as
- * that could still be landing, nobody else's may. A copy of a reply that comes
- * later still finds a buffer, with the parcel that has it then or with none,
- * and is told from what that waits for by the numbers of calls.
+ * attached, if there is one, and gives it back, as long as there is room in it
+ * for another: setting up a match entry, and taking it down, costs as much as
+ * the rest of receiving the reply. Each message lands behind the one before it,
+ * so none is written over what somebody still reads, not even by a copy that
+ * comes late, or that stopped halfway on a connection that was lost. Such a copy
+ * still finds the buffer, with the parcel that has it then or with none, and is
+ * told from what that waits for by the numbers of calls.
+ *
+ * A buffer is given back only by the arrival of the reply that the parcel waited
+ * for: one whose reply may still come would be used up by it.
  *
  * All other parcels have buffers of their own.
  *
@@ -32,6 +36,7 @@ struct reply_buf {
 	struct shard *shard;
 	struct parcel *parcel; /* NULL: in one of these lists */
 	bool kept;	       /* by the import */
+	uint32_t room;	       /* bytes, behind all that has landed */
 	uint64_t match;
 	struct ulnet_id peer; /* who may reply */
 	struct ulnet_md_handle md;

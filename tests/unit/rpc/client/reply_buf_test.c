@@ -113,6 +113,66 @@ Test(reply_buf, what_comes_late_is_for_nobody)
 	rig_close(&g);
 }
 
+static void where(void *arg, const struct ulrpc_outcome *o, const void *reply,
+		  size_t length)
+{
+	const uint8_t **p = arg;
+
+	cr_assert_eq(o->cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(length, 5);
+	*p = reply;
+}
+
+/* Nothing is written where another message of the same buffer has been: a copy
+ * of that one may still land there, piece by piece, on another connection. */
+Test(reply_buf, messages_lie_one_behind_the_other)
+{
+	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 64 };
+	const uint8_t *at[3] = { NULL };
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < ARRAY_SIZE(at); i++) {
+		cr_assert_eq(ulrpc_call(g.client, 77, "hello", 5, &conf, where,
+					&at[i], NULL),
+			     0);
+		run(&g, 10 * MSEC);
+		cr_assert_not_null(at[i]);
+		cr_assert_eq(g.fake->calls[i].match, g.fake->calls[0].match);
+		if (i)
+			cr_assert_geq(at[i] - at[i - 1], 5);
+		/* The copy takes its place, too. */
+		fake_echo(g.fake, &g.fake->calls[i]);
+		run(&g, 10 * MSEC);
+	}
+	cr_assert_eq(at[2] - at[1], at[1] - at[0]);
+	kept_are(1, 1);
+	rig_close(&g);
+}
+
+/* Answers use a buffer up, and another one is in its place. */
+Test(reply_buf, is_replaced_when_it_is_used_up)
+{
+	unsigned int others = 0;
+	uint64_t match = 0;
+
+	rig_open(&g);
+	for (unsigned int i = 0; i < 500; i++) {
+		struct note one = { 0 };
+		struct ulrpc_call_conf conf = { .deadline = 1000000,
+						.reply_max = 64 };
+
+		call_with(&g, &one, &conf, "hello", 5);
+		run(&g, 10 * MSEC);
+		ended_well(&one);
+		others += match != g.fake->calls[i % CALLS_SEEN].match;
+		match = g.fake->calls[i % CALLS_SEEN].match;
+		cr_assert_leq(g.client->imp->nreply_bufs, 1);
+	}
+	cr_assert_geq(others, 3);
+	cr_assert_leq(others, 50);
+	rig_close(&g);
+}
+
 /* As long as a reply may still land, its buffer is nobody else's. */
 Test(reply_buf, of_a_call_that_is_given_up_goes)
 {
