@@ -175,6 +175,9 @@ static int lo_eager_recv(struct lnd_ni *ni, void *priv)
 	struct lnd_msg *tx = rx->tx;
 
 	(void)ni;
+	/* The sender has given up meanwhile: there is nothing to copy. */
+	if (!tx)
+		return -ECANCELED;
 	if (rx->length) {
 		rx->copy = malloc(rx->length);
 		if (!rx->copy)

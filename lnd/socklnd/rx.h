@@ -33,8 +33,8 @@ struct sock_rx {
 /* The socket has something to read. */
 void sock_rx_readable(struct sock_conn *conn);
 
-/* What has come of a payload is read, however little it is: so a peer that sends
- * little by little is heard. To be called from time to time. */
+/* What has come of a payload is read, however little it is: so a peer that
+ * sends little by little is heard. To be called from time to time. */
 void sock_rx_take_any(struct sock_conn *conn);
 
 /* As lnd.h says. */

@@ -7,8 +7,8 @@
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 
-/* Of those that an import keeps: how many, bytes in each, and of these what must
- * be left for one more reply. */
+/* Of those that an import keeps: how many, bytes in each, and of these what
+ * must be left for one more reply. */
 #define KEPT_MAX  4
 #define KEPT_SIZE 4096
 #define KEPT_ROOM 768

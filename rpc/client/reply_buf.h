@@ -8,12 +8,12 @@
  * for another: setting up a match entry, and taking it down, costs as much as
  * the rest of receiving the reply. Each message lands behind the one before it,
  * so none is written over what somebody still reads, not even by a copy that
- * comes late, or that stopped halfway on a connection that was lost. Such a copy
- * still finds the buffer, with the parcel that has it then or with none, and is
- * told from what that waits for by the numbers of calls.
+ * comes late, or that stopped halfway on a connection that was lost. Such a
+ * copy still finds the buffer, with the parcel that has it then or with none,
+ * and is told from what that waits for by the numbers of calls.
  *
- * A buffer is given back only by the arrival of the reply that the parcel waited
- * for: one whose reply may still come would be used up by it.
+ * A buffer is given back only by the arrival of the reply that the parcel
+ * waited for: one whose reply may still come would be used up by it.
  *
  * All other parcels have buffers of their own.
  *

@@ -218,8 +218,8 @@ static int tcp_is_first(void)
 	return down(&v);
 }
 
-/* ... even if a connection for bulk was opened meanwhile, over which no messages
- * can be sent. */
+/* ... even if a connection for bulk was opened meanwhile, over which no
+ * messages can be sent. */
 static int tcp_is_first_but_for_bulk(void)
 {
 	struct visit v;

@@ -88,11 +88,14 @@ static const char *parcel_miscounts(const struct parcel *p)
  * parcel's own. */
 static const char *import_miscounts(const struct import *imp)
 {
-	const struct reply_buf *rb;
 	const struct parcel *p;
+	const struct list *l;
 	unsigned int kept = 0;
 
-	list_for_each_entry (rb, &imp->reply_bufs, link) {
+	for (l = imp->reply_bufs.next; l != &imp->reply_bufs; l = l->next) {
+		const struct reply_buf *rb =
+			container_of(l, struct reply_buf, link);
+
 		if (!rb->kept || rb->parcel)
 			return "memory for replies is somebody's, and nobody's";
 		kept++;
