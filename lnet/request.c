@@ -173,7 +173,8 @@ void request_put_done(struct lnet_msg *msg)
 	request_event(msg, &ev, LNET_EVENT_PUT);
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
-	if (ack)
+	/* A node that has crashed may not have told its user: no ACK, then. */
+	if (ack && likely(!msg->cpt->node->crashed))
 		request_ack(msg);
 	else
 		msg_free(msg);
