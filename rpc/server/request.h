@@ -100,8 +100,10 @@ struct ulrpc_request {
 	void *reply;  /* to be freed, unless it is room */
 
 	struct sched_item item;
-	struct list link; /* service_cpt.active */
-	uint64_t held;	  /* active: bytes, as struct share counts them */
+	/* active: */
+	struct list link;	  /* service_cpt.active */
+	struct ulnet_timer timer; /* deadline.h */
+	uint64_t held;		  /* bytes, as struct share counts them */
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct ulnet_work work; /* runs it (virtual), or brings the reply */
 	void *next_arg;
@@ -136,8 +138,6 @@ void requests_crash(struct service_cpt *sc);
 void requests_gone(struct service_cpt *sc);
 /* Nobody refers to @sc: frees requests that were lost and answered. */
 void requests_lost_free(struct service_cpt *sc);
-/* service_cpt.watch: those that are stuck, or too late to be run. */
-void requests_watch(struct ulnet_timer *t);
 
 /* What is known of a call from before: by its number, which is noted, and by
  * its caller's word, with RESENT, that an attempt with another number may have

@@ -8,24 +8,12 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
+#include "rpc/server/deadline.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/wire/wire.h"
 
-#define WATCH_MAX_NS NSEC_PER_SEC
-#define WATCH_MIN_NS (10 * NSEC_PER_MSEC)
-
 /* ---- under way ---- */
-
-static void watch_arm(struct service_cpt *sc)
-{
-	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
-	uint64_t every = MIN(stuck / 4, WATCH_MAX_NS);
-
-	if (!lnet_timer_armed(&sc->watch))
-		shard_arm(sc->shard, &sc->watch,
-			  shard_now(sc->shard) + MAX(every, WATCH_MIN_NS));
-}
 
 void request_activate(struct ulrpc_request *r, uint64_t held)
 {
@@ -36,7 +24,7 @@ void request_activate(struct ulrpc_request *r, uint64_t held)
 	list_add_tail(&sc->active, &r->link);
 	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
-	watch_arm(sc);
+	deadline_watch(r);
 }
 
 void request_deactivate(struct ulrpc_request *r)
@@ -44,6 +32,7 @@ void request_deactivate(struct ulrpc_request *r)
 	struct service_cpt *sc = r->sc;
 	struct shard *s = sc->shard;
 
+	deadline_unwatch(r);
 	list_del(&r->link);
 	r->active = false;
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
@@ -51,8 +40,6 @@ void request_deactivate(struct ulrpc_request *r)
 	if (r->placed)
 		exec_done(&sc->service->exec, &r->item, shard_now(s));
 	r->placed = false;
-	if (list_empty(&sc->active))
-		shard_cancel(s, &sc->watch);
 	service_cpt_settled(sc);
 	shard_work_end(s);
 }
@@ -130,45 +117,6 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 		request_deactivate(r);
 }
 
-/* ---- looking after what is under way ---- */
-
-static void report_stuck(struct ulrpc_request *r, uint64_t since)
-{
-	char text[LNET_NIDSTR_SIZE];
-
-	r->reported = true;
-	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
-	lnet_log(LNET_LOG_WARN, "rpc",
-		 "service %s, method %s: request %llu of %s: no reply after "
-		 "%llu ms in its handler",
-		 r->sc->service->name, r->method->name,
-		 (unsigned long long)r->xid,
-		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
-		 (unsigned long long)(since / NSEC_PER_MSEC));
-}
-
-void requests_watch(struct ulnet_timer *t)
-{
-	struct service_cpt *sc = container_of(t, struct service_cpt, watch);
-	uint64_t stuck = rpc_ns(sc->service->conf.stuck);
-	uint64_t now = shard_now(sc->shard);
-	struct ulrpc_request *r, *next;
-
-	watch_arm(sc);
-	list_for_each_entry_safe (r, next, &sc->active, link) {
-		uint64_t started =
-			atomic_load_explicit(&r->started, memory_order_relaxed);
-
-		if (now >= r->deadline && request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&sc->service->exec, &r->item))
-			request_refuse_queued(r, WIRE_EXPIRED);
-		else if (started && !r->reported && now > started &&
-			 now - started >= stuck &&
-			 request_state(r) == REQUEST_RUNNING)
-			report_stuck(r, now - started);
-	}
-}
-
 /* ---- the end of a connection ---- */
 
 void requests_forget(struct service_cpt *sc, const struct export *e)
@@ -238,9 +186,11 @@ void requests_crash(struct service_cpt *sc)
 {
 	struct ulrpc_request *r;
 
-	list_for_each_entry (r, &sc->active, link)
+	list_for_each_entry (r, &sc->active, link) {
+		deadline_unwatch(r);
 		if (r->transfers)
 			transfer_crash(r->transfers);
+	}
 }
 
 static void reply_drop(struct ulrpc_request *r)

@@ -412,7 +412,6 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	list_init(&sc->active);
 	list_init(&sc->flush);
 	sc->flush_work.fn = replies_flush;
-	lnet_timer_init(&sc->watch, requests_watch);
 }
 
 static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
@@ -855,7 +854,6 @@ void services_forget(struct shard *s, const struct export *e)
 
 static void cpt_crash(struct service_cpt *sc)
 {
-	shard_cancel(sc->shard, &sc->watch);
 	if (sc->open)
 		inbox_crash(&sc->inbox);
 	requests_crash(sc);

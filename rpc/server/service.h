@@ -113,8 +113,7 @@ struct service_cpt {
 	unsigned int answers;	    /* of these, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
-	bool flushing;		  /* that is under way */
-	struct ulnet_timer watch; /* looks after active */
+	bool flushing; /* that is under way */
 
 	/* Written here, read by all CPTs. */
 	_Atomic uint32_t held;	     /* requests under way */

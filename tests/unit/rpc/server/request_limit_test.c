@@ -35,7 +35,7 @@ Test(request_limit, expired_in_the_queue)
 	c.timeout = c.remaining = 0;
 	stranger_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 6 * MSEC);
-	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(a.replies, 2, "at once");
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
@@ -105,6 +105,39 @@ Test(request_limit, expired_behind_a_worker_that_is_stuck)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* ... each at its own deadline. P17. */
+Test(request_limit, expired_when_it_is_time)
+{
+	static const uint64_t ms[] = { 1700, 400, 900, 401, 2300 };
+	struct serve_rig g;
+	uint64_t sent;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "first");
+	settle(&g);
+	sent = lnet_now(g.node[SERVER], 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(ms); i++) {
+		struct wire_call c = stranger_call_of(2 + i, "work", 1);
+
+		c.timeout = c.remaining = ms[i] * 1000;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	for (uint64_t at = 100; at < 2500; at++) {
+		unsigned int due = 0;
+
+		lnet_sim_run(g.sim,
+			     sent + at * MSEC - lnet_now(g.node[SERVER], 0));
+		for (unsigned int i = 0; i < ARRAY_SIZE(ms); i++)
+			due += at >= ms[i];
+		cr_assert_eq(a.replies, due, "%u after %llu ms", a.replies,
+			     (unsigned long long)at);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(ms); i++)
+		cr_assert_eq(stranger_reply(&a, 2 + i)->status, WIRE_EXPIRED);
+	serve_release(&g.served);
 	serve_fini(&g);
 }
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/deadline.h"
+
+#include "rpc/server/request_priv.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+/* A worker takes a request from the queue without a word to the CPT of the
+ * request: as long as the request waits, the CPT looks for that this often. */
+#define STUCK_LOOKS    4
+#define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
+
+static void deadline_on_timer(struct ulnet_timer *t);
+
+static uint64_t started_at(const struct ulrpc_request *r)
+{
+	return atomic_load_explicit(&r->started, memory_order_relaxed);
+}
+
+/* ns: when @r is to be looked at to see whether its handler is stuck. */
+static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t stuck = rpc_ns(r->sc->service->conf.stuck);
+	uint64_t started = started_at(r);
+
+	if (r->reported || stuck == TIME_NEVER ||
+	    request_state(r) > REQUEST_RUNNING)
+		return TIME_NEVER;
+	/* The time may have come while a worker is about to begin. */
+	if (started)
+		return MAX(rpc_at(started, stuck), now + STUCK_LOOK_MIN);
+	return rpc_at(now, MAX(stuck / STUCK_LOOKS, STUCK_LOOK_MIN));
+}
+
+/* Arms the timer for what is due first. What was due by @now is done. */
+static void deadline_arm(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t at = stuck_at(r, now);
+
+	if (r->deadline > now && request_state(r) == REQUEST_QUEUED)
+		at = MIN(at, r->deadline);
+	if (at != TIME_NEVER)
+		shard_arm(r->sc->shard, &r->timer, at);
+}
+
+void deadline_watch(struct ulrpc_request *r)
+{
+	lnet_timer_init(&r->timer, deadline_on_timer);
+	deadline_arm(r, shard_now(r->sc->shard));
+}
+
+void deadline_unwatch(struct ulrpc_request *r)
+{
+	shard_cancel(r->sc->shard, &r->timer);
+}
+
+static void report_stuck(struct ulrpc_request *r, uint64_t since)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	r->reported = true;
+	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s, method %s: request %llu of %s: no reply after "
+		 "%llu ms in its handler",
+		 r->sc->service->name, r->method->name,
+		 (unsigned long long)r->xid,
+		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
+		 (unsigned long long)(since / NSEC_PER_MSEC));
+}
+
+static void look_stuck(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t started = started_at(r);
+
+	if (started && !r->reported && request_state(r) == REQUEST_RUNNING &&
+	    now >= rpc_at(started, rpc_ns(r->sc->service->conf.stuck)))
+		report_stuck(r, now - started);
+}
+
+static void deadline_on_timer(struct ulnet_timer *t)
+{
+	struct ulrpc_request *r = container_of(t, struct ulrpc_request, timer);
+	uint64_t now = shard_now(r->sc->shard);
+
+	if (now >= r->deadline && request_state(r) == REQUEST_QUEUED &&
+	    exec_remove(&r->sc->service->exec, &r->item)) {
+		request_refuse_queued(r, WIRE_EXPIRED);
+		return; /* r is gone */
+	}
+	look_stuck(r, now);
+	deadline_arm(r, now);
+}
