@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/pool.h"
 #include "rpc/client/import.h"
 #include "rpc/inbox.h"
 #include "rpc/server/export.h"
 #include "rpc/server/party.h"
+#include "rpc/slab.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -17,10 +17,13 @@
  * limit, and each NID has its share. */
 #define SENDS_MAX 16384
 
+_Static_assert(WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
+	       "what is sent is not too long for those who receive");
+
 struct control {
 	struct inbox inbox;
 	bool open;
-	struct pool sends;
+	struct slab slab;	/* of struct control_send */
 	struct list sending;	/* of control_send.link */
 	struct parties parties; /* messages that are on their way to a NID */
 };
@@ -32,13 +35,15 @@ struct control_send {
 	control_sent_fn done; /* NULL: nobody wants to know */
 	uint64_t id;
 	uint64_t tag;
-	uint8_t bytes[WIRE_CONTROL_BOUND];
+	size_t size; /* of all this */
+	uint8_t bytes[];
 };
 
 /* ---- out ---- */
 
+/* For a message of up to @bound bytes. */
 static struct control_send *send_new(struct shard *s,
-				     const struct ulnet_nid *nid)
+				     const struct ulnet_nid *nid, size_t bound)
 {
 	struct control *c = s->control;
 	struct party *p = party_take(&c->parties, nid, shard_now(s));
@@ -46,11 +51,12 @@ static struct control_send *send_new(struct shard *s,
 
 	if (!p)
 		return NULL;
-	cs = pool_get(&c->sends);
+	cs = slab_get(&c->slab, sizeof(*cs) + bound);
 	if (!cs) {
 		party_put(&c->parties, p);
 		return NULL;
 	}
+	cs->size = sizeof(*cs) + bound;
 	cs->shard = s;
 	cs->party = p;
 	list_add_tail(&c->sending, &cs->link);
@@ -63,7 +69,7 @@ static void send_free(struct control_send *cs)
 
 	list_del(&cs->link);
 	party_put(&c->parties, cs->party);
-	pool_put(&c->sends, cs);
+	slab_put(&c->slab, cs, cs->size);
 }
 
 static void control_on_sent(const struct ulnet_event *ev)
@@ -120,7 +126,7 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 
 	if (s->crashed || !s->control)
 		return -ESHUTDOWN;
-	cs = send_new(s, &to.nid);
+	cs = send_new(s, &to.nid, wire_control_bound(m));
 	if (!cs)
 		return -ENOMEM;
 	cs->done = done;
@@ -184,7 +190,7 @@ static int control_shard_open(struct shard *s)
 
 	if (!c)
 		return -ENOMEM;
-	pool_init(&c->sends, sizeof(struct control_send), SENDS_MAX);
+	slab_init(&c->slab, s);
 	list_init(&c->sending);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&c->parties, "control messages on their way", SENDS_MAX,
@@ -216,7 +222,10 @@ static void control_shard_stop(struct shard *s)
 
 static void control_shard_crash(struct shard *s)
 {
-	if (s->control && s->control->open)
+	if (!s->control)
+		return;
+	slab_stop(&s->control->slab);
+	if (s->control->open)
 		inbox_crash(&s->control->inbox);
 }
 
@@ -230,7 +239,8 @@ static void control_shard_free(struct shard *s)
 		inbox_gone(&c->inbox);
 	while (!list_empty(&c->sending))
 		send_free(list_first(&c->sending, struct control_send, link));
-	pool_fini(&c->sends);
+	slab_stop(&c->slab);
+	slab_fini(&c->slab);
 	parties_fini(&c->parties);
 	free(c);
 	s->control = NULL;

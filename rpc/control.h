@@ -10,7 +10,7 @@
 
 struct wire_control;
 
-#define CONTROL_MESSAGE_MAX 1024 /* bytes */
+#define CONTROL_MESSAGE_MAX 4096 /* bytes */
 
 extern const struct rpc_part control_part;
 

@@ -63,6 +63,7 @@ enum wire_status {
 	WIRE_BULK_FAILED = 12,
 	WIRE_VERSION_UNKNOWN = 13,
 	WIRE_DOUBTFUL = 14,
+	WIRE_UNKNOWN_CALL = 15,
 	WIRE_STATUSES
 };
 
@@ -70,6 +71,7 @@ enum wire_call_flags {
 	WIRE_CALL_RESENT = 1,
 	WIRE_CALL_REPLAY = 2,
 	WIRE_CALL_NEW_XID = 4,
+	WIRE_CALL_QUERY = 8,
 };
 
 enum wire_access {
@@ -197,6 +199,7 @@ struct wire_replies {
 	uint32_t epoch;
 	uint32_t window;
 	/* decoded only: */
+	uint64_t estimate; /* us */
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 };
 
@@ -237,12 +240,14 @@ static inline void wire_reply_clear(struct wire_reply *r)
 	r->body = NULL;
 }
 
-/* As for requests. The bound of a reply without bulks is
- * WIRE_REPLY_BOUND. */
+/* As for requests, with an estimate, or none, between the replies and the
+ * bodies' tag. The bound of a reply without bulks is WIRE_REPLY_BOUND; that of
+ * the estimate is in WIRE_REPLIES_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   104u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
+uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);
 size_t wire_reply_bound(const struct wire_reply *reply);
 /* wire_reply_put(): rpc/wire/wire_reply.h */
 
@@ -279,6 +284,9 @@ enum wire_control_kind {
 	WIRE_DISCONNECTED = 6,
 	WIRE_KEEPALIVE = 7,
 	WIRE_ALIVE = 8,
+	WIRE_EXTEND = 9,
+	WIRE_CANCEL = 10,
+	WIRE_GOODBYE = 11,
 };
 
 struct wire_connect {
@@ -301,8 +309,11 @@ struct wire_connected {
 	uint32_t status;
 	uint32_t version;
 	uint32_t clients;
+	uint32_t slots; /* 0: WIRE_SLOTS_USUAL */
 	bool reconnected;
 };
+
+#define WIRE_SLOTS_USUAL 1024u
 
 struct wire_open {
 	uint64_t connection;
@@ -322,6 +333,9 @@ struct wire_opened {
 	uint32_t request_max;
 	uint32_t window;
 	uint32_t message_max;
+	uint8_t incarnation[WIRE_ID_SIZE]; /* absent: all 0 */
+	uint64_t estimate;		   /* us */
+	bool durable;
 };
 
 struct wire_disconnect {
@@ -349,7 +363,61 @@ struct wire_alive {
 	uint32_t status;
 };
 
-/* Borrows nothing. */
+enum wire_extension_state {
+	WIRE_QUEUED = 0,
+	WIRE_THROTTLED = 1,
+	WIRE_RUNNING = 2,
+	WIRE_BULK = 3,
+};
+
+struct wire_extension {
+	uint64_t xid;
+	uint64_t extend; /* us */
+	uint32_t slot;
+	uint32_t attempt;
+	uint32_t state;	   /* enum wire_extension_state */
+	uint32_t position; /* QUEUED: so many are before it */
+	uint32_t progress; /* permille */
+};
+
+struct wire_gone {
+	uint64_t xid;
+	uint32_t slot;
+};
+
+#define WIRE_ENTRIES_MAX 64u /* extensions, or calls that are gone */
+
+/* The entries of a control message. */
+struct wire_entries {
+	uint32_t n; /* at most WIRE_ENTRIES_MAX */
+	union {
+		/* to be encoded: n of them, borrowed until the return */
+		const void *list;
+		/* decoded: inside of the message; for wire_*_next() */
+		struct wire_view view;
+	};
+};
+
+struct wire_extend {
+	uint64_t client;
+	uint32_t epoch;
+	struct wire_entries extensions; /* struct wire_extension */
+};
+
+struct wire_cancel {
+	uint64_t connection;
+	uint64_t client;
+	uint32_t epoch;
+	struct wire_entries gone; /* struct wire_gone */
+};
+
+struct wire_goodbye {
+	uint64_t client;
+	uint32_t epoch;
+	uint32_t status;
+};
+
+/* Borrows nothing, but for entries: these from the message. */
 struct wire_control {
 	enum wire_control_kind kind;
 	union {
@@ -361,16 +429,33 @@ struct wire_control {
 		struct wire_disconnected disconnected;
 		struct wire_keepalive keepalive;
 		struct wire_alive alive;
+		struct wire_extend extend;
+		struct wire_cancel cancel;
+		struct wire_goodbye goodbye;
 	};
 };
 
+/* The room that a control message takes: without entries WIRE_CONTROL_BOUND,
+ * and never more than WIRE_CONTROL_MAX. */
 #define WIRE_CONTROL_BOUND 128u
+#define WIRE_ENTRY_BOUND   56u
+#define WIRE_CONTROL_MAX \
+	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
-/* Puts it to @buf, sets *@hdr_data and returns how many bytes it has. */
-size_t wire_control_encode(const struct wire_control *m,
-			   uint8_t buf[WIRE_CONTROL_BOUND], uint64_t *hdr_data);
-/* Two messages in one are -EPROTO. *@m is set on success only. */
+size_t wire_control_bound(const struct wire_control *m);
+/* Puts it to @buf, which has room for wire_control_bound() bytes, sets
+ * *@hdr_data and returns how many bytes it has. */
+size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
+			   uint64_t *hdr_data);
+/* Two messages in one are -EPROTO, and so are more than WIRE_ENTRIES_MAX
+ * entries, or entries of a message that comes in several parts. *@m is set on
+ * success only. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
+
+/* The next of the entries, of which there are entries->n: @view is a copy of
+ * theirs. */
+bool wire_extension_next(struct wire_view *view, struct wire_extension *e);
+bool wire_gone_next(struct wire_view *view, struct wire_gone *g);
 
 #endif

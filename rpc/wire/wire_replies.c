@@ -20,6 +20,11 @@ uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m)
 	return put_varint_field(p, 3, m->window);
 }
 
+uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate)
+{
+	return put_varint_field(p, 5, estimate);
+}
+
 static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 {
 	uint8_t *begin = put_begin(p, 9);
@@ -230,6 +235,9 @@ static bool get_replies(struct wire_view head, struct wire_replies *m,
 			break;
 		case TAG(4, WT_LEN):
 			p = get_reply_part(p, head.end, m, reply);
+			break;
+		case TAG(5, WT_VARINT):
+			p = get_varint(p, head.end, &m->estimate);
 			break;
 		case TAG(15, WT_LEN):
 			p = get_bodies(p, head.end, bodies);

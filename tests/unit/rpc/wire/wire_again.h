@@ -156,9 +156,30 @@ static inline int again_replies(const uint8_t *bytes, size_t length,
 		p = end;
 	}
 	BUG_ON(body != bytes + length);
+	p = wire_estimate_put(p, m.estimate);
 	return again_end(out, WIRE_REPLIES, p, bodies, (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;
+}
+
+/* Reads the entries of a message, and has it point to them. */
+static inline void again_entries(struct wire_control *m)
+{
+	static struct wire_extension extensions[WIRE_ENTRIES_MAX];
+	static struct wire_gone gone[WIRE_ENTRIES_MAX];
+	struct wire_view view;
+
+	if (m->kind == WIRE_EXTEND) {
+		view = m->extend.extensions.view;
+		for (uint32_t i = 0; i < m->extend.extensions.n; i++)
+			BUG_ON(!wire_extension_next(&view, &extensions[i]));
+		m->extend.extensions.list = extensions;
+	} else if (m->kind == WIRE_CANCEL) {
+		view = m->cancel.gone.view;
+		for (uint32_t i = 0; i < m->cancel.gone.n; i++)
+			BUG_ON(!wire_gone_next(&view, &gone[i]));
+		m->cancel.gone.list = gone;
+	}
 }
 
 /* Nothing for one that is not known. */
@@ -170,12 +191,13 @@ static inline int again_control(const uint8_t *bytes, size_t length,
 
 	if (rc)
 		return rc;
+	again_entries(&m);
 	out->length = 0;
 	out->hdr_data = wire_hdr_data(WIRE_CONTROL, out->bytes, 0);
 	if (m.kind != WIRE_CONTROL_UNKNOWN)
 		out->length =
 			wire_control_encode(&m, out->bytes, &out->hdr_data);
-	BUG_ON(out->length > WIRE_CONTROL_BOUND);
+	BUG_ON(out->length > wire_control_bound(&m));
 	return 0;
 }
 

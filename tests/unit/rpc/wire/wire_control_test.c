@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Control messages against the code that protoc-c makes of wire.proto. */
+#include "wire_again.h"
 #include "wire_random.h"
 
 #define ROUNDS 60000
@@ -17,6 +18,21 @@ struct control {
 		Ulrpc__Wire__Disconnected disconnected;
 		Ulrpc__Wire__Keepalive keepalive;
 		Ulrpc__Wire__Alive alive;
+		Ulrpc__Wire__Extend extend;
+		Ulrpc__Wire__Cancel cancel;
+		Ulrpc__Wire__Goodbye goodbye;
+	};
+	union {
+		struct {
+			struct wire_extension list[WIRE_ENTRIES_MAX];
+			Ulrpc__Wire__Extension pb[WIRE_ENTRIES_MAX];
+			Ulrpc__Wire__Extension *pbs[WIRE_ENTRIES_MAX];
+		} extensions;
+		struct {
+			struct wire_gone list[WIRE_ENTRIES_MAX];
+			Ulrpc__Wire__Gone pb[WIRE_ENTRIES_MAX];
+			Ulrpc__Wire__Gone *pbs[WIRE_ENTRIES_MAX];
+		} gone;
 	};
 };
 
@@ -62,6 +78,7 @@ static void make_connected(struct control *c)
 	BOTH(c, connected, status, number32());
 	BOTH(c, connected, version, number32());
 	BOTH(c, connected, clients, number32());
+	BOTH(c, connected, slots, number32());
 	BOTH(c, connected, reconnected, below(2));
 }
 
@@ -92,6 +109,9 @@ static void make_opened(struct control *c)
 	BOTH(c, opened, request_max, number32());
 	BOTH(c, opened, window, number32());
 	BOTH(c, opened, message_max, number32());
+	make_id(c->m.opened.incarnation, &c->opened.incarnation);
+	BOTH(c, opened, durable, below(2));
+	BOTH(c, opened, estimate, number());
 }
 
 static void make_ending(struct control *c)
@@ -129,11 +149,78 @@ static void make_alive(struct control *c)
 	}
 }
 
+static void make_extension(struct wire_extension *e, Ulrpc__Wire__Extension *pb)
+{
+	ulrpc__wire__extension__init(pb);
+	pb->xid = e->xid = number();
+	pb->slot = e->slot = number32();
+	pb->attempt = e->attempt = number32();
+	pb->extend = e->extend = number();
+	pb->state = e->state = number32();
+	pb->position = e->position = number32();
+	pb->progress = e->progress = number32();
+}
+
+static uint32_t number_of_entries(void)
+{
+	return below(16) ? below(4) : below(WIRE_ENTRIES_MAX + 1);
+}
+
+static void make_extend(struct control *c)
+{
+	uint32_t n = number_of_entries();
+
+	ulrpc__wire__extend__init(&c->extend);
+	c->pb.extend = &c->extend;
+	BOTH(c, extend, client, number());
+	BOTH(c, extend, epoch, number32());
+	for (uint32_t i = 0; i < n; i++) {
+		make_extension(&c->extensions.list[i], &c->extensions.pb[i]);
+		c->extensions.pbs[i] = &c->extensions.pb[i];
+	}
+	c->m.extend.extensions.n = n;
+	c->m.extend.extensions.list = c->extensions.list;
+	c->extend.n_extension = n;
+	c->extend.extension = c->extensions.pbs;
+}
+
+static void make_cancel(struct control *c)
+{
+	uint32_t n = number_of_entries();
+
+	ulrpc__wire__cancel__init(&c->cancel);
+	c->pb.cancel = &c->cancel;
+	BOTH(c, cancel, connection, number());
+	BOTH(c, cancel, client, number());
+	BOTH(c, cancel, epoch, number32());
+	for (uint32_t i = 0; i < n; i++) {
+		Ulrpc__Wire__Gone *pb = &c->gone.pb[i];
+
+		ulrpc__wire__gone__init(pb);
+		pb->xid = c->gone.list[i].xid = number();
+		pb->slot = c->gone.list[i].slot = number32();
+		c->gone.pbs[i] = pb;
+	}
+	c->m.cancel.gone.n = n;
+	c->m.cancel.gone.list = c->gone.list;
+	c->cancel.n_gone = n;
+	c->cancel.gone = c->gone.pbs;
+}
+
+static void make_goodbye(struct control *c)
+{
+	ulrpc__wire__goodbye__init(&c->goodbye);
+	c->pb.goodbye = &c->goodbye;
+	BOTH(c, goodbye, client, number());
+	BOTH(c, goodbye, epoch, number32());
+	BOTH(c, goodbye, status, number32());
+}
+
 static void make_control(struct control *c)
 {
 	memset(c, 0, sizeof(*c));
 	ulrpc__wire__control__init(&c->pb);
-	c->m.kind = WIRE_CONNECT + below(8);
+	c->m.kind = WIRE_CONNECT + below(11);
 	switch (c->m.kind) {
 	case WIRE_CONNECT:
 		return make_connect(c);
@@ -146,6 +233,12 @@ static void make_control(struct control *c)
 	case WIRE_DISCONNECT:
 	case WIRE_DISCONNECTED:
 		return make_ending(c);
+	case WIRE_EXTEND:
+		return make_extend(c);
+	case WIRE_CANCEL:
+		return make_cancel(c);
+	case WIRE_GOODBYE:
+		return make_goodbye(c);
 	default:
 		return make_alive(c);
 	}
@@ -153,24 +246,84 @@ static void make_control(struct control *c)
 
 Test(wire_control, random)
 {
+	static uint8_t buf[WIRE_CONTROL_MAX];
+	static struct again said;
+
 	begin();
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		uint8_t buf[WIRE_CONTROL_BOUND], again[sizeof(buf)], *copy;
-		struct wire_control got;
 		struct control c;
 		uint64_t hdr_data;
+		uint8_t *copy;
 		size_t n;
 
 		make_control(&c);
 		n = wire_control_encode(&c.m, buf, &hdr_data);
-		cr_assert_leq(n, sizeof(buf), "seed %u", seed);
+		cr_assert_leq(n, wire_control_bound(&c.m), "seed %u", seed);
 		check_theirs(&c.pb.base, buf, n);
 		copy = exactly(buf, n);
-		cr_assert_eq(wire_control_decode(&got, hdr_data, copy, n), 0,
+		cr_assert_eq(again(WIRE_CONTROL, copy, n, hdr_data, &said), 0,
 			     "seed %u", seed);
 		free(copy);
-		check_bytes("what was read, again", again,
-			    wire_control_encode(&got, again, &hdr_data), buf,
-			    n);
+		check_bytes("what was read, again", said.bytes, said.length,
+			    buf, n);
 	}
+}
+
+static int decode(const uint8_t *bytes, size_t n, struct wire_control *m)
+{
+	return wire_control_decode(m, wire_hdr_data(WIRE_CONTROL, bytes, n),
+				   bytes, n);
+}
+
+/* A Cancel of @n entries, each of which says nothing, in one part or two. */
+static int decode_entries(uint32_t n, uint32_t second, struct wire_control *m)
+{
+	uint8_t bytes[512], *p = bytes, *begin;
+
+	for (unsigned int part = 0; part < 2; part++) {
+		uint32_t entries = part ? second : n;
+
+		begin = put_begin(p, WIRE_CANCEL);
+		p = begin;
+		while (entries--) {
+			*p++ = TAG(4, WT_LEN);
+			*p++ = 0;
+		}
+		p = put_end(begin, p);
+	}
+	return decode(bytes, (size_t)(p - bytes), m);
+}
+
+Test(wire_control, entries_are_limited)
+{
+	struct wire_control m;
+
+	cr_assert_eq(decode_entries(WIRE_ENTRIES_MAX, 0, &m), 0);
+	cr_assert_eq(m.cancel.gone.n, WIRE_ENTRIES_MAX);
+	cr_assert_eq(decode_entries(WIRE_ENTRIES_MAX + 1, 0, &m), -EPROTO);
+	cr_assert_eq(decode_entries(3, 2, &m), -EPROTO);
+	cr_assert_eq(decode_entries(0, 2, &m), 0);
+	cr_assert_eq(m.cancel.gone.n, 2);
+}
+
+Test(wire_control, entries_are_well_formed)
+{
+	/* an Extension whose number has no end; one that is longer than the
+	 * message; and one whose known field has another type, as a later
+	 * version may have it */
+	static const uint8_t endless[] = { 0x4a, 4, 0x1a, 2, 0x08, 0x80 };
+	static const uint8_t longer[] = { 0x4a, 4, 0x1a, 3, 0x08, 0x01 };
+	static const uint8_t other[] = { 0x4a, 5, 0x1a, 3, 0x0a, 1, 7 };
+	struct wire_extension e;
+	struct wire_control m;
+	struct wire_view view;
+
+	cr_assert_eq(decode(endless, sizeof(endless), &m), -EPROTO);
+	cr_assert_eq(decode(longer, sizeof(longer), &m), -EPROTO);
+	cr_assert_eq(decode(other, sizeof(other), &m), 0);
+	cr_assert_eq(m.extend.extensions.n, 1);
+	view = m.extend.extensions.view;
+	cr_assert(wire_extension_next(&view, &e));
+	cr_assert_eq(e.xid, 0);
+	cr_assert_not(wire_extension_next(&view, &e));
 }

@@ -399,6 +399,7 @@ static void check_replies(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.client, want->client);
 	CHECK(got.epoch, want->epoch);
 	CHECK(got.window, want->window);
+	CHECK(got.estimate, want->estimate);
 	CHECK(got.nreplies, want->nreplies);
 	for (uint32_t i = 0; i < want->nreplies; i++) {
 		check_reply(&reply[i], &replies[i]);
@@ -418,6 +419,7 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 		.client = number(),
 		.epoch = number32(),
 		.window = number32(),
+		.estimate = number(),
 		.nreplies = nreplies,
 	};
 	uint8_t *p = wire_replies_put(buf, &m), *end;
@@ -437,10 +439,13 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 		length += replies[i].reply.length;
 		pb_replies[i] = &replies[i].pb;
 	}
-	n = put_bodies(buf, p, length, WIRE_REPLIES, &hdr_data, &pb.bodies);
+	end = wire_estimate_put(p, m.estimate);
+	cr_assert_leq(end - p, 11);
+	n = put_bodies(buf, end, length, WIRE_REPLIES, &hdr_data, &pb.bodies);
 	pb.client = m.client;
 	pb.epoch = m.epoch;
 	pb.window = m.window;
+	pb.estimate = m.estimate;
 	pb.n_reply = nreplies;
 	pb.reply = pb_replies;
 	check_theirs(&pb.base, buf, n);

@@ -19,6 +19,10 @@ enum message {
 	REPLY,
 	MOVED,
 	CONTROL,
+	EXTEND,
+	CANCEL,
+	ENTRY,
+	MESSAGES
 };
 
 static inline enum message message_in(enum message m, unsigned int number)
@@ -32,6 +36,14 @@ static inline enum message message_in(enum message m, unsigned int number)
 		return number == 4 ? REPLY : LEAF;
 	case REPLY:
 		return number == 9 ? MOVED : LEAF;
+	case CONTROL:
+		return number == WIRE_EXTEND   ? EXTEND
+		       : number == WIRE_CANCEL ? CANCEL
+					       : LEAF;
+	case EXTEND:
+		return number == 3 ? ENTRY : LEAF;
+	case CANCEL:
+		return number == 4 ? ENTRY : LEAF;
 	default:
 		return LEAF;
 	}
@@ -88,7 +100,7 @@ static inline uint8_t *rewrite(uint8_t *p, enum message m, struct wire_view in,
 {
 	while (in.p < in.end) {
 		struct field f = field_at(in.p, in.end);
-		static uint8_t within[8][16 * SOURCE_MAX];
+		static uint8_t within[MESSAGES][16 * SOURCE_MAX];
 		uint8_t *end;
 
 		in.p = f.end;
