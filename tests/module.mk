@@ -68,6 +68,7 @@ unit_tests += %D%/unit/rpc/client/call_test
 unit_tests += %D%/unit/rpc/client/call_again_test
 unit_tests += %D%/unit/rpc/client/import_test
 unit_tests += %D%/unit/rpc/client/outage_test
+unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/wire/wire_control_test

@@ -205,6 +205,8 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 
 	list_del(&call->link);
 	client_unwatch(call);
+	if (likely(call->slot != SLOT_NONE))
+		import_slot_put(c->imp, call->slot);
 	switch ((enum call_state)call->fsm.state) {
 	case CALL_QUEUED:
 		c->nqueued--;
@@ -722,6 +724,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
 	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
+	call->slot = SLOT_NONE;
 	call->attempts = 0;
 	call->connecting = call->window = 0;
 	call->paths = 0;

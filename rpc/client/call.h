@@ -88,6 +88,8 @@ struct ulrpc_call {
 	uint8_t class;	     /* slab_class_of() this, with what follows */
 	uint16_t place;	     /* in the parcel */
 	uint32_t reply_need; /* bytes that its reply may take */
+	uint32_t slot;	     /* of the import, from its first sending until its
+			      * end; SLOT_NONE */
 	uint32_t attempts;
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;

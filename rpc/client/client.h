@@ -43,8 +43,8 @@ struct ulrpc_client {
 	/* ulrpc_call.link; enum call_state says which calls are where. Calls
 	 * of again and queue wait for something that will have them sent: the
 	 * service to be opened, a connection, the import's pause, a call in
-	 * flight to end, the first message of import.sending to end; or else
-	 * flush is given. */
+	 * flight to end, a slot (import.slots.wanted), the first message of
+	 * import.sending to end; or else flush is given. */
 	struct list again;   /* were sent before; go first */
 	struct list queue;   /* behind those */
 	struct list stalled; /* for want of memory, until stall_timer */

@@ -107,6 +107,12 @@ void import_on_span(struct import *imp)
 	import_tell_all(imp, client_kick);
 }
 
+void import_on_slot(struct import *imp)
+{
+	imp->slots.wanted = false;
+	import_tell_all(imp, client_kick);
+}
+
 /* ---- lost, and waiting ---- */
 
 uint64_t import_pause(const struct import *imp, unsigned int n)
@@ -625,6 +631,10 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 
 	if (!imp)
 		return NULL;
+	if (slots_init(&imp->slots)) {
+		free(imp);
+		return NULL;
+	}
 	imp->shard = s;
 	imp->nnids = nnids;
 	imp->pid = pid;
@@ -642,6 +652,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 
 void import_free(struct import *imp)
 {
+	slots_fini(&imp->slots);
 	free(imp);
 }
 

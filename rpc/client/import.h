@@ -19,6 +19,7 @@
 #include "base/fsm.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
@@ -53,6 +54,8 @@ struct import {
 	uint64_t xid;	     /* the last one used */
 	struct list sending; /* parcel.of_sending, by xid */
 	bool span_full;	     /* calls wait for the first of these */
+
+	struct slots slots; /* of calls */
 
 	/* What waits for replies: parcel.of_import, by xid. */
 	struct list parcels;
@@ -166,6 +169,15 @@ uint64_t import_pause(const struct import *imp, unsigned int n);
 void import_lost(struct import *imp, uint32_t epoch);
 /* Numbers may be given to calls again. */
 void import_on_span(struct import *imp);
+/* A slot is free, for which calls wait. */
+void import_on_slot(struct import *imp);
+/* The call that holds @slot ends. */
+static inline void import_slot_put(struct import *imp, uint32_t slot)
+{
+	slots_put(&imp->slots, slot);
+	if (unlikely(imp->slots.wanted))
+		import_on_slot(imp);
+}
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 

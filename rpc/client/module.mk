@@ -5,4 +5,5 @@ libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/set.c
+libulrpccore_la_SOURCES += %D%/slots.c %D%/slots.h
 libulrpccore_la_SOURCES += %D%/sync.c

@@ -278,6 +278,7 @@ struct load {
 	unsigned int n, nsegments, niov;
 	size_t head, copied, bodies; /* bytes; copied: of the bodies */
 	uint32_t need;
+	uint32_t slots; /* that are left for calls that have none */
 	uint64_t until; /* the last deadline */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[BULKS_MAX];
@@ -365,6 +366,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 			return rc;
 		l->nsegments += call->nbulks;
 	}
+	if (likely(call->slot == SLOT_NONE))
+		l->slots--;
 	l->head = head;
 	l->bodies += call->length;
 	l->need += call->reply_need;
@@ -433,6 +436,10 @@ static void load_fill(struct load *l, unsigned int n)
 
 		if (unlikely(call->alone && l->n))
 			return;
+		if (unlikely(!l->slots) && call->slot == SLOT_NONE) {
+			c->imp->slots.wanted = true;
+			return;
+		}
 		if (likely(call->length <= c->request_max))
 			rc = load_add(l, call);
 		if (rc == 0)
@@ -503,11 +510,15 @@ static struct parcel *parcel_new(const struct load *l)
 	return p;
 }
 
-/* The call becomes part of the parcel: xid, attempt. */
+/* The call becomes part of the parcel: xid, attempt, slot. */
 static void entry_fill(struct parcel *p, unsigned int i,
 		       struct ulrpc_call *call, uint64_t now)
 {
-	call->xid = ++p->client->imp->xid;
+	struct import *imp = p->client->imp;
+
+	if (likely(call->slot == SLOT_NONE))
+		call->slot = slots_take(&imp->slots, call);
+	call->xid = ++imp->xid;
 	call_on_packed(call, p, i, now);
 	p->entries[i].call = call;
 	p->entries[i].held = NULL;
@@ -536,6 +547,7 @@ static struct wire_call wire_call_of(const struct ulrpc_call *call,
 		.flags = call->unknown ? WIRE_CALL_RESENT : 0,
 		.priority = call->priority,
 		.reply_max = call->reply_max,
+		.slot = call->slot,
 		.semantics = call->semantics,
 		.nbulks = call->nbulks,
 		.bulk = segments,
@@ -573,7 +585,7 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			wire_call_rest_make(&rest, &w);
 		}
 		at = wire_call_put_with(at, call->xid, call->attempts - 1,
-					&rest);
+					call->slot, &rest);
 	}
 	return at;
 }
@@ -695,6 +707,7 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 	l.copied = l.bodies = 0;
 	l.need = 0;
 	l.until = 0;
+	l.slots = slots_have(&c->imp->slots, n);
 	load_fill(&l, n);
 	if (!l.n)
 		return 0;

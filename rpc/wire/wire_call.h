@@ -10,18 +10,22 @@
 
 uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *s);
 
-/* What follows the number of a call and of its attempt. */
+/* What is between the number of the attempt and the slot. */
 static inline uint8_t *put_call_rest(uint8_t *p, const struct wire_call *call)
 {
-	BUG_ON(call->nbulks > ULRPC_BULKS_MAX);
 	p = put_fixed32_field(p, 3, call->method);
 	p = put_varint_field(p, 4, call->length);
 	p = put_varint_field(p, 5, call->timeout);
 	p = put_varint_field(p, 6, call->remaining);
 	p = put_varint_field(p, 7, call->flags);
 	p = put_varint_field(p, 8, call->priority);
-	p = put_varint_field(p, 9, call->reply_max);
-	p = put_varint_field(p, 10, call->slot);
+	return put_varint_field(p, 9, call->reply_max);
+}
+
+/* What follows the slot. */
+static inline uint8_t *put_call_end(uint8_t *p, const struct wire_call *call)
+{
+	BUG_ON(call->nbulks > ULRPC_BULKS_MAX);
 	p = put_varint_field(p, 11, call->semantics);
 	for (uint32_t i = 0; i < call->nbulks; i++)
 		p = wire_segments_put(p, &call->bulk[i]);
@@ -35,14 +39,17 @@ static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *call)
 
 	p = put_varint_field(begin, 1, call->xid);
 	p = put_varint_field(p, 2, call->attempt);
-	return put_end(begin, put_call_rest(p, call));
+	p = put_call_rest(p, call);
+	p = put_varint_field(p, 10, call->slot);
+	return put_end(begin, put_call_end(p, call));
 }
 
 /* The rest of a call without bulks and trace, for others that differ from it in
- * their numbers only. */
+ * their numbers (xid, attempt, slot) only. */
 struct wire_call_rest {
 	uint8_t bytes[64]; /* of that many there is room behind numbers */
-	uint8_t length;
+	uint8_t end[8];
+	uint8_t length, end_length;
 };
 
 static inline void wire_call_rest_make(struct wire_call_rest *rest,
@@ -50,10 +57,12 @@ static inline void wire_call_rest_make(struct wire_call_rest *rest,
 {
 	rest->length =
 		(uint8_t)(put_call_rest(rest->bytes, call) - rest->bytes);
+	rest->end_length =
+		(uint8_t)(put_call_end(rest->end, call) - rest->end);
 }
 
 static inline uint8_t *wire_call_put_with(uint8_t *p, uint64_t xid,
-					  uint32_t attempt,
+					  uint32_t attempt, uint32_t slot,
 					  const struct wire_call_rest *rest)
 {
 	uint8_t *begin = put_begin(p, 5);
@@ -61,7 +70,9 @@ static inline uint8_t *wire_call_put_with(uint8_t *p, uint64_t xid,
 	p = put_varint_field(begin, 1, xid);
 	p = put_varint_field(p, 2, attempt);
 	memcpy(p, rest->bytes, sizeof(rest->bytes));
-	return put_end(begin, p + rest->length);
+	p = put_varint_field(p + rest->length, 10, slot);
+	memcpy(p, rest->end, sizeof(rest->end));
+	return put_end(begin, p + rest->end_length);
 }
 
 #endif

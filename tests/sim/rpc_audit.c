@@ -60,7 +60,7 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 			       : "a call waits for a service not asked for "
 				 "again";
 	if (c->flushing || !import_is_ready(imp) || c->inflight >= c->limit ||
-	    !parcel_span(imp))
+	    !parcel_span(imp) || imp->slots.wanted)
 		return NULL;
 	return "a call waits, and nothing is in its way";
 }
@@ -106,6 +106,21 @@ static const char *import_miscounts(const struct import *imp)
 					: "memory for replies is miscounted";
 }
 
+/* Each slot is one call's, or free. */
+static const char *slots_miscount(const struct slots *s)
+{
+	uint32_t held = 0;
+
+	for (uint32_t i = 0; i < s->size; i++) {
+		if (!s->calls[i])
+			continue;
+		if (s->calls[i]->slot != i)
+			return "a slot is somebody's who has another one";
+		held += i < s->made;
+	}
+	return held + slots_free(s) == s->made ? NULL : "slots are miscounted";
+}
+
 static const char *import_is_wrong(const struct import *imp)
 {
 	const struct ulrpc_client *c;
@@ -113,6 +128,7 @@ static const char *import_is_wrong(const struct import *imp)
 	const char *what = import_miscounts(imp);
 	uint64_t last = 0;
 
+	what = what ? what : slots_miscount(&imp->slots);
 	list_for_each_entry (p, &imp->parcels, of_import) {
 		if (p->xid <= last || p->xid + p->n - 1 > imp->xid)
 			return "numbers are out of order";

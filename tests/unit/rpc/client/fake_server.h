@@ -24,7 +24,7 @@
 struct arrived {
 	uint64_t match, xid, client;
 	uint32_t epoch, attempt, method, length, flags, reply_max;
-	uint32_t priority, semantics;
+	uint32_t priority, semantics, slot;
 	uint64_t remaining;
 	uint64_t bulk_match; /* of its first bulk */
 	uint8_t body[64];    /* its beginning */
@@ -258,6 +258,7 @@ static inline void fake_on_requests(const struct ulnet_event *ev)
 				       .reply_max = c.reply_max,
 				       .priority = c.priority,
 				       .semantics = c.semantics,
+				       .slot = c.slot,
 				       .remaining = c.remaining,
 				       .source = ev->source,
 				       .local = ev->target.nid,

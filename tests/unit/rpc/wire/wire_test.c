@@ -330,9 +330,12 @@ Test(wire, call_with_the_rest_of_another)
 
 		other.xid = 7;
 		other.attempt = 8;
+		other.slot = 9;
 		wire_call_rest_make(&rest, &other);
 		cr_assert_leq(rest.length, sizeof(rest.bytes));
-		cr_assert_eq(wire_call_put_with(b, c->xid, c->attempt, &rest),
+		cr_assert_leq(rest.end_length, sizeof(rest.end));
+		cr_assert_eq(wire_call_put_with(b, c->xid, c->attempt, c->slot,
+						&rest),
 			     b + length);
 		cr_assert_eq(memcmp(a, b, length), 0);
 	}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The slots of an import: the server keeps one record of a call in each, so
+ * there are as many as it grants. A call takes a slot when it is first sent and
+ * holds it until the call has ended, whatever becomes of its messages; the next
+ * call in the slot, which has a higher number, tells the server that the one
+ * before is over. The slot that has been free for longest is taken first, so
+ * that each comes round.
+ *
+ * Their memory grows with the number of calls that were under way at a time.
+ *
+ * Owner: the CPT of the import.
+ */
+#ifndef RPC_CLIENT_SLOTS_H
+#define RPC_CLIENT_SLOTS_H
+
+#include "base/util.h"
+
+struct ulrpc_call;
+
+#define SLOTS_FIRST   64u   /* made at once */
+#define SLOTS_DEFAULT 1024u /* granted, until the server says otherwise */
+#define SLOTS_MAX     4096u
+#define SLOT_NONE     UINT32_MAX
+
+struct slots {
+	struct ulrpc_call **calls; /* size of them: who holds it, or NULL */
+	uint16_t *free;		   /* a ring of size, from head to tail */
+	uint32_t head, tail;	   /* not reduced to size */
+	uint32_t size;		   /* of both; a power of two */
+	uint32_t made;		   /* those below are in use, or free */
+	uint32_t granted;	   /* at most size are made at a time */
+	bool wanted;		   /* a call waits for one */
+};
+
+/* -ENOMEM. */
+int slots_init(struct slots *s) must_check;
+void slots_fini(struct slots *s);
+
+/* The server grants @n of them; what is more, SLOTS_MAX. Those that have to go
+ * stay with the calls that hold them. */
+void slots_grant(struct slots *s, uint32_t n);
+
+static inline uint32_t slots_free(const struct slots *s)
+{
+	return s->tail - s->head;
+}
+
+bool slots_grow(struct slots *s);
+/* How many can be taken now, of @n that are wished. */
+static inline uint32_t slots_have(struct slots *s, uint32_t n)
+{
+	while (unlikely(slots_free(s) < n))
+		if (!slots_grow(s))
+			return slots_free(s);
+	return n;
+}
+
+/* One of those that slots_have() promised. */
+static inline uint32_t slots_take(struct slots *s, struct ulrpc_call *call)
+{
+	uint32_t slot = s->free[s->head++ & (s->size - 1)];
+
+	s->calls[slot] = call;
+	return slot;
+}
+
+static inline void slots_put(struct slots *s, uint32_t slot)
+{
+	s->calls[slot] = NULL;
+	if (likely(slot < s->made))
+		s->free[s->tail++ & (s->size - 1)] = (uint16_t)slot;
+}
+
+/* Who holds it, or NULL; @slot may be any number. */
+static inline struct ulrpc_call *slots_find(const struct slots *s,
+					    uint64_t slot)
+{
+	return slot < s->size ? s->calls[slot] : NULL;
+}
+
+#endif
