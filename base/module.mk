@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What calls nobody: in libulnet and in libulrpc.
 libulnetbase_la_SOURCES += \
-	%D%/backoff.h \
+	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
 	%D%/cond.h \
 	%D%/fsm.h %D%/fsm.c \

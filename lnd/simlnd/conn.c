@@ -6,7 +6,6 @@
 #include "base/backoff.h"
 
 /* As socklnd's defaults. */
-#define PAUSE_BASE    (10 * NSEC_PER_MSEC)
 #define PAUSE_CEILING (150 * NSEC_PER_MSEC)
 
 static const struct fsm_state sim_conn_states[SIM_CONN_STATES] = {
@@ -42,8 +41,10 @@ static void sim_conn_timer(struct sim_path *p, uint64_t delay)
 
 static uint64_t sim_conn_pause(const struct sim_path *p)
 {
-	return backoff_ns(PAUSE_BASE, PAUSE_CEILING, p->failures,
-			  loop_random(p->sc->loop));
+	static const struct backoff_law law = { .base = 10 * NSEC_PER_MSEC,
+						.cap = PAUSE_CEILING };
+
+	return backoff_pause(&law, p->failures + 1, loop_random(p->sc->loop));
 }
 
 static void sim_conn_try(struct sim_path *p)

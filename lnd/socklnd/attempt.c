@@ -246,12 +246,21 @@ static void attempt_leave(struct sock_peer *peer, enum peer_state to)
 		fsm_move(&peer->fsm, sock_peer_states, to);
 }
 
+/* ns, before retry @n. */
+static uint64_t attempt_pause(const struct sock_peer *peer, unsigned int n)
+{
+	const struct sock_ni *sni = peer->cpt->sni;
+	const struct backoff_law law = {
+		.base = sock_ni_ms(sni, SOCK_min_reconnectms),
+		.cap = sock_ni_ms(sni, SOCK_max_reconnectms),
+	};
+
+	return backoff_pause(&law, n, loop_random(peer->cpt->loop));
+}
+
 static void attempt_failed(struct sock_peer *peer, int status)
 {
-	uint64_t pause =
-		backoff_ns(sock_ni_ms(peer->cpt->sni, SOCK_min_reconnectms),
-			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
-			   peer->failures, loop_random(peer->cpt->loop));
+	uint64_t pause = attempt_pause(peer, peer->failures + 1);
 
 	attempt_leave(peer, PEER_PAUSED);
 	log_failure(peer, status);
@@ -473,10 +482,7 @@ static void on_attempt_timer(struct timer *t)
  * to know. */
 static void retry_later(struct sock_peer *peer)
 {
-	uint64_t pause =
-		backoff_ns(sock_ni_ms(peer->cpt->sni, SOCK_min_reconnectms),
-			   sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms),
-			   peer->retries, loop_random(peer->cpt->loop));
+	uint64_t pause = attempt_pause(peer, peer->retries + 1);
 
 	if (peer->retries == RETRIES && !sock_peer_has_conns(peer))
 		log_failure(peer, -EALREADY);

@@ -10,12 +10,12 @@
 
 /* One try of a piece has a quarter of the time left, within these; the longer
  * one doubles with each try that took all of its time. */
-#define TRY_MIN	     (50 * NSEC_PER_MSEC)
-#define TRY_MAX	     (5 * NSEC_PER_SEC)
-#define TRY_DOUBLED  6
+#define TRY_MIN	    (50 * NSEC_PER_MSEC)
+#define TRY_MAX	    (5 * NSEC_PER_SEC)
+#define TRY_DOUBLED 6
 /* Pauses after tries that failed sooner. */
-#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
-#define PAUSE_MAX   (500 * NSEC_PER_MSEC)
+static const struct backoff_law transfer_law = { .base = 10 * NSEC_PER_MSEC,
+						 .cap = 500 * NSEC_PER_MSEC };
 
 static const struct fsm_state piece_states[PIECE_STATES] = {
 	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
@@ -198,11 +198,8 @@ static void piece_retry(struct piece *p)
 	if (p->status == -ETIMEDOUT) {
 		p->timeouts++; /* it has waited already */
 	} else {
-		if (p->refusals)
-			pause = backoff_ns(PAUSE_FIRST, PAUSE_MAX,
-					   p->refusals - 1,
-					   shard_random(s, UINT64_MAX));
-		p->refusals++;
+		pause = backoff_pause(&transfer_law, p->refusals++,
+				      shard_random(s, UINT64_MAX));
 	}
 	stat_count(s, RPC_STAT_segments_retried);
 	p->again = MAX(now, p->began + pause);

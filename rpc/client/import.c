@@ -119,8 +119,10 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 {
 	uint64_t spread = MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
 
-	return backoff_ns(MAX(PAUSE_FIRST, spread), MAX(PAUSE_MAX, spread), n,
-			  shard_random(imp->shard, UINT64_MAX));
+	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, spread),
+					 .cap = MAX(PAUSE_MAX, spread) };
+
+	return backoff_pause(&law, n + 1, shard_random(imp->shard, UINT64_MAX));
 }
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)

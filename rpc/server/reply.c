@@ -10,8 +10,9 @@
 
 /* Pauses before what was not delivered is sent again. There may be many replies
  * to clients that have gone: so these are longer than a client's own. */
-#define PAUSE_FIRST (10 * NSEC_PER_MSEC)
-#define PAUSE_MAX   (500 * NSEC_PER_MSEC)
+static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
+					      .base = 10 * NSEC_PER_MSEC,
+					      .cap = 500 * NSEC_PER_MSEC };
 /* A message is given to LNet with at most this time, us. */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
 /* And this, if the time is over before it is sent. */
@@ -38,7 +39,7 @@ struct reply_message {
 	bool work;	     /* counts as such */
 	bool owed;    /* room for a reply in it was kept: it is not given up */
 	bool refusal; /* it counts as one: sc->refusals, and not held_bytes */
-	unsigned int tries;
+	struct backoff tries;
 	uint32_t calls;
 	uint32_t size;		 /* bytes of all of it, as slab_size() */
 	uint32_t headroom, room; /* bytes for the head, and for bodies */
@@ -113,7 +114,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->sc = sc;
 	m->linked = m->owed = m->refusal = false;
 	m->work = !sc->shard->aborted && !o->refused;
-	m->tries = 0;
+	backoff_begin(&m->tries, TIME_NEVER); /* reply_wait() */
 	m->calls = 0;
 	m->bodies = 0;
 	m->end = wire_replies_put(m->data, &head);
@@ -172,11 +173,12 @@ static void reply_give_up(struct reply_message *m, const char *why)
 static void reply_wait(struct reply_message *m)
 {
 	struct shard *s = m->sc->shard;
-	uint64_t at =
-		shard_now(s) + backoff_ns(PAUSE_FIRST, PAUSE_MAX, m->tries++,
-					  shard_random(s, UINT64_MAX));
+	struct backoff_failure f = { .now = shard_now(s),
+				     .random = shard_random(s, UINT64_MAX) };
+	uint64_t at;
 
-	if (at >= m->deadline) {
+	m->tries.until = m->deadline;
+	if (backoff_next(&m->tries, &reply_law, &f, &at)) {
 		reply_give_up(m, "not delivered by the deadline");
 		return;
 	}
