@@ -248,6 +248,7 @@ struct ulrpc_set;
 
 struct ulrpc_result {
 	void *arg; /* as given to ulrpc_set_call() */
+	uint32_t method;
 	struct ulrpc_outcome outcome;
 	void *reply; /* NULL, or to be given back with free(); without memory
 		      * for it the cause is ULRPC_CAUSE_NO_MEMORY */
@@ -260,10 +261,12 @@ ULNET_EXPORT int ulrpc_set_new(struct ulrpc *rpc, struct ulrpc_set **set_p);
 /* Cancels the calls that are under way; results that were not taken are
  * lost. */
 ULNET_EXPORT void ulrpc_set_free(struct ulrpc_set *set);
+/* As ulrpc_call(), with a result instead of a callback. */
 ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
 				struct ulrpc_client *client, uint32_t method,
 				const void *body, size_t length,
-				const struct ulrpc_call_conf *conf, void *arg);
+				const struct ulrpc_call_conf *conf, void *arg,
+				struct ulrpc_call **call_p);
 /* Waits until @n calls (1: any; ULRPC_SET_ALL: all that were made) have ended
  * and wait to be taken, at most @timeout us. Returns how many do; -ETIMEDOUT
  * when fewer. Waits, as *_wait. */

@@ -22,10 +22,14 @@ struct ulrpc_set {
 	bool freed; /* by its user */
 };
 
+/* A call of the set. Its users are the set, until the result has been taken or
+ * lost, and ulrpc_set_call(), until its return: on another thread the call may
+ * have ended by then. */
 struct member {
 	struct list link;
 	struct ulrpc_set *set;
 	struct ulrpc_call *call;
+	unsigned int users;
 	struct ulrpc_result result;
 };
 
@@ -57,8 +61,12 @@ static void set_destroy(struct ulrpc_set *set)
 	free(set);
 }
 
-static void member_free(struct member *m)
+/* With the lock held, unless nobody else knows the member. */
+static void member_put(struct member *m)
 {
+	if (--m->users)
+		return;
+	ulrpc_call_put(m->call);
 	free(m->result.reply);
 	free(m);
 }
@@ -134,26 +142,23 @@ static void on_done(void *arg, const struct ulrpc_outcome *outcome,
 	list_add_tail(&set->ended, &m->link);
 	if (set->nended++ == 0)
 		fd_raise(set);
-	ulrpc_call_put(m->call);
-	m->call = NULL;
 	freed = set->freed;
 	last = freed && !set->npending;
 	if (freed) {
 		list_del(&m->link);
 		set->nended--;
+		member_put(m);
 	}
 	wait_wake(&set->wait);
 	pthread_mutex_unlock(&set->wait.lock);
-	if (!freed)
-		return;
-	member_free(m);
 	if (last)
 		set_destroy(set);
 }
 
 int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 		   uint32_t method, const void *body, size_t length,
-		   const struct ulrpc_call_conf *conf, void *arg)
+		   const struct ulrpc_call_conf *conf, void *arg,
+		   struct ulrpc_call **call_p)
 {
 	struct member *m = calloc(1, sizeof(*m));
 	int rc;
@@ -161,20 +166,27 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 	if (!m)
 		return -ENOMEM;
 	m->set = set;
+	m->users = 2;
 	m->result.arg = arg;
+	m->result.method = method;
 	pthread_mutex_lock(&set->wait.lock);
 	list_add_tail(&set->pending, &m->link);
 	set->npending++;
 	pthread_mutex_unlock(&set->wait.lock);
 	rc = ulrpc_call(client, method, body, length, conf, on_done, m,
 			&m->call);
-	if (!rc)
-		return 0;
+	if (!rc && call_p) {
+		call_get(m->call);
+		*call_p = m->call;
+	}
 	pthread_mutex_lock(&set->wait.lock);
-	list_del(&m->link);
-	set->npending--;
+	if (rc) {
+		list_del(&m->link);
+		set->npending--;
+		m->users = 1;
+	}
+	member_put(m);
 	pthread_mutex_unlock(&set->wait.lock);
-	free(m);
 	return rc;
 }
 
@@ -227,9 +239,10 @@ int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
 	list_del(&m->link);
 	if (--set->nended == 0)
 		fd_clear(set);
-	pthread_mutex_unlock(&set->wait.lock);
 	*result = m->result;
-	free(m);
+	m->result.reply = NULL;
+	member_put(m);
+	pthread_mutex_unlock(&set->wait.lock);
 	return 0;
 }
 
@@ -251,7 +264,6 @@ void ulrpc_set_free(struct ulrpc_set *set)
 		if (!m->call->gone)
 			continue;
 		/* The node of the call has crashed, so the call never ends. */
-		ulrpc_call_put(m->call);
 		list_del(&m->link);
 		list_add_tail(&ended, &m->link);
 		set->npending--;
@@ -261,7 +273,7 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	while (!list_empty(&ended)) {
 		m = list_first(&ended, struct member, link);
 		list_del(&m->link);
-		member_free(m);
+		member_put(m);
 	}
 	if (last)
 		set_destroy(set);

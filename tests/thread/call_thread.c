@@ -98,17 +98,20 @@ static void one(struct ulrpc_client *c)
 static void set(struct ulrpc_client *c)
 {
 	struct ulrpc_call_conf conf = { .deadline = DEADLINE };
+	struct ulrpc_call *call;
 	struct ulrpc_set *calls;
 	struct ulrpc_result r;
 
 	CHECK(ulrpc_set_new(rpc, &calls) == 0);
 	for (unsigned int i = 0; i < BURST; i++)
 		CHECK(ulrpc_set_call(calls, c, ulrpc_method("m"), "sets", 4,
-				     &conf, NULL) == 0);
+				     &conf, NULL, i ? NULL : &call) == 0);
 	CHECK(ulrpc_set_wait(calls, 3, DEADLINE) >= 3);
 	CHECK(ulrpc_set_next(calls, &r) == 0);
 	CHECK(r.outcome.cause == ULRPC_CAUSE_OK);
 	free(r.reply);
+	ulrpc_cancel(call); /* which may have ended */
+	ulrpc_call_put(call);
 	/* The others are under way, or not taken. */
 	ulrpc_set_free(calls);
 }

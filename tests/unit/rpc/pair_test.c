@@ -294,7 +294,7 @@ static void set_of(struct lnet *node)
 	cr_assert_eq(poll(&p, 1, 0), 0);
 	for (uintptr_t i = 0; i < 20; i++)
 		cr_assert_eq(ulrpc_set_call(set, c, ulrpc_method(ECHO), &i,
-					    sizeof(i), &conf, (void *)i),
+					    sizeof(i), &conf, (void *)i, NULL),
 			     0);
 	cr_assert_geq(ulrpc_set_wait(set, 1, 5000000), 1);
 	cr_assert_eq(poll(&p, 1, 0), 1);
@@ -317,7 +317,7 @@ static void set_of(struct lnet *node)
 	/* Freed with calls under way, and with results not taken. */
 	for (uintptr_t i = 0; i < 20; i++) {
 		cr_assert_eq(ulrpc_set_call(set, c, ulrpc_method(ECHO), &i,
-					    sizeof(i), &conf, (void *)i),
+					    sizeof(i), &conf, (void *)i, NULL),
 			     0);
 		if (i == 9)
 			cr_assert_geq(ulrpc_set_wait(set, 3, 5000000), 3);
@@ -356,12 +356,12 @@ Test(pair, shutdown_lets_calls_end)
 	c = client_to(rpc, LNET_NID_LO);
 	call_and_compare(c, "hello");
 	cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
-	cr_assert_eq(
-		ulrpc_set_call(set, c, ulrpc_method(ECHO), "x", 1, &conf, NULL),
-		0);
+	cr_assert_eq(ulrpc_set_call(set, c, ulrpc_method(ECHO), "x", 1, &conf,
+				    NULL, NULL),
+		     0);
 	cr_assert_eq(ulrpc_shutdown(rpc, 1000000, shut, &status), 0);
 	cr_assert_eq(ulrpc_shutdown(rpc, 1000000, shut, &status), -EALREADY);
-	cr_assert_eq(ulrpc_set_call(set, c, 1, "x", 1, &conf, NULL),
+	cr_assert_eq(ulrpc_set_call(set, c, 1, "x", 1, &conf, NULL, NULL),
 		     -ESHUTDOWN);
 	while (status == 1)
 		lnet_poll(node, 1000);
@@ -388,7 +388,7 @@ Test(pair, shutdown_that_is_cut_off_says_so)
 		cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
 		if (i)
 			cr_assert_eq(ulrpc_set_call(set, c, ulrpc_method(ECHO),
-						    "x", 1, &conf, NULL),
+						    "x", 1, &conf, NULL, NULL),
 				     0);
 		cr_assert_eq(ulrpc_shutdown(rpc, ULRPC_NEVER, shut, &status),
 			     0);
@@ -476,7 +476,7 @@ Test(pair, requests_may_be_kept_while_all_is_closed)
 		cr_assert_eq(pthread_create(&thread, NULL, keeper_run, &k), 0);
 		cr_assert_eq(ulrpc_set_call(set, client_to(rpc, LNET_NID_LO),
 					    ulrpc_method(ECHO), "x", 1, &conf,
-					    NULL),
+					    NULL, NULL),
 			     0);
 		while (!atomic_load(&k.request))
 			sched_yield();

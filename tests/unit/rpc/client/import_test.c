@@ -378,9 +378,9 @@ Test(import, leaves_nothing_when_its_node_crashes)
 		g.fake->mute_calls = true;
 		g.fake->window = 50;
 		call_all();
-		cr_assert_eq(
-			ulrpc_set_call(set, g.client, 1, "x", 1, &conf, NULL),
-			0);
+		cr_assert_eq(ulrpc_set_call(set, g.client, 1, "x", 1, &conf,
+					    NULL, NULL),
+			     0);
 		if (step)
 			run(&g, 100 * MSEC);
 		if (step == 4)
