@@ -3,8 +3,8 @@
  * Remote procedure calls over LNet with protobuf-c's messages: how to call, and
  * how to run, the services that protoc-c generates from a "service" of a
  * .proto. Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7),
- * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_bulk_field(3),
- * ulrpc_serve(3), protoc-gen-ulrpc(1).
+ * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_set_message(3),
+ * ulrpc_bulk_field(3), ulrpc_serve(3), protoc-gen-ulrpc(1).
  */
 #ifndef ULNET_STUB_H
 #define ULNET_STUB_H
@@ -83,6 +83,25 @@ ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
 					 const struct ulrpc_call_conf *conf,
 					 ProtobufCMessage **reply_p,
 					 struct ulrpc_outcome *outcome);
+
+/* ---- sets of calls: ulrpc_set_message(3) ---- */
+
+/* As ulrpc_set_call(), with a message, as ulrpc_call_message(). */
+ULNET_EXPORT int ulrpc_set_message(struct ulrpc_set *set,
+				   ProtobufCService *stub, const char *method,
+				   const ProtobufCMessage *request,
+				   const struct ulrpc_call_conf *conf,
+				   void *arg, struct ulrpc_call **call_p);
+/*
+ * Makes a message of the bytes in @result, which it frees. *@reply_p: as of
+ * ulrpc_call_message_wait(); when it is NULL result->outcome says why, also
+ * when that is known only now. -ENOENT: @service has no such method; -EINVAL:
+ * @result is of another one. Any thread; never waits.
+ */
+ULNET_EXPORT int ulrpc_result_message(struct ulrpc_result *result,
+				      const ProtobufCServiceDescriptor *service,
+				      const char *method,
+				      ProtobufCMessage **reply_p);
 
 /* ---- bulk as a field: ulrpc_bulk_field(3) ---- */
 

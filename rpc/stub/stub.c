@@ -420,3 +420,50 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 	packed_fini(&letter.body);
 	return rc;
 }
+
+/* ---- sets ---- */
+
+int ulrpc_set_message(struct ulrpc_set *set, ProtobufCService *service,
+		      const char *method, const ProtobufCMessage *request,
+		      const struct ulrpc_call_conf *conf, void *arg,
+		      struct ulrpc_call **call_p)
+{
+	struct stub *stub = container_of(service, struct stub, service);
+	const struct stub_method *m = find(service, method);
+	struct ulrpc_call_conf usual;
+	struct letter letter;
+	int rc;
+
+	if (!m)
+		return -ENOENT;
+	method_conf(stub, m, &usual);
+	rc = letter_init(&letter, m, request, conf ? conf : &usual);
+	if (rc)
+		return rc;
+	rc = ulrpc_set_call(set, stub->client, m->number, letter.body.bytes,
+			    letter.body.length, &letter.conf, arg, call_p);
+	packed_fini(&letter.body);
+	return rc;
+}
+
+int ulrpc_result_message(struct ulrpc_result *result,
+			 const ProtobufCServiceDescriptor *service,
+			 const char *method, ProtobufCMessage **reply_p)
+{
+	const ProtobufCMethodDescriptor *m =
+		protobuf_c_service_descriptor_get_method_by_name(service,
+								 method);
+	struct message_type type = { .nests = true };
+
+	if (!m)
+		return -ENOENT;
+	if (result->method != ulrpc_method(m->name))
+		return -EINVAL;
+	type.descriptor = m->output;
+	*reply_p = read_reply(&type, result->reply, result->length,
+			      &result->outcome);
+	free(result->reply);
+	result->reply = NULL;
+	result->length = 0;
+	return 0;
+}

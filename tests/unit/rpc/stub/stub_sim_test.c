@@ -316,6 +316,114 @@ Test(stub_sim, no_method)
 	ulrpc_stub_free(later);
 }
 
+/* ---- sets ---- */
+
+static struct ulrpc_set *new_set(void)
+{
+	struct ulrpc_set *set;
+
+	cr_assert(ulrpc_set_new(here, &set) == 0);
+	return set;
+}
+
+/* The next result, as a reply of Ask; NULL: there is none. */
+static Test__Old *next_old(struct ulrpc_set *set, struct ulrpc_result *result)
+{
+	ProtobufCMessage *reply = (ProtobufCMessage *)result; /* not NULL */
+
+	cr_assert(ulrpc_set_next(set, result) == 0);
+	cr_assert(ulrpc_result_message(result, &test__box__descriptor, "Ask",
+				       &reply) == 0);
+	cr_assert(!result->reply && !result->length);
+	cr_assert(!reply || reply->descriptor == &test__old__descriptor);
+	return (Test__Old *)reply;
+}
+
+Test(stub_sim, set_of_messages)
+{
+	struct ulrpc_set *set = new_set();
+	Test__Old old = TEST__OLD__INIT, *reply;
+	struct ulrpc_result result;
+	uint32_t n[3] = { 5, 6, 3000 };
+
+	serve(NULL);
+	for (unsigned int i = 0; i < 3; i++) {
+		old.number = n[i];
+		cr_assert(ulrpc_set_message(set, stub, "Ask", &old.base, NULL,
+					    &n[i], NULL) == 0);
+	}
+	cr_assert(ulrpc_set_wait(set, ULRPC_SET_ALL, 1000000) == 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		reply = next_old(set, &result);
+		cr_assert(reply && result.outcome.cause == ULRPC_CAUSE_OK);
+		cr_assert(result.method == ulrpc_method("Ask"));
+		cr_assert(strlen(reply->text) == *(uint32_t *)result.arg);
+		test__old__free_unpacked(reply, NULL);
+	}
+	ulrpc_set_free(set);
+}
+
+/* The reference is the caller's, also when the result has been taken and the
+ * set is gone. */
+Test(stub_sim, call_of_a_set_is_canceled)
+{
+	struct ulrpc_set *set = new_set();
+	Test__Old old = TEST__OLD__INIT;
+	struct ulrpc_result result;
+	struct ulrpc_call *call = NULL;
+
+	serve(NULL);
+	cr_assert(ulrpc_set_message(set, stub, "Ask", &old.base, NULL, NULL,
+				    &call) == 0);
+	ulrpc_cancel(call);
+	cr_assert(ulrpc_set_wait(set, 1, 1000000) == 1);
+	cr_assert(!next_old(set, &result));
+	cr_assert(result.outcome.cause == ULRPC_CAUSE_CANCELED);
+	ulrpc_set_free(set);
+	ulrpc_cancel(call);
+	ulrpc_call_put(call);
+}
+
+Test(stub_sim, set_of_messages_what_is_wrong)
+{
+	struct ulrpc_set *set = new_set();
+	Test__Old old = TEST__OLD__INIT;
+	Test__Tree tree = TEST__TREE__INIT;
+	struct ulrpc_result result;
+	ProtobufCMessage *reply = &old.base;
+	struct ulrpc_call *call = NULL;
+	char said[] = "\xff";
+
+	serve(NULL);
+	cr_assert(ulrpc_set_message(set, stub, "ask", &old.base, NULL, NULL,
+				    &call) == -ENOENT);
+	cr_assert(ulrpc_set_message(set, stub, "Ask", &tree.base, NULL, NULL,
+				    &call) == -EINVAL);
+	cr_assert(!call && ulrpc_set_wait(set, ULRPC_SET_ALL, 1) == 0);
+	/* The service fails. */
+	cr_assert(ulrpc_set_message(set, stub, "Plant", &tree.base, NULL, NULL,
+				    NULL) == 0);
+	cr_assert(ulrpc_set_wait(set, 1, 1000000) == 1);
+	cr_assert(ulrpc_set_next(set, &result) == 0);
+	cr_assert(ulrpc_result_message(&result, &test__box__descriptor, "Ask",
+				       &reply) == -EINVAL);
+	cr_assert(ulrpc_result_message(&result, &test__box__descriptor, "ask",
+				       &reply) == -ENOENT);
+	cr_assert(reply == &old.base);
+	cr_assert(ulrpc_result_message(&result, &test__box__descriptor, "Plant",
+				       &reply) == 0);
+	cr_assert(!reply && result.outcome.status == -EDOM);
+	/* What came is no message. */
+	result = (struct ulrpc_result){ .method = ulrpc_method("Ask"),
+					.reply = strdup(said),
+					.length = 1 };
+	cr_assert(ulrpc_result_message(&result, &test__box__descriptor, "Ask",
+				       &reply) == 0);
+	cr_assert(!reply && !result.reply);
+	cr_assert(result.outcome.cause == ULRPC_CAUSE_BAD_REPLY);
+	ulrpc_set_free(set);
+}
+
 /* ---- bulks ---- */
 
 static char from[70000], to[70000];
