@@ -57,6 +57,7 @@ if !WITH_FUZZERS
 bin_PROGRAMS += %D%/protoc-gen-ulrpc
 endif
 %C%_protoc_gen_ulrpc_SOURCES = %D%/protoc_gen_ulrpc.c
+%C%_protoc_gen_ulrpc_SOURCES += %D%/protoc_name.c %D%/protoc_name.h
 nodist_%C%_protoc_gen_ulrpc_SOURCES = %D%/plugin.pb-c.c
 %C%_protoc_gen_ulrpc_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS)
 %C%_protoc_gen_ulrpc_LDADD = libulrpcproto.la $(PROTOBUF_C_LIBS)

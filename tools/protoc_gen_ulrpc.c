@@ -1,70 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plug-in of protoc: writes the options of methods, which protoc-c leaves
- * out, as tables for ulnet/stub.h. X.proto gives X.ulrpc.h. What it is asked
- * comes on stdin, what it answers goes to stdout.
+ * A plug-in of protoc: writes what protoc-c leaves out, for ulnet/stub.h:
+ * tables of the options of methods, and functions that call with the methods'
+ * own types. X.proto gives X.ulrpc.h. What it is asked comes on stdin, what it
+ * answers goes to stdout.
  */
 #include <ctype.h>
 #include <err.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/plugin.pb-c.h"
+#include "tools/protoc_name.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/service.h"
-
-static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static char *format(const char *fmt, ...)
-{
-	va_list ap;
-	char *text;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		errx(1, "no memory");
-	va_end(ap);
-	return text;
-}
-
-/* ---- names, as protoc-c makes them ---- */
-
-/* Prints "kv.KeyStore" as kv__key_store. */
-static void print_lower(FILE *out, const char *name)
-{
-	bool was_upper = true;
-
-	for (; *name; name++) {
-		bool is_upper = isupper((unsigned char)*name);
-
-		if (*name == '.') {
-			fputs("__", out);
-			was_upper = true;
-			continue;
-		}
-		if (is_upper && !was_upper)
-			fputc('_', out);
-		fputc(tolower((unsigned char)*name), out);
-		was_upper = is_upper;
-	}
-}
-
-static void print_table_name(FILE *out, const Plugin__File *file,
-			     const Plugin__Service *service)
-{
-	const Plugin__ProtobufCFileOptions *options =
-		file->options ? file->options->pb_c_file : NULL;
-	const char *package = options && *options->c_package
-				      ? options->c_package
-				      : file->package;
-	char *name =
-		format("%s%s%s", package, *package ? "." : "", service->name);
-
-	print_lower(out, name);
-	fputs("__options", out);
-	free(name);
-}
 
 /* A macro for each path. */
 static void print_guard(FILE *out, const char *path)
@@ -102,8 +51,9 @@ static const char *name_of(const char *const *names, size_t n,
 	return value < n ? names[value] : NULL;
 }
 
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof(*(array)))
 #define NAME_OF(names, value) \
-	name_of(names, sizeof(names) / sizeof(*(names)), (unsigned int)(value))
+	name_of(names, ARRAY_SIZE(names), (unsigned int)(value))
 
 /* In one piece: protobuf-c does not merge what comes in several. */
 static Ulrpc__MethodOptions *read_options(const Plugin__Method *method)
@@ -150,7 +100,8 @@ static const char *print_options(FILE *out, const char *method,
 	return NULL;
 }
 
-static const char *print_method(FILE *out, const Plugin__Method *method)
+/* A line of the table. */
+static const char *print_line(FILE *out, const Plugin__Method *method)
 {
 	Ulrpc__MethodOptions *options;
 	const char *wrong;
@@ -165,23 +116,33 @@ static const char *print_method(FILE *out, const Plugin__Method *method)
 	return wrong;
 }
 
-/* ---- files ---- */
+/* ---- tables ---- */
 
-static char *print_service(FILE *out, const Plugin__File *file,
-			   const Plugin__Service *service)
+static char *wrong_with(const Plugin__File *file,
+			const Plugin__Service *service,
+			const Plugin__Method *method, const char *wrong)
 {
-	fputs("\n__attribute__((unused)) "
-	      "static const struct ulrpc_method_options\n",
-	      out);
-	print_table_name(out, file, service);
-	fputs("[] = {\n", out);
+	return name_format("%s: %s.%s: %s", file->name, service->name,
+			   method->name, wrong);
+}
+
+static char *print_table(FILE *out, const Plugin__File *file,
+			 const Plugin__Service *service)
+{
+	char *name = name_service(file, service);
+
+	fprintf(out,
+		"\n__attribute__((unused)) "
+		"static const struct ulrpc_method_options\n"
+		"%s__options[] = {\n",
+		name);
+	free(name);
 	for (size_t i = 0; i < service->n_method; i++) {
-		const Plugin__Method *method = service->method[i];
-		const char *wrong = print_method(out, method);
+		const char *wrong = print_line(out, service->method[i]);
 
 		if (wrong)
-			return format("%s: %s.%s: %s", file->name,
-				      service->name, method->name, wrong);
+			return wrong_with(file, service, service->method[i],
+					  wrong);
 	}
 	fputs("\t{ NULL, ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, "
 	      "ULRPC_RUN_WORKER, 0 },\n};\n",
@@ -189,32 +150,186 @@ static char *print_service(FILE *out, const Plugin__File *file,
 	return NULL;
 }
 
-static char *print_file(FILE *out, const Plugin__File *file)
+/* ---- typed calls ---- */
+
+/* What the functions of a method are made of. */
+struct typed {
+	char *service, *method, *request, *reply; /* names of C */
+	const char *name;			  /* in the .proto */
+};
+
+/* Each of them: its last name, and its text, in which $ stands for a name. */
+static const struct {
+	const char *suffix, *text;
+} functions[] = {
+	{ .suffix = "wait",
+	  .text = "static inline int $F(ProtobufCService *stub,\n"
+		  "\t\tconst $Q *request, $R **reply_p,\n"
+		  "\t\tstruct ulrpc_outcome *outcome)\n"
+		  "{\n"
+		  "\tProtobufCMessage *reply = NULL;\n"
+		  "\tint rc = ulrpc_call_message_wait(stub, \"$N\",\n"
+		  "\t\t\t(const ProtobufCMessage *)request, NULL,\n"
+		  "\t\t\t&reply, outcome);\n"
+		  "\n"
+		  "\t*reply_p = ($R *)reply;\n"
+		  "\treturn rc;\n"
+		  "}\n" },
+	{ .suffix = "set",
+	  .text = "static inline int $F(struct ulrpc_set *set,\n"
+		  "\t\tProtobufCService *stub, const $Q *request,\n"
+		  "\t\tvoid *arg, struct ulrpc_call **call_p)\n"
+		  "{\n"
+		  "\treturn ulrpc_set_message(set, stub, \"$N\",\n"
+		  "\t\t\t(const ProtobufCMessage *)request, NULL, arg,\n"
+		  "\t\t\tcall_p);\n"
+		  "}\n" },
+	{ .suffix = "result",
+	  .text = "static inline int $F(struct ulrpc_result *result,\n"
+		  "\t\t$R **reply_p)\n"
+		  "{\n"
+		  "\tProtobufCMessage *reply = NULL;\n"
+		  "\tint rc = ulrpc_result_message(result, &$S__descriptor,\n"
+		  "\t\t\t\"$N\", &reply);\n"
+		  "\n"
+		  "\t*reply_p = ($R *)reply;\n"
+		  "\treturn rc;\n"
+		  "}\n" },
+};
+
+static void print_text(FILE *out, const char *text, const struct typed *t,
+		       const char *function)
+{
+	for (; *text; text++) {
+		if (*text != '$') {
+			fputc(*text, out);
+			continue;
+		}
+		switch (*++text) {
+		case 'F':
+			fputs(function, out);
+			break;
+		case 'N':
+			fputs(t->name, out);
+			break;
+		case 'Q':
+			fputs(t->request, out);
+			break;
+		case 'R':
+			fputs(t->reply, out);
+			break;
+		default:
+			fputs(t->service, out);
+			break;
+		}
+	}
+}
+
+/* The method of @service whose own function in C is <service>__<name>. */
+static const Plugin__Method *find_method(const Plugin__Service *service,
+					 const char *name)
+{
+	for (size_t i = 0; i < service->n_method; i++) {
+		char *other = name_method(service->method[i]);
+		bool same = strcmp(other, name) == 0;
+
+		free(other);
+		if (same)
+			return service->method[i];
+	}
+	return NULL;
+}
+
+/* A function whose name is taken by another method is left out: the options of
+ * such a service are of use without it. */
+static void print_function(FILE *out, const Plugin__Service *service,
+			   const struct typed *t, size_t which)
+{
+	char *own = name_format("%s_%s", t->method, functions[which].suffix);
+	char *full = name_format("%s__%s", t->service, own);
+	const Plugin__Method *other = find_method(service, own);
+
+	if (other)
+		fprintf(out,
+			"\n/* No %s() for %s: the name is that of %s. */\n",
+			full, t->name, other->name);
+	else {
+		fputc('\n', out);
+		print_text(out, functions[which].text, t, full);
+	}
+	free(own);
+	free(full);
+}
+
+static char *print_method(FILE *out, const Plugin__Request *request,
+			  const Plugin__File *file,
+			  const Plugin__Service *service,
+			  const Plugin__Method *method)
+{
+	struct typed t = {
+		.name = method->name,
+		.service = name_service(file, service),
+		.method = name_method(method),
+		.request = name_message(request, method->input_type),
+		.reply = name_message(request, method->output_type),
+	};
+	char *wrong = NULL;
+
+	if (!t.request || !t.reply)
+		wrong = wrong_with(file, service, method,
+				   "protoc does not describe its messages");
+	for (size_t i = 0; !wrong && i < ARRAY_SIZE(functions); i++)
+		print_function(out, service, &t, i);
+	free(t.service);
+	free(t.method);
+	free(t.request);
+	free(t.reply);
+	return wrong;
+}
+
+/* ---- files ---- */
+
+static char *print_service(FILE *out, const Plugin__Request *request,
+			   const Plugin__File *file,
+			   const Plugin__Service *service)
+{
+	char *wrong = print_table(out, file, service);
+
+	for (size_t i = 0; !wrong && i < service->n_method; i++)
+		wrong = print_method(out, request, file, service,
+				     service->method[i]);
+	return wrong;
+}
+
+static void print_includes(FILE *out, const Plugin__File *file)
+{
+	char *messages = name_file(file->name, ".pb-c.h");
+
+	fputs("\n\n#include <ulnet/stub.h>\n", out);
+	if (file->n_service)
+		fprintf(out, "#include \"%s\"\n", messages);
+	free(messages);
+}
+
+static char *print_file(FILE *out, const Plugin__Request *request,
+			const Plugin__File *file)
 {
 	char *wrong = NULL;
 
 	fprintf(out,
 		"/* Made of %s by protoc-gen-ulrpc: options of methods, for "
-		"ulrpc_stub_new()\n * and ulrpc_serve(). Do not edit. */\n"
+		"ulrpc_stub_new()\n * and ulrpc_serve(), and typed calls. "
+		"Do not edit. */\n"
 		"#ifndef ",
 		file->name);
 	print_guard(out, file->name);
 	fputs("\n#define ", out);
 	print_guard(out, file->name);
-	fputs("\n\n#include <ulnet/stub.h>\n", out);
+	print_includes(out, file);
 	for (size_t i = 0; !wrong && i < file->n_service; i++)
-		wrong = print_service(out, file, file->service[i]);
+		wrong = print_service(out, request, file, file->service[i]);
 	fputs("\n#endif\n", out);
 	return wrong;
-}
-
-static char *output_name(const char *proto)
-{
-	size_t len = strlen(proto);
-
-	if (len > 6 && strcmp(proto + len - 6, ".proto") == 0)
-		len -= 6;
-	return format("%.*s.ulrpc.h", (int)len, proto);
 }
 
 static const Plugin__File *find_file(const Plugin__Request *request,
@@ -236,14 +351,14 @@ static char *generate(const Plugin__Request *request, const char *name,
 	FILE *out;
 
 	if (!file)
-		return format("%s: protoc does not describe it", name);
+		return name_format("%s: protoc does not describe it", name);
 	out = open_memstream(&output->content, &size);
 	if (!out)
 		errx(1, "no memory");
-	wrong = print_file(out, file);
+	wrong = print_file(out, request, file);
 	if (ferror(out) | fclose(out))
 		errx(1, "no memory");
-	output->name = output_name(name);
+	output->name = name_file(name, ".ulrpc.h");
 	return wrong;
 }
 
@@ -311,8 +426,8 @@ static void answer(const Plugin__Request *request)
 	if (!response.file)
 		errx(1, "no memory");
 	if (*request->parameter)
-		wrong = format("there are no parameters: %s",
-			       request->parameter);
+		wrong = name_format("there are no parameters: %s",
+				    request->parameter);
 	for (size_t i = 0; !wrong && i < request->n_file_to_generate; i++) {
 		Plugin__Output *output = malloc(sizeof(*output));
 

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 	struct ulrpc_outcome end;
 	struct ulrpc_client *client;
 	ProtobufCService *tally;
-	ProtobufCMessage *reply;
+	Total *reply;
 
 	check(lnet_nid_parse(argc > 2 ? argv[2] : "127.0.0.1@tcp", &to), "NID");
 	conf.service = tally__descriptor.name;
@@ -20,12 +20,10 @@ int main(int argc, char **argv)
 			     5000000 /* us for each call */, &tally),
 	      "stub");
 	request.amount = argc > 3 ? atoll(argv[3]) : 1;
-	check(ulrpc_call_message_wait(tally, "Add", &request.base, NULL, &reply,
-				      &end),
-	      "call");
+	check(tally__add_wait(tally, &request, &reply, &end), "call");
 	check(end.status, ulrpc_execution_name(end.execution));
-	printf("%lld\n", (long long)((Total *)reply)->total);
-	protobuf_c_message_free_unpacked(reply, NULL);
+	printf("%lld\n", (long long)reply->total);
+	total__free_unpacked(reply, NULL);
 	ulrpc_stub_free(tally);
 	lnet_close(ulrpc_node(rpc)); /* and the client, and RPC */
 	return 0;

@@ -2,7 +2,6 @@
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
-#include "tally.pb-c.h"
 #include "tally.ulrpc.h"
 
 static void check(int rc, const char *what)

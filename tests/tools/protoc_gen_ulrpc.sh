@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # protoc-gen-ulrpc, as protoc runs it: the tables it writes are C and say what
-# the .proto says; what it cannot write it refuses.
+# the .proto says; the typed calls have the names and types of protoc-c; what it
+# cannot write it refuses.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 command -v protoc >/dev/null || skip "protoc is not installed"
 include=$(cd "${srcdir:-.}/include" && pwd)
@@ -65,27 +66,88 @@ run 0 protoc-c -I"$include" -I"$dir" --c_out="$dir" t.proto
 grep -q ' a__big_package__key_store_v2__descriptor;' "$dir/t.pb-c.h" ||
 	complain "protoc-c names services in another way"
 
-# is_in LANGUAGE COMPILER...: what was made compiles, alone and twice.
+# is_in LANGUAGE COMPILER...: what was made compiles, also twice, together with
+# what is on stdin.
 is_in() {
 	local lang=$1
 
 	shift
 	checks=$((checks + 1))
-	printf '#include "t.ulrpc.h"\n#include "t.ulrpc.h"\n' |
-		"$@" -x "$lang" -fsyntax-only -Wall -Wextra -pedantic \
-			-Werror -I"$dir" -I"$made" -I"$include" - \
-			2>"$dir/err" || {
-		complain "not $lang: $(cat "$dir/err")"
+	{
+		printf '#include "t.ulrpc.h"\n#include "t.ulrpc.h"\n'
+		cat
+	} >"$dir/use"
+	"$@" -x "$lang" -fsyntax-only -Wall -Wextra -pedantic -Werror \
+		-I"$dir" -I"$made" -I"$include" - <"$dir/use" 2>"$dir/err" || {
+		complain "not $lang: $(cat "$dir/err" "$dir/use")"
 	}
 }
 
-is_in c ${CC:-gcc}
-# gcc comes without its C++ compiler; clang brings one.
-if command -v c++ >/dev/null; then
-	is_in c++ c++
-else
-	echo "no c++: what was made is not compiled as C++"
-fi
+# in_both [STATEMENTS]: it is C and C++, and so is what uses it.
+in_both() {
+	local use="void use(ProtobufCService *, struct ulrpc_set *);
+		void use(ProtobufCService *stub, struct ulrpc_set *set) {
+		struct ulrpc_outcome end; struct ulrpc_result result;
+		(void)stub; (void)set; (void)end; (void)result; ${1:-} }"
+
+	run 0 protoc-c -I"$include" -I"$dir" --c_out="$dir" t.proto
+	is_in c ${CC:-gcc} <<<"$use"
+	# gcc comes without its C++ compiler; clang brings one.
+	if command -v c++ >/dev/null; then
+		is_in c++ c++ <<<"$use"
+	else
+		echo "no c++: what was made is not compiled as C++"
+	fi
+}
+
+in_both 'A__BigPackage__M request = A__BIG_PACKAGE__M__INIT, *reply;
+	a__big_package__key_store_v2__get_wait(stub, &request, &reply, &end);
+	a__big_package__key_store_v2__del_set(set, stub, &request, 0, 0);
+	a__big_package__other__low_result(&result, &reply);'
+
+# Messages in messages, of other packages and files, and names of all kinds.
+mkdir -p "$dir/far"
+cat >"$dir/far/o.proto" <<'END'
+syntax = "proto3"; package my_pkg.subPkg;
+message HTTPThing { message inner_one {} message Inner {} }
+message HTTP { message Thing { message inner_one {} } }
+message lower_case2x {}
+END
+proto 'package a; import "far/o.proto";' <<'END'
+message A { message b { message M {} } }
+message MM {}
+service S {
+  rpc Get(A.b.M) returns (MM);
+  rpc put_it(my_pkg.subPkg.HTTPThing.inner_one)
+    returns (my_pkg.subPkg.lower_case2x);
+  rpc HTTPGet2Now(my_pkg.subPkg.HTTP.Thing.inner_one) returns (M);
+  rpc X__y(M) returns (M);
+}
+END
+generate 0 t.proto
+has '#include "t.pb-c.h"'
+run 0 protoc-c -I"$include" -I"$dir" --c_out="$dir" far/o.proto
+in_both 'A__A__B__M abm = A__A__B__M__INIT; A__MM *mm; A__M m = A__M__INIT, *m_p;
+	MyPkg__SubPkg__HTTPThing__InnerOne one =
+		MY_PKG__SUB_PKG__HTTPTHING__INNER_ONE__INIT;
+	MyPkg__SubPkg__HTTP__Thing__InnerOne other =
+		MY_PKG__SUB_PKG__HTTP__THING__INNER_ONE__INIT;
+	MyPkg__SubPkg__LowerCase2x *lower;
+	a__s__get_wait(stub, &abm, &mm, &end);
+	a__s__put_it_wait(stub, &one, &lower, &end);
+	a__s__put_it_result(&result, &lower);
+	a__s__httpget2_now_wait(stub, &other, &m_p, &end);
+	a__s__x__y_set(set, stub, &m, 0, 0);'
+
+# A method has the name that a function of another one would have.
+proto '' <<'END'
+service S { rpc Put(M) returns (M); rpc PutWait(M) returns (M); }
+END
+generate 0 t.proto
+has '/* No s__put_wait() for Put: the name is that of PutWait. */'
+in_both 'M request = M__INIT, *reply; s__put_wait(stub, &request, 0, 0);
+	s__put_result(&result, &reply);
+	s__put_wait_wait(stub, &request, &reply, &end);'
 
 # Without a package; with another one for C.
 proto '' <<<'service S { rpc R(M) returns (M); }'
@@ -97,6 +159,8 @@ if [ -e /usr/include/protobuf-c/protobuf-c.proto ]; then
 		<<<'service S { rpc R(M) returns (M); }'
 	generate 0 t.proto
 	has 'mine__s__options[] = {'
+	in_both 'Mine__M request = MINE__M__INIT, *reply;
+		mine__s__r_wait(stub, &request, &reply, &end);'
 fi
 
 # A file without services, one that is in a folder, several at once.
@@ -107,6 +171,7 @@ sed -i 's/package t;/package u;/' "$dir/sub/u.proto"
 run 0 protoc --plugin="$plugin" -I"$include" -I"$dir" \
 	--ulrpc_out="$dir" t.proto sub/u.proto
 [ -s "$dir/sub/u.ulrpc.h" ] || complain "nothing made of sub/u.proto"
+in_both
 
 proto '' <<<'service S { rpc R(stream M) returns (M); }'
 refused 't.proto: S.R: streams are not supported'
