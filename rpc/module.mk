@@ -1,7 +1,9 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
 libulrpccore_la_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_la_SOURCES += %D%/crc32c.c %D%/crc32c.h
+libulrpccore_la_SOURCES += %D%/estimate.c %D%/estimate.h
 libulrpccore_la_SOURCES += %D%/inbox.c %D%/inbox.h
+libulrpccore_la_SOURCES += %D%/mean.h
 libulrpccore_la_SOURCES += %D%/method.c
 libulrpccore_la_SOURCES += %D%/rpc.c %D%/rpc.h
 libulrpccore_la_SOURCES += %D%/slab.c %D%/slab.h

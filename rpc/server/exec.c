@@ -53,7 +53,7 @@ static bool exec_is_free(const struct exec *e, unsigned int lane)
 /* ns until a worker has @item, which nothing but this says. */
 static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
 {
-	uint64_t hold = estimate_mean(&e->hold), max = e->conf.max;
+	uint64_t hold = mean_value(&e->hold), max = e->conf.max;
 
 	/* The first of the workers to be free, and what is ahead of @item. */
 	return hold / (max + 1) + hold * lanes_ahead(&e->lanes, item) / max;
@@ -62,7 +62,7 @@ static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
 /* ns that are missing for @item, if a worker has it at @start; 0: none. */
 static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 {
-	uint64_t cost = item->cost ? estimate_most(item->cost) : 0;
+	uint64_t cost = item->cost ? mean_upto(item->cost, 2) : 0;
 	uint64_t end = start + cost;
 
 	if (item->deadline == TIME_NEVER)
@@ -109,7 +109,7 @@ static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 	if (lane != LANE_HIGH)
 		e->normal--;
 	if (run)
-		estimate_add(&e->hold, hold);
+		mean_add(&e->hold, hold);
 }
 
 /* ---- places, on virtual time ---- */

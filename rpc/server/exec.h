@@ -59,7 +59,7 @@ struct exec {
 	unsigned int idle;     /* of these, waiting */
 	unsigned int normal;   /* requests under way that are not high */
 	unsigned int places;   /* virtual: taken */
-	struct estimate hold;  /* how long a request has its worker */
+	struct mean hold;  /* how long a request has its worker */
 	bool closing;
 };
 

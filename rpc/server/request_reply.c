@@ -111,8 +111,8 @@ static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
 
 	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
-		estimate_add(&r->method->cost,
-			     ns_between(started + bulk, r->replied));
+		mean_add(&r->method->cost,
+			 ns_between(started + bulk, r->replied));
 }
 
 static void request_finish(struct ulrpc_request *r, const void *body,

@@ -15,7 +15,7 @@
 #define RPC_SCHED_H
 
 #include "base/list.h"
-#include "rpc/server/estimate.h"
+#include "rpc/mean.h"
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
@@ -58,7 +58,7 @@ struct sched_item {
 	struct list link;	     /* the policy's */
 	uint64_t arrival, deadline;  /* ns; TIME_NEVER: none */
 	struct sched_client *client; /* whose it is */
-	struct estimate *cost;	     /* of its method; NULL: not known */
+	struct mean *cost;	     /* of its method; NULL: not known */
 	uint64_t started;	     /* ns; exec.c's */
 	uint64_t again;		     /* ns; exec.c's */
 	uint32_t method;

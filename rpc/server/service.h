@@ -47,7 +47,7 @@ struct ulrpc_method {
 	enum ulrpc_run run;
 	enum ulrpc_semantics semantics;
 	const char *name;
-	struct estimate cost; /* of a worker's: from its start to its reply,
+	struct mean cost; /* of a worker's: from its start to its reply,
 			       * without the time in which bulk is moved, which
 			       * is the caller's */
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long something may take: what time-outs are made of. The estimate is the
+ * larger one of
+ * - a time that 999 of 1000 samples do not exceed, where a sample counts half
+ *   as much with every ESTIMATE_HALF_LIFE, and nothing after some of these;
+ * - the longest sample of the last ESTIMATE_RECENT, at least, and at most twice
+ *   that: so a server that becomes slow is believed at once.
+ * One sample that is far off is so forgotten within seconds where there are
+ * many, and within minutes where there are few.
+ *
+ * Samples are work that was done, as the one who did it measured it: never how
+ * long somebody was willing to wait for it, nor by how much a wait was
+ * extended; that would have estimates feed on themselves.
+ *
+ * Adding takes a few instructions, reading too, but for once in
+ * ESTIMATE_RECENT. Empty if zeroed. Times are ns of one monotonic clock; one
+ * that is before the last one counts as the same. No owner of its own: one
+ * thread at a time.
+ */
+#ifndef RPC_ESTIMATE_H
+#define RPC_ESTIMATE_H
+
+#include "base/util.h"
+
+/* Four for each doubling, from 1 us to more than an hour. */
+#define ESTIMATE_BUCKETS   128u
+#define ESTIMATE_RECENT	   (2 * NSEC_PER_SEC)
+#define ESTIMATE_HALF_LIFE (60 * NSEC_PER_SEC)
+
+struct estimate {
+	uint64_t span;	    /* ESTIMATE_RECENTs of the clock, so far */
+	uint64_t recent[2]; /* the longest of this one, and of the one before */
+	uint64_t tail;	    /* of weight, as of the beginning of the span */
+	uint32_t weight[ESTIMATE_BUCKETS];
+};
+
+/* @n samples of @ns each, at @now. */
+void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now);
+/* 0: nothing is known (any more). At most a quarter above the longest
+ * sample. */
+uint64_t estimate_read(struct estimate *e, uint64_t now);
+
+#endif
