@@ -71,7 +71,7 @@ struct ulrpc_service_conf {
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
-	const char *policy; /* of the queue: "fair" between hosts, and between
+	const char *policy;  /* of the queue: "fair" between hosts, and between
 			     * the clients of each; "fifo";
 			     * NULL = fair */
 	uint32_t high_ratio; /* high-priority requests in a row while others
@@ -192,7 +192,7 @@ typedef void (*ulrpc_bulk_fn)(void *arg, int status, uint64_t moved);
  * Moves data from the caller's bulk @index (a source) to @iov, or from @iov to
  * it (a sink), from @offset of the bulk; the length is @iov's. @iov is copied,
  * its memory borrowed until @done. Segments that were certainly or perhaps not
- * moved are tried again until the request's deadline; without one, as long as a
+ * moved are tried again until the caller's deadline; without one, as long as a
  * silent client is remembered. Any thread.
  * -ENOENT, -EACCES: not for this direction; -ERANGE: beyond its end; -ENOMEM.
  */
@@ -213,6 +213,20 @@ ULNET_EXPORT int ulrpc_bulk_put_wait(struct ulrpc_request *request,
 				     unsigned int index, uint64_t offset,
 				     const struct iovec *iov,
 				     unsigned int niov);
+/*
+ * Transfers of bulk @index that begin after this end with -ETIMEDOUT when they
+ * have taken @timeout us; 0: by the caller's deadline only. Any thread.
+ * -ENOENT.
+ */
+ULNET_EXPORT int ulrpc_bulk_timeout(struct ulrpc_request *request,
+				    unsigned int index, uint64_t timeout);
+/*
+ * Transfers of bulk @index that were begun before this end soon, as soon as
+ * nothing uses their memory: with -ECANCELED, unless all was moved. Any thread,
+ * never waits. -ENOENT.
+ */
+ULNET_EXPORT int ulrpc_bulk_cancel(struct ulrpc_request *request,
+				   unsigned int index);
 
 #ifdef __cplusplus
 }

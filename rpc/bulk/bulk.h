@@ -10,6 +10,12 @@
  *
  *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release -> (idle)
  *
+ * While an attempt is on its way, the server may use each segment any number of
+ * times: a message that was lost, or may have been, is repeated by the server
+ * alone, at the cost of that message. That is harmless as long as the memory is
+ * the call's. So MDs are not used up; they are unlinked when the call ends, or
+ * is sent again, and fenced: the memory is not touched after their last event.
+ *
  * Match values are new for each attempt, and an attempt begins only when
  * nothing of the last one is linked: what comes late finds no entry.
  */

@@ -45,6 +45,12 @@ static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 		on_done(t->on_done_arg);
 }
 
+/* By the service, which so does not count the transfer as a failure. */
+static bool is_canceled(const struct transfer *x)
+{
+	return x->cancels != atomic_load(&x->r->cancels);
+}
+
 static void transfer_end(struct ulnet_work *w)
 {
 	struct transfer *x = container_of(w, struct transfer, work);
@@ -59,7 +65,7 @@ static void transfer_end(struct ulnet_work *w)
 		return;
 	if (status)
 		transfer_sum_forget(x);
-	if (status && !t->failed)
+	if (status && !t->failed && !is_canceled(x))
 		t->failed = status;
 	*(x->r->access == ULRPC_BULK_SOURCE ? &t->in : &t->out) += x->moved;
 	moved = status ? MIN(x->low, x->next.offset) : x->span.length;
@@ -99,9 +105,12 @@ static void piece_lost(struct piece *p)
 	piece_free(p);
 }
 
-/* The transfer has failed: no new tries; those under way are given up. */
+/* The transfer has failed, unless nothing of it was left to do: no new tries;
+ * those under way are given up. */
 static void transfer_fail(struct transfer *x, int status)
 {
+	if (x->ending)
+		return;
 	if (x->status == 0)
 		x->status = status;
 	for (unsigned int i = 0; i < x->npieces; i++) {
@@ -129,6 +138,7 @@ static uint64_t piece_time(const struct piece *p, uint64_t now)
 	uint64_t longest = TRY_MAX << MIN(p->timeouts, TRY_DOUBLED);
 	uint64_t left;
 
+	deadline = MIN(deadline, p->x->deadline);
 	if (deadline == TIME_NEVER)
 		return longest;
 	if (deadline < now + NSEC_PER_USEC)
@@ -178,13 +188,29 @@ static int piece_launch(struct piece *p)
 
 static void transfer_arm(struct transfer *x)
 {
-	uint64_t at = TIME_NEVER;
+	uint64_t at = x->deadline;
 
+	if (x->status || x->ending)
+		return;
 	for (unsigned int i = 0; i < x->npieces; i++)
 		if (x->pieces[i].fsm.state == PIECE_WAITING)
 			at = MIN(at, x->pieces[i].again);
 	if (at != TIME_NEVER)
 		shard_arm(x->t->conf.shard, &x->timer, at);
+}
+
+/* ns from the beginning of a try that was in vain to the next one. */
+static uint64_t piece_pause(struct piece *p)
+{
+	/* The caller's attempt was over: that says nothing of the network. */
+	if (p->match != p->x->r->match)
+		return 0;
+	if (p->status == -ETIMEDOUT) {
+		p->timeouts++; /* it has waited already */
+		return 0;
+	}
+	return backoff_pause(&transfer_law, p->refusals++,
+			     shard_random(p->x->t->conf.shard, UINT64_MAX));
 }
 
 /* This try of @p, which is waiting, or flying and not known to LNet any more,
@@ -193,14 +219,8 @@ static void piece_retry(struct piece *p)
 {
 	struct transfer *x = p->x;
 	struct shard *s = x->t->conf.shard;
-	uint64_t now = shard_now(s), pause = 0;
+	uint64_t now = shard_now(s), pause = piece_pause(p);
 
-	if (p->status == -ETIMEDOUT) {
-		p->timeouts++; /* it has waited already */
-	} else {
-		pause = backoff_pause(&transfer_law, p->refusals++,
-				      shard_random(s, UINT64_MAX));
-	}
 	stat_count(s, RPC_STAT_segments_retried);
 	p->again = MAX(now, p->began + pause);
 	if (p->fsm.state != PIECE_WAITING)
@@ -243,6 +263,7 @@ static void piece_send(struct piece *p)
 	}
 	p->began = now;
 	p->answered = false;
+	p->match = p->x->r->match;
 	rc = piece_bind(p, time);
 	if (rc) {
 		piece_refused(p, rc);
@@ -298,6 +319,10 @@ static void transfer_on_timer(struct ulnet_timer *timer)
 	struct transfer *x = container_of(timer, struct transfer, timer);
 	uint64_t now = shard_now(x->t->conf.shard);
 
+	if (unlikely(x->deadline <= now)) {
+		transfer_fail(x, -ETIMEDOUT);
+		return;
+	}
 	for (unsigned int i = 0; i < x->npieces; i++) {
 		struct piece *p = &x->pieces[i];
 
@@ -376,19 +401,24 @@ static void piece_on_event(const struct ulnet_event *ev)
 static void transfer_begin(struct transfer *x)
 {
 	struct transfers *t = x->t;
+	uint64_t now = shard_now(t->conf.shard);
 	int rc = t->aborted;
 
 	if (list_empty(&t->active))
-		t->since = shard_now(t->conf.shard);
+		t->since = now;
 	list_add_tail(&t->active, &x->link);
 	if (t->crashed)
 		return;
 	shard_hold(t->conf.shard);
+	if (!rc && is_canceled(x))
+		rc = -ECANCELED;
 	if (!rc && x->crc)
 		rc = transfer_sum_merge(x);
-	if (!rc && t->conf.deadline <= shard_now(t->conf.shard))
+	if (!rc && t->conf.deadline <= now)
 		rc = -ETIMEDOUT;
 	x->status = rc;
+	x->deadline = rpc_at(now, x->timeout);
+	transfer_arm(x);
 	transfer_go(x);
 }
 
@@ -459,6 +489,7 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	unsigned int segments = span_set_offset(&like.span, offset);
 	/* Each piece ends a segment, or an MD's worth of fragments. */
 	uint64_t pieces = segments + (uint64_t)niov / LNET_MAX_IOV;
+	uint64_t timeout = atomic_load(&r->timeout);
 	size_t at, iov_at;
 	struct transfer *x;
 
@@ -471,6 +502,8 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	memset(x, 0, iov_at);
 	*x = like;
 	x->low = UINT64_MAX;
+	x->timeout = timeout ? rpc_ns(timeout) : TIME_NEVER;
+	x->cancels = atomic_load(&r->cancels);
 	x->npieces = (unsigned int)pieces;
 	x->span.iov = (struct iovec *)((char *)x + iov_at);
 	if (r->checked && r->access == ULRPC_BULK_SOURCE)
@@ -572,6 +605,120 @@ int transfer_wait(struct transfers *t, unsigned int index,
 	int rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
 
 	return rc ? rc : transfer_wait_end(&w);
+}
+
+/* ---- other attempts ---- */
+
+/* Is this the memory that @r is? */
+static bool remote_is_same(const struct remote *r,
+			   const struct wire_segments_in *s)
+{
+	uint32_t values[ULRPC_SEGMENTS_MAX];
+	size_t size = r->n * sizeof(values[0]);
+	bool source = s->access == WIRE_ACCESS_SOURCE;
+
+	if (s->n != r->n || source != (r->access == ULRPC_BULK_SOURCE) ||
+	    (source ? s->has_checksums : s->checked) != r->checked)
+		return false;
+	wire_segments_lengths(s, values);
+	if (size && memcmp(values, r->lengths, size))
+		return false;
+	if (!source || !r->checked)
+		return true;
+	wire_segments_checksums(s, values);
+	return !size || !memcmp(values, r->crc, size);
+}
+
+/* The match values of @x's remote are new. */
+static void transfer_refresh(struct transfer *x)
+{
+	uint64_t now = shard_now(x->t->conf.shard);
+
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
+
+		if (p->match == x->r->match)
+			continue;
+		if (p->fsm.state == PIECE_WAITING)
+			p->again = now;
+		else if (p->fsm.state == PIECE_FLYING)
+			LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+	}
+	transfer_arm(x);
+}
+
+int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
+		      const struct wire_call *call)
+{
+	struct wire_view bulks = call->bulks;
+	struct wire_segments_in s[ULRPC_BULKS_MAX];
+	struct transfer *x;
+
+	if (call->nbulks != transfers_count(t))
+		return -EPROTO;
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!wire_segments_next(&bulks, &s[i]) ||
+		    !remote_is_same(&t->remotes[i], &s[i]))
+			return -EPROTO;
+	if (!t)
+		return 0;
+	t->conf.self = conf->self;
+	t->conf.peer = conf->peer;
+	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
+	for (unsigned int i = 0; i < t->n; i++)
+		t->remotes[i].match = s[i].match;
+	/* No transfer ends inside of this function. */
+	list_for_each_entry (x, &t->active, link)
+		transfer_refresh(x);
+	return 0;
+}
+
+/* ---- ending before the end ---- */
+
+int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us)
+{
+	if (index >= transfers_count(t))
+		return -ENOENT;
+	atomic_store(&t->remotes[index].timeout, us);
+	return 0;
+}
+
+static void transfers_cancel(struct transfers *t)
+{
+	struct transfer *x;
+
+	/* No transfer ends inside of this function. */
+	list_for_each_entry (x, &t->active, link)
+		if (is_canceled(x))
+			transfer_fail(x, -ECANCELED);
+}
+
+static void on_cancel(struct ulnet_work *w)
+{
+	struct transfers *t = container_of(w, struct transfers, cancel);
+	struct shard *s = t->conf.shard;
+
+	/* Who cancels from now on gives it again. */
+	atomic_store(&t->canceling, false);
+	if (!t->crashed)
+		transfers_cancel(t);
+	transfers_put(t);
+	shard_taken(s);
+}
+
+int transfer_cancel(struct transfers *t, unsigned int index)
+{
+	if (index >= transfers_count(t))
+		return -ENOENT;
+	atomic_fetch_add(&t->remotes[index].cancels, 1);
+	if (shard_owned(t->conf.shard)) {
+		transfers_cancel(t);
+	} else if (!atomic_exchange(&t->canceling, true)) {
+		t->cancel.fn = on_cancel;
+		transfers_get(t);
+		shard_give(t->conf.shard, &t->cancel);
+	}
+	return 0;
 }
 
 void transfer_abort(struct transfers *t, int status)

@@ -8,11 +8,17 @@
  * A transfer is cut into pieces: what one segment of the caller and one MD of
  * ours have in common. Some are under way at a time, each a PUT with ACK, or a
  * GET. A piece that did not arrive, or perhaps did not, is tried again, which
- * is harmless as the caller's segments stay linked until the call ends. Each
- * try has but a part of the time left. A try that took all of its time is
- * followed by the next one at once. One that failed sooner is, too, and from
- * then on by pauses since the last try began: random ones, of at most 10 ms, 20
- * ms, .. 0.5 s.
+ * is harmless as the caller's segments stay linked, for any number of messages,
+ * as long as the attempt is the call's last one (bulk.h): another try moves the
+ * same bytes to the same place. Each try has but a part of the time left. A try
+ * that took all of its time is followed by the next one at once. One that
+ * failed sooner is, too, and from then on by pauses since the last try began:
+ * random ones, of at most 10 ms, 20 ms, .. 0.5 s.
+ *
+ * When the caller sends the call again, the segments of the attempt before are
+ * not there any more. The same memory has new match values then, with which
+ * transfers go on: transfers_refresh(). What was moved before stays moved, for
+ * the memory is the call's all the time.
  *
  * Thread: owner of the shard, unless it says any.
  */
@@ -30,7 +36,8 @@ struct transfers_conf {
 	struct shard *shard;
 	struct ulnet_nid self; /* NID of ours that the request came to */
 	struct ulnet_id peer;  /* NID it came from, and pid */
-	uint64_t deadline;     /* ns, as lnet_now(); UINT64_MAX: none */
+	uint64_t deadline;     /* ns, as lnet_now(), the caller's; UINT64_MAX:
+			    * none */
 	uint64_t patience;   /* ns that a piece is tried for if there is none */
 	unsigned int window; /* pieces in flight, of all transfers */
 };
@@ -42,6 +49,15 @@ uint64_t transfers_size(const struct wire_call *call);
 int transfers_new(const struct transfers_conf *conf,
 		  const struct wire_call *call,
 		  struct transfers **t_p) must_check;
+/*
+ * Another attempt of the same call has come, as @call, and lends the same
+ * memory with other match values: tries that are under way with the old ones
+ * are given up, and all goes on with these, to conf->peer from conf->self; the
+ * deadline only moves forward. The rest of @conf is not looked at. 0; -EPROTO:
+ * @call lends something else, and nothing is changed.
+ */
+int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
+		      const struct wire_call *call) must_check;
 /* @t stays, for transfers_free() to come once more. Any thread. */
 void transfers_get(struct transfers *t);
 /* What is still going on ends by itself. Any thread. After transfer_crash() it
@@ -79,6 +95,10 @@ int transfer_wait_end(struct transfer_waiter *w);
 int transfer_wait(struct transfers *t, unsigned int index,
 		  enum ulrpc_bulk_access access, uint64_t offset,
 		  const struct iovec *iov, unsigned int niov);
+
+/* ulrpc_bulk_timeout(3), ulrpc_bulk_cancel(3). Any thread. */
+int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us);
+int transfer_cancel(struct transfers *t, unsigned int index);
 
 /* Is a transfer under way, or posted by another thread, whose done was not
  * called yet? */

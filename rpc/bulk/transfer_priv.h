@@ -13,8 +13,11 @@
 
 /* A bulk of the caller. */
 struct remote {
+	uint64_t match; /* owner: of the attempt that came last */
+	/* any thread */
+	_Atomic uint64_t timeout; /* us, of transfers that begin; 0: none */
+	atomic_uint cancels;	  /* transfer_cancel(), so far */
 	/* immutable */
-	uint64_t match;
 	uint64_t length;
 	enum ulrpc_bulk_access access;
 	bool checked;
@@ -33,7 +36,10 @@ struct transfers {
 	/* any thread */
 	atomic_uint pending; /* transfers whose done was not called */
 	atomic_uint users;   /* see transfers_use() */
-	atomic_uint refs; /* those whose done has not returned, and the owner */
+	atomic_uint refs; /* those whose done has not returned, a cancellation
+			   * on its way, and the owner */
+	atomic_bool canceling; /* cancel is given */
+	struct ulnet_work cancel;
 	/* owner */
 	struct list active;
 	unsigned int busy; /* pieces that are not free, of all */
@@ -59,9 +65,10 @@ enum piece_state {
 struct piece {
 	struct transfer *x;
 	struct fsm fsm;
-	bool answered; /* status is the answer's */
-	bool final;    /* no other try could do better */
-	int status;    /* of this try */
+	bool answered;	/* status is the answer's */
+	bool final;	/* no other try could do better */
+	int status;	/* of this try */
+	uint64_t match; /* remote.match, as this try has it */
 	struct ulnet_md_handle md;
 	struct place at;
 	uint32_t length;
@@ -76,11 +83,15 @@ struct transfer {
 	struct remote *r;
 	struct list link;	  /* t->active */
 	struct ulnet_work work;	  /* begins it; ends it */
-	struct ulnet_timer timer; /* pieces that wait */
+	struct ulnet_timer timer; /* pieces that wait; the transfer's time is
+				   * over */
 	ulrpc_bulk_fn done;
 	void *arg;
 	struct span span;
-	struct place next; /* what no piece was made of yet */
+	uint64_t timeout;     /* ns; TIME_NEVER: none of its own */
+	uint64_t deadline;    /* ns: by that */
+	unsigned int cancels; /* the remote's, when it was asked for */
+	struct place next;    /* what no piece was made of yet */
 	/* Checked: for each segment, of a source, bytes that are missing, of a
 	 * sink, checksum of what is put there. */
 	uint32_t *left;

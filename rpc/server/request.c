@@ -261,6 +261,8 @@ uint64_t request_deadline(const struct wire_call *c, uint64_t now)
 	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
 }
 
+/* Bulk may be moved until the caller's deadline, which may be later than the
+ * one of this attempt. */
 static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct origin *o = r->origin;
@@ -268,7 +270,9 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 		.shard = r->sc->shard,
 		.self = o->local,
 		.peer = { o->source, o->client.pid },
-		.deadline = r->deadline,
+		.deadline = c->remaining
+				    ? rpc_at(r->arrival, rpc_ns(c->remaining))
+				    : r->deadline,
 		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
 		.window = r->sc->service->conf.segments,
 	};

@@ -58,6 +58,22 @@ int ulrpc_bulk_put(struct ulrpc_request *request, unsigned int index,
 			  done, arg);
 }
 
+int ulrpc_bulk_timeout(struct ulrpc_request *request, unsigned int index,
+		       uint64_t timeout)
+{
+	return transfer_timeout(request_transfers(request), index, timeout);
+}
+
+int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
+{
+	struct transfers *t = request_transfers_use(request);
+	int rc = transfer_cancel(t, index);
+
+	if (t)
+		transfers_unuse(t);
+	return rc;
+}
+
 static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
 			   enum ulrpc_bulk_access access, uint64_t offset,
 			   const struct iovec *iov, unsigned int niov)

@@ -192,6 +192,7 @@ static void finish_late(struct ulrpc_request *r)
 	}
 	if (r->status == WIRE_OK && transfer_status(r->transfers)) {
 		r->status = WIRE_BULK_FAILED;
+		r->error = (uint32_t)-transfer_status(r->transfers);
 		r->reply_length = 0;
 	}
 	finish_kept(r);

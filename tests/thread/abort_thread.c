@@ -2,8 +2,8 @@
 /*
  * A node with two CPTs in threads, that calls itself. A handler begins to get
  * the caller's bulk, and leaves the reply to another thread, which makes it at
- * some time; meanwhile the client goes away, or the deadline passes, so that
- * the bulk is aborted. Each call and each transfer ends once, and all memory
+ * some time, after it may have canceled the transfer; meanwhile the client goes
+ * away, or the deadline passes, so that the bulk is aborted. Each call and each transfer ends once, and all memory
  * comes back.
  */
 #include <errno.h>
@@ -118,6 +118,8 @@ static void reply_to(struct job *job)
 	/* Soon, and not always at the same time. */
 	for (unsigned int i = job->number * 7 % 50; i--;)
 		sched_yield();
+	for (unsigned int i = job->number % 3; i--;)
+		CHECK(ulrpc_bulk_cancel(job->request, 0) == 0);
 	if (job->number % 5)
 		ulrpc_reply(job->request, "got it", 6);
 	else
