@@ -165,6 +165,24 @@ typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,
 					ulrpc_continue_fn fn, void *arg);
 
+/*
+ * Nobody waits for the request any more: its caller has canceled it, or has no
+ * time left, or is gone, or the service stops. Its handler may end early. It
+ * still replies, to nobody; bulk of the request that is under way ends with
+ * -ECANCELED, and so does what is begun later. Any thread, before the reply.
+ */
+ULNET_EXPORT bool ulrpc_request_canceled(const struct ulrpc_request *request);
+/*
+ * Calls @fn(@arg, @request), once, on the request's CPT, when that happens
+ * before the reply; @fn must not block, and may reply. ulrpc_reply() waits for
+ * @fn while that runs, so it must not be called with a lock that @fn takes;
+ * after it, @fn is not called. Any thread, before the reply.
+ * -ECANCELED: it has happened, and @fn is not called; -EALREADY: there is one.
+ */
+typedef void (*ulrpc_cancel_fn)(void *arg, struct ulrpc_request *request);
+ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
+					 ulrpc_cancel_fn fn, void *arg);
+
 /* CPT that the request belongs to, where callbacks run. */
 ULNET_EXPORT unsigned int ulrpc_request_cpt(
 	const struct ulrpc_request *request);

@@ -28,6 +28,8 @@ uint64_t reply_size(uint32_t length);
  * until now. */
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed);
+/* A call of @o gets none. */
+void reply_skip(struct origin *o);
 /* Sends what is packed. */
 void reply_flush(struct origin *o);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/bulk/transfer.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/wire/wire.h"
@@ -118,7 +119,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 /* ---- workers ---- */
 
-/* On a worker's thread. What is too late is not run. */
+/* On a worker's thread. What is too late, or canceled, is not run. */
 static void run_threaded(struct ulrpc_request *r)
 {
 	struct shard *s = r->sc->shard;
@@ -131,7 +132,8 @@ static void run_threaded(struct ulrpc_request *r)
 		call_next(r);
 		return;
 	}
-	if (likely(now < r->deadline && !r->item.late)) {
+	if (likely(now < r->deadline && !r->item.late &&
+		   !request_canceled(r))) {
 		request_start(r, now);
 		return;
 	}
@@ -156,7 +158,7 @@ static void run_placed(struct ulnet_work *w)
 		;
 	else if (request_state(r) == REQUEST_LOST)
 		request_lost_end(r);
-	else if (now >= r->deadline || r->item.late)
+	else if (now >= r->deadline || r->item.late || request_canceled(r))
 		request_refuse_queued(r, status_late(r, now));
 	else
 		request_start(r, now);

@@ -83,12 +83,13 @@ struct ulrpc_request {
 	const void *body;
 
 	/* what becomes of it; up to item all is 0 at its arrival */
-	_Atomic uint8_t state; /* enum request_state */
-	bool active;	       /* in service_cpt.active, and counted */
-	bool placed;	       /* has a place of exec's, on virtual time */
-	bool reported;	       /* as stuck */
-	bool waiting;	       /* to be told when bulk has ended */
-	bool losing;	       /* and then it is lost */
+	_Atomic uint8_t state;	/* enum request_state */
+	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
+	bool active;		/* in service_cpt.active, and counted */
+	bool placed;		/* has a place of exec's, on virtual time */
+	bool reported;		/* as stuck */
+	bool waiting;		/* to be told when bulk has ended */
+	bool losing;		/* and then it is lost */
 	_Atomic uint32_t
 		users; /* threads that look at its shard, unless lost */
 	_Atomic uint64_t started; /* ns; 0: not yet */
@@ -104,6 +105,9 @@ struct ulrpc_request {
 	struct list link;	  /* service_cpt.active */
 	struct ulnet_timer timer; /* deadline.h */
 	uint64_t held;		  /* bytes, as struct share counts them */
+	struct list cancel_link;  /* service_cpt.canceled */
+	ulrpc_cancel_fn on_cancel;
+	void *on_cancel_arg;
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct ulnet_work work; /* runs it (virtual), or brings the reply */
 	void *next_arg;
@@ -130,8 +134,7 @@ void request_run(struct sched_item *item);
 /* Takes what is under way: refuses what is queued, loses what handlers have. */
 void requests_abort(struct service_cpt *sc);
 /* The connection @e ends: what is queued is refused as STALE_EPOCH, for that
- * it was not executed is certain; what is being run goes on, but its bulk ends
- * with -ECONNRESET. */
+ * it was not executed is certain; what is being run is canceled. */
 void requests_forget(struct service_cpt *sc, const struct export *e);
 /* The node has crashed; and then is gone: frees all. */
 void requests_crash(struct service_cpt *sc);

@@ -7,6 +7,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/stats/stat_run.h"
@@ -104,15 +105,26 @@ void request_record_lost(const struct ulrpc_request *r, unsigned int end)
 	record(r, &report);
 }
 
-/* What the next ones of its method will take. Those that the handler refused
- * say nothing of that. */
+/* What the next ones of its method will take. Those that the handler refused,
+ * or that were canceled, say nothing of that. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
 
-	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST)
+	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST &&
+	    !request_canceled(r))
 		mean_add(&r->method->cost,
 			 ns_between(started + bulk, r->replied));
+}
+
+/* Nobody waits for it. */
+static out_of_line void request_skip(const struct ulrpc_request *r,
+				     struct request_report report)
+{
+	report.end = STAT_CANCELED;
+	report.sent = 0;
+	record(r, &report);
+	reply_skip(r->origin);
 }
 
 static void request_finish(struct ulrpc_request *r, const void *body,
@@ -149,8 +161,12 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 		if (r->method->run == ULRPC_RUN_WORKER)
 			learn_cost(r, started);
 	}
-	record(r, &report);
-	reply_add(r->origin, &reply, body, true);
+	if (unlikely(r->active) && request_canceled(r)) {
+		request_skip(r, report);
+	} else {
+		record(r, &report);
+		reply_add(r->origin, &reply, body, true);
+	}
 	request_end(r);
 }
 
@@ -263,17 +279,20 @@ static void request_answer(struct ulrpc_request *r, uint32_t status,
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
 		/* Else it is a second reply. */
 		BUG_ON(request_state(r) != REQUEST_LOST);
+		request_cancel_end(r);
 		request_lost_end(r);
 		return;
 	}
 	s = r->sc->shard;
+	owned = shard_owned(s);
+	if (unlikely(!owned))
+		request_cancel_end(r);
 	r->status = length > r->reply_max ? WIRE_TOO_LONG : status;
 	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, r->share, 0))
 		r->status = WIRE_OVERLOADED;
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	r->replied = shard_now(s);
-	owned = shard_owned(s);
 	if (likely(owned) && likely(!bulk_is_awaited(r))) {
 		request_finish(r, body, r->replied);
 		return;

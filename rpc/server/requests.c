@@ -8,6 +8,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/deadline.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
@@ -22,6 +23,7 @@ void request_activate(struct ulrpc_request *r, uint64_t held)
 	r->active = true;
 	r->held = held;
 	list_add_tail(&sc->active, &r->link);
+	list_init(&r->cancel_link);
 	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
 	deadline_watch(r);
@@ -34,6 +36,10 @@ void request_deactivate(struct ulrpc_request *r)
 
 	deadline_unwatch(r);
 	list_del(&r->link);
+	/* Its callback has not been called, and will not be. A lost one is the
+	 * handler's, who has to be told. */
+	if (request_state(r) != REQUEST_LOST)
+		list_del(&r->cancel_link);
 	r->active = false;
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
 		service_held(sc, r->share, -1, -(int64_t)r->held);
@@ -130,7 +136,7 @@ void requests_forget(struct service_cpt *sc, const struct export *e)
 		    exec_remove(&sc->service->exec, &r->item))
 			request_refuse_queued(r, WIRE_STALE_EPOCH);
 		else
-			transfer_abort(r->transfers, -ECONNRESET);
+			request_cancel(r);
 	}
 }
 
@@ -169,6 +175,7 @@ void requests_abort(struct service_cpt *sc)
 
 	abort_queued(sc);
 	list_for_each_entry_safe (r, next, &sc->active, link) {
+		request_cancel_tell(r);
 		if (r->transfers && transfer_busy(r->transfers)) {
 			r->losing = true;
 			request_wait_bulk(r);

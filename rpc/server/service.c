@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
@@ -411,7 +412,9 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	list_init(&sc->link);
 	list_init(&sc->active);
 	list_init(&sc->flush);
+	list_init(&sc->canceled);
 	sc->flush_work.fn = replies_flush;
+	sc->cancel_work.fn = requests_tell;
 }
 
 static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,

@@ -114,6 +114,13 @@ struct service_cpt {
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
 	bool flushing; /* that is under way */
+	/* Callbacks of requests that are canceled: cancel.h. */
+	struct list canceled; /* ulrpc_request.cancel_link */
+	struct ulnet_work cancel_work;
+	bool telling; /* that is under way */
+	/* any thread may read: whose is called now, and by which thread */
+	_Atomic(struct ulrpc_request *) told;
+	_Atomic pthread_t teller;
 
 	/* Written here, read by all CPTs. */
 	_Atomic uint32_t held;	     /* requests under way */

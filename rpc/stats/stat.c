@@ -42,6 +42,7 @@ static const char *request_end_name(unsigned int end)
 		[WIRE_VERSION_UNKNOWN] = "version unknown",
 		[WIRE_DOUBTFUL] = "doubtful",
 		[STAT_UNANSWERED] = "unanswered",
+		[STAT_CANCELED] = "canceled",
 	};
 
 	return names[end];

@@ -73,9 +73,10 @@ enum stat_request_time {
 };
 
 /* How they end: calls by enum ulrpc_cause, requests by enum wire_status, or in
- * this way, when nobody is told. */
+ * these ways, when nobody is told: the service stopped; nobody waits. */
 #define STAT_UNANSWERED	  WIRE_STATUSES
-#define STAT_REQUEST_ENDS (STAT_UNANSWERED + 1)
+#define STAT_CANCELED	  (WIRE_STATUSES + 1)
+#define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
 #define STAT_ENDS_MAX	  20
 _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
@@ -218,7 +219,7 @@ struct request_report {
 	struct stat_service *service; /* NULL: none of that portal */
 	struct stat_peer *peer;	      /* NULL: not connected */
 	uint32_t method;
-	unsigned int end; /* enum wire_status, or STAT_UNANSWERED */
+	unsigned int end; /* enum wire_status, or STAT_... */
 	bool run;	  /* its handler was called, and has replied */
 	uint64_t total;
 	uint64_t queue, service_time;	/* if it was run */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/cancel.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/request_priv.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+static bool cancel_move(struct ulrpc_request *r, enum cancel_state from,
+			enum cancel_state to)
+{
+	uint8_t was = from;
+
+	return atomic_compare_exchange_strong(&r->cancel, &was, to);
+}
+
+/* ---- on the CPT ---- */
+
+static void tell_later(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	list_add_tail(&sc->canceled, &r->cancel_link);
+	if (sc->telling)
+		return;
+	sc->telling = true;
+	shard_hold(sc->shard);
+	shard_defer(sc->shard, &sc->cancel_work);
+}
+
+/* Who replies to @r finds either the callback that is not called any more, or
+ * @r in sc->told. */
+static void tell(struct service_cpt *sc, struct ulrpc_request *r)
+{
+	atomic_store(&sc->teller, pthread_self());
+	atomic_store(&sc->told, r);
+	if (cancel_move(r, CANCEL_DUE, CANCEL_TOLD))
+		r->on_cancel(r->on_cancel_arg, r);
+	/* r may be gone */
+	atomic_store(&sc->told, NULL);
+}
+
+void requests_tell(struct ulnet_work *w)
+{
+	struct service_cpt *sc =
+		container_of(w, struct service_cpt, cancel_work);
+
+	sc->telling = false;
+	if (sc->shard->crashed)
+		return;
+	while (!list_empty(&sc->canceled)) {
+		struct ulrpc_request *r = list_first(
+			&sc->canceled, struct ulrpc_request, cancel_link);
+
+		list_del(&r->cancel_link);
+		tell(sc, r);
+	}
+	shard_release(sc->shard);
+}
+
+/* False: it is canceled already. */
+static bool cancel_mark(struct ulrpc_request *r)
+{
+	enum cancel_state was, to;
+
+	do {
+		was = atomic_load(&r->cancel);
+		if (was >= CANCEL_DUE)
+			return false;
+		to = was == CANCEL_ASKED ? CANCEL_DUE : CANCEL_CANCELED;
+	} while (!cancel_move(r, was, to));
+	if (to == CANCEL_DUE)
+		tell_later(r);
+	return true;
+}
+
+void request_cancel_tell(struct ulrpc_request *r)
+{
+	cancel_mark(r);
+}
+
+void request_cancel(struct ulrpc_request *r)
+{
+	if (!cancel_mark(r))
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_canceled);
+	if (request_state(r) == REQUEST_QUEUED &&
+	    exec_remove(&r->sc->service->exec, &r->item))
+		request_refuse_queued(r, WIRE_EXPIRED);
+	else
+		transfer_abort(r->transfers, -ECANCELED);
+}
+
+/* ---- any thread ---- */
+
+void request_cancel_end(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	if (likely(atomic_load(&r->cancel) == CANCEL_NONE) ||
+	    cancel_move(r, CANCEL_ASKED, CANCEL_NONE) ||
+	    cancel_move(r, CANCEL_DUE, CANCEL_CANCELED))
+		return;
+	while (atomic_load(&sc->told) == r &&
+	       !pthread_equal(atomic_load(&sc->teller), pthread_self()))
+		sched_yield();
+}
+
+bool ulrpc_request_canceled(const struct ulrpc_request *request)
+{
+	return request_canceled(request);
+}
+
+int ulrpc_request_on_cancel(struct ulrpc_request *request, ulrpc_cancel_fn fn,
+			    void *arg)
+{
+	if (!cancel_move(request, CANCEL_NONE, CANCEL_SETTING))
+		return request_canceled(request) ? -ECANCELED : -EALREADY;
+	request->on_cancel = fn;
+	request->on_cancel_arg = arg;
+	return cancel_move(request, CANCEL_SETTING, CANCEL_ASKED) ? 0
+								  : -ECANCELED;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that nobody waits for any more. */
+#include <errno.h>
+
+#include "rpc/server/cancel.h"
+#include "tests/unit/rpc/server/request_rig.h"
+
+static struct ulrpc_request *active(struct serve_rig *g, uint64_t xid)
+{
+	struct ulrpc_request *r;
+
+	list_for_each_entry (r, &cpt0(g)->active, link)
+		if (r->xid == xid)
+			return r;
+	cr_assert_fail("%llu is not active", (unsigned long long)xid);
+	return NULL;
+}
+
+static void nothing_left(struct serve_rig *g)
+{
+	cr_assert_eq(atomic_load(&cpt0(g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(g)->held_bytes), 0);
+	cr_assert(list_empty(&cpt0(g)->active));
+	cr_assert(list_empty(&cpt0(g)->canceled));
+}
+
+/* It is not executed, nobody is told, and its place is free at once; calls that
+ * came in one message with it are answered. */
+Test(cancel, what_is_queued_is_dropped)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 4 };
+	struct wire_call calls[3];
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "park", "x");
+	for (unsigned int i = 0; i < 3; i++)
+		calls[i] = stranger_call_of(2 + i, "work", 1);
+	stranger_send(&a, calls, 3, "xyz", 0);
+	settle(&g);
+	request_cancel(active(&g, 3));
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
+	stranger_call(&a, 5, "work", "x");
+	settle(&g);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 4);
+	cr_assert_eq(g.served.runs, 4);
+	for (unsigned int i = 0; i < a.replies; i++) {
+		cr_assert_neq(a.reply[i].xid, 3);
+		cr_assert_eq(a.reply[i].status, WIRE_OK);
+	}
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 1);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* ---- running ---- */
+
+struct told {
+	unsigned int times;
+	bool reply;
+	const struct ulrpc_request *request;
+};
+
+static void on_cancel(void *arg, struct ulrpc_request *r)
+{
+	struct told *t = arg;
+
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert(lnet_in_turn());
+	t->times++;
+	t->request = r;
+	if (t->reply)
+		ulrpc_reply(r, "nobody", 6);
+}
+
+Test(cancel, what_is_run_is_told)
+{
+	struct told told = { 0 }, other = { 0 };
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_not(ulrpc_request_canceled(r));
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &other), -EALREADY);
+	request_cancel(r);
+	request_cancel(r);
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert_eq(told.times, 0, "not inside of what cancels");
+	settle(&g);
+	cr_assert_eq(told.times, 1);
+	cr_assert_eq(told.request, r);
+	cr_assert_eq(other.times, 0);
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &other), -ECANCELED);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	nothing_left(&g);
+	/* The worker is there for others. */
+	stranger_call(&a, 2, "work", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(told.times, 1);
+	serve_fini(&g);
+}
+
+Test(cancel, the_callback_may_reply)
+{
+	struct told told[3] = { { .reply = true }, { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 3; i++) {
+		stranger_call(&a, 1 + i, "hold", "x");
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		request_cancel(g.served.park[i]);
+	/* Replied to before it is called. */
+	ulrpc_reply(g.served.park[1], NULL, 0);
+	settle(&g);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 0);
+	cr_assert_eq(told[2].times, 1);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	g.served.parked = 0;
+	serve_fini(&g);
+}
+
+/* A service that stops, and leaves handlers behind: they hear of it. */
+Test(cancel, what_is_lost_is_told)
+{
+	struct told told = { 0 };
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	cr_assert_eq(told.times, 1);
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), -ECANCELED);
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
+/* A client that leaves, or is forgotten, takes all of its requests along. */
+Test(cancel, with_its_client)
+{
+	struct wire_control m = { .kind = WIRE_DISCONNECT };
+	struct told told[2] = { { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 2; i++) {
+		stranger_call(&a, 1 + i, "hold", "x");
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	m.disconnect.connection = a.connection;
+	m.disconnect.client = a.client;
+	m.disconnect.epoch = a.epoch;
+	stranger_control(&a, &m);
+	settle(&g);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 1);
+	cr_assert_eq(g.served.park[0], told[0].request);
+	ulrpc_reply(g.served.park[0], NULL, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	g.served.parked = 0;
+	serve_fini(&g);
+}
+
+/* ---- bulk ---- */
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	(void)moved;
+	*(int *)arg = status;
+}
+
+static const uint32_t lent_length = 64;
+static const struct wire_segments lent = { .match = 0x77000,
+					   .access = WIRE_ACCESS_SINK,
+					   .n = 1,
+					   .length = &lent_length };
+
+/* Memory that nobody lends: the transfer under way ends at once, and so does
+ * what is begun later. */
+Test(cancel, bulk_ends)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct ulrpc_request *r;
+	struct serve_rig g;
+	int status = 1;
+
+	rig(&g);
+	c.timeout = c.remaining = 0;
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, &status), 0);
+	settle(&g);
+	cr_assert_eq(status, 1, "it goes on");
+	request_cancel(r);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED, "%d", status);
+	status = 1;
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, &status), 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED, "%d", status);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* The handler has replied, and the reply waits for bulk: no longer. */
+Test(cancel, a_reply_does_not_wait_for_bulk)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct serve_rig g;
+	int status = 1;
+
+	rig(&g);
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
+				    &status),
+		     0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(status, 1);
+	request_cancel(active(&g, 1));
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
