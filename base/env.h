@@ -16,6 +16,7 @@
 
 struct env;
 struct ev_loop;
+struct lockstep;
 struct loop;
 
 #define ENV_READ  1
@@ -46,7 +47,7 @@ struct env_io {
 };
 
 struct env_ops {
-	bool is_virtual; /* time, and there is only one thread */
+	bool is_virtual; /* time, and one thread runs at a time */
 	/* Monotonic time, ns. Owner. */
 	uint64_t (*clock)(struct env *e);
 	/* Fills @buf; cannot fail. Owner. */
@@ -77,7 +78,9 @@ struct env_ops {
 
 struct env {
 	const struct env_ops *ops;
-	struct loop *loop; /* set by the loop */
+	struct loop *loop;	   /* set by the loop */
+	struct lockstep *lockstep; /* for threads that may block; NULL: time is
+				    * real, and so are threads */
 };
 
 /* An env on @ev, the application's libev loop (borrowed until free), or on one
@@ -91,17 +94,19 @@ int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 
 struct env_sim;
 
-/* One world: a clock that starts at 0 and one generator. All of it belongs to
- * one thread, wake included. */
+/* One world: a clock that starts at 0, one generator, and threads in lockstep
+ * (lockstep.h). All of it belongs to one thread, which calls env_sim_step(), and
+ * to those in lockstep with it; wake, too. */
 int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
-/* All its envs must have been freed. */
+/* All its envs must have been freed, and all its threads joined. */
 void env_sim_free(struct env_sim *s);
 /* One more loop's env in that world. */
 int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
-/* Does the next thing: a turn for a loop that has something to do now, or else
- * the clock moves to the next alarm. At each instant loops are served in
+/* Does the next thing: a thread in lockstep runs on that is ready to, or else a
+ * loop gets a turn that has something to do now, or else the clock moves to the
+ * next alarm. At each instant loops are served in
  * rounds, in the order in which they were made. Returns false, and does
  * nothing, when there is nothing left to do, or only after @until (ns): then
  * the clock is at @until unless that is TIME_NEVER. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/list.h"
+#include "base/lockstep.h"
 #include "base/loop.h"
 
 struct env_sim {
@@ -13,6 +14,7 @@ struct env_sim {
 	struct rng rng;
 	struct list envs;   /* as made */
 	struct list *round; /* last one served at this instant; or &envs */
+	struct lockstep lockstep;
 };
 
 struct sim_env {
@@ -188,6 +190,7 @@ int env_sim_new(uint64_t seed, struct env_sim **sim_p)
 	rng_seed(&s->rng, seed);
 	list_init(&s->envs);
 	s->round = &s->envs;
+	lockstep_init(&s->lockstep, 0);
 	*sim_p = s;
 	return 0;
 }
@@ -195,6 +198,7 @@ int env_sim_new(uint64_t seed, struct env_sim **sim_p)
 void env_sim_free(struct env_sim *s)
 {
 	BUG_ON(!list_empty(&s->envs));
+	lockstep_fini(&s->lockstep);
 	free(s);
 }
 
@@ -206,6 +210,7 @@ int env_sim_env(struct env_sim *s, struct env **env_p)
 		return -ENOMEM;
 	*e = (struct sim_env){
 		.env.ops = &sim_ops,
+		.env.lockstep = &s->lockstep,
 		.sim = s,
 		.alarm = TIME_NEVER,
 	};
@@ -253,12 +258,15 @@ bool env_sim_step(struct env_sim *s, uint64_t until)
 
 	if (until < s->now)
 		return false;
+	if (lockstep_run(&s->lockstep, s->now))
+		return true;
 	e = find_ready(s, &at);
 	if (e) {
 		sim_turn(e);
 		return true;
 	}
 	s->round = &s->envs;
+	at = MIN(at, MAX(lockstep_next(&s->lockstep), s->now));
 	if (at != TIME_NEVER && at <= until) {
 		s->now = at;
 		return true;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "base/cond.h"
+
 /* Rounds of deferred work in a turn. */
 #define ROUNDS 64
 
@@ -156,7 +158,7 @@ struct call {
 	int rc;
 	bool done;
 	pthread_mutex_t lock;
-	pthread_cond_t cond;
+	struct cond cond;
 };
 
 static void call_run(struct work *w)
@@ -168,7 +170,7 @@ static void call_run(struct work *w)
 	 * cannot return before we have let go of it. */
 	pthread_mutex_lock(&c->lock);
 	c->done = true;
-	pthread_cond_signal(&c->cond);
+	cond_signal(&c->cond);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -179,16 +181,18 @@ static int call_and_wait(struct loop *l, int (*fn)(void *arg), void *arg)
 		.fn = fn,
 		.arg = arg,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.cond = PTHREAD_COND_INITIALIZER,
 	};
+	int rc = cond_init(&c.cond);
 
 	BUG_ON(!l);
+	if (rc)
+		return rc;
 	loop_post(l, &c.work);
 	pthread_mutex_lock(&c.lock);
 	while (!c.done)
-		pthread_cond_wait(&c.cond, &c.lock);
+		cond_wait(&c.cond, &c.lock, TIME_NEVER);
 	pthread_mutex_unlock(&c.lock);
-	pthread_cond_destroy(&c.cond);
+	cond_destroy(&c.cond);
 	pthread_mutex_destroy(&c.lock);
 	return c.rc;
 }

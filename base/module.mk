@@ -3,7 +3,6 @@
 libulnetbase_la_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
-	%D%/cond.h \
 	%D%/fsm.h %D%/fsm.c \
 	%D%/hash.h %D%/hash.c \
 	%D%/id.h %D%/id.c \
@@ -20,10 +19,12 @@ libulnetbase_la_SOURCES += \
 libulnetcore_la_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
 	%D%/code.h %D%/code.c \
+	%D%/cond.h %D%/cond.c \
 	%D%/cpus.h %D%/cpus.c \
 	%D%/guard.h %D%/guard.c %D%/tick.h \
 	%D%/io_mirror.h %D%/io_mirror.c \
 	%D%/lobby.h %D%/lobby.c \
+	%D%/lockstep.h %D%/lockstep.c \
 	%D%/log.h %D%/log.c \
 	%D%/loop.h %D%/loop.c \
 	%D%/mailbox.h %D%/mailbox.c \

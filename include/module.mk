@@ -9,6 +9,7 @@ ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h
 ulnetinclude_HEADERS += %D%/ulnet/sim.h
 ulnetinclude_HEADERS += %D%/ulnet/stub.h
+ulnetinclude_HEADERS += %D%/ulnet/thread.h
 
 # Messages, and what protoc-c makes of them.
 dist_ulnetinclude_DATA =

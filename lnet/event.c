@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "base/cond.h"
 #include "lnet/node.h"
 
 #define EQ_SIZE_MAX (1u << 24)
@@ -31,7 +30,7 @@ void eqs_fini(struct eqs *q)
 	while ((eq = id_walk(&q->table, &pos)))
 		free(eq);
 	id_table_fini(&q->table);
-	pthread_cond_destroy(&q->filled);
+	cond_destroy(&q->filled);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -102,7 +101,7 @@ void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
 	eq->count++;
 	if (last)
 		eq->mds--;
-	pthread_cond_broadcast(&q->filled);
+	cond_broadcast(&q->filled);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -139,7 +138,7 @@ static int eq_free_locked(struct eqs *q, uint64_t cookie)
 	id_free(&q->table, cookie);
 	free(eq);
 	/* A thread that sleeps on the queue finds that it is gone. */
-	pthread_cond_broadcast(&q->filled);
+	cond_broadcast(&q->filled);
 	return 0;
 }
 
@@ -198,23 +197,20 @@ int LNetEQGet(struct ulnet_eq_handle h, struct ulnet_event *event)
 static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 		      uint64_t timeout, struct ulnet_event *event, int *which)
 {
-	struct timespec until;
+	struct timespec now;
+	uint64_t until;
 	int rc, late = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	timeout = MIN(timeout, UINT64_C(1000000) * INT32_MAX);
-	until.tv_sec += (time_t)(timeout / 1000000);
-	until.tv_nsec += (long)(timeout % 1000000 * 1000);
-	if (until.tv_nsec >= (long)NSEC_PER_SEC) {
-		until.tv_sec++;
-		until.tv_nsec -= (long)NSEC_PER_SEC;
-	}
+	until = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec +
+		timeout * NSEC_PER_USEC;
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
 		rc = get_locked(q, eqs, neq, event, which);
 		if (rc || late)
 			break;
-		late = pthread_cond_timedwait(&q->filled, &q->lock, &until);
+		late = cond_wait(&q->filled, &q->lock, until);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return rc;

@@ -11,6 +11,7 @@
 #define LNET_EVENT_H
 
 #include <pthread.h>
+#include "base/cond.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "ulnet/lnet.h"
@@ -28,7 +29,7 @@ struct eq {
 /* All queues of a node. */
 struct eqs {
 	pthread_mutex_t lock;
-	pthread_cond_t filled;
+	struct cond filled;
 	struct id_table table;
 };
 

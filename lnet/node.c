@@ -15,6 +15,7 @@
 #include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
+#include "lnet/thread.h"
 
 /* The default of busy_poll where processors are the process's own: about what
  * it takes to sleep and to wake up. */
@@ -560,6 +561,7 @@ static int cpts_start(struct lnet *node)
 
 static void node_free(struct lnet *node)
 {
+	BUG_ON(!list_empty(&node->threads));
 	free(node->config);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(&node->cpt[i]);
@@ -610,6 +612,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (rc)
 		goto err_loops;
 	list_init(&node->layers);
+	list_init(&node->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
 	pthread_mutex_init(&node->control, NULL);
 	pthread_mutex_init(&node->config_lock, NULL);
@@ -922,6 +925,10 @@ void node_crash(struct lnet *node)
 	node->crashed = true;
 	layers_crash(node);
 	node_stop(node);
+	/* Nothing uses the memory any more that they may free now. */
+	threads_end(node);
+	while (!threads_ended(node))
+		node_turn(node, 0);
 	layers_gone(node);
 	node_free(node);
 }

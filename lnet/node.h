@@ -92,6 +92,7 @@ struct lnet {
 	atomic_bool closing; /* NIs in config may be gone */
 
 	struct list layers; /* ulnet_layer.opaque; last one first */
+	struct list threads; /* virtual time: ulnet_thread.link */
 	struct settings settings;
 	struct portal_shared portals[LNET_PORTALS];
 	struct eqs eqs;

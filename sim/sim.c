@@ -9,6 +9,7 @@
 
 #include "base/loop.h"
 #include "lnet/node.h"
+#include "lnet/thread.h"
 #include "sim/sim_priv.h"
 
 /* ---- life ---- */
@@ -274,7 +275,7 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 
 	if (!n || !n->node)
 		return -ENOENT;
-	if (n->node->driving)
+	if (n->node->driving || threads_are_busy(n->node))
 		return -EBUSY;
 	audit_note(sim, "crashes", index);
 	node = n->node;

@@ -14,6 +14,7 @@ unit_tests += %D%/unit/base/timer_test
 unit_tests += %D%/unit/base/util_test
 unit_tests += %D%/unit/base/buf_test
 unit_tests += %D%/unit/base/env_sim_test
+unit_tests += %D%/unit/base/lockstep_test
 unit_tests += %D%/unit/base/loop_test
 unit_tests += %D%/unit/base/loop_guest_test
 unit_tests += %D%/unit/base/loop_watch_test

@@ -20,7 +20,7 @@ extern "C" {
 /* ---- where and when ---- */
 
 /* Is time virtual (ulnet_sim(7))? Then all CPTs of all nodes run in one thread,
- * and there must be no other one. Any thread. */
+ * and there must be no others but those of ulnet/thread.h. Any thread. */
 ULNET_EXPORT bool lnet_is_virtual(struct lnet *node);
 
 /* May the caller touch what belongs to @cpt now? True in a turn of @cpt, and,
