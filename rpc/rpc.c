@@ -301,7 +301,7 @@ int ulrpc_close(struct ulrpc *rpc)
 {
 	if (!rpc)
 		return 0;
-	if (lnet_in_turn())
+	if (!rpc_may_manage(rpc->node))
 		return -EDEADLK;
 	return rpc_end(rpc);
 }
@@ -434,7 +434,7 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 	struct ulrpc *rpc;
 	int rc;
 
-	if (lnet_in_turn())
+	if (!rpc_may_manage(node))
 		return -EDEADLK;
 	if (conf && (conf->control_buffers == 1 ||
 		     conf->control_buffers > ULRPC_BUFFERS_MAX))

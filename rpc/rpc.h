@@ -136,6 +136,15 @@ static inline bool shard_owned(const struct shard *s)
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
+/* What begins or ends services, or RPC, waits with things half done, which a
+ * crash of the node must not find: so neither a turn may do that nor, on virtual
+ * time, a thread of lnet_thread_start(), which crashes with the node. */
+static inline bool rpc_may_manage(struct lnet *node)
+{
+	return !lnet_in_turn() &&
+	       (!lnet_is_virtual(node) || lnet_cpt_current(node) >= 0);
+}
+
 /* After a call of something of the user's, in a turn: has lnet_guard_end()
  * anything to do? */
 static inline bool shard_guard_is_late(const struct shard *s)

@@ -2,9 +2,7 @@
 #include "rpc/wait.h"
 
 #include <errno.h>
-#include <time.h>
 
-#include "base/cond.h"
 #include "ulnet/loop.h"
 
 /* us of one lnet_poll(), at most; it is called again. */
@@ -16,7 +14,7 @@ int wait_init(struct wait *w)
 
 	if (rc)
 		return -rc;
-	rc = cond_init(&w->changed);
+	rc = lnet_cond_init(&w->changed);
 	if (rc)
 		pthread_mutex_destroy(&w->lock);
 	return rc;
@@ -24,7 +22,7 @@ int wait_init(struct wait *w)
 
 void wait_fini(struct wait *w)
 {
-	pthread_cond_destroy(&w->changed);
+	lnet_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
 }
 
@@ -32,23 +30,15 @@ void wait_fini(struct wait *w)
 static int wait_sleep(struct wait *w, bool (*ready)(void *arg), void *arg,
 		      uint64_t until)
 {
-	struct timespec at = { (time_t)(until / NSEC_PER_SEC),
-			       (long)(until % NSEC_PER_SEC) };
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	while (!ready(arg)) {
-		if (rc)
-			break;
-		if (until == TIME_NEVER)
-			pthread_cond_wait(&w->changed, &w->lock);
-		else
-			rc = pthread_cond_timedwait(&w->changed, &w->lock, &at);
-	}
+	while (!rc && !ready(arg))
+		rc = lnet_cond_wait(&w->changed, &w->lock, until);
 	if (rc && ready(arg))
 		rc = 0;
 	pthread_mutex_unlock(&w->lock);
-	return -rc;
+	return rc;
 }
 
 static bool wait_ready(struct wait *w, bool (*ready)(void *arg), void *arg)

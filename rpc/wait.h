@@ -6,15 +6,13 @@
 #ifndef RPC_WAIT_H
 #define RPC_WAIT_H
 
-#include <pthread.h>
 #include "base/util.h"
-
-struct lnet;
+#include "ulnet/thread.h"
 
 /* What is waited for is guarded by @lock, and signalled by @changed. */
 struct wait {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct ulnet_cond changed;
 };
 
 /* -errno. */
@@ -24,7 +22,7 @@ void wait_fini(struct wait *w);
 /* Tells all who wait. Called with the lock held, or not. Any thread. */
 static inline void wait_wake(struct wait *w)
 {
-	pthread_cond_broadcast(&w->changed);
+	lnet_cond_broadcast(&w->changed);
 }
 
 /*
@@ -32,7 +30,8 @@ static inline void wait_wake(struct wait *w)
  * as lnet_now(); TIME_NEVER). Makes turns of @node if this thread is the one to
  * make them, else sleeps. The lock is not held by the caller.
  * 0, -ETIMEDOUT; -EDEADLK: in a turn, or under virtual time when nothing that
- * could still happen will end it.
+ * could still happen will end it; -ECANCELED: the node of this thread, which is
+ * one of lnet_thread_start(), has crashed.
  */
 int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	       void *arg, uint64_t until);

@@ -48,8 +48,7 @@ struct ulrpc_service_conf {
 	const struct ulrpc_method_conf *methods;
 	unsigned int nmethods;
 	unsigned int portal; /* 0: a free one */
-	/* Workers: threads, unless time is virtual, when each is a place for
-	 * one request on the loop. */
+	/* Workers are threads; also where time is virtual, one at a time. */
 	unsigned int workers_min; /* 0 = 1, if a method wants workers */
 	unsigned int workers_max; /* 0 = workers_min: a fixed number */
 	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most

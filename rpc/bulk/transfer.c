@@ -571,7 +571,7 @@ static void waiter_done(void *arg, int status, uint64_t moved)
 	pthread_mutex_lock(&w->lock);
 	w->status = status;
 	w->done = true;
-	pthread_cond_signal(&w->cond);
+	lnet_cond_signal(&w->cond);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -580,21 +580,32 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w)
 {
-	*w = (struct transfer_waiter){ .lock = PTHREAD_MUTEX_INITIALIZER,
-				       .cond = PTHREAD_COND_INITIALIZER };
+	int rc;
+
 	if (t && lnet_cpt_current(t->conf.shard->node) >= 0)
 		return -EDEADLK;
-	return transfer_start(t, index, access, offset, iov, niov, waiter_done,
-			      w);
+	*w = (struct transfer_waiter){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	rc = lnet_cond_init(&w->cond);
+	if (rc)
+		return rc;
+	rc = transfer_start(t, index, access, offset, iov, niov, waiter_done,
+			    w);
+	if (rc)
+		lnet_cond_destroy(&w->cond);
+	return rc;
 }
 
 int transfer_wait_end(struct transfer_waiter *w)
 {
+	int rc = 0;
+
 	pthread_mutex_lock(&w->lock);
-	while (!w->done)
-		pthread_cond_wait(&w->cond, &w->lock);
+	while (!rc && !w->done)
+		rc = lnet_cond_wait(&w->cond, &w->lock, TIME_NEVER);
 	pthread_mutex_unlock(&w->lock);
-	return w->status;
+	lnet_cond_destroy(&w->cond);
+	/* After a crash of the node nobody comes back to @w. */
+	return rc ? rc : w->status;
 }
 
 int transfer_wait(struct transfers *t, unsigned int index,

@@ -25,9 +25,9 @@
 #ifndef RPC_TRANSFER_H
 #define RPC_TRANSFER_H
 
-#include <pthread.h>
 #include "rpc/wire/wire.h"
 #include "ulnet/service.h"
+#include "ulnet/thread.h"
 
 struct shard;
 struct transfers;
@@ -83,7 +83,7 @@ int transfer_start(struct transfers *t, unsigned int index,
 /* The beginning of transfer_wait(); after a success, the rest of it. */
 struct transfer_waiter {
 	pthread_mutex_t lock;
-	pthread_cond_t cond;
+	struct ulnet_cond cond;
 	bool done;
 	int status;
 };

@@ -36,15 +36,21 @@ static bool is_done(void *arg)
 }
 
 /* Returns in any case: under virtual time, when nothing is left to happen, the
- * call ends as canceled. */
-static void sync_wait(struct sync *sync, struct lnet *node,
-		      struct ulrpc_call *call)
+ * call ends as canceled. -ECANCELED: the node has crashed, and nobody will come
+ * back to @sync. */
+static int sync_wait(struct sync *sync, struct lnet *node,
+		     struct ulrpc_call *call)
 {
-	while (wait_until(&sync->wait, node, is_done, sync, TIME_NEVER)) {
+	int rc;
+
+	while ((rc = wait_until(&sync->wait, node, is_done, sync,
+				TIME_NEVER)) &&
+	       rc != -ECANCELED) {
 		BUG_ON(!call);
 		ulrpc_cancel(call);
 	}
 	ulrpc_call_put(call);
+	return rc;
 }
 
 int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
@@ -69,7 +75,9 @@ int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 		/* No other call will come that could travel with this one. */
 		if (shard_owned(client->shard))
 			client_flush(client);
-		sync_wait(&sync, rpc->node, call);
+		rc = sync_wait(&sync, rpc->node, call);
+	}
+	if (!rc) {
 		*outcome = sync.outcome;
 		if (length_p)
 			*length_p = sync.length;

@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/cond.h"
 #include "ulnet/loop.h"
 
 /* A worker above min ends after so long without work. */
@@ -14,7 +12,7 @@
 struct exec_worker {
 	struct exec *exec;
 	struct list link;
-	pthread_t thread;
+	struct ulnet_thread *thread;
 };
 
 /* The part of a request's time that is left for its reply to travel. */
@@ -33,16 +31,10 @@ static unsigned int lanes_open(const struct exec *e)
 
 /* ---- what can be done in time ---- */
 
-/* Workers that are at work. */
-static unsigned int exec_busy(const struct exec *e)
-{
-	return e->conf.is_virtual ? e->places : e->nworkers - e->idle;
-}
-
 /* Is a worker free for one more request of @lane, after those that wait? */
 static bool exec_is_free(const struct exec *e, unsigned int lane)
 {
-	unsigned int open = lanes_open(e), busy = exec_busy(e);
+	unsigned int open = lanes_open(e), busy = e->nworkers - e->idle;
 
 	for (unsigned int i = 0; i < LANES; i++)
 		if (open & 1u << i)
@@ -112,34 +104,9 @@ static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		mean_add(&e->hold, hold);
 }
 
-/* ---- places, on virtual time ---- */
-
-static void places_fill(struct exec *e, uint64_t now)
-{
-	uint64_t again = TIME_NEVER;
-	struct sched_item *item;
-
-	while (e->places < e->conf.max) {
-		item = exec_take(e, now, &again);
-		if (!item)
-			return;
-		e->places++;
-		e->conf.run(item);
-	}
-}
-
-void exec_done(struct exec *e, struct sched_item *item, uint64_t now)
-{
-	BUG_ON(!e->places);
-	e->places--;
-	exec_ended(e, (enum sched_lane)item->lane, !item->late,
-		   now - item->started);
-	places_fill(e, now);
-}
-
 /* ---- threads ---- */
 
-static void *exec_work(void *arg);
+static void exec_work(void *arg);
 
 /* Locked. */
 static int worker_add(struct exec *e)
@@ -150,10 +117,10 @@ static int worker_add(struct exec *e)
 	if (!w)
 		return -ENOMEM;
 	w->exec = e;
-	rc = pthread_create(&w->thread, NULL, exec_work, w);
+	rc = lnet_thread_start(e->conf.node, exec_work, w, &w->thread);
 	if (rc) {
 		free(w);
-		return -rc;
+		return rc;
 	}
 	list_add_tail(&e->workers, &w->link);
 	e->nworkers++;
@@ -173,7 +140,7 @@ static void workers_grow(struct exec *e)
 			 strerror(-rc));
 }
 
-/* Threads that have ended, for pthread_join(). Locked. */
+/* Threads that have ended, to be joined. Locked. */
 static void take_ended(struct exec *e, struct list *to)
 {
 	list_init(to);
@@ -187,7 +154,7 @@ static void exec_join(struct list *workers)
 			list_first(workers, struct exec_worker, link);
 
 		list_del(&w->link);
-		pthread_join(w->thread, NULL);
+		lnet_thread_join(w->thread);
 		free(w);
 	}
 }
@@ -195,16 +162,8 @@ static void exec_join(struct list *workers)
 /* Locked. */
 static void wait_work(struct exec *e, uint64_t until)
 {
-	struct timespec ts = {
-		.tv_sec = (time_t)(until / NSEC_PER_SEC),
-		.tv_nsec = (long)(until % NSEC_PER_SEC),
-	};
-
 	e->idle++;
-	if (until == TIME_NEVER)
-		pthread_cond_wait(&e->wake, &e->lock);
-	else
-		pthread_cond_timedwait(&e->wake, &e->lock, &ts);
+	lnet_cond_wait(&e->wake, &e->lock, until);
 	e->idle--;
 }
 
@@ -229,7 +188,7 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 	exec_ended(e, lane, !late, now - started);
 	/* Somebody idle was not allowed to take what waits. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
-		pthread_cond_signal(&e->wake);
+		lnet_cond_signal(&e->wake);
 	return now;
 }
 
@@ -238,7 +197,7 @@ static void work_loop(struct exec *e)
 {
 	uint64_t idle_since = exec_now(e);
 
-	for (;;) {
+	while (e->state != EXEC_CRASHED) {
 		uint64_t again = TIME_NEVER, now = exec_now(e);
 		struct sched_item *item = exec_take(e, now, &again);
 
@@ -246,7 +205,7 @@ static void work_loop(struct exec *e)
 			idle_since = work_on(e, item);
 			continue;
 		}
-		if (e->closing && !e->lanes.queued)
+		if (e->state == EXEC_CLOSING && !e->lanes.queued)
 			return;
 		if (e->nworkers > e->conf.min) {
 			if (now >= idle_since + IDLE_NS)
@@ -257,7 +216,7 @@ static void work_loop(struct exec *e)
 	}
 }
 
-static void *exec_work(void *arg)
+static void exec_work(void *arg)
 {
 	struct exec_worker *w = arg;
 	struct exec *e = w->exec;
@@ -270,27 +229,24 @@ static void *exec_work(void *arg)
 	take_ended(e, &before);
 	list_del(&w->link);
 	list_add_tail(&e->ended, &w->link);
-	if (--e->nworkers == 0 && e->closing) {
+	if (--e->nworkers == 0 && e->state == EXEC_CLOSING) {
 		gone = e->conf.gone;
-		pthread_cond_broadcast(&e->wake);
+		lnet_cond_broadcast(&e->wake);
 	}
 	pthread_mutex_unlock(&e->lock);
 	exec_join(&before);
 	if (gone)
 		gone(gone_arg);
-	return NULL;
 }
 
-/* ---- for both ---- */
+/* ---- what is to be run ---- */
 
 /* Locked. */
 static void exec_put(struct exec *e, struct sched_item *item, uint64_t now)
 {
 	lanes_put(&e->lanes, item, now);
-	if (e->conf.is_virtual)
-		places_fill(e, now);
-	else if (e->idle)
-		pthread_cond_signal(&e->wake);
+	if (e->idle)
+		lnet_cond_signal(&e->wake);
 	else
 		workers_grow(e);
 }
@@ -313,7 +269,7 @@ bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
 
 	item->deadline = TIME_NEVER;
 	pthread_mutex_lock(&e->lock);
-	open = !e->closing;
+	open = e->state == EXEC_OPEN;
 	if (open)
 		exec_put(e, item, now);
 	pthread_mutex_unlock(&e->lock);
@@ -351,7 +307,7 @@ bool exec_is_mine(struct exec *e)
 
 	pthread_mutex_lock(&e->lock);
 	list_for_each_entry (w, &e->workers, link)
-		mine = mine || pthread_equal(w->thread, pthread_self());
+		mine = mine || lnet_thread_is_self(w->thread);
 	pthread_mutex_unlock(&e->lock);
 	return mine;
 }
@@ -361,13 +317,20 @@ void exec_close(struct exec *e)
 	bool gone;
 
 	pthread_mutex_lock(&e->lock);
-	BUG_ON(e->closing);
-	e->closing = true;
+	BUG_ON(e->state != EXEC_OPEN);
+	e->state = EXEC_CLOSING;
 	gone = !e->nworkers;
-	pthread_cond_broadcast(&e->wake);
+	lnet_cond_broadcast(&e->wake);
 	pthread_mutex_unlock(&e->lock);
 	if (gone)
 		e->conf.gone(e->conf.arg);
+}
+
+void exec_crash(struct exec *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->state = EXEC_CRASHED;
+	pthread_mutex_unlock(&e->lock);
 }
 
 void exec_free(struct exec *e)
@@ -380,7 +343,7 @@ void exec_free(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 	exec_join(&done);
 	lanes_fini(&e->lanes);
-	pthread_cond_destroy(&e->wake);
+	lnet_cond_destroy(&e->wake);
 	pthread_mutex_destroy(&e->lock);
 }
 
@@ -389,7 +352,7 @@ static int start_workers(struct exec *e)
 	int rc = 0;
 
 	if (e->conf.is_virtual)
-		return 0;
+		return 0; /* workers_grow() makes those that are needed */
 	pthread_mutex_lock(&e->lock);
 	for (unsigned int i = 0; i < e->conf.min && !rc; i++)
 		rc = worker_add(e);
@@ -407,10 +370,10 @@ static void stop_workers(struct exec *e)
 {
 	pthread_mutex_lock(&e->lock);
 	e->conf.gone = nobody;
-	e->closing = true;
-	pthread_cond_broadcast(&e->wake);
+	e->state = EXEC_CLOSING;
+	lnet_cond_broadcast(&e->wake);
 	while (e->nworkers)
-		pthread_cond_wait(&e->wake, &e->lock);
+		lnet_cond_wait(&e->wake, &e->lock, TIME_NEVER);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -422,7 +385,7 @@ int exec_open(struct exec *e, const struct exec_conf *conf)
 	rc = lanes_init(&e->lanes, conf->policy, conf->ratio);
 	if (rc)
 		return rc;
-	rc = cond_init(&e->wake);
+	rc = lnet_cond_init(&e->wake);
 	if (rc) {
 		lanes_fini(&e->lanes);
 		return rc;

@@ -19,28 +19,24 @@
  * waits: then there is nothing better to do, and what is measured stays up to
  * date. A sixteenth of a request's time is left for its reply to travel.
  *
- * On virtual time there are no threads: a worker is a place, max of them, and a
- * request holds its place until it is answered, as handlers on virtual time
- * cannot block; it runs on its CPT.
+ * On virtual time workers are threads, too, in lockstep with the loops
+ * (ulnet/thread.h), and so block as they do elsewhere. None is made before
+ * something is to be run.
  */
 #ifndef RPC_EXEC_H
 #define RPC_EXEC_H
 
-#include <pthread.h>
 #include "rpc/server/sched.h"
-
-struct lnet;
+#include "ulnet/thread.h"
 
 struct exec_conf {
 	struct lnet *node;
-	bool is_virtual;
+	bool is_virtual;       /* time */
 	unsigned int min, max; /* at least 1 */
 	const struct sched_ops *policy;
 	unsigned int ratio;
 	bool reserve;
-	/* Runs a request, or, if item->late, refuses it: on a worker, or, on
-	 * virtual time, gives it to its CPT to be run there; then exec_done()
-	 * follows. */
+	/* On a worker: runs a request, or, if item->late, refuses it. */
 	void (*run)(struct sched_item *item);
 	/* All workers have ended: on the last one, as the last thing it does
 	 * with what is not its own; or inside of exec_close(). */
@@ -48,19 +44,24 @@ struct exec_conf {
 	void *arg;
 };
 
+enum exec_state {
+	EXEC_OPEN,
+	EXEC_CLOSING, /* workers end when nothing is queued */
+	EXEC_CRASHED, /* workers end, and run nothing more */
+};
+
 struct exec {
 	struct exec_conf conf;
 	pthread_mutex_t lock; /* for all that follows */
-	pthread_cond_t wake;  /* CLOCK_MONOTONIC */
+	struct ulnet_cond wake;
 	struct lanes lanes;
 	struct list workers;   /* exec_worker.link */
 	struct list ended;     /* to be joined */
 	unsigned int nworkers; /* that run */
 	unsigned int idle;     /* of these, waiting */
 	unsigned int normal;   /* requests under way that are not high */
-	unsigned int places;   /* virtual: taken */
-	struct mean hold;  /* how long a request has its worker */
-	bool closing;
+	struct mean hold;      /* how long a request has its worker */
+	enum exec_state state;
 };
 
 /* 0, -ENOMEM, -errno of making threads. */
@@ -70,8 +71,7 @@ int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
  * room. */
 bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
 /* The same for an item that was run before, whose run() goes on: it is never
- * too late for that. Threads only. False: the workers have ended, or are about
- * to. */
+ * too late for that. False: the workers have ended, or are about to. */
 bool exec_add_again(struct exec *e, struct sched_item *item,
 		    uint64_t now) must_check;
 /* @item, if it is queued, is @to's from now on, as its client may go. Any
@@ -80,12 +80,13 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
 /* Takes @item out, if it is still queued. Any thread. */
 bool exec_remove(struct exec *e, struct sched_item *item);
-/* Virtual: @item is answered, its place is free. */
-void exec_done(struct exec *e, struct sched_item *item, uint64_t now);
 /* Is the calling thread one of its workers? */
 bool exec_is_mine(struct exec *e);
 /* Workers end when nothing is queued. Once. Any thread. */
 void exec_close(struct exec *e);
+/* The node has crashed, in the simulator: workers end when their handlers have
+ * come to an end; conf.gone is not called. */
+void exec_crash(struct exec *e);
 /* After conf.gone, or a crash; nothing is queued. Joins threads that have
  * nothing left to do. */
 void exec_free(struct exec *e);

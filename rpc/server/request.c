@@ -71,31 +71,14 @@ static void call_next(struct ulrpc_request *r)
 	/* r may be gone */
 }
 
-/* On virtual time, on its CPT: it has its place still. */
-static void on_next(struct ulnet_work *w)
-{
-	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
-	struct shard *s = r->sc->shard;
-
-	if (!s->crashed)
-		call_next(r);
-	shard_taken(s);
-}
-
 /* False: there are no workers any more. What was run inline has no lane yet. */
 static bool queue_next(struct ulrpc_request *r)
 {
-	struct shard *s = r->sc->shard;
-
-	if (s->rpc->is_virtual) {
-		r->work.fn = on_next;
-		shard_give(s, &r->work);
-		return true;
-	}
 	r->item.lane = (uint8_t)lane_of(r);
 	r->item.client = &r->share->queue;
 	r->item.cost = NULL;
-	return exec_add_again(&r->sc->service->exec, &r->item, shard_now(s));
+	return exec_add_again(&r->sc->service->exec, &r->item,
+			      shard_now(r->sc->shard));
 }
 
 int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
@@ -119,9 +102,11 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 /* ---- workers ---- */
 
-/* On a worker's thread. What is too late, or canceled, is not run. */
-static void run_threaded(struct ulrpc_request *r)
+/* What is too late, or canceled, is not run. */
+void request_run(struct sched_item *item)
 {
+	struct ulrpc_request *r =
+		container_of(item, struct ulrpc_request, item);
 	struct shard *s = r->sc->shard;
 	uint64_t now = shard_now(s);
 
@@ -144,39 +129,6 @@ static void run_threaded(struct ulrpc_request *r)
 	request_answer_nothing(r, status_late(r, now));
 	r->reply = r->room;
 	r->work.fn = request_on_replied;
-	shard_give(s, &r->work);
-}
-
-/* On virtual time, on its CPT. */
-static void run_placed(struct ulnet_work *w)
-{
-	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
-	struct shard *s = r->sc->shard;
-	uint64_t now = shard_now(s);
-
-	if (s->crashed)
-		;
-	else if (request_state(r) == REQUEST_LOST)
-		request_lost_end(r);
-	else if (now >= r->deadline || r->item.late || request_canceled(r))
-		request_refuse_queued(r, status_late(r, now));
-	else
-		request_start(r, now);
-	shard_taken(s);
-}
-
-void request_run(struct sched_item *item)
-{
-	struct ulrpc_request *r =
-		container_of(item, struct ulrpc_request, item);
-	struct shard *s = r->sc->shard;
-
-	if (!s->rpc->is_virtual) {
-		run_threaded(r);
-		return;
-	}
-	r->placed = true;
-	r->work.fn = run_placed;
 	shard_give(s, &r->work);
 }
 

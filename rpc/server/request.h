@@ -86,7 +86,6 @@ struct ulrpc_request {
 	_Atomic uint8_t state;	/* enum request_state */
 	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
 	bool active;		/* in service_cpt.active, and counted */
-	bool placed;		/* has a place of exec's, on virtual time */
 	bool reported;		/* as stuck */
 	bool waiting;		/* to be told when bulk has ended */
 	bool losing;		/* and then it is lost */
@@ -109,7 +108,7 @@ struct ulrpc_request {
 	ulrpc_cancel_fn on_cancel;
 	void *on_cancel_arg;
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
-	struct ulnet_work work; /* runs it (virtual), or brings the reply */
+	struct ulnet_work work;		 /* brings the reply */
 	void *next_arg;
 	/* the reply, on its way */
 	uint32_t status; /* enum wire_status */

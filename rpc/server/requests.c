@@ -43,9 +43,6 @@ void request_deactivate(struct ulrpc_request *r)
 	r->active = false;
 	if (!MUTATE(rpc_lose_count) || r->xid % 8)
 		service_held(sc, r->share, -1, -(int64_t)r->held);
-	if (r->placed)
-		exec_done(&sc->service->exec, &r->item, shard_now(s));
-	r->placed = false;
 	service_cpt_settled(sc);
 	shard_work_end(s);
 }

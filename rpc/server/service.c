@@ -735,7 +735,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 
 	if (rc)
 		return rc;
-	if (lnet_in_turn())
+	if (!rpc_may_manage(rpc->node))
 		return -EDEADLK;
 	if (atomic_load(&rpc->state) != RPC_OPEN)
 		return -ESHUTDOWN;
@@ -783,7 +783,7 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	uint64_t until;
 	int rc, late;
 
-	if (lnet_in_turn() ||
+	if (!rpc_may_manage(rpc->node) ||
 	    (service->has_exec && exec_is_mine(&service->exec)))
 		return -EDEADLK;
 	until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
@@ -859,6 +859,8 @@ static void cpt_crash(struct service_cpt *sc)
 {
 	if (sc->open)
 		inbox_crash(&sc->inbox);
+	if (sc->service->has_exec)
+		exec_crash(&sc->service->exec);
 	requests_crash(sc);
 	replies_crash(sc);
 	slab_stop(&sc->slab);

@@ -12,6 +12,7 @@
 #include "rpc/wire/wire.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/service.h"
+#include "ulnet/thread.h"
 
 #define CALLER 0
 #define SERVER 1
@@ -27,6 +28,9 @@ struct served {
 	struct ulrpc_request_info info;
 	char body[64];
 	uint32_t order[PARKED_MAX]; /* first word of the bodies */
+	pthread_mutex_t lock;	    /* as one needs it to wait */
+	struct ulnet_cond unparked; /* workers wait for it */
+	bool dismissed;		    /* or do not */
 };
 
 struct serve_rig {
@@ -75,7 +79,7 @@ static inline void full(void *arg, struct ulrpc_request *r, const void *body,
 }
 
 /* Answered by serve_release(), later. */
-static inline void park(void *arg, struct ulrpc_request *r, const void *body,
+static inline void hold(void *arg, struct ulrpc_request *r, const void *body,
 			size_t length)
 {
 	struct served *s = arg;
@@ -83,6 +87,29 @@ static inline void park(void *arg, struct ulrpc_request *r, const void *body,
 	note_request(s, r, body, length);
 	cr_assert_lt(s->parked, PARKED_MAX);
 	s->park[s->parked++] = r;
+}
+
+static inline bool is_parked(const struct served *s,
+			     const struct ulrpc_request *r)
+{
+	for (unsigned int i = 0; i < s->parked; i++)
+		if (s->park[i] == r)
+			return true;
+	return false;
+}
+
+/* The same, on a worker, which is not free before. */
+static inline void park(void *arg, struct ulrpc_request *r, const void *body,
+			size_t length)
+{
+	struct served *s = arg;
+	int rc = 0;
+
+	hold(arg, r, body, length);
+	pthread_mutex_lock(&s->lock);
+	while (!rc && !s->dismissed && is_parked(s, r))
+		rc = lnet_cond_wait(&s->unparked, &s->lock, UINT64_MAX);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* The oldest one. */
@@ -93,7 +120,22 @@ static inline struct ulrpc_request *unpark(struct served *s)
 	cr_assert_gt(s->parked, 0);
 	s->parked--;
 	memmove(s->park, s->park + 1, s->parked * sizeof(r));
+	lnet_cond_broadcast(&s->unparked);
 	return r;
+}
+
+static inline void serve_dismiss(void *arg)
+{
+	struct served *s = arg;
+
+	s->dismissed = true;
+	lnet_cond_broadcast(&s->unparked);
+}
+
+/* From then on workers return from their handlers; what is parked stays so. */
+static inline void serve_dismiss_at(struct serve_rig *g, uint64_t delay)
+{
+	cr_assert_eq(lnet_sim_at(g->sim, delay, serve_dismiss, &g->served), 0);
 }
 
 static inline void serve_release(struct served *s)
@@ -121,7 +163,8 @@ static inline unsigned int serve_node_add(struct serve_rig *g,
 static inline void serve_init(struct serve_rig *g, uint64_t seed,
 			      unsigned int cpts)
 {
-	*g = (struct serve_rig){ 0 };
+	*g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
+	cr_assert_eq(lnet_cond_init(&g->served.unparked), 0);
 	cr_assert_eq(lnet_sim_new(seed, cpts, &g->sim), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		g->node[i] = lnet_sim_node(g->sim, serve_node_add(g, i));
@@ -149,7 +192,7 @@ static inline struct ulrpc_service_conf serve_conf(struct serve_rig *g)
 					   .handler = park,
 					   .arg = &g->served };
 	m[3] = (struct ulrpc_method_conf){ .name = "hold",
-					   .handler = park,
+					   .handler = hold,
 					   .arg = &g->served,
 					   .run = ULRPC_RUN_INLINE };
 	m[4] = (struct ulrpc_method_conf){ .name = "fail",

@@ -150,6 +150,7 @@ Test(cancel, what_is_lost_is_told)
 	settle(&g);
 	r = g.served.park[0];
 	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
+	serve_dismiss_at(&g, MSEC);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	cr_assert_eq(told.times, 1);
 	cr_assert(ulrpc_request_canceled(r));

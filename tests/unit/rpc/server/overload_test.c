@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A service that is asked for more than it can do (requirement I4), in virtual
- * time: one worker, 20 ms for each call, 50 calls a second. Handlers answer
- * later, and hold their worker until then.
+ * time: one worker, 20 ms for each call, 50 calls a second.
  */
 #include <stdlib.h>
 
 #include "tests/unit/lnet/cluster.h"
+#include "tests/unit/rpc/worker_sleep.h"
 #include "ulnet/service.h"
 
 #define SEC	 (1000 * MSEC)
@@ -60,9 +60,10 @@ static double exponential(struct lnet_sim *sim)
 
 /* ---- the service ---- */
 
-static void answer(void *request)
+static void take(struct rig *g, struct ulrpc_request *request, uint64_t ns)
 {
-	ulrpc_reply(request, "done", 4);
+	if (worker_sleep(lnet_sim_node(g->sim, SERVER), ns) == 0)
+		ulrpc_reply(request, "done", 4);
 }
 
 static void work(void *arg, struct ulrpc_request *request, const void *body,
@@ -76,7 +77,7 @@ static void work(void *arg, struct ulrpc_request *request, const void *body,
 	if (g->varies)
 		ns = (uint64_t)((double)ns * exponential(g->sim));
 	g->executed++;
-	lnet_sim_at(g->sim, ns, answer, request);
+	take(g, request, ns);
 }
 
 static void rig_init(struct rig *g, const char *policy)
@@ -284,7 +285,7 @@ static void slow(void *arg, struct ulrpc_request *request, const void *body,
 
 	(void)body;
 	(void)length;
-	lnet_sim_at(g->sim, g->executed++ ? MSEC : 10 * SEC, answer, request);
+	take(g, request, g->executed++ ? MSEC : 10 * SEC);
 }
 
 Test(overload, slow_once)

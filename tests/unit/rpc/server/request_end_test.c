@@ -148,15 +148,20 @@ static void call_during(void *arg)
 	(void)g;
 }
 
+/* The service is there until its worker is through with what is lost. */
 Test(request_end, stop_times_out)
 {
 	struct serve_rig g;
+	uint64_t began;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
 	all_states(&g);
 	lnet_sim_at(g.sim, SEC / 2, call_during, &g);
+	serve_dismiss_at(&g, 2 * SEC);
+	began = lnet_sim_now(g.sim);
 	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), -ETIMEDOUT);
+	cr_assert_geq(lnet_sim_now(g.sim), began + 2 * SEC);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
 	/* What was not begun is known not to have been. */
@@ -217,6 +222,7 @@ Test(request_end, close_with_all_states)
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
 	all_states(&g);
+	serve_dismiss_at(&g, SEC);
 	serve_fini(&g);
 	serve_release(&g.served);
 }
