@@ -23,20 +23,22 @@ static inline uint64_t mean_value(const struct mean *m)
 	return atomic_load_explicit(&m->value, memory_order_relaxed);
 }
 
+static inline uint64_t mean_deviation(const struct mean *m)
+{
+	return atomic_load_explicit(&m->deviation, memory_order_relaxed);
+}
+
 /* The mean, and so many deviations more: two are above most samples, four
  * above nearly all. */
 static inline uint64_t mean_upto(const struct mean *m, unsigned int deviations)
 {
-	return mean_value(m) +
-	       deviations * atomic_load_explicit(&m->deviation,
-						 memory_order_relaxed);
+	return mean_value(m) + deviations * mean_deviation(m);
 }
 
 static inline void mean_add(struct mean *m, uint64_t ns)
 {
 	uint64_t value = mean_value(m), distance;
-	uint64_t deviation =
-		atomic_load_explicit(&m->deviation, memory_order_relaxed);
+	uint64_t deviation = mean_deviation(m);
 
 	if (ns == 0)
 		ns = 1;

@@ -14,6 +14,8 @@
 #define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
 #define IDLE		(300 * UINT64_C(1000000))
 #define CONNECT_TIMEOUT (5 * UINT64_C(1000000))
+#define TIMEOUT_MIN	UINT64_C(50000)
+#define TIMEOUT_MAX	UINT64_C(30000000)
 #define EXPORTS_MAX	65536
 #define CONTROL_BUFFERS 4
 
@@ -354,6 +356,10 @@ static void conf_fill(struct ulrpc_conf *c)
 		c->idle = IDLE;
 	if (!c->connect_timeout)
 		c->connect_timeout = CONNECT_TIMEOUT;
+	if (!c->timeout_max)
+		c->timeout_max = MAX(TIMEOUT_MAX, c->timeout_min);
+	if (!c->timeout_min)
+		c->timeout_min = MIN(TIMEOUT_MIN, c->timeout_max);
 	if (!c->exports_max)
 		c->exports_max = EXPORTS_MAX;
 	if (!c->control_buffers)
@@ -436,8 +442,10 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 
 	if (!rpc_may_manage(node))
 		return -EDEADLK;
-	if (conf && (conf->control_buffers == 1 ||
-		     conf->control_buffers > ULRPC_BUFFERS_MAX))
+	if (conf &&
+	    (conf->control_buffers == 1 ||
+	     conf->control_buffers > ULRPC_BUFFERS_MAX ||
+	     (conf->timeout_max && conf->timeout_min > conf->timeout_max)))
 		return -EINVAL;
 	if (lnet_layer_find(node, on_crash))
 		return -EBUSY;

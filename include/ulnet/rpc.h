@@ -51,6 +51,10 @@ struct ulrpc_conf {
 			     * given up until the next call; 0 = 300 s;
 			     * ULRPC_NEVER */
 	uint64_t connect_timeout; /* us for one attempt to connect; 0 = 5 s */
+	/* us: bounds of the time that the server has for an attempt of a call
+	 * before the client asks after it; 0 = 50 ms, and 30 s. A minimum above
+	 * the maximum is refused. */
+	uint64_t timeout_min, timeout_max;
 	/* What strangers can make the node hold, each for one CPT: */
 	uint32_t exports_max;	  /* connections of clients; 0 = 65536 */
 	uint32_t control_buffers; /* of 16 KiB each, for control: 2 to

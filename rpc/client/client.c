@@ -183,6 +183,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 		return;
 	}
 	c->portal = m->portal;
+	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
 	c->message_max = MIN(m->message_max, LNET_MTU);
 	c->limit = MAX(1, MIN(m->window, c->inflight_max));
@@ -434,6 +435,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 static void client_free(struct ulrpc_client *c)
 {
+	timeouts_fini(&c->timeouts);
 	free(c);
 }
 
@@ -605,6 +607,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->due);
 	c->due_at = TIME_NEVER;
 	c->fsm.state = CLIENT_UNOPENED;
+	timeouts_init(&c->timeouts);
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
 	lnet_timer_init(&c->due_timer, on_due);

@@ -12,6 +12,7 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
+#include "rpc/client/timeout.h"
 #include "rpc/rpc.h"
 
 struct wire_opened;
@@ -35,6 +36,7 @@ struct ulrpc_client {
 	char service[ULRPC_SERVICE_NAME];
 
 	struct stat_service *stats; /* NULL: no memory */
+	struct timeouts timeouts;
 	struct import *imp;
 	struct list link; /* import.clients */
 	bool closed;	  /* by its user */

@@ -10,6 +10,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
+#include "rpc/client/timeout.h"
 #include "rpc/control.h"
 #include "rpc/wire/wire.h"
 
@@ -758,6 +759,7 @@ static int imports_open(struct shard *s)
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
+	s->stats->learn[STAT_CALLS] = timeouts_learn;
 	return 0;
 }
 

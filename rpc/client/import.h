@@ -19,6 +19,7 @@
 #include "base/fsm.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/mean.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -81,6 +82,8 @@ struct import {
 	/* FULL */
 	uint64_t keepalive;    /* ns */
 	uint64_t heard, sent;  /* ns: when last */
+	struct mean rtt;       /* of first attempts, but for their time at the
+				* server */
 	uint64_t used;	       /* ns: when the last call ended or began */
 	uint64_t sequence;     /* of keepalives */
 	unsigned int probes;   /* without an answer */

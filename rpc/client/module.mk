@@ -7,3 +7,4 @@ libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/set.c
 libulrpccore_la_SOURCES += %D%/slots.c %D%/slots.h
 libulrpccore_la_SOURCES += %D%/sync.c
+libulrpccore_la_SOURCES += %D%/timeout.c %D%/timeout.h

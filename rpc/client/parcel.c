@@ -118,6 +118,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 		if (unlikely(!success) && e && is_answer(r)) {
 			success = true;
 			client_on_answer(c, m->window);
+			timeouts_advertised(&c->timeouts, m->estimate);
 		}
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
 			call_on_reply(p->entries[0].call, r, now);

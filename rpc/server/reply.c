@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "rpc/server/estimates.h"
 #include "rpc/server/export.h"
 #include "rpc/wire/wire_reply.h"
 
@@ -110,6 +111,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 {
 	struct service_cpt *sc = o->sc;
 	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
+	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
 	m->sc = sc;
 	m->linked = m->owed = m->refusal = false;
@@ -118,6 +120,8 @@ static void message_init(struct reply_message *m, struct origin *o)
 	m->calls = 0;
 	m->bodies = 0;
 	m->end = wire_replies_put(m->data, &head);
+	if (estimate)
+		m->end = wire_estimate_put(m->end, estimate);
 	lnet_timer_init(&m->again, reply_again);
 	m->share = o->share;
 	message_held(m, m->size);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/server/cancel.h"
+#include "rpc/server/estimates.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
@@ -82,6 +83,7 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 	out->request_max = svc->conf.request_max;
 	out->window = svc->conf.window;
 	out->message_max = svc->message_max;
+	out->estimate = estimates_told(sc, shard_now(s));
 }
 
 /* ---- memory ---- */
@@ -89,6 +91,7 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 static void cpt_fini(struct service_cpt *sc)
 {
 	requests_lost_free(sc);
+	estimates_fini(sc);
 	slab_fini(&sc->slab);
 	pool_fini(&sc->requests);
 	pool_fini(&sc->origins);
@@ -447,6 +450,8 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 			     svc->conf.queue_bytes_max < svc->conf.request_max
 		     ? -EINVAL
 		     : methods_make(svc, conf);
+	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
+		rc = estimates_init(&svc->cpt[i]);
 	if (rc)
 		goto err;
 	*svc_p = svc;
@@ -821,6 +826,12 @@ static int part_open(struct ulrpc *rpc)
 	return 0;
 }
 
+static int service_shard_open(struct shard *s)
+{
+	s->stats->learn[STAT_REQUESTS] = estimates_learn;
+	return 0;
+}
+
 static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
 {
 	struct service_cpt *sc, *next;
@@ -907,6 +918,7 @@ static void part_free(struct ulrpc *rpc)
 const struct rpc_part service_part = {
 	.name = "services",
 	.open = part_open,
+	.shard_open = service_shard_open,
 	.shard_close = service_shard_close,
 	.shard_abort = service_shard_abort,
 	.shard_stop = service_shard_stop,

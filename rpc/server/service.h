@@ -36,6 +36,7 @@
 #include "rpc/slab.h"
 #include "ulnet/service.h"
 
+struct estimate;
 struct export;
 struct wire_opened;
 
@@ -133,6 +134,10 @@ struct service_cpt {
 	struct share passed;   /* messages that are on the way to other CPTs */
 
 	struct stat_service *stats; /* NULL: no memory */
+	/* estimates.h: as many as service.methods has; the longest, in us, and
+	 * until when, in ns, that is new enough. */
+	struct estimate *estimates;
+	uint64_t estimate, estimates_until;
 	uint64_t log_second;	    /* for what strangers cause */
 	unsigned int log_lines;
 	unsigned int strays; /* passed on to other CPTs, now */

@@ -326,6 +326,7 @@ static int shard_open(struct shard *s)
 	if (!s->stats)
 		return -ENOMEM;
 	stat_shard_init(s->stats);
+	s->stats->shard = s;
 	return 0;
 }
 

@@ -133,12 +133,17 @@ struct stat_run {
 	struct stat_service *service;
 	struct stat_peer *peer;
 	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
+	uint64_t began;			/* ns; if anybody learns from it */
 	struct stat_method *method;	/* NULL: it has no place */
 	uint64_t counts[STAT_COUNTS_ALL];
 };
 
 struct stat_shard {
 	struct stat_run run[STAT_SIDES];
+	/* Who is told of a run when it is folded, besides the counters; NULL:
+	 * nobody. */
+	void (*learn[STAT_SIDES])(struct shard *s, const struct stat_run *run);
+	struct shard *shard; /* NULL: a sum */
 	uint64_t counts[RPC_STATS];
 	struct list services[STAT_SIDES];
 	struct list peers[STAT_SIDES];

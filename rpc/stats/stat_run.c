@@ -70,6 +70,8 @@ void stat_run_fold(struct stat_shard *st, enum stat_side side)
 		return;
 	if (run->how & RUN_END)
 		run->counts[STAT_COUNT_failed] = n;
+	if (st->learn[side])
+		st->learn[side](st->shard, run);
 	if (run->peer)
 		fold_peer(st, side, run, n);
 	if (likely(run->method))
@@ -99,6 +101,8 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 	if (unlikely(peer && !peer->link.next))
 		run->how |= RUN_GONE;
 	run->peer = peer;
+	if (st->learn[side])
+		run->began = shard_now(st->shard);
 	return run;
 }
 

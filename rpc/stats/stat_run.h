@@ -29,7 +29,7 @@ _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
 	 RUN_TIME(STAT_REQUEST_TIME_service))
 
-/* Folds what there is. */
+/* Folds what there is, and has it learned from. */
 void stat_run_fold(struct stat_shard *st, enum stat_side side);
 
 static inline void run_count(struct stat_shard *st, enum stat_side side,

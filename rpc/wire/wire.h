@@ -240,8 +240,7 @@ static inline void wire_reply_clear(struct wire_reply *r)
 	r->body = NULL;
 }
 
-/* As for requests, with an estimate, or none, between the replies and the
- * bodies' tag. The bound of a reply without bulks is WIRE_REPLY_BOUND; that of
+/* As for requests, with an estimate, or none, before the first reply. The bound of a reply without bulks is WIRE_REPLY_BOUND; that of
  * the estimate is in WIRE_REPLIES_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   104u

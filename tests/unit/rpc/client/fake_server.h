@@ -41,6 +41,8 @@ struct fake {
 	uint32_t window, request_max, message_max;
 	uint64_t keepalive; /* us */
 	uint64_t absent;    /* us: it says, when a connection is not known */
+	uint64_t queue, service; /* us: it says of calls */
+	uint64_t estimate;	 /* us: it says with replies; 0: nothing */
 	uint8_t id;	    /* of this start */
 	bool forgets;	    /* reconnected is not said */
 	/* last changes to its answers; or NULL */
@@ -116,12 +118,14 @@ static inline void fake_answer(struct fake *f, const struct arrived *a,
 						  ? f->absent
 						  : 0,
 				.error = status == WIRE_FAILED ? EDOM : 0,
-				.queue = 5,
-				.service = 7 };
+				.queue = f->queue,
+				.service = f->service };
 	uint8_t *bytes = malloc(length + 512), *at = bytes;
 	uint64_t hdr_data;
 
 	at = wire_replies_put(at, &m);
+	if (f->estimate)
+		at = wire_estimate_put(at, f->estimate);
 	at = wire_reply_put(at, &r);
 	at = wire_bodies_put(at, r.length);
 	hdr_data = wire_hdr_data(WIRE_REPLIES, bytes, (size_t)(at - bytes));
@@ -302,6 +306,8 @@ static inline struct fake *fake_new(struct lnet *node)
 	f->request_max = 65536;
 	f->message_max = LNET_MTU;
 	f->keepalive = 10000000;
+	f->queue = 5;
+	f->service = 7;
 	f->id = 1;
 	fake_listen(f, ULRPC_PORTAL_CONTROL, fake_on_control, &f->memory[0]);
 	fake_listen(f, PORTAL, fake_on_requests, &f->memory[1]);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/timeout.h"
+
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/estimate.h"
+#include "rpc/stats/stat_run.h"
+
+#define GRACE_MIN (20 * NSEC_PER_MSEC)
+/* Without an estimate. */
+#define TIMEOUT_UNKNOWN NSEC_PER_SEC
+/* Before the first answer. */
+#define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
+/* A run of calls that are alike may be as old when it is learned from. */
+#define FOLD_EACH (100 * NSEC_PER_MSEC)
+
+struct method_timeout {
+	struct list link; /* timeouts.methods */
+	uint32_t number;
+	struct estimate estimate;
+};
+
+void timeouts_init(struct timeouts *t)
+{
+	*t = (struct timeouts){ 0 };
+	list_init(&t->methods);
+}
+
+void timeouts_fini(struct timeouts *t)
+{
+	struct method_timeout *m, *next;
+
+	list_for_each_entry_safe (m, next, &t->methods, link)
+		free(m);
+	list_init(&t->methods);
+}
+
+static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
+{
+	struct method_timeout *m;
+
+	list_for_each_entry (m, &t->methods, link) {
+		if (m->number != number)
+			continue;
+		if (unlikely(&m->link != t->methods.next)) {
+			list_del(&m->link);
+			list_add(&t->methods, &m->link);
+		}
+		return m;
+	}
+	return NULL;
+}
+
+/* NULL: no memory; then the method goes by what the server says. */
+static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
+{
+	struct method_timeout *m = method_find(t, number);
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->number = number;
+	list_add(&t->methods, &m->link);
+	return m;
+}
+
+void timeouts_learn(struct shard *s, const struct stat_run *run)
+{
+	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
+	uint64_t there = run->times[STAT_CALL_TIME_queue] +
+			 run->times[STAT_CALL_TIME_service];
+	struct ulrpc_client *c;
+	struct import *imp;
+
+	(void)s;
+	/* When a call was sent again, nobody knows what its times are of. */
+	if (!run->peer || run->how & RUN_GONE ||
+	    (run->how & RUN_CALL_EXECUTED) != RUN_CALL_EXECUTED ||
+	    run->counts[STAT_COUNT_attempts] != n)
+		return;
+	imp = container_of(run->peer, struct import, stats);
+	mean_add(&imp->rtt, rpc_ns(run->times[STAT_CALL_TIME_wire]));
+	list_for_each_entry (c, &imp->clients, link) {
+		struct method_timeout *m;
+
+		if (c->stats != run->service)
+			continue;
+		m = method_get(&c->timeouts, run->number);
+		if (m)
+			estimate_add(&m->estimate, rpc_ns(there), n,
+				     run->began);
+	}
+}
+
+uint64_t client_estimate(struct ulrpc_client *c, uint32_t method)
+{
+	struct timeouts *t = &c->timeouts;
+	uint64_t now = shard_now(c->shard), estimate = 0;
+	struct method_timeout *m;
+
+	if (unlikely(now >= t->folded)) {
+		stat_run_fold(c->shard->stats, STAT_CALLS);
+		t->folded = now + FOLD_EACH;
+	}
+	m = method_find(t, method);
+	if (m)
+		estimate = estimate_read(&m->estimate, now);
+	return estimate ? estimate : t->advertised;
+}
+
+uint64_t import_rtt(const struct import *imp)
+{
+	uint64_t rtt = mean_upto(&imp->rtt, 4);
+
+	return rtt ? rtt : RTT_UNKNOWN;
+}
+
+uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
+			uint64_t remaining)
+{
+	const struct ulrpc_conf *conf = &c->rpc->conf;
+	uint64_t estimate = client_estimate(c, method), t = TIMEOUT_UNKNOWN;
+	uint64_t varies = 4 * mean_deviation(&c->imp->rtt);
+
+	if (estimate)
+		t = rpc_at(rpc_at(estimate, estimate / 2),
+			   MAX(GRACE_MIN, varies));
+	t = MIN(MAX(t, rpc_ns(conf->timeout_min)), rpc_ns(conf->timeout_max));
+	return MIN(t, remaining);
+}

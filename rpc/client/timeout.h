@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long an attempt of a call may take: T, which the server is told, from
+ * what calls of its method took there lately (rpc/estimate.h), or, of a method
+ * that was not called lately, from what the server says:
+ *
+ *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
+ *	grace = max(20 ms, 4 * the deviation of round trips)
+ *
+ * and not beyond the end of the call. The answer is awaited for T and a round
+ * trip. Without any estimate T is a second.
+ *
+ * Samples are queue and service of first attempts, as the server reports them,
+ * and round trips are what is left of the whole: calls are counted by the run
+ * (struct stat_run), so that a call costs nothing here.
+ *
+ * Owner: the CPT of the client.
+ */
+#ifndef RPC_CLIENT_TIMEOUT_H
+#define RPC_CLIENT_TIMEOUT_H
+
+#include "base/list.h"
+#include "base/util.h"
+
+struct import;
+struct shard;
+struct stat_run;
+struct ulrpc_client;
+
+struct timeouts {
+	struct list methods; /* method_timeout.link; the last one used first */
+	uint64_t advertised; /* ns: what the server says; 0: nothing */
+	uint64_t folded;     /* ns: until when runs need not be asked for */
+};
+
+void timeouts_init(struct timeouts *t);
+void timeouts_fini(struct timeouts *t);
+
+/* The server says that a call may take @us; 0: it says nothing. */
+static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
+{
+	if (us)
+		t->advertised = us > UINT64_MAX / NSEC_PER_USEC
+					? UINT64_MAX
+					: us * NSEC_PER_USEC;
+}
+
+/* ns that a call of @method may take at the server; 0: nobody knows. */
+uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
+/* T, ns, of an attempt that begins now, of a call that has @remaining ns. */
+uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
+			uint64_t remaining);
+/* ns that nearly all round trips take, without the time at the server. */
+uint64_t import_rtt(const struct import *imp);
+
+/* stat_shard.learn, of calls. */
+void timeouts_learn(struct shard *s, const struct stat_run *run);
+
+#endif

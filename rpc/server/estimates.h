@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long requests may take here, from what they took lately, by method: the
+ * time in the queue and in the handler (rpc/estimate.h), but not that for which
+ * a policy held them back. Clients are told the longest of all methods, when
+ * they open the service and with replies, for calls of methods that they have
+ * not called lately.
+ *
+ * Requests are counted by the run (struct stat_run), so that one costs nothing
+ * here. Owner: the CPT.
+ */
+#ifndef RPC_SERVER_ESTIMATES_H
+#define RPC_SERVER_ESTIMATES_H
+
+#include "rpc/server/service.h"
+
+struct stat_run;
+
+/* -ENOMEM. */
+int estimates_init(struct service_cpt *sc) must_check;
+void estimates_fini(struct service_cpt *sc);
+
+/* stat_shard.learn, of requests. */
+void estimates_learn(struct shard *s, const struct stat_run *run);
+
+/* ns that a request of @m may take; 0: not known. */
+uint64_t estimates_of(struct service_cpt *sc, const struct ulrpc_method *m);
+
+void estimates_renew(struct service_cpt *sc, uint64_t now);
+/* us, of the longest method; 0: not known. */
+static inline uint64_t estimates_told(struct service_cpt *sc, uint64_t now)
+{
+	if (unlikely(now >= sc->estimates_until))
+		estimates_renew(sc, now);
+	return sc->estimate;
+}
+
+#endif
