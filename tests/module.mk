@@ -318,6 +318,7 @@ dist_check_SCRIPTS += %D%/example_check.sh %D%/man_check.sh \
 	%D%/tutorial_check.sh
 TESTS += %D%/example_check.sh %D%/man_check.sh %D%/tutorial_check.sh
 EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
+EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
