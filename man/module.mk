@@ -161,6 +161,7 @@ dist_man_MANS += %D%/man3/ulrpc_open.3
 dist_man_MANS += %D%/man3/ulrpc_outcome.3
 dist_man_MANS += %D%/man3/ulrpc_overloaded.3
 dist_man_MANS += %D%/man3/ulrpc_refuse.3
+dist_man_MANS += %D%/man3/ulrpc_progress.3
 dist_man_MANS += %D%/man3/ulrpc_reply.3
 dist_man_MANS += %D%/man3/ulrpc_request_bulk.3
 dist_man_MANS += %D%/man3/ulrpc_request_canceled.3

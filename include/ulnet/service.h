@@ -182,6 +182,13 @@ typedef void (*ulrpc_cancel_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
 					 ulrpc_cancel_fn fn, void *arg);
 
+/*
+ * Says how much of the request has been done, of 1000. Its caller is told that
+ * with the next message that says that the request is being served. Any thread, before the reply; costs a store.
+ */
+ULNET_EXPORT void ulrpc_progress(struct ulrpc_request *request,
+				 uint32_t permille);
+
 /* CPT that the request belongs to, where callbacks run. */
 ULNET_EXPORT unsigned int ulrpc_request_cpt(
 	const struct ulrpc_request *request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/deadline.h"
 
+#include "rpc/server/extend.h"
 #include "rpc/server/request_priv.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
@@ -35,23 +36,35 @@ static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 /* Arms the timer for what is due first. What was due by @now is done. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
-	uint64_t at = stuck_at(r, now);
+	uint64_t at = MIN(stuck_at(r, now), extend_at(r));
 
-	if (r->deadline > now && request_state(r) == REQUEST_QUEUED)
-		at = MIN(at, r->deadline);
+	if (r->expires > now && request_state(r) == REQUEST_QUEUED)
+		at = MIN(at, r->expires);
 	if (at != TIME_NEVER)
 		shard_arm(r->sc->shard, &r->timer, at);
 }
 
-void deadline_watch(struct ulrpc_request *r)
+void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
 {
+	uint64_t now = shard_now(r->sc->shard);
+
 	lnet_timer_init(&r->timer, deadline_on_timer);
-	deadline_arm(r, shard_now(r->sc->shard));
+	extend_begin(r, c, now);
+	deadline_arm(r, now);
+}
+
+void deadline_renew(struct ulrpc_request *r, uint64_t timeout)
+{
+	uint64_t now = shard_now(r->sc->shard);
+
+	extend_renew(r, timeout, now);
+	deadline_arm(r, now);
 }
 
 void deadline_unwatch(struct ulrpc_request *r)
 {
 	shard_cancel(r->sc->shard, &r->timer);
+	extend_end(r);
 }
 
 static void report_stuck(struct ulrpc_request *r, uint64_t since)
@@ -60,6 +73,8 @@ static void report_stuck(struct ulrpc_request *r, uint64_t since)
 
 	r->reported = true;
 	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+	if (!service_may_log(r->sc))
+		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "service %s, method %s: request %llu of %s: no reply after "
 		 "%llu ms in its handler",
@@ -83,7 +98,9 @@ static void deadline_on_timer(struct ulnet_timer *t)
 	struct ulrpc_request *r = container_of(t, struct ulrpc_request, timer);
 	uint64_t now = shard_now(r->sc->shard);
 
-	if (now >= r->deadline && request_state(r) == REQUEST_QUEUED &&
+	if (extend_at(r) <= now)
+		extend_due(r, now);
+	if (now >= r->expires && request_state(r) == REQUEST_QUEUED &&
 	    exec_remove(&r->sc->service->exec, &r->item)) {
 		request_refuse_queued(r, WIRE_EXPIRED);
 		return; /* r is gone */

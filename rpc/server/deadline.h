@@ -3,8 +3,11 @@
  * Requests under way, in the order of the times at which something is due: each
  * has a timer on the wheel of its CPT, so nothing is scanned, and a request
  * costs nothing between two of its times. What may be due:
- * - a queued request whose deadline has come is refused as EXPIRED, at that
- *   time, whatever the workers do;
+ * - the client of a request that will not be answered in the time of its
+ *   attempt is told that the request is being served: extend.h;
+ * - a queued request whose time has come (`expires`: that of its attempt, with
+ *   what it was extended by; or the caller's deadline) is refused as EXPIRED, at
+ *   that time, whatever the workers do;
  * - a request that its handler has had for service_conf.stuck without a reply
  *   is reported, once.
  *
@@ -13,10 +16,16 @@
 #ifndef RPC_DEADLINE_H
 #define RPC_DEADLINE_H
 
-struct ulrpc_request;
+#include <stdint.h>
 
-/* @r has become active. */
-void deadline_watch(struct ulrpc_request *r);
+struct ulrpc_request;
+struct wire_call;
+
+/* @r, which has come as @c, has become active. */
+void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
+/* Another attempt of it, which has @timeout us, has come: `expires` moves on to
+ * the end of that, if it is later. */
+void deadline_renew(struct ulrpc_request *r, uint64_t timeout);
 /* @r is not active any more, or the node has crashed. */
 void deadline_unwatch(struct ulrpc_request *r);
 

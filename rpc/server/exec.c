@@ -42,13 +42,18 @@ static bool exec_is_free(const struct exec *e, unsigned int lane)
 	return open & 1u << lane && busy < e->conf.max;
 }
 
-/* ns until a worker has @item, which nothing but this says. */
-static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
+/* ns until a worker has what is behind @ahead others. */
+static uint64_t exec_wait_behind(const struct exec *e, uint64_t ahead)
 {
 	uint64_t hold = mean_value(&e->hold), max = e->conf.max;
 
-	/* The first of the workers to be free, and what is ahead of @item. */
-	return hold / (max + 1) + hold * lanes_ahead(&e->lanes, item) / max;
+	/* The first of the workers to be free, and what is ahead of it. */
+	return hold / (max + 1) + hold * ahead / max;
+}
+
+static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
+{
+	return exec_wait_behind(e, lanes_ahead(&e->lanes, item));
 }
 
 /* ns that are missing for @item, if a worker has it at @start; 0: none. */
@@ -69,9 +74,14 @@ static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 			    uint64_t now)
 {
 	item->late = false;
-	item->again = 0;
-	if (!exec_is_free(e, item->lane))
-		item->again = exec_missing(item, now + exec_wait(e, item));
+	item->again = item->wait = 0;
+	item->ahead = 0;
+	item->taken = e->taken;
+	if (!exec_is_free(e, item->lane)) {
+		item->ahead = lanes_ahead(&e->lanes, item);
+		item->wait = exec_wait_behind(e, item->ahead);
+		item->again = exec_missing(item, now + item->wait);
+	}
 	return item->again == 0;
 }
 
@@ -85,6 +95,7 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 		return NULL;
 	if (item->lane != LANE_HIGH)
 		e->normal++;
+	e->taken++;
 	item->started = now;
 	item->late = now >= item->deadline ||
 		     (e->lanes.queued && exec_missing(item, now));
@@ -286,6 +297,26 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 		lanes_put(&e->lanes, item, now);
 	}
 	pthread_mutex_unlock(&e->lock);
+}
+
+/* Which of those that were there before @item came have been taken since, is not
+ * known, nor who has come in between: it is as if they came and went in
+ * order. */
+bool exec_ahead(struct exec *e, const struct sched_item *item,
+		unsigned int *ahead_p, uint64_t *wait_p)
+{
+	bool queued;
+
+	pthread_mutex_lock(&e->lock);
+	queued = item->queued;
+	if (queued) {
+		uint32_t since = e->taken - item->taken;
+
+		*ahead_p = item->ahead > since ? item->ahead - since : 0;
+		*wait_p = exec_wait_behind(e, *ahead_p);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return queued;
 }
 
 bool exec_remove(struct exec *e, struct sched_item *item)

@@ -60,6 +60,7 @@ struct exec {
 	unsigned int nworkers; /* that run */
 	unsigned int idle;     /* of these, waiting */
 	unsigned int normal;   /* requests under way that are not high */
+	uint32_t taken;	       /* from the queue, in all */
 	struct mean hold;      /* how long a request has its worker */
 	enum exec_state state;
 };
@@ -78,6 +79,10 @@ bool exec_add_again(struct exec *e, struct sched_item *item,
  * thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
+/* How many are served before @item, and ns until a worker has it: about. False:
+ * it is not queued. Any thread. */
+bool exec_ahead(struct exec *e, const struct sched_item *item,
+		unsigned int *ahead_p, uint64_t *wait_p);
 /* Takes @item out, if it is still queued. Any thread. */
 bool exec_remove(struct exec *e, struct sched_item *item);
 /* Is the calling thread one of its workers? */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/control.h"
+#include "rpc/server/extend.h"
 #include "rpc/server/service.h"
 #include "rpc/server/stray.h"
 #include "rpc/wire/wire.h"
@@ -167,6 +168,8 @@ void export_unref(struct export *e)
 	BUG_ON(!e->refs);
 	if (--e->refs)
 		return;
+	BUG_ON(!list_empty(&e->extending));
+	list_del(&e->extend_link);
 	shares_drop(e);
 	xids_fini(&e->xids);
 	free(e);
@@ -250,6 +253,8 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	memcpy(e->client_id, c->client_id, RPC_ID_SIZE);
 	xids_init(&e->xids);
 	list_init(&e->shares);
+	list_init(&e->extending);
+	list_init(&e->extend_link);
 	list_add_tail(&x->silent, &e->link);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
@@ -594,6 +599,8 @@ static int export_shard_open(struct shard *s)
 	hash_init(&x->hosts);
 	list_init(&x->host_list);
 	list_init(&x->silent);
+	list_init(&x->extending);
+	x->extend_work.fn = exports_extend;
 	lnet_timer_init(&x->timer, exports_look);
 	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));

@@ -38,10 +38,12 @@ struct export
 	uint64_t heard;	 /* ns: when last */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
-	uint32_t refs;	    /* one is the table's */
-	struct xids xids;   /* of requests that came */
-	struct list link;   /* exports.silent */
-	struct list shares; /* share.link: of services it has called */
+	uint32_t refs;		 /* one is the table's */
+	struct xids xids;	 /* of requests that came */
+	struct list link;	 /* exports.silent */
+	struct list shares;	 /* share.link: of services it has called */
+	struct list extending;	 /* ulrpc_request.extend_link: to be told */
+	struct list extend_link; /* exports.extending */
 	struct hash_node by_client;
 	/* Who connected, by its primary NID, and the NID it did so from. Nobody
 	 * else may speak for it. */
@@ -65,7 +67,9 @@ struct exports {
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
-	uint32_t strays;	  /* passed on to other CPTs, now */
+	struct list extending; /* export.extend_link: at the end of the turn */
+	struct ulnet_work extend_work;
+	uint32_t strays; /* passed on to other CPTs, now */
 	bool closing;
 };
 

@@ -5,6 +5,7 @@ libulrpccore_la_SOURCES += %D%/deadline.c %D%/deadline.h
 libulrpccore_la_SOURCES += %D%/estimates.c %D%/estimates.h
 libulrpccore_la_SOURCES += %D%/exec.c %D%/exec.h
 libulrpccore_la_SOURCES += %D%/export.c %D%/export.h
+libulrpccore_la_SOURCES += %D%/extend.c %D%/extend.h
 libulrpccore_la_SOURCES += %D%/party.c %D%/party.h
 libulrpccore_la_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_la_SOURCES += %D%/request.c %D%/request.h

@@ -160,7 +160,7 @@ static bool queue(struct ulrpc_request *r, const struct wire_call *c)
 		return false;
 	/* A worker may have it already. Its reply comes to this CPT in a later
 	 * turn. */
-	request_activate(r, request_size(c));
+	request_activate(r, c, request_size(c));
 	return true;
 }
 
@@ -183,7 +183,7 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 	 * one any more. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
-		request_activate(r, request_size(c));
+		request_activate(r, c, request_size(c));
 	}
 }
 
@@ -208,15 +208,11 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 
 uint64_t request_deadline(const struct wire_call *c, uint64_t now)
 {
-	uint64_t us = c->timeout ? c->timeout : c->remaining;
+	uint64_t us = likely(c->remaining) ? c->remaining : c->timeout;
 
-	if (c->remaining)
-		us = MIN(us, c->remaining);
 	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
 }
 
-/* Bulk may be moved until the caller's deadline, which may be later than the
- * one of this attempt. */
 static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct origin *o = r->origin;
@@ -224,9 +220,7 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 		.shard = r->sc->shard,
 		.self = o->local,
 		.peer = { o->source, o->client.pid },
-		.deadline = c->remaining
-				    ? rpc_at(r->arrival, rpc_ns(c->remaining))
-				    : r->deadline,
+		.deadline = r->deadline,
 		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
 		.window = r->sc->service->conf.segments,
 	};

@@ -75,7 +75,7 @@ struct ulrpc_request {
 	struct ulrpc_method *method;
 	uint64_t xid;
 	uint64_t arrival;  /* ns */
-	uint64_t deadline; /* ns; TIME_NEVER: none */
+	uint64_t deadline; /* ns: the caller's; TIME_NEVER: none */
 	uint32_t attempt;  /* 0 for the first */
 	uint32_t reply_max;
 	uint32_t length;
@@ -91,9 +91,10 @@ struct ulrpc_request {
 	bool losing;		/* and then it is lost */
 	_Atomic uint32_t
 		users; /* threads that look at its shard, unless lost */
-	_Atomic uint64_t started; /* ns; 0: not yet */
-	void *copy;		  /* of the body, to be freed */
-	struct inbox_buffer *pin; /* or what it lies in */
+	_Atomic uint32_t progress; /* permille */
+	_Atomic uint64_t started;  /* ns; 0: not yet */
+	void *copy;		   /* of the body, to be freed */
+	struct inbox_buffer *pin;  /* or what it lies in */
 	struct transfers *transfers;
 	ulrpc_continue_fn
 		next; /* to be called by a worker; NULL: the handler */
@@ -105,6 +106,11 @@ struct ulrpc_request {
 	struct ulnet_timer timer; /* deadline.h */
 	uint64_t held;		  /* bytes, as struct share counts them */
 	struct list cancel_link;  /* service_cpt.canceled */
+	struct list extend_link;  /* export.extending */
+	uint64_t timeout;	  /* ns: of the attempt; 0: none */
+	uint64_t expires; /* ns: that, with extensions; at most deadline */
+	uint32_t slot;
+	uint32_t extensions;
 	ulrpc_cancel_fn on_cancel;
 	void *on_cancel_arg;
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
@@ -126,7 +132,7 @@ void request_on_message(void *sc, const struct ulnet_event *ev,
  * ns until they may not be. @may_pin: it lies in the inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 			bool may_pin, uint64_t now, uint64_t *again_p);
-/* ns; TIME_NEVER. */
+/* ns: the caller's; TIME_NEVER. */
 uint64_t request_deadline(const struct wire_call *c, uint64_t now);
 /* exec_conf.run */
 void request_run(struct sched_item *item);

@@ -16,7 +16,8 @@
 
 /* ---- under way ---- */
 
-void request_activate(struct ulrpc_request *r, uint64_t held)
+void request_activate(struct ulrpc_request *r, const struct wire_call *c,
+		      uint64_t held)
 {
 	struct service_cpt *sc = r->sc;
 
@@ -26,7 +27,7 @@ void request_activate(struct ulrpc_request *r, uint64_t held)
 	list_init(&r->cancel_link);
 	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
-	deadline_watch(r);
+	deadline_watch(r, c);
 }
 
 void request_deactivate(struct ulrpc_request *r)
@@ -108,6 +109,8 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 	struct origin *o = r->origin;
 
 	request_record_lost(r, end);
+	if (r->active)
+		deadline_unwatch(r);
 	/* Bulk that was asked for, and has not begun, does not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)

@@ -61,6 +61,8 @@ struct sched_item {
 	struct mean *cost;	     /* of its method; NULL: not known */
 	uint64_t started;	     /* ns; exec.c's */
 	uint64_t again;		     /* ns; exec.c's */
+	uint64_t wait;		     /* ns, when it came; exec.c's */
+	uint32_t ahead, taken;	     /* as it was queued; exec.c's */
 	uint32_t method;
 	uint32_t bytes; /* of the body */
 	uint8_t lane;	/* enum sched_lane */

@@ -25,7 +25,7 @@ Test(request_limit, expired_in_the_queue)
 	rig(&g);
 	stranger_call(&a, 1, "park", "first");
 	c = stranger_call_of(2, "work", 1);
-	c.timeout = 5000;
+	c.timeout = c.remaining = 5000;
 	stranger_send(&a, &c, 1, "x", 0);
 	c = stranger_call_of(3, "work", 1);
 	c.timeout = 0;
@@ -61,10 +61,10 @@ Test(request_limit, would_be_too_late)
 	settle(&g);
 	stranger_call(&a, 2, "park", "x");
 	c = stranger_call_of(3, "park", 1);
-	c.timeout = 25000;
+	c.timeout = c.remaining = 25000;
 	stranger_send(&a, &c, 1, "x", 0);
 	c.xid = 4;
-	c.timeout = 200000;
+	c.timeout = c.remaining = 200000;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
@@ -90,7 +90,7 @@ Test(request_limit, expired_behind_a_worker_that_is_stuck)
 	stranger_call(&a, 1, "park", "first");
 	for (uint64_t xid = 2; xid < 4; xid++) {
 		c = stranger_call_of(xid, "work", 1);
-		c.timeout = 1500000;
+		c.timeout = c.remaining = 1500000;
 		stranger_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);

@@ -8,8 +8,9 @@
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/rpc.h"
 
-#define STRANGER_ANSWERS 1024
-#define STRANGER_MATCH	 0x1000
+#define STRANGER_ANSWERS    1024
+#define STRANGER_MATCH	    0x1000
+#define STRANGER_EXTENSIONS 256
 
 struct stranger {
 	struct lnet *node;
@@ -27,26 +28,55 @@ struct stranger {
 	bool careless; /* replies may be for another client */
 	unsigned int controls;
 	struct wire_control control; /* the last one */
-	unsigned int messages;	     /* of replies */
+	unsigned int extends;	     /* messages */
+	unsigned int nextensions;    /* in them; the first ones: */
+	struct wire_extension extension[STRANGER_EXTENSIONS];
+	uint64_t extended[STRANGER_EXTENSIONS]; /* when, ns */
+	unsigned int messages;			/* of replies */
 	unsigned int replies;
 	struct wire_reply reply[STRANGER_ANSWERS];
 	char body[STRANGER_ANSWERS][16]; /* its beginning */
-	uint8_t controls_in[16384];
+	uint8_t controls_in[4 << 20];
 	uint8_t replies_in[4 << 20];
 };
 
 /* ---- in ---- */
 
+static inline void stranger_on_extend(struct stranger *c,
+				      const struct wire_extend *m)
+{
+	struct wire_view view = m->extensions.view;
+	struct wire_extension x;
+
+	cr_assert_eq(m->client, c->client);
+	cr_assert_eq(m->epoch, c->epoch);
+	c->extends++;
+	for (uint32_t i = 0; i < m->extensions.n; i++) {
+		cr_assert(wire_extension_next(&view, &x));
+		if (c->nextensions < STRANGER_EXTENSIONS) {
+			c->extension[c->nextensions] = x;
+			c->extended[c->nextensions] = lnet_now(c->node, 0);
+		}
+		c->nextensions++;
+	}
+}
+
 static inline void stranger_on_control(const struct ulnet_event *ev)
 {
 	struct stranger *c = ev->user_ptr;
+	struct wire_control m;
 
 	if (ev->type != LNET_EVENT_PUT)
 		return;
-	cr_assert_eq(wire_control_decode(&c->control, ev->hdr_data,
+	cr_assert_eq(wire_control_decode(&m, ev->hdr_data,
 					 c->controls_in + ev->offset,
 					 ev->mlength),
 		     0);
+	if (m.kind == WIRE_EXTEND) {
+		stranger_on_extend(c, &m.extend);
+		return;
+	}
+	c->control = m;
 	c->controls++;
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Early replies: the client of a request that is not answered in time for its
+ * attempt is told that it will be, and so waits instead of asking. The loop
+ * says so, never a worker, which may be busy; on the control portal, so that an
+ * Extend shares no buffer with a reply and may be lost, repeated or late.
+ *
+ * An attempt has T (Call.timeout), and so until ulrpc_request.expires. An
+ * Extend is due before that by a margin for the way to the client, of T/10 and
+ * at least 20 ms, but never over T/4, and by up to T/8 more: due times are
+ * rounded down to a power of two, so that those of one client that are near
+ * each other come at one time and travel in one message. It moves `expires` on
+ * by T/2, the next one by T, then 2T, ..., or by twice what is known to be left
+ * to do if that is more; never beyond the caller's deadline, and never back.
+ * With that the n-th one, from 0, is sent after T * (1 + 2^n) / 2 - 3T/8 or
+ * later, so a request that takes t has no more than log2(t/T) + 2 of them.
+ *
+ * A request whose method and queue say at its arrival that it will take longer
+ * than T has its first Extend at once. A caller's deadline within T needs none,
+ * and an attempt without T, or a client that is gone, gets none: a request that
+ * still waits for a worker ends when its attempt does.
+ *
+ * Extensions are in no statistics of times. Owner: CPT.
+ */
+#ifndef RPC_EXTEND_H
+#define RPC_EXTEND_H
+
+#include <stdint.h>
+
+struct export;
+struct exports;
+struct ulnet_work;
+struct ulrpc_request;
+struct wire_call;
+
+/* @r, which has come as @c, is active from now on. */
+void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
+		  uint64_t now);
+/* Another attempt of it has come, which has @timeout us. */
+void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now);
+/* @r is not active any more. */
+void extend_end(struct ulrpc_request *r);
+/* ns: when its client is to be told; TIME_NEVER. */
+uint64_t extend_at(const struct ulrpc_request *r);
+/* That time has come. */
+void extend_due(struct ulrpc_request *r, uint64_t now);
+/* Its client has asked: it is told, at the end of this turn, what it knows if
+ * nothing was lost. */
+void extend_now(struct ulrpc_request *r);
+
+/* exports.extend_work */
+void exports_extend(struct ulnet_work *w);
+
+#endif
