@@ -5,6 +5,7 @@ libulnetbase_la_SOURCES += \
 	%D%/buf.h \
 	%D%/fsm.h %D%/fsm.c \
 	%D%/hash.h %D%/hash.c \
+	%D%/heap.h %D%/heap.c \
 	%D%/id.h %D%/id.c \
 	%D%/iov.h %D%/iov.c \
 	%D%/list.h \

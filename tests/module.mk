@@ -8,6 +8,7 @@ unit_tests += %D%/unit/base/hash_test
 unit_tests += %D%/unit/base/herd_test
 %C%_unit_base_herd_test_SOURCES = %D%/unit/base/herd_test.c \
 	bench/herd_law.c bench/herd_law.h
+unit_tests += %D%/unit/base/heap_test
 unit_tests += %D%/unit/base/id_test
 unit_tests += %D%/unit/base/iov_test
 unit_tests += %D%/unit/base/pool_test

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Intrusive priority queue (a pairing heap): what has the least key is first,
+ * and of equal keys what was added first. Adding takes constant time, removing
+ * logarithmic time on the average; nothing is allocated.
+ *
+ * Owner: whoever embeds it. Thread: owner.
+ */
+#ifndef BASE_HEAP_H
+#define BASE_HEAP_H
+
+#include "base/util.h"
+
+struct heap_node {
+	struct heap_node *child; /* the first one */
+	struct heap_node *next;	 /* sibling */
+	struct heap_node *prev;	 /* sibling, or the parent of the first child */
+	uint64_t key;
+	uint64_t order; /* of equal keys */
+};
+
+struct heap {
+	struct heap_node *root; /* NULL: empty */
+	uint64_t added;		/* nodes, ever */
+};
+
+static inline void heap_init(struct heap *h)
+{
+	h->root = NULL;
+	h->added = 0;
+}
+
+/* The one with the least key; NULL: empty. */
+static inline struct heap_node *heap_first(const struct heap *h)
+{
+	return h->root;
+}
+
+/* @n is in no heap. */
+void heap_add(struct heap *h, struct heap_node *n, uint64_t key);
+/* @n is in @h. */
+void heap_del(struct heap *h, struct heap_node *n);
+
+#endif
