@@ -36,5 +36,6 @@ void service_conf_fill(const struct service_conf *from,
 	to->queue_max = from->queue_max;
 	to->window = from->window;
 	to->segments = from->segments;
+	to->policy = from->policy;
 	to->buffers = from->buffers;
 }

@@ -16,6 +16,7 @@ struct service_conf {
 	uint32_t window;
 	uint32_t segments;
 	uint32_t buffers;
+	const char *policy; /* NULL: the same */
 	uint64_t memory; /* bytes for bulk data; 0 = 256 MiB */
 };
 

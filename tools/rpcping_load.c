@@ -83,6 +83,7 @@ static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 		[LOAD_CONNECTING] = o->connecting,
 		[LOAD_WINDOW] = o->window,
 		[LOAD_WIRE] = o->wire,
+		[LOAD_THROTTLED] = o->server_throttled,
 		[LOAD_SERVER_QUEUE] = o->server_queue,
 		[LOAD_SERVICE] = o->service,
 	};

@@ -228,6 +228,7 @@ static const char *const stage_names[LOAD_STAGES] = {
 	[LOAD_CONNECTING] = "connecting",
 	[LOAD_WINDOW] = "window",
 	[LOAD_WIRE] = "wire",
+	[LOAD_THROTTLED] = "throttled",
 	[LOAD_SERVER_QUEUE] = "server queue",
 	[LOAD_SERVICE] = "service",
 };

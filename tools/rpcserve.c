@@ -54,6 +54,7 @@ static const char help[] =
 	"      --workers N              threads for each service\n"
 	"      --queue N                requests of a client that may wait\n"
 	"      --window N               calls in flight for each client\n"
+	"      --policy TEXT            order and limits of waiting requests\n"
 	"      --segments N             bulk messages in flight for each "
 	"request\n"
 	"      --buffers N              request buffers for each service\n"
@@ -74,6 +75,7 @@ enum {
 	OPT_WORKERS,
 	OPT_QUEUE,
 	OPT_WINDOW,
+	OPT_POLICY,
 	OPT_SEGMENTS,
 	OPT_BUFFERS,
 	OPT_MEMORY,
@@ -88,6 +90,7 @@ static const struct option options[] = {
 	{ "workers", required_argument, NULL, OPT_WORKERS },
 	{ "queue", required_argument, NULL, OPT_QUEUE },
 	{ "window", required_argument, NULL, OPT_WINDOW },
+	{ "policy", required_argument, NULL, OPT_POLICY },
 	{ "segments", required_argument, NULL, OPT_SEGMENTS },
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
@@ -145,6 +148,9 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 	case OPT_WINDOW:
 		return take_number("window", arg, 1, 1u << 20,
 				   &r->conf.window);
+	case OPT_POLICY:
+		r->conf.policy = arg;
+		return 0;
 	case OPT_SEGMENTS:
 		return take_number("segments", arg, 1, ULRPC_SEGMENTS_MAX,
 				   &r->conf.segments);

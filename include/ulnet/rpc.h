@@ -140,7 +140,8 @@ struct ulrpc_outcome {
 	uint64_t connecting;   /* waiting for the connection */
 	uint64_t window;       /* waiting for a place in flight */
 	uint64_t wire;	       /* from sending to answer, without: */
-	uint64_t server_queue; /* at the server until its handler began */
+	uint64_t server_throttled; /* at the server, held back by its rules */
+	uint64_t server_queue; /* then, until its handler began */
 	uint64_t service;      /* in the handler, until the reply */
 	uint64_t retry_after;  /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed; /* TOO_LONG: bytes that the reply has */

@@ -70,9 +70,12 @@ struct ulrpc_service_conf {
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
-	const char *policy;  /* of the queue: "fair" between hosts, and between
-			     * the clients of each; "fifo";
-			     * NULL = fair */
+	const char *policy; /* "[ORDER [quantum=N]] [tbf RULES]": orders are
+			     * "fair" between hosts, and between the clients of
+			     * each; "rr", the same by quanta; "fifo"; "edf";
+			     * rules limit rates, as in "tbf
+			     * nid=10.0.0.[1-9]@tcp rate=1000 depth=3;
+			     * rate=10000"; NULL = "fair" */
 	uint32_t high_ratio; /* high-priority requests in a row while others
 			      * wait; 0 = 10 */
 	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
@@ -87,7 +90,7 @@ ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
 /*
  * @service_p may be NULL: the service ends with RPC, then.
  * -EINVAL; -EEXIST: name, method or portal is in use; -ENOSPC: no portal is
- * left; -EOPNOTSUPP: no such policy; -ENOMEM; -errno of making threads. Waits,
+ * left; -EOPNOTSUPP: no such order; -ENOMEM; -errno of making threads. Waits,
  * as *_wait.
  */
 ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,

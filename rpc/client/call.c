@@ -159,6 +159,10 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 		o->window = MIN(call->window / NSEC_PER_USEC, left);
 		left -= o->window;
 	}
+	if (unlikely(o->server_throttled)) {
+		o->server_throttled = MIN(o->server_throttled, left);
+		left -= o->server_throttled;
+	}
 	o->server_queue = MIN(o->server_queue, left);
 	left -= o->server_queue;
 	o->service = MIN(o->service, left);
@@ -323,8 +327,8 @@ static struct ending *ending_new(struct ulrpc_call *call)
 
 /* The call ends here, and its callback may do anything. The caller has set
  * what is known of how the call went at the server: @o's status, cause,
- * execution, server_queue, service, retry_after and reply_needed. The other
- * fields of @o are set here. */
+ * execution, server_throttled, server_queue, service, retry_after and
+ * reply_needed. The other fields of @o are set here. */
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
@@ -593,6 +597,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		return;
 	}
 	o.execution = ULRPC_EXECUTED;
+	o.server_throttled = r->throttled;
 	o.server_queue = r->queue;
 	o.service = r->service;
 	o.retry_after = r->retry_after;

@@ -73,6 +73,8 @@ static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 			    uint64_t now)
 {
+	uint64_t held = lanes_held(&e->lanes, item, now);
+
 	item->late = false;
 	item->again = item->wait = 0;
 	item->ahead = 0;
@@ -80,8 +82,10 @@ static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 	if (!exec_is_free(e, item->lane)) {
 		item->ahead = lanes_ahead(&e->lanes, item);
 		item->wait = exec_wait_behind(e, item->ahead);
-		item->again = exec_missing(item, now + item->wait);
 	}
+	item->wait = MAX(item->wait, held);
+	if (item->wait)
+		item->again = exec_missing(item, now + item->wait);
 	return item->again == 0;
 }
 
@@ -171,11 +175,34 @@ static void exec_join(struct list *workers)
 }
 
 /* Locked. */
-static void wait_work(struct exec *e, uint64_t until)
+static void worker_sleep(struct exec *e, uint64_t until)
 {
 	e->idle++;
 	lnet_cond_wait(&e->wake, &e->lock, until);
 	e->idle--;
+}
+
+/* Locked. Until @until, or there is something to do. Of the idle workers one
+ * looks after the gate, at @again. */
+static void wait_work(struct exec *e, uint64_t until, uint64_t again)
+{
+	bool looks = again < e->again;
+
+	if (looks) {
+		e->again = again;
+		until = MIN(until, again);
+	}
+	worker_sleep(e, until);
+	if (looks && e->again == again)
+		e->again = TIME_NEVER;
+}
+
+/* Locked. A worker has taken something. What the gate has let through besides,
+ * and the next look at the gate, are for others. */
+static void wake_next(struct exec *e)
+{
+	if (e->idle && (e->lanes.queued || e->again == TIME_NEVER))
+		lnet_cond_signal(&e->wake);
 }
 
 static uint64_t exec_now(const struct exec *e)
@@ -191,6 +218,8 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 	bool late = item->late;
 
 	workers_grow(e);
+	if (unlikely(e->lanes.gate))
+		wake_next(e);
 	pthread_mutex_unlock(&e->lock);
 	e->conf.run(item);
 	/* item may be gone */
@@ -209,21 +238,22 @@ static void work_loop(struct exec *e)
 	uint64_t idle_since = exec_now(e);
 
 	while (e->state != EXEC_CRASHED) {
-		uint64_t again = TIME_NEVER, now = exec_now(e);
+		uint64_t again = TIME_NEVER, until = TIME_NEVER;
+		uint64_t now = exec_now(e);
 		struct sched_item *item = exec_take(e, now, &again);
 
 		if (item) {
 			idle_since = work_on(e, item);
 			continue;
 		}
-		if (e->state == EXEC_CLOSING && !e->lanes.queued)
+		if (e->state == EXEC_CLOSING && !lanes_any(&e->lanes))
 			return;
 		if (e->nworkers > e->conf.min) {
-			if (now >= idle_since + IDLE_NS)
+			until = idle_since + IDLE_NS;
+			if (now >= until)
 				return;
-			again = MIN(again, idle_since + IDLE_NS);
 		}
-		wait_work(e, again);
+		wait_work(e, until, again);
 	}
 }
 
@@ -279,6 +309,8 @@ bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
 	bool open;
 
 	item->deadline = TIME_NEVER;
+	item->flow = NULL;
+	item->goes_on = true;
 	pthread_mutex_lock(&e->lock);
 	open = e->state == EXEC_OPEN;
 	if (open)
@@ -369,7 +401,7 @@ void exec_free(struct exec *e)
 	struct list done;
 
 	pthread_mutex_lock(&e->lock);
-	BUG_ON(e->nworkers || e->lanes.queued);
+	BUG_ON(e->nworkers || lanes_any(&e->lanes));
 	take_ended(e, &done);
 	pthread_mutex_unlock(&e->lock);
 	exec_join(&done);
@@ -412,8 +444,8 @@ int exec_open(struct exec *e, const struct exec_conf *conf)
 {
 	int rc;
 
-	*e = (struct exec){ .conf = *conf };
-	rc = lanes_init(&e->lanes, conf->policy, conf->ratio);
+	*e = (struct exec){ .conf = *conf, .again = TIME_NEVER };
+	rc = lanes_init(&e->lanes, conf->plan, conf->ratio);
 	if (rc)
 		return rc;
 	rc = lnet_cond_init(&e->wake);

@@ -31,9 +31,9 @@
 
 struct exec_conf {
 	struct lnet *node;
-	bool is_virtual;       /* time */
-	unsigned int min, max; /* at least 1 */
-	const struct sched_ops *policy;
+	bool is_virtual;	       /* time */
+	unsigned int min, max;	       /* at least 1 */
+	const struct sched_plan *plan; /* borrowed as long as the exec */
 	unsigned int ratio;
 	bool reserve;
 	/* On a worker: runs a request, or, if item->late, refuses it. */
@@ -62,6 +62,8 @@ struct exec {
 	unsigned int normal;   /* requests under way that are not high */
 	uint32_t taken;	       /* from the queue, in all */
 	struct mean hold;      /* how long a request has its worker */
+	uint64_t again; /* ns: when an idle worker looks what the gate has let
+			 * through; TIME_NEVER: none does */
 	enum exec_state state;
 };
 

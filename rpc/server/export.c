@@ -85,6 +85,7 @@ static struct host *host_get(struct exports *x, const struct ulnet_nid *nid,
 		return NULL;
 	host->exports = x;
 	host->nid = *nid;
+	host->queue.nid = &host->nid;
 	host->portal = portal;
 	if (hash_add(&x->hosts, &host->by_nid, h)) {
 		free(host);
@@ -125,6 +126,8 @@ static struct share *share_new(struct exports *x, struct export *e,
 	}
 	share->host->shares++;
 	share->queue.host = &share->host->queue;
+	share->queue.id = e->handle;
+	share->queue.pid = e->peer.pid;
 	share->portal = portal;
 	list_add_tail(&e->shares, &share->link);
 	return share;

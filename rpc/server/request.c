@@ -156,6 +156,9 @@ static bool queue(struct ulrpc_request *r, const struct wire_call *c)
 	r->item.cost = &r->method->cost;
 	r->item.method = r->method->number;
 	r->item.bytes = r->length;
+	r->item.released = 0;
+	r->item.flow = NULL;
+	r->item.goes_on = false;
 	if (!exec_add(&sc->service->exec, &r->item, r->arrival))
 		return false;
 	/* A worker may have it already. Its reply comes to this CPT in a later

@@ -127,6 +127,23 @@ static out_of_line void request_skip(const struct ulrpc_request *r,
 	reply_skip(r->origin);
 }
 
+/* What is known of a request that a worker has run. The time in which the gate
+ * held it back is apart from that in the queue. */
+static in_line void report_worker(const struct ulrpc_request *r,
+				  uint64_t started,
+				  struct request_report *report,
+				  struct wire_reply *reply)
+{
+	uint64_t released = r->item.released;
+
+	if (unlikely(released)) {
+		report->throttled = ns_between(r->arrival, released);
+		report->queue = ns_between(released, started);
+		reply->throttled = report->throttled / NSEC_PER_USEC;
+	}
+	learn_cost(r, started);
+}
+
 static void request_finish(struct ulrpc_request *r, const void *body,
 			   uint64_t now)
 {
@@ -154,12 +171,12 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	if (likely(started)) {
 		report.run = true;
 		report.queue = ns_between(r->arrival, started);
+		if (r->method->run == ULRPC_RUN_WORKER)
+			report_worker(r, started, &report, &reply);
 		report.service_time = ns_between(started, r->replied);
 		report.sent = reply.length;
 		reply.queue = report.queue / NSEC_PER_USEC;
 		reply.service = report.service_time / NSEC_PER_USEC;
-		if (r->method->run == ULRPC_RUN_WORKER)
-			learn_cost(r, started);
 	}
 	if (unlikely(r->active) && request_canceled(r)) {
 		request_skip(r, report);

@@ -2,37 +2,27 @@
 #include "rpc/server/sched.h"
 
 #include <errno.h>
-#include <string.h>
 
-/* The first one is the default. */
-static const struct sched_ops *const policies[] = {
-	&sched_fair,
-	&sched_fifo,
-};
+#include "rpc/server/gate.h"
 
-const struct sched_ops *sched_find(const char *name)
+int lanes_init(struct lanes *l, const struct sched_plan *plan,
+	       unsigned int ratio)
 {
-	if (!name)
-		return policies[0];
-	for (size_t i = 0; i < ARRAY_SIZE(policies); i++)
-		if (!strcmp(policies[i]->name, name))
-			return policies[i];
-	return NULL;
-}
+	bool ok = true;
 
-/* ---- lanes ---- */
-
-int lanes_init(struct lanes *l, const struct sched_ops *ops, unsigned int ratio)
-{
 	*l = (struct lanes){ .ratio = ratio };
 	for (unsigned int i = 0; i < LANES; i++) {
-		l->lane[i].sched = ops->new ();
-		if (!l->lane[i].sched) {
-			lanes_fini(l);
-			return -ENOMEM;
-		}
+		l->lane[i].sched = plan->ops->new (plan);
+		ok = ok && l->lane[i].sched;
 	}
-	return 0;
+	if (plan->rules) {
+		l->gate = gate_new(plan->rules, ratio);
+		ok = ok && l->gate;
+	}
+	if (ok)
+		return 0;
+	lanes_fini(l);
+	return -ENOMEM;
 }
 
 void lanes_fini(struct lanes *l)
@@ -44,16 +34,46 @@ void lanes_fini(struct lanes *l)
 			s->ops->free(s);
 		l->lane[i].sched = NULL;
 	}
+	if (l->gate)
+		gate_free(l->gate);
+	l->gate = NULL;
+}
+
+static void lane_put(struct lanes *l, struct sched_item *item, uint64_t now)
+{
+	struct sched *s = l->lane[item->lane].sched;
+
+	s->ops->enqueue(s, item, now);
+	l->lane[item->lane].queued++;
+	l->queued++;
+}
+
+/* What the gate has let through by now comes into the lanes, as if it had come
+ * at its time. */
+static out_of_line void lanes_release(struct lanes *l, uint64_t now,
+				      uint64_t *again)
+{
+	struct sched_item *item;
+
+	while ((item = gate_next(l->gate, now, again)))
+		lane_put(l, item, item->released);
+}
+
+static out_of_line bool lanes_hold(struct lanes *l, struct sched_item *item,
+				   uint64_t now)
+{
+	uint64_t again = TIME_NEVER;
+
+	lanes_release(l, now, &again);
+	return gate_hold(l->gate, item, now);
 }
 
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now)
 {
-	struct sched *s = l->lane[item->lane].sched;
-
 	item->queued = true;
-	s->ops->enqueue(s, item, now);
-	l->lane[item->lane].queued++;
-	l->queued++;
+	if (unlikely(l->gate) && lanes_hold(l, item, now))
+		return;
+	lane_put(l, item, now);
 }
 
 static void taken(struct lanes *l, struct sched_item *item)
@@ -68,6 +88,11 @@ void lanes_remove(struct lanes *l, struct sched_item *item)
 	struct sched *s = l->lane[item->lane].sched;
 
 	BUG_ON(!item->queued);
+	if (unlikely(item->flow)) {
+		item->queued = false;
+		gate_remove(l->gate, item);
+		return;
+	}
 	s->ops->remove(s, item);
 	taken(l, item);
 }
@@ -101,6 +126,8 @@ static struct sched_item *take_from(struct lanes *l, unsigned int i,
 struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 			      uint64_t *again)
 {
+	if (unlikely(l->gate))
+		lanes_release(l, now, again);
 	/* First those whose row is not over; then, if that leaves nothing,
 	 * whatever there is: the row was for the sake of a lane that holds all
 	 * of its own back. */
@@ -138,4 +165,15 @@ unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
 			n += MIN(l->lane[i].queued, most);
 	}
 	return (unsigned int)MIN(n, UINT32_MAX);
+}
+
+uint64_t lanes_held(const struct lanes *l, const struct sched_item *item,
+		    uint64_t now)
+{
+	return unlikely(l->gate) ? gate_wait(l->gate, item, now) : 0;
+}
+
+bool lanes_any(const struct lanes *l)
+{
+	return l->queued || (l->gate && gate_holds(l->gate));
 }

@@ -2,20 +2,28 @@
 /*
  * The order in which waiting requests are served. A policy orders requests of
  * one lane; the lanes are high, normal, background: from each at most `ratio`
- * in a row are served while a lower one has requests that could be. Knows
- * nothing of threads: whoever embeds a scheduler locks it, and asks again when
- * a policy says so (exec.c does for threads; on virtual time nobody does yet,
- * as no policy holds anything back).
+ * in a row are served while a lower one has requests that could be. In front of
+ * the lanes there may be a gate (gate.h), which holds requests back that come
+ * faster than its rules allow. Knows nothing of threads: whoever embeds a
+ * scheduler locks it, and asks again when the gate lets the next request
+ * through (exec.c).
  *
- * A policy is a table of functions, and a line in sched.c. It may keep state
- * for each client, host or method, look at time, deadline and size, and hold
- * requests back: dequeue then returns NULL and says when to ask again.
+ * A policy is a table of functions, and a line in sched_plan.c. It may keep
+ * state for each client, host or method, look at time, deadline and size, and
+ * hold requests back, too: dequeue then returns NULL and says when to ask
+ * again.
  */
 #ifndef RPC_SCHED_H
 #define RPC_SCHED_H
 
+#include "base/heap.h"
 #include "base/list.h"
 #include "rpc/mean.h"
+#include "ulnet/nid.h"
+
+struct gate;
+struct gate_flow;
+struct gate_rules;
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
@@ -25,7 +33,9 @@ struct turns {
 	struct list now;  /* of turn.link: to be served in this round */
 	struct list next; /* and in the next one */
 	uint64_t round;
-	unsigned int n; /* in both */
+	struct turn *current; /* the one that goes on, if left is not 0 */
+	unsigned int left;    /* items of it that are to be served */
+	unsigned int n;	      /* in both lists */
 };
 
 /* A client that takes turns. */
@@ -35,10 +45,11 @@ struct turn {
 	unsigned int queued; /* items */
 };
 
-/* Clients and their hosts, as policies see them: all is theirs but
- * sched_client's host, and is zero at first. Their owner keeps them as long as
- * a request of the client is queued. */
+/* Clients and their hosts, as policies see them: all is theirs but what says
+ * who they are, and is zero at first. Their owner keeps them as long as a
+ * request of the client is queued. */
 struct sched_host {
+	const struct ulnet_nid *nid;
 	struct sched_host_flow {
 		struct turn turn;     /* among the hosts of the lane */
 		struct turns clients; /* valid while turn.queued is not 0 */
@@ -47,6 +58,8 @@ struct sched_host {
 
 struct sched_client {
 	struct sched_host *host;
+	uint64_t id;  /* no other client has it, or will have it soon */
+	uint32_t pid; /* of the process */
 	struct sched_client_flow {
 		struct turn turn;  /* among the clients of the host */
 		struct list items; /* of sched_item.link; valid as above */
@@ -55,8 +68,13 @@ struct sched_client {
 
 /* A request, as policies see it. Embedded in it. */
 struct sched_item {
-	struct list link;	     /* the policy's */
+	union { /* the policy's, or the gate's */
+		struct list link;
+		struct heap_node node;
+	};
 	uint64_t arrival, deadline;  /* ns; TIME_NEVER: none */
+	uint64_t released;	     /* ns: from the gate; 0: not held there */
+	struct gate_flow *flow;	     /* where the gate holds it; NULL: not */
 	struct sched_client *client; /* whose it is */
 	struct mean *cost;	     /* of its method; NULL: not known */
 	uint64_t started;	     /* ns; exec.c's */
@@ -68,14 +86,32 @@ struct sched_item {
 	uint8_t lane;	/* enum sched_lane */
 	bool queued;	/* lanes_*() */
 	bool late;	/* exec.c's */
+	bool goes_on;	/* it was run before: the gate lets it through */
 };
+
+/* What the text of a policy says: sched_plan.c. */
+struct sched_plan {
+	const struct sched_ops *ops;
+	unsigned int quantum;	  /* items in a row; 0: the policy's own */
+	struct gate_rules *rules; /* NULL: no gate */
+};
+
+/*
+ * "[ORDER [quantum=N]] [tbf RULES]"; NULL: the default order. 0, and @plan is
+ * to be freed; -EOPNOTSUPP: there is no such order; -EINVAL; both with what is
+ * wrong in *@err; -ENOMEM.
+ */
+int sched_plan_parse(const char *text, struct sched_plan *plan,
+		     struct ulnet_text_error *err) must_check;
+void sched_plan_free(struct sched_plan *plan);
 
 struct sched; /* a policy's state begins with it */
 
 struct sched_ops {
 	const char *name;
+	bool quantum; /* the plan's is for it */
 	/* NULL: no memory. */
-	struct sched *(*new)(void);
+	struct sched *(*new)(const struct sched_plan *plan);
 	/* Nothing is queued. */
 	void (*free)(struct sched *s);
 	void (*enqueue)(struct sched *s, struct sched_item *item, uint64_t now);
@@ -97,10 +133,9 @@ struct sched {
 };
 
 extern const struct sched_ops sched_fair;
+extern const struct sched_ops sched_rr;
 extern const struct sched_ops sched_fifo;
-
-/* By name; NULL: there is none. @name NULL: the default. */
-const struct sched_ops *sched_find(const char *name);
+extern const struct sched_ops sched_edf;
 
 /* ---- lanes ---- */
 
@@ -112,21 +147,30 @@ struct lane {
 
 struct lanes {
 	struct lane lane[LANES];
-	unsigned int queued; /* in all */
+	unsigned int queued; /* in all; not those that the gate holds */
 	unsigned int ratio;  /* at least 1 */
+	struct gate *gate;   /* NULL: none */
 };
 
-int lanes_init(struct lanes *l, const struct sched_ops *ops,
+/* @plan is borrowed as long as @l. */
+int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio) must_check;
 void lanes_fini(struct lanes *l);
-/* Into item->lane. */
+/* Into item->lane, or the gate. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
-/* @mask: a bit for each lane that may be served now. NULL: nothing. */
+/* @mask: a bit for each lane that may be served now. NULL: nothing; then
+ * *@again, if something is held back, is lowered to the time (ns) when to
+ * ask. */
 struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 			      uint64_t *again);
 /* @item is queued. */
 void lanes_remove(struct lanes *l, struct sched_item *item);
 /* How many would be served before @item, were it put there now: about. */
 unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item);
+/* ns for which the gate would hold @item back, were it put there now. */
+uint64_t lanes_held(const struct lanes *l, const struct sched_item *item,
+		    uint64_t now);
+/* Is there anything, be it held back? */
+bool lanes_any(const struct lanes *l);
 
 #endif

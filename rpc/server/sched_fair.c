@@ -9,8 +9,16 @@
  * Who comes while a round goes on, and has had nothing of it yet, is served in
  * it: who calls again as soon as he has his reply has his part of each round,
  * however many others never run out of requests.
+ *
+ * With a quantum of more than one, a turn is that many requests of one client
+ * in a row: round robin by client ("rr"). Then who asks for little waits longer
+ * for his turn, and requests of one client, which may well be about the same
+ * data, come together.
  */
 #include "rpc/server/sched.h"
+
+/* Requests in a row of a client whose turn it is, by default. */
+#define RR_QUANTUM 8
 
 /* ---- turns ---- */
 
@@ -30,13 +38,20 @@ static void turns_remove(struct turns *ts, struct turn *t)
 		return;
 	list_del(&t->link);
 	ts->n--;
+	if (ts->current == t)
+		ts->left = 0;
 }
 
-/* The client or host whose turn it is; that turn is over then. There is one. */
-static struct turn *turns_take(struct turns *ts)
+/* The client or host whose turn it is, which there is; the turn is over after
+ * @quantum items. */
+static struct turn *turns_take(struct turns *ts, unsigned int quantum)
 {
 	struct turn *t;
 
+	if (ts->left) {
+		ts->left--;
+		return ts->current;
+	}
 	if (list_empty(&ts->now)) {
 		list_splice_tail(&ts->now, &ts->next);
 		ts->round++;
@@ -45,6 +60,8 @@ static struct turn *turns_take(struct turns *ts)
 	t->served = ts->round;
 	list_del(&t->link);
 	list_add_tail(&ts->next, &t->link);
+	ts->current = t;
+	ts->left = quantum - 1;
 	return t;
 }
 
@@ -52,24 +69,38 @@ static void turns_init(struct turns *ts)
 {
 	list_init(&ts->now);
 	list_init(&ts->next);
+	ts->left = 0;
 }
 
 /* ---- the policy ---- */
 
 struct fair {
 	struct sched sched;
+	unsigned int quantum; /* at least 1 */
 	struct turns hosts;
 };
 
-static struct sched *fair_new(void)
+static struct sched *fair_make(const struct sched_plan *plan,
+			       unsigned int quantum)
 {
 	struct fair *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->sched.ops = &sched_fair;
+	f->sched.ops = plan->ops;
+	f->quantum = plan->quantum ? plan->quantum : quantum;
 	turns_init(&f->hosts);
 	return &f->sched;
+}
+
+static struct sched *fair_new(const struct sched_plan *plan)
+{
+	return fair_make(plan, 1);
+}
+
+static struct sched *rr_new(const struct sched_plan *plan)
+{
+	return fair_make(plan, RR_QUANTUM);
 }
 
 static void fair_free(struct sched *s)
@@ -121,16 +152,22 @@ static struct sched_item *fair_dequeue(struct sched *s, uint64_t now,
 	(void)again;
 	if (!f->hosts.n)
 		return NULL;
-	h = container_of(turns_take(&f->hosts), struct sched_host_flow, turn);
-	c = container_of(turns_take(&h->clients), struct sched_client_flow,
-			 turn);
+	h = container_of(turns_take(&f->hosts, f->quantum),
+			 struct sched_host_flow, turn);
+	c = container_of(turns_take(&h->clients, f->quantum),
+			 struct sched_client_flow, turn);
 	item = list_first(&c->items, struct sched_item, link);
 	fair_remove(s, item);
 	return item;
 }
 
-/* In each round one of each host, and in each of the host's one of each of its
- * clients. */
+/* Those before an item that has @own items before it, with as many others in
+ * turn: of each other one, for each turn that it takes, a quantum. */
+static uint64_t fair_turns(const struct fair *f, uint64_t own, uint64_t others)
+{
+	return own + (own / f->quantum + 1) * f->quantum * others;
+}
+
 static unsigned int fair_ahead(const struct sched *s,
 			       const struct sched_item *item,
 			       unsigned int queued)
@@ -138,19 +175,32 @@ static unsigned int fair_ahead(const struct sched *s,
 	const struct fair *f = container_of(s, struct fair, sched);
 	const struct sched_host_flow *h = &item->client->host->flow[item->lane];
 	const struct sched_client_flow *c = &item->client->flow[item->lane];
-	uint64_t of_host = 0, others = f->hosts.n;
+	uint64_t of_host = 0, n;
 
 	if (h->turn.queued) {
-		of_host = ((uint64_t)c->turn.queued + 1) * h->clients.n;
+		of_host = fair_turns(f, c->turn.queued,
+				     h->clients.n - (c->turn.queued != 0));
 		of_host = MIN(of_host, h->turn.queued);
-		others--;
 	}
-	return (unsigned int)MIN(queued, of_host * f->hosts.n + others);
+	n = fair_turns(f, of_host, f->hosts.n - (h->turn.queued != 0));
+	return (unsigned int)MIN(queued, n);
 }
 
 const struct sched_ops sched_fair = {
 	.name = "fair",
+	.quantum = true,
 	.new = fair_new,
+	.free = fair_free,
+	.enqueue = fair_enqueue,
+	.dequeue = fair_dequeue,
+	.remove = fair_remove,
+	.ahead = fair_ahead,
+};
+
+const struct sched_ops sched_rr = {
+	.name = "rr",
+	.quantum = true,
+	.new = rr_new,
 	.free = fair_free,
 	.enqueue = fair_enqueue,
 	.dequeue = fair_dequeue,

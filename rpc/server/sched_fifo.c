@@ -7,13 +7,13 @@ struct fifo {
 	struct list items;
 };
 
-static struct sched *fifo_new(void)
+static struct sched *fifo_new(const struct sched_plan *plan)
 {
 	struct fifo *f = malloc(sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->sched.ops = &sched_fifo;
+	f->sched.ops = plan->ops;
 	list_init(&f->items);
 	return &f->sched;
 }

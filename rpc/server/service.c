@@ -103,6 +103,7 @@ static void service_free(struct ulrpc_service *svc)
 		svc->conf.ended(svc->conf.ended_arg);
 	for (unsigned int i = 0; i < svc->ncpts; i++)
 		cpt_fini(&svc->cpt[i]);
+	sched_plan_free(&svc->plan);
 	free(svc->cpt);
 	free(svc->methods);
 	free(svc->names);
@@ -248,15 +249,14 @@ static bool reserves(const struct ulrpc_service *svc)
 	return false;
 }
 
-static int workers_start(struct ulrpc_service *svc,
-			 const struct sched_ops *policy)
+static int workers_start(struct ulrpc_service *svc)
 {
 	struct exec_conf conf = {
 		.node = svc->rpc->node,
 		.is_virtual = svc->rpc->is_virtual,
 		.min = svc->conf.workers_min,
 		.max = svc->conf.workers_max,
-		.policy = policy,
+		.plan = &svc->plan,
 		.ratio = svc->conf.high_ratio,
 		.reserve = reserves(svc),
 		.run = request_run,
@@ -398,7 +398,21 @@ static int conf_check(const struct ulrpc_service_conf *c)
 		return -EINVAL;
 	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
 		return -EINVAL;
-	return sched_find(c->policy) ? 0 : -EOPNOTSUPP;
+	return 0;
+}
+
+/* What is wrong with its text is said in the log: it may be long. */
+static int policy_read(struct ulrpc_service *svc, const char *policy)
+{
+	struct ulnet_text_error err = { .what = "no memory" };
+	int rc = sched_plan_parse(policy, &svc->plan, &err);
+
+	svc->conf.policy = NULL;
+	if (rc)
+		lnet_log(LNET_LOG_ERR, "rpc",
+			 "service %s: policy \"%s\", at byte %zu: %s", svc->name,
+			 policy, err.offset, err.what);
+	return rc;
 }
 
 static void cpt_init(struct ulrpc_service *svc, unsigned int i)
@@ -452,6 +466,8 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 		     : methods_make(svc, conf);
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
 		rc = estimates_init(&svc->cpt[i]);
+	if (!rc)
+		rc = policy_read(svc, conf->policy);
 	if (rc)
 		goto err;
 	*svc_p = svc;
@@ -707,14 +723,14 @@ static int service_end(struct ulrpc_service *svc)
 }
 
 /* Workers hold CPT 0. */
-static int start_all(struct ulrpc_service *svc, const struct sched_ops *policy)
+static int start_all(struct ulrpc_service *svc)
 {
 	struct lnet *node = svc->rpc->node;
 	int rc = lnet_call(node, 0, do_hold, &svc->cpt[0]);
 
 	if (rc)
 		goto err_claim;
-	rc = workers_start(svc, policy);
+	rc = workers_start(svc);
 	svc->workers = svc->has_exec;
 	if (!svc->has_exec)
 		lnet_call(node, 0, do_release, &svc->cpt[0]);
@@ -754,7 +770,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 		service_unref(svc);
 		return rc;
 	}
-	rc = start_all(svc, sched_find(conf->policy));
+	rc = start_all(svc);
 	if (rc)
 		return rc;
 	svc->started = true;

@@ -158,6 +158,7 @@ struct ulrpc_service {
 	struct service_cpt *cpt; /* rpc->ncpts of them */
 
 	struct exec exec;
+	struct sched_plan plan; /* conf.policy */
 	/* Whose are continuations of lost requests. */
 	struct sched_client lost;
 	struct sched_host lost_host;

@@ -52,14 +52,16 @@ enum stat_side {
 	X(window, "waiting for a place in flight")                   \
 	X(wire, "on the wire, both ways; answered calls only")       \
 	X(queue, "at the server, until the handler began; the same") \
-	X(service, "in the handler; the same")
+	X(service, "in the handler; the same")                       \
+	X(throttled, "held back by rules of the server; the same, if it was")
 
 /* Of a request. */
-#define STAT_REQUEST_TIMES(X)                                    \
-	X(total, "from its arrival to the reply")                \
-	X(queue, "until its handler began; those that were run") \
-	X(service, "in the handler, until the reply; the same")  \
-	X(bulk, "while bulk data was being moved; those with bulk")
+#define STAT_REQUEST_TIMES(X)                                       \
+	X(total, "from its arrival to the reply")                   \
+	X(queue, "until its handler began; those that were run")    \
+	X(service, "in the handler, until the reply; the same")     \
+	X(bulk, "while bulk data was being moved; those with bulk") \
+	X(throttled, "held back by rules, before the queue; if it was")
 
 #define STAT_ENUM_COUNT(name, help)	   STAT_COUNT_##name,
 #define STAT_ENUM_CALL_TIME(name, help)	   STAT_CALL_TIME_##name,
@@ -115,7 +117,7 @@ struct stat_cursor {
 	struct list *next; /* of stat_shard.peers[side], or its head */
 };
 
-#define STAT_TIMES_MAX 6
+#define STAT_TIMES_MAX 7
 _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
 		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
 	       "room for all times");
@@ -228,10 +230,10 @@ struct request_report {
 	bool run;	  /* its handler was called, and has replied */
 	uint64_t total;
 	uint64_t queue, service_time;	/* if it was run */
+	uint64_t throttled;		/* before that; 0: it was not */
 	uint64_t received, sent;	/* bytes of the bodies */
 	const struct bulk_report *bulk; /* NULL: none was to be moved */
 };
-
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 {

@@ -106,6 +106,14 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 	return run;
 }
 
+/* What was held back is a run of its own each, and is asked for in no other. */
+static void run_throttled(struct stat_run *run, unsigned int time,
+			  uint64_t took)
+{
+	run->how |= RUN_TIME(time);
+	run->times[time] = took;
+}
+
 void stat_call_begin(struct stat_shard *st, struct stat_service *sv,
 		     struct stat_peer *peer, uint32_t method,
 		     const struct ulrpc_outcome *o)
@@ -121,6 +129,9 @@ void stat_call_begin(struct stat_shard *st, struct stat_service *sv,
 	run->times[STAT_CALL_TIME_wire] = o->wire;
 	run->times[STAT_CALL_TIME_queue] = o->server_queue;
 	run->times[STAT_CALL_TIME_service] = o->service;
+	if (unlikely(o->server_throttled))
+		run_throttled(run, STAT_CALL_TIME_throttled,
+			      o->server_throttled);
 }
 
 void stat_call_late(const struct call_report *r)
@@ -152,5 +163,7 @@ void stat_request_begin(struct stat_shard *st, const struct request_report *r)
 	run->times[STAT_REQUEST_TIME_total] = r->total;
 	run->times[STAT_REQUEST_TIME_queue] = r->queue;
 	run->times[STAT_REQUEST_TIME_service] = r->service_time;
+	if (unlikely(r->throttled))
+		run_throttled(run, STAT_REQUEST_TIME_throttled, r->throttled);
 	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
 }

@@ -62,7 +62,8 @@ static inline bool call_is_like(const struct stat_run *run,
 	       run->times[STAT_CALL_TIME_window] == o->window &&
 	       run->times[STAT_CALL_TIME_wire] == o->wire &&
 	       run->times[STAT_CALL_TIME_queue] == o->server_queue &&
-	       run->times[STAT_CALL_TIME_service] == o->service;
+	       run->times[STAT_CALL_TIME_service] == o->service &&
+	       likely(!o->server_throttled);
 }
 
 /* Begins the run of a call that is not like those before it. @sv, @peer: as in
@@ -105,7 +106,8 @@ static inline bool request_is_like(const struct stat_run *run,
 	       times[STAT_REQUEST_TIME_queue] == r->queue &&
 	       times[STAT_REQUEST_TIME_service] == r->service_time &&
 	       (likely(!r->bulk) ||
-		times[STAT_REQUEST_TIME_bulk] == r->bulk->time);
+		times[STAT_REQUEST_TIME_bulk] == r->bulk->time) &&
+	       likely(!r->throttled);
 }
 
 /* Begins the run of a request that is not like those before it. */

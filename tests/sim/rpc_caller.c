@@ -136,7 +136,8 @@ static void check_times(const struct test_call *c)
 	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
 		wrong(c, "ended before its deadline");
 	if (o->total !=
-	    o->connecting + o->window + o->wire + o->server_queue + o->service)
+	    o->connecting + o->window + o->wire + o->server_throttled +
+		    o->server_queue + o->service)
 		wrong(c, "times do not add up");
 }
 

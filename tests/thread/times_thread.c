@@ -104,7 +104,8 @@ static struct ulrpc_service *serve(void)
 static void check_sum(const struct ulrpc_outcome *o)
 {
 	CHECK(o->total == o->connecting + o->window + o->wire +
-				  o->server_queue + o->service);
+				  o->server_throttled + o->server_queue +
+					  o->service);
 }
 
 /* Returns us that it has taken, as the caller sees it. */

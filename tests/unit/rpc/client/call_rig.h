@@ -45,7 +45,8 @@ static inline void note_end(void *arg, const struct ulrpc_outcome *o,
 	if (reply)
 		memcpy(n->reply, reply, MIN(length, sizeof(n->reply)));
 	cr_assert_eq(o->total, o->connecting + o->window + o->wire +
-				       o->server_queue + o->service);
+				       o->server_throttled + o->server_queue +
+					       o->service);
 }
 
 static inline void rig_client(struct call_rig *g, uint32_t inflight)

@@ -17,6 +17,7 @@ struct job {
 };
 
 static struct exec exec;
+static struct sched_plan plan;
 static struct job jobs[ITEMS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -62,22 +63,29 @@ static void wait_for(const unsigned int *what, unsigned int n)
 	pthread_mutex_unlock(&lock);
 }
 
-static void open_exec(unsigned int min, unsigned int max, bool reserve)
+static void open_exec_with(const char *policy, unsigned int min,
+			   unsigned int max, bool reserve)
 {
 	struct ulnet_conf nc;
 	struct exec_conf conf = { .min = min,
 				  .max = max,
-				  .policy = sched_find(NULL),
+				  .plan = &plan,
 				  .ratio = 10,
 				  .reserve = reserve,
 				  .run = run,
 				  .gone = on_gone };
 
+	cr_assert_eq(sched_plan_parse(policy, &plan, NULL), 0);
 	lnet_conf_init(&nc);
 	nc.run = LNET_RUN_THREADS;
 	cr_assert_eq(lnet_open(&nc, &node), 0);
 	conf.node = node;
 	cr_assert_eq(exec_open(&exec, &conf), 0);
+}
+
+static void open_exec(unsigned int min, unsigned int max, bool reserve)
+{
+	open_exec_with(NULL, min, max, reserve);
 }
 
 static void close_exec(void)
@@ -87,6 +95,7 @@ static void close_exec(void)
 	cr_assert_eq(strangers, 0);
 	cr_assert_not(exec_is_mine(&exec));
 	exec_free(&exec);
+	sched_plan_free(&plan);
 	lnet_close(node);
 }
 
@@ -189,4 +198,18 @@ Test(exec, removed)
 	close_exec();
 	cr_assert_not(jobs[1].done);
 	cr_assert(jobs[2].done);
+}
+
+/* The gate lets through one each millisecond: idle workers come for them. */
+Test(exec, gate)
+{
+	open_exec_with("tbf rate=1000 depth=1 per=rule", 4, 4, false);
+	for (unsigned int i = 0; i < ITEMS; i++) {
+		jobs[i].host.nid = &LNET_NID_LO;
+		add(i, (enum sched_lane)(i % LANES), NULL);
+	}
+	wait_for(&ended, ITEMS);
+	for (unsigned int i = 0; i < ITEMS; i++)
+		cr_assert_eq(jobs[i].item.released != 0, i != 0);
+	close_exec();
 }

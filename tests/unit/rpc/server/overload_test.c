@@ -316,3 +316,57 @@ Test(overload, slow_once)
 	cr_assert_geq(c->good, c->made * 9 / 10, "%u of %u", c->good, c->made);
 	rig_fini(&g);
 }
+
+/* ---- rules ---- */
+
+static unsigned int throttled; /* calls that were */
+
+static void on_limited(void *arg, const struct ulrpc_outcome *o,
+		       const void *reply, size_t length)
+{
+	struct caller *c = arg;
+
+	throttled += o->server_throttled != 0;
+	if (o->status == 0 && o->server_throttled)
+		cr_assert_leq(o->server_queue, 60000, "it waits in the gate");
+	if (o->cause == ULRPC_CAUSE_OVERLOADED)
+		cr_assert_geq(o->retry_after, 10000);
+	on_done(c, o, reply, length);
+}
+
+static void limited(struct caller *c, unsigned int n)
+{
+	struct ulrpc_call_conf conf = { .deadline = c->deadline };
+
+	c->made += n;
+	while (n--)
+		cr_assert_eq(ulrpc_call(c->client, ulrpc_method("work"), "x", 1,
+					&conf, on_limited, c, NULL),
+			     0);
+}
+
+/* A host may make 10 calls a second: more of them wait, and those that would
+ * wait until they are too late are refused at once. Others know nothing of
+ * it. */
+Test(overload, limited_by_rules)
+{
+	struct caller *fast, *slow_down;
+	struct rig g;
+
+	rig_init(&g, "tbf nid=10.0.0.1@tcp rate=10 depth=2");
+	slow_down = caller_open(&g, 0, SEC, 3000000);
+	fast = caller_open(&g, 1, SEC, 3000000);
+	limited(slow_down, 100);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	limited(fast, 20);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(fast->good, 20, "%u", fast->good);
+	cr_assert_geq(slow_down->refused, 60, "%u", slow_down->refused);
+	cr_assert_leq(slow_down->good, 2 + 12, "%u", slow_down->good);
+	lnet_sim_run(g.sim, 3 * SEC);
+	cr_assert_eq(slow_down->good + slow_down->refused, 100);
+	cr_assert_geq(slow_down->good, 28, "%u", slow_down->good);
+	cr_assert_leq(slow_down->good, 2 + 31, "%u", slow_down->good);
+	cr_assert_eq(throttled, slow_down->good - 2);
+	rig_fini(&g);
+}

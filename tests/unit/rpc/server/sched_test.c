@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include "rpc/server/sched.h"
 
 #define ALL ((1u << LANES) - 1)
@@ -8,6 +9,7 @@ static struct sched_item items[64];
 static struct sched_host hosts[4];
 static struct sched_client clients[8]; /* 0 to 3: each on a host of its own */
 static struct lanes lanes;
+static struct sched_plan plan;
 
 static void put(unsigned int i, enum sched_lane lane)
 {
@@ -29,7 +31,8 @@ static int take(unsigned int mask)
 
 static void begin_with(const char *policy, unsigned int ratio)
 {
-	cr_assert_eq(lanes_init(&lanes, sched_find(policy), ratio), 0);
+	cr_assert_eq(sched_plan_parse(policy, &plan, NULL), 0);
+	cr_assert_eq(lanes_init(&lanes, &plan, ratio), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(items); i++)
 		items[i].client = &clients[0];
 	memset(hosts, 0, sizeof(hosts));
@@ -43,12 +46,48 @@ static void begin(unsigned int ratio)
 	begin_with(NULL, ratio);
 }
 
+static const struct sched_ops *order_of(const char *text)
+{
+	cr_assert_eq(sched_plan_parse(text, &plan, NULL), 0, "%s", text);
+	cr_assert_null(plan.rules);
+	return plan.ops;
+}
+
 Test(sched, policies)
 {
-	cr_assert_eq(sched_find(NULL), &sched_fair);
-	cr_assert_eq(sched_find("fair"), &sched_fair);
-	cr_assert_eq(sched_find("fifo"), &sched_fifo);
-	cr_assert_null(sched_find("lifo"));
+	cr_assert_eq(order_of(NULL), &sched_fair);
+	cr_assert_eq(order_of("fair"), &sched_fair);
+	cr_assert_eq(order_of(" fifo "), &sched_fifo);
+	cr_assert_eq(order_of("edf"), &sched_edf);
+	cr_assert_eq(order_of("rr"), &sched_rr);
+	cr_assert_eq(plan.quantum, 0, "its own");
+	cr_assert_eq(order_of("rr quantum=3"), &sched_rr);
+	cr_assert_eq(plan.quantum, 3);
+}
+
+Test(sched, policies_that_there_are_not)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		size_t offset;
+		const char *what;
+	} wrong[] = {
+		{ "lifo", -EOPNOTSUPP, 0, "there is no policy lifo" },
+		{ "", -EOPNOTSUPP, 0, "there is no policy " },
+		{ "fifo quantum=3", -EINVAL, 5, "fifo has no quantum" },
+		{ "rr quantum=0", -EINVAL, 3, "quantum: not from 1 to 65536" },
+		{ "rr quantum=4x", -EINVAL, 3, "quantum: not from 1 to 65536" },
+		{ "rr fifo", -EINVAL, 3, "fifo: what is that?" },
+	};
+	struct ulnet_text_error err;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(wrong); i++) {
+		cr_assert_eq(sched_plan_parse(wrong[i].text, &plan, &err),
+			     wrong[i].rc, "%s", wrong[i].text);
+		cr_assert_eq(err.offset, wrong[i].offset, "%s", wrong[i].text);
+		cr_assert_str_eq(err.what, wrong[i].what);
+	}
 }
 
 static void in_order(const char *policy)
@@ -69,6 +108,8 @@ Test(sched, of_one_client_in_order)
 {
 	in_order("fifo");
 	in_order("fair");
+	in_order("rr");
+	in_order("edf");
 }
 
 /* ---- fair between clients ---- */
@@ -143,6 +184,62 @@ Test(sched, fair_when_one_gives_up)
 	lanes_fini(&lanes);
 }
 
+/* ---- round robin ---- */
+
+Test(sched, rr_in_quanta)
+{
+	static const int order[] = { 0, 1, 2, 20, 30, 31, 32, 3, 4, 5, 33 };
+
+	begin_with("rr quantum=3", 10);
+	for (unsigned int i = 0; i < 6; i++)
+		put_of(i, 0);
+	put_of(20, 1);
+	for (unsigned int i = 30; i < 34; i++)
+		put_of(i, 2);
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
+		cr_assert_eq(take(ALL), order[i], "%u", i);
+	lanes_fini(&lanes);
+}
+
+/* Who goes away in the middle of his turn leaves nothing of it. */
+Test(sched, rr_when_one_gives_up)
+{
+	begin_with("rr quantum=3", 10);
+	for (unsigned int i = 0; i < 3; i++)
+		put_of(i, 0);
+	put_of(10, 1);
+	cr_assert_eq(take(ALL), 0);
+	lanes_remove(&lanes, &items[1]);
+	lanes_remove(&lanes, &items[2]);
+	put_of(3, 0);
+	cr_assert_eq(take(ALL), 10);
+	cr_assert_eq(take(ALL), 3);
+	lanes_fini(&lanes);
+}
+
+/* ---- earliest deadline first ---- */
+
+Test(sched, edf)
+{
+	static const uint64_t deadlines[] = { 50, TIME_NEVER, 20, 50, 10 };
+	static const int order[] = { 4, 2, 0, 3, 1 };
+	struct sched_item item = { .client = &clients[0] };
+
+	begin_with("edf", 10);
+	for (unsigned int i = 0; i < ARRAY_SIZE(deadlines); i++) {
+		items[i].deadline = deadlines[i];
+		put_of(i, i % 4);
+	}
+	item.lane = LANE_NORMAL;
+	item.deadline = 5;
+	cr_assert_eq(lanes_ahead(&lanes, &item), 0, "it would be first");
+	item.deadline = 10;
+	cr_assert_eq(lanes_ahead(&lanes, &item), 5);
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
+		cr_assert_eq(take(ALL), order[i]);
+	lanes_fini(&lanes);
+}
+
 static unsigned int ahead(unsigned int client, enum sched_lane lane)
 {
 	struct sched_item item = { .client = &clients[client], .lane = lane };
@@ -169,6 +266,20 @@ Test(sched, who_is_ahead)
 	for (unsigned int i = 0; i < 20; i++)
 		put_of(i, 0);
 	cr_assert_eq(ahead(1, LANE_NORMAL), 20);
+	while (take(ALL) >= 0)
+		;
+	lanes_fini(&lanes);
+}
+
+Test(sched, who_is_ahead_by_quanta)
+{
+	begin_with("rr quantum=4", 10);
+	for (unsigned int i = 0; i < 20; i++)
+		put_of(i, 0);
+	for (unsigned int i = 20; i < 25; i++)
+		put_of(i, 1);
+	cr_assert_eq(ahead(1, LANE_NORMAL), 13, "its own, and two turns");
+	cr_assert_eq(ahead(2, LANE_NORMAL), 8, "a turn of each");
 	while (take(ALL) >= 0)
 		;
 	lanes_fini(&lanes);
@@ -246,8 +357,9 @@ static void slow_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
 	slow_item = item;
 }
 
-static struct sched *slow_new(void)
+static struct sched *slow_new(const struct sched_plan *p)
 {
+	(void)p;
 	return &slow;
 }
 
@@ -268,7 +380,8 @@ Test(sched, held_back)
 	uint64_t again = TIME_NEVER;
 
 	slow.ops = &ops;
-	cr_assert_eq(lanes_init(&lanes, &ops, 1), 0);
+	plan = (struct sched_plan){ .ops = &ops };
+	cr_assert_eq(lanes_init(&lanes, &plan, 1), 0);
 	put(0, LANE_NORMAL);
 	cr_assert_null(lanes_take(&lanes, ALL, 50, &again));
 	cr_assert_eq(again, 100);

@@ -205,6 +205,33 @@ Test(stat, requests_for_what_is_not)
 	cr_assert_eq(stats.refused[WIRE_NO_SERVICE], 100);
 }
 
+/* What was held back is counted as that, and nothing before or after it is. */
+Test(stat, throttled)
+{
+	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
+	struct stat_service *cv = stat_service_get(&stats, STAT_CALLS, "s");
+	struct request_report r = request_to(sv, WIRE_OK);
+	struct ulrpc_outcome o = ok_outcome();
+	struct call_report call = {
+		.shard = &shard, .stats = cv, .method = 7, .outcome = &o
+	};
+
+	cr_assert_eq(stat_method_add(sv, 5), 0);
+	for (unsigned int i = 0; i < 5; i++) {
+		r.throttled = i == 1 || i == 2 ? 7000 : 0;
+		o.server_throttled = r.throttled / 1000;
+		stat_request_end(&stats, &r);
+		stat_call_end(&call);
+	}
+	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_queue), 5);
+	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_throttled),
+		     2);
+	cr_assert_eq(times_count(only_method(cv), STAT_CALL_TIME_queue), 5);
+	cr_assert_eq(times_count(only_method(cv), STAT_CALL_TIME_throttled), 2);
+	cr_assert_eq(only_method(cv)->times[STAT_CALL_TIME_throttled].sum,
+		     14000);
+}
+
 Test(stat, peers)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
