@@ -78,6 +78,7 @@ unit_tests += %D%/unit/rpc/client/timeout_test
 unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
+unit_tests += %D%/unit/rpc/text_test
 unit_tests += %D%/unit/rpc/estimate_test
 unit_tests += %D%/unit/rpc/mean_test
 unit_tests += %D%/unit/rpc/wire/wire_control_test

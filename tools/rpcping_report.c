@@ -100,6 +100,8 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 		fprintf(out, ": %s", l->what);
 	else if (kind == ULRPC_CAUSE_HANDLER || kind == LOAD_NOT_MADE)
 		fprintf(out, ": %s", strerror(-l->first.status));
+	if (*l->first.text)
+		fprintf(out, " (%s)", l->first.text);
 	if (kind < ULRPC_CAUSE_COUNT)
 		fprintf(out, "; %s, attempts: %u",
 			executions[l->first.execution], l->first.attempts);

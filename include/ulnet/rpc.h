@@ -99,6 +99,8 @@ enum ulrpc_execution {
 	ULRPC_EXECUTION_UNKNOWN, /* the call may have run, or may yet run */
 };
 
+#define ULRPC_TEXT_MAX 256 /* bytes of an error's text, with its terminator */
+
 /* Why a call ended as it did. */
 enum ulrpc_cause {
 	ULRPC_CAUSE_OK = 0,
@@ -145,6 +147,9 @@ struct ulrpc_outcome {
 	uint64_t service;      /* in the handler, until the reply */
 	uint64_t retry_after;  /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed; /* TOO_LONG: bytes that the reply has */
+	/* What the service says of its failure, for people; "": nothing. It may
+	 * be anybody's words; without control characters. */
+	char text[ULRPC_TEXT_MAX];
 };
 
 ULNET_EXPORT const char *ulrpc_cause_name(enum ulrpc_cause cause);

@@ -127,6 +127,10 @@ ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
 			      size_t length);
 /* The same, with a negative errno for outcome.status. */
 ULNET_EXPORT void ulrpc_fail(struct ulrpc_request *request, int status);
+/* The same, with a text in UTF-8 for outcome.text, which is copied, and cut off
+ * if there is no room for it. */
+ULNET_EXPORT void ulrpc_fail_text(struct ulrpc_request *request, int status,
+				  const char *text);
 /* The same, for a body that cannot be read: ULRPC_CAUSE_BAD_REQUEST, certainly
  * not executed. */
 ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);

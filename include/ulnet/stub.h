@@ -127,11 +127,14 @@ ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
 			     struct ulrpc_service **service_p);
 /* The request that a function of the service was given @closure_data with, for
  * its information and its bulk, until it is answered: by the closure or by
- * ulrpc_closure_fail() only. Any thread. */
+ * ulrpc_closure_fail*() only. Any thread. */
 ULNET_EXPORT struct ulrpc_request *ulrpc_request_of(void *closure_data);
 /* Fails the request instead of calling the closure: as ulrpc_fail(). Any
  * thread. */
 ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
+/* The same, as ulrpc_fail_text(). */
+ULNET_EXPORT void ulrpc_closure_fail_text(void *closure_data, int status,
+					  const char *text);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/parcel.h"
 #include "rpc/stats/stat_run.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
 #define REPLY_MAX 4096
@@ -580,6 +581,7 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		o->execution = ULRPC_EXECUTION_UNKNOWN;
 	if (o->cause == ULRPC_CAUSE_TOO_LONG)
 		o->reply_needed = r->needed;
+	text_take(o->text, r->body, r->length);
 }
 
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
@@ -602,6 +604,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	o.service = r->service;
 	o.retry_after = r->retry_after;
 	o.reply_needed = 0;
+	o.text[0] = '\0';
 	if (likely(r->status == WIRE_OK))
 		o.cause = answer_check(call, r);
 	else

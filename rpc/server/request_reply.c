@@ -11,6 +11,7 @@
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/stats/stat_run.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
 /* ---- the end ---- */
@@ -347,6 +348,16 @@ void ulrpc_fail(struct ulrpc_request *request, int status)
 {
 	BUG_ON(status >= 0);
 	request_answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
+}
+
+void ulrpc_fail_text(struct ulrpc_request *request, int status,
+		     const char *text)
+{
+	size_t length = text_fit(
+		text, MIN(request->reply_max, (uint32_t)ULRPC_TEXT_MAX - 1));
+
+	BUG_ON(status >= 0);
+	request_answer(request, WIRE_FAILED, (uint32_t)-status, text, length);
 }
 
 void ulrpc_refuse(struct ulrpc_request *request)

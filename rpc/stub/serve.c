@@ -68,6 +68,14 @@ void ulrpc_closure_fail(void *closure_data, int status)
 	served_free(served);
 }
 
+void ulrpc_closure_fail_text(void *closure_data, int status, const char *text)
+{
+	struct served *served = closure_data;
+
+	ulrpc_fail_text(served->request, status, text);
+	served_free(served);
+}
+
 struct ulrpc_request *ulrpc_request_of(void *closure_data)
 {
 	return ((struct served *)closure_data)->request;

@@ -87,7 +87,7 @@ static void pending_end(struct pending *p, int status)
 	if (p->next)
 		p->next->link = p->link;
 	if (status) {
-		ulrpc_fail(p->request, status);
+		ulrpc_fail_text(p->request, status, "echo is being stopped");
 		ulrpc__echo__echo_request__free_unpacked(p->message, NULL);
 	} else {
 		reply(p->request, p->message);
@@ -139,7 +139,7 @@ static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 	if (!m->delay) {
 		reply(request, m);
 	} else if (atomic_load(&e->ending)) {
-		ulrpc_fail(request, -ESHUTDOWN);
+		ulrpc_fail_text(request, -ESHUTDOWN, "echo is being stopped");
 		ulrpc__echo__echo_request__free_unpacked(m, NULL);
 	} else {
 		wait_on_loop(e, request, m);
@@ -175,7 +175,7 @@ static void on_echo_worker(void *arg, struct ulrpc_request *request,
 		reply(request, m);
 		return;
 	}
-	ulrpc_fail(request, -ESHUTDOWN);
+	ulrpc_fail_text(request, -ESHUTDOWN, "echo is being stopped");
 	ulrpc__echo__echo_request__free_unpacked(m, NULL);
 }
 

@@ -125,6 +125,26 @@ Test(hostile_reply, any_byte_changed_or_missing)
 	close_rig();
 }
 
+/* Its text is for people: whatever it is, it has an end, and no terminal obeys
+ * it. */
+Test(hostile_reply, text_of_a_failure)
+{
+	char text[1000];
+	struct arrived *a;
+
+	open_rig();
+	a = pending(1000000);
+	memset(text, 27, sizeof(text));
+	fake_answer(g.fake, a, WIRE_FAILED, text, sizeof(text));
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_HANDLER);
+	cr_assert_eq(strspn(n.outcome.text, "?"), ULRPC_TEXT_MAX - 1);
+	cr_assert_eq(strlen(n.outcome.text), ULRPC_TEXT_MAX - 1);
+	ulrpc_call_put(n.call);
+	close_rig();
+}
+
 /* ---- not its answer ---- */
 
 /* A stranger knows all of it, but is not who was asked. */

@@ -71,7 +71,7 @@ static void serve_plant(Test__Box_Service *self, const Test__Tree *tree,
 
 	(void)self;
 	if (!tree->n_many) {
-		ulrpc_closure_fail(data, -EDOM);
+		ulrpc_closure_fail_text(data, -EDOM, "no m\xc3\xb6re");
 		return;
 	}
 	job = (struct job){ tree, closure, data };
@@ -247,6 +247,24 @@ Test(stub_sim, failure)
 	cr_assert(heard.times == 1 && heard.null);
 	cr_assert(heard.outcome.cause == ULRPC_CAUSE_HANDLER);
 	cr_assert(heard.outcome.status == -EDOM);
+	cr_assert(strcmp(heard.outcome.text, "no m\xc3\xb6re") == 0);
+	ask(1);
+	cr_assert(!heard.null && !*heard.outcome.text);
+}
+
+/* As much as the caller has room for; also when he waits. */
+Test(stub_sim, failure_in_a_few_words)
+{
+	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 5 };
+	Test__Tree tree = TEST__TREE__INIT;
+	struct ulrpc_outcome outcome;
+	ProtobufCMessage *reply;
+
+	serve(NULL);
+	cr_assert(ulrpc_call_message_wait(stub, "Plant", &tree.base, &conf,
+					  &reply, &outcome) == 0);
+	cr_assert(!reply && outcome.status == -EDOM);
+	cr_assert(strcmp(outcome.text, "no m") == 0);
 }
 
 Test(stub_sim, no_service)
@@ -413,6 +431,7 @@ Test(stub_sim, set_of_messages_what_is_wrong)
 	cr_assert(ulrpc_result_message(&result, &test__box__descriptor, "Plant",
 				       &reply) == 0);
 	cr_assert(!reply && result.outcome.status == -EDOM);
+	cr_assert(strcmp(result.outcome.text, "no m\xc3\xb6re") == 0);
 	/* What came is no message. */
 	result = (struct ulrpc_result){ .method = ulrpc_method("Ask"),
 					.reply = strdup(said),

@@ -116,6 +116,13 @@ void ulrpc_fail(struct ulrpc_request *request, int status)
 	request->status = status;
 }
 
+void ulrpc_fail_text(struct ulrpc_request *request, int status,
+		     const char *text)
+{
+	cr_assert(strcmp(text, "why") == 0);
+	ulrpc_fail(request, status);
+}
+
 void ulrpc_refuse(struct ulrpc_request *request)
 {
 	request->answers++;
@@ -271,7 +278,7 @@ static void box__plant(Test__Box_Service *service, const Test__Tree *tree,
 	reply.number = (uint32_t)tree->n_numbers;
 	reply.text = text;
 	if (tree->data.len)
-		ulrpc_closure_fail(data, -EFBIG);
+		ulrpc_closure_fail_text(data, -EFBIG, "why");
 	else
 		closure(&reply, data);
 }
