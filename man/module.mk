@@ -173,6 +173,7 @@ dist_man_MANS += %D%/man3/ulrpc_request_info.3
 dist_man_MANS += %D%/man3/ulrpc_request_of.3
 dist_man_MANS += %D%/man3/ulrpc_request_on_cancel.3
 dist_man_MANS += %D%/man3/ulrpc_request_rpc.3
+dist_man_MANS += %D%/man3/ulrpc_request_sleep.3
 dist_man_MANS += %D%/man3/ulrpc_result_message.3
 dist_man_MANS += %D%/man3/ulrpc_serve.3
 dist_man_MANS += %D%/man3/ulrpc_service_conf_init.3

@@ -190,6 +190,12 @@ ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
 					 ulrpc_cancel_fn fn, void *arg);
 
 /*
+ * For workers: waits for @us, or until the request is canceled: -ECANCELED; so
+ * too in the simulator when the node has crashed. -EDEADLK on a CPT's thread.
+ */
+ULNET_EXPORT int ulrpc_request_sleep(struct ulrpc_request *request,
+				     uint64_t us);
+/*
  * Says how much of the request has been done, of 1000. Its caller is told that
  * with the next message that says that the request is being served. Any thread, before the reply; costs a store.
  */

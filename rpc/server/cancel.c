@@ -74,6 +74,7 @@ static bool cancel_mark(struct ulrpc_request *r)
 	} while (!cancel_move(r, was, to));
 	if (to == CANCEL_DUE)
 		tell_later(r);
+	sleepers_wake(&r->sc->service->sleepers);
 	return true;
 }
 

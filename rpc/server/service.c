@@ -104,6 +104,7 @@ static void service_free(struct ulrpc_service *svc)
 	for (unsigned int i = 0; i < svc->ncpts; i++)
 		cpt_fini(&svc->cpt[i]);
 	sched_plan_free(&svc->plan);
+	sleepers_fini(&svc->sleepers);
 	free(svc->cpt);
 	free(svc->methods);
 	free(svc->names);
@@ -442,6 +443,12 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 
 	if (!svc)
 		return -ENOMEM;
+	rc = sleepers_init(&svc->sleepers);
+	if (rc) {
+		free(svc);
+		return rc;
+	}
+	rc = -ENOMEM;
 	svc->rpc = rpc;
 	svc->refs = 1;
 	svc->lost.host = &svc->lost_host;

@@ -31,6 +31,7 @@
 #include "base/pool.h"
 #include "base/share.h"
 #include "rpc/server/exec.h"
+#include "rpc/server/sleep.h"
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -159,6 +160,7 @@ struct ulrpc_service {
 
 	struct exec exec;
 	struct sched_plan plan; /* conf.policy */
+	struct sleepers sleepers; /* workers; any thread */
 	/* Whose are continuations of lost requests. */
 	struct sched_client lost;
 	struct sched_host lost_host;

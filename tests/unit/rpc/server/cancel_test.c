@@ -190,6 +190,104 @@ Test(cancel, with_its_client)
 	serve_fini(&g);
 }
 
+/* ---- workers that sleep ---- */
+
+struct nap {
+	uint64_t us;
+	int rc;
+	uint64_t slept; /* ns */
+	unsigned int times;
+};
+
+static void take_nap(void *arg, struct ulrpc_request *r, const void *body,
+		     size_t length)
+{
+	struct nap *nap = arg;
+	struct lnet *node = ulrpc_node(ulrpc_request_rpc(r));
+	uint64_t from = lnet_now(node, 0);
+
+	(void)body;
+	(void)length;
+	nap->rc = ulrpc_request_sleep(r, nap->us);
+	nap->slept = lnet_now(node, 0) - from;
+	nap->times++;
+	ulrpc_reply(r, NULL, 0);
+}
+
+static void nap_rig(struct serve_rig *g, struct nap *nap)
+{
+	struct ulrpc_method_conf methods[] = {
+		{ .name = "nap", .handler = take_nap, .arg = nap },
+		{ .name = "inline",
+		  .handler = take_nap,
+		  .arg = nap,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf = { .name = "test",
+					   .methods = methods,
+					   .nmethods = 2,
+					   .workers_min = 2 };
+
+	serve_init(g, 1, 1);
+	serve_open(g, NULL);
+	serve_start(g, &conf);
+	stranger_init(&a, g->sim, CALLER, SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+}
+
+Test(cancel, wakes_a_worker)
+{
+	struct nap nap = { .us = 5000000 };
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	stranger_call(&a, 1, "nap", "x");
+	lnet_sim_run(g.sim, 4999 * MSEC);
+	cr_assert_eq(nap.times, 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, 0);
+	cr_assert_eq(nap.slept, 5 * SEC);
+	stranger_call(&a, 2, "inline", "x");
+	settle(&g);
+	cr_assert_eq(nap.rc, -EDEADLK);
+	/* Two sleep, and one is woken. */
+	for (uint64_t xid = 3; xid <= 4; xid++) {
+		struct wire_call c = stranger_call_of(xid, "nap", 1);
+
+		c.timeout = c.remaining = 0;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	lnet_sim_run(g.sim, 1234 * MSEC);
+	request_cancel(active(&g, 4));
+	settle(&g);
+	cr_assert_eq(nap.times, 3);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	cr_assert_eq(nap.slept, 1234 * MSEC);
+	lnet_sim_run(g.sim, 5 * SEC);
+	cr_assert_eq(nap.times, 4);
+	cr_assert_eq(nap.rc, 0);
+	cr_assert_eq(nap.slept, 5 * SEC);
+	cr_assert_eq(a.replies, 3);
+	serve_fini(&g);
+}
+
+/* For ever, but for the end of the service, or of the node. */
+Test(cancel, wakes_a_worker_at_the_end)
+{
+	struct nap nap = { .us = ULRPC_NEVER };
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	stranger_call(&a, 1, "nap", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(ulrpc_service_stop(g.service, 100000), -ETIMEDOUT);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	serve_fini(&g);
+}
+
 /* ---- bulk ---- */
 
 static void on_moved(void *arg, int status, uint64_t moved)
