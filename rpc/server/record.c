@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/record.h"
+
+void records_init(struct records *rs, const struct record_ops *ops,
+		  struct parties *parties)
+{
+	*rs = (struct records){ .ops = ops, .parties = parties };
+	list_init(&rs->replies);
+}
+
+/* ---- replies that are kept ---- */
+
+static void reply_let_go(struct records *rs, struct record_reply *reply)
+{
+	list_del(&reply->link);
+	reply->keeps = 0;
+	rs->kept--;
+	rs->ops->let_go(reply);
+}
+
+/* Has @rec a reply that is certainly there? */
+static bool has_reply(const struct records *rs, const struct record *rec)
+{
+	return rec->state == RECORD_KEPT && rec->xid > rs->acked;
+}
+
+static void reply_put(struct records *rs, struct record_reply *reply)
+{
+	BUG_ON(!reply->keeps);
+	if (--reply->keeps == 0)
+		reply_let_go(rs, reply);
+}
+
+/* A reply whose call was acknowledged, but not all of its message, is looked at
+ * again when the client acknowledges more. So nothing here is longer than what
+ * there is to be let go. */
+void records_acked_rare(struct records *rs)
+{
+	while (!list_empty(&rs->replies)) {
+		struct record_reply *reply =
+			list_first(&rs->replies, struct record_reply, link);
+
+		if (reply->last > rs->acked)
+			break;
+		reply_let_go(rs, reply);
+	}
+}
+
+/* ---- chunks ---- */
+
+static struct record *chunk_make(struct records *rs, uint32_t slot,
+				 const struct ulnet_nid *nid, uint64_t now)
+{
+	struct record_chunk *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->party = party_take(rs->parties, nid, now);
+	if (!c->party) {
+		free(c);
+		return NULL;
+	}
+	rs->chunks[slot / RECORD_CHUNK] = c;
+	rs->used++;
+	return &c->records[slot % RECORD_CHUNK];
+}
+
+static void chunk_free(struct records *rs, struct record_chunk **c_p)
+{
+	struct record_chunk *c = *c_p;
+
+	*c_p = NULL;
+	rs->used--;
+	party_put(rs->parties, c->party);
+	free(c);
+}
+
+void records_fini(struct records *rs)
+{
+	for (unsigned int i = 0; i < RECORD_CHUNKS; i++) {
+		struct record_chunk *c = rs->chunks[i];
+
+		if (!c)
+			continue;
+		for (unsigned int j = 0; j < RECORD_CHUNK; j++)
+			if (c->records[j].state == RECORD_ACTIVE)
+				rs->ops->forget(c->records[j].request);
+		chunk_free(rs, &rs->chunks[i]);
+	}
+	while (!list_empty(&rs->replies))
+		reply_let_go(rs, list_first(&rs->replies, struct record_reply,
+					    link));
+}
+
+/* ---- what a request finds ---- */
+
+/* What the call before has left, nobody waits for. */
+static void record_take(struct records *rs, struct record *rec, uint64_t xid)
+{
+	struct ulrpc_request *r = NULL;
+
+	if (rec->state == RECORD_ACTIVE)
+		r = rec->request;
+	else if (has_reply(rs, rec))
+		reply_put(rs, rec->reply);
+	rec->xid = xid;
+	rec->attempt = 0;
+	rec->state = RECORD_NONE;
+	if (r)
+		rs->ops->give_up(r);
+}
+
+static enum record_past record_past(const struct record *rec,
+				    const struct wire_call *c)
+{
+	switch ((enum record_state)rec->state) {
+	case RECORD_ACTIVE:
+		return RECORD_AGAIN;
+	case RECORD_KEPT:
+		return RECORD_ANSWERED;
+	case RECORD_LOST:
+		return RECORD_DOUBTFUL;
+	default:
+		break;
+	}
+	if (c->flags & WIRE_CALL_QUERY)
+		return RECORD_UNKNOWN;
+	if (rec->state == RECORD_DONE || c->flags & WIRE_CALL_RESENT)
+		return RECORD_REPEATED;
+	return RECORD_NEW;
+}
+
+enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
+				  const struct ulnet_nid *nid, uint64_t now,
+				  struct record **rec_p)
+{
+	struct record *rec;
+
+	if (!c->xid || c->slot >= RECORD_SLOTS)
+		return RECORD_BEYOND;
+	if (c->xid <= rs->acked)
+		return RECORD_COPY;
+	rec = record_find(rs, c->slot);
+	if (!rec)
+		rec = chunk_make(rs, c->slot, nid, now);
+	if (!rec)
+		return RECORD_NO_ROOM;
+	if (c->xid < rec->xid ||
+	    (c->xid == rec->xid && c->attempt <= rec->attempt))
+		return RECORD_COPY;
+	if (c->xid > rec->xid)
+		record_take(rs, rec, c->xid);
+	rec->attempt = c->attempt;
+	*rec_p = rec;
+	return record_past(rec, c);
+}
+
+/* ---- what nobody will ask for ---- */
+
+static bool record_is_idle(struct records *rs, struct record *rec, uint64_t now)
+{
+	if (has_reply(rs, rec) && rec->reply->until <= now) {
+		reply_put(rs, rec->reply);
+		rec->state = RECORD_LOST;
+	}
+	if (rec->xid > rs->acked)
+		return false;
+	if (rec->state == RECORD_ACTIVE)
+		record_take(rs, rec, rec->xid);
+	return true;
+}
+
+static bool chunk_is_idle(struct records *rs, struct record_chunk *c,
+			  uint64_t now)
+{
+	bool idle = true;
+
+	for (unsigned int i = 0; i < RECORD_CHUNK; i++)
+		idle &= record_is_idle(rs, &c->records[i], now);
+	return idle;
+}
+
+void records_trim(struct records *rs, uint64_t now)
+{
+	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++)
+		if (rs->chunks[i] && chunk_is_idle(rs, rs->chunks[i], now))
+			chunk_free(rs, &rs->chunks[i]);
+}
+
+void records_lose(struct records *rs,
+		  bool (*is_of)(const struct record_reply *reply, void *arg),
+		  void *arg)
+{
+	struct record_reply *reply, *next;
+
+	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->kept; i++) {
+		struct record_chunk *c = rs->chunks[i];
+
+		for (unsigned int j = 0; c && j < RECORD_CHUNK; j++) {
+			struct record *rec = &c->records[j];
+
+			if (has_reply(rs, rec) && is_of(rec->reply, arg))
+				rec->state = RECORD_LOST;
+		}
+	}
+	list_for_each_entry_safe (reply, next, &rs->replies, link)
+		if (is_of(reply, arg))
+			reply_let_go(rs, reply);
+}

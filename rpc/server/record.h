@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a server remembers of a client's calls: a record for each slot of the
+ * connection, of the last call that came in that slot. A call has one number
+ * (xid) and one slot; each attempt of it is a request that says which attempt
+ * it is. So what is known of a request is found in constant time:
+ *
+ *	the record is of		the request is
+ *	a call with a higher xid	RECORD_COPY, as is whatever is
+ *					acknowledged
+ *	a call with a lower xid		RECORD_NEW; the older call is given up,
+ *					for its client does not wait any more
+ *	this call, and this attempt or	RECORD_COPY
+ *	  a later one
+ *	this call, and an earlier
+ *	  attempt, and is ACTIVE	RECORD_AGAIN
+ *		KEPT			RECORD_ANSWERED
+ *		LOST			RECORD_DOUBTFUL
+ *		NONE, DONE		RECORD_NEW, RECORD_REPEATED
+ *
+ * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN where another request would be
+ * executed. It is noted as any attempt: an earlier one that comes later is a
+ * copy, and so is never executed.
+ *
+ * Replies that are kept lie in the messages in which they went (record_reply).
+ * A message is let go when all calls with a reply in it are acknowledged, or
+ * have been replaced in their slots, or when nobody will ask any more.
+ *
+ * Records are in chunks, made when a slot of theirs is used for the first time;
+ * the clients of one host have their share of all there may be (party.h).
+ *
+ * Thread: owner.
+ */
+#ifndef RPC_RECORD_H
+#define RPC_RECORD_H
+
+#include "base/list.h"
+#include "base/util.h"
+#include "rpc/server/party.h"
+#include "rpc/wire/wire.h"
+
+/* Granted to each connection. */
+#define RECORD_SLOTS  WIRE_SLOTS_USUAL
+#define RECORD_CHUNK  64u /* slots */
+#define RECORD_CHUNKS (RECORD_SLOTS / RECORD_CHUNK)
+
+struct ulrpc_request;
+struct record_chunk;
+struct records;
+
+enum record_state {
+	RECORD_NONE, /* no attempt that has come was executed, or will be */
+	RECORD_DONE, /* executed; may be once more */
+	RECORD_LOST, /* perhaps executed; may not be again, and has no reply */
+	RECORD_KEPT, /* executed; may not be again, and its reply is kept */
+	RECORD_ACTIVE, /* being served */
+	RECORD_STATES
+};
+
+/* A message with replies that are kept. Part of it, and zero at first. */
+struct record_reply {
+	struct list link; /* records.replies, while keeps is not 0 */
+	uint32_t keeps;	  /* records that have it, and have not been given up
+			   * since without being acknowledged */
+	uint64_t last;	  /* the highest xid of theirs */
+	uint64_t until;	  /* ns: then no caller waits any more; TIME_NEVER */
+};
+
+struct record {
+	uint64_t xid; /* 0: none has come yet */
+	uint32_t attempt;
+	uint8_t state; /* enum record_state */
+	union {
+		struct ulrpc_request *request; /* ACTIVE */
+		/* KEPT; of an acknowledged call it may be gone. */
+		struct record_reply *reply;
+	};
+};
+
+/* What the owner of records is told. */
+struct record_ops {
+	/* Nobody waits for it any more; its record is another call's. */
+	void (*give_up)(struct ulrpc_request *r);
+	/* It has no record any more, because its connection has gone. */
+	void (*forget)(struct ulrpc_request *r);
+	/* No record has it any more. */
+	void (*let_go)(struct record_reply *reply);
+};
+
+/* Of a connection. */
+struct records {
+	uint64_t acked;	     /* xids up to this one are over for the client */
+	uint32_t used;	     /* chunks */
+	uint32_t kept;	     /* messages in replies */
+	struct list replies; /* record_reply.link, as they were kept */
+	const struct record_ops *ops;
+	struct parties *parties; /* of chunks */
+	struct record_chunk *chunks[RECORD_CHUNKS];
+};
+
+struct record_chunk {
+	struct party *party;
+	struct record records[RECORD_CHUNK];
+};
+
+enum record_past {
+	RECORD_NEW,	 /* to be executed: record_begin() */
+	RECORD_REPEATED, /* the same, if it may be once more, for perhaps it has
+			  * been; or else record_lose() */
+	RECORD_COPY,	 /* nothing is said to it */
+	RECORD_AGAIN,	 /* its request goes on, for this attempt */
+	RECORD_ANSWERED, /* the reply that is kept is for this attempt */
+	RECORD_UNKNOWN,	 /* a query: nothing is being done */
+	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
+	RECORD_BEYOND,	 /* there is no such slot, or xid; nothing is noted */
+	RECORD_NO_ROOM,	 /* for a record; nothing is noted */
+};
+
+void records_init(struct records *rs, const struct record_ops *ops,
+		  struct parties *parties);
+/* The connection has gone: lets everything go. */
+void records_fini(struct records *rs);
+
+static inline struct record *record_find(const struct records *rs,
+					 uint32_t slot)
+{
+	struct record_chunk *c;
+
+	if (unlikely(slot >= RECORD_SLOTS))
+		return NULL;
+	c = rs->chunks[slot / RECORD_CHUNK];
+	return likely(c) ? &c->records[slot % RECORD_CHUNK] : NULL;
+}
+
+enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
+				  const struct ulnet_nid *nid, uint64_t now,
+				  struct record **rec_p) must_check;
+
+/* What is known of @c, which so is noted in *@rec_p: of a client at @nid. */
+static inline must_check enum record_past record_look(
+	struct records *rs, const struct wire_call *c,
+	const struct ulnet_nid *nid, uint64_t now, struct record **rec_p)
+{
+	struct record *rec = record_find(rs, c->slot);
+
+	/* A new call, in a slot whose last one is over. */
+	if (unlikely(!rec || c->xid <= rs->acked || rec->xid > rs->acked ||
+		     rec->state == RECORD_ACTIVE ||
+		     c->flags & (WIRE_CALL_RESENT | WIRE_CALL_QUERY)))
+		return record_look_rare(rs, c, nid, now, rec_p);
+	rec->xid = c->xid;
+	rec->attempt = c->attempt;
+	rec->state = RECORD_NONE;
+	*rec_p = rec;
+	return RECORD_NEW;
+}
+
+/* @r serves the call from now on. */
+static inline void record_begin(struct record *rec, struct ulrpc_request *r)
+{
+	rec->state = RECORD_ACTIVE;
+	rec->request = r;
+}
+
+/* The request has ended as @state: not ACTIVE, nor KEPT. */
+static inline void record_end(struct record *rec, enum record_state state)
+{
+	rec->state = (uint8_t)state;
+}
+
+/* Its reply is in @reply: after record_end(), in the same turn. */
+static inline void record_keep(struct records *rs, struct record *rec,
+			       struct record_reply *reply)
+{
+	if (unlikely(rec->xid <= rs->acked))
+		return;
+	rec->state = RECORD_KEPT;
+	rec->reply = reply;
+	if (rec->xid > reply->last)
+		reply->last = rec->xid;
+	if (reply->keeps++)
+		return;
+	rs->kept++;
+	list_add_tail(&rs->replies, &reply->link);
+}
+
+/* The client says that all its calls up to @xid are over. */
+void records_acked_rare(struct records *rs);
+static inline void records_acked(struct records *rs, uint64_t xid)
+{
+	if (xid <= rs->acked)
+		return;
+	rs->acked = xid;
+	if (!list_empty(&rs->replies))
+		records_acked_rare(rs);
+}
+
+/* Lets go what nobody will ask for: requests of calls that are over, replies
+ * whose callers have no time left, chunks without anything in them. */
+void records_trim(struct records *rs, uint64_t now);
+/* Lets go the replies that @is_of(reply, arg): who asks for them is told that
+ * they are lost. */
+void records_lose(struct records *rs,
+		  bool (*is_of)(const struct record_reply *reply, void *arg),
+		  void *arg);
+
+#endif

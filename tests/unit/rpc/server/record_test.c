@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of record.h, line by line, and what is let go when. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "rpc/server/record.h"
+
+#define NOW  UINT64_C(1000)
+#define LATE UINT64_C(2000)
+
+static struct records rs;
+static struct parties parties;
+static struct ulnet_nid nid;
+static unsigned int given_up, forgotten, let_go;
+static const void *last; /* of what the owner was told of */
+
+static void on_give_up(struct ulrpc_request *r)
+{
+	given_up++;
+	last = r;
+}
+
+static void on_forget(struct ulrpc_request *r)
+{
+	forgotten++;
+	last = r;
+}
+
+static void on_let_go(struct record_reply *reply)
+{
+	let_go++;
+	last = reply;
+	memset(reply, 0xff, sizeof(*reply));
+}
+
+static const struct record_ops ops = { on_give_up, on_forget, on_let_go };
+
+static void begin(uint32_t chunks)
+{
+	given_up = forgotten = let_go = 0;
+	last = NULL;
+	parties_init(&parties, "chunks", chunks, 1);
+	records_init(&rs, &ops, &parties);
+}
+
+static void end(void)
+{
+	records_fini(&rs);
+	cr_assert_eq(rs.used, 0);
+	cr_assert_eq(rs.kept, 0);
+	cr_assert_eq(parties.used, 0);
+	parties_fini(&parties);
+}
+
+static enum record_past look(uint32_t slot, uint64_t xid, uint32_t attempt,
+			     uint32_t flags)
+{
+	struct wire_call c = {
+		.xid = xid, .slot = slot, .attempt = attempt, .flags = flags
+	};
+	struct record *rec = NULL;
+	enum record_past past = record_look(&rs, &c, &nid, NOW, &rec);
+
+	if (past == RECORD_COPY || past >= RECORD_BEYOND) {
+		cr_assert_null(rec);
+		return past;
+	}
+	cr_assert_eq(rec, record_find(&rs, slot));
+	cr_assert_eq(rec->xid, xid);
+	cr_assert_eq(rec->attempt, attempt);
+	return past;
+}
+
+/* Only the address of it matters. */
+static struct ulrpc_request *request(uint64_t n)
+{
+	static char requests[4096];
+
+	return (struct ulrpc_request *)&requests[n];
+}
+
+/* A call that has come to this state, by its first attempt. */
+static void call_is(uint32_t slot, uint64_t xid, enum record_state state,
+		    struct record_reply *reply)
+{
+	struct record *rec;
+
+	cr_assert_eq(look(slot, xid, 0, 0), RECORD_NEW);
+	rec = record_find(&rs, slot);
+	if (state == RECORD_NONE)
+		return;
+	record_begin(rec, request(xid));
+	if (state == RECORD_ACTIVE)
+		return;
+	record_end(rec, state == RECORD_KEPT ? RECORD_LOST : state);
+	if (state == RECORD_KEPT)
+		record_keep(&rs, rec, reply);
+	cr_assert_eq(rec->state, state);
+}
+
+/* Each line of the table; what the same attempt finds, is a copy always. */
+Test(record, table)
+{
+	static const struct {
+		enum record_state state;
+		uint32_t flags;
+		enum record_past past;
+		enum record_state then;
+	} lines[] = {
+		{ RECORD_NONE, 0, RECORD_NEW, RECORD_NONE },
+		{ RECORD_NONE, WIRE_CALL_RESENT, RECORD_REPEATED, RECORD_NONE },
+		{ RECORD_NONE, WIRE_CALL_QUERY, RECORD_UNKNOWN, RECORD_NONE },
+		{ RECORD_DONE, 0, RECORD_REPEATED, RECORD_DONE },
+		{ RECORD_DONE, WIRE_CALL_RESENT, RECORD_REPEATED, RECORD_DONE },
+		{ RECORD_DONE, WIRE_CALL_QUERY, RECORD_UNKNOWN, RECORD_DONE },
+		{ RECORD_LOST, 0, RECORD_DOUBTFUL, RECORD_LOST },
+		{ RECORD_LOST, WIRE_CALL_RESENT, RECORD_DOUBTFUL, RECORD_LOST },
+		{ RECORD_LOST, WIRE_CALL_QUERY, RECORD_DOUBTFUL, RECORD_LOST },
+		{ RECORD_KEPT, 0, RECORD_ANSWERED, RECORD_KEPT },
+		{ RECORD_KEPT, WIRE_CALL_RESENT, RECORD_ANSWERED, RECORD_KEPT },
+		{ RECORD_KEPT, WIRE_CALL_QUERY, RECORD_ANSWERED, RECORD_KEPT },
+		{ RECORD_ACTIVE, 0, RECORD_AGAIN, RECORD_ACTIVE },
+		{ RECORD_ACTIVE, WIRE_CALL_RESENT, RECORD_AGAIN,
+		  RECORD_ACTIVE },
+		{ RECORD_ACTIVE, WIRE_CALL_QUERY, RECORD_AGAIN, RECORD_ACTIVE },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct record_reply reply = { 0 };
+		struct record *rec;
+
+		begin(4);
+		call_is(7, 5, lines[i].state, &reply);
+		rec = record_find(&rs, 7);
+		cr_assert_eq(look(7, 5, 0, lines[i].flags), RECORD_COPY);
+		cr_assert_eq(rec->state, lines[i].state);
+		cr_assert_eq(look(7, 5, 3, lines[i].flags), lines[i].past,
+			     "line %u", i);
+		cr_assert_eq(rec->state, lines[i].then, "line %u", i);
+		/* ... which was noted. */
+		for (uint32_t attempt = 0; attempt <= 3; attempt++)
+			cr_assert_eq(look(7, 5, attempt, 0), RECORD_COPY);
+		/* Older calls are late, whatever their attempt. */
+		cr_assert_eq(look(7, 4, 9, lines[i].flags), RECORD_COPY);
+		cr_assert_eq(rec->xid, 5);
+		cr_assert_eq(given_up + let_go, 0);
+		end();
+		cr_assert_eq(forgotten, lines[i].state == RECORD_ACTIVE);
+		cr_assert_eq(let_go, lines[i].state == RECORD_KEPT);
+	}
+}
+
+/* The next call of the slot: the one before is over for its client. */
+Test(record, slot_is_used_again)
+{
+	for (enum record_state s = 0; s < RECORD_STATES; s++) {
+		struct record_reply reply = { 0 };
+
+		begin(4);
+		call_is(7, 5, s, &reply);
+		cr_assert_eq(look(7, 6, 0, 0), RECORD_NEW);
+		cr_assert_eq(record_find(&rs, 7)->state, RECORD_NONE);
+		cr_assert_eq(given_up, s == RECORD_ACTIVE);
+		cr_assert_eq(let_go, s == RECORD_KEPT);
+		if (s == RECORD_ACTIVE)
+			cr_assert_eq(last, request(5));
+		cr_assert_eq(look(7, 5, 9, 0), RECORD_COPY);
+		end();
+		cr_assert_eq(given_up, s == RECORD_ACTIVE);
+	}
+}
+
+/* A first word of a call, that is not its first attempt. */
+Test(record, what_comes_first)
+{
+	begin(4);
+	/* The query overtakes what it asks for, which is a copy then. */
+	cr_assert_eq(look(0, 1, 1, WIRE_CALL_QUERY), RECORD_UNKNOWN);
+	cr_assert_eq(look(0, 1, 0, 0), RECORD_COPY);
+	cr_assert_eq(look(0, 1, 2, 0), RECORD_NEW);
+	/* Another server may have executed it. */
+	cr_assert_eq(look(1, 2, 1, WIRE_CALL_RESENT), RECORD_REPEATED);
+	cr_assert_eq(look(2, 3, 5, 0), RECORD_NEW);
+	cr_assert_eq(look(2, 3, 4, 0), RECORD_COPY);
+	end();
+}
+
+Test(record, acknowledged)
+{
+	struct record_reply reply = { 0 };
+
+	begin(4);
+	records_acked(&rs, 10);
+	cr_assert_eq(look(0, 10, 0, 0), RECORD_COPY);
+	cr_assert_eq(look(0, 11, 0, 0), RECORD_NEW);
+	records_acked(&rs, 9); /* came late */
+	cr_assert_eq(look(1, 10, 0, 0), RECORD_COPY);
+	call_is(2, 12, RECORD_KEPT, &reply);
+	records_acked(&rs, 12);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(look(2, 12, 1, 0), RECORD_COPY);
+	/* Its record is used again, and its reply is not touched. */
+	cr_assert_eq(look(2, 13, 0, 0), RECORD_NEW);
+	cr_assert_eq(let_go, 1);
+	records_acked(&rs, UINT64_MAX);
+	cr_assert_eq(look(3, UINT64_MAX, 0, 0), RECORD_COPY);
+	end();
+}
+
+/* Answered after its client has said that it is over. */
+Test(record, acknowledged_before_it_is_answered)
+{
+	struct record_reply reply = { 0 };
+	struct record *rec;
+
+	begin(4);
+	call_is(0, 1, RECORD_ACTIVE, NULL);
+	records_acked(&rs, 1);
+	rec = record_find(&rs, 0);
+	record_end(rec, RECORD_LOST);
+	record_keep(&rs, rec, &reply);
+	cr_assert_eq(reply.keeps, 0);
+	cr_assert_eq(rec->state, RECORD_LOST);
+	end();
+	cr_assert_eq(let_go, 0);
+}
+
+/* Several replies of one message: the last one that is asked for matters. */
+Test(record, messages_are_let_go_once)
+{
+	struct record_reply m[2] = { { .keeps = 0 } };
+
+	begin(4);
+	for (uint32_t i = 0; i < 4; i++)
+		call_is(i, 10 + i, RECORD_KEPT, &m[i / 2]);
+	cr_assert_eq(m[0].keeps, 2);
+	cr_assert_eq(m[0].last, 11);
+	cr_assert_eq(rs.kept, 2);
+	/* One by its slot, ... */
+	cr_assert_eq(look(2, 20, 0, 0), RECORD_NEW);
+	cr_assert_eq(let_go, 0);
+	cr_assert_eq(look(3, 21, 0, 0), RECORD_NEW);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(last, &m[1]);
+	/* ... the other by slot and acknowledgement. */
+	records_acked(&rs, 10);
+	cr_assert_eq(look(0, 22, 0, 0), RECORD_NEW);
+	cr_assert_eq(look(1, 11, 1, 0), RECORD_ANSWERED);
+	records_acked(&rs, 11);
+	cr_assert_eq(let_go, 2);
+	cr_assert_eq(last, &m[0]);
+	cr_assert_eq(rs.kept, 0);
+	end();
+	cr_assert_eq(let_go, 2);
+}
+
+/* While one call takes long, nothing is acknowledged beyond it; the slots of
+ * the others come round, and their replies go. */
+Test(record, one_slow_call)
+{
+	static struct record_reply m[5000];
+
+	begin(64);
+	call_is(0, 1, RECORD_ACTIVE, NULL);
+	for (uint64_t xid = 2; xid < 5000; xid++) {
+		uint32_t slot = 1 + (uint32_t)(xid % (RECORD_SLOTS - 1));
+
+		call_is(slot, xid, RECORD_KEPT, &m[xid]);
+		cr_assert_leq(rs.kept, RECORD_SLOTS - 1);
+	}
+	cr_assert_eq(given_up, 0);
+	cr_assert_eq(record_find(&rs, 0)->request, request(1));
+	cr_assert_eq(rs.used, RECORD_CHUNKS);
+	end();
+}
+
+Test(record, beyond_the_grant)
+{
+	begin(64);
+	cr_assert_eq(look(RECORD_SLOTS, 1, 0, 0), RECORD_BEYOND);
+	cr_assert_eq(look(UINT32_MAX, 1, 0, 0), RECORD_BEYOND);
+	cr_assert_eq(look(0, 0, 0, 0), RECORD_BEYOND);
+	cr_assert_eq(rs.used, 0);
+	/* Far apart: as many chunks as there are, and no more. */
+	for (uint32_t i = 0; i < 3 * RECORD_SLOTS; i += RECORD_CHUNK - 1) {
+		bool there = i < RECORD_SLOTS;
+
+		cr_assert_eq(look(i, UINT64_MAX - i, 0, 0),
+			     there ? RECORD_NEW : RECORD_BEYOND);
+	}
+	cr_assert_eq(look(RECORD_SLOTS - 1, 1, 0, 0), RECORD_NEW);
+	cr_assert_eq(rs.used, RECORD_CHUNKS);
+	cr_assert_eq(parties.used, RECORD_CHUNKS);
+	end();
+}
+
+/* A host has its share of chunks, half of all there are if alone; what cannot
+ * be noted, is not, and another host has its own. */
+Test(record, share_of_the_host)
+{
+	struct ulnet_nid mine = nid;
+	struct records other;
+	struct record *rec;
+	struct wire_call c = { .xid = 1 };
+
+	begin(4);
+	call_is(0, 1, RECORD_NONE, NULL);
+	call_is(RECORD_CHUNK, 2, RECORD_NONE, NULL);
+	call_is(2 * RECORD_CHUNK, 3, RECORD_NONE, NULL);
+	cr_assert_eq(look(3 * RECORD_CHUNK, 4, 0, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(1, 4, 0, 0), RECORD_NEW);
+	nid.addr[0]++;
+	records_init(&other, &ops, &parties);
+	cr_assert_eq(record_look(&other, &c, &nid, NOW, &rec), RECORD_NEW);
+	records_fini(&other);
+	nid = mine;
+	/* What is given back can be had. */
+	records_acked(&rs, 3);
+	records_trim(&rs, NOW);
+	cr_assert_eq(rs.used, 1);
+	cr_assert_eq(look(3 * RECORD_CHUNK, 5, 0, 0), RECORD_NEW);
+	end();
+}
+
+Test(record, trimmed)
+{
+	struct record_reply soon = { .until = NOW }, later = { .until = LATE };
+
+	begin(64);
+	call_is(0, 1, RECORD_KEPT, &soon);
+	call_is(1, 2, RECORD_KEPT, &later);
+	call_is(RECORD_CHUNK, 3, RECORD_ACTIVE, NULL);
+	call_is(2 * RECORD_CHUNK, 4, RECORD_ACTIVE, NULL);
+	/* Nobody asks for a reply after its caller's time. */
+	records_trim(&rs, NOW);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(last, &soon);
+	cr_assert_eq(look(0, 1, 1, 0), RECORD_DOUBTFUL);
+	cr_assert_eq(look(1, 2, 1, 0), RECORD_ANSWERED);
+	cr_assert_eq(rs.used, 3);
+	/* What is over for the client, but still being served, is given up. */
+	records_acked(&rs, 3);
+	cr_assert_eq(let_go, 2);
+	cr_assert_eq(given_up, 0);
+	records_trim(&rs, NOW);
+	cr_assert_eq(given_up, 1);
+	cr_assert_eq(last, request(3));
+	cr_assert_eq(rs.used, 1);
+	/* Nothing that was noted there is new for that. */
+	cr_assert_eq(look(1, 2, 9, 0), RECORD_COPY);
+	cr_assert_eq(look(RECORD_CHUNK, 3, 9, 0), RECORD_COPY);
+	end();
+	cr_assert_eq(forgotten, 1);
+}
+
+static bool is(const struct record_reply *reply, void *arg)
+{
+	return reply == arg;
+}
+
+/* The service of a reply ends. */
+Test(record, lost)
+{
+	struct record_reply m[2] = { { .keeps = 0 } };
+
+	begin(4);
+	for (uint32_t i = 0; i < 4; i++)
+		call_is(i, 10 + i, RECORD_KEPT, &m[i % 2]);
+	records_acked(&rs, 10);
+	records_lose(&rs, is, &m[0]);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(last, &m[0]);
+	cr_assert_eq(look(2, 12, 1, 0), RECORD_DOUBTFUL);
+	cr_assert_eq(look(1, 11, 1, 0), RECORD_ANSWERED);
+	cr_assert_eq(look(0, 20, 0, 0), RECORD_NEW);
+	end();
+	cr_assert_eq(let_go, 2);
+}
