@@ -9,4 +9,3 @@ libulrpccore_la_SOURCES += %D%/rpc.c %D%/rpc.h
 libulrpccore_la_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_la_SOURCES += %D%/slab.c %D%/slab.h
 libulrpccore_la_SOURCES += %D%/wait.c %D%/wait.h
-libulrpccore_la_SOURCES += %D%/xids.c %D%/xids.h

@@ -87,7 +87,6 @@ unit_tests += %D%/unit/rpc/wire/wire_random_test
 unit_tests += %D%/unit/rpc/wire/wire_test
 unit_tests += %D%/unit/rpc/wire/wire_version_test
 unit_tests += %D%/unit/rpc/stub/message_test
-unit_tests += %D%/unit/rpc/xids_test
 unit_tests += %D%/unit/rpc/server/estimates_test
 unit_tests += %D%/unit/rpc/server/export_test
 unit_tests += %D%/unit/rpc/server/record_test

@@ -39,6 +39,8 @@ enum import_state {
 };
 extern const struct fsm_state import_states[IMPORT_STATES];
 
+#define XIDS_SPAN UINT32_C(4032)
+
 struct import {
 	struct shard *shard;
 	struct hash_node hash; /* imports.by_nids */
@@ -49,9 +51,8 @@ struct import {
 
 	/* Numbers of calls. Each attempt has one of its own, in order, over all
 	 * connections: so one that has come to the server before is a copy.
-	 * The server remembers the last 4096 (xids.h), and refuses what is
-	 * older; so no number is given to a call that is XIDS_SPAN or more
-	 * after the first of what LNet has not sent yet. */
+	 * No number is given to a call that is XIDS_SPAN or more after the
+	 * first of what LNet has not sent yet. */
 	uint64_t xid;	     /* the last one used */
 	struct list sending; /* parcel.of_sending, by xid */
 	bool span_full;	     /* calls wait for the first of these */

@@ -10,7 +10,6 @@
 #include "rpc/client/client.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/wire/wire_call.h"
-#include "rpc/xids.h"
 
 /* Bodies from this length on are sent from the call's own memory. */
 #define BODY_BORROWED 1024

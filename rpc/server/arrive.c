@@ -24,10 +24,8 @@ void origin_free(struct origin *o)
 
 /* ---- calls ---- */
 
-/* May a call be executed more than once? Only if the caller does not mind, and
- * the method allows it. */
-static bool may_repeat(const struct ulrpc_service *svc,
-		       const struct wire_call *c)
+bool request_may_repeat(const struct ulrpc_service *svc,
+			const struct wire_call *c)
 {
 	const struct ulrpc_method *m =
 		svc ? service_method(svc, c->method) : NULL;
@@ -38,36 +36,6 @@ static bool may_repeat(const struct ulrpc_service *svc,
 		return true;
 	return c->semantics == ULRPC_IDEMPOTENT &&
 	       (m->semantics == ULRPC_IDEMPOTENT || MUTATE(rpc_caller_rules));
-}
-
-static inline enum request_past past_of(struct shard *s, struct export *e,
-					const struct ulrpc_service *svc,
-					const struct wire_call *c)
-{
-	enum xids_past number = xids_add(&e->xids, c->xid);
-
-	/* 0 is no number: such a call is refused for that. */
-	if (unlikely(!c->xid) || MUTATE(rpc_duplicate))
-		return REQUEST_NEW;
-	if (unlikely(number == XIDS_SEEN)) {
-		stat_count(s, RPC_STAT_requests_repeated);
-		return REQUEST_COPY;
-	}
-	if (likely(number == XIDS_NEW && !(c->flags & WIRE_CALL_RESENT)))
-		return REQUEST_NEW;
-	/* Of a number that is forgotten, its caller does not know: he is told,
-	 * and may send the call with another one. */
-	if (number == XIDS_NEW && may_repeat(svc, c))
-		return REQUEST_NEW;
-	stat_count(s, RPC_STAT_requests_doubtful);
-	return REQUEST_DOUBTFUL;
-}
-
-enum request_past request_past(struct shard *s, struct export *e,
-			       const struct ulrpc_service *svc,
-			       const struct wire_call *c)
-{
-	return past_of(s, e, svc, c);
 }
 
 /* @again: ns until there may be room, if it is overloaded. */
@@ -94,8 +62,8 @@ static out_of_line void request_refuse(struct origin *o,
 		reply.retry_after = service_retry_after(o->sc->service, again);
 	else if (status == WIRE_NOT_CONNECTED)
 		reply.absent = export_absent(o->sc->shard->exports, now);
-	o->deadline = MAX(o->deadline, request_deadline(c, now));
-	reply_add(o, &reply, NULL, false);
+	origin_await(o, c, now);
+	reply_add(o, &reply, NULL, false, NULL);
 }
 
 /* What holds for all of a message. */
@@ -112,11 +80,10 @@ static uint32_t check_connection(struct origin *o,
 			&o->client, &o->source, now);
 	if (!e)
 		return WIRE_NOT_CONNECTED;
-	/* The numbers of calls that are refused from here on are noted, so no
-	 * copy of these calls will be executed later. */
+	/* Calls that are refused from here on are noted, so no copy of these
+	 * will be executed later. */
 	o->export = export_ref(e);
-	if (m->acked)
-		xids_below(&e->xids, m->acked);
+	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
 		return WIRE_STALE_EPOCH;
 	o->refused = sc->fsm.state != SERVICE_CPT_UP;
@@ -160,25 +127,81 @@ static struct origin *origin_new(struct service_cpt *sc,
 	return o;
 }
 
+/* Nothing is said to it now. */
+static void pass_over(struct origin *o, enum rpc_stat why)
+{
+	o->unanswered--;
+	stat_count(o->sc->shard, why);
+}
+
+/* Another attempt of a call that is served, or has been. */
+static void read_again(struct origin *o, const struct wire_call *c,
+		       struct record *rec, uint64_t now)
+{
+	if (rec->state == RECORD_KEPT && reply_again_to(o, rec))
+		stat_count(o->sc->shard, RPC_STAT_answers_again);
+	else if (rec->state == RECORD_ACTIVE &&
+		 request_again(rec->request, o, c, now))
+		stat_count(o->sc->shard, RPC_STAT_requests_again);
+	else
+		pass_over(o, RPC_STAT_requests_repeated);
+}
+
+/* A call that is not simply new. Why it is not executed: enum wire_status;
+ * WIRE_STATUSES: it has been dealt with. */
+static out_of_line uint32_t read_known(struct origin *o,
+				       const struct wire_call *c,
+				       struct record *rec,
+				       enum record_past past, uint64_t now)
+{
+	switch (past) {
+	case RECORD_REPEATED:
+		if (request_may_repeat(o->sc->service, c))
+			return WIRE_OK;
+		record_end(rec, RECORD_LOST);
+		/* fall through */
+	case RECORD_DOUBTFUL:
+		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
+		return WIRE_DOUBTFUL;
+	case RECORD_UNKNOWN:
+		stat_count(o->sc->shard, RPC_STAT_queries_unknown);
+		return WIRE_UNKNOWN_CALL;
+	case RECORD_BEYOND:
+		return WIRE_BAD_REQUEST;
+	case RECORD_AGAIN:
+	case RECORD_ANSWERED:
+		read_again(o, c, rec, now);
+		return WIRE_STATUSES;
+	case RECORD_NO_ROOM:
+		pass_over(o, RPC_STAT_requests_unnoted);
+		return WIRE_STATUSES;
+	default: /* a copy is not refused: the other one may be under way */
+		pass_over(o, RPC_STAT_requests_repeated);
+		return WIRE_STATUSES;
+	}
+}
+
 /* A call of a message: @all is WIRE_OK, or why the whole message is refused. */
 static inline void read_call(struct origin *o, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
+	enum record_past past = RECORD_NEW;
+	struct export *e = o->export;
+	struct record *rec = NULL;
+	uint32_t status = WIRE_OK;
 	uint64_t again = 0;
-	enum request_past past = REQUEST_NEW;
-	uint32_t status = all;
 
-	if (likely(o->export))
-		past = past_of(o->sc->shard, o->export, o->sc->service, c);
-	/* A copy is not refused either: the other one may be under way. */
-	if (unlikely(past == REQUEST_COPY)) {
-		o->unanswered--;
+	if (likely(e))
+		past = record_look(&e->records, c, &e->source, now, &rec);
+	if (unlikely(past != RECORD_NEW) &&
+	    !(past == RECORD_COPY && MUTATE(rpc_duplicate)))
+		status = read_known(o, c, rec, past, now);
+	if (unlikely(status == WIRE_STATUSES))
 		return;
-	}
-	if (unlikely(past == REQUEST_DOUBTFUL))
-		status = WIRE_DOUBTFUL;
-	else if (likely(!status))
-		status = request_arrive(o, c, may_pin, now, &again);
+	if (likely(!status))
+		status = all;
+	if (likely(!status))
+		status = request_arrive(o, c, rec, may_pin, now, &again);
 	if (unlikely(status))
 		request_refuse(o, c, status, now, again);
 }
@@ -196,6 +219,8 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		return;
 	}
 	all = check_connection(o, m, now);
+	if (likely(m->ncalls))
+		origin_await(o, &calls[0], now);
 	for (uint32_t i = 0; i < m->ncalls; i++)
 		read_call(o, &calls[i], all, may_pin, now);
 	o->reading = false;

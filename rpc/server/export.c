@@ -6,6 +6,7 @@
 
 #include "rpc/control.h"
 #include "rpc/server/extend.h"
+#include "rpc/server/reply.h"
 #include "rpc/server/service.h"
 #include "rpc/server/stray.h"
 #include "rpc/wire/wire.h"
@@ -13,6 +14,8 @@
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
 #define RETRY_AFTER_US	 UINT64_C(1000000)
+/* Of all clients of a CPT: 100 MiB. */
+#define RECORD_CHUNKS_MAX 65536
 /* Messages that may be on their way to other CPTs. */
 #define STRAYS_MAX 1024
 
@@ -174,7 +177,6 @@ void export_unref(struct export *e)
 	BUG_ON(!list_empty(&e->extending));
 	list_del(&e->extend_link);
 	shares_drop(e);
-	xids_fini(&e->xids);
 	free(e);
 }
 
@@ -183,6 +185,7 @@ static void export_drop(struct exports *x, struct export *e)
 {
 	BUG_ON(!e->known);
 	e->known = false;
+	records_fini(&e->records);
 	party_put(&x->parties, e->party);
 	id_free(&x->table, e->id);
 	hash_del(&x->by_client, &e->by_client);
@@ -224,6 +227,12 @@ static uint64_t handle_new(const struct exports *x, uint64_t id)
 	return (uint64_t)random << 32 | (uint32_t)id;
 }
 
+static const struct record_ops record_ops = {
+	.give_up = request_give_up,
+	.forget = request_forget,
+	.let_go = reply_let_go,
+};
+
 static int export_new(struct exports *x, const struct wire_connect *c,
 		      const struct ulnet_event *ev, struct export **e_p)
 {
@@ -254,7 +263,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->heard = e->looked = shard_now(x->shard);
 	x->heard = e->heard;
 	memcpy(e->client_id, c->client_id, RPC_ID_SIZE);
-	xids_init(&e->xids);
+	records_init(&e->records, &record_ops, &x->chunks);
 	list_init(&e->shares);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
@@ -316,7 +325,7 @@ static void exports_look(struct ulnet_timer *t)
 			export_forget(x, e);
 			continue;
 		}
-		xids_trim(&e->xids);
+		records_trim(&e->records, now);
 		e->looked = now;
 		list_del(&e->link);
 		list_add_tail(&x->silent, &e->link);
@@ -417,6 +426,7 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 	out->clients = x->table.used * rpc->ncpts;
 	if (e) {
 		out->connection = e->handle;
+		out->slots = RECORD_SLOTS;
 		out->keepalive = rpc->conf.keepalive;
 		out->lease = export_lease(rpc);
 	} else {
@@ -609,6 +619,8 @@ static int export_shard_open(struct shard *s)
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
+	parties_init(&x->chunks, "blocks of 64 slots for requests",
+		     RECORD_CHUNKS_MAX, seed);
 	s->exports = x;
 	return 0;
 }
@@ -648,6 +660,7 @@ static void export_shard_free(struct shard *s)
 	while (!list_empty(&x->host_list))
 		host_forget(list_first(&x->host_list, struct host, link));
 	id_table_fini(&x->table);
+	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
 	hash_fini(&x->by_client);
 	hash_fini(&x->hosts);

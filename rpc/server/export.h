@@ -21,9 +21,9 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/server/party.h"
+#include "rpc/server/record.h"
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
-#include "rpc/xids.h"
 
 struct share;
 struct wire_control;
@@ -39,7 +39,7 @@ struct export
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
 	uint32_t refs;		 /* one is the table's */
-	struct xids xids;	 /* of requests that came */
+	struct records records;	 /* of requests that came */
 	struct list link;	 /* exports.silent */
 	struct list shares;	 /* share.link: of services it has called */
 	struct list extending;	 /* ulrpc_request.extend_link: to be told */
@@ -61,6 +61,7 @@ struct exports {
 	struct hash by_client;
 	struct list silent;	/* by looked, longest ago first */
 	struct parties parties; /* exports by NID */
+	struct parties chunks;	/* and chunks of their records */
 	struct hash hosts;	/* host.by_nid */
 	struct list host_list;	/* host.link */
 	uint64_t seed;

@@ -107,7 +107,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 	*out = (struct wire_extension){
 		.xid = r->xid,
 		.slot = r->slot,
-		.attempt = r->attempt,
+		.attempt = r->latest,
 		.state = state_of(r),
 		.progress = atomic_load_explicit(&r->progress,
 						 memory_order_relaxed),
@@ -137,7 +137,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 			&e->extending, struct ulrpc_request, extend_link);
 
 		list_del(&r->extend_link);
-		self = r->origin->local;
+		self = r->answer->local;
 		extension_of(r, now, &entries[n++]);
 	}
 	if (!n)

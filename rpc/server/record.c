@@ -48,11 +48,25 @@ void records_acked_rare(struct records *rs)
 
 /* ---- chunks ---- */
 
+static bool table_make(struct records *rs)
+{
+	if (rs->slots)
+		return true;
+	rs->chunks = calloc(RECORD_CHUNKS, sizeof(rs->chunks[0]));
+	if (!rs->chunks)
+		return false;
+	rs->slots = RECORD_SLOTS;
+	return true;
+}
+
 static struct record *chunk_make(struct records *rs, uint32_t slot,
 				 const struct ulnet_nid *nid, uint64_t now)
 {
-	struct record_chunk *c = calloc(1, sizeof(*c));
+	struct record_chunk *c;
 
+	if (!table_make(rs))
+		return NULL;
+	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->party = party_take(rs->parties, nid, now);
@@ -77,7 +91,7 @@ static void chunk_free(struct records *rs, struct record_chunk **c_p)
 
 void records_fini(struct records *rs)
 {
-	for (unsigned int i = 0; i < RECORD_CHUNKS; i++) {
+	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++) {
 		struct record_chunk *c = rs->chunks[i];
 
 		if (!c)
@@ -90,6 +104,9 @@ void records_fini(struct records *rs)
 	while (!list_empty(&rs->replies))
 		reply_let_go(rs, list_first(&rs->replies, struct record_reply,
 					    link));
+	free(rs->chunks);
+	rs->chunks = NULL;
+	rs->slots = 0;
 }
 
 /* ---- what a request finds ---- */
@@ -182,6 +199,10 @@ static bool chunk_is_idle(struct records *rs, struct record_chunk *c,
 
 void records_trim(struct records *rs, uint64_t now)
 {
+	if (rs->trimmed == now)
+		return;
+	rs->trimmed = now;
+	records_acked_rare(rs);
 	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++)
 		if (rs->chunks[i] && chunk_is_idle(rs, rs->chunks[i], now))
 			chunk_free(rs, &rs->chunks[i]);

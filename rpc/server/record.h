@@ -89,13 +89,16 @@ struct record_ops {
 
 /* Of a connection. */
 struct records {
+	uint64_t trimmed;    /* ns: when last; 0: never */
 	uint64_t acked;	     /* xids up to this one are over for the client */
 	uint32_t used;	     /* chunks */
 	uint32_t kept;	     /* messages in replies */
 	struct list replies; /* record_reply.link, as they were kept */
 	const struct record_ops *ops;
 	struct parties *parties; /* of chunks */
-	struct record_chunk *chunks[RECORD_CHUNKS];
+	uint32_t slots;		 /* that there is a place for in chunks: all, or
+				  * none, as long as no call has come */
+	struct record_chunk **chunks;
 };
 
 struct record_chunk {
@@ -126,7 +129,7 @@ static inline struct record *record_find(const struct records *rs,
 {
 	struct record_chunk *c;
 
-	if (unlikely(slot >= RECORD_SLOTS))
+	if (unlikely(slot >= rs->slots))
 		return NULL;
 	c = rs->chunks[slot / RECORD_CHUNK];
 	return likely(c) ? &c->records[slot % RECORD_CHUNK] : NULL;
@@ -162,18 +165,16 @@ static inline void record_begin(struct record *rec, struct ulrpc_request *r)
 	rec->request = r;
 }
 
-/* The request has ended as @state: not ACTIVE, nor KEPT. */
+/* Its request has ended as @state: not ACTIVE, nor KEPT. */
 static inline void record_end(struct record *rec, enum record_state state)
 {
 	rec->state = (uint8_t)state;
 }
 
-/* Its reply is in @reply: after record_end(), in the same turn. */
+/* The same, as KEPT: its reply is in @reply. */
 static inline void record_keep(struct records *rs, struct record *rec,
 			       struct record_reply *reply)
 {
-	if (unlikely(rec->xid <= rs->acked))
-		return;
 	rec->state = RECORD_KEPT;
 	rec->reply = reply;
 	if (rec->xid > reply->last)
@@ -188,14 +189,13 @@ static inline void record_keep(struct records *rs, struct record *rec,
 void records_acked_rare(struct records *rs);
 static inline void records_acked(struct records *rs, uint64_t xid)
 {
-	if (xid <= rs->acked)
-		return;
-	rs->acked = xid;
+	if (xid > rs->acked)
+		rs->acked = xid;
 	if (!list_empty(&rs->replies))
 		records_acked_rare(rs);
 }
 
-/* Lets go what nobody will ask for: requests of calls that are over, replies
+/* Lets go, once at a time, what nobody will ask for: requests of calls that are over, replies
  * whose callers have no time left, chunks without anything in them. */
 void records_trim(struct records *rs, uint64_t now);
 /* Lets go the replies that @is_of(reply, arg): who asks for them is told that

@@ -34,18 +34,22 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 
 struct reply_message {
 	struct service_cpt *sc;
-	struct list link;    /* service_cpt.replies */
-	struct share *share; /* whose it is */
-	bool linked;	     /* LNet has it */
-	bool work;	     /* counts as such */
+	struct list link;	  /* service_cpt.replies, until it is over */
+	struct record_reply kept; /* zero: none of its replies is */
+	struct origin *origin;	  /* while it is being packed */
+	struct share *share;	  /* whose it is */
+	bool linked;		  /* LNet has it */
+	bool work;		  /* counts as such */
 	bool owed;    /* room for a reply in it was kept: it is not given up */
 	bool refusal; /* it counts as one: sc->refusals, and not held_bytes */
+	bool over;    /* it is not on its way any more */
 	struct backoff tries;
 	uint32_t calls;
-	uint32_t size;		 /* bytes of all of it, as slab_size() */
+	uint32_t size;		 /* bytes of data, as slab_size() */
 	uint32_t headroom, room; /* bytes for the head, and for bodies */
 	uint32_t bodies;	 /* bytes of these */
-	uint8_t *end;		 /* of the head */
+	uint8_t *data;
+	uint8_t *end; /* of the head */
 	/* when it is packed */
 	uint8_t *start;
 	uint32_t length;
@@ -54,32 +58,37 @@ struct reply_message {
 	struct ulnet_nid self;
 	struct ulnet_md_handle md;
 	struct ulnet_timer again;
-	_Alignas(uint64_t) uint8_t data[];
 };
 
 static void reply_again(struct ulnet_timer *t);
 
 uint64_t reply_size(uint32_t length)
 {
-	return slab_size(sizeof(struct reply_message) + HEADROOM(1) + length);
+	return sizeof(struct reply_message) + slab_size(HEADROOM(1) + length);
+}
+
+void replies_init(struct service_cpt *sc)
+{
+	list_init(&sc->replies);
+	pool_init(&sc->messages, sizeof(struct reply_message), 0);
 }
 
 /* ---- messages ---- */
 
 /* For @headroom bytes and @bodies, and what the rounding up of sizes leaves. */
-static struct reply_message *message_alloc(struct service_cpt *sc,
-					   uint32_t headroom, uint32_t bodies)
+static bool message_data(struct reply_message *m, uint32_t headroom,
+			 uint32_t bodies)
 {
-	size_t size =
-		slab_size(sizeof(struct reply_message) + headroom + bodies);
-	struct reply_message *m = slab_get(&sc->slab, size);
+	size_t size = slab_size(headroom + bodies);
+	uint8_t *data = slab_get(&m->sc->slab, size);
 
-	if (!m)
-		return NULL;
+	if (!data)
+		return false;
+	m->data = data;
 	m->size = (uint32_t)size;
 	m->headroom = headroom;
-	m->room = (uint32_t)(size - sizeof(*m)) - headroom;
-	return m;
+	m->room = (uint32_t)size - headroom;
+	return true;
 }
 
 /* For this reply and, if they are like it, for all that are to come of @o. */
@@ -87,15 +96,27 @@ static struct reply_message *message_get(struct origin *o,
 					 const struct wire_reply *r,
 					 size_t bound)
 {
+	struct reply_message *m = pool_get(&o->sc->messages);
 	uint64_t bodies = (uint64_t)o->unanswered * r->length;
 	uint32_t headroom = HEADROOM(o->unanswered);
 
+	if (!m)
+		return NULL;
+	m->sc = o->sc;
 	if (bodies > BODIES_MOST)
 		bodies = MAX(BODIES_MOST, r->length);
 	if (unlikely(bound > WIRE_REPLY_BOUND)) /* it has checksums in it */
 		headroom += (uint32_t)MAX(
 			bound, MIN(o->unanswered * bound, CHECKSUMS_MOST));
-	return message_alloc(o->sc, headroom, (uint32_t)bodies);
+	if (message_data(m, headroom, (uint32_t)bodies))
+		return m;
+	pool_put(&o->sc->messages, m);
+	return NULL;
+}
+
+static int64_t message_bytes(const struct reply_message *m)
+{
+	return (int64_t)(sizeof(*m) + m->size);
 }
 
 /* The message holds @bytes more, or, if negative, less. */
@@ -113,8 +134,9 @@ static void message_init(struct reply_message *m, struct origin *o)
 	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
-	m->sc = sc;
-	m->linked = m->owed = m->refusal = false;
+	m->origin = o;
+	m->kept = (struct record_reply){ .keeps = 0 };
+	m->linked = m->owed = m->refusal = m->over = false;
 	m->work = !sc->shard->aborted && !o->refused;
 	backoff_begin(&m->tries, TIME_NEVER); /* reply_wait() */
 	m->calls = 0;
@@ -124,7 +146,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 		m->end = wire_estimate_put(m->end, estimate);
 	lnet_timer_init(&m->again, reply_again);
 	m->share = o->share;
-	message_held(m, m->size);
+	message_held(m, message_bytes(m));
 	list_add_tail(&sc->replies, &m->link);
 	if (m->work) {
 		sc->answers++;
@@ -138,23 +160,42 @@ static void message_put(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 
 	list_del(&m->link);
-	message_held(m, -(int64_t)m->size);
-	slab_put(&sc->slab, m, m->size);
+	message_held(m, -message_bytes(m));
+	slab_put(&sc->slab, m->data, m->size);
+	pool_put(&sc->messages, m);
 }
 
+/* The message is not on its way any more, and only there for who asks for one
+ * of its replies again, if it is. */
 static void message_end(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
 	struct shard *s = sc->shard;
 	bool work = m->work;
 
-	message_put(m);
+	m->over = true;
+	list_del(&m->link);
+	if (m->kept.keeps)
+		service_kept(sc, message_bytes(m));
+	else
+		message_put(m);
 	if (work)
 		sc->answers--;
 	service_cpt_settled(sc);
 	if (work)
 		shard_work_end(s);
 	shard_release(s); /* sc may go */
+}
+
+void reply_let_go(struct record_reply *kept)
+{
+	struct reply_message *m =
+		container_of(kept, struct reply_message, kept);
+
+	if (!m->over)
+		return;
+	service_kept(m->sc, -message_bytes(m));
+	message_put(m);
 }
 
 static void reply_give_up(struct reply_message *m, const char *why)
@@ -165,7 +206,7 @@ static void reply_give_up(struct reply_message *m, const char *why)
 	stat_count(sc->shard, RPC_STAT_answers_lost);
 	if (service_may_log(sc))
 		lnet_log(LNET_LOG_WARN, "rpc",
-			 "service %s: %u replies to %s are lost: %s",
+			 "service %s: %u replies to %s are given up: %s",
 			 sc->service->name, m->calls,
 			 lnet_nid_format(&m->target.nid, text, sizeof(text)),
 			 why);
@@ -270,7 +311,7 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	m->match = o->match;
 	m->self = o->local;
 	m->target = (struct ulnet_id){ o->source, o->client.pid };
-	m->deadline = o->deadline;
+	m->deadline = m->kept.until = o->deadline;
 	/* As long as a silent client is remembered, but no longer. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(shard_now(m->sc->shard),
@@ -281,41 +322,32 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 static bool message_refuses(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
+	int64_t bytes = message_bytes(m);
 	bool room = share_allows(m->share->host->held.refusals, sc->refusals,
-				 sc->service->conf.queue_bytes_max, m->size);
+				 sc->service->conf.queue_bytes_max,
+				 (uint64_t)bytes);
 
 	m->refusal = true;
-	message_held(m, m->size);
-	service_held(sc, m->share, 0, -(int64_t)m->size);
+	message_held(m, bytes);
+	service_held(sc, m->share, 0, -bytes);
 	return room;
 }
 
-/* A message that was to take more than it got: in memory that fits. */
-static struct reply_message *message_shrink(struct reply_message *m)
+/* A message that was to take more than it got: to memory that fits. */
+static void message_shrink(struct reply_message *m)
 {
-	struct service_cpt *sc = m->sc;
 	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
-	struct reply_message *small;
-	struct reply_message like = *m;
+	uint32_t size = m->size, headroom = m->headroom;
+	uint8_t *data = m->data;
 
-	if (slab_size(sizeof(*m) + head + m->bodies) > m->size / 2)
-		return m;
-	small = message_alloc(sc, head, m->bodies);
-	if (!small)
-		return m;
-	like.size = small->size;
-	like.headroom = small->headroom;
-	like.room = small->room;
-	like.end = small->data + (m->end - m->data);
-	*small = like;
-	memcpy(small->data, m->data, head - WIRE_BODIES_BOUND);
-	memcpy(small->data + head, m->data + m->headroom, m->bodies);
-	list_init(&small->link);
-	list_add_tail(&sc->replies, &small->link);
-	lnet_timer_init(&small->again, reply_again);
-	message_held(small, small->size);
-	message_put(m);
-	return small;
+	if (slab_size(head + m->bodies) > size / 2 ||
+	    !message_data(m, head, m->bodies))
+		return;
+	m->end = m->data + (m->end - data);
+	memcpy(m->data, data, head - WIRE_BODIES_BOUND);
+	memcpy(m->data + head, data + headroom, m->bodies);
+	message_held(m, (int64_t)m->size - (int64_t)size);
+	slab_put(&m->sc->slab, data, size);
 }
 
 void reply_flush(struct origin *o)
@@ -325,7 +357,8 @@ void reply_flush(struct origin *o)
 	if (!m)
 		return;
 	o->out = NULL;
-	m = message_shrink(m);
+	m->origin = NULL;
+	message_shrink(m);
 	message_finish(m, o);
 	if (unlikely(!m->owed && !message_refuses(m)))
 		reply_give_up(m, "too many refusals are waiting to be sent");
@@ -403,7 +436,7 @@ static void flush_later(struct origin *o)
 }
 
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
-	       bool owed)
+	       bool owed, struct record *keep)
 {
 	struct reply_message *m = room_for(o, r);
 
@@ -411,6 +444,8 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	if (unlikely(!m)) {
 		o->unanswered--;
 		stat_count(o->sc->shard, RPC_STAT_answers_lost);
+		if (keep)
+			record_end(keep, RECORD_LOST);
 		return;
 	}
 	m->end = wire_reply_put(m->end, r);
@@ -420,6 +455,8 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	m->calls++;
 	m->owed = m->owed || owed;
 	o->unanswered--;
+	if (keep)
+		record_keep(&o->export->records, keep, &m->kept);
 	if (!o->reading)
 		flush_later(o);
 }
@@ -428,6 +465,88 @@ void reply_skip(struct origin *o)
 {
 	BUG_ON(!o->unanswered);
 	o->unanswered--;
+}
+
+/* ---- replies that were kept ---- */
+
+/* What was said of sinks: one piece of memory, for free(). NULL: there is
+ * none. */
+static struct wire_moved *moved_again(const struct wire_reply *from)
+{
+	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
+	struct wire_moved *out =
+		calloc(from->nbulks, sizeof(*out) + words * sizeof(uint32_t));
+	uint32_t *at = (uint32_t *)(out + from->nbulks);
+	struct wire_view view = from->bulks;
+	struct wire_moved_in in;
+
+	for (uint32_t i = 0; out && wire_moved_next(&view, &in); i++) {
+		out[i] = (struct wire_moved){ .index = in.index,
+					      .n = in.n,
+					      .checksum = at };
+		wire_moved_checksums(&in, at);
+		at += in.n;
+		if (!in.has_lengths)
+			continue;
+		out[i].length = at;
+		wire_moved_lengths(&in, at);
+		at += in.n;
+	}
+	return out;
+}
+
+static bool reply_once_more(struct origin *o, struct wire_reply *r,
+			    uint32_t attempt)
+{
+	struct wire_moved *moved = NULL;
+
+	if (r->nbulks) {
+		moved = moved_again(r);
+		if (!moved)
+			return false;
+		r->bulk = moved;
+	}
+	r->attempt = attempt;
+	reply_add(o, r, r->body, false, NULL);
+	free(moved);
+	return true;
+}
+
+bool reply_again_to(struct origin *o, const struct record *rec)
+{
+	struct reply_message *m =
+		container_of(rec->reply, struct reply_message, kept);
+	struct wire_reply *replies;
+	struct wire_replies head;
+	bool found = false;
+
+	if (m->sc != o->sc)
+		return false;
+	if (m->origin) /* it is still being packed */
+		reply_flush(m->origin);
+	replies = calloc(WIRE_CALLS_MAX, sizeof(*replies));
+	if (!replies)
+		return false;
+	BUG_ON(wire_replies_decode(&head, replies, m->hdr_data, m->start,
+				   m->length));
+	for (uint32_t i = 0; i < head.nreplies && !found; i++)
+		if (replies[i].xid == rec->xid)
+			found = reply_once_more(o, &replies[i], rec->attempt);
+	free(replies);
+	return found;
+}
+
+static bool reply_is_of(const struct record_reply *kept, void *sc)
+{
+	return container_of(kept, struct reply_message, kept)->sc == sc;
+}
+
+void replies_lose(struct service_cpt *sc)
+{
+	struct export *e;
+
+	list_for_each_entry (e, &sc->shard->exports->silent, link)
+		records_lose(&e->records, reply_is_of, sc);
 }
 
 /* ---- the end ---- */

@@ -2,11 +2,14 @@
 /*
  * Replies: packed to one message for each message of requests and turn, and
  * sent. What was certainly not delivered is sent again, after a random time of
- * at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of its calls.
+ * at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of its calls. A
+ * message with replies of calls that may not be executed twice stays after
+ * that, as long as their records have it (record.h), whatever became of its
+ * delivery.
  *
- * What clients do not take fills no memory. The bytes of replies count as held
- * by the service, and by the client, which so has fewer requests taken (struct
- * share); and no request is taken without room for its reply, as long as that
+ * What clients do not take, or do not acknowledge, fills no memory. The bytes
+ * of replies count as held by the service, and by the client, which so has
+ * fewer requests taken (struct share); and no request is taken without room for its reply, as long as that
  * may be. So what was executed is never given up for room. Refusals of what
  * never had room have a limit of their own, so that they are in nobody's way:
  * queue_bytes_max on each CPT, and of that each client has its share. More are
@@ -17,6 +20,7 @@
 #ifndef RPC_REPLY_H
 #define RPC_REPLY_H
 
+#include "rpc/server/record.h"
 #include "rpc/server/request.h"
 #include "rpc/wire/wire.h"
 
@@ -24,18 +28,28 @@
  * itself. */
 uint64_t reply_size(uint32_t length);
 /* Adds a reply to the call of @o; @r->length bytes of @body are copied. It goes
- * by reply_flush(), or at the end of this turn. @owed: room for it was kept,
- * until now. */
+ * by reply_flush(), or at the end of this turn. @owed: room for it was reserved
+ * until now. @keep: the record that keeps it, which is LOST if there is no memory;
+ * NULL: none does. */
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
-	       bool owed);
+	       bool owed, struct record *keep);
 /* A call of @o gets none. */
 void reply_skip(struct origin *o);
+/* To an attempt of @o, the reply that @rec has, which is RECORD_KEPT. False: no
+ * memory, or @o is of another service. */
+bool reply_again_to(struct origin *o, const struct record *rec);
+/* record_ops.let_go */
+void reply_let_go(struct record_reply *kept);
 /* Sends what is packed. */
 void reply_flush(struct origin *o);
 
 /* service_cpt.flush_work */
 void replies_flush(struct ulnet_work *w);
 
+/* Of @sc, at its beginning. */
+void replies_init(struct service_cpt *sc);
+/* The service ends: no reply is kept any more. */
+void replies_lose(struct service_cpt *sc);
 /* Nothing is sent again any more. */
 void replies_abort(struct service_cpt *sc);
 /* Unlinks what LNet has. */

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
+#include "rpc/server/deadline.h"
 #include "rpc/server/export.h"
+#include "rpc/server/extend.h"
+#include "rpc/server/record.h"
 #include "rpc/server/reply.h"
 #include "rpc/wire/wire.h"
 
@@ -209,17 +213,26 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 	return 0;
 }
 
-uint64_t request_deadline(const struct wire_call *c, uint64_t now)
+/* ns; TIME_NEVER. */
+static uint64_t due_of(const struct wire_call *c, uint64_t now)
 {
 	uint64_t us = likely(c->remaining) ? c->remaining : c->timeout;
 
 	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
 }
 
-static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
+void origin_await(struct origin *o, const struct wire_call *c, uint64_t now)
 {
-	struct origin *o = r->origin;
-	struct transfers_conf conf = {
+	o->remaining = c->remaining;
+	o->due = due_of(c, now);
+	o->deadline = MAX(o->deadline, o->due);
+}
+
+/* Of the attempt that has come with @o. */
+static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
+				       const struct origin *o)
+{
+	return (struct transfers_conf){
 		.shard = r->sc->shard,
 		.self = o->local,
 		.peer = { o->source, o->client.pid },
@@ -227,8 +240,24 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
 		.window = r->sc->service->conf.segments,
 	};
+}
+
+static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
+{
+	struct transfers_conf conf = bulk_conf(r, r->origin);
 
 	return transfers_new(&conf, c, &r->transfers);
+}
+
+/* There is no room for a call of @o: is there, when its client holds nothing
+ * that nobody will ask for? */
+static out_of_line bool fits_now(const struct origin *o,
+				 const struct wire_call *c)
+{
+	struct records *rs = &o->export->records;
+
+	records_trim(rs, shard_now(o->sc->shard));
+	return !service_is_full(o->sc, o->share, request_size(c));
 }
 
 /* Is there room for one more of @o? For the calls of a message this is looked
@@ -241,7 +270,7 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 		   c->length <= o->room_length &&
 		   c->reply_max <= o->room_reply && !c->nbulks))
 		return true;
-	if (service_is_full(sc, o->share, request_size(c)))
+	if (service_is_full(sc, o->share, request_size(c)) && !fits_now(o, c))
 		return false;
 	o->room_as_of = sc->changes;
 	o->room_length = c->length;
@@ -252,7 +281,7 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 /* Fills in all that there is to know of it, but for its body. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
 			 struct ulrpc_method *m, const struct wire_call *c,
-			 uint64_t now)
+			 struct record *rec, uint64_t now)
 {
 	size_t from = offsetof(struct ulrpc_request, state);
 
@@ -261,15 +290,20 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->item.queued = r->item.late = false;
 	r->item.again = 0;
 	r->sc = o->sc;
-	r->origin = o;
+	r->origin = r->answer = o;
+	r->record = rec;
 	r->share = o->share;
 	r->method = m;
 	r->xid = c->xid;
 	r->arrival = now;
-	r->deadline = request_deadline(c, now);
-	r->attempt = c->attempt;
+	/* The calls of a message are alike, mostly. */
+	if (unlikely(c->remaining != o->remaining || !c->remaining))
+		origin_await(o, c, now);
+	r->deadline = o->due;
+	r->attempt = r->latest = c->attempt;
 	r->reply_max = MIN(c->reply_max, ULRPC_BODY_MAX);
 	r->length = c->length;
+	r->semantics = (uint8_t)c->semantics;
 	r->priority = m->priority;
 	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
 		r->priority = (enum ulrpc_priority)c->priority;
@@ -290,8 +324,41 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	return -EBUSY;
 }
 
+/* The memory that the latest attempt lends, which is that of the first. */
+static bool bulk_again(struct ulrpc_request *r, const struct origin *o,
+		       const struct wire_call *c)
+{
+	struct transfers_conf conf;
+
+	if (likely(!r->transfers) || c->flags & WIRE_CALL_QUERY)
+		return true;
+	conf = bulk_conf(r, o);
+	return !transfers_refresh(r->transfers, &conf, c);
+}
+
+bool request_again(struct ulrpc_request *r, struct origin *o,
+		   const struct wire_call *c, uint64_t now)
+{
+	if (r->sc != o->sc || !bulk_again(r, o, c))
+		return false;
+	r->answer->unanswered--;
+	if (o != r->answer) {
+		o->refs++;
+		request_answer_put(r);
+		r->answer = o;
+	}
+	r->latest = c->attempt;
+	origin_await(o, c, now);
+	if (likely(r->active)) {
+		deadline_renew(r, c->timeout);
+		extend_now(r);
+	}
+	return true;
+}
+
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
-			bool may_pin, uint64_t now, uint64_t *again_p)
+			struct record *rec, bool may_pin, uint64_t now,
+			uint64_t *again_p)
 {
 	struct service_cpt *sc = o->sc;
 	struct ulrpc_method *m = service_method(sc->service, c->method);
@@ -300,22 +367,23 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 
 	if (unlikely(!m))
 		return WIRE_NO_METHOD;
-	if (unlikely(!c->xid || c->length > sc->service->conf.request_max))
+	if (unlikely(c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
 	if (unlikely(!request_fits(o, c)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
 		return WIRE_OVERLOADED;
-	request_init(r, o, m, c, now);
+	request_init(r, o, m, c, rec, now);
 	rc = request_begin(r, c, may_pin, again_p);
 	if (unlikely(rc)) {
 		request_drop(r);
 		pool_put(&sc->requests, r);
 		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
 	}
+	if (!MUTATE(rpc_duplicate) || rec)
+		record_begin(rec, r);
 	o->refs++;
-	o->deadline = MAX(o->deadline, r->deadline);
 	if (m->run == ULRPC_RUN_INLINE)
 		run_inline(r, c);
 	return WIRE_OK;

@@ -24,6 +24,7 @@
 
 struct export;
 struct origin;
+struct record;
 struct transfers;
 struct wire_call;
 struct reply_message;
@@ -54,9 +55,12 @@ struct origin {
 	uint64_t match;
 	uint64_t handle;   /* the client's */
 	uint64_t deadline; /* ns: the latest of its calls */
+	/* The last call that was read: us that its caller waits, and so when the
+	 * call is due, ns. */
+	uint64_t remaining, due;
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
-	uint32_t unanswered; /* calls */
+	uint32_t unanswered; /* calls that this is the address of */
 	/* As of this one of service_cpt.changes there is room for one more that
 	 * is not longer than this, and whose reply is not either. */
 	uint32_t room_as_of;
@@ -70,17 +74,23 @@ struct origin {
 struct ulrpc_request {
 	/* what has come; immutable */
 	struct service_cpt *sc;
-	struct origin *origin;
-	struct share *share; /* the origin's, at first */
+	struct origin *origin; /* of the attempt that is served */
+	struct share *share;   /* the origin's, at first */
 	struct ulrpc_method *method;
 	uint64_t xid;
 	uint64_t arrival;  /* ns */
 	uint64_t deadline; /* ns: the caller's; TIME_NEVER: none */
-	uint32_t attempt;  /* 0 for the first */
+	uint32_t attempt;  /* the one that is served; 0 for the first */
 	uint32_t reply_max;
 	uint32_t length;
 	enum ulrpc_priority priority;
+	uint8_t semantics; /* the caller's: enum ulrpc_semantics */
 	const void *body;
+
+	/* the CPT's */
+	struct origin *answer; /* of the latest attempt: where the reply goes */
+	struct record *record; /* NULL: there is none any more */
+	uint32_t latest;       /* attempt: whose the reply is */
 
 	/* what becomes of it; up to item all is 0 at its arrival */
 	_Atomic uint8_t state;	/* enum request_state */
@@ -127,13 +137,22 @@ struct ulrpc_request {
 /* A message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
-/* A call of @o, which holds for it: is served, or will be (WIRE_OK); else why
- * it is not: enum wire_status, and, if workers are too busy for it, *@again_p,
- * ns until they may not be. @may_pin: it lies in the inbox. */
+/* A call of @o, which holds for it, with its record: is served, or will be
+ * (WIRE_OK); else why it is not: enum wire_status, and, if workers are too busy
+ * for it, *@again_p, ns until they may not be. @may_pin: it lies in the
+ * inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
-			bool may_pin, uint64_t now, uint64_t *again_p);
-/* ns: the caller's; TIME_NEVER. */
-uint64_t request_deadline(const struct wire_call *c, uint64_t now);
+			struct record *rec, bool may_pin, uint64_t now,
+			uint64_t *again_p);
+/* A later attempt of @r's call has come with @o, and is what @r is for from now
+ * on. False: it is for another service, or lends other memory. */
+bool request_again(struct ulrpc_request *r, struct origin *o,
+		   const struct wire_call *c, uint64_t now);
+/* record_ops: nobody waits for the reply any more; the record is gone. */
+void request_give_up(struct ulrpc_request *r);
+void request_forget(struct ulrpc_request *r);
+/* The replies of @o may be for @c, too; o->due is when that is due. */
+void origin_await(struct origin *o, const struct wire_call *c, uint64_t now);
 /* exec_conf.run */
 void request_run(struct sched_item *item);
 /* Takes what is under way: refuses what is queued, loses what handlers have. */
@@ -147,22 +166,10 @@ void requests_gone(struct service_cpt *sc);
 /* Nobody refers to @sc: frees requests that were lost and answered. */
 void requests_lost_free(struct service_cpt *sc);
 
-/* What is known of a call from before: by its number, which is noted, and by
- * its caller's word, with RESENT, that an attempt with another number may have
- * been executed. */
-enum request_past {
-	REQUEST_NEW,	  /* it was not executed before */
-	REQUEST_COPY,	  /* it has come already: it is being served, or has
-			   * been, or was refused, and nothing is said now */
-	REQUEST_DOUBTFUL, /* perhaps it was: refused with WIRE_DOUBTFUL */
-};
-
-/* Counts what is not new. A call that by its caller's word may have been
- * executed counts as new if neither its caller nor its method minds; one whose
- * number is forgotten is doubtful. @svc NULL: it has gone. */
-enum request_past request_past(struct shard *s, struct export *e,
-			       const struct ulrpc_service *svc,
-			       const struct wire_call *c);
+/* May a call be executed that perhaps has been? Only if its caller does not
+ * mind, and the method allows it. @svc NULL: it has gone. */
+bool request_may_repeat(const struct ulrpc_service *svc,
+			const struct wire_call *c);
 
 void origin_free(struct origin *o);
 static inline void origin_unref(struct origin *o)

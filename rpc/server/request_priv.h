@@ -7,6 +7,7 @@
 #ifndef RPC_REQUEST_PRIV_H
 #define RPC_REQUEST_PRIV_H
 
+#include "rpc/server/record.h"
 #include "rpc/server/request.h"
 
 static inline unsigned int request_state(const struct ulrpc_request *r)
@@ -24,6 +25,13 @@ static inline bool request_move(struct ulrpc_request *r,
 	return atomic_compare_exchange_strong(&r->state, &was, to);
 }
 
+/* The address of its answer is none any more, for now. */
+static inline void request_answer_put(struct ulrpc_request *r)
+{
+	if (unlikely(r->answer != r->origin))
+		origin_unref(r->answer);
+}
+
 /* ---- request_reply.c ---- */
 
 /* Gives back what a request holds besides its own memory. */
@@ -38,8 +46,8 @@ void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
  * the request has not run, and will not. On its CPT; nobody else has the
  * request. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
-/* A lost one ends in this way. */
-void request_record_lost(const struct ulrpc_request *r, unsigned int end);
+/* A lost one ends in this way, and so does its record. */
+void request_record_lost(struct ulrpc_request *r, unsigned int end);
 
 /* ---- requests.c ---- */
 

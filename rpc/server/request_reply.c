@@ -9,6 +9,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
+#include "rpc/server/record.h"
 #include "rpc/server/reply.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/text.h"
@@ -45,8 +46,60 @@ static void request_end(struct ulrpc_request *r)
 		request_drop(r);
 	if (r->active)
 		request_deactivate(r);
+	request_answer_put(r);
 	pool_put(&sc->requests, r);
 	origin_unref(o);
+}
+
+/* ---- its record ---- */
+
+/* Those that say that the handler was not called, or has done nothing. */
+#define NOT_EXECUTED                                         \
+	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
+	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
+	 1u << WIRE_BAD_REQUEST)
+
+static bool may_run_once_more(const struct ulrpc_request *r)
+{
+	return r->semantics == ULRPC_IDEMPOTENT &&
+	       r->method->semantics == ULRPC_IDEMPOTENT;
+}
+
+/* What is known of a request that ends with @status, unless its reply is
+ * kept. */
+static enum record_state record_after(const struct ulrpc_request *r,
+				      uint32_t status)
+{
+	if (1u << status & NOT_EXECUTED)
+		return RECORD_NONE;
+	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
+}
+
+/* Its reply is not kept. */
+static out_of_line void settle(struct ulrpc_request *r, uint32_t status)
+{
+	record_end(r->record, record_after(r, status));
+}
+
+/* Is the reply of a request that ends with @status to be kept? */
+static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
+{
+	if (unlikely(status) && 1u << status & NOT_EXECUTED)
+		return false;
+	if (may_run_once_more(r))
+		return false;
+	return likely(!service_cpt_ended(r->sc)) && !MUTATE(rpc_reply_gone);
+}
+
+void request_forget(struct ulrpc_request *r)
+{
+	r->record = NULL;
+}
+
+void request_give_up(struct ulrpc_request *r)
+{
+	r->record = NULL;
+	request_cancel(r);
 }
 
 static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
@@ -98,11 +151,14 @@ static in_line struct request_report report_of(const struct ulrpc_request *r,
 	};
 }
 
-void request_record_lost(const struct ulrpc_request *r, unsigned int end)
+void request_record_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_report report = report_of(r, shard_now(r->sc->shard));
 
 	report.end = end;
+	if (r->record)
+		settle(r, end);
+	r->record = NULL;
 	record(r, &report);
 }
 
@@ -119,13 +175,15 @@ static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 }
 
 /* Nobody waits for it. */
-static out_of_line void request_skip(const struct ulrpc_request *r,
+static out_of_line void request_skip(struct ulrpc_request *r,
 				     struct request_report report)
 {
+	if (r->record)
+		settle(r, r->status);
 	report.end = STAT_CANCELED;
 	report.sent = 0;
 	record(r, &report);
-	reply_skip(r->origin);
+	reply_skip(r->answer);
 }
 
 /* What is known of a request that a worker has run. The time in which the gate
@@ -152,11 +210,12 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
+	struct record *rec = r->record;
 	struct wire_reply reply;
 
 	wire_reply_clear(&reply);
 	reply.xid = r->xid;
-	reply.attempt = r->attempt;
+	reply.attempt = r->latest;
 	reply.status = r->status;
 	reply.error = r->error;
 	if (unlikely(r->status == WIRE_TOO_LONG))
@@ -183,7 +242,11 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 		request_skip(r, report);
 	} else {
 		record(r, &report);
-		reply_add(r->origin, &reply, body, true);
+		if (likely(rec) && !keeps(r, reply.status)) {
+			settle(r, reply.status);
+			rec = NULL;
+		}
+		reply_add(r->answer, &reply, body, true, rec);
 	}
 	request_end(r);
 }

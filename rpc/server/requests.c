@@ -115,6 +115,8 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
 		transfers_free(r->transfers);
+	request_answer_put(r);
+	r->answer = o;
 	if (o->export)
 		export_unref(o->export);
 	o->export = NULL;
@@ -157,14 +159,13 @@ static bool lose_taken(struct ulrpc_request *r)
 {
 	struct wire_reply reply = {
 		.xid = r->xid,
-		.attempt = r->attempt,
+		.attempt = r->latest,
 		.status = WIRE_SHUTTING_DOWN,
 	};
-	struct origin *o = r->origin;
 
 	if (!request_lose(r, REQUEST_QUEUED))
 		return false;
-	reply_add(o, &reply, NULL, true);
+	reply_add(r->answer, &reply, NULL, true, NULL);
 	request_lost(r, WIRE_SHUTTING_DOWN);
 	return true;
 }
@@ -218,6 +219,7 @@ static void request_gone(struct ulrpc_request *r)
 	r->pin = NULL;
 	reply_drop(r);
 	request_drop(r);
+	request_answer_put(r);
 	pool_put(&r->sc->requests, r);
 	origin_unref(o);
 }

@@ -93,6 +93,7 @@ static void cpt_fini(struct service_cpt *sc)
 	requests_lost_free(sc);
 	estimates_fini(sc);
 	slab_fini(&sc->slab);
+	pool_fini(&sc->messages);
 	pool_fini(&sc->requests);
 	pool_fini(&sc->origins);
 }
@@ -180,6 +181,7 @@ static void cpt_abort(struct service_cpt *sc)
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_ABORTED);
 	requests_abort(sc);
 	replies_abort(sc);
+	replies_lose(sc);
 	service_cpt_settled(sc);
 }
 
@@ -425,7 +427,7 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
 	pool_init(&sc->origins, sizeof(struct origin), 0);
 	slab_init(&sc->slab, sc->shard);
-	list_init(&sc->replies);
+	replies_init(sc);
 	sc->unknown.host = sc->passed.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);

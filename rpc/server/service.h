@@ -19,7 +19,7 @@
  * Bytes are those of memory that is really held for a request: itself, its
  * body, the descriptors of its bulk, and, from the time when it is taken, room
  * for its reply, as long as that may be; then the reply itself, until LNet has
- * let go of it (reply.h). So a request is refused before it is executed, and no
+ * let go of it, and the client, too, if it is kept (reply.h). So a request is refused before it is executed, and no
  * reply is ever without room.
  */
 #ifndef RPC_SERVICE_H
@@ -107,7 +107,8 @@ struct service_cpt {
 
 	struct pool requests;	    /* struct ulrpc_request */
 	struct pool origins;	    /* struct origin */
-	struct slab slab;	    /* reply_message; bodies of requests */
+	struct pool messages;	    /* struct reply_message */
+	struct slab slab;	    /* bodies of requests, and of replies */
 	struct list active;	    /* ulrpc_request.link: under way */
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
@@ -128,6 +129,9 @@ struct service_cpt {
 	_Atomic uint32_t held;	     /* requests under way */
 	_Atomic uint64_t held_bytes; /* that they hold, and replies */
 	uint32_t changes;	     /* of both, here */
+	/* Of held_bytes, those of messages that are only there for replies that
+	 * may be asked for. */
+	_Atomic uint64_t kept_bytes;
 	/* Of both, what is not for a connection that is known here. */
 	uint64_t refusals;     /* bytes: of all clients */
 	struct host strangers; /* of the next two */
@@ -139,7 +143,7 @@ struct service_cpt {
 	 * until when, in ns, that is new enough. */
 	struct estimate *estimates;
 	uint64_t estimate, estimates_until;
-	uint64_t log_second;	    /* for what strangers cause */
+	uint64_t log_second; /* for what strangers cause */
 	unsigned int log_lines;
 	unsigned int strays; /* passed on to other CPTs, now */
 };
@@ -266,6 +270,26 @@ static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
 	return n;
 }
 
+/* Of these, what is held of calls that are over. */
+static inline uint64_t service_kept_bytes(const struct ulrpc_service *svc)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
+		n += atomic_load_explicit(&svc->cpt[i].kept_bytes,
+					  memory_order_relaxed);
+	return n;
+}
+
+static inline void service_kept(struct service_cpt *sc, int64_t bytes)
+{
+	atomic_store_explicit(
+		&sc->kept_bytes,
+		atomic_load_explicit(&sc->kept_bytes, memory_order_relaxed) +
+			(uint64_t)bytes,
+		memory_order_relaxed);
+}
+
 static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 {
 	uint64_t n = 0;
@@ -293,7 +317,7 @@ static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
 #define SERVICE_LIMITS 4
 
 /* Is there no room for one more of @share's client, with @bytes? One that is
- * larger than all there may be comes in when nothing else is there. */
+ * larger than all there may be comes in when nothing else is under way. */
 static inline bool service_is_full(const struct service_cpt *sc,
 				   const struct share *share, uint64_t bytes)
 {
@@ -305,10 +329,10 @@ static inline bool service_is_full(const struct service_cpt *sc,
 			       service_held_requests(svc),
 			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
 			       1) ||
-	       (used &&
-		!service_allows(mine->bytes, host->bytes, used,
+	       (!service_allows(mine->bytes, host->bytes, used,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
-				bytes));
+				bytes) &&
+		used > service_kept_bytes(svc));
 }
 
 /* us until what was refused is to come again. @again: ns until there may be

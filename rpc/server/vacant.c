@@ -122,14 +122,40 @@ static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
 
 	if (!e)
 		return WIRE_NOT_CONNECTED;
-	if (m->acked)
-		xids_below(&e->xids, m->acked);
+	records_acked(&e->records, m->acked);
 	*e_p = e;
 	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
-/* As by a service: another copy of a call may have come to that, so each is
- * refused once, and not at all if it has been seen before. */
+/* What the connection @e knows of a call; WIRE_STATUSES: nothing is said. As by
+ * a service: another copy of a call may have come to that, so each is refused
+ * once, and not at all if it has been seen before. */
+static uint32_t vacant_look(struct shard *s, struct export *e,
+			    const struct wire_call *c, uint32_t status)
+{
+	struct record *rec;
+
+	switch (record_look(&e->records, c, &e->source, shard_now(s), &rec)) {
+	case RECORD_NEW:
+	case RECORD_REPEATED:
+		return status;
+	case RECORD_UNKNOWN:
+		stat_count(s, RPC_STAT_queries_unknown);
+		return WIRE_UNKNOWN_CALL;
+	case RECORD_DOUBTFUL:
+		stat_count(s, RPC_STAT_requests_doubtful);
+		return WIRE_DOUBTFUL;
+	case RECORD_BEYOND:
+		return WIRE_BAD_REQUEST;
+	case RECORD_NO_ROOM:
+		stat_count(s, RPC_STAT_requests_unnoted);
+		return WIRE_STATUSES;
+	default: /* a copy, or another service has it */
+		stat_count(s, RPC_STAT_requests_repeated);
+		return WIRE_STATUSES;
+	}
+}
+
 static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 			  const struct wire_requests *m,
 			  const struct wire_call *calls)
@@ -158,14 +184,11 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 					.attempt = c->attempt,
 					.status = status,
 					.absent = absent };
-		enum request_past past = REQUEST_NEW;
 
 		if (e)
-			past = request_past(s, e, NULL, c);
-		if (past == REQUEST_COPY)
+			r.status = vacant_look(s, e, c, status);
+		if (r.status == WIRE_STATUSES)
 			continue;
-		if (past == REQUEST_DOUBTFUL)
-			r.status = WIRE_DOUBTFUL;
 		at = wire_reply_put(at, &r);
 		n++;
 	}

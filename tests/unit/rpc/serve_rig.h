@@ -332,6 +332,12 @@ static inline uint64_t serve_counted(const struct service_cpt *sc,
 	return sc->shard->stats->counts[stat];
 }
 
+/* Bytes that are held, but for replies that are kept. */
+static inline uint64_t serve_holds(struct service_cpt *sc)
+{
+	return atomic_load(&sc->held_bytes) - atomic_load(&sc->kept_bytes);
+}
+
 static inline uint64_t serve_unreadable(const struct service_cpt *sc)
 {
 	return serve_counted(sc, RPC_STAT_requests_malformed) +

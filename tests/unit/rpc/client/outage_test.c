@@ -2,7 +2,7 @@
 /* Calls that meet a link, or a server, which is not there for a while: client
  * and service are both real. */
 #include "rpc/stats/stat.h"
-#include "rpc/xids.h"
+#include "rpc/client/import.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
 

@@ -19,7 +19,7 @@ static struct ulrpc_request *active(struct serve_rig *g, uint64_t xid)
 static void nothing_left(struct serve_rig *g)
 {
 	cr_assert_eq(atomic_load(&cpt0(g)->held), 0);
-	cr_assert_eq(atomic_load(&cpt0(g)->held_bytes), 0);
+	cr_assert_eq(serve_holds(cpt0(g)), 0);
 	cr_assert(list_empty(&cpt0(g)->active));
 	cr_assert(list_empty(&cpt0(g)->canceled));
 }

@@ -322,6 +322,7 @@ Test(hostile_request, replayed)
 	}
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 1);
+	cr_assert_eq(h.a->replies, 3);
 	/* The connection goes on: what was before is too late. */
 	h.a->epoch++;
 	hostile_connect(&h);
@@ -331,50 +332,88 @@ Test(hostile_request, replayed)
 	put(hdr_data, bytes, length);
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 1);
-	cr_assert_eq(h.a->replies, 1);
-	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 7);
+	cr_assert_eq(h.a->replies, 3);
+	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 5);
 	hostile_fini(&h);
 }
 
-/* The window of xids goes where it is sent to, and nothing runs twice. */
-Test(hostile_request, far_out_of_the_window)
+/* Numbers go where they are sent to, and nothing runs twice in its slot. */
+Test(hostile_request, numbers_forth_and_back)
 {
-	static const uint64_t xids[] = {
-		1,
-		2,
-		UINT64_C(1) << 20,
-		3,
-		2,
-		UINT64_MAX,
-		4,
-		UINT64_C(1) << 20,
-		UINT64_MAX,
-		1,
-		UINT64_MAX - 1,
-		UINT64_MAX - 1,
-		5,
-		5,
+	static const struct {
+		uint64_t xid;
+		uint32_t slot;
+		bool runs;
+	} calls[] = {
+		{ 1, 0, true },
+		{ 2, 0, true },
+		{ UINT64_C(1) << 20, 0, true },
+		{ 3, 0, false },
+		{ 2, 0, false },
+		{ 3, 1, true },
+		{ UINT64_MAX, 2, true },
+		{ UINT64_MAX, 2, false },
+		{ 4, 2, false },
+		{ UINT64_C(1) << 20, 0, false },
+		{ UINT64_MAX - 1, WIRE_SLOTS_USUAL - 1, true },
+		{ UINT64_MAX - 1, WIRE_SLOTS_USUAL - 1, false },
 	};
-	unsigned int doubtful = 0;
+	unsigned int runs = 0;
 
 	begin();
-	for (unsigned int i = 0; i < ARRAY_SIZE(xids); i++)
-		stranger_call(h.a, xids[i], "echo", "x");
-	hostile_settle(&h);
-	/* 1, 2, 2^20, the last two. */
-	cr_assert_eq(ran(), 5);
-	for (unsigned int i = 0; i < h.a->replies; i++)
-		doubtful += h.a->reply[i].status == WIRE_DOUBTFUL;
-	cr_assert_eq(h.a->replies, 5 + doubtful);
-	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_doubtful), doubtful);
+	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct wire_call c = stranger_call_of(calls[i].xid, "echo", 1);
+
+		c.slot = calls[i].slot;
+		stranger_send(h.a, &c, 1, "x", 0);
+		hostile_settle(&h);
+		runs += calls[i].runs;
+		cr_assert_eq(ran(), runs, "call %u", i);
+	}
+	cr_assert_eq(h.a->replies, runs);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated),
-		     ARRAY_SIZE(xids) - h.a->replies);
+		     ARRAY_SIZE(calls) - runs);
 	/* All that is acknowledged, without having been asked. */
 	stranger_send(h.a, &(struct wire_call){ .xid = 7 }, 1, "", UINT64_MAX);
 	stranger_send(h.a, &(struct wire_call){ .xid = 8 }, 1, "",
 		      UINT64_MAX - 1);
 	hostile_settle(&h);
 	hostile_fini(&h);
+}
+
+/* Slots that were not granted; and all of those that were, far apart. */
+Test(hostile_request, slots)
+{
+	static const uint32_t beyond[] = { WIRE_SLOTS_USUAL, 4096, 1 << 20,
+					   UINT32_MAX };
+	struct shard *s;
+	uint64_t xid = 0;
+
+	begin();
+	s = hostile_shard(&h);
+	for (unsigned int i = 0; i < ARRAY_SIZE(beyond); i++) {
+		struct wire_call c = stranger_call_of(++xid, "echo", 1);
+
+		c.slot = beyond[i];
+		stranger_send(h.a, &c, 1, "x", 0);
+		stranger_send(h.a, &c, 1, "x", 0);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 0);
+	cr_assert_eq(h.a->replies, 2 * ARRAY_SIZE(beyond));
+	for (unsigned int i = 0; i < h.a->replies; i++)
+		cr_assert_eq(h.a->reply[i].status, WIRE_BAD_REQUEST);
+	for (uint32_t slot = 0; slot < WIRE_SLOTS_USUAL; slot += 63) {
+		struct wire_call c = stranger_call_of(++xid, "echo", 1);
+
+		c.slot = slot;
+		stranger_send(h.a, &c, 1, "x", 0);
+	}
+	hostile_settle(&h);
+	cr_assert_eq(ran(), 17);
+	cr_assert_eq(s->exports->chunks.used, RECORD_CHUNKS + 1);
+	hostile_fini(&h);
+	/* The honest one may have its own still. */
 }
 
 Test(hostile_request, shuffled)
@@ -440,11 +479,16 @@ Test(hostile_request, odd_values)
 		  WIRE_OK },
 		{ "flags",
 		  { .timeout = 9999999, .reply_max = 99, .flags = UINT32_MAX },
+		  WIRE_UNKNOWN_CALL },
+		{ "flags, but no query",
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .flags = UINT32_MAX & ~WIRE_CALL_QUERY },
 		  WIRE_DOUBTFUL },
 		{ "flags of later versions",
 		  { .timeout = 9999999,
 		    .reply_max = 99,
-		    .flags = UINT32_MAX - 1 },
+		    .flags = UINT32_MAX << 4 },
 		  WIRE_OK },
 		{ "attempt",
 		  { .timeout = 9999999,
@@ -457,8 +501,10 @@ Test(hostile_request, odd_values)
 		    .semantics = UINT32_MAX },
 		  WIRE_OK },
 		{ "slot",
-		  { .timeout = 9999999, .reply_max = 99, .slot = UINT32_MAX },
-		  WIRE_OK },
+		  { .timeout = 9999999,
+		    .reply_max = 99,
+		    .slot = UINT32_MAX / 2 },
+		  WIRE_BAD_REQUEST },
 		{ "trace",
 		  { .timeout = 9999999,
 		    .reply_max = 99,
@@ -473,6 +519,7 @@ Test(hostile_request, odd_values)
 
 		for (unsigned int j = 0; j < 2; j++) {
 			c[j].xid = 2 * i + j + 1;
+			c[j].slot += 2 * i + j;
 			c[j].length = 10;
 			c[j].method = ulrpc_method(j ? "work" : "echo");
 		}
@@ -504,6 +551,7 @@ Test(hostile_request, hardly_any_time)
 	c.timeout = 1;
 	for (unsigned int i = 0; i < 100; i++) {
 		c.xid = i + 1;
+		c.slot = i;
 		stranger_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);

@@ -92,9 +92,10 @@ static void call_is(uint32_t slot, uint64_t xid, enum record_state state,
 	record_begin(rec, request(xid));
 	if (state == RECORD_ACTIVE)
 		return;
-	record_end(rec, state == RECORD_KEPT ? RECORD_LOST : state);
 	if (state == RECORD_KEPT)
 		record_keep(&rs, rec, reply);
+	else
+		record_end(rec, state);
 	cr_assert_eq(rec->state, state);
 }
 
@@ -217,12 +218,14 @@ Test(record, acknowledged_before_it_is_answered)
 	call_is(0, 1, RECORD_ACTIVE, NULL);
 	records_acked(&rs, 1);
 	rec = record_find(&rs, 0);
-	record_end(rec, RECORD_LOST);
 	record_keep(&rs, rec, &reply);
-	cr_assert_eq(reply.keeps, 0);
-	cr_assert_eq(rec->state, RECORD_LOST);
-	end();
+	cr_assert_eq(look(0, 1, 1, 0), RECORD_COPY);
 	cr_assert_eq(let_go, 0);
+	records_acked(&rs, 1);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(look(0, 2, 0, 0), RECORD_NEW);
+	end();
+	cr_assert_eq(let_go, 1);
 }
 
 /* Several replies of one message: the last one that is asked for matters. */
@@ -343,6 +346,8 @@ Test(record, trimmed)
 	cr_assert_eq(let_go, 2);
 	cr_assert_eq(given_up, 0);
 	records_trim(&rs, NOW);
+	cr_assert_eq(given_up, 0, "once at a time");
+	records_trim(&rs, NOW + 1);
 	cr_assert_eq(given_up, 1);
 	cr_assert_eq(last, request(3));
 	cr_assert_eq(rs.used, 1);

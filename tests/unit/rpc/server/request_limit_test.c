@@ -162,7 +162,7 @@ Test(request_limit, overload_by_number)
 	}
 	cr_assert_eq(a.replies, 15);
 	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	stranger_call(&a, 16, "echo", "x");
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 16)->status, WIRE_OK);
@@ -206,7 +206,7 @@ Test(request_limit, overload_within_a_message)
 		settle(&g);
 	}
 	cr_assert_eq(a.replies, 40);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	serve_fini(&g);
 }
 
@@ -271,7 +271,7 @@ Test(request_limit, no_reply_is_dropped)
 	cr_assert_eq(ended_with(&a, WIRE_OK), g.served.runs);
 	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 700 - g.served.runs);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 0);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	cr_assert_eq(cpt0(&g)->refusals, 0);
 	serve_fini(&g);
 }
@@ -330,7 +330,7 @@ Test(request_limit, overload_by_bytes_of_descriptors)
 		settle(&g);
 	}
 	cr_assert_eq(a.replies, 100);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	serve_fini(&g);
 }
 
@@ -344,13 +344,22 @@ Test(request_limit, larger_than_the_limit)
 	rig_with(&g, &conf, 1);
 	c.reply_max = ULRPC_BODY_MAX;
 	stranger_send(&a, &c, 1, "x", 0);
-	c.xid = 2;
+	c.xid = c.slot = 2;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	/* Replies that are kept are nothing else. */
+	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
+	c.xid = c.slot = 3;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.parked, 1);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
 	serve_fini(&g);
 }
 

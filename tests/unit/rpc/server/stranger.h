@@ -252,6 +252,7 @@ static inline struct wire_call stranger_call_of(uint64_t xid,
 						uint32_t length)
 {
 	return (struct wire_call){ .xid = xid,
+				   .slot = (uint32_t)(xid % WIRE_SLOTS_USUAL),
 				   .method = ulrpc_method(method),
 				   .length = length,
 				   .timeout = 10000000,
