@@ -79,6 +79,12 @@ struct ulrpc_service_conf {
 	uint32_t high_ratio; /* high-priority requests in a row while others
 			      * wait; 0 = 10 */
 	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
+	/* Called once for each client that had opened the service and is gone
+	 * without a word: silent for its lease, or replaced by a process with
+	 * the same client id. On the CPT of the client, in a turn, when its
+	 * requests have been canceled; must not block. May be NULL. */
+	void (*gone)(void *arg, const struct ulnet_id *client);
+	void *gone_arg;
 	/* Called once, on any thread, when nothing of the service runs any
 	 * more, whatever ended it; not if it could not be started. May be
 	 * NULL. */

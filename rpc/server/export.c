@@ -204,6 +204,16 @@ static void export_lost(struct exports *x, struct export *e)
 	export_drop(x, e);
 }
 
+/* ... and it did not say so. Services that it has opened are told, at last. */
+static void export_dead(struct exports *x, struct export *e)
+{
+	struct ulnet_id client = e->peer;
+	uint64_t opened = e->opened;
+
+	export_lost(x, e);
+	services_gone(x->shard, &client, opened);
+}
+
 static void exports_arm(struct exports *x)
 {
 	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
@@ -305,7 +315,7 @@ static void export_forget(struct exports *x, struct export *e)
 		lnet_log(LNET_LOG_INFO, "rpc",
 			 "client %s: silent for its lease, forgotten",
 			 lnet_nid_format(&e->peer.nid, text, sizeof(text)));
-	export_lost(x, e);
+	export_dead(x, e);
 }
 
 /* Each export is looked at once in a keepalive, so one that is silent is
@@ -352,6 +362,20 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
+/* A client that this does not reach finds out by itself. */
+static void export_goodbye(struct exports *x, const struct export *e)
+{
+	struct ulnet_id to = { e->source, e->peer.pid };
+	const struct wire_control m = {
+		.kind = WIRE_GOODBYE,
+		.goodbye = { .client = e->client,
+			     .epoch = e->epoch,
+			     .status = WIRE_SHUTTING_DOWN },
+	};
+
+	(void)control_send(x->shard, LNET_NID_ANY, to, &m);
+}
+
 /* ---- Connect ---- */
 
 /* Status, and the export when that is WIRE_OK. */
@@ -364,7 +388,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	    (c->epoch == e->epoch && c->client != e->client))
 		return WIRE_STALE_EPOCH;
 	if (c->client != e->client) {
-		export_lost(x, e);
+		export_dead(x, e);
 		return WIRE_OK; /* and a new one */
 	}
 	*again = c->epoch > e->epoch;
@@ -631,6 +655,18 @@ static void export_shard_close(struct shard *s)
 		s->exports->closing = true;
 }
 
+/* What was going on has been ended: whoever waits for something still asks
+ * elsewhere, or ends it. */
+static void export_shard_abort(struct shard *s)
+{
+	struct export *e;
+
+	if (!s->exports)
+		return;
+	list_for_each_entry (e, &s->exports->silent, link)
+		export_goodbye(s->exports, e);
+}
+
 static void export_shard_stop(struct shard *s)
 {
 	struct exports *x = s->exports;
@@ -672,6 +708,7 @@ const struct rpc_part export_part = {
 	.name = "exports",
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,
+	.shard_abort = export_shard_abort,
 	.shard_stop = export_shard_stop,
 	.shard_crash = export_shard_crash,
 	.shard_free = export_shard_free,

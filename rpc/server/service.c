@@ -413,8 +413,8 @@ static int policy_read(struct ulrpc_service *svc, const char *policy)
 	svc->conf.policy = NULL;
 	if (rc)
 		lnet_log(LNET_LOG_ERR, "rpc",
-			 "service %s: policy \"%s\", at byte %zu: %s", svc->name,
-			 policy, err.offset, err.what);
+			 "service %s: policy \"%s\", at byte %zu: %s",
+			 svc->name, policy, err.offset, err.what);
 	return rc;
 }
 
@@ -889,6 +889,26 @@ void services_forget(struct shard *s, const struct export *e)
 
 	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link)
 		requests_forget(sc, e);
+}
+
+void services_gone(struct shard *s, const struct ulnet_id *client,
+		   uint64_t opened)
+{
+	struct service_cpt *sc;
+
+	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+		const struct ulrpc_service_conf *conf = &sc->service->conf;
+
+		if (!conf->gone ||
+		    !(opened & UINT64_C(1) << sc->service->portal))
+			continue;
+		conf->gone(conf->gone_arg, client);
+		if (unlikely(shard_guard_is_late(s)))
+			lnet_guard_end(s->node, s->cpt,
+				       "service %s, told of a client that is "
+				       "gone,",
+				       sc->service->name);
+	}
 }
 
 static void cpt_crash(struct service_cpt *sc)

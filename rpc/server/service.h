@@ -345,6 +345,10 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 
 /* The connection @e ends: requests_forget() at all services. */
 void services_forget(struct shard *s, const struct export *e);
+/* @client, which had opened the services on the portals @opened (a bit for
+ * each), is gone without a word: conf.gone. */
+void services_gone(struct shard *s, const struct ulnet_id *client,
+		   uint64_t opened);
 /* Something of @sc has ended that its end may have waited for. */
 void service_cpt_settled(struct service_cpt *sc);
 /* A lost request was answered. Any thread; may free @svc. */

@@ -162,7 +162,6 @@ Test(cancel, what_is_lost_is_told)
 /* A client that leaves, or is forgotten, takes all of its requests along. */
 Test(cancel, with_its_client)
 {
-	struct wire_control m = { .kind = WIRE_DISCONNECT };
 	struct told told[2] = { { 0 }, { .reply = true } };
 	struct serve_rig g;
 
@@ -174,10 +173,7 @@ Test(cancel, with_its_client)
 						     on_cancel, &told[i]),
 			     0);
 	}
-	m.disconnect.connection = a.connection;
-	m.disconnect.client = a.client;
-	m.disconnect.epoch = a.epoch;
-	stranger_control(&a, &m);
+	stranger_disconnect(&a);
 	settle(&g);
 	cr_assert_eq(told[0].times, 1);
 	cr_assert_eq(told[1].times, 1);

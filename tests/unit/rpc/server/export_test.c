@@ -304,6 +304,94 @@ Test(export, silence)
 }
 
 /* When nobody at all is heard, it may be the server that is cut off. */
+/* ---- what services hear ---- */
+
+struct gone {
+	unsigned int times;
+	struct ulnet_id client;
+};
+
+static void on_gone(void *arg, const struct ulnet_id *client)
+{
+	struct gone *gone = arg;
+
+	cr_assert(lnet_in_turn());
+	gone->times++;
+	gone->client = *client;
+}
+
+/* A service hears once of each of its clients that is gone without a word, and
+ * nothing of others. */
+Test(export, services_are_told)
+{
+	struct ulrpc_conf conf = { .keepalive = 1000000 };
+	static const struct ulrpc_method_conf echoes = {
+		.name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE
+	};
+	struct gone gone[2] = { 0 };
+	struct ulrpc_service_conf c = { .name = "one",
+					.methods = &echoes,
+					.nmethods = 1,
+					.gone = on_gone };
+	const struct ulnet_nid caller = nth_id(CALLER).nid;
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		c.name = i ? "other" : "one";
+		c.gone_arg = &gone[i];
+		cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, NULL), 0);
+	}
+	stranger_connect(&a);
+	cr_assert_eq(stranger_open(&a, "one")->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	/* The same again is not another client; it comes back after a
+	 * disconnect; and then there is a new one in its place. */
+	a.epoch++;
+	stranger_connect(&a);
+	cr_assert_eq(gone[0].times, 0);
+	stranger_disconnect(&a);
+	cr_assert_eq(gone[0].times, 0);
+	stranger_connect(&a);
+	cr_assert_eq(stranger_open(&a, "one")->status, WIRE_OK);
+	a.client++;
+	a.epoch++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(gone[0].times, 1);
+	cr_assert(lnet_nid_eq(&gone[0].client.nid, &caller));
+	/* This one has not opened it. */
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	lnet_sim_run(g.sim, 20 * SEC);
+	cr_assert_eq(exports(&g)->table.used, 0);
+	cr_assert_eq(gone[0].times, 1);
+	cr_assert_eq(gone[1].times, 0);
+	stranger_connect(&a);
+	cr_assert_eq(stranger_open(&a, "other")->status, WIRE_OK);
+	lnet_sim_run(g.sim, 20 * SEC);
+	cr_assert_eq(gone[0].times, 1);
+	cr_assert_eq(gone[1].times, 1);
+	serve_fini(&g);
+}
+
+/* A server that ends says so to all that are connected. */
+Test(export, goodbye)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL, 1);
+	stranger_connect(&a);
+	a.controls = 0;
+	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
+	g.rpc[SERVER] = NULL;
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(a.controls, 1);
+	cr_assert_eq(a.control.kind, WIRE_GOODBYE);
+	cr_assert_eq(a.control.goodbye.client, a.client);
+	cr_assert_eq(a.control.goodbye.epoch, a.epoch);
+	cr_assert_eq(a.control.goodbye.status, WIRE_SHUTTING_DOWN);
+	serve_fini(&g);
+}
+
 Test(export, patience_when_all_is_silent)
 {
 	struct ulrpc_conf conf = { .keepalive = 1000000 };

@@ -270,16 +270,12 @@ Test(extend, bulk)
 /* A client that is gone is told nothing. */
 Test(extend, not_to_a_client_that_left)
 {
-	struct wire_control m = { .kind = WIRE_DISCONNECT };
 	struct serve_rig g;
 
 	rig(&g);
 	send_slow(1, "hold", 100000, 60000000);
 	settle(&g);
-	m.disconnect.connection = a.connection;
-	m.disconnect.client = a.client;
-	m.disconnect.epoch = a.epoch;
-	stranger_control(&a, &m);
+	stranger_disconnect(&a);
 	lnet_sim_run(g.sim, 10 * SEC);
 	cr_assert_eq(a.extends, 0);
 	serve_release(&g.served);

@@ -247,6 +247,18 @@ static inline uint32_t stranger_keepalive(struct stranger *c)
 	return a->alive.status;
 }
 
+static inline void stranger_disconnect(struct stranger *c)
+{
+	const struct wire_control m = {
+		.kind = WIRE_DISCONNECT,
+		.disconnect = { .connection = c->connection,
+				.client = c->client,
+				.epoch = c->epoch },
+	};
+
+	cr_assert_eq(stranger_ask(c, &m)->kind, WIRE_DISCONNECTED);
+}
+
 static inline struct wire_call stranger_call_of(uint64_t xid,
 						const char *method,
 						uint32_t length)
