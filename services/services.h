@@ -41,11 +41,12 @@ struct service {
 /* What a call is to be like. */
 struct probe_call {
 	uint64_t size;	 /* bytes of payload in the bodies, each way */
-	uint64_t delay;	 /* us that the service takes its time; 0: none */
-	void *bulk;	 /* memory; NULL without */
-	uint64_t length; /* of it */
-	uint64_t seed;	 /* of the contents, */
-	uint64_t offset; /* where they begin in the pattern */
+	uint64_t delay;	   /* us that the service takes its time; 0: none */
+	uint32_t progress; /* reports of progress meanwhile */
+	void *bulk;	   /* memory; NULL without */
+	uint64_t length;   /* of it */
+	uint64_t seed;	   /* of the contents, */
+	uint64_t offset;   /* where they begin in the pattern */
 };
 
 #define PROBE_ROOM 256 /* bytes of a body beyond probe_call.size */

@@ -43,6 +43,7 @@ static int message_prepare(const struct probe_call *call, void *body)
 	size_t length;
 
 	m.delay = call->delay;
+	m.progress = call->progress;
 	m.payload.len = call->size;
 	m.payload.data = malloc(call->size + 1);
 	if (!m.payload.data)

@@ -1,45 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs echo. Requests that wait on a loop are in a list of their CPT, so that
- * they can be answered when the service ends; workers that sleep are woken.
+ * Runs echo. What is to take its time waits by a timer on a loop, or sleeps in a
+ * worker; either ends early when nobody waits for the answer any more.
  */
 #include "echo.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <ulnet/loop.h>
 
 #include "services/echo/echo.pb-c.h"
 
-/* One that waits. Of its CPT. */
-struct pending {
-	struct ulnet_timer timer;
-	struct ulrpc_request *request;
-	Ulrpc__Echo__EchoRequest *message;
-	struct pending *next, **link; /* who points to it */
-};
+#define DELAY_MAX    (UINT64_C(366) * 86400 * 1000000) /* us */
+#define PROGRESS_MAX 999
 
 struct echo {
 	struct service base;
 	struct ulrpc *rpc;
-	struct pending *pending[LNET_CPTS_MAX];
-	atomic_bool ending;
-	pthread_mutex_t lock; /* with which sleepers wait for the end */
-	pthread_cond_t end;
-	pthread_condattr_t monotonic;
 };
 
-static uint64_t clock_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
+/* A request that waits on its CPT. */
+struct pending {
+	struct ulnet_timer timer; /* first */
+	struct echo *echo;
+	struct ulrpc_request *request;
+	Ulrpc__Echo__EchoRequest *message;
+	uint64_t begin; /* ns */
+	uint64_t step;	/* that it waits for, of steps_of() */
+};
 
 /* ---- bytes ---- */
 
@@ -81,113 +70,149 @@ static Ulrpc__Echo__EchoRequest *unpack(struct ulrpc_request *request,
 	return m;
 }
 
-static void pending_end(struct pending *p, int status)
+/* ---- taking one's time ---- */
+
+/* The time is divided by the reports of progress. */
+static uint64_t steps_of(const Ulrpc__Echo__EchoRequest *m)
 {
-	*p->link = p->next;
-	if (p->next)
-		p->next->link = p->link;
-	if (status) {
-		ulrpc_fail_text(p->request, status, "echo is being stopped");
-		ulrpc__echo__echo_request__free_unpacked(p->message, NULL);
-	} else {
-		reply(p->request, p->message);
-	}
-	free(p);
+	return (uint64_t)m->progress + 1;
+}
+
+/* us from the beginning until the end of step @n, from 1. */
+static uint64_t step_end(const Ulrpc__Echo__EchoRequest *m, uint64_t n)
+{
+	return m->delay * n / steps_of(m);
+}
+
+static void report(struct ulrpc_request *request,
+		   const Ulrpc__Echo__EchoRequest *m, uint64_t n)
+{
+	ulrpc_progress(request, (uint32_t)(1000 * n / steps_of(m)));
+}
+
+/* Takes @m. */
+static void give_up(struct ulrpc_request *request, Ulrpc__Echo__EchoRequest *m,
+		    int status, const char *why)
+{
+	ulrpc_fail_text(request, status, why);
+	ulrpc__echo__echo_request__free_unpacked(m, NULL);
+}
+
+/* ---- on the loop ---- */
+
+static void pending_arm(struct pending *p)
+{
+	uint64_t at = p->begin + step_end(p->message, p->step) * 1000;
+
+	lnet_timer_arm(ulrpc_node(p->echo->rpc), ulrpc_request_cpt(p->request),
+		       &p->timer, at);
 }
 
 static void on_timer(struct ulnet_timer *timer)
 {
-	/* The first field. */
-	pending_end((struct pending *)timer, 0);
+	struct pending *p = (struct pending *)timer; /* its first field */
+
+	if (p->step == steps_of(p->message)) {
+		reply(p->request, p->message);
+		free(p);
+		return;
+	}
+	report(p->request, p->message, p->step++);
+	pending_arm(p);
+}
+
+static void on_cancel(void *arg, struct ulrpc_request *request)
+{
+	struct pending *p = arg;
+
+	lnet_timer_cancel(ulrpc_node(p->echo->rpc), ulrpc_request_cpt(request),
+			  &p->timer);
+	give_up(request, p->message, -ECANCELED, "nobody waits any more");
+	free(p);
 }
 
 /* Takes @m. */
 static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 			 Ulrpc__Echo__EchoRequest *m)
 {
-	struct lnet *node = ulrpc_node(e->rpc);
 	unsigned int cpt = ulrpc_request_cpt(request);
-	uint64_t now = lnet_now(node, cpt), at;
 	struct pending *p = malloc(sizeof(*p));
 
-	if (!p || m->delay > (UINT64_MAX - now) / 1000) {
-		ulrpc_fail(request, p ? -EINVAL : -ENOMEM);
-		ulrpc__echo__echo_request__free_unpacked(m, NULL);
-		free(p);
+	if (!p) {
+		give_up(request, m, -ENOMEM, "no memory to wait with");
 		return;
 	}
-	at = now + m->delay * 1000;
-	*p = (struct pending){ .request = request,
+	*p = (struct pending){ .echo = e,
+			       .request = request,
 			       .message = m,
-			       .next = e->pending[cpt],
-			       .link = &e->pending[cpt] };
-	if (p->next)
-		p->next->link = &p->next;
-	e->pending[cpt] = p;
+			       .begin = lnet_now(ulrpc_node(e->rpc), cpt),
+			       .step = 1 };
 	lnet_timer_init(&p->timer, on_timer);
-	lnet_timer_arm(node, cpt, &p->timer, at);
+	pending_arm(p);
+	if (ulrpc_request_on_cancel(request, on_cancel, p))
+		on_cancel(p, request);
+}
+
+/* NULL, and the request is answered: it cannot be read, or asks for too
+ * much. */
+static Ulrpc__Echo__EchoRequest *take(struct ulrpc_request *request,
+				      const void *body, size_t length)
+{
+	Ulrpc__Echo__EchoRequest *m = unpack(request, body, length);
+
+	if (m && (m->delay > DELAY_MAX || m->progress > PROGRESS_MAX)) {
+		give_up(request, m, -EINVAL,
+			"a delay of 366 days, with 999 reports, is the most");
+		return NULL;
+	}
+	return m;
 }
 
 static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 		    size_t length)
 {
-	struct echo *e = arg;
-	Ulrpc__Echo__EchoRequest *m = unpack(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = take(request, body, length);
 
-	if (!m)
-		return;
-	if (!m->delay) {
+	if (m && m->delay)
+		wait_on_loop(arg, request, m);
+	else if (m)
 		reply(request, m);
-	} else if (atomic_load(&e->ending)) {
-		ulrpc_fail_text(request, -ESHUTDOWN, "echo is being stopped");
-		ulrpc__echo__echo_request__free_unpacked(m, NULL);
-	} else {
-		wait_on_loop(e, request, m);
-	}
 }
 
-/* Until @us are over, or the service ends: then false. */
-static bool sleep_us(struct echo *e, uint64_t us)
+/* ---- by a worker ---- */
+
+/* 0, or why it ends early. */
+static int sleep_steps(struct ulrpc_request *request,
+		       const Ulrpc__Echo__EchoRequest *m)
 {
-	uint64_t until = clock_us();
-	struct timespec t;
 	int rc = 0;
 
-	until = us < UINT64_MAX / 2 - until ? until + us : UINT64_MAX / 2;
-	t.tv_sec = (time_t)(until / 1000000);
-	t.tv_nsec = (long)(until % 1000000 * 1000);
-	pthread_mutex_lock(&e->lock);
-	while (!rc && !atomic_load(&e->ending))
-		rc = pthread_cond_timedwait(&e->end, &e->lock, &t);
-	pthread_mutex_unlock(&e->lock);
-	return rc == ETIMEDOUT;
+	for (uint64_t n = 1; !rc && n <= steps_of(m); n++) {
+		rc = ulrpc_request_sleep(request,
+					 step_end(m, n) - step_end(m, n - 1));
+		if (!rc && n < steps_of(m))
+			report(request, m, n);
+	}
+	return rc;
 }
 
 static void on_echo_worker(void *arg, struct ulrpc_request *request,
 			   const void *body, size_t length)
 {
-	struct echo *e = arg;
-	Ulrpc__Echo__EchoRequest *m = unpack(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = take(request, body, length);
+	int rc;
 
+	(void)arg;
 	if (!m)
 		return;
-	if (!m->delay || sleep_us(e, m->delay)) {
+	rc = m->delay ? sleep_steps(request, m) : 0;
+	if (rc)
+		give_up(request, m, rc, "nobody waits any more");
+	else
 		reply(request, m);
-		return;
-	}
-	ulrpc_fail_text(request, -ESHUTDOWN, "echo is being stopped");
-	ulrpc__echo__echo_request__free_unpacked(m, NULL);
 }
 
 /* ---- beginning and end ---- */
-
-static void echo_free(struct echo *e)
-{
-	pthread_cond_destroy(&e->end);
-	pthread_condattr_destroy(&e->monotonic);
-	pthread_mutex_destroy(&e->lock);
-	free(e);
-}
 
 int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
 	       struct service **service_p)
@@ -220,57 +245,24 @@ int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
 		return -ENOMEM;
 	e->base.type = &echo_service;
 	e->rpc = rpc;
-	pthread_mutex_init(&e->lock, NULL);
-	pthread_condattr_init(&e->monotonic);
-	pthread_condattr_setclock(&e->monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&e->end, &e->monotonic);
 	service_conf_fill(conf, &echo_service, &c);
 	c.methods = methods;
 	c.nmethods = sizeof(methods) / sizeof(methods[0]);
 	c.request_max = ULRPC_BODY_MAX;
 	rc = ulrpc_service_start(rpc, &c, &e->base.running);
 	if (rc) {
-		echo_free(e);
+		free(e);
 		return rc;
 	}
 	*service_p = &e->base;
 	return 0;
 }
 
-struct flush {
-	struct echo *echo;
-	unsigned int cpt;
-};
-
-static int flush(void *arg)
-{
-	const struct flush *f = arg;
-	struct echo *e = f->echo;
-	struct pending *p;
-
-	while ((p = e->pending[f->cpt])) {
-		lnet_timer_cancel(ulrpc_node(e->rpc), f->cpt, &p->timer);
-		pending_end(p, -ESHUTDOWN);
-	}
-	return 0;
-}
-
 int echo_stop(struct service *service, uint64_t timeout)
 {
 	struct echo *e = (struct echo *)service; /* its head */
-	struct lnet *node = ulrpc_node(e->rpc);
-	int rc;
+	int rc = ulrpc_service_stop(e->base.running, timeout);
 
-	pthread_mutex_lock(&e->lock);
-	atomic_store(&e->ending, true);
-	pthread_cond_broadcast(&e->end);
-	pthread_mutex_unlock(&e->lock);
-	for (unsigned int i = 0; i < lnet_cpts(node); i++) {
-		struct flush f = { .echo = e, .cpt = i };
-
-		lnet_call(node, i, flush, &f);
-	}
-	rc = ulrpc_service_stop(e->base.running, timeout);
-	echo_free(e);
+	free(e);
 	return rc;
 }
