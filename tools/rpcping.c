@@ -330,7 +330,7 @@ static int report(struct rpcping *p)
 		rc = report_text(o, i < n ? o->targets[i].text : "all",
 				 &p->now[i]);
 	if (!rc && o->explain)
-		rc = report_explain(&p->now[n], p->node.lnet);
+		rc = report_explain(&p->now[n], p->rpc);
 	if (rc)
 		say(&p->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
 	return rc;

@@ -425,6 +425,7 @@ static int slot_init(struct load *l, struct slot *s)
 	s->load = l;
 	s->call = (struct probe_call){ .size = l->conf.size,
 				       .delay = l->conf.delay,
+				       .progress = l->conf.progress,
 				       .length = l->conf.bulk };
 	rc = l->every > 0 ? 0 : slot_memory(l, s);
 	if (rc)
@@ -441,6 +442,7 @@ static int body_make(struct load *l)
 {
 	struct probe_call call = { .size = l->conf.size,
 				   .delay = l->conf.delay,
+				   .progress = l->conf.progress,
 				   .length = l->conf.bulk,
 				   .seed = l->conf.seed };
 	int rc = (int)l->conf.size;
@@ -517,7 +519,7 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 	l->call = (struct ulrpc_call_conf){
 		.deadline = conf->deadline,
 		.reply_max = (uint32_t)(conf->size + PROBE_ROOM),
-		.semantics = ULRPC_IDEMPOTENT,
+		.semantics = conf->semantics,
 	};
 	if (l->call.reply_max > ULRPC_BODY_MAX)
 		l->call.reply_max = ULRPC_BODY_MAX;

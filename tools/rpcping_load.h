@@ -29,6 +29,7 @@ struct load_conf {
 	const struct probe *probe;
 	uint64_t size;	   /* bytes of payload in the bodies */
 	uint64_t delay;	   /* us, for the service */
+	uint32_t progress; /* reports of the service meanwhile */
 	uint64_t bulk;	   /* bytes; 0: none; the probe says which way */
 	uint32_t segments; /* that it is cut into; 0: as few as possible */
 	bool checksum;	   /* of the bulk */
@@ -42,6 +43,7 @@ struct load_conf {
 	double rate; /* calls/s, begun whether others have ended or not; 0: each
 		      * call begins when one has ended */
 	uint64_t deadline; /* us, of each call */
+	enum ulrpc_semantics semantics;
 	uint64_t seed;
 	void (*ended)(
 		void *arg); /* once, in a turn of the CPT: there is no call

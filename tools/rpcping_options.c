@@ -10,10 +10,11 @@
 
 #include "option.h"
 
-#define WHO	     "rpcping"
-#define INFLIGHT_MAX 65536
+#define WHO	      "rpcping"
+#define INFLIGHT_MAX  65536
 #define INFLIGHT_RATE 1024 /* the default with --rate */
-#define SIZE_DEFAULT 64
+#define SIZE_DEFAULT  64
+#define PROGRESS_MAX  999
 
 static const char help[] =
 	"usage: rpcping [OPTION]... NID[,NID]...\n"
@@ -33,6 +34,8 @@ static const char help[] =
 	"ended or not\n"
 	"  --batch N           calls that may travel in one message (256)\n"
 	"  --deadline T        of each call (5 s)\n"
+	"  --semantics S       idempotent (default), at-most-once or "
+	"exactly-once\n"
 	"what:\n"
 	"  --size N            bytes there and back (64)\n"
 	"  --bulk-read N       the service writes N bytes to our memory\n"
@@ -44,6 +47,7 @@ static const char help[] =
 	"  --service NAME      called (echo; with bulk: brw)\n"
 	"  --method NAME       of it\n"
 	"  --delay T           that the service takes its time\n"
+	"  --progress N        reports of progress that it makes meanwhile\n"
 	"output:\n"
 	"  --live              a line each second, also if stderr is no "
 	"terminal\n"
@@ -75,6 +79,7 @@ enum {
 	OPT_RATE,
 	OPT_BATCH,
 	OPT_DEADLINE,
+	OPT_SEMANTICS,
 	OPT_SIZE,
 	OPT_BULK_READ,
 	OPT_BULK_WRITE,
@@ -84,6 +89,7 @@ enum {
 	OPT_SERVICE,
 	OPT_METHOD,
 	OPT_DELAY,
+	OPT_PROGRESS,
 	OPT_LIVE,
 	OPT_INTERVAL,
 	OPT_EXPLAIN,
@@ -100,6 +106,7 @@ static const struct option options[] = {
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "deadline", required_argument, NULL, OPT_DEADLINE },
+	{ "semantics", required_argument, NULL, OPT_SEMANTICS },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "bulk-read", required_argument, NULL, OPT_BULK_READ },
 	{ "bulk-write", required_argument, NULL, OPT_BULK_WRITE },
@@ -109,6 +116,7 @@ static const struct option options[] = {
 	{ "service", required_argument, NULL, OPT_SERVICE },
 	{ "method", required_argument, NULL, OPT_METHOD },
 	{ "delay", required_argument, NULL, OPT_DELAY },
+	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "live", no_argument, NULL, OPT_LIVE },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "explain", no_argument, NULL, OPT_EXPLAIN },
@@ -166,6 +174,25 @@ static int take_name(const char *option, const char *arg, const char **name_p)
 	return 0;
 }
 
+static int take_semantics(const char *arg, enum ulrpc_semantics *semantics_p)
+{
+	static const char *const names[] = {
+		[ULRPC_AT_MOST_ONCE] = "at-most-once",
+		[ULRPC_IDEMPOTENT] = "idempotent",
+		[ULRPC_EXACTLY_ONCE] = "exactly-once",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) != 0)
+			continue;
+		*semantics_p = (enum ulrpc_semantics)i;
+		return 0;
+	}
+	return option_bad(WHO, "semantics", arg,
+			  "idempotent, at-most-once and exactly-once are "
+			  "expected");
+}
+
 static int take_amount(struct rpcping_options *o, int option, const char *arg)
 {
 	struct load_conf *l = &o->load;
@@ -186,6 +213,8 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 		return take_number("batch", arg, ULRPC_BATCH_MAX, &l->batch);
 	case OPT_DEADLINE:
 		return option_time(WHO, "deadline", arg, 1, &l->deadline);
+	case OPT_SEMANTICS:
+		return take_semantics(arg, &l->semantics);
 	}
 	return -ENOENT;
 }
@@ -219,6 +248,8 @@ static int take_what(struct rpcping_options *o, struct given *given, int option,
 		return take_name("method", arg, &l->method);
 	case OPT_DELAY:
 		return option_time(WHO, "delay", arg, 1, &l->delay);
+	case OPT_PROGRESS:
+		return take_number("progress", arg, PROGRESS_MAX, &l->progress);
 	}
 	return -ENOENT;
 }
@@ -433,6 +464,8 @@ static int complete(struct rpcping_options *o, const struct given *given)
 	if (o->poll && o->node.cpts > 1)
 		return wrong("--cpts: with --poll there is one thread, the "
 			     "program's own");
+	if (l->progress && !l->delay)
+		return wrong("--progress is for calls with --delay");
 	if (o->json && o->explain)
 		return wrong("--json and --explain: one of them");
 	status = check_bulk(o, given);
@@ -470,7 +503,8 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	struct given given = { 0 };
 	int option, status;
 
-	*o = (struct rpcping_options){ .load.size = SIZE_DEFAULT };
+	*o = (struct rpcping_options){ .load.size = SIZE_DEFAULT,
+				       .load.semantics = ULRPC_IDEMPOTENT };
 	node_options_init(&o->node);
 	/* It only calls: any number of them share an address. */
 	o->node.accept = LNET_ACCEPT_NONE;

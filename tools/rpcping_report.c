@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -211,8 +212,7 @@ int report_json(const struct load_stats *s)
 	       "\"calls_per_s\": %.3f, \"bytes_per_s\": %.3f, ",
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
 	       (uintmax_t)s->resent, (uintmax_t)s->behind, (uintmax_t)s->bytes,
-	       time, per_second(s->answered, time),
-	       per_second(s->bytes, time));
+	       time, per_second(s->answered, time), per_second(s->bytes, time));
 	print_json_losses(s);
 	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
@@ -278,10 +278,32 @@ static void print_rails(const struct load_explain *e, struct lnet *node)
 	}
 }
 
-int report_explain(const struct load_stats *s, struct lnet *node)
+/* Those of @yaml's counters that have counted anything. */
+static void print_counters(const char *yaml)
 {
+	const char *line = strstr(yaml, "    counters:\n"), *comma = "";
+	unsigned long long n;
+	char name[64];
+
+	if (!line)
+		return;
+	fputs("  counted:", stdout);
+	while ((line = strchr(line, '\n')) &&
+	       sscanf(++line, "        %63[a-z_]: %llu", name, &n) == 2) {
+		if (!n)
+			continue;
+		printf("%s %s %llu", comma, name, n);
+		comma = ",";
+	}
+	putchar('\n');
+}
+
+int report_explain(const struct load_stats *s, struct ulrpc *rpc)
+{
+	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
 	uint64_t n = e->stage[LOAD_WIRE].n;
+	char *yaml = NULL;
 
 	print_stages(e);
 	print_rails(e, node);
@@ -290,5 +312,8 @@ int report_explain(const struct load_stats *s, struct lnet *node)
 	       n ? (double)(n + s->resent) / (double)n : 0.0,
 	       (uintmax_t)e->attempts_max,
 	       n ? (double)e->paths / (double)n : 0.0);
+	if (ulrpc_stats(rpc, &yaml) == 0)
+		print_counters(yaml);
+	free(yaml);
 	return written();
 }

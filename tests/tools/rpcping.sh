@@ -83,7 +83,8 @@ for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
 	'--inflight 65537' '--inflight 0' '--rate 0' '--rate 2G' '--batch 0' \
 	'--batch 257' '--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
 	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
-	'--delay x' '--interval 0' '--port 65536' '--cpts 17' \
+	'--delay x' '--progress 0' '--progress 1000' '--semantics twice' \
+	'--interval 0' '--port 65536' '--cpts 17' \
 	'--accept some' '--log x'; do
 	run 2 "$rpcping" $args "$server"
 	has err "^rpcping: $args: .* (is|are) expected"
@@ -117,6 +118,7 @@ usage "^rpcping: service echo has no method Raw that .*--delay" --method Raw \
 	--delay 1 "$server"
 usage "^rpcping: service brw has no method that .*--bulk-read and --delay" \
 	--bulk-read 1 --delay 1 "$server"
+usage "^rpcping: --progress is for calls with --delay" --progress 1 "$server"
 usage "^rpcping: --cpts: " --poll --cpts 2 "$server"
 usage "^rpcping: --json and --explain" --json --explain "$server"
 usage "^rpcping: --inflight 65536: with 268435456 bytes .* more than the memory" \
@@ -156,6 +158,12 @@ has err "^rpcping: $server: --size: too long"
 for method in Echo EchoWorker; do
 	json 0 '$j->{calls} == 6 && $l->{min} >= 20000' --count 6 --inflight 6 \
 		--method "$method" --delay 20ms "$server"
+	# All of its time, however it is divided.
+	json 0 '$j->{calls} == 6 && $l->{min} >= 20000' --count 6 --inflight 6 \
+		--method "$method" --delay 20ms --progress 7 --verify "$server"
+done
+for semantics in idempotent at-most-once exactly-once; do
+	json 0 '$j->{calls} == 50' --count 50 --semantics "$semantics" "$server"
 done
 json 0 '$j->{calls} > 0 && $j->{seconds} >= 0.2' --time 0.2 --warmup 100ms \
 	"$server"
@@ -178,6 +186,7 @@ for stage in connecting window wire throttled 'server queue' service; do
 done
 has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$"
 has out "^  attempts: 1.000 for each call, at most 1; "
+has out "^  counted: .*, replies_received [1-9]"
 run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
 has err "^rpcping: stdout: No space left on device\$"
 run 0 "$rpcping" --help
