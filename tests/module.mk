@@ -105,10 +105,8 @@ unit_tests += %D%/unit/rpc/server/cancel_test
 unit_tests += %D%/unit/rpc/server/exec_test
 unit_tests += %D%/unit/rpc/server/extend_test
 unit_tests += %D%/unit/rpc/server/gate_test
-unit_tests += %D%/unit/rpc/server/grant_test
 unit_tests += %D%/unit/rpc/server/overload_test
 unit_tests += %D%/unit/rpc/client/herd_test
-unit_tests += %D%/unit/rpc/client/window_test
 unit_tests += %D%/unit/rpc/inbox_test
 unit_tests += %D%/unit/rpc/server/sched_test
 unit_tests += %D%/unit/rpc/server/service_test
@@ -269,6 +267,7 @@ sim_campaigns += %D%/sim/rpc_campaign
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_scenario.c %D%/sim/rpc_run.h
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_server.c
+%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_work.c
 
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
 # files that have such mistakes in them (base/mutation.h) are compiled for these

@@ -134,8 +134,6 @@ static void message_init(struct reply_message *m, struct origin *o)
 	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
-	if (sc->service->has_exec)
-		head.window = grant_of(&sc->grant, o->share->host->shares);
 	m->origin = o;
 	m->kept = (struct record_reply){ .keeps = 0 };
 	m->linked = m->owed = m->refusal = m->over = false;

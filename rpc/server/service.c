@@ -434,7 +434,6 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	list_init(&sc->flush);
 	list_init(&sc->canceled);
 	sc->flush_work.fn = replies_flush;
-	grant_init(&sc->grant, svc->conf.window);
 	sc->cancel_work.fn = requests_tell;
 }
 

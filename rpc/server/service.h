@@ -31,7 +31,6 @@
 #include "base/pool.h"
 #include "base/share.h"
 #include "rpc/server/exec.h"
-#include "rpc/server/grant.h"
 #include "rpc/server/sleep.h"
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
@@ -116,7 +115,6 @@ struct service_cpt {
 	struct list replies;	    /* reply_message.link: not delivered yet */
 	unsigned int answers;	    /* of these, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
-	struct grant grant;	       /* of windows */
 	struct ulnet_work flush_work;
 	bool flushing; /* that is under way */
 	/* Callbacks of requests that are canceled: cancel.h. */
@@ -338,14 +336,10 @@ static inline bool service_is_full(const struct service_cpt *sc,
 }
 
 /* us until what was refused is to come again. @again: ns until there may be
- * room; 0: when half of what is under way may be done, as nothing else is
- * known. */
+ * room, as far as that is known. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {
-	if (!again && svc->has_exec)
-		again = mean_value(&svc->exec.hold) *
-			service_held_requests(svc) / svc->conf.workers_max / 2;
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 

@@ -8,9 +8,6 @@
 
 #include "tests/sim/rpc_run.h"
 
-static const char *const method_names[METHODS] = { "inline", "later", "work",
-						   "high", "bulk" };
-
 /* ---- bulk ---- */
 
 static void bulk_retire(struct test_bulk *b)
@@ -261,6 +258,26 @@ static uint32_t some_length(struct run *r)
 	return lengths[rnd(r, n)];
 }
 
+static enum ulrpc_semantics some_semantics(struct run *r)
+{
+	unsigned int n = (unsigned int)rnd(r, 100);
+
+	if (n < 40)
+		return ULRPC_IDEMPOTENT;
+	return n < 70 ? ULRPC_AT_MOST_ONCE : ULRPC_EXACTLY_ONCE;
+}
+
+static uint32_t some_delay(struct run *r)
+{
+	uint32_t us =
+		(uint32_t)rnd(r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000);
+
+	/* After a while, when it is known how long calls take. */
+	if (r->weather == WEATHER_SLOW && r->left < CALLS / 2 && !r->healed)
+		us *= 10;
+	return us;
+}
+
 /* What the server is to do, and what the caller asks for. */
 static void call_plan(struct test_call *c, struct test_body *b,
 		      struct ulrpc_call_conf *conf)
@@ -268,7 +285,7 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	struct run *r = c->run;
 
 	c->method = (enum method)rnd(r, METHODS);
-	c->idempotent = chance(r, 25);
+	c->semantics = some_semantics(r);
 	c->reply_length = some_length(r);
 	c->reply_max = c->reply_length + (uint32_t)rnd(r, 100) + 1;
 	if (chance(r, 3) && c->reply_length > 1)
@@ -277,22 +294,23 @@ static void call_plan(struct test_call *c, struct test_body *b,
 		.magic = TEST_MAGIC,
 		.id = c->id,
 		.reply_length = c->reply_length,
-		.delay = (uint32_t)rnd(
-			r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000),
+		.delay = some_delay(r),
 		.status = chance(r, 5) ? -1 - (int)rnd(r, 100) : 0,
 		.service = (uint8_t)c->service,
 		.method = (uint8_t)c->method,
 		.target = (uint8_t)c->target,
 		.refuse = chance(r, 2),
 		.early = chance(r, 15),
+		.blocks = chance(r, 70),
+		.asks = chance(r, 5),
 		.length = (uint32_t)sizeof(*b) + some_length(r),
 	};
 	conf->deadline = some_deadline(r);
 	conf->reply_max = c->reply_max;
 	conf->priority = (enum ulrpc_priority)rnd(r, 4);
-	conf->semantics = c->idempotent ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
-	c->nbulks =
-		c->method == METHOD_BULK ? (unsigned int)rnd(r, BULKS + 1) : 0;
+	conf->semantics = c->semantics;
+	c->nbulks = method_has_bulk(c->method) ? (unsigned int)rnd(r, BULKS + 1)
+					       : 0;
 }
 
 /* One that no server has a reason to fail. */
@@ -305,7 +323,6 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 	b->status = 0;
 	b->refuse = false;
 	b->delay = 0;
-	conf->deadline = 120 * SEC / US;
 }
 
 static int call_start(struct test_call *c, struct ulrpc_client *client,
@@ -339,8 +356,9 @@ static int call_start(struct test_call *c, struct ulrpc_client *client,
 	return rc;
 }
 
+/* @probe: us in which it has to succeed; 0: it need not. */
 static void call_begin(struct member *m, const struct test_client *tc,
-		       bool probe)
+		       uint64_t probe)
 {
 	struct ulrpc_call_conf conf = { 0 };
 	struct test_call *c = call_new(m, tc);
@@ -350,8 +368,10 @@ static void call_begin(struct member *m, const struct test_client *tc,
 	if (!c)
 		return;
 	call_plan(c, &b, &conf);
-	if (probe)
+	if (probe) {
 		call_plan_probe(c, &b, &conf);
+		conf.deadline = probe;
+	}
 	rc = call_start(c, tc->client, &b, &conf);
 	if (!rc)
 		return;
@@ -373,7 +393,7 @@ static const struct test_client *some_client(struct member *m)
 	return m->rpc && tc->client ? tc : NULL;
 }
 
-/* Waits for it, which lets time pass. */
+/* Waits for it, in which time passes. */
 static void call_wait(struct member *m, const struct test_client *tc)
 {
 	struct run *r = m->run;
@@ -397,13 +417,12 @@ static void call_wait(struct member *m, const struct test_client *tc)
 	conf.reply_max = c->reply_max = sizeof(reply);
 	conf.deadline = 1 + rnd(r, 50000);
 	c->deadline = lnet_sim_now(r->sim) + conf.deadline * US;
-	r->waiting = m->busy = true;
 	rc = ulrpc_call_wait(tc->client, ulrpc_method("inline"), &b, sizeof(b),
 			     &conf, reply, sizeof(reply), &length, &o);
-	r->waiting = m->busy = false;
 	if (rc) {
 		c->failed = true;
-		if (rc != -ESHUTDOWN)
+		if (rc != -ESHUTDOWN &&
+		    (rc != -ECANCELED || lnet_sim_node(r->sim, m->index)))
 			lnet_sim_fail(r->sim,
 				      "node %u: call %lu not waited for: %d",
 				      m->index, (unsigned long)c->id, rc);
@@ -420,17 +439,28 @@ void caller_call(struct member *m)
 	if (!tc || !r->left)
 		return;
 	r->left--;
-	if (!r->waiting && !lnet_in_turn() && chance(r, 3))
-		call_wait(m, tc);
-	else
-		call_begin(m, tc, false);
+	if (r->waiting || lnet_in_turn() || !chance(r, 3)) {
+		call_begin(m, tc, 0);
+		return;
+	}
+	r->waiting = m->busy = true;
+	call_wait(m, tc);
+	r->waiting = m->busy = false;
 }
 
-void caller_probe(struct member *m)
+void caller_ask(struct member *m)
+{
+	const struct test_client *tc = some_client(m);
+
+	if (tc && m->run->left)
+		call_wait(m, tc);
+}
+
+void caller_probe(struct member *m, uint64_t us)
 {
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
 		if (m->clients[i].client)
-			call_begin(m, &m->clients[i], true);
+			call_begin(m, &m->clients[i], us);
 }
 
 /* ---- giving up ---- */

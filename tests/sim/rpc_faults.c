@@ -34,6 +34,10 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	if (chance(r, 30))
 		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
 	link_faults(r->sim, r->harsh, &l);
+	if (r->weather == WEATHER_DELAYED && chance(r, 30))
+		l.latency = rnd(r, 3 * SEC);
+	if (r->weather == WEATHER_ONE_WAY && chance(r, 30))
+		l.loss = LNET_SIM_ALWAYS;
 	if (chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
 	/* Copies that outlive their connection, and the server. */
@@ -100,10 +104,22 @@ static void reopen(void *arg)
 		member_clients(m);
 }
 
+/* Something of @m has ended that began to at @began: what LNet may take for it,
+ * and what handlers may, is over. */
+void fault_ended(const struct member *m, const char *what, uint64_t began)
+{
+	uint64_t took = lnet_sim_now(m->run->sim) - began;
+
+	if (took > LNET_TIME + 15 * SEC)
+		lnet_sim_fail(m->run->sim, "node %u: %s ends after %lu ms",
+			      m->index, what, (unsigned long)(took / MS));
+}
+
 /* Everything of RPC ends on a node that lives on. */
 static void close_rpc(struct member *m)
 {
 	struct run *r = m->run;
+	uint64_t began = lnet_sim_now(r->sim);
 	struct ulrpc *rpc = m->rpc;
 	int rc;
 
@@ -118,6 +134,7 @@ static void close_rpc(struct member *m)
 	if (rc)
 		lnet_sim_fail(r->sim, "node %u: RPC does not close: %d",
 			      m->index, rc);
+	fault_ended(m, "RPC", began);
 	for (unsigned int i = 0; i < SERVICES; i++)
 		server_stopped(m, i);
 	caller_closed(m);
@@ -141,7 +158,8 @@ static void close_later(void *arg)
 static void shut(struct run *r, struct member *m)
 {
 	if (!r->late && chance(r, 60))
-		ulrpc_shutdown(m->rpc, rnd(r, 100000), on_shutdown, m);
+		m->shutting =
+			!ulrpc_shutdown(m->rpc, rnd(r, 100000), on_shutdown, m);
 	lnet_sim_at(r->sim, rnd(r, r->late ? MS : 150 * MS), close_later, m);
 }
 
@@ -209,6 +227,8 @@ int member_open(struct member *m)
 {
 	struct lnet *node = lnet_sim_node(m->run->sim, m->index);
 	int rc = ulrpc_open(node, &m->run->conf, &m->rpc);
+
+	m->shutting = false;
 
 	if (rc) {
 		m->rpc = NULL;

@@ -12,11 +12,24 @@
 #define NODES_MAX   8
 #define CLIENTS_MAX 4	 /* of each node */
 #define SERVICES    2	 /* of each node */
-#define METHODS	    5	 /* of each service */
+#define METHODS	    6	 /* of each service */
 #define CALLS	    1500 /* that a run begins by itself */
 #define CALLS_MAX   4096
 #define BULKS	    3	  /* of a call, at most */
 #define MAX_REPLY   65536 /* longer than any reply */
+/* LNet gives up what it can neither send nor be sure of. */
+#define LNET_TIME (50 * SEC)
+
+/* What happens more often in a run than in others. */
+enum weather {
+	WEATHER_MIXED,
+	WEATHER_DELAYED, /* messages take many times a call's patience */
+	WEATHER_ONE_WAY, /* nothing arrives, in one direction */
+	WEATHER_SLOW,	 /* services take ten times as long as they used to */
+	WEATHER_CROWDED, /* many calls at once */
+	WEATHER_FICKLE,	 /* callers change their minds */
+	WEATHERS
+};
 
 struct run;
 struct job;
@@ -28,11 +41,22 @@ enum method {
 	METHOD_WORK,   /* by a worker, who may keep his place for a time */
 	METHOD_HIGH,   /* by a worker, of high priority */
 	METHOD_BULK,   /* moves all bulk of the call, then replies */
+	METHOD_AGAIN,  /* the same, by a worker that waits for that; may be
+			* executed more than once */
 };
 
-static inline bool method_is_idempotent(enum method m)
+extern const char *const method_names[METHODS];
+
+static inline enum ulrpc_semantics method_semantics(enum method m)
 {
-	return m == METHOD_INLINE || m == METHOD_WORK;
+	if (m == METHOD_INLINE || m == METHOD_WORK || m == METHOD_AGAIN)
+		return ULRPC_IDEMPOTENT;
+	return m == METHOD_HIGH ? ULRPC_EXACTLY_ONCE : ULRPC_AT_MOST_ONCE;
+}
+
+static inline bool method_has_bulk(enum method m)
+{
+	return m == METHOD_BULK || m == METHOD_AGAIN;
 }
 
 struct test_bulk {
@@ -59,7 +83,7 @@ struct test_call {
 	bool waiting;	  /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
 	bool probe;	  /* has to succeed */
-	bool idempotent;
+	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
 	/* at the servers */
@@ -78,6 +102,8 @@ struct test_body {
 	uint8_t service, method, target;
 	bool refuse; /* the handler cannot read it, it will say */
 	bool early;  /* it replies before its bulk has been moved */
+	bool blocks; /* its worker waits, rather than have it answered later */
+	bool asks;   /* and calls another service meanwhile */
 };
 #define TEST_MAGIC UINT64_C(0x756c727063626f64)
 
@@ -98,12 +124,36 @@ struct member {
 	unsigned int nnids;
 	struct ulnet_nid nids[RAILS_MAX];
 	unsigned int life;
-	bool busy; /* it waits for something: no process ends then */
+	bool busy;     /* it waits for something: no process ends then */
+	bool shutting; /* requests may be left behind any time */
 	struct ulrpc *rpc;
 	struct ulrpc_service *services[SERVICES];
+	unsigned int starts[SERVICES]; /* of each */
 	struct test_method methods[SERVICES][METHODS];
 	struct test_client clients[CLIENTS_MAX];
 	struct job *jobs;
+};
+
+/* A request that its handler has not answered yet, or whose bulk is moved. */
+struct job {
+	struct job *next, **prev; /* member.jobs */
+	struct member *m;
+	struct ulrpc_request *request; /* NULL: answered */
+	struct test_body body;
+	unsigned int start; /* of its service */
+	bool delayed;	    /* the clock has it */
+	bool blocked;	    /* a worker has it, which waits */
+	bool dead;	    /* its node crashed */
+	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
+	bool lost;  /* its service has ended: the request is the handler's */
+	int status; /* of bulk */
+	unsigned int moving;
+	struct {
+		struct job *job;
+		char *buf; /* NULL: retired */
+		uint32_t size;
+		bool get;
+	} parts[BULKS];
 };
 
 struct run {
@@ -119,9 +169,17 @@ struct run {
 	bool waiting; /* some node waits: no other may begin to */
 	bool healed;  /* no faults any more */
 	bool over;
+	enum weather weather;
 	bool slow, harsh, tiny, late;
 	unsigned int ok; /* calls that succeeded */
 };
+
+/* Nobody minds if it is executed more than once. */
+static inline bool call_is_idempotent(const struct test_call *c)
+{
+	return c->semantics == ULRPC_IDEMPOTENT &&
+	       method_semantics(c->method) == ULRPC_IDEMPOTENT;
+}
 
 static inline uint64_t rnd(struct run *r, uint64_t below)
 {
@@ -151,8 +209,10 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 
 /* One call more, of whatever kind. */
 void caller_call(struct member *m);
-/* One that has to succeed, of each client there is. */
-void caller_probe(struct member *m);
+/* One that has to succeed within @us, of each client there is. */
+void caller_probe(struct member *m, uint64_t us);
+/* On a worker: one that is waited for. */
+void caller_ask(struct member *m);
 void caller_cancel_one(struct run *r);
 /* All that have no deadline, or would last longer than the run. */
 void caller_cancel_long(struct run *r);
@@ -177,10 +237,28 @@ unsigned int server_jobs(const struct member *m);
 /* Answers what is not answered, and frees. */
 void server_free(struct member *m);
 
+struct job *job_new(struct member *m, struct ulrpc_request *request,
+		    const struct test_body *body);
+/* Frees it, if nobody has it any more. */
+void job_check(struct job *j);
+void job_answer(struct job *j, int status);
+/* One of its bulks: false, it is not there. */
+bool part_begin(struct job *j, unsigned int i, struct iovec iov[2]);
+void part_end(struct job *j, unsigned int i, int status, uint64_t moved);
+
+/* ---- rpc_work.c: handlers that block ---- */
+
+/* On a worker: takes its time, and waits for what it needs; then answers. */
+void work_block(struct job *j);
+/* When the caller's time is over, us of the clock: UINT64_MAX, never; 0: now.
+ * Never sooner than was known before. */
+uint64_t job_deadline(struct job *j);
+
 /* ---- rpc_faults.c ---- */
 
 void fault_one(struct run *r);
 void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
+void fault_ended(const struct member *m, const char *what, uint64_t began);
 /* Ends all faults: everybody is there, with all services. */
 void fault_heal(struct run *r);
 /* RPC of a node, with its services and clients. */

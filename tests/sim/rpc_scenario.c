@@ -2,12 +2,15 @@
 /*
  * RPC among the nodes of a random cluster. What must hold:
  *	- a call ends once, by its deadline, after the call that began it;
+ *	- the time that a handler has for its answer never gets shorter;
  *	- what is said not to be executed never is; what is said to be has been;
  *	  nothing is executed twice, unless its caller does not mind;
  *	- replies and bulk have the contents that belong to them;
  *	- memory of bulk is not written to once it is the caller's again;
  *	- no call waits while nothing is in its way;
- *	- in the end nothing is left; and when faults end, calls succeed.
+ *	- RPC, and each service, ends in time, whatever is under way;
+ *	- in the end nothing is left; and when faults end, calls succeed: at
+ *	  once, when LNet has given up what faults have left in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,11 +45,29 @@ static uint64_t step_pause(struct run *r)
 	return rnd(r, chance(r, 20) ? 50 * MS : 5 * MS);
 }
 
+/* Also while a step waits for something, perhaps in vain. */
+static void watch(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->over)
+		return;
+	caller_check(r);
+	lnet_sim_at(r->sim, SEC, watch, r);
+}
+
+static unsigned int step_calls(struct run *r)
+{
+	if (r->weather == WEATHER_CROWDED && chance(r, 15))
+		return 150;
+	return r->late || chance(r, 15) ? 20 : 1;
+}
+
 static void step(void *arg)
 {
 	struct run *r = arg;
 	struct member *m = &r->members[rnd(r, r->n)];
-	unsigned int burst = r->late || chance(r, 15) ? 20 : 1;
+	unsigned int burst = step_calls(r);
 
 	if (r->over || r->healed)
 		return;
@@ -54,7 +75,7 @@ static void step(void *arg)
 		caller_call(m);
 	if (chance(r, r->late ? 60 : 12))
 		fault_one(r);
-	if (chance(r, 10))
+	while (chance(r, r->weather == WEATHER_FICKLE ? 70 : 10))
 		caller_cancel_one(r);
 	caller_check(r);
 	audit_all(r);
@@ -96,6 +117,15 @@ static bool all_clean(struct run *r)
 	return true;
 }
 
+/* Each client's call succeeds, by @longest from now. */
+static void probe(struct run *r, uint64_t longest)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		caller_probe(&r->members[i], longest / US);
+	if (!run_until(r, all_ended, longest + SEC))
+		lnet_sim_fail(r->sim, "calls do not end without faults");
+}
+
 /* The faults end, and with them what they have led to. */
 static void recover(struct run *r)
 {
@@ -107,10 +137,8 @@ static void recover(struct run *r)
 	/* Who went away may come back a little later. */
 	lnet_sim_run(r->sim, SEC);
 	fault_heal(r);
-	for (unsigned int i = 0; i < r->n; i++)
-		caller_probe(&r->members[i]);
-	if (!run_until(r, all_ended, 150 * SEC))
-		lnet_sim_fail(r->sim, "calls do not end without faults");
+	probe(r, LNET_TIME + 10 * SEC);
+	probe(r, 5 * SEC);
 	if (run_until(r, all_clean, 150 * SEC))
 		return;
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -163,6 +191,8 @@ static int set_up(struct run *r)
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
 	r->late = chance(r, 35);
+	if (!r->late && chance(r, 60))
+		r->weather = (enum weather)rnd(r, WEATHERS);
 	conf_fill(r);
 	/* See step_pause(): nor does it hear of them by a keepalive. */
 	if (r->late) {
@@ -180,6 +210,7 @@ static int set_up(struct run *r)
 static void run_all(struct run *r)
 {
 	lnet_sim_at(r->sim, MS, step, r);
+	lnet_sim_at(r->sim, SEC, watch, r);
 	/* Sometimes everything ends in the middle. */
 	if (chance(r, 30)) {
 		lnet_sim_run(r->sim, rnd(r, SEC));

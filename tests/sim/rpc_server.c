@@ -4,32 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ulnet/loop.h>
 
 #include "tests/sim/rpc_run.h"
 
-/* A request that its handler has not answered yet, or whose bulk is moved. */
-struct job {
-	struct job *next, **prev; /* member.jobs */
-	struct member *m;
-	struct ulrpc_request *request; /* NULL: answered */
-	struct test_body body;
-	bool delayed; /* the clock has it */
-	bool dead;    /* its node crashed */
-	bool lost;    /* its service has ended: the request is the handler's */
-	int status;   /* of bulk */
-	unsigned int moving;
-	struct {
-		struct job *job;
-		char *buf; /* NULL: retired */
-		uint32_t size;
-		bool get;
-	} parts[BULKS];
-};
-
 /* ---- jobs ---- */
 
-static struct job *job_new(struct member *m, struct ulrpc_request *request,
-			   const struct test_body *body)
+struct job *job_new(struct member *m, struct ulrpc_request *request,
+		    const struct test_body *body)
 {
 	struct job *j = calloc(1, sizeof(*j));
 
@@ -38,6 +20,7 @@ static struct job *job_new(struct member *m, struct ulrpc_request *request,
 	j->m = m;
 	j->request = request;
 	j->body = *body;
+	j->start = m->starts[body->service];
 	j->next = m->jobs;
 	j->prev = &m->jobs;
 	if (j->next)
@@ -54,9 +37,10 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-static void job_check(struct job *j)
+void job_check(struct job *j)
 {
-	if (!j->delayed && !j->moving && (!j->request || j->dead))
+	if (!j->delayed && !j->blocked && !j->moving &&
+	    (!j->request || j->dead))
 		job_free(j);
 }
 
@@ -76,7 +60,7 @@ static void answer(struct run *r, struct ulrpc_request *request,
 	lnet_sim_buf_retire(r->sim, reply);
 }
 
-static void job_answer(struct job *j, int status)
+void job_answer(struct job *j, int status)
 {
 	struct ulrpc_request *request = j->request;
 
@@ -102,6 +86,28 @@ static void job_delay(struct job *j)
 
 /* ---- bulk ---- */
 
+/* A part has been moved, or not; what it was moved to or from is not touched any
+ * more. */
+void part_end(struct job *j, unsigned int i, int status, uint64_t moved)
+{
+	struct lnet_sim *sim = j->m->run->sim;
+
+	if (!status && moved != j->parts[i].size)
+		lnet_sim_fail(sim, "call %lu: %lu bytes moved of %u",
+			      (unsigned long)j->body.id, (unsigned long)moved,
+			      j->parts[i].size);
+	if (!status && j->parts[i].get &&
+	    !pattern_holds(j->parts[i].buf, j->parts[i].size,
+			   bulk_pattern(j->body.id, i)))
+		lnet_sim_fail(sim,
+			      "call %lu: bulk %u was read with wrong contents",
+			      (unsigned long)j->body.id, i);
+	lnet_sim_buf_retire(sim, j->parts[i].buf);
+	j->parts[i].buf = NULL;
+	if (status)
+		j->status = -EREMOTEIO;
+}
+
 static void on_moved(void *arg, int status, uint64_t moved)
 {
 	struct job *j = *(struct job **)arg;
@@ -109,20 +115,7 @@ static void on_moved(void *arg, int status, uint64_t moved)
 
 	while ((void *)&j->parts[i] != arg)
 		i++;
-	if (!status && moved != j->parts[i].size)
-		lnet_sim_fail(j->m->run->sim, "call %lu: %lu bytes moved of %u",
-			      (unsigned long)j->body.id, (unsigned long)moved,
-			      j->parts[i].size);
-	if (!status && j->parts[i].get &&
-	    !pattern_holds(j->parts[i].buf, j->parts[i].size,
-			   bulk_pattern(j->body.id, i)))
-		lnet_sim_fail(j->m->run->sim,
-			      "call %lu: bulk %u was read with wrong contents",
-			      (unsigned long)j->body.id, i);
-	lnet_sim_buf_retire(j->m->run->sim, j->parts[i].buf);
-	j->parts[i].buf = NULL;
-	if (status)
-		j->status = -EREMOTEIO;
+	part_end(j, i, status, moved);
 	if (--j->moving)
 		return;
 	if (j->request)
@@ -130,17 +123,19 @@ static void on_moved(void *arg, int status, uint64_t moved)
 	job_check(j);
 }
 
-static void part_move(struct job *j, unsigned int i)
+bool part_begin(struct job *j, unsigned int i, struct iovec iov[2])
 {
 	struct ulrpc_bulk_info info;
-	struct iovec iov[2];
 	uint32_t half;
 	int rc = ulrpc_request_bulk(j->request, i, &info);
 
 	if (rc) {
-		lnet_sim_fail(j->m->run->sim, "call %lu has no bulk %u: %d",
-			      (unsigned long)j->body.id, i, rc);
-		return;
+		/* Its service may have left it behind. */
+		if (!j->blocked || job_deadline(j))
+			lnet_sim_fail(j->m->run->sim,
+				      "call %lu has no bulk %u: %d",
+				      (unsigned long)j->body.id, i, rc);
+		return false;
 	}
 	j->parts[i].job = j;
 	j->parts[i].size = (uint32_t)info.length;
@@ -149,16 +144,26 @@ static void part_move(struct job *j, unsigned int i)
 	half = (uint32_t)info.length / 2;
 	iov[0] = (struct iovec){ j->parts[i].buf, half };
 	iov[1] = (struct iovec){ j->parts[i].buf + half, info.length - half };
-	j->moving++;
-	if (j->parts[i].get) {
-		rc = ulrpc_bulk_get(j->request, i, 0, iov, 2, on_moved,
-				    &j->parts[i]);
-	} else {
+	if (!j->parts[i].get)
 		pattern_fill(j->parts[i].buf, (uint32_t)info.length,
 			     bulk_pattern(j->body.id, i));
+	return true;
+}
+
+static void part_move(struct job *j, unsigned int i)
+{
+	struct iovec iov[2];
+	int rc;
+
+	if (!part_begin(j, i, iov))
+		return;
+	j->moving++;
+	if (j->parts[i].get)
+		rc = ulrpc_bulk_get(j->request, i, 0, iov, 2, on_moved,
+				    &j->parts[i]);
+	else
 		rc = ulrpc_bulk_put(j->request, i, 0, iov, 2, on_moved,
 				    &j->parts[i]);
-	}
 	if (!rc)
 		return;
 	lnet_sim_fail(j->m->run->sim, "call %lu: bulk %u cannot be moved: %d",
@@ -203,7 +208,7 @@ static void execute(struct test_call *c, const struct member *m, bool refuse)
 	struct lnet_sim *sim = c->run->sim;
 	unsigned int before = c->executed + c->refused;
 
-	if (before && !(c->idempotent && method_is_idempotent(c->method)))
+	if (before && !call_is_idempotent(c))
 		lnet_sim_fail(sim, "node %u: call %lu is executed again",
 			      m->index, (unsigned long)c->id);
 	if (c->ended && c->outcome.execution == ULRPC_NOT_EXECUTED)
@@ -246,7 +251,9 @@ static void on_request(void *arg, struct ulrpc_request *request,
 	execute(c, m, b.refuse);
 	if (b.refuse)
 		ulrpc_refuse(request);
-	else if (tm->method == METHOD_BULK)
+	else if (b.blocks && !lnet_in_turn())
+		work_block(job_new(m, request, &b));
+	else if (method_has_bulk(tm->method))
 		job_move(job_new(m, request, &b));
 	else if (tm->method != METHOD_INLINE && b.delay)
 		job_delay(job_new(m, request, &b));
@@ -256,8 +263,22 @@ static void on_request(void *arg, struct ulrpc_request *request,
 
 /* ---- services ---- */
 
-static const char *const method_names[METHODS] = { "inline", "later", "work",
-						   "high", "bulk" };
+const char *const method_names[METHODS] = { "inline", "later", "work",
+					    "high",   "bulk",  "again" };
+
+static enum ulrpc_run method_run(struct run *r, enum method m)
+{
+	switch (m) {
+	case METHOD_WORK:
+	case METHOD_HIGH:
+	case METHOD_AGAIN:
+		return ULRPC_RUN_WORKER;
+	case METHOD_BULK:
+		return chance(r, 30) ? ULRPC_RUN_WORKER : ULRPC_RUN_INLINE;
+	default:
+		return ULRPC_RUN_INLINE;
+	}
+}
 
 static void methods_fill(struct member *m, unsigned int service,
 			 struct ulrpc_method_conf *methods)
@@ -270,18 +291,12 @@ static void methods_fill(struct member *m, unsigned int service,
 			.name = method_names[i],
 			.handler = on_request,
 			.arg = tm,
-			.semantics = method_is_idempotent(tm->method)
-					     ? ULRPC_IDEMPOTENT
-					     : ULRPC_AT_MOST_ONCE,
-			.run = i == METHOD_WORK || i == METHOD_HIGH
-				       ? ULRPC_RUN_WORKER
-				       : ULRPC_RUN_INLINE,
+			.semantics = method_semantics(tm->method),
+			.run = method_run(m->run, tm->method),
 			.priority = i == METHOD_HIGH ? ULRPC_PRIORITY_HIGH
 						     : ULRPC_PRIORITY_DEFAULT,
 		};
 	}
-	if (chance(m->run, 30))
-		methods[METHOD_BULK].run = ULRPC_RUN_WORKER;
 }
 
 static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
@@ -322,6 +337,7 @@ void server_start(struct member *m, unsigned int service)
 	/* A fixed portal is the next service's at once. */
 	if (service == 1)
 		conf.portal = 20;
+	m->starts[service]++;
 	rc = ulrpc_service_start(m->rpc, &conf, &m->services[service]);
 	if (!rc)
 		return;
@@ -336,6 +352,7 @@ void server_stop(struct member *m, unsigned int service)
 {
 	struct ulrpc_service *svc = m->services[service];
 	struct run *r = m->run;
+	uint64_t began = lnet_sim_now(r->sim);
 	int rc;
 
 	m->services[service] = NULL;
@@ -343,6 +360,7 @@ void server_stop(struct member *m, unsigned int service)
 	rc = ulrpc_service_stop(svc, chance(r, 30) ? 0 : rnd(r, 100000));
 	r->waiting = m->busy = false;
 	server_stopped(m, service);
+	fault_ended(m, "a service", began);
 	if (rc && rc != -ETIMEDOUT)
 		lnet_sim_fail(r->sim, "node %u: service %u does not stop: %d",
 			      m->index, service, rc);
@@ -372,6 +390,11 @@ void server_crashed(struct member *m)
 		next = j->next;
 		if (j->lost)
 			continue;
+		if (j->blocked)
+			lnet_sim_fail(m->run->sim,
+				      "node %u: call %lu blocks a worker, and "
+				      "the node has crashed",
+				      m->index, (unsigned long)j->body.id);
 		parts_retire(j);
 		j->moving = 0;
 		j->dead = true;
