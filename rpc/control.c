@@ -173,6 +173,7 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	case WIRE_OPEN:
 	case WIRE_DISCONNECT:
 	case WIRE_KEEPALIVE:
+	case WIRE_CANCEL:
 		export_on_control(s, ev, &m);
 		break;
 	default:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/control.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/service.h"
@@ -533,10 +534,46 @@ static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
+/* The call is over for its client, whatever of it has come, or comes later: so
+ * it is noted as asked for by the last attempt that there can be. */
+static void call_gone(struct exports *x, struct export *e,
+		      const struct wire_gone *gone)
+{
+	const struct wire_call last = { .xid = gone->xid,
+					.slot = gone->slot,
+					.attempt = UINT32_MAX,
+					.flags = WIRE_CALL_QUERY };
+	struct record *rec;
+
+	if (record_look(&e->records, &last, &e->source, shard_now(x->shard),
+			&rec) == RECORD_AGAIN)
+		request_cancel(rec->request);
+}
+
+/* A number of a call is its own in all epochs. */
+static void on_cancel(struct exports *x, const struct ulnet_event *ev,
+		      const struct wire_cancel *c)
+{
+	struct export *e =
+		export_find(x, c->connection, c->client, &ev->initiator,
+			    &ev->source, shard_now(x->shard));
+	struct wire_view view = c->gone.view; /* nothing, if n is 0 */
+	struct wire_gone gone;
+
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < c->gone.n; i++)
+		if (wire_gone_next(&view, &gone))
+			call_gone(x, e, &gone);
+}
+
 static void export_handle(struct exports *x, const struct ulnet_event *ev,
 			  const struct wire_control *m)
 {
 	switch (m->kind) {
+	case WIRE_CANCEL:
+		on_cancel(x, ev, &m->cancel);
+		break;
 	case WIRE_CONNECT:
 		on_connect(x, ev, &m->connect);
 		break;
@@ -573,17 +610,42 @@ static void export_stray_there(struct stray *stray)
 			      (const struct wire_control *)stray->payload);
 }
 
+/* Bytes that a message refers to, and does not contain. */
+static size_t entries_size(const struct wire_control *m)
+{
+	const struct wire_view *v = &m->cancel.gone.view;
+
+	return m->kind == WIRE_CANCEL && m->cancel.gone.n
+		       ? (size_t)(v->end - v->p)
+		       : 0;
+}
+
+static void stray_fill(struct stray *stray, const struct wire_control *m,
+		       size_t more)
+{
+	struct wire_control *to = (struct wire_control *)stray->payload;
+	uint8_t *entries = (uint8_t *)(to + 1);
+
+	*to = *m;
+	if (!more)
+		return;
+	memcpy(entries, m->cancel.gone.view.p, more);
+	to->cancel.gone.view = (struct wire_view){ entries, entries + more };
+}
+
 static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct ulnet_event *ev,
 			   const struct wire_control *m)
 {
+	size_t more = entries_size(m);
 	struct stray *stray;
 
 	if (x->strays >= STRAYS_MAX || x->shard->aborted)
 		return; /* it is asked again */
-	stray = stray_new(x->shard, cpt, ev, m, sizeof(*m));
+	stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more);
 	if (!stray)
 		return;
+	stray_fill(stray, m, more);
 	x->strays++;
 	stray_send(stray, export_stray_there, export_stray_back, x);
 }
@@ -602,6 +664,8 @@ static unsigned int export_home(const struct exports *x,
 		return export_cpt(m->disconnect.connection);
 	case WIRE_KEEPALIVE:
 		return export_cpt(m->keepalive.connection);
+	case WIRE_CANCEL:
+		return export_cpt(m->cancel.connection);
 	default:
 		cpt = lnet_cpt_of(x->shard->node, &ev->source);
 		return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;

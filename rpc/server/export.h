@@ -76,7 +76,7 @@ struct exports {
 
 extern const struct rpc_part export_part;
 
-/* Connect, Open, Disconnect, Keepalive have come. */
+/* Connect, Open, Disconnect, Keepalive, Cancel have come. */
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 

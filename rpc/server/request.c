@@ -350,7 +350,9 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 	r->latest = c->attempt;
 	origin_await(o, c, now);
 	if (likely(r->active)) {
-		deadline_renew(r, c->timeout);
+		/* A query has less time than what it asks for. */
+		if (!(c->flags & WIRE_CALL_QUERY))
+			deadline_renew(r, c->timeout);
 		extend_now(r);
 	}
 	return true;

@@ -38,7 +38,7 @@ Test(cancel, what_is_queued_is_dropped)
 		calls[i] = stranger_call_of(2 + i, "work", 1);
 	stranger_send(&a, calls, 3, "xyz", 0);
 	settle(&g);
-	request_cancel(active(&g, 3));
+	stranger_cancel(&a, (uint64_t[]){ 3 }, 1);
 	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
 	stranger_call(&a, 5, "work", "x");
 	settle(&g);
@@ -53,6 +53,108 @@ Test(cancel, what_is_queued_is_dropped)
 	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 1);
 	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* Late, early, and repeated ones: what is canceled is not run, whenever it
+ * comes, and nothing else is. */
+Test(cancel, whenever_it_comes)
+{
+	static const uint64_t all[] = { 7, 8, 9 };
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	/* Before the call, which comes in two attempts. */
+	stranger_cancel(&a, all, 3);
+	stranger_call(&a, 8, "echo", "x");
+	c = stranger_call_of(8, "echo", 1);
+	c.attempt = 1;
+	c.flags = WIRE_CALL_RESENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 0);
+	cr_assert_eq(a.replies, 0);
+	/* The next call in that slot. */
+	c = stranger_call_of(8 + WIRE_SLOTS_USUAL, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+	/* After a later call has come in the slot, after the reply, again. */
+	stranger_call(&a, 9 + WIRE_SLOTS_USUAL, "hold", "x");
+	settle(&g);
+	stranger_cancel(&a, all, 3);
+	stranger_cancel(&a, &c.xid, 1);
+	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 9 + WIRE_SLOTS_USUAL)->status, WIRE_OK);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 0);
+	/* Slots that do not exist, and messages of nobody. */
+	stranger_cancel(&a, (uint64_t[]){ 0, UINT64_MAX }, 2);
+	stranger_call(&a, 10, "hold", "x");
+	settle(&g);
+	a.connection++;
+	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	a.connection--;
+	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
+	/* Of an epoch that is over, all the same. */
+	a.epoch++;
+	stranger_connect(&a);
+	a.epoch--;
+	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* A client that uses a slot again does not wait for the call before. */
+Test(cancel, by_the_next_call_in_a_slot)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "hold", "x");
+	settle(&g);
+	stranger_call(&a, 1 + WIRE_SLOTS_USUAL, "echo", "x");
+	settle(&g);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 1);
+	serve_fini(&g);
+}
+
+/* As many entries as there may be; also for the wrong CPTs, which they are
+ * passed on to. */
+Test(cancel, many)
+{
+	uint64_t xids[WIRE_ENTRIES_MAX], connection;
+	struct serve_rig g;
+
+	rig_with(&g, NULL, 4);
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++) {
+		xids[i] = 1 + i;
+		stranger_call(&a, xids[i], "hold", "x");
+	}
+	settle(&g);
+	cr_assert_eq(g.served.parked, WIRE_ENTRIES_MAX);
+	connection = a.connection;
+	for (uint64_t cpt = 0; cpt < 6; cpt++) {
+		a.connection = (connection & ~UINT64_C(0xff000000)) | cpt << 24;
+		if (a.connection != connection)
+			stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+	}
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
+		cr_assert_not(ulrpc_request_canceled(g.served.park[i]));
+	a.connection = connection;
+	stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
+		cr_assert(ulrpc_request_canceled(g.served.park[i]));
+	serve_release(&g.served);
 	serve_fini(&g);
 }
 
@@ -256,8 +358,7 @@ Test(cancel, wakes_a_worker)
 		stranger_send(&a, &c, 1, "x", 0);
 	}
 	lnet_sim_run(g.sim, 1234 * MSEC);
-	request_cancel(active(&g, 4));
-	settle(&g);
+	stranger_cancel(&a, (uint64_t[]){ 4 }, 1);
 	cr_assert_eq(nap.times, 3);
 	cr_assert_eq(nap.rc, -ECANCELED);
 	cr_assert_eq(nap.slept, 1234 * MSEC);

@@ -172,7 +172,7 @@ static inline void stranger_put(struct stranger *c, unsigned int portal,
 static inline void stranger_control(struct stranger *c,
 				    const struct wire_control *m)
 {
-	uint8_t bytes[WIRE_CONTROL_BOUND];
+	uint8_t bytes[WIRE_CONTROL_MAX];
 	uint64_t hdr_data;
 	size_t length = wire_control_encode(m, bytes, &hdr_data);
 
@@ -270,6 +270,29 @@ static inline struct wire_call stranger_call_of(uint64_t xid,
 				   .timeout = 10000000,
 				   .remaining = 10000000,
 				   .reply_max = 4096 };
+}
+
+/* The calls of these numbers, in the slots that stranger_call_of() gives them,
+ * are over. */
+static inline void stranger_cancel(struct stranger *c, const uint64_t *xids,
+				   unsigned int n)
+{
+	struct wire_gone gone[WIRE_ENTRIES_MAX];
+	struct wire_control m = {
+		.kind = WIRE_CANCEL,
+		.cancel = { .connection = c->connection,
+			    .client = c->client,
+			    .epoch = c->epoch,
+			    .gone = { .n = n, .list = gone } },
+	};
+
+	for (unsigned int i = 0; i < n; i++)
+		gone[i] = (struct wire_gone){
+			.xid = xids[i],
+			.slot = stranger_call_of(xids[i], "", 0).slot,
+		};
+	stranger_control(c, &m);
+	lnet_sim_run(c->sim, MSEC);
 }
 
 /* A message with these calls, whose bodies stand one behind the other. Returns
