@@ -23,8 +23,6 @@
 #define NS_PER_US UINT64_C(1000)
 /* Time after which --poll looks at what is not the network's. */
 #define LOOK_NS (10000 * NS_PER_US)
-/* How long calls that are under way when a signal comes may still take. */
-#define GRACE_NS (1000000 * NS_PER_US)
 
 struct rpcping {
 	struct rpcping_options options;
@@ -240,7 +238,7 @@ static void tick(struct rpcping *p, uint64_t now)
 static void stop(struct rpcping *p, uint64_t now)
 {
 	if (!p->give_up) {
-		p->give_up = now + GRACE_NS;
+		p->give_up = now + p->options.grace * NS_PER_US;
 		for (unsigned int i = 0; i < p->nloads; i++)
 			load_stop(p->loads[i]);
 	} else if (!p->canceled) {

@@ -15,6 +15,7 @@
 #define INFLIGHT_RATE 1024 /* the default with --rate */
 #define SIZE_DEFAULT  64
 #define PROGRESS_MAX  999
+#define GRACE_DEFAULT 1000000 /* us */
 
 static const char help[] =
 	"usage: rpcping [OPTION]... NID[,NID]...\n"
@@ -34,6 +35,7 @@ static const char help[] =
 	"ended or not\n"
 	"  --batch N           calls that may travel in one message (256)\n"
 	"  --deadline T        of each call (5 s)\n"
+	"  --grace T           for calls under way when a signal comes (1 s)\n"
 	"  --semantics S       idempotent (default), at-most-once or "
 	"exactly-once\n"
 	"what:\n"
@@ -79,6 +81,7 @@ enum {
 	OPT_RATE,
 	OPT_BATCH,
 	OPT_DEADLINE,
+	OPT_GRACE,
 	OPT_SEMANTICS,
 	OPT_SIZE,
 	OPT_BULK_READ,
@@ -106,6 +109,7 @@ static const struct option options[] = {
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "deadline", required_argument, NULL, OPT_DEADLINE },
+	{ "grace", required_argument, NULL, OPT_GRACE },
 	{ "semantics", required_argument, NULL, OPT_SEMANTICS },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "bulk-read", required_argument, NULL, OPT_BULK_READ },
@@ -213,6 +217,8 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 		return take_number("batch", arg, ULRPC_BATCH_MAX, &l->batch);
 	case OPT_DEADLINE:
 		return option_time(WHO, "deadline", arg, 1, &l->deadline);
+	case OPT_GRACE:
+		return option_time(WHO, "grace", arg, 0, &o->grace);
 	case OPT_SEMANTICS:
 		return take_semantics(arg, &l->semantics);
 	}
@@ -504,7 +510,8 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	int option, status;
 
 	*o = (struct rpcping_options){ .load.size = SIZE_DEFAULT,
-				       .load.semantics = ULRPC_IDEMPOTENT };
+				       .load.semantics = ULRPC_IDEMPOTENT,
+				       .grace = GRACE_DEFAULT };
 	node_options_init(&o->node);
 	/* It only calls: any number of them share an address. */
 	o->node.accept = LNET_ACCEPT_NONE;

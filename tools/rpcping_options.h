@@ -23,6 +23,7 @@ struct rpcping_options {
 	struct target *targets;
 	unsigned int ntargets;
 	uint64_t interval; /* us between live lines */
+	uint64_t grace;	   /* us for calls under way when a signal comes */
 	bool live, poll, json, explain;
 };
 

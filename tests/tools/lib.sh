@@ -167,3 +167,24 @@ await() {
 	complain "$1 never had $2"
 	sed 's/^/| /' "$1"
 }
+
+# start_ping ARGUMENT...: rpcping with ${client[@]} in the background, with a live
+# line each 100 ms in $dir/live. Returns when calls are answered.
+start_ping() {
+	: >"$dir/live"
+	"$rpcping" "${client[@]}" --live --interval 0.1 "$@" \
+		>"$dir/out" 2>"$dir/live" </dev/null &
+	pids[ping]=$!
+	ran="rpcping $*"
+	await "$dir/live" ' [1-9][0-9]* calls/s'
+}
+
+# end_ping STATUS
+end_ping() {
+	local status=0
+
+	wait "${pids[ping]}" || status=$?
+	unset 'pids[ping]'
+	cp "$dir/live" "$dir/err"
+	expect "$ran: exit status $status, expected $1" test $status = "$1"
+}

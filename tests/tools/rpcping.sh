@@ -83,7 +83,7 @@ for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
 	'--inflight 65537' '--inflight 0' '--rate 0' '--rate 2G' '--batch 0' \
 	'--batch 257' '--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
 	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
-	'--delay x' '--progress 0' '--progress 1000' '--semantics twice' \
+	'--delay x' '--grace -1' '--progress 0' '--progress 1000' '--semantics twice' \
 	'--interval 0' '--port 65536' '--cpts 17' \
 	'--accept some' '--log x'; do
 	run 2 "$rpcping" $args "$server"
@@ -290,26 +290,6 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 
 # ---- the end ----
-
-# start_ping ARGUMENT...: in the background, with live lines in $dir/live.
-start_ping() {
-	: >"$dir/live"
-	"$rpcping" "${client[@]}" --live --interval 0.1 "$@" \
-		>"$dir/out" 2>"$dir/live" </dev/null &
-	pids[ping]=$!
-	ran="rpcping $*"
-	await "$dir/live" ' [1-9][0-9]* calls/s'
-}
-
-# end_ping STATUS
-end_ping() {
-	local status=0
-
-	wait "${pids[ping]}" || status=$?
-	unset 'pids[ping]'
-	cp "$dir/live" "$dir/err"
-	expect "$ran: exit status $status, expected $1" test $status = "$1"
-}
 
 for poll in '' --poll; do
 	for signal in INT TERM; do
