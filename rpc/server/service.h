@@ -317,7 +317,8 @@ static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
 #define SERVICE_LIMITS 4
 
 /* Is there no room for one more of @share's client, with @bytes? One that is
- * larger than all there may be comes in when nothing else is under way. */
+ * larger than all there may be comes in when nothing is under way, and its
+ * client has acknowledged all replies. */
 static inline bool service_is_full(const struct service_cpt *sc,
 				   const struct share *share, uint64_t bytes)
 {
@@ -332,7 +333,7 @@ static inline bool service_is_full(const struct service_cpt *sc,
 	       (!service_allows(mine->bytes, host->bytes, used,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
 				bytes) &&
-		used > service_kept_bytes(svc));
+		(mine->bytes || used > service_kept_bytes(svc)));
 }
 
 /* us until what was refused is to come again. @again: ns until there may be

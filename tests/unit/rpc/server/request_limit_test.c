@@ -351,15 +351,19 @@ Test(request_limit, larger_than_the_limit)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	/* Replies that are kept are nothing else. */
+	/* Its reply is kept: to be acknowledged. */
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	c.xid = c.slot = 3;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
+	c.xid = c.slot = 4;
+	stranger_send(&a, &c, 1, "x", 2);
+	settle(&g);
 	cr_assert_eq(g.served.parked, 1);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
 	serve_fini(&g);
 }
 

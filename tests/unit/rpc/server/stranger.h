@@ -35,6 +35,7 @@ struct stranger {
 	unsigned int messages;			/* of replies */
 	unsigned int replies;
 	struct wire_reply reply[STRANGER_ANSWERS];
+	uint64_t to[STRANGER_ANSWERS];	     /* match value that it came to */
 	char body[STRANGER_ANSWERS][16]; /* its beginning */
 	uint8_t controls_in[4 << 20];
 	uint8_t replies_in[4 << 20];
@@ -98,6 +99,7 @@ static inline void stranger_on_reply(const struct ulnet_event *ev)
 		cr_assert_lt(c->replies, STRANGER_ANSWERS);
 		memcpy(c->body[c->replies], reply[i].body,
 		       MIN(reply[i].length, sizeof(c->body[0])));
+		c->to[c->replies] = ev->match_bits;
 		c->reply[c->replies++] = reply[i];
 	}
 }

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Later attempts of calls, and queries, as a client played by hand sends
+ * them. */
+#include <errno.h>
+
+#include "rpc/crc32c.h"
+#include "tests/unit/rpc/server/request_rig.h"
+
+/* Sends it with another match value, which is returned. */
+static uint64_t send_attempt(uint64_t xid, const char *method, uint32_t attempt,
+			     uint32_t flags)
+{
+	bool query = flags & WIRE_CALL_QUERY;
+	struct wire_call c = stranger_call_of(xid, method, query ? 0 : 1);
+
+	c.attempt = attempt;
+	c.flags = flags;
+	stranger_send(&a, &c, 1, "x", 0);
+	return a.match;
+}
+
+/* The last reply that came is this one. */
+static void replied(uint64_t xid, uint32_t attempt, uint32_t status,
+		    uint64_t match)
+{
+	const struct wire_reply *r = &a.reply[a.replies - 1];
+
+	cr_assert_gt(a.replies, 0);
+	cr_assert_eq(r->xid, xid);
+	cr_assert_eq(r->attempt, attempt);
+	cr_assert_eq(r->status, status, "%u", r->status);
+	cr_assert_eq(a.to[a.replies - 1], match);
+}
+
+static uint64_t count(struct serve_rig *g, enum rpc_stat stat)
+{
+	return serve_counted(cpt0(g), stat);
+}
+
+/* ---- being served ---- */
+
+/* The reply goes to the latest attempt, and not in the message for those that
+ * came with the first one; the client hears at once that it goes on. */
+Test(again, the_answer_has_its_own_address)
+{
+	struct wire_call calls[2] = { stranger_call_of(1, "hold", 1),
+				      stranger_call_of(2, "hold", 1) };
+	uint64_t first, second, match[2];
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_send(&a, calls, 2, "xy", 0);
+	first = a.match;
+	settle(&g);
+	send_attempt(1, "hold", 1, 0);
+	second = send_attempt(1, "hold", 2, WIRE_CALL_QUERY);
+	send_attempt(1, "hold", 1, 0); /* late */
+	settle(&g);
+	cr_assert_eq(g.served.runs, 2);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(a.extension[a.nextensions - 1].xid, 1);
+	cr_assert_eq(a.extension[a.nextensions - 1].attempt, 2);
+	cr_assert_eq(count(&g, RPC_STAT_requests_again), 2);
+	cr_assert_eq(count(&g, RPC_STAT_requests_repeated), 1);
+	/* The handler is told of what it is executed for. */
+	cr_assert_eq(g.served.info.attempt, 1);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 2);
+	cr_assert_eq(a.messages, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		match[a.reply[i].xid - 1] = a.to[i];
+	cr_assert_eq(match[0], second);
+	cr_assert_eq(match[1], first);
+	cr_assert_eq(stranger_reply(&a, 1)->attempt, 2);
+	cr_assert_eq(stranger_reply(&a, 2)->attempt, 0);
+	serve_fini(&g);
+}
+
+/* All attempts in one message, before anything runs: by a worker, and by the
+ * loop. */
+Test(again, attempts_of_one_message)
+{
+	static const char *const methods[] = { "work", "hold", "echo" };
+	struct wire_call calls[4];
+	struct serve_rig g;
+
+	for (unsigned int m = 0; m < ARRAY_SIZE(methods); m++) {
+		rig(&g);
+		for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
+			calls[i] = stranger_call_of(1, methods[m], 1);
+			calls[i].attempt = i;
+		}
+		stranger_send(&a, calls, ARRAY_SIZE(calls), "wxyz", 0);
+		settle(&g);
+		serve_release(&g.served);
+		settle(&g);
+		cr_assert_eq(g.served.runs, 1);
+		/* Inline it was answered before the next one was read. */
+		cr_assert_eq(a.replies, m == 2 ? 4 : 1);
+		replied(1, 3, WIRE_OK, a.match);
+		cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+		serve_fini(&g);
+	}
+}
+
+/* A request that is queued, and would end with its attempt, has the time of the
+ * next attempt. */
+Test(again, deadlines_move_forward)
+{
+	struct wire_call c = stranger_call_of(2, "work", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	c.timeout = c.remaining = 1000000;
+	c.remaining *= 10;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	c.attempt = 1;
+	c.timeout = 5000000;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	c.attempt = 2;
+	c.timeout = 1;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 4 * SEC);
+	cr_assert_eq(a.replies, 0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 2)->attempt, 2);
+	serve_fini(&g);
+}
+
+/* The next call of the slot: what waits is not executed, what runs is canceled,
+ * and nobody gets the replies; nor does an attempt that comes later. */
+Test(again, the_slot_is_used_again)
+{
+	struct wire_call c = stranger_call_of(3, "work", 1);
+	const struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	stranger_call(&a, 2, "work", "x");
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert(!ulrpc_request_canceled(r));
+	c.slot = 2;
+	stranger_send(&a, &c, 1, "x", 0);
+	c = stranger_call_of(4, "work", 1);
+	c.slot = 1;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert_eq(count(&g, RPC_STAT_requests_canceled), 2);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
+	send_attempt(1, "park", 1, 0);
+	send_attempt(2, "work", 1, WIRE_CALL_QUERY);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 3);
+	cr_assert_eq(a.replies, 2);
+	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	serve_fini(&g);
+}
+
+/* ---- was served ---- */
+
+/* The reply is lost: an attempt, or a query, has it again, from the record. */
+Test(again, a_reply_that_is_lost)
+{
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	static const struct ulnet_sim_link bad[] = {
+		{ .loss = LNET_SIM_ALWAYS },
+		{ .error = LNET_SIM_ALWAYS }, /* delivered, perhaps */
+		{ .stall = LNET_SIM_ALWAYS }, /* never, and told late */
+	};
+	static const char *const methods[] = { "echo", "work", "fail" };
+	static const struct ulnet_sim_link good = { .latency = 0 };
+	uint64_t match;
+	struct serve_rig g;
+
+	rig(&g);
+	for (uint64_t xid = 1; xid <= 9; xid++) {
+		const char *method = methods[xid % 3];
+		uint32_t status = xid % 3 == 2 ? WIRE_FAILED : WIRE_OK;
+
+		lnet_sim_link_set(g.sim, &from, &to, &bad[(xid - 1) / 3]);
+		send_attempt(xid, method, 0, 0);
+		lnet_sim_run(g.sim, MSEC);
+		lnet_sim_link_set(g.sim, &from, &to, &good);
+		a.replies = 0;
+		match = send_attempt(xid, method, 1, WIRE_CALL_QUERY);
+		lnet_sim_run(g.sim, MSEC);
+		replied(xid, 1, status, match);
+		match = send_attempt(xid, method, 2, 0);
+		lnet_sim_run(g.sim, MSEC);
+		replied(xid, 2, status, match);
+		if (status == WIRE_OK)
+			cr_assert_eq(a.body[a.replies - 1][0], 'x');
+		else
+			cr_assert_eq(a.reply[a.replies - 1].error, 42);
+		cr_assert_eq(g.served.runs, xid);
+	}
+	cr_assert_eq(count(&g, RPC_STAT_answers_again), 18);
+	lnet_sim_run(g.sim, SEC);
+	serve_fini(&g);
+}
+
+/* What a reply says of bulk is said again. */
+static char moved_from[4096];
+
+static void on_put(void *arg, int status, uint64_t length)
+{
+	cr_assert_eq(status, 0);
+	cr_assert_eq(length, sizeof(moved_from));
+	ulrpc_reply(arg, "put", 3);
+}
+
+static void on_sink(const struct ulnet_event *ev)
+{
+	(void)ev;
+}
+
+static void put_all(void *arg, struct ulrpc_request *r, const void *body,
+		    size_t length)
+{
+	struct iovec iov = { moved_from, sizeof(moved_from) };
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_put, r), 0);
+}
+
+Test(again, what_was_said_of_bulk)
+{
+	static const struct ulrpc_method_conf method = {
+		.name = "put", .handler = put_all, .run = ULRPC_RUN_INLINE
+	};
+	struct ulrpc_service_conf conf = { .name = "test",
+					   .methods = &method,
+					   .nmethods = 1 };
+	static const uint32_t lengths[] = { 1000, sizeof(moved_from) - 1000 };
+	struct wire_segments lent = { .match = 0x7700,
+				      .access = WIRE_ACCESS_SINK,
+				      .checked = true,
+				      .n = 2,
+				      .length = lengths };
+	struct wire_call c = stranger_call_of(1, "put", 1);
+	static uint8_t sink[2 * sizeof(moved_from)];
+	uint32_t sums[2][ULRPC_SEGMENTS_MAX];
+	struct serve_rig g;
+
+	for (unsigned int i = 0; i < sizeof(moved_from); i++)
+		moved_from[i] = (char)(i * 7);
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start(&g, &conf);
+	stranger_init(&a, g.sim, CALLER, SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	stranger_attach(&a, ULRPC_PORTAL_BULK, ~UINT64_C(0), sink, sizeof(sink),
+			on_sink);
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	c.attempt = 1;
+	c.flags = WIRE_CALL_QUERY;
+	c.length = c.nbulks = 0;
+	stranger_send(&a, &c, 1, "", 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct wire_view view = a.reply[i].bulks;
+		struct wire_moved_in in;
+
+		cr_assert_eq(a.reply[i].attempt, i);
+		cr_assert_eq(a.reply[i].status, WIRE_OK);
+		cr_assert_eq(memcmp(a.body[i], "put", 3), 0);
+		cr_assert_eq(a.reply[i].nbulks, 1);
+		cr_assert(wire_moved_next(&view, &in));
+		cr_assert_eq(in.index, 0);
+		cr_assert_eq(in.n, 2);
+		wire_moved_checksums(&in, sums[i]);
+	}
+	cr_assert_eq(sums[0][0], rpc_crc32c(0, moved_from, 1000));
+	cr_assert_eq(memcmp(sums[0], sums[1], 2 * sizeof(sums[0][0])), 0);
+	serve_fini(&g);
+}
+
+/* An idempotent call has no memory there: it is said to be unknown, and may be
+ * executed once more. What was refused is executed when it comes again. */
+Test(again, what_is_not_kept)
+{
+	struct wire_call c = stranger_call_of(1, "again", 1);
+	struct serve_rig g;
+
+	rig(&g);
+	c.semantics = ULRPC_IDEMPOTENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	send_attempt(1, "again", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(1, 1, WIRE_UNKNOWN_CALL, a.match);
+	c.attempt = 2;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	replied(1, 2, WIRE_OK, a.match);
+	cr_assert_eq(g.served.runs, 2);
+	/* The handler says that it has done nothing. */
+	send_attempt(2, "full", 0, 0);
+	settle(&g);
+	replied(2, 0, WIRE_OVERLOADED, a.match);
+	send_attempt(2, "full", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(2, 1, WIRE_UNKNOWN_CALL, a.match);
+	send_attempt(2, "full", 2, 0);
+	settle(&g);
+	replied(2, 2, WIRE_OVERLOADED, a.match);
+	cr_assert_eq(g.served.runs, 4);
+	cr_assert_eq(count(&g, RPC_STAT_queries_unknown), 2);
+	serve_fini(&g);
+}
+
+/* ---- that nobody knows ---- */
+
+/* The query overtakes what it asks for: that is never executed. */
+Test(again, a_query_comes_first)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
+	send_attempt(1, "echo", 0, 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 0);
+	cr_assert_eq(a.replies, 1);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_UNKNOWN_CALL);
+	a.replies = 0;
+	send_attempt(1, "echo", 2, 0);
+	settle(&g);
+	replied(1, 2, WIRE_OK, a.match);
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
+
+/* The connection goes on, and so do its records: what was sent before is a
+ * copy, or refused and not executed later. */
+Test(again, of_an_older_epoch)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	send_attempt(1, "echo", 0, 0);
+	settle(&g);
+	a.epoch = 2;
+	stranger_connect(&a);
+	cr_assert(a.control.connected.reconnected);
+	a.replies = 0;
+	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(1, 1, WIRE_OK, a.match);
+	send_attempt(2, "echo", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(2, 1, WIRE_UNKNOWN_CALL, a.match);
+	/* Copies and first attempts that were on the way for long. */
+	a.replies = 0;
+	a.epoch = 1;
+	send_attempt(1, "echo", 0, 0);
+	send_attempt(2, "echo", 0, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	send_attempt(3, "echo", 0, 0);
+	settle(&g);
+	replied(3, 0, WIRE_STALE_EPOCH, a.match);
+	a.epoch = 2;
+	send_attempt(3, "echo", 0, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 1);
+	send_attempt(3, "echo", 1, 0);
+	settle(&g);
+	replied(3, 1, WIRE_OK, a.match);
+	cr_assert_eq(g.served.runs, 2);
+	serve_fini(&g);
+}
+
+/* The client is silent for its lease: its records go, with what they hold, and
+ * it is told that they have. */
+Test(again, the_connection_is_forgotten)
+{
+	struct shard *s;
+	struct serve_rig g;
+
+	rig(&g);
+	s = &g.rpc[SERVER]->shards[0];
+	send_attempt(1, "echo", 0, 0);
+	send_attempt(2, "park", 0, 0);
+	settle(&g);
+	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
+	cr_assert_eq(s->exports->chunks.used, 1);
+	lnet_sim_run(g.sim, 200 * SEC);
+	cr_assert_eq(s->exports->table.used, 0);
+	cr_assert_eq(s->exports->chunks.used, 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	a.epoch = 2;
+	a.replies = 0;
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	cr_assert(!a.control.opened.status);
+	send_attempt(1, "echo", 1, WIRE_CALL_RESENT);
+	settle(&g);
+	replied(1, 1, WIRE_DOUBTFUL, a.match);
+	/* Nor is it executed after that. */
+	send_attempt(1, "echo", 2, 0);
+	settle(&g);
+	replied(1, 2, WIRE_DOUBTFUL, a.match);
+	cr_assert_eq(g.served.runs, 2);
+	serve_fini(&g);
+}
+
+/* The service stops, while a handler has a request, and others are answered:
+ * whether they were executed is known, but not what they said. */
+Test(again, the_service_has_gone)
+{
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	send_attempt(1, "echo", 0, 0);
+	send_attempt(2, "park", 0, 0);
+	send_attempt(3, "work", 0, 0);
+	settle(&g);
+	r = unpark(&g.served);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	ulrpc_reply(r, "late", 4);
+	serve_start_with(&g, NULL);
+	a.replies = 0;
+	stranger_open(&a, "test");
+	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(1, 1, WIRE_DOUBTFUL, a.match);
+	send_attempt(2, "park", 1, 0);
+	settle(&g);
+	replied(2, 1, WIRE_DOUBTFUL, a.match);
+	send_attempt(3, "work", 1, 0); /* refused, as the service stopped */
+	settle(&g);
+	replied(3, 1, WIRE_OK, a.match);
+	cr_assert_eq(g.served.runs, 3);
+	serve_fini(&g);
+}
+
+/* ---- memory ---- */
+
+/* Who acknowledges nothing has his share of memory for replies, and no more;
+ * others are served. When his callers have no time left, he is, too. */
+Test(again, who_never_acknowledges)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
+	static struct stranger b;
+	static char big[2000];
+	struct serve_rig g;
+	unsigned int runs;
+
+	rig_with(&g, &conf, 1);
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	stranger_connect(&b);
+	stranger_open(&b, "test");
+	for (uint64_t xid = 1; xid <= 200; xid++) {
+		struct wire_call c = stranger_call_of(xid, "echo", sizeof(big));
+
+		stranger_send(&a, &c, 1, big, 0);
+		lnet_sim_run(g.sim, MSEC);
+	}
+	runs = g.served.runs;
+	cr_assert_lt(runs, 100);
+	cr_assert_gt(runs, 20);
+	cr_assert_eq(a.replies, 200);
+	cr_assert_eq(a.reply[199].status, WIRE_OVERLOADED);
+	cr_assert_leq(atomic_load(&cpt0(&g)->held_bytes),
+		      conf.queue_bytes_max + sizeof(big) + 2048);
+	/* Another one acknowledges, and so does with little. */
+	for (uint64_t xid = 1; xid <= 200; xid++) {
+		struct wire_call c = stranger_call_of(xid, "echo", sizeof(big));
+
+		stranger_send(&b, &c, 1, big, xid - 1);
+		lnet_sim_run(g.sim, MSEC);
+		cr_assert_eq(stranger_reply(&b, xid)->status, WIRE_OK);
+	}
+	/* What he has is his still; and a slot that he uses again is free. */
+	a.replies = 0;
+	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(1, 1, WIRE_OK, a.match);
+	/* 10 s: his callers' time. */
+	lnet_sim_run(g.sim, 11 * SEC);
+	send_attempt(300, "echo", 0, 0);
+	settle(&g);
+	replied(300, 0, WIRE_OK, a.match);
+	cr_assert_lt(atomic_load(&cpt0(&g)->held_bytes), 10000);
+	send_attempt(1, "echo", 2, 0);
+	settle(&g);
+	replied(1, 2, WIRE_DOUBTFUL, a.match);
+	cr_assert_eq(g.served.runs, runs + 201);
+	serve_fini(&g);
+}
+
+/* ... or when he uses his slots again. */
+Test(again, slots_bound_what_is_kept)
+{
+	struct serve_rig g;
+	uint64_t held = 0;
+
+	rig(&g);
+	for (uint64_t xid = 1; xid <= 400; xid++) {
+		struct wire_call c = stranger_call_of(xid, "echo", 1);
+
+		c.slot = xid % 50;
+		stranger_send(&a, &c, 1, "x", 0);
+		lnet_sim_run(g.sim, MSEC);
+		if (xid == 50)
+			held = atomic_load(&cpt0(&g)->held_bytes);
+	}
+	cr_assert_eq(g.served.runs, 400);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), held);
+	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), held);
+	serve_fini(&g);
+}
+
+/* ---- another CPT's ---- */
+
+/* Messages come to any CPT: attempts, too, are for that of the connection. */
+Test(again, on_any_cpt)
+{
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+	static const struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };
+	static const struct ulnet_sim_link good = { .latency = 0 };
+	struct serve_rig g;
+
+	rig_with(&g, NULL, 4);
+	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	send_attempt(1, "echo", 0, 0);
+	settle(&g);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	for (uint32_t i = 1; i <= 8; i++) {
+		send_attempt(1, "echo", i, WIRE_CALL_QUERY);
+		settle(&g);
+		replied(1, i, WIRE_OK, a.match);
+	}
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
