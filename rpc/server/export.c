@@ -238,7 +238,15 @@ static uint64_t handle_new(const struct exports *x, uint64_t id)
 	return (uint64_t)random << 32 | (uint32_t)id;
 }
 
+static void export_noted(struct records *rs, int slots)
+{
+	struct exports *x = container_of(rs->parties, struct exports, chunks);
+
+	stat_now(x->shard, RPC_STAT_slots_noted, slots);
+}
+
 static const struct record_ops record_ops = {
+	.noted = export_noted,
 	.give_up = request_give_up,
 	.forget = request_forget,
 	.let_go = reply_let_go,

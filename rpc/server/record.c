@@ -76,6 +76,7 @@ static struct record *chunk_make(struct records *rs, uint32_t slot,
 	}
 	rs->chunks[slot / RECORD_CHUNK] = c;
 	rs->used++;
+	rs->ops->noted(rs, RECORD_CHUNK);
 	return &c->records[slot % RECORD_CHUNK];
 }
 
@@ -85,6 +86,7 @@ static void chunk_free(struct records *rs, struct record_chunk **c_p)
 
 	*c_p = NULL;
 	rs->used--;
+	rs->ops->noted(rs, -(int)RECORD_CHUNK);
 	party_put(rs->parties, c->party);
 	free(c);
 }

@@ -79,6 +79,8 @@ struct record {
 
 /* What the owner of records is told. */
 struct record_ops {
+	/* There is memory for so many more slots, or less. */
+	void (*noted)(struct records *rs, int slots);
 	/* Nobody waits for it any more; its record is another call's. */
 	void (*give_up)(struct ulrpc_request *r);
 	/* It has no record any more, because its connection has gone. */

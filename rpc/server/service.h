@@ -35,6 +35,7 @@
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
+#include "rpc/stats/stat.h"
 #include "ulnet/service.h"
 
 struct estimate;
@@ -163,7 +164,7 @@ struct ulrpc_service {
 	struct service_cpt *cpt; /* rpc->ncpts of them */
 
 	struct exec exec;
-	struct sched_plan plan; /* conf.policy */
+	struct sched_plan plan;	  /* conf.policy */
 	struct sleepers sleepers; /* workers; any thread */
 	/* Whose are continuations of lost requests. */
 	struct sched_client lost;
@@ -288,6 +289,7 @@ static inline void service_kept(struct service_cpt *sc, int64_t bytes)
 		atomic_load_explicit(&sc->kept_bytes, memory_order_relaxed) +
 			(uint64_t)bytes,
 		memory_order_relaxed);
+	stat_now(sc->shard, RPC_STAT_answers_kept_bytes, bytes);
 }
 
 static inline uint64_t service_held_requests(const struct ulrpc_service *svc)

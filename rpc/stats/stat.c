@@ -10,9 +10,11 @@
 
 #define NAME(name, help) #name,
 const char *const rpc_stat_names[RPC_STATS] = {
-#define STAT NAME
+#define STAT	 NAME
+#define STAT_NOW NAME
 #include "rpc/stats/stat.def"
 #undef STAT
+#undef STAT_NOW
 };
 const char *const stat_count_names[STAT_COUNTS_ALL] = { STAT_COUNTS(NAME) };
 static const char *const call_times[] = { STAT_CALL_TIMES(NAME) };
@@ -309,7 +311,7 @@ static void service_reset(struct stat_service *sv)
 void stat_shard_reset(struct stat_shard *st)
 {
 	stat_fold(st);
-	memset(st->counts, 0, sizeof(st->counts));
+	memset(st->counts, 0, RPC_STATS_NOW * sizeof(st->counts[0]));
 	memset(st->refused, 0, sizeof(st->refused));
 	memset(st->gone, 0, sizeof(st->gone));
 	for (enum stat_side side = 0; side < STAT_SIDES; side++) {

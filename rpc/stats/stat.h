@@ -23,11 +23,16 @@
 /* ---- what is counted ---- */
 
 enum rpc_stat {
-#define STAT(name, help) RPC_STAT_##name,
+#define STAT(name, help)     RPC_STAT_##name,
+#define STAT_NOW(name, help) RPC_STAT_##name,
 #include "rpc/stats/stat.def"
 #undef STAT
+#undef STAT_NOW
 	RPC_STATS
 };
+
+/* The first one that is not reset. */
+#define RPC_STATS_NOW RPC_STAT_slots_noted
 
 enum stat_side {
 	STAT_CALLS,    /* made here: this node is a client */
@@ -190,6 +195,12 @@ void stat_peer_del(struct stat_shard *st, enum stat_side side,
 static inline void stat_count(struct shard *s, enum rpc_stat stat)
 {
 	s->stats->counts[stat]++;
+}
+
+/* There is so much more, or less, of a STAT_NOW() one. */
+static inline void stat_now(struct shard *s, enum rpc_stat stat, int64_t n)
+{
+	s->stats->counts[stat] += (uint64_t)n;
 }
 
 /* Of a message that cannot be read, because of @rc: what to add to

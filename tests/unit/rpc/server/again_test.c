@@ -405,9 +405,16 @@ Test(again, the_connection_is_forgotten)
 	settle(&g);
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	cr_assert_eq(s->exports->chunks.used, 1);
+	cr_assert_eq(count(&g, RPC_STAT_slots_noted), RECORD_CHUNK);
+	cr_assert_eq(count(&g, RPC_STAT_answers_kept_bytes),
+		     atomic_load(&cpt0(&g)->kept_bytes));
+	cr_assert_eq(ulrpc_stats_reset(g.rpc[SERVER]), 0);
+	cr_assert_eq(count(&g, RPC_STAT_requests_received), 0);
 	lnet_sim_run(g.sim, 200 * SEC);
 	cr_assert_eq(s->exports->table.used, 0);
 	cr_assert_eq(s->exports->chunks.used, 0);
+	cr_assert_eq(count(&g, RPC_STAT_slots_noted), 0);
+	cr_assert_eq(count(&g, RPC_STAT_answers_kept_bytes), 0);
 	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	serve_release(&g.served);
 	settle(&g);

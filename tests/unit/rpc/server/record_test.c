@@ -12,6 +12,7 @@ static struct records rs;
 static struct parties parties;
 static struct ulnet_nid nid;
 static unsigned int given_up, forgotten, let_go;
+static int noted;	 /* slots */
 static const void *last; /* of what the owner was told of */
 
 static void on_give_up(struct ulrpc_request *r)
@@ -33,7 +34,14 @@ static void on_let_go(struct record_reply *reply)
 	memset(reply, 0xff, sizeof(*reply));
 }
 
-static const struct record_ops ops = { on_give_up, on_forget, on_let_go };
+static void on_noted(struct records *of, int slots)
+{
+	cr_assert_eq(of->ops->noted, on_noted);
+	noted += slots;
+}
+
+static const struct record_ops ops = { on_noted, on_give_up, on_forget,
+				       on_let_go };
 
 static void begin(uint32_t chunks)
 {
@@ -49,6 +57,7 @@ static void end(void)
 	cr_assert_eq(rs.used, 0);
 	cr_assert_eq(rs.kept, 0);
 	cr_assert_eq(parties.used, 0);
+	cr_assert_eq(noted, 0);
 	parties_fini(&parties);
 }
 
@@ -294,6 +303,7 @@ Test(record, beyond_the_grant)
 	cr_assert_eq(look(RECORD_SLOTS - 1, 1, 0, 0), RECORD_NEW);
 	cr_assert_eq(rs.used, RECORD_CHUNKS);
 	cr_assert_eq(parties.used, RECORD_CHUNKS);
+	cr_assert_eq(noted, RECORD_SLOTS);
 	end();
 }
 
