@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/client.h"
 #include "rpc/client/parcel.h"
@@ -123,7 +124,9 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, spread),
 					 .cap = MAX(PAUSE_MAX, spread) };
 
-	return backoff_pause(&law, n + 1, shard_random(imp->shard, UINT64_MAX));
+	return backoff_pause(&law, n + 1,
+			     shard_random(imp->shard, UINT64_MAX)) *
+	       (MUTATE(rpc_lazy_connect) ? 1000 : 1);
 }
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mutation.h"
 #include "ulnet/loop.h"
 
 /* A worker above min ends after so long without work. */
@@ -383,7 +384,8 @@ void exec_close(struct exec *e)
 	BUG_ON(e->state != EXEC_OPEN);
 	e->state = EXEC_CLOSING;
 	gone = !e->nworkers;
-	lnet_cond_broadcast(&e->wake);
+	if (!MUTATE(rpc_workers_stay))
+		lnet_cond_broadcast(&e->wake);
 	pthread_mutex_unlock(&e->lock);
 	if (gone)
 		e->conf.gone(e->conf.arg);

@@ -6,6 +6,7 @@
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
+#include "rpc/server/request.h"
 #include "rpc/server/service.h"
 #include "tests/sim/rpc_run.h"
 
@@ -153,6 +154,47 @@ void audit_waiting(struct member *m)
 			what = what ? what : import_is_wrong(imp);
 	if (what)
 		lnet_sim_fail(m->run->sim, "node %u: %s", m->index, what);
+}
+
+/* ---- what handlers have ---- */
+
+/* So often a request with a first timeout of @timeout is extended in @total, at
+ * most: ceil(log2(total / timeout)) + 2. */
+static unsigned int extensions_max(uint64_t timeout, uint64_t total)
+{
+	unsigned int n = 2;
+
+	for (; timeout < total; timeout *= 2)
+		n++;
+	return n;
+}
+
+static void job_audit(struct job *j, uint64_t now)
+{
+	const struct ulrpc_request *r = j->request;
+	struct lnet_sim *sim = j->m->run->sim;
+
+	if (r->expires < j->expires)
+		lnet_sim_fail(
+			sim, "node %u: call %lu expires at %lu, not at %lu",
+			j->m->index, (unsigned long)j->body.id,
+			(unsigned long)r->expires, (unsigned long)j->expires);
+	j->expires = r->expires;
+	if (r->timeout &&
+	    r->extensions > extensions_max(r->timeout, now - r->arrival))
+		lnet_sim_fail(sim, "node %u: call %lu is extended %u times",
+			      j->m->index, (unsigned long)j->body.id,
+			      r->extensions);
+}
+
+void audit_times(struct member *m)
+{
+	uint64_t now = lnet_sim_now(m->run->sim);
+
+	for (struct job *j = m->jobs; j; j = j->next)
+		if (j->request && !j->dead && !j->lost &&
+		    j->request->state != REQUEST_LOST)
+			job_audit(j, now);
 }
 
 /* ---- when none is ---- */

@@ -132,9 +132,9 @@ static void check_times(const struct test_call *c)
 		wrong(c, "ended after its deadline");
 	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
 		wrong(c, "ended before its deadline");
-	if (o->total !=
-	    o->connecting + o->window + o->wire + o->server_throttled +
-		    o->server_queue + o->service)
+	if (o->total != o->connecting + o->window + o->wire +
+				o->server_throttled + o->server_queue +
+				o->service)
 		wrong(c, "times do not add up");
 }
 
@@ -443,9 +443,9 @@ void caller_call(struct member *m)
 		call_begin(m, tc, 0);
 		return;
 	}
-	r->waiting = m->busy = true;
+	wait_begin(m, "a call");
 	call_wait(m, tc);
-	r->waiting = m->busy = false;
+	wait_end(m);
 }
 
 void caller_ask(struct member *m)

@@ -104,22 +104,38 @@ static void reopen(void *arg)
 		member_clients(m);
 }
 
-/* Something of @m has ended that began to at @began: what LNet may take for it,
- * and what handlers may, is over. */
-void fault_ended(const struct member *m, const char *what, uint64_t began)
+void wait_begin(struct member *m, const char *what)
 {
-	uint64_t took = lnet_sim_now(m->run->sim) - began;
+	struct run *r = m->run;
 
-	if (took > LNET_TIME + 15 * SEC)
-		lnet_sim_fail(m->run->sim, "node %u: %s ends after %lu ms",
-			      m->index, what, (unsigned long)(took / MS));
+	r->waiting = m->busy = true;
+	r->awaited = what;
+	r->wait_began = lnet_sim_now(r->sim);
+}
+
+void wait_end(struct member *m)
+{
+	wait_check(m->run);
+	m->run->waiting = m->busy = false;
+	m->run->awaited = NULL;
+}
+
+/* What LNet may take for it, and what handlers may. */
+void wait_check(struct run *r)
+{
+	uint64_t took = lnet_sim_now(r->sim) - r->wait_began;
+
+	if (!r->awaited || took <= LNET_TIME + 15 * SEC)
+		return;
+	lnet_sim_fail(r->sim, "%s is waited for since %lu ms", r->awaited,
+		      (unsigned long)(took / MS));
+	r->awaited = NULL;
 }
 
 /* Everything of RPC ends on a node that lives on. */
 static void close_rpc(struct member *m)
 {
 	struct run *r = m->run;
-	uint64_t began = lnet_sim_now(r->sim);
 	struct ulrpc *rpc = m->rpc;
 	int rc;
 
@@ -128,13 +144,12 @@ static void close_rpc(struct member *m)
 	m->rpc = NULL;
 	memset(m->services, 0, sizeof(m->services));
 	memset(m->clients, 0, sizeof(m->clients));
-	r->waiting = m->busy = true;
+	wait_begin(m, "the end of RPC");
 	rc = ulrpc_close(rpc);
-	r->waiting = m->busy = false;
+	wait_end(m);
 	if (rc)
 		lnet_sim_fail(r->sim, "node %u: RPC does not close: %d",
 			      m->index, rc);
-	fault_ended(m, "RPC", began);
 	for (unsigned int i = 0; i < SERVICES; i++)
 		server_stopped(m, i);
 	caller_closed(m);

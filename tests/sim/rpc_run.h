@@ -78,9 +78,11 @@ struct test_call {
 	unsigned int target, service;
 	unsigned int cpt; /* where its callback belongs */
 	enum method method;
-	bool starting;	  /* ulrpc_call() has not returned */
-	bool failed;	  /* it was not taken */
-	bool waiting;	  /* ulrpc_call_wait(): no callback */
+	bool starting;	     /* ulrpc_call() has not returned */
+	bool failed;	     /* it was not taken */
+	bool waiting;	     /* ulrpc_call_wait(): no callback */
+	const char *awaited; /* NULL: nothing, or that has been said */
+	uint64_t wait_began;
 	bool ended, dead; /* dead: with its node, which crashed */
 	bool probe;	  /* has to succeed */
 	enum ulrpc_semantics semantics;
@@ -145,6 +147,7 @@ struct job {
 	bool blocked;	    /* a worker has it, which waits */
 	bool dead;	    /* its node crashed */
 	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
+	uint64_t expires;   /* of the request, when looked at last */
 	bool lost;  /* its service has ended: the request is the handler's */
 	int status; /* of bulk */
 	unsigned int moving;
@@ -166,8 +169,10 @@ struct run {
 	struct splits splits;
 	struct ulrpc_conf conf;
 	unsigned int steps;
-	bool waiting; /* some node waits: no other may begin to */
-	bool healed;  /* no faults any more */
+	bool waiting;	     /* some node waits: no other may begin to */
+	const char *awaited; /* NULL: nothing, or that has been said */
+	uint64_t wait_began;
+	bool healed; /* no faults any more */
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
@@ -256,9 +261,14 @@ uint64_t job_deadline(struct job *j);
 
 /* ---- rpc_faults.c ---- */
 
+/* Something is waited for outside of handlers, one thing at a time. Violation:
+ * for too long. */
+void wait_begin(struct member *m, const char *what);
+void wait_end(struct member *m);
+void wait_check(struct run *r);
+
 void fault_one(struct run *r);
 void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
-void fault_ended(const struct member *m, const char *what, uint64_t began);
 /* Ends all faults: everybody is there, with all services. */
 void fault_heal(struct run *r);
 /* RPC of a node, with its services and clients. */
@@ -270,6 +280,9 @@ void member_clients(struct member *m);
 /* Violations: calls wait for nothing, or counts of calls are wrong. Between
  * turns. */
 void audit_waiting(struct member *m);
+/* Violations: the time of requests got shorter, or they are extended too often.
+ * Between turns. */
+void audit_times(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);

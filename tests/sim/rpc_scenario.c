@@ -2,7 +2,8 @@
 /*
  * RPC among the nodes of a random cluster. What must hold:
  *	- a call ends once, by its deadline, after the call that began it;
- *	- the time that a handler has for its answer never gets shorter;
+ *	- the time that a handler has for its answer never gets shorter, and its
+ *	  caller hears of more time as often as that doubles;
  *	- what is said not to be executed never is; what is said to be has been;
  *	  nothing is executed twice, unless its caller does not mind;
  *	- replies and bulk have the contents that belong to them;
@@ -34,6 +35,8 @@ static void audit_all(struct run *r)
 		lnet_sim_check(r->sim);
 	for (unsigned int i = 0; i < r->n; i++)
 		audit_waiting(&r->members[i]);
+	for (unsigned int i = 0; i < r->n; i++)
+		audit_times(&r->members[i]);
 }
 
 /* In runs with late copies callers are silent between: so a server that has
@@ -53,7 +56,10 @@ static void watch(void *arg)
 	if (r->over)
 		return;
 	caller_check(r);
-	lnet_sim_at(r->sim, SEC, watch, r);
+	wait_check(r);
+	for (unsigned int i = 0; i < r->n; i++)
+		audit_times(&r->members[i]);
+	lnet_sim_at(r->sim, 100 * MS, watch, r);
 }
 
 static unsigned int step_calls(struct run *r)

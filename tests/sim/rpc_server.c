@@ -352,15 +352,13 @@ void server_stop(struct member *m, unsigned int service)
 {
 	struct ulrpc_service *svc = m->services[service];
 	struct run *r = m->run;
-	uint64_t began = lnet_sim_now(r->sim);
 	int rc;
 
 	m->services[service] = NULL;
-	r->waiting = m->busy = true;
+	wait_begin(m, "the end of a service");
 	rc = ulrpc_service_stop(svc, chance(r, 30) ? 0 : rnd(r, 100000));
-	r->waiting = m->busy = false;
+	wait_end(m);
 	server_stopped(m, service);
-	fault_ended(m, "a service", began);
 	if (rc && rc != -ETIMEDOUT)
 		lnet_sim_fail(r->sim, "node %u: service %u does not stop: %d",
 			      m->index, service, rc);

@@ -50,11 +50,27 @@ static int work_move(struct job *j, unsigned int i)
 	return rc;
 }
 
+/* With its own means, or those for requests, which hear of their end. */
+static int work_sleep(struct job *j)
+{
+	struct run *r = j->m->run;
+	struct lnet *node = lnet_sim_node(r->sim, j->m->index);
+	uint32_t part = j->body.delay / 4;
+	int rc = 0;
+
+	if (chance(r, 50))
+		return worker_sleep(node, j->body.delay * US);
+	for (uint32_t i = 1; i <= 4 && !rc; i++) {
+		rc = ulrpc_request_sleep(j->request, part);
+		ulrpc_progress(j->request, 250 * i);
+	}
+	return rc;
+}
+
 static int work_do(struct job *j)
 {
-	struct lnet *node = lnet_sim_node(j->m->run->sim, j->m->index);
 	struct ulrpc_request_info info;
-	int rc = worker_sleep(node, j->body.delay * US);
+	int rc = work_sleep(j);
 
 	ulrpc_request_info(j->request, &info);
 	for (unsigned int i = 0; i < info.nbulks && i < BULKS && !rc; i++)
