@@ -65,7 +65,11 @@ struct ulrpc_service_conf {
 	uint64_t queue_bytes_max; /* of memory for them, with room for replies
 				   * of reply_max, and of replies that clients
 				   * have not taken; 0 = 32 MiB */
-	uint32_t window; /* calls in flight granted to each client; 0 = 1024 */
+	uint32_t window; /* calls in flight granted to each client, at most;
+			  * 0 = 1024 */
+	uint64_t queue_target; /* us in the queue above which, while no request
+				* waits less, windows shrink; 0 = 5 ms, or the
+				* time of two requests, if that is longer */
 	uint64_t retry_after; /* us, told to those who are refused, at least;
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is

@@ -58,10 +58,13 @@ static out_of_line void request_refuse(struct origin *o,
 	};
 
 	stat_request_end(o->sc->shard->stats, &report);
-	if (status == WIRE_OVERLOADED)
+	if (status == WIRE_OVERLOADED) {
+		stat_count(o->sc->shard, again ? RPC_STAT_requests_hopeless
+					       : RPC_STAT_requests_unroomed);
 		reply.retry_after = service_retry_after(o->sc->service, again);
-	else if (status == WIRE_NOT_CONNECTED)
+	} else if (status == WIRE_NOT_CONNECTED) {
 		reply.absent = export_absent(o->sc->shard->exports, now);
+	}
 	origin_await(o, c, now);
 	reply_add(o, &reply, NULL, false, NULL);
 }

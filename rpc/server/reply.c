@@ -134,6 +134,9 @@ static void message_init(struct reply_message *m, struct origin *o)
 	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
+	if (sc->service->has_exec)
+		head.window = grant_of(&o->share->grant,
+				       sc->service->conf.window);
 	m->origin = o;
 	m->kept = (struct record_reply){ .keeps = 0 };
 	m->linked = m->owed = m->refusal = m->over = false;

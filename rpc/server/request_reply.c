@@ -15,6 +15,9 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
+/* A queue that is shorter than this, ns, does no harm. */
+#define TARGET_MIN (5 * NSEC_PER_MSEC)
+
 /* ---- the end ---- */
 
 static void body_drop(struct ulrpc_request *r)
@@ -186,6 +189,20 @@ static out_of_line void request_skip(struct ulrpc_request *r,
 	reply_skip(r->answer);
 }
 
+/* A worker has taken it after @delay ns in the queue. */
+static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
+{
+	struct service_cpt *sc = r->sc;
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t target = rpc_ns(svc->conf.queue_target);
+
+	if (!target)
+		target = MAX(TARGET_MIN, 2 * mean_value(&svc->exec.hold));
+	if (grant_sample(&r->share->grant, delay, target, svc->conf.window,
+			 r->share->held.requests, shard_now(sc->shard)))
+		stat_count(sc->shard, RPC_STAT_windows_shrunk);
+}
+
 /* What is known of a request that a worker has run. The time in which the gate
  * held it back is apart from that in the queue. */
 static in_line void report_worker(const struct ulrpc_request *r,
@@ -200,7 +217,18 @@ static in_line void report_worker(const struct ulrpc_request *r,
 		report->queue = ns_between(released, started);
 		reply->throttled = report->throttled / NSEC_PER_USEC;
 	}
+	learn_delay(r, report->queue);
 	learn_cost(r, started);
+}
+
+/* A request that has not been run: its turn came too late, or the service ends,
+ * or nobody waits for it. */
+static void report_not_run(const struct ulrpc_request *r, uint64_t now)
+{
+	if (!r->item.late)
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_overdue);
+	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
 static void request_finish(struct ulrpc_request *r, const void *body,
@@ -237,6 +265,8 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 		report.sent = reply.length;
 		reply.queue = report.queue / NSEC_PER_USEC;
 		reply.service = report.service_time / NSEC_PER_USEC;
+	} else {
+		report_not_run(r, now);
 	}
 	if (unlikely(r->active) && request_canceled(r)) {
 		request_skip(r, report);

@@ -31,6 +31,7 @@
 #include "base/pool.h"
 #include "base/share.h"
 #include "rpc/server/exec.h"
+#include "rpc/server/grant.h"
 #include "rpc/server/sleep.h"
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
@@ -93,6 +94,7 @@ struct share {
 	unsigned int portal;
 	struct held held;
 	bool gone;		   /* the connection is */
+	struct grant grant;
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };
 
@@ -339,10 +341,14 @@ static inline bool service_is_full(const struct service_cpt *sc,
 }
 
 /* us until what was refused is to come again. @again: ns until there may be
- * room, as far as that is known. */
+ * room; 0: when half of what is under way may be done, as nothing else is
+ * known. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {
+	if (!again && svc->has_exec)
+		again = mean_value(&svc->exec.hold) *
+			service_held_requests(svc) / svc->conf.workers_max / 2;
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 

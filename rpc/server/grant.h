@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many calls a client is granted to have in flight at a service, from how
+ * long its own requests wait for workers (as CoDel, for each flow): if even the
+ * one that waited least in 100 ms waited longer than the target, the client has
+ * a standing queue, which makes its calls wait and nothing faster, and its
+ * window shrinks to 0.8 of what it has under way; else it grows by an eighth, at
+ * least by one. (By one alone it would take minutes to grow back.) A queue that
+ * comes and goes is left alone.
+ *
+ * As the queue is fair, who asks for more than his share is who waits, and so
+ * is slowed down; others are not. In a queue in order of arrival all wait alike,
+ * and those who have more than others under way lose more.
+ *
+ * Requests that are run inline do not wait. Time in the gate (gate.h) does not
+ * count: rules hold back what is too much, and nobody else waits for it.
+ *
+ * Owner: the CPT of the client's connection.
+ */
+#ifndef RPC_GRANT_H
+#define RPC_GRANT_H
+
+#include "base/util.h"
+
+/* All 0: the client has the whole window. */
+struct grant {
+	uint32_t window; /* 0: the whole */
+	uint64_t end;	 /* ns: of the 100 ms that are measured; 0: none yet */
+	uint64_t least;	 /* ns: that a request has waited in them */
+};
+
+/* A request that waited for a worker for @delay ns has been taken by one.
+ * @target: ns; @whole: the whole window; @flight: requests of the client that
+ * are under way. True: the window has shrunk. */
+bool grant_sample(struct grant *g, uint64_t delay, uint64_t target,
+		  uint32_t whole, uint32_t flight, uint64_t now);
+/* 1 to @whole. */
+static inline uint32_t grant_of(const struct grant *g, uint32_t whole)
+{
+	return likely(!g->window) ? whole : g->window;
+}
+
+#endif
