@@ -109,6 +109,7 @@ unit_tests += %D%/unit/rpc/server/gate_test
 unit_tests += %D%/unit/rpc/server/grant_test
 unit_tests += %D%/unit/rpc/server/overload_test
 unit_tests += %D%/unit/rpc/client/herd_test
+unit_tests += %D%/unit/rpc/client/window_test
 unit_tests += %D%/unit/rpc/inbox_test
 unit_tests += %D%/unit/rpc/server/sched_test
 unit_tests += %D%/unit/rpc/server/service_test

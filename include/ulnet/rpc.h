@@ -164,6 +164,9 @@ struct ulrpc_client_conf {
 	uint32_t pid;	       /* of the node; 0 = LNet's usual one, 12345 */
 	const char *service;   /* name; copied */
 	uint32_t inflight_max; /* calls in flight; more wait; 0 = 1024 */
+	uint32_t inflight_begin; /* of these, when a connection begins: twice as
+				  * many as soon as so many were answered; 0 =
+				  * 2 */
 	uint32_t batch_max;    /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
 };

@@ -186,7 +186,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
 	c->message_max = MIN(m->message_max, LNET_MTU);
-	c->limit = MAX(1, MIN(m->window, c->inflight_max));
+	window_grant(&c->window, MIN(m->window, c->inflight_max));
 	if (c->fsm.state == CLIENT_OPENING) {
 		client_move(c, CLIENT_OPEN);
 		c->ready = shard_now(c->shard);
@@ -203,9 +203,9 @@ static uint32_t client_room(const struct ulrpc_client *c)
 	uint32_t n, span;
 
 	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
-	    c->inflight >= c->limit)
+	    c->inflight >= c->window.limit)
 		return 0;
-	n = MIN(c->nqueued, c->limit - c->inflight);
+	n = MIN(c->nqueued, c->window.limit - c->inflight);
 	span = parcel_span(c->imp);
 	if (likely(n <= span))
 		return n;
@@ -237,6 +237,15 @@ static void on_flush(struct ulnet_work *work)
 	shard_release(c->shard);
 }
 
+/* Calls wait, and slow start may be why. */
+static void window_watch(struct ulrpc_client *c)
+{
+	if (c->inflight >= c->window.limit &&
+	    !lnet_timer_armed(&c->window_timer))
+		shard_arm(c->shard, &c->window_timer,
+			  shard_now(c->shard) + WINDOW_PATIENCE);
+}
+
 void client_flush(struct ulrpc_client *c)
 {
 	uint32_t n;
@@ -244,6 +253,8 @@ void client_flush(struct ulrpc_client *c)
 	while ((n = client_room(c)))
 		if (!parcel_send(c, MIN(n, c->batch_max)))
 			break;
+	if (unlikely(window_is_slow(&c->window)) && c->nqueued)
+		window_watch(c);
 }
 
 void client_kick(struct ulrpc_client *c)
@@ -303,10 +314,27 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call)
 			  shard_now(c->shard) + STALL_PAUSE);
 }
 
+static void on_window_timer(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, window_timer);
+
+	window_double(&c->window);
+	client_kick(c);
+}
+
+void client_grow(struct ulrpc_client *c, uint32_t n)
+{
+	if (!n)
+		return;
+	window_served(&c->window, n);
+	shard_cancel(c->shard, &c->window_timer);
+}
+
 void client_on_answer(struct ulrpc_client *c, uint32_t window)
 {
 	if (window)
-		c->limit = MIN(window, c->inflight_max);
+		window_grant(&c->window, MIN(window, c->inflight_max));
 	if (unlikely(c->imp->failures))
 		import_served(c->imp);
 	if (c->nqueued)
@@ -382,6 +410,7 @@ static void client_restart(struct ulrpc_client *c)
 
 void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
+	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
 	if (forgotten)
 		client_restart(c);
@@ -446,6 +475,7 @@ static void client_leave(struct ulrpc_client *c)
 
 	ask_no_more(c);
 	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
 	list_del(&c->link);
 	client_free(c);
@@ -471,6 +501,7 @@ void client_stop(struct ulrpc_client *c)
 {
 	shard_cancel(c->shard, &c->open_timer);
 	shard_cancel(c->shard, &c->stall_timer);
+	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
 }
 
@@ -596,6 +627,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->shard = s;
 	c->inflight_max =
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
+	window_init(&c->window, conf->inflight_begin, c->inflight_max);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
 	text_copy(c->service, sizeof(c->service), conf->service);
 	list_init(&c->link);
@@ -610,6 +642,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	timeouts_init(&c->timeouts);
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
+	lnet_timer_init(&c->window_timer, on_window_timer);
 	lnet_timer_init(&c->due_timer, on_due);
 	c->flush.fn = on_flush;
 	c->close_work.fn = client_on_close;

@@ -12,6 +12,7 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
+#include "rpc/client/window.h"
 #include "rpc/client/timeout.h"
 #include "rpc/rpc.h"
 
@@ -54,7 +55,6 @@ struct ulrpc_client {
 	struct list ending; /* over, but for memory of their bulks */
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* that have not ended */
-	uint32_t limit;	 /* of inflight, now */
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
 	struct fsm fsm; /* of the service */
@@ -67,6 +67,10 @@ struct ulrpc_client {
 	unsigned int reopened; /* in a row, without having been of use */
 
 	struct ulnet_timer stall_timer; /* of stalled */
+
+	struct window window; /* of inflight */
+	/* Armed while calls are held back by slow start. */
+	struct ulnet_timer window_timer;
 
 	/* Calls that have not ended, by their deadlines: usually each comes
 	 * after the one before, for which no timer is armed, and none is
@@ -135,6 +139,8 @@ static inline void client_call_ended(struct ulrpc_client *c)
 }
 /* The server has answered a call, and says how many it grants; 0: as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
+/* It was not too busy for @n calls, in slow start. */
+void client_grow(struct ulrpc_client *c, uint32_t n);
 /* The server seems not to have the service (there) any more: asks. */
 void client_verify(struct ulrpc_client *c);
 /* The server certainly has no such service at the known portal: asks where the

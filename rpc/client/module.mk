@@ -8,3 +8,4 @@ libulrpccore_la_SOURCES += %D%/set.c
 libulrpccore_la_SOURCES += %D%/slots.c %D%/slots.h
 libulrpccore_la_SOURCES += %D%/sync.c
 libulrpccore_la_SOURCES += %D%/timeout.c %D%/timeout.h
+libulrpccore_la_SOURCES += %D%/window.h

@@ -104,6 +104,19 @@ static bool is_answer(const struct wire_reply *r)
 	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
 }
 
+/* Those that the server was not too busy for. */
+static out_of_line uint32_t replies_good(const struct wire_replies *m,
+			     const struct wire_reply *reply)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->nreplies; i++)
+		n += is_answer(&reply[i]) &&
+		     reply[i].status != WIRE_OVERLOADED &&
+		     reply[i].status != WIRE_EXPIRED;
+	return n;
+}
+
 static void replies_take(struct parcel *p, const struct wire_replies *m,
 			 const struct wire_reply *reply, uint64_t now)
 {
@@ -116,6 +129,8 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 
 		if (unlikely(!success) && e && is_answer(r)) {
 			success = true;
+			if (unlikely(window_is_slow(&c->window)))
+				client_grow(c, replies_good(m, reply));
 			client_on_answer(c, m->window);
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}

@@ -60,8 +60,9 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 			       ? NULL
 			       : "a call waits for a service not asked for "
 				 "again";
-	if (c->flushing || !import_is_ready(imp) || c->inflight >= c->limit ||
-	    !parcel_span(imp) || imp->slots.wanted)
+	if (c->flushing || !import_is_ready(imp) ||
+	    c->inflight >= c->window.limit || !parcel_span(imp) ||
+	    imp->slots.wanted)
 		return NULL;
 	return "a call waits, and nothing is in its way";
 }

@@ -55,6 +55,7 @@ static inline void rig_client(struct call_rig *g, uint32_t inflight)
 	struct ulrpc_client_conf conf;
 
 	ulrpc_client_conf_init(&conf);
+	conf.inflight_begin = 1024;
 	conf.nids = &nid;
 	conf.nnids = 1;
 	conf.service = "test";

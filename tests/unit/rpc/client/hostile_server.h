@@ -39,6 +39,7 @@ static inline void open_with(const struct ulrpc_conf *conf)
 	good = g;
 	good.fake = fake_new(lnet_sim_node(g.sim, GOOD));
 	ulrpc_client_conf_init(&c);
+	c.inflight_begin = 1024;
 	c.nids = &nid;
 	c.nnids = 1;
 	c.service = "test";

@@ -171,6 +171,7 @@ static struct caller *caller_open(struct rig *g, unsigned int i, uint64_t every,
 	cr_assert_eq(ulrpc_open(lnet_sim_node(g->sim, (int)i), NULL, &c->rpc),
 		     0);
 	ulrpc_client_conf_init(&conf);
+	conf.inflight_begin = 1024; /* what is tested is the server */
 	conf.nids = &nid;
 	conf.nnids = 1;
 	conf.service = "test";
