@@ -108,6 +108,7 @@ unit_tests += %D%/unit/rpc/server/extend_test
 unit_tests += %D%/unit/rpc/server/gate_test
 unit_tests += %D%/unit/rpc/server/grant_test
 unit_tests += %D%/unit/rpc/server/overload_test
+unit_tests += %D%/unit/rpc/server/recovery_test
 unit_tests += %D%/unit/rpc/client/herd_test
 unit_tests += %D%/unit/rpc/client/window_test
 unit_tests += %D%/unit/rpc/inbox_test
