@@ -5,17 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/backoff.h"
 #include "rpc/stats/stat.h"
-
-/* One try of a piece has a quarter of the time left, within these; the longer
- * one doubles with each try that took all of its time. */
-#define TRY_MIN	    (50 * NSEC_PER_MSEC)
-#define TRY_MAX	    (5 * NSEC_PER_SEC)
-#define TRY_DOUBLED 6
-/* Pauses after tries that failed sooner. */
-static const struct backoff_law transfer_law = { .base = 10 * NSEC_PER_MSEC,
-						 .cap = 500 * NSEC_PER_MSEC };
 
 static const struct fsm_state piece_states[PIECE_STATES] = {
 	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
@@ -135,16 +125,8 @@ static uint64_t piece_time(const struct piece *p, uint64_t now)
 	uint64_t deadline = c->deadline == TIME_NEVER
 				    ? rpc_at(p->first, c->patience)
 				    : c->deadline;
-	uint64_t longest = TRY_MAX << MIN(p->timeouts, TRY_DOUBLED);
-	uint64_t left;
 
-	deadline = MIN(deadline, p->x->deadline);
-	if (deadline == TIME_NEVER)
-		return longest;
-	if (deadline < now + NSEC_PER_USEC)
-		return 0;
-	left = deadline - now;
-	return MIN(left, MIN(MAX(left / 4, TRY_MIN), longest));
+	return tries_time(&p->tries, now, MIN(deadline, p->x->deadline));
 }
 
 static int piece_bind(struct piece *p, uint64_t time)
@@ -205,12 +187,8 @@ static uint64_t piece_pause(struct piece *p)
 	/* The caller's attempt was over: that says nothing of the network. */
 	if (p->match != p->x->r->match)
 		return 0;
-	if (p->status == -ETIMEDOUT) {
-		p->timeouts++; /* it has waited already */
-		return 0;
-	}
-	return backoff_pause(&transfer_law, p->refusals++,
-			     shard_random(p->x->t->conf.shard, UINT64_MAX));
+	return tries_pause(&p->tries, p->status,
+			   shard_random(p->x->t->conf.shard, UINT64_MAX));
 }
 
 /* This try of @p, which is waiting, or flying and not known to LNet any more,

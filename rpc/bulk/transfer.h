@@ -10,10 +10,7 @@
  * GET. A piece that did not arrive, or perhaps did not, is tried again, which
  * is harmless as the caller's segments stay linked, for any number of messages,
  * as long as the attempt is the call's last one (bulk.h): another try moves the
- * same bytes to the same place. Each try has but a part of the time left. A try
- * that took all of its time is followed by the next one at once. One that
- * failed sooner is, too, and from then on by pauses since the last try began:
- * random ones, of at most 10 ms, 20 ms, .. 0.5 s.
+ * same bytes to the same place (tries.h).
  *
  * When the caller sends the call again, the segments of the attempt before are
  * not there any more. The same memory has new match values then, with which

@@ -8,6 +8,7 @@
 #include "base/fsm.h"
 #include "base/list.h"
 #include "rpc/bulk/place.h"
+#include "rpc/bulk/tries.h"
 #include "rpc/rpc.h"
 #include "rpc/bulk/transfer.h"
 
@@ -72,8 +73,7 @@ struct piece {
 	struct ulnet_md_handle md;
 	struct place at;
 	uint32_t length;
-	unsigned int timeouts; /* tries that took all of their time */
-	unsigned int refusals; /* and those that did not */
+	struct tries tries;
 	uint64_t first, began; /* ns: the first try; this one */
 	uint64_t again;	       /* ns: waiting, until */
 };

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tries to move something by GET or PUT, until a deadline. Each has but a part
+ * of the time left: a quarter, but at least 50 ms and at most 5 s, or twice the
+ * time of an earlier one that was too short. One that took all of its time is
+ * followed by the next one at once. One that failed sooner is, too, for the
+ * first time, and then after a pause since the last one began (base/backoff.h).
+ * Pure: any thread.
+ */
+#ifndef RPC_TRIES_H
+#define RPC_TRIES_H
+
+#include <errno.h>
+#include "base/backoff.h"
+
+struct tries {
+	unsigned int timeouts; /* those that took all of their time */
+	unsigned int refusals; /* and those that did not */
+};
+
+#define TRIES_MIN     (50 * NSEC_PER_MSEC)
+#define TRIES_MAX     (5 * NSEC_PER_SEC)
+#define TRIES_DOUBLED 6
+
+/* ns for one that begins at @now, ns; 0: there is no time left. */
+static inline uint64_t tries_time(const struct tries *t, uint64_t now,
+				  uint64_t deadline)
+{
+	uint64_t longest = TRIES_MAX << MIN(t->timeouts, TRIES_DOUBLED);
+	uint64_t left;
+
+	if (deadline == TIME_NEVER)
+		return longest;
+	if (deadline < now + NSEC_PER_USEC)
+		return 0;
+	left = deadline - now;
+	return MIN(left, MIN(MAX(left / 4, TRIES_MIN), longest));
+}
+
+/* One has failed with @status: ns from its beginning to that of the next.
+ * @random: 64 bits. */
+static inline uint64_t tries_pause(struct tries *t, int status, uint64_t random)
+{
+	static const struct backoff_law law = { .base = 10 * NSEC_PER_MSEC,
+						.cap = 500 * NSEC_PER_MSEC };
+
+	if (status == -ETIMEDOUT) {
+		t->timeouts++; /* it has waited already */
+		return 0;
+	}
+	return backoff_pause(&law, t->refusals++, random);
+}
+
+#endif
