@@ -43,6 +43,8 @@ static const char *request_end_name(unsigned int end)
 		[WIRE_BULK_FAILED] = "bulk failed",
 		[WIRE_VERSION_UNKNOWN] = "version unknown",
 		[WIRE_DOUBTFUL] = "doubtful",
+		[WIRE_UNKNOWN_CALL] = "unknown call",
+		[WIRE_HELD] = "held",
 		[STAT_UNANSWERED] = "unanswered",
 		[STAT_CANCELED] = "canceled",
 	};

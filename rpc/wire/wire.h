@@ -64,6 +64,7 @@ enum wire_status {
 	WIRE_VERSION_UNKNOWN = 13,
 	WIRE_DOUBTFUL = 14,
 	WIRE_UNKNOWN_CALL = 15,
+	WIRE_HELD = 16,
 	WIRE_STATUSES
 };
 
@@ -218,6 +219,7 @@ struct wire_reply {
 	uint64_t retry_after; /* us */
 	uint64_t throttled;   /* us */
 	uint64_t absent;      /* us */
+	uint64_t held;	      /* match value */
 	uint32_t attempt;
 	uint32_t status;
 	uint32_t error;
@@ -243,7 +245,7 @@ static inline void wire_reply_clear(struct wire_reply *r)
 /* As for requests, with an estimate, or none, before the first reply. The bound of a reply without bulks is WIRE_REPLY_BOUND; that of
  * the estimate is in WIRE_REPLIES_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
-#define WIRE_REPLY_BOUND   104u
+#define WIRE_REPLY_BOUND   113u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);

@@ -54,7 +54,8 @@ uint8_t *wire_reply_put_rest(uint8_t *p, const struct wire_reply *reply)
 		p = put_moved(p, &reply->bulk[i]);
 	p = put_varint_field(p, 10, reply->throttled);
 	p = put_varint_field(p, 11, reply->needed);
-	return put_varint_field(p, 12, reply->absent);
+	p = put_varint_field(p, 12, reply->absent);
+	return put_fixed64_field(p, 13, reply->held);
 }
 
 /* ---- from bytes ---- */
@@ -171,6 +172,8 @@ static const uint8_t *get_reply_rest(const uint8_t *field, const uint8_t *p,
 	struct wire_moved_in m;
 	struct wire_view in;
 
+	if (tag == TAG(13, WT_FIXED64))
+		return get_fixed64(p, end, &r->held);
 	if (tag != TAG(9, WT_LEN))
 		return get_unknown(p, end, tag);
 	p = get_bytes(p, end, &in);

@@ -327,6 +327,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 		.length = below(BODY),
 		.needed = number32(),
 		.absent = number(),
+		.held = number(),
 		.nbulks = nbulks,
 		.bulk = r->moved,
 	};
@@ -344,6 +345,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 	r->pb.length = r->reply.length;
 	r->pb.needed = r->reply.needed;
 	r->pb.absent = r->reply.absent;
+	r->pb.held = r->reply.held;
 	r->pb.n_bulk = nbulks;
 	r->pb.bulk = r->pb_bulk;
 }
@@ -366,6 +368,7 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 	CHECK(got->length, want->length);
 	CHECK(got->needed, want->needed);
 	CHECK(got->absent, want->absent);
+	CHECK(got->held, want->held);
 	CHECK(got->nbulks, want->nbulks);
 	for (uint32_t i = 0; i < want->nbulks; i++) {
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);
