@@ -141,6 +141,7 @@ dist_man_MANS += %D%/man3/ulrpc_call_message.3
 dist_man_MANS += %D%/man3/ulrpc_call_message_wait.3
 dist_man_MANS += %D%/man3/ulrpc_call_put.3
 dist_man_MANS += %D%/man3/ulrpc_call_wait.3
+dist_man_MANS += %D%/man3/ulrpc_call_wait_alloc.3
 dist_man_MANS += %D%/man3/ulrpc_cancel.3
 dist_man_MANS += %D%/man3/ulrpc_cause_name.3
 dist_man_MANS += %D%/man3/ulrpc_client_close.3

@@ -69,6 +69,7 @@ unit_tests += %D%/unit/rpc/bulk/bulk_call_test
 unit_tests += %D%/unit/rpc/bulk/bulk_test
 unit_tests += %D%/unit/rpc/bulk/transfer_again_test
 unit_tests += %D%/unit/rpc/bulk/transfer_test
+unit_tests += %D%/unit/rpc/oversize_test
 unit_tests += %D%/unit/rpc/shard_test
 unit_tests += %D%/unit/rpc/client/call_test
 unit_tests += %D%/unit/rpc/client/call_again_test

@@ -113,7 +113,8 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_NO_METHOD,	 /* the service has none of that name */
 	ULRPC_CAUSE_BAD_REQUEST, /* the service cannot read it */
 	ULRPC_CAUSE_BAD_REPLY,	 /* and the other way round */
-	ULRPC_CAUSE_TOO_LONG,	 /* the reply does not fit into reply_max */
+	ULRPC_CAUSE_TOO_LONG,	 /* the reply is longer than the caller takes,
+				  * or than the server can hold for it */
 	ULRPC_CAUSE_BULK,	 /* bulk data could not be moved */
 	ULRPC_CAUSE_CHECKSUM,	 /* bulk data arrived changed */
 	ULRPC_CAUSE_UNREACHABLE, /* no connection until the deadline */
@@ -126,7 +127,7 @@ enum ulrpc_cause {
 
 struct ulrpc_outcome {
 	int status; /* 0 or a negative errno: the service's own with
-		     * ULRPC_CAUSE_HANDLER */
+		     * ULRPC_CAUSE_HANDLER; with ULRPC_CAUSE_BULK the reason */
 	enum ulrpc_cause cause;
 	enum ulrpc_execution execution;
 	bool bulk_free;	   /* the memory of all its bulks is the caller's again;
@@ -211,8 +212,12 @@ enum ulrpc_semantics {
 struct ulrpc_call_conf {
 	uint64_t deadline; /* us from now; not 0; ULRPC_NEVER: none, which is to
 			    * be said */
-	uint32_t reply_max; /* bytes of the reply's body; 0 = 4096; at most
-			     * ULRPC_BODY_MAX */
+	uint32_t reply_max; /* bytes of the reply's body for which there is room
+			     * from the beginning; 0 = 4096; at most
+			     * ULRPC_BODY_MAX. What is longer is held by the
+			     * server, and fetched */
+	uint32_t reply_limit; /* bytes of what is fetched at most; more is
+			       * ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
 	enum ulrpc_priority priority;
 	enum ulrpc_semantics semantics;
 	struct ulrpc_bulk *const *bulks; /* the server may use; by index */
@@ -254,6 +259,15 @@ ULNET_EXPORT int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 				 const struct ulrpc_call_conf *conf,
 				 void *reply, size_t size, size_t *length_p,
 				 struct ulrpc_outcome *outcome);
+/* The same, for replies whose length nobody knows: *@reply_p is NULL, or a
+ * piece of memory of *@length_p bytes, to be given back with free(); without
+ * memory for it the cause is ULRPC_CAUSE_NO_MEMORY. */
+ULNET_EXPORT int ulrpc_call_wait_alloc(struct ulrpc_client *client,
+				       uint32_t method, const void *body,
+				       size_t length,
+				       const struct ulrpc_call_conf *conf,
+				       void **reply_p, size_t *length_p,
+				       struct ulrpc_outcome *outcome);
 
 /* ---- sets of calls: ulrpc_set_new(3) ---- */
 

@@ -129,7 +129,8 @@ ULNET_EXPORT unsigned int ulrpc_service_portal(
 
 /*
  * Any thread. Takes @request. @body is copied. A reply that is longer than the
- * caller wants reaches it as ULRPC_CAUSE_TOO_LONG. Bulk of the request that is
+ * caller has room for is held until the caller has fetched it; without room for
+ * that, or beyond ULRPC_BODY_MAX, it is ULRPC_CAUSE_TOO_LONG. Bulk of the request that is
  * still being moved is waited for first; if any has failed then, the caller
  * gets ULRPC_CAUSE_BULK instead.
  */

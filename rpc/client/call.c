@@ -7,6 +7,7 @@
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/text.h"
@@ -20,8 +21,10 @@
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_QUEUED] = { "queued", FSM_TO(CALL_SENT) | FSM_TO(CALL_DONE) },
-	[CALL_SENT] = { "sent", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FENCE) |
+	[CALL_SENT] = { "sent", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FETCH) |
+					FSM_TO(CALL_FENCE) |
 					FSM_TO(CALL_DONE) },
+	[CALL_FETCH] = { "fetch", FSM_TO(CALL_DONE) },
 	[CALL_FENCE] = { "fence", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_DONE] = { "done", 0 },
 };
@@ -221,6 +224,9 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 		c->inflight--;
 		parcel_forget(call->parcel, call);
 		break;
+	case CALL_FETCH:
+		fetch_drop(call->fetch);
+		break;
 	default:
 		break;
 	}
@@ -361,6 +367,8 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 				     : ULRPC_NOT_EXECUTED,
 	};
 
+	if (call->fsm.state == CALL_FETCH)
+		o.execution = ULRPC_EXECUTED;
 	call_end(call, &o, NULL, 0, shard_now(call->shard));
 }
 
@@ -584,6 +592,68 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 	text_take(o->text, r->body, r->length);
 }
 
+/* ---- a reply that the server holds ---- */
+
+/* Why the reply cannot be got. */
+static enum ulrpc_cause check_held(struct ulrpc_call *call,
+				   const struct wire_reply *r)
+{
+	enum ulrpc_cause cause = answer_check(call, r);
+	uint32_t limit = call->reply_limit ? call->reply_limit : ULRPC_BODY_MAX;
+
+	if (cause)
+		return cause;
+	if (!r->held || !r->needed)
+		return ULRPC_CAUSE_BAD_REPLY;
+	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
+		return ULRPC_CAUSE_TOO_LONG;
+	if (fetch_start(call, call->parcel->peer, r))
+		return ULRPC_CAUSE_NO_MEMORY;
+	return ULRPC_CAUSE_OK;
+}
+
+/* SENT -> FETCH. False: the reply is not got, for a reason that is in *@o. */
+static out_of_line bool call_fetch(struct ulrpc_call *call,
+				   const struct wire_reply *r,
+				   struct ulrpc_outcome *o)
+{
+	struct ulrpc_client *c = call->client;
+
+	o->cause = check_held(call, r);
+	if (o->cause) {
+		fetch_refuse(call->shard, call->parcel->peer, r);
+		o->reply_needed =
+			o->cause == ULRPC_CAUSE_TOO_LONG ? r->needed : 0;
+		return false;
+	}
+	call->local = call->parcel->local;
+	call->target = call->parcel->target;
+	call->paths += call->parcel->paths;
+	c->inflight--;
+	parcel_forget(call->parcel, call);
+	call_move(call, CALL_FETCH);
+	list_add_tail(&c->fetching, &call->link);
+	client_kick(c);
+	return true;
+}
+
+void call_on_fetched(struct ulrpc_call *call, int status)
+{
+	const struct fetch *f = call->fetch;
+	enum ulrpc_cause cause =
+		status ? ULRPC_CAUSE_BAD_REPLY : ULRPC_CAUSE_OK;
+	struct ulrpc_outcome o = {
+		.status = causes[cause].status,
+		.cause = cause,
+		.execution = ULRPC_EXECUTED,
+		.server_queue = f->queue,
+		.service = f->service,
+	};
+
+	call_end(call, &o, status ? NULL : f->body, status ? 0 : f->length,
+		 shard_now(call->shard));
+}
+
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		   uint64_t now)
 {
@@ -607,11 +677,14 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	o.text[0] = '\0';
 	if (likely(r->status == WIRE_OK))
 		o.cause = answer_check(call, r);
-	else
+	else if (r->status != WIRE_HELD)
 		answer_bad(call, r, &o);
+	else if (call_fetch(call, r, &o))
+		return;
 	o.status = causes[o.cause].status;
-	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER) && r->error &&
-	    r->error <= ERROR_MAX)
+	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER ||
+		     o.cause == ULRPC_CAUSE_BULK) &&
+	    r->error && r->error <= ERROR_MAX)
 		o.status = -(int)r->error;
 	ok = o.cause == ULRPC_CAUSE_OK;
 	call_end(call, &o, ok ? (const void *)r->body : NULL,
@@ -732,6 +805,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
 	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
+	call->reply_limit = conf->reply_limit;
 	call->slot = SLOT_NONE;
 	call->attempts = 0;
 	call->connecting = call->window = 0;

@@ -3,6 +3,7 @@
  * A call, on the caller's side, from ulrpc_call() to its end.
  *
  *	NEW -> QUEUED -> SENT -> DONE
+ *	          |        `--> FETCH ^ (a long reply)
  *	          ^--- FENCE <-'    (again, in another message)
  *
  * Owner: the CPT of its client's target, but for what is said to be atomic.
@@ -18,6 +19,7 @@
 #include "base/fsm.h"
 #include "rpc/rpc.h"
 
+struct fetch;
 struct parcel;
 struct stat_peer;
 struct stat_service;
@@ -31,6 +33,8 @@ struct wire_reply;
  *	   call.work will end it, in .fenced. Counted in client.nqueued.
  * SENT	   One attempt is under way, whose reply is awaited: in
  *	   parcel.entries[place]. Counted in client.inflight and parcel.open.
+ * FETCH   Executed; its reply is longer than reply_max, and being got from the
+ *	   server: in client.fetching, with call.fetch.
  * FENCE   To be sent again, when nobody moves data from or to its bulks for
  *	   the attempt before: in client.fenced.
  * DONE	   Its callback has run; or will at the end of this turn, when its bulks
@@ -42,6 +46,7 @@ enum call_state {
 	CALL_NEW,
 	CALL_QUEUED,
 	CALL_SENT,
+	CALL_FETCH,
 	CALL_FENCE,
 	CALL_DONE,
 	CALL_STATES
@@ -94,6 +99,8 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
+	uint32_t reply_limit; /* of what is fetched; 0: ULRPC_BODY_MAX */
+	struct fetch *fetch;  /* FETCH */
 
 	uint64_t connecting, window; /* ns spent so far */
 	uint32_t paths;		     /* of the attempts before this one */
@@ -173,6 +180,9 @@ void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* An answer to its attempt has come, in a turn that began at @now. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
+/* FETCH: all of the reply is in call->fetch; @status < 0: the server has
+ * something else there. */
+void call_on_fetched(struct ulrpc_call *call, int status);
 /* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
  * this one may have been executed, which an idempotent call does not mind. */
 void call_again(struct ulrpc_call *call, bool maybe);

@@ -397,6 +397,8 @@ static void client_restart(struct ulrpc_client *c)
 {
 	struct list sent;
 
+	/* It holds no replies for us any more. */
+	fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
 	list_init(&sent);
 	parcels_list_calls(c, &sent);
 	while (!list_empty(&sent)) {
@@ -455,6 +457,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 	fail_queued(c, cause);
 	fail_all(&c->fenced, cause);
+	fail_all(&c->fetching, cause);
 	list_init(&sent);
 	parcels_list_calls(c, &sent);
 	fail_all(&sent, cause);
@@ -522,6 +525,7 @@ void client_crash(struct ulrpc_client *c)
 	calls_stop(&c->stalled);
 	calls_stop(&c->queue);
 	calls_stop(&c->fenced);
+	calls_stop(&c->fetching);
 }
 
 static void calls_gone(struct list *calls)
@@ -536,6 +540,7 @@ void client_gone(struct ulrpc_client *c)
 	calls_gone(&c->stalled);
 	calls_gone(&c->queue);
 	calls_gone(&c->fenced);
+	calls_gone(&c->fetching);
 	calls_gone(&c->ending);
 	list_del(&c->link);
 	client_free(c);
@@ -635,6 +640,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->stalled);
 	list_init(&c->queue);
 	list_init(&c->fenced);
+	list_init(&c->fetching);
 	list_init(&c->ending);
 	list_init(&c->due);
 	c->due_at = TIME_NEVER;

@@ -52,6 +52,7 @@ struct ulrpc_client {
 	struct list queue;   /* behind those */
 	struct list stalled; /* for want of memory, until stall_timer */
 	struct list fenced;
+	struct list fetching;
 	struct list ending; /* over, but for memory of their bulks */
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* that have not ended */

@@ -9,6 +9,7 @@
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
@@ -759,6 +760,7 @@ static int imports_open(struct shard *s)
 	list_init(&x->all);
 	list_init(&x->parcels);
 	list_init(&x->reply_bufs);
+	list_init(&x->fetches);
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
@@ -816,6 +818,7 @@ static void imports_crash(struct shard *s)
 		shard_cancel(s, &imp->pause);
 	}
 	imports_each(s, client_crash);
+	fetches_crash(s);
 	slab_stop(&s->imports->slab);
 }
 
@@ -836,6 +839,7 @@ static void imports_free(struct shard *s)
 		import_free(imp);
 	}
 	reply_bufs_gone(&x->reply_bufs);
+	fetches_gone(s);
 	parcels_gone(s);
 	bulks_gone(s);
 	slab_stop(&x->slab);

@@ -116,9 +116,10 @@ struct imports {
 	struct hash waiting; /* import.by_nid, by the NID that is next */
 	struct list all;
 	uint64_t hash_seed;
-	struct slab slab;    /* calls, parcels, replies */
-	struct list parcels; /* parcel.link: all there are */
+	struct slab slab;	/* calls, parcels, replies */
+	struct list parcels;	/* parcel.link: all there are */
 	struct list reply_bufs; /* reply_buf.link: no longer kept */
+	struct list fetches;	/* fetch.link: all there are */
 };
 
 extern const struct rpc_part import_part;

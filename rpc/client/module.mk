@@ -1,6 +1,7 @@
 # Connections to services, and calls.
 libulrpccore_la_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
+libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h

@@ -8,6 +8,7 @@
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/wire/wire_call.h"
 
@@ -607,7 +608,8 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 
 /* The number up to which all calls are answered, or not waited for any more:
  * that before the first call of the first parcel that waits. The last one of
- * these parcels is @p, whose calls have no numbers yet. */
+ * these parcels is @p, whose calls have no numbers yet. A call whose reply is
+ * being fetched has it not yet. */
 static uint64_t acked(const struct parcel *p)
 {
 	struct parcel *first =
@@ -615,7 +617,8 @@ static uint64_t acked(const struct parcel *p)
 
 	while (first != p && !first->entries[first->waiting].call)
 		first->waiting++;
-	return first->xid + first->waiting - 1;
+	return MIN(first->xid + first->waiting - 1,
+		   fetches_before(p->client->imp));
 }
 
 static uint8_t *encode_head(struct parcel *p, const struct load *l)

@@ -6,6 +6,7 @@
 
 #include "base/mutation.h"
 #include "rpc/server/export.h"
+#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/stray.h"
@@ -98,6 +99,8 @@ static uint32_t check_connection(struct origin *o,
 	if (!share)
 		return WIRE_OVERLOADED;
 	o->share = share;
+	if (unlikely(!list_empty(&share->oversizes)))
+		oversizes_acked(share, m->acked);
 	return WIRE_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "rpc/control.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
+#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/service.h"
 #include "rpc/server/stray.h"
@@ -133,6 +134,7 @@ static struct share *share_new(struct exports *x, struct export *e,
 	share->queue.id = e->handle;
 	share->queue.pid = e->peer.pid;
 	share->portal = portal;
+	list_init(&share->oversizes);
 	list_add_tail(&e->shares, &share->link);
 	return share;
 }
@@ -199,7 +201,11 @@ static void export_drop(struct exports *x, struct export *e)
  * more, nor lends memory to them. */
 static void export_lost(struct exports *x, struct export *e)
 {
+	struct share *share;
+
 	x->dropped = shard_now(x->shard);
+	list_for_each_entry (share, &e->shares, link)
+		oversizes_drop(share);
 	if (e->refs > 1)
 		services_forget(x->shard, e);
 	export_drop(x, e);

@@ -9,6 +9,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
+#include "rpc/server/oversize.h"
 #include "rpc/server/record.h"
 #include "rpc/server/reply.h"
 #include "rpc/stats/stat_run.h"
@@ -231,6 +232,31 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
+/* The caller has no room for the reply: it is held until he has, or, if it is
+ * too long for that, he is told its length. */
+static out_of_line void oversized(const struct ulrpc_request *r,
+				  struct wire_reply *reply,
+				  struct request_report *report,
+				  const void *body)
+{
+	struct shard *s = r->sc->shard;
+	uint64_t until = r->deadline;
+
+	if (until == TIME_NEVER)
+		until = rpc_at(shard_now(s), rpc_ns(export_lease(s->rpc)));
+	reply->needed = reply->length;
+	reply->length = 0;
+	if (r->status == WIRE_OK)
+		reply->held = oversize_hold(r->answer, r->xid, body,
+					    reply->needed, until);
+	if (reply->held) {
+		reply->status = WIRE_HELD;
+		return;
+	}
+	reply->status = report->end = WIRE_TOO_LONG;
+	report->sent = 0;
+}
+
 static void request_finish(struct ulrpc_request *r, const void *body,
 			   uint64_t now)
 {
@@ -246,10 +272,7 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	reply.attempt = r->latest;
 	reply.status = r->status;
 	reply.error = r->error;
-	if (unlikely(r->status == WIRE_TOO_LONG))
-		reply.needed = r->reply_length;
-	else
-		reply.length = r->reply_length;
+	reply.length = r->reply_length;
 	if (unlikely(r->status == WIRE_OVERLOADED))
 		reply.retry_after =
 			service_retry_after(r->sc->service, r->item.again);
@@ -271,6 +294,8 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	if (unlikely(r->active) && request_canceled(r)) {
 		request_skip(r, report);
 	} else {
+		if (unlikely(reply.length > r->reply_max))
+			oversized(r, &reply, &report, body);
 		record(r, &report);
 		if (likely(rec) && !keeps(r, reply.status)) {
 			settle(r, reply.status);
@@ -398,7 +423,7 @@ static void request_answer(struct ulrpc_request *r, uint32_t status,
 	owned = shard_owned(s);
 	if (unlikely(!owned))
 		request_cancel_end(r);
-	r->status = length > r->reply_max ? WIRE_TOO_LONG : status;
+	r->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : status;
 	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, r->share, 0))
 		r->status = WIRE_OVERLOADED;
 	r->error = error;

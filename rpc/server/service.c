@@ -7,6 +7,7 @@
 #include "rpc/server/cancel.h"
 #include "rpc/server/estimates.h"
 #include "rpc/server/export.h"
+#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/vacant.h"
@@ -137,7 +138,7 @@ static bool cpt_is_gone(const struct service_cpt *sc)
 {
 	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
 	       (sc->leaving || sc->shard->aborted) && cpt_is_idle(sc) &&
-	       list_empty(&sc->replies);
+	       list_empty(&sc->replies) && list_empty(&sc->oversizes);
 }
 
 void service_cpt_settled(struct service_cpt *sc)
@@ -182,6 +183,7 @@ static void cpt_abort(struct service_cpt *sc)
 	requests_abort(sc);
 	replies_abort(sc);
 	replies_lose(sc);
+	oversizes_abort(sc);
 	service_cpt_settled(sc);
 }
 
@@ -428,6 +430,9 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	pool_init(&sc->origins, sizeof(struct origin), 0);
 	slab_init(&sc->slab, sc->shard);
 	replies_init(sc);
+	list_init(&sc->oversizes);
+	list_init(&sc->unknown.oversizes);
+	list_init(&sc->passed.oversizes);
 	sc->unknown.host = sc->passed.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);
@@ -919,6 +924,7 @@ static void cpt_crash(struct service_cpt *sc)
 		exec_crash(&sc->service->exec);
 	requests_crash(sc);
 	replies_crash(sc);
+	oversizes_crash(sc);
 	slab_stop(&sc->slab);
 }
 
@@ -934,6 +940,7 @@ static void cpt_gone(struct service_cpt *sc)
 	sc->open = false;
 	requests_gone(sc);
 	replies_gone(sc);
+	oversizes_gone(sc);
 }
 
 static void service_drop(struct ulrpc_service *svc, bool crashed)

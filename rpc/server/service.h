@@ -93,6 +93,7 @@ struct share {
 	struct host *host;
 	unsigned int portal;
 	struct held held;
+	struct list oversizes;	   /* replies to be fetched: oversize.h */
 	bool gone;		   /* the connection is */
 	struct grant grant;
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
@@ -116,7 +117,8 @@ struct service_cpt {
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
 	struct list replies;	    /* reply_message.link: not delivered yet */
-	unsigned int answers;	    /* of these, those that count as work */
+	struct list oversizes;	    /* oversize.link: not fetched yet */
+	unsigned int answers;	    /* of both, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
 	bool flushing; /* that is under way */
@@ -319,6 +321,18 @@ static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
 /* Of this many times the configured limits: one client alone, on one host
  * alone, has the limit. */
 #define SERVICE_LIMITS 4
+
+/* Is there room for so many bytes more of @share's client? */
+static inline bool service_has_bytes(const struct service_cpt *sc,
+				     const struct share *share, uint64_t bytes)
+{
+	const struct ulrpc_service *svc = sc->service;
+
+	return service_allows(share->held.bytes, share->host->held.bytes,
+			      service_held_bytes(svc),
+			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
+			      bytes);
+}
 
 /* Is there no room for one more of @share's client, with @bytes? One that is
  * larger than all there may be comes in when nothing is under way, and its

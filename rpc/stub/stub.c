@@ -380,22 +380,17 @@ static int wait_for_reply(struct stub *stub, const struct stub_method *m,
 			  ProtobufCMessage **reply_p,
 			  struct ulrpc_outcome *outcome)
 {
-	uint8_t small[4096], *room = small;
-	size_t size = letter->conf.reply_max, length = 0;
-	int rc;
+	size_t length;
+	void *reply;
+	int rc = ulrpc_call_wait_alloc(stub->client, m->number,
+				       letter->body.bytes, letter->body.length,
+				       &letter->conf, &reply, &length, outcome);
 
-	size = size ? size : sizeof(small);
-	if (size > sizeof(small) && !(room = malloc(size)))
-		return -ENOMEM;
-	rc = ulrpc_call_wait(stub->client, m->number, letter->body.bytes,
-			     letter->body.length, &letter->conf, room, size,
-			     &length, outcome);
-	if (!rc)
-		*reply_p = read_reply(&m->output, room, MIN(length, size),
-				      outcome);
-	if (room != small)
-		free(room);
-	return rc;
+	if (rc)
+		return rc;
+	*reply_p = read_reply(&m->output, reply, length, outcome);
+	free(reply);
+	return 0;
 }
 
 int ulrpc_call_message_wait(ProtobufCService *service, const char *method,

@@ -205,7 +205,7 @@ static const char *client_busy(const struct ulrpc_client *c)
 	if (c->ncalls || c->nqueued || c->inflight)
 		return "a client counts calls";
 	if (!list_empty(&c->again) || !list_empty(&c->queue) ||
-	    !list_empty(&c->fenced))
+	    !list_empty(&c->fenced) || !list_empty(&c->fetching))
 		return "a client has calls";
 	return NULL;
 }
@@ -216,8 +216,8 @@ static const char *imports_busy(const struct imports *x)
 	struct import *imp;
 	struct ulrpc_client *c;
 
-	if (!list_empty(&x->parcels))
-		return "parcels";
+	if (!list_empty(&x->parcels) || !list_empty(&x->fetches))
+		return "parcels, or replies to be fetched";
 	list_for_each_entry (imp, &x->all, link) {
 		if (!list_empty(&imp->parcels))
 			return "a connection has calls";
@@ -232,8 +232,8 @@ static const char *service_busy(const struct service_cpt *sc)
 	if (sc->held || sc->held_bytes != sc->kept_bytes)
 		return "a service counts requests";
 	if (!list_empty(&sc->active) || !list_empty(&sc->flush) ||
-	    !list_empty(&sc->replies))
-		return "a service has requests";
+	    !list_empty(&sc->replies) || !list_empty(&sc->oversizes))
+		return "a service has requests, or replies";
 	if (sc->strays || sc->inbox.pinned)
 		return "a service has messages";
 	return NULL;

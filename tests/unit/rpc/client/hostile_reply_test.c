@@ -214,7 +214,7 @@ Test(hostile_reply, floods)
 
 Test(hostile_reply, statuses_of_later_versions)
 {
-	static const uint32_t statuses[] = { 15,    16,	       100,	  4095,
+	static const uint32_t statuses[] = { 15,    17,	       100,	  4095,
 					     65536, INT32_MAX, UINT32_MAX };
 
 	open_rig();
@@ -226,6 +226,47 @@ Test(hostile_reply, statuses_of_later_versions)
 		send_reply(a, &r, "later");
 		run(&g, 10 * MSEC);
 		ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTION_UNKNOWN);
+		cr_assert_eq(n.length, 0);
+	}
+	close_rig();
+}
+
+/* A reply that the server says to hold: of no length, nowhere, longer than
+ * any, and not there; and one that is shorter than it said. */
+Test(hostile_reply, held)
+{
+	const struct {
+		uint64_t held;
+		uint32_t needed;
+		enum ulrpc_cause cause;
+	} cases[] = {
+		{ 0x4711, 0, ULRPC_CAUSE_BAD_REPLY },
+		{ 0, 5000, ULRPC_CAUSE_BAD_REPLY },
+		{ 0x4711, ULRPC_BODY_MAX + 1, ULRPC_CAUSE_TOO_LONG },
+		{ 0x4711, UINT32_MAX, ULRPC_CAUSE_TOO_LONG },
+		{ 0x4711, 5000, ULRPC_CAUSE_DEADLINE },
+		{ 0x4712, 5000, ULRPC_CAUSE_BAD_REPLY },
+	};
+	static char shorter[4999];
+	struct ulnet_md md =
+		md_of(shorter, sizeof(shorter),
+		      LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE,
+		      NULL);
+
+	open_rig();
+	post_md(g.fake->node, ULRPC_PORTAL_BULK, 0x4712, &md);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arrived *a = pending(1000000);
+		struct wire_reply r = reply_to(a);
+
+		r.status = WIRE_HELD;
+		r.held = cases[i].held;
+		r.needed = cases[i].needed;
+		send_reply(a, &r, "later");
+		send_reply(a, &r, "twice");
+		run(&g,
+		    cases[i].cause == ULRPC_CAUSE_DEADLINE ? SEC : 10 * MSEC);
+		ended_by(&n, cases[i].cause, ULRPC_EXECUTED);
 		cr_assert_eq(n.length, 0);
 	}
 	close_rig();

@@ -465,7 +465,7 @@ Test(hostile_request, odd_values)
 		    .remaining = UINT64_MAX,
 		    .reply_max = 99 },
 		  WIRE_OK },
-		{ "no room", { .timeout = 9999999 }, WIRE_TOO_LONG },
+		{ "no room", { .timeout = 9999999 }, WIRE_HELD },
 		{ "all the room",
 		  { .timeout = 9999999, .reply_max = UINT32_MAX },
 		  WIRE_OK },

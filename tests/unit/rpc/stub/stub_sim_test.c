@@ -231,10 +231,9 @@ Test(stub_sim, reply_max)
 	serve(NULL);
 	ask(99000);
 	cr_assert(!heard.null && heard.length == 99000);
+	/* What is longer is fetched. */
 	ask(100001);
-	cr_assert(heard.null);
-	cr_assert(heard.outcome.cause == ULRPC_CAUSE_TOO_LONG);
-	cr_assert_gt(heard.outcome.reply_needed, 100000);
+	cr_assert(!heard.null && heard.length == 100001);
 }
 
 Test(stub_sim, failure)

@@ -172,10 +172,10 @@ static void come_back(void)
 	line.done(line.arg, &outcome, line.reply, line.reply_length);
 }
 
-int ulrpc_call_wait(struct ulrpc_client *c, uint32_t method, const void *body,
-		    size_t length, const struct ulrpc_call_conf *conf,
-		    void *reply, size_t size, size_t *length_p,
-		    struct ulrpc_outcome *outcome)
+int ulrpc_call_wait_alloc(struct ulrpc_client *c, uint32_t method,
+			  const void *body, size_t length,
+			  const struct ulrpc_call_conf *conf, void **reply_p,
+			  size_t *length_p, struct ulrpc_outcome *outcome)
 {
 	int rc = ulrpc_call(c, method, body, length, conf, NULL, NULL, NULL);
 
@@ -186,9 +186,9 @@ int ulrpc_call_wait(struct ulrpc_client *c, uint32_t method, const void *body,
 	outcome->status = line.status;
 	outcome->cause = line.reply ? ULRPC_CAUSE_OK : ULRPC_CAUSE_HANDLER;
 	*length_p = line.reply_length;
-	if (line.reply)
-		memcpy(reply, line.reply,
-		       line.reply_length < size ? line.reply_length : size);
+	*reply_p = line.reply_length ? malloc(line.reply_length) : NULL;
+	if (line.reply_length)
+		memcpy(*reply_p, line.reply, line.reply_length);
 	return 0;
 }
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/fetch.h"
+
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/wire/wire.h"
+
+/* For telling a server that it need not hold a reply, us. */
+#define THANKS_TIMEOUT UINT64_C(1000000)
+
+static const struct fsm_state fetch_states[FETCH_STATES] = {
+	[FETCH_WAITING] = { "waiting",
+			    FSM_TO(FETCH_FLYING) | FSM_TO(FETCH_OVER) },
+	[FETCH_FLYING] = { "flying", FSM_TO(FETCH_WAITING) |
+					     FSM_TO(FETCH_LANDED) |
+					     FSM_TO(FETCH_OVER) },
+	[FETCH_LANDED] = { "landed", FSM_TO(FETCH_OVER) },
+	[FETCH_OVER] = { "over", 0 },
+};
+
+static void fetch_move(struct fetch *f, enum fetch_state to)
+{
+	fsm_move(&f->fsm, fetch_states, to);
+}
+
+/* ---- the end ---- */
+
+static void fetch_put(struct fetch *f)
+{
+	list_del(&f->link);
+	slab_put(&f->shard->imports->slab, f, f->size);
+}
+
+static void fetch_free(struct fetch *f)
+{
+	struct shard *s = f->shard;
+
+	fetch_put(f);
+	shard_release(s);
+}
+
+static void on_fetch_over(struct ulnet_work *work)
+{
+	struct fetch *f = container_of(work, struct fetch, work);
+
+	if (!f->shard->crashed)
+		fetch_free(f);
+}
+
+/* A PUT of nothing. Nobody minds if it is lost. */
+static void thank(struct shard *s, struct ulnet_id peer, uint64_t match)
+{
+	struct ulnet_md md = { .threshold = 1, .timeout = THANKS_TIMEOUT };
+	struct ulnet_md_handle h;
+
+	if (LNetMDBind(s->node, &md, LNET_UNLINK, &h))
+		return;
+	if (LNetPut(LNET_NID_ANY, h, LNET_NOACK_REQ, peer, ULRPC_PORTAL_BULK,
+		    match, 0, 0))
+		LNetMDUnlink(h);
+}
+
+void fetch_refuse(struct shard *s, struct ulnet_id peer,
+		  const struct wire_reply *r)
+{
+	thank(s, peer, r->held);
+}
+
+void fetch_drop(struct fetch *f)
+{
+	struct shard *s = f->shard;
+	bool linked = f->fsm.state == FETCH_FLYING;
+
+	f->call = NULL;
+	fetch_move(f, FETCH_OVER);
+	shard_cancel(s, &f->timer);
+	thank(s, f->peer, f->match);
+	if (linked) {
+		LNetMDUnlink(f->md); /* -ENOENT: ends by itself */
+		return;
+	}
+	f->work.fn = on_fetch_over;
+	shard_defer(s, &f->work);
+}
+
+/* ---- tries ---- */
+
+static void fetch_on_event(const struct ulnet_event *ev);
+
+static int fetch_bind(struct fetch *f, uint64_t time)
+{
+	struct ulnet_md md = {
+		.start = f->body,
+		.length = f->length,
+		.threshold = 2, /* it, and its answer */
+		.user_ptr = f,
+		.handler = fetch_on_event,
+		.timeout = time / NSEC_PER_USEC,
+	};
+
+	return LNetMDBind(f->shard->node, &md, LNET_UNLINK, &f->md);
+}
+
+/* This try, which LNet knows nothing of (any more), was in vain. */
+static void fetch_retry(struct fetch *f)
+{
+	struct shard *s = f->shard;
+	uint64_t pause =
+		tries_pause(&f->tries, f->status, shard_random(s, UINT64_MAX));
+
+	stat_count(s, RPC_STAT_fetches_retried);
+	shard_arm(s, &f->timer, MAX(f->began + pause, shard_now(s)));
+}
+
+/* Is WAITING. Without time left it waits for the end of the call. */
+static void fetch_send(struct fetch *f)
+{
+	uint64_t now = shard_now(f->shard);
+	uint64_t time = tries_time(&f->tries, now, f->deadline);
+
+	if (!time)
+		return;
+	f->began = now;
+	f->answered = false;
+	f->status = fetch_bind(f, time);
+	if (f->status) {
+		fetch_retry(f);
+		return;
+	}
+	fetch_move(f, FETCH_FLYING);
+	f->status = LNetGet(LNET_NID_ANY, f->md, f->peer, ULRPC_PORTAL_BULK,
+			    f->match, 0);
+	if (f->status)
+		LNetMDUnlink(f->md);
+}
+
+static void fetch_on_timer(struct ulnet_timer *timer)
+{
+	fetch_send(container_of(timer, struct fetch, timer));
+}
+
+/* The last event of a try. */
+static void fetch_on_last(struct fetch *f)
+{
+	if (f->fsm.state == FETCH_OVER) {
+		fetch_free(f);
+	} else if (f->status == 0 || f->status == -EPROTO) {
+		fetch_move(f, FETCH_LANDED);
+		call_on_fetched(f->call, f->status);
+	} else {
+		fetch_move(f, FETCH_WAITING);
+		fetch_retry(f);
+	}
+}
+
+/* SEND may come before the answer or after it, and says nothing then. */
+static void fetch_on_event(const struct ulnet_event *ev)
+{
+	struct fetch *f = ev->user_ptr;
+
+	if (ev->type == LNET_EVENT_REPLY) {
+		f->answered = true;
+		f->status = ev->status;
+		if (f->status == 0 && ev->mlength != f->length)
+			f->status = -EPROTO;
+	} else if (ev->terminal && !f->answered) {
+		f->status = ev->status ? ev->status : -EIO;
+	}
+	if (ev->unlinked)
+		fetch_on_last(f);
+	else if (ev->terminal)
+		LNetMDUnlink(ev->md);
+}
+
+/* ---- the beginning ---- */
+
+int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
+		const struct wire_reply *r)
+{
+	struct shard *s = call->shard;
+	size_t size = sizeof(struct fetch) + r->needed;
+	struct fetch *f = slab_get(&s->imports->slab, size);
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct fetch){
+		.shard = s,
+		.call = call,
+		.fsm.state = FETCH_WAITING,
+		.peer = peer,
+		.match = r->held,
+		.deadline = call->deadline,
+		.queue = r->queue,
+		.service = r->service,
+		.length = r->needed,
+		.size = size,
+	};
+	lnet_timer_init(&f->timer, fetch_on_timer);
+	list_add_tail(&s->imports->fetches, &f->link);
+	shard_hold(s);
+	stat_count(s, RPC_STAT_replies_fetched);
+	call->fetch = f;
+	fetch_send(f);
+	return 0;
+}
+
+uint64_t fetches_before_rare(const struct import *imp)
+{
+	uint64_t before = UINT64_MAX;
+	const struct fetch *f;
+
+	list_for_each_entry (f, &imp->shard->imports->fetches, link)
+		if (f->call && f->call->client->imp == imp)
+			before = MIN(before, f->call->xid - 1);
+	return before;
+}
+
+/* ---- after a crash ---- */
+
+void fetches_crash(struct shard *s)
+{
+	struct fetch *f;
+
+	list_for_each_entry (f, &s->imports->fetches, link)
+		shard_cancel(s, &f->timer);
+}
+
+void fetches_gone(struct shard *s)
+{
+	while (!list_empty(&s->imports->fetches))
+		fetch_put(list_first(&s->imports->fetches, struct fetch, link));
+}

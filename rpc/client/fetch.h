@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Getting a reply that the server holds, because it is longer than its call had
+ * room for (WIRE_HELD): memory for it, and GETs until one has brought all of
+ * it, or the call ends otherwise. Then the server is told that it need not hold
+ * the reply any more; that may be lost, for the server hears the same with the
+ * next calls.
+ *
+ *	WAITING <-> FLYING -> LANDED -> OVER
+ *	   `-----------`----------------'
+ *
+ * The memory is not the user's. So a call can end at its deadline, whatever
+ * LNet has still to do with it: the fetch is freed later.
+ *
+ * Owner: the CPT of the client.
+ */
+#ifndef RPC_CLIENT_FETCH_H
+#define RPC_CLIENT_FETCH_H
+
+#include "base/fsm.h"
+#include "base/list.h"
+#include "rpc/bulk/tries.h"
+#include "rpc/client/import.h"
+
+struct ulrpc_call;
+struct wire_reply;
+
+enum fetch_state {
+	FETCH_WAITING, /* to try again */
+	FETCH_FLYING,  /* LNet has its MD: the last event is missing */
+	FETCH_LANDED,  /* all is here, and the call ends */
+	FETCH_OVER,    /* nobody waits for it */
+	FETCH_STATES
+};
+
+struct fetch {
+	struct list link; /* imports.fetches */
+	struct shard *shard;
+	struct ulrpc_call *call; /* NULL: OVER */
+	struct fsm fsm;		 /* enum fetch_state */
+	bool answered;		 /* status is the answer's */
+	int status;		 /* of this try */
+	struct tries tries;
+	struct ulnet_id peer;
+	uint64_t match;
+	uint64_t deadline, began; /* ns; of the call, and of this try */
+	uint64_t queue, service;  /* us, as the server says */
+	struct ulnet_md_handle md;
+	struct ulnet_timer timer; /* WAITING */
+	struct ulnet_work work;	  /* frees it */
+	uint32_t length;
+	size_t size; /* of all this */
+	_Alignas(uint64_t) uint8_t body[];
+};
+
+/* Begins to get the reply to @call that @r is about, r->needed bytes from @peer;
+ * call->fetch is it. Leads to call_on_fetched(), unless fetch_drop() comes
+ * before. -ENOMEM. */
+int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
+		const struct wire_reply *r) must_check;
+/* The call ends; what is in f->body is there until the end of this turn. */
+void fetch_drop(struct fetch *f);
+/* Nobody wants what @r says that @peer holds. */
+void fetch_refuse(struct shard *s, struct ulnet_id peer,
+		  const struct wire_reply *r);
+
+/* The number before that of the oldest call of @imp whose reply is being
+ * fetched; UINT64_MAX: there is none. */
+uint64_t fetches_before_rare(const struct import *imp);
+static inline uint64_t fetches_before(const struct import *imp)
+{
+	return likely(list_empty(&imp->shard->imports->fetches))
+		       ? UINT64_MAX
+		       : fetches_before_rare(imp);
+}
+
+/* The node has crashed, and then is gone. */
+void fetches_crash(struct shard *s);
+void fetches_gone(struct shard *s);
+
+#endif

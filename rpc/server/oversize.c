@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/oversize.h"
+
+#include <string.h>
+
+#include "rpc/server/export.h"
+
+struct oversize {
+	struct service_cpt *sc;
+	struct share *share;
+	struct list link;     /* service_cpt.oversizes */
+	struct list of_share; /* share.oversizes, by xid; empty: let go */
+	uint64_t xid;
+	bool work; /* counts as such: nobody has got all of it yet */
+	uint32_t length;
+	size_t size; /* of all this, as slab_size() */
+	struct ulnet_md_handle md;
+	struct ulnet_timer timer; /* its time is over */
+	_Alignas(uint64_t) uint8_t body[];
+};
+
+/* ---- the end ---- */
+
+static void oversize_free(struct oversize *z)
+{
+	struct service_cpt *sc = z->sc;
+
+	list_del(&z->link);
+	list_del(&z->of_share);
+	service_held(sc, z->share, 0, -(int64_t)z->size);
+	slab_put(&sc->slab, z, z->size);
+}
+
+/* Nobody is waited for any more on its account. */
+static void oversize_settle(struct oversize *z)
+{
+	struct service_cpt *sc = z->sc;
+
+	if (!z->work)
+		return;
+	z->work = false;
+	sc->answers--;
+	service_cpt_settled(sc);
+	shard_work_end(sc->shard);
+}
+
+/* Leads to the last event, after which it is freed. */
+static void oversize_let_go(struct oversize *z)
+{
+	if (list_empty(&z->of_share))
+		return;
+	list_del(&z->of_share);
+	shard_cancel(z->sc->shard, &z->timer);
+	oversize_settle(z);
+	LNetMDUnlink(z->md);
+}
+
+static void oversize_on_event(const struct ulnet_event *ev)
+{
+	struct oversize *z = ev->user_ptr;
+	struct service_cpt *sc = z->sc;
+	struct shard *s = sc->shard;
+
+	if (ev->type == LNET_EVENT_GET && !ev->status &&
+	    ev->mlength == z->length) {
+		stat_count(s, RPC_STAT_held_fetched);
+		oversize_settle(z);
+	} else if (ev->type == LNET_EVENT_PUT) {
+		oversize_let_go(z);
+	}
+	if (!ev->unlinked)
+		return;
+	oversize_settle(z);
+	shard_cancel(s, &z->timer);
+	oversize_free(z);
+	service_cpt_settled(sc);
+	shard_release(s); /* sc may go */
+}
+
+static void oversize_on_timer(struct ulnet_timer *timer)
+{
+	oversize_let_go(container_of(timer, struct oversize, timer));
+}
+
+/* ---- the beginning ---- */
+
+static int oversize_attach(struct oversize *z, const struct origin *o,
+			   uint64_t match)
+{
+	struct lnet *node = z->sc->shard->node;
+	struct ulnet_md md = {
+		.start = z->body,
+		.length = z->length,
+		.threshold = LNET_MD_THRESH_INF,
+		.options =
+			LNET_MD_MANAGE_REMOTE | LNET_MD_OP_GET | LNET_MD_OP_PUT,
+		.user_ptr = z,
+		.handler = oversize_on_event,
+	};
+	struct ulnet_me_handle me;
+	/* On this CPT, whatever NID the client is known by. */
+	int rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, o->client, match, 0,
+			      LNET_UNLINK, LNET_INS_LOCAL, &me);
+
+	return rc ? rc : LNetMDAttach(me, &md, LNET_RETAIN, &z->md);
+}
+
+/* Once a second for each service: somebody may want to give it more room. */
+static void say_no_room(struct service_cpt *sc, const struct origin *o,
+			uint32_t length)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(sc->shard, RPC_STAT_held_refused);
+	if (service_may_log(sc))
+		lnet_log(
+			LNET_LOG_WARN, "rpc",
+			"service %s: a reply of %u bytes to %s cannot be held: "
+			"the share of this client is used up",
+			sc->service->name, length,
+			lnet_nid_format(&o->source, text, sizeof(text)));
+}
+
+/* By xid: nearly always it is the last one. */
+static void oversize_insert(struct oversize *z)
+{
+	struct list *at = z->share->oversizes.prev;
+
+	while (at != &z->share->oversizes &&
+	       list_entry(at, struct oversize, of_share)->xid > z->xid)
+		at = at->prev;
+	list_add(at, &z->of_share);
+}
+
+static struct oversize *oversize_new(struct origin *o, const void *body,
+				     uint32_t length)
+{
+	struct service_cpt *sc = o->sc;
+	size_t size = slab_size(sizeof(struct oversize) + length);
+	struct oversize *z;
+
+	if (!service_has_bytes(sc, o->share, size))
+		records_trim(&o->export->records, shard_now(sc->shard));
+	if (!service_has_bytes(sc, o->share, size)) {
+		say_no_room(sc, o, length);
+		return NULL;
+	}
+	z = slab_get(&sc->slab, size);
+	if (!z)
+		return NULL;
+	z->sc = sc;
+	z->share = o->share;
+	z->length = length;
+	z->size = size;
+	z->work = true;
+	memcpy(z->body, body, length);
+	list_init(&z->link);
+	list_init(&z->of_share);
+	lnet_timer_init(&z->timer, oversize_on_timer);
+	return z;
+}
+
+uint64_t oversize_hold(struct origin *o, uint64_t xid, const void *body,
+		       uint32_t length, uint64_t until)
+{
+	struct service_cpt *sc = o->sc;
+	struct shard *s = sc->shard;
+	uint64_t match = shard_match_alloc(s);
+	struct oversize *z;
+
+	if (!o->export || !o->export->known || service_cpt_ended(sc))
+		return 0;
+	z = oversize_new(o, body, length);
+	if (!z)
+		return 0;
+	if (oversize_attach(z, o, match)) {
+		slab_put(&sc->slab, z, z->size);
+		return 0;
+	}
+	stat_count(s, RPC_STAT_replies_held);
+	z->xid = xid;
+	service_held(sc, z->share, 0, (int64_t)z->size);
+	list_add_tail(&sc->oversizes, &z->link);
+	oversize_insert(z);
+	sc->answers++;
+	shard_work_begin(s);
+	shard_hold(s);
+	shard_arm(s, &z->timer, until);
+	return match;
+}
+
+/* ---- letting go ---- */
+
+void oversizes_acked(struct share *share, uint64_t xid)
+{
+	while (!list_empty(&share->oversizes)) {
+		struct oversize *z = list_first(&share->oversizes,
+						struct oversize, of_share);
+
+		if (z->xid > xid)
+			return;
+		oversize_let_go(z);
+	}
+}
+
+void oversizes_drop(struct share *share)
+{
+	oversizes_acked(share, UINT64_MAX);
+}
+
+void oversizes_abort(struct service_cpt *sc)
+{
+	struct oversize *z, *next;
+
+	list_for_each_entry_safe (z, next, &sc->oversizes, link)
+		oversize_let_go(z);
+}
+
+void oversizes_crash(struct service_cpt *sc)
+{
+	struct oversize *z;
+
+	list_for_each_entry (z, &sc->oversizes, link)
+		shard_cancel(sc->shard, &z->timer);
+}
+
+void oversizes_gone(struct service_cpt *sc)
+{
+	while (!list_empty(&sc->oversizes))
+		oversize_free(
+			list_first(&sc->oversizes, struct oversize, link));
+}

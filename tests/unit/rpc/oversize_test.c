@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replies that are longer than their callers had room for: held by the server,
+ * and fetched. Client and service are both real. */
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "tests/unit/rpc/serve_rig.h"
+
+#define ROOM 100 /* for replies */
+#define LONG 300000
+
+static struct serve_rig g;
+
+/* ---- the service ---- */
+
+static uint8_t nth_byte(size_t i)
+{
+	return (uint8_t)(i * 167 ^ i >> 8 ^ i >> 15);
+}
+
+/* A reply of as many bytes as the request says. */
+static void make(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	uint32_t n;
+	uint8_t *reply;
+
+	note_request(arg, r, body, length);
+	memcpy(&n, body, sizeof(n));
+	reply = lnet_sim_buf(g.sim, n + 1);
+	for (uint32_t i = 0; i < n; i++)
+		reply[i] = nth_byte(i);
+	ulrpc_reply(r, reply, n);
+	lnet_sim_buf_retire(g.sim, reply);
+}
+
+static void open_with(uint64_t bytes_max)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "make",
+		  .handler = make,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "work", .handler = make, .arg = &g.served },
+		{ .name = "hold",
+		  .handler = hold,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	conf.queue_bytes_max = bytes_max;
+	serve_start(&g, &conf);
+	serve_client(&g);
+}
+
+static struct service_cpt *cpt0(void)
+{
+	return &g.service->cpt[0];
+}
+
+static uint64_t server_counted(enum rpc_stat stat)
+{
+	return serve_counted(cpt0(), stat);
+}
+
+static uint64_t client_counted(enum rpc_stat stat)
+{
+	return g.client->shard->stats->counts[stat];
+}
+
+/* Bytes that the service holds for anybody, but for small replies that may be
+ * asked for again. */
+static uint64_t held(void)
+{
+	return cpt0()->held_bytes - cpt0()->kept_bytes;
+}
+
+/* ---- calls ---- */
+
+struct asked {
+	unsigned int ended;
+	uint64_t at; /* ns */
+	struct ulrpc_outcome outcome;
+	size_t length;
+	bool right; /* all bytes are */
+	struct ulrpc_call *call;
+};
+
+static void on_asked(void *arg, const struct ulrpc_outcome *o,
+		     const void *reply, size_t length)
+{
+	struct asked *a = arg;
+
+	a->ended++;
+	a->at = lnet_sim_now(g.sim);
+	a->outcome = *o;
+	a->length = length;
+	a->right = true;
+	cr_assert_eq(o->total, o->connecting + o->window + o->wire +
+				       o->server_queue + o->service);
+	for (size_t i = 0; i < length; i++)
+		a->right &= ((const uint8_t *)reply)[i] == nth_byte(i);
+}
+
+static void ask_of(const char *method, struct asked *a, uint32_t n,
+		   const struct ulrpc_call_conf *conf)
+{
+	*a = (struct asked){ 0 };
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method(method), &n, sizeof(n),
+				conf, on_asked, a, &a->call),
+		     0);
+}
+
+static struct ulrpc_call_conf conf_within(uint64_t ms)
+{
+	return (struct ulrpc_call_conf){ .deadline = ms * 1000,
+					 .reply_max = ROOM };
+}
+
+static void ask(struct asked *a, uint32_t n, uint64_t ms)
+{
+	struct ulrpc_call_conf conf = conf_within(ms);
+
+	ask_of("make", a, n, &conf);
+}
+
+static void asked_ended(struct asked *a, enum ulrpc_cause cause, size_t length)
+{
+	cr_assert_eq(a->ended, 1);
+	cr_assert_eq(a->outcome.cause, cause, "%s",
+		     ulrpc_cause_name(a->outcome.cause));
+	cr_assert_eq(a->outcome.execution, ULRPC_EXECUTED);
+	cr_assert_eq(a->length, length);
+	cr_assert(a->right);
+	ulrpc_call_put(a->call);
+}
+
+/* Until its reply is held, and known to be. */
+static void until_held(const struct asked *a)
+{
+	for (unsigned int i = 0; a->call->fsm.state != CALL_FETCH; i++) {
+		cr_assert_lt(i, 1000000);
+		lnet_sim_run(g.sim, MSEC / 1000);
+	}
+}
+
+static void slow_link(void)
+{
+	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
+}
+
+/* From now on nothing comes to the server. */
+static void deafen(void)
+{
+	link_set(g.sim, CALLER, SERVER,
+		 &(struct ulnet_sim_link){ .loss = LNET_SIM_ALWAYS });
+}
+
+static void hear_again(void)
+{
+	link_set(g.sim, CALLER, SERVER,
+		 &(struct ulnet_sim_link){ .latency = MSEC });
+}
+
+/* Its reply is held, and no GET comes to the server. */
+static void ask_deaf(struct asked *a, uint64_t ms)
+{
+	slow_link();
+	ask(a, 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(a, ULRPC_CAUSE_OK, 1);
+	ask(a, LONG, ms);
+	lnet_sim_run(g.sim, 3 * MSEC / 2);
+	deafen();
+	until_held(a);
+}
+
+static void fini(void)
+{
+	serve_fini(&g);
+}
+
+TestSuite(oversize, .timeout = 120);
+
+/* ---- they arrive ---- */
+
+Test(oversize, fetched)
+{
+	static const uint32_t lengths[] = {
+		0,    1,    ROOM - 1,		ROOM,	       ROOM + 1,
+		4096, LONG, ULRPC_BODY_MAX - 1, ULRPC_BODY_MAX
+	};
+	struct asked a;
+	unsigned int n = 0;
+
+	open_with(0);
+	slow_link();
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		bool over = lengths[i] > ROOM;
+
+		ask(&a, lengths[i], 5000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, lengths[i]);
+		cr_assert_eq(a.outcome.attempts, 1);
+		cr_assert_eq(a.outcome.reply_needed, 0);
+		n += over;
+		cr_assert_eq(held(), 0, "the client has said that it has it");
+	}
+	cr_assert_eq(g.served.runs, ARRAY_SIZE(lengths));
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), n);
+	cr_assert_eq(server_counted(RPC_STAT_held_fetched), n);
+	cr_assert_eq(client_counted(RPC_STAT_replies_fetched), n);
+	cr_assert_eq(client_counted(RPC_STAT_fetches_retried), 0);
+	cr_assert_eq(serve_ended(cpt0(), WIRE_OK), ARRAY_SIZE(lengths));
+	fini();
+}
+
+/* Many at once, of a worker, too. */
+Test(oversize, many)
+{
+	static struct asked a[50];
+	struct ulrpc_call_conf conf = conf_within(5000);
+
+	open_with(0);
+	slow_link();
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		ask_of(i % 2 ? "make" : "work", &a[i], 50000 + i, &conf);
+	lnet_sim_run(g.sim, 1000 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		asked_ended(&a[i], ULRPC_CAUSE_OK, 50000 + i);
+	cr_assert_eq(held(), 0);
+	cr_assert_eq(g.served.runs, ARRAY_SIZE(a));
+	fini();
+}
+
+/* For those who wait: as long as it is. */
+Test(oversize, waited_for)
+{
+	struct ulrpc_call_conf conf = conf_within(5000);
+	struct ulrpc_outcome o;
+	size_t length = 1;
+	uint32_t n = LONG;
+	uint8_t *reply;
+	void *p = &n;
+
+	open_with(0);
+	cr_assert_eq(ulrpc_call_wait_alloc(g.client, ulrpc_method("make"), &n,
+					   sizeof(n), &conf, &p, &length, &o),
+		     0);
+	cr_assert_eq(o.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(length, LONG);
+	reply = p;
+	for (size_t i = 0; i < length; i++)
+		cr_assert_eq(reply[i], nth_byte(i));
+	free(p);
+	n = 0;
+	cr_assert_eq(ulrpc_call_wait_alloc(g.client, ulrpc_method("make"), &n,
+					   sizeof(n), &conf, &p, &length, &o),
+		     0);
+	cr_assert_eq(o.cause, ULRPC_CAUSE_OK);
+	cr_assert_null(p);
+	cr_assert_eq(length, 0);
+	conf.deadline = 0;
+	cr_assert_eq(ulrpc_call_wait_alloc(g.client, ulrpc_method("make"), &n,
+					   sizeof(n), &conf, &p, &length, &o),
+		     -EINVAL);
+	fini();
+}
+
+/* ---- losses ---- */
+
+/* The GET is lost, or what it brings, or that it has come, any of them twice or
+ * late: it is repeated until the deadline, and nothing runs again. */
+Test(oversize, any_weather)
+{
+	const struct ulnet_sim_link bad = { .latency = MSEC,
+					    .loss = 500000,
+					    .duplicate = 300000,
+					    .cut = 200000,
+					    .refuse = 200000,
+					    .reorder = 300000,
+					    .reorder_window = 2000 * MSEC };
+
+	for (unsigned int i = 0; i < 60; i++) {
+		struct asked a;
+
+		open_with(0);
+		slow_link();
+		ask(&a, LONG, 60000);
+		until_held(&a);
+		lnet_sim_run(g.sim, lnet_sim_random(g.sim, i + 1) * MSEC / 20);
+		if (i % 3 != 1)
+			link_set(g.sim, CALLER, SERVER, &bad);
+		if (i % 3 != 0)
+			link_set(g.sim, SERVER, CALLER, &bad);
+		while (!a.ended)
+			lnet_sim_run(g.sim, MSEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+		cr_assert_eq(g.served.runs, 1);
+		cr_assert_eq(lnet_sim_check(g.sim), 0);
+		fini();
+	}
+}
+
+/* The client's word that it has the reply is lost, and comes with the next
+ * call. */
+Test(oversize, acknowledged_later)
+{
+	struct asked a;
+
+	open_with(0);
+	slow_link();
+	ask(&a, LONG, 60000);
+	while (!server_counted(RPC_STAT_held_fetched))
+		lnet_sim_run(g.sim, MSEC / 10);
+	deafen();
+	lnet_sim_run(g.sim, 500 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+	cr_assert_gt(held(), LONG);
+	hear_again();
+	ask(&a, 1, 1000);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, 1);
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+/* ... or never: then it is let go at the deadline. */
+Test(oversize, let_go_at_the_deadline)
+{
+	struct asked a;
+
+	open_with(0);
+	ask_deaf(&a, 10000);
+	lnet_sim_run(g.sim, 9900 * MSEC);
+	cr_assert_eq(a.ended, 0);
+	cr_assert_gt(held(), LONG);
+	cr_assert_gt(client_counted(RPC_STAT_fetches_retried), 0);
+	lnet_sim_run(g.sim, 200 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_DEADLINE, 0);
+	cr_assert_eq(held(), 0);
+	hear_again();
+	fini();
+}
+
+/* ---- limits ---- */
+
+Test(oversize, limit_of_the_caller)
+{
+	static const uint32_t limits[] = { 1, LONG - 1, LONG,
+					   ULRPC_BODY_MAX + 1 };
+
+	open_with(0);
+	slow_link();
+	for (unsigned int i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct ulrpc_call_conf conf = conf_within(1000);
+		struct asked a;
+
+		conf.reply_limit = limits[i];
+		ask_of("make", &a, LONG, &conf);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		if (limits[i] >= LONG) {
+			asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+		} else {
+			asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+			cr_assert_eq(a.outcome.reply_needed, LONG);
+		}
+		cr_assert_eq(held(), 0, "the server is told at once");
+	}
+	fini();
+}
+
+Test(oversize, longer_than_any_reply)
+{
+	struct asked a;
+
+	open_with(0);
+	ask(&a, ULRPC_BODY_MAX + 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	cr_assert_eq(a.outcome.reply_needed, ULRPC_BODY_MAX + 1);
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), 0);
+	cr_assert_eq(serve_ended(cpt0(), WIRE_TOO_LONG), 1);
+	fini();
+}
+
+/* A client that does not fetch uses its share up: it is told the length of more,
+ * and when nothing is left its requests are refused before they are run. */
+Test(oversize, share_of_the_client)
+{
+	static uint8_t reply[LONG];
+	static struct asked a[20];
+	struct ulrpc_call_conf conf = conf_within(20000);
+	unsigned int fetching = 0, told = 0;
+	struct asked b;
+
+	for (unsigned int i = 0; i < LONG; i++)
+		reply[i] = nth_byte(i);
+	open_with(LONG * 4);
+	slow_link();
+	/* Until so many may be under way. */
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(a); i++) {
+		ask(&b, 1, 1000);
+		lnet_sim_run(g.sim, 10 * MSEC);
+		asked_ended(&b, ULRPC_CAUSE_OK, 1);
+	}
+	g.served.runs = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		ask_of("hold", &a[i], 0, &conf);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	deafen();
+	cr_assert_eq(g.served.parked, ARRAY_SIZE(a));
+	while (g.served.parked)
+		ulrpc_reply(unpark(&g.served), reply, LONG);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++) {
+		fetching += !a[i].ended;
+		told += a[i].ended &&
+			a[i].outcome.cause == ULRPC_CAUSE_TOO_LONG;
+	}
+	cr_assert_eq(fetching + told, ARRAY_SIZE(a));
+	cr_assert_geq(fetching, 3);
+	cr_assert_geq(told, 10);
+	cr_assert_eq(server_counted(RPC_STAT_held_refused), told);
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), fetching);
+	cr_assert_leq(held(), 6 * (uint64_t)LONG);
+	hear_again();
+	ask(&b, 1, 1000);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert_eq(b.ended, 1);
+	cr_assert_eq(b.outcome.cause, ULRPC_CAUSE_OVERLOADED);
+	cr_assert_eq(b.outcome.execution, ULRPC_NOT_EXECUTED);
+	ulrpc_call_put(b.call);
+	lnet_sim_run(g.sim, 10000 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		asked_ended(&a[i], a[i].outcome.cause,
+			    a[i].outcome.cause ? 0 : LONG);
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+/* ---- ends ---- */
+
+/* Nobody fetches any more, however the call ends. */
+Test(oversize, canceled)
+{
+	for (unsigned int i = 0; i < 30; i++) {
+		struct asked a;
+
+		open_with(0);
+		cluster_links(g.sim, &(struct ulnet_sim_link){
+					     .latency = MSEC,
+					     .bandwidth = 100000000 });
+		ask(&a, LONG, 60000);
+		until_held(&a);
+		lnet_sim_run(g.sim, i * MSEC / 5);
+		if (a.ended) {
+			asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+		} else {
+			if (i % 2)
+				ulrpc_cancel(a.call);
+			else
+				ulrpc_client_close(g.client);
+			lnet_sim_run(g.sim, MSEC / 1000);
+			asked_ended(&a, ULRPC_CAUSE_CANCELED, 0);
+		}
+		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(held(), 0);
+		fini();
+	}
+}
+
+/* The client has left: what was held for it is not any more. */
+Test(oversize, client_leaves)
+{
+	struct asked a;
+
+	open_with(0);
+	ask_deaf(&a, 60000);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert_gt(held(), LONG);
+	hear_again();
+	cr_assert_eq(ulrpc_close(g.rpc[CALLER]), 0);
+	g.rpc[CALLER] = NULL;
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(held(), 0);
+	asked_ended(&a, ULRPC_CAUSE_CANCELED, 0);
+	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
+	lnet_sim_run_all(g.sim);
+	cr_assert_eq(lnet_sim_free(g.sim), 0);
+}
+
+/* Either side crashes at any time. */
+Test(oversize, crash)
+{
+	for (unsigned int i = 0; i < 40; i++) {
+		unsigned int gone = i % 2, left = !gone;
+		struct asked a;
+
+		open_with(0);
+		cluster_links(g.sim, &(struct ulnet_sim_link){
+					     .latency = MSEC,
+					     .bandwidth = 100000000,
+					     .refuse = i % 3 ? 0 : 500000 });
+		ask(&a, LONG, 2000);
+		lnet_sim_run(g.sim, i * MSEC / 2);
+		cr_assert_eq(lnet_sim_crash(g.sim, gone), 0);
+		lnet_sim_run(g.sim, 60000 * MSEC);
+		if (gone == SERVER)
+			cr_assert_eq(a.ended, 1);
+		else
+			cr_assert_eq(held(), 0);
+		ulrpc_call_put(a.call);
+		cr_assert_eq(ulrpc_close(g.rpc[left]), 0);
+		lnet_sim_run_all(g.sim);
+		cr_assert_eq(lnet_sim_free(g.sim), 0);
+	}
+}
+
+/* A service that stops waits for its replies to be fetched, as long as it was
+ * told to wait. */
+Test(oversize, service_stops)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct asked a;
+		int rc;
+
+		open_with(0);
+		ask_deaf(&a, 3000);
+		lnet_sim_run(g.sim, 10 * MSEC);
+		cr_assert_gt(held(), LONG);
+		if (i == 0)
+			hear_again();
+		rc = ulrpc_service_stop(g.service, 2000000);
+		cr_assert_eq(rc, i ? -ETIMEDOUT : 0, "%d", rc);
+		lnet_sim_run(g.sim, 5000 * MSEC);
+		if (i)
+			asked_ended(&a, ULRPC_CAUSE_DEADLINE, 0);
+		else
+			asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+		fini();
+	}
+}
