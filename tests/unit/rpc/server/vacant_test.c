@@ -188,31 +188,35 @@ Test(vacant, knows_what_was_executed)
 /* The connection is of another CPT than the one that a message comes to. */
 Test(vacant, on_any_cpt)
 {
+	/* Each has memory of its own, where the server says goodbye. */
+	static struct stranger strangers[20];
+
 	rig(4);
-	for (unsigned int i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(strangers); i++) {
+		struct stranger *s = &strangers[i];
 		unsigned int cpt;
 
-		stranger_init(&a, g.sim, serve_node_add(&g, 2 + i), SERVER);
-		stranger_connect(&a);
-		stranger_open(&a, "test");
+		stranger_init(s, g.sim, serve_node_add(&g, 2 + i), SERVER);
+		stranger_connect(s);
+		stranger_open(s, "test");
 		stop();
-		stranger_call(&a, 1, "echo", "x");
+		stranger_call(s, 1, "echo", "x");
 		lnet_sim_run(g.sim, MSEC);
-		cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_SERVICE);
+		cr_assert_eq(stranger_reply(s, 1)->status, WIRE_NO_SERVICE);
 		/* As if it were of each of the others. */
 		for (cpt = 0; cpt < 6; cpt++) {
-			uint64_t mine = a.connection;
+			uint64_t mine = s->connection;
 
-			a.connection = (mine & ~UINT64_C(0xff000000)) |
-				       (uint64_t)cpt << 24;
-			if (a.connection != mine) {
-				a.replies = 0;
-				stranger_call(&a, 2, "echo", "x");
+			s->connection = (mine & ~UINT64_C(0xff000000)) |
+					(uint64_t)cpt << 24;
+			if (s->connection != mine) {
+				s->replies = 0;
+				stranger_call(s, 2, "echo", "x");
 				lnet_sim_run(g.sim, MSEC);
-				cr_assert_eq(stranger_reply(&a, 2)->status,
+				cr_assert_eq(stranger_reply(s, 2)->status,
 					     WIRE_NOT_CONNECTED);
 			}
-			a.connection = mine;
+			s->connection = mine;
 		}
 		start();
 	}
