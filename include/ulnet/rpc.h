@@ -140,14 +140,14 @@ struct ulrpc_outcome {
 	 * what begins and ends in one turn takes 0, as @service of an inline
 	 * handler that replies at once does. */
 	uint64_t total;
-	uint64_t connecting;   /* waiting for the connection */
-	uint64_t window;       /* waiting for a place in flight */
-	uint64_t wire;	       /* from sending to answer, without: */
+	uint64_t connecting;	   /* waiting for the connection */
+	uint64_t window;	   /* waiting for a place in flight */
+	uint64_t wire;		   /* from sending to answer, without: */
 	uint64_t server_throttled; /* at the server, held back by its rules */
-	uint64_t server_queue; /* then, until its handler began */
-	uint64_t service;      /* in the handler, until the reply */
-	uint64_t retry_after;  /* OVERLOADED: us the server asks to wait */
-	uint32_t reply_needed; /* TOO_LONG: bytes that the reply has */
+	uint64_t server_queue;	   /* then, until its handler began */
+	uint64_t service;	   /* in the handler, until the reply */
+	uint64_t retry_after;	   /* OVERLOADED: us the server asks to wait */
+	uint32_t reply_needed;	   /* TOO_LONG: bytes that the reply has */
 	/* What the service says of its failure, for people; "": nothing. It may
 	 * be anybody's words; without control characters. */
 	char text[ULRPC_TEXT_MAX];
@@ -162,13 +162,13 @@ struct ulrpc_client_conf {
 	const struct ulnet_nid *nids; /* of one node, best first; copied */
 	unsigned int nnids;	      /* 1 .. 16; all owned by one CPT: see
 				       * lnet_cpt_of(); else -EXDEV */
-	uint32_t pid;	       /* of the node; 0 = LNet's usual one, 12345 */
-	const char *service;   /* name; copied */
-	uint32_t inflight_max; /* calls in flight; more wait; 0 = 1024 */
+	uint32_t pid;		 /* of the node; 0 = LNet's usual one, 12345 */
+	const char *service;	 /* name; copied */
+	uint32_t inflight_max;	 /* calls in flight; more wait; 0 = 1024 */
 	uint32_t inflight_begin; /* of these, when a connection begins: twice as
 				  * many as soon as so many were answered; 0 =
 				  * 2 */
-	uint32_t batch_max;    /* calls that may travel in one message: up to
+	uint32_t batch_max;	 /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
 };
 
@@ -204,7 +204,9 @@ enum ulrpc_priority {
 enum ulrpc_semantics {
 	ULRPC_AT_MOST_ONCE = 0,
 	ULRPC_IDEMPOTENT,
-	ULRPC_EXACTLY_ONCE, /* reserved: acts as at most once */
+	ULRPC_EXACTLY_ONCE, /* and if the service is durable, also when its
+			     * server has ended in between; else as at most
+			     * once */
 };
 
 #define ULRPC_BULKS_MAX 16 /* of one call */

@@ -70,11 +70,11 @@ struct ulrpc_service_conf {
 	uint64_t queue_target; /* us in the queue above which, while no request
 				* waits less, windows shrink; 0 = 5 ms, or the
 				* time of two requests, if that is longer */
-	uint64_t retry_after; /* us, told to those who are refused, at least;
+	uint64_t retry_after;  /* us, told to those who are refused, at least;
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
-	const char *policy; /* "[ORDER [quantum=N]] [tbf RULES]": orders are
+	const char *policy;  /* "[ORDER [quantum=N]] [tbf RULES]": orders are
 			     * "fair" between hosts, and between the clients of
 			     * each; "rr", the same by quanta; "fifo"; "edf";
 			     * rules limit rates, as in "tbf
@@ -89,11 +89,38 @@ struct ulrpc_service_conf {
 	 * requests have been canceled; must not block. May be NULL. */
 	void (*gone)(void *arg, const struct ulnet_id *client);
 	void *gone_arg;
+	/* The service remembers its requests beyond its own end; NULL: it
+	 * does not. Copied. */
+	const struct ulrpc_durable *durable;
 	/* Called once, on any thread, when nothing of the service runs any
 	 * more, whatever ended it; not if it could not be started. May be
 	 * NULL. */
 	void (*ended)(void *arg);
 	void *ended_arg;
+};
+
+/* ---- services that remember: ulrpc_request_record(3) ---- */
+
+#define ULRPC_RECORD_KEY 20 /* bytes of a key */
+
+/* A store of records, which the service keeps together with its data. */
+struct ulrpc_durable {
+	uint8_t incarnation[16]; /* of the store: random, made with it; not all
+				  * 0 */
+	/* What was last stored under @key, of ULRPC_RECORD_KEY bytes, as memory
+	 * from malloc(), which is freed here. On the thread that would run the
+	 * handler. -ENOENT: nothing; another -errno: it cannot be told, and the
+	 * call ends with its execution unknown. */
+	int (*lookup)(void *arg, const void *key, void **value_p,
+		      size_t *length_p);
+	void *arg;
+};
+
+/* To be stored under its key, in place of what is there. */
+struct ulrpc_record {
+	const void *key;   /* ULRPC_RECORD_KEY bytes */
+	const void *value; /* of @length bytes */
+	size_t length;
 };
 
 ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
@@ -148,6 +175,18 @@ ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);
 /* The same, for what there is no room for now: ULRPC_CAUSE_OVERLOADED,
  * certainly not executed, with the service's retry_after. */
 ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
+
+/*
+ * For methods that are to be executed exactly once, of a durable service: what
+ * is to be stored in the transaction that has the effects of @request, when its
+ * reply is going to be @body, or (with @length 0) the negative errno @status.
+ * The memory of @record is the request's until the reply, or the next call of
+ * this. Whoever has @request. -EOPNOTSUPP: another method, or service;
+ * -EINVAL; -EMSGSIZE: more than the caller has room for; -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_request_record(struct ulrpc_request *request, int status,
+				      const void *body, size_t length,
+				      struct ulrpc_record *record);
 
 struct ulrpc_request_info {
 	struct ulnet_id client;	 /* process that called */

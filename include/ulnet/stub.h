@@ -129,6 +129,11 @@ ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
  * its information and its bulk, until it is answered: by the closure or by
  * ulrpc_closure_fail*() only. Any thread. */
 ULNET_EXPORT struct ulrpc_request *ulrpc_request_of(void *closure_data);
+/* As ulrpc_request_record(), when the closure is going to be called with
+ * @reply. */
+ULNET_EXPORT int ulrpc_closure_record(void *closure_data,
+				      const ProtobufCMessage *reply,
+				      struct ulrpc_record *record);
 /* Fails the request instead of calling the closure: as ulrpc_fail(). Any
  * thread. */
 ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);

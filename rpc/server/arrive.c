@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mutation.h"
+#include "rpc/server/durable.h"
 #include "rpc/server/export.h"
 #include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
@@ -162,7 +163,8 @@ static out_of_line uint32_t read_known(struct origin *o,
 {
 	switch (past) {
 	case RECORD_REPEATED:
-		if (request_may_repeat(o->sc->service, c))
+		if (request_may_repeat(o->sc->service, c) ||
+		    durable_knows(o->sc->service, c->method))
 			return WIRE_OK;
 		record_end(rec, RECORD_LOST);
 		/* fall through */

@@ -2,6 +2,7 @@
 libulrpccore_la_SOURCES += %D%/arrive.c
 libulrpccore_la_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_la_SOURCES += %D%/deadline.c %D%/deadline.h
+libulrpccore_la_SOURCES += %D%/durable.c %D%/durable.h
 libulrpccore_la_SOURCES += %D%/estimates.c %D%/estimates.h
 libulrpccore_la_SOURCES += %D%/exec.c %D%/exec.h
 libulrpccore_la_SOURCES += %D%/export.c %D%/export.h

@@ -8,6 +8,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/deadline.h"
+#include "rpc/server/durable.h"
 #include "rpc/server/export.h"
 #include "rpc/server/extend.h"
 #include "rpc/server/record.h"
@@ -33,6 +34,8 @@ static void call_handler(struct ulrpc_request *r)
 {
 	const struct ulrpc_method *m = r->method;
 
+	if (unlikely(r->durable) && durable_answers(r))
+		return;
 	m->handler(m->arg, r, r->body, r->length);
 	/* r may be gone */
 }
@@ -318,6 +321,8 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 
 	if (likely(!rc) && unlikely(c->nbulks))
 		rc = keep_bulk(r, c);
+	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
+		rc = durable_begin(r, c, r->origin->export->client_id);
 	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r, c))
 		return rc;
 	*again_p = r->item.again;
@@ -379,6 +384,8 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 	request_init(r, o, m, c, rec, now);
 	rc = request_begin(r, c, may_pin, again_p);
 	if (unlikely(rc)) {
+		if (r->durable)
+			durable_end(r);
 		request_drop(r);
 		pool_put(&sc->requests, r);
 		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;

@@ -22,6 +22,7 @@
 #include "rpc/server/sched.h"
 #include "rpc/server/service.h"
 
+struct durable;
 struct export;
 struct origin;
 struct record;
@@ -106,6 +107,7 @@ struct ulrpc_request {
 	void *copy;		   /* of the body, to be freed */
 	struct inbox_buffer *pin;  /* or what it lies in */
 	struct transfers *transfers;
+	struct durable *durable; /* NULL: nothing is stored of it */
 	ulrpc_continue_fn
 		next; /* to be called by a worker; NULL: the handler */
 	void *reply;  /* to be freed, unless it is room */

@@ -40,6 +40,9 @@ void request_drop(struct ulrpc_request *r);
 void request_wait_bulk(struct ulrpc_request *r);
 /* ulrpc_request.work: a reply has come to the CPT of its request. */
 void request_on_replied(struct ulnet_work *w);
+/* What its handler has to say: takes @r, on any thread. */
+void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
+		    const void *body, size_t length);
 /* There is nothing in its reply but @status. */
 void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
 /* Refuses a queued request, whose deadline has passed or whose service stops:

@@ -8,6 +8,7 @@
 #include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
+#include "rpc/server/durable.h"
 #include "rpc/server/export.h"
 #include "rpc/server/oversize.h"
 #include "rpc/server/record.h"
@@ -48,6 +49,8 @@ static void request_end(struct ulrpc_request *r)
 	/* A body that lies elsewhere is pinned, or a copy. */
 	if (unlikely(r->body != r->room || r->transfers))
 		request_drop(r);
+	if (unlikely(r->durable))
+		durable_finish(r);
 	if (r->active)
 		request_deactivate(r);
 	request_answer_put(r);
@@ -405,8 +408,8 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
 	}
 }
 
-static void request_answer(struct ulrpc_request *r, uint32_t status,
-			   uint32_t error, const void *body, size_t length)
+void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
+		    const void *body, size_t length)
 {
 	struct shard *s;
 	bool owned;

@@ -59,6 +59,8 @@ void request_lost_end(struct ulrpc_request *r)
 	if (r->pin)
 		inbox_kept_put(r->pin);
 	free(r->copy);
+	if (r->durable)
+		durable_end(r);
 	service_unref(svc);
 }
 
@@ -218,6 +220,8 @@ static void request_gone(struct ulrpc_request *r)
 	service_held(r->sc, r->share, -1, -(int64_t)r->held);
 	r->pin = NULL;
 	reply_drop(r);
+	if (r->durable)
+		durable_end(r);
 	request_drop(r);
 	request_answer_put(r);
 	pool_put(&r->sc->requests, r);

@@ -85,6 +85,7 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 	out->window = svc->conf.window;
 	out->message_max = svc->message_max;
 	out->estimate = estimates_told(sc, shard_now(s));
+	durables_tell(&svc->durables, out);
 }
 
 /* ---- memory ---- */
@@ -107,6 +108,7 @@ static void service_free(struct ulrpc_service *svc)
 		cpt_fini(&svc->cpt[i]);
 	sched_plan_free(&svc->plan);
 	sleepers_fini(&svc->sleepers);
+	durables_fini(&svc->durables);
 	free(svc->cpt);
 	free(svc->methods);
 	free(svc->names);
@@ -451,6 +453,11 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	if (!svc)
 		return -ENOMEM;
 	rc = sleepers_init(&svc->sleepers);
+	if (!rc) {
+		rc = durables_init(&svc->durables, conf->durable);
+		if (rc)
+			sleepers_fini(&svc->sleepers);
+	}
 	if (rc) {
 		free(svc);
 		return rc;
@@ -465,6 +472,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	conf_fill(&svc->conf, svc->has_exec);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
+	svc->conf.durable = NULL;
 	svc->message_max = (uint32_t)MIN(
 		LNET_MTU, (uint64_t)svc->conf.request_max + WIRE_HEAD_MAX);
 	list_init(&svc->link);
@@ -609,6 +617,8 @@ static int do_start(void *arg)
 	if (rc)
 		return rc;
 	sc->open = true;
+	if (s->cpt == 0)
+		durables_draw(&svc->durables, s);
 	vacant_close(s, svc->portal);
 	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
 	stats_begin(sc);

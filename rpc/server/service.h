@@ -30,6 +30,7 @@
 #include "base/hash.h"
 #include "base/pool.h"
 #include "base/share.h"
+#include "rpc/server/durable.h"
 #include "rpc/server/exec.h"
 #include "rpc/server/grant.h"
 #include "rpc/server/sleep.h"
@@ -163,6 +164,7 @@ struct ulrpc_service {
 	struct ulrpc_method *methods; /* a table by number */
 	uint32_t methods_mask;
 	char *names;
+	struct durables durables;
 	unsigned int ncpts;
 	bool has_exec;
 	struct service_cpt *cpt; /* rpc->ncpts of them */

@@ -76,6 +76,21 @@ void ulrpc_closure_fail_text(void *closure_data, int status, const char *text)
 	served_free(served);
 }
 
+int ulrpc_closure_record(void *closure_data, const ProtobufCMessage *reply,
+			 struct ulrpc_record *record)
+{
+	struct served *served = closure_data;
+	struct packed packed;
+	int rc = packed_init(&packed, reply);
+
+	if (rc)
+		return rc;
+	rc = ulrpc_request_record(served->request, 0, packed.bytes,
+				  packed.length, record);
+	packed_fini(&packed);
+	return rc;
+}
+
 struct ulrpc_request *ulrpc_request_of(void *closure_data)
 {
 	return ((struct served *)closure_data)->request;

@@ -39,6 +39,9 @@ static struct ulrpc_request line;
 static struct ulrpc_service_conf started;
 static char started_name[ULRPC_SERVICE_NAME];
 static struct lnet_sim *sim;
+static uint8_t recorded[256];
+static size_t recorded_length;
+static int refuse_record;
 
 struct ulrpc *ulrpc_client_rpc(struct ulrpc_client *c)
 {
@@ -121,6 +124,21 @@ void ulrpc_fail_text(struct ulrpc_request *request, int status,
 {
 	cr_assert(strcmp(text, "why") == 0);
 	ulrpc_fail(request, status);
+}
+
+/* The record is what the reply will be. */
+int ulrpc_request_record(struct ulrpc_request *request, int status,
+			 const void *body, size_t length,
+			 struct ulrpc_record *record)
+{
+	cr_assert(request == &line && status == 0);
+	if (refuse_record)
+		return refuse_record;
+	recorded_length = length;
+	memcpy(recorded, body, length);
+	record->value = recorded;
+	record->length = length;
+	return 0;
 }
 
 void ulrpc_refuse(struct ulrpc_request *request)
@@ -322,6 +340,31 @@ Test(stub, call_and_reply)
 	cr_assert(heard.number == 3 && strcmp(heard.text, "planted") == 0);
 	cr_assert(heard.outcome.cause == ULRPC_CAUSE_OK);
 	cr_assert(!ulrpc_stub_outcome());
+}
+
+Test(stub, record_of_a_reply)
+{
+	Test__Old old = TEST__OLD__INIT;
+	struct ulrpc_record record;
+	char text[] = "recorded";
+
+	serve();
+	old.text = text;
+	test__box__ask(stub, &old, on_old, &heard);
+	arrive();
+	refuse_record = -EOPNOTSUPP;
+	cr_assert(ulrpc_closure_record(kept, &kept_request->base, &record) ==
+		  -EOPNOTSUPP);
+	refuse_record = 0;
+	cr_assert(ulrpc_closure_record(kept, &kept_request->base, &record) ==
+		  0);
+	cr_assert(line.answers == 0);
+	kept_closure(kept_request, kept);
+	cr_assert(line.answers == 1);
+	cr_assert(recorded_length == line.reply_length);
+	cr_assert(memcmp(recorded, line.reply, recorded_length) == 0);
+	come_back();
+	cr_assert(strcmp(heard.text, text) == 0);
 }
 
 Test(stub, reply_later)

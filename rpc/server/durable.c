@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/durable.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "rpc/server/export.h"
+#include "rpc/server/request_priv.h"
+#include "rpc/wire/wire.h"
+
+/*
+ * A value: its version, in 4 bytes; the reply's status, a positive errno or 0,
+ * in 4; the xid of the call, in 8; and the reply's body. Little endian.
+ */
+#define VALUE_VERSION 1u
+#define VALUE_HEAD    16u
+
+/* ---- of a service ---- */
+
+static bool is_zero(const uint8_t id[RPC_ID_SIZE])
+{
+	static const uint8_t zero[RPC_ID_SIZE];
+
+	return memcmp(id, zero, RPC_ID_SIZE) == 0;
+}
+
+int durables_init(struct durables *d, const struct ulrpc_durable *conf)
+{
+	if (conf && (!conf->lookup || is_zero(conf->incarnation)))
+		return -EINVAL;
+	if (pthread_mutex_init(&d->lock, NULL))
+		return -ENOMEM;
+	hash_init(&d->by_key);
+	if (conf)
+		d->conf = *conf;
+	return 0;
+}
+
+void durables_draw(struct durables *d, struct shard *s)
+{
+	lnet_random(s->node, s->cpt, &d->seed, sizeof(d->seed));
+	lnet_random(s->node, s->cpt, d->incarnation, RPC_ID_SIZE);
+	if (d->conf.lookup)
+		memcpy(d->incarnation, d->conf.incarnation, RPC_ID_SIZE);
+}
+
+void durables_fini(struct durables *d)
+{
+	hash_fini(&d->by_key);
+	pthread_mutex_destroy(&d->lock);
+}
+
+void durables_tell(const struct durables *d, struct wire_opened *out)
+{
+	memcpy(out->incarnation, d->incarnation, RPC_ID_SIZE);
+	out->durable = d->conf.lookup;
+}
+
+static bool is_durable(const struct ulrpc_service *svc,
+		       const struct ulrpc_method *m)
+{
+	return svc->durables.conf.lookup && m->semantics == ULRPC_EXACTLY_ONCE;
+}
+
+bool durable_knows(const struct ulrpc_service *svc, uint32_t method)
+{
+	const struct ulrpc_method *m = svc ? service_method(svc, method) : NULL;
+
+	return m && is_durable(svc, m);
+}
+
+/* ---- of a request ---- */
+
+static struct hash_node *durable_find(const struct durables *d,
+				      const uint8_t key[ULRPC_RECORD_KEY],
+				      uint64_t h)
+{
+	struct hash_node *n = hash_first(&d->by_key, h);
+
+	while (n && memcmp(container_of(n, struct durable, hash)->key, key,
+			   ULRPC_RECORD_KEY))
+		n = hash_next(n);
+	return n;
+}
+
+/* The key is taken. */
+static int durable_enter(struct durables *d, struct durable *x)
+{
+	uint64_t h = hash_bytes(x->key, sizeof(x->key), d->seed);
+	int rc = -EBUSY;
+
+	pthread_mutex_lock(&d->lock);
+	if (!durable_find(d, x->key, h))
+		rc = hash_add(&d->by_key, &x->hash, h);
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
+		  const uint8_t client_id[RPC_ID_SIZE])
+{
+	struct ulrpc_service *svc = r->sc->service;
+	struct durable *x;
+	int rc;
+
+	r->durable = NULL;
+	if (!is_durable(svc, r->method))
+		return 0;
+	x = malloc(sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	memcpy(x->key, client_id, RPC_ID_SIZE);
+	store_le32(x->key + RPC_ID_SIZE, c->slot);
+	x->look = c->flags & WIRE_CALL_RESENT;
+	x->replayed = false;
+	x->value = NULL;
+	rc = durable_enter(&svc->durables, x);
+	if (rc) {
+		free(x);
+		return rc;
+	}
+	r->durable = x;
+	return 0;
+}
+
+void durable_end(struct ulrpc_request *r)
+{
+	struct durables *d = &r->sc->service->durables;
+	struct durable *x = r->durable;
+
+	r->durable = NULL;
+	pthread_mutex_lock(&d->lock);
+	hash_del(&d->by_key, &x->hash);
+	pthread_mutex_unlock(&d->lock);
+	free(x->value);
+	free(x);
+}
+
+void durable_finish(struct ulrpc_request *r)
+{
+	if (r->durable->replayed)
+		stat_count(r->sc->shard, RPC_STAT_requests_replayed);
+	durable_end(r);
+}
+
+/* ---- what the store knows ---- */
+
+enum known {
+	KNOWN_NOT, /* the call has not been executed */
+	KNOWN,	   /* it has */
+	KNOWN_BAD, /* that cannot be told, or a later call has been */
+};
+
+static enum known value_read(const struct ulrpc_request *r,
+			     const uint8_t *value, size_t length)
+{
+	uint64_t xid;
+
+	if (length < VALUE_HEAD || load_le32(value) != VALUE_VERSION) {
+		lnet_log(LNET_LOG_ERR, "rpc",
+			 "service %s: a record of %zu bytes cannot be read",
+			 r->sc->service->name, length);
+		return KNOWN_BAD;
+	}
+	xid = load_le64(value + 8);
+	if (xid == r->xid)
+		return KNOWN;
+	return xid < r->xid ? KNOWN_NOT : KNOWN_BAD;
+}
+
+static enum known value_get(const struct ulrpc_request *r, void **value_p,
+			    size_t *length_p)
+{
+	const struct ulrpc_durable *conf = &r->sc->service->durables.conf;
+	int rc = conf->lookup(conf->arg, r->durable->key, value_p, length_p);
+
+	if (rc == -ENOENT)
+		return KNOWN_NOT;
+	if (!rc)
+		return value_read(r, *value_p, *length_p);
+	lnet_log(LNET_LOG_ERR, "rpc", "service %s: no record of a call: %s",
+		 r->sc->service->name, strerror(-rc));
+	return KNOWN_BAD;
+}
+
+static void value_answer(struct ulrpc_request *r, const uint8_t *value,
+			 size_t length)
+{
+	uint32_t error = load_le32(value + 4);
+
+	r->durable->replayed = true;
+	request_answer(r, error ? WIRE_FAILED : WIRE_OK, error,
+		       value + VALUE_HEAD, length - VALUE_HEAD);
+}
+
+bool durable_answers(struct ulrpc_request *r)
+{
+	void *value = NULL;
+	size_t length = 0;
+	enum known known;
+
+	if (!r->durable->look)
+		return false;
+	r->durable->look = false;
+	known = value_get(r, &value, &length);
+	if (known == KNOWN)
+		value_answer(r, value, length);
+	else if (known == KNOWN_BAD)
+		request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
+	free(value);
+	return known != KNOWN_NOT;
+}
+
+/* ---- what the handler stores ---- */
+
+int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
+			 size_t length, struct ulrpc_record *record)
+{
+	struct durable *x = r->durable;
+	uint8_t *value;
+
+	if (!x)
+		return -EOPNOTSUPP;
+	if (status > 0 || (status && length))
+		return -EINVAL;
+	if (length > r->reply_max)
+		return -EMSGSIZE;
+	value = malloc(VALUE_HEAD + length);
+	if (!value)
+		return -ENOMEM;
+	store_le32(value, VALUE_VERSION);
+	store_le32(value + 4, (uint32_t)-status);
+	store_le64(value + 8, r->xid);
+	if (length)
+		memcpy(value + VALUE_HEAD, body, length);
+	free(x->value);
+	x->value = value;
+	*record = (struct ulrpc_record){
+		.key = x->key,
+		.value = value,
+		.length = VALUE_HEAD + length,
+	};
+	return 0;
+}

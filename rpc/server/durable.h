@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Services that remember beyond their own end which requests they have
+ * executed: with the effects of a request its handler stores, in the same
+ * transaction, what the reply is (ulrpc_request_record(3)), under the client's
+ * id and the slot of the call. So a client that has lost its server sends the
+ * call again, to whoever has the store now, and is answered from there.
+ *
+ * Of each key one request is under way at most: the record of an older one,
+ * which its client has given up, might replace that of a newer one otherwise.
+ *
+ * A service has these keys in a table of its own, behind a lock, because a
+ * request that is lost ends on any thread, and a client may come back by way of
+ * another CPT. Only requests of methods that are to be executed exactly once
+ * have anything to do with this.
+ */
+#ifndef RPC_DURABLE_H
+#define RPC_DURABLE_H
+
+#include <pthread.h>
+#include "base/hash.h"
+#include "rpc/rpc.h"
+#include "ulnet/service.h"
+
+struct ulrpc_request;
+struct ulrpc_service;
+struct wire_call;
+struct wire_opened;
+
+/* Of a service. */
+struct durables {
+	struct ulrpc_durable conf; /* immutable after start; lookup NULL: the
+				    * service is not durable */
+	uint8_t incarnation[RPC_ID_SIZE]; /* and this */
+	pthread_mutex_t lock;
+	struct hash by_key; /* durable.hash, of requests under way */
+	uint64_t seed;
+};
+
+/* Of a request. */
+struct durable {
+	struct hash_node hash;
+	uint8_t key[ULRPC_RECORD_KEY];
+	bool look;     /* it may have been executed before: the store knows */
+	bool replayed; /* it has been, and is answered from there */
+	void *value;   /* to be stored */
+};
+
+/* @conf NULL: the service is not durable. 0, -EINVAL, -ENOMEM. */
+int durables_init(struct durables *d, const struct ulrpc_durable *conf);
+/* Before the first request: what is random. Owner of @s. */
+void durables_draw(struct durables *d, struct shard *s);
+void durables_fini(struct durables *d);
+/* What a client is told of the service. Any thread. */
+void durables_tell(const struct durables *d, struct wire_opened *out);
+
+/* Does the store of @svc know whether this method's requests were executed? */
+bool durable_knows(const struct ulrpc_service *svc, uint32_t method);
+
+/* Of @r, which has come with @c from the client with this id: nothing, or
+ * r->durable. -EBUSY: another request of its key is under way; -ENOMEM. */
+int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
+		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
+/* Asks the store, if that is due. True: @r has been answered from there, and is
+ * gone. On the thread that is to run the handler. */
+bool durable_answers(struct ulrpc_request *r);
+/* @r has ended, and had r->durable. Any thread. */
+void durable_end(struct ulrpc_request *r);
+/* The same, on its CPT, and counts. */
+void durable_finish(struct ulrpc_request *r);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Services that remember beyond their own end what they have executed. The
+ * store is memory here, and a client that is played by hand loses its
+ * connection: to the service it is as new as after a restart. */
+#include <errno.h>
+#include "tests/unit/rpc/server/request_rig.h"
+
+#define STORED 8
+
+static struct store {
+	struct {
+		uint8_t key[ULRPC_RECORD_KEY];
+		void *value;
+		size_t length;
+	} of[STORED];
+	unsigned int n;
+	unsigned int lookups, runs;
+	int error;    /* of a lookup */
+	int recorded; /* what ulrpc_request_record() said */
+} store;
+
+static struct serve_rig g;
+
+static unsigned int store_find(const void *key)
+{
+	unsigned int i = 0;
+
+	while (i < store.n && memcmp(store.of[i].key, key, ULRPC_RECORD_KEY))
+		i++;
+	return i;
+}
+
+static void *copy_of(const void *bytes, size_t length)
+{
+	return memcpy(malloc(length), bytes, length);
+}
+
+static void store_put(const void *key, const void *value, size_t length)
+{
+	unsigned int i = store_find(key);
+
+	cr_assert_lt(i, STORED);
+	if (i == store.n)
+		store.n++;
+	else
+		free(store.of[i].value);
+	memcpy(store.of[i].key, key, ULRPC_RECORD_KEY);
+	store.of[i].value = copy_of(value, length);
+	store.of[i].length = length;
+}
+
+static int store_lookup(void *arg, const void *key, void **value_p,
+			size_t *length_p)
+{
+	unsigned int i = store_find(key);
+
+	cr_assert_eq(arg, &store);
+	store.lookups++;
+	if (store.error)
+		return store.error;
+	if (i == store.n)
+		return -ENOENT;
+	*value_p = copy_of(store.of[i].value, store.of[i].length);
+	*length_p = store.of[i].length;
+	return 0;
+}
+
+/* ---- the service ---- */
+
+/* The transaction: one more run, and the record. */
+static void commit(struct ulrpc_request *r, int status, const void *body,
+		   size_t length)
+{
+	struct ulrpc_record record;
+
+	store.runs++;
+	store.recorded = ulrpc_request_record(r, status, body, length, &record);
+	if (!store.recorded)
+		store_put(record.key, record.value, record.length);
+}
+
+/* Replies with how many have run. */
+static void count(void *arg, struct ulrpc_request *r, const void *body,
+		  size_t length)
+{
+	char runs = (char)('1' + store.runs);
+
+	note_request(arg, r, body, length);
+	commit(r, 0, &runs, 1);
+	ulrpc_reply(r, &runs, 1);
+}
+
+static void count_failed(void *arg, struct ulrpc_request *r, const void *body,
+			 size_t length)
+{
+	note_request(arg, r, body, length);
+	commit(r, -42, NULL, 0);
+	ulrpc_fail(r, -42);
+}
+
+static void start(bool durable)
+{
+	static struct ulrpc_method_conf m[4];
+	const struct ulrpc_durable conf = {
+		.incarnation = { 1, 2, 3 },
+		.lookup = store_lookup,
+		.arg = &store,
+	};
+	struct ulrpc_service_conf c;
+
+	m[0] = (struct ulrpc_method_conf){ .name = "count",
+					   .handler = count,
+					   .run = ULRPC_RUN_INLINE };
+	m[1] = (struct ulrpc_method_conf){ .name = "work", .handler = count };
+	m[2] = (struct ulrpc_method_conf){ .name = "hold",
+					   .handler = hold,
+					   .run = ULRPC_RUN_INLINE };
+	m[3] = (struct ulrpc_method_conf){ .name = "fail",
+					   .handler = count_failed,
+					   .run = ULRPC_RUN_INLINE };
+	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++) {
+		m[i].arg = &g.served;
+		m[i].semantics = ULRPC_EXACTLY_ONCE;
+	}
+	ulrpc_service_conf_init(&c);
+	c.name = "test";
+	c.methods = m;
+	c.nmethods = ARRAY_SIZE(m);
+	c.durable = durable ? &conf : NULL;
+	serve_start(&g, &c);
+}
+
+static void begin_with(bool durable)
+{
+	memset(&store, 0, sizeof(store));
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	start(durable);
+	stranger_init(&a, g.sim, CALLER, SERVER);
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+}
+
+static void end(void)
+{
+	serve_fini(&g);
+	while (store.n)
+		free(store.of[--store.n].value);
+}
+
+/* The server has forgotten the client: all that is known is in the store. */
+static void forget(void)
+{
+	stranger_disconnect(&a);
+	a.epoch++;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+}
+
+static const struct wire_reply *say(const char *method, uint64_t xid,
+				    uint32_t slot, uint32_t attempt,
+				    uint32_t flags)
+{
+	struct wire_call call = stranger_call_of(xid, method, 0);
+
+	call.slot = slot;
+	call.attempt = attempt;
+	call.flags = flags;
+	call.semantics = ULRPC_EXACTLY_ONCE;
+	a.replies = 0;
+	stranger_send(&a, &call, 1, "", 0);
+	settle(&g);
+	return a.replies ? &a.reply[0] : NULL;
+}
+
+/* Is answered with that, having run as often. */
+static void check_said(const struct wire_reply *r, uint32_t status, char body,
+		       unsigned int runs)
+{
+	cr_assert(r);
+	cr_assert_eq(r->status, status, "%u", r->status);
+	cr_assert_eq(store.runs, runs, "%u runs", store.runs);
+	cr_assert_eq(r->length, body ? 1 : 0);
+	if (body)
+		cr_assert_eq(a.body[0][0], body);
+}
+
+static uint64_t replayed(void)
+{
+	return serve_counted(cpt0(&g), RPC_STAT_requests_replayed);
+}
+
+/* ---- tests ---- */
+
+Test(durable, is_answered_from_the_store)
+{
+	static const char *const methods[] = { "count", "work" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		begin_with(true);
+		check_said(say(methods[i], 5, 3, 0, 0), WIRE_OK, '1', 1);
+		forget();
+		check_said(say(methods[i], 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK,
+			   '1', 1);
+		cr_assert_eq(replayed(), 1);
+		cr_assert_eq(store.lookups, 1);
+		/* and once more, now from the record in memory */
+		check_said(say(methods[i], 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK,
+			   '1', 1);
+		cr_assert_eq(store.lookups, 1);
+		end();
+	}
+}
+
+Test(durable, failure_is_answered_from_the_store)
+{
+	begin_with(true);
+	check_said(say("fail", 5, 3, 0, 0), WIRE_FAILED, 0, 1);
+	forget();
+	check_said(say("fail", 5, 3, 1, WIRE_CALL_RESENT), WIRE_FAILED, 0, 1);
+	cr_assert_eq(a.reply[0].error, 42);
+	cr_assert_eq(replayed(), 1);
+	end();
+}
+
+Test(durable, what_was_not_executed_is)
+{
+	begin_with(true);
+	/* Nothing is known of the slot; then only of an older call in it. */
+	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '1', 1);
+	forget();
+	check_said(say("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '2', 2);
+	forget();
+	/* A first attempt is known to be one: nobody looks. */
+	store.lookups = 0;
+	check_said(say("count", 10, 3, 0, 0), WIRE_OK, '3', 3);
+	cr_assert_eq(store.lookups, 0);
+	cr_assert_eq(store.n, 1);
+	cr_assert_eq(replayed(), 0);
+	end();
+}
+
+Test(durable, what_cannot_be_told_is_doubtful)
+{
+	begin_with(true);
+	check_said(say("count", 9, 3, 0, 0), WIRE_OK, '1', 1);
+	forget();
+	/* A copy of a call that is over for its client. */
+	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
+		   1);
+	store.error = -EIO;
+	check_said(say("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
+		   1);
+	store.error = 0;
+	forget();
+	memset(store.of[0].value, 0xff, store.of[0].length);
+	check_said(say("count", 9, 3, 2, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
+		   1);
+	forget();
+	store.of[0].length = 3;
+	check_said(say("count", 9, 3, 3, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
+		   1);
+	end();
+}
+
+/* The handler goes on after its client has lost the connection: the call is not
+ * executed beside itself, and then is answered from the store. */
+Test(durable, waits_for_one_that_is_under_way)
+{
+	struct ulrpc_request *r;
+
+	begin_with(true);
+	cr_assert_null(say("hold", 5, 3, 0, 0));
+	cr_assert_eq(g.served.parked, 1);
+	forget();
+	check_said(say("hold", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
+		   0);
+	cr_assert_gt(a.reply[0].retry_after, 0);
+	/* Nor is a later call in its slot, whose record would be lost. */
+	check_said(say("hold", 9, 3, 0, 0), WIRE_OVERLOADED, 0, 0);
+	r = unpark(&g.served);
+	commit(r, 0, "h", 1);
+	ulrpc_reply(r, "h", 1);
+	settle(&g);
+	forget();
+	check_said(say("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	cr_assert_eq(g.served.parked, 0);
+	end();
+}
+
+/* The service ends while a handler has a request, and is started again. */
+Test(durable, waits_for_nobody_of_a_service_that_has_ended)
+{
+	struct ulrpc_request *r;
+
+	begin_with(true);
+	cr_assert_null(say("hold", 5, 3, 0, 0));
+	r = unpark(&g.served);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	commit(r, 0, "h", 1);
+	ulrpc_reply(r, "h", 1);
+	start(true);
+	forget();
+	check_said(say("hold", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	end();
+}
+
+Test(durable, tells_its_incarnation)
+{
+	static const uint8_t mine[16] = { 1, 2, 3 };
+	const struct wire_opened *o;
+	uint8_t first[16];
+
+	begin_with(true);
+	o = stranger_open(&a, "test");
+	cr_assert(o->durable);
+	cr_assert_eq(memcmp(o->incarnation, mine, 16), 0);
+	end();
+	begin_with(false);
+	o = stranger_open(&a, "test");
+	cr_assert_not(o->durable);
+	memcpy(first, o->incarnation, 16);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), 0);
+	start(false);
+	o = stranger_open(&a, "test");
+	cr_assert_neq(memcmp(o->incarnation, first, 16), 0);
+	end();
+}
+
+Test(durable, other_services_store_nothing)
+{
+	begin_with(false);
+	check_said(say("count", 5, 3, 0, 0), WIRE_OK, '1', 1);
+	cr_assert_eq(store.recorded, -EOPNOTSUPP);
+	forget();
+	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
+		   1);
+	end();
+}
+
+Test(durable, bad_values)
+{
+	struct ulrpc_durable conf = { .lookup = store_lookup };
+	struct ulrpc_record record;
+	struct ulrpc_service_conf c;
+	struct ulrpc_request *r;
+	static char long_one[8192];
+
+	begin_with(true);
+	c = serve_conf(&g);
+	c.name = "other";
+	c.durable = &conf;
+	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, NULL), -EINVAL);
+	conf.incarnation[0] = 1;
+	conf.lookup = NULL;
+	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, NULL), -EINVAL);
+	cr_assert_null(say("hold", 5, 3, 0, 0));
+	r = unpark(&g.served);
+	cr_assert_eq(ulrpc_request_record(r, 1, NULL, 0, &record), -EINVAL);
+	cr_assert_eq(ulrpc_request_record(r, -1, "x", 1, &record), -EINVAL);
+	cr_assert_eq(
+		ulrpc_request_record(r, 0, long_one, sizeof(long_one), &record),
+		-EMSGSIZE);
+	ulrpc_fail(r, -1);
+	settle(&g);
+	end();
+}
