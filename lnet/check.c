@@ -90,7 +90,7 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 			return true;
 		}
 		if (p->credits + p->counted == p->credits_max &&
-		    !queue_wrong(queue_length(&p->answers) +
+		    !queue_wrong(queue_length(&p->first) +
 					 queue_length(&p->queue),
 				 p->credits))
 			continue;
@@ -113,7 +113,9 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		int32_t credits = credits_get(&nc->credits);
 
 		if (credits + nc->counted == nc->credits_max &&
-		    !queue_wrong(queue_length(&nc->queue), credits))
+		    !queue_wrong(queue_length(&nc->first) +
+					 queue_length(&nc->queue),
+				 credits))
 			continue;
 		snprintf(buf, size,
 			 "NI %s: %d credits of %d, but %d held or waited for",

@@ -8,10 +8,11 @@
 #include "lnet/node.h"
 #include "lnet/op.h"
 
-#define MD_OPTIONS                                                   \
-	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |   \
-	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE | \
-	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE)
+#define MD_OPTIONS                                                            \
+	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |            \
+	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE |          \
+	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE | \
+	 LNET_MD_URGENT)
 #define MD_OPS (LNET_MD_OP_PUT | LNET_MD_OP_GET)
 
 struct ulnet_md_handle md_handle(const struct lnet_md *md)
@@ -210,8 +211,8 @@ static void call_handler(struct loop *l, ulnet_handler_fn fn,
 }
 
 /* Inlined: each message has an event. */
-static inline __attribute__((always_inline)) void
-md_deliver(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+static inline __attribute__((always_inline)) void md_deliver(
+	struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 {
 	struct lnet *node = md->cpt->node;
 

@@ -178,8 +178,9 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
  *
  * A message takes a credit of its peer NI, then one of its NI, and gives them
  * back in the opposite order. What is missing makes it wait, first come first
- * served, and at the peer NI answers before requests; a negative count says how
- * many wait. 0@lo knows no credits.
+ * served, but answers, and what is urgent, before the rest: so these wait for
+ * one of the messages that have a credit, and for none of those that wait. A
+ * negative count says how many wait. 0@lo knows no credits.
  *
  * A message for which the LND has no connection yet gives both back, and waits
  * in lpni->connecting until the LND says how the attempt to connect has ended:
@@ -221,6 +222,19 @@ static void msg_transmit(struct lnet_msg *msg)
 	msg_fail_later(msg, rc, LNET_CAUSE_LOCAL_DROPPED);
 }
 
+static bool msg_goes_first(const struct lnet_msg *msg)
+{
+	switch (msg->role) {
+	case MSG_ACK_OUT:
+	case MSG_REPLY_OUT:
+		return true;
+	case MSG_OP:
+		return msg->op->md->options & LNET_MD_URGENT;
+	default:
+		return false;
+	}
+}
+
 static void msg_take_ni_credit(struct lnet_msg *msg)
 {
 	struct ni_cpt *nc = msg_ni_cpt(msg);
@@ -234,12 +248,8 @@ static void msg_take_ni_credit(struct lnet_msg *msg)
 		return;
 	}
 	msg_move(msg, MSG_NI_QUEUE);
-	list_add_tail(&nc->queue, &msg->link);
-}
-
-static bool msg_is_answer(const struct lnet_msg *msg)
-{
-	return msg->role == MSG_ACK_OUT || msg->role == MSG_REPLY_OUT;
+	list_add_tail(msg_goes_first(msg) ? &nc->first : &nc->queue,
+		      &msg->link);
 }
 
 static void msg_take_credits(struct lnet_msg *msg)
@@ -255,14 +265,16 @@ static void msg_take_credits(struct lnet_msg *msg)
 	}
 	msg_move(msg, MSG_PEER_QUEUE);
 	lpni->queued_bytes += msg_wire_bytes(msg);
-	list_add_tail(msg_is_answer(msg) ? &lpni->answers : &lpni->queue,
+	list_add_tail(msg_goes_first(msg) ? &lpni->first : &lpni->queue,
 		      &msg->link);
 }
 
-static struct lnet_msg *queue_pop(struct list *queue)
+static struct lnet_msg *queue_pop(struct list *first, struct list *queue)
 {
 	struct lnet_msg *msg;
 
+	if (!list_empty(first))
+		queue = first;
 	if (list_empty(queue))
 		return NULL;
 	msg = list_first(queue, struct lnet_msg, link);
@@ -277,8 +289,7 @@ static void peer_credit_return(struct lnet_peer_ni *lpni)
 	if (MUTATE(lose_credit) && lpni->credits == 3)
 		return;
 	if (lpni->credits++ < 0)
-		next = queue_pop(list_empty(&lpni->answers) ? &lpni->queue
-							    : &lpni->answers);
+		next = queue_pop(&lpni->first, &lpni->queue);
 	if (next) {
 		lpni->queued_bytes -= msg_wire_bytes(next);
 		msg_take_ni_credit(next);
@@ -292,7 +303,7 @@ static void ni_credit_return(struct ni_cpt *nc)
 
 	credits_set(&nc->credits, had + 1);
 	if (had < 0)
-		next = queue_pop(&nc->queue);
+		next = queue_pop(&nc->first, &nc->queue);
 	if (next)
 		msg_transmit(next);
 }
@@ -579,7 +590,8 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 		list_add_tail(&waiting, &msg->link);
 	}
 	while (!list_empty(&waiting)) {
-		msg = queue_pop(&waiting);
+		msg = list_first(&waiting, struct lnet_msg, link);
+		list_del(&msg->link);
 		if (!status) {
 			lpni->nconnecting--;
 			msg_take_credits(msg);

@@ -51,6 +51,7 @@ static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
 	nc->credits_max = credits_share(ni, cpts);
 	credits_set(&nc->credits, nc->credits_max);
 	credits_set(&nc->credits_min, nc->credits_max);
+	list_init(&nc->first);
 	list_init(&nc->queue);
 }
 
@@ -395,9 +396,10 @@ static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 			container_of(n, struct lnet_peer_ni, hash);
 
 		fail_queue(&lpni->connecting, ni);
-		fail_queue(&lpni->answers, ni);
+		fail_queue(&lpni->first, ni);
 		fail_queue(&lpni->queue, ni);
 	}
+	fail_queue(&ni->cpt[cpt->index].first, ni);
 	fail_queue(&ni->cpt[cpt->index].queue, ni);
 }
 

@@ -26,8 +26,9 @@ struct ni_cpt {
 	int32_t credits_max;
 	_Atomic int32_t credits; /* one writer; negative: messages queued */
 	_Atomic int32_t credits_min;
-	struct list queue; /* of lnet_msg.link, waiting for a credit */
-	uint64_t use;	   /* when last chosen: a sequence number */
+	struct list first; /* of lnet_msg.link, waiting for a credit, before: */
+	struct list queue;
+	uint64_t use; /* when last chosen: a sequence number */
 	bool stopped;
 	struct work shutdown; /* it was deleted: ni_shutdown(), soon */
 	struct lnet_ni *ni;

@@ -62,7 +62,7 @@ static void peer_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct single_peer *s = container_of(lpni, struct single_peer, ni);
 
-	BUG_ON(lpni->refs || !list_empty(&lpni->answers) ||
+	BUG_ON(lpni->refs || !list_empty(&lpni->first) ||
 	       !list_empty(&lpni->queue) ||
 	       !list_empty(&lpni->connecting));
 	if (cpt->peer_last == lpni)
@@ -118,7 +118,7 @@ static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 	list_add_tail(&s->peer.nets, &s->net.link);
 	list_init(&s->net.nis);
 	list_add_tail(&s->net.nis, &s->ni.link);
-	list_init(&s->ni.answers);
+	list_init(&s->ni.first);
 	list_init(&s->ni.queue);
 	list_init(&s->ni.connecting);
 	list_init(&s->ni.idle);

@@ -64,8 +64,9 @@ struct lnet_peer_ni {
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	/* of lnet_msg.link, waiting for a credit */
-	struct list answers; /* ... first: they end what the peer waits for, and
-			      * may be why it does not read */
+	struct list first; /* ... before others: answers end what the peer waits
+			    * for, and may be why it does not read; and what
+			    * LNET_MD_URGENT says of */
 	struct list queue;
 	uint64_t queued_bytes;
 	struct list connecting; /* of lnet_msg.link: wait for a connection, and

@@ -152,6 +152,38 @@ Test(credit, interface)
 	cluster_end(sim);
 }
 
+/* What is urgent waits for no more than one of those that have a credit, of the
+ * peer or of the interface. */
+static void urgent(uint32_t credits, uint32_t peer_credits)
+{
+	const struct ulnet_sim_link slow = { .bandwidth = 100000 };
+	struct lnet_sim *sim = limited(credits, peer_credits, 1);
+	struct ulnet_md umd = md_of(source, 10, LNET_MD_URGENT, &sent);
+
+	cluster_links(sim, &slow);
+	umd.threshold = 1;
+	puts_to(sim, 0, 10, 1000, 100);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 1), &umd),
+			     LNET_NOACK_REQ, nth_id(0), PORTAL, BITS, 0, 1),
+		     0);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(seen.n, 11);
+	for (unsigned int i = 0, before = 2; i < 11; i++)
+		if (i < before)
+			cr_assert_eq(seen.ev[i].hdr_data, 100 + i);
+		else
+			cr_assert_eq(seen.ev[i].hdr_data,
+				     i == before ? 1 : 99 + i, "%u", i);
+	cluster_end(sim);
+}
+
+Test(credit, urgent)
+{
+	urgent(8, 2);
+	urgent(2, 8);
+}
+
 /* More for a peer than there are is as many as there are. */
 Test(credit, peer_credits_are_limited)
 {
