@@ -28,6 +28,15 @@ static const struct rpc_part *const parts[] = {
 
 /* ---- shards ---- */
 
+uint64_t shard_handle(struct shard *s, uint64_t id)
+{
+	uint32_t random = 0;
+
+	while (!random)
+		lnet_random(s->node, s->cpt, &random, sizeof(random));
+	return (uint64_t)random << 32 | (uint32_t)id;
+}
+
 uint64_t shard_random(struct shard *s, uint64_t below)
 {
 	uint64_t r;
@@ -417,7 +426,9 @@ static int ids_make(void *arg)
 {
 	struct ulrpc *rpc = arg;
 
-	lnet_random(rpc->node, 0, rpc->client_id, sizeof(rpc->client_id));
+	memcpy(rpc->client_id, rpc->conf.client_id, RPC_ID_SIZE);
+	if (!rpc_id_is_set(rpc->client_id))
+		lnet_random(rpc->node, 0, rpc->client_id, RPC_ID_SIZE);
 	lnet_random(rpc->node, 0, rpc->server_id, sizeof(rpc->server_id));
 	return 0;
 }

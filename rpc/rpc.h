@@ -13,6 +13,7 @@
 #define RPC_RPC_H
 
 #include <stdatomic.h>
+#include <string.h>
 #include "base/list.h"
 #include "base/tick.h"
 #include "base/util.h"
@@ -20,11 +21,12 @@
 #include "ulnet/loop.h"
 #include "ulnet/rpc.h"
 
-#define RPC_ID_SIZE 16
+#define RPC_ID_SIZE ULRPC_ID_SIZE
 
 struct ulrpc;
 struct imports;
 struct exports;
+struct client_ids;
 struct services;
 struct control;
 struct vacants;
@@ -81,6 +83,7 @@ struct ulrpc {
 			   * LNet while it is held */
 	bool shutdown_due; /* somebody is still to be told */
 	struct services *services;
+	struct client_ids *client_ids; /* of clients; has a lock of its own */
 	struct stats *stats;
 	_Atomic unsigned int posted; /* works given by other threads */
 	_Atomic uint64_t lazy;	     /* a bit for each portal made so */
@@ -121,6 +124,13 @@ struct rpc_part {
 	void (*shard_free)(struct shard *s);
 	void (*free)(struct ulrpc *rpc); /* at last, on the closer's thread */
 };
+
+static inline bool rpc_id_is_set(const uint8_t id[RPC_ID_SIZE])
+{
+	static const uint8_t none[RPC_ID_SIZE];
+
+	return memcmp(id, none, RPC_ID_SIZE) != 0;
+}
 
 static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
 {
@@ -165,6 +175,11 @@ static inline uint64_t shard_match_alloc(struct shard *s)
 	return (s->match | s->cpt) << 8;
 }
 
+/* What an object with this @id is called on the wire: in the same slot (base/id.h)
+ * and of the same CPT, but with a random upper half, so that who has one handle
+ * can guess no other, and handles from before a restart mean nothing. Never 0.
+ * Owner. */
+uint64_t shard_handle(struct shard *s, uint64_t id);
 /* Uniform in [0, below]. Owner. */
 uint64_t shard_random(struct shard *s, uint64_t below);
 

@@ -43,6 +43,8 @@ struct ulrpc_bulk; /* memory that a server may move data to or from */
 #define ULRPC_PORTAL_FIRST 36
 #define ULRPC_PORTAL_LAST  60
 
+#define ULRPC_ID_SIZE 16
+
 struct ulrpc_conf {
 	uint64_t keepalive; /* us without traffic until a peer is asked whether
 			     * it is there; the server's word counts for both;
@@ -55,6 +57,9 @@ struct ulrpc_conf {
 	 * before the client asks after it; 0 = 50 ms, and 30 s. A minimum above
 	 * the maximum is refused. */
 	uint64_t timeout_min, timeout_max;
+	/* Who this node is to servers, also after a restart; all 0: random. Two
+	 * processes must not have the same: the second is refused. */
+	uint8_t client_id[ULRPC_ID_SIZE];
 	/* What strangers can make the node hold, each for one CPT: */
 	uint32_t exports_max;	  /* connections of clients; 0 = 65536 */
 	uint32_t control_buffers; /* of 16 KiB each, for control: 2 to

@@ -14,6 +14,7 @@
 #include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
 #include "rpc/control.h"
+#include "rpc/crc32c.h"
 #include "rpc/wire/wire.h"
 
 /* A question that is not answered is repeated. */
@@ -91,7 +92,12 @@ static bool import_wanted(const struct import *imp)
 
 struct import *import_find(struct shard *s, uint64_t handle)
 {
-	return s->imports ? id_lookup(&s->imports->handles, handle) : NULL;
+	struct import *imp;
+
+	if (!s->imports)
+		return NULL;
+	imp = id_slot_obj(&s->imports->handles, (uint32_t)handle);
+	return imp && imp->handle == handle ? imp : NULL;
 }
 
 static void import_tell_all(struct import *imp,
@@ -282,12 +288,17 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 }
 
 /* Each import is a client of its own to the server: there may be several to one
- * server, over different NIDs. */
+ * server, over different NIDs. An id that is to outlive the process is that of
+ * the same NIDs again. */
 static void import_id(const struct import *imp, uint8_t id[RPC_ID_SIZE])
 {
-	uint64_t low = htole64(imp->handle);
+	size_t size = imp->nnids * sizeof(imp->nids[0]);
+	uint64_t low = imp->handle;
 
 	memcpy(id, imp->shard->rpc->client_id, RPC_ID_SIZE);
+	if (rpc_id_is_set(imp->shard->rpc->conf.client_id))
+		low = rpc_crc32c(imp->pid, imp->nids, size);
+	low = htole64(low);
 	for (unsigned int i = 0; i < sizeof(low); i++)
 		id[RPC_ID_SIZE - sizeof(low) + i] ^= ((uint8_t *)&low)[i];
 }
@@ -709,14 +720,15 @@ int import_attach(struct import *fresh, struct import **imp_p)
 		*imp_p = imp;
 		return 0;
 	}
-	rc = id_alloc(&x->handles, fresh, &fresh->handle);
+	rc = id_alloc(&x->handles, fresh, &fresh->id);
 	if (rc)
 		return rc;
 	rc = hash_add(&x->by_nids, &fresh->hash, h);
 	if (rc) {
-		id_free(&x->handles, fresh->handle);
+		id_free(&x->handles, fresh->id);
 		return rc;
 	}
+	fresh->handle = shard_handle(fresh->shard, fresh->id);
 	list_add_tail(&x->all, &fresh->link);
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
@@ -729,7 +741,7 @@ static void import_detach(struct import *imp)
 	struct imports *x = imp->shard->imports;
 
 	waiting_end(imp);
-	id_free(&x->handles, imp->handle);
+	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
 	list_del(&imp->link);
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);

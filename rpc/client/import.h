@@ -45,7 +45,8 @@ struct import {
 	struct shard *shard;
 	struct hash_node hash; /* imports.by_nids */
 	struct list link;      /* imports.all */
-	uint64_t handle;       /* ours, on the wire */
+	uint64_t id;	       /* in imports.handles */
+	uint64_t handle;       /* ours, on the wire: shard_handle() */
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
 
@@ -81,14 +82,14 @@ struct import {
 	bool shutting_down;	 /* it said so at the last attempt */
 
 	/* FULL */
-	uint64_t keepalive;    /* ns */
-	uint64_t heard, sent;  /* ns: when last */
-	struct mean rtt;       /* of first attempts, but for their time at the
+	uint64_t keepalive;   /* ns */
+	uint64_t heard, sent; /* ns: when last */
+	struct mean rtt;      /* of first attempts, but for their time at the
 				* server */
-	uint64_t used;	       /* ns: when the last call ended or began */
-	uint64_t sequence;     /* of keepalives */
-	unsigned int probes;   /* without an answer */
-	uint64_t probed;       /* ns: when the last one was sent */
+	uint64_t used;	      /* ns: when the last call ended or began */
+	uint64_t sequence;    /* of keepalives */
+	unsigned int probes;  /* without an answer */
+	uint64_t probed;      /* ns: when the last one was sent */
 
 	/* CONNECTING, DISCONN */
 	unsigned int untried;	 /* NIDs not tried since the last pause */

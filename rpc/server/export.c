@@ -32,12 +32,6 @@ uint64_t export_lease(const struct ulrpc *rpc)
 
 /* ---- life ---- */
 
-static uint64_t client_hash(const struct exports *x,
-			    const uint8_t id[RPC_ID_SIZE])
-{
-	return hash_bytes(id, RPC_ID_SIZE, x->seed);
-}
-
 /* What was one NID to us may turn out to be one of a peer with several, as soon
  * as that is discovered. */
 bool export_is_of(struct export *e, const struct ulnet_id *initiator,
@@ -51,24 +45,6 @@ bool export_is_of(struct export *e, const struct ulnet_id *initiator,
 		return false;
 	e->peer.nid = initiator->nid;
 	return true;
-}
-
-/* An id is only believed of the peer that it came from first: who hears of it,
- * or makes up the same, is another client. */
-static struct export *find_client(struct exports *x,
-				  const uint8_t id[RPC_ID_SIZE],
-				  const struct ulnet_event *ev)
-{
-	struct hash_node *n = hash_first(&x->by_client, client_hash(x, id));
-
-	for (; n; n = hash_next(n)) {
-		struct export *e = container_of(n, struct export, by_client);
-
-		if (!memcmp(e->client_id, id, RPC_ID_SIZE) &&
-		    export_is_of(e, &ev->initiator, &ev->source))
-			return e;
-	}
-	return NULL;
 }
 
 /* ---- shares of services ---- */
@@ -191,7 +167,7 @@ static void export_drop(struct exports *x, struct export *e)
 	records_fini(&e->records);
 	party_put(&x->parties, e->party);
 	id_free(&x->table, e->id);
-	hash_del(&x->by_client, &e->by_client);
+	client_ids_del(x->ids, &e->id_of);
 	list_del(&e->link);
 	stat_peer_del(x->shard->stats, STAT_REQUESTS, &e->stats);
 	export_unref(e);
@@ -233,17 +209,6 @@ static void exports_arm(struct exports *x)
 	shard_arm(x->shard, &x->timer, rpc_at(e->looked, every));
 }
 
-/* After a restart old handles mean nothing, for the same reason. */
-static uint64_t handle_new(const struct exports *x, uint64_t id)
-{
-	uint32_t random = 0;
-
-	while (!random) /* no handle is 0 */
-		lnet_random(x->shard->node, x->shard->cpt, &random,
-			    sizeof(random));
-	return (uint64_t)random << 32 | (uint32_t)id;
-}
-
 static void export_noted(struct records *rs, int slots)
 {
 	struct exports *x = container_of(rs->parties, struct exports, chunks);
@@ -274,11 +239,12 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	rc = id_alloc(&x->table, e, &e->id);
 	if (rc)
 		goto err_party;
-	rc = hash_add(&x->by_client, &e->by_client,
-		      client_hash(x, c->client_id));
+	memcpy(e->id_of.id, c->client_id, RPC_ID_SIZE);
+	e->id_of.cpt = x->shard->cpt;
+	rc = client_ids_add(x->ids, &e->id_of);
 	if (rc)
 		goto err_id;
-	e->handle = handle_new(x, e->id);
+	e->handle = shard_handle(x->shard, e->id);
 	e->client = c->client;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
@@ -287,7 +253,6 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->known = true;
 	e->heard = e->looked = shard_now(x->shard);
 	x->heard = e->heard;
-	memcpy(e->client_id, c->client_id, RPC_ID_SIZE);
 	records_init(&e->records, &record_ops, &x->chunks);
 	list_init(&e->shares);
 	list_init(&e->extending);
@@ -393,55 +358,126 @@ static void export_goodbye(struct exports *x, const struct export *e)
 
 /* ---- Connect ---- */
 
-/* Status, and the export when that is WIRE_OK. */
+/* Keepalives that a client is silent for, until another process may have its
+ * id: one of them is missing then. */
+#define ALIVE_KEEPALIVES 2
+/* Between two lines of the log. */
+#define SAID_NS (60 * NSEC_PER_SEC)
+
+static struct export *find_client(struct exports *x,
+				  const uint8_t id[RPC_ID_SIZE])
+{
+	unsigned int cpt;
+	struct client_id *c = client_ids_find(x->ids, id, &cpt);
+
+	return c && cpt == x->shard->cpt ? container_of(c, struct export, id_of)
+					 : NULL;
+}
+
+/* us until another process may have the id of @e, if that is not heard any
+ * more. */
+static uint64_t alive_for(const struct exports *x, const struct export *e)
+{
+	uint64_t now = shard_now(x->shard);
+	uint64_t keepalive = rpc_ns(x->shard->rpc->conf.keepalive);
+	uint64_t until = e->heard;
+
+	for (unsigned int i = 0; i < ALIVE_KEEPALIVES; i++)
+		until = rpc_at(until, keepalive);
+	return until > now ? (until - now) / NSEC_PER_USEC + 1 : 0;
+}
+
+static void say_taken(struct exports *x, const struct export *e,
+		      const struct ulnet_event *ev)
+{
+	char has[LNET_NIDSTR_SIZE], wants[LNET_NIDSTR_SIZE];
+	uint64_t now = shard_now(x->shard);
+
+	if (x->said && now - x->said < SAID_NS)
+		return;
+	x->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "client %s, pid %u: refused: its id is that of %s, pid %u, "
+		 "which is already connected",
+		 lnet_nid_format(&ev->source, wants, sizeof(wants)),
+		 ev->initiator.pid,
+		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
+}
+
+/* Status, and the export when that is WIRE_OK; none: a new one is to be made,
+ * of a client whose handle before was *@former_p. */
 static uint32_t connect_known(struct exports *x, struct export *e,
 			      const struct wire_connect *c,
 			      const struct ulnet_event *ev, struct export **e_p,
-			      bool *again)
+			      struct wire_connected *out, uint64_t *former_p)
 {
-	if (c->epoch < e->epoch ||
-	    (c->epoch == e->epoch && c->client != e->client))
+	bool same = c->client == e->client;
+
+	if (!same && !export_is_of(e, &ev->initiator, &ev->source)) {
+		out->retry_after = alive_for(x, e);
+		if (out->retry_after) {
+			say_taken(x, e, ev);
+			return WIRE_REFUSED;
+		}
+	}
+	if (same ? c->epoch < e->epoch : c->client == e->former)
 		return WIRE_STALE_EPOCH;
-	if (c->client != e->client) {
+	if (!same) {
+		*former_p = e->client;
 		export_dead(x, e);
 		return WIRE_OK; /* and a new one */
 	}
-	*again = c->epoch > e->epoch;
-	if (*again)
+	out->reconnected = c->epoch > e->epoch;
+	if (out->reconnected)
 		stat_count(x->shard, RPC_STAT_clients_returned);
 	e->epoch = c->epoch;
+	e->peer = ev->initiator;
 	e->source = ev->source;
 	e->heard = x->heard = shard_now(x->shard);
 	*e_p = e;
 	return WIRE_OK;
 }
 
-static bool has_id(const struct wire_connect *c)
+/* Where a connection of this NID is best. */
+static unsigned int source_cpt(const struct exports *x,
+			       const struct ulnet_event *ev)
 {
-	static const uint8_t none[RPC_ID_SIZE];
+	int cpt = lnet_cpt_of(x->shard->node, &ev->source);
 
-	return memcmp(c->client_id, none, RPC_ID_SIZE) != 0;
+	return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
 }
 
+static void export_pass_on(struct exports *x, unsigned int cpt,
+			   const struct ulnet_event *ev,
+			   const struct wire_control *m);
+
+/* Status, and the export when that is WIRE_OK; WIRE_STATUSES: its old connection
+ * was here, and a new one is not to be. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev,
-			       struct export **e_p, bool *again)
+			       struct export **e_p, struct wire_connected *out)
 {
 	struct export *e;
 	uint32_t status = WIRE_OK;
+	uint64_t former = 0;
 
 	if (x->closing)
 		return WIRE_SHUTTING_DOWN;
 	if (c->version_min > WIRE_VERSION || c->version_max < WIRE_VERSION)
 		return WIRE_VERSION_UNKNOWN;
-	if (!has_id(c))
+	if (!rpc_id_is_set(c->client_id))
 		return WIRE_BAD_REQUEST;
-	e = find_client(x, c->client_id, ev);
+	e = find_client(x, c->client_id);
 	if (e)
-		status = connect_known(x, e, c, ev, e_p, again);
+		status = connect_known(x, e, c, ev, e_p, out, &former);
 	if (status || *e_p)
 		return status;
-	return export_new(x, c, ev, e_p) ? WIRE_OVERLOADED : WIRE_OK;
+	if (unlikely(source_cpt(x, ev) != x->shard->cpt))
+		return WIRE_STATUSES;
+	if (export_new(x, c, ev, e_p))
+		return WIRE_OVERLOADED;
+	(*e_p)->former = former;
+	return WIRE_OK;
 }
 
 static void on_connect(struct exports *x, const struct ulnet_event *ev,
@@ -459,7 +495,14 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 	struct wire_connected *out = &m.connected;
 	struct export *e = NULL;
 
-	out->status = connect_status(x, c, ev, &e, &out->reconnected);
+	out->status = connect_status(x, c, ev, &e, out);
+	if (unlikely(out->status == WIRE_STATUSES)) {
+		struct wire_control again = { .kind = WIRE_CONNECT,
+					      .connect = *c };
+
+		export_pass_on(x, source_cpt(x, ev), ev, &again);
+		return;
+	}
 	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
 	/* Clients are spread over the CPTs. */
 	out->clients = x->table.used * rpc->ncpts;
@@ -664,13 +707,23 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 	stray_send(stray, export_stray_there, export_stray_back, x);
 }
 
+/* Where the connection of that client is, or would be. */
+static unsigned int connect_home(const struct exports *x,
+				 const struct ulnet_event *ev,
+				 const uint8_t id[RPC_ID_SIZE])
+{
+	unsigned int home;
+
+	if (client_ids_find(x->ids, id, &home))
+		return home;
+	return source_cpt(x, ev);
+}
+
 /* The handle that the message names; a Connect has none yet. */
 static unsigned int export_home(const struct exports *x,
 				const struct ulnet_event *ev,
 				const struct wire_control *m)
 {
-	int cpt;
-
 	switch (m->kind) {
 	case WIRE_OPEN:
 		return export_cpt(m->open.connection);
@@ -680,9 +733,10 @@ static unsigned int export_home(const struct exports *x,
 		return export_cpt(m->keepalive.connection);
 	case WIRE_CANCEL:
 		return export_cpt(m->cancel.connection);
+	case WIRE_CONNECT:
+		return connect_home(x, ev, m->connect.client_id);
 	default:
-		cpt = lnet_cpt_of(x->shard->node, &ev->source);
-		return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
+		return x->shard->cpt;
 	}
 }
 
@@ -700,6 +754,33 @@ void export_on_control(struct shard *s, const struct ulnet_event *ev,
 
 /* ---- the part ---- */
 
+static int ids_init(void *arg)
+{
+	struct ulrpc *rpc = arg;
+	uint64_t seed;
+
+	lnet_random(rpc->node, 0, &seed, sizeof(seed));
+	client_ids_init(rpc->client_ids, seed);
+	return 0;
+}
+
+static int export_open(struct ulrpc *rpc)
+{
+	rpc->client_ids = malloc(sizeof(*rpc->client_ids));
+	if (!rpc->client_ids)
+		return -ENOMEM;
+	return lnet_call(rpc->node, 0, ids_init, rpc);
+}
+
+static void export_free(struct ulrpc *rpc)
+{
+	if (!rpc->client_ids)
+		return;
+	client_ids_fini(rpc->client_ids);
+	free(rpc->client_ids);
+	rpc->client_ids = NULL;
+}
+
 static int export_shard_open(struct shard *s)
 {
 	struct exports *x = calloc(1, sizeof(*x));
@@ -710,7 +791,7 @@ static int export_shard_open(struct shard *s)
 	x->shard = s;
 	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
-	hash_init(&x->by_client);
+	x->ids = s->rpc->client_ids;
 	hash_init(&x->hosts);
 	list_init(&x->host_list);
 	list_init(&x->silent);
@@ -776,7 +857,6 @@ static void export_shard_free(struct shard *s)
 	id_table_fini(&x->table);
 	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
-	hash_fini(&x->by_client);
 	hash_fini(&x->hosts);
 	free(x);
 	s->exports = NULL;
@@ -784,10 +864,12 @@ static void export_shard_free(struct shard *s)
 
 const struct rpc_part export_part = {
 	.name = "exports",
+	.open = export_open,
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,
 	.shard_abort = export_shard_abort,
 	.shard_stop = export_shard_stop,
 	.shard_crash = export_shard_crash,
 	.shard_free = export_shard_free,
+	.free = export_free,
 };

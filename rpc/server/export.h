@@ -5,13 +5,17 @@
  * names, and by the client's id, for when it connects again. Costs no buffers
  * and no timer: one clock per shard looks for those that have been silent.
  *
- * What makes a client known at Connect:
+ * What makes a client known at Connect is its id, which only the client and its
+ * servers know:
  * - same handle of its own, higher epoch: the same export goes on
- *   ("reconnected"); what was sent with the older epoch is refused from now on;
+ *   ("reconnected"), whatever NID the client has now; what was sent with the
+ *   older epoch is refused from now on;
  * - same handle, same epoch: a repeated question, answered as before;
- * - another handle, higher epoch: its old connection is given up for a new one,
- *   for a process has one to each server;
- * - a lower epoch: STALE_EPOCH.
+ * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
+ * - another handle, from another process (NID or pid), while the one that has
+ *   the connection is heard: REFUSED, for an id is one process';
+ * - another handle: the old connection is given up for a new one, for a process
+ *   has one to each server, and this may be the next process.
  *
  * Owner: the CPT that owns the NID which the Connect came from.
  */
@@ -20,6 +24,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/server/client_ids.h"
 #include "rpc/server/party.h"
 #include "rpc/server/record.h"
 #include "rpc/rpc.h"
@@ -34,6 +39,7 @@ struct export
 	uint64_t handle; /* the same on the wire, but that its upper half is
 			  * random: who has one handle can guess no other */
 	uint64_t client; /* the client's handle */
+	uint64_t former; /* and the one before that; 0: none */
 	uint64_t opened; /* a bit for each portal whose service it asked for */
 	uint64_t heard;	 /* ns: when last */
 	uint64_t looked; /* ns: when its silence was last looked at */
@@ -44,21 +50,21 @@ struct export
 	struct list shares;	 /* share.link: of services it has called */
 	struct list extending;	 /* ulrpc_request.extend_link: to be told */
 	struct list extend_link; /* exports.extending */
-	struct hash_node by_client;
 	/* Who connected, by its primary NID, and the NID it did so from. Nobody
 	 * else may speak for it. */
 	struct ulnet_id peer;
 	struct ulnet_nid source;
 	struct party *party; /* of the NID that it was made for */
 	struct stat_peer stats;
-	uint8_t client_id[RPC_ID_SIZE];
-	bool known; /* in the tables */
+	struct client_id id_of; /* in exports.ids */
+	bool known;		/* in the tables */
 };
 
 struct exports {
 	struct shard *shard;
 	struct id_table table;
-	struct hash by_client;
+	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
+	uint64_t said; /* ns: when the log was told of an id that two have */
 	struct list silent;	/* by looked, longest ago first */
 	struct parties parties; /* exports by NID */
 	struct parties chunks;	/* and chunks of their records */

@@ -322,7 +322,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	if (likely(!rc) && unlikely(c->nbulks))
 		rc = keep_bulk(r, c);
 	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
-		rc = durable_begin(r, c, r->origin->export->client_id);
+		rc = durable_begin(r, c, r->origin->export->id_of.id);
 	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r, c))
 		return rc;
 	*again_p = r->item.again;

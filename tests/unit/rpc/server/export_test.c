@@ -5,8 +5,8 @@
 
 static struct stranger a, b, third;
 
-static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
-		unsigned int cpts)
+static void rig_of_one(struct serve_rig *g, unsigned int cpts,
+		       const struct ulrpc_conf *conf)
 {
 	struct ulrpc_service_conf c;
 
@@ -15,6 +15,12 @@ static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
 	c = serve_conf(g);
 	serve_start(g, &c);
 	stranger_init(&a, g->sim, CALLER, SERVER);
+}
+
+static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
+		unsigned int cpts)
+{
+	rig_of_one(g, cpts, conf);
 	stranger_init(&b, g->sim, CALLER, SERVER);
 	/* Another process, but for the answers: those come to a. */
 	b.client++;
@@ -91,8 +97,7 @@ Test(export, another_handle_replaces)
 	connection = a.connection;
 	client = a.client;
 	a.client++;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
-	a.epoch = 4;
+	a.epoch = 1; /* a process that was restarted begins again */
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert_not(a.control.connected.reconnected);
 	cr_assert_neq(a.connection, connection);
@@ -100,6 +105,10 @@ Test(export, another_handle_replaces)
 	a.connection = connection;
 	a.client = client;
 	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	/* A late copy of what the one before said. */
+	a.epoch = 4;
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
 }
 
@@ -205,11 +214,9 @@ Test(export, is_of_who_connected)
 	cr_assert_eq(exports(&g)->table.used, 1);
 	/* A later epoch there makes this one no older. */
 	b.epoch = 100;
-	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
-	cr_assert_neq(b.connection, a.connection);
-	cr_assert_not(b.control.connected.reconnected);
-	cr_assert_eq(exports(&g)->table.used, 2);
-	cr_assert_eq(stranger_keepalive(&b), WIRE_OK);
+	b.client++;
+	cr_assert_eq(stranger_connect(&b)->status, WIRE_REFUSED);
+	cr_assert_eq(exports(&g)->table.used, 1);
 	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
 	stranger_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
@@ -237,6 +244,123 @@ static void log_line(int level, const char *line, void *arg)
 	(void)arg;
 	nlogged++;
 	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+/* Two processes with one id, on any CPTs: the second is refused, told for how
+ * long at most, and the log names both, until the first has been silent for so
+ * long that a keepalive of it is missing. */
+Test(export, an_id_is_one_process)
+{
+	char want[2][LNET_NIDSTR_SIZE + 16];
+	char nid[LNET_NIDSTR_SIZE];
+	struct serve_rig g;
+	struct exports *x;
+	unsigned int all;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		nlogged = 0;
+		rig_of_one(&g, 4, NULL);
+		lnet_log_set(LNET_LOG_WARN, log_line, NULL);
+		for (unsigned int n = 2; n < 2 + i; n++)
+			serve_node_add(&g, n);
+		stranger_init(&b, g.sim, serve_node_add(&g, 2 + i), SERVER);
+		memcpy(b.client_id, a.client_id, sizeof(b.client_id));
+		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		stranger_open(&a, "test");
+		for (unsigned int n = 0; n < 3; n++) {
+			lnet_sim_run(g.sim, 10 * SEC);
+			cr_assert_eq(stranger_connect(&b)->status,
+				     WIRE_REFUSED);
+			cr_assert_leq(b.control.connected.retry_after,
+				      20000000);
+			cr_assert_gt(b.control.connected.retry_after, 9000000);
+			cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		}
+		cr_assert_eq(nlogged, 1);
+		for (unsigned int n = 0; n < 2; n++) {
+			struct ulnet_id id = nth_id(n ? 2 + i : CALLER);
+
+			lnet_nid_format(&id.nid, nid, sizeof(nid));
+			snprintf(want[n], sizeof(want[n]), "%s, pid", nid);
+			cr_assert_not_null(strstr(logged, want[n]), "%s",
+					   logged);
+		}
+		stranger_call(&a, 1, "echo", "x");
+		lnet_sim_run(g.sim, 21 * SEC);
+		cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+		cr_assert_not(b.control.connected.reconnected);
+		all = 0;
+		for (unsigned int cpt = 0; cpt < 4; cpt++) {
+			x = g.rpc[SERVER]->shards[cpt].exports;
+			all += x->table.used;
+		}
+		cr_assert_eq(all, 1);
+		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+		stranger_open(&b, "test");
+		stranger_call(&b, 1, "echo", "x");
+		lnet_sim_run(g.sim, MSEC);
+		cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_OK);
+		lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+		serve_fini(&g);
+	}
+}
+
+/* The process itself, which has another address now: it goes on, with what is
+ * known of its calls. */
+Test(export, a_client_that_moves)
+{
+	struct wire_call c = stranger_call_of(1, "echo", 0);
+	struct serve_rig g;
+
+	rig_of_one(&g, 4, NULL);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	stranger_call(&a, 1, "echo", "x");
+	lnet_sim_run(g.sim, SEC);
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	b.client = a.client;
+	b.portal = a.portal;
+	b.epoch = 2;
+	memcpy(b.client_id, a.client_id, sizeof(b.client_id));
+	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+	cr_assert(b.control.connected.reconnected);
+	c.attempt = 1;
+	c.flags = WIRE_CALL_QUERY;
+	stranger_send(&b, &c, 1, "", 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_OK);
+	cr_assert_eq(g.served.runs, 1);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	serve_fini(&g);
+}
+
+/* As its owner says who a node is, it is, after a restart, too. */
+Test(export, an_id_that_is_given)
+{
+	struct ulrpc_conf conf = { .client_id = "who I am always" };
+	struct stat_shard *stats;
+	struct serve_rig g;
+	struct called c;
+
+	rig(&g, NULL, 1);
+	stats = g.rpc[SERVER]->shards[0].stats;
+	for (unsigned int i = 0; i < 3; i++) {
+		cr_assert_eq(ulrpc_open(g.node[CALLER], &conf, &g.rpc[CALLER]),
+			     0);
+		serve_client(&g);
+		serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_NORMAL,
+			   &c);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+		cr_assert_eq(exports(&g)->table.used, 1);
+		cr_assert_eq(stats->counts[RPC_STAT_clients_accepted], i + 1);
+		/* The node crashes, and comes back. */
+		cr_assert_eq(lnet_sim_crash(g.sim, CALLER), 0);
+		cr_assert_eq(lnet_sim_restart(g.sim, CALLER), 0);
+		g.node[CALLER] = lnet_sim_node(g.sim, CALLER);
+		g.rpc[CALLER] = NULL;
+	}
+	serve_fini(&g);
 }
 
 /* A stranger fills its share, and no more: there is room for others, and the
