@@ -332,22 +332,40 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* What was known when it came. */
+static void find_held(const struct sched_item *item, uint64_t now,
+		      struct exec_place *place)
+{
+	uint64_t until = item->arrival + item->wait;
+
+	*place = (struct exec_place){ .held = true,
+				      .wait = until > now ? until - now : 0 };
+}
+
 /* Which of those that were there before @item came have been taken since, is not
  * known, nor who has come in between: it is as if they came and went in
  * order. */
-bool exec_ahead(struct exec *e, const struct sched_item *item,
-		unsigned int *ahead_p, uint64_t *wait_p)
+static void find_queued(const struct exec *e, const struct sched_item *item,
+			struct exec_place *place)
+{
+	uint32_t since = e->taken - item->taken;
+	unsigned int ahead = item->ahead > since ? item->ahead - since : 0;
+
+	*place = (struct exec_place){ .ahead = ahead,
+				      .wait = exec_wait_behind(e, ahead) };
+}
+
+bool exec_find(struct exec *e, const struct sched_item *item, uint64_t now,
+	       struct exec_place *place)
 {
 	bool queued;
 
 	pthread_mutex_lock(&e->lock);
 	queued = item->queued;
-	if (queued) {
-		uint32_t since = e->taken - item->taken;
-
-		*ahead_p = item->ahead > since ? item->ahead - since : 0;
-		*wait_p = exec_wait_behind(e, *ahead_p);
-	}
+	if (queued && item->flow)
+		find_held(item, now, place);
+	else if (queued)
+		find_queued(e, item, place);
 	pthread_mutex_unlock(&e->lock);
 	return queued;
 }

@@ -81,10 +81,15 @@ bool exec_add_again(struct exec *e, struct sched_item *item,
  * thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
-/* How many are served before @item, and ns until a worker has it: about. False:
- * it is not queued. Any thread. */
-bool exec_ahead(struct exec *e, const struct sched_item *item,
-		unsigned int *ahead_p, uint64_t *wait_p);
+/* Where an item is, about. */
+struct exec_place {
+	bool held;	    /* in the gate */
+	unsigned int ahead; /* so many are served before it */
+	uint64_t wait;	    /* ns until a worker has it */
+};
+/* False: it is not queued. Any thread. */
+bool exec_find(struct exec *e, const struct sched_item *item, uint64_t now,
+	       struct exec_place *place);
 /* Takes @item out, if it is still queued. Any thread. */
 bool exec_remove(struct exec *e, struct sched_item *item);
 /* Is the calling thread one of its workers? */

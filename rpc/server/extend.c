@@ -31,12 +31,12 @@ static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 
 static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 {
-	uint64_t left = handler_left(r, now), wait;
-	unsigned int ahead;
+	uint64_t left = handler_left(r, now);
+	struct exec_place place;
 
 	if (request_state(r) == REQUEST_QUEUED &&
-	    exec_ahead(&r->sc->service->exec, &r->item, &ahead, &wait))
-		left += wait;
+	    exec_find(&r->sc->service->exec, &r->item, now, &place))
+		left += place.wait;
 	return left;
 }
 
@@ -102,7 +102,7 @@ static enum wire_extension_state state_of(const struct ulrpc_request *r)
 static void extension_of(const struct ulrpc_request *r, uint64_t now,
 			 struct wire_extension *out)
 {
-	uint64_t wait;
+	struct exec_place place;
 
 	*out = (struct wire_extension){
 		.xid = r->xid,
@@ -112,9 +112,11 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 		.progress = atomic_load_explicit(&r->progress,
 						 memory_order_relaxed),
 	};
-	if (out->state == WIRE_QUEUED)
-		exec_ahead(&r->sc->service->exec, &r->item, &out->position,
-			   &wait);
+	if (out->state == WIRE_QUEUED &&
+	    exec_find(&r->sc->service->exec, &r->item, now, &place)) {
+		out->state = place.held ? WIRE_THROTTLED : WIRE_QUEUED;
+		out->position = place.ahead;
+	}
 	if (r->expires > now)
 		out->extend =
 			(MIN(r->expires, r->deadline) - now) / NSEC_PER_USEC;

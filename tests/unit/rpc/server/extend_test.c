@@ -229,6 +229,29 @@ Test(extend, at_once)
 	serve_fini(&g);
 }
 
+/* What rules hold back is told to be. */
+Test(extend, throttled)
+{
+	struct ulrpc_service_conf conf;
+	struct serve_rig g;
+
+	ulrpc_service_conf_init(&conf);
+	conf.policy = "tbf rate=1 depth=1";
+	patient_rig(&g, &conf);
+	send_slow(1, "work", 500000, 60000000);
+	send_slow(2, "work", 500000, 60000000);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert_eq(a.replies, 1);
+	cr_assert_eq(a.nextensions, 1, "it would be too late");
+	cr_assert_eq(a.extension[0].xid, 2);
+	cr_assert_eq(a.extension[0].state, WIRE_THROTTLED);
+	cr_assert_geq(a.extension[0].extend, 1900000);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(a.replies, 2);
+	cr_assert_eq(a.nextensions, 1);
+	serve_fini(&g);
+}
+
 static void bulk_ended(void *arg, int status, uint64_t moved)
 {
 	(void)arg;
