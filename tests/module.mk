@@ -79,6 +79,7 @@ unit_tests += %D%/unit/rpc/client/outage_test
 unit_tests += %D%/unit/rpc/client/timeout_test
 unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/idle_test
+unit_tests += %D%/unit/rpc/cancel_pair_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/text_test

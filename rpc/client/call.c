@@ -6,6 +6,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/cancel.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"
@@ -369,6 +370,8 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 
 	if (call->fsm.state == CALL_FETCH)
 		o.execution = ULRPC_EXECUTED;
+	if (call->slot != SLOT_NONE)
+		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));
 }
 

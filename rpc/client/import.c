@@ -662,6 +662,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->clients);
 	list_init(&imp->parcels);
 	list_init(&imp->reply_bufs);
+	list_init(&imp->cancels.link);
 	list_init(&imp->sending);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
@@ -671,6 +672,8 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 void import_free(struct import *imp)
 {
 	slots_fini(&imp->slots);
+	list_del(&imp->cancels.link);
+	free(imp->cancels.list);
 	free(imp);
 }
 
@@ -769,6 +772,9 @@ static int imports_open(struct shard *s)
 	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
 	hash_init(&x->by_nids);
 	hash_init(&x->waiting);
+	x->shard = s;
+	list_init(&x->canceling);
+	x->cancel_work.fn = imports_cancel;
 	list_init(&x->all);
 	list_init(&x->parcels);
 	list_init(&x->reply_bufs);

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/mean.h"
+#include "rpc/client/cancel.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -59,6 +60,7 @@ struct import {
 	bool span_full;	     /* calls wait for the first of these */
 
 	struct slots slots; /* of calls */
+	struct cancels cancels; /* calls that ended in this turn */
 
 	/* What waits for replies: parcel.of_import, by xid. */
 	struct list parcels;
@@ -112,6 +114,9 @@ struct import {
 
 /* Owner: the shard's. Also what the calls of clients are made of. */
 struct imports {
+	struct shard *shard;
+	struct list canceling; /* import.cancels */
+	struct ulnet_work cancel_work;
 	struct id_table handles;
 	struct hash by_nids;
 	struct hash waiting; /* import.by_nid, by the NID that is next */

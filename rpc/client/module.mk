@@ -1,5 +1,6 @@
 # Connections to services, and calls.
 libulrpccore_la_SOURCES += %D%/call.c %D%/call.h
+libulrpccore_la_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
