@@ -47,6 +47,7 @@ struct ulrpc_bulk {
 	bool attached;	     /* handles of segments mean something */
 	bool touched;	     /* the server has put something, in this attempt */
 	uint64_t moved;	     /* bytes, of all attempts */
+	uint64_t *heard;     /* attached: who counts signs of life; or NULL */
 	struct bulk_late late; /* fn NULL: nobody */
 	bool over;	       /* released, waits for being idle */
 	void (*idle_fn)(void *arg);
@@ -347,8 +348,11 @@ static void segment_on_event(const struct ulnet_event *ev)
 		b->touched = true;
 	/* What a segment got before it was unlinked counts all the same. */
 	if ((!ev->status || ev->cause == LNET_CAUSE_CANCELED) &&
-	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET))
+	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET)) {
 		b->moved += ev->mlength;
+		if (b->heard)
+			*b->heard = shard_now(b->shard);
+	}
 	if (ev->unlinked)
 		bulk_unlinked(b);
 }
@@ -390,6 +394,7 @@ static void segments_detach(struct ulrpc_bulk *b, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		LNetMDUnlink(b->segments[i].md);
 	b->attached = false;
+	b->heard = NULL;
 }
 
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
@@ -404,7 +409,7 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 }
 
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
-		struct wire_segments *out)
+		uint64_t *heard, struct wire_segments *out)
 {
 	uint64_t match = shard_match_alloc(s);
 
@@ -424,6 +429,7 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		}
 	}
 	b->attached = true;
+	b->heard = heard;
 	bulk_describe(b, out);
 	out->match = match;
 	return 0;

@@ -49,11 +49,13 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
  * A new attempt to @peer begins: links all segments, with match values that
  * were never used, and describes them in *@out, whose tables are borrowed until
- * the claim ends. Must be idle. Owner of @s, which the whole claim belongs to.
+ * the claim ends. *@heard, borrowed until bulk_detach(), is set to the time, ns,
+ * when the peer moves something; or NULL. Must be idle. Owner of @s, which the
+ * whole claim belongs to.
  * 0; -ENOMEM, -ESHUTDOWN: as bulk_detach(), and @out is left alone.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
-		struct wire_segments *out) must_check;
+		uint64_t *heard, struct wire_segments *out) must_check;
 /* From now on no message finds a segment of @b. @b is idle when the messages
  * that have found one before are through. No effect when nothing is attached.
  * Owner. */

@@ -349,12 +349,20 @@ static void piece_on_last(struct piece *p)
 	transfers_go(x->t);
 }
 
+/* Bulk may be all that a caller on a slow link has to say for long. */
+static void transfers_heard(const struct transfers *t)
+{
+	if (t->conf.heard)
+		*t->conf.heard = shard_now(t->conf.shard);
+}
+
 /* SEND may come before the answer or after it, and says nothing then. */
 static void piece_on_event(const struct ulnet_event *ev)
 {
 	struct piece *p = ev->user_ptr;
 
 	if (ev->type == LNET_EVENT_ACK || ev->type == LNET_EVENT_REPLY) {
+		transfers_heard(p->x->t);
 		p->answered = true;
 		p->status = ev->status;
 		/* Unlinked by us, and complete all the same. */
@@ -716,6 +724,7 @@ void transfer_abort(struct transfers *t, int status)
 
 	if (!t || t->aborted)
 		return;
+	t->conf.heard = NULL;
 	t->aborted = status;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)

@@ -37,6 +37,8 @@ struct transfers_conf {
 			    * none */
 	uint64_t patience;   /* ns that a piece is tried for if there is none */
 	unsigned int window; /* pieces in flight, of all transfers */
+	uint64_t *heard; /* set to the time, ns, when the caller has answered;
+			  * borrowed until transfer_abort(); NULL */
 };
 
 /* Bytes of memory that transfers_new() takes. */

@@ -107,7 +107,7 @@ static bool is_answer(const struct wire_reply *r)
 
 /* Those that the server was not too busy for. */
 static out_of_line uint32_t replies_good(const struct wire_replies *m,
-			     const struct wire_reply *reply)
+					 const struct wire_reply *reply)
 {
 	uint32_t n = 0;
 
@@ -336,7 +336,7 @@ static int load_bulks(struct load *l, struct ulrpc_call *call)
 			return -EAGAIN;
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		int rc = bulk_attach(call->bulks[i], c->shard,
-				     import_target(c->imp),
+				     import_target(c->imp), &c->imp->heard,
 				     &l->segments[l->nsegments + i]);
 
 		if (!rc)

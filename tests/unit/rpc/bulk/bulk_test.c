@@ -26,7 +26,8 @@ static struct wire_segments attach(struct rig *g, struct ulrpc_bulk *b)
 {
 	struct wire_segments s;
 
-	cr_assert_eq(bulk_attach(b, &g->shard[CALLER], nth_id(SERVER), &s), 0);
+	cr_assert_eq(
+		bulk_attach(b, &g->shard[CALLER], nth_id(SERVER), NULL, &s), 0);
 	return s;
 }
 
@@ -220,7 +221,7 @@ Test(bulk, attempt_that_cannot_begin)
 	m = memory_new(&g, 1000, 100);
 	b = bulk_of(&g, &m, ULRPC_BULK_SINK, 0, 100);
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
-	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], nth_id(SERVER), &s),
+	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], nth_id(SERVER), NULL, &s),
 		     -EPERM);
 	cr_assert_eq(s.n, 77);
 	cr_assert(bulk_idle(b));
@@ -229,6 +230,38 @@ Test(bulk, attempt_that_cannot_begin)
 	LNetMEUnlink(me);
 	memory_free(&g, &m);
 	rig_fini(&g);
+}
+
+/* What the server moves is a sign of life, as long as it is asked to. */
+Test(bulk, heard)
+{
+	for (unsigned int put = 0; put < 2; put++) {
+		static uint8_t bytes[1000];
+		struct wire_segments s;
+		struct ulrpc_bulk *b;
+		uint64_t heard = 0;
+		struct memory m;
+		struct rig g;
+
+		rig_init(&g, 1);
+		lnet_sim_run(g.sim, MSEC);
+		m = memory_new(&g, 1000, 0);
+		b = bulk_of(&g, &m, put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE,
+			    0, 0);
+		cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
+		cr_assert_eq(bulk_attach(b, &g.shard[CALLER], nth_id(SERVER),
+					 &heard, &s),
+			     0);
+		cr_assert_gt(answer_to(&g, put, bytes, 1000, s.match, 0), 0);
+		cr_assert_geq(heard, MSEC);
+		heard = 0;
+		bulk_detach(b);
+		lnet_sim_run_all(g.sim);
+		cr_assert_eq(heard, 0);
+		release_idle(&g, b);
+		memory_free(&g, &m);
+		rig_fini(&g);
+	}
 }
 
 /* ---- fences ---- */
@@ -300,7 +333,7 @@ Test(bulk, only_as_lent)
 	bulk_detach(b);
 	lnet_sim_run_all(g.sim);
 	other.pid++;
-	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], other, &s), 0);
+	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], other, NULL, &s), 0);
 	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
 		     LNET_EVENT_UNLINK);
 	cr_assert(memory_is(&m, 0, 1000, 1, 0));

@@ -10,7 +10,7 @@
 #define LENGTH	  12000000 /* more pieces than are in flight at a time */
 #define OTHER	  2
 #define FOR_EVER  UINT64_C(3600000000) /* us: deadline of the calls */
-#define KEEPALIVE UINT64_C(1000000)    /* us; a lease is three */
+#define KEEPALIVE UINT64_C(500000)     /* us; a lease is three */
 
 static struct {
 	struct serve_rig g;
@@ -196,6 +196,30 @@ Test(bulk_wait, all_is_well)
 	cr_assert_eq(w.status, 0);
 	close_bulks();
 	cr_assert_eq(w.released, WORKERS);
+	close_all();
+}
+
+/* The link is so slow that the bulk on it takes longer than a lease, in which
+ * nothing else gets through. Pieces that arrive are signs of life. */
+Test(bulk_wait, slow_link)
+{
+	uint64_t begin;
+
+	open_all();
+	call_all();
+	cluster_links(w.g.sim,
+		      &(struct ulnet_sim_link){ .latency = MSEC,
+						.bandwidth = 10000000 });
+	begin = lnet_sim_now(w.g.sim);
+	lnet_sim_run(w.g.sim, 20000 * MSEC);
+	cr_assert_eq(w.ended, WORKERS);
+	cr_assert_eq(w.status, 0, "%d", w.status);
+	cr_assert_gt(w.at - begin, 4 * KEEPALIVE * 1000);
+	for (unsigned int i = 0; i < WORKERS; i++) {
+		cr_assert_eq(w.calls[i].outcome.cause, ULRPC_CAUSE_OK);
+		cr_assert_eq(w.calls[i].outcome.attempts, 1);
+	}
+	close_bulks();
 	close_all();
 }
 
