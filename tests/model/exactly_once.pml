@@ -62,7 +62,10 @@ request requests[MESSAGES];
 bit replies[MESSAGES];	/* it was executed, and this is the result */
 bit unknowns[MESSAGES];	/* to a query: not executed, nor will any attempt be
 			 * that is older than the query */
-bit stales[MESSAGES];	/* not of this connection: not looked at */
+bit stales[MESSAGES];	/* of an older connection: as unknowns */
+#ifdef BREAK_STRANGER
+bit strangers[MESSAGES]; /* the client is not known: which proves nothing */
+#endif
 bit cancels[CALLS + 1];	/* from the client: the call is over for it */
 
 #ifdef FAIR
@@ -97,6 +100,7 @@ typedef record {
 };
 record records[SLOTS];
 byte server_acked, server_connection = 1, restarts, reconnects;
+byte oldest = 1; /* connection that this server knows */
 bit durable[CALLS + 1];
 bit forgot; /* the server does not know the client */
 
@@ -160,6 +164,30 @@ inline readdress(s, a)
 #endif
 }
 
+/* Nothing is executed on an older connection, but it is noted as any attempt. */
+inline refuse(s, x, a)
+{
+#ifndef BREAK_STALE
+	records[s].xid = x;
+	records[s].attempt = a;
+	records[s].state = NONE;
+#endif
+	answer(stales, x, a)
+}
+
+inline decide(s, x, a)
+{
+	if
+	:: requests[AT(x, a)].query -> disown(s, x, a)
+	:: else ->
+		if
+		:: requests[AT(x, a)].connection == server_connection ->
+			admit(s, x, a)
+		:: else -> refuse(s, x, a)
+		fi
+	fi
+}
+
 inline serve(s, x, a)
 {
 	if
@@ -168,6 +196,10 @@ inline serve(s, x, a)
 	:: else
 	fi;
 	if
+#ifdef BREAK_STALE
+	:: requests[AT(x, a)].connection != server_connection &&
+	   !requests[AT(x, a)].query -> refuse(s, x, a)
+#endif
 #ifdef BREAK_LATE
 	:: x < records[s].xid
 #else
@@ -180,10 +212,7 @@ inline serve(s, x, a)
 			/* a copy */
 		:: x > records[s].xid ->
 			/* The client has given up what was there. */
-			if
-			:: requests[AT(x, a)].query -> disown(s, x, a)
-			:: else -> admit(s, x, a)
-			fi
+			decide(s, x, a)
 		:: x == records[s].xid && a > records[s].attempt ->
 			if
 #ifdef BREAK_REPEAT
@@ -199,11 +228,7 @@ inline serve(s, x, a)
 #ifndef BREAK_SILENT
 				answer(replies, x, records[s].attempt)
 #endif
-			:: records[s].state == NONE ->
-				if
-				:: requests[AT(x, a)].query -> disown(s, x, a)
-				:: else -> admit(s, x, a)
-				fi
+			:: records[s].state == NONE -> decide(s, x, a)
 			fi
 		fi
 	fi
@@ -366,6 +391,16 @@ inline bereaved(x)
 	fi
 }
 
+/* The server still knows the client: it may be sent again without being asked
+ * about, for the records tell whether it is to be executed. */
+inline repeat(x)
+{
+	if
+	:: told[x] == UNDER_WAY && can_send(x) -> attempt[x]++; send(x, 0)
+	:: skip
+	fi
+}
+
 proctype connector()
 {
 	byte i, was;
@@ -380,12 +415,16 @@ end:	do
 		forgot = 0;
 		connection++;
 		server_connection = connection;
+		if
+		:: was -> oldest = connection
+		:: else
+		fi;
 		i = 1;
 		do
 		:: i <= CALLS ->
 			if
 			:: was -> bereaved(i)
-			:: else
+			:: else -> repeat(i)
 			fi;
 			i++
 		:: else -> break
@@ -427,26 +466,33 @@ inline hear_unknown(x, a)
 	fi
 }
 
-/* This copy was not looked at; another one may have been. */
+/* A query is repeated in its time, as if it had not been answered. */
 inline hear_stale(x, a)
 {
 	if
-	:: told[x] == UNDER_WAY && a == attempt[x] &&
-	   connection == server_connection &&
-	   requests[AT(x, a)].connection != connection && can_send(x) ->
-#ifdef BREAK_STALE
-		clean[x] = 1;
+	:: told[x] == UNDER_WAY && a == attempt[x] && !asks[x] ->
+		clean[x] = !resent[x];
 		if
-		:: attempt[x]++; send(x, 0)
+		:: can_send(x) && connection == server_connection ->
+			attempt[x]++;
+			send(x, 0)
+#ifndef FAIR
 		:: skip
-		fi
-#else
-		attempt[x]++;
-		send(x, 0)
 #endif
+		fi
 	:: else
 	fi
 }
+
+#ifdef BREAK_STRANGER
+inline hear_stranger(x, a)
+{
+	if
+	:: told[x] == UNDER_WAY && a == attempt[x] -> clean[x] = 1
+	:: else
+	fi
+}
+#endif
 
 proctype caller(byte x)
 {
@@ -507,10 +553,14 @@ end:	do
 		arrives(requests[AT(x, a)].there);
 		requests[AT(x, a)].arrived = 1;
 		if
-		:: !forgot &&
-		   requests[AT(x, a)].connection == server_connection ->
+		:: !forgot && requests[AT(x, a)].connection >= oldest ->
 			serve(slot_of[x], x, a)
-		:: else -> answer(stales, x, a)
+		:: else ->
+#ifdef BREAK_STRANGER
+			answer(strangers, x, a)
+#else
+			skip
+#endif
 		fi }
 	:: atomic { replies[AT(x, a)] ->
 		arrives(replies[AT(x, a)]);
@@ -521,6 +571,9 @@ end:	do
 	:: atomic { stales[AT(x, a)] ->
 		arrives(stales[AT(x, a)]);
 		hear_stale(x, a) }
+#ifdef BREAK_STRANGER
+	:: atomic { strangers[AT(x, a)] -> hear_stranger(x, a) }
+#endif
 #ifdef FAIR
 	:: atomic { lost < LOST && requests[AT(x, a)].there ->
 		lost++; requests[AT(x, a)].there = 0 }

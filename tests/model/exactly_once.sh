@@ -87,7 +87,9 @@ if [ $long = yes ]; then
 	for rule in BREAK_REPEAT BREAK_STALE; do
 		found_out $rule $small -DRECONNECTS=1
 	done
-	found_out BREAK_RESTART $small -DRESTARTS=1
+	for rule in BREAK_RESTART BREAK_STRANGER; do
+		found_out $rule $small -DRESTARTS=1
+	done
 	for rule in BREAK_RESENT BREAK_RELEASE BREAK_COMMIT BREAK_BELIEVE \
 		SEE_REPLAY; do
 		found_out $rule $small -DRESTARTS=1 -DDURABLE
