@@ -167,15 +167,32 @@ static void call_put(struct test_call *c)
 	c->call = NULL;
 }
 
-/* A probe may find that there is no room, which is no fault. */
+/* Why a probe may fail: there is no room, for its request or for its client; its
+ * service is not there; its server has forgotten the client, and the call may
+ * not be executed twice; its own side ends. A message that is lost takes its
+ * call along. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;
+	bool crowded = c->run->conf.exports_max;
 
-	return o->cause == ULRPC_CAUSE_OK ||
-	       o->cause == ULRPC_CAUSE_OVERLOADED ||
-	       (o->cause == ULRPC_CAUSE_UNREACHABLE &&
-		c->run->conf.exports_max);
+	switch (o->cause) {
+	case ULRPC_CAUSE_OK:
+	case ULRPC_CAUSE_OVERLOADED:
+	case ULRPC_CAUSE_NO_SERVICE:
+	case ULRPC_CAUSE_SHUTDOWN:
+		return true;
+	case ULRPC_CAUSE_RESTARTED:
+		return !call_is_idempotent(c);
+	case ULRPC_CAUSE_UNREACHABLE:
+		return crowded;
+	case ULRPC_CAUSE_DEADLINE:
+		return crowded || (c->under_faults && o->attempts);
+	case ULRPC_CAUSE_CANCELED:
+		return !c->from->rpc;
+	default:
+		return false;
+	}
 }
 
 static void finish(struct test_call *c, const struct ulrpc_outcome *o,
@@ -187,7 +204,7 @@ static void finish(struct test_call *c, const struct ulrpc_outcome *o,
 	check_times(c);
 	check_reply(c, reply, length);
 	if (c->probe && !is_success(c))
-		wrong(c, "there are no faults any more");
+		wrong(c, "there is time enough, and no fault any more");
 	c->run->ok += o->cause == ULRPC_CAUSE_OK;
 	bulks_end(c);
 }
@@ -213,6 +230,11 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 }
 
 /* ---- beginning ---- */
+
+struct probe {
+	uint64_t us; /* in which it has to succeed */
+	bool idempotent;
+};
 
 static struct test_call *call_new(struct member *m,
 				  const struct test_client *tc)
@@ -314,16 +336,27 @@ static void call_plan(struct test_call *c, struct test_body *b,
 					       : 0;
 }
 
-/* One that no server has a reason to fail. */
+/* One that no server has a reason to fail, nor to execute it only once. */
 static void call_plan_probe(struct test_call *c, struct test_body *b,
-			    struct ulrpc_call_conf *conf)
+			    struct ulrpc_call_conf *conf,
+			    const struct probe *probe)
 {
-	c->probe = true;
-	c->reply_max = MAX_REPLY;
-	conf->reply_max = c->reply_max;
+	static const enum method methods[] = { METHOD_INLINE, METHOD_WORK,
+					       METHOD_AGAIN };
+
+	c->probe = conf->deadline = probe->us;
+	c->under_faults = probe->idempotent;
+	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;
 	b->refuse = false;
 	b->delay = 0;
+	if (!probe->idempotent)
+		return;
+	c->method = methods[rnd(c->run, 3)];
+	c->semantics = conf->semantics = ULRPC_IDEMPOTENT;
+	c->nbulks = 0;
+	b->method = (uint8_t)c->method;
+	b->asks = false;
 }
 
 static int call_start(struct test_call *c, struct ulrpc_client *client,
@@ -357,9 +390,9 @@ static int call_start(struct test_call *c, struct ulrpc_client *client,
 	return rc;
 }
 
-/* @probe: us in which it has to succeed; 0: it need not. */
+/* @probe: it has to succeed; NULL: it need not. */
 static void call_begin(struct member *m, const struct test_client *tc,
-		       uint64_t probe)
+		       const struct probe *probe)
 {
 	struct ulrpc_call_conf conf = { 0 };
 	struct test_call *c = call_new(m, tc);
@@ -369,10 +402,8 @@ static void call_begin(struct member *m, const struct test_client *tc,
 	if (!c)
 		return;
 	call_plan(c, &b, &conf);
-	if (probe) {
-		call_plan_probe(c, &b, &conf);
-		conf.deadline = probe;
-	}
+	if (probe)
+		call_plan_probe(c, &b, &conf, probe);
 	rc = call_start(c, tc->client, &b, &conf);
 	if (!rc)
 		return;
@@ -441,7 +472,7 @@ void caller_call(struct member *m)
 		return;
 	r->left--;
 	if (r->waiting || lnet_in_turn() || !chance(r, 3)) {
-		call_begin(m, tc, 0);
+		call_begin(m, tc, NULL);
 		return;
 	}
 	wait_begin(m, "a call");
@@ -457,11 +488,13 @@ void caller_ask(struct member *m)
 		call_wait(m, tc);
 }
 
-void caller_probe(struct member *m, uint64_t us)
+void caller_probe(struct member *m, uint64_t us, bool idempotent)
 {
+	const struct probe probe = { us, idempotent };
+
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
 		if (m->clients[i].client)
-			call_begin(m, &m->clients[i], us);
+			call_begin(m, &m->clients[i], &probe);
 }
 
 /* ---- giving up ---- */

@@ -173,7 +173,7 @@ static void close_later(void *arg)
 static void shut(struct run *r, struct member *m)
 {
 	if (!r->late && chance(r, 60))
-		m->shutting =
+		m->shutting |=
 			!ulrpc_shutdown(m->rpc, rnd(r, 100000), on_shutdown, m);
 	lnet_sim_at(r->sim, rnd(r, r->late ? MS : 150 * MS), close_later, m);
 }
@@ -294,6 +294,31 @@ void fault_one(struct run *r)
 	default:
 		if (m->rpc && !r->waiting && chance(r, r->late ? 90 : 50))
 			shut(r, m);
+		break;
+	}
+}
+
+void fault_outside(struct run *r)
+{
+	struct member *m = some_member(r);
+
+	switch (rnd(r, 5)) {
+	case 0:
+		crash(r, m);
+		break;
+	case 1:
+		separate(r);
+		break;
+	case 2:
+		lnet_sim_ni_set(r->sim, &m->nids[rnd(r, m->nnids)],
+				chance(r, 50));
+		break;
+	case 3:
+		fault_link(r, some_nid(r), some_nid(r));
+		break;
+	default:
+		if (m->rpc && !r->waiting)
+			toggle_service(r, m);
 		break;
 	}
 }

@@ -84,7 +84,9 @@ struct test_call {
 	const char *awaited; /* NULL: nothing, or that has been said */
 	uint64_t wait_began;
 	bool ended, dead; /* dead: with its node, which crashed */
-	bool probe;	  /* has to succeed */
+	/* us in which it has to succeed, whatever happens; 0: it need not */
+	uint64_t probe;
+	bool under_faults; /* a probe that began before they ended */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
@@ -214,8 +216,9 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 
 /* One call more, of whatever kind. */
 void caller_call(struct member *m);
-/* One that has to succeed within @us, of each client there is. */
-void caller_probe(struct member *m, uint64_t us);
+/* A call of each client there is that has to succeed within @us; idempotent, or
+ * of any kind. */
+void caller_probe(struct member *m, uint64_t us, bool idempotent);
 /* On a worker: one that is waited for. */
 void caller_ask(struct member *m);
 void caller_cancel_one(struct run *r);
@@ -268,6 +271,8 @@ void wait_end(struct member *m);
 void wait_check(struct run *r);
 
 void fault_one(struct run *r);
+/* One of the network, or of a server. */
+void fault_outside(struct run *r);
 void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
 /* Ends all faults: everybody is there, with all services. */
 void fault_heal(struct run *r);

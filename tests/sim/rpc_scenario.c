@@ -127,23 +127,38 @@ static bool all_clean(struct run *r)
 static void probe(struct run *r, uint64_t longest)
 {
 	for (unsigned int i = 0; i < r->n; i++)
-		caller_probe(&r->members[i], longest / US);
+		caller_probe(&r->members[i], longest / US, false);
+	/* Those that are under way have that time, too. */
 	if (!run_until(r, all_ended, longest + SEC))
 		lnet_sim_fail(r->sim, "calls do not end without faults");
+}
+
+/* Calls are under way while the network and servers fail once more. */
+static void last_faults(struct run *r, uint64_t longest)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		caller_probe(&r->members[i], longest / US, true);
+	for (unsigned int i = (unsigned int)rnd(r, 10); i; i--) {
+		fault_outside(r);
+		lnet_sim_run(r->sim, rnd(r, chance(r, 30) ? SEC : 50 * MS));
+	}
 }
 
 /* The faults end, and with them what they have led to. */
 static void recover(struct run *r)
 {
+	const uint64_t longest = LNET_TIME + 10 * SEC;
+
 	r->left = 0;
 	r->healed = true;
 	if (!run_until(r, all_ended, 60 * SEC))
 		lnet_sim_fail(r->sim, "calls do not end");
+	last_faults(r, longest);
 	fault_heal(r);
 	/* Who went away may come back a little later. */
 	lnet_sim_run(r->sim, SEC);
 	fault_heal(r);
-	probe(r, LNET_TIME + 10 * SEC);
+	probe(r, longest + 10 * SEC);
 	probe(r, 5 * SEC);
 	if (run_until(r, all_clean, 150 * SEC))
 		return;
