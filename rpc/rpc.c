@@ -445,6 +445,16 @@ static int parts_open(struct ulrpc *rpc)
 	return rc;
 }
 
+static bool conf_ok(const struct ulrpc_conf *conf)
+{
+	if (conf->control_buffers == 1 ||
+	    conf->control_buffers > ULRPC_BUFFERS_MAX)
+		return false;
+	if (rpc_id_is_set(conf->client_id) != (conf->client_generation != 0))
+		return false;
+	return !conf->timeout_max || conf->timeout_min <= conf->timeout_max;
+}
+
 int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 	       struct ulrpc **rpc_p)
 {
@@ -453,10 +463,7 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 
 	if (!rpc_may_manage(node))
 		return -EDEADLK;
-	if (conf &&
-	    (conf->control_buffers == 1 ||
-	     conf->control_buffers > ULRPC_BUFFERS_MAX ||
-	     (conf->timeout_max && conf->timeout_min > conf->timeout_max)))
+	if (conf && !conf_ok(conf))
 		return -EINVAL;
 	if (lnet_layer_find(node, on_crash))
 		return -EBUSY;

@@ -58,8 +58,11 @@ struct ulrpc_conf {
 	 * the maximum is refused. */
 	uint64_t timeout_min, timeout_max;
 	/* Who this node is to servers, also after a restart; all 0: random. Two
-	 * processes must not have the same: the second is refused. */
+	 * processes must not have the same: the second is refused. With it a
+	 * number that is higher at each start, so that servers do not take a
+	 * call for one of the process before: not 0. */
 	uint8_t client_id[ULRPC_ID_SIZE];
+	uint32_t client_generation;
 	/* What strangers can make the node hold, each for one CPT: */
 	uint32_t exports_max;	  /* connections of clients; 0 = 65536 */
 	uint32_t control_buffers; /* of 16 KiB each, for control: 2 to

@@ -732,6 +732,7 @@ int import_attach(struct import *fresh, struct import **imp_p)
 		return rc;
 	}
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
+	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
@@ -744,6 +745,7 @@ static void import_detach(struct import *imp)
 	struct imports *x = imp->shard->imports;
 
 	waiting_end(imp);
+	x->xid = MAX(x->xid, imp->xid);
 	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
 	list_del(&imp->link);
@@ -769,6 +771,7 @@ static int imports_open(struct shard *s)
 
 	if (!x)
 		return -ENOMEM;
+	x->xid = (uint64_t)s->rpc->conf.client_generation << 32;
 	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
 	hash_init(&x->by_nids);
 	hash_init(&x->waiting);

@@ -119,6 +119,9 @@ struct imports {
 	struct ulnet_work cancel_work;
 	struct id_table handles;
 	struct hash by_nids;
+	/* Where the numbers of the next import begin: above those of imports
+	 * that have gone, and of processes before with this one's id. */
+	uint64_t xid;
 	struct hash waiting; /* import.by_nid, by the NID that is next */
 	struct list all;
 	uint64_t hash_seed;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections, as a client played by hand sees them. */
+#include <errno.h>
+
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/server/stranger.h"
 
@@ -338,22 +340,47 @@ Test(export, a_client_that_moves)
 Test(export, an_id_that_is_given)
 {
 	struct ulrpc_conf conf = { .client_id = "who I am always" };
+	struct ulrpc_conf none = { .client_generation = 1 };
+	uint64_t xid = 0;
 	struct stat_shard *stats;
 	struct serve_rig g;
 	struct called c;
 
-	rig(&g, NULL, 1);
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
 	stats = g.rpc[SERVER]->shards[0].stats;
+	cr_assert_eq(ulrpc_open(g.node[CALLER], &conf, &g.rpc[CALLER]),
+		     -EINVAL);
+	cr_assert_eq(ulrpc_open(g.node[CALLER], &none, &g.rpc[CALLER]),
+		     -EINVAL);
 	for (unsigned int i = 0; i < 3; i++) {
+		conf.client_generation++;
 		cr_assert_eq(ulrpc_open(g.node[CALLER], &conf, &g.rpc[CALLER]),
 			     0);
 		serve_client(&g);
 		serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_NORMAL,
 			   &c);
 		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(c.ended, 1);
 		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
 		cr_assert_eq(exports(&g)->table.used, 1);
-		cr_assert_eq(stats->counts[RPC_STAT_clients_accepted], i + 1);
+		cr_assert_eq(stats->counts[RPC_STAT_clients_accepted],
+			     2 * i + 1);
+		/* Numbers of calls only ever rise: also those of a client that
+		 * is opened again. */
+		cr_assert_gt(g.served.info.xid, xid);
+		xid = g.served.info.xid;
+		ulrpc_client_close(g.client);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		serve_client(&g);
+		serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_NORMAL,
+			   &c);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+		cr_assert_gt(g.served.info.xid, xid);
+		xid = g.served.info.xid;
 		/* The node crashes, and comes back. */
 		cr_assert_eq(lnet_sim_crash(g.sim, CALLER), 0);
 		cr_assert_eq(lnet_sim_restart(g.sim, CALLER), 0);

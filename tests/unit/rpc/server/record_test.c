@@ -83,7 +83,7 @@ static enum record_past look(uint32_t slot, uint64_t xid, uint32_t attempt,
 /* Only the address of it matters. */
 static struct ulrpc_request *request(uint64_t n)
 {
-	static char requests[4096];
+	static char requests[8192];
 
 	return (struct ulrpc_request *)&requests[n];
 }
