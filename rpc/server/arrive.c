@@ -169,6 +169,9 @@ static out_of_line uint32_t read_known(struct origin *o,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
+		if (c->flags & WIRE_CALL_RESENT &&
+		    durable_knows(o->sc->service, c->method))
+			return WIRE_OK;
 		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;
 	case RECORD_UNKNOWN:

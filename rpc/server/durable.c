@@ -2,6 +2,7 @@
 #include "rpc/server/durable.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -27,28 +28,20 @@ static bool is_zero(const uint8_t id[RPC_ID_SIZE])
 
 int durables_init(struct durables *d, const struct ulrpc_durable *conf)
 {
-	if (conf && (!conf->lookup || is_zero(conf->incarnation)))
+	if (!conf)
+		return 0;
+	if (!conf->lookup || is_zero(conf->incarnation))
 		return -EINVAL;
-	if (pthread_mutex_init(&d->lock, NULL))
-		return -ENOMEM;
-	hash_init(&d->by_key);
-	if (conf)
-		d->conf = *conf;
+	d->conf = *conf;
 	return 0;
 }
 
 void durables_draw(struct durables *d, struct shard *s)
 {
-	lnet_random(s->node, s->cpt, &d->seed, sizeof(d->seed));
-	lnet_random(s->node, s->cpt, d->incarnation, RPC_ID_SIZE);
 	if (d->conf.lookup)
 		memcpy(d->incarnation, d->conf.incarnation, RPC_ID_SIZE);
-}
-
-void durables_fini(struct durables *d)
-{
-	hash_fini(&d->by_key);
-	pthread_mutex_destroy(&d->lock);
+	else
+		lnet_random(s->node, s->cpt, d->incarnation, RPC_ID_SIZE);
 }
 
 void durables_tell(const struct durables *d, struct wire_opened *out)
@@ -70,32 +63,82 @@ bool durable_knows(const struct ulrpc_service *svc, uint32_t method)
 	return m && is_durable(svc, m);
 }
 
-/* ---- of a request ---- */
+/* ---- keys of requests under way ---- */
 
-static struct hash_node *durable_find(const struct durables *d,
-				      const uint8_t key[ULRPC_RECORD_KEY],
-				      uint64_t h)
+struct durable_keys {
+	_Atomic unsigned int refs; /* RPC's, and that of each entry */
+	pthread_mutex_t lock;
+	struct hash table; /* durable.hash */
+	uint64_t seed;
+};
+
+struct durable_keys *durable_keys_new(uint64_t seed)
 {
-	struct hash_node *n = hash_first(&d->by_key, h);
+	struct durable_keys *keys = calloc(1, sizeof(*keys));
 
-	while (n && memcmp(container_of(n, struct durable, hash)->key, key,
-			   ULRPC_RECORD_KEY))
-		n = hash_next(n);
-	return n;
+	if (!keys)
+		return NULL;
+	if (pthread_mutex_init(&keys->lock, NULL)) {
+		free(keys);
+		return NULL;
+	}
+	atomic_init(&keys->refs, 1);
+	hash_init(&keys->table);
+	keys->seed = seed;
+	return keys;
 }
 
-/* The key is taken. */
-static int durable_enter(struct durables *d, struct durable *x)
+void durable_keys_put(struct durable_keys *keys)
 {
-	uint64_t h = hash_bytes(x->key, sizeof(x->key), d->seed);
+	if (!keys || atomic_fetch_sub(&keys->refs, 1) > 1)
+		return;
+	hash_fini(&keys->table);
+	pthread_mutex_destroy(&keys->lock);
+	free(keys);
+}
+
+static bool is_taken(const struct durable_keys *keys, const struct durable *x,
+		     uint64_t h)
+{
+	struct hash_node *n = hash_first(&keys->table, h);
+
+	for (; n; n = hash_next(n)) {
+		const struct durable *y = container_of(n, struct durable, hash);
+
+		if (!memcmp(x->key, y->key, sizeof(x->key)) &&
+		    !memcmp(x->store, y->store, sizeof(x->store)))
+			return true;
+	}
+	return false;
+}
+
+static int key_take(struct durable_keys *keys, struct durable *x)
+{
+	uint64_t h = hash_bytes(x->key, sizeof(x->key), keys->seed);
 	int rc = -EBUSY;
 
-	pthread_mutex_lock(&d->lock);
-	if (!durable_find(d, x->key, h))
-		rc = hash_add(&d->by_key, &x->hash, h);
-	pthread_mutex_unlock(&d->lock);
-	return rc;
+	pthread_mutex_lock(&keys->lock);
+	if (!is_taken(keys, x, h))
+		rc = hash_add(&keys->table, &x->hash, h);
+	pthread_mutex_unlock(&keys->lock);
+	if (rc)
+		return rc;
+	atomic_fetch_add(&keys->refs, 1);
+	x->keys = keys;
+	return 0;
 }
+
+static void key_give_back(struct durable *x)
+{
+	struct durable_keys *keys = x->keys;
+
+	pthread_mutex_lock(&keys->lock);
+	hash_del(&keys->table, &x->hash);
+	pthread_mutex_unlock(&keys->lock);
+	durable_keys_put(keys);
+}
+
+/* ---- of a request ---- */
 
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE])
@@ -110,12 +153,13 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 	x = malloc(sizeof(*x));
 	if (!x)
 		return -ENOMEM;
+	memcpy(x->store, svc->durables.incarnation, RPC_ID_SIZE);
 	memcpy(x->key, client_id, RPC_ID_SIZE);
 	store_le32(x->key + RPC_ID_SIZE, c->slot);
 	x->look = c->flags & WIRE_CALL_RESENT;
 	x->replayed = false;
 	x->value = NULL;
-	rc = durable_enter(&svc->durables, x);
+	rc = key_take(svc->rpc->services->durable_keys, x);
 	if (rc) {
 		free(x);
 		return rc;
@@ -126,13 +170,10 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 
 void durable_end(struct ulrpc_request *r)
 {
-	struct durables *d = &r->sc->service->durables;
 	struct durable *x = r->durable;
 
 	r->durable = NULL;
-	pthread_mutex_lock(&d->lock);
-	hash_del(&d->by_key, &x->hash);
-	pthread_mutex_unlock(&d->lock);
+	key_give_back(x);
 	free(x->value);
 	free(x);
 }

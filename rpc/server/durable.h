@@ -6,18 +6,19 @@
  * id and the slot of the call. So a client that has lost its server sends the
  * call again, to whoever has the store now, and is answered from there.
  *
- * Of each key one request is under way at most: the record of an older one,
- * which its client has given up, might replace that of a newer one otherwise.
+ * Of each key of a store one request is under way at most: the record of an
+ * older one, which its client has given up, might replace that of a newer one
+ * otherwise. These keys are in a table behind a lock, because a client may come
+ * back by way of another CPT, and a request that is lost ends on any thread. It
+ * may end after its service, when another one has the store, and even after
+ * RPC: the table is there as long as one of them is.
  *
- * A service has these keys in a table of its own, behind a lock, because a
- * request that is lost ends on any thread, and a client may come back by way of
- * another CPT. Only requests of methods that are to be executed exactly once
- * have anything to do with this.
+ * Only requests of methods that are to be executed exactly once have anything
+ * to do with this.
  */
 #ifndef RPC_DURABLE_H
 #define RPC_DURABLE_H
 
-#include <pthread.h>
 #include "base/hash.h"
 #include "rpc/rpc.h"
 #include "ulnet/service.h"
@@ -32,25 +33,30 @@ struct durables {
 	struct ulrpc_durable conf; /* immutable after start; lookup NULL: the
 				    * service is not durable */
 	uint8_t incarnation[RPC_ID_SIZE]; /* and this */
-	pthread_mutex_t lock;
-	struct hash by_key; /* durable.hash, of requests under way */
-	uint64_t seed;
 };
+
+struct durable_keys;
 
 /* Of a request. */
 struct durable {
 	struct hash_node hash;
+	struct durable_keys *keys; /* where it is */
+	uint8_t store[RPC_ID_SIZE];
 	uint8_t key[ULRPC_RECORD_KEY];
 	bool look;     /* it may have been executed before: the store knows */
 	bool replayed; /* it has been, and is answered from there */
 	void *value;   /* to be stored */
 };
 
-/* @conf NULL: the service is not durable. 0, -EINVAL, -ENOMEM. */
+/* NULL: no memory. @seed: random. */
+struct durable_keys *durable_keys_new(uint64_t seed);
+/* RPC ends. NULL is fine. */
+void durable_keys_put(struct durable_keys *keys);
+
+/* @conf NULL: the service is not durable. 0, -EINVAL. */
 int durables_init(struct durables *d, const struct ulrpc_durable *conf);
 /* Before the first request: what is random. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
-void durables_fini(struct durables *d);
 /* What a client is told of the service. Any thread. */
 void durables_tell(const struct durables *d, struct wire_opened *out);
 

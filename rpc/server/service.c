@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/estimates.h"
 #include "rpc/server/export.h"
@@ -108,7 +109,6 @@ static void service_free(struct ulrpc_service *svc)
 		cpt_fini(&svc->cpt[i]);
 	sched_plan_free(&svc->plan);
 	sleepers_fini(&svc->sleepers);
-	durables_fini(&svc->durables);
 	free(svc->cpt);
 	free(svc->methods);
 	free(svc->names);
@@ -452,12 +452,9 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 
 	if (!svc)
 		return -ENOMEM;
-	rc = sleepers_init(&svc->sleepers);
-	if (!rc) {
-		rc = durables_init(&svc->durables, conf->durable);
-		if (rc)
-			sleepers_fini(&svc->sleepers);
-	}
+	rc = durables_init(&svc->durables, conf->durable);
+	if (!rc)
+		rc = sleepers_init(&svc->sleepers);
 	if (rc) {
 		free(svc);
 		return rc;
@@ -855,7 +852,10 @@ static int part_open(struct ulrpc *rpc)
 	if (!all)
 		return -ENOMEM;
 	all->shard = calloc(rpc->ncpts, sizeof(*all->shard));
-	if (!all->shard) {
+	all->durable_keys = durable_keys_new(load_le64(rpc->server_id));
+	if (!all->shard || !all->durable_keys) {
+		durable_keys_put(all->durable_keys);
+		free(all->shard);
 		free(all);
 		return -ENOMEM;
 	}
@@ -972,6 +972,7 @@ static void part_free(struct ulrpc *rpc)
 	while (!list_empty(&all->all))
 		service_drop(list_first(&all->all, struct ulrpc_service, link),
 			     rpc->shards[0].crashed);
+	durable_keys_put(all->durable_keys);
 	free(all->shard);
 	free(all);
 	rpc->services = NULL;

@@ -190,6 +190,7 @@ struct ulrpc_service {
 };
 
 struct services {
+	struct durable_keys *durable_keys;
 	struct list all;	  /* ulrpc_service.link; rpc->wait.lock */
 	unsigned int next_portal; /* the same */
 	/* Whose it was last, of what nobody has now; the same. */

@@ -288,8 +288,9 @@ Test(durable, waits_for_one_that_is_under_way)
 	end();
 }
 
-/* The service ends while a handler has a request, and is started again. */
-Test(durable, waits_for_nobody_of_a_service_that_has_ended)
+/* The service ends while a handler has a request, and is started again with the
+ * same store: on the connection that there was, and on another one. */
+Test(durable, waits_for_one_of_a_service_that_has_ended)
 {
 	struct ulrpc_request *r;
 
@@ -297,12 +298,31 @@ Test(durable, waits_for_nobody_of_a_service_that_has_ended)
 	cr_assert_null(say("hold", 5, 3, 0, 0));
 	r = unpark(&g.served);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	start(true);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	check_said(say("hold", 5, 3, 1, WIRE_CALL_QUERY), WIRE_DOUBTFUL, 0, 0);
+	check_said(say("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
+		   0);
 	commit(r, 0, "h", 1);
 	ulrpc_reply(r, "h", 1);
-	start(true);
+	check_said(say("hold", 5, 3, 3, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
 	forget();
-	check_said(say("hold", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	check_said(say("hold", 5, 3, 4, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
 	end();
+}
+
+/* The handler outlives even RPC. */
+Test(durable, ends_after_everything)
+{
+	struct ulrpc_request *r;
+	struct ulrpc_record record;
+
+	begin_with(true);
+	cr_assert_null(say("hold", 5, 3, 0, 0));
+	r = unpark(&g.served);
+	end();
+	cr_assert_eq(ulrpc_request_record(r, 0, "h", 1, &record), 0);
+	ulrpc_reply(r, "h", 1);
 }
 
 Test(durable, tells_its_incarnation)
