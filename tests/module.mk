@@ -77,6 +77,7 @@ unit_tests += %D%/unit/rpc/client/call_again_test
 unit_tests += %D%/unit/rpc/client/import_test
 unit_tests += %D%/unit/rpc/client/outage_test
 unit_tests += %D%/unit/rpc/client/timeout_test
+unit_tests += %D%/unit/rpc/client/attempt_test
 unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/cancel_pair_test

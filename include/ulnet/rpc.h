@@ -156,6 +156,10 @@ struct ulrpc_outcome {
 	uint64_t service;	   /* in the handler, until the reply */
 	uint64_t retry_after;	   /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed;	   /* TOO_LONG: bytes that the reply has */
+	/* How the call went: of @attempts, */
+	uint32_t retries;    /* repetitions of a message that was delivered */
+	uint32_t queries;    /* questions what became of an attempt */
+	uint32_t extensions; /* times the server said that it needs longer */
 	/* What the service says of its failure, for people; "": nothing. It may
 	 * be anybody's words; without control characters. */
 	char text[ULRPC_TEXT_MAX];

@@ -6,6 +6,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/attempt.h"
 #include "rpc/client/cancel.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
@@ -16,14 +17,26 @@
 
 #define REPLY_MAX 4096
 #define ERROR_MAX 4095 /* the largest errno that is believed */
-/* See is_executed_by_nobody(). */
-#define ABSENT_SLACK (200 * NSEC_PER_MSEC)
 
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_QUEUED] = { "queued", FSM_TO(CALL_SENT) | FSM_TO(CALL_DONE) },
-	[CALL_SENT] = { "sent", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FETCH) |
+	[CALL_SENT] = { "sent", FSM_TO(CALL_ASK) | FSM_TO(CALL_WAIT) |
+					FSM_TO(CALL_FETCH) |
 					FSM_TO(CALL_FENCE) |
+					FSM_TO(CALL_QUEUED) |
+					FSM_TO(CALL_DONE) },
+	[CALL_ASK] = { "ask", FSM_TO(CALL_ASKED) | FSM_TO(CALL_SENT) |
+				      FSM_TO(CALL_WAIT) | FSM_TO(CALL_FETCH) |
+				      FSM_TO(CALL_FENCE) |
+				      FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
+	[CALL_ASKED] = { "asked", FSM_TO(CALL_ASK) | FSM_TO(CALL_SENT) |
+					  FSM_TO(CALL_WAIT) |
+					  FSM_TO(CALL_FETCH) |
+					  FSM_TO(CALL_FENCE) |
+					  FSM_TO(CALL_QUEUED) |
+					  FSM_TO(CALL_DONE) },
+	[CALL_WAIT] = { "wait", FSM_TO(CALL_FENCE) | FSM_TO(CALL_QUEUED) |
 					FSM_TO(CALL_DONE) },
 	[CALL_FETCH] = { "fetch", FSM_TO(CALL_DONE) },
 	[CALL_FENCE] = { "fence", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
@@ -179,11 +192,14 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 static in_line void outcome_rail(struct ulrpc_outcome *o,
 				 const struct ulrpc_call *call)
 {
-	const struct parcel *p = call->parcel;
+	const struct parcel *p = call->out.parcel;
 
 	o->attempts = call->attempts;
 	o->paths = call->paths;
-	if (likely(call->fsm.state == CALL_SENT)) {
+	o->retries = call->retries;
+	o->queries = call->queries;
+	o->extensions = call->extensions;
+	if (likely(p)) {
 		o->local = p->local;
 		o->target = p->target;
 		o->paths += p->paths;
@@ -214,16 +230,23 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 
 	list_del(&call->link);
 	client_unwatch(call);
-	if (likely(call->slot != SLOT_NONE))
+	if (likely(call->slot != SLOT_NONE)) {
+		list_del(&call->order);
 		import_slot_put(c->imp, call->slot);
+	}
 	switch ((enum call_state)call->fsm.state) {
 	case CALL_QUEUED:
 		c->nqueued--;
 		call_count_waiting(call, now);
 		break;
 	case CALL_SENT:
+	case CALL_ASK:
+	case CALL_ASKED:
 		c->inflight--;
-		parcel_forget(call->parcel, call);
+		parcel_forget_all(call);
+		break;
+	case CALL_WAIT:
+		shard_cancel(call->shard, &call->pause);
 		break;
 	case CALL_FETCH:
 		fetch_drop(call->fetch);
@@ -361,8 +384,7 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	struct ulrpc_outcome o = {
 		.status = causes[cause].status,
 		.cause = cause,
-		.execution = (call->fsm.state == CALL_SENT &&
-			      !MUTATE(rpc_not_executed)) ||
+		.execution = (call_is_out(call) && !MUTATE(rpc_not_executed)) ||
 					     call->unknown
 				     ? ULRPC_EXECUTION_UNKNOWN
 				     : ULRPC_NOT_EXECUTED,
@@ -402,66 +424,14 @@ void call_expire(struct ulrpc_call *call)
 
 	if (call->fsm.state == CALL_QUEUED && !import_is_up(c->imp))
 		cause = client_down_cause(c);
+	else if (call->fsm.state == CALL_QUEUED && c->refusal)
+		cause = c->refusal;
 	else if (call->fsm.state == CALL_QUEUED && call->alone)
 		cause = ULRPC_CAUSE_NO_MEMORY;
 	/* No answer at all: is there still such a service? */
-	if (call->fsm.state == CALL_SENT)
+	if (call_is_out(call))
 		client_verify(c);
 	call_fail(call, cause);
-}
-
-/* ---- another attempt ---- */
-
-static void on_fenced(void *arg);
-
-/* Waits for the next bulk of the call that is still in use; false: there is
- * none. */
-static bool fence(struct ulrpc_call *call)
-{
-	for (unsigned int i = 0; i < call->nbulks; i++) {
-		if (bulk_idle(call->bulks[i]))
-			continue;
-		bulk_on_idle(call->bulks[i], on_fenced, call);
-		return true;
-	}
-	return false;
-}
-
-static void requeue(struct ulrpc_call *call)
-{
-	call_move(call, CALL_QUEUED);
-	call->queued = shard_now(call->shard);
-	client_queue_again(call->client, call);
-}
-
-static void on_fenced(void *arg)
-{
-	struct ulrpc_call *call = arg;
-
-	if (fence(call))
-		return;
-	list_del(&call->link);
-	requeue(call);
-}
-
-void call_again(struct ulrpc_call *call, bool maybe)
-{
-	struct ulrpc_client *c = call->client;
-
-	call->unknown |= maybe;
-	call->local = call->parcel->local;
-	call->target = call->parcel->target;
-	call->paths += call->parcel->paths;
-	c->inflight--;
-	parcel_forget(call->parcel, call);
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		bulk_detach(call->bulks[i]);
-	if (fence(call)) {
-		call_move(call, CALL_FENCE);
-		list_add_tail(&c->fenced, &call->link);
-		return;
-	}
-	requeue(call);
 }
 
 /* ---- an answer ---- */
@@ -525,59 +495,6 @@ static enum ulrpc_cause answer_check(struct ulrpc_call *call,
 	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
 }
 
-void call_doubt(struct ulrpc_call *call)
-{
-	if (call->semantics == ULRPC_IDEMPOTENT)
-		call_again(call, true);
-	else
-		call_fail(call, ULRPC_CAUSE_RESTARTED);
-}
-
-/* The server does not know the connection. A copy of the attempt may have come
- * there before, or to the server's predecessor; but not if the server has not
- * known the connection for longer than the attempt has been under way. The
- * slack is for turns, in which clocks stand, and for clocks that do not run
- * alike. */
-static bool is_executed_by_nobody(const struct ulrpc_call *call,
-				  const struct wire_reply *r)
-{
-	uint64_t age = shard_now(call->shard) - call->parcel->sent;
-
-	if (MUTATE(rpc_believe))
-		return true;
-	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
-}
-
-/* The answer says that the server has not looked at the call, and what would
- * help. False: it is another answer. */
-static bool is_turned_away(struct ulrpc_call *call, const struct wire_reply *r)
-{
-	struct ulrpc_client *c = call->client;
-	uint32_t epoch = call->parcel->epoch;
-
-	switch (r->status) {
-	case WIRE_NOT_CONNECTED:
-		import_lost(c->imp, epoch);
-		if (is_executed_by_nobody(call, r))
-			call_again(call, false);
-		else
-			call_doubt(call);
-		return true;
-	case WIRE_STALE_EPOCH:
-		import_lost(c->imp, epoch);
-		call_again(call, false);
-		return true;
-	case WIRE_NO_SERVICE:
-		/* The service has left that portal. It may be at another one,
-		 * or come back soon: asking for it will tell. */
-		call_again(call, false);
-		client_reopen(c);
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The status of a reply that says anything but that all went well. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
@@ -597,6 +514,14 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 
 /* ---- a reply that the server holds ---- */
 
+/* Who has answered. */
+static struct ulnet_id holder(const struct ulrpc_call *call)
+{
+	const struct parcel *query = call->query.parcel;
+
+	return query ? query->peer : call->out.parcel->peer;
+}
+
 /* Why the reply cannot be got. */
 static enum ulrpc_cause check_held(struct ulrpc_call *call,
 				   const struct wire_reply *r)
@@ -610,7 +535,7 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;
-	if (fetch_start(call, call->parcel->peer, r))
+	if (fetch_start(call, holder(call), r))
 		return ULRPC_CAUSE_NO_MEMORY;
 	return ULRPC_CAUSE_OK;
 }
@@ -624,19 +549,14 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 
 	o->cause = check_held(call, r);
 	if (o->cause) {
-		fetch_refuse(call->shard, call->parcel->peer, r);
+		fetch_refuse(call->shard, holder(call), r);
 		o->reply_needed =
 			o->cause == ULRPC_CAUSE_TOO_LONG ? r->needed : 0;
 		return false;
 	}
-	call->local = call->parcel->local;
-	call->target = call->parcel->target;
-	call->paths += call->parcel->paths;
-	c->inflight--;
-	parcel_forget(call->parcel, call);
+	attempt_end(call);
 	call_move(call, CALL_FETCH);
 	list_add_tail(&c->fetching, &call->link);
-	client_kick(c);
 	return true;
 }
 
@@ -663,11 +583,12 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	struct ulrpc_outcome o;
 	bool ok;
 
-	if (unlikely(r->status) && is_turned_away(call, r))
+	if (unlikely(r->status) && attempt_is_refused(call, r))
 		return;
 	client_served(call->client);
 	/* Said again, it is of the method, which minds. */
-	if (unlikely(r->status == WIRE_DOUBTFUL) && !call->unknown) {
+	if (unlikely(r->status == WIRE_DOUBTFUL) &&
+	    !(call->flags & WIRE_CALL_RESENT)) {
 		call_doubt(call);
 		return;
 	}
@@ -797,11 +718,15 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->client = c;
 	call->shard = c->shard;
 	list_init(&call->link);
+	list_init(&call->order);
 	call->watch = WATCH_NONE;
 	call->began = call->queued = now;
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->fsm.state = CALL_NEW;
+	call->xid = 0;
+	call->out.parcel = call->query.parcel = NULL;
 	call->unknown = false;
+	call->flags = 0;
 	call->alone = false;
 	call->gone = false;
 	call->nbulks = (uint8_t)conf->nbulks;
@@ -810,7 +735,8 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
 	call->reply_limit = conf->reply_limit;
 	call->slot = SLOT_NONE;
-	call->attempts = 0;
+	call->attempts = call->retries = 0;
+	call->queries = call->extensions = call->asks = 0;
 	call->connecting = call->window = 0;
 	call->paths = 0;
 	if (call->shared) {
@@ -865,6 +791,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 void call_gone(struct ulrpc_call *call)
 {
 	list_del(&call->link);
+	list_del(&call->order);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	call->gone = true;

@@ -3,8 +3,11 @@
  * A call, on the caller's side, from ulrpc_call() to its end.
  *
  *	NEW -> QUEUED -> SENT -> DONE
- *	          |        `--> FETCH ^ (a long reply)
- *	          ^--- FENCE <-'    (again, in another message)
+ *	         ^         |  ^    `--> FETCH ^ (a long reply)
+ *	         |         v  |  (still being served)
+ *	         |       ASK <-> ASKED	(what became of it?)
+ *	         |         |      |
+ *	         `- FENCE <+- WAIT<'	(again, in another message)
  *
  * Owner: the CPT of its client's target, but for what is said to be atomic.
  *
@@ -17,6 +20,7 @@
 #define RPC_CALL_H
 
 #include "base/fsm.h"
+#include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 
 struct fetch;
@@ -31,8 +35,13 @@ struct wire_reply;
  * QUEUED  Waits for a connection, its service, or a place in flight: in
  *	   client.again, .queue or .stalled; or, when it cannot be sent and
  *	   call.work will end it, in .fenced. Counted in client.nqueued.
- * SENT	   One attempt is under way, whose reply is awaited: in
- *	   parcel.entries[place]. Counted in client.inflight and parcel.open.
+ * SENT	   An attempt is under way, and until call.expected its reply, or word
+ *	   that it takes longer: in the parcel of call.out.
+ * ASK	   As SENT, but there is a doubt: the server is to be asked what became
+ *	   of the attempt, when there is a connection. In client.ask.
+ * ASKED   As SENT, and it has been asked: also in the parcel of call.query. The
+ *	   answer may come to either of them.
+ * WAIT	   To be sent again, at call.pause.
  * FETCH   Executed; its reply is longer than reply_max, and being got from the
  *	   server: in client.fetching, with call.fetch.
  * FENCE   To be sent again, when nobody moves data from or to its bulks for
@@ -40,12 +49,20 @@ struct wire_reply;
  * DONE	   Its callback has run; or will at the end of this turn, when its bulks
  *	   are free: in client.ending.
  *
- * client.ncalls counts it from QUEUED until its callback has run.
+ * SENT, ASK and ASKED are "out": counted in client.inflight, and each of their
+ * places in parcel.open.
+ *
+ * From its first sending until its end, a call has a number and a slot, and is
+ * in import.calls, whatever its state. client.ncalls counts it from QUEUED
+ * until its callback has run.
  */
 enum call_state {
 	CALL_NEW,
 	CALL_QUEUED,
 	CALL_SENT,
+	CALL_ASK,
+	CALL_ASKED,
+	CALL_WAIT,
 	CALL_FETCH,
 	CALL_FENCE,
 	CALL_DONE,
@@ -60,14 +77,26 @@ enum call_watch {
 	WATCH_TIMER, /* call.timer */
 };
 
+/* Where an answer to an attempt lands. */
+struct place {
+	struct parcel *parcel; /* NULL: nowhere */
+	uint32_t index;	       /* of parcel.entries */
+	uint32_t attempt;      /* 0: the first one */
+};
+
 struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
 	struct list link;      /* one of the client's lists: enum call_state */
 	struct list due;       /* WATCH_DUE: client.due */
-	struct parcel *parcel; /* SENT */
-	uint64_t xid;	       /* SENT: of this attempt */
+	struct list order;     /* import.calls */
+	uint64_t xid;	       /* its number; 0: it was never sent */
+	struct place out;      /* of the last attempt that is not a query */
+	struct place query;    /* of the last one that is */
+	uint64_t expected;     /* SENT, ASKED: ns; asked about if not heard of
+				* until then */
+	uint64_t sent;	       /* ns: the last attempt that is not a query */
 	/* What the call says of itself in a message, but for its numbers: the
 	 * bytes of that are the same for calls with the same said[]. */
 	union {
@@ -78,9 +107,7 @@ struct ulrpc_call {
 			uint32_t reply_max;
 			uint8_t priority, semantics;
 			uint8_t nbulks;
-			bool unknown; /* an attempt before this one may have
-				       * been executed: IDEMPOTENT only,
-				       * others end with that attempt */
+			uint8_t flags; /* enum wire_call_flags */
 		};
 		uint64_t said[3];
 	};
@@ -90,12 +117,15 @@ struct ulrpc_call {
 	bool gone;   /* with its node, which crashed: it never ends */
 	bool alone;  /* could not be sent for want of memory: goes by itself */
 	uint8_t watch;	     /* enum call_watch */
+	bool unknown; /* an attempt before the last one may have been executed:
+		       * IDEMPOTENT only, others end with that attempt */
 	uint8_t class;	     /* slab_class_of() this, with what follows */
-	uint16_t place;	     /* in the parcel */
 	uint32_t reply_need; /* bytes that its reply may take */
-	uint32_t slot;	     /* of the import, from its first sending until its
-			      * end; SLOT_NONE */
-	uint32_t attempts;
+	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */
+	uint32_t attempts;   /* with queries */
+	uint32_t retries;    /* of these, repetitions of what was delivered */
+	uint32_t queries, extensions;
+	uint32_t asks;	     /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
@@ -108,6 +138,7 @@ struct ulrpc_call {
 	/* Rail of the attempt before, once there was one. */
 	struct ulnet_nid local, target;
 	struct ulnet_timer timer; /* WATCH_TIMER */
+	struct ulnet_timer pause; /* WAIT */
 	struct ulnet_work work;	  /* it comes to its CPT; or ends, later */
 	enum ulrpc_cause cause;	  /* of the end that work will bring */
 
@@ -160,17 +191,23 @@ static inline void call_put(struct ulrpc_call *call)
 
 /* Time since it was queued counts as waiting for one thing or another. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
-/* QUEUED -> SENT, as @place in @p, which is being made: another attempt. */
+/* QUEUED -> SENT, as number @index in @p, which is being made. */
 static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,
-				  unsigned int place, uint64_t now)
+				  uint32_t index, uint64_t due, uint64_t now)
 {
 	if (now != call->queued)
 		call_count_waiting(call, now);
-	call->parcel = p;
-	call->place = (uint16_t)place;
-	call->attempts++;
+	call->out = (struct place){ p, index, call->attempts++ };
+	call->expected = due;
+	call->sent = now;
 	call->alone = false;
 	fsm_move(&call->fsm, call_states, CALL_SENT);
+}
+
+static inline bool call_is_out(const struct ulrpc_call *call)
+{
+	return call->fsm.state == CALL_SENT || call->fsm.state == CALL_ASK ||
+	       call->fsm.state == CALL_ASKED;
 }
 /* Ends a call that was not answered: what is known of its execution follows
  * from the state of the call. */
@@ -183,14 +220,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 /* FETCH: all of the reply is in call->fetch; @status < 0: the server has
  * something else there. */
 void call_on_fetched(struct ulrpc_call *call, int status);
-/* SENT -> QUEUED (or FENCE), for another attempt, with another number. @maybe:
- * this one may have been executed, which an idempotent call does not mind. */
-void call_again(struct ulrpc_call *call, bool maybe);
 /* Its deadline has come. */
 void call_expire(struct ulrpc_call *call);
-/* SENT: the call may have been executed, and there will be no answer. Ends the
- * call, or sends it again if it is idempotent. */
-void call_doubt(struct ulrpc_call *call);
 /* The node has crashed and is gone. */
 void call_gone(struct ulrpc_call *call);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mutation.h"
+#include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/parcel.h"
 #include "rpc/control.h"
@@ -120,22 +121,29 @@ void client_verify(struct ulrpc_client *c)
 		ask(c);
 }
 
+/* OPENING, but it is asked for only after a pause. */
+static void open_later(struct ulrpc_client *c)
+{
+	unsigned int n = c->reopened++;
+
+	ask_begin(c);
+	shard_arm(c->shard, &c->open_timer,
+		  rpc_at(shard_now(c->shard),
+			 import_pause(c->imp, n ? n - 1 : 0)));
+}
+
 void client_reopen(struct ulrpc_client *c)
 {
-	unsigned int n;
-
 	if (c->fsm.state != CLIENT_OPEN)
 		return; /* it is asked for already */
 	client_unopen(c);
-	n = c->reopened++;
-	if (n == 0 || !import_is_up(c->imp)) {
+	if (c->reopened == 0 || !import_is_up(c->imp)) {
+		c->reopened++;
 		client_open_service(c);
 		return;
 	}
 	client_move(c, CLIENT_OPENING);
-	ask_begin(c);
-	shard_arm(c->shard, &c->open_timer,
-		  rpc_at(shard_now(c->shard), import_pause(c->imp, n - 1)));
+	open_later(c);
 }
 
 void client_unopen(struct ulrpc_client *c)
@@ -172,16 +180,33 @@ static bool client_portal_ok(uint32_t portal)
 	       portal != ULRPC_PORTAL_BULK;
 }
 
+/* A service that has been there may come back: calls wait for that until their
+ * deadlines. */
+static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	c->refusal = cause;
+	if (!c->known) {
+		client_unopen(c);
+		fail_queued(c, cause);
+		return;
+	}
+	if (c->fsm.state == CLIENT_OPEN)
+		client_reopen(c);
+	else
+		open_later(c);
+}
+
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
 	ask_no_more(c);
 	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
-		client_unopen(c);
-		fail_queued(c, m->status == WIRE_SHUTTING_DOWN
-				       ? ULRPC_CAUSE_SHUTDOWN
-				       : ULRPC_CAUSE_NO_SERVICE);
+		client_missing(c, m->status == WIRE_SHUTTING_DOWN
+					  ? ULRPC_CAUSE_SHUTDOWN
+					  : ULRPC_CAUSE_NO_SERVICE);
 		return;
 	}
+	c->known = true;
+	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
@@ -200,17 +225,16 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 /* How many calls may go now. */
 static uint32_t client_room(const struct ulrpc_client *c)
 {
-	uint32_t n, span;
-
 	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
 	    c->inflight >= c->window.limit)
 		return 0;
-	n = MIN(c->nqueued, c->window.limit - c->inflight);
-	span = parcel_span(c->imp);
-	if (likely(n <= span))
-		return n;
-	c->imp->span_full = true;
-	return span;
+	return MIN(c->nqueued, c->window.limit - c->inflight);
+}
+
+static bool client_may_ask(const struct ulrpc_client *c)
+{
+	return !list_empty(&c->ask) && c->fsm.state == CLIENT_OPEN &&
+	       import_is_ready(c->imp);
 }
 
 static bool is_ready(const struct ulrpc_client *c)
@@ -230,7 +254,8 @@ static void on_flush(struct ulnet_work *work)
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
-	if (!c->shard->crashed && c->nqueued && !is_ready(c))
+	if (!c->shard->crashed && (c->nqueued || !list_empty(&c->ask)) &&
+	    !is_ready(c))
 		client_want(c);
 	else if (!c->shard->crashed)
 		client_flush(c);
@@ -246,10 +271,22 @@ static void window_watch(struct ulrpc_client *c)
 			  shard_now(c->shard) + WINDOW_PATIENCE);
 }
 
+static void stall_arm(struct ulrpc_client *c)
+{
+	if (!lnet_timer_armed(&c->stall_timer))
+		shard_arm(c->shard, &c->stall_timer,
+			  shard_now(c->shard) + STALL_PAUSE);
+}
+
 void client_flush(struct ulrpc_client *c)
 {
 	uint32_t n;
 
+	while (unlikely(client_may_ask(c)))
+		if (!parcel_query(c)) {
+			stall_arm(c);
+			break;
+		}
 	while ((n = client_room(c)))
 		if (!parcel_send(c, MIN(n, c->batch_max)))
 			break;
@@ -259,7 +296,7 @@ void client_flush(struct ulrpc_client *c)
 
 void client_kick(struct ulrpc_client *c)
 {
-	if (c->flushing || !client_room(c))
+	if (c->flushing || !(client_room(c) || client_may_ask(c)))
 		return;
 	c->flushing = true;
 	shard_hold(c->shard);
@@ -309,9 +346,7 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call)
 	call->alone = true;
 	list_del(&call->link);
 	list_add_tail(&c->stalled, &call->link);
-	if (!lnet_timer_armed(&c->stall_timer))
-		shard_arm(c->shard, &c->stall_timer,
-			  shard_now(c->shard) + STALL_PAUSE);
+	stall_arm(c);
 }
 
 static void on_window_timer(struct ulnet_timer *timer)
@@ -390,32 +425,15 @@ static void on_due(struct ulnet_timer *timer)
 
 /* ---- the connection ---- */
 
-/* The server is another one than before, or has forgotten us: what was sent
- * then is lost, or was executed: who knows. It would not know again what it
- * has seen. */
-static void client_restart(struct ulrpc_client *c)
-{
-	struct list sent;
-
-	/* It holds no replies for us any more. */
-	fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
-	list_init(&sent);
-	parcels_list_calls(c, &sent);
-	while (!list_empty(&sent)) {
-		struct ulrpc_call *call =
-			list_first(&sent, struct ulrpc_call, link);
-
-		list_del(&call->link);
-		call_doubt(call);
-	}
-}
-
 void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
 	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
-	if (forgotten)
-		client_restart(c);
+	if (forgotten) {
+		/* It holds no replies for us any more. */
+		fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
+		attempts_doubt(c);
+	}
 	if (c->ncalls)
 		client_open_service(c);
 	client_kick(c);
@@ -459,7 +477,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 	fail_all(&c->fenced, cause);
 	fail_all(&c->fetching, cause);
 	list_init(&sent);
-	parcels_list_calls(c, &sent);
+	attempts_list(c, &sent);
 	fail_all(&sent, cause);
 }
 
@@ -480,6 +498,7 @@ static void client_leave(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->stall_timer);
 	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
+	shard_cancel(c->shard, &c->watch_timer);
 	list_del(&c->link);
 	client_free(c);
 	if (list_empty(&imp->clients))
@@ -506,21 +525,25 @@ void client_stop(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->stall_timer);
 	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
+	shard_cancel(c->shard, &c->watch_timer);
 }
 
 static void calls_stop(struct list *calls)
 {
 	struct ulrpc_call *call;
 
-	list_for_each_entry (call, calls, link)
+	list_for_each_entry (call, calls, link) {
 		client_unwatch(call);
+		if (call->fsm.state == CALL_WAIT)
+			shard_cancel(call->shard, &call->pause);
+	}
 }
 
 void client_crash(struct ulrpc_client *c)
 {
 	client_stop(c);
 	/* For client_gone(): the next that happens to any call. */
-	parcels_list_calls(c, &c->fenced);
+	attempts_list(c, &c->fenced);
 	calls_stop(&c->again);
 	calls_stop(&c->stalled);
 	calls_stop(&c->queue);
@@ -642,7 +665,10 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->fenced);
 	list_init(&c->fetching);
 	list_init(&c->ending);
+	list_init(&c->ask);
 	list_init(&c->due);
+	list_init(&c->watched);
+	c->watch_at = TIME_NEVER;
 	c->due_at = TIME_NEVER;
 	c->fsm.state = CLIENT_UNOPENED;
 	timeouts_init(&c->timeouts);
@@ -650,6 +676,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	lnet_timer_init(&c->stall_timer, on_stall);
 	lnet_timer_init(&c->window_timer, on_window_timer);
 	lnet_timer_init(&c->due_timer, on_due);
+	lnet_timer_init(&c->watch_timer, attempt_on_watch);
 	c->flush.fn = on_flush;
 	c->close_work.fn = client_on_close;
 	c->free_work.fn = on_free;

@@ -46,12 +46,13 @@ struct ulrpc_client {
 	/* ulrpc_call.link; enum call_state says which calls are where. Calls
 	 * of again and queue wait for something that will have them sent: the
 	 * service to be opened, a connection, the import's pause, a call in
-	 * flight to end, a slot (import.slots.wanted), the first message of
-	 * import.sending to end; or else flush is given. */
+	 * flight to end, a slot (import.slots.wanted); or else flush is given.
+	 * Those of ask wait for the first three of these. */
 	struct list again;   /* were sent before; go first */
 	struct list queue;   /* behind those */
 	struct list stalled; /* for want of memory, until stall_timer */
-	struct list fenced;
+	struct list fenced;  /* and those that wait for their own timers */
+	struct list ask;     /* to be asked about */
 	struct list fetching;
 	struct list ending; /* over, but for memory of their bulks */
 	uint32_t nqueued, inflight;
@@ -66,6 +67,8 @@ struct ulrpc_client {
 	uint32_t portal, request_max, message_max;
 	bool said_too_long;    /* of a request for it, in the log */
 	unsigned int reopened; /* in a row, without having been of use */
+	bool known;	       /* the service has been there */
+	enum ulrpc_cause refusal; /* why it is not, as of the last answer */
 
 	struct ulnet_timer stall_timer; /* of stalled */
 
@@ -80,6 +83,12 @@ struct ulrpc_client {
 	struct list due; /* ulrpc_call.due */
 	uint64_t due_at; /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer due_timer;
+
+	/* Attempts that are under way, by when their answers are expected.
+	 * watch_timer comes at watch_at, which is not after the first. */
+	struct list watched;   /* parcel.of_watch */
+	uint64_t watch_at;     /* ns; TIME_NEVER: it is not armed */
+	struct ulnet_timer watch_timer;
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;

@@ -204,17 +204,6 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 	return 0;
 }
 
-uint64_t fetches_before_rare(const struct import *imp)
-{
-	uint64_t before = UINT64_MAX;
-	const struct fetch *f;
-
-	list_for_each_entry (f, &imp->shard->imports->fetches, link)
-		if (f->call && f->call->client->imp == imp)
-			before = MIN(before, f->call->xid - 1);
-	return before;
-}
-
 /* ---- after a crash ---- */
 
 void fetches_crash(struct shard *s)

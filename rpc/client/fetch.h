@@ -64,16 +64,6 @@ void fetch_drop(struct fetch *f);
 void fetch_refuse(struct shard *s, struct ulnet_id peer,
 		  const struct wire_reply *r);
 
-/* The number before that of the oldest call of @imp whose reply is being
- * fetched; UINT64_MAX: there is none. */
-uint64_t fetches_before_rare(const struct import *imp);
-static inline uint64_t fetches_before(const struct import *imp)
-{
-	return likely(list_empty(&imp->shard->imports->fetches))
-		       ? UINT64_MAX
-		       : fetches_before_rare(imp);
-}
-
 /* The node has crashed, and then is gone. */
 void fetches_crash(struct shard *s);
 void fetches_gone(struct shard *s);

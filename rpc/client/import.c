@@ -8,7 +8,9 @@
 #include "base/backoff.h"
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/attempt.h"
 #include "rpc/client/client.h"
+#include "rpc/client/extend.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
@@ -33,6 +35,8 @@
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
+/* In a hurry; and no server that is alive rests for longer than all of them. */
+#define PROBE_HURRY_MIN (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
 
 #define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
@@ -108,12 +112,6 @@ static void import_tell_all(struct import *imp,
 	/* Clients that close do so by work: the list stays as it is. */
 	list_for_each_entry (c, &imp->clients, link)
 		fn(c);
-}
-
-void import_on_span(struct import *imp)
-{
-	imp->span_full = false;
-	import_tell_all(imp, client_kick);
 }
 
 void import_on_slot(struct import *imp)
@@ -200,6 +198,7 @@ static void import_lose(struct import *imp, const char *why)
 	stat_count(imp->shard, RPC_STAT_connections_lost);
 	imp->untried = imp->nnids - 1;
 	imp->probes = 0;
+	imp->hurry = 0;
 }
 
 /* The server is there, so it is tried before others. That it can be reached is
@@ -361,8 +360,21 @@ void import_want(struct import *imp)
 
 static uint64_t probe_interval(const struct import *imp)
 {
-	return MIN(MAX(imp->keepalive / 4, PROBE_INTERVAL_MIN),
-		   PROBE_INTERVAL_MAX);
+	uint64_t usual = MIN(MAX(imp->keepalive / 4, PROBE_INTERVAL_MIN),
+			     PROBE_INTERVAL_MAX);
+
+	if (!imp->hurry)
+		return usual;
+	return MIN(usual, MAX(imp->hurry / 4, PROBE_HURRY_MIN));
+}
+
+/* There is no doubt any more. */
+static void probes_end(struct import *imp)
+{
+	imp->probes = 0;
+	imp->hurry = 0;
+	if (imp->fsm.state == IMPORT_SUSPECT)
+		import_move(imp, IMPORT_FULL);
 }
 
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
@@ -438,11 +450,8 @@ static void import_look(struct import *imp)
 	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
 	uint64_t now = shard_now(imp->shard);
 
-	if (imp->probes && imp->heard >= imp->probed) {
-		imp->probes = 0;
-		if (imp->fsm.state == IMPORT_SUSPECT)
-			import_move(imp, IMPORT_FULL);
-	}
+	if (imp->probes && imp->heard >= imp->probed)
+		probes_end(imp);
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
 		disconnect_send(imp);
 		shard_cancel(imp->shard, &imp->pause);
@@ -475,6 +484,14 @@ void import_doubt(struct import *imp, uint32_t epoch)
 		import_dead(imp);
 	else
 		shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+void import_suspect(struct import *imp, uint32_t epoch, uint64_t within)
+{
+	if (epoch != imp->epoch || !import_is_up(imp))
+		return;
+	imp->hurry = imp->hurry ? MIN(imp->hurry, within) : within;
+	import_doubt(imp, epoch);
 }
 
 static void on_timer(struct ulnet_timer *timer)
@@ -534,6 +551,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->failed = 0;
 	imp->shutting_down = false;
 	imp->probes = 0;
+	imp->hurry = 0;
 	imp->untried = imp->nnids - 1;
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
@@ -541,8 +559,12 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 	/* None of them sends before all know: the end of a call of one may lead
 	 * to a call of another. */
+	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
 		import_tell_all(imp, client_unopen);
+	else
+		attempts_ask(imp);
+	attempts_without_slot(imp);
 	list_for_each_entry (c, &imp->clients, link)
 		client_on_connected(c, forgotten);
 }
@@ -594,9 +616,7 @@ static void on_alive(struct import *imp, const struct wire_alive *m)
 		return;
 	}
 	import_heard(imp, shard_now(imp->shard));
-	imp->probes = 0;
-	if (imp->fsm.state == IMPORT_SUSPECT)
-		import_move(imp, IMPORT_FULL);
+	probes_end(imp);
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
@@ -635,6 +655,11 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		if (imp)
 			on_alive(imp, &m->alive);
 		break;
+	case WIRE_EXTEND:
+		imp = sender(s, ev, m->extend.client, m->extend.epoch);
+		if (imp)
+			extend_on_message(imp, &m->extend);
+		break;
 	default: /* Disconnected: we do not wait for it */
 		break;
 	}
@@ -663,7 +688,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->parcels);
 	list_init(&imp->reply_bufs);
 	list_init(&imp->cancels.link);
-	list_init(&imp->sending);
+	list_init(&imp->calls);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
 	return imp;

@@ -51,19 +51,15 @@ struct import {
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
 
-	/* Numbers of calls. Each attempt has one of its own, in order, over all
-	 * connections: so one that has come to the server before is a copy.
-	 * No number is given to a call that is XIDS_SPAN or more after the
-	 * first of what LNet has not sent yet. */
-	uint64_t xid;	     /* the last one used */
-	struct list sending; /* parcel.of_sending, by xid */
-	bool span_full;	     /* calls wait for the first of these */
+	/* Numbers of calls, in the order in which the calls were first sent,
+	 * over all connections. */
+	uint64_t xid;	    /* the last one used */
+	struct list calls;  /* that have one: ulrpc_call.order, by xid */
+	struct slots slots; /* that they have */
 
-	struct slots slots; /* of calls */
 	struct cancels cancels; /* calls that ended in this turn */
 
-	/* What waits for replies: parcel.of_import, by xid. */
-	struct list parcels;
+	struct list parcels; /* what waits for replies: parcel.of_import */
 
 	/* For replies (reply_buf.h): those that no parcel uses, and the number
 	 * of all that are kept. */
@@ -91,6 +87,7 @@ struct import {
 	uint64_t used;	      /* ns: when the last call ended or began */
 	uint64_t sequence;    /* of keepalives */
 	unsigned int probes;  /* without an answer */
+	uint64_t hurry;	      /* ns: how long who doubts would wait; or 0 */
 	uint64_t probed;      /* ns: when the last one was sent */
 
 	/* CONNECTING, DISCONN */
@@ -163,6 +160,9 @@ static inline void import_heard(struct import *imp, uint64_t now)
 }
 /* A message of @epoch may not have been delivered: is the server there? */
 void import_doubt(struct import *imp, uint32_t epoch);
+/* The same, of an attempt that had the time @within, ns, to be answered: a dead
+ * server is to be found out in no more than about that. */
+void import_suspect(struct import *imp, uint32_t epoch, uint64_t within);
 /* A message that was sent at @sent, ns, was not delivered. */
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
 /* The server has answered a call. */
@@ -181,8 +181,6 @@ void import_on_sign(struct import *imp);
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
-/* Numbers may be given to calls again. */
-void import_on_span(struct import *imp);
 /* A slot is free, for which calls wait. */
 void import_on_slot(struct import *imp);
 /* The call that holds @slot ends. */
@@ -195,7 +193,7 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* Connected, Opened, Disconnected, Alive have come. */
+/* Connected, Opened, Disconnected, Alive, Extend have come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 

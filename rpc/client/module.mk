@@ -1,7 +1,9 @@
 # Connections to services, and calls.
+libulrpccore_la_SOURCES += %D%/attempt.c %D%/attempt.h
 libulrpccore_la_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_la_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
+libulrpccore_la_SOURCES += %D%/extend.c %D%/extend.h
 libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h

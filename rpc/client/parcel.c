@@ -6,6 +6,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
@@ -26,35 +27,6 @@
 /* Of a sink with checksums, in a reply; of each of its segments. */
 #define MOVED_BOUND	 32
 #define MOVED_EACH_BOUND 10
-
-/* ---- numbers ---- */
-
-uint32_t parcel_span(const struct import *imp)
-{
-	const struct parcel *p;
-
-	if (likely(list_empty(&imp->sending)))
-		return XIDS_SPAN;
-	p = list_first(&imp->sending, struct parcel, of_sending);
-	return XIDS_SPAN - (uint32_t)MIN(imp->xid + 1 - p->xid, XIDS_SPAN);
-}
-
-static void sending_begin(struct parcel *p)
-{
-	p->sending = true;
-	list_add_tail(&p->client->imp->sending, &p->of_sending);
-}
-
-/* The numbers of a parcel have reached the server, or never will, or do not
- * matter any more. */
-static void sending_settled(struct parcel *p)
-{
-	if (list_empty(&p->of_sending))
-		return;
-	list_del(&p->of_sending);
-	if (unlikely(p->client->imp->span_full))
-		import_on_span(p->client->imp);
-}
 
 /* ---- memory ---- */
 
@@ -92,11 +64,37 @@ void parcel_check(struct parcel *p)
 
 /* ---- replies ---- */
 
+/* Answers are nearly always in the order of their calls. */
+static struct parcel_entry *entry_find_again(struct parcel *p, uint64_t xid)
+{
+	for (unsigned int i = 0; i < p->nagain; i++) {
+		unsigned int at = (p->hint + i) % p->nagain;
+		const struct ulrpc_call *call = p->entries[at].call;
+
+		if (!call || call->xid != xid)
+			continue;
+		p->hint = at + 1;
+		return &p->entries[at];
+	}
+	return NULL;
+}
+
 static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
 {
 	uint64_t i = xid - p->xid;
 
-	return i < p->n ? &p->entries[i] : NULL;
+	if (likely(i < p->n && i >= p->nagain))
+		return &p->entries[i];
+	return entry_find_again(p, xid);
+}
+
+/* Is it of the attempt, or of the query, that was sent with @p? */
+static bool is_of_parcel(const struct parcel *p, const struct ulrpc_call *call,
+			 uint32_t attempt)
+{
+	if (likely(call->out.attempt == attempt))
+		return true;
+	return call->query.parcel == p && call->query.attempt == attempt;
 }
 
 /* Or does the server say that it has not looked at the call? */
@@ -138,7 +136,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
 			call_on_reply(p->entries[0].call, r, now);
 		else if (likely(e && e->call &&
-				e->call->attempts == r->attempt + 1))
+				is_of_parcel(p, e->call, r->attempt)))
 			call_on_reply(e->call, r, now);
 		else
 			stat_count(p->shard, e ? RPC_STAT_replies_late
@@ -198,7 +196,7 @@ static void on_parcel_over(struct ulnet_work *work)
 void parcel_retire(struct parcel *p)
 {
 	list_del(&p->of_import);
-	sending_settled(p);
+	list_del(&p->of_watch);
 	reply_buf_release(p);
 	p->client = NULL;
 	if (p->sending) {
@@ -223,16 +221,6 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 	return need;
 }
 
-void parcels_list_calls(const struct ulrpc_client *c, struct list *calls)
-{
-	const struct parcel *p;
-
-	list_for_each_entry (p, &c->imp->parcels, of_import)
-		for (unsigned int i = 0; p->client == c && i < p->n; i++)
-			if (p->entries[i].call)
-				list_add_tail(calls, &p->entries[i].call->link);
-}
-
 /* ---- sending ---- */
 
 static void undelivered(struct parcel *p)
@@ -243,8 +231,20 @@ static void undelivered(struct parcel *p)
 
 	for (unsigned int i = 0; i < p->n && p->open; i++)
 		if (p->entries[i].call)
-			call_again(p->entries[i].call, false);
+			attempt_undelivered(p->entries[i].call, p);
 	import_undelivered(imp, epoch, sent);
+}
+
+/* A query is repeated when no answer comes. */
+static void doubtful(struct parcel *p)
+{
+	struct import *imp = p->client->imp;
+	uint32_t epoch = p->epoch;
+
+	for (unsigned int i = 0; i < p->n && !p->query; i++)
+		if (p->entries[i].call)
+			call_ask(p->entries[i].call);
+	import_doubt(imp, epoch);
 }
 
 static void parcel_on_sent(const struct ulnet_event *ev)
@@ -258,7 +258,6 @@ static void parcel_on_sent(const struct ulnet_event *ev)
 	}
 	if (ev->unlinked) {
 		p->sending = false;
-		sending_settled(p);
 		entries_unhold(p);
 	}
 	if (ev->type == LNET_EVENT_SEND && ev->status &&
@@ -270,7 +269,7 @@ static void parcel_on_sent(const struct ulnet_event *ev)
 		if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
 			undelivered(p);
 		else
-			import_doubt(p->client->imp, p->epoch);
+			doubtful(p);
 	}
 	if (ev->unlinked)
 		parcel_check(p);
@@ -296,6 +295,8 @@ struct load {
 	uint32_t need;
 	uint32_t slots; /* that are left for calls that have none */
 	uint64_t until; /* the last deadline */
+	uint64_t due;	/* when the answers are expected */
+	unsigned int nagain; /* calls that have a number */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[BULKS_MAX];
 };
@@ -384,6 +385,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	}
 	if (likely(call->slot == SLOT_NONE))
 		l->slots--;
+	else
+		l->nagain++;
 	l->head = head;
 	l->bodies += call->length;
 	l->need += call->reply_need;
@@ -499,21 +502,24 @@ static struct parcel *parcel_new(const struct load *l)
 	p->shard = s;
 	p->client = c;
 	p->match = shard_match_alloc(s);
-	p->xid = c->imp->xid + 1;
+	p->xid = c->imp->xid + 1 - l->nagain;
+	p->nagain = l->nagain;
+	p->hint = 0;
 	p->sent = l->now;
+	p->due = l->due;
 	if (MUTATE(rpc_old_reply))
 		p->match = 256;
 	p->epoch = c->imp->epoch;
 	p->peer = import_target(c->imp);
 	p->n = p->open = l->n;
-	p->waiting = 0;
 	p->held = 0;
 	p->need = l->need;
 	p->sending = false;
-	list_init(&p->of_sending);
+	list_init(&p->of_watch);
 	p->over = false;
 	p->landing = false;
 	p->bulk = l->nsegments != 0;
+	p->query = false;
 	p->bufs = NULL;
 	p->current = NULL;
 	p->local = LNET_NID_ANY;
@@ -526,16 +532,18 @@ static struct parcel *parcel_new(const struct load *l)
 	return p;
 }
 
-/* The call becomes part of the parcel: xid, attempt, slot. */
+/* The call becomes part of the parcel; a new one gets its number and slot. */
 static void entry_fill(struct parcel *p, unsigned int i,
-		       struct ulrpc_call *call, uint64_t now)
+		       struct ulrpc_call *call, uint64_t due, uint64_t now)
 {
 	struct import *imp = p->client->imp;
 
-	if (likely(call->slot == SLOT_NONE))
+	if (likely(call->slot == SLOT_NONE)) {
 		call->slot = slots_take(&imp->slots, call);
-	call->xid = ++imp->xid;
-	call_on_packed(call, p, i, now);
+		call->xid = ++imp->xid;
+		list_add_tail(&imp->calls, &call->order);
+	}
+	call_on_packed(call, p, i, due, now);
 	p->entries[i].call = call;
 	p->entries[i].held = NULL;
 }
@@ -551,16 +559,16 @@ static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
 
 static struct wire_call wire_call_of(const struct ulrpc_call *call,
 				     const struct wire_segments *segments,
-				     uint64_t now)
+				     uint64_t time, uint64_t now)
 {
 	return (struct wire_call){
 		.xid = call->xid,
-		/* An attempt has as much time as its call. */
+		.timeout = time / NSEC_PER_USEC,
 		.remaining = parcel_time_left(call->deadline, now),
-		.attempt = call->attempts - 1,
+		.attempt = call->out.attempt,
 		.method = call->method,
 		.length = call->length,
-		.flags = call->unknown ? WIRE_CALL_RESENT : 0,
+		.flags = call->flags,
 		.priority = call->priority,
 		.reply_max = call->reply_max,
 		.slot = call->slot,
@@ -584,41 +592,63 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
 	struct wire_call_rest rest; /* of @like */
+	uint64_t due = 0;	    /* the same */
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
+		bool alike = likely(like) && is_said_alike(call, like);
+		uint64_t time = 0;
 		struct wire_call w;
 
-		entry_fill(p, i, call, l->now);
-		if (unlikely(!like || !is_said_alike(call, like))) {
-			w = wire_call_of(call, segments, l->now);
+		if (unlikely(!alike)) {
+			time = attempt_time(call, l->now);
+			due = attempt_due(call, time, l->now);
+			p->due = MIN(p->due, due);
+		}
+		entry_fill(p, i, call, due, l->now);
+		if (unlikely(!alike)) {
+			w = wire_call_of(call, segments, time, l->now);
 			segments += call->nbulks;
-			like = call->nbulks ? NULL : call;
+			/* One that is sent again may have more time. */
+			like = call->nbulks || i < p->nagain ? NULL : call;
 			if (!like) {
 				at = wire_call_put(at, &w);
 				continue;
 			}
 			wire_call_rest_make(&rest, &w);
 		}
-		at = wire_call_put_with(at, call->xid, call->attempts - 1,
+		at = wire_call_put_with(at, call->xid, call->out.attempt,
 					call->slot, &rest);
 	}
 	return at;
 }
 
-/* The number up to which all calls are answered, or not waited for any more:
- * that before the first call of the first parcel that waits. The last one of
- * these parcels is @p, whose calls have no numbers yet. A call whose reply is
- * being fetched has it not yet. */
-static uint64_t acked(const struct parcel *p)
+/* Who asks is not executed. The answer may be the reply, whatever it has. */
+static uint8_t *encode_queries(struct parcel *p, const struct load *l,
+			       uint8_t *at)
 {
-	struct parcel *first =
-		list_first(&p->client->imp->parcels, struct parcel, of_import);
+	for (unsigned int i = 0; i < l->n; i++) {
+		const struct ulrpc_call *call = l->calls[i];
+		struct wire_call w =
+			wire_call_of(call, NULL, attempt_time(call, l->now),
+				     l->now);
 
-	while (first != p && !first->entries[first->waiting].call)
-		first->waiting++;
-	return MIN(first->xid + first->waiting - 1,
-		   fetches_before(p->client->imp));
+		w.attempt = call->query.attempt;
+		w.flags |= WIRE_CALL_QUERY;
+		w.length = 0;
+		w.nbulks = 0;
+		at = wire_call_put(at, &w);
+		p->entries[i].held = NULL;
+	}
+	return at;
+}
+
+/* The number up to which all calls are over. */
+static uint64_t acked(const struct import *imp)
+{
+	if (list_empty(&imp->calls))
+		return imp->xid;
+	return list_first(&imp->calls, struct ulrpc_call, order)->xid - 1;
 }
 
 static uint8_t *encode_head(struct parcel *p, const struct load *l)
@@ -627,12 +657,12 @@ static uint8_t *encode_head(struct parcel *p, const struct load *l)
 	struct wire_requests m = {
 		.connection = imp->connection,
 		.client = imp->handle,
-		.acked = acked(p),
+		.acked = acked(imp),
 		.epoch = imp->epoch,
 	};
 	uint8_t *at = wire_requests_put(p->head, &m);
 
-	at = encode_calls(p, l, at);
+	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
@@ -665,6 +695,13 @@ static unsigned int encode_bodies(struct parcel *p, const struct load *l,
 	return niov;
 }
 
+static unsigned int head_only(struct parcel *p, const uint8_t *end,
+			      struct iovec *iov)
+{
+	iov[0] = (struct iovec){ p->head, (size_t)(end - p->head) };
+	return 1;
+}
+
 static int parcel_put(struct parcel *p, const struct load *l,
 		      const struct iovec *iov, unsigned int niov,
 		      uint64_t hdr_data)
@@ -686,7 +723,7 @@ static int parcel_put(struct parcel *p, const struct load *l,
 		entries_unhold(p); /* no event will do so */
 		return rc;
 	}
-	sending_begin(p);
+	p->sending = true;
 	rc = LNetPut(LNET_NID_ANY, p->send_md, LNET_NOACK_REQ, p->peer,
 		     c->portal, p->match, 0, hdr_data);
 	if (rc)
@@ -706,8 +743,29 @@ static int parcel_launch(struct parcel *p, const struct load *l)
 	at = encode_head(p, l);
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
-	niov = encode_bodies(p, l, at, iov);
+	niov = p->query ? head_only(p, at, iov) : encode_bodies(p, l, at, iov);
 	return parcel_put(p, l, iov, niov, hdr_data);
+}
+
+static void load_begin(struct load *l, struct ulrpc_client *c)
+{
+	l->client = c;
+	l->now = shard_now(c->shard);
+	l->n = l->nsegments = l->nagain = 0;
+	l->niov = 1;
+	l->head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
+	l->copied = l->bodies = 0;
+	l->need = 0;
+	l->until = 0;
+	l->due = TIME_NEVER;
+}
+
+/* Of no use: nothing can land there. */
+static void parcel_drop(struct parcel *p)
+{
+	p->open = 0;
+	list_del(&p->of_import);
+	parcel_check(p);
 }
 
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
@@ -717,14 +775,7 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 	unsigned int sent;
 	int rc;
 
-	l.client = c;
-	l.now = shard_now(c->shard);
-	l.n = l.nsegments = 0;
-	l.niov = 1;
-	l.head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
-	l.copied = l.bodies = 0;
-	l.need = 0;
-	l.until = 0;
+	load_begin(&l, c);
 	l.slots = slots_have(&c->imp->slots, n);
 	load_fill(&l, n);
 	if (!l.n)
@@ -739,17 +790,67 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 	rc = reply_buf_attach(p);
 	if (rc) {
 		load_undo(&l, rc);
-		p->open = 0;
-		list_del(&p->of_import);
-		parcel_check(p);
+		parcel_drop(p);
 		return sent;
 	}
 	c->nqueued -= sent;
 	c->inflight += sent;
 	c->imp->sent = l.now;
+	if (unlikely(parcel_launch(p, &l)))
+		undelivered(p);
+	else
+		attempt_watch(c, p);
+	return sent;
+}
+
+/* ---- queries ---- */
+
+static void query_fill(struct load *l)
+{
+	struct ulrpc_call *call;
+
+	l->due = 0;
+	list_for_each_entry (call, &l->client->ask, link) {
+		if (l->n == WIRE_CALLS_MAX ||
+		    (l->n && l->need + call->reply_need > REPLIES_MAX) ||
+		    l->head + WIRE_CALL_BOUND > WIRE_HEAD_MAX)
+			return;
+		l->head += WIRE_CALL_BOUND;
+		l->need += call->reply_need;
+		l->until = MAX(l->until, call->deadline);
+		l->due = MAX(l->due, attempt_query_due(call, l->now));
+		l->nsegments += call->nbulks;
+		l->calls[l->n++] = call;
+	}
+}
+
+bool parcel_query(struct ulrpc_client *c)
+{
+	struct parcel *p;
+	struct load l;
+
+	load_begin(&l, c);
+	query_fill(&l);
+	l.nagain = l.n;
+	p = parcel_new(&l);
+	if (!p)
+		return false;
+	p->query = true;
+	shard_hold(c->shard);
+	if (reply_buf_attach(p)) {
+		parcel_drop(p);
+		return false;
+	}
+	for (unsigned int i = 0; i < l.n; i++) {
+		p->entries[i].call = l.calls[i];
+		attempt_on_asked(l.calls[i], p, i);
+	}
+	c->imp->sent = l.now;
 	if (parcel_launch(p, &l))
 		undelivered(p);
-	return sent;
+	else
+		attempt_watch(c, p);
+	return true;
 }
 
 /* ---- after a crash ---- */

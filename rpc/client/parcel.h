@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A parcel: one message with calls of one client, and the memory where their
- * replies land (reply_buf.h). It is one attempt of each of its calls, and each
- * attempt has a number of its own: so what comes late is for nobody, wherever
- * it lands.
+ * replies land (reply_buf.h). It is one attempt of each of its calls, or one
+ * query about each. Numbers of calls, and of their attempts, tell what comes
+ * late, wherever it lands.
  *
  * A parcel ends when none of its calls waits any more; its memory is free when
  * LNet has told the end of everything that LNet was given.
@@ -22,15 +22,18 @@ struct reply_buf;
 struct parcel {
 	struct list all;	/* imports.parcels */
 	struct list of_import;	/* import.parcels, while somebody waits */
-	struct list of_sending; /* import.sending, the same, and LNet has it */
+	struct list of_watch;	/* client.watched, by due */
 	struct shard *shard;
 	struct ulrpc_client *client; /* NULL: nobody waits */
 	uint64_t match;
-	uint64_t xid;  /* of its first call; the others follow */
+	/* The first nagain calls had their numbers before, which may be any.
+	 * Of the others call i has number xid + i. */
+	uint64_t xid;
+	unsigned int nagain, hint; /* @hint: where to look first */
 	uint64_t sent; /* ns: when it was given to LNet */
+	uint64_t due;  /* ns: when its answers are expected */
 	uint32_t epoch;
 	unsigned int n, open;	/* calls; those that wait */
-	unsigned int waiting;	/* none of those before this one waits */
 	unsigned int held;	/* entries with a body being sent from there */
 	uint32_t need;		/* bytes that their replies may have */
 	bool sending;		/* LNet has the send MD */
@@ -43,6 +46,7 @@ struct parcel {
 	bool over;    /* work is given */
 	bool landing; /* an event of one of bufs is being dealt with */
 	bool bulk;    /* there is any in it */
+	bool query;
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
 	uint8_t *head; /* behind the entries */
@@ -56,6 +60,8 @@ struct parcel {
  * how many went, or cannot go (now) and are out of the way; 0: there are
  * none. */
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
+/* The same for queries, from client.ask. False: there is no memory. */
+bool parcel_query(struct ulrpc_client *c);
 /* Replies have come, as the event says: whole. */
 void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);
 /* LNet has said its last word of something: frees the parcel, if it was that of
@@ -64,20 +70,25 @@ void parcel_check(struct parcel *p);
 /* No call of the parcel waits any more: unlinks its memory, and cancels its
  * sending. */
 void parcel_retire(struct parcel *p);
-/* A call of it has ended, or goes its own way. */
-static inline void parcel_forget(struct parcel *p,
-				 const struct ulrpc_call *call)
+/* A call has ended, or goes its own way: nothing lands at @at for it. */
+static inline void parcel_forget(const struct ulrpc_call *call,
+				 struct place *at)
 {
-	p->entries[call->place].call = NULL;
+	struct parcel *p = at->parcel;
+
+	p->entries[at->index].call = NULL;
 	p->need -= call->reply_need;
+	at->parcel = NULL;
 	if (--p->open == 0)
 		parcel_retire(p);
 }
-/* Puts all calls of @c that are in a message to @calls, by ulrpc_call.link. */
-void parcels_list_calls(const struct ulrpc_client *c, struct list *calls);
-/* How many numbers may be given to calls of this import now, so that the server
- * still remembers those that LNet is sending: see import.sending. */
-uint32_t parcel_span(const struct import *imp);
+/* Nothing lands for it anywhere. */
+static inline void parcel_forget_all(struct ulrpc_call *call)
+{
+	parcel_forget(call, &call->out);
+	if (unlikely(call->query.parcel))
+		parcel_forget(call, &call->query);
+}
 /* What is on its way to this import's server is given up, if it can be. */
 void parcels_abort(struct import *imp);
 /* After a crash. */

@@ -65,7 +65,7 @@ static out_of_line void request_refuse(struct origin *o,
 					       : RPC_STAT_requests_unroomed);
 		reply.retry_after = service_retry_after(o->sc->service, again);
 	} else if (status == WIRE_NOT_CONNECTED) {
-		reply.absent = export_absent(o->sc->shard->exports, now);
+		reply.absent = o->absent;
 	}
 	origin_await(o, c, now);
 	reply_add(o, &reply, NULL, false, NULL);
@@ -83,8 +83,11 @@ static uint32_t check_connection(struct origin *o,
 	 * one. */
 	e = export_find(sc->shard->exports, m->connection, m->client,
 			&o->client, &o->source, now);
-	if (!e)
+	if (!e) {
+		o->absent = export_absent(sc->shard->exports, m->connection,
+					  now);
 		return WIRE_NOT_CONNECTED;
+	}
 	/* Calls that are refused from here on are noted, so no copy of these
 	 * will be executed later. */
 	o->export = export_ref(e);

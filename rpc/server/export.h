@@ -125,11 +125,17 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* us for which a handle that is not known has not been: since an export was
- * last dropped. What was sent on such a connection within that time was
- * executed by nobody. */
-static inline uint64_t export_absent(const struct exports *x, uint64_t now)
+/* us for which @handle, that export_find() has not found, has not been known:
+ * since an export was last dropped. What was sent on such a connection within
+ * that time was executed by nobody. One that is known, but was made from other
+ * addresses, has been known until now. */
+static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
+				     uint64_t now)
 {
+	const struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
+
+	if (e && e->handle == handle)
+		return 0;
 	return (now - x->dropped) / NSEC_PER_USEC;
 }
 

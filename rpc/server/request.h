@@ -59,6 +59,7 @@ struct origin {
 	/* The last call that was read: us that its caller waits, and so when the
 	 * call is due, ns. */
 	uint64_t remaining, due;
+	uint64_t absent; /* us, if there is no export: export_absent() */
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls that this is the address of */

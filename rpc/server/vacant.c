@@ -176,7 +176,8 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 	}
 	status = vacant_status(s, ev, m, &e);
 	if (!e)
-		absent = export_absent(s->exports, shard_now(s));
+		absent = export_absent(s->exports, m->connection,
+				       shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
 	for (uint32_t i = 0; i < m->ncalls; i++) {
 		const struct wire_call *c = &calls[i];

@@ -25,8 +25,9 @@ static unsigned int count_in(const struct list *calls, enum call_state state)
 /* As enum call_state says. */
 static const char *client_miscounts(const struct ulrpc_client *c)
 {
+	const struct ulrpc_call *call;
 	const struct parcel *p;
-	unsigned int sent = 0;
+	unsigned int sent = 0, asked = 0;
 
 	if (c->nqueued != count_in(&c->again, CALL_QUEUED) +
 				  count_in(&c->queue, CALL_QUEUED) +
@@ -34,9 +35,16 @@ static const char *client_miscounts(const struct ulrpc_client *c)
 				  count_in(&c->fenced, CALL_QUEUED))
 		return "calls are queued, and not counted";
 	list_for_each_entry (p, &c->imp->parcels, of_import)
-		if (p->client == c)
+		if (p->client == c && !p->query)
 			sent += p->open;
-	return c->inflight == sent ? NULL : "calls are sent, and not counted";
+	list_for_each_entry (call, &c->ask, link) {
+		if (call->fsm.state != CALL_ASK)
+			return "a call is to be asked about, and does not know";
+		asked++;
+	}
+	return c->inflight == sent && asked <= sent
+		       ? NULL
+		       : "calls are sent, and not counted";
 }
 
 /* As client.again says: something will have the calls sent that can be. */
@@ -44,7 +52,8 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 {
 	const struct import *imp = c->imp;
 
-	if (list_empty(&c->again) && list_empty(&c->queue))
+	if (list_empty(&c->again) && list_empty(&c->queue) &&
+	    list_empty(&c->ask))
 		return NULL;
 	if (imp->fsm.state == IMPORT_IDLE)
 		return "a call waits, and nobody connects";
@@ -60,11 +69,20 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 			       ? NULL
 			       : "a call waits for a service not asked for "
 				 "again";
-	if (c->flushing || !import_is_ready(imp) ||
-	    c->inflight >= c->window.limit || !parcel_span(imp) ||
-	    imp->slots.wanted)
+	if (c->flushing || !import_is_ready(imp))
+		return NULL;
+	if (!list_empty(&c->ask) && !lnet_timer_armed(&c->stall_timer))
+		return "a call is to be asked about, and is not";
+	if (list_empty(&c->again) && list_empty(&c->queue))
+		return NULL;
+	if (c->inflight >= c->window.limit || imp->slots.wanted)
 		return NULL;
 	return "a call waits, and nothing is in its way";
+}
+
+static bool is_at(const struct place *at, const struct parcel *p, uint32_t i)
+{
+	return at->parcel == p && at->index == i;
 }
 
 static const char *parcel_miscounts(const struct parcel *p)
@@ -77,10 +95,9 @@ static const char *parcel_miscounts(const struct parcel *p)
 		if (!call)
 			continue;
 		open++;
-		if (i < p->waiting)
-			return "a message takes a call that waits for ended";
-		if (call->fsm.state != CALL_SENT || call->parcel != p ||
-		    call->place != i || call->xid != p->xid + i)
+		if (!call_is_out(call) ||
+		    !is_at(p->query ? &call->query : &call->out, p, i) ||
+		    (i >= p->nagain && call->xid != p->xid + i))
 			return "a call is not where it says it is";
 	}
 	return open && open == p->open ? NULL : "a message miscounts its calls";
@@ -126,17 +143,20 @@ static const char *slots_miscount(const struct slots *s)
 static const char *import_is_wrong(const struct import *imp)
 {
 	const struct ulrpc_client *c;
+	const struct ulrpc_call *call;
 	const struct parcel *p;
 	const char *what = import_miscounts(imp);
 	uint64_t last = 0;
 
 	what = what ? what : slots_miscount(&imp->slots);
-	list_for_each_entry (p, &imp->parcels, of_import) {
-		if (p->xid <= last || p->xid + p->n - 1 > imp->xid)
+	list_for_each_entry (call, &imp->calls, order) {
+		if (call->xid <= last || call->xid > imp->xid ||
+		    slots_find(&imp->slots, call->slot) != call)
 			return "numbers are out of order";
-		last = p->xid + p->n - 1;
-		what = what ? what : parcel_miscounts(p);
+		last = call->xid;
 	}
+	list_for_each_entry (p, &imp->parcels, of_import)
+		what = what ? what : parcel_miscounts(p);
 	list_for_each_entry (c, &imp->clients, link) {
 		what = what ? what : client_miscounts(c);
 		what = what ? what : client_sleeps(c);
@@ -205,7 +225,8 @@ static const char *client_busy(const struct ulrpc_client *c)
 	if (c->ncalls || c->nqueued || c->inflight)
 		return "a client counts calls";
 	if (!list_empty(&c->again) || !list_empty(&c->queue) ||
-	    !list_empty(&c->fenced) || !list_empty(&c->fetching))
+	    !list_empty(&c->fenced) || !list_empty(&c->ask) ||
+	    !list_empty(&c->watched) || !list_empty(&c->fetching))
 		return "a client has calls";
 	return NULL;
 }
@@ -219,7 +240,7 @@ static const char *imports_busy(const struct imports *x)
 	if (!list_empty(&x->parcels) || !list_empty(&x->fetches))
 		return "parcels, or replies to be fetched";
 	list_for_each_entry (imp, &x->all, link) {
-		if (!list_empty(&imp->parcels))
+		if (!list_empty(&imp->parcels) || !list_empty(&imp->calls))
 			return "a connection has calls";
 		list_for_each_entry (c, &imp->clients, link)
 			what = what ? what : client_busy(c);

@@ -25,7 +25,7 @@ struct arrived {
 	uint64_t match, xid, client;
 	uint32_t epoch, attempt, method, length, flags, reply_max;
 	uint32_t priority, semantics, slot;
-	uint64_t remaining;
+	uint64_t remaining, timeout;
 	uint64_t bulk_match; /* of its first bulk */
 	uint8_t body[64];    /* its beginning */
 	struct ulnet_nid source, local;
@@ -35,7 +35,8 @@ struct arrived {
 struct fake {
 	struct lnet *node;
 	/* what it is to do */
-	bool mute_connect, mute_open, mute_alive, mute_calls;
+	bool mute_connect, mute_open, mute_alive, mute_calls, mute_queries;
+	uint32_t query_status; /* 0: it says "still working", for hours */
 	uint32_t connect_status, open_status, call_status, alive_status;
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
@@ -60,6 +61,8 @@ struct fake {
 	void *memory[2];
 	unsigned int ncalls;
 	struct arrived calls[CALLS_SEEN];
+	unsigned int nqueries;
+	struct arrived queries[CALLS_SEEN];
 };
 
 /* ---- sending ---- */
@@ -143,6 +146,40 @@ static inline void fake_echo(struct fake *f, const struct arrived *a)
 	fake_answer(f, a, f->call_status, a->body,
 		    f->call_status == WIRE_OK ? MIN(a->length, sizeof(a->body))
 					      : 0);
+}
+
+/* The call of @a needs @us more. */
+static inline void fake_extend(struct fake *f, const struct arrived *a,
+			       uint64_t us)
+{
+	const struct wire_extension e = { .xid = a->xid,
+					  .slot = a->slot,
+					  .attempt = a->attempt,
+					  .extend = us,
+					  .state = WIRE_RUNNING };
+	const struct wire_control m = {
+		.kind = WIRE_EXTEND,
+		.extend = { .client = a->client,
+			    .epoch = a->epoch,
+			    .extensions = { .n = 1, .list = &e } },
+	};
+	uint8_t bytes[WIRE_CONTROL_MAX];
+	uint64_t hdr_data;
+	size_t length = wire_control_encode(&m, bytes, &hdr_data);
+
+	fake_put(f, a->local, (struct ulnet_id){ a->source, a->pid },
+		 ULRPC_PORTAL_CONTROL, 0, hdr_data, bytes, length);
+}
+
+static inline void fake_on_query(struct fake *f, const struct arrived *a)
+{
+	f->queries[f->nqueries++ % CALLS_SEEN] = *a;
+	if (f->mute_queries)
+		return;
+	if (f->query_status)
+		fake_answer(f, a, f->query_status, NULL, 0);
+	else
+		fake_extend(f, a, 3600000000);
 }
 
 /* ---- receiving ---- */
@@ -249,9 +286,9 @@ static inline void fake_on_requests(const struct ulnet_event *ev)
 	f->most = MAX(f->most, m.ncalls);
 	for (uint32_t i = 0; i < m.ncalls; i++) {
 		struct wire_call c = calls[i];
-		struct arrived *a = &f->calls[f->ncalls % CALLS_SEEN];
+		struct arrived now, *a = &f->calls[f->ncalls % CALLS_SEEN];
 
-		*a = (struct arrived){ .match = ev->match_bits,
+		now = (struct arrived){ .match = ev->match_bits,
 				       .xid = c.xid,
 				       .client = m.client,
 				       .epoch = m.epoch,
@@ -264,12 +301,18 @@ static inline void fake_on_requests(const struct ulnet_event *ev)
 				       .semantics = c.semantics,
 				       .slot = c.slot,
 				       .remaining = c.remaining,
+				       .timeout = c.timeout,
 				       .source = ev->source,
 				       .local = ev->target.nid,
 				       .pid = ev->initiator.pid };
 		if (wire_segments_next(&c.bulks, &bulk))
-			a->bulk_match = bulk.match;
-		memcpy(a->body, c.body, MIN(c.length, sizeof(a->body)));
+			now.bulk_match = bulk.match;
+		memcpy(now.body, c.body, MIN(c.length, sizeof(now.body)));
+		if (c.flags & WIRE_CALL_QUERY) {
+			fake_on_query(f, &now);
+			continue;
+		}
+		*a = now;
 		f->ncalls++;
 		if (!f->mute_calls)
 			fake_echo(f, a);

@@ -58,7 +58,8 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	fake_echo(g.fake, &g.fake->calls[1]);
 	run(&g, SEC);
 	ended_well(&n);
-	cr_assert_eq(n.outcome.attempts, 1);
+	cr_assert_eq(n.outcome.attempts, 1 + n.outcome.queries);
+	cr_assert_eq(g.fake->ncalls, 2);
 	rig_close(&g);
 }
 

@@ -2,7 +2,6 @@
 /* Calls that meet a link, or a server, which is not there for a while: client
  * and service are both real. */
 #include "rpc/stats/stat.h"
-#include "rpc/client/import.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
 
@@ -166,40 +165,6 @@ Test(outage, link_that_refuses_loses_no_call)
 	ulrpc_client_close(a[1].client);
 	ulrpc_client_close(a[2].client);
 	end(&a[0]);
-}
-
-/* A message is stuck in LNet: no number is given that would have the server
- * forget its calls' numbers. When it has ended, calls go on. */
-Test(outage, numbers_stay_within_what_a_server_remembers)
-{
-	struct ulnet_sim_link stuck = { .latency = 10000,
-					.stall = LNET_SIM_ALWAYS };
-	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
-	struct caller a, b;
-	uint64_t first;
-
-	begin(&a);
-	first = a.client->imp->xid + 1;
-	b = (struct caller){ .rpc = a.rpc };
-	caller_client(&b);
-	lnet_sim_link_set(sim, &from, &to, &stuck);
-	caller_call(&a, 5000000);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(a.client->imp->xid, first);
-	link_is(&good);
-	lnet_sim_link_set(sim, &from, &to, &good);
-	b.left = 10000 - 64;
-	for (unsigned int i = 0; i < 64; i++)
-		caller_call(&b, 20000000);
-	lnet_sim_run(sim, SEC);
-	cr_assert_eq(a.client->imp->xid, first + XIDS_SPAN - 1);
-	cr_assert_eq(b.ok, XIDS_SPAN - 1);
-	lnet_sim_run(sim, 5 * SEC);
-	cr_assert_eq(a.other, 1);
-	cr_assert_eq(b.ok, 10000);
-	cr_assert_eq(server_counted(RPC_STAT_requests_doubtful), 0);
-	ulrpc_client_close(b.client);
-	end(&a);
 }
 
 /* ---- connections that are not known ---- */

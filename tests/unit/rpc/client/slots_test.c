@@ -145,13 +145,19 @@ Test(slots, a_call_has_one_until_its_end)
 	rig_close(&g);
 }
 
+static void grant_two(struct fake *f, struct wire_connected *c)
+{
+	(void)f;
+	c->slots = 2;
+}
+
 Test(slots, calls_wait_for_one)
 {
 	struct note n[5];
 
 	rig_open(&g);
 	g.fake->mute_calls = true;
-	slots_grant(&g.client->imp->slots, 2);
+	g.fake->on_connected = grant_two;
 	for (unsigned int i = 0; i < 5; i++)
 		call(&g, &n[i], 10000000);
 	run(&g, 100 * MSEC);

@@ -90,7 +90,9 @@ Test(estimates, by_method)
 Test(estimates, not_of_refusals)
 {
 	rig_begin();
-	call_taking("full", 0);
+	begin_call("full");
+	lnet_sim_run(g.sim, 100 * SEC); /* again and again */
+	cr_assert_eq(ended, 1);
 	cr_expect_eq(estimate_of("full"), 0);
 	call_taking("fail", 0);
 	cr_expect_neq(estimate_of("fail"), 0);

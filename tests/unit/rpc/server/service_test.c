@@ -183,6 +183,8 @@ Test(service, refusals_are_certain)
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(d.outcome.cause, ULRPC_CAUSE_NO_METHOD);
 	cr_assert_eq(d.outcome.execution, ULRPC_NOT_EXECUTED);
+	/* They come again as long as there is time. */
+	lnet_sim_run(g.sim, 3990 * MSEC);
 	for (unsigned int i = 0; i < 8; i++)
 		if (c[i].ended) {
 			over++;
@@ -199,7 +201,8 @@ Test(service, refusals_are_certain)
 	}
 	for (unsigned int i = 0; i < 8; i++)
 		cr_assert_eq(c[i].ended, 1);
-	cr_assert_eq(g.served.runs, 4);
+	/* Those that there was room for; the time of some is over. */
+	cr_assert_leq(g.served.runs, 4, "%u", g.served.runs);
 	end(&g);
 }
 

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/attempt.h"
+
+#include "base/backoff.h"
+#include "base/mutation.h"
+#include "rpc/bulk/bulk.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+/* How often the time of an attempt is doubled by retries. */
+#define TIME_SHIFTS_MAX 6u
+/* The answer to a query takes no longer than the way there and back, and a turn
+ * of the server. */
+#define QUERY_TIME (20 * NSEC_PER_MSEC)
+/* See is_executed_by_nobody(). */
+#define ABSENT_SLACK (200 * NSEC_PER_MSEC)
+
+/* Queries, that are not answered. */
+static const struct backoff_law query_law = {
+	.policy = BACKOFF_FULL,
+	.max = BACKOFF_NO_MAX,
+	.base = 20 * NSEC_PER_MSEC,
+	.cap = NSEC_PER_SEC,
+};
+
+/* Attempts that the server has turned away, or that failed. */
+static const struct backoff_law retry_law = {
+	.policy = BACKOFF_FULL,
+	.max = BACKOFF_NO_MAX,
+	.base = 10 * NSEC_PER_MSEC,
+	.cap = NSEC_PER_SEC,
+};
+
+static void attempt_move(struct ulrpc_call *call, enum call_state to)
+{
+	fsm_move(&call->fsm, call_states, to);
+}
+
+/* ---- time ---- */
+
+uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
+{
+	uint64_t left = call->deadline - MIN(now, call->deadline);
+	uint64_t time = client_timeout(call->client, call->method, left);
+
+	/* What was not enough would not be the next time. */
+	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
+		time = MIN(rpc_at(time, time), left);
+	return time;
+}
+
+uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
+{
+	uint64_t pause = backoff_pause(&query_law, call->asks,
+				       shard_random(call->shard, UINT64_MAX));
+
+	return now + import_rtt(call->client->imp) + QUERY_TIME + pause;
+}
+
+static void watch_arm(struct ulrpc_client *c, uint64_t at)
+{
+	c->watch_at = at;
+	shard_arm(c->shard, &c->watch_timer, at);
+}
+
+/* Usually each is due after all others. */
+void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p)
+{
+	struct list *at = c->watched.prev;
+
+	while (at != &c->watched &&
+	       list_entry(at, struct parcel, of_watch)->due > p->due)
+		at = at->prev;
+	list_add(at, &p->of_watch);
+	if (p->due < c->watch_at)
+		watch_arm(c, p->due);
+}
+
+/* Later than it was. */
+static void watch_again(struct parcel *p, uint64_t due)
+{
+	list_del(&p->of_watch);
+	p->due = due;
+	if (due != TIME_NEVER)
+		attempt_watch_rare(p->client, p);
+}
+
+/* Nothing was heard of the call in time. */
+static void call_missed(struct ulrpc_call *call, uint64_t now)
+{
+	if (call->fsm.state == CALL_ASKED) {
+		call->asks++;
+		import_suspect(call->client->imp, call->query.parcel->epoch,
+			       attempt_time(call, now));
+	}
+	call_ask(call);
+}
+
+static void parcel_missed(struct parcel *p, uint64_t now)
+{
+	uint64_t next = TIME_NEVER;
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		struct ulrpc_call *call = p->entries[i].call;
+
+		if (!call || call->fsm.state == CALL_ASK)
+			continue;
+		if (call->expected > now)
+			next = MIN(next, call->expected);
+		else
+			call_missed(call, now);
+	}
+	watch_again(p, next);
+}
+
+void attempt_on_watch(struct ulnet_timer *timer)
+{
+	struct ulrpc_client *c =
+		container_of(timer, struct ulrpc_client, watch_timer);
+	uint64_t now = shard_now(c->shard);
+
+	c->watch_at = TIME_NEVER;
+	while (!list_empty(&c->watched)) {
+		struct parcel *p =
+			list_first(&c->watched, struct parcel, of_watch);
+
+		if (p->due > now) {
+			if (p->due < c->watch_at)
+				watch_arm(c, p->due);
+			return;
+		}
+		parcel_missed(p, now);
+	}
+}
+
+/* ---- asking ---- */
+
+void call_ask(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+
+	if (call->fsm.state == CALL_ASK)
+		return;
+	attempt_move(call, CALL_ASK);
+	list_add_tail(&c->ask, &call->link);
+	client_kick(c);
+}
+
+void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index)
+{
+	if (call->query.parcel)
+		parcel_forget(call, &call->query);
+	list_del(&call->link);
+	call->query = (struct place){ p, index, call->attempts++ };
+	call->queries++;
+	stat_count(call->shard, RPC_STAT_queries_sent);
+	call->expected = p->due;
+	attempt_move(call, CALL_ASKED);
+}
+
+void call_extend(struct ulrpc_call *call, uint64_t until)
+{
+	struct parcel *p = call->out.parcel;
+
+	call->extensions++;
+	call->asks = 0;
+	call->expected = MAX(call->expected, MIN(until, call->deadline));
+	if (call->fsm.state == CALL_ASK)
+		list_del(&call->link);
+	if (call->fsm.state != CALL_SENT)
+		attempt_move(call, CALL_SENT);
+	if (p->due > call->expected)
+		watch_again(p, call->expected);
+}
+
+void attempts_ask(struct import *imp)
+{
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, &imp->calls, order) {
+		if (!call_is_out(call))
+			continue;
+		call->asks = 0;
+		call_ask(call);
+	}
+}
+
+/* ---- another attempt ---- */
+
+static void on_fenced(void *arg);
+
+/* Waits for the next bulk of the call that is still in use; false: there is
+ * none. */
+static bool fence(struct ulrpc_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		if (bulk_idle(call->bulks[i]))
+			continue;
+		bulk_on_idle(call->bulks[i], on_fenced, call);
+		return true;
+	}
+	return false;
+}
+
+static void requeue(struct ulrpc_call *call)
+{
+	attempt_move(call, CALL_QUEUED);
+	call->queued = shard_now(call->shard);
+	client_queue_again(call->client, call);
+}
+
+static void on_fenced(void *arg)
+{
+	struct ulrpc_call *call = arg;
+
+	if (fence(call))
+		return;
+	list_del(&call->link);
+	requeue(call);
+}
+
+static void fence_or_requeue(struct ulrpc_call *call)
+{
+	if (!fence(call)) {
+		requeue(call);
+		return;
+	}
+	attempt_move(call, CALL_FENCE);
+	list_add_tail(&call->client->fenced, &call->link);
+}
+
+void attempt_end(struct ulrpc_call *call)
+{
+	const struct parcel *p = call->out.parcel;
+
+	call->local = p->local;
+	call->target = p->target;
+	call->paths += p->paths;
+	call->asks = 0;
+	list_del(&call->link);
+	call->client->inflight--;
+	parcel_forget_all(call);
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_detach(call->bulks[i]);
+	/* Its place among those in flight is free. */
+	client_kick(call->client);
+}
+
+void call_again(struct ulrpc_call *call)
+{
+	attempt_end(call);
+	fence_or_requeue(call);
+}
+
+static void count_repetition(struct ulrpc_call *call)
+{
+	call->retries++;
+	stat_count(call->shard, RPC_STAT_calls_repeated);
+}
+
+/* As call_again(), of one that was delivered. */
+static void call_repeat(struct ulrpc_call *call)
+{
+	count_repetition(call);
+	call_again(call);
+}
+
+void call_doubt(struct ulrpc_call *call)
+{
+	if (call->semantics != ULRPC_IDEMPOTENT) {
+		call_fail(call, ULRPC_CAUSE_RESTARTED);
+		return;
+	}
+	call->unknown = true;
+	call->flags |= WIRE_CALL_RESENT;
+	call_repeat(call);
+}
+
+static void on_pause_over(struct ulnet_timer *timer)
+{
+	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, pause);
+
+	list_del(&call->link);
+	fence_or_requeue(call);
+}
+
+bool call_retry(struct ulrpc_call *call, uint64_t least)
+{
+	struct shard *s = call->shard;
+	struct backoff b = { .n = call->retries, .until = call->deadline };
+	const struct backoff_failure f = {
+		.now = shard_now(s),
+		.least = least,
+		.random = shard_random(s, UINT64_MAX),
+	};
+	uint64_t at;
+
+	if (backoff_next(&b, &retry_law, &f, &at) != BACKOFF_RETRY)
+		return false;
+	count_repetition(call);
+	attempt_end(call);
+	attempt_move(call, CALL_WAIT);
+	list_add_tail(&call->client->fenced, &call->link);
+	lnet_timer_init(&call->pause, on_pause_over);
+	shard_arm(s, &call->pause, at);
+	return true;
+}
+
+void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p)
+{
+	if (call->out.parcel == p) {
+		call_again(call);
+		return;
+	}
+	parcel_forget(call, &call->query);
+	if (call->fsm.state == CALL_ASKED)
+		call_ask(call);
+}
+
+/* ---- answers that end attempts only ---- */
+
+/* The server does not know the connection. A copy of the attempt may have come
+ * there before, or to the server's predecessor; but not if the server has not
+ * known the connection for longer than the attempt has been under way. The
+ * slack is for turns, in which clocks stand, and for clocks that do not run
+ * alike. */
+static bool is_executed_by_nobody(const struct ulrpc_call *call,
+				  const struct wire_reply *r)
+{
+	uint64_t age = shard_now(call->shard) - call->sent;
+
+	if (MUTATE(rpc_believe))
+		return true;
+	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
+}
+
+/* It knows of no attempt, and will execute none that comes late. An idempotent
+ * call it may have executed, and forgotten. */
+static void on_unknown_call(struct ulrpc_call *call)
+{
+	if (call->semantics == ULRPC_IDEMPOTENT)
+		call->unknown = true;
+	call_repeat(call);
+}
+
+/* Of a connection that is not the last one, or not known: which has nothing to
+ * do with the call. A query would not be answered with that if the server had
+ * looked at it. */
+static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	if (r->attempt == call->out.attempt)
+		call_again(call);
+	else
+		call_ask(call);
+}
+
+bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct ulrpc_client *c = call->client;
+	bool query = r->attempt != call->out.attempt;
+	uint32_t epoch = query ? call->query.parcel->epoch
+			       : call->out.parcel->epoch;
+	uint64_t now = shard_now(call->shard);
+
+	switch (r->status) {
+	case WIRE_NOT_CONNECTED:
+		/* If not, the next connection tells whether the server has
+		 * forgotten us, or still knows the call. */
+		import_lost(c->imp, epoch);
+		if (is_executed_by_nobody(call, r))
+			call_again(call);
+		else
+			call_ask(call);
+		return true;
+	case WIRE_STALE_EPOCH:
+		import_lost(c->imp, epoch);
+		on_stale(call, r);
+		return true;
+	case WIRE_NO_SERVICE:
+	case WIRE_SHUTTING_DOWN:
+		/* The service leaves that portal, or has. It may be at another
+		 * one, or come back soon: asking for it will tell. */
+		on_stale(call, r);
+		client_reopen(c);
+		return true;
+	case WIRE_UNKNOWN_CALL:
+		if (!query)
+			return false;
+		on_unknown_call(call);
+		return true;
+	case WIRE_EXPIRED:
+		/* It is the attempt that has; or has the call as well? */
+		if (call->deadline - now <= attempt_time(call, now))
+			return false;
+		call_repeat(call);
+		return true;
+	case WIRE_OVERLOADED:
+		return call_retry(call, rpc_ns(r->retry_after));
+	default:
+		return false;
+	}
+}
+
+/* ---- another server ---- */
+
+void attempts_list(const struct ulrpc_client *c, struct list *calls)
+{
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, &c->imp->calls, order) {
+		if (call->client != c || !call_is_out(call))
+			continue;
+		list_del(&call->link);
+		list_add_tail(calls, &call->link);
+	}
+}
+
+void attempts_without_slot(struct import *imp)
+{
+	struct ulrpc_call *call;
+	struct list over;
+
+	list_init(&over);
+	list_for_each_entry (call, &imp->calls, order) {
+		if (call->slot < imp->slots.granted)
+			continue;
+		list_del(&call->link);
+		list_add_tail(&over, &call->link);
+	}
+	while (!list_empty(&over))
+		call_fail(list_first(&over, struct ulrpc_call, link),
+			  ULRPC_CAUSE_RESTARTED);
+}
+
+void attempts_doubt(struct ulrpc_client *c)
+{
+	struct list out;
+
+	list_init(&out);
+	attempts_list(c, &out);
+	while (!list_empty(&out)) {
+		struct ulrpc_call *call =
+			list_first(&out, struct ulrpc_call, link);
+
+		list_del(&call->link);
+		call_doubt(call);
+	}
+}

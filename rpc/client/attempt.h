@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Attempts of calls: how long each has, and what follows when one ends without
+ * an answer that ends its call.
+ *
+ * An attempt is to be answered, or extended by the server, within a time that
+ * is below the call's: T (rpc/client/timeout.h), and the way there and back.
+ * When that time has passed, when LNet does not know what became of the
+ * message, or when the connection was lost, the server is asked what became of
+ * the call. A call that the server does not know is sent again, with the same
+ * number and slot, so that the server can tell that it is the same call. A
+ * query that is not answered is repeated ever more seldom, and makes the import
+ * look whether the server is there.
+ *
+ * Owner: the CPT of the client.
+ */
+#ifndef RPC_CLIENT_ATTEMPT_H
+#define RPC_CLIENT_ATTEMPT_H
+
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/client/parcel.h"
+#include "rpc/client/timeout.h"
+
+/* T of an attempt that begins at @now, ns; and when it is to be answered at the
+ * latest; and a query. */
+uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
+static inline uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
+				   uint64_t now)
+{
+	return rpc_at(now, rpc_at(time, import_rtt(call->client->imp)));
+}
+uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now);
+
+/* At p->due, or soon after, the calls of @p that nothing was heard of are asked
+ * about. */
+void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p);
+static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
+{
+	if (unlikely(p->due < c->watch_at || list_empty(&c->watched) ||
+		     list_entry(c->watched.prev, struct parcel, of_watch)
+				     ->due > p->due))
+		attempt_watch_rare(c, p);
+	else
+		list_add_tail(&c->watched, &p->of_watch);
+}
+/* client.watch_timer */
+void attempt_on_watch(struct ulnet_timer *timer);
+
+/* The query about the call, which is the entry @index of @p, is being made. */
+void attempt_on_asked(struct ulrpc_call *call, struct parcel *p,
+		      uint32_t index);
+
+/* A call is out, and ... */
+
+/* ... the server is to be asked what became of it. */
+void call_ask(struct ulrpc_call *call);
+/* ... the server is serving it, and needs until @until, ns. */
+void call_extend(struct ulrpc_call *call, uint64_t until);
+/* ... this attempt is over: nothing is to land for it any more. The caller moves
+ * the call to another state. */
+void attempt_end(struct ulrpc_call *call);
+/* ... this attempt was certainly not executed, nor will be: sends it again. */
+void call_again(struct ulrpc_call *call);
+/* ... the attempt may have been executed, by somebody who does not know any
+ * more: sends it again if it may be repeated, and ends it otherwise. */
+void call_doubt(struct ulrpc_call *call);
+/* ... it is of use to send it again, but not before @least ns have passed.
+ * False: then it would be too late. */
+bool call_retry(struct ulrpc_call *call, uint64_t least);
+/* ... an answer has come that says that it is to be sent again, by one of the
+ * above, which is done. False: it is another answer. */
+bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
+
+/* The query of @p was not delivered, or the attempt. */
+void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
+
+/* The connection was made again, with the same server: whatever was sent before
+ * may be lost, or its reply. */
+void attempts_ask(struct import *imp);
+/* The server is another one, or has forgotten us: ends the calls of @c that are
+ * out, or sends them again. */
+void attempts_doubt(struct ulrpc_client *c);
+/* Ends calls whose slots are not granted any more: by another server, which has
+ * fewer. */
+void attempts_without_slot(struct import *imp);
+
+/* Moves the calls of @c that are out from the lists that they are on to
+ * @calls. */
+void attempts_list(const struct ulrpc_client *c, struct list *calls);
+
+#endif

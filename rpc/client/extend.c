@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/extend.h"
+
+#include "rpc/client/attempt.h"
+#include "rpc/stats/stat.h"
+
+/* The call that is meant, if it still waits; what is about an attempt before
+ * the last real one was overtaken. */
+static struct ulrpc_call *extended(const struct import *imp,
+				   const struct wire_extension *e)
+{
+	struct ulrpc_call *call = slots_find(&imp->slots, e->slot);
+
+	if (!call || call->xid != e->xid || !call_is_out(call) ||
+	    e->attempt < call->out.attempt || e->attempt >= call->attempts)
+		return NULL;
+	return call;
+}
+
+void extend_on_message(struct import *imp, const struct wire_extend *m)
+{
+	uint64_t now = shard_now(imp->shard);
+	struct wire_view view = m->extensions.view;
+	struct wire_extension e;
+
+	import_heard(imp, now);
+	for (uint32_t i = 0; i < m->extensions.n; i++) {
+		struct ulrpc_call *call;
+
+		if (!wire_extension_next(&view, &e))
+			return;
+		call = extended(imp, &e);
+		if (!call) {
+			stat_count(imp->shard, RPC_STAT_extensions_late);
+			continue;
+		}
+		stat_count(imp->shard, RPC_STAT_extensions_received);
+		call_extend(call, rpc_at(now, rpc_ns(e.extend)));
+	}
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attempts that are not answered: what the server is asked, and what follows
+ * from its answer. */
+#include "rpc/client/attempt.h"
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+
+static struct call_rig g;
+static struct note n, many[300];
+
+TestSuite(attempt, .timeout = 60);
+
+static uint64_t counted(enum rpc_stat stat)
+{
+	return g.client->shard->stats->counts[stat];
+}
+
+static struct arrived *call_nr(unsigned int i)
+{
+	return &g.fake->calls[i % CALLS_SEEN];
+}
+
+static struct arrived *query_nr(unsigned int i)
+{
+	return &g.fake->queries[i % CALLS_SEEN];
+}
+
+static void time_is(uint64_t us)
+{
+	g.rpc->conf.timeout_min = g.rpc->conf.timeout_max = us;
+}
+
+/* There is a connection, and attempts have the time @us. */
+static void open_with(uint64_t us)
+{
+	struct ulrpc_conf conf;
+
+	ulrpc_conf_init(&conf);
+	conf.timeout_min = conf.timeout_max = us;
+	rig_open_with(&g, &conf);
+	call(&g, &n, 1000000);
+	run(&g, 200 * MSEC); /* and what it took is learned from */
+	ended_well(&n);
+	g.fake->mute_calls = true;
+}
+
+static void call_of(struct note *note, enum ulrpc_semantics semantics)
+{
+	struct ulrpc_call_conf conf = { .deadline = 10000000,
+					.semantics = semantics };
+
+	call_with(&g, note, &conf, "hello", 5);
+}
+
+/* ---- when ---- */
+
+Test(attempt, has_its_time_and_a_round_trip)
+{
+	open_with(100000);
+	call(&g, &n, 10000000);
+	run(&g, MSEC);
+	cr_assert_eq(call_nr(1)->timeout, 100000);
+	cr_assert_leq(call_nr(1)->remaining, 10000000);
+	run(&g, 98 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	run(&g, 11 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	fake_echo(g.fake, call_nr(1));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.queries, 1);
+	cr_assert_eq(n.outcome.attempts, 2);
+	cr_assert_eq(n.outcome.retries, 0);
+	rig_close(&g);
+}
+
+Test(attempt, that_is_longer_than_the_call_is_not_asked_about)
+{
+	open_with(1000000);
+	call(&g, &n, 900000);
+	run(&g, 2 * SEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(g.fake->nqueries, 0);
+	rig_close(&g);
+}
+
+/* Deadlines that come before those of attempts sent earlier. */
+Test(attempt, are_watched_in_the_order_of_their_time)
+{
+	open_with(3000000);
+	call(&g, &many[0], 10000000);
+	run(&g, 10 * MSEC);
+	time_is(160000);
+	call(&g, &many[1], 10000000);
+	run(&g, 10 * MSEC);
+	time_is(1510000);
+	call(&g, &many[2], 10000000);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	cr_assert_eq(query_nr(0)->xid, call_nr(2)->xid);
+	run(&g, 1400 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 2);
+	cr_assert_eq(query_nr(1)->xid, call_nr(3)->xid);
+	run(&g, 1500 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 3);
+	cr_assert_eq(query_nr(2)->xid, call_nr(1)->xid);
+	rig_close(&g);
+}
+
+/* ---- what is asked, and what is answered ---- */
+
+static const struct arrived *asked(void)
+{
+	const struct arrived *q = query_nr(0), *a = call_nr(1);
+
+	run(&g, 65 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	cr_assert_eq(q->xid, a->xid);
+	cr_assert_eq(q->slot, a->slot);
+	cr_assert_eq(q->method, a->method);
+	cr_assert_eq(q->semantics, a->semantics);
+	cr_assert_eq(q->attempt, a->attempt + 1);
+	cr_assert_eq(q->flags, WIRE_CALL_QUERY);
+	cr_assert_eq(q->length, 0);
+	cr_assert_neq(q->match, a->match);
+	return q;
+}
+
+Test(attempt, may_be_answered_to_the_query)
+{
+	open_with(50000);
+	g.fake->mute_queries = true;
+	call(&g, &n, 10000000);
+	fake_answer(g.fake, asked(), WIRE_OK, "hello", 5);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(g.fake->ncalls, 2);
+	rig_close(&g);
+}
+
+Test(attempt, may_be_answered_to_itself_while_it_is_asked_about)
+{
+	open_with(50000);
+	g.fake->mute_queries = true;
+	call(&g, &n, 10000000);
+	(void)asked();
+	fake_echo(g.fake, call_nr(1));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	/* The other answer is for nobody. */
+	fake_answer(g.fake, query_nr(0), WIRE_OK, "other", 5);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 1);
+	rig_close(&g);
+}
+
+/* Whatever the call is: the server has not run it, and will not. */
+Test(attempt, that_the_server_does_not_know_is_repeated)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct arrived *again;
+
+		open_with(50000);
+		g.fake->query_status = WIRE_UNKNOWN_CALL;
+		call_of(&n, (enum ulrpc_semantics)i);
+		(void)asked();
+		run(&g, 10 * MSEC);
+		cr_assert_eq(g.fake->ncalls, 3);
+		again = call_nr(2);
+		cr_assert_eq(again->xid, call_nr(1)->xid);
+		cr_assert_eq(again->slot, call_nr(1)->slot);
+		cr_assert_eq(again->attempt, 2);
+		cr_assert_eq(again->flags, 0);
+		cr_assert_eq(again->length, 5);
+		fake_echo(g.fake, again);
+		run(&g, 10 * MSEC);
+		ended_well(&n);
+		cr_assert_eq(n.outcome.retries, 1);
+		cr_assert_eq(n.outcome.queries, 1);
+		cr_assert_eq(n.outcome.attempts, 3);
+		cr_assert_eq(counted(RPC_STAT_calls_repeated), 1);
+		cr_assert_eq(counted(RPC_STAT_queries_sent), 1);
+		rig_close(&g);
+	}
+}
+
+/* An idempotent one may have been run by an earlier attempt. */
+Test(attempt, that_is_refused_after_another_may_have_been_executed)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		open_with(50000);
+		g.fake->query_status = WIRE_UNKNOWN_CALL;
+		call_of(&n, i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE);
+		(void)asked();
+		run(&g, 10 * MSEC);
+		fake_answer(g.fake, call_nr(2), WIRE_REFUSED, NULL, 0);
+		run(&g, 10 * MSEC);
+		ended_by(&n, ULRPC_CAUSE_REFUSED,
+			 i ? ULRPC_EXECUTION_UNKNOWN : ULRPC_NOT_EXECUTED);
+		rig_close(&g);
+	}
+}
+
+/* The answer to a query comes when the call has been sent again: it says
+ * nothing of that. */
+Test(attempt, is_not_repeated_for_an_answer_that_is_late)
+{
+	open_with(50000);
+	g.fake->mute_queries = true;
+	call(&g, &n, 10000000);
+	run(&g, 200 * MSEC);
+	cr_assert_geq(g.fake->nqueries, 2);
+	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL,
+		    NULL, 0);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	for (unsigned int i = 0; i < g.fake->nqueries; i++)
+		fake_answer(g.fake, query_nr(i), WIRE_UNKNOWN_CALL, NULL, 0);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+}
+
+/* ---- queries that are not answered ---- */
+
+Test(attempt, is_asked_about_ever_more_seldom)
+{
+	unsigned int first;
+
+	open_with(50000);
+	g.fake->mute_queries = true;
+	call(&g, &n, 60000000);
+	run(&g, 500 * MSEC);
+	first = g.fake->nqueries;
+	cr_assert_geq(first, 3);
+	run(&g, 9500 * MSEC);
+	cr_assert_geq(g.fake->nqueries, 10);
+	cr_assert_leq(g.fake->nqueries, 50);
+	/* The server says that it is there, so the connection stays. */
+	cr_assert_eq(g.fake->connects, 1);
+	cr_assert_eq(n.ended, 0);
+	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_OK, "hello",
+		    5);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+/* No answer to anything: 3 (T + rtt), at most. */
+Test(attempt, to_a_dead_server_is_found_out)
+{
+	static const uint64_t times[] = { 200000, 400000, 1000000, 3000000 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(times); i++) {
+		unsigned int connects;
+
+		open_with(times[i]);
+		connects = g.fake->connects;
+		g.fake->mute_queries = g.fake->mute_alive = true;
+		call(&g, &n, 60000000);
+		run(&g, 2 * times[i] * USEC);
+		cr_assert_eq(g.fake->connects, connects);
+		run(&g, times[i] * USEC);
+		cr_assert_eq(g.fake->connects, connects + 1);
+		/* It was somebody else's fault. */
+		fake_echo(g.fake, call_nr(1));
+		run(&g, 10 * MSEC);
+		ended_well(&n);
+		rig_close(&g);
+	}
+}
+
+/* Many at a time travel together. */
+Test(attempt, of_many_calls_are_asked_about_together)
+{
+	unsigned int before;
+
+	open_with(50000);
+	before = g.fake->messages;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		call(&g, &many[i], 10000000);
+	run(&g, MSEC);
+	cr_assert_leq(g.fake->messages - before, 10);
+	before = g.fake->messages;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	run(&g, 65 * MSEC);
+	cr_assert_eq(g.fake->nqueries, ARRAY_SIZE(many));
+	/* They, and the calls once more. */
+	cr_assert_leq(g.fake->messages - before, 20);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		fake_echo(g.fake, call_nr(1 + ARRAY_SIZE(many) + i));
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		ended_well(&many[i]);
+	rig_close(&g);
+}
+
+/* ---- extensions ---- */
+
+Test(attempt, that_is_extended_is_not_asked_about)
+{
+	open_with(50000);
+	call(&g, &n, 60000000);
+	run(&g, 30 * MSEC);
+	fake_extend(g.fake, call_nr(1), 5000000);
+	run(&g, 4900 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	g.fake->mute_queries = true;
+	run(&g, 200 * MSEC);
+	cr_assert_geq(g.fake->nqueries, 1);
+	/* The answer to the query; not sooner, though it says less. */
+	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 3000000);
+	run(&g, 10 * MSEC);
+	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 1000);
+	g.fake->nqueries = 0;
+	run(&g, 2900 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	/* To either of them. */
+	fake_echo(g.fake, call_nr(1));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.extensions, 3);
+	cr_assert_eq(counted(RPC_STAT_extensions_received), 3);
+	rig_close(&g);
+}
+
+Test(attempt, is_not_extended_beyond_the_call)
+{
+	open_with(50000);
+	call(&g, &n, 1000000);
+	run(&g, 30 * MSEC);
+	fake_extend(g.fake, call_nr(1), UINT64_MAX);
+	run(&g, 960 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	run(&g, 20 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	rig_close(&g);
+}
+
+/* Of another call, of one that has ended, of another attempt. */
+Test(attempt, is_extended_by_what_is_meant_for_it_only)
+{
+	struct arrived wrong;
+
+	open_with(50000);
+	call(&g, &n, 10000000);
+	run(&g, MSEC);
+	wrong = *call_nr(1);
+	wrong.xid++;
+	fake_extend(g.fake, &wrong, 5000000);
+	wrong.xid--;
+	wrong.slot++;
+	fake_extend(g.fake, &wrong, 5000000);
+	wrong.slot = UINT32_MAX;
+	fake_extend(g.fake, &wrong, 5000000);
+	wrong.slot = call_nr(1)->slot;
+	wrong.attempt++;
+	fake_extend(g.fake, &wrong, 5000000);
+	fake_extend(g.fake, call_nr(0), 5000000);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_extensions_late), 5);
+	cr_assert_eq(counted(RPC_STAT_extensions_received), 0);
+	run(&g, 90 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	rig_close(&g);
+}
+
+/* ---- the connection was made again ---- */
+
+static void cut(void)
+{
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	import_doubt(g.client->imp, g.client->imp->epoch);
+	run(&g, 5 * MSEC);
+	g.fake->alive_status = WIRE_OK;
+}
+
+Test(attempt, before_a_new_connection_is_asked_about_at_once)
+{
+	open_with(5000000);
+	g.fake->mute_queries = true;
+	for (unsigned int i = 0; i < 3; i++)
+		call_of(&many[i], (enum ulrpc_semantics)i);
+	run(&g, 10 * MSEC);
+	cut();
+	run(&g, 300 * MSEC);
+	cr_assert_eq(g.fake->connects, 2);
+	cr_assert_geq(g.fake->nqueries, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		cr_assert_eq(query_nr(i)->epoch, g.fake->epoch);
+		cr_assert_eq(query_nr(i)->xid, call_nr(1 + i)->xid);
+	}
+	/* One has been served, one is being, one was lost. */
+	fake_answer(g.fake, query_nr(g.fake->nqueries - 3), WIRE_OK, "hello",
+		    5);
+	fake_extend(g.fake, query_nr(g.fake->nqueries - 2), 1000000);
+	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL,
+		    NULL, 0);
+	run(&g, 10 * MSEC);
+	ended_well(&many[0]);
+	cr_assert_eq(g.fake->ncalls, 5);
+	fake_echo(g.fake, call_nr(4));
+	fake_echo(g.fake, call_nr(2));
+	run(&g, 10 * MSEC);
+	ended_well(&many[1]);
+	ended_well(&many[2]);
+	rig_close(&g);
+}
+
+/* What waits for the connection when the time of its attempt ends. */
+Test(attempt, is_asked_about_when_there_is_a_connection)
+{
+	open_with(50000);
+	call(&g, &n, 10000000);
+	run(&g, 10 * MSEC);
+	g.fake->mute_connect = true;
+	cut();
+	run(&g, SEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	cr_assert_eq(n.ended, 0);
+	g.fake->mute_connect = false;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	g.fake->mute_calls = false;
+	run(&g, 8 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+/* ---- answers that end attempts only ---- */
+
+Test(attempt, that_expired_is_repeated_with_more_time)
+{
+	open_with(100000);
+	call(&g, &n, 10000000);
+	run(&g, 10 * MSEC);
+	fake_answer(g.fake, call_nr(1), WIRE_EXPIRED, NULL, 0);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	cr_assert_eq(call_nr(2)->xid, call_nr(1)->xid);
+	run(&g, 180 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	run(&g, 100 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	fake_echo(g.fake, call_nr(2));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.retries, 1);
+	rig_close(&g);
+}
+
+Test(attempt, that_is_refused_for_now_is_repeated_when_it_was_told_to)
+{
+	open_with(50000);
+	g.fake->retry_after = 400000;
+	call(&g, &n, 10000000);
+	run(&g, MSEC);
+	fake_answer(g.fake, call_nr(1), WIRE_OVERLOADED, NULL, 0);
+	run(&g, 390 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	cr_assert_eq(n.call->fsm.state, CALL_WAIT);
+	run(&g, 30 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	fake_echo(g.fake, call_nr(2));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.retries, 1);
+	rig_close(&g);
+}
+
+/* A call that waits is like all others to who cancels it, or to time. */
+Test(attempt, that_waits_can_be_given_up)
+{
+	open_with(50000);
+	g.fake->retry_after = 400000;
+	for (unsigned int i = 0; i < 4; i++)
+		call(&g, &many[i], i == 1 ? 405000 : 10000000);
+	run(&g, MSEC);
+	for (unsigned int i = 0; i < 4; i++)
+		fake_answer(g.fake, call_nr(1 + i), WIRE_OVERLOADED, NULL, 0);
+	run(&g, MSEC);
+	ulrpc_cancel(many[0].call);
+	run(&g, MSEC);
+	ended_by(&many[0], ULRPC_CAUSE_CANCELED, ULRPC_NOT_EXECUTED);
+	run(&g, 420 * MSEC);
+	cr_assert_eq(many[1].ended, 1);
+	cr_assert_eq(many[1].outcome.execution != ULRPC_EXECUTED, true);
+	ulrpc_call_put(many[1].call);
+	ulrpc_client_close(g.client);
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 2; i < 4; i++) {
+		cr_assert_eq(many[i].ended, 1);
+		cr_assert_eq(many[i].outcome.cause, ULRPC_CAUSE_CANCELED);
+		ulrpc_call_put(many[i].call);
+	}
+	g.client = NULL;
+	rig_close(&g);
+}
+
+/* ---- a service that goes, and comes back ---- */
+
+Test(attempt, goes_on_when_the_service_is_back)
+{
+	static const uint32_t statuses[] = { WIRE_NO_SERVICE,
+					     WIRE_SHUTTING_DOWN };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
+		open_with(50000);
+		call(&g, &many[0], 10000000);
+		call(&g, &many[1], 1000000);
+		run(&g, MSEC);
+		g.fake->open_status = statuses[i];
+		for (unsigned int j = 0; j < 2; j++)
+			fake_answer(g.fake, call_nr(1 + j), statuses[i], NULL,
+				    0);
+		run(&g, 2 * SEC);
+		cr_assert_eq(many[0].ended, 0);
+		ended_by(&many[1],
+			 i ? ULRPC_CAUSE_SHUTDOWN : ULRPC_CAUSE_NO_SERVICE,
+			 ULRPC_NOT_EXECUTED);
+		cr_assert_leq(g.fake->opens, 200);
+		g.fake->open_status = WIRE_OK;
+		g.fake->mute_calls = false;
+		run(&g, SEC);
+		ended_well(&many[0]);
+		cr_assert_eq(many[0].outcome.retries, 0);
+		rig_close(&g);
+	}
+}
+
+/* Another server, which has fewer slots. */
+static void grant_two(struct fake *f, struct wire_connected *c)
+{
+	(void)f;
+	c->slots = 2;
+}
+
+Test(attempt, without_a_slot_ends)
+{
+	open_with(50000);
+	for (unsigned int i = 0; i < 4; i++)
+		call_of(&many[i], ULRPC_IDEMPOTENT);
+	run(&g, MSEC);
+	g.fake->on_connected = grant_two;
+	g.fake->forgets = true;
+	g.fake->mute_calls = false;
+	g.fake->id++;
+	cut();
+	run(&g, SEC);
+	for (unsigned int i = 0; i < 4; i++) {
+		if (call_nr(1 + i)->slot < 2)
+			ended_well(&many[i]);
+		else
+			ended_by(&many[i], ULRPC_CAUSE_RESTARTED,
+				 ULRPC_EXECUTION_UNKNOWN);
+	}
+	rig_close(&g);
+}
