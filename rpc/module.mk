@@ -7,5 +7,6 @@ libulrpccore_la_SOURCES += %D%/mean.h
 libulrpccore_la_SOURCES += %D%/method.c
 libulrpccore_la_SOURCES += %D%/rpc.c %D%/rpc.h
 libulrpccore_la_SOURCES += %D%/text.c %D%/text.h
+libulrpccore_la_SOURCES += %D%/trace.c %D%/trace.h
 libulrpccore_la_SOURCES += %D%/slab.c %D%/slab.h
 libulrpccore_la_SOURCES += %D%/wait.c %D%/wait.h

@@ -84,6 +84,7 @@ unit_tests += %D%/unit/rpc/cancel_pair_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/text_test
+unit_tests += %D%/unit/rpc/trace_test
 unit_tests += %D%/unit/rpc/estimate_test
 unit_tests += %D%/unit/rpc/mean_test
 unit_tests += %D%/unit/rpc/wire/wire_control_test

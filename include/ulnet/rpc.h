@@ -221,7 +221,9 @@ enum ulrpc_semantics {
 			     * once */
 };
 
-#define ULRPC_BULKS_MAX 16 /* of one call */
+#define ULRPC_BULKS_MAX	 16 /* of one call */
+#define ULRPC_TRACE_SIZE 56 /* bytes of a trace's context, as text, with its
+			     * terminator */
 
 struct ulrpc_call_conf {
 	uint64_t deadline; /* us from now; not 0; ULRPC_NEVER: none, which is to
@@ -236,6 +238,8 @@ struct ulrpc_call_conf {
 	enum ulrpc_semantics semantics;
 	struct ulrpc_bulk *const *bulks; /* the server may use; by index */
 	unsigned int nbulks;		 /* at most ULRPC_BULKS_MAX */
+	const char *trace; /* W3C's "traceparent", for the service; copied;
+			    * NULL: none */
 };
 
 /* @reply, of @length bytes, ends with the call; NULL without a reply. */
@@ -250,7 +254,8 @@ ULNET_EXPORT uint32_t ulrpc_method(const char *name);
  * exactly once, by the deadline. *@call_p (unless NULL) is a reference for
  * ulrpc_cancel(), to be given back with ulrpc_call_put(). Bulks are in use
  * until the call ended, and a bulk serves one call at a time (-EBUSY). -EINVAL:
- * no deadline, a bulk of another node, an unknown priority or semantics;
+ * no deadline, a bulk of another node, an unknown priority or semantics, a
+ * trace that is none;
  * -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
  */
 ULNET_EXPORT int ulrpc_call(struct ulrpc_client *client, uint32_t method,

@@ -201,6 +201,7 @@ struct ulrpc_request_info {
 	unsigned int nbulks;
 	const char *service; /* constant as long as the request */
 	const char *method_name;
+	char trace[ULRPC_TRACE_SIZE]; /* as the caller has given it; or "" */
 };
 
 /* Any thread, before the reply. */

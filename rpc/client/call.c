@@ -13,6 +13,7 @@
 #include "rpc/client/parcel.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/text.h"
+#include "rpc/trace.h"
 #include "rpc/wire/wire.h"
 
 #define REPLY_MAX 4096
@@ -652,6 +653,21 @@ static int bulks_claim(struct ulrpc_call *call,
 	return 0;
 }
 
+/* What the call is to carry besides its body. */
+static in_line int call_load(struct ulrpc_call *call,
+			     const struct ulrpc_call_conf *conf)
+{
+	int rc;
+
+	if (unlikely(conf->trace)) {
+		rc = trace_parse(conf->trace, call_trace(call));
+		if (rc)
+			return rc;
+		call->flags |= CALL_TRACED;
+	}
+	return bulks_claim(call, conf);
+}
+
 static in_line void call_start(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
@@ -760,7 +776,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		return rc;
 	call = call_alloc(
 		client,
-		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length,
+		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length +
+			(unlikely(conf->trace) ? TRACE_LENGTH : 0),
 		call_p || !owned);
 	if (!call)
 		return -ENOMEM;
@@ -772,7 +789,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (length)
 		memcpy(call_body(call), body, length);
-	rc = bulks_claim(call, conf);
+	rc = call_load(call, conf);
 	if (rc) {
 		atomic_init(&call->refs, 1);
 		call_put(call);

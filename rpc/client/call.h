@@ -84,6 +84,9 @@ struct place {
 	uint32_t attempt;      /* 0: the first one */
 };
 
+/* Not on the wire: the call has a trace. */
+#define CALL_TRACED 0x80u
+
 struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
@@ -107,7 +110,7 @@ struct ulrpc_call {
 			uint32_t reply_max;
 			uint8_t priority, semantics;
 			uint8_t nbulks;
-			uint8_t flags; /* enum wire_call_flags */
+			uint8_t flags; /* enum wire_call_flags; CALL_TRACED */
 		};
 		uint64_t said[3];
 	};
@@ -146,7 +149,7 @@ struct ulrpc_call {
 	struct ulnet_work cancel;
 	atomic_bool canceling; /* cancel is given, or will not be any more */
 
-	/* nbulks of them, then the body */
+	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced */
 	struct ulrpc_bulk *bulks[];
 };
 
@@ -158,6 +161,11 @@ _Static_assert(sizeof(((struct ulrpc_call *)0)->said) ==
 static inline uint8_t *call_body(struct ulrpc_call *call)
 {
 	return (uint8_t *)&call->bulks[call->nbulks];
+}
+
+static inline uint8_t *call_trace(struct ulrpc_call *call)
+{
+	return call_body(call) + call->length;
 }
 
 static inline void call_get(struct ulrpc_call *call)

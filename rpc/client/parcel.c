@@ -11,6 +11,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/reply_buf.h"
+#include "rpc/trace.h"
 #include "rpc/wire/wire_call.h"
 
 /* Bodies from this length on are sent from the call's own memory. */
@@ -315,11 +316,17 @@ static bool is_borrowed(const struct ulrpc_call *call)
 	return call->length >= BODY_BORROWED;
 }
 
+static uint32_t trace_length(const struct ulrpc_call *call)
+{
+	return call->flags & CALL_TRACED ? TRACE_LENGTH : 0;
+}
+
 /* Bytes that the call needs in the head of a message. */
 static size_t load_head(struct load *l, const struct ulrpc_call *call)
 {
 	struct wire_call w = { .nbulks = call->nbulks,
-			       .bulk = &l->segments[l->nsegments] };
+			       .bulk = &l->segments[l->nsegments],
+			       .trace_length = trace_length(call) };
 
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
@@ -370,7 +377,7 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 		     (unlikely(call->nbulks || is_borrowed(call)) &&
 		      !load_has_room(l, call))))
 		return 0;
-	if (unlikely(call->nbulks))
+	if (unlikely(call->nbulks || call->flags & CALL_TRACED))
 		head = load_head(l, call);
 	head += l->head;
 	if (head > WIRE_HEAD_MAX ||
@@ -557,7 +564,7 @@ static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
 		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
-static struct wire_call wire_call_of(const struct ulrpc_call *call,
+static struct wire_call wire_call_of(struct ulrpc_call *call,
 				     const struct wire_segments *segments,
 				     uint64_t time, uint64_t now)
 {
@@ -568,13 +575,15 @@ static struct wire_call wire_call_of(const struct ulrpc_call *call,
 		.attempt = call->out.attempt,
 		.method = call->method,
 		.length = call->length,
-		.flags = call->flags,
+		.flags = call->flags & ~CALL_TRACED,
 		.priority = call->priority,
 		.reply_max = call->reply_max,
 		.slot = call->slot,
 		.semantics = call->semantics,
 		.nbulks = call->nbulks,
 		.bulk = segments,
+		.trace_length = trace_length(call),
+		.trace = call_trace(call),
 	};
 }
 
@@ -610,7 +619,10 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			w = wire_call_of(call, segments, time, l->now);
 			segments += call->nbulks;
 			/* One that is sent again may have more time. */
-			like = call->nbulks || i < p->nagain ? NULL : call;
+			if (w.nbulks || w.trace_length || i < p->nagain)
+				like = NULL;
+			else
+				like = call;
 			if (!like) {
 				at = wire_call_put(at, &w);
 				continue;
@@ -628,14 +640,14 @@ static uint8_t *encode_queries(struct parcel *p, const struct load *l,
 			       uint8_t *at)
 {
 	for (unsigned int i = 0; i < l->n; i++) {
-		const struct ulrpc_call *call = l->calls[i];
+		struct ulrpc_call *call = l->calls[i];
 		struct wire_call w =
 			wire_call_of(call, NULL, attempt_time(call, l->now),
 				     l->now);
 
 		w.attempt = call->query.attempt;
 		w.flags |= WIRE_CALL_QUERY;
-		w.length = 0;
+		w.length = w.trace_length = 0;
 		w.nbulks = 0;
 		at = wire_call_put(at, &w);
 		p->entries[i].held = NULL;

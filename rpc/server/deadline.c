@@ -69,19 +69,22 @@ void deadline_unwatch(struct ulrpc_request *r)
 
 static void report_stuck(struct ulrpc_request *r, uint64_t since)
 {
-	char text[LNET_NIDSTR_SIZE];
+	char text[LNET_NIDSTR_SIZE], trace[ULRPC_TRACE_SIZE] = "";
 
 	r->reported = true;
 	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
 	if (!service_may_log(r->sc))
 		return;
+	if (r->traced)
+		trace_format(r->trace, trace);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "service %s, method %s: request %llu of %s: no reply after "
-		 "%llu ms in its handler",
+		 "%llu ms in its handler%s%s",
 		 r->sc->service->name, r->method->name,
 		 (unsigned long long)r->xid,
 		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
-		 (unsigned long long)(since / NSEC_PER_MSEC));
+		 (unsigned long long)(since / NSEC_PER_MSEC),
+		 r->traced ? "; trace " : "", trace);
 }
 
 static void look_stuck(struct ulrpc_request *r, uint64_t now)

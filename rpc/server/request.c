@@ -282,6 +282,15 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 	return true;
 }
 
+/* What is none, or of a later version, nobody here could read. */
+static out_of_line void keep_trace(struct ulrpc_request *r,
+				   const struct wire_call *c)
+{
+	r->traced = trace_is_good(c->trace, c->trace_length);
+	if (r->traced)
+		memcpy(r->trace, c->trace, TRACE_LENGTH);
+}
+
 /* Fills in all that there is to know of it, but for its body. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
 			 struct ulrpc_method *m, const struct wire_call *c,
@@ -309,6 +318,8 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->length = c->length;
 	r->semantics = (uint8_t)c->semantics;
 	r->priority = m->priority;
+	if (unlikely(c->trace_length))
+		keep_trace(r, c);
 	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
 		r->priority = (enum ulrpc_priority)c->priority;
 }

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include "rpc/server/sched.h"
 #include "rpc/server/service.h"
+#include "rpc/trace.h"
 
 struct durable;
 struct export;
@@ -101,6 +102,7 @@ struct ulrpc_request {
 	bool reported;		/* as stuck */
 	bool waiting;		/* to be told when bulk has ended */
 	bool losing;		/* and then it is lost */
+	bool traced;		/* trace is given */
 	_Atomic uint32_t
 		users; /* threads that look at its shard, unless lost */
 	_Atomic uint32_t progress; /* permille */
@@ -134,6 +136,7 @@ struct ulrpc_request {
 	uint32_t error;
 	uint32_t reply_length;
 	uint64_t replied; /* ns */
+	uint8_t trace[TRACE_LENGTH];
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 

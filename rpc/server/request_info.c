@@ -37,6 +37,8 @@ void ulrpc_request_info(const struct ulrpc_request *request,
 		.service = request->sc->service->name,
 		.method_name = request->method->name,
 	};
+	if (request->traced)
+		trace_format(request->trace, info->trace);
 }
 
 struct ulrpc *ulrpc_request_rpc(const struct ulrpc_request *request)

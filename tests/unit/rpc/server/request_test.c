@@ -27,6 +27,34 @@ Test(request, replies_of_a_message_travel_together)
 	serve_fini(&g);
 }
 
+/* The handler gets what it understands; a trace of any other kind is no reason to
+ * refuse a call. */
+Test(request, trace)
+{
+	static const uint8_t trace[TRACE_LENGTH + 1] = {
+		0, 0x4b, [16] = 0x36, [24] = 0xb7, [25] = 1
+	};
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	for (uint32_t length = 0; length <= sizeof(trace); length++) {
+		c = stranger_call_of(length + 1, "echo", 1);
+		c.trace = trace;
+		c.trace_length = length;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(a.reply[length].status, WIRE_OK);
+		if (length == TRACE_LENGTH)
+			cr_assert_str_eq(g.served.info.trace,
+					 "00-4b000000000000000000000000000036-"
+					 "00000000000000b7-01");
+		else
+			cr_assert_str_eq(g.served.info.trace, "");
+	}
+	serve_fini(&g);
+}
+
 /* ... also the largest, so that what is called again because of them does. */
 Test(request, long_replies_of_a_message_travel_together)
 {

@@ -84,6 +84,11 @@ static void serve_plant(Test__Box_Service *self, const Test__Tree *tree,
 	cr_assert(rc == 0);
 }
 
+static struct {
+	unsigned int n;
+	char text[8][ULRPC_TRACE_SIZE];
+} traces; /* of requests to Ask */
+
 /* As many letters as are asked for. */
 static void serve_ask(Test__Box_Service *self, const Test__Old *request,
 		      Test__Old_Closure closure, void *data)
@@ -96,6 +101,7 @@ static void serve_ask(Test__Box_Service *self, const Test__Old *request,
 	ulrpc_request_info(ulrpc_request_of(data), &info);
 	cr_assert(strcmp(info.service, "test.Box") == 0);
 	cr_assert(strcmp(info.method_name, "Ask") == 0);
+	strcpy(traces.text[traces.n++ % 8], info.trace);
 	memset(text, 'x', request->number);
 	text[request->number] = '\0';
 	reply.text = text;
@@ -331,6 +337,45 @@ Test(stub_sim, no_method)
 	cr_assert(heard.outcome.cause == ULRPC_CAUSE_NO_METHOD);
 	cr_assert(heard.outcome.execution == ULRPC_NOT_EXECUTED);
 	ulrpc_stub_free(later);
+}
+
+/* ---- traces ---- */
+
+static void on_message(void *arg, const struct ulrpc_outcome *outcome,
+		       const ProtobufCMessage *reply)
+{
+	cr_assert(outcome == ulrpc_stub_outcome());
+	on_old((const Test__Old *)reply, arg);
+}
+
+#define TRACE_A "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define TRACE_B "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00"
+
+/* In one message there are calls with traces and without; each keeps its own,
+ * and its body. */
+Test(stub_sim, traces)
+{
+	static const char *const said[] = { NULL,    TRACE_A, TRACE_A, NULL,
+					    TRACE_B, NULL,    NULL };
+	struct ulrpc_call_conf conf;
+	Test__Old old = TEST__OLD__INIT;
+
+	serve(options);
+	cr_assert(ulrpc_stub_conf(stub, "Ask", &conf) == 0);
+	for (unsigned int i = 0; i < 7; i++) {
+		conf.trace = said[i];
+		old.number = 100 + i;
+		cr_assert(ulrpc_call_message(stub, "Ask", &old.base, &conf,
+					     on_message, NULL, NULL) == 0);
+	}
+	lnet_sim_run(sim, SECOND);
+	cr_assert(heard.times == 7 && heard.number == 107);
+	cr_assert(heard.length == 106 && traces.n == 7);
+	for (unsigned int i = 0; i < 7; i++)
+		cr_assert(strcmp(traces.text[i], said[i] ? said[i] : "") == 0);
+	conf.trace = "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+	cr_assert(ulrpc_call_message(stub, "Ask", &old.base, &conf, on_message,
+				     NULL, NULL) == -EINVAL);
 }
 
 /* ---- sets ---- */
