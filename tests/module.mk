@@ -350,6 +350,7 @@ tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
+tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
@@ -360,6 +361,7 @@ dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
+check_PROGRAMS += %D%/tools/proxy
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h
