@@ -19,8 +19,8 @@ static void cancels_send(struct import *imp)
 				      .list = imp->cancels.list } },
 	};
 
-	if (import_is_up(imp) && !control_send(imp->shard, LNET_NID_ANY,
-					       import_target(imp), &m))
+	if (import_is_up(imp) &&
+	    !control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
 	imp->cancels.n = 0;
 }
@@ -30,11 +30,12 @@ void imports_cancel(struct ulnet_work *w)
 	struct imports *x = container_of(w, struct imports, cancel_work);
 	struct shard *s = x->shard;
 
+	x->telling = false;
 	if (s->crashed)
 		return;
 	while (!list_empty(&x->canceling)) {
-		struct import *imp = list_first(&x->canceling, struct import,
-						cancels.link);
+		struct import *imp =
+			list_first(&x->canceling, struct import, cancels.link);
 
 		list_del(&imp->cancels.link);
 		cancels_send(imp);
@@ -59,13 +60,14 @@ void cancel_call(const struct ulrpc_call *call)
 		return;
 	if (c->n == WIRE_ENTRIES_MAX)
 		cancels_send(imp);
-	c->list[c->n++] = (struct wire_gone){ .xid = call->xid,
-					      .slot = call->slot };
+	c->list[c->n++] =
+		(struct wire_gone){ .xid = call->xid, .slot = call->slot };
 	if (!list_empty(&c->link))
 		return;
-	if (list_empty(&x->canceling)) {
-		shard_hold(imp->shard);
-		shard_defer(imp->shard, &x->cancel_work);
-	}
 	list_add_tail(&x->canceling, &c->link);
+	if (x->telling)
+		return;
+	x->telling = true;
+	shard_hold(imp->shard);
+	shard_defer(imp->shard, &x->cancel_work);
 }

@@ -114,6 +114,7 @@ struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
 	struct ulnet_work cancel_work;
+	bool telling; /* that is under way */
 	struct id_table handles;
 	struct hash by_nids;
 	/* Where the numbers of the next import begin: above those of imports
@@ -193,7 +194,7 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* Connected, Opened, Disconnected, Alive, Extend have come. */
+/* Connected, Opened, Disconnected, Alive, Extend, Goodbye have come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 

@@ -76,6 +76,7 @@ struct exports {
 	struct ulnet_timer timer; /* looks for silence */
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work;
+	bool telling;	 /* that is under way */
 	uint32_t strays; /* passed on to other CPTs, now */
 	bool closing;
 };

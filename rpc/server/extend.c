@@ -84,11 +84,12 @@ void extend_now(struct ulrpc_request *r)
 	list_add_tail(&e->extending, &r->extend_link);
 	if (!list_empty(&e->extend_link))
 		return;
-	if (list_empty(&x->extending)) {
-		shard_hold(x->shard);
-		shard_defer(x->shard, &x->extend_work);
-	}
 	list_add_tail(&x->extending, &e->extend_link);
+	if (x->telling)
+		return;
+	x->telling = true;
+	shard_hold(x->shard);
+	shard_defer(x->shard, &x->extend_work);
 }
 
 static enum wire_extension_state state_of(const struct ulrpc_request *r)
@@ -158,6 +159,7 @@ void exports_extend(struct ulnet_work *w)
 	struct exports *x = container_of(w, struct exports, extend_work);
 	uint64_t now;
 
+	x->telling = false;
 	if (x->shard->crashed)
 		return;
 	now = shard_now(x->shard);
