@@ -166,6 +166,7 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	case WIRE_DISCONNECTED:
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
+	case WIRE_GOODBYE:
 		import_on_control(s, ev, &m);
 		break;
 	case WIRE_CONNECT:

@@ -425,17 +425,27 @@ static void on_due(struct ulnet_timer *timer)
 
 /* ---- the connection ---- */
 
+/* The server knows nothing of us any more, nor holds replies for us. */
+static void client_forgotten(struct ulrpc_client *c)
+{
+	fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
+	attempts_doubt(c);
+}
+
 void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
 	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
-	if (forgotten) {
-		/* It holds no replies for us any more. */
-		fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
-		attempts_doubt(c);
-	}
+	if (forgotten)
+		client_forgotten(c);
 	if (c->ncalls)
 		client_open_service(c);
+	client_kick(c);
+}
+
+void client_on_goodbye(struct ulrpc_client *c)
+{
+	client_forgotten(c);
 	client_kick(c);
 }
 

@@ -634,6 +634,18 @@ static struct import *sender(struct shard *s, const struct ulnet_event *ev,
 	return NULL;
 }
 
+/* The server ends in order, and has sent the last reply: what it was doing for
+ * us is over, as if it had been found to have restarted. */
+static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
+{
+	if (!import_is_up(imp))
+		return;
+	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
+	import_lost(imp, imp->epoch);
+	import_tell_all(imp, client_unopen);
+	import_tell_all(imp, client_on_goodbye);
+}
+
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m)
 {
@@ -659,6 +671,11 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		imp = sender(s, ev, m->extend.client, m->extend.epoch);
 		if (imp)
 			extend_on_message(imp, &m->extend);
+		break;
+	case WIRE_GOODBYE:
+		imp = sender(s, ev, m->goodbye.client, m->goodbye.epoch);
+		if (imp)
+			on_goodbye(imp, &m->goodbye);
 		break;
 	default: /* Disconnected: we do not wait for it */
 		break;

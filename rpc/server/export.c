@@ -814,18 +814,7 @@ static void export_shard_close(struct shard *s)
 		s->exports->closing = true;
 }
 
-/* What was going on has been ended: whoever waits for something still asks
- * elsewhere, or ends it. */
-static void export_shard_abort(struct shard *s)
-{
-	struct export *e;
-
-	if (!s->exports)
-		return;
-	list_for_each_entry (e, &s->exports->silent, link)
-		export_goodbye(s->exports, e);
-}
-
+/* The last replies have been sent. */
 static void export_shard_stop(struct shard *s)
 {
 	struct exports *x = s->exports;
@@ -833,8 +822,12 @@ static void export_shard_stop(struct shard *s)
 	if (!x)
 		return;
 	shard_cancel(s, &x->timer);
-	while (!list_empty(&x->silent))
-		export_drop(x, list_first(&x->silent, struct export, link));
+	while (!list_empty(&x->silent)) {
+		struct export *e = list_first(&x->silent, struct export, link);
+
+		export_goodbye(x, e);
+		export_drop(x, e);
+	}
 }
 
 static void export_shard_crash(struct shard *s)
@@ -867,7 +860,6 @@ const struct rpc_part export_part = {
 	.open = export_open,
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,
-	.shard_abort = export_shard_abort,
 	.shard_stop = export_shard_stop,
 	.shard_crash = export_shard_crash,
 	.shard_free = export_shard_free,

@@ -120,6 +120,33 @@ Test(cancel_pair, no_time_and_no_client)
 	serve_fini(&g);
 }
 
+/* ---- servers that end ---- */
+
+/* Those who wait for a server that ends hear of it when it has, and what was
+ * answered until then has been: nobody waits for a deadline. */
+Test(cancel_pair, goodbye)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL);
+	call(&g, 0, "hold", 3600000000);
+	call(&g, 1, "hold", 3600000000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ulrpc_reply(unpark(&g.served), "in time", 7);
+	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
+	g.rpc[SERVER] = NULL;
+	lnet_sim_run(g.sim, 100 * MSEC);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(ended[i].ended, 1, "%u", i);
+		ulrpc_call_put(calls[i]);
+	}
+	cr_assert_eq(ended[0].outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(ended[1].outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(ended[1].outcome.cause, ULRPC_CAUSE_RESTARTED);
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
 /* ---- workers that wait for bulk ---- */
 
 #define WORKERS 4
