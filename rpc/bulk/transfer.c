@@ -126,7 +126,8 @@ static uint64_t piece_time(const struct piece *p, uint64_t now)
 				    ? rpc_at(p->first, c->patience)
 				    : c->deadline;
 
-	return tries_time(&p->tries, now, MIN(deadline, p->x->deadline));
+	return tries_time(&p->tries, now, MIN(deadline, p->x->deadline),
+			  p->x->t->slowest);
 }
 
 static int piece_bind(struct piece *p, uint64_t time)
@@ -323,6 +324,8 @@ static void piece_moved(struct piece *p)
 		return;
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
+	x->t->slowest =
+		MAX(x->t->slowest, shard_now(x->t->conf.shard) - p->began);
 	x->moved += p->length;
 	piece_free(p);
 	transfer_settle(x);

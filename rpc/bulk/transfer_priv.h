@@ -47,6 +47,7 @@ struct transfers {
 	int aborted;	   /* 0, or why everything ends */
 	int failed;
 	bool crashed;
+	uint64_t slowest; /* ns: of the tries that succeeded */
 	uint64_t in, out; /* bytes */
 	uint64_t since;	  /* ns: something is active */
 	uint64_t time;	  /* ns: before that */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tries to move something by GET or PUT, until a deadline. Each has but a part
- * of the time left: a quarter, but at least 50 ms and at most 5 s, or twice the
- * time of an earlier one that was too short. One that took all of its time is
+ * of the time left: a quarter, but at least 50 ms and at most 5 s, or, once it
+ * is known how long others took, at most four times that, and not less than 200
+ * ms; and twice the time of an earlier one that was too short. One that took all of its time is
  * followed by the next one at once. One that failed sooner is, too, for the
  * first time, and then after a pause since the last one began (base/backoff.h).
  * Pure: any thread.
@@ -21,13 +22,19 @@ struct tries {
 #define TRIES_MIN     (50 * NSEC_PER_MSEC)
 #define TRIES_MAX     (5 * NSEC_PER_SEC)
 #define TRIES_DOUBLED 6
+#define TRIES_KNOWN   (200 * NSEC_PER_MSEC)
 
-/* ns for one that begins at @now, ns; 0: there is no time left. */
+/* ns for one that begins at @now, ns; 0: there is no time left. @slowest: ns
+ * that others took; 0: not known. */
 static inline uint64_t tries_time(const struct tries *t, uint64_t now,
-				  uint64_t deadline)
+				  uint64_t deadline, uint64_t slowest)
 {
-	uint64_t longest = TRIES_MAX << MIN(t->timeouts, TRIES_DOUBLED);
+	uint64_t longest = TRIES_MAX;
 	uint64_t left;
+
+	if (slowest)
+		longest = MIN(longest, MAX(4 * slowest, TRIES_KNOWN));
+	longest <<= MIN(t->timeouts, TRIES_DOUBLED);
 
 	if (deadline == TIME_NEVER)
 		return longest;

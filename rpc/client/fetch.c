@@ -116,7 +116,7 @@ static void fetch_retry(struct fetch *f)
 static void fetch_send(struct fetch *f)
 {
 	uint64_t now = shard_now(f->shard);
-	uint64_t time = tries_time(&f->tries, now, f->deadline);
+	uint64_t time = tries_time(&f->tries, now, f->deadline, 0);
 
 	if (!time)
 		return;

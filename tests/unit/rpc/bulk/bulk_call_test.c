@@ -377,6 +377,43 @@ Test(bulk_call, several_messages)
 	world_close(&w, true);
 }
 
+/* 64 MiB there and back, while connections break in the middle of payloads, and
+ * nothing passes at all for a while, again and again: that costs time only. */
+Test(bulk_call, connections_are_cut)
+{
+	const struct ulnet_sim_link link = { .latency = MSEC / 10,
+					     .bandwidth = 1000000000,
+					     .connect = MSEC,
+					     .cut = 50000 };
+	const struct ulnet_id a = nth_id(CALLER), b = nth_id(SERVER);
+	const struct shape shape = { .length = 64u << 20,
+				     .longest = 3000000,
+				     .segment = LNET_MTU,
+				     .checked = true };
+	static struct world w;
+
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		world_open(&w, seed);
+		cluster_links(w.g.sim, &link);
+		job_start(&w, 0, &shape);
+		for (unsigned int i = 0; i < 20; i++) {
+			lnet_sim_run(w.g.sim,
+				     (1 + rig_random(&w.g, 20)) * MSEC);
+			cr_assert_eq(lnet_sim_partition(w.g.sim, &a.nid, &b.nid,
+							!(i % 2)),
+				     0);
+		}
+		lnet_sim_run(w.g.sim, 19000 * MSEC);
+		close_bulks(&w, 1);
+		cr_assert_eq(w.jobs[0].outcome.cause, ULRPC_CAUSE_OK,
+			     "seed %llu: %s", (unsigned long long)seed,
+			     ulrpc_cause_name(w.jobs[0].outcome.cause));
+		cr_assert_eq(w.copied, 1, "and nothing runs twice");
+		job_check(&w.jobs[0], 0);
+		world_close(&w, true);
+	}
+}
+
 struct again {
 	struct world *w;
 	struct ulrpc_call_conf conf;
