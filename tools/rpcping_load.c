@@ -77,6 +77,12 @@ static void count_rail(struct load_explain *e, const struct ulrpc_outcome *o)
 	r->n++;
 }
 
+/* How often the call itself was sent: queries only ask what became of it. */
+static uint32_t sendings(const struct ulrpc_outcome *o)
+{
+	return o->attempts - o->queries;
+}
+
 static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 {
 	const uint64_t us[LOAD_STAGES] = {
@@ -90,8 +96,10 @@ static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 
 	for (unsigned int i = 0; i < LOAD_STAGES; i++)
 		histogram_add(&e->stage[i], us[i] * NS_PER_US);
-	if (o->attempts > e->attempts_max)
-		e->attempts_max = o->attempts;
+	if (sendings(o) > e->attempts_max)
+		e->attempts_max = sendings(o);
+	e->queries += o->queries;
+	e->extensions += o->extensions;
 	e->paths += o->paths;
 	count_rail(e, o);
 }
@@ -132,8 +140,8 @@ static bool judge(struct load *l, const struct slot *s,
 	if (!counts)
 		return kind == ULRPC_CAUSE_OK;
 	l->stats.last = now;
-	if (o->attempts > 1)
-		l->stats.resent += o->attempts - 1;
+	if (sendings(o) > 1)
+		l->stats.resent += sendings(o) - 1;
 	if (l->conf.explain)
 		explain(&l->stats.explain, o);
 	if (kind == ULRPC_CAUSE_OK)
@@ -586,6 +594,8 @@ static void explain_merge(struct load_explain *to,
 		histogram_merge(&to->stage[i], &from->stage[i]);
 	if (from->attempts_max > to->attempts_max)
 		to->attempts_max = from->attempts_max;
+	to->queries += from->queries;
+	to->extensions += from->extensions;
 	to->paths += from->paths;
 	for (unsigned int i = 0; i < from->nrails; i++) {
 		struct ulrpc_outcome o = { .local = from->rail[i].local,

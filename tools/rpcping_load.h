@@ -81,7 +81,8 @@ enum load_stage {
 
 struct load_explain {
 	struct histogram stage[LOAD_STAGES];
-	uint64_t attempts_max;
+	uint64_t attempts_max; /* without queries */
+	uint64_t queries, extensions;
 	uint64_t paths;
 	struct load_rail {
 		struct ulnet_nid local, target;
@@ -94,7 +95,7 @@ struct load_explain {
 struct load_stats {
 	uint64_t answered; /* rightly */
 	uint64_t lost;
-	uint64_t resent; /* attempts beyond the first */
+	uint64_t resent; /* attempts beyond the first, without queries */
 	uint64_t bytes;	 /* bulk, or else bodies both ways, of those answered */
 	uint64_t behind; /* with a rate: due, but not begun yet or at the end */
 	uint64_t inflight;	  /* now */

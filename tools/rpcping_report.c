@@ -307,10 +307,12 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 
 	print_stages(e);
 	print_rails(e, node);
-	printf("  attempts: %.3f for each call, at most %ju; transmissions "
+	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
+	       "early replies %ju; transmissions "
 	       "%.3f\n",
 	       n ? (double)(n + s->resent) / (double)n : 0.0,
-	       (uintmax_t)e->attempts_max,
+	       (uintmax_t)e->attempts_max, (uintmax_t)e->queries,
+	       (uintmax_t)e->extensions,
 	       n ? (double)e->paths / (double)n : 0.0);
 	if (ulrpc_stats(rpc, &yaml) == 0)
 		print_counters(yaml);

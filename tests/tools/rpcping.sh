@@ -185,7 +185,7 @@ for stage in connecting window wire throttled 'server queue' service; do
 	has out "^  $stage +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%\$"
 done
 has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$"
-has out "^  attempts: 1.000 for each call, at most 1; "
+has out "^  attempts: 1.000 for each call, at most 1; queries [0-9]+, early replies [0-9]+; "
 has out "^  counted: .*, replies_received [1-9]"
 run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
 has err "^rpcping: stdout: No space left on device\$"
