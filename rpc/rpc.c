@@ -448,7 +448,8 @@ static int parts_open(struct ulrpc *rpc)
 static bool conf_ok(const struct ulrpc_conf *conf)
 {
 	if (conf->control_buffers == 1 ||
-	    conf->control_buffers > ULRPC_BUFFERS_MAX)
+	    conf->control_buffers > ULRPC_BUFFERS_MAX ||
+	    (unsigned int)conf->force_policy > ULRPC_BACKOFF_NONE)
 		return false;
 	if (rpc_id_is_set(conf->client_id) != (conf->client_generation != 0))
 		return false;

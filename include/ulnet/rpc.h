@@ -34,6 +34,30 @@ struct ulrpc_client; /* a service of a target */
 struct ulrpc_call;
 struct ulrpc_bulk; /* memory that a server may move data to or from */
 
+/* ---- when calls are sent again: ulrpc_retry(7) ---- */
+
+enum ulrpc_backoff {
+	ULRPC_BACKOFF_DEFAULT = 0, /* ULRPC_BACKOFF_FULL; or, where a policy can
+				    * be forced on all calls: none is */
+	ULRPC_BACKOFF_FULL,
+	ULRPC_BACKOFF_EQUAL,
+	ULRPC_BACKOFF_MAD,
+	ULRPC_BACKOFF_NONE, /* no pauses but what servers ask for */
+};
+
+#define ULRPC_RETRIES_ANY UINT32_MAX
+
+struct ulrpc_retry {
+	enum ulrpc_backoff policy;
+	uint32_t max; /* 0 = none at all; ULRPC_RETRIES_ANY = as many as there
+		       * is time for */
+	uint64_t base; /* us: the range of the first pause; 0 = half of what the
+			* attempt had, but at least 10 ms, and two round
+			* trips */
+	uint64_t cap;  /* us: the range of the longest one; 0 = 5 s */
+	bool tell_overloaded; /* ends with ULRPC_CAUSE_OVERLOADED at once */
+};
+
 /* ---- RPC on a node: ulrpc_open(3) ---- */
 
 #define ULRPC_PORTAL_CONTROL 61
@@ -57,6 +81,8 @@ struct ulrpc_conf {
 	 * before the client asks after it; 0 = 50 ms, and 30 s. A minimum above
 	 * the maximum is refused. */
 	uint64_t timeout_min, timeout_max;
+	/* The policy of all calls, whatever they say; 0 = their own. */
+	enum ulrpc_backoff force_policy;
 	/* Who this node is to servers, also after a restart; all 0: random. Two
 	 * processes must not have the same: the second is refused. With it a
 	 * number that is higher at each start, so that servers do not take a
@@ -182,6 +208,9 @@ struct ulrpc_client_conf {
 				  * 2 */
 	uint32_t batch_max;	 /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
+	const struct ulrpc_retry *retry; /* of calls that say nothing of it;
+					  * copied; NULL = the default: full
+					  * jitter, ULRPC_RETRIES_ANY */
 };
 
 #define ULRPC_NIDS_MAX	   16
@@ -240,6 +269,7 @@ struct ulrpc_call_conf {
 	unsigned int nbulks;		 /* at most ULRPC_BULKS_MAX */
 	const char *trace; /* W3C's "traceparent", for the service; copied;
 			    * NULL: none */
+	const struct ulrpc_retry *retry; /* copied; NULL = the client's */
 };
 
 /* @reply, of @length bytes, ends with the call; NULL without a reply. */

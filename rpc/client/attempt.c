@@ -23,20 +23,17 @@ static const struct backoff_law query_law = {
 	.cap = NSEC_PER_SEC,
 };
 
-/* Attempts that the server has turned away, or that failed. */
-static const struct backoff_law retry_law = {
-	.policy = BACKOFF_FULL,
-	.max = BACKOFF_NO_MAX,
-	.base = 10 * NSEC_PER_MSEC,
-	.cap = NSEC_PER_SEC,
-};
-
 static void attempt_move(struct ulrpc_call *call, enum call_state to)
 {
 	fsm_move(&call->fsm, call_states, to);
 }
 
 /* ---- time ---- */
+
+static const struct retry_rule *rule_of(const struct ulrpc_call *call)
+{
+	return call->retry ? call->retry : &call->client->retry;
+}
 
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 {
@@ -47,6 +44,19 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
 		time = MIN(rpc_at(time, time), left);
 	return time;
+}
+
+/* Callers whose messages were lost at the same moment do not ask at the same
+ * moment. */
+uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
+		     uint64_t now)
+{
+	uint64_t rtt = import_rtt(call->client->imp);
+	uint64_t pause =
+		retry_pause(rule_of(call), call->retries + 1, time, rtt,
+			    shard_random(call->shard, UINT64_MAX));
+
+	return rpc_at(now, rpc_at(rpc_at(time, rtt), pause));
 }
 
 uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
@@ -265,9 +275,16 @@ static void call_repeat(struct ulrpc_call *call)
 	call_again(call);
 }
 
+static bool may_repeat(const struct ulrpc_call *call)
+{
+	uint32_t max = rule_of(call)->law.max;
+
+	return max == BACKOFF_NO_MAX || call->retries < max;
+}
+
 void call_doubt(struct ulrpc_call *call)
 {
-	if (call->semantics != ULRPC_IDEMPOTENT) {
+	if (call->semantics != ULRPC_IDEMPOTENT || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}
@@ -284,25 +301,60 @@ static void on_pause_over(struct ulnet_timer *timer)
 	fence_or_requeue(call);
 }
 
-bool call_retry(struct ulrpc_call *call, uint64_t least)
+/* Is the call to be sent again, and when? @paused: it has waited for longer than
+ * its attempt was to take. */
+static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
+					  uint64_t least, bool paused,
+					  uint64_t *at_p)
 {
+	struct import *imp = call->client->imp;
 	struct shard *s = call->shard;
-	struct backoff b = { .n = call->retries, .until = call->deadline };
-	const struct backoff_failure f = {
+	const struct retry_case c = {
+		.rule = rule_of(call),
+		.budget = &imp->budget,
+		.burst = imp->slots.made,
+		.calls = imp->xid,
+		.retries = call->retries,
 		.now = shard_now(s),
+		.began = call->began,
+		.deadline = call->deadline,
+		.timeout =
+			client_timeout(call->client, call->method, TIME_NEVER),
+		.rtt = import_rtt(imp),
 		.least = least,
+		.paused = paused,
 		.random = shard_random(s, UINT64_MAX),
 	};
-	uint64_t at;
 
-	if (backoff_next(&b, &retry_law, &f, &at) != BACKOFF_RETRY)
-		return false;
-	count_repetition(call);
+	return retry_next(&c, at_p);
+}
+
+/* The attempt is over, and no other one has begun. */
+static void attempt_wait(struct ulrpc_call *call)
+{
 	attempt_end(call);
 	attempt_move(call, CALL_WAIT);
 	list_add_tail(&call->client->fenced, &call->link);
 	lnet_timer_init(&call->pause, on_pause_over);
-	shard_arm(s, &call->pause, at);
+	/* Its place among those in flight is free. */
+	if (call->client->nqueued)
+		client_kick(call->client);
+}
+
+static void retry_at(struct ulrpc_call *call, uint64_t at)
+{
+	count_repetition(call);
+	attempt_wait(call);
+	shard_arm(call->shard, &call->pause, at);
+}
+
+bool call_retry(struct ulrpc_call *call, uint64_t least)
+{
+	uint64_t at;
+
+	if (retry_verdict(call, least, false, &at) != BACKOFF_RETRY)
+		return false;
+	retry_at(call, at);
 	return true;
 }
 
@@ -335,12 +387,22 @@ static bool is_executed_by_nobody(const struct ulrpc_call *call,
 }
 
 /* It knows of no attempt, and will execute none that comes late. An idempotent
- * call it may have executed, and forgotten. */
+ * call it may have executed, and forgotten. Without another attempt the call
+ * ends now: there is nothing to wait for. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
+	uint64_t at;
+
 	if (call->semantics == ULRPC_IDEMPOTENT)
 		call->unknown = true;
-	call_repeat(call);
+	if (retry_verdict(call, 0, true, &at) != BACKOFF_RETRY) {
+		attempt_wait(call);
+		call_fail(call, ULRPC_CAUSE_EXPIRED);
+	} else if (at > shard_now(call->shard)) {
+		retry_at(call, at);
+	} else {
+		call_repeat(call);
+	}
 }
 
 /* Of a connection that is not the last one, or not known: which has nothing to
@@ -392,10 +454,10 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		/* It is the attempt that has; or has the call as well? */
 		if (call->deadline - now <= attempt_time(call, now))
 			return false;
-		call_repeat(call);
-		return true;
+		return call_retry(call, 0);
 	case WIRE_OVERLOADED:
-		return call_retry(call, rpc_ns(r->retry_after));
+		return !rule_of(call)->tell_overloaded &&
+		       call_retry(call, rpc_ns(r->retry_after));
 	default:
 		return false;
 	}

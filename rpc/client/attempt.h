@@ -22,14 +22,11 @@
 #include "rpc/client/parcel.h"
 #include "rpc/client/timeout.h"
 
-/* T of an attempt that begins at @now, ns; and when it is to be answered at the
+/* T of an attempt that begins at @now, ns; when it is to be answered at the
  * latest; and a query. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
-static inline uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
-				   uint64_t now)
-{
-	return rpc_at(now, rpc_at(time, import_rtt(call->client->imp)));
-}
+uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
+		     uint64_t now);
 uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now);
 
 /* At p->due, or soon after, the calls of @p that nothing was heard of are asked
@@ -38,8 +35,8 @@ void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p);
 static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
 {
 	if (unlikely(p->due < c->watch_at || list_empty(&c->watched) ||
-		     list_entry(c->watched.prev, struct parcel, of_watch)
-				     ->due > p->due))
+		     list_entry(c->watched.prev, struct parcel, of_watch)->due >
+			     p->due))
 		attempt_watch_rare(c, p);
 	else
 		list_add_tail(&c->watched, &p->of_watch);

@@ -97,6 +97,8 @@ const char *ulrpc_execution_name(enum ulrpc_execution execution)
 
 void call_free(struct ulrpc_call *call)
 {
+	if (unlikely(call->retry))
+		free(call->retry);
 	if (call->shared) /* NOLINT(clang-analyzer-unix.Malloc) */
 		free(call);
 	else
@@ -637,6 +639,18 @@ static int call_conf_check(const struct ulrpc_client *c,
 	return 0;
 }
 
+static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
+{
+	if (retry_check(retry))
+		return -EINVAL;
+	call->retry = malloc(sizeof(*call->retry));
+	if (!call->retry)
+		return -ENOMEM;
+	retry_rule_init(call->retry, retry,
+			call->client->rpc->conf.force_policy);
+	return 0;
+}
+
 static int bulks_claim(struct ulrpc_call *call,
 		       const struct ulrpc_call_conf *conf)
 {
@@ -653,19 +667,21 @@ static int bulks_claim(struct ulrpc_call *call,
 	return 0;
 }
 
-/* What the call is to carry besides its body. */
-static in_line int call_load(struct ulrpc_call *call,
-			     const struct ulrpc_call_conf *conf)
+/* What the call is to carry besides its body, and most do not. */
+static out_of_line int call_load(struct ulrpc_call *call,
+				 const struct ulrpc_call_conf *conf)
 {
-	int rc;
+	int rc = 0;
 
-	if (unlikely(conf->trace)) {
+	if (conf->trace) {
 		rc = trace_parse(conf->trace, call_trace(call));
 		if (rc)
 			return rc;
 		call->flags |= CALL_TRACED;
 	}
-	return bulks_claim(call, conf);
+	if (conf->retry)
+		rc = retry_claim(call, conf->retry);
+	return rc ? rc : bulks_claim(call, conf);
 }
 
 static in_line void call_start(struct ulrpc_call *call)
@@ -752,6 +768,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->reply_limit = conf->reply_limit;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
+	call->retry = NULL;
 	call->queries = call->extensions = call->asks = 0;
 	call->connecting = call->window = 0;
 	call->paths = 0;
@@ -789,8 +806,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (length)
 		memcpy(call_body(call), body, length);
-	rc = call_load(call, conf);
-	if (rc) {
+	if (unlikely(conf->nbulks || conf->retry || conf->trace) &&
+	    (rc = call_load(call, conf))) {
 		atomic_init(&call->refs, 1);
 		call_put(call);
 		return rc;

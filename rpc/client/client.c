@@ -640,7 +640,7 @@ static int client_conf_check(struct ulrpc *rpc,
 	if (!conf->nids || !conf->nnids || conf->nnids > ULRPC_NIDS_MAX ||
 	    !conf->service || !*conf->service ||
 	    strlen(conf->service) >= ULRPC_SERVICE_NAME ||
-	    conf->batch_max > ULRPC_BATCH_MAX)
+	    conf->batch_max > ULRPC_BATCH_MAX || retry_check(conf->retry))
 		return -EINVAL;
 	for (unsigned int i = 0; i < conf->nnids; i++) {
 		int of = lnet_cpt_of(rpc->node, &conf->nids[i]);
@@ -682,6 +682,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->due_at = TIME_NEVER;
 	c->fsm.state = CLIENT_UNOPENED;
 	timeouts_init(&c->timeouts);
+	retry_rule_init(&c->retry, conf->retry, s->rpc->conf.force_policy);
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
 	lnet_timer_init(&c->window_timer, on_window_timer);

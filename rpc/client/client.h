@@ -38,6 +38,7 @@ struct ulrpc_client {
 
 	struct stat_service *stats; /* NULL: no memory */
 	struct timeouts timeouts;
+	struct retry_rule retry; /* of calls that have none of their own */
 	struct import *imp;
 	struct list link; /* import.clients */
 	bool closed;	  /* by its user */

@@ -549,6 +549,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->server_clients = m->clients;
 	imp->heard = imp->sent = imp->used = now;
 	imp->failed = 0;
+	budget_begin(&imp->budget, imp->xid, now);
 	imp->shutting_down = false;
 	imp->probes = 0;
 	imp->hurry = 0;

@@ -21,6 +21,7 @@
 #include "base/id.h"
 #include "rpc/mean.h"
 #include "rpc/client/cancel.h"
+#include "rpc/client/retry.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -82,6 +83,7 @@ struct import {
 	/* FULL */
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: when last */
+	struct retry_budget budget;
 	struct mean rtt;      /* of first attempts, but for their time at the
 				* server */
 	uint64_t used;	      /* ns: when the last call ended or began */

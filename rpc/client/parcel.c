@@ -540,7 +540,7 @@ static struct parcel *parcel_new(const struct load *l)
 }
 
 /* The call becomes part of the parcel; a new one gets its number and slot. */
-static void entry_fill(struct parcel *p, unsigned int i,
+static in_line void entry_fill(struct parcel *p, unsigned int i,
 		       struct ulrpc_call *call, uint64_t due, uint64_t now)
 {
 	struct import *imp = p->client->imp;
@@ -594,45 +594,46 @@ static bool is_said_alike(const struct ulrpc_call *a,
 	       a->said[2] == b->said[2];
 }
 
-/* The calls become part of the parcel, and of its head at @at. */
+/* The calls become part of the parcel, and of its head at @at. Most messages
+ * have one timeout for all. */
 static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			     uint8_t *at)
 {
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
+	uint64_t usual = 0, time, due = TIME_NEVER;
 	struct wire_call_rest rest; /* of @like */
-	uint64_t due = 0;	    /* the same */
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
-		bool alike = likely(like) && is_said_alike(call, like);
-		uint64_t time = 0;
 		struct wire_call w;
 
-		if (unlikely(!alike)) {
-			time = attempt_time(call, l->now);
-			due = attempt_due(call, time, l->now);
-			p->due = MIN(p->due, due);
+		if (likely(like && is_said_alike(call, like))) {
+			entry_fill(p, i, call, due, l->now);
+			at = wire_call_put_with(at, call->xid,
+						call->out.attempt, call->slot,
+						&rest);
+			continue;
 		}
+		time = attempt_time(call, l->now);
+		usual = usual ? usual : time / NSEC_PER_USEC;
+		due = attempt_due(call, time, l->now);
+		p->due = MIN(p->due, due);
 		entry_fill(p, i, call, due, l->now);
-		if (unlikely(!alike)) {
-			w = wire_call_of(call, segments, time, l->now);
-			segments += call->nbulks;
-			/* One that is sent again may have more time. */
-			if (w.nbulks || w.trace_length || i < p->nagain)
-				like = NULL;
-			else
-				like = call;
-			if (!like) {
-				at = wire_call_put(at, &w);
-				continue;
-			}
+		w = wire_call_of(call, segments, time, l->now);
+		if (w.timeout == usual)
+			w.timeout = 0;
+		segments += call->nbulks;
+		/* One that is sent again may have more time. */
+		if (w.nbulks || w.trace_length || i < p->nagain)
+			like = NULL;
+		else
+			like = call;
+		if (like)
 			wire_call_rest_make(&rest, &w);
-		}
-		at = wire_call_put_with(at, call->xid, call->out.attempt,
-					call->slot, &rest);
+		at = wire_call_put(at, &w);
 	}
-	return at;
+	return wire_timeout_put(at, usual);
 }
 
 /* Who asks is not executed. The answer may be the reply, whatever it has. */

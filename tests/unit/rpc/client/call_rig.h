@@ -49,8 +49,13 @@ static inline void note_end(void *arg, const struct ulrpc_outcome *o,
 					       o->service);
 }
 
+/* Pauses at random would leave times open. */
 static inline void rig_client(struct call_rig *g, uint32_t inflight)
 {
+	static const struct ulrpc_retry at_once = {
+		.policy = ULRPC_BACKOFF_NONE,
+		.max = ULRPC_RETRIES_ANY,
+	};
 	struct ulnet_nid nid = nth_id(SERVER).nid;
 	struct ulrpc_client_conf conf;
 
@@ -60,6 +65,7 @@ static inline void rig_client(struct call_rig *g, uint32_t inflight)
 	conf.nnids = 1;
 	conf.service = "test";
 	conf.inflight_max = inflight;
+	conf.retry = &at_once;
 	cr_assert_eq(ulrpc_client_open(g->rpc, &conf, &g->client), 0);
 }
 

@@ -533,7 +533,7 @@ Test(call, ends_as_the_server_says)
 		g.fake->call_status = cases[i].status;
 		call(&g, &n, 1000000);
 		/* It may try again as long as that makes sense. */
-		run(&g, cases[i].status == WIRE_OVERLOADED ? SEC : 100 * MSEC);
+		run(&g, SEC);
 		ended_by(&n, cases[i].cause, cases[i].execution);
 		cr_assert_eq(n.outcome.retry_after, 4321);
 		if (cases[i].status == WIRE_FAILED)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/retry.h"
+
+#include <errno.h>
+
+#include "rpc/rpc.h"
+
+#define CAP	 (5 * NSEC_PER_SEC)
+#define BASE_MIN (10 * NSEC_PER_MSEC)
+/* Of the budget, in thousandths of a repetition. */
+#define COST	 UINT64_C(1000)
+#define PER_CALL UINT64_C(100)
+#define PER_SEC	 (10 * COST)
+#define BURST	 10 /* at least */
+
+/* ---- rules ---- */
+
+static const enum backoff_policy policies[] = {
+	[ULRPC_BACKOFF_DEFAULT] = BACKOFF_FULL,
+	[ULRPC_BACKOFF_FULL] = BACKOFF_FULL,
+	[ULRPC_BACKOFF_EQUAL] = BACKOFF_EQUAL,
+	[ULRPC_BACKOFF_MAD] = BACKOFF_MAD,
+	[ULRPC_BACKOFF_NONE] = BACKOFF_NONE,
+};
+
+int retry_check(const struct ulrpc_retry *r)
+{
+	return r && (unsigned int)r->policy >= ARRAY_SIZE(policies) ? -EINVAL
+								    : 0;
+}
+
+void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
+		     enum ulrpc_backoff force)
+{
+	static const struct ulrpc_retry usual = { .max = ULRPC_RETRIES_ANY };
+
+	if (!r)
+		r = &usual;
+	*rule = (struct retry_rule){
+		.law = { .policy = policies[force ? force : r->policy],
+			 .max = r->max == ULRPC_RETRIES_ANY ? BACKOFF_NO_MAX
+							    : r->max,
+			 .base = rpc_ns(r->base),
+			 .cap = r->cap ? rpc_ns(r->cap) : CAP },
+		.forced = force != ULRPC_BACKOFF_DEFAULT,
+		.tell_overloaded = r->tell_overloaded,
+	};
+}
+
+/* ---- the budget ---- */
+
+void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now)
+{
+	*b = (struct retry_budget){ .calls = calls, .at = now };
+}
+
+/* What was earned since the last time. */
+static void budget_earn(struct retry_budget *b, uint64_t calls, uint64_t now)
+{
+	uint64_t by_calls = calls - b->calls;
+	uint64_t by_time = now > b->at ? now - b->at : 0;
+
+	by_calls = MIN(by_calls, b->spent / PER_CALL + 1) * PER_CALL;
+	by_time = MIN(by_time, (b->spent / PER_SEC + 1) * NSEC_PER_SEC);
+	/* What is less than a thousandth counts the next time. */
+	b->at = MAX(b->at, now) - by_time % (NSEC_PER_SEC / PER_SEC);
+	by_time /= NSEC_PER_SEC / PER_SEC;
+	b->calls = calls;
+	b->spent -= MIN(b->spent, by_calls + by_time);
+}
+
+uint64_t budget_take(struct retry_budget *b, uint32_t burst, uint64_t calls,
+		     uint64_t now)
+{
+	uint64_t most = MAX(burst, BURST) * COST;
+
+	budget_earn(b, calls, now);
+	b->spent += COST;
+	return b->spent <= most ? 0
+				: (b->spent - most) * (NSEC_PER_SEC / PER_SEC);
+}
+
+void budget_give_back(struct retry_budget *b)
+{
+	b->spent -= COST;
+}
+
+/* ---- the next attempt ---- */
+
+uint64_t retry_base(uint64_t timeout, uint64_t rtt)
+{
+	return MAX(MAX(BASE_MIN, timeout / 2), rpc_at(rtt, rtt));
+}
+
+static struct backoff_law law_of(const struct retry_rule *rule,
+				 uint64_t timeout, uint64_t rtt)
+{
+	struct backoff_law law = rule->law;
+
+	if (!law.base)
+		law.base = retry_base(timeout, rtt);
+	return law;
+}
+
+uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
+		     uint64_t timeout, uint64_t rtt, uint64_t random)
+{
+	const struct backoff_law law = law_of(rule, timeout, rtt);
+
+	return backoff_pause(&law, n, random);
+}
+
+/* By when all attempts are to be over. "mad", where callers do not know of it,
+ * takes what they have given for one as the least, and that many times as the
+ * most. */
+static uint64_t retry_until(const struct retry_case *c,
+			    const struct backoff_law *law)
+{
+	uint64_t total = TIME_NEVER;
+
+	if (c->rule->forced && law->policy == BACKOFF_MAD)
+		total = backoff_mad_total(law, c->timeout);
+	return MIN(c->deadline, rpc_at(c->began, total));
+}
+
+enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p)
+{
+	struct backoff_law law = law_of(c->rule, c->timeout, c->rtt);
+	struct backoff_failure f = { .now = c->now,
+				     .least = c->least,
+				     .answer = c->rtt,
+				     .random = c->random };
+	struct backoff b = { .n = c->retries };
+	enum backoff_verdict verdict;
+	uint64_t paid;
+
+	if (law.max == 0)
+		return BACKOFF_ENOUGH;
+	b.until = retry_until(c, &law);
+	if (c->paused)
+		law.policy = BACKOFF_NONE;
+	paid = budget_take(c->budget, c->burst, c->calls, c->now);
+	f.least = MAX(f.least, paid);
+	verdict = backoff_next(&b, &law, &f, at_p);
+	if (verdict != BACKOFF_RETRY)
+		budget_give_back(c->budget);
+	return verdict;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When calls are sent again, and whether: the rule that their caller gave, or
+ * the client's, or the one that is forced on all, as a law of back-offs
+ * (base/backoff.h); and the budget of a connection, from which each repetition
+ * of a call is paid. So repetitions add little to the load of a server that is
+ * slow already: a tenth of the calls, and ten in a second.
+ *
+ * What was certainly not delivered is sent again without all of this.
+ *
+ * Owner: the CPT of the client.
+ */
+#ifndef RPC_CLIENT_RETRY_H
+#define RPC_CLIENT_RETRY_H
+
+#include "base/backoff.h"
+#include "ulnet/rpc.h"
+
+struct retry_rule {
+	struct backoff_law law; /* base 0: retry_base() of the attempt */
+	bool forced;		/* the policy is not the caller's */
+	bool tell_overloaded;	/* who is refused so is not to be sent again */
+};
+
+/* What is wrong with it: -EINVAL. NULL is fine. */
+int retry_check(const struct ulrpc_retry *r) must_check;
+/* @r: NULL stands for the default. @force: ULRPC_BACKOFF_DEFAULT: nothing. */
+void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
+		     enum ulrpc_backoff force);
+
+/* ---- the budget ---- */
+
+struct retry_budget {
+	uint64_t spent; /* and not earned since, in thousandths of a retry */
+	uint64_t calls; /* sent, as of then */
+	uint64_t at;	/* ns: then */
+};
+
+/* The connection is new: nothing is spent. @calls: sent so far. */
+void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
+/* Pays for one repetition, and returns how many ns from now it is paid for.
+ * @burst: that can be paid at once, as many calls as can be lost at once.
+ * @calls: sent so far, without repetitions. */
+uint64_t budget_take(struct retry_budget *b, uint32_t burst, uint64_t calls,
+		     uint64_t now);
+/* What was taken last is not used. */
+void budget_give_back(struct retry_budget *b);
+
+/* ---- the next attempt ---- */
+
+/* An attempt of a call that has failed. */
+struct retry_case {
+	const struct retry_rule *rule;
+	struct retry_budget *budget;
+	uint32_t burst;
+	uint64_t calls;	   /* for budget_take() */
+	uint32_t retries;  /* so far */
+	uint64_t now;	   /* ns */
+	uint64_t began;	   /* ns: the first attempt */
+	uint64_t deadline; /* ns, of the call; TIME_NEVER */
+	uint64_t timeout;  /* ns that an attempt has */
+	uint64_t rtt;	   /* ns */
+	uint64_t least;	   /* ns to wait, as the server wants */
+	bool paused;	   /* retry_pause() is over */
+	uint64_t random;   /* 64 bits */
+};
+
+/* b, ns: the range of the first pause of attempts that have @timeout. */
+uint64_t retry_base(uint64_t timeout, uint64_t rtt);
+/* X(@n), ns: how much longer than that it waits before retry @n who has heard
+ * nothing of an attempt that had @timeout. */
+uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
+		     uint64_t timeout, uint64_t rtt, uint64_t random);
+/* BACKOFF_RETRY: one more attempt is to be made at *@at_p, ns, and has been
+ * paid for. */
+enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p);
+
+#endif

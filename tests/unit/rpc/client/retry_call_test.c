@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that are sent again by the rule of their callers. */
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+
+#define CLIENTS 60
+
+static struct call_rig g;
+static struct note n;
+
+static const struct ulrpc_retry none = { 0 };
+static const struct ulrpc_retry two = { .policy = ULRPC_BACKOFF_NONE,
+					.max = 2 };
+
+TestSuite(retry_call, .timeout = 60);
+
+/* There is a connection, and attempts have 100 ms. */
+static void open_with_policy(enum ulrpc_backoff force)
+{
+	struct ulrpc_conf conf;
+
+	ulrpc_conf_init(&conf);
+	conf.timeout_min = conf.timeout_max = 100000;
+	conf.force_policy = force;
+	rig_open_with(&g, &conf);
+	call(&g, &n, 1000000);
+	run(&g, 200 * MSEC);
+	ended_well(&n);
+}
+
+static void call_by(const struct ulrpc_retry *retry, uint64_t deadline)
+{
+	struct ulrpc_call_conf conf = { .deadline = deadline, .retry = retry };
+
+	call_with(&g, &n, &conf, "hello", 5);
+}
+
+/* ---- how often ---- */
+
+/* A message that is known to be lost: that is certain, and the end. */
+Test(retry_call, no_retries_are_none)
+{
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_by(&none, 10000000);
+	run(&g, SEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	cr_assert_eq(g.fake->nqueries, 1);
+	ended_by(&n, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(n.outcome.retries, 0);
+	rig_close(&g);
+}
+
+Test(retry_call, no_retries_whatever_policy_is_forced)
+{
+	for (unsigned int i = 1; i <= ULRPC_BACKOFF_NONE; i++) {
+		open_with_policy((enum ulrpc_backoff)i);
+		g.fake->call_status = WIRE_OVERLOADED;
+		call_by(&none, 10000000);
+		run(&g, SEC);
+		cr_assert_eq(g.fake->ncalls, 2);
+		ended_by(&n, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
+		rig_close(&g);
+	}
+}
+
+Test(retry_call, so_many_and_no_more)
+{
+	static const uint32_t statuses[] = { WIRE_OVERLOADED, WIRE_EXPIRED };
+	static const enum ulrpc_cause causes[] = { ULRPC_CAUSE_OVERLOADED,
+						   ULRPC_CAUSE_EXPIRED };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
+		open_with_policy(ULRPC_BACKOFF_DEFAULT);
+		g.fake->call_status = statuses[i];
+		call_by(&two, 10000000);
+		run(&g, SEC);
+		cr_assert_eq(g.fake->ncalls, 4);
+		ended_by(&n, causes[i], ULRPC_NOT_EXECUTED);
+		cr_assert_eq(n.outcome.retries, 2);
+		rig_close(&g);
+	}
+}
+
+Test(retry_call, lost_messages_are_counted)
+{
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_by(&two, 10000000);
+	run(&g, 9 * SEC);
+	cr_assert_eq(g.fake->ncalls, 4);
+	cr_assert_eq(g.fake->nqueries, 3);
+	ended_by(&n, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(n.outcome.retries, 2);
+	rig_close(&g);
+}
+
+/* The server has forgotten, and nobody knows. */
+Test(retry_call, no_repetition_of_what_may_have_been_executed)
+{
+	struct ulrpc_call_conf conf = { .deadline = 10000000,
+					.retry = &none,
+					.semantics = ULRPC_IDEMPOTENT };
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->absent = 0;
+	g.fake->forgets = true;
+	g.fake->call_status = WIRE_NOT_CONNECTED;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, SEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	rig_close(&g);
+}
+
+/* ---- who wants to know of overload ---- */
+
+Test(retry_call, told_of_overload)
+{
+	static const struct ulrpc_retry tell = { .max = ULRPC_RETRIES_ANY,
+						 .tell_overloaded = true };
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->retry_after = 4321;
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(&tell, 10000000);
+	run(&g, 10 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(n.outcome.retry_after, 4321);
+	cr_assert_eq(g.fake->ncalls, 2);
+	rig_close(&g);
+}
+
+/* It waits for as long as it was told to, and tries again until there is no
+ * time to. */
+Test(retry_call, overload_that_passes)
+{
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->retry_after = 300000;
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(NULL, 10000000);
+	run(&g, 290 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	run(&g, 20 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	g.fake->call_status = WIRE_OK;
+	run(&g, 310 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.retries, 2);
+	rig_close(&g);
+}
+
+Test(retry_call, overload_that_does_not_pass)
+{
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->retry_after = 300000;
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(NULL, 1000000);
+	run(&g, 950 * MSEC);
+	/* At once, when the next time is beyond the deadline. */
+	ended_by(&n, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
+	cr_assert_lt(n.outcome.total, 910000);
+	cr_assert_eq(n.outcome.retries, 3);
+	rig_close(&g);
+}
+
+/* ---- pauses ---- */
+
+/* When the second attempt of an overloaded call is sent, after the first one
+ * was refused, ns. */
+static uint64_t pause_of(const struct ulrpc_retry *retry)
+{
+	unsigned int before = g.fake->ncalls;
+	uint64_t begin = lnet_sim_now(g.sim), end;
+
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(retry, 30000000);
+	while (g.fake->ncalls < before + 2)
+		run(&g, MSEC);
+	end = lnet_sim_now(g.sim);
+	ulrpc_cancel(n.call);
+	run(&g, SEC); /* in which the budget recovers */
+	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_CANCELED);
+	ulrpc_call_put(n.call);
+	return end - begin;
+}
+
+/* The least and the longest of many. */
+static void pauses_of(const struct ulrpc_retry *retry, uint64_t *least,
+		      uint64_t *most)
+{
+	*least = TIME_NEVER;
+	*most = 0;
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		uint64_t pause = pause_of(retry);
+
+		*least = MIN(*least, pause);
+		*most = MAX(*most, pause);
+	}
+}
+
+static struct ulrpc_retry retry_of(enum ulrpc_backoff policy)
+{
+	return (struct ulrpc_retry){ .policy = policy,
+				     .max = ULRPC_RETRIES_ANY,
+				     .base = 1000000 };
+}
+
+Test(retry_call, pauses_are_as_the_caller_says)
+{
+	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
+	struct ulrpc_retry equal = retry_of(ULRPC_BACKOFF_EQUAL);
+	struct ulrpc_retry mad = retry_of(ULRPC_BACKOFF_MAD);
+	uint64_t least, most;
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	pauses_of(&full, &least, &most);
+	cr_expect(least < 200 * MSEC);
+	cr_expect(most > 800 * MSEC && most <= SEC + MSEC);
+	pauses_of(&equal, &least, &most);
+	cr_expect(least >= 500 * MSEC && least < 600 * MSEC);
+	cr_expect(most > 900 * MSEC && most <= SEC + MSEC);
+	pauses_of(&mad, &least, &most);
+	cr_expect_leq(most, MSEC);
+	pauses_of(NULL, &least, &most); /* the rig's */
+	cr_expect_leq(most, MSEC);
+	rig_close(&g);
+}
+
+Test(retry_call, a_policy_is_forced_on_all)
+{
+	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
+	uint64_t least, most;
+
+	open_with_policy(ULRPC_BACKOFF_EQUAL);
+	pauses_of(&full, &least, &most);
+	cr_expect(least >= 500 * MSEC);
+	pauses_of(NULL, &least, &most);
+	cr_expect(least >= 25 * MSEC && most <= 51 * MSEC);
+	rig_close(&g);
+}
+
+/* Who has heard nothing asks after the time of the attempt, a round trip, and
+ * a pause, so that not all do at the same moment. */
+Test(retry_call, questions_are_spread)
+{
+	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
+	uint64_t least = TIME_NEVER, most = 0;
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_OK;
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		unsigned int before = g.fake->nqueries;
+		uint64_t begin = lnet_sim_now(g.sim), took;
+
+		call_by(&full, 30000000);
+		while (g.fake->nqueries == before)
+			run(&g, MSEC);
+		took = lnet_sim_now(g.sim) - begin;
+		least = MIN(least, took);
+		most = MAX(most, took);
+		ulrpc_cancel(n.call);
+		run(&g, 10 * MSEC);
+		ulrpc_call_put(n.call);
+	}
+	cr_expect(least >= 100 * MSEC && least < 300 * MSEC);
+	cr_expect(most > 900 * MSEC && most < 1200 * MSEC);
+	rig_close(&g);
+}
+
+/* ---- the budget ---- */
+
+/* All calls are refused: what is sent again is a tenth of them, and ten a
+ * second, but for what can be lost at once. */
+Test(retry_call, an_overloaded_server_sees_few_retries)
+{
+	unsigned int before, sent = 0;
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->call_status = WIRE_OVERLOADED;
+	before = g.fake->ncalls;
+	for (unsigned int i = 0; i < 3000; i++) {
+		struct ulrpc_call_conf conf = within(50000);
+
+		cr_assert_eq(ulrpc_call(g.client, 77, "hello", 5, &conf,
+					note_end,
+					&(struct note){ .sim = g.sim }, NULL),
+			     0);
+		sent++;
+		run(&g, 60 * MSEC);
+	}
+	cr_expect_eq(sent, 3000);
+	cr_expect(g.fake->ncalls - before - sent <= 300 + 1800 + 64 + 20, "%u",
+		  g.fake->ncalls - before - sent);
+	rig_close(&g);
+}
+
+/* ---- what is refused ---- */
+
+Test(retry_call, policies_that_there_are_not)
+{
+	struct ulrpc_retry bad = { .policy = (enum ulrpc_backoff)9 };
+	struct ulrpc_call_conf conf = { .deadline = 1000000, .retry = &bad };
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf client_conf;
+	struct ulrpc_client *client;
+	struct ulrpc_conf rpc_conf;
+	struct ulrpc *rpc;
+
+	rig_open(&g);
+	cr_assert_eq(ulrpc_call(g.client, 77, "", 0, &conf, note_end, &n, NULL),
+		     -EINVAL);
+	ulrpc_client_conf_init(&client_conf);
+	client_conf.nids = &nid;
+	client_conf.nnids = 1;
+	client_conf.service = "test";
+	client_conf.retry = &bad;
+	cr_assert_eq(ulrpc_client_open(g.rpc, &client_conf, &client), -EINVAL);
+	ulrpc_conf_init(&rpc_conf);
+	rpc_conf.force_policy = (enum ulrpc_backoff)9;
+	cr_assert_eq(ulrpc_open(lnet_sim_node(g.sim, SERVER), &rpc_conf, &rpc),
+		     -EINVAL);
+	rig_close(&g);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "base/env.h"
+#include "rpc/client/retry.h"
+
+#define MS  NSEC_PER_MSEC
+#define SEC NSEC_PER_SEC
+
+static struct retry_budget budget;
+
+static struct retry_case case_of(const struct retry_rule *rule)
+{
+	budget_begin(&budget, 0, 0);
+	return (struct retry_case){
+		.rule = rule,
+		.budget = &budget,
+		.burst = 1000,
+		.deadline = TIME_NEVER,
+		.timeout = 100 * MS,
+		.rtt = MS,
+	};
+}
+
+/* ---- rules ---- */
+
+Test(retry, the_default)
+{
+	struct retry_rule rule;
+
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	cr_expect_eq(rule.law.policy, BACKOFF_FULL);
+	cr_expect_eq(rule.law.max, BACKOFF_NO_MAX);
+	cr_expect_eq(rule.law.cap, 5 * SEC);
+	cr_expect_not(rule.forced);
+	cr_expect_not(rule.tell_overloaded);
+}
+
+Test(retry, as_the_caller_says)
+{
+	static const struct ulrpc_retry r = { .policy = ULRPC_BACKOFF_EQUAL,
+					      .max = 3,
+					      .base = 1000,
+					      .cap = 7000,
+					      .tell_overloaded = true };
+	struct retry_rule rule;
+
+	retry_rule_init(&rule, &r, ULRPC_BACKOFF_DEFAULT);
+	cr_expect_eq(rule.law.policy, BACKOFF_EQUAL);
+	cr_expect_eq(rule.law.max, 3);
+	cr_expect_eq(rule.law.base, MS);
+	cr_expect_eq(rule.law.cap, 7 * MS);
+	cr_expect(rule.tell_overloaded);
+}
+
+Test(retry, forced_on_all)
+{
+	static const struct ulrpc_retry r = { .policy = ULRPC_BACKOFF_NONE,
+					      .max = 3 };
+	struct retry_rule rule;
+
+	retry_rule_init(&rule, &r, ULRPC_BACKOFF_MAD);
+	cr_expect_eq(rule.law.policy, BACKOFF_MAD);
+	cr_expect_eq(rule.law.max, 3);
+	cr_expect(rule.forced);
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_EQUAL);
+	cr_expect_eq(rule.law.policy, BACKOFF_EQUAL);
+}
+
+Test(retry, policies_that_there_are)
+{
+	struct ulrpc_retry r = { 0 };
+
+	cr_expect_eq(retry_check(NULL), 0);
+	for (unsigned int i = 0; i <= ULRPC_BACKOFF_NONE; i++) {
+		r.policy = (enum ulrpc_backoff)i;
+		cr_expect_eq(retry_check(&r), 0);
+	}
+	r.policy = (enum ulrpc_backoff)(ULRPC_BACKOFF_NONE + 1);
+	cr_expect_eq(retry_check(&r), -EINVAL);
+	r.policy = (enum ulrpc_backoff) - 1;
+	cr_expect_eq(retry_check(&r), -EINVAL);
+}
+
+/* ---- the next attempt ---- */
+
+/* Whatever is forced on the caller: it does not make retries of none. */
+Test(retry, no_retries_are_none)
+{
+	static const struct ulrpc_retry none = { 0 };
+
+	for (unsigned int i = 0; i <= ULRPC_BACKOFF_NONE; i++) {
+		struct retry_rule rule;
+		struct retry_case c;
+		uint64_t at;
+
+		retry_rule_init(&rule, &none, (enum ulrpc_backoff)i);
+		c = case_of(&rule);
+		cr_expect_eq(retry_next(&c, &at), BACKOFF_ENOUGH);
+	}
+}
+
+Test(retry, so_many_and_no_more)
+{
+	static const struct ulrpc_retry three = { .max = 3 };
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at;
+
+	retry_rule_init(&rule, &three, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	for (; c.retries < 3; c.retries++)
+		cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_ENOUGH);
+}
+
+/* Half of what an attempt has, two round trips, 10 ms: the longest of these. */
+Test(retry, the_base)
+{
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at;
+
+	cr_expect_eq(retry_base(0, 0), 10 * MS);
+	cr_expect_eq(retry_base(SEC, MS), 500 * MS);
+	cr_expect_eq(retry_base(SEC, 400 * MS), 800 * MS);
+	cr_expect_eq(retry_base(TIME_NEVER, TIME_NEVER), TIME_NEVER);
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	c.random = UINT64_MAX;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 50 * MS);
+	c.retries = 1;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 100 * MS);
+	c.retries = 1000;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 5 * SEC);
+}
+
+Test(retry, not_before_the_server_wants)
+{
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at;
+
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	c.now = 3 * SEC;
+	c.least = 2 * SEC;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 5 * SEC);
+	c.random = UINT64_MAX;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 5 * SEC + 50 * MS);
+}
+
+/* Who has waited for an answer longer than it was to take has paused. */
+Test(retry, paused_already)
+{
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at;
+
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	c.random = UINT64_MAX;
+	c.now = 7 * SEC;
+	c.paused = true;
+	for (c.retries = 0; c.retries < 10; c.retries++) {
+		cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+		cr_expect_eq(at, 7 * SEC);
+	}
+	budget_begin(&budget, 0, c.now);
+	budget.spent = 10000;
+	c.burst = 10;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 7 * SEC + 100 * MS);
+}
+
+Test(retry, the_pause_beyond_the_time_of_an_attempt)
+{
+	static const struct ulrpc_retry second = { .base = 1000000 };
+	struct retry_rule rule;
+
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	cr_expect_eq(retry_pause(&rule, 1, SEC, MS, UINT64_MAX), 500 * MS);
+	cr_expect_eq(retry_pause(&rule, 2, SEC, MS, UINT64_MAX), SEC);
+	retry_rule_init(&rule, &second, ULRPC_BACKOFF_DEFAULT);
+	cr_expect_eq(retry_pause(&rule, 1, SEC, MS, UINT64_MAX), SEC);
+	retry_rule_init(&rule, &second, ULRPC_BACKOFF_NONE);
+	cr_expect_eq(retry_pause(&rule, 1, SEC, MS, UINT64_MAX), 0);
+}
+
+/* And what cannot be answered in time is not paid for. */
+Test(retry, not_when_it_is_too_late)
+{
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at;
+
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	c.now = SEC;
+	c.least = 500 * MS;
+	c.deadline = SEC + 501 * MS;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_TOO_LATE);
+	cr_expect_eq(budget.spent, 0);
+	c.deadline++;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(budget.spent, 1000);
+}
+
+/* Callers who asked for ten tries of a second each get ten seconds in all. */
+Test(retry, mad_when_it_is_forced)
+{
+	static const struct ulrpc_retry ten = { .max = 10, .base = 511000 };
+	struct retry_rule rule;
+	struct retry_case c;
+	struct rng rng;
+	uint64_t at;
+
+	rng_seed(&rng, 1);
+	retry_rule_init(&rule, &ten, ULRPC_BACKOFF_MAD);
+	for (unsigned int i = 0; i < 100; i++) {
+		c = case_of(&rule);
+		c.timeout = SEC;
+		for (c.now = SEC;; c.now = at + c.timeout, c.retries++) {
+			c.random = rng_next(&rng);
+			if (retry_next(&c, &at) != BACKOFF_RETRY)
+				break;
+			cr_assert_lt(at, 10 * SEC);
+		}
+		cr_assert_eq(c.retries, 4);
+	}
+	/* Who has chosen it has the deadline. */
+	rule.forced = false;
+	c.retries = 4;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+}
+
+/* ---- the budget ---- */
+
+Test(retry, a_burst_is_paid_for)
+{
+	struct retry_budget b;
+
+	budget_begin(&b, 0, 0);
+	for (unsigned int i = 0; i < 64; i++)
+		cr_assert_eq(budget_take(&b, 64, 0, 0), 0);
+	/* Then ten a second. */
+	for (unsigned int i = 1; i <= 30; i++)
+		cr_assert_eq(budget_take(&b, 64, 0, 0), i * 100 * MS);
+	/* What nobody uses is not owed. */
+	for (unsigned int i = 0; i < 30; i++)
+		budget_give_back(&b);
+	cr_expect_eq(budget_take(&b, 64, 0, 0), 100 * MS);
+}
+
+Test(retry, ten_at_least)
+{
+	struct retry_budget b;
+
+	budget_begin(&b, 0, 0);
+	for (unsigned int i = 0; i < 10; i++)
+		cr_assert_eq(budget_take(&b, 1, 0, 0), 0);
+	cr_expect_eq(budget_take(&b, 1, 0, 0), 100 * MS);
+}
+
+/* A tenth of the calls. */
+Test(retry, calls_pay)
+{
+	unsigned int at_once = 0;
+	struct retry_budget b;
+
+	budget_begin(&b, 5, SEC);
+	while (!budget_take(&b, 10, 5, SEC))
+		;
+	budget_give_back(&b);
+	for (uint64_t calls = 6; calls <= 1005; calls++) {
+		if (budget_take(&b, 10, calls, SEC))
+			budget_give_back(&b);
+		else
+			at_once++;
+	}
+	cr_expect_eq(at_once, 100);
+}
+
+/* Not more is saved than what can be lost at once. */
+Test(retry, savings_are_bounded)
+{
+	struct retry_budget b;
+
+	budget_begin(&b, 0, 0);
+	for (unsigned int i = 0; i < 100; i++)
+		cr_assert_eq(budget_take(&b, 100, UINT64_MAX, TIME_NEVER - 5),
+			     0);
+	cr_expect_eq(budget_take(&b, 100, UINT64_MAX, TIME_NEVER - 5),
+		     100 * MS);
+}
+
+/* Asked often, it counts as much. */
+Test(retry, time_is_counted_exactly)
+{
+	unsigned int taken = 0;
+	struct retry_budget b;
+
+	budget_begin(&b, 0, 0);
+	for (uint64_t now = 0; now < 100 * SEC; now += 12345) {
+		if (budget_take(&b, 10, 0, now))
+			budget_give_back(&b);
+		else
+			taken++;
+	}
+	cr_expect(taken >= 1009 && taken <= 1010, "%u", taken);
+}
+
+/* An overloaded server: all calls fail. Of new and old ones together it gets a
+ * tenth more than of new ones, and ten a second. */
+Test(retry, little_is_added_to_an_overload)
+{
+	unsigned int sent = 0, again = 0;
+	struct retry_rule rule;
+	struct retry_case c;
+	struct rng rng;
+
+	rng_seed(&rng, 1);
+	retry_rule_init(&rule, NULL, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	budget_begin(&budget, 0, 0);
+	c.burst = 10;
+	for (uint64_t ms = 0; ms < 60000; ms++) {
+		uint64_t at;
+
+		c.calls = ++sent;
+		c.now = ms * MS;
+		c.deadline = c.now + SEC;
+		c.random = rng_next(&rng);
+		if (retry_next(&c, &at) == BACKOFF_RETRY)
+			again++;
+	}
+	cr_expect_eq(sent, 60000);
+	cr_expect_leq(again, 6000 + 600 + 10 + 20);
+	cr_expect_geq(again, 6000);
+}
