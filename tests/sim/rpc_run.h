@@ -150,6 +150,7 @@ struct job {
 	bool dead;	    /* its node crashed */
 	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
 	uint64_t expires;   /* of the request, when looked at last */
+	uint64_t timeout;   /* the shortest one that it had then; 0: none */
 	bool lost;  /* its service has ended: the request is the handler's */
 	int status; /* of bulk */
 	unsigned int moving;
