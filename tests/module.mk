@@ -282,6 +282,8 @@ sim_campaigns += %D%/sim/rpc_campaign
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_server.c
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_work.c
 
+sim_campaigns += %D%/sim/herd
+
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
 # files that have such mistakes in them (base/mutation.h) are compiled for these
 # programs alone, and take the place of the libraries' members of the same name.
