@@ -427,9 +427,11 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 		export_dead(x, e);
 		return WIRE_OK; /* and a new one */
 	}
-	out->reconnected = c->epoch > e->epoch;
-	if (out->reconnected)
+	if (c->epoch > e->epoch) {
+		e->returned = true;
 		stat_count(x->shard, RPC_STAT_clients_returned);
+	}
+	out->reconnected = e->returned;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
 	e->source = ev->source;

@@ -58,6 +58,7 @@ struct export
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 	bool known;		/* in the tables */
+	bool returned; /* it was known when it connected with this epoch */
 };
 
 struct exports {

@@ -82,6 +82,9 @@ Test(export, epochs)
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert(a.control.connected.reconnected);
 	cr_assert_eq(a.connection, connection);
+	/* Asked again it says the same: nothing has been forgotten since. */
+	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert(a.control.connected.reconnected);
 	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
