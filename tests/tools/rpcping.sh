@@ -162,6 +162,14 @@ for method in Echo EchoWorker; do
 	json 0 '$j->{calls} == 6 && $l->{min} >= 20000' --count 6 --inflight 6 \
 		--method "$method" --delay 20ms --progress 7 --verify "$server"
 done
+# A slow call is neither lost nor sent again, as long as its server says that it
+# is at work.
+for method in Echo EchoWorker; do
+	ping 0 --count 2 --inflight 2 --method "$method" --delay 2 --progress 5 \
+		--deadline 60 --explain "$server"
+	has out "^  calls 2, lost 0, resent 0, "
+	has out ", early replies [1-9]"
+done
 for semantics in idempotent at-most-once exactly-once; do
 	json 0 '$j->{calls} == 50' --count 50 --semantics "$semantics" "$server"
 done
