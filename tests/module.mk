@@ -83,6 +83,7 @@ unit_tests += %D%/unit/rpc/client/attempt_test
 unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/cancel_pair_test
+unit_tests += %D%/unit/rpc/slow_pair_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/text_test
