@@ -4,6 +4,7 @@
 #include "base/backoff.h"
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/fetch.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -293,6 +294,22 @@ void call_doubt(struct ulrpc_call *call)
 	call_repeat(call);
 }
 
+void call_fetch_lost(struct ulrpc_call *call)
+{
+	if (call->semantics != ULRPC_IDEMPOTENT) {
+		call_fail(call, ULRPC_CAUSE_RESTARTED);
+		return;
+	}
+	fetch_drop(call->fetch);
+	list_del(&call->link);
+	call->unknown = true;
+	call->flags |= WIRE_CALL_RESENT;
+	count_repetition(call);
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_detach(call->bulks[i]);
+	fence_or_requeue(call);
+}
+
 static void on_pause_over(struct ulnet_timer *timer)
 {
 	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, pause);
@@ -420,8 +437,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
 	bool query = r->attempt != call->out.attempt;
-	uint32_t epoch = query ? call->query.parcel->epoch
-			       : call->out.parcel->epoch;
+	uint32_t epoch =
+		query ? call->query.parcel->epoch : call->out.parcel->epoch;
 	uint64_t now = shard_now(call->shard);
 
 	switch (r->status) {

@@ -22,24 +22,23 @@
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_QUEUED] = { "queued", FSM_TO(CALL_SENT) | FSM_TO(CALL_DONE) },
-	[CALL_SENT] = { "sent", FSM_TO(CALL_ASK) | FSM_TO(CALL_WAIT) |
-					FSM_TO(CALL_FETCH) |
-					FSM_TO(CALL_FENCE) |
-					FSM_TO(CALL_QUEUED) |
-					FSM_TO(CALL_DONE) },
+	[CALL_SENT] = { "sent",
+			FSM_TO(CALL_ASK) | FSM_TO(CALL_WAIT) |
+				FSM_TO(CALL_FETCH) | FSM_TO(CALL_FENCE) |
+				FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_ASK] = { "ask", FSM_TO(CALL_ASKED) | FSM_TO(CALL_SENT) |
 				      FSM_TO(CALL_WAIT) | FSM_TO(CALL_FETCH) |
-				      FSM_TO(CALL_FENCE) |
-				      FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
-	[CALL_ASKED] = { "asked", FSM_TO(CALL_ASK) | FSM_TO(CALL_SENT) |
-					  FSM_TO(CALL_WAIT) |
-					  FSM_TO(CALL_FETCH) |
-					  FSM_TO(CALL_FENCE) |
-					  FSM_TO(CALL_QUEUED) |
-					  FSM_TO(CALL_DONE) },
+				      FSM_TO(CALL_FENCE) | FSM_TO(CALL_QUEUED) |
+				      FSM_TO(CALL_DONE) },
+	[CALL_ASKED] = { "asked",
+			 FSM_TO(CALL_ASK) | FSM_TO(CALL_SENT) |
+				 FSM_TO(CALL_WAIT) | FSM_TO(CALL_FETCH) |
+				 FSM_TO(CALL_FENCE) | FSM_TO(CALL_QUEUED) |
+				 FSM_TO(CALL_DONE) },
 	[CALL_WAIT] = { "wait", FSM_TO(CALL_FENCE) | FSM_TO(CALL_QUEUED) |
 					FSM_TO(CALL_DONE) },
-	[CALL_FETCH] = { "fetch", FSM_TO(CALL_DONE) },
+	[CALL_FETCH] = { "fetch", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_FENCE) |
+					  FSM_TO(CALL_DONE) },
 	[CALL_FENCE] = { "fence", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
 	[CALL_DONE] = { "done", 0 },
 };

@@ -428,7 +428,9 @@ static void on_due(struct ulnet_timer *timer)
 /* The server knows nothing of us any more, nor holds replies for us. */
 static void client_forgotten(struct ulrpc_client *c)
 {
-	fail_all(&c->fetching, ULRPC_CAUSE_RESTARTED);
+	while (!list_empty(&c->fetching))
+		call_fetch_lost(
+			list_first(&c->fetching, struct ulrpc_call, link));
 	attempts_doubt(c);
 }
 

@@ -33,7 +33,7 @@ static void make(void *arg, struct ulrpc_request *r, const void *body,
 	lnet_sim_buf_retire(g.sim, reply);
 }
 
-static void open_with(uint64_t bytes_max)
+static void serve_long(uint64_t bytes_max)
 {
 	const struct ulrpc_method_conf methods[] = {
 		{ .name = "make",
@@ -41,6 +41,11 @@ static void open_with(uint64_t bytes_max)
 		  .arg = &g.served,
 		  .run = ULRPC_RUN_INLINE },
 		{ .name = "work", .handler = make, .arg = &g.served },
+		{ .name = "again",
+		  .handler = make,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_IDEMPOTENT },
 		{ .name = "hold",
 		  .handler = hold,
 		  .arg = &g.served,
@@ -48,7 +53,6 @@ static void open_with(uint64_t bytes_max)
 	};
 	struct ulrpc_service_conf conf;
 
-	serve_init(&g, 1, 1);
 	serve_open(&g, NULL);
 	ulrpc_service_conf_init(&conf);
 	conf.name = "test";
@@ -56,6 +60,12 @@ static void open_with(uint64_t bytes_max)
 	conf.nmethods = ARRAY_SIZE(methods);
 	conf.queue_bytes_max = bytes_max;
 	serve_start(&g, &conf);
+}
+
+static void open_with(uint64_t bytes_max)
+{
+	serve_init(&g, 1, 1);
+	serve_long(bytes_max);
 	serve_client(&g);
 }
 
@@ -520,6 +530,34 @@ Test(oversize, crash)
 		cr_assert_eq(ulrpc_close(g.rpc[left]), 0);
 		lnet_sim_run_all(g.sim);
 		cr_assert_eq(lnet_sim_free(g.sim), 0);
+	}
+}
+
+/* The server is gone with what it held, and another one is there: the call is
+ * executed there if that does no harm. */
+Test(oversize, server_restarts)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulrpc_call_conf conf = conf_within(60000);
+		struct asked a;
+
+		open_with(0);
+		slow_link();
+		conf.semantics = i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		ask_of("again", &a, LONG, &conf);
+		until_held(&a);
+		cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
+		lnet_sim_run(g.sim, 500 * MSEC);
+		cr_assert_eq(lnet_sim_restart(g.sim, SERVER), 0);
+		g.node[SERVER] = lnet_sim_node(g.sim, SERVER);
+		serve_long(0);
+		lnet_sim_run(g.sim, 59000 * MSEC);
+		if (i)
+			asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+		else
+			asked_ended(&a, ULRPC_CAUSE_RESTARTED, 0);
+		cr_assert_eq(g.served.runs, 1 + i);
+		fini();
 	}
 }
 
