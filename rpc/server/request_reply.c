@@ -95,7 +95,7 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 		return false;
 	if (may_run_once_more(r))
 		return false;
-	return likely(!service_cpt_ended(r->sc)) && !MUTATE(rpc_reply_gone);
+	return likely(!service_cpt_ended(r->sc));
 }
 
 void request_forget(struct ulrpc_request *r)

@@ -87,9 +87,6 @@ struct test_call {
 	/* us in which it has to succeed, whatever happens; 0: it need not */
 	uint64_t probe;
 	bool under_faults; /* a probe that began before they ended */
-	/* audit_lapses() when it began, on a connection that its server knew;
-	 * else 0 */
-	uint64_t lapses;
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
@@ -295,10 +292,5 @@ void audit_times(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);
-/* As long as this is the same, the node has forgotten no call of @service's. */
-uint64_t audit_lapses(const struct member *m, unsigned int service);
-/* Does the node know the connection of @client, and serve it? */
-bool audit_knows(const struct member *m, unsigned int service,
-		 const struct ulrpc_client *client);
 
 #endif
