@@ -173,12 +173,16 @@ Test(outage, link_that_refuses_loses_no_call)
  * long it has been there: a call that was sent after that was not executed. */
 Test(outage, server_proves_that_it_has_not_executed_a_call)
 {
+	static const struct ulnet_sim_link deaf = { .loss = LNET_SIM_ALWAYS };
+
 	for (unsigned int sure = 0; sure < 2; sure++) {
 		struct caller a;
 
 		begin(&a);
 		executed = 0;
+		link_is(&deaf); /* to its goodbye */
 		cr_assert_eq(ulrpc_close(server), 0);
+		link_is(&good);
 		server_open();
 		lnet_sim_run(sim, sure ? 250 * MSEC : 150 * MSEC);
 		caller_call(&a, 5000000);
