@@ -114,7 +114,8 @@ static void parcel_missed(struct parcel *p, uint64_t now)
 	for (unsigned int i = 0; i < p->n; i++) {
 		struct ulrpc_call *call = p->entries[i].call;
 
-		if (!call || call->fsm.state == CALL_ASK)
+		if (!call || call->fsm.state == CALL_ASK ||
+		    MUTATE(rpc_no_watch))
 			continue;
 		if (call->expected > now)
 			next = MIN(next, call->expected);
@@ -285,6 +286,10 @@ static bool may_repeat(const struct ulrpc_call *call)
 
 void call_doubt(struct ulrpc_call *call)
 {
+	if (MUTATE(rpc_repeat)) {
+		call_repeat(call);
+		return;
+	}
 	if (call->semantics != ULRPC_IDEMPOTENT || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
 		return;

@@ -198,9 +198,12 @@ static in_line void outcome_rail(struct ulrpc_outcome *o,
 
 	o->attempts = call->attempts;
 	o->paths = call->paths;
-	o->retries = call->retries;
-	o->queries = call->queries;
-	o->extensions = call->extensions;
+	o->retries = o->queries = o->extensions = 0;
+	if (unlikely(call->attempts > 1 || call->extensions)) {
+		o->retries = call->retries;
+		o->queries = call->queries;
+		o->extensions = call->extensions;
+	}
 	if (likely(p)) {
 		o->local = p->local;
 		o->target = p->target;
@@ -224,6 +227,29 @@ void call_count_waiting(struct ulrpc_call *call, uint64_t now)
 	call->window += now - ready;
 }
 
+static out_of_line void call_detach_rare(struct ulrpc_call *call, uint64_t now)
+{
+	switch ((enum call_state)call->fsm.state) {
+	case CALL_QUEUED:
+		call->client->nqueued--;
+		call_count_waiting(call, now);
+		break;
+	case CALL_ASK:
+	case CALL_ASKED:
+		call->client->inflight--;
+		parcel_forget_all(call);
+		break;
+	case CALL_WAIT:
+		shard_cancel(call->shard, &call->pause);
+		break;
+	case CALL_FETCH:
+		fetch_drop(call->fetch);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Takes the call off all lists that the call is on, and out of all counts of
  * calls that wait. */
 static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
@@ -236,26 +262,12 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 		list_del(&call->order);
 		import_slot_put(c->imp, call->slot);
 	}
-	switch ((enum call_state)call->fsm.state) {
-	case CALL_QUEUED:
-		c->nqueued--;
-		call_count_waiting(call, now);
-		break;
-	case CALL_SENT:
-	case CALL_ASK:
-	case CALL_ASKED:
-		c->inflight--;
-		parcel_forget_all(call);
-		break;
-	case CALL_WAIT:
-		shard_cancel(call->shard, &call->pause);
-		break;
-	case CALL_FETCH:
-		fetch_drop(call->fetch);
-		break;
-	default:
-		break;
+	if (unlikely(call->fsm.state != CALL_SENT)) {
+		call_detach_rare(call, now);
+		return;
 	}
+	c->inflight--;
+	parcel_forget_all(call);
 }
 
 static out_of_line void bulks_record(const struct ulrpc_call *call)
@@ -482,8 +494,8 @@ static const struct {
 };
 
 /* What can be believed of what the server says of an executed call. */
-static enum ulrpc_cause answer_check(struct ulrpc_call *call,
-				     const struct wire_reply *r)
+static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
+					     const struct wire_reply *r)
 {
 	int rc;
 

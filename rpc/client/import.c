@@ -131,7 +131,7 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 
 	return backoff_pause(&law, n + 1,
 			     shard_random(imp->shard, UINT64_MAX)) *
-	       (MUTATE(rpc_lazy_connect) ? 1000 : 1);
+	       (MUTATE(rpc_lazy_connect) ? 100000 : 1);
 }
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)

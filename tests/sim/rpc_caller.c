@@ -187,7 +187,7 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_UNREACHABLE:
 		return crowded;
 	case ULRPC_CAUSE_DEADLINE:
-		return crowded || (c->under_faults && o->attempts);
+		return crowded;
 	case ULRPC_CAUSE_CANCELED:
 		return !c->from->rpc;
 	default:
