@@ -84,6 +84,7 @@ unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/cancel_pair_test
 unit_tests += %D%/unit/rpc/slow_pair_test
+unit_tests += %D%/unit/rpc/durable_pair_test
 unit_tests += %D%/unit/rpc/pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/text_test
@@ -343,6 +344,7 @@ dist_check_SCRIPTS += %D%/example_check.sh %D%/man_check.sh \
 	%D%/tutorial_check.sh
 TESTS += %D%/example_check.sh %D%/man_check.sh %D%/tutorial_check.sh
 EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
+EXTRA_DIST += %D%/install/ledger.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 
 # lnetd and lnetctl, as their users see them.

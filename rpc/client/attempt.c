@@ -284,13 +284,21 @@ static bool may_repeat(const struct ulrpc_call *call)
 	return max == BACKOFF_NO_MAX || call->retries < max;
 }
 
+/* Is somebody to find out whether the call was executed, or does it not
+ * matter? */
+static bool may_be_doubtful(const struct ulrpc_call *call)
+{
+	return call->semantics == ULRPC_IDEMPOTENT ||
+	       (call->semantics == ULRPC_EXACTLY_ONCE && call->client->durable);
+}
+
 void call_doubt(struct ulrpc_call *call)
 {
 	if (MUTATE(rpc_repeat)) {
 		call_repeat(call);
 		return;
 	}
-	if (call->semantics != ULRPC_IDEMPOTENT || !may_repeat(call)) {
+	if (!may_be_doubtful(call) || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}
@@ -507,6 +515,31 @@ void attempts_without_slot(struct import *imp)
 	list_init(&over);
 	list_for_each_entry (call, &imp->calls, order) {
 		if (call->slot < imp->slots.granted)
+			continue;
+		list_del(&call->link);
+		list_add_tail(&over, &call->link);
+	}
+	while (!list_empty(&over))
+		call_fail(list_first(&over, struct ulrpc_call, link),
+			  ULRPC_CAUSE_RESTARTED);
+}
+
+/* It waits to be sent, to a service that is to look it up. */
+static bool is_to_be_looked_up(const struct ulrpc_call *call)
+{
+	return call->semantics == ULRPC_EXACTLY_ONCE &&
+	       call->flags & WIRE_CALL_RESENT && !call_is_out(call) &&
+	       call->fsm.state != CALL_FETCH && call->fsm.state != CALL_DONE;
+}
+
+void attempts_forsake(struct ulrpc_client *c)
+{
+	struct ulrpc_call *call;
+	struct list over;
+
+	list_init(&over);
+	list_for_each_entry (call, &c->imp->calls, order) {
+		if (call->client != c || !is_to_be_looked_up(call))
 			continue;
 		list_del(&call->link);
 		list_add_tail(&over, &call->link);

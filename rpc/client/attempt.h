@@ -60,7 +60,8 @@ void attempt_end(struct ulrpc_call *call);
 /* ... this attempt was certainly not executed, nor will be: sends it again. */
 void call_again(struct ulrpc_call *call);
 /* ... the attempt may have been executed, by somebody who does not know any
- * more: sends it again if it may be repeated, and ends it otherwise. */
+ * more: sends it again if it may be repeated, or if the service can look
+ * it up, and ends it otherwise. */
 void call_doubt(struct ulrpc_call *call);
 /* ... it is of use to send it again, but not before @least ns have passed.
  * False: then it would be too late. */
@@ -81,6 +82,9 @@ void attempts_ask(struct import *imp);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
 void attempts_doubt(struct ulrpc_client *c);
+/* The service of @c has no store, or another one than before: ends calls that
+ * perhaps have been executed, and were to be looked up there. */
+void attempts_forsake(struct ulrpc_client *c);
 /* Ends calls whose slots are not granted any more: by another server, which has
  * fewer. */
 void attempts_without_slot(struct import *imp);

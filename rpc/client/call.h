@@ -122,7 +122,7 @@ struct ulrpc_call {
 	bool alone;  /* could not be sent for want of memory: goes by itself */
 	uint8_t watch;	     /* enum call_watch */
 	bool unknown; /* an attempt before the last one may have been executed:
-		       * IDEMPOTENT only, others end with that attempt */
+		       * only of calls that may be repeated, or looked up */
 	uint8_t class;	     /* slab_class_of() this, with what follows */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */

@@ -196,6 +196,20 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 		open_later(c);
 }
 
+/* Calls that were to be looked up in the store of the service that was there
+ * before end, unless this one has the same store. */
+static void client_note_store(struct ulrpc_client *c,
+			      const struct wire_opened *m)
+{
+	bool same = m->durable && c->durable &&
+		    !memcmp(c->incarnation, m->incarnation, RPC_ID_SIZE);
+
+	c->durable = m->durable;
+	memcpy(c->incarnation, m->incarnation, RPC_ID_SIZE);
+	if (!same)
+		attempts_forsake(c);
+}
+
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
 	ask_no_more(c);
@@ -208,6 +222,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	c->known = true;
 	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
+	client_note_store(c, m);
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
 	c->message_max = MIN(m->message_max, LNET_MTU);

@@ -66,10 +66,14 @@ struct ulrpc_client {
 	uint64_t tag;	/* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool said_too_long;    /* of a request for it, in the log */
-	unsigned int reopened; /* in a row, without having been of use */
-	bool known;	       /* the service has been there */
+	bool said_too_long;	  /* of a request for it, in the log */
+	unsigned int reopened;	  /* in a row, without having been of use */
+	bool known;		  /* the service has been there */
 	enum ulrpc_cause refusal; /* why it is not, as of the last answer */
+	/* As of the last answer, too: it remembers beyond its own end which
+	 * calls it has executed, in the store with this id. */
+	bool durable;
+	uint8_t incarnation[RPC_ID_SIZE];
 
 	struct ulnet_timer stall_timer; /* of stalled */
 
@@ -87,8 +91,8 @@ struct ulrpc_client {
 
 	/* Attempts that are under way, by when their answers are expected.
 	 * watch_timer comes at watch_at, which is not after the first. */
-	struct list watched;   /* parcel.of_watch */
-	uint64_t watch_at;     /* ns; TIME_NEVER: it is not armed */
+	struct list watched; /* parcel.of_watch */
+	uint64_t watch_at;   /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer watch_timer;
 
 	struct ulnet_work flush, close_work, free_work;
