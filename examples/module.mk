@@ -10,8 +10,16 @@ endif
 %C%_epoll_LDADD = libulnet.la
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
+EXTRA_DIST += %D%/demo_survive.sh
 
 # A service of one's own; ulrpc_tutorial(7) shows these files. Built with what is
 # installed only: by ./check, from the page.
 EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
 EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
+
+# A service that remembers beyond its own end what it has executed; shown by
+# demo_survive.sh, and tried by tests/tools/ledger.sh. Built with what is
+# installed, and LMDB.
+EXTRA_DIST += %D%/ledger/Makefile %D%/ledger/ledger.proto %D%/ledger/node.h
+EXTRA_DIST += %D%/ledger/server.c %D%/ledger/client.c
+EXTRA_DIST += %D%/ledger/store.c %D%/ledger/store.h

@@ -24,7 +24,7 @@ rules=(
 	'services/[a-z0-9_]+	ulnet/|@/|services/[^/]*$'
 	'services	ulnet/|services/'
 	'tools	ulnet/|tools/|services/services\.h$'
-	'examples	ulnet/|examples/'
+	'examples(/[a-z0-9_]+)?	ulnet/|examples/'
 )
 # What is ours, when it is included with <>.
 ours='(base|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: examples/demo_survive.sh [BUILD]
+# What becomes of calls when servers are slow, stopped, or killed: the fourth part
+# of ./demo. BUILD is where tools/ was built; the current directory if not given.
+# pkg-config must know ulrpc, for examples/ledger, and the dynamic linker its library.
+# Nothing is left behind, and anything unexpected ends it with a reason.
+. "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
+
+# ready NAME PATTERN: the line that a server says, within a minute.
+ready() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		! grep -qE "$2" "$1.said" || return 0
+		gone "${pids[$1]}" && break
+		sleep 0.1
+	done
+	sed 's/^/  /' "$1.said"
+	die "$1 is not ready"
+}
+
+# serve NAME COMMAND...: starts a server, in the background, and waits for it.
+serve() {
+	local name=$1
+
+	shift
+	show "$@"
+	# Of those that end with Enter, nobody presses it.
+	"$@" <"$dir/never" >"$name.said" 2>&1 &
+	pids[$name]=$!
+	ready "$name" "ready[:;]"
+}
+
+# stop NAME SIGNAL
+stop() {
+	show kill "-$2" "${pids[$1]}"
+	kill "-$2" "${pids[$1]}"
+	wait "${pids[$1]}" 2>/dev/null
+	ended+=("${pids[$1]}")
+	unset "pids[$1]"
+}
+
+free_port
+mkfifo never || die "cannot make a pipe"
+exec {never}<>never # its end is never reached
+ended=()
+node=(--net 'tcp(127.0.0.1)' --port "$port")
+echo=127.0.0.2@tcp
+
+say "A call may take longer than anybody expected: the server says, again and again,
+that it is at it. Nothing is sent twice."
+serve echo rpcserve --net 'tcp(127.0.0.2)' --port "$port"
+run 0 14 rpcping "${node[@]}" --count 1 --delay 3s --progress 10 --deadline 20 \
+	--explain "$echo"
+has "^  calls 1, lost 0, resent 0, "
+has "extensions_received [1-9]"
+
+say "The server stops for two seconds, and goes on. No call is lost."
+show rpcping "${node[@]}" --time 4 --inflight 16 --verify --deadline 10 "$echo"
+rpcping "${node[@]}" --time 4 --inflight 16 --verify --deadline 10 "$echo" \
+	>output 2>&1 </dev/null &
+pids[calls]=$!
+sleep 1
+show kill -STOP "${pids[echo]}"
+kill -STOP "${pids[echo]}"
+sleep 2
+show kill -CONT "${pids[echo]}"
+kill -CONT "${pids[echo]}"
+wait "${pids[calls]}" || die "rpcping: exit status $?"
+unset "pids[calls]"
+sed 's/^/  /' output
+has "^  calls [0-9]+, lost 0, "
+stop echo TERM
+
+say "A ledger: examples/ledger, built with what is installed. What it adds to an account
+it adds once, and stores that together with the account: it is durable."
+cp -R "$examples/ledger" . && cd ledger || die "examples/ledger is not there"
+run 0 30 make
+mkdir ../accounts && cd .. || die "no way back"
+ledger=127.0.0.3@tcp
+serve ledger ledger/server "$ledger" accounts "$port"
+
+say "It is killed and started again, twice, while 16 calls at a time are under way.
+Each call is executed once, and its caller is told so."
+show ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000
+ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000 >output 2>&1 </dev/null &
+pids[calls]=$!
+for i in 1 2; do
+	sleep 0.5
+	! gone "${pids[calls]}" || die "the calls ended before the server did"
+	stop ledger KILL
+	sleep 0.5
+	serve ledger ledger/server "$ledger" accounts "$port"
+done
+wait "${pids[calls]}" || {
+	cat output
+	die "client: exit status $?"
+}
+unset "pids[calls]"
+sed 's/^/  /' output
+has "^5000 calls: 5000 ok, 0 failed, 0 unknown; 5000 entries were added"
+stop ledger KILL
+
+nothing_left "${ended[@]}"
+say "Nothing is left: no process, nobody listens on port $port."
