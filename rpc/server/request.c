@@ -365,7 +365,9 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 		r->answer = o;
 	}
 	r->latest = c->attempt;
+	/* A query says how long it waits, and not how long its caller does. */
 	origin_await(o, c, now);
+	o->deadline = MAX(o->deadline, r->deadline);
 	if (likely(r->active)) {
 		/* A query has less time than what it asks for. */
 		if (!(c->flags & WIRE_CALL_QUERY))
