@@ -81,6 +81,7 @@ unit_tests += %D%/unit/rpc/client/retry_test
 unit_tests += %D%/unit/rpc/client/timeout_test
 unit_tests += %D%/unit/rpc/client/attempt_test
 unit_tests += %D%/unit/rpc/client/slots_test
+unit_tests += %D%/unit/rpc/slow_server_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/cancel_pair_test
 unit_tests += %D%/unit/rpc/slow_pair_test
@@ -296,7 +297,7 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
 	rpc/server/arrive.c rpc/bulk/bulk.c rpc/client/attempt.c rpc/client/call.c rpc/client/client.c rpc/client/parcel.c \
-	rpc/client/import.c rpc/server/exec.c rpc/server/request.c \
+	rpc/client/import.c rpc/server/exec.c rpc/server/extend.c rpc/server/request.c \
 	rpc/server/request_reply.c rpc/server/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)

@@ -68,6 +68,8 @@ static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 		step = TIME_NEVER;
 	if (r->extensions < STEPS_MAX)
 		r->extensions++;
+	if (MUTATE(rpc_chatter))
+		step = r->timeout / 4;
 	least = MAX(least, rpc_at(MAX(r->expires, now), step));
 	r->expires = MIN(MAX(r->expires, least), r->deadline);
 }
@@ -198,6 +200,8 @@ void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
 void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now)
 {
 	r->timeout = rpc_ns(timeout);
+	if (MUTATE(rpc_less_time))
+		r->expires = 0;
 	r->expires =
 		MAX(r->expires, timeout ? rpc_at(now, r->timeout) : TIME_NEVER);
 	r->expires = MIN(r->expires, r->deadline);

@@ -370,7 +370,7 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 	o->deadline = MAX(o->deadline, r->deadline);
 	if (likely(r->active)) {
 		/* A query has less time than what it asks for. */
-		if (!(c->flags & WIRE_CALL_QUERY))
+		if (!(c->flags & WIRE_CALL_QUERY) || MUTATE(rpc_less_time))
 			deadline_renew(r, c->timeout);
 		extend_now(r);
 	}

@@ -201,11 +201,9 @@ static void job_audit(struct job *j, uint64_t now)
 			j->m->index, (unsigned long)j->body.id,
 			(unsigned long)r->expires, (unsigned long)j->expires);
 	j->expires = r->expires;
-	/* Later attempts may have more time than the first one. */
-	if (r->timeout && (!j->timeout || r->timeout < j->timeout))
-		j->timeout = r->timeout;
-	if (j->timeout &&
-	    r->extensions > extensions_max(j->timeout, now - r->arrival))
+	/* Of later attempts the timeout may be another one. */
+	if (!r->latest && r->timeout &&
+	    r->extensions > extensions_max(r->timeout, now - r->arrival))
 		lnet_sim_fail(sim, "node %u: call %lu is extended %u times",
 			      j->m->index, (unsigned long)j->body.id,
 			      r->extensions);

@@ -345,7 +345,6 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 					       METHOD_AGAIN };
 
 	c->probe = conf->deadline = probe->us;
-	c->under_faults = probe->idempotent;
 	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;
 	b->refuse = false;

@@ -86,7 +86,6 @@ struct test_call {
 	bool ended, dead; /* dead: with its node, which crashed */
 	/* us in which it has to succeed, whatever happens; 0: it need not */
 	uint64_t probe;
-	bool under_faults; /* a probe that began before they ended */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
@@ -150,7 +149,6 @@ struct job {
 	bool dead;	    /* its node crashed */
 	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
 	uint64_t expires;   /* of the request, when looked at last */
-	uint64_t timeout;   /* the shortest one that it had then; 0: none */
 	bool lost;  /* its service has ended: the request is the handler's */
 	int status; /* of bulk */
 	unsigned int moving;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What calls take is known, and then they take ten times as long, in the handler
+ * and in the queue: nothing is sent again, and no connection is given up. But a
+ * server that is dead is known to be soon.
+ */
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/client/timeout.h"
+#include "tests/unit/rpc/serve_rig.h"
+
+#define USUAL	(200 * MSEC)
+#define CALLS	60
+#define WORKERS 2
+
+struct rig {
+	struct serve_rig g;
+	uint64_t takes;
+	unsigned int executed;
+	uint32_t extensions; /* of a request, at most */
+};
+
+static struct rig r;
+
+/* As many as its time doubles, and two. */
+static uint32_t extensions_max(const struct ulrpc_request *request)
+{
+	uint64_t total = shard_now(request->sc->shard) - request->arrival;
+	uint32_t n = 2;
+
+	for (uint64_t t = request->timeout; t < total; t *= 2)
+		n++;
+	return n;
+}
+
+static void work(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	r.executed++;
+	/* Not 0: its node has crashed. */
+	if (ulrpc_request_sleep(request, r.takes / NSEC_PER_USEC))
+		return;
+	cr_assert_leq(request->extensions, extensions_max(request));
+	r.extensions = MAX(r.extensions, request->extensions);
+	ulrpc_reply(request, body, length);
+}
+
+static void rig_init(uint64_t seed)
+{
+	const struct ulrpc_method_conf method = {
+		.name = "work",
+		.handler = work,
+		.semantics = ULRPC_IDEMPOTENT,
+	};
+	struct ulrpc_service_conf conf;
+
+	memset(&r, 0, sizeof(r));
+	serve_init(&r.g, seed, 1);
+	serve_open(&r.g, NULL);
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	conf.workers_min = WORKERS;
+	serve_start(&r.g, &conf);
+	serve_client(&r.g);
+}
+
+static void call(struct called *c)
+{
+	struct ulrpc_call_conf conf = { .deadline = 6000 * SEC / NSEC_PER_USEC,
+					.semantics = ULRPC_IDEMPOTENT };
+
+	*c = (struct called){ 0 };
+	cr_assert_eq(ulrpc_call(r.g.client, ulrpc_method("work"), "x", 1, &conf,
+				on_called, c, NULL),
+		     0);
+}
+
+/* It is known what calls take. */
+static void learn(void)
+{
+	struct called c;
+
+	r.takes = USUAL;
+	for (unsigned int i = 0; i < 50; i++) {
+		call(&c);
+		lnet_sim_run(r.g.sim, 5 * USUAL);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(c.outcome.status, 0);
+	}
+	cr_assert_eq(r.executed, 50);
+	r.executed = 0;
+}
+
+static uint64_t counted(unsigned int side, enum rpc_stat stat)
+{
+	return r.g.rpc[side]->shards[0].stats->counts[stat];
+}
+
+/* ns that an attempt may take. */
+static uint64_t timeout(void)
+{
+	return client_timeout(r.g.client, ulrpc_method("work"), TIME_NEVER);
+}
+
+Test(slow_server, is_waited_for)
+{
+	for (uint64_t times = 10; times <= 100; times *= 10) {
+		static struct called c[CALLS];
+
+		rig_init(times);
+		learn();
+		cr_assert_leq(timeout(), 4 * USUAL);
+		r.takes = times * USUAL;
+		for (unsigned int i = 0; i < CALLS; i++)
+			call(&c[i]);
+		lnet_sim_run(r.g.sim, CALLS / WORKERS * r.takes + SEC);
+		for (unsigned int i = 0; i < CALLS; i++) {
+			cr_assert_eq(c[i].ended, 1, "%u", i);
+			cr_assert_eq(c[i].outcome.status, 0, "%u: %s", i,
+				     ulrpc_cause_name(c[i].outcome.cause));
+			cr_assert_eq(c[i].outcome.attempts, 1);
+		}
+		cr_assert_eq(r.executed, CALLS);
+		cr_assert_gt(r.extensions, 0);
+		cr_assert_eq(counted(CALLER, RPC_STAT_connections_made), 1);
+		cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+		cr_assert_eq(counted(SERVER, RPC_STAT_requests_again), 0);
+		serve_fini(&r.g);
+	}
+}
+
+Test(slow_server, is_not_dead)
+{
+	const struct ulnet_sim_link dead = { .loss = LNET_SIM_ALWAYS };
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct import *imp;
+	struct called c;
+	uint64_t since, longest, rtt;
+
+	rig_init(1);
+	learn();
+	imp = r.g.client->imp;
+	rtt = import_rtt(imp);
+	longest = 3 * (timeout() + rtt);
+	/* Nobody says so: what is sent to it is lost. */
+	lnet_sim_link_set(r.g.sim, &any, &any, &dead);
+	since = lnet_sim_now(r.g.sim);
+	call(&c);
+	while (import_is_up(imp) && lnet_sim_now(r.g.sim) < since + 10 * SEC)
+		lnet_sim_run(r.g.sim, MSEC);
+	cr_assert_leq(lnet_sim_now(r.g.sim), since + longest, "%lu of %lu ms",
+		      (unsigned long)((lnet_sim_now(r.g.sim) - since) / MSEC),
+		      (unsigned long)(longest / MSEC));
+	cr_assert_not(import_is_up(imp));
+	serve_fini(&r.g);
+}
