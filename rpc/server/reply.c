@@ -314,7 +314,8 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	m->match = o->match;
 	m->self = o->local;
 	m->target = (struct ulnet_id){ o->source, o->client.pid };
-	m->deadline = m->kept.until = o->deadline;
+	m->deadline = o->deadline;
+	m->kept.until = o->endless ? TIME_NEVER : o->deadline;
 	/* As long as a silent client is remembered, but no longer. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(shard_now(m->sc->shard),

@@ -227,6 +227,7 @@ static uint64_t due_of(const struct wire_call *c, uint64_t now)
 void origin_await(struct origin *o, const struct wire_call *c, uint64_t now)
 {
 	o->remaining = c->remaining;
+	o->endless |= !c->remaining;
 	o->due = due_of(c, now);
 	o->deadline = MAX(o->deadline, o->due);
 }

@@ -68,6 +68,7 @@ struct origin {
 	 * is not longer than this, and whose reply is not either. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
+	bool endless;		   /* a call does not say until when */
 	bool reading;		   /* what has come; replies wait until then */
 	bool refused;		   /* all of it: the service stops */
 	struct reply_message *out; /* being packed */
