@@ -49,8 +49,7 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 
 /* Callers whose messages were lost at the same moment do not ask at the same
  * moment. */
-uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
-		     uint64_t now)
+uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t pause =
@@ -331,8 +330,8 @@ static void on_pause_over(struct ulnet_timer *timer)
 	fence_or_requeue(call);
 }
 
-/* Is the call to be sent again, and when? @paused: it has waited for longer than
- * its attempt was to take. */
+/* Is the call to be sent again, and when? @paused: it has waited for longer
+ * than its attempt was to take. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 					  uint64_t least, bool paused,
 					  uint64_t *at_p)

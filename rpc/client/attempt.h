@@ -54,8 +54,8 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p,
 void call_ask(struct ulrpc_call *call);
 /* ... the server is serving it, and needs until @until, ns. */
 void call_extend(struct ulrpc_call *call, uint64_t until);
-/* ... this attempt is over: nothing is to land for it any more. The caller moves
- * the call to another state. */
+/* ... this attempt is over: nothing is to land for it any more. The caller
+ * moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
 /* ... this attempt was certainly not executed, nor will be: sends it again. */
 void call_again(struct ulrpc_call *call);

@@ -41,8 +41,6 @@ enum import_state {
 };
 extern const struct fsm_state import_states[IMPORT_STATES];
 
-#define XIDS_SPAN UINT32_C(4032)
-
 struct import {
 	struct shard *shard;
 	struct hash_node hash; /* imports.by_nids */
