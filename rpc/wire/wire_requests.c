@@ -158,41 +158,140 @@ static const uint8_t *get_call_rest(const uint8_t *field, const uint8_t *p,
 	}
 }
 
-static bool get_call(struct wire_view in, struct wire_call *c)
+/* Fields in which the calls of a message hardly differ. A sender writes them
+ * one behind the other, so a call that has the bytes of the one before it need
+ * not have them read again. */
+struct common {
+	const uint8_t *bytes;
+	size_t length; /* COMMON_NONE: there is nothing to compare */
+	const struct wire_call *call; /* which has what the bytes say */
+};
+
+/* So few are read as fast as compared. */
+#define COMMON_MIN sizeof(uint64_t)
+/* No call is as long. */
+#define COMMON_NONE SIZE_MAX
+
+/* As far as there are such fields. */
+static const uint8_t *get_common(const uint8_t *p, const uint8_t *end,
+				 struct wire_call *c)
 {
-	const uint8_t *p = in.p, *field = p;
+	const uint8_t *field = p;
+	uint32_t tag;
+
+	for (; next_field(&p, end, &tag); field = p) {
+		switch (tag) {
+		case TAG(2, WT_VARINT):
+			p = get_varint32(p, end, &c->attempt);
+			break;
+		case TAG(3, WT_FIXED32):
+			p = get_fixed32(p, end, &c->method);
+			break;
+		case TAG(4, WT_VARINT):
+			p = get_varint32(p, end, &c->length);
+			break;
+		case TAG(5, WT_VARINT):
+			p = get_varint(p, end, &c->timeout);
+			break;
+		case TAG(6, WT_VARINT):
+			p = get_varint(p, end, &c->remaining);
+			break;
+		case TAG(7, WT_VARINT):
+			p = get_varint32(p, end, &c->flags);
+			break;
+		case TAG(8, WT_VARINT):
+			p = get_varint32(p, end, &c->priority);
+			break;
+		case TAG(9, WT_VARINT):
+			p = get_varint32(p, end, &c->reply_max);
+			break;
+		default:
+			return field;
+		}
+	}
+	return p;
+}
+
+/* The call before has others: keeps these for the next one to be compared. */
+static out_of_line const uint8_t *get_common_first(const uint8_t *p,
+						   const uint8_t *end,
+						   struct wire_call *c,
+						   struct common *common)
+{
+	const uint8_t *next = get_common(p, end, c);
+	size_t length = next ? (size_t)(next - p) : 0;
+
+	common->bytes = p;
+	common->length = length < COMMON_MIN ? COMMON_NONE : length;
+	common->call = c;
+	return next;
+}
+
+/* memcmp(), of @n >= COMMON_MIN bytes: its call would take longer. */
+static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	size_t last = n - COMMON_MIN;
+
+	for (size_t i = 0; i < last; i += COMMON_MIN)
+		if (load_le64(a + i) != load_le64(b + i))
+			return false;
+	return load_le64(a + last) == load_le64(b + last);
+}
+
+static inline bool is_common(const struct common *common, const uint8_t *p,
+			     const uint8_t *end)
+{
+	return (size_t)(end - p) >= common->length &&
+	       is_same(p, common->bytes, common->length);
+}
+
+static inline void take_common(struct wire_call *c,
+			       const struct wire_call *from)
+{
+	c->timeout = from->timeout;
+	c->remaining = from->remaining;
+	c->attempt = from->attempt;
+	c->method = from->method;
+	c->length = from->length;
+	c->flags = from->flags;
+	c->priority = from->priority;
+	c->reply_max = from->reply_max;
+}
+
+/* A field where most senders do not write it: what was said before does not
+ * hold. */
+static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
+				    const uint8_t *end, uint32_t tag,
+				    struct wire_call *c, struct common *common)
+{
+	const uint8_t *next;
+
+	if (tag == TAG(1, WT_VARINT))
+		return get_varint(p, end, &c->xid);
+	next = get_common(field, end, c);
+	if (next == field)
+		return get_call_rest(field, p, end, tag, c);
+	common->length = COMMON_NONE;
+	return next;
+}
+
+static bool get_call(struct wire_view in, struct wire_call *c,
+		     struct common *common)
+{
+	const uint8_t *p = in.p, *field;
 	uint32_t tag;
 
 	wire_call_clear(c);
-	for (; next_field(&p, in.end, &tag); field = p) {
+	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
+		p = get_varint(p + 1, in.end, &c->xid);
+	if (likely(p && is_common(common, p, in.end))) {
+		take_common(c, common->call);
+		p += common->length;
+	} else if (p) {
+		p = get_common_first(p, in.end, c, common);
+	}
+	for (field = p; next_field(&p, in.end, &tag); field = p) {
 		switch (tag) {
-		case TAG(1, WT_VARINT):
-			p = get_varint(p, in.end, &c->xid);
-			break;
-		case TAG(2, WT_VARINT):
-			p = get_varint32(p, in.end, &c->attempt);
-			break;
-		case TAG(3, WT_FIXED32):
-			p = get_fixed32(p, in.end, &c->method);
-			break;
-		case TAG(4, WT_VARINT):
-			p = get_varint32(p, in.end, &c->length);
-			break;
-		case TAG(5, WT_VARINT):
-			p = get_varint(p, in.end, &c->timeout);
-			break;
-		case TAG(6, WT_VARINT):
-			p = get_varint(p, in.end, &c->remaining);
-			break;
-		case TAG(7, WT_VARINT):
-			p = get_varint32(p, in.end, &c->flags);
-			break;
-		case TAG(8, WT_VARINT):
-			p = get_varint32(p, in.end, &c->priority);
-			break;
-		case TAG(9, WT_VARINT):
-			p = get_varint32(p, in.end, &c->reply_max);
-			break;
 		case TAG(10, WT_VARINT):
 			p = get_varint32(p, in.end, &c->slot);
 			break;
@@ -200,7 +299,7 @@ static bool get_call(struct wire_view in, struct wire_call *c)
 			p = get_varint32(p, in.end, &c->semantics);
 			break;
 		default:
-			p = get_call_rest(field, p, in.end, tag, c);
+			p = get_call_late(field, p, in.end, tag, c, common);
 		}
 	}
 	return p == in.end;
@@ -208,13 +307,14 @@ static bool get_call(struct wire_view in, struct wire_call *c)
 
 static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
 				    struct wire_requests *m,
-				    struct wire_call *calls)
+				    struct wire_call *calls,
+				    struct common *common)
 {
 	struct wire_view in;
 
 	p = get_bytes(p, end, &in);
 	if (unlikely(!p || m->ncalls == WIRE_CALLS_MAX ||
-		     !get_call(in, &calls[m->ncalls])))
+		     !get_call(in, &calls[m->ncalls], common)))
 		return NULL;
 	m->ncalls++;
 	return p;
@@ -231,6 +331,7 @@ static void give_timeout(const struct wire_requests *m,
 static bool get_requests(struct wire_view head, struct wire_requests *m,
 			 struct wire_call *calls, uint64_t *bodies)
 {
+	struct common common = { .length = COMMON_NONE };
 	const uint8_t *p = head.p;
 	uint32_t tag;
 
@@ -249,7 +350,7 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 			p = get_varint(p, head.end, &m->acked);
 			break;
 		case TAG(5, WT_LEN):
-			p = get_call_part(p, head.end, m, calls);
+			p = get_call_part(p, head.end, m, calls, &common);
 			break;
 		case TAG(6, WT_VARINT):
 			p = get_varint(p, head.end, &m->timeout);

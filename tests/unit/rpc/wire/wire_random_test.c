@@ -70,7 +70,21 @@ static void make_bulk(struct bulk *b, struct wire_segments *s, uint32_t n)
 	b->pb.checksum = b->checksum;
 }
 
-static void make_call(struct call *c, uint32_t nbulks, uint32_t segments)
+static void make_alike(struct wire_call *c, const struct wire_call *like)
+{
+	c->timeout = like->timeout;
+	c->remaining = like->remaining;
+	c->attempt = like->attempt;
+	c->method = like->method;
+	c->length = like->length;
+	c->flags = like->flags;
+	c->priority = like->priority;
+	c->reply_max = like->reply_max;
+}
+
+/* @like: a call that it says nearly the same as; or NULL. */
+static void make_call(struct call *c, const struct call *like, uint32_t nbulks,
+		      uint32_t segments)
 {
 	c->call = (struct wire_call){
 		.xid = number(),
@@ -96,6 +110,8 @@ static void make_call(struct call *c, uint32_t nbulks, uint32_t segments)
 		c->pb_bulk[i] = &c->bulk[i].pb;
 		segments = below(SEGMENTS);
 	}
+	if (like)
+		make_alike(&c->call, &like->call);
 	ulrpc__wire__call__init(&c->pb);
 	c->pb.xid = c->call.xid;
 	c->pb.timeout = c->call.timeout;
@@ -252,7 +268,9 @@ Test(wire_random, requests)
 		uint32_t n = below(CALLS + 1);
 
 		for (uint32_t i = 0; i < n; i++)
-			make_call(&calls[i], below(2) ? 0 : below(BULKS + 1),
+			make_call(&calls[i],
+				  i && below(2) ? &calls[i - 1] : NULL,
+				  below(2) ? 0 : below(BULKS + 1),
 				  below(SEGMENTS));
 		try_requests(calls, n);
 	}
@@ -265,7 +283,7 @@ Test(wire_random, longest_tables)
 
 	begin();
 	BUG_ON(!call);
-	make_call(call, ULRPC_BULKS_MAX, ULRPC_SEGMENTS_MAX);
+	make_call(call, NULL, ULRPC_BULKS_MAX, ULRPC_SEGMENTS_MAX);
 	for (uint32_t i = 1; i < ULRPC_BULKS_MAX; i++)
 		make_bulk(&call->bulk[i], &call->segments[i],
 			  ULRPC_SEGMENTS_MAX);
@@ -280,7 +298,7 @@ Test(wire_random, most_calls)
 	begin();
 	BUG_ON(!calls);
 	for (uint32_t i = 0; i < WIRE_CALLS_MAX; i++)
-		make_call(&calls[i], 0, 0);
+		make_call(&calls[i], NULL, 0, 0);
 	try_requests(calls, WIRE_CALLS_MAX);
 	free(calls);
 }

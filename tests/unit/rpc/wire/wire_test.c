@@ -80,6 +80,31 @@ static const struct {
 	{ "256 segments", RQ, "2a 86 02 62 83 02 1a 80 02 01*256", 0, NULL },
 	{ "16 bulks", RQ, "2a 20 " BULKS_8 BULKS_8, 0, NULL },
 	{ "a trace", RQ, "2a 05 6a 03 01 02 03", 0, NULL },
+	{ "calls that are alike", RQ,
+	  "2a 0d 08 01 1d 01*4 38 02 48 07 50 03 "
+	  "2a 0d 08 02 1d 01*4 38 02 48 07 50 04",
+	  0, NULL },
+	{ "a call that says less", RQ,
+	  "2a 0b 08 01 1d 01*4 38 02 48 07 2a 09 08 02 1d 01*4 38 02 2a 00", 0,
+	  NULL },
+	{ "alike, but for what follows", RQ,
+	  "2a 0d 08 01 1d 01*4 38 02 40 03 50 03 "
+	  "2a 0f 08 02 1d 01*4 38 02 40 03 50 04 38 05",
+	  0,
+	  "2a 0d 08 01 1d 01*4 38 02 40 03 50 03 "
+	  "2a 0d 08 02 1d 01*4 38 05 40 03 50 04" },
+	{ "alike, but for what followed before", RQ,
+	  "2a 0f 08 01 1d 01*4 38 02 40 03 50 03 48 05 "
+	  "2a 0d 08 02 1d 01*4 38 02 40 03 50 04",
+	  0,
+	  "2a 0f 08 01 1d 01*4 38 02 40 03 48 05 50 03 "
+	  "2a 0d 08 02 1d 01*4 38 02 40 03 50 04" },
+	{ "alike, and without numbers at first", RQ,
+	  "2a 0b 1d 01*4 38 02 40 03 08 01 "
+	  "2a 0d 1d 01*4 38 02 40 03 48 01 08 02",
+	  0,
+	  "2a 0b 08 01 1d 01*4 38 02 40 03 "
+	  "2a 0d 08 02 1d 01*4 38 02 40 03 48 01" },
 	{ "replies", RP, "09 01*8 10 02 18 03 22 02 28 02 22 02 18 05 7a 02", 2,
 	  NULL },
 	{ "a reply with all", RP,
@@ -338,6 +363,53 @@ Test(wire, call_with_the_rest_of_another)
 						&rest),
 			     b + length);
 		cr_assert_eq(memcmp(a, b, length), 0);
+	}
+}
+
+/* Writes two calls, and reads what the second one is. */
+static struct wire_call read_second(const struct wire_call *first,
+				    const struct wire_call *second)
+{
+	uint8_t bytes[WIRE_REQUESTS_BOUND + 2 * WIRE_CALL_BOUND];
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m = { .epoch = 1 };
+	uint8_t *p = wire_requests_put(bytes, &m);
+	size_t n;
+
+	p = wire_call_put(wire_call_put(p, first), second);
+	n = (size_t)(p - bytes);
+	cr_assert_eq(wire_requests_decode(
+			     &m, calls, wire_hdr_data(WIRE_REQUESTS, bytes, n),
+			     bytes, n),
+		     0);
+	cr_assert_eq(m.ncalls, 2);
+	return calls[1];
+}
+
+Test(wire, calls_that_differ_in_a_bit)
+{
+	const struct wire_call first = {
+		.xid = 1,
+		.remaining = UINT64_C(0x5555555555555555),
+		.method = 0x33333333,
+		.reply_max = 0x55555555,
+		.slot = 1,
+	};
+
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		struct wire_call second = first, got;
+
+		second.remaining ^= UINT64_C(1) << bit;
+		got = read_second(&first, &second);
+		cr_assert_eq(got.remaining, second.remaining, "bit %u", bit);
+		second = first;
+		second.method ^= UINT32_C(1) << bit % 32;
+		got = read_second(&first, &second);
+		cr_assert_eq(got.method, second.method, "bit %u", bit);
+		second = first;
+		second.reply_max ^= UINT32_C(1) << bit % 32;
+		got = read_second(&first, &second);
+		cr_assert_eq(got.reply_max, second.reply_max, "bit %u", bit);
 	}
 }
 
