@@ -186,12 +186,15 @@ static const uint8_t *get_reply_rest(const uint8_t *field, const uint8_t *p,
 
 static bool get_reply(struct wire_view in, struct wire_reply *r)
 {
-	const uint8_t *p = in.p, *field = p;
+	const uint8_t *p = in.p, *field;
 	uint64_t v;
 	uint32_t tag;
 
 	wire_reply_clear(r);
-	for (; next_field(&p, in.end, &tag); field = p) {
+	/* Most have little more. */
+	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
+		p = get_varint(p + 1, in.end, &r->xid);
+	for (field = p; next_field(&p, in.end, &tag); field = p) {
 		if (unlikely(!is_number(tag))) {
 			p = get_reply_rest(field, p, in.end, tag, r);
 			continue;
