@@ -30,7 +30,7 @@ const struct fsm_state request_states[REQUEST_STATES] = {
 
 /* ---- running ---- */
 
-static void call_handler(struct ulrpc_request *r)
+static in_line void call_handler(struct ulrpc_request *r)
 {
 	const struct ulrpc_method *m = r->method;
 

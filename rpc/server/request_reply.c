@@ -236,11 +236,9 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 }
 
 /* The caller has no room for the reply: it is held until he has, or, if it is
- * too long for that, he is told its length. */
-static out_of_line void oversized(const struct ulrpc_request *r,
-				  struct wire_reply *reply,
-				  struct request_report *report,
-				  const void *body)
+ * too long for that, which is false, he is told its length. */
+static out_of_line bool oversized(const struct ulrpc_request *r,
+				  struct wire_reply *reply, const void *body)
 {
 	struct shard *s = r->sc->shard;
 	uint64_t until = r->deadline;
@@ -252,16 +250,12 @@ static out_of_line void oversized(const struct ulrpc_request *r,
 	if (r->status == WIRE_OK)
 		reply->held = oversize_hold(r->answer, r->xid, body,
 					    reply->needed, until);
-	if (reply->held) {
-		reply->status = WIRE_HELD;
-		return;
-	}
-	reply->status = report->end = WIRE_TOO_LONG;
-	report->sent = 0;
+	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
+	return reply->held;
 }
 
-static void request_finish(struct ulrpc_request *r, const void *body,
-			   uint64_t now)
+static in_line void request_finish(struct ulrpc_request *r, const void *body,
+				   uint64_t now)
 {
 	uint64_t started =
 		atomic_load_explicit(&r->started, memory_order_relaxed);
@@ -297,8 +291,11 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	if (unlikely(r->active) && request_canceled(r)) {
 		request_skip(r, report);
 	} else {
-		if (unlikely(reply.length > r->reply_max))
-			oversized(r, &reply, &report, body);
+		if (unlikely(reply.length > r->reply_max) &&
+		    !oversized(r, &reply, body)) {
+			report.end = WIRE_TOO_LONG;
+			report.sent = 0;
+		}
 		record(r, &report);
 		if (likely(rec) && !keeps(r, reply.status)) {
 			settle(r, reply.status);
@@ -309,12 +306,18 @@ static void request_finish(struct ulrpc_request *r, const void *body,
 	request_end(r);
 }
 
+/* Not in its handler. */
+static void request_finish_later(struct ulrpc_request *r, const void *body)
+{
+	request_finish(r, body, shard_now(r->sc->shard));
+}
+
 static void finish_kept(struct ulrpc_request *r)
 {
 	void *reply = r->reply;
 	bool own = reply != r->room;
 
-	request_finish(r, reply, shard_now(r->sc->shard));
+	request_finish_later(r, reply);
 	if (own)
 		free(reply);
 }
@@ -456,7 +459,7 @@ void request_refuse_queued(struct ulrpc_request *r, uint32_t status)
 {
 	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
 	request_answer_nothing(r, status);
-	request_finish(r, NULL, shard_now(r->sc->shard));
+	request_finish_later(r, NULL);
 }
 
 void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
