@@ -761,28 +761,27 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->client = c;
 	call->shard = c->shard;
 	list_init(&call->link);
-	list_init(&call->order);
-	call->watch = WATCH_NONE;
 	call->began = call->queued = now;
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
-	call->fsm.state = CALL_NEW;
-	call->xid = 0;
-	call->out.parcel = call->query.parcel = NULL;
-	call->unknown = false;
-	call->flags = 0;
-	call->alone = false;
-	call->gone = false;
+	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
+	call->reply_limit = conf->reply_limit;
 	call->nbulks = (uint8_t)conf->nbulks;
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
-	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
-	call->reply_limit = conf->reply_limit;
+	call->flags = 0;
+	/* Neighbours, in the order of the struct: few stores set all of it. */
+	call->xid = 0;
+	call->out.parcel = call->query.parcel = NULL;
+	call->fsm.state = CALL_NEW;
+	call->gone = call->alone = false;
+	call->watch = WATCH_NONE;
+	call->unknown = false;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
-	call->retry = NULL;
 	call->queries = call->extensions = call->asks = 0;
-	call->connecting = call->window = 0;
 	call->paths = 0;
+	call->connecting = call->window = 0;
+	call->retry = NULL;
 	if (call->shared) {
 		call->work.fn = on_arrival;
 		call->cancel.fn = on_cancel;
@@ -836,7 +835,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 void call_gone(struct ulrpc_call *call)
 {
 	list_del(&call->link);
-	list_del(&call->order);
+	if (call->slot != SLOT_NONE)
+		list_del(&call->order);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	call->gone = true;

@@ -93,7 +93,7 @@ struct ulrpc_call {
 	struct shard *shard;
 	struct list link;      /* one of the client's lists: enum call_state */
 	struct list due;       /* WATCH_DUE: client.due */
-	struct list order;     /* import.calls */
+	struct list order;     /* import.calls, while it has a slot */
 	struct retry_rule *retry; /* its own; NULL: the client's */
 	uint64_t xid;	       /* its number; 0: it was never sent */
 	struct place out;      /* of the last attempt that is not a query */

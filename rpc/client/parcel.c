@@ -292,7 +292,7 @@ struct load {
 	struct ulrpc_client *client;
 	uint64_t now;
 	unsigned int n, nsegments, niov;
-	size_t head, copied, bodies; /* bytes; copied: of the bodies */
+	size_t head, bodies, borrowed; /* bytes; borrowed: of the bodies */
 	uint32_t need;
 	uint32_t slots; /* that are left for calls that have none */
 	uint64_t until; /* the last deadline */
@@ -398,10 +398,10 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	l->bodies += call->length;
 	l->need += call->reply_need;
 	l->until = MAX(l->until, call->deadline);
-	if (is_borrowed(call))
+	if (unlikely(is_borrowed(call))) {
 		l->niov += 2;
-	else
-		l->copied += call->length;
+		l->borrowed += call->length;
+	}
 	list_del(&call->link);
 	l->calls[l->n++] = call;
 	return 1;
@@ -501,7 +501,8 @@ static struct parcel *parcel_new(const struct load *l)
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
 	size_t size = sizeof(struct parcel) +
-		      l->n * sizeof(struct parcel_entry) + l->head + l->copied;
+		      l->n * sizeof(struct parcel_entry) + l->head +
+		      l->bodies - l->borrowed;
 	struct parcel *p = slab_get(parcel_slab(s), size);
 
 	if (!p)
@@ -767,7 +768,7 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->n = l->nsegments = l->nagain = 0;
 	l->niov = 1;
 	l->head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
-	l->copied = l->bodies = 0;
+	l->bodies = l->borrowed = 0;
 	l->need = 0;
 	l->until = 0;
 	l->due = TIME_NEVER;
