@@ -626,11 +626,9 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			w.timeout = 0;
 		segments += call->nbulks;
 		/* One that is sent again may have more time. */
-		if (w.nbulks || w.trace_length || i < p->nagain)
-			like = NULL;
-		else
-			like = call;
-		if (like)
+		like = w.nbulks || w.trace_length || i < p->nagain ? NULL
+								   : call;
+		if (like && i + 1 < l->n)
 			wire_call_rest_make(&rest, &w);
 		at = wire_call_put(at, &w);
 	}
