@@ -101,6 +101,7 @@ static int shard_open(void *arg)
 	int rc = 0;
 
 	lnet_random(s->node, s->cpt, &s->match, sizeof(s->match));
+	lnet_random(s->node, s->cpt, &s->jitter, sizeof(s->jitter));
 	s->match &= ~(uint64_t)(LNET_CPTS_MAX - 1);
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts) && !rc; i++)
 		if (parts[i]->shard_open)

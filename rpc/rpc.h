@@ -47,6 +47,7 @@ struct shard {
 	uint64_t work;	/* calls and requests that have not ended */
 	uint64_t holds; /* what LNet, works or threads still refer to */
 	uint64_t match; /* the next match value, without its low 8 bits */
+	uint64_t jitter; /* shard_jitter() */
 	struct list lent; /* bulks that are linked */
 
 	struct control *control;
@@ -182,6 +183,14 @@ static inline uint64_t shard_match_alloc(struct shard *s)
 uint64_t shard_handle(struct shard *s, uint64_t id);
 /* Uniform in [0, below]. Owner. */
 uint64_t shard_random(struct shard *s, uint64_t below);
+/* 64 bits, of which the high ones are random enough for a pause, and nothing
+ * else: who sees some can guess the next. For each message. Owner. */
+static inline uint64_t shard_jitter(struct shard *s)
+{
+	s->jitter = s->jitter * UINT64_C(6364136223846793005) +
+		    UINT64_C(1442695040888963407);
+	return s->jitter;
+}
 
 /* Given work and timers. Owner. */
 static inline void shard_defer(struct shard *s, struct ulnet_work *w)

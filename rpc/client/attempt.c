@@ -54,7 +54,7 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t pause =
 		retry_pause(rule_of(call), call->retries + 1, time, rtt,
-			    shard_random(call->shard, UINT64_MAX));
+			    shard_jitter(call->shard));
 
 	return rpc_at(now, rpc_at(rpc_at(time, rtt), pause));
 }
