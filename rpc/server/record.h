@@ -57,7 +57,8 @@ enum record_state {
 	RECORD_STATES
 };
 
-/* A message with replies that are kept. Part of it, and zero at first. */
+/* A message with replies that are kept. Part of it; at first zero, and TIME_NEVER
+ * until it is packed. */
 struct record_reply {
 	struct list link; /* records.replies, while keeps is not 0 */
 	uint32_t keeps;	  /* records that have it, and have not been given up

@@ -35,7 +35,7 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link;	  /* service_cpt.replies, until it is over */
-	struct record_reply kept; /* zero: none of its replies is */
+	struct record_reply kept; /* keeps is 0: none of its replies is */
 	struct origin *origin;	  /* while it is being packed */
 	struct share *share;	  /* whose it is */
 	bool linked;		  /* LNet has it */
@@ -138,7 +138,7 @@ static void message_init(struct reply_message *m, struct origin *o)
 		head.window = grant_of(&o->share->grant,
 				       sc->service->conf.window);
 	m->origin = o;
-	m->kept = (struct record_reply){ .keeps = 0 };
+	m->kept = (struct record_reply){ .until = TIME_NEVER };
 	m->linked = m->owed = m->refusal = m->over = false;
 	m->work = !sc->shard->aborted && !o->refused;
 	backoff_begin(&m->tries, TIME_NEVER); /* reply_wait() */

@@ -521,6 +521,29 @@ Test(again, who_never_acknowledges)
 	serve_fini(&g);
 }
 
+/* A reply that is still being packed is not what nobody asks for any more: that
+ * is looked for when the next call of its message has no room. */
+Test(again, no_room_for_the_next_one)
+{
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
+	struct wire_call calls[2];
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	calls[0] = stranger_call_of(1, "echo", 1);
+	calls[1] = stranger_call_of(2, "echo", 1);
+	calls[1].reply_max = 1 << 20;
+	stranger_send(&a, calls, 2, "xy", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
+	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
+	settle(&g);
+	replied(1, 1, WIRE_OK, a.match);
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
+
 /* ... or when he uses his slots again. */
 Test(again, slots_bound_what_is_kept)
 {
