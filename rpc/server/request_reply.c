@@ -98,6 +98,18 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 	return likely(!service_cpt_ended(r->sc));
 }
 
+/* The record that is to keep the reply of a request that ends with @status.
+ * NULL: none, and what is known is noted. */
+static inline struct record *record_for(struct ulrpc_request *r,
+					uint32_t status)
+{
+	if (likely(r->record) && !keeps(r, status)) {
+		settle(r, status);
+		return NULL;
+	}
+	return r->record;
+}
+
 void request_forget(struct ulrpc_request *r)
 {
 	r->record = NULL;
@@ -236,7 +248,9 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 }
 
 /* The caller has no room for the reply: it is held until he has, or, if it is
- * too long for that, which is false, he is told its length. */
+ * too long for that, which is false, he is told its length. Room is made of what
+ * nobody will ask for: if @r's call is acknowledged, @r has no record after
+ * that. */
 static out_of_line bool oversized(const struct ulrpc_request *r,
 				  struct wire_reply *reply, const void *body)
 {
@@ -261,7 +275,6 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
-	struct record *rec = r->record;
 	struct wire_reply reply;
 
 	wire_reply_clear(&reply);
@@ -297,11 +310,8 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 			report.sent = 0;
 		}
 		record(r, &report);
-		if (likely(rec) && !keeps(r, reply.status)) {
-			settle(r, reply.status);
-			rec = NULL;
-		}
-		reply_add(r->answer, &reply, body, true, rec);
+		reply_add(r->answer, &reply, body, true,
+			  record_for(r, reply.status));
 	}
 	request_end(r);
 }

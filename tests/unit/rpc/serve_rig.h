@@ -178,7 +178,7 @@ static inline void serve_open(struct serve_rig *g,
 
 static inline struct ulrpc_service_conf serve_conf(struct serve_rig *g)
 {
-	static struct ulrpc_method_conf m[8];
+	static struct ulrpc_method_conf m[9];
 	struct ulrpc_service_conf conf;
 
 	m[0] = (struct ulrpc_method_conf){ .name = "echo",
@@ -213,6 +213,11 @@ static inline struct ulrpc_service_conf serve_conf(struct serve_rig *g)
 					   .handler = full,
 					   .arg = &g->served,
 					   .run = ULRPC_RUN_INLINE };
+	m[8] = (struct ulrpc_method_conf){ .name = "hold_again",
+					   .handler = hold,
+					   .arg = &g->served,
+					   .run = ULRPC_RUN_INLINE,
+					   .semantics = ULRPC_IDEMPOTENT };
 	ulrpc_service_conf_init(&conf);
 	conf.name = "test";
 	conf.methods = m;

@@ -461,3 +461,35 @@ Test(cancel, a_reply_does_not_wait_for_bulk)
 	nothing_left(&g);
 	serve_fini(&g);
 }
+
+/* Room is looked for, for a reply that is longer than its caller wants: what is
+ * noted of the call itself, which is acknowledged, goes with that. */
+Test(cancel, acknowledged_while_it_is_answered)
+{
+	static const char *const methods[] = { "hold_again", "hold" };
+	static char big[500000];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(methods); i++) {
+		struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
+		struct wire_call c = stranger_call_of(1, methods[i], 1);
+		struct serve_rig g;
+
+		rig_with(&g, &conf, 1);
+		c.semantics = ULRPC_IDEMPOTENT;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		/* In another chunk, so that the first one is free to go. */
+		c = stranger_call_of(1 + RECORD_CHUNK, "echo", 1);
+		stranger_send(&a, &c, 1, "x", RECORD_CHUNK);
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+		ulrpc_reply(unpark(&g.served), big, sizeof(big));
+		settle(&g);
+		stranger_call(&a, 2 + RECORD_CHUNK, "echo", "x");
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, 2 + RECORD_CHUNK)->status,
+			     WIRE_OK);
+		cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+		serve_fini(&g);
+	}
+}
