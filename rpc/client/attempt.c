@@ -308,7 +308,7 @@ void call_doubt(struct ulrpc_call *call)
 
 void call_fetch_lost(struct ulrpc_call *call)
 {
-	if (call->semantics != ULRPC_IDEMPOTENT) {
+	if (call->semantics != ULRPC_IDEMPOTENT || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}

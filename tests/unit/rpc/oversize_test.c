@@ -534,16 +534,20 @@ Test(oversize, crash)
 }
 
 /* The server is gone with what it held, and another one is there: the call is
- * executed there if that does no harm. */
+ * executed there if that does no harm, and its caller allows retries. */
 Test(oversize, server_restarts)
 {
-	for (unsigned int i = 0; i < 2; i++) {
+	static const struct ulrpc_retry none = { 0 };
+
+	for (unsigned int i = 0; i < 3; i++) {
 		struct ulrpc_call_conf conf = conf_within(60000);
+		bool again = i == 1;
 		struct asked a;
 
 		open_with(0);
 		slow_link();
 		conf.semantics = i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
+		conf.retry = i == 2 ? &none : NULL;
 		ask_of("again", &a, LONG, &conf);
 		until_held(&a);
 		cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
@@ -552,11 +556,11 @@ Test(oversize, server_restarts)
 		g.node[SERVER] = lnet_sim_node(g.sim, SERVER);
 		serve_long(0);
 		lnet_sim_run(g.sim, 59000 * MSEC);
-		if (i)
+		if (again)
 			asked_ended(&a, ULRPC_CAUSE_OK, LONG);
 		else
 			asked_ended(&a, ULRPC_CAUSE_RESTARTED, 0);
-		cr_assert_eq(g.served.runs, 1 + i);
+		cr_assert_eq(g.served.runs, again ? 2 : 1);
 		fini();
 	}
 }
