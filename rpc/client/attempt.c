@@ -486,7 +486,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return call_retry(call, 0);
 	case WIRE_OVERLOADED:
 		return !rule_of(call)->tell_overloaded &&
-		       call_retry(call, rpc_ns(r->retry_after));
+		       call_retry(call, retry_after_ns(r->retry_after));
 	default:
 		return false;
 	}

@@ -29,8 +29,6 @@
  * the same moment: by this for each, up to that. */
 #define SPREAD_EACH (100 * NSEC_PER_USEC)
 #define SPREAD_MAX  NSEC_PER_SEC
-/* What a server may ask us to wait. */
-#define RETRY_AFTER_MAX (30 * NSEC_PER_SEC)
 /* A peer that does not answer is asked that often before it is given up. */
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
@@ -579,7 +577,7 @@ static void on_connected(struct import *imp, const struct wire_connected *m)
 		return;
 	}
 	stat_count(imp->shard, RPC_STAT_connections_refused);
-	imp->retry_after = MIN(rpc_ns(m->retry_after), RETRY_AFTER_MAX);
+	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	if (m->status == WIRE_OK || m->status == WIRE_REFUSED ||
 	    m->status == WIRE_VERSION_UNKNOWN) {

@@ -5,6 +5,7 @@
 
 #include "rpc/rpc.h"
 
+#define AFTER_MAX (30 * NSEC_PER_SEC)
 #define CAP	 (5 * NSEC_PER_SEC)
 #define BASE_MIN (10 * NSEC_PER_MSEC)
 /* Of the budget, in thousandths of a repetition. */
@@ -86,6 +87,11 @@ void budget_give_back(struct retry_budget *b)
 }
 
 /* ---- the next attempt ---- */
+
+uint64_t retry_after_ns(uint64_t us)
+{
+	return MIN(rpc_ns(us), AFTER_MAX);
+}
 
 uint64_t retry_base(uint64_t timeout, uint64_t rtt)
 {

@@ -65,6 +65,9 @@ struct retry_case {
 	uint64_t random;   /* 64 bits */
 };
 
+/* ns that a server makes us wait that says @us: no server can stop a client for
+ * ever. */
+uint64_t retry_after_ns(uint64_t us);
 /* b, ns: the range of the first pause of attempts that have @timeout. */
 uint64_t retry_base(uint64_t timeout, uint64_t rtt);
 /* X(@n), ns: how much longer than that it waits before retry @n who has heard

@@ -166,6 +166,21 @@ Test(retry_call, overload_that_does_not_pass)
 	rig_close(&g);
 }
 
+/* However long the server says: a call without a deadline would never end. */
+Test(retry_call, overload_for_ever)
+{
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->retry_after = UINT32_MAX; /* over an hour */
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(NULL, ULRPC_NEVER);
+	run(&g, 29 * SEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	g.fake->call_status = WIRE_OK;
+	run(&g, 2 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* ---- pauses ---- */
 
 /* When the second attempt of an overloaded call is sent, after the first one
