@@ -376,15 +376,7 @@ static void probes_end(struct import *imp)
 }
 
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
-			      const struct ulnet_event *ev)
-{
-	struct import *imp = import_find(s, id);
-
-	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
-	    !import_is_up(imp))
-		return;
-	import_dead(imp);
-}
+			      const struct ulnet_event *ev);
 
 static int keepalive_send(struct import *imp, uint64_t now)
 {
@@ -443,6 +435,37 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
+/* Asks whether the server is there. */
+static void import_probe(struct import *imp)
+{
+	if (keepalive_send(imp, shard_now(imp->shard)))
+		import_dead(imp);
+	else
+		shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+/* A question that may have been lost with its rail is asked once more: one rail
+ * is not the server. */
+static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
+			      const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+
+	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
+	    !import_is_up(imp))
+		return;
+	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
+		import_dead(imp);
+	else if (imp->heard >= imp->probed)
+		return; /* the server has been heard of since */
+	else if (imp->probes >= PROBES_MAX)
+		import_dead(imp);
+	else if (imp->fsm.state == IMPORT_FULL)
+		import_doubt(imp, imp->epoch);
+	else
+		import_probe(imp);
+}
+
 static void import_look(struct import *imp)
 {
 	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
@@ -473,15 +496,10 @@ static void import_look(struct import *imp)
 
 void import_doubt(struct import *imp, uint32_t epoch)
 {
-	uint64_t now = shard_now(imp->shard);
-
 	if (epoch != imp->epoch || imp->fsm.state != IMPORT_FULL)
 		return;
 	import_move(imp, IMPORT_SUSPECT);
-	if (keepalive_send(imp, now))
-		import_dead(imp);
-	else
-		shard_arm(imp->shard, &imp->timer, next_look(imp));
+	import_probe(imp);
 }
 
 void import_suspect(struct import *imp, uint32_t epoch, uint64_t within)
@@ -489,7 +507,10 @@ void import_suspect(struct import *imp, uint32_t epoch, uint64_t within)
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
 	imp->hurry = imp->hurry ? MIN(imp->hurry, within) : within;
-	import_doubt(imp, epoch);
+	if (imp->fsm.state == IMPORT_SUSPECT)
+		shard_arm(imp->shard, &imp->timer, next_look(imp));
+	else
+		import_doubt(imp, epoch);
 }
 
 static void on_timer(struct ulnet_timer *timer)

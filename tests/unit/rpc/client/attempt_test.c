@@ -270,6 +270,25 @@ Test(attempt, to_a_dead_server_is_found_out)
 	}
 }
 
+/* Though it was looked for already, without any hurry. */
+Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
+{
+	unsigned int connects;
+
+	open_with(400000);
+	connects = g.fake->connects;
+	g.fake->mute_queries = g.fake->mute_alive = true;
+	call(&g, &n, 60000000);
+	run(&g, 300 * MSEC);
+	import_doubt(g.client->imp, g.client->imp->epoch);
+	run(&g, 900 * MSEC);
+	cr_assert_eq(g.fake->connects, connects + 1);
+	fake_echo(g.fake, call_nr(1));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* Many at a time travel together. */
 Test(attempt, of_many_calls_are_asked_about_together)
 {

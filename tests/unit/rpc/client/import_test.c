@@ -63,6 +63,26 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	rig_close(&g);
 }
 
+/* LNet does not know what became of the questions; most are answered. */
+Test(import, lives_on_when_a_question_may_have_been_lost)
+{
+	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS / 2 };
+	const struct ulnet_nid from = nth_id(CLIENT).nid;
+	const struct ulnet_nid to = nth_id(SERVER).nid;
+
+	rig_open(&g);
+	g.fake->keepalive = 400000;
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &link), 0);
+	run(&g, 5 * SEC);
+	cr_assert_gt(g.fake->keepalives, 5);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	cr_assert_eq(g.fake->connects, 1);
+	rig_close(&g);
+}
+
 /* ---- idle ---- */
 
 Test(import, is_given_up_when_idle_and_made_again_when_wanted)
