@@ -655,10 +655,11 @@ static struct import *sender(struct shard *s, const struct ulnet_event *ev,
 }
 
 /* The server ends in order, and has sent the last reply: what it was doing for
- * us is over, as if it had been found to have restarted. */
+ * us is over, as if it had been found to have restarted. What a server before
+ * it has said, which may have answered the same Connect, is no news. */
 static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 {
-	if (!import_is_up(imp))
+	if (!import_is_up(imp) || m->connection != imp->connection)
 		return;
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	import_lost(imp, imp->epoch);

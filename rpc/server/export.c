@@ -349,6 +349,7 @@ static void export_goodbye(struct exports *x, const struct export *e)
 	const struct wire_control m = {
 		.kind = WIRE_GOODBYE,
 		.goodbye = { .client = e->client,
+			     .connection = e->handle,
 			     .epoch = e->epoch,
 			     .status = WIRE_SHUTTING_DOWN },
 	};

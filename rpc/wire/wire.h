@@ -419,6 +419,7 @@ struct wire_cancel {
 
 struct wire_goodbye {
 	uint64_t client;
+	uint64_t connection;
 	uint32_t epoch;
 	uint32_t status;
 };

@@ -112,6 +112,7 @@ static const struct field messages[][FIELDS_MAX] = {
 		[1] = FIELD(FIXED64, goodbye.client),
 		[2] = FIELD(U32, goodbye.epoch),
 		[3] = FIELD(U32, goodbye.status),
+		[4] = FIELD(FIXED64, goodbye.connection),
 	},
 };
 

@@ -442,3 +442,34 @@ Test(hostile_answer, questions)
 	served();
 	close_rig();
 }
+
+/* ---- Goodbye ---- */
+
+/* It comes from a server before this one, which had answered the same Connect:
+ * calls that are under way go on. From this one, they end. */
+Test(hostile_answer, goodbye_of_another_connection)
+{
+	const struct import *imp;
+	struct wire_control m = { .kind = WIRE_GOODBYE };
+
+	open_rig();
+	served();
+	imp = g.client->imp;
+	m.goodbye = (struct wire_goodbye){ .client = imp->handle,
+					   .connection = imp->connection + 1,
+					   .epoch = imp->epoch,
+					   .status = WIRE_SHUTTING_DOWN };
+	g.fake->mute_calls = true;
+	call(&g, &n, 10000000);
+	run(&g, 10 * MSEC);
+	control(&m);
+	run(&g, 10 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert(import_is_up(imp));
+	m.goodbye.connection = imp->connection;
+	control(&m);
+	run(&g, 10 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	g.fake->mute_calls = false;
+	close_rig();
+}

@@ -541,6 +541,7 @@ Test(export, goodbye)
 	cr_assert_eq(a.controls, 1);
 	cr_assert_eq(a.control.kind, WIRE_GOODBYE);
 	cr_assert_eq(a.control.goodbye.client, a.client);
+	cr_assert_eq(a.control.goodbye.connection, a.connection);
 	cr_assert_eq(a.control.goodbye.epoch, a.epoch);
 	cr_assert_eq(a.control.goodbye.status, WIRE_SHUTTING_DOWN);
 	serve_fini(&g);

@@ -214,6 +214,7 @@ static void make_goodbye(struct control *c)
 	BOTH(c, goodbye, client, number());
 	BOTH(c, goodbye, epoch, number32());
 	BOTH(c, goodbye, status, number32());
+	BOTH(c, goodbye, connection, number());
 }
 
 static void make_control(struct control *c)
