@@ -390,8 +390,8 @@ Test(gate, rules_that_are_wrong)
 Test(gate, rules_that_are_right)
 {
 	static const char *const right[] = {
-		"tbf nid=10.0.0.[1-9]@tcp rate=1000 depth=3; method=put "
-		"rate=500; rate=10000",
+		("tbf nid=10.0.0.[1-9]@tcp rate=1000 depth=3; method=put "
+		 "rate=500; rate=10000"),
 		"tbf rate=5;",
 		"rr quantum=4 tbf nid=10.0.0.1@tcp *@o2ib rate=1 per=client",
 		"tbf\trate=5 ; ",
