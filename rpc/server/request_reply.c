@@ -95,7 +95,7 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 		return false;
 	if (may_run_once_more(r))
 		return false;
-	return likely(!service_cpt_ended(r->sc));
+	return likely(!service_cpt_ended(r->sc)) && !MUTATE(rpc_reply_gone);
 }
 
 /* The record that is to keep the reply of a request that ends with @status.

@@ -6,6 +6,7 @@
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
+#include "rpc/server/export.h"
 #include "rpc/server/request.h"
 #include "rpc/server/service.h"
 #include "tests/sim/rpc_run.h"
@@ -217,6 +218,44 @@ void audit_times(struct member *m)
 		if (j->request && !j->dead && !j->lost &&
 		    j->request->state != REQUEST_LOST)
 			job_audit(j, now);
+}
+
+/* ---- what servers remember ---- */
+
+/* The service is about to end, or has. */
+static bool ends(const struct member *m, unsigned int service)
+{
+	return !m->services[service] || !m->rpc || m->rpc->state != RPC_OPEN;
+}
+
+uint64_t audit_lapses(const struct member *m, unsigned int service)
+{
+	uint64_t n = UINT64_C(1) << 63 | (uint64_t)m->life << 40;
+
+	n += (uint64_t)m->starts[service] << 32;
+	n += (uint64_t)ends(m, service) << 31;
+	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++) {
+		const uint64_t *counts = m->rpc->shards[i].stats->counts;
+
+		n += counts[RPC_STAT_clients_accepted] +
+		     counts[RPC_STAT_clients_lost] +
+		     counts[RPC_STAT_clients_left];
+	}
+	return n;
+}
+
+bool audit_knows(const struct member *m, unsigned int service,
+		 const struct ulrpc_client *client)
+{
+	const struct import *imp = client->imp;
+	unsigned int cpt = export_cpt(imp->connection);
+	const struct export *e;
+
+	if (!import_is_up(imp) || ends(m, service) || cpt >= m->rpc->ncpts)
+		return false;
+	e = id_slot_obj(&m->rpc->shards[cpt].exports->table,
+			(uint32_t)imp->connection);
+	return e && e->handle == imp->connection;
 }
 
 /* ---- when none is ---- */

@@ -203,6 +203,9 @@ static void finish(struct test_call *c, const struct ulrpc_outcome *o,
 	check_execution(c);
 	check_times(c);
 	check_reply(c, reply, length);
+	if (o->cause == ULRPC_CAUSE_RESTARTED && !c->run->over &&
+	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
+		wrong(c, "its server has forgotten nothing");
 	if (c->probe && !is_success(c))
 		wrong(c, "there is time enough, and no fault any more");
 	c->run->ok += o->cause == ULRPC_CAUSE_OK;
@@ -254,6 +257,8 @@ static struct test_call *call_new(struct member *m,
 	c->id = r->ncalls;
 	c->target = tc->target;
 	c->service = tc->service;
+	if (audit_knows(&r->members[c->target], c->service, tc->client))
+		c->lapses = audit_lapses(&r->members[c->target], c->service);
 	c->cpt = ulrpc_client_cpt(tc->client);
 	return c;
 }

@@ -86,6 +86,9 @@ struct test_call {
 	bool ended, dead; /* dead: with its node, which crashed */
 	/* us in which it has to succeed, whatever happens; 0: it need not */
 	uint64_t probe;
+	/* audit_lapses() when it began, on a connection that its server knew;
+	 * else 0 */
+	uint64_t lapses;
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
@@ -290,5 +293,10 @@ void audit_times(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);
+/* As long as this is the same, the node has forgotten no call of @service's. */
+uint64_t audit_lapses(const struct member *m, unsigned int service);
+/* Does the node know the connection of @client, and serve it? */
+bool audit_knows(const struct member *m, unsigned int service,
+		 const struct ulrpc_client *client);
 
 #endif
