@@ -11,9 +11,13 @@
  *			N simulated clients call one server at the same time;
  *			bytes of a request and of its reply, and bytes/s of a
  *			link, 0 being any number
+ *	many idle N	N simulated clients that have made a call make no more:
+ *			events of the network from 60 s to 260 s after it, while
+ *			they are connected, and in an hour when they no longer
+ *			are, with the processor time that this hour took
  *
- * "own", "shared" and "calls" print lines of a name and a number. The others
- * are for counting their instructions: "pings" does 20,000 pings, of two
+ * "own", "shared", "calls" and "idle" print lines of a name and a number. The
+ * others are for counting their instructions: "pings" does 20,000 pings, of two
  * messages each, in lnet_sim_run_all(); and "pair" 1,000 calls, in measured().
  */
 #include <ev.h>
@@ -23,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include "bench/duo.h"
 #include "bench/node.h"
 #include "ulnet/sim.h"
@@ -303,6 +308,50 @@ static void sim_calls(unsigned int n, uint32_t size, uint64_t bandwidth)
 	sim_end(sim);
 }
 
+/* ---- simulated clients with nothing to do ---- */
+
+#define SEC UINT64_C(1000000000) /* ns */
+
+static uint64_t events_of(struct lnet_sim *sim, uint64_t seconds)
+{
+	struct ulnet_sim_stats before, after;
+
+	lnet_sim_stats(sim, &before);
+	lnet_sim_run(sim, seconds * SEC);
+	lnet_sim_stats(sim, &after);
+	return after.events - before.events;
+}
+
+static void sim_idle(unsigned int n)
+{
+	struct ulrpc_call_conf conf = { .deadline = 6 * DEADLINE };
+	struct lnet_sim *sim = sim_new(0);
+	struct herd herd = { .left = n, .sim = sim };
+	uint64_t runs = 0, connected, gone;
+	clock_t used;
+	char nid[64];
+
+	bench_serve(sim_rpc(sim, 0), on_request, &runs);
+	sim_nid(0, nid, sizeof(nid));
+	for (unsigned int i = 0; i < n; i++)
+		must(ulrpc_call(bench_client(sim_rpc(sim, 1 + i), nid),
+				ulrpc_method("load"), "x", 1, &conf, on_end,
+				&herd, NULL),
+		     "ulrpc_call");
+	events_of(sim, 60);
+	if (herd.answered < n)
+		give_up(-EPROTO, "a call");
+	connected = events_of(sim, 200);
+	events_of(sim, 200);
+	used = clock();
+	gone = events_of(sim, 3600);
+	used = clock() - used;
+	printf("connected %llu\ngone %llu\ncpu %.0f\n",
+	       (unsigned long long)connected, (unsigned long long)gone,
+	       (double)used * 1e6 / CLOCKS_PER_SEC);
+	sim_end(sim);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -324,8 +373,10 @@ int main(int argc, char **argv)
 		sim_pings(n);
 	else if (!strcmp(what, "calls"))
 		sim_calls(n, (uint32_t)size, bandwidth);
+	else if (!strcmp(what, "idle"))
+		sim_idle(n);
 	else {
-		fprintf(stderr, "usage: many own|shared|pair|pings N\n"
+		fprintf(stderr, "usage: many own|shared|pair|pings|idle N\n"
 				"       many calls N [SIZE [BANDWIDTH]]\n");
 		return 2;
 	}

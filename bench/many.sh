@@ -4,6 +4,7 @@
 
 many_nodes='100 400 1600'
 many_clients=50000
+many_idle=10000
 
 many_row() { # NAME UNIT VALUE
 	row "$1" "$2" "" "$3" "$3" "$3"
@@ -27,7 +28,7 @@ many_herd() { # TEXT ARGUMENT...
 }
 
 many_measure() {
-	local n loops values
+	local n loops values key column unit
 
 	for loops in shared own; do
 		for n in $many_nodes; do
@@ -48,6 +49,15 @@ many_measure() {
 		many_row "a simulated message, $n nodes" instructions \
 			$((values / 40000))
 	done
+	values=$("$bin/many" idle $many_idle)
+	while IFS='|' read -r key column unit; do
+		many_row "$many_idle idle clients: $column" "$unit" \
+			"$(sed -n "s/^$key //p" <<<"$values")"
+	done <<-'END'
+	connected|events in 200 s, connected|events
+	gone|events in an hour, afterwards|events
+	cpu|processor time of that hour|us
+	END
 	many_herd "64 B"
 	many_herd "4 KiB at 10 MB/s" 4096 10000000
 }
