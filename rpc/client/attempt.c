@@ -506,6 +506,14 @@ void attempts_list(const struct ulrpc_client *c, struct list *calls)
 	}
 }
 
+/* Nobody can tell any more what became of these. */
+static void end_as_restarted(struct list *calls)
+{
+	while (!list_empty(calls))
+		call_fail(list_first(calls, struct ulrpc_call, link),
+			  ULRPC_CAUSE_RESTARTED);
+}
+
 void attempts_without_slot(struct import *imp)
 {
 	struct ulrpc_call *call;
@@ -518,9 +526,7 @@ void attempts_without_slot(struct import *imp)
 		list_del(&call->link);
 		list_add_tail(&over, &call->link);
 	}
-	while (!list_empty(&over))
-		call_fail(list_first(&over, struct ulrpc_call, link),
-			  ULRPC_CAUSE_RESTARTED);
+	end_as_restarted(&over);
 }
 
 /* It waits to be sent, to a service that is to look it up. */
@@ -543,9 +549,7 @@ void attempts_forsake(struct ulrpc_client *c)
 		list_del(&call->link);
 		list_add_tail(&over, &call->link);
 	}
-	while (!list_empty(&over))
-		call_fail(list_first(&over, struct ulrpc_call, link),
-			  ULRPC_CAUSE_RESTARTED);
+	end_as_restarted(&over);
 }
 
 void attempts_doubt(struct ulrpc_client *c)
