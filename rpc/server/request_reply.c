@@ -247,8 +247,8 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
-/* The caller has no room for the reply: it is held until he has, or, if it is
- * too long for that, which is false, he is told its length. Room is made of what
+/* The caller has no room for the reply. True: it is held until he has fetched
+ * it. False: it cannot be held, and he is told its length. Room is made of what
  * nobody will ask for: if @r's call is acknowledged, @r has no record after
  * that. */
 static out_of_line bool oversized(const struct ulrpc_request *r,
