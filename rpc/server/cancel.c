@@ -85,6 +85,7 @@ void request_cancel_tell(struct ulrpc_request *r)
 
 void request_cancel(struct ulrpc_request *r)
 {
+	r->unwanted = true;
 	if (!cancel_mark(r))
 		return;
 	stat_count(r->sc->shard, RPC_STAT_requests_canceled);

@@ -6,7 +6,8 @@
  * Who waits for a worker is dropped. What is being run goes on, as only its
  * handler can end it; but the handler can ask, is told by a callback, and its
  * bulk ends with -ECANCELED, that under way and that to come, so that whoever
- * waits for it goes on. Nobody gets its reply.
+ * waits for it goes on. Nobody gets its reply, unless the service stops and the
+ * handler has been in time.
  *
  * A callback is not called inside of what cancels, which may be walking over
  * requests, but at the end of the turn. ulrpc_request.cancel is moved by the
@@ -37,7 +38,8 @@ static inline bool request_canceled(const struct ulrpc_request *r)
 /* Nobody waits for @r, which is active, any more; again: no effect. @r may be
  * gone then. Owner. */
 void request_cancel(struct ulrpc_request *r);
-/* The same for what is about to be lost: only its handler is told. */
+/* @r is about to be lost: its handler is told. A reply that is on its way is for
+ * who waits for it all the same. */
 void request_cancel_tell(struct ulrpc_request *r);
 /* @r is replied to, by the calling thread, and about to be gone. Any thread. */
 void request_cancel_end(struct ulrpc_request *r);

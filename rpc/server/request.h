@@ -101,6 +101,7 @@ struct ulrpc_request {
 	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
 	bool active;		/* in service_cpt.active, and counted */
 	bool reported;		/* as stuck */
+	bool unwanted;		/* nobody waits for its reply */
 	bool waiting;		/* to be told when bulk has ended */
 	bool losing;		/* and then it is lost */
 	bool traced;		/* trace is given */

@@ -301,7 +301,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	} else {
 		report_not_run(r, now);
 	}
-	if (unlikely(r->active) && request_canceled(r)) {
+	if (unlikely(r->unwanted)) {
 		request_skip(r, report);
 	} else {
 		if (unlikely(reply.length > r->reply_max) &&

@@ -140,6 +140,38 @@ Test(request_end, stop_refuses_and_answers)
 	cr_assert_eq(lnet_sim_free(g.sim), 0);
 }
 
+/* The handler has replied, and bulk goes on: what became of both is said. */
+Test(request_end, stop_answers_what_is_replied)
+{
+	static char memory[64];
+	static const uint32_t length = 64;
+	const struct wire_segments lent = { .match = 0x77000,
+					    .access = WIRE_ACCESS_SINK,
+					    .n = 1,
+					    .length = &length };
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct serve_rig g;
+	int status = 1;
+
+	rig(&g);
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
+				    &status),
+		     0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(status, 1);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	settle(&g);
+	cr_assert_eq(status, -ESHUTDOWN);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_BULK_FAILED);
+	serve_fini(&g);
+}
+
 static void call_during(void *arg)
 {
 	struct serve_rig *g = arg;
