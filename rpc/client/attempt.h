@@ -70,7 +70,7 @@ bool call_retry(struct ulrpc_call *call, uint64_t least);
  * above, which is done. False: it is another answer. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
 
-/* FETCH: the server that held the reply has gone: as call_doubt(). */
+/* FETCH: nobody holds the reply any more: as call_doubt(). */
 void call_fetch_lost(struct ulrpc_call *call);
 
 /* The query of @p was not delivered, or the attempt. */

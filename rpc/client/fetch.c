@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/fetch.h"
 
+#include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
@@ -139,6 +140,13 @@ static void fetch_on_timer(struct ulnet_timer *timer)
 	fetch_send(container_of(timer, struct fetch, timer));
 }
 
+/* Has it been asked for in vain for minutes, with ever more time? Then the server
+ * does not hold it any more, and a call without a deadline would never end. */
+static bool fetch_is_vain(const struct fetch *f)
+{
+	return f->deadline == TIME_NEVER && f->tries.timeouts > TRIES_DOUBLED;
+}
+
 /* The last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
@@ -149,7 +157,10 @@ static void fetch_on_last(struct fetch *f)
 		call_on_fetched(f->call, f->status);
 	} else {
 		fetch_move(f, FETCH_WAITING);
-		fetch_retry(f);
+		if (fetch_is_vain(f))
+			call_fetch_lost(f->call);
+		else
+			fetch_retry(f);
 	}
 }
 

@@ -207,7 +207,7 @@ static void reply_buf_renew(struct parcel *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
-	/* Without memory these calls wait for their deadlines. */
+	/* Without memory these calls wait until they are asked about. */
 	(void)reply_buf_new(p, false);
 }
 

@@ -129,7 +129,9 @@ static void ask_of(const char *method, struct asked *a, uint32_t n,
 
 static struct ulrpc_call_conf conf_within(uint64_t ms)
 {
-	return (struct ulrpc_call_conf){ .deadline = ms * 1000,
+	return (struct ulrpc_call_conf){ .deadline = ms == ULRPC_NEVER
+							     ? ms
+							     : ms * 1000,
 					 .reply_max = ROOM };
 }
 
@@ -561,6 +563,28 @@ Test(oversize, server_restarts)
 		else
 			asked_ended(&a, ULRPC_CAUSE_RESTARTED, 0);
 		cr_assert_eq(g.served.runs, again ? 2 : 1);
+		fini();
+	}
+}
+
+/* The service is gone with what it held, and the connection is not: a call
+ * without a deadline does not ask for it for ever. */
+Test(oversize, nobody_holds_it_any_more)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct asked a;
+
+		open_with(0);
+		ask_deaf(&a, i ? 4000 : ULRPC_NEVER);
+		cr_assert_eq(ulrpc_service_stop(g.service, 100000), -ETIMEDOUT);
+		hear_again();
+		lnet_sim_run(g.sim, 5000 * MSEC);
+		cr_assert_eq(a.ended, i);
+		lnet_sim_run(g.sim, 1000000 * MSEC);
+		asked_ended(&a,
+			    i ? ULRPC_CAUSE_DEADLINE : ULRPC_CAUSE_RESTARTED,
+			    0);
+		cr_assert_eq(g.served.runs, 2);
 		fini();
 	}
 }
