@@ -47,14 +47,16 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	return time;
 }
 
-/* Callers whose messages were lost at the same moment do not ask at the same
- * moment. */
+/* Clients whose messages were lost at the same moment do not ask at the same
+ * moment. Messages of one client are due in the order in which they were sent,
+ * or each would have to find its place among all that are under way. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
 	uint64_t rtt = import_rtt(call->client->imp);
-	uint64_t pause =
-		retry_pause(rule_of(call), call->retries + 1, time, rtt,
-			    shard_jitter(call->shard));
+	uint64_t jitter = likely(!call->retries) ? call->client->watch_jitter
+						 : shard_jitter(call->shard);
+	uint64_t pause = retry_pause(rule_of(call), call->retries + 1, time,
+				     rtt, jitter);
 
 	return rpc_at(now, rpc_at(rpc_at(time, rtt), pause));
 }
@@ -78,6 +80,8 @@ void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p)
 {
 	struct list *at = c->watched.prev;
 
+	if (list_empty(&c->watched))
+		c->watch_jitter = shard_jitter(c->shard);
 	while (at != &c->watched &&
 	       list_entry(at, struct parcel, of_watch)->due > p->due)
 		at = at->prev;
@@ -86,7 +90,7 @@ void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p)
 		watch_arm(c, p->due);
 }
 
-/* Later than it was. */
+/* At another time than before. */
 static void watch_again(struct parcel *p, uint64_t due)
 {
 	list_del(&p->of_watch);
@@ -365,9 +369,6 @@ static void attempt_wait(struct ulrpc_call *call)
 	attempt_move(call, CALL_WAIT);
 	list_add_tail(&call->client->fenced, &call->link);
 	lnet_timer_init(&call->pause, on_pause_over);
-	/* Its place among those in flight is free. */
-	if (call->client->nqueued)
-		client_kick(call->client);
 }
 
 static void retry_at(struct ulrpc_call *call, uint64_t at)

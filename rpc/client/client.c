@@ -463,7 +463,6 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 void client_on_goodbye(struct ulrpc_client *c)
 {
 	client_forgotten(c);
-	client_kick(c);
 }
 
 void client_on_disconnected(struct ulrpc_client *c)
@@ -605,6 +604,7 @@ static int client_attach(void *arg)
 	if (rc)
 		return rc;
 	list_add_tail(&c->imp->clients, &c->link);
+	c->watch_jitter = shard_jitter(c->shard);
 	c->stats = stat_service_get(c->shard->stats, STAT_CALLS, c->service);
 	return 0;
 }

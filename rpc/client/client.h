@@ -94,6 +94,8 @@ struct ulrpc_client {
 	struct list watched; /* parcel.of_watch */
 	uint64_t watch_at;   /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer watch_timer;
+	uint64_t watch_jitter; /* 64 bits: by how much attempt_due() is later;
+				* others when none was under way */
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;

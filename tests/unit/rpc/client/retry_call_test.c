@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that are sent again by the rule of their callers. */
+#include "rpc/client/parcel.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -283,6 +284,40 @@ Test(retry_call, questions_are_spread)
 	}
 	cr_expect(least >= 100 * MSEC && least < 300 * MSEC);
 	cr_expect(most > 900 * MSEC && most < 1200 * MSEC);
+	rig_close(&g);
+}
+
+/* Each would have to find its place among all that are under way. */
+Test(retry_call, questions_of_one_client_are_in_order)
+{
+	static struct note many[100];
+	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
+	struct ulrpc_call_conf conf = { .deadline = 30000000, .retry = &full };
+	uint64_t begin = 0, sent = 0;
+	const struct parcel *p;
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		call_with(&g, &many[i], &conf, "hello", 5);
+		run(&g, 10000);
+		/* The first one of all is due by itself. */
+		if (i == 0)
+			begin = lnet_sim_now(g.sim);
+	}
+	list_for_each_entry (p, &g.client->watched, of_watch) {
+		if (p->sent < begin)
+			continue;
+		cr_assert_geq(p->sent, sent);
+		sent = p->sent;
+	}
+	cr_assert_gt(sent, begin);
+	ulrpc_client_close(g.client);
+	run(&g, MSEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		ended_by(&many[i], ULRPC_CAUSE_CANCELED,
+			 ULRPC_EXECUTION_UNKNOWN);
+	rig_client(&g, 0);
 	rig_close(&g);
 }
 
