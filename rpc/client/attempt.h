@@ -22,8 +22,8 @@
 #include "rpc/client/parcel.h"
 #include "rpc/client/timeout.h"
 
-/* T of an attempt that begins at @now, ns; when it is to be answered at the
- * latest; and a query. */
+/* T of an attempt that begins at @now, ns, which doubles with each retry; when
+ * it is to be answered at the latest; and a query. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
