@@ -116,11 +116,14 @@ static void fetch_retry(struct fetch *f)
 /* Is WAITING. Without time left it waits for the end of the call. */
 static void fetch_send(struct fetch *f)
 {
+	const struct import *imp = f->call->client->imp;
 	uint64_t now = shard_now(f->shard);
 	uint64_t time = tries_time(&f->tries, now, f->deadline, 0);
 
 	if (!time)
 		return;
+	if (import_is_up(imp)) /* by another way than before, perhaps */
+		f->peer = import_target(imp);
 	f->began = now;
 	f->answered = false;
 	f->status = fetch_bind(f, time);

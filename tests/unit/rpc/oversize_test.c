@@ -3,6 +3,7 @@
  * and fetched. Client and service are both real. */
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "tests/unit/rpc/serve_rig.h"
 
 #define ROOM 100 /* for replies */
@@ -565,6 +566,21 @@ Test(oversize, server_restarts)
 		cr_assert_eq(g.served.runs, again ? 2 : 1);
 		fini();
 	}
+}
+
+/* The NID that the answer came from is of no use any more: the reply is got
+ * from where the connection leads. */
+Test(oversize, of_a_server_that_is_reached_another_way)
+{
+	struct asked a;
+
+	open_with(0);
+	ask_deaf(&a, 20000);
+	a.call->fetch->peer.nid = nth_id(9).nid;
+	hear_again();
+	lnet_sim_run(g.sim, 19000 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+	fini();
 }
 
 /* The service is gone with what it held, and the connection is not: a call
