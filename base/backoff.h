@@ -4,7 +4,7 @@
  * calls, replies, bulk data, questions. Attempt 0 is the first one; retry n
  * follows the n-th failure in a row, after a pause of M + X(n):
  *
- *	full	X(n) = U{0 .. win(n)}			win(n) = min(C, b 2^(n-1))
+ *	full	X(n) = U{0 .. win(n)}		win(n) = min(C, b 2^(n-1))
  *	equal	X(n) = win(n) / 2 + U{0 .. win(n) / 2}
  *	mad	X(1) = 0, X(n) = win(n - 1) - U{0 .. min(b, win(n - 1))}
  *	none	X(n) = 0

@@ -95,8 +95,8 @@ int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 struct env_sim;
 
 /* One world: a clock that starts at 0, one generator, and threads in lockstep
- * (lockstep.h). All of it belongs to one thread, which calls env_sim_step(), and
- * to those in lockstep with it; wake, too. */
+ * (lockstep.h). All of it belongs to one thread, which calls env_sim_step(),
+ * and to those in lockstep with it; wake, too. */
 int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
 /* All its envs must have been freed, and all its threads joined. */
 void env_sim_free(struct env_sim *s);

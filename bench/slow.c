@@ -6,10 +6,10 @@
  *	slow CALLS SECONDS
  *
  * CALLS calls, of clients with up to 1,000 each, are with their server, which
- * says early that it needs longer, again and again, and in SECONDS answers none.
- * Prints lines of a name and a number: server and client, percent of a core
- * that the two processes used meanwhile; extensions, how often the server said
- * so of a call; resent and queries.
+ * says early that it needs longer, again and again, and in SECONDS answers
+ * none. Prints lines of a name and a number: server and client, percent of a
+ * core that the two processes used meanwhile; extensions, how often the server
+ * said so of a call; resent and queries.
  */
 #include <errno.h>
 #include <ev.h>

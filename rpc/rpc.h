@@ -148,8 +148,9 @@ static inline bool shard_owned(const struct shard *s)
 }
 
 /* What begins or ends services, or RPC, waits with things half done, which a
- * crash of the node must not find: so neither a turn may do that nor, on virtual
- * time, a thread of lnet_thread_start(), which crashes with the node. */
+ * crash of the node must not find: so neither a turn may do that nor, on
+ * virtual time, a thread of lnet_thread_start(), which crashes with the
+ * node. */
 static inline bool rpc_may_manage(struct lnet *node)
 {
 	return !lnet_in_turn() &&
@@ -176,10 +177,10 @@ static inline uint64_t shard_match_alloc(struct shard *s)
 	return (s->match | s->cpt) << 8;
 }
 
-/* What an object with this @id is called on the wire: in the same slot (base/id.h)
- * and of the same CPT, but with a random upper half, so that who has one handle
- * can guess no other, and handles from before a restart mean nothing. Never 0.
- * Owner. */
+/* What an object with this @id is called on the wire: in the same slot
+ * (base/id.h) and of the same CPT, but with a random upper half, so that who
+ * has one handle can guess no other, and handles from before a restart mean
+ * nothing. Never 0. Owner. */
 uint64_t shard_handle(struct shard *s, uint64_t id);
 /* Uniform in [0, below]. Owner. */
 uint64_t shard_random(struct shard *s, uint64_t below);

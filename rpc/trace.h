@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The context of a trace, as W3C has it ("traceparent"), of version 00: text for
- * users, TRACE_LENGTH bytes on the wire: version, trace, parent, flags. Both
- * sides keep and pass on what they are given, and understand no more of it.
+ * The context of a trace, as W3C has it ("traceparent"), of version 00: text
+ * for users, TRACE_LENGTH bytes on the wire: version, trace, parent, flags.
+ * Both sides keep and pass on what they are given, and understand no more of
+ * it.
  */
 #ifndef RPC_TRACE_H
 #define RPC_TRACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of C as protoc-c makes them of those in a .proto. What is returned is to
- * be given back with free(); without memory the program ends.
+ * Names of C as protoc-c makes them of those in a .proto. What is returned is
+ * to be given back with free(); without memory the program ends.
  */
 #ifndef TOOLS_PROTOC_NAME_H
 #define TOOLS_PROTOC_NAME_H

@@ -157,9 +157,9 @@ ULNET_EXPORT unsigned int ulrpc_service_portal(
 /*
  * Any thread. Takes @request. @body is copied. A reply that is longer than the
  * caller has room for is held until the caller has fetched it; without room for
- * that, or beyond ULRPC_BODY_MAX, it is ULRPC_CAUSE_TOO_LONG. Bulk of the request that is
- * still being moved is waited for first; if any has failed then, the caller
- * gets ULRPC_CAUSE_BULK instead.
+ * that, or beyond ULRPC_BODY_MAX, it is ULRPC_CAUSE_TOO_LONG. Bulk of the
+ * request that is still being moved is waited for first; if any has failed
+ * then, the caller gets ULRPC_CAUSE_BULK instead.
  */
 ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
 			      size_t length);
@@ -248,7 +248,8 @@ ULNET_EXPORT int ulrpc_request_sleep(struct ulrpc_request *request,
 				     uint64_t us);
 /*
  * Says how much of the request has been done, of 1000. Its caller is told that
- * with the next message that says that the request is being served. Any thread, before the reply; costs a store.
+ * with the next message that says that the request is being served. Any thread,
+ * before the reply; costs a store.
  */
 ULNET_EXPORT void ulrpc_progress(struct ulrpc_request *request,
 				 uint32_t permille);

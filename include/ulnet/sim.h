@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulator: clusters of real nodes in one process, under virtual time, with
- * faults, from a seed. Manual: ulnet_sim(7), lnet_sim_new(3).
+ * The simulator: clusters of real nodes in one process, under virtual time,
+ * with faults, from a seed. Manual: ulnet_sim(7), lnet_sim_new(3).
  *
  * One thread: the one that made the simulation, and those that are in lockstep
  * with it (thread.h), for which the same holds as for handlers. Functions are
  * called from outside, between two lnet_sim_run(), or from lnet_sim_at()
- * callbacks, unless they say that handlers may call them. Times are nanoseconds of virtual time.
+ * callbacks, unless they say that handlers may call them. Times are nanoseconds
+ * of virtual time.
  */
 #ifndef ULNET_SIM_H
 #define ULNET_SIM_H

@@ -49,10 +49,10 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
  * A new attempt to @peer begins: links all segments, with match values that
  * were never used, and describes them in *@out, whose tables are borrowed until
- * the claim ends. *@heard, borrowed until bulk_detach(), is set to the time, ns,
- * when the peer moves something; or NULL. Must be idle. Owner of @s, which the
- * whole claim belongs to.
- * 0; -ENOMEM, -ESHUTDOWN: as bulk_detach(), and @out is left alone.
+ * the claim ends. *@heard, borrowed until bulk_detach(), is set to the time,
+ * ns, when the peer moves something; or NULL. Must be idle. Owner of @s, which
+ * the whole claim belongs to. 0; -ENOMEM, -ESHUTDOWN: as bulk_detach(), and
+ * @out is left alone.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;

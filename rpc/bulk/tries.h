@@ -3,10 +3,10 @@
  * Tries to move something by GET or PUT, until a deadline. Each has but a part
  * of the time left: a quarter, but at least 50 ms and at most 5 s, or, once it
  * is known how long others took, at most four times that, and not less than 200
- * ms; and twice the time of an earlier one that was too short. One that took all of its time is
- * followed by the next one at once. One that failed sooner is, too, for the
- * first time, and then after a pause since the last one began (base/backoff.h).
- * Pure: any thread.
+ * ms; and twice the time of an earlier one that was too short. One that took
+ * all of its time is followed by the next one at once. One that failed sooner
+ * is, too, for the first time, and then after a pause since the last one began
+ * (base/backoff.h). Pure: any thread.
  */
 #ifndef RPC_TRIES_H
 #define RPC_TRIES_H

@@ -143,8 +143,9 @@ static void fetch_on_timer(struct ulnet_timer *timer)
 	fetch_send(container_of(timer, struct fetch, timer));
 }
 
-/* Has it been asked for in vain for minutes, with ever more time? Then the server
- * does not hold it any more, and a call without a deadline would never end. */
+/* Has it been asked for in vain for minutes, with ever more time? Then the
+ * server does not hold it any more, and a call without a deadline would never
+ * end. */
 static bool fetch_is_vain(const struct fetch *f)
 {
 	return f->deadline == TIME_NEVER && f->tries.timeouts > TRIES_DOUBLED;

@@ -53,10 +53,10 @@ struct fetch {
 	_Alignas(uint64_t) uint8_t body[];
 };
 
-/* Begins to get the reply to @call that @r is about, r->needed bytes from @peer;
- * call->fetch is it. Leads to call_on_fetched(), or to call_fetch_lost() if the
- * call has no deadline and nothing is answered for minutes, unless fetch_drop()
- * comes before. -ENOMEM. */
+/* Begins to get the reply to @call that @r is about, r->needed bytes from
+ * @peer; call->fetch is it. Leads to call_on_fetched(), or to call_fetch_lost()
+ * if the call has no deadline and nothing is answered for minutes, unless
+ * fetch_drop() comes before. -ENOMEM. */
 int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 		const struct wire_reply *r) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */

@@ -38,8 +38,8 @@ static inline bool request_canceled(const struct ulrpc_request *r)
 /* Nobody waits for @r, which is active, any more; again: no effect. @r may be
  * gone then. Owner. */
 void request_cancel(struct ulrpc_request *r);
-/* @r is about to be lost: its handler is told. A reply that is on its way is for
- * who waits for it all the same. */
+/* @r is about to be lost: its handler is told. A reply that is on its way is
+ * for who waits for it all the same. */
 void request_cancel_tell(struct ulrpc_request *r);
 /* @r is replied to, by the calling thread, and about to be gone. Any thread. */
 void request_cancel_end(struct ulrpc_request *r);

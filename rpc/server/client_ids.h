@@ -30,7 +30,8 @@ struct client_ids {
 void client_ids_init(struct client_ids *ids, uint64_t seed);
 void client_ids_fini(struct client_ids *ids);
 
-/* @c->id, of a connection on @c->cpt. -EEXIST: there is one already; -ENOMEM. */
+/* @c->id, of a connection on @c->cpt. -EEXIST: there is one already;
+ * -ENOMEM. */
 int client_ids_add(struct client_ids *ids, struct client_id *c) must_check;
 void client_ids_del(struct client_ids *ids, struct client_id *c);
 /* Whose id it is, to be used by the owner of *@cpt_p only; NULL: nobody's. */

@@ -6,8 +6,8 @@
  * - the client of a request that will not be answered in the time of its
  *   attempt is told that the request is being served: extend.h;
  * - a queued request whose time has come (`expires`: that of its attempt, with
- *   what it was extended by; or the caller's deadline) is refused as EXPIRED, at
- *   that time, whatever the workers do;
+ *   what it was extended by; or the caller's deadline) is refused as EXPIRED,
+ *   at that time, whatever the workers do;
  * - a request that its handler has had for service_conf.stuck without a reply
  *   is reported, once.
  *

@@ -342,8 +342,8 @@ static void find_held(const struct sched_item *item, uint64_t now,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* Which of those that were there before @item came have been taken since, is not
- * known, nor who has come in between: it is as if they came and went in
+/* Which of those that were there before @item came have been taken since, is
+ * not known, nor who has come in between: it is as if they came and went in
  * order. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)

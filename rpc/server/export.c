@@ -454,8 +454,8 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct ulnet_event *ev,
 			   const struct wire_control *m);
 
-/* Status, and the export when that is WIRE_OK; WIRE_STATUSES: its old connection
- * was here, and a new one is not to be. */
+/* Status, and the export when that is WIRE_OK; WIRE_STATUSES: its old
+ * connection was here, and a new one is not to be. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev,
 			       struct export **e_p, struct wire_connected *out)

@@ -57,8 +57,8 @@ enum record_state {
 	RECORD_STATES
 };
 
-/* A message with replies that are kept. Part of it; at first zero, and TIME_NEVER
- * until it is packed. */
+/* A message with replies that are kept. Part of it; at first zero, and
+ * TIME_NEVER until it is packed. */
 struct record_reply {
 	struct list link; /* records.replies, while keeps is not 0 */
 	uint32_t keeps;	  /* records that have it, and have not been given up
@@ -198,8 +198,9 @@ static inline void records_acked(struct records *rs, uint64_t xid)
 		records_acked_rare(rs);
 }
 
-/* Lets go, once at a time, what nobody will ask for: requests of calls that are over, replies
- * whose callers have no time left, chunks without anything in them. */
+/* Lets go, once at a time, what nobody will ask for: requests of calls that are
+ * over, replies whose callers have no time left, chunks without anything in
+ * them. */
 void records_trim(struct records *rs, uint64_t now);
 /* Lets go the replies that @is_of(reply, arg): who asks for them is told that
  * they are lost. */

@@ -9,11 +9,11 @@
  *
  * What clients do not take, or do not acknowledge, fills no memory. The bytes
  * of replies count as held by the service, and by the client, which so has
- * fewer requests taken (struct share); and no request is taken without room for its reply, as long as that
- * may be. So what was executed is never given up for room. Refusals of what
- * never had room have a limit of their own, so that they are in nobody's way:
- * queue_bytes_max on each CPT, and of that each client has its share. More are
- * given up, and counted.
+ * fewer requests taken (struct share); and no request is taken without room for
+ * its reply, as long as that may be. So what was executed is never given up for
+ * room. Refusals of what never had room have a limit of their own, so that they
+ * are in nobody's way: queue_bytes_max on each CPT, and of that each client has
+ * its share. More are given up, and counted.
  *
  * Owner: CPT.
  */
@@ -29,8 +29,8 @@
 uint64_t reply_size(uint32_t length);
 /* Adds a reply to the call of @o; @r->length bytes of @body are copied. It goes
  * by reply_flush(), or at the end of this turn. @owed: room for it was reserved
- * until now. @keep: the record that keeps it, which is LOST if there is no memory;
- * NULL: none does. */
+ * until now. @keep: the record that keeps it, which is LOST if there is no
+ * memory; NULL: none does. */
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed, struct record *keep);
 /* A call of @o gets none. */

@@ -57,8 +57,8 @@ struct origin {
 	uint64_t match;
 	uint64_t handle;   /* the client's */
 	uint64_t deadline; /* ns: the latest of its calls */
-	/* The last call that was read: us that its caller waits, and so when the
-	 * call is due, ns. */
+	/* The last call that was read: us that its caller waits, and so when
+	 * the call is due, ns. */
 	uint64_t remaining, due;
 	uint64_t absent; /* us, if there is no export: export_absent() */
 	uint32_t epoch;

@@ -54,8 +54,8 @@ void request_record_lost(struct ulrpc_request *r, unsigned int end);
 
 /* ---- requests.c ---- */
 
-/* The request, which has come as @c, is not answered at once: it counts as under
- * way from now on, with @held bytes. */
+/* The request, which has come as @c, is not answered at once: it counts as
+ * under way from now on, with @held bytes. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 		      uint64_t held);
 /* @r is not under way any more. What is waiting for that is told last. */

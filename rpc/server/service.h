@@ -19,8 +19,8 @@
  * Bytes are those of memory that is really held for a request: itself, its
  * body, the descriptors of its bulk, and, from the time when it is taken, room
  * for its reply, as long as that may be; then the reply itself, until LNet has
- * let go of it, and the client, too, if it is kept (reply.h). So a request is refused before it is executed, and no
- * reply is ever without room.
+ * let go of it, and the client, too, if it is kept (reply.h). So a request is
+ * refused before it is executed, and no reply is ever without room.
  */
 #ifndef RPC_SERVICE_H
 #define RPC_SERVICE_H

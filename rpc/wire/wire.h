@@ -247,8 +247,9 @@ static inline void wire_reply_clear(struct wire_reply *r)
 	r->body = NULL;
 }
 
-/* As for requests, with an estimate, or none, before the first reply. The bound of a reply without bulks is WIRE_REPLY_BOUND; that of
- * the estimate is in WIRE_REPLIES_BOUND. */
+/* As for requests, with an estimate, or none, before the first reply. The bound
+ * of a reply without bulks is WIRE_REPLY_BOUND; that of the estimate is in
+ * WIRE_REPLIES_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   113u
 

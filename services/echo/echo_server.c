@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs echo. What is to take its time waits by a timer on a loop, or sleeps in a
- * worker; either ends early when nobody waits for the answer any more.
+ * Runs echo. What is to take its time waits by a timer on a loop, or sleeps in
+ * a worker; either ends early when nobody waits for the answer any more.
  */
 #include "echo.h"
 

@@ -167,10 +167,10 @@ static void call_put(struct test_call *c)
 	c->call = NULL;
 }
 
-/* Why a probe may fail: there is no room, for its request or for its client; its
- * service is not there; its server has forgotten the client, and the call may
- * not be executed twice; its own side ends. A message that is lost takes its
- * call along. */
+/* Why a probe may fail: there is no room, for its request or for its client;
+ * its service is not there; its server has forgotten the client, and the call
+ * may not be executed twice; its own side ends. A message that is lost takes
+ * its call along. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;

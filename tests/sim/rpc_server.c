@@ -86,8 +86,8 @@ static void job_delay(struct job *j)
 
 /* ---- bulk ---- */
 
-/* A part has been moved, or not; what it was moved to or from is not touched any
- * more. */
+/* A part has been moved, or not; what it was moved to or from is not touched
+ * any more. */
 void part_end(struct job *j, unsigned int i, int status, uint64_t moved)
 {
 	struct lnet_sim *sim = j->m->run->sim;

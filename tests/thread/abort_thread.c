@@ -3,8 +3,8 @@
  * A node with two CPTs in threads, that calls itself. A handler begins to get
  * the caller's bulk, and leaves the reply to another thread, which makes it at
  * some time, after it may have canceled the transfer; meanwhile the client goes
- * away, or the deadline passes, so that the bulk is aborted. Each call and each transfer ends once, and all memory
- * comes back.
+ * away, or the deadline passes, so that the bulk is aborted. Each call and each
+ * transfer ends once, and all memory comes back.
  */
 #include <errno.h>
 #include <pthread.h>

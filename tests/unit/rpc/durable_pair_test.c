@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A durable service whose node crashes again and again, and a client whose calls
- * are to be executed exactly once. */
+/* A durable service whose node crashes again and again, and a client whose
+ * calls are to be executed exactly once. */
 #include <errno.h>
 #include "tests/unit/rpc/serve_rig.h"
 

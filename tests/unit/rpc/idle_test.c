@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Very many clients of one server that have nothing to say. As long as they are
- * connected each is heard of once in a while; then nothing happens at all, which
- * is counted, not timed.
+ * connected each is heard of once in a while; then nothing happens at all,
+ * which is counted, not timed.
  */
 #include <criterion/criterion.h>
 #include <ulnet/rpc.h>

@@ -403,8 +403,9 @@ Test(oversize, longer_than_any_reply)
 	fini();
 }
 
-/* A client that does not fetch uses its share up: it is told the length of more,
- * and when nothing is left its requests are refused before they are run. */
+/* A client that does not fetch uses its share up: it is told the length of
+ * more, and when nothing is left its requests are refused before they are
+ * run. */
 Test(oversize, share_of_the_client)
 {
 	static uint8_t reply[LONG];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What calls take is known, and then they take ten times as long, in the handler
- * and in the queue: nothing is sent again, and no connection is given up. But a
- * server that is dead is known to be soon.
+ * What calls take is known, and then they take ten times as long, in the
+ * handler and in the queue: nothing is sent again, and no connection is given
+ * up. But a server that is dead is known to be soon.
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"

@@ -350,9 +350,9 @@ static void keep(void *arg, struct ulrpc_request *r, const void *body,
 	kept[nkept++] = r;
 }
 
-/* As many slow requests as one client may have, which have come within a second,
- * cost a message for each 64 of them, in each of as few rounds as if they were
- * one, however long it takes. */
+/* As many slow requests as one client may have, which have come within a
+ * second, cost a message for each 64 of them, in each of as few rounds as if
+ * they were one, however long it takes. */
 Test(extend, many_travel_together)
 {
 	static const struct ulrpc_method_conf method = {

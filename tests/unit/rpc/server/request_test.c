@@ -27,8 +27,8 @@ Test(request, replies_of_a_message_travel_together)
 	serve_fini(&g);
 }
 
-/* The handler gets what it understands; a trace of any other kind is no reason to
- * refuse a call. */
+/* The handler gets what it understands; a trace of any other kind is no reason
+ * to refuse a call. */
 Test(request, trace)
 {
 	static const uint8_t trace[TRACE_LENGTH + 1] = {
