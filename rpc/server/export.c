@@ -605,9 +605,17 @@ static void call_gone(struct exports *x, struct export *e,
 					.flags = WIRE_CALL_QUERY };
 	struct record *rec;
 
-	if (record_look(&e->records, &last, &e->source, shard_now(x->shard),
-			&rec) == RECORD_AGAIN)
+	switch (record_look(&e->records, &last, &e->source,
+			    shard_now(x->shard), &rec)) {
+	case RECORD_AGAIN:
 		request_cancel(rec->request);
+		break;
+	case RECORD_ANSWERED:
+		record_drop(&e->records, rec);
+		break;
+	default: /* nothing is held for it */
+		break;
+	}
 }
 
 /* A number of a call is its own in all epochs. */

@@ -31,6 +31,13 @@ static void reply_put(struct records *rs, struct record_reply *reply)
 		reply_let_go(rs, reply);
 }
 
+void record_drop(struct records *rs, struct record *rec)
+{
+	if (has_reply(rs, rec))
+		reply_put(rs, rec->reply);
+	rec->state = RECORD_LOST;
+}
+
 /* A reply whose call was acknowledged, but not all of its message, is looked at
  * again when the client acknowledges more. So nothing here is longer than what
  * there is to be let go. */

@@ -188,6 +188,9 @@ static inline void record_keep(struct records *rs, struct record *rec,
 	list_add_tail(&rs->replies, &reply->link);
 }
 
+/* Nobody will ask for the reply of @rec, which is KEPT. */
+void record_drop(struct records *rs, struct record *rec);
+
 /* The client says that all its calls up to @xid are over. */
 void records_acked_rare(struct records *rs);
 static inline void records_acked(struct records *rs, uint64_t xid)

@@ -56,6 +56,23 @@ Test(cancel, what_is_queued_is_dropped)
 	serve_fini(&g);
 }
 
+/* The reply is not kept for it any more. */
+Test(cancel, what_was_answered_is_let_go)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		stranger_cancel(&a, (uint64_t[]){ 1 }, 1);
+		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
+		cr_assert_eq(serve_holds(cpt0(&g)), 0);
+	}
+	serve_fini(&g);
+}
+
 /* Late, early, and repeated ones: what is canceled is not run, whenever it
  * comes, and nothing else is. */
 Test(cancel, whenever_it_comes)
