@@ -134,8 +134,9 @@ ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
 				     const struct ulrpc_service_conf *conf,
 				     struct ulrpc_service **service_p);
 /*
- * New requests are refused; those under way have @timeout us to be answered,
- * then their replies go nowhere. Waits for them, and for handlers that run, and
+ * New requests are refused; those under way have @timeout us to be answered.
+ * Then their callers are told that they may have been executed, and their
+ * replies go nowhere. Waits for them, and for handlers that run, and
  * frees. -ETIMEDOUT: something was not answered in time (and is lost).
  * -EDEADLK: in a turn, or by a worker of its own; nothing is done.
  */

@@ -106,10 +106,26 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 	return true;
 }
 
+/* Whoever waits is not left to find out. */
+static void lost_tell(const struct ulrpc_request *r, uint32_t status)
+{
+	struct wire_reply reply = {
+		.xid = r->xid,
+		.attempt = r->latest,
+		.status = status,
+	};
+
+	if (r->unwanted)
+		reply_skip(r->answer);
+	else
+		reply_add(r->answer, &reply, NULL, true, NULL);
+}
+
 void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct origin *o = r->origin;
 
+	lost_tell(r, end == STAT_UNANSWERED ? WIRE_DOUBTFUL : end);
 	request_record_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);
@@ -159,15 +175,8 @@ static void abort_queued(struct service_cpt *sc)
 /* A worker has it in its hands, and has not begun. */
 static bool lose_taken(struct ulrpc_request *r)
 {
-	struct wire_reply reply = {
-		.xid = r->xid,
-		.attempt = r->latest,
-		.status = WIRE_SHUTTING_DOWN,
-	};
-
 	if (!request_lose(r, REQUEST_QUEUED))
 		return false;
-	reply_add(r->answer, &reply, NULL, true, NULL);
 	request_lost(r, WIRE_SHUTTING_DOWN);
 	return true;
 }

@@ -197,10 +197,14 @@ Test(request_end, stop_times_out)
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
 	/* What was not begun is known not to have been. */
-	cr_assert_eq(a.replies, 1 + 3);
+	cr_assert_eq(a.replies, 1 + 6);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_SHUTTING_DOWN);
 	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_SHUTTING_DOWN);
 	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_SHUTTING_DOWN);
+	/* And what was is not known to be done. */
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_DOUBTFUL);
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
 	/* These go nowhere; even the body is still there. */
