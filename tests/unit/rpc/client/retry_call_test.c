@@ -333,14 +333,11 @@ Test(retry_call, an_overloaded_server_sees_few_retries)
 	g.fake->call_status = WIRE_OVERLOADED;
 	before = g.fake->ncalls;
 	for (unsigned int i = 0; i < 3000; i++) {
-		struct ulrpc_call_conf conf = within(50000);
-
-		cr_assert_eq(ulrpc_call(g.client, 77, "hello", 5, &conf,
-					note_end,
-					&(struct note){ .sim = g.sim }, NULL),
-			     0);
+		call(&g, &n, 50000);
 		sent++;
 		run(&g, 60 * MSEC);
+		cr_assert_eq(n.ended, 1);
+		ulrpc_call_put(n.call);
 	}
 	cr_expect_eq(sent, 3000);
 	cr_expect(g.fake->ncalls - before - sent <= 300 + 1800 + 64 + 20, "%u",

@@ -142,6 +142,8 @@ Test(slots, a_call_has_one_until_its_end)
 	cr_assert_eq(held(), 1);
 	run(&g, SEC);
 	cr_assert_eq(held(), 0);
+	ended_by(&n[1], ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
+	ended_by(&n[2], ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
 	rig_close(&g);
 }
 
@@ -176,5 +178,6 @@ Test(slots, calls_wait_for_one)
 	}
 	ulrpc_cancel(n[0].call);
 	run(&g, 100 * MSEC);
+	ended_by(&n[0], ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
 	rig_close(&g);
 }

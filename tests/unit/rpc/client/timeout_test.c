@@ -286,6 +286,7 @@ Test(timeout, round_trips_that_vary)
 		run(&g, SEC);
 		call(&g, &n, 100000000);
 		run(&g, SEC);
+		ended_well(&n);
 	}
 	(void)client_estimate(g.client, METHOD);
 	cr_expect_gt(timeout_of(METHOD), 150 * MSEC);
