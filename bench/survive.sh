@@ -187,7 +187,7 @@ survive_slow_calls() {
 }
 
 survive_measure() {
-	local survive_dir survive_server survive_to survive_from
+	local survive_dir survive_server survive_pid survive_to survive_from
 	local once='--semantics at-most-once'
 	local worker='--method EchoWorker --delay 20ms'
 
@@ -199,6 +199,7 @@ survive_measure() {
 	}
 	exec {survive_from}<&"${survive_coproc[0]}"
 	exec {survive_to}>&"${survive_coproc[1]}"
+	survive_pid=$!
 	read -r -t 60 _ <&"$survive_from"
 	survive_md what calls lost 'sent again' queries 'p50, us' 'p99, us' \
 		'p99.9, us' 'calls/s' 'of undisturbed' 'executions per answer' \
@@ -219,6 +220,8 @@ survive_measure() {
 	survive_lossy '1 % of messages lost, 5 ms away' idempotent 5000
 	kill "$survive_server"
 	wait "$survive_server" || true
+	kill "$survive_pid"
+	wait "$survive_pid" || true
 	exec {survive_to}>&- {survive_from}<&-
 	rm -rf "$survive_dir"
 	echo "bench: $BUILD/bench-survive.md"
