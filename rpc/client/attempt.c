@@ -13,6 +13,8 @@
 /* The answer to a query takes no longer than the way there and back, and a turn
  * of the server. */
 #define QUERY_TIME (20 * NSEC_PER_MSEC)
+/* How often the time of all attempts and queries is doubled. */
+#define PATIENCE_MAX 7u
 /* See is_executed_by_nobody(). */
 #define ABSENT_SLACK (200 * NSEC_PER_MSEC)
 
@@ -58,15 +60,18 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	uint64_t pause = retry_pause(rule_of(call), call->retries + 1, time,
 				     rtt, jitter);
 
-	return rpc_at(now, rpc_at(rpc_at(time, rtt), pause));
+	return rpc_at(now, import_patiently(call->client->imp,
+					    rpc_at(rpc_at(time, rtt), pause)));
 }
 
 uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
 {
+	const struct import *imp = call->client->imp;
 	uint64_t pause = backoff_pause(&query_law, call->asks,
 				       shard_random(call->shard, UINT64_MAX));
 
-	return now + import_rtt(call->client->imp) + QUERY_TIME + pause;
+	return rpc_at(now, import_patiently(imp, import_rtt(imp) + QUERY_TIME +
+							 pause));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)
@@ -99,13 +104,29 @@ static void watch_again(struct parcel *p, uint64_t due)
 		attempt_watch_rare(p->client, p);
 }
 
+/* A query about the call has not been answered in its time. Those of other
+ * calls that were on their way meanwhile say nothing more. */
+static void grow_patience(struct import *imp, const struct ulrpc_call *call,
+			  uint64_t now)
+{
+	if (now < imp->patient_until)
+		return;
+	imp->patience = MIN(imp->patience + 1, PATIENCE_MAX);
+	imp->patient_until = rpc_at(
+		now, import_patiently(imp, rpc_at(attempt_time(call, now),
+						  import_rtt(imp))));
+}
+
 /* Nothing was heard of the call in time. */
 static void call_missed(struct ulrpc_call *call, uint64_t now)
 {
+	struct import *imp = call->client->imp;
+
 	if (call->fsm.state == CALL_ASKED) {
 		call->asks++;
-		import_suspect(call->client->imp, call->query.parcel->epoch,
-			       attempt_time(call, now));
+		import_suspect(imp, call->query.parcel->epoch,
+			       import_patiently(imp, attempt_time(call, now)));
+		grow_patience(imp, call, now);
 	}
 	call_ask(call);
 }

@@ -557,8 +557,10 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	stat_count(imp->shard, RPC_STAT_connections_made);
 	if (imp->knows_server)
 		stat_count(imp->shard, RPC_STAT_connections_remade);
-	if (restarted)
+	if (restarted) {
 		stat_count(imp->shard, RPC_STAT_servers_restarted);
+		imp->patience = 0;
+	}
 	imp->knows_server = true;
 	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);
 	imp->connection = m->connection;

@@ -82,13 +82,22 @@ struct import {
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: when last */
 	struct retry_budget budget;
-	struct mean rtt;      /* of first attempts, but for their time at the
+	struct mean rtt;     /* of first attempts, but for their time at the
 				* server */
-	uint64_t used;	      /* ns: when the last call ended or began */
-	uint64_t sequence;    /* of keepalives */
-	unsigned int probes;  /* without an answer */
-	uint64_t hurry;	      /* ns: how long who doubts would wait; or 0 */
-	uint64_t probed;      /* ns: when the last one was sent */
+	uint64_t used;	     /* ns: when the last call ended or began */
+	uint64_t sequence;   /* of keepalives */
+	unsigned int probes; /* without an answer */
+	uint64_t hurry;	     /* ns: how long who doubts would wait; or 0 */
+	uint64_t probed;     /* ns: when the last one was sent */
+
+	/* Attempts and queries have so many times twice as long as they usually
+	 * would. It grows when a query is not answered in its time, but not
+	 * before patient_until, ns, and shrinks when a call is answered that
+	 * was not asked about. What is asked about is not learned from: so the
+	 * usual time would stay as short as it was when the server had less to
+	 * do, and those who ask would keep the server busy. */
+	unsigned int patience;
+	uint64_t patient_until;
 
 	/* CONNECTING, DISCONN */
 	unsigned int untried;	 /* NIDs not tried since the last pause */
@@ -168,6 +177,14 @@ void import_suspect(struct import *imp, uint32_t epoch, uint64_t within);
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
 /* The server has answered a call. */
 void import_served(struct import *imp);
+/* @ns, as long as patience makes it: that is no more than this, or @ns. */
+#define IMPORT_PATIENCE (5 * NSEC_PER_SEC)
+static inline uint64_t import_patiently(const struct import *imp, uint64_t ns)
+{
+	if (likely(!imp->patience) || ns >= IMPORT_PATIENCE)
+		return ns;
+	return MIN(ns << imp->patience, IMPORT_PATIENCE);
+}
 /* May calls be sent? */
 static inline bool import_is_ready(const struct import *imp)
 {

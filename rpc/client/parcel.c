@@ -132,6 +132,9 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 			if (unlikely(window_is_slow(&c->window)))
 				client_grow(c, replies_good(m, reply));
 			client_on_answer(c, m->window);
+			if (unlikely(c->imp->patience) && e->call &&
+			    !e->call->queries)
+				c->imp->patience--;
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}
 		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)

@@ -234,7 +234,7 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	first = g.fake->nqueries;
 	cr_assert_geq(first, 3);
 	run(&g, 9500 * MSEC);
-	cr_assert_geq(g.fake->nqueries, 10);
+	cr_assert_geq(g.fake->nqueries, 5);
 	cr_assert_leq(g.fake->nqueries, 50);
 	/* The server says that it is there, so the connection stays. */
 	cr_assert_eq(g.fake->connects, 1);
@@ -572,5 +572,39 @@ Test(attempt, without_a_slot_ends)
 			ended_by(&many[i], ULRPC_CAUSE_RESTARTED,
 				 ULRPC_EXECUTION_UNKNOWN);
 	}
+	rig_close(&g);
+}
+
+/* ---- patience ---- */
+
+/* The server takes twenty times as long as it is given, and answers no query
+ * meanwhile: it is asked about fewer and fewer of the calls, and as soon as ever
+ * about lost ones when it is fast again. */
+Test(attempt, have_more_time_of_a_server_that_is_slow)
+{
+	unsigned int asked[12];
+
+	open_with(50000);
+	g.fake->mute_queries = true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(asked); i++) {
+		unsigned int before = g.fake->nqueries;
+
+		call(&g, &n, 30000000);
+		run(&g, SEC);
+		fake_echo(g.fake, call_nr(1 + i));
+		run(&g, 10 * MSEC);
+		ended_well(&n);
+		asked[i] = g.fake->nqueries - before;
+	}
+	cr_assert_geq(asked[0], 3);
+	cr_assert_leq(asked[10] + asked[11], 2, "%u, %u", asked[10], asked[11]);
+	cr_assert_gt(g.client->imp->patience, 0);
+	g.fake->mute_calls = g.fake->mute_queries = false;
+	for (unsigned int i = 0; i < 8; i++) {
+		call(&g, &n, 1000000);
+		run(&g, 100 * MSEC);
+		ended_well(&n);
+	}
+	cr_assert_eq(g.client->imp->patience, 0);
 	rig_close(&g);
 }
