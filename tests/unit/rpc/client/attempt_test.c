@@ -578,8 +578,7 @@ Test(attempt, without_a_slot_ends)
 /* ---- patience ---- */
 
 /* The server takes twenty times as long as it is given, and answers no query
- * meanwhile: it is asked about fewer and fewer of the calls, and as soon as ever
- * about lost ones when it is fast again. */
+ * meanwhile: it is asked ever less often, until it is fast again. */
 Test(attempt, have_more_time_of_a_server_that_is_slow)
 {
 	unsigned int asked[12];
