@@ -321,9 +321,26 @@ fuzz_programs += %D%/fuzz/fuzz_message
 nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
 
+# What the tests of RPC share: rigs, and clients and servers that are played by
+# hand. A test is linked with those that it calls.
+if WITH_CRITERION
+if !WITH_FUZZERS
+check_LTLIBRARIES = librpcrigs.la
+rpc_rigs = librpcrigs.la
+librpcrigs_la_SOURCES = \
+	%D%/unit/rpc/bulk/bulk_rig.c %D%/unit/rpc/bulk/bulk_rig.h \
+	%D%/unit/rpc/bulk/transfer_rig.c %D%/unit/rpc/bulk/transfer_rig.h \
+	%D%/unit/rpc/client/call_rig.c %D%/unit/rpc/client/call_rig.h \
+	%D%/unit/rpc/client/fake_server.c %D%/unit/rpc/client/fake_server.h \
+	%D%/unit/rpc/hostile_rig.c %D%/unit/rpc/hostile_rig.h \
+	%D%/unit/rpc/serve_rig.c %D%/unit/rpc/serve_rig.h \
+	%D%/unit/rpc/server/stranger.c %D%/unit/rpc/server/stranger.h
+endif
+endif
+
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
-LDADD = libulrpcwire.la libulrpccore.la libulnetcore.la $(CRITERION_LIBS)
+LDADD = $(rpc_rigs) libulrpcwire.la libulrpccore.la libulnetcore.la $(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
@@ -378,13 +395,9 @@ EXTRA_DIST += %D%/fuzz/corpus
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/base/loop_rig.h %D%/unit/base/note.h
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
-EXTRA_DIST += %D%/unit/rpc/bulk/bulk_rig.h
-EXTRA_DIST += %D%/unit/rpc/bulk/transfer_rig.h
-EXTRA_DIST += %D%/unit/rpc/client/call_rig.h
-EXTRA_DIST += %D%/unit/rpc/serve_rig.h %D%/unit/rpc/server/stranger.h
 EXTRA_DIST += %D%/unit/rpc/worker_sleep.h
-EXTRA_DIST += %D%/unit/rpc/client/fake_server.h %D%/unit/rpc/server/request_rig.h
-EXTRA_DIST += %D%/unit/rpc/hostile_rig.h %D%/unit/rpc/client/hostile_server.h
+EXTRA_DIST += %D%/unit/rpc/server/request_rig.h
+EXTRA_DIST += %D%/unit/rpc/client/hostile_server.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/ping_rig.h

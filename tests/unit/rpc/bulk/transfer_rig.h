@@ -22,146 +22,28 @@ struct lent {
 	unsigned int linked; /* MDs, of all attempts */
 };
 
-static inline void on_lent(const struct ulnet_event *ev)
-{
-	struct lent *l = ev->user_ptr;
-
-	l->linked -= ev->unlinked;
-}
-
-static inline void lend_segment(struct lent *l, unsigned int i, uint8_t *at,
-				uint32_t length)
-{
-	struct ulnet_md umd = md_of(at, length, LNET_MD_MANAGE_REMOTE, NULL);
-	struct lnet *node = l->g->rpc[CALLER].node;
-	struct ulnet_me_handle me;
-
-	umd.options |= l->s.access == WIRE_ACCESS_SOURCE ? LNET_MD_OP_GET
-							 : LNET_MD_OP_PUT;
-	cr_assert_eq(LNetMEAttach(node, ULRPC_PORTAL_BULK, nth_id(SERVER),
-				  l->s.match + i, 0, LNET_UNLINK,
-				  LNET_INS_AFTER, &me),
-		     0);
-	umd.user_ptr = l;
-	umd.handler = on_lent;
-	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &l->md[i]), 0);
-	l->linked++;
-}
-
-static inline void lend_segments(struct lent *l)
-{
-	uint8_t *p = l->m.iov->iov_base;
-
-	for (unsigned int i = 0; i < l->s.n; i++) {
-		lend_segment(l, i, p, l->length[i]);
-		p += l->length[i];
-	}
-}
-
 /* For another attempt: the same memory, with match values of its own. */
-static inline void lend_again(struct lent *l)
-{
-	for (unsigned int i = 0; i < l->s.n; i++)
-		LNetMDUnlink(l->md[i]);
-	l->s.match += 256;
-	lend_segments(l);
-}
+void lend_again(struct lent *l);
 
 /* @n segments of the given lengths. */
-static inline void lend(struct rig *g, struct lent *l,
-			enum ulrpc_bulk_access access, const uint32_t *length,
-			unsigned int n)
-{
-	size_t sum = 0, at = 0;
-
-	*l = (struct lent){ .g = g };
-	for (unsigned int i = 0; i < n; i++)
-		sum += l->length[i] = length[i];
-	l->m = memory_new(g, sum, 0);
-	memory_fill(&l->m, 1);
-	l->s = (struct wire_segments){
-		.match = MATCH, .access = access, .n = n, .length = l->length
-	};
-	for (unsigned int i = 0; i < n; i++) {
-		uint8_t *p = (uint8_t *)l->m.iov->iov_base + at;
-
-		l->crc[i] = rpc_crc32c(0, p, length[i]);
-		at += length[i];
-	}
-	lend_segments(l);
-}
-
-static inline void lend_equal(struct rig *g, struct lent *l,
-			      enum ulrpc_bulk_access access, uint32_t length,
-			      unsigned int n)
-{
-	uint32_t lengths[ULRPC_SEGMENTS_MAX];
-
-	for (unsigned int i = 0; i < n; i++)
-		lengths[i] = length;
-	lend(g, l, access, lengths, n);
-}
+void lend(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
+	  const uint32_t *length, unsigned int n);
+void lend_equal(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
+		uint32_t length, unsigned int n);
 
 /* The call is over. As soon as nothing of its memory is linked, nobody may
  * touch the memory, though messages for it are still on their way. */
-static inline void take_back(struct lent *l)
-{
-	for (unsigned int i = 0; i < l->s.n; i++)
-		LNetMDUnlink(l->md[i]);
-	while (l->linked)
-		lnet_sim_run(l->g->sim, MSEC / 1000);
-	memory_retire(l->g, &l->m);
-	lnet_sim_run_all(l->g->sim);
-	cr_assert_eq(lnet_sim_check(l->g->sim), 0);
-	cr_assert(memory_guarded(&l->m));
-	memory_free(l->g, &l->m);
-}
+void take_back(struct lent *l);
 
 /* @deadline: ms from now; 0: never. */
-static inline struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
-					    unsigned int window)
-{
-	return (struct transfers_conf){
-		.shard = &g->shard[SERVER],
-		.self = nth_id(SERVER).nid,
-		.peer = nth_id(CALLER),
-		.deadline = deadline ? lnet_sim_now(g->sim) + deadline * MSEC
-				     : TIME_NEVER,
-		.patience = TIME_NEVER,
-		.window = window,
-	};
-}
+struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
+			      unsigned int window);
 
 /* A call that lends @s, as it comes by way of the wire; valid until the next
  * one does. */
-static inline const struct wire_call *call_of(const struct wire_segments *s,
-					      unsigned int n)
-{
-	struct wire_requests head = { .client = 1 };
-	struct wire_call call = { .nbulks = n, .bulk = s };
-	static struct wire_call got[WIRE_CALLS_MAX];
-	static uint8_t buf[65536];
-	uint8_t *p = buf;
-
-	p = wire_requests_put(p, &head);
-	p = wire_call_put(p, &call);
-	cr_assert_eq(wire_requests_decode(&head, got,
-					  wire_hdr_data(WIRE_REQUESTS, buf,
-							(size_t)(p - buf)),
-					  buf, (size_t)(p - buf)),
-		     0);
-	cr_assert_eq(head.ncalls, 1);
-	return &got[0];
-}
-
-static inline int serve_rc(struct rig *g, const struct wire_segments *s,
-			   unsigned int n, uint64_t deadline,
-			   unsigned int window, struct transfers **t)
-{
-	struct transfers_conf conf = conf_of(g, deadline, window);
-
-	return transfers_new(&conf, call_of(s, n), t);
-}
+const struct wire_call *call_of(const struct wire_segments *s, unsigned int n);
+int serve_rc(struct rig *g, const struct wire_segments *s, unsigned int n,
+	     uint64_t deadline, unsigned int window, struct transfers **t);
 
 /* How a transfer ended. */
 struct ending {
@@ -173,23 +55,8 @@ struct ending {
 	struct memory *retire; /* by then nobody may touch it */
 };
 
-static inline void end(void *arg, int status, uint64_t moved)
-{
-	struct ending *e = arg;
-
-	e->n++;
-	e->status = status;
-	e->moved = moved;
-	e->at = lnet_sim_now(e->g->sim);
-	if (e->retire)
-		memory_retire(e->g, e->retire);
-	e->retire = NULL;
-}
-
-static inline enum ulrpc_bulk_access access_of(bool put)
-{
-	return put ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE;
-}
+void end(void *arg, int status, uint64_t moved);
+enum ulrpc_bulk_access access_of(bool put);
 
 /* One bulk, from both sides. */
 struct stage {
@@ -211,66 +78,22 @@ struct plan {
 };
 
 /* The service hears of what is lent. */
-static inline void stage_serve(struct stage *s, uint64_t deadline,
-			       unsigned int window)
-{
-	cr_assert_eq(serve_rc(&s->g, &s->l.s, 1, deadline, window, &s->t), 0);
-	cr_assert_eq(transfers_count(s->t), 1);
-}
-
-static inline void stage_open(struct stage *s, const struct plan *p)
-{
-	rig_init(&s->g, p->seed ? p->seed : 1);
-	lend_equal(&s->g, &s->l, p->access, p->length, p->n);
-	s->m = memory_new(&s->g, p->own ? p->own : s->l.m.length, p->fragment);
-	stage_serve(s, p->deadline, p->window);
-	s->e = (struct ending){ .g = &s->g };
-}
+void stage_serve(struct stage *s, uint64_t deadline, unsigned int window);
+void stage_open(struct stage *s, const struct plan *p);
 
 /* Its transfers are no more. */
-static inline void stage_leave(struct stage *s)
-{
-	take_back(&s->l);
-	memory_free(&s->g, &s->m);
-	rig_fini(&s->g);
-}
-
-static inline void stage_close(struct stage *s)
-{
-	transfers_free(s->t);
-	stage_leave(s);
-}
-
-static inline int start_of(struct stage *s, enum ulrpc_bulk_access access,
-			   uint64_t offset, struct memory *m, struct ending *e)
-{
-	return transfer_start(s->t, 0, access, offset, m->iov, m->niov, end, e);
-}
+void stage_leave(struct stage *s);
+void stage_close(struct stage *s);
+int start_of(struct stage *s, enum ulrpc_bulk_access access, uint64_t offset,
+	     struct memory *m, struct ending *e);
 
 /* To or from the service's memory, as it was lent for. */
-static inline int start(struct stage *s, uint64_t offset)
-{
-	return start_of(s, (enum ulrpc_bulk_access)s->l.s.access, offset, &s->m,
-			&s->e);
-}
+int start(struct stage *s, uint64_t offset);
 
 /* One that moves nothing. */
-static inline int start_nothing(struct stage *s, uint64_t offset,
-				struct ending *e)
-{
-	return transfer_start(s->t, 0, (enum ulrpc_bulk_access)s->l.s.access,
-			      offset, NULL, 0, end, e);
-}
+int start_nothing(struct stage *s, uint64_t offset, struct ending *e);
 
 /* Lets it end: once, in this way. */
-static inline void ends(struct stage *s, int status)
-{
-	unsigned int before = s->e.n;
-
-	lnet_sim_run_all(s->g.sim);
-	cr_assert_eq(s->e.n, before + 1, "seed %llu",
-		     (unsigned long long)s->g.seed);
-	cr_assert_eq(s->e.status, status, "%d", s->e.status);
-}
+void ends(struct stage *s, int status);
 
 #endif

@@ -35,332 +35,47 @@ struct stranger {
 	unsigned int messages;			/* of replies */
 	unsigned int replies;
 	struct wire_reply reply[STRANGER_ANSWERS];
-	uint64_t to[STRANGER_ANSWERS];	     /* match value that it came to */
+	uint64_t to[STRANGER_ANSWERS];	 /* match value that it came to */
 	char body[STRANGER_ANSWERS][16]; /* its beginning */
 	uint8_t controls_in[4 << 20];
 	uint8_t replies_in[4 << 20];
 };
 
-/* ---- in ---- */
+void stranger_attach(struct stranger *c, unsigned int portal, uint64_t ignore,
+		     void *memory, uint32_t length, ulnet_handler_fn handler);
+void stranger_init(struct stranger *c, struct lnet_sim *sim, unsigned int node,
+		   unsigned int server);
 
-static inline void stranger_on_extend(struct stranger *c,
-				      const struct wire_extend *m)
-{
-	struct wire_view view = m->extensions.view;
-	struct wire_extension x;
-
-	cr_assert_eq(m->client, c->client);
-	cr_assert_eq(m->epoch, c->epoch);
-	c->extends++;
-	for (uint32_t i = 0; i < m->extensions.n; i++) {
-		cr_assert(wire_extension_next(&view, &x));
-		if (c->nextensions < STRANGER_EXTENSIONS) {
-			c->extension[c->nextensions] = x;
-			c->extended[c->nextensions] = lnet_now(c->node, 0);
-		}
-		c->nextensions++;
-	}
-}
-
-static inline void stranger_on_control(const struct ulnet_event *ev)
-{
-	struct stranger *c = ev->user_ptr;
-	struct wire_control m;
-
-	if (ev->type != LNET_EVENT_PUT)
-		return;
-	cr_assert_eq(wire_control_decode(&m, ev->hdr_data,
-					 c->controls_in + ev->offset,
-					 ev->mlength),
-		     0);
-	if (m.kind == WIRE_EXTEND) {
-		stranger_on_extend(c, &m.extend);
-		return;
-	}
-	c->control = m;
-	c->controls++;
-}
-
-static inline void stranger_on_reply(const struct ulnet_event *ev)
-{
-	struct stranger *c = ev->user_ptr;
-	struct wire_reply reply[WIRE_CALLS_MAX];
-	struct wire_replies m;
-
-	if (ev->type != LNET_EVENT_PUT)
-		return;
-	c->messages++;
-	cr_assert_eq(wire_replies_decode(&m, reply, ev->hdr_data,
-					 c->replies_in + ev->offset,
-					 ev->mlength),
-		     0);
-	cr_assert(c->careless || m.client == c->client);
-	for (uint32_t i = 0; i < m.nreplies; i++) {
-		cr_assert_lt(c->replies, STRANGER_ANSWERS);
-		memcpy(c->body[c->replies], reply[i].body,
-		       MIN(reply[i].length, sizeof(c->body[0])));
-		c->to[c->replies] = ev->match_bits;
-		c->reply[c->replies++] = reply[i];
-	}
-}
-
-static inline void stranger_attach(struct stranger *c, unsigned int portal,
-				   uint64_t ignore, void *memory,
-				   uint32_t length, ulnet_handler_fn handler)
-{
-	struct ulnet_md md = {
-		.start = memory,
-		.length = length,
-		.threshold = LNET_MD_THRESH_INF,
-		.options = LNET_MD_OP_PUT,
-		.user_ptr = c,
-		.handler = handler,
-	};
-	struct ulnet_md_handle mdh;
-	struct ulnet_me_handle me;
-
-	cr_assert_eq(LNetMEAttach(c->node, portal, ANY_ID, 0, ignore,
-				  LNET_UNLINK, LNET_INS_AFTER, &me),
-		     0);
-	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
-}
-
-static inline void stranger_init(struct stranger *c, struct lnet_sim *sim,
-				 unsigned int node, unsigned int server)
-{
-	memset(c, 0, offsetof(struct stranger, controls_in));
-	c->sim = sim;
-	c->node = lnet_sim_node(sim, node);
-	c->server = nth_id(server);
-	c->client = 0x1122334455667788 + node;
-	memset(c->client_id, (int)node + 1, sizeof(c->client_id));
-	c->match = STRANGER_MATCH;
-	c->epoch = 1;
-	stranger_attach(c, ULRPC_PORTAL_CONTROL, ~UINT64_C(0), c->controls_in,
-			sizeof(c->controls_in), stranger_on_control);
-	stranger_attach(c, ULRPC_PORTAL_REPLY, ~UINT64_C(0), c->replies_in,
-			sizeof(c->replies_in), stranger_on_reply);
-}
-
-/* ---- out ---- */
-
-static inline void stranger_sent(const struct ulnet_event *ev)
-{
-	if (ev->unlinked)
-		free(ev->user_ptr);
-}
-
-static inline void stranger_put(struct stranger *c, unsigned int portal,
-				uint64_t match, uint64_t hdr_data,
-				const void *payload, size_t length)
-{
-	void *copy = malloc(64 * length + 4096);
-	struct ulnet_md md = { .start = copy,
-			       .length = (uint32_t)length,
-			       .threshold = 1,
-			       .user_ptr = copy,
-			       .handler = stranger_sent };
-	struct ulnet_md_handle mdh;
-
-	memcpy(copy, payload, length);
-	if (c->say)
-		md.length = (uint32_t)c->say(&hdr_data, payload, length, copy);
-	cr_assert_eq(LNetMDBind(c->node, &md, LNET_UNLINK, &mdh), 0);
-	cr_assert_eq(LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, c->server,
-			     portal, match, 0, hdr_data),
-		     0);
-}
-
-static inline void stranger_control(struct stranger *c,
-				    const struct wire_control *m)
-{
-	uint8_t bytes[WIRE_CONTROL_MAX];
-	uint64_t hdr_data;
-	size_t length = wire_control_encode(m, bytes, &hdr_data);
-
-	stranger_put(c, ULRPC_PORTAL_CONTROL, 0, hdr_data, bytes, length);
-}
+void stranger_put(struct stranger *c, unsigned int portal, uint64_t match,
+		  uint64_t hdr_data, const void *payload, size_t length);
+void stranger_control(struct stranger *c, const struct wire_control *m);
 
 /* Asks, lets it happen, and returns the answer, which there must be. */
-static inline const struct wire_control *stranger_ask(
-	struct stranger *c, const struct wire_control *m)
-{
-	unsigned int before = c->controls;
-
-	stranger_control(c, m);
-	lnet_sim_run(c->sim, MSEC);
-	cr_assert_eq(c->controls, before + 1, "%u answers",
-		     c->controls - before);
-	return &c->control;
-}
-
-static inline const struct wire_connected *stranger_connect(struct stranger *c)
-{
-	struct wire_control m = { .kind = WIRE_CONNECT };
-	const struct wire_control *a;
-
-	memcpy(m.connect.client_id, c->client_id, sizeof(c->client_id));
-	m.connect.client = c->client;
-	m.connect.epoch = c->epoch;
-	m.connect.version_min = m.connect.version_max = WIRE_VERSION;
-	a = stranger_ask(c, &m);
-	cr_assert_eq(a->kind, WIRE_CONNECTED);
-	cr_assert_eq(a->connected.client, c->client);
-	cr_assert_eq(a->connected.epoch, c->epoch);
-	if (a->connected.status == WIRE_OK)
-		c->connection = a->connected.connection;
-	return &a->connected;
-}
-
-static inline const struct wire_opened *stranger_open(struct stranger *c,
-						      const char *service)
-{
-	struct wire_control m = {
-		.kind = WIRE_OPEN,
-		.open = { .connection = c->connection,
-			  .client = c->client,
-			  .epoch = c->epoch,
-			  .tag = 77 },
-	};
-	const struct wire_control *a;
-
-	strcpy(m.open.service, service);
-	a = stranger_ask(c, &m);
-	cr_assert_eq(a->kind, WIRE_OPENED);
-	cr_assert_eq(a->opened.tag, 77);
-	if (a->opened.status == WIRE_OK)
-		c->portal = a->opened.portal;
-	return &a->opened;
-}
-
-static inline uint32_t stranger_keepalive(struct stranger *c)
-{
-	struct wire_control m = {
-		.kind = WIRE_KEEPALIVE,
-		.keepalive = { .connection = c->connection,
-			       .client = c->client,
-			       .epoch = c->epoch,
-			       .sequence = 5 },
-	};
-	const struct wire_control *a = stranger_ask(c, &m);
-
-	cr_assert_eq(a->kind, WIRE_ALIVE);
-	cr_assert_eq(a->alive.sequence, 5);
-	return a->alive.status;
-}
-
-static inline void stranger_disconnect(struct stranger *c)
-{
-	const struct wire_control m = {
-		.kind = WIRE_DISCONNECT,
-		.disconnect = { .connection = c->connection,
-				.client = c->client,
-				.epoch = c->epoch },
-	};
-
-	cr_assert_eq(stranger_ask(c, &m)->kind, WIRE_DISCONNECTED);
-}
-
-static inline struct wire_call stranger_call_of(uint64_t xid,
-						const char *method,
-						uint32_t length)
-{
-	return (struct wire_call){ .xid = xid,
-				   .slot = (uint32_t)(xid % WIRE_SLOTS_USUAL),
-				   .method = ulrpc_method(method),
-				   .length = length,
-				   .timeout = 10000000,
-				   .remaining = 10000000,
-				   .reply_max = 4096 };
-}
+const struct wire_control *stranger_ask(struct stranger *c,
+					const struct wire_control *m);
+const struct wire_connected *stranger_connect(struct stranger *c);
+const struct wire_opened *stranger_open(struct stranger *c,
+					const char *service);
+uint32_t stranger_keepalive(struct stranger *c);
+void stranger_disconnect(struct stranger *c);
+struct wire_call stranger_call_of(uint64_t xid, const char *method,
+				  uint32_t length);
 
 /* The calls of these numbers, in the slots that stranger_call_of() gives them,
  * are over. */
-static inline void stranger_cancel(struct stranger *c, const uint64_t *xids,
-				   unsigned int n)
-{
-	struct wire_gone gone[WIRE_ENTRIES_MAX];
-	struct wire_control m = {
-		.kind = WIRE_CANCEL,
-		.cancel = { .connection = c->connection,
-			    .client = c->client,
-			    .epoch = c->epoch,
-			    .gone = { .n = n, .list = gone } },
-	};
-
-	for (unsigned int i = 0; i < n; i++)
-		gone[i] = (struct wire_gone){
-			.xid = xids[i],
-			.slot = stranger_call_of(xids[i], "", 0).slot,
-		};
-	stranger_control(c, &m);
-	lnet_sim_run(c->sim, MSEC);
-}
+void stranger_cancel(struct stranger *c, const uint64_t *xids, unsigned int n);
 
 /* A message with these calls, whose bodies stand one behind the other. Returns
  * its length. */
-static inline size_t stranger_pack(struct stranger *c,
-				   const struct wire_call *calls,
-				   unsigned int n, const void *bodies,
-				   uint64_t acked, uint8_t *to,
-				   uint64_t *hdr_data)
-{
-	struct wire_requests m = { .connection = c->connection,
-				   .client = c->client,
-				   .epoch = c->epoch,
-				   .acked = acked };
-	uint8_t *p = wire_requests_put(to, &m);
-	uint32_t length = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		p = wire_call_put(p, &calls[i]);
-		length += calls[i].length;
-	}
-	if (length)
-		p = wire_bodies_put(p, length);
-	*hdr_data = wire_hdr_data(WIRE_REQUESTS, to, (size_t)(p - to));
-	if (length)
-		memcpy(p, bodies, length);
-	return (size_t)(p - to) + length;
-}
-
-static inline void stranger_send(struct stranger *c,
-				 const struct wire_call *calls, unsigned int n,
-				 const void *bodies, uint64_t acked)
-{
-	static uint8_t bytes[LNET_MTU];
-	uint64_t hdr_data;
-	size_t length =
-		stranger_pack(c, calls, n, bodies, acked, bytes, &hdr_data);
-
-	c->match += 256;
-	stranger_put(c, c->portal, c->match, hdr_data, bytes, length);
-}
-
-static inline void stranger_call(struct stranger *c, uint64_t xid,
-				 const char *method, const char *body)
-{
-	struct wire_call call =
-		stranger_call_of(xid, method, (uint32_t)strlen(body));
-
-	stranger_send(c, &call, 1, body, 0);
-}
+size_t stranger_pack(struct stranger *c, const struct wire_call *calls,
+		     unsigned int n, const void *bodies, uint64_t acked,
+		     uint8_t *to, uint64_t *hdr_data);
+void stranger_send(struct stranger *c, const struct wire_call *calls,
+		   unsigned int n, const void *bodies, uint64_t acked);
+void stranger_call(struct stranger *c, uint64_t xid, const char *method,
+		   const char *body);
 
 /* The reply to it: exactly one. */
-static inline const struct wire_reply *stranger_reply(const struct stranger *c,
-						      uint64_t xid)
-{
-	const struct wire_reply *found = NULL;
-
-	for (unsigned int i = 0; i < c->replies; i++) {
-		if (c->reply[i].xid != xid)
-			continue;
-		cr_assert_null(found, "two replies to %llu",
-			       (unsigned long long)xid);
-		found = &c->reply[i];
-	}
-	cr_assert_not_null(found, "no reply to %llu", (unsigned long long)xid);
-	return found;
-}
+const struct wire_reply *stranger_reply(const struct stranger *c, uint64_t xid);
 
 #endif
