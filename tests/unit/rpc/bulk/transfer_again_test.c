@@ -8,14 +8,6 @@ static uint64_t counted(struct stage *s, enum rpc_stat stat)
 	return s->g.shard[SERVER].stats->counts[stat];
 }
 
-/* All bytes are where they belong. */
-static bool is_moved(struct stage *s)
-{
-	if (s->l.s.access == ULRPC_BULK_SOURCE)
-		return memory_is(&s->m, 0, s->m.length, 1, 0);
-	return memory_is(&s->l.m, 0, s->m.length, 2, 0);
-}
-
 /* ---- a network that loses, repeats, delays, breaks ---- */
 
 /* What a network does: to what the server sends (its GETs, or PUTs), and to
@@ -63,16 +55,14 @@ static void one_weather(const struct weather *w, bool put, uint64_t seed)
 				       .n = 40,
 				       .fragment = 15000,
 				       .deadline = 60000,
-				       .window = 4,
 				       .seed = seed });
-	memory_fill(&s.m, 2);
 	weather_set(&s, w);
 	s.e.retire = &s.m;
 	cr_assert_eq(start(&s, 0), 0);
 	while (!s.e.n)
 		lnet_sim_run(s.g.sim, MSEC);
 	cr_assert_eq(s.e.status, 0, "%s", w->name);
-	cr_assert(is_moved(&s), "%s", w->name);
+	cr_assert(all_moved(&s), "%s", w->name);
 	cr_assert_lt(s.e.at, 60000 * MSEC);
 	stage_close(&s);
 }
@@ -94,7 +84,6 @@ Test(transfer_again, only_what_was_lost)
 					       .length = 1000,
 					       .n = 200,
 					       .window = 8 });
-		memory_fill(&s.m, 2);
 		cr_assert_eq(start(&s, 0), 0);
 		ends(&s, 0);
 		cr_assert_eq(counted(&s, RPC_STAT_segments_retried), 0);
@@ -107,7 +96,7 @@ Test(transfer_again, only_what_was_lost)
 		cr_assert_gt(counted(&s, RPC_STAT_segments_retried), 5);
 		cr_assert_lt(counted(&s, RPC_STAT_segments_retried), 60);
 		cr_assert_eq(counted(&s, RPC_STAT_segments_failed), 0);
-		cr_assert(is_moved(&s));
+		cr_assert(all_moved(&s));
 		stage_close(&s);
 	}
 }
@@ -131,7 +120,6 @@ Test(transfer_again, connections_are_cut)
 					       .fragment = LNET_MTU + 1,
 					       .deadline = 60000,
 					       .window = 8 });
-		memory_fill(&s.m, 2);
 		cluster_links(s.g.sim, &link);
 		s.e.retire = &s.m;
 		cr_assert_eq(start(&s, 0), 0);
@@ -142,7 +130,7 @@ Test(transfer_again, connections_are_cut)
 				     0);
 		}
 		ends(&s, 0);
-		cr_assert(is_moved(&s));
+		cr_assert(all_moved(&s));
 		cr_assert_lt(s.e.at, 30000 * MSEC, "%llu ms",
 			     (unsigned long long)(s.e.at / MSEC));
 		cr_assert_gt(counted(&s, RPC_STAT_segments_retried), 0);
@@ -177,9 +165,7 @@ Test(transfer_again, another_attempt)
 					       .n = 30,
 					       .fragment = 4000,
 					       .deadline = 20000,
-					       .window = 4,
 					       .seed = after + 1 });
-		memory_fill(&s.m, 2);
 		cluster_links(s.g.sim, &link);
 		s.e.retire = &s.m;
 		cr_assert_eq(start(&s, 0), 0);
@@ -193,7 +179,7 @@ Test(transfer_again, another_attempt)
 		while (!s.e.n)
 			lnet_sim_run(s.g.sim, MSEC);
 		cr_assert_eq(s.e.status, 0);
-		cr_assert(is_moved(&s));
+		cr_assert(all_moved(&s));
 		stage_close(&s);
 	}
 }
@@ -206,21 +192,16 @@ Test(transfer_again, another_attempt_is_used_at_once)
 		struct stage s;
 
 		stage_open(&s, &(struct plan){ .access = access_of(put),
-					       .length = 100,
-					       .n = 10,
-					       .deadline = 20000,
-					       .window = 4 });
-		memory_fill(&s.m, 2);
-		cluster_links(s.g.sim, &(struct ulnet_sim_link){
-					       .loss = LNET_SIM_ALWAYS });
+					       .deadline = 20000 });
+		cluster_links(s.g.sim, &link_loses_all);
 		cr_assert_eq(start(&s, 0), 0);
 		lnet_sim_run(s.g.sim, 7000 * MSEC);
 		cr_assert_eq(s.e.n, 0);
 		lend_again(&s.l);
-		cluster_links(s.g.sim, &(struct ulnet_sim_link){ 0 });
+		cluster_links(s.g.sim, &link_good);
 		cr_assert_eq(refresh(&s, &s.l.s, 20000), 0);
 		ends(&s, 0);
-		cr_assert(is_moved(&s));
+		cr_assert(all_moved(&s));
 		cr_assert_lt(s.e.at, 7100 * MSEC);
 		stage_close(&s);
 	}
@@ -234,13 +215,8 @@ Test(transfer_again, another_attempt_has_more_time)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct stage s;
 
-		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-					       .length = 100,
-					       .n = 10,
-					       .deadline = 4000,
-					       .window = 4 });
-		cluster_links(s.g.sim, &(struct ulnet_sim_link){
-					       .loss = LNET_SIM_ALWAYS });
+		stage_open(&s, &(struct plan){ .deadline = 4000 });
+		cluster_links(s.g.sim, &link_loses_all);
 		cr_assert_eq(start(&s, 0), 0);
 		lnet_sim_run(s.g.sim, 1000 * MSEC);
 		lend_again(&s.l);
@@ -259,10 +235,7 @@ Test(transfer_again, another_attempt_lends_the_same)
 	uint32_t lengths[10];
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 100,
-				       .n = 10,
-				       .window = 4 });
+	stage_open(&s, &(struct plan){ 0 });
 	transfers_free(s.t);
 	s.l.s.checksum = s.l.crc;
 	stage_serve(&s, 10000, 4);
@@ -311,13 +284,9 @@ Test(transfer_again, timeout)
 		struct stage s;
 
 		stage_open(&s, &(struct plan){ .access = access_of(put),
-					       .length = 100,
-					       .n = 10,
 					       .fragment = 7,
-					       .deadline = 10000,
-					       .window = 4 });
-		cluster_links(s.g.sim, &(struct ulnet_sim_link){
-					       .loss = LNET_SIM_ALWAYS });
+					       .deadline = 10000 });
+		cluster_links(s.g.sim, &link_loses_all);
 		cr_assert_eq(transfer_timeout(s.t, 1, 300000), -ENOENT);
 		cr_assert_eq(transfer_timeout(s.t, 0, 300000), 0);
 		s.e.retire = &s.m;
@@ -338,15 +307,10 @@ Test(transfer_again, timeout_while_others_have_the_window)
 	struct stage s;
 	struct ending e = { 0 };
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 100,
-				       .n = 10,
-				       .deadline = 2000,
-				       .window = 2 });
+	stage_open(&s, &(struct plan){ .deadline = 2000, .window = 2 });
 	e.g = &s.g;
 	n = memory_new(&s.g, 500, 0);
-	cluster_links(s.g.sim,
-		      &(struct ulnet_sim_link){ .loss = LNET_SIM_ALWAYS });
+	cluster_links(s.g.sim, &link_loses_all);
 	cr_assert_eq(start(&s, 0), 0);
 	cr_assert_eq(transfer_timeout(s.t, 0, 200000), 0);
 	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &n, &e), 0);
@@ -373,12 +337,10 @@ Test(transfer_again, cancel)
 		struct stage s;
 		struct ending e = { .g = &s.g };
 
-		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-					       .length = 1000,
+		stage_open(&s, &(struct plan){ .length = 1000,
 					       .n = 20,
 					       .fragment = 700,
 					       .deadline = 100000,
-					       .window = 4,
 					       .seed = after + 1 });
 		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .latency = MSEC,
@@ -410,10 +372,7 @@ Test(transfer_again, cancel_when_all_is_moved)
 {
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 1000,
-				       .n = 2,
-				       .window = 4 });
+	stage_open(&s, &(struct plan){ .length = 1000, .n = 2 });
 	cr_assert_eq(start_nothing(&s, 0, &s.e), 0);
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	ends(&s, 0);
@@ -421,6 +380,6 @@ Test(transfer_again, cancel_when_all_is_moved)
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	cr_assert_eq(start(&s, 0), 0);
 	ends(&s, 0);
-	cr_assert(is_moved(&s));
+	cr_assert(all_moved(&s));
 	stage_close(&s);
 }

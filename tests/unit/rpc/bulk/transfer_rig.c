@@ -159,9 +159,11 @@ void stage_serve(struct stage *s, uint64_t deadline, unsigned int window)
 void stage_open(struct stage *s, const struct plan *p)
 {
 	rig_init(&s->g, p->seed ? p->seed : 1);
-	lend_equal(&s->g, &s->l, p->access, p->length, p->n);
+	lend_equal(&s->g, &s->l, p->access ? p->access : ULRPC_BULK_SOURCE,
+		   p->length ? p->length : 100, p->n ? p->n : 10);
 	s->m = memory_new(&s->g, p->own ? p->own : s->l.m.length, p->fragment);
-	stage_serve(s, p->deadline, p->window);
+	memory_fill(&s->m, 2);
+	stage_serve(s, p->deadline, p->window ? p->window : 4);
 	s->e = (struct ending){ .g = &s->g };
 }
 
@@ -205,3 +207,14 @@ void ends(struct stage *s, int status)
 		     (unsigned long long)s->g.seed);
 	cr_assert_eq(s->e.status, status, "%d", s->e.status);
 }
+
+bool all_moved(const struct stage *s)
+{
+	if (s->l.s.access == ULRPC_BULK_SOURCE)
+		return memory_is(&s->m, 0, s->m.length, 1, 0);
+	return memory_is(&s->l.m, 0, s->m.length, 2, 0);
+}
+
+const struct ulnet_sim_link link_loses_all = { .loss = LNET_SIM_ALWAYS };
+const struct ulnet_sim_link link_refuses_all = { .refuse = LNET_SIM_ALWAYS };
+const struct ulnet_sim_link link_good = { 0 };

@@ -67,18 +67,21 @@ struct stage {
 	struct ending e;
 };
 
+/* 0 stands for what is usual. */
 struct plan {
-	enum ulrpc_bulk_access access;
-	uint32_t length, n; /* of each of n segments */
-	size_t own;	    /* memory of the service's; 0: as much */
-	size_t fragment;    /* of that, as memory_new() */
-	uint64_t deadline;  /* ms; 0: never */
-	unsigned int window;
-	uint64_t seed; /* 0: 1 */
+	enum ulrpc_bulk_access access; /* usually ULRPC_BULK_SOURCE */
+	uint32_t length;	       /* of a segment: 100 */
+	uint32_t n;		       /* segments: 10 */
+	size_t own;	     /* memory of the service's: as much as is lent */
+	size_t fragment;     /* of that, as memory_new(): one only */
+	uint64_t deadline;   /* ms: never */
+	unsigned int window; /* 4 */
+	uint64_t seed;	     /* 1 */
 };
 
 /* The service hears of what is lent. */
 void stage_serve(struct stage *s, uint64_t deadline, unsigned int window);
+/* The service's memory has the bytes of tag 2, the caller's those of tag 1. */
 void stage_open(struct stage *s, const struct plan *p);
 
 /* Its transfers are no more. */
@@ -95,5 +98,11 @@ int start_nothing(struct stage *s, uint64_t offset, struct ending *e);
 
 /* Lets it end: once, in this way. */
 void ends(struct stage *s, int status);
+
+/* Have all bytes come from where they were, to where they belong? */
+bool all_moved(const struct stage *s);
+
+/* Networks: all messages are lost; all are refused; all is well. */
+extern const struct ulnet_sim_link link_loses_all, link_refuses_all, link_good;
 
 #endif

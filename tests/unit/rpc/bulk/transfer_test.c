@@ -55,10 +55,7 @@ Test(transfer, bad_arguments)
 	struct iovec *iov;
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
-				       .length = 100,
-				       .n = 3,
-				       .window = 4 });
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK, .n = 3 });
 	iov = s.m.iov;
 	cr_assert_eq(transfers_info(s.t, 0, &info), 0);
 	cr_assert_eq(info.access, ULRPC_BULK_SINK);
@@ -91,10 +88,7 @@ Test(transfer, nothing_to_move)
 {
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
-				       .length = 100,
-				       .n = 3,
-				       .window = 4 });
+	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK, .n = 3 });
 	cr_assert_eq(start_nothing(&s, 300, &s.e), 0);
 	cr_assert_eq(s.e.n, 0, "never inside");
 	cr_assert(transfer_busy(s.t));
@@ -193,11 +187,9 @@ Test(transfer, large)
 					       .window = 8 });
 		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .loss = 50000 });
-		memory_fill(&s.m, 2);
 		cr_assert_eq(start(&s, 0), 0);
 		ends(&s, 0);
-		cr_assert(put ? memory_is(&s.l.m, 0, s.l.m.length, 2, 0)
-			      : memory_is(&s.m, 0, s.m.length, 1, 0));
+		cr_assert(all_moved(&s));
 		stage_close(&s);
 	}
 }
@@ -215,8 +207,6 @@ Test(transfer, window)
 		struct stage s;
 
 		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SINK,
-					       .length = 100,
-					       .n = 10,
 					       .window = windows[i] });
 		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .latency = MSEC });
@@ -235,10 +225,7 @@ Test(transfer, window_of_a_request)
 	struct stage s;
 	struct ending e[3] = { { .g = &s.g }, { .g = &s.g }, { .g = &s.g } };
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 100,
-				       .n = 10,
-				       .window = 4 });
+	stage_open(&s, &(struct plan){ 0 });
 	cluster_links(s.g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &s.m, &e[i]),
@@ -259,13 +246,8 @@ Test(transfer, room_of_one_that_failed)
 	struct ending e[2];
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 100,
-				       .n = 10,
-				       .deadline = 1000,
-				       .window = 2 });
-	cluster_links(s.g.sim,
-		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
+	stage_open(&s, &(struct plan){ .deadline = 1000, .window = 2 });
+	cluster_links(s.g.sim, &link_refuses_all);
 	for (unsigned int i = 0; i < 2; i++) {
 		e[i] = (struct ending){ .g = &s.g };
 		cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &s.m, &e[i]),
@@ -285,11 +267,6 @@ Test(transfer, room_of_one_that_failed)
 	stage_close(&s);
 }
 
-static void mend(void *arg)
-{
-	cluster_links(arg, &(struct ulnet_sim_link){ 0 });
-}
-
 /* All is lost at first: it is tried again long before the deadline. */
 Test(transfer, lost_pieces_are_retried_in_time)
 {
@@ -297,16 +274,12 @@ Test(transfer, lost_pieces_are_retried_in_time)
 		struct stage s;
 
 		stage_open(&s, &(struct plan){ .access = access_of(put),
-					       .length = 100,
-					       .n = 10,
-					       .deadline = 4000,
-					       .window = 4 });
-		cluster_links(s.g.sim, &(struct ulnet_sim_link){
-					       .loss = LNET_SIM_ALWAYS });
+					       .deadline = 4000 });
+		cluster_links(s.g.sim, &link_loses_all);
 		cr_assert_eq(start(&s, 0), 0);
 		lnet_sim_run(s.g.sim, 500 * MSEC);
 		cr_assert_eq(s.e.n, 0);
-		mend(s.g.sim);
+		cluster_links(s.g.sim, &link_good);
 		ends(&s, 0);
 		cr_assert_leq(s.e.at, 1200 * MSEC);
 		stage_close(&s);
@@ -320,12 +293,8 @@ Test(transfer, refused_pieces_are_paced)
 	struct ulnet_sim_stats before, after;
 	struct stage s;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 100,
-				       .n = 1,
-				       .window = 4 });
-	cluster_links(s.g.sim,
-		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
+	stage_open(&s, &(struct plan){ .n = 1 });
+	cluster_links(s.g.sim, &link_refuses_all);
 	lnet_sim_stats(s.g.sim, &before);
 	cr_assert_eq(start(&s, 0), 0);
 	lnet_sim_run(s.g.sim, MSEC / 1000);
@@ -336,7 +305,7 @@ Test(transfer, refused_pieces_are_paced)
 	cr_assert_leq(after.operations - before.operations, 60);
 	cr_assert_geq(after.operations - before.operations, 20);
 	cr_assert_eq(s.e.n, 0);
-	mend(s.g.sim);
+	cluster_links(s.g.sim, &link_good);
 	lnet_sim_run(s.g.sim, 5000 * MSEC);
 	cr_assert_eq(s.e.n, 1);
 	cr_assert_eq(s.e.status, 0);
@@ -353,7 +322,6 @@ Test(transfer, deadline)
 		struct stage s;
 
 		stage_open(&s, &(struct plan){ .access = access_of(put),
-					       .length = 100,
 					       .n = 5,
 					       .own = 450,
 					       .fragment = 7,
@@ -424,12 +392,10 @@ Test(transfer, abort)
 		struct ending *e = &s.e, f = { .g = &s.g, .retire = &n };
 		struct waiting w = { e, &f, 0 };
 
-		stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-					       .length = 1000,
+		stage_open(&s, &(struct plan){ .length = 1000,
 					       .n = 20,
 					       .fragment = 700,
 					       .deadline = 100000,
-					       .window = 4,
 					       .seed = after + 1 });
 		cluster_links(s.g.sim,
 			      &(struct ulnet_sim_link){ .latency = MSEC,
@@ -504,7 +470,6 @@ Test(transfer, short_memory)
 		struct ulnet_me_handle me;
 
 		stage_open(&s, &(struct plan){ .access = access_of(put),
-					       .length = 100,
 					       .n = 2,
 					       .fragment = 7,
 					       .deadline = 10000,
@@ -535,15 +500,12 @@ Test(transfer, crash)
 	struct stage s;
 	struct memory n;
 
-	stage_open(&s, &(struct plan){ .access = ULRPC_BULK_SOURCE,
-				       .length = 1000,
+	stage_open(&s, &(struct plan){ .length = 1000,
 				       .n = 20,
 				       .fragment = 700,
-				       .deadline = 100000,
-				       .window = 4 });
+				       .deadline = 100000 });
 	n = memory_new(&s.g, 1000, 700);
-	cluster_links(s.g.sim,
-		      &(struct ulnet_sim_link){ .refuse = LNET_SIM_ALWAYS });
+	cluster_links(s.g.sim, &link_refuses_all);
 	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 10, &n, &s.e), 0);
 	lnet_sim_run(s.g.sim, 10 * MSEC);
 	cluster_links(s.g.sim,

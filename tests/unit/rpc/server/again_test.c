@@ -6,6 +6,8 @@
 #include "rpc/crc32c.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
+static struct serve_rig g;
+
 /* Sends it with another match value, which is returned. */
 static uint64_t send_attempt(uint64_t xid, const char *method, uint32_t attempt,
 			     uint32_t flags)
@@ -32,9 +34,25 @@ static void replied(uint64_t xid, uint32_t attempt, uint32_t status,
 	cr_assert_eq(a.to[a.replies - 1], match);
 }
 
-static uint64_t count(struct serve_rig *g, enum rpc_stat stat)
+/* An attempt that is answered at once, in this way. */
+static void answered(uint64_t xid, const char *method, uint32_t attempt,
+		     uint32_t flags, uint32_t status)
 {
-	return serve_counted(cpt0(g), stat);
+	uint64_t match = send_attempt(xid, method, attempt, flags);
+
+	settle(&g);
+	replied(xid, attempt, status, match);
+}
+
+static uint64_t count(enum rpc_stat stat)
+{
+	return serve_counted(cpt0(&g), stat);
+}
+
+/* The way of replies. */
+static void way_back(const struct ulnet_sim_link *link)
+{
+	link_set(g.sim, SERVER, CALLER, link);
 }
 
 /* ---- being served ---- */
@@ -46,7 +64,6 @@ Test(again, the_answer_has_its_own_address)
 	struct wire_call calls[2] = { stranger_call_of(1, "hold", 1),
 				      stranger_call_of(2, "hold", 1) };
 	uint64_t first, second, match[2];
-	struct serve_rig g;
 
 	rig(&g);
 	stranger_send(&a, calls, 2, "xy", 0);
@@ -60,8 +77,8 @@ Test(again, the_answer_has_its_own_address)
 	cr_assert_eq(a.replies, 0);
 	cr_assert_eq(a.extension[a.nextensions - 1].xid, 1);
 	cr_assert_eq(a.extension[a.nextensions - 1].attempt, 2);
-	cr_assert_eq(count(&g, RPC_STAT_requests_again), 2);
-	cr_assert_eq(count(&g, RPC_STAT_requests_repeated), 1);
+	cr_assert_eq(count(RPC_STAT_requests_again), 2);
+	cr_assert_eq(count(RPC_STAT_requests_repeated), 1);
 	/* The handler is told of what it is executed for. */
 	cr_assert_eq(g.served.info.attempt, 1);
 	serve_release(&g.served);
@@ -83,7 +100,6 @@ Test(again, attempts_of_one_message)
 {
 	static const char *const methods[] = { "work", "hold", "echo" };
 	struct wire_call calls[4];
-	struct serve_rig g;
 
 	for (unsigned int m = 0; m < ARRAY_SIZE(methods); m++) {
 		rig(&g);
@@ -109,7 +125,6 @@ Test(again, attempts_of_one_message)
 Test(again, deadlines_move_forward)
 {
 	struct wire_call c = stranger_call_of(2, "work", 1);
-	struct serve_rig g;
 
 	rig(&g);
 	stranger_call(&a, 1, "park", "x");
@@ -139,7 +154,6 @@ Test(again, the_slot_is_used_again)
 {
 	struct wire_call c = stranger_call_of(3, "work", 1);
 	const struct ulrpc_request *r;
-	struct serve_rig g;
 
 	rig(&g);
 	stranger_call(&a, 1, "park", "x");
@@ -154,7 +168,7 @@ Test(again, the_slot_is_used_again)
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert(ulrpc_request_canceled(r));
-	cr_assert_eq(count(&g, RPC_STAT_requests_canceled), 2);
+	cr_assert_eq(count(RPC_STAT_requests_canceled), 2);
 	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
 	send_attempt(1, "park", 1, 0);
 	send_attempt(2, "work", 1, WIRE_CALL_QUERY);
@@ -173,7 +187,6 @@ Test(again, the_slot_is_used_again)
 /* The reply is lost: an attempt, or a query, has it again, from the record. */
 Test(again, a_reply_that_is_lost)
 {
-	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
 	static const struct ulnet_sim_link bad[] = {
 		{ .loss = LNET_SIM_ALWAYS },
 		{ .error = LNET_SIM_ALWAYS }, /* delivered, perhaps */
@@ -181,32 +194,26 @@ Test(again, a_reply_that_is_lost)
 	};
 	static const char *const methods[] = { "echo", "work", "fail" };
 	static const struct ulnet_sim_link good = { .latency = 0 };
-	uint64_t match;
-	struct serve_rig g;
 
 	rig(&g);
 	for (uint64_t xid = 1; xid <= 9; xid++) {
 		const char *method = methods[xid % 3];
 		uint32_t status = xid % 3 == 2 ? WIRE_FAILED : WIRE_OK;
 
-		lnet_sim_link_set(g.sim, &from, &to, &bad[(xid - 1) / 3]);
+		way_back(&bad[(xid - 1) / 3]);
 		send_attempt(xid, method, 0, 0);
 		lnet_sim_run(g.sim, MSEC);
-		lnet_sim_link_set(g.sim, &from, &to, &good);
+		way_back(&good);
 		a.replies = 0;
-		match = send_attempt(xid, method, 1, WIRE_CALL_QUERY);
-		lnet_sim_run(g.sim, MSEC);
-		replied(xid, 1, status, match);
-		match = send_attempt(xid, method, 2, 0);
-		lnet_sim_run(g.sim, MSEC);
-		replied(xid, 2, status, match);
+		answered(xid, method, 1, WIRE_CALL_QUERY, status);
+		answered(xid, method, 2, 0, status);
 		if (status == WIRE_OK)
 			cr_assert_eq(a.body[a.replies - 1][0], 'x');
 		else
 			cr_assert_eq(a.reply[a.replies - 1].error, 42);
 		cr_assert_eq(g.served.runs, xid);
 	}
-	cr_assert_eq(count(&g, RPC_STAT_answers_again), 18);
+	cr_assert_eq(count(RPC_STAT_answers_again), 18);
 	lnet_sim_run(g.sim, SEC);
 	serve_fini(&g);
 }
@@ -254,7 +261,6 @@ Test(again, what_was_said_of_bulk)
 	struct wire_call c = stranger_call_of(1, "put", 1);
 	static uint8_t sink[2 * sizeof(moved_from)];
 	uint32_t sums[2][ULRPC_SEGMENTS_MAX];
-	struct serve_rig g;
 
 	for (unsigned int i = 0; i < sizeof(moved_from); i++)
 		moved_from[i] = (char)(i * 7);
@@ -299,33 +305,24 @@ Test(again, what_was_said_of_bulk)
 Test(again, what_is_not_kept)
 {
 	struct wire_call c = stranger_call_of(1, "again", 1);
-	struct serve_rig g;
 
 	rig(&g);
 	c.semantics = ULRPC_IDEMPOTENT;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
-	send_attempt(1, "again", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(1, 1, WIRE_UNKNOWN_CALL, a.match);
+	answered(1, "again", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
 	c.attempt = 2;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	replied(1, 2, WIRE_OK, a.match);
 	cr_assert_eq(g.served.runs, 2);
 	/* The handler says that it has done nothing. */
-	send_attempt(2, "full", 0, 0);
-	settle(&g);
-	replied(2, 0, WIRE_OVERLOADED, a.match);
-	send_attempt(2, "full", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(2, 1, WIRE_UNKNOWN_CALL, a.match);
-	send_attempt(2, "full", 2, 0);
-	settle(&g);
-	replied(2, 2, WIRE_OVERLOADED, a.match);
+	answered(2, "full", 0, 0, WIRE_OVERLOADED);
+	answered(2, "full", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
+	answered(2, "full", 2, 0, WIRE_OVERLOADED);
 	cr_assert_eq(g.served.runs, 4);
-	cr_assert_eq(count(&g, RPC_STAT_queries_unknown), 2);
+	cr_assert_eq(count(RPC_STAT_queries_unknown), 2);
 	serve_fini(&g);
 }
 
@@ -334,8 +331,6 @@ Test(again, what_is_not_kept)
 /* The query overtakes what it asks for: that is never executed. */
 Test(again, a_query_comes_first)
 {
-	struct serve_rig g;
-
 	rig(&g);
 	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
 	send_attempt(1, "echo", 0, 0);
@@ -344,9 +339,7 @@ Test(again, a_query_comes_first)
 	cr_assert_eq(a.replies, 1);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_UNKNOWN_CALL);
 	a.replies = 0;
-	send_attempt(1, "echo", 2, 0);
-	settle(&g);
-	replied(1, 2, WIRE_OK, a.match);
+	answered(1, "echo", 2, 0, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
 	serve_fini(&g);
 }
@@ -355,8 +348,6 @@ Test(again, a_query_comes_first)
  * copy, or refused and not executed later. */
 Test(again, of_an_older_epoch)
 {
-	struct serve_rig g;
-
 	rig(&g);
 	send_attempt(1, "echo", 0, 0);
 	settle(&g);
@@ -364,12 +355,8 @@ Test(again, of_an_older_epoch)
 	stranger_connect(&a);
 	cr_assert(a.control.connected.reconnected);
 	a.replies = 0;
-	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(1, 1, WIRE_OK, a.match);
-	send_attempt(2, "echo", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(2, 1, WIRE_UNKNOWN_CALL, a.match);
+	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
+	answered(2, "echo", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
 	/* Copies and first attempts that were on the way for long. */
 	a.replies = 0;
 	a.epoch = 1;
@@ -377,16 +364,12 @@ Test(again, of_an_older_epoch)
 	send_attempt(2, "echo", 0, 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 0);
-	send_attempt(3, "echo", 0, 0);
-	settle(&g);
-	replied(3, 0, WIRE_STALE_EPOCH, a.match);
+	answered(3, "echo", 0, 0, WIRE_STALE_EPOCH);
 	a.epoch = 2;
 	send_attempt(3, "echo", 0, 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 1);
-	send_attempt(3, "echo", 1, 0);
-	settle(&g);
-	replied(3, 1, WIRE_OK, a.match);
+	answered(3, "echo", 1, 0, WIRE_OK);
 	cr_assert_eq(g.served.runs, 2);
 	serve_fini(&g);
 }
@@ -396,7 +379,6 @@ Test(again, of_an_older_epoch)
 Test(again, the_connection_is_forgotten)
 {
 	struct shard *s;
-	struct serve_rig g;
 
 	rig(&g);
 	s = &g.rpc[SERVER]->shards[0];
@@ -405,16 +387,16 @@ Test(again, the_connection_is_forgotten)
 	settle(&g);
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	cr_assert_eq(s->exports->chunks.used, 1);
-	cr_assert_eq(count(&g, RPC_STAT_slots_noted), RECORD_CHUNK);
-	cr_assert_eq(count(&g, RPC_STAT_answers_kept_bytes),
+	cr_assert_eq(count(RPC_STAT_slots_noted), RECORD_CHUNK);
+	cr_assert_eq(count(RPC_STAT_answers_kept_bytes),
 		     atomic_load(&cpt0(&g)->kept_bytes));
 	cr_assert_eq(ulrpc_stats_reset(g.rpc[SERVER]), 0);
-	cr_assert_eq(count(&g, RPC_STAT_requests_received), 0);
+	cr_assert_eq(count(RPC_STAT_requests_received), 0);
 	lnet_sim_run(g.sim, 200 * SEC);
 	cr_assert_eq(s->exports->table.used, 0);
 	cr_assert_eq(s->exports->chunks.used, 0);
-	cr_assert_eq(count(&g, RPC_STAT_slots_noted), 0);
-	cr_assert_eq(count(&g, RPC_STAT_answers_kept_bytes), 0);
+	cr_assert_eq(count(RPC_STAT_slots_noted), 0);
+	cr_assert_eq(count(RPC_STAT_answers_kept_bytes), 0);
 	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	serve_release(&g.served);
 	settle(&g);
@@ -424,13 +406,9 @@ Test(again, the_connection_is_forgotten)
 	stranger_connect(&a);
 	stranger_open(&a, "test");
 	cr_assert(!a.control.opened.status);
-	send_attempt(1, "echo", 1, WIRE_CALL_RESENT);
-	settle(&g);
-	replied(1, 1, WIRE_DOUBTFUL, a.match);
+	answered(1, "echo", 1, WIRE_CALL_RESENT, WIRE_DOUBTFUL);
 	/* Nor is it executed after that. */
-	send_attempt(1, "echo", 2, 0);
-	settle(&g);
-	replied(1, 2, WIRE_DOUBTFUL, a.match);
+	answered(1, "echo", 2, 0, WIRE_DOUBTFUL);
 	cr_assert_eq(g.served.runs, 2);
 	serve_fini(&g);
 }
@@ -440,7 +418,6 @@ Test(again, the_connection_is_forgotten)
 Test(again, the_service_has_gone)
 {
 	struct ulrpc_request *r;
-	struct serve_rig g;
 
 	rig(&g);
 	send_attempt(1, "echo", 0, 0);
@@ -453,15 +430,10 @@ Test(again, the_service_has_gone)
 	serve_start_with(&g, NULL);
 	a.replies = 0;
 	stranger_open(&a, "test");
-	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(1, 1, WIRE_DOUBTFUL, a.match);
-	send_attempt(2, "park", 1, 0);
-	settle(&g);
-	replied(2, 1, WIRE_DOUBTFUL, a.match);
-	send_attempt(3, "work", 1, 0); /* refused, as the service stopped */
-	settle(&g);
-	replied(3, 1, WIRE_OK, a.match);
+	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_DOUBTFUL);
+	answered(2, "park", 1, 0, WIRE_DOUBTFUL);
+	/* Refused, as the service stopped. */
+	answered(3, "work", 1, 0, WIRE_OK);
 	cr_assert_eq(g.served.runs, 3);
 	serve_fini(&g);
 }
@@ -475,7 +447,6 @@ Test(again, who_never_acknowledges)
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
 	static struct stranger b;
 	static char big[2000];
-	struct serve_rig g;
 	unsigned int runs;
 
 	rig_with(&g, &conf, 1);
@@ -505,18 +476,12 @@ Test(again, who_never_acknowledges)
 	}
 	/* What he has is his still; and a slot that he uses again is free. */
 	a.replies = 0;
-	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(1, 1, WIRE_OK, a.match);
+	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
 	/* 10 s: his callers' time. */
 	lnet_sim_run(g.sim, 11 * SEC);
-	send_attempt(300, "echo", 0, 0);
-	settle(&g);
-	replied(300, 0, WIRE_OK, a.match);
+	answered(300, "echo", 0, 0, WIRE_OK);
 	cr_assert_lt(atomic_load(&cpt0(&g)->held_bytes), 10000);
-	send_attempt(1, "echo", 2, 0);
-	settle(&g);
-	replied(1, 2, WIRE_DOUBTFUL, a.match);
+	answered(1, "echo", 2, 0, WIRE_DOUBTFUL);
 	cr_assert_eq(g.served.runs, runs + 201);
 	serve_fini(&g);
 }
@@ -527,7 +492,6 @@ Test(again, no_room_for_the_next_one)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
 	struct wire_call calls[2];
-	struct serve_rig g;
 
 	rig_with(&g, &conf, 1);
 	calls[0] = stranger_call_of(1, "echo", 1);
@@ -537,9 +501,7 @@ Test(again, no_room_for_the_next_one)
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
-	send_attempt(1, "echo", 1, WIRE_CALL_QUERY);
-	settle(&g);
-	replied(1, 1, WIRE_OK, a.match);
+	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
 	serve_fini(&g);
 }
@@ -547,7 +509,6 @@ Test(again, no_room_for_the_next_one)
 /* ... or when he uses his slots again. */
 Test(again, slots_bound_what_is_kept)
 {
-	struct serve_rig g;
 	uint64_t held = 0;
 
 	rig(&g);
@@ -571,21 +532,16 @@ Test(again, slots_bound_what_is_kept)
 /* Messages come to any CPT: attempts, too, are for that of the connection. */
 Test(again, on_any_cpt)
 {
-	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
 	static const struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };
 	static const struct ulnet_sim_link good = { .latency = 0 };
-	struct serve_rig g;
 
 	rig_with(&g, NULL, 4);
-	lnet_sim_link_set(g.sim, &from, &to, &bad);
+	way_back(&bad);
 	send_attempt(1, "echo", 0, 0);
 	settle(&g);
-	lnet_sim_link_set(g.sim, &from, &to, &good);
-	for (uint32_t i = 1; i <= 8; i++) {
-		send_attempt(1, "echo", i, WIRE_CALL_QUERY);
-		settle(&g);
-		replied(1, i, WIRE_OK, a.match);
-	}
+	way_back(&good);
+	for (uint32_t i = 1; i <= 8; i++)
+		answered(1, "echo", i, WIRE_CALL_QUERY, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
 	serve_fini(&g);
 }
