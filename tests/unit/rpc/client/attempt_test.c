@@ -52,6 +52,21 @@ static void call_of(struct note *note, enum ulrpc_semantics semantics)
 	call_with(&g, note, &conf, "hello", 5);
 }
 
+/* The server answers, without a body. */
+static void says(const struct arrived *a, uint32_t status)
+{
+	fake_answer(g.fake, a, status, NULL, 0);
+	run(&g, 10 * MSEC);
+}
+
+/* The server executes it, and so the call ends. */
+static void ends_with(const struct arrived *a)
+{
+	fake_echo(g.fake, a);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+}
+
 /* ---- when ---- */
 
 Test(attempt, has_its_time_and_a_round_trip)
@@ -65,9 +80,7 @@ Test(attempt, has_its_time_and_a_round_trip)
 	cr_assert_eq(g.fake->nqueries, 0);
 	run(&g, 11 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
-	fake_echo(g.fake, call_nr(1));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(1));
 	cr_assert_eq(n.outcome.queries, 1);
 	cr_assert_eq(n.outcome.attempts, 2);
 	cr_assert_eq(n.outcome.retries, 0);
@@ -144,9 +157,7 @@ Test(attempt, may_be_answered_to_itself_while_it_is_asked_about)
 	g.fake->mute_queries = true;
 	call(&g, &n, 10000000);
 	(void)asked();
-	fake_echo(g.fake, call_nr(1));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(1));
 	/* The other answer is for nobody. */
 	fake_answer(g.fake, query_nr(0), WIRE_OK, "other", 5);
 	run(&g, 10 * MSEC);
@@ -172,9 +183,7 @@ Test(attempt, that_the_server_does_not_know_is_repeated)
 		cr_assert_eq(again->attempt, 2);
 		cr_assert_eq(again->flags, 0);
 		cr_assert_eq(again->length, 5);
-		fake_echo(g.fake, again);
-		run(&g, 10 * MSEC);
-		ended_well(&n);
+		ends_with(again);
 		cr_assert_eq(n.outcome.retries, 1);
 		cr_assert_eq(n.outcome.queries, 1);
 		cr_assert_eq(n.outcome.attempts, 3);
@@ -193,8 +202,7 @@ Test(attempt, that_is_refused_after_another_may_have_been_executed)
 		call_of(&n, i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE);
 		(void)asked();
 		run(&g, 10 * MSEC);
-		fake_answer(g.fake, call_nr(2), WIRE_REFUSED, NULL, 0);
-		run(&g, 10 * MSEC);
+		says(call_nr(2), WIRE_REFUSED);
 		ended_by(&n, ULRPC_CAUSE_REFUSED,
 			 i ? ULRPC_EXECUTION_UNKNOWN : ULRPC_NOT_EXECUTED);
 		rig_close(&g);
@@ -210,9 +218,7 @@ Test(attempt, is_not_repeated_for_an_answer_that_is_late)
 	call(&g, &n, 10000000);
 	run(&g, 200 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 2);
-	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL,
-		    NULL, 0);
-	run(&g, 10 * MSEC);
+	says(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
 	cr_assert_eq(g.fake->ncalls, 3);
 	for (unsigned int i = 0; i < g.fake->nqueries; i++)
 		fake_answer(g.fake, query_nr(i), WIRE_UNKNOWN_CALL, NULL, 0);
@@ -263,9 +269,7 @@ Test(attempt, to_a_dead_server_is_found_out)
 		run(&g, times[i] * USEC);
 		cr_assert_eq(g.fake->connects, connects + 1);
 		/* It was somebody else's fault. */
-		fake_echo(g.fake, call_nr(1));
-		run(&g, 10 * MSEC);
-		ended_well(&n);
+		ends_with(call_nr(1));
 		rig_close(&g);
 	}
 }
@@ -283,9 +287,7 @@ Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 	import_doubt(g.client->imp, g.client->imp->epoch);
 	run(&g, 900 * MSEC);
 	cr_assert_eq(g.fake->connects, connects + 1);
-	fake_echo(g.fake, call_nr(1));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(1));
 	rig_close(&g);
 }
 
@@ -335,9 +337,7 @@ Test(attempt, that_is_extended_is_not_asked_about)
 	run(&g, 2900 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 0);
 	/* To either of them. */
-	fake_echo(g.fake, call_nr(1));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(1));
 	cr_assert_eq(n.outcome.extensions, 3);
 	cr_assert_eq(counted(RPC_STAT_extensions_received), 3);
 	rig_close(&g);
@@ -413,9 +413,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 3), WIRE_OK, "hello",
 		    5);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 2), 1000000);
-	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL,
-		    NULL, 0);
-	run(&g, 10 * MSEC);
+	says(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
 	ended_well(&many[0]);
 	cr_assert_eq(g.fake->ncalls, 5);
 	fake_echo(g.fake, call_nr(4));
@@ -452,17 +450,14 @@ Test(attempt, that_expired_is_repeated_with_more_time)
 	open_with(100000);
 	call(&g, &n, 10000000);
 	run(&g, 10 * MSEC);
-	fake_answer(g.fake, call_nr(1), WIRE_EXPIRED, NULL, 0);
-	run(&g, 10 * MSEC);
+	says(call_nr(1), WIRE_EXPIRED);
 	cr_assert_eq(g.fake->ncalls, 3);
 	cr_assert_eq(call_nr(2)->xid, call_nr(1)->xid);
 	run(&g, 180 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 0);
 	run(&g, 100 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
-	fake_echo(g.fake, call_nr(2));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(2));
 	cr_assert_eq(n.outcome.retries, 1);
 	rig_close(&g);
 }
@@ -479,9 +474,7 @@ Test(attempt, that_is_refused_for_now_is_repeated_when_it_was_told_to)
 	cr_assert_eq(n.call->fsm.state, CALL_WAIT);
 	run(&g, 30 * MSEC);
 	cr_assert_eq(g.fake->ncalls, 3);
-	fake_echo(g.fake, call_nr(2));
-	run(&g, 10 * MSEC);
-	ended_well(&n);
+	ends_with(call_nr(2));
 	cr_assert_eq(n.outcome.retries, 1);
 	rig_close(&g);
 }
