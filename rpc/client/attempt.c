@@ -51,27 +51,34 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 
 /* Clients whose messages were lost at the same moment do not ask at the same
  * moment. Messages of one client are due in the order in which they were sent,
- * or each would have to find its place among all that are under way. */
+ * or each would have to find its place among all that are under way. However
+ * long round trips used to be, half of what the call has beyond T is left to
+ * find out what became of the attempt, and to make another one. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
+	uint64_t left = call->deadline - MIN(now, call->deadline);
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t jitter = likely(!call->retries) ? call->client->watch_jitter
 						 : shard_jitter(call->shard);
 	uint64_t pause = retry_pause(rule_of(call), call->retries + 1, time,
 				     rtt, jitter);
+	uint64_t due = import_patiently(call->client->imp,
+					rpc_at(rpc_at(time, rtt), pause));
 
-	return rpc_at(now, import_patiently(call->client->imp,
-					    rpc_at(rpc_at(time, rtt), pause)));
+	return rpc_at(now, MIN(due, time + (left - time) / 2));
 }
 
+/* A query is not repeated at shorter intervals than QUERY_TIME. */
 uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
 {
 	const struct import *imp = call->client->imp;
+	uint64_t left = call->deadline - MIN(now, call->deadline);
 	uint64_t pause = backoff_pause(&query_law, call->asks,
 				       shard_random(call->shard, UINT64_MAX));
+	uint64_t due =
+		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
 
-	return rpc_at(now, import_patiently(imp, import_rtt(imp) + QUERY_TIME +
-							 pause));
+	return rpc_at(now, MIN(due, MAX(left / 2, QUERY_TIME)));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)

@@ -97,6 +97,28 @@ Test(attempt, that_is_longer_than_the_call_is_not_asked_about)
 	rig_close(&g);
 }
 
+/* Round trips took long before: then half of the time that is left is for the
+ * answer, and half of what then is left for that to the query. */
+Test(attempt, leaves_time_to_ask)
+{
+	open_with(1000000);
+	for (unsigned int i = 0; i < 20; i++)
+		mean_add(&g.client->imp->rtt, 40 * SEC);
+	g.fake->mute_queries = true;
+	call(&g, &n, 9000000);
+	run(&g, 4900 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	run(&g, 2 * SEC);
+	cr_assert_eq(g.fake->nqueries, 2);
+	run(&g, 2 * SEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_gt(g.fake->nqueries, 4);
+	cr_assert_leq(g.fake->nqueries, 10, "%u", g.fake->nqueries);
+	rig_close(&g);
+}
+
 /* Deadlines that come before those of attempts sent earlier. */
 Test(attempt, are_watched_in_the_order_of_their_time)
 {
