@@ -5,6 +5,8 @@
  * mistake that was made for it.
  *
  *	campaign [--long] [--seeds N] [--seed S] [--trace] [--mutate NAME]
+ *
+ * From seed 1, or from S if both are given; S alone is one run.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -245,7 +247,7 @@ int main(int argc, char **argv)
 	};
 	struct result sum = { 0 }, last;
 	uint64_t seeds = SEEDS, seed = 0;
-	bool one = false, trace = false;
+	bool one = false, many = false, trace = false;
 	const char *mutation = NULL;
 	int c;
 
@@ -258,6 +260,7 @@ int main(int argc, char **argv)
 		case 'n':
 			if (!number("seeds", optarg, &seeds))
 				return usage();
+			many = true;
 			break;
 		case 's':
 			if (!number("seed", optarg, &seed))
@@ -277,13 +280,13 @@ int main(int argc, char **argv)
 	if (mutation) {
 		if (mutate_all(mutation, seed))
 			return usage();
-	} else if (one) {
+	} else if (one && !many) {
 		run_seed(seed, trace ? stdout : NULL, &sum, &last);
 		printf("seed %" PRIu64 ": digest %016" PRIx64 "\n", seed,
 		       last.digest);
 		last.violations ? failed++ : passed++;
 	} else {
-		campaign(1, seeds);
+		campaign(one ? seed : 1, seeds);
 	}
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;

@@ -167,10 +167,18 @@ static void call_put(struct test_call *c)
 	c->call = NULL;
 }
 
+/* Was there time enough without faults? */
+static bool has_had_time(const struct test_call *c)
+{
+	uint64_t calm = c->run->calm;
+
+	return calm && c->deadline >= calm + c->probe * US;
+}
+
 /* Why a probe may fail: there is no room, for its request or for its client;
  * its service is not there; its server has forgotten the client, and the call
- * may not be executed twice; its own side ends. A message that is lost takes
- * its call along. */
+ * may not be executed twice; its own side ends; faults have lasted for too
+ * long. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;
@@ -187,7 +195,7 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_UNREACHABLE:
 		return crowded;
 	case ULRPC_CAUSE_DEADLINE:
-		return crowded;
+		return crowded || !has_had_time(c);
 	case ULRPC_CAUSE_CANCELED:
 		return !c->from->rpc;
 	default:
@@ -233,11 +241,6 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 }
 
 /* ---- beginning ---- */
-
-struct probe {
-	uint64_t us; /* in which it has to succeed */
-	bool idempotent;
-};
 
 static struct test_call *call_new(struct member *m,
 				  const struct test_client *tc)
@@ -349,7 +352,8 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 	static const enum method methods[] = { METHOD_INLINE, METHOD_WORK,
 					       METHOD_AGAIN };
 
-	c->probe = conf->deadline = probe->us;
+	c->probe = probe->us;
+	conf->deadline = probe->us + probe->faults;
 	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;
 	b->refuse = false;
@@ -492,13 +496,11 @@ void caller_ask(struct member *m)
 		call_wait(m, tc);
 }
 
-void caller_probe(struct member *m, uint64_t us, bool idempotent)
+void caller_probe(struct member *m, const struct probe *probe)
 {
-	const struct probe probe = { us, idempotent };
-
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
 		if (m->clients[i].client)
-			call_begin(m, &m->clients[i], &probe);
+			call_begin(m, &m->clients[i], probe);
 }
 
 /* ---- giving up ---- */

@@ -84,8 +84,7 @@ struct test_call {
 	const char *awaited; /* NULL: nothing, or that has been said */
 	uint64_t wait_began;
 	bool ended, dead; /* dead: with its node, which crashed */
-	/* us in which it has to succeed, whatever happens; 0: it need not */
-	uint64_t probe;
+	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
 	uint64_t lapses;
@@ -176,7 +175,8 @@ struct run {
 	bool waiting;	     /* some node waits: no other may begin to */
 	const char *awaited; /* NULL: nothing, or that has been said */
 	uint64_t wait_began;
-	bool healed; /* no faults any more */
+	bool healed;   /* nothing new begins any more */
+	uint64_t calm; /* ns: since when there are no faults; 0: there are */
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
@@ -218,9 +218,14 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 
 /* One call more, of whatever kind. */
 void caller_call(struct member *m);
-/* A call of each client there is that has to succeed within @us; idempotent, or
- * of any kind. */
-void caller_probe(struct member *m, uint64_t us, bool idempotent);
+/* A call that has to succeed. */
+struct probe {
+	uint64_t us;	 /* without faults, in which it does */
+	uint64_t faults; /* us that these may last first */
+	bool idempotent; /* or of any kind */
+};
+/* One of each client there is. */
+void caller_probe(struct member *m, const struct probe *probe);
 /* On a worker: one that is waited for. */
 void caller_ask(struct member *m);
 void caller_cancel_one(struct run *r);

@@ -57,8 +57,7 @@ static void watch(void *arg)
 		return;
 	caller_check(r);
 	wait_check(r);
-	for (unsigned int i = 0; i < r->n; i++)
-		audit_times(&r->members[i]);
+	audit_all(r);
 	lnet_sim_at(r->sim, 100 * MS, watch, r);
 }
 
@@ -123,21 +122,37 @@ static bool all_clean(struct run *r)
 	return true;
 }
 
-/* Each client's call succeeds, by @longest from now. */
-static void probe(struct run *r, uint64_t longest)
+/* Without faults for so long, calls succeed that began with them, ... */
+#define CALM (LNET_TIME + 10 * SEC)
+/* ... if the faults then lasted no longer than this. */
+#define FAULTS (20 * SEC)
+
+static void probe_all(struct run *r, const struct probe *probe)
 {
 	for (unsigned int i = 0; i < r->n; i++)
-		caller_probe(&r->members[i], longest / US, false);
-	/* Those that are under way have that time, too. */
-	if (!run_until(r, all_ended, longest + SEC))
+		caller_probe(&r->members[i], probe);
+}
+
+/* Each client's call succeeds, by @longest from now; and those under way. */
+static void probe(struct run *r, uint64_t longest)
+{
+	const struct probe p = { .us = longest / US };
+
+	probe_all(r, &p);
+	if (!run_until(r, all_ended, CALM + FAULTS + SEC))
 		lnet_sim_fail(r->sim, "calls do not end without faults");
 }
 
 /* Calls are under way while the network and servers fail once more. */
-static void last_faults(struct run *r, uint64_t longest)
+static void last_faults(struct run *r)
 {
-	for (unsigned int i = 0; i < r->n; i++)
-		caller_probe(&r->members[i], longest / US, true);
+	const struct probe p = {
+		.us = CALM / US,
+		.faults = FAULTS / US,
+		.idempotent = true,
+	};
+
+	probe_all(r, &p);
 	for (unsigned int i = (unsigned int)rnd(r, 10); i; i--) {
 		fault_outside(r);
 		lnet_sim_run(r->sim, rnd(r, chance(r, 30) ? SEC : 50 * MS));
@@ -147,18 +162,17 @@ static void last_faults(struct run *r, uint64_t longest)
 /* The faults end, and with them what they have led to. */
 static void recover(struct run *r)
 {
-	const uint64_t longest = LNET_TIME + 10 * SEC;
-
 	r->left = 0;
 	r->healed = true;
 	if (!run_until(r, all_ended, 60 * SEC))
 		lnet_sim_fail(r->sim, "calls do not end");
-	last_faults(r, longest);
+	last_faults(r);
 	fault_heal(r);
 	/* Who went away may come back a little later. */
 	lnet_sim_run(r->sim, SEC);
+	r->calm = lnet_sim_now(r->sim);
 	fault_heal(r);
-	probe(r, longest + 10 * SEC);
+	probe(r, CALM + 10 * SEC);
 	probe(r, 5 * SEC);
 	if (run_until(r, all_clean, 150 * SEC))
 		return;
