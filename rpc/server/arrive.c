@@ -130,7 +130,6 @@ static struct origin *origin_new(struct service_cpt *sc,
 	o->unanswered = m->ncalls;
 	o->room_length = o->room_reply = 0;
 	o->room_as_of = sc->changes - 1;
-	o->endless = false;
 	o->reading = true;
 	o->refused = false;
 	o->out = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests that are over for their clients before they are answered: the client
- * has said so, or used their slot again, or is gone; or their service stops.
+ * has said so, or used their slot again, or is gone; or the caller's deadline
+ * has passed; or their service stops.
  *
  * Who waits for a worker is dropped. What is being run goes on, as only its
  * handler can end it; but the handler can ask, is told by a callback, and its

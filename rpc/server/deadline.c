@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/deadline.h"
 
+#include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
 #include "rpc/server/request_priv.h"
 #include "rpc/stats/stat.h"
@@ -33,6 +34,12 @@ static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 	return rpc_at(now, MAX(stuck / STUCK_LOOKS, STUCK_LOOK_MIN));
 }
 
+static void arm_at(struct ulrpc_request *r, uint64_t at)
+{
+	if (at != TIME_NEVER)
+		shard_arm(r->sc->shard, &r->timer, at);
+}
+
 /* Arms the timer for what is due first. What was due by @now is done. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
@@ -40,17 +47,16 @@ static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 
 	if (r->expires > now && request_state(r) == REQUEST_QUEUED)
 		at = MIN(at, r->expires);
-	if (at != TIME_NEVER)
-		shard_arm(r->sc->shard, &r->timer, at);
+	if (!request_canceled(r))
+		at = MIN(at, r->deadline);
+	arm_at(r, at);
 }
 
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
 {
-	uint64_t now = shard_now(r->sc->shard);
-
 	lnet_timer_init(&r->timer, deadline_on_timer);
-	extend_begin(r, c, now);
-	deadline_arm(r, now);
+	extend_begin(r, c, r->arrival);
+	deadline_arm(r, r->arrival);
 }
 
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout)
@@ -109,5 +115,11 @@ static void deadline_on_timer(struct ulnet_timer *t)
 		return; /* r is gone */
 	}
 	look_stuck(r, now);
-	deadline_arm(r, now);
+	if (now < r->deadline || request_canceled(r)) {
+		deadline_arm(r, now);
+		return;
+	}
+	arm_at(r, stuck_at(r, now));
+	request_cancel(r);
+	/* r may be gone */
 }

@@ -8,6 +8,9 @@
  * - a queued request whose time has come (`expires`: that of its attempt, with
  *   what it was extended by; or the caller's deadline) is refused as EXPIRED,
  *   at that time, whatever the workers do;
+ * - a request that is being run, or whose reply waits for bulk, is canceled at
+ *   its caller's deadline: the Cancel of a client that has vanished does not
+ *   come, and no worker is to wait for it;
  * - a request that its handler has had for service_conf.stuck without a reply
  *   is reported, once.
  *

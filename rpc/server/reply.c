@@ -315,7 +315,7 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	m->self = o->local;
 	m->target = (struct ulnet_id){ o->source, o->client.pid };
 	m->deadline = o->deadline;
-	m->kept.until = o->endless ? TIME_NEVER : o->deadline;
+	m->kept.until = o->deadline;
 	/* As long as a silent client is remembered, but no longer. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(shard_now(m->sc->shard),

@@ -219,15 +219,13 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 /* ns; TIME_NEVER. */
 static uint64_t due_of(const struct wire_call *c, uint64_t now)
 {
-	uint64_t us = likely(c->remaining) ? c->remaining : c->timeout;
-
-	return us ? rpc_at(now, rpc_ns(us)) : TIME_NEVER;
+	return likely(c->remaining) ? rpc_at(now, rpc_ns(c->remaining))
+				    : TIME_NEVER;
 }
 
 void origin_await(struct origin *o, const struct wire_call *c, uint64_t now)
 {
 	o->remaining = c->remaining;
-	o->endless |= !c->remaining;
 	o->due = due_of(c, now);
 	o->deadline = MAX(o->deadline, o->due);
 }
@@ -311,7 +309,7 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->xid = c->xid;
 	r->arrival = now;
 	/* The calls of a message are alike, mostly. */
-	if (unlikely(c->remaining != o->remaining || !c->remaining))
+	if (unlikely(c->remaining != o->remaining))
 		origin_await(o, c, now);
 	r->deadline = o->due;
 	r->attempt = r->latest = c->attempt;

@@ -56,7 +56,7 @@ struct origin {
 	struct ulnet_nid local;	 /* NID of ours that it came to */
 	uint64_t match;
 	uint64_t handle;   /* the client's */
-	uint64_t deadline; /* ns: the latest of its calls */
+	uint64_t deadline; /* ns: the latest of its calls; TIME_NEVER: none */
 	/* The last call that was read: us that its caller waits, and so when
 	 * the call is due, ns. */
 	uint64_t remaining, due;
@@ -68,7 +68,6 @@ struct origin {
 	 * is not longer than this, and whose reply is not either. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
-	bool endless;		   /* a call does not say until when */
 	bool reading;		   /* what has come; replies wait until then */
 	bool refused;		   /* all of it: the service stops */
 	struct reply_message *out; /* being packed */

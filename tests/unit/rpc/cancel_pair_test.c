@@ -193,13 +193,13 @@ static struct ulrpc_client *client_of(struct ulrpc *rpc)
 	return c;
 }
 
-static void four_call(struct four *f, unsigned int i)
+static void four_call(struct four *f, unsigned int i, uint64_t deadline)
 {
 	struct iovec iov = { f->memory, sizeof(f->memory) };
 	struct ulrpc_bulk_conf lend = { .iov = &iov,
 					.niov = 1,
 					.access = ULRPC_BULK_SOURCE };
-	struct ulrpc_call_conf conf = { .deadline = 3600000000,
+	struct ulrpc_call_conf conf = { .deadline = deadline,
 					.bulks = &f->bulk[i],
 					.nbulks = 1 };
 
@@ -232,7 +232,8 @@ static void four_others(const struct four *f)
 
 /* Four workers, each in the middle of a call whose bulk does not come, because
  * nothing gets from the server to that client any more; and another client. */
-static void four_init(struct four *f, uint64_t keepalive)
+static void four_init_until(struct four *f, uint64_t keepalive,
+			    uint64_t deadline)
 {
 	const struct ulnet_id server = nth_id(SERVER), caller = nth_id(CALLER);
 	const struct ulnet_sim_link stuck = { .loss = LNET_SIM_ALWAYS };
@@ -266,9 +267,14 @@ static void four_init(struct four *f, uint64_t keepalive)
 	warm_up(g->sim, f->other);
 	lnet_sim_link_set(g->sim, &server.nid, &caller.nid, &stuck);
 	for (unsigned int i = 0; i < WORKERS; i++)
-		four_call(f, i);
+		four_call(f, i, deadline);
 	lnet_sim_run(g->sim, 50 * MSEC);
 	cr_assert_eq(ngot, 0);
+}
+
+static void four_init(struct four *f, uint64_t keepalive)
+{
+	four_init_until(f, keepalive, 3600000000);
 }
 
 static void four_are_free(const struct four *f)
@@ -308,6 +314,24 @@ Test(cancel_pair, four_whose_client_closes)
 	four_init(&f, 0);
 	ulrpc_client_close(f.g.client);
 	lnet_sim_run(f.g.sim, MSEC);
+	four_are_free(&f);
+	four_fini(&f);
+}
+
+/* The callers' time is over, and the server hears nothing of that. */
+Test(cancel_pair, four_whose_cancels_are_lost)
+{
+	const struct ulnet_id server = nth_id(SERVER), caller = nth_id(CALLER);
+	const struct ulnet_sim_link stuck = { .loss = LNET_SIM_ALWAYS };
+	struct four f;
+
+	four_init_until(&f, 0, 3000000);
+	lnet_sim_link_set(f.g.sim, &caller.nid, &server.nid, &stuck);
+	lnet_sim_run(f.g.sim, 2900 * MSEC);
+	cr_assert_eq(ngot, 0);
+	lnet_sim_run(f.g.sim, 100 * MSEC);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		cr_assert_eq(ended[i].ended, 1);
 	four_are_free(&f);
 	four_fini(&f);
 }

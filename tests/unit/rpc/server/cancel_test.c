@@ -305,6 +305,68 @@ Test(cancel, with_its_client)
 	serve_fini(&g);
 }
 
+/* A client that says nothing any more: what its callers waited for, until when
+ * they said, is canceled then, be it run inline, by a worker, or replied and
+ * waiting for bulk. */
+Test(cancel, at_the_callers_deadline)
+{
+	static const char *const methods[] = { "park", "hold", "hold" };
+	struct told told[3] = { { 0 }, { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct wire_call c = stranger_call_of(1 + i, methods[i], 1);
+
+		c.timeout = 500000;
+		c.remaining = 2000000;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	lnet_sim_run(g.sim, 1939 * MSEC);
+	cr_assert_eq(told[0].times, 0);
+	cr_assert_eq(a.replies, 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 0);
+	lnet_sim_run(g.sim, 60 * MSEC);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(told[i].times, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 3);
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	g.served.parked--;
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* Who does not end early is reported, whether somebody waits or not. */
+Test(cancel, stuck_after_the_deadline)
+{
+	struct ulrpc_service_conf conf = { .stuck = 5000000 };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig_with(&g, &conf, 1);
+	c.remaining = 1000000;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stuck), 0);
+	lnet_sim_run(g.sim, 4 * SEC);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stuck), 1);
+	serve_release(&g.served);
+	settle(&g);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
 /* ---- workers that sleep ---- */
 
 struct nap {
@@ -387,6 +449,23 @@ Test(cancel, wakes_a_worker)
 	serve_fini(&g);
 }
 
+/* A caller past his deadline holds no worker, whatever becomes of his word. */
+Test(cancel, wakes_a_worker_at_the_deadline)
+{
+	struct nap nap = { .us = ULRPC_NEVER };
+	struct wire_call c = stranger_call_of(1, "nap", 1);
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	c.remaining = 3000000;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 10 * SEC);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	cr_assert_eq(nap.slept, 3 * SEC);
+	serve_fini(&g);
+}
+
 /* For ever, but for the end of the service, or of the node. */
 Test(cancel, wakes_a_worker_at_the_end)
 {
@@ -447,6 +526,49 @@ Test(cancel, bulk_ends)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* A worker that moves bulk of nobody is free at the caller's deadline. */
+static void bulk_wait(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+
+	(void)body;
+	(void)length;
+	*(int *)arg = ulrpc_bulk_put_wait(r, 0, 0, &iov, 1);
+	ulrpc_reply(r, NULL, 0);
+}
+
+Test(cancel, bulk_ends_at_the_deadline)
+{
+	int rc = 1;
+	const struct ulrpc_method_conf method = { .name = "put",
+						  .handler = bulk_wait,
+						  .arg = &rc };
+	struct ulrpc_service_conf conf = { .name = "test",
+					   .methods = &method,
+					   .nmethods = 1 };
+	struct wire_call c = stranger_call_of(1, "put", 1);
+	struct serve_rig g;
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start(&g, &conf);
+	stranger_init(&a, g.sim, CALLER, SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	c.remaining = 2000000;
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 1999 * MSEC);
+	cr_assert_eq(rc, 1);
+	lnet_sim_run(g.sim, 2 * MSEC);
+	cr_assert_eq(rc, -ECANCELED, "%d", rc);
 	nothing_left(&g);
 	serve_fini(&g);
 }
