@@ -598,14 +598,13 @@ static bool is_said_alike(const struct ulrpc_call *a,
 	       a->said[2] == b->said[2];
 }
 
-/* The calls become part of the parcel, and of its head at @at. Most messages
- * have one timeout for all. */
+/* The calls become part of the parcel, and of its head at @at. */
 static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			     uint8_t *at)
 {
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
-	uint64_t usual = 0, time, due = TIME_NEVER;
+	uint64_t time, due = TIME_NEVER;
 	struct wire_call_rest rest; /* of @like */
 
 	for (unsigned int i = 0; i < l->n; i++) {
@@ -620,13 +619,10 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			continue;
 		}
 		time = attempt_time(call, l->now);
-		usual = usual ? usual : time / NSEC_PER_USEC;
 		due = attempt_due(call, time, l->now);
 		p->due = MIN(p->due, due);
 		entry_fill(p, i, call, due, l->now);
 		w = wire_call_of(call, segments, time, l->now);
-		if (w.timeout == usual)
-			w.timeout = 0;
 		segments += call->nbulks;
 		/* One that is sent again may have more time. */
 		like = w.nbulks || w.trace_length || i < p->nagain ? NULL
@@ -635,7 +631,7 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 			wire_call_rest_make(&rest, &w);
 		at = wire_call_put(at, &w);
 	}
-	return wire_timeout_put(at, usual);
+	return at;
 }
 
 /* Who asks is not executed. The answer may be the reply, whatever it has. */

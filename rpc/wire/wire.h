@@ -94,10 +94,7 @@ struct wire_requests {
 	uint64_t client;
 	uint64_t acked;
 	uint32_t epoch;
-	/* decoded only: */
-	uint64_t timeout; /* us: of calls that have none of their own, which
-			   * have it then */
-	uint32_t ncalls; /* at most WIRE_CALLS_MAX */
+	uint32_t ncalls; /* decoded only: at most WIRE_CALLS_MAX */
 };
 
 /* A bulk, to be encoded. */
@@ -150,14 +147,11 @@ static inline void wire_call_clear(struct wire_call *c)
  * least what the bound says, which for a call without bulks is WIRE_CALL_BOUND
  * + trace_length.
  */
-#define WIRE_REQUESTS_BOUND 48u
+#define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
 #define WIRE_BODIES_BOUND   8u
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
-/* Behind the calls: the timeout of those that have none of their own, us. Its
- * bound is in WIRE_REQUESTS_BOUND. */
-uint8_t *wire_timeout_put(uint8_t *p, uint64_t timeout);
 size_t wire_call_bound(const struct wire_call *call);
 /* wire_call_put(): rpc/wire/wire_call.h */
 /* @length: of all bodies together. Without any there is nothing to put. Also of

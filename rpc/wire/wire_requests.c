@@ -20,11 +20,6 @@ uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m)
 	return put_varint_field(p, 4, m->acked);
 }
 
-uint8_t *wire_timeout_put(uint8_t *p, uint64_t timeout)
-{
-	return put_varint_field(p, 6, timeout);
-}
-
 uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *s)
 {
 	uint8_t *begin = put_begin(p, 12);
@@ -320,14 +315,6 @@ static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
 	return p;
 }
 
-static void give_timeout(const struct wire_requests *m,
-			 struct wire_call *calls)
-{
-	for (uint32_t i = 0; i < m->ncalls; i++)
-		if (!calls[i].timeout)
-			calls[i].timeout = m->timeout;
-}
-
 static bool get_requests(struct wire_view head, struct wire_requests *m,
 			 struct wire_call *calls, uint64_t *bodies)
 {
@@ -352,9 +339,6 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 		case TAG(5, WT_LEN):
 			p = get_call_part(p, head.end, m, calls, &common);
 			break;
-		case TAG(6, WT_VARINT):
-			p = get_varint(p, head.end, &m->timeout);
-			break;
 		case TAG(15, WT_LEN):
 			p = get_bodies(p, head.end, bodies);
 			break;
@@ -362,8 +346,6 @@ static bool get_requests(struct wire_view head, struct wire_requests *m,
 			p = get_unknown(p, head.end, tag);
 		}
 	}
-	if (m->timeout)
-		give_timeout(m, calls);
 	return p == head.end;
 }
 

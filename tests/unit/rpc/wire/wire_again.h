@@ -99,7 +99,6 @@ static inline int again_requests(const uint8_t *bytes, size_t length,
 		p = end;
 	}
 	BUG_ON(body != bytes + length);
-	p = wire_timeout_put(p, m.timeout);
 	return again_end(out, WIRE_REQUESTS, p, bodies, (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;

@@ -155,13 +155,12 @@ static void check_bulks(const struct wire_call *got, const struct call *want)
 	cr_assert_not(wire_segments_next(&bulks, &s), "seed %u", seed);
 }
 
-static void check_call(const struct wire_call *got, const struct call *c,
-		       uint64_t timeout)
+static void check_call(const struct wire_call *got, const struct call *c)
 {
 	const struct wire_call *want = &c->call;
 
 	CHECK(got->xid, want->xid);
-	CHECK(got->timeout, want->timeout ? want->timeout : timeout);
+	CHECK(got->timeout, want->timeout);
 	CHECK(got->remaining, want->remaining);
 	CHECK(got->attempt, want->attempt);
 	CHECK(got->method, want->method);
@@ -192,12 +191,11 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.connection, want->connection);
 	CHECK(got.client, want->client);
 	CHECK(got.acked, want->acked);
-	CHECK(got.timeout, want->timeout);
 	CHECK(got.epoch, want->epoch);
 	CHECK(got.ncalls, want->ncalls);
 	body = copy + (hdr_data >> 32 & 0xffff);
 	for (uint32_t i = 0; i < want->ncalls; i++) {
-		check_call(&got_calls[i], &calls[i], want->timeout);
+		check_call(&got_calls[i], &calls[i]);
 		cr_assert_eq(got_calls[i].body, body, "seed %u", seed);
 		body += got_calls[i].length;
 	}
@@ -224,7 +222,6 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 		p = end;
 		length += calls[i].call.length;
 	}
-	p = wire_timeout_put(p, m->timeout);
 	return put_bodies(buf, p, length, WIRE_REQUESTS, hdr_data, bodies);
 }
 
@@ -237,7 +234,6 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 		.connection = number(),
 		.client = number(),
 		.acked = number(),
-		.timeout = number(),
 		.epoch = number32(),
 		.ncalls = ncalls,
 	};
@@ -250,7 +246,6 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 	pb.connection = m.connection;
 	pb.client = m.client;
 	pb.acked = m.acked;
-	pb.timeout = m.timeout;
 	pb.epoch = m.epoch;
 	pb.n_call = ncalls;
 	pb.call = pb_calls;
