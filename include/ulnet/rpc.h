@@ -78,8 +78,9 @@ struct ulrpc_conf {
 			     * ULRPC_NEVER */
 	uint64_t connect_timeout; /* us for one attempt to connect; 0 = 5 s */
 	/* us: bounds of the time that the server has for an attempt of a call
-	 * before the client asks after it; 0 = 50 ms, and 30 s. A minimum above
-	 * the maximum is refused. */
+	 * before the client asks after it, which is never more than half of
+	 * what the call has left; 0 = 50 ms, and 30 s. A minimum above the
+	 * maximum is refused. */
 	uint64_t timeout_min, timeout_max;
 	/* The policy of all calls, whatever they say; 0 = their own. */
 	enum ulrpc_backoff force_policy;

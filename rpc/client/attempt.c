@@ -38,47 +38,54 @@ static const struct retry_rule *rule_of(const struct ulrpc_call *call)
 	return call->retry ? call->retry : &call->client->retry;
 }
 
+static uint64_t time_left(const struct ulrpc_call *call, uint64_t now)
+{
+	return call->deadline - MIN(now, call->deadline);
+}
+
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 {
-	uint64_t left = call->deadline - MIN(now, call->deadline);
+	uint64_t left = time_left(call, now);
 	uint64_t time = client_timeout(call->client, call->method, left);
+	uint64_t most =
+		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
 
 	/* What was not enough would not be the next time. */
 	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
-		time = MIN(rpc_at(time, time), left);
+		time = MIN(rpc_at(time, time), most);
 	return time;
 }
 
 /* Clients whose messages were lost at the same moment do not ask at the same
  * moment. Messages of one client are due in the order in which they were sent,
- * or each would have to find its place among all that are under way. However
- * long round trips used to be, half of what the call has beyond T is left to
- * find out what became of the attempt, and to make another one. */
+ * or each would have to find its place among all that are under way. The pause
+ * is at most half of the time before it, for a dead server is to be known soon.
+ * However long round trips used to be, half of what the call has beyond T is
+ * left to find out what became of the attempt, and to make another one. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
-	uint64_t left = call->deadline - MIN(now, call->deadline);
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t jitter = likely(!call->retries) ? call->client->watch_jitter
 						 : shard_jitter(call->shard);
-	uint64_t pause = retry_pause(rule_of(call), call->retries + 1, time,
-				     rtt, jitter);
-	uint64_t due = import_patiently(call->client->imp,
-					rpc_at(rpc_at(time, rtt), pause));
+	uint64_t wait = rpc_at(time, rtt), left = time_left(call, now);
 
-	return rpc_at(now, MIN(due, time + (left - time) / 2));
+	wait = rpc_at(wait, retry_pause(rule_of(call), call->retries + 1, time,
+					MIN(rtt, wait / 4), jitter));
+	wait = import_patiently(call->client->imp, wait);
+	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
 /* A query is not repeated at shorter intervals than QUERY_TIME. */
 uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
 {
 	const struct import *imp = call->client->imp;
-	uint64_t left = call->deadline - MIN(now, call->deadline);
 	uint64_t pause = backoff_pause(&query_law, call->asks,
 				       shard_random(call->shard, UINT64_MAX));
-	uint64_t due =
+	uint64_t wait =
 		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
 
-	return rpc_at(now, MIN(due, MAX(left / 2, QUERY_TIME)));
+	return rpc_at(now, MIN(wait, MAX(time_left(call, now) / 2,
+					 QUERY_TIME)));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)
@@ -480,7 +487,6 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	bool query = r->attempt != call->out.attempt;
 	uint32_t epoch =
 		query ? call->query.parcel->epoch : call->out.parcel->epoch;
-	uint64_t now = shard_now(call->shard);
 
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
@@ -509,9 +515,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		on_unknown_call(call);
 		return true;
 	case WIRE_EXPIRED:
-		/* It is the attempt that has; or has the call as well? */
-		if (call->deadline - now <= attempt_time(call, now))
-			return false;
+		/* The attempt has; its call has time for another one, or no. */
 		return call_retry(call, 0);
 	case WIRE_OVERLOADED:
 		return !rule_of(call)->tell_overloaded &&

@@ -128,5 +128,5 @@ uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 		t = rpc_at(rpc_at(estimate, estimate / 2),
 			   MAX(GRACE_MIN, varies));
 	t = MIN(MAX(t, rpc_ns(conf->timeout_min)), rpc_ns(conf->timeout_max));
-	return MIN(t, remaining);
+	return MIN(t, remaining / 2);
 }

@@ -7,8 +7,9 @@
  *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
  *	grace = max(20 ms, 4 * the deviation of round trips)
  *
- * and not beyond the end of the call. The answer is awaited for T and a round
- * trip. Without any estimate T is a second.
+ * and no more than half of what the call has left: so there is time to ask what
+ * became of the attempt, and for another one. The answer is awaited for T and a
+ * round trip. Without any estimate T is a second.
  *
  * Samples are queue and service of first attempts, as the server reports them,
  * and round trips are what is left of the whole: calls are counted by the run

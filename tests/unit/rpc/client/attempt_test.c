@@ -87,13 +87,20 @@ Test(attempt, has_its_time_and_a_round_trip)
 	rig_close(&g);
 }
 
-Test(attempt, that_is_longer_than_the_call_is_not_asked_about)
+Test(attempt, has_no_more_than_half_of_what_is_left)
 {
 	open_with(1000000);
+	g.fake->mute_queries = true;
 	call(&g, &n, 900000);
+	run(&g, 440 * MSEC);
+	cr_assert_eq(call_nr(1)->timeout, 450000);
+	cr_assert_eq(g.fake->nqueries, 0);
+	run(&g, 20 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	/* Those that are not answered have no more than half, either. */
 	run(&g, 2 * SEC);
 	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
-	cr_assert_eq(g.fake->nqueries, 0);
+	cr_assert_geq(g.fake->nqueries, 3);
 	rig_close(&g);
 }
 
@@ -117,6 +124,40 @@ Test(attempt, leaves_time_to_ask)
 	cr_assert_gt(g.fake->nqueries, 4);
 	cr_assert_leq(g.fake->nqueries, 10, "%u", g.fake->nqueries);
 	rig_close(&g);
+}
+
+/* Of which the server says, or patience, that it takes longer than the caller
+ * waits. */
+static void say_long(struct fake *f, struct wire_opened *o)
+{
+	(void)f;
+	o->estimate = 20000000;
+}
+
+static void lose_the_first(uint64_t deadline, unsigned int patience)
+{
+	rig_open(&g);
+	g.fake->on_opened = say_long;
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call(&g, &n, deadline);
+	run(&g, 10 * MSEC);
+	g.client->imp->patience = patience;
+	cr_assert_eq(g.fake->ncalls, 1);
+	cr_assert_geq(call_nr(0)->timeout, deadline / 2 - 10000);
+	cr_assert_leq(call_nr(0)->timeout, deadline / 2);
+	g.fake->mute_calls = false;
+	run(&g, deadline * USEC);
+	ended_well(&n);
+	cr_assert_eq(n.outcome.retries, 1);
+	rig_close(&g);
+}
+
+Test(attempt, that_is_lost_is_repeated_in_time_whatever_it_takes)
+{
+	lose_the_first(10000000, 0);
+	lose_the_first(1000000, 0);
+	lose_the_first(10000000, 7);
 }
 
 /* Deadlines that come before those of attempts sent earlier. */
@@ -470,6 +511,7 @@ Test(attempt, is_asked_about_when_there_is_a_connection)
 Test(attempt, that_expired_is_repeated_with_more_time)
 {
 	open_with(100000);
+	g.rpc->conf.timeout_max = 1000000;
 	call(&g, &n, 10000000);
 	run(&g, 10 * MSEC);
 	says(call_nr(1), WIRE_EXPIRED);
@@ -481,6 +523,48 @@ Test(attempt, that_expired_is_repeated_with_more_time)
 	cr_assert_eq(g.fake->nqueries, 1);
 	ends_with(call_nr(2));
 	cr_assert_eq(n.outcome.retries, 1);
+	rig_close(&g);
+}
+
+Test(attempt, never_has_more_time_than_the_most)
+{
+	open_with(100000);
+	g.rpc->conf.timeout_max = 150000;
+	call(&g, &n, 60000000);
+	for (unsigned int i = 1; i < 6; i++) {
+		run(&g, SEC);
+		cr_assert_eq(g.fake->ncalls, 1 + i);
+		cr_assert_eq(call_nr(i)->timeout, i == 1 ? 100000 : 150000);
+		fake_answer(g.fake, call_nr(i), WIRE_EXPIRED, NULL, 0);
+	}
+	run(&g, SEC);
+	fake_echo(g.fake, call_nr(6));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+/* As the caller's time is, not that of the attempt. */
+Test(attempt, that_expired_is_repeated_if_there_is_time)
+{
+	uint64_t rtt;
+
+	open_with(1000000);
+	call(&g, &many[0], 1100000);
+	call(&g, &many[1], 600000);
+	run(&g, MSEC);
+	rtt = import_rtt(g.client->imp);
+	cr_assert_leq(rtt, 10 * MSEC);
+	run(&g, 599 * MSEC - rtt);
+	for (unsigned int i = 0; i < 2; i++)
+		fake_answer(g.fake, call_nr(1 + i), WIRE_EXPIRED, NULL, 0);
+	run(&g, rtt);
+	cr_assert_eq(g.fake->ncalls, 4);
+	cr_assert_eq(call_nr(3)->xid, call_nr(1)->xid);
+	ended_by(&many[1], ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
+	fake_echo(g.fake, call_nr(3));
+	run(&g, 10 * MSEC);
+	ended_well(&many[0]);
 	rig_close(&g);
 }
 

@@ -339,7 +339,8 @@ Test(call, ends_by_its_deadline_without_an_answer)
 	run(&g, 10 * SEC);
 	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
 	cr_assert_eq(n.at, 300 * MSEC);
-	cr_assert_eq(n.outcome.attempts, 1);
+	cr_assert_eq(n.outcome.queries, 1);
+	cr_assert_eq(n.outcome.attempts, 2);
 	rig_close(&g);
 }
 

@@ -45,7 +45,7 @@ Test(timeout, a_second_if_nothing_is_known)
 {
 	rig_open(&g);
 	cr_expect_eq(timeout_of(METHOD), SEC);
-	cr_expect_eq(client_timeout(g.client, METHOD, 300 * MSEC), 300 * MSEC);
+	cr_expect_eq(client_timeout(g.client, METHOD, 300 * MSEC), 150 * MSEC);
 	rig_close(&g);
 }
 
@@ -63,7 +63,7 @@ Test(timeout, as_the_service_says)
 	call(&g, &n, 100000000);
 	run(&g, 100 * MSEC);
 	cr_expect_eq(timeout_of(METHOD), 60 * MSEC + GRACE);
-	cr_expect_eq(client_timeout(g.client, METHOD, MSEC), MSEC);
+	cr_expect_eq(client_timeout(g.client, METHOD, MSEC), MSEC / 2);
 	ulrpc_cancel(n.call);
 	run(&g, MSEC);
 	ended_by(&n, ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
