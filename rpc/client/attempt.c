@@ -138,8 +138,6 @@ static void call_missed(struct ulrpc_call *call, uint64_t now)
 
 	if (call->fsm.state == CALL_ASKED) {
 		call->asks++;
-		import_suspect(imp, call->query.parcel->epoch,
-			       import_patiently(imp, attempt_time(call, now)));
 		grow_patience(imp, call, now);
 	}
 	call_ask(call);
@@ -206,6 +204,16 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index)
 	stat_count(call->shard, RPC_STAT_queries_sent);
 	call->expected = p->due;
 	attempt_move(call, CALL_ASKED);
+}
+
+void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
+{
+	struct ulrpc_client *c = call->client;
+	uint64_t time = client_timeout(c, call->method, TIME_NEVER);
+
+	import_asked(c->imp, p->epoch,
+		     import_patiently(c->imp,
+				      rpc_at(time, import_rtt(c->imp))));
 }
 
 void call_extend(struct ulrpc_call *call, uint64_t until)

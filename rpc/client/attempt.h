@@ -47,6 +47,8 @@ void attempt_on_watch(struct ulnet_timer *timer);
 /* The query about the call, which is the entry @index of @p, is being made. */
 void attempt_on_asked(struct ulrpc_call *call, struct parcel *p,
 		      uint32_t index);
+/* @p, with queries about @call and others, is on its way. */
+void attempts_asked(const struct ulrpc_call *call, const struct parcel *p);
 
 /* A call is out, and ... */
 

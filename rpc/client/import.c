@@ -33,8 +33,6 @@
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
-/* In a hurry; and no server that is alive rests for longer than all of them. */
-#define PROBE_HURRY_MIN (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
 
 #define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
@@ -363,7 +361,7 @@ static uint64_t probe_interval(const struct import *imp)
 
 	if (!imp->hurry)
 		return usual;
-	return MIN(usual, MAX(imp->hurry / 4, PROBE_HURRY_MIN));
+	return MIN(usual, MAX(imp->hurry / 4, PROBE_INTERVAL_MIN));
 }
 
 /* There is no doubt any more. */
@@ -502,15 +500,16 @@ void import_doubt(struct import *imp, uint32_t epoch)
 	import_probe(imp);
 }
 
-void import_suspect(struct import *imp, uint32_t epoch, uint64_t within)
+void import_asked(struct import *imp, uint32_t epoch, uint64_t within)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
 	imp->hurry = imp->hurry ? MIN(imp->hurry, within) : within;
-	if (imp->fsm.state == IMPORT_SUSPECT)
-		shard_arm(imp->shard, &imp->timer, next_look(imp));
-	else
-		import_doubt(imp, epoch);
+	if (!imp->probes) {
+		imp->probes = 1;
+		imp->probed = shard_now(imp->shard);
+	}
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
 static void on_timer(struct ulnet_timer *timer)

@@ -87,7 +87,7 @@ struct import {
 	uint64_t used;	     /* ns: when the last call ended or began */
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* without an answer */
-	uint64_t hurry;	     /* ns: how long who doubts would wait; or 0 */
+	uint64_t hurry;	     /* ns: import_asked()'s, the least; or 0 */
 	uint64_t probed;     /* ns: when the last one was sent */
 
 	/* Attempts and queries have so many times twice as long as they usually
@@ -170,9 +170,10 @@ static inline void import_heard(struct import *imp, uint64_t now)
 }
 /* A message of @epoch may not have been delivered: is the server there? */
 void import_doubt(struct import *imp, uint32_t epoch);
-/* The same, of an attempt that had the time @within, ns, to be answered: a dead
- * server is to be found out in no more than about that. */
-void import_suspect(struct import *imp, uint32_t epoch, uint64_t within);
+/* A question about calls goes out, which a server that is there answers at once:
+ * it counts as a probe. Attempts of these calls are to be answered @within ns: a
+ * dead server is to be found out in not much more than that from now on. */
+void import_asked(struct import *imp, uint32_t epoch, uint64_t within);
 /* A message that was sent at @sent, ns, was not delivered. */
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
 /* The server has answered a call. */

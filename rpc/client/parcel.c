@@ -857,10 +857,12 @@ bool parcel_query(struct ulrpc_client *c)
 		attempt_on_asked(l.calls[i], p, i);
 	}
 	c->imp->sent = l.now;
-	if (parcel_launch(p, &l))
+	if (parcel_launch(p, &l)) {
 		undelivered(p);
-	else
-		attempt_watch(c, p);
+		return true;
+	}
+	attempt_watch(c, p);
+	attempts_asked(l.calls[0], p);
 	return true;
 }
 

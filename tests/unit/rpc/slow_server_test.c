@@ -9,7 +9,6 @@
 #include "rpc/client/timeout.h"
 #include "tests/unit/rpc/serve_rig.h"
 
-#define USUAL	(200 * MSEC)
 #define CALLS	60
 #define WORKERS 2
 
@@ -78,15 +77,18 @@ static void call(struct called *c)
 		     0);
 }
 
-/* It is known what calls take. */
-static void learn(void)
+/* What calls take usually. */
+static const uint64_t usual[] = { MSEC, 30 * MSEC, 200 * MSEC, SEC };
+
+/* It is known that they take @takes. */
+static void learn(uint64_t takes)
 {
 	struct called c;
 
-	r.takes = USUAL;
+	r.takes = takes;
 	for (unsigned int i = 0; i < 50; i++) {
 		call(&c);
-		lnet_sim_run(r.g.sim, 5 * USUAL);
+		lnet_sim_run(r.g.sim, 5 * takes);
 		cr_assert_eq(c.ended, 1);
 		cr_assert_eq(c.outcome.status, 0);
 	}
@@ -105,34 +107,41 @@ static uint64_t timeout(void)
 	return client_timeout(r.g.client, ulrpc_method("work"), TIME_NEVER);
 }
 
-Test(slow_server, is_waited_for)
+/* Calls that take @usually take @times as long. */
+static void wait_for(uint64_t usually, uint64_t times)
 {
-	for (uint64_t times = 10; times <= 100; times *= 10) {
-		static struct called c[CALLS];
+	static struct called c[CALLS];
 
-		rig_init(times);
-		learn();
-		cr_assert_leq(timeout(), 4 * USUAL);
-		r.takes = times * USUAL;
-		for (unsigned int i = 0; i < CALLS; i++)
-			call(&c[i]);
-		lnet_sim_run(r.g.sim, CALLS / WORKERS * r.takes + SEC);
-		for (unsigned int i = 0; i < CALLS; i++) {
-			cr_assert_eq(c[i].ended, 1, "%u", i);
-			cr_assert_eq(c[i].outcome.status, 0, "%u: %s", i,
-				     ulrpc_cause_name(c[i].outcome.cause));
-			cr_assert_eq(c[i].outcome.attempts, 1);
-		}
-		cr_assert_eq(r.executed, CALLS);
-		cr_assert_gt(r.extensions, 0);
-		cr_assert_eq(counted(CALLER, RPC_STAT_connections_made), 1);
-		cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
-		cr_assert_eq(counted(SERVER, RPC_STAT_requests_again), 0);
-		serve_fini(&r.g);
+	rig_init(times);
+	learn(usually);
+	cr_assert_leq(timeout(), MAX(4 * usually, 60 * MSEC));
+	r.takes = times * usually;
+	for (unsigned int i = 0; i < CALLS; i++)
+		call(&c[i]);
+	lnet_sim_run(r.g.sim, CALLS / WORKERS * r.takes + SEC);
+	for (unsigned int i = 0; i < CALLS; i++) {
+		cr_assert_eq(c[i].ended, 1, "%u", i);
+		cr_assert_eq(c[i].outcome.status, 0, "%u: %s", i,
+			     ulrpc_cause_name(c[i].outcome.cause));
+		cr_assert_eq(c[i].outcome.attempts, 1);
 	}
+	cr_assert_eq(r.executed, CALLS);
+	cr_assert_gt(r.extensions, 0);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_made), 1);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	cr_assert_eq(counted(SERVER, RPC_STAT_requests_again), 0);
+	serve_fini(&r.g);
 }
 
-Test(slow_server, is_not_dead)
+Test(slow_server, is_waited_for)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(usual); i++)
+		for (uint64_t times = 10; times <= 100; times *= 10)
+			wait_for(usual[i], times);
+}
+
+/* How long it takes until that is known. */
+static void find_dead(uint64_t usually, uint64_t seed)
 {
 	const struct ulnet_sim_link dead = { .loss = LNET_SIM_ALWAYS };
 	const struct ulnet_nid any = LNET_NID_ANY;
@@ -140,8 +149,8 @@ Test(slow_server, is_not_dead)
 	struct called c;
 	uint64_t since, longest, rtt;
 
-	rig_init(1);
-	learn();
+	rig_init(seed);
+	learn(usually);
 	imp = r.g.client->imp;
 	rtt = import_rtt(imp);
 	longest = 3 * (timeout() + rtt);
@@ -156,4 +165,11 @@ Test(slow_server, is_not_dead)
 		      (unsigned long)(longest / MSEC));
 	cr_assert_not(import_is_up(imp));
 	serve_fini(&r.g);
+}
+
+Test(slow_server, is_not_dead)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(usual); i++)
+		for (uint64_t seed = 1; seed <= 8; seed++)
+			find_dead(usual[i], seed);
 }
