@@ -75,12 +75,14 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
-/* A query is not repeated at shorter intervals than QUERY_TIME. */
-uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now)
+/* A query is not repeated at shorter intervals than QUERY_TIME. @random is the
+ * same for all calls of a query, so that those that were asked about as often
+ * are asked about together again. */
+static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
+			  uint64_t random)
 {
 	const struct import *imp = call->client->imp;
-	uint64_t pause = backoff_pause(&query_law, call->asks,
-				       shard_random(call->shard, UINT64_MAX));
+	uint64_t pause = backoff_pause(&query_law, call->asks, random);
 	uint64_t wait =
 		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
 
@@ -194,7 +196,8 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
-void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index)
+void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
+		      uint64_t random)
 {
 	if (call->query.parcel)
 		parcel_forget(call, &call->query);
@@ -202,7 +205,8 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index)
 	call->query = (struct place){ p, index, call->attempts++ };
 	call->queries++;
 	stat_count(call->shard, RPC_STAT_queries_sent);
-	call->expected = p->due;
+	call->expected = query_due(call, p->sent, random);
+	p->due = MIN(p->due, call->expected);
 	attempt_move(call, CALL_ASKED);
 }
 

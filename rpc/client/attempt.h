@@ -22,12 +22,11 @@
 #include "rpc/client/parcel.h"
 #include "rpc/client/timeout.h"
 
-/* T of an attempt that begins at @now, ns, which doubles with each retry; when
- * it is to be answered at the latest; and a query. */
+/* T of an attempt that begins at @now, ns, which doubles with each retry; and
+ * when it is to be answered at the latest. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
-uint64_t attempt_query_due(const struct ulrpc_call *call, uint64_t now);
 
 /* At p->due, or soon after, the calls of @p that nothing was heard of are asked
  * about. */
@@ -44,9 +43,11 @@ static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
 /* client.watch_timer */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* The query about the call, which is the entry @index of @p, is being made. */
-void attempt_on_asked(struct ulrpc_call *call, struct parcel *p,
-		      uint32_t index);
+/* The query about the call, which is the entry @index of @p, is being made:
+ * @p->due is not after the time when that is to be answered. @random: 64 bits,
+ * the same for all calls of @p. */
+void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
+		      uint64_t random);
 /* @p, with queries about @call and others, is on its way. */
 void attempts_asked(const struct ulrpc_call *call, const struct parcel *p);
 

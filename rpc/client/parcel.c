@@ -820,7 +820,6 @@ static void query_fill(struct load *l)
 {
 	struct ulrpc_call *call;
 
-	l->due = 0;
 	list_for_each_entry (call, &l->client->ask, link) {
 		if (l->n == WIRE_CALLS_MAX ||
 		    (l->n && l->need + call->reply_need > REPLIES_MAX) ||
@@ -829,7 +828,6 @@ static void query_fill(struct load *l)
 		l->head += WIRE_CALL_BOUND;
 		l->need += call->reply_need;
 		l->until = MAX(l->until, call->deadline);
-		l->due = MAX(l->due, attempt_query_due(call, l->now));
 		l->nsegments += call->nbulks;
 		l->calls[l->n++] = call;
 	}
@@ -837,6 +835,7 @@ static void query_fill(struct load *l)
 
 bool parcel_query(struct ulrpc_client *c)
 {
+	uint64_t random = shard_random(c->shard, UINT64_MAX);
 	struct parcel *p;
 	struct load l;
 
@@ -854,7 +853,7 @@ bool parcel_query(struct ulrpc_client *c)
 	}
 	for (unsigned int i = 0; i < l.n; i++) {
 		p->entries[i].call = l.calls[i];
-		attempt_on_asked(l.calls[i], p, i);
+		attempt_on_asked(l.calls[i], p, i, random);
 	}
 	c->imp->sent = l.now;
 	if (parcel_launch(p, &l)) {

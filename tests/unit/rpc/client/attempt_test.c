@@ -380,6 +380,44 @@ Test(attempt, of_many_calls_are_asked_about_together)
 	rig_close(&g);
 }
 
+static unsigned int queries_of(const struct arrived *a)
+{
+	unsigned int of = 0;
+
+	for (unsigned int i = 0; i < g.fake->nqueries; i++)
+		of += query_nr(i)->xid == a->xid;
+	return of;
+}
+
+/* A call that is asked about for the first time, together with one that was
+ * asked about often, is not patient for that. */
+Test(attempt, each_is_asked_about_at_its_own_pace)
+{
+	open_with(300000);
+	g.fake->mute_queries = true;
+	g.client->imp->patient_until = TIME_NEVER; /* and so it stays */
+	call(&g, &many[0], 60000000);
+	call(&g, &many[1], 60000000);
+	run(&g, 310 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulrpc_call *c = slots_find(&g.client->imp->slots,
+						  call_nr(1 + i)->slot);
+
+		cr_assert_eq(c->query.parcel->n, 2);
+		c->asks = i ? 0 : 9;
+		call_ask(c);
+	}
+	run(&g, 300 * MSEC);
+	cr_assert_gt(queries_of(call_nr(2)), queries_of(call_nr(1)) + 1);
+	for (unsigned int i = 0; i < 2; i++)
+		fake_echo(g.fake, call_nr(1 + i));
+	run(&g, 10 * MSEC);
+	for (unsigned int i = 0; i < 2; i++)
+		ended_well(&many[i]);
+	rig_close(&g);
+}
+
 /* ---- extensions ---- */
 
 Test(attempt, that_is_extended_is_not_asked_about)
