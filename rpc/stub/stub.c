@@ -173,16 +173,23 @@ struct letter {
 	struct packed body;
 };
 
-/* On success to be given back with packed_fini(). @conf: complete. */
-static int letter_init(struct letter *letter, const struct stub_method *m,
+/* On success to be given back with packed_fini(). @m: NULL: the stub has no such
+ * method. @conf: complete; NULL: what is usual for @m. */
+static int letter_init(struct letter *letter, const struct stub *stub,
+		       const struct stub_method *m,
 		       const ProtobufCMessage *request,
 		       const struct ulrpc_call_conf *conf)
 {
 	int rc;
 
+	if (!m)
+		return -ENOENT;
 	if (request->descriptor != m->input.descriptor)
 		return -EINVAL;
-	letter->conf = *conf;
+	if (conf)
+		letter->conf = *conf;
+	else
+		method_conf(stub, m, &letter->conf);
 	rc = add_bulks(m, request, &letter->conf, &letter->list);
 	return rc ? rc : packed_init(&letter->body, request);
 }
@@ -193,7 +200,7 @@ static int submit(struct stub *stub, const struct stub_method *m,
 		  struct ulrpc_call **call_p)
 {
 	struct letter letter;
-	int rc = letter_init(&letter, m, request, conf);
+	int rc = letter_init(&letter, stub, m, request, conf);
 
 	if (rc)
 		return rc;
@@ -215,7 +222,6 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	struct stub_call lost = { .status = -ENOMEM,
 				  .closure = closure,
 				  .arg = closure_data };
-	struct ulrpc_call_conf conf;
 	int rc;
 
 	if (!call) {
@@ -225,8 +231,7 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	*call = (struct stub_call){ .reply = m->output,
 				    .closure = closure,
 				    .arg = closure_data };
-	method_conf(stub, m, &conf);
-	rc = submit(stub, m, request, &conf, call, NULL);
+	rc = submit(stub, m, request, NULL, call, NULL);
 	if (rc)
 		fail_later(stub->client, call, rc);
 }
@@ -318,7 +323,6 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = find(service, method);
-	struct ulrpc_call_conf usual;
 	struct stub_call *call;
 	int rc;
 
@@ -330,8 +334,7 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 	*call = (struct stub_call){ .reply = m->output,
 				    .done = done,
 				    .arg = arg };
-	method_conf(stub, m, &usual);
-	rc = submit(stub, m, request, conf ? conf : &usual, call, call_p);
+	rc = submit(stub, m, request, conf, call, call_p);
 	if (rc)
 		free(call);
 	return rc;
@@ -401,14 +404,9 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = find(service, method);
-	struct ulrpc_call_conf usual;
 	struct letter letter;
-	int rc;
+	int rc = letter_init(&letter, stub, m, request, conf);
 
-	if (!m)
-		return -ENOENT;
-	method_conf(stub, m, &usual);
-	rc = letter_init(&letter, m, request, conf ? conf : &usual);
 	if (rc)
 		return rc;
 	rc = wait_for_reply(stub, m, &letter, reply_p, outcome);
@@ -425,14 +423,9 @@ int ulrpc_set_message(struct ulrpc_set *set, ProtobufCService *service,
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = find(service, method);
-	struct ulrpc_call_conf usual;
 	struct letter letter;
-	int rc;
+	int rc = letter_init(&letter, stub, m, request, conf);
 
-	if (!m)
-		return -ENOENT;
-	method_conf(stub, m, &usual);
-	rc = letter_init(&letter, m, request, conf ? conf : &usual);
 	if (rc)
 		return rc;
 	rc = ulrpc_set_call(set, stub->client, m->number, letter.body.bytes,
