@@ -20,7 +20,10 @@ static const char *const ni_keys[] = {
 
 /* ---- names ---- */
 
-int item_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
+/* Reads the name of a net that can have NIs: -ENOENT for what is none, -EINVAL
+ * for lo. */
+static int item_net(const struct scope *s, const struct tree *t,
+		    uint32_t *net_p)
 {
 	const char *text;
 	int rc = scope_text(s, t, &text);

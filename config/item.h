@@ -8,10 +8,6 @@
 
 #include "config/plan.h"
 
-/* Reads the name of a net that can have NIs: -ENOENT for what is none, -EINVAL
- * for lo. */
-int item_net(const struct scope *s, const struct tree *t,
-	     uint32_t *net_p) must_check;
 int item_nid(const struct scope *s, const struct tree *t,
 	     struct ulnet_nid *nid_p) must_check;
 

@@ -17,7 +17,11 @@ void plan_fini(struct plan *plan)
 	free(plan->steps);
 }
 
-const char *wish_name(const struct ni_wish *wish, char name[WISH_NAME_SIZE])
+/* "tcp(eth0)" or "10.0.0.1@tcp" */
+#define WISH_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
+
+static const char *wish_name(const struct ni_wish *wish,
+			     char name[WISH_NAME_SIZE])
 {
 	char net[LNET_NIDSTR_SIZE];
 

@@ -57,8 +57,4 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
  * failed, and a note says what could not be undone. */
 int plan_run(struct plan *plan);
 
-/* "tcp(eth0)" or "10.0.0.1@tcp" */
-#define WISH_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
-const char *wish_name(const struct ni_wish *wish, char name[WISH_NAME_SIZE]);
-
 #endif

@@ -84,7 +84,8 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 
 /* ---- networks ---- */
 
-bool spec_net_is_ip(uint32_t net)
+/* Do interfaces on this type of net have an IP address? */
+static bool net_is_ip(uint32_t net)
 {
 	switch (LNET_NET_TYPE(net)) {
 	case LNET_TYPE_SOCK:
@@ -215,7 +216,7 @@ static int parse_net(struct networks *w, const char **pos)
 				     "an interface is expected");
 		*pos = blanks(end + 1);
 	} else {
-		rc = spec_net_is_ip(net) ? first_interface(name) : -ENODEV;
+		rc = net_is_ip(net) ? first_interface(name) : -ENODEV;
 		if (rc)
 			return wrong(w, start, rc,
 				     "%s: no interface that could be used",

@@ -15,7 +15,4 @@ int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE]);
  * both fill *@highest_p. -EINVAL. */
 int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
 
-/* Do interfaces on this type of net have an IP address? */
-bool spec_net_is_ip(uint32_t net);
-
 #endif

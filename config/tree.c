@@ -166,8 +166,9 @@ struct tree *tree_text(struct tree *parent, const char *key,
 	return tree_add(parent, key, TREE_SCALAR, form, text);
 }
 
-struct tree *tree_printf(struct tree *parent, const char *key,
-			 enum tree_form form, const char *fmt, ...)
+__attribute__((format(printf, 4, 5)))
+static struct tree *tree_printf(struct tree *parent, const char *key,
+				enum tree_form form, const char *fmt, ...)
 {
 	struct tree *t;
 	char *text;

@@ -70,9 +70,6 @@ struct tree *tree_uint(struct tree *parent, const char *key, uint64_t value);
 /* TREE_PLAIN: quoted if it could be taken for null. */
 struct tree *tree_text(struct tree *parent, const char *key,
 		       enum tree_form form, const char *text);
-struct tree *tree_printf(struct tree *parent, const char *key,
-			 enum tree_form form, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
 /* A copy of @t with all that is under it. */
 struct tree *tree_copy(struct tree *parent, const char *key,
 		       const struct tree *t);

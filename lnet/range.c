@@ -181,8 +181,10 @@ static int take_range(struct lnet_text *t, uint32_t min, uint32_t max,
 	return take_stride(t, &r->stride);
 }
 
-int lnet_range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
-		     struct lnet_range *range_p)
+/* Takes a rangeexpr and blanks around it; '*' is [min, max]. The result is
+ * normal. 0, -EINVAL. */
+static int range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
+		       struct lnet_range *range_p)
 {
 	struct lnet_range r = { min, max, 1 };
 	int rc;
@@ -301,7 +303,7 @@ int lnet_ranges_parse_list(struct lnet_text *t, uint32_t min, uint32_t max,
 			return lnet_text_fail(t, t->p,
 					      "more than %d ranges in brackets",
 					      LNET_RANGES_MAX);
-		rc = lnet_range_parse(t, min, max, &r[count++]);
+		rc = range_parse(t, min, max, &r[count++]);
 		if (rc)
 			return rc;
 	} while (lnet_text_take(t, ','));

@@ -112,11 +112,6 @@ must_check int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
 void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Takes a rangeexpr and blanks around it; '*' is [min, max]. The result is
- * normal. 0, -EINVAL. */
-must_check int lnet_range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
-				struct lnet_range *range_p);
-
 static inline bool lnet_range_match(const struct lnet_range *r, uint32_t v)
 {
 	return v >= r->lo && v <= r->hi && (v - r->lo) % r->stride == 0;

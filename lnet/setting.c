@@ -214,7 +214,8 @@ static int setting_check(const struct setting *t, int64_t value)
 	return 0;
 }
 
-int settings_set(struct settings *s, const char *name, int64_t value)
+/* As lnet_setting_set(3). */
+static int settings_set(struct settings *s, const char *name, int64_t value)
 {
 	const struct setting *t = setting_find(name);
 	int64_t before;

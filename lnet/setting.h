@@ -40,9 +40,6 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 		   uint64_t busy_poll);
 void settings_fini(struct settings *s);
 
-/* As lnet_setting_set(3). */
-int settings_set(struct settings *s, const char *name, int64_t value);
-
 static inline uint64_t settings_transaction_timeout(const struct settings *s)
 {
 	return atomic_load_explicit(&s->transaction_timeout,

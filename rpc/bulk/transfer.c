@@ -597,16 +597,6 @@ int transfer_wait_end(struct transfer_waiter *w)
 	return rc ? rc : w->status;
 }
 
-int transfer_wait(struct transfers *t, unsigned int index,
-		  enum ulrpc_bulk_access access, uint64_t offset,
-		  const struct iovec *iov, unsigned int niov)
-{
-	struct transfer_waiter w;
-	int rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
-
-	return rc ? rc : transfer_wait_end(&w);
-}
-
 /* ---- other attempts ---- */
 
 /* Is this the memory that @r is? */

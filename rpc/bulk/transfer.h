@@ -79,7 +79,8 @@ int transfer_start(struct transfers *t, unsigned int index,
 		   enum ulrpc_bulk_access access, uint64_t offset,
 		   const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg);
-/* The beginning of transfer_wait(); after a success, the rest of it. */
+/* As transfer_start(), by a thread that waits for the end between these two; it
+ * has nothing to wait for after an error of the first. */
 struct transfer_waiter {
 	pthread_mutex_t lock;
 	struct ulnet_cond cond;
@@ -91,9 +92,6 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w);
 int transfer_wait_end(struct transfer_waiter *w);
-int transfer_wait(struct transfers *t, unsigned int index,
-		  enum ulrpc_bulk_access access, uint64_t offset,
-		  const struct iovec *iov, unsigned int niov);
 
 /* ulrpc_bulk_timeout(3), ulrpc_bulk_cancel(3). Any thread. */
 int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us);
@@ -122,10 +120,5 @@ void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out);
 uint64_t transfer_time(const struct transfers *t);
 /* Status of the first transfer that failed; 0: none has. */
 int transfer_status(const struct transfers *t);
-
-/* request.c: the bulk of @request; NULL: none. Any thread. */
-struct transfers *request_transfers(const struct ulrpc_request *request);
-/* As request_transfers(), with transfers_use(). */
-struct transfers *request_transfers_use(const struct ulrpc_request *request);
 
 #endif

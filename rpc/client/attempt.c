@@ -308,7 +308,8 @@ void attempt_end(struct ulrpc_call *call)
 	client_kick(call->client);
 }
 
-void call_again(struct ulrpc_call *call)
+/* This attempt was certainly not executed, nor will be. */
+static void call_again(struct ulrpc_call *call)
 {
 	attempt_end(call);
 	fence_or_requeue(call);
@@ -425,7 +426,9 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-bool call_retry(struct ulrpc_call *call, uint64_t least)
+/* Sends the call again, but not before @least ns have passed. False: then it
+ * would be too late. */
+static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
 

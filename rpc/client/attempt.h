@@ -60,17 +60,12 @@ void call_extend(struct ulrpc_call *call, uint64_t until);
 /* ... this attempt is over: nothing is to land for it any more. The caller
  * moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
-/* ... this attempt was certainly not executed, nor will be: sends it again. */
-void call_again(struct ulrpc_call *call);
 /* ... the attempt may have been executed, by somebody who does not know any
  * more: sends it again if it may be repeated, or if the service can look
  * it up, and ends it otherwise. */
 void call_doubt(struct ulrpc_call *call);
-/* ... it is of use to send it again, but not before @least ns have passed.
- * False: then it would be too late. */
-bool call_retry(struct ulrpc_call *call, uint64_t least);
-/* ... an answer has come that says that it is to be sent again, by one of the
- * above, which is done. False: it is another answer. */
+/* ... an answer has come. True: it says that the call is to be sent again, at
+ * once or later, which is done. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
 
 /* FETCH: nobody holds the reply any more: as call_doubt(). */

@@ -26,8 +26,10 @@ void origin_free(struct origin *o)
 
 /* ---- calls ---- */
 
-bool request_may_repeat(const struct ulrpc_service *svc,
-			const struct wire_call *c)
+/* May a call be executed that perhaps has been? Only if its caller does not
+ * mind, and the method allows it. @svc NULL: it has gone. */
+static bool request_may_repeat(const struct ulrpc_service *svc,
+			       const struct wire_call *c)
 {
 	const struct ulrpc_method *m =
 		svc ? service_method(svc, c->method) : NULL;

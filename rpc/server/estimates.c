@@ -58,11 +58,6 @@ void estimates_learn(struct shard *s, const struct stat_run *run)
 	}
 }
 
-uint64_t estimates_of(struct service_cpt *sc, const struct ulrpc_method *m)
-{
-	return estimate_read(estimate_of(sc, m), shard_now(sc->shard));
-}
-
 void estimates_renew(struct service_cpt *sc, uint64_t now)
 {
 	const struct ulrpc_service *svc = sc->service;

@@ -23,9 +23,6 @@ void estimates_fini(struct service_cpt *sc);
 /* stat_shard.learn, of requests. */
 void estimates_learn(struct shard *s, const struct stat_run *run);
 
-/* ns that a request of @m may take; 0: not known. */
-uint64_t estimates_of(struct service_cpt *sc, const struct ulrpc_method *m);
-
 void estimates_renew(struct service_cpt *sc, uint64_t now);
 /* us, of the longest method; 0: not known. */
 static inline uint64_t estimates_told(struct service_cpt *sc, uint64_t now)

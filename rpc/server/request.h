@@ -173,11 +173,6 @@ void requests_gone(struct service_cpt *sc);
 /* Nobody refers to @sc: frees requests that were lost and answered. */
 void requests_lost_free(struct service_cpt *sc);
 
-/* May a call be executed that perhaps has been? Only if its caller does not
- * mind, and the method allows it. @svc NULL: it has gone. */
-bool request_may_repeat(const struct ulrpc_service *svc,
-			const struct wire_call *c);
-
 void origin_free(struct origin *o);
 static inline void origin_unref(struct origin *o)
 {

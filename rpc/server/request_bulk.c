@@ -3,13 +3,15 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/request_priv.h"
 
-struct transfers *request_transfers(const struct ulrpc_request *request)
+/* The bulk of @request; NULL: none. Any thread. */
+static struct transfers *request_transfers(const struct ulrpc_request *request)
 {
 	return request_state(request) == REQUEST_LOST ? NULL
 						      : request->transfers;
 }
 
-struct transfers *request_transfers_use(const struct ulrpc_request *r)
+/* The same, with transfers_use(). */
+static struct transfers *request_transfers_use(const struct ulrpc_request *r)
 {
 	struct transfers *t = r->transfers;
 

@@ -52,6 +52,7 @@ Test(transfer, bad_arguments)
 {
 	struct ulrpc_bulk_info info;
 	struct iovec no = { NULL, 1 };
+	struct transfer_waiter w;
 	struct iovec *iov;
 	struct stage s;
 
@@ -78,8 +79,9 @@ Test(transfer, bad_arguments)
 	cr_assert_eq(
 		transfer_start(s.t, 0, ULRPC_BULK_SINK, 0, iov, 1, NULL, NULL),
 		-EINVAL);
-	cr_assert_eq(transfer_wait(s.t, 0, ULRPC_BULK_SINK, 0, iov, 1),
-		     -EDEADLK);
+	cr_assert_eq(
+		transfer_wait_begin(s.t, 0, ULRPC_BULK_SINK, 0, iov, 1, &w),
+		-EDEADLK);
 	cr_assert_not(transfer_busy(s.t));
 	stage_close(&s);
 }
