@@ -169,13 +169,13 @@ static out_of_line uint32_t read_known(struct origin *o,
 	switch (past) {
 	case RECORD_REPEATED:
 		if (request_may_repeat(o->sc->service, c) ||
-		    durable_knows(o->sc->service, c->method))
+		    durable_knows(o->sc->service, c))
 			return WIRE_OK;
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
 		if (c->flags & WIRE_CALL_RESENT &&
-		    durable_knows(o->sc->service, c->method))
+		    durable_knows(o->sc->service, c))
 			return WIRE_OK;
 		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;

@@ -56,11 +56,12 @@ static bool is_durable(const struct ulrpc_service *svc,
 	return svc->durables.conf.lookup && m->semantics == ULRPC_EXACTLY_ONCE;
 }
 
-bool durable_knows(const struct ulrpc_service *svc, uint32_t method)
+bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c)
 {
-	const struct ulrpc_method *m = svc ? service_method(svc, method) : NULL;
+	const struct ulrpc_method *m =
+		svc ? service_method(svc, c->method) : NULL;
 
-	return m && is_durable(svc, m);
+	return m && is_durable(svc, m) && c->semantics == ULRPC_EXACTLY_ONCE;
 }
 
 /* ---- keys of requests under way ---- */

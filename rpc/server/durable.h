@@ -60,8 +60,10 @@ void durables_draw(struct durables *d, struct shard *s);
 /* What a client is told of the service. Any thread. */
 void durables_tell(const struct durables *d, struct wire_opened *out);
 
-/* Does the store of @svc know whether this method's requests were executed? */
-bool durable_knows(const struct ulrpc_service *svc, uint32_t method);
+/* Does the store of @svc know whether the call was executed? Its caller is to
+ * have asked for that: others do not mind whether their service has come back
+ * with another store. */
+bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
 
 /* Of @r, which has come with @c from the client with this id: nothing, or
  * r->durable. -EBUSY: another request of its key is under way; -ENOMEM. */

@@ -157,20 +157,28 @@ static void forget(void)
 	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
 }
 
-static const struct wire_reply *say(const char *method, uint64_t xid,
-				    uint32_t slot, uint32_t attempt,
-				    uint32_t flags)
+static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
+				       const char *method, uint64_t xid,
+				       uint32_t slot, uint32_t attempt,
+				       uint32_t flags)
 {
 	struct wire_call call = stranger_call_of(xid, method, 0);
 
 	call.slot = slot;
 	call.attempt = attempt;
 	call.flags = flags;
-	call.semantics = ULRPC_EXACTLY_ONCE;
+	call.semantics = semantics;
 	a.replies = 0;
 	stranger_send(&a, &call, 1, "", 0);
 	settle(&g);
 	return a.replies ? &a.reply[0] : NULL;
+}
+
+static const struct wire_reply *say(const char *method, uint64_t xid,
+				    uint32_t slot, uint32_t attempt,
+				    uint32_t flags)
+{
+	return say_as(ULRPC_EXACTLY_ONCE, method, xid, slot, attempt, flags);
 }
 
 /* Is answered with that, having run as often. */
@@ -265,6 +273,20 @@ Test(durable, what_cannot_be_told_is_doubtful)
 
 /* The handler goes on after its client has lost the connection: the call is not
  * executed beside itself, and then is answered from the store. */
+/* Its caller does not mind whether the store is the one of the attempt before,
+ * but the method does. */
+Test(durable, is_not_asked_for_callers_who_do_not_mind)
+{
+	begin_with(true);
+	check_said(say_as(ULRPC_IDEMPOTENT, "count", 5, 3, 1,
+			  WIRE_CALL_RESENT),
+		   WIRE_DOUBTFUL, 0, 0);
+	cr_assert_eq(store.lookups, 0);
+	check_said(say_as(ULRPC_IDEMPOTENT, "count", 6, 3, 0, 0), WIRE_OK, '1',
+		   1);
+	end();
+}
+
 Test(durable, waits_for_one_that_is_under_way)
 {
 	struct ulrpc_request *r;
