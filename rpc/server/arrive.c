@@ -174,9 +174,11 @@ static out_of_line uint32_t read_known(struct origin *o,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
+		/* Only the attempt after a query is looked up. */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    durable_knows(o->sc->service, c))
-			return WIRE_OK;
+			return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL
+							  : WIRE_OK;
 		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;
 	case RECORD_UNKNOWN:

@@ -141,6 +141,12 @@ static void key_give_back(struct durable *x)
 
 /* ---- of a request ---- */
 
+void durable_again(struct ulrpc_request *r, const struct wire_call *c)
+{
+	r->resent |= c->flags & WIRE_CALL_RESENT &&
+		     durable_knows(r->sc->service, c);
+}
+
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE])
 {
@@ -166,6 +172,7 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		return rc;
 	}
 	r->durable = x;
+	durable_again(r, c);
 	return 0;
 }
 

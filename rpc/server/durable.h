@@ -69,6 +69,9 @@ bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
  * r->durable. -EBUSY: another request of its key is under way; -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
+/* Another attempt of @r's call has come as @c: sets r->resent, as does
+ * durable_begin(). */
+void durable_again(struct ulrpc_request *r, const struct wire_call *c);
 /* Asks the store, if that is due. True: @r has been answered from there, and is
  * gone. On the thread that is to run the handler. */
 bool durable_answers(struct ulrpc_request *r);

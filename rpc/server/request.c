@@ -364,6 +364,7 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 		r->answer = o;
 	}
 	r->latest = c->attempt;
+	durable_again(r, c);
 	/* A query says how long it waits, and not how long its caller does. */
 	origin_await(o, c, now);
 	o->deadline = MAX(o->deadline, r->deadline);

@@ -104,6 +104,8 @@ struct ulrpc_request {
 	bool waiting;		/* to be told when bulk has ended */
 	bool losing;		/* and then it is lost */
 	bool traced;		/* trace is given */
+	bool resent;		/* if it is lost, its client looks for it in a
+				 * store */
 	_Atomic uint32_t
 		users; /* threads that look at its shard, unless lost */
 	_Atomic uint32_t progress; /* permille */

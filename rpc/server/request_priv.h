@@ -63,7 +63,8 @@ void request_deactivate(struct ulrpc_request *r);
 /* False: it is not in state @from any more, but replied, or being run. */
 bool request_lose(struct ulrpc_request *r, enum request_state from);
 /* It is lost, and counts as having ended in this way, which its caller is told:
- * STAT_UNANSWERED as WIRE_DOUBTFUL. */
+ * STAT_UNANSWERED as WIRE_DOUBTFUL, or, if it is resent, as
+ * WIRE_SHUTTING_DOWN. */
 void request_lost(struct ulrpc_request *r, unsigned int end);
 /* Its handler is done with it. Any thread; the memory goes with the service. */
 void request_lost_end(struct ulrpc_request *r);

@@ -121,11 +121,20 @@ static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 		reply_add(r->answer, &reply, NULL, true, NULL);
 }
 
+/* The end of a call that is sent again already, because it may have been
+ * executed, is in the store: its client waits until that is back. */
+static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
+{
+	if (end != STAT_UNANSWERED)
+		return end;
+	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
+}
+
 void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct origin *o = r->origin;
 
-	lost_tell(r, end == STAT_UNANSWERED ? WIRE_DOUBTFUL : end);
+	lost_tell(r, lost_status(r, end));
 	request_record_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);

@@ -143,6 +143,10 @@ static uint32_t vacant_look(struct shard *s, struct export *e,
 		stat_count(s, RPC_STAT_queries_unknown);
 		return WIRE_UNKNOWN_CALL;
 	case RECORD_DOUBTFUL:
+		/* The store of a durable service will tell, when it is back. */
+		if (c->flags & WIRE_CALL_RESENT &&
+		    c->semantics == ULRPC_EXACTLY_ONCE)
+			return status;
 		stat_count(s, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;
 	case RECORD_BEYOND:

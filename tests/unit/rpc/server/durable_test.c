@@ -333,6 +333,34 @@ Test(durable, waits_for_one_of_a_service_that_has_ended)
 	end();
 }
 
+/* The same, of a call that is sent again already: what became of it is still in
+ * the store. */
+Test(durable, one_that_is_lost_is_looked_up_when_the_service_is_back)
+{
+	struct ulrpc_request *r;
+
+	begin_with(true);
+	cr_assert_null(say("hold", 6, 4, 1, WIRE_CALL_RESENT));
+	r = unpark(&g.served);
+	a.replies = 0;
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	settle(&g);
+	cr_assert_eq(a.replies, 1);
+	check_said(&a.reply[0], WIRE_SHUTTING_DOWN, 0, 0);
+	check_said(say("hold", 6, 4, 2, WIRE_CALL_RESENT), WIRE_NO_SERVICE, 0,
+		   0);
+	check_said(say("hold", 6, 4, 3, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
+		   WIRE_NO_SERVICE, 0, 0);
+	start(true);
+	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	check_said(say("hold", 6, 4, 4, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
+		   WIRE_UNKNOWN_CALL, 0, 0);
+	commit(r, 0, "h", 1);
+	ulrpc_reply(r, "h", 1);
+	check_said(say("hold", 6, 4, 5, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	end();
+}
+
 /* The handler outlives even RPC. */
 Test(durable, ends_after_everything)
 {
