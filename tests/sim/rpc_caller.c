@@ -89,118 +89,10 @@ static void bulks_end(struct test_call *c)
 
 /* ---- the end of a call ---- */
 
-static void wrong(const struct test_call *c, const char *what)
-{
-	const struct ulrpc_outcome *o = &c->outcome;
-
-	lnet_sim_fail(c->run->sim,
-		      "node %u: call %lu to node %u, %s: %s (%s, %s, status "
-		      "%d, %u attempts, %u executions)",
-		      c->from->index, (unsigned long)c->id, c->target,
-		      method_names[c->method], what, ulrpc_cause_name(o->cause),
-		      ulrpc_execution_name(o->execution), o->status,
-		      o->attempts, c->executed);
-}
-
-static void check_execution(const struct test_call *c)
-{
-	const struct ulrpc_outcome *o = &c->outcome;
-
-	switch (o->execution) {
-	case ULRPC_EXECUTED:
-		if (!c->executed)
-			wrong(c, "was not executed");
-		break;
-	case ULRPC_NOT_EXECUTED:
-		if (c->executed)
-			wrong(c, "has been executed");
-		break;
-	default:
-		if (o->cause == ULRPC_CAUSE_OK ||
-		    o->cause == ULRPC_CAUSE_HANDLER)
-			wrong(c, "an answer is known");
-		break;
-	}
-}
-
-static void check_times(const struct test_call *c)
-{
-	const struct ulrpc_outcome *o = &c->outcome;
-	uint64_t now = lnet_sim_now(c->run->sim);
-
-	if (now > c->deadline)
-		wrong(c, "ended after its deadline");
-	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
-		wrong(c, "ended before its deadline");
-	if (o->total != o->connecting + o->window + o->wire +
-				o->server_throttled + o->server_queue +
-				o->service)
-		wrong(c, "times do not add up");
-}
-
-static void check_reply(const struct test_call *c, const char *reply,
-			size_t length)
-{
-	const struct ulrpc_outcome *o = &c->outcome;
-
-	if ((o->status == 0) != (o->cause == ULRPC_CAUSE_OK))
-		wrong(c, "status and cause contradict");
-	if (o->cause == ULRPC_CAUSE_TOO_LONG && c->reply_length <= c->reply_max)
-		wrong(c, "the reply is not too long");
-	if (o->cause == ULRPC_CAUSE_BAD_REPLY ||
-	    o->cause == ULRPC_CAUSE_CHECKSUM)
-		wrong(c, "nobody has damaged anything");
-	if (o->cause != ULRPC_CAUSE_OK) {
-		if (length)
-			wrong(c, "a reply in spite of the status");
-		return;
-	}
-	/* What is longer than reply_max is fetched. */
-	if (length != c->reply_length ||
-	    !pattern_holds(reply, (uint32_t)length, reply_pattern(c->id)))
-		wrong(c, "the reply has wrong contents");
-}
-
 static void call_put(struct test_call *c)
 {
 	ulrpc_call_put(c->call);
 	c->call = NULL;
-}
-
-/* Was there time enough without faults? */
-static bool has_had_time(const struct test_call *c)
-{
-	uint64_t calm = c->run->calm;
-
-	return calm && c->deadline >= calm + c->probe * US;
-}
-
-/* Why a probe may fail: there is no room, for its request or for its client;
- * its service is not there; its server has forgotten the client, and the call
- * may not be executed twice; its own side ends; faults have lasted for too
- * long. */
-static bool is_success(const struct test_call *c)
-{
-	const struct ulrpc_outcome *o = &c->outcome;
-	bool crowded = c->run->conf.exports_max;
-
-	switch (o->cause) {
-	case ULRPC_CAUSE_OK:
-	case ULRPC_CAUSE_OVERLOADED:
-	case ULRPC_CAUSE_NO_SERVICE:
-	case ULRPC_CAUSE_SHUTDOWN:
-		return true;
-	case ULRPC_CAUSE_RESTARTED:
-		return !call_is_idempotent(c);
-	case ULRPC_CAUSE_UNREACHABLE:
-		return crowded;
-	case ULRPC_CAUSE_DEADLINE:
-		return crowded || !has_had_time(c);
-	case ULRPC_CAUSE_CANCELED:
-		return !c->from->rpc;
-	default:
-		return false;
-	}
 }
 
 static void finish(struct test_call *c, const struct ulrpc_outcome *o,
@@ -208,14 +100,7 @@ static void finish(struct test_call *c, const struct ulrpc_outcome *o,
 {
 	c->outcome = *o;
 	c->ended = true;
-	check_execution(c);
-	check_times(c);
-	check_reply(c, reply, length);
-	if (o->cause == ULRPC_CAUSE_RESTARTED && !c->run->over &&
-	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
-		wrong(c, "its server has forgotten nothing");
-	if (c->probe && !is_success(c))
-		wrong(c, "there is time enough, and no fault any more");
+	outcome_check(c, reply, length);
 	c->run->ok += o->cause == ULRPC_CAUSE_OK;
 	bulks_end(c);
 }
@@ -228,13 +113,13 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	struct lnet *node = lnet_sim_node(c->run->sim, m->index);
 
 	if (c->ended || c->dead || c->failed) {
-		wrong(c, c->ended ? "ended twice" : "ended, but must not");
+		outcome_wrong(c, c->ended ? "ended twice" : "ended, but must not");
 		return;
 	}
 	if (c->starting)
-		wrong(c, "ended inside of the call");
+		outcome_wrong(c, "ended inside of the call");
 	if (!lnet_in_turn() || !lnet_cpt_owned(node, c->cpt))
-		wrong(c, "ended on the wrong CPT");
+		outcome_wrong(c, "ended on the wrong CPT");
 	finish(c, o, reply, length);
 	if (!c->run->over && chance(c->run, 15))
 		caller_call(m);
@@ -262,6 +147,7 @@ static struct test_call *call_new(struct member *m,
 	c->service = tc->service;
 	if (audit_knows(&r->members[c->target], c->service, tc->client))
 		c->lapses = audit_lapses(&r->members[c->target], c->service);
+	c->store = r->members[c->target].stores[c->service].number;
 	c->cpt = ulrpc_client_cpt(tc->client);
 	return c;
 }
@@ -334,6 +220,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 		.early = chance(r, 15),
 		.blocks = chance(r, 70),
 		.asks = chance(r, 5),
+		.stores_first = chance(r, 50),
+		.disk_full = chance(r, 2),
 		.length = (uint32_t)sizeof(*b) + some_length(r),
 	};
 	conf->deadline = some_deadline(r);
@@ -356,7 +244,7 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 	conf->deadline = probe->us + probe->faults;
 	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;
-	b->refuse = false;
+	b->refuse = b->disk_full = false;
 	b->delay = 0;
 	if (!probe->idempotent)
 		return;
@@ -419,7 +307,7 @@ static void call_begin(struct member *m, const struct test_client *tc,
 	for (unsigned int i = 0; i < c->nbulks; i++) {
 		bulk_close(&c->bulks[i]);
 		if (c->bulks[i].buf)
-			wrong(c, "a bulk is in use that never was");
+			outcome_wrong(c, "a bulk is in use that never was");
 	}
 	if (rc != -ESHUTDOWN)
 		lnet_sim_fail(m->run->sim, "node %u: call %lu not begun: %d",
@@ -562,10 +450,10 @@ void caller_closed(struct member *m)
 		if (c->from != m || c->life != m->life || c->dead || c->failed)
 			continue;
 		if (!c->ended && !c->waiting)
-			wrong(c, "has not ended, and RPC is closed");
+			outcome_wrong(c, "has not ended, and RPC is closed");
 		for (unsigned int k = 0; k < c->nbulks; k++)
 			if (c->bulks[k].buf)
-				wrong(c, "a bulk is in use, and RPC is closed");
+				outcome_wrong(c, "a bulk is in use, and RPC is closed");
 	}
 }
 
@@ -590,7 +478,7 @@ unsigned int caller_check(struct run *r)
 		left++;
 		if (now <= c->deadline)
 			continue;
-		wrong(c, "is past its deadline");
+		outcome_wrong(c, "is past its deadline");
 		c->failed = true;
 	}
 	return left;

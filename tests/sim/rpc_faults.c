@@ -241,10 +241,17 @@ void member_clients(struct member *m)
 int member_open(struct member *m)
 {
 	struct lnet *node = lnet_sim_node(m->run->sim, m->index);
-	int rc = ulrpc_open(node, &m->run->conf, &m->rpc);
+	struct ulrpc_conf conf = m->run->conf;
+	int rc;
 
+	m->opens++;
+	m->opened = lnet_sim_now(m->run->sim);
+	if (m->run->named) {
+		memset(conf.client_id, 1 + (int)m->index, ULRPC_ID_SIZE);
+		conf.client_generation = m->opens;
+	}
+	rc = ulrpc_open(node, &conf, &m->rpc);
 	m->shutting = false;
-
 	if (rc) {
 		m->rpc = NULL;
 		lnet_sim_fail(m->run->sim, "node %u: RPC does not open: %d",

@@ -12,7 +12,7 @@
 #define NODES_MAX   8
 #define CLIENTS_MAX 4	 /* of each node */
 #define SERVICES    2	 /* of each node */
-#define METHODS	    6	 /* of each service */
+#define METHODS	    7	 /* of each service */
 #define CALLS	    1500 /* that a run begins by itself */
 #define CALLS_MAX   4096
 #define BULKS	    3	  /* of a call, at most */
@@ -43,6 +43,7 @@ enum method {
 	METHOD_BULK,   /* moves all bulk of the call, then replies */
 	METHOD_AGAIN,  /* the same, by a worker that waits for that; may be
 			* executed more than once */
+	METHOD_STORE,  /* inline, replies after a time; exactly once */
 };
 
 extern const char *const method_names[METHODS];
@@ -51,7 +52,8 @@ static inline enum ulrpc_semantics method_semantics(enum method m)
 {
 	if (m == METHOD_INLINE || m == METHOD_WORK || m == METHOD_AGAIN)
 		return ULRPC_IDEMPOTENT;
-	return m == METHOD_HIGH ? ULRPC_EXACTLY_ONCE : ULRPC_AT_MOST_ONCE;
+	return m == METHOD_HIGH || m == METHOD_STORE ? ULRPC_EXACTLY_ONCE
+						     : ULRPC_AT_MOST_ONCE;
 }
 
 static inline bool method_has_bulk(enum method m)
@@ -81,18 +83,18 @@ struct test_call {
 	bool starting;	     /* ulrpc_call() has not returned */
 	bool failed;	     /* it was not taken */
 	bool waiting;	     /* ulrpc_call_wait(): no callback */
-	const char *awaited; /* NULL: nothing, or that has been said */
-	uint64_t wait_began;
 	bool ended, dead; /* dead: with its node, which crashed */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
 	uint64_t lapses;
+	unsigned int store; /* of its service then; 0: it has none */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
 	/* at the servers */
 	unsigned int executed, refused;
+	unsigned int vain; /* executed without effect: nothing was stored */
 	struct test_bulk bulks[BULKS];
 	unsigned int nbulks;
 };
@@ -109,6 +111,8 @@ struct test_body {
 	bool early;  /* it replies before its bulk has been moved */
 	bool blocks; /* its worker waits, rather than have it answered later */
 	bool asks;   /* and calls another service meanwhile */
+	bool stores_first; /* before it takes its time */
+	bool disk_full;	   /* nothing can be stored */
 };
 #define TEST_MAGIC UINT64_C(0x756c727063626f64)
 
@@ -116,6 +120,13 @@ struct test_method {
 	struct member *member;
 	unsigned int service;
 	enum method method;
+};
+
+/* Of a durable service. */
+struct store {
+	unsigned int number; /* of this run; 0: the service has none */
+	uint8_t incarnation[16];
+	struct stored *first;
 };
 
 struct test_client {
@@ -134,9 +145,20 @@ struct member {
 	struct ulrpc *rpc;
 	struct ulrpc_service *services[SERVICES];
 	unsigned int starts[SERVICES]; /* of each */
+	unsigned int opens;	       /* of RPC */
+	uint64_t opened;	       /* ns: the last one */
+	struct store stores[SERVICES];
 	struct test_method methods[SERVICES][METHODS];
 	struct test_client clients[CLIENTS_MAX];
 	struct job *jobs;
+};
+
+/* What becomes of a transaction. */
+enum job_store {
+	STORE_NONE, /* there is none */
+	STORE_BEGUN,
+	STORE_COMMITTED,
+	STORE_ABORTED,
 };
 
 /* A request that its handler has not answered yet, or whose bulk is moved. */
@@ -146,6 +168,10 @@ struct job {
 	struct ulrpc_request *request; /* NULL: answered */
 	struct test_body body;
 	unsigned int start; /* of its service */
+	unsigned int life;  /* of its node */
+	enum job_store store;
+	unsigned int store_number;
+	struct ulrpc_record record;
 	bool delayed;	    /* the clock has it */
 	bool blocked;	    /* a worker has it, which waits */
 	bool dead;	    /* its node crashed */
@@ -169,6 +195,8 @@ struct run {
 	unsigned int left; /* calls to begin */
 	struct test_call *calls[CALLS_MAX];
 	unsigned int ncalls, first; /* first that may not have ended */
+	unsigned int nstores;
+	bool named; /* nodes have the same ids after each start */
 	struct splits splits;
 	struct ulrpc_conf conf;
 	unsigned int steps;
@@ -241,7 +269,16 @@ unsigned int caller_check(struct run *r);
 unsigned int caller_left(struct run *r);
 void caller_free(struct run *r);
 
+/* ---- rpc_outcome.c ---- */
+
+void outcome_wrong(const struct test_call *c, const char *what);
+/* Violations: the call has ended in a way that it must not. */
+void outcome_check(const struct test_call *c, const char *reply, size_t length);
+
 /* ---- rpc_server.c ---- */
+
+/* The call has its effects, at @m. Violation: again, or though it must not. */
+void execute(struct test_call *c, const struct member *m);
 
 void server_start(struct member *m, unsigned int service);
 void server_stop(struct member *m, unsigned int service);
@@ -260,6 +297,21 @@ void job_answer(struct job *j, int status);
 /* One of its bulks: false, it is not there. */
 bool part_begin(struct job *j, unsigned int i, struct iovec iov[2]);
 void part_end(struct job *j, unsigned int i, int status, uint64_t moved);
+
+/* ---- rpc_store.c ---- */
+
+/* Another one, with nothing in it. */
+void store_make(struct run *r, struct store *s);
+void store_free(struct store *s);
+/* ulrpc_durable.lookup; @arg: the store. */
+int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p);
+/* The effects of the job, and the record of its reply, are to be stored
+ * together: both, or, if its process ends before that, neither. */
+void store_begin(struct job *j);
+void store_commit(struct job *j);
+/* The job is about to be answered with @status. Returns what with; 0: with
+ * body.status, as stored. */
+int store_end(struct job *j, int status);
 
 /* ---- rpc_work.c: handlers that block ---- */
 

@@ -201,6 +201,9 @@ static int add_member(struct run *r, unsigned int index, unsigned int rails)
 	m->run = r;
 	m->index = index;
 	m->nnids = rails;
+	for (unsigned int i = 0; i < SERVICES; i++)
+		if (chance(r, 40))
+			store_make(r, &m->stores[i]);
 	return cluster_node_add(r->sim, index, rails, m->nids, NULL, start, r);
 }
 
@@ -229,6 +232,7 @@ static int set_up(struct run *r)
 	if (!r->late && chance(r, 60))
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	conf_fill(r);
+	r->named = chance(r, 30);
 	/* See step_pause(): nor does it hear of them by a keepalive. */
 	if (r->late) {
 		r->n = 2;

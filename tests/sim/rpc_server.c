@@ -21,6 +21,7 @@ struct job *job_new(struct member *m, struct ulrpc_request *request,
 	j->request = request;
 	j->body = *body;
 	j->start = m->starts[body->service];
+	j->life = m->life;
 	j->next = m->jobs;
 	j->prev = &m->jobs;
 	if (j->next)
@@ -64,6 +65,8 @@ void job_answer(struct job *j, int status)
 {
 	struct ulrpc_request *request = j->request;
 
+	if (j->store)
+		status = store_end(j, status);
 	j->request = NULL;
 	answer(j->m->run, request, &j->body, status ? status : j->body.status);
 }
@@ -202,25 +205,49 @@ static struct test_call *call_of(struct run *r, const struct test_method *tm,
 	return c;
 }
 
-/* The truth about this call. */
-static void execute(struct test_call *c, const struct member *m, bool refuse)
+/* Its handler runs. */
+static void check_run(const struct test_call *c, const struct member *m)
 {
-	struct lnet_sim *sim = c->run->sim;
-
-	/* What a handler refuses was not executed, and may come again. */
-	if (c->executed && !call_is_idempotent(c))
-		lnet_sim_fail(sim, "node %u: call %lu is executed again",
-			      m->index, (unsigned long)c->id);
 	if (c->ended && c->outcome.execution == ULRPC_NOT_EXECUTED)
-		lnet_sim_fail(sim,
+		lnet_sim_fail(c->run->sim,
 			      "node %u: call %lu is executed, and its caller "
 			      "was told that it never would be: %s",
 			      m->index, (unsigned long)c->id,
 			      ulrpc_cause_name(c->outcome.cause));
-	if (refuse)
-		c->refused++;
+}
+
+void execute(struct test_call *c, const struct member *m)
+{
+	if (c->executed && !call_is_idempotent(c))
+		lnet_sim_fail(c->run->sim,
+			      "node %u: call %lu is executed again", m->index,
+			      (unsigned long)c->id);
+	check_run(c, m);
+	c->executed++;
+}
+
+static bool is_stored(const struct test_call *c, const struct member *m)
+{
+	return m->stores[c->service].number &&
+	       method_semantics(c->method) == ULRPC_EXACTLY_ONCE;
+}
+
+static void serve(struct test_call *c, struct job *j)
+{
+	if (is_stored(c, j->m))
+		store_begin(j);
 	else
-		c->executed++;
+		execute(c, j->m);
+	if (j->body.blocks && !lnet_in_turn()) {
+		work_block(j);
+	} else if (method_has_bulk(c->method)) {
+		job_move(j);
+	} else if (c->method != METHOD_INLINE && j->body.delay) {
+		job_delay(j);
+	} else {
+		job_answer(j, 0);
+		job_check(j);
+	}
 }
 
 static bool is_whole(const struct test_body *b, const char *body, size_t length)
@@ -248,23 +275,20 @@ static void on_request(void *arg, struct ulrpc_request *request,
 		ulrpc_refuse(request);
 		return;
 	}
-	execute(c, m, b.refuse);
-	if (b.refuse)
+	check_run(c, m);
+	/* So it was not executed, and may come again. */
+	if (b.refuse) {
+		c->refused++;
 		ulrpc_refuse(request);
-	else if (b.blocks && !lnet_in_turn())
-		work_block(job_new(m, request, &b));
-	else if (method_has_bulk(tm->method))
-		job_move(job_new(m, request, &b));
-	else if (tm->method != METHOD_INLINE && b.delay)
-		job_delay(job_new(m, request, &b));
-	else
-		answer(m->run, request, &b, b.status);
+		return;
+	}
+	serve(c, job_new(m, request, &b));
 }
 
 /* ---- services ---- */
 
-const char *const method_names[METHODS] = { "inline", "later", "work",
-					    "high",   "bulk",  "again" };
+const char *const method_names[METHODS] = { "inline", "later", "work", "high",
+					    "bulk",   "again", "store" };
 
 static enum ulrpc_run method_run(struct run *r, enum method m)
 {
@@ -322,6 +346,8 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 void server_start(struct member *m, unsigned int service)
 {
 	struct ulrpc_method_conf methods[METHODS];
+	struct store *store = &m->stores[service];
+	struct ulrpc_durable durable = { .lookup = store_lookup, .arg = store };
 	struct ulrpc_service_conf conf;
 	struct run *r = m->run;
 	char name[8];
@@ -337,6 +363,12 @@ void server_start(struct member *m, unsigned int service)
 	/* A fixed portal is the next service's at once. */
 	if (service == 1)
 		conf.portal = 20;
+	if (store->number) {
+		if (chance(r, 3))
+			store_make(r, store);
+		memcpy(durable.incarnation, store->incarnation, 16);
+		conf.durable = &durable;
+	}
 	m->starts[service]++;
 	rc = ulrpc_service_start(m->rpc, &conf, &m->services[service]);
 	if (!rc)
@@ -422,4 +454,6 @@ void server_free(struct member *m)
 			ulrpc_fail(j->request, -EIO);
 		job_free(j);
 	}
+	for (unsigned int i = 0; i < SERVICES; i++)
+		store_free(&m->stores[i]);
 }

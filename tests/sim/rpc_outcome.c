@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What callers of the RPC scenario are told of their calls, against what is
+ * known of these. */
+#include "tests/sim/rpc_run.h"
+
+void outcome_wrong(const struct test_call *c, const char *what)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	lnet_sim_fail(c->run->sim,
+		      "node %u: call %lu to node %u, %s: %s (%s, %s, status "
+		      "%d, %u attempts, %u executions)",
+		      c->from->index, (unsigned long)c->id, c->target,
+		      method_names[c->method], what, ulrpc_cause_name(o->cause),
+		      ulrpc_execution_name(o->execution), o->status,
+		      o->attempts, c->executed);
+}
+
+static void check_execution(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	switch (o->execution) {
+	case ULRPC_EXECUTED:
+		if (!c->executed && (o->cause == ULRPC_CAUSE_OK || !c->vain))
+			outcome_wrong(c, "was not executed");
+		break;
+	case ULRPC_NOT_EXECUTED:
+		if (c->executed)
+			outcome_wrong(c, "has been executed");
+		break;
+	default:
+		if (o->cause == ULRPC_CAUSE_OK ||
+		    o->cause == ULRPC_CAUSE_HANDLER)
+			outcome_wrong(c, "an answer is known");
+		break;
+	}
+}
+
+/* The service has remembered the call since it was made, whatever happened. */
+static bool is_remembered(const struct test_call *c)
+{
+	const struct member *m = &c->run->members[c->target];
+
+	return c->store && c->store == m->stores[c->service].number &&
+	       c->semantics == ULRPC_EXACTLY_ONCE &&
+	       method_semantics(c->method) == ULRPC_EXACTLY_ONCE;
+}
+
+/* Who does not wait for the end does not know it: the caller, or his node; or
+ * there is no time for another attempt. */
+static bool may_be_unknown(const struct test_call *c)
+{
+	const struct member *m = c->from;
+
+	if (lnet_sim_now(c->run->sim) >= c->deadline || m->shutting || !m->rpc)
+		return true;
+	switch (c->outcome.cause) {
+	case ULRPC_CAUSE_CANCELED:
+	case ULRPC_CAUSE_OVERLOADED:
+	case ULRPC_CAUSE_EXPIRED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void check_memory(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	if (c->run->over)
+		return;
+	if (o->cause == ULRPC_CAUSE_RESTARTED &&
+	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
+		outcome_wrong(c, "its server has forgotten nothing");
+	if (is_remembered(c) && o->execution == ULRPC_EXECUTION_UNKNOWN &&
+	    !may_be_unknown(c))
+		outcome_wrong(c, "its service forgets nothing");
+}
+
+static void check_times(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+	uint64_t now = lnet_sim_now(c->run->sim);
+
+	if (now > c->deadline)
+		outcome_wrong(c, "ended after its deadline");
+	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
+		outcome_wrong(c, "ended before its deadline");
+	if (o->total != o->connecting + o->window + o->wire +
+				o->server_throttled + o->server_queue +
+				o->service)
+		outcome_wrong(c, "times do not add up");
+}
+
+static void check_reply(const struct test_call *c, const char *reply,
+			size_t length)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+
+	if ((o->status == 0) != (o->cause == ULRPC_CAUSE_OK))
+		outcome_wrong(c, "status and cause contradict");
+	if (o->cause == ULRPC_CAUSE_TOO_LONG && c->reply_length <= c->reply_max)
+		outcome_wrong(c, "the reply is not too long");
+	if (o->cause == ULRPC_CAUSE_BAD_REPLY ||
+	    o->cause == ULRPC_CAUSE_CHECKSUM)
+		outcome_wrong(c, "nobody has damaged anything");
+	if (o->cause != ULRPC_CAUSE_OK) {
+		if (length)
+			outcome_wrong(c, "a reply in spite of the status");
+		return;
+	}
+	/* What is longer than reply_max is fetched. */
+	if (length != c->reply_length ||
+	    !pattern_holds(reply, (uint32_t)length, reply_pattern(c->id)))
+		outcome_wrong(c, "the reply has wrong contents");
+}
+
+/* Was there time enough without faults? */
+static bool has_had_time(const struct test_call *c)
+{
+	uint64_t calm = c->run->calm;
+
+	return calm && c->deadline >= calm + c->probe * US;
+}
+
+/* Why a probe may fail: there is no room, for its request or for its client;
+ * its service is not there; its server has forgotten the client, and the call
+ * may not be executed twice; its own side ends; faults have lasted for too
+ * long. */
+/* To the server, the node's process before may still be there, which came from
+ * another address. */
+static bool is_too_early(const struct test_call *c)
+{
+	const struct run *r = c->run;
+
+	return r->named && lnet_sim_now(r->sim) <
+				   c->from->opened + 3 * r->conf.keepalive * US;
+}
+
+static bool is_success(const struct test_call *c)
+{
+	const struct ulrpc_outcome *o = &c->outcome;
+	bool crowded = c->run->conf.exports_max;
+
+	switch (o->cause) {
+	case ULRPC_CAUSE_OK:
+	case ULRPC_CAUSE_OVERLOADED:
+	case ULRPC_CAUSE_NO_SERVICE:
+	case ULRPC_CAUSE_SHUTDOWN:
+		return true;
+	case ULRPC_CAUSE_RESTARTED:
+		return !call_is_idempotent(c) && !is_remembered(c);
+	case ULRPC_CAUSE_UNREACHABLE:
+		return crowded;
+	case ULRPC_CAUSE_DEADLINE:
+		return crowded || !has_had_time(c);
+	case ULRPC_CAUSE_CANCELED:
+		return !c->from->rpc;
+	case ULRPC_CAUSE_REFUSED:
+		return is_too_early(c);
+	default:
+		return false;
+	}
+}
+
+void outcome_check(const struct test_call *c, const char *reply, size_t length)
+{
+	check_execution(c);
+	check_memory(c);
+	check_times(c);
+	check_reply(c, reply, length);
+	if (c->probe && !is_success(c))
+		outcome_wrong(c, "there is time enough, and no fault any more");
+}
