@@ -7,7 +7,6 @@
 #include "base/mutation.h"
 #include "rpc/server/durable.h"
 #include "rpc/server/export.h"
-#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/stray.h"
@@ -105,8 +104,6 @@ static uint32_t check_connection(struct origin *o,
 	if (!share)
 		return WIRE_OVERLOADED;
 	o->share = share;
-	if (unlikely(!list_empty(&share->oversizes)))
-		oversizes_acked(share, m->acked);
 	return WIRE_OK;
 }
 

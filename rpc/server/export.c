@@ -110,7 +110,6 @@ static struct share *share_new(struct exports *x, struct export *e,
 	share->queue.id = e->handle;
 	share->queue.pid = e->peer.pid;
 	share->portal = portal;
-	list_init(&share->oversizes);
 	list_add_tail(&e->shares, &share->link);
 	return share;
 }
@@ -177,11 +176,7 @@ static void export_drop(struct exports *x, struct export *e)
  * more, nor lends memory to them. */
 static void export_lost(struct exports *x, struct export *e)
 {
-	struct share *share;
-
 	x->dropped = shard_now(x->shard);
-	list_for_each_entry (share, &e->shares, link)
-		oversizes_drop(share);
 	if (e->refs > 1)
 		services_forget(x->shard, e);
 	export_drop(x, e);
@@ -221,6 +216,7 @@ static const struct record_ops record_ops = {
 	.give_up = request_give_up,
 	.forget = request_forget,
 	.let_go = reply_let_go,
+	.body_let_go = oversize_let_go,
 };
 
 static int export_new(struct exports *x, const struct wire_connect *c,

@@ -8,9 +8,10 @@
 struct oversize {
 	struct service_cpt *sc;
 	struct share *share;
-	struct list link;     /* service_cpt.oversizes */
-	struct list of_share; /* share.oversizes, by xid; empty: let go */
-	uint64_t xid;
+	struct list link; /* service_cpt.oversizes */
+	struct record_body held;
+	struct records *records; /* that has it */
+	enum record_state then;	 /* of its record, when it is not held */
 	bool work; /* counts as such: nobody has got all of it yet */
 	uint32_t length;
 	size_t size; /* of all this, as slab_size() */
@@ -26,7 +27,6 @@ static void oversize_free(struct oversize *z)
 	struct service_cpt *sc = z->sc;
 
 	list_del(&z->link);
-	list_del(&z->of_share);
 	service_held(sc, z->share, 0, -(int64_t)z->size);
 	slab_put(&sc->slab, z, z->size);
 }
@@ -44,15 +44,25 @@ static void oversize_settle(struct oversize *z)
 	shard_work_end(sc->shard);
 }
 
-/* Leads to the last event, after which it is freed. */
-static void oversize_let_go(struct oversize *z)
+/* Leads to the last event, after which it is freed. After a crash, there is
+ * none, and it is freed with the service. */
+void oversize_let_go(struct record_body *body)
 {
-	if (list_empty(&z->of_share))
+	struct oversize *z = container_of(body, struct oversize, held);
+
+	if (z->sc->shard->crashed)
 		return;
-	list_del(&z->of_share);
 	shard_cancel(z->sc->shard, &z->timer);
 	oversize_settle(z);
 	LNetMDUnlink(z->md);
+}
+
+static void oversize_end(struct oversize *z)
+{
+	if (!z->held.of)
+		return;
+	record_unhold(z->records, &z->held, z->then);
+	oversize_let_go(&z->held);
 }
 
 static void oversize_on_event(const struct ulnet_event *ev)
@@ -66,10 +76,12 @@ static void oversize_on_event(const struct ulnet_event *ev)
 		stat_count(s, RPC_STAT_held_fetched);
 		oversize_settle(z);
 	} else if (ev->type == LNET_EVENT_PUT) {
-		oversize_let_go(z);
+		oversize_end(z);
 	}
 	if (!ev->unlinked)
 		return;
+	if (z->held.of)
+		record_unhold(z->records, &z->held, z->then);
 	oversize_settle(z);
 	shard_cancel(s, &z->timer);
 	oversize_free(z);
@@ -79,7 +91,7 @@ static void oversize_on_event(const struct ulnet_event *ev)
 
 static void oversize_on_timer(struct ulnet_timer *timer)
 {
-	oversize_let_go(container_of(timer, struct oversize, timer));
+	oversize_end(container_of(timer, struct oversize, timer));
 }
 
 /* ---- the beginning ---- */
@@ -121,15 +133,13 @@ static void say_no_room(struct service_cpt *sc, const struct origin *o,
 			lnet_nid_format(&o->source, text, sizeof(text)));
 }
 
-/* By xid: nearly always it is the last one. */
-static void oversize_insert(struct oversize *z)
+/* Room is made of what nobody will ask for. */
+static bool has_room(const struct origin *o, uint64_t size)
 {
-	struct list *at = z->share->oversizes.prev;
-
-	while (at != &z->share->oversizes &&
-	       list_entry(at, struct oversize, of_share)->xid > z->xid)
-		at = at->prev;
-	list_add(at, &z->of_share);
+	if (service_has_bytes(o->sc, o->share, size))
+		return true;
+	records_trim(&o->export->records, shard_now(o->sc->shard));
+	return service_has_bytes(o->sc, o->share, size);
 }
 
 static struct oversize *oversize_new(struct origin *o, const void *body,
@@ -139,9 +149,7 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 	size_t size = slab_size(sizeof(struct oversize) + length);
 	struct oversize *z;
 
-	if (!service_has_bytes(sc, o->share, size))
-		records_trim(&o->export->records, shard_now(sc->shard));
-	if (!service_has_bytes(sc, o->share, size)) {
+	if (!has_room(o, size)) {
 		say_no_room(sc, o, length);
 		return NULL;
 	}
@@ -150,19 +158,22 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 		return NULL;
 	z->sc = sc;
 	z->share = o->share;
+	z->records = &o->export->records;
+	z->held.of = NULL;
 	z->length = length;
 	z->size = size;
 	z->work = true;
 	memcpy(z->body, body, length);
 	list_init(&z->link);
-	list_init(&z->of_share);
+	list_init(&z->held.link);
 	lnet_timer_init(&z->timer, oversize_on_timer);
 	return z;
 }
 
-uint64_t oversize_hold(struct origin *o, uint64_t xid, const void *body,
-		       uint32_t length, uint64_t until)
+uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
+		       uint32_t length, enum record_state then)
 {
+	struct origin *o = r->answer;
 	struct service_cpt *sc = o->sc;
 	struct shard *s = sc->shard;
 	uint64_t match = shard_match_alloc(s);
@@ -173,47 +184,32 @@ uint64_t oversize_hold(struct origin *o, uint64_t xid, const void *body,
 	z = oversize_new(o, body, length);
 	if (!z)
 		return 0;
-	if (oversize_attach(z, o, match)) {
+	/* The call may have turned out to be over. */
+	if (!r->record || oversize_attach(z, o, match)) {
 		slab_put(&sc->slab, z, z->size);
 		return 0;
 	}
 	stat_count(s, RPC_STAT_replies_held);
-	z->xid = xid;
+	z->then = then;
+	record_hold(z->records, r->record, &z->held);
 	service_held(sc, z->share, 0, (int64_t)z->size);
 	list_add_tail(&sc->oversizes, &z->link);
-	oversize_insert(z);
 	sc->answers++;
 	shard_work_begin(s);
 	shard_hold(s);
-	shard_arm(s, &z->timer, until);
+	if (r->deadline != TIME_NEVER)
+		shard_arm(s, &z->timer, r->deadline);
 	return match;
 }
 
 /* ---- letting go ---- */
-
-void oversizes_acked(struct share *share, uint64_t xid)
-{
-	while (!list_empty(&share->oversizes)) {
-		struct oversize *z = list_first(&share->oversizes,
-						struct oversize, of_share);
-
-		if (z->xid > xid)
-			return;
-		oversize_let_go(z);
-	}
-}
-
-void oversizes_drop(struct share *share)
-{
-	oversizes_acked(share, UINT64_MAX);
-}
 
 void oversizes_abort(struct service_cpt *sc)
 {
 	struct oversize *z, *next;
 
 	list_for_each_entry_safe (z, next, &sc->oversizes, link)
-		oversize_let_go(z);
+		oversize_end(z);
 }
 
 void oversizes_crash(struct service_cpt *sc)

@@ -5,12 +5,16 @@
  * on the bulk portal, and the caller, who is told where (WIRE_HELD), gets it
  * when it has made room.
  *
- * A body is held, within the share of its client (service.h), until the first
- * of these:
+ * The record of the call owns the body (record.h), so there is one for each
+ * slot of a connection at most, and what they take is the client's share
+ * (service.h) of what the service may hold. The reply that says where the body
+ * is, is kept as long, of whatever method it is. It is held until the first of
+ * these:
  * - a PUT of nothing to its match value: the client has it, or does not want
  *   it;
- * - the client says that the call is over (acked);
- * - the caller's deadline; without one, a lease;
+ * - the call is over for the client: acknowledged, canceled, or replaced in its
+ *   slot;
+ * - the caller's deadline, if there is one;
  * - the connection ends, or the service does.
  * It is there for any number of GETs until then, as a GET or its REPLY may be
  * lost. Memory is given back when no REPLY is being sent from it.
@@ -23,17 +27,16 @@
 #ifndef RPC_OVERSIZE_H
 #define RPC_OVERSIZE_H
 
+#include "rpc/server/record.h"
 #include "rpc/server/request.h"
 
-/* Holds a copy of @body, the reply to the call @xid of @o, until @until, ns.
- * Returns its match value; 0: there is no room, or nobody to get it. */
-uint64_t oversize_hold(struct origin *o, uint64_t xid, const void *body,
-		       uint32_t length, uint64_t until);
-
-/* The client's calls up to @xid are over. */
-void oversizes_acked(struct share *share, uint64_t xid);
-/* Its connection has ended. */
-void oversizes_drop(struct share *share);
+/* Holds a copy of @body, the reply to @r; when it is held no longer, the record
+ * of @r, which is to keep the reply, is @then. Returns its match value; 0: there
+ * is no room, or nobody to get it. */
+uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
+		       uint32_t length, enum record_state then);
+/* record_ops.body_let_go */
+void oversize_let_go(struct record_body *body);
 
 /* Nobody gets anything any more. */
 void oversizes_abort(struct service_cpt *sc);

@@ -6,6 +6,7 @@ void records_init(struct records *rs, const struct record_ops *ops,
 {
 	*rs = (struct records){ .ops = ops, .parties = parties };
 	list_init(&rs->replies);
+	list_init(&rs->bodies);
 }
 
 /* ---- replies that are kept ---- */
@@ -31,11 +32,67 @@ static void reply_put(struct records *rs, struct record_reply *reply)
 		reply_let_go(rs, reply);
 }
 
+static void body_unlink(struct record_body *body)
+{
+	list_del(&body->link);
+	body->of->body = NULL;
+	body->of = NULL;
+}
+
+static void body_let_go(struct records *rs, struct record *rec)
+{
+	struct record_body *body = rec->body;
+
+	if (likely(!body))
+		return;
+	body_unlink(body);
+	rs->ops->body_let_go(body);
+}
+
 void record_drop(struct records *rs, struct record *rec)
 {
+	body_let_go(rs, rec);
 	if (has_reply(rs, rec))
 		reply_put(rs, rec->reply);
 	rec->state = RECORD_LOST;
+}
+
+/* By xid: nearly always it is the last one. */
+void record_hold(struct records *rs, struct record *rec,
+		 struct record_body *body)
+{
+	struct list *at = rs->bodies.prev;
+
+	body_let_go(rs, rec);
+	while (at != &rs->bodies &&
+	       list_entry(at, struct record_body, link)->of->xid > rec->xid)
+		at = at->prev;
+	list_add(at, &body->link);
+	body->of = rec;
+	rec->body = body;
+}
+
+void record_unhold(struct records *rs, struct record_body *body,
+		   enum record_state state)
+{
+	struct record *rec = body->of;
+
+	body_unlink(body);
+	if (has_reply(rs, rec))
+		reply_put(rs, rec->reply);
+	rec->state = (uint8_t)state;
+}
+
+static void bodies_acked(struct records *rs, uint64_t xid)
+{
+	while (!list_empty(&rs->bodies)) {
+		struct record *rec =
+			list_first(&rs->bodies, struct record_body, link)->of;
+
+		if (rec->xid > xid)
+			break;
+		body_let_go(rs, rec);
+	}
 }
 
 /* A reply whose call was acknowledged, but not all of its message, is looked at
@@ -43,6 +100,7 @@ void record_drop(struct records *rs, struct record *rec)
  * there is to be let go. */
 void records_acked_rare(struct records *rs)
 {
+	bodies_acked(rs, rs->acked);
 	while (!list_empty(&rs->replies)) {
 		struct record_reply *reply =
 			list_first(&rs->replies, struct record_reply, link);
@@ -100,6 +158,7 @@ static void chunk_free(struct records *rs, struct record_chunk **c_p)
 
 void records_fini(struct records *rs)
 {
+	bodies_acked(rs, UINT64_MAX);
 	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++) {
 		struct record_chunk *c = rs->chunks[i];
 
@@ -129,6 +188,7 @@ static void record_take(struct records *rs, struct record *rec, uint64_t xid)
 		r = rec->request;
 	else if (has_reply(rs, rec))
 		reply_put(rs, rec->reply);
+	body_let_go(rs, rec);
 	rec->xid = xid;
 	rec->attempt = 0;
 	rec->state = RECORD_NONE;
@@ -185,10 +245,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 
 static bool record_is_idle(struct records *rs, struct record *rec, uint64_t now)
 {
-	if (has_reply(rs, rec) && rec->reply->until <= now) {
-		reply_put(rs, rec->reply);
-		rec->state = RECORD_LOST;
-	}
+	if (has_reply(rs, rec) && rec->reply->until <= now)
+		record_drop(rs, rec);
 	if (rec->xid > rs->acked)
 		return false;
 	if (rec->state == RECORD_ACTIVE)

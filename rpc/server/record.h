@@ -24,7 +24,10 @@
  *
  * Replies that are kept lie in the messages in which they went (record_reply).
  * A message is let go when all calls with a reply in it are acknowledged, or
- * have been replaced in their slots, or when nobody will ask any more.
+ * have been replaced in their slots, or when nobody will ask any more. A reply
+ * that is longer than its caller has room for has its body elsewhere
+ * (record_body). The record owns that: there is one for a slot at most, and it
+ * is let go as soon as the call is over for the client.
  *
  * Records are in chunks, made when a slot of theirs is used for the first time;
  * the clients of one host have their share of all there may be (party.h).
@@ -67,6 +70,12 @@ struct record_reply {
 	uint64_t until;	  /* ns: then no caller waits any more; TIME_NEVER */
 };
 
+/* The body of a reply that is kept without it. Part of it. */
+struct record_body {
+	struct list link;  /* records.bodies, as long as it is held */
+	struct record *of; /* the same; NULL: it was let go */
+};
+
 struct record {
 	uint64_t xid; /* 0: none has come yet */
 	uint32_t attempt;
@@ -76,6 +85,7 @@ struct record {
 		/* KEPT; of an acknowledged call it may be gone. */
 		struct record_reply *reply;
 	};
+	struct record_body *body; /* NULL: none is held */
 };
 
 /* What the owner of records is told. */
@@ -88,6 +98,7 @@ struct record_ops {
 	void (*forget)(struct ulrpc_request *r);
 	/* No record has it any more. */
 	void (*let_go)(struct record_reply *reply);
+	void (*body_let_go)(struct record_body *body);
 };
 
 /* Of a connection. */
@@ -97,6 +108,8 @@ struct records {
 	uint32_t used;	     /* chunks */
 	uint32_t kept;	     /* messages in replies */
 	struct list replies; /* record_reply.link, as they were kept */
+	struct list bodies;  /* record_body.link, by xid; each of a record that
+			      * is KEPT, so if there are any, there are replies */
 	const struct record_ops *ops;
 	struct parties *parties; /* of chunks */
 	uint32_t slots;		 /* that there is a place for in chunks: all, or
@@ -190,6 +203,13 @@ static inline void record_keep(struct records *rs, struct record *rec,
 
 /* Nobody will ask for the reply of @rec, which is KEPT. */
 void record_drop(struct records *rs, struct record *rec);
+/* The reply of @rec, which is going to be KEPT, has its body in @body. */
+void record_hold(struct records *rs, struct record *rec,
+		 struct record_body *body);
+/* @body, which is held, is there no longer, and so neither is the reply: the
+ * call is as @state says, not KEPT. */
+void record_unhold(struct records *rs, struct record_body *body,
+		   enum record_state state);
 
 /* The client says that all its calls up to @xid are over. */
 void records_acked_rare(struct records *rs);

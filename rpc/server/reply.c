@@ -135,8 +135,8 @@ static void message_init(struct reply_message *m, struct origin *o)
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
 	if (sc->service->has_exec)
-		head.window = grant_of(&o->share->grant,
-				       sc->service->conf.window);
+		head.window =
+			grant_of(&o->share->grant, sc->service->conf.window);
 	m->origin = o;
 	m->kept = (struct record_reply){ .until = TIME_NEVER };
 	m->linked = m->owed = m->refusal = m->over = false;
@@ -439,6 +439,13 @@ static void flush_later(struct origin *o)
 	shard_defer(sc->shard, &sc->flush_work);
 }
 
+/* There is no memory for what @keep was to keep. */
+static void reply_lost(struct origin *o, struct record *keep)
+{
+	record_end(keep, RECORD_LOST);
+	record_drop(&o->export->records, keep);
+}
+
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed, struct record *keep)
 {
@@ -449,7 +456,7 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 		o->unanswered--;
 		stat_count(o->sc->shard, RPC_STAT_answers_lost);
 		if (keep)
-			record_end(keep, RECORD_LOST);
+			reply_lost(o, keep);
 		return;
 	}
 	m->end = wire_reply_put(m->end, r);

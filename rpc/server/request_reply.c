@@ -94,7 +94,7 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 	if (unlikely(status) && 1u << status & NOT_EXECUTED)
 		return false;
 	if (may_run_once_more(r))
-		return false;
+		return unlikely(status == WIRE_HELD);
 	return likely(!service_cpt_ended(r->sc)) && !MUTATE(rpc_reply_gone);
 }
 
@@ -248,22 +248,16 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 }
 
 /* The caller has no room for the reply. True: it is held until he has fetched
- * it. False: it cannot be held, and he is told its length. Room is made of what
- * nobody will ask for: if @r's call is acknowledged, @r has no record after
- * that. */
-static out_of_line bool oversized(const struct ulrpc_request *r,
+ * it. False: it cannot be held, and he is told its length. If @r's call is
+ * found to be acknowledged, @r has no record after that. */
+static out_of_line bool oversized(struct ulrpc_request *r,
 				  struct wire_reply *reply, const void *body)
 {
-	struct shard *s = r->sc->shard;
-	uint64_t until = r->deadline;
-
-	if (until == TIME_NEVER)
-		until = rpc_at(shard_now(s), rpc_ns(export_lease(s->rpc)));
 	reply->needed = reply->length;
 	reply->length = 0;
 	if (r->status == WIRE_OK)
-		reply->held = oversize_hold(r->answer, r->xid, body,
-					    reply->needed, until);
+		reply->held = oversize_hold(r, body, reply->needed,
+					    record_after(r, WIRE_OK));
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }

@@ -433,8 +433,6 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	slab_init(&sc->slab, sc->shard);
 	replies_init(sc);
 	list_init(&sc->oversizes);
-	list_init(&sc->unknown.oversizes);
-	list_init(&sc->passed.oversizes);
 	sc->unknown.host = sc->passed.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);

@@ -94,8 +94,7 @@ struct share {
 	struct host *host;
 	unsigned int portal;
 	struct held held;
-	struct list oversizes;	   /* replies to be fetched: oversize.h */
-	bool gone;		   /* the connection is */
+	bool gone; /* the connection is */
 	struct grant grant;
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };

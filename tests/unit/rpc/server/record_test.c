@@ -11,7 +11,7 @@
 static struct records rs;
 static struct parties parties;
 static struct ulnet_nid nid;
-static unsigned int given_up, forgotten, let_go;
+static unsigned int given_up, forgotten, let_go, bodies_let_go;
 static int noted;	 /* slots */
 static const void *last; /* of what the owner was told of */
 
@@ -34,6 +34,14 @@ static void on_let_go(struct record_reply *reply)
 	memset(reply, 0xff, sizeof(*reply));
 }
 
+static void on_body_let_go(struct record_body *body)
+{
+	bodies_let_go++;
+	last = body;
+	cr_assert_null(body->of);
+	memset(body, 0xff, sizeof(*body));
+}
+
 static void on_noted(struct records *of, int slots)
 {
 	cr_assert_eq(of->ops->noted, on_noted);
@@ -41,11 +49,11 @@ static void on_noted(struct records *of, int slots)
 }
 
 static const struct record_ops ops = { on_noted, on_give_up, on_forget,
-				       on_let_go };
+				       on_let_go, on_body_let_go };
 
 static void begin(uint32_t chunks)
 {
-	given_up = forgotten = let_go = 0;
+	given_up = forgotten = let_go = bodies_let_go = 0;
 	last = NULL;
 	parties_init(&parties, "chunks", chunks, 1);
 	records_init(&rs, &ops, &parties);
@@ -390,4 +398,84 @@ Test(record, lost)
 	cr_assert_eq(look(0, 20, 0, 0), RECORD_NEW);
 	end();
 	cr_assert_eq(let_go, 2);
+}
+
+/* ---- bodies apart ---- */
+
+static void body_is(uint32_t slot, uint64_t xid, struct record_reply *reply,
+		    struct record_body *body)
+{
+	call_is(slot, xid, RECORD_ACTIVE, NULL);
+	*body = (struct record_body){ .of = NULL };
+	record_hold(&rs, record_find(&rs, slot), body);
+	record_keep(&rs, record_find(&rs, slot), reply);
+}
+
+/* By acknowledgement, exactly, though they came in another order, and though
+ * the message of a reply stays for another one's sake. */
+Test(record, bodies_acknowledged)
+{
+	struct record_reply m = { .keeps = 0 };
+	struct record_body b[4];
+
+	begin(4);
+	body_is(0, 13, &m, &b[3]);
+	body_is(1, 11, &m, &b[1]);
+	body_is(2, 12, &m, &b[2]);
+	body_is(3, 10, &m, &b[0]);
+	for (uint64_t xid = 10; xid < 13; xid++) {
+		records_acked(&rs, xid);
+		cr_assert_eq(bodies_let_go, xid - 9);
+		cr_assert_eq(last, &b[xid - 10]);
+		cr_assert_eq(let_go, 0);
+	}
+	end();
+	cr_assert_eq(bodies_let_go, 4);
+	cr_assert_eq(let_go, 1);
+}
+
+/* By the next call in the slot, when nobody asks for the reply any more, and
+ * when its caller has no time left. */
+Test(record, bodies_with_their_replies)
+{
+	struct record_reply m[3] = { { .until = LATE },
+				     { .until = LATE },
+				     { .until = NOW } };
+	struct record_body b[3];
+
+	begin(4);
+	for (uint32_t i = 0; i < 3; i++)
+		body_is(i, 10 + i, &m[i], &b[i]);
+	cr_assert_eq(look(0, 10, 1, 0), RECORD_ANSWERED);
+	cr_assert_eq(bodies_let_go, 0);
+	cr_assert_eq(look(0, 20, 0, 0), RECORD_NEW);
+	cr_assert_eq(bodies_let_go, 1);
+	record_drop(&rs, record_find(&rs, 1));
+	cr_assert_eq(bodies_let_go, 2);
+	records_trim(&rs, NOW);
+	cr_assert_eq(bodies_let_go, 3);
+	cr_assert_eq(let_go, 3);
+	cr_assert_eq(look(1, 11, 1, 0), RECORD_DOUBTFUL);
+	end();
+	cr_assert_eq(bodies_let_go, 3);
+}
+
+/* It goes by itself: then the reply is of no use, either. */
+Test(record, bodies_that_are_gone)
+{
+	static const enum record_past pasts[] = { RECORD_REPEATED,
+						  RECORD_DOUBTFUL };
+	struct record_reply m[2] = { { .until = LATE }, { .until = LATE } };
+	struct record_body b[2];
+
+	begin(4);
+	for (uint32_t i = 0; i < 2; i++) {
+		body_is(i, 10 + i, &m[i], &b[i]);
+		record_unhold(&rs, &b[i], i ? RECORD_LOST : RECORD_DONE);
+		cr_assert_null(b[i].of);
+		cr_assert_eq(let_go, i + 1);
+		cr_assert_eq(look(i, 10 + i, 1, 0), pasts[i]);
+	}
+	end();
+	cr_assert_eq(bodies_let_go, 0);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a server holds of over-size replies, for a client that fetches none of
+ * them. */
+#include "tests/unit/rpc/server/request_rig.h"
+
+#define LONG  300 /* bytes of requests and replies */
+#define ROOM  10
+#define CALLS 200
+
+static struct serve_rig g;
+
+static void call_long(uint64_t xid, uint32_t slot, uint32_t attempt,
+		      const char *method, uint64_t acked)
+{
+	static const char body[LONG];
+	struct wire_call c = stranger_call_of(xid, method, LONG);
+
+	c.slot = slot;
+	c.attempt = attempt;
+	c.reply_max = ROOM;
+	if (attempt)
+		c.flags = WIRE_CALL_RESENT;
+	if (method[0] == 'a')
+		c.semantics = ULRPC_IDEMPOTENT;
+	stranger_send(&a, &c, 1, body, acked);
+	settle(&g);
+}
+
+/* Bodies, and nothing else that counts. */
+static unsigned int bodies(void)
+{
+	struct list *l;
+	unsigned int n = 0;
+
+	for (l = cpt0(&g)->oversizes.next; l != &cpt0(&g)->oversizes;
+	     l = l->next)
+		n++;
+	cr_assert_eq(n ? 1 : 0, serve_holds(cpt0(&g)) ? 1 : 0);
+	cr_assert_leq(serve_holds(cpt0(&g)), n * 2048ull);
+	return n;
+}
+
+/* Each call says that the one before in its slot is over. */
+Test(oversize_hold, one_for_each_slot)
+{
+	rig(&g);
+	for (uint64_t xid = 1; xid <= CALLS; xid++) {
+		call_long(xid, (uint32_t)(xid % 4), 0,
+			  xid % 2 ? "echo" : "again", 0);
+		cr_assert_eq(a.reply[a.replies - 1].status, WIRE_HELD);
+		cr_assert_eq(bodies(), MIN(xid, 4));
+	}
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_replies_held), CALLS);
+	/* The client says that it has, or does not want, the oldest two. */
+	call_long(CALLS + 1, 5, 0, "echo", CALLS - 2);
+	cr_assert_eq(bodies(), 3);
+	serve_fini(&g);
+}
+
+Test(oversize_hold, canceled)
+{
+	rig(&g);
+	for (uint64_t xid = 1; xid <= CALLS; xid++) {
+		call_long(xid, (uint32_t)xid, 0, xid % 2 ? "echo" : "again", 0);
+		cr_assert_eq(bodies(), 1);
+		stranger_cancel(&a, &xid, 1);
+		cr_assert_eq(bodies(), 0);
+		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
+		cr_assert_eq(cpt0(&g)->answers, 0);
+	}
+	serve_fini(&g);
+}
+
+/* A later attempt is told of the same body, even if the method might run
+ * again: while the body is held it does not. */
+Test(oversize_hold, asked_again)
+{
+	static const char *const methods[] = { "echo", "again" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		rig(&g);
+		call_long(1, 1, 0, methods[i], 0);
+		call_long(1, 1, 1, methods[i], 0);
+		cr_assert_eq(a.replies, 2);
+		cr_assert_eq(a.reply[1].status, WIRE_HELD);
+		cr_assert_eq(a.reply[1].held, a.reply[0].held);
+		cr_assert_eq(bodies(), 1);
+		cr_assert_eq(g.served.runs, 1);
+		/* The caller's time is over, and somebody asks all the same. */
+		lnet_sim_run(g.sim, 11000 * MSEC);
+		cr_assert_eq(bodies(), 0);
+		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
+		call_long(1, 1, 2, methods[i], 0);
+		cr_assert_eq(a.reply[2].status, i ? WIRE_HELD : WIRE_DOUBTFUL);
+		cr_assert_eq(g.served.runs, 1 + i);
+		serve_fini(&g);
+	}
+}
+
+/* Without a deadline it is there as long as the connection. */
+Test(oversize_hold, endless)
+{
+	struct wire_call c = stranger_call_of(1, "echo", LONG);
+	static const char body[LONG];
+
+	rig(&g);
+	c.reply_max = ROOM;
+	c.remaining = 0;
+	stranger_send(&a, &c, 1, body, 0);
+	settle(&g);
+	for (unsigned int i = 0; i < 1000; i++) {
+		lnet_sim_run(g.sim, 1000 * MSEC);
+		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		cr_assert_eq(bodies(), 1);
+	}
+	c.attempt = 1;
+	c.flags = WIRE_CALL_QUERY;
+	c.length = 0;
+	stranger_send(&a, &c, 1, "", 0);
+	settle(&g);
+	cr_assert_eq(a.reply[1].held, a.reply[0].held);
+	/* Until its client is forgotten. */
+	lnet_sim_run(g.sim, 1000000 * MSEC);
+	cr_assert_eq(bodies(), 0);
+	serve_fini(&g);
+}
+
+/* The connection ends, or the service, or the server. */
+Test(oversize_hold, ends)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		rig(&g);
+		for (uint64_t xid = 1; xid <= 5; xid++)
+			call_long(xid, (uint32_t)xid, 0, "echo", 0);
+		cr_assert_eq(bodies(), 5);
+		if (i == 0) {
+			stranger_disconnect(&a);
+			settle(&g);
+			cr_assert_eq(bodies(), 0);
+		} else if (i == 1) {
+			cr_assert_eq(ulrpc_service_stop(g.service, 0),
+				     -ETIMEDOUT);
+			g.service = NULL;
+		}
+		serve_fini(&g);
+	}
+}
