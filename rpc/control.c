@@ -46,14 +46,14 @@ static struct control_send *send_new(struct shard *s,
 				     const struct ulnet_nid *nid, size_t bound)
 {
 	struct control *c = s->control;
-	struct party *p = party_take(&c->parties, nid, shard_now(s));
+	struct party *p = party_take(&c->parties, nid, 1, shard_now(s));
 	struct control_send *cs;
 
 	if (!p)
 		return NULL;
 	cs = slab_get(&c->slab, sizeof(*cs) + bound);
 	if (!cs) {
-		party_put(&c->parties, p);
+		party_put(&c->parties, p, 1);
 		return NULL;
 	}
 	cs->size = sizeof(*cs) + bound;
@@ -68,7 +68,7 @@ static void send_free(struct control_send *cs)
 	struct control *c = cs->shard->control;
 
 	list_del(&cs->link);
-	party_put(&c->parties, cs->party);
+	party_put(&c->parties, cs->party, 1);
 	slab_put(&c->slab, cs, cs->size);
 }
 

@@ -8,6 +8,7 @@
 #include "rpc/control.h"
 #include "rpc/server/export.h"
 #include "rpc/server/service.h"
+#include "rpc/server/stray.h"
 #include "rpc/server/vacant.h"
 #include "rpc/stats/stats.h"
 
@@ -22,7 +23,7 @@
 /* In the order in which they are opened; they end the other way round. All
  * others count. */
 static const struct rpc_part *const parts[] = {
-	&stat_part,    &import_part, &export_part,
+	&stat_part,    &stray_part,  &import_part,  &export_part,
 	&service_part, &vacant_part, &control_part,
 };
 

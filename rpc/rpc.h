@@ -30,6 +30,7 @@ struct client_ids;
 struct services;
 struct control;
 struct vacants;
+struct strays;
 struct stats;
 struct stat_shard;
 
@@ -54,6 +55,7 @@ struct shard {
 	struct imports *imports;
 	struct exports *exports;
 	struct vacants *vacants;
+	struct strays *strays;
 	struct stat_shard *stats;
 
 	/* ulrpc_shutdown() */

@@ -245,9 +245,6 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its connection's ---- */
 
-/* Messages that may be on their way to other CPTs to be refused there. */
-#define STRAYS_MAX 1024
-
 static struct service_cpt *stray_to(const struct stray *stray)
 {
 	const struct service_cpt *from = stray->arg;
@@ -260,7 +257,6 @@ static void request_stray_back(struct stray *stray)
 	struct service_cpt *from = stray->arg;
 
 	from->strays--;
-	service_held(from, &from->passed, 0, -(int64_t)stray->length);
 	service_cpt_settled(from);
 }
 
@@ -282,14 +278,12 @@ static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 {
 	struct stray *stray;
 
-	if (service_is_full(from, &from->passed, length) ||
-	    service_cpt_ended(from))
+	if (service_cpt_ended(from))
 		return false;
-	stray = stray_new(from->shard, cpt, ev, payload, length);
+	stray = stray_new_whole(from->shard, cpt, ev, payload, length);
 	if (!stray)
 		return false;
 	from->strays++;
-	service_held(from, &from->passed, 0, (int64_t)length);
 	stray_send(stray, request_stray_there, request_stray_back, from);
 	return true;
 }
@@ -321,14 +315,6 @@ static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 	origin_unref(o);
 }
 
-static void refusal_back(struct stray *stray)
-{
-	struct service_cpt *from = stray->arg;
-
-	from->strays--;
-	service_cpt_settled(from);
-}
-
 static void refusal_there(struct stray *stray)
 {
 	struct service_cpt *to = stray_to(stray);
@@ -338,8 +324,8 @@ static void refusal_there(struct stray *stray)
 			     (const struct refusal *)stray->payload);
 }
 
-/* The message cannot be passed on as it is. When there are too many even of
- * refusals, nobody is told. */
+/* The message cannot be passed on as it is. When its sender has too many even
+ * of refusals, nobody is told. */
 static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct ulnet_event *ev,
 		       const struct wire_requests *m,
@@ -349,7 +335,7 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	struct stray *stray = NULL;
 	struct refusal *x;
 
-	if (from->strays < STRAYS_MAX && !from->shard->aborted)
+	if (!from->shard->aborted)
 		stray = stray_new(from->shard, cpt, ev, NULL,
 				  sizeof(*x) + size);
 	if (!stray) {
@@ -360,7 +346,7 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	x->m = *m;
 	memcpy(x->calls, calls, size);
 	from->strays++;
-	stray_send(stray, refusal_there, refusal_back, from);
+	stray_send(stray, refusal_there, request_stray_back, from);
 }
 
 static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,

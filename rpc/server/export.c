@@ -16,10 +16,8 @@
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
 #define RETRY_AFTER_US	 UINT64_C(1000000)
-/* Of all clients of a CPT: 100 MiB. */
+/* Of all clients of a CPT: 130 MiB. */
 #define RECORD_CHUNKS_MAX 65536
-/* Messages that may be on their way to other CPTs. */
-#define STRAYS_MAX 1024
 
 uint64_t export_lease(const struct ulrpc *rpc)
 {
@@ -93,23 +91,34 @@ static void host_put(struct host *host)
 	free(host);
 }
 
-static struct share *share_new(struct exports *x, struct export *e,
-			       unsigned int portal)
+static struct share *share_make(struct exports *x, const struct ulnet_nid *nid,
+				unsigned int portal)
 {
 	struct share *share = calloc(1, sizeof(*share));
 
 	if (!share)
 		return NULL;
-	share->host = host_get(x, &e->source, portal);
+	share->host = host_get(x, nid, portal);
 	if (!share->host) {
 		free(share);
 		return NULL;
 	}
 	share->host->shares++;
+	share->portal = portal;
+	list_init(&share->link);
+	return share;
+}
+
+static struct share *share_new(struct exports *x, struct export *e,
+			       unsigned int portal)
+{
+	struct share *share = share_make(x, &e->source, portal);
+
+	if (!share)
+		return NULL;
 	share->queue.host = &share->host->queue;
 	share->queue.id = e->handle;
 	share->queue.pid = e->peer.pid;
-	share->portal = portal;
 	list_add_tail(&e->shares, &share->link);
 	return share;
 }
@@ -123,6 +132,16 @@ struct share *export_share(struct exports *x, struct export *e,
 		if (likely(share->portal == portal))
 			return share;
 	return share_new(x, e, portal);
+}
+
+struct share *export_share_once(struct exports *x, const struct ulnet_nid *nid,
+				unsigned int portal)
+{
+	struct share *share = share_make(x, nid, portal);
+
+	if (share)
+		share->gone = true;
+	return share;
 }
 
 void share_put(struct share *share)
@@ -164,7 +183,7 @@ static void export_drop(struct exports *x, struct export *e)
 	BUG_ON(!e->known);
 	e->known = false;
 	records_fini(&e->records);
-	party_put(&x->parties, e->party);
+	party_put(&x->parties, e->party, 1);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
 	list_del(&e->link);
@@ -229,7 +248,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	if (!e)
 		return -ENOMEM;
 	rc = -ENOSPC;
-	e->party = party_take(&x->parties, &ev->source, shard_now(x->shard));
+	e->party = party_take(&x->parties, &ev->source, 1, shard_now(x->shard));
 	if (!e->party)
 		goto err_free;
 	rc = id_alloc(&x->table, e, &e->id);
@@ -264,7 +283,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 err_id:
 	id_free(&x->table, e->id);
 err_party:
-	party_put(&x->parties, e->party);
+	party_put(&x->parties, e->party, 1);
 err_free:
 	free(e);
 	return rc;
@@ -657,13 +676,6 @@ static void export_handle(struct exports *x, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its own ---- */
 
-static void export_stray_back(struct stray *stray)
-{
-	struct exports *x = stray->arg;
-
-	x->strays--;
-}
-
 static void export_stray_there(struct stray *stray)
 {
 	struct exports *x = stray->to->exports;
@@ -702,16 +714,14 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct wire_control *m)
 {
 	size_t more = entries_size(m);
-	struct stray *stray;
+	struct stray *stray = NULL;
 
-	if (x->strays >= STRAYS_MAX || x->shard->aborted)
-		return; /* it is asked again */
-	stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more);
+	if (!x->shard->aborted)
+		stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more);
 	if (!stray)
-		return;
+		return; /* it is asked again */
 	stray_fill(stray, m, more);
-	x->strays++;
-	stray_send(stray, export_stray_there, export_stray_back, x);
+	stray_send(stray, export_stray_there, NULL, NULL);
 }
 
 /* Where the connection of that client is, or would be. */

@@ -77,8 +77,7 @@ struct exports {
 	struct ulnet_timer timer; /* looks for silence */
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work;
-	bool telling;	 /* that is under way */
-	uint32_t strays; /* passed on to other CPTs, now */
+	bool telling; /* that is under way */
 	bool closing;
 };
 
@@ -145,6 +144,12 @@ static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
  * as it holds anything. NULL: no memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
+
+/* What is held of that service for somebody at @nid who is not connected: to be
+ * charged with something at once, and gone as soon as it holds nothing again.
+ * NULL: no memory. */
+struct share *export_share_once(struct exports *x, const struct ulnet_nid *nid,
+				unsigned int portal);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

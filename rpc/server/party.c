@@ -72,12 +72,12 @@ static void party_say(struct parties *ps, const struct ulnet_nid *nid,
 }
 
 struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
-			 uint64_t now)
+			 uint32_t n, uint64_t now)
 {
 	struct party *p = party_find(ps, nid);
 	uint32_t held = p ? p->held : 0;
 
-	if (unlikely(!share_allows(held, ps->used, ps->max, 1))) {
+	if (unlikely(!share_allows(held, ps->used, ps->max, n))) {
 		party_say(ps, nid, held, now);
 		return NULL;
 	}
@@ -85,16 +85,17 @@ struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
 		p = party_new(ps, nid);
 	if (!p)
 		return NULL;
-	p->held++;
-	ps->used++;
+	p->held += n;
+	ps->used += n;
 	return p;
 }
 
-void party_put(struct parties *ps, struct party *p)
+void party_put(struct parties *ps, struct party *p, uint32_t n)
 {
-	BUG_ON(!p->held);
-	ps->used--;
-	if (--p->held)
+	BUG_ON(p->held < n);
+	ps->used -= n;
+	p->held -= n;
+	if (p->held)
 		return;
 	hash_del(&ps->by_nid, &p->by_nid);
 	pool_put(&ps->pool, p);

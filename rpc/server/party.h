@@ -38,11 +38,11 @@ void parties_init(struct parties *ps, const char *what, uint32_t max,
 /* Everything has been given back. */
 void parties_fini(struct parties *ps);
 
-/* One more for @nid; NULL: it has its share, which the log is told, but not
- * each time, or there is no memory. */
+/* @n more (not 0) for @nid; NULL: it has its share, which the log is told, but
+ * not each time, or there is no memory. */
 struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
-			 uint64_t now);
-/* Gives back what party_take() has taken. */
-void party_put(struct parties *ps, struct party *p);
+			 uint32_t n, uint64_t now);
+/* Gives back as many as party_take() has taken. */
+void party_put(struct parties *ps, struct party *p, uint32_t n);
 
 #endif

@@ -134,7 +134,7 @@ static struct record *chunk_make(struct records *rs, uint32_t slot,
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	c->party = party_take(rs->parties, nid, now);
+	c->party = party_take(rs->parties, nid, 1, now);
 	if (!c->party) {
 		free(c);
 		return NULL;
@@ -152,7 +152,7 @@ static void chunk_free(struct records *rs, struct record_chunk **c_p)
 	*c_p = NULL;
 	rs->used--;
 	rs->ops->noted(rs, -(int)RECORD_CHUNK);
-	party_put(rs->parties, c->party);
+	party_put(rs->parties, c->party, 1);
 	free(c);
 }
 

@@ -128,6 +128,17 @@ static void message_held(struct reply_message *m, int64_t bytes)
 		service_held(m->sc, m->share, 0, bytes);
 }
 
+/* A client that is not connected has its share by its NID: a crowd of them does
+ * not wait for one that takes no answers. */
+static out_of_line struct share *stranger_share(const struct origin *o)
+{
+	struct service_cpt *sc = o->sc;
+	struct share *share = export_share_once(sc->shard->exports, &o->source,
+						sc->service->portal);
+
+	return share ? share : o->share;
+}
+
 static void message_init(struct reply_message *m, struct origin *o)
 {
 	struct service_cpt *sc = o->sc;
@@ -149,6 +160,8 @@ static void message_init(struct reply_message *m, struct origin *o)
 		m->end = wire_estimate_put(m->end, estimate);
 	lnet_timer_init(&m->again, reply_again);
 	m->share = o->share;
+	if (unlikely(o->share == &sc->unknown))
+		m->share = stranger_share(o);
 	message_held(m, message_bytes(m));
 	list_add_tail(&sc->replies, &m->link);
 	if (m->work) {

@@ -12,8 +12,8 @@
  * fewer requests taken (struct share); and no request is taken without room for
  * its reply, as long as that may be. So what was executed is never given up for
  * room. Refusals of what never had room have a limit of their own, so that they
- * are in nobody's way: queue_bytes_max on each CPT, and of that each client has
- * its share. More are given up, and counted.
+ * are in nobody's way: queue_bytes_max on each CPT, and of that each host has
+ * its share, connected or not. More are given up, and counted.
  *
  * Owner: CPT.
  */

@@ -433,7 +433,7 @@ static void cpt_init(struct ulrpc_service *svc, unsigned int i)
 	slab_init(&sc->slab, sc->shard);
 	replies_init(sc);
 	list_init(&sc->oversizes);
-	sc->unknown.host = sc->passed.host = &sc->strangers;
+	sc->unknown.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);
 	list_init(&sc->flush);

@@ -137,11 +137,11 @@ struct service_cpt {
 	/* Of held_bytes, those of messages that are only there for replies that
 	 * may be asked for. */
 	_Atomic uint64_t kept_bytes;
-	/* Of both, what is not for a connection that is known here. */
-	uint64_t refusals;     /* bytes: of all clients */
-	struct host strangers; /* of the next two */
-	struct share unknown;  /* clients without one */
-	struct share passed;   /* messages that are on the way to other CPTs */
+	uint64_t refusals; /* bytes that they take, of all clients */
+	/* Of clients without a connection, until something is held for them; if
+	 * there is no memory, after that, too. */
+	struct share unknown;
+	struct host strangers;
 
 	struct stat_service *stats; /* NULL: no memory */
 	/* estimates.h: as many as service.methods has; the longest, in us, and

@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/stray.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "rpc/rpc.h"
+#include "rpc/server/party.h"
+#include "rpc/stats/stat.h"
 
-struct stray *stray_new(struct shard *from, unsigned int cpt,
-			const struct ulnet_event *ev, const void *payload,
-			size_t length)
+/* Of a CPT, from which they are under way. */
+struct strays {
+	struct parties heads; /* messages */
+	struct parties whole; /* bytes */
+};
+
+static struct parties *parties_of(const struct stray *stray)
+{
+	struct strays *all = stray->from->strays;
+
+	return stray->bytes ? &all->whole : &all->heads;
+}
+
+static void stray_free(struct stray *stray)
+{
+	party_put(parties_of(stray), stray->party, MAX(stray->bytes, 1));
+	free(stray);
+}
+
+static struct stray *stray_make(struct shard *from, unsigned int cpt,
+				const struct ulnet_event *ev,
+				const void *payload, size_t length,
+				uint32_t bytes)
 {
 	struct stray *stray = malloc(sizeof(*stray) + length);
 
@@ -15,6 +38,14 @@ struct stray *stray_new(struct shard *from, unsigned int cpt,
 		return NULL;
 	stray->from = from;
 	stray->to = rpc_shard_of(from->rpc, cpt);
+	stray->bytes = bytes;
+	stray->party = party_take(parties_of(stray), &ev->source, MAX(bytes, 1),
+				  shard_now(from));
+	if (!stray->party) {
+		stat_count(from, RPC_STAT_strays_dropped);
+		free(stray);
+		return NULL;
+	}
 	stray->ev = *ev;
 	stray->length = length;
 	if (payload)
@@ -22,14 +53,29 @@ struct stray *stray_new(struct shard *from, unsigned int cpt,
 	return stray;
 }
 
+struct stray *stray_new(struct shard *from, unsigned int cpt,
+			const struct ulnet_event *ev, const void *payload,
+			size_t length)
+{
+	return stray_make(from, cpt, ev, payload, length, 0);
+}
+
+struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
+			      const struct ulnet_event *ev, const void *payload,
+			      size_t length)
+{
+	return stray_make(from, cpt, ev, payload, length,
+			  (uint32_t)(sizeof(struct stray) + length));
+}
+
 static void on_back(struct ulnet_work *w)
 {
 	struct stray *stray = container_of(w, struct stray, work);
 	struct shard *s = stray->from;
 
-	if (!s->crashed)
+	if (!s->crashed && stray->back)
 		stray->back(stray);
-	free(stray);
+	stray_free(stray);
 	shard_taken(s);
 }
 
@@ -53,3 +99,39 @@ void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg)
 	stray->work.fn = on_there;
 	shard_give(stray->to, &stray->work);
 }
+
+/* ---- the part ---- */
+
+static int stray_shard_open(struct shard *s)
+{
+	struct strays *all = calloc(1, sizeof(*all));
+	uint64_t seed;
+
+	if (!all)
+		return -ENOMEM;
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&all->heads, "messages for other CPTs", STRAY_HEADS_MAX,
+		     seed);
+	parties_init(&all->whole, "bytes of messages for other CPTs",
+		     STRAY_BYTES_MAX, seed);
+	s->strays = all;
+	return 0;
+}
+
+static void stray_shard_free(struct shard *s)
+{
+	struct strays *all = s->strays;
+
+	if (!all)
+		return;
+	parties_fini(&all->heads);
+	parties_fini(&all->whole);
+	free(all);
+	s->strays = NULL;
+}
+
+const struct rpc_part stray_part = {
+	.name = "strays",
+	.shard_open = stray_shard_open,
+	.shard_free = stray_shard_free,
+};

@@ -3,20 +3,37 @@
  * What came to another CPT than the one that knows its connection: a copy of it
  * goes there, and comes back when it is done with, for who passed it on to
  * count how many are under way. Knows nothing of what it says.
+ *
+ * Strangers can have as many messages passed on as they like. So there is a
+ * limit to what may be under way from each CPT, and each NID that messages come
+ * from has its share of it (party.h): who uses that up has his messages
+ * dropped, or refused, and nobody else waits. Whole messages are limited in
+ * bytes, and what is left of messages without their bodies, which is at most a
+ * few KiB each, in number: so there is room to refuse what is too long.
  */
 #ifndef RPC_STRAY_H
 #define RPC_STRAY_H
 
 #include "ulnet/loop.h"
 
+struct party;
+struct rpc_part;
 struct shard;
 struct stray;
+
+/* Under way from one CPT, of all NIDs. */
+#define STRAY_HEADS_MAX 1024
+#define STRAY_BYTES_MAX (UINT32_C(32) << 20)
+
+extern const struct rpc_part stray_part;
 
 typedef void (*stray_fn)(struct stray *stray);
 
 struct stray {
 	struct ulnet_work work;
 	struct shard *from, *to;
+	struct party *party;
+	uint32_t bytes; /* of its NID's share; 0: it is one of the heads */
 	stray_fn there, back;
 	void *arg; /* the sender's */
 	struct ulnet_event ev;
@@ -24,13 +41,18 @@ struct stray {
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* With a copy of @ev and @payload, which may be NULL: then to be filled. NULL:
- * no memory. Owner of @from. */
+/* With a copy of @ev and @payload, which may be NULL: then to be filled. A few
+ * KiB. NULL: no memory, or its NID has its share, which is counted. Owner of
+ * @from. */
 struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
 			size_t length);
-/* Calls @there on its CPT, and then @back on the sender's, neither if the node
- * has crashed, and frees it. Owner of its sender. */
+/* The same, of any length. */
+struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
+			      const struct ulnet_event *ev, const void *payload,
+			      size_t length);
+/* Calls @there on its CPT, and then @back, unless it is NULL, on the sender's,
+ * neither if the node has crashed, and frees it. Owner of its sender. */
 void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg);
 
 #endif

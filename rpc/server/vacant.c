@@ -6,6 +6,7 @@
 
 #include "rpc/inbox.h"
 #include "rpc/server/export.h"
+#include "rpc/server/party.h"
 #include "rpc/server/request.h"
 #include "rpc/server/stray.h"
 #include "rpc/stats/stat.h"
@@ -15,8 +16,8 @@
 #define BUFFERS 2
 /* A head, whatever it says. */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* Answers under way, of all vacant portals of a CPT. */
-#define ANSWERS_MAX 256
+/* Answers under way, of all vacant portals of a CPT: of a few KiB at most. */
+#define ANSWERS_MAX 1024
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
 
@@ -25,8 +26,7 @@ struct vacants {
 	struct list open;    /* vacant.link */
 	struct list closing; /* the same */
 	struct list answers; /* vacant_answer.link: LNet has them */
-	unsigned int nanswers;
-	unsigned int strays; /* passed on to other CPTs, now */
+	struct parties to;   /* answers, by the NIDs that they go to */
 };
 
 struct vacant {
@@ -39,6 +39,7 @@ struct vacant {
 struct vacant_answer {
 	struct shard *shard;
 	struct list link;
+	struct party *to;
 	uint8_t bytes[];
 };
 
@@ -46,7 +47,7 @@ struct vacant_answer {
 
 static void answer_free(struct vacant_answer *a)
 {
-	a->shard->vacants->nanswers--;
+	party_put(&a->shard->vacants->to, a->to, 1);
 	list_del(&a->link);
 	free(a);
 }
@@ -95,19 +96,24 @@ static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
 	BUG_ON(LNetMDUnlink(mdh)); /* its event frees it */
 }
 
-static struct vacant_answer *answer_new(struct shard *s, uint32_t ncalls)
+static struct vacant_answer *answer_new(struct shard *s,
+					const struct ulnet_nid *nid,
+					uint32_t ncalls)
 {
 	struct vacants *v = s->vacants;
+	struct party *to = party_take(&v->to, nid, 1, shard_now(s));
 	struct vacant_answer *a;
 
-	if (v->nanswers >= ANSWERS_MAX)
+	if (!to)
 		return NULL;
 	a = malloc(sizeof(*a) + WIRE_REPLIES_BOUND + ncalls * WIRE_REPLY_BOUND);
-	if (!a)
+	if (!a) {
+		party_put(&v->to, to, 1);
 		return NULL;
+	}
 	a->shard = s;
+	a->to = to;
 	list_add_tail(&v->answers, &a->link);
-	v->nanswers++;
 	return a;
 }
 
@@ -173,15 +179,14 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 
 	if (!m->ncalls)
 		return;
-	a = answer_new(s, m->ncalls);
+	a = answer_new(s, &ev->source, m->ncalls);
 	if (!a) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
 	status = vacant_status(s, ev, m, &e);
 	if (!e)
-		absent = export_absent(s->exports, m->connection,
-				       shard_now(s));
+		absent = export_absent(s->exports, m->connection, shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
 	for (uint32_t i = 0; i < m->ncalls; i++) {
 		const struct wire_call *c = &calls[i];
@@ -205,13 +210,6 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its connection's ---- */
 
-static void vacant_stray_back(struct stray *stray)
-{
-	struct vacants *v = stray->arg;
-
-	v->strays--;
-}
-
 static void vacant_stray_there(struct stray *stray)
 {
 	struct wire_call calls[WIRE_CALLS_MAX];
@@ -228,17 +226,15 @@ static void vacant_pass_on(struct shard *s, unsigned int cpt,
 			   const struct ulnet_event *ev, const void *payload,
 			   size_t length)
 {
-	struct vacants *v = s->vacants;
 	struct stray *stray = NULL;
 
-	if (v->strays < ANSWERS_MAX && !s->aborted)
+	if (!s->aborted)
 		stray = stray_new(s, cpt, ev, payload, length);
 	if (!stray) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
-	v->strays++;
-	stray_send(stray, vacant_stray_there, vacant_stray_back, v);
+	stray_send(stray, vacant_stray_there, NULL, NULL);
 }
 
 /* ---- messages ---- */
@@ -332,9 +328,13 @@ void vacant_close(struct shard *s, unsigned int portal)
 static int vacant_shard_open(struct shard *s)
 {
 	struct vacants *v = calloc(1, sizeof(*v));
+	uint64_t seed;
 
 	if (!v)
 		return -ENOMEM;
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&v->to, "answers from portals without a service",
+		     ANSWERS_MAX, seed);
 	list_init(&v->open);
 	list_init(&v->closing);
 	list_init(&v->answers);
@@ -380,6 +380,7 @@ static void vacant_shard_free(struct shard *s)
 	while (!list_empty(&v->answers))
 		answer_free(
 			list_first(&v->answers, struct vacant_answer, link));
+	parties_fini(&v->to);
 	free(v);
 	s->vacants = NULL;
 }

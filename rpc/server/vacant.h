@@ -3,7 +3,9 @@
  * Portals whose service has gone, or is not there yet again. What comes for it
  * is told that there is no such service, and so is certainly not executed; who
  * hears that may ask for it by its name. Takes little memory for each portal on
- * each CPT, and of each message only what it needs.
+ * each CPT, and of each message only what it needs. Of the answers that may be
+ * on their way each NID has its share (party.h): who takes none is not answered
+ * any more, and everybody else is.
  *
  * Thread: owner (the CPT).
  */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that come to another CPT than the one that knows their connection,
+ * and answers to those who have none: nobody uses up what others need. */
+#include "rpc/server/party.h"
+#include "rpc/server/stray.h"
+#include "tests/unit/rpc/server/request_rig.h"
+
+#define CPTS  2
+#define FLOOD (2 * STRAY_HEADS_MAX)
+#define LONG  (512u << 10)
+
+static struct serve_rig g;
+static unsigned int there, back;
+
+static void on_there(struct stray *stray)
+{
+	cr_assert_eq(stray->to->cpt, 1);
+	there++;
+}
+
+static void on_back(struct stray *stray)
+{
+	cr_assert_eq(stray->from->cpt, 0);
+	back++;
+}
+
+static struct ulnet_event event_of(unsigned int node)
+{
+	return (struct ulnet_event){ .type = LNET_EVENT_PUT,
+				     .initiator = nth_id(node),
+				     .source = nth_id(node).nid,
+				     .target = nth_id(SERVER),
+				     .match_bits = 5 };
+}
+
+/* As many as pass, of a node. */
+static unsigned int flood(unsigned int node, const void *whole, size_t length)
+{
+	struct ulnet_event ev = event_of(node);
+	struct shard *s = cpt0(&g)->shard;
+	unsigned int n = 0;
+
+	for (; n < FLOOD; n++) {
+		struct stray *stray =
+			whole ? stray_new_whole(s, 1, &ev, whole, length)
+			      : stray_new(s, 1, &ev, NULL, length);
+
+		if (!stray)
+			break;
+		stray_send(stray, on_there, n % 2 ? on_back : NULL, NULL);
+	}
+	return n;
+}
+
+static uint64_t dropped(void)
+{
+	return serve_counted(cpt0(&g), RPC_STAT_strays_dropped);
+}
+
+/* Each NID has its share, alone half of all, and it is there again when the
+ * messages are. */
+Test(stray, shares)
+{
+	static uint8_t whole[LONG];
+	unsigned int most = STRAY_BYTES_MAX / LONG / 2;
+
+	rig_with(&g, NULL, CPTS);
+	for (unsigned int i = 0; i < 3; i++) {
+		unsigned int n;
+
+		there = back = 0;
+		n = flood(5, NULL, 100);
+		cr_assert_eq(n, STRAY_HEADS_MAX / 2 + 1);
+		cr_assert_eq(flood(5, NULL, 100), 0);
+		n += flood(6, NULL, 100);
+		cr_assert_geq(n, STRAY_HEADS_MAX / 2 + STRAY_HEADS_MAX / 4);
+		cr_assert_lt(n, STRAY_HEADS_MAX);
+		/* What is whole has bytes of its own. */
+		n += flood(5, whole, LONG);
+		cr_assert_leq(n, STRAY_HEADS_MAX + most + 1);
+		cr_assert_eq(flood(5, whole, LONG), 0);
+		n += flood(7, whole, LONG);
+		n += flood(7, NULL, 100);
+		cr_assert_eq(there, 0);
+		settle(&g);
+		cr_assert_eq(there, n);
+		cr_assert_geq(back, n / 2 - 5);
+		cr_assert_eq(dropped(), 7 * (i + 1));
+	}
+	serve_fini(&g);
+}
+
+/* Somebody sends messages to the wrong CPT as fast as he can; a client whose
+ * messages come there, too, is served. */
+Test(stray, one_floods)
+{
+	struct wire_call c = stranger_call_of(1, "echo", 1);
+	struct wire_control m = { .kind = WIRE_KEEPALIVE };
+	struct ulnet_event ev;
+	uint8_t bytes[200];
+	unsigned int home;
+	size_t length;
+
+	rig_with(&g, NULL, CPTS);
+	home = export_cpt(a.connection);
+	ev = event_of(7);
+	length = stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	m.keepalive.connection = a.connection;
+	for (unsigned int i = 0; i < FLOOD; i++)
+		export_on_control(g.service->cpt[!home].shard, &ev, &m);
+	for (unsigned int i = 0; i < 500 * FLOOD; i++)
+		request_on_message(&g.service->cpt[!home], &ev, bytes, length);
+	cr_assert_gt(
+		serve_counted(&g.service->cpt[!home], RPC_STAT_strays_dropped),
+		FLOOD);
+	ev = event_of(CALLER);
+	(void)stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	request_on_message(&g.service->cpt[!home], &ev, bytes, length);
+	m.keepalive.client = a.client;
+	m.keepalive.epoch = a.epoch;
+	a.controls = 0;
+	export_on_control(g.service->cpt[!home].shard, &ev, &m);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(a.controls, 1);
+	cr_assert_eq(a.control.alive.status, WIRE_OK);
+	serve_fini(&g);
+}
+
+static uint64_t counted(const struct shard *s)
+{
+	return s->stats->counts[RPC_STAT_answers_lost];
+}
+
+/* Nothing that is sent to one of the strangers leaves; the other one is told
+ * that it is not connected, by a service and where there is none. */
+Test(stray, one_takes_no_answers)
+{
+	static struct stranger b;
+	struct ulnet_sim_link deaf = { .refuse = LNET_SIM_ALWAYS };
+	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 16 };
+	struct wire_call c = stranger_call_of(1, "echo", 1);
+	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
+
+	struct shard *s;
+
+	rig_with(&g, &conf, 1);
+	s = cpt0(&g)->shard;
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	b.portal = a.portal;
+	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &deaf), 0);
+	a.connection = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t before = counted(s);
+
+		for (unsigned int j = 0; j < FLOOD; j++) {
+			stranger_send(&a, &c, 1, "x", 0);
+			if (j % 64 == 0)
+				lnet_sim_run(g.sim, MSEC);
+		}
+		cr_assert_gt(counted(s), before + 100);
+		b.replies = 0;
+		stranger_send(&b, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_NOT_CONNECTED);
+		if (i == 0)
+			cr_assert_eq(ulrpc_service_stop(g.service, 0),
+				     -ETIMEDOUT);
+	}
+	serve_fini(&g);
+}
