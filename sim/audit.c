@@ -112,7 +112,7 @@ static const char *type_name(uint32_t type)
 	return type < ARRAY_SIZE(names) ? names[type] : "?";
 }
 
-static const char *const fates[SIM_FATES] = {
+const char *const audit_fates[SIM_FATES] = {
 	[SIM_ARRIVES] = "arrives",
 	[SIM_NOBODY] = "finds nobody",
 	[SIM_LOST] = "lost",
@@ -122,6 +122,7 @@ static const char *const fates[SIM_FATES] = {
 	[SIM_MUTE] = "sent, not told",
 	[SIM_ERROR] = "error told",
 	[SIM_CUT] = "cut",
+	[SIM_OVERTAKEN] = "may be overtaken",
 };
 
 static void net_trace(void *arg, enum sim_fate fate,
@@ -138,6 +139,7 @@ static void net_trace(void *arg, enum sim_fate fate,
 	struct lnet_hdr hdr = { .type = UINT32_MAX };
 
 	digest(sim, &record, sizeof(record));
+	sim->fates[fate]++;
 	if (!sim->trace)
 		return;
 	if (bytes)
@@ -149,7 +151,8 @@ static void net_trace(void *arg, enum sim_fate fate,
 	fprintf(sim->trace, "%s > %s  %s %s, %u bytes\n",
 		lnet_nid_format(src, a, sizeof(a)),
 		lnet_nid_format(dst, b, sizeof(b)),
-		bytes ? type_name(hdr.type) : "message", fates[fate], length);
+		bytes ? type_name(hdr.type) : "message", audit_fates[fate],
+		length);
 }
 
 /* ---- operations ---- */

@@ -37,6 +37,7 @@ struct lnet_sim {
 	struct timer_wheel callbacks; /* lnet_sim_at() */
 	struct list ats;
 	struct ulnet_sim_stats stats;
+	uint64_t fates[SIM_FATES]; /* of messages: how many of each */
 	unsigned int violations;
 	/* audit.c */
 	uint64_t digest;
@@ -56,6 +57,7 @@ size_t audit_op_size(void);
 /* Watches @n: its observer calls back here. */
 void audit_watch(struct sim_node *n);
 extern const struct sim_net_watch audit_net_watch; /* arg: the simulation */
+extern const char *const audit_fates[SIM_FATES];
 /* Operations past their deadline; with @closed: any that has not ended. */
 void audit_check(struct lnet_sim *sim, bool closed);
 /* An event of the simulation itself, for the log. */

@@ -286,7 +286,7 @@ sim_campaigns += %D%/sim/rpc_campaign
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
 %C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_work.c
+%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_tally.c %D%/sim/rpc_work.c
 
 sim_campaigns += %D%/sim/herd
 

@@ -266,8 +266,10 @@ static uint64_t arrival(struct sim_tx *tx)
 	uint64_t at = loop_now(tx->sc->loop) + p->link.latency +
 		      random_below(tx->sc, p->link.jitter);
 
-	if (dice(tx->sc, p->link.reorder))
+	if (dice(tx->sc, p->link.reorder)) {
+		trace_tx(tx, SIM_OVERTAKEN);
 		return at + random_below(tx->sc, p->link.reorder_window);
+	}
 	p->last = MAX(p->last, at);
 	return p->last;
 }

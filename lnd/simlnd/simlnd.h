@@ -27,6 +27,7 @@ enum sim_fate {
 	SIM_MUTE,
 	SIM_ERROR,
 	SIM_CUT,
+	SIM_OVERTAKEN, /* or may be: it takes longer than others */
 	SIM_FATES
 };
 

@@ -4,9 +4,11 @@
  * deliberate mistakes compiled in, shows that each invariant catches the
  * mistake that was made for it.
  *
- *	campaign [--long] [--seeds N] [--seed S] [--trace] [--mutate NAME]
+ *	campaign [--long] [--seeds N] [--seed S] [--trace] [--verbose]
+ *		 [--mutate NAME]
  *
- * From seed 1, or from S if both are given; S alone is one run.
+ * From seed 1, or from S if both are given; S alone is one run. --verbose tells
+ * what has happened in the runs, how often, and in how many of them.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/mutation.h"
+#include "sim/sim_priv.h"
 #include "tests/sim/scenario.h"
 
 #define SEEDS	       200
@@ -30,8 +33,45 @@ struct result {
 	uint64_t operations, messages, faults, events;
 };
 
+#define TOLD_MAX 160
+
+/* --verbose: what has happened. */
+static struct told {
+	const char *kind, *what;
+	uint64_t n, runs;
+} told[TOLD_MAX];
+static bool verbose;
+
 static int passed, failed;
 static const char *program, *mutating; /* how to repeat a run */
+
+static void tell(void *arg, const char *kind, const char *what, uint64_t n)
+{
+	struct told *t = told;
+
+	(void)arg;
+	while (t->what && (strcmp(t->kind, kind) || strcmp(t->what, what)))
+		if (++t == told + TOLD_MAX)
+			abort();
+	t->kind = kind;
+	t->what = what;
+	t->n += n;
+	t->runs += n != 0;
+}
+
+static void tell_all(const struct run *r, const struct lnet_sim *sim)
+{
+	for (unsigned int i = 0; i < SIM_FATES; i++)
+		tell(NULL, "message ", audit_fates[i], sim->fates[i]);
+	scenario_tell(r, tell, NULL);
+}
+
+static void told_print(void)
+{
+	for (const struct told *t = told; t->what; t++)
+		printf("%10" PRIu64 " in %4" PRIu64 " runs: %s%s\n", t->n,
+		       t->runs, t->kind, t->what);
+}
 
 static int run(uint64_t seed, const char *command, FILE *trace,
 	       struct result *result)
@@ -55,6 +95,8 @@ static int run(uint64_t seed, const char *command, FILE *trace,
 	result->messages = stats.messages;
 	result->faults = stats.faults;
 	result->events = stats.events;
+	if (verbose)
+		tell_all(r, sim);
 	result->violations = lnet_sim_free(sim);
 	result->violations += scenario_free(r);
 	return rc;
@@ -219,7 +261,7 @@ static int mutate_all(const char *only, uint64_t seed)
 static int usage(void)
 {
 	fprintf(stderr, "usage: campaign [--long] [--seeds N] [--seed S] "
-			"[--trace] [--mutate NAME|all]\n");
+			"[--trace] [--verbose] [--mutate NAME|all]\n");
 	return 2;
 }
 
@@ -242,6 +284,7 @@ int main(int argc, char **argv)
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "trace", no_argument, NULL, 't' },
+		{ "verbose", no_argument, NULL, 'v' },
 		{ "mutate", required_argument, NULL, 'm' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -270,6 +313,9 @@ int main(int argc, char **argv)
 		case 't':
 			trace = true;
 			break;
+		case 'v':
+			verbose = true;
+			break;
 		case 'm':
 			mutation = optarg;
 			break;
@@ -288,6 +334,7 @@ int main(int argc, char **argv)
 	} else {
 		campaign(one ? seed : 1, seeds);
 	}
+	told_print();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RPC from the inside: is what calls wait for still to come; and what is left
  * when none is under way. */
+#include <string.h>
+
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
@@ -256,6 +258,17 @@ bool audit_knows(const struct member *m, unsigned int service,
 	e = id_slot_obj(&m->rpc->shards[cpt].exports->table,
 			(uint32_t)imp->connection);
 	return e && e->handle == imp->connection;
+}
+
+unsigned int audit_store(const struct member *m, unsigned int service,
+			 const struct ulrpc_client *client)
+{
+	const struct store *store = &m->stores[service];
+
+	if (client->known && memcmp(client->incarnation, store->incarnation,
+				    sizeof(store->incarnation)) != 0)
+		return 0;
+	return store->number;
 }
 
 /* ---- when none is ---- */

@@ -101,7 +101,7 @@ static void finish(struct test_call *c, const struct ulrpc_outcome *o,
 	c->outcome = *o;
 	c->ended = true;
 	outcome_check(c, reply, length);
-	c->run->ok += o->cause == ULRPC_CAUSE_OK;
+	tally_end(c->run, o);
 	bulks_end(c);
 }
 
@@ -147,7 +147,7 @@ static struct test_call *call_new(struct member *m,
 	c->service = tc->service;
 	if (audit_knows(&r->members[c->target], c->service, tc->client))
 		c->lapses = audit_lapses(&r->members[c->target], c->service);
-	c->store = r->members[c->target].stores[c->service].number;
+	c->store = audit_store(&r->members[c->target], c->service, tc->client);
 	c->cpt = ulrpc_client_cpt(tc->client);
 	return c;
 }
@@ -203,6 +203,9 @@ static void call_plan(struct test_call *c, struct test_body *b,
 
 	c->method = (enum method)rnd(r, METHODS);
 	c->semantics = some_semantics(r);
+	/* What services store is called so, mostly. */
+	if (method_semantics(c->method) == ULRPC_EXACTLY_ONCE && chance(r, 60))
+		c->semantics = ULRPC_EXACTLY_ONCE;
 	c->reply_length = some_length(r);
 	c->reply_max = c->reply_length + (uint32_t)rnd(r, 100) + 1;
 	if (chance(r, 10) && c->reply_length > 1)
@@ -403,6 +406,8 @@ void caller_cancel_one(struct run *r)
 	if (!c->call || c->dead)
 		return;
 	ulrpc_cancel(c->call);
+	if (!c->ended)
+		tally_count(r, CALL_IS_CANCELED);
 	if (chance(r, 50))
 		call_put(c);
 }
@@ -423,6 +428,7 @@ void caller_cancel_long(struct run *r)
 void caller_crashed(struct member *m)
 {
 	struct run *r = m->run;
+	bool left = false;
 
 	for (unsigned int i = r->first; i < r->ncalls; i++) {
 		struct test_call *c = r->calls[i];
@@ -430,7 +436,7 @@ void caller_crashed(struct member *m)
 		if (c->from != m || c->life != m->life)
 			continue;
 		if (!c->ended && !c->failed)
-			c->dead = true;
+			c->dead = left = true;
 		for (unsigned int k = 0; k < c->nbulks; k++) {
 			bulk_retire(&c->bulks[k]);
 			bulk_close(&c->bulks[k]);
@@ -438,6 +444,8 @@ void caller_crashed(struct member *m)
 		call_put(c);
 	}
 	memset(m->clients, 0, sizeof(m->clients));
+	if (left)
+		tally_count(r, CALLER_CRASHES);
 }
 
 void caller_closed(struct member *m)

@@ -50,10 +50,17 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	lnet_sim_link_set(r->sim, &a, &b, &l);
 }
 
+static void ni_set(struct run *r, const struct ulnet_nid *nid, bool up)
+{
+	if (!lnet_sim_ni_set(r->sim, nid, up) && !up)
+		tally_count(r, NI_IS_DOWN);
+}
+
 static void separate(struct run *r)
 {
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
 
+	tally_count(r, PARTITION);
 	split(&r->splits, r->sim, a, b, rnd(r, chance(r, 20) ? SEC : 50 * MS));
 }
 
@@ -66,13 +73,17 @@ static void restart(void *arg)
 	if (m->run->over || lnet_sim_node(m->run->sim, m->index))
 		return;
 	lnet_sim_restart(m->run->sim, m->index);
+	tally_count(m->run, NODE_IS_BACK);
 	if (m->rpc)
 		member_clients(m);
 }
 
 static void crash(struct run *r, struct member *m)
 {
-	if (m->busy || lnet_sim_crash(r->sim, m->index))
+	if (m->busy || !lnet_sim_node(r->sim, m->index))
+		return;
+	tally_rpc(m);
+	if (lnet_sim_crash(r->sim, m->index))
 		return;
 	server_crashed(m);
 	caller_crashed(m);
@@ -141,6 +152,8 @@ static void close_rpc(struct member *m)
 
 	if (!rpc)
 		return;
+	tally_rpc(m);
+	tally_count(r, RPC_CLOSES);
 	m->rpc = NULL;
 	memset(m->services, 0, sizeof(m->services));
 	memset(m->clients, 0, sizeof(m->clients));
@@ -222,8 +235,10 @@ static void toggle_client(struct run *r, struct member *m)
 {
 	struct test_client *tc = &m->clients[rnd(r, CLIENTS_MAX)];
 
-	if (tc->client)
+	if (tc->client) {
 		ulrpc_client_close(tc->client);
+		tally_count(r, CLIENT_CLOSES);
+	}
 	tc->client = NULL;
 	if (chance(r, 70))
 		client_open(m, tc);
@@ -279,11 +294,11 @@ void fault_one(struct run *r)
 		separate(r);
 		break;
 	case 3:
-		lnet_sim_ni_set(r->sim, nid, false);
+		ni_set(r, nid, false);
 		break;
 	case 4:
 	case 5:
-		lnet_sim_ni_set(r->sim, nid, true);
+		ni_set(r, nid, true);
 		break;
 	case 6:
 		fault_link(r, some_nid(r), some_nid(r));
@@ -317,8 +332,7 @@ void fault_outside(struct run *r)
 		separate(r);
 		break;
 	case 2:
-		lnet_sim_ni_set(r->sim, &m->nids[rnd(r, m->nnids)],
-				chance(r, 50));
+		ni_set(r, &m->nids[rnd(r, m->nnids)], chance(r, 50));
 		break;
 	case 3:
 		fault_link(r, some_nid(r), some_nid(r));

@@ -47,8 +47,8 @@ static bool is_remembered(const struct test_call *c)
 	       method_semantics(c->method) == ULRPC_EXACTLY_ONCE;
 }
 
-/* Who does not wait for the end does not know it: the caller, or his node; or
- * there is no time for another attempt. */
+/* Who does not wait for the end does not know it: the caller, or his node. Or
+ * there is no time for another attempt; or that was refused by its handler. */
 static bool may_be_unknown(const struct test_call *c)
 {
 	const struct member *m = c->from;
@@ -61,7 +61,7 @@ static bool may_be_unknown(const struct test_call *c)
 	case ULRPC_CAUSE_EXPIRED:
 		return true;
 	default:
-		return false;
+		return c->refused;
 	}
 }
 

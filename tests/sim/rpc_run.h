@@ -34,6 +34,7 @@ enum weather {
 struct run;
 struct job;
 struct member;
+struct tally;
 
 enum method {
 	METHOD_INLINE, /* replies inside */
@@ -88,7 +89,7 @@ struct test_call {
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
 	uint64_t lapses;
-	unsigned int store; /* of its service then; 0: it has none */
+	unsigned int store; /* audit_store() then */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
@@ -208,7 +209,7 @@ struct run {
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
-	unsigned int ok; /* calls that succeeded */
+	struct tally *tally;
 };
 
 /* Nobody minds if it is executed more than once. */
@@ -339,6 +340,32 @@ void fault_heal(struct run *r);
 int member_open(struct member *m);
 void member_clients(struct member *m);
 
+/* ---- rpc_tally.c ---- */
+
+enum happening {
+	SERVER_CRASHES,
+	CALLER_CRASHES,
+	NODE_IS_BACK,
+	RPC_CLOSES,
+	SERVICE_STOPS,
+	SERVICE_LEAVES,
+	CLIENT_CLOSES,
+	CALL_IS_CANCELED,
+	NI_IS_DOWN,
+	PARTITION,
+	HANDLER_IS_SLOW,
+	STORE_IS_LOST,
+	COMMIT_IS_LOST,
+	HAPPENINGS
+};
+
+struct tally *tally_new(void);
+void tally_count(struct run *r, enum happening what);
+/* Of a call. */
+void tally_end(struct run *r, const struct ulrpc_outcome *o);
+/* What RPC has counted on a node, where it is about to end. */
+void tally_rpc(struct member *m);
+
 /* ---- rpc_audit.c ---- */
 
 /* Violations: calls wait for nothing, or counts of calls are wrong. Between
@@ -355,5 +382,9 @@ uint64_t audit_lapses(const struct member *m, unsigned int service);
 /* Does the node know the connection of @client, and serve it? */
 bool audit_knows(const struct member *m, unsigned int service,
 		 const struct ulrpc_client *client);
+/* The number of the service's store; 0: it has none, or @client knows of
+ * another one. */
+unsigned int audit_store(const struct member *m, unsigned int service,
+			 const struct ulrpc_client *client);
 
 #endif

@@ -266,6 +266,7 @@ struct run *scenario_new(struct lnet_sim *sim)
 	if (!r)
 		abort();
 	r->sim = sim;
+	r->tally = tally_new();
 	return r;
 }
 
@@ -276,6 +277,8 @@ int scenario_play(struct run *r)
 	if (!rc)
 		run_all(r);
 	r->over = true;
+	for (unsigned int i = 0; i < r->n; i++)
+		tally_rpc(&r->members[i]);
 	return rc;
 }
 
@@ -287,6 +290,7 @@ unsigned int scenario_free(struct run *r)
 		server_free(&r->members[i]);
 	left = caller_left(r);
 	caller_free(r);
+	free(r->tally);
 	free(r);
 	return left;
 }

@@ -84,6 +84,8 @@ static void on_delay(void *arg)
 static void job_delay(struct job *j)
 {
 	j->delayed = true;
+	if (j->body.delay > 100000)
+		tally_count(j->m->run, HANDLER_IS_SLOW);
 	lnet_sim_at(j->m->run->sim, j->body.delay * US, on_delay, j);
 }
 
@@ -364,8 +366,10 @@ void server_start(struct member *m, unsigned int service)
 	if (service == 1)
 		conf.portal = 20;
 	if (store->number) {
-		if (chance(r, 3))
+		if (chance(r, 3)) {
 			store_make(r, store);
+			tally_count(r, STORE_IS_LOST);
+		}
 		memcpy(durable.incarnation, store->incarnation, 16);
 		conf.durable = &durable;
 	}
@@ -391,6 +395,9 @@ void server_stop(struct member *m, unsigned int service)
 	rc = ulrpc_service_stop(svc, chance(r, 30) ? 0 : rnd(r, 100000));
 	wait_end(m);
 	server_stopped(m, service);
+	tally_count(r, SERVICE_STOPS);
+	if (rc == -ETIMEDOUT)
+		tally_count(r, SERVICE_LEAVES);
 	if (rc && rc != -ETIMEDOUT)
 		lnet_sim_fail(r->sim, "node %u: service %u does not stop: %d",
 			      m->index, service, rc);
@@ -416,6 +423,8 @@ void server_crashed(struct member *m)
 {
 	struct job *j, *next;
 
+	if (m->jobs)
+		tally_count(m->run, SERVER_CRASHES);
 	for (j = m->jobs; j; j = next) {
 		next = j->next;
 		if (j->lost)

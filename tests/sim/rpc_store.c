@@ -119,6 +119,7 @@ void store_begin(struct job *j)
 void store_commit(struct job *j)
 {
 	if (!process_lives(j)) {
+		tally_count(j->m->run, COMMIT_IS_LOST);
 		store_fails(j, -EIO);
 		return;
 	}

@@ -87,6 +87,8 @@ void work_block(struct job *j)
 	int rc;
 
 	j->blocked = true;
+	if (j->body.delay > 100000)
+		tally_count(r, HANDLER_IS_SLOW);
 	job_deadline(j);
 	rc = work_do(j);
 	j->blocked = false;

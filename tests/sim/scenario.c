@@ -55,6 +55,8 @@ struct use {
 	bool get;
 };
 
+#define DISTURBANCES 10
+
 struct run {
 	struct lnet_sim *sim;
 	struct splits splits;
@@ -66,6 +68,7 @@ struct run {
 	bool slow;		/* much is on its way at any time */
 	bool harsh;		/* every fault, all the time */
 	struct ulnet_conf conf; /* of all nodes */
+	uint64_t disturbed[DISTURBANCES];
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -450,12 +453,27 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, 50 * MS));
 }
 
+static const char *const disturbances[DISTURBANCES] = {
+	[0] = "a node crashes",
+	[1] = "a partition begins",
+	[2] = "an interface goes down",
+	[3] = "an interface comes up",
+	[5] = "an interface is added, or deleted",
+	[6] = "links change",
+	[7] = "room for messages is added",
+};
+/* Some are more frequent. */
+static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,
+						      5, 6, 7, 5, 5 };
+
 static void disturb(struct run *r)
 {
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
+	uint64_t which = rnd(r, DISTURBANCES);
 
-	switch (rnd(r, 10)) {
+	r->disturbed[disturbance_of[which]]++;
+	switch (which) {
 	case 0:
 		crash(r, m);
 		break;
@@ -566,6 +584,13 @@ int scenario_play(struct run *r)
 	}
 	r->over = true;
 	return rc;
+}
+
+void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
+{
+	for (unsigned int i = 0; i < DISTURBANCES; i++)
+		if (disturbances[i])
+			tell(arg, "", disturbances[i], r->disturbed[i]);
 }
 
 unsigned int scenario_free(struct run *r)

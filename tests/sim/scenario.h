@@ -23,6 +23,11 @@ struct run;
 struct run *scenario_new(struct lnet_sim *sim);
 /* All that happens. 0, or why it could not be set up. */
 int scenario_play(struct run *r);
+/* What has happened in the run, and how often; @kind and @what together name
+ * it. */
+typedef void (*scenario_tell_fn)(void *arg, const char *kind, const char *what,
+				 uint64_t n);
+void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg);
 /* The simulation is no more. Returns what is left that should not be. */
 unsigned int scenario_free(struct run *r);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How often what the RPC scenario is about happens. */
+#include <stdlib.h>
+
+#include "rpc/stats/stat.h"
+#include "tests/sim/rpc_run.h"
+#include "tests/sim/scenario.h"
+
+struct tally {
+	uint64_t happened[HAPPENINGS];
+	uint64_t ended[ULRPC_CAUSE_COUNT]; /* calls, by cause */
+	uint64_t unknown;
+	uint64_t counts[RPC_STATS_NOW]; /* RPC's own, of all nodes */
+};
+
+static const char *const happenings[HAPPENINGS] = {
+	[SERVER_CRASHES] = "a node crashes that has requests",
+	[CALLER_CRASHES] = "a node crashes that has calls under way",
+	[NODE_IS_BACK] = "a node that crashed is back",
+	[RPC_CLOSES] = "RPC on a node closes",
+	[SERVICE_STOPS] = "a service stops",
+	[SERVICE_LEAVES] = "a service stops, and leaves requests behind",
+	[CLIENT_CLOSES] = "a client closes",
+	[CALL_IS_CANCELED] = "a call is canceled",
+	[NI_IS_DOWN] = "an interface goes down",
+	[PARTITION] = "a partition begins",
+	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
+	[STORE_IS_LOST] = "a durable service loses its store",
+	[COMMIT_IS_LOST] = "a transaction ends with its process",
+};
+
+struct tally *tally_new(void)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		abort();
+	return t;
+}
+
+void tally_count(struct run *r, enum happening what)
+{
+	r->tally->happened[what]++;
+}
+
+void tally_end(struct run *r, const struct ulrpc_outcome *o)
+{
+	r->tally->ended[o->cause]++;
+	r->tally->unknown += o->execution == ULRPC_EXECUTION_UNKNOWN;
+}
+
+void tally_rpc(struct member *m)
+{
+	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++) {
+		const uint64_t *counts = m->rpc->shards[i].stats->counts;
+
+		for (unsigned int k = 0; k < RPC_STATS_NOW; k++)
+			m->run->tally->counts[k] += counts[k];
+	}
+}
+
+void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
+{
+	const struct tally *t = r->tally;
+
+	for (unsigned int i = 0; i < HAPPENINGS; i++)
+		tell(arg, "", happenings[i], t->happened[i]);
+	for (unsigned int i = 0; i < ULRPC_CAUSE_COUNT; i++)
+		tell(arg, "calls: ", ulrpc_cause_name(i), t->ended[i]);
+	tell(arg, "calls: ", "execution unknown", t->unknown);
+	for (unsigned int i = 0; i < RPC_STATS_NOW; i++)
+		tell(arg, "rpc: ", rpc_stat_names[i], t->counts[i]);
+}
