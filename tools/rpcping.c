@@ -217,6 +217,16 @@ static void collect(struct rpcping *p)
 
 /* ---- while it runs ---- */
 
+static void report_new_losses(const struct rpcping *p)
+{
+	unsigned int port = p->options.node.port;
+
+	for (unsigned int i = 0; i < p->nloads; i++)
+		report_losses(p->options.targets[i].text,
+			      port ? port : NODE_DEFAULT_PORT, &p->now[i],
+			      &p->before[i]);
+}
+
 static void tick(struct rpcping *p, uint64_t now)
 {
 	struct load_stats *other = p->before;
@@ -224,9 +234,7 @@ static void tick(struct rpcping *p, uint64_t now)
 
 	p->tick = now + p->options.interval * NS_PER_US;
 	collect(p);
-	for (unsigned int i = 0; i < n; i++)
-		report_losses(p->options.targets[i].text, &p->now[i],
-			      &p->before[i]);
+	report_new_losses(p);
 	p->now[n].last = now;
 	if (p->options.live)
 		report_live(&p->now[n], &p->before[n], now,
@@ -340,9 +348,7 @@ static int result(struct rpcping *p)
 	const struct load_stats *sum;
 
 	collect(p);
-	for (unsigned int i = 0; i < p->nloads; i++)
-		report_losses(p->options.targets[i].text, &p->now[i],
-			      &p->before[i]);
+	report_new_losses(p);
 	if (report(p))
 		return 1;
 	sum = &p->now[p->nloads];

@@ -308,10 +308,12 @@ static int take_nid(struct target *t, const char *text)
 	}
 	if ((lnet_nid_parse(text, &id.nid) && lnet_id_parse(text, &id)) ||
 	    lnet_nid_is_any(&id.nid) || (t->nnids && t->pid != id.pid)) {
+		fprintf(stderr, WHO ": ");
+		if (strcmp(text, t->text) != 0)
+			fprintf(stderr, "%s: ", t->text);
 		fprintf(stderr,
-			WHO ": %s: '%s' is no NID: one like 10.0.0.1@tcp is "
-			    "expected\n",
-			t->text, text);
+			"'%s' is no NID: one like 10.0.0.1@tcp is expected\n",
+			text);
 		return OPTION_USAGE;
 	}
 	for (unsigned int i = 0; i < t->nnids; i++)
@@ -390,8 +392,8 @@ static int choose_probe(struct load_conf *l, enum ulrpc_bulk_access bulk)
 	type = service_find(l->service);
 	if (!type) {
 		if (!l->method)
-			return wrong("--service: of a service that rpcping "
-				     "does not know, --method is needed");
+			return wrong("--service: rpcping knows echo and brw; "
+				     "for another one, name its --method, too");
 		if (bulk || l->delay || l->verify)
 			return wrong("--service: of one that rpcping does not "
 				     "know, there can be no bulk data, --delay "

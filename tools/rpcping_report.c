@@ -60,13 +60,14 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 	rate_text(per_second(all->bytes - before->bytes, time), bytes,
 		  sizeof(bytes));
 	fprintf(stderr,
-		"%s%.1f s: %.0f calls/s, %s, p50 %.1f us, p99 %.1f us, "
-		"%ju under way, %ju lost%s",
-		terminal ? "\r\033[K" : "",
+		"%s%.1f s: %.0f calls/s, %s, ", terminal ? "\r\033[K" : "",
 		all->first < now ? (double)(now - all->first) / 1e9 : 0.0,
-		per_second(all->answered - before->answered, time), bytes,
-		us(histogram_quantile(change, 0.5)),
-		us(histogram_quantile(change, 0.99)), (uintmax_t)all->inflight,
+		per_second(all->answered - before->answered, time), bytes);
+	if (change->n)
+		fprintf(stderr, "p50 %.1f us, p99 %.1f us, ",
+			us(histogram_quantile(change, 0.5)),
+			us(histogram_quantile(change, 0.99)));
+	fprintf(stderr, "%ju under way, %ju lost%s", (uintmax_t)all->inflight,
 		(uintmax_t)all->lost, terminal ? "" : "\n");
 	fflush(stderr);
 }
@@ -108,7 +109,8 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 			executions[l->first.execution], l->first.attempts);
 }
 
-void report_losses(const char *target, const struct load_stats *now,
+void report_losses(const char *target, unsigned int port,
+		   const struct load_stats *now,
 		   const struct load_stats *before)
 {
 	for (unsigned int i = 0; i < LOAD_LOSSES; i++) {
@@ -118,6 +120,11 @@ void report_losses(const char *target, const struct load_stats *now,
 		fprintf(stderr, "rpcping: %s: a call was lost: ", target);
 		print_loss(stderr, i, &now->loss[i]);
 		fputc('\n', stderr);
+		if (i == ULRPC_CAUSE_UNREACHABLE && !now->answered)
+			fprintf(stderr,
+				"rpcping: is there a node, and does it listen "
+				"on port %u? If on another one: --port\n",
+				port);
 	}
 }
 

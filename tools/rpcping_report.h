@@ -13,9 +13,10 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 /* Erases the line of report_live() from a terminal. */
 void report_live_end(void);
 
-/* On stderr: each reason for which calls to @target were lost since @before,
- * once. */
-void report_losses(const char *target, const struct load_stats *now,
+/* On stderr: each reason for which calls to @target, which should listen on
+ * @port, were lost since @before, once. */
+void report_losses(const char *target, unsigned int port,
+		   const struct load_stats *now,
 		   const struct load_stats *before);
 
 /* Prints on stdout. -errno of writing. */

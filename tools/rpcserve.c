@@ -281,7 +281,9 @@ static void stop_services(struct rpcserve *r)
 		if (rc)
 			say(&r->say, LNET_LOG_WARN,
 			    "service %s: requests were left unanswered: %s",
-			    name, strerror(-rc));
+			    name,
+			    rc == -ETIMEDOUT ? "the time of --grace was over"
+					     : strerror(-rc));
 	}
 	if (r->rpc)
 		ulrpc_close(r->rpc);
@@ -362,9 +364,11 @@ static int serve(struct rpcserve *r, int signals)
 		rc = check_reachable(r);
 	if (!rc)
 		rc = announce(r);
-	if (!rc)
+	if (!rc) {
 		say(&r->say, LNET_LOG_INFO, "%s: ending",
 		    strsignal(wait_for_end(r, signals)));
+		signals_release();
+	}
 	if (r->node.lnet)
 		stop_services(r);
 	node_close(&r->node);

@@ -6,14 +6,21 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-int signals_open(void)
+static sigset_t signals_ours(void)
 {
 	sigset_t signals;
-	int fd;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
+	return signals;
+}
+
+int signals_open(void)
+{
+	sigset_t signals = signals_ours();
+	int fd;
+
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -27,4 +34,13 @@ int signals_take(int fd)
 	return read(fd, &info, sizeof(info)) == sizeof(info)
 		       ? (int)info.ssi_signo
 		       : 0;
+}
+
+void signals_release(void)
+{
+	sigset_t signals = signals_ours();
+
+	/* A shell that starts programs in the background may ignore it. */
+	signal(SIGINT, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }

@@ -9,5 +9,8 @@ int signals_open(void);
 /* The number of a signal that has come, which is taken; 0: none. Does not
  * wait. */
 int signals_take(int fd);
+/* From now on a signal ends the program at once, also one that has come and was
+ * not taken. */
+void signals_release(void);
 
 #endif

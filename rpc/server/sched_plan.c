@@ -88,7 +88,9 @@ static int plan_order(const char *text, size_t *at_p, struct sched_plan *plan,
 			plan->ops = policies[i];
 	if (!plan->ops)
 		return plan_error(err, *at_p, -EOPNOTSUPP,
-				  "there is no policy %.*s", (int)word(s), s);
+				  "'%.*s' is no policy: fair, rr, fifo, edf or "
+				  "tbf is expected",
+				  (int)word(s), s);
 	*at_p += word(s);
 	*at_p += blanks(text + *at_p);
 	return plan_quantum(text, at_p, plan, err);

@@ -96,9 +96,9 @@ usage() { # PATTERN ARGUMENT...
 	silent out
 }
 usage "^rpcping: no target"
-usage "^rpcping: x: 'x' is no NID" x
+usage "^rpcping: 'x' is no NID" x
 usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
-usage "^rpcping: \\*@tcp: '\\*@tcp' is no NID" '*@tcp'
+usage "^rpcping: '\\*@tcp' is no NID" '*@tcp'
 usage "'10.0.0.1@tcp' is given twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
 usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
@@ -108,7 +108,7 @@ usage "^rpcping: --segments 2: 3145728 bytes can be cut into 3 to 256" \
 	--bulk-read 3M --segments 2 "$server"
 usage "^rpcping: --segments 4: 3 bytes can be cut into 1 to 3" \
 	--bulk-read 3 --segments 4 "$server"
-usage "^rpcping: --service: .* --method is needed" --service x "$server"
+usage "^rpcping: --service: .* its --method, too" --service x "$server"
 usage "^rpcping: --service: .* no bulk data" --service x --method y --verify \
 	"$server"
 usage "^rpcping: service echo has no method Roar that can be used" \
@@ -268,6 +268,7 @@ json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&
 	$why->[0]{execution} eq "not executed" && $why->[0]{status} < 0' --count 2 --inflight 2 --deadline 0.2 \
 	127.0.0.9@tcp
 has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not executed"
+has err "^rpcping: is there a node, and does it listen on port $port\\? "
 ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
 has out "^  lost 2, the first: unreachable; "
 ping 1 --count 1 --bulk-read 1 --deadline 10 127.0.0.3@tcp
@@ -353,6 +354,23 @@ start_ping --time 1h --inflight 4 --delay 20ms 127.0.0.3@tcp
 kill -STOP "${pids[ping]}"
 stop_lnetd b
 kill -CONT "${pids[ping]}"
+kill -INT "${pids[ping]}"
+wait "${pids[ping]}"
+unset 'pids[ping]'
+
+# Who does not want to wait for it sends another signal.
+need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port" --grace 1h --log info
+"$rpcping" "${client[@]}" --count 1 --inflight 1 --live --interval 0.1 --delay 1h \
+	--deadline 1h 127.0.0.3@tcp >"$dir/out" 2>"$dir/live" </dev/null &
+pids[ping]=$!
+await "$dir/live" ' 1 under way'
+kill -INT "${pids[b]}"
+await "$dir/b.err" ': ending'
+kill -INT "${pids[b]}"
+status=0
+wait "${pids[b]}" || status=$?
+unset 'pids[b]'
+expect "a second signal ends rpcserve" test $status = 130
 kill -INT "${pids[ping]}"
 wait "${pids[ping]}"
 unset 'pids[ping]'

@@ -73,8 +73,10 @@ Test(sched, policies_that_there_are_not)
 		size_t offset;
 		const char *what;
 	} wrong[] = {
-		{ "lifo", -EOPNOTSUPP, 0, "there is no policy lifo" },
-		{ "", -EOPNOTSUPP, 0, "there is no policy " },
+		{ "lifo", -EOPNOTSUPP, 0, 
+		  "'lifo' is no policy: fair, rr, fifo, edf or tbf is expected" },
+		{ "", -EOPNOTSUPP, 0,
+		  "'' is no policy: fair, rr, fifo, edf or tbf is expected" },
 		{ "fifo quantum=3", -EINVAL, 5, "fifo has no quantum" },
 		{ "rr quantum=0", -EINVAL, 3, "quantum: not from 1 to 65536" },
 		{ "rr quantum=4x", -EINVAL, 3, "quantum: not from 1 to 65536" },
