@@ -35,10 +35,11 @@
  *	cancel()	in no upcall: from LNet's timers. It calls
  *			lnet_finalize().
  *	shutdown()	in no upcall.
- *	users' handlers	in lnet_finalize() and lnet_peer_connected(), and they
- *			send. What an LND holds must be in order before it calls
- *			either, and it must look again afterwards: connections
- *			and queues may have changed.
+ *	users' handlers	in lnet_finalize(), lnet_peer_connected() and
+ *			lnet_peer_disconnected(), and they send. What an LND
+ *			holds must be in order before it calls one of them, and
+ *			it must look again afterwards: connections and queues
+ *			may have changed.
  *
  * What has become of a message, in the words of lnet_finalize():
  *	it is sent, or received			0, OK
@@ -261,6 +262,24 @@ void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
  */
 void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause);
+
+/*
+ * Connections to the process @peer have ended (with LNET_PID_ANY: to any
+ * process of the NID), and not in order: messages that lnet_finalize() has said
+ * to be sent may be lost with them, and so may messages of the peer. The peer
+ * has closed them, or they were reset, have failed, or were given up.
+ *
+ * One call for all connections to a peer that have ended in one turn: in a
+ * turn, out of no other call of either side, and once everything that was under
+ * way on them has been finalized or given back. No call for connections that
+ * have ended because the NI goes down, or once all that went over them had
+ * arrived.
+ *
+ * A hint: a peer that vanishes without a word is noticed by time-outs only, if
+ * it is at all, and an LND without connections never makes this call. How often
+ * a peer can cause it is bounded by what connecting takes.
+ */
+void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
 
 /*
  * @msg, lent by send(), was to go out on a connection that has ended before

@@ -26,5 +26,6 @@ libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
 libulnetcore_la_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
 libulnetcore_la_SOURCES += %D%/thread.c %D%/thread.h
 libulnetcore_la_SOURCES += %D%/tunable.c
+libulnetcore_la_SOURCES += %D%/watch.c %D%/watch.h
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h
 libulnetcore_la_SOURCES += %D%/work.c

@@ -16,6 +16,7 @@
 #include "lnet/peer.h"
 #include "lnet/ping.h"
 #include "lnet/thread.h"
+#include "lnet/watch.h"
 
 /* The default of busy_poll where processors are the process's own: about what
  * it takes to sleep and to wake up. */
@@ -121,6 +122,7 @@ static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
 	list_init(&cpt->refunds);
 	portals_init(cpt);
 	park_init(cpt);
+	watches_init(cpt);
 }
 
 /* What is still in use here is a bug: an observer hears of it, others abort. */

@@ -67,6 +67,7 @@ struct lnet_cpt {
 	struct timer park_timer; /* armed while some are parked */
 	uint64_t arrivals; /* numbers lnet_msg.arrival */
 	struct ping_target *ping;
+	struct list watches; /* ulnet_peer_watch.opaque (watch.h) */
 
 	stat_t stats[STAT_COUNT]; /* read by any thread */
 };

@@ -333,6 +333,12 @@ int lnet_sim_partition(struct lnet_sim *sim, const struct ulnet_nid *a,
 	return sim_net_partition(sim->net, a, b, on);
 }
 
+void lnet_sim_cut(struct lnet_sim *sim, const struct ulnet_nid *a,
+		  const struct ulnet_nid *b)
+{
+	sim_net_cut(sim->net, a, b);
+}
+
 /* ---- time ---- */
 
 uint64_t lnet_sim_now(const struct lnet_sim *sim)

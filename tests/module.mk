@@ -28,6 +28,7 @@ unit_tests += %D%/unit/base/log_test
 unit_tests += %D%/unit/lnet/nid_test
 unit_tests += %D%/unit/lnet/nidlist_test
 unit_tests += %D%/unit/lnet/range_test
+unit_tests += %D%/unit/lnet/watch_test
 unit_tests += %D%/unit/lnet/wire_test
 unit_tests += %D%/unit/lnet/ping_test
 unit_tests += %D%/unit/lnet/ping_info_test
@@ -240,6 +241,11 @@ lnd_tests += %D%/lnd/stall_test
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
+	$(sock_strangers) $(lnd_suite)
+lnd_tests += %D%/lnd/severed_test
+%C%_lnd_severed_test_SOURCES = %D%/lnd/severed_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(sock_strangers) $(lnd_suite)
 lnd_tests += %D%/lnd/files_test
 %C%_lnd_files_test_SOURCES = %D%/lnd/files_test.c \

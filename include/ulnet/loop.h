@@ -105,6 +105,31 @@ ULNET_EXPORT void lnet_timer_cancel(struct lnet *node, unsigned int cpt,
 				    struct ulnet_timer *timer);
 ULNET_EXPORT bool lnet_timer_armed(const struct ulnet_timer *timer);
 
+/* ---- the ends of connections: lnet_peer_watch_add(3) ---- */
+
+/* Wants to hear of peers whose NIDs a CPT owns (lnet_cpt_of()). */
+struct ulnet_peer_watch {
+	void *opaque[2];
+	/* Connections to the process @peer have ended (its pid may be
+	 * LNET_PID_ANY: to all processes of that NID), and not in order:
+	 * messages that were sent over them, to @peer or from it, may be lost,
+	 * though SEND events have said that they are sent. A hint, after which
+	 * nothing is certain: messages may all the same have arrived, and may
+	 * be lost without it. Never for connections that this node has ended
+	 * itself as it closes, or once all that went over them had arrived. In
+	 * a turn of the CPT, in no other call of the user's: may send, and may
+	 * neither add a watch nor take one away. */
+	void (*disconnected)(struct ulnet_peer_watch *watch,
+			     const struct ulnet_id *peer);
+};
+
+/* Borrows @watch until lnet_peer_watch_del(), or until the node crashes. Owner
+ * of @cpt. */
+ULNET_EXPORT void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
+				      struct ulnet_peer_watch *watch);
+ULNET_EXPORT void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
+				      struct ulnet_peer_watch *watch);
+
 /* ---- layers: lnet_layer_add(3) ---- */
 
 /* What a library keeps for a node, and has to free when the node is closed or,

@@ -88,6 +88,10 @@ ULNET_EXPORT int lnet_sim_link_set(struct lnet_sim *sim,
 ULNET_EXPORT int lnet_sim_partition(struct lnet_sim *sim,
 				    const struct ulnet_nid *a,
 				    const struct ulnet_nid *b, bool on);
+/* Connections (ulnet_sim_link.connect) between @a and @b break: what is on its
+ * way over them is lost, and both ends notice; they are made anew. */
+ULNET_EXPORT void lnet_sim_cut(struct lnet_sim *sim, const struct ulnet_nid *a,
+			       const struct ulnet_nid *b);
 
 ULNET_EXPORT uint64_t lnet_sim_now(const struct lnet_sim *sim);
 /* Uniform in [0, below). Handlers may call it. */

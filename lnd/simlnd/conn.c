@@ -66,9 +66,57 @@ static void sim_conn_tell(struct sim_path *p, int status)
 			    status ? LNET_CAUSE_REMOTE_DROPPED : LNET_CAUSE_OK);
 }
 
+void sim_conn_end(struct sim_path *p)
+{
+	struct sim_cpt *sc = p->sc;
+
+	sim_conn_move(p, SIM_CONN_NONE);
+	list_del(&p->of_ep);
+	if (list_empty(&p->severed))
+		list_add_tail(&sc->severed, &p->severed);
+	if (sc->scheduled)
+		return;
+	sc->scheduled = true;
+	loop_post(sc->loop, &sc->work);
+}
+
+/* The way from where @p leads, or NULL. */
+static struct sim_path *way_back(const struct sim_path *p)
+{
+	const struct ulnet_nid *from = &p->sc->ep->nid;
+
+	if (!ep_is_there(p->ep))
+		return NULL;
+	return net_path(&p->ep->cpt[lnet_ni_cpt_of(p->ep->ni, from)], from);
+}
+
+void sim_conn_cut(struct sim_path *p)
+{
+	struct sim_path *back = way_back(p);
+
+	p->cut = loop_now(p->sc->loop);
+	if (back) /* which may not be open, as nothing has come there yet */
+		back->cut = p->cut;
+	sim_conn_end(p);
+}
+
+void sim_conns_tell(struct sim_cpt *sc)
+{
+	while (!list_empty(&sc->severed)) {
+		struct sim_path *p =
+			list_first(&sc->severed, struct sim_path, severed);
+		struct ulnet_id all = { p->dst, LNET_PID_ANY };
+
+		list_del(&p->severed);
+		lnet_peer_disconnected(sc->ni, &all);
+	}
+}
+
 static void sim_conn_open(struct sim_path *p)
 {
 	sim_conn_move(p, SIM_CONN_OPEN);
+	if (p->sc->ep->net->watched)
+		list_add_tail(&p->ep->conns, &p->of_ep);
 	loop_timer_cancel(p->sc->loop, &p->timer);
 	p->failures = 0;
 	p->generation = atomic_load(&p->ep->generation);
@@ -132,7 +180,7 @@ bool sim_conn_ready(struct sim_path *p)
 		if (!is_silent(p) &&
 		    p->generation == atomic_load(&p->ep->generation))
 			return true;
-		sim_conn_move(p, SIM_CONN_NONE);
+		sim_conn_end(p);
 	}
 	p->wanted = true;
 	if (p->conn.state == SIM_CONN_NONE)
@@ -140,11 +188,9 @@ bool sim_conn_ready(struct sim_path *p)
 	return false;
 }
 
-void sim_conn_heard(struct sim_cpt *sc, const struct ulnet_nid *src)
+void sim_conn_heard(struct sim_path *p)
 {
-	struct sim_path *p = sc->ep->net->connects ? net_path(sc, src) : NULL;
-
-	if (p && p->link.connect && p->conn.state != SIM_CONN_OPEN && p->ep &&
+	if (p->link.connect && p->conn.state != SIM_CONN_OPEN && p->ep &&
 	    ep_is_there(p->ep))
 		sim_conn_open(p);
 }
@@ -158,6 +204,8 @@ void sim_conns_stop(struct sim_cpt *sc)
 		struct sim_path *p = container_of(n, struct sim_path, hash);
 
 		loop_timer_cancel(sc->loop, &p->timer);
+		list_del(&p->of_ep);
+		list_del(&p->severed);
 		p->wanted = false;
 		if (p->conn.state != SIM_CONN_NONE)
 			sim_conn_move(p, SIM_CONN_NONE);

@@ -4,8 +4,10 @@
  * (ulnet_sim_link.connect). An attempt takes its time, is refused where nobody
  * is, and meets silence where the network is cut: then it is repeated until the
  * LND's timeout. Pauses after failures follow the same law as over TCP. A
- * connection ends when the peer is restarted or the network is cut, and is then
- * made anew for the next message. Inside simlnd only.
+ * connection ends when the peer is gone, when it is cut, or, with the next
+ * message, when the network is. LNet is told, and the connection is made anew
+ * for the next message. Each direction has a connection of its own, which is
+ * opened and cut with the other one. Inside simlnd only.
  */
 #ifndef LND_SIMLND_CONN_H
 #define LND_SIMLND_CONN_H
@@ -25,8 +27,16 @@ void sim_conn_init(struct sim_path *p);
 /* May a message be sent? If not, lnet_peer_connected() will follow. */
 bool sim_conn_ready(struct sim_path *p);
 
-/* Something came in from @src, over a connection that can be answered on. */
-void sim_conn_heard(struct sim_cpt *sc, const struct ulnet_nid *src);
+/* Something came in from where @p leads, over a connection that can be answered
+ * on. */
+void sim_conn_heard(struct sim_path *p);
+
+/* An open connection ends. Under virtual time any thread that has it. */
+void sim_conn_end(struct sim_path *p);
+/* The same, and what is on its way, either way, is lost. */
+void sim_conn_cut(struct sim_path *p);
+/* Tells LNet of all that have ended. */
+void sim_conns_tell(struct sim_cpt *sc);
 
 /* The CPT goes down: no upcall any more. */
 void sim_conns_stop(struct sim_cpt *sc);

@@ -84,6 +84,7 @@ static int ep_new(struct sim_net *net, const struct lnd_ni *ni,
 	ep->nid = ni->nid;
 	ep->net = net;
 	ep->cpts = ni->cpts;
+	list_init(&ep->conns);
 	if (hash_add(&net->eps, &ep->hash, net_hash(&ep->nid))) {
 		free(ep);
 		return -ENOMEM;
@@ -118,6 +119,12 @@ int net_join(struct sim_net *net, struct lnd_ni *ni, struct sim_cpt *cpts)
 	atomic_store(&ep->up, true);
 	atomic_store(&ep->generation, generation);
 	return 0;
+}
+
+void net_left(struct sim_ep *ep)
+{
+	while (!list_empty(&ep->conns))
+		sim_conn_end(list_first(&ep->conns, struct sim_path, of_ep));
 }
 
 int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid, bool up)
@@ -182,7 +189,6 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 		return -ENOMEM;
 	r->link = *link;
 	r->has_link = true;
-	net->connects = net->connects || link->connect;
 	net->rules_version++;
 	return 0;
 }
@@ -199,6 +205,37 @@ int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 	ba->partitioned = on;
 	net->rules_version++;
 	return 0;
+}
+
+/* Is it said of the NID? */
+static bool is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by)
+{
+	return lnet_nid_is_any(by) || lnet_nid_eq(nid, by);
+}
+
+static void cut_conns_to(struct sim_ep *to, const struct ulnet_nid *from)
+{
+	struct sim_path *p, *next;
+
+	list_for_each_entry_safe (p, next, &to->conns, of_ep)
+		if (is_named(&p->sc->ep->nid, from))
+			sim_conn_cut(p);
+}
+
+void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
+		 const struct ulnet_nid *b)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&net->eps, &bucket, n))) {
+		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
+
+		if (is_named(&ep->nid, a))
+			cut_conns_to(ep, b);
+		if (is_named(&ep->nid, b))
+			cut_conns_to(ep, a);
+	}
 }
 
 /* The most exact rule for the link; any rule for a partition. */
@@ -239,6 +276,8 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 	p->sc = sc;
 	p->dst = *dst;
 	list_init(&p->behind);
+	list_init(&p->of_ep);
+	list_init(&p->severed);
 	timer_init(&p->resume, NULL);
 	sim_conn_init(p);
 	if (hash_add(&sc->paths, &p->hash, net_hash(dst))) {

@@ -29,6 +29,7 @@ struct sim_cpt {
 	struct list blocked;  /* sim_tx.link: their window was full */
 	struct list sending;  /* sim_tx.link: in the LND's hands */
 	struct list arriving; /* sim_pkt.link: on the way, or being stored */
+	struct list severed;  /* sim_path.severed: LNet is to be told */
 	struct hash paths;    /* sim_path.hash, by destination */
 	struct pool txs;
 };
@@ -44,6 +45,8 @@ struct sim_ep {
 	unsigned int cpts;
 	struct sim_cpt *cpt; /* of the present NI, whose priv it is; an earlier
 			      * one may still be on its way out */
+	struct list conns; /* sim_path.of_ep: under virtual time, those that are
+			    * open to here, of all nodes */
 };
 
 /* What a CPT knows of the way to a destination. */
@@ -69,6 +72,9 @@ struct sim_path {
 	unsigned int generation; /* of the peer that it leads to */
 	uint64_t give_up;	 /* ns: when this attempt fails */
 	struct timer timer;
+	struct list of_ep;   /* sim_ep.conns */
+	struct list severed; /* sim_cpt.severed: it was open, and has ended */
+	uint64_t cut; /* ns: what has left there before does not arrive */
 };
 
 /* What was said of a pair of NIDs, either may be ANY. */
@@ -87,7 +93,6 @@ struct sim_net {
 	struct hash eps;
 	struct hash rules;
 	uint64_t rules_version;
-	bool connects; /* some link needs, or needed, connections */
 	_Atomic uint64_t messages;
 	_Atomic uint64_t faults;
 };
@@ -101,6 +106,8 @@ struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
  * -ENOMEM. */
 int net_join(struct sim_net *net, struct lnd_ni *ni,
 	     struct sim_cpt *cpts) must_check;
+/* Its NI has gone. */
+void net_left(struct sim_ep *ep);
 
 /* With the rules of this moment; NULL: no memory. */
 struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst);

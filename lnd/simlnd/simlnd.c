@@ -40,7 +40,7 @@ struct sim_pkt {
 	unsigned int generation;
 	unsigned int from_generation; /* of the NI that has @from */
 	struct ulnet_id src;
-	uint64_t at;
+	uint64_t left, at;   /* ns: when it left, and when it arrives */
 	uint64_t store_time; /* ns that the payload takes */
 	bool cut;
 	void *mark;
@@ -229,11 +229,17 @@ static void pkt_arrive(struct timer *t)
 		pkt_free(pkt);
 		return;
 	}
+	path = net_path(sc, &pkt->src.nid);
+	if (path && pkt->left < path->cut) {
+		pkt_trace(pkt, SIM_LOST);
+		pkt_free(pkt);
+		return;
+	}
 	pkt_trace(pkt, SIM_ARRIVES);
 	sc->ep->net->messages++;
 	list_del(&pkt->link);
-	sim_conn_heard(sc, &pkt->src.nid);
-	path = net_path(sc, &pkt->src.nid);
+	if (path)
+		sim_conn_heard(path);
 	if (!path)
 		pkt_free(pkt); /* no memory: as lost as any other */
 	else if (path->standing || !list_empty(&path->behind))
@@ -302,6 +308,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->from = NULL;
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = (struct ulnet_id){ from->ep->nid, from->ni->conf->pid };
+	pkt->left = loop_now(from->loop);
 	pkt->at = arrival(tx);
 	pkt->store_time =
 		link->bandwidth
@@ -441,6 +448,7 @@ static void sim_run(struct work *w)
 		lnet_ni_stopped(sc->ni, sc->index);
 		return;
 	}
+	sim_conns_tell(sc);
 	list_init(&batch);
 	list_splice_tail(&batch, &sc->blocked);
 	list_splice_tail(&batch, &sc->queue);
@@ -609,7 +617,9 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	unsigned int there = sc->generation;
 
 	/* The first CPT to get here; the NID may be another NI's since. */
-	atomic_compare_exchange_strong(&sc->ep->generation, &there, there + 1);
+	if (atomic_compare_exchange_strong(&sc->ep->generation, &there,
+					   there + 1))
+		net_left(sc->ep);
 	sc->running = false;
 	sim_conns_stop(sc);
 	paths_stop(sc);
@@ -651,6 +661,7 @@ static int sim_startup(struct lnd_ni *ni)
 		list_init(&sc->queue);
 		list_init(&sc->sending);
 		list_init(&sc->arriving);
+		list_init(&sc->severed);
 		hash_init(&sc->paths);
 		pool_init(&sc->txs, sizeof(struct sim_tx), 0);
 	}

@@ -59,6 +59,9 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 		     const struct ulnet_sim_link *link) must_check;
 int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 		      const struct ulnet_nid *b, bool on) must_check;
+/* As lnet_sim_cut(3). Virtual time. */
+void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
+		 const struct ulnet_nid *b);
 /* -ENOENT: no NI has this NID now. */
 int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
 		   bool up) must_check;

@@ -125,13 +125,32 @@ void sock_peer_settle(struct sock_peer *peer)
 	loop_defer(peer->cpt->loop, &peer->work);
 }
 
+/* Connections have ended, and what TCP had taken may be lost, as may what it
+ * had brought, and nobody had read. */
+static void peer_sever(struct sock_peer *peer)
+{
+	peer->severed = true;
+	sock_peer_settle(peer);
+}
+
+static void tell_severed(struct sock_peer *peer)
+{
+	bool severed = peer->severed && !peer->cpt->stopping;
+
+	peer->severed = false;
+	if (severed)
+		lnet_peer_disconnected(peer->cpt->sni->ni, &peer->id);
+}
+
 static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
+	tell_severed(peer);
 	sock_attempt_settle(peer);
-	if (!is_idle(peer))
+	/* Handlers have run. */
+	if (peer->settling || !is_idle(peer))
 		return;
 	BUG_ON(!list_empty(&peer->failed) || !list_empty(&peer->turn));
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
@@ -257,6 +276,8 @@ static void set_aside(struct sock_peer *peer)
 	}
 	list_for_each_entry (conn, &peer->aside, link)
 		sock_tx_give_back(conn);
+	if (!list_empty(&older))
+		peer_sever(peer);
 	close_all(&older, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
 	sock_peer_watch(peer);
 }
@@ -407,8 +428,10 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	struct sock_conn *conn;
 	struct list closing;
 
-	if (sock_peer_has_conns(peer))
+	if (sock_peer_has_conns(peer)) {
 		log_closed(peer, status);
+		peer_sever(peer);
+	}
 	if (!status)
 		status = -ECONNRESET;
 	/* None of them takes messages any more, before anybody hears of it. To
@@ -431,12 +454,14 @@ void sock_peer_lost(struct sock_conn *conn, int status, enum ulnet_cause cause)
 {
 	struct sock_peer *peer = conn->peer;
 
-	if (conn->fsm.state != CONN_OPEN && !status)
+	if (conn->fsm.state != CONN_OPEN && !status) {
 		sock_conn_has_read(conn);
-	else if (conn->fsm.state == CONN_OPEN || list_empty(&peer->conns))
+	} else if (conn->fsm.state == CONN_OPEN || list_empty(&peer->conns)) {
 		sock_peer_close(peer, status, cause);
-	else
+	} else {
+		peer_sever(peer);
 		sock_conn_close(conn, status, cause);
+	}
 	sock_peer_settle(peer);
 }
 

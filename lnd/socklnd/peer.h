@@ -90,6 +90,7 @@ struct sock_peer {
 
 	struct work work; /* sock_peer_settle() */
 	bool settling;
+	bool severed; /* LNet is to be told then (lnet_peer_disconnected()) */
 };
 
 static inline bool sock_pid_is_user(uint32_t pid)
@@ -163,9 +164,9 @@ static inline void sock_peer_heard(struct sock_peer *peer)
 /* @peer has something to do that must come to an end: look after it. */
 void sock_peer_watch(struct sock_peer *peer);
 
-/* At the end of the turn (since nothing may end within send()): opens
- * connections if messages wait for one, or forgets the peer if nothing is left
- * of it. */
+/* At the end of the turn (since nothing may end within send()): tells LNet of
+ * connections that have ended with messages perhaps lost, opens connections if
+ * messages wait for one, or forgets the peer if nothing is left of it. */
 void sock_peer_settle(struct sock_peer *peer);
 
 /* The CPT goes down. */

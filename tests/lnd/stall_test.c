@@ -158,6 +158,8 @@ static int goes_on(void)
 	wait_aside(&v, 0);
 	put_small(&v);
 	hears(&v, fd, 3);
+	/* In order. */
+	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
 	close(v.fd);
 	close(fd);
 	return down(&v);
