@@ -113,6 +113,7 @@ unit_tests += %D%/unit/rpc/server/hostile_request_test
 unit_tests += %D%/unit/rpc/server/hostile_control_test
 unit_tests += %D%/unit/rpc/client/hostile_reply_test
 unit_tests += %D%/unit/rpc/client/hostile_answer_test
+unit_tests += %D%/unit/rpc/client/severed_test
 unit_tests += %D%/unit/rpc/client/skew_client_test
 unit_tests += %D%/unit/rpc/server/skew_server_test
 unit_tests += %D%/unit/rpc/server/cancel_test

@@ -235,16 +235,38 @@ void call_extend(struct ulrpc_call *call, uint64_t until)
 		watch_again(p, call->expected);
 }
 
+static void ask_anew(struct ulrpc_call *call)
+{
+	call->asks = 0;
+	call_ask(call);
+}
+
 void attempts_ask(struct import *imp)
 {
 	struct ulrpc_call *call;
 
-	list_for_each_entry (call, &imp->calls, order) {
-		if (!call_is_out(call))
-			continue;
-		call->asks = 0;
-		call_ask(call);
-	}
+	list_for_each_entry (call, &imp->calls, order)
+		if (call_is_out(call))
+			ask_anew(call);
+}
+
+/* Was the last message about the call sent until @at, and has LNet nothing more
+ * to say about it? */
+static bool is_severed(const struct ulrpc_call *call, uint64_t at)
+{
+	const struct parcel *p =
+		call->query.parcel ? call->query.parcel : call->out.parcel;
+
+	return p->sent <= at && !p->sending;
+}
+
+void attempts_ask_severed(struct import *imp, uint64_t at)
+{
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, &imp->calls, order)
+		if (call_is_out(call) && is_severed(call, at))
+			ask_anew(call);
 }
 
 /* ---- another attempt ---- */

@@ -6,11 +6,12 @@
  * An attempt is to be answered, or extended by the server, within a time that
  * is below the call's: T (rpc/client/timeout.h), and the way there and back.
  * When that time has passed, when LNet does not know what became of the
- * message, or when the connection was lost, the server is asked what became of
- * the call. A call that the server does not know is sent again, with the same
- * number and slot, so that the server can tell that it is the same call. A
- * query that is not answered is repeated ever more seldom, and makes the import
- * look whether the server is there.
+ * message, or when a connection was lost (the import's, or the LND's:
+ * rpc/client/severed.h), the server is asked what became of the call. A call
+ * that the server does not know is sent again, with the same number and slot,
+ * so that the server can tell that it is the same call. A query that is not
+ * answered is repeated ever more seldom, and makes the import look whether the
+ * server is there.
  *
  * Owner: the CPT of the client.
  */
@@ -77,6 +78,9 @@ void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
 /* The connection was made again, with the same server: whatever was sent before
  * may be lost, or its reply. */
 void attempts_ask(struct import *imp);
+/* The LND's connection has ended at @at, ns: the same, of what LNet has no more
+ * to say about. */
+void attempts_ask_severed(struct import *imp, uint64_t at);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
 void attempts_doubt(struct ulrpc_client *c);

@@ -118,10 +118,14 @@ void import_on_slot(struct import *imp)
 
 /* ---- lost, and waiting ---- */
 
+uint64_t import_spread(const struct import *imp)
+{
+	return MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
+}
+
 uint64_t import_pause(const struct import *imp, unsigned int n)
 {
-	uint64_t spread = MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
-
+	uint64_t spread = import_spread(imp);
 	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, spread),
 					 .cap = MAX(PAUSE_MAX, spread) };
 
@@ -730,6 +734,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->calls);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
+	severed_init(&imp->severed);
 	return imp;
 }
 
@@ -816,10 +821,16 @@ static void import_detach(struct import *imp)
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
 }
 
-void import_close(struct import *imp)
+static void import_disarm(struct import *imp)
 {
 	shard_cancel(imp->shard, &imp->timer);
 	shard_cancel(imp->shard, &imp->pause);
+	shard_cancel(imp->shard, &imp->severed.timer);
+}
+
+void import_close(struct import *imp)
+{
+	import_disarm(imp);
 	if (import_is_up(imp))
 		disconnect_send(imp);
 	if (imp->fsm.state != IMPORT_CLOSED)
@@ -849,6 +860,8 @@ static int imports_open(struct shard *s)
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
+	x->watch.disconnected = severed_on_peer;
+	lnet_peer_watch_add(s->node, s->cpt, &x->watch);
 	s->stats->learn[STAT_CALLS] = timeouts_learn;
 	return 0;
 }
@@ -880,9 +893,9 @@ static void imports_stop(struct shard *s)
 
 	if (!s->imports)
 		return;
+	lnet_peer_watch_del(s->node, s->cpt, &s->imports->watch);
 	list_for_each_entry (imp, &s->imports->all, link) {
-		shard_cancel(s, &imp->timer);
-		shard_cancel(s, &imp->pause);
+		import_disarm(imp);
 		waiting_end(imp);
 		if (import_is_up(imp))
 			disconnect_send(imp);
@@ -898,10 +911,8 @@ static void imports_crash(struct shard *s)
 
 	if (!s->imports)
 		return;
-	list_for_each_entry (imp, &s->imports->all, link) {
-		shard_cancel(s, &imp->timer);
-		shard_cancel(s, &imp->pause);
-	}
+	list_for_each_entry (imp, &s->imports->all, link)
+		import_disarm(imp);
 	imports_each(s, client_crash);
 	fetches_crash(s);
 	slab_stop(&s->imports->slab);

@@ -22,6 +22,7 @@
 #include "rpc/mean.h"
 #include "rpc/client/cancel.h"
 #include "rpc/client/retry.h"
+#include "rpc/client/severed.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -113,6 +114,7 @@ struct import {
 	 * one event is one failure, however many messages it hits. */
 	unsigned int failures;
 	uint64_t failed; /* ns: the last one, of messages */
+	struct severed severed;
 
 	struct ulnet_timer timer; /* what is next in this state */
 	struct ulnet_timer pause; /* FULL: no calls are sent till then */
@@ -136,6 +138,7 @@ struct imports {
 	struct list parcels;	/* parcel.link: all there are */
 	struct list reply_bufs; /* reply_buf.link: no longer kept */
 	struct list fetches;	/* fetch.link: all there are */
+	struct ulnet_peer_watch watch; /* severed_on_peer() */
 };
 
 extern const struct rpc_part import_part;
@@ -195,6 +198,9 @@ static inline bool import_is_ready(const struct import *imp)
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 /* A sign of life of this import's server. */
 void import_on_sign(struct import *imp);
+/* Clients of the server that have failed at the same moment spread what they do
+ * next over so long, ns: 0 if the server has few of them. */
+uint64_t import_spread(const struct import *imp);
 /* Pauses between attempts of anything that has to do with a server. @n:
  * failures in a row before. */
 uint64_t import_pause(const struct import *imp, unsigned int n);

@@ -10,6 +10,7 @@ libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/retry.c %D%/retry.h
 libulrpccore_la_SOURCES += %D%/set.c
+libulrpccore_la_SOURCES += %D%/severed.c %D%/severed.h
 libulrpccore_la_SOURCES += %D%/slots.c %D%/slots.h
 libulrpccore_la_SOURCES += %D%/sync.c
 libulrpccore_la_SOURCES += %D%/timeout.c %D%/timeout.h

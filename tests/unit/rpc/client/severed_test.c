@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection that a server is reached by ends, and what was on its way over
+ * it is lost: the client asks soon, and not too often. Client and service are
+ * both real. */
+#include "rpc/stats/stat.h"
+#include "tests/unit/rpc/client/call_rig.h"
+#include "ulnet/service.h"
+
+#define LATENCY (2 * MSEC)
+#define RTT	(2 * LATENCY)
+#define CONNECT (3 * MSEC)
+/* From the end of a connection: a pause of a round trip at most, a connection,
+ * a question, and the call once more. */
+#define SOON (RTT + CONNECT + 2 * RTT + MSEC)
+
+static struct lnet_sim *sim;
+static struct ulrpc *server;
+static struct ulrpc *rpc;
+static struct ulrpc_client *client;
+static struct ulrpc_request *waiting; /* of method "wait" */
+static unsigned int executed;
+
+TestSuite(severed, .timeout = 60);
+
+/* ---- the server ---- */
+
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	executed++;
+	ulrpc_reply(request, body, length);
+}
+
+static void keep(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	executed++;
+	waiting = request;
+}
+
+static void server_open(void)
+{
+	struct ulrpc_method_conf methods[] = {
+		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
+		{ .name = "keep", .handler = keep, .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *svc;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, SERVER), NULL, &server), 0);
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	cr_assert_eq(ulrpc_service_start(server, &conf, &svc), 0);
+}
+
+/* ---- the client ---- */
+
+static void client_open(void)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf conf;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, CLIENT), NULL, &rpc), 0);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &client), 0);
+}
+
+static void call_of(struct note *n, const char *method)
+{
+	struct ulrpc_call_conf conf = { .deadline = 10000000,
+					.semantics = ULRPC_AT_MOST_ONCE };
+
+	*n = (struct note){ .sim = sim };
+	cr_assert_eq(ulrpc_call(client, ulrpc_method(method), "hello", 5, &conf,
+				note_end, n, &n->call),
+		     0);
+}
+
+static void run_for(uint64_t ns)
+{
+	lnet_sim_run(sim, ns);
+}
+
+static uint64_t counted(enum rpc_stat stat)
+{
+	return client->shard->stats->counts[stat];
+}
+
+/* Calls have been served, so there is a connection, and round trips are known;
+ * the time of an attempt is the shortest there is. */
+static void begin(void)
+{
+	const struct ulnet_sim_link link = { .latency = LATENCY,
+					     .connect = CONNECT };
+	struct note n;
+
+	sim = cluster(2);
+	cr_assert_eq(
+		lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, &link), 0);
+	server_open();
+	client_open();
+	for (unsigned int i = 0; i < 20; i++) {
+		call_of(&n, "echo");
+		run_for(100 * MSEC);
+		ended_well(&n);
+	}
+	executed = 0;
+	cr_assert_eq(counted(RPC_STAT_queries_sent), 0);
+}
+
+static void end(void)
+{
+	ulrpc_client_close(client);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cr_assert_eq(ulrpc_close(server), 0);
+	cluster_end(sim);
+}
+
+static void cut(void)
+{
+	lnet_sim_cut(sim, &LNET_NID_ANY, &LNET_NID_ANY);
+}
+
+/* ---- what is lost ---- */
+
+Test(severed, request_is_lost)
+{
+	struct note n;
+	uint64_t at;
+
+	begin();
+	call_of(&n, "echo");
+	run_for(LATENCY / 2);
+	at = lnet_sim_now(sim);
+	cut();
+	run_for(SEC);
+	ended_well(&n);
+	cr_assert_leq(n.at, at + SOON);
+	cr_assert_eq(executed, 1);
+	cr_assert_eq(n.outcome.queries, 1);
+	cr_assert_eq(n.outcome.retries, 1);
+	end();
+}
+
+Test(severed, reply_is_lost)
+{
+	struct note n;
+	uint64_t at;
+
+	begin();
+	call_of(&n, "echo");
+	run_for(LATENCY + LATENCY / 2);
+	cr_assert_eq(executed, 1);
+	at = lnet_sim_now(sim);
+	cut();
+	run_for(SEC);
+	ended_well(&n);
+	cr_assert_leq(n.at, at + SOON);
+	cr_assert_eq(executed, 1);
+	cr_assert_eq(n.outcome.queries, 1);
+	cr_assert_eq(n.outcome.retries, 0);
+	end();
+}
+
+/* The request is being served: nothing is dropped, and the reply goes where the
+ * question came from. */
+Test(severed, nothing_is_lost)
+{
+	struct note n;
+
+	begin();
+	call_of(&n, "keep");
+	run_for(RTT);
+	cr_assert_eq(executed, 1);
+	cut();
+	run_for(SOON);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_eq(counted(RPC_STAT_queries_sent), 1);
+	ulrpc_reply(waiting, "hello", 5);
+	run_for(RTT);
+	ended_well(&n);
+	cr_assert_eq(executed, 1);
+	cr_assert_eq(
+		server->shards[0].stats->counts[RPC_STAT_requests_canceled], 0);
+	end();
+}
+
+Test(severed, query_is_lost)
+{
+	struct note n;
+	uint64_t at;
+
+	begin();
+	call_of(&n, "echo");
+	run_for(LATENCY + LATENCY / 2);
+	cut();
+	while (counted(RPC_STAT_queries_sent) == 0)
+		run_for(MSEC / 10);
+	run_for(CONNECT + LATENCY / 2);
+	at = lnet_sim_now(sim);
+	cut();
+	run_for(SEC);
+	ended_well(&n);
+	/* The second end in a row. */
+	cr_assert_leq(n.at, at + RTT + SOON + 10 * MSEC);
+	cr_assert_eq(executed, 1);
+	end();
+}
+
+/* What is sent later is not asked about, nor is there anything to be asked when
+ * no call is under way. */
+Test(severed, what_is_sent_afterwards)
+{
+	struct note n[2];
+
+	begin();
+	cut();
+	run_for(SEC);
+	cr_assert_eq(counted(RPC_STAT_queries_sent), 0);
+	call_of(&n[0], "echo");
+	run_for(CONNECT + LATENCY / 2);
+	cut();
+	run_for(1);
+	call_of(&n[1], "echo");
+	run_for(SEC);
+	ended_well(&n[0]);
+	ended_well(&n[1]);
+	cr_assert_eq(n[0].outcome.queries, 1);
+	cr_assert_eq(n[1].outcome.queries, 0);
+	cr_assert_eq(executed, 2);
+	end();
+}
+
+/* The server's node goes, and comes back: that is what the question finds. */
+Test(severed, server_restarts)
+{
+	struct note n;
+	uint64_t at;
+
+	begin();
+	call_of(&n, "keep");
+	run_for(RTT);
+	cr_assert_eq(lnet_sim_crash(sim, SERVER), 0);
+	cr_assert_eq(lnet_sim_restart(sim, SERVER), 0);
+	server_open();
+	at = lnet_sim_now(sim);
+	run_for(SEC);
+	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	/* And a pause before the server is asked to know the client. */
+	cr_assert_leq(n.at, at + SOON + 20 * MSEC + 2 * RTT);
+	end();
+}
+
+/* ---- how often ---- */
+
+/* Whatever happens: once in 10 ms. */
+static void expect_rounds(uint64_t most, void (*between)(void))
+{
+	enum { CUTS = 1000 }; /* one each ms */
+	struct note n;
+	uint64_t before;
+
+	begin();
+	call_of(&n, "keep");
+	run_for(RTT);
+	before = counted(RPC_STAT_queries_sent);
+	for (unsigned int i = 0; i < CUTS; i++) {
+		cut();
+		between();
+		run_for(MSEC);
+	}
+	cr_assert_leq(counted(RPC_STAT_queries_sent) - before, most);
+	cr_assert_gt(counted(RPC_STAT_queries_sent), before);
+	cr_assert_eq(n.ended, 0);
+	ulrpc_reply(waiting, "hello", 5);
+	run_for(SEC);
+	ended_well(&n);
+	cr_assert_eq(executed, 1);
+	end();
+}
+
+static void nothing(void)
+{
+}
+
+/* As if a call was answered each time. */
+static void served(void)
+{
+	import_served(client->imp);
+}
+
+Test(severed, in_a_loop)
+{
+	/* After 4, 8, 16, 32, 64 and each 100 ms: on average half of that. */
+	expect_rounds(40, nothing);
+}
+
+Test(severed, in_a_loop_with_answers)
+{
+	expect_rounds(100, served);
+}
