@@ -81,7 +81,8 @@ static int serve(void *arg, unsigned int index, struct lnet *node)
 	struct ulrpc_method_conf method = { .name = "echo",
 					    .handler = on_request,
 					    .arg = arg,
-					    .run = ULRPC_RUN_INLINE };
+					    .run = ULRPC_RUN_INLINE,
+					    .semantics = ULRPC_IDEMPOTENT };
 	struct ulrpc_service_conf conf;
 	struct ulrpc_service *service;
 	struct ulrpc *rpc;
@@ -169,7 +170,8 @@ static void herd_free(struct herd *h)
 
 static void calls(struct herd *h)
 {
-	const struct ulrpc_call_conf conf = { .deadline = DEADLINE };
+	const struct ulrpc_call_conf conf = { .deadline = DEADLINE,
+					      .semantics = ULRPC_IDEMPOTENT };
 
 	h->since = lnet_sim_now(h->sim);
 	h->good = h->bad = 0;
@@ -178,6 +180,16 @@ static void calls(struct herd *h)
 		must(ulrpc_call(h->clients[i], ulrpc_method("echo"), "", 0,
 				&conf, on_end, h, NULL),
 		     "a call");
+}
+
+/* Clients and server find each other by connections. */
+static void connections(struct herd *h)
+{
+	const struct ulnet_sim_link link = { .latency = MSEC / 2,
+					     .connect = MSEC };
+	struct ulnet_nid any = LNET_NID_ANY;
+
+	must(lnet_sim_link_set(h->sim, &any, &any, &link), "the link");
 }
 
 /* All are connected, and know what calls take. */
@@ -219,15 +231,42 @@ static unsigned int lost_messages(unsigned int n, enum ulrpc_backoff policy)
 	return most;
 }
 
-/* The server restarts, while each client has one call for it. */
-static unsigned int restart(unsigned int n)
+/* All connections break while each client has one call on its way. */
+static unsigned int cut(unsigned int n)
+{
+	struct herd *h = herd_new(n, ULRPC_BACKOFF_DEFAULT);
+	struct ulnet_nid any = LNET_NID_ANY;
+	unsigned int most;
+
+	connections(h);
+	warm_up(h);
+	calls(h);
+	lnet_sim_run(h->sim, MSEC / 4);
+	lnet_sim_cut(h->sim, &any, &any);
+	lnet_sim_run(h->sim, 30 * SEC);
+	expect(h->good == n, "calls that were answered", h->good);
+	most = peak(h);
+	herd_free(h);
+	return most;
+}
+
+/* The server restarts, while each client has one call for it. @connected: and
+ * hears that the connection has ended. */
+static unsigned int restart(unsigned int n, bool connected)
 {
 	struct herd *h = herd_new(n, ULRPC_BACKOFF_DEFAULT);
 	unsigned int most;
 
+	if (connected)
+		connections(h);
 	warm_up(h);
+	if (connected) {
+		calls(h);
+		lnet_sim_run(h->sim, MSEC / 4);
+	}
 	must(lnet_sim_crash(h->sim, n), "the crash");
-	calls(h);
+	if (!connected)
+		calls(h);
 	lnet_sim_run(h->sim, 5 * SEC);
 	must(lnet_sim_restart(h->sim, n), "the restart");
 	lnet_sim_run(h->sim, 30 * SEC);
@@ -253,7 +292,14 @@ int main(int argc, char **argv)
 	full = lost_messages(n, ULRPC_BACKOFF_FULL);
 	/* 2 % of them on average. */
 	expect(full <= n / 40 + 20, "at once, with full jitter", full);
-	full = restart(n);
+	/* Each asks within a round trip, or, if there were many when it had
+	 * connected, within 0.1 ms for each of them: so does one of 100/i of
+	 * those that came as the i-th, in the first 10 ms. */
+	full = cut(n);
+	expect(full <= 400 + n / 30, "at once, after a cut", full);
+	full = restart(n, true);
+	expect(full <= 250 + n / 20, "at once, after a restart, told", full);
+	full = restart(n, false);
 	/* A client spreads its attempts over 100 ms, or, if there were more
 	 * than 1,000 when it connected, over 0.1 ms for each of them: the
 	 * later ones over more than the first ones. */

@@ -64,6 +64,14 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, chance(r, 20) ? SEC : 50 * MS));
 }
 
+/* Whoever has nothing on its way does not notice. */
+static void cut(struct run *r)
+{
+	struct ulnet_nid a = some_nid(r), b = some_nid(r);
+
+	lnet_sim_cut(r->sim, &a, &b);
+}
+
 /* ---- processes ---- */
 
 static void restart(void *arg)
@@ -285,7 +293,7 @@ void fault_one(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
-	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 12)) {
+	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 13)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -313,6 +321,9 @@ void fault_one(struct run *r)
 		if (m->rpc)
 			toggle_client(r, m);
 		break;
+	case 12:
+		cut(r);
+		break;
 	default:
 		if (m->rpc && !r->waiting && chance(r, r->late ? 90 : 50))
 			shut(r, m);
@@ -324,7 +335,7 @@ void fault_outside(struct run *r)
 {
 	struct member *m = some_member(r);
 
-	switch (rnd(r, 5)) {
+	switch (rnd(r, 6)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -336,6 +347,9 @@ void fault_outside(struct run *r)
 		break;
 	case 3:
 		fault_link(r, some_nid(r), some_nid(r));
+		break;
+	case 4:
+		cut(r);
 		break;
 	default:
 		if (m->rpc && !r->waiting)
