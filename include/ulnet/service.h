@@ -182,8 +182,9 @@ ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
  * is to be stored in the transaction that has the effects of @request, when its
  * reply is going to be @body, or (with @length 0) the negative errno @status.
  * The memory of @record is the request's until the reply, or the next call of
- * this. Whoever has @request. -EOPNOTSUPP: another method, or service;
- * -EINVAL; -EMSGSIZE: more than the caller has room for; -ENOMEM.
+ * this. Whoever has @request. -EBUSY: bulk is still being moved; -EOPNOTSUPP:
+ * another method, or service; -EINVAL; -EMSGSIZE: more than the caller has room
+ * for; -ENOMEM. After it nothing more can be put to the caller.
  */
 ULNET_EXPORT int ulrpc_request_record(struct ulrpc_request *request, int status,
 				      const void *body, size_t length,

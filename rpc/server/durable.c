@@ -6,16 +6,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "rpc/bulk/transfer.h"
 #include "rpc/server/export.h"
 #include "rpc/server/request_priv.h"
+#include "rpc/server/stored.h"
 #include "rpc/wire/wire.h"
-
-/*
- * A value: its version, in 4 bytes; the reply's status, a positive errno or 0,
- * in 4; the xid of the call, in 8; and the reply's body. Little endian.
- */
-#define VALUE_VERSION 1u
-#define VALUE_HEAD    16u
 
 /* ---- of a service ---- */
 
@@ -143,8 +138,8 @@ static void key_give_back(struct durable *x)
 
 void durable_again(struct ulrpc_request *r, const struct wire_call *c)
 {
-	r->resent |= c->flags & WIRE_CALL_RESENT &&
-		     durable_knows(r->sc->service, c);
+	r->resent |=
+		c->flags & WIRE_CALL_RESENT && durable_knows(r->sc->service, c);
 }
 
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
@@ -201,64 +196,63 @@ enum known {
 	KNOWN_BAD, /* that cannot be told, or a later call has been */
 };
 
-static enum known value_read(const struct ulrpc_request *r,
-			     const uint8_t *value, size_t length)
+static enum known value_read(const struct ulrpc_request *r, void *value,
+			     size_t length, struct stored *out)
 {
-	uint64_t xid;
-
-	if (length < VALUE_HEAD || load_le32(value) != VALUE_VERSION) {
+	if (stored_read(value, length, out)) {
 		lnet_log(LNET_LOG_ERR, "rpc",
 			 "service %s: a record of %zu bytes cannot be read",
 			 r->sc->service->name, length);
 		return KNOWN_BAD;
 	}
-	xid = load_le64(value + 8);
-	if (xid == r->xid)
+	if (out->xid == r->xid)
 		return KNOWN;
-	return xid < r->xid ? KNOWN_NOT : KNOWN_BAD;
+	return out->xid < r->xid ? KNOWN_NOT : KNOWN_BAD;
 }
 
 static enum known value_get(const struct ulrpc_request *r, void **value_p,
-			    size_t *length_p)
+			    struct stored *out)
 {
 	const struct ulrpc_durable *conf = &r->sc->service->durables.conf;
-	int rc = conf->lookup(conf->arg, r->durable->key, value_p, length_p);
+	size_t length = 0;
+	int rc = conf->lookup(conf->arg, r->durable->key, value_p, &length);
 
 	if (rc == -ENOENT)
 		return KNOWN_NOT;
 	if (!rc)
-		return value_read(r, *value_p, *length_p);
+		return value_read(r, *value_p, length, out);
 	lnet_log(LNET_LOG_ERR, "rpc", "service %s: no record of a call: %s",
 		 r->sc->service->name, strerror(-rc));
 	return KNOWN_BAD;
 }
 
-static void value_answer(struct ulrpc_request *r, const uint8_t *value,
-			 size_t length)
-{
-	uint32_t error = load_le32(value + 4);
-
-	r->durable->replayed = true;
-	request_answer(r, error ? WIRE_FAILED : WIRE_OK, error,
-		       value + VALUE_HEAD, length - VALUE_HEAD);
-}
-
 bool durable_answers(struct ulrpc_request *r)
 {
+	struct durable *x = r->durable;
 	void *value = NULL;
-	size_t length = 0;
+	struct stored s;
 	enum known known;
 
-	if (!r->durable->look)
+	if (!x->look)
 		return false;
-	r->durable->look = false;
-	known = value_get(r, &value, &length);
-	if (known == KNOWN)
-		value_answer(r, value, length);
-	else if (known == KNOWN_BAD)
-		request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
+	x->look = false;
+	known = value_get(r, &value, &s);
+	if (known == KNOWN) {
+		x->value = value;
+		x->replayed = true;
+		request_answer(r, s.error ? WIRE_FAILED : WIRE_OK, s.error,
+			       s.body, s.length);
+		return true;
+	}
 	free(value);
+	if (known == KNOWN_BAD)
+		request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
 	return known != KNOWN_NOT;
+}
+
+unsigned int durable_moved(const struct durable *x, struct wire_moved *out)
+{
+	return stored_moved(x->value, out);
 }
 
 /* ---- what the handler stores ---- */
@@ -266,8 +260,11 @@ bool durable_answers(struct ulrpc_request *r)
 int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 			 size_t length, struct ulrpc_record *record)
 {
+	struct wire_moved moved[ULRPC_BULKS_MAX];
 	struct durable *x = r->durable;
-	uint8_t *value;
+	unsigned int nmoved;
+	size_t size;
+	void *value;
 
 	if (!x)
 		return -EOPNOTSUPP;
@@ -275,20 +272,22 @@ int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 		return -EINVAL;
 	if (length > r->reply_max)
 		return -EMSGSIZE;
-	value = malloc(VALUE_HEAD + length);
+	if (transfer_busy(r->transfers))
+		return -EBUSY;
+	nmoved = transfer_moved(r->transfers, moved, ULRPC_BULKS_MAX);
+	value = stored_new(&(struct stored){ .xid = r->xid,
+					     .error = (uint32_t)-status,
+					     .body = body,
+					     .length = length },
+			   moved, nmoved, &size);
 	if (!value)
 		return -ENOMEM;
-	store_le32(value, VALUE_VERSION);
-	store_le32(value + 4, (uint32_t)-status);
-	store_le64(value + 8, r->xid);
-	if (length)
-		memcpy(value + VALUE_HEAD, body, length);
 	free(x->value);
 	x->value = value;
 	*record = (struct ulrpc_record){
 		.key = x->key,
 		.value = value,
-		.length = VALUE_HEAD + length,
+		.length = size,
 	};
 	return 0;
 }

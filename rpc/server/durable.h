@@ -26,6 +26,7 @@
 struct ulrpc_request;
 struct ulrpc_service;
 struct wire_call;
+struct wire_moved;
 struct wire_opened;
 
 /* Of a service. */
@@ -45,7 +46,7 @@ struct durable {
 	uint8_t key[ULRPC_RECORD_KEY];
 	bool look;     /* it may have been executed before: the store knows */
 	bool replayed; /* it has been, and is answered from there */
-	void *value;   /* to be stored */
+	void *value;   /* to be stored, or replayed */
 };
 
 /* NULL: no memory. @seed: random. */
@@ -75,6 +76,9 @@ void durable_again(struct ulrpc_request *r, const struct wire_call *c);
 /* Asks the store, if that is due. True: @r has been answered from there, and is
  * gone. On the thread that is to run the handler. */
 bool durable_answers(struct ulrpc_request *r);
+/* What the sinks of the caller were given before @x's request was replayed: up
+ * to ULRPC_BULKS_MAX entries, borrowed from @x. */
+unsigned int durable_moved(const struct durable *x, struct wire_moved *out);
 /* @r has ended, and had r->durable. Any thread. */
 void durable_end(struct ulrpc_request *r);
 /* The same, on its CPT, and counts. */

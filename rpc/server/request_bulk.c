@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bulk of requests, as services see it: transfer.h under public names. */
 #include "rpc/bulk/transfer.h"
+
+#include <errno.h>
+
+#include "rpc/server/durable.h"
 #include "rpc/server/request_priv.h"
 
 /* The bulk of @request; NULL: none. Any thread. */
@@ -30,15 +34,26 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 	return transfers_info(request_transfers(request), index, info);
 }
 
+/* The reply is stored already, as if nothing more were put to the caller. */
+static bool is_too_late(const struct ulrpc_request *r,
+			enum ulrpc_bulk_access access)
+{
+	return r->durable && r->durable->value && access == ULRPC_BULK_SINK;
+}
+
 /* In done the request may be replied to: then it is gone, and @t is ours. */
 static int bulk_start(struct ulrpc_request *request, unsigned int index,
 		      enum ulrpc_bulk_access access, uint64_t offset,
 		      const struct iovec *iov, unsigned int niov,
 		      ulrpc_bulk_fn done, void *arg)
 {
-	struct transfers *t = request_transfers_use(request);
-	int rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
+	struct transfers *t;
+	int rc;
 
+	if (is_too_late(request, access))
+		return -EPERM;
+	t = request_transfers_use(request);
+	rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
 	if (t)
 		transfers_unuse(t);
 	return rc;
@@ -80,10 +95,14 @@ static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
 			   enum ulrpc_bulk_access access, uint64_t offset,
 			   const struct iovec *iov, unsigned int niov)
 {
-	struct transfers *t = request_transfers_use(request);
 	struct transfer_waiter w;
-	int rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
+	struct transfers *t;
+	int rc;
 
+	if (is_too_late(request, access))
+		return -EPERM;
+	t = request_transfers_use(request);
+	rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
 	if (t)
 		transfers_unuse(t);
 	return rc ? rc : transfer_wait_end(&w);

@@ -124,7 +124,11 @@ void request_give_up(struct ulrpc_request *r)
 static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
 			      struct wire_moved *room)
 {
-	reply->nbulks = transfer_moved(r->transfers, room, ULRPC_BULKS_MAX);
+	const struct durable *x = r->durable;
+
+	reply->nbulks = x && x->replayed ? durable_moved(x, room)
+					 : transfer_moved(r->transfers, room,
+							  ULRPC_BULKS_MAX);
 	reply->bulk = room;
 	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
 		reply->status = WIRE_BULK_FAILED;
