@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #define STORE_BYTES ((size_t)256 << 20)
 #define INCARNATION "incarnation" /* in records: no key is so short */
@@ -23,6 +24,37 @@ static MDB_val val(const void *bytes, size_t length)
 
 /* ---- records ---- */
 
+/* Before each record: the time after which it is not needed, in seconds, by the
+ * clock on the wall; UINT64_MAX: it always is. */
+static uint64_t expiry_in(uint64_t us)
+{
+	return us == ULRPC_NEVER ? UINT64_MAX
+				 : (uint64_t)time(NULL) + us / 1000000 + 1;
+}
+
+/* False: it is something else. */
+static bool expiry_of(const MDB_val *v, uint64_t *at)
+{
+	if (v->mv_size < sizeof(*at))
+		return false;
+	memcpy(at, v->mv_data, sizeof(*at));
+	return true;
+}
+
+static int record_copy(const MDB_val *v, void **value_p, size_t *length_p)
+{
+	uint64_t at;
+
+	if (!expiry_of(v, &at))
+		return -EIO;
+	*length_p = v->mv_size - sizeof(at);
+	*value_p = malloc(*length_p);
+	if (!*value_p)
+		return -ENOMEM;
+	memcpy(*value_p, (const uint8_t *)v->mv_data + sizeof(at), *length_p);
+	return 0;
+}
+
 /* struct ulrpc_durable. */
 static int lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 {
@@ -34,14 +66,8 @@ static int lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 	if (rc)
 		return rc;
 	rc = error_of(mdb_get(txn, store->records, &k, &v));
-	if (!rc) {
-		*value_p = malloc(v.mv_size);
-		*length_p = v.mv_size;
-		if (*value_p)
-			memcpy(*value_p, v.mv_data, v.mv_size);
-		else
-			rc = -ENOMEM;
-	}
+	if (!rc)
+		rc = record_copy(&v, value_p, length_p);
 	mdb_txn_abort(txn);
 	return rc;
 }
@@ -50,9 +76,34 @@ int store_record(struct store *store, MDB_txn *txn,
 		 const struct ulrpc_record *record)
 {
 	MDB_val k = val(record->key, ULRPC_RECORD_KEY);
-	MDB_val v = val(record->value, record->length);
+	uint64_t at = expiry_in(record->keep);
+	MDB_val v = { .mv_size = sizeof(at) + record->length };
+	int rc = mdb_put(txn, store->records, &k, &v, MDB_RESERVE);
 
-	return error_of(mdb_put(txn, store->records, &k, &v, 0));
+	if (rc)
+		return error_of(rc);
+	memcpy(v.mv_data, &at, sizeof(at));
+	memcpy((uint8_t *)v.mv_data + sizeof(at), record->value,
+	       record->length);
+	return 0;
+}
+
+/* Those of clients that have gone. */
+static int records_expire(struct store *store, MDB_txn *txn)
+{
+	uint64_t at, now = expiry_in(0);
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	int rc = mdb_cursor_open(txn, store->records, &cursor);
+
+	if (rc)
+		return error_of(rc);
+	while (!(rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)))
+		if (k.mv_size == ULRPC_RECORD_KEY && expiry_of(&v, &at) &&
+		    at < now && (rc = mdb_cursor_del(cursor, 0)))
+			break;
+	mdb_cursor_close(cursor);
+	return rc == MDB_NOTFOUND ? 0 : error_of(rc);
 }
 
 /* That of the store, or, if it is new, a new one. */
@@ -155,6 +206,8 @@ static int open_tables(struct store *store)
 					   &store->records));
 	if (!rc)
 		rc = incarnation_get(store, txn);
+	if (!rc)
+		rc = records_expire(store, txn);
 	return store_end(txn, rc);
 }
 

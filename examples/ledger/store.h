@@ -24,7 +24,7 @@ struct balance {
 	uint64_t entries;
 };
 
-/* @dir exists, and is writable. */
+/* @dir exists, and is writable. Removes records that nobody will look for. */
 int store_open(struct store *store, const char *dir);
 void store_close(struct store *store);
 

@@ -121,6 +121,8 @@ struct ulrpc_record {
 	const void *key;   /* ULRPC_RECORD_KEY bytes */
 	const void *value; /* of @length bytes */
 	size_t length;
+	uint64_t keep; /* us: nobody looks for it after that; ULRPC_NEVER:
+			* somebody may, at any time */
 };
 
 ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);

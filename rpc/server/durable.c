@@ -12,6 +12,11 @@
 #include "rpc/server/stored.h"
 #include "rpc/wire/wire.h"
 
+/* A call may be sent again until its caller's deadline, and what was sent last
+ * may be on its way for longer than that, but not longer than any LND keeps a
+ * message. */
+#define KEEP_AFTER (60 * UINT64_C(1000000)) /* us */
+
 /* ---- of a service ---- */
 
 static bool is_zero(const uint8_t id[RPC_ID_SIZE])
@@ -257,6 +262,15 @@ unsigned int durable_moved(const struct durable *x, struct wire_moved *out)
 
 /* ---- what the handler stores ---- */
 
+static uint64_t keep_for(const struct ulrpc_request *r)
+{
+	struct ulrpc_request_info info;
+
+	ulrpc_request_info(r, &info);
+	return info.time_left == ULRPC_NEVER ? ULRPC_NEVER
+					     : info.time_left + KEEP_AFTER;
+}
+
 int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 			 size_t length, struct ulrpc_record *record)
 {
@@ -288,6 +302,7 @@ int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 		.key = x->key,
 		.value = value,
 		.length = size,
+		.keep = keep_for(r),
 	};
 	return 0;
 }

@@ -15,8 +15,9 @@ static struct store {
 	} of[STORED];
 	unsigned int n;
 	unsigned int lookups, runs;
-	int error;    /* of a lookup */
-	int recorded; /* what ulrpc_request_record() said */
+	int error;     /* of a lookup */
+	int recorded;  /* what ulrpc_request_record() said, */
+	uint64_t keep; /* us; and this, too */
 } store;
 
 static struct serve_rig g;
@@ -75,8 +76,10 @@ static void commit(struct ulrpc_request *r, int status, const void *body,
 
 	store.runs++;
 	store.recorded = ulrpc_request_record(r, status, body, length, &record);
-	if (!store.recorded)
-		store_put(record.key, record.value, record.length);
+	if (store.recorded)
+		return;
+	store.keep = record.keep;
+	store_put(record.key, record.value, record.length);
 }
 
 /* Replies with how many have run. */
@@ -220,6 +223,29 @@ Test(durable, is_answered_from_the_store)
 	}
 }
 
+/* Until nobody looks for it: a minute after the caller's deadline. */
+Test(durable, is_kept_as_long_as_it_may_be_needed)
+{
+	struct wire_call call = stranger_call_of(5, "count", 0);
+
+	begin_with(true);
+	call.semantics = ULRPC_EXACTLY_ONCE;
+	call.timeout = 1000000;
+	call.remaining = 5000000;
+	stranger_send(&a, &call, 1, "", 0);
+	settle(&g);
+	cr_assert_eq(store.runs, 1);
+	cr_assert_leq(store.keep, UINT64_C(65000000));
+	cr_assert_gt(store.keep, UINT64_C(64900000));
+	call.xid++;
+	call.remaining = ULRPC_NEVER;
+	stranger_send(&a, &call, 1, "", 0);
+	settle(&g);
+	cr_assert_eq(store.runs, 2);
+	cr_assert_eq(store.keep, ULRPC_NEVER);
+	end();
+}
+
 Test(durable, failure_is_answered_from_the_store)
 {
 	begin_with(true);
@@ -278,8 +304,7 @@ Test(durable, what_cannot_be_told_is_doubtful)
 Test(durable, is_not_asked_for_callers_who_do_not_mind)
 {
 	begin_with(true);
-	check_said(say_as(ULRPC_IDEMPOTENT, "count", 5, 3, 1,
-			  WIRE_CALL_RESENT),
+	check_said(say_as(ULRPC_IDEMPOTENT, "count", 5, 3, 1, WIRE_CALL_RESENT),
 		   WIRE_DOUBTFUL, 0, 0);
 	cr_assert_eq(store.lookups, 0);
 	check_said(say_as(ULRPC_IDEMPOTENT, "count", 6, 3, 0, 0), WIRE_OK, '1',
