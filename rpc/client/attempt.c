@@ -33,11 +33,6 @@ static void attempt_move(struct ulrpc_call *call, enum call_state to)
 
 /* ---- time ---- */
 
-static const struct retry_rule *rule_of(const struct ulrpc_call *call)
-{
-	return call->retry ? call->retry : &call->client->retry;
-}
-
 static uint64_t time_left(const struct ulrpc_call *call, uint64_t now)
 {
 	return call->deadline - MIN(now, call->deadline);
@@ -69,8 +64,8 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 						 : shard_jitter(call->shard);
 	uint64_t wait = rpc_at(time, rtt), left = time_left(call, now);
 
-	wait = rpc_at(wait, retry_pause(rule_of(call), call->retries + 1, time,
-					MIN(rtt, wait / 4), jitter));
+	wait = rpc_at(wait, retry_pause(call_rule(call), call->retries + 1,
+					time, MIN(rtt, wait / 4), jitter));
 	wait = import_patiently(call->client->imp, wait);
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
@@ -86,8 +81,8 @@ static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 	uint64_t wait =
 		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
 
-	return rpc_at(now, MIN(wait, MAX(time_left(call, now) / 2,
-					 QUERY_TIME)));
+	return rpc_at(now,
+		      MIN(wait, MAX(time_left(call, now) / 2, QUERY_TIME)));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)
@@ -215,9 +210,9 @@ void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
 	struct ulrpc_client *c = call->client;
 	uint64_t time = client_timeout(c, call->method, TIME_NEVER);
 
-	import_asked(c->imp, p->epoch,
-		     import_patiently(c->imp,
-				      rpc_at(time, import_rtt(c->imp))));
+	import_asked(
+		c->imp, p->epoch,
+		import_patiently(c->imp, rpc_at(time, import_rtt(c->imp))));
 }
 
 void call_extend(struct ulrpc_call *call, uint64_t until)
@@ -352,7 +347,7 @@ static void call_repeat(struct ulrpc_call *call)
 
 static bool may_repeat(const struct ulrpc_call *call)
 {
-	uint32_t max = rule_of(call)->law.max;
+	uint32_t max = call_rule(call)->law.max;
 
 	return max == BACKOFF_NO_MAX || call->retries < max;
 }
@@ -413,7 +408,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 	struct import *imp = call->client->imp;
 	struct shard *s = call->shard;
 	const struct retry_case c = {
-		.rule = rule_of(call),
+		.rule = call_rule(call),
 		.budget = &imp->budget,
 		.burst = imp->slots.made,
 		.calls = imp->xid,
@@ -555,7 +550,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		/* The attempt has; its call has time for another one, or no. */
 		return call_retry(call, 0);
 	case WIRE_OVERLOADED:
-		return !rule_of(call)->tell_overloaded &&
+		return !call_rule(call)->tell_overloaded &&
 		       call_retry(call, retry_after_ns(r->retry_after));
 	default:
 		return false;

@@ -172,6 +172,31 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
 	fail_all(&all, cause);
 }
 
+static void move_impatient(struct list *calls, struct list *to)
+{
+	struct ulrpc_call *call, *next;
+
+	list_for_each_entry_safe (call, next, calls, link) {
+		if (call_rule(call)->law.max)
+			continue;
+		list_del(&call->link);
+		list_add_tail(to, &call->link);
+	}
+}
+
+/* Ends those that wait to be sent, and whose callers want no retries: an answer
+ * has come. */
+static void fail_impatient(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct list some;
+
+	list_init(&some);
+	move_impatient(&c->again, &some);
+	move_impatient(&c->stalled, &some);
+	move_impatient(&c->queue, &some);
+	fail_all(&some, cause);
+}
+
 /* Whatever a server says, calls go to no portal that has another purpose. */
 static bool client_portal_ok(uint32_t portal)
 {
@@ -180,16 +205,23 @@ static bool client_portal_ok(uint32_t portal)
 	       portal != ULRPC_PORTAL_BULK;
 }
 
-/* A service that has been there may come back: calls wait for that until their
- * deadlines. */
+static void say_missing(const struct ulrpc_client *c)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_log(LNET_LOG_INFO, "rpc", "%s has no service %s: calls wait",
+		 lnet_nid_format(&c->imp->nids[c->imp->nid], nid, sizeof(nid)),
+		 c->service);
+}
+
+/* The service may be about to start, or to come back: calls wait for that until
+ * their deadlines. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
+	if (!c->refusal)
+		say_missing(c);
 	c->refusal = cause;
-	if (!c->known) {
-		client_unopen(c);
-		fail_queued(c, cause);
-		return;
-	}
+	fail_impatient(c, cause);
 	if (c->fsm.state == CLIENT_OPEN)
 		client_reopen(c);
 	else
@@ -219,7 +251,6 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 					  : ULRPC_CAUSE_NO_SERVICE);
 		return;
 	}
-	c->known = true;
 	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
 	client_note_store(c, m);

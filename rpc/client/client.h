@@ -68,7 +68,6 @@ struct ulrpc_client {
 	uint32_t portal, request_max, message_max;
 	bool said_too_long;	  /* of a request for it, in the log */
 	unsigned int reopened;	  /* in a row, without having been of use */
-	bool known;		  /* the service has been there */
 	enum ulrpc_cause refusal; /* why it is not, as of the last answer */
 	/* As of the last answer, too: it remembers beyond its own end which
 	 * calls it has executed, in the store with this id. */
@@ -100,6 +99,11 @@ struct ulrpc_client {
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
 };
+
+static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
+{
+	return call->retry ? call->retry : &call->client->retry;
+}
 
 /* One more call is queued. */
 void client_submitted(struct ulrpc_client *c);

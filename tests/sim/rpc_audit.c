@@ -265,8 +265,8 @@ unsigned int audit_store(const struct member *m, unsigned int service,
 {
 	const struct store *store = &m->stores[service];
 
-	if (client->known && memcmp(client->incarnation, store->incarnation,
-				    sizeof(store->incarnation)) != 0)
+	if (client->portal && memcmp(client->incarnation, store->incarnation,
+				     sizeof(store->incarnation)) != 0)
 		return 0;
 	return store->number;
 }

@@ -180,7 +180,7 @@ json 0 '$j->{calls} == 50 && $j->{seconds} >= 0.48' --rate 100 --count 50 \
 json 0 '$j->{calls} == 4096' --count 4k --inflight 256 --poll "$server"
 ping 0 --count 10 --service echo --method Raw 12345-127.0.0.2@tcp
 # Of a service that it does not know there is nothing to verify.
-ping 1 --count 1 --service other --method M --deadline 10 "$server"
+ping 1 --count 1 --service other --method M --deadline 0.3 "$server"
 has err "^rpcping: $server: a call was lost: no service; certainly not executed"
 
 # ---- output ----
@@ -271,7 +271,7 @@ has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not ex
 has err "^rpcping: is there a node, and does it listen on port $port\\? "
 ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
 has out "^  lost 2, the first: unreachable; "
-ping 1 --count 1 --bulk-read 1 --deadline 10 127.0.0.3@tcp
+ping 1 --count 1 --bulk-read 1 --deadline 0.3 127.0.0.3@tcp
 has err "^rpcping: 127.0.0.3@tcp: a call was lost: no service; certainly not executed"
 usage "^rpcping: service brw has no method Raw" --service brw --method Raw \
 	"$server"

@@ -25,6 +25,16 @@ static void served(void)
 	ended_well(&n);
 }
 
+/* A call whose caller does not want it to wait for the service. */
+static void call_once(uint64_t us)
+{
+	static const struct ulrpc_retry no_retries = { .max = 0 };
+	struct ulrpc_call_conf conf = within(us);
+
+	conf.retry = &no_retries;
+	call_with(&g, &n, &conf, "hello", 5);
+}
+
 /* ---- Connected ---- */
 
 static uint32_t epoch_off;
@@ -264,13 +274,14 @@ Test(hostile_answer, portals_that_are_none)
 	offer_usual();
 	for (unsigned int i = 0; i < ARRAY_SIZE(portals); i++) {
 		offer.portal = portals[i];
-		call(&g, &n, 1000000);
+		call_once(1000000);
 		run(&g, 100 * MSEC);
 		ended_by(&n, ULRPC_CAUSE_NO_SERVICE, ULRPC_NOT_EXECUTED);
 	}
 	cr_assert_eq(g.fake->messages, 0);
 	cr_assert_eq(g.fake->opens, ARRAY_SIZE(portals));
 	offer.portal = PORTAL;
+	run(&g, 100 * MSEC);
 	served();
 	close_rig();
 }
@@ -365,11 +376,12 @@ Test(hostile_answer, open_statuses)
 	open_rig();
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		g.fake->open_status = cases[i].status;
-		call(&g, &n, 10000000);
+		call_once(10000000);
 		run(&g, 100 * MSEC);
 		ended_by(&n, cases[i].cause, ULRPC_NOT_EXECUTED);
 	}
 	g.fake->open_status = WIRE_OK;
+	run(&g, 100 * MSEC);
 	served();
 	close_rig();
 }

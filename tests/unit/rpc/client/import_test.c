@@ -215,19 +215,44 @@ Test(import, that_is_refused_ends_its_calls)
 	rig_close(&g);
 }
 
-Test(import, knows_that_there_is_no_such_service)
+/* It may be about to start: calls wait for it, but for those that want no
+ * retries. */
+Test(import, waits_for_a_service_that_is_not_there_yet)
 {
-	rig_open(&g);
-	g.fake->open_status = WIRE_NO_SERVICE;
-	call(&g, &n, 10000000);
-	run(&g, 100 * MSEC);
-	ended_by(&n, ULRPC_CAUSE_NO_SERVICE, ULRPC_NOT_EXECUTED);
-	/* It is asked for each time. */
-	g.fake->open_status = WIRE_OK;
-	call(&g, &n, 10000000);
-	run(&g, 100 * MSEC);
-	ended_well(&n);
-	rig_close(&g);
+	static const uint32_t statuses[] = { WIRE_NO_SERVICE,
+					     WIRE_SHUTTING_DOWN };
+	static const struct ulrpc_retry no_retries = { .max = 0 };
+	static const enum ulrpc_cause causes[] = { ULRPC_CAUSE_NO_SERVICE,
+						   ULRPC_CAUSE_SHUTDOWN };
+	struct ulrpc_call_conf conf = within(10000000);
+	struct note at_once, short_one;
+
+	conf.retry = &no_retries;
+	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
+		rig_open(&g);
+		g.fake->open_status = statuses[i];
+		call(&g, &n, 10000000);
+		call_with(&g, &at_once, &conf, "hello", 5);
+		call(&g, &short_one, 500000);
+		run(&g, 100 * MSEC);
+		ended_by(&at_once, causes[i], ULRPC_NOT_EXECUTED);
+		run(&g, 400 * MSEC);
+		ended_by(&short_one, causes[i], ULRPC_NOT_EXECUTED);
+		run(&g, 4500 * MSEC);
+		cr_assert_eq(n.ended, 0);
+		/* It is asked for ever more seldom, but not too seldom. */
+		cr_assert_geq(g.fake->opens, 50);
+		cr_assert_leq(g.fake->opens, 200);
+		/* One that comes later, and does not want to wait. */
+		call_with(&g, &at_once, &conf, "hello", 5);
+		run(&g, 120 * MSEC);
+		ended_by(&at_once, causes[i], ULRPC_NOT_EXECUTED);
+		g.fake->open_status = WIRE_OK;
+		run(&g, 120 * MSEC);
+		ended_well(&n);
+		cr_assert_eq(n.outcome.attempts, 1);
+		rig_close(&g);
+	}
 }
 
 /* ---- several NIDs, several CPTs ---- */

@@ -316,8 +316,10 @@ Test(outage, is_over_with_a_sign_of_life)
 	struct caller c, back;
 	struct ulrpc_client_conf conf;
 	struct ulnet_nid nid = nth_id(CLIENT).nid;
+	const struct ulrpc_retry no_retries = { .max = 0 };
 	struct ulrpc_call_conf call = within(1000000);
 
+	call.retry = &no_retries;
 	begin(&c);
 	/* As if it had very many clients. */
 	c.client->imp->server_clients = 10000;

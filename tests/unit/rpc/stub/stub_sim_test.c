@@ -274,6 +274,7 @@ Test(stub_sim, failure_in_a_few_words)
 
 Test(stub_sim, no_service)
 {
+	ulrpc_stub_deadline(stub, 500000);
 	ask(1);
 	cr_assert(heard.null);
 	cr_assert(heard.outcome.cause == ULRPC_CAUSE_NO_SERVICE);
