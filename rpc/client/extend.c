@@ -4,6 +4,10 @@
 #include "rpc/client/attempt.h"
 #include "rpc/stats/stat.h"
 
+/* Nobody is believed to work on a call for longer than this without saying so
+ * again. */
+#define EXTEND_MAX (300 * NSEC_PER_SEC)
+
 /* The call that is meant, if it still waits; what is about an attempt before
  * the last real one was overtaken. */
 static struct ulrpc_call *extended(const struct import *imp,
@@ -35,6 +39,7 @@ void extend_on_message(struct import *imp, const struct wire_extend *m)
 			continue;
 		}
 		stat_count(imp->shard, RPC_STAT_extensions_received);
-		call_extend(call, rpc_at(now, rpc_ns(e.extend)));
+		call_extend(call,
+			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
 	}
 }

@@ -458,6 +458,26 @@ Test(attempt, is_not_extended_beyond_the_call)
 	rig_close(&g);
 }
 
+/* Whatever the server says, and though its caller waits for ever. */
+Test(attempt, is_asked_about_every_five_minutes)
+{
+	open_with(50000);
+	call(&g, &n, ULRPC_NEVER);
+	run(&g, 30 * MSEC);
+	fake_extend(g.fake, call_nr(1), UINT64_MAX);
+	run(&g, 299 * SEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	run(&g, 2 * SEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	run(&g, 600 * SEC);
+	cr_assert_eq(g.fake->nqueries, 3);
+	cr_assert_eq(g.fake->connects, 1);
+	fake_echo(g.fake, call_nr(1));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* Of another call, of one that has ended, of another attempt. */
 Test(attempt, is_extended_by_what_is_meant_for_it_only)
 {
