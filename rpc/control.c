@@ -85,6 +85,7 @@ static void control_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
+/* Takes @cs. */
 static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		      struct ulnet_id to, size_t length, uint64_t hdr_data)
 {
@@ -101,8 +102,10 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 	int rc;
 
 	rc = LNetMDBind(cs->shard->node, &md, LNET_UNLINK, &mdh);
-	if (rc)
+	if (rc) {
+		send_free(cs);
 		return rc;
+	}
 	shard_hold(cs->shard);
 	rc = LNetPut(self, mdh, LNET_NOACK_REQ, to, ULRPC_PORTAL_CONTROL, 0, 0,
 		     hdr_data);
@@ -113,7 +116,7 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 	/* The UNLINK event frees the message. */
 	cs->done = NULL;
 	BUG_ON(LNetMDUnlink(mdh));
-	return 1;
+	return rc;
 }
 
 int control_send_tracked(struct shard *s, struct ulnet_nid self,
@@ -123,7 +126,6 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 	struct control_send *cs;
 	uint64_t hdr_data;
 	size_t length;
-	int rc;
 
 	if (s->crashed || !s->control)
 		return -ESHUTDOWN;
@@ -134,10 +136,7 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 	cs->id = id;
 	cs->tag = tag;
 	length = wire_control_encode(m, cs->bytes, &hdr_data);
-	rc = send_begin(cs, self, to, length, hdr_data);
-	if (rc < 0)
-		send_free(cs);
-	return rc ? -EHOSTUNREACH : 0;
+	return send_begin(cs, self, to, length, hdr_data);
 }
 
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,

@@ -15,8 +15,9 @@ struct wire_control;
 extern const struct rpc_part control_part;
 
 /* Sends @m from @self (or LNET_NID_ANY). -errno: it was not even begun to be
- * sent (-ENOMEM: also, too many are on their way there); what happens later
- * nobody hears of. Owner. */
+ * sent, for want of a way there, or of something here (rpc_is_short(); -ENOMEM:
+ * also, too many are on their way there); what happens later nobody hears of.
+ * Owner. */
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 

@@ -12,6 +12,7 @@
 #ifndef RPC_RPC_H
 #define RPC_RPC_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include "base/list.h"
@@ -267,6 +268,13 @@ static inline uint64_t rpc_ns(uint64_t us)
 {
 	return us > TIME_NEVER / NSEC_PER_USEC ? TIME_NEVER
 					       : us * NSEC_PER_USEC;
+}
+
+/* Does @rc say that there is no memory here, or not enough of something else
+ * that comes back by itself? */
+static inline bool rpc_is_short(int rc)
+{
+	return rc == -ENOMEM || rc == -ENOSPC || rc == -ENOBUFS;
 }
 
 /* @now + @ns, at most never. */

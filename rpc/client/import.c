@@ -380,7 +380,7 @@ static void probes_end(struct import *imp)
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 			      const struct ulnet_event *ev);
 
-static int keepalive_send(struct import *imp, uint64_t now)
+static int keepalive_send(struct import *imp)
 {
 	struct wire_control m = {
 		.kind = WIRE_KEEPALIVE,
@@ -392,9 +392,6 @@ static int keepalive_send(struct import *imp, uint64_t now)
 		},
 	};
 
-	imp->probes++;
-	imp->probed = now;
-	imp->sent = now;
 	return control_send_tracked(imp->shard, LNET_NID_ANY,
 				    import_target(imp), &m, on_keepalive_sent,
 				    imp->handle, imp->epoch);
@@ -437,13 +434,25 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
-/* Asks whether the server is there. */
+/* Asks whether the server is there. That there is no memory for the question
+ * says nothing of the server: the question is put again, and is not counted as
+ * one more that was not answered. */
 static void import_probe(struct import *imp)
 {
-	if (keepalive_send(imp, shard_now(imp->shard)))
+	int rc = keepalive_send(imp);
+
+	if (rc && !rpc_is_short(rc)) {
 		import_dead(imp);
-	else
-		shard_arm(imp->shard, &imp->timer, next_look(imp));
+		return;
+	}
+	imp->probed = shard_now(imp->shard);
+	if (rc) {
+		imp->probes = MAX(imp->probes, 1);
+	} else {
+		imp->probes++;
+		imp->sent = imp->probed;
+	}
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
 /* A question that may have been lost with its rail is asked once more: one rail
@@ -488,10 +497,8 @@ static void import_look(struct import *imp)
 		}
 		if (imp->probes && imp->fsm.state == IMPORT_FULL)
 			import_move(imp, IMPORT_SUSPECT);
-		if (keepalive_send(imp, now)) {
-			import_dead(imp);
-			return;
-		}
+		import_probe(imp);
+		return;
 	}
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }

@@ -421,8 +421,7 @@ static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
 
 static bool may_pass(int rc)
 {
-	return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOSPC ||
-	       rc == -ENOBUFS;
+	return rc == -EAGAIN || rpc_is_short(rc);
 }
 
 /* Others may go before it does. */

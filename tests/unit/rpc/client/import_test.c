@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: made, kept, lost, made again, and given up. */
+#include "rpc/control.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
 static struct call_rig g;
@@ -253,6 +254,44 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 		cr_assert_eq(n.outcome.attempts, 1);
 		rig_close(&g);
 	}
+}
+
+/* Messages that nobody takes from us use up what is for the server. */
+static void use_up_control(void)
+{
+	struct wire_control m = { .kind = WIRE_KEEPALIVE };
+	struct import *imp = g.client->imp;
+	unsigned int sent = 0;
+	int rc;
+
+	do
+		rc = control_send(imp->shard, LNET_NID_ANY, import_target(imp),
+				  &m);
+	while (!rc && ++sent < 100000);
+	cr_assert_eq(rc, -ENOMEM);
+}
+
+Test(import, is_not_lost_for_want_of_memory)
+{
+	const struct ulnet_sim_link stuck = { .stall = LNET_SIM_ALWAYS };
+	const struct ulnet_sim_link good = { .latency = MSEC };
+
+	rig_open(&g);
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	cluster_links(g.sim, &stuck);
+	use_up_control();
+	import_doubt(g.client->imp, g.client->imp->epoch);
+	run(&g, 3 * SEC);
+	cr_assert(import_is_up(g.client->imp));
+	cr_assert_eq(g.fake->keepalives, 0);
+	cluster_links(g.sim, &good);
+	run(&g, 10 * SEC);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	cr_assert_geq(g.fake->keepalives, 1);
+	cr_assert_eq(g.fake->connects, 1);
+	rig_close(&g);
 }
 
 /* ---- several NIDs, several CPTs ---- */
