@@ -92,6 +92,7 @@ static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 		[LOAD_THROTTLED] = o->server_throttled,
 		[LOAD_SERVER_QUEUE] = o->server_queue,
 		[LOAD_SERVICE] = o->service,
+		[LOAD_FETCH] = o->fetch,
 	};
 
 	for (unsigned int i = 0; i < LOAD_STAGES; i++)

@@ -240,6 +240,7 @@ static const char *const stage_names[LOAD_STAGES] = {
 	[LOAD_THROTTLED] = "throttled",
 	[LOAD_SERVER_QUEUE] = "server queue",
 	[LOAD_SERVICE] = "service",
+	[LOAD_FETCH] = "fetch",
 };
 
 static void print_stages(const struct load_explain *e)

@@ -181,6 +181,7 @@ struct ulrpc_outcome {
 	uint64_t server_throttled; /* at the server, held back by its rules */
 	uint64_t server_queue;	   /* then, until its handler began */
 	uint64_t service;	   /* in the handler, until the reply */
+	uint64_t fetch; /* getting a reply that was longer than reply_max */
 	uint64_t retry_after;	   /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed;	   /* TOO_LONG: bytes that the reply has */
 	/* How the call went: of @attempts, */

@@ -179,7 +179,9 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 		o->window = MIN(call->window / NSEC_PER_USEC, left);
 		left -= o->window;
 	}
-	if (unlikely(o->server_throttled)) {
+	if (unlikely(o->server_throttled | o->fetch)) {
+		o->fetch = MIN(o->fetch, left);
+		left -= o->fetch;
 		o->server_throttled = MIN(o->server_throttled, left);
 		left -= o->server_throttled;
 	}
@@ -372,7 +374,7 @@ static struct ending *ending_new(struct ulrpc_call *call)
 
 /* The call ends here, and its callback may do anything. The caller has set
  * what is known of how the call went at the server: @o's status, cause,
- * execution, server_throttled, server_queue, service, retry_after and
+ * execution, server_throttled, server_queue, service, fetch, retry_after and
  * reply_needed. The other fields of @o are set here. */
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
@@ -393,6 +395,15 @@ static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	list_add_tail(&call->client->ending, &call->link);
 }
 
+/* The call was answered, though @f has not brought the reply, or only now. */
+static void executed_there(struct ulrpc_outcome *o, const struct fetch *f)
+{
+	o->execution = ULRPC_EXECUTED;
+	o->server_queue = f->queue;
+	o->service = f->service;
+	o->fetch = (shard_now(f->shard) - f->since) / NSEC_PER_USEC;
+}
+
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	struct ulrpc_outcome o = {
@@ -405,7 +416,7 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	};
 
 	if (call->fsm.state == CALL_FETCH)
-		o.execution = ULRPC_EXECUTED;
+		executed_there(&o, call->fetch);
 	if (call->slot != SLOT_NONE)
 		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));
@@ -582,11 +593,9 @@ void call_on_fetched(struct ulrpc_call *call, int status)
 	struct ulrpc_outcome o = {
 		.status = causes[cause].status,
 		.cause = cause,
-		.execution = ULRPC_EXECUTED,
-		.server_queue = f->queue,
-		.service = f->service,
 	};
 
+	executed_there(&o, f);
 	call_end(call, &o, status ? NULL : f->body, status ? 0 : f->length,
 		 shard_now(call->shard));
 }
@@ -610,6 +619,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	o.server_throttled = r->throttled;
 	o.server_queue = r->queue;
 	o.service = r->service;
+	o.fetch = 0;
 	o.retry_after = r->retry_after;
 	o.reply_needed = 0;
 	o.text[0] = '\0';

@@ -43,7 +43,8 @@ struct fetch {
 	struct tries tries;
 	struct ulnet_id peer;
 	uint64_t match;
-	uint64_t deadline, began; /* ns; of the call, and of this try */
+	uint64_t deadline;	  /* ns, of the call */
+	uint64_t since, began;	  /* ns: the first try, and this one */
 	uint64_t queue, service;  /* us, as the server says */
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* WAITING */

@@ -51,14 +51,15 @@ enum stat_side {
 	X(bulk_received_bytes, "bulk data that came to it")
 
 /* Of a call: as in struct ulrpc_outcome. */
-#define STAT_CALL_TIMES(X)                                           \
-	X(total, "from the call to its end")                         \
-	X(connecting, "waiting for the connection")                  \
-	X(window, "waiting for a place in flight")                   \
-	X(wire, "on the wire, both ways; answered calls only")       \
-	X(queue, "at the server, until the handler began; the same") \
-	X(service, "in the handler; the same")                       \
-	X(throttled, "held back by rules of the server; the same, if it was")
+#define STAT_CALL_TIMES(X)                                                    \
+	X(total, "from the call to its end")                                  \
+	X(connecting, "waiting for the connection")                           \
+	X(window, "waiting for a place in flight")                            \
+	X(wire, "on the wire, both ways; answered calls only")                \
+	X(queue, "at the server, until the handler began; the same")          \
+	X(service, "in the handler; the same")                                \
+	X(throttled, "held back by rules of the server; the same, if it was") \
+	X(fetch, "getting a reply that was too long to be sent; if it was")
 
 /* Of a request. */
 #define STAT_REQUEST_TIMES(X)                                       \
@@ -122,7 +123,7 @@ struct stat_cursor {
 	struct list *next; /* of stat_shard.peers[side], or its head */
 };
 
-#define STAT_TIMES_MAX 7
+#define STAT_TIMES_MAX 8
 _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
 		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
 	       "room for all times");

@@ -106,9 +106,9 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 	return run;
 }
 
-/* What was held back is a run of its own each, and is asked for in no other. */
-static void run_throttled(struct stat_run *run, unsigned int time,
-			  uint64_t took)
+/* A time that few have: each of these is a run of its own, and the time is asked
+ * for in no other. */
+static void run_rare(struct stat_run *run, unsigned int time, uint64_t took)
 {
 	run->how |= RUN_TIME(time);
 	run->times[time] = took;
@@ -130,8 +130,9 @@ void stat_call_begin(struct stat_shard *st, struct stat_service *sv,
 	run->times[STAT_CALL_TIME_queue] = o->server_queue;
 	run->times[STAT_CALL_TIME_service] = o->service;
 	if (unlikely(o->server_throttled))
-		run_throttled(run, STAT_CALL_TIME_throttled,
-			      o->server_throttled);
+		run_rare(run, STAT_CALL_TIME_throttled, o->server_throttled);
+	if (unlikely(o->fetch))
+		run_rare(run, STAT_CALL_TIME_fetch, o->fetch);
 }
 
 void stat_call_late(const struct call_report *r)
@@ -164,6 +165,6 @@ void stat_request_begin(struct stat_shard *st, const struct request_report *r)
 	run->times[STAT_REQUEST_TIME_queue] = r->queue;
 	run->times[STAT_REQUEST_TIME_service] = r->service_time;
 	if (unlikely(r->throttled))
-		run_throttled(run, STAT_REQUEST_TIME_throttled, r->throttled);
+		run_rare(run, STAT_REQUEST_TIME_throttled, r->throttled);
 	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
 }

@@ -63,7 +63,7 @@ static inline bool call_is_like(const struct stat_run *run,
 	       run->times[STAT_CALL_TIME_wire] == o->wire &&
 	       run->times[STAT_CALL_TIME_queue] == o->server_queue &&
 	       run->times[STAT_CALL_TIME_service] == o->service &&
-	       likely(!o->server_throttled);
+	       likely(!(o->server_throttled | o->fetch));
 }
 
 /* Begins the run of a call that is not like those before it. @sv, @peer: as in

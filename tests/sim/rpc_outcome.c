@@ -90,7 +90,7 @@ static void check_times(const struct test_call *c)
 		outcome_wrong(c, "ended before its deadline");
 	if (o->total != o->connecting + o->window + o->wire +
 				o->server_throttled + o->server_queue +
-				o->service)
+				o->service + o->fetch)
 		outcome_wrong(c, "times do not add up");
 }
 

@@ -105,7 +105,7 @@ static void check_sum(const struct ulrpc_outcome *o)
 {
 	CHECK(o->total == o->connecting + o->window + o->wire +
 				  o->server_throttled + o->server_queue +
-					  o->service);
+					  o->service + o->fetch);
 }
 
 /* Returns us that it has taken, as the caller sees it. */

@@ -4,6 +4,8 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/client/timeout.h"
+#include "rpc/stats/stat_run.h"
 #include "tests/unit/rpc/serve_rig.h"
 
 #define ROOM 100 /* for replies */
@@ -114,7 +116,7 @@ static void on_asked(void *arg, const struct ulrpc_outcome *o,
 	a->length = length;
 	a->right = true;
 	cr_assert_eq(o->total, o->connecting + o->window + o->wire +
-				       o->server_queue + o->service);
+				       o->server_queue + o->service + o->fetch);
 	for (size_t i = 0; i < length; i++)
 		a->right &= ((const uint8_t *)reply)[i] == nth_byte(i);
 }
@@ -202,6 +204,34 @@ static void fini(void)
 TestSuite(oversize, .timeout = 120);
 
 /* ---- they arrive ---- */
+
+/* What a long reply takes on its way says nothing of how long other messages
+ * take; not even if it never comes. */
+Test(oversize, says_nothing_of_round_trips)
+{
+	const struct ulnet_sim_link narrow = { .latency = MSEC,
+					       .bandwidth = 3 * LONG };
+	struct asked a;
+
+	open_with(0);
+	slow_link();
+	ask(&a, 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, 1);
+	cr_assert_eq(a.outcome.fetch, 0);
+	cluster_links(g.sim, &narrow);
+	for (unsigned int i = 0; i < 10; i++) {
+		ask(&a, LONG, i < 5 ? 5000 : 200);
+		lnet_sim_run(g.sim, 10 * SEC);
+		asked_ended(&a, i < 5 ? ULRPC_CAUSE_OK : ULRPC_CAUSE_DEADLINE,
+			    i < 5 ? LONG : 0);
+		cr_assert_geq(a.outcome.fetch, 190000);
+		cr_assert_leq(a.outcome.wire, 10000);
+	}
+	stat_run_fold(g.client->shard->stats, STAT_CALLS);
+	cr_assert_leq(import_rtt(g.client->imp), 10 * MSEC);
+	fini();
+}
 
 Test(oversize, fetched)
 {

@@ -62,7 +62,8 @@ static void call_and_compare(struct ulrpc_client *c, const char *text)
 	cr_assert_str_eq(reply, text);
 	cr_assert_eq(o.total, o.connecting + o.window + o.wire +
 				      o.server_throttled +
-					      o.server_queue + o.service);
+					      o.server_queue + o.service +
+					      o.fetch);
 }
 
 TestSuite(pair, .timeout = 60);

@@ -16,7 +16,7 @@ void note_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 		memcpy(n->reply, reply, MIN(length, sizeof(n->reply)));
 	cr_assert_eq(o->total, o->connecting + o->window + o->wire +
 				       o->server_throttled + o->server_queue +
-				       o->service);
+				       o->service + o->fetch);
 }
 
 void rig_client(struct call_rig *g, uint32_t inflight)
