@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/lnd/box.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -587,6 +588,18 @@ bool fx_wait_idle(struct fx *fx)
 	return !ops->check || ops->check(fx->rig) == 0;
 }
 
+unsigned int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	BUG_ON(!d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 /* ---- life ---- */
 
 /* What an NI has when nothing is under way: the CPTs' shares, added up. */
@@ -619,6 +632,7 @@ int fx_up(struct fx *fx, struct lnd_rig *rig)
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		fx->credits[i] = credits_at_rest(rig->node[i]);
+	fx->files = open_files();
 	return 0;
 }
 

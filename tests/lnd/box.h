@@ -24,6 +24,7 @@ struct fx {
 	struct lnd_rig *rig;
 	atomic_uint failures, complaints;
 	const char *skipped;  /* why */
+	unsigned int files;   /* open in the process, before any connection */
 	int64_t credits[2];   /* of each NI of a node, nothing being sent */
 	pthread_mutex_t lock; /* boxes' records: handlers may be threads */
 	unsigned int
@@ -153,6 +154,8 @@ bool fx_settle(struct fx *fx);
 /* ---- numbers ---- */
 
 uint64_t fx_stat(struct fx *fx, unsigned int side, const char *name);
+/* Files that the process has open. */
+unsigned int open_files(void);
 struct ulnet_id fx_id(const struct fx *fx, unsigned int side);
 
 #endif

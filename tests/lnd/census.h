@@ -34,19 +34,17 @@ bool census_conns_are(const struct census *c, unsigned int n);
 bool census_aside_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);
 
-unsigned int open_files(void);
-
-/* How it was before: which connections node 0 has with node 1, and how many
- * files the process has open. */
+/* How it was before: which connections node 0 has with node 1, and how much
+ * memory the process uses. */
 struct calm {
 	struct census with_peer;
-	unsigned int files;
 	size_t memory;
 };
 
 /* Both sides talk to each other, and it is quiet after that. */
 bool calm_begin(struct fx *fx, struct calm *calm);
-/* They still do, on the same connections; nothing is left of strangers. */
+/* They still do, on the same connections; nothing is left of strangers: the
+ * only files that were opened since fx_up() are those connections' sockets. */
 bool calm_check(struct fx *fx, const struct calm *calm);
 /* They still do, on the same connections; strangers may be there. */
 bool calm_goes_on(struct fx *fx, const struct calm *calm);

@@ -126,13 +126,7 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 	int fd;
 
 	while ((fd = next_call(fx, s, b)) >= 0) {
-		/* A call that says nothing does not count: its time may have
-		 * been over, or it was the second socket of an attempt whose
-		 * first one got through after all, on a slow machine. */
-		if (hear_both(s, fd, &type)) {
-			close(fd);
-			continue;
-		}
+		expect(fx, hear_both(s, fd, &type) == 0);
 		calls++;
 		stranger_hello(s, type, buf);
 		stranger_number(s, buf + p->at, p->width, p->value);

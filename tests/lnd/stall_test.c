@@ -57,15 +57,12 @@ struct visit {
 	int fd; /* its connection */
 };
 
-/* The next connection that is not given up at once. */
+/* Answers the next connection. */
 static int answer(struct visit *v)
 {
 	enum sock_type type = SOCK_NONE;
-	int fd;
+	int fd = stranger_answer(&v->s, &type);
 
-	do {
-		fd = stranger_answer(&v->s, &type);
-	} while (fd == -ECONNRESET);
 	expect(&v->fx, fd >= 0 && type == SOCK_CONTROL);
 	return fd;
 }

@@ -25,14 +25,23 @@ void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
 				.pid = LNET_PID_LUSTRE,
 				.version = 3,
 				.incarnation = 1000,
-				.listener = -1 };
+				.listener = -1,
+				.call = -1 };
 	BUG_ON(lnet_nid_parse(nid, &s->nid));
 	s->buf = malloc(FRAME_MAX);
 	BUG_ON(!s->buf);
 }
 
+static void forget_call(struct stranger *s)
+{
+	if (s->call >= 0)
+		close(s->call);
+	s->call = -1;
+}
+
 void stranger_fini(struct stranger *s)
 {
+	forget_call(s);
 	if (s->listener >= 0)
 		close(s->listener);
 	free(s->buf);
@@ -70,21 +79,41 @@ int stranger_connect(struct stranger *s)
 
 int stranger_listen(struct stranger *s)
 {
+	forget_call(s);
 	s->listener = patient_socket(&s->nid, s->port);
 	if (s->listener < 0)
 		return s->listener;
 	return listen(s->listener, 100) ? -errno : 0;
 }
 
-int stranger_accept(struct stranger *s)
+/* The next connection, if something is said on it; -ENOMSG: it ended without
+ * a word. */
+static int accept_next(struct stranger *s)
 {
 	struct timeval patience = { .tv_sec = PATIENCE };
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	uint8_t first;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (recv(fd, &first, 1, MSG_PEEK) == 1)
+		return fd;
+	close(fd);
+	return -ENOMSG;
+}
+
+int stranger_accept(struct stranger *s)
+{
+	int fd = s->call;
+
+	s->call = -1;
+	if (fd >= 0)
+		return fd;
+	do {
+		fd = accept_next(s);
+	} while (fd == -ENOMSG);
 	return fd;
 }
 
@@ -97,7 +126,9 @@ static bool has_something(int fd)
 
 bool stranger_is_called(struct stranger *s)
 {
-	return has_something(s->listener);
+	while (s->call < 0 && has_something(s->listener))
+		s->call = accept_next(s);
+	return s->call >= 0;
 }
 
 bool is_silent(int fd)

@@ -23,6 +23,7 @@ struct stranger {
 	uint32_t version; /* of the protocol */
 	uint64_t incarnation;
 	int listener; /* -1: none */
+	int call;     /* that has come to it, and was not taken; -1: none */
 	uint8_t *buf; /* FRAME_MAX bytes */
 };
 
@@ -32,10 +33,13 @@ void stranger_fini(struct stranger *s);
 
 /* A connection, or -errno. */
 int stranger_connect(struct stranger *s);
-/* It listens: 0 or -errno. Then: the next connection. */
+/* It listens: 0 or -errno. */
 int stranger_listen(struct stranger *s);
+/* The next connection on which something is said, or -errno. Not those that
+ * end without a word: a node that was slow to notice that an attempt has got
+ * through has opened a second socket for it, and drops one of the two. */
 int stranger_accept(struct stranger *s);
-/* Is there one waiting? */
+/* Is there such a connection? */
 bool stranger_is_called(struct stranger *s);
 
 /* All of it; false: nobody listens any more. */
