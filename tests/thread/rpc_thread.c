@@ -3,8 +3,8 @@
  * A service on a node with two CPTs in threads, over TCP on the loopback
  * interface; clients are nodes of their own. Handlers run inline, on worker
  * threads, and some are answered by yet another thread. Callers are plain
- * threads that wait, and callbacks on the clients' CPTs. At the end the service
- * stops while calls are under way: each of them ends once.
+ * threads that wait, and callbacks on the clients' CPTs. Then the service stops
+ * while calls are under way, and comes again: each of them ends once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,12 @@
 #define CALLERS	 2 /* threads of each client */
 #define CALLS	 300
 #define LONG	 3000
+#define MANY	 500 /* calls of each client while the service stops */
 #define RESTARTS 10
+
+#define PATIENCE UINT64_C(120000000) /* us */
+/* Longer than the calls take that are served. */
+#define LAST_DEADLINE UINT64_C(10000000)
 
 static uint16_t port;
 static struct lnet *server;
@@ -164,7 +169,7 @@ static const char *const names[] = { "echo", "work", "high", "late" };
 static void *call_and_wait(void *arg)
 {
 	struct caller *c = arg;
-	struct ulrpc_call_conf conf = { .deadline = 60000000 };
+	struct ulrpc_call_conf conf = { .deadline = PATIENCE };
 
 	for (unsigned int i = 0; i < CALLS; i++) {
 		const char *name = names[i % ARRAY_SIZE(names)];
@@ -254,7 +259,7 @@ static void all_call(struct client *clients)
 					      k));
 		}
 	for (unsigned int i = 0; i < CLIENTS; i++)
-		call_many(&clients[i], 4 * CALLS, 60000000);
+		call_many(&clients[i], 4 * CALLS, PATIENCE);
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		for (unsigned int j = 0; j < CALLERS; j++) {
 			pthread_join(clients[i].callers[j].thread, NULL);
@@ -266,24 +271,45 @@ static void all_call(struct client *clients)
 	check(runs == CLIENTS * CALLS * (CALLERS + 4));
 }
 
-static void stop_in_between(struct client *clients)
+/* How many of MANY calls of each client, begun before the service stops, were
+ * good: as many as were run, since whoever is served hears of it. */
+static unsigned int stop_in_between(struct client *clients, uint64_t deadline,
+				    bool restarts)
 {
 	unsigned int before = atomic_load(&runs), good = 0;
-	int rc;
 
 	for (unsigned int i = 0; i < CLIENTS; i++)
-		call_many(&clients[i], 500, 5000000);
-	rc = ulrpc_service_stop(service, 10000000);
-	check(!rc);
+		call_many(&clients[i], MANY, deadline);
+	check(!ulrpc_service_stop(service, PATIENCE));
+	if (restarts)
+		service_up();
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		wait_pending(&clients[i]);
 		good += clients[i].good;
-	}
-	/* No request was run whose caller has not heard of it, and no caller
-	 * waited in vain. */
-	check(good == atomic_load(&runs) - before);
-	for (unsigned int i = 0; i < CLIENTS; i++)
 		check(!clients[i].other);
+	}
+	check(good == atomic_load(&runs) - before);
+	return good;
+}
+
+/* Those that were not served before are served by the service that comes
+ * after it. */
+static void restarts(struct client *clients)
+{
+	for (unsigned int i = 0; i < RESTARTS; i++)
+		check(stop_in_between(clients, PATIENCE, true) ==
+		      CLIENTS * MANY);
+}
+
+/* ... or, if none comes, end without having been run. */
+static void stop_at_last(struct client *clients)
+{
+	unsigned int refused = 0, good;
+
+	good = stop_in_between(clients, LAST_DEADLINE, false);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		refused += clients[i].refused;
+	check(good + refused == CLIENTS * MANY);
 }
 
 int main(void)
@@ -299,11 +325,8 @@ int main(void)
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		client_up(&clients[i], i);
 	all_call(clients);
-	stop_in_between(clients);
-	for (unsigned int i = 0; i < RESTARTS; i++) {
-		service_up();
-		stop_in_between(clients);
-	}
+	restarts(clients);
+	stop_at_last(clients);
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		ulrpc_client_close(clients[i].client);
 		BUG_ON(ulrpc_close(clients[i].rpc));
