@@ -19,8 +19,9 @@
 
 static enum ulnet_accept accept_mode;
 
-static void tune(struct ulnet_conf *conf)
+static void tune(struct ulnet_conf *conf, bool hasty)
 {
+	(void)hasty;
 	conf->accept = accept_mode;
 }
 

@@ -8,7 +8,8 @@
 
 #include "tests/lnd/box.h"
 
-#define TWO 1024 /* needs two nodes */
+#define TWO   1024 /* needs two nodes */
+#define HASTY 2048 /* waits until a peer has been silent for too long */
 
 struct behaviour {
 	const char *name;

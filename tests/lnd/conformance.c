@@ -35,8 +35,11 @@ static void run_one(struct lnd_rig *rig, const struct behaviour *b,
 {
 	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	const char *why = why_not(rig, b);
-	int rc = why ? 0 : fx_up(&fx, rig);
+	int rc = 0;
 
+	rig->hasty = b->needs & HASTY;
+	if (!why)
+		rc = fx_up(&fx, rig);
 	if (rc == -ENOTSUP)
 		why = rig->why;
 	if (why) {

@@ -58,6 +58,7 @@ struct lnd_rig {
 	const struct lnd_rig_ops *ops;
 	void *arg;	   /* the rig's: what to bring up */
 	uint64_t patience; /* us: what can be done is done by then; 0 = 30 s */
+	bool hasty;	   /* the behaviour waits for peers to be given up */
 	/* up() sets: */
 	struct lnet *node[2];
 	struct ulnet_nid nid[2];
@@ -89,8 +90,10 @@ struct real_net {
 	enum ulnet_run run; /* THREADS, or POLL by the test's own thread */
 	unsigned int cpts;
 	bool port; /* they listen: on a TCP port that is free now */
-	void (*tune)(struct ulnet_conf *conf); /* optional */
-	const struct ulnet_tunable *tunables;  /* of their NIs */
+	void (*tune)(struct ulnet_conf *conf, bool hasty); /* optional */
+	/* Of their NIs, and with other values for those who are hasty, if that
+	 * is not NULL: nobody else depends on how fast the machine is. */
+	const struct ulnet_tunable *tunables, *hasty;
 	unsigned int ntunables;
 	/* Optional; -ENOTSUP and *@why: cannot be run here. */
 	int (*may_run)(const char **why);

@@ -34,14 +34,17 @@ void child_kill(pid_t pid);
 /* What main() does as a child. */
 int child_main(char **argv);
 
+#define TIMEOUT	      60 /* s: sock_timeout */
+#define HASTY_TIMEOUT 2	 /* ... of behaviours that wait for it */
+
 /* The rig's tunables. */
-#define FAULT_TUNABLES                                                     \
-	{ "eager_bulk", 1 }, { "min_reconnectms", MIN_BACKOFF },           \
-		{ "max_reconnectms", MAX_BACKOFF }, { "sock_timeout", 1 }, \
-		{ "conns_per_peer", 1 }, { "keepalive", 1 },               \
-		{ "tx_buffer_size", 65536 },                               \
-	{                                                                  \
-		"rx_buffer_size", 200000                                   \
+#define FAULT_TUNABLES(timeout)                                       \
+	{ "eager_bulk", 1 }, { "min_reconnectms", MIN_BACKOFF },      \
+		{ "max_reconnectms", MAX_BACKOFF },                   \
+		{ "sock_timeout", timeout }, { "conns_per_peer", 1 }, \
+		{ "keepalive", 1 }, { "tx_buffer_size", 65536 },      \
+	{                                                             \
+		"rx_buffer_size", 200000                              \
 	}
 
 #endif

@@ -15,12 +15,13 @@ extern char **environ;
 
 static uint16_t child_port;
 
-static void tune(struct ulnet_conf *conf)
+static void tune(struct ulnet_conf *conf, bool hasty)
 {
+	(void)hasty;
 	conf->port = child_port;
 }
 
-static const struct ulnet_tunable tunables[] = { FAULT_TUNABLES };
+static const struct ulnet_tunable tunables[] = { FAULT_TUNABLES(TIMEOUT) };
 
 static struct real_net net = { .nids = { CHILD_NID },
 			       .run = LNET_RUN_THREADS,

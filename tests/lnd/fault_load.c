@@ -102,7 +102,7 @@ static void not_read(struct fx *fx, uint64_t timeout)
 /* The messages' deadlines come first. */
 static void not_read_deadline(struct fx *fx)
 {
-	not_read(fx, 3 * SHORT_TIMEOUT);
+	not_read(fx, 10 * SHORT_TIMEOUT);
 }
 
 /* The connection's timeout comes first. */
@@ -184,7 +184,7 @@ static void no_files(struct fx *fx)
 	expect(fx, census_wait(fx, fx->rig->node[0], &other.nid,
 			       census_failures_are, 0));
 	b = box_new(fx, 100, CUT_NONE);
-	box_bind(b, 0, 0, SHORT_TIMEOUT);
+	box_bind(b, 0, 0, fx_patience(fx));
 	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
 	called = stranger_accept(&other);
 	expect(fx, called >= 0);
@@ -198,10 +198,10 @@ static void no_files(struct fx *fx)
 /* ---- the list ---- */
 
 static const struct behaviour list[] = {
-	{ "50 strangers say nothing", 0, some_are_silent },
-	{ "1000 strangers say nothing", 0, many_are_silent },
+	{ "50 strangers say nothing", HASTY, some_are_silent },
+	{ "1000 strangers say nothing", HASTY, many_are_silent },
 	{ "a peer does not read: deadlines", 0, not_read_deadline },
-	{ "a peer does not read: timeout", 0, not_read_timeout },
+	{ "a peer does not read: timeout", HASTY, not_read_timeout },
 	{ "no file descriptors", 0, no_files },
 };
 

@@ -9,19 +9,24 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const struct ulnet_tunable tunables[] = { FAULT_TUNABLES };
+static const struct ulnet_tunable tunables[] = { FAULT_TUNABLES(TIMEOUT) };
+static const struct ulnet_tunable hasty_tunables[] = { FAULT_TUNABLES(
+	HASTY_TIMEOUT) };
 
-static void tune(struct ulnet_conf *conf)
+static void tune(struct ulnet_conf *conf, bool hasty)
 {
 	conf->accept_max = ACCEPT_MAX;
-	conf->accept_timeout = 700000;
+	if (hasty)
+		conf->accept_timeout = 1000000;
+	/* What comes slowly may take as long. */
+	conf->transaction_timeout = 60 * 1000000;
 }
 
 #define NET                                                             \
 	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },                   \
 	.absent = "127.0.0.99@tcp", .port = true, .tunables = tunables, \
-	.tune = tune, .ntunables = ARRAY_SIZE(tunables),                \
-	.run = LNET_RUN_THREADS
+	.hasty = hasty_tunables, .tune = tune,                          \
+	.ntunables = ARRAY_SIZE(tunables), .run = LNET_RUN_THREADS
 
 static struct real_net one = { NET, .cpts = 1 };
 static struct real_net two = { NET, .cpts = 2 };

@@ -100,7 +100,8 @@ static void half_a_message(struct fx *fx)
 }
 
 /* Of a long message only a byte comes from time to time, for longer than a peer
- * may be silent; then the rest. Whoever sends so little is slow, not dead. */
+ * may be silent; then the rest. Whoever sends so little is slow, not dead. (Its
+ * other connections give signs of life.) */
 static void byte_by_byte(struct fx *fx)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
@@ -129,9 +130,10 @@ static void byte_by_byte(struct fx *fx)
 		say(fd[2], hdr, n);
 		say(fd[2], p, LNET_MTU / 2);
 		p += LNET_MTU / 2;
-		/* For sock_timeout, and more. */
-		for (int i = 0; i < 16; i++) {
+		for (int i = 0; i < 15 * HASTY_TIMEOUT; i++) {
 			expect(fx, say(fd[2], p++, 1));
+			for (int j = 0; j < 2; j++)
+				expect(fx, stranger_ack(&s, fd[j], 0, 1));
 			fx_run(fx, 100000);
 		}
 		expect(fx, say(fd[2], p, (size_t)(end - p)));
@@ -212,8 +214,8 @@ static void pauses(struct fx *fx)
 static const struct behaviour list[] = {
 	{ "signs of life", 0, keepalive },
 	{ "large messages ask for nothing", 0, not_to_be_acknowledged },
-	{ "half of a message", 0, half_a_message },
-	{ "a long message, byte by byte", 0, byte_by_byte },
+	{ "half of a message", HASTY, half_a_message },
+	{ "a long message, byte by byte", HASTY, byte_by_byte },
 	{ "pauses between attempts to connect", 0, pauses },
 };
 

@@ -108,13 +108,17 @@ static const struct patch answers[] = {
 	{ "any NID", 8, 8, UINT64_MAX, FAILS },
 	{ "NID 0", 8, 8, 0, FAILS },
 	{ "for somebody else", 16, 8, TCP_NID(0x7f000008), OPENS },
-	{ "type NONE", 48, 4, 0xffffffff, RETRIED },
 	{ "type ANY", 48, 4, 0, FAILS },
 	{ "type BULK_IN", 48, 4, 2, FAILS },
 	{ "type 4", 48, 4, 4, FAILS },
 	{ "17 addresses", 52, 4, 17, FAILS },
 	{ "4 G addresses", 52, 4, 0xffffffff, FAILS },
 	{ "nothing wrong", 0, 0, 0, OPENS },
+};
+
+/* Until the time for it is over. */
+static const struct patch refuses[] = {
+	{ "type NONE", 48, 4, 0xffffffff, RETRIED },
 };
 
 static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
@@ -150,15 +154,26 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 	forgotten(fx, s);
 }
 
-static void bad_answers(struct fx *fx)
+static void answers_with(struct fx *fx, const struct patch *list,
+			 unsigned int n)
 {
 	struct stranger s;
 	struct calm calm;
 
 	if (!begin(fx, &calm, &s))
 		return;
-	each_patch(fx, &s, answers, ARRAY_SIZE(answers), one_answer);
+	each_patch(fx, &s, list, n, one_answer);
 	visit_end(fx, &calm, &s);
+}
+
+static void bad_answers(struct fx *fx)
+{
+	answers_with(fx, answers, ARRAY_SIZE(answers));
+}
+
+static void refusals(struct fx *fx)
+{
+	answers_with(fx, refuses, ARRAY_SIZE(refuses));
 }
 
 /* ---- no answer, or a part of one ---- */
@@ -370,7 +385,7 @@ static void nonsense(struct fx *fx)
 	if (!begin(fx, &calm, &s))
 		return;
 	for (int k = 0; k < 3; k++) {
-		struct box *b = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
+		struct box *b = put_to(fx, &s, 100, true, 20 * SHORT_TIMEOUT);
 		uint8_t junk[500];
 		enum sock_type type;
 		struct frame f;
@@ -455,8 +470,9 @@ static void race_higher(struct fx *fx)
 
 static const struct behaviour list[] = {
 	{ "answers with wrong numbers", 0, bad_answers },
+	{ "answers that refuse", HASTY, refusals },
 	{ "answers that end early", 0, ends_early },
-	{ "no answer", 0, silence },
+	{ "no answer", HASTY, silence },
 	{ "random answers", 0, random_answers },
 	{ "answers in other versions", 0, other_versions },
 	{ "it likes no version", 0, fickle },

@@ -198,7 +198,7 @@ static void false_answer(struct fx *fx)
 	if (!stranger_open_all(fx, &other, fd2))
 		return;
 	b = box_new(fx, sizeof(lie), CUT_NONE);
-	if (!box_bind(b, 0, 2, SHORT_TIMEOUT) ||
+	if (!box_bind(b, 0, 2, 20 * SHORT_TIMEOUT) ||
 	    !box_get_to(b, &s.nid, PORTAL, 9) ||
 	    !expect(fx, stranger_hear(&s, fd[0], &got) == 0))
 		return;

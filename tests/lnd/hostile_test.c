@@ -6,23 +6,31 @@
  */
 #include "tests/lnd/hostile.h"
 
-static const struct ulnet_tunable quick[] = {
-	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 },
-	{ "conns_per_peer", 1 },  { "eager_bulk", 1 },
-	{ "sock_timeout", 2 },
-};
+#define QUICK                                                \
+	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 }, \
+		{ "conns_per_peer", 1 },                     \
+	{                                                    \
+		"eager_bulk", 1                              \
+	}
 
-/* Few messages, so that a stranger can have its share of them: half of 448. */
-static void few_messages(struct ulnet_conf *conf)
+static const struct ulnet_tunable quick[] = { QUICK, { "sock_timeout", 60 } };
+static const struct ulnet_tunable hasty_tunables[] = { QUICK,
+						       { "sock_timeout", 2 } };
+
+/* Few messages, so that a stranger can have its share of them: half of 448. They
+ * may come as slowly as the machine likes. */
+static void few_messages(struct ulnet_conf *conf, bool hasty)
 {
+	(void)hasty;
+	conf->transaction_timeout = 60 * 1000000;
 	conf->messages_max = 512;
 }
 
 #define NET                                                          \
 	.nids = { "127.0.0.5@tcp", "127.0.0.6@tcp" },                \
 	.absent = "127.0.0.99@tcp", .port = true, .tunables = quick, \
-	.ntunables = ARRAY_SIZE(quick), .run = LNET_RUN_THREADS,     \
-	.tune = few_messages
+	.hasty = hasty_tunables, .ntunables = ARRAY_SIZE(quick),     \
+	.run = LNET_RUN_THREADS, .tune = few_messages
 
 static struct real_net one = { NET, .cpts = 1 };
 static struct real_net two = { NET, .cpts = 2 };

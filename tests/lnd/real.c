@@ -24,14 +24,14 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	conf.transaction_timeout = 2 * 1000000;
 	conf.port = rig->port;
 	if (net->tune)
-		net->tune(&conf);
+		net->tune(&conf, rig->hasty);
 	rc = lnet_open(&conf, &rig->node[i]);
 	if (rc)
 		return rc;
 	rig->nid[i] = LNET_NID_LO;
 	if (!net->nids[i])
 		return 0;
-	ni.tunables = net->tunables;
+	ni.tunables = rig->hasty && net->hasty ? net->hasty : net->tunables;
 	ni.ntunables = net->ntunables;
 	rc = lnet_nid_parse(net->nids[i], &ni.nid);
 	if (!rc)
