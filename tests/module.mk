@@ -109,6 +109,7 @@ unit_tests += %D%/unit/rpc/server/durable_test
 unit_tests += %D%/unit/rpc/server/request_test
 unit_tests += %D%/unit/rpc/server/request_end_test
 unit_tests += %D%/unit/rpc/server/request_limit_test
+unit_tests += %D%/unit/rpc/server/stall_test
 unit_tests += %D%/unit/rpc/server/vacant_test
 unit_tests += %D%/unit/rpc/server/hostile_request_test
 unit_tests += %D%/unit/rpc/server/hostile_control_test

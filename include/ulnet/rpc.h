@@ -157,6 +157,7 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_RESTARTED,	 /* the server is not the one that was called */
 	ULRPC_CAUSE_SHUTDOWN,	 /* the server goes away; stubs: or this side */
 	ULRPC_CAUSE_NO_MEMORY,	 /* here */
+	ULRPC_CAUSE_STALLED,	 /* the service makes no progress with it */
 	ULRPC_CAUSE_COUNT
 };
 

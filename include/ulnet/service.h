@@ -74,6 +74,10 @@ struct ulrpc_service_conf {
 			       * 0 = 10 ms */
 	uint64_t stuck; /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
+	uint64_t stalled; /* us in a handler without a reply, and without
+			   * ulrpc_progress() or bulk being moved, after which
+			   * callers are not asked to wait any more:
+			   * ULRPC_CAUSE_STALLED; 0 = ULRPC_NEVER */
 	const char *policy;  /* "[ORDER [quantum=N]] [tbf RULES]": orders are
 			     * "fair" between hosts, and between the clients of
 			     * each; "rr", the same by quanta; "fifo"; "edf";
@@ -251,9 +255,9 @@ ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
 ULNET_EXPORT int ulrpc_request_sleep(struct ulrpc_request *request,
 				     uint64_t us);
 /*
- * Says how much of the request has been done, of 1000. Its caller is told that
- * with the next message that says that the request is being served. Any thread,
- * before the reply; costs a store.
+ * Says how much of the request has been done, of 1000, and that it is not
+ * stalled. Its caller is told that with the next message that says that the
+ * request is being served. Any thread, before the reply; costs a store.
  */
 ULNET_EXPORT void ulrpc_progress(struct ulrpc_request *request,
 				 uint32_t permille);

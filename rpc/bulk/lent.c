@@ -224,6 +224,11 @@ void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out)
 	*out = t ? t->out : 0;
 }
 
+uint64_t transfer_segments(const struct transfers *t)
+{
+	return t->segments;
+}
+
 uint64_t transfer_time(const struct transfers *t)
 {
 	return t ? t->time : 0;

@@ -327,6 +327,7 @@ static void piece_moved(struct piece *p)
 	x->t->slowest =
 		MAX(x->t->slowest, shard_now(x->t->conf.shard) - p->began);
 	x->moved += p->length;
+	x->t->segments++;
 	piece_free(p);
 	transfer_settle(x);
 }

@@ -116,6 +116,8 @@ unsigned int transfer_moved(const struct transfers *t, struct wire_moved *out,
 			    unsigned int max);
 /* Bytes moved with success: got from the caller, and put to it. */
 void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out);
+/* Segments moved with success, so far. */
+uint64_t transfer_segments(const struct transfers *t);
 /* ns in which something was being moved. */
 uint64_t transfer_time(const struct transfers *t);
 /* Status of the first transfer that failed; 0: none has. */

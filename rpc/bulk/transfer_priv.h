@@ -49,6 +49,7 @@ struct transfers {
 	bool crashed;
 	uint64_t slowest; /* ns: of the tries that succeeded */
 	uint64_t in, out; /* bytes */
+	uint64_t segments; /* moved */
 	uint64_t since;	  /* ns: something is active */
 	uint64_t time;	  /* ns: before that */
 	void (*on_done)(void *arg);

@@ -72,6 +72,7 @@ static const struct {
 	[ULRPC_CAUSE_RESTARTED] = { "restarted", -ECONNRESET },
 	[ULRPC_CAUSE_SHUTDOWN] = { "shutdown", -ESHUTDOWN },
 	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
+	[ULRPC_CAUSE_STALLED] = { "stalled", -ETIMEDOUT },
 };
 
 const char *ulrpc_cause_name(enum ulrpc_cause cause)
@@ -502,6 +503,10 @@ static const struct {
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
+	/* What was asked for was no query. */
+	[WIRE_UNKNOWN_CALL] = { ULRPC_CAUSE_BAD_REPLY,
+				ULRPC_EXECUTION_UNKNOWN },
+	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
 /* What can be believed of what the server says of an executed call. */

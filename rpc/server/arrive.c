@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/mutation.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/durable.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
+#include "rpc/server/stall.h"
 #include "rpc/server/stray.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/wire/wire.h"
@@ -143,10 +145,14 @@ static void pass_over(struct origin *o, enum rpc_stat why)
 	stat_count(o->sc->shard, why);
 }
 
-/* Another attempt of a call that is served, or has been. */
-static void read_again(struct origin *o, const struct wire_call *c,
-		       struct record *rec, uint64_t now)
+/* Another attempt of a call that is served, or has been: as read_known(). */
+static uint32_t read_again(struct origin *o, const struct wire_call *c,
+			   struct record *rec, uint64_t now)
 {
+	if (rec->state == RECORD_ACTIVE && stall_is_over(rec->request, now)) {
+		request_cancel(rec->request);
+		return WIRE_STALLED;
+	}
 	if (rec->state == RECORD_KEPT && reply_again_to(o, rec))
 		stat_count(o->sc->shard, RPC_STAT_answers_again);
 	else if (rec->state == RECORD_ACTIVE &&
@@ -154,6 +160,7 @@ static void read_again(struct origin *o, const struct wire_call *c,
 		stat_count(o->sc->shard, RPC_STAT_requests_again);
 	else
 		pass_over(o, RPC_STAT_requests_repeated);
+	return WIRE_STATUSES;
 }
 
 /* A call that is not simply new. Why it is not executed: enum wire_status;
@@ -185,8 +192,7 @@ static out_of_line uint32_t read_known(struct origin *o,
 		return WIRE_BAD_REQUEST;
 	case RECORD_AGAIN:
 	case RECORD_ANSWERED:
-		read_again(o, c, rec, now);
-		return WIRE_STATUSES;
+		return read_again(o, c, rec, now);
 	case RECORD_NO_ROOM:
 		pass_over(o, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;

@@ -4,6 +4,7 @@
 #include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
 #include "rpc/server/request_priv.h"
+#include "rpc/server/stall.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -14,16 +15,11 @@
 
 static void deadline_on_timer(struct ulnet_timer *t);
 
-static uint64_t started_at(const struct ulrpc_request *r)
-{
-	return atomic_load_explicit(&r->started, memory_order_relaxed);
-}
-
 /* ns: when @r is to be looked at to see whether its handler is stuck. */
 static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t stuck = rpc_ns(r->sc->service->conf.stuck);
-	uint64_t started = started_at(r);
+	uint64_t started = request_started(r);
 
 	if (r->reported || stuck == TIME_NEVER ||
 	    request_state(r) > REQUEST_RUNNING)
@@ -43,7 +39,7 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 /* Arms the timer for what is due first. What was due by @now is done. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
-	uint64_t at = MIN(stuck_at(r, now), extend_at(r));
+	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
 
 	if (r->expires > now && request_state(r) == REQUEST_QUEUED)
 		at = MIN(at, r->expires);
@@ -55,6 +51,7 @@ static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
 {
 	lnet_timer_init(&r->timer, deadline_on_timer);
+	stall_begin(r, r->arrival);
 	extend_begin(r, c, r->arrival);
 	deadline_arm(r, r->arrival);
 }
@@ -73,33 +70,43 @@ void deadline_unwatch(struct ulrpc_request *r)
 	extend_end(r);
 }
 
-static void report_stuck(struct ulrpc_request *r, uint64_t since)
+static void report_handler(struct ulrpc_request *r, const char *what,
+			   uint64_t since)
 {
 	char text[LNET_NIDSTR_SIZE], trace[ULRPC_TRACE_SIZE] = "";
 
-	r->reported = true;
-	stat_count(r->sc->shard, RPC_STAT_requests_stuck);
 	if (!service_may_log(r->sc))
 		return;
 	if (r->traced)
 		trace_format(r->trace, trace);
 	lnet_log(LNET_LOG_WARN, "rpc",
-		 "service %s, method %s: request %llu of %s: no reply after "
+		 "service %s, method %s: request %llu of %s: no %s after "
 		 "%llu ms in its handler%s%s",
 		 r->sc->service->name, r->method->name,
 		 (unsigned long long)r->xid,
-		 lnet_nid_format(&r->origin->source, text, sizeof(text)),
+		 lnet_nid_format(&r->origin->source, text, sizeof(text)), what,
 		 (unsigned long long)(since / NSEC_PER_MSEC),
 		 r->traced ? "; trace " : "", trace);
 }
 
 static void look_stuck(struct ulrpc_request *r, uint64_t now)
 {
-	uint64_t started = started_at(r);
+	uint64_t started = request_started(r);
 
 	if (started && !r->reported && request_state(r) == REQUEST_RUNNING &&
-	    now >= rpc_at(started, rpc_ns(r->sc->service->conf.stuck)))
-		report_stuck(r, now - started);
+	    now >= rpc_at(started, rpc_ns(r->sc->service->conf.stuck))) {
+		r->reported = true;
+		stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+		report_handler(r, "reply", now - started);
+	}
+}
+
+static void look_stalled(struct ulrpc_request *r, uint64_t now)
+{
+	if (!stall_look(r, now))
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_stalled);
+	report_handler(r, "progress", now - request_started(r));
 }
 
 static void deadline_on_timer(struct ulnet_timer *t)
@@ -107,6 +114,7 @@ static void deadline_on_timer(struct ulnet_timer *t)
 	struct ulrpc_request *r = container_of(t, struct ulrpc_request, timer);
 	uint64_t now = shard_now(r->sc->shard);
 
+	look_stalled(r, now);
 	if (extend_at(r) <= now)
 		extend_due(r, now);
 	if (now >= r->expires && request_state(r) == REQUEST_QUEUED &&

@@ -12,7 +12,9 @@
  *   its caller's deadline: the Cancel of a client that has vanished does not
  *   come, and no worker is to wait for it;
  * - a request that its handler has had for service_conf.stuck without a reply
- *   is reported, once.
+ *   is reported, once;
+ * - one whose handler has made no progress for service_conf.stalled is not
+ *   waited for any more: stall.h.
  *
  * A request that is answered inline is never watched. Owner: CPT.
  */

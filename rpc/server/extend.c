@@ -7,6 +7,7 @@
 #include "rpc/server/cancel.h"
 #include "rpc/server/export.h"
 #include "rpc/server/request_priv.h"
+#include "rpc/server/stall.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -22,8 +23,7 @@
 static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t cost = mean_upto(&r->method->cost, 2);
-	uint64_t started =
-		atomic_load_explicit(&r->started, memory_order_relaxed);
+	uint64_t started = request_started(r);
 	uint64_t since = started && now > started ? now - started : 0;
 
 	return cost > since ? cost - since : 0;
@@ -48,9 +48,10 @@ uint64_t extend_at(const struct ulrpc_request *r)
 			 << (63 - __builtin_clzll(r->timeout | GRAIN_PART));
 	uint64_t margin = MAX(r->timeout / MARGIN_PART, MARGIN_MIN);
 
-	/* The caller waits no longer anyway, or there is nobody to be told. */
+	/* The caller waits no longer anyway, or there is nobody to be told, or
+	 * nothing to wait for. */
 	if (r->expires >= r->deadline || !r->timeout || !r->origin->export ||
-	    request_canceled(r))
+	    r->stalled || request_canceled(r))
 		return TIME_NEVER;
 	grain /= GRAIN_PART;
 	margin = MIN(margin, r->timeout / MARGIN_MOST);
@@ -113,7 +114,8 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 		.attempt = r->latest,
 		.state = state_of(r),
 		.progress = atomic_load_explicit(&r->progress,
-						 memory_order_relaxed),
+						 memory_order_relaxed) &
+			    ~STALL_PROGRESS,
 	};
 	if (out->state == WIRE_QUEUED &&
 	    exec_find(&r->sc->service->exec, &r->item, now, &place)) {
@@ -222,6 +224,7 @@ void extend_due(struct ulrpc_request *r, uint64_t now)
 
 void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
 {
-	atomic_store_explicit(&request->progress, MIN(permille, 1000),
+	atomic_store_explicit(&request->progress,
+			      MIN(permille, 1000) | STALL_PROGRESS,
 			      memory_order_relaxed);
 }

@@ -20,6 +20,8 @@
  * and an attempt without T, or a client that is gone, gets none: a request that
  * still waits for a worker ends when its attempt does.
  *
+ * A request whose handler makes no progress has no more of them: stall.h.
+ *
  * Extensions are in no statistics of times. Owner: CPT.
  */
 #ifndef RPC_EXTEND_H

@@ -27,6 +27,7 @@ libulrpccore_la_SOURCES += %D%/sched_fair.c %D%/sched_fifo.c
 libulrpccore_la_SOURCES += %D%/sched_plan.c
 libulrpccore_la_SOURCES += %D%/service.c %D%/service.h
 libulrpccore_la_SOURCES += %D%/sleep.c %D%/sleep.h
+libulrpccore_la_SOURCES += %D%/stall.c %D%/stall.h
 libulrpccore_la_SOURCES += %D%/stored.c %D%/stored.h
 libulrpccore_la_SOURCES += %D%/stray.c %D%/stray.h
 libulrpccore_la_SOURCES += %D%/vacant.c %D%/vacant.h

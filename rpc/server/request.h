@@ -108,7 +108,7 @@ struct ulrpc_request {
 				 * store */
 	_Atomic uint32_t
 		users; /* threads that look at its shard, unless lost */
-	_Atomic uint32_t progress; /* permille */
+	_Atomic uint32_t progress; /* permille, and STALL_PROGRESS */
 	_Atomic uint64_t started;  /* ns; 0: not yet */
 	void *copy;		   /* of the body, to be freed */
 	struct inbox_buffer *pin;  /* or what it lies in */
@@ -127,6 +127,10 @@ struct ulrpc_request {
 	struct list extend_link;  /* export.extending */
 	uint64_t timeout;	  /* ns: of the attempt; 0: none */
 	uint64_t expires; /* ns: that, with extensions; at most deadline */
+	uint64_t look;	  /* stall.h: ns, when to look for progress again */
+	uint64_t progressed; /* ns: when there was some; 0: not yet */
+	uint64_t segments;   /* of bulk, moved until then */
+	bool stalled;
 	uint32_t slot;
 	uint32_t extensions;
 	ulrpc_cancel_fn on_cancel;

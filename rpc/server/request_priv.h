@@ -15,6 +15,12 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
+/* ns: when its handler was called; 0: not yet. */
+static inline uint64_t request_started(const struct ulrpc_request *r)
+{
+	return atomic_load_explicit(&r->started, memory_order_relaxed);
+}
+
 /* False: somebody else has moved it from @from. */
 static inline bool request_move(struct ulrpc_request *r,
 				enum request_state from, enum request_state to)

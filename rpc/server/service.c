@@ -379,6 +379,8 @@ static void conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->retry_after = RETRY_AFTER_US;
 	if (!c->stuck)
 		c->stuck = STUCK_US;
+	if (!c->stalled)
+		c->stalled = ULRPC_NEVER;
 	if (!c->high_ratio)
 		c->high_ratio = HIGH_RATIO;
 	if (!c->segments)

@@ -45,6 +45,7 @@ static const char *request_end_name(unsigned int end)
 		[WIRE_DOUBTFUL] = "doubtful",
 		[WIRE_UNKNOWN_CALL] = "unknown call",
 		[WIRE_HELD] = "held",
+		[WIRE_STALLED] = "stalled",
 		[STAT_UNANSWERED] = "unanswered",
 		[STAT_CANCELED] = "canceled",
 	};

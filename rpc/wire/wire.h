@@ -65,6 +65,7 @@ enum wire_status {
 	WIRE_DOUBTFUL = 14,
 	WIRE_UNKNOWN_CALL = 15,
 	WIRE_HELD = 16,
+	WIRE_STALLED = 17,
 	WIRE_STATUSES
 };
 

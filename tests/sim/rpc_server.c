@@ -343,6 +343,8 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 		conf->policy = "fifo";
 	if (chance(r, 50))
 		conf->stuck = 1 + rnd(r, 1000000);
+	if (chance(r, 20))
+		conf->stalled = 1 + rnd(r, 1000000);
 }
 
 void server_start(struct member *m, unsigned int service)

@@ -214,8 +214,9 @@ Test(hostile_reply, floods)
 
 Test(hostile_reply, statuses_of_later_versions)
 {
-	static const uint32_t statuses[] = { 15,    17,	       100,	  4095,
-					     65536, INT32_MAX, UINT32_MAX };
+	static const uint32_t statuses[] = {
+		15, WIRE_STATUSES, 100, 4095, 65536, INT32_MAX, UINT32_MAX
+	};
 
 	open_rig();
 	for (unsigned int i = 0; i < ARRAY_SIZE(statuses); i++) {
