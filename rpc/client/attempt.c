@@ -419,6 +419,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 		.timeout =
 			client_timeout(call->client, call->method, TIME_NEVER),
 		.rtt = import_rtt(imp),
+		.answer = mean_value(&imp->rtt),
 		.least = least,
 		.paused = paused,
 		.random = shard_random(s, UINT64_MAX),

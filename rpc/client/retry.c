@@ -134,7 +134,7 @@ enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p)
 	struct backoff_law law = law_of(c->rule, c->timeout, c->rtt);
 	struct backoff_failure f = { .now = c->now,
 				     .least = c->least,
-				     .answer = c->rtt,
+				     .answer = c->answer,
 				     .random = c->random };
 	struct backoff b = { .n = c->retries };
 	enum backoff_verdict verdict;

@@ -59,7 +59,8 @@ struct retry_case {
 	uint64_t began;	   /* ns: the first attempt */
 	uint64_t deadline; /* ns, of the call; TIME_NEVER */
 	uint64_t timeout;  /* ns that an attempt has */
-	uint64_t rtt;	   /* ns */
+	uint64_t rtt;	   /* ns: hardly any is longer */
+	uint64_t answer;   /* ns: as long as one usually is; 0: not known */
 	uint64_t least;	   /* ns to wait, as the server wants */
 	bool paused;	   /* retry_pause() is over */
 	uint64_t random;   /* 64 bits */

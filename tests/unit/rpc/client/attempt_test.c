@@ -256,6 +256,25 @@ Test(attempt, that_the_server_does_not_know_is_repeated)
 	}
 }
 
+/* One message took long: hardly any other one will. */
+Test(attempt, is_repeated_if_that_would_usually_be_in_time)
+{
+	open_with(100000);
+	for (unsigned int i = 0; i < 20; i++)
+		mean_add(&g.client->imp->rtt, MSEC);
+	mean_add(&g.client->imp->rtt, 40 * SEC);
+	cr_assert_gt(import_rtt(g.client->imp), 40 * SEC);
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call(&g, &n, 20000000);
+	run(&g, 11 * SEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	cr_assert_eq(g.fake->ncalls, 3);
+	fake_echo(g.fake, call_nr(2));
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* An idempotent one may have been run by an earlier attempt. */
 Test(attempt, that_is_refused_after_another_may_have_been_executed)
 {

@@ -19,6 +19,7 @@ static struct retry_case case_of(const struct retry_rule *rule)
 		.deadline = TIME_NEVER,
 		.timeout = 100 * MS,
 		.rtt = MS,
+		.answer = MS,
 	};
 }
 
