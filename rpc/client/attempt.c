@@ -221,7 +221,9 @@ void call_extend(struct ulrpc_call *call, uint64_t until)
 
 	call->extensions++;
 	call->asks = 0;
-	call->expected = MAX(call->expected, MIN(until, call->deadline));
+	if (!MUTATE(rpc_endless))
+		until = MIN(until, call->deadline);
+	call->expected = MAX(call->expected, until);
 	if (call->fsm.state == CALL_ASK)
 		list_del(&call->link);
 	if (call->fsm.state != CALL_SENT)

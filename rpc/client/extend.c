@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/extend.h"
 
+#include "base/mutation.h"
 #include "rpc/client/attempt.h"
 #include "rpc/stats/stat.h"
 
@@ -39,6 +40,8 @@ void extend_on_message(struct import *imp, const struct wire_extend *m)
 			continue;
 		}
 		stat_count(imp->shard, RPC_STAT_extensions_received);
+		if (MUTATE(rpc_learn_waiting))
+			timeouts_advertised(&call->client->timeouts, e.extend);
 		call_extend(call,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
 	}

@@ -94,7 +94,7 @@ static uint32_t check_connection(struct origin *o,
 	/* Calls that are refused from here on are noted, so no copy of these
 	 * will be executed later. */
 	o->export = export_ref(e);
-	records_acked(&e->records, m->acked);
+	records_acked(&e->records, m->acked + 8 * MUTATE(rpc_acked_early));
 	if (e->epoch != m->epoch)
 		return WIRE_STALE_EPOCH;
 	o->refused = sc->fsm.state != SERVICE_CPT_UP;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/export.h"
 #include "rpc/server/request_priv.h"
@@ -238,7 +239,7 @@ bool durable_answers(struct ulrpc_request *r)
 	struct stored s;
 	enum known known;
 
-	if (!x->look)
+	if (!x->look || MUTATE(rpc_no_lookup))
 		return false;
 	x->look = false;
 	known = value_get(r, &value, &s);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mutation.h"
 #include "rpc/control.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
@@ -643,7 +644,7 @@ static void on_cancel(struct exports *x, const struct ulnet_event *ev,
 	struct wire_view view = c->gone.view; /* nothing, if n is 0 */
 	struct wire_gone gone;
 
-	if (!e)
+	if (!e || MUTATE(rpc_deaf))
 		return;
 	for (uint32_t i = 0; i < c->gone.n; i++)
 		if (wire_gone_next(&view, &gone))

@@ -72,7 +72,9 @@ static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 	if (MUTATE(rpc_chatter))
 		step = r->timeout / 4;
 	least = MAX(least, rpc_at(MAX(r->expires, now), step));
-	r->expires = MIN(MAX(r->expires, least), r->deadline);
+	r->expires = MAX(r->expires, least);
+	if (!MUTATE(rpc_endless))
+		r->expires = MIN(r->expires, r->deadline);
 }
 
 /* ---- messages ---- */

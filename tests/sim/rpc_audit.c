@@ -143,6 +143,13 @@ static const char *slots_miscount(const struct slots *s)
 	return held + slots_free(s) == s->made ? NULL : "slots are miscounted";
 }
 
+/* A query may be answered a little later than its call waits. */
+static bool outlasts(const struct ulrpc_call *call)
+{
+	return call->fsm.state == CALL_SENT &&
+	       call->expected > rpc_at(call->deadline, 20 * MS);
+}
+
 static const char *import_is_wrong(const struct import *imp)
 {
 	const struct ulrpc_client *c;
@@ -156,6 +163,8 @@ static const char *import_is_wrong(const struct import *imp)
 		if (call->xid <= last || call->xid > imp->xid ||
 		    slots_find(&imp->slots, call->slot) != call)
 			return "numbers are out of order";
+		if (outlasts(call))
+			return "an attempt is to last longer than its call";
 		last = call->xid;
 	}
 	list_for_each_entry (p, &imp->parcels, of_import)
@@ -167,15 +176,32 @@ static const char *import_is_wrong(const struct import *imp)
 	return what;
 }
 
+/* What servers say that calls take, none of them ever took: estimates are at
+ * most a quarter above the longest sample. */
+static bool expects_too_much(const struct import *imp, uint64_t longest)
+{
+	const struct ulrpc_client *c;
+
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->timeouts.advertised > longest + longest / 4 + MS)
+			return true;
+	return false;
+}
+
 void audit_waiting(struct member *m)
 {
 	struct ulrpc *rpc = m->rpc;
 	const struct import *imp;
 	const char *what = NULL;
 
-	for (unsigned int i = 0; rpc && i < rpc->ncpts; i++)
-		list_for_each_entry (imp, &rpc->shards[i].imports->all, link)
+	for (unsigned int i = 0; rpc && i < rpc->ncpts; i++) {
+		list_for_each_entry (imp, &rpc->shards[i].imports->all, link) {
 			what = what ? what : import_is_wrong(imp);
+			if (expects_too_much(imp, m->run->longest))
+				what = "calls are expected to take longer than "
+				       "any has";
+		}
+	}
 	if (what)
 		lnet_sim_fail(m->run->sim, "node %u: %s", m->index, what);
 }
@@ -204,6 +230,9 @@ static void job_audit(struct job *j, uint64_t now)
 			j->m->index, (unsigned long)j->body.id,
 			(unsigned long)r->expires, (unsigned long)j->expires);
 	j->expires = r->expires;
+	if (r->expires > r->deadline)
+		lnet_sim_fail(sim, "node %u: call %lu outlives its caller",
+			      j->m->index, (unsigned long)j->body.id);
 	/* Of later attempts the timeout may be another one. */
 	if (!r->latest && r->timeout &&
 	    r->extensions > extensions_max(r->timeout, now - r->arrival))
@@ -220,6 +249,29 @@ void audit_times(struct member *m)
 		if (j->request && !j->dead && !j->lost &&
 		    j->request->state != REQUEST_LOST)
 			job_audit(j, now);
+}
+
+void audit_answer(const struct job *j)
+{
+	struct run *r = j->m->run;
+	uint64_t took = lnet_sim_now(r->sim) - j->request->arrival;
+
+	r->longest = took > r->longest ? took : r->longest;
+}
+
+void audit_given_up(struct member *m)
+{
+	for (struct job *j = m->jobs; j; j = j->next) {
+		const struct test_call *c = m->run->calls[j->body.id - 1];
+
+		if (!j->request || j->dead || j->lost || !c->given_up ||
+		    ulrpc_request_canceled(j->request))
+			continue;
+		lnet_sim_fail(m->run->sim,
+			      "node %u: call %lu is given up, and its handler "
+			      "has not heard of that",
+			      m->index, (unsigned long)j->body.id);
+	}
 }
 
 /* ---- what servers remember ---- */

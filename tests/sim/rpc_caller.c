@@ -244,11 +244,11 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 					       METHOD_AGAIN };
 
 	c->probe = probe->us;
-	conf->deadline = probe->us + probe->faults;
+	conf->deadline = probe->us ? probe->us + probe->faults : ULRPC_NEVER;
 	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;
 	b->refuse = b->disk_full = false;
-	b->delay = 0;
+	b->delay = probe->us ? 0 : 5 * SEC / US;
 	if (!probe->idempotent)
 		return;
 	c->method = methods[rnd(c->run, 3)];
@@ -423,6 +423,14 @@ void caller_cancel_long(struct run *r)
 			call_put(c);
 		}
 	}
+}
+
+void caller_given_up(struct run *r)
+{
+	for (unsigned int i = r->first; i < r->ncalls; i++)
+		if (r->calls[i]->ended &&
+		    r->calls[i]->outcome.cause == ULRPC_CAUSE_CANCELED)
+			r->calls[i]->given_up = true;
 }
 
 void caller_crashed(struct member *m)

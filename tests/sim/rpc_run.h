@@ -85,6 +85,7 @@ struct test_call {
 	bool failed;	     /* it was not taken */
 	bool waiting;	     /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
+	bool given_up;	  /* some time ago, and its server has been told */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
@@ -209,6 +210,7 @@ struct run {
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
+	uint64_t longest; /* ns that a request took, so far */
 	struct tally *tally;
 };
 
@@ -249,7 +251,8 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 void caller_call(struct member *m);
 /* A call that has to succeed. */
 struct probe {
-	uint64_t us;	 /* without faults, in which it does */
+	uint64_t us;	 /* without faults, in which it does; 0: it need not,
+			  * and takes time, until it is canceled */
 	uint64_t faults; /* us that these may last first */
 	bool idempotent; /* or of any kind */
 };
@@ -260,6 +263,9 @@ void caller_ask(struct member *m);
 void caller_cancel_one(struct run *r);
 /* All that have no deadline, or would last longer than the run. */
 void caller_cancel_long(struct run *r);
+/* Those that were canceled some time ago are given up: no handler of theirs may
+ * begin any more. */
+void caller_given_up(struct run *r);
 /* Calls of a node that crashed. */
 void caller_crashed(struct member *m);
 /* RPC of this node has been closed: all have ended. */
@@ -374,6 +380,11 @@ void audit_waiting(struct member *m);
 /* Violations: the time of requests got shorter, or they are extended too often.
  * Between turns. */
 void audit_times(struct member *m);
+/* The job is about to be answered. */
+void audit_answer(const struct job *j);
+/* Violations: handlers have calls that were given up some time ago, on a
+ * network without faults, and do not know. */
+void audit_given_up(struct member *m);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);

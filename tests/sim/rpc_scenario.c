@@ -143,6 +143,20 @@ static void probe(struct run *r, uint64_t longest)
 		lnet_sim_fail(r->sim, "calls do not end without faults");
 }
 
+/* Callers give up what has just begun: the servers hear of that. */
+static void give_up(struct run *r)
+{
+	static const struct probe p = { .idempotent = true };
+
+	probe_all(r, &p);
+	lnet_sim_run(r->sim, 100 * MS);
+	caller_cancel_long(r);
+	lnet_sim_run(r->sim, 100 * MS);
+	caller_given_up(r);
+	for (unsigned int i = 0; i < r->n; i++)
+		audit_given_up(&r->members[i]);
+}
+
 /* Calls are under way while the network and servers fail once more. */
 static void last_faults(struct run *r)
 {
@@ -174,6 +188,7 @@ static void recover(struct run *r)
 	fault_heal(r);
 	probe(r, CALM + 10 * SEC);
 	probe(r, 5 * SEC);
+	give_up(r);
 	if (run_until(r, all_clean, 150 * SEC))
 		return;
 	for (unsigned int i = 0; i < r->n; i++) {

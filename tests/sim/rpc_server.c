@@ -65,6 +65,8 @@ void job_answer(struct job *j, int status)
 {
 	struct ulrpc_request *request = j->request;
 
+	if (!j->dead)
+		audit_answer(j);
 	if (j->store)
 		status = store_end(j, status);
 	j->request = NULL;
@@ -216,6 +218,11 @@ static void check_run(const struct test_call *c, const struct member *m)
 			      "was told that it never would be: %s",
 			      m->index, (unsigned long)c->id,
 			      ulrpc_cause_name(c->outcome.cause));
+	if (c->given_up)
+		lnet_sim_fail(c->run->sim,
+			      "node %u: call %lu is run, and was given up "
+			      "before",
+			      m->index, (unsigned long)c->id);
 }
 
 void execute(struct test_call *c, const struct member *m)
