@@ -318,6 +318,7 @@ void attempt_end(struct ulrpc_call *call)
 	call->target = p->target;
 	call->paths += p->paths;
 	call->asks = 0;
+	call->bulk_failed = false;
 	list_del(&call->link);
 	call->client->inflight--;
 	parcel_forget_all(call);
@@ -491,18 +492,35 @@ static bool is_executed_by_nobody(const struct ulrpc_call *call,
  * ends now: there is nothing to wait for. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
+	bool bulk_failed = call->bulk_failed;
 	uint64_t at;
 
 	if (call->semantics == ULRPC_IDEMPOTENT)
 		call->unknown = true;
-	if (retry_verdict(call, 0, true, &at) != BACKOFF_RETRY) {
+	if (retry_verdict(call, 0, !bulk_failed, &at) != BACKOFF_RETRY) {
 		attempt_wait(call);
-		call_fail(call, ULRPC_CAUSE_EXPIRED);
+		call_fail(call, bulk_failed ? ULRPC_CAUSE_BULK
+					    : ULRPC_CAUSE_EXPIRED);
 	} else if (at > shard_now(call->shard)) {
 		retry_at(call, at);
 	} else {
 		call_repeat(call);
 	}
+}
+
+/* The handler has failed, for want of bulk data. May the call be executed once
+ * more? So says its caller; what its method says, the server tells when it is
+ * asked about the call: it does not know the call any more if the method is
+ * idempotent, too, and says the same again if the method minds. */
+static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
+{
+	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
+	    !may_repeat(call) || r->attempt != call->out.attempt)
+		return false;
+	if (!call->bulk_failed)
+		call_ask(call);
+	call->bulk_failed = true;
+	return true;
 }
 
 /* Of a connection that is not the last one, or not known: which has nothing to
@@ -549,6 +567,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 			return false;
 		on_unknown_call(call);
 		return true;
+	case WIRE_BULK_FAILED:
+		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
 		/* The attempt has; its call has time for another one, or no. */
 		return call_retry(call, 0);

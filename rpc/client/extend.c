@@ -10,14 +10,16 @@
 #define EXTEND_MAX (300 * NSEC_PER_SEC)
 
 /* The call that is meant, if it still waits; what is about an attempt before
- * the last real one was overtaken. */
+ * the last real one was overtaken, and so is what is about one that was
+ * answered. */
 static struct ulrpc_call *extended(const struct import *imp,
 				   const struct wire_extension *e)
 {
 	struct ulrpc_call *call = slots_find(&imp->slots, e->slot);
 
 	if (!call || call->xid != e->xid || !call_is_out(call) ||
-	    e->attempt < call->out.attempt || e->attempt >= call->attempts)
+	    call->bulk_failed || e->attempt < call->out.attempt ||
+	    e->attempt >= call->attempts)
 		return NULL;
 	return call;
 }

@@ -5,6 +5,7 @@
 
 static struct call_rig g;
 static struct note n, many[600];
+static uint8_t lent[1000], got[1000];
 
 TestSuite(call_again, .timeout = 60);
 
@@ -155,9 +156,40 @@ Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
 	rig_close(&g);
 }
 
-/* ---- waiting for its bulk, to be sent again ---- */
+/* ---- without its bulk ---- */
 
-static uint8_t lent[1000], got[1000];
+/* The service never gets it: after ever longer pauses. */
+Test(call_again, whose_bulk_fails_each_time)
+{
+	static const struct ulrpc_retry usual = { .max = ULRPC_RETRIES_ANY };
+	struct iovec iov = { lent, sizeof(lent) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_call_conf conf = { .deadline = 20000000,
+					.semantics = ULRPC_IDEMPOTENT,
+					.retry = &usual,
+					.nbulks = 1 };
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	conf.bulks = &bulk;
+	g.fake->call_status = WIRE_BULK_FAILED;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 10 * SEC);
+	cr_assert_eq(n.ended, 0);
+	run(&g, 11 * SEC);
+	cr_assert_geq(g.fake->ncalls, 6);
+	cr_assert_leq(g.fake->ncalls, 30, "%u", g.fake->ncalls);
+	ended_by(&n, ULRPC_CAUSE_BULK, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(n.outcome.retries, g.fake->ncalls - 1);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+/* ---- waiting for its bulk, to be sent again ---- */
 
 static void on_get(const struct ulnet_event *ev)
 {
