@@ -17,6 +17,7 @@
 #include "rpc/client/timeout.h"
 #include "rpc/control.h"
 #include "rpc/crc32c.h"
+#include "rpc/stats/stat_run.h"
 #include "rpc/wire/wire.h"
 
 /* A question that is not answered is repeated. */
@@ -553,6 +554,12 @@ static void on_timer(struct ulnet_timer *timer)
 
 /* ---- what the server says ---- */
 
+static void forget_times(struct ulrpc_client *c)
+{
+	stat_run_fold(c->shard->stats, STAT_CALLS);
+	timeouts_forget(&c->timeouts);
+}
+
 static void connected(struct import *imp, const struct wire_connected *m)
 {
 	uint64_t now = shard_now(imp->shard);
@@ -570,6 +577,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	if (restarted) {
 		stat_count(imp->shard, RPC_STAT_servers_restarted);
 		imp->patience = 0;
+		import_tell_all(imp, forget_times);
 	}
 	imp->knows_server = true;
 	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);

@@ -35,6 +35,12 @@ void timeouts_fini(struct timeouts *t)
 	list_init(&t->methods);
 }
 
+void timeouts_forget(struct timeouts *t)
+{
+	timeouts_fini(t);
+	t->advertised = 0;
+}
+
 static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
 {
 	struct method_timeout *m;

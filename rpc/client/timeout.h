@@ -36,6 +36,8 @@ struct timeouts {
 
 void timeouts_init(struct timeouts *t);
 void timeouts_fini(struct timeouts *t);
+/* The server is another one than before: nothing is known of it. */
+void timeouts_forget(struct timeouts *t);
 
 /* The server says that a call may take @us; 0: it says nothing. */
 static inline void timeouts_advertised(struct timeouts *t, uint64_t us)

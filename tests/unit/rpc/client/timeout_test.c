@@ -89,6 +89,29 @@ Test(timeout, as_replies_say)
 	rig_close(&g);
 }
 
+/* Neither what it said, nor what calls took. P6. */
+Test(timeout, of_another_server_nothing_is_known)
+{
+	rig_open(&g);
+	g.fake->estimate = 200000;
+	for (unsigned int i = 0; i < 10; i++)
+		call_taking(300000);
+	cr_expect_geq(timeout_of(METHOD), 450 * MSEC);
+	cr_expect_neq(timeout_of(METHOD + 1), SEC);
+	g.fake->id++;
+	g.fake->estimate = 0;
+	g.fake->mute_calls = false;
+	g.fake->service = 1000;
+	import_lost(g.client->imp, g.client->imp->epoch);
+	call(&g, &n, 100000000);
+	run(&g, SEC);
+	ended_well(&n);
+	cr_expect_eq(timeout_of(METHOD), 50 * MSEC, "%llu",
+		     (unsigned long long)timeout_of(METHOD));
+	cr_expect_eq(timeout_of(METHOD + 1), SEC);
+	rig_close(&g);
+}
+
 Test(timeout, an_absurd_estimate_is_bounded)
 {
 	rig_open(&g);
