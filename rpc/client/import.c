@@ -9,6 +9,7 @@
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/attempt.h"
+#include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/extend.h"
 #include "rpc/client/fetch.h"
@@ -35,6 +36,11 @@
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
+/* After its last message a server is told what is over since. */
+#define TELL_NS (500 * NSEC_PER_MSEC)
+/* Even a server that is heard all the time is asked once in so many keepalives,
+ * how many clients it has. */
+#define CENSUS_KEEPALIVES 6
 
 #define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
 
@@ -78,6 +84,13 @@ static void import_log(const struct import *imp, const char *what)
 
 	lnet_log(LNET_LOG_INFO, "rpc", "%s: %s",
 		 lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)), what);
+}
+
+uint64_t import_acked(const struct import *imp)
+{
+	if (list_empty(&imp->calls))
+		return imp->xid;
+	return list_first(&imp->calls, struct ulrpc_call, order)->xid - 1;
 }
 
 /* Has any client something that has not ended? */
@@ -390,6 +403,7 @@ static int keepalive_send(struct import *imp)
 			.client = imp->handle,
 			.epoch = imp->epoch,
 			.sequence = ++imp->sequence,
+			.acked = import_acked(imp),
 		},
 	};
 
@@ -413,12 +427,22 @@ static void disconnect_send(struct import *imp)
 	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
 }
 
+static uint64_t census_every(const struct import *imp)
+{
+	return imp->keepalive > TIME_NEVER / CENSUS_KEEPALIVES
+		       ? TIME_NEVER
+		       : imp->keepalive * CENSUS_KEEPALIVES;
+}
+
 /* When something has to be done about the connection. */
 static uint64_t next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
 	uint64_t at = rpc_at(MIN(imp->heard, imp->sent), imp->keepalive);
 
+	at = MIN(at, rpc_at(imp->probed, census_every(imp)));
+	if (imp->tells)
+		at = MIN(at, rpc_at(imp->sent, TELL_NS));
 	if (imp->probes)
 		at = imp->probed + probe_interval(imp);
 	if (!import_wanted(imp))
@@ -452,6 +476,7 @@ static void import_probe(struct import *imp)
 	} else {
 		imp->probes++;
 		imp->sent = imp->probed;
+		imp->told = import_acked(imp);
 	}
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
@@ -485,6 +510,8 @@ static void import_look(struct import *imp)
 
 	if (imp->probes && imp->heard >= imp->probed)
 		probes_end(imp);
+	if (imp->told == import_acked(imp))
+		imp->tells = false;
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
 		disconnect_send(imp);
 		shard_cancel(imp->shard, &imp->pause);
@@ -501,6 +528,14 @@ static void import_look(struct import *imp)
 		import_probe(imp);
 		return;
 	}
+	shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
+void import_tell(struct import *imp)
+{
+	if (!import_is_up(imp))
+		return;
+	imp->tells = true;
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
@@ -586,7 +621,9 @@ static void connected(struct import *imp, const struct wire_connected *m)
 					     : imp->shard->rpc->conf.keepalive);
 	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
 	imp->server_clients = m->clients;
-	imp->heard = imp->sent = imp->used = now;
+	imp->heard = imp->sent = imp->used = imp->probed = now;
+	imp->told = 0;
+	imp->tells = true;
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->shutting_down = false;
@@ -656,6 +693,8 @@ static void on_alive(struct import *imp, const struct wire_alive *m)
 		return;
 	}
 	import_heard(imp, shard_now(imp->shard));
+	if (m->clients)
+		imp->server_clients = m->clients;
 	probes_end(imp);
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }

@@ -9,7 +9,11 @@
  * When the server can be reached is found out by the LND, whose messages wait
  * for its connection: the pauses here are short, and their length depends on
  * how many clients the server has, not on how long it has been away. An import
- * that nobody waits for does not try at all.
+ * that nobody waits for does not try at all. How many clients there are, the
+ * server says when it is connected to and in its answers to keepalives: one of
+ * these goes half a second after the last message, with what has ended since,
+ * so that the server keeps nothing for a client that is silent, and one now and
+ * then while there is traffic.
  *
  * Owner: the CPT that owns the NIDs.
  */
@@ -82,6 +86,8 @@ struct import {
 	/* FULL */
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: when last */
+	uint64_t told;	      /* import_acked(), as the server was told last */
+	bool tells;	      /* the timer is to find out whether that is old */
 	struct retry_budget budget;
 	struct mean rtt;     /* of first attempts, but for their time at the
 				* server */
@@ -89,7 +95,8 @@ struct import {
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* without an answer */
 	uint64_t hurry;	     /* ns: import_asked()'s, the least; or 0 */
-	uint64_t probed;     /* ns: when the last one was sent */
+	uint64_t probed;     /* ns: when the last one was sent, or the
+			      * connection was made */
 
 	/* Attempts and queries have so many times twice as long as they usually
 	 * would. It grows when a query is not answered in its time, but not
@@ -158,6 +165,11 @@ static inline bool import_is_up(const struct import *imp)
 	return imp->fsm.state == IMPORT_FULL ||
 	       imp->fsm.state == IMPORT_SUSPECT;
 }
+
+/* The number up to which all calls are over. */
+uint64_t import_acked(const struct import *imp);
+/* Calls end: soon the server is told so, by the next message or without one. */
+void import_tell(struct import *imp);
 
 static inline struct ulnet_id import_target(const struct import *imp)
 {

@@ -178,6 +178,8 @@ void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 	import_heard(c->imp, now);
 	if (unlikely(c->imp->waiting))
 		import_on_sign(c->imp);
+	if (unlikely(!c->imp->tells))
+		import_tell(c->imp);
 	if (p->sending) { /* which rail it was, nobody has told yet */
 		p->local = ev->target.nid;
 		p->target = ev->source;
@@ -653,25 +655,18 @@ static uint8_t *encode_queries(struct parcel *p, const struct load *l,
 	return at;
 }
 
-/* The number up to which all calls are over. */
-static uint64_t acked(const struct import *imp)
-{
-	if (list_empty(&imp->calls))
-		return imp->xid;
-	return list_first(&imp->calls, struct ulrpc_call, order)->xid - 1;
-}
-
 static uint8_t *encode_head(struct parcel *p, const struct load *l)
 {
 	struct import *imp = p->client->imp;
 	struct wire_requests m = {
 		.connection = imp->connection,
 		.client = imp->handle,
-		.acked = acked(imp),
+		.acked = import_acked(imp),
 		.epoch = imp->epoch,
 	};
 	uint8_t *at = wire_requests_put(p->head, &m);
 
+	imp->told = m.acked;
 	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }

@@ -499,6 +499,12 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return WIRE_OK;
 }
 
+/* Of the server, about: they are spread over the CPTs. */
+static uint32_t clients_of(const struct exports *x)
+{
+	return x->table.used * x->shard->rpc->ncpts;
+}
+
 static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		       const struct wire_connect *c)
 {
@@ -523,8 +529,7 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		return;
 	}
 	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
-	/* Clients are spread over the CPTs. */
-	out->clients = x->table.used * rpc->ncpts;
+	out->clients = clients_of(x);
 	if (e) {
 		out->connection = e->handle;
 		out->slots = RECORD_SLOTS;
@@ -607,6 +612,10 @@ static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
 
 	m.alive.status =
 		export_check(x, ev, k->connection, k->client, k->epoch, &e);
+	if (e) {
+		records_acked(&e->records, k->acked);
+		m.alive.clients = clients_of(x);
+	}
 	export_answer(x->shard, ev, &m);
 }
 

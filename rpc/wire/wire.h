@@ -355,6 +355,7 @@ struct wire_keepalive {
 	uint64_t connection;
 	uint64_t client;
 	uint64_t sequence;
+	uint64_t acked;
 	uint32_t epoch;
 };
 
@@ -363,6 +364,7 @@ struct wire_alive {
 	uint64_t sequence;
 	uint32_t epoch;
 	uint32_t status;
+	uint32_t clients;
 };
 
 enum wire_extension_state {

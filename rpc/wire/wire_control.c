@@ -90,12 +90,14 @@ static const struct field messages[][FIELDS_MAX] = {
 		[2] = FIELD(FIXED64, keepalive.client),
 		[3] = FIELD(U32, keepalive.epoch),
 		[4] = FIELD(U64, keepalive.sequence),
+		[5] = FIELD(U64, keepalive.acked),
 	},
 	[WIRE_ALIVE] = {
 		[1] = FIELD(FIXED64, alive.client),
 		[2] = FIELD(U32, alive.epoch),
 		[3] = FIELD(U64, alive.sequence),
 		[4] = FIELD(U32, alive.status),
+		[5] = FIELD(U32, alive.clients),
 	},
 	[WIRE_EXTEND] = {
 		[1] = FIELD(FIXED64, extend.client),

@@ -138,6 +138,7 @@ static void make_alive(struct control *c)
 		BOTH(c, keepalive, connection, number());
 		BOTH(c, keepalive, client, number());
 		BOTH(c, keepalive, sequence, number());
+		BOTH(c, keepalive, acked, number());
 		BOTH(c, keepalive, epoch, number32());
 	} else {
 		ulrpc__wire__alive__init(&c->alive);
@@ -146,6 +147,7 @@ static void make_alive(struct control *c)
 		BOTH(c, alive, sequence, number());
 		BOTH(c, alive, epoch, number32());
 		BOTH(c, alive, status, number32());
+		BOTH(c, alive, clients, number32());
 	}
 }
 
