@@ -25,6 +25,7 @@
 #include "base/id.h"
 #include "rpc/mean.h"
 #include "rpc/client/cancel.h"
+#include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
 #include "rpc/client/severed.h"
 #include "rpc/client/slots.h"
@@ -127,38 +128,17 @@ struct import {
 	struct ulnet_timer pause; /* FULL: no calls are sent till then */
 };
 
-/* Owner: the shard's. Also what the calls of clients are made of. */
-struct imports {
-	struct shard *shard;
-	struct list canceling; /* import.cancels */
-	struct ulnet_work cancel_work;
-	bool telling; /* that is under way */
-	struct id_table handles;
-	struct hash by_nids;
-	/* Where the numbers of the next import begin: above those of imports
-	 * that have gone, and of processes before with this one's id. */
-	uint64_t xid;
-	struct hash waiting; /* import.by_nid, by the NID that is next */
-	struct list all;
-	uint64_t hash_seed;
-	struct slab slab;	/* calls, parcels, replies */
-	struct list parcels;	/* parcel.link: all there are */
-	struct list reply_bufs; /* reply_buf.link: no longer kept */
-	struct list fetches;	/* fetch.link: all there are */
-	struct ulnet_peer_watch watch; /* severed_on_peer() */
-};
-
-extern const struct rpc_part import_part;
-
 /* Any thread. A new one, not known to the shard yet. NULL: no memory. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid);
-/* Makes @fresh known, or frees it and finds the one that is known already.
- * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
-int import_attach(struct import *fresh, struct import **imp_p) must_check;
 void import_free(struct import *imp);
-/* The last client has left: frees the import. */
-void import_close(struct import *imp);
+/* For each of its clients, which stay in its list meanwhile. */
+void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c));
+/* Tells the server that it is not needed any more, and does nothing after
+ * that. */
+void import_end(struct import *imp);
+/* Its timers. */
+void import_disarm(struct import *imp);
 
 static inline bool import_is_up(const struct import *imp)
 {
@@ -206,8 +186,6 @@ static inline bool import_is_ready(const struct import *imp)
 {
 	return import_is_up(imp) && !lnet_timer_armed(&imp->pause);
 }
-/* The node with this NID has sent something: whoever waits to try it, tries. */
-void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 /* A sign of life of this import's server. */
 void import_on_sign(struct import *imp);
 /* Clients of the server that have failed at the same moment spread what they do
@@ -227,9 +205,6 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 	if (unlikely(imp->slots.wanted))
 		import_on_slot(imp);
 }
-/* The import with this handle on the wire, or NULL. */
-struct import *import_find(struct shard *s, uint64_t handle);
-
 /* Connected, Opened, Disconnected, Alive, Extend, Goodbye have come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);

@@ -6,6 +6,7 @@ libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_la_SOURCES += %D%/extend.c %D%/extend.h
 libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
+libulrpccore_la_SOURCES += %D%/imports.c %D%/imports.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/retry.c %D%/retry.h

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/imports.h"
+
+#include <errno.h>
+
+#include "rpc/bulk/bulk.h"
+#include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
+#include "rpc/client/import.h"
+#include "rpc/client/parcel.h"
+#include "rpc/client/reply_buf.h"
+#include "rpc/client/timeout.h"
+
+#define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
+
+/* ---- by handle ---- */
+
+struct import *import_find(struct shard *s, uint64_t handle)
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return NULL;
+	imp = id_slot_obj(&s->imports->handles, (uint32_t)handle);
+	return imp && imp->handle == handle ? imp : NULL;
+}
+
+/* ---- by NID, those that wait ---- */
+
+static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
+}
+
+void imports_wait(struct import *imp)
+{
+	struct imports *x = imp->shard->imports;
+
+	imp->waiting = !hash_add(&x->waiting, &imp->by_nid,
+				 nid_hash(x, &imp->nids[imp->nid]));
+}
+
+void imports_wait_end(struct import *imp)
+{
+	if (imp->waiting)
+		hash_del(&imp->shard->imports->waiting, &imp->by_nid);
+	imp->waiting = false;
+}
+
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
+{
+	struct imports *x = s->imports;
+	struct hash_node *n = hash_first(&x->waiting, nid_hash(x, nid));
+
+	for (; n; n = hash_next(n)) {
+		struct import *imp = container_of(n, struct import, by_nid);
+
+		if (lnet_nid_eq(&imp->nids[imp->nid], nid))
+			import_on_sign(imp);
+	}
+}
+
+/* ---- by all their NIDs ---- */
+
+static bool has_nid(const struct import *imp, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		if (lnet_nid_eq(&imp->nids[i], nid))
+			return true;
+	return false;
+}
+
+/* Do @a and @b name the same process by the same NIDs, in whatever order? */
+static bool same_target(const struct import *a, const struct import *b)
+{
+	if (a->pid != b->pid || a->nnids != b->nnids)
+		return false;
+	for (unsigned int i = 0; i < a->nnids; i++)
+		if (!has_nid(b, &a->nids[i]))
+			return false;
+	return true;
+}
+
+/* Does not depend on their order. */
+static uint64_t target_hash(const struct imports *x, const struct import *imp)
+{
+	uint64_t h = imp->pid;
+
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		h += hash_bytes(&imp->nids[i], sizeof(imp->nids[i]),
+				x->hash_seed);
+	return h;
+}
+
+int import_attach(struct import *fresh, struct import **imp_p)
+{
+	struct imports *x = fresh->shard->imports;
+	uint64_t h = target_hash(x, fresh);
+	struct hash_node *n;
+	int rc;
+
+	for (n = hash_first(&x->by_nids, h); n; n = hash_next(n)) {
+		struct import *imp = container_of(n, struct import, hash);
+
+		if (!same_target(imp, fresh))
+			continue;
+		import_free(fresh);
+		*imp_p = imp;
+		return 0;
+	}
+	rc = id_alloc(&x->handles, fresh, &fresh->id);
+	if (rc)
+		return rc;
+	rc = hash_add(&x->by_nids, &fresh->hash, h);
+	if (rc) {
+		id_free(&x->handles, fresh->id);
+		return rc;
+	}
+	fresh->handle = shard_handle(fresh->shard, fresh->id);
+	fresh->xid = x->xid;
+	list_add_tail(&x->all, &fresh->link);
+	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
+		      import_target(fresh));
+	*imp_p = fresh;
+	return 0;
+}
+
+static void import_detach(struct import *imp)
+{
+	struct imports *x = imp->shard->imports;
+
+	imports_wait_end(imp);
+	x->xid = MAX(x->xid, imp->xid);
+	id_free(&x->handles, imp->id);
+	hash_del(&x->by_nids, &imp->hash);
+	list_del(&imp->link);
+	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
+}
+
+void import_close(struct import *imp)
+{
+	import_end(imp);
+	import_detach(imp);
+	import_free(imp);
+}
+
+/* ---- the part ---- */
+
+static int imports_open(struct shard *s)
+{
+	struct imports *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return -ENOMEM;
+	x->xid = (uint64_t)s->rpc->conf.client_generation << 32;
+	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
+	hash_init(&x->by_nids);
+	hash_init(&x->waiting);
+	x->shard = s;
+	list_init(&x->canceling);
+	x->cancel_work.fn = imports_cancel;
+	list_init(&x->all);
+	list_init(&x->parcels);
+	list_init(&x->reply_bufs);
+	list_init(&x->fetches);
+	slab_init(&x->slab, s);
+	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
+	s->imports = x;
+	x->watch.disconnected = severed_on_peer;
+	lnet_peer_watch_add(s->node, s->cpt, &x->watch);
+	s->stats->learn[STAT_CALLS] = timeouts_learn;
+	return 0;
+}
+
+static void imports_each(struct shard *s, void (*fn)(struct ulrpc_client *c))
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link)
+		import_tell_all(imp, fn);
+}
+
+static void client_abort(struct ulrpc_client *c)
+{
+	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
+}
+
+static void imports_abort(struct shard *s)
+{
+	imports_each(s, client_abort);
+}
+
+/* No call is left: tells the servers, and does nothing else. */
+static void imports_stop(struct shard *s)
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	lnet_peer_watch_del(s->node, s->cpt, &s->imports->watch);
+	list_for_each_entry (imp, &s->imports->all, link)
+		import_end(imp);
+	imports_each(s, client_stop);
+}
+
+static void imports_crash(struct shard *s)
+{
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link)
+		import_disarm(imp);
+	imports_each(s, client_crash);
+	fetches_crash(s);
+	slab_stop(&s->imports->slab);
+}
+
+static void imports_free(struct shard *s)
+{
+	struct imports *x = s->imports;
+
+	if (!x)
+		return;
+	while (!list_empty(&x->all)) {
+		struct import *imp = list_first(&x->all, struct import, link);
+
+		while (!list_empty(&imp->clients))
+			client_gone(list_first(&imp->clients,
+					       struct ulrpc_client, link));
+		reply_bufs_gone(&imp->reply_bufs);
+		import_detach(imp);
+		import_free(imp);
+	}
+	reply_bufs_gone(&x->reply_bufs);
+	fetches_gone(s);
+	parcels_gone(s);
+	bulks_gone(s);
+	slab_stop(&x->slab);
+	slab_fini(&x->slab);
+	hash_fini(&x->by_nids);
+	hash_fini(&x->waiting);
+	id_table_fini(&x->handles);
+	free(x);
+	s->imports = NULL;
+}
+
+const struct rpc_part import_part = {
+	.name = "import",
+	.shard_open = imports_open,
+	.shard_abort = imports_abort,
+	.shard_stop = imports_stop,
+	.shard_crash = imports_crash,
+	.shard_free = imports_free,
+};

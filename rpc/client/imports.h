@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The imports of a CPT, found by their handles, by the NIDs of their servers,
+ * and, while they wait to try one of these, by that NID. With them begins and
+ * ends all that is a client's on the CPT.
+ *
+ * Owner: the CPT.
+ */
+#ifndef RPC_IMPORTS_H
+#define RPC_IMPORTS_H
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "rpc/rpc.h"
+#include "rpc/slab.h"
+
+struct import;
+
+/* Also what the calls of clients are made of. */
+struct imports {
+	struct shard *shard;
+	struct list canceling; /* import.cancels */
+	struct ulnet_work cancel_work;
+	bool telling; /* that is under way */
+	struct id_table handles;
+	struct hash by_nids;
+	/* Where the numbers of the next import begin: above those of imports
+	 * that have gone, and of processes before with this one's id. */
+	uint64_t xid;
+	struct hash waiting; /* import.by_nid, by the NID that is next */
+	struct list all;
+	uint64_t hash_seed;
+	struct slab slab;	       /* calls, parcels, replies */
+	struct list parcels;	       /* parcel.link: all there are */
+	struct list reply_bufs;	       /* reply_buf.link: no longer kept */
+	struct list fetches;	       /* fetch.link: all there are */
+	struct ulnet_peer_watch watch; /* severed_on_peer() */
+};
+
+extern const struct rpc_part import_part;
+
+/* Makes @fresh known, or frees it and finds the one that is known already.
+ * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
+int import_attach(struct import *fresh, struct import **imp_p) must_check;
+/* The last client has left: frees the import. */
+void import_close(struct import *imp);
+/* The import with this handle on the wire, or NULL. */
+struct import *import_find(struct shard *s, uint64_t handle);
+
+/* Lets a sign of life of the server find this import, until imports_wait_end().
+ * Without memory for that, the import waits for its pause to end. */
+void imports_wait(struct import *imp);
+void imports_wait_end(struct import *imp);
+/* The node with this NID has sent something: whoever waits to try it, tries. */
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
+
+#endif
