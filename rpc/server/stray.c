@@ -8,29 +8,33 @@
 #include "rpc/server/party.h"
 #include "rpc/stats/stat.h"
 
-/* Of a CPT, from which they are under way. */
+/* Of a CPT, from which they are under way: bytes. */
 struct strays {
-	struct parties heads; /* messages */
-	struct parties whole; /* bytes */
+	struct parties heads;
+	struct parties whole;
 };
 
 static struct parties *parties_of(const struct stray *stray)
 {
 	struct strays *all = stray->from->strays;
 
-	return stray->bytes ? &all->whole : &all->heads;
+	return stray->whole ? &all->whole : &all->heads;
+}
+
+static uint32_t bytes_of(const struct stray *stray)
+{
+	return (uint32_t)(sizeof(*stray) + stray->length);
 }
 
 static void stray_free(struct stray *stray)
 {
-	party_put(parties_of(stray), stray->party, MAX(stray->bytes, 1));
+	party_put(parties_of(stray), stray->party, bytes_of(stray));
 	free(stray);
 }
 
 static struct stray *stray_make(struct shard *from, unsigned int cpt,
 				const struct ulnet_event *ev,
-				const void *payload, size_t length,
-				uint32_t bytes)
+				const void *payload, size_t length, bool whole)
 {
 	struct stray *stray = malloc(sizeof(*stray) + length);
 
@@ -38,16 +42,16 @@ static struct stray *stray_make(struct shard *from, unsigned int cpt,
 		return NULL;
 	stray->from = from;
 	stray->to = rpc_shard_of(from->rpc, cpt);
-	stray->bytes = bytes;
-	stray->party = party_take(parties_of(stray), &ev->source, MAX(bytes, 1),
-				  shard_now(from));
+	stray->length = length;
+	stray->whole = whole;
+	stray->party = party_take(parties_of(stray), &ev->source,
+				  bytes_of(stray), shard_now(from));
 	if (!stray->party) {
 		stat_count(from, RPC_STAT_strays_dropped);
 		free(stray);
 		return NULL;
 	}
 	stray->ev = *ev;
-	stray->length = length;
 	if (payload)
 		memcpy(stray->payload, payload, length);
 	return stray;
@@ -57,15 +61,14 @@ struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
 			size_t length)
 {
-	return stray_make(from, cpt, ev, payload, length, 0);
+	return stray_make(from, cpt, ev, payload, length, false);
 }
 
 struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
 			      const struct ulnet_event *ev, const void *payload,
 			      size_t length)
 {
-	return stray_make(from, cpt, ev, payload, length,
-			  (uint32_t)(sizeof(struct stray) + length));
+	return stray_make(from, cpt, ev, payload, length, true);
 }
 
 static void on_back(struct ulnet_work *w)
@@ -110,10 +113,10 @@ static int stray_shard_open(struct shard *s)
 	if (!all)
 		return -ENOMEM;
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
-	parties_init(&all->heads, "messages for other CPTs", STRAY_HEADS_MAX,
-		     seed);
+	parties_init(&all->heads, "bytes of heads for other CPTs",
+		     STRAY_HEADS_MAX, seed);
 	parties_init(&all->whole, "bytes of messages for other CPTs",
-		     STRAY_BYTES_MAX, seed);
+		     STRAY_WHOLE_MAX, seed);
 	s->strays = all;
 	return 0;
 }

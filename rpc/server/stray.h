@@ -7,9 +7,9 @@
  * Strangers can have as many messages passed on as they like. So there is a
  * limit to what may be under way from each CPT, and each NID that messages come
  * from has its share of it (party.h): who uses that up has his messages
- * dropped, or refused, and nobody else waits. Whole messages are limited in
- * bytes, and what is left of messages without their bodies, which is at most a
- * few KiB each, in number: so there is room to refuse what is too long.
+ * dropped, or refused, and nobody else waits. Messages as they came and what is
+ * left of them without their bodies have limits of their own: so there is room
+ * to refuse what there is no room for.
  */
 #ifndef RPC_STRAY_H
 #define RPC_STRAY_H
@@ -21,9 +21,9 @@ struct rpc_part;
 struct shard;
 struct stray;
 
-/* Under way from one CPT, of all NIDs. */
-#define STRAY_HEADS_MAX 1024
-#define STRAY_BYTES_MAX (UINT32_C(32) << 20)
+/* Bytes under way from one CPT, of all NIDs. */
+#define STRAY_HEADS_MAX (UINT32_C(8) << 20)
+#define STRAY_WHOLE_MAX (UINT32_C(32) << 20)
 
 extern const struct rpc_part stray_part;
 
@@ -33,7 +33,7 @@ struct stray {
 	struct ulnet_work work;
 	struct shard *from, *to;
 	struct party *party;
-	uint32_t bytes; /* of its NID's share; 0: it is one of the heads */
+	bool whole; /* as it came, or without bodies */
 	stray_fn there, back;
 	void *arg; /* the sender's */
 	struct ulnet_event ev;
@@ -41,13 +41,13 @@ struct stray {
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* With a copy of @ev and @payload, which may be NULL: then to be filled. A few
- * KiB. NULL: no memory, or its NID has its share, which is counted. Owner of
- * @from. */
+/* With a copy of @ev and @payload, which may be NULL: then to be filled. For
+ * what has no bodies. NULL: no memory, or its NID has its share, which is
+ * counted. Owner of @from. */
 struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
 			size_t length);
-/* The same, of any length. */
+/* The same, for a message as it came. */
 struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
 			      const struct ulnet_event *ev, const void *payload,
 			      size_t length);

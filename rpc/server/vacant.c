@@ -16,8 +16,8 @@
 #define BUFFERS 2
 /* A head, whatever it says. */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* Answers under way, of all vacant portals of a CPT: of a few KiB at most. */
-#define ANSWERS_MAX 1024
+/* Bytes of answers under way, of all vacant portals of a CPT. */
+#define ANSWERS_MAX (UINT32_C(4) << 20)
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
 
@@ -26,7 +26,7 @@ struct vacants {
 	struct list open;    /* vacant.link */
 	struct list closing; /* the same */
 	struct list answers; /* vacant_answer.link: LNet has them */
-	struct parties to;   /* answers, by the NIDs that they go to */
+	struct parties to;   /* bytes of these, by the NIDs that they go to */
 };
 
 struct vacant {
@@ -40,6 +40,7 @@ struct vacant_answer {
 	struct shard *shard;
 	struct list link;
 	struct party *to;
+	uint32_t size; /* of all this */
 	uint8_t bytes[];
 };
 
@@ -47,7 +48,7 @@ struct vacant_answer {
 
 static void answer_free(struct vacant_answer *a)
 {
-	party_put(&a->shard->vacants->to, a->to, 1);
+	party_put(&a->shard->vacants->to, a->to, a->size);
 	list_del(&a->link);
 	free(a);
 }
@@ -101,16 +102,19 @@ static struct vacant_answer *answer_new(struct shard *s,
 					uint32_t ncalls)
 {
 	struct vacants *v = s->vacants;
-	struct party *to = party_take(&v->to, nid, 1, shard_now(s));
 	struct vacant_answer *a;
+	uint32_t size = (uint32_t)sizeof(*a) + WIRE_REPLIES_BOUND +
+			ncalls * WIRE_REPLY_BOUND;
+	struct party *to = party_take(&v->to, nid, size, shard_now(s));
 
 	if (!to)
 		return NULL;
-	a = malloc(sizeof(*a) + WIRE_REPLIES_BOUND + ncalls * WIRE_REPLY_BOUND);
+	a = malloc(size);
 	if (!a) {
-		party_put(&v->to, to, 1);
+		party_put(&v->to, to, size);
 		return NULL;
 	}
+	a->size = size;
 	a->shard = s;
 	a->to = to;
 	list_add_tail(&v->answers, &a->link);
@@ -333,7 +337,7 @@ static int vacant_shard_open(struct shard *s)
 	if (!v)
 		return -ENOMEM;
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
-	parties_init(&v->to, "answers from portals without a service",
+	parties_init(&v->to, "bytes of answers from portals without a service",
 		     ANSWERS_MAX, seed);
 	list_init(&v->open);
 	list_init(&v->closing);

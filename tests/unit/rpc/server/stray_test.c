@@ -6,7 +6,8 @@
 #include "tests/unit/rpc/server/request_rig.h"
 
 #define CPTS  2
-#define FLOOD (2 * STRAY_HEADS_MAX)
+#define FLOOD 100000
+#define HEAD  (4u << 10)
 #define LONG  (512u << 10)
 
 static struct serve_rig g;
@@ -58,34 +59,35 @@ static uint64_t dropped(void)
 }
 
 /* Each NID has its share, alone half of all, and it is there again when the
- * messages are. */
+ * messages are. Messages as they came have another limit. */
 Test(stray, shares)
 {
-	static uint8_t whole[LONG];
-	unsigned int most = STRAY_BYTES_MAX / LONG / 2;
+	static const uint8_t whole[LONG];
+	const unsigned int most[] = {
+		STRAY_HEADS_MAX / (sizeof(struct stray) + HEAD),
+		STRAY_WHOLE_MAX / (sizeof(struct stray) + LONG),
+	};
 
 	rig_with(&g, NULL, CPTS);
-	for (unsigned int i = 0; i < 3; i++) {
-		unsigned int n;
+	for (unsigned int i = 0; i < 6; i++) {
+		const void *what = i % 2 ? whole : NULL;
+		size_t length = i % 2 ? LONG : HEAD;
+		unsigned int n = flood(5, what, length), max = most[i % 2];
 
 		there = back = 0;
-		n = flood(5, NULL, 100);
-		cr_assert_eq(n, STRAY_HEADS_MAX / 2 + 1);
-		cr_assert_eq(flood(5, NULL, 100), 0);
-		n += flood(6, NULL, 100);
-		cr_assert_geq(n, STRAY_HEADS_MAX / 2 + STRAY_HEADS_MAX / 4);
-		cr_assert_lt(n, STRAY_HEADS_MAX);
-		/* What is whole has bytes of its own. */
-		n += flood(5, whole, LONG);
-		cr_assert_leq(n, STRAY_HEADS_MAX + most + 1);
-		cr_assert_eq(flood(5, whole, LONG), 0);
-		n += flood(7, whole, LONG);
-		n += flood(7, NULL, 100);
+		cr_assert_geq(n, max / 2);
+		cr_assert_leq(n, max / 2 + 1);
+		cr_assert_eq(flood(5, what, length), 0);
+		n += flood(6, what, length);
+		cr_assert_geq(n, max / 4 * 3);
+		cr_assert_lt(n, max);
+		n += flood(7, i % 2 ? NULL : whole, 10);
+		cr_assert_gt(n, max + 1000);
 		cr_assert_eq(there, 0);
 		settle(&g);
 		cr_assert_eq(there, n);
-		cr_assert_geq(back, n / 2 - 5);
-		cr_assert_eq(dropped(), 7 * (i + 1));
+		cr_assert_geq(back, there / 2 - 2);
+		cr_assert_eq(dropped(), 4 * (i + 1));
 	}
 	serve_fini(&g);
 }
@@ -108,7 +110,7 @@ Test(stray, one_floods)
 	m.keepalive.connection = a.connection;
 	for (unsigned int i = 0; i < FLOOD; i++)
 		export_on_control(g.service->cpt[!home].shard, &ev, &m);
-	for (unsigned int i = 0; i < 500 * FLOOD; i++)
+	for (unsigned int i = 0; i < FLOOD; i++)
 		request_on_message(&g.service->cpt[!home], &ev, bytes, length);
 	cr_assert_gt(
 		serve_counted(&g.service->cpt[!home], RPC_STAT_strays_dropped),
@@ -139,7 +141,7 @@ Test(stray, one_takes_no_answers)
 	static struct stranger b;
 	struct ulnet_sim_link deaf = { .refuse = LNET_SIM_ALWAYS };
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 16 };
-	struct wire_call c = stranger_call_of(1, "echo", 1);
+	struct wire_call many[100], c = stranger_call_of(1, "echo", 1);
 	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
 
 	struct shard *s;
@@ -150,11 +152,13 @@ Test(stray, one_takes_no_answers)
 	b.portal = a.portal;
 	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &deaf), 0);
 	a.connection = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		many[i] = stranger_call_of(1 + i, "echo", 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		uint64_t before = counted(s);
 
-		for (unsigned int j = 0; j < FLOOD; j++) {
-			stranger_send(&a, &c, 1, "x", 0);
+		for (unsigned int j = 0; j < 1000; j++) {
+			stranger_send(&a, many, ARRAY_SIZE(many), "", 0);
 			if (j % 64 == 0)
 				lnet_sim_run(g.sim, MSEC);
 		}
