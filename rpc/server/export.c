@@ -46,84 +46,6 @@ bool export_is_of(struct export *e, const struct ulnet_id *initiator,
 	return true;
 }
 
-/* ---- shares of services ---- */
-
-static struct host *host_get(struct exports *x, const struct ulnet_nid *nid,
-			     unsigned int portal)
-{
-	uint64_t h = hash_bytes(nid, sizeof(*nid), x->seed + portal);
-	struct hash_node *n = hash_first(&x->hosts, h);
-	struct host *host;
-
-	for (; n; n = hash_next(n)) {
-		host = container_of(n, struct host, by_nid);
-		if (host->portal == portal && lnet_nid_eq(&host->nid, nid))
-			return host;
-	}
-	host = calloc(1, sizeof(*host));
-	if (!host)
-		return NULL;
-	host->exports = x;
-	host->nid = *nid;
-	host->queue.nid = &host->nid;
-	host->portal = portal;
-	if (hash_add(&x->hosts, &host->by_nid, h)) {
-		free(host);
-		return NULL;
-	}
-	list_add_tail(&x->host_list, &host->link);
-	return host;
-}
-
-static void host_forget(struct host *host)
-{
-	if (!host->exports)
-		return;
-	hash_del(&host->exports->hosts, &host->by_nid);
-	list_del(&host->link);
-	host->exports = NULL;
-}
-
-static void host_put(struct host *host)
-{
-	if (--host->shares)
-		return;
-	host_forget(host);
-	free(host);
-}
-
-static struct share *share_make(struct exports *x, const struct ulnet_nid *nid,
-				unsigned int portal)
-{
-	struct share *share = calloc(1, sizeof(*share));
-
-	if (!share)
-		return NULL;
-	share->host = host_get(x, nid, portal);
-	if (!share->host) {
-		free(share);
-		return NULL;
-	}
-	share->host->shares++;
-	share->portal = portal;
-	list_init(&share->link);
-	return share;
-}
-
-static struct share *share_new(struct exports *x, struct export *e,
-			       unsigned int portal)
-{
-	struct share *share = share_make(x, &e->source, portal);
-
-	if (!share)
-		return NULL;
-	share->queue.host = &share->host->queue;
-	share->queue.id = e->handle;
-	share->queue.pid = e->peer.pid;
-	list_add_tail(&e->shares, &share->link);
-	return share;
-}
-
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal)
 {
@@ -132,39 +54,13 @@ struct share *export_share(struct exports *x, struct export *e,
 	list_for_each_entry (share, &e->shares, link)
 		if (likely(share->portal == portal))
 			return share;
-	return share_new(x, e, portal);
-}
-
-struct share *export_share_once(struct exports *x, const struct ulnet_nid *nid,
-				unsigned int portal)
-{
-	struct share *share = share_make(x, nid, portal);
-
-	if (share)
-		share->gone = true;
+	share = share_new(&x->hosts, &e->source, portal);
+	if (!share)
+		return NULL;
+	share->queue.id = e->handle;
+	share->queue.pid = e->peer.pid;
+	list_add_tail(&e->shares, &share->link);
 	return share;
-}
-
-void share_put(struct share *share)
-{
-	const struct held *h = &share->held;
-
-	if (h->requests || h->bytes || h->refusals)
-		return;
-	host_put(share->host);
-	free(share);
-}
-
-/* Replies that are on their way are still sent. */
-static void shares_drop(struct export *e)
-{
-	struct share *share, *next;
-
-	list_for_each_entry_safe (share, next, &e->shares, link) {
-		list_del(&share->link);
-		share->gone = true;
-		share_put(share);
-	}
 }
 
 void export_unref(struct export *e)
@@ -174,7 +70,8 @@ void export_unref(struct export *e)
 		return;
 	BUG_ON(!list_empty(&e->extending));
 	list_del(&e->extend_link);
-	shares_drop(e);
+	/* Replies that are on their way are still sent. */
+	shares_drop(&e->shares);
 	free(e);
 }
 
@@ -819,13 +716,12 @@ static int export_shard_open(struct shard *s)
 	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
 	x->ids = s->rpc->client_ids;
-	hash_init(&x->hosts);
-	list_init(&x->host_list);
 	list_init(&x->silent);
 	list_init(&x->extending);
 	x->extend_work.fn = exports_extend;
 	lnet_timer_init(&x->timer, exports_look);
-	lnet_random(s->node, s->cpt, &x->seed, sizeof(x->seed));
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	hosts_init(&x->hosts, seed);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
@@ -871,13 +767,11 @@ static void export_shard_free(struct shard *s)
 		return;
 	while (!list_empty(&x->silent))
 		export_drop(x, list_first(&x->silent, struct export, link));
-	/* After a crash services have something of clients still. */
-	while (!list_empty(&x->host_list))
-		host_forget(list_first(&x->host_list, struct host, link));
 	id_table_fini(&x->table);
 	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
-	hash_fini(&x->hosts);
+	/* After a crash services have something of clients still. */
+	hosts_fini(&x->hosts);
 	free(x);
 	s->exports = NULL;
 }

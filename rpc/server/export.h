@@ -27,10 +27,10 @@
 #include "rpc/server/client_ids.h"
 #include "rpc/server/party.h"
 #include "rpc/server/record.h"
+#include "rpc/server/share.h"
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
-struct share;
 struct wire_control;
 
 struct export
@@ -69,9 +69,7 @@ struct exports {
 	struct list silent;	/* by looked, longest ago first */
 	struct parties parties; /* exports by NID */
 	struct parties chunks;	/* and chunks of their records */
-	struct hash hosts;	/* host.by_nid */
-	struct list host_list;	/* host.link */
-	uint64_t seed;
+	struct hosts hosts;	/* that hold something of services */
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
@@ -144,12 +142,6 @@ static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
  * as it holds anything. NULL: no memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
-
-/* What is held of that service for somebody at @nid who is not connected: to be
- * charged with something at once, and gone as soon as it holds nothing again.
- * NULL: no memory. */
-struct share *export_share_once(struct exports *x, const struct ulnet_nid *nid,
-				unsigned int portal);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

@@ -133,8 +133,8 @@ static void message_held(struct reply_message *m, int64_t bytes)
 static out_of_line struct share *stranger_share(const struct origin *o)
 {
 	struct service_cpt *sc = o->sc;
-	struct share *share = export_share_once(sc->shard->exports, &o->source,
-						sc->service->portal);
+	struct share *share = share_new_once(&sc->shard->exports->hosts,
+					     &o->source, sc->service->portal);
 
 	return share ? share : o->share;
 }

@@ -5,14 +5,10 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "rpc/server/cancel.h"
 #include "rpc/server/estimates.h"
-#include "rpc/server/export.h"
-#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/vacant.h"
-#include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
 #define REQUEST_MAX	    (UINT32_C(64) << 10)
@@ -28,30 +24,8 @@
 #define HIGH_RATIO	10
 #define SEGMENTS	8
 #define WORKERS_MAX	4096
-#define LOG_LINES	10 /* a second, of what strangers can cause */
 /* At the end replies that are on their way have that long. */
 #define LINGER_NS NSEC_PER_SEC
-
-const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
-	[SERVICE_CPT_UP] = { "up", FSM_TO(SERVICE_CPT_CLOSED) },
-	[SERVICE_CPT_CLOSED] = { "closed", FSM_TO(SERVICE_CPT_ABORTED) },
-	[SERVICE_CPT_ABORTED] = { "aborted", FSM_TO(SERVICE_CPT_STOPPED) },
-	[SERVICE_CPT_STOPPED] = { "stopped", FSM_TO(SERVICE_CPT_GONE) },
-	[SERVICE_CPT_GONE] = { "gone", 0 },
-};
-
-bool service_may_log(struct service_cpt *sc)
-{
-	uint64_t second = shard_now(sc->shard) / NSEC_PER_SEC;
-
-	if (!lnet_log_on(LNET_LOG_WARN))
-		return false;
-	if (sc->log_second != second) {
-		sc->log_second = second;
-		sc->log_lines = 0;
-	}
-	return sc->log_lines++ < LOG_LINES;
-}
 
 /* ---- found by name ---- */
 
@@ -91,22 +65,12 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 
 /* ---- memory ---- */
 
-static void cpt_fini(struct service_cpt *sc)
-{
-	requests_lost_free(sc);
-	estimates_fini(sc);
-	slab_fini(&sc->slab);
-	pool_fini(&sc->messages);
-	pool_fini(&sc->requests);
-	pool_fini(&sc->origins);
-}
-
 static void service_free(struct ulrpc_service *svc)
 {
 	if (svc->started && svc->conf.ended)
 		svc->conf.ended(svc->conf.ended_arg);
 	for (unsigned int i = 0; i < svc->ncpts; i++)
-		cpt_fini(&svc->cpt[i]);
+		service_cpt_fini(&svc->cpt[i]);
 	sched_plan_free(&svc->plan);
 	sleepers_fini(&svc->sleepers);
 	free(svc->cpt);
@@ -119,104 +83,6 @@ void service_unref(struct ulrpc_service *svc)
 {
 	if (atomic_fetch_sub(&svc->refs, 1) == 1)
 		service_free(svc);
-}
-
-/* ---- the end, on a CPT ---- */
-
-/* Refusals are not waited for: as long as clients go on, there may always be
- * some. */
-static bool cpt_is_idle(const struct service_cpt *sc)
-{
-	return list_empty(&sc->active) && list_empty(&sc->flush) &&
-	       (service_cpt_ended(sc) || (!sc->strays && !sc->answers));
-}
-
-static bool cpt_is_shut(const struct service_cpt *sc)
-{
-	return sc->fsm.state >= SERVICE_CPT_STOPPED && !sc->open && !sc->strays;
-}
-
-static bool cpt_is_gone(const struct service_cpt *sc)
-{
-	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
-	       (sc->leaving || sc->shard->aborted) && cpt_is_idle(sc) &&
-	       list_empty(&sc->replies) && list_empty(&sc->oversizes);
-}
-
-void service_cpt_settled(struct service_cpt *sc)
-{
-	struct ulrpc_service *svc = sc->service;
-	uint32_t bit = UINT32_C(1) << sc->shard->cpt;
-	struct wait *wait = &svc->rpc->wait;
-
-	if (likely(sc->fsm.state == SERVICE_CPT_UP) || sc->shard->crashed)
-		return;
-	if (cpt_is_gone(sc)) {
-		fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_GONE);
-		slab_stop(&sc->slab);
-	}
-	pthread_mutex_lock(&wait->lock);
-	if (cpt_is_idle(sc))
-		svc->idle |= bit;
-	else
-		svc->idle &= ~bit;
-	if (cpt_is_shut(sc))
-		svc->shut |= bit;
-	if (sc->fsm.state == SERVICE_CPT_GONE)
-		svc->gone |= bit;
-	wait_wake(wait);
-	pthread_mutex_unlock(&wait->lock);
-}
-
-static void cpt_close(struct service_cpt *sc)
-{
-	if (sc->fsm.state != SERVICE_CPT_UP)
-		return;
-	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_CLOSED);
-	service_cpt_settled(sc);
-}
-
-static void cpt_abort(struct service_cpt *sc)
-{
-	cpt_close(sc);
-	if (sc->fsm.state != SERVICE_CPT_CLOSED)
-		return;
-	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_ABORTED);
-	requests_abort(sc);
-	replies_abort(sc);
-	replies_lose(sc);
-	oversizes_abort(sc);
-	service_cpt_settled(sc);
-}
-
-static void on_inbox_closed(void *arg)
-{
-	struct service_cpt *sc = arg;
-
-	sc->open = false;
-	service_cpt_settled(sc);
-}
-
-static void workers_end(struct ulrpc_service *svc)
-{
-	if (svc->has_exec && !atomic_exchange(&svc->exec_closed, true))
-		exec_close(&svc->exec);
-}
-
-static void cpt_stop(struct service_cpt *sc)
-{
-	cpt_abort(sc);
-	if (sc->fsm.state != SERVICE_CPT_ABORTED)
-		return;
-	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
-	list_del(&sc->link);
-	exports_forget_portal(sc->shard, sc->service->portal);
-	workers_end(sc->service);
-	if (sc->shard->aborted)
-		replies_stop(sc);
-	if (sc->open)
-		inbox_close(&sc->inbox, on_inbox_closed, sc);
-	service_cpt_settled(sc);
 }
 
 /* ---- workers ---- */
@@ -424,26 +290,6 @@ static int policy_read(struct ulrpc_service *svc, const char *policy)
 	return rc;
 }
 
-static void cpt_init(struct ulrpc_service *svc, unsigned int i)
-{
-	struct service_cpt *sc = &svc->cpt[i];
-
-	sc->service = svc;
-	sc->shard = rpc_shard_of(svc->rpc, i);
-	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
-	pool_init(&sc->origins, sizeof(struct origin), 0);
-	slab_init(&sc->slab, sc->shard);
-	replies_init(sc);
-	list_init(&sc->oversizes);
-	sc->unknown.host = &sc->strangers;
-	list_init(&sc->link);
-	list_init(&sc->active);
-	list_init(&sc->flush);
-	list_init(&sc->canceled);
-	sc->flush_work.fn = replies_flush;
-	sc->cancel_work.fn = requests_tell;
-}
-
 static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 		       struct ulrpc_service **svc_p)
 {
@@ -478,7 +324,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 		goto err;
 	svc->ncpts = rpc->ncpts;
 	for (unsigned int i = 0; i < rpc->ncpts; i++)
-		cpt_init(svc, i);
+		service_cpt_init(&svc->cpt[i], svc, i);
 	rc = svc->conf.buffer_size < svc->message_max ||
 			     svc->conf.queue_bytes_max < svc->conf.request_max
 		     ? -EINVAL
@@ -586,45 +432,14 @@ static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 	return rc;
 }
 
-/* Without memory its requests are not counted by method. */
-static void stats_begin(struct service_cpt *sc)
-{
-	const struct ulrpc_service *svc = sc->service;
-
-	sc->stats =
-		stat_service_get(sc->shard->stats, STAT_REQUESTS, svc->name);
-	for (uint32_t i = 0; i <= svc->methods_mask; i++)
-		if (svc->methods[i].handler)
-			(void)stat_method_add(sc->stats,
-					      svc->methods[i].number);
-}
-
 static int do_start(void *arg)
 {
-	struct service_cpt *sc = arg;
-	struct ulrpc_service *svc = sc->service;
-	struct shard *s = sc->shard;
-	int rc;
-
-	if (s->closing)
-		return -ESHUTDOWN;
-	rc = inbox_open(&sc->inbox, s, svc->portal, svc->conf.buffers,
-			svc->conf.buffer_size, svc->message_max,
-			request_on_message, sc);
-	if (rc)
-		return rc;
-	sc->open = true;
-	if (s->cpt == 0)
-		durables_draw(&svc->durables, s);
-	vacant_close(s, svc->portal);
-	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
-	stats_begin(sc);
-	return 0;
+	return service_cpt_start(arg);
 }
 
 static int do_stop(void *arg)
 {
-	cpt_stop(arg);
+	service_cpt_stop(arg);
 	return 0;
 }
 
@@ -809,13 +624,13 @@ unsigned int ulrpc_service_portal(const struct ulrpc_service *service)
 
 static int do_close(void *arg)
 {
-	cpt_close(arg);
+	service_cpt_close(arg);
 	return 0;
 }
 
 static int do_abort(void *arg)
 {
-	cpt_abort(arg);
+	service_cpt_abort(arg);
 	return 0;
 }
 
@@ -885,17 +700,17 @@ static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
 
 static void service_shard_close(struct shard *s)
 {
-	each_of_shard(s, cpt_close);
+	each_of_shard(s, service_cpt_close);
 }
 
 static void service_shard_abort(struct shard *s)
 {
-	each_of_shard(s, cpt_abort);
+	each_of_shard(s, service_cpt_abort);
 }
 
 static void service_shard_stop(struct shard *s)
 {
-	each_of_shard(s, cpt_stop);
+	each_of_shard(s, service_cpt_stop);
 }
 
 void services_forget(struct shard *s, const struct export *e)
@@ -926,37 +741,15 @@ void services_gone(struct shard *s, const struct ulnet_id *client,
 	}
 }
 
-static void cpt_crash(struct service_cpt *sc)
-{
-	if (sc->open)
-		inbox_crash(&sc->inbox);
-	if (sc->service->has_exec)
-		exec_crash(&sc->service->exec);
-	requests_crash(sc);
-	replies_crash(sc);
-	oversizes_crash(sc);
-	slab_stop(&sc->slab);
-}
-
 static void service_shard_crash(struct shard *s)
 {
-	each_of_shard(s, cpt_crash);
-}
-
-static void cpt_gone(struct service_cpt *sc)
-{
-	if (sc->open)
-		inbox_gone(&sc->inbox);
-	sc->open = false;
-	requests_gone(sc);
-	replies_gone(sc);
-	oversizes_gone(sc);
+	each_of_shard(s, service_cpt_crash);
 }
 
 static void service_drop(struct ulrpc_service *svc, bool crashed)
 {
 	for (unsigned int i = 0; i < svc->ncpts && crashed; i++)
-		cpt_gone(&svc->cpt[i]);
+		service_cpt_gone(&svc->cpt[i]);
 	if (svc->has_exec)
 		exec_free(&svc->exec);
 	list_del(&svc->link);

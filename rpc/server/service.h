@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Services: what they are called, which methods they have, and what of them is
- * on each CPT (service_cpt): the inbox, and the requests that are being served
- * there. Workers (exec.h) are the service's, for all CPTs.
+ * Services: what they are called, which methods they have, and how they begin
+ * and end. What of a service is on a CPT: service_cpt.h. Workers (exec.h) are
+ * the service's, for all CPTs.
  *
  * End of life, by ulrpc_service_stop() or with RPC on the node: each CPT closes
  * (refuses new requests), aborts (what is under way stays without an answer),
@@ -26,21 +26,13 @@
 #define RPC_SERVICE_H
 
 #include <stdatomic.h>
-#include "base/fsm.h"
-#include "base/hash.h"
-#include "base/pool.h"
-#include "base/share.h"
 #include "rpc/server/durable.h"
 #include "rpc/server/exec.h"
-#include "rpc/server/grant.h"
+#include "rpc/server/service_cpt.h"
 #include "rpc/server/sleep.h"
-#include "rpc/inbox.h"
 #include "rpc/rpc.h"
-#include "rpc/slab.h"
-#include "rpc/stats/stat.h"
 #include "ulnet/service.h"
 
-struct estimate;
 struct export;
 struct wire_opened;
 
@@ -55,102 +47,6 @@ struct ulrpc_method {
 	struct mean cost; /* of a worker's: from its start to its reply,
 			       * without the time in which bulk is moved, which
 			       * is the caller's */
-};
-
-enum service_cpt_state {
-	SERVICE_CPT_UP,
-	SERVICE_CPT_CLOSED,  /* new requests are refused */
-	SERVICE_CPT_ABORTED, /* nothing is under way, or about to end */
-	SERVICE_CPT_STOPPED, /* buffers are being unlinked; what still comes, of
-			      * other CPTs, too, is refused */
-	SERVICE_CPT_GONE,    /* nobody refers to it */
-	SERVICE_CPT_STATES
-};
-
-/* What a client, or a host, holds of a service. */
-struct held {
-	uint32_t requests; /* under way */
-	uint64_t bytes;	   /* that they hold, and replies */
-	uint64_t refusals; /* bytes of messages with nothing else */
-};
-
-/* All clients of a NID: there as long as one of them has a share. Who has many
- * connections so has no more than who has one. Owner: as struct share. */
-struct host {
-	struct hash_node by_nid; /* exports.hosts, by NID and portal */
-	struct list link;	 /* exports.host_list */
-	struct exports *exports; /* NULL: they are gone */
-	struct ulnet_nid nid;
-	unsigned int portal;
-	unsigned int shares;
-	struct held held;
-	struct sched_host queue; /* exec.lock's */
-};
-
-/* What a client holds of a service: there as long as its connection is, or it
- * holds anything. Owner: the connection's CPT. */
-struct share {
-	struct list link; /* export.shares */
-	struct host *host;
-	unsigned int portal;
-	struct held held;
-	bool gone; /* the connection is */
-	struct grant grant;
-	struct sched_client queue; /* exec.lock's, as long as requests wait */
-};
-
-/* Owner: the CPT. */
-struct service_cpt {
-	struct ulrpc_service *service;
-	struct shard *shard;
-	struct list link; /* services.shard[] */
-	struct fsm fsm;	  /* enum service_cpt_state */
-	struct inbox inbox;
-	bool open;    /* the inbox is */
-	bool leaving; /* STOPPED, as are all others: nothing comes any more */
-
-	struct pool requests;	    /* struct ulrpc_request */
-	struct pool origins;	    /* struct origin */
-	struct pool messages;	    /* struct reply_message */
-	struct slab slab;	    /* bodies of requests, and of replies */
-	struct list active;	    /* ulrpc_request.link: under way */
-	struct ulrpc_request *lost; /* those that only a handler has any more */
-	struct list flush;	    /* origin.link: with replies to be sent */
-	struct list replies;	    /* reply_message.link: not delivered yet */
-	struct list oversizes;	    /* oversize.link: not fetched yet */
-	unsigned int answers;	    /* of both, those that count as work */
-	struct ulrpc_request *running; /* inline, now */
-	struct ulnet_work flush_work;
-	bool flushing; /* that is under way */
-	/* Callbacks of requests that are canceled: cancel.h. */
-	struct list canceled; /* ulrpc_request.cancel_link */
-	struct ulnet_work cancel_work;
-	bool telling; /* that is under way */
-	/* any thread may read: whose is called now, and by which thread */
-	_Atomic(struct ulrpc_request *) told;
-	_Atomic pthread_t teller;
-
-	/* Written here, read by all CPTs. */
-	_Atomic uint32_t held;	     /* requests under way */
-	_Atomic uint64_t held_bytes; /* that they hold, and replies */
-	uint32_t changes;	     /* of both, here */
-	/* Of held_bytes, those of messages that are only there for replies that
-	 * may be asked for. */
-	_Atomic uint64_t kept_bytes;
-	uint64_t refusals; /* bytes that they take, of all clients */
-	/* Of clients without a connection, until something is held for them; if
-	 * there is no memory, after that, too. */
-	struct share unknown;
-	struct host strangers;
-
-	struct stat_service *stats; /* NULL: no memory */
-	/* estimates.h: as many as service.methods has; the longest, in us, and
-	 * until when, in ns, that is new enough. */
-	struct estimate *estimates;
-	uint64_t estimate, estimates_until;
-	uint64_t log_second; /* for what strangers cause */
-	unsigned int log_lines;
-	unsigned int strays; /* passed on to other CPTs, now */
 };
 
 struct ulrpc_service {
@@ -197,7 +93,6 @@ struct services {
 	struct list *shard; /* of service_cpt.link; by CPT, its owner's */
 };
 
-extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 extern const struct rpc_part service_part;
 
 static inline struct ulrpc_method *service_method(
@@ -212,59 +107,6 @@ static inline struct ulrpc_method *service_method(
 
 /* Fills what a client that asked for @name is told: status, and the rest. */
 void service_opened(struct shard *s, const char *name, struct wire_opened *out);
-
-static inline bool service_cpt_ended(const struct service_cpt *sc)
-{
-	return sc->fsm.state >= SERVICE_CPT_ABORTED;
-}
-
-/* The connection of @share is gone; @share is freed as soon as it holds
- * nothing. */
-void share_put(struct share *share);
-
-static inline void held_add(struct held *h, int requests, int64_t bytes,
-			    int64_t refusals)
-{
-	h->requests += (uint32_t)requests;
-	h->bytes += (uint64_t)bytes;
-	h->refusals += (uint64_t)refusals;
-}
-
-static inline void share_held(struct share *share, int requests, int64_t bytes,
-			      int64_t refusals)
-{
-	held_add(&share->held, requests, bytes, refusals);
-	held_add(&share->host->held, requests, bytes, refusals);
-	if (unlikely(share->gone))
-		share_put(share);
-}
-
-/* There are so many more (or less) requests under way, and bytes held, of
- * @share's client. When they are less, @share may be gone. */
-static inline void service_held(struct service_cpt *sc, struct share *share,
-				int requests, int64_t bytes)
-{
-	sc->changes++;
-	atomic_store_explicit(
-		&sc->held,
-		atomic_load_explicit(&sc->held, memory_order_relaxed) +
-			(uint32_t)requests,
-		memory_order_relaxed);
-	atomic_store_explicit(
-		&sc->held_bytes,
-		atomic_load_explicit(&sc->held_bytes, memory_order_relaxed) +
-			(uint64_t)bytes,
-		memory_order_relaxed);
-	share_held(share, requests, bytes, 0);
-}
-
-/* As above, for the bytes of refusals. */
-static inline void service_refused(struct service_cpt *sc, struct share *share,
-				   int64_t bytes)
-{
-	sc->refusals += (uint64_t)bytes;
-	share_held(share, 0, 0, bytes);
-}
 
 /* Of all CPTs, as far as this one has heard. */
 static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
@@ -288,16 +130,6 @@ static inline uint64_t service_kept_bytes(const struct ulrpc_service *svc)
 	return n;
 }
 
-static inline void service_kept(struct service_cpt *sc, int64_t bytes)
-{
-	atomic_store_explicit(
-		&sc->kept_bytes,
-		atomic_load_explicit(&sc->kept_bytes, memory_order_relaxed) +
-			(uint64_t)bytes,
-		memory_order_relaxed);
-	stat_now(sc->shard, RPC_STAT_answers_kept_bytes, bytes);
-}
-
 static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 {
 	uint64_t n = 0;
@@ -306,18 +138,6 @@ static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
 		n += atomic_load_explicit(&svc->cpt[i].held,
 					  memory_order_relaxed);
 	return n;
-}
-
-/* The law of shares twice: the host has its share of all, and the client its
- * share of what the host may have as things are. */
-static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
-				  uint64_t max, uint64_t n)
-{
-	uint64_t left = used < max ? max - used : 0;
-	uint64_t most = host + (left > host ? (left - host) / 2 : 0);
-
-	return share_allows(host, used, max, n) &&
-	       share_allows(client, host, most, n);
 }
 
 /* Of this many times the configured limits: one client alone, on one host
@@ -374,12 +194,7 @@ void services_forget(struct shard *s, const struct export *e);
  * each), is gone without a word: conf.gone. */
 void services_gone(struct shard *s, const struct ulnet_id *client,
 		   uint64_t opened);
-/* Something of @sc has ended that its end may have waited for. */
-void service_cpt_settled(struct service_cpt *sc);
 /* A lost request was answered. Any thread; may free @svc. */
 void service_unref(struct ulrpc_service *svc);
-
-/* May one more line be logged about something that strangers can cause? */
-bool service_may_log(struct service_cpt *sc);
 
 #endif
