@@ -595,6 +595,15 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		client_on_connected(c, forgotten);
 }
 
+/* Will it be of use to try again? A server that has had us as its client takes
+ * us for another one with our id, as long as it believes in that one: two
+ * keepalives. */
+static bool is_final(const struct import *imp, const struct wire_connected *m)
+{
+	return m->status == WIRE_OK || m->status == WIRE_VERSION_UNKNOWN ||
+	       (m->status == WIRE_REFUSED && !imp->knows_server);
+}
+
 static void on_connected(struct import *imp, const struct wire_connected *m)
 {
 	if (imp->fsm.state != IMPORT_CONNECTING)
@@ -606,8 +615,7 @@ static void on_connected(struct import *imp, const struct wire_connected *m)
 	stat_count(imp->shard, RPC_STAT_connections_refused);
 	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
-	if (m->status == WIRE_OK || m->status == WIRE_REFUSED ||
-	    m->status == WIRE_VERSION_UNKNOWN) {
+	if (is_final(imp, m)) {
 		import_log(imp, "the server refuses us");
 		import_tell_all(imp, client_on_refused);
 	}

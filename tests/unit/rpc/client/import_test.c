@@ -217,6 +217,28 @@ Test(import, that_is_refused_ends_its_calls)
 	rig_close(&g);
 }
 
+/* By a server that has had it as its client: which takes somebody else for that
+ * one, for a while. */
+Test(import, that_is_refused_later_waits)
+{
+	rig_open(&g);
+	call(&g, &n, 1000000);
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	g.fake->forgets = true;
+	g.fake->alive_status = WIRE_NOT_CONNECTED;
+	g.fake->connect_status = WIRE_REFUSED;
+	g.fake->call_status = WIRE_NOT_CONNECTED;
+	call(&g, &n, 10000000);
+	run(&g, 2 * SEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_geq(g.fake->connects, 3);
+	g.fake->connect_status = g.fake->call_status = WIRE_OK;
+	run(&g, 2 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* It may be about to start: calls wait for it, but for those that want no
  * retries. */
 Test(import, waits_for_a_service_that_is_not_there_yet)
