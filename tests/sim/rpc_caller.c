@@ -190,7 +190,8 @@ static uint32_t some_delay(struct run *r)
 		(uint32_t)rnd(r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000);
 
 	/* After a while, when it is known how long calls take. */
-	if (r->weather == WEATHER_SLOW && r->left < CALLS / 2 && !r->healed)
+	if ((r->weather == WEATHER_SLOW || r->weather == WEATHER_FAIR) &&
+	    r->left < CALLS / 2 && !r->healed)
 		us *= 10;
 	return us;
 }

@@ -33,12 +33,13 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
 	if (chance(r, 30))
 		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
-	link_faults(r->sim, r->harsh, &l);
+	if (r->weather != WEATHER_FAIR)
+		link_faults(r->sim, r->harsh, &l);
 	if (r->weather == WEATHER_DELAYED && chance(r, 30))
 		l.latency = rnd(r, 3 * SEC);
 	if (r->weather == WEATHER_ONE_WAY && chance(r, 30))
 		l.loss = LNET_SIM_ALWAYS;
-	if (chance(r, 30))
+	if (r->weather != WEATHER_FAIR && chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
 	/* Copies that outlive their connection, and the server. */
 	if (r->late) {
@@ -69,6 +70,7 @@ static void cut(struct run *r)
 {
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
 
+	tally_count(r, CONNECTION_CUT);
 	lnet_sim_cut(r->sim, &a, &b);
 }
 
@@ -293,6 +295,11 @@ void fault_one(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
+	if (r->weather == WEATHER_FAIR) {
+		if (m->rpc)
+			toggle_client(r, m);
+		return;
+	}
 	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 13)) {
 	case 0:
 		crash(r, m);
@@ -335,6 +342,8 @@ void fault_outside(struct run *r)
 {
 	struct member *m = some_member(r);
 
+	if (r->weather == WEATHER_FAIR)
+		return;
 	switch (rnd(r, 6)) {
 	case 0:
 		crash(r, m);

@@ -28,6 +28,7 @@ enum weather {
 	WEATHER_SLOW,	 /* services take ten times as long as they used to */
 	WEATHER_CROWDED, /* many calls at once */
 	WEATHER_FICKLE,	 /* callers change their minds */
+	WEATHER_FAIR,	 /* no faults; but slow services, and many calls */
 	WEATHERS
 };
 
@@ -86,6 +87,7 @@ struct test_call {
 	bool waiting;	     /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
 	bool given_up;	  /* some time ago, and its server has been told */
+	bool stalled;	  /* its service did not wait for its handler */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
@@ -128,6 +130,7 @@ struct test_method {
 struct store {
 	unsigned int number; /* of this run; 0: the service has none */
 	uint8_t incarnation[16];
+	const struct lnet_sim *sim;
 	struct stored *first;
 };
 
@@ -173,6 +176,7 @@ struct job {
 	unsigned int life;  /* of its node */
 	enum job_store store;
 	unsigned int store_number;
+	uint64_t store_until; /* ns: the record is of no use after that */
 	struct ulrpc_record record;
 	bool delayed;	    /* the clock has it */
 	bool blocked;	    /* a worker has it, which waits */
@@ -359,6 +363,7 @@ enum happening {
 	CALL_IS_CANCELED,
 	NI_IS_DOWN,
 	PARTITION,
+	CONNECTION_CUT,
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
 	COMMIT_IS_LOST,
@@ -371,6 +376,9 @@ void tally_count(struct run *r, enum happening what);
 void tally_end(struct run *r, const struct ulrpc_outcome *o);
 /* What RPC has counted on a node, where it is about to end. */
 void tally_rpc(struct member *m);
+/* At the end. Violation: connections were lost, or calls sent again, in a run
+ * without faults. */
+void tally_check(const struct run *r);
 
 /* ---- rpc_audit.c ---- */
 

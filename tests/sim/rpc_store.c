@@ -10,6 +10,7 @@
 struct stored {
 	struct stored *next;
 	uint8_t key[ULRPC_RECORD_KEY];
+	uint64_t until; /* ns: it is of no use after that */
 	size_t length;
 	uint8_t value[];
 };
@@ -29,22 +30,24 @@ void store_free(struct store *s)
 void store_make(struct run *r, struct store *s)
 {
 	store_free(s);
+	s->sim = r->sim;
 	s->number = ++r->nstores;
 	for (unsigned int i = 0; i < sizeof(s->incarnation); i++)
 		s->incarnation[i] = (uint8_t)rnd(r, 256);
 	s->incarnation[0] |= 1;
 }
 
-static struct stored **store_find(struct store *s, const void *key)
+static struct stored **store_find(const struct store *s, const void *key)
 {
-	struct stored **at = &s->first;
+	struct stored **at = (struct stored **)&s->first;
 
 	while (*at && memcmp((*at)->key, key, ULRPC_RECORD_KEY) != 0)
 		at = &(*at)->next;
 	return at;
 }
 
-static void store_put(struct store *s, const struct ulrpc_record *record)
+static void store_put(struct store *s, const struct ulrpc_record *record,
+		      uint64_t until)
 {
 	struct stored *x = malloc(sizeof(*x) + record->length), **at;
 
@@ -53,6 +56,7 @@ static void store_put(struct store *s, const struct ulrpc_record *record)
 	memcpy(x->key, record->key, ULRPC_RECORD_KEY);
 	memcpy(x->value, record->value, record->length);
 	x->length = record->length;
+	x->until = until;
 	at = store_find(s, x->key);
 	x->next = *at ? (*at)->next : NULL;
 	free(*at);
@@ -61,9 +65,10 @@ static void store_put(struct store *s, const struct ulrpc_record *record)
 
 int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 {
-	const struct stored *x = *store_find(arg, key);
+	const struct store *s = arg;
+	const struct stored *x = *store_find(s, key);
 
-	if (!x)
+	if (!x || x->until < lnet_sim_now(s->sim))
 		return -ENOENT;
 	*value_p = malloc(x->length);
 	if (!*value_p)
@@ -110,6 +115,10 @@ void store_begin(struct job *j)
 	if (rc && rc != -EMSGSIZE)
 		lnet_sim_fail(sim, "node %u: call %lu cannot be recorded: %d",
 			      j->m->index, (unsigned long)b->id, rc);
+	if (!rc && j->record.keep != ULRPC_NEVER)
+		j->store_until = lnet_sim_now(sim) + j->record.keep * US;
+	else
+		j->store_until = UINT64_MAX;
 	if (rc || b->disk_full)
 		store_fails(j, rc ? rc : -ENOSPC);
 	else if (b->stores_first)
@@ -127,7 +136,7 @@ void store_commit(struct job *j)
 	execute(j->m->run->calls[j->body.id - 1], j->m);
 	/* Its service has ended, and the next one has another store. */
 	if (store_of(j)->number == j->store_number)
-		store_put(store_of(j), &j->record);
+		store_put(store_of(j), &j->record, j->store_until);
 }
 
 int store_end(struct job *j, int status)

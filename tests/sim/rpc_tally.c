@@ -24,6 +24,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[CALL_IS_CANCELED] = "a call is canceled",
 	[NI_IS_DOWN] = "an interface goes down",
 	[PARTITION] = "a partition begins",
+	[CONNECTION_CUT] = "connections are cut",
 	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
 	[STORE_IS_LOST] = "a durable service loses its store",
 	[COMMIT_IS_LOST] = "a transaction ends with its process",
@@ -57,6 +58,27 @@ void tally_rpc(struct member *m)
 		for (unsigned int k = 0; k < RPC_STATS_NOW; k++)
 			m->run->tally->counts[k] += counts[k];
 	}
+}
+
+/* Who is refused may try again; who is slow is waited for. */
+void tally_check(const struct run *r)
+{
+	const uint64_t *counts = r->tally->counts;
+	uint64_t refused = counts[RPC_STAT_requests_unroomed] +
+			   counts[RPC_STAT_requests_hopeless] +
+			   counts[RPC_STAT_requests_overdue];
+
+	if (r->weather != WEATHER_FAIR)
+		return;
+	if (counts[RPC_STAT_connections_lost])
+		lnet_sim_fail(r->sim, "without faults %lu connections were lost",
+			      (unsigned long)counts[RPC_STAT_connections_lost]);
+	if (counts[RPC_STAT_calls_repeated] > refused)
+		lnet_sim_fail(r->sim,
+			      "without faults %lu calls were sent again, and "
+			      "%lu were refused",
+			      (unsigned long)counts[RPC_STAT_calls_repeated],
+			      (unsigned long)refused);
 }
 
 void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
