@@ -506,6 +506,7 @@ static int client_open(struct load *l)
 	conf.service = l->conf.service;
 	conf.inflight_max = l->conf.inflight;
 	conf.batch_max = l->conf.batch;
+	conf.retry = l->conf.retry;
 	/* Without memory statistics have its number. */
 	(void)ulrpc_method_declare(l->rpc, l->conf.method);
 	return ulrpc_client_open(l->rpc, &conf, &l->client);

@@ -44,6 +44,7 @@ struct load_conf {
 		      * call begins when one has ended */
 	uint64_t deadline; /* us, of each call */
 	enum ulrpc_semantics semantics;
+	const struct ulrpc_retry *retry; /* NULL: the default */
 	uint64_t seed;
 	void (*ended)(
 		void *arg); /* once, in a turn of the CPT: there is no call

@@ -36,6 +36,8 @@ static const char help[] =
 	"  --batch N           calls that may travel in one message (256)\n"
 	"  --deadline T        of each call (5 s)\n"
 	"  --grace T           for calls under way when a signal comes (1 s)\n"
+	"  --retry P[:N]       full (default), equal, mad or none; at most N "
+	"times\n"
 	"  --semantics S       idempotent (default), at-most-once or "
 	"exactly-once\n"
 	"what:\n"
@@ -82,6 +84,7 @@ enum {
 	OPT_BATCH,
 	OPT_DEADLINE,
 	OPT_GRACE,
+	OPT_RETRY,
 	OPT_SEMANTICS,
 	OPT_SIZE,
 	OPT_BULK_READ,
@@ -110,6 +113,7 @@ static const struct option options[] = {
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "deadline", required_argument, NULL, OPT_DEADLINE },
 	{ "grace", required_argument, NULL, OPT_GRACE },
+	{ "retry", required_argument, NULL, OPT_RETRY },
 	{ "semantics", required_argument, NULL, OPT_SEMANTICS },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "bulk-read", required_argument, NULL, OPT_BULK_READ },
@@ -197,6 +201,48 @@ static int take_semantics(const char *arg, enum ulrpc_semantics *semantics_p)
 			  "expected");
 }
 
+static int bad_retry(const char *arg)
+{
+	return option_bad(WHO, "retry", arg,
+			  "full, equal, mad and none are expected, and the "
+			  "number of retries behind a colon");
+}
+
+static bool retries_parse(const char *text, uint32_t *max_p)
+{
+	char *end;
+	unsigned long max = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || max >= ULRPC_RETRIES_ANY)
+		return false;
+	*max_p = (uint32_t)max;
+	return true;
+}
+
+/* POLICY[:MAX] */
+static int take_retry(struct rpcping_options *o, const char *arg)
+{
+	static const char *const names[] = {
+		[ULRPC_BACKOFF_FULL] = "full",
+		[ULRPC_BACKOFF_EQUAL] = "equal",
+		[ULRPC_BACKOFF_MAD] = "mad",
+		[ULRPC_BACKOFF_NONE] = "none",
+	};
+	struct ulrpc_retry retry = { .max = ULRPC_RETRIES_ANY };
+	size_t length = strcspn(arg, ":");
+
+	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == length &&
+		    !strncmp(arg, names[i], length))
+			retry.policy = (enum ulrpc_backoff)i;
+	if (!retry.policy ||
+	    (arg[length] && !retries_parse(arg + length + 1, &retry.max)))
+		return bad_retry(arg);
+	o->retry = retry;
+	o->load.retry = &o->retry;
+	return 0;
+}
+
 static int take_amount(struct rpcping_options *o, int option, const char *arg)
 {
 	struct load_conf *l = &o->load;
@@ -219,6 +265,8 @@ static int take_amount(struct rpcping_options *o, int option, const char *arg)
 		return option_time(WHO, "deadline", arg, 1, &l->deadline);
 	case OPT_GRACE:
 		return option_time(WHO, "grace", arg, 0, &o->grace);
+	case OPT_RETRY:
+		return take_retry(o, arg);
 	case OPT_SEMANTICS:
 		return take_semantics(arg, &l->semantics);
 	}

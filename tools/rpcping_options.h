@@ -20,6 +20,7 @@ struct rpcping_options {
 	struct node_options node;
 	struct load_conf load; /* the same for all targets, without what they
 				* are and who is told of the end */
+	struct ulrpc_retry retry; /* load.retry, unless that is NULL */
 	struct target *targets;
 	unsigned int ntargets;
 	uint64_t interval; /* us between live lines */

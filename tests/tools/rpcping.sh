@@ -84,6 +84,7 @@ for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
 	'--batch 257' '--deadline 0' '--deadline 1.2.3' '--size 983041' '--size 1T' \
 	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
 	'--delay x' '--grace -1' '--progress 0' '--progress 1000' '--semantics twice' \
+	'--retry some' '--retry full:x' '--retry :1' '--retry none:' '--retry mad:-1' \
 	'--interval 0' '--port 65536' '--cpts 17' \
 	'--accept some' '--log x'; do
 	run 2 "$rpcping" $args "$server"
@@ -173,6 +174,9 @@ done
 for semantics in idempotent at-most-once exactly-once; do
 	json 0 '$j->{calls} == 50' --count 50 --semantics "$semantics" "$server"
 done
+for retry in full equal mad none full:0 mad:3 none:4000000; do
+	json 0 '$j->{calls} == 50' --count 50 --retry "$retry" "$server"
+done
 json 0 '$j->{calls} > 0 && $j->{seconds} >= 0.2' --time 0.2 --warmup 100ms \
 	"$server"
 json 0 '$j->{calls} == 50 && $j->{seconds} >= 0.48' --rate 100 --count 50 \
@@ -181,6 +185,10 @@ json 0 '$j->{calls} == 4096' --count 4k --inflight 256 --poll "$server"
 ping 0 --count 10 --service echo --method Raw 12345-127.0.0.2@tcp
 # Of a service that it does not know there is nothing to verify.
 ping 1 --count 1 --service other --method M --deadline 0.3 "$server"
+has err "^rpcping: $server: a call was lost: no service; certainly not executed"
+# Nor is it waited for.
+json 1 '$j->{lost} == 1 && $j->{seconds} < 10' --count 1 --service other --method M \
+	--deadline 1h --retry none:0 "$server"
 has err "^rpcping: $server: a call was lost: no service; certainly not executed"
 
 # ---- output ----
