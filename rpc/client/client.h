@@ -2,8 +2,9 @@
 /*
  * A client: a service of an import's node, with the calls that wait to be sent
  * there. Calls made in one turn travel together at its end, in as few messages
- * as can carry them. As many as are under way go before that: so messages grow
- * with the queue, and the server is busy with some while others are being made.
+ * as can carry them. When as many calls wait as are under way, they are sent
+ * before the turn ends: so messages grow with the queue, and the server is busy
+ * with some calls while others are being made.
  *
  * Owner: the CPT of the import.
  */

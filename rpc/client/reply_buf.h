@@ -3,17 +3,20 @@
  * Memory where the replies of a parcel land, and the match entries by which
  * LNet finds it.
  *
- * A parcel of one call with a short reply takes a buffer that its import keeps
- * attached, if there is one, and gives it back, as long as there is room in it
- * for another: setting up a match entry, and taking it down, costs as much as
- * the rest of receiving the reply. Each message lands behind the one before it,
- * so none is written over what somebody still reads, not even by a copy that
- * comes late, or that stopped halfway on a connection that was lost. Such a
- * copy still finds the buffer, with the parcel that has it then or with none,
- * and is told from what that waits for by the numbers of calls.
+ * To set up a match entry and to take it down costs as much as the rest of
+ * receiving a reply. So an import keeps buffers attached: a parcel of one call
+ * with a short reply takes one of them, if there is one, and gives it back as
+ * long as it has room for another reply.
  *
- * A buffer is given back only by the arrival of the reply that the parcel
- * waited for: one whose reply may still come would be used up by it.
+ * Each message lands behind the one before it. So no message is written over
+ * one that somebody still reads, even if it is a late copy, or one that stopped
+ * halfway on a connection that was lost. A late copy still finds the buffer,
+ * which by then may belong to another parcel or to none; the numbers of the
+ * calls in it show that this parcel does not wait for it.
+ *
+ * A parcel gives its buffer back only when the reply that it waited for has
+ * arrived. Otherwise the reply might still come, and use up the buffer of the
+ * next parcel.
  *
  * All other parcels have buffers of their own.
  *

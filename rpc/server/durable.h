@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Services that remember beyond their own end which requests they have
- * executed: with the effects of a request its handler stores, in the same
- * transaction, what the reply is (ulrpc_request_record(3)), under the client's
- * id and the slot of the call. So a client that has lost its server sends the
- * call again, to whoever has the store now, and is answered from there.
+ * executed. In the transaction with the effects of a request, its handler also
+ * stores the reply (ulrpc_request_record(3)), under the client's id and the
+ * slot of the call. A client that has lost its server sends the call again to
+ * the server that has the store now, which answers from there.
  *
- * Of each key of a store one request is under way at most: the record of an
- * older one, which its client has given up, might replace that of a newer one
- * otherwise. These keys are in a table behind a lock, because a client may come
- * back by way of another CPT, and a request that is lost ends on any thread. It
- * may end after its service, when another one has the store, and even after
- * RPC: the table is there as long as one of them is.
+ * Of each key of a store at most one request is under way. Otherwise the record
+ * of an older request, which its client has given up, might replace the record
+ * of a newer one. The keys of requests under way are in a table behind a lock,
+ * because a client may come back by way of another CPT, and a request that is
+ * lost ends on any thread. Such a request may end after its service, when
+ * another service has the store, and even after RPC: the table lives as long as
+ * any of them.
  *
  * Only requests of methods that are to be executed exactly once have anything
  * to do with this.

@@ -6,18 +6,19 @@
  * when it has made room.
  *
  * The record of the call owns the body (record.h), so there is one for each
- * slot of a connection at most, and what they take is the client's share
- * (service.h) of what the service may hold. The reply that says where the body
- * is, is kept as long, of whatever method it is. It is held until the first of
- * these:
+ * slot of a connection at most, and their memory is within the client's share
+ * (service.h) of what the service may hold. The short reply that says where the
+ * body is stays in the record as long as the body, whatever the method is. The
+ * body is held until the first of these:
  * - a PUT of nothing to its match value: the client has it, or does not want
  *   it;
  * - the call is over for the client: acknowledged, canceled, or replaced in its
  *   slot;
  * - the caller's deadline, if there is one;
  * - the connection ends, or the service does.
- * It is there for any number of GETs until then, as a GET or its REPLY may be
- * lost. Memory is given back when no REPLY is being sent from it.
+ * Until then the body can be got any number of times, because a GET or its
+ * REPLY may be lost. Its memory is given back when no REPLY is being sent from
+ * it.
  *
  * A service that stops waits for bodies that nobody has got yet, as it does for
  * replies.

@@ -7,13 +7,15 @@
  * that, as long as their records have it (record.h), whatever became of its
  * delivery.
  *
- * What clients do not take, or do not acknowledge, fills no memory. The bytes
- * of replies count as held by the service, and by the client, which so has
- * fewer requests taken (struct share); and no request is taken without room for
- * its reply, as long as that may be. So what was executed is never given up for
- * room. Refusals of what never had room have a limit of their own, so that they
- * are in nobody's way: queue_bytes_max on each CPT, and of that each host has
- * its share, connected or not. More are given up, and counted.
+ * Clients that do not take replies, or do not acknowledge them, cannot fill the
+ * memory. The bytes of replies count as held by the service and by the client,
+ * so that fewer requests of this client are taken (struct share). A request is
+ * taken only if there is room for the longest reply that it may have, so the
+ * reply of a request that was executed is never given up for want of room.
+ * Refusals of requests that had no room have a limit of their own, and so are
+ * in nobody's way: queue_bytes_max on each CPT, of which each host has its
+ * share, whether it is connected or not. Refusals beyond that are given up, and
+ * counted.
  *
  * Owner: CPT.
  */

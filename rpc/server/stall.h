@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handlers that make no progress. If a service says how long a handler may be
- * without any (service_conf.stalled), a request whose handler was longer, with
- * neither ulrpc_progress() nor a segment of bulk moved, is stalled: its client
- * is not told any more that the request is being served (extend.h), and when
- * what the client was told before is over, and it asks, it is told that, as
- * WIRE_STALLED, and the request is canceled. Progress until then makes all good.
+ * Handlers that make no progress. A service may limit the time for which a
+ * handler makes none (service_conf.stalled). Progress is ulrpc_progress(), or a
+ * segment of bulk that was moved. A request whose handler has been without for
+ * that long is stalled: its client gets no more extensions (extend.h). When the
+ * last extension is over, and the client asks, the answer is WIRE_STALLED, and
+ * the request is canceled. If the handler makes progress before that, the
+ * request is not stalled any more.
  *
- * The CPT looks for progress STALL_LOOKS times in that time, so that the
- * handler needs no clock.
+ * The CPT looks for progress STALL_LOOKS times in the time of the limit, so
+ * that the handler needs no clock.
  *
  * Owner: CPT.
  */

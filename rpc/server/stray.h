@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What came to another CPT than the one that knows its connection: a copy of it
- * goes there, and comes back when it is done with, for who passed it on to
- * count how many are under way. Knows nothing of what it says.
+ * Messages that came to another CPT than the one that knows their connection. A
+ * copy of the message goes to the right CPT and comes back when that is done
+ * with it, so that the first CPT can count its copies under way. Knows nothing
+ * of what messages say.
  *
- * Strangers can have as many messages passed on as they like. So there is a
- * limit to what may be under way from each CPT, and each NID that messages come
- * from has its share of it (party.h): who uses that up has his messages
- * dropped, or refused, and nobody else waits. Messages as they came and what is
- * left of them without their bodies have limits of their own: so there is room
- * to refuse what there is no room for.
+ * Anybody can send messages to the wrong CPT. So what each CPT may have under
+ * way is limited, and each NID that messages come from has its share of that
+ * (party.h): if a NID has used up its share, its messages are dropped or
+ * refused, and nobody else waits. Whole messages, and messages without their
+ * bodies, have limits of their own, so that there is room to refuse a message
+ * that there is no room for.
  */
 #ifndef RPC_STRAY_H
 #define RPC_STRAY_H

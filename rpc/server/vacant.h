@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals whose service has gone, or is not there yet again. What comes for it
- * is told that there is no such service, and so is certainly not executed; who
- * hears that may ask for it by its name. Takes little memory for each portal on
- * each CPT, and of each message only what it needs. Of the answers that may be
- * on their way each NID has its share (party.h): who takes none is not answered
- * any more, and everybody else is.
+ * Portals whose service has gone, or has not come back yet. Requests for the
+ * service are answered that there is no such service, and so are certainly not
+ * executed; their client may then look for the service by its name. Each portal
+ * takes little memory on each CPT, and of each message only as much is read as
+ * the answer needs. The answers on their way are limited, and each NID has its
+ * share (party.h): a NID that takes no answers gets no more of them, and all
+ * others still do.
  *
  * Thread: owner (the CPT).
  */
