@@ -481,8 +481,10 @@ static bool random_frame(struct fx *fx, struct stranger *s, unsigned int k,
 	s->swap = hostile_random(state) % 4 == 0;
 	s->version = 2 + hostile_random(state) % 3;
 	fd = stranger_open(s, SOCK_CONTROL);
-	if (!expect(fx, fd >= 0))
+	if (!expect(fx, fd >= 0)) {
+		printf("  round %u: %s\n", k, strerror(-fd));
 		return false;
+	}
 	while (k % 3 && n < 1000)
 		n += good_frame(s, 0, buf + n);
 	if (k % 3)

@@ -10,7 +10,9 @@
 #include "lnd/socklnd/sock.h"
 #include "tests/lnd/behaviour.h"
 
-#define PATIENCE 20 /* s */
+/* Sockets have this as their timeout, in s. Calls that have one fail with EINTR
+ * when the process was stopped and goes on, as under a debugger. */
+#define PATIENCE 20
 #define SINK	 272
 
 static uint32_t addr_of(const struct ulnet_nid *nid)
@@ -47,17 +49,22 @@ void stranger_fini(struct stranger *s)
 	free(s->buf);
 }
 
-static int patient_socket(const struct ulnet_nid *nid, uint16_t port)
+static void be_patient(int fd)
+{
+	struct timeval patience = { .tv_sec = PATIENCE };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 {
 	struct sockaddr_in at = sock_addr(addr_of(nid), port);
-	struct timeval patience = { .tv_sec = PATIENCE };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
 		return fd;
 	close(fd);
@@ -67,12 +74,14 @@ static int patient_socket(const struct ulnet_nid *nid, uint16_t port)
 int stranger_connect(struct stranger *s)
 {
 	struct sockaddr_in to = sock_addr(addr_of(&s->to), s->port);
-	int fd = patient_socket(&s->nid, 0);
+	int fd = bound_socket(&s->nid, 0);
 
 	if (fd < 0)
 		return fd;
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0) {
+		be_patient(fd);
 		return fd;
+	}
 	close(fd);
 	return -errno;
 }
@@ -80,9 +89,10 @@ int stranger_connect(struct stranger *s)
 int stranger_listen(struct stranger *s)
 {
 	forget_call(s);
-	s->listener = patient_socket(&s->nid, s->port);
+	s->listener = bound_socket(&s->nid, s->port);
 	if (s->listener < 0)
 		return s->listener;
+	be_patient(s->listener);
 	return listen(s->listener, 100) ? -errno : 0;
 }
 
@@ -90,15 +100,14 @@ int stranger_listen(struct stranger *s)
  * a word. */
 static int accept_next(struct stranger *s)
 {
-	struct timeval patience = { .tv_sec = PATIENCE };
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = (int)TEMP_FAILURE_RETRY(
+		accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
 	uint8_t first;
 
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (recv(fd, &first, 1, MSG_PEEK) == 1)
+	be_patient(fd);
+	if (TEMP_FAILURE_RETRY(recv(fd, &first, 1, MSG_PEEK)) == 1)
 		return fd;
 	close(fd);
 	return -ENOMSG;
@@ -143,7 +152,7 @@ bool say(int fd, const void *buf, size_t len)
 	const uint8_t *p = buf;
 
 	while (len) {
-		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(fd, p, len, MSG_NOSIGNAL));
 
 		if (n < 0)
 			return false;
@@ -158,7 +167,7 @@ int hear(int fd, void *buf, size_t len)
 	uint8_t *p = buf;
 
 	while (len) {
-		ssize_t n = recv(fd, p, len, 0);
+		ssize_t n = TEMP_FAILURE_RETRY(recv(fd, p, len, 0));
 
 		if (n < 0 && errno == EAGAIN)
 			return -ETIMEDOUT;
@@ -176,7 +185,7 @@ bool hear_end(int fd)
 	ssize_t n;
 
 	do {
-		n = recv(fd, any, sizeof(any), 0);
+		n = TEMP_FAILURE_RETRY(recv(fd, any, sizeof(any), 0));
 	} while (n > 0);
 	return n == 0 || errno != EAGAIN;
 }
