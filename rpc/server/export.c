@@ -327,14 +327,14 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 {
 	bool same = c->client == e->client;
 
-	if (!same && !export_is_of(e, &ev->initiator, &ev->source)) {
+	if (!same && e->used && !export_is_of(e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
 		if (out->retry_after) {
 			say_taken(x, e, ev);
 			return WIRE_REFUSED;
 		}
 	}
-	if (same ? c->epoch < e->epoch : c->client == e->former)
+	if (same ? c->epoch < e->epoch : e->used && c->client == e->former)
 		return WIRE_STALE_EPOCH;
 	if (!same) {
 		*former_p = e->client;

@@ -14,6 +14,9 @@
  * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
  * - another handle, from another process (NID or pid), while the one that has
  *   the connection is heard: REFUSED, for an id is one process';
+ *   (of both, nothing holds against a connection that no message has named yet:
+ *   what made that may have been a late copy of a Connect, and who connects now
+ *   the client;)
  * - another handle: the old connection is given up for a new one, for a process
  *   has one to each server, and this may be the next process.
  *
@@ -58,6 +61,7 @@ struct export
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 	bool known;		/* in the tables */
+	bool used;		/* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
 };
 
@@ -112,6 +116,7 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 		     !lnet_nid_eq(&e->peer.nid, &initiator->nid)) &&
 	    !export_is_of(e, initiator, source))
 		return NULL;
+	e->used = true;
 	e->heard = now;
 	x->heard = now;
 	return e;

@@ -107,6 +107,7 @@ Test(export, another_handle_replaces)
 	cr_assert_not(a.control.connected.reconnected);
 	cr_assert_neq(a.connection, connection);
 	cr_assert_eq(exports(&g)->table.used, 1);
+	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
 	a.connection = connection;
 	a.client = client;
 	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
@@ -115,6 +116,40 @@ Test(export, another_handle_replaces)
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
+}
+
+/* A Connect of a process before arrives late, and takes the connection: the
+ * client has it again when it connects, from wherever that is. */
+Test(export, a_copy_is_no_client)
+{
+	struct serve_rig g;
+	uint64_t client, connection;
+
+	for (unsigned int moves = 0; moves < 2; moves++) {
+		struct stranger *now = moves ? &b : &a;
+
+		rig_of_one(&g, 4, NULL);
+		stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+		memcpy(b.client_id, a.client_id, sizeof(b.client_id));
+		client = a.client;
+		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		a.client++;
+		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		now->client = client;
+		now->epoch = 2;
+		cr_assert_eq(stranger_connect(now)->status, WIRE_OK);
+		cr_assert_not(now->control.connected.reconnected);
+		cr_assert_eq(stranger_keepalive(now), WIRE_OK);
+		/* Another copy does no harm. */
+		connection = now->connection;
+		a.client = client + 1;
+		cr_assert_neq(stranger_connect(&a)->status, WIRE_OK);
+		now->client = client;
+		now->connection = connection;
+		cr_assert_eq(stranger_keepalive(now), WIRE_OK);
+		serve_fini(&g);
+	}
 }
 
 /* Who has some handles can guess no other one. */
