@@ -91,6 +91,7 @@ unit_tests += %D%/unit/rpc/slow_pair_test
 unit_tests += %D%/unit/rpc/durable_bulk_test
 unit_tests += %D%/unit/rpc/durable_pair_test
 unit_tests += %D%/unit/rpc/pair_test
+unit_tests += %D%/unit/rpc/progress_pair_test
 unit_tests += %D%/unit/rpc/crc32c_test
 unit_tests += %D%/unit/rpc/text_test
 unit_tests += %D%/unit/rpc/trace_test

@@ -257,6 +257,26 @@ enum ulrpc_semantics {
 #define ULRPC_TRACE_SIZE 56 /* bytes of a trace's context, as text, with its
 			     * terminator */
 
+/* What the server is doing with a call that takes longer than expected. */
+enum ulrpc_stage {
+	ULRPC_STAGE_QUEUED,    /* the call waits for a worker */
+	ULRPC_STAGE_THROTTLED, /* rules of the service hold it back */
+	ULRPC_STAGE_RUNNING,   /* its handler has been called */
+	ULRPC_STAGE_BULK,      /* the same, and bulk data is being moved */
+};
+
+struct ulrpc_call_progress {
+	enum ulrpc_stage stage;
+	uint32_t position; /* QUEUED: so many calls are before it */
+	uint32_t permille; /* of the work is done, as the handler says; 0 .. 1000:
+			    * ulrpc_progress() */
+};
+
+/* Called on the CPT of the client as often as the server says that the call
+ * takes longer, which is seldom, and perhaps never; not after the end. */
+typedef void (*ulrpc_progress_fn)(void *arg,
+				  const struct ulrpc_call_progress *progress);
+
 struct ulrpc_call_conf {
 	uint64_t deadline; /* us from now; not 0; ULRPC_NEVER: none, which is to
 			    * be said */
@@ -273,6 +293,8 @@ struct ulrpc_call_conf {
 	const char *trace; /* W3C's "traceparent", for the service; copied;
 			    * NULL: none */
 	const struct ulrpc_retry *retry; /* copied; NULL = the client's */
+	ulrpc_progress_fn progress;	 /* NULL: nobody wants to know */
+	void *progress_arg;
 };
 
 /* @reply, of @length bytes, ends with the call; NULL without a reply. */

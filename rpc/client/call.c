@@ -780,6 +780,9 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
 	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
 	call->reply_limit = conf->reply_limit;
+	call->progress = conf->progress;
+	if (unlikely(conf->progress))
+		call->progress_arg = conf->progress_arg;
 	call->nbulks = (uint8_t)conf->nbulks;
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;

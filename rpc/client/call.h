@@ -137,6 +137,8 @@ struct ulrpc_call {
 	void *arg;
 	uint32_t reply_limit; /* of what is fetched; 0: ULRPC_BODY_MAX */
 	struct fetch *fetch;  /* FETCH */
+	ulrpc_progress_fn progress;
+	void *progress_arg; /* if there is progress */
 
 	uint64_t connecting, window; /* ns spent so far */
 	uint32_t paths;		     /* of the attempts before this one */

@@ -24,6 +24,24 @@ static struct ulrpc_call *extended(const struct import *imp,
 	return call;
 }
 
+static void tell(const struct ulrpc_call *call, const struct wire_extension *e)
+{
+	static const enum ulrpc_stage stages[] = {
+		[WIRE_QUEUED] = ULRPC_STAGE_QUEUED,
+		[WIRE_THROTTLED] = ULRPC_STAGE_THROTTLED,
+		[WIRE_RUNNING] = ULRPC_STAGE_RUNNING,
+		[WIRE_BULK] = ULRPC_STAGE_BULK,
+	};
+	const struct ulrpc_call_progress progress = {
+		.stage = e->state < ARRAY_SIZE(stages) ? stages[e->state]
+						       : ULRPC_STAGE_RUNNING,
+		.position = e->state == WIRE_QUEUED ? e->position : 0,
+		.permille = MIN(e->progress, 1000),
+	};
+
+	call->progress(call->progress_arg, &progress);
+}
+
 void extend_on_message(struct import *imp, const struct wire_extend *m)
 {
 	uint64_t now = shard_now(imp->shard);
@@ -46,5 +64,8 @@ void extend_on_message(struct import *imp, const struct wire_extend *m)
 			timeouts_advertised(&call->client->timeouts, e.extend);
 		call_extend(call,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
+		/* May do anything, but ends no call before its return. */
+		if (call->progress)
+			tell(call, &e);
 	}
 }
