@@ -165,9 +165,10 @@ static inline void import_heard(struct import *imp, uint64_t now)
 }
 /* A message of @epoch may not have been delivered: is the server there? */
 void import_doubt(struct import *imp, uint32_t epoch);
-/* A question about calls goes out, which a server that is there answers at once:
- * it counts as a probe. Attempts of these calls are to be answered @within ns: a
- * dead server is to be found out in not much more than that from now on. */
+/* A question about calls goes out, which a server that is there answers at
+ * once: so the question counts as a probe. Attempts of these calls are to be
+ * answered @within ns: from now on, a dead server is to be found out in not
+ * much more than that. */
 void import_asked(struct import *imp, uint32_t epoch, uint64_t within);
 /* A message that was sent at @sent, ns, was not delivered. */
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);

@@ -32,8 +32,8 @@
 #include "rpc/server/request.h"
 
 /* Holds a copy of @body, the reply to @r; when it is held no longer, the record
- * of @r, which is to keep the reply, is @then. Returns its match value; 0: there
- * is no room, or nobody to get it. */
+ * of @r, which is to keep the reply, is @then. Returns its match value; 0:
+ * there is no room, or nobody to get it. */
 uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 		       uint32_t length, enum record_state then);
 /* record_ops.body_let_go */

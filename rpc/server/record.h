@@ -108,8 +108,9 @@ struct records {
 	uint32_t used;	     /* chunks */
 	uint32_t kept;	     /* messages in replies */
 	struct list replies; /* record_reply.link, as they were kept */
-	struct list bodies;  /* record_body.link, by xid; each of a record that
-			      * is KEPT, so if there are any, there are replies */
+	struct list bodies;  /* record_body.link, by xid; each of a record
+			      * that is KEPT, so if there are any, there are
+			      * replies */
 	const struct record_ops *ops;
 	struct parties *parties; /* of chunks */
 	uint32_t slots;		 /* that there is a place for in chunks: all, or

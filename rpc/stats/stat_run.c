@@ -106,8 +106,8 @@ static struct stat_run *run_begin(struct stat_shard *st, enum stat_side side,
 	return run;
 }
 
-/* A time that few have: each of these is a run of its own, and the time is asked
- * for in no other. */
+/* A time that few have: each of these is a run of its own, and the time is
+ * asked for in no other. */
 static void run_rare(struct stat_run *run, unsigned int time, uint64_t took)
 {
 	run->how |= RUN_TIME(time);

@@ -173,8 +173,8 @@ struct letter {
 	struct packed body;
 };
 
-/* On success to be given back with packed_fini(). @m: NULL: the stub has no such
- * method. @conf: complete; NULL: what is usual for @m. */
+/* On success to be given back with packed_fini(). @m: NULL: the stub has none
+ * of that name. @conf: complete; NULL: what is usual for @m. */
 static int letter_init(struct letter *letter, const struct stub *stub,
 		       const struct stub_method *m,
 		       const ProtobufCMessage *request,

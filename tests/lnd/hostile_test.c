@@ -17,8 +17,8 @@ static const struct ulnet_tunable quick[] = { QUICK, { "sock_timeout", 60 } };
 static const struct ulnet_tunable hasty_tunables[] = { QUICK,
 						       { "sock_timeout", 2 } };
 
-/* Few messages, so that a stranger can have its share of them: half of 448. They
- * may come as slowly as the machine likes. */
+/* Few messages, so that a stranger can have its share of them: half of 448.
+ * They may come as slowly as the machine likes. */
 static void few_messages(struct ulnet_conf *conf, bool hasty)
 {
 	(void)hasty;

@@ -69,10 +69,10 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index);
 void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts);
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf);
 
-/* A service "test", whose methods are: echo and fail, which are answered inline;
- * work, by a worker; hold (inline) and park and low (a worker waits), answered
- * by serve_release(); full, which says that it is; again and hold_again, which
- * are idempotent. */
+/* A service "test", whose methods are: echo and fail, answered inline; work, by
+ * a worker; hold (inline) and park and low (a worker waits), answered by
+ * serve_release(); full, which says that it is; again and hold_again, which are
+ * idempotent. */
 struct ulrpc_service_conf serve_conf(struct serve_rig *g);
 void serve_start(struct serve_rig *g, const struct ulrpc_service_conf *conf);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls whose bulk is lost, for longer than their service waits for it: they are
- * executed once more if caller and method do not mind, and once if either does.
+ * Calls whose bulk is lost, for longer than their service waits for it: they
+ * are executed once more if caller and method do not mind, and once if either
+ * does.
  * Client and service are both real.
  */
 #include "tests/unit/rpc/serve_rig.h"
