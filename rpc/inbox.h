@@ -5,8 +5,13 @@
  * fit; then the buffer is posted again, at once, unless something in it is
  * still in use. Knows nothing of what the messages mean.
  *
+ * The buffers are nobody's share: a message is in one as long as it is read, or
+ * pinned. A quarter of them may be pinned; by whom does not matter, as whoever
+ * cannot pin copies.
+ *
  * The portal is lazy: while no buffer is posted, LNet holds what comes, within
- * the node's lazy_max and lazy_bytes_max.
+ * the node's lazy_max and lazy_bytes_max, of which each peer has its share; one
+ * that has used that up is not read from.
  *
  * Thread: owner (the CPT).
  */

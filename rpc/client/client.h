@@ -5,6 +5,8 @@
  * as can carry them. When as many calls wait as are under way, they are sent
  * before the turn ends: so messages grow with the queue, and the server is busy
  * with some calls while others are being made.
+ * How many calls wait is limited by nothing but their deadlines: they are the
+ * memory of whoever makes them.
  *
  * Owner: the CPT of the import.
  */

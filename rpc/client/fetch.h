@@ -9,6 +9,9 @@
  *	WAITING <-> FLYING -> LANDED -> OVER
  *	   `-----------`----------------'
  *
+ * A server can make each call that has a slot take memory, as much as its
+ * caller allows (ulrpc_call_conf.reply_limit), and no more.
+ *
  * The memory is not the user's. So a call can end at its deadline, whatever
  * LNet has still to do with it: the fetch is freed later.
  *

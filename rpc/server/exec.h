@@ -19,6 +19,10 @@
  * waits: then there is nothing better to do, and what is measured stays up to
  * date. A sixteenth of a request's time is left for its reply to travel.
  *
+ * No client has workers of its own: while nobody else waits, one may have all
+ * of them. Who comes then waits until the next one is free, whatever that
+ * client has queued: whose turn it is, the policy says (sched.h).
+ *
  * On virtual time workers are threads, too, in lockstep with the loops
  * (ulnet/thread.h), and so block as they do elsewhere. None is made before
  * something is to be run.

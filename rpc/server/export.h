@@ -20,6 +20,9 @@
  * - another handle: the old connection is given up for a new one, for a process
  *   has one to each server, and this may be the next process.
  *
+ * Of ulrpc_conf.exports_max each host has its share (party.h), and so it has of
+ * the records of calls (record.h).
+ *
  * Owner: the CPT that owns the NID which the Connect came from.
  */
 #ifndef RPC_EXPORT_H
