@@ -124,6 +124,7 @@ unit_tests += %D%/unit/rpc/server/skew_server_test
 unit_tests += %D%/unit/rpc/server/cancel_test
 unit_tests += %D%/unit/rpc/server/oversize_hold_test
 unit_tests += %D%/unit/rpc/server/stray_test
+unit_tests += %D%/unit/rpc/server/share_test
 unit_tests += %D%/unit/rpc/server/exec_test
 unit_tests += %D%/unit/rpc/server/extend_test
 unit_tests += %D%/unit/rpc/server/gate_test

@@ -150,7 +150,7 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 {
 	const struct ulrpc_service *svc = sc->service;
 
-	return service_allows(share->held.bytes, share->host->held.bytes,
+	return shares_allow(share->held.bytes, share->host->held.bytes,
 			      service_held_bytes(svc),
 			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
 			      bytes);
@@ -166,11 +166,11 @@ static inline bool service_is_full(const struct service_cpt *sc,
 	const struct held *mine = &share->held, *host = &share->host->held;
 	uint64_t used = service_held_bytes(svc);
 
-	return !service_allows(mine->requests + 1, host->requests,
+	return !shares_allow(mine->requests + 1, host->requests,
 			       service_held_requests(svc),
 			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
 			       1) ||
-	       (!service_allows(mine->bytes, host->bytes, used,
+	       (!shares_allow(mine->bytes, host->bytes, used,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
 				bytes) &&
 		(mine->bytes || used > service_kept_bytes(svc)));

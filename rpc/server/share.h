@@ -96,8 +96,8 @@ static inline void share_held(struct share *share, int requests, int64_t bytes,
 
 /* The law of shares twice: the host has its share of all, and the client its
  * share of what the host may have as things are. */
-static inline bool service_allows(uint64_t client, uint64_t host, uint64_t used,
-				  uint64_t max, uint64_t n)
+static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
+				uint64_t max, uint64_t n)
 {
 	uint64_t left = used < max ? max - used : 0;
 	uint64_t most = host + (left > host ? (left - host) / 2 : 0);
