@@ -86,8 +86,9 @@ struct ulrpc_conf {
 	enum ulrpc_backoff force_policy;
 	/* Who this node is to servers, also after a restart; all 0: random. Two
 	 * processes must not have the same: the second is refused. With it a
-	 * number that is higher at each start, so that servers do not take a
-	 * call for one of the process before: not 0. */
+	 * number that is higher at each start, such as the time in seconds, so
+	 * that servers do not take a call for one of the process before: not 0;
+	 * higher by one for each 2^32 calls that were made. */
 	uint8_t client_id[ULRPC_ID_SIZE];
 	uint32_t client_generation;
 	/* What strangers can make the node hold, each for one CPT: */
