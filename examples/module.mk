@@ -18,7 +18,7 @@ EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
 EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
 
 # A service that remembers beyond its own end what it has executed; shown by
-# demo_survive.sh, and tried by tests/tools/ledger.sh. Built with what is
+# demo_survive.sh, and tried by tests/install/ledger.sh. Built with what is
 # installed, and LMDB.
 EXTRA_DIST += %D%/ledger/Makefile %D%/ledger/ledger.proto %D%/ledger/node.h
 EXTRA_DIST += %D%/ledger/server.c %D%/ledger/client.c

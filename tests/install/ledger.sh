@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: ledger.sh EXAMPLE DIR [KILLS]
-# Builds examples/ledger, which is at EXAMPLE, in DIR with what is installed, and
-# kills its server while calls are under way, KILLS times (3): every call succeeds,
-# and what is in the store afterwards is as many entries as calls were made.
-# pkg-config has to find ulrpc, and the linker at run time its library.
+# Builds examples/ledger, which is at EXAMPLE, in DIR with what is installed. While
+# calls with deadlines of 10 s are under way, their server is killed, KILLS times
+# (3), and stopped for 5 s, and all connections are cut every 200 ms: every call
+# succeeds, and what is in the store afterwards is as many entries as calls were
+# made. pkg-config has to find ulrpc, and the linker at run time its library.
 set -euo pipefail
 
+proxy_source=$(realpath "$(dirname "$0")/../tools/proxy.c")
 example=$1 dir=$2 kills=${3:-3}
-nid=127.0.0.87@tcp pid= client= calls=0
+nid=127.0.0.87@tcp pid= client= proxy= calls=0
 
 die() {
 	echo "ledger.sh: $*" >&2
@@ -16,7 +18,7 @@ die() {
 }
 
 clean_up() {
-	kill -KILL $pid $client 2>/dev/null || true
+	kill -KILL $pid $client $proxy 2>/dev/null || true
 }
 trap clean_up EXIT
 
@@ -41,10 +43,60 @@ start() {
 	die "the server is not ready"
 }
 
+# survive WHAT HARM: 3000 calls are made while HARM, a function, is done.
+survive() { # WHAT HARM
+	./client 127.0.0.88@tcp "$nid" "$at" 3000 >client.log 2>&1 &
+	client=$!
+	$2
+	wait $client || {
+		cat client.log
+		die "$1: a call was lost, or executed twice"
+	}
+	client=
+	cat client.log
+	calls=$((calls + 3000))
+	grep -q "^3000 calls: 3000 ok, .* 3000 entries were added" client.log ||
+		die "$1: that is not what was called"
+}
+
+# ---- harm ----
+
+kill_server() {
+	sleep "0.$((RANDOM % 5 + 1))"
+	kill -KILL $pid
+	wait $pid 2>/dev/null || true
+	sleep "0.$((RANDOM % 8))"
+	start
+}
+
+stop_server() {
+	sleep 0.2
+	kill -STOP $pid
+	sleep 5
+	kill -CONT $pid
+}
+
+# The proxy says how many connections there have been: more than are open at one
+# time.
+cut_connections() {
+	local said
+
+	while kill -0 $client 2>/dev/null; do
+		sleep 0.2
+		echo cut >&"$to_proxy"
+		read -r said <&"$from_proxy"
+	done
+	echo count >&"$to_proxy"
+	read -r said <&"$from_proxy"
+	((said > 4)) || die "nothing was cut: $said connections"
+}
+
+# ---- the test ----
+
 rm -rf "$dir"
 cp -R "$example" "$dir"
 cd "$dir"
-make >make.log 2>&1 || {
+make >make.log 2>&1 && cc -o proxy "$proxy_source" >>make.log 2>&1 || {
 	cat make.log
 	die "make fails"
 }
@@ -52,23 +104,14 @@ mkdir store
 mkfifo never
 exec {never}<>never # its end is never reached
 port=$(free_port) || die "perl finds no port"
+at=$(free_port)
 start
+coproc passes { exec ./proxy 127.0.0.87 "$at" 127.0.0.87 "$port"; }
+proxy=$! from_proxy=${passes[0]} to_proxy=${passes[1]}
+read -r -t 60 ready <&"$from_proxy" || die "the proxy does not listen"
 for ((i = 0; i < kills; i++)); do
-	./client 127.0.0.88@tcp "$nid" "$port" 3000 >client.log 2>&1 &
-	client=$!
-	sleep "0.$((RANDOM % 5 + 1))"
-	kill -KILL $pid
-	wait $pid 2>/dev/null || true
-	sleep "0.$((RANDOM % 8))"
-	start
-	wait $client || {
-		cat client.log
-		die "kill $i: a call was lost, or executed twice"
-	}
-	client=
-	cat client.log
-	calls=$((calls + 3000))
-	grep -q "^3000 calls: 3000 ok, .* 3000 entries were added" client.log ||
-		die "kill $i: that is not what was called"
+	survive "kill $i" kill_server
 done
+survive "stopped" stop_server
+survive "cut" cut_connections
 echo "$calls calls, $kills kills"
