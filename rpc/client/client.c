@@ -55,6 +55,7 @@ static void open_send(struct ulrpc_client *c)
 			.connection = imp->connection,
 			.client = imp->handle,
 			.tag = c->tag,
+			.rtt = import_rtt_us(imp),
 			.epoch = imp->epoch,
 		},
 	};

@@ -304,8 +304,9 @@ static void import_connect(struct import *imp)
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->epoch++;
+	imp->begun = shard_now(imp->shard);
 	imp->attempt_end =
-		rpc_at(shard_now(imp->shard),
+		rpc_at(imp->begun,
 		       rpc_ns(imp->shard->rpc->conf.connect_timeout));
 	imp->asking = false;
 	connect_ask(imp);
@@ -353,6 +354,7 @@ static int keepalive_send(struct import *imp)
 			.epoch = imp->epoch,
 			.sequence = ++imp->sequence,
 			.acked = import_acked(imp),
+			.rtt = import_rtt_us(imp),
 		},
 	};
 
@@ -573,6 +575,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->heard = imp->sent = imp->used = imp->probed = now;
 	imp->told = 0;
 	imp->tells = true;
+	imp->made_in = now - imp->begun;
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->shutting_down = false;

@@ -90,6 +90,7 @@ struct import {
 	uint64_t told;	      /* import_acked(), as the server was told last */
 	bool tells;	      /* the timer is to find out whether that is old */
 	struct retry_budget budget;
+	uint64_t made_in;    /* ns: from the first question on */
 	struct mean rtt;     /* of first attempts, but for their time at the
 				* server */
 	uint64_t used;	     /* ns: when the last call ended or began */
@@ -110,6 +111,7 @@ struct import {
 
 	/* CONNECTING, DISCONN */
 	unsigned int untried;	 /* NIDs not tried since the last pause */
+	uint64_t begun;		 /* ns: this attempt */
 	uint64_t attempt_end;	 /* ns: of this attempt */
 	bool asking;		 /* LNet has a Connect of this attempt */
 	struct hash_node by_nid; /* imports.waiting: DISCONN, if it could not be

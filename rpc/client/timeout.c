@@ -120,7 +120,14 @@ uint64_t import_rtt(const struct import *imp)
 {
 	uint64_t rtt = mean_upto(&imp->rtt, 4);
 
-	return rtt ? rtt : RTT_UNKNOWN;
+	return rtt ? rtt : MAX(imp->made_in, RTT_UNKNOWN);
+}
+
+uint64_t import_rtt_us(const struct import *imp)
+{
+	uint64_t rtt = mean_upto(&imp->rtt, 4);
+
+	return (rtt ? rtt : imp->made_in) / NSEC_PER_USEC;
 }
 
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,

@@ -53,8 +53,11 @@ uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
 /* T, ns, of an attempt that begins now, of a call that has @remaining ns. */
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 			uint64_t remaining);
-/* ns that nearly all round trips take, without the time at the server. */
+/* ns that nearly all round trips take, without the time at the server: before
+ * the first call, what it took to connect, or a guess if that is more. */
 uint64_t import_rtt(const struct import *imp);
+/* As the server is told, us: without the guess. */
+uint64_t import_rtt_us(const struct import *imp);
 
 /* stat_shard.learn, of calls. */
 void timeouts_learn(struct shard *s, const struct stat_run *run);

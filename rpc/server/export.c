@@ -458,6 +458,13 @@ static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 	return WIRE_OK;
 }
 
+/* The client of @e (NULL: it is not known) says how long round trips take. */
+static void export_rtt(struct export *e, uint64_t us)
+{
+	if (e && us)
+		e->rtt = rpc_ns(us);
+}
+
 static void on_open(struct exports *x, const struct ulnet_event *ev,
 		    const struct wire_open *o)
 {
@@ -473,6 +480,7 @@ static void on_open(struct exports *x, const struct ulnet_event *ev,
 		export_check(x, ev, o->connection, o->client, o->epoch, &e);
 	if (e)
 		service_opened(x->shard, o->service, &m.opened);
+	export_rtt(e, o->rtt);
 	if (e && m.opened.status == WIRE_OK)
 		e->opened |= UINT64_C(1) << m.opened.portal;
 	export_answer(x->shard, ev, &m);
@@ -513,6 +521,7 @@ static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
 		records_acked(&e->records, k->acked);
 		m.alive.clients = clients_of(x);
 	}
+	export_rtt(e, k->rtt);
 	export_answer(x->shard, ev, &m);
 }
 

@@ -63,6 +63,7 @@ struct export
 	struct party *party; /* of the NID that it was made for */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
+	uint64_t rtt;		/* ns, as the client says; 0: it does not */
 	bool known;		/* in the tables */
 	bool used;		/* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */

@@ -14,6 +14,8 @@
 #define MARGIN_MIN  (20 * NSEC_PER_MSEC)
 #define MARGIN_PART 10 /* of T */
 #define MARGIN_MOST 4  /* at most that part of it */
+#define RTTS	    2  /* but at least as many round trips, ... */
+#define RTTS_MOST   2  /* ... up to that part of it */
 #define GRAIN_PART  8  /* due times are multiples of up to that part */
 #define STEPS_MAX   32 /* doublings */
 
@@ -42,11 +44,20 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 
 /* ---- deadlines ---- */
 
+/* For the way to the client, before its attempt would be over. */
+static uint64_t extend_margin(const struct ulrpc_request *r)
+{
+	uint64_t margin = MAX(r->timeout / MARGIN_PART, MARGIN_MIN);
+	uint64_t rtt = r->origin->export->rtt;
+
+	margin = MIN(margin, r->timeout / MARGIN_MOST);
+	return MAX(margin, MIN(rtt, r->timeout / RTTS_MOST / RTTS) * RTTS);
+}
+
 uint64_t extend_at(const struct ulrpc_request *r)
 {
 	uint64_t grain = UINT64_C(1)
 			 << (63 - __builtin_clzll(r->timeout | GRAIN_PART));
-	uint64_t margin = MAX(r->timeout / MARGIN_PART, MARGIN_MIN);
 
 	/* The caller waits no longer anyway, or there is nobody to be told, or
 	 * nothing to wait for. */
@@ -54,8 +65,7 @@ uint64_t extend_at(const struct ulrpc_request *r)
 	    r->stalled || request_canceled(r))
 		return TIME_NEVER;
 	grain /= GRAIN_PART;
-	margin = MIN(margin, r->timeout / MARGIN_MOST);
-	return (r->expires - margin) & ~(grain - 1);
+	return (r->expires - extend_margin(r)) & ~(grain - 1);
 }
 
 /* Moves `expires` on: by the next step, and for at least twice @left, what is

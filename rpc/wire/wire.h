@@ -321,6 +321,7 @@ struct wire_open {
 	uint64_t connection;
 	uint64_t client;
 	uint64_t tag;
+	uint64_t rtt; /* us; 0: not known */
 	uint32_t epoch;
 	/* Terminated; decoded: has no other 0 byte, a longer one is -EPROTO. */
 	char service[ULRPC_SERVICE_NAME];
@@ -356,6 +357,7 @@ struct wire_keepalive {
 	uint64_t client;
 	uint64_t sequence;
 	uint64_t acked;
+	uint64_t rtt; /* us; 0: not known */
 	uint32_t epoch;
 };
 

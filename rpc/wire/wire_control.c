@@ -62,6 +62,7 @@ static const struct field messages[][FIELDS_MAX] = {
 		[3] = FIELD(U32, open.epoch),
 		[4] = FIELD(FIXED64, open.tag),
 		[5] = FIELD(NAME, open.service),
+		[6] = FIELD(U64, open.rtt),
 	},
 	[WIRE_OPENED] = {
 		[1] = FIELD(FIXED64, opened.client),
@@ -91,6 +92,7 @@ static const struct field messages[][FIELDS_MAX] = {
 		[3] = FIELD(U32, keepalive.epoch),
 		[4] = FIELD(U64, keepalive.sequence),
 		[5] = FIELD(U64, keepalive.acked),
+		[6] = FIELD(U64, keepalive.rtt),
 	},
 	[WIRE_ALIVE] = {
 		[1] = FIELD(FIXED64, alive.client),

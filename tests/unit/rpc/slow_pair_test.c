@@ -46,30 +46,33 @@ static void slow_call(struct serve_rig *g, unsigned int seconds,
 	cr_assert_eq(counted(g, CALLER, RPC_STAT_connections_lost), 0);
 }
 
-/* However slow: no connection is lost, nothing is sent again, nor asked for,
- * and the client hears no more than log2(total / T) + 2 times; of T it is known
- * that it is 50 ms or more, as methods take that did not take long. */
+/* However slow: no connection is lost, nothing is sent again, nor asked for
+ * within five minutes of silence, and the client hears no more than
+ * log2(total / T) + 2 times; of T it is known that it is 50 ms or more, as
+ * methods take that did not take long. */
 Test(slow_pair, waits)
 {
 	static const unsigned int seconds[] = { 1, 10, 100, 1000 };
 	const struct ulnet_sim_link good = { 0 };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(seconds); i++) {
-		unsigned int most = 2;
+		unsigned int most = 2, asked = seconds[i] / 300;
 		struct serve_rig g;
 		struct called c;
 
 		for (uint64_t t = 50; t < seconds[i] * 1000 + 100; t *= 2)
 			most++;
 		slow_call(&g, seconds[i], &good, &c);
-		cr_assert_eq(c.outcome.attempts, 1);
+		cr_assert_leq(c.outcome.queries, asked);
+		cr_assert_eq(c.outcome.attempts, 1 + c.outcome.queries);
 		cr_assert_leq(counted(&g, SERVER, RPC_STAT_extensions_sent),
-			      most);
+			      most + asked);
 		if (seconds[i] > 1)
 			cr_assert_geq(
 				counted(&g, SERVER, RPC_STAT_extensions_sent),
 				2);
-		cr_assert_eq(counted(&g, SERVER, RPC_STAT_requests_again), 0);
+		cr_assert_eq(counted(&g, SERVER, RPC_STAT_requests_again),
+			     c.outcome.queries);
 		cr_assert_eq(counted(&g, SERVER, RPC_STAT_requests_repeated),
 			     0);
 		ulrpc_client_close(g.client);
@@ -100,5 +103,108 @@ Test(slow_pair, over_a_bad_network)
 		cr_assert_geq(counted(&g, SERVER, RPC_STAT_extensions_sent), 1);
 		ulrpc_client_close(g.client);
 		serve_fini(&g);
+	}
+}
+
+/* ---- far away ---- */
+
+#define WAY (100 * MSEC)
+
+struct nap {
+	uint64_t takes; /* us */
+	uint64_t least; /* ns: of T, of all requests */
+};
+
+static void take_nap(void *arg, struct ulrpc_request *r, const void *body,
+		     size_t length)
+{
+	struct nap *nap = arg;
+
+	(void)body;
+	(void)length;
+	nap->least = MIN(nap->least, r->timeout);
+	cr_assert_eq(ulrpc_request_sleep(r, nap->takes), 0);
+	ulrpc_reply(r, NULL, 0);
+}
+
+static void link_both(struct serve_rig *g, unsigned int node,
+		      const struct ulnet_sim_link *link)
+{
+	const struct ulnet_nid a = nth_id(SERVER).nid, b = nth_id(node).nid;
+
+	cr_assert_eq(lnet_sim_link_set(g->sim, &a, &b, link), 0);
+	cr_assert_eq(lnet_sim_link_set(g->sim, &b, &a, link), 0);
+}
+
+static struct ulrpc_client *client_at(struct ulrpc *rpc)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
+	return c;
+}
+
+static void nap_call(struct serve_rig *g, struct ulrpc_client *client,
+		     uint64_t seconds)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 3600000000 };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(client, ulrpc_method("nap"), NULL, 0, &conf,
+				on_called, &c, NULL),
+		     0);
+	lnet_sim_run(g->sim, seconds * SEC);
+	cr_assert_eq(c.ended, 1);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(c.outcome.attempts, 1);
+	cr_assert_eq(c.outcome.queries, 0);
+}
+
+/* T is little more than a round trip: no slow call is asked about, be it one of
+ * a client that has called before, or the first one of another. */
+static void far_call(uint64_t seed, bool first)
+{
+	const struct ulnet_sim_link far = { .latency = WAY };
+	struct nap nap = { .takes = 130000 };
+	const struct ulrpc_method_conf method = { .name = "nap",
+						  .handler = take_nap,
+						  .arg = &nap };
+	const struct ulrpc_service_conf conf = { .name = "test",
+						 .methods = &method,
+						 .nmethods = 1 };
+	struct serve_rig g;
+	struct ulrpc *rpc;
+
+	serve_init(&g, seed, 1);
+	serve_node_add(&g, 2);
+	link_both(&g, CALLER, &far);
+	link_both(&g, 2, &far);
+	serve_open(&g, NULL);
+	serve_start(&g, &conf);
+	serve_client(&g);
+	for (unsigned int i = 0; i < 10; i++)
+		nap_call(&g, g.client, 1);
+	nap = (struct nap){ .takes = 5000000, .least = UINT64_MAX };
+	cr_assert_eq(ulrpc_open(lnet_sim_node(g.sim, 2), NULL, &rpc), 0);
+	nap_call(&g, first ? client_at(rpc) : g.client, 10);
+	cr_assert_gt(nap.least, 2 * WAY);
+	cr_assert_lt(nap.least, 3 * WAY);
+	cr_assert_gt(counted(&g, SERVER, RPC_STAT_extensions_sent), 2);
+	cr_assert_eq(counted(&g, SERVER, RPC_STAT_requests_again), 0);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	serve_fini(&g);
+}
+
+Test(slow_pair, over_a_long_way)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		far_call(seed, false);
+		far_call(seed, true);
 	}
 }

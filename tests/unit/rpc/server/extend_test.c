@@ -113,7 +113,7 @@ static unsigned int log2_up(uint64_t n, uint64_t by)
 /* Whatever T is, and however long it takes: the client's time never runs out,
  * never moves back, and it hears no more often than ceil(log2(total/T)) + 2
  * times. P5, and the invariants of slow servers. */
-Test(extend, as_seldom_as_can_be)
+static void as_seldom_as_can_be(uint64_t rtt)
 {
 	static const uint64_t timeouts[] = {
 		2000, 50000, 50001, 61234, 333333, 1000000, 4000000, 70000000
@@ -125,6 +125,8 @@ Test(extend, as_seldom_as_can_be)
 	uint64_t xid = 0;
 
 	patient_rig(&g, &conf);
+	a.rtt = rtt;
+	stranger_keepalive(&a);
 	for (unsigned int i = 0; i < ARRAY_SIZE(timeouts); i++) {
 		for (unsigned int j = 0; j < ARRAY_SIZE(percent); j++) {
 			uint64_t total = timeouts[i] * percent[j] / 100;
@@ -151,6 +153,59 @@ Test(extend, as_seldom_as_can_be)
 			serve_release(&g.served);
 			settle(&g);
 		}
+	}
+	serve_fini(&g);
+}
+
+Test(extend, as_seldom_as_can_be)
+{
+	as_seldom_as_can_be(0);
+}
+
+/* It does not matter how far away a client is, or says that it is. */
+Test(extend, as_seldom_far_away)
+{
+	as_seldom_as_can_be(30000);
+	as_seldom_as_can_be(300000);
+	as_seldom_as_can_be(UINT64_MAX);
+}
+
+/* Two round trips before the end of T, as the client knew them when it asked
+ * for the service, or was last heard of; never more than half of T. */
+Test(extend, in_time_for_the_way)
+{
+	static const struct {
+		uint64_t rtt, timeout; /* us */
+		uint64_t least, most;  /* ms: when the extension is sent */
+	} cases[] = {
+		{ 0, 1000000, 775, 900 },
+		{ 10000, 1000000, 775, 900 },
+		{ 200000, 1000000, 475, 600 },
+		{ 0, 1000000, 475, 600 }, /* as before */
+		{ 400000, 1000000, 375, 500 },
+	};
+	struct ulrpc_service_conf conf = { 0 };
+	struct serve_rig g;
+
+	patient_rig(&g, &conf);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t t0, at;
+
+		a.rtt = cases[i].rtt;
+		if (i % 2)
+			stranger_keepalive(&a);
+		else
+			stranger_open(&a, "test");
+		a.nextensions = 0;
+		t0 = now(&g);
+		send_slow(i + 1, "hold", cases[i].timeout, 1000000000000);
+		run_until(&g, t0 + cases[i].timeout * NSEC_PER_USEC);
+		cr_assert_geq(a.nextensions, 1);
+		at = (a.extended[0] - t0) / MSEC;
+		cr_assert(at >= cases[i].least && at <= cases[i].most, "%u: %lu",
+			  i, (unsigned long)at);
+		serve_release(&g.served);
+		settle(&g);
 	}
 	serve_fini(&g);
 }

@@ -177,7 +177,8 @@ const struct wire_opened *stranger_open(struct stranger *c, const char *service)
 		.open = { .connection = c->connection,
 			  .client = c->client,
 			  .epoch = c->epoch,
-			  .tag = 77 },
+			  .tag = 77,
+			  .rtt = c->rtt },
 	};
 	const struct wire_control *a;
 
@@ -197,7 +198,8 @@ uint32_t stranger_keepalive(struct stranger *c)
 		.keepalive = { .connection = c->connection,
 			       .client = c->client,
 			       .epoch = c->epoch,
-			       .sequence = 5 },
+			       .sequence = 5,
+			       .rtt = c->rtt },
 	};
 	const struct wire_control *a = stranger_ask(c, &m);
 

@@ -29,6 +29,7 @@ struct stranger {
 	unsigned int controls;
 	struct wire_control control; /* the last one */
 	unsigned int extends;	     /* messages */
+	uint64_t rtt;		     /* us: it says; 0: nothing */
 	unsigned int nextensions;    /* in them; the first ones: */
 	struct wire_extension extension[STRANGER_EXTENSIONS];
 	uint64_t extended[STRANGER_EXTENSIONS]; /* when, ns */

@@ -91,6 +91,7 @@ static void make_open(struct control *c)
 	BOTH(c, open, connection, number());
 	BOTH(c, open, client, number());
 	BOTH(c, open, tag, number());
+	BOTH(c, open, rtt, number());
 	BOTH(c, open, epoch, number32());
 	for (uint32_t i = 0; i < length; i++)
 		c->m.open.service[i] = (char)('!' + below(90));
@@ -139,6 +140,7 @@ static void make_alive(struct control *c)
 		BOTH(c, keepalive, client, number());
 		BOTH(c, keepalive, sequence, number());
 		BOTH(c, keepalive, acked, number());
+		BOTH(c, keepalive, rtt, number());
 		BOTH(c, keepalive, epoch, number32());
 	} else {
 		ulrpc__wire__alive__init(&c->alive);
