@@ -285,9 +285,18 @@ static bool fence(struct ulrpc_call *call)
 
 static void requeue(struct ulrpc_call *call)
 {
+	struct ulrpc_client *c = call->client;
+
 	attempt_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	client_queue_again(call->client, call);
+	/* It would be looked up in a store that does not know. */
+	if (unlikely(call->forsaken && call->flags & WIRE_CALL_RESENT)) {
+		c->nqueued++;
+		list_add_tail(&c->fenced, &call->link);
+		call_fail_later(call, ULRPC_CAUSE_RESTARTED);
+		return;
+	}
+	client_queue_again(c, call);
 }
 
 static void on_fenced(void *arg)
@@ -360,7 +369,8 @@ static bool may_repeat(const struct ulrpc_call *call)
 static bool may_be_doubtful(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_IDEMPOTENT ||
-	       (call->semantics == ULRPC_EXACTLY_ONCE && call->client->durable);
+	       (call->semantics == ULRPC_EXACTLY_ONCE &&
+		call->client->durable && !call->forsaken);
 }
 
 void call_doubt(struct ulrpc_call *call)
@@ -632,6 +642,8 @@ void attempts_forsake(struct ulrpc_client *c)
 
 	list_init(&over);
 	list_for_each_entry (call, &c->imp->calls, order) {
+		if (call->client == c && call->semantics == ULRPC_EXACTLY_ONCE)
+			call->forsaken |= call_is_out(call);
 		if (call->client != c || !is_to_be_looked_up(call))
 			continue;
 		list_del(&call->link);

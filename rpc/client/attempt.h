@@ -85,7 +85,8 @@ void attempts_ask_severed(struct import *imp, uint64_t at);
  * out, or sends them again. */
 void attempts_doubt(struct ulrpc_client *c);
 /* The service of @c has no store, or another one than before: ends calls that
- * perhaps have been executed, and were to be looked up there. */
+ * perhaps have been executed, and were to be looked up there; those that are
+ * out never will be. */
 void attempts_forsake(struct ulrpc_client *c);
 /* Ends calls whose slots are not granted any more: by another server, which has
  * fewer. */

@@ -793,7 +793,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->fsm.state = CALL_NEW;
 	call->gone = call->alone = false;
 	call->watch = WATCH_NONE;
-	call->unknown = call->bulk_failed = false;
+	call->unknown = call->bulk_failed = call->forsaken = false;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
 	call->queries = call->extensions = call->asks = 0;

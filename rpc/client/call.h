@@ -125,6 +125,7 @@ struct ulrpc_call {
 		       * only of calls that may be repeated, or looked up */
 	bool bulk_failed; /* said the answer to the last attempt: the server is
 			   * asked whether there may be another one */
+	bool forsaken; /* its service has had another store since it was sent */
 	uint8_t class;	     /* slab_class_of() this, with what follows */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */

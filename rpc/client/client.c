@@ -234,8 +234,7 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 static void client_note_store(struct ulrpc_client *c,
 			      const struct wire_opened *m)
 {
-	bool same = m->durable && c->durable &&
-		    !memcmp(c->incarnation, m->incarnation, RPC_ID_SIZE);
+	bool same = !memcmp(c->incarnation, m->incarnation, RPC_ID_SIZE);
 
 	c->durable = m->durable;
 	memcpy(c->incarnation, m->incarnation, RPC_ID_SIZE);

@@ -418,6 +418,51 @@ Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 	rig_close(&g);
 }
 
+static uint8_t store;
+
+static void say_store(struct fake *f, struct wire_opened *o)
+{
+	(void)f;
+	o->durable = true;
+	memset(o->incarnation, store, sizeof(o->incarnation));
+}
+
+/* The service comes back with the same store, or with another one, while the
+ * call is out: only the same one knows whether it was executed. */
+Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	conf.semantics = ULRPC_EXACTLY_ONCE;
+	for (unsigned int other_store = 0; other_store < 2; other_store++) {
+		struct arrived *first;
+
+		store = 1;
+		rig_open(&g);
+		g.fake->on_opened = say_store;
+		g.fake->mute_calls = true;
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, 10 * MSEC);
+		first = last_call();
+		store += (uint8_t)other_store;
+		/* After this one the service is asked for again. */
+		call(&g, &many[0], 50000);
+		run(&g, 200 * MSEC);
+		g.fake->mute_calls = false;
+		fake_answer(g.fake, first, WIRE_DOUBTFUL, NULL, 0);
+		run(&g, SEC);
+		if (other_store) {
+			ended_by(&n, ULRPC_CAUSE_RESTARTED,
+				 ULRPC_EXECUTION_UNKNOWN);
+			cr_assert_eq(g.fake->ncalls, 2);
+		} else {
+			ended_well(&n);
+			cr_assert_eq(last_call()->flags, WIRE_CALL_RESENT);
+		}
+		rig_close(&g);
+	}
+}
+
 /* It is made as another client's call ends for the restart, and goes at
  * once. */
 static struct ulrpc_client *other;
