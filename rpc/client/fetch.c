@@ -220,6 +220,16 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 	return 0;
 }
 
+void fetches_severed(struct import *imp, uint64_t at)
+{
+	struct fetch *f;
+
+	list_for_each_entry (f, &imp->shard->imports->fetches, link)
+		if (f->fsm.state == FETCH_FLYING && f->began <= at &&
+		    f->call->client->imp == imp)
+			(void)LNetMDUnlink(f->md);
+}
+
 /* ---- after a crash ---- */
 
 void fetches_crash(struct shard *s)

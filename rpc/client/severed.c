@@ -3,6 +3,7 @@
 
 #include "base/backoff.h"
 #include "rpc/client/attempt.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/timeout.h"
 
@@ -34,6 +35,7 @@ static void on_time_to_ask(struct ulnet_timer *timer)
 		return;
 	imp->severed.asked = shard_now(imp->shard);
 	attempts_ask_severed(imp, imp->severed.at);
+	fetches_severed(imp, imp->severed.at);
 }
 
 static void import_severed(struct import *imp)

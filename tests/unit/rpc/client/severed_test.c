@@ -216,6 +216,47 @@ Test(severed, query_is_lost)
 	end();
 }
 
+/* The reply is longer than the call has room for, so the client gets it; what
+ * it asks for, or what it is sent, is lost. */
+static void fetch_is_lost(uint64_t after)
+{
+	static const uint8_t reply[5000];
+	struct ulrpc_call_conf conf = { .deadline = 10000000,
+					.reply_max = 16 };
+	struct note n = { 0 };
+	uint64_t at;
+
+	begin();
+	n.sim = sim;
+	cr_assert_eq(ulrpc_call(client, ulrpc_method("keep"), "hello", 5, &conf,
+				note_end, &n, &n.call),
+		     0);
+	run_for(RTT);
+	ulrpc_reply(waiting, reply, sizeof(reply));
+	run_for(LATENCY + after);
+	cr_assert_eq(counted(RPC_STAT_replies_fetched), 1);
+	cr_assert_eq(n.ended, 0);
+	at = lnet_sim_now(sim);
+	cut();
+	run_for(SEC);
+	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(n.length, sizeof(reply));
+	cr_assert_leq(n.at, at + SOON);
+	cr_assert_eq(counted(RPC_STAT_fetches_retried), 1);
+	cr_assert_eq(executed, 1);
+	end();
+}
+
+Test(severed, fetch_is_lost_on_its_way)
+{
+	fetch_is_lost(LATENCY / 2);
+}
+
+Test(severed, what_is_fetched_is_lost)
+{
+	fetch_is_lost(LATENCY + LATENCY / 2);
+}
+
 /* What is sent later is not asked about, nor is there anything to be asked when
  * no call is under way. */
 Test(severed, what_is_sent_afterwards)
