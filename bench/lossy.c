@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls over a network that loses messages, which TCP does not: in the
- * simulator, on virtual time.
+ * Calls over a network that loses messages, which TCP does not, or that breaks
+ * connections: in the simulator, on virtual time.
  *
- *	lossy idempotent|once CALLS LOSS LATENCY
+ *	lossy idempotent|once CALLS LOSS LATENCY CUT
  *
  * CALLS calls of 64 bytes, idempotent or to be executed at most once, 64 of
  * them under way, over a link that takes LATENCY us and loses LOSS percent of
- * the messages in either direction. Prints lines of a name and a number: calls,
+ * the messages in either direction. If CUT is not 0, connections are needed,
+ * take two round trips to make, and are cut each CUT ms. Prints lines of a name and a number: calls,
  * lost, resent, queries, p50, p99, p999 (us), rate (calls a second), and
  * executions (of all calls together). The same on each machine.
  */
@@ -29,6 +30,7 @@ struct run {
 	struct lnet_sim *sim;
 	struct ulrpc_client *client;
 	enum ulrpc_semantics semantics;
+	uint64_t cut; /* ns between two of them; 0: none */
 	unsigned int calls, begun, ended, lost;
 	uint64_t retries, queries, executions;
 	uint64_t last;	 /* ns */
@@ -112,9 +114,32 @@ static struct ulrpc *node_add(struct lnet_sim *sim, const char *nid)
 	return rpc;
 }
 
+static void cut(void *arg);
+
+/* Not always in the same moment of a round trip. */
+static void cut_later(struct run *r)
+{
+	must(lnet_sim_at(r->sim, r->cut + lnet_sim_random(r->sim, 1000000), cut,
+			 r),
+	     "lnet_sim_at");
+}
+
+static void cut(void *arg)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct run *r = arg;
+
+	lnet_sim_cut(r->sim, &any, &any);
+	if (r->ended < r->calls)
+		cut_later(r);
+}
+
 static void run_init(struct run *r, uint32_t loss, uint64_t latency)
 {
-	const struct ulnet_sim_link link = { .latency = latency, .loss = loss };
+	const struct ulnet_sim_link link = { .latency = latency,
+					     .loss = loss,
+					     .connect =
+						     r->cut ? 4 * latency : 0 };
 	const struct ulnet_nid any = LNET_NID_ANY;
 
 	r->times = calloc(r->calls, sizeof(*r->times));
@@ -125,6 +150,8 @@ static void run_init(struct run *r, uint32_t loss, uint64_t latency)
 	serve(node_add(r->sim, "10.0.0.1@tcp"), r);
 	r->client =
 		bench_client(node_add(r->sim, "10.0.0.2@tcp"), "10.0.0.1@tcp");
+	if (r->cut)
+		cut_later(r);
 }
 
 static int compare(const void *a, const void *b)
@@ -153,17 +180,19 @@ static void report(struct run *r)
 
 int main(int argc, char **argv)
 {
-	bool once = argc == 5 && !strcmp(argv[1], "once");
+	bool once = argc == 6 && !strcmp(argv[1], "once");
 	struct run run = { .semantics = once ? ULRPC_AT_MOST_ONCE
 					     : ULRPC_IDEMPOTENT };
 
-	if (argc == 5 && (once || !strcmp(argv[1], "idempotent")))
+	if (argc == 6 && (once || !strcmp(argv[1], "idempotent")))
 		run.calls = (unsigned int)strtoul(argv[2], NULL, 10);
 	if (!run.calls) {
 		fprintf(stderr,
-			"usage: lossy idempotent|once CALLS LOSS LATENCY\n");
+			"usage: lossy idempotent|once CALLS LOSS LATENCY "
+			"CUT\n");
 		return 2;
 	}
+	run.cut = strtoull(argv[5], NULL, 10) * 1000000;
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	run_init(&run,
 		 (uint32_t)(strtod(argv[3], NULL) * LNET_SIM_ALWAYS / 100),

@@ -13,6 +13,7 @@ survive_at=2986 survive_behind=2987
 survive_host=127.0.22.1
 survive_slow=10000 # calls
 survive_loss=200000 # calls
+survive_cut=5000000 # calls
 
 # ---- processes ----
 
@@ -154,12 +155,13 @@ survive_quiet_rate() {
 	survive_value ' \([0-9.]*\) calls\/s'
 }
 
-# survive_lossy TEXT SEMANTICS LATENCY: of the simulator, on virtual time
+# survive_lossy TEXT SEMANTICS LATENCY [CALLS LOSS CUT]: of the simulator, on virtual
+# time
 survive_lossy() {
-	local values quiet rate v cells=()
+	local n=${4:-$survive_loss} values quiet rate v cells=()
 
-	quiet=$("$bin/lossy" "$2" $survive_loss 0 "$3" | sed -n 's/^rate //p')
-	values=$("$bin/lossy" "$2" $survive_loss 1 "$3")
+	quiet=$("$bin/lossy" "$2" "$n" 0 "$3" 0 | sed -n 's/^rate //p')
+	values=$("$bin/lossy" "$2" "$n" "${5:-1}" "$3" "${6:-0}")
 	for v in calls lost resent queries p50 p99 p999 rate; do
 		cells+=("$(sed -n "s/^$v //p" <<<"$values")")
 	done
@@ -218,6 +220,10 @@ survive_measure() {
 	survive_lossy '1 % of messages lost, 50 us away' idempotent 50
 	survive_lossy '1 % of messages lost, 50 us away, at most once' once 50
 	survive_lossy '1 % of messages lost, 5 ms away' idempotent 5000
+	survive_lossy 'a cut each 200 ms, 50 us away' idempotent 50 \
+		$survive_cut 0 200
+	survive_lossy 'a cut each 200 ms, 50 us away, at most once' once 50 \
+		$survive_cut 0 200
 	kill "$survive_server"
 	wait "$survive_server" || true
 	kill "$survive_pid"
