@@ -29,7 +29,8 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		.reorder_window = rnd(r, chance(r, 20) ? 200 * MS : 5 * MS),
 	};
 
-	if (chance(r, 50))
+	/* Links that are congested for long are as if they were cut. */
+	if (r->weather != WEATHER_FAIR && chance(r, 50))
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
 	if (chance(r, 30))
 		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
