@@ -424,8 +424,8 @@ EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 
 TEST_EXTENSIONS = .sh
 # A test that hangs fails.
-LOG_COMPILER = timeout -k 10 300
-SH_LOG_COMPILER = timeout -k 10 300 bash
+LOG_COMPILER = timeout -k 10 900
+SH_LOG_COMPILER = timeout -k 10 900 bash
 
 # The programs with threads and no others: for the thread sanitizer, with which
 # criterion's processes do not get along.
