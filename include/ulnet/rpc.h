@@ -269,8 +269,8 @@ enum ulrpc_stage {
 struct ulrpc_call_progress {
 	enum ulrpc_stage stage;
 	uint32_t position; /* QUEUED: so many calls are before it */
-	uint32_t permille; /* of the work is done, as the handler says; 0 .. 1000:
-			    * ulrpc_progress() */
+	uint32_t permille; /* of the work is done, as the handler says, 0 to
+			    * 1000: ulrpc_progress() */
 };
 
 /* Called on the CPT of the client as often as the server says that the call

@@ -612,12 +612,12 @@ static bool remote_is_same(const struct remote *r,
 	    (source ? s->has_checksums : s->checked) != r->checked)
 		return false;
 	wire_segments_lengths(s, values);
-	if (size && memcmp(values, r->lengths, size))
+	if (size && memcmp(values, r->lengths, size) != 0)
 		return false;
 	if (!source || !r->checked)
 		return true;
 	wire_segments_checksums(s, values);
-	return !size || !memcmp(values, r->crc, size);
+	return !size || memcmp(values, r->crc, size) == 0;
 }
 
 /* The match values of @x's remote are new. */
@@ -656,7 +656,7 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 	t->conf.self = conf->self;
 	t->conf.peer = conf->peer;
 	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
-	for (unsigned int i = 0; i < t->n; i++)
+	for (unsigned int i = 0; i < call->nbulks; i++)
 		t->remotes[i].match = s[i].match;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)

@@ -442,11 +442,11 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
 	    !import_is_up(imp))
 		return;
-	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
-		import_dead(imp);
-	else if (imp->heard >= imp->probed)
+	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
+	    imp->heard >= imp->probed)
 		return; /* the server has been heard of since */
-	else if (imp->probes >= PROBES_MAX)
+	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED ||
+	    imp->probes >= PROBES_MAX)
 		import_dead(imp);
 	else if (imp->fsm.state == IMPORT_FULL)
 		import_doubt(imp, imp->epoch);

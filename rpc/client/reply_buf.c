@@ -78,7 +78,7 @@ void reply_bufs_gone(struct list *bufs)
 
 void reply_bufs_gone_parcel(struct parcel *p)
 {
-	while (p->bufs)
+	while (p->bufs) /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		reply_buf_put(p->bufs);
 }
 

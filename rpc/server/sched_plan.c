@@ -58,7 +58,7 @@ static int plan_quantum(const char *text, size_t *at_p, struct sched_plan *plan,
 	unsigned long n;
 	char *end;
 
-	if (strncmp(s, name, strlen(name)))
+	if (strncmp(s, name, strlen(name)) != 0)
 		return 0;
 	if (!plan->ops->quantum)
 		return plan_error(err, *at_p, -EINVAL, "%s has no quantum",

@@ -22,6 +22,7 @@ static uint64_t bodies_of_heads(const struct seen *head)
 
 static void calls_agree(const struct seen *head, const struct seen *whole)
 {
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	BUG_ON(memcmp(&head->m, &whole->m, sizeof(head->m)) != 0);
 	for (uint32_t i = 0; i < head->m.ncalls; i++) {
 		struct wire_call call = whole->calls[i];

@@ -212,7 +212,8 @@ static int one_connection(void)
 	if (!up(&fx, caller, 0))
 		return 1;
 	for (unsigned int i = 0; i < 2; i++) {
-		expect(&fx, caller_open(0, &caller[i]) == 0);
+		if (!expect(&fx, caller_open(0, &caller[i]) == 0))
+			return 1;
 		is_caller(caller[i]);
 		for (unsigned int n = 0; n < 20; n++) {
 			put_of(&fx, 0, 1, 1000);

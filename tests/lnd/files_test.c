@@ -337,7 +337,7 @@ static int connect_now(const struct stranger *s)
 	struct pollfd p = { .events = POLLOUT };
 
 	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	connect(p.fd, (struct sockaddr *)&to, sizeof(to));
+	(void)connect(p.fd, (struct sockaddr *)&to, sizeof(to));
 	/* On the loopback interface that takes no time, unless the queue is
 	 * full. */
 	return poll(&p, 1, 0) == 1 && !sock_error(p.fd) ? p.fd

@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 	unsigned int n = argc > 1 && !strcmp(argv[1], "--long") ? 10000 : 1000;
 	unsigned int full, mad, none;
 
-	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--long"))) {
+	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--long") != 0)) {
 		fprintf(stderr, "usage: herd [--long]\n");
 		return 2;
 	}
