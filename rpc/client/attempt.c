@@ -10,6 +10,9 @@
 
 /* How often the time of an attempt is doubled by retries. */
 #define TIME_SHIFTS_MAX 6u
+/* A round trip of which TCP has lost a segment: it waits for 200 ms before it
+ * repeats one. */
+#define RTT_LOST (250 * NSEC_PER_MSEC)
 /* The answer to a query takes no longer than the way there and back, and a turn
  * of the server. */
 #define QUERY_TIME (20 * NSEC_PER_MSEC)
@@ -209,10 +212,10 @@ void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
 {
 	struct ulrpc_client *c = call->client;
 	uint64_t time = client_timeout(c, call->method, TIME_NEVER);
+	uint64_t rtt = MAX(import_rtt(c->imp), RTT_LOST);
 
-	import_asked(
-		c->imp, p->epoch,
-		import_patiently(c->imp, rpc_at(time, import_rtt(c->imp))));
+	import_asked(c->imp, p->epoch,
+		     import_patiently(c->imp, rpc_at(time, rtt)));
 }
 
 void call_extend(struct ulrpc_call *call, uint64_t until)

@@ -157,7 +157,7 @@ static void find_dead(uint64_t usually, uint64_t seed)
 	rig_init(seed);
 	learn(usually);
 	imp = r.g.client->imp;
-	rtt = import_rtt(imp);
+	rtt = MAX(import_rtt(imp), 250 * MSEC);
 	longest = 3 * (timeout() + rtt);
 	/* Nobody says so: what is sent to it is lost. */
 	lnet_sim_link_set(r.g.sim, &any, &any, &dead);
