@@ -2,6 +2,7 @@
 #include "rpc/server/deadline.h"
 
 #include "rpc/server/cancel.h"
+#include "rpc/server/export.h"
 #include "rpc/server/extend.h"
 #include "rpc/server/request_priv.h"
 #include "rpc/server/stall.h"
@@ -12,6 +13,11 @@
  * request: as long as the request waits, the CPT looks for that this often. */
 #define STUCK_LOOKS    4
 #define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
+
+/* A refusal takes the way back, and turns of the two loops; but that is never
+ * more than this part of the time there is. */
+#define TURNS	 (5 * NSEC_PER_MSEC)
+#define WAY_PART 4
 
 static void deadline_on_timer(struct ulnet_timer *t);
 
@@ -36,13 +42,26 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 		shard_arm(r->sc->shard, &r->timer, at);
 }
 
+/* When a request that is still queued is refused: with its attempt, and so that
+ * the caller hears of it before his deadline. */
+static uint64_t refuse_at(const struct ulrpc_request *r)
+{
+	const struct export *e = r->origin->export;
+	uint64_t way = (e ? e->rtt : 0) + TURNS;
+
+	if (r->deadline == TIME_NEVER)
+		return r->expires;
+	way = MIN(way, (r->deadline - r->arrival) / WAY_PART);
+	return MIN(r->expires, r->deadline - way);
+}
+
 /* Arms the timer for what is due first. What was due by @now is done. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
 
-	if (r->expires > now && request_state(r) == REQUEST_QUEUED)
-		at = MIN(at, r->expires);
+	if (refuse_at(r) > now && request_state(r) == REQUEST_QUEUED)
+		at = MIN(at, refuse_at(r));
 	if (!request_canceled(r))
 		at = MIN(at, r->deadline);
 	arm_at(r, at);
@@ -117,7 +136,7 @@ static void deadline_on_timer(struct ulnet_timer *t)
 	look_stalled(r, now);
 	if (extend_at(r) <= now)
 		extend_due(r, now);
-	if (now >= r->expires && request_state(r) == REQUEST_QUEUED &&
+	if (now >= refuse_at(r) && request_state(r) == REQUEST_QUEUED &&
 	    exec_remove(&r->sc->service->exec, &r->item)) {
 		request_refuse_queued(r, WIRE_EXPIRED);
 		return; /* r is gone */

@@ -6,8 +6,9 @@
  * - the client of a request that will not be answered in the time of its
  *   attempt is told that the request is being served: extend.h;
  * - a queued request whose time has come (`expires`: that of its attempt, with
- *   what it was extended by; or the caller's deadline) is refused as EXPIRED,
- *   at that time, whatever the workers do;
+ *   what it was extended by; or as long before the caller's deadline as the
+ *   refusal may take to reach him) is refused as EXPIRED, at that time,
+ *   whatever the workers do;
  * - a request that is being run, or whose reply waits for bulk, is canceled at
  *   its caller's deadline: the Cancel of a client that has vanished does not
  *   come, and no worker is to wait for it;

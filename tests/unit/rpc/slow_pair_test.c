@@ -208,3 +208,47 @@ Test(slow_pair, over_a_long_way)
 		far_call(seed, true);
 	}
 }
+
+/* All workers are busy until the caller's deadline. The server says in time
+ * that the call was never run, whatever the way to it takes. */
+Test(slow_pair, what_was_never_run_says_so)
+{
+	static const uint64_t latency[] = { 0, 5 * MSEC, 50 * MSEC };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(latency); i++) {
+		struct ulrpc_service_conf conf = { .workers_max = 1 };
+		struct called first = { 0 }, park = { 0 }, c = { 0 };
+		const struct ulnet_sim_link link = {
+			.latency = latency[i],
+		};
+		struct serve_rig g;
+
+		serve_init(&g, 1, 1);
+		serve_open(&g, NULL);
+		serve_start_with(&g, &conf);
+		serve_client(&g);
+		link_to(&g, &link);
+		for (unsigned int n = 0; n < 8; n++) {
+			serve_call(&g, "echo", "x", 1, 10000000,
+				   ULRPC_PRIORITY_NORMAL, &first);
+			lnet_sim_run(g.sim, SEC);
+		}
+		cr_assert_eq(first.outcome.cause, ULRPC_CAUSE_OK);
+		serve_call(&g, "park", "x", 1, 60000000, ULRPC_PRIORITY_NORMAL,
+			   &park);
+		lnet_sim_run(g.sim, SEC);
+		serve_call(&g, "work", "x", 1, 1000000, ULRPC_PRIORITY_NORMAL,
+			   &c);
+		lnet_sim_run(g.sim, 2 * SEC);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(c.outcome.execution, ULRPC_NOT_EXECUTED,
+			     "%llu ns: %s, %s", (unsigned long long)latency[i],
+			     ulrpc_cause_name(c.outcome.cause),
+			     ulrpc_execution_name(c.outcome.execution));
+		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_EXPIRED);
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, SEC);
+		ulrpc_client_close(g.client);
+		serve_fini(&g);
+	}
+}
