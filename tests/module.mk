@@ -86,6 +86,7 @@ unit_tests += %D%/unit/rpc/client/slots_test
 unit_tests += %D%/unit/rpc/slow_server_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/quiet_test
+unit_tests += %D%/unit/rpc/away_pair_test
 unit_tests += %D%/unit/rpc/cancel_pair_test
 unit_tests += %D%/unit/rpc/slow_pair_test
 unit_tests += %D%/unit/rpc/durable_bulk_test

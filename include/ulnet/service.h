@@ -50,7 +50,9 @@ struct ulrpc_service_conf {
 	unsigned int portal; /* 0: a free one */
 	/* Workers are threads; also where time is virtual, one at a time. */
 	unsigned int workers_min; /* 0 = 1, if a method wants workers */
-	unsigned int workers_max; /* 0 = workers_min: a fixed number */
+	unsigned int workers_max; /* 0 = workers_min: a fixed number; and at
+				   * most as many in the place of those that
+				   * wait for bulk */
 	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
 				   * ULRPC_BODY_MAX */
 	uint32_t buffers;	  /* request buffers of each CPT: 2 to
@@ -301,7 +303,9 @@ ULNET_EXPORT int ulrpc_bulk_put(struct ulrpc_request *request,
 				unsigned int index, uint64_t offset,
 				const struct iovec *iov, unsigned int niov,
 				ulrpc_bulk_fn done, void *arg);
-/* For workers: the same, and wait for the end. -EDEADLK on a CPT's thread. */
+/* For workers: the same, and wait for the end; meanwhile a spare thread serves
+ * what waits for a worker. Without any, -ETIMEDOUT may end the wait for a client
+ * that has been silent for a second. -EDEADLK on a CPT's thread. */
 ULNET_EXPORT int ulrpc_bulk_get_wait(struct ulrpc_request *request,
 				     unsigned int index, uint64_t offset,
 				     const struct iovec *iov,

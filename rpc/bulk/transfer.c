@@ -127,7 +127,8 @@ static uint64_t piece_time(const struct piece *p, uint64_t now)
 				    : c->deadline;
 
 	return tries_time(&p->tries, now, MIN(deadline, p->x->deadline),
-			  p->x->t->slowest);
+			  atomic_load_explicit(&p->x->t->pulse.slowest,
+					       memory_order_relaxed));
 }
 
 static int piece_bind(struct piece *p, uint64_t time)
@@ -312,6 +313,16 @@ static void transfer_on_timer(struct ulnet_timer *timer)
 	transfer_settle(x);
 }
 
+static void pulse_beat(struct pulse *pulse, uint64_t began, uint64_t now)
+{
+	uint64_t slowest =
+		atomic_load_explicit(&pulse->slowest, memory_order_relaxed);
+
+	atomic_store_explicit(&pulse->slowest, MAX(slowest, now - began),
+			      memory_order_relaxed);
+	atomic_store_explicit(&pulse->last, now, memory_order_relaxed);
+}
+
 static void piece_moved(struct piece *p)
 {
 	struct transfer *x = p->x;
@@ -324,8 +335,7 @@ static void piece_moved(struct piece *p)
 		return;
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
-	x->t->slowest =
-		MAX(x->t->slowest, shard_now(x->t->conf.shard) - p->began);
+	pulse_beat(&x->t->pulse, p->began, shard_now(x->t->conf.shard));
 	x->moved += p->length;
 	x->t->segments++;
 	piece_free(p);
@@ -585,17 +595,40 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 	return rc;
 }
 
-int transfer_wait_end(struct transfer_waiter *w)
+bool transfer_wait(struct transfer_waiter *w, uint64_t until)
 {
 	int rc = 0;
+	bool more;
 
 	pthread_mutex_lock(&w->lock);
-	while (!rc && !w->done)
-		rc = lnet_cond_wait(&w->cond, &w->lock, TIME_NEVER);
+	while (!rc && !w->done && !w->woken)
+		rc = lnet_cond_wait(&w->cond, &w->lock, until);
+	w->woken = false;
+	more = !w->done && rc != -ECANCELED;
 	pthread_mutex_unlock(&w->lock);
+	return more;
+}
+
+void transfer_wait_wake(struct transfer_waiter *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->woken = true;
+	lnet_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+}
+
+int transfer_wait_end(struct transfer_waiter *w)
+{
+	while (transfer_wait(w, TIME_NEVER))
+		;
 	lnet_cond_destroy(&w->cond);
 	/* After a crash of the node nobody comes back to @w. */
-	return rc ? rc : w->status;
+	return w->done ? w->status : -ECANCELED;
+}
+
+const struct pulse *transfers_pulse(const struct transfers *t)
+{
+	return &t->pulse;
 }
 
 /* ---- other attempts ---- */
@@ -674,6 +707,21 @@ int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us)
 	return 0;
 }
 
+/* Whoever waits for @x waits no longer than that takes. */
+static bool is_over(const struct transfer *x)
+{
+	const struct transfer_waiter *w = x->arg;
+
+	return x->done == waiter_done && atomic_load(&w->over);
+}
+
+static void transfer_give_up(struct transfer *x)
+{
+	if (!x->status && !x->ending)
+		stat_count(x->t->conf.shard, RPC_STAT_transfers_given_up);
+	transfer_fail(x, -ETIMEDOUT);
+}
+
 static void transfers_cancel(struct transfers *t)
 {
 	struct transfer *x;
@@ -682,6 +730,8 @@ static void transfers_cancel(struct transfers *t)
 	list_for_each_entry (x, &t->active, link)
 		if (is_canceled(x))
 			transfer_fail(x, -ECANCELED);
+		else if (is_over(x))
+			transfer_give_up(x);
 }
 
 static void on_cancel(struct ulnet_work *w)
@@ -697,19 +747,32 @@ static void on_cancel(struct ulnet_work *w)
 	shard_taken(s);
 }
 
+/* On the shard's thread, which is another one. */
+static void transfers_cancel_there(struct transfers *t)
+{
+	if (atomic_exchange(&t->canceling, true))
+		return;
+	t->cancel.fn = on_cancel;
+	transfers_get(t);
+	shard_give(t->conf.shard, &t->cancel);
+}
+
 int transfer_cancel(struct transfers *t, unsigned int index)
 {
 	if (index >= transfers_count(t))
 		return -ENOENT;
 	atomic_fetch_add(&t->remotes[index].cancels, 1);
-	if (shard_owned(t->conf.shard)) {
+	if (shard_owned(t->conf.shard))
 		transfers_cancel(t);
-	} else if (!atomic_exchange(&t->canceling, true)) {
-		t->cancel.fn = on_cancel;
-		transfers_get(t);
-		shard_give(t->conf.shard, &t->cancel);
-	}
+	else
+		transfers_cancel_there(t);
 	return 0;
+}
+
+void transfer_wait_give_up(struct transfers *t, struct transfer_waiter *w)
+{
+	atomic_store(&w->over, true);
+	transfers_cancel_there(t);
 }
 
 void transfer_abort(struct transfers *t, int status)

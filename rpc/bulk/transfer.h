@@ -22,6 +22,7 @@
 #ifndef RPC_TRANSFER_H
 #define RPC_TRANSFER_H
 
+#include "rpc/bulk/pulse.h"
 #include "rpc/wire/wire.h"
 #include "ulnet/service.h"
 #include "ulnet/thread.h"
@@ -79,19 +80,33 @@ int transfer_start(struct transfers *t, unsigned int index,
 		   enum ulrpc_bulk_access access, uint64_t offset,
 		   const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg);
-/* As transfer_start(), by a thread that waits for the end between these two; it
- * has nothing to wait for after an error of the first. */
+/*
+ * As transfer_start(), by a thread that waits for the end: transfer_wait_end(),
+ * unless the beginning failed. transfer_wait() returns before the end, too: at
+ * @until, ns, or because of transfer_wait_wake(), which any thread may call
+ * before transfer_wait_end(). transfer_wait_end() returns how the transfer
+ * ended, or, after a crash of the node, -ECANCELED.
+ */
 struct transfer_waiter {
 	pthread_mutex_t lock;
 	struct ulnet_cond cond;
-	bool done;
+	bool done, woken;
 	int status;
+	atomic_bool over; /* transfer_wait_give_up() */
 };
 int transfer_wait_begin(struct transfers *t, unsigned int index,
 			enum ulrpc_bulk_access access, uint64_t offset,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w);
+/* False: it has ended, or nothing will be waited for any more. */
+bool transfer_wait(struct transfer_waiter *w, uint64_t until);
+void transfer_wait_wake(struct transfer_waiter *w);
+/* The transfer ends soon, with -ETIMEDOUT, as soon as nothing uses its memory.
+ * By the thread that waits. */
+void transfer_wait_give_up(struct transfers *t, struct transfer_waiter *w);
 int transfer_wait_end(struct transfer_waiter *w);
+/* Borrowed, as @t, which is not NULL. */
+const struct pulse *transfers_pulse(const struct transfers *t);
 
 /* ulrpc_bulk_timeout(3), ulrpc_bulk_cancel(3). Any thread. */
 int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us);

@@ -41,13 +41,13 @@ struct transfers {
 			   * on its way, and the owner */
 	atomic_bool canceling; /* cancel is given */
 	struct ulnet_work cancel;
+	struct pulse pulse;
 	/* owner */
 	struct list active;
 	unsigned int busy; /* pieces that are not free, of all */
 	int aborted;	   /* 0, or why everything ends */
 	int failed;
 	bool crashed;
-	uint64_t slowest; /* ns: of the tries that succeeded */
 	uint64_t in, out; /* bytes */
 	uint64_t segments; /* moved */
 	uint64_t since;	  /* ns: something is active */

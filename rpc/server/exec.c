@@ -10,24 +10,45 @@
 /* A worker above min ends after so long without work. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
+/* A client that owes an answer is silent when nothing has come for so long, or
+ * for so many times what its slowest answer took. */
+#define SILENCE_NS    NSEC_PER_SEC
+#define SILENCE_TIMES 4
+
 struct exec_worker {
 	struct exec *exec;
 	struct list link;
 	struct ulnet_thread *thread;
+	enum sched_lane lane; /* of what it runs */
+	uint64_t waited;      /* ns, while it has run that */
 };
+
+/* The worker that the calling thread is; NULL: none. */
+static _Thread_local struct exec_worker *worker_here;
 
 /* The part of a request's time that is left for its reply to travel. */
 #define REPLY_PART 16
 
+static uint64_t exec_now(const struct exec *e)
+{
+	return lnet_now(e->conf.node, 0);
+}
+
 /* ---- what may be served now ---- */
+
+#define LANES_ALL ((1u << LANES) - 1)
+
+/* Seats for what is not high. */
+static unsigned int seats_normal(const struct exec *e)
+{
+	return e->conf.max - (e->conf.reserve && e->conf.max > 1);
+}
 
 static unsigned int lanes_open(const struct exec *e)
 {
-	unsigned int room = e->conf.max;
-
-	if (e->conf.reserve && room > 1)
-		room--;
-	return e->normal < room ? (1u << LANES) - 1 : 1u << LANE_HIGH;
+	if (unlikely(e->seated >= e->conf.max))
+		return 0;
+	return e->normal < seats_normal(e) ? LANES_ALL : 1u << LANE_HIGH;
 }
 
 /* ---- what can be done in time ---- */
@@ -35,7 +56,7 @@ static unsigned int lanes_open(const struct exec *e)
 /* Is a worker free for one more request of @lane, after those that wait? */
 static bool exec_is_free(const struct exec *e, unsigned int lane)
 {
-	unsigned int open = lanes_open(e), busy = e->nworkers - e->idle;
+	unsigned int open = lanes_open(e), busy = e->seated;
 
 	for (unsigned int i = 0; i < LANES; i++)
 		if (open & 1u << i)
@@ -90,6 +111,20 @@ static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 	return item->again == 0;
 }
 
+static void seat_take(struct exec *e, enum sched_lane lane)
+{
+	e->seated++;
+	if (lane != LANE_HIGH)
+		e->normal++;
+}
+
+static void seat_give(struct exec *e, enum sched_lane lane)
+{
+	e->seated--;
+	if (lane != LANE_HIGH)
+		e->normal--;
+}
+
 static struct sched_item *exec_take(struct exec *e, uint64_t now,
 				    uint64_t *again)
 {
@@ -98,8 +133,7 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	item = lanes_take(&e->lanes, lanes_open(e), now, again);
 	if (!item)
 		return NULL;
-	if (item->lane != LANE_HIGH)
-		e->normal++;
+	seat_take(e, (enum sched_lane)item->lane);
 	e->taken++;
 	item->started = now;
 	item->late = now >= item->deadline ||
@@ -114,8 +148,7 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		       uint64_t hold)
 {
-	if (lane != LANE_HIGH)
-		e->normal--;
+	seat_give(e, lane);
 	if (run)
 		mean_add(&e->hold, hold);
 }
@@ -123,6 +156,7 @@ static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 /* ---- threads ---- */
 
 static void exec_work(void *arg);
+static void waits_yield(struct exec *e);
 
 /* Locked. */
 static int worker_add(struct exec *e)
@@ -143,12 +177,19 @@ static int worker_add(struct exec *e)
 	return 0;
 }
 
-/* Locked. What waits may be more than the idle ones can take. */
+static unsigned int workers_present(const struct exec *e)
+{
+	return e->nworkers - e->away.used;
+}
+
+/* Locked. What waits may be more than the idle ones can take; what the gate
+ * holds has to be looked after. */
 static void workers_grow(struct exec *e)
 {
 	int rc;
 
-	if (e->idle || !e->lanes.queued || e->nworkers >= e->conf.max)
+	if (e->idle || !lanes_any(&e->lanes) ||
+	    workers_present(e) >= e->conf.max)
 		return;
 	rc = worker_add(e);
 	if (rc)
@@ -206,19 +247,19 @@ static void wake_next(struct exec *e)
 		lnet_cond_signal(&e->wake);
 }
 
-static uint64_t exec_now(const struct exec *e)
-{
-	return lnet_now(e->conf.node, 0);
-}
-
 /* Locked; unlocked while it runs. Returns when that was over, ns. */
-static uint64_t work_on(struct exec *e, struct sched_item *item)
+static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 {
+	struct exec *e = w->exec;
 	enum sched_lane lane = (enum sched_lane)item->lane;
 	uint64_t started = item->started, now;
 	bool late = item->late;
 
+	w->lane = lane;
+	w->waited = 0;
 	workers_grow(e);
+	if (unlikely(!list_empty(&e->waits)))
+		waits_yield(e);
 	if (unlikely(e->lanes.gate))
 		wake_next(e);
 	pthread_mutex_unlock(&e->lock);
@@ -226,7 +267,7 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 	/* item may be gone */
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
-	exec_ended(e, lane, !late, now - started);
+	exec_ended(e, lane, !late, now - started - w->waited);
 	/* Somebody idle was not allowed to take what waits. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		lnet_cond_signal(&e->wake);
@@ -234,8 +275,9 @@ static uint64_t work_on(struct exec *e, struct sched_item *item)
 }
 
 /* Locked. Until this worker is not needed any more. */
-static void work_loop(struct exec *e)
+static void work_loop(struct exec_worker *w)
 {
+	struct exec *e = w->exec;
 	uint64_t idle_since = exec_now(e);
 
 	while (e->state != EXEC_CRASHED) {
@@ -244,12 +286,12 @@ static void work_loop(struct exec *e)
 		struct sched_item *item = exec_take(e, now, &again);
 
 		if (item) {
-			idle_since = work_on(e, item);
+			idle_since = work_on(w, item);
 			continue;
 		}
 		if (e->state == EXEC_CLOSING && !lanes_any(&e->lanes))
 			return;
-		if (e->nworkers > e->conf.min) {
+		if (workers_present(e) > e->conf.min) {
 			until = idle_since + IDLE_NS;
 			if (now >= until)
 				return;
@@ -266,8 +308,9 @@ static void exec_work(void *arg)
 	void *gone_arg = e->conf.arg;
 	struct list before;
 
+	worker_here = w;
 	pthread_mutex_lock(&e->lock);
-	work_loop(e);
+	work_loop(w);
 	take_ended(e, &before);
 	list_del(&w->link);
 	list_add_tail(&e->ended, &w->link);
@@ -281,6 +324,143 @@ static void exec_work(void *arg)
 		gone(gone_arg);
 }
 
+/* ---- waits for clients ---- */
+
+/* Locked. False: its host has its share. */
+static bool wait_leave(struct exec *e, struct exec_wait *w)
+{
+	w->party = party_take(&e->away, w->host, 1, exec_now(e));
+	if (!w->party)
+		return false;
+	w->state = EXEC_WAIT_AWAY;
+	seat_give(e, w->worker->lane);
+	return true;
+}
+
+/* Are there fewer seats than are wanted, with @more besides what waits? */
+static bool seats_are_short(const struct exec *e, unsigned int more)
+{
+	unsigned int waiting = e->lanes.queued + more;
+	unsigned int high = e->lanes.lane[LANE_HIGH].queued;
+
+	return e->seated + waiting > e->conf.max ||
+	       e->normal + waiting - high > seats_normal(e);
+}
+
+/* Locked. For what waits, and @more. */
+static out_of_line void waits_make_room(struct exec *e, unsigned int more)
+{
+	struct exec_wait *w;
+
+	list_for_each_entry (w, &e->waits, link) {
+		if (!seats_are_short(e, more) || e->away.used == e->away.max)
+			return;
+		if (w->state == EXEC_WAIT_SEATED)
+			wait_leave(e, w);
+	}
+}
+
+/* Locked. Do others wait for the seat of @w, besides those for whom other waits
+ * have been given up? */
+static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
+{
+	return lanes_open(e) != LANES_ALL &&
+	       e->lanes.queued - w->client->queued > e->leaving;
+}
+
+/* Locked. Requests may wait for what waits have. */
+static out_of_line void waits_yield(struct exec *e)
+{
+	struct exec_wait *w;
+
+	if (!lanes_any(&e->lanes) || e->state == EXEC_CRASHED)
+		return;
+	waits_make_room(e, 0);
+	if (e->idle)
+		lnet_cond_signal(&e->wake);
+	else
+		workers_grow(e);
+	list_for_each_entry (w, &e->waits, link)
+		if (w->state == EXEC_WAIT_SEATED && !w->woken &&
+		    wait_is_in_the_way(e, w)) {
+			w->woken = true;
+			w->wake(w);
+		}
+}
+
+/* Locked. ns: the client of @w is silent, if nothing comes until then. */
+static uint64_t silent_from(const struct exec *e, const struct exec_wait *w)
+{
+	uint64_t first = w->began, last = 0, slowest = 0;
+	const struct exec_wait *other;
+
+	list_for_each_entry (other, &e->waits, link) {
+		if (other->client != w->client)
+			continue;
+		first = MIN(first, other->began);
+		last = MAX(last, atomic_load(&other->pulse->last));
+		slowest = MAX(slowest, atomic_load(&other->pulse->slowest));
+	}
+	return MAX(first, last) + MAX(SILENCE_NS, SILENCE_TIMES * slowest);
+}
+
+bool exec_wait_begin(struct exec *e, struct exec_wait *w)
+{
+	if (!exec_is_mine(e))
+		return false;
+	w->worker = worker_here;
+	w->state = EXEC_WAIT_SEATED;
+	w->woken = false;
+	w->began = exec_now(e);
+	pthread_mutex_lock(&e->lock);
+	list_add_tail(&e->waits, &w->link);
+	waits_yield(e);
+	pthread_mutex_unlock(&e->lock);
+	return true;
+}
+
+enum exec_wait_state exec_wait_look(struct exec *e, struct exec_wait *w,
+				    uint64_t *until)
+{
+	enum exec_wait_state state;
+	uint64_t now = exec_now(e);
+
+	*until = TIME_NEVER;
+	pthread_mutex_lock(&e->lock);
+	if (w->state == EXEC_WAIT_SEATED && !wait_is_in_the_way(e, w)) {
+		w->woken = false;
+	} else if (w->state == EXEC_WAIT_SEATED) {
+		w->woken = true;
+		*until = silent_from(e, w);
+		if (now >= *until) {
+			*until = TIME_NEVER;
+			w->state = EXEC_WAIT_OVER;
+			e->leaving++;
+		}
+	}
+	state = w->state;
+	pthread_mutex_unlock(&e->lock);
+	return state;
+}
+
+void exec_wait_end(struct exec *e, struct exec_wait *w)
+{
+	uint64_t now = exec_now(e);
+
+	pthread_mutex_lock(&e->lock);
+	list_del(&w->link);
+	w->worker->waited += now - w->began;
+	if (w->state == EXEC_WAIT_OVER)
+		e->leaving--;
+	if (w->state == EXEC_WAIT_AWAY) {
+		party_put(&e->away, w->party, 1);
+		seat_take(e, w->worker->lane);
+		/* Its place is for another one who waits. */
+		waits_yield(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
 /* ---- what is to be run ---- */
 
 /* Locked. */
@@ -291,6 +471,8 @@ static void exec_put(struct exec *e, struct sched_item *item, uint64_t now)
 		lnet_cond_signal(&e->wake);
 	else
 		workers_grow(e);
+	if (unlikely(!list_empty(&e->waits)))
+		waits_yield(e);
 }
 
 bool exec_add(struct exec *e, struct sched_item *item, uint64_t now)
@@ -298,6 +480,8 @@ bool exec_add(struct exec *e, struct sched_item *item, uint64_t now)
 	bool in_time;
 
 	pthread_mutex_lock(&e->lock);
+	if (unlikely(!list_empty(&e->waits)))
+		waits_make_room(e, 1);
 	in_time = exec_is_in_time(e, item, now);
 	if (in_time)
 		exec_put(e, item, now);
@@ -323,12 +507,17 @@ bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now)
 {
+	struct exec_wait *w;
+
 	pthread_mutex_lock(&e->lock);
 	if (item->queued) {
 		lanes_remove(&e->lanes, item);
 		item->client = to;
 		lanes_put(&e->lanes, item, now);
 	}
+	list_for_each_entry (w, &e->waits, link)
+		if (w->item == item)
+			w->client = to;
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -382,16 +571,9 @@ bool exec_remove(struct exec *e, struct sched_item *item)
 	return queued;
 }
 
-bool exec_is_mine(struct exec *e)
+bool exec_is_mine(const struct exec *e)
 {
-	struct exec_worker *w;
-	bool mine = false;
-
-	pthread_mutex_lock(&e->lock);
-	list_for_each_entry (w, &e->workers, link)
-		mine = mine || lnet_thread_is_self(w->thread);
-	pthread_mutex_unlock(&e->lock);
-	return mine;
+	return worker_here && worker_here->exec == e;
 }
 
 void exec_close(struct exec *e)
@@ -426,6 +608,7 @@ void exec_free(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 	exec_join(&done);
 	lanes_fini(&e->lanes);
+	parties_fini(&e->away);
 	lnet_cond_destroy(&e->wake);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -473,6 +656,9 @@ int exec_open(struct exec *e, const struct exec_conf *conf)
 		lanes_fini(&e->lanes);
 		return rc;
 	}
+	parties_init(&e->away, "spare workers for requests that wait for it",
+		     conf->max, conf->seed);
+	list_init(&e->waits);
 	list_init(&e->workers);
 	list_init(&e->ended);
 	pthread_mutex_init(&e->lock, NULL);

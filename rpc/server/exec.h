@@ -23,6 +23,22 @@
  * of them. Who comes then waits until the next one is free, whatever that
  * client has queued: whose turn it is, the policy says (sched.h).
  *
+ * A worker that waits for the client of what it runs (exec_wait_begin()) does
+ * nothing for the service meanwhile. As soon as other requests wait for a
+ * worker it is `away`: it has given up its seat, of which there are `max`, and
+ * another thread is made, if none is idle, to sit there. At most `max` threads
+ * are away, so there are no more than 2 * max in all, and of these seats away
+ * each host has its share (base/share.h): what a client that has vanished can
+ * have of the workers is bounded. A worker whose wait is over goes on at once,
+ * whether there is a seat for it or not: to wait for one would hold up its
+ * client, and the memory that both have at hand, for nothing. So more than
+ * `max` may be running for a moment; none of them takes another request until
+ * there is a seat for it.
+ *
+ * A wait for whose host there is no share left keeps its seat, until others
+ * have waited for one in vain, and its client has not answered anything that
+ * workers have asked for, for at least a second: then it is given up.
+ *
  * On virtual time workers are threads, too, in lockstep with the loops
  * (ulnet/thread.h), and so block as they do elsewhere. None is made before
  * something is to be run.
@@ -30,6 +46,8 @@
 #ifndef RPC_EXEC_H
 #define RPC_EXEC_H
 
+#include "rpc/bulk/pulse.h"
+#include "rpc/server/party.h"
 #include "rpc/server/sched.h"
 #include "ulnet/thread.h"
 
@@ -40,6 +58,7 @@ struct exec_conf {
 	const struct sched_plan *plan; /* borrowed as long as the exec */
 	unsigned int ratio;
 	bool reserve;
+	uint64_t seed; /* random: party.h */
 	/* On a worker: runs a request, or, if item->late, refuses it. */
 	void (*run)(struct sched_item *item);
 	/* All workers have ended: on the last one, as the last thing it does
@@ -62,8 +81,12 @@ struct exec {
 	struct list workers;   /* exec_worker.link */
 	struct list ended;     /* to be joined */
 	unsigned int nworkers; /* that run */
-	unsigned int idle;     /* of these, waiting */
-	unsigned int normal;   /* requests under way that are not high */
+	unsigned int idle;     /* of these, with nothing to do */
+	unsigned int seated;   /* of these, running something and not away */
+	struct parties away;   /* the others that run something */
+	struct list waits;     /* exec_wait.link: of both */
+	unsigned int leaving;  /* waits that are EXEC_WAIT_OVER */
+	unsigned int normal;   /* seated, with requests that are not high */
 	uint32_t taken;	       /* from the queue, in all */
 	struct mean hold;      /* how long a request has its worker */
 	uint64_t again; /* ns: when an idle worker looks what the gate has let
@@ -97,7 +120,43 @@ bool exec_find(struct exec *e, const struct sched_item *item, uint64_t now,
 /* Takes @item out, if it is still queued. Any thread. */
 bool exec_remove(struct exec *e, struct sched_item *item);
 /* Is the calling thread one of its workers? */
-bool exec_is_mine(struct exec *e);
+bool exec_is_mine(const struct exec *e);
+
+enum exec_wait_state {
+	EXEC_WAIT_SEATED, /* its worker has a seat, which it would give up */
+	EXEC_WAIT_AWAY,
+	EXEC_WAIT_OVER, /* it is to end, for the sake of others */
+};
+
+/* A wait of a worker for a client. */
+struct exec_wait {
+	/* the worker's, before the beginning */
+	struct sched_client *client;   /* borrowed; exec_hand_over() */
+	const struct sched_item *item; /* of what is waited for */
+	const struct ulnet_nid *host;  /* the client's; borrowed */
+	const struct pulse *pulse;     /* what came of what is waited for;
+					* borrowed */
+	/* exec_wait_look() has something to say: with the exec's lock held, on
+	 * any thread. */
+	void (*wake)(struct exec_wait *w);
+	/* exec.lock's */
+	struct list link; /* exec.waits */
+	struct exec_worker *worker;
+	enum exec_wait_state state;
+	bool woken; /* others wait for its seat: it looks again by itself */
+	struct party *party; /* away */
+	uint64_t began;	     /* ns */
+};
+
+/* The calling thread is going to wait. False: it is not a worker of @e: there
+ * is nothing to do. */
+bool exec_wait_begin(struct exec *e, struct exec_wait *w) must_check;
+/* What has become of the wait. *@until: ns, when to ask again, unless it is
+ * woken before. By its worker. */
+enum exec_wait_state exec_wait_look(struct exec *e, struct exec_wait *w,
+				    uint64_t *until);
+void exec_wait_end(struct exec *e, struct exec_wait *w);
+
 /* Workers end when nothing is queued. Once. Any thread. */
 void exec_close(struct exec *e);
 /* The node has crashed, in the simulator: workers end when their handlers have

@@ -91,21 +91,83 @@ int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
 	return rc;
 }
 
+/* ---- waiting ---- */
+
+/* Of a worker, for whose seat others may wait. */
+struct bulk_wait {
+	struct transfer_waiter waiter;
+	struct exec_wait wait;
+	bool listed; /* by the exec */
+};
+
+static void bulk_wait_wake(struct exec_wait *w)
+{
+	transfer_wait_wake(&container_of(w, struct bulk_wait, wait)->waiter);
+}
+
+/* While the bulk of @r is in use, so that @r is not lost meanwhile. */
+static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct ulrpc_service *svc = r->sc->service;
+
+	b->wait = (struct exec_wait){
+		.client = &r->share->queue,
+		.item = &r->item,
+		.host = &r->origin->source,
+		.pulse = transfers_pulse(r->transfers),
+		.wake = bulk_wait_wake,
+	};
+	return svc->has_exec && exec_wait_begin(&svc->exec, &b->wait);
+}
+
+static void bulk_wait_give_up(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct transfers *t = request_transfers_use(r);
+
+	if (!t)
+		return; /* it ends anyway */
+	transfer_wait_give_up(t, &b->waiter);
+	transfers_unuse(t);
+}
+
+/* Until the end, which may come early if others wait for this worker. */
+static void bulk_wait_listed(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct exec *e = &r->sc->service->exec;
+	uint64_t until = TIME_NEVER;
+	bool over = false;
+
+	while (transfer_wait(&b->waiter, until)) {
+		if (over)
+			continue;
+		over = exec_wait_look(e, &b->wait, &until) == EXEC_WAIT_OVER;
+		if (over)
+			bulk_wait_give_up(r, b);
+	}
+	exec_wait_end(e, &b->wait);
+}
+
 static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
 			   enum ulrpc_bulk_access access, uint64_t offset,
 			   const struct iovec *iov, unsigned int niov)
 {
-	struct transfer_waiter w;
 	struct transfers *t;
+	struct bulk_wait b;
 	int rc;
 
 	if (is_too_late(request, access))
 		return -EPERM;
 	t = request_transfers_use(request);
-	rc = transfer_wait_begin(t, index, access, offset, iov, niov, &w);
+	rc = transfer_wait_begin(t, index, access, offset, iov, niov,
+				 &b.waiter);
+	b.listed = !rc && bulk_wait_list(request, &b);
 	if (t)
 		transfers_unuse(t);
-	return rc ? rc : transfer_wait_end(&w);
+	if (rc)
+		return rc;
+	if (b.listed)
+		bulk_wait_listed(request, &b);
+	return transfer_wait_end(&b.waiter);
 }
 
 int ulrpc_bulk_get_wait(struct ulrpc_request *request, unsigned int index,

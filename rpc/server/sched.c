@@ -44,6 +44,7 @@ static void lane_put(struct lanes *l, struct sched_item *item, uint64_t now)
 	struct sched *s = l->lane[item->lane].sched;
 
 	s->ops->enqueue(s, item, now);
+	item->client->queued++;
 	l->lane[item->lane].queued++;
 	l->queued++;
 }
@@ -79,6 +80,7 @@ void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now)
 static void taken(struct lanes *l, struct sched_item *item)
 {
 	item->queued = false;
+	item->client->queued--;
 	l->lane[item->lane].queued--;
 	l->queued--;
 }

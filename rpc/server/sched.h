@@ -46,7 +46,7 @@ struct turn {
 };
 
 /* Clients and their hosts, as policies see them: all is theirs but what says
- * who they are, and is zero at first. Their owner keeps them as long as a
+ * who they are, and how much they have queued, and is zero at first. Their owner keeps them as long as a
  * request of the client is queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
@@ -58,8 +58,9 @@ struct sched_host {
 
 struct sched_client {
 	struct sched_host *host;
-	uint64_t id;  /* no other client has it, or will have it soon */
-	uint32_t pid; /* of the process */
+	uint64_t id;	 /* no other client has it, or will have it soon */
+	uint32_t pid;	 /* of the process */
+	uint32_t queued; /* items, as in lanes.queued */
 	struct sched_client_flow {
 		struct turn turn;  /* among the clients of the host */
 		struct list items; /* of sched_item.link; valid as above */

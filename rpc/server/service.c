@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "rpc/server/estimates.h"
+#include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/vacant.h"
@@ -132,6 +133,7 @@ static int workers_start(struct ulrpc_service *svc)
 		.plan = &svc->plan,
 		.ratio = svc->conf.high_ratio,
 		.reserve = reserves(svc),
+		.seed = rpc_shard_of(svc->rpc, 0)->exports->hosts.seed,
 		.run = request_run,
 		.gone = workers_gone,
 		.arg = svc,

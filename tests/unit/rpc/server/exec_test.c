@@ -13,6 +13,8 @@ struct job {
 	struct sched_client client;
 	struct sched_host host;
 	sem_t *go; /* NULL: ends at once */
+	struct exec_wait wait;
+	bool waits; /* for its client, until go */
 	bool done;
 };
 
@@ -22,8 +24,24 @@ static struct job jobs[ITEMS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int begun, ended, at_once, most, gone;
+static unsigned int waiting, woken;
+static const struct pulse pulse;
 static atomic_uint strangers; /* threads that are said to be no workers */
 static struct lnet *node;
+
+static void count(unsigned int *what)
+{
+	pthread_mutex_lock(&lock);
+	(*what)++;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_wake(struct exec_wait *w)
+{
+	(void)w;
+	count(&woken);
+}
 
 static void run(struct sched_item *item)
 {
@@ -36,8 +54,14 @@ static void run(struct sched_item *item)
 	most = MAX(most, at_once);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
+	if (j->waits) {
+		cr_assert(exec_wait_begin(&exec, &j->wait));
+		count(&waiting);
+	}
 	if (j->go)
 		sem_wait(j->go);
+	if (j->waits)
+		exec_wait_end(&exec, &j->wait);
 	pthread_mutex_lock(&lock);
 	at_once--;
 	ended++;
@@ -49,10 +73,7 @@ static void run(struct sched_item *item)
 static void on_gone(void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&lock);
-	gone++;
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	count(&gone);
 }
 
 static void wait_for(const unsigned int *what, unsigned int n)
@@ -211,5 +232,111 @@ Test(exec, gate)
 	wait_for(&ended, ITEMS);
 	for (unsigned int i = 0; i < ITEMS; i++)
 		cr_assert_eq(jobs[i].item.released != 0, i != 0);
+	close_exec();
+}
+
+/* ---- waits for clients ---- */
+
+static struct ulnet_nid nids[ITEMS];
+
+/* Of a client on a host of its own, or of that of @of. */
+static void add_wait(unsigned int i, unsigned int of, sem_t *go)
+{
+	nids[i] = LNET_NID_LO;
+	nids[i].addr[0] = of;
+	jobs[i].waits = true;
+	jobs[i].wait = (struct exec_wait){ .client = &jobs[i].client,
+					   .item = &jobs[i].item,
+					   .host = &nids[i],
+					   .pulse = &pulse,
+					   .wake = on_wake };
+	add(i, LANE_NORMAL, go);
+}
+
+static unsigned int locked(const unsigned int *what)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&exec.lock);
+	n = *what;
+	pthread_mutex_unlock(&exec.lock);
+	return n;
+}
+
+/* Who waits for a client gives way to others, and nobody else does. */
+Test(exec, away)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(2, 2, false);
+	add_wait(0, 0, &go);
+	add_wait(1, 1, &go);
+	wait_for(&waiting, 2);
+	cr_assert_eq(locked(&exec.nworkers), 2);
+	for (unsigned int i = 2; i < 20; i++) {
+		add(i, LANE_NORMAL, NULL);
+		wait_for(&ended, i - 1);
+	}
+	cr_assert_eq(woken, 0);
+	add(20, LANE_NORMAL, &go);
+	add(21, LANE_NORMAL, &go);
+	wait_for(&begun, 22);
+	add(22, LANE_NORMAL, NULL);
+	cr_assert_eq(locked(&exec.seated), 2);
+	cr_assert_eq(locked(&exec.away.used), 2);
+	cr_assert_eq(locked(&exec.nworkers), 4);
+	for (unsigned int i = 0; i < 4; i++)
+		sem_post(&go);
+	wait_for(&ended, 23);
+	close_exec();
+	cr_assert_eq(exec.away.used, 0);
+}
+
+/* Those of one host have half of the spare threads, and so leave some to the
+ * next one. Who has to stay hears that others wait. */
+Test(exec, away_has_shares)
+{
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec(4, 4, false);
+	for (unsigned int i = 0; i < 7; i++)
+		add_wait(i, 0, &go);
+	wait_for(&waiting, 7);
+	cr_assert_eq(locked(&exec.away.used), 3);
+	cr_assert_eq(locked(&exec.seated), 4);
+	cr_assert_eq(woken, 0);
+	add(7, LANE_NORMAL, NULL);
+	wait_for(&woken, 4);
+	/* Whichever ends, its seat is 7's. */
+	sem_post(&go);
+	wait_for(&ended, 2);
+	cr_assert(jobs[7].done);
+	for (unsigned int i = 0; i < 6; i++)
+		sem_post(&go);
+	wait_for(&ended, 8);
+	cr_assert_eq(locked(&exec.nworkers), 7);
+	close_exec();
+}
+
+/* A client that has come back finds its worker, though there is no seat. */
+Test(exec, back_at_once)
+{
+	sem_t back, go;
+
+	sem_init(&back, 0, 0);
+	sem_init(&go, 0, 0);
+	open_exec(1, 1, false);
+	add_wait(0, 0, &back);
+	wait_for(&waiting, 1);
+	add(1, LANE_NORMAL, &go);
+	wait_for(&begun, 2);
+	sem_post(&back);
+	wait_for(&ended, 1);
+	cr_assert(jobs[0].done);
+	add(2, LANE_NORMAL, NULL);
+	sem_post(&go);
+	wait_for(&ended, 3);
 	close_exec();
 }

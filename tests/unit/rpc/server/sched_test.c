@@ -383,6 +383,7 @@ Test(sched, held_back)
 
 	slow.ops = &ops;
 	plan = (struct sched_plan){ .ops = &ops };
+	items[0].client = &clients[0];
 	cr_assert_eq(lanes_init(&lanes, &plan, 1), 0);
 	put(0, LANE_NORMAL);
 	cr_assert_null(lanes_take(&lanes, ALL, 50, &again));
