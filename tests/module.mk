@@ -199,6 +199,7 @@ thread_tests += %D%/thread/callers_thread
 thread_tests += %D%/thread/aside_thread
 thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/stats_thread
+thread_tests += %D%/thread/cancel_thread
 thread_tests += %D%/thread/stub_thread
 %C%_thread_stub_thread_SOURCES = %D%/thread/stub_thread.c
 nodist_%C%_thread_stub_thread_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
