@@ -109,6 +109,7 @@ unit_tests += %D%/unit/rpc/server/export_test
 unit_tests += %D%/unit/rpc/server/record_test
 unit_tests += %D%/unit/rpc/server/again_test
 unit_tests += %D%/unit/rpc/client/reply_buf_test
+unit_tests += %D%/unit/rpc/server/doubt_test
 unit_tests += %D%/unit/rpc/server/durable_test
 unit_tests += %D%/unit/rpc/server/request_test
 unit_tests += %D%/unit/rpc/server/request_end_test

@@ -74,7 +74,7 @@ struct ulrpc_service_conf {
 				* time of two requests, if that is longer */
 	uint64_t retry_after;  /* us, told to those who are refused, at least;
 			       * 0 = 10 ms */
-	uint64_t stuck; /* us in a handler without a reply, after which it is
+	uint64_t stuck;	  /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
 	uint64_t stalled; /* us in a handler without a reply, and without
 			   * ulrpc_progress() or bulk being moved, after which
@@ -90,8 +90,9 @@ struct ulrpc_service_conf {
 			      * wait; 0 = 10 */
 	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
 	/* Called once for each client that had opened the service and is gone
-	 * without a word: silent for its lease, or replaced by a process with
-	 * the same client id. On the CPT of the client, in a turn, when its
+	 * without a word: silent for its lease, not there any more after its
+	 * connection had ended, or replaced by a process with the same client
+	 * id. On the CPT of the client, in a turn, when its
 	 * requests have been canceled; must not block. May be NULL. */
 	void (*gone)(void *arg, const struct ulnet_id *client);
 	void *gone_arg;

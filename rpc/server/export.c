@@ -81,6 +81,7 @@ static void export_drop(struct exports *x, struct export *e)
 	BUG_ON(!e->known);
 	e->known = false;
 	records_fini(&e->records);
+	doubt_end(&x->doubts, e);
 	party_put(&x->parties, e->party, 1);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
@@ -171,6 +172,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_add_tail(&x->silent, &e->link);
+	doubt_begin(&x->doubts, e);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
@@ -199,16 +201,22 @@ static uint64_t patience(const struct exports *x, uint64_t now)
 	return deaf ? lease + lease : lease;
 }
 
-static void export_forget(struct exports *x, struct export *e)
+static void export_forget(struct exports *x, struct export *e, const char *why)
 {
 	char text[LNET_NIDSTR_SIZE];
 
 	stat_count(x->shard, RPC_STAT_clients_lost);
 	if (lnet_log_on(LNET_LOG_INFO))
-		lnet_log(LNET_LOG_INFO, "rpc",
-			 "client %s: silent for its lease, forgotten",
-			 lnet_nid_format(&e->peer.nid, text, sizeof(text)));
+		lnet_log(LNET_LOG_INFO, "rpc", "client %s: %s, forgotten",
+			 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
+			 why);
 	export_dead(x, e);
+}
+
+void export_vanished(struct exports *x, struct export *e)
+{
+	stat_count(x->shard, RPC_STAT_clients_vanished);
+	export_forget(x, e, "its connection has ended, and it is not there");
 }
 
 /* Each export is looked at once in a keepalive, so one that is silent is
@@ -225,7 +233,7 @@ static void exports_look(struct ulnet_timer *t)
 		if (rpc_at(e->looked, every) > now)
 			break;
 		if (now - e->heard > patience(x, now)) {
-			export_forget(x, e);
+			export_forget(x, e, "silent for its lease");
 			continue;
 		}
 		records_trim(&e->records, now);
@@ -348,7 +356,9 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	out->reconnected = e->returned;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
+	doubt_end(&x->doubts, e);
 	e->source = ev->source;
+	doubt_begin(&x->doubts, e);
 	e->heard = x->heard = shard_now(x->shard);
 	*e_p = e;
 	return WIRE_OK;
@@ -536,8 +546,8 @@ static void call_gone(struct exports *x, struct export *e,
 					.flags = WIRE_CALL_QUERY };
 	struct record *rec;
 
-	switch (record_look(&e->records, &last, &e->source,
-			    shard_now(x->shard), &rec)) {
+	switch (record_look(&e->records, &last, &e->source, shard_now(x->shard),
+			    &rec)) {
 	case RECORD_AGAIN:
 		request_cancel(rec->request);
 		break;
@@ -732,6 +742,8 @@ static int export_shard_open(struct shard *s)
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	hosts_init(&x->hosts, seed);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	doubts_init(&x->doubts, x, seed);
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
 	parties_init(&x->chunks, "blocks of 64 slots for requests",
@@ -754,6 +766,7 @@ static void export_shard_stop(struct shard *s)
 	if (!x)
 		return;
 	shard_cancel(s, &x->timer);
+	doubts_stop(&x->doubts);
 	while (!list_empty(&x->silent)) {
 		struct export *e = list_first(&x->silent, struct export, link);
 
@@ -764,8 +777,10 @@ static void export_shard_stop(struct shard *s)
 
 static void export_shard_crash(struct shard *s)
 {
-	if (s->exports)
-		shard_cancel(s, &s->exports->timer);
+	if (!s->exports)
+		return;
+	shard_cancel(s, &s->exports->timer);
+	shard_cancel(s, &s->exports->doubts.timer);
 }
 
 static void export_shard_free(struct shard *s)
@@ -777,6 +792,7 @@ static void export_shard_free(struct shard *s)
 	while (!list_empty(&x->silent))
 		export_drop(x, list_first(&x->silent, struct export, link));
 	id_table_fini(&x->table);
+	doubts_fini(&x->doubts);
 	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
 	/* After a crash services have something of clients still. */

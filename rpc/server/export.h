@@ -31,6 +31,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/server/client_ids.h"
+#include "rpc/server/doubt.h"
 #include "rpc/server/party.h"
 #include "rpc/server/record.h"
 #include "rpc/server/share.h"
@@ -61,10 +62,13 @@ struct export
 	struct ulnet_id peer;
 	struct ulnet_nid source;
 	struct party *party; /* of the NID that it was made for */
+	struct hash_node by_nid; /* doubts.by_nid, by source */
+	struct doubt *doubt;	 /* NULL: none */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 	uint64_t rtt;		/* ns, as the client says; 0: it does not */
 	bool known;		/* in the tables */
+	bool sourced; /* in doubts.by_nid, unless there was no memory */
 	bool used;		/* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
 };
@@ -81,6 +85,7 @@ struct exports {
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
+	struct doubts doubts;
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work;
 	bool telling; /* that is under way */
@@ -151,6 +156,10 @@ static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
  * as it holds anything. NULL: no memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
+
+/* The client of @e cannot be reached: @e is dropped, with all that is under
+ * way. */
+void export_vanished(struct exports *x, struct export *e);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

@@ -3,6 +3,7 @@ libulrpccore_la_SOURCES += %D%/arrive.c
 libulrpccore_la_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_la_SOURCES += %D%/client_ids.c %D%/client_ids.h
 libulrpccore_la_SOURCES += %D%/deadline.c %D%/deadline.h
+libulrpccore_la_SOURCES += %D%/doubt.c %D%/doubt.h
 libulrpccore_la_SOURCES += %D%/durable.c %D%/durable.h
 libulrpccore_la_SOURCES += %D%/estimates.c %D%/estimates.h
 libulrpccore_la_SOURCES += %D%/exec.c %D%/exec.h

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clients whose connection has ended, that of the LND, while requests of theirs
+ * are under way. A client that is there hears of that, too, and asks what has
+ * become of its calls (client/severed.h), over a new connection. If nothing has
+ * come from it for two seconds (of which clients of a busy server may spread
+ * their questions over one), it is sent a word. When that is refused there, or
+ * the client does not listen and so has no connection any more, the client is
+ * gone, and is forgotten at once, instead of after its lease: its requests are
+ * canceled, and no worker waits for its bulk.
+ *
+ * A host that answers nothing may just be cut off for a while. It, and whoever
+ * vanishes without the end of a connection, as a host that loses its power, is
+ * forgotten after the lease.
+ *
+ * Owner: the CPT of the export; which hears of connections of NIDs of its own.
+ */
+#ifndef RPC_DOUBT_H
+#define RPC_DOUBT_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "ulnet/loop.h"
+
+struct export;
+struct exports;
+
+/* Of an export, as long as it is in doubt. */
+struct doubt {
+	struct export *export;
+	struct list link; /* doubts.open; not while it is asked */
+	uint64_t at;	  /* ns: when the connection ended */
+};
+
+/* Of a CPT. */
+struct doubts {
+	struct exports *exports;
+	struct ulnet_peer_watch watch;
+	struct hash by_nid; /* export.by_nid */
+	uint64_t seed;
+	struct list open;	  /* of doubt.link, by time */
+	struct ulnet_timer timer; /* for the first one */
+};
+
+/* @seed: random. */
+void doubts_init(struct doubts *ds, struct exports *x, uint64_t seed);
+/* Nothing is heard of any more. */
+void doubts_stop(struct doubts *ds);
+/* There is no export any more. */
+void doubts_fini(struct doubts *ds);
+
+/* @e is known by its source. */
+void doubt_begin(struct doubts *ds, struct export *e);
+/* It is not, or by another one from now on. */
+void doubt_end(struct doubts *ds, struct export *e);
+
+#endif
