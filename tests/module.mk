@@ -403,11 +403,12 @@ tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/usual_socket.sh
+tool_tests += %D%/tools/vanished.sh
 dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
-check_PROGRAMS += %D%/tools/proxy
+check_PROGRAMS += %D%/tools/proxy %D%/tools/taker
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h
