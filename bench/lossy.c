@@ -8,9 +8,9 @@
  * CALLS calls of 64 bytes, idempotent or to be executed at most once, 64 of
  * them under way, over a link that takes LATENCY us and loses LOSS percent of
  * the messages in either direction. If CUT is not 0, connections are needed,
- * take two round trips to make, and are cut each CUT ms. Prints lines of a name and a number: calls,
- * lost, resent, queries, p50, p99, p999 (us), rate (calls a second), and
- * executions (of all calls together). The same on each machine.
+ * take two round trips to make, and are cut each CUT ms. Prints lines of a name
+ * and a number: calls, lost, resent, queries, p50, p99, p999 (us), rate (calls
+ * a second), and executions (of all calls together). The same on each machine.
  */
 #include <errno.h>
 #include <stdio.h>

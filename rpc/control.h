@@ -2,8 +2,8 @@
 /*
  * The control portal: small messages about connections, each of which may be
  * lost, and may be repeated. Handled at once, where they arrive. Of those that
- * may be on their way out each NID has its share (party.h): what is for one that
- * takes none is not sent, and it asks again.
+ * may be on their way out each NID has its share (party.h): what is for one
+ * that takes none is not sent, and it asks again.
  */
 #ifndef RPC_CONTROL_H
 #define RPC_CONTROL_H

@@ -305,8 +305,8 @@ ULNET_EXPORT int ulrpc_bulk_put(struct ulrpc_request *request,
 				const struct iovec *iov, unsigned int niov,
 				ulrpc_bulk_fn done, void *arg);
 /* For workers: the same, and wait for the end; meanwhile a spare thread serves
- * what waits for a worker. Without any, -ETIMEDOUT may end the wait for a client
- * that has been silent for a second. -EDEADLK on a CPT's thread. */
+ * what waits for a worker. Without any, -ETIMEDOUT may end the wait for a
+ * client that has been silent for a second. -EDEADLK on a CPT's thread. */
 ULNET_EXPORT int ulrpc_bulk_get_wait(struct ulrpc_request *request,
 				     unsigned int index, uint64_t offset,
 				     const struct iovec *iov,

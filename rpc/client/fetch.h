@@ -65,8 +65,8 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 		const struct wire_reply *r) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */
 void fetch_drop(struct fetch *f);
-/* A connection of the LND's to the server of @imp has ended at @at, ns: what was
- * asked for until then, and is not there yet, is asked for again. */
+/* A connection of the LND's to the server of @imp has ended at @at, ns: what
+ * was asked for until then, and is not there yet, is asked for again. */
 void fetches_severed(struct import *imp, uint64_t at);
 /* Nobody wants what @r says that @peer holds. */
 void fetch_refuse(struct shard *s, struct ulnet_id peer,

@@ -46,8 +46,8 @@ struct turn {
 };
 
 /* Clients and their hosts, as policies see them: all is theirs but what says
- * who they are, and how much they have queued, and is zero at first. Their owner keeps them as long as a
- * request of the client is queued. */
+ * who they are, and how much they have queued, and is zero at first. Their
+ * owner keeps them as long as a request of the client is queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
 	struct sched_host_flow {

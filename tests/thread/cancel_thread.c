@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that end before they are answered, on real threads, over TCP: callers
- * cancel, have no time left, or close their client, while workers of a node with
- * two CPTs set callbacks that use memory on their stacks, say how far they are,
- * sleep, and reply.
+ * cancel, have no time left, or close their client, while workers of a node
+ * with two CPTs set callbacks that use memory on their stacks, say how far they
+ * are, sleep, and reply.
  */
 #include <errno.h>
 #include <pthread.h>

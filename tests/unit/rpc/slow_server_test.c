@@ -2,8 +2,8 @@
 /*
  * What calls take is known, and then they take ten times as long, in the
  * handler and in the queue: nothing is sent again, and no connection is given
- * up; the server is asked only when it was silent for five minutes. But a server
- * that is dead is known to be soon.
+ * up; the server is asked only when it was silent for five minutes. But a
+ * server that is dead is known to be soon.
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"

@@ -334,8 +334,8 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	rig_close(&g);
 }
 
-/* No answer to anything: 3 (T + rtt), at most, where rtt is one of which TCP has
- * lost a segment. */
+/* No answer to anything: 3 (T + rtt), at most, where rtt is one of which TCP
+ * has lost a segment. */
 Test(attempt, to_a_dead_server_is_found_out)
 {
 	static const uint64_t times[] = { 50000,  70000,   150000,

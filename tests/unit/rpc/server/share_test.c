@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shares of clients and of their hosts: how long they are there, and the law. */
+/* Shares of clients and of their hosts: how long they are there, and the
+ * law. */
 #include <criterion/criterion.h>
 
 #include "rpc/server/share.h"
