@@ -553,6 +553,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	bool query = r->attempt != call->out.attempt;
 	uint32_t epoch =
 		query ? call->query.parcel->epoch : call->out.parcel->epoch;
+	uint64_t now = shard_now(call->shard);
 
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
@@ -583,8 +584,10 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
-		/* The attempt has; its call has time for another one, or no. */
-		return call_retry(call, 0);
+		/* The attempt has; or the call will have soon, which the server
+		 * says just in time: another one would be told the same. */
+		return time_left(call, now) > import_rtt(c->imp) + QUERY_TIME &&
+		       call_retry(call, 0);
 	case WIRE_OVERLOADED:
 		return !call_rule(call)->tell_overloaded &&
 		       call_retry(call, retry_after_ns(r->retry_after));

@@ -246,6 +246,7 @@ Test(slow_pair, what_was_never_run_says_so)
 			     ulrpc_cause_name(c.outcome.cause),
 			     ulrpc_execution_name(c.outcome.execution));
 		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_EXPIRED);
+		cr_assert_eq(c.outcome.attempts, 1);
 		serve_release(&g.served);
 		lnet_sim_run(g.sim, SEC);
 		ulrpc_client_close(g.client);
