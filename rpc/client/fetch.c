@@ -222,12 +222,14 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 
 void fetches_severed(struct import *imp, uint64_t at)
 {
-	struct fetch *f;
+	struct ulrpc_client *c;
+	struct ulrpc_call *call;
 
-	list_for_each_entry (f, &imp->shard->imports->fetches, link)
-		if (f->fsm.state == FETCH_FLYING && f->began <= at &&
-		    f->call->client->imp == imp)
-			(void)LNetMDUnlink(f->md);
+	list_for_each_entry (c, &imp->clients, link)
+		list_for_each_entry (call, &c->fetching, link)
+			if (call->fetch->fsm.state == FETCH_FLYING &&
+			    call->fetch->began <= at)
+				(void)LNetMDUnlink(call->fetch->md);
 }
 
 /* ---- after a crash ---- */

@@ -132,11 +132,6 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 	       (MUTATE(rpc_lazy_connect) ? 100000 : 1);
 }
 
-static void next_nid(struct import *imp)
-{
-	imp->nid = (imp->nid + 1) % imp->nnids;
-}
-
 /* Tries again after @wait ns. */
 static void disconnected(struct import *imp, uint64_t wait)
 {
@@ -152,7 +147,7 @@ static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
 
-	next_nid(imp);
+	imports_next_nid(imp);
 	if (more) {
 		imp->untried--;
 		disconnected(imp, 0);
@@ -163,7 +158,7 @@ static void try_again(struct import *imp)
 	imp->failures++;
 	/* What the server wants is done, whatever sign there is of it. */
 	if (!imp->retry_after)
-		imports_wait(imp);
+		imp->waiting = true;
 	imp->retry_after = 0;
 }
 
@@ -300,7 +295,7 @@ static void connect_ask(struct import *imp)
 
 static void import_connect(struct import *imp)
 {
-	imports_wait_end(imp);
+	imp->waiting = false;
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->epoch++;
@@ -405,7 +400,7 @@ static uint64_t next_look(const struct import *imp)
  * replies. */
 static void import_rest(struct import *imp)
 {
-	imports_wait_end(imp);
+	imp->waiting = false;
 	reply_bufs_drop(imp);
 	import_move(imp, IMPORT_IDLE);
 }
@@ -770,7 +765,7 @@ void import_disarm(struct import *imp)
 void import_end(struct import *imp)
 {
 	import_disarm(imp);
-	imports_wait_end(imp);
+	imp->waiting = false;
 	if (import_is_up(imp))
 		disconnect_send(imp);
 	if (imp->fsm.state != IMPORT_CLOSED)

@@ -49,10 +49,11 @@ extern const struct fsm_state import_states[IMPORT_STATES];
 
 struct import {
 	struct shard *shard;
-	struct hash_node hash; /* imports.by_nids */
-	struct list link;      /* imports.all */
-	uint64_t id;	       /* in imports.handles */
-	uint64_t handle;       /* ours, on the wire: shard_handle() */
+	struct hash_node hash;	 /* imports.by_nids */
+	struct hash_node by_nid; /* imports.by_nid, by the NID in use */
+	struct list link;	 /* imports.all */
+	uint64_t id;		 /* in imports.handles */
+	uint64_t handle;	 /* ours, on the wire: shard_handle() */
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
 
@@ -114,9 +115,8 @@ struct import {
 	uint64_t begun;		 /* ns: this attempt */
 	uint64_t attempt_end;	 /* ns: of this attempt */
 	bool asking;		 /* LNet has a Connect of this attempt */
-	struct hash_node by_nid; /* imports.waiting: DISCONN, if it could not be
-				  * reached, unless there was no memory */
-	bool waiting;		 /* it is there */
+	bool waiting;		 /* DISCONN, since it could not be reached: a
+				  * sign of life ends the pause */
 
 	/* Failures in a row, without an answered call between: connections that
 	 * could not be made, or were lost, and messages that were not
@@ -160,7 +160,7 @@ static inline struct ulnet_id import_target(const struct import *imp)
 
 /* A client has something to send. */
 void import_want(struct import *imp);
-/* Something came from the server, of connection @epoch. */
+/* Something came from the server. */
 static inline void import_heard(struct import *imp, uint64_t now)
 {
 	imp->heard = now;
@@ -189,7 +189,7 @@ static inline bool import_is_ready(const struct import *imp)
 {
 	return import_is_up(imp) && !lnet_timer_armed(&imp->pause);
 }
-/* A sign of life of this import's server. */
+/* A sign of life of this import's server; only a timer is armed here. */
 void import_on_sign(struct import *imp);
 /* Clients of the server that have failed at the same moment spread what they do
  * next over so long, ns: 0 if the server has few of them. */

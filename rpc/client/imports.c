@@ -25,39 +25,52 @@ struct import *import_find(struct shard *s, uint64_t handle)
 	return imp && imp->handle == handle ? imp : NULL;
 }
 
-/* ---- by NID, those that wait ---- */
+/* ---- by the NID in use ---- */
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
 }
 
-void imports_wait(struct import *imp)
+static int nid_add(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
 
-	imp->waiting = !hash_add(&x->waiting, &imp->by_nid,
-				 nid_hash(x, &imp->nids[imp->nid]));
+	return hash_add(&x->by_nid, &imp->by_nid,
+			nid_hash(x, &imp->nids[imp->nid]));
 }
 
-void imports_wait_end(struct import *imp)
+void imports_next_nid(struct import *imp)
 {
-	if (imp->waiting)
-		hash_del(&imp->shard->imports->waiting, &imp->by_nid);
-	imp->waiting = false;
+	hash_del(&imp->shard->imports->by_nid, &imp->by_nid);
+	imp->nid = (imp->nid + 1) % imp->nnids;
+	/* There is a table: the import was in it. */
+	BUG_ON(nid_add(imp));
 }
 
-void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
+void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
+		     void (*fn)(struct import *imp, void *arg), void *arg)
 {
 	struct imports *x = s->imports;
-	struct hash_node *n = hash_first(&x->waiting, nid_hash(x, nid));
+	struct hash_node *n = hash_first(&x->by_nid, nid_hash(x, nid));
 
 	for (; n; n = hash_next(n)) {
 		struct import *imp = container_of(n, struct import, by_nid);
 
 		if (lnet_nid_eq(&imp->nids[imp->nid], nid))
-			import_on_sign(imp);
+			fn(imp, arg);
 	}
+}
+
+static void sign_import(struct import *imp, void *arg)
+{
+	(void)arg;
+	import_on_sign(imp);
+}
+
+void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
+{
+	imports_each_at(s, nid, sign_import, NULL);
 }
 
 /* ---- by all their NIDs ---- */
@@ -92,6 +105,28 @@ static uint64_t target_hash(const struct imports *x, const struct import *imp)
 	return h;
 }
 
+/* In all tables, or in none. */
+static int tables_add(struct imports *x, struct import *imp, uint64_t target)
+{
+	int rc = id_alloc(&x->handles, imp, &imp->id);
+
+	if (rc)
+		return rc;
+	rc = hash_add(&x->by_nids, &imp->hash, target);
+	if (rc)
+		goto free_id;
+	rc = nid_add(imp);
+	if (rc)
+		goto del_hash;
+	return 0;
+
+del_hash:
+	hash_del(&x->by_nids, &imp->hash);
+free_id:
+	id_free(&x->handles, imp->id);
+	return rc;
+}
+
 int import_attach(struct import *fresh, struct import **imp_p)
 {
 	struct imports *x = fresh->shard->imports;
@@ -108,14 +143,9 @@ int import_attach(struct import *fresh, struct import **imp_p)
 		*imp_p = imp;
 		return 0;
 	}
-	rc = id_alloc(&x->handles, fresh, &fresh->id);
+	rc = tables_add(x, fresh, h);
 	if (rc)
 		return rc;
-	rc = hash_add(&x->by_nids, &fresh->hash, h);
-	if (rc) {
-		id_free(&x->handles, fresh->id);
-		return rc;
-	}
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
@@ -129,10 +159,10 @@ static void import_detach(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
 
-	imports_wait_end(imp);
 	x->xid = MAX(x->xid, imp->xid);
 	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
+	hash_del(&x->by_nid, &imp->by_nid);
 	list_del(&imp->link);
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
 }
@@ -155,7 +185,7 @@ static int imports_open(struct shard *s)
 	x->xid = (uint64_t)s->rpc->conf.client_generation << 32;
 	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
 	hash_init(&x->by_nids);
-	hash_init(&x->waiting);
+	hash_init(&x->by_nid);
 	x->shard = s;
 	list_init(&x->canceling);
 	x->cancel_work.fn = imports_cancel;
@@ -241,7 +271,7 @@ static void imports_free(struct shard *s)
 	slab_stop(&x->slab);
 	slab_fini(&x->slab);
 	hash_fini(&x->by_nids);
-	hash_fini(&x->waiting);
+	hash_fini(&x->by_nid);
 	id_table_fini(&x->handles);
 	free(x);
 	s->imports = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The imports of a CPT, found by their handles, by the NIDs of their servers,
- * and, while they wait to try one of these, by that NID. With them begins and
- * ends all that is a client's on the CPT.
+ * and by that one of these that is in use. With them begins and ends all that
+ * is a client's on the CPT.
  *
  * Owner: the CPT.
  */
@@ -27,7 +27,7 @@ struct imports {
 	/* Where the numbers of the next import begin: above those of imports
 	 * that have gone, and of processes before with this one's id. */
 	uint64_t xid;
-	struct hash waiting; /* import.by_nid, by the NID that is next */
+	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
 	struct slab slab;	       /* calls, parcels, replies */
@@ -47,10 +47,11 @@ void import_close(struct import *imp);
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* Lets a sign of life of the server find this import, until imports_wait_end().
- * Without memory for that, the import waits for its pause to end. */
-void imports_wait(struct import *imp);
-void imports_wait_end(struct import *imp);
+/* From now on its next NID is in use. */
+void imports_next_nid(struct import *imp);
+/* For each import that uses @nid now; @fn changes none of that. */
+void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
+		     void (*fn)(struct import *imp, void *arg), void *arg);
 /* The node with this NID has sent something: whoever waits to try it, tries. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 

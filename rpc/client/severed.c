@@ -57,15 +57,19 @@ void severed_init(struct severed *s)
 	lnet_timer_init(&s->timer, on_time_to_ask);
 }
 
-/* Looks at all imports: making and losing a connection costs more. */
+static void sever_import(struct import *imp, void *arg)
+{
+	const uint32_t *pid = arg;
+
+	if (*pid == imp->pid || *pid == LNET_PID_ANY)
+		import_severed(imp);
+}
+
 void severed_on_peer(struct ulnet_peer_watch *watch,
 		     const struct ulnet_id *peer)
 {
 	struct imports *x = container_of(watch, struct imports, watch);
-	struct import *imp;
+	uint32_t pid = peer->pid;
 
-	list_for_each_entry (imp, &x->all, link)
-		if (lnet_nid_eq(&imp->nids[imp->nid], &peer->nid) &&
-		    (peer->pid == imp->pid || peer->pid == LNET_PID_ANY))
-			import_severed(imp);
+	imports_each_at(x->shard, &peer->nid, sever_import, &pid);
 }

@@ -61,17 +61,26 @@ static void server_open(void)
 
 /* ---- the client ---- */
 
+static struct ulrpc_client *client_of(const struct ulnet_nid *nids,
+				      unsigned int n)
+{
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = nids;
+	conf.nnids = n;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
+	return c;
+}
+
 static void client_open(void)
 {
 	struct ulnet_nid nid = nth_id(SERVER).nid;
-	struct ulrpc_client_conf conf;
 
 	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, CLIENT), NULL, &rpc), 0);
-	ulrpc_client_conf_init(&conf);
-	conf.nids = &nid;
-	conf.nnids = 1;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &client), 0);
+	client = client_of(&nid, 1);
 }
 
 static void call_of(struct note *n, const char *method)
@@ -283,6 +292,42 @@ Test(severed, what_is_sent_afterwards)
 	cr_assert_eq(n[0].outcome.queries, 1);
 	cr_assert_eq(n[1].outcome.queries, 0);
 	cr_assert_eq(executed, 3);
+	end();
+}
+
+/* The server does not have the first of its NIDs now: what matters is the one
+ * that is in use. */
+Test(severed, at_another_nid)
+{
+	const struct ulnet_nid nids[] = { nth_id(SERVER + 1).nid,
+					  nth_id(SERVER).nid };
+	struct ulrpc_client *before;
+	struct note n;
+	uint64_t at;
+
+	begin();
+	before = client;
+	client = client_of(nids, 2);
+	for (unsigned int i = 0; i < 20; i++) {
+		call_of(&n, "echo");
+		run_for(SEC);
+		ended_well(&n);
+	}
+	cr_assert_eq(client->imp->nid, 1);
+	executed = 0;
+	call_of(&n, "echo");
+	run_for(LATENCY + LATENCY / 2);
+	at = lnet_sim_now(sim);
+	lnet_sim_cut(sim, &LNET_NID_ANY, &nids[0]);
+	run_for(1);
+	cr_assert_not(lnet_timer_armed(&client->imp->severed.timer));
+	lnet_sim_cut(sim, &LNET_NID_ANY, &nids[1]);
+	run_for(SEC);
+	ended_well(&n);
+	cr_assert_leq(n.at, at + SOON);
+	cr_assert_eq(n.outcome.queries, 1);
+	cr_assert_eq(executed, 1);
+	ulrpc_client_close(before);
 	end();
 }
 
