@@ -18,6 +18,9 @@
 #define RTTS_MOST   2  /* ... up to that part of it */
 #define GRAIN_PART  8  /* due times are multiples of up to that part */
 #define STEPS_MAX   32 /* doublings */
+/* Clients believe no more than five minutes at once. */
+#define STEP_MAX  (240 * NSEC_PER_SEC)
+#define EARLY_MAX (60 * NSEC_PER_SEC) /* of T, for margin and grain */
 
 /* ---- what is known of the time that is left ---- */
 
@@ -45,19 +48,20 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 /* ---- deadlines ---- */
 
 /* For the way to the client, before its attempt would be over. */
-static uint64_t extend_margin(const struct ulrpc_request *r)
+static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
-	uint64_t margin = MAX(r->timeout / MARGIN_PART, MARGIN_MIN);
+	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
 	uint64_t rtt = r->origin->export->rtt;
 
-	margin = MIN(margin, r->timeout / MARGIN_MOST);
-	return MAX(margin, MIN(rtt, r->timeout / RTTS_MOST / RTTS) * RTTS);
+	margin = MIN(margin, timeout / MARGIN_MOST);
+	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
 }
 
 uint64_t extend_at(const struct ulrpc_request *r)
 {
+	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
 	uint64_t grain = UINT64_C(1)
-			 << (63 - __builtin_clzll(r->timeout | GRAIN_PART));
+			 << (63 - __builtin_clzll(timeout | GRAIN_PART));
 
 	/* The caller waits no longer anyway, or there is nobody to be told, or
 	 * nothing to wait for. */
@@ -65,18 +69,18 @@ uint64_t extend_at(const struct ulrpc_request *r)
 	    r->stalled || request_canceled(r))
 		return TIME_NEVER;
 	grain /= GRAIN_PART;
-	return (r->expires - extend_margin(r)) & ~(grain - 1);
+	return (r->expires - extend_margin(r, timeout)) & ~(grain - 1);
 }
 
 /* Moves `expires` on: by the next step, and for at least twice @left, what is
  * left to do. */
 static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 {
-	uint64_t least = rpc_at(now, 2 * left);
+	uint64_t least = rpc_at(now, MIN(2 * left, STEP_MAX));
 	uint64_t step = r->timeout / 2 << r->extensions;
 
-	if (step >> r->extensions != r->timeout / 2)
-		step = TIME_NEVER;
+	if (step >> r->extensions != r->timeout / 2 || step > STEP_MAX)
+		step = STEP_MAX;
 	if (r->extensions < STEPS_MAX)
 		r->extensions++;
 	if (MUTATE(rpc_chatter))

@@ -10,12 +10,14 @@
  * at least 20 ms, but never over T/4; or of two round trips, as far as the
  * client knows what they take, but never over T/2; and by up to T/8 more: due
  * times are rounded down to a power of two, so that those of one client that
- * are near each other come at one time and travel in one message. It moves
- * `expires` on by T/2, the next one by T, then 2T, ..., or by twice what is
- * known to be left to do if that is more; never beyond the caller's deadline,
- * and never back. With that the n-th one, from 0, is sent after
- * T * (1 + 2^n) / 2 - 5T/8 or later, so a request that takes t has no more than
- * ceil(log2(t/T)) + 2 of them.
+ * are near each other come at one time and travel in one message. (Here a T of
+ * more than a minute counts as one minute.) It moves `expires` on by T/2, the
+ * next one by T, then 2T, ..., or by twice what is known to be left to do if
+ * that is more; by no more than four minutes, because a client believes five
+ * and then asks; never beyond the caller's deadline, and never back. With that
+ * the n-th one, from 0, is sent after T * (1 + 2^n) / 2 - 5T/8 or later, until
+ * they are four minutes apart, so a request that takes t has no more than
+ * ceil(log2(t/T)) + 2 + t/(4 min) of them.
  *
  * A request whose method and queue say at its arrival that it will take longer
  * than T has its first Extend at once. A caller's deadline within T needs none,

@@ -209,10 +209,10 @@ void audit_waiting(struct member *m)
 /* ---- what handlers have ---- */
 
 /* So often a request with a first timeout of @timeout is extended in @total, at
- * most: ceil(log2(total / timeout)) + 2. */
+ * most: ceil(log2(total / timeout)) + 2, and once each four minutes. */
 static unsigned int extensions_max(uint64_t timeout, uint64_t total)
 {
-	unsigned int n = 2;
+	unsigned int n = 2 + (unsigned int)(total / (240 * NSEC_PER_SEC));
 
 	for (; timeout < total; timeout *= 2)
 		n++;

@@ -10,7 +10,7 @@
 
 #define STRANGER_ANSWERS    1024
 #define STRANGER_MATCH	    0x1000
-#define STRANGER_EXTENSIONS 256
+#define STRANGER_EXTENSIONS 2560
 
 struct stranger {
 	struct lnet *node;
