@@ -330,6 +330,17 @@ static void refusal_there(struct stray *stray)
 			     (const struct refusal *)stray->payload);
 }
 
+/* The message is gone when the other CPT looks at what is known of its calls.
+ * So another attempt of a call with bulk has none that could take the place of
+ * what was lent before, and is passed over. */
+static void keep_head(struct wire_call *to, const struct wire_call *c)
+{
+	*to = *c;
+	to->nbulks = to->trace_length = 0;
+	to->bulks = (struct wire_view){ NULL, NULL };
+	to->trace = to->body = NULL;
+}
+
 /* The message cannot be passed on as it is. When its sender has too many even
  * of refusals, nobody is told. */
 static void refuse_all(struct service_cpt *from, unsigned int cpt,
@@ -350,7 +361,8 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	}
 	x = (struct refusal *)stray->payload;
 	x->m = *m;
-	memcpy(x->calls, calls, size);
+	for (unsigned int i = 0; i < m->ncalls; i++)
+		keep_head(&x->calls[i], &calls[i]);
 	from->strays++;
 	stray_send(stray, refusal_there, request_stray_back, from);
 }

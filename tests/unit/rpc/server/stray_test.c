@@ -25,6 +25,11 @@ static void on_back(struct stray *stray)
 	back++;
 }
 
+static void on_passed(struct stray *stray)
+{
+	(void)stray;
+}
+
 static struct ulnet_event event_of(unsigned int node)
 {
 	return (struct ulnet_event){ .type = LNET_EVENT_PUT,
@@ -126,6 +131,60 @@ Test(stray, one_floods)
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(a.controls, 1);
 	cr_assert_eq(a.control.alive.status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* Nothing of a node that is larger than a head comes to another CPT any more,
+ * in this turn. */
+static void fill(unsigned int node, struct shard *from, unsigned int to)
+{
+	static const uint8_t whole[LONG];
+	struct ulnet_event ev = event_of(node);
+	struct stray *stray;
+
+	for (size_t length = LONG; length; length /= 2)
+		while ((stray = stray_new_whole(from, to, &ev, whole, length)))
+			stray_send(stray, on_passed, NULL, NULL);
+}
+
+/* An attempt that cannot be passed on as it is does not lend the memory that
+ * its message speaks of: the message is gone by then. */
+Test(stray, refused_attempt_lends_nothing)
+{
+	const uint32_t lent_length = 64;
+	struct wire_segments lent = { .match = 0x77000,
+				      .access = WIRE_ACCESS_SINK,
+				      .n = 1,
+				      .length = &lent_length };
+	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct ulnet_event ev = event_of(CALLER);
+	struct service_cpt *home, *other;
+	uint8_t *bytes = malloc(200);
+	size_t length;
+
+	rig_with(&g, NULL, CPTS);
+	home = &g.service->cpt[export_cpt(a.connection)];
+	other = &g.service->cpt[!home->shard->cpt];
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.parked, 1);
+	c.attempt++;
+	length = stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	fill(CALLER, other->shard, home->shard->cpt);
+	request_on_message(other, &ev, bytes, length);
+	free(bytes);
+	settle(&g);
+	cr_assert_eq(serve_counted(home, RPC_STAT_requests_again), 0);
+	cr_assert_eq(serve_counted(home, RPC_STAT_requests_repeated), 1);
+	c.attempt++;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(serve_counted(home, RPC_STAT_requests_again), 1);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 1)->attempt, c.attempt);
 	serve_fini(&g);
 }
 
