@@ -512,13 +512,7 @@ void client_on_refused(struct ulrpc_client *c)
 
 void client_last_ended(struct ulrpc_client *c)
 {
-	struct import *imp = c->imp;
-
-	imp->used = shard_now(c->shard);
-	if (unlikely(rpc_ns(c->rpc->conf.idle) < imp->keepalive) &&
-	    import_is_up(imp))
-		shard_arm(c->shard, &imp->timer,
-			  rpc_at(imp->used, rpc_ns(c->rpc->conf.idle)));
+	import_used(c->imp);
 	if (unlikely(c->closed) && !c->freeing) {
 		c->freeing = true;
 		shard_hold(c->shard);

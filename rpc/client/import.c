@@ -485,6 +485,15 @@ void import_tell(struct import *imp)
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
+void import_used(struct import *imp)
+{
+	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
+
+	imp->used = shard_now(imp->shard);
+	if (unlikely(idle < imp->keepalive) && import_is_up(imp))
+		shard_arm(imp->shard, &imp->timer, next_look(imp));
+}
+
 void import_doubt(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || imp->fsm.state != IMPORT_FULL)

@@ -158,6 +158,8 @@ static inline struct ulnet_id import_target(const struct import *imp)
 	return (struct ulnet_id){ imp->nids[imp->nid], imp->pid };
 }
 
+/* The last call of a client has ended. */
+void import_used(struct import *imp);
 /* A client has something to send. */
 void import_want(struct import *imp);
 /* Something came from the server. */

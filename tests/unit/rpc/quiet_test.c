@@ -66,6 +66,24 @@ Test(quiet, nothing_is_kept)
 	serve_fini(&g);
 }
 
+/* ... whatever the time after which a connection that nobody uses ends. */
+Test(quiet, before_it_is_idle)
+{
+	struct ulrpc_conf conf;
+
+	ulrpc_conf_init(&conf);
+	conf.idle = 5000000; /* less than a keepalive */
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	cr_assert_eq(ulrpc_open(g.node[CALLER], &conf, &g.rpc[CALLER]), 0);
+	serve_client(&g);
+	calls();
+	lnet_sim_run(g.sim, 900 * MSEC);
+	cr_assert_eq(kept(), 0);
+	serve_fini(&g);
+}
+
 /* ... even while one call takes long: what is over before it. */
 Test(quiet, but_for_one_call)
 {
