@@ -88,6 +88,9 @@ int select_ni(struct lnet_cpt *cpt, const struct select_want *want,
 	struct candidate best = { .ni = NULL };
 	bool has_net = false;
 
+	/* What is for this node goes no path; there is nobody else. */
+	if (unlikely(lnet_nid_is_lo(want->dst)))
+		return -EHOSTUNREACH;
 	if (!lnet_nid_is_any(want->src))
 		return select_given(config, want, ni_p);
 	for (unsigned int i = 0; i < config->nnis; i++) {

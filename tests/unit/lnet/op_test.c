@@ -431,6 +431,7 @@ Test(op, no_way)
 	} ways[] = {
 		{ NULL, "10.0.0.1@tcp9", -EHOSTUNREACH,
 		  LNET_CAUSE_LOCAL_NO_ROUTE },
+		{ NULL, "1@lo", -EHOSTUNREACH, LNET_CAUSE_LOCAL_NO_ROUTE },
 		{ NULL, "10.0.0.1@o2ib", -EHOSTUNREACH,
 		  LNET_CAUSE_LOCAL_NO_ROUTE },
 		{ "10.9.9.9@tcp", "10.0.0.1@tcp", -EINVAL,
