@@ -83,6 +83,15 @@ static uint32_t sendings(const struct ulrpc_outcome *o)
 	return o->attempts - o->queries;
 }
 
+static void count_went(struct load_went *w, const struct ulrpc_outcome *o)
+{
+	w->attempts += sendings(o);
+	w->retries += o->retries;
+	w->queries += o->queries;
+	w->extensions += o->extensions;
+	w->refusals += o->refusals;
+}
+
 static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 {
 	const uint64_t us[LOAD_STAGES] = {
@@ -99,8 +108,6 @@ static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 		histogram_add(&e->stage[i], us[i] * NS_PER_US);
 	if (sendings(o) > e->attempts_max)
 		e->attempts_max = sendings(o);
-	e->queries += o->queries;
-	e->extensions += o->extensions;
 	e->paths += o->paths;
 	count_rail(e, o);
 }
@@ -143,6 +150,7 @@ static bool judge(struct load *l, const struct slot *s,
 	l->stats.last = now;
 	if (sendings(o) > 1)
 		l->stats.resent += sendings(o) - 1;
+	count_went(&l->stats.went, o);
 	if (l->conf.explain)
 		explain(&l->stats.explain, o);
 	if (kind == ULRPC_CAUSE_OK)
@@ -589,6 +597,15 @@ void load_stats(struct load *l, struct load_stats *stats)
 	lnet_call(l->node, l->cpt, copy_stats, &c);
 }
 
+static void went_merge(struct load_went *to, const struct load_went *from)
+{
+	to->attempts += from->attempts;
+	to->retries += from->retries;
+	to->queries += from->queries;
+	to->extensions += from->extensions;
+	to->refusals += from->refusals;
+}
+
 static void explain_merge(struct load_explain *to,
 			  const struct load_explain *from)
 {
@@ -596,8 +613,6 @@ static void explain_merge(struct load_explain *to,
 		histogram_merge(&to->stage[i], &from->stage[i]);
 	if (from->attempts_max > to->attempts_max)
 		to->attempts_max = from->attempts_max;
-	to->queries += from->queries;
-	to->extensions += from->extensions;
 	to->paths += from->paths;
 	for (unsigned int i = 0; i < from->nrails; i++) {
 		struct ulrpc_outcome o = { .local = from->rail[i].local,
@@ -632,5 +647,6 @@ void load_stats_merge(struct load_stats *to, const struct load_stats *from)
 		}
 		to->loss[i].n += from->loss[i].n;
 	}
+	went_merge(&to->went, &from->went);
 	explain_merge(&to->explain, &from->explain);
 }

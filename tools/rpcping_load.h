@@ -84,7 +84,6 @@ enum load_stage {
 struct load_explain {
 	struct histogram stage[LOAD_STAGES];
 	uint64_t attempts_max; /* without queries */
-	uint64_t queries, extensions;
 	uint64_t paths;
 	struct load_rail {
 		struct ulnet_nid local, target;
@@ -98,6 +97,11 @@ struct load_stats {
 	uint64_t answered; /* rightly */
 	uint64_t lost;
 	uint64_t resent; /* attempts beyond the first, without queries */
+	/* How calls went, added up: as in struct ulrpc_outcome, but that
+	 * attempts are those that carried calls: without queries. */
+	struct load_went {
+		uint64_t attempts, retries, queries, extensions, refusals;
+	} went;
 	uint64_t bytes;	 /* bulk, or else bodies both ways, of those answered */
 	uint64_t behind; /* with a rate: due, but not begun yet or at the end */
 	uint64_t inflight;	  /* now */

@@ -212,6 +212,7 @@ static void print_json_losses(const struct load_stats *s)
 int report_json(const struct load_stats *s)
 {
 	const struct histogram *h = &s->latency;
+	const struct load_went *w = &s->went;
 	double time = seconds(s);
 
 	printf("{\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
@@ -220,6 +221,11 @@ int report_json(const struct load_stats *s)
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
 	       (uintmax_t)s->resent, (uintmax_t)s->behind, (uintmax_t)s->bytes,
 	       time, per_second(s->answered, time), per_second(s->bytes, time));
+	printf("\"attempts\": %ju, \"retries\": %ju, \"queries\": %ju, "
+	       "\"extensions\": %ju, \"refusals\": %ju, ",
+	       (uintmax_t)w->attempts, (uintmax_t)w->retries,
+	       (uintmax_t)w->queries, (uintmax_t)w->extensions,
+	       (uintmax_t)w->refusals);
 	print_json_losses(s);
 	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
@@ -310,18 +316,19 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 {
 	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
+	const struct load_went *w = &s->went;
 	uint64_t n = e->stage[LOAD_WIRE].n;
 	char *yaml = NULL;
 
 	print_stages(e);
 	print_rails(e, node);
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
-	       "early replies %ju; transmissions "
+	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
 	       n ? (double)(n + s->resent) / (double)n : 0.0,
-	       (uintmax_t)e->attempts_max, (uintmax_t)e->queries,
-	       (uintmax_t)e->extensions,
-	       n ? (double)e->paths / (double)n : 0.0);
+	       (uintmax_t)e->attempts_max, (uintmax_t)w->queries,
+	       (uintmax_t)w->extensions, (uintmax_t)w->retries,
+	       (uintmax_t)w->refusals, n ? (double)e->paths / (double)n : 0.0);
 	if (ulrpc_stats(rpc, &yaml) == 0)
 		print_counters(yaml);
 	free(yaml);

@@ -190,6 +190,7 @@ struct ulrpc_outcome {
 	uint32_t retries;    /* repetitions of a message that was delivered */
 	uint32_t queries;    /* questions what became of an attempt */
 	uint32_t extensions; /* times the server said that it needs longer */
+	uint32_t refusals;   /* times it refused, before it was asked again */
 	/* What the service says of its failure, for people; "": nothing. It may
 	 * be anybody's words; without control characters. */
 	char text[ULRPC_TEXT_MAX];

@@ -360,6 +360,13 @@ static void call_repeat(struct ulrpc_call *call)
 	call_again(call);
 }
 
+/* The server has not executed the attempt, and the call is to be sent again. */
+static void count_refusal(struct ulrpc_call *call)
+{
+	call->refusals++;
+	stat_count(call->shard, RPC_STAT_calls_refused);
+}
+
 static bool may_repeat(const struct ulrpc_call *call)
 {
 	uint32_t max = call_rule(call)->law.max;
@@ -460,14 +467,15 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-/* Sends the call again, but not before @least ns have passed. False: then it
- * would be too late. */
+/* The server has refused the attempt: sends the call again, but not before
+ * @least ns have passed. False: then it would be too late. */
 static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
 
 	if (retry_verdict(call, least, false, &at) != BACKOFF_RETRY)
 		return false;
+	count_refusal(call);
 	retry_at(call, at);
 	return true;
 }
@@ -573,6 +581,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_SHUTTING_DOWN:
 		/* The service leaves that portal, or has. It may be at another
 		 * one, or come back soon: asking for it will tell. */
+		if (!query)
+			count_refusal(call);
 		on_stale(call, r);
 		client_reopen(c);
 		return true;

@@ -201,11 +201,12 @@ static in_line void outcome_rail(struct ulrpc_outcome *o,
 
 	o->attempts = call->attempts;
 	o->paths = call->paths;
-	o->retries = o->queries = o->extensions = 0;
+	o->retries = o->queries = o->extensions = o->refusals = 0;
 	if (unlikely(call->attempts > 1 || call->extensions)) {
 		o->retries = call->retries;
 		o->queries = call->queries;
 		o->extensions = call->extensions;
+		o->refusals = call->refusals;
 	}
 	if (likely(p)) {
 		o->local = p->local;
@@ -796,7 +797,8 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->unknown = call->bulk_failed = call->forsaken = false;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
-	call->queries = call->extensions = call->asks = 0;
+	call->queries = call->extensions = 0;
+	call->refusals = call->asks = 0;
 	call->paths = 0;
 	call->connecting = call->window = 0;
 	call->retry = NULL;

@@ -132,6 +132,7 @@ struct ulrpc_call {
 	uint32_t attempts;   /* with queries */
 	uint32_t retries;    /* of these, repetitions of what was delivered */
 	uint32_t queries, extensions;
+	uint32_t refusals;   /* after which it was to be sent again */
 	uint32_t asks;	     /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;

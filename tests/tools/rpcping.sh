@@ -21,8 +21,9 @@ json() {
 		my $j = decode_json(<STDIN>);
 		my $l = $j->{latency_us};
 		my $why = $j->{losses};
-		my @keys = qw(bytes bytes_per_s calls calls_per_s
-			latency_us losses lost not_begun resent seconds);
+		my @keys = qw(attempts bytes bytes_per_s calls calls_per_s
+			extensions latency_us losses lost not_begun queries
+			refusals resent retries seconds);
 		"@{[sort keys %$j]}" eq "@keys" or die "keys of it\n";
 		"@{[sort keys %$l]}" eq "max min p50 p90 p99 p999"
 			or die "keys of latency_us\n";
@@ -139,6 +140,7 @@ has out "^  calls 100, lost 0, resent 0, in [0-9.]+ s: [0-9]+ calls/s, [0-9.]+ [
 has out "^  latency us: min [0-9.]+, p50 [0-9.]+, p90 [0-9.]+, p99 [0-9.]+, p99.9 [0-9.]+, max [0-9.]+\$"
 
 json 0 '$j->{calls} == 1000 && $j->{lost} == 0 && $j->{resent} == 0 &&
+	$j->{attempts} == 1000 && !$j->{retries} && !$j->{refusals} &&
 	$j->{bytes} == 128000 && $j->{seconds} > 0 && $l->{min} > 0 &&
 	abs($j->{calls_per_s} * $j->{seconds} - 1000) < 1 &&
 	abs($j->{bytes_per_s} * $j->{seconds} - 128000) < 128' \
@@ -165,12 +167,13 @@ for method in Echo EchoWorker; do
 done
 # A slow call is neither lost nor sent again, as long as its server says that it
 # is at work.
-for method in Echo EchoWorker; do
-	ping 0 --count 2 --inflight 2 --method "$method" --delay 2 --progress 5 \
-		--deadline 60 --explain "$server"
-	has out "^  calls 2, lost 0, resent 0, "
-	has out ", early replies [1-9]"
-done
+ping 0 --count 2 --inflight 2 --method Echo --delay 2 --progress 5 \
+	--deadline 60 --explain "$server"
+has out "^  calls 2, lost 0, resent 0, "
+has out ", early replies [1-9]"
+json 0 '$j->{calls} == 2 && $j->{lost} == 0 && $j->{attempts} == 2 &&
+	$j->{extensions} >= 1' --count 2 --inflight 2 --method EchoWorker \
+	--delay 2 --progress 5 --deadline 60 "$server"
 for semantics in idempotent at-most-once exactly-once; do
 	json 0 '$j->{calls} == 50' --count 50 --semantics "$semantics" "$server"
 done
@@ -201,7 +204,7 @@ for stage in connecting window wire throttled 'server queue' service fetch; do
 	has out "^  $stage +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%\$"
 done
 has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$"
-has out "^  attempts: 1.000 for each call, at most 1; queries [0-9]+, early replies [0-9]+; "
+has out "^  attempts: 1.000 for each call, at most 1; queries [0-9]+, early replies [0-9]+, retries 0, refusals 0; "
 has out "^  counted: .*, replies_received [1-9]"
 run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
 has err "^rpcping: stdout: No space left on device\$"

@@ -36,6 +36,11 @@ static void call_by(const struct ulrpc_retry *retry, uint64_t deadline)
 	call_with(&g, &n, &conf, "hello", 5);
 }
 
+static uint64_t refused(void)
+{
+	return g.client->shard->stats->counts[RPC_STAT_calls_refused];
+}
+
 /* ---- how often ---- */
 
 /* A message that is known to be lost: that is certain, and the end. */
@@ -80,6 +85,9 @@ Test(retry_call, so_many_and_no_more)
 		cr_assert_eq(g.fake->ncalls, 4);
 		ended_by(&n, causes[i], ULRPC_NOT_EXECUTED);
 		cr_assert_eq(n.outcome.retries, 2);
+		/* The last one was for good. */
+		cr_assert_eq(n.outcome.refusals, 2);
+		cr_assert_eq(refused(), 2);
 		rig_close(&g);
 	}
 }
@@ -95,6 +103,8 @@ Test(retry_call, lost_messages_are_counted)
 	cr_assert_eq(g.fake->nqueries, 3);
 	ended_by(&n, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
 	cr_assert_eq(n.outcome.retries, 2);
+	cr_assert_eq(n.outcome.refusals, 0);
+	cr_assert_eq(refused(), 0);
 	rig_close(&g);
 }
 
@@ -150,6 +160,7 @@ Test(retry_call, overload_that_passes)
 	run(&g, 310 * MSEC);
 	ended_well(&n);
 	cr_assert_eq(n.outcome.retries, 2);
+	cr_assert_eq(n.outcome.refusals, 2);
 	rig_close(&g);
 }
 
