@@ -67,6 +67,7 @@ unit_tests += %D%/unit/rpc/stats/stat_test
 unit_tests += %D%/unit/rpc/stats/stats_test
 unit_tests += %D%/unit/rpc/stats/count_test
 unit_tests += %D%/unit/rpc/bulk/bulk_again_test
+unit_tests += %D%/unit/rpc/bulk/bulk_severed_test
 unit_tests += %D%/unit/rpc/bulk/bulk_call_test
 unit_tests += %D%/unit/rpc/bulk/bulk_test
 unit_tests += %D%/unit/rpc/bulk/bulk_wait_test

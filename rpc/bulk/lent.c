@@ -82,6 +82,7 @@ int transfers_new(const struct transfers_conf *conf,
 	atomic_init(&t->pending, 0);
 	atomic_init(&t->refs, 1);
 	list_init(&t->active);
+	list_init(&t->link);
 	while (t->n < call->nbulks && wire_segments_next(&bulks, &s)) {
 		int rc = remote_init(&t->remotes[t->n++], &s);
 

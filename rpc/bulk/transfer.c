@@ -7,6 +7,12 @@
 
 #include "rpc/stats/stat.h"
 
+/* After the end of a connection: bounds of the range of the first pause, and
+ * that of the longest one. */
+#define PAUSE_MIN  NSEC_PER_MSEC
+#define PAUSE_MOST (10 * NSEC_PER_MSEC)
+#define PAUSE_CAP  (100 * NSEC_PER_MSEC)
+
 static const struct fsm_state piece_states[PIECE_STATES] = {
 	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
 	[PIECE_FLYING] = { "flying",
@@ -60,8 +66,10 @@ static void transfer_end(struct ulnet_work *w)
 	*(x->r->access == ULRPC_BULK_SOURCE ? &t->in : &t->out) += x->moved;
 	moved = status ? MIN(x->low, x->next.offset) : x->span.length;
 	list_del(&x->link);
-	if (list_empty(&t->active))
+	if (list_empty(&t->active)) {
 		t->time += shard_now(shard) - t->since;
+		list_del(&t->link);
+	}
 	free(x);
 	transfers_go(t);
 	transfers_said(t, done, arg, status, moved);
@@ -95,6 +103,11 @@ static void piece_lost(struct piece *p)
 	piece_free(p);
 }
 
+static void piece_give_up(const struct piece *p)
+{
+	LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+}
+
 /* The transfer has failed, unless nothing of it was left to do: no new tries;
  * those under way are given up. */
 static void transfer_fail(struct transfer *x, int status)
@@ -109,7 +122,7 @@ static void transfer_fail(struct transfer *x, int status)
 		if (p->fsm.state == PIECE_WAITING)
 			piece_lost(p);
 		else if (p->fsm.state == PIECE_FLYING)
-			LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+			piece_give_up(p);
 	}
 	transfer_settle(x);
 }
@@ -172,7 +185,7 @@ static int piece_launch(struct piece *p)
 
 static void transfer_arm(struct transfer *x)
 {
-	uint64_t at = x->deadline;
+	uint64_t at = MIN(x->deadline, x->sweep);
 
 	if (x->status || x->ending)
 		return;
@@ -294,6 +307,17 @@ static void transfers_go(struct transfers *t)
 	}
 }
 
+static void transfer_sweep(struct transfer *x)
+{
+	x->sweep = TIME_NEVER;
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
+
+		if (p->fsm.state == PIECE_FLYING && p->began <= x->severed)
+			piece_give_up(p);
+	}
+}
+
 static void transfer_on_timer(struct ulnet_timer *timer)
 {
 	struct transfer *x = container_of(timer, struct transfer, timer);
@@ -303,6 +327,8 @@ static void transfer_on_timer(struct ulnet_timer *timer)
 		transfer_fail(x, -ETIMEDOUT);
 		return;
 	}
+	if (unlikely(x->sweep <= now))
+		transfer_sweep(x);
 	for (unsigned int i = 0; i < x->npieces; i++) {
 		struct piece *p = &x->pieces[i];
 
@@ -338,6 +364,7 @@ static void piece_moved(struct piece *p)
 	pulse_beat(&x->t->pulse, p->began, shard_now(x->t->conf.shard));
 	x->moved += p->length;
 	x->t->segments++;
+	x->t->severings = 0;
 	piece_free(p);
 	transfer_settle(x);
 }
@@ -409,6 +436,8 @@ static void transfer_begin(struct transfer *x)
 	list_add_tail(&t->active, &x->link);
 	if (t->crashed)
 		return;
+	if (t->conf.busy && !t->aborted && list_empty(&t->link))
+		list_add_tail(t->conf.busy, &t->link);
 	shard_hold(t->conf.shard);
 	if (!rc && is_canceled(x))
 		rc = -ECANCELED;
@@ -510,6 +539,7 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 		x->left = (uint32_t *)((char *)x + at);
 	else if (r->checked)
 		x->crc = (uint32_t *)((char *)x + at);
+	x->sweep = TIME_NEVER;
 	x->next = place_begin(&x->span);
 	list_init(&x->link);
 	lnet_timer_init(&x->timer, transfer_on_timer);
@@ -666,7 +696,7 @@ static void transfer_refresh(struct transfer *x)
 		if (p->fsm.state == PIECE_WAITING)
 			p->again = now;
 		else if (p->fsm.state == PIECE_FLYING)
-			LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+			piece_give_up(p);
 	}
 	transfer_arm(x);
 }
@@ -695,6 +725,41 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 	list_for_each_entry (x, &t->active, link)
 		transfer_refresh(x);
 	return 0;
+}
+
+/* ---- the end of a connection ---- */
+
+static uint64_t severed_pause(struct transfers *t, uint64_t rtt)
+{
+	const struct backoff_law law = {
+		.base = rtt ? MIN(MAX(rtt, PAUSE_MIN), PAUSE_MOST) : PAUSE_MOST,
+		.cap = PAUSE_CAP,
+	};
+
+	return backoff_pause(&law, ++t->severings,
+			     shard_random(t->conf.shard, UINT64_MAX));
+}
+
+static void transfer_severed(struct transfer *x, uint64_t now, uint64_t pause)
+{
+	x->severed = now;
+	if (x->sweep != TIME_NEVER)
+		return;
+	x->sweep = now + pause;
+	transfer_arm(x);
+}
+
+void transfers_severed(const struct list *busy, uint64_t rtt)
+{
+	struct transfers *t;
+	struct transfer *x;
+
+	list_for_each_entry (t, busy, link) {
+		uint64_t pause = severed_pause(t, rtt);
+
+		list_for_each_entry (x, &t->active, link)
+			transfer_severed(x, shard_now(t->conf.shard), pause);
+	}
 }
 
 /* ---- ending before the end ---- */
@@ -782,6 +847,8 @@ void transfer_abort(struct transfers *t, int status)
 	if (!t || t->aborted)
 		return;
 	t->conf.heard = NULL;
+	t->conf.busy = NULL;
+	list_del(&t->link);
 	t->aborted = status;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
@@ -795,6 +862,7 @@ void transfer_crash(struct transfers *t)
 	if (!t)
 		return;
 	t->crashed = true;
+	list_del(&t->link);
 	list_for_each_entry (x, &t->active, link)
 		shard_cancel(t->conf.shard, &x->timer);
 }

@@ -38,8 +38,11 @@ struct transfers_conf {
 			    * none */
 	uint64_t patience;   /* ns that a piece is tried for if there is none */
 	unsigned int window; /* pieces in flight, of all transfers */
-	uint64_t *heard; /* set to the time, ns, when the caller has answered;
-			  * borrowed until transfer_abort(); NULL */
+	/* Of the caller's connection; both borrowed until transfer_abort();
+	 * NULL. */
+	uint64_t *heard;   /* set to the time, ns, when it has answered */
+	struct list *busy; /* it is in this one while something is moved, for
+			    * transfers_severed() */
 };
 
 /* Bytes of memory that transfers_new() takes. */
@@ -58,6 +61,14 @@ int transfers_new(const struct transfers_conf *conf,
  */
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		      const struct wire_call *call) must_check;
+/*
+ * A connection of the LND to the caller of those in @busy has ended, and tries
+ * may be lost with it. Those that have begun until now, and are still under way
+ * after a random pause of about @rtt, ns (0: not known), are given up, and
+ * others take their place (tries.h). The pauses are longer, up to 0.1 s, while
+ * connections end and nothing is moved between.
+ */
+void transfers_severed(const struct list *busy, uint64_t rtt);
 /* @t stays, for transfers_free() to come once more. Any thread. */
 void transfers_get(struct transfers *t);
 /* What is still going on ends by itself. Any thread. After transfer_crash() it

@@ -44,7 +44,9 @@ struct transfers {
 	struct pulse pulse;
 	/* owner */
 	struct list active;
+	struct list link;  /* conf.busy, while there are active ones */
 	unsigned int busy; /* pieces that are not free, of all */
+	unsigned int severings; /* in a row, since a piece was moved */
 	int aborted;	   /* 0, or why everything ends */
 	int failed;
 	bool crashed;
@@ -92,6 +94,9 @@ struct transfer {
 	struct span span;
 	uint64_t timeout;     /* ns; TIME_NEVER: none of its own */
 	uint64_t deadline;    /* ns: by that */
+	uint64_t severed;     /* ns: when a connection has ended */
+	uint64_t sweep;	      /* ns: when tries that began before that are given
+			       * up; TIME_NEVER */
 	unsigned int cancels; /* the remote's, when it was asked for */
 	struct place next;    /* what no piece was made of yet */
 	/* Checked: for each segment, of a source, bytes that are missing, of a

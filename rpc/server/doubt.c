@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
 #include "rpc/server/export.h"
 #include "rpc/wire/wire.h"
@@ -73,9 +74,11 @@ static void on_disconnected(struct ulnet_peer_watch *watch,
 	for (; n; n = hash_next(n)) {
 		struct export *e = container_of(n, struct export, by_nid);
 
-		if (lnet_nid_eq(&e->source, &peer->nid) &&
-		    (peer->pid == e->peer.pid || peer->pid == LNET_PID_ANY))
-			doubt_open(ds, e);
+		if (!lnet_nid_eq(&e->source, &peer->nid) ||
+		    (peer->pid != e->peer.pid && peer->pid != LNET_PID_ANY))
+			continue;
+		transfers_severed(&e->bulk, e->rtt);
+		doubt_open(ds, e);
 	}
 }
 

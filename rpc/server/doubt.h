@@ -13,6 +13,9 @@
  * vanishes without the end of a connection, as a host that loses its power, is
  * forgotten after the lease.
  *
+ * Bulk that was being moved may be lost with the connection, and is moved again
+ * at once: transfers_severed().
+ *
  * Owner: the CPT of the export; which hears of connections of NIDs of its own.
  */
 #ifndef RPC_DOUBT_H

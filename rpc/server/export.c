@@ -169,6 +169,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	x->heard = e->heard;
 	records_init(&e->records, &record_ops, &x->chunks);
 	list_init(&e->shares);
+	list_init(&e->bulk);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_add_tail(&x->silent, &e->link);

@@ -55,6 +55,7 @@ struct export
 	struct records records;	 /* of requests that came */
 	struct list link;	 /* exports.silent */
 	struct list shares;	 /* share.link: of services it has called */
+	struct list bulk;	 /* transfers_conf.busy */
 	struct list extending;	 /* ulrpc_request.extend_link: to be told */
 	struct list extend_link; /* exports.extending */
 	/* Who connected, by its primary NID, and the NID it did so from. Nobody

@@ -242,6 +242,7 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 		.patience = rpc_ns(export_lease(r->sc->shard->rpc)),
 		.window = r->sc->service->conf.segments,
 		.heard = o->export ? &o->export->heard : NULL,
+		.busy = o->export ? &o->export->bulk : NULL,
 	};
 }
 
