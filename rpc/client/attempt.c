@@ -531,16 +531,20 @@ static void on_unknown_call(struct ulrpc_call *call)
 
 /* The handler has failed, for want of bulk data. May the call be executed once
  * more? So says its caller; what its method says, the server tells when it is
- * asked about the call: it does not know the call any more if the method is
- * idempotent, too, and says the same again if the method minds. */
+ * asked about the call after that: it does not know the call any more if the
+ * method is idempotent, too, and says the same again if the method minds. What
+ * it says first may be the answer to a question of before, for the handler
+ * answers whoever has asked last. */
 static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
-	    !may_repeat(call) || r->attempt != call->out.attempt)
+	    !may_repeat(call))
 		return false;
-	if (!call->bulk_failed)
-		call_ask(call);
+	if (call->bulk_failed) /* is it a copy of what it has said? */
+		return call->fsm.state == CALL_ASK ||
+		       r->attempt == call->out.attempt;
 	call->bulk_failed = true;
+	call_ask(call);
 	return true;
 }
 

@@ -189,6 +189,61 @@ Test(call_again, whose_bulk_fails_each_time)
 	rig_close(&g);
 }
 
+/* The handler still runs when the server is asked what becomes of the call, so
+ * the question is what it answers; a copy of that says nothing new. @then: what
+ * the server says when it is asked once more. */
+static struct ulrpc_bulk *bulk_fails_when_asked(uint32_t then)
+{
+	struct iovec iov = { lent, sizeof(lent) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_call_conf conf = within(20000000);
+	struct ulrpc_bulk *bulk;
+
+	rig_open(&g);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
+	conf.bulks = &bulk;
+	conf.nbulks = 1;
+	conf.semantics = ULRPC_IDEMPOTENT;
+	g.fake->mute_calls = g.fake->mute_queries = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	while (!g.fake->nqueries)
+		run(&g, MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	g.fake->mute_calls = g.fake->mute_queries = false;
+	g.fake->query_status = then;
+	for (unsigned int i = 0; i < 2; i++)
+		fake_answer(g.fake, &g.fake->queries[0], WIRE_BULK_FAILED, NULL,
+			    0);
+	run(&g, 5 * SEC);
+	return bulk;
+}
+
+Test(call_again, whose_bulk_has_failed_when_it_is_asked_about)
+{
+	struct ulrpc_bulk *bulk = bulk_fails_when_asked(WIRE_UNKNOWN_CALL);
+
+	cr_assert_eq(g.fake->ncalls, 2);
+	cr_assert_eq(n.outcome.queries, 2);
+	cr_assert_eq(n.outcome.retries, 1);
+	ended_well(&n);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
+/* ... but not if its method minds. */
+Test(call_again, not_whose_bulk_has_failed_for_good)
+{
+	struct ulrpc_bulk *bulk = bulk_fails_when_asked(WIRE_BULK_FAILED);
+
+	cr_assert_eq(g.fake->ncalls, 1);
+	cr_assert_eq(n.outcome.queries, 2);
+	ended_by(&n, ULRPC_CAUSE_BULK, ULRPC_EXECUTED);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	rig_close(&g);
+}
+
 /* ---- waiting for its bulk, to be sent again ---- */
 
 static void on_get(const struct ulnet_event *ev)
