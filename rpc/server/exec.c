@@ -368,6 +368,13 @@ static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 	       e->lanes.queued - w->client->queued > e->leaving;
 }
 
+/* Locked. What the gate holds may come to want a seat, and who is idle, if
+ * anybody is, cannot take it. */
+static bool gate_is_unattended(const struct exec *e)
+{
+	return e->lanes.gate && lanes_open(e) != LANES_ALL;
+}
+
 /* Locked. Requests may wait for what waits have. */
 static out_of_line void waits_yield(struct exec *e)
 {
@@ -382,10 +389,22 @@ static out_of_line void waits_yield(struct exec *e)
 		workers_grow(e);
 	list_for_each_entry (w, &e->waits, link)
 		if (w->state == EXEC_WAIT_SEATED && !w->woken &&
-		    wait_is_in_the_way(e, w)) {
+		    (wait_is_in_the_way(e, w) || gate_is_unattended(e))) {
 			w->woken = true;
 			w->wake(w);
 		}
+}
+
+/* Locked. *@again is lowered to the time (ns) when the gate lets through more.
+ */
+static out_of_line void waits_release(struct exec *e, uint64_t now,
+				      uint64_t *again)
+{
+	unsigned int queued = e->lanes.queued;
+
+	lanes_release(&e->lanes, now, again);
+	if (e->lanes.queued > queued)
+		waits_yield(e);
 }
 
 /* Locked. ns: the client of @w is silent, if nothing comes until then. */
@@ -427,11 +446,13 @@ enum exec_wait_state exec_wait_look(struct exec *e, struct exec_wait *w,
 
 	*until = TIME_NEVER;
 	pthread_mutex_lock(&e->lock);
+	if (w->state == EXEC_WAIT_SEATED && unlikely(gate_is_unattended(e)))
+		waits_release(e, now, until);
 	if (w->state == EXEC_WAIT_SEATED && !wait_is_in_the_way(e, w)) {
 		w->woken = false;
 	} else if (w->state == EXEC_WAIT_SEATED) {
 		w->woken = true;
-		*until = silent_from(e, w);
+		*until = MIN(*until, silent_from(e, w));
 		if (now >= *until) {
 			*until = TIME_NEVER;
 			w->state = EXEC_WAIT_OVER;

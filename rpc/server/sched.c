@@ -49,10 +49,8 @@ static void lane_put(struct lanes *l, struct sched_item *item, uint64_t now)
 	l->queued++;
 }
 
-/* What the gate has let through by now comes into the lanes, as if it had come
- * at its time. */
-static out_of_line void lanes_release(struct lanes *l, uint64_t now,
-				      uint64_t *again)
+/* As if it had come at its time. */
+out_of_line void lanes_release(struct lanes *l, uint64_t now, uint64_t *again)
 {
 	struct sched_item *item;
 

@@ -159,6 +159,9 @@ int lanes_init(struct lanes *l, const struct sched_plan *plan,
 void lanes_fini(struct lanes *l);
 /* Into item->lane, or the gate. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
+/* What the gate, which there is, has let through by now comes into the lanes;
+ * *@again as below. */
+void lanes_release(struct lanes *l, uint64_t now, uint64_t *again);
 /* @mask: a bit for each lane that may be served now. NULL: nothing; then
  * *@again, if something is held back, is lowered to the time (ns) when to
  * ask. */

@@ -320,6 +320,54 @@ Test(exec, away_has_shares)
 	close_exec();
 }
 
+static void sleep_until(uint64_t until)
+{
+	static struct ulnet_cond never;
+
+	cr_assert_eq(lnet_cond_init(&never), 0);
+	pthread_mutex_lock(&lock);
+	while (!lnet_cond_wait(&never, &lock, until))
+		;
+	pthread_mutex_unlock(&lock);
+	lnet_cond_destroy(&never);
+}
+
+/* What the gate lets through while all workers wait, it lets through all the
+ * same, and then waits are in its way. */
+Test(exec, gate_while_all_wait)
+{
+	uint64_t until;
+	sem_t go;
+
+	sem_init(&go, 0, 0);
+	open_exec_with("tbf rate=1000 depth=1 per=rule", 4, 4, false);
+	for (unsigned int i = 0; i < 7; i++) {
+		jobs[i].host.nid = &LNET_NID_LO;
+		add_wait(i, 0, &go);
+	}
+	wait_for(&waiting, 7);
+	cr_assert_eq(locked(&exec.seated), 4);
+	jobs[7].host.nid = &LNET_NID_LO;
+	add(7, LANE_NORMAL, NULL);
+	wait_for(&woken, 4);
+	while (!locked(&exec.lanes.queued)) {
+		for (unsigned int i = 0; i < 7; i++)
+			if (exec_wait_look(&exec, &jobs[i].wait, &until) ==
+			    EXEC_WAIT_SEATED)
+				break;
+		cr_assert_neq(until, TIME_NEVER);
+		if (!locked(&exec.lanes.queued))
+			sleep_until(until);
+	}
+	sem_post(&go);
+	wait_for(&ended, 2);
+	cr_assert(jobs[7].done);
+	for (unsigned int i = 0; i < 6; i++)
+		sem_post(&go);
+	wait_for(&ended, 8);
+	close_exec();
+}
+
 /* A client that has come back finds its worker, though there is no seat. */
 Test(exec, back_at_once)
 {
