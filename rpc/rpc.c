@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/client/import.h"
+#include "rpc/client/retry.h"
 #include "rpc/control.h"
 #include "rpc/server/export.h"
 #include "rpc/server/service.h"
@@ -401,8 +402,7 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 		return -ENOMEM;
 	rpc->node = node;
 	rpc->ncpts = lnet_cpts(node);
-	if (conf)
-		rpc->conf = *conf;
+	rpc->conf = *conf;
 	conf_fill(&rpc->conf);
 	rpc->is_virtual = lnet_is_virtual(node);
 	rpc->shards = calloc(rpc->ncpts, sizeof(*rpc->shards));
@@ -461,16 +461,20 @@ static bool conf_ok(const struct ulrpc_conf *conf)
 int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 	       struct ulrpc **rpc_p)
 {
+	struct ulrpc_conf own;
 	struct ulrpc *rpc;
 	int rc;
 
 	if (!rpc_may_manage(node))
 		return -EDEADLK;
-	if (conf && !conf_ok(conf))
+	ulrpc_conf_init(&own);
+	if (conf)
+		own = *conf;
+	if (retry_force(&own.force_policy) || !conf_ok(&own))
 		return -EINVAL;
 	if (lnet_layer_find(node, on_crash))
 		return -EBUSY;
-	rc = rpc_alloc(node, conf, &rpc);
+	rc = rpc_alloc(node, &own, &rpc);
 	if (rc)
 		return rc;
 	lnet_layer_add(node, &rpc->layer);

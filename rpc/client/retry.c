@@ -2,12 +2,16 @@
 #include "rpc/client/retry.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "rpc/rpc.h"
 
+#define FORCE_VARIABLE "ULRPC_FORCE_POLICY"
+
 #define AFTER_MAX (30 * NSEC_PER_SEC)
-#define CAP	 (5 * NSEC_PER_SEC)
-#define BASE_MIN (10 * NSEC_PER_MSEC)
+#define CAP	  (5 * NSEC_PER_SEC)
+#define BASE_MIN  (10 * NSEC_PER_MSEC)
 /* Of the budget, in thousandths of a repetition. */
 #define COST	 UINT64_C(1000)
 #define PER_CALL UINT64_C(100)
@@ -28,6 +32,24 @@ int retry_check(const struct ulrpc_retry *r)
 {
 	return r && (unsigned int)r->policy >= ARRAY_SIZE(policies) ? -EINVAL
 								    : 0;
+}
+
+int retry_force(enum ulrpc_backoff *force)
+{
+	const char *name = secure_getenv(FORCE_VARIABLE);
+
+	if (!name || !*name)
+		return 0;
+	for (unsigned int i = ULRPC_BACKOFF_FULL; i < ARRAY_SIZE(policies); i++)
+		if (strcmp(name, backoff_names[policies[i]]) == 0) {
+			*force = (enum ulrpc_backoff)i;
+			return 0;
+		}
+	lnet_log(LNET_LOG_ERR, "rpc",
+		 FORCE_VARIABLE "=%s: no such policy; "
+				"there are full, equal, mad and none",
+		 name);
+	return -EINVAL;
 }
 
 void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,

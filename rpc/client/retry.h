@@ -24,6 +24,11 @@ struct retry_rule {
 
 /* What is wrong with it: -EINVAL. NULL is fine. */
 int retry_check(const struct ulrpc_retry *r) must_check;
+
+/* Sets *@force to the policy that the administrator has put into the
+ * environment, if any: it goes before the program's. 0, -EINVAL: it is none. */
+int retry_force(enum ulrpc_backoff *force) must_check;
+
 /* @r: NULL stands for the default. @force: ULRPC_BACKOFF_DEFAULT: nothing. */
 void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 		     enum ulrpc_backoff force);

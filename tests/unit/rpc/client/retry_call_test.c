@@ -41,6 +41,21 @@ static uint64_t refused(void)
 	return g.client->shard->stats->counts[RPC_STAT_calls_refused];
 }
 
+/* Whatever the program says; and a typo is no policy. */
+Test(retry_call, a_policy_may_come_from_the_environment)
+{
+	struct ulrpc *rpc;
+
+	setenv("ULRPC_FORCE_POLICY", "none", 1);
+	open_with_policy(ULRPC_BACKOFF_MAD);
+	cr_assert_eq(g.rpc->conf.force_policy, ULRPC_BACKOFF_NONE);
+	setenv("ULRPC_FORCE_POLICY", "fool", 1);
+	cr_assert_eq(ulrpc_open(lnet_sim_node(g.sim, SERVER), NULL, &rpc),
+		     -EINVAL);
+	unsetenv("ULRPC_FORCE_POLICY");
+	rig_close(&g);
+}
+
 /* ---- how often ---- */
 
 /* A message that is known to be lost: that is certain, and the end. */
