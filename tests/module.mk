@@ -84,6 +84,7 @@ unit_tests += %D%/unit/rpc/client/retry_test
 unit_tests += %D%/unit/rpc/client/timeout_test
 unit_tests += %D%/unit/rpc/client/attempt_test
 unit_tests += %D%/unit/rpc/client/slots_test
+unit_tests += %D%/unit/rpc/client/slow_start_test
 unit_tests += %D%/unit/rpc/slow_server_test
 unit_tests += %D%/unit/rpc/idle_test
 unit_tests += %D%/unit/rpc/quiet_test

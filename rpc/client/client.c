@@ -308,10 +308,10 @@ static void on_flush(struct ulnet_work *work)
 	shard_release(c->shard);
 }
 
-/* Calls wait, and slow start may be why. */
+/* In slow start, which may be why calls wait. */
 static void window_watch(struct ulrpc_client *c)
 {
-	if (c->inflight >= c->window.limit &&
+	if (c->nqueued && is_ready(c) && c->inflight >= c->window.limit &&
 	    !lnet_timer_armed(&c->window_timer))
 		shard_arm(c->shard, &c->window_timer,
 			  shard_now(c->shard) + WINDOW_PATIENCE);
@@ -336,14 +336,19 @@ void client_flush(struct ulrpc_client *c)
 	while ((n = client_room(c)))
 		if (!parcel_send(c, MIN(n, c->batch_max)))
 			break;
-	if (unlikely(window_is_slow(&c->window)) && c->nqueued)
+	if (unlikely(window_is_slow(&c->window)))
 		window_watch(c);
 }
 
 void client_kick(struct ulrpc_client *c)
 {
-	if (c->flushing || !(client_room(c) || client_may_ask(c)))
+	if (c->flushing)
 		return;
+	if (!(client_room(c) || client_may_ask(c))) {
+		if (unlikely(window_is_slow(&c->window)))
+			window_watch(c);
+		return;
+	}
 	c->flushing = true;
 	shard_hold(c->shard);
 	shard_defer(c->shard, &c->flush);
