@@ -62,16 +62,16 @@ struct export
 	 * else may speak for it. */
 	struct ulnet_id peer;
 	struct ulnet_nid source;
+	bool known;    /* in the tables */
+	bool sourced;  /* in doubts.by_nid, unless there was no memory */
+	bool used;     /* a message has named it */
+	bool returned; /* it was known when it connected with this epoch */
 	struct party *party; /* of the NID that it was made for */
 	struct hash_node by_nid; /* doubts.by_nid, by source */
 	struct doubt *doubt;	 /* NULL: none */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 	uint64_t rtt;		/* ns, as the client says; 0: it does not */
-	bool known;		/* in the tables */
-	bool sourced; /* in doubts.by_nid, unless there was no memory */
-	bool used;		/* a message has named it */
-	bool returned; /* it was known when it connected with this epoch */
 };
 
 struct exports {
