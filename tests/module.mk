@@ -66,6 +66,7 @@ unit_tests += %D%/unit/rpc/stats/hist_test
 unit_tests += %D%/unit/rpc/stats/stat_test
 unit_tests += %D%/unit/rpc/stats/stats_test
 unit_tests += %D%/unit/rpc/stats/count_test
+unit_tests += %D%/unit/rpc/stats/gauges_test
 unit_tests += %D%/unit/rpc/bulk/bulk_again_test
 unit_tests += %D%/unit/rpc/bulk/bulk_severed_test
 unit_tests += %D%/unit/rpc/bulk/bulk_call_test

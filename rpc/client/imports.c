@@ -6,6 +6,7 @@
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/client/gauges.h"
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
@@ -199,6 +200,7 @@ static int imports_open(struct shard *s)
 	x->watch.disconnected = severed_on_peer;
 	lnet_peer_watch_add(s->node, s->cpt, &x->watch);
 	s->stats->learn[STAT_CALLS] = timeouts_learn;
+	s->stats->gauger[STAT_CALLS] = &import_gauger;
 	return 0;
 }
 

@@ -5,6 +5,7 @@ libulrpccore_la_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_la_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_la_SOURCES += %D%/extend.c %D%/extend.h
 libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
+libulrpccore_la_SOURCES += %D%/gauges.c %D%/gauges.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_la_SOURCES += %D%/imports.c %D%/imports.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h

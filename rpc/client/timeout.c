@@ -130,16 +130,44 @@ uint64_t import_rtt_us(const struct import *imp)
 	return (rtt ? rtt : imp->made_in) / NSEC_PER_USEC;
 }
 
-uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
-			uint64_t remaining)
+static inline uint64_t timeout_by(const struct ulrpc_client *c,
+				  uint64_t estimate)
 {
 	const struct ulrpc_conf *conf = &c->rpc->conf;
-	uint64_t estimate = client_estimate(c, method), t = TIMEOUT_UNKNOWN;
 	uint64_t varies = 4 * mean_deviation(&c->imp->rtt);
+	uint64_t t = TIMEOUT_UNKNOWN;
 
 	if (estimate)
 		t = rpc_at(rpc_at(estimate, estimate / 2),
 			   MAX(GRACE_MIN, varies));
-	t = MIN(MAX(t, rpc_ns(conf->timeout_min)), rpc_ns(conf->timeout_max));
+	return MIN(MAX(t, rpc_ns(conf->timeout_min)),
+		   rpc_ns(conf->timeout_max));
+}
+
+uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
+			uint64_t remaining)
+{
+	uint64_t t = timeout_by(c, client_estimate(c, method));
+
 	return MIN(t, remaining / 2);
+}
+
+int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum)
+{
+	uint64_t now = shard_now(c->shard);
+	struct method_timeout *m;
+	int rc = 0;
+
+	list_for_each_entry (m, &c->timeouts.methods, link) {
+		struct stat_method_gauges g;
+
+		g.estimate = estimate_read(&m->estimate, now);
+		if (!g.estimate)
+			g.estimate = c->timeouts.advertised;
+		g.timeout = timeout_by(c, g.estimate);
+		rc = stat_gauge(sum, STAT_CALLS, c->service, m->number, &g);
+		if (rc)
+			break;
+	}
+	return rc;
 }

@@ -26,6 +26,7 @@
 struct import;
 struct shard;
 struct stat_run;
+struct stat_shard;
 struct ulrpc_client;
 
 struct timeouts {
@@ -59,6 +60,9 @@ uint64_t import_rtt(const struct import *imp);
 /* As the server is told, us: without the guess. */
 uint64_t import_rtt_us(const struct import *imp);
 
+/* Tells @sum what is known of the methods that @c has had answers of.
+ * -ENOMEM. */
+int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
 /* stat_shard.learn, of calls. */
 void timeouts_learn(struct shard *s, const struct stat_run *run);
 

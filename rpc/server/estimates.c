@@ -73,3 +73,21 @@ void estimates_renew(struct service_cpt *sc, uint64_t now)
 	sc->estimate = (longest + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 	sc->estimates_until = now + RENEW_EACH;
 }
+
+int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t now = shard_now(sc->shard);
+	int rc = 0;
+
+	for (uint32_t i = 0; i <= svc->methods_mask && !rc; i++) {
+		const struct ulrpc_method *m = &svc->methods[i];
+		struct stat_method_gauges g = { 0 };
+
+		if (!m->handler)
+			continue;
+		g.estimate = estimate_read(estimate_of(sc, m), now);
+		rc = stat_gauge(sum, STAT_REQUESTS, svc->name, m->number, &g);
+	}
+	return rc;
+}

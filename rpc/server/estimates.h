@@ -20,6 +20,8 @@ struct stat_run;
 int estimates_init(struct service_cpt *sc) must_check;
 void estimates_fini(struct service_cpt *sc);
 
+/* Tells @sum what is known. -ENOMEM. */
+int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum);
 /* stat_shard.learn, of requests. */
 void estimates_learn(struct shard *s, const struct stat_run *run);
 

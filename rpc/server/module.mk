@@ -11,6 +11,7 @@ libulrpccore_la_SOURCES += %D%/export.c %D%/export.h
 libulrpccore_la_SOURCES += %D%/extend.c %D%/extend.h
 libulrpccore_la_SOURCES += %D%/gate.c %D%/gate.h
 libulrpccore_la_SOURCES += %D%/gate_rules.c %D%/gate_rules.h
+libulrpccore_la_SOURCES += %D%/gauges.c %D%/gauges.h
 libulrpccore_la_SOURCES += %D%/grant.c %D%/grant.h
 libulrpccore_la_SOURCES += %D%/oversize.c %D%/oversize.h
 libulrpccore_la_SOURCES += %D%/party.c %D%/party.h

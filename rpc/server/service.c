@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "rpc/server/estimates.h"
+#include "rpc/server/gauges.h"
 #include "rpc/server/export.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
@@ -686,6 +687,7 @@ static int part_open(struct ulrpc *rpc)
 static int service_shard_open(struct shard *s)
 {
 	s->stats->learn[STAT_REQUESTS] = estimates_learn;
+	s->stats->gauger[STAT_REQUESTS] = &export_gauger;
 	return 0;
 }
 

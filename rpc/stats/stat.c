@@ -120,6 +120,19 @@ struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number)
 	return m ? m : method_new(sv, number);
 }
 
+int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
+	       uint32_t number, const struct stat_method_gauges *g)
+{
+	struct stat_service *sv = stat_service_get(sum, side, service);
+	struct stat_method *m = sv ? stat_method_get(sv, number) : NULL;
+
+	if (!m)
+		return -ENOMEM;
+	m->gauges.estimate = MAX(m->gauges.estimate, g->estimate);
+	m->gauges.timeout = MAX(m->gauges.timeout, g->timeout);
+	return 0;
+}
+
 int stat_method_add(struct stat_service *sv, uint32_t number)
 {
 	return !sv || stat_method_get(sv, number) ? 0 : -ENOMEM;

@@ -90,9 +90,26 @@ _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
 	       "room for all ends");
 
+/* Gauges: what is not counted, but known when somebody looks. */
+struct stat_method_gauges {
+	uint64_t estimate; /* ns that calls may take at the server, or requests
+			    * here: rpc/estimate.h; 0: not known */
+	uint64_t timeout;  /* ns that attempts of calls have; 0: not known */
+};
+
+struct stat_peer_gauges {
+	const char *state;     /* of the connection; NULL: it has none */
+	uint64_t rtt;	       /* ns; 0: not known */
+	unsigned int patience; /* attempts have so many times their usual time;
+				* calls only, as are slots */
+	uint64_t window;       /* calls that may be in flight, all services */
+	uint32_t slots;	       /* granted */
+};
+
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
+	struct stat_method_gauges gauges; /* of a sum only: the longest */
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
 	struct hist times[]; /* as many as its side has */
@@ -146,12 +163,25 @@ struct stat_run {
 	uint64_t counts[STAT_COUNTS_ALL];
 };
 
+struct stat_shard;
+
+/* How a side says what it knows, on the CPT that it is known on. -ENOMEM: a
+ * part is missing in @sum. */
+struct stat_gauger {
+	/* What is known of methods, but for what peers know. */
+	int (*methods)(struct shard *s, struct stat_shard *sum);
+	/* What is known of a peer, which goes to *@g, and of its methods. */
+	int (*peer)(struct shard *s, struct stat_peer *p,
+		    struct stat_peer_gauges *g, struct stat_shard *sum);
+};
+
 struct stat_shard {
 	struct stat_run run[STAT_SIDES];
 	/* Who is told of a run when it is folded, besides the counters; NULL:
 	 * nobody. */
 	void (*learn[STAT_SIDES])(struct shard *s, const struct stat_run *run);
-	struct shard *shard; /* NULL: a sum */
+	const struct stat_gauger *gauger[STAT_SIDES]; /* NULL: none */
+	struct shard *shard;			      /* NULL: a sum */
 	uint64_t counts[RPC_STATS];
 	struct list services[STAT_SIDES];
 	struct list peers[STAT_SIDES];
@@ -177,6 +207,9 @@ struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number);
 /* Finds it, or makes it. NULL: no memory. */
 struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
+/* The same, of a sum: something is known of the method. -ENOMEM. */
+int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
+	       uint32_t number, const struct stat_method_gauges *g);
 /* Server: a method that there is, before its first request. Others are counted
  * in stat_service.refused, for strangers choose their numbers. @sv NULL is
  * fine. -ENOMEM. */

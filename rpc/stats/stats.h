@@ -27,6 +27,7 @@ struct stat_peer_copy {
 	struct ulnet_id id;
 	uint64_t counts[STAT_COUNTS_ALL];
 	struct hist_small *times; /* NULL: none */
+	struct stat_peer_gauges gauges;
 };
 
 struct stats_sum {

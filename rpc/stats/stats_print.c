@@ -215,6 +215,14 @@ static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 	return rows;
 }
 
+static void print_method_gauges(struct yaml *y, enum stat_side side,
+				const struct stat_method_gauges *g)
+{
+	line_time(y, "estimate_us", g->estimate);
+	if (side == STAT_CALLS)
+		line_time(y, "timeout_us", g->timeout);
+}
+
 static void print_method(struct yaml *y, const struct row *row, bool buckets)
 {
 	const struct stat_method *m = row->method;
@@ -225,6 +233,7 @@ static void print_method(struct yaml *y, const struct row *row, bool buckets)
 	if (row->name)
 		line_name(y, "method", row->name);
 	line(y, "number: \"0x%08" PRIx32 "\"", m->number);
+	print_method_gauges(y, side, &m->gauges);
 	print_counts(y, side, m->counts);
 	print_ends(y, "ends", side, m->ends);
 	line(y, "times_us:");
@@ -307,6 +316,50 @@ static void add_peer(uint64_t *counts, struct hist *h,
 		hist_merge_small(h, p->times);
 }
 
+/* How many of @n connections to one peer are in which state. */
+static void print_states(struct yaml *y, const struct stat_peer_copy *p,
+			 size_t n)
+{
+	line(y, p->gauges.state ? "states:" : "states: {}");
+	y->depth++;
+	for (size_t i = 0; i < n; i++) {
+		const char *state = p[i].gauges.state;
+		uint64_t same = 0, before = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			same += p[k].gauges.state == state;
+			before += k < i && p[k].gauges.state == state;
+		}
+		if (state && !before)
+			line_count(y, state, same);
+	}
+	y->depth--;
+}
+
+/* Of @n connections to one peer. */
+static void print_peer_gauges(struct yaml *y, enum stat_side side,
+			      const struct stat_peer_copy *p, size_t n)
+{
+	struct stat_peer_gauges all = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct stat_peer_gauges *g = &p[i].gauges;
+
+		all.rtt = MAX(all.rtt, g->rtt);
+		all.patience = MAX(all.patience, g->patience);
+		all.window += g->window;
+		all.slots += g->slots;
+	}
+	if (side == STAT_CALLS)
+		print_states(y, p, n);
+	line_time(y, "rtt_us", all.rtt);
+	line_count(y, "window", all.window);
+	if (side == STAT_REQUESTS)
+		return;
+	line_count(y, "slots", all.slots);
+	line_count(y, "patience", all.patience);
+}
+
 static void print_peer_numbers(struct yaml *y, enum stat_side side,
 			       const uint64_t *counts, const struct hist *h,
 			       bool buckets)
@@ -330,7 +383,7 @@ static void print_peers(struct yaml *y, const char *key,
 		const struct stat_peer_copy *first = &p[i];
 		uint64_t counts[STAT_COUNTS_ALL] = { 0 };
 		char text[LNET_NIDSTR_SIZE + 16];
-		uint64_t connections = 0;
+		size_t connections = 0;
 		struct hist h = { 0 };
 
 		for (; i < n && same_peer(first, &p[i]); i++, connections++)
@@ -339,6 +392,7 @@ static void print_peers(struct yaml *y, const char *key,
 		line(y, "peer: \"%s\"",
 		     lnet_id_format(&first->id, text, sizeof(text)));
 		line_count(y, "connections", connections);
+		print_peer_gauges(y, side, first, connections);
 		print_peer_numbers(y, side, counts, &h, buckets);
 		item_end(y);
 	}

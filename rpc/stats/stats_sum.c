@@ -43,9 +43,11 @@ static int copy_times(const struct hist_small *from, struct hist_small **to_p)
 	return 0;
 }
 
-static int peer_copy(struct stats_sum *sum, enum stat_side side,
-		     const struct stat_peer *p)
+static int peer_copy(const struct reading *r, struct stat_peer *p)
 {
+	const struct stat_gauger *gauger = r->shard->stats->gauger[r->side];
+	struct stats_sum *sum = r->sum;
+	enum stat_side side = r->side;
 	struct stat_peer_copy *copy;
 	size_t room = sum->room[side];
 
@@ -63,7 +65,9 @@ static int peer_copy(struct stats_sum *sum, enum stat_side side,
 	if (p->times && copy_times(p->times, &copy->times))
 		return -ENOMEM;
 	sum->npeers[side]++;
-	return 0;
+	if (!gauger)
+		return 0;
+	return gauger->peer(r->shard, p, &copy->gauges, &sum->all);
 }
 
 /* On the shard's CPT. */
@@ -84,7 +88,7 @@ static int read_peers(void *arg)
 		if (!p)
 			break;
 		if (r->sum)
-			rc = peer_copy(r->sum, r->side, p);
+			rc = peer_copy(r, p);
 		else
 			stat_peer_reset(p);
 	}
@@ -100,11 +104,18 @@ static int read_peers(void *arg)
 static int read_others(void *arg)
 {
 	struct reading *r = arg;
+	struct stat_shard *st = r->shard->stats;
+	int rc;
 
-	if (r->sum)
-		return stat_shard_merge(&r->sum->all, r->shard->stats);
-	stat_shard_reset(r->shard->stats);
-	return 0;
+	if (!r->sum) {
+		stat_shard_reset(st);
+		return 0;
+	}
+	rc = stat_shard_merge(&r->sum->all, st);
+	for (enum stat_side side = 0; side < STAT_SIDES && !rc; side++)
+		if (st->gauger[side])
+			rc = st->gauger[side]->methods(r->shard, &r->sum->all);
+	return rc;
 }
 
 static int read_shard(struct shard *s, struct stats_sum *sum)

@@ -22,6 +22,7 @@ for poll in '' --poll; do
 	has out '^ +calls: (5[0-9]|[6-9][0-9]|[1-9][0-9]{2,})$'
 	has out '^ +ok: (5[0-9]|[6-9][0-9]|[1-9][0-9]{2,})$'
 	has out '^ +p999: [0-9]+\.[0-9]{3}$'
+	has out '^ +estimate_us: [0-9]+\.[0-9]{3}$'
 	checks=$((checks + 1))
 	! grep -q buckets "$dir/out" || complain "$ran: buckets unasked"
 	ctl 0 --socket "$socket" rpc show -v

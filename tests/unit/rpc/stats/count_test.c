@@ -208,7 +208,9 @@ static void both_sides_agree(unsigned int cpts)
 	is(t, "ends/ok", 20);
 	is(t, "times_us/total/count", 20);
 	is(t, "times_us/service/count", 20);
+	cr_assert(tree_get(t, "estimate_us") && tree_get(t, "timeout_us"));
 	t = entry(doc, "requests", "Echo");
+	cr_assert(tree_get(t, "estimate_us") && !tree_get(t, "timeout_us"));
 	is(t, "calls", 20);
 	is(t, "sent_bytes", 200);
 	is(t, "received_bytes", 200);
@@ -243,7 +245,14 @@ static void both_sides_agree(unsigned int cpts)
 		is(t, "bulk_sent_bytes", side ? 5000 : 6000);
 		is(t, "bulk_received_bytes", side ? 6000 : 5000);
 		is(t, "times_us/total/count", 27);
+		cr_assert_not_null(tree_get(t, "rtt_us"));
+		cr_assert_gt(number(t, "window"), 1);
+		cr_assert_eq(!tree_get(t, "patience"), side);
 	}
+	t = entry(doc, "servers", NULL);
+	is(t, "states/full", 1);
+	is(t, "slots", 1024);
+	is(t, "patience", 1);
 	cr_assert_eq(counter(doc, "connections_made"), 1);
 	cr_assert_eq(counter(doc, "clients_accepted"), 1);
 	cr_assert_eq(counter(doc, "parcels_sent"), 27);

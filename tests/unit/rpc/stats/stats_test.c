@@ -332,6 +332,80 @@ Test(stats, more_peers_than_are_read_in_a_turn)
 	rig_close(rig);
 }
 
+/* ---- gauges ---- */
+
+/* A server with three connections, two of which are alike. */
+static const struct stat_peer_gauges shown[] = {
+	{ "full", .rtt = 3000, .patience = 1, .window = 2, .slots = 7 },
+	{ "idle", .rtt = 5000, .patience = 4, .window = 8, .slots = 9 },
+	{ "full", .rtt = 4000, .patience = 2, .window = 6, .slots = 1 },
+};
+static struct stat_peer showing[ARRAY_SIZE(shown)];
+
+static int show_methods(struct shard *s, struct stat_shard *sum)
+{
+	const struct stat_method_gauges g = { 1000 * (s->cpt + 1),
+					      3000 - 1000 * s->cpt };
+
+	return stat_gauge(sum, STAT_CALLS, "alpha", 3, &g);
+}
+
+static int show_peer(struct shard *s, struct stat_peer *p,
+		     struct stat_peer_gauges *g, struct stat_shard *sum)
+{
+	(void)s;
+	(void)sum;
+	*g = shown[p - showing];
+	return 0;
+}
+
+static int show_begin(void *arg)
+{
+	static const struct stat_gauger gauger = { show_methods, show_peer };
+	struct shard *s = arg;
+
+	s->stats->gauger[STAT_CALLS] = &gauger;
+	for (unsigned int i = 0; i < ARRAY_SIZE(shown) && !s->cpt; i++)
+		stat_peer_add(s->stats, STAT_CALLS, &showing[i], id_of(1));
+	return 0;
+}
+
+static int show_end(void *arg)
+{
+	struct shard *s = arg;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(shown); i++)
+		stat_peer_del(s->stats, STAT_CALLS, &showing[i]);
+	return 0;
+}
+
+/* Of CPTs the longest; of connections to one process, too, but what is granted
+ * is added up. */
+Test(stats, gauges)
+{
+	struct rig *rig = rig_open();
+	struct doc *doc;
+
+	for (unsigned int i = 0; i < CPTS; i++)
+		cr_assert_eq(lnet_call(rig->rpc.node, i, show_begin,
+				       &rig->shards[i]),
+			     0);
+	doc = stats_of(rig);
+	has(doc, "rpc.calls.0.estimate_us", "2.000");
+	has(doc, "rpc.calls.0.timeout_us", "3.000");
+	cr_assert_eq(count_at(doc, "rpc.servers"), 1);
+	cr_assert_eq(count_at(doc, "rpc.servers.0.states"), 2);
+	has(doc, "rpc.servers.0.states.full", "2");
+	has(doc, "rpc.servers.0.states.idle", "1");
+	has(doc, "rpc.servers.0.rtt_us", "5.000");
+	has(doc, "rpc.servers.0.patience", "4");
+	has(doc, "rpc.servers.0.window", "16");
+	has(doc, "rpc.servers.0.slots", "17");
+	doc_free(doc);
+	cr_assert_eq(lnet_call(rig->rpc.node, 0, show_end, rig->shards), 0);
+	rig_close(rig);
+}
+
 /* ---- through the control ---- */
 
 static char *ask(struct lnet_control *control, const char *request)
