@@ -40,9 +40,14 @@ static int export_gauges(struct shard *s, struct stat_peer *p,
 	const struct share *share;
 
 	(void)sum;
-	*g = (struct stat_peer_gauges){ .rtt = e->rtt };
-	list_for_each_entry (share, &e->shares, link)
+	*g = (struct stat_peer_gauges){
+		.rtt = e->rtt,
+		.silent = shard_now(s) - e->heard,
+	};
+	list_for_each_entry (share, &e->shares, link) {
 		g->window += window_of(s, share);
+		g->under_way += share->held.requests;
+	}
 	return 0;
 }
 

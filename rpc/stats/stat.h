@@ -104,6 +104,10 @@ struct stat_peer_gauges {
 				* calls only, as are slots */
 	uint64_t window;       /* calls that may be in flight, all services */
 	uint32_t slots;	       /* granted */
+	uint64_t silent;       /* ns since something came from it; 0: never */
+	uint64_t under_way;    /* calls, requests that have not ended */
+	uint64_t oldest;       /* ns since the first of these calls was made;
+				* 0: there is none; calls only */
 };
 
 struct stat_method {

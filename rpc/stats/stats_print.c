@@ -345,6 +345,9 @@ static void print_peer_gauges(struct yaml *y, enum stat_side side,
 	for (size_t i = 0; i < n; i++) {
 		const struct stat_peer_gauges *g = &p[i].gauges;
 
+		all.silent = MAX(all.silent, g->silent);
+		all.under_way += g->under_way;
+		all.oldest = MAX(all.oldest, g->oldest);
 		all.rtt = MAX(all.rtt, g->rtt);
 		all.patience = MAX(all.patience, g->patience);
 		all.window += g->window;
@@ -352,6 +355,10 @@ static void print_peer_gauges(struct yaml *y, enum stat_side side,
 	}
 	if (side == STAT_CALLS)
 		print_states(y, p, n);
+	line_time(y, "silent_us", all.silent);
+	line_count(y, "under_way", all.under_way);
+	if (side == STAT_CALLS)
+		line_time(y, "oldest_us", all.oldest);
 	line_time(y, "rtt_us", all.rtt);
 	line_count(y, "window", all.window);
 	if (side == STAT_REQUESTS)

@@ -174,3 +174,38 @@ Test(gauges, clients)
 	cr_expect_eq(peer_of(SERVER, STAT_REQUESTS).window, 5);
 	rig_end();
 }
+
+/* Who waits, and for how long; and who is silent. */
+Test(gauges, what_is_under_way)
+{
+	struct stat_peer_gauges peer;
+	struct called c[3] = { 0 };
+
+	rig_begin();
+	call_taking("echo", 0);
+	lnet_sim_run(g.sim, 30 * MSEC);
+	peer = peer_of(CALLER, STAT_CALLS);
+	cr_expect_eq(peer.under_way, 0);
+	cr_expect_eq(peer.oldest, 0);
+	cr_expect(is_near(peer.silent, 40 * MSEC));
+	cr_expect(is_near(peer_of(SERVER, STAT_REQUESTS).silent, 40 * MSEC));
+
+	for (unsigned int i = 0; i < 3; i++) {
+		serve_call(&g, "hold", "hello", 5, 100000000,
+			   ULRPC_PRIORITY_DEFAULT, &c[i]);
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	/* One waits for a place in flight. */
+	peer = peer_of(CALLER, STAT_CALLS);
+	cr_expect_eq(peer.window, 2);
+	cr_expect_eq(peer.under_way, 3);
+	cr_expect(is_near(peer.oldest, 30 * MSEC));
+	cr_expect_eq(peer_of(SERVER, STAT_REQUESTS).under_way, 2);
+	while (!c[2].ended) {
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	cr_expect_eq(peer_of(CALLER, STAT_CALLS).under_way, 0);
+	cr_expect_eq(peer_of(SERVER, STAT_REQUESTS).under_way, 0);
+	rig_end();
+}

@@ -336,9 +336,11 @@ Test(stats, more_peers_than_are_read_in_a_turn)
 
 /* A server with three connections, two of which are alike. */
 static const struct stat_peer_gauges shown[] = {
-	{ "full", .rtt = 3000, .patience = 1, .window = 2, .slots = 7 },
+	{ "full", .rtt = 3000, .patience = 1, .window = 2, .slots = 7,
+	  .silent = 9000, .under_way = 1, .oldest = 6000 },
 	{ "idle", .rtt = 5000, .patience = 4, .window = 8, .slots = 9 },
-	{ "full", .rtt = 4000, .patience = 2, .window = 6, .slots = 1 },
+	{ "full", .rtt = 4000, .patience = 2, .window = 6, .slots = 1,
+	  .silent = 8000, .under_way = 4, .oldest = 7000 },
 };
 static struct stat_peer showing[ARRAY_SIZE(shown)];
 
@@ -401,6 +403,9 @@ Test(stats, gauges)
 	has(doc, "rpc.servers.0.patience", "4");
 	has(doc, "rpc.servers.0.window", "16");
 	has(doc, "rpc.servers.0.slots", "17");
+	has(doc, "rpc.servers.0.silent_us", "9.000");
+	has(doc, "rpc.servers.0.under_way", "5");
+	has(doc, "rpc.servers.0.oldest_us", "7.000");
 	doc_free(doc);
 	cr_assert_eq(lnet_call(rig->rpc.node, 0, show_end, rig->shards), 0);
 	rig_close(rig);
