@@ -209,8 +209,9 @@ struct ulrpc_client_conf {
 	const char *service;	 /* name; copied */
 	uint32_t inflight_max;	 /* calls in flight; more wait; 0 = 1024 */
 	uint32_t inflight_begin; /* of these, when a connection begins: twice as
-				  * many as soon as so many were answered; 0 =
-				  * 2 */
+				  * many as soon as so many were answered, or
+				  * others have waited for half a second in
+				  * which none was; 0 = 2 */
 	uint32_t batch_max;	 /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
 	const struct ulrpc_retry *retry; /* of calls that say nothing of it;
