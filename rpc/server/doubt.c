@@ -84,11 +84,13 @@ static void on_disconnected(struct ulnet_peer_watch *watch,
 
 /* ---- is it there? ---- */
 
-/* Of one that was not delivered. A client that does not listen cannot be asked:
- * it comes by itself, or not at all. */
+/* Of one that was not delivered. There is no way to a client that does not
+ * listen, and has no connection: it comes by itself, or not at all. Whatever
+ * else is wrong may be wrong at this end. */
 static bool is_refusal(const struct export *e, int status)
 {
-	return e->peer.pid & LNET_PID_USERFLAG || status == -ECONNREFUSED;
+	return status == -ECONNREFUSED ||
+	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
 }
 
 static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,

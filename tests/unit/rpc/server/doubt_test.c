@@ -11,9 +11,28 @@ static struct called c;
 
 TestSuite(doubt, .timeout = 60);
 
-static void begin(const char *method)
+/* As serve_init() does, but the client only calls. */
+static void init_with_caller(void)
 {
-	serve_init(&g, 1, 1);
+	struct ulnet_conf only_calls;
+	struct ulnet_id id = nth_id(CALLER);
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_conf_init(&only_calls);
+	only_calls.accept = LNET_ACCEPT_NONE;
+	g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
+	cr_assert_eq(lnet_cond_init(&g.served.unparked), 0);
+	cr_assert_eq(lnet_sim_new(1, 1, &g.sim), 0);
+	lnet_nid_format(&id.nid, text, sizeof(text));
+	cr_assert_eq(lnet_sim_node_add(g.sim, text, &only_calls, NULL, NULL),
+		     CALLER);
+	serve_node_add(&g, SERVER);
+	for (unsigned int i = 0; i < 2; i++)
+		g.node[i] = lnet_sim_node(g.sim, i);
+}
+
+static void begin_call(const char *method)
+{
 	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC,
 						       .connect = 3 * MSEC });
 	serve_open(&g, NULL);
@@ -21,6 +40,12 @@ static void begin(const char *method)
 	serve_client(&g);
 	serve_call(&g, method, "x", 1, HOUR, ULRPC_PRIORITY_DEFAULT, &c);
 	lnet_sim_run(g.sim, 100 * MSEC);
+}
+
+static void begin(const char *method)
+{
+	serve_init(&g, 1, 1);
+	begin_call(method);
 }
 
 static void cut(void)
@@ -119,6 +144,42 @@ Test(doubt, silence_is_no_death)
 	serve_release(&g.served);
 	lnet_sim_run(g.sim, 10 * SEC);
 	serve_fini(&g);
+}
+
+static void lose_caller(bool dies)
+{
+	init_with_caller();
+	begin_call("hold");
+	cr_assert_eq(g.served.parked, 1);
+	if (dies)
+		crash();
+	else
+		cut();
+}
+
+/* There is no way to it any more. */
+Test(doubt, caller_dies)
+{
+	lose_caller(true);
+	lnet_sim_run(g.sim, 3 * SEC);
+	cr_assert(is_canceled());
+	cr_assert_eq(counted(RPC_STAT_clients_vanished), 1);
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
+/* The interface here is down: that says nothing of the client. */
+Test(doubt, server_cannot_say_a_word)
+{
+	const struct ulnet_nid here = nth_id(SERVER).nid;
+
+	lose_caller(false);
+	cr_assert_eq(lnet_sim_ni_set(g.sim, &here, false), 0);
+	lnet_sim_run(g.sim, 5 * SEC);
+	cr_assert_not(is_canceled());
+	cr_assert_eq(lnet_sim_ni_set(g.sim, &here, true), 0);
+	lnet_sim_run(g.sim, 10 * SEC);
+	ends_well();
 }
 
 /* Who has nothing under way is nobody's burden. */
