@@ -185,6 +185,8 @@ static out_of_line uint32_t read_known(struct origin *o,
 							  : WIRE_OK;
 		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;
+	case RECORD_HOPELESS:
+		return WIRE_STALLED;
 	case RECORD_UNKNOWN:
 		stat_count(o->sc->shard, RPC_STAT_queries_unknown);
 		return WIRE_UNKNOWN_CALL;

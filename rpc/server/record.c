@@ -206,6 +206,8 @@ static enum record_past record_past(const struct record *rec,
 		return RECORD_ANSWERED;
 	case RECORD_LOST:
 		return RECORD_DOUBTFUL;
+	case RECORD_STALLED:
+		return RECORD_HOPELESS;
 	default:
 		break;
 	}

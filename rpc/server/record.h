@@ -16,6 +16,7 @@
  *	  attempt, and is ACTIVE	RECORD_AGAIN
  *		KEPT			RECORD_ANSWERED
  *		LOST			RECORD_DOUBTFUL
+ *		STALLED			RECORD_HOPELESS
  *		NONE, DONE		RECORD_NEW, RECORD_REPEATED
  *
  * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN where another request would be
@@ -56,7 +57,8 @@ enum record_state {
 	RECORD_DONE, /* executed; may be once more */
 	RECORD_LOST, /* perhaps executed; may not be again, and has no reply */
 	RECORD_KEPT, /* executed; may not be again, and its reply is kept */
-	RECORD_ACTIVE, /* being served */
+	RECORD_STALLED, /* perhaps executed; its handler is not waited for */
+	RECORD_ACTIVE,	/* being served */
 	RECORD_STATES
 };
 
@@ -132,6 +134,7 @@ enum record_past {
 	RECORD_ANSWERED, /* the reply that is kept is for this attempt */
 	RECORD_UNKNOWN,	 /* a query: nothing is being done */
 	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
+	RECORD_HOPELESS, /* the same, for its handler makes no progress */
 	RECORD_BEYOND,	 /* there is no such slot, or xid; nothing is noted */
 	RECORD_NO_ROOM,	 /* for a record; nothing is noted */
 };

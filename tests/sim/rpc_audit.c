@@ -256,7 +256,6 @@ void audit_answer(const struct job *j)
 	struct run *r = j->m->run;
 	uint64_t took = lnet_sim_now(r->sim) - j->request->arrival;
 
-	r->calls[j->body.id - 1]->stalled |= j->request->stalled;
 	r->longest = took > r->longest ? took : r->longest;
 }
 

@@ -71,7 +71,7 @@ static void check_memory(const struct test_call *c)
 
 	if (c->run->over)
 		return;
-	if (o->cause == ULRPC_CAUSE_RESTARTED && !c->stalled &&
+	if (o->cause == ULRPC_CAUSE_RESTARTED &&
 	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
 		outcome_wrong(c, "its server has forgotten nothing");
 	/* Of a handler that is not waited for nobody knows what it will do. */

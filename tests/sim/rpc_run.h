@@ -87,7 +87,6 @@ struct test_call {
 	bool waiting;	     /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
 	bool given_up;	  /* some time ago, and its server has been told */
-	bool stalled;	  /* its service did not wait for its handler */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */

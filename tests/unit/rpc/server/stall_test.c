@@ -58,7 +58,8 @@ static void run_until(struct serve_rig *g, uint64_t at)
 }
 
 /* Nothing is said any more; who asks before the time is over is told how long
- * that is, and then the truth, again and again; and nobody waits. */
+ * that is, and then the truth, again and again, also when the handler has ended
+ * after all; and nobody waits. */
 Test(stall, ends_what_callers_are_told)
 {
 	struct wire_call c = slow(1, "park");
@@ -93,6 +94,9 @@ Test(stall, ends_what_callers_are_told)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(a.replies, 3);
+	ask(1, 5);
+	cr_assert_eq(a.replies, 4);
+	cr_assert_eq(a.reply[3].status, WIRE_STALLED);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stalled), 1);
 	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
 	serve_fini(&g);
