@@ -567,6 +567,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		query ? call->query.parcel->epoch : call->out.parcel->epoch;
 	uint64_t now = shard_now(call->shard);
 
+	if (unlikely(r->unexecuted))
+		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
 		/* If not, the next connection tells whether the server has

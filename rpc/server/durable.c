@@ -165,7 +165,7 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 	memcpy(x->key, client_id, RPC_ID_SIZE);
 	store_le32(x->key + RPC_ID_SIZE, c->slot);
 	x->look = c->flags & WIRE_CALL_RESENT;
-	x->replayed = false;
+	x->replayed = x->proven = false;
 	x->value = NULL;
 	rc = key_take(svc->rpc->services->durable_keys, x);
 	if (rc) {
@@ -251,9 +251,11 @@ bool durable_answers(struct ulrpc_request *r)
 		return true;
 	}
 	free(value);
-	if (known == KNOWN_BAD)
-		request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
-	return known != KNOWN_NOT;
+	x->proven = known == KNOWN_NOT;
+	if (x->proven)
+		return false;
+	request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
+	return true;
 }
 
 unsigned int durable_moved(const struct durable *x, struct wire_moved *out)

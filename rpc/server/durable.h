@@ -47,6 +47,7 @@ struct durable {
 	uint8_t key[ULRPC_RECORD_KEY];
 	bool look;     /* it may have been executed before: the store knows */
 	bool replayed; /* it has been, and is answered from there */
+	bool proven;   /* it has not been: the store has said so */
 	void *value;   /* to be stored, or replayed */
 };
 

@@ -287,6 +287,9 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	if (unlikely(r->status == WIRE_OVERLOADED))
 		reply.retry_after =
 			service_retry_after(r->sc->service, r->item.again);
+	if (unlikely(r->durable))
+		reply.unexecuted = r->durable->proven &&
+				   1u << r->status & NOT_EXECUTED;
 	if (unlikely(r->transfers))
 		moved(r, &reply, room);
 	report.end = reply.status;

@@ -226,6 +226,7 @@ struct wire_reply {
 	uint32_t length; /* of the body */
 	uint32_t needed;
 	uint32_t nbulks; /* at most ULRPC_BULKS_MAX */
+	bool unexecuted;
 	union {
 		/* to be encoded: nbulks of them, borrowed until the return */
 		const struct wire_moved *bulk;
@@ -246,7 +247,7 @@ static inline void wire_reply_clear(struct wire_reply *r)
  * of a reply without bulks is WIRE_REPLY_BOUND; that of the estimate is in
  * WIRE_REPLIES_BOUND. */
 #define WIRE_REPLIES_BOUND 32u
-#define WIRE_REPLY_BOUND   113u
+#define WIRE_REPLY_BOUND   115u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);

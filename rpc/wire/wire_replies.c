@@ -55,7 +55,8 @@ uint8_t *wire_reply_put_rest(uint8_t *p, const struct wire_reply *reply)
 	p = put_varint_field(p, 10, reply->throttled);
 	p = put_varint_field(p, 11, reply->needed);
 	p = put_varint_field(p, 12, reply->absent);
-	return put_fixed64_field(p, 13, reply->held);
+	p = put_fixed64_field(p, 13, reply->held);
+	return put_varint_field(p, 14, reply->unexecuted);
 }
 
 /* ---- from bytes ---- */
@@ -161,6 +162,9 @@ static inline void set_reply(struct wire_reply *r, uint32_t number, uint64_t v)
 		break;
 	case 12:
 		r->absent = v;
+		break;
+	case 14:
+		r->unexecuted = v;
 		break;
 	}
 }

@@ -22,7 +22,8 @@ static inline uint8_t *wire_reply_put(uint8_t *p,
 	p = put_varint_field(p, 6, reply->queue);
 	p = put_varint_field(p, 7, reply->service);
 	if (unlikely(reply->retry_after | reply->nbulks | reply->throttled |
-		     reply->needed | reply->absent | reply->held))
+		     reply->needed | reply->absent | reply->held |
+		     reply->unexecuted))
 		p = wire_reply_put_rest(p, reply);
 	return put_end(begin, p);
 }

@@ -48,7 +48,7 @@ static bool is_remembered(const struct test_call *c)
 }
 
 /* Who does not wait for the end does not know it: the caller, or his node. Or
- * there is no time for another attempt; or that was refused by its handler. */
+ * there is no time for another attempt. */
 static bool may_be_unknown(const struct test_call *c)
 {
 	const struct member *m = c->from;
@@ -61,7 +61,7 @@ static bool may_be_unknown(const struct test_call *c)
 	case ULRPC_CAUSE_EXPIRED:
 		return true;
 	default:
-		return c->refused;
+		return false;
 	}
 }
 

@@ -96,7 +96,7 @@ struct test_call {
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
 	/* at the servers */
-	unsigned int executed, refused;
+	unsigned int executed;
 	unsigned int vain; /* executed without effect: nothing was stored */
 	struct test_bulk bulks[BULKS];
 	unsigned int nbulks;

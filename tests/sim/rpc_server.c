@@ -287,7 +287,6 @@ static void on_request(void *arg, struct ulrpc_request *request,
 	check_run(c, m);
 	/* So it was not executed, and may come again. */
 	if (b.refuse) {
-		c->refused++;
 		ulrpc_refuse(request);
 		return;
 	}

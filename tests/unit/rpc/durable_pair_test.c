@@ -17,6 +17,7 @@ static struct store {
 	uint8_t incarnation[16];
 	unsigned int runs[CALLS]; /* by call */
 	unsigned int all;
+	bool refuses;
 } store;
 
 static struct serve_rig g;
@@ -75,7 +76,9 @@ static void add(void *arg, struct ulrpc_request *r, const void *body,
 static void add_slowly(void *arg, struct ulrpc_request *r, const void *body,
 		       size_t length)
 {
-	if (ulrpc_request_sleep(r, 2000) == 0)
+	if (store.refuses)
+		ulrpc_refuse(r);
+	else if (ulrpc_request_sleep(r, 2000) == 0)
 		add(arg, r, body, length);
 	else
 		ulrpc_fail(r, -EINTR);
@@ -225,4 +228,24 @@ Test(durable_pair, another_store_knows_nothing)
 		cr_assert_gt(unknown, 0);
 		serve_fini(&g);
 	}
+}
+
+/* What the handler had not stored before the crash, and does not want after it,
+ * was executed by nobody. */
+Test(durable_pair, what_is_refused_was_not_executed)
+{
+	const struct ulrpc_outcome *o = &called[0].outcome;
+
+	begin(1);
+	call_nr(0, "slow");
+	lnet_sim_run(g.sim, MSEC);
+	store.refuses = true;
+	restart(10 * MSEC, true);
+	lnet_sim_run(g.sim, 11 * SEC);
+	cr_assert_eq(called[0].ended, 1);
+	cr_assert_eq(o->cause, ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_gt(o->retries, 0);
+	cr_assert_eq(o->execution, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(store.all, 0);
+	serve_fini(&g);
 }

@@ -101,9 +101,20 @@ static void count_failed(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_fail(r, -42);
 }
 
+/* Its caller says how. */
+static void refuse(void *arg, struct ulrpc_request *r, const void *body,
+		   size_t length)
+{
+	note_request(arg, r, body, length);
+	if (length)
+		ulrpc_overloaded(r);
+	else
+		ulrpc_refuse(r);
+}
+
 static void start(bool durable)
 {
-	static struct ulrpc_method_conf m[4];
+	static struct ulrpc_method_conf m[5];
 	const struct ulrpc_durable conf = {
 		.incarnation = { 1, 2, 3 },
 		.lookup = store_lookup,
@@ -120,6 +131,9 @@ static void start(bool durable)
 					   .run = ULRPC_RUN_INLINE };
 	m[3] = (struct ulrpc_method_conf){ .name = "fail",
 					   .handler = count_failed,
+					   .run = ULRPC_RUN_INLINE };
+	m[4] = (struct ulrpc_method_conf){ .name = "refuse",
+					   .handler = refuse,
 					   .run = ULRPC_RUN_INLINE };
 	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++) {
 		m[i].arg = &g.served;
@@ -160,6 +174,13 @@ static void forget(void)
 	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
 }
 
+static void send_call(const struct wire_call *call, const char *body)
+{
+	a.replies = 0;
+	stranger_send(&a, call, 1, body, call->length);
+	settle(&g);
+}
+
 static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
 				       const char *method, uint64_t xid,
 				       uint32_t slot, uint32_t attempt,
@@ -171,9 +192,7 @@ static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
 	call.attempt = attempt;
 	call.flags = flags;
 	call.semantics = semantics;
-	a.replies = 0;
-	stranger_send(&a, &call, 1, "", 0);
-	settle(&g);
+	send_call(&call, "");
 	return a.replies ? &a.reply[0] : NULL;
 }
 
@@ -274,6 +293,31 @@ Test(durable, what_was_not_executed_is)
 	end();
 }
 
+/* What the store has no record of, and the handler refuses, was executed by
+ * nobody; of what nobody has looked up that is not said. */
+Test(durable, what_is_refused_was_not_executed)
+{
+	static const uint32_t statuses[] = { WIRE_BAD_REQUEST,
+					     WIRE_OVERLOADED };
+
+	begin_with(true);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t length = i % 2, resent = i / 2;
+		struct wire_call c = stranger_call_of(1 + i, "refuse", length);
+
+		c.slot = i;
+		c.attempt = resent;
+		c.flags = resent ? WIRE_CALL_RESENT : 0;
+		c.semantics = ULRPC_EXACTLY_ONCE;
+		send_call(&c, "x");
+		cr_assert_eq(a.replies, 1);
+		cr_assert_eq(a.reply[0].status, statuses[length]);
+		cr_assert_eq(a.reply[0].unexecuted, resent);
+	}
+	cr_assert_eq(store.lookups, 2);
+	end();
+}
+
 Test(durable, what_cannot_be_told_is_doubtful)
 {
 	begin_with(true);
@@ -297,8 +341,6 @@ Test(durable, what_cannot_be_told_is_doubtful)
 	end();
 }
 
-/* The handler goes on after its client has lost the connection: the call is not
- * executed beside itself, and then is answered from the store. */
 /* Its caller does not mind whether the store is the one of the attempt before,
  * but the method does. */
 Test(durable, is_not_asked_for_callers_who_do_not_mind)
@@ -312,6 +354,8 @@ Test(durable, is_not_asked_for_callers_who_do_not_mind)
 	end();
 }
 
+/* The handler goes on after its client has lost the connection: the call is not
+ * executed beside itself, and then is answered from the store. */
 Test(durable, waits_for_one_that_is_under_way)
 {
 	struct ulrpc_request *r;
@@ -323,6 +367,7 @@ Test(durable, waits_for_one_that_is_under_way)
 	check_said(say("hold", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
 		   0);
 	cr_assert_gt(a.reply[0].retry_after, 0);
+	cr_assert_not(a.reply[0].unexecuted);
 	/* Nor is a later call in its slot, whose record would be lost. */
 	check_said(say("hold", 9, 3, 0, 0), WIRE_OVERLOADED, 0, 0);
 	r = unpark(&g.served);

@@ -346,6 +346,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 		.needed = number32(),
 		.absent = number(),
 		.held = number(),
+		.unexecuted = below(2),
 		.nbulks = nbulks,
 		.bulk = r->moved,
 	};
@@ -364,6 +365,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 	r->pb.needed = r->reply.needed;
 	r->pb.absent = r->reply.absent;
 	r->pb.held = r->reply.held;
+	r->pb.unexecuted = r->reply.unexecuted;
 	r->pb.n_bulk = nbulks;
 	r->pb.bulk = r->pb_bulk;
 }
@@ -387,6 +389,7 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 	CHECK(got->needed, want->needed);
 	CHECK(got->absent, want->absent);
 	CHECK(got->held, want->held);
+	CHECK(got->unexecuted, want->unexecuted);
 	CHECK(got->nbulks, want->nbulks);
 	for (uint32_t i = 0; i < want->nbulks; i++) {
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);
