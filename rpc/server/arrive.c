@@ -163,6 +163,19 @@ static uint32_t read_again(struct origin *o, const struct wire_call *c,
 	return WIRE_STATUSES;
 }
 
+/* There is no record for the call, of which so nothing was executed on this
+ * connection, nor will be without a later attempt. On another one, or by
+ * another server, it may have been: then nothing is said that may be wrong. */
+static uint32_t read_unnoted(struct origin *o, const struct wire_call *c)
+{
+	if (c->flags & WIRE_CALL_RESENT) {
+		pass_over(o, RPC_STAT_requests_unnoted);
+		return WIRE_STATUSES;
+	}
+	stat_count(o->sc->shard, RPC_STAT_requests_unnoted);
+	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
+}
+
 /* A call that is not simply new. Why it is not executed: enum wire_status;
  * WIRE_STATUSES: it has been dealt with. */
 static out_of_line uint32_t read_known(struct origin *o,
@@ -196,8 +209,7 @@ static out_of_line uint32_t read_known(struct origin *o,
 	case RECORD_ANSWERED:
 		return read_again(o, c, rec, now);
 	case RECORD_NO_ROOM:
-		pass_over(o, RPC_STAT_requests_unnoted);
-		return WIRE_STATUSES;
+		return read_unnoted(o, c);
 	default: /* a copy is not refused: the other one may be under way */
 		pass_over(o, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;

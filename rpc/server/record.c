@@ -124,6 +124,21 @@ static bool table_make(struct records *rs)
 	return true;
 }
 
+/* All that were refused are over for the client, usually there were none. */
+static void chunk_blank(const struct records *rs, struct record_chunk *c)
+{
+	uint32_t attempt = rs->unnoted_attempt;
+
+	if (likely(rs->unnoted <= rs->acked))
+		return;
+	if (attempt == UINT16_MAX)
+		attempt = UINT32_MAX;
+	for (unsigned int i = 0; i < RECORD_CHUNK; i++)
+		c->records[i] = (struct record){ .xid = rs->unnoted,
+						 .attempt = attempt,
+						 .state = RECORD_BLANK };
+}
+
 static struct record *chunk_make(struct records *rs, uint32_t slot,
 				 const struct ulnet_nid *nid, uint64_t now)
 {
@@ -139,6 +154,7 @@ static struct record *chunk_make(struct records *rs, uint32_t slot,
 		free(c);
 		return NULL;
 	}
+	chunk_blank(rs, c);
 	rs->chunks[slot / RECORD_CHUNK] = c;
 	rs->used++;
 	rs->ops->noted(rs, RECORD_CHUNK);
@@ -218,6 +234,27 @@ static enum record_past record_past(const struct record *rec,
 	return RECORD_NEW;
 }
 
+static enum record_past record_unnoted(struct records *rs,
+				       const struct wire_call *c)
+{
+	if (rs->unnoted <= rs->acked)
+		rs->unnoted_attempt = 0;
+	rs->unnoted = MAX(rs->unnoted, c->xid);
+	rs->unnoted_attempt = (uint16_t)MAX(rs->unnoted_attempt,
+					    MIN(c->attempt, UINT16_MAX));
+	return RECORD_NO_ROOM;
+}
+
+/* False: @c may be a copy of what was refused. Else it is the first that comes
+ * to @rec. */
+static bool record_fill(struct record *rec, const struct wire_call *c)
+{
+	if (c->xid <= rec->xid && c->attempt <= rec->attempt)
+		return false;
+	*rec = (struct record){ .state = RECORD_NONE };
+	return true;
+}
+
 enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 				  const struct ulnet_nid *nid, uint64_t now,
 				  struct record **rec_p)
@@ -232,6 +269,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 	if (!rec)
 		rec = chunk_make(rs, c->slot, nid, now);
 	if (!rec)
+		return record_unnoted(rs, c);
+	if (rec->state == RECORD_BLANK && !record_fill(rec, c))
 		return RECORD_NO_ROOM;
 	if (c->xid < rec->xid ||
 	    (c->xid == rec->xid && c->attempt <= rec->attempt))

@@ -31,7 +31,11 @@
  * is let go as soon as the call is over for the client.
  *
  * Records are in chunks, made when a slot of theirs is used for the first time;
- * the clients of one host have their share of all there may be (party.h).
+ * the clients of one host have their share of all there may be (party.h). A
+ * request that comes when there is no room for a chunk is not executed, and so
+ * may be refused, if what comes later is not taken for new that may be a copy
+ * of it: up to the xid and the attempt of such requests, a chunk that is made
+ * later refuses, too (BLANK). Whoever was refused comes with higher attempts.
  *
  * Thread: owner.
  */
@@ -54,7 +58,9 @@ struct records;
 
 enum record_state {
 	RECORD_NONE, /* no attempt that has come was executed, or will be */
-	RECORD_DONE, /* executed; may be once more */
+	RECORD_BLANK, /* none has come; up to this xid and attempt they may be
+		       * copies of what was refused without a record */
+	RECORD_DONE,  /* executed; may be once more */
 	RECORD_LOST, /* perhaps executed; may not be again, and has no reply */
 	RECORD_KEPT, /* executed; may not be again, and its reply is kept */
 	RECORD_STALLED, /* perhaps executed; its handler is not waited for */
@@ -107,16 +113,20 @@ struct record_ops {
 struct records {
 	uint64_t trimmed;    /* ns: when last; 0: never */
 	uint64_t acked;	     /* xids up to this one are over for the client */
-	uint32_t used;	     /* chunks */
-	uint32_t kept;	     /* messages in replies */
+	uint16_t used;	     /* chunks */
+	uint16_t kept;	     /* messages in replies */
+	uint16_t slots;	     /* that there is a place for in chunks: all, or
+			      * none, as long as no call has come */
+	/* The highest attempt, and xid, of those that there was no room for; 0:
+	 * there was none. UINT16_MAX stands for higher ones, too. */
+	uint16_t unnoted_attempt;
+	uint64_t unnoted;
 	struct list replies; /* record_reply.link, as they were kept */
 	struct list bodies;  /* record_body.link, by xid; each of a record
 			      * that is KEPT, so if there are any, there are
 			      * replies */
 	const struct record_ops *ops;
 	struct parties *parties; /* of chunks */
-	uint32_t slots;		 /* that there is a place for in chunks: all, or
-				  * none, as long as no call has come */
 	struct record_chunk **chunks;
 };
 
@@ -136,7 +146,8 @@ enum record_past {
 	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
 	RECORD_HOPELESS, /* the same, for its handler makes no progress */
 	RECORD_BEYOND,	 /* there is no such slot, or xid; nothing is noted */
-	RECORD_NO_ROOM,	 /* for a record; nothing is noted */
+	RECORD_NO_ROOM,	 /* for a record, or there was none before; not executed
+			  * here, nor will be */
 };
 
 void records_init(struct records *rs, const struct record_ops *ops,

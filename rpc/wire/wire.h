@@ -225,7 +225,7 @@ struct wire_reply {
 	uint32_t error;
 	uint32_t length; /* of the body */
 	uint32_t needed;
-	uint32_t nbulks; /* at most ULRPC_BULKS_MAX */
+	uint16_t nbulks; /* at most ULRPC_BULKS_MAX */
 	bool unexecuted;
 	union {
 		/* to be encoded: nbulks of them, borrowed until the return */

@@ -374,6 +374,75 @@ Test(again, of_an_older_epoch)
 	serve_fini(&g);
 }
 
+/* There is no room for records: the call is refused, and what asks is told that
+ * it was not executed; but of one that others may have executed nothing is said.
+ * When there is room, it is executed once. */
+Test(again, no_room_for_records)
+{
+	struct parties *chunks;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig(&g);
+	chunks = &g.rpc[SERVER]->shards[0].exports->chunks;
+	chunks->max = 0;
+	answered(1, "echo", 0, 0, WIRE_OVERLOADED);
+	cr_assert_gt(a.reply[0].retry_after, 0);
+	answered(1, "echo", 1, 0, WIRE_OVERLOADED);
+	answered(1, "echo", 2, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
+	a.replies = 0;
+	send_attempt(2, "echo", 1, WIRE_CALL_RESENT);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(count(RPC_STAT_requests_unnoted), 4);
+	chunks->max = 4;
+	answered(1, "echo", 0, 0, WIRE_OVERLOADED);
+	answered(1, "echo", 1, 0, WIRE_OVERLOADED);
+	cr_assert_eq(g.served.runs, 0);
+	answered(1, "echo", 3, 0, WIRE_OK);
+	cr_assert_eq(g.served.runs, 1);
+	a.replies = 0;
+	for (uint32_t attempt = 0; attempt <= 3; attempt++)
+		send_attempt(1, "echo", attempt, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(g.served.runs, 1);
+	serve_fini(&g);
+}
+
+/* The same with a real client: its call goes on when there is room, and else
+ * ends as one that was not executed. */
+Test(again, no_room_for_records_of_a_caller)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 2000000 };
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	for (uint32_t room = 0; room < 2; room++) {
+		struct called c = { 0 };
+		struct parties *chunks;
+
+		serve_init(&g, 1, 1);
+		serve_open(&g, NULL);
+		serve_start_with(&g, NULL);
+		serve_client(&g);
+		chunks = &g.rpc[SERVER]->shards[0].exports->chunks;
+		chunks->max = 0;
+		cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1,
+					&conf, on_called, &c, NULL),
+			     0);
+		lnet_sim_run(g.sim, 5 * MSEC);
+		cr_assert_eq(c.ended, 0);
+		chunks->max = 4 * room;
+		lnet_sim_run(g.sim, 2 * SEC);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(c.outcome.cause, room ? ULRPC_CAUSE_OK
+						   : ULRPC_CAUSE_OVERLOADED);
+		cr_assert_eq(c.outcome.execution,
+			     room ? ULRPC_EXECUTED : ULRPC_NOT_EXECUTED);
+		cr_assert_eq(g.served.runs, room);
+		serve_fini(&g);
+	}
+}
+
 /* The client is silent for its lease: its records go, with what they hold, and
  * it is told that they have. */
 Test(again, the_connection_is_forgotten)

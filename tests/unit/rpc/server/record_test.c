@@ -348,6 +348,40 @@ Test(record, share_of_the_host)
 	end();
 }
 
+/* What there was no room for does not become new by coming once more, when
+ * there is room. */
+Test(record, copies_of_what_had_no_room)
+{
+	begin(0);
+	cr_assert_eq(look(1, 8, 0, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(3, 9, 0, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(1, 8, 1, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(1, 8, 2, WIRE_CALL_QUERY), RECORD_NO_ROOM);
+	parties.max = 4;
+	for (uint32_t attempt = 0; attempt <= 2; attempt++)
+		cr_assert_eq(look(1, 8, attempt, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(3, 9, 0, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(1, 8, 3, 0), RECORD_NEW);
+	cr_assert_eq(look(1, 8, 2, 0), RECORD_COPY);
+	cr_assert_eq(look(3, 9, 3, WIRE_CALL_QUERY), RECORD_UNKNOWN);
+	cr_assert_eq(look(3, 9, 4, 0), RECORD_NEW);
+	/* A later call can be no copy. */
+	cr_assert_eq(look(4, 10, 0, 0), RECORD_NEW);
+	cr_assert_eq(look(4, 9, 5, 0), RECORD_COPY);
+	/* When all these are over, nothing is left of it. */
+	records_acked(&rs, 10);
+	cr_assert_eq(look(5, 11, 0, 0), RECORD_NEW);
+	cr_assert_eq(look(RECORD_CHUNK, 12, 0, 0), RECORD_NEW);
+	cr_assert_eq(record_find(&rs, RECORD_CHUNK + 1)->xid, 0);
+	/* Of so many attempts there is no other one. */
+	parties.max = parties.used;
+	cr_assert_eq(look(3 * RECORD_CHUNK, 20, UINT16_MAX, 0), RECORD_NO_ROOM);
+	parties.max = 8;
+	cr_assert_eq(look(3 * RECORD_CHUNK, 20, UINT32_MAX, 0), RECORD_NO_ROOM);
+	cr_assert_eq(look(3 * RECORD_CHUNK, 21, 0, 0), RECORD_NEW);
+	end();
+}
+
 Test(record, trimmed)
 {
 	struct record_reply soon = { .until = NOW }, later = { .until = LATE };
