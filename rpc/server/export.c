@@ -96,7 +96,7 @@ static void export_lost(struct exports *x, struct export *e)
 {
 	x->dropped = shard_now(x->shard);
 	if (e->refs > 1)
-		services_forget(x->shard, e);
+		requests_forget(&e->shares);
 	export_drop(x, e);
 }
 

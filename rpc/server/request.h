@@ -121,6 +121,7 @@ struct ulrpc_request {
 	struct sched_item item;
 	/* active: */
 	struct list link;	  /* service_cpt.active */
+	struct list share_link;	  /* share.active */
 	struct ulnet_timer timer; /* deadline.h */
 	uint64_t held;		  /* bytes, as struct share counts them */
 	struct list cancel_link;  /* service_cpt.canceled */
@@ -170,9 +171,10 @@ void origin_await(struct origin *o, const struct wire_call *c, uint64_t now);
 void request_run(struct sched_item *item);
 /* Takes what is under way: refuses what is queued, loses what handlers have. */
 void requests_abort(struct service_cpt *sc);
-/* The connection @e ends: what is queued is refused as STALE_EPOCH, for that
- * it was not executed is certain; what is being run is canceled. */
-void requests_forget(struct service_cpt *sc, const struct export *e);
+/* The connection that has @shares ends: what is queued is refused as
+ * STALE_EPOCH, for that it was not executed is certain; what is being run is
+ * canceled. */
+void requests_forget(const struct list *shares);
 /* The node has crashed; and then is gone: frees all. */
 void requests_crash(struct service_cpt *sc);
 void requests_gone(struct service_cpt *sc);

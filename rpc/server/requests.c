@@ -24,6 +24,7 @@ void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 	r->active = true;
 	r->held = held;
 	list_add_tail(&sc->active, &r->link);
+	list_add_tail(&r->share->active, &r->share_link);
 	list_init(&r->cancel_link);
 	service_held(sc, r->share, 1, (int64_t)r->held);
 	shard_work_begin(sc->shard);
@@ -37,6 +38,7 @@ void request_deactivate(struct ulrpc_request *r)
 
 	deadline_unwatch(r);
 	list_del(&r->link);
+	list_del(&r->share_link);
 	/* Its callback has not been called, and will not be. A lost one is the
 	 * handler's, who has to be told. */
 	if (request_state(r) != REQUEST_LOST)
@@ -154,19 +156,27 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 
 /* ---- the end of a connection ---- */
 
-void requests_forget(struct service_cpt *sc, const struct export *e)
+static void share_forget(struct share *share)
 {
 	struct ulrpc_request *r, *next;
 
-	list_for_each_entry_safe (r, next, &sc->active, link) {
-		if (r->origin->export != e)
-			continue;
+	list_for_each_entry_safe (r, next, &share->active, share_link) {
 		if (request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&sc->service->exec, &r->item))
+		    exec_remove(&r->sc->service->exec, &r->item))
 			request_refuse_queued(r, WIRE_STALE_EPOCH);
 		else
 			request_cancel(r);
 	}
+}
+
+/* So the end of many clients costs as much as they have under way, and not that
+ * for each of them. */
+void requests_forget(const struct list *shares)
+{
+	struct share *share;
+
+	list_for_each_entry (share, shares, link)
+		share_forget(share);
 }
 
 /* ---- the end of the service ---- */
@@ -235,6 +245,7 @@ static void request_gone(struct ulrpc_request *r)
 	if (r->item.queued)
 		exec_remove(&r->sc->service->exec, &r->item);
 	list_del(&r->link);
+	list_del(&r->share_link);
 	service_held(r->sc, r->share, -1, -(int64_t)r->held);
 	r->pin = NULL;
 	reply_drop(r);

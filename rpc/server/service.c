@@ -717,14 +717,6 @@ static void service_shard_stop(struct shard *s)
 	each_of_shard(s, service_cpt_stop);
 }
 
-void services_forget(struct shard *s, const struct export *e)
-{
-	struct service_cpt *sc;
-
-	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link)
-		requests_forget(sc, e);
-}
-
 void services_gone(struct shard *s, const struct ulnet_id *client,
 		   uint64_t opened)
 {

@@ -33,7 +33,6 @@
 #include "rpc/rpc.h"
 #include "ulnet/service.h"
 
-struct export;
 struct wire_opened;
 
 struct ulrpc_method {
@@ -188,8 +187,6 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
-/* The connection @e ends: requests_forget() at all services. */
-void services_forget(struct shard *s, const struct export *e);
 /* @client, which had opened the services on the portals @opened (a bit for
  * each), is gone without a word: conf.gone. */
 void services_gone(struct shard *s, const struct ulnet_id *client,

@@ -81,6 +81,7 @@ struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 	share->queue.host = &share->host->queue;
 	share->portal = portal;
 	list_init(&share->link);
+	list_init(&share->active);
 	return share;
 }
 

@@ -54,7 +54,8 @@ struct share {
 	struct host *host;
 	unsigned int portal;
 	struct held held;
-	bool gone; /* the connection is */
+	struct list active; /* ulrpc_request.share_link: under way */
+	bool gone;	    /* the connection is */
 	struct grant grant;
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };

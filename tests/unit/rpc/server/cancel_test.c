@@ -305,6 +305,58 @@ Test(cancel, with_its_client)
 	serve_fini(&g);
 }
 
+/* How many requests are under way that hang on this one's connection: those, and
+ * no others, are looked at when it ends. */
+static unsigned int hanging(struct ulrpc_request *r)
+{
+	const struct export *e = r->origin->export;
+	const struct share *share;
+	struct ulrpc_request *other;
+	unsigned int n = 0;
+
+	list_for_each_entry (share, &e->shares, link)
+		list_for_each_entry (other, &share->active, share_link) {
+			cr_assert_eq(other->origin->export, e);
+			n++;
+		}
+	return n;
+}
+
+Test(cancel, with_no_other_client)
+{
+	struct ulrpc_request *others;
+	static struct stranger b;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&b, "test")->status, WIRE_OK);
+	for (uint64_t i = 1; i <= 3; i++) {
+		stranger_call(&a, i, i == 3 ? "park" : "hold", "x");
+		settle(&g);
+	}
+	stranger_call(&b, 1, "hold", "x");
+	stranger_call(&b, 2, "work", "x"); /* queued */
+	settle(&g);
+	cr_assert_eq(g.served.parked, 4);
+	others = g.served.park[3];
+	cr_assert_eq(hanging(g.served.park[0]), 3);
+	cr_assert_eq(hanging(others), 2);
+	stranger_disconnect(&a);
+	settle(&g);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert(ulrpc_request_canceled(g.served.park[i]));
+	cr_assert_not(ulrpc_request_canceled(others));
+	cr_assert_eq(hanging(others), 2);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(b.replies, 2);
+	cr_assert_eq(stranger_reply(&b, 2)->status, WIRE_OK);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
 /* A client that says nothing any more: what its callers waited for, until when
  * they said, is canceled then, be it run inline, by a worker, or replied and
  * waiting for bulk. */
