@@ -374,9 +374,9 @@ Test(again, of_an_older_epoch)
 	serve_fini(&g);
 }
 
-/* There is no room for records: the call is refused, and what asks is told that
- * it was not executed; but of one that others may have executed nothing is said.
- * When there is room, it is executed once. */
+/* There is no room for records: the call is refused, and who asks is told that
+ * it was not executed; but of one that others may have executed nothing is
+ * said. When there is room, it is executed once. */
 Test(again, no_room_for_records)
 {
 	struct parties *chunks;

@@ -305,8 +305,8 @@ Test(cancel, with_its_client)
 	serve_fini(&g);
 }
 
-/* How many requests are under way that hang on this one's connection: those, and
- * no others, are looked at when it ends. */
+/* How many requests are under way that hang on this one's connection: those,
+ * and no others, are looked at when it ends. */
 static unsigned int hanging(struct ulrpc_request *r)
 {
 	const struct export *e = r->origin->export;
