@@ -71,8 +71,8 @@ struct ulrpc_retry {
 
 struct ulrpc_conf {
 	uint64_t keepalive; /* us without traffic until a peer is asked whether
-			     * it is there; the server's word counts for both;
-			     * 0 = 10 s */
+			     * it is there; of a connection, the smaller one of
+			     * client and server counts; 0 = 10 s */
 	uint64_t idle;	    /* us without a call until a client's connection is
 			     * given up until the next call; 0 = 300 s;
 			     * ULRPC_NEVER */

@@ -47,7 +47,7 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 static uint64_t refuse_at(const struct ulrpc_request *r)
 {
 	const struct export *e = r->origin->export;
-	uint64_t way = (e ? e->rtt : 0) + TURNS;
+	uint64_t way = (e ? rpc_ns(e->rtt) : 0) + TURNS;
 
 	if (r->deadline == TIME_NEVER)
 		return r->expires;

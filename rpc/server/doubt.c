@@ -77,7 +77,7 @@ static void on_disconnected(struct ulnet_peer_watch *watch,
 		if (!lnet_nid_eq(&e->source, &peer->nid) ||
 		    (peer->pid != e->peer.pid && peer->pid != LNET_PID_ANY))
 			continue;
-		transfers_severed(&e->bulk, e->rtt);
+		transfers_severed(&e->bulk, rpc_ns(e->rtt));
 		doubt_open(ds, e);
 	}
 }

@@ -16,13 +16,22 @@
 
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
+/* us: no client is looked after more often than that, if the node's own setting
+ * is not shorter, whatever the client wishes. */
+#define KEEPALIVE_LEAST UINT64_C(100000)
 #define RETRY_AFTER_US	 UINT64_C(1000000)
 /* Of all clients of a CPT: 130 MiB. */
 #define RECORD_CHUNKS_MAX 65536
 
-uint64_t export_lease(const struct ulrpc *rpc)
+/* us */
+static uint64_t keepalive_of(const struct ulrpc *rpc, const struct export *e)
 {
-	uint64_t keepalive = rpc->conf.keepalive;
+	return e && e->keepalive ? e->keepalive : rpc->conf.keepalive;
+}
+
+uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
+{
+	uint64_t keepalive = keepalive_of(rpc, e);
 
 	return keepalive > TIME_NEVER / LEASE_KEEPALIVES
 		       ? TIME_NEVER
@@ -110,16 +119,52 @@ static void export_dead(struct exports *x, struct export *e)
 	services_gone(x->shard, &client, opened);
 }
 
+/* Those in x->silent[i] are looked at each 2^i ns, which is a keepalive, or
+ * more than half of it. */
+static unsigned int clock_of(const struct exports *x, const struct export *e)
+{
+	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));
+
+	return 63 - (unsigned int)__builtin_clzll(ns | 1);
+}
+
 static void exports_arm(struct exports *x)
 {
-	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
-	struct export *e;
+	uint64_t at = TIME_NEVER;
 
-	if (list_empty(&x->silent) || lnet_timer_armed(&x->timer) ||
-	    rpc_ns(export_lease(x->shard->rpc)) == TIME_NEVER)
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++) {
+		const struct export *e;
+
+		if (list_empty(&x->silent[i]))
+			continue;
+		e = list_first(&x->silent[i], struct export, link);
+		if (rpc_ns(export_lease(x->shard->rpc, e)) != TIME_NEVER)
+			at = MIN(at, rpc_at(e->looked, UINT64_C(1) << i));
+	}
+	if (at != TIME_NEVER)
+		shard_arm(x->shard, &x->timer, at);
+}
+
+static void export_looked(struct exports *x, struct export *e, uint64_t now)
+{
+	e->looked = now;
+	list_del(&e->link);
+	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
+}
+
+/* The client wishes a keepalive of @wish us; 0: it does not say. */
+static void export_agree(struct exports *x, struct export *e, uint64_t wish)
+{
+	uint64_t agreed = MIN(MAX(wish, KEEPALIVE_LEAST), UINT32_MAX);
+
+	if (!wish || agreed >= x->shard->rpc->conf.keepalive)
+		agreed = 0;
+	if (agreed == e->keepalive && !list_empty(&e->link))
 		return;
-	e = list_first(&x->silent, struct export, link);
-	shard_arm(x->shard, &x->timer, rpc_at(e->looked, every));
+	e->keepalive = (uint32_t)agreed;
+	export_looked(x, e, shard_now(x->shard));
+	if (!lnet_timer_armed(&x->timer) || agreed)
+		exports_arm(x);
 }
 
 static void export_noted(struct records *rs, int slots)
@@ -165,19 +210,18 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->source = ev->source;
 	e->refs = 1;
 	e->known = true;
-	e->heard = e->looked = shard_now(x->shard);
-	x->heard = e->heard;
+	e->heard = x->heard = shard_now(x->shard);
 	records_init(&e->records, &record_ops, &x->chunks);
 	list_init(&e->shares);
 	list_init(&e->bulk);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
-	list_add_tail(&x->silent, &e->link);
+	list_init(&e->link);
 	doubt_begin(&x->doubts, e);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
-	exports_arm(x);
+	export_agree(x, e, c->keepalive);
 	*e_p = e;
 	return 0;
 
@@ -194,12 +238,14 @@ err_free:
 
 /* ns of silence until @e is forgotten. If nobody at all has been heard of late,
  * it may be us who cannot hear: then more patience is due. */
-static uint64_t patience(const struct exports *x, uint64_t now)
+static uint64_t patience(const struct exports *x, const struct export *e,
+			 uint64_t now)
 {
-	uint64_t lease = rpc_ns(export_lease(x->shard->rpc));
-	bool deaf = now - x->heard > rpc_ns(x->shard->rpc->conf.keepalive);
+	const struct ulrpc *rpc = x->shard->rpc;
+	uint64_t lease = rpc_ns(export_lease(rpc, e));
+	bool deaf = now - x->heard > rpc_ns(keepalive_of(rpc, e));
 
-	return deaf ? lease + lease : lease;
+	return deaf ? rpc_at(lease, lease) : lease;
 }
 
 static void export_forget(struct exports *x, struct export *e, const char *why)
@@ -220,37 +266,44 @@ void export_vanished(struct exports *x, struct export *e)
 	export_forget(x, e, "its connection has ended, and it is not there");
 }
 
+static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
+{
+	struct list *silent = &x->silent[clock];
+
+	while (!list_empty(silent)) {
+		struct export *e = list_first(silent, struct export, link);
+
+		if (rpc_at(e->looked, UINT64_C(1) << clock) > now)
+			break;
+		if (now - e->heard > patience(x, e, now)) {
+			export_forget(x, e, "silent for its lease");
+			continue;
+		}
+		records_trim(&e->records, now);
+		export_looked(x, e, now);
+	}
+}
+
 /* Each export is looked at once in a keepalive, so one that is silent is
  * forgotten after its lease and before another keepalive has passed. */
 static void exports_look(struct ulnet_timer *t)
 {
 	struct exports *x = container_of(t, struct exports, timer);
-	uint64_t every = rpc_ns(x->shard->rpc->conf.keepalive);
 	uint64_t now = shard_now(x->shard);
 
-	while (!list_empty(&x->silent)) {
-		struct export *e = list_first(&x->silent, struct export, link);
-
-		if (rpc_at(e->looked, every) > now)
-			break;
-		if (now - e->heard > patience(x, now)) {
-			export_forget(x, e, "silent for its lease");
-			continue;
-		}
-		records_trim(&e->records, now);
-		e->looked = now;
-		list_del(&e->link);
-		list_add_tail(&x->silent, &e->link);
-	}
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		exports_look_at(x, i, now);
 	exports_arm(x);
 }
 
 void exports_forget_portal(struct shard *s, unsigned int portal)
 {
+	struct exports *x = s->exports;
 	struct export *e;
 
-	list_for_each_entry (e, &s->exports->silent, link)
-		e->opened &= ~(UINT64_C(1) << portal);
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry (e, &x->silent[i], link)
+			e->opened &= ~(UINT64_C(1) << portal);
 }
 
 /* ---- answers ---- */
@@ -302,7 +355,7 @@ static struct export *find_client(struct exports *x,
 static uint64_t alive_for(const struct exports *x, const struct export *e)
 {
 	uint64_t now = shard_now(x->shard);
-	uint64_t keepalive = rpc_ns(x->shard->rpc->conf.keepalive);
+	uint64_t keepalive = rpc_ns(keepalive_of(x->shard->rpc, e));
 	uint64_t until = e->heard;
 
 	for (unsigned int i = 0; i < ALIVE_KEEPALIVES; i++)
@@ -361,6 +414,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	e->source = ev->source;
 	doubt_begin(&x->doubts, e);
 	e->heard = x->heard = shard_now(x->shard);
+	export_agree(x, e, c->keepalive);
 	*e_p = e;
 	return WIRE_OK;
 }
@@ -441,8 +495,8 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 	if (e) {
 		out->connection = e->handle;
 		out->slots = RECORD_SLOTS;
-		out->keepalive = rpc->conf.keepalive;
-		out->lease = export_lease(rpc);
+		out->keepalive = keepalive_of(rpc, e);
+		out->lease = export_lease(rpc, e);
 	} else {
 		stat_count(x->shard, RPC_STAT_clients_refused);
 		/* When a server that ends will be back, nobody knows. */
@@ -473,7 +527,7 @@ static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 static void export_rtt(struct export *e, uint64_t us)
 {
 	if (e && us)
-		e->rtt = rpc_ns(us);
+		e->rtt = (uint32_t)MIN(us, UINT32_MAX);
 }
 
 static void on_open(struct exports *x, const struct ulnet_event *ev,
@@ -736,10 +790,11 @@ static int export_shard_open(struct shard *s)
 	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
 	x->ids = s->rpc->client_ids;
-	list_init(&x->silent);
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_init(&x->silent[i]);
+	lnet_timer_init(&x->timer, exports_look);
 	list_init(&x->extending);
 	x->extend_work.fn = exports_extend;
-	lnet_timer_init(&x->timer, exports_look);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	hosts_init(&x->hosts, seed);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
@@ -759,18 +814,25 @@ static void export_shard_close(struct shard *s)
 		s->exports->closing = true;
 }
 
+static struct export *exports_first(struct exports *x)
+{
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		if (!list_empty(&x->silent[i]))
+			return list_first(&x->silent[i], struct export, link);
+	return NULL;
+}
+
 /* The last replies have been sent. */
 static void export_shard_stop(struct shard *s)
 {
 	struct exports *x = s->exports;
+	struct export *e;
 
 	if (!x)
 		return;
 	shard_cancel(s, &x->timer);
 	doubts_stop(&x->doubts);
-	while (!list_empty(&x->silent)) {
-		struct export *e = list_first(&x->silent, struct export, link);
-
+	while ((e = exports_first(x))) {
 		export_goodbye(x, e);
 		export_drop(x, e);
 	}
@@ -787,11 +849,12 @@ static void export_shard_crash(struct shard *s)
 static void export_shard_free(struct shard *s)
 {
 	struct exports *x = s->exports;
+	struct export *e;
 
 	if (!x)
 		return;
-	while (!list_empty(&x->silent))
-		export_drop(x, list_first(&x->silent, struct export, link));
+	while ((e = exports_first(x)))
+		export_drop(x, e);
 	id_table_fini(&x->table);
 	doubts_fini(&x->doubts);
 	parties_fini(&x->chunks);

@@ -20,6 +20,9 @@
  * - another handle: the old connection is given up for a new one, for a process
  *   has one to each server, and this may be the next process.
  *
+ * Its keepalive is what the client wishes, but at least 0.1 s, and at most the
+ * node's. Once in that time its silence is looked at.
+ *
  * Of ulrpc_conf.exports_max each host has its share (party.h), and so it has of
  * the records of calls (record.h).
  *
@@ -51,6 +54,8 @@ struct export
 	uint64_t heard;	 /* ns: when last */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
+	uint32_t keepalive;	 /* us; 0: as the node's */
+	uint32_t rtt;		 /* us, as the client says; 0: it does not */
 	uint32_t refs;		 /* one is the table's */
 	struct records records;	 /* of requests that came */
 	struct list link;	 /* exports.silent */
@@ -71,15 +76,17 @@ struct export
 	struct doubt *doubt;	 /* NULL: none */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
-	uint64_t rtt;		/* ns, as the client says; 0: it does not */
 };
+
+#define EXPORT_CLOCKS 64
 
 struct exports {
 	struct shard *shard;
 	struct id_table table;
 	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
 	uint64_t said; /* ns: when the log was told of an id that two have */
-	struct list silent;	/* by looked, longest ago first */
+	/* by looked, longest ago first; apart by keepalive: clock_of() */
+	struct list silent[EXPORT_CLOCKS];
 	struct parties parties; /* exports by NID */
 	struct parties chunks;	/* and chunks of their records */
 	struct hosts hosts;	/* that hold something of services */
@@ -165,7 +172,8 @@ void export_vanished(struct exports *x, struct export *e);
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);
 
-/* us of silence after which a client is forgotten. */
-uint64_t export_lease(const struct ulrpc *rpc);
+/* us of silence after which the client of @e is forgotten; of NULL, one that
+ * has not said what it wishes. */
+uint64_t export_lease(const struct ulrpc *rpc, const struct export *e);
 
 #endif

@@ -51,7 +51,7 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
 	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
-	uint64_t rtt = r->origin->export->rtt;
+	uint64_t rtt = rpc_ns(r->origin->export->rtt);
 
 	margin = MIN(margin, timeout / MARGIN_MOST);
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);

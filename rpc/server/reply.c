@@ -332,7 +332,8 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	/* As long as a silent client is remembered, but no longer. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(shard_now(m->sc->shard),
-				     rpc_ns(export_lease(m->sc->shard->rpc)));
+				     rpc_ns(export_lease(m->sc->shard->rpc,
+						         o->export)));
 }
 
 /* There is nothing in it but refusals. False: there is no room for it. */
@@ -569,8 +570,9 @@ void replies_lose(struct service_cpt *sc)
 {
 	struct export *e;
 
-	list_for_each_entry (e, &sc->shard->exports->silent, link)
-		records_lose(&e->records, reply_is_of, sc);
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry (e, &sc->shard->exports->silent[i], link)
+			records_lose(&e->records, reply_is_of, sc);
 }
 
 /* ---- the end ---- */

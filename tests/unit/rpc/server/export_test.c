@@ -492,6 +492,90 @@ Test(export, silence)
 	serve_fini(&g);
 }
 
+static void keepalive_of(uint64_t ours, uint64_t wish, uint64_t agreed)
+{
+	struct ulrpc_conf conf = { .keepalive = ours };
+	const struct wire_connected *c;
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	a.keepalive = wish;
+	c = stranger_connect(&a);
+	cr_assert_eq(c->status, WIRE_OK);
+	cr_assert_eq(c->keepalive, agreed);
+	cr_assert_eq(c->lease, 3 * agreed);
+	/* Nobody but the one is heard: twice the lease. */
+	lnet_sim_run(g.sim, 5 * agreed * NSEC_PER_USEC);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	lnet_sim_run(g.sim, 3 * agreed * NSEC_PER_USEC);
+	cr_assert_eq(exports(&g)->table.used, 0);
+	serve_fini(&g);
+}
+
+/* The smaller one counts, for client and server; but no client keeps a server
+ * busy with it. */
+Test(export, keepalive_is_agreed_on)
+{
+	keepalive_of(10000000, 1000000, 1000000);
+	keepalive_of(10000000, 20000000, 10000000);
+	keepalive_of(10000000, 0, 10000000);
+	keepalive_of(10000000, 1, 100000);
+	keepalive_of(10000000, UINT64_MAX, 10000000);
+	keepalive_of(20000, 1, 20000);
+	keepalive_of(20000, 10000000, 20000);
+}
+
+/* As a real client wishes: it asks when it has heard nothing for so long. */
+Test(export, keepalive_of_a_client)
+{
+	struct called c = { 0 };
+	struct serve_rig g;
+	uint64_t heard;
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	serve_client(&g);
+	g.rpc[CALLER]->conf.keepalive = 1000000;
+	serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_DEFAULT, &c);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert_eq(c.ended, 1);
+	heard = exports(&g)->heard;
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert_geq(exports(&g)->heard, heard + SEC);
+	serve_fini(&g);
+}
+
+/* Each client has its own, and another one with each connection. */
+Test(export, keepalives_of_many)
+{
+	struct ulrpc_conf conf = { .keepalive = 10000000 };
+	struct serve_rig g;
+
+	rig(&g, &conf, 1);
+	stranger_connect(&a);
+	a.client_id[0] = 200;
+	a.client = 200;
+	a.keepalive = 1000000;
+	stranger_connect(&a);
+	cr_assert_eq(exports(&g)->table.used, 2);
+	lnet_sim_run(g.sim, 8 * SEC);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	a.client = 201;
+	stranger_connect(&a);
+	a.epoch++;
+	a.keepalive = 4000000;
+	cr_assert_eq(stranger_connect(&a)->keepalive, 4000000);
+	lnet_sim_run(g.sim, 8 * SEC);
+	cr_assert_eq(exports(&g)->table.used, 2);
+	a.epoch++;
+	a.keepalive = 500000;
+	cr_assert_eq(stranger_connect(&a)->keepalive, 500000);
+	lnet_sim_run(g.sim, 4 * SEC);
+	cr_assert_eq(exports(&g)->table.used, 1);
+	serve_fini(&g);
+}
+
 /* When nobody at all is heard, it may be the server that is cut off. */
 /* ---- what services hear ---- */
 

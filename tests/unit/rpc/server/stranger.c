@@ -160,6 +160,7 @@ const struct wire_connected *stranger_connect(struct stranger *c)
 	memcpy(m.connect.client_id, c->client_id, sizeof(c->client_id));
 	m.connect.client = c->client;
 	m.connect.epoch = c->epoch;
+	m.connect.keepalive = c->keepalive;
 	m.connect.version_min = m.connect.version_max = WIRE_VERSION;
 	a = stranger_ask(c, &m);
 	cr_assert_eq(a->kind, WIRE_CONNECTED);

@@ -30,6 +30,7 @@ struct stranger {
 	struct wire_control control; /* the last one */
 	unsigned int extends;	     /* messages */
 	uint64_t rtt;		     /* us: it says; 0: nothing */
+	uint64_t keepalive;	     /* us: it wishes; 0: nothing */
 	unsigned int nextensions;    /* in them; the first ones: */
 	struct wire_extension extension[STRANGER_EXTENSIONS];
 	uint64_t extended[STRANGER_EXTENSIONS]; /* when, ns */
