@@ -126,6 +126,31 @@ Test(attempt, leaves_time_to_ask)
 	rig_close(&g);
 }
 
+/* LNet does not know, and says so each time. */
+Test(attempt, that_may_have_arrived)
+{
+	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	const struct ulnet_nid from = nth_id(CLIENT).nid;
+	const struct ulnet_nid to = nth_id(SERVER).nid;
+
+	rig_open(&g);
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call(&g, &n, 1000000);
+	run(&g, 100 * MSEC);
+	ended_well(&n);
+	cr_assert_eq(call_counted(&g, RPC_STAT_parcels_doubtful), 0);
+	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &link), 0);
+	call(&g, &n, 10000000);
+	run(&g, 10 * MSEC);
+	cr_assert_gt(call_counted(&g, RPC_STAT_parcels_doubtful), 0);
+	cr_assert_eq(call_counted(&g, RPC_STAT_parcels_undelivered), 0);
+	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &good), 0);
+	run(&g, 5 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 /* Of which the server says, or patience, that it takes longer than the caller
  * waits. */
 static void say_long(struct fake *f, struct wire_opened *o)

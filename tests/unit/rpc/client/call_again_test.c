@@ -57,6 +57,9 @@ Test(call_again, that_was_not_delivered_is_sent_again)
 	cr_assert_eq(g.fake->calls[1].xid, g.fake->calls[0].xid + 1);
 	cr_assert_eq(g.fake->calls[1].attempt, n.outcome.attempts - 1);
 	cr_assert_eq(n.outcome.retries, 0);
+	cr_assert_eq(call_counted(&g, RPC_STAT_parcels_undelivered),
+		     n.outcome.attempts - 1);
+	cr_assert_eq(call_counted(&g, RPC_STAT_parcels_doubtful), 0);
 	rig_close(&g);
 }
 

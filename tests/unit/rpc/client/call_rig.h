@@ -5,6 +5,7 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/fake_server.h"
 
 #define SEC  (1000 * MSEC)
@@ -52,5 +53,11 @@ void ended_by(struct note *n, enum ulrpc_cause cause,
 	      enum ulrpc_execution execution);
 void ended_well(struct note *n);
 enum import_state import_state_of(struct call_rig *g);
+
+static inline uint64_t call_counted(const struct call_rig *g,
+				    enum rpc_stat stat)
+{
+	return g->rpc->shards[0].stats->counts[stat];
+}
 
 #endif

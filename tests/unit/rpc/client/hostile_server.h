@@ -4,7 +4,6 @@
 #ifndef TESTS_HOSTILE_SERVER_H
 #define TESTS_HOSTILE_SERVER_H
 
-#include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
 #define GOOD 2 /* node */
@@ -65,7 +64,7 @@ static inline void close_rig(void)
 
 static inline uint64_t counted(enum rpc_stat stat)
 {
-	return g.rpc->shards[0].stats->counts[stat];
+	return call_counted(&g, stat);
 }
 
 static inline uint64_t unreadable(void)

@@ -62,6 +62,10 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	ended_well(&n);
 	cr_assert_eq(n.outcome.attempts, 1 + n.outcome.queries);
 	cr_assert_eq(g.fake->ncalls, 2);
+	cr_assert_eq(call_counted(&g, RPC_STAT_connections_begun),
+		     g.fake->connects);
+	cr_assert_eq(call_counted(&g, RPC_STAT_connections_remade),
+		     g.fake->connects - 1);
 	rig_close(&g);
 }
 
@@ -233,6 +237,8 @@ Test(import, that_is_refused_later_waits)
 	run(&g, 2 * SEC);
 	cr_assert_eq(n.ended, 0);
 	cr_assert_geq(g.fake->connects, 3);
+	cr_assert_eq(call_counted(&g, RPC_STAT_connections_refused),
+		     g.fake->connects - 1);
 	g.fake->connect_status = g.fake->call_status = WIRE_OK;
 	run(&g, 2 * SEC);
 	ended_well(&n);

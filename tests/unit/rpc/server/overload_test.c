@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "rpc/rpc.h"
+#include "rpc/stats/stat.h"
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/rpc/worker_sleep.h"
 #include "ulnet/service.h"
@@ -184,6 +186,7 @@ static double goodput(struct rig *g, const char *policy, bool varies,
 		      unsigned int offered, unsigned int seconds)
 {
 	unsigned int good = 0, made = 0, ended = 0;
+	const uint64_t *counts;
 
 	rig_init(g, policy);
 	g->varies = varies;
@@ -200,6 +203,12 @@ static double goodput(struct rig *g, const char *policy, bool varies,
 	cr_assert_leq(g->executed - good, g->executed / 20,
 		      "%u of %u at %u/s were executed in vain",
 		      g->executed - good, g->executed, offered);
+	counts = g->rpc->shards[0].stats->counts;
+	if (offered > CAPACITY) {
+		cr_assert_gt(counts[RPC_STAT_windows_shrunk], 0);
+		cr_assert_gt(counts[RPC_STAT_requests_hopeless], 0);
+		cr_assert_gt(counts[RPC_STAT_requests_overdue], 0);
+	}
 	rig_fini(g);
 	return (double)good / seconds;
 }

@@ -69,6 +69,8 @@ Test(request_limit, would_be_too_late)
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
 	cr_assert_geq(stranger_reply(&a, 3)->retry_after, 20000);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_hopeless), 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_unroomed), 0);
 	cr_assert_eq(g.served.parked, 1);
 	serve_release(&g.served);
 	settle(&g);
@@ -152,6 +154,8 @@ Test(request_limit, overload_by_number)
 		stranger_call(&a, xid, xid % 2 ? "park" : "hold", "x");
 	settle(&g);
 	cr_assert_eq(a.replies, 5);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_unroomed), 5);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_hopeless), 0);
 	for (uint64_t xid = 11; xid <= 15; xid++) {
 		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OVERLOADED);
 		cr_assert_eq(stranger_reply(&a, xid)->retry_after, 12345);

@@ -120,6 +120,10 @@ Test(stray, one_floods)
 	cr_assert_gt(
 		serve_counted(&g.service->cpt[!home], RPC_STAT_strays_dropped),
 		FLOOD);
+	/* What was not even refused. */
+	cr_assert_gt(
+		serve_counted(&g.service->cpt[!home], RPC_STAT_requests_dropped),
+		FLOOD / 2);
 	ev = event_of(CALLER);
 	(void)stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	request_on_message(&g.service->cpt[!home], &ev, bytes, length);
