@@ -26,18 +26,20 @@ struct watcher {
 	struct lnet *node;
 	_Atomic unsigned int n;
 	struct ulnet_id peer; /* of the last one */
-	struct box *answer;   /* a PUT to it, if there is one, of bits 2 */
+	/* A PUT to it, if there is one, of bits 2. */
+	_Atomic(struct box *) answer;
 };
 
 static void on_disconnected(struct ulnet_peer_watch *watch,
 			    const struct ulnet_id *peer)
 {
 	struct watcher *w = container_of(watch, struct watcher, watch);
+	struct box *answer = atomic_load(&w->answer);
 
 	expect(w->fx, lnet_cpt_owned(w->node, 0) && lnet_in_turn());
 	w->peer = *peer;
-	if (w->answer)
-		box_put_id(w->answer, *peer, false, PORTAL, 2, HDR(2, 0));
+	if (answer)
+		box_put_id(answer, *peer, false, PORTAL, 2, HDR(2, 0));
 	atomic_fetch_add(&w->n, 1);
 }
 
@@ -205,11 +207,11 @@ static int sends_at_once(void)
 
 	if (!up(&v))
 		return 1;
-	v.w.answer = v.src;
+	atomic_store(&v.w.answer, v.src);
 	close(v.fd);
 	if (answer(&v)) {
 		hears_of_stranger(&v);
-		v.w.answer = NULL;
+		atomic_store(&v.w.answer, NULL);
 		expect(&v.fx, is_silent(v.fd));
 	}
 	close(v.fd);
