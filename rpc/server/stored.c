@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "rpc/crc32c.h"
 
 #define FORMAT	  2u  /* version of all this */
-#define HEAD	  20u /* of a value */
+#define HEAD	  24u /* of a value */
+#define CHECKED	  8u  /* the checksum is of what follows */
 #define SINK_HEAD 12u /* of each sink's checksums */
 #define WORD	  4u
 
@@ -34,6 +36,11 @@ static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 	return m->length ? put_words(p, m->length, m->n) : p;
 }
 
+static uint32_t sum_of(const uint8_t *value, size_t length)
+{
+	return rpc_crc32c(0, value + CHECKED, length - CHECKED);
+}
+
 void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p)
 {
@@ -46,14 +53,15 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 	if (!value)
 		return NULL;
 	store_le32(value, FORMAT);
-	store_le32(value + 4, s->error);
-	store_le64(value + 8, s->xid);
-	store_le32(value + 16, nmoved);
+	store_le32(value + 8, s->error);
+	store_le64(value + 12, s->xid);
+	store_le32(value + 20, nmoved);
 	p = value + HEAD;
 	for (unsigned int i = 0; i < nmoved; i++)
 		p = put_moved(p, &moved[i]);
 	if (s->length)
 		memcpy(p, s->body, s->length);
+	store_le32(value + 4, sum_of(value, length));
 	*length_p = length;
 	return value;
 }
@@ -92,7 +100,8 @@ int stored_read(void *value, size_t length, struct stored *out)
 	struct reader in = reader_of(value, length);
 	const uint32_t *sinks;
 
-	if (read_le32(&in) != FORMAT)
+	if (length < HEAD || read_le32(&in) != FORMAT ||
+	    read_le32(&in) != sum_of(value, length))
 		return -EBADMSG;
 	out->error = read_le32(&in);
 	out->xid = read_le64(&in);

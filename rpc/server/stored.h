@@ -6,6 +6,7 @@
  * Little endian:
  *
  *	4  version
+ *	4  CRC32C of all that follows
  *	4  the reply's status, a positive errno or 0
  *	8  xid of the call
  *	4  number of sinks; for each of them

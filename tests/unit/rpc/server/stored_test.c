@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "rpc/crc32c.h"
 
 static const uint32_t crc[] = { 11, 22, 33 }, lengths[] = { 4096, 4096, 7 };
 static const struct wire_moved sinks[] = {
@@ -65,10 +66,10 @@ Test(stored, is_read_as_it_was_written)
 /* A store may be on a disk that lies. */
 Test(stored, what_is_cut_off_is_not_read)
 {
-	size_t length, body = failed.length;
+	size_t length;
 	uint8_t *value = written(ARRAY_SIZE(sinks), &length);
 
-	for (size_t n = 0; n < length - body; n++) {
+	for (size_t n = 0; n < length; n++) {
 		struct stored s;
 		uint8_t *cut = malloc(n ? n : 1); /* ends where it ends */
 
@@ -86,11 +87,11 @@ Test(stored, what_makes_no_sense_is_not_read)
 		uint32_t word;
 	} bad[] = {
 		{ 0, 1 },			/* format */
-		{ 16, ULRPC_BULKS_MAX + 1 },	/* sinks */
-		{ 20, ULRPC_BULKS_MAX },	/* index */
-		{ 24, ULRPC_SEGMENTS_MAX + 1 }, /* segments */
-		{ 24, UINT32_MAX },
-		{ 28, 2 }, /* lengths, or none */
+		{ 20, ULRPC_BULKS_MAX + 1 },	/* sinks */
+		{ 24, ULRPC_BULKS_MAX },	/* index */
+		{ 28, ULRPC_SEGMENTS_MAX + 1 }, /* segments */
+		{ 28, UINT32_MAX },
+		{ 32, 2 }, /* lengths, or none */
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -99,7 +100,25 @@ Test(stored, what_makes_no_sense_is_not_read)
 		uint8_t *value = written(ARRAY_SIZE(sinks), &length);
 
 		store_le32(value + bad[i].at, bad[i].word);
+		store_le32(value + 4, rpc_crc32c(0, value + 8, length - 8));
 		cr_assert_eq(stored_read(value, length, &s), -EBADMSG, "%u", i);
 		free(value);
 	}
+}
+
+Test(stored, what_has_changed_is_not_read)
+{
+	size_t length;
+	uint8_t *value = written(ARRAY_SIZE(sinks), &length);
+
+	for (size_t i = 0; i < length; i++) {
+		uint8_t *copy = malloc(length);
+		struct stored s;
+
+		memcpy(copy, value, length);
+		copy[i] ^= 0x10;
+		cr_assert_eq(stored_read(copy, length, &s), -EBADMSG, "%zu", i);
+		free(copy);
+	}
+	free(value);
 }
