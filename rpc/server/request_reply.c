@@ -80,7 +80,7 @@ static enum record_state record_after(const struct ulrpc_request *r,
 	if (1u << status & NOT_EXECUTED)
 		return RECORD_NONE;
 	/* Its client was told so, and may not have heard it. */
-	if (unlikely(r->stalled && r->unwanted))
+	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
 	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
 }

@@ -506,6 +506,8 @@ Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 		/* After this one the service is asked for again. */
 		call(&g, &many[0], 50000);
 		run(&g, 200 * MSEC);
+		ended_by(&many[0], ULRPC_CAUSE_DEADLINE,
+			 ULRPC_EXECUTION_UNKNOWN);
 		g.fake->mute_calls = false;
 		fake_answer(g.fake, first, WIRE_DOUBTFUL, NULL, 0);
 		run(&g, SEC);
