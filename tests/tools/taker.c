@@ -30,7 +30,7 @@ static struct ulrpc *open_node(const char *nid, const char *port,
 {
 	const struct ulrpc_conf rc = { .keepalive = HOUR };
 	struct ulnet_conf conf;
-	struct ulrpc *rpc;
+	struct ulrpc *rpc = NULL;
 	struct lnet *node;
 	int status;
 
@@ -118,7 +118,7 @@ static struct ulrpc_call *call(struct ulrpc *rpc, struct ulrpc_client *c)
 				      .access = ULRPC_BULK_SOURCE };
 	struct ulrpc_call_conf conf = { .deadline = HOUR, .nbulks = 1 };
 	struct ulrpc_bulk *bulk;
-	struct ulrpc_call *made;
+	struct ulrpc_call *made = NULL;
 	int rc = ulrpc_bulk_new(rpc, &bc, &bulk);
 
 	conf.bulks = &bulk;
@@ -136,7 +136,7 @@ static void call_all(char *argv[], const sigset_t *cancel)
 	unsigned int n = (unsigned int)atoi(argv[3]);
 	struct ulrpc_call **calls = calloc(n, sizeof(struct ulrpc_call *));
 	struct ulrpc_client_conf conf;
-	struct ulrpc_client *client;
+	struct ulrpc_client *client = NULL;
 	struct ulnet_nid server;
 	int rc, sig;
 
