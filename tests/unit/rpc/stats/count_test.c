@@ -170,7 +170,8 @@ static int64_t counter(const struct doc *doc, const char *name)
 
 /* ---- both sides ---- */
 
-static void both_sides_agree(unsigned int cpts)
+/* Calls of all kinds, 27 in all. */
+static void call_all(struct pair *p)
 {
 	struct iovec iov = { memory, sizeof(memory) };
 	struct ulrpc_bulk_conf bconf = { .iov = &iov,
@@ -180,26 +181,26 @@ static void both_sides_agree(unsigned int cpts)
 	struct ulrpc_bulk_conf sconf = { .iov = &iov,
 					 .niov = 1,
 					 .access = ULRPC_BULK_SOURCE };
-	struct pair p = pair_open(cpts);
 	struct ulrpc_bulk *bulk, *source;
-	const struct tree *t;
-	struct doc *doc;
 
-	cr_assert_eq(ulrpc_bulk_new(p.rpc, &bconf, &bulk), 0);
-	cr_assert_eq(ulrpc_bulk_new(p.rpc, &sconf, &source), 0);
+	cr_assert_eq(ulrpc_bulk_new(p->rpc, &bconf, &bulk), 0);
+	cr_assert_eq(ulrpc_bulk_new(p->rpc, &sconf, &source), 0);
 	for (unsigned int i = 0; i < 20; i++)
-		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
+		call(p, "Echo", NULL, ULRPC_CAUSE_OK);
 	for (unsigned int i = 0; i < 3; i++)
-		call(&p, "Refuse", NULL, ULRPC_CAUSE_HANDLER);
-	call(&p, "Fill", bulk, ULRPC_CAUSE_OK);
-	call(&p, "Take", source, ULRPC_CAUSE_OK);
-	call(&p, "Take", source, ULRPC_CAUSE_OK);
-	call(&p, "Nonsense", NULL, ULRPC_CAUSE_NO_METHOD);
+		call(p, "Refuse", NULL, ULRPC_CAUSE_HANDLER);
+	call(p, "Fill", bulk, ULRPC_CAUSE_OK);
+	call(p, "Take", source, ULRPC_CAUSE_OK);
+	call(p, "Take", source, ULRPC_CAUSE_OK);
+	call(p, "Nonsense", NULL, ULRPC_CAUSE_NO_METHOD);
 	ulrpc_bulk_close(bulk, NULL, NULL);
 	ulrpc_bulk_close(source, NULL, NULL);
+}
 
-	doc = stats_of(p.rpc);
-	t = entry(doc, "calls", "Echo");
+static void check_methods(const struct doc *doc)
+{
+	const struct tree *t = entry(doc, "calls", "Echo");
+
 	is(t, "calls", 20);
 	is(t, "failed", 0);
 	is(t, "attempts", 20);
@@ -237,6 +238,12 @@ static void both_sides_agree(unsigned int cpts)
 	is(t, "bulk_sent_bytes", 6000);
 	is(t, "bulk_received_bytes", 0);
 	is(entry(doc, "refused_by_service", NULL), "ends/no method", 1);
+}
+
+static void check_peers(const struct doc *doc)
+{
+	const struct tree *t;
+
 	for (unsigned int side = 0; side < 2; side++) {
 		t = entry(doc, side ? "clients" : "servers", NULL);
 		is(t, "connections", 1);
@@ -253,6 +260,10 @@ static void both_sides_agree(unsigned int cpts)
 	is(t, "states/full", 1);
 	is(t, "slots", 1024);
 	is(t, "patience", 1);
+}
+
+static void check_counters(const struct doc *doc)
+{
 	cr_assert_eq(counter(doc, "connections_made"), 1);
 	cr_assert_eq(counter(doc, "clients_accepted"), 1);
 	cr_assert_eq(counter(doc, "parcels_sent"), 27);
@@ -262,8 +273,19 @@ static void both_sides_agree(unsigned int cpts)
 	cr_assert_eq(counter(doc, "segments_moved"), 4);
 	cr_assert_eq(counter(doc, "unrecorded"), 0);
 	cr_assert_gt(counter(doc, "control_received"), 3);
-	doc_free(doc);
+}
 
+static void both_sides_agree(unsigned int cpts)
+{
+	struct pair p = pair_open(cpts);
+	struct doc *doc;
+
+	call_all(&p);
+	doc = stats_of(p.rpc);
+	check_methods(doc);
+	check_peers(doc);
+	check_counters(doc);
+	doc_free(doc);
 	ulrpc_client_close(p.client);
 	cr_assert_eq(ulrpc_service_stop(p.service, 1000000), 0);
 	cr_assert_eq(ulrpc_close(p.rpc), 0);
