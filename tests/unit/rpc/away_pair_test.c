@@ -41,20 +41,6 @@ static void take(void *arg, struct ulrpc_request *r, const void *body,
 		ulrpc_reply(r, NULL, 0);
 }
 
-static struct ulrpc_client *client_of(struct ulrpc *rpc)
-{
-	struct ulnet_nid nid = nth_id(SERVER).nid;
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
-
-	ulrpc_client_conf_init(&conf);
-	conf.nids = &nid;
-	conf.nnids = 1;
-	conf.service = "four";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
-	return c;
-}
-
 static void stuck(bool on)
 {
 	const struct ulnet_id server = nth_id(SERVER), caller = nth_id(CALLER);
@@ -120,8 +106,8 @@ static void open_all(void)
 		ulrpc_open(lnet_sim_node(w.g.sim, serve_node_add(&w.g, OTHER)),
 			   NULL, &w.other_rpc),
 		0);
-	w.g.client = client_of(w.g.rpc[CALLER]);
-	w.other = client_of(w.other_rpc);
+	w.g.client = serve_client_of(w.g.rpc[CALLER], "four");
+	w.other = serve_client_of(w.other_rpc, "four");
 	cluster_links(w.g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
 	warm_up(w.g.client);
 	warm_up(w.other);

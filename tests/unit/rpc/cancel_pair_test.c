@@ -179,20 +179,6 @@ struct four {
 	char memory[64];
 };
 
-static struct ulrpc_client *client_of(struct ulrpc *rpc)
-{
-	struct ulnet_nid nid = nth_id(SERVER).nid;
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
-
-	ulrpc_client_conf_init(&conf);
-	conf.nids = &nid;
-	conf.nnids = 1;
-	conf.service = "four";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
-	return c;
-}
-
 static void four_call(struct four *f, unsigned int i, uint64_t deadline)
 {
 	struct iovec iov = { f->memory, sizeof(f->memory) };
@@ -258,11 +244,11 @@ static void four_init_until(struct four *f, uint64_t keepalive,
 	serve_open(g, &conf);
 	serve_start(g, &sc);
 	cr_assert_eq(ulrpc_open(g->node[CALLER], &conf, &g->rpc[CALLER]), 0);
-	g->client = client_of(g->rpc[CALLER]);
+	g->client = serve_client_of(g->rpc[CALLER], "four");
 	cr_assert_eq(ulrpc_open(lnet_sim_node(g->sim, serve_node_add(g, 2)),
 				&conf, &f->other_rpc),
 		     0);
-	f->other = client_of(f->other_rpc);
+	f->other = serve_client_of(f->other_rpc, "four");
 	warm_up(g->sim, g->client);
 	warm_up(g->sim, f->other);
 	lnet_sim_link_set(g->sim, &server.nid, &caller.nid, &stuck);

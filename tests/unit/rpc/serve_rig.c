@@ -203,19 +203,26 @@ void serve_fini(struct serve_rig *g)
 
 /* ---- real clients ---- */
 
-void serve_client(struct serve_rig *g)
+struct ulrpc_client *serve_client_of(struct ulrpc *rpc, const char *service)
 {
 	struct ulnet_nid nid = nth_id(SERVER).nid;
 	struct ulrpc_client_conf conf;
+	struct ulrpc_client *client;
 
-	if (!g->rpc[CALLER])
-		cr_assert_eq(ulrpc_open(g->node[CALLER], NULL, &g->rpc[CALLER]),
-			     0);
 	ulrpc_client_conf_init(&conf);
 	conf.nids = &nid;
 	conf.nnids = 1;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(g->rpc[CALLER], &conf, &g->client), 0);
+	conf.service = service;
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &client), 0);
+	return client;
+}
+
+void serve_client(struct serve_rig *g)
+{
+	if (!g->rpc[CALLER])
+		cr_assert_eq(ulrpc_open(g->node[CALLER], NULL, &g->rpc[CALLER]),
+			     0);
+	g->client = serve_client_of(g->rpc[CALLER], "test");
 }
 
 void on_called(void *arg, const struct ulrpc_outcome *o, const void *reply,

@@ -84,6 +84,9 @@ void serve_fini(struct serve_rig *g);
 
 /* ---- real clients ---- */
 
+/* One of the server's @service, on whatever node @rpc is. */
+struct ulrpc_client *serve_client_of(struct ulrpc *rpc, const char *service);
+/* g->client, of "test". */
 void serve_client(struct serve_rig *g);
 
 struct called {

@@ -136,20 +136,6 @@ static void link_both(struct serve_rig *g, unsigned int node,
 	cr_assert_eq(lnet_sim_link_set(g->sim, &b, &a, link), 0);
 }
 
-static struct ulrpc_client *client_at(struct ulrpc *rpc)
-{
-	struct ulnet_nid nid = nth_id(SERVER).nid;
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
-
-	ulrpc_client_conf_init(&conf);
-	conf.nids = &nid;
-	conf.nnids = 1;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
-	return c;
-}
-
 static void nap_call(struct serve_rig *g, struct ulrpc_client *client,
 		     uint64_t seconds)
 {
@@ -192,7 +178,7 @@ static void far_call(uint64_t seed, bool first)
 		nap_call(&g, g.client, 1);
 	nap = (struct nap){ .takes = 5000000, .least = UINT64_MAX };
 	cr_assert_eq(ulrpc_open(lnet_sim_node(g.sim, 2), NULL, &rpc), 0);
-	nap_call(&g, first ? client_at(rpc) : g.client, 10);
+	nap_call(&g, first ? serve_client_of(rpc, "test") : g.client, 10);
 	cr_assert_gt(nap.least, 2 * WAY);
 	cr_assert_lt(nap.least, 3 * WAY);
 	cr_assert_gt(counted(&g, SERVER, RPC_STAT_extensions_sent), 2);
