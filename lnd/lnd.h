@@ -208,9 +208,12 @@ struct lnd {
 
 	/*
 	 * Give up @msg, lent by send() or recv(): on return its payload is
-	 * neither read nor written any more (a half-sent frame costs the
-	 * connection), and lnet_finalize() has been called for it, with @status
-	 * and the cause that tells how far it had come:
+	 * neither read nor written any more, and lnet_finalize() has been
+	 * called for it, with @status and the cause that tells how far it had
+	 * come. The connection goes on: the rest of a half-sent message is sent
+	 * from a copy, and what is still to come of an incoming one is thrown
+	 * away. Only if there is no memory for the copy, of which each peer has
+	 * a share, the connections to the peer end.
 	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
 	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT

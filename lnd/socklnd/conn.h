@@ -93,8 +93,11 @@ struct sock_conn {
 	struct list flush;  /* sock_cpt.flush: OUT_LISTED */
 	struct sock_tx *tx; /* large, being written; its header was first */
 	uint32_t tx_done;   /* bytes of its payload written */
-	uint8_t *rest;	    /* bytes before it that did not fit */
+	uint8_t *rest;	    /* bytes before it that did not fit; or the rest of
+			     * a frame that was given up */
 	uint32_t rest_off, rest_len;
+	uint32_t copied; /* bytes of rest that are payload given up, of ... */
+	struct sock_host *copied_of; /* ... this host's share */
 	struct sock_tx *noop; /* in the queue; takes more cookies, or NULL */
 	unsigned int noops;   /* in the queue */
 	uint64_t flushed;     /* ns: turn in which it was last written to */

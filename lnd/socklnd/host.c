@@ -114,3 +114,40 @@ void sock_host_put(struct sock_cpt *cpt, struct sock_host *host)
 	host->conns--;
 	sock_host_release(cpt, host);
 }
+
+/* ---- frames that were given up ---- */
+
+int sock_host_copy_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+		       uint32_t bytes, struct sock_host **host_p)
+{
+	uint64_t most = (uint64_t)cpt->sni->tunables[SOCK_finish_max];
+	struct sock_host *host = sock_host_hold(cpt, nid);
+	char text[LNET_NIDSTR_SIZE];
+
+	if (!host)
+		return -ENOMEM;
+	if (!share_allows(host->copied, cpt->copied, most, bytes)) {
+		log_warn_limited(&cpt->complaints, loop_now(cpt->loop),
+				 "socklnd",
+				 "%s: a message given up half sent costs the "
+				 "connections: copies of such messages take "
+				 "%llu bytes already, of %llu (finish_max)",
+				 lnet_nid_format(nid, text, sizeof(text)),
+				 (unsigned long long)cpt->copied,
+				 (unsigned long long)most);
+		sock_host_release(cpt, host);
+		return -ENOBUFS;
+	}
+	host->copied += bytes;
+	cpt->copied += bytes;
+	*host_p = host;
+	return 0;
+}
+
+void sock_host_copy_put(struct sock_cpt *cpt, struct sock_host *host,
+			uint32_t bytes)
+{
+	host->copied -= bytes;
+	cpt->copied -= bytes;
+	sock_host_release(cpt, host);
+}

@@ -5,6 +5,8 @@
  *	- File descriptors of the connections that they have opened to this
  *	  node, by the law of shares (base/share.h), or one host could take all
  *	  that the process may have.
+ *	- Memory for the rest of frames that LNet has given up half sent (tx.h):
+ *	  finish_max bytes of each CPT, by the same law.
  *	- Turns to be connected to (attempt.h): a host has one turn at a time,
  *	  since all its processes have the same address. Otherwise somebody with
  *	  many made-up pids at a silent address would have many turns.
@@ -21,6 +23,7 @@ struct sock_host {
 	struct ulnet_nid nid;
 	unsigned int holders;
 	unsigned int conns; /* that it has opened */
+	uint64_t copied;    /* bytes, of frames to it that were given up */
 	/* attempt.c's: */
 	bool connecting;     /* one of its peers is PEER_CONNECTING */
 	struct list waiting; /* sock_peer.turn: those that are PEER_QUEUED */
@@ -41,5 +44,13 @@ int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		  struct sock_host **host_p) must_check;
 /* That connection has ended. Fine for NULL. */
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host);
+
+/* A copy of @bytes of a frame to @nid will be held, till they are given back by
+ * sock_host_copy_put(). -ENOBUFS: @nid has its share, which the log tells;
+ * -ENOMEM. */
+int sock_host_copy_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+		       uint32_t bytes, struct sock_host **host_p) must_check;
+void sock_host_copy_put(struct sock_cpt *cpt, struct sock_host *host,
+			uint32_t bytes);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/iov.h"
 #include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/host.h"
 
 /* Writes to one connection in a turn, so that others get theirs. */
 #define WRITES_PER_TURN 2
@@ -162,6 +163,17 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return 0;
 }
 
+static void rest_free(struct sock_conn *conn)
+{
+	free(conn->rest);
+	conn->rest = NULL;
+	if (!conn->copied)
+		return;
+	sock_host_copy_put(conn->cpt, conn->copied_of, conn->copied);
+	conn->copied = 0;
+	conn->copied_of = NULL;
+}
+
 static void fail_list(struct list *list, int status, enum ulnet_cause cause)
 {
 	struct list failed;
@@ -199,8 +211,7 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status,
 
 	conn->tx = NULL;
 	conn->noop = NULL;
-	free(conn->rest);
-	conn->rest = NULL;
+	rest_free(conn);
 	if (tx)
 		tx_done(tx, status, cause);
 	/* Nothing of these messages has left. */
@@ -416,8 +427,8 @@ static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
 	conn->written += n;
 	if (n < len)
 		return keep_rest(conn, buf + n, len - n);
-	free(conn->rest);
-	conn->rest = NULL;
+	if (unlikely(conn->rest))
+		rest_free(conn);
 	if (!conn->tx)
 		return 0;
 	conn->tx_done += (uint32_t)(n - len);
@@ -527,15 +538,49 @@ void sock_tx_writable(struct sock_conn *conn)
 
 /* ---- giving up ---- */
 
-/* Some of the message may have left. */
+/* What conn->tx has still to write becomes conn->rest. 0, -ENOBUFS, -ENOMEM. */
+static int copy_rest(struct sock_conn *conn)
+{
+	const struct lnd_msg *msg = conn->tx->msg;
+	uint32_t before = conn->rest ? conn->rest_len : 0;
+	uint32_t left = msg->length - conn->tx_done;
+	struct sock_host *host;
+	uint8_t *copy;
+	int rc = sock_host_copy_get(conn->cpt, &conn->peer->id.nid, left,
+				    &host);
+
+	if (rc)
+		return rc;
+	copy = malloc(before + left);
+	if (!copy) {
+		sock_host_copy_put(conn->cpt, host, left);
+		return -ENOMEM;
+	}
+	if (before)
+		memcpy(copy, conn->rest + conn->rest_off, before);
+	iov_gather(copy + before, msg->iov, msg->niov,
+		   msg->offset + conn->tx_done, left);
+	free(conn->rest);
+	conn->rest = copy;
+	conn->rest_off = 0;
+	conn->rest_len = before + left;
+	conn->copied = left;
+	conn->copied_of = host;
+	return 0;
+}
+
+/* Some of the message may have left. A frame that is not finished would cost
+ * the connections to the peer, and all that is on them. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
 	struct sock_conn *conn = tx->conn;
+	int rc = copy_rest(conn);
 
-	/* A frame that is not finished costs the connection. */
 	conn->tx = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	sock_peer_lost(conn, status, LNET_CAUSE_NETWORK_TIMEOUT);
+	/* Users' handlers have run. */
+	if (rc && sock_conn_is_open(conn))
+		sock_peer_lost(conn, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
 void sock_tx_cancel(struct sock_tx *tx, int status)

@@ -8,6 +8,10 @@
  * payload, and is not asked to; kernel nodes, which send from where it is until
  * then, ask us. What we tell them, and signs of life, are NOOPs, which go last:
  * a message that goes to the peer takes the first one along.
+ *
+ * When LNet gives up a message whose frame is partly written, the rest of the
+ * frame is copied, and sent like any other: what was announced must come, or
+ * the peer could make nothing of what follows.
  */
 #ifndef LND_SOCKLND_TX_H
 #define LND_SOCKLND_TX_H
@@ -16,7 +20,7 @@
 
 struct sock_tx {
 	struct list link;    /* conn->queue; in none: it is conn->tx */
-	struct lnd_msg *msg; /* NULL: a NOOP, or given up */
+	struct lnd_msg *msg; /* NULL: a NOOP */
 	struct sock_conn *conn;
 	uint64_t cookie[2]; /* as on the wire */
 };

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "lnd/socklnd/listener.h"
-#include "lnd/socklnd/peer.h"
+#include "lnd/socklnd/rx.h"
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "tests/lnd/behaviour.h"
@@ -47,6 +47,7 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 		c->conns++;
 		c->writing += conn->tx != NULL;
 		c->reading += conn->rx != NULL;
+		c->copied += conn->copied;
 		if (conn->behind)
 			c->behind = MAX(c->behind, conn->behind_len);
 		if (c->keys < CENSUS_PORTS)
@@ -81,6 +82,49 @@ static int count(void *arg)
 			count_peer(k->c, peer);
 	}
 	return 0;
+}
+
+struct canceling {
+	struct lnet_cpt *cpt;
+	const struct ulnet_nid *peer;
+	int status;
+};
+
+/* The first one, or NULL. */
+static struct lnd_msg *under_way(const struct sock_peer *peer)
+{
+	const struct sock_conn *conn;
+
+	list_for_each_entry (conn, &peer->conns, link) {
+		if (conn->tx)
+			return conn->tx->msg;
+		if (conn->rx && conn->rx->msg)
+			return conn->rx->msg;
+	}
+	return NULL;
+}
+
+static int cancel(void *arg)
+{
+	struct canceling *k = arg;
+	struct sock_ni *sni = sni_of(k->cpt);
+	const struct ulnet_id id = { *k->peer, LNET_PID_LUSTRE };
+	struct sock_cpt *cpt = &sni->cpts[k->cpt->index];
+	struct sock_peer *peer = sock_peer_lookup(cpt, &id);
+	struct lnd_msg *msg = peer ? under_way(peer) : NULL;
+
+	if (msg)
+		sni->ni->lnd->cancel(sni->ni, msg, k->status);
+	return 0;
+}
+
+void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct canceling k = { &node->cpt[i], peer, status };
+
+		BUG_ON(lnet_call(node, i, cancel, &k));
+	}
 }
 
 static int by_number(const void *a, const void *b)

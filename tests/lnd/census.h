@@ -16,6 +16,7 @@ struct census {
 	unsigned int aside;	       /* connections that were set aside */
 	unsigned int writing, reading; /* connections, in a message */
 	size_t behind;	     /* most bytes read ahead that one of them keeps */
+	uint64_t copied;     /* bytes of messages that were given up */
 	unsigned int wanted; /* peers that are waited for */
 	unsigned int attempts; /* to connect */
 	unsigned int failures; /* of those, in a row; the most */
@@ -30,6 +31,9 @@ void census_take(struct lnet *node, const struct ulnet_nid *peer,
 bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 		 bool (*cond)(const struct census *c, unsigned int arg),
 		 unsigned int arg);
+/* LNet gives up, with @status, what a connection with @peer is in the midst of:
+ * a large message that is being written, or one that comes in. */
+void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status);
 bool census_conns_are(const struct census *c, unsigned int n);
 bool census_aside_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);

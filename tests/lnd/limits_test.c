@@ -24,7 +24,7 @@ static const struct ulnet_tunable slow[] = {
 	{ "min_reconnectms", 200 }, { "max_reconnectms", 400 },
 	{ "conns_per_peer", 1 },    { "eager_bulk", 1 },
 	{ "keepalive", 0 },	    { "tx_buffer_size", 65536 },
-	{ "sock_timeout", 100 }
+	{ "sock_timeout", 100 },    { "finish_max", 1 << 23 }
 };
 static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 },
@@ -364,6 +364,15 @@ static int idle_before(void)
 /* ---- a message that is given up half sent ---- */
 
 #define OTHERS 5
+#define FIRST  99 /* match bits of the one given up */
+
+/* With no memory for what is left of it. */
+static const struct ulnet_tunable no_copies[] = {
+	{ "min_reconnectms", 200 }, { "max_reconnectms", 400 },
+	{ "conns_per_peer", 1 },    { "eager_bulk", 1 },
+	{ "keepalive", 0 },	    { "tx_buffer_size", 65536 },
+	{ "sock_timeout", 100 },    { "finish_max", 0 }
+};
 
 static bool is_called_back(struct fx *fx, struct stranger *s, int fd[3])
 {
@@ -412,7 +421,7 @@ static struct box *put_big(struct fx *fx, struct stranger *s, uint64_t bits,
 	return b;
 }
 
-/* Those behind it come whole, on other connections, each once. */
+/* Those behind it come whole, on any of @fd, each once. */
 static void expect_others(struct fx *fx, struct stranger *s, const int fd[3],
 			  struct box *const *b)
 {
@@ -434,32 +443,151 @@ static void expect_others(struct fx *fx, struct stranger *s, const int fd[3],
 	}
 }
 
-static int cancelled_half_sent(void)
-{
-	int fd[3], back[3] = { -1, -1, -1 };
-	struct box *first, *b[OTHERS];
+struct half_sent {
+	struct fx fx;
 	struct stranger s;
 	struct calm calm;
+	int fd[3];
+	uint8_t was[LNET_MTU]; /* the payload of ... */
+	struct box *first, *b[OTHERS];
+};
+
+/* What was sent of the message that is given up, and what was not, comes as it
+ * was, though its memory is its user's again. (A box poisons it.) */
+static void expect_first(struct half_sent *h)
+{
+	struct frame f;
+
+	if (!take_one(&h->fx, &h->s, h->fd, &f))
+		return;
+	expect(&h->fx, f.lnet.match_bits == FIRST);
+	expect(&h->fx, f.lnet.payload_length == LNET_MTU);
+	expect(&h->fx, memcmp(f.payload, h->was, LNET_MTU) == 0);
+}
+
+/* One message is half sent, @others wait behind it; then it is given up. */
+static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
+			    unsigned int others)
+{
+	struct fx *fx = &h->fx;
+
+	if (!pair_up(fx, t, ARRAY_SIZE(slow)) || !visit_begin(fx, &h->calm, &h->s))
+		return false;
+	if (!expect(fx, stranger_listen(&h->s) == 0) ||
+	    !stranger_open_all(fx, &h->s, h->fd))
+		return false;
+	h->first = put_big(fx, &h->s, FIRST, fx_patience(fx));
+	memcpy(h->was, h->first->iov[0].iov_base, LNET_MTU);
+	expect(fx, census_wait(fx, pair.node[0], &h->s.nid, is_writing, 1));
+	for (unsigned int i = 0; i < others; i++)
+		h->b[i] = put_big(fx, &h->s, i, fx_patience(fx));
+	census_cancel(pair.node[0], &h->s.nid, -ETIMEDOUT);
+	expect(fx, fx_wait(fx, &h->first->unlinked, 1));
+	expect(fx, h->first->terminal.status == -ETIMEDOUT);
+	expect(fx, h->first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	return true;
+}
+
+static int half_sent_end(struct half_sent *h)
+{
+	close_all(h->fd, 3);
+	visit_end(&h->fx, &h->calm, &h->s);
+	return pair_down(&h->fx);
+}
+
+static bool copies_are(const struct census *c, unsigned int n)
+{
+	return c->copied == n;
+}
+
+/* The peer, which was only slow, hears all of them on the same connections. */
+static int given_up_half_sent(void)
+{
+	struct half_sent h;
+	struct fx *fx = &h.fx;
+
+	if (!half_sent_begin(&h, slow, OTHERS))
+		return 1;
+	expect_first(&h);
+	expect_others(fx, &h.s, h.fd, h.b);
+	expect(fx, census_wait(fx, pair.node[0], NULL, copies_are, 0));
+	expect(fx, !stranger_is_called(&h.s));
+	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
+	return half_sent_end(&h);
+}
+
+/* The peer never reads the copy: it goes with the connection. */
+static int given_up_unread(void)
+{
+	struct half_sent h;
+	struct fx *fx = &h.fx;
+	struct census c;
+
+	if (!half_sent_begin(&h, slow, 0))
+		return 1;
+	census_take(pair.node[0], &h.s.nid, &c);
+	expect(fx, c.copied > 0 && c.copied <= LNET_MTU);
+	close_all(h.fd, 3);
+	expect(fx, census_wait(fx, pair.node[0], NULL, copies_are, 0));
+	return half_sent_end(&h);
+}
+
+/* Then those behind it take other connections. */
+static int given_up_without_memory(void)
+{
+	int back[3] = { -1, -1, -1 };
+	struct half_sent h;
+	struct fx *fx = &h.fx;
+
+	if (!half_sent_begin(&h, no_copies, OTHERS))
+		return 1;
+	if (is_called_back(fx, &h.s, back))
+		expect_others(fx, &h.s, back, h.b);
+	expect(fx, hear_ends(h.fd, 3));
+	close_all(back, 3);
+	return half_sent_end(&h);
+}
+
+static bool is_reading(const struct census *c, unsigned int n)
+{
+	return c->reading == n;
+}
+
+/* Half of an answer has come when it is given up: what comes of the other
+ * half is thrown away, and the connection goes on. */
+static int given_up_half_received(void)
+{
+	static uint8_t answer[LNET_MTU];
+	struct frame get, f = { .hdr.type = SOCK_MSG_LNET };
+	struct stranger s;
+	struct calm calm;
+	struct box *b;
 	struct fx fx;
+	int fd[3];
 
 	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
-	    !visit_begin(&fx, &calm, &s))
+	    !visit_begin(&fx, &calm, &s) || !stranger_open_all(&fx, &s, fd))
 		return 1;
-	if (!expect(&fx, stranger_listen(&s) == 0) ||
-	    !stranger_open_all(&fx, &s, fd))
+	b = box_new(&fx, LNET_MTU, CUT_NONE);
+	if (!box_bind(b, 0, 2, fx_patience(&fx)) ||
+	    !box_get_to(b, &s.nid, PORTAL, 9) ||
+	    !expect(&fx, stranger_hear(&s, fd[0], &get) == 0))
 		return 1;
-	first = put_big(&fx, &s, 99, 5 * SHORT_TIMEOUT);
-	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, is_writing, 1));
-	for (unsigned int i = 0; i < OTHERS; i++)
-		b[i] = put_big(&fx, &s, i, fx_patience(&fx));
-	expect(&fx, fx_wait(&fx, &first->unlinked, 1));
-	expect(&fx, first->terminal.status == -ETIMEDOUT);
-	expect(&fx, first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
-	if (is_called_back(&fx, &s, back))
-		expect_others(&fx, &s, back, b);
-	expect(&fx, hear_ends(fd, 3));
+	f.lnet = stranger_put_hdr(&s, 0, 0, 0, LNET_MTU);
+	f.lnet.type = LNET_MSG_REPLY;
+	f.lnet.wmd = get.lnet.wmd;
+	expect(&fx, stranger_say(&s, fd[0], &f));
+	expect(&fx, say(fd[0], answer, LNET_MTU / 2));
+	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, is_reading, 1));
+	census_cancel(pair.node[0], &s.nid, -ETIMEDOUT);
+	expect(&fx, fx_wait(&fx, &b->n[LNET_EVENT_SEND], 1));
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == -ETIMEDOUT);
+	expect(&fx, say(fd[0], answer, LNET_MTU / 2));
+	stranger_pings(&fx, &s, fd[0]);
+	expect(&fx, fx_stat(&fx, 0, "disconnects") == 0);
+	box_end(b);
 	close_all(fd, 3);
-	close_all(back, 3);
 	visit_end(&fx, &calm, &s);
 	return pair_down(&fx);
 }
@@ -473,7 +601,10 @@ static const struct apart_test tests[] = {
 	{ "a peer does not read acknowledgements", acks_are_not_read },
 	{ "handlers send on and on", handlers_send },
 	{ "a peer is silent, and was idle before", idle_before },
-	{ "a message is given up half sent", cancelled_half_sent },
+	{ "a message is given up half sent", given_up_half_sent },
+	{ "... to a peer that never reads the rest", given_up_unread },
+	{ "... without memory for the rest", given_up_without_memory },
+	{ "a message is given up half received", given_up_half_received },
 };
 
 int main(int argc, char **argv)
