@@ -13,7 +13,6 @@
 #include "lnet/ni.h"
 #include "lnet/node.h"
 #include "lnet/peer.h"
-#include "lnet/ping.h"
 #include "lnet/request.h"
 
 #define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
@@ -26,20 +25,37 @@ struct lnet_wish {
 	struct work work;
 	struct lnet_cpt *home; /* the buffer's */
 	struct lnet_cpt *at;   /* where it is, or is posted to */
-	struct list link; /* home's lnet_portal.wishes, till it has looked there
+	struct list link;      /* home's hold.wishes, till it has looked there
 			   */
 	struct me_args is;
 	uint32_t todo; /* CPTs to be visited: bits */
 };
+
+void holds_init(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
+		struct hold *h = &cpt->holds[i];
+
+		list_init(&h->waiting);
+		hash_init(&h->waiting_by_bits);
+		list_init(&h->wishes);
+	}
+}
+
+void holds_fini(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		hash_fini(&cpt->holds[i].waiting_by_bits);
+}
 
 size_t hold_wish_size(void)
 {
 	return sizeof(struct lnet_wish);
 }
 
-static struct lnet_portal *hold_portal(const struct lnet_msg *msg)
+static struct hold *hold_of(const struct lnet_msg *msg)
 {
-	return &msg->home->portals[msg->hdr.portal];
+	return &msg->home->holds[msg->hdr.portal];
 }
 
 static uint32_t cpt_bit(const struct lnet_cpt *cpt)
@@ -160,17 +176,17 @@ static uint64_t hold_hash(const struct lnet_msg *msg)
  * once and for all. */
 static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 {
-	struct lnet_portal *p = &cpt->portals[portal];
+	struct hold *h = &cpt->holds[portal];
 	enum portal_kind kind = portal_kind(cpt, portal);
 	struct lnet_msg *msg;
 
-	if (likely(p->waiting_kind == kind))
+	if (likely(h->waiting_kind == kind))
 		return;
-	p->waiting_kind = kind;
-	list_for_each_entry (msg, &p->waiting, link) {
-		hash_del(&p->waiting_by_bits, &msg->by_bits);
+	h->waiting_kind = kind;
+	list_for_each_entry (msg, &h->waiting, link) {
+		hash_del(&h->waiting_by_bits, &msg->by_bits);
 		/* There is a table, since the message was in it just now. */
-		BUG_ON(hash_add_tail(&p->waiting_by_bits, &msg->by_bits,
+		BUG_ON(hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
 				     hold_hash(msg)));
 	}
 }
@@ -178,16 +194,16 @@ static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 static int hold_enter(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
-	struct lnet_portal *p = hold_portal(msg);
+	struct hold *h = hold_of(msg);
 	int rc;
 
 	hold_hash_again(cpt, msg->hdr.portal);
-	rc = hash_add_tail(&p->waiting_by_bits, &msg->by_bits, hold_hash(msg));
+	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits, hold_hash(msg));
 	if (rc)
 		return rc;
 	msg->arrival = ++cpt->arrivals;
-	list_add_tail(&p->waiting, &msg->link);
-	if (p->waiting_by_bits.count == 1)
+	list_add_tail(&h->waiting, &msg->link);
+	if (h->waiting_by_bits.count == 1)
 		atomic_fetch_or(&cpt->node->portals[msg->hdr.portal].waiting,
 				cpt_bit(cpt));
 	return 0;
@@ -196,13 +212,13 @@ static int hold_enter(struct lnet_msg *msg)
 static void hold_leave(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
-	struct lnet_portal *p = hold_portal(msg);
+	struct hold *h = hold_of(msg);
 
 	if (hold_stands(msg))
 		hold_count_standing(msg, -1);
 	list_del(&msg->link);
-	hash_del(&p->waiting_by_bits, &msg->by_bits);
-	if (p->waiting_by_bits.count == 0)
+	hash_del(&h->waiting_by_bits, &msg->by_bits);
+	if (h->waiting_by_bits.count == 0)
 		atomic_fetch_and(&cpt->node->portals[msg->hdr.portal].waiting,
 				 ~cpt_bit(cpt));
 	hold_not_aside(msg);
@@ -423,7 +439,7 @@ void hold_request(struct lnet_msg *msg)
 	int rc;
 
 	/* What came earlier is served first. */
-	if (unlikely(!list_empty(&hold_portal(msg)->wishes)))
+	if (unlikely(!list_empty(&hold_of(msg)->wishes)))
 		wishes_look(msg->home, msg->hdr.portal);
 	rc = request_match(msg);
 	if (likely(!rc))
@@ -458,12 +474,12 @@ static enum wish_fit wish_fits(struct lnet_wish *wish, struct lnet_msg *msg)
 }
 
 /* Among those with the hash of an exact entry. */
-static struct lnet_msg *wish_seek_hash(struct lnet_portal *p,
-				       struct lnet_wish *wish, uint64_t hash)
+static struct lnet_msg *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
+				       uint64_t hash)
 {
 	struct hash_node *n;
 
-	for (n = hash_first(&p->waiting_by_bits, hash); n; n = hash_next(n)) {
+	for (n = hash_first(&h->waiting_by_bits, hash); n; n = hash_next(n)) {
 		struct lnet_msg *msg =
 			container_of(n, struct lnet_msg, by_bits);
 
@@ -476,21 +492,21 @@ static struct lnet_msg *wish_seek_hash(struct lnet_portal *p,
 static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
 					struct lnet_wish *wish)
 {
-	struct lnet_portal *p = &cpt->portals[wish->is.portal];
+	struct hold *h = &cpt->holds[wish->is.portal];
 	const struct match_want want = { .id = wish->is.match_id,
 					 .bits = wish->is.match_bits,
 					 .portal = wish->is.portal };
 
 	hold_hash_again(cpt, wish->is.portal);
-	return wish_seek_hash(p, wish, match_hash(cpt, &want));
+	return wish_seek_hash(h, wish, match_hash(cpt, &want));
 }
 
 /* The first that came after @arrival, or the head of the list. */
-static struct list *waiting_after(struct lnet_portal *p, uint64_t arrival)
+static struct list *waiting_after(struct hold *h, uint64_t arrival)
 {
-	struct list *l = &p->waiting;
+	struct list *l = &h->waiting;
 
-	while (l->prev != &p->waiting &&
+	while (l->prev != &h->waiting &&
 	       container_of(l->prev, struct lnet_msg, link)->arrival > arrival)
 		l = l->prev;
 	return l;
@@ -503,15 +519,15 @@ static struct list *waiting_after(struct lnet_portal *p, uint64_t arrival)
 static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 					 struct lnet_wish *wish)
 {
-	struct lnet_portal *p = &cpt->portals[wish->is.portal];
+	struct hold *h = &cpt->holds[wish->is.portal];
 	bool passing = true;
 	struct list *l;
 
-	if (!me_args_alike(&p->passed_by, &wish->is)) {
-		p->passed_by = wish->is;
-		p->passed = 0;
+	if (!me_args_alike(&h->passed_by, &wish->is)) {
+		h->passed_by = wish->is;
+		h->passed = 0;
 	}
-	for (l = waiting_after(p, p->passed); l != &p->waiting; l = l->next) {
+	for (l = waiting_after(h, h->passed); l != &h->waiting; l = l->next) {
 		struct lnet_msg *msg = container_of(l, struct lnet_msg, link);
 		enum wish_fit fit = wish_fits(wish, msg);
 
@@ -521,7 +537,7 @@ static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 		 * buffer. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
-			p->passed = msg->arrival;
+			h->passed = msg->arrival;
 	}
 	return NULL;
 }
@@ -558,7 +574,7 @@ static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
 
 	/* Handlers may add wishes. A wish leaves the list by wish_arrived()
 	 * only. */
-	list_for_each_entry (wish, &cpt->portals[portal].wishes, link)
+	list_for_each_entry (wish, &cpt->holds[portal].wishes, link)
 		wish_serve(cpt, wish);
 }
 
@@ -632,7 +648,7 @@ int hold_buffer_came(const struct lnet_me *me)
 	struct lnet_wish *wish;
 
 	/* Only PUTs are held. */
-	if (likely(!waiting) || !(me->md->options & LNET_MD_OP_PUT))
+	if (!waiting || !(me->md->options & LNET_MD_OP_PUT))
 		return 0;
 	if (MUTATE(lose_wish))
 		return 0;
@@ -644,7 +660,7 @@ int hold_buffer_came(const struct lnet_me *me)
 	wish->todo = waiting & ~cpt_bit(cpt);
 	list_init(&wish->link);
 	if (waiting & cpt_bit(cpt)) {
-		list_add_tail(&cpt->portals[me->is.portal].wishes, &wish->link);
+		list_add_tail(&cpt->holds[me->is.portal].wishes, &wish->link);
 		wish_post(wish, cpt, wish_arrived);
 	} else {
 		wish_go_on(wish);
@@ -667,11 +683,52 @@ static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
 
 void hold_drop(struct lnet_cpt *cpt, unsigned int portal)
 {
-	hold_drop_list(&cpt->portals[portal].waiting, NULL, STAT_drop_no_match);
+	hold_drop_list(&cpt->holds[portal].waiting, NULL, STAT_drop_no_match);
 }
 
 void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hold_drop_list(&cpt->portals[i].waiting, ni, STAT_drop_closing);
+		hold_drop_list(&cpt->holds[i].waiting, ni, STAT_drop_closing);
+}
+
+/* ---- the API ---- */
+
+int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
+{
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	atomic_store(&node->portals[portal].lazy, true);
+	return 0;
+}
+
+struct lazy_call {
+	struct lnet_cpt *cpt;
+	unsigned int portal;
+};
+
+static int drop_held(void *arg)
+{
+	struct lazy_call *c = arg;
+
+	hold_drop(c->cpt, c->portal);
+	return 0;
+}
+
+int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
+{
+	int rc = 0;
+
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	if (loop_current() &&
+	    (node->cpts > 1 || loop_current() != node->loops[0]))
+		return -EXDEV;
+	atomic_store(&node->portals[portal].lazy, false);
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct lazy_call c = { &node->cpt[i], portal };
+
+		rc = loop_call(node->loops[i], drop_held, &c);
+	}
+	return rc;
 }

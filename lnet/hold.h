@@ -45,13 +45,23 @@ struct lnet_cpt;
 struct lnet_msg;
 struct lnet_ni;
 
+/* What waits for buffers of a portal on a CPT. Owner: CPT. */
+struct hold {
+	struct list waiting;	       /* of lnet_msg.link, by arrival */
+	struct hash waiting_by_bits;   /* the same, of lnet_msg.by_bits */
+	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
+	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
+	struct me_args passed_by; /* an entry like that did not match ... */
+	uint64_t passed;	  /* ... those that came up to this one */
+};
+void holds_init(struct lnet_cpt *cpt);
+void holds_fini(struct lnet_cpt *cpt);
+
 /* A request has come in: finds its buffer, or waits for one, or is dropped. On
  * its home. */
 void hold_request(struct lnet_msg *msg);
 
-/* An MD was attached to @me: the messages that wait for it get it, soon.
- * -ENOMEM: they cannot be told, and the caller takes the MD away again. CPT of
- * @me. */
+/* portal_users.buffer_came: the messages that wait for the MD get it, soon. */
 int hold_buffer_came(const struct lnet_me *me) must_check;
 
 /* The portal is not lazy any more: what it holds on @cpt is dropped. */

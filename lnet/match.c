@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "lnet/hold.h"
 #include "lnet/md.h"
 #include "lnet/node.h"
 
@@ -14,23 +13,14 @@ void portals_init(struct lnet_cpt *cpt)
 
 		list_init(&p->masked);
 		hash_init(&p->exact);
-		list_init(&p->waiting);
-		hash_init(&p->waiting_by_bits);
-		list_init(&p->wishes);
 		p->mes = 0;
 	}
-}
-
-static void portals_fini_one(struct lnet_portal *p)
-{
-	hash_fini(&p->exact);
-	hash_fini(&p->waiting_by_bits);
 }
 
 void portals_fini(struct lnet_cpt *cpt)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		portals_fini_one(&cpt->portals[i]);
+		hash_fini(&cpt->portals[i].exact);
 }
 
 /* ---- finding ---- */
@@ -281,6 +271,16 @@ void me_unlink(struct lnet_me *me)
 	}
 }
 
+/* Those who wait are told. */
+static int me_tell(const struct lnet_me *me)
+{
+	const struct lnet *node = me->cpt->node;
+
+	if (likely(!atomic_load(&node->portals[me->is.portal].waiting)))
+		return 0;
+	return node->portal_users->buffer_came(me);
+}
+
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p)
 {
@@ -294,7 +294,7 @@ int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		return rc;
 	md->me = me;
 	me->md = md;
-	rc = hold_buffer_came(me);
+	rc = me_tell(me);
 	if (rc) {
 		me->md = NULL;
 		md_free_unused(md);
@@ -412,43 +412,4 @@ int LNetMEUnlink(struct ulnet_me_handle h)
 	if (!c.cpt)
 		return -ENOENT;
 	return loop_call(c.cpt->loop, unlink_me, &c);
-}
-
-int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
-{
-	if (portal == 0 || portal >= LNET_PORTALS)
-		return -EINVAL;
-	atomic_store(&node->portals[portal].lazy, true);
-	return 0;
-}
-
-struct lazy_call {
-	struct lnet_cpt *cpt;
-	unsigned int portal;
-};
-
-static int drop_held(void *arg)
-{
-	struct lazy_call *c = arg;
-
-	hold_drop(c->cpt, c->portal);
-	return 0;
-}
-
-int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
-{
-	int rc = 0;
-
-	if (portal == 0 || portal >= LNET_PORTALS)
-		return -EINVAL;
-	if (loop_current() &&
-	    (node->cpts > 1 || loop_current() != node->loops[0]))
-		return -EXDEV;
-	atomic_store(&node->portals[portal].lazy, false);
-	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
-		struct lazy_call c = { &node->cpt[i], portal };
-
-		rc = loop_call(node->loops[i], drop_held, &c);
-	}
-	return rc;
 }

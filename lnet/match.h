@@ -4,7 +4,7 @@
  *
  * Each CPT has its part of each portal. An entry that names a NID lives in the
  * CPT of that NID, any other in the CPT that attached it; a message that finds
- * nothing in its own CPT is offered to the others (hold.h).
+ * nothing in its own CPT is offered to the others by those above.
  *
  * Entries that ignore some bits stand in a list, the others in a hash table by
  * match bits (on unique portals by NID and pid as well); the list is searched
@@ -21,13 +21,27 @@
 
 struct lnet_cpt;
 struct lnet_md;
+struct lnet_me;
+
+/*
+ * Who uses portals: operations and messages, of which nothing is known here.
+ * Called on the CPT that owns the MD.
+ */
+struct portal_users {
+	/* What has put @op into lnet_md.ops ends, but not before return: the
+	 * MD was unlinked by its user. */
+	void (*abandon)(struct list *op);
+	/* An MD was attached to @me, on a portal where somebody waits. 0, or
+	 * -ENOMEM, and the MD is taken away again. */
+	int (*buffer_came)(const struct lnet_me *me);
+};
 
 enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 
 /* What the CPTs share of a portal. Atomic. */
 struct portal_shared {
 	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
-	_Atomic uint32_t waiting; /* ... where messages wait (hold.h) */
+	_Atomic uint32_t waiting; /* ... where somebody waits for a buffer */
 	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
 	atomic_bool lazy;
 };
@@ -46,13 +60,6 @@ struct lnet_portal {
 	struct list masked; /* of lnet_me.link: ignore bits != 0 */
 	struct hash exact;  /* of lnet_me.hash */
 	uint32_t mes;
-	/* hold.c: */
-	struct list waiting;	       /* of lnet_msg.link, by arrival */
-	struct hash waiting_by_bits;   /* the same, of lnet_msg.by_bits */
-	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
-	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
-	struct me_args passed_by; /* an entry like that did not match ... */
-	uint64_t passed;	  /* ... those that came up to this one */
 };
 
 struct lnet_me {

@@ -6,7 +6,6 @@
 #include "base/code.h"
 #include "base/mutation.h"
 #include "lnet/node.h"
-#include "lnet/op.h"
 
 #define MD_OPTIONS                                                            \
 	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |            \
@@ -290,7 +289,8 @@ static void md_end_idle(struct work *w)
 
 void md_unlink(struct lnet_md *md, bool canceled)
 {
-	struct lnet_op *op;
+	const struct portal_users *users = md->cpt->node->portal_users;
+	struct list *op;
 
 	BUG_ON(md->unlinked);
 	md->unlinked = true;
@@ -312,8 +312,8 @@ void md_unlink(struct lnet_md *md, bool canceled)
 	if (!canceled)
 		return;
 	md->aborted = true;
-	list_for_each_entry (op, &md->ops, link)
-		op_abandon(op, -ECANCELED, LNET_CAUSE_CANCELED);
+	for (op = md->ops.next; op != &md->ops; op = op->next)
+		users->abandon(op);
 }
 
 /* ---- the API ---- */

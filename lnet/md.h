@@ -47,7 +47,7 @@ struct lnet_md {
 	ulnet_handler_fn handler;
 	struct eq *eq;
 	uint64_t timeout; /* ns; 0: the node's */
-	struct list ops;  /* lnet_op.link: begun on it, not ended */
+	struct list ops;  /* what was begun on it, and has not ended */
 	struct work work; /* the UNLINK event of an idle one */
 };
 

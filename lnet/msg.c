@@ -7,6 +7,7 @@
 #include "base/mutation.h"
 #include "lnet/hold.h"
 #include "lnet/ni.h"
+#include "lnet/nid.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/park.h"

@@ -63,7 +63,7 @@ struct lnet_msg {
 	struct lnet_peer_ni *lpni; /* sent to; referenced */
 	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
 	struct list link;	   /* in a queue of waiting messages, or in
-				    * lnet_portal.waiting */
+				    * hold.waiting */
 	struct list active;	   /* cpt->active */
 	struct work work;	   /* passage between CPTs, deferred end */
 	struct timer timer;	   /* its deadline, on cpt's loop */
@@ -79,7 +79,7 @@ struct lnet_msg {
 	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
 				      * came through 0@lo */
 	/* hold.c's; home's but for @asks: */
-	struct hash_node by_bits; /* lnet_portal.waiting_by_bits */
+	struct hash_node by_bits; /* hold.waiting_by_bits */
 	uint64_t arrival;	  /* the cpt's number of it */
 	struct lnet_wish *wish;	  /* MSG_OFFERED: fetched it; or NULL */
 	uint32_t asks;		  /* MSG_OFFERED: CPTs to be asked: bits */

@@ -7,13 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lnet/hold.h"
-#include "lnet/msg.h"
+#include "lnet/nid.h"
 #include "lnet/node.h"
-#include "lnet/park.h"
-#include "lnet/peer.h"
-#include "lnet/ping.h"
-#include "lnet/wire.h"
 
 #define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
@@ -34,20 +29,12 @@ static int32_t credits_share(const struct lnet_ni *ni, unsigned int cpts)
 	return (int32_t)MIN(share, ni->credits_max);
 }
 
-static void ni_shutdown_work(struct work *w)
-{
-	struct ni_cpt *nc = container_of(w, struct ni_cpt, shutdown);
-
-	ni_shutdown(nc->ni, nc->on);
-}
-
 static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
 			unsigned int cpts)
 {
 	nc->refs = 1;
 	nc->ni = ni;
 	nc->on = &ni->node->cpt[nc - ni->cpt];
-	nc->shutdown.fn = ni_shutdown_work;
 	nc->credits_max = credits_share(ni, cpts);
 	credits_set(&nc->credits, nc->credits_max);
 	credits_set(&nc->credits_min, nc->credits_max);
@@ -375,48 +362,6 @@ void ni_let_go(struct lnet_ni *ni)
 	}
 }
 
-static void fail_queue(struct list *queue, const struct lnet_ni *ni)
-{
-	struct lnet_msg *msg, *next;
-
-	list_for_each_entry_safe (msg, next, queue, link)
-		if (msg->ni == ni)
-			msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-}
-
-/* Ends what waits for a connection or a credit; the peers' queues first, so
- * that no credit that comes back starts one of them. */
-static void ni_fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
-{
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
-
-	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
-		struct lnet_peer_ni *lpni =
-			container_of(n, struct lnet_peer_ni, hash);
-
-		fail_queue(&lpni->connecting, ni);
-		fail_queue(&lpni->first, ni);
-		fail_queue(&lpni->queue, ni);
-	}
-	fail_queue(&ni->cpt[cpt->index].first, ni);
-	fail_queue(&ni->cpt[cpt->index].queue, ni);
-}
-
-void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt)
-{
-	ni->cpt[cpt->index].stopped = true;
-	ni_fail_queued(ni, cpt);
-	park_discard(cpt, ni);
-	hold_discard(cpt, ni);
-	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
-}
-
-void ni_shutdown_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
-{
-	loop_defer(cpt->loop, &ni->cpt[cpt->index].shutdown);
-}
-
 void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 {
 	struct lnet_ni *ni = ni_of(lnd);
@@ -424,19 +369,18 @@ void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 	ni_unref(ni, cpt);
 }
 
-void lnet_ni_set_up(struct lnd_ni *lnd, bool up)
+bool ni_set_up(struct lnet_ni *ni, bool up)
 {
-	struct lnet_ni *ni = ni_of(lnd);
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (atomic_exchange(&ni->up, up) == up)
-		return;
-	lnet_nid_format(&lnd->nid, nid, sizeof(nid));
+		return false;
+	lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid));
 	if (up)
 		log_info("ni", "%s: up", nid);
 	else
 		log_warn("ni", "%s: down", nid);
-	ping_nis_changed(ni->node);
+	return true;
 }
 
 unsigned int lnet_ni_cpt_of(const struct lnd_ni *lnd,

@@ -30,7 +30,7 @@ struct ni_cpt {
 	struct list queue;
 	uint64_t use; /* when last chosen: a sequence number */
 	bool stopped;
-	struct work shutdown; /* it was deleted: ni_shutdown(), soon */
+	struct work shutdown; /* it was deleted: shutdown_ni(), soon */
 	struct lnet_ni *ni;
 	struct lnet_cpt *on;
 	int32_t counted; /* node_check()'s */
@@ -103,6 +103,9 @@ int ni_start(struct lnet_ni *ni) must_check;
 /* Frees an NI that was not started, or that every CPT has let go of. */
 void ni_free(struct lnet_ni *ni);
 
+/* Any thread: notes the state, and says it in the log. Was it another one? */
+bool ni_set_up(struct lnet_ni *ni, bool up);
+
 /* As lnet_ni_info(3). The caller keeps @ni alive; any thread. */
 void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
 /* CPT: what has been counted here becomes 0. */
@@ -142,13 +145,5 @@ static inline void ni_unref(struct lnet_ni *ni, unsigned int cpt)
 	if (--nc->refs == 0)
 		ni_let_go(ni);
 }
-
-/* CPT: ni_shutdown() at the end of the turn, for callers out of whom no handler
- * may be called. */
-void ni_shutdown_soon(struct lnet_ni *ni, struct lnet_cpt *cpt);
-
-/* CPT: no message goes out through @ni any more; those that wait end with
- * -ESHUTDOWN; then the LND is told. */
-void ni_shutdown(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
 #endif

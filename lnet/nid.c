@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "lnet/nid.h"
 #include "lnet/nid_priv.h"
 #include "lnet/range.h"
 
@@ -433,4 +434,14 @@ int lnet_id_parse(const char *text, struct ulnet_id *id_p)
 		return rc;
 	*id_p = id;
 	return 0;
+}
+
+bool nid_is_sane(const struct ulnet_nid *nid)
+{
+	static const uint8_t zero[sizeof(nid->addr) - 4];
+
+	if (nid->size == 0)
+		return memcmp(nid->addr + 4, zero, sizeof(zero)) == 0 ||
+		       lnet_nid_is_any(nid);
+	return nid->size == sizeof(zero) || lnet_nid_is_any(nid);
 }

@@ -9,12 +9,14 @@
 #include "base/log.h"
 #include "lnet/layer.h"
 #include "lnet/md.h"
+#include "lnet/msgs.h"
 #include "lnet/ni.h"
 #include "lnet/op.h"
 #include "lnet/hold.h"
 #include "lnet/park.h"
 #include "lnet/peer.h"
 #include "lnet/ping.h"
+#include "lnet/shutdown.h"
 #include "lnet/thread.h"
 #include "lnet/watch.h"
 
@@ -121,6 +123,7 @@ static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
 	list_init(&cpt->peers_idle);
 	list_init(&cpt->refunds);
 	portals_init(cpt);
+	holds_init(cpt);
 	park_init(cpt);
 	watches_init(cpt);
 }
@@ -140,6 +143,7 @@ static void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool,
 static void cpt_fini(struct lnet_cpt *cpt)
 {
 	peers_free(cpt);
+	holds_fini(cpt);
 	portals_fini(cpt);
 	ping_fini(cpt);
 	cpt_pool_fini(cpt, &cpt->msg_pool, "messages");
@@ -276,7 +280,7 @@ static int config_take(void *arg)
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");
 	if (c->gone)
-		ni_shutdown_soon(c->gone, c->cpt);
+		shutdown_ni_soon(c->gone, c->cpt);
 	return 0;
 }
 
@@ -367,7 +371,7 @@ static int ni_drop_call(void *arg)
 {
 	struct config_call *c = arg;
 
-	ni_shutdown(c->gone, c->cpt);
+	shutdown_ni(c->gone, c->cpt);
 	return 0;
 }
 
@@ -604,6 +608,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node->lnd = p->lnd;
 	node->lnd_net = p->lnd_net;
 	node->observer = p->observer;
+	node->portal_users = &msgs_users;
 	node->drive = p->drive;
 	node->drive_arg = p->drive_arg;
 	node->cpt = calloc(node->cpts, sizeof(*node->cpt));
@@ -813,7 +818,7 @@ static int cpt_close(void *arg)
 	hold_discard(cpt, NULL);
 	ops_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
-		ni_shutdown(cpt->config->ni[i], cpt);
+		shutdown_ni(cpt->config->ni[i], cpt);
 	if (cpt->ping)
 		ping_stop(cpt);
 	while ((me = id_walk(&cpt->mes, &pos)))

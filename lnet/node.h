@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "lnd/lnd.h"
 #include "lnet/event.h"
+#include "lnet/hold.h"
 #include "lnet/match.h"
 #include "lnet/observer.h"
 #include "lnet/peer.h"
@@ -55,6 +56,7 @@ struct lnet_cpt {
 	bool refunding;	     /* ... one after the other, just now */
 
 	struct lnet_portal portals[LNET_PORTALS];
+	struct hold holds[LNET_PORTALS];
 	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint64_t next_complaint;    /* ns: not before, about headers */
 	struct lnet_holdings has;   /* what came through 0@lo */
@@ -96,6 +98,7 @@ struct lnet {
 	struct list threads; /* virtual time: ulnet_thread.link */
 	struct settings settings;
 	struct portal_shared portals[LNET_PORTALS];
+	const struct portal_users *portal_users;
 	struct eqs eqs;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
 

@@ -5,6 +5,7 @@
 
 #include "lnet/md.h"
 #include "base/mutation.h"
+#include "lnet/nid.h"
 #include "lnet/node.h"
 
 const struct fsm_state op_states[OP_STATES] = {
@@ -478,6 +479,12 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 		loop_post(msg_sender(op->cpt, &op->target.nid)->loop,
 			  &op->cancel);
 	}
+}
+
+void op_abandon_link(struct list *link)
+{
+	op_abandon(container_of(link, struct lnet_op, link), -ECANCELED,
+		   LNET_CAUSE_CANCELED);
 }
 
 void ops_abandon(struct lnet_cpt *cpt)

@@ -73,6 +73,9 @@ void op_replied(struct lnet_op *op, const struct lnet_msg *msg);
  * what the LND has in its hands ends with that. */
 void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause);
 
+/* portal_users.abandon. */
+void op_abandon_link(struct list *link);
+
 /* All operations of the CPT end (shutdown). */
 void ops_abandon(struct lnet_cpt *cpt);
 

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "lnet/match.h"
 #include "lnet/md.h"
+#include "lnet/ni.h"
+#include "lnet/nid.h"
 #include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/wire.h"
@@ -444,7 +446,7 @@ static void nis_changed(struct work *w)
 				 "state, or pushes not");
 }
 
-void ping_nis_changed(struct lnet *node)
+static void ping_nis_changed(struct lnet *node)
 {
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct ping_target *t = node->cpt[i].ping;
@@ -452,6 +454,15 @@ void ping_nis_changed(struct lnet *node)
 		if (!atomic_exchange(&t->posted, true))
 			loop_post(node->loops[i], &t->work);
 	}
+}
+
+/* The state of an NI is part of what peers see. */
+void lnet_ni_set_up(struct lnd_ni *lnd, bool up)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+
+	if (ni_set_up(ni, up))
+		ping_nis_changed(ni->node);
 }
 
 int ping_start(struct lnet_cpt *cpt)

@@ -6,17 +6,16 @@
 #ifndef LNET_PING_H
 #define LNET_PING_H
 
-#include "lnet/ni.h"
+#include "base/util.h"
 #include "ulnet/lnet.h"
 
-#define PING_MATCH_BITS	 UINT64_C(0x8000000000000000)
-#define PING_PORTAL	 0
 #define PING_HEADER_SIZE 16
 #define PING_ENTRY_SIZE	 16
 /* Sink of a first ping: what kernel nodes use. */
 #define PING_SINK_SIZE	 3960
 #define PUSH_TARGET_SIZE 272
 
+struct lnet_config;
 struct lnet_cpt;
 
 /* The node's own ping information. Returns its size; writes it if that is not
@@ -45,8 +44,5 @@ void ping_fini(struct lnet_cpt *cpt);
 /* CPT: its configuration has changed: answers pings with the new one. -ENOMEM:
  * goes on answering with the old one. */
 int ping_refresh(struct lnet_cpt *cpt) must_check;
-
-/* Any thread: the state of an NI has changed. */
-void ping_nis_changed(struct lnet *node);
 
 #endif

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/stat.h"
 
-#include <errno.h>
-
-#include "lnet/ni.h"
 #include "lnet/node.h"
-#include "lnet/peer.h"
 
 static const struct {
 	const char *name;
@@ -53,27 +49,13 @@ int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 	return STAT_COUNT;
 }
 
-static int cpt_stats_reset(struct lnet_cpt *cpt, void *arg)
+void cpt_stats_reset(struct lnet_cpt *cpt)
 {
-	(void)arg;
-	/* The NIs may be gone. */
-	if (cpt->closing)
-		return -ESHUTDOWN;
 	for (unsigned int i = 0; i < STAT_COUNT; i++)
 		if (!stat_texts[i].now)
 			stat_set(&cpt->stats[i], 0);
 	stat_set(&cpt->stats[STAT_msgs_max],
 		 stat_get(&cpt->stats[STAT_msgs_alloc]));
-	for (unsigned int i = 0; i < cpt->config->nnis; i++)
-		ni_stats_reset(cpt->config->ni[i], cpt);
-	return 0;
-}
-
-int lnet_stats_reset(struct lnet *node)
-{
-	int rc = node_each_cpt(node, cpt_stats_reset, NULL);
-
-	return rc ? rc : peers_stats_reset(node);
 }
 
 /* ---- traffic ---- */

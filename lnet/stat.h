@@ -6,6 +6,8 @@
 #include "base/stat.h"
 #include "ulnet/lnet.h"
 
+struct lnet_cpt;
+
 enum lnet_stat {
 #define STAT(name, help)     STAT_##name,
 #define STAT_NOW(name, help) STAT_##name,
@@ -33,6 +35,9 @@ static inline void traffic_add(struct traffic *t, uint32_t type,
 	stat_inc(&t->count[type]);
 	stat_add(&t->length, length);
 }
+
+/* Owner: what has been counted becomes 0. */
+void cpt_stats_reset(struct lnet_cpt *cpt);
 
 /* Adds what @t has counted. Any thread. */
 void traffic_sum(const struct traffic *t, struct ulnet_counts *counts);

@@ -5,16 +5,7 @@
 
 #include "base/buf.h"
 #include "lnd/lnd.h"
-
-bool nid_is_sane(const struct ulnet_nid *nid)
-{
-	static const uint8_t zero[sizeof(nid->addr) - 4];
-
-	if (nid->size == 0)
-		return memcmp(nid->addr + 4, zero, sizeof(zero)) == 0 ||
-		       lnet_nid_is_any(nid);
-	return nid->size == sizeof(zero) || lnet_nid_is_any(nid);
-}
+#include "lnet/nid.h"
 
 /* Bytes of a header before its type-specific part, but for the NIDs. */
 #define FIXED_SIZE 16

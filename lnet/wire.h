@@ -21,17 +21,9 @@ static inline bool wire_handle_is_none(const struct lnet_wire_handle *h)
 	return h->node == UINT64_MAX && h->object == UINT64_MAX;
 }
 
-/* Has the NID the one form that its address has: a size that there is, and
- * nothing behind a short address? NIDs are compared and hashed as bytes, so one
- * peer would have many names otherwise. LNET_NID_ANY passes. */
-bool nid_is_sane(const struct ulnet_nid *nid);
-
-/* Are they pids of one process, both being on one NID? Of those without
- * LNET_PID_USERFLAG a NID has one process at most, whatever its number. */
-static inline bool pid_is_same(uint32_t a, uint32_t b)
-{
-	return a == b || !((a | b) & LNET_PID_USERFLAG);
-}
+/* Where every node answers pings and takes pushes. */
+#define PING_PORTAL	0
+#define PING_MATCH_BITS UINT64_C(0x8000000000000000)
 
 struct lnet_hdr {
 	struct ulnet_nid dest_nid;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lnet/node.h"
+#include "lnet/wire.h"
 #include "tests/unit/lnet/ping_rig.h"
 
 /* ---- a node answers ---- */
