@@ -136,7 +136,7 @@ static struct lnet *bare_open(struct bare *b)
 	p.loops = &b->loop;
 	must(node_open(&p, &b->node), "node");
 	must(lnet_ni_add(b->node, &ni), "NI");
-	b->ni = &b->node->config->ni[1]->lnd;
+	b->ni = &net_node(b->node)->config->ni[1]->lnd;
 	return b->node;
 }
 

@@ -14,7 +14,7 @@ static void count_zero(struct lnet_cpt *cpt)
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n)))
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n)))
 		container_of(n, struct lnet_peer_ni, hash)->counted = 0;
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
@@ -79,7 +79,7 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	uint32_t bucket = 0;
 	char nid[LNET_NIDSTR_SIZE];
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
@@ -135,7 +135,7 @@ static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
 
 	request_wants(msg, &want);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		if (!match_exists(&node->cpt[i], &want))
+		if (!match_exists(node->cpt[i], &want))
 			continue;
 		snprintf(buf, size,
 			 "portal %u: a message is held on CPT %u, though there "
@@ -174,19 +174,21 @@ static bool holding_wrong(struct lnet *node, char *buf, size_t size)
 	struct lnet_msg *msg;
 
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &node->cpt[i].active, active)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
 			holding_add(on, msg);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		const struct lnet_cpt *cpt = &node->cpt[i];
+		const struct lnet_cpt *cpt = node->cpt[i];
 
-		if (cpt->has_all.held == on[i].aside &&
-		    cpt->has_all.standing == on[i].standing)
+		if (msg_cpt(cpt)->has_all.held == on[i].aside &&
+		    msg_cpt(cpt)->has_all.standing == on[i].standing)
 			continue;
 		snprintf(buf, size,
 			 "CPT %u: %u messages are put aside and %u stand, but "
 			 "%u and %u are counted",
-			 i, on[i].aside, on[i].standing, cpt->has_all.held,
-			 cpt->has_all.standing);
+			 i, on[i].aside, on[i].standing,
+			 msg_cpt(cpt)->has_all.held,
+			 msg_cpt(cpt)->has_all.standing);
 		return true;
 	}
 	return false;
@@ -196,9 +198,9 @@ static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
 
-	if (cpt->unparking)
+	if (msg_cpt(cpt)->unparking)
 		return false;
-	list_for_each_entry (msg, &cpt->parked, link) {
+	list_for_each_entry (msg, &msg_cpt(cpt)->parked, link) {
 		char nid[LNET_NIDSTR_SIZE];
 		bool stuck = park_is_stuck(msg);
 
@@ -209,8 +211,8 @@ static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 			 "messages in use, %u its own",
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
 			 stuck ? " and keeps answers back" : "",
-			 cpt->msg_pool.used, cpt->node->conf.messages_max,
-			 msg->sender->has.msgs);
+			 msg_cpt(cpt)->msg_pool.used,
+			 cpt->node->conf.messages_max, msg->sender->has.msgs);
 		return true;
 	}
 	return false;
@@ -223,13 +225,14 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 	if (holding_wrong(node, buf, size))
 		return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (parked_wrong(&node->cpt[i], buf, size))
+		if (parked_wrong(node->cpt[i], buf, size))
 			return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (node->cpt[i].wish_pool.used)
+		if (msg_cpt(node->cpt[i])->wish_pool.used)
 			return false;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &node->cpt[i].active, active)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
 			if (msg->fsm.state == MSG_HELD &&
 			    held_wrong(node, msg, buf, size))
 				return true;
@@ -241,13 +244,14 @@ const char *node_check(struct lnet *node, char *buf, size_t size)
 	struct lnet_msg *msg;
 
 	for (unsigned int i = 0; i < node->cpts; i++)
-		count_zero(&node->cpt[i]);
+		count_zero(node->cpt[i]);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &node->cpt[i].active, active)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
 			count_msg(msg);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (peers_wrong(&node->cpt[i], buf, size) ||
-		    nis_wrong(&node->cpt[i], buf, size))
+		if (peers_wrong(node->cpt[i], buf, size) ||
+		    nis_wrong(node->cpt[i], buf, size))
 			return buf;
 	return waiting_wrong(node, buf, size) ? buf : NULL;
 }

@@ -2,9 +2,8 @@
 #include "lnet/drop.h"
 
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
-#include "lnet/peer.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 
 static void drop_count(struct lnet_cpt *cpt, struct lnet_ni *ni, uint32_t type,
 		       uint32_t length, enum lnet_stat why)

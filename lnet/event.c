@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "lnet/node.h"
+#include "lnet/portal.h"
 
 #define EQ_SIZE_MAX (1u << 24)
 
@@ -116,9 +116,9 @@ int LNetEQAlloc(struct lnet *node, uint32_t count, struct ulnet_eq_handle *eq_p)
 	if (!eq)
 		return -ENOMEM;
 	eq->size = count;
-	pthread_mutex_lock(&node->eqs.lock);
-	rc = id_alloc(&node->eqs.table, eq, &eq->cookie);
-	pthread_mutex_unlock(&node->eqs.lock);
+	pthread_mutex_lock(&portal_node(node)->eqs.lock);
+	rc = id_alloc(&portal_node(node)->eqs.table, eq, &eq->cookie);
+	pthread_mutex_unlock(&portal_node(node)->eqs.lock);
 	if (rc) {
 		free(eq);
 		return rc;
@@ -148,9 +148,9 @@ int LNetEQFree(struct ulnet_eq_handle h)
 
 	if (!h.node)
 		return -ENOENT;
-	pthread_mutex_lock(&h.node->eqs.lock);
-	rc = eq_free_locked(&h.node->eqs, h.cookie);
-	pthread_mutex_unlock(&h.node->eqs.lock);
+	pthread_mutex_lock(&portal_node(h.node)->eqs.lock);
+	rc = eq_free_locked(&portal_node(h.node)->eqs, h.cookie);
+	pthread_mutex_unlock(&portal_node(h.node)->eqs.lock);
 	return rc;
 }
 
@@ -190,7 +190,7 @@ int LNetEQGet(struct ulnet_eq_handle h, struct ulnet_event *event)
 {
 	if (!h.node)
 		return -ENOENT;
-	return eqs_get(&h.node->eqs, &h, 1, event, NULL);
+	return eqs_get(&portal_node(h.node)->eqs, &h, 1, event, NULL);
 }
 
 /* The libraries' threads fill the queues: sleep. */
@@ -226,7 +226,8 @@ static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 	uint64_t until = now + MIN(timeout, TIME_NEVER / 2000) * NSEC_PER_USEC;
 	int rc;
 
-	while (!(rc = eqs_get(&node->eqs, eqs, neq, event, which))) {
+	while (!(rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event,
+			      which))) {
 		now = env->ops->clock(env);
 		if (now >= until)
 			break;
@@ -250,13 +251,14 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	for (int i = 0; i < neq; i++)
 		if (!eqs[i].node || eqs[i].node != node)
 			return -EINVAL;
-	rc = eqs_get(&node->eqs, eqs, neq, event, which);
+	rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event, which);
 	if (rc || timeout == 0)
 		return rc;
 	/* A loop that sleeps here would never fill the queue. */
 	if (loop_current())
 		return -EDEADLK;
 	if (node->conf.run == LNET_RUN_THREADS && node->own_loops)
-		return poll_sleep(&node->eqs, eqs, neq, timeout, event, which);
+		return poll_sleep(&portal_node(node)->eqs, eqs, neq, timeout,
+				  event, which);
 	return poll_drive(node, eqs, neq, timeout, event, which);
 }

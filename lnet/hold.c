@@ -10,9 +10,8 @@
 #include "lnet/drop.h"
 #include "lnet/md.h"
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
-#include "lnet/peer.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 #include "lnet/request.h"
 
 #define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
@@ -34,7 +33,7 @@ struct lnet_wish {
 void holds_init(struct lnet_cpt *cpt)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
-		struct hold *h = &cpt->holds[i];
+		struct hold *h = &msg_cpt(cpt)->holds[i];
 
 		list_init(&h->waiting);
 		hash_init(&h->waiting_by_bits);
@@ -45,7 +44,7 @@ void holds_init(struct lnet_cpt *cpt)
 void holds_fini(struct lnet_cpt *cpt)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hash_fini(&cpt->holds[i].waiting_by_bits);
+		hash_fini(&msg_cpt(cpt)->holds[i].waiting_by_bits);
 }
 
 size_t hold_wish_size(void)
@@ -55,7 +54,7 @@ size_t hold_wish_size(void)
 
 static struct hold *hold_of(const struct lnet_msg *msg)
 {
-	return &msg->home->holds[msg->hdr.portal];
+	return &msg_cpt(msg->home)->holds[msg->hdr.portal];
 }
 
 static uint32_t cpt_bit(const struct lnet_cpt *cpt)
@@ -67,7 +66,7 @@ static uint32_t cpt_bit(const struct lnet_cpt *cpt)
 
 static struct lnet_holdings *hold_party(const struct lnet_msg *msg)
 {
-	return msg->sender ? &msg->sender->has : &msg->home->has;
+	return msg->sender ? &msg->sender->has : &msg_cpt(msg->home)->has;
 }
 
 static bool hold_has_share(const struct lnet_msg *msg)
@@ -76,8 +75,9 @@ static bool hold_has_share(const struct lnet_msg *msg)
 	const struct ulnet_conf *conf = &cpt->node->conf;
 	const struct lnet_holdings *has = hold_party(msg);
 
-	return share_allows(has->held, cpt->has_all.held, conf->lazy_max, 1) &&
-	       share_allows(has->held_bytes, cpt->has_all.held_bytes,
+	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
+			    conf->lazy_max, 1) &&
+	       share_allows(has->held_bytes, msg_cpt(cpt)->has_all.held_bytes,
 			    conf->lazy_bytes_max, msg->hdr.payload_length);
 }
 
@@ -89,9 +89,10 @@ static bool hold_may_stand(const struct lnet_msg *msg)
 	const struct lnet_cpt *cpt = msg->home;
 	const struct lnet_peer_ni *sender = msg->sender;
 
-	return sender && !sender->has.held && cpt->has_all.held &&
+	return sender && !sender->has.held && msg_cpt(cpt)->has_all.held &&
 	       sender->asked_until <= loop_now(cpt->loop) &&
-	       share_allows(sender->has.standing, cpt->has_all.standing,
+	       share_allows(sender->has.standing,
+			    msg_cpt(cpt)->has_all.standing,
 			    cpt->node->conf.messages_max / 4, 1);
 }
 
@@ -103,7 +104,7 @@ static bool hold_stands(const struct lnet_msg *msg)
 static void hold_count_standing(const struct lnet_msg *msg, int n)
 {
 	hold_party(msg)->standing += (uint32_t)n;
-	msg->home->has_all.standing += (uint32_t)n;
+	msg_cpt(msg->home)->has_all.standing += (uint32_t)n;
 }
 
 /* Says once in a while who has reached its share. */
@@ -129,7 +130,7 @@ static void hold_tell_full(const struct lnet_msg *msg, const char *what)
 static void hold_count(const struct lnet_msg *msg, int n)
 {
 	struct lnet_holdings *party[] = { hold_party(msg),
-					  &msg->home->has_all };
+					  &msg_cpt(msg->home)->has_all };
 
 	for (size_t i = 0; i < ARRAY_SIZE(party); i++) {
 		party[i]->held += (uint32_t)n;
@@ -176,7 +177,7 @@ static uint64_t hold_hash(const struct lnet_msg *msg)
  * once and for all. */
 static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 {
-	struct hold *h = &cpt->holds[portal];
+	struct hold *h = &msg_cpt(cpt)->holds[portal];
 	enum portal_kind kind = portal_kind(cpt, portal);
 	struct lnet_msg *msg;
 
@@ -201,10 +202,12 @@ static int hold_enter(struct lnet_msg *msg)
 	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits, hold_hash(msg));
 	if (rc)
 		return rc;
-	msg->arrival = ++cpt->arrivals;
+	msg->arrival = ++msg_cpt(cpt)->arrivals;
 	list_add_tail(&h->waiting, &msg->link);
 	if (h->waiting_by_bits.count == 1)
-		atomic_fetch_or(&cpt->node->portals[msg->hdr.portal].waiting,
+		atomic_fetch_or(&portal_node(cpt->node)
+					 ->portals[msg->hdr.portal]
+					 .waiting,
 				cpt_bit(cpt));
 	return 0;
 }
@@ -219,7 +222,9 @@ static void hold_leave(struct lnet_msg *msg)
 	list_del(&msg->link);
 	hash_del(&h->waiting_by_bits, &msg->by_bits);
 	if (h->waiting_by_bits.count == 0)
-		atomic_fetch_and(&cpt->node->portals[msg->hdr.portal].waiting,
+		atomic_fetch_and(&portal_node(cpt->node)
+					  ->portals[msg->hdr.portal]
+					  .waiting,
 				 ~cpt_bit(cpt));
 	hold_not_aside(msg);
 	if (timer_armed(&msg->timer))
@@ -251,7 +256,7 @@ static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
 	if (cpt->closing || msg->ni->cpt[cpt->index].stopped)
 		return STAT_drop_closing;
 	if (msg->role != MSG_PUT_IN ||
-	    !atomic_load(&node->portals[msg->hdr.portal].lazy))
+	    !atomic_load(&portal_node(node)->portals[msg->hdr.portal].lazy))
 		return STAT_drop_no_match;
 	/* No entry for these bits will ever be attached to portal 0. */
 	if (msg->hdr.portal == PING_PORTAL &&
@@ -385,7 +390,7 @@ static void hold_ask(struct lnet_msg *msg)
 {
 	struct lnet *node = msg->home->node;
 
-	msg_pass(msg, &node->cpt[__builtin_ctz(msg->asks)], hold_asked);
+	msg_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
 }
 
 /* A held message fetched by @wish, whose buffer is on another CPT. */
@@ -419,7 +424,9 @@ static void hold_wait(struct lnet_msg *msg)
 		return;
 	}
 	/* Read only once other CPTs can see that the message waits. */
-	msg->asks = atomic_load(&cpt->node->portals[msg->hdr.portal].cpts) &
+	msg->asks = atomic_load(&portal_node(cpt->node)
+					 ->portals[msg->hdr.portal]
+					 .cpts) &
 		    ~cpt_bit(cpt);
 	if (!msg->asks) {
 		hold_or_drop(msg);
@@ -492,7 +499,7 @@ static struct lnet_msg *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
 static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
 					struct lnet_wish *wish)
 {
-	struct hold *h = &cpt->holds[wish->is.portal];
+	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
 	const struct match_want want = { .id = wish->is.match_id,
 					 .bits = wish->is.match_bits,
 					 .portal = wish->is.portal };
@@ -519,7 +526,7 @@ static struct list *waiting_after(struct hold *h, uint64_t arrival)
 static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 					 struct lnet_wish *wish)
 {
-	struct hold *h = &cpt->holds[wish->is.portal];
+	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
 	bool passing = true;
 	struct list *l;
 
@@ -574,7 +581,7 @@ static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
 
 	/* Handlers may add wishes. A wish leaves the list by wish_arrived()
 	 * only. */
-	list_for_each_entry (wish, &cpt->holds[portal].wishes, link)
+	list_for_each_entry (wish, &msg_cpt(cpt)->holds[portal].wishes, link)
 		wish_serve(cpt, wish);
 }
 
@@ -583,7 +590,7 @@ static void wish_ended(struct work *w)
 	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
 	struct lnet_cpt *home = wish->home;
 
-	pool_put(&home->wish_pool, wish);
+	pool_put(&msg_cpt(home)->wish_pool, wish);
 	cpt_ended_one(home);
 }
 
@@ -616,7 +623,7 @@ static void wish_go_on(struct lnet_wish *wish)
 		wish_end(wish);
 		return;
 	}
-	next = &wish->home->node->cpt[__builtin_ctz(wish->todo)];
+	next = wish->home->node->cpt[__builtin_ctz(wish->todo)];
 	wish->todo &= ~cpt_bit(next);
 	wish_post(wish, next, wish_arrived);
 }
@@ -643,8 +650,8 @@ static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
 int hold_buffer_came(const struct lnet_me *me)
 {
 	struct lnet_cpt *cpt = me->cpt;
-	uint32_t waiting =
-		atomic_load(&cpt->node->portals[me->is.portal].waiting);
+	uint32_t waiting = atomic_load(
+		&portal_node(cpt->node)->portals[me->is.portal].waiting);
 	struct lnet_wish *wish;
 
 	/* Only PUTs are held. */
@@ -652,7 +659,7 @@ int hold_buffer_came(const struct lnet_me *me)
 		return 0;
 	if (MUTATE(lose_wish))
 		return 0;
-	wish = pool_get(&cpt->wish_pool);
+	wish = pool_get(&msg_cpt(cpt)->wish_pool);
 	if (!wish)
 		return -ENOMEM;
 	wish->home = cpt;
@@ -660,7 +667,8 @@ int hold_buffer_came(const struct lnet_me *me)
 	wish->todo = waiting & ~cpt_bit(cpt);
 	list_init(&wish->link);
 	if (waiting & cpt_bit(cpt)) {
-		list_add_tail(&cpt->holds[me->is.portal].wishes, &wish->link);
+		list_add_tail(&msg_cpt(cpt)->holds[me->is.portal].wishes,
+			      &wish->link);
 		wish_post(wish, cpt, wish_arrived);
 	} else {
 		wish_go_on(wish);
@@ -683,13 +691,15 @@ static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
 
 void hold_drop(struct lnet_cpt *cpt, unsigned int portal)
 {
-	hold_drop_list(&cpt->holds[portal].waiting, NULL, STAT_drop_no_match);
+	hold_drop_list(&msg_cpt(cpt)->holds[portal].waiting, NULL,
+		       STAT_drop_no_match);
 }
 
 void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hold_drop_list(&cpt->holds[i].waiting, ni, STAT_drop_closing);
+		hold_drop_list(&msg_cpt(cpt)->holds[i].waiting, ni,
+			       STAT_drop_closing);
 }
 
 /* ---- the API ---- */
@@ -698,7 +708,7 @@ int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
 {
 	if (portal == 0 || portal >= LNET_PORTALS)
 		return -EINVAL;
-	atomic_store(&node->portals[portal].lazy, true);
+	atomic_store(&portal_node(node)->portals[portal].lazy, true);
 	return 0;
 }
 
@@ -724,9 +734,9 @@ int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
 	if (loop_current() &&
 	    (node->cpts > 1 || loop_current() != node->loops[0]))
 		return -EXDEV;
-	atomic_store(&node->portals[portal].lazy, false);
+	atomic_store(&portal_node(node)->portals[portal].lazy, false);
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
-		struct lazy_call c = { &node->cpt[i], portal };
+		struct lazy_call c = { node->cpt[i], portal };
 
 		rc = loop_call(node->loops[i], drop_held, &c);
 	}

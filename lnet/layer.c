@@ -20,15 +20,15 @@ static struct ulnet_layer *layer_of(struct list *link)
 void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
 {
 	BUG_ON(!layer->crash || !layer->gone);
-	list_add(&node->layers, layer_link(layer));
+	list_add(&whole_node(node)->layers, layer_link(layer));
 }
 
 struct ulnet_layer *lnet_layer_find(struct lnet *node,
 				    void (*crash)(struct ulnet_layer *layer))
 {
-	struct list *link;
+	struct list *layers = &whole_node(node)->layers, *link;
 
-	for (link = node->layers.next; link != &node->layers; link = link->next)
+	for (link = layers->next; link != layers; link = link->next)
 		if (layer_of(link)->crash == crash)
 			return layer_of(link);
 	return NULL;
@@ -42,22 +42,24 @@ void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer)
 
 void layers_close(struct lnet *node)
 {
-	while (!list_empty(&node->layers)) {
-		struct list *link = node->layers.next;
+	struct list *layers = &whole_node(node)->layers;
+
+	while (!list_empty(layers)) {
+		struct list *link = layers->next;
 		struct ulnet_layer *layer = layer_of(link);
 
 		/* A layer ends before the node that it lives on. */
 		BUG_ON(!layer->close);
 		layer->close(layer);
-		BUG_ON(node->layers.next == link);
+		BUG_ON(layers->next == link);
 	}
 }
 
 void layers_crash(struct lnet *node)
 {
-	struct list *link, *next;
+	struct list *layers = &whole_node(node)->layers, *link, *next;
 
-	for (link = node->layers.next; link != &node->layers; link = next) {
+	for (link = layers->next; link != layers; link = next) {
 		struct ulnet_layer *layer = layer_of(link);
 
 		next = link->next;
@@ -67,14 +69,16 @@ void layers_crash(struct lnet *node)
 
 void layers_gone(struct lnet *node)
 {
-	if (list_empty(&node->layers))
+	struct list *layers = &whole_node(node)->layers;
+
+	if (list_empty(layers))
 		return;
 	/* Work that layers have deferred before the crash is run, in one turn.
 	 * There is no more after that, for they defer nothing now. */
 	for (unsigned int i = 0; i < node->cpts; i++)
 		loop_run_once(node->loops[i], false);
-	while (!list_empty(&node->layers)) {
-		struct list *link = node->layers.next;
+	while (!list_empty(layers)) {
+		struct list *link = layers->next;
 		struct ulnet_layer *layer = layer_of(link);
 
 		list_del(link);

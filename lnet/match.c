@@ -4,31 +4,14 @@
 #include <errno.h>
 
 #include "lnet/md.h"
-#include "lnet/node.h"
-
-void portals_init(struct lnet_cpt *cpt)
-{
-	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
-		struct lnet_portal *p = &cpt->portals[i];
-
-		list_init(&p->masked);
-		hash_init(&p->exact);
-		p->mes = 0;
-	}
-}
-
-void portals_fini(struct lnet_cpt *cpt)
-{
-	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hash_fini(&cpt->portals[i].exact);
-}
 
 /* ---- finding ---- */
 
 enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal)
 {
-	return atomic_load_explicit(&cpt->node->portals[portal].kind,
-				    memory_order_relaxed);
+	return atomic_load_explicit(
+		&portal_node(cpt->node)->portals[portal].kind,
+		memory_order_relaxed);
 }
 
 uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want)
@@ -112,7 +95,7 @@ static int me_take(struct lnet_me *me, const struct match_want *want,
 
 	if (rc)
 		return rc;
-	if (md->eq && !eq_reserve(&md->cpt->node->eqs, md->eq, 1))
+	if (md->eq && !eq_reserve(&portal_node(md->cpt->node)->eqs, md->eq, 1))
 		return -ENOBUFS;
 	f->md = md;
 	md_ref(md);
@@ -149,7 +132,7 @@ static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
 static struct lnet_me *find_me(struct lnet_cpt *cpt,
 			       const struct match_want *want)
 {
-	struct lnet_portal *p = &cpt->portals[want->portal];
+	struct lnet_portal *p = &portal_cpt(cpt)->portals[want->portal];
 	struct lnet_me *me;
 
 	if (!p->mes)
@@ -185,8 +168,8 @@ static int portal_decide(struct portal_shared *ps, enum portal_kind kind)
 
 static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
 {
-	struct lnet_portal *p = &cpt->portals[portal];
-	_Atomic uint32_t *cpts = &cpt->node->portals[portal].cpts;
+	struct lnet_portal *p = &portal_cpt(cpt)->portals[portal];
+	_Atomic uint32_t *cpts = &portal_node(cpt->node)->portals[portal].cpts;
 
 	p->mes += (uint32_t)n;
 	if (p->mes == 0)
@@ -197,7 +180,7 @@ static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
 
 static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 {
-	struct lnet_portal *p = &me->cpt->portals[me->is.portal];
+	struct lnet_portal *p = &portal_cpt(me->cpt)->portals[me->is.portal];
 	const struct match_want want = { .id = me->is.match_id,
 					 .bits = me->is.match_bits,
 					 .portal = me->is.portal };
@@ -219,24 +202,25 @@ static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p)
 {
+	struct portal_cpt *pc = portal_cpt(cpt);
 	bool unique = args->ignore_bits == 0 &&
 		      !lnet_nid_is_any(&args->match_id.nid) &&
 		      args->match_id.pid != LNET_PID_ANY;
 	struct lnet_me *me;
 	int rc;
 
-	rc = portal_decide(&cpt->node->portals[args->portal],
+	rc = portal_decide(&portal_node(cpt->node)->portals[args->portal],
 			   unique ? PORTAL_UNIQUE : PORTAL_WILDCARD);
 	if (rc)
 		return rc;
-	me = pool_get(&cpt->me_pool);
+	me = pool_get(&pc->me_pool);
 	if (!me)
 		return -ENOMEM;
 	me->cpt = cpt;
 	me->is = *args;
 	me->md = NULL;
 	list_init(&me->link);
-	rc = id_alloc(&cpt->mes, me, &me->cookie);
+	rc = id_alloc(&pc->mes, me, &me->cookie);
 	if (rc)
 		goto err_put;
 	rc = me_insert(me, pos);
@@ -247,24 +231,25 @@ int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	return 0;
 
 err_free_id:
-	id_free(&cpt->mes, me->cookie);
+	id_free(&pc->mes, me->cookie);
 err_put:
-	pool_put(&cpt->me_pool, me);
+	pool_put(&pc->me_pool, me);
 	return rc;
 }
 
 void me_unlink(struct lnet_me *me)
 {
 	struct lnet_cpt *cpt = me->cpt;
+	struct portal_cpt *pc = portal_cpt(cpt);
 	struct lnet_md *md = me->md;
 
 	if (me->is.ignore_bits)
 		list_del(&me->link);
 	else
-		hash_del(&cpt->portals[me->is.portal].exact, &me->hash);
+		hash_del(&pc->portals[me->is.portal].exact, &me->hash);
 	portal_count(cpt, me->is.portal, -1);
-	id_free(&cpt->mes, me->cookie);
-	pool_put(&cpt->me_pool, me);
+	id_free(&pc->mes, me->cookie);
+	pool_put(&pc->me_pool, me);
 	if (md) {
 		md->me = NULL;
 		md_unlink(md, true);
@@ -276,9 +261,10 @@ static int me_tell(const struct lnet_me *me)
 {
 	const struct lnet *node = me->cpt->node;
 
-	if (likely(!atomic_load(&node->portals[me->is.portal].waiting)))
+	if (likely(!atomic_load(
+		    &portal_node(node)->portals[me->is.portal].waiting)))
 		return 0;
-	return node->portal_users->buffer_came(me);
+	return portal_node(node)->portal_users->buffer_came(me);
 }
 
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
@@ -348,7 +334,7 @@ int LNetMEAttach(struct lnet *node, unsigned int portal,
 	if (pos == LNET_INS_LOCAL || lnet_nid_is_any(&match_id.nid))
 		c.cpt = node_home(node);
 	else
-		c.cpt = &node->cpt[node_cpt_of(node, &match_id.nid)];
+		c.cpt = node->cpt[node_cpt_of(node, &match_id.nid)];
 	return loop_call(c.cpt->loop, attach, &c);
 }
 
@@ -363,7 +349,7 @@ struct me_call {
 static int attach_md(void *arg)
 {
 	struct me_call *c = arg;
-	struct lnet_me *me = id_lookup(&c->cpt->mes, c->cookie);
+	struct lnet_me *me = id_lookup(&portal_cpt(c->cpt)->mes, c->cookie);
 	struct lnet_md *md;
 	int rc;
 
@@ -396,7 +382,7 @@ int LNetMDAttach(struct ulnet_me_handle h, const struct ulnet_md *umd,
 static int unlink_me(void *arg)
 {
 	struct me_call *c = arg;
-	struct lnet_me *me = id_lookup(&c->cpt->mes, c->cookie);
+	struct lnet_me *me = id_lookup(&portal_cpt(c->cpt)->mes, c->cookie);
 
 	if (!me)
 		return -ENOENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals and match entries.
+ * Match entries.
  *
  * Each CPT has its part of each portal. An entry that names a NID lives in the
  * CPT of that NID, any other in the CPT that attached it; a message that finds
@@ -13,38 +13,13 @@
 #ifndef LNET_MATCH_H
 #define LNET_MATCH_H
 
-#include <stdatomic.h>
 #include "base/hash.h"
 #include "base/list.h"
-#include "lnet/stat.h"
+#include "lnet/portal.h"
 #include "ulnet/lnet.h"
 
 struct lnet_cpt;
 struct lnet_md;
-struct lnet_me;
-
-/*
- * Who uses portals: operations and messages, of which nothing is known here.
- * Called on the CPT that owns the MD.
- */
-struct portal_users {
-	/* What has put @op into lnet_md.ops ends, but not before return: the
-	 * MD was unlinked by its user. */
-	void (*abandon)(struct list *op);
-	/* An MD was attached to @me, on a portal where somebody waits. 0, or
-	 * -ENOMEM, and the MD is taken away again. */
-	int (*buffer_came)(const struct lnet_me *me);
-};
-
-enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
-
-/* What the CPTs share of a portal. Atomic. */
-struct portal_shared {
-	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
-	_Atomic uint32_t waiting; /* ... where somebody waits for a buffer */
-	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
-	atomic_bool lazy;
-};
 
 /* What LNetMEAttach() says. */
 struct me_args {
@@ -53,13 +28,6 @@ struct me_args {
 	bool unlink; /* goes with its MD */
 	uint64_t match_bits;
 	uint64_t ignore_bits;
-};
-
-/* A CPT's part of a portal. Owner: CPT. */
-struct lnet_portal {
-	struct list masked; /* of lnet_me.link: ignore bits != 0 */
-	struct hash exact;  /* of lnet_me.hash */
-	uint32_t mes;
 };
 
 struct lnet_me {
@@ -112,8 +80,5 @@ void me_unlink(struct lnet_me *me);
 /* Attaches an MD. Messages that are held for such a buffer come to it, soon. */
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p);
-
-void portals_init(struct lnet_cpt *cpt);
-void portals_fini(struct lnet_cpt *cpt);
 
 #endif

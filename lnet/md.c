@@ -5,7 +5,7 @@
 
 #include "base/code.h"
 #include "base/mutation.h"
-#include "lnet/node.h"
+#include "lnet/match.h"
 
 #define MD_OPTIONS                                                            \
 	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |            \
@@ -21,7 +21,7 @@ struct ulnet_md_handle md_handle(const struct lnet_md *md)
 
 static struct lnet_md *md_lookup(struct lnet_cpt *cpt, uint64_t cookie)
 {
-	return id_lookup(&cpt->mds, cookie);
+	return id_lookup(&portal_cpt(cpt)->mds, cookie);
 }
 
 /* ---- making ---- */
@@ -94,27 +94,28 @@ static void md_free(struct lnet_md *md)
 	struct lnet_cpt *cpt = md->cpt;
 
 	if (md->eq)
-		eq_unuse(&cpt->node->eqs, md->eq, 0);
+		eq_unuse(&portal_node(cpt->node)->eqs, md->eq, 0);
 	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
-	pool_put(&cpt->md_pool, md);
+	pool_put(&portal_cpt(cpt)->md_pool, md);
 	cpt_ended_one(cpt);
 }
 
 static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
 {
 	struct lnet *node = md->cpt->node;
-	int rc = id_alloc(&md->cpt->mds, md, &md->cookie);
+	int rc = id_alloc(&portal_cpt(md->cpt)->mds, md, &md->cookie);
 
 	if (rc || !umd->eq.node)
 		return rc;
 	if (umd->eq.node != node)
 		rc = -EINVAL;
 	else
-		rc = eq_use(&node->eqs, umd->eq.cookie, 1, &md->eq);
+		rc = eq_use(&portal_node(node)->eqs, umd->eq.cookie, 1,
+			    &md->eq);
 	if (rc)
-		id_free(&md->cpt->mds, md->cookie);
+		id_free(&portal_cpt(md->cpt)->mds, md->cookie);
 	return rc;
 }
 
@@ -148,7 +149,7 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 
 	if (rc)
 		return rc;
-	md = pool_get(&cpt->md_pool);
+	md = pool_get(&portal_cpt(cpt)->md_pool);
 	if (!md)
 		return -ENOMEM;
 	md_init(md, umd);
@@ -171,8 +172,8 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 void md_free_unused(struct lnet_md *md)
 {
 	if (md->eq)
-		eq_unreserve(&md->cpt->node->eqs, md->eq, 1);
-	id_free(&md->cpt->mds, md->cookie);
+		eq_unreserve(&portal_node(md->cpt->node)->eqs, md->eq, 1);
+	id_free(&portal_cpt(md->cpt)->mds, md->cookie);
 	md_free(md);
 }
 
@@ -219,12 +220,12 @@ static inline __attribute__((always_inline)) void md_deliver(
 	ev->md_start = md->start;
 	ev->user_ptr = md->user_ptr;
 	ev->md_options = md->options;
-	ev->sequence = ++md->cpt->sequence;
+	ev->sequence = ++portal_cpt(md->cpt)->sequence;
 	if (node->observer)
 		node->observer->event(node->observer->arg, node, op, ev);
 	if (node->crashed && !md->internal) {
 		if (md->eq && ev->unlinked)
-			eq_unuse(&node->eqs, md->eq, 1);
+			eq_unuse(&portal_node(node)->eqs, md->eq, 1);
 		if (ev->unlinked)
 			md->eq = NULL;
 		return;
@@ -232,7 +233,7 @@ static inline __attribute__((always_inline)) void md_deliver(
 	if (md->handler)
 		call_handler(md->cpt->loop, md->handler, ev);
 	else if (md->eq)
-		eq_push(&node->eqs, md->eq, ev, ev->unlinked);
+		eq_push(&portal_node(node)->eqs, md->eq, ev, ev->unlinked);
 	if (ev->unlinked)
 		md->eq = NULL;
 }
@@ -263,7 +264,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	ev->unlinked = true;
 	/* The place that was kept for an UNLINK event. */
 	if (md->eq)
-		eq_unreserve(&node->eqs, md->eq, 1);
+		eq_unreserve(&portal_node(node)->eqs, md->eq, 1);
 	md_deliver(md, ev, op);
 	md_free(md);
 }
@@ -289,14 +290,15 @@ static void md_end_idle(struct work *w)
 
 void md_unlink(struct lnet_md *md, bool canceled)
 {
-	const struct portal_users *users = md->cpt->node->portal_users;
+	const struct portal_users *users =
+		portal_node(md->cpt->node)->portal_users;
 	struct list *op;
 
 	BUG_ON(md->unlinked);
 	md->unlinked = true;
 	md->work.fn = md_end_idle;
-	id_free(&md->cpt->mds, md->cookie);
-	list_add_tail(&md->cpt->mds_unlinked, &md->link);
+	id_free(&portal_cpt(md->cpt)->mds, md->cookie);
+	list_add_tail(&portal_cpt(md->cpt)->mds_unlinked, &md->link);
 	if (md->me) {
 		struct lnet_me *me = md->me;
 

@@ -27,7 +27,7 @@ struct lnet_md {
 	struct lnet_cpt *cpt;
 	uint64_t cookie;    /* of its handle */
 	struct lnet_me *me; /* NULL: bound, or unlinked */
-	struct list link;   /* cpt->mds_unlinked, once unlinked */
+	struct list link;   /* portal_cpt.mds_unlinked, once unlinked */
 	const struct iovec *iov;
 	unsigned int niov;
 	struct iovec own[MD_OWN_IOV]; /* when there are no more fragments */

@@ -1,6 +1,7 @@
 # Nodes, portals, messages, events. Public functions are in the file of their noun.
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
+libulnetcore_la_SOURCES += %D%/cpt.c %D%/cpt.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
 libulnetcore_la_SOURCES += %D%/event.c %D%/event.h
 libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
@@ -10,6 +11,7 @@ libulnetcore_la_SOURCES += %D%/match.c %D%/match.h
 libulnetcore_la_SOURCES += %D%/md.c %D%/md.h
 libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h
 libulnetcore_la_SOURCES += %D%/msgs.c %D%/msgs.h
+libulnetcore_la_SOURCES += %D%/net.c %D%/net.h
 libulnetcore_la_SOURCES += %D%/ni.c %D%/ni.h
 libulnetcore_la_SOURCES += %D%/nid.c %D%/nid.h %D%/nid_priv.h
 libulnetcore_la_SOURCES += %D%/nidlist.c
@@ -18,8 +20,10 @@ libulnetcore_la_SOURCES += %D%/observer.h
 libulnetcore_la_SOURCES += %D%/op.c %D%/op.h
 libulnetcore_la_SOURCES += %D%/park.c %D%/park.h
 libulnetcore_la_SOURCES += %D%/parse.c
+libulnetcore_la_SOURCES += %D%/path.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
+libulnetcore_la_SOURCES += %D%/portal.c %D%/portal.h
 libulnetcore_la_SOURCES += %D%/range.c %D%/range.h
 libulnetcore_la_SOURCES += %D%/request.c %D%/request.h
 libulnetcore_la_SOURCES += %D%/reset.c

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 
-#include "lnet/md.h"
 #include "base/mutation.h"
 #include "lnet/hold.h"
-#include "lnet/ni.h"
+#include "lnet/md.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 #include "lnet/nid.h"
-#include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/park.h"
-#include "lnet/peer.h"
 #include "lnet/select.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
@@ -109,7 +108,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	list_init(&msg->link);
 	list_init(&msg->lnd.link);
 	timer_init(&msg->timer, msg_late);
-	list_add_tail(&cpt->active, &msg->active);
+	list_add_tail(&msg_cpt(cpt)->active, &msg->active);
 	cpt_count_begun(cpt);
 }
 
@@ -123,7 +122,7 @@ void msg_fini(struct lnet_msg *msg)
 
 struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
 {
-	struct lnet_msg *msg = pool_get(&cpt->msg_pool);
+	struct lnet_msg *msg = pool_get(&msg_cpt(cpt)->msg_pool);
 
 	if (msg)
 		msg_init(msg, cpt, role);
@@ -145,7 +144,7 @@ static void msg_free_home(struct work *w)
 		return;
 	}
 	msg_fini(msg);
-	pool_put(&cpt->msg_pool, msg);
+	pool_put(&msg_cpt(cpt)->msg_pool, msg);
 	park_wake_later(cpt);
 }
 
@@ -318,18 +317,19 @@ static void ni_credit_return(struct ni_cpt *nc)
 static void msg_return_credits(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
+	struct msg_cpt *mc = msg_cpt(cpt);
 
-	list_add_tail(&cpt->refunds, &msg->lnd.link);
-	if (cpt->refunding)
+	list_add_tail(&mc->refunds, &msg->lnd.link);
+	if (mc->refunding)
 		return;
-	cpt->refunding = true;
-	while (!list_empty(&cpt->refunds)) {
-		msg = list_first(&cpt->refunds, struct lnet_msg, lnd.link);
+	mc->refunding = true;
+	while (!list_empty(&mc->refunds)) {
+		msg = list_first(&mc->refunds, struct lnet_msg, lnd.link);
 		list_del(&msg->lnd.link);
 		ni_credit_return(msg_ni_cpt(msg));
 		peer_credit_return(msg->lpni);
 	}
-	cpt->refunding = false;
+	mc->refunding = false;
 }
 
 /* Gives back what the message holds in its present state. */
@@ -537,7 +537,7 @@ struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 
 	if (lnet_nid_is_lo(dst))
 		return cpt;
-	return &node->cpt[node_cpt_of(node, dst)];
+	return node->cpt[node_cpt_of(node, dst)];
 }
 
 void msg_launch(struct lnet_msg *msg)
@@ -573,8 +573,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
-	struct lnet_cpt *cpt =
-		&ni->node->cpt[node_cpt_of(ni->node, &peer->nid)];
+	struct lnet_cpt *cpt = ni->node->cpt[node_cpt_of(ni->node, &peer->nid)];
 	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
 	struct lnet_msg *msg, *next;
 	struct list waiting;
@@ -614,17 +613,18 @@ void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 void msg_recv(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet_msg *outer = cpt->receiving;
+	struct msg_cpt *mc = msg_cpt(cpt);
+	struct lnet_msg *outer = mc->receiving;
 
 	msg_move(msg, MSG_RECV);
 	msg->lnd.incoming = true;
-	cpt->receiving = msg;
+	mc->receiving = msg;
 	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
 			       msg->hdr.payload_length);
 	/* Most messages are over by now, and need no timer. */
-	if (unlikely(cpt->receiving == msg))
+	if (unlikely(mc->receiving == msg))
 		loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
-	cpt->receiving = outer;
+	mc->receiving = outer;
 }
 
 void msg_discard(struct lnet_msg *msg)
@@ -680,8 +680,8 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 
 	msg->status = status;
 	msg->cause = cause;
-	if (cpt->receiving == msg)
-		cpt->receiving = NULL;
+	if (msg_cpt(cpt)->receiving == msg)
+		msg_cpt(cpt)->receiving = NULL;
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
 	if (!received && status == 0)

@@ -64,7 +64,7 @@ struct lnet_msg {
 	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
 	struct list link;	   /* in a queue of waiting messages, or in
 				    * hold.waiting */
-	struct list active;	   /* cpt->active */
+	struct list active;	   /* msg_cpt.active */
 	struct work work;	   /* passage between CPTs, deferred end */
 	struct timer timer;	   /* its deadline, on cpt's loop */
 	uint32_t tries;		   /* transmissions begun */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "lnet/net.h"
 #include "lnet/nid.h"
-#include "lnet/node.h"
 
 #define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
@@ -34,7 +34,7 @@ static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
 {
 	nc->refs = 1;
 	nc->ni = ni;
-	nc->on = &ni->node->cpt[nc - ni->cpt];
+	nc->on = ni->node->cpt[nc - ni->cpt];
 	nc->credits_max = credits_share(ni, cpts);
 	credits_set(&nc->credits, nc->credits_max);
 	credits_set(&nc->credits_min, nc->credits_max);
@@ -193,9 +193,9 @@ void ni_free(struct lnet_ni *ni)
 
 	free(ni->cpt);
 	free(ni);
-	last = atomic_fetch_sub(&node->nis_alive, 1) == 1;
+	last = atomic_fetch_sub(&net_node(node)->nis_alive, 1) == 1;
 	if (gone)
-		node_ni_gone(node, gone);
+		node_set_gone(node, gone);
 	if (last)
 		node_wake_closer(node);
 }
@@ -218,12 +218,12 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.loops = node->loops;
 	ni->lnd.tunables = ni->tunables;
 	ni->lnd.conf = &node->conf;
-	ni->lnd.net = node->lnd_net;
+	ni->lnd.net = net_node(node)->lnd_net;
 	if (lnd_index(lnd) >= 0)
-		ni->lnd.shared = &node->lnd_shared[lnd_index(lnd)];
+		ni->lnd.shared = &net_node(node)->lnd_shared[lnd_index(lnd)];
 	atomic_init(&ni->up, true);
 	atomic_init(&ni->live, node->cpts);
-	atomic_fetch_add(&node->nis_alive, 1);
+	atomic_fetch_add(&net_node(node)->nis_alive, 1);
 	*ni_p = ni;
 	return 0;
 }
@@ -258,8 +258,9 @@ int ni_start(struct lnet_ni *ni)
 	struct lnet *node = ni->node;
 	int rc;
 
-	ni->lnd.incarnation = hash_u64(atomic_fetch_add(&node->ni_starts, 1),
-				       node->incarnation);
+	ni->lnd.incarnation =
+		hash_u64(atomic_fetch_add(&net_node(node)->ni_starts, 1),
+			 node->incarnation);
 	rc = ni->lnd.lnd->startup(&ni->lnd);
 	if (!rc)
 		fsm_move(&ni->fsm, ni_states, NI_ACTIVE);
@@ -320,37 +321,6 @@ void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt)
 
 	traffic_reset(&nc->traffic);
 	credits_set(&nc->credits_min, credits_get(&nc->credits));
-}
-
-struct lnet_ni *config_ni(const struct lnet_config *c,
-			  const struct ulnet_nid *nid)
-{
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
-			return c->ni[i];
-	return NULL;
-}
-
-bool config_has_net(const struct lnet_config *c, uint32_t net)
-{
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (ni_net(c->ni[i]) == net)
-			return true;
-	return false;
-}
-
-struct lnet_ni *config_only(const struct lnet_config *c, uint32_t net)
-{
-	struct lnet_ni *only = NULL;
-
-	for (unsigned int i = 0; i < c->nnis; i++) {
-		if (ni_net(c->ni[i]) != net)
-			continue;
-		if (only)
-			return NULL;
-		only = c->ni[i];
-	}
-	return only;
 }
 
 /* Whoever comes last sees what the other CPTs did before. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local interfaces, and the configuration snapshot that lists them.
+ * Local interfaces.
  *
  * An NI is made by the control side, and lives until each CPT has let it go:
  * the CPT's part goes when the LND has stopped there and no message on that CPT
@@ -83,17 +83,6 @@ static inline int32_t credits_get(const _Atomic int32_t *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-/*
- * The interfaces of a node: immutable. A change publishes a new one; each CPT
- * uses the one that it holds. ni[0] is 0@lo; the others stand net by net, in
- * the order in which the nets came.
- */
-struct lnet_config {
-	uint32_t sequence; /* of the ping info */
-	unsigned int nnis;
-	struct lnet_ni *ni[];
-};
-
 /* Control side: makes an NI, whose NID is known from now on; its LND is not
  * started. ni_free() undoes it. */
 int ni_make(struct lnet *node, const struct lnd *lnd,
@@ -110,23 +99,6 @@ bool ni_set_up(struct lnet_ni *ni, bool up);
 void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
 /* CPT: what has been counted here becomes 0. */
 void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt);
-
-/* The NI with this NID, or NULL. */
-struct lnet_ni *config_ni(const struct lnet_config *c,
-			  const struct ulnet_nid *nid);
-/* Is it a NID of this node? */
-static inline bool config_is_mine(const struct lnet_config *c,
-				  const struct ulnet_nid *nid)
-{
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
-			return true;
-	return false;
-}
-/* Is any of the NIs on this net? */
-bool config_has_net(const struct lnet_config *c, uint32_t net);
-/* The NI on this net if there is but one; else NULL. */
-struct lnet_ni *config_only(const struct lnet_config *c, uint32_t net);
 
 /* A CPT does not use the NI any more. */
 void ni_let_go(struct lnet_ni *ni);

@@ -8,13 +8,7 @@
 #include "base/cpus.h"
 #include "base/log.h"
 #include "lnet/layer.h"
-#include "lnet/md.h"
 #include "lnet/msgs.h"
-#include "lnet/ni.h"
-#include "lnet/op.h"
-#include "lnet/hold.h"
-#include "lnet/park.h"
-#include "lnet/peer.h"
 #include "lnet/ping.h"
 #include "lnet/shutdown.h"
 #include "lnet/thread.h"
@@ -24,137 +18,29 @@
  * it takes to sleep and to wake up. */
 #define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
 
-/* ---- where things live ---- */
-
-unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
-{
-	if (node->cpts == 1)
-		return 0;
-	return (unsigned int)(hash_bytes(nid, sizeof(*nid), node->hash_seed) >>
-			      32) %
-	       node->cpts;
-}
-
-unsigned int lnet_cpts(struct lnet *node)
-{
-	return node->cpts;
-}
-
-int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
-{
-	return lnet_nid_is_any(nid) ? -1 : (int)node_cpt_of(node, nid);
-}
-
-struct lnet_cpt *node_home(struct lnet *node)
-{
-	struct loop *here = loop_current();
-
-	if (node->cpts == 1)
-		return &node->cpt[0];
-	for (unsigned int i = 0; i < node->cpts; i++)
-		if (node->loops[i] == here)
-			return &node->cpt[i];
-	return &node->cpt[atomic_fetch_add(&node->next_home, 1) % node->cpts];
-}
-
-struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id)
-{
-	if (!node || ID_CPT(id) >= node->cpts)
-		return NULL;
-	return &node->cpt[ID_CPT(id)];
-}
-
-struct each_call {
-	struct lnet_cpt *cpt;
-	int (*fn)(struct lnet_cpt *cpt, void *arg);
-	void *arg;
-};
-
-static int each_call(void *arg)
-{
-	struct each_call *c = arg;
-
-	return c->fn(c->cpt, c->arg);
-}
-
-bool node_may_wait(const struct lnet *node)
-{
-	return !loop_current() ||
-	       (node->cpts == 1 && loop_is_owner(node->loops[0]));
-}
-
-int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
-		  void *arg)
-{
-	int rc = 0;
-
-	/* Asks before the first call: all CPTs are called, or none. */
-	if (!node_may_wait(node))
-		return -EXDEV;
-	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
-		struct each_call c = { &node->cpt[i], fn, arg };
-
-		rc = loop_call(node->loops[i], each_call, &c);
-	}
-	return rc;
-}
-
 /* ---- CPTs ---- */
 
-static void cpt_init(struct lnet_cpt *cpt, struct lnet *node,
-		     unsigned int index)
+static void cpt_init(struct lnet *node, unsigned int index)
 {
+	struct whole_cpt *whole = &whole_node(node)->all[index];
+	struct lnet_cpt *cpt = &whole->discovery.msg.path.peer.portal.cpt;
+
+	node->cpt[index] = cpt;
 	cpt->node = node;
 	cpt->index = index;
 	cpt->loop = node->loops[index];
-	id_table_init(&cpt->mds, ID_TAG(index, ID_MD));
-	id_table_init(&cpt->mes, ID_TAG(index, ID_ME));
-	id_table_init(&cpt->ops, ID_TAG(index, ID_OP));
-	pool_init(&cpt->msg_pool, sizeof(struct lnet_msg),
-		  node->conf.messages_max);
-	pool_init(&cpt->op_pool, sizeof(struct lnet_op), 0);
-	pool_init(&cpt->md_pool, sizeof(struct lnet_md), 0);
-	pool_init(&cpt->me_pool, sizeof(struct lnet_me), 0);
-	pool_init(&cpt->peer_pool, peer_size(), node->conf.peers_max);
-	pool_init(&cpt->wish_pool, hold_wish_size(), 0);
-	list_init(&cpt->active);
-	list_init(&cpt->mds_unlinked);
-	hash_init(&cpt->peers);
-	list_init(&cpt->peers_idle);
-	list_init(&cpt->refunds);
 	portals_init(cpt);
-	holds_init(cpt);
-	park_init(cpt);
+	peers_init(cpt);
+	msgs_init(cpt);
 	watches_init(cpt);
-}
-
-/* What is still in use here is a bug: an observer hears of it, others abort. */
-static void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool,
-			  const char *what)
-{
-	const struct lnet_observer *o = cpt->node->observer;
-
-	if (pool->used && o)
-		o->leaked(o->arg, cpt->node, what, pool->used);
-	else
-		pool_fini(pool);
 }
 
 static void cpt_fini(struct lnet_cpt *cpt)
 {
-	peers_free(cpt);
-	holds_fini(cpt);
-	portals_fini(cpt);
 	ping_fini(cpt);
-	cpt_pool_fini(cpt, &cpt->msg_pool, "messages");
-	cpt_pool_fini(cpt, &cpt->op_pool, "operations");
-	cpt_pool_fini(cpt, &cpt->md_pool, "MDs");
-	cpt_pool_fini(cpt, &cpt->me_pool, "match entries");
-	cpt_pool_fini(cpt, &cpt->peer_pool, "peers");
-	cpt_pool_fini(cpt, &cpt->wish_pool, "wishes");
-	id_table_fini(&cpt->mds);
-	id_table_fini(&cpt->mes);
-	id_table_fini(&cpt->ops);
+	peers_fini(cpt);
+	msgs_fini(cpt);
+	portals_fini(cpt);
 }
 
 struct cpt_start {
@@ -210,7 +96,7 @@ static uint64_t busy_poll_default(const struct lnet *node)
 static void loops_poll(struct lnet *node)
 {
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		stat_t *stats = node->cpt[i].stats;
+		stat_t *stats = node->cpt[i]->stats;
 
 		loop_poll_before_sleep(node->loops[i],
 				       &node->settings.busy_poll,
@@ -236,7 +122,7 @@ static int thread_start(struct lnet_cpt *cpt)
 	/* Signals are the application's: its threads take them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	rc = pthread_create(&cpt->thread, NULL, cpt_thread, &start);
+	rc = pthread_create(&whole_cpt(cpt)->thread, NULL, cpt_thread, &start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	while (!rc && sem_wait(&start.taken)) /* interrupted */
 		;
@@ -247,12 +133,13 @@ static int thread_start(struct lnet_cpt *cpt)
 static int threads_start(struct lnet *node)
 {
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
-		int rc = thread_start(&node->cpt[i]);
+		int rc = thread_start(node->cpt[i]);
 
 		if (rc) {
 			while (i--) {
 				loop_stop(node->loops[i]);
-				pthread_join(node->cpt[i].thread, NULL);
+				pthread_join(whole_cpt(node->cpt[i])->thread,
+					     NULL);
 				loop_take_over(node->loops[i]);
 			}
 			return -rc;
@@ -288,15 +175,15 @@ static int config_take(void *arg)
 static void config_publish(struct lnet *node, struct lnet_config *new,
 			   struct lnet_ni *gone)
 {
-	struct lnet_config *old = node->config;
+	struct lnet_config *old = net_node(node)->config;
 
-	pthread_mutex_lock(&node->config_lock);
-	node->config = new;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	net_node(node)->config = new;
 	if (gone)
 		fsm_move(&gone->fsm, ni_states, NI_DELETING);
-	pthread_mutex_unlock(&node->config_lock);
+	pthread_mutex_unlock(&net_node(node)->config_lock);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { &node->cpt[i], new, gone };
+		struct config_call c = { node->cpt[i], new, gone };
 
 		BUG_ON(loop_call(node->loops[i], config_take, &c));
 	}
@@ -315,16 +202,18 @@ static int control_begin(struct lnet *node)
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;
 	if (owner)
-		return pthread_mutex_trylock(&node->control) ? -EBUSY : 0;
+		return pthread_mutex_trylock(&whole_node(node)->control)
+			       ? -EBUSY
+			       : 0;
 	if (loop_current())
 		return -EXDEV;
-	pthread_mutex_lock(&node->control);
+	pthread_mutex_lock(&whole_node(node)->control);
 	return 0;
 }
 
 static void control_end(struct lnet *node)
 {
-	pthread_mutex_unlock(&node->control);
+	pthread_mutex_unlock(&whole_node(node)->control);
 }
 
 /* NIs stand net by net, in the order in which their nets came. */
@@ -379,7 +268,7 @@ static void ni_drop(struct lnet *node, struct lnet_ni *ni)
 {
 	fsm_move(&ni->fsm, ni_states, NI_DELETING);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { &node->cpt[i], NULL, ni };
+		struct config_call c = { node->cpt[i], NULL, ni };
 
 		BUG_ON(loop_call(node->loops[i], ni_drop_call, &c));
 	}
@@ -387,17 +276,18 @@ static void ni_drop(struct lnet *node, struct lnet_ni *ni)
 
 static const struct lnd *node_lnd(const struct lnet *node, int type)
 {
-	if (node->lnd && type != LNET_TYPE_LO)
-		return node->lnd;
+	if (whole_node(node)->lnd && type != LNET_TYPE_LO)
+		return whole_node(node)->lnd;
 	return lnd_find(type);
 }
 
 /* There is room for it, and it is new. */
 static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
 {
-	if (config_ni(node->config, &ni->lnd.nid))
+	if (config_ni(net_node(node)->config, &ni->lnd.nid))
 		return -EEXIST;
-	if (node->config->nnis > settings_interfaces_max(&node->settings))
+	if (net_node(node)->config->nnis >
+	    settings_interfaces_max(&node->settings))
 		return -ENOSPC;
 	return 0;
 }
@@ -423,7 +313,7 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 		ni_free(ni);
 		return rc;
 	}
-	new = config_with(node->config, ni);
+	new = config_with(net_node(node)->config, ni);
 	if (!new) {
 		ni_drop(node, ni);
 		return -ENOMEM;
@@ -448,27 +338,19 @@ int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
 			 bool *gone)
 {
-	struct lnet_ni *ni = config_ni(node->config, nid);
+	struct lnet_ni *ni = config_ni(net_node(node)->config, nid);
 	struct lnet_config *new;
 
 	if (!ni)
 		return -ENOENT;
 	if (ni_is_lo(ni))
 		return -EINVAL;
-	new = config_without(node->config, ni);
+	new = config_without(net_node(node)->config, ni);
 	if (!new)
 		return -ENOMEM;
 	ni->gone = gone;
 	config_publish(node, new, ni);
 	return 0;
-}
-
-void node_ni_gone(struct lnet *node, bool *gone)
-{
-	pthread_mutex_lock(&node->ended_lock);
-	*gone = true;
-	pthread_cond_broadcast(&node->ended);
-	pthread_mutex_unlock(&node->ended_lock);
 }
 
 /* Who runs the loops cannot wait for what they do. Others can, so that the NID
@@ -483,13 +365,9 @@ int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 		return rc;
 	rc = ni_del_locked(node, nid, wait ? &gone : NULL);
 	control_end(node);
-	if (rc || !wait)
-		return rc;
-	pthread_mutex_lock(&node->ended_lock);
-	while (!gone)
-		pthread_cond_wait(&node->ended, &node->ended_lock);
-	pthread_mutex_unlock(&node->ended_lock);
-	return 0;
+	if (!rc && wait)
+		node_wait_gone(node, &gone);
+	return rc;
 }
 
 int lnet_ni_info(struct lnet *node, unsigned int index,
@@ -499,12 +377,12 @@ int lnet_ni_info(struct lnet *node, unsigned int index,
 
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;
-	pthread_mutex_lock(&node->config_lock);
-	if (index < node->config->nnis) {
-		ni_info(node->config->ni[index], info);
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	if (index < net_node(node)->config->nnis) {
+		ni_info(net_node(node)->config->ni[index], info);
 		rc = 0;
 	}
-	pthread_mutex_unlock(&node->config_lock);
+	pthread_mutex_unlock(&net_node(node)->config_lock);
 	return rc;
 }
 
@@ -514,13 +392,13 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;
-	pthread_mutex_lock(&node->config_lock);
-	if (index < node->config->nnis) {
-		id->nid = node->config->ni[index]->lnd.nid;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	if (index < net_node(node)->config->nnis) {
+		id->nid = net_node(node)->config->ni[index]->lnd.nid;
 		id->pid = node->conf.pid;
 		rc = 0;
 	}
-	pthread_mutex_unlock(&node->config_lock);
+	pthread_mutex_unlock(&net_node(node)->config_lock);
 	return rc;
 }
 
@@ -544,7 +422,7 @@ static int lo_start(struct lnet *node)
 		goto err_free_ni;
 	config->sequence = 1;
 	config->nnis = 1;
-	node->config = config;
+	net_node(node)->config = config;
 	return 0;
 
 err_free_ni:
@@ -559,27 +437,27 @@ static int cpts_start(struct lnet *node)
 	int rc = 0;
 
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
-		node->cpt[i].config = node->config;
-		rc = ping_start(&node->cpt[i]);
+		node->cpt[i]->config = net_node(node)->config;
+		rc = ping_start(node->cpt[i]);
 	}
 	return rc;
 }
 
 static void node_free(struct lnet *node)
 {
-	BUG_ON(!list_empty(&node->threads));
-	free(node->config);
+	BUG_ON(!list_empty(&whole_node(node)->threads));
+	free(net_node(node)->config);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		cpt_fini(&node->cpt[i]);
+		cpt_fini(node->cpt[i]);
 	loops_free(node);
-	eqs_fini(&node->eqs);
+	eqs_fini(&portal_node(node)->eqs);
 	settings_fini(&node->settings);
-	pthread_mutex_destroy(&node->control);
-	pthread_mutex_destroy(&node->config_lock);
+	pthread_mutex_destroy(&whole_node(node)->control);
+	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
-	free(node->cpt);
-	free(node);
+	free(whole_node(node)->all);
+	free(whole_node(node));
 }
 
 static void node_stop(struct lnet *node);
@@ -597,41 +475,43 @@ static uint32_t pid_default(struct lnet *node)
 
 static int node_alloc(const struct node_params *p, struct lnet **node_p)
 {
-	struct lnet *node = calloc(1, sizeof(*node));
+	struct whole_node *whole = calloc(1, sizeof(*whole));
+	struct lnet *node;
 	int rc;
 
-	if (!node)
+	if (!whole)
 		return -ENOMEM;
+	node = &whole->net.portal.node;
 	node->conf = p->conf;
 	node->conf.nids = NULL;
 	node->cpts = p->conf.cpts;
-	node->lnd = p->lnd;
-	node->lnd_net = p->lnd_net;
+	whole->lnd = p->lnd;
+	net_node(node)->lnd_net = p->lnd_net;
 	node->observer = p->observer;
-	node->portal_users = &msgs_users;
-	node->drive = p->drive;
-	node->drive_arg = p->drive_arg;
-	node->cpt = calloc(node->cpts, sizeof(*node->cpt));
-	rc = node->cpt ? eqs_init(&node->eqs) : -ENOMEM;
+	portal_node(node)->portal_users = &msgs_users;
+	whole->drive = p->drive;
+	whole->drive_arg = p->drive_arg;
+	whole->all = calloc(node->cpts, sizeof(*whole->all));
+	rc = whole->all ? eqs_init(&portal_node(node)->eqs) : -ENOMEM;
 	if (rc)
 		goto err_free;
 	rc = loops_make(node, p);
 	if (rc)
 		goto err_loops;
-	list_init(&node->layers);
-	list_init(&node->threads);
+	list_init(&whole->layers);
+	list_init(&whole->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
-	pthread_mutex_init(&node->control, NULL);
-	pthread_mutex_init(&node->config_lock, NULL);
+	pthread_mutex_init(&whole->control, NULL);
+	pthread_mutex_init(&net_node(node)->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
 	pthread_cond_init(&node->ended, NULL);
 	if (!node->conf.pid)
 		node->conf.pid = pid_default(node);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
-	atomic_store(&node->portals[0].lazy, true);
+	atomic_store(&portal_node(node)->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		cpt_init(&node->cpt[i], node, i);
+		cpt_init(node, i);
 	if (node->own_loops)
 		loops_poll(node);
 	*node_p = node;
@@ -639,10 +519,10 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 
 err_loops:
 	loops_free(node);
-	eqs_fini(&node->eqs);
+	eqs_fini(&portal_node(node)->eqs);
 err_free:
-	free(node->cpt);
-	free(node);
+	free(whole->all);
+	free(whole);
 	return rc;
 }
 
@@ -734,9 +614,9 @@ static bool node_drive(struct lnet *node, uint64_t until)
 {
 	bool moved;
 
-	node->driving++;
-	moved = node->drive(node->drive_arg, until);
-	node->driving--;
+	whole_node(node)->driving++;
+	moved = whole_node(node)->drive(whole_node(node)->drive_arg, until);
+	whole_node(node)->driving--;
 	return moved;
 }
 
@@ -749,12 +629,12 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 
 	if (rc)
 		return rc;
-	if (!timeout && !node->drive) {
+	if (!timeout && !whole_node(node)->drive) {
 		loop_run_once(l, false);
 		return 0;
 	}
 	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
-	if (node->drive) {
+	if (whole_node(node)->drive) {
 		/* To wait for what never comes takes no virtual time. */
 		if (timeout == UINT64_MAX)
 			until = TIME_NEVER;
@@ -809,56 +689,36 @@ struct stop_call {
 static int cpt_close(void *arg)
 {
 	struct lnet_cpt *cpt = ((struct stop_call *)arg)->cpt;
-	struct lnet_me *me;
-	struct lnet_md *md;
-	uint32_t pos = 0;
 
 	cpt->closing = true;
-	park_discard(cpt, NULL);
-	hold_discard(cpt, NULL);
-	ops_abandon(cpt);
+	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);
-	if (cpt->ping)
+	if (discovery_cpt(cpt)->ping)
 		ping_stop(cpt);
-	while ((me = id_walk(&cpt->mes, &pos)))
-		me_unlink(me);
-	pos = 0;
-	while ((md = id_walk(&cpt->mds, &pos)))
-		md_unlink(md, true);
+	portals_unlink(cpt);
 	return 0;
 }
 
 static int cpt_is_idle(void *arg)
 {
 	struct stop_call *c = arg;
-	struct lnet_cpt *cpt = c->cpt;
 
-	c->idle = list_empty(&cpt->active) && cpt->ops.used == 0 &&
-		  cpt->op_pool.used == 0 && cpt->wish_pool.used == 0 &&
-		  list_empty(&cpt->mds_unlinked);
+	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt);
 	return 0;
 }
 
 static bool node_is_idle(struct lnet *node)
 {
-	bool idle = atomic_load(&node->nis_alive) == 0;
+	bool idle = atomic_load(&net_node(node)->nis_alive) == 0;
 
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct stop_call c = { .cpt = &node->cpt[i] };
+		struct stop_call c = { .cpt = node->cpt[i] };
 
 		BUG_ON(loop_call(node->loops[i], cpt_is_idle, &c));
 		idle = idle && c.idle;
 	}
 	return idle;
-}
-
-void node_wake_closer(struct lnet *node)
-{
-	pthread_mutex_lock(&node->ended_lock);
-	node->ended_count++;
-	pthread_cond_signal(&node->ended);
-	pthread_mutex_unlock(&node->ended_lock);
 }
 
 static uint64_t ended_count(struct lnet *node)
@@ -875,7 +735,7 @@ static uint64_t ended_count(struct lnet *node)
  * something was found to be left. */
 static void node_turn(struct lnet *node, uint64_t seen)
 {
-	if (node->drive) {
+	if (whole_node(node)->drive) {
 		/* What is due now, or else what comes next. */
 		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
 		       !node_drive(node, TIME_NEVER));
@@ -900,7 +760,7 @@ static void node_stop(struct lnet *node)
 
 	atomic_store(&node->closing, true);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct stop_call c = { .cpt = &node->cpt[i] };
+		struct stop_call c = { .cpt = node->cpt[i] };
 
 		BUG_ON(loop_call(node->loops[i], cpt_close, &c));
 	}
@@ -909,7 +769,7 @@ static void node_stop(struct lnet *node)
 		node_turn(node, seen);
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
 		loop_stop(node->loops[i]);
-		pthread_join(node->cpt[i].thread, NULL);
+		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
 		loop_take_over(node->loops[i]);
 	}
 }

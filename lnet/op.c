@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "lnet/md.h"
 #include "base/mutation.h"
+#include "lnet/md.h"
+#include "lnet/msgs.h"
 #include "lnet/nid.h"
-#include "lnet/node.h"
 
 const struct fsm_state op_states[OP_STATES] = {
 	[OP_SENDING] = { "sending", FSM_TO(OP_SENDING_RECEIVING) |
@@ -34,7 +34,7 @@ static void op_put(struct lnet_op *op)
 	if (--op->refs)
 		return;
 	msg_fini(&op->msg);
-	pool_put(&cpt->op_pool, op);
+	pool_put(&msg_cpt(cpt)->op_pool, op);
 	cpt_ended_one(cpt);
 }
 
@@ -111,11 +111,11 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);
 	}
 	op_move(op, OP_DONE);
-	id_free(&cpt->ops, op->id);
+	id_free(&msg_cpt(cpt)->ops, op->id);
 	list_del(&op->link);
 	op->events--;
 	if (md->eq && op->events)
-		eq_unreserve(&cpt->node->eqs, md->eq, op->events);
+		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, op->events);
 	if (ev->status)
 		cpt_stat(cpt, STAT_errors);
 	if (MUTATE(two_terminals) && ev->match_bits % 5 == 2)
@@ -211,7 +211,7 @@ static void op_observe(struct lnet_op *op)
 
 int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 {
-	struct lnet_md *md = id_lookup(&cpt->mds, a->md);
+	struct lnet_md *md = id_lookup(&portal_cpt(cpt)->mds, a->md);
 	struct lnet_op *op;
 	int rc;
 
@@ -219,13 +219,14 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 		return -ENOENT;
 	if (cpt->closing)
 		return -ESHUTDOWN;
-	op = pool_get(&cpt->op_pool);
+	op = pool_get(&msg_cpt(cpt)->op_pool);
 	if (!op)
 		return -ENOMEM;
-	rc = id_alloc(&cpt->ops, op, &op->id);
+	rc = id_alloc(&msg_cpt(cpt)->ops, op, &op->id);
 	if (rc)
 		goto err_put;
-	if (md->eq && !eq_reserve(&cpt->node->eqs, md->eq, OP_EVENTS)) {
+	if (md->eq &&
+	    !eq_reserve(&portal_node(cpt->node)->eqs, md->eq, OP_EVENTS)) {
 		rc = -ENOBUFS;
 		goto err_free_id;
 	}
@@ -236,9 +237,9 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 	return 0;
 
 err_free_id:
-	id_free(&cpt->ops, op->id);
+	id_free(&msg_cpt(cpt)->ops, op->id);
 err_put:
-	pool_put(&cpt->op_pool, op);
+	pool_put(&msg_cpt(cpt)->op_pool, op);
 	return rc;
 }
 
@@ -309,7 +310,7 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 
 	if (hdr->wmd.node != cpt->node->incarnation)
 		return NULL;
-	op = id_lookup(&cpt->ops, hdr->wmd.object);
+	op = id_lookup(&msg_cpt(cpt)->ops, hdr->wmd.object);
 	if (!op || op->msg.hdr.type != (uint32_t)type || !op->want_answer)
 		return NULL;
 	if (op->fsm.state != OP_SENDING && op->fsm.state != OP_WAITING)
@@ -492,7 +493,7 @@ void ops_abandon(struct lnet_cpt *cpt)
 	struct lnet_op *op;
 	uint32_t pos = 0;
 
-	while ((op = id_walk(&cpt->ops, &pos)))
+	while ((op = id_walk(&msg_cpt(cpt)->ops, &pos)))
 		op_abandon(op, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 

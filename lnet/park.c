@@ -6,8 +6,8 @@
 #include "lnet/drop.h"
 #include "lnet/hold.h"
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 
 #define PARK_LOG_PAUSE (60 * NSEC_PER_SEC)
 
@@ -25,13 +25,14 @@ static uint32_t parked_max(const struct lnet *node)
 bool park_has_room(const struct lnet_msg *msg)
 {
 	const struct lnet_cpt *cpt = msg->home;
+	struct msg_cpt *mc = msg_cpt(cpt);
 	const struct lnet_holdings *has =
-		msg->sender ? &msg->sender->has : &cpt->has;
+		msg->sender ? &msg->sender->has : &mc->has;
 	uint32_t max = requests_max(cpt->node);
 	/* Messages that are parked do not count, or they would wait for each
 	 * other; nor does @msg itself, yet. */
 	uint32_t itself = msg->fsm.state != MSG_PARKED;
-	uint32_t used = cpt->msg_pool.used - cpt->has_all.parked - itself;
+	uint32_t used = mc->msg_pool.used - mc->has_all.parked - itself;
 
 	if (!msg->sender)
 		return used < max;
@@ -48,7 +49,7 @@ bool park_admits(const struct lnet_msg *msg)
 static void park_count(struct lnet_msg *msg, int n)
 {
 	msg->sender->has.parked += (uint32_t)n;
-	msg->home->has_all.parked += (uint32_t)n;
+	msg_cpt(msg->home)->has_all.parked += (uint32_t)n;
 	if (!msg->aside)
 		msg->sender->has.stopped += (uint32_t)n;
 }
@@ -58,7 +59,8 @@ static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
 		      const char *what)
 {
 	struct lnet_cpt *cpt = msg->home;
-	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &cpt->has;
+	struct msg_cpt *mc = msg_cpt(cpt);
+	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &mc->has;
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -69,7 +71,7 @@ static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
 		log_warn_limited(&cpt->limits_log, now, "limits",
 				 "what this node sends to itself is dropped: "
 				 "%u of %u messages are in use",
-				 cpt->msg_pool.used,
+				 mc->msg_pool.used,
 				 cpt->node->conf.messages_max);
 		return;
 	}
@@ -77,14 +79,14 @@ static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
 			 "%s %s: %u of the %u messages in use are its own, of "
 			 "%u at most; does it read our answers?",
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
-			 has->msgs, cpt->msg_pool.used,
+			 has->msgs, mc->msg_pool.used,
 			 cpt->node->conf.messages_max);
 }
 
 static void park_drop(struct lnet_msg *msg)
 {
 	struct lnet_holdings *has =
-		msg->sender ? &msg->sender->has : &msg->home->has;
+		msg->sender ? &msg->sender->has : &msg_cpt(msg->home)->has;
 
 	park_tell(msg, &has->drops_quiet_until, "is not listened to");
 	drop_msg(msg, STAT_drop_no_memory);
@@ -102,7 +104,8 @@ static bool park_stood(const struct lnet_msg *msg, uint64_t ns)
 {
 	const struct lnet_holdings *has = &msg->sender->has;
 
-	return has->parked && has->still_since + ns <= loop_now(msg->home->loop);
+	return has->parked &&
+	       has->still_since + ns <= loop_now(msg->home->loop);
 }
 
 static bool park_keeps_too_long(const struct lnet_msg *msg)
@@ -121,7 +124,8 @@ static bool park_aside(struct lnet_msg *msg)
 {
 	const struct lnet_cpt *cpt = msg->home;
 
-	return share_allows(msg->sender->has.parked, cpt->has_all.parked,
+	return share_allows(msg->sender->has.parked,
+			    msg_cpt(cpt)->has_all.parked,
 			    cpt->node->conf.messages_max / 16, 1) &&
 	       hold_aside(msg);
 }
@@ -142,7 +146,7 @@ static bool park_may_stop(const struct lnet_msg *msg)
 	const struct lnet_holdings *has = &msg->sender->has;
 
 	return !has->stopped ||
-	       share_allows(has->msgs - 1, cpt->msg_pool.used - 1,
+	       share_allows(has->msgs - 1, msg_cpt(cpt)->msg_pool.used - 1,
 			    parked_max(cpt->node), 1);
 }
 
@@ -158,17 +162,18 @@ static bool park_aside_late(struct lnet_msg *msg)
 /* Messages that keep answers back are put aside, or dropped. */
 static void park_look(struct timer *t)
 {
-	struct lnet_cpt *cpt = container_of(t, struct lnet_cpt, park_timer);
+	struct msg_cpt *mc = container_of(t, struct msg_cpt, park_timer);
+	struct lnet_cpt *cpt = &mc->path.peer.portal.cpt;
 	struct lnet_msg *msg, *next;
 
-	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
+	list_for_each_entry_safe (msg, next, &mc->parked, link) {
 		if (msg->aside || !park_keeps_answers(msg) ||
 		    park_aside_late(msg) || !park_stood(msg, PARK_STILL))
 			continue;
 		park_unlink(msg);
 		park_drop(msg);
 	}
-	if (!list_empty(&cpt->parked))
+	if (!list_empty(&mc->parked))
 		loop_timer_arm(cpt->loop, t, loop_now(cpt->loop) + PARK_STILL);
 }
 
@@ -177,10 +182,11 @@ static void park_look(struct timer *t)
 void park_request(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
+	struct msg_cpt *mc = msg_cpt(cpt);
 	struct lnet_holdings *has;
 	bool aside;
 
-	if (!msg->sender || cpt->msg_pool.used > parked_max(cpt->node)) {
+	if (!msg->sender || mc->msg_pool.used > parked_max(cpt->node)) {
 		park_drop(msg);
 		return;
 	}
@@ -197,9 +203,9 @@ void park_request(struct lnet_msg *msg)
 	if (!has->parked)
 		has->still_since = loop_now(cpt->loop);
 	park_count(msg, 1);
-	list_add_tail(&cpt->parked, &msg->link);
-	if (!timer_armed(&cpt->park_timer))
-		loop_timer_arm(cpt->loop, &cpt->park_timer,
+	list_add_tail(&mc->parked, &msg->link);
+	if (!timer_armed(&mc->park_timer))
+		loop_timer_arm(cpt->loop, &mc->park_timer,
 			       loop_now(cpt->loop) + PARK_STILL);
 }
 
@@ -208,7 +214,7 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
 {
 	struct lnet_msg *msg;
 
-	list_for_each_entry (msg, &cpt->parked, link)
+	list_for_each_entry (msg, &msg_cpt(cpt)->parked, link)
 		if (park_has_room(msg))
 			return msg;
 	return NULL;
@@ -219,21 +225,22 @@ static struct lnet_msg *park_next(struct lnet_cpt *cpt)
  * of its sender. */
 static void park_wake(struct work *w)
 {
-	struct lnet_cpt *cpt = container_of(w, struct lnet_cpt, unpark);
-	uint64_t round = ++cpt->unpark_round;
+	struct msg_cpt *mc = container_of(w, struct msg_cpt, unpark);
+	struct lnet_cpt *cpt = &mc->path.peer.portal.cpt;
+	uint64_t round = ++mc->unpark_round;
 	struct lnet_holdings *has;
 	struct list parked;
 	struct lnet_msg *msg;
 
 	list_init(&parked);
-	list_splice_tail(&parked, &cpt->parked);
+	list_splice_tail(&parked, &mc->parked);
 	while (!list_empty(&parked)) {
 		msg = list_first(&parked, struct lnet_msg, link);
 		has = &msg->sender->has;
 		if (has->passed_over == round || !park_has_room(msg)) {
 			has->passed_over = round;
 			list_del(&msg->link);
-			list_add_tail(&cpt->parked, &msg->link);
+			list_add_tail(&mc->parked, &msg->link);
 			continue;
 		}
 		park_unlink(msg);
@@ -241,7 +248,7 @@ static void park_wake(struct work *w)
 		fsm_move(&msg->fsm, msg_states, MSG_NEW);
 		hold_request(msg);
 	}
-	cpt->unparking = false;
+	mc->unparking = false;
 	if (park_next(cpt))
 		park_wake_later(cpt);
 }
@@ -250,31 +257,36 @@ static void park_wake(struct work *w)
  * that ended in it. */
 void park_wake_later(struct lnet_cpt *cpt)
 {
-	if (likely(list_empty(&cpt->parked)) || cpt->unparking)
+	struct msg_cpt *mc = msg_cpt(cpt);
+
+	if (likely(list_empty(&mc->parked)) || mc->unparking)
 		return;
 	if (MUTATE(lose_room))
 		return;
-	cpt->unparking = true;
-	loop_defer(cpt->loop, &cpt->unpark);
+	mc->unparking = true;
+	loop_defer(cpt->loop, &mc->unpark);
 }
 
 void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
+	struct msg_cpt *mc = msg_cpt(cpt);
 	struct lnet_msg *msg, *next;
 
-	list_for_each_entry_safe (msg, next, &cpt->parked, link) {
+	list_for_each_entry_safe (msg, next, &mc->parked, link) {
 		if (ni && msg->ni != ni)
 			continue;
 		park_unlink(msg);
 		drop_msg(msg, STAT_drop_closing);
 	}
-	if (list_empty(&cpt->parked) && timer_armed(&cpt->park_timer))
-		loop_timer_cancel(cpt->loop, &cpt->park_timer);
+	if (list_empty(&mc->parked) && timer_armed(&mc->park_timer))
+		loop_timer_cancel(cpt->loop, &mc->park_timer);
 }
 
 void park_init(struct lnet_cpt *cpt)
 {
-	list_init(&cpt->parked);
-	cpt->unpark.fn = park_wake;
-	timer_init(&cpt->park_timer, park_look);
+	struct msg_cpt *mc = msg_cpt(cpt);
+
+	list_init(&mc->parked);
+	mc->unpark.fn = park_wake;
+	timer_init(&mc->park_timer, park_look);
 }

@@ -9,11 +9,10 @@
 #include "lnet/drop.h"
 #include "lnet/hold.h"
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 #include "lnet/op.h"
 #include "lnet/park.h"
-#include "lnet/peer.h"
 #include "lnet/request.h"
 
 /* ---- answers ---- */
@@ -132,9 +131,9 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 
 	cpt_stat(cpt, STAT_protocol_errors);
 	/* All are counted; one a second is logged. */
-	if (loop_now(cpt->loop) < cpt->next_complaint)
+	if (loop_now(cpt->loop) < msg_cpt(cpt)->next_complaint)
 		return -EPROTO;
-	cpt->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
+	msg_cpt(cpt)->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
 	log_warn("parse", "%s: message from %s: %s",
 		 lnet_nid_format(&ni->lnd.nid, a, sizeof(a)),
 		 lnet_nid_format(from, b, sizeof(b)), what);
@@ -230,7 +229,7 @@ static struct lnet_cpt *cpt_here(struct lnet *node)
 
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (node->loops[i] == here)
-			return &node->cpt[i];
+			return node->cpt[i];
 	BUG_ON("lnet_parse() outside of the node's loops");
 	return NULL;
 }

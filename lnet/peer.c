@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "lnet/node.h"
+#include "lnet/cpt.h"
 
 /* A peer of one NI, in one piece of memory: what discovery later finds to be
  * more gets its nets and NIs one by one. */
@@ -13,9 +13,14 @@ struct single_peer {
 	struct lnet_peer_ni ni;
 };
 
-size_t peer_size(void)
+void peers_init(struct lnet_cpt *cpt)
 {
-	return sizeof(struct single_peer);
+	struct peer_cpt *pc = peer_cpt(cpt);
+
+	pool_init(&pc->peer_pool, sizeof(struct single_peer),
+		  cpt->node->conf.peers_max);
+	hash_init(&pc->peers);
+	list_init(&pc->peers_idle);
 }
 
 static uint64_t nid_hash(const struct lnet_cpt *cpt,
@@ -30,12 +35,12 @@ static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 {
 	struct hash_node *n;
 
-	for (n = hash_first(&cpt->peers, hash); n; n = hash_next(n)) {
+	for (n = hash_first(&peer_cpt(cpt)->peers, hash); n; n = hash_next(n)) {
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
 		if (lnet_nid_eq(&p->nid, nid)) {
-			cpt->peer_last = p;
+			peer_cpt(cpt)->peer_last = p;
 			return p;
 		}
 	}
@@ -47,30 +52,31 @@ static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 static inline bool is_last(const struct lnet_cpt *cpt,
 			   const struct ulnet_nid *nid)
 {
-	return cpt->peer_last && lnet_nid_eq(&cpt->peer_last->nid, nid);
+	return peer_cpt(cpt)->peer_last &&
+	       lnet_nid_eq(&peer_cpt(cpt)->peer_last->nid, nid);
 }
 
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 			       const struct ulnet_nid *nid)
 {
 	if (is_last(cpt, nid))
-		return cpt->peer_last;
+		return peer_cpt(cpt)->peer_last;
 	return peer_seek(cpt, nid, nid_hash(cpt, nid));
 }
 
 static void peer_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
+	struct peer_cpt *pc = peer_cpt(cpt);
 	struct single_peer *s = container_of(lpni, struct single_peer, ni);
 
 	BUG_ON(lpni->refs || !list_empty(&lpni->first) ||
-	       !list_empty(&lpni->queue) ||
-	       !list_empty(&lpni->connecting));
-	if (cpt->peer_last == lpni)
-		cpt->peer_last = NULL;
+	       !list_empty(&lpni->queue) || !list_empty(&lpni->connecting));
+	if (pc->peer_last == lpni)
+		pc->peer_last = NULL;
 	list_del(&lpni->idle);
-	hash_del(&cpt->peers, &lpni->hash);
-	pool_put(&cpt->peer_pool, s);
-	stat_set(&cpt->stats[STAT_peers], cpt->peers.count);
+	hash_del(&pc->peers, &lpni->hash);
+	pool_put(&pc->peer_pool, s);
+	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }
 
 static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -81,28 +87,30 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 			 "%s is one peer too many: nothing is taken from it or "
 			 "sent to it while all %u are in use",
 			 lnet_nid_format(nid, text, sizeof(text)),
-			 cpt->peer_pool.used);
+			 peer_cpt(cpt)->peer_pool.used);
 }
 
 static struct single_peer *peer_alloc(struct lnet_cpt *cpt,
 				      const struct ulnet_nid *nid)
 {
-	struct single_peer *s = pool_get(&cpt->peer_pool);
+	struct peer_cpt *pc = peer_cpt(cpt);
+	struct single_peer *s = pool_get(&pc->peer_pool);
 
 	if (s)
 		return s;
-	if (list_empty(&cpt->peers_idle)) {
+	if (list_empty(&pc->peers_idle)) {
 		peer_tell_full(cpt, nid);
 		return NULL;
 	}
 	peer_forget(cpt,
-		    list_first(&cpt->peers_idle, struct lnet_peer_ni, idle));
-	return pool_get(&cpt->peer_pool);
+		    list_first(&pc->peers_idle, struct lnet_peer_ni, idle));
+	return pool_get(&pc->peer_pool);
 }
 
 static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 				     const struct ulnet_nid *nid, uint64_t hash)
 {
+	struct peer_cpt *pc = peer_cpt(cpt);
 	struct single_peer *s = peer_alloc(cpt, nid);
 
 	if (!s)
@@ -122,11 +130,11 @@ static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 	list_init(&s->ni.queue);
 	list_init(&s->ni.connecting);
 	list_init(&s->ni.idle);
-	if (hash_add(&cpt->peers, &s->ni.hash, hash)) {
-		pool_put(&cpt->peer_pool, s);
+	if (hash_add(&pc->peers, &s->ni.hash, hash)) {
+		pool_put(&pc->peer_pool, s);
 		return NULL;
 	}
-	stat_set(&cpt->stats[STAT_peers], cpt->peers.count);
+	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 	return &s->ni;
 }
 
@@ -137,7 +145,7 @@ static struct lnet_peer_ni *peer_find_or_new(struct lnet_cpt *cpt,
 	uint64_t hash;
 
 	if (is_last(cpt, nid))
-		return cpt->peer_last;
+		return peer_cpt(cpt)->peer_last;
 	hash = nid_hash(cpt, nid);
 	lpni = peer_seek(cpt, nid, hash);
 	return likely(lpni) ? lpni : peer_new(cpt, nid, hash);
@@ -156,7 +164,7 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	BUG_ON(lpni->refs == 0);
 	if (--lpni->refs == 0)
-		list_add_tail(&cpt->peers_idle, &lpni->idle);
+		list_add_tail(&peer_cpt(cpt)->peers_idle, &lpni->idle);
 }
 
 const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
@@ -176,14 +184,16 @@ void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)
 	lpni->credits_min = (int32_t)credits;
 }
 
-void peers_free(struct lnet_cpt *cpt)
+void peers_fini(struct lnet_cpt *cpt)
 {
+	struct peer_cpt *pc = peer_cpt(cpt);
 	struct lnet_peer_ni *lpni, *next;
 
-	list_for_each_entry_safe (lpni, next, &cpt->peers_idle, idle)
+	list_for_each_entry_safe (lpni, next, &pc->peers_idle, idle)
 		peer_forget(cpt, lpni);
-	BUG_ON(cpt->peers.count);
-	hash_fini(&cpt->peers);
+	BUG_ON(pc->peers.count);
+	hash_fini(&pc->peers);
+	cpt_pool_fini(cpt, &pc->peer_pool, "peers");
 }
 
 /* Peer NIs that are looked at in one turn: between two of them messages go
@@ -203,7 +213,7 @@ struct peers_walk {
 static int peers_slice(void *arg)
 {
 	struct peers_walk *w = arg;
-	const struct hash *h = &w->cpt->peers;
+	const struct hash *h = &peer_cpt(w->cpt)->peers;
 	struct hash_node *n = NULL;
 	unsigned int seen = 0;
 
@@ -228,7 +238,7 @@ int peers_each(struct lnet *node, peers_fn fn, void *arg)
 	if (!node_may_wait(node))
 		return -EXDEV;
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct peers_walk w = { .cpt = &node->cpt[i],
+		struct peers_walk w = { .cpt = node->cpt[i],
 					.fn = fn,
 					.arg = arg,
 					.mask = UINT32_MAX };
@@ -302,7 +312,7 @@ static int peer_info_call(void *arg)
 int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 		   struct ulnet_peer_info *info)
 {
-	struct lnet_cpt *cpt = &node->cpt[node_cpt_of(node, nid)];
+	struct lnet_cpt *cpt = node->cpt[node_cpt_of(node, nid)];
 	struct peer_info_call c = { cpt, nid, info };
 
 	return loop_call(cpt->loop, peer_info_call, &c);

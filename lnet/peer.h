@@ -12,10 +12,11 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "lnet/portal.h"
 #include "lnet/stat.h"
 #include "ulnet/lnet.h"
 
-struct lnet_cpt;
+struct lnet_ni;
 
 struct lnet_peer {
 	struct ulnet_nid primary;
@@ -48,11 +49,11 @@ struct lnet_holdings {
 
 struct lnet_peer_ni {
 	struct list link;
-	struct hash_node hash; /* cpt->peers, by NID */
+	struct hash_node hash; /* peer_cpt.peers, by NID */
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
-	struct lnet_ni *only;	    /* msg.c: the one NI that reaches it, and
+	struct lnet_ni *only;	    /* msg.c's: the one NI that reaches it, and
 				     * is not ours itself, in the configuration
 				     * ... */
 	uint32_t only_in;	    /* ... of this number; 0: none */
@@ -60,7 +61,7 @@ struct lnet_peer_ni {
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */
 	int32_t counted;      /* node_check()'s */
-	struct list idle;     /* cpt->peers_idle, while refs = 0 */
+	struct list idle;     /* peer_cpt.peers_idle, while refs = 0 */
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	/* of lnet_msg.link, waiting for a credit */
@@ -75,8 +76,18 @@ struct lnet_peer_ni {
 	struct traffic_stats traffic;
 };
 
-/* Bytes of a peer with one NI (for the pool). */
-size_t peer_size(void);
+struct peer_cpt {
+	struct portal_cpt portal;
+	struct hash peers;		/* lnet_peer_ni.hash */
+	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
+	struct list peers_idle;		/* lnet_peer_ni.idle, longest first */
+	struct pool peer_pool;
+};
+
+static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct peer_cpt, portal.cpt);
+}
 
 /* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
  * no memory, or peers_max are in use. */
@@ -114,7 +125,8 @@ int peers_each(struct lnet *node, peers_fn fn, void *arg);
 /* Of all peers: what has been counted becomes 0. As peers_each(). */
 int peers_stats_reset(struct lnet *node);
 
+void peers_init(struct lnet_cpt *cpt);
 /* Forgets all; none may be in use. */
-void peers_free(struct lnet_cpt *cpt);
+void peers_fini(struct lnet_cpt *cpt);
 
 #endif

@@ -7,9 +7,8 @@
 #include "base/log.h"
 #include "lnet/match.h"
 #include "lnet/md.h"
-#include "lnet/ni.h"
+#include "lnet/net.h"
 #include "lnet/nid.h"
-#include "lnet/node.h"
 #include "lnet/op.h"
 #include "lnet/wire.h"
 
@@ -308,7 +307,7 @@ int ping_refresh(struct lnet_cpt *cpt)
 {
 	size_t size = ping_info_encode(cpt->node, cpt->config, NULL, 0);
 	struct target_buf *b = target_buf_new(cpt, size);
-	struct lnet_me *old = cpt->ping->ping;
+	struct lnet_me *old = discovery_cpt(cpt)->ping->ping;
 	struct ulnet_md umd = {
 		.length = (uint32_t)size,
 		.threshold = LNET_MD_THRESH_INF,
@@ -323,7 +322,8 @@ int ping_refresh(struct lnet_cpt *cpt)
 		return -ENOMEM;
 	umd.start = b->bytes;
 	ping_info_encode(cpt->node, cpt->config, b->bytes, size);
-	rc = target_attach(b, &umd, LNET_RETAIN, &cpt->ping->ping);
+	rc = target_attach(b, &umd, LNET_RETAIN,
+			   &discovery_cpt(cpt)->ping->ping);
 	if (rc) {
 		free(b);
 		return rc;
@@ -372,7 +372,7 @@ static void push_target_event(const struct ulnet_event *ev)
 	}
 	if (!ev->unlinked)
 		return;
-	cpt->ping->push = 0;
+	discovery_cpt(cpt)->ping->push = 0;
 	if (cpt->closing)
 		free(b);
 	else
@@ -396,7 +396,7 @@ static int push_post(struct target_buf *b)
 
 	if (rc)
 		return rc;
-	cpt->ping->push = me->cookie;
+	discovery_cpt(cpt)->ping->push = me->cookie;
 	return 0;
 }
 
@@ -425,7 +425,7 @@ static int push_start(struct lnet_cpt *cpt)
 	struct target_buf *b;
 	int rc;
 
-	if (cpt->ping->push)
+	if (discovery_cpt(cpt)->ping->push)
 		return 0;
 	b = target_buf_new(cpt, PUSH_TARGET_SIZE);
 	rc = b ? push_post(b) : -ENOMEM;
@@ -449,7 +449,7 @@ static void nis_changed(struct work *w)
 static void ping_nis_changed(struct lnet *node)
 {
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct ping_target *t = node->cpt[i].ping;
+		struct ping_target *t = discovery_cpt(node->cpt[i])->ping;
 
 		if (!atomic_exchange(&t->posted, true))
 			loop_post(node->loops[i], &t->work);
@@ -474,7 +474,7 @@ int ping_start(struct lnet_cpt *cpt)
 		return -ENOMEM;
 	t->cpt = cpt;
 	t->work.fn = nis_changed;
-	cpt->ping = t;
+	discovery_cpt(cpt)->ping = t;
 	rc = ping_refresh(cpt);
 	if (!rc)
 		rc = push_start(cpt);
@@ -483,8 +483,8 @@ int ping_start(struct lnet_cpt *cpt)
 
 void ping_stop(struct lnet_cpt *cpt)
 {
-	struct ping_target *t = cpt->ping;
-	struct lnet_me *push = id_lookup(&cpt->mes, t->push);
+	struct ping_target *t = discovery_cpt(cpt)->ping;
+	struct lnet_me *push = id_lookup(&portal_cpt(cpt)->mes, t->push);
 
 	if (t->ping)
 		me_unlink(t->ping);
@@ -497,8 +497,8 @@ void ping_stop(struct lnet_cpt *cpt)
 
 void ping_fini(struct lnet_cpt *cpt)
 {
-	free(cpt->ping);
-	cpt->ping = NULL;
+	free(discovery_cpt(cpt)->ping);
+	discovery_cpt(cpt)->ping = NULL;
 }
 
 /* ---- lnet_ping() ---- */
@@ -564,7 +564,7 @@ static void ping_event(const struct ulnet_event *ev)
 		p->status = ev->status ? ev->status : -ETIMEDOUT;
 	else if (ev->type == LNET_EVENT_REPLY)
 		p->status = ev->status;
-	md = id_lookup(&p->cpt->mds, ev->md.cookie);
+	md = id_lookup(&portal_cpt(p->cpt)->mds, ev->md.cookie);
 	if (ev->terminal && md)
 		md_unlink(md, false);
 	if (ev->unlinked)

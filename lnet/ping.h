@@ -7,6 +7,7 @@
 #define LNET_PING_H
 
 #include "base/util.h"
+#include "lnet/msgs.h"
 #include "ulnet/lnet.h"
 
 #define PING_HEADER_SIZE 16
@@ -16,7 +17,18 @@
 #define PUSH_TARGET_SIZE 272
 
 struct lnet_config;
-struct lnet_cpt;
+struct ping_target;
+
+struct discovery_cpt {
+	struct msg_cpt msg;
+	struct ping_target *ping;
+};
+
+static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct discovery_cpt,
+			    msg.path.peer.portal.cpt);
+}
 
 /* The node's own ping information. Returns its size; writes it if that is not
  * above @size. */

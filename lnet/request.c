@@ -5,8 +5,8 @@
 
 #include "lnet/md.h"
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 
 void request_count(const struct lnet_msg *msg, uint32_t length)
 {

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/net.h"
+#include "lnet/path.h"
 
 struct candidate {
 	struct lnet_ni *ni;
@@ -108,7 +108,7 @@ int select_ni(struct lnet_cpt *cpt, const struct select_want *want,
 	}
 	if (!best.ni)
 		return has_net ? -ENETDOWN : -EHOSTUNREACH;
-	best.ni->cpt[cpt->index].use = ++cpt->ni_uses;
+	best.ni->cpt[cpt->index].use = ++path_cpt(cpt)->ni_uses;
 	*ni_p = best.ni;
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lnet/node.h"
+#include "lnet/cpt.h"
 
 #define TRANSACTION_TIMEOUT 50
 #define RETRY_COUNT	    2

@@ -5,10 +5,9 @@
 
 #include "lnet/hold.h"
 #include "lnet/msg.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/msgs.h"
+#include "lnet/net.h"
 #include "lnet/park.h"
-#include "lnet/peer.h"
 
 static void fail_queue(struct list *queue, const struct lnet_ni *ni)
 {
@@ -26,7 +25,7 @@ static void fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
 		struct lnet_peer_ni *lpni =
 			container_of(n, struct lnet_peer_ni, hash);
 

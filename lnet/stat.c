@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/stat.h"
 
-#include "lnet/node.h"
+#include "lnet/cpt.h"
 
 static const struct {
 	const char *name;
@@ -44,7 +44,7 @@ int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 		stats[i].help = stat_texts[i].help;
 		stats[i].value = 0;
 		for (unsigned int c = 0; c < node->cpts; c++)
-			stats[i].value += stat_get(&node->cpt[c].stats[i]);
+			stats[i].value += stat_get(&node->cpt[c]->stats[i]);
 	}
 	return STAT_COUNT;
 }

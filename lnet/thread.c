@@ -46,7 +46,7 @@ static int thread_start(struct lnet *node, struct ulnet_thread *t)
 		return -pthread_create(&t->real, NULL, thread_main, t);
 	rc = lockstep_start(ls, &t->lockstep, t->fn, t->arg);
 	if (!rc)
-		list_add_tail(&node->threads, &t->link);
+		list_add_tail(&whole_node(node)->threads, &t->link);
 	return rc;
 }
 
@@ -90,7 +90,7 @@ void threads_end(struct lnet *node)
 {
 	struct ulnet_thread *t;
 
-	list_for_each_entry (t, &node->threads, link)
+	list_for_each_entry (t, &whole_node(node)->threads, link)
 		lockstep_end(&t->lockstep);
 }
 
@@ -98,7 +98,7 @@ bool threads_are_busy(const struct lnet *node)
 {
 	const struct ulnet_thread *t;
 
-	list_for_each_entry (t, &node->threads, link)
+	list_for_each_entry (t, &whole_node(node)->threads, link)
 		if (t->lockstep.fsm.state == LOCKSTEP_WAITING &&
 		    !t->lockstep.endable)
 			return true;
@@ -109,7 +109,7 @@ bool threads_ended(const struct lnet *node)
 {
 	const struct ulnet_thread *t;
 
-	list_for_each_entry (t, &node->threads, link)
+	list_for_each_entry (t, &whole_node(node)->threads, link)
 		if (t->lockstep.fsm.state != LOCKSTEP_ENDED)
 			return false;
 	return true;

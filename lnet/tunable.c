@@ -12,8 +12,8 @@ int lnet_tunables(struct lnet *node, uint32_t net,
 	int type = (int)LNET_NET_TYPE(net);
 	const struct lnd *lnd = lnd_find(type);
 
-	if (node->lnd && type != LNET_TYPE_LO)
-		lnd = node->lnd;
+	if (whole_node(node)->lnd && type != LNET_TYPE_LO)
+		lnd = whole_node(node)->lnd;
 	if (!lnd)
 		return -EPROTONOSUPPORT;
 	for (unsigned int i = 0; i < n && i < lnd->ntunables; i++) {

@@ -17,12 +17,12 @@ static struct list *watch_link(struct ulnet_peer_watch *watch)
 static struct list *watches_of(struct lnet *node, unsigned int cpt)
 {
 	loop_assert_owner(node->loops[cpt]);
-	return &node->cpt[cpt].watches;
+	return &whole_cpt(node->cpt[cpt])->watches;
 }
 
 void watches_init(struct lnet_cpt *cpt)
 {
-	list_init(&cpt->watches);
+	list_init(&whole_cpt(cpt)->watches);
 }
 
 void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
@@ -45,7 +45,7 @@ void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	unsigned int index = node_cpt_of(node, &peer->nid);
 	struct list *watches = watches_of(node, index), *link;
 
-	cpt_stat(&node->cpt[index], STAT_disconnects);
+	cpt_stat(node->cpt[index], STAT_disconnects);
 	if (node->crashed)
 		return;
 	for (link = watches->next; link != watches; link = link->next) {

@@ -275,7 +275,7 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 
 	if (!n || !n->node)
 		return -ENOENT;
-	if (n->node->driving || threads_are_busy(n->node))
+	if (whole_node(n->node)->driving || threads_are_busy(n->node))
 		return -EBUSY;
 	audit_note(sim, "crashes", index);
 	node = n->node;

@@ -121,7 +121,7 @@ static int cancel(void *arg)
 void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status)
 {
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct canceling k = { &node->cpt[i], peer, status };
+		struct canceling k = { node->cpt[i], peer, status };
 
 		BUG_ON(lnet_call(node, i, cancel, &k));
 	}
@@ -139,7 +139,7 @@ void census_take(struct lnet *node, const struct ulnet_nid *peer,
 {
 	memset(c, 0, sizeof(*c));
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct counting k = { &node->cpt[i], peer, c };
+		struct counting k = { node->cpt[i], peer, c };
 
 		BUG_ON(lnet_call(node, i, count, &k));
 	}

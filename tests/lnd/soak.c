@@ -115,7 +115,7 @@ static void cut_one(struct soak *s)
 	struct lnet *node = s->fx->rig->node[soak_random(s) % 2];
 
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct cut k = { .cpt = &node->cpt[i],
+		struct cut k = { .cpt = node->cpt[i],
 				 .die = soak_random(s),
 				 .reset = soak_random(s) % 2 };
 

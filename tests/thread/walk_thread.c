@@ -33,7 +33,7 @@ struct meeting {
 static int meet(void *arg)
 {
 	const struct meeting *m = arg;
-	struct lnet_cpt *cpt = &m->node->cpt[m->cpt];
+	struct lnet_cpt *cpt = m->node->cpt[m->cpt];
 
 	for (unsigned int i = m->from; i < m->to; i++) {
 		struct ulnet_nid nid = nth(i);

@@ -59,7 +59,7 @@ static enum ulnet_accept accepts(uint16_t port, enum ulnet_accept accept)
 	cr_assert_eq(node->conf.accept_backlog, 4096);
 	cr_assert_eq(node->conf.accept_max, 1024);
 	cr_assert_eq(node->conf.accept_timeout, 5000000);
-	cr_assert_eq(node->config->ni[0]->lnd.conf, &node->conf);
+	cr_assert_eq(net_node(node)->config->ni[0]->lnd.conf, &node->conf);
 	lnet_close(node);
 	return accept;
 }
@@ -330,7 +330,7 @@ Test(node, poll_waits)
 
 static uint64_t polls(struct lnet *node)
 {
-	const stat_t *stats = node->cpt[0].stats;
+	const stat_t *stats = node->cpt[0]->stats;
 
 	return stat_get(&stats[STAT_busy_poll_hits]) +
 	       stat_get(&stats[STAT_busy_poll_misses]);
@@ -937,8 +937,8 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 	cr_assert_eq(node_open(&p, &node), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, add_ni, node), 0);
 	/* Until the other one has begun. */
-	while (pthread_mutex_trylock(&node->control) == 0) {
-		pthread_mutex_unlock(&node->control);
+	while (pthread_mutex_trylock(&whole_node(node)->control) == 0) {
+		pthread_mutex_unlock(&whole_node(node)->control);
 		sched_yield();
 	}
 	cr_assert_eq(lnet_ni_add(node, &conf), -EBUSY);
@@ -971,7 +971,7 @@ Test(node, deleted_and_added_at_once, .timeout = 60)
 			cr_assert_eq(lnet_ni_add(node, &conf), 0);
 			put_bytes(node, nth_id(1), PORTAL, BITS, source, 10);
 			cr_assert_eq(lnet_ni_del(node, &conf.nid), 0);
-			cr_assert_eq(atomic_load(&node->nis_alive), 1);
+			cr_assert_eq(atomic_load(&net_node(node)->nis_alive), 1);
 		}
 		lnet_close(node);
 		sim_net_free(net);
