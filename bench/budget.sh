@@ -26,7 +26,7 @@ counted() { # DEPTH
 		/^ *[0-9,]+ +[^ ]+:[^ ]/ {
 			gsub(",", "", $1)
 			layer = "system"
-			if (match($2, /(bench|rpc|rpc\/[a-z]+|lnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
+			if (match($2, /(bench|rpc|rpc\/[a-z]+|lnet\/[a-z]+|include\/ulnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
 				layer = substr($2, RSTART, RLENGTH)
 			sub("/[^/]*:$", "", layer)
 			sum[layer] += $1

@@ -15,9 +15,9 @@
 #include <ulnet/sim.h>
 
 #include "base/loop.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
+#include "lnet/net/ni.h"
+#include "lnet/node/node.h"
 
 #define PORTAL	5
 #define PAYLOAD 64

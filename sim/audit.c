@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
 struct audit_op {

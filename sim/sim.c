@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/loop.h"
-#include "lnet/node.h"
-#include "lnet/thread.h"
+#include "lnet/node/node.h"
+#include "lnet/node/thread.h"
 #include "sim/sim_priv.h"
 
 /* ---- life ---- */

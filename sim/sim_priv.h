@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/timer.h"
 #include "lnd/simlnd/simlnd.h"
-#include "lnet/observer.h"
+#include "lnet/core/observer.h"
 #include "ulnet/sim.h"
 
 struct sim_node {

@@ -42,9 +42,9 @@ while read -r list page expression; do
 			complain "man/man3/$page.3: no $name"
 	done
 done <<-'END'
-	lnet/stat.def lnet_stats ^STAT(_NOW)?\(([a-z_]+),.*
+	lnet/core/stat.def lnet_stats ^STAT(_NOW)?\(([a-z_]+),.*
 	rpc/stats/stat.def ulrpc_stats ^STAT(_NOW)?\(([a-z_]+),.*
-	lnet/setting.c lnet_settings ^\t(\{) "([a-z_]+)",.*
+	lnet/core/setting.c lnet_settings ^\t(\{) "([a-z_]+)",.*
 END
 
 # The tunables of TCP are there with their defaults and bounds, and no others.

@@ -4,13 +4,13 @@
  * wanted at most. What can be decoded, and could be a node's, is encoded, and
  * decodes to the same.
  */
-#include "lnet/ping.h"
+#include "lnet/discovery/ping.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

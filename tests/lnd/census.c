@@ -8,8 +8,8 @@
 
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/rx.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/net/ni.h"
+#include "lnet/node/node.h"
 #include "tests/lnd/behaviour.h"
 
 /* What strangers may leave in pools and tables, bytes. */

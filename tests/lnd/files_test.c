@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "lnd/socklnd/sock.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/stranger.h"

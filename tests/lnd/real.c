@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 #include "tests/port.h"
 
 #define ROUNDS 16

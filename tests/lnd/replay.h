@@ -11,7 +11,7 @@
 #define TESTS_LND_REPLAY_H
 
 #include "lnd/socklnd/proto.h"
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
 #include "tests/lnd/raw.h"
 #include "tests/lnd/tape.h"
 

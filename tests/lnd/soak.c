@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "lnd/socklnd/peer.h"
-#include "lnet/ni.h"
-#include "lnet/node.h"
+#include "lnet/net/ni.h"
+#include "lnet/node/node.h"
 #include "tests/lnd/behaviour.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

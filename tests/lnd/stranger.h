@@ -8,7 +8,7 @@
 #define TESTS_LND_STRANGER_H
 
 #include "lnd/socklnd/proto.h"
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
 #include "tests/lnd/census.h"
 
 #define FRAME_HDR (SOCK_HDR_SIZE + LNET_HDR_SIZE)

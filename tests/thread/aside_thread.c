@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 #include "tests/thread/check.h"
 #include "ulnet/loop.h"
 

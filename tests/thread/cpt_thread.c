@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "lnd/simlnd/simlnd.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 #include "tests/thread/check.h"
 
 #define CPTS	  2

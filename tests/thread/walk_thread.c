@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lnet/node.h"
-#include "lnet/peer.h"
+#include "lnet/node/node.h"
+#include "lnet/peer/peer.h"
 #include "tests/thread/check.h"
 #include "ulnet/loop.h"
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "lnd/lnd.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 
 static int paper_loses = 97; /* last byte of the address */
 

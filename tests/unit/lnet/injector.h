@@ -13,8 +13,8 @@
 #include "base/env.h"
 #include "base/iov.h"
 #include "lnd/lnd.h"
-#include "lnet/node.h"
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
+#include "lnet/node/node.h"
 
 #define INJECT_NIS  4
 #define INJECT_SENT 64

@@ -10,7 +10,7 @@
 #include <ulnet/sim.h>
 
 #include "base/loop.h"
-#include "lnet/node.h"
+#include "lnet/node/node.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define CLIENTS 2000 /* their memory is watched, byte by byte */

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 #include "lnd/socklnd/proto.h"
-#include "lnet/wire.h"
+#include "lnet/message/wire.h"
 #include "tests/lnd/tape.h"
 
 static const struct {

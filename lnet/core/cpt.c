@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/core/cpt.h"
+
+#include <errno.h>
+
+#include "base/hash.h"
+
+/* ---- where things live ---- */
+
+unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
+{
+	if (node->cpts == 1)
+		return 0;
+	return (unsigned int)(hash_bytes(nid, sizeof(*nid), node->hash_seed) >>
+			      32) %
+	       node->cpts;
+}
+
+unsigned int lnet_cpts(struct lnet *node)
+{
+	return node->cpts;
+}
+
+int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
+{
+	return lnet_nid_is_any(nid) ? -1 : (int)node_cpt_of(node, nid);
+}
+
+struct lnet_cpt *node_home(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	if (node->cpts == 1)
+		return node->cpt[0];
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (node->loops[i] == here)
+			return node->cpt[i];
+	return node->cpt[atomic_fetch_add(&node->next_home, 1) % node->cpts];
+}
+
+struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id)
+{
+	if (!node || ID_CPT(id) >= node->cpts)
+		return NULL;
+	return node->cpt[ID_CPT(id)];
+}
+
+struct each_call {
+	struct lnet_cpt *cpt;
+	int (*fn)(struct lnet_cpt *cpt, void *arg);
+	void *arg;
+};
+
+static int each_call(void *arg)
+{
+	struct each_call *c = arg;
+
+	return c->fn(c->cpt, c->arg);
+}
+
+bool node_may_wait(const struct lnet *node)
+{
+	return !loop_current() ||
+	       (node->cpts == 1 && loop_is_owner(node->loops[0]));
+}
+
+int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
+		  void *arg)
+{
+	int rc = 0;
+
+	/* Asks before the first call: all CPTs are called, or none. */
+	if (!node_may_wait(node))
+		return -EXDEV;
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct each_call c = { node->cpt[i], fn, arg };
+
+		rc = loop_call(node->loops[i], each_call, &c);
+	}
+	return rc;
+}
+
+/* ---- the end ---- */
+
+void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what)
+{
+	const struct lnet_observer *o = cpt->node->observer;
+
+	if (pool->used && o)
+		o->leaked(o->arg, cpt->node, what, pool->used);
+	else
+		pool_fini(pool);
+}
+
+void node_wake_closer(struct lnet *node)
+{
+	pthread_mutex_lock(&node->ended_lock);
+	node->ended_count++;
+	pthread_cond_signal(&node->ended);
+	pthread_mutex_unlock(&node->ended_lock);
+}
+
+void node_set_gone(struct lnet *node, bool *gone)
+{
+	pthread_mutex_lock(&node->ended_lock);
+	*gone = true;
+	pthread_cond_broadcast(&node->ended);
+	pthread_mutex_unlock(&node->ended_lock);
+}
+
+void node_wait_gone(struct lnet *node, const bool *gone)
+{
+	pthread_mutex_lock(&node->ended_lock);
+	while (!*gone)
+		pthread_cond_wait(&node->ended, &node->ended_lock);
+	pthread_mutex_unlock(&node->ended_lock);
+}

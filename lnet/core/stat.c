@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/core/stat.h"
+
+#include "lnet/core/cpt.h"
+
+static const struct {
+	const char *name;
+	const char *help;
+	bool now; /* how many there are, not how many there were */
+} stat_texts[STAT_COUNT] = {
+#define STAT(name, help)     { #name, help, false },
+#define STAT_NOW(name, help) { #name, help, true },
+#include "lnet/core/stat.def"
+#undef STAT
+#undef STAT_NOW
+};
+
+enum lnet_stat stat_of_cause(enum ulnet_cause cause)
+{
+	static const enum lnet_stat table[LNET_CAUSE_COUNT] = {
+		[LNET_CAUSE_OK] = STAT_COUNT,
+		[LNET_CAUSE_LOCAL_INTERRUPT] = STAT_local_interrupt_count,
+		[LNET_CAUSE_LOCAL_DROPPED] = STAT_local_dropped_count,
+		[LNET_CAUSE_LOCAL_ABORTED] = STAT_local_aborted_count,
+		[LNET_CAUSE_LOCAL_NO_ROUTE] = STAT_local_no_route_count,
+		[LNET_CAUSE_LOCAL_ERROR] = STAT_local_error_count,
+		[LNET_CAUSE_LOCAL_TIMEOUT] = STAT_local_timeout_count,
+		[LNET_CAUSE_REMOTE_ERROR] = STAT_remote_error_count,
+		[LNET_CAUSE_REMOTE_DROPPED] = STAT_remote_dropped_count,
+		[LNET_CAUSE_REMOTE_TIMEOUT] = STAT_remote_timeout_count,
+		[LNET_CAUSE_NETWORK_TIMEOUT] = STAT_network_timeout_count,
+		[LNET_CAUSE_RESPONSE_TIMEOUT] = STAT_COUNT,
+		[LNET_CAUSE_CANCELED] = STAT_COUNT,
+		[LNET_CAUSE_SHUTDOWN] = STAT_COUNT,
+	};
+
+	return table[cause];
+}
+
+int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
+{
+	for (unsigned int i = 0; i < n && i < STAT_COUNT; i++) {
+		stats[i].name = stat_texts[i].name;
+		stats[i].help = stat_texts[i].help;
+		stats[i].value = 0;
+		for (unsigned int c = 0; c < node->cpts; c++)
+			stats[i].value += stat_get(&node->cpt[c]->stats[i]);
+	}
+	return STAT_COUNT;
+}
+
+void cpt_stats_reset(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < STAT_COUNT; i++)
+		if (!stat_texts[i].now)
+			stat_set(&cpt->stats[i], 0);
+	stat_set(&cpt->stats[STAT_msgs_max],
+		 stat_get(&cpt->stats[STAT_msgs_alloc]));
+}
+
+/* ---- traffic ---- */
+
+void traffic_sum(const struct traffic *t, struct ulnet_counts *counts)
+{
+	counts->put += stat_get(&t->count[LNET_MSG_PUT]);
+	counts->get += stat_get(&t->count[LNET_MSG_GET]);
+	counts->reply += stat_get(&t->count[LNET_MSG_REPLY]);
+	counts->ack += stat_get(&t->count[LNET_MSG_ACK]);
+}
+
+uint64_t counts_total(const struct ulnet_counts *counts)
+{
+	return counts->put + counts->get + counts->reply + counts->ack;
+}
+
+static void traffic_zero(struct traffic *t)
+{
+	for (unsigned int i = 0; i < TRAFFIC_TYPES; i++)
+		stat_set(&t->count[i], 0);
+	stat_set(&t->length, 0);
+}
+
+void traffic_reset(struct traffic_stats *t)
+{
+	traffic_zero(&t->send);
+	traffic_zero(&t->recv);
+	traffic_zero(&t->drop);
+}
+
+/* ---- words ---- */
+
+const char *lnet_event_name(enum ulnet_event_type type)
+{
+	static const char *const names[] = {
+		[LNET_EVENT_GET] = "GET",     [LNET_EVENT_PUT] = "PUT",
+		[LNET_EVENT_REPLY] = "REPLY", [LNET_EVENT_ACK] = "ACK",
+		[LNET_EVENT_SEND] = "SEND",   [LNET_EVENT_UNLINK] = "UNLINK",
+	};
+
+	if ((unsigned int)type >= ARRAY_SIZE(names) || !names[type])
+		return "?";
+	return names[type];
+}
+
+const char *lnet_outcome_name(enum ulnet_outcome outcome)
+{
+	static const char *const names[] = {
+		[LNET_OUTCOME_NONE] = "none",
+		[LNET_OUTCOME_DELIVERED] = "delivered",
+		[LNET_OUTCOME_NOT_DELIVERED] = "not delivered",
+		[LNET_OUTCOME_UNKNOWN] = "unknown",
+	};
+
+	if ((unsigned int)outcome >= ARRAY_SIZE(names))
+		return "?";
+	return names[outcome];
+}
+
+const char *lnet_cause_name(enum ulnet_cause cause)
+{
+	static const char *const names[LNET_CAUSE_COUNT] = {
+		[LNET_CAUSE_OK] = "ok",
+		[LNET_CAUSE_LOCAL_INTERRUPT] = "local interrupt",
+		[LNET_CAUSE_LOCAL_DROPPED] = "local dropped",
+		[LNET_CAUSE_LOCAL_ABORTED] = "local aborted",
+		[LNET_CAUSE_LOCAL_NO_ROUTE] = "local no route",
+		[LNET_CAUSE_LOCAL_ERROR] = "local error",
+		[LNET_CAUSE_LOCAL_TIMEOUT] = "local timeout",
+		[LNET_CAUSE_REMOTE_ERROR] = "remote error",
+		[LNET_CAUSE_REMOTE_DROPPED] = "remote dropped",
+		[LNET_CAUSE_REMOTE_TIMEOUT] = "remote timeout",
+		[LNET_CAUSE_NETWORK_TIMEOUT] = "network timeout",
+		[LNET_CAUSE_RESPONSE_TIMEOUT] = "response timeout",
+		[LNET_CAUSE_CANCELED] = "canceled",
+		[LNET_CAUSE_SHUTDOWN] = "shutdown",
+	};
+
+	if ((unsigned int)cause >= LNET_CAUSE_COUNT)
+		return "?";
+	return names[cause];
+}

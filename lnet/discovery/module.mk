@@ -1,0 +1,2 @@
+# What nodes tell each other about themselves.
+libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h

@@ -1,0 +1,744 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/hold.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/mutation.h"
+#include "base/share.h"
+#include "lnet/message/drop.h"
+#include "lnet/message/msg.h"
+#include "lnet/message/msgs.h"
+#include "lnet/message/request.h"
+#include "lnet/net/net.h"
+#include "lnet/portal/md.h"
+
+#define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
+/* Messages whose connections stand still are looked at again after this
+ * time. */
+#define HOLD_STANDING (200 * NSEC_PER_MSEC)
+
+/* What a buffer that was attached looks for, and where. */
+struct lnet_wish {
+	struct work work;
+	struct lnet_cpt *home; /* the buffer's */
+	struct lnet_cpt *at;   /* where it is, or is posted to */
+	struct list link;      /* home's hold.wishes, till it has looked there
+			   */
+	struct me_args is;
+	uint32_t todo; /* CPTs to be visited: bits */
+};
+
+void holds_init(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
+		struct hold *h = &msg_cpt(cpt)->holds[i];
+
+		list_init(&h->waiting);
+		hash_init(&h->waiting_by_bits);
+		list_init(&h->wishes);
+	}
+}
+
+void holds_fini(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		hash_fini(&msg_cpt(cpt)->holds[i].waiting_by_bits);
+}
+
+size_t hold_wish_size(void)
+{
+	return sizeof(struct lnet_wish);
+}
+
+static struct hold *hold_of(const struct lnet_msg *msg)
+{
+	return &msg_cpt(msg->home)->holds[msg->hdr.portal];
+}
+
+static uint32_t cpt_bit(const struct lnet_cpt *cpt)
+{
+	return UINT32_C(1) << cpt->index;
+}
+
+/* ---- shares ---- */
+
+static struct lnet_holdings *hold_party(const struct lnet_msg *msg)
+{
+	return msg->sender ? &msg->sender->has : &msg_cpt(msg->home)->has;
+}
+
+static bool hold_has_share(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct ulnet_conf *conf = &cpt->node->conf;
+	const struct lnet_holdings *has = hold_party(msg);
+
+	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
+			    conf->lazy_max, 1) &&
+	       share_allows(has->held_bytes, msg_cpt(cpt)->has_all.held_bytes,
+			    conf->lazy_bytes_max, msg->hdr.payload_length);
+}
+
+/* Others have all the room for payloads: may the connection of @msg stand still
+ * instead? Not if an answer of the sender could stand behind @msg, and not
+ * beyond the sender's share of messages that stand. */
+static bool hold_may_stand(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_peer_ni *sender = msg->sender;
+
+	return sender && !sender->has.held && msg_cpt(cpt)->has_all.held &&
+	       sender->asked_until <= loop_now(cpt->loop) &&
+	       share_allows(sender->has.standing,
+			    msg_cpt(cpt)->has_all.standing,
+			    cpt->node->conf.messages_max / 4, 1);
+}
+
+static bool hold_stands(const struct lnet_msg *msg)
+{
+	return msg->fsm.state == MSG_HELD && !msg->aside;
+}
+
+static void hold_count_standing(const struct lnet_msg *msg, int n)
+{
+	hold_party(msg)->standing += (uint32_t)n;
+	msg_cpt(msg->home)->has_all.standing += (uint32_t)n;
+}
+
+/* Says once in a while who has reached its share. */
+static void hold_tell_full(const struct lnet_msg *msg, const char *what)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct lnet_holdings *has = hold_party(msg);
+	uint64_t now = loop_now(cpt->loop);
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (now < has->held_quiet_until)
+		return;
+	has->held_quiet_until = now + HOLD_LOG_PAUSE;
+	log_warn_limited(&cpt->limits_log, now, "portal",
+			 "%u: messages of %s %s: no buffer is posted, "
+			 "and its share of what may be held is used up (%u "
+			 "messages, %" PRIu64 " bytes)",
+			 msg->hdr.portal,
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
+			 has->held, has->held_bytes);
+}
+
+static void hold_count(const struct lnet_msg *msg, int n)
+{
+	struct lnet_holdings *party[] = { hold_party(msg),
+					  &msg_cpt(msg->home)->has_all };
+
+	for (size_t i = 0; i < ARRAY_SIZE(party); i++) {
+		party[i]->held += (uint32_t)n;
+		party[i]->held_bytes +=
+			(uint64_t)((int64_t)n * msg->hdr.payload_length);
+	}
+}
+
+/* 0, or -ENOMEM. Handlers may run. */
+static int hold_put_aside(struct lnet_msg *msg)
+{
+	if (msg_put_aside(msg))
+		return -ENOMEM;
+	msg->aside = true;
+	hold_count(msg, 1);
+	return 0;
+}
+
+bool hold_aside(struct lnet_msg *msg)
+{
+	return hold_has_share(msg) && !hold_put_aside(msg);
+}
+
+void hold_not_aside(struct lnet_msg *msg)
+{
+	if (msg->aside)
+		hold_count(msg, -1);
+	msg->aside = false;
+}
+
+/* ---- those who wait ---- */
+
+/* By match bits; on unique portals by initiator as well, as entries are, so
+ * that an exact entry finds its messages and no others. */
+static uint64_t hold_hash(const struct lnet_msg *msg)
+{
+	struct match_want want;
+
+	request_wants(msg, &want);
+	return match_hash(msg->home, &want);
+}
+
+/* Messages may come before the first entry decides of what kind the portal is,
+ * once and for all. */
+static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct hold *h = &msg_cpt(cpt)->holds[portal];
+	enum portal_kind kind = portal_kind(cpt, portal);
+	struct lnet_msg *msg;
+
+	if (likely(h->waiting_kind == kind))
+		return;
+	h->waiting_kind = kind;
+	list_for_each_entry (msg, &h->waiting, link) {
+		hash_del(&h->waiting_by_bits, &msg->by_bits);
+		/* There is a table, since the message was in it just now. */
+		BUG_ON(hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
+				     hold_hash(msg)));
+	}
+}
+
+static int hold_enter(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct hold *h = hold_of(msg);
+	int rc;
+
+	hold_hash_again(cpt, msg->hdr.portal);
+	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits, hold_hash(msg));
+	if (rc)
+		return rc;
+	msg->arrival = ++msg_cpt(cpt)->arrivals;
+	list_add_tail(&h->waiting, &msg->link);
+	if (h->waiting_by_bits.count == 1)
+		atomic_fetch_or(&portal_node(cpt->node)
+					 ->portals[msg->hdr.portal]
+					 .waiting,
+				cpt_bit(cpt));
+	return 0;
+}
+
+static void hold_leave(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	struct hold *h = hold_of(msg);
+
+	if (hold_stands(msg))
+		hold_count_standing(msg, -1);
+	list_del(&msg->link);
+	hash_del(&h->waiting_by_bits, &msg->by_bits);
+	if (h->waiting_by_bits.count == 0)
+		atomic_fetch_and(&portal_node(cpt->node)
+					  ->portals[msg->hdr.portal]
+					  .waiting,
+				 ~cpt_bit(cpt));
+	hold_not_aside(msg);
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+}
+
+static void hold_leave_and_drop(struct lnet_msg *msg, enum lnet_stat why)
+{
+	hold_leave(msg);
+	drop_msg(msg, why);
+}
+
+/* @msg is not held any more, but waits as before. */
+static void hold_offer(struct lnet_msg *msg)
+{
+	if (hold_stands(msg))
+		hold_count_standing(msg, -1);
+	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	msg->came = 0;
+}
+
+/* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
+ * held. */
+static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet *node = cpt->node;
+
+	if (cpt->closing || msg->ni->cpt[cpt->index].stopped)
+		return STAT_drop_closing;
+	if (msg->role != MSG_PUT_IN ||
+	    !atomic_load(&portal_node(node)->portals[msg->hdr.portal].lazy))
+		return STAT_drop_no_match;
+	/* No entry for these bits will ever be attached to portal 0. */
+	if (msg->hdr.portal == PING_PORTAL &&
+	    msg->hdr.match_bits != PING_MATCH_BITS)
+		return STAT_drop_no_match;
+	if (!msg->aside && !hold_has_share(msg))
+		return STAT_drop_lazy_full;
+	return STAT_COUNT;
+}
+
+static void hold_enter_held(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	uint64_t until;
+
+	fsm_move(&msg->fsm, msg_states, MSG_HELD);
+	/* A message that is held again keeps its deadline. */
+	if (msg->lnd.deadline == 0)
+		msg->lnd.deadline = cpt_deadline(cpt);
+	until = msg->lnd.deadline;
+	if (hold_stands(msg)) {
+		hold_count_standing(msg, 1);
+		until = MIN(until, loop_now(cpt->loop) + HOLD_STANDING);
+	}
+	loop_timer_arm(cpt->loop, &msg->timer, until);
+}
+
+/* No CPT has a buffer: held if the portal is lazy. */
+static void hold_or_drop(struct lnet_msg *msg)
+{
+	enum lnet_stat why = hold_refuses(msg);
+
+	if (why == STAT_drop_lazy_full && hold_may_stand(msg)) {
+		hold_tell_full(msg, "wait at its connection");
+		if (msg->lnd.deadline == 0) /* for the first time */
+			cpt_stat(msg->home, STAT_stood);
+		hold_enter_held(msg);
+		return;
+	}
+	if (why == STAT_COUNT && !msg->aside) {
+		if (hold_put_aside(msg))
+			why = STAT_drop_no_memory;
+		else
+			why = hold_refuses(msg); /* handlers may have run */
+	}
+	if (why == STAT_drop_lazy_full)
+		hold_tell_full(msg, "are dropped");
+	if (why == STAT_COUNT)
+		hold_enter_held(msg);
+	else
+		hold_leave_and_drop(msg, why);
+}
+
+void hold_late(struct lnet_msg *msg)
+{
+	if (loop_now(msg->home->loop) >= msg->lnd.deadline) {
+		hold_leave_and_drop(msg, STAT_drop_lazy_late);
+		return;
+	}
+	/* Its connection stands: by now there may be room for the payload, or
+	 * an answer behind it. */
+	hold_offer(msg);
+	hold_or_drop(msg);
+}
+
+/* ---- offers: a message asks CPTs for a buffer ---- */
+
+static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish);
+static void wish_end(struct lnet_wish *wish);
+
+static void hold_ask(struct lnet_msg *msg);
+
+/* At home: a CPT had a buffer, and the message has it now. */
+static void hold_found(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *home = msg->home;
+	struct lnet_wish *wish = msg->wish;
+
+	hold_leave(msg);
+	request_deliver(msg);
+	if (wish)
+		wish_look(home, wish);
+}
+
+/* At home: no CPT that was asked has a buffer. */
+static void hold_not_found(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *home = msg->home;
+	struct lnet_wish *wish = msg->wish;
+	bool gone = msg->status == -ENOENT;
+
+	msg->wish = NULL;
+	if (!gone) {
+		hold_leave_and_drop(msg, request_no_match(msg->status));
+	} else if (msg->came) {
+		msg->asks = msg->came;
+		msg->came = 0;
+		hold_ask(msg);
+	} else {
+		hold_or_drop(msg);
+	}
+	if (!wish)
+		return;
+	/* The buffer that fetched the message is full, or gone. */
+	if (gone)
+		wish_end(wish);
+	else
+		wish_look(home, wish);
+}
+
+/* On the CPT that is asked. */
+static void hold_asked(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	int rc = request_match(msg);
+
+	msg->asks &= ~cpt_bit(msg->cpt);
+	msg->status = rc;
+	if (rc == 0)
+		msg_pass(msg, msg->home, hold_found);
+	else if (rc == -ENOENT && msg->asks)
+		hold_ask(msg);
+	else
+		msg_pass(msg, msg->home, hold_not_found);
+}
+
+/* Asks the next CPT of msg->asks. */
+static void hold_ask(struct lnet_msg *msg)
+{
+	struct lnet *node = msg->home->node;
+
+	msg_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
+}
+
+/* A held message fetched by @wish, whose buffer is on another CPT. */
+static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
+{
+	loop_timer_cancel(msg->home->loop, &msg->timer);
+	hold_offer(msg);
+	msg->asks = cpt_bit(wish->home);
+	msg->wish = wish;
+	hold_ask(msg);
+}
+
+void hold_offer_late(struct lnet_msg *msg)
+{
+	if (hold_has_share(msg))
+		(void)hold_put_aside(msg); /* without memory it stands */
+}
+
+/* There is no buffer on the message's own CPT. The LND need not wait for other
+ * CPTs, or not for long, while the sender has room for one more message. */
+static void hold_wait(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	msg->aside = false;
+	msg->wish = NULL;
+	msg->came = 0;
+	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	if (hold_enter(msg)) {
+		drop_msg(msg, STAT_drop_no_memory);
+		return;
+	}
+	/* Read only once other CPTs can see that the message waits. */
+	msg->asks = atomic_load(&portal_node(cpt->node)
+					 ->portals[msg->hdr.portal]
+					 .cpts) &
+		    ~cpt_bit(cpt);
+	if (!msg->asks) {
+		hold_or_drop(msg);
+		return;
+	}
+	if (!msg_stands(msg) && hold_has_share(msg) && hold_put_aside(msg)) {
+		hold_leave_and_drop(msg, STAT_drop_no_memory);
+		return;
+	}
+	hold_ask(msg);
+}
+
+static void wishes_look(struct lnet_cpt *cpt, unsigned int portal);
+
+void hold_request(struct lnet_msg *msg)
+{
+	int rc;
+
+	/* What came earlier is served first. */
+	if (unlikely(!list_empty(&hold_of(msg)->wishes)))
+		wishes_look(msg->home, msg->hdr.portal);
+	rc = request_match(msg);
+	if (likely(!rc))
+		request_deliver(msg);
+	else if (rc == -ENOENT)
+		hold_wait(msg);
+	else
+		drop_msg(msg, request_no_match(rc));
+}
+
+/* ---- wishes: a buffer asks CPTs for messages ---- */
+
+enum wish_fit {
+	FIT_NOT,
+	FIT_AWAY, /* but the message is asking other CPTs: it will ask here,
+		   * too */
+	FIT
+};
+
+static enum wish_fit wish_fits(struct lnet_wish *wish, struct lnet_msg *msg)
+{
+	struct match_want want;
+
+	cpt_stat(msg->home, STAT_hold_tries);
+	request_wants(msg, &want);
+	if (!me_is_for(&wish->is, &want))
+		return FIT_NOT;
+	if (msg->fsm.state == MSG_HELD)
+		return FIT;
+	msg->came |= cpt_bit(wish->home);
+	return FIT_AWAY;
+}
+
+/* Among those with the hash of an exact entry. */
+static struct lnet_msg *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
+				       uint64_t hash)
+{
+	struct hash_node *n;
+
+	for (n = hash_first(&h->waiting_by_bits, hash); n; n = hash_next(n)) {
+		struct lnet_msg *msg =
+			container_of(n, struct lnet_msg, by_bits);
+
+		if (wish_fits(wish, msg) == FIT)
+			return msg;
+	}
+	return NULL;
+}
+
+static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
+					struct lnet_wish *wish)
+{
+	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
+	const struct match_want want = { .id = wish->is.match_id,
+					 .bits = wish->is.match_bits,
+					 .portal = wish->is.portal };
+
+	hold_hash_again(cpt, wish->is.portal);
+	return wish_seek_hash(h, wish, match_hash(cpt, &want));
+}
+
+/* The first that came after @arrival, or the head of the list. */
+static struct list *waiting_after(struct hold *h, uint64_t arrival)
+{
+	struct list *l = &h->waiting;
+
+	while (l->prev != &h->waiting &&
+	       container_of(l->prev, struct lnet_msg, link)->arrival > arrival)
+		l = l->prev;
+	return l;
+}
+
+/* Entries that ignore bits find their messages in the list. Messages that an
+ * entry like this one has passed over before need no second look: the buffers
+ * of a portal are mostly alike, and strangers must not make every way along the
+ * list long. */
+static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
+					 struct lnet_wish *wish)
+{
+	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
+	bool passing = true;
+	struct list *l;
+
+	if (!me_args_alike(&h->passed_by, &wish->is)) {
+		h->passed_by = wish->is;
+		h->passed = 0;
+	}
+	for (l = waiting_after(h, h->passed); l != &h->waiting; l = l->next) {
+		struct lnet_msg *msg = container_of(l, struct lnet_msg, link);
+		enum wish_fit fit = wish_fits(wish, msg);
+
+		if (fit == FIT)
+			return msg;
+		/* A message that is away may come back, and fit the next
+		 * buffer. */
+		passing = passing && fit == FIT_NOT;
+		if (passing)
+			h->passed = msg->arrival;
+	}
+	return NULL;
+}
+
+static struct lnet_msg *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	return wish->is.ignore_bits ? wish_seek_masked(cpt, wish)
+				    : wish_seek_exact(cpt, wish);
+}
+
+/* At the buffer's own CPT. False: the buffer takes no more. */
+static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	struct lnet_msg *msg;
+
+	while ((msg = wish_seek(cpt, wish))) {
+		int rc = request_match(msg);
+
+		if (rc == -ENOENT)
+			return false;
+		if (rc) {
+			hold_leave_and_drop(msg, request_no_match(rc));
+			continue;
+		}
+		hold_leave(msg);
+		request_deliver(msg);
+	}
+	return true;
+}
+
+static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
+{
+	struct lnet_wish *wish;
+
+	/* Handlers may add wishes. A wish leaves the list by wish_arrived()
+	 * only. */
+	list_for_each_entry (wish, &msg_cpt(cpt)->holds[portal].wishes, link)
+		wish_serve(cpt, wish);
+}
+
+static void wish_ended(struct work *w)
+{
+	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
+	struct lnet_cpt *home = wish->home;
+
+	pool_put(&msg_cpt(home)->wish_pool, wish);
+	cpt_ended_one(home);
+}
+
+static void wish_post(struct lnet_wish *wish, struct lnet_cpt *to, work_fn fn)
+{
+	wish->at = to;
+	wish->work.fn = fn;
+	loop_post(to->loop, &wish->work);
+}
+
+static void wish_end(struct lnet_wish *wish)
+{
+	wish_post(wish, wish->home, wish_ended);
+}
+
+static void wish_arrived(struct work *w)
+{
+	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
+
+	list_del(&wish->link);
+	wish_look(wish->at, wish);
+}
+
+/* Sends the wish to the next CPT where messages wait. */
+static void wish_go_on(struct lnet_wish *wish)
+{
+	struct lnet_cpt *next;
+
+	if (!wish->todo) {
+		wish_end(wish);
+		return;
+	}
+	next = wish->home->node->cpt[__builtin_ctz(wish->todo)];
+	wish->todo &= ~cpt_bit(next);
+	wish_post(wish, next, wish_arrived);
+}
+
+/* Each message that is fetched brings the wish back here (hold_found). */
+static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
+{
+	struct lnet_msg *msg;
+
+	if (cpt == wish->home) {
+		if (wish_serve(cpt, wish))
+			wish_go_on(wish);
+		else
+			wish_end(wish);
+		return;
+	}
+	msg = wish_seek(cpt, wish);
+	if (msg)
+		hold_fetched(msg, wish);
+	else
+		wish_go_on(wish);
+}
+
+int hold_buffer_came(const struct lnet_me *me)
+{
+	struct lnet_cpt *cpt = me->cpt;
+	uint32_t waiting = atomic_load(
+		&portal_node(cpt->node)->portals[me->is.portal].waiting);
+	struct lnet_wish *wish;
+
+	/* Only PUTs are held. */
+	if (!waiting || !(me->md->options & LNET_MD_OP_PUT))
+		return 0;
+	if (MUTATE(lose_wish))
+		return 0;
+	wish = pool_get(&msg_cpt(cpt)->wish_pool);
+	if (!wish)
+		return -ENOMEM;
+	wish->home = cpt;
+	wish->is = me->is;
+	wish->todo = waiting & ~cpt_bit(cpt);
+	list_init(&wish->link);
+	if (waiting & cpt_bit(cpt)) {
+		list_add_tail(&msg_cpt(cpt)->holds[me->is.portal].wishes,
+			      &wish->link);
+		wish_post(wish, cpt, wish_arrived);
+	} else {
+		wish_go_on(wish);
+	}
+	return 0;
+}
+
+/* ---- the end of waiting ---- */
+
+static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
+			   enum lnet_stat why)
+{
+	struct lnet_msg *msg, *next;
+
+	/* Messages that are being offered see it when they come back. */
+	list_for_each_entry_safe (msg, next, waiting, link)
+		if (msg->fsm.state == MSG_HELD && (!ni || msg->ni == ni))
+			hold_leave_and_drop(msg, why);
+}
+
+void hold_drop(struct lnet_cpt *cpt, unsigned int portal)
+{
+	hold_drop_list(&msg_cpt(cpt)->holds[portal].waiting, NULL,
+		       STAT_drop_no_match);
+}
+
+void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		hold_drop_list(&msg_cpt(cpt)->holds[i].waiting, ni,
+			       STAT_drop_closing);
+}
+
+/* ---- the API ---- */
+
+int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
+{
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	atomic_store(&portal_node(node)->portals[portal].lazy, true);
+	return 0;
+}
+
+struct lazy_call {
+	struct lnet_cpt *cpt;
+	unsigned int portal;
+};
+
+static int drop_held(void *arg)
+{
+	struct lazy_call *c = arg;
+
+	hold_drop(c->cpt, c->portal);
+	return 0;
+}
+
+int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
+{
+	int rc = 0;
+
+	if (portal == 0 || portal >= LNET_PORTALS)
+		return -EINVAL;
+	if (loop_current() &&
+	    (node->cpts > 1 || loop_current() != node->loops[0]))
+		return -EXDEV;
+	atomic_store(&portal_node(node)->portals[portal].lazy, false);
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct lazy_call c = { node->cpt[i], portal };
+
+		rc = loop_call(node->loops[i], drop_held, &c);
+	}
+	return rc;
+}

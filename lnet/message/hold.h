@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests (PUTs and GETs) that found no buffer on the CPT that received them,
+ * their home. They wait there, in order of arrival, in one of two states:
+ *
+ *	MSG_OFFERED	the message visits the CPTs in msg->asks, one after the
+ *			other, and asks each of them for a buffer
+ *	MSG_HELD	all were asked, the portal is lazy, and the message
+ *			waits for a buffer that comes
+ *
+ * Whoever attaches a buffer sends a wish to the CPTs where messages wait for
+ * that portal: the wish visits one after the other, and fetches from each what
+ * the buffer takes, one message at a time.
+ *
+ * Invariant: no message is held while there is a buffer for it on any CPT,
+ * unless a wish for that buffer is under way. The invariant holds because a
+ * message first says that it waits (portal_shared.waiting) and then asks, and a
+ * buffer is first attached and then looks who waits: one of the two sees the
+ * other. A wish that passes by while a message is away being offered marks the
+ * message (msg->came), so that the message asks again. node_check() looks.
+ *
+ * A payload is put aside by its LND, if that can, so that what comes behind it
+ * can be received: a short one at once; a long one, whose copy would cost more,
+ * when the message is to be held, or when the CPTs that it asks have not
+ * answered for a millisecond (msg_stands()). That is within the share of its
+ * sender (base/share.h) of lazy_max messages and lazy_bytes_max bytes on each
+ * CPT. Beyond that the LND's connection stands still while the message is
+ * offered, and then the message is dropped rather than held; unless its sender
+ * has nothing held and others have all the room, as when very many call at
+ * once. Then the connection goes on standing still (MSG_HELD without
+ * lnet_msg.aside), within the sender's share of a quarter of messages_max on
+ * each CPT, and only as long as the sender owes us no answer, which might stand
+ * behind the message (park.h).
+ *
+ * Order: of the messages that one CPT holds, the first that a buffer matches
+ * gets it. A newcomer does not overtake them on the way to a buffer of its own
+ * CPT; it may, to one of another CPT.
+ */
+#ifndef LNET_HOLD_H
+#define LNET_HOLD_H
+
+#include "lnet/portal/match.h"
+
+struct lnet_cpt;
+struct lnet_msg;
+struct lnet_ni;
+
+/* What waits for buffers of a portal on a CPT. Owner: CPT. */
+struct hold {
+	struct list waiting;	       /* of lnet_msg.link, by arrival */
+	struct hash waiting_by_bits;   /* the same, of lnet_msg.by_bits */
+	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
+	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
+	struct me_args passed_by; /* an entry like that did not match ... */
+	uint64_t passed;	  /* ... those that came up to this one */
+};
+void holds_init(struct lnet_cpt *cpt);
+void holds_fini(struct lnet_cpt *cpt);
+
+/* A request has come in: finds its buffer, or waits for one, or is dropped. On
+ * its home. */
+void hold_request(struct lnet_msg *msg);
+
+/* portal_users.buffer_came: the messages that wait for the MD get it, soon. */
+int hold_buffer_came(const struct lnet_me *me) must_check;
+
+/* The portal is not lazy any more: what it holds on @cpt is dropped. */
+void hold_drop(struct lnet_cpt *cpt, unsigned int portal);
+
+/* What is held on @cpt, received through @ni (NULL: any), is dropped. */
+void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+/* A parked request (park.h): its payload is put aside, if the sender's share
+ * allows it. False: it is not. */
+bool hold_aside(struct lnet_msg *msg);
+/* @msg is parked no more. */
+void hold_not_aside(struct lnet_msg *msg);
+
+/* A CPT that @msg asks for a buffer takes its time: the connection of @msg
+ * stands no longer, if the sender's share allows it. */
+void hold_offer_late(struct lnet_msg *msg);
+
+/* The time is over for which @msg was to be held, or to stand still. */
+void hold_late(struct lnet_msg *msg);
+
+/* Bytes of a wish (for the pool). */
+size_t hold_wish_size(void);
+
+#endif

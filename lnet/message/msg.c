@@ -1,0 +1,747 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/msg.h"
+
+#include <errno.h>
+
+#include "base/mutation.h"
+#include "lnet/message/hold.h"
+#include "lnet/message/msgs.h"
+#include "lnet/message/op.h"
+#include "lnet/message/park.h"
+#include "lnet/net/net.h"
+#include "lnet/nid/nid.h"
+#include "lnet/path/select.h"
+#include "lnet/portal/md.h"
+
+const struct fsm_state msg_states[MSG_STATES] = {
+	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
+				     FSM_TO(MSG_PARKED) | FSM_TO(MSG_RECV) |
+				     FSM_TO(MSG_DONE) },
+	[MSG_PEER_QUEUE] = { "waits for peer credit",
+			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
+				     FSM_TO(MSG_DONE) },
+	[MSG_NI_QUEUE] = { "waits for NI credit",
+			   FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_CONNECTING) |
+					 FSM_TO(MSG_DONE) },
+	[MSG_REFUSED] = { "refused", FSM_TO(MSG_DONE) },
+	[MSG_CONNECTING] = { "waits for a connection",
+			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+	[MSG_PARKED] = { "waits for its sender's share", FSM_TO(MSG_NEW) },
+	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
+						       FSM_TO(MSG_NEW) |
+						       FSM_TO(MSG_RECV) },
+	[MSG_HELD] = { "held", FSM_TO(MSG_OFFERED) | FSM_TO(MSG_RECV) },
+	[MSG_RECV] = { "receiving", FSM_TO(MSG_DONE) },
+	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
+};
+
+static void msg_move(struct lnet_msg *msg, enum msg_state to)
+{
+	fsm_move(&msg->fsm, msg_states, to);
+}
+
+/* Payloads from this size on are better left with the LND for a moment than put
+ * aside and copied. */
+#define ASIDE_MIN   16384
+#define ASIDE_AFTER NSEC_PER_MSEC
+
+/* ---- life ---- */
+
+bool msg_stands(struct lnet_msg *msg)
+{
+	struct loop *l = msg->home->loop;
+
+	if (msg->hdr.payload_length < ASIDE_MIN)
+		return false;
+	loop_timer_arm(l, &msg->timer, loop_now(l) + ASIDE_AFTER);
+	return true;
+}
+
+int msg_put_aside(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	if (msg->hdr.payload_length)
+		cpt_stat(cpt, STAT_aside);
+	return msg->ni->lnd.lnd->eager_recv(&msg->ni->lnd, msg->rx);
+}
+
+/* The deadline has passed, whatever it was waiting for. */
+static void msg_late(struct timer *t)
+{
+	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
+
+	/* An answer that another CPT is looking at (parse.c), and has not
+	 * returned yet: nothing but the LND's part of it is ours. */
+	if (unlikely(msg->role == MSG_REPLY_IN && msg->fsm.state == MSG_NEW)) {
+		(void)msg_put_aside(msg); /* without memory it stands */
+		return;
+	}
+	if (unlikely(msg->fsm.state == MSG_OFFERED)) {
+		hold_offer_late(msg);
+		return;
+	}
+	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
+{
+	msg->home = cpt;
+	msg->cpt = cpt;
+	msg->role = role;
+	msg->fsm.state = MSG_NEW;
+	msg->ni = NULL;
+	msg->lpni = NULL;
+	msg->op = NULL;
+	msg->md = NULL;
+	msg->sender = NULL;
+	msg->tries = 0;
+	msg->lnd.again = false;
+	msg->lnd.iov = NULL;
+	msg->lnd.niov = 0;
+	msg->lnd.offset = 0;
+	msg->lnd.length = 0;
+	msg->lnd.mark = NULL;
+	list_init(&msg->link);
+	list_init(&msg->lnd.link);
+	timer_init(&msg->timer, msg_late);
+	list_add_tail(&msg_cpt(cpt)->active, &msg->active);
+	cpt_count_begun(cpt);
+}
+
+void msg_fini(struct lnet_msg *msg)
+{
+	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
+	list_del(&msg->active);
+	cpt_count_gone(msg->home);
+	cpt_ended_one(msg->home);
+}
+
+struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
+{
+	struct lnet_msg *msg = pool_get(&msg_cpt(cpt)->msg_pool);
+
+	if (msg)
+		msg_init(msg, cpt, role);
+	return msg;
+}
+
+static void msg_free_home(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *cpt = msg->home;
+
+	if (msg->sender) {
+		msg->sender->has.msgs--;
+		peer_unref(cpt, msg->sender);
+	}
+	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
+		list_del(&msg->active);
+		cpt_count_gone(msg->home);
+		return;
+	}
+	msg_fini(msg);
+	pool_put(&msg_cpt(cpt)->msg_pool, msg);
+	park_wake_later(cpt);
+}
+
+void msg_free(struct lnet_msg *msg)
+{
+	msg_pass(msg, msg->home, msg_free_home);
+}
+
+void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
+{
+	if (likely(msg->cpt == cpt)) {
+		fn(&msg->work);
+		return;
+	}
+	msg->cpt = cpt;
+	msg->lnd.cpt = cpt->index;
+	msg->work.fn = fn;
+	loop_post(cpt->loop, &msg->work);
+}
+
+void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
+		     uint32_t offset, uint32_t length)
+{
+	msg->lnd.iov = md->iov;
+	msg->lnd.niov = md->niov;
+	msg->lnd.offset = offset;
+	msg->lnd.length = length;
+}
+
+/* ---- credits ----
+ *
+ * A message takes a credit of its peer NI, then one of its NI, and gives them
+ * back in the opposite order. What is missing makes it wait, first come first
+ * served, but answers, and what is urgent, before the rest: so these wait for
+ * one of the messages that have a credit, and for none of those that wait. A
+ * negative count says how many wait. 0@lo knows no credits.
+ *
+ * A message for which the LND has no connection yet gives both back, and waits
+ * in lpni->connecting until the LND says how the attempt to connect has ended:
+ * peers that cannot be reached hold nothing that others need.
+ */
+
+static uint64_t msg_wire_bytes(const struct lnet_msg *msg)
+{
+	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
+}
+
+static struct ni_cpt *msg_ni_cpt(const struct lnet_msg *msg)
+{
+	return &msg->ni->cpt[msg->cpt->index];
+}
+
+static void msg_return_credits(struct lnet_msg *msg);
+
+static void msg_transmit(struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	int rc;
+
+	msg_move(msg, MSG_LND);
+	msg->lnd.incoming = false;
+	msg->tries++;
+	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
+	if (likely(!rc))
+		return;
+	msg->tries--;
+	if (rc == -EINPROGRESS) {
+		msg_move(msg, MSG_CONNECTING);
+		list_add_tail(&msg->lpni->connecting, &msg->link);
+		msg->lpni->nconnecting++;
+		msg_return_credits(msg);
+		return;
+	}
+	msg_move(msg, MSG_REFUSED);
+	msg_fail_later(msg, rc, LNET_CAUSE_LOCAL_DROPPED);
+}
+
+static bool msg_goes_first(const struct lnet_msg *msg)
+{
+	switch (msg->role) {
+	case MSG_ACK_OUT:
+	case MSG_REPLY_OUT:
+		return true;
+	case MSG_OP:
+		return msg->op->md->options & LNET_MD_URGENT;
+	default:
+		return false;
+	}
+}
+
+static void msg_take_ni_credit(struct lnet_msg *msg)
+{
+	struct ni_cpt *nc = msg_ni_cpt(msg);
+	int32_t left = credits_get(&nc->credits) - 1;
+
+	credits_set(&nc->credits, left);
+	if (left < credits_get(&nc->credits_min))
+		credits_set(&nc->credits_min, left);
+	if (left >= 0) {
+		msg_transmit(msg);
+		return;
+	}
+	msg_move(msg, MSG_NI_QUEUE);
+	list_add_tail(msg_goes_first(msg) ? &nc->first : &nc->queue,
+		      &msg->link);
+}
+
+static void msg_take_credits(struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *lpni = msg->lpni;
+
+	lpni->credits--;
+	if (lpni->credits < lpni->credits_min)
+		lpni->credits_min = lpni->credits;
+	if (lpni->credits >= 0) {
+		msg_take_ni_credit(msg);
+		return;
+	}
+	msg_move(msg, MSG_PEER_QUEUE);
+	lpni->queued_bytes += msg_wire_bytes(msg);
+	list_add_tail(msg_goes_first(msg) ? &lpni->first : &lpni->queue,
+		      &msg->link);
+}
+
+static struct lnet_msg *queue_pop(struct list *first, struct list *queue)
+{
+	struct lnet_msg *msg;
+
+	if (!list_empty(first))
+		queue = first;
+	if (list_empty(queue))
+		return NULL;
+	msg = list_first(queue, struct lnet_msg, link);
+	list_del(&msg->link);
+	return msg;
+}
+
+static void peer_credit_return(struct lnet_peer_ni *lpni)
+{
+	struct lnet_msg *next = NULL;
+
+	if (MUTATE(lose_credit) && lpni->credits == 3)
+		return;
+	if (lpni->credits++ < 0)
+		next = queue_pop(&lpni->first, &lpni->queue);
+	if (next) {
+		lpni->queued_bytes -= msg_wire_bytes(next);
+		msg_take_ni_credit(next);
+	}
+}
+
+static void ni_credit_return(struct ni_cpt *nc)
+{
+	int32_t had = credits_get(&nc->credits);
+	struct lnet_msg *next = NULL;
+
+	credits_set(&nc->credits, had + 1);
+	if (had < 0)
+		next = queue_pop(&nc->first, &nc->queue);
+	if (next)
+		msg_transmit(next);
+}
+
+/*
+ * The credits of a message that waits for a connection from now on. Each may
+ * start another message that has to wait as well, and gives back its credits:
+ * those are put in line rather than given back within each other, since there
+ * may be thousands.
+ */
+static void msg_return_credits(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct msg_cpt *mc = msg_cpt(cpt);
+
+	list_add_tail(&mc->refunds, &msg->lnd.link);
+	if (mc->refunding)
+		return;
+	mc->refunding = true;
+	while (!list_empty(&mc->refunds)) {
+		msg = list_first(&mc->refunds, struct lnet_msg, lnd.link);
+		list_del(&msg->lnd.link);
+		ni_credit_return(msg_ni_cpt(msg));
+		peer_credit_return(msg->lpni);
+	}
+	mc->refunding = false;
+}
+
+/* Gives back what the message holds in its present state. */
+static void msg_release(struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *lpni = msg->lpni;
+	struct ni_cpt *nc;
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+		list_del(&msg->link);
+		lpni->credits++;
+		lpni->queued_bytes -= msg_wire_bytes(msg);
+		break;
+	case MSG_NI_QUEUE:
+		nc = msg_ni_cpt(msg);
+		list_del(&msg->link);
+		credits_set(&nc->credits, credits_get(&nc->credits) + 1);
+		peer_credit_return(lpni);
+		break;
+	case MSG_LND:
+	case MSG_REFUSED:
+		if (!lpni)
+			break;
+		ni_credit_return(msg_ni_cpt(msg));
+		peer_credit_return(lpni);
+		break;
+	case MSG_CONNECTING:
+		list_del(&msg->link);
+		lpni->nconnecting--;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- sending ---- */
+
+static void msg_fail_work(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	msg_finalize(msg, msg->status, msg->cause);
+}
+
+void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg->status = status;
+	msg->cause = cause;
+	msg->work.fn = msg_fail_work;
+	loop_defer(msg->cpt->loop, &msg->work);
+}
+
+static enum ulnet_cause cause_of_select(int rc)
+{
+	switch (rc) {
+	case -EHOSTUNREACH:
+		return LNET_CAUSE_LOCAL_NO_ROUTE;
+	case -ENETDOWN:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	default:
+		return LNET_CAUSE_LOCAL_ERROR;
+	}
+}
+
+/* The message goes from @ni to @lpni; takes the reference to the latter. */
+static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
+			 struct lnet_peer_ni *lpni)
+{
+	msg->ni = ni;
+	ni_ref(ni, msg->cpt->index);
+	msg->lpni = lpni;
+	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
+		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
+	msg->hdr.src_nid = ni->lnd.nid;
+	msg->lnd.next_hop = lpni->nid;
+	msg->lnd.next_pid = msg->hdr.dest_pid;
+}
+
+/* If there is nothing to choose, as the last message to the peer NI has found
+ * out: takes the one path, and references. */
+static bool msg_take_only_path(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
+
+	if (!lpni || lpni->only_in != cpt->config->sequence ||
+	    !ni_is_up(lpni->only))
+		return false;
+	if (!lnet_nid_is_any(&msg->want_ni) &&
+	    !lnet_nid_eq(&msg->want_ni, &lpni->only->lnd.nid))
+		return false;
+	peer_ref(lpni);
+	msg_set_path(msg, lpni->only, lpni);
+	return true;
+}
+
+/* For the messages after the first, which is on its way from @ni to @lpni. */
+static void msg_keep_only_path(const struct lnet_cpt *cpt, struct lnet_ni *ni,
+			       struct lnet_peer_ni *lpni)
+{
+	const struct lnet_config *config = cpt->config;
+
+	if (config_only(config, ni_net(ni)) != ni ||
+	    config_is_mine(config, &lpni->nid) ||
+	    lnet_nid_is_any(&lpni->preferred))
+		return;
+	lpni->only = ni;
+	lpni->only_in = config->sequence;
+}
+
+/* Local NI and peer NI; both referenced on success. Nobody is remembered to
+ * whom there is no way: strangers may name sources as they like. */
+static int msg_choose_path(struct lnet_msg *msg)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct lnet_cpt *cpt = msg->cpt;
+	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
+	struct select_want want;
+	struct lnet_ni *ni;
+	int rc;
+
+	want.src = &msg->want_ni;
+	want.dst = &msg->hdr.dest_nid;
+	want.preferred = lpni ? &lpni->preferred : &any;
+	rc = select_ni(cpt, &want, &ni);
+	if (rc)
+		return rc;
+	lpni = peer_get(cpt, &msg->hdr.dest_nid);
+	if (!lpni)
+		return -ENOBUFS;
+	peer_set_credits(lpni, ni->peer_credits);
+	/* A peer that is not multi-rail knows us by one NID only. */
+	if (lnet_nid_is_any(&lpni->preferred) && msg->hdr.portal != 0)
+		lpni->preferred = ni->lnd.nid;
+	msg_set_path(msg, ni, lpni);
+	msg_keep_only_path(cpt, ni, lpni);
+	return 0;
+}
+
+/* To this node itself: through 0@lo. The source it was given stays, so that
+ * entries that name a NID of ours match. */
+static void msg_send_self(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	if (!lnet_nid_is_any(&msg->want_ni) &&
+	    !config_ni(cpt->config, &msg->want_ni)) {
+		msg_fail_later(msg, -EINVAL, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	msg->ni = cpt->config->ni[0];
+	ni_ref(msg->ni, cpt->index);
+	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid
+							  : msg->want_ni;
+	msg->lnd.next_hop = msg->ni->lnd.nid;
+	msg->lnd.next_pid = cpt->node->conf.pid;
+	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
+	msg_transmit(msg);
+}
+
+/* Is this process the destination? A NID of this node may be that of other
+ * processes, too: of those that only call if this one listens, and also of the
+ * one that listens if this one only calls. */
+static bool msg_is_to_self(const struct lnet_msg *msg)
+{
+	const struct lnet_cpt *cpt = msg->cpt;
+
+	if (!config_is_mine(cpt->config, &msg->hdr.dest_nid))
+		return false;
+	return pid_is_same(msg->hdr.dest_pid, cpt->node->conf.pid) ||
+	       lnet_nid_is_lo(&msg->hdr.dest_nid);
+}
+
+/* On the CPT that owns the destination. */
+static void msg_send(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	int rc;
+
+	if (msg->cpt->closing) {
+		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	if (likely(msg_take_only_path(msg))) {
+		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+		msg_take_credits(msg);
+		return;
+	}
+	if (msg_is_to_self(msg)) {
+		msg_send_self(msg);
+		return;
+	}
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	rc = msg_choose_path(msg);
+	if (rc)
+		msg_fail_later(msg, rc, cause_of_select(rc));
+	else
+		msg_take_credits(msg);
+}
+
+struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
+{
+	struct lnet *node = cpt->node;
+
+	if (lnet_nid_is_lo(dst))
+		return cpt;
+	return node->cpt[node_cpt_of(node, dst)];
+}
+
+void msg_launch(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	msg->lnd.cpt = cpt->index;
+	msg_pass(msg, msg_sender(cpt, &msg->hdr.dest_nid), msg_send);
+}
+
+void lnet_send_again(struct lnd_msg *lnd)
+{
+	struct lnet_msg *msg = msg_of(lnd);
+
+	BUG_ON(!msg->lpni || lnd->again);
+	lnd->again = true;
+	msg->tries--;
+	msg_move(msg, MSG_CONNECTING);
+	list_add(&msg->lpni->connecting, &msg->link);
+	msg->lpni->nconnecting++;
+	msg_return_credits(msg);
+}
+
+/* Does @msg wait for a connection of @ni's to @peer? */
+static bool msg_waits_for(const struct lnet_msg *msg, const struct lnet_ni *ni,
+			  const struct ulnet_id *peer)
+{
+	return msg->ni == ni &&
+	       (peer->pid == LNET_PID_ANY || msg->lnd.next_pid == peer->pid);
+}
+
+void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			 int status, enum ulnet_cause cause)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = ni->node->cpt[node_cpt_of(ni->node, &peer->nid)];
+	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
+	struct lnet_msg *msg, *next;
+	struct list waiting;
+
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	if (!lpni)
+		return;
+	/* What users' handlers send meanwhile waits for the next attempt. */
+	list_init(&waiting);
+	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
+		if (!msg_waits_for(msg, ni, peer))
+			continue;
+		list_del(&msg->link);
+		list_add_tail(&waiting, &msg->link);
+	}
+	while (!list_empty(&waiting)) {
+		msg = list_first(&waiting, struct lnet_msg, link);
+		list_del(&msg->link);
+		if (!status) {
+			lpni->nconnecting--;
+			msg_take_credits(msg);
+			continue;
+		}
+		msg->tries++; /* of connecting: its event names the path */
+		msg_finalize(msg, status, cause);
+	}
+}
+
+void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
+{
+	hdr_encode(&container_of(lnd, const struct lnet_msg, lnd)->hdr, hdr,
+		   hdr_len);
+}
+
+/* ---- receiving ---- */
+
+void msg_recv(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	struct msg_cpt *mc = msg_cpt(cpt);
+	struct lnet_msg *outer = mc->receiving;
+
+	msg_move(msg, MSG_RECV);
+	msg->lnd.incoming = true;
+	mc->receiving = msg;
+	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
+			       msg->hdr.payload_length);
+	/* Most messages are over by now, and need no timer. */
+	if (unlikely(mc->receiving == msg))
+		loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
+	mc->receiving = outer;
+}
+
+void msg_discard(struct lnet_msg *msg)
+{
+	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, NULL,
+			       msg->hdr.payload_length);
+	msg->rx = NULL;
+}
+
+/* ---- the end ---- */
+
+static void msg_count_sent(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	uint32_t length = msg->hdr.payload_length;
+	uint32_t type = msg->hdr.type;
+
+	cpt_stat(cpt, STAT_send_count);
+	stat_add(&cpt->stats[STAT_send_length], length);
+	traffic_add(&msg_ni_cpt(msg)->traffic.send, type, length);
+	if (msg->lpni)
+		traffic_add(&msg->lpni->traffic.send, type, length);
+}
+
+static void msg_count_failed(struct lnet_msg *msg)
+{
+	enum lnet_stat s = stat_of_cause(msg->cause);
+
+	if (s != STAT_COUNT)
+		cpt_stat(msg->cpt, s);
+}
+
+/* The CPT that deals with the end of @msg. */
+static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
+{
+	if (msg->op)
+		return msg->op->cpt;
+	if (msg->md)
+		return msg->md->cpt;
+	return msg->home;
+}
+
+static void msg_done_work(struct work *w)
+{
+	msg_done(container_of(w, struct lnet_msg, work));
+}
+
+/* All but telling those whose message it was. */
+static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	bool received = msg->fsm.state == MSG_RECV;
+
+	msg->status = status;
+	msg->cause = cause;
+	if (msg_cpt(cpt)->receiving == msg)
+		msg_cpt(cpt)->receiving = NULL;
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+	if (!received && status == 0)
+		msg_count_sent(msg);
+	else if (!received)
+		msg_count_failed(msg);
+	msg_release(msg);
+	msg_move(msg, MSG_DONE);
+	if (msg->lpni)
+		peer_unref(cpt, msg->lpni);
+	if (msg->ni)
+		ni_unref(msg->ni, cpt->index);
+	msg->lpni = NULL;
+	msg->ni = NULL;
+}
+
+void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg_finish(msg, status, cause);
+	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+}
+
+void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	msg_finish(msg, status, cause);
+	msg->cpt = msg_done_cpt(msg);
+	msg->lnd.cpt = msg->cpt->index;
+	msg->work.fn = msg_done_work;
+	loop_post(msg->cpt->loop, &msg->work);
+}
+
+void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
+{
+	struct lnet_msg *msg = msg_of(lnd);
+
+	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV);
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	msg_finalize(msg, status, cause);
+}
+
+void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	const struct lnd *lnd;
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+	case MSG_NI_QUEUE:
+	case MSG_CONNECTING:
+		msg_finalize(msg, status, cause);
+		break;
+	case MSG_LND:
+	case MSG_RECV:
+		lnd = msg->ni->lnd.lnd;
+		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
+		break;
+	case MSG_HELD:
+		hold_late(msg);
+		break;
+	default:
+		/* About to end (msg_fail_later), or ended, or not begun. */
+		break;
+	}
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message on its way through this node: sent, or being received.
+ *
+ * It is made on one CPT (its home, whose pool it comes from) and handled on the
+ * one that owns the peer; it passes between CPTs by posting itself.
+ * msg_finalize() is the one funnel through which every message ends.
+ */
+#ifndef LNET_MSG_H
+#define LNET_MSG_H
+
+#include "base/fsm.h"
+#include "base/hash.h"
+#include "base/mailbox.h"
+#include "lnd/lnd.h"
+#include "lnet/message/wire.h"
+
+struct lnet_cpt;
+struct lnet_md;
+struct lnet_ni;
+struct lnet_op;
+struct lnet_peer_ni;
+struct lnet_wish;
+
+/* The role of a message on this node, which decides what the end of the message
+ * means. */
+enum msg_role {
+	MSG_OP,	       /* a PUT or GET of ours; part of an operation */
+	MSG_ACK_OUT,   /* an ACK that we send */
+	MSG_REPLY_OUT, /* a REPLY that we send: ends in a GET event */
+	MSG_PUT_IN,    /* a PUT for one of our MDs */
+	MSG_GET_IN,    /* a GET for one of our MDs; becomes a REPLY_OUT */
+	MSG_REPLY_IN,  /* a REPLY to an operation of ours */
+	MSG_ACK_IN,    /* an ACK to an operation of ours */
+};
+
+enum msg_state {
+	MSG_NEW,	/* nothing taken yet */
+	MSG_PEER_QUEUE, /* waits for a credit of the peer NI */
+	MSG_NI_QUEUE,	/* has that; waits for a credit of the NI */
+	MSG_LND,	/* has both; the LND is sending it */
+	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
+	MSG_CONNECTING, /* has none; waits until the LND has a connection */
+	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
+	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
+	MSG_HELD,	/* received; waits for a buffer (hold.h) */
+	MSG_RECV,	/* the LND is storing its payload */
+	MSG_DONE,
+	MSG_STATES
+};
+extern const struct fsm_state msg_states[MSG_STATES];
+
+struct lnet_msg {
+	struct lnd_msg lnd;    /* what the LND sees */
+	struct lnet_cpt *home; /* frees it */
+	struct lnet_cpt *cpt;  /* handles it */
+	enum msg_role role;
+	struct fsm fsm;
+	int status;
+	enum ulnet_cause cause;
+	struct lnet_hdr hdr;
+	struct lnet_ni *ni;	   /* sent or received through; referenced */
+	struct lnet_peer_ni *lpni; /* sent to; referenced */
+	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
+	struct list link;	   /* in a queue of waiting messages, or in
+				    * hold.waiting */
+	struct list active;	   /* msg_cpt.active */
+	struct work work;	   /* passage between CPTs, deferred end */
+	struct timer timer;	   /* its deadline, on cpt's loop */
+	uint32_t tries;		   /* transmissions begun */
+	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
+	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
+	uint32_t mlength;
+	uint32_t offset; /* in the MD */
+	/* received: */
+	struct ulnet_nid from;	     /* last hop */
+	struct ulnet_nid initiator;  /* primary NID of hdr.src_nid */
+	void *rx;		     /* the LND's name for it */
+	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
+				      * came through 0@lo */
+	/* hold.c's; home's but for @asks: */
+	struct hash_node by_bits; /* hold.waiting_by_bits */
+	uint64_t arrival;	  /* the cpt's number of it */
+	struct lnet_wish *wish;	  /* MSG_OFFERED: fetched it; or NULL */
+	uint32_t asks;		  /* MSG_OFFERED: CPTs to be asked: bits */
+	uint32_t came; /* ... where a buffer has come meanwhile: bits */
+	bool aside;    /* the LND has put the payload aside */
+};
+
+static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
+{
+	return container_of(lnd, struct lnet_msg, lnd);
+}
+
+/* Takes a message into life on @cpt, or out of it: without payload, path or
+ * owner; what else its role needs is for the caller to set. A message of role
+ * MSG_OP is part of its operation's memory; others come from the CPT's pool. */
+void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role);
+void msg_fini(struct lnet_msg *msg);
+/* NULL: messages_max are in use. */
+struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role);
+/* On any CPT. */
+void msg_free(struct lnet_msg *msg);
+
+/* The payload is [@offset, @offset + @length) of @md. */
+void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
+		     uint32_t offset, uint32_t length);
+
+/* The CPT, of @cpt's node, that sends what goes to @dst. */
+struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
+
+/* Sends: hdr (but for src_nid), want_ni, payload and lnd.deadline are set.
+ * Passes to the CPT of the destination, takes path and credits, and ends in
+ * msg_done(). */
+void msg_launch(struct lnet_msg *msg);
+
+/* The LND shall store the payload, by lnd.deadline. */
+void msg_recv(struct lnet_msg *msg);
+/* The LND shall put the payload aside, in memory of its own, so that it can
+ * give us what comes behind. 0, or what eager_recv() says. On the home. */
+int msg_put_aside(struct lnet_msg *msg);
+/* Another CPT is about to look at what has come in. Is the payload so long that
+ * its connection had better stand meanwhile? For a moment: then msg->timer
+ * fires, and the payload is put aside; whoever gets @msg back cancels the
+ * timer. On the home. */
+bool msg_stands(struct lnet_msg *msg);
+/* The LND shall throw it away; nothing of it remains to be done there. */
+void msg_discard(struct lnet_msg *msg);
+
+/* The funnel: whatever state it is in, the message is over. What it holds goes
+ * back, who waited for it goes on, statistics are kept; then msg_done(), on the
+ * CPT of its MD or operation. */
+void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+
+/* As msg_finalize(), but msg_done() runs later: for callers that walk queues,
+ * which users' handlers may change. */
+void msg_finalize_post(struct lnet_msg *msg, int status,
+		       enum ulnet_cause cause);
+
+/* As msg_finalize(), at the end of this turn. */
+void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+
+/* Stops what the message is doing; it ends through the funnel before return. */
+void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+
+/* Runs @fn (of msg->work) on @cpt: at once when that is here. */
+void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
+
+/* What the end means to the node (parse.c), on the home of MD or operation. */
+void msg_done(struct lnet_msg *msg);
+
+#endif

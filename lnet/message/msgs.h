@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All operations and messages of a CPT. */
+#ifndef LNET_MSGS_H
+#define LNET_MSGS_H
+
+#include "lnet/message/hold.h"
+#include "lnet/path/path.h"
+
+struct lnet_msg;
+
+struct msg_cpt {
+	struct path_cpt path;
+	struct id_table ops;
+	struct pool msg_pool, op_pool, wish_pool;
+	struct list active;  /* lnet_msg.active: all messages in life */
+	struct list refunds; /* lnet_msg.lnd.link: messages that are about to
+			      * give their credits back (msg.c) */
+	bool refunding;	     /* ... one after the other, just now */
+	struct lnet_msg *receiving; /* being given to recv() just now */
+	uint64_t next_complaint;    /* ns: not before, about headers */
+
+	struct lnet_holdings has; /* what came through 0@lo */
+	struct lnet_holdings has_all;
+	uint64_t arrivals; /* numbers lnet_msg.arrival */
+	struct hold holds[LNET_PORTALS];
+	struct list parked; /* lnet_msg.link (park.h) */
+	struct work unpark;
+	bool unparking; /* that is under way */
+	uint64_t unpark_round;
+	struct timer park_timer; /* armed while some are parked */
+};
+
+static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
+}
+
+/* What operations and messages do for portals. */
+extern const struct portal_users msgs_users;
+
+void msgs_init(struct lnet_cpt *cpt);
+void msgs_fini(struct lnet_cpt *cpt);
+
+/* The CPT closes: all that waits ends, operations are given up. */
+void msgs_abandon(struct lnet_cpt *cpt);
+/* Is there neither an operation nor a message? */
+bool msgs_idle(const struct lnet_cpt *cpt);
+
+#endif

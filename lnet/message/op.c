@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/op.h"
+
+#include <errno.h>
+
+#include "base/mutation.h"
+#include "lnet/message/msgs.h"
+#include "lnet/nid/nid.h"
+#include "lnet/portal/md.h"
+
+const struct fsm_state op_states[OP_STATES] = {
+	[OP_SENDING] = { "sending", FSM_TO(OP_SENDING_RECEIVING) |
+					    FSM_TO(OP_SENDING_ANSWERED) |
+					    FSM_TO(OP_WAITING) |
+					    FSM_TO(OP_DONE) },
+	[OP_SENDING_RECEIVING] = { "sending, receiving",
+				   FSM_TO(OP_SENDING_ANSWERED) |
+					   FSM_TO(OP_RECEIVING) },
+	[OP_SENDING_ANSWERED] = { "sending, answered", FSM_TO(OP_DONE) },
+	[OP_WAITING] = { "waiting", FSM_TO(OP_RECEIVING) | FSM_TO(OP_DONE) },
+	[OP_RECEIVING] = { "receiving", FSM_TO(OP_DONE) },
+	[OP_DONE] = { "done", 0 },
+};
+
+static void op_move(struct lnet_op *op, enum op_state to)
+{
+	fsm_move(&op->fsm, op_states, to);
+}
+
+static void op_put(struct lnet_op *op)
+{
+	struct lnet_cpt *cpt = op->cpt;
+
+	if (--op->refs)
+		return;
+	msg_fini(&op->msg);
+	pool_put(&msg_cpt(cpt)->op_pool, op);
+	cpt_ended_one(cpt);
+}
+
+/* ---- events ---- */
+
+/* Of an event, md_event() and md_event_put() fill in what is the MD's. */
+static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
+		     enum ulnet_event_type type, int status)
+{
+	const struct lnet_msg *req = &op->msg;
+	uint32_t length = req->hdr.type == LNET_MSG_GET
+				  ? req->hdr.length
+				  : req->hdr.payload_length;
+
+	ev->type = type;
+	ev->status = status;
+	ev->terminal = false;
+	ev->outcome = LNET_OUTCOME_NONE;
+	ev->cause = LNET_CAUSE_OK;
+	ev->msg_type = (enum ulnet_msg_type)req->hdr.type;
+	ev->target = op->target;
+	ev->initiator.nid = LNET_NID_ANY;
+	ev->initiator.pid = op->cpt->node->conf.pid;
+	ev->source = LNET_NID_ANY;
+	ev->sender = LNET_NID_ANY;
+	ev->path_local = req->tries ? req->hdr.src_nid : LNET_NID_ANY;
+	ev->path_peer = req->tries ? req->lnd.next_hop : LNET_NID_ANY;
+	ev->paths_tried = req->tries;
+	ev->portal = req->hdr.portal;
+	ev->match_bits = req->hdr.match_bits;
+	ev->rlength = length;
+	ev->mlength = length;
+	ev->offset = req->hdr.offset;
+	ev->hdr_data = req->hdr.hdr_data;
+	ev->elapsed = (loop_now(op->cpt->loop) - op->began) / NSEC_PER_USEC;
+}
+
+/* An event that is not the operation's last. */
+static void op_tell(struct lnet_op *op, struct ulnet_event *ev)
+{
+	op->events--;
+	md_event(op->md, ev, op->id);
+}
+
+/* Causes by which an LND promises that the peer has not got the message. */
+#define CAUSES_NOT_DELIVERED                                                 \
+	(1u << LNET_CAUSE_LOCAL_INTERRUPT | 1u << LNET_CAUSE_LOCAL_DROPPED | \
+	 1u << LNET_CAUSE_LOCAL_ABORTED | 1u << LNET_CAUSE_LOCAL_NO_ROUTE |  \
+	 1u << LNET_CAUSE_LOCAL_TIMEOUT | 1u << LNET_CAUSE_REMOTE_DROPPED)
+
+static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
+{
+	if (answered)
+		return LNET_OUTCOME_DELIVERED;
+	if (MUTATE(false_not_delivered))
+		return LNET_OUTCOME_NOT_DELIVERED;
+	if (op->msg.tries == 0)
+		return LNET_OUTCOME_NOT_DELIVERED;
+	if (op->msg.status && 1u << op->msg.cause & CAUSES_NOT_DELIVERED)
+		return LNET_OUTCOME_NOT_DELIVERED;
+	return LNET_OUTCOME_UNKNOWN;
+}
+
+/* The terminal event. The MD loses its user, the operation its id. */
+static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
+{
+	struct lnet_cpt *cpt = op->cpt;
+	struct lnet_md *md = op->md;
+
+	ev->terminal = true;
+	ev->outcome = op_outcome(op, answered);
+	if (op->fsm.state == OP_WAITING) {
+		loop_timer_cancel(cpt->loop, &op->timer);
+		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);
+	}
+	op_move(op, OP_DONE);
+	id_free(&msg_cpt(cpt)->ops, op->id);
+	list_del(&op->link);
+	op->events--;
+	if (md->eq && op->events)
+		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, op->events);
+	if (ev->status)
+		cpt_stat(cpt, STAT_errors);
+	if (MUTATE(two_terminals) && ev->match_bits % 5 == 2)
+		md_event(md, ev, op->id);
+	if (MUTATE(no_terminal) && ev->match_bits % 5 == 2)
+		ev->terminal = false;
+	md_event_put(md, ev, op->id);
+	op_put(op);
+}
+
+/* ---- beginning ---- */
+
+static void op_late(struct timer *t);
+
+static void op_header(struct lnet_op *op, const struct op_args *a)
+{
+	struct lnet_hdr *hdr = &op->msg.hdr;
+	bool get = a->type == LNET_MSG_GET;
+
+	hdr->dest_nid = a->target.nid;
+	hdr->dest_pid = a->target.pid;
+	hdr->src_pid = op->cpt->node->conf.pid;
+	hdr->type = a->type;
+	hdr->payload_length = get ? 0 : op->md->length;
+	hdr->wmd = LNET_WIRE_NONE;
+	if (op->want_answer)
+		hdr->wmd =
+			(struct lnet_wire_handle){ op->cpt->node->incarnation,
+						   op->id };
+	hdr->match_bits = a->match_bits;
+	hdr->hdr_data = a->hdr_data;
+	hdr->portal = a->portal;
+	hdr->offset = a->offset;
+	hdr->length = get ? op->md->length : 0;
+}
+
+/* Is the answer given up when the deadline has passed? The MD may say so;
+ * otherwise the node's setting for the type does. */
+static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
+			  enum ulnet_msg_type type)
+{
+	uint32_t said = md->options &
+			(LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE);
+
+	if (unlikely(said))
+		return said == LNET_MD_TRACK_RESPONSE;
+	return settings_response_tracking(&node->settings) &
+	       (type == LNET_MSG_GET ? TRACK_GETS : TRACK_PUTS);
+}
+
+static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
+		    struct lnet_md *md, const struct op_args *a)
+{
+	uint64_t timeout =
+		md->timeout
+			? md->timeout
+			: settings_transaction_timeout(&cpt->node->settings);
+
+	msg_init(&op->msg, cpt, MSG_OP);
+	op->msg.op = op;
+	op->msg.want_ni = a->self;
+	op->cpt = cpt;
+	op->fsm.state = OP_SENDING;
+	op->want_answer = a->type == LNET_MSG_GET || a->ack;
+	op->tracked = op_is_tracked(cpt->node, md, a->type);
+	op->md = md;
+	op->target = a->target;
+	op->began = loop_now(cpt->loop);
+	op->deadline = op->began + timeout;
+	op->msg.lnd.deadline = op->deadline;
+	op->events = OP_EVENTS;
+	op->refs = 1;
+	op->canceling = false;
+	timer_init(&op->timer, op_late);
+	list_add_tail(&md->ops, &op->link);
+	md_ref(md);
+	op_header(op, a);
+	if (a->type == LNET_MSG_PUT)
+		msg_set_payload(&op->msg, md, 0, md->length);
+}
+
+static void op_observe(struct lnet_op *op)
+{
+	const struct lnet_observer *o = op->cpt->node->observer;
+	uint64_t deadline = op->deadline;
+
+	if (!o)
+		return;
+	if (op->want_answer && !op->tracked)
+		deadline = TIME_NEVER;
+	o->begin(o->arg, op->cpt->node, op->id, &op->msg.lnd, deadline);
+}
+
+int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
+{
+	struct lnet_md *md = id_lookup(&portal_cpt(cpt)->mds, a->md);
+	struct lnet_op *op;
+	int rc;
+
+	if (!md || md->attached || md->threshold == 0)
+		return -ENOENT;
+	if (cpt->closing)
+		return -ESHUTDOWN;
+	op = pool_get(&msg_cpt(cpt)->op_pool);
+	if (!op)
+		return -ENOMEM;
+	rc = id_alloc(&msg_cpt(cpt)->ops, op, &op->id);
+	if (rc)
+		goto err_put;
+	if (md->eq &&
+	    !eq_reserve(&portal_node(cpt->node)->eqs, md->eq, OP_EVENTS)) {
+		rc = -ENOBUFS;
+		goto err_free_id;
+	}
+	op_init(op, cpt, md, a);
+	op_observe(op);
+	md_take(md, 0, 0);
+	msg_launch(&op->msg);
+	return 0;
+
+err_free_id:
+	id_free(&msg_cpt(cpt)->ops, op->id);
+err_put:
+	pool_put(&msg_cpt(cpt)->op_pool, op);
+	return rc;
+}
+
+/* ---- the request's end ---- */
+
+/* The answer is wanted, and the MD could still take it. */
+static bool op_awaits(const struct lnet_op *op)
+{
+	return op->want_answer && !op->canceling && op->md->threshold != 0;
+}
+
+static void op_wait(struct lnet_op *op)
+{
+	struct lnet_cpt *cpt = op->cpt;
+	uint64_t at = op->deadline;
+
+	op_move(op, OP_WAITING);
+	cpt_stat(cpt, STAT_rst_alloc);
+	if (MUTATE(late_terminal))
+		at += NSEC_PER_SEC;
+	if (op->tracked)
+		loop_timer_arm(cpt->loop, &op->timer, at);
+}
+
+/* The request was sent, but the operation was given up meanwhile, and so is its
+ * answer. */
+static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
+{
+	if (ev->status || !op->canceling || !op->want_answer)
+		return;
+	ev->status = op->cancel_status;
+	ev->cause = op->cancel_cause;
+}
+
+void op_sent(struct lnet_op *op)
+{
+	struct ulnet_event ev;
+
+	op_event(op, &ev, LNET_EVENT_SEND, op->msg.status);
+	ev.cause = op->msg.cause;
+	switch ((enum op_state)op->fsm.state) {
+	case OP_SENDING:
+		if (ev.status == 0 && op_awaits(op)) {
+			op_wait(op);
+			op_tell(op, &ev);
+		} else {
+			op_event_canceled(op, &ev);
+			op_end(op, &ev, false);
+		}
+		break;
+	case OP_SENDING_RECEIVING:
+		op_move(op, OP_RECEIVING);
+		op_tell(op, &ev);
+		break;
+	default:
+		op_end(op, &ev, true);
+		break;
+	}
+}
+
+/* ---- answers ---- */
+
+static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
+				 const struct lnet_hdr *hdr,
+				 enum ulnet_msg_type type)
+{
+	struct lnet_op *op;
+
+	if (hdr->wmd.node != cpt->node->incarnation)
+		return NULL;
+	op = id_lookup(&msg_cpt(cpt)->ops, hdr->wmd.object);
+	if (!op || op->msg.hdr.type != (uint32_t)type || !op->want_answer)
+		return NULL;
+	if (op->fsm.state != OP_SENDING && op->fsm.state != OP_WAITING)
+		return NULL;
+	return op;
+}
+
+/* Was it the peer with this answer that the operation asked? It answers from
+ * the NID that the request went to, or, having several, from another one of
+ * those whose primary NID was named. */
+static bool op_asked(const struct lnet_op *op, const struct lnet_msg *answer)
+{
+	if (!pid_is_same(answer->hdr.src_pid, op->target.pid))
+		return false;
+	return lnet_nid_eq(&answer->hdr.src_nid, &op->msg.hdr.dest_nid) ||
+	       lnet_nid_eq(&answer->initiator, &op->target.nid);
+}
+
+static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
+			    enum ulnet_event_type type, int status,
+			    const struct lnet_msg *answer)
+{
+	const struct lnet_hdr *hdr = &answer->hdr;
+
+	op_event(op, ev, type, status);
+	ev->initiator = (struct ulnet_id){ hdr->src_nid, hdr->src_pid };
+	ev->source = hdr->src_nid;
+	ev->sender = answer->from;
+}
+
+/* The answer is there: the last event, unless the request is still on its way.
+ */
+static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
+{
+	if (op->fsm.state == OP_WAITING || op->fsm.state == OP_RECEIVING) {
+		op_end(op, ev, true);
+		return;
+	}
+	op_move(op, OP_SENDING_ANSWERED);
+	op_tell(op, ev);
+}
+
+enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg)
+{
+	const struct lnet_hdr *hdr = &msg->hdr;
+	struct lnet_op *op = op_lookup(cpt, hdr, LNET_MSG_PUT);
+	struct ulnet_event ev;
+
+	if (!op)
+		return STAT_drop_bad_handle;
+	if (!op_asked(op, msg))
+		return STAT_drop_not_asked;
+	if (op->md->threshold == 0 || op->md->aborted)
+		return STAT_drop_inactive;
+	md_take(op->md, 0, 0);
+	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, msg);
+	ev.match_bits = hdr->match_bits;
+	ev.mlength = hdr->length;
+	op_answered(op, &ev);
+	return STAT_COUNT;
+}
+
+enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
+{
+	struct lnet_op *op = op_lookup(cpt, &msg->hdr, LNET_MSG_GET);
+	struct lnet_md *md;
+	uint32_t length = msg->hdr.payload_length;
+
+	if (!op)
+		return STAT_drop_bad_handle;
+	if (!op_asked(op, msg))
+		return STAT_drop_not_asked;
+	md = op->md;
+	if (md->threshold == 0 || md->aborted)
+		return STAT_drop_inactive;
+	if (length > md->length && !(md->options & LNET_MD_TRUNCATE))
+		return STAT_drop_too_long;
+	md_take(md, 0, 0);
+	if (op->fsm.state == OP_WAITING) {
+		loop_timer_cancel(cpt->loop, &op->timer);
+		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);
+		op_move(op, OP_RECEIVING);
+	} else {
+		op_move(op, OP_SENDING_RECEIVING);
+	}
+	msg->op = op;
+	msg->mlength = MIN(length, md->length);
+	/* A REPLY that is not tracked may come after the deadline. */
+	msg->lnd.deadline = op->tracked ? op->deadline : cpt_deadline(cpt);
+	msg_set_payload(msg, md, 0, msg->mlength);
+	return STAT_COUNT;
+}
+
+void op_replied(struct lnet_op *op, const struct lnet_msg *msg)
+{
+	struct ulnet_event ev;
+
+	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->status, msg);
+	ev.cause = msg->cause;
+	ev.rlength = msg->hdr.payload_length;
+	ev.mlength = msg->status ? 0 : msg->mlength;
+	op_answered(op, &ev);
+}
+
+/* ---- giving up ---- */
+
+static void op_give_up(struct lnet_op *op, int status, enum ulnet_cause cause)
+{
+	struct ulnet_event ev;
+
+	op_event(op, &ev, LNET_EVENT_UNLINK, status);
+	ev.cause = cause;
+	op_end(op, &ev, false);
+}
+
+/* Sent, not answered in time: LNet never repeats what may have arrived. */
+static void op_late(struct timer *t)
+{
+	struct lnet_op *op = container_of(t, struct lnet_op, timer);
+
+	cpt_stat(op->cpt, STAT_response_timeout_count);
+	if (!op->md->unlinked)
+		md_unlink(op->md, false);
+	op_give_up(op, -ETIMEDOUT, LNET_CAUSE_RESPONSE_TIMEOUT);
+}
+
+static void op_cancel_returned(struct work *w)
+{
+	op_put(container_of(w, struct lnet_op, cancel));
+}
+
+static void op_cancel_waiting(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+
+	if (op->fsm.state == OP_WAITING)
+		op_give_up(op, op->cancel_status, op->cancel_cause);
+	op_put(op);
+}
+
+/* On the CPT that sends the request. What the LND has, it keeps. */
+static void op_cancel_request(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+	struct lnet_msg *req = &op->msg;
+
+	if (req->fsm.state == MSG_PEER_QUEUE ||
+	    req->fsm.state == MSG_NI_QUEUE || req->fsm.state == MSG_CONNECTING)
+		msg_cancel(req, op->cancel_status, op->cancel_cause);
+	op->cancel.fn = op_cancel_returned;
+	loop_post(op->cpt->loop, &op->cancel);
+}
+
+void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
+{
+	if (op->canceling)
+		return;
+	op->canceling = true;
+	op->cancel_status = status;
+	op->cancel_cause = cause;
+	op->refs++;
+	if (op->fsm.state == OP_WAITING) {
+		op->cancel.fn = op_cancel_waiting;
+		loop_defer(op->cpt->loop, &op->cancel);
+	} else {
+		op->cancel.fn = op_cancel_request;
+		loop_post(msg_sender(op->cpt, &op->target.nid)->loop,
+			  &op->cancel);
+	}
+}
+
+void op_abandon_link(struct list *link)
+{
+	op_abandon(container_of(link, struct lnet_op, link), -ECANCELED,
+		   LNET_CAUSE_CANCELED);
+}
+
+void ops_abandon(struct lnet_cpt *cpt)
+{
+	struct lnet_op *op;
+	uint32_t pos = 0;
+
+	while ((op = id_walk(&msg_cpt(cpt)->ops, &pos)))
+		op_abandon(op, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+}
+
+/* ---- the API ---- */
+
+struct op_call {
+	struct lnet_cpt *cpt;
+	const struct op_args *args;
+};
+
+static int begin_call(void *arg)
+{
+	struct op_call *c = arg;
+
+	return op_begin(c->cpt, c->args);
+}
+
+static int op_request(struct lnet *node, const struct op_args *args)
+{
+	struct op_call c = { .args = args };
+
+	if (args->portal >= LNET_PORTALS ||
+	    lnet_nid_is_any(&args->target.nid) ||
+	    args->target.pid == LNET_PID_ANY)
+		return -EINVAL;
+	c.cpt = node_cpt_of_id(node, args->md);
+	if (!c.cpt)
+		return -ENOENT;
+	return loop_call(c.cpt->loop, begin_call, &c);
+}
+
+int LNetPut(struct ulnet_nid self, struct ulnet_md_handle md,
+	    enum ulnet_ack_req ack, struct ulnet_id target, unsigned int portal,
+	    uint64_t match_bits, uint32_t offset, uint64_t hdr_data)
+{
+	struct op_args args = { .type = LNET_MSG_PUT,
+				.self = self,
+				.md = md.cookie,
+				.ack = ack == LNET_ACK_REQ,
+				.target = target,
+				.portal = portal,
+				.match_bits = match_bits,
+				.offset = offset,
+				.hdr_data = hdr_data };
+
+	return op_request(md.node, &args);
+}
+
+int LNetGet(struct ulnet_nid self, struct ulnet_md_handle md,
+	    struct ulnet_id target, unsigned int portal, uint64_t match_bits,
+	    uint32_t offset)
+{
+	struct op_args args = { .type = LNET_MSG_GET,
+				.self = self,
+				.md = md.cookie,
+				.target = target,
+				.portal = portal,
+				.match_bits = match_bits,
+				.offset = offset };
+
+	return op_request(md.node, &args);
+}

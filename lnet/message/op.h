@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An operation: one LNetPut() or LNetGet(), from the call to its terminal
+ * event. Belongs to the home CPT of its MD. Its id is what goes on the wire as
+ * the handle that the answer brings back, so an answer finds its very
+ * operation, or nothing.
+ */
+#ifndef LNET_OP_H
+#define LNET_OP_H
+
+#include "lnet/core/stat.h"
+#include "lnet/message/msg.h"
+
+enum op_state {
+	OP_SENDING,	      /* the request is on its way out */
+	OP_SENDING_RECEIVING, /* ... and the answer is already coming in */
+	OP_SENDING_ANSWERED,  /* ... and the answer is there */
+	OP_WAITING,	      /* sent; the answer is awaited */
+	OP_RECEIVING,	      /* sent; the answer is coming in */
+	OP_DONE,
+	OP_STATES
+};
+extern const struct fsm_state op_states[OP_STATES];
+
+struct lnet_op {
+	struct lnet_msg msg; /* the request; first: shares its memory */
+	struct lnet_cpt *cpt;
+	uint64_t id;
+	struct fsm fsm;
+	bool want_answer;
+	bool tracked;	    /* the answer has the deadline, too */
+	struct lnet_md *md; /* referenced */
+	struct list link;   /* md->ops */
+	struct ulnet_id target;
+	uint64_t began, deadline; /* ns */
+	struct timer timer;	  /* while OP_WAITING */
+	uint32_t events;	  /* event places still reserved */
+	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
+	struct work cancel; /* passes to the request's CPT and back */
+	bool canceling;
+	int cancel_status;
+	enum ulnet_cause cancel_cause;
+};
+
+/* What LNetPut() and LNetGet() say. */
+struct op_args {
+	enum ulnet_msg_type type;
+	struct ulnet_nid self;
+	uint64_t md; /* cookie */
+	bool ack;
+	struct ulnet_id target;
+	unsigned int portal;
+	uint64_t match_bits;
+	uint32_t offset;
+	uint64_t hdr_data;
+};
+
+/* On the home of the MD; as LNetPut(3). */
+int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
+
+/* The request is over (msg_done). */
+void op_sent(struct lnet_op *op);
+
+/* An ACK has come in, as @msg. Returns STAT_COUNT, or why it is dropped. */
+enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg);
+
+/* A REPLY has come in, as @msg: on STAT_COUNT it is set up to be received, and
+ * op_replied() follows; else it is to be dropped for the reason returned. */
+enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg);
+void op_replied(struct lnet_op *op, const struct lnet_msg *msg);
+
+/* The MD was unlinked by its user, or the node closes: what waits ends soon;
+ * what the LND has in its hands ends with that. */
+void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause);
+
+/* portal_users.abandon. */
+void op_abandon_link(struct list *link);
+
+/* All operations of the CPT end (shutdown). */
+void ops_abandon(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What comes in: checks, and who deals with it. lnet_parse() is declared in
+ * lnd.h, msg_done() in msg.h.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "lnet/message/drop.h"
+#include "lnet/message/hold.h"
+#include "lnet/message/msg.h"
+#include "lnet/message/msgs.h"
+#include "lnet/message/op.h"
+#include "lnet/message/park.h"
+#include "lnet/message/request.h"
+#include "lnet/net/net.h"
+
+/* ---- answers ---- */
+
+static void answer_returned(struct lnet_msg *msg)
+{
+	if (unlikely(timer_armed(&msg->timer)))
+		loop_timer_cancel(msg->home->loop, &msg->timer);
+}
+
+static void drop_answer(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	answer_returned(msg);
+	drop_msg(msg, (enum lnet_stat)msg->status);
+}
+
+static void answer_back(struct lnet_msg *msg, enum lnet_stat why)
+{
+	msg->status = (int)why;
+	msg_pass(msg, msg->home, drop_answer);
+}
+
+static void reply_recv(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	answer_returned(msg);
+	request_count(msg, msg->mlength);
+	msg_recv(msg);
+}
+
+/* On the home of the operation. */
+static void reply_in(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	enum lnet_stat why = op_accept_reply(msg->cpt, msg);
+
+	if (why == STAT_COUNT)
+		msg_pass(msg, msg->home, reply_recv);
+	else
+		answer_back(msg, why);
+}
+
+static void ack_received(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	request_count(msg, 0);
+	msg_discard(msg);
+	ni_unref(msg->ni, msg->cpt->index);
+	msg->ni = NULL;
+	msg_free(msg);
+}
+
+/* On the home of the operation. */
+static void ack_in(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	enum lnet_stat why = op_acked(msg->cpt, msg);
+
+	if (why == STAT_COUNT)
+		msg_pass(msg, msg->home, ack_received);
+	else
+		answer_back(msg, why);
+}
+
+/* ---- the checks, in the order in which a kernel node makes them ---- */
+
+/* 0: for this node; STAT_COUNT + 1: protocol error; else why it is dropped. */
+#define FOR_ME	       STAT_COUNT
+#define PROTOCOL_ERROR (STAT_COUNT + 1)
+
+/* Can the message come from where it says it does? On nets that this node is on
+ * nobody speaks for others, who would come by themselves, and what we send to
+ * ourselves goes through 0@lo. Only a router's word stands for those behind
+ * it. */
+static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
+			const struct ulnet_nid *from)
+{
+	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
+		return STAT_drop_bad_source;
+	/* Which may be our own NID: other processes may share it. */
+	if (lnet_nid_eq(src, from))
+		return FOR_ME;
+	if (config_is_mine(cpt->config, src))
+		return STAT_drop_bad_source;
+	return config_has_net(cpt->config, lnet_nid_net(src))
+		       ? STAT_drop_false_source
+		       : FOR_ME;
+}
+
+static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			   const struct lnet_hdr *hdr,
+			   const struct ulnet_nid *from)
+{
+	const struct ulnet_nid *dest = &hdr->dest_nid;
+
+	if (ni_is_lo(ni))
+		return FOR_ME;
+	if (!lnet_nid_eq(dest, &ni->lnd.nid)) {
+		/* Should have gone direct, or over another NI's connection. */
+		if (lnet_nid_net(dest) == ni_net(ni) ||
+		    config_ni(cpt->config, dest))
+			return PROTOCOL_ERROR;
+		return STAT_drop_not_mine;
+	}
+	return check_source(cpt, &hdr->src_nid, from);
+}
+
+static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
+			  const struct ulnet_nid *from, const char *what)
+{
+	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
+
+	cpt_stat(cpt, STAT_protocol_errors);
+	/* All are counted; one a second is logged. */
+	if (loop_now(cpt->loop) < msg_cpt(cpt)->next_complaint)
+		return -EPROTO;
+	msg_cpt(cpt)->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
+	log_warn("parse", "%s: message from %s: %s",
+		 lnet_nid_format(&ni->lnd.nid, a, sizeof(a)),
+		 lnet_nid_format(from, b, sizeof(b)), what);
+	return -EPROTO;
+}
+
+/* The CPT of the answer's operation: by the handle, which a stranger may have
+ * made up. */
+static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
+				   const struct lnet_hdr *hdr)
+{
+	struct lnet_cpt *home = node_cpt_of_id(cpt->node, hdr->wmd.object);
+
+	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
+}
+
+/* What comes behind an answer does not wait for another CPT: for long, if the
+ * payload is long and would have to be copied; through 0@lo nothing waits.
+ * False: no memory. */
+static bool let_others_pass(struct lnet_msg *msg)
+{
+	return ni_is_lo(msg->ni) || msg_stands(msg) || !msg_put_aside(msg);
+}
+
+/* To the home of the operation. */
+static void pass_answer(struct lnet_msg *msg, work_fn fn)
+{
+	struct lnet_cpt *home = answer_cpt(msg->cpt, &msg->hdr);
+
+	if (home != msg->cpt && !let_others_pass(msg))
+		drop_msg(msg, STAT_drop_no_memory);
+	else
+		msg_pass(msg, home, fn);
+}
+
+static void pass_request(struct lnet_msg *msg)
+{
+	if (likely(park_admits(msg)))
+		hold_request(msg);
+	else
+		park_request(msg);
+}
+
+static void dispatch(struct lnet_msg *msg)
+{
+	switch (msg->hdr.type) {
+	case LNET_MSG_PUT:
+		msg->role = MSG_PUT_IN;
+		pass_request(msg);
+		break;
+	case LNET_MSG_GET:
+		msg->role = MSG_GET_IN;
+		pass_request(msg);
+		break;
+	case LNET_MSG_REPLY:
+		msg->role = MSG_REPLY_IN;
+		pass_answer(msg, reply_in);
+		break;
+	default:
+		msg->role = MSG_ACK_IN;
+		pass_answer(msg, ack_in);
+		break;
+	}
+}
+
+/* Remembers the sender, and the primary NID of the initiator. False: there are
+ * too many peers. */
+static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
+{
+	const struct lnet_hdr *hdr = &msg->hdr;
+	struct lnet_peer_ni *lpni;
+
+	if (ni_is_lo(ni)) {
+		msg->initiator = hdr->src_nid;
+		return true;
+	}
+	lpni = peer_get(msg->home, &msg->from);
+	if (!lpni)
+		return false;
+	traffic_add(&lpni->traffic.recv, hdr->type, hdr->payload_length);
+	msg->sender = lpni;
+	lpni->has.msgs++;
+	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
+		msg->initiator = lpni->net->peer->primary;
+	else
+		msg->initiator = *peer_primary(msg->home, &hdr->src_nid);
+	return true;
+}
+
+static struct lnet_cpt *cpt_here(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (node->loops[i] == here)
+			return node->cpt[i];
+	BUG_ON("lnet_parse() outside of the node's loops");
+	return NULL;
+}
+
+static bool is_request(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
+}
+
+/* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
+static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
+{
+	int rc;
+
+	/* This comes first, because the configuration may be gone. */
+	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
+		return STAT_drop_closing;
+	rc = check_addresses(cpt, ni, hdr, from);
+	if (unlikely(rc != FOR_ME))
+		return rc;
+	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
+		return STAT_drop_bad_portal;
+	return FOR_ME;
+}
+
+/* There is no message to decode the header into: enough is decoded to drop
+ * it. */
+static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
+				const void *bytes, size_t hdr_len,
+				const struct ulnet_nid *from, void *rx)
+{
+	struct lnet_hdr hdr;
+
+	if (hdr_decode(&hdr, bytes, hdr_len))
+		return protocol_error(cpt, ni, from, "bad header");
+	if (admit(cpt, ni, &hdr, from) == PROTOCOL_ERROR)
+		return protocol_error(cpt, ni, from, "misdirected");
+	drop_rx(cpt, ni, rx, hdr.type, hdr.payload_length, STAT_drop_no_memory);
+	return 0;
+}
+
+/* The connection knows which process of its NID the sender is. A message that
+ * was passed on for another node keeps the pid that its header has. */
+static void take_pid(struct lnet_hdr *hdr, const struct ulnet_id *sender)
+{
+	if (likely(lnet_nid_eq(&hdr->src_nid, &sender->nid)))
+		hdr->src_pid = sender->pid;
+}
+
+int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+	       const struct ulnet_id *sender, void *rx)
+{
+	const struct ulnet_nid *from = &sender->nid;
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = cpt_here(ni->node);
+	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
+	uint32_t length, type;
+	int rc;
+
+	if (unlikely(!msg))
+		return parse_without_memory(cpt, ni, bytes, hdr_len, from, rx);
+	rc = hdr_decode(&msg->hdr, bytes, hdr_len);
+	if (unlikely(rc)) {
+		msg_free(msg);
+		return protocol_error(cpt, ni, from, "bad header");
+	}
+	take_pid(&msg->hdr, sender);
+	msg->from = *from;
+	rc = admit(cpt, ni, &msg->hdr, from);
+	if (likely(rc == FOR_ME) && unlikely(!meet_peer(msg, ni)))
+		rc = STAT_drop_no_memory;
+	if (unlikely(rc != FOR_ME)) {
+		type = msg->hdr.type;
+		length = msg->hdr.payload_length;
+		msg_free(msg);
+		if (rc == PROTOCOL_ERROR)
+			return protocol_error(cpt, ni, from, "misdirected");
+		drop_rx(cpt, ni, rx, type, length, (enum lnet_stat)rc);
+		return 0;
+	}
+	msg->ni = ni;
+	msg->rx = rx;
+	msg->lnd.cpt = cpt->index;
+	msg->lnd.deadline = 0;
+	ni_ref(ni, cpt->index);
+	dispatch(msg);
+	return 0;
+}
+
+/* ---- the end of messages ---- */
+
+void msg_done(struct lnet_msg *msg)
+{
+	switch (msg->role) {
+	case MSG_OP:
+		op_sent(msg->op);
+		break;
+	case MSG_REPLY_IN:
+		op_replied(msg->op, msg);
+		msg_free(msg);
+		break;
+	case MSG_PUT_IN:
+		request_put_done(msg);
+		break;
+	case MSG_REPLY_OUT:
+		request_reply_sent(msg);
+		break;
+	default:
+		msg_free(msg);
+		break;
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTs and GETs of peers: from the search for a memory descriptor to the event
+ * that tells its user, and the ACK or REPLY.
+ */
+#ifndef LNET_REQUEST_H
+#define LNET_REQUEST_H
+
+#include "lnet/core/stat.h"
+#include "lnet/portal/match.h"
+
+struct lnet_msg;
+
+/* What @msg looks for. */
+void request_wants(const struct lnet_msg *msg, struct match_want *want);
+
+/* Looks for an MD on the CPT that has @msg now. 0: one is found, and taken;
+ * else as match_find(). */
+int request_match(struct lnet_msg *msg);
+
+/* The reason to drop a message for which request_match() returned @rc. */
+enum lnet_stat request_no_match(int rc);
+
+/* The MD is found: on with the payload. On the CPT that received the
+ * message. */
+void request_deliver(struct lnet_msg *msg);
+
+/* What was received, @length bytes of it stored, counts as accepted. */
+void request_count(const struct lnet_msg *msg, uint32_t length);
+
+/* The ends of MSG_PUT_IN and MSG_REPLY_OUT, on the MD's CPT (msg_done). */
+void request_put_done(struct lnet_msg *msg);
+void request_reply_sent(struct lnet_msg *msg);
+
+#endif

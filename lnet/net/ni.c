@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/net/ni.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "lnet/net/net.h"
+#include "lnet/nid/nid.h"
+
+#define NI_CREDITS	256
+#define NI_PEER_CREDITS 8
+#define NI_PEER_TIMEOUT 180 /* s */
+
+const struct fsm_state ni_states[NI_STATES] = {
+	[NI_INIT] = { "init", FSM_TO(NI_ACTIVE) },
+	[NI_ACTIVE] = { "active", FSM_TO(NI_DELETING) },
+	[NI_DELETING] = { "deleting", 0 },
+};
+
+/* A CPT's share of the NI's credits (spec: max(credits / CPTs, 8 * peer
+ * credits), at most all of them). */
+static int32_t credits_share(const struct lnet_ni *ni, unsigned int cpts)
+{
+	uint32_t share = MAX(ni->credits_max / cpts, 8 * ni->peer_credits);
+
+	return (int32_t)MIN(share, ni->credits_max);
+}
+
+static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
+			unsigned int cpts)
+{
+	nc->refs = 1;
+	nc->ni = ni;
+	nc->on = ni->node->cpt[nc - ni->cpt];
+	nc->credits_max = credits_share(ni, cpts);
+	credits_set(&nc->credits, nc->credits_max);
+	credits_set(&nc->credits_min, nc->credits_max);
+	list_init(&nc->first);
+	list_init(&nc->queue);
+}
+
+/* ---- what it is to be ---- */
+
+static int ni_conf_check(const struct lnd *lnd,
+			 const struct ulnet_ni_conf *conf)
+{
+	if (conf->credits > LNET_CREDITS_MAX ||
+	    conf->peer_credits > LNET_PEER_CREDITS_MAX ||
+	    conf->peer_buffer_credits > LNET_PEER_CREDITS_MAX)
+		return -EINVAL;
+	if (conf->ntunables && !conf->tunables)
+		return -EINVAL;
+	BUG_ON(lnd->ntunables > LNET_TUNABLES_MAX);
+	return 0;
+}
+
+static bool nid_is_usable(const struct ulnet_nid *nid)
+{
+	return !lnet_nid_is_any(nid) && nid_is_sane(nid);
+}
+
+/* The address of an NI that is named by its NID alone. */
+static void name_of_nid(const struct ulnet_nid *nid,
+			char name[LNET_INTERFACE_SIZE])
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(nid, text, sizeof(text));
+	snprintf(name, LNET_INTERFACE_SIZE, "%.*s",
+		 (int)MIN(strcspn(text, "@"), LNET_INTERFACE_SIZE - 1U), text);
+}
+
+/* By interface: its address becomes that of @ni. */
+static int ni_resolve_interface(struct lnet_ni *ni, const char *interface)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+	size_t len = strlen(interface);
+	int rc;
+
+	if (!lnd->resolve)
+		rc = -EOPNOTSUPP;
+	else if (len == 0 || len >= LNET_INTERFACE_SIZE)
+		rc = -ENODEV; /* no interface has such a name */
+	else
+		rc = lnd->resolve(interface, &ni->lnd.nid, ni->lnd.interface);
+	if (rc)
+		log_warn("ni", "interface %s: %s", interface, strerror(-rc));
+	return rc;
+}
+
+static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+	struct ulnet_nid *nid = &ni->lnd.nid;
+	char text[LNET_NIDSTR_SIZE];
+	int rc = 0;
+
+	if (conf->interface) {
+		*nid = lnet_nid_make(lnet_nid_net(&conf->nid), 0);
+		rc = ni_resolve_interface(ni, conf->interface);
+		return rc ? rc : nid_is_usable(nid) ? 0 : -EADDRNOTAVAIL;
+	}
+	*nid = conf->nid;
+	if (!nid_is_usable(nid))
+		return -EINVAL;
+	if (ni_is_lo(ni))
+		return 0;
+	if (lnd->resolve)
+		rc = lnd->resolve(NULL, nid, ni->lnd.interface);
+	if (rc)
+		log_warn("ni", "%s: %s",
+			 lnet_nid_format(nid, text, sizeof(text)),
+			 strerror(-rc));
+	else if (!ni->lnd.interface[0])
+		name_of_nid(nid, ni->lnd.interface);
+	return rc;
+}
+
+static int tunable_find(const struct lnd *lnd, const char *name)
+{
+	for (unsigned int i = 0; i < lnd->ntunables; i++)
+		if (strcmp(lnd->tunables[i].name, name) == 0)
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Sets one; @given has a bit for each that was set before. */
+static int ni_tune(struct lnet_ni *ni, const struct ulnet_tunable *t,
+		   uint32_t *given)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+	const struct lnd_tunable *lt;
+	int i = tunable_find(lnd, t->name);
+
+	if (i < 0) {
+		log_warn("ni", "tunable %s: unknown to %s", t->name, lnd->name);
+		return i;
+	}
+	lt = &lnd->tunables[i];
+	if (*given & UINT32_C(1) << i) {
+		log_warn("ni", "tunable %s: given twice", t->name);
+		return -EINVAL;
+	}
+	if (t->value < lt->min || t->value > lt->max) {
+		log_warn("ni",
+			 "tunable %s: %" PRId64 " is not within %" PRId64
+			 " to %" PRId64,
+			 t->name, t->value, lt->min, lt->max);
+		return -EINVAL;
+	}
+	*given |= UINT32_C(1) << i;
+	ni->tunables[i] = t->value;
+	return 0;
+}
+
+static int ni_tune_all(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
+{
+	uint32_t given = 0;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < ni->lnd.lnd->ntunables; i++)
+		ni->tunables[i] = ni->lnd.lnd->tunables[i].def;
+	for (unsigned int i = 0; i < conf->ntunables && !rc; i++)
+		rc = conf->tunables[i].name
+			     ? ni_tune(ni, &conf->tunables[i], &given)
+			     : -EINVAL;
+	return rc;
+}
+
+static void ni_set_credits(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
+{
+	ni->credits_max = conf->credits ? conf->credits : NI_CREDITS;
+	ni->peer_credits =
+		conf->peer_credits ? conf->peer_credits : NI_PEER_CREDITS;
+	ni->peer_credits = MIN(ni->peer_credits, ni->credits_max);
+	ni->peer_buffer_credits = conf->peer_buffer_credits
+					  ? conf->peer_buffer_credits
+					  : ni->peer_credits;
+	ni->peer_timeout =
+		conf->peer_timeout ? conf->peer_timeout : NI_PEER_TIMEOUT;
+}
+
+/* ---- life ---- */
+
+void ni_free(struct lnet_ni *ni)
+{
+	struct lnet *node = ni->node;
+	bool *gone = ni->gone;
+	bool last;
+
+	free(ni->cpt);
+	free(ni);
+	last = atomic_fetch_sub(&net_node(node)->nis_alive, 1) == 1;
+	if (gone)
+		node_set_gone(node, gone);
+	if (last)
+		node_wake_closer(node);
+}
+
+static int ni_alloc(struct lnet *node, const struct lnd *lnd,
+		    struct lnet_ni **ni_p)
+{
+	struct lnet_ni *ni = calloc(1, sizeof(*ni));
+
+	if (!ni)
+		return -ENOMEM;
+	ni->cpt = calloc(node->cpts, sizeof(*ni->cpt));
+	if (!ni->cpt) {
+		free(ni);
+		return -ENOMEM;
+	}
+	ni->node = node;
+	ni->lnd.lnd = lnd;
+	ni->lnd.cpts = node->cpts;
+	ni->lnd.loops = node->loops;
+	ni->lnd.tunables = ni->tunables;
+	ni->lnd.conf = &node->conf;
+	ni->lnd.net = net_node(node)->lnd_net;
+	if (lnd_index(lnd) >= 0)
+		ni->lnd.shared = &net_node(node)->lnd_shared[lnd_index(lnd)];
+	atomic_init(&ni->up, true);
+	atomic_init(&ni->live, node->cpts);
+	atomic_fetch_add(&net_node(node)->nis_alive, 1);
+	*ni_p = ni;
+	return 0;
+}
+
+int ni_make(struct lnet *node, const struct lnd *lnd,
+	    const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p)
+{
+	struct lnet_ni *ni;
+	int rc = ni_conf_check(lnd, conf);
+
+	if (!rc)
+		rc = ni_alloc(node, lnd, &ni);
+	if (rc)
+		return rc;
+	ni_set_credits(ni, conf);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		ni_cpt_init(ni, &ni->cpt[i], node->cpts);
+	rc = ni_tune_all(ni, conf);
+	if (!rc)
+		rc = ni_resolve(ni, conf);
+	if (rc) {
+		ni_free(ni);
+		return rc;
+	}
+	ni->net = lnet_nid_net(&ni->lnd.nid);
+	*ni_p = ni;
+	return 0;
+}
+
+int ni_start(struct lnet_ni *ni)
+{
+	struct lnet *node = ni->node;
+	int rc;
+
+	ni->lnd.incarnation =
+		hash_u64(atomic_fetch_add(&net_node(node)->ni_starts, 1),
+			 node->incarnation);
+	rc = ni->lnd.lnd->startup(&ni->lnd);
+	if (!rc)
+		fsm_move(&ni->fsm, ni_states, NI_ACTIVE);
+	return rc;
+}
+
+/* ---- what there is to know ---- */
+
+static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
+{
+	for (unsigned int i = 0; i < ni->lnd.cpts; i++) {
+		const struct ni_cpt *nc = &ni->cpt[i];
+		const struct traffic_stats *t = &nc->traffic;
+
+		info->credits_max += (uint32_t)nc->credits_max;
+		info->credits += credits_get(&nc->credits);
+		info->credits_min += credits_get(&nc->credits_min);
+		traffic_sum(&t->send, &info->sent);
+		traffic_sum(&t->recv, &info->received);
+		traffic_sum(&t->drop, &info->dropped);
+		info->send_length += stat_get(&t->send.length);
+		info->recv_length += stat_get(&t->recv.length);
+		info->drop_length += stat_get(&t->drop.length);
+	}
+	info->send_count = counts_total(&info->sent);
+	info->recv_count = counts_total(&info->received);
+	info->drop_count = counts_total(&info->dropped);
+}
+
+void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+
+	*info = (struct ulnet_ni_info){
+		.nid = ni->lnd.nid,
+		.up = ni_is_up(ni),
+		.state = fsm_name(&ni->fsm, ni_states),
+		.lnd_timeout = lnet_lnd_timeout(&ni->lnd) / NSEC_PER_USEC,
+		.ntunables = lnd->ntunables,
+	};
+	memcpy(info->interface, ni->lnd.interface, sizeof(info->interface));
+	if (!ni_is_lo(ni)) {
+		info->tx_credits = ni->credits_max;
+		info->peer_credits = ni->peer_credits;
+		info->peer_buffer_credits = ni->peer_buffer_credits;
+		info->peer_timeout = ni->peer_timeout;
+	}
+	for (unsigned int i = 0; i < lnd->ntunables; i++)
+		info->tunables[i] =
+			(struct ulnet_tunable){ lnd->tunables[i].name,
+						ni->tunables[i] };
+	ni_info_counts(ni, info);
+}
+
+void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt)
+{
+	struct ni_cpt *nc = &ni->cpt[cpt->index];
+
+	traffic_reset(&nc->traffic);
+	credits_set(&nc->credits_min, credits_get(&nc->credits));
+}
+
+/* Whoever comes last sees what the other CPTs did before. */
+void ni_let_go(struct lnet_ni *ni)
+{
+	if (atomic_fetch_sub(&ni->live, 1) == 1) {
+		ni->lnd.lnd->free(&ni->lnd);
+		ni_free(ni);
+	}
+}
+
+void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+
+	ni_unref(ni, cpt);
+}
+
+bool ni_set_up(struct lnet_ni *ni, bool up)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (atomic_exchange(&ni->up, up) == up)
+		return false;
+	lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid));
+	if (up)
+		log_info("ni", "%s: up", nid);
+	else
+		log_warn("ni", "%s: down", nid);
+	return true;
+}
+
+unsigned int lnet_ni_cpt_of(const struct lnd_ni *lnd,
+			    const struct ulnet_nid *nid)
+{
+	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
+
+	return node_cpt_of(ni->node, nid);
+}
+
+uint64_t lnet_lnd_timeout(const struct lnd_ni *lnd)
+{
+	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
+
+	return settings_lnd_timeout(&ni->node->settings);
+}

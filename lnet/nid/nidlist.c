@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lists of NID ranges: parsed into terms grouped by net, matched, printed.
+ */
+#include "ulnet/nid.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "lnet/nid/nid_priv.h"
+#include "lnet/nid/range.h"
+
+/* More is an error: a match walks over all of them. */
+#define NIDRANGES_MAX 1024
+
+enum term_kind {
+	TERM_ALL,    /* every NID of the net */
+	TERM_PREFIX, /* IP addresses by their first bits */
+	TERM_IP,     /* IPv4 addresses, four sets of bytes */
+	TERM_NUMBER, /* numeric addresses */
+};
+
+/* The addresses of one nidrange. */
+struct term {
+	enum term_kind kind;
+	unsigned int bits;	    /* TERM_PREFIX */
+	struct ulnet_nid prefix;    /* TERM_PREFIX: size, addr; rest 0 */
+	struct lnet_ranges part[4]; /* TERM_IP: all; TERM_NUMBER: [0] */
+};
+
+/* The nets of one or more nidranges, and what they say about addresses. */
+struct net_terms {
+	const struct lnet_net_type *type;
+	struct lnet_ranges nums;
+	struct term *term;
+	unsigned int count;
+};
+
+struct ulnet_nidlist {
+	struct net_terms *net;
+	unsigned int count;
+};
+
+static void term_fini(struct term *term)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(term->part); i++)
+		lnet_ranges_free(&term->part[i]);
+}
+
+static void net_drop_terms(struct net_terms *net)
+{
+	while (net->count)
+		term_fini(&net->term[--net->count]);
+	free(net->term);
+	net->term = NULL;
+}
+
+static void net_fini(struct net_terms *net)
+{
+	net_drop_terms(net);
+	lnet_ranges_free(&net->nums);
+}
+
+void lnet_nidlist_free(struct ulnet_nidlist *list)
+{
+	if (!list)
+		return;
+	while (list->count)
+		net_fini(&list->net[--list->count]);
+	free(list->net);
+	free(list);
+}
+
+static bool term_eq(const struct term *a, const struct term *b)
+{
+	size_t i;
+
+	if (a->kind != b->kind || a->bits != b->bits ||
+	    !lnet_nid_eq(&a->prefix, &b->prefix))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(a->part); i++)
+		if (!lnet_ranges_eq(&a->part[i], &b->part[i]))
+			return false;
+	return true;
+}
+
+static bool net_has_term(const struct net_terms *net, const struct term *term)
+{
+	unsigned int i;
+
+	for (i = 0; i < net->count; i++)
+		if (net->term[i].kind == TERM_ALL ||
+		    term_eq(&net->term[i], term))
+			return true;
+	return false;
+}
+
+/* Takes what @term owns on success, leaves it on error. */
+static int net_add_term(struct net_terms *net, struct term *term)
+{
+	struct term *grown;
+
+	if (net_has_term(net, term)) {
+		term_fini(term);
+		return 0;
+	}
+	if (term->kind == TERM_ALL)
+		net_drop_terms(net);
+	grown = realloc(net->term, (net->count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	net->term = grown;
+	net->term[net->count++] = *term;
+	return 0;
+}
+
+/* The group of @type and @nums, made if need be. Takes what @nums owns, unless
+ * it returns NULL: no memory. */
+static struct net_terms *list_net(struct ulnet_nidlist *list,
+				  const struct lnet_net_type *type,
+				  struct lnet_ranges *nums)
+{
+	struct net_terms *grown;
+	unsigned int i;
+
+	for (i = 0; i < list->count; i++) {
+		if (list->net[i].type == type &&
+		    lnet_ranges_eq(&list->net[i].nums, nums)) {
+			lnet_ranges_free(nums);
+			return &list->net[i];
+		}
+	}
+	grown = realloc(list->net, (list->count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	list->net = grown;
+	list->net[list->count] =
+		(struct net_terms){ .type = type, .nums = *nums };
+	return &list->net[list->count++];
+}
+
+/* Takes what @nums and @term own, on error too. */
+static int list_add(struct ulnet_nidlist *list,
+		    const struct lnet_net_type *type, struct lnet_ranges *nums,
+		    struct term *term)
+{
+	struct net_terms *net;
+	int rc;
+
+	net = list_net(list, type, nums);
+	if (!net) {
+		lnet_ranges_free(nums);
+		term_fini(term);
+		return -ENOMEM;
+	}
+	rc = net_add_term(net, term);
+	if (rc)
+		term_fini(term);
+	return rc;
+}
+
+static int parse_net_nums(struct lnet_text *t, struct lnet_ranges *nums)
+{
+	uint32_t num = 0;
+	int rc;
+
+	if (lnet_text_peek(t) == '[')
+		return lnet_ranges_parse_list(t, 0, LNET_NET_NUM_MAX, nums);
+	if (lnet_text_is_digit(lnet_text_peek(t))) {
+		rc = lnet_text_number(t, 0, LNET_NET_NUM_MAX, &num);
+		if (rc)
+			return rc;
+	}
+	return lnet_ranges_one(0, LNET_NET_NUM_MAX, num, nums);
+}
+
+static const struct lnet_net_type *take_net_type(struct lnet_text *t)
+{
+	const struct lnet_net_type *type;
+
+	type = lnet_net_type_prefix(t->p, (size_t)(t->end - t->p));
+	if (type)
+		t->p += strlen(type->name);
+	else
+		lnet_text_fail(t, t->p, "unknown type of net");
+	return type;
+}
+
+/* What follows the name. @nums is the caller's to free, on error too. */
+static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
+			 struct lnet_ranges *nums)
+{
+	int rc;
+
+	if (type->numbered)
+		rc = parse_net_nums(t, nums);
+	else
+		rc = lnet_ranges_one(0, LNET_NET_NUM_MAX, 0, nums);
+	if (rc)
+		return rc;
+	if (lnet_text_at_end(t) || lnet_text_is_blank(lnet_text_peek(t)))
+		return 0;
+	return lnet_text_fail(t, t->p,
+			      type->numbered ? "bad character behind a net"
+					     : "this net has no number");
+}
+
+/* Is an address given by prefix? '/' in brackets is a stride. */
+static bool looks_like_prefix(const struct lnet_text *t)
+{
+	bool inside = false;
+	const char *p;
+
+	for (p = t->p; p < t->end; p++) {
+		if (*p == '[')
+			inside = true;
+		else if (*p == ']')
+			inside = false;
+		else if (*p == ':' || (*p == '/' && !inside))
+			return true;
+	}
+	return false;
+}
+
+static void clear_host_bits(uint8_t *addr, size_t len, unsigned int bits)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (bits >= (i + 1) * 8)
+			continue;
+		if (bits <= i * 8)
+			addr[i] = 0;
+		else
+			addr[i] &= (uint8_t)(0xff << ((i + 1) * 8 - bits));
+	}
+}
+
+/* Takes an IPv4 or IPv6 address, up to '/' or the end. */
+static int take_ip(struct lnet_text *t, struct ulnet_nid *prefix)
+{
+	char ip[INET6_ADDRSTRLEN];
+	const char *start = t->p;
+	int family = AF_INET;
+	size_t len = 0;
+
+	while (!lnet_text_at_end(t) && lnet_text_peek(t) != '/' &&
+	       !lnet_text_is_blank(lnet_text_peek(t))) {
+		if (len == sizeof(ip) - 1)
+			return lnet_text_fail(t, start, "bad IP address");
+		ip[len++] = *t->p++;
+	}
+	ip[len] = '\0';
+	if (strchr(ip, ':')) {
+		family = AF_INET6;
+		prefix->size = 12;
+	}
+	if (inet_pton(family, ip, prefix->addr) != 1)
+		return lnet_text_fail(t, start, "bad IP address");
+	lnet_text_skip_blanks(t);
+	return 0;
+}
+
+static int parse_prefix(struct lnet_text *t, struct term *term)
+{
+	size_t len;
+	int rc;
+
+	term->kind = TERM_PREFIX;
+	rc = take_ip(t, &term->prefix);
+	if (rc)
+		return rc;
+	len = (size_t)term->prefix.size + 4;
+	term->bits = (unsigned int)len * 8;
+	if (lnet_text_take(t, '/')) {
+		lnet_text_skip_blanks(t);
+		rc = lnet_text_number(t, 1, term->bits, &term->bits);
+		if (rc)
+			return rc;
+		lnet_text_skip_blanks(t);
+	}
+	clear_host_bits(term->prefix.addr, len, term->bits);
+	return 0;
+}
+
+/* One address is the same term, however it has been written. */
+static void simplify_ip(struct term *term)
+{
+	uint32_t byte[4];
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		if (!lnet_ranges_is_one(&term->part[i], &byte[i]))
+			return;
+	for (i = 0; i < 4; i++)
+		term->prefix.addr[i] = (uint8_t)byte[i];
+	term_fini(term);
+	term->kind = TERM_PREFIX;
+	term->bits = 32;
+}
+
+static int parse_ip_ranges(struct lnet_text *t, struct term *term)
+{
+	size_t i;
+	int rc;
+
+	term->kind = TERM_IP;
+	for (i = 0; i < 4; i++) {
+		if (i && !lnet_text_take(t, '.'))
+			return lnet_text_fail(t, t->p, "'.' was expected");
+		rc = lnet_ranges_parse(t, 0, 255, &term->part[i]);
+		if (rc)
+			return rc;
+	}
+	simplify_ip(term);
+	return 0;
+}
+
+static int parse_number(struct lnet_text *t, struct term *term)
+{
+	int rc;
+
+	term->kind = TERM_NUMBER;
+	rc = lnet_ranges_parse(t, 0, UINT32_MAX, &term->part[0]);
+	if (rc)
+		return rc;
+	if (lnet_ranges_is_all(&term->part[0])) {
+		term_fini(term);
+		term->kind = TERM_ALL;
+	}
+	return 0;
+}
+
+/* "*" and nothing but blanks around it */
+static bool take_all(struct lnet_text *t)
+{
+	struct lnet_text copy = *t;
+
+	if (!lnet_text_take(&copy, '*'))
+		return false;
+	lnet_text_skip_blanks(&copy);
+	if (!lnet_text_at_end(&copy))
+		return false;
+	*t = copy;
+	return true;
+}
+
+static int take_addr(struct lnet_text *t, enum lnet_addr_kind kind,
+		     struct term *term)
+{
+	lnet_text_skip_blanks(t);
+	if (take_all(t)) {
+		term->kind = TERM_ALL;
+		return 0;
+	}
+	if (kind == LNET_ADDR_NUMBER)
+		return parse_number(t, term);
+	return looks_like_prefix(t) ? parse_prefix(t, term)
+				    : parse_ip_ranges(t, term);
+}
+
+/* 255.255.255.255@net is LNet's other word for "*@net". */
+static bool is_broadcast(const struct term *term)
+{
+	static const uint8_t ones[4] = { 0xff, 0xff, 0xff, 0xff };
+
+	return term->kind == TERM_PREFIX && term->bits == 32 &&
+	       term->prefix.size == 0 &&
+	       memcmp(term->prefix.addr, ones, sizeof(ones)) == 0;
+}
+
+/* @term is the caller's to finish, on error too. */
+static int parse_addr(struct lnet_text *t, enum lnet_addr_kind kind,
+		      struct term *term)
+{
+	int rc;
+
+	rc = take_addr(t, kind, term);
+	if (rc)
+		return rc;
+	if (!lnet_text_at_end(t))
+		return lnet_text_fail(t, t->p, "'@' was expected");
+	if (is_broadcast(term))
+		*term = (struct term){ .kind = TERM_ALL };
+	return 0;
+}
+
+/* The net comes first: it says what its addresses look like. */
+static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
+{
+	const char *at = memchr(t->p, '@', (size_t)(t->end - t->p));
+	const struct lnet_net_type *type;
+	struct lnet_ranges nums = { 0 };
+	struct lnet_text addr = *t;
+	struct term term = { 0 };
+	int rc;
+
+	if (!at)
+		return lnet_text_fail(t, t->p, "'@' and a net are missing");
+	addr.end = at;
+	t->p = at + 1;
+	type = take_net_type(t);
+	if (!type)
+		return -EINVAL;
+	rc = take_net_nums(t, type, &nums);
+	if (rc)
+		goto err_free_nums;
+	rc = parse_addr(&addr, type->kind, &term);
+	if (rc)
+		goto err_fini_term;
+	return list_add(list, type, &nums, &term);
+
+err_fini_term:
+	term_fini(&term);
+err_free_nums:
+	lnet_ranges_free(&nums);
+	return rc;
+}
+
+static int parse_list(struct lnet_text *t, struct ulnet_nidlist *list)
+{
+	unsigned int count = 0;
+	int rc;
+
+	lnet_text_skip_blanks(t);
+	if (lnet_text_at_end(t))
+		return lnet_text_fail(t, t->p, "the list is empty");
+	while (!lnet_text_at_end(t)) {
+		if (count++ == NIDRANGES_MAX)
+			return lnet_text_fail(t, t->p,
+					      "more than %d NID ranges",
+					      NIDRANGES_MAX);
+		rc = parse_nidrange(t, list);
+		if (rc)
+			return rc;
+		lnet_text_skip_blanks(t);
+	}
+	return 0;
+}
+
+int lnet_nidlist_parse(const char *text, struct ulnet_nidlist **list_p,
+		       struct ulnet_text_error *err)
+{
+	struct lnet_text t = lnet_text_of(text, strlen(text), err);
+	struct ulnet_nidlist *list;
+	int rc;
+
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	rc = parse_list(&t, list);
+	if (rc) {
+		lnet_nidlist_free(list);
+		return rc;
+	}
+	*list_p = list;
+	return 0;
+}
+
+static bool prefix_match(const struct term *term, const struct ulnet_nid *nid)
+{
+	uint8_t addr[sizeof(nid->addr)];
+
+	if (nid->size != term->prefix.size)
+		return false;
+	memcpy(addr, nid->addr, sizeof(addr));
+	clear_host_bits(addr, sizeof(addr), term->bits);
+	return memcmp(addr, term->prefix.addr, sizeof(addr)) == 0;
+}
+
+static bool ip_match(const struct term *term, const struct ulnet_nid *nid)
+{
+	size_t i;
+
+	if (!lnet_nid_is_nid4(nid))
+		return false;
+	for (i = 0; i < 4; i++)
+		if (!lnet_ranges_match(&term->part[i], nid->addr[i]))
+			return false;
+	return true;
+}
+
+static bool number_match(const struct term *term, const struct ulnet_nid *nid)
+{
+	return lnet_nid_is_nid4(nid) &&
+	       lnet_ranges_match(&term->part[0],
+				 (uint32_t)lnet_nid_to_nid4(nid));
+}
+
+static bool term_match(const struct term *term, const struct ulnet_nid *nid)
+{
+	switch (term->kind) {
+	case TERM_ALL:
+		return true;
+	case TERM_PREFIX:
+		return prefix_match(term, nid);
+	case TERM_IP:
+		return ip_match(term, nid);
+	case TERM_NUMBER:
+		return number_match(term, nid);
+	}
+	return false;
+}
+
+static bool net_match(const struct net_terms *net, const struct ulnet_nid *nid)
+{
+	unsigned int i;
+
+	if (nid->type != net->type->type ||
+	    !lnet_ranges_match(&net->nums, LNET_NET_NUM(lnet_nid_net(nid))))
+		return false;
+	for (i = 0; i < net->count; i++)
+		if (term_match(&net->term[i], nid))
+			return true;
+	return false;
+}
+
+bool lnet_nidlist_match(const struct ulnet_nidlist *list,
+			const struct ulnet_nid *nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->count; i++)
+		if (net_match(&list->net[i], nid))
+			return true;
+	return false;
+}
+
+static void format_prefix(const struct term *term, struct lnet_text_out *out)
+{
+	unsigned int all = (term->prefix.size + 4U) * 8;
+	char ip[INET6_ADDRSTRLEN];
+
+	lnet_text_printf(out, "%s",
+			 inet_ntop(term->prefix.size ? AF_INET6 : AF_INET,
+				   term->prefix.addr, ip, sizeof(ip)));
+	if (term->bits != all)
+		lnet_text_printf(out, "/%u", term->bits);
+}
+
+static void format_ip(const struct term *term, struct lnet_text_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		if (i)
+			lnet_text_printf(out, ".");
+		lnet_ranges_format(&term->part[i], out);
+	}
+}
+
+static void format_term(const struct term *term, struct lnet_text_out *out)
+{
+	switch (term->kind) {
+	case TERM_ALL:
+		lnet_text_printf(out, "*");
+		break;
+	case TERM_PREFIX:
+		format_prefix(term, out);
+		break;
+	case TERM_IP:
+		format_ip(term, out);
+		break;
+	case TERM_NUMBER:
+		lnet_ranges_format(&term->part[0], out);
+		break;
+	}
+}
+
+static void format_net(const struct net_terms *net, struct lnet_text_out *out)
+{
+	uint32_t num;
+
+	lnet_text_printf(out, "@%s", net->type->name);
+	if (lnet_ranges_is_one(&net->nums, &num)) {
+		if (num)
+			lnet_text_printf(out, "%u", num);
+	} else if (lnet_ranges_is_all(&net->nums)) {
+		lnet_text_printf(out, "[*]");
+	} else {
+		lnet_ranges_format(&net->nums, out);
+	}
+}
+
+size_t lnet_nidlist_format(const struct ulnet_nidlist *list, char *buf,
+			   size_t size)
+{
+	struct lnet_text_out out = { buf, size, 0 };
+	const struct net_terms *net;
+	unsigned int i;
+
+	for (net = list->net; net < list->net + list->count; net++) {
+		for (i = 0; i < net->count; i++) {
+			if (out.len)
+				lnet_text_printf(&out, " ");
+			format_term(&net->term[i], &out);
+			format_net(net, &out);
+		}
+	}
+	return out.len;
+}

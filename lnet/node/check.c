@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * node_check(): counts again what the node keeps counts of.
+ */
+#include "lnet/message/msg.h"
+#include "lnet/message/park.h"
+#include "lnet/message/request.h"
+#include "lnet/net/ni.h"
+#include "lnet/node/node.h"
+#include "lnet/peer/peer.h"
+
+static void count_zero(struct lnet_cpt *cpt)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n)))
+		container_of(n, struct lnet_peer_ni, hash)->counted = 0;
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
+}
+
+/* A credit that is held, or waited for: taken from both counts alike. */
+static void count_msg(const struct lnet_msg *msg)
+{
+	if (!msg->lpni)
+		return;
+	switch (msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+		msg->lpni->counted++;
+		break;
+	case MSG_NI_QUEUE:
+	case MSG_LND:
+	case MSG_REFUSED:
+		msg->lpni->counted++;
+		msg->ni->cpt[msg->cpt->index].counted++;
+		break;
+	}
+}
+
+static int32_t queue_length(const struct list *queue)
+{
+	const struct list *l;
+	int32_t n = 0;
+
+	for (l = queue->next; l != queue; l = l->next)
+		n++;
+	return n;
+}
+
+/* Do as many wait as the credits say? */
+static bool queue_wrong(int32_t n, int32_t credits)
+{
+	return n != MAX(-credits, 0);
+}
+
+/* Does each message that waits for a connection wait for one that the LND has
+ * promised? */
+static bool connecting_wrong(const struct lnet_peer_ni *p)
+{
+	struct lnet_msg *msg;
+	uint64_t n = 0;
+
+	list_for_each_entry (msg, &p->connecting, link) {
+		const struct lnd *lnd = msg->ni->lnd.lnd;
+
+		if (msg->fsm.state != MSG_CONNECTING ||
+		    (lnd->is_connecting &&
+		     !lnd->is_connecting(&msg->ni->lnd, &p->nid)))
+			return true;
+		n++;
+	}
+	return n != p->nconnecting;
+}
+
+static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+	char nid[LNET_NIDSTR_SIZE];
+
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
+		struct lnet_peer_ni *p =
+			container_of(n, struct lnet_peer_ni, hash);
+
+		if (connecting_wrong(p)) {
+			snprintf(buf, size,
+				 "peer %s: waited for, but nobody connects",
+				 lnet_nid_format(&p->nid, nid, sizeof(nid)));
+			return true;
+		}
+		if (p->credits + p->counted == p->credits_max &&
+		    !queue_wrong(queue_length(&p->first) +
+					 queue_length(&p->queue),
+				 p->credits))
+			continue;
+		snprintf(buf, size,
+			 "peer %s: %d credits of %d, but %d held or waited for",
+			 lnet_nid_format(&p->nid, nid, sizeof(nid)), p->credits,
+			 p->credits_max, p->counted);
+		return true;
+	}
+	return false;
+}
+
+static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < cpt->config->nnis; i++) {
+		const struct lnet_ni *ni = cpt->config->ni[i];
+		const struct ni_cpt *nc = &ni->cpt[cpt->index];
+		int32_t credits = credits_get(&nc->credits);
+
+		if (credits + nc->counted == nc->credits_max &&
+		    !queue_wrong(queue_length(&nc->first) +
+					 queue_length(&nc->queue),
+				 credits))
+			continue;
+		snprintf(buf, size,
+			 "NI %s: %d credits of %d, but %d held or waited for",
+			 lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid)),
+			 credits, nc->credits_max, nc->counted);
+		return true;
+	}
+	return false;
+}
+
+/* Does @msg wait for a buffer that is there, with no wish on its way to tell
+ * (hold.h)? */
+static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
+		       size_t size)
+{
+	struct match_want want;
+
+	request_wants(msg, &want);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		if (!match_exists(node->cpt[i], &want))
+			continue;
+		snprintf(buf, size,
+			 "portal %u: a message is held on CPT %u, though there "
+			 "is a buffer on CPT %u",
+			 want.portal, msg->home->index, i);
+		return true;
+	}
+	return false;
+}
+
+/* What waits on a CPT, by its messages, and as counted. */
+struct holding {
+	uint32_t aside, standing;
+};
+
+static void holding_add(struct holding *on, const struct lnet_msg *msg)
+{
+	struct holding *h = &on[msg->home->index];
+
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_HELD:
+		h->standing += !msg->aside;
+		/* fallthrough */
+	case MSG_OFFERED:
+	case MSG_PARKED:
+		h->aside += msg->aside;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool holding_wrong(struct lnet *node, char *buf, size_t size)
+{
+	struct holding on[LNET_CPTS_MAX] = { 0 };
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
+			holding_add(on, msg);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		const struct lnet_cpt *cpt = node->cpt[i];
+
+		if (msg_cpt(cpt)->has_all.held == on[i].aside &&
+		    msg_cpt(cpt)->has_all.standing == on[i].standing)
+			continue;
+		snprintf(buf, size,
+			 "CPT %u: %u messages are put aside and %u stand, but "
+			 "%u and %u are counted",
+			 i, on[i].aside, on[i].standing,
+			 msg_cpt(cpt)->has_all.held,
+			 msg_cpt(cpt)->has_all.standing);
+		return true;
+	}
+	return false;
+}
+
+static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	if (msg_cpt(cpt)->unparking)
+		return false;
+	list_for_each_entry (msg, &msg_cpt(cpt)->parked, link) {
+		char nid[LNET_NIDSTR_SIZE];
+		bool stuck = park_is_stuck(msg);
+
+		if (!stuck && !park_has_room(msg))
+			continue;
+		snprintf(buf, size,
+			 "a request of %s is parked%s, with %u of %u "
+			 "messages in use, %u its own",
+			 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+			 stuck ? " and keeps answers back" : "",
+			 msg_cpt(cpt)->msg_pool.used,
+			 cpt->node->conf.messages_max, msg->sender->has.msgs);
+		return true;
+	}
+	return false;
+}
+
+static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	if (holding_wrong(node, buf, size))
+		return true;
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (parked_wrong(node->cpt[i], buf, size))
+			return true;
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (msg_cpt(node->cpt[i])->wish_pool.used)
+			return false;
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
+			if (msg->fsm.state == MSG_HELD &&
+			    held_wrong(node, msg, buf, size))
+				return true;
+	return false;
+}
+
+const char *node_check(struct lnet *node, char *buf, size_t size)
+{
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		count_zero(node->cpt[i]);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
+				     active)
+			count_msg(msg);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (peers_wrong(node->cpt[i], buf, size) ||
+		    nis_wrong(node->cpt[i], buf, size))
+			return buf;
+	return waiting_wrong(node, buf, size) ? buf : NULL;
+}

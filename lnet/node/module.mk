@@ -1,0 +1,10 @@
+# A node as a whole: opening, running, closing.
+libulnetcore_la_SOURCES += %D%/check.c
+libulnetcore_la_SOURCES += %D%/conf.c
+libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
+libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
+libulnetcore_la_SOURCES += %D%/reset.c
+libulnetcore_la_SOURCES += %D%/thread.c %D%/thread.h
+libulnetcore_la_SOURCES += %D%/tunable.c
+libulnetcore_la_SOURCES += %D%/watch.c %D%/watch.h
+libulnetcore_la_SOURCES += %D%/work.c

@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/node/node.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <semaphore.h>
+
+#include "base/cpus.h"
+#include "base/log.h"
+#include "lnet/discovery/ping.h"
+#include "lnet/message/msgs.h"
+#include "lnet/message/shutdown.h"
+#include "lnet/node/layer.h"
+#include "lnet/node/thread.h"
+#include "lnet/node/watch.h"
+
+/* The default of busy_poll where processors are the process's own: about what
+ * it takes to sleep and to wake up. */
+#define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
+
+/* ---- CPTs ---- */
+
+static void cpt_init(struct lnet *node, unsigned int index)
+{
+	struct whole_cpt *whole = &whole_node(node)->all[index];
+	struct lnet_cpt *cpt = &whole->discovery.msg.path.peer.portal.cpt;
+
+	node->cpt[index] = cpt;
+	cpt->node = node;
+	cpt->index = index;
+	cpt->loop = node->loops[index];
+	portals_init(cpt);
+	peers_init(cpt);
+	msgs_init(cpt);
+	watches_init(cpt);
+}
+
+static void cpt_fini(struct lnet_cpt *cpt)
+{
+	ping_fini(cpt);
+	peers_fini(cpt);
+	msgs_fini(cpt);
+	portals_fini(cpt);
+}
+
+struct cpt_start {
+	struct lnet_cpt *cpt;
+	sem_t taken;
+};
+
+static void *cpt_thread(void *arg)
+{
+	struct cpt_start *start = arg;
+	struct loop *loop = start->cpt->loop;
+
+	loop_take_over(loop);
+	sem_post(&start->taken);
+	loop_run(loop);
+	return NULL;
+}
+
+static void loops_free(struct lnet *node)
+{
+	for (unsigned int i = 0; node->own_loops && i < node->cpts; i++)
+		if (node->loops[i])
+			loop_free(node->loops[i]);
+}
+
+static int loops_make(struct lnet *node, const struct node_params *p)
+{
+	node->own_loops = !p->loops;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct env *env;
+		int rc;
+
+		if (p->loops) {
+			node->loops[i] = p->loops[i];
+			continue;
+		}
+		rc = env_ev_new(p->conf.ev, &env);
+		if (!rc)
+			rc = loop_new(env, &node->loops[i]);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ns. Whoever polls keeps its processor from others, and some are owed theirs
+ * by somebody else, unless all of them are this process's own. */
+static uint64_t busy_poll_default(const struct lnet *node)
+{
+	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;
+}
+
+static void loops_poll(struct lnet *node)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		stat_t *stats = node->cpt[i]->stats;
+
+		loop_poll_before_sleep(node->loops[i],
+				       &node->settings.busy_poll,
+				       &stats[STAT_busy_poll_hits],
+				       &stats[STAT_busy_poll_misses]);
+	}
+}
+
+static bool runs_threads(const struct lnet *node)
+{
+	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
+}
+
+/* Returns when the CPT's thread owns its loop: the caller, who made the loop,
+ * would otherwise still take itself for the owner. */
+static int thread_start(struct lnet_cpt *cpt)
+{
+	struct cpt_start start = { .cpt = cpt };
+	sigset_t all, before;
+	int rc;
+
+	sem_init(&start.taken, 0, 0);
+	/* Signals are the application's: its threads take them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	rc = pthread_create(&whole_cpt(cpt)->thread, NULL, cpt_thread, &start);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	while (!rc && sem_wait(&start.taken)) /* interrupted */
+		;
+	sem_destroy(&start.taken);
+	return rc;
+}
+
+static int threads_start(struct lnet *node)
+{
+	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
+		int rc = thread_start(node->cpt[i]);
+
+		if (rc) {
+			while (i--) {
+				loop_stop(node->loops[i]);
+				pthread_join(whole_cpt(node->cpt[i])->thread,
+					     NULL);
+				loop_take_over(node->loops[i]);
+			}
+			return -rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- configuration snapshots ---- */
+
+struct config_call {
+	struct lnet_cpt *cpt;
+	const struct lnet_config *config;
+	struct lnet_ni *gone;
+};
+
+/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
+ */
+static int config_take(void *arg)
+{
+	struct config_call *c = arg;
+
+	c->cpt->config = c->config;
+	if (ping_refresh(c->cpt))
+		log_warn("ping", "no memory: pings are answered with older "
+				 "interfaces");
+	if (c->gone)
+		shutdown_ni_soon(c->gone, c->cpt);
+	return 0;
+}
+
+/* Control. All CPTs hold the new one afterwards, so the old one can go. */
+static void config_publish(struct lnet *node, struct lnet_config *new,
+			   struct lnet_ni *gone)
+{
+	struct lnet_config *old = net_node(node)->config;
+
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	net_node(node)->config = new;
+	if (gone)
+		fsm_move(&gone->fsm, ni_states, NI_DELETING);
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct config_call c = { node->cpt[i], new, gone };
+
+		BUG_ON(loop_call(node->loops[i], config_take, &c));
+	}
+	free(old);
+}
+
+/*
+ * Begins a change. The caller must be able to have things done on all CPTs,
+ * asked first so that a change is whole or not at all: -EXDEV. A loop does not
+ * wait for another thread's change, which may be waiting for this loop: -EBUSY.
+ */
+static int control_begin(struct lnet *node)
+{
+	bool owner = node->cpts == 1 && loop_is_owner(node->loops[0]);
+
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
+	if (owner)
+		return pthread_mutex_trylock(&whole_node(node)->control)
+			       ? -EBUSY
+			       : 0;
+	if (loop_current())
+		return -EXDEV;
+	pthread_mutex_lock(&whole_node(node)->control);
+	return 0;
+}
+
+static void control_end(struct lnet *node)
+{
+	pthread_mutex_unlock(&whole_node(node)->control);
+}
+
+/* NIs stand net by net, in the order in which their nets came. */
+static struct lnet_config *config_with(const struct lnet_config *old,
+				       struct lnet_ni *ni)
+{
+	unsigned int at = old->nnis;
+	struct lnet_config *new;
+
+	for (unsigned int i = 1; i < old->nnis; i++)
+		if (ni_net(old->ni[i]) == ni_net(ni))
+			at = i + 1;
+	new = malloc(sizeof(*new) + (old->nnis + 1) * sizeof(new->ni[0]));
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	new->nnis = old->nnis + 1;
+	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
+	new->ni[at] = ni;
+	memcpy(new->ni + at + 1, old->ni + at,
+	       (old->nnis - at) * sizeof(new->ni[0]));
+	return new;
+}
+
+static struct lnet_config *config_without(const struct lnet_config *old,
+					  const struct lnet_ni *ni)
+{
+	struct lnet_config *new =
+		malloc(sizeof(*new) + old->nnis * sizeof(new->ni[0]));
+
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	new->nnis = 0;
+	for (unsigned int i = 0; i < old->nnis; i++)
+		if (old->ni[i] != ni)
+			new->ni[new->nnis++] = old->ni[i];
+	return new;
+}
+
+/* An NI that nobody uses yet, or that has left the configuration, on every CPT.
+ */
+static int ni_drop_call(void *arg)
+{
+	struct config_call *c = arg;
+
+	shutdown_ni(c->gone, c->cpt);
+	return 0;
+}
+
+static void ni_drop(struct lnet *node, struct lnet_ni *ni)
+{
+	fsm_move(&ni->fsm, ni_states, NI_DELETING);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct config_call c = { node->cpt[i], NULL, ni };
+
+		BUG_ON(loop_call(node->loops[i], ni_drop_call, &c));
+	}
+}
+
+static const struct lnd *node_lnd(const struct lnet *node, int type)
+{
+	if (whole_node(node)->lnd && type != LNET_TYPE_LO)
+		return whole_node(node)->lnd;
+	return lnd_find(type);
+}
+
+/* There is room for it, and it is new. */
+static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
+{
+	if (config_ni(net_node(node)->config, &ni->lnd.nid))
+		return -EEXIST;
+	if (net_node(node)->config->nnis >
+	    settings_interfaces_max(&node->settings))
+		return -ENOSPC;
+	return 0;
+}
+
+static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
+{
+	const struct lnd *lnd = node_lnd(node, conf->nid.type);
+	struct lnet_config *new;
+	struct lnet_ni *ni;
+	int rc;
+
+	if (lnet_nid_is_lo(&conf->nid) || lnet_nid_is_any(&conf->nid))
+		return -EINVAL;
+	if (!lnd)
+		return -EPROTONOSUPPORT;
+	rc = ni_make(node, lnd, conf, &ni);
+	if (rc)
+		return rc;
+	rc = ni_admit(node, ni);
+	if (!rc)
+		rc = ni_start(ni);
+	if (rc) {
+		ni_free(ni);
+		return rc;
+	}
+	new = config_with(net_node(node)->config, ni);
+	if (!new) {
+		ni_drop(node, ni);
+		return -ENOMEM;
+	}
+	if (conf->nid_p)
+		*conf->nid_p = ni->lnd.nid;
+	config_publish(node, new, NULL);
+	return 0;
+}
+
+int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
+{
+	int rc = control_begin(node);
+
+	if (rc)
+		return rc;
+	rc = ni_add_locked(node, conf);
+	control_end(node);
+	return rc;
+}
+
+static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
+			 bool *gone)
+{
+	struct lnet_ni *ni = config_ni(net_node(node)->config, nid);
+	struct lnet_config *new;
+
+	if (!ni)
+		return -ENOENT;
+	if (ni_is_lo(ni))
+		return -EINVAL;
+	new = config_without(net_node(node)->config, ni);
+	if (!new)
+		return -ENOMEM;
+	ni->gone = gone;
+	config_publish(node, new, ni);
+	return 0;
+}
+
+/* Who runs the loops cannot wait for what they do. Others can, so that the NID
+ * is free again for them. */
+int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
+{
+	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
+	bool gone = false;
+	int rc = control_begin(node);
+
+	if (rc)
+		return rc;
+	rc = ni_del_locked(node, nid, wait ? &gone : NULL);
+	control_end(node);
+	if (!rc && wait)
+		node_wait_gone(node, &gone);
+	return rc;
+}
+
+int lnet_ni_info(struct lnet *node, unsigned int index,
+		 struct ulnet_ni_info *info)
+{
+	int rc = -ENOENT;
+
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	if (index < net_node(node)->config->nnis) {
+		ni_info(net_node(node)->config->ni[index], info);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	return rc;
+}
+
+int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
+{
+	int rc = -ENOENT;
+
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	if (index < net_node(node)->config->nnis) {
+		id->nid = net_node(node)->config->ni[index]->lnd.nid;
+		id->pid = node->conf.pid;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+/* Every node has 0@lo, from its first moment to its last. */
+static int lo_start(struct lnet *node)
+{
+	struct ulnet_ni_conf conf = { .nid = LNET_NID_LO };
+	struct lnet_config *config =
+		malloc(sizeof(*config) + sizeof(config->ni[0]));
+	int rc;
+
+	if (!config)
+		return -ENOMEM;
+	rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
+	if (rc)
+		goto err_free_config;
+	rc = ni_start(config->ni[0]);
+	if (rc)
+		goto err_free_ni;
+	config->sequence = 1;
+	config->nnis = 1;
+	net_node(node)->config = config;
+	return 0;
+
+err_free_ni:
+	ni_free(config->ni[0]);
+err_free_config:
+	free(config);
+	return rc;
+}
+
+static int cpts_start(struct lnet *node)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		node->cpt[i]->config = net_node(node)->config;
+		rc = ping_start(node->cpt[i]);
+	}
+	return rc;
+}
+
+static void node_free(struct lnet *node)
+{
+	BUG_ON(!list_empty(&whole_node(node)->threads));
+	free(net_node(node)->config);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		cpt_fini(node->cpt[i]);
+	loops_free(node);
+	eqs_fini(&portal_node(node)->eqs);
+	settings_fini(&node->settings);
+	pthread_mutex_destroy(&whole_node(node)->control);
+	pthread_mutex_destroy(&net_node(node)->config_lock);
+	pthread_mutex_destroy(&node->ended_lock);
+	pthread_cond_destroy(&node->ended);
+	free(whole_node(node)->all);
+	free(whole_node(node));
+}
+
+static void node_stop(struct lnet *node);
+
+/* Those that only call share their addresses with others, from whom only the
+ * pid tells them apart. What remains of the chance that two draw the same is
+ * for the LND of the peer: it knows them by their connections. */
+static uint32_t pid_default(struct lnet *node)
+{
+	if (node->conf.accept != LNET_ACCEPT_NONE)
+		return LNET_PID_LUSTRE;
+	return LNET_PID_USERFLAG |
+	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
+}
+
+static int node_alloc(const struct node_params *p, struct lnet **node_p)
+{
+	struct whole_node *whole = calloc(1, sizeof(*whole));
+	struct lnet *node;
+	int rc;
+
+	if (!whole)
+		return -ENOMEM;
+	node = &whole->net.portal.node;
+	node->conf = p->conf;
+	node->conf.nids = NULL;
+	node->cpts = p->conf.cpts;
+	whole->lnd = p->lnd;
+	net_node(node)->lnd_net = p->lnd_net;
+	node->observer = p->observer;
+	portal_node(node)->portal_users = &msgs_users;
+	whole->drive = p->drive;
+	whole->drive_arg = p->drive_arg;
+	whole->all = calloc(node->cpts, sizeof(*whole->all));
+	rc = whole->all ? eqs_init(&portal_node(node)->eqs) : -ENOMEM;
+	if (rc)
+		goto err_free;
+	rc = loops_make(node, p);
+	if (rc)
+		goto err_loops;
+	list_init(&whole->layers);
+	list_init(&whole->threads);
+	settings_init(&node->settings, &node->conf, busy_poll_default(node));
+	pthread_mutex_init(&whole->control, NULL);
+	pthread_mutex_init(&net_node(node)->config_lock, NULL);
+	pthread_mutex_init(&node->ended_lock, NULL);
+	pthread_cond_init(&node->ended, NULL);
+	if (!node->conf.pid)
+		node->conf.pid = pid_default(node);
+	node->incarnation = loop_random(node->loops[0]);
+	node->hash_seed = loop_random(node->loops[0]);
+	atomic_store(&portal_node(node)->portals[0].lazy, true);
+	for (unsigned int i = 0; i < node->cpts; i++)
+		cpt_init(node, i);
+	if (node->own_loops)
+		loops_poll(node);
+	*node_p = node;
+	return 0;
+
+err_loops:
+	loops_free(node);
+	eqs_fini(&portal_node(node)->eqs);
+err_free:
+	free(whole->all);
+	free(whole);
+	return rc;
+}
+
+int node_open(const struct node_params *p, struct lnet **node_p)
+{
+	struct lnet *node;
+	int rc = node_alloc(p, &node);
+
+	if (rc)
+		return rc;
+	rc = lo_start(node);
+	if (rc) {
+		node_free(node);
+		return rc;
+	}
+	rc = cpts_start(node);
+	if (!rc)
+		rc = threads_start(node);
+	if (rc) {
+		node->conf.run = LNET_RUN_POLL;
+		node_stop(node);
+		node_free(node);
+		return rc;
+	}
+	*node_p = node;
+	return 0;
+}
+
+/* An NI for each of the NIDs in @text. */
+static int add_nids(struct lnet *node, const char *text)
+{
+	char *copy = strdup(text), *save = NULL;
+	int rc = copy ? 0 : -ENOMEM;
+
+	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word && !rc;
+	     word = strtok_r(NULL, " ", &save)) {
+		struct ulnet_ni_conf ni = { 0 };
+
+		rc = lnet_nid_parse(word, &ni.nid);
+		if (!rc)
+			rc = lnet_ni_add(node, &ni);
+	}
+	free(copy);
+	return rc;
+}
+
+int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
+{
+	struct node_params p = { 0 };
+	struct lnet *node;
+	int rc;
+
+	if (conf)
+		p.conf = *conf;
+	rc = node_conf_fill(&p.conf);
+	if (!rc)
+		rc = node_open(&p, &node);
+	if (rc)
+		return rc;
+	if (p.conf.nids)
+		rc = add_nids(node, p.conf.nids);
+	if (rc) {
+		lnet_close(node);
+		return rc;
+	}
+	*node_p = node;
+	return 0;
+}
+
+/* ---- running ---- */
+
+static void poll_late(struct timer *t)
+{
+	(void)t;
+}
+
+/* May the caller make the node's turns? */
+static int poll_check(struct lnet *node)
+{
+	if (loop_current())
+		return -EDEADLK;
+	if (runs_threads(node))
+		return -EBUSY;
+	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
+}
+
+/* A step of what makes the turns of the node, and of others. */
+static bool node_drive(struct lnet *node, uint64_t until)
+{
+	bool moved;
+
+	whole_node(node)->driving++;
+	moved = whole_node(node)->drive(whole_node(node)->drive_arg, until);
+	whole_node(node)->driving--;
+	return moved;
+}
+
+int lnet_poll(struct lnet *node, uint64_t timeout)
+{
+	struct loop *l = node->loops[0];
+	int rc = poll_check(node);
+	uint64_t until;
+	struct timer t;
+
+	if (rc)
+		return rc;
+	if (!timeout && !whole_node(node)->drive) {
+		loop_run_once(l, false);
+		return 0;
+	}
+	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
+	if (whole_node(node)->drive) {
+		/* To wait for what never comes takes no virtual time. */
+		if (timeout == UINT64_MAX)
+			until = TIME_NEVER;
+		return node_drive(node, until) ? 0 : -EAGAIN;
+	}
+	timer_init(&t, poll_late);
+	loop_timer_arm(l, &t, until);
+	loop_run_once(l, true);
+	loop_timer_cancel(l, &t);
+	return 0;
+}
+
+int lnet_fd(struct lnet *node)
+{
+	int rc = poll_check(node);
+
+	return rc ? rc : loop_fd(node->loops[0]);
+}
+
+uint64_t lnet_next_timeout(struct lnet *node)
+{
+	struct loop *l = node->loops[0];
+	uint64_t at, now;
+
+	if (poll_check(node))
+		return UINT64_MAX;
+	at = loop_next(l);
+	now = loop_now(l);
+	if (at == TIME_NEVER)
+		return UINT64_MAX;
+	/* Rounded up: a wait that ends too early would be followed by another
+	 * one. */
+	return (MAX(at, now) - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+}
+
+int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
+	      void *arg)
+{
+	if (cpt >= node->cpts)
+		return -EINVAL;
+	return loop_call(node->loops[cpt], fn, arg);
+}
+
+/* ---- closing: close, stop, free ---- */
+
+struct stop_call {
+	struct lnet_cpt *cpt;
+	bool idle;
+};
+
+/* The CPT refuses new work, and ends what it has. */
+static int cpt_close(void *arg)
+{
+	struct lnet_cpt *cpt = ((struct stop_call *)arg)->cpt;
+
+	cpt->closing = true;
+	msgs_abandon(cpt);
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		shutdown_ni(cpt->config->ni[i], cpt);
+	if (discovery_cpt(cpt)->ping)
+		ping_stop(cpt);
+	portals_unlink(cpt);
+	return 0;
+}
+
+static int cpt_is_idle(void *arg)
+{
+	struct stop_call *c = arg;
+
+	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt);
+	return 0;
+}
+
+static bool node_is_idle(struct lnet *node)
+{
+	bool idle = atomic_load(&net_node(node)->nis_alive) == 0;
+
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct stop_call c = { .cpt = node->cpt[i] };
+
+		BUG_ON(loop_call(node->loops[i], cpt_is_idle, &c));
+		idle = idle && c.idle;
+	}
+	return idle;
+}
+
+static uint64_t ended_count(struct lnet *node)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&node->ended_lock);
+	n = node->ended_count;
+	pthread_mutex_unlock(&node->ended_lock);
+	return n;
+}
+
+/* Makes turns, so that what is left to do is done; @seen: ended_count() before
+ * something was found to be left. */
+static void node_turn(struct lnet *node, uint64_t seen)
+{
+	if (whole_node(node)->drive) {
+		/* What is due now, or else what comes next. */
+		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
+		       !node_drive(node, TIME_NEVER));
+		return;
+	}
+	if (!runs_threads(node)) {
+		/* There are several loops here if the start of their threads
+		 * has failed. */
+		for (unsigned int i = 0; i < node->cpts; i++)
+			loop_run_once(node->loops[i], node->cpts == 1);
+		return;
+	}
+	pthread_mutex_lock(&node->ended_lock);
+	while (node->ended_count == seen)
+		pthread_cond_wait(&node->ended, &node->ended_lock);
+	pthread_mutex_unlock(&node->ended_lock);
+}
+
+static void node_stop(struct lnet *node)
+{
+	uint64_t seen;
+
+	atomic_store(&node->closing, true);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct stop_call c = { .cpt = node->cpt[i] };
+
+		BUG_ON(loop_call(node->loops[i], cpt_close, &c));
+	}
+	for (seen = ended_count(node); !node_is_idle(node);
+	     seen = ended_count(node))
+		node_turn(node, seen);
+	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
+		loop_stop(node->loops[i]);
+		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
+		loop_take_over(node->loops[i]);
+	}
+}
+
+void lnet_close(struct lnet *node)
+{
+	if (!node)
+		return;
+	/* Closing waits for the node's loops, so it is not for their
+	 * threads. */
+	BUG_ON(loop_current());
+	layers_close(node);
+	node_stop(node);
+	node_free(node);
+}
+
+void node_crash(struct lnet *node)
+{
+	BUG_ON(loop_current());
+	node->crashed = true;
+	layers_crash(node);
+	node_stop(node);
+	/* Nothing uses the memory any more that they may free now. */
+	threads_end(node);
+	while (!threads_ended(node))
+		node_turn(node, 0);
+	layers_gone(node);
+	node_free(node);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node as a whole (cpt.h): opening and closing. Inside LNet only.
+ */
+#ifndef LNET_NODE_H
+#define LNET_NODE_H
+
+#include "lnd/lnd.h"
+#include "lnet/core/cpt.h"
+#include "lnet/discovery/ping.h"
+#include "lnet/net/net.h"
+
+/* Nothing is above it. */
+struct whole_cpt {
+	struct discovery_cpt discovery;
+	pthread_t thread;    /* LNET_RUN_THREADS */
+	struct list watches; /* ulnet_peer_watch.opaque (watch.h) */
+};
+
+static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct whole_cpt,
+			    discovery.msg.path.peer.portal.cpt);
+}
+
+struct whole_node {
+	struct net_node net;
+	struct whole_cpt *all; /* lnet.cpt are these */
+	const struct lnd *lnd; /* serves all nets but lo, if set */
+	bool (*drive)(void *arg, uint64_t until); /* see node_params */
+	void *drive_arg;
+	unsigned int driving; /* calls of it that have not returned */
+	struct list layers;   /* ulnet_layer.opaque; last one first */
+	struct list threads;  /* virtual time: ulnet_thread.link */
+	/* control side: changes of configuration, one at a time; handlers are
+	 * never called with the mutex held, and never wait for it */
+	pthread_mutex_t control;
+};
+
+static inline struct whole_node *whole_node(const struct lnet *node)
+{
+	return container_of(node, struct whole_node, net.portal.node);
+}
+
+/* How a node is opened by those inside: more than users may say. */
+struct node_params {
+	struct ulnet_conf conf;
+	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
+	const struct lnd *lnd;
+	void *lnd_net;
+	const struct lnet_observer *observer;
+	/* With loops of others: does the next thing that is not after @until
+	 * (ns); false: there is none, and it is that time now. */
+	bool (*drive)(void *arg, uint64_t until);
+	void *drive_arg;
+};
+/* Puts defaults where a 0 stands for them, and resolves LNET_ACCEPT_DEFAULT.
+ * -EINVAL: a field of @c makes no sense. */
+int node_conf_fill(struct ulnet_conf *c) must_check;
+/* @p->conf is what node_conf_fill() has made; its nids are not looked at. */
+int node_open(const struct node_params *p, struct lnet **node_p) must_check;
+/* As lnet_close(), as if its process had been killed: no event is delivered. */
+void node_crash(struct lnet *node);
+
+/*
+ * Consistency of all that the node holds: credits against the messages that
+ * have them, queues, references. Outside of any turn. Returns NULL, or what is
+ * wrong, in
+ * @buf.
+ */
+const char *node_check(struct lnet *node, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/node/watch.h"
+
+#include "lnet/net/ni.h"
+#include "lnet/node/node.h"
+#include "ulnet/loop.h"
+
+_Static_assert(sizeof(struct list) ==
+		       sizeof((struct ulnet_peer_watch){ 0 }.opaque),
+	       "room for a link");
+
+static struct list *watch_link(struct ulnet_peer_watch *watch)
+{
+	return (void *)watch->opaque;
+}
+
+static struct list *watches_of(struct lnet *node, unsigned int cpt)
+{
+	loop_assert_owner(node->loops[cpt]);
+	return &whole_cpt(node->cpt[cpt])->watches;
+}
+
+void watches_init(struct lnet_cpt *cpt)
+{
+	list_init(&whole_cpt(cpt)->watches);
+}
+
+void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
+			 struct ulnet_peer_watch *watch)
+{
+	BUG_ON(!watch->disconnected);
+	list_add_tail(watches_of(node, cpt), watch_link(watch));
+}
+
+void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
+			 struct ulnet_peer_watch *watch)
+{
+	(void)watches_of(node, cpt);
+	list_del(watch_link(watch));
+}
+
+void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
+{
+	struct lnet *node = ni_of(lnd)->node;
+	unsigned int index = node_cpt_of(node, &peer->nid);
+	struct list *watches = watches_of(node, index), *link;
+
+	cpt_stat(node->cpt[index], STAT_disconnects);
+	if (node->crashed)
+		return;
+	for (link = watches->next; link != watches; link = link->next) {
+		struct ulnet_peer_watch *watch =
+			container_of(link, struct ulnet_peer_watch, opaque);
+
+		watch->disconnected(watch, peer);
+	}
+}

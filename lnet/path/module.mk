@@ -1,0 +1,3 @@
+# Which way a message goes.
+libulnetcore_la_SOURCES += %D%/path.h
+libulnetcore_la_SOURCES += %D%/select.c %D%/select.h

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers: peer > peer net > peer NI. All of a peer belongs to the CPT that its
+ * primary NID hashes to. A NID that was never heard of becomes a peer with one
+ * NI and that NID as its primary.
+ *
+ * Strangers can make a node remember peers, up to a limit; beyond it the peer
+ * that has been idle longest is forgotten.
+ */
+#ifndef LNET_PEER_H
+#define LNET_PEER_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "lnet/core/stat.h"
+#include "lnet/portal/portal.h"
+#include "ulnet/lnet.h"
+
+struct lnet_ni;
+
+struct lnet_peer {
+	struct ulnet_nid primary;
+	struct list nets; /* of lnet_peer_net.link */
+};
+
+struct lnet_peer_net {
+	struct list link;
+	struct lnet_peer *peer;
+	uint32_t net;
+	struct list nis; /* of lnet_peer_ni.link */
+};
+
+/* What a peer has of what is bounded for all of them on its CPT. */
+struct lnet_holdings {
+	uint32_t msgs;	      /* of its CPT's, received from it and not over */
+	uint32_t parked;      /* of these (park.h) */
+	uint32_t stopped;     /* of these: they keep a connection still */
+	uint32_t held;	      /* messages that wait with their payload put
+			       * aside (hold.c) */
+	uint64_t held_bytes;  /* of these */
+	uint32_t standing;    /* messages that are held (hold.h), but not put
+			       * aside */
+	uint64_t still_since; /* ns: while some are parked: when one of them
+			       * could go on, or began to be */
+	uint64_t passed_over; /* park.c's: in that round */
+	/* ns: it was said that there are no more; not again before */
+	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
+};
+
+struct lnet_peer_ni {
+	struct list link;
+	struct hash_node hash; /* peer_cpt.peers, by NID */
+	struct lnet_peer_net *net;
+	struct ulnet_nid nid;
+	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
+	struct lnet_ni *only;	    /* msg.c's: the one NI that reaches it, and
+				     * is not ours itself, in the configuration
+				     * ... */
+	uint32_t only_in;	    /* ... of this number; 0: none */
+	uint32_t refs; /* messages sent to it or received from it */
+	struct lnet_holdings has;
+	uint64_t asked_until; /* ns: till then it may owe us an answer */
+	int32_t counted;      /* node_check()'s */
+	struct list idle;     /* peer_cpt.peers_idle, while refs = 0 */
+	int32_t credits_max;  /* 0: no local net to it (yet) */
+	int32_t credits, credits_min;
+	/* of lnet_msg.link, waiting for a credit */
+	struct list first; /* ... before others: answers end what the peer waits
+			    * for, and may be why it does not read; and what
+			    * LNET_MD_URGENT says of */
+	struct list queue;
+	uint64_t queued_bytes;
+	struct list connecting; /* of lnet_msg.link: wait for a connection, and
+				 * hold no credit meanwhile */
+	uint64_t nconnecting;	/* of them */
+	struct traffic_stats traffic;
+};
+
+struct peer_cpt {
+	struct portal_cpt portal;
+	struct hash peers;		/* lnet_peer_ni.hash */
+	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
+	struct list peers_idle;		/* lnet_peer_ni.idle, longest first */
+	struct pool peer_pool;
+};
+
+static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct peer_cpt, portal.cpt);
+}
+
+/* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
+ * no memory, or peers_max are in use. */
+struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
+			      const struct ulnet_nid *nid);
+void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+static inline void peer_ref(struct lnet_peer_ni *lpni)
+{
+	if (lpni->refs++ == 0)
+		list_del(&lpni->idle);
+}
+
+/* Without a reference. NULL: unknown. */
+struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
+			       const struct ulnet_nid *nid);
+
+/* The primary NID of the peer that has @nid, which may be @nid itself. */
+const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
+				     const struct ulnet_nid *nid);
+
+/* Sets the credits when the peer NI is first sent to. */
+void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
+
+/*
+ * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a
+ * turn: one that comes or goes meanwhile may be missing. @p is NULL before the
+ * first one of a CPT, and again when that CPT is begun anew, because its table
+ * has grown. -EXDEV, without any call: on a thread that cannot wait for all
+ * CPTs.
+ */
+typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
+			 void *arg);
+int peers_each(struct lnet *node, peers_fn fn, void *arg);
+
+/* Of all peers: what has been counted becomes 0. As peers_each(). */
+int peers_stats_reset(struct lnet *node);
+
+void peers_init(struct lnet_cpt *cpt);
+/* Forgets all; none may be in use. */
+void peers_fini(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Portals, and what a CPT and a node have of match entries, memory descriptors
+ * and event queues.
+ */
+#ifndef LNET_PORTAL_H
+#define LNET_PORTAL_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "lnet/core/cpt.h"
+#include "lnet/portal/event.h"
+
+struct lnet_me;
+
+/*
+ * Who uses portals: operations and messages, of which nothing is known here.
+ * Called on the CPT that owns the MD.
+ */
+struct portal_users {
+	/* What has put @op into lnet_md.ops ends, but not before return: the
+	 * MD was unlinked by its user. */
+	void (*abandon)(struct list *op);
+	/* An MD was attached to @me, on a portal where somebody waits. 0, or
+	 * -ENOMEM, and the MD is taken away again. */
+	int (*buffer_came)(const struct lnet_me *me);
+};
+
+enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
+
+/* What the CPTs share of a portal. Atomic. */
+struct portal_shared {
+	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
+	_Atomic uint32_t waiting; /* ... where somebody waits for a buffer */
+	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
+	atomic_bool lazy;
+};
+
+/* A CPT's part of a portal. Owner: CPT. */
+struct lnet_portal {
+	struct list masked; /* of lnet_me.link: ignore bits != 0 */
+	struct hash exact;  /* of lnet_me.hash */
+	uint32_t mes;
+};
+
+struct portal_cpt {
+	struct lnet_cpt cpt;
+	struct lnet_portal portals[LNET_PORTALS];
+	struct id_table mds, mes;
+	struct pool md_pool, me_pool;
+	struct list mds_unlinked; /* lnet_md.link */
+	uint64_t sequence;	  /* of events */
+};
+
+static inline struct portal_cpt *portal_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct portal_cpt, cpt);
+}
+
+struct portal_node {
+	struct lnet node;
+	struct portal_shared portals[LNET_PORTALS];
+	const struct portal_users *portal_users;
+	struct eqs eqs;
+};
+
+static inline struct portal_node *portal_node(const struct lnet *node)
+{
+	return container_of(node, struct portal_node, node);
+}
+
+void portals_init(struct lnet_cpt *cpt);
+void portals_fini(struct lnet_cpt *cpt);
+
+/* Unlinks all entries and MDs, whose last events come after return: when
+ * portals_idle() is true. */
+void portals_unlink(struct lnet_cpt *cpt);
+bool portals_idle(const struct lnet_cpt *cpt);
+
+#endif

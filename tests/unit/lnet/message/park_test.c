@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who has its share of messages is not read from; others are (requirement I1).
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "base/log.h"
+#include "tests/unit/lnet/cluster.h"
+
+#define PORTAL 5
+#define SECOND (1000 * MSEC)
+#define PING   (UINT64_C(1) << 63)
+
+static struct seen seen, asked;
+static uint8_t memory[65536], source[64];
+
+static struct lnet_sim *small_cluster(unsigned int n, unsigned int cpts,
+				      uint32_t messages)
+{
+	struct ulnet_conf conf;
+	struct lnet_sim *sim;
+
+	lnet_conf_init(&conf);
+	conf.messages_max = messages;
+	sim = cluster_with(n, cpts, &conf);
+	seen.n = 0;
+	asked.n = 0;
+	cr_assert_eq(LNetSetLazyPortal(lnet_sim_node(sim, 0), PORTAL), 0);
+	return sim;
+}
+
+/* Node @from asks node 0 who it is. */
+static void ping(struct lnet_sim *sim, unsigned int from, struct seen *s,
+		 uint64_t timeout)
+{
+	struct ulnet_md umd = md_of(memory, 256, LNET_MD_TRUNCATE, s);
+
+	umd.threshold = 2;
+	umd.timeout = timeout / 1000;
+	cr_assert_eq(LNetGet(LNET_NID_ANY,
+			     bind_md(lnet_sim_node(sim, from), &umd), nth_id(0),
+			     0, PING, 0),
+		     0);
+}
+
+static void count_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	if (strstr(line, "messages in use") && strstr(line, "10.0.0.2@tcp"))
+		++*(unsigned int *)arg;
+}
+
+static void count_replies(const struct ulnet_event *ev)
+{
+	if (ev->type == LNET_EVENT_REPLY && !ev->status)
+		++*(unsigned int *)ev->user_ptr;
+}
+
+/* Node @from asks node @to @n times, for ten bytes each. */
+static void get_some(struct lnet_sim *sim, unsigned int from, unsigned int to,
+		     unsigned int n, unsigned int *replies)
+{
+	struct ulnet_md umd = md_of(memory, 10, LNET_MD_TRUNCATE, NULL);
+	struct ulnet_md_handle md;
+
+	umd.timeout = 10 * SECOND / 1000;
+	umd.user_ptr = replies;
+	umd.handler = count_replies;
+	md = bind_md(lnet_sim_node(sim, from), &umd);
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(to), PORTAL, 1,
+				     0),
+			     0);
+}
+
+/* Node 2 asks once in a millisecond, and is answered at once, each time. */
+static void others_are_answered(struct lnet_sim *sim, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		asked.n = 0;
+		ping(sim, 2, &asked, 10 * SECOND);
+		lnet_sim_run(sim, MSEC);
+		seen_end(&asked, LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED,
+			 LNET_CAUSE_OK);
+	}
+	cr_assert_eq(lnet_sim_check(sim), 0);
+}
+
+/* Node 1 asks and asks, and never reads an answer. */
+static struct lnet_sim *unread_cluster(unsigned int cpts, unsigned int *lines)
+{
+	const struct ulnet_sim_link unread = { .stall = LNET_SIM_ALWAYS };
+	struct lnet_sim *sim = small_cluster(3, cpts, 64);
+
+	log_setup(LOG_WARN, count_line, lines);
+	link_set(sim, 0, 1, &unread);
+	for (unsigned int i = 0; i < 500; i++)
+		ping(sim, 1, NULL, 10 * SECOND);
+	return sim;
+}
+
+static void unread_answers(unsigned int cpts)
+{
+	unsigned int lines = 0;
+	struct lnet_sim *sim = unread_cluster(cpts, &lines);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	others_are_answered(sim, 300);
+	cr_assert_gt(counter(node, "parked"), 0);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	/* Half of seven eighths, and one that waits. */
+	cr_assert_leq(counter(node, "msgs_alloc"), 56 / 2 + 2);
+	cr_assert_eq(lines, 1);
+	/* It goes on when its answers are given up, and to the end. */
+	lnet_sim_run_all(sim);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	cr_assert_eq(counter(node, "msgs_alloc"), 0);
+	log_setup(LOG_WARN, NULL, NULL);
+	cluster_end(sim);
+}
+
+Test(park, unread_answers)
+{
+	unread_answers(1);
+	unread_answers(3);
+}
+
+/* It may have an answer for us behind its requests: some are put aside, and
+ * when none has gone on for a while the others are dropped. */
+static void unread_answers_of_asked(unsigned int cpts)
+{
+	unsigned int lines = 0, replies = 0;
+	struct lnet_sim *sim = unread_cluster(cpts, &lines);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	others_are_answered(sim, 100);
+	get_some(sim, 0, 1, 1, &replies);
+	others_are_answered(sim, 300);
+	/* Its share of messages, of parked ones, and our question. */
+	cr_assert_leq(counter(node, "msgs_alloc"), 56 / 2 + 2 + 4 / 2 + 1 + 1);
+	cr_assert_geq(counter(node, "drop_no_memory"), 500 - 30 - 3);
+	cr_assert_eq(lines, 2, "it waits, and is not listened to");
+	lnet_sim_run_all(sim);
+	cr_assert_eq(counter(node, "msgs_alloc"), 0);
+	log_setup(LOG_WARN, NULL, NULL);
+	cluster_end(sim);
+}
+
+Test(park, unread_answers_of_asked)
+{
+	unread_answers_of_asked(1);
+	unread_answers_of_asked(3);
+}
+
+static void put_some(struct lnet_sim *sim, unsigned int from, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct ulnet_md umd = md_of(source, 10, 0, NULL);
+
+		umd.threshold = 1;
+		cr_assert_eq(LNetPut(LNET_NID_ANY,
+				     bind_md(lnet_sim_node(sim, from), &umd),
+				     LNET_NOACK_REQ, nth_id(0), PORTAL, 1, 0,
+				     i),
+			     0);
+	}
+	lnet_sim_run(sim, MSEC);
+}
+
+static void post_source(struct lnet *node)
+{
+	struct ulnet_md umd =
+		md_of(source, sizeof(source),
+		      LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, NULL);
+
+	post_md(node, PORTAL, 1, &umd);
+}
+
+static void post_buffer(struct lnet_sim *sim, int threshold)
+{
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT, &seen);
+
+	umd.threshold = threshold;
+	post_md(lnet_sim_node(sim, 0), PORTAL, 1, &umd);
+	lnet_sim_run(sim, MSEC);
+}
+
+/*
+ * Two nodes have used up their share of each other, and neither reads: all that
+ * each of them waits for stands behind a request of the other. @window messages
+ * fit on the way. Returns how many requests were dropped.
+ */
+static uint64_t ask_each_other(unsigned int cpts, uint32_t window)
+{
+	const struct ulnet_sim_link link = { .window = window,
+					     .latency = 1000 };
+	struct lnet_sim *sim = small_cluster(2, cpts, 1024);
+	unsigned int replies[2] = { 0, 0 };
+	uint64_t dropped = 0;
+
+	cluster_links(sim, &link);
+	post_source(lnet_sim_node(sim, 0));
+	post_source(lnet_sim_node(sim, 1));
+	for (unsigned int i = 0; i < 2; i++)
+		get_some(sim, i, 1 - i, 2000, &replies[i]);
+	/* Their deadlines are far away. */
+	for (unsigned int i = 0; i < 10; i++) {
+		lnet_sim_run(sim, SECOND / 10);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		struct lnet *node = lnet_sim_node(sim, i);
+		uint64_t n = counter(node, "drop_no_memory");
+
+		cr_assert_eq(counter(node, "msgs_alloc"), n);
+		cr_assert_eq(replies[1 - i] + n, 2000);
+		dropped = MAX(dropped, n);
+	}
+	cluster_end(sim);
+	return dropped;
+}
+
+Test(park, both_have_their_share)
+{
+	/* Answers go first: */
+	cr_assert_eq(ask_each_other(1, 16), 0);
+	cr_assert_eq(ask_each_other(3, 16), 0);
+	/* What is on the way already may be lost. */
+	cr_assert_leq(ask_each_other(1, 1000), 1000);
+	cr_assert_leq(ask_each_other(3, 1000), 1000);
+}
+
+/* Node 0's own question is answered, though @n PUTs of node 1, for which it has
+ * no buffer, are in front of the answer. */
+static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
+{
+	struct lnet_sim *sim = small_cluster(2, cpts, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	unsigned int replies = 0;
+
+	post_source(lnet_sim_node(sim, 1));
+	put_some(sim, 1, n);
+	cr_assert_eq(counter(node, "parked"), 1);
+	get_some(sim, 0, 1, 1, &replies);
+	lnet_sim_run(sim, SECOND / 2);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_assert_eq(replies, 1);
+	cr_assert_eq(counter(node, "drop_count"), lost);
+	/* Those that are left come in their order. */
+	post_buffer(sim, LNET_MD_THRESH_INF);
+	cr_assert_eq(seen.n, n - lost);
+	for (unsigned int i = 0; i < seen.n && cpts == 1; i++)
+		cr_assert_eq(seen.ev[i].hdr_data, i);
+	cluster_end(sim);
+}
+
+Test(park, answer_behind_requests)
+{
+	/* Fifteen have room, and two are put aside. */
+	answer_behind(1, 17, 0);
+	answer_behind(3, 17, 0);
+	answer_behind(1, 40, 23);
+	answer_behind(3, 40, 23);
+}
+
+/* What waits comes when there is room, one after the other, all of it, in the
+ * order in which it was sent. */
+static void goes_on(unsigned int cpts)
+{
+	struct lnet_sim *sim = small_cluster(2, cpts, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	put_some(sim, 1, 200);
+	cr_assert_gt(counter(node, "parked"), 0);
+	for (unsigned int i = 1; i <= 40; i++) {
+		post_buffer(sim, 5);
+		cr_assert_eq(seen.n, 5 * i);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+	}
+	for (unsigned int i = 0; i < 200 && cpts == 1; i++)
+		cr_assert_eq(seen.ev[i].hdr_data, i);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	cluster_end(sim);
+}
+
+Test(park, goes_on)
+{
+	goes_on(1);
+	goes_on(3);
+}
+
+/* What one peer gives back is room for another that waits. */
+Test(park, room_goes_to_others)
+{
+	struct lnet_sim *sim = small_cluster(4, 1, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	for (unsigned int i = 1; i < 4; i++)
+		put_some(sim, i, 100);
+	cr_assert_geq(counter(node, "parked"), 3);
+	for (unsigned int i = 1; i <= 100; i++) {
+		post_buffer(sim, 3);
+		cr_assert_eq(seen.n, 3 * i);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+	}
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	cluster_end(sim);
+}
+
+Test(park, interface_goes)
+{
+	struct lnet_sim *sim = small_cluster(2, 1, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_id self = nth_id(0);
+
+	put_some(sim, 1, 100);
+	cr_assert_gt(counter(node, "parked"), 0);
+	cr_assert_eq(lnet_ni_del(node, &self.nid), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(node, "msgs_alloc"), 0);
+	cluster_end(sim);
+}
+
+Test(park, node_goes)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = small_cluster(3, cpts, 32);
+
+		put_some(sim, 1, 100);
+		put_some(sim, 2, 100);
+		cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+		cluster_end(sim);
+	}
+}
+
+/* A node does not wait for itself: beyond the limit its own are dropped, and a
+ * part is left for answers to it. */
+Test(park, not_for_ourselves)
+{
+	struct lnet_sim *sim = small_cluster(2, 1, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	put_some(sim, 0, 100);
+	cr_assert_eq(counter(node, "parked"), 0);
+	cr_assert_eq(counter(node, "drop_no_memory"), 100 - 28);
+	post_buffer(sim, LNET_MD_THRESH_INF);
+	cr_assert_eq(seen.n, 28);
+	cluster_end(sim);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who watches peers hears of connections that have ended; simulated ones end
+ * when they are cut, and when the peer goes. */
+#include <criterion/criterion.h>
+#include "tests/unit/lnet/cluster.h"
+#include "ulnet/loop.h"
+
+#define PORTAL	5
+#define BITS	0x77
+#define CONNECT (2 * MSEC)
+
+static const struct ulnet_sim_link tcp = { .latency = 100000,
+					   .connect = CONNECT };
+static struct seen seen, sent;
+static uint8_t memory[65536], source[4096];
+
+TestSuite(watch, .timeout = 60);
+
+struct watcher {
+	struct ulnet_peer_watch watch;
+	struct lnet *node;
+	unsigned int cpt;
+	unsigned int n;
+	struct ulnet_id peer; /* of the last one */
+	bool sends;
+};
+
+static void put(struct lnet *node, unsigned int to)
+{
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1;
+	md = bind_md(node, &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, nth_id(to),
+			     PORTAL, BITS, 0, 0),
+		     0);
+}
+
+static void on_disconnected(struct ulnet_peer_watch *watch,
+			    const struct ulnet_id *peer)
+{
+	struct watcher *w = container_of(watch, struct watcher, watch);
+
+	cr_assert(lnet_cpt_owned(w->node, w->cpt));
+	cr_assert_eq(lnet_cpt_of(w->node, &peer->nid), (int)w->cpt);
+	w->n++;
+	w->peer = *peer;
+	if (w->sends)
+		put(w->node, 1);
+}
+
+/* On the CPT that owns node @of. */
+static void watch(struct watcher *w, struct lnet_sim *sim, unsigned int index,
+		  unsigned int of)
+{
+	struct ulnet_id id = nth_id(of);
+
+	*w = (struct watcher){ .watch.disconnected = on_disconnected,
+			       .node = lnet_sim_node(sim, index) };
+	w->cpt = (unsigned int)lnet_cpt_of(w->node, &id.nid);
+	lnet_peer_watch_add(w->node, w->cpt, &w->watch);
+}
+
+/* Two nodes, with connections both ways, unless there are none. */
+static struct lnet_sim *pair(unsigned int cpts,
+			     const struct ulnet_sim_link *link)
+{
+	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT, &seen);
+
+	seen.n = 0;
+	sent.n = 0;
+	cluster_links(sim, link);
+	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);
+	put(lnet_sim_node(sim, 0), 1);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(seen.n, 1);
+	return sim;
+}
+
+static void cut(struct lnet_sim *sim, unsigned int a, unsigned int b)
+{
+	struct ulnet_id ia = nth_id(a), ib = nth_id(b);
+
+	lnet_sim_cut(sim, &ia.nid, &ib.nid);
+}
+
+static void run(struct lnet_sim *sim)
+{
+	lnet_sim_run(sim, 10 * MSEC);
+}
+
+static void heard(const struct watcher *w, unsigned int n, unsigned int of)
+{
+	struct ulnet_id id = nth_id(of);
+
+	cr_assert_eq(w->n, n, "%u times", w->n);
+	if (n)
+		cr_assert(lnet_nid_eq(&w->peer.nid, &id.nid));
+}
+
+/* Either way round, and whatever the number of CPTs. */
+Test(watch, both_ends_hear_of_a_cut)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = pair(cpts, &tcp);
+		struct watcher w[3];
+
+		watch(&w[0], sim, 0, 1);
+		watch(&w[1], sim, 1, 0);
+		watch(&w[2], sim, 1, 0);
+		cut(sim, cpts % 2, 1 - cpts % 2);
+		run(sim);
+		heard(&w[0], 1, 1);
+		heard(&w[1], 1, 0);
+		heard(&w[2], 1, 0);
+		/* There is none any more. */
+		cut(sim, 0, 1);
+		run(sim);
+		heard(&w[0], 1, 1);
+		cluster_end(sim);
+	}
+}
+
+Test(watch, what_is_on_its_way_is_lost)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+
+	put(lnet_sim_node(sim, 0), 1);
+	lnet_sim_run(sim, tcp.latency / 2);
+	cr_assert_eq(sent.n, 2); /* for all that LNet knows */
+	cut(sim, 0, 1);
+	run(sim);
+	cr_assert_eq(seen.n, 1);
+	put(lnet_sim_node(sim, 0), 1);
+	run(sim);
+	cr_assert_eq(seen.n, 2);
+	cluster_end(sim);
+}
+
+/* The connection that the first message is on. */
+Test(watch, first_message_is_lost)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+
+	cut(sim, 0, 1);
+	put(lnet_sim_node(sim, 0), 1);
+	lnet_sim_run(sim, CONNECT + tcp.latency / 2);
+	cr_assert_eq(sent.n, 2);
+	lnet_sim_cut(sim, &LNET_NID_ANY, &LNET_NID_ANY);
+	run(sim);
+	cr_assert_eq(seen.n, 1);
+	cluster_end(sim);
+}
+
+Test(watch, who_hears_may_send)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct watcher w;
+
+	watch(&w, sim, 0, 1);
+	w.sends = true;
+	cut(sim, 0, 1);
+	run(sim);
+	heard(&w, 1, 1);
+	cr_assert_eq(seen.n, 2);
+	cluster_end(sim);
+}
+
+Test(watch, until_it_is_taken_away)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct watcher w[2];
+
+	watch(&w[0], sim, 0, 1);
+	watch(&w[1], sim, 0, 1);
+	lnet_peer_watch_del(w[0].node, w[0].cpt, &w[0].watch);
+	cut(sim, 0, 1);
+	run(sim);
+	heard(&w[0], 0, 1);
+	heard(&w[1], 1, 1);
+	cluster_end(sim);
+}
+
+/* Who goes is told nothing. */
+Test(watch, the_peer_crashes)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct watcher w[2];
+
+	watch(&w[0], sim, 0, 1);
+	watch(&w[1], sim, 1, 0);
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	run(sim);
+	heard(&w[0], 1, 1);
+	heard(&w[1], 0, 0);
+	cluster_end(sim);
+}
+
+Test(watch, an_interface_goes)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct ulnet_id id = nth_id(1);
+	struct watcher w[2];
+
+	watch(&w[0], sim, 0, 1);
+	watch(&w[1], sim, 1, 0);
+	cr_assert_eq(lnet_ni_del(w[1].node, &id.nid), 0);
+	run(sim);
+	heard(&w[0], 1, 1);
+	heard(&w[1], 0, 0);
+	cluster_end(sim);
+}
+
+/* Links without connections have none that could end. */
+Test(watch, no_connections)
+{
+	const struct ulnet_sim_link link = { .latency = 100000 };
+	struct lnet_sim *sim = pair(1, &link);
+	struct watcher w;
+
+	watch(&w, sim, 0, 1);
+	put(lnet_sim_node(sim, 0), 1);
+	lnet_sim_run(sim, link.latency / 2);
+	lnet_sim_cut(sim, &LNET_NID_ANY, &LNET_NID_ANY);
+	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+	run(sim);
+	heard(&w, 0, 1);
+	cr_assert_eq(seen.n, 2);
+	cluster_end(sim);
+}

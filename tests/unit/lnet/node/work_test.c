@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Work, timers and layers of programs on a node. tests/thread/work_thread.c has
+ * the threads. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <ev.h>
+#include <signal.h>
+#include "tests/unit/lnet/cluster.h"
+#include "ulnet/loop.h"
+
+/* us: who sleeps although there is something to do runs into make's limit. */
+#define HOUR UINT64_C(3600000000)
+
+#define NOTES_MAX 64
+
+static struct {
+	unsigned int n;
+	int what[NOTES_MAX];
+	uint64_t at[NOTES_MAX];
+} notes;
+
+struct item {
+	struct ulnet_work work;
+	struct ulnet_timer timer;
+	struct lnet *node;
+	unsigned int cpt;
+	int name;
+	unsigned int again;
+};
+
+static void note(const struct item *it)
+{
+	cr_assert_lt(notes.n, NOTES_MAX);
+	cr_assert(lnet_cpt_owned(it->node, it->cpt));
+	cr_assert_eq(lnet_cpt_current(it->node), (int)it->cpt);
+	notes.at[notes.n] = lnet_now(it->node, it->cpt);
+	cr_assert_eq(lnet_turn(it->node, it->cpt), notes.at[notes.n]);
+	notes.what[notes.n++] = it->name;
+}
+
+static void on_work(struct ulnet_work *work)
+{
+	struct item *it = container_of(work, struct item, work);
+
+	note(it);
+	if (it->again) {
+		it->again--;
+		lnet_defer(it->node, it->cpt, &it->work);
+	}
+}
+
+static void on_timer(struct ulnet_timer *timer)
+{
+	note(container_of(timer, struct item, timer));
+}
+
+static struct item item(struct lnet *node, unsigned int cpt, int name)
+{
+	struct item it = {
+		.work.fn = on_work, .node = node, .cpt = cpt, .name = name
+	};
+
+	return it;
+}
+
+/* Exactly these were noted; they end with 0. */
+static void noted(int first, ...)
+{
+	unsigned int i = 0;
+	va_list ap;
+
+	va_start(ap, first);
+	for (int what = first; what; what = va_arg(ap, int), i++) {
+		cr_assert_lt(i, notes.n, "%d is missing", what);
+		cr_assert_eq(notes.what[i], what, "%d instead of %d",
+			     notes.what[i], what);
+	}
+	va_end(ap);
+	cr_assert_eq(notes.n, i, "%u instead of %u", notes.n, i);
+}
+
+static struct lnet *node_with(enum ulnet_run run, struct ev_loop *ev)
+{
+	struct ulnet_conf conf;
+	struct lnet *node;
+
+	lnet_conf_init(&conf);
+	conf.run = run;
+	conf.ev = ev;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	return node;
+}
+
+/* ---- outside of any turn ---- */
+
+static void poll_does_not_sleep(uint64_t timeout)
+{
+	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
+	struct item a = item(node, 0, 1), b = item(node, 0, 2);
+	struct item c = item(node, 0, 3);
+
+	cr_assert(!lnet_is_virtual(node));
+	cr_assert(lnet_cpt_owned(node, 0));
+	cr_assert_eq(lnet_cpt_current(node), 0);
+	for (unsigned int round = 1; round <= 3; round++) {
+		notes.n = 0;
+		lnet_defer(node, 0, &a.work);
+		lnet_defer(node, 0, &b.work);
+		cr_assert_eq(notes.n, 0, "not inside the call");
+		cr_assert_eq(lnet_poll(node, timeout), 0);
+		noted(1, 2, 0);
+		lnet_post(node, 0, &c.work);
+		cr_assert_eq(notes.n, 2, "not inside the call");
+		cr_assert_eq(lnet_poll(node, timeout), 0);
+		noted(1, 2, 3, 0);
+	}
+	lnet_close(node);
+}
+
+Test(work, poll_does_not_sleep_on_it)
+{
+	poll_does_not_sleep(HOUR);
+}
+
+Test(work, poll_without_waiting_does_it)
+{
+	poll_does_not_sleep(0);
+}
+
+/* What is cancelled in between does not put the loop to sleep. */
+Test(work, poll_after_a_cancelled_timer)
+{
+	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
+	struct item a = item(node, 0, 1), b = item(node, 0, 2);
+
+	cr_assert_eq(lnet_turn(node, 0), 0);
+	lnet_timer_init(&b.timer, on_timer);
+	lnet_timer_arm(node, 0, &b.timer, lnet_now(node, 0));
+	lnet_defer(node, 0, &a.work);
+	lnet_timer_cancel(node, 0, &b.timer);
+	cr_assert_eq(lnet_poll(node, HOUR), 0);
+	noted(1, 0);
+	lnet_close(node);
+}
+
+static void never(struct ev_loop *ev, ev_timer *t, int revents)
+{
+	(void)ev;
+	(void)t;
+	(void)revents;
+	cr_assert_fail("slept for an hour");
+}
+
+Test(work, ev_loop_does_not_sleep_on_it)
+{
+	struct ev_loop *ev = ev_loop_new(0);
+	struct lnet *node = node_with(LNET_RUN_EV, ev);
+	struct item a = item(node, 0, 1), b = item(node, 0, 2);
+	ev_timer hour;
+
+	ev_timer_init(&hour, never, 3600, 0);
+	ev_timer_start(ev, &hour);
+	for (unsigned int round = 1; round <= 3; round++) {
+		notes.n = 0;
+		lnet_defer(node, 0, &a.work);
+		ev_run(ev, EVRUN_ONCE);
+		noted(1, 0);
+		lnet_post(node, 0, &b.work);
+		while (notes.n < 2)
+			ev_run(ev, EVRUN_ONCE);
+		noted(1, 2, 0);
+	}
+	ev_timer_stop(ev, &hour);
+	lnet_close(node);
+	ev_loop_destroy(ev);
+}
+
+/* ---- virtual time ---- */
+
+static int start_work(void *arg)
+{
+	struct item *it = arg;
+
+	/* Posted comes with the next turn, deferred at the end of this one. */
+	lnet_post(it[0].node, it[0].cpt, &it[0].work);
+	lnet_defer(it[1].node, it[1].cpt, &it[1].work);
+	lnet_defer(it[2].node, it[2].cpt, &it[2].work);
+	return 0;
+}
+
+Test(work, in_order)
+{
+	struct lnet_sim *sim = cluster_with(2, 2, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct item it[] = { item(node, 1, 1), item(node, 1, 2),
+			     item(node, 1, 3) };
+
+	cr_assert(lnet_is_virtual(node));
+	it[1].again = 2;
+	cr_assert_eq(lnet_call(node, 1, start_work, it), 0);
+	cr_assert_eq(notes.n, 0);
+	lnet_sim_run(sim, 0);
+	noted(1, 2, 3, 2, 2, 0);
+	cluster_end(sim);
+}
+
+Test(work, timers_by_time)
+{
+	static const uint64_t at[] = { 5 * MSEC, 1, 5 * MSEC, MSEC, 7, 0 };
+	struct lnet_sim *sim = cluster_with(2, 2, NULL);
+	struct lnet *node = lnet_sim_node(sim, 1);
+	struct item it[ARRAY_SIZE(at)];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(at); i++) {
+		it[i] = item(node, i % 2, (int)i + 1);
+		lnet_timer_init(&it[i].timer, on_timer);
+		cr_assert(!lnet_timer_armed(&it[i].timer));
+		lnet_timer_cancel(node, it[i].cpt, &it[i].timer);
+		lnet_timer_arm(node, it[i].cpt, &it[i].timer, at[i]);
+		cr_assert(lnet_timer_armed(&it[i].timer));
+	}
+	/* Number 5 goes, and number 1 moves behind number 3. */
+	lnet_timer_cancel(node, it[4].cpt, &it[4].timer);
+	cr_assert(!lnet_timer_armed(&it[4].timer));
+	lnet_timer_arm(node, it[0].cpt, &it[0].timer, at[0]);
+	lnet_sim_run_all(sim);
+	noted(6, 2, 4, 3, 1, 0);
+	for (unsigned int i = 0; i < notes.n; i++)
+		cr_assert_eq(notes.at[i], at[notes.what[i] - 1]);
+	cr_assert_eq(lnet_now(node, 0), 5 * MSEC);
+	cr_assert(!lnet_timer_armed(&it[0].timer));
+	cluster_end(sim);
+}
+
+Test(work, randomness_comes_from_the_seed)
+{
+	uint8_t bytes[2][40];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct lnet_sim *sim = cluster(1);
+
+		lnet_random(lnet_sim_node(sim, 0), 0, bytes[i],
+			    sizeof(bytes[i]));
+		cluster_end(sim);
+	}
+	cr_assert_arr_eq(bytes[0], bytes[1], sizeof(bytes[0]));
+	cr_assert_neq(memcmp(bytes[0], bytes[0] + 20, 20), 0);
+}
+
+/* ---- who must not ---- */
+
+static int arm_elsewhere(void *arg)
+{
+	struct item *it = arg;
+
+	lnet_timer_arm(it->node, 1 - it->cpt, &it->timer, 0);
+	return 0;
+}
+
+Test(work, timers_are_the_owners, .signal = SIGABRT)
+{
+	struct lnet_sim *sim = cluster_with(1, 2, NULL);
+	struct item it = item(lnet_sim_node(sim, 0), 0, 1);
+
+	lnet_timer_init(&it.timer, on_timer);
+	lnet_call(it.node, 0, arm_elsewhere, &it);
+}
+
+Test(work, armed_timer_at_close, .signal = SIGABRT)
+{
+	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
+	struct item it = item(node, 0, 1);
+
+	lnet_timer_init(&it.timer, on_timer);
+	lnet_timer_arm(node, 0, &it.timer, lnet_now(node, 0) + HOUR * 1000);
+	lnet_close(node);
+}
+
+/* ---- layers ---- */
+
+struct tower {
+	struct ulnet_layer layer;
+	struct item *item;
+	int name;
+	void *memory; /* lent to LNet */
+	unsigned int events;
+};
+
+static void tower_event(const struct ulnet_event *ev)
+{
+	((struct tower *)ev->user_ptr)->events++;
+}
+
+static void tower_crash(struct ulnet_layer *layer)
+{
+	struct tower *t = container_of(layer, struct tower, layer);
+
+	notes.what[notes.n++] = t->name;
+	if (t->item)
+		lnet_timer_cancel(t->item->node, t->item->cpt, &t->item->timer);
+}
+
+/* The address sanitizer sees whether somebody still uses what goes here. */
+static void tower_gone(struct ulnet_layer *layer)
+{
+	struct tower *t = container_of(layer, struct tower, layer);
+
+	notes.what[notes.n++] = -t->name;
+	cr_assert_eq(t->events, 0);
+	free(t->memory);
+	free(t->item);
+	free(t);
+}
+
+static struct tower *tower(struct lnet *node, int name)
+{
+	struct tower *t = calloc(1, sizeof(*t));
+
+	cr_assert_not_null(t);
+	t->layer.crash = tower_crash;
+	t->layer.gone = tower_gone;
+	t->name = name;
+	lnet_layer_add(node, &t->layer);
+	return t;
+}
+
+static void tower_work(struct ulnet_work *work)
+{
+	notes.what[notes.n++] = container_of(work, struct item, work)->name;
+}
+
+/* Something on CPT @cpt that has a timer and work to do. */
+static void tower_item(struct tower *t, struct lnet *node, unsigned int cpt)
+{
+	t->item = calloc(1, sizeof(*t->item));
+	cr_assert_not_null(t->item);
+	*t->item = item(node, cpt, 1000 + t->name);
+	t->item->work.fn = tower_work;
+	lnet_timer_init(&t->item->timer, on_timer);
+	lnet_timer_arm(node, cpt, &t->item->timer, MSEC);
+	if (cpt)
+		lnet_post(node, cpt, &t->item->work);
+	else
+		lnet_defer(node, cpt, &t->item->work);
+}
+
+/* A PUT from, and a buffer in, the layer's own memory. */
+static void tower_lend(struct tower *t, struct lnet *node, struct ulnet_id to)
+{
+	struct ulnet_md md = { .length = 1000,
+			       .threshold = LNET_MD_THRESH_INF,
+			       .options = LNET_MD_OP_PUT,
+			       .user_ptr = t,
+			       .handler = tower_event };
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle mdh;
+
+	t->memory = calloc(1, md.length);
+	cr_assert_not_null(t->memory);
+	md.start = t->memory;
+	cr_assert_eq(LNetMEAttach(node, 9, ANY_ID, 1, 0, LNET_UNLINK,
+				  LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &md, LNET_UNLINK, &mdh), 0);
+	md.options = 0;
+	cr_assert_eq(LNetMDBind(node, &md, LNET_UNLINK, &mdh), 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, mdh, LNET_ACK_REQ, to, 9, 1, 0, 0),
+		     0);
+}
+
+Test(layer, crash_then_gone)
+{
+	struct lnet_sim *sim = cluster_with(3, 2, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct tower *low = tower(node, 1), *high = tower(node, 2);
+	struct tower *other = tower(lnet_sim_node(sim, 1), 3);
+	struct tower *finished = tower(node, 4);
+
+	tower_item(low, node, 0);
+	tower_item(high, node, 1);
+	tower_lend(low, node, nth_id(1));
+	lnet_layer_del(node, &finished->layer);
+	free(finished);
+	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+	cr_assert_eq(notes.n, 6);
+	/* Work, of two CPTs, runs between the two in any order. */
+	cr_assert_eq(notes.what[0], 2);
+	cr_assert_eq(notes.what[1], 1);
+	cr_assert_eq(notes.what[2] + notes.what[3], 2003);
+	cr_assert_eq(notes.what[4], -2);
+	cr_assert_eq(notes.what[5], -1);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(notes.n, 6);
+	lnet_layer_del(lnet_sim_node(sim, 1), &other->layer);
+	free(other);
+	cluster_end(sim);
+}
+
+static void leave(struct ulnet_layer *layer)
+{
+	struct tower *t = container_of(layer, struct tower, layer);
+
+	lnet_layer_del(t->item->node, layer);
+	free(t->item);
+	free(t);
+}
+
+Test(layer, may_leave_at_once)
+{
+	struct lnet_sim *sim = cluster(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	for (int i = 1; i <= 3; i++) {
+		struct tower *t = tower(node, i);
+
+		t->item = calloc(1, sizeof(*t->item));
+		cr_assert_not_null(t->item);
+		t->item->node = node;
+		t->layer.crash = leave;
+	}
+	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+	cr_assert_eq(notes.n, 0);
+	cluster_end(sim);
+}
+
+Test(layer, ends_before_its_node, .signal = SIGABRT)
+{
+	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
+
+	tower(node, 1);
+	lnet_close(node);
+}
+
+/* ---- the log ---- */
+
+struct line {
+	unsigned int n;
+	int level;
+	char text[200];
+};
+
+static void on_line(int level, const char *line, void *arg)
+{
+	struct line *l = arg;
+
+	l->n++;
+	l->level = level;
+	snprintf(l->text, sizeof(l->text), "%s", line);
+}
+
+Test(log, of_programs)
+{
+	struct line l = { .n = 0 };
+
+	lnet_log_set(LNET_LOG_INFO, on_line, &l);
+	cr_assert(lnet_log_on(LNET_LOG_INFO));
+	cr_assert(!lnet_log_on(LNET_LOG_DEBUG));
+	lnet_log(LNET_LOG_DEBUG, "rpc", "silent");
+	cr_assert_eq(l.n, 0);
+	lnet_log(LNET_LOG_INFO, "rpc", "%s: %d\n", "import", 7);
+	cr_assert_eq(l.n, 1);
+	cr_assert_eq(l.level, LNET_LOG_INFO);
+	cr_assert_str_eq(l.text, "rpc: import: 7?");
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
