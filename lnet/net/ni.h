@@ -47,7 +47,7 @@ struct lnet_ni {
 	int32_t peer_timeout;		     /* s; < 0: never */
 	int64_t tunables[LNET_TUNABLES_MAX]; /* as lnd.tunables */
 	struct fsm fsm;			     /* control side */
-	bool *gone;	    /* NULL, or set when it is freed (node_ni_gone) */
+	bool *gone;	    /* NULL, or set when it is freed (node_set_gone) */
 	atomic_bool up;	    /* no hard failure */
 	atomic_uint live;   /* CPTs that have not let go */
 	struct ni_cpt *cpt; /* by CPT index */

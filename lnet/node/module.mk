@@ -2,6 +2,7 @@
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
 libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
+libulnetcore_la_SOURCES += %D%/nis.c %D%/nis.h
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_la_SOURCES += %D%/reset.c
 libulnetcore_la_SOURCES += %D%/thread.c %D%/thread.h

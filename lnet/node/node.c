@@ -6,11 +6,11 @@
 #include <semaphore.h>
 
 #include "base/cpus.h"
-#include "base/log.h"
 #include "lnet/discovery/ping.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/layer.h"
+#include "lnet/node/nis.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"
 
@@ -148,289 +148,7 @@ static int threads_start(struct lnet *node)
 	return 0;
 }
 
-/* ---- configuration snapshots ---- */
-
-struct config_call {
-	struct lnet_cpt *cpt;
-	const struct lnet_config *config;
-	struct lnet_ni *gone;
-};
-
-/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
- */
-static int config_take(void *arg)
-{
-	struct config_call *c = arg;
-
-	c->cpt->config = c->config;
-	if (ping_refresh(c->cpt))
-		log_warn("ping", "no memory: pings are answered with older "
-				 "interfaces");
-	if (c->gone)
-		shutdown_ni_soon(c->gone, c->cpt);
-	return 0;
-}
-
-/* Control. All CPTs hold the new one afterwards, so the old one can go. */
-static void config_publish(struct lnet *node, struct lnet_config *new,
-			   struct lnet_ni *gone)
-{
-	struct lnet_config *old = net_node(node)->config;
-
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	net_node(node)->config = new;
-	if (gone)
-		fsm_move(&gone->fsm, ni_states, NI_DELETING);
-	pthread_mutex_unlock(&net_node(node)->config_lock);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { node->cpt[i], new, gone };
-
-		BUG_ON(loop_call(node->loops[i], config_take, &c));
-	}
-	free(old);
-}
-
-/*
- * Begins a change. The caller must be able to have things done on all CPTs,
- * asked first so that a change is whole or not at all: -EXDEV. A loop does not
- * wait for another thread's change, which may be waiting for this loop: -EBUSY.
- */
-static int control_begin(struct lnet *node)
-{
-	bool owner = node->cpts == 1 && loop_is_owner(node->loops[0]);
-
-	if (atomic_load(&node->closing))
-		return -ESHUTDOWN;
-	if (owner)
-		return pthread_mutex_trylock(&whole_node(node)->control)
-			       ? -EBUSY
-			       : 0;
-	if (loop_current())
-		return -EXDEV;
-	pthread_mutex_lock(&whole_node(node)->control);
-	return 0;
-}
-
-static void control_end(struct lnet *node)
-{
-	pthread_mutex_unlock(&whole_node(node)->control);
-}
-
-/* NIs stand net by net, in the order in which their nets came. */
-static struct lnet_config *config_with(const struct lnet_config *old,
-				       struct lnet_ni *ni)
-{
-	unsigned int at = old->nnis;
-	struct lnet_config *new;
-
-	for (unsigned int i = 1; i < old->nnis; i++)
-		if (ni_net(old->ni[i]) == ni_net(ni))
-			at = i + 1;
-	new = malloc(sizeof(*new) + (old->nnis + 1) * sizeof(new->ni[0]));
-	if (!new)
-		return NULL;
-	new->sequence = old->sequence + 1;
-	new->nnis = old->nnis + 1;
-	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
-	new->ni[at] = ni;
-	memcpy(new->ni + at + 1, old->ni + at,
-	       (old->nnis - at) * sizeof(new->ni[0]));
-	return new;
-}
-
-static struct lnet_config *config_without(const struct lnet_config *old,
-					  const struct lnet_ni *ni)
-{
-	struct lnet_config *new =
-		malloc(sizeof(*new) + old->nnis * sizeof(new->ni[0]));
-
-	if (!new)
-		return NULL;
-	new->sequence = old->sequence + 1;
-	new->nnis = 0;
-	for (unsigned int i = 0; i < old->nnis; i++)
-		if (old->ni[i] != ni)
-			new->ni[new->nnis++] = old->ni[i];
-	return new;
-}
-
-/* An NI that nobody uses yet, or that has left the configuration, on every CPT.
- */
-static int ni_drop_call(void *arg)
-{
-	struct config_call *c = arg;
-
-	shutdown_ni(c->gone, c->cpt);
-	return 0;
-}
-
-static void ni_drop(struct lnet *node, struct lnet_ni *ni)
-{
-	fsm_move(&ni->fsm, ni_states, NI_DELETING);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { node->cpt[i], NULL, ni };
-
-		BUG_ON(loop_call(node->loops[i], ni_drop_call, &c));
-	}
-}
-
-static const struct lnd *node_lnd(const struct lnet *node, int type)
-{
-	if (whole_node(node)->lnd && type != LNET_TYPE_LO)
-		return whole_node(node)->lnd;
-	return lnd_find(type);
-}
-
-/* There is room for it, and it is new. */
-static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
-{
-	if (config_ni(net_node(node)->config, &ni->lnd.nid))
-		return -EEXIST;
-	if (net_node(node)->config->nnis >
-	    settings_interfaces_max(&node->settings))
-		return -ENOSPC;
-	return 0;
-}
-
-static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
-{
-	const struct lnd *lnd = node_lnd(node, conf->nid.type);
-	struct lnet_config *new;
-	struct lnet_ni *ni;
-	int rc;
-
-	if (lnet_nid_is_lo(&conf->nid) || lnet_nid_is_any(&conf->nid))
-		return -EINVAL;
-	if (!lnd)
-		return -EPROTONOSUPPORT;
-	rc = ni_make(node, lnd, conf, &ni);
-	if (rc)
-		return rc;
-	rc = ni_admit(node, ni);
-	if (!rc)
-		rc = ni_start(ni);
-	if (rc) {
-		ni_free(ni);
-		return rc;
-	}
-	new = config_with(net_node(node)->config, ni);
-	if (!new) {
-		ni_drop(node, ni);
-		return -ENOMEM;
-	}
-	if (conf->nid_p)
-		*conf->nid_p = ni->lnd.nid;
-	config_publish(node, new, NULL);
-	return 0;
-}
-
-int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
-{
-	int rc = control_begin(node);
-
-	if (rc)
-		return rc;
-	rc = ni_add_locked(node, conf);
-	control_end(node);
-	return rc;
-}
-
-static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
-			 bool *gone)
-{
-	struct lnet_ni *ni = config_ni(net_node(node)->config, nid);
-	struct lnet_config *new;
-
-	if (!ni)
-		return -ENOENT;
-	if (ni_is_lo(ni))
-		return -EINVAL;
-	new = config_without(net_node(node)->config, ni);
-	if (!new)
-		return -ENOMEM;
-	ni->gone = gone;
-	config_publish(node, new, ni);
-	return 0;
-}
-
-/* Who runs the loops cannot wait for what they do. Others can, so that the NID
- * is free again for them. */
-int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
-{
-	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
-	bool gone = false;
-	int rc = control_begin(node);
-
-	if (rc)
-		return rc;
-	rc = ni_del_locked(node, nid, wait ? &gone : NULL);
-	control_end(node);
-	if (!rc && wait)
-		node_wait_gone(node, &gone);
-	return rc;
-}
-
-int lnet_ni_info(struct lnet *node, unsigned int index,
-		 struct ulnet_ni_info *info)
-{
-	int rc = -ENOENT;
-
-	if (atomic_load(&node->closing))
-		return -ESHUTDOWN;
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	if (index < net_node(node)->config->nnis) {
-		ni_info(net_node(node)->config->ni[index], info);
-		rc = 0;
-	}
-	pthread_mutex_unlock(&net_node(node)->config_lock);
-	return rc;
-}
-
-int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
-{
-	int rc = -ENOENT;
-
-	if (atomic_load(&node->closing))
-		return -ESHUTDOWN;
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	if (index < net_node(node)->config->nnis) {
-		id->nid = net_node(node)->config->ni[index]->lnd.nid;
-		id->pid = node->conf.pid;
-		rc = 0;
-	}
-	pthread_mutex_unlock(&net_node(node)->config_lock);
-	return rc;
-}
-
 /* ---- opening ---- */
-
-/* Every node has 0@lo, from its first moment to its last. */
-static int lo_start(struct lnet *node)
-{
-	struct ulnet_ni_conf conf = { .nid = LNET_NID_LO };
-	struct lnet_config *config =
-		malloc(sizeof(*config) + sizeof(config->ni[0]));
-	int rc;
-
-	if (!config)
-		return -ENOMEM;
-	rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
-	if (rc)
-		goto err_free_config;
-	rc = ni_start(config->ni[0]);
-	if (rc)
-		goto err_free_ni;
-	config->sequence = 1;
-	config->nnis = 1;
-	net_node(node)->config = config;
-	return 0;
-
-err_free_ni:
-	ni_free(config->ni[0]);
-err_free_config:
-	free(config);
-	return rc;
-}
 
 static int cpts_start(struct lnet *node)
 {
@@ -446,7 +164,7 @@ static int cpts_start(struct lnet *node)
 static void node_free(struct lnet *node)
 {
 	BUG_ON(!list_empty(&whole_node(node)->threads));
-	free(net_node(node)->config);
+	nis_fini(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);
 	loops_free(node);
@@ -533,7 +251,7 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 
 	if (rc)
 		return rc;
-	rc = lo_start(node);
+	rc = nis_start_lo(node);
 	if (rc) {
 		node_free(node);
 		return rc;

@@ -14,7 +14,7 @@ struct ulnet_thread {
 	void (*fn)(void *arg);
 	void *arg;
 	bool in_lockstep;
-	struct list link; /* in lockstep: lnet.threads */
+	struct list link; /* in lockstep: whole_node.threads */
 	union {
 		pthread_t real;
 		struct lockstep_thread lockstep;
