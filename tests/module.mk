@@ -25,6 +25,8 @@ unit_tests += %D%/unit/base/loop_watch_test
 unit_tests += %D%/unit/base/lobby_test
 unit_tests += %D%/unit/base/fsm_test
 unit_tests += %D%/unit/base/log_test
+unit_tests += %D%/unit/lnet/core/directory_test
+%C%_unit_lnet_core_directory_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests += %D%/unit/lnet/nid/nid_test
 unit_tests += %D%/unit/lnet/nid/nidlist_test
 unit_tests += %D%/unit/lnet/nid/range_test
@@ -194,6 +196,7 @@ thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread
+thread_tests += %D%/thread/directory_thread
 thread_tests += %D%/thread/slow_thread
 thread_tests += %D%/thread/bulk_thread
 thread_tests += %D%/thread/abort_thread

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/core/directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slot {
+	uint64_t hash;
+	struct directory_entry is;
+};
+
+struct directory_shard {
+	/* while a change is made: */
+	struct directory_shard *next; /* another one that is to be replaced */
+	unsigned int index;
+	/* once it has been replaced: */
+	struct directory *directory;
+	struct work work;
+	unsigned int turns; /* waited for, of the first so many loops */
+	/* by hash: */
+	unsigned int n;
+	struct slot slots[];
+};
+
+void directory_init(struct directory *d, unsigned int cpts,
+		    struct loop *const *loops, uint64_t seed,
+		    void (*idled)(struct directory *d))
+{
+	d->cpts = cpts;
+	d->loops = loops;
+	d->seed = seed;
+	d->idled = idled;
+	atomic_init(&d->count, 0);
+	atomic_init(&d->shards, NULL);
+	atomic_init(&d->retired, 0);
+	pthread_mutex_init(&d->lock, NULL);
+}
+
+void directory_fini(struct directory *d)
+{
+	_Atomic(struct directory_shard *) *shards = atomic_load(&d->shards);
+
+	BUG_ON(!directory_is_idle(d));
+	for (unsigned int i = 0; shards && i < DIRECTORY_SHARDS; i++)
+		free(atomic_load(&shards[i]));
+	free((void *)shards);
+	pthread_mutex_destroy(&d->lock);
+}
+
+static uint64_t directory_hash(const struct directory *d,
+			       const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), d->seed);
+}
+
+/* ---- looking ---- */
+
+/* The first slot whose hash is not below @hash. */
+static unsigned int shard_lower(const struct directory_shard *s, uint64_t hash)
+{
+	unsigned int low = 0, high = s->n;
+
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+
+		if (s->slots[mid].hash < hash)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static const struct slot *shard_find(const struct directory_shard *s,
+				     const struct ulnet_nid *nid, uint64_t hash)
+{
+	if (!s)
+		return NULL;
+	for (unsigned int i = shard_lower(s, hash);
+	     i < s->n && s->slots[i].hash == hash; i++)
+		if (lnet_nid_eq(&s->slots[i].is.nid, nid))
+			return &s->slots[i];
+	return NULL;
+}
+
+/* Is this a turn of one of the node's loops? */
+static bool in_own_turn(const struct directory *d)
+{
+	const struct loop *here = loop_current();
+
+	for (unsigned int i = 0; here && i < d->cpts; i++)
+		if (d->loops[i] == here)
+			return true;
+	return false;
+}
+
+static bool shards_find(struct directory *d, const struct ulnet_nid *nid,
+			struct directory_entry *e)
+{
+	/* Acquire, twice: what the pointers lead to was written before them. */
+	_Atomic(struct directory_shard *) *shards =
+		atomic_load_explicit(&d->shards, memory_order_acquire);
+	uint64_t hash = directory_hash(d, nid);
+	const struct slot *slot;
+
+	if (!shards)
+		return false;
+	slot = shard_find(atomic_load_explicit(&shards[hash % DIRECTORY_SHARDS],
+					       memory_order_acquire),
+			  nid, hash);
+	if (slot)
+		*e = slot->is;
+	return slot != NULL;
+}
+
+bool directory_seek(struct directory *d, const struct ulnet_nid *nid,
+		    struct directory_entry *e)
+{
+	bool found;
+
+	if (likely(in_own_turn(d)))
+		return shards_find(d, nid, e);
+	pthread_mutex_lock(&d->lock);
+	found = shards_find(d, nid, e);
+	pthread_mutex_unlock(&d->lock);
+	return found;
+}
+
+/* ---- freeing what was replaced ---- */
+
+static void shard_wait(struct directory_shard *s)
+{
+	loop_post(s->directory->loops[s->turns], &s->work);
+}
+
+/* In a turn of one loop after the other: what is called in a turn, and looked
+ * at @s, has returned. */
+static void shard_turned(struct work *w)
+{
+	struct directory_shard *s =
+		container_of(w, struct directory_shard, work);
+	struct directory *d = s->directory;
+
+	if (++s->turns < d->cpts) {
+		shard_wait(s);
+		return;
+	}
+	free(s);
+	if (atomic_fetch_sub(&d->retired, 1) == 1 && d->idled)
+		d->idled(d);
+}
+
+static void shard_retire(struct directory *d, struct directory_shard *s)
+{
+	if (!s)
+		return;
+	s->directory = d;
+	s->turns = 0;
+	s->work.fn = shard_turned;
+	atomic_fetch_add(&d->retired, 1);
+	shard_wait(s);
+}
+
+/* ---- changing: with the lock held ---- */
+
+struct change {
+	struct directory *directory;
+	_Atomic(struct directory_shard *) *shards;
+	struct directory_shard *made; /* by this change; linked by .next */
+	unsigned int n;		      /* of all entries of the change */
+};
+
+/* The shard as it is going to be, with room for all that is to come; NULL: no
+ * memory. */
+static struct directory_shard *change_shard(struct change *c,
+					    unsigned int index)
+{
+	const struct directory_shard *old = atomic_load(&c->shards[index]);
+	unsigned int n = old ? old->n : 0;
+	struct directory_shard *s;
+
+	for (s = c->made; s; s = s->next)
+		if (s->index == index)
+			return s;
+	s = malloc(sizeof(*s) + (n + c->n) * sizeof(s->slots[0]));
+	if (!s)
+		return NULL;
+	s->index = index;
+	s->n = n;
+	if (n)
+		memcpy(s->slots, old->slots, n * sizeof(s->slots[0]));
+	s->next = c->made;
+	c->made = s;
+	return s;
+}
+
+static bool says_default(const struct directory *d,
+			 const struct directory_entry *e)
+{
+	return lnet_nid_eq(&e->nid, &e->primary) &&
+	       e->cpt == directory_default_cpt(d, &e->nid);
+}
+
+static void shard_remove(struct directory_shard *s, struct slot *slot)
+{
+	memmove(slot, slot + 1,
+		(size_t)(s->slots + s->n - (slot + 1)) * sizeof(*slot));
+	s->n--;
+}
+
+static void shard_insert(struct directory_shard *s,
+			 const struct directory_entry *e, uint64_t hash)
+{
+	struct slot *slot = &s->slots[shard_lower(s, hash)];
+
+	memmove(slot + 1, slot,
+		(size_t)(s->slots + s->n - slot) * sizeof(*slot));
+	slot->hash = hash;
+	slot->is = *e;
+	s->n++;
+}
+
+/* Puts @e into the shards that are being made. */
+static int change_add(struct change *c, const struct directory_entry *e)
+{
+	uint64_t hash = directory_hash(c->directory, &e->nid);
+	struct directory_shard *s = change_shard(c, hash % DIRECTORY_SHARDS);
+	struct slot *slot;
+
+	if (!s)
+		return -ENOMEM;
+	slot = (struct slot *)shard_find(s, &e->nid, hash);
+	if (slot && says_default(c->directory, e))
+		shard_remove(s, slot);
+	else if (slot)
+		slot->is = *e;
+	else if (!says_default(c->directory, e))
+		shard_insert(s, e, hash);
+	return 0;
+}
+
+static void change_forget(struct change *c)
+{
+	struct directory_shard *s, *next;
+
+	for (s = c->made; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+}
+
+/* From now on the shards that were made are seen instead of those before. */
+static void change_publish(struct change *c)
+{
+	struct directory *d = c->directory;
+	struct directory_shard *s, *next, *old;
+
+	for (s = c->made; s; s = next) {
+		next = s->next;
+		old = atomic_load(&c->shards[s->index]);
+		/* Counted before it can be seen, or seen no more before it is
+		 * not counted: readers ask the count first. */
+		if (s->n > (old ? old->n : 0))
+			atomic_fetch_add(&d->count, s->n - (old ? old->n : 0));
+		atomic_store(&c->shards[s->index], s->n ? s : NULL);
+		if (old && old->n > s->n)
+			atomic_fetch_sub(&d->count, old->n - s->n);
+		shard_retire(d, old);
+		if (!s->n)
+			free(s);
+	}
+}
+
+static _Atomic(struct directory_shard *) *shards_get(struct directory *d)
+{
+	_Atomic(struct directory_shard *) *shards = atomic_load(&d->shards);
+
+	if (shards)
+		return shards;
+	shards = malloc(DIRECTORY_SHARDS * sizeof(*shards));
+	if (!shards)
+		return NULL;
+	for (unsigned int i = 0; i < DIRECTORY_SHARDS; i++)
+		atomic_init(&shards[i], NULL);
+	atomic_store(&d->shards, shards);
+	return shards;
+}
+
+static int change_all(struct directory *d, const struct directory_entry *to,
+		      unsigned int n)
+{
+	struct change c = { .directory = d, .shards = shards_get(d), .n = n };
+	int rc = c.shards ? 0 : -ENOMEM;
+
+	for (unsigned int i = 0; i < n && !rc; i++)
+		rc = change_add(&c, &to[i]);
+	if (rc)
+		change_forget(&c);
+	else
+		change_publish(&c);
+	return rc;
+}
+
+/* What would add nothing and remove nothing needs no memory. */
+static bool changes_nothing(struct directory *d,
+			    const struct directory_entry *to, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct directory_entry e;
+		bool found = atomic_load(&d->count) &&
+			     shards_find(d, &to[i].nid, &e);
+
+		if (found && lnet_nid_eq(&e.primary, &to[i].primary) &&
+		    e.cpt == to[i].cpt)
+			continue;
+		if (found || !says_default(d, &to[i]))
+			return false;
+	}
+	return true;
+}
+
+int directory_change(struct directory *d, const struct directory_entry *to,
+		     unsigned int n)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&d->lock);
+	if (!changes_nothing(d, to, n))
+		rc = change_all(d, to, n);
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which CPT owns a NID, and which peer has the NID: a map of the whole node
+ * from NIDs to primary NIDs and CPTs. Knows nothing of peers.
+ *
+ * A NID that the directory has no entry for is its own primary NID and belongs
+ * to the CPT that its hash names. There are entries only for the others: NIDs
+ * of peers with several NIDs, and NIDs that were moved to another CPT.
+ *
+ * Threads. CPTs read without locks, in turns of the node's loops: entries stand
+ * in shards that are never written once they can be seen; a change replaces
+ * those shards that it is about. All other threads read under the mutex, which
+ * those who change the directory take as well, on any thread. A shard that was
+ * replaced is freed when each loop has begun another turn, since a CPT looks at
+ * a shard within a call and keeps nothing of it.
+ *
+ * Memory: 8 KiB with the first entry, then 56 bytes an entry. A change copies
+ * 1/1,024 of the entries for each NID that it is about.
+ */
+#ifndef LNET_DIRECTORY_H
+#define LNET_DIRECTORY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/hash.h"
+#include "base/loop.h"
+#include "ulnet/nid.h"
+
+#define DIRECTORY_SHARDS 1024
+
+struct directory_shard;
+
+struct directory {
+	/* immutable after directory_init(): */
+	unsigned int cpts;
+	uint64_t seed;
+	struct loop *const *loops;
+	void (*idled)(struct directory *d);
+
+	atomic_uint count; /* entries */
+	/* DIRECTORY_SHARDS of them, NULL until the first entry came. */
+	_Atomic(struct directory_shard *) *_Atomic shards;
+	atomic_uint retired; /* shards that CPTs may still be looking at */
+	pthread_mutex_t lock;
+};
+
+/* What the directory says of a NID, or shall say. */
+struct directory_entry {
+	struct ulnet_nid nid, primary;
+	unsigned int cpt;
+};
+
+/* Of a node with these CPTs, whose loops are borrowed until directory_fini();
+ * @seed: for hashes. @idled, or NULL: is called in a turn when
+ * directory_is_idle() has become true. */
+void directory_init(struct directory *d, unsigned int cpts,
+		    struct loop *const *loops, uint64_t seed,
+		    void (*idled)(struct directory *d));
+/* directory_is_idle(), and nobody reads or changes the directory any more. */
+void directory_fini(struct directory *d);
+
+/* Are all shards freed that were replaced? Their loops must make turns until
+ * then. Any thread. */
+static inline bool directory_is_idle(struct directory *d)
+{
+	return atomic_load(&d->retired) == 0;
+}
+
+/* Where @nid belongs if there is no entry for it. Any thread. */
+static inline unsigned int directory_default_cpt(const struct directory *d,
+						 const struct ulnet_nid *nid)
+{
+	if (d->cpts == 1)
+		return 0;
+	return (unsigned int)(hash_bytes(nid, sizeof(*nid), d->seed) >> 32) %
+	       d->cpts;
+}
+
+/* directory_find(), if there is any entry at all. */
+bool directory_seek(struct directory *d, const struct ulnet_nid *nid,
+		    struct directory_entry *e);
+
+/* What is said of @nid; false, and @e untouched: there is no entry. Any
+ * thread. */
+static inline bool directory_find(struct directory *d,
+				  const struct ulnet_nid *nid,
+				  struct directory_entry *e)
+{
+	/* Whoever must see an entry has been told of it by another thread, and
+	 * so sees its count as well. */
+	if (likely(!atomic_load_explicit(&d->count, memory_order_relaxed)))
+		return false;
+	return directory_seek(d, nid, e);
+}
+
+/* The CPT that @nid belongs to. Any thread. */
+static inline unsigned int directory_cpt(struct directory *d,
+					 const struct ulnet_nid *nid)
+{
+	struct directory_entry e;
+
+	if (d->cpts == 1)
+		return 0;
+	if (unlikely(directory_find(d, nid, &e)))
+		return e.cpt;
+	return directory_default_cpt(d, nid);
+}
+
+/* The primary NID of the peer that has @nid. Any thread. */
+static inline struct ulnet_nid directory_primary(struct directory *d,
+						 const struct ulnet_nid *nid)
+{
+	struct directory_entry e;
+
+	return unlikely(directory_find(d, nid, &e)) ? e.primary : *nid;
+}
+
+/*
+ * Says all of @to, @n entries of different NIDs, from now on, or -ENOMEM, and
+ * what was said before holds. An entry that says what holds without an entry is
+ * removed, which may take memory, too. Whoever reads meanwhile may see some of
+ * the entries before others; each entry is seen as a whole. Any thread.
+ */
+int directory_change(struct directory *d, const struct directory_entry *to,
+		     unsigned int n) must_check;
+
+#endif
