@@ -89,6 +89,7 @@ dist_man_MANS += %D%/man3/lnet_peer_info.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_add.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_del.3
 dist_man_MANS += %D%/man3/lnet_peers.3
+dist_man_MANS += %D%/man3/lnet_primary.3
 dist_man_MANS += %D%/man3/lnet_ping.3
 dist_man_MANS += %D%/man3/lnet_poll.3
 dist_man_MANS += %D%/man3/lnet_post.3

@@ -90,7 +90,7 @@ ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
 /* How many CPTs the node has. */
 ULNET_EXPORT unsigned int lnet_cpts(struct lnet *node);
-/* The CPT that owns what belongs to the peer @nid; -1 when not to be known. */
+/* The CPT that owns what belongs to the peer @nid, now; -1: LNET_NID_ANY. */
 ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 
 /* ---- local interfaces: lnet_ni_add(3) ---- */
@@ -191,6 +191,11 @@ ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
  * be missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
+/* The primary NID of the peer that has @nid: @nid itself, as far as is known
+ * now, unless the peer is known to have several. By the primary NID a peer is
+ * known in events and match entries. -EINVAL: LNET_NID_ANY. Any thread. */
+ULNET_EXPORT int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
+			      struct ulnet_nid *primary);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 			   struct ulnet_id *id);
 

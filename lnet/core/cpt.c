@@ -3,17 +3,18 @@
 
 #include <errno.h>
 
-#include "base/hash.h"
 
 /* ---- where things live ---- */
 
-unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid)
+static void node_directory_idled(struct directory *d)
 {
-	if (node->cpts == 1)
-		return 0;
-	return (unsigned int)(hash_bytes(nid, sizeof(*nid), node->hash_seed) >>
-			      32) %
-	       node->cpts;
+	node_wake_closer(container_of(d, struct lnet, directory));
+}
+
+void node_directory_init(struct lnet *node)
+{
+	directory_init(&node->directory, node->cpts, node->loops,
+		       node->hash_seed, node_directory_idled);
 }
 
 unsigned int lnet_cpts(struct lnet *node)
@@ -24,6 +25,15 @@ unsigned int lnet_cpts(struct lnet *node)
 int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
 {
 	return lnet_nid_is_any(nid) ? -1 : (int)node_cpt_of(node, nid);
+}
+
+int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
+		 struct ulnet_nid *primary)
+{
+	if (lnet_nid_is_any(nid))
+		return -EINVAL;
+	*primary = directory_primary(&node->directory, nid);
+	return 0;
 }
 
 struct lnet_cpt *node_home(struct lnet *node)

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/pool.h"
+#include "lnet/core/directory.h"
 #include "lnet/core/observer.h"
 #include "lnet/core/setting.h"
 #include "lnet/core/stat.h"
@@ -58,6 +59,7 @@ struct lnet {
 	struct loop *loops[LNET_CPTS_MAX];
 	bool own_loops;
 	const struct lnet_observer *observer; /* NULL: none */
+	struct directory directory;	      /* any thread */
 
 	atomic_bool crashed; /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
@@ -91,8 +93,27 @@ bool node_may_wait(const struct lnet *node);
 int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 		  void *arg);
 
-/* The CPT that owns what belongs to @nid. */
-unsigned int node_cpt_of(const struct lnet *node, const struct ulnet_nid *nid);
+/* The CPT that owns what belongs to @nid. A peer may move to another CPT: what
+ * was sent to its CPT may arrive when another one owns it, which is for the
+ * receiver to look at. Any thread. */
+static inline unsigned int node_cpt_of(struct lnet *node,
+				       const struct ulnet_nid *nid)
+{
+	return directory_cpt(&node->directory, nid);
+}
+/* When loops and hash_seed are there. */
+void node_directory_init(struct lnet *node);
+/* The CPT in whose turn this is called; there must be one. */
+static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
+{
+	struct loop *here = loop_current();
+
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (likely(node->loops[i] == here))
+			return node->cpt[i];
+	BUG_ON("not in a turn of the node's loops");
+	return NULL;
+}
 /* The CPT whose thread this is, else one that takes its turn. */
 struct lnet_cpt *node_home(struct lnet *node);
 /* The CPT that a handle's cookie names, or NULL. */

@@ -504,10 +504,20 @@ static bool msg_is_to_self(const struct lnet_msg *msg)
 	       lnet_nid_is_lo(&msg->hdr.dest_nid);
 }
 
-/* On the CPT that owns the destination. */
+struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
+{
+	struct lnet *node = cpt->node;
+
+	if (lnet_nid_is_lo(dst))
+		return cpt;
+	return node->cpt[node_cpt_of(node, dst)];
+}
+
+/* On the CPT that owned the destination when the message was passed to it. */
 static void msg_send(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *owner;
 	int rc;
 
 	if (msg->cpt->closing) {
@@ -517,6 +527,11 @@ static void msg_send(struct work *w)
 	if (likely(msg_take_only_path(msg))) {
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		msg_take_credits(msg);
+		return;
+	}
+	owner = msg_sender(msg->cpt, &msg->hdr.dest_nid);
+	if (unlikely(owner != msg->cpt)) {
+		msg_pass(msg, owner, msg_send);
 		return;
 	}
 	if (msg_is_to_self(msg)) {
@@ -529,15 +544,6 @@ static void msg_send(struct work *w)
 		msg_fail_later(msg, rc, cause_of_select(rc));
 	else
 		msg_take_credits(msg);
-}
-
-struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
-{
-	struct lnet *node = cpt->node;
-
-	if (lnet_nid_is_lo(dst))
-		return cpt;
-	return node->cpt[node_cpt_of(node, dst)];
 }
 
 void msg_launch(struct lnet_msg *msg)
@@ -573,7 +579,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
-	struct lnet_cpt *cpt = ni->node->cpt[node_cpt_of(ni->node, &peer->nid)];
+	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
 	struct lnet_msg *msg, *next;
 	struct list waiting;

@@ -223,17 +223,6 @@ static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
 	return true;
 }
 
-static struct lnet_cpt *cpt_here(struct lnet *node)
-{
-	struct loop *here = loop_current();
-
-	for (unsigned int i = 0; i < node->cpts; i++)
-		if (node->loops[i] == here)
-			return node->cpt[i];
-	BUG_ON("lnet_parse() outside of the node's loops");
-	return NULL;
-}
-
 static bool is_request(const struct lnet_hdr *hdr)
 {
 	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
@@ -285,7 +274,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 {
 	const struct ulnet_nid *from = &sender->nid;
 	struct lnet_ni *ni = ni_of(lnd);
-	struct lnet_cpt *cpt = cpt_here(ni->node);
+	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
 	uint32_t length, type;
 	int rc;

@@ -167,6 +167,7 @@ static void node_free(struct lnet *node)
 	nis_fini(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);
+	directory_fini(&node->directory);
 	loops_free(node);
 	eqs_fini(&portal_node(node)->eqs);
 	settings_fini(&node->settings);
@@ -227,6 +228,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 		node->conf.pid = pid_default(node);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
+	node_directory_init(node);
 	atomic_store(&portal_node(node)->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_init(node, i);
@@ -428,7 +430,8 @@ static int cpt_is_idle(void *arg)
 
 static bool node_is_idle(struct lnet *node)
 {
-	bool idle = atomic_load(&net_node(node)->nis_alive) == 0;
+	bool idle = atomic_load(&net_node(node)->nis_alive) == 0 &&
+		    directory_is_idle(&node->directory);
 
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct stop_call c = { .cpt = node->cpt[i] };

@@ -42,7 +42,7 @@ void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 {
 	struct lnet *node = ni_of(lnd)->node;
-	unsigned int index = node_cpt_of(node, &peer->nid);
+	unsigned int index = node_cpt_here(node)->index;
 	struct list *watches = watches_of(node, index), *link;
 
 	cpt_stat(node->cpt[index], STAT_disconnects);

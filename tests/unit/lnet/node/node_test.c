@@ -800,6 +800,42 @@ Test(node, cpt_of)
 	cluster_end(sim);
 }
 
+static int put_here(void *arg)
+{
+	put_bytes(arg, nth_id(1), PORTAL, BITS, source, 10);
+	return 0;
+}
+
+/* What the directory says of a NID, everybody goes by. */
+Test(node, the_directory_is_gone_by)
+{
+	struct lnet_sim *sim = cluster_with(2, 4, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_nid nid = nth_id(1).nid, any = LNET_NID_ANY, primary;
+	struct directory_entry e = { nid, nth_id(100).nid, 0 };
+	unsigned int was = (unsigned int)lnet_cpt_of(node, &nid);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_primary(node, &any, &primary), -EINVAL);
+	cr_assert_eq(lnet_primary(node, &nid, &primary), 0);
+	cr_assert(lnet_nid_eq(&primary, &nid));
+	e.cpt = (was + 1) % 4;
+	cr_assert_eq(directory_change(&node->directory, &e, 1), 0);
+	cr_assert_eq(lnet_cpt_of(node, &nid), (int)e.cpt);
+	cr_assert_eq(lnet_primary(node, &nid, &primary), 0);
+	cr_assert(lnet_nid_eq(&primary, &e.primary));
+	/* What is sent to it goes by way of that CPT, even what was already on
+	 * its way to another one. */
+	cr_assert_eq(lnet_call(node, was, put_here, node), 0);
+	e.cpt = (was + 2) % 4;
+	cr_assert_eq(directory_change(&node->directory, &e, 1), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_peer_info(node, &nid, &info), 0);
+	cr_assert_eq(info.cpt, e.cpt);
+	cr_assert_eq(info.send_count, 1);
+	cluster_end(sim);
+}
+
 /* ---- limits ---- */
 
 Test(node, peers_are_forgotten)
