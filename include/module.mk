@@ -5,6 +5,7 @@ ulnetinclude_HEADERS += %D%/ulnet/nid.h
 ulnetinclude_HEADERS += %D%/ulnet/lnet.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
+ulnetinclude_HEADERS += %D%/ulnet/path.h
 ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h
 ulnetinclude_HEADERS += %D%/ulnet/sim.h

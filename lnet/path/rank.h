@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How good a candidate for a path is, and which criterion decides between two
+ * of them (requirement C3). A candidate is a net, a local NI or a peer NI.
+ *
+ * A rank has a key for each criterion; a larger key is better. The criteria
+ * decide in the order of enum ulnet_path_why, the first one in which two ranks
+ * differ alone; a criterion that does not apply to a kind of candidate is 0 in
+ * all of its ranks. Ranks are thus totally ordered, in whatever order they are
+ * looked at, and every loser can be told the one criterion that it lost by.
+ *
+ *	criterion	net			local NI	peer NI
+ *	UNTRIED		a path over it was not tried yet by this message
+ *	PEER_HEALTH	best NI of the peer's
+ *	PEER_PRIORITY	of the peer's net
+ *	HEALTH		best NI of ours		its own		its own
+ *	PRIORITY	of our net		its own		its own
+ *	LESS_TRIED	in how few tries it had a part
+ *	PREFERRED				by the peer NI	by the local NI
+ *	NEAR					to the memory
+ *	CREDITS					of this CPT	its own
+ *	PEER_TURN	the peer's net
+ *	TURN		ours, used longest ago	the same	the same
+ *
+ * Interfaces that are out of order are no candidates. Nothing in here changes
+ * anything: whoever uses what was chosen moves it to the end of the turn.
+ */
+#ifndef LNET_PATH_RANK_H
+#define LNET_PATH_RANK_H
+
+#include "base/util.h"
+#include "ulnet/path.h"
+
+struct path_rank {
+	int64_t key[LNET_PATH_CRITERIA];
+};
+
+/* A user's priority: a smaller number is better, and none is worst. */
+#define PATH_NO_PRIORITY UINT32_MAX
+static inline int64_t rank_of_priority(uint32_t priority)
+{
+	return -(int64_t)priority;
+}
+
+/* Distances up to @range (the setting numa_range) count as one. */
+static inline int64_t rank_of_distance(uint32_t distance, uint32_t range)
+{
+	return -(int64_t)MAX(distance, range);
+}
+
+/* @use: the number of the choice that took it last; 0: none did. */
+static inline int64_t rank_of_use(uint64_t use)
+{
+	return -(int64_t)use;
+}
+
+/* The criterion that decides between the two; LNET_PATH_CHOSEN: none does, they
+ * are equal. */
+enum ulnet_path_why rank_decides(const struct path_rank *a,
+				 const struct path_rank *b);
+
+/* Is @a better than @b? Of equals, neither is. */
+static inline bool rank_is_better(const struct path_rank *a,
+				  const struct path_rank *b)
+{
+	enum ulnet_path_why why = rank_decides(a, b);
+
+	return a->key[why] > b->key[why];
+}
+
+#endif
