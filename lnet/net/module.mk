@@ -1,3 +1,4 @@
-# Local interfaces, and the snapshot that lists them.
-libulnetcore_la_SOURCES += %D%/net.c %D%/net.h
+# Local nets and interfaces, and the snapshot that lists them.
+libulnetcore_la_SOURCES += %D%/config.c %D%/config.h
+libulnetcore_la_SOURCES += %D%/net.h
 libulnetcore_la_SOURCES += %D%/ni.c %D%/ni.h

@@ -75,44 +75,6 @@ static void control_end(struct lnet *node)
 	pthread_mutex_unlock(&whole_node(node)->control);
 }
 
-/* NIs stand net by net, in the order in which their nets came. */
-static struct lnet_config *config_with(const struct lnet_config *old,
-				       struct lnet_ni *ni)
-{
-	unsigned int at = old->nnis;
-	struct lnet_config *new;
-
-	for (unsigned int i = 1; i < old->nnis; i++)
-		if (ni_net(old->ni[i]) == ni_net(ni))
-			at = i + 1;
-	new = malloc(sizeof(*new) + (old->nnis + 1) * sizeof(new->ni[0]));
-	if (!new)
-		return NULL;
-	new->sequence = old->sequence + 1;
-	new->nnis = old->nnis + 1;
-	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
-	new->ni[at] = ni;
-	memcpy(new->ni + at + 1, old->ni + at,
-	       (old->nnis - at) * sizeof(new->ni[0]));
-	return new;
-}
-
-static struct lnet_config *config_without(const struct lnet_config *old,
-					  const struct lnet_ni *ni)
-{
-	struct lnet_config *new =
-		malloc(sizeof(*new) + old->nnis * sizeof(new->ni[0]));
-
-	if (!new)
-		return NULL;
-	new->sequence = old->sequence + 1;
-	new->nnis = 0;
-	for (unsigned int i = 0; i < old->nnis; i++)
-		if (old->ni[i] != ni)
-			new->ni[new->nnis++] = old->ni[i];
-	return new;
-}
-
 /* An NI that nobody uses yet, or that has left the configuration, on every CPT.
  */
 static int ni_drop_call(void *arg)
@@ -266,28 +228,21 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 int nis_start_lo(struct lnet *node)
 {
 	struct ulnet_ni_conf conf = { .nid = LNET_NID_LO };
-	struct lnet_config *config =
-		malloc(sizeof(*config) + sizeof(config->ni[0]));
-	int rc;
+	struct lnet_config *config;
+	struct lnet_ni *ni;
+	int rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &ni);
 
-	if (!config)
-		return -ENOMEM;
-	rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &config->ni[0]);
 	if (rc)
-		goto err_free_config;
-	rc = ni_start(config->ni[0]);
-	if (rc)
-		goto err_free_ni;
-	config->sequence = 1;
-	config->nnis = 1;
+		return rc;
+	config = config_first(ni);
+	rc = config ? ni_start(ni) : -ENOMEM;
+	if (rc) {
+		free(config);
+		ni_free(ni);
+		return rc;
+	}
 	net_node(node)->config = config;
 	return 0;
-
-err_free_ni:
-	ni_free(config->ni[0]);
-err_free_config:
-	free(config);
-	return rc;
 }
 
 void nis_fini(struct lnet *node)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/net/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* With room for @nnis, and a net for each of them. */
+static struct lnet_config *config_alloc(unsigned int nnis)
+{
+	struct lnet_config *c = malloc(sizeof(*c) + nnis * sizeof(c->ni[0]) +
+				       nnis * sizeof(c->net[0]));
+
+	if (!c)
+		return NULL;
+	c->nnis = nnis;
+	c->net = (struct lnet_net *)(c->ni + nnis);
+	return c;
+}
+
+/* The interfaces are in their places. */
+static void config_find_nets(struct lnet_config *c)
+{
+	struct lnet_net *net = NULL;
+
+	c->nnets = 0;
+	for (unsigned int i = 0; i < c->nnis; i++) {
+		if (!net || net->id != ni_net(c->ni[i])) {
+			net = &c->net[c->nnets++];
+			*net = (struct lnet_net){ .id = ni_net(c->ni[i]),
+						  .ni = &c->ni[i] };
+		}
+		net->nnis++;
+	}
+}
+
+struct lnet_config *config_first(struct lnet_ni *ni)
+{
+	struct lnet_config *new = config_alloc(1);
+
+	if (!new)
+		return NULL;
+	new->sequence = 1;
+	new->ni[0] = ni;
+	config_find_nets(new);
+	return new;
+}
+
+struct lnet_config *config_with(const struct lnet_config *old,
+				struct lnet_ni *ni)
+{
+	const struct lnet_net *net = config_net(old, ni_net(ni));
+	unsigned int at =
+		net ? (unsigned int)(net->ni - old->ni) + net->nnis : old->nnis;
+	struct lnet_config *new = config_alloc(old->nnis + 1);
+
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
+	new->ni[at] = ni;
+	memcpy(new->ni + at + 1, old->ni + at,
+	       (old->nnis - at) * sizeof(new->ni[0]));
+	config_find_nets(new);
+	return new;
+}
+
+struct lnet_config *config_without(const struct lnet_config *old,
+				   const struct lnet_ni *ni)
+{
+	struct lnet_config *new = config_alloc(old->nnis);
+
+	if (!new)
+		return NULL;
+	new->sequence = old->sequence + 1;
+	new->nnis = 0;
+	for (unsigned int i = 0; i < old->nnis; i++)
+		if (old->ni[i] != ni)
+			new->ni[new->nnis++] = old->ni[i];
+	config_find_nets(new);
+	return new;
+}
+
+struct lnet_ni *config_ni(const struct lnet_config *c,
+			  const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+			return c->ni[i];
+	return NULL;
+}
+
+const struct lnet_net *config_net(const struct lnet_config *c, uint32_t id)
+{
+	for (unsigned int i = 0; i < c->nnets; i++)
+		if (c->net[i].id == id)
+			return &c->net[i];
+	return NULL;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration snapshot of a node: its local nets, and the interfaces that
+ * each has (requirement C1). Immutable; a change publishes a new one, and each
+ * CPT uses the one that it holds.
+ *
+ * A net is there as long as it has an interface. ni[0] is 0@lo; the other
+ * interfaces stand net by net, in the order in which the nets came. That is the
+ * order of the ping info, too.
+ */
+#ifndef LNET_CONFIG_H
+#define LNET_CONFIG_H
+
+#include "lnet/net/ni.h"
+
+struct lnet_net {
+	uint32_t id;
+	unsigned int nnis; /* at least 1 */
+	struct lnet_ni **ni;
+};
+
+struct lnet_config {
+	uint32_t sequence; /* of the ping info */
+	unsigned int nnis;
+	unsigned int nnets;
+	struct lnet_net *net; /* in the order of their interfaces */
+	struct lnet_ni *ni[];
+};
+
+/* A new one, for free(): with @ni alone; with @ni added behind those of its
+ * net; without @ni. NULL: no memory. The interfaces stay the caller's. */
+struct lnet_config *config_first(struct lnet_ni *ni);
+struct lnet_config *config_with(const struct lnet_config *old,
+				struct lnet_ni *ni);
+struct lnet_config *config_without(const struct lnet_config *old,
+				   const struct lnet_ni *ni);
+
+/* The NI with this NID, or NULL. */
+struct lnet_ni *config_ni(const struct lnet_config *c,
+			  const struct ulnet_nid *nid);
+/* Is it a NID of this node? */
+static inline bool config_is_mine(const struct lnet_config *c,
+				  const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+			return true;
+	return false;
+}
+
+/* The net of that number, or NULL: none of the NIs is on it. */
+const struct lnet_net *config_net(const struct lnet_config *c, uint32_t id);
+static inline bool config_has_net(const struct lnet_config *c, uint32_t id)
+{
+	return config_net(c, id);
+}
+/* The NI on this net if there is but one; else NULL. */
+static inline struct lnet_ni *config_only(const struct lnet_config *c,
+					  uint32_t id)
+{
+	const struct lnet_net *net = config_net(c, id);
+
+	return net && net->nnis == 1 ? net->ni[0] : NULL;
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Local nets come and go with their interfaces (requirement C1). */
+#include "lnet/net/config.h"
+
+#include <criterion/criterion.h>
+
+static struct lnet_ni ni_make_fake(const char *nid)
+{
+	struct lnet_ni ni = { .node = NULL };
+
+	cr_assert_eq(lnet_nid_parse(nid, &ni.lnd.nid), 0, "%s", nid);
+	ni.net = lnet_nid_net(&ni.lnd.nid);
+	return ni;
+}
+
+/* As "0@lo | 1@tcp 2@tcp | 3@tcp1", the nets apart. */
+static void config_is(const struct lnet_config *c, const char *want)
+{
+	char text[1024] = "", nid[LNET_NIDSTR_SIZE];
+	unsigned int nnis = 0;
+
+	for (unsigned int i = 0; i < c->nnets; i++) {
+		const struct lnet_net *net = &c->net[i];
+
+		if (i)
+			strcat(text, " | ");
+		cr_assert_gt(net->nnis, 0);
+		cr_assert_eq(config_net(c, net->id), net);
+		for (unsigned int k = 0; k < net->nnis; k++) {
+			cr_assert_eq(net->ni[k], c->ni[nnis++]);
+			cr_assert_eq(ni_net(net->ni[k]), net->id);
+			if (k)
+				strcat(text, " ");
+			strcat(text, lnet_nid_format(&net->ni[k]->lnd.nid, nid,
+						     sizeof(nid)));
+		}
+	}
+	cr_assert_eq(nnis, c->nnis);
+	cr_assert_str_eq(text, want);
+}
+
+static struct lnet_config *with(struct lnet_config *old, struct lnet_ni *ni)
+{
+	struct lnet_config *new = config_with(old, ni);
+
+	cr_assert_not_null(new);
+	cr_assert_eq(new->sequence, old->sequence + 1);
+	free(old);
+	return new;
+}
+
+static struct lnet_config *without(struct lnet_config *old,
+				   const struct lnet_ni *ni)
+{
+	struct lnet_config *new = config_without(old, ni);
+
+	cr_assert_not_null(new);
+	cr_assert_eq(new->sequence, old->sequence + 1);
+	cr_assert_null(config_ni(new, &ni->lnd.nid));
+	free(old);
+	return new;
+}
+
+Test(config, nets_come_and_go_with_their_interfaces)
+{
+	struct lnet_ni lo = ni_make_fake("0@lo");
+	struct lnet_ni a = ni_make_fake("10.0.0.1@tcp");
+	struct lnet_ni b = ni_make_fake("10.0.0.2@tcp1");
+	struct lnet_ni c = ni_make_fake("10.0.0.3@tcp");
+	struct lnet_ni d = ni_make_fake("10.0.0.4@o2ib");
+	struct lnet_config *config = config_first(&lo);
+
+	cr_assert_not_null(config);
+	cr_assert_eq(config->sequence, 1);
+	config_is(config, "0@lo");
+	cr_assert_null(config_net(config, ni_net(&a)));
+	config = with(config, &a);
+	config = with(config, &b);
+	config_is(config, "0@lo | 10.0.0.1@tcp | 10.0.0.2@tcp1");
+	/* Beside the one that is on the same net. */
+	config = with(config, &c);
+	config = with(config, &d);
+	config_is(config, "0@lo | 10.0.0.1@tcp 10.0.0.3@tcp | 10.0.0.2@tcp1 | "
+			  "10.0.0.4@o2ib");
+	cr_assert_eq(config_ni(config, &c.lnd.nid), &c);
+	config = without(config, &a);
+	config_is(config,
+		  "0@lo | 10.0.0.3@tcp | 10.0.0.2@tcp1 | 10.0.0.4@o2ib");
+	config = without(config, &b);
+	config_is(config, "0@lo | 10.0.0.3@tcp | 10.0.0.4@o2ib");
+	cr_assert_null(config_net(config, ni_net(&b)));
+	/* A net that comes back comes last. */
+	config = without(config, &c);
+	config = with(config, &b);
+	config = with(config, &a);
+	config_is(config,
+		  "0@lo | 10.0.0.4@o2ib | 10.0.0.2@tcp1 | 10.0.0.1@tcp");
+	free(config);
+}
