@@ -11,6 +11,17 @@
 extern "C" {
 #endif
 
+/* The health of an NI of this node or of a peer: so much, less what failures
+ * have taken. */
+#define LNET_HEALTH_MAX 1000
+
+/* What candidates for a path are: one of each is chosen, in this order. */
+enum ulnet_path_kind {
+	LNET_PATH_NET,
+	LNET_PATH_LOCAL_NI,
+	LNET_PATH_PEER_NI,
+};
+
 /*
  * What decides between two candidates: the first criterion in which they
  * differ, in this order. Nets, local NIs and peer NIs are compared by some of

@@ -43,9 +43,10 @@ struct lnet_cpt {
 	unsigned int index;
 	struct loop *loop;
 	bool closing;
-	const struct lnet_config *config; /* the snapshot it holds (net.h) */
-	struct log_limit limits_log;	  /* who has reached its share */
-	stat_t stats[STAT_COUNT];	  /* read by any thread */
+	const struct lnet_config *config; /* the snapshot it holds (config.h) */
+	uint64_t topology; /* cpt_topology_changed(): how often, and 1 */
+	struct log_limit limits_log; /* who has reached its share */
+	stat_t stats[STAT_COUNT];    /* read by any thread */
 };
 
 struct lnet {
@@ -122,6 +123,13 @@ struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
 /* The end of @pool, of which nothing may be in use: an observer hears of what
  * is, without one it is a bug that aborts. */
 void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what);
+
+/* The NIs of this node have changed, or those of a peer that the CPT owns, or
+ * what the peer says of itself: no path that was found before holds. */
+static inline void cpt_topology_changed(struct lnet_cpt *cpt)
+{
+	cpt->topology++;
+}
 
 static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)
 {

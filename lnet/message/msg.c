@@ -10,7 +10,6 @@
 #include "lnet/message/park.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
-#include "lnet/path/select.h"
 #include "lnet/portal/md.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
@@ -395,12 +394,11 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
-/* The message goes from @ni to @lpni; takes the reference to the latter. */
+/* The message goes from @ni to @lpni; takes the references to both. */
 static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 			 struct lnet_peer_ni *lpni)
 {
 	msg->ni = ni;
-	ni_ref(ni, msg->cpt->index);
 	msg->lpni = lpni;
 	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
 		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
@@ -409,64 +407,40 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 	msg->lnd.next_pid = msg->hdr.dest_pid;
 }
 
-/* If there is nothing to choose, as the last message to the peer NI has found
- * out: takes the one path, and references. */
+/* Without a choice, as long as there is none. */
 static bool msg_take_only_path(struct lnet_msg *msg)
 {
-	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
+	struct lnet_peer_ni *lpni = path_get_only(msg->cpt, &msg->want_ni,
+						  &msg->hdr.dest_nid);
 
-	if (!lpni || lpni->only_in != cpt->config->sequence ||
-	    !ni_is_up(lpni->only))
+	if (!lpni)
 		return false;
-	if (!lnet_nid_is_any(&msg->want_ni) &&
-	    !lnet_nid_eq(&msg->want_ni, &lpni->only->lnd.nid))
-		return false;
-	peer_ref(lpni);
 	msg_set_path(msg, lpni->only, lpni);
 	return true;
 }
 
-/* For the messages after the first, which is on its way from @ni to @lpni. */
-static void msg_keep_only_path(const struct lnet_cpt *cpt, struct lnet_ni *ni,
-			       struct lnet_peer_ni *lpni)
+static unsigned int msg_path_flags(const struct lnet_msg *msg)
 {
-	const struct lnet_config *config = cpt->config;
-
-	if (config_only(config, ni_net(ni)) != ni ||
-	    config_is_mine(config, &lpni->nid) ||
-	    lnet_nid_is_any(&lpni->preferred))
-		return;
-	lpni->only = ni;
-	lpni->only_in = config->sequence;
+	if (msg->role != MSG_OP)
+		return PATH_EXACT;
+	return msg->hdr.portal == 0 ? PATH_PORTAL0 : 0;
 }
 
-/* Local NI and peer NI; both referenced on success. Nobody is remembered to
- * whom there is no way: strangers may name sources as they like. */
+/* 0, and the message has a path; or what path_get() says. */
 static int msg_choose_path(struct lnet_msg *msg)
 {
-	const struct ulnet_nid any = LNET_NID_ANY;
-	struct lnet_cpt *cpt = msg->cpt;
-	struct lnet_peer_ni *lpni = peer_find(cpt, &msg->hdr.dest_nid);
-	struct select_want want;
-	struct lnet_ni *ni;
-	int rc;
+	const struct path_want want = {
+		.src = &msg->want_ni,
+		.dst = &msg->hdr.dest_nid,
+		.flags = msg_path_flags(msg),
+	};
+	struct path path;
+	int rc = path_get(msg->cpt, &want, &path);
 
-	want.src = &msg->want_ni;
-	want.dst = &msg->hdr.dest_nid;
-	want.preferred = lpni ? &lpni->preferred : &any;
-	rc = select_ni(cpt, &want, &ni);
 	if (rc)
 		return rc;
-	lpni = peer_get(cpt, &msg->hdr.dest_nid);
-	if (!lpni)
-		return -ENOBUFS;
-	peer_set_credits(lpni, ni->peer_credits);
-	/* A peer that is not multi-rail knows us by one NID only. */
-	if (lnet_nid_is_any(&lpni->preferred) && msg->hdr.portal != 0)
-		lpni->preferred = ni->lnd.nid;
-	msg_set_path(msg, ni, lpni);
-	msg_keep_only_path(cpt, ni, lpni);
+	msg->hdr.dest_nid = path.lpni->nid;
+	msg_set_path(msg, path.ni, path.lpni);
 	return 0;
 }
 

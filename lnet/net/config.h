@@ -54,13 +54,5 @@ static inline bool config_has_net(const struct lnet_config *c, uint32_t id)
 {
 	return config_net(c, id);
 }
-/* The NI on this net if there is but one; else NULL. */
-static inline struct lnet_ni *config_only(const struct lnet_config *c,
-					  uint32_t id)
-{
-	const struct lnet_net *net = config_net(c, id);
-
-	return net && net->nnis == 1 ? net->ni[0] : NULL;
-}
 
 #endif

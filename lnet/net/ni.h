@@ -13,6 +13,7 @@
 #include "base/fsm.h"
 #include "lnd/lnd.h"
 #include "lnet/core/stat.h"
+#include "ulnet/path.h"
 
 struct lnet_cpt;
 struct lnet_msg;
@@ -47,10 +48,11 @@ struct lnet_ni {
 	int32_t peer_timeout;		     /* s; < 0: never */
 	int64_t tunables[LNET_TUNABLES_MAX]; /* as lnd.tunables */
 	struct fsm fsm;			     /* control side */
-	bool *gone;	    /* NULL, or set when it is freed (node_set_gone) */
-	atomic_bool up;	    /* no hard failure */
-	atomic_uint live;   /* CPTs that have not let go */
-	struct ni_cpt *cpt; /* by CPT index */
+	bool *gone;	/* NULL, or set when it is freed (node_set_gone) */
+	atomic_bool up; /* no hard failure */
+	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
+	atomic_uint live;	/* CPTs that have not let go */
+	struct ni_cpt *cpt;	/* by CPT index */
 };
 
 static inline struct lnet_ni *ni_of(struct lnd_ni *lnd)
@@ -71,6 +73,11 @@ static inline uint32_t ni_net(const struct lnet_ni *ni)
 static inline bool ni_is_up(const struct lnet_ni *ni)
 {
 	return atomic_load_explicit(&ni->up, memory_order_relaxed);
+}
+
+static inline int32_t ni_health(const struct lnet_ni *ni)
+{
+	return atomic_load_explicit(&ni->health, memory_order_relaxed);
 }
 
 static inline void credits_set(_Atomic int32_t *c, int32_t v)

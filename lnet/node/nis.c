@@ -22,6 +22,7 @@ static int config_take(void *arg)
 	struct config_call *c = arg;
 
 	c->cpt->config = c->config;
+	cpt_topology_changed(c->cpt);
 	if (ping_refresh(c->cpt))
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");

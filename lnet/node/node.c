@@ -31,6 +31,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	cpt->loop = node->loops[index];
 	portals_init(cpt);
 	peers_init(cpt);
+	paths_init(cpt);
 	msgs_init(cpt);
 	watches_init(cpt);
 }

@@ -1,18 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a CPT knows of the paths of its messages. */
+/*
+ * The paths that messages take: what was chosen is referenced, and gets into
+ * the books that the next choices go by. What a CPT keeps for that.
+ */
 #ifndef LNET_PATH_H
 #define LNET_PATH_H
 
+#include "lnet/net/config.h"
+#include "lnet/path/select.h"
 #include "lnet/peer/peer.h"
 
 struct path_cpt {
 	struct peer_cpt peer;
-	uint64_t ni_uses; /* of NI choices */
+	uint64_t uses; /* of paths: numbers the choices */
 };
 
 static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
 {
 	return container_of(cpt, struct path_cpt, peer.portal.cpt);
 }
+
+/* As path_select(), with a reference to the local NI and to the peer NI, which
+ * is made if need be: never for a path that does not exist, since strangers may
+ * name sources as they like. -ENOBUFS: peers_max are in use. */
+int path_get(struct lnet_cpt *cpt, const struct path_want *want,
+	     struct path *path);
+
+/* If there is nothing to choose, as the last message to @dst has found out: the
+ * peer NI, and its .only; both referenced. Else NULL: see path_get(). */
+static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
+						 const struct ulnet_nid *src,
+						 const struct ulnet_nid *dst)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, dst);
+
+	if (!lpni || lpni->only_in != cpt->topology || !ni_is_up(lpni->only))
+		return NULL;
+	if (!lnet_nid_is_any(src) && !lnet_nid_eq(src, &lpni->only->lnd.nid))
+		return NULL;
+	peer_ref(lpni);
+	ni_ref(lpni->only, cpt->index);
+	return lpni;
+}
+
+void paths_init(struct lnet_cpt *cpt);
 
 #endif

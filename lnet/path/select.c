@@ -4,111 +4,457 @@
 #include <errno.h>
 
 #include "lnet/net/net.h"
-#include "lnet/path/path.h"
+#include "lnet/peer/peer.h"
 
-struct candidate {
-	struct lnet_ni *ni;
-	bool preferred;
-	int32_t credits;
-	uint64_t use; /* when last chosen */
+/* A choice that is being made. */
+struct seek {
+	const struct lnet_cpt *cpt;
+	const struct path_want *want;
+	struct lnet_ni *src;	  /* local NI named, or NULL */
+	struct lnet_peer_ni *dst; /* NI of the peer named; NULL: unknown */
+	struct path_trace *trace; /* NULL: nobody wants to know */
 };
 
-/* > 0: @a is better. In the order in which they decide. */
-static int by_preference(const struct candidate *a, const struct candidate *b)
-{
-	return a->preferred - b->preferred;
-}
+/* ---- one stage of a choice: the best of some candidates ---- */
 
-static int by_credits(const struct candidate *a, const struct candidate *b)
-{
-	return (a->credits > b->credits) - (a->credits < b->credits);
-}
-
-static int by_turn(const struct candidate *a, const struct candidate *b)
-{
-	return (a->use < b->use) - (a->use > b->use);
-}
-
-static int (*const criteria[])(const struct candidate *,
-			       const struct candidate *) = {
-	by_preference,
-	by_credits,
-	by_turn,
+struct stage {
+	const struct seek *seek;
+	enum ulnet_path_kind kind;
+	unsigned int begin; /* its first one in the trace */
+	void *best;	    /* so far; NULL: none yet */
+	struct path_rank rank;
 };
 
-static bool better(const struct candidate *a, const struct candidate *b)
+static struct stage stage_begin(const struct seek *s, enum ulnet_path_kind kind)
 {
-	if (!b->ni)
-		return true;
-	for (unsigned int i = 0; i < ARRAY_SIZE(criteria); i++) {
-		int d = criteria[i](a, b);
+	struct stage st;
 
-		if (d)
-			return d > 0;
+	st.seek = s;
+	st.kind = kind;
+	st.begin = s->trace ? s->trace->n : 0;
+	st.best = NULL;
+	return st;
+}
+
+static out_of_line void trace_add(struct path_trace *t,
+				  enum ulnet_path_kind kind,
+				  const struct ulnet_nid *nid,
+				  enum ulnet_path_why why,
+				  const struct path_rank *rank)
+{
+	unsigned int room = t->n < t->room ? t->room : 2 * t->room + 8;
+	struct path_seen *seen = t->seen;
+
+	if (room != t->room)
+		seen = realloc(seen, room * sizeof(*seen));
+	if (!seen) {
+		t->incomplete = true;
+		return;
 	}
-	return false;
-}
-
-static struct candidate candidate_of(struct lnet_ni *ni,
-				     const struct lnet_cpt *cpt,
-				     const struct select_want *want)
-{
-	const struct ni_cpt *nc = &ni->cpt[cpt->index];
-
-	return (struct candidate){
-		.ni = ni,
-		.preferred = lnet_nid_eq(&ni->lnd.nid, want->preferred),
-		.credits = credits_get(&nc->credits),
-		.use = nc->use,
+	t->seen = seen;
+	t->room = room;
+	t->seen[t->n++] = (struct path_seen){
+		.kind = kind,
+		.nid = *nid,
+		.why = why,
+		.rank = rank ? *rank : (struct path_rank){ { 0 } },
 	};
 }
 
-static int select_given(const struct lnet_config *config,
-			const struct select_want *want, struct lnet_ni **ni_p)
+static inline void stage_offer(struct stage *st, void *candidate,
+			       const struct ulnet_nid *nid,
+			       const struct path_rank *rank)
 {
-	struct lnet_ni *ni = config_ni(config, want->src);
+	if (unlikely(st->seek->trace))
+		trace_add(st->seek->trace, st->kind, nid, LNET_PATH_CHOSEN,
+			  rank);
+	if (!st->best || rank_is_better(rank, &st->rank)) {
+		st->best = candidate;
+		st->rank = *rank;
+	}
+}
 
-	if (!ni)
-		return -EINVAL;
-	if (ni_net(ni) != lnet_nid_net(want->dst))
-		return config_has_net(config, lnet_nid_net(want->dst))
-			       ? -EINVAL
-			       : -EHOSTUNREACH;
-	if (!ni_is_up(ni))
+/* Is not even a candidate. */
+static inline void stage_refuse(const struct stage *st,
+				const struct ulnet_nid *nid,
+				enum ulnet_path_why why)
+{
+	if (unlikely(st->seek->trace))
+		trace_add(st->seek->trace, st->kind, nid, why, NULL);
+}
+
+/* Tells each candidate the criterion that it lost by. */
+static void stage_explain(const struct stage *st)
+{
+	struct path_trace *t = st->seek->trace;
+
+	for (unsigned int i = st->begin; i < t->n; i++)
+		if (t->seen[i].why == LNET_PATH_CHOSEN)
+			t->seen[i].why =
+				rank_decides(&st->rank, &t->seen[i].rank);
+}
+
+/* The best one, or NULL: there was none. */
+static inline void *stage_end(const struct stage *st)
+{
+	if (unlikely(st->seek->trace))
+		stage_explain(st);
+	return st->best;
+}
+
+/* ---- nets ---- */
+
+/* A net that this node and the peer are on. */
+struct shared_net {
+	const struct lnet_net *ours;
+	struct lnet_peer_net *theirs;
+};
+
+static inline unsigned int tries(const struct seek *s,
+				 const struct ulnet_nid *ni,
+				 const struct ulnet_nid *peer)
+{
+	return likely(!s->want->tried) ? 0
+				       : tried_count(s->want->tried, ni, peer);
+}
+
+/* From @ni: how often the path to the NI of the peer's was tried of which that
+ * was least often; @theirs: those to choose from, or NULL: it is the one
+ * named. */
+static unsigned int fewest_tries(const struct seek *s, const struct lnet_ni *ni,
+				 const struct lnet_peer_net *theirs)
+{
+	const struct lnet_peer_ni *p;
+	unsigned int fewest = UINT32_MAX;
+
+	if (likely(!s->want->tried))
+		return 0;
+	if (!theirs)
+		return tries(s, &ni->lnd.nid, s->want->dst);
+	list_for_each_entry (p, &theirs->nis, link)
+		fewest = MIN(fewest, tries(s, &ni->lnd.nid, &p->nid));
+	return fewest;
+}
+
+static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
+{
+	const struct lnet_peer_ni *p;
+	uint64_t use = 0;
+	int32_t health = 0;
+
+	list_for_each_entry (p, &pn->nis, link) {
+		health = MAX(health, p->health);
+		use = MAX(use, p->use);
+	}
+	r->key[LNET_PATH_PEER_HEALTH] = health;
+	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
+}
+
+/* False: all NIs of ours are down. */
+static bool rank_our_net(const struct seek *s, const struct shared_net *net,
+			 struct path_rank *r)
+{
+	int32_t health = 0;
+	unsigned int untried = UINT32_MAX, tried = 0;
+	uint64_t use = 0;
+	bool up = false;
+
+	for (unsigned int i = 0; i < net->ours->nnis; i++) {
+		const struct lnet_ni *ni = net->ours->ni[i];
+
+		tried += tries(s, &ni->lnd.nid, NULL);
+		use = MAX(use, ni->cpt[s->cpt->index].use);
+		if (!ni_is_up(ni))
+			continue;
+		up = true;
+		health = MAX(health, ni_health(ni));
+		untried = MIN(untried, fewest_tries(s, ni, net->theirs));
+	}
+	r->key[LNET_PATH_UNTRIED] = -(int64_t)untried;
+	r->key[LNET_PATH_HEALTH] = health;
+	r->key[LNET_PATH_LESS_TRIED] = -(int64_t)tried;
+	r->key[LNET_PATH_TURN] = rank_of_use(use);
+	return up;
+}
+
+static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
+{
+	const struct ulnet_nid nid = lnet_nid_make(theirs->net, 0);
+	const struct seek *s = st->seek;
+	struct shared_net net = { config_net(s->cpt->config, theirs->net),
+				  theirs };
+	struct path_rank r = { { 0 } };
+
+	if (!net.ours) {
+		stage_refuse(st, &nid, LNET_PATH_UNREACHED);
+		return;
+	}
+	if (!rank_our_net(s, &net, &r)) {
+		stage_refuse(st, &nid, LNET_PATH_DOWN);
+		return;
+	}
+	rank_their_net(theirs, &r);
+	stage_offer(st, theirs, &nid, &r);
+}
+
+/* The best one; theirs is NULL: all of ours are down. */
+static struct shared_net choose_net(const struct seek *s)
+{
+	struct stage st = stage_begin(s, LNET_PATH_NET);
+	struct lnet_peer_net *theirs;
+
+	list_for_each_entry (theirs, &s->dst->net->peer->nets, link)
+		net_offer(&st, theirs);
+	theirs = stage_end(&st);
+	return (struct shared_net){
+		theirs ? config_net(s->cpt->config, theirs->net) : NULL, theirs
+	};
+}
+
+/* ---- local NIs ---- */
+
+/* The best one of @net, for paths to one of @theirs, or to the NI named (NULL);
+ * NULL: all are down. */
+static struct lnet_ni *choose_ni(const struct seek *s,
+				 const struct lnet_net *net,
+				 const struct lnet_peer_net *theirs)
+{
+	struct stage st = stage_begin(s, LNET_PATH_LOCAL_NI);
+
+	for (unsigned int i = 0; i < net->nnis; i++) {
+		struct lnet_ni *ni = net->ni[i];
+		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
+		struct path_rank r = { { 0 } };
+
+		if (!ni_is_up(ni)) {
+			stage_refuse(&st, &ni->lnd.nid, LNET_PATH_DOWN);
+			continue;
+		}
+		r.key[LNET_PATH_UNTRIED] =
+			-(int64_t)fewest_tries(s, ni, theirs);
+		r.key[LNET_PATH_HEALTH] = ni_health(ni);
+		r.key[LNET_PATH_LESS_TRIED] =
+			-(int64_t)tries(s, &ni->lnd.nid, NULL);
+		r.key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
+		r.key[LNET_PATH_TURN] = rank_of_use(nc->use);
+		stage_offer(&st, ni, &ni->lnd.nid, &r);
+	}
+	return stage_end(&st);
+}
+
+/* @ni and no other one of its net, since @why. */
+static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
+			  enum ulnet_path_why why)
+{
+	const struct lnet_net *net = config_net(s->cpt->config, ni_net(ni));
+
+	for (unsigned int i = 0; i < net->nnis; i++)
+		trace_add(s->trace, LNET_PATH_LOCAL_NI, &net->ni[i]->lnd.nid,
+			  net->ni[i] == ni	 ? LNET_PATH_CHOSEN
+			  : ni_is_up(net->ni[i]) ? why
+						 : LNET_PATH_DOWN,
+			  NULL);
+}
+
+/* ---- NIs of the peer ---- */
+
+/* The best one of @theirs for messages from @ni. */
+static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
+					   const struct lnet_peer_net *theirs,
+					   const struct lnet_ni *ni)
+{
+	struct stage st = stage_begin(s, LNET_PATH_PEER_NI);
+	struct lnet_peer_ni *p;
+
+	list_for_each_entry (p, &theirs->nis, link) {
+		struct path_rank r = { { 0 } };
+
+		r.key[LNET_PATH_UNTRIED] =
+			-(int64_t)tries(s, &ni->lnd.nid, &p->nid);
+		r.key[LNET_PATH_HEALTH] = p->health;
+		r.key[LNET_PATH_LESS_TRIED] = -(int64_t)tries(s, NULL, &p->nid);
+		r.key[LNET_PATH_PREFERRED] = s->src && p == s->dst;
+		/* The first message to it brings its credits. */
+		r.key[LNET_PATH_CREDITS] =
+			p->credits_max ? p->credits : (int64_t)ni->peer_credits;
+		r.key[LNET_PATH_TURN] = rank_of_use(p->use);
+		stage_offer(&st, p, &p->nid, &r);
+	}
+	return stage_end(&st);
+}
+
+/* The NI named and no other one of the peer's. */
+static void trace_only_peer_ni(const struct seek *s)
+{
+	struct lnet_peer_ni *p;
+
+	if (!s->dst) {
+		trace_add(s->trace, LNET_PATH_PEER_NI, s->want->dst,
+			  LNET_PATH_CHOSEN, NULL);
+		return;
+	}
+	list_for_each_entry (p, &s->dst->net->nis, link)
+		trace_add(s->trace, LNET_PATH_PEER_NI, &p->nid,
+			  p == s->dst ? LNET_PATH_CHOSEN : LNET_PATH_NOT_ASKED,
+			  NULL);
+}
+
+/* ---- the cases ---- */
+
+static int from_named(const struct seek *s, struct path *path)
+{
+	if (!ni_is_up(s->src))
 		return -ENETDOWN;
-	*ni_p = ni;
+	path->ni = s->src;
+	if (unlikely(s->trace))
+		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 	return 0;
 }
 
-int select_ni(struct lnet_cpt *cpt, const struct select_want *want,
-	      struct lnet_ni **ni_p)
+static int from_named_to_best(const struct seek *s, struct path *path)
 {
-	const struct lnet_config *config = cpt->config;
-	uint32_t net = lnet_nid_net(want->dst);
-	struct candidate best = { .ni = NULL };
-	bool has_net = false;
+	int rc = from_named(s, path);
+
+	if (!rc)
+		path->lpni = choose_peer_ni(s, s->dst->net, path->ni);
+	return rc;
+}
+
+static int from_named_to_named(const struct seek *s, struct path *path)
+{
+	int rc = from_named(s, path);
+
+	if (rc)
+		return rc;
+	path->lpni = s->dst;
+	if (unlikely(s->trace))
+		trace_only_peer_ni(s);
+	return 0;
+}
+
+static int from_best_to_best(const struct seek *s, struct path *path)
+{
+	struct shared_net net = choose_net(s);
+
+	if (!net.theirs)
+		return -ENETDOWN;
+	path->ni = choose_ni(s, net.ours, net.theirs);
+	path->lpni = choose_peer_ni(s, net.theirs, path->ni);
+	return 0;
+}
+
+/* The NI that a peer which is not multi-rail knows this node by; NULL: none, or
+ * it is gone or down. */
+static struct lnet_ni *known_by(const struct seek *s)
+{
+	struct lnet_ni *ni;
+
+	if (!s->dst || s->dst->net->peer->multi_rail)
+		return NULL;
+	ni = config_ni(s->cpt->config, &s->dst->preferred);
+	return ni && ni_is_up(ni) ? ni : NULL;
+}
+
+static int from_best_to_named(const struct seek *s, struct path *path)
+{
+	uint32_t id = lnet_nid_net(s->want->dst);
+	struct lnet_ni *ni = known_by(s);
+
+	if (!ni)
+		ni = choose_ni(s, config_net(s->cpt->config, id), NULL);
+	else if (unlikely(s->trace))
+		trace_only_ni(s, ni, LNET_PATH_PREFERRED);
+	if (!ni)
+		return -ENETDOWN;
+	path->ni = ni;
+	path->lpni = s->dst;
+	if (unlikely(s->trace))
+		trace_only_peer_ni(s);
+	return 0;
+}
+
+/* Through a gateway, if there were routes. */
+static int by_route(const struct seek *s, struct path *path)
+{
+	uint32_t id = lnet_nid_net(s->want->dst);
+
+	path->gateway = NULL;
+	return s->src && config_net(s->cpt->config, id) ? -EINVAL
+							: -EHOSTUNREACH;
+}
+
+static int (*const cases[PATH_CASES])(const struct seek *s,
+				      struct path *path) = {
+	[PATH_SPEC_LOCAL_MR] = from_named_to_best,
+	[PATH_SPEC_LOCAL_NMR] = from_named_to_named,
+	[PATH_SPEC_REMOTE_MR] = by_route,
+	[PATH_SPEC_REMOTE_NMR] = by_route,
+	[PATH_ANY_LOCAL_MR] = from_best_to_best,
+	[PATH_ANY_LOCAL_NMR] = from_best_to_named,
+	[PATH_ANY_REMOTE_MR] = by_route,
+	[PATH_ANY_REMOTE_NMR] = by_route,
+};
+
+/* Is the peer on any net of ours? */
+static bool shares_net(const struct seek *s)
+{
+	const struct lnet_peer_net *pn;
+
+	list_for_each_entry (pn, &s->dst->net->peer->nets, link)
+		if (config_net(s->cpt->config, pn->net))
+			return true;
+	return false;
+}
+
+static enum path_case case_of(const struct seek *s)
+{
+	uint32_t id = lnet_nid_net(s->want->dst);
+	bool mr = s->dst && s->dst->net->peer->multi_rail &&
+		  !(s->want->flags & PATH_EXACT);
+	bool local;
+
+	if (s->src)
+		local = ni_net(s->src) == id;
+	else if (mr)
+		local = shares_net(s);
+	else
+		local = config_net(s->cpt->config, id);
+	if (s->src)
+		return local ? mr ? PATH_SPEC_LOCAL_MR : PATH_SPEC_LOCAL_NMR
+		       : mr  ? PATH_SPEC_REMOTE_MR
+			     : PATH_SPEC_REMOTE_NMR;
+	return local ? mr ? PATH_ANY_LOCAL_MR : PATH_ANY_LOCAL_NMR
+	       : mr  ? PATH_ANY_REMOTE_MR
+		     : PATH_ANY_REMOTE_NMR;
+}
+
+static int seek_path(struct lnet_cpt *cpt, const struct path_want *want,
+		     struct path *path, struct path_trace *trace)
+{
+	struct seek s = { .cpt = cpt, .want = want, .trace = trace };
 
 	/* What is for this node goes no path; there is nobody else. */
 	if (unlikely(lnet_nid_is_lo(want->dst)))
 		return -EHOSTUNREACH;
-	if (!lnet_nid_is_any(want->src))
-		return select_given(config, want, ni_p);
-	for (unsigned int i = 0; i < config->nnis; i++) {
-		struct lnet_ni *ni = config->ni[i];
-		struct candidate c;
-
-		if (ni_net(ni) != net)
-			continue;
-		has_net = true;
-		if (!ni_is_up(ni))
-			continue;
-		c = candidate_of(ni, cpt, want);
-		if (better(&c, &best))
-			best = c;
+	if (!lnet_nid_is_any(want->src)) {
+		s.src = config_ni(cpt->config, want->src);
+		if (!s.src)
+			return -EINVAL;
 	}
-	if (!best.ni)
-		return has_net ? -ENETDOWN : -EHOSTUNREACH;
-	best.ni->cpt[cpt->index].use = ++path_cpt(cpt)->ni_uses;
-	*ni_p = best.ni;
-	return 0;
+	s.dst = peer_find(cpt, want->dst);
+	path->gateway = NULL;
+	path->which = case_of(&s);
+	return cases[path->which](&s, path);
+}
+
+int path_select(struct lnet_cpt *cpt, const struct path_want *want,
+		struct path *path)
+{
+	return seek_path(cpt, want, path, NULL);
+}
+
+int path_select_traced(struct lnet_cpt *cpt, const struct path_want *want,
+		       struct path *path, struct path_trace *trace)
+{
+	return seek_path(cpt, want, path, trace);
 }

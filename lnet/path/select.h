@@ -1,28 +1,90 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Choice of the path of a message: a pure function over candidates, by an
- * ordered list of criteria, the first difference deciding (requirement C3).
- * Hard-failed interfaces are no candidates.
+ * The choice of a path: from which local NI to which NI of the peer
+ * (requirements C3, C4). It only looks: nothing is made, referenced or counted
+ * (path.h does that with what was chosen).
+ *
+ * There are eight cases, of three questions each:
+ *
+ *	Did the sender name a local NI?		SPEC or ANY
+ *	Is the peer on a net of ours?		LOCAL or REMOTE
+ *	May we choose among NIs of the peer's?	MR (multi-rail) or NMR
+ *
+ *	case		local NI			NI of the peer
+ *	SPEC LOCAL MR	the one named			the NID named, unless
+ *							another is healthier,
+ *							or was not tried yet
+ *	SPEC LOCAL NMR	the one named			the NID named
+ *	ANY LOCAL MR	the best one of the best net	the best one there
+ *	ANY LOCAL NMR	the one that the peer knows us	the NID named
+ *			by, as long as it is up; else
+ *			the best one
+ *	REMOTE		goes through a gateway: -EHOSTUNREACH, this node has no
+ *			routes
+ *
+ * A local NI that is down is never chosen. "Best" is what rank.h says.
  */
 #ifndef LNET_SELECT_H
 #define LNET_SELECT_H
 
-#include "ulnet/lnet.h"
+#include "lnet/path/rank.h"
+#include "lnet/path/tried.h"
 
 struct lnet_cpt;
 struct lnet_ni;
+struct lnet_peer_ni;
 
-struct select_want {
-	const struct ulnet_nid *src;	   /* local NI asked for, or ANY */
-	const struct ulnet_nid *dst;	   /* peer NI to be reached directly */
-	const struct ulnet_nid *preferred; /* local NI it has seen, or ANY */
+enum path_case {
+	PATH_SPEC_LOCAL_MR,
+	PATH_SPEC_LOCAL_NMR,
+	PATH_SPEC_REMOTE_MR,
+	PATH_SPEC_REMOTE_NMR,
+	PATH_ANY_LOCAL_MR,
+	PATH_ANY_LOCAL_NMR,
+	PATH_ANY_REMOTE_MR,
+	PATH_ANY_REMOTE_NMR,
+	PATH_CASES
 };
 
-/* 0 and the local NI; -EINVAL: src is not one of ours, or on another net than
- * dst;
+/* Flags of struct path_want. */
+#define PATH_EXACT   1u /* to the NID named and no other: answers, recovery */
+#define PATH_PORTAL0 2u /* of LNet itself: the peer shall not know us by it */
+
+struct path_want {
+	const struct ulnet_nid *src;	 /* local NI named, or ANY */
+	const struct ulnet_nid *dst;	 /* NID named */
+	const struct paths_tried *tried; /* in vain; NULL: none */
+	unsigned int flags;
+};
+
+struct path {
+	struct lnet_ni *ni;
+	struct lnet_peer_ni *lpni;    /* NULL: dst, of whom nobody knows yet */
+	struct lnet_peer_ni *gateway; /* the next hop; NULL: lpni itself */
+	enum path_case which;
+};
+
+/* 0 and the path; -EINVAL: src is not one of ours, or on another net than dst;
  * -EHOSTUNREACH: no net of ours reaches dst; -ENETDOWN: all NIs that would are
- * down. */
-int select_ni(struct lnet_cpt *cpt, const struct select_want *want,
-	      struct lnet_ni **ni_p);
+ * down. Thread: the CPT that owns dst. */
+int path_select(struct lnet_cpt *cpt, const struct path_want *want,
+		struct path *path);
+
+/* The same choice, and who was looked at on the way: nets, then local NIs, then
+ * NIs of the peer. Ranks show by how much the criterion that decided did so. */
+struct path_seen {
+	enum ulnet_path_kind kind;
+	struct ulnet_nid nid; /* of a net: its address is 0 */
+	enum ulnet_path_why why;
+	struct path_rank rank; /* all 0 of what was no candidate */
+};
+
+struct path_trace {
+	struct path_seen *seen; /* for free() */
+	unsigned int n, room;
+	bool incomplete; /* there was no memory */
+};
+int path_select_traced(struct lnet_cpt *cpt, const struct path_want *want,
+		       struct path *path, struct path_trace *trace);
 
 #endif

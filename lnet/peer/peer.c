@@ -120,7 +120,8 @@ static struct lnet_peer_ni *peer_new(struct lnet_cpt *cpt,
 		.net = { .peer = &s->peer, .net = lnet_nid_net(nid) },
 		.ni = { .net = &s->net,
 			.nid = *nid,
-			.preferred = LNET_NID_ANY },
+			.preferred = LNET_NID_ANY,
+			.health = LNET_HEALTH_MAX },
 	};
 	list_init(&s->peer.nets);
 	list_add_tail(&s->peer.nets, &s->net.link);

@@ -14,12 +14,14 @@
 #include "base/list.h"
 #include "lnet/core/stat.h"
 #include "lnet/portal/portal.h"
-#include "ulnet/lnet.h"
+#include "ulnet/path.h"
 
 struct lnet_ni;
 
+/* Whoever changes one of them tells cpt_topology_changed(). */
 struct lnet_peer {
 	struct ulnet_nid primary;
+	bool multi_rail;  /* may be sent to by any of its NIDs, from any NI */
 	struct list nets; /* of lnet_peer_net.link */
 };
 
@@ -53,10 +55,12 @@ struct lnet_peer_ni {
 	struct lnet_peer_net *net;
 	struct ulnet_nid nid;
 	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
-	struct lnet_ni *only;	    /* msg.c's: the one NI that reaches it, and
-				     * is not ours itself, in the configuration
-				     * ... */
-	uint32_t only_in;	    /* ... of this number; 0: none */
+	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
+				     * from this NI, ... */
+	uint64_t only_in;	    /* ... as long as this is the CPT's
+				     * topology; 0: there is none */
+	uint64_t use;		    /* path.c's: when last chosen */
+	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */

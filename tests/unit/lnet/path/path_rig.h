@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A CPT with interfaces and peers, and nothing else, for tests of the choice of
+ * paths. Interfaces are added by NID; the NIs of one peer in one go.
+ */
+#ifndef TESTS_PATH_RIG_H
+#define TESTS_PATH_RIG_H
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lnet/net/net.h"
+#include "lnet/path/path.h"
+
+#define RIG_NIS 20
+
+struct path_rig {
+	struct net_node node;
+	struct path_cpt pc;
+	struct lnet_cpt *cpt;
+	struct lnet_config *config;
+	unsigned int nnis; /* made, 0@lo included */
+	struct lnet_ni ni[RIG_NIS];
+	struct ni_cpt nc[RIG_NIS];
+};
+
+static inline struct ulnet_nid rig_nid(const char *text)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0, "%s", text);
+	return nid;
+}
+
+static inline void rig_config(struct path_rig *rig, struct lnet_config *config)
+{
+	cr_assert_not_null(config);
+	free(rig->config);
+	rig->config = config;
+	rig->cpt->config = config;
+	cpt_topology_changed(rig->cpt);
+}
+
+static inline struct lnet_ni *rig_ni_make(struct path_rig *rig, const char *nid)
+{
+	struct ni_cpt *nc = &rig->nc[rig->nnis];
+	struct lnet_ni *ni = &rig->ni[rig->nnis++];
+
+	ni->lnd.nid = rig_nid(nid);
+	ni->net = lnet_nid_net(&ni->lnd.nid);
+	ni->peer_credits = 8;
+	ni->cpt = nc;
+	atomic_init(&ni->up, true);
+	atomic_init(&ni->health, LNET_HEALTH_MAX);
+	nc->refs = 1;
+	credits_set(&nc->credits, 256);
+	return ni;
+}
+
+static inline struct lnet_ni *rig_ni(struct path_rig *rig, const char *nid)
+{
+	struct lnet_ni *ni = rig_ni_make(rig, nid);
+
+	rig_config(rig, config_with(rig->config, ni));
+	return ni;
+}
+
+static inline void rig_init(struct path_rig *rig)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->cpt = &rig->pc.peer.portal.cpt;
+	rig->cpt->node = &rig->node.portal.node;
+	rig->cpt->node->conf.peers_max = 100;
+	rig->cpt->node->cpts = 1;
+	peers_init(rig->cpt);
+	paths_init(rig->cpt);
+	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));
+}
+
+/* Nothing is in use any more but for what the test has taken with path_get(),
+ * whose references it leaves. */
+static inline void rig_fini(struct path_rig *rig)
+{
+	free(rig->config);
+}
+
+/* Makes @other, the only NI of its peer, one more NI of @lpni's. */
+static inline void rig_join(struct lnet_peer_ni *lpni,
+			    struct lnet_peer_ni *other)
+{
+	struct lnet_peer *peer = lpni->net->peer;
+	struct lnet_peer_net *pn;
+
+	list_for_each_entry (pn, &peer->nets, link) {
+		if (pn->net != other->net->net)
+			continue;
+		list_del(&other->link);
+		list_add_tail(&pn->nis, &other->link);
+		other->net = pn;
+		return;
+	}
+	list_del(&other->net->link);
+	list_add_tail(&peer->nets, &other->net->link);
+	other->net->peer = peer;
+}
+
+/* A peer with these NIs, their NIDs apart by spaces; multi-rail if there are
+ * several. Returns the first; each has a reference. */
+static inline struct lnet_peer_ni *rig_peer(struct path_rig *rig,
+					    const char *nids)
+{
+	struct lnet_peer_ni *first = NULL;
+	char text[1024], *save, *one;
+
+	text_copy(text, sizeof(text), nids);
+	for (one = strtok_r(text, " ", &save); one;
+	     one = strtok_r(NULL, " ", &save)) {
+		struct ulnet_nid nid = rig_nid(one);
+		struct lnet_peer_ni *p = peer_get(rig->cpt, &nid);
+
+		cr_assert_not_null(p);
+		if (first) {
+			rig_join(first, p);
+			first->net->peer->multi_rail = true;
+		} else {
+			first = p;
+		}
+	}
+	cpt_topology_changed(rig->cpt);
+	return first;
+}
+
+static inline struct lnet_peer_ni *rig_peer_ni(struct path_rig *rig,
+					       const char *text)
+{
+	struct ulnet_nid nid = rig_nid(text);
+	struct lnet_peer_ni *p = peer_find(rig->cpt, &nid);
+
+	cr_assert_not_null(p, "%s", text);
+	return p;
+}
+
+/* "10.0.0.1@tcp > 10.0.0.2@tcp". */
+static inline const char *rig_path_text(const struct path *path, char *buf,
+					size_t size)
+{
+	char from[LNET_NIDSTR_SIZE], to[LNET_NIDSTR_SIZE] = "?";
+
+	lnet_nid_format(&path->ni->lnd.nid, from, sizeof(from));
+	if (path->lpni)
+		lnet_nid_format(&path->lpni->nid, to, sizeof(to));
+	snprintf(buf, size, "%s > %s", from, to);
+	return buf;
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What taking a path leaves behind: turns, the NI that a peer knows this node
+ * by, and the path that needs no choice. */
+#include "lnet/path/path.h"
+
+#include <errno.h>
+
+#include "path_rig.h"
+
+static void take(struct path_rig *rig, const char *src, const char *dst,
+		 unsigned int flags, const char *want)
+{
+	struct ulnet_nid from =
+		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
+	struct ulnet_nid to = rig_nid(dst);
+	struct path_want w = { .src = &from, .dst = &to, .flags = flags };
+	struct path path;
+	char text[128];
+
+	cr_assert_eq(path_get(rig->cpt, &w, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
+	peer_unref(rig->cpt, path.lpni);
+	ni_unref(path.ni, rig->cpt->index);
+}
+
+/* Spec, section 9.2: eight messages over two equal rails go strictly
+ * alternately, four each. */
+Test(path, equal_rails_alternate)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	for (unsigned int i = 0; i < 4; i++) {
+		take(&rig, NULL, "10.0.1.2@tcp", 0,
+		     "10.0.0.1@tcp > 10.0.0.2@tcp");
+		take(&rig, NULL, "10.0.1.2@tcp", 0,
+		     "10.0.1.1@tcp > 10.0.1.2@tcp");
+	}
+	/* Rails are not fixed pairs: each side has its turn. */
+	take(&rig, "10.0.0.1@tcp", "10.0.1.2@tcp", 0,
+	     "10.0.0.1@tcp > 10.0.1.2@tcp");
+	take(&rig, NULL, "10.0.1.2@tcp", 0, "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* Two nets with unequal numbers of NIs take turns as nets. */
+Test(path, nets_alternate)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_ni(&rig, "10.1.0.1@tcp1");
+	rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1");
+	for (unsigned int i = 0; i < 3; i++) {
+		take(&rig, NULL, "10.0.0.2@tcp", 0,
+		     "10.0.0.1@tcp > 10.0.0.2@tcp");
+		take(&rig, NULL, "10.0.0.2@tcp", 0,
+		     "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+		take(&rig, NULL, "10.0.0.2@tcp", 0,
+		     "10.0.1.1@tcp > 10.0.0.2@tcp");
+		take(&rig, NULL, "10.0.0.2@tcp", 0,
+		     "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	}
+	rig_fini(&rig);
+}
+
+/* Requirement C4: one source NI, until it is gone or down, and then another
+ * one. */
+Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
+{
+	struct path_rig rig;
+	struct lnet_ni *a;
+
+	rig_init(&rig);
+	a = rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_ni(&rig, "10.0.2.1@tcp");
+	for (unsigned int i = 0; i < 5; i++)
+		take(&rig, NULL, "10.0.0.3@tcp", 0,
+		     "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&a->health, 0);
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&a->health, LNET_HEALTH_MAX);
+	/* Who names another one gets it, and changes nothing by that. */
+	take(&rig, "10.0.2.1@tcp", "10.0.0.3@tcp", 0,
+	     "10.0.2.1@tcp > 10.0.0.3@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&a->up, false);
+	for (unsigned int i = 0; i < 5; i++)
+		take(&rig, NULL, "10.0.0.3@tcp", 0,
+		     "10.0.1.1@tcp > 10.0.0.3@tcp");
+	/* There is no way back. */
+	atomic_store(&a->up, true);
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	rig_config(&rig, config_without(rig.config, &rig.ni[2]));
+	for (unsigned int i = 0; i < 5; i++)
+		take(&rig, NULL, "10.0.0.3@tcp", 0,
+		     "10.0.2.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+/* Pings are no reason to be known by an NI. */
+Test(path, portal_0_is_not_what_a_peer_knows_us_by)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", PATH_PORTAL0,
+	     "10.0.0.1@tcp > 10.0.0.3@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", PATH_PORTAL0,
+	     "10.0.1.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+static bool has_only(struct path_rig *rig, const char *src, const char *dst)
+{
+	struct ulnet_nid from =
+		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
+	struct ulnet_nid to = rig_nid(dst);
+	struct lnet_peer_ni *p = path_get_only(rig->cpt, &from, &to);
+
+	if (!p)
+		return false;
+	ni_unref(p->only, rig->cpt->index);
+	peer_unref(rig->cpt, p);
+	return true;
+}
+
+Test(path, what_needs_no_choice_is_kept)
+{
+	struct path_rig rig;
+	struct lnet_ni *a;
+
+	rig_init(&rig);
+	a = rig_ni(&rig, "10.0.0.1@tcp");
+	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	cr_assert(has_only(&rig, "10.0.0.1@tcp", "10.0.0.3@tcp"));
+	cr_assert_not(has_only(&rig, "10.0.0.9@tcp", "10.0.0.3@tcp"));
+	atomic_store(&a->up, false);
+	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	atomic_store(&a->up, true);
+	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	/* An NI of another net changes nothing, but one has to look again. */
+	rig_ni(&rig, "10.1.0.1@tcp1");
+	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	rig_ni(&rig, "10.0.1.1@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	rig_fini(&rig);
+}
+
+/* Of a multi-rail peer, if it has but one NI that can be reached. */
+Test(path, only_path_to_a_multi_rail_peer)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1");
+	take(&rig, NULL, "10.0.0.2@tcp", 0, "10.0.0.1@tcp > 10.0.0.2@tcp");
+	cr_assert(has_only(&rig, NULL, "10.0.0.2@tcp"));
+	/* Named by a NID that cannot: it goes to the other one, by choice. */
+	take(&rig, NULL, "10.1.0.2@tcp1", 0, "10.0.0.1@tcp > 10.0.0.2@tcp");
+	cr_assert_not(has_only(&rig, NULL, "10.1.0.2@tcp1"));
+	rig_ni(&rig, "10.1.0.1@tcp1");
+	take(&rig, NULL, "10.0.0.2@tcp", 0, "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	cr_assert_not(has_only(&rig, NULL, "10.1.0.2@tcp1"));
+	rig_fini(&rig);
+}

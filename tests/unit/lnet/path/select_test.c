@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The eight cases of sending, and who is chosen in each (requirements C3, C4,
+ * C5, C11). */
+#include "lnet/path/select.h"
+
+#include <errno.h>
+
+#include "base/hash.h"
+#include "path_rig.h"
+
+/* Where a message from @src (NULL: any) to @dst goes. */
+static int where(struct path_rig *rig, const char *src, const char *dst,
+		 unsigned int flags, const struct paths_tried *tried,
+		 struct path *path)
+{
+	struct ulnet_nid from =
+		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
+	struct ulnet_nid to = rig_nid(dst);
+	struct path_want want = {
+		.src = &from, .dst = &to, .tried = tried, .flags = flags
+	};
+
+	return path_select(rig->cpt, &want, path);
+}
+
+static void goes(struct path_rig *rig, const char *src, const char *dst,
+		 const char *want)
+{
+	struct path path;
+	char text[128];
+
+	cr_assert_eq(where(rig, src, dst, 0, NULL, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
+	cr_assert_null(path.gateway);
+}
+
+static void fails(struct path_rig *rig, const char *src, const char *dst,
+		  int rc)
+{
+	struct path path;
+
+	cr_assert_eq(where(rig, src, dst, 0, NULL, &path), rc);
+}
+
+/* Two NIs on tcp, one on tcp1. A multi-rail peer on tcp (two), tcp1 and tcp2,
+ * one that is not, and one far away. */
+static void rig_usual(struct path_rig *rig)
+{
+	rig_init(rig);
+	rig_ni(rig, "10.0.0.1@tcp");
+	rig_ni(rig, "10.0.1.1@tcp");
+	rig_ni(rig, "10.1.0.1@tcp1");
+	rig_peer(rig, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1 10.2.0.2@tcp2");
+	rig_peer(rig, "10.0.0.3@tcp");
+	rig_peer(rig, "10.2.0.4@tcp2 10.2.1.4@tcp2");
+	rig_peer(rig, "10.2.0.5@tcp2");
+}
+
+Test(select, eight_cases)
+{
+	static const struct {
+		const char *src, *dst;
+		unsigned int flags;
+		enum path_case which;
+		int rc;
+		const char *path; /* NULL: one of several */
+	} rows[] = {
+		/* A: a source was named */
+		{ "10.0.1.1@tcp", "10.0.0.2@tcp", 0, PATH_SPEC_LOCAL_MR, 0,
+		  "10.0.1.1@tcp > 10.0.0.2@tcp" },
+		{ "10.0.1.1@tcp", "10.0.1.2@tcp", 0, PATH_SPEC_LOCAL_MR, 0,
+		  "10.0.1.1@tcp > 10.0.1.2@tcp" },
+		{ "10.0.1.1@tcp", "10.0.0.3@tcp", 0, PATH_SPEC_LOCAL_NMR, 0,
+		  "10.0.1.1@tcp > 10.0.0.3@tcp" },
+		{ "10.0.1.1@tcp", "10.2.0.2@tcp2", 0, PATH_SPEC_REMOTE_MR,
+		  -EHOSTUNREACH, NULL },
+		{ "10.0.1.1@tcp", "10.1.0.2@tcp1", 0, PATH_SPEC_REMOTE_MR,
+		  -EINVAL, NULL },
+		{ "10.0.1.1@tcp", "10.2.0.5@tcp2", 0, PATH_SPEC_REMOTE_NMR,
+		  -EHOSTUNREACH, NULL },
+		/* B: none was */
+		{ NULL, "10.0.0.2@tcp", 0, PATH_ANY_LOCAL_MR, 0, NULL },
+		{ NULL, "10.2.0.2@tcp2", 0, PATH_ANY_LOCAL_MR, 0, NULL },
+		{ NULL, "10.0.0.3@tcp", 0, PATH_ANY_LOCAL_NMR, 0, NULL },
+		{ NULL, "10.2.0.4@tcp2", 0, PATH_ANY_REMOTE_MR, -EHOSTUNREACH,
+		  NULL },
+		{ NULL, "10.2.0.5@tcp2", 0, PATH_ANY_REMOTE_NMR, -EHOSTUNREACH,
+		  NULL },
+		/* strangers */
+		{ "10.0.1.1@tcp", "10.0.0.9@tcp", 0, PATH_SPEC_LOCAL_NMR, 0,
+		  "10.0.1.1@tcp > ?" },
+		{ NULL, "10.1.0.9@tcp1", 0, PATH_ANY_LOCAL_NMR, 0,
+		  "10.1.0.1@tcp1 > ?" },
+		{ NULL, "10.2.0.9@tcp2", 0, PATH_ANY_REMOTE_NMR, -EHOSTUNREACH,
+		  NULL },
+		/* answers, recovery: to the one NID, as if not multi-rail */
+		{ "10.0.1.1@tcp", "10.0.0.2@tcp", PATH_EXACT,
+		  PATH_SPEC_LOCAL_NMR, 0, "10.0.1.1@tcp > 10.0.0.2@tcp" },
+		{ NULL, "10.1.0.2@tcp1", PATH_EXACT, PATH_ANY_LOCAL_NMR, 0,
+		  "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ NULL, "10.2.0.2@tcp2", PATH_EXACT, PATH_ANY_REMOTE_NMR,
+		  -EHOSTUNREACH, NULL },
+	};
+	unsigned int seen = 0;
+	struct path_rig rig;
+	char text[128];
+
+	rig_usual(&rig);
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct path path;
+		int rc = where(&rig, rows[i].src, rows[i].dst, rows[i].flags,
+			       NULL, &path);
+
+		cr_assert_eq(rc, rows[i].rc, "row %u: %d", i, rc);
+		cr_assert_eq(path.which, rows[i].which, "row %u", i);
+		seen |= 1u << path.which;
+		if (rows[i].path)
+			cr_assert_str_eq(
+				rig_path_text(&path, text, sizeof(text)),
+				rows[i].path, "row %u", i);
+	}
+	cr_assert_eq(seen, (1u << PATH_CASES) - 1);
+	rig_fini(&rig);
+}
+
+Test(select, what_has_no_path)
+{
+	struct path_rig rig;
+
+	rig_usual(&rig);
+	fails(&rig, NULL, "0@lo", -EHOSTUNREACH);
+	fails(&rig, "10.0.7.7@tcp", "10.0.0.2@tcp", -EINVAL);
+	rig_fini(&rig);
+}
+
+static void set_up(struct lnet_ni *ni, bool up)
+{
+	atomic_store(&ni->up, up);
+}
+
+/* However good it is otherwise. */
+Test(select, what_is_down_is_never_chosen)
+{
+	struct path_rig rig;
+	struct lnet_ni *a, *b, *c;
+
+	rig_usual(&rig);
+	a = &rig.ni[1], b = &rig.ni[2], c = &rig.ni[3];
+	atomic_store(&b->health, 1);
+	atomic_store(&c->health, 0);
+	set_up(a, false);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.1.1@tcp > 10.0.0.3@tcp");
+	goes(&rig, NULL, "10.1.0.2@tcp1", "10.0.1.1@tcp > 10.0.0.2@tcp");
+	fails(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", -ENETDOWN);
+	fails(&rig, "10.0.0.1@tcp", "10.0.0.3@tcp", -ENETDOWN);
+	set_up(b, false);
+	fails(&rig, NULL, "10.0.0.3@tcp", -ENETDOWN);
+	/* The whole net is, but there is another one. */
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	set_up(c, false);
+	fails(&rig, NULL, "10.0.0.2@tcp", -ENETDOWN);
+	set_up(a, true);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+/* Among local NIs: health, credits, turn. */
+Test(select, local_nis)
+{
+	struct path_rig rig;
+	struct lnet_ni *a, *b;
+
+	rig_usual(&rig);
+	a = &rig.ni[1], b = &rig.ni[2];
+	a->cpt->use = 8, b->cpt->use = 7;
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.1.1@tcp > 10.0.0.3@tcp");
+	credits_set(&b->cpt->credits, 255);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&a->health, 999);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.1.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&b->health, 998);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+/* Among NIs of the peer: health, credits, turn; an NI that was never sent to
+ * has what the local NI will give it. */
+Test(select, peer_nis)
+{
+	struct path_rig rig;
+	struct lnet_peer_ni *x, *y;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	x = rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	y = rig_peer_ni(&rig, "10.0.1.2@tcp");
+	x->use = 1;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.1.2@tcp");
+	peer_set_credits(y, 8);
+	y->credits = 7;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.0.2@tcp");
+	x->health = 999;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.1.2@tcp");
+	y->health = 0;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* Among nets: the peer's health, ours, the peer's turn, ours. */
+Test(select, nets)
+{
+	struct path_rig rig;
+	struct lnet_peer_ni *x, *y, *z;
+	struct lnet_ni *a, *b;
+
+	rig_init(&rig);
+	a = rig_ni(&rig, "10.0.0.1@tcp");
+	b = rig_ni(&rig, "10.1.0.1@tcp1");
+	x = rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1 10.0.1.2@tcp");
+	y = rig_peer_ni(&rig, "10.1.0.2@tcp1");
+	z = rig_peer_ni(&rig, "10.0.1.2@tcp");
+	z->use = 100;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	y->use = 100, b->cpt->use = 1;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.0.2@tcp");
+	atomic_store(&a->health, 900);
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	y->health = 900;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.0.2@tcp");
+	/* A net is as healthy as its best NI. */
+	x->health = 0;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.1.2@tcp");
+	z->health = 899;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	rig_fini(&rig);
+}
+
+/* Who names both gets both, unless the peer has something better. */
+Test(select, the_nid_named_is_preferred)
+{
+	struct paths_tried tried = { .n = 0 };
+	struct lnet_peer_ni *x;
+	struct path_rig rig;
+	struct path path;
+	char text[128];
+
+	rig_usual(&rig);
+	x = rig_peer_ni(&rig, "10.0.0.2@tcp");
+	x->use = 100;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp",
+	     "10.0.0.1@tcp > 10.0.0.2@tcp");
+	tried_add(&tried, &rig.ni[1].lnd.nid, &x->nid);
+	cr_assert_eq(
+		where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &tried, &path),
+		0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.0.1@tcp > 10.0.1.2@tcp");
+	x->health = 999;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp",
+	     "10.0.0.1@tcp > 10.0.1.2@tcp");
+	/* Answers never leave it. */
+	cr_assert_eq(where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", PATH_EXACT,
+			   &tried, &path),
+		     0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* Once more, and again: each path is tried before any is tried twice, wherever
+ * the turn is and whatever has become of health. */
+Test(select, tries_take_other_paths_first)
+{
+	static const unsigned int paths = 2 * 2 + 1;
+	uint64_t seed = 3;
+
+	for (unsigned int round = 0; round < 200; round++) {
+		struct paths_tried tried = { .n = 0 };
+		struct path_rig rig;
+		struct path path;
+
+		rig_usual(&rig);
+		for (unsigned int i = 1; i < rig.nnis; i++) {
+			seed = hash_u64(seed, i);
+			atomic_store(&rig.ni[i].health, (int)(seed % 3) * 500);
+			rig.ni[i].cpt->use = seed >> 32 & 3;
+		}
+		rig_peer_ni(&rig, "10.0.1.2@tcp")->health =
+			(int)(seed >> 50) % 3;
+		for (unsigned int i = 0; i < 3 * paths; i++) {
+			cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0,
+					   &tried, &path),
+				     0);
+			cr_assert_eq(tried_count(&tried, &path.ni->lnd.nid,
+						 &path.lpni->nid),
+				     i / paths, "round %u, try %u", round, i);
+			tried_add(&tried, &path.ni->lnd.nid, &path.lpni->nid);
+		}
+		rig_fini(&rig);
+	}
+}
+
+/* Of untried ones the healthier; of those the one that shares less with what
+ * was tried. */
+Test(select, second_try_shares_nothing_with_the_first)
+{
+	struct paths_tried tried = { .n = 0 };
+	struct path_rig rig;
+	struct path path;
+	char text[128];
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	tried_add(&tried, &rig.ni[2].lnd.nid,
+		  &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->use = 9;
+	rig.ni[1].cpt->use = 9;
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp");
+	atomic_store(&rig.ni[1].health, 0);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* ---- explaining ---- */
+
+static struct path_trace explain(struct path_rig *rig, const char *src,
+				 const char *dst, int rc, struct path *path)
+{
+	struct ulnet_nid from =
+		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
+	struct ulnet_nid to = rig_nid(dst);
+	struct path_want want = { .src = &from, .dst = &to };
+	struct path_trace trace = { .seen = NULL };
+
+	cr_assert_eq(path_select_traced(rig->cpt, &want, path, &trace), rc);
+	cr_assert_not(trace.incomplete);
+	return trace;
+}
+
+static void trace_is(struct path_trace *t, const char *want)
+{
+	static const char *const whys[LNET_PATH_WHY_COUNT] = {
+		[LNET_PATH_CHOSEN] = "chosen",
+		[LNET_PATH_PEER_HEALTH] = "peer health",
+		[LNET_PATH_HEALTH] = "health",
+		[LNET_PATH_PREFERRED] = "preferred",
+		[LNET_PATH_CREDITS] = "credits",
+		[LNET_PATH_PEER_TURN] = "peer turn",
+		[LNET_PATH_TURN] = "turn",
+		[LNET_PATH_DOWN] = "down",
+		[LNET_PATH_NOT_ASKED] = "not asked",
+		[LNET_PATH_UNREACHED] = "unreached",
+	};
+	char text[2048] = "", nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < t->n; i++) {
+		size_t len = strlen(text);
+
+		cr_assert_not_null(whys[t->seen[i].why]);
+		lnet_nid_format(&t->seen[i].nid, nid, sizeof(nid));
+		snprintf(text + len, sizeof(text) - len, "%s%d %s %s",
+			 i ? ", " : "", t->seen[i].kind, nid,
+			 whys[t->seen[i].why]);
+	}
+	cr_assert_str_eq(text, want);
+	free(t->seen);
+}
+
+Test(select, explains_every_candidate)
+{
+	struct path_trace t;
+	struct path_rig rig;
+	struct path path;
+
+	rig_usual(&rig);
+	rig_peer_ni(&rig, "10.1.0.2@tcp1")->use = 1;
+	credits_set(&rig.ni[1].cpt->credits, 3);
+	rig_peer_ni(&rig, "10.0.1.2@tcp")->health = 0;
+	t = explain(&rig, NULL, "10.0.0.2@tcp", 0, &path);
+	trace_is(&t, "0 0.0.0.0@tcp chosen, 0 0.0.0.0@tcp1 peer turn, "
+		     "0 0.0.0.0@tcp2 unreached, "
+		     "1 10.0.0.1@tcp credits, 1 10.0.1.1@tcp chosen, "
+		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp health");
+	set_up(&rig.ni[1], false);
+	set_up(&rig.ni[3], false);
+	t = explain(&rig, NULL, "10.0.0.2@tcp", 0, &path);
+	trace_is(&t, "0 0.0.0.0@tcp chosen, 0 0.0.0.0@tcp1 down, "
+		     "0 0.0.0.0@tcp2 unreached, "
+		     "1 10.0.0.1@tcp down, 1 10.0.1.1@tcp chosen, "
+		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp health");
+	set_up(&rig.ni[1], true);
+	t = explain(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &path);
+	trace_is(&t, "1 10.0.0.1@tcp chosen, 1 10.0.1.1@tcp not asked, "
+		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp health");
+	rig_peer_ni(&rig, "10.0.0.3@tcp")->preferred = rig.ni[2].lnd.nid;
+	t = explain(&rig, NULL, "10.0.0.3@tcp", 0, &path);
+	trace_is(&t, "1 10.0.0.1@tcp preferred, 1 10.0.1.1@tcp chosen, "
+		     "2 10.0.0.3@tcp chosen");
+	set_up(&rig.ni[1], false);
+	set_up(&rig.ni[2], false);
+	t = explain(&rig, NULL, "10.0.0.3@tcp", -ENETDOWN, &path);
+	trace_is(&t, "1 10.0.0.1@tcp down, 1 10.0.1.1@tcp down");
+	t = explain(&rig, NULL, "10.2.0.5@tcp2", -EHOSTUNREACH, &path);
+	trace_is(&t, "");
+	rig_fini(&rig);
+}
+
+/* Whatever the state is: explaining changes nothing, says what is chosen
+ * without it, and the choice is the same in every order of the NIs. */
+Test(select, choice_depends_on_state_alone)
+{
+	static const char *const mine[] = { "10.0.0.1@tcp", "10.0.1.1@tcp",
+					    "10.0.2.1@tcp", "10.1.0.1@tcp1",
+					    "10.1.1.1@tcp1" };
+	static const char *const theirs[2] = {
+		"10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1 10.1.1.2@tcp1",
+		"10.1.1.2@tcp1 10.0.1.2@tcp 10.1.0.2@tcp1 10.0.0.2@tcp",
+	};
+	static const char *const peers[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
+					     "10.1.0.2@tcp1", "10.1.1.2@tcp1" };
+
+	for (uint64_t round = 0; round < 500; round++) {
+		char text[2][128];
+
+		for (unsigned int way = 0; way < 2; way++) {
+			struct path_rig rig;
+			struct path_trace t;
+			struct path path;
+
+			rig_init(&rig);
+			rig_peer(&rig, theirs[way]);
+			for (unsigned int i = 0; i < ARRAY_SIZE(mine); i++) {
+				unsigned int k =
+					way ? ARRAY_SIZE(mine) - 1 - i : i;
+				uint64_t r = hash_u64(round, k);
+				struct lnet_ni *ni = rig_ni(&rig, mine[k]);
+
+				atomic_store(&ni->up, r % 4 > 0 || k == 3);
+				atomic_store(&ni->health, (r >> 8) % 2);
+				credits_set(&ni->cpt->credits, (r >> 16) % 2);
+				ni->cpt->use = 10 + k;
+			}
+			for (unsigned int i = 0; i < ARRAY_SIZE(peers); i++) {
+				struct lnet_peer_ni *p =
+					rig_peer_ni(&rig, peers[i]);
+				uint64_t r = hash_u64(round, 100 + i);
+
+				peer_set_credits(p, 8);
+				p->health = (int32_t)(r % 2);
+				p->credits = (int32_t)(r >> 8) % 2;
+				p->use = 20 + i;
+			}
+			t = explain(&rig, NULL, peers[round % 4], 0, &path);
+			rig_path_text(&path, text[way], sizeof(text[way]));
+			goes(&rig, NULL, peers[round % 4], text[way]);
+			for (unsigned int i = 0; i < t.n; i++)
+				if (t.seen[i].kind == LNET_PATH_LOCAL_NI &&
+				    t.seen[i].why == LNET_PATH_CHOSEN)
+					cr_assert(
+						lnet_nid_eq(&t.seen[i].nid,
+							    &path.ni->lnd.nid));
+			free(t.seen);
+			rig_fini(&rig);
+		}
+		cr_assert_str_eq(text[0], text[1]);
+	}
+}
