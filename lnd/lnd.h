@@ -52,6 +52,10 @@
  *						peer was silent: NETWORK_TIMEOUT
  *	    it was coming in			REMOTE_ERROR
  *	its bytes are not what was sent		-EIO, REMOTE_ERROR
+ *	the NI fails hard (-ENETDOWN), and
+ *	    nothing of it has left		LOCAL_DROPPED
+ *	    some of it may have left		LOCAL_ERROR
+ *	    it was coming in			REMOTE_ERROR
  *	the NI goes down (-ESHUTDOWN), and
  *	    nothing of it has left		LOCAL_ABORTED
  *	    some may have left, or come		SHUTDOWN

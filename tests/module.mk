@@ -61,6 +61,7 @@ unit_tests += %D%/unit/socklnd/sock_test
 unit_tests += %D%/unit/socklnd/tape_test
 %C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
 	%D%/lnd/tape.c %D%/lnd/tape.h
+unit_tests += %D%/unit/sim/ni_down_test
 unit_tests += %D%/unit/sim/sim_test
 unit_tests += %D%/unit/config/tree_test
 unit_tests += %D%/unit/config/spec_test

@@ -100,6 +100,21 @@ void sim_conn_cut(struct sim_path *p)
 	sim_conn_end(p);
 }
 
+void sim_conns_fail(struct sim_cpt *sc)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sc->paths, &bucket, n))) {
+		struct sim_path *p = container_of(n, struct sim_path, hash);
+
+		if (p->conn.state != SIM_CONN_OPEN)
+			continue;
+		p->cut = loop_now(sc->loop);
+		sim_conn_end(p);
+	}
+}
+
 void sim_conns_tell(struct sim_cpt *sc)
 {
 	while (!list_empty(&sc->severed)) {

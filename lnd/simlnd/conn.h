@@ -35,6 +35,9 @@ void sim_conn_heard(struct sim_path *p);
 void sim_conn_end(struct sim_path *p);
 /* The same, and what is on its way, either way, is lost. */
 void sim_conn_cut(struct sim_path *p);
+/* The NI has failed hard: its connections end. What is still on its way here
+ * over them is lost. */
+void sim_conns_fail(struct sim_cpt *sc);
 /* Tells LNet of all that have ended. */
 void sim_conns_tell(struct sim_cpt *sc);
 

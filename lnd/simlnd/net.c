@@ -133,8 +133,11 @@ int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid, bool up)
 
 	if (!ep || !ep_is_there(ep))
 		return -ENOENT;
-	atomic_store(&ep->up, up);
+	if (atomic_exchange(&ep->up, up) == up)
+		return 0;
 	lnet_ni_set_up(ep->ni, up);
+	for (unsigned int i = 0; !up && i < ep->cpts; i++)
+		simlnd_failed(&ep->cpt[i]);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct sim_cpt {
 	struct loop *loop;
 	bool running;
 	bool scheduled;
+	bool failed; /* hard, since @work ran last */
 	struct work work;     /* sends what is queued, at the end of a turn */
 	struct list queue;    /* sim_tx.link: not looked at yet */
 	struct list blocked;  /* sim_tx.link: their window was full */
@@ -99,6 +100,9 @@ struct sim_net {
 
 /* Bytes of a small packet (for the pool). */
 size_t simlnd_packet_size(void);
+
+/* The NI has failed hard: this CPT will end what it is sending. */
+void simlnd_failed(struct sim_cpt *sc);
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
 /* The NID joins, with @cpts: its end point is made if it was never there.

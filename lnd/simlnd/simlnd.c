@@ -100,6 +100,15 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 	return malloc(sizeof(struct sim_pkt) + length);
 }
 
+/* sim_run() looks after it, in a turn of its own. */
+static void cpt_schedule(struct sim_cpt *sc)
+{
+	if (sc->scheduled)
+		return;
+	sc->scheduled = true;
+	loop_post(sc->loop, &sc->work);
+}
+
 /* The packet leaves the window of its sender. */
 static void pkt_leave_window(struct sim_pkt *pkt)
 {
@@ -114,10 +123,8 @@ static void pkt_leave_window(struct sim_pkt *pkt)
 		return; /* and the path is gone */
 	from->unread--;
 	sc = from->sc;
-	if (list_empty(&sc->blocked) || sc->scheduled)
-		return;
-	sc->scheduled = true;
-	loop_post(sc->loop, &sc->work);
+	if (!list_empty(&sc->blocked))
+		cpt_schedule(sc);
 }
 
 static void pkt_free(struct sim_pkt *pkt)
@@ -201,8 +208,8 @@ static void pkt_answered(struct sim_pkt *pkt)
 	loop_timer_arm(sc->loop, &path->resume, loop_now(sc->loop));
 }
 
-/* Packets that stand behind others go with the NI. */
-static void paths_stop(struct sim_cpt *sc)
+/* Packets that stand behind others go with the NI, or when it fails. */
+static void paths_drop(struct sim_cpt *sc)
 {
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
@@ -431,6 +438,63 @@ static void tx_start(struct sim_tx *tx)
 		loop_timer_arm(sc->loop, &tx->timer, start);
 }
 
+/* All of them end: with @unsent those of which nothing has left. */
+static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
+		      enum ulnet_cause sent)
+{
+	struct list batch;
+
+	/* Users' handlers send again. */
+	list_init(&batch);
+	list_splice_tail(&batch, txs);
+	while (!list_empty(&batch)) {
+		struct sim_tx *tx = list_first(&batch, struct sim_tx, link);
+
+		tx_end(tx, status, tx->departed ? sent : unsent);
+	}
+}
+
+static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause);
+
+/* Messages of which a part has been stored. */
+static void stores_abort(struct sim_cpt *sc)
+{
+	struct sim_pkt *pkt, *next;
+	struct list batch;
+
+	list_init(&batch);
+	list_for_each_entry_safe (pkt, next, &sc->arriving, link) {
+		if (!pkt->msg)
+			continue;
+		list_del(&pkt->link);
+		list_add_tail(&batch, &pkt->link);
+	}
+	while (!list_empty(&batch))
+		pkt_abort(list_first(&batch, struct sim_pkt, link), -ENETDOWN,
+			  LNET_CAUSE_REMOTE_ERROR);
+}
+
+/* The NI has failed hard, though it may be back by now. */
+static void cpt_fail(struct sim_cpt *sc)
+{
+	sc->failed = false;
+	sim_conns_fail(sc);
+	paths_drop(sc);
+	txs_abort(&sc->blocked, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+		  LNET_CAUSE_LOCAL_ERROR);
+	txs_abort(&sc->queue, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+		  LNET_CAUSE_LOCAL_ERROR);
+	txs_abort(&sc->sending, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+		  LNET_CAUSE_LOCAL_ERROR);
+	stores_abort(sc);
+}
+
+void simlnd_failed(struct sim_cpt *sc)
+{
+	sc->failed = true;
+	cpt_schedule(sc);
+}
+
 static bool window_is_full(struct sim_cpt *sc, struct sim_path *path)
 {
 	const struct sim_path *p = net_path_now(sc, path);
@@ -448,6 +512,8 @@ static void sim_run(struct work *w)
 		lnet_ni_stopped(sc->ni, sc->index);
 		return;
 	}
+	if (unlikely(sc->failed))
+		cpt_fail(sc);
 	sim_conns_tell(sc);
 	list_init(&batch);
 	list_splice_tail(&batch, &sc->blocked);
@@ -600,17 +666,6 @@ static void sim_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 				    : LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
-static void txs_abort(struct list *txs)
-{
-	while (!list_empty(txs)) {
-		struct sim_tx *tx = list_first(txs, struct sim_tx, link);
-
-		tx_end(tx, -ESHUTDOWN,
-		       tx->departed ? LNET_CAUSE_SHUTDOWN
-				    : LNET_CAUSE_LOCAL_ABORTED);
-	}
-}
-
 static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 {
 	struct sim_cpt *sc = sim_cpt(ni, cpt);
@@ -622,10 +677,13 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 		net_left(sc->ep);
 	sc->running = false;
 	sim_conns_stop(sc);
-	paths_stop(sc);
-	txs_abort(&sc->blocked);
-	txs_abort(&sc->queue);
-	txs_abort(&sc->sending);
+	paths_drop(sc);
+	txs_abort(&sc->blocked, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
+		  LNET_CAUSE_SHUTDOWN);
+	txs_abort(&sc->queue, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
+		  LNET_CAUSE_SHUTDOWN);
+	txs_abort(&sc->sending, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
+		  LNET_CAUSE_SHUTDOWN);
 	while (!list_empty(&sc->arriving))
 		pkt_abort(list_first(&sc->arriving, struct sim_pkt, link),
 			  -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);

@@ -62,7 +62,13 @@ int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 /* As lnet_sim_cut(3). Virtual time. */
 void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 		 const struct ulnet_nid *b);
-/* -ENOENT: no NI has this NID now. */
+/*
+ * Hard failure of an NI, and its end. Its connections end, of which its own
+ * LNet is told, while the other side meets silence. Messages that it is sending
+ * end, as lnd.h says of an NI that fails, and so do those that are just stored.
+ * What is under way on the network finds it down, if it still is by then.
+ * -ENOENT: no NI has this NID now.
+ */
 int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
 		   bool up) must_check;
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
