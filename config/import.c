@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/bonding.h"
 #include "config/item.h"
 #include "config/setting.h"
 #include "config/show.h"
@@ -203,6 +204,12 @@ static int set_setting(struct import *im, const struct scope *s,
 
 	if (rc)
 		return rc;
+	if (bonding_is_setting(name))
+		return bonding_set(s->answer, v)
+			       ? scope_fail(s, t, -EINVAL,
+					    "%s: %" PRId64 " is not in 0..1",
+					    name, v)
+			       : 0;
 	rc = setting_check(setting, v);
 	switch (rc) {
 	case 0:

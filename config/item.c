@@ -5,17 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "config/bonding.h"
 #include "config/spec.h"
 
 /* What is printed and has no meaning as configuration. */
 static const char *const ni_read_only[] = {
 	"status",	 "statistics", "sent_stats", "received_stats",
 	"dropped_stats", "udsp info",  "dev cpt",    "health stats",
-	"tcp bonding",	 NULL,
+	NULL,
 };
 static const char *const ni_keys[] = {
-	"nid", "interfaces", "tunables", "lnd tunables", "CPT", "seq_no", NULL,
+	"nid", "interfaces", "tunables", "lnd tunables", "CPT", "tcp bonding",
+	"seq_no", NULL,
 };
 
 /* ---- names ---- */
@@ -432,16 +433,28 @@ static int check_ni_keys(const struct scope *s, const struct tree *ni)
 	return 0;
 }
 
+static int set_bonding(const struct scope *s, const struct tree *t)
+{
+	int64_t on;
+	int rc;
+
+	if (!t)
+		return 0;
+	rc = scope_number(s, t, 0, 1, &on);
+	return rc ? rc : bonding_set(s->answer, on);
+}
+
 static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 		       const struct tree *ni)
 {
 	struct ni_wish wish = { .conf.nid = lnet_nid_make(net, 0) };
 	const struct tree *interfaces = tree_get(ni, "interfaces");
 	unsigned int before = plan->n;
-	char text[LNET_NIDSTR_SIZE];
-	int rc;
+	int rc = set_bonding(s, tree_get(ni, "tcp bonding"));
 
-	rc = set_tunables(plan->node, s, tree_get(ni, "tunables"), &wish);
+	if (!rc)
+		rc = set_tunables(plan->node, s, tree_get(ni, "tunables"),
+				  &wish);
 	if (!rc)
 		rc = set_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
 				  &wish);
@@ -450,14 +463,9 @@ static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 	if (!rc)
 		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
 			     &wish);
-	if (rc || plan->n - before < 2)
-		return rc;
-	lnet_net_format(net, text, sizeof(text));
-	log_info("config", "%s: %u interfaces of one NI become one NI each",
-		 text, plan->n - before);
-	answer_note(s->answer, "%s: %u interfaces of one NI become one NI each",
-		    text, plan->n - before);
-	return 0;
+	if (!rc && plan->n - before > 1)
+		bonding_note_nis(s->answer, net, plan->n - before);
+	return rc;
 }
 
 static int file_ni_del(struct plan *plan, const struct scope *s, uint32_t net,

@@ -1,5 +1,6 @@
 # Configuration: YAML, requests, the control socket and its clients.
 libulnetcore_la_SOURCES += %D%/answer.c %D%/answer.h
+libulnetcore_la_SOURCES += %D%/bonding.c %D%/bonding.h
 libulnetcore_la_SOURCES += %D%/client.c
 libulnetcore_la_SOURCES += %D%/control.c %D%/control.h
 libulnetcore_la_SOURCES += %D%/emit.c

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/bonding.h"
 #include "config/import.h"
 #include "config/item.h"
 #include "config/program.h"
@@ -152,6 +153,15 @@ static int set_routing(struct request *r, const struct tree *t, int64_t v)
 	return -EOPNOTSUPP;
 }
 
+static int set_bonding(struct request *r, const struct tree *t, int64_t v)
+{
+	int rc = bonding_set(r->answer, v);
+
+	if (rc)
+		scope_set_fail(&r->scope, t->key, rc, "not in 0..1");
+	return rc;
+}
+
 static int set_one(struct request *r, struct plan *plan,
 		   const struct settings *settings, const struct tree *t)
 {
@@ -167,6 +177,8 @@ static int set_one(struct request *r, struct plan *plan,
 	}
 	if (key_in(t->key, routing_settings))
 		return set_routing(r, t, v);
+	if (bonding_is_setting(t->key))
+		return set_bonding(r, t, v);
 	rc = setting_check(s, v);
 	switch (rc) {
 	case 0:

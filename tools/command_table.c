@@ -177,5 +177,6 @@ const char *const settings[] = {
 	"recovery_limit",
 	"max_recovery_ping_interval",
 	"busy_poll",
+	"use_tcp_bonding",
 	NULL,
 };

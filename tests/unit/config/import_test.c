@@ -292,6 +292,18 @@ Test(import, atomic)
 	cr_assert_str_eq(r.err, "# tcp1: 2 interfaces of one NI become one "
 				"NI each\n");
 	result_free(&r);
+	r = import(&rig, "add", "global:\n  use_tcp_bonding: 1\n");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert(strstr(r.err, "# use_tcp_bonding: each interface has an NI"),
+		  "%s", r.err);
+	result_free(&r);
+	import_fail(&rig, "add", "global:\n  use_tcp_bonding: 2\n", -22,
+		    "line 2, column 20: use_tcp_bonding: 2 is not in "
+		    "0..1");
+	import_fail(&rig, "add",
+		    "net:\n- net type: tcp3\n  local NI(s):\n"
+		    "  - interfaces: {0: eth2}\n    tcp bonding: 7\n",
+		    -22, "line 5, net 1: ");
 	/* Deleting one that is not there brings the others back. */
 	import_fail(&rig, "del",
 		    "net:\n- net type: tcp\n- net type: tcp1\n"

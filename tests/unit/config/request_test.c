@@ -257,6 +257,13 @@ Test(request, settings)
 	ask_fail(&rig, "set: {routing: 1}", -95, "not supported yet");
 	ask_fail(&rig, "set: {lnd_timeout: 5}", -1, "follows from others");
 	ask_fail(&rig, "set: {nonsense: 5}", -61, "no such setting");
+	ask_fail(&rig, "set: {use_tcp_bonding: 2}", -61, "not in 0..1");
+	ask_out(&rig, "set: {use_tcp_bonding: 0}", "");
+	r = ask(&rig, "set: {use_tcp_bonding: 1}");
+	cr_assert_eq(r.status, 0);
+	cr_assert(strstr(r.err, "# use_tcp_bonding: each interface has an NI"),
+		  "%s", r.err);
+	result_free(&r);
 	ask_fail(&rig, "set:", -22, "no setting is given");
 	rig_close(&rig);
 }
