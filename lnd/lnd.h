@@ -20,7 +20,8 @@
  *			lnet_peer_connected(): then comes another send(), or
  *			the message ends;
  *	-errno		LNet keeps it, and ends it as not delivered, with this
- *			status and LOCAL_DROPPED. The LND has nothing of it.
+ *			status and the cause that lnd_refusal_cause() finds for
+ *			it. The LND has nothing of it.
  *
  * The life of a message that comes in. The LND calls lnet_parse(); LNet answers
  * with recv(), once, at once or later, and may call eager_recv() meanwhile. If
@@ -41,16 +42,27 @@
  *			it must look again afterwards: connections and queues
  *			may have changed.
  *
- * What has become of a message, in the words of lnet_finalize():
+ * What has become of a message, in the words of lnet_finalize(), or of
+ * lnet_peer_connected() if it has waited for a connection. What follows from
+ * that, cause.h tells:
  *	it is sent, or received			0, OK
- *	there is no connection, and
- *	    the peer refuses, or is not there	REMOTE_DROPPED
- *	    the reason is on this side		LOCAL_DROPPED
- *	its connection has ended, and
- *	    nothing of it has left		REMOTE_DROPPED
- *	    some of it may have left		LOCAL_ERROR, REMOTE_ERROR; the
- *						peer was silent: NETWORK_TIMEOUT
- *	    it was coming in			REMOTE_ERROR
+ *	send() refuses it, or there is no connection, and
+ *	    the peer refuses, is not there, or
+ *	    does not answer			REMOTE_DROPPED
+ *	    there is no way to the peer, or the
+ *	    NI's link is down (-ENETDOWN)	LOCAL_NO_ROUTE
+ *	    this side has run out of something,
+ *	    or may not				LOCAL_DROPPED
+ *	its connection has ended, and nothing of it has left, because
+ *	    the peer has ended the connection,
+ *	    or does not answer			REMOTE_DROPPED
+ *	    of this side			LOCAL_DROPPED
+ *	    the NI's link is down (-ENETDOWN)	LOCAL_NO_ROUTE
+ *	its connection has ended, and some of it may have left, or come, because
+ *	    the peer has ended the connection,
+ *	    or breaks the protocol		REMOTE_ERROR
+ *	    the peer, or the net, was silent	NETWORK_TIMEOUT
+ *	    of this side			LOCAL_ERROR
  *	its bytes are not what was sent		-EIO, REMOTE_ERROR
  *	the NI fails hard (-ENETDOWN), and
  *	    nothing of it has left		LOCAL_DROPPED
@@ -60,6 +72,8 @@
  *	    nothing of it has left		LOCAL_ABORTED
  *	    some may have left, or come		SHUTDOWN
  *	LNet gave it up				see cancel()
+ * A pause between attempts to connect is no cause: what comes meanwhile waits
+ * for the next attempt, and shares what comes of it.
  */
 #ifndef LND_LND_H
 #define LND_LND_H
@@ -67,6 +81,7 @@
 #include <sys/uio.h>
 #include "base/list.h"
 #include "base/loop.h"
+#include "lnd/cause.h"
 #include "ulnet/lnet.h"
 
 #define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */

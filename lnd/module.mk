@@ -1,2 +1,3 @@
 # The contract between LNet and its LNDs, and their registry.
+libulnetcore_la_SOURCES += %D%/cause.c %D%/cause.h
 libulnetcore_la_SOURCES += %D%/lnd.c %D%/lnd.h

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
+#include "lnd/socklnd/loss.h"
 
 /* Refusals in a row after which the connections that there are must do. */
 #define RETRIES 3
@@ -82,26 +83,6 @@ static bool is_due(const struct sock_peer *peer)
 
 /* ---- what comes of it ---- */
 
-/* The cause with which messages that were certainly not sent end, when no
- * connection comes up. (A kernel says NETWORK_TIMEOUT after ETIMEDOUT, which
- * would not promise that.) */
-static enum ulnet_cause cause_of_attempt(int status)
-{
-	switch (status) {
-	case 0:
-		return LNET_CAUSE_OK;
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -EHOSTUNREACH:
-	case -ENETUNREACH:
-	case -ENETDOWN:
-	case -ETIMEDOUT:
-		return LNET_CAUSE_REMOTE_DROPPED;
-	default:
-		return LNET_CAUSE_LOCAL_DROPPED;
-	}
-}
-
 /* Those who wait for a connection hear what has come of it, and may send. */
 static void attempt_tell(struct sock_peer *peer, int status)
 {
@@ -113,7 +94,7 @@ static void attempt_tell(struct sock_peer *peer, int status)
 		peer->give_up = 0;
 	if (wanted)
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
-				    cause_of_attempt(status));
+				    sock_loss_unconnected(status));
 	sock_peer_settle(peer);
 }
 

@@ -92,7 +92,7 @@ static void on_ready(struct env_io *io, int revents)
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
 
 	if (unlikely(revents & ENV_ERROR)) {
-		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM);
 		return;
 	}
 	if (revents & ENV_WRITE)
@@ -114,15 +114,15 @@ void sock_conn_open(struct sock_conn *conn)
 						    : RX_LIMIT_PAYLOADS;
 }
 
-void sock_conn_close(struct sock_conn *conn, int status, enum ulnet_cause cause)
+void sock_conn_close(struct sock_conn *conn, int status)
 {
 	sock_peer_del(conn->peer, conn);
 	conn_end(conn);
 	list_del(&conn->flush);
 	/* The users whose messages end now may do anything; the connection is
 	 * in nobody's list any more. */
-	sock_rx_conn_closed(conn, status, cause);
-	sock_tx_conn_closed(conn, status, cause);
+	sock_rx_conn_closed(conn, status);
+	sock_tx_conn_closed(conn, status);
 }
 
 /* ---- the end of one that was set aside ---- */
@@ -141,7 +141,7 @@ void sock_conn_has_written(struct sock_conn *conn)
 		conn->heard = loop_now(conn->loop);
 	}
 	if (conn->fsm.state == CONN_FINISHED && conn->reading == CONN_HAS_READ)
-		sock_conn_close(conn, -ECONNRESET, LNET_CAUSE_REMOTE_ERROR);
+		sock_conn_close(conn, -ECONNRESET);
 }
 
 void sock_conn_finish(struct sock_conn *conn)
@@ -155,7 +155,7 @@ void sock_conn_has_read(struct sock_conn *conn)
 {
 	conn->reading = CONN_HAS_READ;
 	if (sock_conn_watch(conn, conn->events))
-		sock_conn_close(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_conn_close(conn, -ENOMEM);
 	else
 		sock_conn_finish(conn);
 }

@@ -119,9 +119,9 @@ struct sock_conn {
 	int events;	 /* to be watched for while it reads */
 	uint8_t *behind; /* bytes read behind rx while it stands still */
 	size_t behind_len;
-	uint32_t rx_limit; /* bytes asked for at once */
+	uint32_t rx_limit;	/* bytes asked for at once */
 	uint32_t readable_from; /* so many bytes make it readable */
-	uint64_t heard;	   /* ns; CONN_WAITING: when it was asked */
+	uint64_t heard;		/* ns; CONN_WAITING: when it was asked */
 };
 
 /* Open, be it set aside or not? */
@@ -153,11 +153,10 @@ void sock_conn_has_read(struct sock_conn *conn);
 /* All that @conn has is written. It may be closed afterwards. */
 void sock_conn_has_written(struct sock_conn *conn);
 
-/* Ends @conn: what it has to send, and is receiving, ends with @status, and
- * with @cause if something of it may have left. For peer.c, which looks after
- * the other connections of the peer. */
-void sock_conn_close(struct sock_conn *conn, int status,
-		     enum ulnet_cause cause);
+/* Ends @conn because of @status, a negative errno: what it has to send, and is
+ * receiving, ends with that (loss.h). For peer.c, which looks after the other
+ * connections of the peer. */
+void sock_conn_close(struct sock_conn *conn, int status);
 
 /* Has @conn something to send or to receive that must come to an end? */
 bool sock_conn_is_busy(const struct sock_conn *conn);

@@ -393,7 +393,7 @@ static int hello_judge(const struct sock_conn *conn)
 	if (sock_peer_has_conns(peer) &&
 	    (h->src_incarnation != peer->incarnation ||
 	     h->version != peer->version)) {
-		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
 	return 0;

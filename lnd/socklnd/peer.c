@@ -193,7 +193,7 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 	if (sock_peer_has_conns(peer) &&
 	    (hello->src_incarnation != peer->incarnation ||
 	     hello->version != peer->version)) {
-		sock_peer_close(peer, -ECONNRESET, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
 	/* Both open one: that of the higher NID survives, unless it does not
@@ -252,11 +252,11 @@ static void find_small(struct sock_peer *peer)
 	}
 }
 
-static void close_all(struct list *conns, int status, enum ulnet_cause cause)
+static void close_all(struct list *conns, int status)
 {
 	while (!list_empty(conns))
 		sock_conn_close(list_first(conns, struct sock_conn, link),
-				status, cause);
+				status);
 }
 
 /* The connections take no more messages. Those that were set aside before them
@@ -278,7 +278,7 @@ static void set_aside(struct sock_peer *peer)
 		sock_tx_give_back(conn);
 	if (!list_empty(&older))
 		peer_sever(peer);
-	close_all(&older, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+	close_all(&older, -ETIMEDOUT);
 	sock_peer_watch(peer);
 }
 
@@ -322,7 +322,7 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	log_debug("socklnd", "%s: open",
 		  sock_conn_str(conn, text, sizeof(text)));
 	if (sock_conn_watch(conn, ENV_READ))
-		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM);
 	else
 		sock_attempt_opened(peer, (enum sock_type)conn->type);
 }
@@ -420,7 +420,7 @@ static bool is_proven(const struct sock_peer *peer)
 		       sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms);
 }
 
-void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
+void sock_peer_close(struct sock_peer *peer, int status)
 {
 	bool by_peer = !status || status == -ECONNRESET || status == -EPIPE;
 	bool unproven = by_peer && peer->opens && !list_empty(&peer->conns) &&
@@ -444,23 +444,23 @@ void sock_peer_close(struct sock_peer *peer, int status, enum ulnet_cause cause)
 	if (status != -ESHUTDOWN && !sock_pid_is_user(peer->id.pid))
 		list_for_each_entry (conn, &closing, link)
 			sock_tx_give_back(conn);
-	close_all(&closing, status, cause);
+	close_all(&closing, status);
 	if (unproven)
 		sock_attempt_in_vain(peer, status);
 	sock_peer_settle(peer);
 }
 
-void sock_peer_lost(struct sock_conn *conn, int status, enum ulnet_cause cause)
+void sock_peer_lost(struct sock_conn *conn, int status)
 {
 	struct sock_peer *peer = conn->peer;
 
 	if (conn->fsm.state != CONN_OPEN && !status) {
 		sock_conn_has_read(conn);
 	} else if (conn->fsm.state == CONN_OPEN || list_empty(&peer->conns)) {
-		sock_peer_close(peer, status, cause);
+		sock_peer_close(peer, status);
 	} else {
 		peer_sever(peer);
-		sock_conn_close(conn, status, cause);
+		sock_conn_close(conn, status);
 	}
 	sock_peer_settle(peer);
 }
@@ -473,7 +473,7 @@ void sock_peer_reset_stalled(struct sock_peer *peer)
 		return;
 	list_for_each_entry (conn, &peer->aside, link)
 		sock_reset_on_close(conn->io.fd);
-	sock_peer_close(peer, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+	sock_peer_close(peer, -ETIMEDOUT);
 }
 
 /* ---- progress, signs of life ---- */
@@ -526,7 +526,7 @@ static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 	if (!conn)
 		conn = find_overdue(peer, &peer->aside, now);
 	if (conn)
-		sock_peer_lost(conn, -ETIMEDOUT, LNET_CAUSE_NETWORK_TIMEOUT);
+		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
 static bool any_stalled(const struct list *conns)
@@ -654,7 +654,7 @@ static void on_peer_check(struct timer *t)
 static void peer_stop(struct sock_peer *peer)
 {
 	sock_attempt_stop(peer);
-	sock_peer_close(peer, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	sock_peer_close(peer, -ESHUTDOWN);
 }
 
 void sock_peers_stop(struct sock_cpt *cpt)

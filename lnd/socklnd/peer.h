@@ -141,18 +141,15 @@ void sock_peer_met_bulk(struct sock_peer *peer);
 
 /* @conn, which is open, has failed with @status, or the peer has closed @conn
  * (0): so all connections of the peer are closed. If @conn is set aside only
- * @conn is, when the peer has closed it, or there are others in its place.
- * @cause as for sock_conn_close(). */
-void sock_peer_lost(struct sock_conn *conn, int status, enum ulnet_cause cause);
+ * @conn is, when the peer has closed it, or there are others in its place. */
+void sock_peer_lost(struct sock_conn *conn, int status);
 
 /* The peer refuses new connections as long as it has those that have stalled:
  * these are reset. Without effect if there are none. */
 void sock_peer_reset_stalled(struct sock_peer *peer);
 
-/* Closes all its connections, because of @status (0: the peer closed one);
- * @cause as for sock_conn_close(). */
-void sock_peer_close(struct sock_peer *peer, int status,
-		     enum ulnet_cause cause);
+/* Closes all its connections, because of @status (0: the peer closed one). */
+void sock_peer_close(struct sock_peer *peer, int status);
 
 /* Something came in over one of its connections. */
 static inline void sock_peer_heard(struct sock_peer *peer)

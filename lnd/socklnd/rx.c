@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/iov.h"
+#include "lnd/socklnd/loss.h"
 
 /* Payloads from this size on are better read than copied to where they belong.
  */
@@ -32,7 +33,8 @@ static void rx_finish(struct sock_rx *rx)
 {
 	struct lnd_msg *msg = rx->msg;
 	int status = rx->status;
-	enum ulnet_cause cause = status ? rx->cause : LNET_CAUSE_OK;
+	enum ulnet_cause cause =
+		status ? sock_loss_begun(status) : LNET_CAUSE_OK;
 
 	if (msg && rx->copy && !status)
 		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
@@ -77,7 +79,6 @@ static int rx_complete(struct sock_conn *conn)
 	rx->conn = NULL;
 	if (!csum_matches(rx, conn->hdr.csum)) {
 		rc = rx->status = -EIO;
-		rx->cause = LNET_CAUSE_REMOTE_ERROR;
 	} else if (rx->cookie) {
 		sock_tx_ack(conn, rx->cookie);
 	}
@@ -86,8 +87,7 @@ static int rx_complete(struct sock_conn *conn)
 	return rc;
 }
 
-void sock_rx_conn_closed(struct sock_conn *conn, int status,
-			 enum ulnet_cause cause)
+void sock_rx_conn_closed(struct sock_conn *conn, int status)
 {
 	struct sock_rx *rx = conn->rx;
 
@@ -96,7 +96,6 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status,
 	conn->rx = NULL;
 	rx->conn = NULL;
 	rx->status = status;
-	rx->cause = cause;
 	if (rx->answered)
 		rx_finish(rx);
 }
@@ -547,7 +546,7 @@ static void rx_resumed(struct timer *t)
 	if (!sock_conn_is_open(conn))
 		return;
 	if (rc)
-		sock_peer_lost(conn, rc, LNET_CAUSE_REMOTE_ERROR);
+		sock_peer_lost(conn, rc);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
 }
@@ -569,7 +568,7 @@ void sock_rx_readable(struct sock_conn *conn)
 	if (!sock_conn_is_open(conn))
 		return;
 	if (rc == RX_ENDED)
-		sock_peer_lost(conn, status, LNET_CAUSE_REMOTE_ERROR);
+		sock_peer_lost(conn, status);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
 }

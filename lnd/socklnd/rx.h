@@ -15,11 +15,10 @@
 
 /* A message whose header LNet has seen. */
 struct sock_rx {
-	bool answered;		/* LNet has called recv() */
-	bool aside;		/* ... or eager_recv() */
-	bool summed;		/* with a checksum, to be compared */
-	int status;		/* not 0: the rest of it will not come, */
-	enum ulnet_cause cause; /* because of this */
+	bool answered; /* LNet has called recv() */
+	bool aside;    /* ... or eager_recv() */
+	bool summed;   /* with a checksum, to be compared */
+	int status;    /* not 0: the rest of it will not come */
 	struct sock_cpt *cpt;
 	struct sock_conn *conn; /* NULL: all of it is here, or never will be */
 	struct lnd_msg *msg; /* where it goes, once answered; NULL: nowhere */
@@ -46,7 +45,6 @@ void sock_rx_cancel(struct sock_rx *rx, int status);
 /* Called by conn_open(). */
 void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */
-void sock_rx_conn_closed(struct sock_conn *conn, int status,
-			 enum ulnet_cause cause);
+void sock_rx_conn_closed(struct sock_conn *conn, int status);
 
 #endif

@@ -15,6 +15,7 @@
  *	peer.c		a peer and its connections: chooses them, gives them up
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
+ *	loss.c		why messages end that could not be sent
  *	proto.c		bytes on the wire
  *	sock.c, netif.c	what the system has
  *
@@ -62,7 +63,7 @@ struct sock_cpt {
 	struct work hurry_work;
 	atomic_bool hurrying; /* hurry_work is on its way */
 	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
-	uint64_t copied; /* bytes, of all its hosts (sock_host.copied) */
+	uint64_t copied;     /* bytes, of all its hosts (sock_host.copied) */
 	struct pool txs, rxs;
 	struct log_limit complaints; /* about peers */
 	uint8_t *rx_buffer;	     /* SOCK_RX_BUFFER bytes */

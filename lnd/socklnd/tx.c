@@ -8,6 +8,7 @@
 #include "base/iov.h"
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/host.h"
+#include "lnd/socklnd/loss.h"
 
 /* Writes to one connection in a turn, so that others get theirs. */
 #define WRITES_PER_TURN 2
@@ -204,8 +205,7 @@ void sock_tx_give_back(struct sock_conn *conn)
 	}
 }
 
-void sock_tx_conn_closed(struct sock_conn *conn, int status,
-			 enum ulnet_cause cause)
+void sock_tx_conn_closed(struct sock_conn *conn, int status)
 {
 	struct sock_tx *tx = conn->tx;
 
@@ -213,11 +213,8 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status,
 	conn->noop = NULL;
 	rest_free(conn);
 	if (tx)
-		tx_done(tx, status, cause);
-	/* Nothing of these messages has left. */
-	fail_list(&conn->queue, status,
-		  status == -ESHUTDOWN ? LNET_CAUSE_LOCAL_ABORTED
-				       : LNET_CAUSE_REMOTE_DROPPED);
+		tx_done(tx, status, sock_loss_begun(status));
+	fail_list(&conn->queue, status, sock_loss_queued(status));
 }
 
 /* ---- zero-copy acknowledgements, signs of life ---- */
@@ -230,7 +227,7 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	/* Without the NOOP the peer misses an acknowledgement, and closes the
 	 * connection in time; we can do no better than to close it now. */
 	if (!tx) {
-		sock_peer_lost(conn, -ENOBUFS, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOBUFS);
 		return;
 	}
 	conn->noops++;
@@ -437,12 +434,6 @@ static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
 	return 0;
 }
 
-static enum ulnet_cause cause_of_failed_write(int rc)
-{
-	return rc == -ETIMEDOUT ? LNET_CAUSE_REMOTE_TIMEOUT
-				: LNET_CAUSE_LOCAL_ERROR;
-}
-
 /* Writes @len bytes at @buf, and what is left of conn->tx. 0 or -errno. */
 static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
 {
@@ -474,7 +465,7 @@ static bool write_once(struct sock_conn *conn)
 	if (!sock_conn_is_open(conn))
 		return false;
 	if (rc)
-		sock_peer_lost(conn, rc, cause_of_failed_write(rc));
+		sock_peer_lost(conn, rc);
 	return !rc && !conn->rest && !conn->tx && !list_empty(&conn->queue);
 }
 
@@ -492,7 +483,7 @@ static void out_write(struct sock_conn *conn)
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
 	out_move(conn, pending ? OUT_WAITING : OUT_IDLE);
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
-		sock_peer_lost(conn, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		sock_peer_lost(conn, -ENOMEM);
 	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
 		sock_conn_has_written(conn);
 }
@@ -546,8 +537,8 @@ static int copy_rest(struct sock_conn *conn)
 	uint32_t left = msg->length - conn->tx_done;
 	struct sock_host *host;
 	uint8_t *copy;
-	int rc = sock_host_copy_get(conn->cpt, &conn->peer->id.nid, left,
-				    &host);
+	int rc =
+		sock_host_copy_get(conn->cpt, &conn->peer->id.nid, left, &host);
 
 	if (rc)
 		return rc;
@@ -580,7 +571,7 @@ static void cancel_writing(struct sock_tx *tx, int status)
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
 	/* Users' handlers have run. */
 	if (rc && sock_conn_is_open(conn))
-		sock_peer_lost(conn, status, LNET_CAUSE_NETWORK_TIMEOUT);
+		sock_peer_lost(conn, rc);
 }
 
 void sock_tx_cancel(struct sock_tx *tx, int status)

@@ -39,8 +39,7 @@ void sock_tx_keepalive(struct sock_conn *conn);
  * runs. */
 void sock_tx_give_back(struct sock_conn *conn);
 /* The rest ends: see sock_conn_close(). */
-void sock_tx_conn_closed(struct sock_conn *conn, int status,
-			 enum ulnet_cause cause);
+void sock_tx_conn_closed(struct sock_conn *conn, int status);
 
 /* The socket takes bytes again. */
 void sock_tx_writable(struct sock_conn *conn);

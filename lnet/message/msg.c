@@ -218,7 +218,7 @@ static void msg_transmit(struct lnet_msg *msg)
 		return;
 	}
 	msg_move(msg, MSG_REFUSED);
-	msg_fail_later(msg, rc, LNET_CAUSE_LOCAL_DROPPED);
+	msg_fail_later(msg, rc, lnd_refusal_cause(rc));
 }
 
 static bool msg_goes_first(const struct lnet_msg *msg)

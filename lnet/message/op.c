@@ -79,12 +79,6 @@ static void op_tell(struct lnet_op *op, struct ulnet_event *ev)
 	md_event(op->md, ev, op->id);
 }
 
-/* Causes by which an LND promises that the peer has not got the message. */
-#define CAUSES_NOT_DELIVERED                                                 \
-	(1u << LNET_CAUSE_LOCAL_INTERRUPT | 1u << LNET_CAUSE_LOCAL_DROPPED | \
-	 1u << LNET_CAUSE_LOCAL_ABORTED | 1u << LNET_CAUSE_LOCAL_NO_ROUTE |  \
-	 1u << LNET_CAUSE_LOCAL_TIMEOUT | 1u << LNET_CAUSE_REMOTE_DROPPED)
-
 static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 {
 	if (answered)
@@ -93,7 +87,7 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 		return LNET_OUTCOME_NOT_DELIVERED;
 	if (op->msg.tries == 0)
 		return LNET_OUTCOME_NOT_DELIVERED;
-	if (op->msg.status && 1u << op->msg.cause & CAUSES_NOT_DELIVERED)
+	if (lnd_rule(op->msg.status, op->msg.cause).not_delivered)
 		return LNET_OUTCOME_NOT_DELIVERED;
 	return LNET_OUTCOME_UNKNOWN;
 }

@@ -471,7 +471,8 @@ static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 {
 	struct fx *fx = &h->fx;
 
-	if (!pair_up(fx, t, ARRAY_SIZE(slow)) || !visit_begin(fx, &h->calm, &h->s))
+	if (!pair_up(fx, t, ARRAY_SIZE(slow)) ||
+	    !visit_begin(fx, &h->calm, &h->s))
 		return false;
 	if (!expect(fx, stranger_listen(&h->s) == 0) ||
 	    !stranger_open_all(fx, &h->s, h->fd))
