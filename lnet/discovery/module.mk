@@ -1,2 +1,5 @@
 # What nodes tell each other about themselves.
-libulnetcore_la_SOURCES += %D%/ping.c %D%/ping.h
+libulnetcore_la_SOURCES += %D%/discovery.h
+libulnetcore_la_SOURCES += %D%/info.c %D%/info.h
+libulnetcore_la_SOURCES += %D%/ping.c
+libulnetcore_la_SOURCES += %D%/target.c %D%/target.h

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "lnet/discovery/target.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/node.h"
 
@@ -23,7 +24,7 @@ static int config_take(void *arg)
 
 	c->cpt->config = c->config;
 	cpt_topology_changed(c->cpt);
-	if (ping_refresh(c->cpt))
+	if (targets_refresh(c->cpt))
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");
 	if (c->gone)

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 
 #include "base/cpus.h"
-#include "lnet/discovery/ping.h"
+#include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/layer.h"
@@ -38,7 +38,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 
 static void cpt_fini(struct lnet_cpt *cpt)
 {
-	ping_fini(cpt);
+	targets_fini(cpt);
 	peers_fini(cpt);
 	msgs_fini(cpt);
 	portals_fini(cpt);
@@ -157,7 +157,7 @@ static int cpts_start(struct lnet *node)
 
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
 		node->cpt[i]->config = net_node(node)->config;
-		rc = ping_start(node->cpt[i]);
+		rc = targets_start(node->cpt[i]);
 	}
 	return rc;
 }
@@ -415,8 +415,8 @@ static int cpt_close(void *arg)
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);
-	if (discovery_cpt(cpt)->ping)
-		ping_stop(cpt);
+	if (discovery_cpt(cpt)->targets)
+		targets_stop(cpt);
 	portals_unlink(cpt);
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "lnd/lnd.h"
 #include "lnet/core/cpt.h"
-#include "lnet/discovery/ping.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/net/net.h"
 
 /* Nothing is above it. */

@@ -4,7 +4,7 @@
  * wanted at most. What can be decoded, and could be a node's, is encoded, and
  * decodes to the same.
  */
-#include "lnet/discovery/ping.h"
+#include "lnet/discovery/info.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef TESTS_PING_RIG_H
 #define TESTS_PING_RIG_H
 
-#include "lnet/discovery/ping.h"
+#include "lnet/discovery/info.h"
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/lnet/golden.h"
 

@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Ping and push: the answers every node owes (portal 0), the ping information's
- * form on the wire, and lnet_ping().
- */
-#ifndef LNET_PING_H
-#define LNET_PING_H
+/* Ping information, what nodes tell each other of themselves: its form on the
+ * wire. */
+#ifndef LNET_INFO_H
+#define LNET_INFO_H
 
 #include "base/util.h"
-#include "lnet/message/msgs.h"
 #include "ulnet/lnet.h"
 
 #define PING_HEADER_SIZE 16
 #define PING_ENTRY_SIZE	 16
-/* Sink of a first ping: what kernel nodes use. */
-#define PING_SINK_SIZE	 3960
-#define PUSH_TARGET_SIZE 272
+#define PING_LARGE_SIZE	 24 /* of an entry with an IPv6 NID */
 
 struct lnet_config;
-struct ping_target;
-
-struct discovery_cpt {
-	struct msg_cpt msg;
-	struct ping_target *ping;
-};
-
-static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)
-{
-	return container_of(cpt, struct discovery_cpt,
-			    msg.path.peer.portal.cpt);
-}
 
 /* The node's own ping information. Returns its size; writes it if that is not
  * above @size. */
@@ -47,14 +30,5 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     size_t *need_p);
 /* How many entries of @len bytes are put anywhere at most; never 0. */
 unsigned int ping_info_room(size_t len, unsigned int max);
-
-/* CPT: posts the ping and push targets; takes them away. */
-int ping_start(struct lnet_cpt *cpt) must_check;
-void ping_stop(struct lnet_cpt *cpt);
-void ping_fini(struct lnet_cpt *cpt);
-
-/* CPT: its configuration has changed: answers pings with the new one. -ENOMEM:
- * goes on answering with the old one. */
-int ping_refresh(struct lnet_cpt *cpt) must_check;
 
 #endif

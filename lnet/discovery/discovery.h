@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a CPT has for telling peers of this node, and for asking them. */
+#ifndef LNET_DISCOVERY_H
+#define LNET_DISCOVERY_H
+
+#include "lnet/message/msgs.h"
+
+struct targets;
+
+struct discovery_cpt {
+	struct msg_cpt msg;
+	struct targets *targets;
+};
+
+static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)
+{
+	return container_of(cpt, struct discovery_cpt,
+			    msg.path.peer.portal.cpt);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ping and push targets of a CPT, which every node owes to its peers
+ * (portal 0). CPT threads only.
+ */
+#ifndef LNET_TARGET_H
+#define LNET_TARGET_H
+
+#include "base/util.h"
+
+#define PUSH_TARGET_SIZE 272
+
+struct lnet_cpt;
+
+/* Posts the targets. targets_stop() takes them away; targets_fini() frees what
+ * is left, also after targets_start() has failed. */
+int targets_start(struct lnet_cpt *cpt) must_check;
+void targets_stop(struct lnet_cpt *cpt);
+void targets_fini(struct lnet_cpt *cpt);
+
+/* The CPT's configuration has changed: answers pings with the new one. -ENOMEM:
+ * goes on answering with the old one. */
+int targets_refresh(struct lnet_cpt *cpt) must_check;
+
+#endif
