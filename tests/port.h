@@ -3,22 +3,43 @@
 #define TESTS_PORT_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "base/util.h"
 
-/* A TCP port, from 1024 up, that nobody listens on now; 0: none. */
-static inline uint16_t free_port(void)
+/* Below those that the system gives to connections: one of these may be taken
+ * between the look and the use. */
+#define FREE_PORT_MIN 1024
+#define FREE_PORTS    (32768 - FREE_PORT_MIN)
+
+static inline bool port_is_free(uint16_t port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
+	const struct sockaddr_in a = { .sin_family = AF_INET,
+				       .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool good = fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) &&
-		    !getsockname(fd, (struct sockaddr *)&a, &len);
+	bool is = fd >= 0 && !bind(fd, (const struct sockaddr *)&a, sizeof(a));
 
 	if (fd >= 0)
 		close(fd);
-	return good ? ntohs(a.sin_port) : 0;
+	return is;
+}
+
+/* A TCP port, from 1024 up, that nobody uses now on any address; 0: none.
+ * Tests that run at the same time hardly find the same one. */
+static inline uint16_t free_port(void)
+{
+	uint16_t first = 0;
+
+	if (getrandom(&first, sizeof(first), 0) != sizeof(first))
+		return 0;
+	for (unsigned int i = 0; i < FREE_PORTS; i++) {
+		unsigned int at = FREE_PORT_MIN + (first + i) % FREE_PORTS;
+
+		if (port_is_free((uint16_t)at))
+			return (uint16_t)at;
+	}
+	return 0;
 }
 
 #endif

@@ -22,11 +22,18 @@ clean_up() {
 }
 trap clean_up EXIT
 
+# Below those that the system gives to connections.
 free_port() {
 	perl -MIO::Socket::INET -e '
-		$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.87")
-			or exit 1;
-		print $s->sockport'
+		for (1 .. 1000) {
+			my $port = 1024 + int rand 31744;
+			IO::Socket::INET->new(Listen => 1,
+				LocalAddr => "127.0.0.87", LocalPort => $port)
+				or next;
+			print $port;
+			exit;
+		}
+		exit 1'
 }
 
 start() {

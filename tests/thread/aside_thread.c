@@ -6,15 +6,13 @@
  * that waits for just that.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/util.h"
 #include "lnet/node/node.h"
+#include "tests/port.h"
 #include "tests/thread/check.h"
 #include "ulnet/loop.h"
 
@@ -26,18 +24,6 @@ static uint8_t from[LENGTH], to[LENGTH], note[8];
 static struct lnet *client, *server;
 static struct ulnet_id client_id;
 static sem_t behind_came, came, busy;
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t size = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	check(bind(fd, (struct sockaddr *)&a, size) == 0);
-	check(getsockname(fd, (struct sockaddr *)&a, &size) == 0);
-	close(fd);
-	return ntohs(a.sin_port);
-}
 
 static struct lnet *node_up(const char *nid, unsigned int cpts, uint16_t port)
 {

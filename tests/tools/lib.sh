@@ -97,11 +97,19 @@ expect() { # TEXT COMMAND...: a condition
 	"${@:2}" || complain "$1"
 }
 
-# A TCP port that nobody listens on, on any of our addresses.
+# A TCP port that nobody uses, on any of our addresses, below those that the system
+# gives to connections.
 free_port() {
 	perl -MIO::Socket::INET -e '
-		print IO::Socket::INET->new(Listen => 1, Proto => "tcp",
-			LocalAddr => "0.0.0.0", LocalPort => 0)->sockport'
+		for (1 .. 1000) {
+			my $port = 1024 + int rand 31744;
+			IO::Socket::INET->new(Listen => 1, Proto => "tcp",
+				LocalAddr => "0.0.0.0", LocalPort => $port)
+				or next;
+			print $port;
+			exit;
+		}
+		exit 1'
 }
 
 # start NAME COMMAND...: in the foreground; returns when it has said a line, that
