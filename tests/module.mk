@@ -310,14 +310,19 @@ sim_campaigns += %D%/sim/campaign
 %C%_sim_campaign_SOURCES = %D%/sim/campaign.c
 %C%_sim_campaign_SOURCES += %D%/sim/cluster.c %D%/sim/cluster.h
 %C%_sim_campaign_SOURCES += %D%/sim/scenario.c %D%/sim/scenario.h
+%C%_sim_campaign_SOURCES += %D%/sim/traffic.c %D%/sim/traffic.h
+rpc_play = %D%/sim/campaign.c %D%/sim/scenario.h
+rpc_play += %D%/sim/cluster.c %D%/sim/cluster.h
+rpc_play += %D%/sim/rails.c %D%/sim/traffic.c %D%/sim/traffic.h
+rpc_play += %D%/sim/rpc_play.c %D%/sim/rpc_run.h
+rpc_play += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
+rpc_play += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
+rpc_play += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
+rpc_play += %D%/sim/rpc_tally.c %D%/sim/rpc_work.c
 sim_campaigns += %D%/sim/rpc_campaign
-%C%_sim_rpc_campaign_SOURCES = %D%/sim/campaign.c %D%/sim/scenario.h
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/cluster.c %D%/sim/cluster.h
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_scenario.c %D%/sim/rpc_run.h
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
-%C%_sim_rpc_campaign_SOURCES += %D%/sim/rpc_tally.c %D%/sim/rpc_work.c
+%C%_sim_rpc_campaign_SOURCES = %D%/sim/rpc_scenario.c $(rpc_play)
+sim_campaigns += %D%/sim/rails_campaign
+%C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
 
 sim_campaigns += %D%/sim/herd
 

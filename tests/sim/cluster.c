@@ -2,6 +2,7 @@
 #include "tests/sim/cluster.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static char pattern_byte(uint64_t pattern, uint32_t i)
 {
@@ -22,21 +23,42 @@ bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern)
 	return true;
 }
 
-int cluster_node_add(struct lnet_sim *sim, unsigned int index,
-		     unsigned int rails, struct ulnet_nid *nids,
-		     const struct ulnet_conf *conf, lnet_sim_start_fn start,
-		     void *arg)
+static struct ulnet_nid nid_on(uint32_t net, unsigned int rail,
+			       unsigned int index)
 {
-	char text[256] = "";
+	return lnet_nid_make(net, 0x0a000001 + (rail << 16) + index);
+}
+
+void cluster_nids(struct ulnet_nid *nids, unsigned int n, unsigned int index)
+{
+	static const uint32_t types[] = { LNET_TYPE_SOCK, LNET_TYPE_SOCK,
+					  LNET_TYPE_O2IB };
+
+	for (unsigned int i = 0; i < n; i++)
+		nids[i] = nid_on(LNET_NET(types[i], 0), i, index);
+}
+
+void cluster_nids_on(struct ulnet_nid *nids, unsigned int n, unsigned int index,
+		     unsigned int nets)
+{
+	static const uint32_t all[] = { LNET_NET(LNET_TYPE_SOCK, 0),
+					LNET_NET(LNET_TYPE_O2IB, 0),
+					LNET_NET(LNET_TYPE_SOCK, 1) };
+
+	for (unsigned int i = 0; i < n; i++)
+		nids[i] = nid_on(all[i % nets], i, index);
+}
+
+int cluster_node_add(struct lnet_sim *sim, const struct ulnet_nid *nids,
+		     unsigned int n, const struct ulnet_conf *conf,
+		     lnet_sim_start_fn start, void *arg)
+{
+	char text[RAILS_MAX * LNET_NIDSTR_SIZE] = "";
 	size_t used = 0;
 
-	for (unsigned int i = 0; i < rails; i++) {
-		uint32_t addr = 0x0a000001 + (i << 16) + index;
-		uint32_t net =
-			LNET_NET(i == 2 ? LNET_TYPE_O2IB : LNET_TYPE_SOCK, 0);
+	for (unsigned int i = 0; i < n; i++) {
 		char nid[LNET_NIDSTR_SIZE];
 
-		nids[i] = lnet_nid_make(net, addr);
 		lnet_nid_format(&nids[i], nid, sizeof(nid));
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%s ", nid);
@@ -53,6 +75,37 @@ void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (harsh || lnet_sim_random(sim, 100) < 40)
 			*parts[i] = (uint32_t)lnet_sim_random(sim, 60000);
+}
+
+static bool links_know(const struct links *l, const struct ulnet_nid *src,
+		       const struct ulnet_nid *dst)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		if (lnet_nid_eq(&l->pairs[i][0], src) &&
+		    lnet_nid_eq(&l->pairs[i][1], dst))
+			return true;
+	return false;
+}
+
+void links_set(struct links *l, struct lnet_sim *sim, struct ulnet_nid src,
+	       struct ulnet_nid dst, const struct ulnet_sim_link *link)
+{
+	if (!links_know(l, &src, &dst)) {
+		if (l->n == LINKS_MAX)
+			abort();
+		l->pairs[l->n][0] = src;
+		l->pairs[l->n++][1] = dst;
+	}
+	lnet_sim_link_set(sim, &src, &dst, link);
+}
+
+void links_heal(struct links *l, struct lnet_sim *sim)
+{
+	const struct ulnet_sim_link perfect = { .latency = 10 * US };
+
+	for (unsigned int i = 0; i < l->n; i++)
+		lnet_sim_link_set(sim, &l->pairs[i][0], &l->pairs[i][1],
+				  &perfect);
 }
 
 static void heal(void *arg)

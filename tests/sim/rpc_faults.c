@@ -49,7 +49,7 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.reorder = 400000;
 		l.reorder_window = rnd(r, SEC);
 	}
-	lnet_sim_link_set(r->sim, &a, &b, &l);
+	links_set(&r->links, r->sim, a, b, &l);
 }
 
 static void ni_set(struct run *r, const struct ulnet_nid *nid, bool up)
@@ -98,6 +98,7 @@ static void crash(struct run *r, struct member *m)
 		return;
 	server_crashed(m);
 	caller_crashed(m);
+	rails_crashed(r, m->index);
 	m->rpc = NULL;
 	m->life++;
 	lnet_sim_at(r->sim, 1 + rnd(r, 100 * MS), restart, m);
@@ -368,29 +369,19 @@ void fault_outside(struct run *r)
 	}
 }
 
-/* What faults have been set for one pair stays until it is set again. */
-static void links_heal(struct run *r)
+static void network_heal(struct run *r)
 {
-	struct ulnet_nid nids[NODES_MAX * RAILS_MAX + 1];
-	struct ulnet_sim_link perfect = { .latency = 10 * US };
-	unsigned int n = 0;
-
-	nids[n++] = LNET_NID_ANY;
+	links_heal(&r->links, r->sim);
+	splits_heal(&r->splits);
 	for (unsigned int i = 0; i < r->n; i++)
 		for (unsigned int k = 0; k < r->members[i].nnids; k++)
-			nids[n++] = r->members[i].nids[k];
-	for (unsigned int a = 0; a < n; a++) {
-		if (a)
-			lnet_sim_ni_set(r->sim, &nids[a], true);
-		for (unsigned int b = 0; b < n; b++)
-			lnet_sim_link_set(r->sim, &nids[a], &nids[b], &perfect);
-	}
-	splits_heal(&r->splits);
+			lnet_sim_ni_set(r->sim, &r->members[i].nids[k], true);
 }
 
 void fault_heal(struct run *r)
 {
-	links_heal(r);
+	network_heal(r);
+	rails_heal(r);
 	for (unsigned int i = 0; i < r->n; i++) {
 		struct member *m = &r->members[i];
 

@@ -9,7 +9,7 @@
 
 #include "tests/sim/cluster.h"
 
-#define NODES_MAX   8
+#define NODES_MAX   200
 #define CLIENTS_MAX 4	 /* of each node */
 #define SERVICES    2	 /* of each node */
 #define METHODS	    7	 /* of each service */
@@ -195,7 +195,7 @@ struct job {
 
 struct run {
 	struct lnet_sim *sim;
-	struct member members[NODES_MAX];
+	struct member *members; /* NODES_MAX */
 	unsigned int n;
 	unsigned int left; /* calls to begin */
 	struct test_call *calls[CALLS_MAX];
@@ -203,6 +203,8 @@ struct run {
 	unsigned int nstores;
 	bool named; /* nodes have the same ids after each start */
 	struct splits splits;
+	struct links links;
+	struct rails *rails; /* NULL: rails do not change in this scenario */
 	struct ulrpc_conf conf;
 	unsigned int steps;
 	bool waiting;	     /* some node waits: no other may begin to */
@@ -247,6 +249,16 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 {
 	return id * 8 + 2 + i;
 }
+
+/* ---- rpc_play.c ---- */
+
+/* The scenario's own: makes the cluster. Called by scenario_play(). */
+int scenario_set_up(struct run *r);
+/* Short times, so that all of them pass in a run. */
+void play_conf(struct run *r);
+/* Adds node @index, whose NIDs are set. Returns what lnet_sim_node_add() does.
+ */
+int play_node(struct run *r, unsigned int index);
 
 /* ---- rpc_caller.c ---- */
 
@@ -349,6 +361,24 @@ void fault_heal(struct run *r);
 int member_open(struct member *m);
 void member_clients(struct member *m);
 
+/* ---- rails.c: rails that come, fail, and go; and LNet's own traffic ---- */
+/* Without rails_new() nothing of it happens. */
+
+/* For @r->n nodes whose NIDs are set. */
+void rails_new(struct run *r);
+/* The node has started. */
+void rails_start(struct run *r, unsigned int index, struct lnet *node);
+/* Its process has died. */
+void rails_crashed(struct run *r, unsigned int index);
+/* Something happens, perhaps. */
+void rails_step(struct run *r);
+/* All are there again, and nothing is between them. */
+void rails_heal(struct run *r);
+/* Nothing new begins. */
+void rails_over(struct run *r);
+/* The simulation is no more. Returns what is left that should not be. */
+unsigned int rails_free(struct run *r);
+
 /* ---- rpc_tally.c ---- */
 
 enum happening {
@@ -363,6 +393,10 @@ enum happening {
 	NI_IS_DOWN,
 	PARTITION,
 	CONNECTION_CUT,
+	NI_IS_DELETED,
+	NI_IS_ADDED,
+	RAIL_IS_CUT,
+	LINK_IS_ONE_WAY,
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
 	COMMIT_IS_LOST,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed: what campaign.c runs. There are two: LNet's (scenario.c),
- * which uses the public API only, as a user's would; and that of RPC
- * (rpc_scenario.c).
+ * from one seed: what campaign.c runs. There are three: LNet's (scenario.c),
+ * which uses the public API only, as a user's would; that of RPC
+ * (rpc_scenario.c); and that of nodes with many rails (rails_scenario.c).
  */
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H
