@@ -4,6 +4,7 @@ ulnetinclude_HEADERS =
 ulnetinclude_HEADERS += %D%/ulnet/nid.h
 ulnetinclude_HEADERS += %D%/ulnet/lnet.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
+ulnetinclude_HEADERS += %D%/ulnet/fault.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
 ulnetinclude_HEADERS += %D%/ulnet/path.h
 ulnetinclude_HEADERS += %D%/ulnet/rpc.h

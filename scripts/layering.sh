@@ -20,6 +20,7 @@ rules=(
 	'lnet/path	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer)/'
 	'lnet/message	base/|ulnet/|lnd/lnd\.h|@/|lnet/(core|nid|portal|net|peer|path)/'
 	'lnet/discovery	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer|path|message)/'
+	'lnet/fault	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer|path|message)/'
 	'lnet/node	base/|ulnet/|lnd/lnd\.h|lnet/'
 	'config	base/|ulnet/|config/'
 	'rpc	base/|ulnet/|rpc/'

@@ -1,4 +1,6 @@
 # Operations, messages, and the waiting of both.
+libulnetcore_la_SOURCES += %D%/copy.c %D%/copy.h
+libulnetcore_la_SOURCES += %D%/delay.c %D%/delay.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
 libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
 libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h

@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "base/mutation.h"
+#include "lnet/message/copy.h"
+#include "lnet/message/delay.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
@@ -15,8 +17,8 @@
 const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
-				     FSM_TO(MSG_PARKED) | FSM_TO(MSG_RECV) |
-				     FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_DELAYED) | FSM_TO(MSG_PARKED) |
+				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
 				     FSM_TO(MSG_DONE) },
@@ -28,6 +30,10 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_CONNECTING] = { "waits for a connection",
 			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+	[MSG_DELAYED] = { "delayed", FSM_TO(MSG_PEER_QUEUE) |
+					     FSM_TO(MSG_NI_QUEUE) |
+					     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
+					     FSM_TO(MSG_DONE) },
 	[MSG_PARKED] = { "waits for its sender's share", FSM_TO(MSG_NEW) },
 	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
 						       FSM_TO(MSG_NEW) |
@@ -83,6 +89,10 @@ static void msg_late(struct timer *t)
 		hold_offer_late(msg);
 		return;
 	}
+	if (unlikely(msg->fsm.state == MSG_DELAYED)) {
+		delay_over(msg);
+		return;
+	}
 	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
@@ -98,6 +108,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->md = NULL;
 	msg->sender = NULL;
 	msg->tries = 0;
+	msg->copy = NULL;
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
@@ -251,7 +262,7 @@ static void msg_take_ni_credit(struct lnet_msg *msg)
 		      &msg->link);
 }
 
-static void msg_take_credits(struct lnet_msg *msg)
+void msg_take_credits(struct lnet_msg *msg)
 {
 	struct lnet_peer_ni *lpni = msg->lpni;
 
@@ -355,6 +366,9 @@ static void msg_release(struct lnet_msg *msg)
 			break;
 		ni_credit_return(msg_ni_cpt(msg));
 		peer_credit_return(lpni);
+		break;
+	case MSG_DELAYED:
+		list_del(&msg->link);
 		break;
 	case MSG_CONNECTING:
 		list_del(&msg->link);
@@ -487,6 +501,16 @@ struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 	return node->cpt[node_cpt_of(node, dst)];
 }
 
+/* The message has its path. Fault rules may have something else in mind. */
+static void msg_depart(struct lnet_msg *msg)
+{
+	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
+
+	if (unlikely(faults) && faults->depart(msg))
+		return;
+	msg_take_credits(msg);
+}
+
 /* On the CPT that owned the destination when the message was passed to it. */
 static void msg_send(struct work *w)
 {
@@ -500,7 +524,7 @@ static void msg_send(struct work *w)
 	}
 	if (likely(msg_take_only_path(msg))) {
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
-		msg_take_credits(msg);
+		msg_depart(msg);
 		return;
 	}
 	owner = msg_sender(msg->cpt, &msg->hdr.dest_nid);
@@ -517,7 +541,7 @@ static void msg_send(struct work *w)
 	if (rc)
 		msg_fail_later(msg, rc, cause_of_select(rc));
 	else
-		msg_take_credits(msg);
+		msg_depart(msg);
 }
 
 void msg_launch(struct lnet_msg *msg)
@@ -669,6 +693,8 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	else if (!received)
 		msg_count_failed(msg);
 	msg_release(msg);
+	if (unlikely(msg->copy))
+		copy_end(msg, status == 0);
 	msg_move(msg, MSG_DONE);
 	if (msg->lpni)
 		peer_unref(cpt, msg->lpni);
@@ -709,6 +735,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	switch ((enum msg_state)msg->fsm.state) {
 	case MSG_PEER_QUEUE:
 	case MSG_NI_QUEUE:
+	case MSG_DELAYED:
 	case MSG_CONNECTING:
 		msg_finalize(msg, status, cause);
 		break;

@@ -21,6 +21,7 @@ struct lnet_ni;
 struct lnet_op;
 struct lnet_peer_ni;
 struct lnet_wish;
+struct msg_copy;
 
 /* The role of a message on this node, which decides what the end of the message
  * means. */
@@ -32,6 +33,7 @@ enum msg_role {
 	MSG_GET_IN,    /* a GET for one of our MDs; becomes a REPLY_OUT */
 	MSG_REPLY_IN,  /* a REPLY to an operation of ours */
 	MSG_ACK_IN,    /* an ACK to an operation of ours */
+	MSG_AGAIN_OUT, /* one that we send again, and nobody waits for */
 };
 
 enum msg_state {
@@ -41,6 +43,7 @@ enum msg_state {
 	MSG_LND,	/* has both; the LND is sending it */
 	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
 	MSG_CONNECTING, /* has none; waits until the LND has a connection */
+	MSG_DELAYED,	/* kept back: received, or has a path (delay.h) */
 	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
 	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
 	MSG_HELD,	/* received; waits for a buffer (hold.h) */
@@ -68,6 +71,7 @@ struct lnet_msg {
 	struct work work;	   /* passage between CPTs, deferred end */
 	struct timer timer;	   /* its deadline, on cpt's loop */
 	uint32_t tries;		   /* transmissions begun */
+	struct msg_copy *copy;	   /* sent from that (copy.h); NULL: not */
 	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
 	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
 	uint32_t mlength;
@@ -113,6 +117,13 @@ struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
  * Passes to the CPT of the destination, takes path and credits, and ends in
  * msg_done(). */
 void msg_launch(struct lnet_msg *msg);
+
+/* What has a path goes on, with the credits that it needs, or waits for
+ * them. */
+void msg_take_credits(struct lnet_msg *msg);
+
+/* What has come in, and was admitted, is dealt with (parse.c). On its home. */
+void msg_arrived(struct lnet_msg *msg);
 
 /* The LND shall store the payload, by lnd.deadline. */
 void msg_recv(struct lnet_msg *msg);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/msgs.h"
 
+#include "lnet/message/delay.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
@@ -21,6 +22,8 @@ void msgs_init(struct lnet_cpt *cpt)
 	pool_init(&mc->wish_pool, hold_wish_size(), 0);
 	list_init(&mc->active);
 	list_init(&mc->refunds);
+	list_init(&mc->delayed_in);
+	list_init(&mc->delayed_out);
 	holds_init(cpt);
 	park_init(cpt);
 }
@@ -38,6 +41,7 @@ void msgs_fini(struct lnet_cpt *cpt)
 
 void msgs_abandon(struct lnet_cpt *cpt)
 {
+	delay_discard(cpt, NULL);
 	park_discard(cpt, NULL);
 	hold_discard(cpt, NULL);
 	ops_abandon(cpt);

@@ -8,6 +8,18 @@
 
 struct lnet_msg;
 
+/*
+ * What becomes of messages by rules that lie in another room (lnet/fault/):
+ * each function returns whether it has taken the message. On the CPT of the
+ * message.
+ */
+struct msg_faults {
+	/* It has come in, was admitted, and nobody was told yet. */
+	bool (*arrive)(struct lnet_msg *msg);
+	/* It is about to go out, and has its path. Not through 0@lo. */
+	bool (*depart)(struct lnet_msg *msg);
+};
+
 struct msg_cpt {
 	struct path_cpt path;
 	struct id_table ops;
@@ -18,6 +30,9 @@ struct msg_cpt {
 	bool refunding;	     /* ... one after the other, just now */
 	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint64_t next_complaint;    /* ns: not before, about headers */
+
+	const struct msg_faults *faults; /* NULL: there are no rules */
+	struct list delayed_in, delayed_out; /* lnet_msg.link (delay.h) */
 
 	struct lnet_holdings has; /* what came through 0@lo */
 	struct lnet_holdings has_all;

@@ -452,7 +452,8 @@ static void op_cancel_request(struct work *w)
 	struct lnet_msg *req = &op->msg;
 
 	if (req->fsm.state == MSG_PEER_QUEUE ||
-	    req->fsm.state == MSG_NI_QUEUE || req->fsm.state == MSG_CONNECTING)
+	    req->fsm.state == MSG_NI_QUEUE || req->fsm.state == MSG_DELAYED ||
+	    req->fsm.state == MSG_CONNECTING)
 		msg_cancel(req, op->cancel_status, op->cancel_cause);
 	op->cancel.fn = op_cancel_returned;
 	loop_post(op->cpt->loop, &op->cancel);

@@ -269,6 +269,29 @@ static void take_pid(struct lnet_hdr *hdr, const struct ulnet_id *sender)
 		hdr->src_pid = sender->pid;
 }
 
+/* 0, or -EPROTO: @why says why @msg is not admitted. */
+static int turn_away(struct lnet_msg *msg, struct lnet_ni *ni, void *rx,
+		     int why)
+{
+	struct lnet_cpt *cpt = msg->home;
+	uint32_t length = msg->hdr.payload_length, type = msg->hdr.type;
+	struct ulnet_nid from = msg->from;
+
+	msg_free(msg);
+	if (why == PROTOCOL_ERROR)
+		return protocol_error(cpt, ni, &from, "misdirected");
+	drop_rx(cpt, ni, rx, type, length, (enum lnet_stat)why);
+	return 0;
+}
+
+void msg_arrived(struct lnet_msg *msg)
+{
+	if (likely(meet_peer(msg, msg->ni)))
+		dispatch(msg);
+	else
+		drop_msg(msg, STAT_drop_no_memory);
+}
+
 int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	       const struct ulnet_id *sender, void *rx)
 {
@@ -276,7 +299,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
-	uint32_t length, type;
+	const struct msg_faults *faults;
 	int rc;
 
 	if (unlikely(!msg))
@@ -289,23 +312,16 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	take_pid(&msg->hdr, sender);
 	msg->from = *from;
 	rc = admit(cpt, ni, &msg->hdr, from);
-	if (likely(rc == FOR_ME) && unlikely(!meet_peer(msg, ni)))
-		rc = STAT_drop_no_memory;
-	if (unlikely(rc != FOR_ME)) {
-		type = msg->hdr.type;
-		length = msg->hdr.payload_length;
-		msg_free(msg);
-		if (rc == PROTOCOL_ERROR)
-			return protocol_error(cpt, ni, from, "misdirected");
-		drop_rx(cpt, ni, rx, type, length, (enum lnet_stat)rc);
-		return 0;
-	}
+	if (unlikely(rc != FOR_ME))
+		return turn_away(msg, ni, rx, rc);
 	msg->ni = ni;
 	msg->rx = rx;
 	msg->lnd.cpt = cpt->index;
 	msg->lnd.deadline = 0;
 	ni_ref(ni, cpt->index);
-	dispatch(msg);
+	faults = msg_cpt(cpt)->faults;
+	if (likely(!faults) || !faults->arrive(msg))
+		msg_arrived(msg);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnet/message/delay.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -33,6 +34,7 @@ static void fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 		fail_queue(&lpni->first, ni);
 		fail_queue(&lpni->queue, ni);
 	}
+	fail_queue(&msg_cpt(cpt)->delayed_out, ni);
 	fail_queue(&ni->cpt[cpt->index].first, ni);
 	fail_queue(&ni->cpt[cpt->index].queue, ni);
 }
@@ -41,6 +43,7 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	ni->cpt[cpt->index].stopped = true;
 	fail_queued(ni, cpt);
+	delay_discard(cpt, ni);
 	park_discard(cpt, ni);
 	hold_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);

@@ -160,6 +160,7 @@ static void holding_add(struct holding *on, const struct lnet_msg *msg)
 		h->standing += !msg->aside;
 		/* fallthrough */
 	case MSG_OFFERED:
+	case MSG_DELAYED:
 	case MSG_PARKED:
 		h->aside += msg->aside;
 		break;

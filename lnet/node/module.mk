@@ -1,6 +1,7 @@
 # A node as a whole: opening, running, closing.
 libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
+libulnetcore_la_SOURCES += %D%/fault.c
 libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
 libulnetcore_la_SOURCES += %D%/nis.c %D%/nis.h
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h

@@ -51,12 +51,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	free(old);
 }
 
-/*
- * Begins a change. The caller must be able to have things done on all CPTs,
- * asked first so that a change is whole or not at all: -EXDEV. A loop does not
- * wait for another thread's change, which may be waiting for this loop: -EBUSY.
- */
-static int control_begin(struct lnet *node)
+int node_control_begin(struct lnet *node)
 {
 	bool owner = node->cpts == 1 && loop_is_owner(node->loops[0]);
 
@@ -72,7 +67,7 @@ static int control_begin(struct lnet *node)
 	return 0;
 }
 
-static void control_end(struct lnet *node)
+void node_control_end(struct lnet *node)
 {
 	pthread_mutex_unlock(&whole_node(node)->control);
 }
@@ -149,12 +144,12 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 
 int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 {
-	int rc = control_begin(node);
+	int rc = node_control_begin(node);
 
 	if (rc)
 		return rc;
 	rc = ni_add_locked(node, conf);
-	control_end(node);
+	node_control_end(node);
 	return rc;
 }
 
@@ -182,12 +177,12 @@ int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 {
 	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
 	bool gone = false;
-	int rc = control_begin(node);
+	int rc = node_control_begin(node);
 
 	if (rc)
 		return rc;
 	rc = ni_del_locked(node, nid, wait ? &gone : NULL);
-	control_end(node);
+	node_control_end(node);
 	if (!rc && wait)
 		node_wait_gone(node, &gone);
 	return rc;

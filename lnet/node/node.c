@@ -166,6 +166,7 @@ static void node_free(struct lnet *node)
 {
 	BUG_ON(!list_empty(&whole_node(node)->threads));
 	nis_fini(node);
+	node_faults_free(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);
 	directory_fini(&node->directory);

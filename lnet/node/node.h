@@ -23,6 +23,8 @@ static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
 			    discovery.msg.path.peer.portal.cpt);
 }
 
+struct fault_set;
+
 struct whole_node {
 	struct net_node net;
 	struct whole_cpt *all; /* lnet.cpt are these */
@@ -35,6 +37,7 @@ struct whole_node {
 	/* control side: changes of configuration, one at a time; handlers are
 	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
+	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
 };
 
 static inline struct whole_node *whole_node(const struct lnet *node)
@@ -59,6 +62,16 @@ struct node_params {
 int node_conf_fill(struct ulnet_conf *c) must_check;
 /* @p->conf is what node_conf_fill() has made; its nids are not looked at. */
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
+/* Begins a change. The caller must be able to have things done on all CPTs,
+ * asked first so that a change is whole or not at all: -EXDEV. A loop does not
+ * wait for another thread's change, which may be waiting for this loop:
+ * -EBUSY. */
+int node_control_begin(struct lnet *node) must_check;
+void node_control_end(struct lnet *node);
+
+/* The fault rules, at the end of the node. */
+void node_faults_free(struct lnet *node);
+
 /* As lnet_close(), as if its process had been killed: no event is delivered. */
 void node_crash(struct lnet *node);
 

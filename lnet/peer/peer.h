@@ -45,6 +45,7 @@ struct lnet_holdings {
 	uint64_t still_since; /* ns: while some are parked: when one of them
 			       * could go on, or began to be */
 	uint64_t passed_over; /* park.c's: in that round */
+	uint64_t copied_bytes; /* of payloads sent to it (copy.h) */
 	/* ns: it was said that there are no more; not again before */
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Faults that a node is told to make: messages dropped, delayed, sent twice,
+ * corrupted, or failed. Manual: lnet_fault(3).
+ *
+ * The conventions are those of lnet.h.
+ */
+#ifndef ULNET_FAULT_H
+#define ULNET_FAULT_H
+
+#include "ulnet/lnet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ulnet_fault_kind {
+	LNET_FAULT_DROP,      /* on receipt: as if it had never come; with
+			       * causes as LNET_FAULT_ERROR */
+	LNET_FAULT_DELAY,     /* on receipt and on sending: kept for latency */
+	LNET_FAULT_DUPLICATE, /* on sending: sent twice */
+	LNET_FAULT_CORRUPT,   /* on sending: one bit of the payload is wrong */
+	LNET_FAULT_ERROR,     /* on sending: not sent, and ends as failed */
+	LNET_FAULT_KINDS
+};
+
+/* Bits of ulnet_fault.messages. */
+#define LNET_FAULT_ACK	 UINT32_C(1)
+#define LNET_FAULT_PUT	 UINT32_C(2)
+#define LNET_FAULT_GET	 UINT32_C(4)
+#define LNET_FAULT_REPLY UINT32_C(8)
+
+#define LNET_FAULT_CAUSE(cause) (UINT32_C(1) << (cause))
+/* Every cause that a send can fail of: LOCAL_INTERRUPT to NETWORK_TIMEOUT. */
+#define LNET_FAULT_CAUSES UINT32_C(0x7fe)
+
+#define LNET_FAULTS_MAX	   256			   /* rules of a node */
+#define LNET_FAULT_US_MAX  UINT64_C(604800000000) /* a week: longest interval
+						   * and latency */
+
+/*
+ * A rule: which messages, how often, and what befalls them. NIDs may be
+ * LNET_NID_ANY, or all of a net: lnet_nid_make(net, 0xffffffff).
+ */
+struct ulnet_fault {
+	enum ulnet_fault_kind kind;
+	/* Which messages: */
+	struct ulnet_nid source; /* as in their headers */
+	struct ulnet_nid dest;
+	struct ulnet_nid local; /* the NI that sends or receives them */
+	uint64_t portals; /* PUTs and GETs to these: bits; 0: all messages */
+	uint32_t messages; /* LNET_FAULT_PUT and so on; 0: all */
+	/* How often; one of both is not 0: */
+	uint32_t rate;	   /* one of each so many, at a random place */
+	uint64_t interval; /* us: one in each such time, at a random moment */
+	bool random;	   /* each by chance: one of rate, or one in interval,
+			    * on average */
+	/* What befalls them: */
+	uint64_t latency; /* LNET_FAULT_DELAY: us */
+	uint32_t causes; /* LNET_FAULT_ERROR, LNET_FAULT_DROP: one of these is
+			  * drawn: LNET_FAULT_CAUSE() bits */
+};
+
+struct ulnet_fault_info {
+	struct ulnet_fault fault;
+	uint64_t seen;		    /* messages that it was about */
+	uint64_t fired;		    /* ... and that it struck, ... */
+	struct ulnet_counts struck; /* ... by type */
+};
+
+/* All messages, of all kinds; the rest of the rule is 0. */
+ULNET_EXPORT void lnet_fault_init(struct ulnet_fault *fault,
+				  enum ulnet_fault_kind kind);
+
+/* The new rule comes after those that are there: the first that strikes a
+ * message is the only one. -EINVAL: it makes no sense, or can strike nothing;
+ * -ENOSPC: there are LNET_FAULTS_MAX. */
+ULNET_EXPORT int lnet_fault_add(struct lnet *node,
+				const struct ulnet_fault *fault);
+/* Deletes the rules of this kind that were added with this source and this
+ * destination (NULL: whatever they are); returns how many. */
+ULNET_EXPORT int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
+				const struct ulnet_nid *source,
+				const struct ulnet_nid *dest);
+/* Fills @infos with up to @n rules of this kind, in their order; returns how
+ * many there are. Any thread. */
+ULNET_EXPORT int lnet_fault_list(struct lnet *node, enum ulnet_fault_kind kind,
+				 struct ulnet_fault_info *infos,
+				 unsigned int n);
+/* The rules of this kind count from 0 again. Any thread. */
+ULNET_EXPORT int lnet_fault_reset(struct lnet *node,
+				  enum ulnet_fault_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

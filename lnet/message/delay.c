@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/delay.h"
+
+#include <errno.h>
+
+#include "lnet/message/drop.h"
+#include "lnet/message/hold.h"
+#include "lnet/message/msg.h"
+#include "lnet/message/msgs.h"
+
+static void delay_move(struct lnet_msg *msg, enum msg_state to)
+{
+	fsm_move(&msg->fsm, msg_states, to);
+}
+
+/* ---- what has come in ---- */
+
+/* A message of a sender that was not met (parse.c) becomes one of its
+ * messages, so that it counts against the sender's shares; and none again. */
+static bool delay_take_share(struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *lpni = peer_get(msg->home, &msg->from);
+
+	if (!lpni)
+		return false;
+	msg->sender = lpni;
+	lpni->has.msgs++;
+	msg->aside = false;
+	return hold_aside(msg);
+}
+
+static void delay_give_share(struct lnet_msg *msg)
+{
+	if (!msg->sender)
+		return;
+	hold_not_aside(msg);
+	msg->sender->has.msgs--;
+	peer_unref(msg->home, msg->sender);
+	msg->sender = NULL;
+}
+
+bool delay_arrival(struct lnet_msg *msg, uint64_t ns)
+{
+	struct lnet_cpt *cpt = msg->home;
+
+	if (!delay_take_share(msg)) {
+		delay_give_share(msg);
+		return false;
+	}
+	delay_move(msg, MSG_DELAYED);
+	list_add_tail(&msg_cpt(cpt)->delayed_in, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer, loop_now(cpt->loop) + ns);
+	return true;
+}
+
+static void delay_arrived(struct lnet_msg *msg)
+{
+	list_del(&msg->link);
+	delay_give_share(msg);
+	delay_move(msg, MSG_NEW);
+	msg_arrived(msg);
+}
+
+void delay_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, &msg_cpt(cpt)->delayed_in, link) {
+		if (ni && msg->ni != ni)
+			continue;
+		list_del(&msg->link);
+		loop_timer_cancel(cpt->loop, &msg->timer);
+		hold_not_aside(msg);
+		drop_msg(msg, STAT_drop_closing);
+	}
+}
+
+/* ---- what is to go out ---- */
+
+void delay_sending(struct lnet_msg *msg, uint64_t ns)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	uint64_t until = loop_now(cpt->loop) + ns;
+
+	delay_move(msg, MSG_DELAYED);
+	list_add_tail(&msg_cpt(cpt)->delayed_out, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer,
+		       MIN(until, msg->lnd.deadline));
+}
+
+static void delay_go_on(struct lnet_msg *msg)
+{
+	struct loop *loop = msg->cpt->loop;
+
+	if (loop_now(loop) >= msg->lnd.deadline) {
+		msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	}
+	list_del(&msg->link);
+	loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
+	msg_take_credits(msg);
+}
+
+void delay_over(struct lnet_msg *msg)
+{
+	if (msg->lpni)
+		delay_go_on(msg);
+	else
+		delay_arrived(msg);
+}
