@@ -54,8 +54,7 @@ static void ni_add(struct member *m, unsigned int i)
 
 	/* Sometimes with so few credits that messages queue. */
 	if (chance(m->run, 50))
-		conf.credits = conf.peer_credits =
-			1 + (uint32_t)rnd(m->run, 8);
+		conf.credits = conf.peer_credits = 1 + (uint32_t)rnd(m->run, 8);
 	if (lnet_ni_add(node_of(m), &conf))
 		return;
 	*deleted(m, i) = false;

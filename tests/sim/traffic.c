@@ -370,10 +370,9 @@ void traffic_init(struct traffic *t, struct lnet_sim *sim, unsigned int n,
 void traffic_add(struct traffic *t, unsigned int index,
 		 const struct ulnet_nid *nids, unsigned int nnids)
 {
-	t->talkers[index] = (struct talker){ .traffic = t,
-					     .index = index,
-					     .nids = nids,
-					     .nnids = nnids };
+	t->talkers[index] = (struct talker){
+		.traffic = t, .index = index, .nids = nids, .nnids = nnids
+	};
 }
 
 unsigned int traffic_fini(struct traffic *t)

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two nodes, two rails, and a steady load of calls; then one rail fails, and
+ * comes back: how long the longest call takes, how many are lost, when it goes
+ * on, and when the rail is used again. All in virtual time, so that a run is
+ * exact.
+ *
+ *	failover [--long] [--aims]
+ *
+ * --long: with rails of one net, too. --aims: what is to be reached, and not
+ * only what is.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulnet/service.h>
+#include <ulnet/sim.h>
+
+#define MSEC	 UINT64_C(1000000)
+#define SEC	 (1000 * MSEC)
+#define LATENCY	 (2 * MSEC)
+#define DEPTH	 8
+#define RAILS	 2
+#define DEADLINE UINT64_C(60000000) /* of a call, us */
+#define WARM_UP	 (5 * SEC)
+#define FAILED	 (30 * SEC) /* so long the rail is away */
+#define BACK	 (30 * SEC)
+#define NEVER	 UINT64_MAX
+#define BIN	 (10 * MSEC)
+#define BINS	 ((FAILED + BACK) / BIN)
+
+enum { CLIENT, SERVER, NODES };
+
+struct load {
+	struct lnet_sim *sim;
+	struct ulnet_nid nids[NODES][RAILS];
+	struct ulrpc *rpc;
+	struct ulrpc_client *client;
+	struct caller {
+		struct load *load;
+		uint64_t began; /* ns */
+	} callers[DEPTH];
+	unsigned int used[RAILS]; /* calls that went over each, this second */
+	bool over;
+	/* Since the failure, which was at: */
+	uint64_t at;
+	unsigned int rail; /* that failed */
+	unsigned int lost;
+	uint64_t longest; /* ns */
+	uint64_t back;	  /* when the rail was; 0: not yet */
+	uint64_t again;	  /* ns after that: it is used; NEVER: not yet */
+	unsigned int bins[BINS];
+};
+
+/* ms */
+struct limit {
+	unsigned int longest; /* call */
+	unsigned int again;   /* the rail is used, after it is back; EVER */
+	unsigned int lost;    /* calls */
+};
+
+struct failure {
+	const char *what;
+	void (*fail)(struct load *l);
+	void (*mend)(struct load *l);
+	struct limit all; /* who calls names all NIDs of the server */
+	struct limit one; /* ... one */
+	struct limit aim; /* of both */
+};
+
+static int passed, failed;
+
+static void must(int rc, const char *what)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "failover: %s: %s\n", what, strerror(-rc));
+	exit(1);
+}
+
+/* ---- the load ---- */
+
+static void call(void *arg);
+
+static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
+		   size_t length)
+{
+	struct caller *c = arg;
+	struct load *l = c->load;
+	uint64_t now = lnet_sim_now(l->sim), took = now - c->began;
+
+	(void)reply;
+	(void)length;
+	if (l->over)
+		return;
+	for (unsigned int i = 0; i < RAILS; i++)
+		l->used[i] += lnet_nid_eq(&o->local, &l->nids[CLIENT][i]);
+	if (l->at) {
+		l->lost += o->status != 0;
+		l->longest = took > l->longest ? took : l->longest;
+		if (!o->status && (now - l->at) / BIN < BINS)
+			l->bins[(now - l->at) / BIN]++;
+	}
+	if (l->back && l->again == NEVER && c->began > l->back &&
+	    lnet_nid_eq(&o->local, &l->nids[CLIENT][l->rail]))
+		l->again = now - l->back;
+	/* Whoever fails at once does not try again at once. */
+	if (o->status)
+		lnet_sim_at(l->sim, 10 * MSEC, call, c);
+	else
+		call(c);
+}
+
+static void call(void *arg)
+{
+	static const struct ulrpc_call_conf conf = {
+		.deadline = DEADLINE,
+		.semantics = ULRPC_IDEMPOTENT,
+	};
+	struct caller *c = arg;
+
+	if (c->load->over)
+		return;
+	c->began = lnet_sim_now(c->load->sim);
+	must(ulrpc_call(c->load->client, ulrpc_method("echo"), "", 0, &conf,
+			on_end, c, NULL),
+	     "a call");
+}
+
+static void on_request(void *arg, struct ulrpc_request *r, const void *body,
+		       size_t length)
+{
+	(void)arg;
+	ulrpc_reply(r, body, length);
+}
+
+static int serve(void *arg, unsigned int index, struct lnet *node)
+{
+	struct ulrpc_method_conf method = { .name = "echo",
+					    .handler = on_request,
+					    .run = ULRPC_RUN_INLINE,
+					    .semantics = ULRPC_IDEMPOTENT };
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *service;
+	struct ulrpc *rpc;
+
+	(void)arg;
+	(void)index;
+	must(ulrpc_open(node, NULL, &rpc), "the server");
+	ulrpc_service_conf_init(&conf);
+	conf.name = "echo";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	must(ulrpc_service_start(rpc, &conf, &service), "the service");
+	return 0;
+}
+
+static void node_add(struct load *l, unsigned int node, unsigned int nets,
+		     lnet_sim_start_fn start)
+{
+	char nids[RAILS * LNET_NIDSTR_SIZE], *p = nids;
+
+	for (unsigned int i = 0; i < RAILS; i++) {
+		char nid[LNET_NIDSTR_SIZE];
+
+		l->nids[node][i] =
+			lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, i % nets),
+				      0x0a000001 + (i << 16) + node);
+		lnet_nid_format(&l->nids[node][i], nid, sizeof(nid));
+		p += sprintf(p, "%s ", nid);
+	}
+	must(lnet_sim_node_add(l->sim, nids, NULL, start, l), "a node");
+}
+
+static void client_open(struct load *l, unsigned int named)
+{
+	struct ulrpc_client_conf conf;
+
+	must(ulrpc_open(lnet_sim_node(l->sim, CLIENT), NULL, &l->rpc), "RPC");
+	ulrpc_client_conf_init(&conf);
+	conf.nids = l->nids[SERVER];
+	conf.nnids = named;
+	conf.service = "echo";
+	must(ulrpc_client_open(l->rpc, &conf, &l->client), "a client");
+}
+
+static struct load *load_new(unsigned int nets, unsigned int named)
+{
+	const struct ulnet_sim_link link = { .latency = LATENCY,
+					     .connect = MSEC };
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct load *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		abort();
+	l->again = NEVER;
+	must(lnet_sim_new(1, 1, &l->sim), "the simulation");
+	must(lnet_sim_link_set(l->sim, &any, &any, &link), "the links");
+	node_add(l, CLIENT, nets, NULL);
+	node_add(l, SERVER, nets, serve);
+	client_open(l, named);
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		l->callers[i].load = l;
+		call(&l->callers[i]);
+	}
+	return l;
+}
+
+static unsigned int load_free(struct load *l)
+{
+	unsigned int violations;
+
+	l->over = true;
+	violations = lnet_sim_free(l->sim);
+	free(l);
+	return violations;
+}
+
+/* ---- what fails ---- */
+
+static void local_down(struct load *l)
+{
+	must(lnet_sim_ni_set(l->sim, &l->nids[CLIENT][l->rail], false), "down");
+}
+
+static void local_up(struct load *l)
+{
+	must(lnet_sim_ni_set(l->sim, &l->nids[CLIENT][l->rail], true), "up");
+}
+
+static void peer_down(struct load *l)
+{
+	must(lnet_sim_ni_set(l->sim, &l->nids[SERVER][l->rail], false), "down");
+}
+
+static void peer_up(struct load *l)
+{
+	must(lnet_sim_ni_set(l->sim, &l->nids[SERVER][l->rail], true), "up");
+}
+
+static void del(struct load *l, unsigned int node)
+{
+	must(lnet_ni_del(lnet_sim_node(l->sim, node), &l->nids[node][l->rail]),
+	     "an address goes");
+}
+
+static void add(struct load *l, unsigned int node)
+{
+	const struct ulnet_ni_conf conf = { .nid = l->nids[node][l->rail] };
+
+	must(lnet_ni_add(lnet_sim_node(l->sim, node), &conf),
+	     "an address comes");
+}
+
+static void local_del(struct load *l)
+{
+	del(l, CLIENT);
+}
+
+static void local_add(struct load *l)
+{
+	add(l, CLIENT);
+}
+
+static void peer_del(struct load *l)
+{
+	del(l, SERVER);
+}
+
+static void peer_add(struct load *l)
+{
+	add(l, SERVER);
+}
+
+/* Nothing passes between anybody and the client's NI. */
+static void silence(struct load *l)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail], &any, true),
+	     "silence");
+}
+
+static void speech(struct load *l)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail], &any, false),
+	     "no silence");
+}
+
+/* What @from sends on the rail is lost. */
+static void mute(struct load *l, unsigned int from, bool on)
+{
+	const struct ulnet_sim_link link = { .latency = LATENCY,
+					     .connect = MSEC,
+					     .loss = on ? LNET_SIM_ALWAYS : 0 };
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	must(lnet_sim_link_set(l->sim, &l->nids[from][l->rail], &any, &link),
+	     "a direction");
+}
+
+static void requests_lost(struct load *l)
+{
+	mute(l, CLIENT, true);
+}
+
+static void requests_heard(struct load *l)
+{
+	mute(l, CLIENT, false);
+}
+
+static void replies_lost(struct load *l)
+{
+	mute(l, SERVER, true);
+}
+
+static void replies_heard(struct load *l)
+{
+	mute(l, SERVER, false);
+}
+
+#define EVER UINT32_MAX
+/* Till the rail is back, if it is the one that was named. */
+#define UNTIL_BACK                            \
+	{                                     \
+		FAILED / MSEC + 1000, EVER, 0 \
+	}
+
+static const struct failure failures[] = {
+	{ "the link of the caller's interface goes down",
+	  local_down,
+	  local_up,
+	  { 50, EVER, 0 },
+	  UNTIL_BACK,
+	  { 50, 1000, 0 } },
+	{ "the caller's address is removed",
+	  local_del,
+	  local_add,
+	  { 100, EVER, 0 },
+	  UNTIL_BACK,
+	  { 50, 1000, 0 } },
+	{ "the server's interface dies",
+	  peer_down,
+	  peer_up,
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK,
+	  { 1000, 1000, 0 } },
+	{ "the server's address is removed",
+	  peer_del,
+	  peer_add,
+	  { 50, EVER, 0 },
+	  UNTIL_BACK,
+	  { 50, 1000, 0 } },
+	{ "the rail is silent",
+	  silence,
+	  speech,
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK,
+	  { 1000, 1000, 0 } },
+	{ "requests are lost",
+	  requests_lost,
+	  requests_heard,
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK,
+	  { 1000, 1000, 0 } },
+	{ "replies are lost",
+	  replies_lost,
+	  replies_heard,
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK,
+	  { 1000, 1000, 0 } },
+};
+
+/* ---- a run ---- */
+
+/* ms from the failure on, after which 90 % of the usual calls end, in 100 ms;
+ * NEVER. */
+static uint64_t goes_on(const struct load *l)
+{
+	/* DEPTH of them in each round trip. */
+	const uint64_t usual = DEPTH * 100 * MSEC / (2 * LATENCY);
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < FAILED / BIN; i++) {
+		sum += l->bins[i];
+		sum -= i >= 10 ? l->bins[i - 10] : 0;
+		if (i >= 9 && sum * 10 >= usual * 9)
+			return (i - 9) * BIN / MSEC;
+	}
+	return NEVER;
+}
+
+static void ms_print(const char *what, uint64_t ms)
+{
+	if (ms == NEVER)
+		printf(", %s never", what);
+	else
+		printf(", %s %lu ms", what, (unsigned long)ms);
+}
+
+static void report(const struct failure *f, const struct load *l,
+		   const char *where, const struct limit *limit)
+{
+	uint64_t again = l->again == NEVER ? NEVER : l->again / MSEC;
+	bool good = l->longest <= limit->longest * MSEC &&
+		    (limit->again == EVER || again <= limit->again) &&
+		    l->lost <= limit->lost;
+
+	printf("%s %s: %s: %u calls lost", good ? "PASS" : "FAIL", where,
+	       f->what, l->lost);
+	ms_print("the longest took", l->longest / MSEC);
+	ms_print("others go on after", goes_on(l));
+	ms_print("the rail is used again after", again);
+	printf("\n");
+	good ? passed++ : failed++;
+}
+
+static void play(const struct failure *f, unsigned int nets, unsigned int named,
+		 bool aims)
+{
+	const struct limit *limit = named == 1 ? &f->one : &f->all;
+	struct load *l = load_new(nets, named);
+	char where[64];
+
+	lnet_sim_run(l->sim, WARM_UP);
+	memset(l->used, 0, sizeof(l->used));
+	lnet_sim_run(l->sim, SEC);
+	l->rail = l->used[1] > l->used[0];
+	l->at = lnet_sim_now(l->sim);
+	f->fail(l);
+	lnet_sim_run(l->sim, FAILED);
+	f->mend(l);
+	l->back = lnet_sim_now(l->sim);
+	lnet_sim_run(l->sim, BACK);
+	/* Calls that are still under way have taken as long at least. */
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		uint64_t took = l->back + BACK - l->callers[i].began;
+
+		l->longest = took > l->longest ? took : l->longest;
+	}
+	snprintf(where, sizeof(where), "%u net%s, %u NID%s named", nets,
+		 nets == 1 ? "" : "s", named, named == 1 ? "" : "s");
+	report(f, l, where, aims ? &f->aim : limit);
+	failed += load_free(l) != 0;
+}
+
+static void play_all(unsigned int nets, unsigned int named, bool aims)
+{
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		play(&failures[i], nets, named, aims);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "long", no_argument, NULL, 'l' },
+		{ "aims", no_argument, NULL, 'a' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool aims = false, all = false;
+	int c;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'l') {
+			all = true;
+		} else if (c == 'a') {
+			aims = true;
+		} else {
+			fprintf(stderr, "usage: failover [--long] [--aims]\n");
+			return 2;
+		}
+	}
+	for (unsigned int nets = all ? 1 : RAILS; nets <= RAILS; nets++)
+		for (unsigned int named = 1; named <= RAILS; named++)
+			play_all(nets, named, aims);
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
