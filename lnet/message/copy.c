@@ -108,7 +108,9 @@ static struct lnet_msg *copy_twin(struct lnet_msg *msg)
 	twin->lnd.next_hop = msg->lnd.next_hop;
 	twin->lnd.next_pid = msg->lnd.next_pid;
 	twin->lnd.length = msg->lnd.length;
-	twin->lnd.deadline = msg->lnd.deadline;
+	twin->target = msg->target;
+	twin->deadline = msg->deadline;
+	twin->lnd.deadline = msg->deadline;
 	return twin;
 }
 

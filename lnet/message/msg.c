@@ -109,6 +109,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->sender = NULL;
 	msg->tries = 0;
 	msg->copy = NULL;
+	msg->doubtful = false;
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
@@ -415,7 +416,7 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 	msg->ni = ni;
 	msg->lpni = lpni;
 	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
-		lpni->asked_until = MAX(lpni->asked_until, msg->lnd.deadline);
+		lpni->asked_until = MAX(lpni->asked_until, msg->deadline);
 	msg->hdr.src_nid = ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
 	msg->lnd.next_pid = msg->hdr.dest_pid;
@@ -425,7 +426,7 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 static bool msg_take_only_path(struct lnet_msg *msg)
 {
 	struct lnet_peer_ni *lpni = path_get_only(msg->cpt, &msg->want_ni,
-						  &msg->hdr.dest_nid);
+						  &msg->target);
 
 	if (!lpni)
 		return false;
@@ -445,7 +446,7 @@ static int msg_choose_path(struct lnet_msg *msg)
 {
 	const struct path_want want = {
 		.src = &msg->want_ni,
-		.dst = &msg->hdr.dest_nid,
+		.dst = &msg->target,
 		.flags = msg_path_flags(msg),
 	};
 	struct path path;
@@ -471,7 +472,7 @@ static void msg_send_self(struct lnet_msg *msg)
 	}
 	msg->ni = cpt->config->ni[0];
 	ni_ref(msg->ni, cpt->index);
-	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->hdr.dest_nid
+	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->target
 							  : msg->want_ni;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
 	msg->lnd.next_pid = cpt->node->conf.pid;
@@ -486,10 +487,10 @@ static bool msg_is_to_self(const struct lnet_msg *msg)
 {
 	const struct lnet_cpt *cpt = msg->cpt;
 
-	if (!config_is_mine(cpt->config, &msg->hdr.dest_nid))
+	if (!config_is_mine(cpt->config, &msg->target))
 		return false;
 	return pid_is_same(msg->hdr.dest_pid, cpt->node->conf.pid) ||
-	       lnet_nid_is_lo(&msg->hdr.dest_nid);
+	       lnet_nid_is_lo(&msg->target);
 }
 
 struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
@@ -527,7 +528,7 @@ static void msg_send(struct work *w)
 		msg_depart(msg);
 		return;
 	}
-	owner = msg_sender(msg->cpt, &msg->hdr.dest_nid);
+	owner = msg_sender(msg->cpt, &msg->target);
 	if (unlikely(owner != msg->cpt)) {
 		msg_pass(msg, owner, msg_send);
 		return;
@@ -549,7 +550,7 @@ void msg_launch(struct lnet_msg *msg)
 	struct lnet_cpt *cpt = msg->cpt;
 
 	msg->lnd.cpt = cpt->index;
-	msg_pass(msg, msg_sender(cpt, &msg->hdr.dest_nid), msg_send);
+	msg_pass(msg, msg_sender(cpt, &msg->target), msg_send);
 }
 
 void lnet_send_again(struct lnd_msg *lnd)
@@ -653,13 +654,6 @@ static void msg_count_sent(struct lnet_msg *msg)
 		traffic_add(&msg->lpni->traffic.send, type, length);
 }
 
-static void msg_count_failed(struct lnet_msg *msg)
-{
-	enum lnet_stat s = stat_of_cause(msg->cause);
-
-	if (s != STAT_COUNT)
-		cpt_stat(msg->cpt, s);
-}
 
 /* The CPT that deals with the end of @msg. */
 static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
@@ -674,6 +668,16 @@ static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
 static void msg_done_work(struct work *w)
 {
 	msg_done(container_of(w, struct lnet_msg, work));
+}
+
+static void msg_failed(struct lnet_msg *msg)
+{
+	enum lnet_stat s = stat_of_cause(msg->cause);
+
+	if (msg->tries && !lnd_rule(msg->status, msg->cause).not_delivered)
+		msg->doubtful = true;
+	if (s != STAT_COUNT)
+		cpt_stat(msg->cpt, s);
 }
 
 /* All but telling those whose message it was. */
@@ -691,7 +695,7 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	if (!received && status == 0)
 		msg_count_sent(msg);
 	else if (!received)
-		msg_count_failed(msg);
+		msg_failed(msg);
 	msg_release(msg);
 	if (unlikely(msg->copy))
 		copy_end(msg, status == 0);

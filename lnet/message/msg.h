@@ -64,7 +64,11 @@ struct lnet_msg {
 	struct lnet_hdr hdr;
 	struct lnet_ni *ni;	   /* sent or received through; referenced */
 	struct lnet_peer_ni *lpni; /* sent to; referenced */
-	struct ulnet_nid want_ni;  /* send: local NI asked for; ANY */
+	/* What was asked for, which no try changes. hdr.src_nid, hdr.dest_nid,
+	 * lnd.next_hop and lnd.deadline are those of the last try. */
+	struct ulnet_nid want_ni; /* send: local NI asked for; ANY */
+	struct ulnet_nid target;  /* send: NID asked for */
+	uint64_t deadline;	  /* send: ns, of all tries together */
 	struct list link;	   /* in a queue of waiting messages, or in
 				    * hold.waiting */
 	struct list active;	   /* msg_cpt.active */
@@ -72,6 +76,7 @@ struct lnet_msg {
 	struct timer timer;	   /* its deadline, on cpt's loop */
 	uint32_t tries;		   /* transmissions begun */
 	struct msg_copy *copy;	   /* sent from that (copy.h); NULL: not */
+	bool doubtful; /* a try has ended, and the peer may have got it */
 	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
 	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
 	uint32_t mlength;
@@ -113,9 +118,20 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 /* The CPT, of @cpt's node, that sends what goes to @dst. */
 struct lnet_cpt *msg_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
 
-/* Sends: hdr (but for src_nid), want_ni, payload and lnd.deadline are set.
- * Passes to the CPT of the destination, takes path and credits, and ends in
- * msg_done(). */
+/* To whom and by when @msg is to be sent. */
+static inline void msg_address(struct lnet_msg *msg,
+			       const struct ulnet_nid *target,
+			       uint64_t deadline)
+{
+	msg->target = *target;
+	msg->hdr.dest_nid = *target;
+	msg->deadline = deadline;
+	msg->lnd.deadline = deadline;
+}
+
+/* Sends: hdr (but for src_nid), want_ni and payload are set, and msg_address()
+ * was called. Passes to the CPT of the target, takes path and credits, and ends
+ * in msg_done(). */
 void msg_launch(struct lnet_msg *msg);
 
 /* What has a path goes on, with the credits that it needs, or waits for

@@ -55,7 +55,7 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 	ev->outcome = LNET_OUTCOME_NONE;
 	ev->cause = LNET_CAUSE_OK;
 	ev->msg_type = (enum ulnet_msg_type)req->hdr.type;
-	ev->target = op->target;
+	ev->target = (struct ulnet_id){ req->target, req->hdr.dest_pid };
 	ev->initiator.nid = LNET_NID_ANY;
 	ev->initiator.pid = op->cpt->node->conf.pid;
 	ev->source = LNET_NID_ANY;
@@ -85,11 +85,9 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 		return LNET_OUTCOME_DELIVERED;
 	if (MUTATE(false_not_delivered))
 		return LNET_OUTCOME_NOT_DELIVERED;
-	if (op->msg.tries == 0)
-		return LNET_OUTCOME_NOT_DELIVERED;
-	if (lnd_rule(op->msg.status, op->msg.cause).not_delivered)
-		return LNET_OUTCOME_NOT_DELIVERED;
-	return LNET_OUTCOME_UNKNOWN;
+	return op->msg.status == 0 || op->msg.doubtful
+		       ? LNET_OUTCOME_UNKNOWN
+		       : LNET_OUTCOME_NOT_DELIVERED;
 }
 
 /* The terminal event. The MD loses its user, the operation its id. */
@@ -129,7 +127,6 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	struct lnet_hdr *hdr = &op->msg.hdr;
 	bool get = a->type == LNET_MSG_GET;
 
-	hdr->dest_nid = a->target.nid;
 	hdr->dest_pid = a->target.pid;
 	hdr->src_pid = op->cpt->node->conf.pid;
 	hdr->type = a->type;
@@ -176,10 +173,8 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	op->want_answer = a->type == LNET_MSG_GET || a->ack;
 	op->tracked = op_is_tracked(cpt->node, md, a->type);
 	op->md = md;
-	op->target = a->target;
 	op->began = loop_now(cpt->loop);
-	op->deadline = op->began + timeout;
-	op->msg.lnd.deadline = op->deadline;
+	msg_address(&op->msg, &a->target.nid, op->began + timeout);
 	op->events = OP_EVENTS;
 	op->refs = 1;
 	op->canceling = false;
@@ -194,7 +189,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 static void op_observe(struct lnet_op *op)
 {
 	const struct lnet_observer *o = op->cpt->node->observer;
-	uint64_t deadline = op->deadline;
+	uint64_t deadline = op->msg.deadline;
 
 	if (!o)
 		return;
@@ -248,7 +243,7 @@ static bool op_awaits(const struct lnet_op *op)
 static void op_wait(struct lnet_op *op)
 {
 	struct lnet_cpt *cpt = op->cpt;
-	uint64_t at = op->deadline;
+	uint64_t at = op->msg.deadline;
 
 	op_move(op, OP_WAITING);
 	cpt_stat(cpt, STAT_rst_alloc);
@@ -312,15 +307,26 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	return op;
 }
 
-/* Was it the peer with this answer that the operation asked? It answers from
- * the NID that the request went to, or, having several, from another one of
- * those whose primary NID was named. */
+static bool op_asked_elsewhere(const struct lnet_op *op,
+			       const struct lnet_msg *answer)
+{
+	struct directory *d = &op->cpt->node->directory;
+	struct ulnet_nid asked = directory_primary(d, &op->msg.target);
+	struct ulnet_nid answers = directory_primary(d, &answer->hdr.src_nid);
+
+	return lnet_nid_eq(&asked, &answers);
+}
+
+/* Was it the peer with this answer that the operation asked? It may answer from
+ * any of its NIDs, and so may the request have gone to any of them. (Where the
+ * request went to is not asked, since another CPT may be about to change
+ * it.) */
 static bool op_asked(const struct lnet_op *op, const struct lnet_msg *answer)
 {
-	if (!pid_is_same(answer->hdr.src_pid, op->target.pid))
+	if (!pid_is_same(answer->hdr.src_pid, op->msg.hdr.dest_pid))
 		return false;
-	return lnet_nid_eq(&answer->hdr.src_nid, &op->msg.hdr.dest_nid) ||
-	       lnet_nid_eq(&answer->initiator, &op->target.nid);
+	return likely(lnet_nid_eq(&answer->hdr.src_nid, &op->msg.target)) ||
+	       op_asked_elsewhere(op, answer);
 }
 
 static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
@@ -393,7 +399,7 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	msg->op = op;
 	msg->mlength = MIN(length, md->length);
 	/* A REPLY that is not tracked may come after the deadline. */
-	msg->lnd.deadline = op->tracked ? op->deadline : cpt_deadline(cpt);
+	msg->lnd.deadline = op->tracked ? op->msg.deadline : cpt_deadline(cpt);
 	msg_set_payload(msg, md, 0, msg->mlength);
 	return STAT_COUNT;
 }
@@ -472,7 +478,7 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 		loop_defer(op->cpt->loop, &op->cancel);
 	} else {
 		op->cancel.fn = op_cancel_request;
-		loop_post(msg_sender(op->cpt, &op->target.nid)->loop,
+		loop_post(msg_sender(op->cpt, &op->msg.target)->loop,
 			  &op->cancel);
 	}
 }

@@ -31,10 +31,9 @@ struct lnet_op {
 	bool tracked;	    /* the answer has the deadline, too */
 	struct lnet_md *md; /* referenced */
 	struct list link;   /* md->ops */
-	struct ulnet_id target;
-	uint64_t began, deadline; /* ns */
-	struct timer timer;	  /* while OP_WAITING */
-	uint32_t events;	  /* event places still reserved */
+	uint64_t began;	    /* ns; the deadline is the request's */
+	struct timer timer; /* while OP_WAITING */
+	uint32_t events;    /* event places still reserved */
 	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
 	struct work cancel; /* passes to the request's CPT and back */
 	bool canceling;

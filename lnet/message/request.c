@@ -74,14 +74,13 @@ static void request_reply(struct lnet_msg *msg)
 	request_count(msg, 0);
 	msg_discard(msg);
 	msg->want_ni = hdr->dest_nid;
-	hdr->dest_nid = hdr->src_nid;
+	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
 	hdr->dest_pid = hdr->src_pid;
 	hdr->src_pid = cpt->node->conf.pid;
 	hdr->type = LNET_MSG_REPLY;
 	hdr->payload_length = msg->mlength;
 	msg->role = MSG_REPLY_OUT;
 	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
-	msg->lnd.deadline = cpt_deadline(cpt);
 	ni_unref(msg->ni, cpt->index);
 	msg->ni = NULL;
 	if (msg->fsm.state != MSG_NEW)
@@ -113,7 +112,7 @@ static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	bool get = type == LNET_EVENT_GET;
 	/* A GET has turned into its REPLY, which went where the GET came
 	 * from. */
-	const struct ulnet_nid *peer = get ? &hdr->dest_nid : &hdr->src_nid;
+	const struct ulnet_nid *peer = get ? &msg->target : &hdr->src_nid;
 
 	ev->type = type;
 	ev->status = msg->status;
@@ -147,7 +146,7 @@ static void request_ack(struct lnet_msg *msg)
 
 	msg->role = MSG_ACK_OUT;
 	msg->want_ni = hdr->dest_nid;
-	hdr->dest_nid = hdr->src_nid;
+	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
 	hdr->dest_pid = hdr->src_pid;
 	hdr->src_pid = cpt->node->conf.pid;
 	hdr->type = LNET_MSG_ACK;
@@ -159,7 +158,6 @@ static void request_ack(struct lnet_msg *msg)
 	msg->lnd.niov = 0;
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
-	msg->lnd.deadline = cpt_deadline(cpt);
 	fsm_move(&msg->fsm, msg_states, MSG_NEW);
 	msg_launch(msg);
 }
