@@ -415,6 +415,43 @@ Test(parse, answer_from_another_nid)
 	}
 }
 
+/* A peer with several NIDs answers from any of them (requirement C2). */
+static void answer_of_the_same_peer(unsigned int cpts, bool get)
+{
+	struct injector *in = open_node(cpts);
+	const struct ulnet_nid named = nid_of("10.77.0.3@tcp");
+	const struct ulnet_nid other = nid_of("10.77.0.99@tcp");
+	struct directory *d = &in->node->directory;
+	const struct directory_entry entry = {
+		named, other, directory_default_cpt(d, &named)
+	};
+	struct lnet_hdr hdr;
+	uint8_t bytes[LNET_HDR_SIZE];
+
+	memset(source, 1, 100);
+	cr_assert_eq(directory_change(d, &entry, 1), 0);
+	ask(in, get, 100, 0);
+	hdr = answer_of(in, 100);
+	hdr.src_nid = other;
+	hdr_encode(&hdr, bytes, sizeof(bytes));
+	inject(in, 0, bytes, sizeof(bytes), &other, memory, get ? 100 : 0);
+	inject_run(in, MSEC);
+	cr_assert_eq(counter(in->node, "drop_not_asked"), 0);
+	cr_assert_eq(sent.n, 2);
+	cr_assert_eq(sent.ev[1].outcome, LNET_OUTCOME_DELIVERED);
+	cr_assert(nid_is(&sent.ev[1].target.nid, "10.77.0.3@tcp"));
+	cr_assert(nid_is(&sent.ev[1].source, "10.77.0.99@tcp"));
+	inject_close(in);
+}
+
+Test(parse, answer_from_another_nid_of_the_peer)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		answer_of_the_same_peer(cpts, false);
+		answer_of_the_same_peer(cpts, true);
+	}
+}
+
 /* What a node asks itself is answered by itself alone. */
 Test(parse, answer_to_ourselves)
 {
