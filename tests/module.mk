@@ -43,6 +43,7 @@ unit_tests += %D%/unit/lnet/portal/event_test
 unit_tests += %D%/unit/lnet/message/connect_test
 unit_tests += %D%/unit/lnet/message/credit_test
 unit_tests += %D%/unit/lnet/message/lazy_test
+unit_tests += %D%/unit/lnet/message/leave_test
 unit_tests += %D%/unit/lnet/net/config_test
 unit_tests += %D%/unit/lnet/net/ni_test
 unit_tests += %D%/unit/lnet/net/ni_conf_test

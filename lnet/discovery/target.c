@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
+#include "lnet/message/leave.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/net.h"
 #include "lnet/portal/match.h"
@@ -204,6 +205,7 @@ static void nis_changed(struct work *w)
 	atomic_store(&t->posted, false);
 	if (t->cpt->closing)
 		return;
+	leave_nis_down(t->cpt);
 	if (targets_refresh(t->cpt) || push_start(t->cpt))
 		log_warn("ping", "no memory: pings are answered with an older "
 				 "state, or pushes not");

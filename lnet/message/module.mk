@@ -3,6 +3,7 @@ libulnetcore_la_SOURCES += %D%/copy.c %D%/copy.h
 libulnetcore_la_SOURCES += %D%/delay.c %D%/delay.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
 libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
+libulnetcore_la_SOURCES += %D%/leave.c %D%/leave.h
 libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h
 libulnetcore_la_SOURCES += %D%/msgs.c %D%/msgs.h
 libulnetcore_la_SOURCES += %D%/op.c %D%/op.h

@@ -21,15 +21,17 @@ const struct fsm_state msg_states[MSG_STATES] = {
 				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
-				     FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
 	[MSG_NI_QUEUE] = { "waits for NI credit",
-			   FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+			   FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
+				   FSM_TO(MSG_DONE) },
 	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_CONNECTING) |
 					 FSM_TO(MSG_DONE) },
 	[MSG_REFUSED] = { "refused", FSM_TO(MSG_DONE) },
 	[MSG_CONNECTING] = { "waits for a connection",
 			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
-				     FSM_TO(MSG_LND) | FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
+				     FSM_TO(MSG_DONE) },
 	[MSG_DELAYED] = { "delayed", FSM_TO(MSG_PEER_QUEUE) |
 					     FSM_TO(MSG_NI_QUEUE) |
 					     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
@@ -441,14 +443,27 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 	return msg->hdr.portal == 0 ? PATH_PORTAL0 : 0;
 }
 
-/* 0, and the message has a path; or what path_get() says. */
-static int msg_choose_path(struct lnet_msg *msg)
+static struct path_want msg_want(const struct lnet_msg *msg)
 {
-	const struct path_want want = {
+	return (struct path_want){
 		.src = &msg->want_ni,
 		.dst = &msg->target,
 		.flags = msg_path_flags(msg),
 	};
+}
+
+bool msg_has_path(const struct lnet_msg *msg)
+{
+	const struct path_want want = msg_want(msg);
+	struct path path;
+
+	return path_select(msg->cpt, &want, &path) == 0;
+}
+
+/* 0, and the message has a path; or what path_get() says. */
+static int msg_choose_path(struct lnet_msg *msg)
+{
+	const struct path_want want = msg_want(msg);
 	struct path path;
 	int rc = path_get(msg->cpt, &want, &path);
 
@@ -512,12 +527,22 @@ static void msg_depart(struct lnet_msg *msg)
 	msg_take_credits(msg);
 }
 
+/* By whatever path is best now. */
+static void msg_send_by_choice(struct lnet_msg *msg)
+{
+	int rc = msg_choose_path(msg);
+
+	if (rc)
+		msg_fail_later(msg, rc, cause_of_select(rc));
+	else
+		msg_depart(msg);
+}
+
 /* On the CPT that owned the destination when the message was passed to it. */
 static void msg_send(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 	struct lnet_cpt *owner;
-	int rc;
 
 	if (msg->cpt->closing) {
 		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
@@ -538,11 +563,23 @@ static void msg_send(struct work *w)
 		return;
 	}
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
-	rc = msg_choose_path(msg);
-	if (rc)
-		msg_fail_later(msg, rc, cause_of_select(rc));
-	else
-		msg_depart(msg);
+	msg_send_by_choice(msg);
+}
+
+void msg_withdraw(struct lnet_msg *msg)
+{
+	msg_release(msg);
+	msg_move(msg, MSG_NEW);
+	peer_unref(msg->cpt, msg->lpni);
+	ni_unref(msg->ni, msg->cpt->index);
+	msg->lpni = NULL;
+	msg->ni = NULL;
+	msg->lnd.again = false;
+}
+
+void msg_send_anew(struct lnet_msg *msg)
+{
+	msg_send_by_choice(msg);
 }
 
 void msg_launch(struct lnet_msg *msg)

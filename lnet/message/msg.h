@@ -141,6 +141,15 @@ void msg_take_credits(struct lnet_msg *msg);
 /* What has come in, and was admitted, is dealt with (parse.c). On its home. */
 void msg_arrived(struct lnet_msg *msg);
 
+/* A message that waits for a connection or a credit gets another path, on
+ * msg->cpt, in three steps. Is there one? It is looked for without the NI that
+ * the message waits for, which is down or no longer in the configuration. */
+bool msg_has_path(const struct lnet_msg *msg);
+/* It leaves the queue, gives back what it holds, and has no path. */
+void msg_withdraw(struct lnet_msg *msg);
+/* It is sent, by the deadline that it has. */
+void msg_send_anew(struct lnet_msg *msg);
+
 /* The LND shall store the payload, by lnd.deadline. */
 void msg_recv(struct lnet_msg *msg);
 /* The LND shall put the payload aside, in memory of its own, so that it can

@@ -5,6 +5,7 @@
 
 #include "lnet/message/delay.h"
 #include "lnet/message/hold.h"
+#include "lnet/message/leave.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/park.h"
@@ -19,8 +20,8 @@ static void fail_queue(struct list *queue, const struct lnet_ni *ni)
 			msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
-/* Ends what waits for a connection or a credit; the peers' queues first, so
- * that no credit that comes back starts one of them. */
+/* Ends what still waits for a connection or a credit; the peers' queues first,
+ * so that no credit that comes back starts one of them. */
 static void fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct hash_node *n = NULL;
@@ -42,6 +43,8 @@ static void fail_queued(struct lnet_ni *ni, struct lnet_cpt *cpt)
 void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	ni->cpt[cpt->index].stopped = true;
+	if (!cpt->closing)
+		leave_ni(ni, cpt);
 	fail_queued(ni, cpt);
 	delay_discard(cpt, ni);
 	park_discard(cpt, ni);

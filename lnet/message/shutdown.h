@@ -6,8 +6,8 @@
 struct lnet_cpt;
 struct lnet_ni;
 
-/* CPT: no message goes out through @ni any more; those that wait end with
- * -ESHUTDOWN; then the LND is told. */
+/* CPT: no message goes out through @ni any more; those that wait take another
+ * path, or end with -ESHUTDOWN if they have none; then the LND is told. */
 void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
 /* CPT: shutdown_ni() at the end of the turn, for callers out of whom no handler

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that wait, for a connection or a credit, take another path when
+ * their NI goes down or is deleted. */
+#ifndef LNET_LEAVE_H
+#define LNET_LEAVE_H
+
+struct lnet_cpt;
+struct lnet_ni;
+
+/* CPT: messages that wait for @ni, which is down or no longer in the
+ * configuration, are sent by another path, in the order in which they came, and
+ * by their old deadline. Those that have none go on waiting: their sender named
+ * @ni, or there is nothing else. No user's handler runs. */
+void leave_ni(struct lnet_ni *ni, struct lnet_cpt *cpt);
+
+/* CPT: the same for all NIs that are down. */
+void leave_nis_down(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An NI goes down or is deleted while messages wait for it: for a connection,
+ * for a credit of the peer, or for one of the NI. They take another path if
+ * there is one (requirements C3, D7).
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "tests/unit/lnet/cluster.h"
+
+#define PORTAL 5
+#define BITS   0x77
+#define SECOND UINT64_C(1000000) /* us */
+#define FIRST  "10.0.0.2@tcp"	 /* what node 1 sends by */
+#define OTHER  "10.0.0.9@tcp"
+#define N      6
+
+static struct seen seen, sent;
+static uint8_t memory[65536], source[4096];
+
+/* Node 0 receives, node 1 sends by its first NI, with these credits; nothing
+ * that it sends by it leaves it. */
+static struct lnet_sim *stuck(uint32_t credits, uint32_t peer_credits,
+			      unsigned int cpts,
+			      const struct ulnet_sim_link *link)
+{
+	const struct ulnet_nid first = nid_of(FIRST), any = LNET_NID_ANY;
+	struct ulnet_ni_conf conf = { .nid = first,
+				      .credits = credits,
+				      .peer_credits = peer_credits };
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT, &seen);
+	struct lnet_sim *sim;
+
+	seen.n = 0;
+	sent.n = 0;
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+		     0);
+	cr_assert_eq(lnet_sim_node_add(sim, "", NULL, NULL, NULL), 1);
+	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 1), &conf), 0);
+	cr_assert_eq(lnet_sim_link_set(sim, &first, &any, link), 0);
+	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
+	return sim;
+}
+
+static void add_second(struct lnet_sim *sim)
+{
+	struct ulnet_ni_conf conf = { .nid = nid_of(OTHER) };
+
+	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 1), &conf), 0);
+}
+
+/* @n of them, with this deadline, numbered from @tag on. */
+static void put(struct lnet_sim *sim, struct ulnet_nid from, unsigned int n,
+		uint64_t timeout, uint64_t tag)
+{
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+
+	umd.threshold = 1;
+	umd.timeout = timeout;
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(LNetPut(from, bind_md(lnet_sim_node(sim, 1), &umd),
+				     LNET_NOACK_REQ, nth_id(0), PORTAL, BITS, 0,
+				     tag + i),
+			     0);
+	lnet_sim_run(sim, MSEC);
+}
+
+enum how { DOWN, DELETED };
+
+static void first_goes(struct lnet_sim *sim, enum how how)
+{
+	const struct ulnet_nid first = nid_of(FIRST);
+
+	if (how == DOWN)
+		cr_assert_eq(lnet_sim_ni_set(sim, &first, false), 0);
+	else
+		cr_assert_eq(lnet_ni_del(lnet_sim_node(sim, 1), &first), 0);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+}
+
+/* Where messages wait, @held having got further, where the LND decides. */
+static const struct {
+	const char *what;
+	uint32_t credits, peer_credits;
+	unsigned int held;
+	struct ulnet_sim_link link;
+} places[] = {
+	{ "a connection", 8, 8, 0, { .connect = 100 * SECOND * 1000 } },
+	{ "a credit of the peer", 8, 2, 2, { .stall = LNET_SIM_ALWAYS } },
+	{ "a credit of the NI", 2, 2, 2, { .stall = LNET_SIM_ALWAYS } },
+};
+
+static unsigned int arrived_from(const char *nid)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < seen.n; i++)
+		n += nid_is(&seen.ev[i].source, nid);
+	return n;
+}
+
+Test(leave, messages_that_wait_take_another_path)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(places) * 4; i++) {
+		unsigned int place = i % ARRAY_SIZE(places);
+		enum how how = i / ARRAY_SIZE(places) % 2 ? DELETED : DOWN;
+		unsigned int cpts = 1 + i / ARRAY_SIZE(places) / 2;
+		struct lnet_sim *sim =
+			stuck(places[place].credits, places[place].peer_credits,
+			      cpts, &places[place].link);
+		unsigned int n = N - places[place].held;
+
+		put(sim, (struct ulnet_nid)LNET_NID_ANY, N, 5 * SECOND, 0);
+		cr_assert_eq(seen.n, 0, "%s", places[place].what);
+		add_second(sim);
+		first_goes(sim, how);
+		cr_assert_eq(arrived_from(OTHER), n, "%s, %s: %u of %u",
+			     places[place].what,
+			     how == DOWN ? "down" : "deleted", seen.n, n);
+		/* In their order, which begins on one CPT. */
+		for (unsigned int k = 0; k < n && cpts == 1; k++)
+			cr_assert_eq(seen.ev[k].hdr_data,
+				     places[place].held + k);
+		cluster_end(sim);
+	}
+}
+
+/* There is nothing else: what was deleted says so at once; an NI that is down
+ * may come back. */
+Test(leave, without_another_path)
+{
+	for (unsigned int place = 0; place < ARRAY_SIZE(places); place++) {
+		struct lnet_sim *sim =
+			stuck(places[place].credits, places[place].peer_credits,
+			      1, &places[place].link);
+
+		put(sim, (struct ulnet_nid)LNET_NID_ANY, N, 5 * SECOND, 0);
+		first_goes(sim, DELETED);
+		cr_assert_eq(sent.n, N);
+		for (unsigned int k = 0; k < N; k++) {
+			cr_assert_eq(sent.ev[k].status, -ESHUTDOWN);
+			cr_assert_eq(sent.ev[k].outcome,
+				     LNET_OUTCOME_NOT_DELIVERED);
+		}
+		cr_assert_eq(seen.n, 0);
+		cluster_end(sim);
+	}
+}
+
+/* Who named the NI gets no other one. */
+Test(leave, the_ni_was_named)
+{
+	const struct ulnet_sim_link link = places[0].link;
+	struct lnet_sim *sim = stuck(8, 8, 1, &link);
+
+	put(sim, nid_of(FIRST), 1, 5 * SECOND, 0);
+	put(sim, (struct ulnet_nid)LNET_NID_ANY, 1, 5 * SECOND, 1);
+	add_second(sim);
+	first_goes(sim, DELETED);
+	cr_assert_eq(seen.n, 1);
+	cr_assert_eq(seen.ev[0].hdr_data, 1);
+	cr_assert_eq(sent.n, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		if (sent.ev[i].status)
+			cr_assert_eq(sent.ev[i].status, -ESHUTDOWN);
+	cluster_end(sim);
+}
+
+/* The deadline is the one that the message began with. */
+Test(leave, the_deadline_stays)
+{
+	const struct ulnet_sim_link none = { .connect = 100 * SECOND * 1000 };
+	const struct ulnet_nid second = nid_of(OTHER), any = LNET_NID_ANY;
+	struct lnet_sim *sim = stuck(8, 8, 1, &places[0].link);
+	uint64_t begun = lnet_sim_now(sim);
+
+	put(sim, any, 1, SECOND, 0);
+	add_second(sim);
+	cr_assert_eq(lnet_sim_link_set(sim, &second, &any, &none), 0);
+	lnet_sim_run(sim, 700 * MSEC);
+	first_goes(sim, DOWN);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_run(sim, begun + SECOND * 1000 - lnet_sim_now(sim));
+	cr_assert_eq(sent.n, 1);
+	cr_assert_eq(sent.ev[0].status, -ETIMEDOUT);
+	cr_assert_eq(seen.n, 0);
+	cluster_end(sim);
+}
