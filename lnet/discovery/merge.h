@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a ping information means for what is known of the peer: a pure function,
+ * which changes nothing and knows no peers, only their description.
+ *
+ * What was configured wins over what is discovered: a configured peer keeps its
+ * NIDs, and other peers do not get them; that they differ is worth a warning.
+ */
+#ifndef LNET_DISCOVERY_MERGE_H
+#define LNET_DISCOVERY_MERGE_H
+
+#include "lnet/discovery/state.h"
+#include "ulnet/lnet.h"
+
+enum merge_source {
+	MERGE_REPLY, /* to a ping: it was so after we had asked */
+	MERGE_PUSH,  /* may have been overtaken by a later one */
+};
+
+/* Whose a NID of the information is now. */
+enum merge_owner {
+	MERGE_NOBODY,	  /* ... or it is the peer's own */
+	MERGE_OTHER,	  /* another peer's, and may be taken from it */
+	MERGE_DISCOVERED, /* ... which has told so itself */
+	MERGE_LOCKED,	  /* the locked primary NID of another peer */
+	MERGE_CONFIGURED, /* of another peer, by configuration */
+	MERGE_OURS,	  /* this node's */
+};
+
+/* A NID that the peer has, as far as we know. */
+struct merge_ni {
+	struct ulnet_nid nid;
+	bool down; /* so it said last */
+};
+
+/* What is known. All pointers are borrowed until return. */
+struct merge_known {
+	enum disc_mode mode;
+	struct ulnet_nid primary;
+	const struct merge_ni *ni;
+	unsigned int nnis;
+	bool configured;
+	bool locked;	   /* the primary NID stays what it is */
+	bool multi_rail;   /* as configured, or as it said */
+	bool discovered;   /* an information of it was merged before ... */
+	uint32_t sequence; /* ... and this was its number */
+};
+
+/* What came. */
+struct merge_came {
+	enum merge_source source;
+	struct ulnet_nid from;		    /* it came from there */
+	const struct ulnet_ping_info *info; /* decoded; its ->ni whole,
+					     * unless @cut */
+	size_t cut; /* bytes that the whole information has; 0: this is it */
+	const uint8_t *owner; /* enum merge_owner of each of info->ni */
+};
+
+enum merge_verdict {
+	MERGE_NONE,   /* as known, but for flags and states */
+	MERGE_APPLY,  /* NIDs come or go, or the primary NID is another */
+	MERGE_REFUSE, /* it differs from what was configured, or is verified:
+		       * as MERGE_NONE, and a warning */
+	MERGE_ASK,    /* ping it: this is cut, or older than what we have */
+	MERGE_DROP,   /* worth nothing, and an error of the peer */
+};
+
+enum merge_why {
+	MERGE_WHY_NOT, /* nothing to say */
+	MERGE_WHY_CUT,
+	MERGE_WHY_OLD,
+	MERGE_WHY_EMPTY,      /* without any NID of its own */
+	MERGE_WHY_PLAIN_PUSH, /* a push of a peer that is not multi-rail */
+	MERGE_WHY_CONFIGURED,
+	MERGE_WHY_PRIMARY_TAKEN, /* somebody else keeps its primary NID */
+	MERGE_WHY_VERIFY,
+	MERGE_WHYS
+};
+
+/* What becomes of a NID of the information ... */
+enum merge_theirs {
+	MERGE_HAS,   /* the peer's already */
+	MERGE_ADD,   /* comes from nobody */
+	MERGE_TAKE,  /* comes from another peer, which loses it, ... */
+	MERGE_CLAIM, /* ... though that one has said it is its own: to be
+		      * looked at again */
+	MERGE_LEAVE, /* stays whose it is, or nobody's */
+};
+
+/* ... and of one that the peer has. Bits. */
+enum {
+	MERGE_GOES = 1,	   /* the peer has it no more */
+	MERGE_DOWN = 2,	   /* was up, is down now */
+	MERGE_UP = 4,	   /* was down, is up now */
+	MERGE_UNNAMED = 8, /* not in the information */
+};
+
+struct merge_plan {
+	enum merge_verdict verdict;
+	enum merge_why why;
+	size_t ask; /* MERGE_ASK: bytes that the answer needs at least, or 0 */
+	/* With MERGE_NONE, APPLY and REFUSE: */
+	struct ulnet_nid primary; /* from now on */
+	bool multi_rail;
+	bool no_discovery;
+	uint32_t sequence;
+	unsigned int come, go; /* NIDs */
+	unsigned int left;     /* ... that others keep */
+	uint8_t *theirs;       /* enum merge_theirs of each of info->ni */
+	uint8_t *ours;	       /* MERGE_* bits of each of known->ni */
+};
+
+/* 0 and @plan, which the caller gives to merge_plan_fini(); -ENOMEM. */
+int merge_plan(const struct merge_known *known, const struct merge_came *came,
+	       struct merge_plan *plan) must_check;
+void merge_plan_fini(struct merge_plan *plan);
+
+/* For messages; NULL for MERGE_WHY_NOT. */
+const char *merge_why_text(enum merge_why why);
+
+#endif
