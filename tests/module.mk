@@ -330,6 +330,7 @@ sim_campaigns += %D%/sim/rails_campaign
 %C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
 
 sim_campaigns += %D%/sim/herd
+sim_campaigns += %D%/sim/crowd
 sim_campaigns += %D%/sim/failover
 
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
