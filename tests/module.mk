@@ -27,6 +27,9 @@ unit_tests += %D%/unit/base/fsm_test
 unit_tests += %D%/unit/base/log_test
 unit_tests += %D%/unit/lnet/core/directory_test
 %C%_unit_lnet_core_directory_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+unit_tests += %D%/unit/lnet/peer/member_test
+%C%_unit_lnet_peer_member_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+unit_tests += %D%/unit/lnet/peer/prefer_test
 unit_tests += %D%/unit/lnet/fault/inject_test
 unit_tests += %D%/unit/lnet/fault/rule_test
 unit_tests += %D%/unit/lnet/nid/nid_test

@@ -171,6 +171,11 @@ struct ulnet_peer_info {
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
+	/* Of the peer: */
+	bool multi_rail;
+	bool configured;	/* lnet_peer_add(3) */
+	uint32_t state;		/* as kernel nodes show it */
+	const char *state_name; /* constant */
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,

@@ -66,6 +66,7 @@ struct lnet {
 	atomic_bool closing; /* NIs in config may be gone */
 	struct settings settings;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
+	_Atomic uint64_t peers_met; /* numbers them, by age */
 
 	/* closing, or an NI's deleter: something that was in use went away */
 	pthread_mutex_t ended_lock;

@@ -217,9 +217,10 @@ static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
 	msg->sender = lpni;
 	lpni->has.msgs++;
 	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
-		msg->initiator = lpni->net->peer->primary;
+		msg->initiator = lpni->peer->primary;
 	else
-		msg->initiator = *peer_primary(msg->home, &hdr->src_nid);
+		msg->initiator = directory_primary(
+			&msg->home->node->directory, &hdr->src_nid);
 	return true;
 }
 

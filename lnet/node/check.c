@@ -73,6 +73,68 @@ static bool connecting_wrong(const struct lnet_peer_ni *p)
 	return n != p->nconnecting;
 }
 
+/* What is wrong with @p as one of its peer's NIs, or NULL. */
+static const char *member_wrong(const struct lnet_cpt *cpt,
+				const struct lnet_peer_ni *p)
+{
+	struct directory *d = &cpt->node->directory;
+	struct ulnet_nid primary = directory_primary(d, &p->nid);
+	bool here = directory_cpt(d, &p->nid) == cpt->index;
+	const struct lnet_peer *peer = p->peer;
+
+	if (p->net->peer != peer || p->net->net != lnet_nid_net(&p->nid))
+		return "is an NI of another net than its peer's";
+	if (here != (p->place.state == PEER_HERE))
+		return "is not where the directory says";
+	if (!lnet_nid_eq(&primary, &peer->primary))
+		return "has not the primary NID that the directory says";
+	return NULL;
+}
+
+/* What is wrong with a peer, by all of its NIs, or NULL. */
+static const char *peer_wrong(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *p;
+	uint32_t nis = 0, used = 0;
+	bool primary = false;
+
+	list_for_each_entry (pnet, &peer->nets, link) {
+		if (list_empty(&pnet->nis))
+			return "has a net without NIs";
+		list_for_each_entry (p, &pnet->nis, link) {
+			nis++;
+			used += p->refs != 0;
+			primary = primary ||
+				  lnet_nid_eq(&p->nid, &peer->primary) ||
+				  p->place.state == PEER_GUEST;
+		}
+	}
+	if (nis != peer->nnis)
+		return "has more NIs than it has counted, or fewer";
+	if (used > peer->refs)
+		return "is held less than its NIs are used";
+	if (list_empty(&peer->idle) != (peer->refs != 0))
+		return "is idle, or is not, against its references";
+	return primary ? NULL : "is known by a NID that is not its own";
+}
+
+static bool membership_wrong(const struct lnet_cpt *cpt,
+			     const struct lnet_peer_ni *p, char *buf,
+			     size_t size)
+{
+	const char *what = member_wrong(cpt, p);
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!what && p->net->nis.next == &p->link)
+		what = peer_wrong(p->peer);
+	if (!what)
+		return false;
+	snprintf(buf, size, "peer %s on CPT %u %s",
+		 lnet_nid_format(&p->nid, nid, sizeof(nid)), cpt->index, what);
+	return true;
+}
+
 static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	struct hash_node *n = NULL;
@@ -83,6 +145,8 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 		struct lnet_peer_ni *p =
 			container_of(n, struct lnet_peer_ni, hash);
 
+		if (membership_wrong(cpt, p, buf, size))
+			return true;
 		if (connecting_wrong(p)) {
 			snprintf(buf, size,
 				 "peer %s: waited for, but nobody connects",

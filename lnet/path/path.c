@@ -14,10 +14,11 @@ static void path_remember(const struct path *path, const struct path_want *want)
 {
 	struct lnet_peer_ni *lpni = path->lpni;
 
-	if (lpni->net->peer->multi_rail || want->flags & PATH_PORTAL0)
+	if (lpni->peer->multi_rail || want->flags & PATH_PORTAL0 ||
+	    prefer_has(&lpni->preferred, &path->ni->lnd.nid))
 		return;
-	if (lnet_nid_is_any(&lpni->preferred) || lnet_nid_is_any(want->src))
-		lpni->preferred = path->ni->lnd.nid;
+	if (!lpni->preferred.n || lnet_nid_is_any(want->src))
+		prefer_only(&lpni->preferred, &path->ni->lnd.nid);
 }
 
 /* NIs of the peer that this node can send to. */
@@ -39,14 +40,14 @@ static unsigned int peer_reachable(const struct lnet_cpt *cpt,
  * credits, until the topology changes? */
 static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 {
-	const struct lnet_peer *peer = path->lpni->net->peer;
+	const struct lnet_peer *peer = path->lpni->peer;
 
 	if (config_net(cpt->config, ni_net(path->ni))->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))
 		return false;
 	if (peer->multi_rail)
 		return peer_reachable(cpt, peer) == 1;
-	return !lnet_nid_is_any(&path->lpni->preferred);
+	return path->lpni->preferred.n;
 }
 
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,

@@ -203,7 +203,7 @@ static struct shared_net choose_net(const struct seek *s)
 	struct stage st = stage_begin(s, LNET_PATH_NET);
 	struct lnet_peer_net *theirs;
 
-	list_for_each_entry (theirs, &s->dst->net->peer->nets, link)
+	list_for_each_entry (theirs, &s->dst->peer->nets, link)
 		net_offer(&st, theirs);
 	theirs = stage_end(&st);
 	return (struct shared_net){
@@ -347,12 +347,19 @@ static int from_best_to_best(const struct seek *s, struct path *path)
  * it is gone or down. */
 static struct lnet_ni *known_by(const struct seek *s)
 {
-	struct lnet_ni *ni;
+	const struct prefer *preferred;
 
-	if (!s->dst || s->dst->net->peer->multi_rail)
+	if (!s->dst || s->dst->peer->multi_rail)
 		return NULL;
-	ni = config_ni(s->cpt->config, &s->dst->preferred);
-	return ni && ni_is_up(ni) ? ni : NULL;
+	preferred = &s->dst->preferred;
+	for (unsigned int i = 0; i < preferred->n; i++) {
+		struct lnet_ni *ni = config_ni(s->cpt->config,
+					       prefer_nth(preferred, i));
+
+		if (ni && ni_is_up(ni))
+			return ni;
+	}
+	return NULL;
 }
 
 static int from_best_to_named(const struct seek *s, struct path *path)
@@ -400,7 +407,7 @@ static bool shares_net(const struct seek *s)
 {
 	const struct lnet_peer_net *pn;
 
-	list_for_each_entry (pn, &s->dst->net->peer->nets, link)
+	list_for_each_entry (pn, &s->dst->peer->nets, link)
 		if (config_net(s->cpt->config, pn->net))
 			return true;
 	return false;
@@ -409,7 +416,7 @@ static bool shares_net(const struct seek *s)
 static enum path_case case_of(const struct seek *s)
 {
 	uint32_t id = lnet_nid_net(s->want->dst);
-	bool mr = s->dst && s->dst->net->peer->multi_rail &&
+	bool mr = s->dst && s->dst->peer->multi_rail &&
 		  !(s->want->flags & PATH_EXACT);
 	bool local;
 

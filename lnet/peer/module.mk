@@ -1,2 +1,5 @@
 # Who is at the other end.
+libulnetcore_la_SOURCES += %D%/member.c %D%/member.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
+libulnetcore_la_SOURCES += %D%/peers.c
+libulnetcore_la_SOURCES += %D%/prefer.c %D%/prefer.h

@@ -1,35 +1,67 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers: peer > peer net > peer NI. All of a peer belongs to the CPT that its
- * primary NID hashes to. A NID that was never heard of becomes a peer with one
- * NI and that NID as its primary.
+ * Peers: peer > peer net > peer NI, each allocated on its own. A NID that was
+ * never heard of becomes a peer with one NI and that NID as its primary.
  *
- * Strangers can make a node remember peers, up to a limit; beyond it the peer
- * that has been idle longest is forgotten.
+ * All of a peer belongs to one CPT, which the directory names
+ * (core/directory.h), and with the CPT's records the directory agrees. Where
+ * its connections are is another question: when a peer has moved, messages
+ * still come in on the CPT that it has left, as long as connections lead there.
+ * For these that CPT has a record as well, a guest, through which nothing is
+ * sent.
+ *
+ * Strangers can make a node remember peer NIs, up to a limit; beyond it the
+ * peer that has been idle longest is forgotten, with all of its NIs. An
+ * administrator's peers (lnet_peer_add(3)) are never forgotten. An idle peer
+ * costs its memory, and nothing else: it has no timer.
+ *
+ * Owner of all of it: the CPT.
  */
 #ifndef LNET_PEER_H
 #define LNET_PEER_H
 
+#include "base/fsm.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "lnet/core/stat.h"
+#include "lnet/peer/prefer.h"
 #include "lnet/portal/portal.h"
 #include "ulnet/path.h"
 
 struct lnet_ni;
 
-/* Whoever changes one of them tells cpt_topology_changed(). */
+/* What this node knows of the peer's NIDs. */
+enum peer_state {
+	PEER_UNKNOWN,	  /* what its messages, or an administrator, said */
+	PEER_DISCOVERING, /* it was asked (ping) */
+	PEER_MERGING,	  /* it has answered; its NIDs become those of a peer */
+	PEER_PUSHING,	  /* it is told of our NIDs */
+	PEER_DISCOVERED,
+	PEER_FAILED, /* it has not answered */
+	PEER_STATES
+};
+extern const struct fsm_state peer_states[PEER_STATES];
+
+/* Whoever changes nets, primary or multi_rail tells cpt_topology_changed(). */
 struct lnet_peer {
+	uint32_t refs; /* its NIs that are in use, +1 if it is configured, and
+			* whoever else holds it */
+	struct fsm fsm;
+	bool configured; /* by an administrator */
+	bool multi_rail; /* whichever of our NIs and of its NIs, it is the same
+			  * peer to both sides */
+	uint32_t nnis;
 	struct ulnet_nid primary;
-	bool multi_rail;  /* may be sent to by any of its NIDs, from any NI */
-	struct list nets; /* of lnet_peer_net.link */
+	uint64_t met;	   /* its number: younger peers have higher ones */
+	struct list nets;  /* of lnet_peer_net.link, as they came */
+	struct list idle;  /* peer_cpt.idle, while refs is 0 */
 };
 
 struct lnet_peer_net {
 	struct list link;
 	struct lnet_peer *peer;
 	uint32_t net;
-	struct list nis; /* of lnet_peer_ni.link */
+	struct list nis; /* of lnet_peer_ni.link, as they came; never empty */
 };
 
 /* What a peer has of what is bounded for all of them on its CPT. */
@@ -50,12 +82,22 @@ struct lnet_holdings {
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };
 
+/* Whose a peer NI is. */
+enum peer_place {
+	PEER_HERE,  /* this CPT's */
+	PEER_GUEST, /* another CPT's: only receives here */
+	PEER_PLACES
+};
+extern const struct fsm_state peer_places[PEER_PLACES];
+
 struct lnet_peer_ni {
 	struct list link;
 	struct hash_node hash; /* peer_cpt.peers, by NID */
+	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
+	struct fsm place;
 	struct ulnet_nid nid;
-	struct ulnet_nid preferred; /* local NI first used; ANY: none yet */
+	struct prefer preferred;    /* local NIs */
 	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
 				     * from this NI, ... */
 	uint64_t only_in;	    /* ... as long as this is the CPT's
@@ -66,7 +108,6 @@ struct lnet_peer_ni {
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */
 	int32_t counted;      /* node_check()'s */
-	struct list idle;     /* peer_cpt.peers_idle, while refs = 0 */
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	/* of lnet_msg.link, waiting for a credit */
@@ -85,14 +126,22 @@ struct peer_cpt {
 	struct portal_cpt portal;
 	struct hash peers;		/* lnet_peer_ni.hash */
 	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
-	struct list peers_idle;		/* lnet_peer_ni.idle, longest first */
-	struct pool peer_pool;
+	struct list idle;		/* lnet_peer.idle, longest first */
+	struct pool peer_pool, net_pool, ni_pool;
 };
 
 static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
 {
 	return container_of(cpt, struct peer_cpt, portal.cpt);
 }
+
+/* A peer that is held is neither forgotten nor freed. */
+static inline void peer_hold(struct lnet_peer *peer)
+{
+	if (peer->refs++ == 0)
+		list_del(&peer->idle);
+}
+void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
 /* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
  * no memory, or peers_max are in use. */
@@ -102,16 +151,20 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 static inline void peer_ref(struct lnet_peer_ni *lpni)
 {
 	if (lpni->refs++ == 0)
-		list_del(&lpni->idle);
+		peer_hold(lpni->peer);
 }
+
+/* Room for one more peer NI, for which the peer that has been idle longest is
+ * forgotten. False, and it is logged: peers_max are in use when @nid comes.
+ */
+bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* By which peer_cpt.peers finds @nid. */
+uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Without a reference. NULL: unknown. */
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 			       const struct ulnet_nid *nid);
-
-/* The primary NID of the peer that has @nid, which may be @nid itself. */
-const struct ulnet_nid *peer_primary(struct lnet_cpt *cpt,
-				     const struct ulnet_nid *nid);
 
 /* Sets the credits when the peer NI is first sent to. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);

@@ -72,6 +72,7 @@ static inline void rig_init(struct path_rig *rig)
 	rig->cpt->node = &rig->node.portal.node;
 	rig->cpt->node->conf.peers_max = 100;
 	rig->cpt->node->cpts = 1;
+	node_directory_init(rig->cpt->node);
 	peers_init(rig->cpt);
 	paths_init(rig->cpt);
 	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));
@@ -88,9 +89,10 @@ static inline void rig_fini(struct path_rig *rig)
 static inline void rig_join(struct lnet_peer_ni *lpni,
 			    struct lnet_peer_ni *other)
 {
-	struct lnet_peer *peer = lpni->net->peer;
+	struct lnet_peer *peer = lpni->peer;
 	struct lnet_peer_net *pn;
 
+	other->peer = peer;
 	list_for_each_entry (pn, &peer->nets, link) {
 		if (pn->net != other->net->net)
 			continue;
@@ -121,7 +123,7 @@ static inline struct lnet_peer_ni *rig_peer(struct path_rig *rig,
 		cr_assert_not_null(p);
 		if (first) {
 			rig_join(first, p);
-			first->net->peer->multi_rail = true;
+			first->peer->multi_rail = true;
 		} else {
 			first = p;
 		}

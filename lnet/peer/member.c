@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/peer/member.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- peers, nets, NIs ---- */
+
+struct lnet_peer *peer_new(struct lnet_cpt *cpt,
+			   const struct ulnet_nid *primary)
+{
+	struct lnet_peer *peer = pool_get(&peer_cpt(cpt)->peer_pool);
+
+	if (!peer)
+		return NULL;
+	*peer = (struct lnet_peer){ .refs = 1,
+				    .fsm.state = PEER_UNKNOWN,
+				    .primary = *primary,
+				    .met = ++cpt->node->peers_met };
+	list_init(&peer->nets);
+	list_init(&peer->idle);
+	return peer;
+}
+
+static struct lnet_peer_net *net_of(const struct lnet_peer *peer, uint32_t net)
+{
+	struct lnet_peer_net *pnet;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		if (pnet->net == net)
+			return pnet;
+	return NULL;
+}
+
+/* The peer net for an NI that comes. NULL: no memory. */
+static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
+				     struct lnet_peer *peer, uint32_t net)
+{
+	struct lnet_peer_net *pnet = net_of(peer, net);
+
+	if (pnet)
+		return pnet;
+	pnet = pool_get(&peer_cpt(cpt)->net_pool);
+	if (!pnet)
+		return NULL;
+	pnet->peer = peer;
+	pnet->net = net;
+	list_init(&pnet->nis);
+	list_add_tail(&peer->nets, &pnet->link);
+	return pnet;
+}
+
+/* An NI has gone, or has not come. */
+static void net_put(struct lnet_cpt *cpt, struct lnet_peer_net *pnet)
+{
+	if (!list_empty(&pnet->nis))
+		return;
+	list_del(&pnet->link);
+	pool_put(&peer_cpt(cpt)->net_pool, pnet);
+}
+
+static void member_join(struct lnet_peer_ni *lpni, struct lnet_peer_net *pnet)
+{
+	struct lnet_peer *peer = pnet->peer;
+
+	lpni->peer = peer;
+	lpni->net = pnet;
+	list_add_tail(&pnet->nis, &lpni->link);
+	peer->nnis++;
+	if (lpni->refs)
+		peer_hold(peer);
+}
+
+static void member_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	list_del(&lpni->link);
+	net_put(cpt, lpni->net);
+	lpni->peer->nnis--;
+}
+
+struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
+				const struct ulnet_nid *nid, uint64_t hash,
+				enum peer_place place)
+{
+	struct peer_cpt *pc = peer_cpt(cpt);
+	struct lnet_peer_net *pnet = net_get(cpt, peer, lnet_nid_net(nid));
+	struct lnet_peer_ni *lpni;
+
+	if (!pnet)
+		return NULL;
+	lpni = pool_get(&pc->ni_pool);
+	if (!lpni)
+		goto err_put_net;
+	*lpni = (struct lnet_peer_ni){ .nid = *nid,
+				       .place.state = place,
+				       .health = LNET_HEALTH_MAX };
+	if (hash_add(&pc->peers, &lpni->hash, hash))
+		goto err_put_ni;
+	list_init(&lpni->first);
+	list_init(&lpni->queue);
+	list_init(&lpni->connecting);
+	prefer_init(&lpni->preferred);
+	member_join(lpni, pnet);
+	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
+	return lpni;
+
+err_put_ni:
+	pool_put(&pc->ni_pool, lpni);
+err_put_net:
+	net_put(cpt, pnet);
+	return NULL;
+}
+
+void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct peer_cpt *pc = peer_cpt(cpt);
+
+	BUG_ON(lpni->refs || !list_empty(&lpni->first) ||
+	       !list_empty(&lpni->queue) || !list_empty(&lpni->connecting));
+	if (pc->peer_last == lpni)
+		pc->peer_last = NULL;
+	prefer_clear(&lpni->preferred);
+	member_leave(cpt, lpni);
+	hash_del(&pc->peers, &lpni->hash);
+	pool_put(&pc->ni_pool, lpni);
+	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
+}
+
+/* The first NI of @peer that is not @but, or NULL. */
+static struct lnet_peer_ni *peer_other(const struct lnet_peer *peer,
+				       const struct lnet_peer_ni *but)
+{
+	struct lnet_peer_net *pnet;
+	struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (lpni != but)
+				return lpni;
+	return NULL;
+}
+
+void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	BUG_ON(peer->refs);
+	while (peer->nnis)
+		member_free(cpt, peer_other(peer, NULL));
+	list_del(&peer->idle);
+	pool_put(&peer_cpt(cpt)->peer_pool, peer);
+}
+
+/* ---- what the directory shall say ---- */
+
+/* Peers mostly have few NIs. */
+#define SAY_FEW 8
+
+struct say {
+	struct lnet_cpt *cpt;
+	struct directory_entry few[SAY_FEW], *entries;
+	unsigned int n;
+};
+
+static int say_begin(struct say *s, struct lnet_cpt *cpt, unsigned int n)
+{
+	s->cpt = cpt;
+	s->n = 0;
+	s->entries = s->few;
+	if (n > SAY_FEW)
+		s->entries = malloc(n * sizeof(s->entries[0]));
+	return s->entries ? 0 : -ENOMEM;
+}
+
+static void say_add(struct say *s, const struct ulnet_nid *nid,
+		    const struct ulnet_nid *primary, unsigned int cpt)
+{
+	s->entries[s->n++] = (struct directory_entry){ *nid, *primary, cpt };
+}
+
+/* All NIs of @peer but @but have that primary NID. */
+static void say_peer(struct say *s, const struct lnet_peer *peer,
+		     const struct lnet_peer_ni *but,
+		     const struct ulnet_nid *primary)
+{
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (lpni != but)
+				say_add(s, &lpni->nid, primary, s->cpt->index);
+}
+
+static int say_end(struct say *s)
+{
+	int rc = directory_change(&s->cpt->node->directory, s->entries, s->n);
+
+	if (s->entries != s->few)
+		free(s->entries);
+	return rc;
+}
+
+/* ---- NIs that come and go ---- */
+
+int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
+	       const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+	struct say say;
+	int rc;
+
+	if (lpni && lpni->peer == peer)
+		return 0;
+	if (node_cpt_of(cpt->node, nid) != cpt->index)
+		return -EXDEV;
+	if (lpni)
+		return -EEXIST;
+	rc = say_begin(&say, cpt, 1);
+	if (rc)
+		return rc;
+	if (!peers_make_room(cpt, nid))
+		return -ENOBUFS;
+	lpni = member_new(cpt, peer, nid, peer_hash(cpt, nid), PEER_HERE);
+	if (!lpni)
+		return -ENOMEM;
+	say_add(&say, nid, &peer->primary, cpt->index);
+	rc = say_end(&say);
+	if (rc)
+		member_free(cpt, lpni);
+	else
+		cpt_topology_changed(cpt);
+	return rc;
+}
+
+static int member_say_take(struct lnet_cpt *cpt, const struct lnet_peer *peer,
+			   const struct lnet_peer_ni *lpni,
+			   struct ulnet_nid *left)
+{
+	const struct lnet_peer *from = lpni->peer;
+	const struct lnet_peer_ni *other = peer_other(from, lpni);
+	struct say say;
+	int rc = say_begin(&say, cpt, from->nnis);
+
+	if (rc)
+		return rc;
+	*left = from->primary;
+	say_add(&say, &lpni->nid, &peer->primary, cpt->index);
+	if (other && lnet_nid_eq(&from->primary, &lpni->nid)) {
+		*left = other->nid;
+		say_peer(&say, from, lpni, left);
+	}
+	return say_end(&say);
+}
+
+int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer *from = lpni->peer;
+	struct lnet_peer_net *pnet;
+	struct ulnet_nid left;
+	int rc;
+
+	if (from == peer)
+		return 0;
+	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
+	if (!pnet)
+		return -ENOMEM;
+	rc = member_say_take(cpt, peer, lpni, &left);
+	if (rc) {
+		net_put(cpt, pnet);
+		return rc;
+	}
+	peer_hold(from);
+	member_leave(cpt, lpni);
+	if (lpni->refs)
+		peer_drop(cpt, from);
+	from->primary = left;
+	member_join(lpni, pnet);
+	peer_drop(cpt, from);
+	cpt_topology_changed(cpt);
+	return 0;
+}
+
+int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer *alone;
+	int rc;
+
+	if (lpni->peer->nnis == 1)
+		return 0;
+	alone = peer_new(cpt, &lpni->nid);
+	if (!alone)
+		return -ENOMEM;
+	rc = member_take(cpt, alone, lpni);
+	peer_drop(cpt, alone);
+	return rc;
+}
+
+int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
+	       struct lnet_peer *from)
+{
+	int rc = 0;
+
+	if (from == into)
+		return 0;
+	peer_hold(from);
+	while (from->nnis && !rc)
+		rc = member_take(cpt, into, peer_other(from, NULL));
+	peer_drop(cpt, from);
+	return rc;
+}
+
+int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		     const struct ulnet_nid *nid)
+{
+	const struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+	struct say say;
+	int rc;
+
+	if (!lpni || lpni->peer != peer)
+		return -ENOENT;
+	rc = say_begin(&say, cpt, peer->nnis);
+	if (rc)
+		return rc;
+	say_peer(&say, peer, NULL, &lpni->nid);
+	rc = say_end(&say);
+	if (rc)
+		return rc;
+	peer->primary = lpni->nid;
+	cpt_topology_changed(cpt);
+	return 0;
+}
+
+/* ---- forgetting ---- */
+
+/* From now on the directory says of the peer's NIDs what it says of
+ * strangers. */
+static int peer_say_nothing(struct lnet_cpt *cpt, const struct lnet_peer *peer)
+{
+	struct directory *d = &cpt->node->directory;
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *lpni;
+	struct say say;
+	int rc = say_begin(&say, cpt, peer->nnis);
+
+	if (rc)
+		return rc;
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (lpni->place.state != PEER_GUEST)
+				say_add(&say, &lpni->nid, &lpni->nid,
+					directory_default_cpt(d, &lpni->nid));
+	return say_end(&say);
+}
+
+int peer_forget(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	int rc = peer_say_nothing(cpt, peer);
+
+	if (rc)
+		return rc;
+	peer_free(cpt, peer);
+	return 0;
+}

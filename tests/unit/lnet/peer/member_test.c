@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NIDs of peers: which come together, which part, and that the directory says
+ * the same, also when memory runs out. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "lnet/node/node.h"
+#include "lnet/peer/member.h"
+#include "tests/unit/lnet/cluster.h"
+
+#define CPTS 3
+
+/* The linker calls this one for malloc(). */
+void *__wrap_malloc(size_t size);
+void *__real_malloc(size_t size);
+
+/* Of the calls that come: how many succeed; < 0: all of them. */
+static int mallocs_left = -1;
+
+void *__wrap_malloc(size_t size)
+{
+	if (mallocs_left == 0)
+		return NULL;
+	if (mallocs_left > 0)
+		mallocs_left--;
+	return __real_malloc(size);
+}
+
+TestSuite(member, .timeout = 60);
+
+struct rig {
+	struct lnet_sim *sim;
+	struct lnet *node;
+	struct lnet_cpt *cpt;
+};
+
+static struct lnet *opened;
+
+static void rig_check(struct rig *r)
+{
+	char text[200];
+	const char *wrong = node_check(r->node, text, sizeof(text));
+
+	cr_assert_null(wrong, "%s", wrong);
+}
+
+static void rig_open(struct rig *r, unsigned int peers_max)
+{
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.peers_max = peers_max;
+	r->sim = cluster_with(1, CPTS, &conf);
+	r->node = opened = lnet_sim_node(r->sim, 0);
+	r->cpt = r->node->cpt[1];
+}
+
+static void rig_close(struct rig *r)
+{
+	rig_check(r);
+	cluster_end(r->sim);
+}
+
+/* The @n-th of the NIDs that CPT @cpt owns by their hash, on a net of its own
+ * each if @nets. */
+static struct ulnet_nid nth_of(unsigned int cpt, unsigned int n, bool nets)
+{
+	for (unsigned int i = 1;; i++) {
+		struct ulnet_nid nid = lnet_nid_make(
+			LNET_NET(2, nets ? n : 0), 0x0a000000 + n * 1000 + i);
+
+		if (directory_default_cpt(&opened->directory, &nid) == cpt)
+			return nid;
+	}
+}
+
+static struct ulnet_nid nth(unsigned int n)
+{
+	return nth_of(1, n, false);
+}
+
+/* Met as by a message of its own, and idle again. */
+static struct lnet_peer_ni *meet(struct rig *r, unsigned int n)
+{
+	struct ulnet_nid nid = nth(n);
+	struct lnet_peer_ni *p = peer_get(r->cpt, &nid);
+
+	cr_assert_not_null(p);
+	peer_unref(r->cpt, p);
+	return p;
+}
+
+static struct lnet_peer_ni *find(struct rig *r, unsigned int n)
+{
+	struct ulnet_nid nid = nth(n);
+
+	return peer_find(r->cpt, &nid);
+}
+
+/* The peer of @n is known by the NID of @primary, to all. */
+static void known_by(struct rig *r, unsigned int n, unsigned int primary)
+{
+	struct ulnet_nid nid = nth(n), want = nth(primary), is;
+	const struct lnet_peer_ni *p = find(r, n);
+
+	cr_assert_eq(lnet_primary(r->node, &nid, &is), 0);
+	cr_assert(lnet_nid_eq(&is, &want), "%u is not known by %u", n, primary);
+	cr_assert_eq(lnet_cpt_of(r->node, &nid), (int)r->cpt->index);
+	if (p)
+		cr_assert(lnet_nid_eq(&p->peer->primary, &want));
+}
+
+/* A peer of NIDs 0 to @n - 1, held. */
+static struct lnet_peer *peer_of(struct rig *r, unsigned int n)
+{
+	struct lnet_peer *peer = meet(r, 0)->peer;
+
+	peer_hold(peer);
+	for (unsigned int i = 1; i < n; i++) {
+		struct ulnet_nid nid = nth(i);
+
+		cr_assert_eq(member_add(r->cpt, peer, &nid), 0);
+	}
+	cr_assert_eq(peer->nnis, n);
+	return peer;
+}
+
+Test(member, sizes)
+{
+	/* Bytes of a peer of one NI, which there may be 100,000 of. */
+	cr_assert_leq(sizeof(struct lnet_peer) + sizeof(struct lnet_peer_net) +
+			      sizeof(struct lnet_peer_ni),
+		      1024);
+}
+
+Test(member, a_stranger_is_a_peer_of_its_own)
+{
+	struct rig r;
+
+	rig_open(&r, 0);
+	cr_assert_neq(meet(&r, 0)->peer, meet(&r, 1)->peer);
+	known_by(&r, 0, 0);
+	known_by(&r, 1, 1);
+	cr_assert_eq(find(&r, 0)->peer->nnis, 1);
+	rig_close(&r);
+}
+
+Test(member, nids_come_and_go)
+{
+	struct ulnet_nid nid, other_cpt;
+	struct lnet_peer *peer;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 3);
+	for (unsigned int i = 0; i < 3; i++)
+		known_by(&r, i, 0);
+	rig_check(&r);
+
+	nid = nth(1);
+	cr_assert_eq(member_add(r.cpt, peer, &nid), 0);
+	cr_assert_eq(peer->nnis, 3);
+	other_cpt = nth_of(2, 0, false);
+	cr_assert_eq(member_add(r.cpt, peer, &other_cpt), -EXDEV);
+	meet(&r, 5);
+	nid = nth(5);
+	cr_assert_eq(member_add(r.cpt, peer, &nid), -EEXIST);
+
+	cr_assert_eq(member_split(r.cpt, find(&r, 1)), 0);
+	cr_assert_eq(member_split(r.cpt, find(&r, 1)), 0);
+	known_by(&r, 1, 1);
+	known_by(&r, 2, 0);
+	cr_assert_eq(peer->nnis, 2);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
+Test(member, nets_have_their_nis)
+{
+	const struct lnet_peer_net *pnet;
+	struct lnet_peer *peer;
+	unsigned int nets = 0;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 2);
+	for (unsigned int i = 2; i < 5; i++) {
+		struct ulnet_nid nid = nth_of(1, i, true);
+
+		cr_assert_eq(member_add(r.cpt, peer, &nid), 0);
+	}
+	list_for_each_entry (pnet, &peer->nets, link)
+		nets++;
+	cr_assert_eq(nets, 4);
+	cr_assert_eq(peer->nnis, 5);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
+Test(member, the_primary_changes_for_all)
+{
+	struct lnet_peer *peer;
+	struct ulnet_nid nid;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 3);
+	nid = nth(2);
+	cr_assert_eq(peer_set_primary(r.cpt, peer, &nid), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		known_by(&r, i, 2);
+	rig_check(&r);
+	nid = nth(7);
+	cr_assert_eq(peer_set_primary(r.cpt, peer, &nid), -ENOENT);
+	/* The primary NID leaves: the first of the others takes its place. */
+	cr_assert_eq(member_split(r.cpt, find(&r, 2)), 0);
+	known_by(&r, 2, 2);
+	known_by(&r, 0, 0);
+	known_by(&r, 1, 0);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
+/* With messages under way on both. */
+Test(member, two_become_one)
+{
+	struct lnet_peer_ni *used;
+	struct lnet_peer *peer;
+	struct ulnet_nid nid;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 2);
+	used = meet(&r, 5);
+	peer_ref(used);
+	nid = nth(6);
+	cr_assert_eq(member_add(r.cpt, used->peer, &nid), 0);
+	cr_assert_eq(peer_merge(r.cpt, peer, used->peer), 0);
+	cr_assert_eq(peer->nnis, 4);
+	cr_assert_eq(used->peer, peer);
+	known_by(&r, 5, 0);
+	known_by(&r, 6, 0);
+	cr_assert_eq(peer_cpt(r.cpt)->peer_pool.used, 1);
+	/* Now the message alone holds the peer. */
+	peer_drop(r.cpt, peer);
+	cr_assert(list_empty(&peer->idle));
+	peer_unref(r.cpt, used);
+	cr_assert(!list_empty(&peer->idle));
+	rig_close(&r);
+}
+
+/* Whatever fails first: nothing has changed, and nothing is lost. */
+Test(member, no_memory)
+{
+	struct lnet_peer *peer;
+	struct ulnet_nid nid;
+	struct rig r;
+	int rc, left;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 2);
+	meet(&r, 5);
+	for (unsigned int step = 0; step < 4; step++) {
+		for (left = 0, rc = -ENOMEM; rc; left++) {
+			mallocs_left = left;
+			nid = nth(step == 0 ? 3 : 1);
+			if (step == 0)
+				rc = member_add(r.cpt, peer, &nid);
+			else if (step == 1)
+				rc = peer_set_primary(r.cpt, peer, &nid);
+			else if (step == 2)
+				rc = peer_merge(r.cpt, peer,
+						find(&r, 5)->peer);
+			else
+				rc = member_split(r.cpt, find(&r, 1));
+			mallocs_left = -1;
+			cr_assert(rc == 0 || rc == -ENOMEM);
+			cr_assert_lt(left, 20);
+			rig_check(&r);
+		}
+		cr_assert_gt(left, 1);
+	}
+	known_by(&r, 1, 1);
+	known_by(&r, 5, 0);
+	known_by(&r, 3, 0);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
+/* ---- who is forgotten ---- */
+
+Test(member, all_of_a_peer_is_forgotten)
+{
+	struct rig r;
+
+	rig_open(&r, 4);
+	peer_drop(r.cpt, peer_of(&r, 3));
+	meet(&r, 5);
+	/* One NI too many; three go. */
+	meet(&r, 6);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_null(find(&r, i));
+	cr_assert_not_null(find(&r, 5));
+	cr_assert_eq(counter(r.node, "peers"), 2);
+	cr_assert_eq(atomic_load(&r.node->directory.count), 0);
+	known_by(&r, 2, 2);
+	rig_close(&r);
+}
+
+Test(member, what_is_configured_or_held_is_not_forgotten)
+{
+	struct lnet_peer *held;
+	struct rig r;
+
+	rig_open(&r, 3);
+	held = meet(&r, 0)->peer;
+	peer_hold(held);
+	peer_set_configured(r.cpt, meet(&r, 1)->peer, true);
+	for (unsigned int i = 2; i < 10; i++)
+		meet(&r, i);
+	cr_assert_not_null(find(&r, 0));
+	cr_assert_not_null(find(&r, 1));
+	cr_assert_null(find(&r, 8));
+	rig_check(&r);
+	peer_drop(r.cpt, held);
+	peer_set_configured(r.cpt, find(&r, 1)->peer, false);
+	for (unsigned int i = 10; i < 13; i++)
+		meet(&r, i);
+	cr_assert_null(find(&r, 0));
+	cr_assert_null(find(&r, 1));
+	rig_close(&r);
+}
+
+/* A peer that there is no memory to forget stays; the next one goes. */
+Test(member, without_memory_another_one_is_forgotten)
+{
+	struct rig r;
+
+	rig_open(&r, 3);
+	peer_drop(r.cpt, peer_of(&r, 2));
+	meet(&r, 5);
+	mallocs_left = 0;
+	meet(&r, 6);
+	mallocs_left = -1;
+	cr_assert_not_null(find(&r, 0));
+	cr_assert_not_null(find(&r, 1));
+	cr_assert_null(find(&r, 5));
+	rig_close(&r);
+}
+
+/* What another CPT owns is a guest here, by the NID that its peer is known
+ * by. */
+Test(member, a_guest)
+{
+	struct ulnet_nid nid;
+	struct directory_entry e;
+	struct lnet_peer_ni *p;
+	struct rig r;
+
+	rig_open(&r, 0);
+	nid = nth(0);
+	e = (struct directory_entry){ nid, nth(9), 2 };
+	cr_assert_eq(directory_change(&r.node->directory, &e, 1), 0);
+	p = meet(&r, 0);
+	cr_assert_eq(p->place.state, PEER_GUEST);
+	cr_assert(lnet_nid_eq(&p->peer->primary, &e.primary));
+	rig_close(&r);
+}
