@@ -4,6 +4,7 @@ libulnetcore_la_SOURCES += %D%/bonding.c %D%/bonding.h
 libulnetcore_la_SOURCES += %D%/client.c
 libulnetcore_la_SOURCES += %D%/control.c %D%/control.h
 libulnetcore_la_SOURCES += %D%/emit.c
+libulnetcore_la_SOURCES += %D%/fault.c %D%/fault.h
 libulnetcore_la_SOURCES += %D%/import.c %D%/import.h
 libulnetcore_la_SOURCES += %D%/item.c %D%/item.h
 libulnetcore_la_SOURCES += %D%/parse.c

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/bonding.h"
+#include "config/fault.h"
 #include "config/import.h"
 #include "config/item.h"
 #include "config/program.h"
@@ -269,10 +270,17 @@ static int plan_nothing(struct plan *plan, const struct scope *s)
 static void lnet_unconfigure(struct request *r)
 {
 	struct plan plan;
+	int rc;
 
 	plan_init(&plan, r->control->node);
-	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan))
+	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
 		r->control->down = true;
+		rc = fault_forget(r->control->node);
+		if (rc)
+			scope_fail(&r->scope, NULL, rc,
+				   "cannot delete fault rules: %s",
+				   strerror(-rc));
+	}
 	plan_fini(&plan);
 }
 
@@ -436,9 +444,7 @@ static const struct command {
 	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },
 	{ "debug recovery", { "show", "recovery", NULL }, NULL, NULL, 0 },
 	{ "debug peer", { "show", "peer", NULL }, NULL, NULL, 0 },
-	{ "fault", { "manage", "fault", NULL }, NULL, NULL, 0 },
-	{ "fault drop", { "manage", "fault", NULL }, NULL, NULL, 0 },
-	{ "fault delay", { "manage", "fault", NULL }, NULL, NULL, 0 },
+	{ "fault", { "manage", "fault", NULL }, fault_request, fault_keys, 0 },
 	{ "cpt-of-nid", { "manage", "cpt-of-nid", NULL }, NULL, NULL, 0 },
 	{ "service-id", { "manage", "service-id", NULL }, NULL, NULL, 0 },
 	{ "setup-mrrouting",

@@ -39,6 +39,7 @@ struct given {
 	const struct command *command;
 	const char *who;
 	const char *values[OPTIONS_MAX]; /* of the option; NULL: not given */
+	char *joined[OPTIONS_MAX];	 /* values made of several; else NULL */
 	char **args;			 /* the rest */
 	unsigned int nargs;
 };
@@ -130,8 +131,29 @@ static const char *level_value(int argc, char **argv)
 	return "1";
 }
 
-/* Exit status; *@help_p: help was asked for. The last of equal options counts.
- */
+/* The option came before: both values, with a comma between. Exit status. */
+static int given_join(struct given *g, unsigned int i)
+{
+	char *both;
+
+	if (asprintf(&both, "%s,%s", g->values[i], optarg) < 0) {
+		perror(g->who);
+		return 255;
+	}
+	free(g->joined[i]);
+	g->joined[i] = both;
+	g->values[i] = both;
+	return 0;
+}
+
+static void given_fini(struct given *g)
+{
+	for (unsigned int i = 0; i < OPTIONS_MAX; i++)
+		free(g->joined[i]);
+}
+
+/* Exit status; *@help_p: help was asked for. The last of equal options counts,
+ * but of those that can be many all do. */
 static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 {
 	const struct option_def *defs = g->command->options;
@@ -157,8 +179,10 @@ static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 		i = option_index(defs, option);
 		if (defs[i].kind == OPTION_LEVEL)
 			g->values[i] = level_value(argc, argv);
-		else
+		else if (defs[i].kind != OPTION_MANY || !g->values[i])
 			g->values[i] = optarg ? optarg : defs[i].name;
+		else if (given_join(g, i))
+			return 255;
 		/* Modes exclude each other. */
 		for (unsigned int j = 0; defs[j].name; j++)
 			if (defs[i].kind == OPTION_MODE && j != i)
@@ -209,13 +233,13 @@ static void say_missing(const struct given *g)
 static int check_args(const struct given *g)
 {
 	static const unsigned int most[] = {
-		[COMMAND_SET] = 2,
-		[COMMAND_IMPORT] = 1,
-		[COMMAND_EXPORT] = 1,
-		[COMMAND_LATER] = 0,
+		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
+		[COMMAND_FAULT] = 1, [COMMAND_LATER] = 0,
 	};
 	unsigned int max = most[g->command->kind];
-	unsigned int min = g->command->kind == COMMAND_SET ? 2 : 0;
+	unsigned int min = g->command->kind == COMMAND_SET     ? 2
+			   : g->command->kind == COMMAND_FAULT ? 1
+							       : 0;
 
 	if (g->command->list) {
 		max = UINT_MAX;
@@ -300,6 +324,7 @@ static void add_option(struct request *r, const struct option_def *def,
 			request_number(r, def->key, number);
 		break;
 	case OPTION_LIST:
+	case OPTION_MANY:
 		add_list(r, def->key, value);
 		break;
 	case OPTION_NOTHING:
@@ -328,15 +353,34 @@ static int add_setting(const struct given *g, struct request *r)
 	return 0;
 }
 
-static int request_make(const struct given *g, struct request *r)
+/* All rules are changed by one request. */
+static void begin_fault(const struct given *g, struct request *r)
+{
+	request_begin(r, g->command->name);
+	request_text(r, "action", g->args[0]);
+	if (g->command->sub)
+		request_text(r, "rule_type", g->command->sub);
+}
+
+static void begin_other(const struct given *g, struct request *r)
 {
 	const struct command *command = g->command;
-	const struct option_def *defs = command->options;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s%s%s", command->name,
 		 command->sub ? " " : "", command->sub ? command->sub : "");
 	request_begin(r, name);
+}
+
+static int request_make(const struct given *g, struct request *r)
+{
+	const struct command *command = g->command;
+	const struct option_def *defs = command->options;
+
+	if (command->kind == COMMAND_FAULT)
+		begin_fault(g, r);
+	else
+		begin_other(g, r);
 	for (unsigned int i = 0; defs[i].name; i++)
 		if (g->values[i])
 			add_option(r, &defs[i], g->values[i]);
@@ -357,6 +401,23 @@ static uint64_t ping_us(const struct given *g)
 	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
 }
 
+static int command_make(const struct given *g, struct command_args *args,
+			struct request *r)
+{
+	enum command_kind kind = g->command->kind;
+	int status = check_args(g);
+
+	if (!status)
+		status = check_options(g);
+	if (status)
+		return status;
+	if (kind == COMMAND_PING)
+		args->takes_us = ping_us(g);
+	if (g->nargs && (kind == COMMAND_IMPORT || kind == COMMAND_EXPORT))
+		args->file = g->args[0];
+	return request_make(g, r);
+}
+
 int command_parse(const struct command *command, const char *who, int argc,
 		  char **argv, struct command_args *args, struct request *r)
 {
@@ -374,15 +435,7 @@ int command_parse(const struct command *command, const char *who, int argc,
 	}
 	status = given_parse(&g, argc, argv, &args->help);
 	if (!status && !args->help)
-		status = check_args(&g);
-	if (!status && !args->help)
-		status = check_options(&g);
-	if (status || args->help)
-		return status;
-	if (command->kind == COMMAND_PING)
-		args->takes_us = ping_us(&g);
-	if (g.nargs && (command->kind == COMMAND_IMPORT ||
-			command->kind == COMMAND_EXPORT))
-		args->file = g.args[0];
-	return request_make(&g, r);
+		status = command_make(&g, args, r);
+	given_fini(&g);
+	return status;
 }

@@ -16,9 +16,10 @@ enum option_kind {
 	OPTION_FLAG, /* present: true */
 	OPTION_TEXT,
 	OPTION_NUMBER,
-	OPTION_LEVEL,	/* a number that may be left out: 1 */
-	OPTION_LIST,	/* of texts, by commas that are not in brackets */
-	OPTION_MODE,	/* the option's name is the value of "mode" */
+	OPTION_LEVEL, /* a number that may be left out: 1 */
+	OPTION_LIST,  /* of texts, by commas that are not in brackets */
+	OPTION_MANY,  /* such a list, of all that is given if it comes again */
+	OPTION_MODE,  /* the option's name is the value of "mode" */
 	OPTION_NOTHING, /* taken and not needed: see its help */
 };
 
@@ -37,6 +38,8 @@ enum command_kind {
 	COMMAND_SET,	/* arguments: a setting and its number */
 	COMMAND_IMPORT, /* argument: a file, or stdin */
 	COMMAND_EXPORT, /* argument: a file, or stdout */
+	COMMAND_FAULT,	/* argument: what is to be done; the sub-command is the
+			 * kind of rules */
 	COMMAND_LATER,	/* not part of this release */
 };
 
@@ -59,8 +62,8 @@ const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 
 /* What is no part of the request. Borrows from argv. */
 struct command_args {
-	bool help;	  /* was asked for, and nothing else was looked at */
-	const char *file; /* of import and export; NULL: none given */
+	bool help;	   /* was asked for, and nothing else was looked at */
+	const char *file;  /* of import and export; NULL: none given */
 	uint64_t takes_us; /* time that carrying the request out may take by
 			    * itself */
 };

@@ -103,6 +103,64 @@ static const struct option_def export[] = {
 	END
 };
 
+/* What all rules have, and which of them an action is about. */
+#define FAULT_OPTIONS                                                               \
+	{                                                                           \
+		"source",                                                           \
+		's',                                                                \
+		OPTION_TEXT,                                                        \
+		"source",                                                           \
+		"NID",                                                              \
+		"messages from there: a NID, *@tcp, or * (the default)"             \
+	},                                                                          \
+		{ "dest", 'd', OPTION_TEXT, "dest", "NID", "messages to there" },   \
+		{ "local_nid", 'o',                                                 \
+		  OPTION_TEXT, "local_nid",                                         \
+		  "NID",       "messages through this interface of the node" },     \
+		{ "portal", 'p',	OPTION_MANY,                                \
+		  "portal", "N[,N]...", "PUTs and GETs to these portals" },         \
+		{ "message",                                                        \
+		  'm',                                                              \
+		  OPTION_MANY,                                                      \
+		  "message",                                                        \
+		  "TYPE[,TYPE]...",                                                 \
+		  "messages of these types: PUT, ACK, GET, REPLY" },                \
+		{ "rate", 'r', OPTION_NUMBER,                                       \
+		  "rate", "N", "one message of each N" },                           \
+		{ "interval", 'i',	 OPTION_TEXT,                               \
+		  "interval", "SECONDS", "one message in each such time" },         \
+		{ "drop_all", 'x', OPTION_FLAG, "drop_all", NULL, "each message" }, \
+		{ "random", 'n',  OPTION_FLAG,                                      \
+		  "random", NULL, "each by chance, as often on average" },          \
+	{                                                                           \
+		"all", 'a', OPTION_FLAG, "all", NULL, "del: all rules"              \
+	}
+#define FAULT_LATENCY                                              \
+	{                                                          \
+		"latency", 'l', OPTION_TEXT, "latency", "SECONDS", \
+			"to keep messages for"                     \
+	}
+#define FAULT_STATUS                                                       \
+	{                                                                  \
+		"health_error", 'e', OPTION_MANY, "health_error",          \
+			"STATUS[,STATUS]...",                              \
+			"what the send fails with: local_error, random..." \
+	}
+
+static const struct option_def fault_drop[] = { FAULT_OPTIONS, FAULT_STATUS,
+						END };
+static const struct option_def fault_delay[] = { FAULT_OPTIONS, FAULT_LATENCY,
+						 END };
+static const struct option_def fault_copy[] = { FAULT_OPTIONS, END };
+static const struct option_def fault_any[] = {
+	{ "rule_type", 't', OPTION_TEXT, "rule_type", "TYPE",
+	  "drop, delay, duplicate, corrupt or error" },
+	FAULT_OPTIONS,
+	FAULT_LATENCY,
+	FAULT_STATUS,
+	END
+};
+
 /* Name, sub-command, help, options; then the rest, by the names of the
  * fields. */
 #define COMMAND(n, s, h, o, ...)                                      \
@@ -110,6 +168,9 @@ static const struct option_def export[] = {
 		.name = (n), .sub = (s), .help = (h), .options = (o), \
 		__VA_ARGS__                                           \
 	}
+#define FAULT(s, h, o)                                          \
+	COMMAND("fault", s, h, o, .args = "add|del|reset|show", \
+		.kind = COMMAND_FAULT)
 #define LATER(n, s, h) COMMAND(n, s, h, no_options, .kind = COMMAND_LATER)
 
 const struct command commands[] = {
@@ -150,8 +211,12 @@ const struct command commands[] = {
 		.args = "[FILE]", .kind = COMMAND_IMPORT),
 	COMMAND("export", NULL, "write the configuration as YAML", export,
 		.args = "[FILE]", .kind = COMMAND_EXPORT),
-	LATER("fault", "drop", "rules that drop messages"),
-	LATER("fault", "delay", "rules that delay messages"),
+	FAULT("drop", "rules that drop messages", fault_drop),
+	FAULT("delay", "rules that delay messages", fault_delay),
+	FAULT("duplicate", "rules that send messages twice", fault_copy),
+	FAULT("corrupt", "rules that corrupt payloads", fault_copy),
+	FAULT("error", "rules that fail what is sent", fault_drop),
+	FAULT(NULL, "the same, by --rule_type", fault_any),
 	LATER("cpt-of-nid", NULL, "tell the CPT that a NID belongs to"),
 	LATER("service-id", NULL, "tell the service id of a port"),
 	LATER("setup-mrrouting", NULL, "set the system's routes up"),

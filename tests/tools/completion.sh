@@ -20,7 +20,7 @@ reply() {
 
 # The long options that a help names.
 options_of() { # FILE
-	grep -oE '^ +(-., )?--[a-z0-9-]+' "$1" | grep -oE -- '--.*' |
+	grep -oE '^ +(-., )?--[a-z0-9_-]+' "$1" | grep -oE -- '--.*' |
 		LC_ALL=C sort
 }
 

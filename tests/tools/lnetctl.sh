@@ -361,8 +361,6 @@ discover
 udsp add
 udsp del
 udsp show
-fault drop
-fault delay
 cpt-of-nid
 service-id
 setup-mrrouting

@@ -206,11 +206,10 @@ Test(request, malformed)
 Test(request, not_yet)
 {
 	static const char *const commands[] = {
-		"route add",   "route del",	 "route show", "routing show",
-		"discover",    "udsp add",	 "udsp del",   "udsp show",
-		"peer add",    "peer del",	 "peer set",   "net set",
-		"debug peer",  "debug recovery", "fault",      "fault drop",
-		"fault delay", "cpt-of-nid",
+		"route add",  "route del",	"route show", "routing show",
+		"discover",   "udsp add",	"udsp del",   "udsp show",
+		"peer add",   "peer del",	"peer set",   "net set",
+		"debug peer", "debug recovery", "cpt-of-nid",
 	};
 	struct rig rig = rig_open();
 	char request[64], words[64];

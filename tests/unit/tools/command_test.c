@@ -89,6 +89,36 @@ static const struct row rows[] = {
 	{ "ping a --timeout soon", 255, NULL },
 	{ "export --backup file", 0, "export: { backup: true }\n" },
 	{ "export a b", 234, NULL },
+	{ "fault drop add --source '*' --dest 1.2.3.4@tcp --rate 10", 0,
+	  "fault: { action: \"add\", rule_type: \"drop\", source: \"*\", "
+	  "dest: \"1.2.3.4@tcp\", rate: 10 }\n" },
+	{ "fault drop -s a -d b -i 2 -p 4,26 -m PUT -m GET,ACK -o c add -n", 0,
+	  "fault: { action: \"add\", rule_type: \"drop\", source: \"a\", "
+	  "dest: \"b\", local_nid: \"c\", portal: [\"4\", \"26\"], "
+	  "message: [\"PUT\", \"GET\", \"ACK\"], interval: \"2\", "
+	  "random: true }\n" },
+	{ "fault error add -x -e local_error -e random -e remote_error", 0,
+	  "fault: { action: \"add\", rule_type: \"error\", drop_all: true, "
+	  "health_error: [\"local_error\", \"random\", \"remote_error\"] "
+	  "}\n" },
+	{ "fault delay add -r 1 --latency 0.5", 0,
+	  "fault: { action: \"add\", rule_type: \"delay\", rate: 1, "
+	  "latency: \"0.5\" }\n" },
+	{ "fault duplicate del --all", 0,
+	  "fault: { action: \"del\", rule_type: \"duplicate\", all: true "
+	  "}\n" },
+	{ "fault corrupt show", 0,
+	  "fault: { action: \"show\", rule_type: \"corrupt\" }\n" },
+	{ "fault --rule_type drop add -r 2", 0,
+	  "fault: { action: \"add\", rule_type: \"drop\", rate: 2 }\n" },
+	{ "fault reset --rule_type delay", 0,
+	  "fault: { action: \"reset\", rule_type: \"delay\" }\n" },
+	{ "fault drop", 234, NULL },
+	{ "fault", 234, NULL },
+	{ "fault drop add del", 234, NULL },
+	{ "fault drop add --latency 1", 234, NULL },
+	{ "fault delay add -e local_error", 234, NULL },
+	{ "fault drop add --rate often", 255, NULL },
 	/* what follows is an import's text */
 	{ "import --del file", 0, "import: { mode: \"del\" }\n" },
 	{ "import -a -e", 0, "import: { mode: \"exec\" }\n" },
