@@ -84,6 +84,8 @@ done <<-END
 	lnet.h ulnet_ping_info lnet_ping.3
 	lnet.h ulnet_setting lnet_settings.3
 	lnet.h ulnet_tunable_info lnet_tunables.3
+	path.h ulnet_path lnet_path_explain.3
+	path.h ulnet_path_candidate lnet_path_explain.3
 	rpc.h ulrpc_bulk_conf ulrpc_bulk_new.3
 	rpc.h ulrpc_call_conf ulrpc_call.3
 	rpc.h ulrpc_client_conf ulrpc_client_open.3

@@ -25,8 +25,7 @@ enum ulnet_path_kind {
 /*
  * What decides between two candidates: the first criterion in which they
  * differ, in this order. Nets, local NIs and peer NIs are compared by some of
- * the criteria each; the text of a criterion says what the better candidate
- * has.
+ * the criteria each.
  */
 enum ulnet_path_why {
 	LNET_PATH_CHOSEN, /* nothing: it is the one */
@@ -47,6 +46,34 @@ enum ulnet_path_why {
 	LNET_PATH_UNREACHED, /* a net that this node is not on */
 	LNET_PATH_WHY_COUNT
 };
+
+/* A net, a local NI or a peer NI that was looked at. */
+struct ulnet_path_candidate {
+	enum ulnet_path_kind kind;
+	struct ulnet_nid nid;	 /* of a net: its address is 0 */
+	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or what it lost by */
+	int64_t own;  /* health or credits, if one of them decided: of this */
+	int64_t best; /* ... and of the chosen one */
+};
+
+/* What would become of a message that was sent now. */
+struct ulnet_path {
+	int status;		/* 0, or why there is no path */
+	const char *situation;	/* what was to be chosen: a constant text */
+	struct ulnet_nid local; /* of status 0: the NI that it would leave by */
+	struct ulnet_nid peer;	/* of status 0: the NID that it would go to */
+	struct ulnet_nid gateway; /* of status 0: by way of; ANY: directly */
+	unsigned int ncandidates; /* how many were looked at */
+};
+
+ULNET_EXPORT int lnet_path_explain(struct lnet *node,
+				   const struct ulnet_nid *src,
+				   const struct ulnet_nid *dst,
+				   struct ulnet_path *path,
+				   struct ulnet_path_candidate *candidates,
+				   unsigned int n);
+ULNET_EXPORT char *lnet_path_candidate_format(
+	const struct ulnet_path_candidate *candidate, char *buf, size_t size);
 
 #ifdef __cplusplus
 }

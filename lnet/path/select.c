@@ -20,9 +20,11 @@ struct seek {
 struct stage {
 	const struct seek *seek;
 	enum ulnet_path_kind kind;
-	unsigned int begin; /* its first one in the trace */
-	void *best;	    /* so far; NULL: none yet */
+	void *best; /* so far; NULL: none yet */
 	struct path_rank rank;
+	/* of the trace: */
+	unsigned int begin;  /* the first candidate */
+	unsigned int behind; /* the best one stands before this one */
 };
 
 static struct stage stage_begin(const struct seek *s, enum ulnet_path_kind kind)
@@ -71,6 +73,8 @@ static inline void stage_offer(struct stage *st, void *candidate,
 	if (!st->best || rank_is_better(rank, &st->rank)) {
 		st->best = candidate;
 		st->rank = *rank;
+		if (unlikely(st->seek->trace))
+			st->behind = st->seek->trace->n;
 	}
 }
 
@@ -83,15 +87,21 @@ static inline void stage_refuse(const struct stage *st,
 		trace_add(st->seek->trace, st->kind, nid, why, NULL);
 }
 
-/* Tells each candidate the criterion that it lost by. */
+/* Tells each candidate the criterion that it lost by. Of equals that were never
+ * used, it is the turn of the first. */
 static void stage_explain(const struct stage *st)
 {
 	struct path_trace *t = st->seek->trace;
 
-	for (unsigned int i = st->begin; i < t->n; i++)
-		if (t->seen[i].why == LNET_PATH_CHOSEN)
-			t->seen[i].why =
-				rank_decides(&st->rank, &t->seen[i].rank);
+	for (unsigned int i = st->begin; i < t->n; i++) {
+		struct path_seen *seen = &t->seen[i];
+
+		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->behind)
+			continue;
+		seen->why = rank_decides(&st->rank, &seen->rank);
+		if (seen->why == LNET_PATH_CHOSEN)
+			seen->why = LNET_PATH_TURN;
+	}
 }
 
 /* The best one, or NULL: there was none. */

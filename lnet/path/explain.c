@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why messages go the way they go, for users: lnet_path_explain(3). */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lnet/path/path.h"
+
+/* ---- words ---- */
+
+static const char *const kinds[] = {
+	[LNET_PATH_NET] = "net",
+	[LNET_PATH_LOCAL_NI] = "local NI",
+	[LNET_PATH_PEER_NI] = "peer NI",
+};
+
+/* What is true of the chosen candidate; of what is no criterion, what is true
+ * of this one. */
+static const char *const whys[LNET_PATH_WHY_COUNT] = {
+	[LNET_PATH_CHOSEN] = "chosen",
+	[LNET_PATH_UNTRIED] = "has paths that were not tried yet",
+	[LNET_PATH_PEER_HEALTH] = "leads to a healthier peer NI",
+	[LNET_PATH_PEER_PRIORITY] = "has a better priority at the peer",
+	[LNET_PATH_HEALTH] = "is healthier",
+	[LNET_PATH_PRIORITY] = "has a better priority",
+	[LNET_PATH_LESS_TRIED] = "was tried less often",
+	[LNET_PATH_PREFERRED] = "is preferred",
+	[LNET_PATH_NEAR] = "is nearer to the memory",
+	[LNET_PATH_CREDITS] = "has more credits",
+	[LNET_PATH_PEER_TURN] = "has its turn at the peer",
+	[LNET_PATH_TURN] = "has its turn",
+	[LNET_PATH_DOWN] = "down",
+	[LNET_PATH_NOT_ASKED] = "not asked for",
+	[LNET_PATH_UNREACHED] = "no net of this node",
+};
+
+static const char *const situations[PATH_CASES] = {
+	[PATH_SPEC_LOCAL_MR] = "local NI named, multi-rail peer on its net",
+	[PATH_SPEC_LOCAL_NMR] = "local NI named, peer on its net",
+	[PATH_SPEC_REMOTE_MR] = "local NI named, multi-rail peer elsewhere",
+	[PATH_SPEC_REMOTE_NMR] = "local NI named, peer elsewhere",
+	[PATH_ANY_LOCAL_MR] = "any local NI, multi-rail peer on our nets",
+	[PATH_ANY_LOCAL_NMR] = "any local NI, peer on our nets",
+	[PATH_ANY_REMOTE_MR] = "any local NI, multi-rail peer elsewhere",
+	[PATH_ANY_REMOTE_NMR] = "any local NI, peer elsewhere",
+};
+
+/* Does it decide by numbers that users know? */
+static bool why_is_counted(enum ulnet_path_why why)
+{
+	return why == LNET_PATH_PEER_HEALTH || why == LNET_PATH_HEALTH ||
+	       why == LNET_PATH_CREDITS;
+}
+
+char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
+				 char *buf, size_t size)
+{
+	char name[LNET_NIDSTR_SIZE], numbers[64] = "";
+
+	if (c->kind == LNET_PATH_NET)
+		lnet_net_format(lnet_nid_net(&c->nid), name, sizeof(name));
+	else
+		lnet_nid_format(&c->nid, name, sizeof(name));
+	if (why_is_counted(c->why))
+		snprintf(numbers, sizeof(numbers),
+			 " (%" PRId64 " against %" PRId64 ")", c->best, c->own);
+	snprintf(buf, size, "%s %s: %s%s%s", kinds[c->kind], name,
+		 c->why > LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA
+			 ? "the chosen one "
+			 : "",
+		 whys[c->why], numbers);
+	return buf;
+}
+
+/* ---- asking ---- */
+
+struct explain_call {
+	struct lnet_cpt *cpt;
+	struct path_want want;
+	struct ulnet_path *path;
+	struct ulnet_path_candidate *candidates;
+	unsigned int n;
+};
+
+/* The one of the same kind that was chosen, if any was. */
+static const struct path_seen *chosen_of(const struct path_trace *t,
+					 enum ulnet_path_kind kind)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		if (t->seen[i].kind == kind &&
+		    t->seen[i].why == LNET_PATH_CHOSEN)
+			return &t->seen[i];
+	return NULL;
+}
+
+static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
+						const struct path_seen *seen)
+{
+	const struct path_seen *best = chosen_of(t, seen->kind);
+	struct ulnet_path_candidate c = { .kind = seen->kind,
+					  .nid = seen->nid,
+					  .why = seen->why };
+
+	if (why_is_counted(seen->why)) {
+		c.own = seen->rank.key[seen->why];
+		c.best = best->rank.key[seen->why];
+	}
+	return c;
+}
+
+/* To this node itself nothing is chosen. */
+static bool explain_self(const struct explain_call *c)
+{
+	if (!config_is_mine(c->cpt->config, c->want.dst))
+		return false;
+	c->path->situation = "this node itself";
+	c->path->local = c->path->peer = LNET_NID_LO;
+	return true;
+}
+
+static int explain_call(void *arg)
+{
+	struct explain_call *c = arg;
+	struct path_trace t = { .seen = NULL };
+	struct path p = { .which = PATH_CASES };
+
+	if (explain_self(c))
+		return 0;
+	c->path->status = path_select_traced(c->cpt, &c->want, &p, &t);
+	c->path->ncandidates = t.n;
+	c->path->situation =
+		p.which < PATH_CASES ? situations[p.which] : "no such local NI";
+	if (!c->path->status) {
+		c->path->local = p.ni->lnd.nid;
+		c->path->peer = p.lpni ? p.lpni->nid : *c->want.dst;
+	}
+	for (unsigned int i = 0; i < MIN(t.n, c->n); i++)
+		c->candidates[i] = candidate_of(&t, &t.seen[i]);
+	free(t.seen);
+	return t.incomplete ? -ENOMEM : (int)t.n;
+}
+
+int lnet_path_explain(struct lnet *node, const struct ulnet_nid *src,
+		      const struct ulnet_nid *dst, struct ulnet_path *path,
+		      struct ulnet_path_candidate *candidates, unsigned int n)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct ulnet_path found = { .local = any, .peer = any, .gateway = any };
+	struct explain_call c = {
+		.cpt = node->cpt[node_cpt_of(node, dst)],
+		.want = { .src = src ? src : &any, .dst = dst },
+		.path = &found,
+		.candidates = candidates,
+		.n = n,
+	};
+	int rc;
+
+	if (lnet_nid_is_any(dst))
+		return -EINVAL;
+	rc = loop_call(c.cpt->loop, explain_call, &c);
+	if (rc >= 0)
+		*path = found;
+	return rc;
+}
