@@ -341,7 +341,7 @@ sim_campaigns += %D%/sim/failover
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
 # files that have such mistakes in them (base/mutation.h) are compiled for these
 # programs alone, and take the place of the libraries' members of the same name.
-mutants = %D%/sim/mutants %D%/sim/rpc_mutants
+mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
 	lnet/message/hold.c lnet/message/msg.c lnet/message/op.c lnet/message/park.c \
 	lnd/simlnd/simlnd.c
@@ -354,6 +354,11 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
+%C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
+	rpc/client/import.c
+%C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
+%C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
+$(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/.

@@ -147,7 +147,8 @@ static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
 
-	imports_next_nid(imp);
+	if (!MUTATE(rails_one_nid))
+		imports_next_nid(imp);
 	if (more) {
 		imp->untried--;
 		disconnected(imp, 0);

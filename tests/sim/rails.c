@@ -33,6 +33,17 @@ static struct lnet *node_of(const struct member *m)
 
 /* ---- interfaces ---- */
 
+/* One of @m's that may fail. */
+static unsigned int some_rail(const struct member *m)
+{
+	const struct run *r = m->run;
+	unsigned int i = (unsigned int)rnd(m->run, m->nnids);
+
+	if (r->weather != WEATHER_SPARED || i != r->spare)
+		return i;
+	return (i + 1) % m->nnids;
+}
+
 static bool *deleted(const struct member *m, unsigned int i)
 {
 	return &m->run->rails->deleted[m->index][i];
@@ -72,7 +83,7 @@ static void ni_del(struct member *m, unsigned int i)
 static void ni_toggle(struct run *r)
 {
 	struct member *m = some_member(r);
-	unsigned int i = (unsigned int)rnd(r, m->nnids);
+	unsigned int i = some_rail(m);
 
 	if (!node_of(m))
 		return;
@@ -85,7 +96,7 @@ static void ni_toggle(struct run *r)
 static void ni_set(struct run *r, bool up)
 {
 	struct member *m = some_member(r);
-	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
+	const struct ulnet_nid *nid = &m->nids[some_rail(m)];
 
 	if (!lnet_sim_ni_set(r->sim, nid, up) && !up)
 		tally_count(r, NI_IS_DOWN);
@@ -117,7 +128,7 @@ static void rail_mend(void *arg)
 
 static void rail_cut(struct run *r)
 {
-	struct rail *rail = &r->rails->rail[rnd(r, some_member(r)->nnids)];
+	struct rail *rail = &r->rails->rail[some_rail(some_member(r))];
 
 	if (rail->cut)
 		return;
@@ -146,8 +157,8 @@ static void one_way(struct run *r)
 
 	if (w->run)
 		one_way_mend(w);
-	*w = (struct one_way){ r, a->nids[rnd(r, a->nnids)],
-			       b->nids[rnd(r, b->nnids)] };
+	*w = (struct one_way){ r, a->nids[some_rail(a)],
+			       b->nids[some_rail(b)] };
 	links_set(&r->links, r->sim, w->src, w->dst, &deaf);
 	tally_count(r, LINK_IS_ONE_WAY);
 	lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? 5 * SEC : 200 * MS),
@@ -184,10 +195,21 @@ static void disturb(struct run *r)
 	}
 }
 
+/* Calls that succeed, since one rail is whole. */
+static void spared_calls(struct run *r)
+{
+	static const struct probe p = { .us = 20 * SEC / US };
+
+	if (chance(r, 10))
+		caller_probe(some_member(r), &p);
+}
+
 void rails_step(struct run *r)
 {
 	if (!r->rails)
 		return;
+	if (r->weather == WEATHER_SPARED)
+		spared_calls(r);
 	traffic_go(&r->rails->traffic, some_member(r)->index,
 		   chance(r, 10) ? 10 : 1);
 	if (chance(r, 10))

@@ -2,7 +2,10 @@
 /*
  * Calls, and LNet's own operations, among nodes with many rails, which come,
  * fail, fall silent, and go. Whatever holds for RPC (rpc_scenario.c) and for
- * operations (sim/audit.c) holds here, too.
+ * operations (sim/audit.c) holds here, too. And:
+ *
+ * A call is not lost while one rail between its nodes is whole.
+ *	is_success(), in runs in which one rail is spared
  */
 #include <string.h>
 
@@ -35,9 +38,10 @@ static unsigned int some_rails(struct run *r, unsigned int nets)
 
 static void plan(struct run *r)
 {
-	unsigned int nets = 1 + (unsigned int)rnd(r, NETS);
-	unsigned int rails = some_rails(r, nets);
-	bool same = chance(r, 50);
+	bool spared = r->weather == WEATHER_SPARED;
+	unsigned int nets = spared ? NETS : 1 + (unsigned int)rnd(r, NETS);
+	unsigned int rails = spared ? nets : some_rails(r, nets);
+	bool same = spared || chance(r, 50);
 
 	for (unsigned int i = 0; i < r->n; i++) {
 		struct member *m = &r->members[i];
@@ -47,19 +51,31 @@ static void plan(struct run *r)
 	}
 }
 
-int scenario_set_up(struct run *r)
+/* Much may happen in a run; or only that rails fail, of which one is spared. */
+static void choose(struct run *r)
 {
-	int rc = 0;
-
 	r->n = some_size(r);
 	r->left = CALLS;
+	play_conf(r);
+	if (chance(r, 30)) {
+		r->weather = WEATHER_SPARED;
+		r->spare = (unsigned int)rnd(r, NETS);
+		r->calm = 1;
+		return;
+	}
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
 	if (chance(r, 60))
 		r->weather = (enum weather)rnd(r, WEATHERS);
-	play_conf(r);
 	r->named = chance(r, 30);
+}
+
+int scenario_set_up(struct run *r)
+{
+	int rc = 0;
+
+	choose(r);
 	plan(r);
 	rails_new(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)

@@ -406,6 +406,7 @@ void caller_cancel_one(struct run *r)
 	c = r->calls[r->first + rnd(r, r->ncalls - r->first)];
 	if (!c->call || c->dead)
 		return;
+	c->canceled = true;
 	ulrpc_cancel(c->call);
 	if (!c->ended)
 		tally_count(r, CALL_IS_CANCELED);

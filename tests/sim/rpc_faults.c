@@ -30,17 +30,17 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 	};
 
 	/* Links that are congested for long are as if they were cut. */
-	if (r->weather != WEATHER_FAIR && chance(r, 50))
+	if (!is_fair(r) && chance(r, 50))
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
 	if (chance(r, 30))
 		l.connect = 1 + rnd(r, r->slow ? 50 * MS : MS);
-	if (r->weather != WEATHER_FAIR)
+	if (!is_fair(r))
 		link_faults(r->sim, r->harsh, &l);
 	if (r->weather == WEATHER_DELAYED && chance(r, 30))
 		l.latency = rnd(r, 3 * SEC);
 	if (r->weather == WEATHER_ONE_WAY && chance(r, 30))
 		l.loss = LNET_SIM_ALWAYS;
-	if (r->weather != WEATHER_FAIR && chance(r, 30))
+	if (!is_fair(r) && chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
 	/* Copies that outlive their connection, and the server. */
 	if (r->late) {
@@ -232,7 +232,9 @@ static int client_open(struct member *m, struct test_client *tc)
 		conf.batch_max = 1 + (uint32_t)rnd(r, 10);
 	rc = ulrpc_client_open(m->rpc, &conf, &tc->client);
 	if (rc == -EXDEV) {
-		conf.nids = &to->nids[rnd(r, to->nnids)];
+		conf.nids = &to->nids[r->weather == WEATHER_SPARED
+					      ? r->spare
+					      : rnd(r, to->nnids)];
 		conf.nnids = 1;
 		rc = ulrpc_client_open(m->rpc, &conf, &tc->client);
 	}
@@ -297,6 +299,8 @@ void fault_one(struct run *r)
 	struct member *m = some_member(r);
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 
+	if (r->weather == WEATHER_SPARED)
+		return;
 	if (r->weather == WEATHER_FAIR) {
 		if (m->rpc)
 			toggle_client(r, m);
@@ -344,7 +348,7 @@ void fault_outside(struct run *r)
 {
 	struct member *m = some_member(r);
 
-	if (r->weather == WEATHER_FAIR)
+	if (is_fair(r))
 		return;
 	switch (rnd(r, 6)) {
 	case 0:

@@ -139,7 +139,7 @@ static bool is_too_early(const struct test_call *c)
 /* Why a probe may fail: there is no room, for its request or for its client;
  * its service is not there, or waits for no handler; its server has forgotten
  * the client, and the call may not be executed twice; its own side ends; faults
- * have lasted for too long. */
+ * have lasted for too long. Bulk is not moved again over another rail. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;
@@ -152,6 +152,8 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_SHUTDOWN:
 	case ULRPC_CAUSE_STALLED:
 		return true;
+	case ULRPC_CAUSE_BULK:
+		return c->run->weather == WEATHER_SPARED;
 	case ULRPC_CAUSE_RESTARTED:
 		return !call_is_idempotent(c) && !is_remembered(c);
 	case ULRPC_CAUSE_UNREACHABLE:
@@ -159,7 +161,7 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_DEADLINE:
 		return crowded || !has_had_time(c);
 	case ULRPC_CAUSE_CANCELED:
-		return !c->from->rpc;
+		return !c->from->rpc || c->canceled || c->run->over;
 	case ULRPC_CAUSE_REFUSED:
 		return is_too_early(c);
 	default:

@@ -29,7 +29,9 @@ enum weather {
 	WEATHER_CROWDED, /* many calls at once */
 	WEATHER_FICKLE,	 /* callers change their minds */
 	WEATHER_FAIR,	 /* no faults; but slow services, and many calls */
-	WEATHERS
+	WEATHERS, /* those that come by chance */
+	WEATHER_SPARED = WEATHERS, /* rails fail, but for one, and nothing else:
+				    * calls that have the time succeed */
 };
 
 struct run;
@@ -86,6 +88,7 @@ struct test_call {
 	bool failed;	     /* it was not taken */
 	bool waiting;	     /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
+	bool canceled;
 	bool given_up;	  /* some time ago, and its server has been told */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
@@ -215,6 +218,7 @@ struct run {
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
+	unsigned int spare; /* WEATHER_SPARED: the rail, of all nodes */
 	uint64_t longest; /* ns that a request took, so far */
 	struct tally *tally;
 };
@@ -234,6 +238,12 @@ static inline uint64_t rnd(struct run *r, uint64_t below)
 static inline bool chance(struct run *r, unsigned int percent)
 {
 	return rnd(r, 100) < percent;
+}
+
+/* Does the network as a whole do what it should? */
+static inline bool is_fair(const struct run *r)
+{
+	return r->weather == WEATHER_FAIR || r->weather == WEATHER_SPARED;
 }
 
 /* Contents, of a call with its id. */
