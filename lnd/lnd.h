@@ -49,15 +49,13 @@
  *	send() refuses it, or there is no connection, and
  *	    the peer refuses, is not there, or
  *	    does not answer			REMOTE_DROPPED
- *	    there is no way to the peer, or the
- *	    NI's link is down (-ENETDOWN)	LOCAL_NO_ROUTE
+ *	    there is no way to the peer		LOCAL_NO_ROUTE
  *	    this side has run out of something,
  *	    or may not				LOCAL_DROPPED
  *	its connection has ended, and nothing of it has left, because
  *	    the peer has ended the connection,
  *	    or does not answer			REMOTE_DROPPED
  *	    of this side			LOCAL_DROPPED
- *	    the NI's link is down (-ENETDOWN)	LOCAL_NO_ROUTE
  *	its connection has ended, and some of it may have left, or come, because
  *	    the peer has ended the connection,
  *	    or breaks the protocol		REMOTE_ERROR
@@ -65,9 +63,9 @@
  *	    of this side			LOCAL_ERROR
  *	its bytes are not what was sent		-EIO, REMOTE_ERROR
  *	the NI fails hard (-ENETDOWN), and
- *	    nothing of it has left		LOCAL_DROPPED
- *	    some of it may have left		LOCAL_ERROR
- *	    it was coming in			REMOTE_ERROR
+ *	    nothing of it has left, or send()
+ *	    refuses it				LOCAL_NO_ROUTE
+ *	    some of it may have left, or come	LOCAL_ERROR
  *	the NI goes down (-ESHUTDOWN), and
  *	    nothing of it has left		LOCAL_ABORTED
  *	    some may have left, or come		SHUTDOWN
@@ -289,7 +287,8 @@ void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
  * Connections to the process @peer have ended (with LNET_PID_ANY: to any
  * process of the NID), and not in order: messages that lnet_finalize() has said
  * to be sent may be lost with them, and so may messages of the peer. The peer
- * has closed them, or they were reset, have failed, or were given up.
+ * has closed them, or they were reset, have failed, or were given up. Or the
+ * NI's link has gone, and the connections may have survived when it is back.
  *
  * One call for all connections to a peer that have ended in one turn: in a
  * turn, out of no other call of either side, and once everything that was under
@@ -324,9 +323,22 @@ void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
  * ns (LNet's "lnd_timeout"; may change at any time). Any thread. */
 uint64_t lnet_lnd_timeout(const struct lnd_ni *ni);
 
-/* Hard failure of the NI (link down, address gone), or its end: it is not used
- * for sending meanwhile. Any CPT's thread. */
-void lnet_ni_set_up(struct lnd_ni *ni, bool up);
+/*
+ * Hard failure of the NI (D7): its link is down, its address or its device has
+ * gone; @why says so for the log, and is NULL when the NI is back. It is not
+ * used for sending meanwhile. The LND says so before anything else follows of
+ * it, and then, soon:
+ *	- ends all that it has under way on the NI, either way, with -ENETDOWN:
+ *	  LOCAL_NO_ROUTE if nothing has left, else LOCAL_ERROR; nothing is given
+ *	  back by lnet_send_again();
+ *	- answers those who wait for a connection: lnet_peer_connected() with
+ *	  -ENETDOWN and LOCAL_NO_ROUTE;
+ *	- calls lnet_peer_disconnected() for the peers that it has connections
+ *	  with, whether these end or outlive it;
+ *	- refuses, by -ENETDOWN, what LNet sends all the same.
+ * Fine if nothing has changed. Any CPT's thread.
+ */
+void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why);
 
 /* See shutdown(). */
 void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt);

@@ -56,14 +56,25 @@ static void sim_conn_try(struct sim_path *p)
 	sim_conn_timer(p, p->link.connect);
 }
 
+static enum ulnet_cause cause_of_attempt(int status)
+{
+	switch (status) {
+	case 0:
+		return LNET_CAUSE_OK;
+	case -ENETDOWN:
+		return LNET_CAUSE_LOCAL_NO_ROUTE;
+	default:
+		return LNET_CAUSE_REMOTE_DROPPED;
+	}
+}
+
 /* Tells LNet, which may call send() from within. */
 static void sim_conn_tell(struct sim_path *p, int status)
 {
 	struct ulnet_id all = { p->dst, LNET_PID_ANY };
 
 	p->wanted = false;
-	lnet_peer_connected(p->sc->ni, &all, status,
-			    status ? LNET_CAUSE_REMOTE_DROPPED : LNET_CAUSE_OK);
+	lnet_peer_connected(p->sc->ni, &all, status, cause_of_attempt(status));
 }
 
 void sim_conn_end(struct sim_path *p)
@@ -100,16 +111,31 @@ void sim_conn_cut(struct sim_path *p)
 	sim_conn_end(p);
 }
 
+/* Those who wait are told, unless the NI is back by now: then the attempt may
+ * still get through. */
+static void attempt_fail(struct sim_path *p)
+{
+	if (!p->wanted || atomic_load(&p->sc->ep->up))
+		return;
+	loop_timer_cancel(p->sc->loop, &p->timer);
+	sim_conn_move(p, SIM_CONN_NONE);
+	sim_conn_tell(p, -ENETDOWN);
+}
+
 void sim_conns_fail(struct sim_cpt *sc)
 {
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
+	/* No path is added meanwhile: while somebody is told, nobody can
+	 * send. */
 	while ((n = hash_walk(&sc->paths, &bucket, n))) {
 		struct sim_path *p = container_of(n, struct sim_path, hash);
 
-		if (p->conn.state != SIM_CONN_OPEN)
+		if (p->conn.state != SIM_CONN_OPEN) {
+			attempt_fail(p);
 			continue;
+		}
 		p->cut = loop_now(sc->loop);
 		sim_conn_end(p);
 	}

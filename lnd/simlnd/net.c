@@ -135,7 +135,7 @@ int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid, bool up)
 		return -ENOENT;
 	if (atomic_exchange(&ep->up, up) == up)
 		return 0;
-	lnet_ni_set_up(ep->ni, up);
+	lnet_ni_set_up(ep->ni, up, up ? NULL : "its link is down");
 	for (unsigned int i = 0; !up && i < ep->cpts; i++)
 		simlnd_failed(&ep->cpt[i]);
 	return 0;

@@ -471,7 +471,7 @@ static void stores_abort(struct sim_cpt *sc)
 	}
 	while (!list_empty(&batch))
 		pkt_abort(list_first(&batch, struct sim_pkt, link), -ENETDOWN,
-			  LNET_CAUSE_REMOTE_ERROR);
+			  LNET_CAUSE_LOCAL_ERROR);
 }
 
 /* The NI has failed hard, though it may be back by now. */
@@ -480,11 +480,11 @@ static void cpt_fail(struct sim_cpt *sc)
 	sc->failed = false;
 	sim_conns_fail(sc);
 	paths_drop(sc);
-	txs_abort(&sc->blocked, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+	txs_abort(&sc->blocked, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
 		  LNET_CAUSE_LOCAL_ERROR);
-	txs_abort(&sc->queue, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+	txs_abort(&sc->queue, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
 		  LNET_CAUSE_LOCAL_ERROR);
-	txs_abort(&sc->sending, -ENETDOWN, LNET_CAUSE_LOCAL_DROPPED,
+	txs_abort(&sc->sending, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
 		  LNET_CAUSE_LOCAL_ERROR);
 	stores_abort(sc);
 }
@@ -537,9 +537,12 @@ static struct sim_cpt *sim_cpt(struct lnd_ni *ni, unsigned int cpt)
 static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sim_cpt *sc = sim_cpt(ni, msg->cpt);
-	struct sim_path *path = net_path(sc, &msg->next_hop);
+	struct sim_path *path;
 	struct sim_tx *tx;
 
+	if (unlikely(!atomic_load(&sc->ep->up)))
+		return -ENETDOWN;
+	path = net_path(sc, &msg->next_hop);
 	if (!path)
 		return -ENOMEM;
 	if (unlikely(!sim_conn_ready(path)))

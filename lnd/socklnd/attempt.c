@@ -73,7 +73,7 @@ static bool is_content(struct sock_peer *peer)
 static bool is_due(const struct sock_peer *peer)
 {
 	/* Who only calls does not listen. */
-	if (sock_pid_is_user(peer->id.pid))
+	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni))
 		return false;
 	if (peer->wanted)
 		return true;
@@ -340,7 +340,8 @@ void sock_attempt_settle(struct sock_peer *peer)
 	if (is_due(peer))
 		begin_or_wait(peer);
 	else if (peer->wanted)
-		attempt_tell(peer, -EHOSTUNREACH);
+		attempt_tell(peer, sock_ni_is_up(peer->cpt->sni) ? -EHOSTUNREACH
+								 : -ENETDOWN);
 }
 
 void sock_attempt_want(struct sock_peer *peer)
@@ -540,7 +541,15 @@ void sock_attempt_stop(struct sock_peer *peer)
 
 /* ---- events of links and addresses ---- */
 
-static void hurry(struct sock_peer *peer)
+void sock_attempt_cut_off(struct sock_peer *peer)
+{
+	attempt_leave(peer, PEER_IDLE);
+	peer->retries = 0;
+	attempt_forget(peer);
+	attempt_tell(peer, -ENETDOWN);
+}
+
+void sock_attempt_hurry(struct sock_peer *peer)
 {
 	if (!peer->wanted)
 		return;
@@ -548,29 +557,6 @@ static void hurry(struct sock_peer *peer)
 		attempt_timer(peer, attempt_now(peer));
 	else if (peer->fsm.state == PEER_CONNECTING && peer->second)
 		try_second(peer);
-}
-
-static void on_hurry(struct work *w)
-{
-	struct sock_cpt *cpt = container_of(w, struct sock_cpt, hurry_work);
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
-
-	atomic_store(&cpt->hurrying, false);
-	while ((n = hash_walk(&cpt->peers, &bucket, n)))
-		hurry(container_of(n, struct sock_peer, hash));
-	passage_arrived(&cpt->sni->passage);
-}
-
-void sock_attempts_hurry_post(struct sock_ni *sni)
-{
-	for (unsigned int i = 0; i < sni->ni->cpts; i++) {
-		struct sock_cpt *cpt = &sni->cpts[i];
-
-		if (atomic_exchange(&cpt->hurrying, true))
-			continue;
-		passage_send(&sni->passage, cpt->loop, &cpt->hurry_work);
-	}
 }
 
 /* ---- */
@@ -587,5 +573,4 @@ void sock_attempts_init(struct sock_cpt *cpt)
 	list_init(&cpt->turns);
 	list_init(&cpt->failed);
 	cpt->turns_work.fn = on_turns;
-	cpt->hurry_work.fn = on_hurry;
 }

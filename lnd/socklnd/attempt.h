@@ -67,8 +67,10 @@ bool sock_attempt_is_idle(const struct sock_peer *peer);
 /* The peer, or the CPT, goes. */
 void sock_attempt_stop(struct sock_peer *peer);
 
-/* A link or an address has come back: no pause goes on. CPT 0's thread, before
- * the NI's part there goes down. */
-void sock_attempts_hurry_post(struct sock_ni *sni);
+/* The link or the address of the NI has gone: those who wait are told, and what
+ * has failed before does not count any more. Users' handlers run. */
+void sock_attempt_cut_off(struct sock_peer *peer);
+/* A link or an address has come back: no pause goes on. */
+void sock_attempt_hurry(struct sock_peer *peer);
 
 #endif

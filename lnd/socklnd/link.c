@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/netif.h"
+#include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/shared.h"
 
 /* Messages taken in one turn, before looking. */
@@ -19,7 +19,48 @@
 /* When to look again after that was not possible. */
 #define AGAIN NSEC_PER_SEC
 
+/* ---- what follows on the CPTs ---- */
+
+static void on_news(struct work *w)
+{
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, news);
+
+	atomic_store(&cpt->news_posted, false);
+	/* What has changed may be the way to any peer. */
+	if (sock_ni_is_up(cpt->sni))
+		sock_peers_link_up(cpt);
+	else
+		sock_peers_link_down(cpt);
+	passage_arrived(&cpt->sni->passage);
+}
+
+static void post_news(struct sock_ni *sni)
+{
+	for (unsigned int i = 0; i < sni->ni->cpts; i++) {
+		struct sock_cpt *cpt = &sni->cpts[i];
+
+		if (!atomic_exchange(&cpt->news_posted, true))
+			passage_send(&sni->passage, cpt->loop, &cpt->news);
+	}
+}
+
+void sock_link_init(struct sock_cpt *cpt)
+{
+	cpt->news.fn = on_news;
+}
+
 /* ---- what is so ---- */
+
+/* LNet hears of it first: what ends on the CPTs is not to be sent on this NI
+ * again. */
+static void ni_look(struct sock_ni *sni, const char *fault)
+{
+	bool was = atomic_exchange(&sni->up, !fault);
+
+	lnet_ni_set_up(sni->ni, !fault, fault);
+	if (was || !fault)
+		post_news(sni);
+}
 
 static void link_look(struct sock_links *ls)
 {
@@ -35,14 +76,8 @@ static void link_look(struct sock_links *ls)
 		return;
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
-	list_for_each_entry (sni, &ls->nis, in_links) {
-		bool up = sock_netif_is_up(all, sni->addr);
-
-		lnet_ni_set_up(sni->ni, up);
-		/* What has changed may be the way to any peer. */
-		if (up)
-			sock_attempts_hurry_post(sni);
-	}
+	list_for_each_entry (sni, &ls->nis, in_links)
+		ni_look(sni, sock_netif_fault(all, sni->addr));
 	freeifaddrs(all);
 }
 

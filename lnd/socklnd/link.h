@@ -8,8 +8,16 @@
  * asked anew, for all NIs. So a message that was lost, or one that was sent by
  * somebody else, does no harm.
  *
- * Connections stay: TCP outlives a short outage, connections that have stalled
- * are set aside (peer.h), and what hangs for longer is ended by its timeout.
+ * While an NI is down all messages for its peers are refused. Those that were
+ * under way end at once, as do attempts to connect: so LNet can send over
+ * another NI what was not sent, and users can ask over another one what has
+ * become of the rest.
+ *
+ * Connections stay. TCP outlives an outage, and then nothing that a peer says
+ * on them is lost: the peer cannot be told, as long as there is no link, that
+ * they have ended, and what it sent on them would be in vain afterwards. What
+ * has stalled is set aside (peer.h), and what hangs for too long is ended by
+ * its timeout.
  */
 #ifndef LND_SOCKLND_LINK_H
 #define LND_SOCKLND_LINK_H
@@ -23,6 +31,9 @@ struct sock_links {
 	void **shared;	    /* where it is */
 	struct timer again; /* what is so could not be found out */
 };
+
+/* Called when the NI starts. */
+void sock_link_init(struct sock_cpt *cpt);
 
 /* @sni is up or down from now on, as its link is. Where the system does not
  * tell of changes, as in some sandboxes, the log has a warning, and it stays as

@@ -45,17 +45,21 @@ static const struct ifaddrs *find_addr(const struct ifaddrs *all, uint32_t addr)
 	return NULL;
 }
 
-bool sock_netif_is_up(const struct ifaddrs *all, uint32_t addr)
+const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr)
 {
 	/* IFF_RUNNING is what comes of the carrier and of what the driver says
 	 * besides. */
 	const unsigned int need = IFF_UP | IFF_RUNNING;
+	bool found = false;
 
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if ((has_addr(i, addr) || is_loopback(i, addr)) &&
-		    (i->ifa_flags & need) == need)
-			return true;
-	return false;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!has_addr(i, addr) && !is_loopback(i, addr))
+			continue;
+		if ((i->ifa_flags & need) == need)
+			return NULL;
+		found = true;
+	}
+	return found ? "its link is down" : "no interface has its address";
 }
 
 /* 0, or why @addr cannot be used here. */

@@ -17,9 +17,10 @@ int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
  * for each fourfold (25 Gbit/s: 3). */
 unsigned int sock_netif_conns(uint32_t addr);
 
-/* Can packets go from and to @addr (host order)? An interface has it, or is a
- * loopback interface whose network it is in; and that interface is up and has
- * its carrier. @all: getifaddrs(3)'s. */
-bool sock_netif_is_up(const struct ifaddrs *all, uint32_t addr);
+/* What keeps packets from going from and to @addr (host order), in words; NULL:
+ * nothing. An interface must have it, or be a loopback interface whose network
+ * it is in; and that interface must be up and have its carrier. @all:
+ * getifaddrs(3)'s. */
+const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "base/log.h"
 #include "lnd/socklnd/attempt.h"
-#include "lnd/socklnd/tx.h"
+#include "lnd/socklnd/loss.h"
+#include "lnd/socklnd/rx.h"
 
 /* When to look for progress (parts of the timeout), whether TCP repeats
  * something, and whether TCP gets through again. */
@@ -142,11 +143,66 @@ static void tell_severed(struct sock_peer *peer)
 		lnet_peer_disconnected(peer->cpt->sni->ni, &peer->id);
 }
 
+/* Messages that are taken off connections, to be ended when nothing is in the
+ * midst of something any more. */
+struct detached {
+	struct list begun, queued; /* sock_tx.link */
+	struct list coming;	   /* lnd_msg.link */
+};
+
+/* 0, or why there is a connection that cannot go on. */
+static int detach_all(struct list *conns, struct detached *d)
+{
+	struct sock_conn *conn;
+	int failed = 0;
+
+	list_for_each_entry (conn, conns, link) {
+		int rc = sock_tx_detach(conn, &d->begun, &d->queued);
+
+		sock_rx_detach(conn, &d->coming);
+		if (rc)
+			failed = rc;
+	}
+	return failed;
+}
+
+/* Users' handlers run. */
+static void end_messages(struct sock_peer *peer, int status)
+{
+	struct detached d;
+	int rc, rc_aside;
+
+	list_init(&d.begun);
+	list_init(&d.queued);
+	list_init(&d.coming);
+	rc = detach_all(&peer->conns, &d);
+	rc_aside = detach_all(&peer->aside, &d);
+	if (rc || rc_aside)
+		sock_peer_close(peer, rc ? rc : rc_aside);
+	sock_tx_end(&d.begun, status, sock_loss_begun(status));
+	sock_tx_end(&d.queued, status, sock_loss_queued(status));
+	sock_rx_end(&d.coming, status);
+}
+
+static void end_cut_off(struct sock_peer *peer)
+{
+	peer->cut_off = false;
+	/* Back already: a flicker that TCP has not even noticed. */
+	if (sock_ni_is_up(peer->cpt->sni))
+		return;
+	if (sock_peer_has_conns(peer))
+		peer_sever(peer);
+	sock_attempt_cut_off(peer);
+	end_messages(peer, -ENETDOWN);
+}
+
 static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
+	if (unlikely(peer->cut_off))
+		end_cut_off(peer);
 	tell_severed(peer);
 	sock_attempt_settle(peer);
 	/* Handlers have run. */
@@ -482,8 +538,9 @@ static uint64_t check_period(const struct sock_peer *peer)
 {
 	uint64_t most = sock_ni_timeout(peer->cpt->sni) / CHECKS;
 
-	/* Nothing can be done about those of a process that only calls. */
-	if (sock_pid_is_user(peer->id.pid))
+	/* Nothing can be done about those of a process that only calls, or
+	 * while there is no link. */
+	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni))
 		return most;
 	return MIN(most,
 		   sock_peer_is_cut(peer) ? RECOVERY_PERIOD : STALL_PERIOD);
@@ -647,6 +704,41 @@ static void on_peer_check(struct timer *t)
 	next = keep_alive(peer, now);
 	if (!peer->watched && next != TIME_NEVER)
 		loop_timer_arm(peer->cpt->loop, &peer->check, next);
+}
+
+/* ---- links ---- */
+
+void sock_peers_link_down(struct sock_cpt *cpt)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+		struct sock_peer *peer =
+			container_of(n, struct sock_peer, hash);
+
+		peer->cut_off = true;
+		sock_peer_settle(peer);
+	}
+}
+
+/* TCP may get through again, and connections be missing. */
+static void look_again(struct sock_peer *peer)
+{
+	if (peer->watched)
+		check_soon(peer);
+	if (peer->opens)
+		sock_peer_settle(peer);
+	sock_attempt_hurry(peer);
+}
+
+void sock_peers_link_up(struct sock_cpt *cpt)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&cpt->peers, &bucket, n)))
+		look_again(container_of(n, struct sock_peer, hash));
 }
 
 /* ---- the end ---- */

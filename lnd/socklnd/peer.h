@@ -91,6 +91,7 @@ struct sock_peer {
 	struct work work; /* sock_peer_settle() */
 	bool settling;
 	bool severed; /* LNet is to be told then (lnet_peer_disconnected()) */
+	bool cut_off; /* what is under way is to end then: the link has gone */
 };
 
 static inline bool sock_pid_is_user(uint32_t pid)
@@ -161,11 +162,19 @@ static inline void sock_peer_heard(struct sock_peer *peer)
 /* @peer has something to do that must come to an end: look after it. */
 void sock_peer_watch(struct sock_peer *peer);
 
-/* At the end of the turn (since nothing may end within send()): tells LNet of
- * connections that have ended with messages perhaps lost, opens connections if
+/* At the end of the turn (since nothing may end within send()): ends what has
+ * been cut off, tells LNet of connections that have ended with messages perhaps
+ * lost, opens connections if
  * messages wait for one, or forgets the peer if nothing is left of it. */
 void sock_peer_settle(struct sock_peer *peer);
 
+/* The link or the address of the NI has gone: at the end of the turn all ends
+ * that is under way, and LNet is told that messages may be lost. Connections
+ * stay (link.h). */
+void sock_peers_link_down(struct sock_cpt *cpt);
+/* A link or an address has come, perhaps this NI's: what waits for a time waits
+ * no longer. */
+void sock_peers_link_up(struct sock_cpt *cpt);
 /* The CPT goes down. */
 void sock_peers_stop(struct sock_cpt *cpt);
 

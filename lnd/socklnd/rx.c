@@ -187,6 +187,26 @@ int sock_rx_eager_recv(struct lnd_ni *ni, void *priv)
 	return 0;
 }
 
+void sock_rx_detach(struct sock_conn *conn, struct list *coming)
+{
+	struct sock_rx *rx = conn->rx;
+
+	if (!rx || !rx->msg)
+		return;
+	list_add_tail(coming, &rx->msg->link);
+	rx_throw_away(rx);
+}
+
+void sock_rx_end(struct list *coming, int status)
+{
+	while (!list_empty(coming)) {
+		struct lnd_msg *msg = list_first(coming, struct lnd_msg, link);
+
+		list_del(&msg->link);
+		lnet_finalize(msg, status, sock_loss_begun(status));
+	}
+}
+
 void sock_rx_cancel(struct sock_rx *rx, int status)
 {
 	struct lnd_msg *msg = rx->msg;

@@ -42,6 +42,13 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
 void sock_rx_cancel(struct sock_rx *rx, int status);
 
+/* Takes the message whose payload is coming in on @conn, if there is one, off
+ * @conn, to @coming (lnd_msg.link): what is still to come of it is thrown
+ * away. */
+void sock_rx_detach(struct sock_conn *conn, struct list *coming);
+/* Ends all of them. Users' handlers run. */
+void sock_rx_end(struct list *coming, int status);
+
 /* Called by conn_open(). */
 void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */

@@ -58,6 +58,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->loop = sni->ni->loops[i];
 	cpt->flush_work.fn = sock_tx_flush;
 	cpt->stopped.fn = on_stopped;
+	sock_link_init(cpt);
 	hash_init(&cpt->peers);
 	hash_init(&cpt->hosts);
 	sock_attempts_init(cpt);
@@ -115,6 +116,7 @@ static int sock_startup(struct lnd_ni *ni)
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
 			  sock_port_is_privileged(ni->conf->port);
+	atomic_init(&sni->up, true);
 	list_init(&sni->in_listener);
 	list_init(&sni->in_links);
 	passage_init(&sni->passage, ni->loops[0], on_all_arrived);

@@ -60,8 +60,9 @@ struct sock_cpt {
 	bool turns_scheduled;
 	struct list failed; /* sock_peer.failed, oldest first */
 	unsigned int nfailed;
-	struct work hurry_work;
-	atomic_bool hurrying; /* hurry_work is on its way */
+	/* link.c's: */
+	struct work news;
+	atomic_bool news_posted; /* news is on its way here */
 	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
 	uint64_t copied;     /* bytes, of all its hosts (sock_host.copied) */
 	struct pool txs, rxs;
@@ -78,6 +79,7 @@ struct sock_ni {
 	unsigned int conns_per_peer; /* each way */
 	bool privileged;	     /* connects from privileged ports */
 	atomic_bool told_unprivileged;
+	atomic_bool up;	      /* its address is there, and the link below it */
 	atomic_uint accepted; /* open connections that peers have opened */
 	struct sock_cpt *cpts;
 
@@ -95,6 +97,11 @@ struct sock_ni {
 static inline struct sock_ni *sock_ni_of(struct lnd_ni *ni)
 {
 	return ni->priv;
+}
+
+static inline bool sock_ni_is_up(const struct sock_ni *sni)
+{
+	return atomic_load_explicit(&sni->up, memory_order_relaxed);
 }
 
 /* A tunable whose unit is ms, in ns. */

@@ -146,6 +146,8 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 
 	if (!lnet_nid_is_nid4(&to.nid))
 		return -EAFNOSUPPORT;
+	if (unlikely(!sock_ni_is_up(cpt->sni)))
+		return -ENETDOWN;
 	/* Who only calls cannot be called. */
 	if (sock_pid_is_user(to.pid) && !sock_peer_lookup(cpt, &to))
 		return -EHOSTUNREACH;
@@ -175,7 +177,7 @@ static void rest_free(struct sock_conn *conn)
 	conn->copied_of = NULL;
 }
 
-static void fail_list(struct list *list, int status, enum ulnet_cause cause)
+void sock_tx_end(struct list *list, int status, enum ulnet_cause cause)
 {
 	struct list failed;
 
@@ -214,7 +216,7 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status)
 	rest_free(conn);
 	if (tx)
 		tx_done(tx, status, sock_loss_begun(status));
-	fail_list(&conn->queue, status, sock_loss_queued(status));
+	sock_tx_end(&conn->queue, status, sock_loss_queued(status));
 }
 
 /* ---- zero-copy acknowledgements, signs of life ---- */
@@ -558,6 +560,28 @@ static int copy_rest(struct sock_conn *conn)
 	conn->copied = left;
 	conn->copied_of = host;
 	return 0;
+}
+
+int sock_tx_detach(struct sock_conn *conn, struct list *begun,
+		   struct list *queued)
+{
+	struct list *l, *next;
+	int rc = conn->tx ? copy_rest(conn) : 0;
+
+	if (conn->tx && !rc) {
+		list_add_tail(begun, &conn->tx->link);
+		conn->tx = NULL;
+	}
+	for (l = conn->queue.next; l != &conn->queue; l = next) {
+		struct sock_tx *tx = container_of(l, struct sock_tx, link);
+
+		next = l->next;
+		if (!tx->msg)
+			continue;
+		tx_unqueue(tx);
+		list_add_tail(queued, &tx->link);
+	}
+	return rc;
 }
 
 /* Some of the message may have left. A frame that is not finished would cost

@@ -38,6 +38,15 @@ void sock_tx_keepalive(struct sock_conn *conn);
  * on @conn and not begun, and has not been given back before. No user's handler
  * runs. */
 void sock_tx_give_back(struct sock_conn *conn);
+/* Takes all messages off @conn, which goes on: one that is being written goes
+ * to @begun, and the rest of its frame is sent from a copy; those of which
+ * nothing has left go to @queued. (sock_tx.link.) What peers are told (NOOPs)
+ * stays. 0; -ENOBUFS, -ENOMEM: there is no copy, and that message is still
+ * @conn's, which is to be closed. */
+int sock_tx_detach(struct sock_conn *conn, struct list *begun,
+		   struct list *queued) must_check;
+/* Ends all of a list. Users' handlers run; what they add stays. */
+void sock_tx_end(struct list *list, int status, enum ulnet_cause cause);
 /* The rest ends: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status);
 

@@ -222,11 +222,11 @@ static void targets_nis_changed(struct lnet *node)
 }
 
 /* The state of an NI is part of what peers see. */
-void lnet_ni_set_up(struct lnd_ni *lnd, bool up)
+void lnet_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 
-	if (ni_set_up(ni, up))
+	if (ni_set_up(ni, up, why))
 		targets_nis_changed(ni->node);
 }
 

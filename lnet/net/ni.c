@@ -340,7 +340,7 @@ void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 	ni_unref(ni, cpt);
 }
 
-bool ni_set_up(struct lnet_ni *ni, bool up)
+bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -350,7 +350,7 @@ bool ni_set_up(struct lnet_ni *ni, bool up)
 	if (up)
 		log_info("ni", "%s: up", nid);
 	else
-		log_warn("ni", "%s: down", nid);
+		log_warn("ni", "%s: down: %s", nid, why);
 	return true;
 }
 

@@ -100,7 +100,7 @@ int ni_start(struct lnet_ni *ni) must_check;
 void ni_free(struct lnet_ni *ni);
 
 /* Any thread: notes the state, and says it in the log. Was it another one? */
-bool ni_set_up(struct lnet_ni *ni, bool up);
+bool ni_set_up(struct lnet_ni *ni, bool up, const char *why);
 
 /* As lnet_ni_info(3). The caller keeps @ni alive; any thread. */
 void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);

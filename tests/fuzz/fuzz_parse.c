@@ -362,7 +362,8 @@ static void do_ni(struct fuzz *f)
 		for (unsigned int i = 0; i < INJECT_NIS; i++)
 			if (f->in->ni[i] &&
 			    lnet_nid_eq(&f->in->ni[i]->lnd->nid, nid))
-				lnet_ni_set_up(f->in->ni[i]->lnd, b & 8);
+				lnet_ni_set_up(f->in->ni[i]->lnd, b & 8,
+					       "fuzzed");
 	} else if (b & 8) {
 		lnet_ni_del(f->in->node, nid);
 	} else {

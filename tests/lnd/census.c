@@ -127,6 +127,34 @@ void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status)
 	}
 }
 
+struct setting {
+	struct lnet_cpt *cpt;
+	bool up;
+};
+
+static int set_link(void *arg)
+{
+	struct setting *k = arg;
+	struct sock_ni *sni = sni_of(k->cpt);
+	struct sock_cpt *cpt = &sni->cpts[k->cpt->index];
+
+	atomic_store(&sni->up, k->up);
+	if (k->up)
+		sock_peers_link_up(cpt);
+	else
+		sock_peers_link_down(cpt);
+	return 0;
+}
+
+void census_set_link(struct lnet *node, bool up)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct setting k = { node->cpt[i], up };
+
+		BUG_ON(lnet_call(node, i, set_link, &k));
+	}
+}
+
 static int by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

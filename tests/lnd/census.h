@@ -34,6 +34,8 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 /* LNet gives up, with @status, what a connection with @peer is in the midst of:
  * a large message that is being written, or one that comes in. */
 void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status);
+/* As if the link of its NI had gone, or come back. */
+void census_set_link(struct lnet *node, bool up);
 bool census_conns_are(const struct census *c, unsigned int n);
 bool census_aside_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);

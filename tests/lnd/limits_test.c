@@ -465,7 +465,7 @@ static void expect_first(struct half_sent *h)
 	expect(&h->fx, memcmp(f.payload, h->was, LNET_MTU) == 0);
 }
 
-/* One message is half sent, @others wait behind it; then it is given up. */
+/* One message is half sent, @others wait behind it. */
 static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 			    unsigned int others)
 {
@@ -482,11 +482,18 @@ static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 	expect(fx, census_wait(fx, pair.node[0], &h->s.nid, is_writing, 1));
 	for (unsigned int i = 0; i < others; i++)
 		h->b[i] = put_big(fx, &h->s, i, fx_patience(fx));
+	return true;
+}
+
+/* The first one is given up. */
+static void half_sent_cancel(struct half_sent *h)
+{
+	struct fx *fx = &h->fx;
+
 	census_cancel(pair.node[0], &h->s.nid, -ETIMEDOUT);
 	expect(fx, fx_wait(fx, &h->first->unlinked, 1));
 	expect(fx, h->first->terminal.status == -ETIMEDOUT);
 	expect(fx, h->first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
-	return true;
 }
 
 static int half_sent_end(struct half_sent *h)
@@ -509,6 +516,7 @@ static int given_up_half_sent(void)
 
 	if (!half_sent_begin(&h, slow, OTHERS))
 		return 1;
+	half_sent_cancel(&h);
 	expect_first(&h);
 	expect_others(fx, &h.s, h.fd, h.b);
 	expect(fx, census_wait(fx, pair.node[0], NULL, copies_are, 0));
@@ -526,6 +534,7 @@ static int given_up_unread(void)
 
 	if (!half_sent_begin(&h, slow, 0))
 		return 1;
+	half_sent_cancel(&h);
 	census_take(pair.node[0], &h.s.nid, &c);
 	expect(fx, c.copied > 0 && c.copied <= LNET_MTU);
 	close_all(h.fd, 3);
@@ -542,10 +551,48 @@ static int given_up_without_memory(void)
 
 	if (!half_sent_begin(&h, no_copies, OTHERS))
 		return 1;
+	half_sent_cancel(&h);
 	if (is_called_back(fx, &h.s, back))
 		expect_others(fx, &h.s, back, h.b);
 	expect(fx, hear_ends(h.fd, 3));
 	close_all(back, 3);
+	return half_sent_end(&h);
+}
+
+/* The link goes: all ends at once, with what is known of it. What was begun
+ * comes when the link is back, on the same connection, which goes on. */
+static int link_goes(void)
+{
+	struct half_sent h;
+	struct fx *fx = &h.fx;
+	struct frame f;
+	struct box *b;
+
+	if (!half_sent_begin(&h, slow, OTHERS))
+		return 1;
+	census_set_link(pair.node[0], false);
+	expect(fx, fx_wait(fx, &h.first->unlinked, 1));
+	expect(fx, h.first->terminal.status == -ENETDOWN);
+	expect(fx, h.first->terminal.cause == LNET_CAUSE_LOCAL_ERROR);
+	expect(fx, h.first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	for (unsigned int i = 0; i < OTHERS; i++) {
+		expect(fx, fx_wait(fx, &h.b[i]->unlinked, 1));
+		expect(fx, h.b[i]->terminal.status == -ENETDOWN);
+		expect(fx, h.b[i]->terminal.cause == LNET_CAUSE_LOCAL_NO_ROUTE);
+		expect(fx, h.b[i]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	}
+	expect(fx, fx_wait_stat(fx, 0, "disconnects", 2)); /* node 1's, too */
+	b = put_big(fx, &h.s, OTHERS, fx_patience(fx));
+	expect(fx, fx_wait(fx, &b->unlinked, 1));
+	expect(fx, b->terminal.status == -ENETDOWN);
+	census_set_link(pair.node[0], true);
+	expect_first(&h);
+	b = put_big(fx, &h.s, OTHERS, fx_patience(fx));
+	if (take_one(fx, &h.s, h.fd, &f))
+		expect(fx, f.lnet.match_bits == OTHERS);
+	expect(fx, fx_wait(fx, &b->unlinked, 1));
+	expect(fx, b->terminal.status == 0);
+	expect(fx, !stranger_is_called(&h.s));
 	return half_sent_end(&h);
 }
 
@@ -606,6 +653,7 @@ static const struct apart_test tests[] = {
 	{ "... to a peer that never reads the rest", given_up_unread },
 	{ "... without memory for the rest", given_up_without_memory },
 	{ "a message is given up half received", given_up_half_received },
+	{ "the link goes with a message half sent", link_goes },
 };
 
 int main(int argc, char **argv)

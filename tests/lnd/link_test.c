@@ -3,6 +3,7 @@
  * Addresses and links go and come, and NIs with them. Each case has a network
  * of its own, in a process of its own.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -20,6 +21,7 @@
 #include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
 #include "ulnet/lnet.h"
+#include "ulnet/loop.h"
 
 #define PATIENCE 60	/* s */
 #define POLL_US	 100000 /* looked at the clock at least so often */
@@ -244,10 +246,10 @@ static void ponged(void *arg, int status, const struct ulnet_ping_info *info)
 	}
 }
 
-/* @from asks @node, at 127.0.0.2@tcp; both are run. */
-static struct pong ask(struct lnet *from, struct lnet *node)
+/* @from asks @node, at @nid; both are run. */
+static struct pong ask_at(struct lnet *from, struct lnet *node, const char *nid)
 {
-	struct ulnet_id id = { nid_of("127.0.0.2@tcp"), LNET_PID_ANY };
+	struct ulnet_id id = { nid_of(nid), LNET_PID_ANY };
 	struct pong p = { .status = 0 };
 
 	p.status = lnet_ping(from, id, 0, ponged, &p);
@@ -256,6 +258,11 @@ static struct pong ask(struct lnet *from, struct lnet *node)
 		lnet_poll(node, 0);
 	}
 	return p;
+}
+
+static struct pong ask(struct lnet *from, struct lnet *node)
+{
+	return ask_at(from, node, "127.0.0.2@tcp");
 }
 
 static void peers_are_told(void)
@@ -282,8 +289,8 @@ static void peers_are_told(void)
 	lnet_close(node);
 }
 
-/* What is sent while its only NI is down is refused, clearly; a connection that
- * there was serves again afterwards. */
+/* What is sent while its only NI is down is refused, clearly. Afterwards both
+ * reach each other again: it listens on its address as before. */
 static void sends(void)
 {
 	struct lnet *node, *other;
@@ -298,9 +305,97 @@ static void sends(void)
 	expect(ask(other, node).status == -ENETDOWN);
 	expect(netdev_add_addr("lo", ADDR) == 0);
 	expect(becomes(other, 1, true));
+	expect(ask_at(node, other, ADDR "@tcp").status == 0);
 	expect(ask(other, node).status == 0);
 	lnet_close(other);
 	lnet_close(node);
+}
+
+/* ---- what is under way ---- */
+
+struct ear {
+	struct ulnet_peer_watch watch;
+	struct lnet *node;
+	unsigned int n; /* times that connections have ended */
+};
+
+static void on_disconnected(struct ulnet_peer_watch *watch,
+			    const struct ulnet_id *peer)
+{
+	struct ear *ear = container_of(watch, struct ear, watch);
+
+	(void)peer;
+	ear->n++;
+}
+
+static int listen_to(void *arg)
+{
+	struct ear *ear = arg;
+
+	lnet_peer_watch_add(ear->node, 0, &ear->watch);
+	return 0;
+}
+
+/* Connections end at once when the address goes, and those who hear of it need
+ * not wait for anything. */
+static void connections_end(void)
+{
+	struct ear ear = { .watch.disconnected = on_disconnected };
+	time_t until = seconds() + PATIENCE;
+	struct lnet *node, *other;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	node = node_with("127.0.0.2@tcp");
+	other = node_with(ADDR "@tcp");
+	ear.node = other;
+	expect(lnet_call(other, 0, listen_to, &ear) == 0);
+	expect(ask(other, node).status == 0);
+	expect(ear.n == 0);
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	while (!ear.n && seconds() < until)
+		lnet_poll(other, POLL_US);
+	expect(ear.n == 1);
+	expect(!is_up(other, 1));
+	lnet_close(other);
+	lnet_close(node);
+}
+
+/* It takes connections, and never says a word. */
+static int mute_listen(const char *addr)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	expect(inet_pton(AF_INET, addr, &a.sin_addr) == 1);
+	expect(bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	expect(listen(fd, 8) == 0);
+	return fd;
+}
+
+/* Who waits for a connection is told at once that there will be none. */
+static void attempts_end(void)
+{
+	struct ulnet_id id = { nid_of("127.0.0.9@tcp"), LNET_PID_ANY };
+	struct pong p = { .status = 0 };
+	struct lnet *other;
+	int fd;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", ADDR) == 0);
+	fd = mute_listen("127.0.0.9");
+	other = node_with(ADDR "@tcp");
+	expect(lnet_ping(other, id, 0, ponged, &p) == 0);
+	lnet_poll(other, POLL_US);
+	expect(!p.done);
+	expect(netdev_del_addr("lo", ADDR) == 0);
+	expect(becomes(other, 1, false));
+	while (!p.done)
+		lnet_poll(other, POLL_US);
+	expect(p.status == -ENETDOWN);
+	lnet_close(other);
+	close(fd);
 }
 
 /* ---- threads ---- */
@@ -446,6 +541,37 @@ static void cable(void)
 	lnet_close(node);
 }
 
+/* The interface is taken away, and another one of its name and address comes:
+ * its NI serves as before, and listens. */
+static void device(void)
+{
+	struct lnet *node, *other;
+
+	expect(netdev_set("lo", true) == 0);
+	pair_up();
+	node = node_with("127.0.0.2@tcp");
+	other = node_with(ADDR "@tcp");
+	expect(becomes(other, 1, true));
+	expect(ask(other, node).status == 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		expect(netdev_del("ul0") == 0);
+		expect(becomes(other, 1, false));
+		expect(ask(other, node).status == -ENETDOWN);
+		pair_up();
+		expect(becomes(other, 1, true));
+		expect(ask_at(node, other, ADDR "@tcp").status == 0);
+		expect(ask(other, node).status == 0);
+	}
+	/* So quickly that the node need not notice. */
+	expect(netdev_del("ul0") == 0);
+	pair_up();
+	expect(becomes(other, 1, true));
+	expect(ask_at(node, other, ADDR "@tcp").status == 0);
+	expect(ask(other, node).status == 0);
+	lnet_close(other);
+	lnet_close(node);
+}
+
 /* ---- all of them ---- */
 
 static const struct link_case {
@@ -461,9 +587,12 @@ static const struct link_case {
 	{ "lost messages", lost_messages, false },
 	{ "peers are told", peers_are_told, false },
 	{ "sends", sends, false },
+	{ "connections end", connections_end, false },
+	{ "attempts end", attempts_end, false },
 	{ "threads", threads, false },
 	{ "no netlink", no_netlink, false },
 	{ "cable", cable, true },
+	{ "device", device, true },
 };
 
 /* 0, or why it cannot be run here. */

@@ -102,7 +102,7 @@ static const struct {
 	  false },
 };
 
-Test(netif, is_up)
+Test(netif, fault)
 {
 	struct sockaddr_in sin;
 	struct net net;
@@ -111,8 +111,10 @@ Test(netif, is_up)
 		const struct ifaddrs *all = net_of(&net, cases[i].line);
 
 		sockaddr_of(&sin, cases[i].addr);
-		cr_expect_eq(sock_netif_is_up(all, ntohl(sin.sin_addr.s_addr)),
+		cr_expect_eq(!sock_netif_fault(all,
+					       ntohl(sin.sin_addr.s_addr)),
 			     cases[i].up, "%s", cases[i].what);
 	}
-	cr_expect_not(sock_netif_is_up(NULL, 0));
+	cr_expect_str_eq(sock_netif_fault(NULL, 0),
+			 "no interface has its address");
 }
