@@ -16,16 +16,19 @@
  * not make room for others until it was looked after so many times. */
 #define LOOKS 8
 
-const struct fsm_state sock_peer_states[PEER_STATES] = {
-	[PEER_IDLE] = { "idle", FSM_TO(PEER_QUEUED) | FSM_TO(PEER_CONNECTING) |
-					FSM_TO(PEER_PAUSED) },
-	[PEER_QUEUED] = { "waits for its turn",
-			  FSM_TO(PEER_IDLE) | FSM_TO(PEER_CONNECTING) |
-				  FSM_TO(PEER_PAUSED) },
-	[PEER_CONNECTING] = { "connecting", FSM_TO(PEER_IDLE) |
-						    FSM_TO(PEER_QUEUED) |
-						    FSM_TO(PEER_PAUSED) },
-	[PEER_PAUSED] = { "paused", FSM_TO(PEER_IDLE) },
+const struct fsm_state sock_peer_states[SOCK_PEER_STATES] = {
+	[SOCK_PEER_IDLE] = { "idle", FSM_TO(SOCK_PEER_QUEUED) |
+					     FSM_TO(SOCK_PEER_CONNECTING) |
+					     FSM_TO(SOCK_PEER_PAUSED) },
+	[SOCK_PEER_QUEUED] = { "waits for its turn",
+			       FSM_TO(SOCK_PEER_IDLE) |
+				       FSM_TO(SOCK_PEER_CONNECTING) |
+				       FSM_TO(SOCK_PEER_PAUSED) },
+	[SOCK_PEER_CONNECTING] = { "connecting",
+				   FSM_TO(SOCK_PEER_IDLE) |
+					   FSM_TO(SOCK_PEER_QUEUED) |
+					   FSM_TO(SOCK_PEER_PAUSED) },
+	[SOCK_PEER_PAUSED] = { "paused", FSM_TO(SOCK_PEER_IDLE) },
 };
 
 static uint64_t attempt_now(const struct sock_peer *peer)
@@ -90,7 +93,7 @@ static void attempt_tell(struct sock_peer *peer, int status)
 
 	peer->wanted = false;
 	/* An attempt that goes on has still to end in time. */
-	if (peer->fsm.state != PEER_CONNECTING)
+	if (peer->fsm.state != SOCK_PEER_CONNECTING)
 		peer->give_up = 0;
 	if (wanted)
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
@@ -147,8 +150,8 @@ static void attempt_forget(struct sock_peer *peer)
 	stop_remembering(peer);
 	peer->failures = 0;
 	loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	if (peer->fsm.state == PEER_PAUSED)
-		fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	if (peer->fsm.state == SOCK_PEER_PAUSED)
+		fsm_move(&peer->fsm, sock_peer_states, SOCK_PEER_IDLE);
 	sock_peer_settle(peer);
 }
 
@@ -210,20 +213,20 @@ static void leave_host(struct sock_peer *peer)
 }
 
 /* Stops what is going on; what follows is another state. */
-static void attempt_leave(struct sock_peer *peer, enum peer_state to)
+static void attempt_leave(struct sock_peer *peer, enum sock_peer_state to)
 {
 	struct sock_cpt *cpt = peer->cpt;
 
-	if (peer->fsm.state == PEER_CONNECTING) {
+	if (peer->fsm.state == SOCK_PEER_CONNECTING) {
 		drop_sockets(peer);
 		cpt->connecting--;
 		peer->host->connecting = false;
 	}
 	list_del(&peer->turn);
-	if (to == PEER_IDLE || to == PEER_PAUSED)
+	if (to == SOCK_PEER_IDLE || to == SOCK_PEER_PAUSED)
 		leave_host(peer);
 	loop_timer_cancel(cpt->loop, &peer->timer);
-	if ((enum peer_state)peer->fsm.state != to)
+	if ((enum sock_peer_state)peer->fsm.state != to)
 		fsm_move(&peer->fsm, sock_peer_states, to);
 }
 
@@ -243,7 +246,7 @@ static void attempt_failed(struct sock_peer *peer, int status)
 {
 	uint64_t pause = attempt_pause(peer, peer->failures + 1);
 
-	attempt_leave(peer, PEER_PAUSED);
+	attempt_leave(peer, SOCK_PEER_PAUSED);
 	log_failure(peer, status);
 	peer->retries = 0;
 	peer->offer = 0;
@@ -268,7 +271,7 @@ static void attempt_begin(struct sock_peer *peer)
 	enum sock_type type = missing(peer);
 	int rc;
 
-	attempt_leave(peer, PEER_CONNECTING);
+	attempt_leave(peer, SOCK_PEER_CONNECTING);
 	peer->cpt->connecting++;
 	peer->host->connecting = true;
 	host_line_up(peer->cpt, peer->host);
@@ -282,7 +285,7 @@ static void attempt_begin(struct sock_peer *peer)
 
 static void wait_for_turn(struct sock_peer *peer)
 {
-	attempt_leave(peer, PEER_QUEUED);
+	attempt_leave(peer, SOCK_PEER_QUEUED);
 	list_add_tail(&peer->host->waiting, &peer->turn);
 	host_line_up(peer->cpt, peer->host);
 	attempt_timer(peer, peer->give_up);
@@ -335,7 +338,7 @@ static void on_turns(struct work *w)
 
 void sock_attempt_settle(struct sock_peer *peer)
 {
-	if (peer->fsm.state != PEER_IDLE)
+	if (peer->fsm.state != SOCK_PEER_IDLE)
 		return;
 	if (is_due(peer))
 		begin_or_wait(peer);
@@ -427,9 +430,9 @@ static void look_after(struct sock_peer *peer)
  * the peer was heard since, on a connection that is gone by now. */
 static void go_on(struct sock_peer *peer)
 {
-	fsm_move(&peer->fsm, sock_peer_states, PEER_IDLE);
+	fsm_move(&peer->fsm, sock_peer_states, SOCK_PEER_IDLE);
 	begin_or_rest(peer);
-	if (peer->fsm.state != PEER_IDLE)
+	if (peer->fsm.state != SOCK_PEER_IDLE)
 		return;
 	if (peer->failures)
 		attempt_timer(peer, attempt_now(peer) +
@@ -443,14 +446,14 @@ static void on_attempt_timer(struct timer *t)
 {
 	struct sock_peer *peer = container_of(t, struct sock_peer, timer);
 
-	switch ((enum peer_state)peer->fsm.state) {
-	case PEER_IDLE:
+	switch ((enum sock_peer_state)peer->fsm.state) {
+	case SOCK_PEER_IDLE:
 		attempt_forget(peer);
 		break;
-	case PEER_QUEUED:
+	case SOCK_PEER_QUEUED:
 		attempt_failed(peer, -ETIMEDOUT);
 		break;
-	case PEER_CONNECTING:
+	case SOCK_PEER_CONNECTING:
 		look_after(peer);
 		break;
 	default:
@@ -468,7 +471,7 @@ static void retry_later(struct sock_peer *peer)
 
 	if (peer->retries == RETRIES && !sock_peer_has_conns(peer))
 		log_failure(peer, -EALREADY);
-	attempt_leave(peer, PEER_PAUSED);
+	attempt_leave(peer, SOCK_PEER_PAUSED);
 	attempt_timer(peer, attempt_now(peer) + pause);
 	if (peer->retries == STALL_REFUSALS && list_empty(&peer->conns))
 		sock_peer_reset_stalled(peer);
@@ -498,13 +501,13 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 		retry_later(peer);
 		return;
 	}
-	attempt_leave(peer, PEER_IDLE);
+	attempt_leave(peer, SOCK_PEER_IDLE);
 	begin_or_rest(peer);
 }
 
 void sock_attempt_in_vain(struct sock_peer *peer, int status)
 {
-	if (peer->fsm.state != PEER_PAUSED)
+	if (peer->fsm.state != SOCK_PEER_PAUSED)
 		attempt_failed(peer, status);
 }
 
@@ -514,12 +517,13 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 
 	/* The connection is what an attempt of ours that has heard nothing was
 	 * for. */
-	if (peer->fsm.state == PEER_CONNECTING && attempt &&
+	if (peer->fsm.state == SOCK_PEER_CONNECTING && attempt &&
 	    attempt->type == (int)type && is_unheard(attempt))
-		attempt_leave(peer, PEER_IDLE);
-	if (peer->fsm.state == PEER_PAUSED || peer->fsm.state == PEER_QUEUED)
-		attempt_leave(peer, PEER_IDLE);
-	if (peer->fsm.state == PEER_IDLE)
+		attempt_leave(peer, SOCK_PEER_IDLE);
+	if (peer->fsm.state == SOCK_PEER_PAUSED ||
+	    peer->fsm.state == SOCK_PEER_QUEUED)
+		attempt_leave(peer, SOCK_PEER_IDLE);
+	if (peer->fsm.state == SOCK_PEER_IDLE)
 		loop_timer_cancel(peer->cpt->loop, &peer->timer);
 	stop_remembering(peer);
 	if (sock_peer_choose(peer, 1))
@@ -528,14 +532,14 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 
 bool sock_attempt_is_idle(const struct sock_peer *peer)
 {
-	return peer->fsm.state == PEER_IDLE && !peer->wanted &&
+	return peer->fsm.state == SOCK_PEER_IDLE && !peer->wanted &&
 	       !timer_armed(&peer->timer);
 }
 
 void sock_attempt_stop(struct sock_peer *peer)
 {
 	peer->wanted = false;
-	attempt_leave(peer, PEER_IDLE);
+	attempt_leave(peer, SOCK_PEER_IDLE);
 	attempt_forget(peer);
 }
 
@@ -543,7 +547,7 @@ void sock_attempt_stop(struct sock_peer *peer)
 
 void sock_attempt_cut_off(struct sock_peer *peer)
 {
-	attempt_leave(peer, PEER_IDLE);
+	attempt_leave(peer, SOCK_PEER_IDLE);
 	peer->retries = 0;
 	attempt_forget(peer);
 	attempt_tell(peer, -ENETDOWN);
@@ -553,9 +557,9 @@ void sock_attempt_hurry(struct sock_peer *peer)
 {
 	if (!peer->wanted)
 		return;
-	if (peer->fsm.state == PEER_PAUSED)
+	if (peer->fsm.state == SOCK_PEER_PAUSED)
 		attempt_timer(peer, attempt_now(peer));
-	else if (peer->fsm.state == PEER_CONNECTING && peer->second)
+	else if (peer->fsm.state == SOCK_PEER_CONNECTING && peer->second)
 		try_second(peer);
 }
 

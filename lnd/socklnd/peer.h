@@ -39,14 +39,14 @@
 
 #include "lnd/socklnd/conn.h"
 
-enum peer_state {
-	PEER_IDLE,	 /* opens nothing */
-	PEER_QUEUED,	 /* is to be connected to, and waits for its turn */
-	PEER_CONNECTING, /* one connection, at a time */
-	PEER_PAUSED, /* an attempt has failed; the next is not before timer */
-	PEER_STATES
+enum sock_peer_state {
+	SOCK_PEER_IDLE,	  /* opens nothing */
+	SOCK_PEER_QUEUED, /* is to be connected to, and waits for its turn */
+	SOCK_PEER_CONNECTING, /* one connection, at a time */
+	SOCK_PEER_PAUSED, /* one has failed; the next is not before timer */
+	SOCK_PEER_STATES
 };
-extern const struct fsm_state sock_peer_states[PEER_STATES];
+extern const struct fsm_state sock_peer_states[SOCK_PEER_STATES];
 
 struct sock_peer {
 	struct hash_node hash;
@@ -74,7 +74,7 @@ struct sock_peer {
 	uint64_t uses;	     /* of its connections */
 	/* attempt.c's: */
 	bool wanted; /* LNet waits for a connection: it is to be told */
-	struct sock_conn *attempt; /* PEER_CONNECTING */
+	struct sock_conn *attempt; /* SOCK_PEER_CONNECTING */
 	struct sock_conn *second;  /* ... once more, or NULL */
 	unsigned int looks;	   /* at an attempt that goes on */
 	unsigned int retries;  /* the peer said "later", so often in a row */
@@ -84,9 +84,10 @@ struct sock_peer {
 	 * turns and refusals, and 0 when they have been told. */
 	uint64_t give_up;
 	struct timer timer;
-	struct sock_host *host; /* while PEER_QUEUED or PEER_CONNECTING */
-	struct list turn;	/* sock_host.waiting: PEER_QUEUED */
-	struct list failed;	/* sock_cpt.failed: remembered, nobody waits */
+	struct sock_host
+		*host;	    /* while SOCK_PEER_QUEUED or SOCK_PEER_CONNECTING */
+	struct list turn;   /* sock_host.waiting: SOCK_PEER_QUEUED */
+	struct list failed; /* sock_cpt.failed: remembered, nobody waits */
 
 	struct work work; /* sock_peer_settle() */
 	bool settling;

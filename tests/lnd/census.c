@@ -41,7 +41,7 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 
 	c->peers++;
 	c->wanted += peer->wanted;
-	c->attempts += peer->fsm.state == PEER_CONNECTING;
+	c->attempts += peer->fsm.state == SOCK_PEER_CONNECTING;
 	c->failures = MAX(c->failures, peer->failures);
 	list_for_each_entry (conn, &peer->conns, link) {
 		c->conns++;
