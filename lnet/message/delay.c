@@ -7,6 +7,7 @@
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/park.h"
 
 static void delay_move(struct lnet_msg *msg, enum msg_state to)
 {
@@ -55,10 +56,14 @@ bool delay_arrival(struct lnet_msg *msg, uint64_t ns)
 
 static void delay_arrived(struct lnet_msg *msg)
 {
+	struct lnet_cpt *cpt = msg->home;
+
 	list_del(&msg->link);
 	delay_give_share(msg);
 	delay_move(msg, MSG_NEW);
 	msg_arrived(msg);
+	/* If it is parked now, it has been in the way of others until now. */
+	park_wake_later(cpt);
 }
 
 void delay_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)

@@ -224,9 +224,11 @@ static void holding_add(struct holding *on, const struct lnet_msg *msg)
 		h->standing += !msg->aside;
 		/* fallthrough */
 	case MSG_OFFERED:
-	case MSG_DELAYED:
 	case MSG_PARKED:
 		h->aside += msg->aside;
+		break;
+	case MSG_DELAYED:
+		h->aside += !msg->lpni;
 		break;
 	default:
 		break;

@@ -75,6 +75,28 @@ static void cut(struct run *r)
 	lnet_sim_cut(r->sim, &a, &b);
 }
 
+/* Contents that no checksum covers are not damaged: those of control messages
+ * are nothing but a head, which has one. */
+static void change_rules(struct run *r, struct member *m)
+{
+	struct lnet *node = lnet_sim_node(r->sim, m->index);
+	struct ulnet_nid a = some_nid(r), b = some_nid(r);
+
+	if (!node)
+		return;
+	rules_change(&r->rules, r->sim, node, &a, &b,
+		     UINT64_C(1) << ULRPC_PORTAL_CONTROL);
+	tally_count(r, RULES_CHANGE);
+}
+
+static void forget_rules(struct run *r, struct member *m)
+{
+	struct lnet *node = lnet_sim_node(r->sim, m->index);
+
+	if (node)
+		rules_forget(&r->rules, r->sim, node);
+}
+
 /* ---- processes ---- */
 
 static void restart(void *arg)
@@ -306,7 +328,7 @@ void fault_one(struct run *r)
 			toggle_client(r, m);
 		return;
 	}
-	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 13)) {
+	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 15)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -337,6 +359,10 @@ void fault_one(struct run *r)
 	case 12:
 		cut(r);
 		break;
+	case 13:
+	case 14:
+		change_rules(r, m);
+		break;
 	default:
 		if (m->rpc && !r->waiting && chance(r, r->late ? 90 : 50))
 			shut(r, m);
@@ -350,7 +376,7 @@ void fault_outside(struct run *r)
 
 	if (is_fair(r))
 		return;
-	switch (rnd(r, 6)) {
+	switch (rnd(r, 7)) {
 	case 0:
 		crash(r, m);
 		break;
@@ -366,6 +392,9 @@ void fault_outside(struct run *r)
 	case 4:
 		cut(r);
 		break;
+	case 5:
+		change_rules(r, m);
+		break;
 	default:
 		if (m->rpc && !r->waiting)
 			toggle_service(r, m);
@@ -377,6 +406,8 @@ static void network_heal(struct run *r)
 {
 	links_heal(&r->links, r->sim);
 	splits_heal(&r->splits);
+	for (unsigned int i = 0; i < r->n; i++)
+		forget_rules(r, &r->members[i]);
 	for (unsigned int i = 0; i < r->n; i++)
 		for (unsigned int k = 0; k < r->members[i].nnids; k++)
 			lnet_sim_ni_set(r->sim, &r->members[i].nids[k], true);

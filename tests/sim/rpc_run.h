@@ -8,6 +8,7 @@
 #include <ulnet/service.h>
 
 #include "tests/sim/cluster.h"
+#include "tests/sim/rules.h"
 
 #define NODES_MAX   200
 #define CLIENTS_MAX 4	 /* of each node */
@@ -207,6 +208,7 @@ struct run {
 	bool named; /* nodes have the same ids after each start */
 	struct splits splits;
 	struct links links;
+	struct rules rules;
 	struct rails *rails; /* NULL: rails do not change in this scenario */
 	struct ulrpc_conf conf;
 	unsigned int steps;
@@ -405,6 +407,7 @@ enum happening {
 	CONNECTION_CUT,
 	NI_IS_DELETED,
 	NI_IS_ADDED,
+	RULES_CHANGE,
 	RAIL_IS_CUT,
 	LINK_IS_ONE_WAY,
 	HANDLER_IS_SLOW,

@@ -27,6 +27,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[CONNECTION_CUT] = "connections are cut",
 	[NI_IS_DELETED] = "an interface is deleted",
 	[NI_IS_ADDED] = "an interface is added",
+	[RULES_CHANGE] = "fault rules change",
 	[RAIL_IS_CUT] = "a rail is silent",
 	[LINK_IS_ONE_WAY] = "a link is silent in one direction",
 	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
@@ -91,6 +92,8 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 
 	for (unsigned int i = 0; i < HAPPENINGS; i++)
 		tell(arg, "", happenings[i], t->happened[i]);
+	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++)
+		tell(arg, "", rules_names[i], r->rules.struck[i]);
 	for (unsigned int i = 0; i < ULRPC_CAUSE_COUNT; i++)
 		tell(arg, "calls: ", ulrpc_cause_name(i), t->ended[i]);
 	tell(arg, "calls: ", "execution unknown", t->unknown);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/sim/rules.h"
 #include "tests/sim/scenario.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct member {
 	unsigned int index;
 };
 
-#define DISTURBANCES 10
+#define DISTURBANCES 12
 
 struct run {
 	struct lnet_sim *sim;
@@ -39,6 +40,7 @@ struct run {
 	bool harsh;		/* every fault, all the time */
 	struct ulnet_conf conf; /* of all nodes */
 	uint64_t disturbed[DISTURBANCES];
+	struct rules rules;
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -137,6 +139,15 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, 50 * MS));
 }
 
+/* Contents are what this scenario looks at: nobody damages them. */
+static void change_rules(struct run *r, struct member *m)
+{
+	struct ulnet_nid a = some_nid(r), b = some_nid(r);
+
+	if (node_of(m))
+		rules_change(&r->rules, r->sim, node_of(m), &a, &b, 0);
+}
+
 static const char *const disturbances[DISTURBANCES] = {
 	[0] = "a node crashes",
 	[1] = "a partition begins",
@@ -145,10 +156,11 @@ static const char *const disturbances[DISTURBANCES] = {
 	[5] = "an interface is added, or deleted",
 	[6] = "links change",
 	[7] = "room for messages is added",
+	[10] = "fault rules change",
 };
 /* Some are more frequent. */
 static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,
-						      5, 6, 7, 5, 5 };
+						      5, 6, 7, 5, 5, 10, 10 };
 
 static void disturb(struct run *r)
 {
@@ -179,6 +191,10 @@ static void disturb(struct run *r)
 		break;
 	case 6:
 		random_link(r, some_nid(r), some_nid(r));
+		break;
+	case 10:
+	case 11:
+		change_rules(r, m);
 		break;
 	default:
 		traffic_post(&r->traffic, m->index);
@@ -274,6 +290,10 @@ int scenario_play(struct run *r)
 		lnet_sim_run(r->sim, chance(r, 30) ? rnd(r, SEC) : 60 * SEC);
 	}
 	r->over = r->traffic.over = true;
+	for (unsigned int i = 0; i < r->n; i++)
+		if (node_of(&r->members[i]))
+			rules_forget(&r->rules, r->sim,
+				     node_of(&r->members[i]));
 	return rc;
 }
 
@@ -282,6 +302,8 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	for (unsigned int i = 0; i < DISTURBANCES; i++)
 		if (disturbances[i])
 			tell(arg, "", disturbances[i], r->disturbed[i]);
+	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++)
+		tell(arg, "", rules_names[i], r->rules.struck[i]);
 }
 
 unsigned int scenario_free(struct run *r)
