@@ -16,7 +16,7 @@
 #include "config/server.h"
 
 #define READ_SIZE   65536
-#define TIMEOUT_MAX UINT64_C(86400000000) /* us: a connection comes by then */
+#define TIMEOUT_MAX UINT64_C(86400000) /* ms: a connection comes by then */
 
 struct lnet_ctl {
 	int fd;
@@ -25,18 +25,42 @@ struct lnet_ctl {
 	size_t seen; /* the line that is looked at begins here */
 };
 
-/* Waits while the node's queue of connections is full. */
+/* Milliseconds of a clock that does not jump. */
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Of connect(), in ms from 1 up; 0: for ever. */
+static int set_patience(int fd, int64_t ms)
+{
+	struct timeval patience = { .tv_sec = (time_t)(ms / 1000),
+				    .tv_usec = (long)(ms % 1000 * 1000) };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+			  sizeof(patience))
+		       ? -errno
+		       : 0;
+}
+
+/* Waits while the node's queue of connections is full. Signals do not end that,
+ * nor does being stopped for a while. @timeout: us; 0: for ever. */
 static int ctl_connect(int fd, const struct sockaddr_un *addr, uint64_t timeout)
 {
-	struct timeval patience = { .tv_sec = (time_t)(timeout / 1000000),
-				    .tv_usec = (long)(timeout % 1000000) };
+	uint64_t ms = timeout / 1000 + !!(timeout % 1000);
+	int64_t until = now() + (int64_t)MIN(ms, TIMEOUT_MAX);
+	int rc;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-		       sizeof(patience)))
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
-		return 0;
-	return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	do {
+		rc = set_patience(fd, ms ? MAX(until - now(), 1) : 0);
+		if (!rc && connect(fd, (const struct sockaddr *)addr,
+				   sizeof(*addr)))
+			rc = -errno;
+	} while (rc == -EINTR && (!ms || now() < until));
+	return rc == -EAGAIN || rc == -EINTR ? -ETIMEDOUT : rc;
 }
 
 int lnet_ctl_connect(const char *path, uint64_t timeout,
@@ -58,7 +82,7 @@ int lnet_ctl_connect(const char *path, uint64_t timeout,
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	rc = ctl_connect(fd, &addr, MIN(timeout, TIMEOUT_MAX));
+	rc = ctl_connect(fd, &addr, timeout);
 	ctl = rc ? NULL : calloc(1, sizeof(*ctl));
 	if (!ctl) {
 		close(fd);
@@ -76,15 +100,6 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	close(ctl->fd);
 	free(ctl->buf);
 	free(ctl);
-}
-
-/* Milliseconds of a clock that does not jump. */
-static int64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* @until: as now(); negative: for ever. */

@@ -5,10 +5,12 @@
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -292,6 +294,29 @@ static unsigned int count(const char *text, const char *what)
 }
 
 /* A node that takes no connections is waited for as long as was said. */
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+/* Who is stopped and goes on sees the same as who gets a signal. */
+static void expect_time_out_in_spite_of_alarms(void)
+{
+	const struct sigaction act = { .sa_handler = on_alarm };
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+	const struct itimerval never = { 0 };
+	struct lnet_ctl *ctl;
+
+	cr_assert_eq(sigaction(SIGALRM, &act, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+	cr_assert_eq(lnet_ctl_connect(path, 100000, &ctl), -ETIMEDOUT);
+	cr_assert_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	cr_assert_gt(alarms, 0);
+}
+
 Test(server, full_queue)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -314,6 +339,7 @@ Test(server, full_queue)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	/* It was 10 s, whatever was said. */
 	cr_assert_lt(end.tv_sec - begin.tv_sec, 9);
+	expect_time_out_in_spite_of_alarms();
 	while (n)
 		close(fds[--n]);
 	close(fd);
