@@ -18,6 +18,8 @@
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
+#include "lnet/path/path.h"
+#include "lnet/peer/member.h"
 
 #define PORTAL	5
 #define PAYLOAD 64
@@ -184,6 +186,53 @@ static double put_path(uint64_t n)
 
 	bare_open(&b);
 	must(LNetMDBind(b.node, &md, LNET_RETAIN, &b.md), "bind");
+	return bare_run(&b, n);
+}
+
+/* ---- the choice of a path, among as many rails on both sides ---- */
+
+static void select_turn(struct bare *b, uint64_t n)
+{
+	struct lnet_cpt *cpt = b->node->cpt[0];
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct ulnet_nid to = id_of(0x0a010001).nid;
+	const struct path_want want = { .src = &any, .dst = &to };
+	struct path path;
+
+	while (n--) {
+		path.lpni = path_get_only(cpt, &any, &to);
+		if (path.lpni)
+			path.ni = path.lpni->only;
+		else
+			must(path_get(cpt, &want, &path), "path");
+		peer_unref(cpt, path.lpni);
+		ni_unref(path.ni, cpt->index);
+	}
+}
+
+static void select_prepare(struct bare *b, uint32_t rails)
+{
+	struct lnet_cpt *cpt = b->node->cpt[0];
+	const struct ulnet_nid first = id_of(0x0a010001).nid;
+	struct lnet_peer_ni *p = peer_get(cpt, &first);
+
+	must(p ? 0 : -ENOMEM, "peer");
+	p->peer->multi_rail = true;
+	for (uint32_t i = 2; i <= rails; i++) {
+		struct ulnet_ni_conf ni = { .nid = id_of(0x0a000000 + i).nid };
+		const struct ulnet_nid nid = id_of(0x0a010000 + i).nid;
+
+		must(lnet_ni_add(b->node, &ni), "NI");
+		must(member_add(cpt, p->peer, &nid), "peer NI");
+	}
+}
+
+static double select_path(uint64_t n, uint32_t rails)
+{
+	struct bare b = { .turn = select_turn };
+
+	bare_open(&b);
+	select_prepare(&b, rails);
 	return bare_run(&b, n);
 }
 
@@ -408,6 +457,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "put-path"))
 		v = put_path(n);
+	else if (!strcmp(what, "select"))
+		v = select_path(n, (uint32_t)entries);
 	else if (!strcmp(what, "parse-path"))
 		v = parse_path(n);
 	else if (!strncmp(what, "match-", 6))
@@ -424,7 +475,7 @@ int main(int argc, char **argv)
 		v = sim_nodes(n);
 	else {
 		fprintf(stderr,
-			"usage: core put-path|parse-path|match-unique|"
+			"usage: core put-path|select|parse-path|match-unique|"
 			"match-wildcard|match-masked|lo-put|sim-put|"
 			"sim-rate|sim-events|sim-nodes [N [ENTRIES]]\n");
 		return 2;

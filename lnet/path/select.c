@@ -21,21 +21,29 @@ struct stage {
 	const struct seek *seek;
 	enum ulnet_path_kind kind;
 	void *best; /* so far; NULL: none yet */
-	struct path_rank rank;
+	struct path_rank rank[2];
+	unsigned int next; /* which rank is not the best one's */
 	/* of the trace: */
 	unsigned int begin;  /* the first candidate */
 	unsigned int behind; /* the best one stands before this one */
 };
 
-static struct stage stage_begin(const struct seek *s, enum ulnet_path_kind kind)
+static inline void stage_begin(struct stage *st, const struct seek *s,
+			       enum ulnet_path_kind kind)
 {
-	struct stage st;
+	st->seek = s;
+	st->kind = kind;
+	st->best = NULL;
+	st->rank[0] = st->rank[1] = (struct path_rank){ { 0 } };
+	st->next = 0;
+	st->begin = s->trace ? s->trace->n : 0;
+}
 
-	st.seek = s;
-	st.kind = kind;
-	st.begin = s->trace ? s->trace->n : 0;
-	st.best = NULL;
-	return st;
+/* To be filled in for the candidate that is offered next: the same keys for all
+ * candidates of a stage, the others are 0. */
+static inline struct path_rank *stage_rank(struct stage *st)
+{
+	return &st->rank[st->next];
 }
 
 static out_of_line void trace_add(struct path_trace *t,
@@ -63,19 +71,21 @@ static out_of_line void trace_add(struct path_trace *t,
 	};
 }
 
+/* Its rank is stage_rank(). */
 static inline void stage_offer(struct stage *st, void *candidate,
-			       const struct ulnet_nid *nid,
-			       const struct path_rank *rank)
+			       const struct ulnet_nid *nid)
 {
-	if (unlikely(st->seek->trace))
-		trace_add(st->seek->trace, st->kind, nid, LNET_PATH_CHOSEN,
-			  rank);
-	if (!st->best || rank_is_better(rank, &st->rank)) {
-		st->best = candidate;
-		st->rank = *rank;
-		if (unlikely(st->seek->trace))
-			st->behind = st->seek->trace->n;
-	}
+	const struct path_rank *r = &st->rank[st->next];
+	struct path_trace *t = st->seek->trace;
+
+	if (unlikely(t))
+		trace_add(t, st->kind, nid, LNET_PATH_CHOSEN, r);
+	if (st->best && !rank_is_better(r, &st->rank[!st->next]))
+		return;
+	st->best = candidate;
+	st->next = !st->next;
+	if (unlikely(t))
+		st->behind = t->n;
 }
 
 /* Is not even a candidate. */
@@ -98,7 +108,7 @@ static void stage_explain(const struct stage *st)
 
 		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->behind)
 			continue;
-		seen->why = rank_decides(&st->rank, &seen->rank);
+		seen->why = rank_decides(&st->rank[!st->next], &seen->rank);
 		if (seen->why == LNET_PATH_CHOSEN)
 			seen->why = LNET_PATH_TURN;
 	}
@@ -120,29 +130,20 @@ struct shared_net {
 	struct lnet_peer_net *theirs;
 };
 
-static inline unsigned int tries(const struct seek *s,
-				 const struct ulnet_nid *ni,
-				 const struct ulnet_nid *peer)
-{
-	return likely(!s->want->tried) ? 0
-				       : tried_count(s->want->tried, ni, peer);
-}
-
-/* From @ni: how often the path to the NI of the peer's was tried of which that
- * was least often; @theirs: those to choose from, or NULL: it is the one
- * named. */
+/* Of a message that was sent in vain: how often that path from @ni was tried
+ * which was tried least often; @theirs: the NIs that it may lead to, or NULL:
+ * to the one named. */
 static unsigned int fewest_tries(const struct seek *s, const struct lnet_ni *ni,
 				 const struct lnet_peer_net *theirs)
 {
+	const struct paths_tried *tried = s->want->tried;
 	const struct lnet_peer_ni *p;
 	unsigned int fewest = UINT32_MAX;
 
-	if (likely(!s->want->tried))
-		return 0;
 	if (!theirs)
-		return tries(s, &ni->lnd.nid, s->want->dst);
+		return tried_count(tried, &ni->lnd.nid, s->want->dst);
 	list_for_each_entry (p, &theirs->nis, link)
-		fewest = MIN(fewest, tries(s, &ni->lnd.nid, &p->nid));
+		fewest = MIN(fewest, tried_count(tried, &ni->lnd.nid, &p->nid));
 	return fewest;
 }
 
@@ -160,31 +161,45 @@ static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
 	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
 }
 
-/* False: all NIs of ours are down. */
-static bool rank_our_net(const struct seek *s, const struct shared_net *net,
+static void rank_our_net(const struct seek *s, const struct lnet_net *net,
 			 struct path_rank *r)
 {
 	int32_t health = 0;
-	unsigned int untried = UINT32_MAX, tried = 0;
 	uint64_t use = 0;
-	bool up = false;
+
+	for (unsigned int i = 0; i < net->nnis; i++) {
+		const struct lnet_ni *ni = net->ni[i];
+
+		if (ni_is_up(ni))
+			health = MAX(health, ni_health(ni));
+		use = MAX(use, ni->cpt[s->cpt->index].use);
+	}
+	r->key[LNET_PATH_HEALTH] = health;
+	r->key[LNET_PATH_TURN] = rank_of_use(use);
+}
+
+static void rank_net_tries(const struct seek *s, const struct shared_net *net,
+			   struct path_rank *r)
+{
+	unsigned int fewest = UINT32_MAX, all = 0;
 
 	for (unsigned int i = 0; i < net->ours->nnis; i++) {
 		const struct lnet_ni *ni = net->ours->ni[i];
 
-		tried += tries(s, &ni->lnd.nid, NULL);
-		use = MAX(use, ni->cpt[s->cpt->index].use);
-		if (!ni_is_up(ni))
-			continue;
-		up = true;
-		health = MAX(health, ni_health(ni));
-		untried = MIN(untried, fewest_tries(s, ni, net->theirs));
+		all += tried_count(s->want->tried, &ni->lnd.nid, NULL);
+		if (ni_is_up(ni))
+			fewest = MIN(fewest, fewest_tries(s, ni, net->theirs));
 	}
-	r->key[LNET_PATH_UNTRIED] = -(int64_t)untried;
-	r->key[LNET_PATH_HEALTH] = health;
-	r->key[LNET_PATH_LESS_TRIED] = -(int64_t)tried;
-	r->key[LNET_PATH_TURN] = rank_of_use(use);
-	return up;
+	r->key[LNET_PATH_UNTRIED] = -(int64_t)fewest;
+	r->key[LNET_PATH_LESS_TRIED] = -(int64_t)all;
+}
+
+static bool net_is_up(const struct lnet_net *net)
+{
+	for (unsigned int i = 0; i < net->nnis; i++)
+		if (ni_is_up(net->ni[i]))
+			return true;
+	return false;
 }
 
 static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
@@ -193,26 +208,52 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	const struct seek *s = st->seek;
 	struct shared_net net = { config_net(s->cpt->config, theirs->net),
 				  theirs };
-	struct path_rank r = { { 0 } };
+	struct path_rank *r = stage_rank(st);
 
 	if (!net.ours) {
 		stage_refuse(st, &nid, LNET_PATH_UNREACHED);
 		return;
 	}
-	if (!rank_our_net(s, &net, &r)) {
+	if (!net_is_up(net.ours)) {
 		stage_refuse(st, &nid, LNET_PATH_DOWN);
 		return;
 	}
-	rank_their_net(theirs, &r);
-	stage_offer(st, theirs, &nid, &r);
+	rank_our_net(s, net.ours, r);
+	rank_their_net(theirs, r);
+	if (unlikely(s->want->tried))
+		rank_net_tries(s, &net, r);
+	stage_offer(st, theirs, &nid);
+}
+
+/* The one that needs no choice, as there is no other; theirs is NULL: there
+ * are several, or somebody wants to know. */
+static struct shared_net only_net(const struct seek *s)
+{
+	struct shared_net only = { NULL, NULL };
+	struct lnet_peer_net *theirs;
+
+	if (unlikely(s->trace))
+		return only;
+	list_for_each_entry (theirs, &s->dst->peer->nets, link) {
+		const struct lnet_net *ours =
+			config_net(s->cpt->config, theirs->net);
+
+		if (!ours)
+			continue;
+		if (only.theirs)
+			return (struct shared_net){ NULL, NULL };
+		only = (struct shared_net){ ours, theirs };
+	}
+	return only;
 }
 
 /* The best one; theirs is NULL: all of ours are down. */
 static struct shared_net choose_net(const struct seek *s)
 {
-	struct stage st = stage_begin(s, LNET_PATH_NET);
 	struct lnet_peer_net *theirs;
+	struct stage st;
 
+	stage_begin(&st, s, LNET_PATH_NET);
 	list_for_each_entry (theirs, &s->dst->peer->nets, link)
 		net_offer(&st, theirs);
 	theirs = stage_end(&st);
@@ -223,31 +264,40 @@ static struct shared_net choose_net(const struct seek *s)
 
 /* ---- local NIs ---- */
 
+static void rank_ni_tries(const struct seek *s, const struct lnet_ni *ni,
+			  const struct lnet_peer_net *theirs,
+			  struct path_rank *r)
+{
+	r->key[LNET_PATH_UNTRIED] = -(int64_t)fewest_tries(s, ni, theirs);
+	r->key[LNET_PATH_LESS_TRIED] =
+		-(int64_t)tried_count(s->want->tried, &ni->lnd.nid, NULL);
+}
+
 /* The best one of @net, for paths to one of @theirs, or to the NI named (NULL);
  * NULL: all are down. */
 static struct lnet_ni *choose_ni(const struct seek *s,
 				 const struct lnet_net *net,
 				 const struct lnet_peer_net *theirs)
 {
-	struct stage st = stage_begin(s, LNET_PATH_LOCAL_NI);
+	struct stage st;
 
+	stage_begin(&st, s, LNET_PATH_LOCAL_NI);
 	for (unsigned int i = 0; i < net->nnis; i++) {
 		struct lnet_ni *ni = net->ni[i];
 		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
-		struct path_rank r = { { 0 } };
+		struct path_rank *r;
 
 		if (!ni_is_up(ni)) {
 			stage_refuse(&st, &ni->lnd.nid, LNET_PATH_DOWN);
 			continue;
 		}
-		r.key[LNET_PATH_UNTRIED] =
-			-(int64_t)fewest_tries(s, ni, theirs);
-		r.key[LNET_PATH_HEALTH] = ni_health(ni);
-		r.key[LNET_PATH_LESS_TRIED] =
-			-(int64_t)tries(s, &ni->lnd.nid, NULL);
-		r.key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
-		r.key[LNET_PATH_TURN] = rank_of_use(nc->use);
-		stage_offer(&st, ni, &ni->lnd.nid, &r);
+		r = stage_rank(&st);
+		if (unlikely(s->want->tried))
+			rank_ni_tries(s, ni, theirs, r);
+		r->key[LNET_PATH_HEALTH] = ni_health(ni);
+		r->key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
+		r->key[LNET_PATH_TURN] = rank_of_use(nc->use);
+		stage_offer(&st, ni, &ni->lnd.nid);
 	}
 	return stage_end(&st);
 }
@@ -268,27 +318,39 @@ static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 
 /* ---- NIs of the peer ---- */
 
+static void rank_peer_ni_tries(const struct seek *s,
+			       const struct lnet_peer_ni *p,
+			       const struct lnet_ni *ni, struct path_rank *r)
+{
+	const struct paths_tried *tried = s->want->tried;
+
+	r->key[LNET_PATH_UNTRIED] =
+		-(int64_t)tried_count(tried, &ni->lnd.nid, &p->nid);
+	r->key[LNET_PATH_LESS_TRIED] =
+		-(int64_t)tried_count(tried, NULL, &p->nid);
+}
+
 /* The best one of @theirs for messages from @ni. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
 					   const struct lnet_ni *ni)
 {
-	struct stage st = stage_begin(s, LNET_PATH_PEER_NI);
 	struct lnet_peer_ni *p;
+	struct stage st;
 
+	stage_begin(&st, s, LNET_PATH_PEER_NI);
 	list_for_each_entry (p, &theirs->nis, link) {
-		struct path_rank r = { { 0 } };
+		struct path_rank *r = stage_rank(&st);
 
-		r.key[LNET_PATH_UNTRIED] =
-			-(int64_t)tries(s, &ni->lnd.nid, &p->nid);
-		r.key[LNET_PATH_HEALTH] = p->health;
-		r.key[LNET_PATH_LESS_TRIED] = -(int64_t)tries(s, NULL, &p->nid);
-		r.key[LNET_PATH_PREFERRED] = s->src && p == s->dst;
+		if (unlikely(s->want->tried))
+			rank_peer_ni_tries(s, p, ni, r);
+		r->key[LNET_PATH_HEALTH] = p->health;
+		r->key[LNET_PATH_PREFERRED] = s->src && p == s->dst;
 		/* The first message to it brings its credits. */
-		r.key[LNET_PATH_CREDITS] =
+		r->key[LNET_PATH_CREDITS] =
 			p->credits_max ? p->credits : (int64_t)ni->peer_credits;
-		r.key[LNET_PATH_TURN] = rank_of_use(p->use);
-		stage_offer(&st, p, &p->nid, &r);
+		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
+		stage_offer(&st, p, &p->nid);
 	}
 	return stage_end(&st);
 }
@@ -344,11 +406,15 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 
 static int from_best_to_best(const struct seek *s, struct path *path)
 {
-	struct shared_net net = choose_net(s);
+	struct shared_net net = only_net(s);
 
+	if (!net.theirs)
+		net = choose_net(s);
 	if (!net.theirs)
 		return -ENETDOWN;
 	path->ni = choose_ni(s, net.ours, net.theirs);
+	if (!path->ni)
+		return -ENETDOWN;
 	path->lpni = choose_peer_ni(s, net.theirs, path->ni);
 	return 0;
 }
@@ -363,8 +429,8 @@ static struct lnet_ni *known_by(const struct seek *s)
 		return NULL;
 	preferred = &s->dst->preferred;
 	for (unsigned int i = 0; i < preferred->n; i++) {
-		struct lnet_ni *ni = config_ni(s->cpt->config,
-					       prefer_nth(preferred, i));
+		struct lnet_ni *ni =
+			config_ni(s->cpt->config, prefer_nth(preferred, i));
 
 		if (ni && ni_is_up(ni))
 			return ni;
