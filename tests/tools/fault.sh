@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Fault rules, by lnetctl, in nodes that talk over TCP: requirement H7.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+port=$(free_port) || skip "perl cannot find a free port"
+b=$dir/b.sock serve=$dir/serve.sock
+
+need_lnetd a --net 'tcp(127.0.0.1)' --port "$port"
+need_lnetd b --net 'tcp(127.0.0.2)' --port "$port" --socket "$b"
+
+# A rule of that kind has struck; how often depends on what else the nodes say.
+struck() { # SOCKET KIND
+	ctl 0 --socket "$1" fault "$2" show
+	has out '^ +struck: [1-9][0-9]*$'
+}
+
+# ---- what lnetctl says ----
+
+ctl 0 fault drop show
+silent out
+ctl 0 fault drop add --source '*' --dest 127.0.0.2@tcp --rate 10 \
+	--portal 26,27 --message PUT --local_nid '*@tcp' --random
+silent out
+silent err
+ctl 0 fault drop add -s 255.255.255.255@tcp1 -d '*' -i 0.5 -e local_error \
+	-e Remote_Dropped
+ctl 0 fault drop show
+same out <<END
+fault:
+-     rule_type: drop
+      source: "*"
+      dest: 127.0.0.2@tcp
+      local_nid: 255.255.255.255@tcp
+      portal:
+      - 26
+      - 27
+      message:
+      - PUT
+      rate: 10
+      random: true
+      statistics:
+            seen: 0
+            struck: 0
+            put: 0
+            ack: 0
+            get: 0
+            reply: 0
+-     rule_type: drop
+      source: 255.255.255.255@tcp1
+      dest: "*"
+      local_nid: "*"
+      interval: 0.5
+      health_error:
+      - local_error
+      - remote_dropped
+      statistics:
+            seen: 0
+            struck: 0
+            put: 0
+            ack: 0
+            get: 0
+            reply: 0
+END
+ctl 0 fault --rule_type drop show
+has out '^      dest: 127.0.0.2@tcp$'
+ctl 0 fault drop del --source '*' --dest 127.0.0.2@tcp
+ctl 254 fault drop del --source '*' --dest 127.0.0.2@tcp
+same err <<END
+---
+del:
+-     fault:
+      errno: -2
+      descr: ! "there is no such rule"
+...
+END
+ctl 0 fault --rule_type drop reset
+ctl 0 fault drop del --all
+ctl 0 fault drop show
+silent out
+
+# What is missing, and what is wrong.
+ctl 234 fault
+has err '^usage: lnetctl fault drop '
+ctl 234 fault drop
+has err '^lnetctl fault drop: missing: add|del|reset|show$'
+ctl 234 fault lose add
+ctl 234 fault drop add --bogus
+ctl 234 fault drop add --rate
+ctl 255 fault drop add --rate many
+ctl 234 fault drop lose
+has err "action: unknown: "
+ctl 234 fault drop add
+same err <<END
+---
+add:
+-     fault:
+      errno: -22
+      descr: ! "one of rate, interval and drop_all is needed"
+...
+END
+ctl 234 fault drop add --rate 1 --interval 1
+has err 'one of rate, interval and drop_all is needed'
+ctl 234 fault drop add --rate 0
+has err 'rate: 0 is not in 1\.\.4294967295'
+ctl 234 fault drop add --rate 1 --source 10.0.0.1@nonsense
+has err "source: cannot parse NID '10.0.0.1@nonsense'"
+ctl 234 fault drop add --rate 1 --portal 64
+ctl 234 fault drop add --rate 1 --message HELLO
+ctl 234 fault delay add --rate 1
+has err 'delay: latency is needed'
+ctl 234 fault error add --rate 1
+has err 'error: health_error is needed'
+ctl 234 fault error add --rate 1 --health_error bad_mood
+ctl 234 fault duplicate del
+has err 'either source and dest, or all, is needed'
+
+# ---- what the nodes do ----
+
+ctl 0 ping 127.0.0.2@tcp
+# The sender fails it, at once: nobody waits for an answer.
+ctl 0 fault error add --message GET --drop_all --health_error local_no_route
+ctl 255 ping 127.0.0.2@tcp --timeout 60
+has err 'failed to ping 127.0.0.2@tcp: '
+struck "$ULNET_SOCKET" error
+ctl 0 fault error del --all
+ctl 0 ping 127.0.0.2@tcp
+# The receiver loses it.
+ctl 0 --socket "$b" fault drop add -m GET --source 127.0.0.1@tcp -x
+ctl 255 ping 127.0.0.2@tcp --timeout 1
+struck "$b" drop
+ctl 0 --socket "$b" stats show
+ctl 0 --socket "$b" net show -v
+ctl 0 --socket "$b" fault drop del --all
+ctl 0 ping 127.0.0.2@tcp --timeout 60
+# It comes late, and twice.
+ctl 0 --socket "$b" fault delay add -m GET,REPLY -x --latency 0.1
+ctl 0 fault duplicate add -x
+ctl 0 ping 127.0.0.2@tcp --timeout 60
+struck "$b" delay
+struck "$ULNET_SOCKET" duplicate
+ctl 0 fault duplicate del --all
+ctl 0 --socket "$b" fault delay del --all
+# Rules go when LNet does.
+ctl 0 --socket "$b" fault drop add -x
+ctl 0 --socket "$b" lnet unconfigure
+ctl 0 --socket "$b" lnet configure --all
+ctl 0 --socket "$b" fault drop show
+silent out
+ctl 0 ping 127.0.0.2@tcp --timeout 60
+
+# ---- calls ----
+
+# Each call has its answer, and the right one, whatever becomes of messages.
+need_rpcserve serve --net 'tcp(127.0.0.3)' --port "$port" --socket "$serve"
+ctl 0 --socket "$serve" fault drop add --rate 7
+ctl 0 --socket "$serve" fault delay add --rate 5 --latency 0.005
+ctl 0 --socket "$serve" fault duplicate add --rate 3
+ctl 0 --socket "$serve" fault error add --rate 11 -e random
+ctl 0 --socket "$serve" fault corrupt add --rate 3 --portal 61
+run 0 timeout 300 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
+	--accept none --count 500 --inflight 8 --size 2000 --verify \
+	--deadline 60 127.0.0.3@tcp
+for kind in drop delay duplicate error; do
+	struck "$serve" $kind
+	ctl 0 --socket "$serve" fault $kind reset
+	ctl 0 --socket "$serve" fault $kind show
+	has out '^ +put: 0$'
+done
+finish
