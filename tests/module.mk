@@ -53,6 +53,7 @@ unit_tests += %D%/unit/lnet/net/config_test
 unit_tests += %D%/unit/lnet/net/ni_test
 unit_tests += %D%/unit/lnet/net/ni_conf_test
 unit_tests += %D%/unit/lnet/core/setting_test
+unit_tests += %D%/unit/lnet/message/rails_test
 unit_tests += %D%/unit/lnet/message/stand_test
 unit_tests += %D%/unit/lnet/core/stat_test
 unit_tests += %D%/unit/lnet/node/node_test
