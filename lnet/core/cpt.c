@@ -6,17 +6,6 @@
 
 /* ---- where things live ---- */
 
-static void node_directory_idled(struct directory *d)
-{
-	node_wake_closer(container_of(d, struct lnet, directory));
-}
-
-void node_directory_init(struct lnet *node)
-{
-	directory_init(&node->directory, node->cpts, node->loops,
-		       node->hash_seed, node_directory_idled);
-}
-
 unsigned int lnet_cpts(struct lnet *node)
 {
 	return node->cpts;

@@ -103,8 +103,6 @@ static inline unsigned int node_cpt_of(struct lnet *node,
 {
 	return directory_cpt(&node->directory, nid);
 }
-/* When loops and hash_seed are there. */
-void node_directory_init(struct lnet *node);
 /* The CPT in whose turn this is called; there must be one. */
 static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 {

@@ -11,29 +11,24 @@ struct slot {
 };
 
 struct directory_shard {
-	/* while a change is made: */
-	struct directory_shard *next; /* another one that is to be replaced */
+	struct directory_shard *next; /* in a list of the change's */
 	unsigned int index;
-	/* once it has been replaced: */
-	struct directory *directory;
-	struct work work;
-	unsigned int turns; /* waited for, of the first so many loops */
-	/* by hash: */
 	unsigned int n;
-	struct slot slots[];
+	struct slot slots[]; /* by hash */
 };
 
 void directory_init(struct directory *d, unsigned int cpts,
 		    struct loop *const *loops, uint64_t seed,
-		    void (*idled)(struct directory *d))
+		    const struct directory_users *users)
 {
 	d->cpts = cpts;
 	d->loops = loops;
 	d->seed = seed;
-	d->idled = idled;
+	d->users = users;
 	atomic_init(&d->count, 0);
+	atomic_init(&d->version, 0);
 	atomic_init(&d->shards, NULL);
-	atomic_init(&d->retired, 0);
+	atomic_init(&d->telling, 0);
 	pthread_mutex_init(&d->lock, NULL);
 }
 
@@ -127,48 +122,31 @@ bool directory_seek(struct directory *d, const struct ulnet_nid *nid,
 	return found;
 }
 
-/* ---- freeing what was replaced ---- */
-
-static void shard_wait(struct directory_shard *s)
+bool directory_compare(struct directory *d, const struct ulnet_nid *a,
+		       const struct ulnet_nid *b)
 {
-	loop_post(s->directory->loops[s->turns], &s->work);
-}
+	for (;;) {
+		unsigned int version = atomic_load(&d->version);
+		struct ulnet_nid x = directory_primary(d, a);
+		struct ulnet_nid y = directory_primary(d, b);
 
-/* In a turn of one loop after the other: what is called in a turn, and looked
- * at @s, has returned. */
-static void shard_turned(struct work *w)
-{
-	struct directory_shard *s =
-		container_of(w, struct directory_shard, work);
-	struct directory *d = s->directory;
-
-	if (++s->turns < d->cpts) {
-		shard_wait(s);
-		return;
+		if (!(version & 1) && atomic_load(&d->version) == version)
+			return lnet_nid_eq(&x, &y);
+		/* Until whoever makes the change has made it. */
+		pthread_mutex_lock(&d->lock);
+		pthread_mutex_unlock(&d->lock);
 	}
-	free(s);
-	if (atomic_fetch_sub(&d->retired, 1) == 1 && d->idled)
-		d->idled(d);
-}
-
-static void shard_retire(struct directory *d, struct directory_shard *s)
-{
-	if (!s)
-		return;
-	s->directory = d;
-	s->turns = 0;
-	s->work.fn = shard_turned;
-	atomic_fetch_add(&d->retired, 1);
-	shard_wait(s);
 }
 
 /* ---- changing: with the lock held ---- */
 
 struct change {
 	struct directory *directory;
-	_Atomic(struct directory_shard *) *shards;
-	struct directory_shard *made; /* by this change; linked by .next */
-	unsigned int n;		      /* of all entries of the change */
+	struct directory_shard *made, *gone; /* linked by .next */
+	struct work work;
+	unsigned int told; /* CPTs: the first so many */
+	unsigned int n;
+	struct directory_entry to[];
 };
 
 /* The shard as it is going to be, with room for all that is to come; NULL: no
@@ -176,7 +154,8 @@ struct change {
 static struct directory_shard *change_shard(struct change *c,
 					    unsigned int index)
 {
-	const struct directory_shard *old = atomic_load(&c->shards[index]);
+	const struct directory_shard *old =
+		atomic_load(&atomic_load(&c->directory->shards)[index]);
 	unsigned int n = old ? old->n : 0;
 	struct directory_shard *s;
 
@@ -198,7 +177,7 @@ static struct directory_shard *change_shard(struct change *c,
 static bool says_default(const struct directory *d,
 			 const struct directory_entry *e)
 {
-	return lnet_nid_eq(&e->nid, &e->primary) &&
+	return !e->several && lnet_nid_eq(&e->nid, &e->primary) &&
 	       e->cpt == directory_default_cpt(d, &e->nid);
 }
 
@@ -240,36 +219,80 @@ static int change_add(struct change *c, const struct directory_entry *e)
 	return 0;
 }
 
-static void change_forget(struct change *c)
+static void shards_free(struct directory_shard *s)
 {
-	struct directory_shard *s, *next;
+	struct directory_shard *next;
 
-	for (s = c->made; s; s = next) {
+	for (; s; s = next) {
 		next = s->next;
 		free(s);
 	}
 }
 
-/* From now on the shards that were made are seen instead of those before. */
-static void change_publish(struct change *c)
+static void change_free(struct change *c)
+{
+	shards_free(c->made);
+	shards_free(c->gone);
+	free(c);
+}
+
+static void change_drop(struct change *c, struct directory_shard *s)
+{
+	if (!s)
+		return;
+	s->next = c->gone;
+	c->gone = s;
+}
+
+/* From now on @s is seen, unless it is empty, and what it replaces is not. */
+static void change_replace(struct change *c, struct directory_shard *s)
 {
 	struct directory *d = c->directory;
-	struct directory_shard *s, *next, *old;
+	_Atomic(struct directory_shard *) *at =
+		&atomic_load(&d->shards)[s->index];
+	struct directory_shard *old = atomic_load(at);
+	unsigned int had = old ? old->n : 0;
 
+	/* Readers ask the count first: an entry is counted before it can be
+	 * seen, and until it cannot be seen any more. */
+	if (s->n > had)
+		atomic_fetch_add(&d->count, s->n - had);
+	atomic_store(at, s->n ? s : NULL);
+	if (s->n < had)
+		atomic_fetch_sub(&d->count, had - s->n);
+	change_drop(c, old);
+	if (!s->n)
+		change_drop(c, s);
+}
+
+static void change_publish(struct change *c)
+{
+	struct directory_shard *s, *next;
+
+	atomic_fetch_add(&c->directory->version, 1);
 	for (s = c->made; s; s = next) {
 		next = s->next;
-		old = atomic_load(&c->shards[s->index]);
-		/* Counted before it can be seen, or seen no more before it is
-		 * not counted: readers ask the count first. */
-		if (s->n > (old ? old->n : 0))
-			atomic_fetch_add(&d->count, s->n - (old ? old->n : 0));
-		atomic_store(&c->shards[s->index], s->n ? s : NULL);
-		if (old && old->n > s->n)
-			atomic_fetch_sub(&d->count, old->n - s->n);
-		shard_retire(d, old);
-		if (!s->n)
-			free(s);
+		change_replace(c, s);
 	}
+	c->made = NULL;
+	atomic_fetch_add(&c->directory->version, 1);
+}
+
+/* In a turn of one loop after the other. */
+static void change_tell(struct work *w)
+{
+	struct change *c = container_of(w, struct change, work);
+	struct directory *d = c->directory;
+
+	if (d->users->changed)
+		d->users->changed(d, c->told, c->to, c->n);
+	if (++c->told < d->cpts) {
+		loop_post(d->loops[c->told], &c->work);
+		return;
+	}
+	change_free(c);
+	if (atomic_fetch_sub(&d->telling, 1) == 1 && d->users->idled)
+		d->users->idled(d);
 }
 
 static _Atomic(struct directory_shard *) *shards_get(struct directory *d)
@@ -290,16 +313,28 @@ static _Atomic(struct directory_shard *) *shards_get(struct directory *d)
 static int change_all(struct directory *d, const struct directory_entry *to,
 		      unsigned int n)
 {
-	struct change c = { .directory = d, .shards = shards_get(d), .n = n };
-	int rc = c.shards ? 0 : -ENOMEM;
+	struct change *c = malloc(sizeof(*c) + n * sizeof(c->to[0]));
+	int rc = c && shards_get(d) ? 0 : -ENOMEM;
 
+	if (!c)
+		return rc;
+	c->directory = d;
+	c->made = NULL;
+	c->gone = NULL;
+	c->n = n;
+	memcpy(c->to, to, n * sizeof(to[0]));
 	for (unsigned int i = 0; i < n && !rc; i++)
-		rc = change_add(&c, &to[i]);
-	if (rc)
-		change_forget(&c);
-	else
-		change_publish(&c);
-	return rc;
+		rc = change_add(c, &to[i]);
+	if (rc) {
+		change_free(c);
+		return rc;
+	}
+	change_publish(c);
+	c->told = 0;
+	c->work.fn = change_tell;
+	atomic_fetch_add(&d->telling, 1);
+	loop_post(d->loops[0], &c->work);
+	return 0;
 }
 
 /* What would add nothing and remove nothing needs no memory. */
@@ -312,7 +347,7 @@ static bool changes_nothing(struct directory *d,
 			     shards_find(d, &to[i].nid, &e);
 
 		if (found && lnet_nid_eq(&e.primary, &to[i].primary) &&
-		    e.cpt == to[i].cpt)
+		    e.cpt == to[i].cpt && e.several == to[i].several)
 			continue;
 		if (found || !says_default(d, &to[i]))
 			return false;

@@ -3,16 +3,17 @@
  * Which CPT owns a NID, and which peer has the NID: a map of the whole node
  * from NIDs to primary NIDs and CPTs. Knows nothing of peers.
  *
- * A NID that the directory has no entry for is its own primary NID and belongs
- * to the CPT that its hash names. There are entries only for the others: NIDs
- * of peers with several NIDs, and NIDs that were moved to another CPT.
+ * A NID that the directory has no entry for is the only one of its peer, and
+ * belongs to the CPT that its hash names. There are entries only for the
+ * others: NIDs of peers with several, and NIDs that were moved to another CPT.
  *
  * Threads. CPTs read without locks, in turns of the node's loops: entries stand
  * in shards that are never written once they can be seen; a change replaces
  * those shards that it is about. All other threads read under the mutex, which
- * those who change the directory take as well, on any thread. A shard that was
- * replaced is freed when each loop has begun another turn, since a CPT looks at
- * a shard within a call and keeps nothing of it.
+ * those who change the directory take as well, on any thread. Each CPT is told
+ * of a change in a turn, one after the other. After that the shards that were
+ * replaced are freed, since a CPT looks at a shard within a call and keeps
+ * nothing of it.
  *
  * Memory: 8 KiB with the first entry, then 56 bytes an entry. A change copies
  * 1/1,024 of the entries for each NID that it is about.
@@ -28,42 +29,55 @@
 
 #define DIRECTORY_SHARDS 1024
 
+struct directory;
 struct directory_shard;
+
+/* What the directory says of a NID, or shall say. */
+struct directory_entry {
+	struct ulnet_nid nid, primary;
+	unsigned int cpt;
+	bool several; /* the peer has more NIDs than this one */
+};
+
+/* Whom the directory tells what. */
+struct directory_users {
+	/* In a turn of @cpt's loop, after a change: what was said of these NIDs
+	 * then. In the order of the changes. May be NULL. */
+	void (*changed)(struct directory *d, unsigned int cpt,
+			const struct directory_entry *to, unsigned int n);
+	/* In a turn: directory_is_idle() has become true. May be NULL. */
+	void (*idled)(struct directory *d);
+};
 
 struct directory {
 	/* immutable after directory_init(): */
 	unsigned int cpts;
 	uint64_t seed;
 	struct loop *const *loops;
-	void (*idled)(struct directory *d);
+	const struct directory_users *users;
 
-	atomic_uint count; /* entries */
+	atomic_uint count;   /* entries */
+	atomic_uint version; /* odd: some shards of a change can be seen, and
+			      * others cannot be yet */
 	/* DIRECTORY_SHARDS of them, NULL until the first entry came. */
 	_Atomic(struct directory_shard *) *_Atomic shards;
-	atomic_uint retired; /* shards that CPTs may still be looking at */
+	atomic_uint telling; /* changes of which not all CPTs were told */
 	pthread_mutex_t lock;
 };
 
-/* What the directory says of a NID, or shall say. */
-struct directory_entry {
-	struct ulnet_nid nid, primary;
-	unsigned int cpt;
-};
-
 /* Of a node with these CPTs, whose loops are borrowed until directory_fini();
- * @seed: for hashes. @idled, or NULL: is called in a turn when
- * directory_is_idle() has become true. */
+ * @seed: for hashes. */
 void directory_init(struct directory *d, unsigned int cpts,
 		    struct loop *const *loops, uint64_t seed,
-		    void (*idled)(struct directory *d));
+		    const struct directory_users *users);
 /* directory_is_idle(), and nobody reads or changes the directory any more. */
 void directory_fini(struct directory *d);
 
-/* Are all shards freed that were replaced? Their loops must make turns until
- * then. Any thread. */
+/* Were all CPTs told of all changes? Their loops must make turns until then.
+ * Any thread. */
 static inline bool directory_is_idle(struct directory *d)
 {
-	return atomic_load(&d->retired) == 0;
+	return atomic_load(&d->telling) == 0;
 }
 
 /* Where @nid belongs if there is no entry for it. Any thread. */
@@ -113,6 +127,23 @@ static inline struct ulnet_nid directory_primary(struct directory *d,
 	struct directory_entry e;
 
 	return unlikely(directory_find(d, nid, &e)) ? e.primary : *nid;
+}
+
+/* directory_same(), of different NIDs, if there is any entry at all. */
+bool directory_compare(struct directory *d, const struct ulnet_nid *a,
+		       const struct ulnet_nid *b);
+
+/* Are these NIDs of one peer? While the peer's NIDs get another primary NID,
+ * they are. Any thread. */
+static inline bool directory_same(struct directory *d,
+				  const struct ulnet_nid *a,
+				  const struct ulnet_nid *b)
+{
+	if (likely(lnet_nid_eq(a, b)))
+		return true;
+	if (likely(!atomic_load_explicit(&d->count, memory_order_relaxed)))
+		return false;
+	return directory_compare(d, a, b);
 }
 
 /*

@@ -163,8 +163,8 @@ void hold_not_aside(struct lnet_msg *msg)
 
 /* ---- those who wait ---- */
 
-/* By match bits; on unique portals by initiator as well, as entries are, so
- * that an exact entry finds its messages and no others. */
+/* By match bits; on unique portals by the initiator's NID as well, as entries
+ * are, so that an exact entry finds its messages and no others. */
 static uint64_t hold_hash(const struct lnet_msg *msg)
 {
 	struct match_want want;
@@ -393,6 +393,11 @@ static void hold_ask(struct lnet_msg *msg)
 	msg_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
 }
 
+static void hold_ask_first(struct work *w)
+{
+	hold_ask(container_of(w, struct lnet_msg, work));
+}
+
 /* A held message fetched by @wish, whose buffer is on another CPT. */
 static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 {
@@ -401,6 +406,37 @@ static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 	msg->asks = cpt_bit(wish->home);
 	msg->wish = wish;
 	hold_ask(msg);
+}
+
+/* @msg is of a peer that has other NIDs now: there may be entries for it. */
+static void hold_ask_all(struct lnet_msg *msg)
+{
+	struct lnet_cpt *cpt = msg->home;
+	uint32_t cpts = atomic_load(
+		&portal_node(cpt->node)->portals[msg->hdr.portal].cpts);
+
+	if (msg->fsm.state == MSG_OFFERED)
+		msg->came |= cpts;
+	if (msg->fsm.state != MSG_HELD || !cpts)
+		return;
+	loop_timer_cancel(cpt->loop, &msg->timer);
+	hold_offer(msg);
+	msg->asks = cpts;
+	msg->wish = NULL;
+	/* Not in this call, in which no handler may run. */
+	msg->work.fn = hold_ask_first;
+	loop_defer(cpt->loop, &msg->work);
+}
+
+void hold_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	struct lnet_msg *msg;
+
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		list_for_each_entry (msg, &msg_cpt(cpt)->holds[i].waiting, link)
+			if (directory_same(&cpt->node->directory,
+					   &msg->hdr.src_nid, nid))
+				hold_ask_all(msg);
 }
 
 void hold_offer_late(struct lnet_msg *msg)
@@ -500,12 +536,21 @@ static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
 					struct lnet_wish *wish)
 {
 	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
-	const struct match_want want = { .id = wish->is.match_id,
+	const struct match_want want = { .peers = &cpt->node->directory,
+					 .id = wish->is.match_id,
 					 .bits = wish->is.match_bits,
 					 .portal = wish->is.portal };
+	struct lnet_msg *msg;
 
 	hold_hash_again(cpt, wish->is.portal);
-	return wish_seek_hash(h, wish, match_hash(cpt, &want));
+	msg = wish_seek_hash(h, wish, match_hash(cpt, &want));
+	if (likely(msg || !match_has_alias(cpt, &want)))
+		return msg;
+	/* From another NID of the peer that the entry names. */
+	list_for_each_entry (msg, &h->waiting, link)
+		if (wish_fits(wish, msg) == FIT)
+			return msg;
+	return NULL;
 }
 
 /* The first that came after @arrival, or the head of the list. */

@@ -64,6 +64,10 @@ void hold_request(struct lnet_msg *msg);
 /* portal_users.buffer_came: the messages that wait for the MD get it, soon. */
 int hold_buffer_came(const struct lnet_me *me) must_check;
 
+/* The directory says of @nid something else than before: messages of its peer
+ * that are held look for a buffer again. */
+void hold_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
 /* The portal is not lazy any more: what it holds on @cpt is dropped. */
 void hold_drop(struct lnet_cpt *cpt, unsigned int portal);
 

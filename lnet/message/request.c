@@ -24,7 +24,8 @@ void request_wants(const struct lnet_msg *msg, struct match_want *want)
 {
 	bool get = msg->hdr.type == LNET_MSG_GET;
 
-	want->id.nid = msg->initiator;
+	want->peers = &msg->home->node->directory;
+	want->id.nid = msg->hdr.src_nid;
 	want->id.pid = msg->hdr.src_pid;
 	want->bits = msg->hdr.match_bits;
 	want->portal = msg->hdr.portal;

@@ -81,7 +81,11 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 	struct ulnet_nid primary = directory_primary(d, &p->nid);
 	bool here = directory_cpt(d, &p->nid) == cpt->index;
 	const struct lnet_peer *peer = p->peer;
+	struct directory_entry e = { .several = false };
 
+	(void)directory_find(d, &p->nid, &e);
+	if (here && e.several != (peer->nnis > 1))
+		return "is, or is not, the only NI that the directory knows";
 	if (p->net->peer != peer || p->net->net != lnet_nid_net(&p->nid))
 		return "is an NI of another net than its peer's";
 	if (here != (p->place.state == PEER_HERE))

@@ -194,6 +194,30 @@ static uint32_t pid_default(struct lnet *node)
 	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
 }
 
+/* The NIDs of peers have changed: on each CPT there may be messages that wait
+ * for entries which name the peer, and guests. */
+static void node_directory_changed(struct directory *d, unsigned int cpt,
+				   const struct directory_entry *to,
+				   unsigned int n)
+{
+	struct lnet *node = container_of(d, struct lnet, directory);
+
+	for (unsigned int i = 0; i < n; i++) {
+		peer_renamed(node->cpt[cpt], &to[i].nid);
+		hold_renamed(node->cpt[cpt], &to[i].nid);
+	}
+}
+
+static void node_directory_idled(struct directory *d)
+{
+	node_wake_closer(container_of(d, struct lnet, directory));
+}
+
+static const struct directory_users node_directory_users = {
+	.changed = node_directory_changed,
+	.idled = node_directory_idled,
+};
+
 static int node_alloc(const struct node_params *p, struct lnet **node_p)
 {
 	struct whole_node *whole = calloc(1, sizeof(*whole));
@@ -230,7 +254,8 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 		node->conf.pid = pid_default(node);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
-	node_directory_init(node);
+	directory_init(&node->directory, node->cpts, node->loops,
+		       node->hash_seed, &node_directory_users);
 	atomic_store(&portal_node(node)->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_init(node, i);

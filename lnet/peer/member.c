@@ -171,15 +171,17 @@ static int say_begin(struct say *s, struct lnet_cpt *cpt, unsigned int n)
 }
 
 static void say_add(struct say *s, const struct ulnet_nid *nid,
-		    const struct ulnet_nid *primary, unsigned int cpt)
+		    const struct ulnet_nid *primary, bool several)
 {
-	s->entries[s->n++] = (struct directory_entry){ *nid, *primary, cpt };
+	s->entries[s->n++] = (struct directory_entry){
+		*nid, *primary, s->cpt->index, several
+	};
 }
 
 /* All NIs of @peer but @but have that primary NID. */
 static void say_peer(struct say *s, const struct lnet_peer *peer,
 		     const struct lnet_peer_ni *but,
-		     const struct ulnet_nid *primary)
+		     const struct ulnet_nid *primary, bool several)
 {
 	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
@@ -187,7 +189,18 @@ static void say_peer(struct say *s, const struct lnet_peer *peer,
 	list_for_each_entry (pnet, &peer->nets, link)
 		list_for_each_entry (lpni, &pnet->nis, link)
 			if (lpni != but)
-				say_add(s, &lpni->nid, primary, s->cpt->index);
+				say_add(s, &lpni->nid, primary, several);
+}
+
+/* @lpni is one of @peer's from now on. An NI that was alone is so no more. */
+static void say_join(struct say *s, const struct lnet_peer *peer,
+		     const struct lnet_peer_ni *lpni)
+{
+	uint32_t others = peer->nnis - (lpni->peer == peer);
+
+	say_add(s, &lpni->nid, &peer->primary, others > 0);
+	if (others == 1)
+		say_peer(s, peer, lpni, &peer->primary, true);
 }
 
 static int say_end(struct say *s)
@@ -214,7 +227,7 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		return -EXDEV;
 	if (lpni)
 		return -EEXIST;
-	rc = say_begin(&say, cpt, 1);
+	rc = say_begin(&say, cpt, 2);
 	if (rc)
 		return rc;
 	if (!peers_make_room(cpt, nid))
@@ -222,7 +235,7 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	lpni = member_new(cpt, peer, nid, peer_hash(cpt, nid), PEER_HERE);
 	if (!lpni)
 		return -ENOMEM;
-	say_add(&say, nid, &peer->primary, cpt->index);
+	say_join(&say, peer, lpni);
 	rc = say_end(&say);
 	if (rc)
 		member_free(cpt, lpni);
@@ -237,17 +250,16 @@ static int member_say_take(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 {
 	const struct lnet_peer *from = lpni->peer;
 	const struct lnet_peer_ni *other = peer_other(from, lpni);
+	bool new_primary = other && lnet_nid_eq(&from->primary, &lpni->nid);
 	struct say say;
-	int rc = say_begin(&say, cpt, from->nnis);
+	int rc = say_begin(&say, cpt, from->nnis + 1);
 
 	if (rc)
 		return rc;
-	*left = from->primary;
-	say_add(&say, &lpni->nid, &peer->primary, cpt->index);
-	if (other && lnet_nid_eq(&from->primary, &lpni->nid)) {
-		*left = other->nid;
-		say_peer(&say, from, lpni, left);
-	}
+	*left = new_primary ? other->nid : from->primary;
+	say_join(&say, peer, lpni);
+	if (new_primary || from->nnis == 2)
+		say_peer(&say, from, lpni, left, from->nnis > 2);
 	return say_end(&say);
 }
 
@@ -321,7 +333,7 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	rc = say_begin(&say, cpt, peer->nnis);
 	if (rc)
 		return rc;
-	say_peer(&say, peer, NULL, &lpni->nid);
+	say_peer(&say, peer, NULL, &lpni->nid, peer->nnis > 1);
 	rc = say_end(&say);
 	if (rc)
 		return rc;
@@ -347,8 +359,12 @@ static int peer_say_nothing(struct lnet_cpt *cpt, const struct lnet_peer *peer)
 	list_for_each_entry (pnet, &peer->nets, link)
 		list_for_each_entry (lpni, &pnet->nis, link)
 			if (lpni->place.state != PEER_GUEST)
-				say_add(&say, &lpni->nid, &lpni->nid,
-					directory_default_cpt(d, &lpni->nid));
+				say.entries[say.n++] = (struct directory_entry){
+					.nid = lpni->nid,
+					.primary = lpni->nid,
+					.cpt = directory_default_cpt(
+						d, &lpni->nid)
+				};
 	return say_end(&say);
 }
 

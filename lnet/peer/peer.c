@@ -184,6 +184,15 @@ struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return lpni;
 }
 
+void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+
+	if (lpni && lpni->place.state == PEER_GUEST)
+		lpni->peer->primary =
+			directory_primary(&cpt->node->directory, nid);
+}
+
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)
 {
 	if (lpni->credits_max)

@@ -162,6 +162,10 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* By which peer_cpt.peers finds @nid. */
 uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
+/* The directory says of @nid something else than before: guests go by the NID
+ * that their peer is known by. */
+void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
 /* Without a reference. NULL: unknown. */
 struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 			       const struct ulnet_nid *nid);

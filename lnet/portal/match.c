@@ -14,6 +14,11 @@ enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal)
 		memory_order_relaxed);
 }
 
+static uint64_t bits_hash(const struct lnet_cpt *cpt, uint64_t bits)
+{
+	return hash_u64(bits, cpt->node->hash_seed);
+}
+
 uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want)
 {
 	struct {
@@ -22,17 +27,18 @@ uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want)
 	} key;
 
 	if (portal_kind(cpt, want->portal) != PORTAL_UNIQUE)
-		return hash_u64(want->bits, cpt->node->hash_seed);
+		return bits_hash(cpt, want->bits);
 	key.bits = want->bits;
 	key.id = want->id;
 	return hash_bytes(&key, sizeof(key), cpt->node->hash_seed);
 }
 
-static bool id_matches(const struct ulnet_id *want, const struct ulnet_id *id)
+static bool id_matches(const struct ulnet_id *is, const struct match_want *want)
 {
-	if (want->pid != LNET_PID_ANY && want->pid != id->pid)
+	if (is->pid != LNET_PID_ANY && is->pid != want->id.pid)
 		return false;
-	return lnet_nid_is_any(&want->nid) || lnet_nid_eq(&want->nid, &id->nid);
+	return lnet_nid_is_any(&is->nid) ||
+	       directory_same(want->peers, &is->nid, &want->id.nid);
 }
 
 static bool bits_match(const struct me_args *is, const struct match_want *want)
@@ -42,7 +48,7 @@ static bool bits_match(const struct me_args *is, const struct match_want *want)
 
 bool me_is_for(const struct me_args *is, const struct match_want *want)
 {
-	return bits_match(is, want) && id_matches(&is->match_id, &want->id);
+	return bits_match(is, want) && id_matches(&is->match_id, want);
 }
 
 bool me_args_alike(const struct me_args *a, const struct me_args *b)
@@ -62,7 +68,7 @@ static bool me_matches(const struct lnet_me *me, const struct match_want *want)
 		return false;
 	if (!md || !(md->options & want->op) || md_exhausted(md))
 		return false;
-	return id_matches(&me->is.match_id, &want->id);
+	return id_matches(&me->is.match_id, want);
 }
 
 /* How much goes where; -EMSGSIZE when it does not fit. */
@@ -129,6 +135,32 @@ static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
 	return NULL;
 }
 
+bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want)
+{
+	struct directory_entry e;
+
+	return portal_kind(cpt, want->portal) == PORTAL_UNIQUE &&
+	       directory_find(want->peers, &want->id.nid, &e);
+}
+
+/* An entry that names another NID of the initiator's. */
+static struct lnet_me *find_alias(struct lnet_cpt *cpt, struct lnet_portal *p,
+				  const struct match_want *want)
+{
+	struct hash_node *n;
+
+	if (likely(!match_has_alias(cpt, want)))
+		return NULL;
+	for (n = hash_first(&p->by_bits, bits_hash(cpt, want->bits)); n;
+	     n = hash_next(n)) {
+		struct lnet_me *me = container_of(n, struct lnet_me, by_bits);
+
+		if (me_matches(me, want))
+			return me;
+	}
+	return NULL;
+}
+
 static struct lnet_me *find_me(struct lnet_cpt *cpt,
 			       const struct match_want *want)
 {
@@ -138,7 +170,9 @@ static struct lnet_me *find_me(struct lnet_cpt *cpt,
 	if (!p->mes)
 		return NULL;
 	me = find_masked(p, want);
-	return me ? me : find_exact(cpt, p, want);
+	if (!me)
+		me = find_exact(cpt, p, want);
+	return me ? me : find_alias(cpt, p, want);
 }
 
 int match_find(struct lnet_cpt *cpt, const struct match_want *want,
@@ -178,13 +212,25 @@ static void portal_count(struct lnet_cpt *cpt, unsigned int portal, int n)
 		atomic_fetch_or(cpts, UINT32_C(1) << cpt->index);
 }
 
+static int table_insert(struct hash *h, struct hash_node *n, uint64_t hash,
+			enum ulnet_ins_pos pos)
+{
+	return pos == LNET_INS_BEFORE ? hash_add(h, n, hash)
+				      : hash_add_tail(h, n, hash);
+}
+
+static bool me_is_unique(const struct lnet_me *me)
+{
+	return portal_kind(me->cpt, me->is.portal) == PORTAL_UNIQUE;
+}
+
 static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 {
 	struct lnet_portal *p = &portal_cpt(me->cpt)->portals[me->is.portal];
 	const struct match_want want = { .id = me->is.match_id,
 					 .bits = me->is.match_bits,
 					 .portal = me->is.portal };
-	uint64_t hash;
+	int rc;
 
 	if (me->is.ignore_bits) {
 		if (pos == LNET_INS_BEFORE)
@@ -193,10 +239,15 @@ static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 			list_add_tail(&p->masked, &me->link);
 		return 0;
 	}
-	hash = match_hash(me->cpt, &want);
-	if (pos == LNET_INS_BEFORE)
-		return hash_add(&p->exact, &me->hash, hash);
-	return hash_add_tail(&p->exact, &me->hash, hash);
+	rc = table_insert(&p->exact, &me->hash, match_hash(me->cpt, &want),
+			  pos);
+	if (rc || !me_is_unique(me))
+		return rc;
+	rc = table_insert(&p->by_bits, &me->by_bits,
+			  bits_hash(me->cpt, me->is.match_bits), pos);
+	if (rc)
+		hash_del(&p->exact, &me->hash);
+	return rc;
 }
 
 int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
@@ -247,6 +298,8 @@ void me_unlink(struct lnet_me *me)
 		list_del(&me->link);
 	else
 		hash_del(&pc->portals[me->is.portal].exact, &me->hash);
+	if (!me->is.ignore_bits && me_is_unique(me))
+		hash_del(&pc->portals[me->is.portal].by_bits, &me->by_bits);
 	portal_count(cpt, me->is.portal, -1);
 	id_free(&pc->mes, me->cookie);
 	pool_put(&pc->me_pool, me);

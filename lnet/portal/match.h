@@ -9,6 +9,12 @@
  * Entries that ignore some bits stand in a list, the others in a hash table by
  * match bits (on unique portals by NID and pid as well); the list is searched
  * first. So a unique portal is as fast with 100,000 entries as with one.
+ *
+ * An entry that names a NID is for the peer that has the NID, from whichever of
+ * its NIDs a message comes. Entries are hashed by the NID that they name, and
+ * never hashed again: the NIDs of a peer may change at any time. So a message
+ * that came from a peer with several NIDs, and finds nothing by the one that it
+ * came from, looks for it among all entries with its match bits.
  */
 #ifndef LNET_MATCH_H
 #define LNET_MATCH_H
@@ -37,11 +43,13 @@ struct lnet_me {
 	struct lnet_md *md;
 	struct list link;
 	struct hash_node hash;
+	struct hash_node by_bits; /* unique portals */
 };
 
 /* What a message looks for. */
 struct match_want {
-	struct ulnet_id id; /* primary NID and pid of its initiator */
+	struct directory *peers; /* knows whose NIDs are whose */
+	struct ulnet_id id;	 /* a NID of its initiator, and the pid */
 	uint64_t bits;
 	unsigned int portal;
 	unsigned int op; /* LNET_MD_OP_PUT or LNET_MD_OP_GET */
@@ -55,6 +63,8 @@ struct match_found {
 	uint32_t offset;
 };
 
+/* Could the message be for an entry that match_hash() does not lead to? */
+bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want);
 /* Could an entry like @is be for the message? */
 bool me_is_for(const struct me_args *is, const struct match_want *want);
 /* Are two entries for the same messages? */

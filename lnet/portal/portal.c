@@ -11,6 +11,7 @@ void portals_init(struct lnet_cpt *cpt)
 	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
 		list_init(&pc->portals[i].masked);
 		hash_init(&pc->portals[i].exact);
+		hash_init(&pc->portals[i].by_bits);
 	}
 	id_table_init(&pc->mds, ID_TAG(cpt->index, ID_MD));
 	id_table_init(&pc->mes, ID_TAG(cpt->index, ID_ME));
@@ -23,8 +24,10 @@ void portals_fini(struct lnet_cpt *cpt)
 {
 	struct portal_cpt *pc = portal_cpt(cpt);
 
-	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
 		hash_fini(&pc->portals[i].exact);
+		hash_fini(&pc->portals[i].by_bits);
+	}
 	cpt_pool_fini(cpt, &pc->md_pool, "MDs");
 	cpt_pool_fini(cpt, &pc->me_pool, "match entries");
 	id_table_fini(&pc->mds);

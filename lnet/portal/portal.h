@@ -40,6 +40,7 @@ struct portal_shared {
 struct lnet_portal {
 	struct list masked; /* of lnet_me.link: ignore bits != 0 */
 	struct hash exact;  /* of lnet_me.hash */
+	struct hash by_bits; /* of lnet_me.by_bits: the same, if unique */
 	uint32_t mes;
 };
 

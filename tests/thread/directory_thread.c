@@ -19,6 +19,7 @@ static struct directory directory;
 static struct loop *loops[CPTS];
 static atomic_uint writing = WRITERS;
 static atomic_uint turns[CPTS];
+static const struct directory_users nobody = { NULL, NULL };
 
 static struct ulnet_nid nth(unsigned int writer, unsigned int n)
 {
@@ -38,7 +39,8 @@ static struct directory_entry entry(unsigned int writer, unsigned int n,
 	e.primary.addr[2] = (uint8_t)(1 + step % 200);
 	if (step % 7 == 0)
 		e = (struct directory_entry){
-			e.nid, e.nid, directory_default_cpt(&directory, &e.nid)
+			e.nid, e.nid, directory_default_cpt(&directory, &e.nid),
+			false
 		};
 	return e;
 }
@@ -125,7 +127,7 @@ int main(void)
 		if (env_ev_new(NULL, &env) || loop_new(env, &loops[i]))
 			return 1;
 	}
-	directory_init(&directory, CPTS, loops, 4711, NULL);
+	directory_init(&directory, CPTS, loops, 4711, &nobody);
 	for (unsigned int i = 0; i < CPTS; i++) {
 		r[i] = (struct reader){ .work.fn = read_in_turn, .cpt = i };
 		loop_post(loops[i], &r[i].work);

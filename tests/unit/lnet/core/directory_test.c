@@ -37,17 +37,33 @@ struct rig {
 
 static unsigned int idled;
 
+/* What each loop was told last. */
+static struct directory_entry told[CPTS];
+static unsigned int ntold[CPTS];
+
 static void on_idled(struct directory *d)
 {
 	cr_assert(directory_is_idle(d));
 	idled++;
 }
 
+static void on_changed(struct directory *d, unsigned int cpt,
+		       const struct directory_entry *to, unsigned int n)
+{
+	cr_assert_eq(loop_current(), d->loops[cpt]);
+	cr_assert_not(directory_is_idle(d));
+	told[cpt] = to[n - 1];
+	ntold[cpt]++;
+}
+
+static const struct directory_users users = { .changed = on_changed,
+					      .idled = on_idled };
+
 static void rig_open(struct rig *r, unsigned int cpts)
 {
 	for (unsigned int i = 0; i < cpts; i++)
 		r->loops[i] = make_loop(NULL);
-	directory_init(&r->d, cpts, r->loops, 12345, on_idled);
+	directory_init(&r->d, cpts, r->loops, 12345, &users);
 	idled = 0;
 }
 
@@ -78,7 +94,8 @@ static struct ulnet_nid nth(unsigned int n)
 static struct directory_entry entry(unsigned int n, unsigned int primary,
 				    unsigned int cpt)
 {
-	return (struct directory_entry){ nth(n), nth(primary), cpt };
+	return (struct directory_entry){ nth(n), nth(primary), cpt,
+					 n != primary };
 }
 
 static void check_says(struct rig *r, const struct directory_entry *want)
@@ -158,7 +175,29 @@ Test(directory, entries_come_change_and_go)
 	rig_close(&r);
 }
 
-/* What was replaced stays until each loop has made a turn. */
+/* Two NIDs are one peer's, also when one of them belongs where its hash
+ * says. */
+Test(directory, same)
+{
+	struct ulnet_nid a = nth(1), b = nth(2), c = nth(3);
+	struct directory_entry e[2];
+	struct rig r;
+
+	rig_open(&r, CPTS);
+	cr_assert(directory_same(&r.d, &a, &a));
+	cr_assert_not(directory_same(&r.d, &a, &b));
+	e[0] = default_of(&r, 1);
+	e[0].several = true;
+	e[1] = entry(2, 1, e[0].cpt);
+	cr_assert_eq(directory_change(&r.d, e, 2), 0);
+	cr_assert_eq(atomic_load(&r.d.count), 2);
+	cr_assert(directory_same(&r.d, &a, &b));
+	cr_assert(directory_same(&r.d, &b, &a));
+	cr_assert_not(directory_same(&r.d, &a, &c));
+	rig_close(&r);
+}
+
+/* What was replaced stays until each loop has been told. */
 Test(directory, every_loop_is_waited_for)
 {
 	struct directory_entry e = entry(1, 2, 0);
@@ -166,13 +205,15 @@ Test(directory, every_loop_is_waited_for)
 
 	rig_open(&r, CPTS);
 	cr_assert_eq(directory_change(&r.d, &e, 1), 0);
-	cr_assert(directory_is_idle(&r.d));
 	e.primary = nth(3);
 	cr_assert_eq(directory_change(&r.d, &e, 1), 0);
 	for (unsigned int i = 0; i < CPTS; i++) {
 		cr_assert_not(directory_is_idle(&r.d));
 		cr_assert_eq(idled, 0);
+		cr_assert_eq(ntold[i], 0);
 		loop_run_once(r.loops[i], false);
+		cr_assert_eq(ntold[i], 2);
+		cr_assert(lnet_nid_eq(&told[i].primary, &e.primary));
 	}
 	cr_assert(directory_is_idle(&r.d));
 	cr_assert_eq(idled, 1);

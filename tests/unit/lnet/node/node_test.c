@@ -812,8 +812,8 @@ Test(node, the_directory_is_gone_by)
 	struct lnet_sim *sim = cluster_with(2, 4, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);
 	struct ulnet_nid nid = nth_id(1).nid, any = LNET_NID_ANY, primary;
-	struct directory_entry e = { nid, nid, 0 };
-	struct directory_entry alias = { nth_id(100).nid, nid, 0 };
+	struct directory_entry e = { nid, nid, 0, false };
+	struct directory_entry alias = { nth_id(100).nid, nid, 0, true };
 	unsigned int was = (unsigned int)lnet_cpt_of(node, &nid);
 	struct ulnet_peer_info info;
 

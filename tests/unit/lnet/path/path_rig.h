@@ -72,7 +72,7 @@ static inline void rig_init(struct path_rig *rig)
 	rig->cpt->node = &rig->node.portal.node;
 	rig->cpt->node->conf.peers_max = 100;
 	rig->cpt->node->cpts = 1;
-	node_directory_init(rig->cpt->node);
+	directory_init(&rig->cpt->node->directory, 1, NULL, 0, NULL);
 	peers_init(rig->cpt);
 	paths_init(rig->cpt);
 	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));

@@ -359,7 +359,7 @@ Test(member, a_guest)
 
 	rig_open(&r, 0);
 	nid = nth(0);
-	e = (struct directory_entry){ nid, nth(9), 2 };
+	e = (struct directory_entry){ nid, nth(9), 2, true };
 	cr_assert_eq(directory_change(&r.node->directory, &e, 1), 0);
 	p = meet(&r, 0);
 	cr_assert_eq(p->place.state, PEER_GUEST);
