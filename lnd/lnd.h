@@ -237,6 +237,11 @@ struct lnd {
 	 */
 	void (*cancel)(struct lnd_ni *ni, struct lnd_msg *msg, int status);
 
+	/* Optional: may something of @msg, lent by send(), have left? LNet asks
+	 * before it gives a message up in favour of another path. Without it,
+	 * all of them count as begun. */
+	bool (*has_begun)(struct lnd_ni *ni, const struct lnd_msg *msg);
+
 	/* Optional, for LNet's own checks: is lnet_peer_connected() still to
 	 * come for @nid, whose CPT's thread this is? */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);

@@ -439,6 +439,14 @@ static void tx_start(struct sim_tx *tx)
 }
 
 /* All of them end: with @unsent those of which nothing has left. */
+static bool sim_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
+{
+	const struct sim_tx *tx = msg->priv;
+
+	(void)ni;
+	return tx->departed;
+}
+
 static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 		      enum ulnet_cause sent)
 {
@@ -756,5 +764,6 @@ const struct lnd simlnd = {
 	.recv = sim_recv,
 	.eager_recv = sim_eager_recv,
 	.cancel = sim_cancel,
+	.has_begun = sim_has_begun,
 	.is_connecting = sim_is_connecting,
 };

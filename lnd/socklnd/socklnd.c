@@ -165,6 +165,12 @@ static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 		sock_tx_cancel(msg->priv, status);
 }
 
+static bool sock_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
+{
+	(void)ni;
+	return sock_tx_has_begun(msg->priv);
+}
+
 const struct lnd socklnd = {
 	.name = "tcp",
 	.type = LNET_TYPE_SOCK,
@@ -178,4 +184,5 @@ const struct lnd socklnd = {
 	.recv = sock_rx_recv,
 	.eager_recv = sock_rx_eager_recv,
 	.cancel = sock_cancel,
+	.has_begun = sock_has_begun,
 };

@@ -598,6 +598,11 @@ static void cancel_writing(struct sock_tx *tx, int status)
 		sock_peer_lost(conn, rc);
 }
 
+bool sock_tx_has_begun(const struct sock_tx *tx)
+{
+	return tx == tx->conn->tx;
+}
+
 void sock_tx_cancel(struct sock_tx *tx, int status)
 {
 	if (tx == tx->conn->tx) {

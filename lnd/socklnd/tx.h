@@ -28,6 +28,7 @@ struct sock_tx {
 /* As lnd.h says. */
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
 void sock_tx_cancel(struct sock_tx *tx, int status);
+bool sock_tx_has_begun(const struct sock_tx *tx);
 
 /* Tells the peer that the payload of its message @cookie was taken. */
 void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
