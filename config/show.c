@@ -429,7 +429,7 @@ static uint64_t stat_value(const struct ulnet_stat *stats, int n,
 	for (int i = 0; i < n; i++)
 		if (!strcmp(stats[i].name, name))
 			return stats[i].value;
-	return 0; /* resends and routed messages: there are none */
+	return 0; /* routed messages: there are none */
 }
 
 int show_stats(struct lnet *node, struct tree *out)

@@ -59,6 +59,7 @@ unit_tests += %D%/unit/lnet/message/stand_test
 unit_tests += %D%/unit/lnet/core/stat_test
 unit_tests += %D%/unit/lnet/node/node_test
 unit_tests += %D%/unit/lnet/message/park_test
+unit_tests += %D%/unit/lnet/message/resend_test
 unit_tests += %D%/unit/lnet/message/parse_test
 unit_tests += %D%/unit/lnet/node/work_test
 unit_tests += %D%/unit/lnet/path/explain_test

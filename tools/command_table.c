@@ -241,6 +241,7 @@ const char *const settings[] = {
 	"response_tracking",
 	"recovery_limit",
 	"max_recovery_ping_interval",
+	"health_gain",
 	"busy_poll",
 	"use_tcp_bonding",
 	NULL,

@@ -324,6 +324,7 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 #define LNET_MD_TRACK_RESPONSE	  0x0400u
 #define LNET_MD_NO_TRACK_RESPONSE 0x0800u
 #define LNET_MD_URGENT		  0x1000u /* before others that wait */
+#define LNET_MD_PREFER_PATH	  0x2000u /* self is left when it fails */
 
 #define LNET_MD_THRESH_INF (-1)
 

@@ -11,6 +11,7 @@
 #define TRANSACTION_TIMEOUT 50
 #define RETRY_COUNT	    2
 #define BUSY_POLL_MAX	    1000000 /* us */
+#define SENSITIVITY	    100
 
 /* One line of the table. What a kernel node takes is min..max; without get()
  * this release can do nothing but the default. */
@@ -37,7 +38,7 @@ static int64_t get_transaction_timeout(const struct settings *s)
 
 static int64_t get_retry_count(const struct settings *s)
 {
-	return atomic_load_explicit(&s->retry_count, memory_order_relaxed);
+	return settings_retry_count(s);
 }
 
 static int64_t get_lnd_timeout(const struct settings *s)
@@ -78,6 +79,32 @@ static int set_retry_count(struct settings *s, int64_t value)
 	atomic_store_explicit(&s->retry_count, (uint32_t)value,
 			      memory_order_relaxed);
 	update_lnd_timeout(s);
+	return 0;
+}
+
+/* ---- health ---- */
+
+static int64_t get_health_sensitivity(const struct settings *s)
+{
+	return settings_health_loss(s);
+}
+
+static int set_health_sensitivity(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->health_sensitivity, (uint32_t)value,
+			      memory_order_relaxed);
+	return 0;
+}
+
+static int64_t get_health_gain(const struct settings *s)
+{
+	return atomic_load_explicit(&s->health_gain, memory_order_relaxed);
+}
+
+static int set_health_gain(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->health_gain, (uint32_t)value,
+			      memory_order_relaxed);
 	return 0;
 }
 
@@ -134,13 +161,14 @@ static const struct setting table[] = {
 	  "messages by another way than ours are dropped", 0, 1, 0, NULL,
 	  NULL },
 	{ "retry_count", "",
-	  "transmissions after the first; divides lnd_timeout", 0,
+	  "tries over a path tried before; divides lnd_timeout", 0,
 	  TIMEOUT_MAX_SEC - 1, RETRY_COUNT, get_retry_count, set_retry_count },
 	{ "transaction_timeout", "s", "deadline of operations that name none",
 	  1, TIMEOUT_MAX_SEC, TRANSACTION_TIMEOUT, get_transaction_timeout,
 	  set_transaction_timeout },
 	{ "health_sensitivity", "", "what a failure takes from an NI's health",
-	  0, 1000, 100, NULL, NULL },
+	  0, LNET_HEALTH_MAX, SENSITIVITY, get_health_sensitivity,
+	  set_health_sensitivity },
 	{ "recovery_interval", "s", "time between pings of an ill NI", 1,
 	  INT32_MAX, 1, NULL, NULL },
 	{ "router_sensitivity", "",
@@ -157,6 +185,9 @@ static const struct setting table[] = {
 	  0, INT32_MAX, 0, NULL, NULL },
 	{ "max_recovery_ping_interval", "s", "longest time between such pings",
 	  1, INT32_MAX, 900, NULL, NULL },
+	{ "health_gain", "",
+	  "what a received message gives back; 0: health_sensitivity", 0,
+	  LNET_HEALTH_MAX, 0, get_health_gain, set_health_gain },
 	{ "busy_poll", "us", "longest polling before a CPT sleeps; 0: none", 0,
 	  BUSY_POLL_MAX, 0, get_busy_poll, set_busy_poll },
 };
@@ -172,6 +203,8 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	timeout = get_transaction_timeout(s);
 	/* A node with a short timeout has no time for as many. */
 	atomic_init(&s->retry_count, (uint32_t)MIN(RETRY_COUNT, timeout - 1));
+	atomic_init(&s->health_sensitivity, SENSITIVITY);
+	atomic_init(&s->health_gain, 0);
 	atomic_init(&s->interfaces_max, conf->interfaces_max);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
 	atomic_init(&s->busy_poll, busy_poll);

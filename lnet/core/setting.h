@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "base/util.h"
-#include "ulnet/lnet.h"
+#include "ulnet/path.h"
 
 /* Longest timeouts, so that sums of ns never overflow. */
 #define TIMEOUT_MAX_SEC INT32_MAX
@@ -30,6 +30,8 @@ struct settings {
 	_Atomic uint64_t transaction_timeout; /* ns */
 	_Atomic uint64_t lnd_timeout;	      /* ns; follows from two others */
 	_Atomic uint32_t retry_count;
+	_Atomic uint32_t health_sensitivity;
+	_Atomic uint32_t health_gain; /* 0: as much */
 	_Atomic uint32_t interfaces_max;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
 	_Atomic uint64_t busy_poll;	    /* ns */
@@ -49,6 +51,26 @@ static inline uint64_t settings_transaction_timeout(const struct settings *s)
 static inline uint64_t settings_lnd_timeout(const struct settings *s)
 {
 	return atomic_load_explicit(&s->lnd_timeout, memory_order_relaxed);
+}
+
+static inline uint32_t settings_retry_count(const struct settings *s)
+{
+	return atomic_load_explicit(&s->retry_count, memory_order_relaxed);
+}
+
+/* What a failure takes from the health of an NI, and what a message that was
+ * received gives to it. */
+static inline int32_t settings_health_loss(const struct settings *s)
+{
+	return (int32_t)atomic_load_explicit(&s->health_sensitivity,
+					     memory_order_relaxed);
+}
+static inline int32_t settings_health_gain(const struct settings *s)
+{
+	uint32_t gain = atomic_load_explicit(&s->health_gain,
+					     memory_order_relaxed);
+
+	return gain ? (int32_t)gain : settings_health_loss(s);
 }
 
 static inline uint32_t settings_interfaces_max(const struct settings *s)

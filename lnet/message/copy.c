@@ -99,6 +99,7 @@ static struct lnet_msg *copy_twin(struct lnet_msg *msg)
 	if (!twin)
 		return NULL;
 	twin->hdr = msg->hdr;
+	twin->flags = MSG_ONCE;
 	twin->want_ni = msg->want_ni;
 	twin->ni = msg->ni;
 	ni_ref(twin->ni, cpt->index);

@@ -15,7 +15,7 @@ static void leave_queue(struct list *queue, const struct lnet_ni *ni,
 	list_for_each_entry_safe (msg, next, queue, link) {
 		if (msg->ni != ni || !msg_has_path(msg))
 			continue;
-		msg_withdraw(msg);
+		msg_withdraw(msg, MSG_NEW);
 		list_add_tail(out, &msg->link);
 	}
 }

@@ -6,10 +6,12 @@
 #include "base/mutation.h"
 #include "lnet/message/copy.h"
 #include "lnet/message/delay.h"
+#include "lnet/message/funnel.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
+#include "lnet/message/resend.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
@@ -18,23 +20,29 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
 				     FSM_TO(MSG_DELAYED) | FSM_TO(MSG_PARKED) |
-				     FSM_TO(MSG_RECV) | FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_RECV) | FSM_TO(MSG_PAUSED) |
+				     FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
-				     FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_NEW) | FSM_TO(MSG_PAUSED) |
+				     FSM_TO(MSG_DONE) },
 	[MSG_NI_QUEUE] = { "waits for NI credit",
 			   FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
-				   FSM_TO(MSG_DONE) },
+				   FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
 	[MSG_LND] = { "sending", FSM_TO(MSG_REFUSED) | FSM_TO(MSG_CONNECTING) |
+					 FSM_TO(MSG_PAUSED) |
 					 FSM_TO(MSG_DONE) },
-	[MSG_REFUSED] = { "refused", FSM_TO(MSG_DONE) },
+	[MSG_REFUSED] = { "refused", FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
 	[MSG_CONNECTING] = { "waits for a connection",
 			     FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
-				     FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
+	[MSG_PAUSED] = { "waits for another try",
+			 FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
 	[MSG_DELAYED] = { "delayed", FSM_TO(MSG_PEER_QUEUE) |
 					     FSM_TO(MSG_NI_QUEUE) |
 					     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
+					     FSM_TO(MSG_PAUSED) |
 					     FSM_TO(MSG_DONE) },
 	[MSG_PARKED] = { "waits for its sender's share", FSM_TO(MSG_NEW) },
 	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
@@ -76,7 +84,46 @@ int msg_put_aside(struct lnet_msg *msg)
 	return msg->ni->lnd.lnd->eager_recv(&msg->ni->lnd, msg->rx);
 }
 
-/* The deadline has passed, whatever it was waiting for. */
+/* Is it to be sent, and has a path? */
+static bool msg_is_out(const struct lnet_msg *msg)
+{
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+	case MSG_NI_QUEUE:
+	case MSG_LND:
+	case MSG_CONNECTING:
+		return msg->lpni != NULL;
+	default:
+		return false;
+	}
+}
+
+/* Has something of it left, so that it had better not be given up? */
+static bool msg_has_begun(const struct lnet_msg *msg)
+{
+	const struct lnd *lnd;
+
+	if (msg->fsm.state != MSG_LND)
+		return false;
+	lnd = msg->ni->lnd.lnd;
+	return !lnd->has_begun || lnd->has_begun(&msg->ni->lnd, &msg->lnd);
+}
+
+/* The deadline of its try has passed. True: it may take the time of all. */
+static bool msg_takes_more_time(struct lnet_msg *msg)
+{
+	struct loop *loop = msg->cpt->loop;
+
+	if (likely(loop_now(loop) >= msg->deadline))
+		return false;
+	if (!msg_has_begun(msg) && resend_could(msg))
+		return false;
+	msg->lnd.deadline = msg->deadline;
+	loop_timer_arm(loop, &msg->timer, msg->deadline);
+	return true;
+}
+
+/* What it was waiting for has not come in time, or what it waits for is due. */
 static void msg_late(struct timer *t)
 {
 	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
@@ -95,6 +142,12 @@ static void msg_late(struct timer *t)
 		delay_over(msg);
 		return;
 	}
+	if (unlikely(msg->fsm.state == MSG_PAUSED)) {
+		resend_due(msg);
+		return;
+	}
+	if (msg_is_out(msg) && msg_takes_more_time(msg))
+		return;
 	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
@@ -111,7 +164,9 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->sender = NULL;
 	msg->tries = 0;
 	msg->copy = NULL;
-	msg->doubtful = false;
+	msg->again = NULL;
+	msg->flags = 0;
+	atomic_init(&msg->forsaken, false);
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
@@ -125,12 +180,26 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	cpt_count_begun(cpt);
 }
 
-void msg_fini(struct lnet_msg *msg)
+static inline void msg_leave_life(struct lnet_msg *msg)
 {
 	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
 	list_del(&msg->active);
 	cpt_count_gone(msg->home);
 	cpt_ended_one(msg->home);
+}
+
+static out_of_line void msg_fini_resent(struct lnet_msg *msg)
+{
+	resend_end(msg);
+	msg_leave_life(msg);
+}
+
+void msg_fini(struct lnet_msg *msg)
+{
+	if (likely(!msg->again))
+		msg_leave_life(msg);
+	else
+		msg_fini_resent(msg);
 }
 
 struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
@@ -371,6 +440,7 @@ static void msg_release(struct lnet_msg *msg)
 		peer_credit_return(lpni);
 		break;
 	case MSG_DELAYED:
+	case MSG_PAUSED:
 		list_del(&msg->link);
 		break;
 	case MSG_CONNECTING:
@@ -436,37 +506,53 @@ static bool msg_take_only_path(struct lnet_msg *msg)
 	return true;
 }
 
+/* An NI that was asked for is asked for with the very NID. */
 static unsigned int msg_path_flags(const struct lnet_msg *msg)
 {
-	if (msg->role != MSG_OP)
-		return PATH_EXACT;
-	return msg->hdr.portal == 0 ? PATH_PORTAL0 : 0;
+	unsigned int flags = 0;
+
+	if (msg->flags & MSG_EXACT || !lnet_nid_is_any(&msg->want_ni))
+		flags |= PATH_EXACT;
+	if (msg->role == MSG_OP && msg->hdr.portal == 0)
+		flags |= PATH_PORTAL0;
+	return flags;
 }
 
-static struct path_want msg_want(const struct lnet_msg *msg)
+void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
+		   struct path_want *want)
 {
-	return (struct path_want){
-		.src = &msg->want_ni,
-		.dst = &msg->target,
-		.flags = msg_path_flags(msg),
-	};
+	static const struct ulnet_nid any = LNET_NID_ANY;
+	bool leaves = tried && msg->flags & MSG_PREFERS;
+
+	want->src = leaves ? &any : &msg->want_ni;
+	want->dst = &msg->target;
+	want->tried = tried;
+	want->flags = leaves ? 0 : msg_path_flags(msg);
+}
+
+static const struct paths_tried *msg_tried(const struct lnet_msg *msg)
+{
+	return msg->again ? &msg->again->tried : NULL;
 }
 
 bool msg_has_path(const struct lnet_msg *msg)
 {
-	const struct path_want want = msg_want(msg);
+	struct path_want want;
 	struct path path;
 
+	msg_path_want(msg, msg_tried(msg), &want);
 	return path_select(msg->cpt, &want, &path) == 0;
 }
 
 /* 0, and the message has a path; or what path_get() says. */
 static int msg_choose_path(struct lnet_msg *msg)
 {
-	const struct path_want want = msg_want(msg);
+	struct path_want want;
 	struct path path;
-	int rc = path_get(msg->cpt, &want, &path);
+	int rc;
 
+	msg_path_want(msg, msg_tried(msg), &want);
+	rc = path_get(msg->cpt, &want, &path);
 	if (rc)
 		return rc;
 	msg->hdr.dest_nid = path.lpni->nid;
@@ -532,10 +618,13 @@ static void msg_send_by_choice(struct lnet_msg *msg)
 {
 	int rc = msg_choose_path(msg);
 
-	if (rc)
+	if (rc) {
 		msg_fail_later(msg, rc, cause_of_select(rc));
-	else
-		msg_depart(msg);
+		return;
+	}
+	msg->lnd.deadline = resend_deadline(msg);
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	msg_depart(msg);
 }
 
 /* On the CPT that owned the destination when the message was passed to it. */
@@ -562,14 +651,15 @@ static void msg_send(struct work *w)
 		msg_send_self(msg);
 		return;
 	}
-	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_send_by_choice(msg);
 }
 
-void msg_withdraw(struct lnet_msg *msg)
+void msg_withdraw(struct lnet_msg *msg, enum msg_state to)
 {
 	msg_release(msg);
-	msg_move(msg, MSG_NEW);
+	if (unlikely(msg->copy))
+		copy_end(msg, false);
+	msg_move(msg, to);
 	peer_unref(msg->cpt, msg->lpni);
 	ni_unref(msg->ni, msg->cpt->index);
 	msg->lpni = NULL;
@@ -707,16 +797,6 @@ static void msg_done_work(struct work *w)
 	msg_done(container_of(w, struct lnet_msg, work));
 }
 
-static void msg_failed(struct lnet_msg *msg)
-{
-	enum lnet_stat s = stat_of_cause(msg->cause);
-
-	if (msg->tries && !lnd_rule(msg->status, msg->cause).not_delivered)
-		msg->doubtful = true;
-	if (s != STAT_COUNT)
-		cpt_stat(msg->cpt, s);
-}
-
 /* All but telling those whose message it was. */
 static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
@@ -731,8 +811,6 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		loop_timer_cancel(cpt->loop, &msg->timer);
 	if (!received && status == 0)
 		msg_count_sent(msg);
-	else if (!received)
-		msg_failed(msg);
 	msg_release(msg);
 	if (unlikely(msg->copy))
 		copy_end(msg, status == 0);
@@ -745,14 +823,36 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	msg->ni = NULL;
 }
 
+/* It has failed, and goes on: it will be sent again. */
+static bool msg_goes_on(struct lnet_msg *msg, int status,
+			enum ulnet_cause cause)
+{
+	return msg->fsm.state != MSG_RECV && funnel_failed(msg, status, cause);
+}
+
+static out_of_line void
+msg_finalize_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	if (msg_goes_on(msg, status, cause))
+		return;
+	msg_finish(msg, status, cause);
+	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+}
+
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
+	if (unlikely(status)) {
+		msg_finalize_failed(msg, status, cause);
+		return;
+	}
 	msg_finish(msg, status, cause);
 	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
 }
 
 void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
+	if (status && msg_goes_on(msg, status, cause))
+		return;
 	msg_finish(msg, status, cause);
 	msg->cpt = msg_done_cpt(msg);
 	msg->lnd.cpt = msg->cpt->index;
@@ -778,6 +878,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	case MSG_NI_QUEUE:
 	case MSG_DELAYED:
 	case MSG_CONNECTING:
+	case MSG_PAUSED:
 		msg_finalize(msg, status, cause);
 		break;
 	case MSG_LND:

@@ -21,7 +21,10 @@ struct lnet_ni;
 struct lnet_op;
 struct lnet_peer_ni;
 struct lnet_wish;
+struct msg_again;
 struct msg_copy;
+struct path_want;
+struct paths_tried;
 
 /* The role of a message on this node, which decides what the end of the message
  * means. */
@@ -41,8 +44,9 @@ enum msg_state {
 	MSG_PEER_QUEUE, /* waits for a credit of the peer NI */
 	MSG_NI_QUEUE,	/* has that; waits for a credit of the NI */
 	MSG_LND,	/* has both; the LND is sending it */
-	MSG_REFUSED,	/* has both; the LND did not want it; about to end */
+	MSG_REFUSED,	/* has both; the LND did not want it; about to fail */
 	MSG_CONNECTING, /* has none; waits until the LND has a connection */
+	MSG_PAUSED,	/* has none, and no path; waits for another try */
 	MSG_DELAYED,	/* kept back: received, or has a path (delay.h) */
 	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
 	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
@@ -52,6 +56,12 @@ enum msg_state {
 	MSG_STATES
 };
 extern const struct fsm_state msg_states[MSG_STATES];
+
+/* Flags. */
+#define MSG_ONCE    1u /* is never sent again */
+#define MSG_EXACT   2u /* goes to the NID asked for, and to no other */
+#define MSG_PREFERS 4u /* NI and NID asked for are left when they fail */
+#define MSG_DOUBTED 8u /* a try has failed, and the peer may have got it */
 
 struct lnet_msg {
 	struct lnd_msg lnd;    /* what the LND sees */
@@ -73,10 +83,12 @@ struct lnet_msg {
 				    * hold.waiting */
 	struct list active;	   /* msg_cpt.active */
 	struct work work;	   /* passage between CPTs, deferred end */
-	struct timer timer;	   /* its deadline, on cpt's loop */
+	struct timer timer;	   /* of what it waits for, on cpt's loop */
 	uint32_t tries;		   /* transmissions begun */
 	struct msg_copy *copy;	   /* sent from that (copy.h); NULL: not */
-	bool doubtful; /* a try has ended, and the peer may have got it */
+	struct msg_again *again; /* of its failed tries (resend.h); or NULL */
+	uint8_t flags;		 /* MSG_* */
+	atomic_bool forsaken; /* nobody wants it any more: no other try */
 	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
 	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
 	uint32_t mlength;
@@ -134,6 +146,11 @@ static inline void msg_address(struct lnet_msg *msg,
  * in msg_done(). */
 void msg_launch(struct lnet_msg *msg);
 
+/* What to look for, for the next try of @msg, when all of @tried have failed.
+ * @want lives as long as @msg and @tried. */
+void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
+		   struct path_want *want);
+
 /* What has a path goes on, with the credits that it needs, or waits for
  * them. */
 void msg_take_credits(struct lnet_msg *msg);
@@ -145,8 +162,9 @@ void msg_arrived(struct lnet_msg *msg);
  * msg->cpt, in three steps. Is there one? It is looked for without the NI that
  * the message waits for, which is down or no longer in the configuration. */
 bool msg_has_path(const struct lnet_msg *msg);
-/* It leaves the queue, gives back what it holds, and has no path. */
-void msg_withdraw(struct lnet_msg *msg);
+/* It leaves the queue, gives back what it holds, and has no path; its state is
+ * @to from now on. */
+void msg_withdraw(struct lnet_msg *msg, enum msg_state to);
 /* It is sent, by the deadline that it has. */
 void msg_send_anew(struct lnet_msg *msg);
 

@@ -5,6 +5,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
+#include "lnet/message/resend.h"
 
 const struct portal_users msgs_users = {
 	.abandon = op_abandon_link,
@@ -24,6 +25,7 @@ void msgs_init(struct lnet_cpt *cpt)
 	list_init(&mc->refunds);
 	list_init(&mc->delayed_in);
 	list_init(&mc->delayed_out);
+	list_init(&mc->paused);
 	holds_init(cpt);
 	park_init(cpt);
 }
@@ -42,6 +44,7 @@ void msgs_fini(struct lnet_cpt *cpt)
 void msgs_abandon(struct lnet_cpt *cpt)
 {
 	delay_discard(cpt, NULL);
+	resend_discard(cpt);
 	park_discard(cpt, NULL);
 	hold_discard(cpt, NULL);
 	ops_abandon(cpt);

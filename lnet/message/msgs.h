@@ -33,6 +33,7 @@ struct msg_cpt {
 
 	const struct msg_faults *faults; /* NULL: there are no rules */
 	struct list delayed_in, delayed_out; /* lnet_msg.link (delay.h) */
+	struct list paused;		     /* lnet_msg.link (resend.h) */
 
 	struct lnet_holdings has; /* what came through 0@lo */
 	struct lnet_holdings has_all;

@@ -5,6 +5,7 @@
 
 #include "base/mutation.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/resend.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
 
@@ -40,6 +41,22 @@ static void op_put(struct lnet_op *op)
 
 /* ---- events ---- */
 
+/* The path of the last try. One that was chosen since, and not taken, does not
+ * count. */
+static void op_event_path(const struct lnet_msg *req, struct ulnet_event *ev)
+{
+	ev->paths_tried = req->tries;
+	if (unlikely(!req->tries)) {
+		ev->path_local = LNET_NID_ANY;
+		ev->path_peer = LNET_NID_ANY;
+	} else if (unlikely(req->again && req->again->tried.n == req->tries)) {
+		tried_last(&req->again->tried, &ev->path_local, &ev->path_peer);
+	} else {
+		ev->path_local = req->hdr.src_nid;
+		ev->path_peer = req->lnd.next_hop;
+	}
+}
+
 /* Of an event, md_event() and md_event_put() fill in what is the MD's. */
 static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
@@ -60,9 +77,7 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 	ev->initiator.pid = op->cpt->node->conf.pid;
 	ev->source = LNET_NID_ANY;
 	ev->sender = LNET_NID_ANY;
-	ev->path_local = req->tries ? req->hdr.src_nid : LNET_NID_ANY;
-	ev->path_peer = req->tries ? req->lnd.next_hop : LNET_NID_ANY;
-	ev->paths_tried = req->tries;
+	op_event_path(req, ev);
 	ev->portal = req->hdr.portal;
 	ev->match_bits = req->hdr.match_bits;
 	ev->rlength = length;
@@ -85,7 +100,7 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 		return LNET_OUTCOME_DELIVERED;
 	if (MUTATE(false_not_delivered))
 		return LNET_OUTCOME_NOT_DELIVERED;
-	return op->msg.status == 0 || op->msg.doubtful
+	return op->msg.status == 0 || op->msg.flags & MSG_DOUBTED
 		       ? LNET_OUTCOME_UNKNOWN
 		       : LNET_OUTCOME_NOT_DELIVERED;
 }
@@ -157,6 +172,11 @@ static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
 	       (type == LNET_MSG_GET ? TRACK_GETS : TRACK_PUTS);
 }
 
+static uint8_t op_flags(const struct lnet_md *md, const struct op_args *a)
+{
+	return a->flags | (md->options & LNET_MD_PREFER_PATH ? MSG_PREFERS : 0);
+}
+
 static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 		    struct lnet_md *md, const struct op_args *a)
 {
@@ -167,6 +187,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 
 	msg_init(&op->msg, cpt, MSG_OP);
 	op->msg.op = op;
+	op->msg.flags = op_flags(md, a);
 	op->msg.want_ni = a->self;
 	op->cpt = cpt;
 	op->fsm.state = OP_SENDING;
@@ -457,10 +478,17 @@ static void op_cancel_request(struct work *w)
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
 	struct lnet_msg *req = &op->msg;
 
-	if (req->fsm.state == MSG_PEER_QUEUE ||
-	    req->fsm.state == MSG_NI_QUEUE || req->fsm.state == MSG_DELAYED ||
-	    req->fsm.state == MSG_CONNECTING)
+	switch ((enum msg_state)req->fsm.state) {
+	case MSG_PEER_QUEUE:
+	case MSG_NI_QUEUE:
+	case MSG_DELAYED:
+	case MSG_CONNECTING:
+	case MSG_PAUSED:
 		msg_cancel(req, op->cancel_status, op->cancel_cause);
+		break;
+	default:
+		break;
+	}
 	op->cancel.fn = op_cancel_returned;
 	loop_post(op->cpt->loop, &op->cancel);
 }
@@ -470,6 +498,7 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	if (op->canceling)
 		return;
 	op->canceling = true;
+	atomic_store(&op->msg.forsaken, true);
 	op->cancel_status = status;
 	op->cancel_cause = cause;
 	op->refs++;

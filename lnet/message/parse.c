@@ -14,6 +14,7 @@
 #include "lnet/message/park.h"
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
+#include "lnet/path/health.h"
 
 /* ---- answers ---- */
 
@@ -201,7 +202,7 @@ static void dispatch(struct lnet_msg *msg)
 
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
-static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
+static bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	struct lnet_peer_ni *lpni;
@@ -216,6 +217,7 @@ static bool meet_peer(struct lnet_msg *msg, const struct lnet_ni *ni)
 	traffic_add(&lpni->traffic.recv, hdr->type, hdr->payload_length);
 	msg->sender = lpni;
 	lpni->has.msgs++;
+	health_heard(msg->home, ni, lpni);
 	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
 		msg->initiator = lpni->peer->primary;
 	else

@@ -81,6 +81,7 @@ static void request_reply(struct lnet_msg *msg)
 	hdr->type = LNET_MSG_REPLY;
 	hdr->payload_length = msg->mlength;
 	msg->role = MSG_REPLY_OUT;
+	msg->flags = MSG_PREFERS;
 	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
 	ni_unref(msg->ni, cpt->index);
 	msg->ni = NULL;
@@ -146,6 +147,7 @@ static void request_ack(struct lnet_msg *msg)
 	struct lnet_cpt *cpt = msg->cpt;
 
 	msg->role = MSG_ACK_OUT;
+	msg->flags = MSG_PREFERS;
 	msg->want_ni = hdr->dest_nid;
 	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
 	hdr->dest_pid = hdr->src_pid;

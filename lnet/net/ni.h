@@ -30,6 +30,8 @@ struct ni_cpt {
 	struct list first; /* of lnet_msg.link, waiting for a credit, before: */
 	struct list queue;
 	uint64_t use; /* when last chosen: a sequence number */
+	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
+	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */
 	bool stopped;
 	struct work shutdown; /* it was deleted: shutdown_ni(), soon */
 	struct lnet_ni *ni;

@@ -24,3 +24,12 @@ unsigned int tried_count(const struct paths_tried *t,
 			 (!peer || lnet_nid_eq(peer, &t->path[i].peer));
 	return count;
 }
+
+void tried_last(const struct paths_tried *t, struct ulnet_nid *ni,
+		struct ulnet_nid *peer)
+{
+	unsigned int i = (t->n - 1) % PATHS_TRIED_MAX;
+
+	*ni = t->path[i].ni;
+	*peer = t->path[i].peer;
+}

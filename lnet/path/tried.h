@@ -31,4 +31,8 @@ unsigned int tried_count(const struct paths_tried *t,
 			 const struct ulnet_nid *ni,
 			 const struct ulnet_nid *peer);
 
+/* The path of the last try; there was one. */
+void tried_last(const struct paths_tried *t, struct ulnet_nid *ni,
+		struct ulnet_nid *peer);
+
 #endif

@@ -90,6 +90,11 @@ enum peer_place {
 };
 extern const struct fsm_state peer_places[PEER_PLACES];
 
+/* Of these causes, of sends. */
+struct peer_failures {
+	stat_t dropped, error, timeout, network_timeout;
+};
+
 struct lnet_peer_ni {
 	struct list link;
 	struct hash_node hash; /* peer_cpt.peers, by NID */
@@ -104,6 +109,8 @@ struct lnet_peer_ni {
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
+	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
+	struct peer_failures failed; /* sends */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */

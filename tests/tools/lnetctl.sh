@@ -149,6 +149,7 @@ global:
     response_tracking: 3
     recovery_limit: 0
     max_recovery_ping_interval: 900
+    health_gain: 0
     busy_poll: 0
 END
 ctl 0 set transaction_timeout 60

@@ -174,6 +174,7 @@ Test(request, tunables)
 		"    response_tracking: 3\n"
 		"    recovery_limit: 0\n"
 		"    max_recovery_ping_interval: 900\n"
+		"    health_gain: 0\n"
 		"    busy_poll: 0\n");
 	rig_close(&rig);
 }
@@ -250,7 +251,7 @@ Test(request, settings)
 		 "parser:\n    - set:\n          errno: -1\n"
 		 "          descr: \"cannot parse retry_count value\"\n");
 	ask_fail(&rig, "set: {retry_count: -1}", -61, "Invalid argument");
-	ask_fail(&rig, "set: {health_sensitivity: 1}", -95,
+	ask_fail(&rig, "set: {router_sensitivity: 1}", -95,
 		 "not supported yet");
 	ask_out(&rig, "set: {health_sensitivity: 100, routing: 0}", "");
 	ask_fail(&rig, "set: {routing: 1}", -95, "not supported yet");

@@ -44,13 +44,14 @@ Test(setting, list)
 		{ "drop_asym_route", 0, 0, 0, false },
 		{ "retry_count", 2, 0, INT32_MAX - 1, false },
 		{ "transaction_timeout", 50, 1, INT32_MAX, false },
-		{ "health_sensitivity", 100, 100, 100, false },
+		{ "health_sensitivity", 100, 0, 1000, false },
 		{ "recovery_interval", 1, 1, 1, false },
 		{ "router_sensitivity", 100, 100, 100, false },
 		{ "lnd_timeout", 16, 1, INT32_MAX, true },
 		{ "response_tracking", 3, 0, 3, false },
 		{ "recovery_limit", 0, 0, 0, false },
 		{ "max_recovery_ping_interval", 900, 900, 900, false },
+		{ "health_gain", 0, 0, 1000, false },
 		{ "busy_poll", 0, 0, 1000000, false },
 	};
 	struct lnet_sim *sim = cluster(1);
@@ -104,9 +105,12 @@ Test(setting, ranges)
 		{ "transaction_timeout", INT32_MAX, 0 },
 		{ "transaction_timeout", INT64_C(1) + INT32_MAX, -EINVAL },
 		{ "transaction_timeout", INT64_MIN, -EINVAL },
-		{ "health_sensitivity", 0, -EOPNOTSUPP },
-		{ "health_sensitivity", 1000, -EOPNOTSUPP },
+		{ "health_sensitivity", 0, 0 },
+		{ "health_sensitivity", 1000, 0 },
 		{ "health_sensitivity", 1001, -EINVAL },
+		{ "health_sensitivity", -1, -EINVAL },
+		{ "health_gain", 1, 0 },
+		{ "health_gain", 1001, -EINVAL },
 		{ "recovery_interval", 5, -EOPNOTSUPP },
 		{ "recovery_interval", 0, -EINVAL },
 		{ "router_sensitivity", 50, -EOPNOTSUPP },
@@ -419,7 +423,7 @@ Test(setting, set_by_a_handler)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(sent.n, 1);
 	cr_assert_eq(handler_rc[0], 0);
-	cr_assert_eq(handler_rc[1], 14);
+	cr_assert_eq(handler_rc[1], 15);
 	cr_assert_eq(value(of_handler, "transaction_timeout"), 9);
 	cluster_end(sim);
 }

@@ -81,7 +81,8 @@ static void first_goes(struct lnet_sim *sim, enum how how)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 }
 
-/* Where messages wait, @held having got further, where the LND decides. */
+/* Where messages wait, @held having got further: the LND has them, which ends
+ * them, and they are sent again. */
 static const struct {
 	const char *what;
 	uint32_t credits, peer_credits;
@@ -102,6 +103,14 @@ static unsigned int arrived_from(const char *nid)
 	return n;
 }
 
+/* Of the messages that have arrived, those from this number on. */
+static void in_order(uint64_t next)
+{
+	for (unsigned int i = 0; i < seen.n; i++)
+		if (seen.ev[i].hdr_data >= next)
+			cr_assert_eq(seen.ev[i].hdr_data, next++);
+}
+
 Test(leave, messages_that_wait_take_another_path)
 {
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(places) * 4; i++) {
@@ -111,19 +120,17 @@ Test(leave, messages_that_wait_take_another_path)
 		struct lnet_sim *sim =
 			stuck(places[place].credits, places[place].peer_credits,
 			      cpts, &places[place].link);
-		unsigned int n = N - places[place].held;
 
 		put(sim, (struct ulnet_nid)LNET_NID_ANY, N, 5 * SECOND, 0);
 		cr_assert_eq(seen.n, 0, "%s", places[place].what);
 		add_second(sim);
 		first_goes(sim, how);
-		cr_assert_eq(arrived_from(OTHER), n, "%s, %s: %u of %u",
+		cr_assert_eq(arrived_from(OTHER), N, "%s, %s: %u of %u",
 			     places[place].what,
-			     how == DOWN ? "down" : "deleted", seen.n, n);
+			     how == DOWN ? "down" : "deleted", seen.n, N);
 		/* In their order, which begins on one CPT. */
-		for (unsigned int k = 0; k < n && cpts == 1; k++)
-			cr_assert_eq(seen.ev[k].hdr_data,
-				     places[place].held + k);
+		if (cpts == 1)
+			in_order(places[place].held);
 		cluster_end(sim);
 	}
 }

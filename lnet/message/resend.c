@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/resend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mutation.h"
+#include "lnd/lnd.h"
+#include "lnet/message/msg.h"
+#include "lnet/message/msgs.h"
+#include "lnet/net/net.h"
+
+#define PAUSE_MIN (10 * NSEC_PER_MSEC)
+#define PAUSE_MAX NSEC_PER_SEC
+/* No try is given less time, as long as there is any. */
+#define TRY_MIN (50 * NSEC_PER_MSEC)
+
+static uint32_t retry_count(const struct lnet_msg *msg)
+{
+	return settings_retry_count(&msg->cpt->node->settings);
+}
+
+static uint32_t repeats(const struct lnet_msg *msg)
+{
+	return msg->again ? msg->again->repeats : 0;
+}
+
+/* ---- is there another try? ---- */
+
+enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
+
+/* How often @tried knows of a try over @path, for @msg. */
+static unsigned int tries_over(const struct lnet_msg *msg,
+			       const struct paths_tried *tried,
+			       const struct path *path)
+{
+	return tried_count(tried, &path->ni->lnd.nid,
+			   path->lpni ? &path->lpni->nid : &msg->target);
+}
+
+/* How @msg, whose path is one of @tried now, goes on. */
+static enum resend_how resend_how(const struct lnet_msg *msg,
+				  const struct paths_tried *tried)
+{
+	struct path_want want;
+	struct path path;
+	unsigned int n;
+
+	msg_path_want(msg, tried, &want);
+	if (path_select(msg->cpt, &want, &path))
+		return RESEND_NOT;
+	n = tries_over(msg, tried, &path);
+	if (!n && tried->n < PATHS_TRIED_MAX)
+		return RESEND_ELSEWHERE;
+	if (n == MIN(tried->n, PATHS_TRIED_MAX)) /* there is no other path */
+		return RESEND_NOT;
+	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
+}
+
+static uint64_t pause_before(const struct lnet_msg *msg, enum resend_how how)
+{
+	if (how != RESEND_REPEAT)
+		return 0;
+	return MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
+}
+
+static bool is_wanted(const struct lnet_msg *msg)
+{
+	return !(msg->flags & MSG_ONCE) && !atomic_load(&msg->forsaken) &&
+	       !msg->cpt->closing;
+}
+
+/* How @msg goes on if its try fails now; @tried: the paths tried then. */
+static enum resend_how resend_plan(const struct lnet_msg *msg,
+				   struct paths_tried *tried)
+{
+	uint64_t now = loop_now(msg->cpt->loop);
+	enum resend_how how;
+
+	if (!is_wanted(msg))
+		return RESEND_NOT;
+	tried->n = 0;
+	if (msg->again)
+		*tried = msg->again->tried;
+	tried_add(tried, &msg->ni->lnd.nid, &msg->lpni->nid);
+	how = resend_how(msg, tried);
+	return now + pause_before(msg, how) < msg->deadline ? how : RESEND_NOT;
+}
+
+bool resend_could(const struct lnet_msg *msg)
+{
+	struct paths_tried tried;
+
+	return resend_plan(msg, &tried) != RESEND_NOT;
+}
+
+/* ---- the pause ---- */
+
+/* By malloc(), since the message may end on another CPT. False: no memory. */
+static bool resend_note(struct lnet_msg *msg, const struct paths_tried *tried)
+{
+	if (!msg->again)
+		msg->again = calloc(1, sizeof(*msg->again));
+	if (!msg->again)
+		return false;
+	msg->again->tried = *tried;
+	msg->tries = tried->n;
+	return true;
+}
+
+static void resend_pause(struct lnet_msg *msg, uint64_t ns)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	cpt_stat(cpt, STAT_resend_count);
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(cpt->loop, &msg->timer);
+	msg_withdraw(msg, MSG_PAUSED);
+	list_add_tail(&msg_cpt(cpt)->paused, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer, loop_now(cpt->loop) + ns);
+}
+
+bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+{
+	struct paths_tried tried;
+	enum resend_how how;
+	uint64_t pause;
+
+	if (!lnd_rule(status, cause).not_delivered && !MUTATE(resend_unknown))
+		return false;
+	how = resend_plan(msg, &tried);
+	if (how == RESEND_NOT || !resend_note(msg, &tried))
+		return false;
+	pause = pause_before(msg, how);
+	msg->again->repeats += how == RESEND_REPEAT;
+	resend_pause(msg, pause);
+	return true;
+}
+
+void resend_due(struct lnet_msg *msg)
+{
+	if (loop_now(msg->cpt->loop) >= msg->deadline) {
+		msg_finalize(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	}
+	list_del(&msg->link);
+	fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	msg_address(msg, &msg->target, msg->deadline);
+	msg_launch(msg);
+}
+
+uint64_t resend_deadline(const struct lnet_msg *msg)
+{
+	uint64_t now = loop_now(msg->cpt->loop);
+	uint64_t left = msg->deadline > now ? msg->deadline - now : 0;
+	uint32_t retries = retry_count(msg);
+	uint64_t tries = UINT64_C(1) + retries - MIN(repeats(msg), retries);
+
+	if (msg->flags & MSG_ONCE)
+		return msg->deadline;
+	return now + MIN(left, MAX(left / tries, TRY_MIN));
+}
+
+void resend_end(struct lnet_msg *msg)
+{
+	cpt_stat(msg->home, msg->status ? STAT_failed_resends
+					: STAT_successful_resends);
+	free(msg->again);
+	msg->again = NULL;
+}
+
+void resend_discard(struct lnet_cpt *cpt)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, &msg_cpt(cpt)->paused, link)
+		msg_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+}

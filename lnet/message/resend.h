@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Another try for a message that could not be sent (requirements D3, D4, D5).
+ *
+ * A message is sent again if its try has failed with the promise that the peer
+ * has not got it, if there is time, and if there is another path: one that the
+ * message has not tried at once, as often as there are such paths; one that it
+ * has tried before after a pause, retry_count times. If only one path leads to
+ * the peer there is no other try: who sent the message hears at once, and knows
+ * better whether to send again.
+ *
+ * Each try gets a part of the time that is left, so that one that waits for a
+ * peer NI which does not answer leaves time for others. A try that has begun to
+ * leave, or without which there would be none, may take all of the time.
+ */
+#ifndef LNET_RESEND_H
+#define LNET_RESEND_H
+
+#include "lnet/core/cpt.h"
+#include "lnet/path/tried.h"
+
+struct lnet_msg;
+
+/* What is known of a message's failed tries. */
+struct msg_again {
+	struct paths_tried tried;
+	uint32_t repeats; /* of tries over a path that was tried before */
+};
+
+/* The try of @msg, which has a path, has failed with @status and @cause. True:
+ * there will be another one; the message waits for that (MSG_PAUSED), and has
+ * let go of all that it had. */
+bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+
+/* If the try of @msg, which has a path, were given up now, would there be
+ * another one? */
+bool resend_could(const struct lnet_msg *msg);
+
+/* When the try of @msg that is about to begin is to end, ns. */
+uint64_t resend_deadline(const struct lnet_msg *msg);
+
+/* The pause of @msg is over. */
+void resend_due(struct lnet_msg *msg);
+
+/* @msg is over: what is known of its tries is forgotten. */
+void resend_end(struct lnet_msg *msg);
+
+/* The CPT closes: what waits for another try ends. */
+void resend_discard(struct lnet_cpt *cpt);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The health of local NIs and of peers' NIs (requirements D1, D2): 0 to
+ * LNET_HEALTH_MAX, which is where it begins. Paths over what is in better
+ * health are chosen first.
+ *
+ * A failed message takes health_sensitivity from what the failure is evidence
+ * against, once in a turn of the CPT: one cut cable fails hundreds of messages
+ * at once. A message that was received gives health_gain to the NI that it came
+ * in on and to the one that it came from. That a message could be sent proves
+ * nothing: it may lie in the buffer of a dead connection.
+ *
+ * A peer NI belongs to its CPT. A local NI is everybody's: its health is one
+ * atomic number, which any CPT changes.
+ */
+#ifndef LNET_HEALTH_H
+#define LNET_HEALTH_H
+
+#include "base/util.h"
+#include "lnet/net/ni.h"
+#include "lnet/peer/peer.h"
+
+struct lnet_cpt;
+
+/* A message has failed, which is evidence against @ni, or @lpni. On the CPT
+ * that had the message; that of @lpni. */
+void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
+void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
+/* health_heard() of what is not in full health. */
+void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
+void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
+/* A message has come in on @ni from @lpni, on the CPT of both. */
+static inline void health_heard(struct lnet_cpt *cpt, struct lnet_ni *ni,
+				struct lnet_peer_ni *lpni)
+{
+	if (unlikely(ni_health(ni) != LNET_HEALTH_MAX))
+		health_gain_ni(cpt, ni);
+	if (unlikely(lpni->health != LNET_HEALTH_MAX))
+		health_gain_peer_ni(cpt, lpni);
+}
+
+#endif

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that could not be sent are sent again: over other paths at once,
+ * over the same ones after pauses, never when the peer may have got them; what
+ * becomes of health, deadlines, events and counters meanwhile (requirements D1
+ * to D5, D8).
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "lnet/message/msg.h"
+#include "lnet/node/node.h"
+#include "lnet/peer/member.h"
+#include "tests/unit/lnet/cluster.h"
+
+#define PORTAL 5
+#define BITS   0x77
+#define SECOND UINT64_C(1000000) /* us */
+
+static struct seen seen, sent;
+static uint8_t memory[65536], source[4096];
+
+static const char *const mine[] = { "10.0.0.1@tcp", "10.0.1.1@tcp" };
+static const char *const theirs[] = { "10.0.0.2@tcp", "10.0.1.2@tcp" };
+
+/* What @node knows of node 1 is one multi-rail peer with both NIDs, as
+ * discovery finds it. */
+static void make_multi_rail(struct lnet *node)
+{
+	struct lnet_cpt *cpt = node->cpt[0];
+	struct ulnet_nid nid = nid_of(theirs[0]);
+	struct lnet_peer_ni *first = peer_get(cpt, &nid), *other;
+
+	cr_assert_not_null(first);
+	nid = nid_of(theirs[1]);
+	other = peer_get(cpt, &nid);
+	cr_assert_not_null(other);
+	cr_assert_eq(member_take(cpt, first->peer, other), 0);
+	first->peer->multi_rail = true;
+	cpt_topology_changed(cpt);
+	peer_unref(cpt, other);
+	peer_unref(cpt, first);
+}
+
+/* Node 0 sends to node 1, which it knows to be multi-rail; each has two NIs. */
+static struct lnet_sim *rails(void)
+{
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT | LNET_MD_OP_GET,
+		      &seen);
+	const struct ulnet_sim_link link = { .latency = 10000 };
+	struct lnet_sim *sim;
+	char nids[64];
+
+	seen.n = 0;
+	sent.n = 0;
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	snprintf(nids, sizeof(nids), "%s %s", mine[0], mine[1]);
+	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 0);
+	snprintf(nids, sizeof(nids), "%s %s", theirs[0], theirs[1]);
+	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 1);
+	cluster_links(sim, &link);
+	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);
+	make_multi_rail(lnet_sim_node(sim, 0));
+	return sim;
+}
+
+/* From NI @from to NI @to of the peer; NULL: all. */
+static void paths_are(struct lnet_sim *sim, const char *from, const char *to,
+		      const struct ulnet_sim_link *link)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct ulnet_nid a = from ? nid_of(from) : any;
+	struct ulnet_nid b = to ? nid_of(to) : any;
+
+	cr_assert_eq(lnet_sim_link_set(sim, &a, &b, link), 0);
+}
+
+static const struct ulnet_sim_link refuses = { .latency = 10000,
+					       .refuse = LNET_SIM_ALWAYS };
+static const struct ulnet_sim_link stalls = { .latency = 10000,
+					      .stall = LNET_SIM_ALWAYS };
+static const struct ulnet_sim_link fails = { .latency = 10000,
+					     .error = LNET_SIM_ALWAYS };
+
+static struct ulnet_md_handle put(struct lnet_sim *sim, const char *from,
+				  uint32_t options, uint64_t timeout)
+{
+	struct ulnet_md umd = md_of(source, 100, options, &sent);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1;
+	umd.timeout = timeout;
+	md = bind_md(lnet_sim_node(sim, 0), &umd);
+	cr_assert_eq(LNetPut(from ? nid_of(from)
+				  : (struct ulnet_nid)LNET_NID_ANY,
+			     md, LNET_NOACK_REQ, id_of(theirs[0]), PORTAL, BITS,
+			     0, 0),
+		     0);
+	return md;
+}
+
+static uint64_t counted(struct lnet_sim *sim, const char *name)
+{
+	return counter(lnet_sim_node(sim, 0), name);
+}
+
+static int32_t peer_health(struct lnet_sim *sim, unsigned int i)
+{
+	struct lnet_cpt *cpt = lnet_sim_node(sim, 0)->cpt[0];
+	struct ulnet_nid nid = nid_of(theirs[i]);
+
+	return peer_find(cpt, &nid)->health;
+}
+
+static int32_t my_health(struct lnet_sim *sim, unsigned int i)
+{
+	const struct ulnet_nid nid = nid_of(mine[i]);
+
+	return ni_health(
+		config_ni(lnet_sim_node(sim, 0)->cpt[0]->config, &nid));
+}
+
+/* ---- another path at once ---- */
+
+Test(resend, an_untried_path_is_taken_at_once)
+{
+	struct lnet_sim *sim = rails();
+	uint64_t began = lnet_sim_now(sim);
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 4; i++)
+		put(sim, NULL, 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_assert_eq(seen.n, 4);
+	cr_assert_eq(sent.n, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		cr_expect_eq(sent.ev[i].status, 0);
+		cr_expect(nid_is(&sent.ev[i].path_peer, theirs[1]));
+		cr_expect(nid_is(&sent.ev[i].target.nid, theirs[0]),
+			  "what was asked for stays");
+		cr_expect(nid_is(&seen.ev[i].target.nid, theirs[1]));
+	}
+	cr_expect(lnet_sim_now(sim) - began <= MSEC);
+	cr_expect_gt(counted(sim, "resend_count"), 0);
+	cr_expect_eq(counted(sim, "successful_resends"),
+		     counted(sim, "resend_count"));
+	cr_expect_eq(counted(sim, "failed_resends"), 0);
+	cr_expect_lt(peer_health(sim, 0), 1000);
+	cr_expect_eq(peer_health(sim, 1), 1000);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	cr_expect_eq(my_health(sim, 1), 1000);
+	cluster_end(sim);
+}
+
+/* Once one NI of the peer is less healthy, nobody begins with it. */
+Test(resend, the_ill_path_is_left)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 2; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_assert_eq(counted(sim, "resend_count"), 1);
+	for (unsigned int i = 0; i < 8; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_expect_eq(counted(sim, "resend_count"), 1);
+	cr_expect_eq(seen.n, 10);
+	cluster_end(sim);
+}
+
+/* ---- the same paths again ---- */
+
+/* Four paths at once, then retry_count times one of them, after pauses of 10,
+ * 20, ... ms. */
+Test(resend, tried_paths_are_tried_again_after_pauses)
+{
+	for (unsigned int retries = 0; retries < 4; retries++) {
+		struct lnet_sim *sim = rails();
+		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
+		uint64_t round_trips = (4 + retries) * 20000;
+
+		cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
+					      "retry_count", retries),
+			     0);
+		paths_are(sim, NULL, NULL, &refuses);
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, pauses + round_trips - 1);
+		cr_assert_eq(sent.n, 0, "%u retries: too early", retries);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+		lnet_sim_run(sim, 1);
+		seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
+			 LNET_OUTCOME_NOT_DELIVERED,
+			 LNET_CAUSE_REMOTE_DROPPED);
+		cr_expect_eq(sent.ev[0].paths_tried, 4 + retries);
+		cr_expect_eq(counted(sim, "resend_count"), 3 + retries);
+		cr_expect_eq(counted(sim, "failed_resends"), 1);
+		cr_expect_eq(counted(sim, "successful_resends"), 0);
+		cr_expect_eq(counted(sim, "remote_dropped_count"), 4 + retries);
+		cluster_end(sim);
+	}
+}
+
+Test(resend, not_beyond_the_deadline)
+{
+	struct lnet_sim *sim = rails();
+
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 40),
+		     0);
+	paths_are(sim, NULL, NULL, &refuses);
+	put(sim, NULL, 0, SECOND / 2);
+	lnet_sim_run(sim, 500 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	/* Pauses of 10, 20, 40, 80 and 160 ms; the next would be too long. */
+	cr_expect_eq(sent.ev[0].paths_tried, 9);
+	cluster_end(sim);
+}
+
+/* One NI here, one there: who sends hears at once, as ever. */
+Test(resend, nothing_changes_with_one_path)
+{
+	struct lnet_sim *sim = cluster(2);
+
+	sent.n = 0;
+	cluster_links(sim, &refuses);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct ulnet_md umd = md_of(source, 100, 0, &sent);
+
+		cr_assert_eq(LNetPut(LNET_NID_ANY,
+				     bind_md(lnet_sim_node(sim, 0), &umd),
+				     LNET_NOACK_REQ, nth_id(1), PORTAL, BITS, 0,
+				     0),
+			     0);
+		lnet_sim_run(sim, 20000);
+		cr_assert_eq(sent.n, i + 1);
+		cr_expect_eq(sent.ev[i].paths_tried, 1);
+		cr_expect_eq(peer_health(sim, 0), 1000 - 100 * (int)(i + 1),
+			     "health is counted");
+	}
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cr_expect_eq(counted(sim, "failed_resends"), 0);
+	cluster_end(sim);
+}
+
+/* ---- scenario 1: a try gets a part of the time ---- */
+
+Test(resend, what_waits_too_long_goes_another_way)
+{
+	struct lnet_sim *sim = rails();
+
+	/* Nothing leaves over those. */
+	paths_are(sim, NULL, theirs[0], &stalls);
+	put(sim, NULL, 0, SECOND * 3 / 10);
+	put(sim, NULL, 0, SECOND * 3 / 10);
+	lnet_sim_run(sim, 99 * MSEC);
+	cr_assert_eq(seen.n, 1, "one of both has found the other NI");
+	lnet_sim_run(sim, 2 * MSEC);
+	cr_assert_eq(seen.n, 2);
+	cr_assert_eq(sent.n, 2);
+	cr_expect_eq(sent.ev[1].status, 0);
+	cr_expect_eq(sent.ev[1].paths_tried, 2);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	cr_expect_eq(my_health(sim, 0), 1000, "a peer that does not read is "
+					      "not our NI's fault");
+	cr_expect_eq(my_health(sim, 1), 1000);
+	cr_expect_eq(counted(sim, "local_timeout_count"), 1);
+	cluster_end(sim);
+}
+
+Test(resend, the_last_try_may_take_all_the_time)
+{
+	struct lnet_sim *sim = rails();
+
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
+		     0);
+	paths_are(sim, NULL, NULL, &stalls);
+	put(sim, NULL, 0, SECOND);
+	lnet_sim_run(sim, 1000 * MSEC - 1);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_run(sim, 1);
+	seen_end(&sent, LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_NOT_DELIVERED,
+		 LNET_CAUSE_LOCAL_TIMEOUT);
+	cluster_end(sim);
+}
+
+/* ---- scenario 2: begun, and not completed ---- */
+
+Test(resend, what_has_begun_is_not_cut_off)
+{
+	/* 4,096 bytes take 820 ms. */
+	const struct ulnet_sim_link slow = { .bandwidth = 5000 };
+	struct lnet_sim *sim = rails();
+	struct ulnet_md umd = md_of(source, sizeof(source), 0, &sent);
+
+	umd.timeout = SECOND;
+	paths_are(sim, NULL, NULL, &slow);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 0), &umd),
+			     LNET_NOACK_REQ, id_of(theirs[0]), PORTAL, BITS, 0,
+			     0),
+		     0);
+	lnet_sim_run(sim, 999 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect_eq(sent.ev[0].paths_tried, 1);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cluster_end(sim);
+}
+
+/* An error, and the peer may have got the message or not. */
+Test(resend, what_may_have_arrived_is_not_sent_again)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, NULL, &fails);
+	for (unsigned int i = 0; i < 20; i++)
+		put(sim, NULL, 0, SECOND);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_assert_eq(sent.n, 20);
+	for (unsigned int i = 0; i < 20; i++) {
+		cr_expect_eq(sent.ev[i].outcome, LNET_OUTCOME_UNKNOWN);
+		cr_expect_eq(sent.ev[i].paths_tried, 1);
+	}
+	cr_expect_gt(seen.n, 0);
+	cr_expect_lt(seen.n, 20);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cr_expect_lt(my_health(sim, 0), 1000);
+	cr_expect_lt(my_health(sim, 1), 1000);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	cluster_end(sim);
+}
+
+/* One try that may have arrived, after one that has not. */
+Test(resend, one_doubtful_try_is_enough)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	paths_are(sim, NULL, theirs[1], &fails);
+	for (unsigned int i = 0; i < 4; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_assert_eq(sent.n, 4);
+	for (unsigned int i = 0; i < 4; i++)
+		cr_expect_eq(sent.ev[i].outcome, LNET_OUTCOME_UNKNOWN);
+	cr_expect_gt(counted(sim, "failed_resends"), 0);
+	cluster_end(sim);
+}
+
+/* ---- scenario 3: sent, and not acknowledged ---- */
+
+Test(resend, what_is_not_answered_is_not_sent_again)
+{
+	const struct ulnet_sim_link loses = { .loss = LNET_SIM_ALWAYS };
+	struct lnet_sim *sim = rails();
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+
+	umd.timeout = SECOND;
+	paths_are(sim, NULL, NULL, &loses);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 0), &umd),
+			     LNET_ACK_REQ, id_of(theirs[0]), PORTAL, BITS, 0,
+			     0),
+		     0);
+	lnet_sim_run(sim, 2000 * MSEC);
+	cr_assert_eq(sent.n, 2);
+	cr_expect_eq(sent.ev[1].outcome, LNET_OUTCOME_UNKNOWN);
+	cr_expect_eq(sent.ev[1].cause, LNET_CAUSE_RESPONSE_TIMEOUT);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cluster_end(sim);
+}
+
+/* ---- who named an NI ---- */
+
+Test(resend, who_names_an_ni_gets_it)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, mine[1], theirs[0], &refuses);
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
+		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
+	cr_expect_eq(sent.ev[0].paths_tried, 1);
+	cr_expect_eq(seen.n, 0);
+	cluster_end(sim);
+}
+
+Test(resend, who_prefers_an_ni_begins_with_it)
+{
+	struct lnet_sim *sim = rails();
+
+	for (unsigned int i = 0; i < 4; i++) {
+		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
+		lnet_sim_run(sim, MSEC);
+		cr_assert_eq(sent.n, i + 1);
+		cr_expect(nid_is(&sent.ev[i].path_local, mine[1]));
+		cr_expect(nid_is(&sent.ev[i].path_peer, theirs[0]));
+	}
+	paths_are(sim, mine[1], theirs[0], &refuses);
+	put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 5);
+	cr_expect_eq(sent.ev[4].status, 0);
+	cr_expect_eq(sent.ev[4].paths_tried, 2);
+	cluster_end(sim);
+}
+
+/* ---- answers ---- */
+
+/* Node 1 knows node 0 as multi-rail, too; its way back is blocked. */
+Test(resend, answers_take_another_path)
+{
+	struct lnet_sim *sim = rails();
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+	struct lnet_cpt *cpt = lnet_sim_node(sim, 1)->cpt[0];
+	const struct ulnet_nid a = nid_of(mine[0]), b = nid_of(mine[1]);
+	struct lnet_peer_ni *first = peer_get(cpt, &a);
+	struct lnet_peer_ni *other = peer_get(cpt, &b);
+
+	cr_assert_eq(member_take(cpt, first->peer, other), 0);
+	first->peer->multi_rail = true;
+	cpt_topology_changed(cpt);
+	peer_unref(cpt, first);
+	peer_unref(cpt, other);
+	umd.threshold = 2;
+	umd.timeout = SECOND;
+	paths_are(sim, NULL, mine[0], &refuses);
+	for (unsigned int i = 0; i < 2; i++) {
+		bool get = i == 1;
+		struct ulnet_md_handle md =
+			bind_md(lnet_sim_node(sim, 0), &umd);
+
+		sent.n = 0;
+		if (get)
+			cr_assert_eq(LNetGet(a, md, id_of(theirs[0]), PORTAL,
+					     BITS, 0),
+				     0);
+		else
+			cr_assert_eq(LNetPut(a, md, LNET_ACK_REQ,
+					     id_of(theirs[0]), PORTAL, BITS, 0,
+					     0),
+				     0);
+		lnet_sim_run(sim, 10 * MSEC);
+		seen_end(&sent, get ? LNET_EVENT_REPLY : LNET_EVENT_ACK, 0,
+			 LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK);
+	}
+	cr_expect_eq(counter(lnet_sim_node(sim, 1), "successful_resends"), 2);
+	cluster_end(sim);
+}
+
+/* ---- giving up ---- */
+
+static void pause_one(struct lnet_sim *sim, struct ulnet_md_handle *md)
+{
+	paths_are(sim, NULL, NULL, &refuses);
+	*md = put(sim, NULL, 0, 10 * SECOND);
+	/* Four round trips, and some of the first pause. */
+	lnet_sim_run(sim, 5 * MSEC);
+	cr_assert_eq(sent.n, 0);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+}
+
+Test(resend, what_pauses_can_be_given_up)
+{
+	struct lnet_sim *sim = rails();
+	struct ulnet_md_handle md;
+
+	pause_one(sim, &md);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	lnet_sim_run(sim, 0);
+	seen_end(&sent, LNET_EVENT_SEND, -ECANCELED, LNET_OUTCOME_NOT_DELIVERED,
+		 LNET_CAUSE_CANCELED);
+	cr_expect_eq(sent.ev[0].paths_tried, 4);
+	cluster_end(sim);
+}
+
+/* Given up in the hands of the LND: there is no other try. */
+Test(resend, what_is_given_up_is_not_sent_again)
+{
+	struct lnet_sim *sim = rails();
+	struct ulnet_md_handle md;
+
+	paths_are(sim, NULL, NULL, &refuses);
+	md = put(sim, NULL, 0, 10 * SECOND);
+	lnet_sim_run(sim, 0);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].paths_tried, 1);
+	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	cluster_end(sim);
+}
+
+Test(resend, what_pauses_ends_with_the_node)
+{
+	struct lnet_sim *sim = rails();
+	struct ulnet_md_handle md;
+
+	pause_one(sim, &md);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+}
+
+Test(resend, what_pauses_outlives_its_ni)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_nid nid = nid_of(mine[0]);
+	const struct ulnet_sim_link works = { .latency = 10000 };
+	struct ulnet_md_handle md;
+
+	pause_one(sim, &md);
+	cr_assert_eq(lnet_ni_del(lnet_sim_node(sim, 0), &nid), 0);
+	paths_are(sim, NULL, NULL, &works);
+	lnet_sim_run(sim, 20 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect(nid_is(&sent.ev[0].path_local, mine[1]));
+	cluster_end(sim);
+}
+
+/* ---- health ---- */
+
+/* A message that comes in is evidence; one that could be sent is none. */
+Test(resend, health_comes_back_by_messages_received)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_sim_link works = { .latency = 10000 };
+	const struct ulnet_id back = id_of(mine[0]);
+	struct lnet *peer = lnet_sim_node(sim, 1);
+
+	paths_are(sim, NULL, NULL, &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(peer_health(sim, 0), 900);
+	paths_are(sim, NULL, NULL, &works);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "health_gain", 1),
+		     0);
+	for (int i = 1; i <= 3; i++) {
+		struct ulnet_md umd = md_of(source, 10, 0, NULL);
+
+		if (i == 3) /* as much as a failure takes */
+			cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
+						      "health_gain", 0),
+				     0);
+		cr_assert_eq(LNetPut(nid_of(theirs[0]), bind_md(peer, &umd),
+				     LNET_NOACK_REQ, back, PORTAL, BITS, 0, 0),
+			     0);
+		lnet_sim_run(sim, MSEC);
+		cr_expect_eq(peer_health(sim, 0), i == 3 ? 1000 : 900 + i);
+	}
+	cluster_end(sim);
+}
+
+/* What fails in one turn fails of one thing, however many messages wait. */
+Test(resend, one_failure_counts_once)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_sim_link link = { .latency = 10000,
+					     .connect = 2 * MSEC,
+					     .refuse = LNET_SIM_ALWAYS };
+
+	paths_are(sim, NULL, NULL, &link);
+	for (unsigned int i = 0; i < 5; i++)
+		put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_expect_eq(sent.n, 5);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	cluster_end(sim);
+}
+
+Test(resend, without_sensitivity_nothing_is_lost)
+{
+	struct lnet_sim *sim = rails();
+
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
+				      "health_sensitivity", 0),
+		     0);
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 4; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	cr_expect_eq(seen.n, 4);
+	cluster_end(sim);
+}
