@@ -7,6 +7,7 @@
  */
 #include <criterion/criterion.h>
 #include "tests/unit/rpc/bulk/bulk_rig.h"
+#include "ulnet/fault.h"
 #include "ulnet/service.h"
 
 #define JOBS 6 /* at once */
@@ -412,6 +413,64 @@ Test(bulk_call, connections_are_cut)
 		job_check(&w.jobs[0], 0);
 		world_close(&w, true);
 	}
+}
+
+/* A bit is wrong in some messages of data, in both directions. */
+static void corrupt_data(struct rig *g)
+{
+	struct ulnet_fault f;
+
+	lnet_fault_init(&f, LNET_FAULT_CORRUPT);
+	f.rate = 25;
+	f.random = true;
+	f.messages = LNET_FAULT_REPLY; /* to the service's GETs */
+	cr_assert_eq(lnet_fault_add(lnet_sim_node(g->sim, CALLER), &f), 0);
+	f.messages = LNET_FAULT_PUT;
+	f.portals = UINT64_C(1) << ULRPC_PORTAL_BULK;
+	cr_assert_eq(lnet_fault_add(lnet_sim_node(g->sim, SERVER), &f), 0);
+}
+
+static uint64_t corrupted(struct rig *g, unsigned int node)
+{
+	struct ulnet_fault_info info;
+
+	cr_assert_eq(lnet_fault_list(lnet_sim_node(g->sim, node),
+				     LNET_FAULT_CORRUPT, &info, 1),
+		     1);
+	return info.fired;
+}
+
+/* Checksums find what is damaged on its way (H7). */
+Test(bulk_call, data_is_corrupted)
+{
+	const struct shape shape = {
+		.length = 20000, .longest = 700, .segment = 2000, .checked = true
+	};
+	unsigned int ends[ULRPC_CAUSE_COUNT] = { 0 };
+	uint64_t damaged = 0;
+	static struct world w;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		world_open(&w, seed);
+		corrupt_data(&w.g);
+		for (uint32_t i = 0; i < JOBS; i++)
+			job_start(&w, i, &shape);
+		lnet_sim_run(w.g.sim, 30000 * MSEC);
+		close_bulks(&w, JOBS);
+		lnet_sim_run(w.g.sim, 10000 * MSEC);
+		for (uint32_t i = 0; i < JOBS; i++) {
+			ends[w.jobs[i].outcome.cause]++;
+			job_check(&w.jobs[i], i);
+		}
+		damaged += corrupted(&w.g, CALLER) + corrupted(&w.g, SERVER);
+		world_close(&w, true);
+	}
+	cr_expect(damaged);
+	cr_expect(ends[ULRPC_CAUSE_OK]);
+	cr_expect(ends[ULRPC_CAUSE_BULK] + ends[ULRPC_CAUSE_CHECKSUM]);
+	cr_expect_eq(ends[ULRPC_CAUSE_OK] + ends[ULRPC_CAUSE_BULK] +
+			     ends[ULRPC_CAUSE_CHECKSUM],
+		     20 * JOBS);
 }
 
 struct again {
