@@ -308,6 +308,27 @@ void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
 void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
 
 /*
+ * Nothing comes back from the process @peer any more (with LNET_PID_ANY: any of
+ * the NID), for longer than it usually takes: what was sent is not acknowledged
+ * by the peer's system, or an attempt to connect, for which somebody waits, has
+ * heard nothing. The peer is dead, or the net is cut, on this path; both ends
+ * are suspect, as after NETWORK_TIMEOUT. Not so if the peer is only slow to
+ * read.
+ *
+ * Nothing ends by that. What the LND had not begun it has given back
+ * (lnet_send_again()), or, if it had done so once before, still has. What waits
+ * for a connection goes on waiting. What was begun may still arrive, and
+ * lnet_peer_connected() says when a connection can be used again. LNet may take
+ * what waits over another path, and cancel() what it has lent: the connections
+ * do not suffer from that.
+ *
+ * Once when it begins to be silent, and again for what begins to wait
+ * afterwards. In a turn, out of no other call of either side. (An LND that
+ * cannot know never makes this call.)
+ */
+void lnet_peer_silent(struct lnd_ni *ni, const struct ulnet_id *peer);
+
+/*
  * @msg, lent by send(), was to go out on a connection that has ended before
  * anything of the message had left: the LND gives it back, and LNet treats it
  * as if send() had just been answered -EINPROGRESS, which the LND must keep.

@@ -71,6 +71,7 @@ unit_tests += %D%/unit/socklnd/netif_test
 unit_tests += %D%/unit/socklnd/loss_test
 unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/lnd/cause_test
+unit_tests += %D%/unit/socklnd/silence_test
 unit_tests += %D%/unit/socklnd/sock_test
 unit_tests += %D%/unit/socklnd/tape_test
 %C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \

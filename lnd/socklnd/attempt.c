@@ -92,6 +92,7 @@ static void attempt_tell(struct sock_peer *peer, int status)
 	bool wanted = peer->wanted;
 
 	peer->wanted = false;
+	peer->told_silent = false;
 	/* An attempt that goes on has still to end in time. */
 	if (peer->fsm.state != SOCK_PEER_CONNECTING)
 		peer->give_up = 0;
@@ -411,6 +412,22 @@ static bool gives_way(struct sock_peer *peer)
 	       ++peer->looks >= LOOKS;
 }
 
+/* Nothing was heard for as long as a path may be silent at least, as it is not
+ * known what is usual: those who wait may know another path. Once for all
+ * attempts for them. */
+static void tell_of_silence(struct sock_peer *peer)
+{
+	const struct sock_ni *sni = peer->cpt->sni;
+	uint64_t min = sock_ni_ms(sni, SOCK_path_silent_min);
+	uint64_t began = peer->give_up - sock_ni_timeout(sni);
+
+	if (!peer->wanted || peer->told_silent || !min ||
+	    attempt_now(peer) - began < min)
+		return;
+	peer->told_silent = true;
+	lnet_peer_silent(sni->ni, &peer->id);
+}
+
 static void look_after(struct sock_peer *peer)
 {
 	if (attempt_now(peer) >= peer->give_up) {
@@ -421,8 +438,10 @@ static void look_after(struct sock_peer *peer)
 		wait_for_turn(peer);
 		return;
 	}
-	if (is_unheard(peer->attempt))
+	if (is_unheard(peer->attempt)) {
 		try_second(peer);
+		tell_of_silence(peer);
+	}
 	look_later(peer);
 }
 

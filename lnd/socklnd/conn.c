@@ -168,12 +168,17 @@ bool sock_conn_is_busy(const struct sock_conn *conn)
 	       conn->acked != conn->written;
 }
 
-bool sock_conn_has_stalled(const struct sock_conn *conn)
+bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
+			 uint64_t now)
 {
-	int64_t most = conn->sni->tunables[SOCK_max_repeats];
+	struct silence_tcp tcp;
 
-	return conn->acked != conn->written && most &&
-	       sock_repeats(conn->io.fd) >= most;
+	if (conn->acked == conn->written || conn->progress == now) {
+		conn->silence = (struct silence){ 0 };
+		return false;
+	}
+	sock_tcp_look(conn->io.fd, &tcp);
+	return silence_look(&conn->silence, law, now, &tcp);
 }
 
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,

@@ -10,6 +10,7 @@
 #include "base/fsm.h"
 #include "base/lobby.h"
 #include "lnd/socklnd/proto.h"
+#include "lnd/socklnd/silence.h"
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
 
@@ -106,6 +107,7 @@ struct sock_conn {
 	uint64_t progress;    /* ns: and when that was, or nothing was sent */
 	uint64_t acked_at;    /* ns: last time it made any */
 	uint64_t used;	      /* by tx, a sequence number */
+	struct silence silence;
 
 	/* in: */
 	uint8_t buf[CONN_BUF_SIZE]; /* of a handshake; a part of a header */
@@ -164,9 +166,10 @@ bool sock_conn_is_busy(const struct sock_conn *conn);
  * @since. */
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout);
-/* Does nothing that @conn sends get through to the peer's system? As of the
- * last sock_conn_is_overdue(). Not so if the peer only does not read. */
-bool sock_conn_has_stalled(const struct sock_conn *conn);
+/* Does nothing that @conn sends get through to the peer's system (silence.h)?
+ * To be asked after sock_conn_is_overdue(), at the same @now. */
+bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
+			 uint64_t now);
 /* Bytes that @conn has still to write. */
 uint64_t sock_conn_left(const struct sock_conn *conn);
 

@@ -9,10 +9,9 @@
 #include "lnd/socklnd/loss.h"
 #include "lnd/socklnd/rx.h"
 
-/* When to look for progress (parts of the timeout), whether TCP repeats
- * something, and whether TCP gets through again. */
+/* When to look for progress (parts of the timeout), and whether TCP gets
+ * through again. */
 #define CHECKS		4
-#define STALL_PERIOD	SOCK_RTO_MIN
 #define RECOVERY_PERIOD (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
 
@@ -534,16 +533,29 @@ void sock_peer_reset_stalled(struct sock_peer *peer)
 
 /* ---- progress, signs of life ---- */
 
+static struct silence_law silence_law_of(const struct sock_peer *peer)
+{
+	const struct sock_ni *sni = peer->cpt->sni;
+	uint64_t max = sock_ni_ms(sni, SOCK_path_silent_max);
+
+	return (struct silence_law){
+		.min = sock_ni_ms(sni, SOCK_path_silent_min),
+		.max = max ? max : sock_ni_timeout(sni),
+	};
+}
+
 static uint64_t check_period(const struct sock_peer *peer)
 {
 	uint64_t most = sock_ni_timeout(peer->cpt->sni) / CHECKS;
+	struct silence_law law = silence_law_of(peer);
 
 	/* Nothing can be done about those of a process that only calls, or
 	 * while there is no link. */
-	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni))
+	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni) ||
+	    !law.min)
 		return most;
-	return MIN(most,
-		   sock_peer_is_cut(peer) ? RECOVERY_PERIOD : STALL_PERIOD);
+	return MIN(most, sock_peer_is_cut(peer) ? RECOVERY_PERIOD
+						: silence_period(&law));
 }
 
 static void check_soon(struct sock_peer *peer)
@@ -586,14 +598,17 @@ static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
-static bool any_stalled(const struct list *conns)
+/* All are looked at, whatever the first one says. */
+static bool any_silent(const struct sock_peer *peer, struct list *conns)
 {
-	const struct sock_conn *conn;
+	struct silence_law law = silence_law_of(peer);
+	uint64_t now = peer_now(peer);
+	struct sock_conn *conn;
+	bool any = false;
 
 	list_for_each_entry (conn, conns, link)
-		if (sock_conn_has_stalled(conn))
-			return true;
-	return false;
+		any = sock_conn_is_silent(conn, &law, now) || any;
+	return any;
 }
 
 /* TCP has got through before a new connection was open. */
@@ -612,7 +627,7 @@ static void take_back(struct sock_peer *peer)
 
 /* Do the connections that have stalled get through again? And does the peer
  * still use them: has it ended none, nor been asked for a new one? */
-static bool can_be_taken_back(const struct sock_peer *peer)
+static bool can_be_taken_back(struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
@@ -621,10 +636,10 @@ static bool can_be_taken_back(const struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->aside, link)
 		if (conn->fsm.state != CONN_ASIDE)
 			return false;
-	return !any_stalled(&peer->aside);
+	return !any_silent(peer, &peer->aside);
 }
 
-static void look_for_stalls(struct sock_peer *peer)
+static void look_for_silence(struct sock_peer *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -633,11 +648,12 @@ static void look_for_stalls(struct sock_peer *peer)
 			take_back(peer);
 		return;
 	}
-	if (sock_pid_is_user(peer->id.pid) || !any_stalled(&peer->conns))
+	if (sock_pid_is_user(peer->id.pid) || !any_silent(peer, &peer->conns))
 		return;
-	log_debug("socklnd", "%s: connections have stalled",
+	log_debug("socklnd", "%s: connections are silent",
 		  sock_peer_str(peer, nid, sizeof(nid)));
 	set_aside(peer);
+	lnet_peer_silent(peer->cpt->sni->ni, &peer->id);
 }
 
 static bool is_busy(const struct sock_peer *peer)
@@ -691,7 +707,7 @@ static void on_peer_check(struct timer *t)
 	give_up_overdue(peer, now);
 	if (!sock_peer_has_conns(peer))
 		return;
-	look_for_stalls(peer);
+	look_for_silence(peer);
 	if (!list_empty(&peer->conns) && is_proven(peer))
 		peer->failures = 0;
 	if (peer->watched && is_busy(peer)) {

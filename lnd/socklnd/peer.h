@@ -12,8 +12,9 @@
  *
  * When the network is cut without a word, TCP repeats what was not acknowledged
  * less and less often, so an open connection may be of no use for long after
- * the network is back. Therefore, when TCP has repeated something max_repeats
- * times in vain, all connections of the peer are set aside. What they have
+ * the network is back. Therefore, when one of them is silent (silence.h), all
+ * connections of the peer are set aside, and LNet is told, which may know
+ * another path. What they have
  * begun stays with them, and TCP delivers it, late but once. What they have not
  * begun goes back to LNet, and waits there with all that comes after it, until
  * one of two things happens:
@@ -43,7 +44,7 @@ enum sock_peer_state {
 	SOCK_PEER_IDLE,	  /* opens nothing */
 	SOCK_PEER_QUEUED, /* is to be connected to, and waits for its turn */
 	SOCK_PEER_CONNECTING, /* one connection, at a time */
-	SOCK_PEER_PAUSED, /* one has failed; the next is not before timer */
+	SOCK_PEER_PAUSED,     /* one has failed; the next is not before timer */
 	SOCK_PEER_STATES
 };
 extern const struct fsm_state sock_peer_states[SOCK_PEER_STATES];
@@ -73,7 +74,8 @@ struct sock_peer {
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */
 	/* attempt.c's: */
-	bool wanted; /* LNet waits for a connection: it is to be told */
+	bool wanted;	  /* LNet waits for a connection: it is to be told */
+	bool told_silent; /* ... and knows that nobody has answered so far */
 	struct sock_conn *attempt; /* SOCK_PEER_CONNECTING */
 	struct sock_conn *second;  /* ... once more, or NULL */
 	unsigned int looks;	   /* at an attempt that goes on */

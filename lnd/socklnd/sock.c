@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lnd/socklnd/silence.h"
 #include "lnd/socklnd/tunable.h"
 
 #define PORT_HIGHEST 1023
@@ -181,14 +182,20 @@ unsigned int sock_unacked(int fd)
 	return ioctl(fd, SIOCOUTQ, &n) || n < 0 ? 0 : (unsigned int)n;
 }
 
-unsigned int sock_repeats(int fd)
+void sock_tcp_look(int fd, struct silence_tcp *tcp)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len)
-		       ? 0
-		       : info.tcpi_retransmits;
+	*tcp = (struct silence_tcp){ 0 };
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return;
+	/* Questions for room come less and less often, so one that was just
+	 * asked says nothing of the one before. */
+	tcp->in_flight = info.tcpi_unacked || info.tcpi_probes > 1;
+	tcp->srtt = info.tcpi_rtt * NSEC_PER_USEC;
+	tcp->rttvar = info.tcpi_rttvar * NSEC_PER_USEC;
+	tcp->ack_age = info.tcpi_last_ack_recv * NSEC_PER_MSEC;
 }
 
 void sock_readable_from(int fd, unsigned int bytes)

@@ -62,9 +62,9 @@ void sock_readable_from(int fd, unsigned int bytes);
  * sent is thrown away. */
 void sock_reset_on_close(int fd);
 
-/* How often in a row the system has repeated the first of those bytes in vain.
- * The pauses between double, beginning with what the measured round trips
- * suggest. 0 if the other end answers, but has no room, since nobody reads. */
-unsigned int sock_repeats(int fd);
+/* What the system knows of those bytes. One that does not tell leaves @tcp with
+ * nothing in flight. */
+struct silence_tcp;
+void sock_tcp_look(int fd, struct silence_tcp *tcp);
 
 #endif

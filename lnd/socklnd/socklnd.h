@@ -16,6 +16,7 @@
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
  *	loss.c		why messages end that could not be sent
+ *	silence.c	how long a peer may leave what was sent without answer
  *	proto.c		bytes on the wire
  *	sock.c, netif.c	what the system has
  *

@@ -29,7 +29,8 @@ static const struct ulnet_tunable slow[] = {
 static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 }, { "max_reconnectms", 20 },
 	{ "conns_per_peer", 1 },  { "eager_bulk", 1 },
-	{ "keepalive", 0 },	  { "sock_timeout", 1 }
+	{ "keepalive", 0 },	  { "sock_timeout", 1 },
+	{ "path_silent_min", 0 }
 };
 
 static uint64_t now_us(void)

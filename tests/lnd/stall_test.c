@@ -196,6 +196,32 @@ static int overtakes(void)
 	return down(&v);
 }
 
+/* LNet is told, once: of a connection, and of an attempt that somebody waits
+ * for. Nothing ends by that. */
+static int told_of_silence(void)
+{
+	struct visit v;
+
+	if (!up_connected(&v))
+		return 1;
+	expect(&v.fx, fx_stat(&v.fx, 0, "silences") == 0);
+	cut(v.fd);
+	cut(v.s.listener);
+	put_small(&v);
+	wait_aside(&v, 1);
+	expect(&v.fx, fx_wait_stat(&v.fx, 0, "silences", 1));
+	put_small(&v);
+	expect(&v.fx, fx_wait_stat(&v.fx, 0, "silences", 2));
+	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
+	mend(v.fd);
+	for (uint32_t i = 1; i < 3; i++)
+		hears(&v, v.fd, i);
+	wait_aside(&v, 0);
+	expect(&v.fx, fx_stat(&v.fx, 0, "silences") == 2);
+	close(v.fd);
+	return down(&v);
+}
+
 /* TCP gets through before a new connection is open: the old one serves. */
 static int tcp_is_first(void)
 {
@@ -329,6 +355,7 @@ static int slow_reader(void)
 	expect(&v.fx, probes() >= 4);
 	census_take(pair.node[0], &v.s.nid, &c);
 	expect(&v.fx, c.aside == 0 && c.conns == 1);
+	expect(&v.fx, fx_stat(&v.fx, 0, "silences") == 0);
 	for (uint32_t i = 0; i < 16; i++)
 		hears(&v, v.fd, i);
 	close(v.fd);
@@ -451,6 +478,7 @@ static int both_ways(void)
 static const struct apart_test tests[] = {
 	{ "new messages take a new connection", goes_on },
 	{ "they overtake a large one that is stuck", overtakes },
+	{ "LNet is told of silence", told_of_silence },
 	{ "TCP gets through first", tcp_is_first },
 	{ "TCP gets through first, but for bulk", tcp_is_first_but_for_bulk },
 	{ "the peer refuses a new connection", refused },
