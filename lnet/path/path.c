@@ -47,7 +47,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 		return false;
 	if (peer->multi_rail)
 		return peer_reachable(cpt, peer) == 1;
-	return path->lpni->preferred.n;
+	return prefer_has(&path->lpni->preferred, &path->ni->lnd.nid);
 }
 
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,

@@ -161,6 +161,28 @@ Test(path, what_needs_no_choice_is_kept)
 	rig_fini(&rig);
 }
 
+/* An answer names its NI: the peer does not know this node by it, even if it
+ * is the only one that is left. */
+Test(path, answers_do_not_keep_a_path)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_config(&rig, config_without(rig.config, &rig.ni[1]));
+	take(&rig, "10.0.1.1@tcp", "10.0.0.3@tcp", 0,
+	     "10.0.1.1@tcp > 10.0.0.3@tcp");
+	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	/* And there is no way back. */
+	rig_ni(&rig, "10.0.0.1@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
 /* Of a multi-rail peer, if it has but one NI that can be reached. */
 Test(path, only_path_to_a_multi_rail_peer)
 {
