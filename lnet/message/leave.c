@@ -37,6 +37,7 @@ void leave_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 		leave_queue(&lpni->first, ni, &out);
 		leave_queue(&lpni->queue, ni, &out);
 	}
+	leave_queue(&msg_cpt(cpt)->delayed_out, ni, &out);
 	leave_queue(&ni->cpt[cpt->index].first, ni, &out);
 	leave_queue(&ni->cpt[cpt->index].queue, ni, &out);
 	while (!list_empty(&out)) {

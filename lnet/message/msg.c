@@ -656,6 +656,10 @@ static void msg_send(struct work *w)
 
 void msg_withdraw(struct lnet_msg *msg, enum msg_state to)
 {
+	struct loop *loop = msg->cpt->loop;
+
+	if (msg->fsm.state == MSG_DELAYED) /* it was the delay's timer */
+		loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
 	msg_release(msg);
 	if (unlikely(msg->copy))
 		copy_end(msg, false);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An NI goes down or is deleted while messages wait for it: for a connection,
- * for a credit of the peer, or for one of the NI. They take another path if
- * there is one (requirements C3, D7).
+ * for a credit of the peer or of the NI, or for the end of a delay. They take
+ * another path if there is one (requirements C3, D7).
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <ulnet/fault.h>
 #include "tests/unit/lnet/cluster.h"
 
 #define PORTAL 5
@@ -174,6 +175,32 @@ Test(leave, the_ni_was_named)
 		if (sent.ev[i].status)
 			cr_assert_eq(sent.ev[i].status, -ESHUTDOWN);
 	cluster_end(sim);
+}
+
+/* A rule delays what goes out by the first NI. */
+Test(leave, delayed_messages_do_too)
+{
+	const struct ulnet_sim_link perfect = { .latency = 1000 };
+
+	for (enum how how = DOWN; how <= DELETED; how++) {
+		struct lnet_sim *sim = stuck(8, 8, 1, &perfect);
+		struct ulnet_fault rule;
+
+		lnet_fault_init(&rule, LNET_FAULT_DELAY);
+		rule.local = nid_of(FIRST);
+		rule.rate = 1;
+		rule.latency = 2 * SECOND;
+		cr_assert_eq(lnet_fault_add(lnet_sim_node(sim, 1), &rule), 0);
+		put(sim, (struct ulnet_nid)LNET_NID_ANY, N, 5 * SECOND, 0);
+		cr_assert_eq(seen.n, 0);
+		add_second(sim);
+		first_goes(sim, how);
+		cr_assert_eq(arrived_from(OTHER), N);
+		cluster_end(sim);
+		cr_assert_eq(sent.n, N);
+		for (unsigned int k = 0; k < N; k++)
+			cr_assert_eq(sent.ev[k].status, 0);
+	}
 }
 
 /* The deadline is the one that the message began with. */
