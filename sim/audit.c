@@ -281,6 +281,7 @@ static void net_drop(void *arg, void *mark)
 const struct sim_net_watch audit_net_watch = {
 	.hold = net_hold,
 	.drop = net_drop,
+	.send = way_send,
 	.trace = net_trace,
 };
 

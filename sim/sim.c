@@ -75,6 +75,7 @@ int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 	timer_wheel_init(&sim->callbacks, 0);
 	list_init(&sim->ats);
 	hash_init(&sim->ops);
+	hash_init(&sim->ways);
 	pool_init(&sim->audit_ops, audit_op_size(), 0);
 	list_init(&sim->bufs);
 	list_init(&sim->retired);
@@ -476,6 +477,7 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 	bufs_free(sim);
 	ats_free(sim);
 	hash_fini(&sim->ops);
+	ways_free(sim);
 	loops_close(sim);
 	sim_net_free(sim->net);
 	pool_fini(&sim->audit_ops);

@@ -44,6 +44,7 @@ struct lnet_sim {
 	FILE *trace;
 	struct pool audit_ops;
 	struct hash ops; /* audit_op.hash, those not ended */
+	struct hash ways; /* way.c */
 	/* buf.c */
 	struct list bufs;    /* in use */
 	struct list retired; /* oldest first */
@@ -62,6 +63,12 @@ extern const char *const audit_fates[SIM_FATES];
 void audit_check(struct lnet_sim *sim, bool closed);
 /* An event of the simulation itself, for the log. */
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
+
+/* ---- way.c: the ways that messages take ---- */
+
+/* sim_net_watch.send; @arg: the simulation. */
+void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
+void ways_free(struct lnet_sim *sim);
 
 /* ---- buf.c: buffers that nobody may touch any more ---- */
 void bufs_check(struct lnet_sim *sim);

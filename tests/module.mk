@@ -362,7 +362,7 @@ mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
-	rpc/client/import.c
+	lnet/path/path.c lnet/path/select.c rpc/client/import.c
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)

@@ -135,10 +135,20 @@ int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid, bool up)
 		return -ENOENT;
 	if (atomic_exchange(&ep->up, up) == up)
 		return 0;
+	ep->changes++;
+	ep->changed = loop_now(ep->cpt[0].loop);
 	lnet_ni_set_up(ep->ni, up, up ? NULL : "its link is down");
 	for (unsigned int i = 0; !up && i < ep->cpts; i++)
 		simlnd_failed(&ep->cpt[i]);
 	return 0;
+}
+
+uint64_t sim_net_ni_changes(const struct sim_net *net,
+			    const struct ulnet_nid *nid)
+{
+	const struct sim_ep *ep = net_ep(net, nid);
+
+	return ep ? (uint64_t)atomic_load(&ep->generation) + ep->changes : 0;
 }
 
 /* ---- rules ---- */

@@ -24,7 +24,7 @@ struct sim_cpt {
 	struct loop *loop;
 	bool running;
 	bool scheduled;
-	bool failed; /* hard, since @work ran last */
+	bool failed;	      /* hard, since @work ran last */
 	struct work work;     /* sends what is queued, at the end of a turn */
 	struct list queue;    /* sim_tx.link: not looked at yet */
 	struct list blocked;  /* sim_tx.link: their window was full */
@@ -43,6 +43,8 @@ struct sim_ep {
 	struct lnd_ni *ni;	/* control; NULL while there is none */
 	atomic_uint generation; /* of starts; odd: it is there */
 	atomic_bool up;
+	unsigned int changes; /* of @up; the last one, ns: */
+	uint64_t changed;
 	unsigned int cpts;
 	struct sim_cpt *cpt; /* of the present NI, whose priv it is; an earlier
 			      * one may still be on its way out */

@@ -542,12 +542,20 @@ static struct sim_cpt *sim_cpt(struct lnd_ni *ni, unsigned int cpt)
 	return &((struct sim_cpt *)ni->priv)[cpt];
 }
 
+static uint64_t sim_down_since(const struct sim_ep *ep)
+{
+	return atomic_load(&ep->up) ? TIME_NEVER : ep->changed;
+}
+
 static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sim_cpt *sc = sim_cpt(ni, msg->cpt);
+	struct sim_net *net = sc->ep->net;
 	struct sim_path *path;
 	struct sim_tx *tx;
 
+	if (net->watched)
+		net->watch.send(net->watch.arg, msg, sim_down_since(sc->ep));
 	if (unlikely(!atomic_load(&sc->ep->up)))
 		return -ENETDOWN;
 	path = net_path(sc, &msg->next_hop);

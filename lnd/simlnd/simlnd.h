@@ -36,6 +36,9 @@ struct sim_net_watch {
 	/* A packet bears the mark of its message; it is gone again. */
 	void (*hold)(void *arg, void *mark);
 	void (*drop)(void *arg, void *mark);
+	/* LNet hands @msg to an NI that has failed hard at @down, ns;
+	 * TIME_NEVER: that is up. */
+	void (*send)(void *arg, const struct lnd_msg *msg, uint64_t down);
 	/* For the event log. @hdr: LNet's header, NULL at the sender. */
 	void (*trace)(void *arg, enum sim_fate fate,
 		      const struct ulnet_nid *src, const struct ulnet_nid *dst,
@@ -71,6 +74,10 @@ void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
  */
 int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
 		   bool up) must_check;
+/* Changes when an NI gets this NID, fails, comes back, or goes; 0: there was
+ * none yet. */
+uint64_t sim_net_ni_changes(const struct sim_net *net,
+			    const struct ulnet_nid *nid);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
 /* The mark of the message that LNet knows as @rx (observer.h). */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/mutation.h"
+
 void paths_init(struct lnet_cpt *cpt)
 {
 	cpt->topology = 1;
@@ -17,7 +19,8 @@ static void path_remember(const struct path *path, const struct path_want *want)
 	if (lpni->peer->multi_rail || want->flags & PATH_PORTAL0 ||
 	    prefer_has(&lpni->preferred, &path->ni->lnd.nid))
 		return;
-	if (!lpni->preferred.n || lnet_nid_is_any(want->src))
+	if (!lpni->preferred.n ||
+	    (lnet_nid_is_any(want->src) && !MUTATE(rails_two_sources)))
 		prefer_only(&lpni->preferred, &path->ni->lnd.nid);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/mutation.h"
 #include "lnet/net/net.h"
 #include "lnet/peer/peer.h"
 
@@ -287,7 +288,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
 		struct path_rank *r;
 
-		if (!ni_is_up(ni)) {
+		if (!ni_is_up(ni) && !MUTATE(rails_failed_ni)) {
 			stage_refuse(&st, &ni->lnd.nid, LNET_PATH_DOWN);
 			continue;
 		}

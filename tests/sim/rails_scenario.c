@@ -6,6 +6,8 @@
  *
  * A call is not lost while one rail between its nodes is whole.
  *	is_success(), in runs in which one rail is spared
+ * No NI that has failed is chosen; who is not multi-rail sees one source.
+ *	way_send() (sim/way.c), of every simulation
  */
 #include <string.h>
 

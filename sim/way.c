@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What must hold of the ways that messages take:
+ *	- none waits for an NI that has failed hard, or is sent there, while
+ *	  there is another one (the LND refuses what has nowhere to go);
+ *	- a peer that is not multi-rail sees one source NID, until the NI that
+ *	  has this NID fails or is gone; then it sees another one.
+ */
+#include <errno.h>
+
+#include "lnet/message/msg.h"
+#include "lnet/net/config.h"
+#include "lnet/net/ni.h"
+#include "lnet/peer/peer.h"
+#include "sim/sim_priv.h"
+
+/* The source that a peer NI has seen last. */
+struct way {
+	struct hash_node hash;	 /* sim->ways */
+	const struct lnet *node; /* which sends */
+	struct ulnet_nid dst, src;
+	uint64_t changes; /* sim_net_ni_changes() of @src then */
+};
+
+static uint64_t way_hash(const struct lnet *node, const struct ulnet_nid *dst)
+{
+	return hash_bytes(dst, sizeof(*dst), (uint64_t)(uintptr_t)node);
+}
+
+static struct way *way_find(const struct lnet_sim *sim, const struct lnet *node,
+			    const struct ulnet_nid *dst)
+{
+	struct hash_node *n = hash_first(&sim->ways, way_hash(node, dst));
+
+	for (; n; n = hash_next(n)) {
+		struct way *w = container_of(n, struct way, hash);
+
+		if (w->node == node && lnet_nid_eq(&w->dst, dst))
+			return w;
+	}
+	return NULL;
+}
+
+static struct way *way_new(struct lnet_sim *sim, const struct lnet *node,
+			   const struct ulnet_nid *dst)
+{
+	struct way *w = calloc(1, sizeof(*w));
+
+	if (!w || hash_add(&sim->ways, &w->hash, way_hash(node, dst))) {
+		free(w);
+		return NULL;
+	}
+	w->node = node;
+	w->dst = *dst;
+	w->src = LNET_NID_ANY;
+	return w;
+}
+
+/* It may be on its way out, and sends no more. */
+static bool is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	return !config_ni(cpt->config, nid);
+}
+
+static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
+		      const struct way *w, const struct ulnet_nid *src)
+{
+	char dst[LNET_NIDSTR_SIZE], was[LNET_NIDSTR_SIZE], is[LNET_NIDSTR_SIZE];
+
+	if (lnet_nid_is_any(&w->src) || lnet_nid_eq(&w->src, src) ||
+	    sim_net_ni_changes(sim->net, &w->src) != w->changes ||
+	    is_gone(cpt, &w->src))
+		return;
+	lnet_sim_fail(sim,
+		      "%s, which is not multi-rail, has seen %s, and now "
+		      "%s",
+		      lnet_nid_format(&w->dst, dst, sizeof(dst)),
+		      lnet_nid_format(&w->src, was, sizeof(was)),
+		      lnet_nid_format(src, is, sizeof(is)));
+}
+
+/* Is it for LNet to choose the source, so that a peer takes it for ours? */
+static bool way_is_chosen(const struct lnet_msg *msg)
+{
+	return msg->role == MSG_OP && lnet_nid_is_any(&msg->want_ni) &&
+	       msg->hdr.portal != 0 && !msg->lpni->peer->multi_rail;
+}
+
+static void way_taken(struct lnet_sim *sim, const struct lnet_cpt *cpt,
+		      const struct ulnet_nid *src, const struct ulnet_nid *dst)
+{
+	struct way *w = way_find(sim, cpt->node, dst);
+
+	if (!w)
+		w = way_new(sim, cpt->node, dst);
+	if (!w) {
+		lnet_sim_fail(sim, "no memory to watch the ways of messages");
+		return;
+	}
+	way_check(sim, cpt, w, src);
+	w->src = *src;
+	w->changes = sim_net_ni_changes(sim->net, src);
+}
+
+/* Is there an NI on the same net that has not failed? */
+static bool has_other(const struct lnet_msg *msg)
+{
+	const struct lnet_net *net =
+		config_net(msg->cpt->config, ni_net(msg->ni));
+
+	for (unsigned int i = 0; net && i < net->nnis; i++)
+		if (ni_is_up(net->ni[i]))
+			return true;
+	return false;
+}
+
+void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
+{
+	const struct lnet_msg *msg = container_of(lnd, struct lnet_msg, lnd);
+	const struct ulnet_nid *src = &msg->ni->lnd.nid;
+	struct lnet_sim *sim = arg;
+	char nid[LNET_NIDSTR_SIZE];
+
+	/* In the moment of the failure not everybody has heard of it. */
+	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->want_ni) &&
+	    has_other(msg))
+		lnet_sim_fail(sim,
+			      "a message is sent through %s, which has failed",
+			      lnet_nid_format(src, nid, sizeof(nid)));
+	if (down == TIME_NEVER && way_is_chosen(msg))
+		way_taken(sim, msg->cpt, src, &lnd->next_hop);
+}
+
+void ways_free(struct lnet_sim *sim)
+{
+	struct hash_node *n;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sim->ways, &bucket, NULL))) {
+		hash_del(&sim->ways, n);
+		free(container_of(n, struct way, hash));
+		bucket = 0;
+	}
+	hash_fini(&sim->ways);
+}
