@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <malloc.h>
 
+#include "lnd/cause.h"
+
 /* ---- losses ---- */
 
 static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
@@ -141,6 +143,41 @@ static void death(struct fx *fx)
 		if (!recovers(fx))
 			return;
 	}
+}
+
+/* One PUT to the peer that is not there any more: how it ended. */
+static struct ulnet_event put_in_vain(struct fx *fx)
+{
+	struct box *b = box_new(fx, 100, CUT_NONE);
+	struct ulnet_event ev;
+
+	if (box_bind(b, 0, 1, fx_patience(fx)))
+		box_put(b, 1, false, PORTAL, 1, 0);
+	expect(fx, fx_wait(fx, &b->terminals, 1));
+	ev = b->terminal;
+	expect(fx, fx_wait(fx, &b->unlinked, 1));
+	return ev;
+}
+
+/* D2: who is not there is to blame for it, and nobody else. (What a connection
+ * took that had still to end may seem to be sent.) */
+static void absence(struct fx *fx)
+{
+	struct ulnet_event ev = { 0 };
+
+	still_works(fx);
+	expect(fx, fx_kill(fx) == 0);
+	for (unsigned int i = 0; i < 100 && !ev.status; i++)
+		ev = put_in_vain(fx);
+	for (unsigned int i = 0; i < 3; i++) {
+		ev = put_in_vain(fx);
+		expect(fx, ev.outcome == LNET_OUTCOME_NOT_DELIVERED);
+		expect(fx, ev.cause == LNET_CAUSE_REMOTE_DROPPED);
+		expect(fx,
+		       lnd_rule(ev.status, ev.cause).blame == LND_BLAME_PEER);
+	}
+	expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
+	works_again(fx);
 }
 
 static void restart(struct fx *fx)
@@ -366,6 +403,7 @@ static const struct behaviour list[] = {
 	{ "requests are lost", RIG_LOSE, lost },
 	{ "answers are lost", RIG_LOSE, lost_answers },
 	{ "peer dies at any moment", RIG_KILL, death },
+	{ "peer is not there: who is to blame", RIG_KILL, absence },
 	{ "peer comes back", RIG_KILL, restart },
 	{ "peer comes back: messages keep their order", RIG_KILL, order_again },
 	{ "nodes close at any moment", 0, shutdown_busy },
