@@ -23,23 +23,6 @@ static const struct not_kept {
 } udsp_info[] = {
 	{ "net priority", -1 },
 	{ "nid priority", -1 },
-}, ni_health[] = {
-	{ "fatal_error", 0 }, { "health value", 1000 },
-	{ "interrupts", 0 },  { "dropped", 0 },
-	{ "aborted", 0 },     { "no route", 0 },
-	{ "timeouts", 0 },    { "error", 0 },
-	{ "ping_count", 0 },  { "next_ping", 0 },
-}, lo_health[] = {
-	{ "fatal_error", 0 }, { "health value", 0 },
-	{ "interrupts", 0 },  { "dropped", 0 },
-	{ "aborted", 0 },     { "no route", 0 },
-	{ "timeouts", 0 },    { "error", 0 },
-	{ "ping_count", 0 },  { "next_ping", 0 },
-}, peer_health[] = {
-	{ "health value", 1000 }, { "dropped", 0 },
-	{ "timeout", 0 },	  { "error", 0 },
-	{ "network timeout", 0 }, { "ping_count", 0 },
-	{ "next_ping", 0 },
 };
 #define PEER_STATE    0	   /* what discovery knows of a peer, in bits */
 #define PEER_NI_STATE "NA" /* known by routers only */
@@ -95,6 +78,44 @@ static void show_counts(struct tree *out, const char *key,
 	tree_uint(map, "reply", c->reply);
 	tree_uint(map, "ack", c->ack);
 	tree_uint(map, "hello", HELLO_COUNT);
+}
+
+/* Of pings for the sake of health: none is sent. */
+static void show_health_pings(struct tree *map)
+{
+	tree_uint(map, "ping_count", 0);
+	tree_uint(map, "next_ping", 0);
+}
+
+static void show_ni_health(const struct ulnet_ni_info *info, struct tree *out)
+{
+	struct tree *map = tree_map(out, "health stats");
+	const struct ulnet_failures *f = &info->failed;
+	bool lo = lnet_nid_is_lo(&info->nid);
+
+	tree_uint(map, "fatal_error", !info->up);
+	tree_int(map, "health value", lo ? 0 : info->health);
+	tree_uint(map, "interrupts", f->interrupts);
+	tree_uint(map, "dropped", f->dropped);
+	tree_uint(map, "aborted", f->aborted);
+	tree_uint(map, "no route", f->no_route);
+	tree_uint(map, "timeouts", f->timeouts);
+	tree_uint(map, "error", f->errors);
+	show_health_pings(map);
+}
+
+static void show_peer_health(const struct ulnet_peer_info *info,
+			     struct tree *out)
+{
+	struct tree *map = tree_map(out, "health stats");
+	const struct ulnet_failures *f = &info->failed;
+
+	tree_int(map, "health value", info->health);
+	tree_uint(map, "dropped", f->remote_dropped);
+	tree_uint(map, "timeout", f->remote_timeouts);
+	tree_uint(map, "error", f->remote_errors);
+	tree_uint(map, "network timeout", f->network_timeouts);
+	show_health_pings(map);
 }
 
 /* ---- net ---- */
@@ -198,10 +219,7 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		show_counts(ni, "sent_stats", &info->sent);
 		show_counts(ni, "received_stats", &info->received);
 		show_counts(ni, "dropped_stats", &info->dropped);
-		if (lo)
-			show_constants(ni, "health stats", lo_health);
-		else
-			show_constants(ni, "health stats", ni_health);
+		show_ni_health(info, ni);
 	}
 	show_tunables(info, ni);
 	show_lnd_tunables(node, info, ni);
@@ -312,7 +330,7 @@ static void show_peer_ni(const struct ulnet_peer_info *info,
 	show_counts(ni, "sent_stats", &info->sent);
 	show_counts(ni, "received_stats", &info->received);
 	show_counts(ni, "dropped_stats", &info->dropped);
-	show_constants(ni, "health stats", peer_health);
+	show_peer_health(info, ni);
 }
 
 /* The NIs of one peer, @n of them. */

@@ -70,6 +70,7 @@ dist_man_MANS += %D%/man3/lnet_networks_parse.3
 dist_man_MANS += %D%/man3/lnet_ni_add.3
 dist_man_MANS += %D%/man3/lnet_ni_del.3
 dist_man_MANS += %D%/man3/lnet_ni_info.3
+dist_man_MANS += %D%/man3/lnet_ni_set_health.3 %D%/man3/lnet_peer_set_health.3
 dist_man_MANS += %D%/man3/lnet_next_timeout.3
 dist_man_MANS += %D%/man3/lnet_nid.3
 dist_man_MANS += %D%/man3/lnet_nid_cmp.3

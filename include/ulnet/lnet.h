@@ -137,6 +137,14 @@ struct ulnet_counts {
 	uint64_t put, get, reply, ack;
 };
 
+/* Sends that failed, by cause: the first six are evidence against interfaces of
+ * this node, the others against those of peers, or the net between. */
+struct ulnet_failures {
+	uint64_t interrupts, dropped, aborted, no_route, timeouts, errors;
+	uint64_t remote_dropped, remote_timeouts, remote_errors;
+	uint64_t network_timeouts;
+};
+
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
 	char interface[LNET_INTERFACE_SIZE]; /* as configured, else the name of
@@ -156,6 +164,8 @@ struct ulnet_ni_info {
 	int64_t credits_min;  /* lowest so far */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
+	int32_t health; /* 0 to LNET_HEALTH_MAX */
+	struct ulnet_failures failed;
 };
 
 struct ulnet_peer_info {
@@ -171,6 +181,8 @@ struct ulnet_peer_info {
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
+	int32_t health; /* 0 to LNET_HEALTH_MAX */
+	struct ulnet_failures failed;
 	/* Of the peer: */
 	bool multi_rail;
 	bool configured;	/* lnet_peer_add(3) */
@@ -183,6 +195,15 @@ ULNET_EXPORT int lnet_ni_add(struct lnet *node,
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
+/* Sets the health of the NI with this NID, or with NULL of all but 0@lo. Any
+ * thread. */
+ULNET_EXPORT int lnet_ni_set_health(struct lnet *node,
+				    const struct ulnet_nid *nid,
+				    int32_t health);
+/* The same of an NI of a peer, or with NULL of all that are known. */
+ULNET_EXPORT int lnet_peer_set_health(struct lnet *node,
+				      const struct ulnet_nid *nid,
+				      int32_t health);
 ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 				struct ulnet_peer_info *info);
 /* Fills @infos with up to @n of the tunables of the LND that serves @net,

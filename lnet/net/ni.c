@@ -270,6 +270,20 @@ int ni_start(struct lnet_ni *ni)
 
 /* ---- what there is to know ---- */
 
+static void failures_sum(const stat_t *failed, struct ulnet_failures *f)
+{
+	f->interrupts += stat_get(&failed[LNET_CAUSE_LOCAL_INTERRUPT]);
+	f->dropped += stat_get(&failed[LNET_CAUSE_LOCAL_DROPPED]);
+	f->aborted += stat_get(&failed[LNET_CAUSE_LOCAL_ABORTED]);
+	f->no_route += stat_get(&failed[LNET_CAUSE_LOCAL_NO_ROUTE]);
+	f->timeouts += stat_get(&failed[LNET_CAUSE_LOCAL_TIMEOUT]);
+	f->errors += stat_get(&failed[LNET_CAUSE_LOCAL_ERROR]);
+	f->remote_dropped += stat_get(&failed[LNET_CAUSE_REMOTE_DROPPED]);
+	f->remote_timeouts += stat_get(&failed[LNET_CAUSE_REMOTE_TIMEOUT]);
+	f->remote_errors += stat_get(&failed[LNET_CAUSE_REMOTE_ERROR]);
+	f->network_timeouts += stat_get(&failed[LNET_CAUSE_NETWORK_TIMEOUT]);
+}
+
 static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 {
 	for (unsigned int i = 0; i < ni->lnd.cpts; i++) {
@@ -279,6 +293,7 @@ static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		info->credits_max += (uint32_t)nc->credits_max;
 		info->credits += credits_get(&nc->credits);
 		info->credits_min += credits_get(&nc->credits_min);
+		failures_sum(nc->failed, &info->failed);
 		traffic_sum(&t->send, &info->sent);
 		traffic_sum(&t->recv, &info->received);
 		traffic_sum(&t->drop, &info->dropped);
@@ -299,6 +314,7 @@ void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		.nid = ni->lnd.nid,
 		.up = ni_is_up(ni),
 		.state = fsm_name(&ni->fsm, ni_states),
+		.health = ni_health(ni),
 		.lnd_timeout = lnet_lnd_timeout(&ni->lnd) / NSEC_PER_USEC,
 		.ntunables = lnd->ntunables,
 	};
@@ -321,6 +337,8 @@ void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt)
 	struct ni_cpt *nc = &ni->cpt[cpt->index];
 
 	traffic_reset(&nc->traffic);
+	for (unsigned int i = 0; i < ARRAY_SIZE(nc->failed); i++)
+		stat_set(&nc->failed[i], 0);
 	credits_set(&nc->credits_min, credits_get(&nc->credits));
 }
 

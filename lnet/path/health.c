@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/path/health.h"
 
+#include <errno.h>
+
 #include "base/mutation.h"
 #include "lnet/core/cpt.h"
+#include "lnet/net/net.h"
 
 static int32_t health_add(int32_t health, int32_t change)
 {
@@ -61,4 +64,70 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		return;
 	lpni->health = health_add(lpni->health,
 				  settings_health_gain(&cpt->node->settings));
+}
+
+/* ---- by hand ---- */
+
+static bool is_health(int32_t health)
+{
+	return health >= 0 && health <= LNET_HEALTH_MAX;
+}
+
+int lnet_ni_set_health(struct lnet *node, const struct ulnet_nid *nid,
+		       int32_t health)
+{
+	const struct lnet_config *c;
+	int rc = nid ? -ENOENT : 0;
+
+	if (!is_health(health) || (nid && lnet_nid_is_lo(nid)))
+		return -EINVAL;
+	if (atomic_load(&node->closing))
+		return -ESHUTDOWN;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	c = net_node(node)->config;
+	for (unsigned int i = 1; i < c->nnis; i++) {
+		if (nid && !lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+			continue;
+		atomic_store(&c->ni[i]->health, health);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	return rc;
+}
+
+struct set_call {
+	struct lnet_cpt *cpt;
+	const struct ulnet_nid *nid;
+	int32_t health;
+};
+
+static int set_one(void *arg)
+{
+	struct set_call *c = arg;
+	struct lnet_peer_ni *lpni = peer_find(c->cpt, c->nid);
+
+	if (!lpni)
+		return -ENOENT;
+	lpni->health = c->health;
+	return 0;
+}
+
+static void set_each(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, void *arg)
+{
+	(void)cpt;
+	if (lpni)
+		lpni->health = *(int32_t *)arg;
+}
+
+int lnet_peer_set_health(struct lnet *node, const struct ulnet_nid *nid,
+			 int32_t health)
+{
+	struct set_call c = { .nid = nid, .health = health };
+
+	if (!is_health(health))
+		return -EINVAL;
+	if (!nid)
+		return peers_each(node, set_each, &health);
+	c.cpt = node->cpt[node_cpt_of(node, nid)];
+	return loop_call(c.cpt->loop, set_one, &c);
 }

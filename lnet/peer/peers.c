@@ -70,6 +70,10 @@ static void peer_stats_reset(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 		return;
 	traffic_reset(&p->traffic);
 	p->credits_min = p->credits;
+	stat_set(&p->failed.dropped, 0);
+	stat_set(&p->failed.error, 0);
+	stat_set(&p->failed.timeout, 0);
+	stat_set(&p->failed.network_timeout, 0);
 }
 
 int peers_stats_reset(struct lnet *node)
@@ -120,6 +124,12 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
 		.connecting = p->nconnecting,
 		.refs = p->refs,
+		.health = p->health,
+		.failed = { .remote_dropped = stat_get(&p->failed.dropped),
+			    .remote_timeouts = stat_get(&p->failed.timeout),
+			    .remote_errors = stat_get(&p->failed.error),
+			    .network_timeouts =
+				    stat_get(&p->failed.network_timeout) },
 		.multi_rail = p->peer->multi_rail,
 		.configured = p->peer->configured,
 		.state = peer_state(p->peer),

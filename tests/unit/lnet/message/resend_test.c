@@ -593,3 +593,72 @@ Test(resend, without_sensitivity_nothing_is_lost)
 	cr_expect_eq(seen.n, 4);
 	cluster_end(sim);
 }
+
+/* ---- what users see, and set ---- */
+
+static struct ulnet_peer_info info_of_peer(struct lnet_sim *sim, unsigned int i)
+{
+	const struct ulnet_nid nid = nid_of(theirs[i]);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
+	return info;
+}
+
+Test(resend, failures_are_shown_by_cause)
+{
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_ni_info ni;
+
+	paths_are(sim, NULL, NULL, &fails);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	paths_are(sim, NULL, NULL, &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_ni_info(node, 1, &ni), 0);
+	cr_expect_eq(ni.health, 900);
+	cr_expect_eq(ni.failed.errors, 1);
+	cr_expect_eq(ni.failed.remote_dropped, 1);
+	cr_expect_eq(ni.failed.timeouts, 0);
+	cr_expect_eq(info_of_peer(sim, 0).health, 900);
+	cr_expect_eq(info_of_peer(sim, 0).failed.remote_dropped, 1);
+	cr_expect_eq(info_of_peer(sim, 1).failed.remote_dropped, 0);
+	cr_assert_eq(lnet_stats_reset(node), 0);
+	cr_assert_eq(lnet_ni_info(node, 1, &ni), 0);
+	cr_expect_eq(ni.failed.errors, 0);
+	cr_expect_eq(ni.health, 900, "health is no counter");
+	cr_expect_eq(info_of_peer(sim, 0).failed.remote_dropped, 0);
+	cr_expect_eq(info_of_peer(sim, 0).health, 900);
+	cluster_end(sim);
+}
+
+Test(resend, health_can_be_set)
+{
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+	const struct ulnet_nid peer = nid_of(theirs[0]), ni = nid_of(mine[1]);
+	const struct ulnet_nid lo = nid_of("0@lo"), none = nid_of("10.9.9.9@tcp");
+
+	cr_assert_eq(lnet_peer_set_health(node, &peer, 500), 0);
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 0), 0);
+	cr_expect_eq(peer_health(sim, 0), 500);
+	cr_expect_eq(my_health(sim, 1), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+		cr_expect(nid_is(&sent.ev[i].path_local, mine[0]));
+		cr_expect(nid_is(&sent.ev[i].path_peer, theirs[1]));
+	}
+	cr_assert_eq(lnet_peer_set_health(node, NULL, 1000), 0);
+	cr_assert_eq(lnet_ni_set_health(node, NULL, 1000), 0);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	cr_expect_eq(my_health(sim, 1), 1000);
+	cr_expect_eq(lnet_peer_set_health(node, &none, 1), -ENOENT);
+	cr_expect_eq(lnet_ni_set_health(node, &none, 1), -ENOENT);
+	cr_expect_eq(lnet_ni_set_health(node, &lo, 1), -EINVAL);
+	cr_expect_eq(lnet_ni_set_health(node, &ni, 1001), -EINVAL);
+	cr_expect_eq(lnet_peer_set_health(node, &peer, -1), -EINVAL);
+	cluster_end(sim);
+}
