@@ -2,7 +2,8 @@
 /*
  * What must hold in every run:
  *	- an operation ends in exactly one terminal event, by its deadline;
- *	- what is reported not delivered has not been, and never will be.
+ *	- what is reported not delivered has not been, and never will be;
+ *	- of several tries to send it, one at most gets there.
  * An operation is remembered until it has ended and no packet bears its mark.
  */
 #include <inttypes.h>
@@ -19,8 +20,10 @@ struct audit_op {
 	uint64_t deadline;
 	uint32_t refs; /* not ended, packets */
 	uint32_t accepted;
-	bool denied; /* it was reported not delivered */
-	bool late;   /* known to be */
+	uint32_t tries; /* times that its request was given to an LND */
+	uint32_t got;	/* the one of these that was accepted; 0: none */
+	bool denied;	/* it was reported not delivered */
+	bool late;	/* known to be */
 	uint32_t type;
 	uint64_t match_bits;
 };
@@ -90,7 +93,8 @@ static void trace_event(struct lnet_sim *sim, unsigned int index,
 		index, lnet_event_name(ev->type), ev->match_bits, ev->status,
 		ev->mlength, ev->terminal ? " " : "",
 		ev->terminal ? lnet_outcome_name(ev->outcome) : "",
-		ev->type == LNET_EVENT_REPLY && ev->status ? ", data lost" : "");
+		ev->type == LNET_EVENT_REPLY && ev->status ? ", data lost"
+							   : "");
 }
 
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index)
@@ -226,6 +230,18 @@ static void on_event(void *arg, struct lnet *node, uint64_t op,
 		op_ended(a, ev);
 }
 
+/* Copies that the network makes are of the same try. */
+static void try_accepted(const struct sim_node *n, struct audit_op *a,
+			 uint32_t number)
+{
+	if (a->got && a->got != number)
+		lnet_sim_fail(n->sim,
+			      "node %u: operation %#" PRIx64 " of node %u was "
+			      "sent again though it had arrived",
+			      n->index, a->op, a->index);
+	a->got = number;
+}
+
 static void on_accepted(void *arg, struct lnet *node, struct lnd_ni *ni,
 			void *rx)
 {
@@ -239,6 +255,7 @@ static void on_accepted(void *arg, struct lnet *node, struct lnd_ni *ni,
 	if (!a)
 		return;
 	a->accepted++;
+	try_accepted(n, a, sim_net_rx_number(rx));
 	if (a->denied)
 		lnet_sim_fail(n->sim,
 			      "node %u: operation of node %u, bits %#" PRIx64
@@ -267,10 +284,22 @@ void audit_watch(struct sim_node *n)
 	};
 }
 
-static void net_hold(void *arg, void *mark)
+static uint32_t net_hold(void *arg, void *mark)
 {
+	struct audit_op *a = mark;
+
 	(void)arg;
-	((struct audit_op *)mark)->refs++;
+	a->refs++;
+	return a->tries;
+}
+
+static void net_send(void *arg, const struct lnd_msg *msg, uint64_t down)
+{
+	struct audit_op *a = msg->mark;
+
+	if (a)
+		a->tries++;
+	way_send(arg, msg, down);
 }
 
 static void net_drop(void *arg, void *mark)
@@ -281,7 +310,7 @@ static void net_drop(void *arg, void *mark)
 const struct sim_net_watch audit_net_watch = {
 	.hold = net_hold,
 	.drop = net_drop,
-	.send = way_send,
+	.send = net_send,
 	.trace = net_trace,
 };
 

@@ -66,7 +66,7 @@ void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 
 /* ---- way.c: the ways that messages take ---- */
 
-/* sim_net_watch.send; @arg: the simulation. */
+/* As sim_net_watch.send(); @arg: the simulation. */
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
 void ways_free(struct lnet_sim *sim);
 

@@ -350,7 +350,8 @@ sim_campaigns += %D%/sim/failover
 # programs alone, and take the place of the libraries' members of the same name.
 mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
-	lnet/message/hold.c lnet/message/msg.c lnet/message/op.c lnet/message/park.c \
+	lnet/message/funnel.c lnet/message/hold.c lnet/message/msg.c \
+	lnet/message/op.c lnet/message/park.c lnet/message/resend.c \
 	lnd/simlnd/simlnd.c
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \

@@ -44,6 +44,7 @@ struct sim_pkt {
 	uint64_t store_time; /* ns that the payload takes */
 	bool cut;
 	void *mark;
+	uint32_t number; /* hold()'s */
 	struct work work; /* to the loop of the receiver */
 	struct timer timer;
 	struct lnd_msg *msg; /* being stored */
@@ -329,7 +330,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->cut = msg->length && dice(from, link->cut);
 	pkt->mark = net->watched ? msg->mark : NULL;
 	if (pkt->mark)
-		net->watch.hold(net->watch.arg, pkt->mark);
+		pkt->number = net->watch.hold(net->watch.arg, pkt->mark);
 	pkt->msg = NULL;
 	timer_init(&pkt->timer, pkt_arrive);
 	pkt_header(pkt, msg);
@@ -760,6 +761,11 @@ static bool sim_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 void *sim_net_rx_mark(const void *rx)
 {
 	return ((const struct sim_pkt *)rx)->mark;
+}
+
+uint32_t sim_net_rx_number(const void *rx)
+{
+	return ((const struct sim_pkt *)rx)->number;
 }
 
 const struct lnd simlnd = {

@@ -33,8 +33,9 @@ enum sim_fate {
 
 /* What may watch a network that is under virtual time. Marks: lnd_msg.mark. */
 struct sim_net_watch {
-	/* A packet bears the mark of its message; it is gone again. */
-	void (*hold)(void *arg, void *mark);
+	/* A packet bears the mark of its message, and a number that hold()
+	 * returns; it is gone again. */
+	uint32_t (*hold)(void *arg, void *mark);
 	void (*drop)(void *arg, void *mark);
 	/* LNet hands @msg to an NI that has failed hard at @down, ns;
 	 * TIME_NEVER: that is up. */
@@ -80,8 +81,10 @@ uint64_t sim_net_ni_changes(const struct sim_net *net,
 			    const struct ulnet_nid *nid);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
-/* The mark of the message that LNet knows as @rx (observer.h). */
+/* The mark of the message that LNet knows as @rx (observer.h), and the number
+ * that hold() has returned. */
 void *sim_net_rx_mark(const void *rx);
+uint32_t sim_net_rx_number(const void *rx);
 
 extern const struct lnd simlnd;
 
