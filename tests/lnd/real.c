@@ -21,7 +21,7 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	lnet_conf_init(&conf);
 	conf.run = net->run;
 	conf.cpts = net->cpts;
-	conf.transaction_timeout = 2 * 1000000;
+	conf.transaction_timeout = (rig->hasty ? 2 : 60) * 1000000;
 	conf.port = rig->port;
 	if (net->tune)
 		net->tune(&conf, rig->hasty);
