@@ -105,6 +105,8 @@ struct lnd_ni {
 	unsigned int cpts;
 	struct loop *const *loops;	     /* cpts of them */
 	char interface[LNET_INTERFACE_SIZE]; /* resolve() fills it */
+	int numa_node; /* that the device is at: startup() may set it; else -1,
+			* it is not known */
 	/* In effect, in the order of lnd->tunables. startup() may write what
 	 * a default comes to here. */
 	int64_t *tunables;

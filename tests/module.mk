@@ -52,6 +52,7 @@ unit_tests += %D%/unit/lnet/message/lazy_test
 unit_tests += %D%/unit/lnet/message/leave_test
 unit_tests += %D%/unit/lnet/net/config_test
 unit_tests += %D%/unit/lnet/net/ni_test
+unit_tests += %D%/unit/lnet/net/numa_test
 unit_tests += %D%/unit/lnet/net/ni_conf_test
 unit_tests += %D%/unit/lnet/core/setting_test
 unit_tests += %D%/unit/lnet/message/rails_test

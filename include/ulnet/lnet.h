@@ -156,6 +156,7 @@ struct ulnet_ni_info {
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
 	uint64_t lnd_timeout; /* us that an LND waits for a sign of progress */
+	int numa_node; /* of its device; -1: not known */
 	unsigned int ntunables;
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* in effect */
 	struct ulnet_counts sent, received, dropped;
@@ -346,6 +347,7 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 #define LNET_MD_NO_TRACK_RESPONSE 0x0800u
 #define LNET_MD_URGENT		  0x1000u /* before others that wait */
 #define LNET_MD_PREFER_PATH	  0x2000u /* self is left when it fails */
+#define LNET_MD_NUMA_NODE	  0x4000u /* numa_node is given */
 
 #define LNET_MD_THRESH_INF (-1)
 
@@ -359,6 +361,7 @@ struct ulnet_md {
 	ulnet_handler_fn handler;  /* this or eq or neither */
 	struct ulnet_eq_handle eq; /* LNET_EQ_NONE: none */
 	uint64_t timeout; /* us for each operation begun on it; 0: the node's */
+	int numa_node;	  /* with LNET_MD_NUMA_NODE: where the memory is */
 };
 
 enum ulnet_unlink { LNET_RETAIN = 0, LNET_UNLINK = 1 };

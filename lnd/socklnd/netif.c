@@ -158,6 +158,23 @@ static unsigned int speed_of(const char *name)
 	return mbit >= 1000 ? (unsigned int)mbit / 1000 : 1;
 }
 
+int sock_netif_numa_node(const char *name)
+{
+	char path[sizeof("/sys/class/net//device/numa_node") + IFNAMSIZ];
+	int node = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/numa_node",
+		 (int)MIN(strcspn(name, ":"), IFNAMSIZ - 1U), name);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &node) != 1)
+		node = -1;
+	fclose(f);
+	return node;
+}
+
 unsigned int sock_netif_conns(uint32_t addr)
 {
 	unsigned int gbit = 1, log2 = 0;

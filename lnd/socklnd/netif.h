@@ -17,6 +17,9 @@ int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
  * for each fourfold (25 Gbit/s: 3). */
 unsigned int sock_netif_conns(uint32_t addr);
 
+/* The NUMA node of the interface's device; -1: none is known. */
+int sock_netif_numa_node(const char *name);
+
 /* What keeps packets from going from and to @addr (host order), in words; NULL:
  * nothing. An interface must have it, or be a loopback interface whose network
  * it is in; and that interface must be up and have its carrier. @all:

@@ -113,6 +113,7 @@ static int sock_startup(struct lnd_ni *ni)
 	sni->addr = (uint32_t)lnet_nid_to_nid4(&ni->nid);
 	if (!*conns)
 		*conns = sock_netif_conns(sni->addr);
+	ni->numa_node = sock_netif_numa_node(ni->interface);
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
 			  sock_port_is_privileged(ni->conf->port);

@@ -122,6 +122,18 @@ static int set_interfaces_max(struct settings *s, int64_t value)
 	return 0;
 }
 
+static int64_t get_numa_range(const struct settings *s)
+{
+	return settings_numa_range(s);
+}
+
+static int set_numa_range(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->numa_range, (uint32_t)value,
+			      memory_order_relaxed);
+	return 0;
+}
+
 static int64_t get_response_tracking(const struct settings *s)
 {
 	return settings_response_tracking(s);
@@ -151,7 +163,7 @@ static int set_busy_poll(struct settings *s, int64_t value)
 /* In the order in which they are shown. */
 static const struct setting table[] = {
 	{ "numa_range", "", "NUMA distance up to which NIs are equally near", 0,
-	  INT32_MAX, 0, NULL, NULL },
+	  INT32_MAX, 0, get_numa_range, set_numa_range },
 	{ "max_interfaces", "",
 	  "interfaces of this node, and of a peer that are looked at", 1,
 	  INTERFACES_LIMIT, 200, get_interfaces_max, set_interfaces_max },
@@ -206,6 +218,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	atomic_init(&s->health_sensitivity, SENSITIVITY);
 	atomic_init(&s->health_gain, 0);
 	atomic_init(&s->interfaces_max, conf->interfaces_max);
+	atomic_init(&s->numa_range, 0);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
 	atomic_init(&s->busy_poll, busy_poll);
 	update_lnd_timeout(s);

@@ -33,6 +33,7 @@ struct settings {
 	_Atomic uint32_t health_sensitivity;
 	_Atomic uint32_t health_gain; /* 0: as much */
 	_Atomic uint32_t interfaces_max;
+	_Atomic uint32_t numa_range;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
 	_Atomic uint64_t busy_poll;	    /* ns */
 };
@@ -76,6 +77,11 @@ static inline int32_t settings_health_gain(const struct settings *s)
 static inline uint32_t settings_interfaces_max(const struct settings *s)
 {
 	return atomic_load_explicit(&s->interfaces_max, memory_order_relaxed);
+}
+
+static inline uint32_t settings_numa_range(const struct settings *s)
+{
+	return atomic_load_explicit(&s->numa_range, memory_order_relaxed);
 }
 
 static inline uint32_t settings_response_tracking(const struct settings *s)

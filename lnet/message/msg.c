@@ -528,6 +528,11 @@ void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 	want->dst = &msg->target;
 	want->tried = tried;
 	want->flags = leaves ? 0 : msg_path_flags(msg);
+	if (msg->role == MSG_OP &&
+	    msg->op->md->options & LNET_MD_NUMA_NODE) {
+		want->flags |= PATH_NEAR;
+		want->numa_node = msg->op->md->numa_node;
+	}
 }
 
 static const struct paths_tried *msg_tried(const struct lnet_msg *msg)

@@ -2,3 +2,4 @@
 libulnetcore_la_SOURCES += %D%/config.c %D%/config.h
 libulnetcore_la_SOURCES += %D%/net.h
 libulnetcore_la_SOURCES += %D%/ni.c %D%/ni.h
+libulnetcore_la_SOURCES += %D%/numa.c %D%/numa.h

@@ -5,6 +5,7 @@
 
 #include "lnd/lnd.h"
 #include "lnet/net/config.h"
+#include "lnet/net/numa.h"
 #include "lnet/portal/portal.h"
 
 struct net_node {
@@ -13,6 +14,7 @@ struct net_node {
 	void *lnd_shared[LND_COUNT_MAX]; /* lnd_ni.shared; CPT 0's thread */
 	pthread_mutex_t config_lock;	 /* for reading and replacing config */
 	struct lnet_config *config;	 /* control side */
+	struct numa *numa; /* immutable after open; NULL: nothing special */
 	_Atomic uint64_t ni_starts;
 	atomic_uint nis_alive; /* made and not freed yet */
 };

@@ -215,6 +215,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->node = node;
 	ni->lnd.lnd = lnd;
 	ni->lnd.cpts = node->cpts;
+	ni->lnd.numa_node = -1;
 	ni->lnd.loops = node->loops;
 	ni->lnd.tunables = ni->tunables;
 	ni->lnd.conf = &node->conf;
@@ -317,6 +318,7 @@ void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		.health = ni_health(ni),
 		.lnd_timeout = lnet_lnd_timeout(&ni->lnd) / NSEC_PER_USEC,
 		.ntunables = lnd->ntunables,
+		.numa_node = ni->lnd.numa_node,
 	};
 	memcpy(info->interface, ni->lnd.interface, sizeof(info->interface));
 	if (!ni_is_lo(ni)) {

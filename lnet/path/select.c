@@ -265,6 +265,17 @@ static struct shared_net choose_net(const struct seek *s)
 
 /* ---- local NIs ---- */
 
+static void rank_nearness(const struct seek *s, const struct lnet_ni *ni,
+			  struct path_rank *r)
+{
+	const struct lnet *node = s->cpt->node;
+	uint32_t distance = numa_distance(
+		net_node(node)->numa, ni->lnd.numa_node, s->want->numa_node);
+
+	r->key[LNET_PATH_NEAR] = rank_of_distance(
+		distance, settings_numa_range(&node->settings));
+}
+
 static void rank_ni_tries(const struct seek *s, const struct lnet_ni *ni,
 			  const struct lnet_peer_net *theirs,
 			  struct path_rank *r)
@@ -296,6 +307,8 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		if (unlikely(s->want->tried))
 			rank_ni_tries(s, ni, theirs, r);
 		r->key[LNET_PATH_HEALTH] = ni_health(ni);
+		if (unlikely(s->want->flags & PATH_NEAR))
+			rank_nearness(s, ni, r);
 		r->key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
 		r->key[LNET_PATH_TURN] = rank_of_use(nc->use);
 		stage_offer(&st, ni, &ni->lnd.nid);

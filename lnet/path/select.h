@@ -48,6 +48,7 @@ enum path_case {
 
 /* Flags of struct path_want. */
 #define PATH_EXACT   1u /* to the NID named and no other: answers, recovery */
+#define PATH_NEAR    4u /* numa_node is given */
 #define PATH_PORTAL0 2u /* of LNet itself: the peer shall not know us by it */
 
 struct path_want {
@@ -55,6 +56,7 @@ struct path_want {
 	const struct ulnet_nid *dst;	 /* NID named */
 	const struct paths_tried *tried; /* in vain; NULL: none */
 	unsigned int flags;
+	int numa_node; /* with PATH_NEAR: where the message's memory is */
 };
 
 struct path {

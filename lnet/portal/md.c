@@ -11,7 +11,7 @@
 	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |            \
 	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE |          \
 	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE | \
-	 LNET_MD_URGENT | LNET_MD_PREFER_PATH)
+	 LNET_MD_URGENT | LNET_MD_PREFER_PATH | LNET_MD_NUMA_NODE)
 #define MD_OPS (LNET_MD_OP_PUT | LNET_MD_OP_GET)
 
 struct ulnet_md_handle md_handle(const struct lnet_md *md)
@@ -62,6 +62,8 @@ static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
 		return -EINVAL;
 	if (attach ? !(umd->options & MD_OPS)
 		   : (umd->options & MD_OPS || length > LNET_MTU))
+		return -EINVAL;
+	if (umd->options & LNET_MD_NUMA_NODE && umd->numa_node < 0)
 		return -EINVAL;
 	if (umd->options & LNET_MD_MAX_SIZE && umd->max_size > length)
 		return -EINVAL;
@@ -128,6 +130,7 @@ static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
 	md->threshold = umd->threshold;
 	md->max_size = umd->max_size;
 	md->options = umd->options;
+	md->numa_node = umd->numa_node;
 	md->refs = 0;
 	md->unlinked = false;
 	md->internal = false;

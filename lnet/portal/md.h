@@ -35,6 +35,7 @@ struct lnet_md {
 	uint32_t offset;	      /* local offset */
 	int threshold;
 	uint32_t max_size;
+	int numa_node; /* with LNET_MD_NUMA_NODE */
 	uint32_t options;
 	uint32_t refs; /* operations and messages that use the memory */
 	bool attached; /* was it ever, to a match entry */

@@ -207,7 +207,6 @@ Test(import, not_yet)
 		"buffers: {tiny: 1024}",
 		"global: {discovery: 0}",
 		"global: {health_sensitivity: 5}",
-		"numa: {range: 3}",
 		("peer: [{primary nid: 10.77.0.9@tcp, peer ni: "
 		 "[{nid: 10.77.0.9@tcp}, {nid: 10.77.1.9@tcp1}]}]"),
 	};
@@ -343,12 +342,13 @@ Test(import, show_and_exec)
 	struct result r;
 
 	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	import_ok(&rig, "add", "numa: {range: 3}\n");
 	r = import(&rig, "show",
 		   "net:\n- net type: tcp\n- net type: lo\n"
 		   "global:\nstatistics:\n");
 	cr_assert_eq(r.status, 0, "%s", r.answer);
 	cr_assert_eq(strncmp(r.out, "net:\n-     net type: tcp\n", 25), 0);
-	cr_assert(strstr(r.out, "global:\n    numa_range"));
+	cr_assert(strstr(r.out, "global:\n    numa_range: 3\n"));
 	cr_assert(strstr(r.out, "statistics:\n    msgs"));
 	result_free(&r);
 	r = import(&rig, "show", "statistics: {}\n");

@@ -6,7 +6,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "lnet/core/cpt.h"
+#include "lnet/net/net.h"
 #include "lnet/peer/member.h"
 #include "tests/unit/lnet/cluster.h"
 
@@ -155,5 +155,47 @@ Test(rails, a_rail_that_stands_gets_no_more)
 	cr_assert_eq(seen.n, 19);
 	for (unsigned int i = 0; i < seen.n; i++)
 		cr_assert(nid_is(&seen.ev[i].source, mine[1]));
+	cluster_end(sim);
+}
+
+/* Messages leave by the NI that is near to their memory (requirement C10). */
+Test(rails, near_the_memory)
+{
+	struct lnet_sim *sim = two_rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+	const struct lnet_config *config = net_node(node)->config;
+	struct ulnet_md umd = md_of(source, 100, LNET_MD_NUMA_NODE, NULL);
+	unsigned int by_first = 0;
+
+	umd.threshold = 1;
+	config->ni[1]->lnd.numa_node = 0;
+	config->ni[2]->lnd.numa_node = 1;
+	for (unsigned int i = 0; i < 8; i++) {
+		umd.numa_node = i / 4;
+		cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(node, &umd),
+				     LNET_NOACK_REQ, id_of(theirs[1]), PORTAL,
+				     BITS, 0, i),
+			     0);
+	}
+	lnet_sim_run_all(sim);
+	cr_assert_eq(seen.n, 8);
+	for (unsigned int i = 0; i < 8; i++) {
+		unsigned int node_of = (unsigned int)seen.ev[i].hdr_data / 4;
+
+		cr_assert(nid_is(&seen.ev[i].source, mine[node_of]), "%u", i);
+	}
+	/* A wide range makes all NIs equal. */
+	cr_assert_eq(lnet_setting_set(node, "numa_range", 100), 0);
+	seen.n = 0;
+	for (unsigned int i = 0; i < 8; i++)
+		cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(node, &umd),
+				     LNET_NOACK_REQ, id_of(theirs[1]), PORTAL,
+				     BITS, 0, i),
+			     0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(seen.n, 8);
+	for (unsigned int i = 0; i < 8; i++)
+		by_first += nid_is(&seen.ev[i].source, mine[0]);
+	cr_assert_eq(by_first, 4);
 	cluster_end(sim);
 }

@@ -183,6 +183,53 @@ Test(select, local_nis)
 	rig_fini(&rig);
 }
 
+/* Where a message goes whose memory is at NUMA node @node. */
+static void goes_near(struct path_rig *rig, int node, const char *want)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct ulnet_nid to = rig_nid("10.0.0.3@tcp");
+	const struct path_want w = {
+		.src = &any, .dst = &to, .flags = PATH_NEAR, .numa_node = node
+	};
+	struct path path;
+	char text[128];
+
+	cr_assert_eq(path_select(rig->cpt, &w, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
+}
+
+/* Requirement C10: of healthy NIs the nearest, however few its credits. */
+Test(select, local_nis_near_the_memory)
+{
+	struct numa numa = {
+		.farthest = 31,
+		.distance = { { 10, 21, 31 }, { 21, 10, 12 }, { 31, 12, 10 } }
+	};
+	struct path_rig rig;
+	struct lnet_ni *a, *b;
+
+	rig_usual(&rig);
+	rig.node.numa = &numa;
+	a = &rig.ni[1], b = &rig.ni[2];
+	a->lnd.numa_node = 0, b->lnd.numa_node = 2;
+	credits_set(&a->cpt->credits, 1);
+	goes_near(&rig, 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	credits_set(&b->cpt->credits, 0);
+	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	/* Both within the range: credits decide. */
+	atomic_store(&rig.cpt->node->settings.numa_range, 21);
+	goes_near(&rig, 1, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&rig.cpt->node->settings.numa_range, 20);
+	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	/* Who does not know its node is farthest; health comes first. */
+	b->lnd.numa_node = -1;
+	goes_near(&rig, 1, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&a->health, 0);
+	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
 /* Among NIs of the peer: health, credits, turn; an NI that was never sent to
  * has what the local NI will give it. */
 Test(select, peer_nis)
