@@ -506,12 +506,11 @@ static bool msg_take_only_path(struct lnet_msg *msg)
 	return true;
 }
 
-/* An NI that was asked for is asked for with the very NID. */
 static unsigned int msg_path_flags(const struct lnet_msg *msg)
 {
 	unsigned int flags = 0;
 
-	if (msg->flags & MSG_EXACT || !lnet_nid_is_any(&msg->want_ni))
+	if (msg->flags & MSG_EXACT)
 		flags |= PATH_EXACT;
 	if (msg->role == MSG_OP && msg->hdr.portal == 0)
 		flags |= PATH_PORTAL0;

@@ -16,11 +16,14 @@
  *	HEALTH		best NI of ours		its own		its own
  *	PRIORITY	of our net		its own		its own
  *	LESS_TRIED	in how few tries it had a part
- *	PREFERRED				by the peer NI	by the local NI
  *	NEAR					to the memory
  *	CREDITS					of this CPT	its own
  *	PEER_TURN	the peer's net
  *	TURN		ours, used longest ago	the same	the same
+ *
+ * PREFERRED decides before ranks are looked at, for a peer that is not
+ * multi-rail and knows this node by one NI; and PRIORITY is there for policies
+ * of users, of which there are none yet.
  *
  * Interfaces that are out of order are no candidates. Nothing in here changes
  * anything: whoever uses what was chosen moves it to the end of the turn.
@@ -34,13 +37,6 @@
 struct path_rank {
 	int64_t key[LNET_PATH_CRITERIA];
 };
-
-/* A user's priority: a smaller number is better, and none is worst. */
-#define PATH_NO_PRIORITY UINT32_MAX
-static inline int64_t rank_of_priority(uint32_t priority)
-{
-	return -(int64_t)priority;
-}
 
 /* Distances up to @range (the setting numa_range) count as one. */
 static inline int64_t rank_of_distance(uint32_t distance, uint32_t range)

@@ -359,7 +359,6 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 		if (unlikely(s->want->tried))
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_HEALTH] = p->health;
-		r->key[LNET_PATH_PREFERRED] = s->src && p == s->dst;
 		/* The first message to it brings its credits. */
 		r->key[LNET_PATH_CREDITS] =
 			p->credits_max ? p->credits : (int64_t)ni->peer_credits;
@@ -387,34 +386,16 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
-static int from_named(const struct seek *s, struct path *path)
+static int from_named_to_named(const struct seek *s, struct path *path)
 {
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
 	path->ni = s->src;
-	if (unlikely(s->trace))
-		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
-	return 0;
-}
-
-static int from_named_to_best(const struct seek *s, struct path *path)
-{
-	int rc = from_named(s, path);
-
-	if (!rc)
-		path->lpni = choose_peer_ni(s, s->dst->net, path->ni);
-	return rc;
-}
-
-static int from_named_to_named(const struct seek *s, struct path *path)
-{
-	int rc = from_named(s, path);
-
-	if (rc)
-		return rc;
 	path->lpni = s->dst;
-	if (unlikely(s->trace))
+	if (unlikely(s->trace)) {
+		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 		trace_only_peer_ni(s);
+	}
 	return 0;
 }
 
@@ -482,7 +463,7 @@ static int by_route(const struct seek *s, struct path *path)
 
 static int (*const cases[PATH_CASES])(const struct seek *s,
 				      struct path *path) = {
-	[PATH_SPEC_LOCAL_MR] = from_named_to_best,
+	[PATH_SPEC_LOCAL_MR] = from_named_to_named,
 	[PATH_SPEC_LOCAL_NMR] = from_named_to_named,
 	[PATH_SPEC_REMOTE_MR] = by_route,
 	[PATH_SPEC_REMOTE_NMR] = by_route,

@@ -11,9 +11,7 @@
  *	May we choose among NIs of the peer's?	MR (multi-rail) or NMR
  *
  *	case		local NI			NI of the peer
- *	SPEC LOCAL MR	the one named			the NID named, unless
- *							another is healthier,
- *							or was not tried yet
+ *	SPEC LOCAL MR	the one named			the NID named
  *	SPEC LOCAL NMR	the one named			the NID named
  *	ANY LOCAL MR	the best one of the best net	the best one there
  *	ANY LOCAL NMR	the one that the peer knows us	the NID named

@@ -48,9 +48,6 @@ Test(rank, of_equals_none_is_better)
 
 Test(rank, keys_of_values)
 {
-	cr_assert_gt(rank_of_priority(0), rank_of_priority(1));
-	cr_assert_gt(rank_of_priority(PATH_NO_PRIORITY - 1),
-		     rank_of_priority(PATH_NO_PRIORITY));
 	cr_assert_gt(rank_of_use(0), rank_of_use(1));
 	cr_assert_gt(rank_of_use(7), rank_of_use(8));
 }
