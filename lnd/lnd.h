@@ -244,6 +244,13 @@ struct lnd {
 	 * all of them count as begun. */
 	bool (*has_begun)(struct lnd_ni *ni, const struct lnd_msg *msg);
 
+	/* Optional; without it the LND knows no connections. Has the LND
+	 * connections with @nid on @cpt, whose thread this is, or tries to have
+	 * them? If not, LNet may have another CPT own @nid from now on
+	 * (lnet_ni_cpt_of()). */
+	bool (*is_connected)(struct lnd_ni *ni, unsigned int cpt,
+			     const struct ulnet_nid *nid);
+
 	/* Optional, for LNet's own checks: is lnet_peer_connected() still to
 	 * come for @nid, whose CPT's thread this is? */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);
@@ -371,7 +378,8 @@ void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why);
 /* See shutdown(). */
 void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt);
 
-/* The CPT that owns the peer @nid. */
+/* The CPT that owns the peer @nid: another one than before, perhaps, if there
+ * were no connections with it (is_connected()). Any thread. */
 unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
 			    const struct ulnet_nid *nid);
 

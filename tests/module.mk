@@ -31,6 +31,8 @@ unit_tests += %D%/unit/lnet/peer/member_test
 %C%_unit_lnet_peer_member_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests += %D%/unit/lnet/peer/prefer_test
 unit_tests += %D%/unit/lnet/peer/alias_test
+unit_tests += %D%/unit/lnet/peer/claim_test
+unit_tests += %D%/unit/lnet/peer/configured_test
 unit_tests += %D%/unit/lnet/fault/inject_test
 unit_tests += %D%/unit/lnet/fault/rule_test
 unit_tests += %D%/unit/lnet/nid/nid_test

@@ -218,6 +218,13 @@ ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
  * be missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
+/* Peers that the application knows, with all of their NIDs: lnet_peer_add(3).
+ */
+ULNET_EXPORT int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
+			       unsigned int n, bool multi_rail);
+ULNET_EXPORT int lnet_peer_del(struct lnet *node,
+			       const struct ulnet_nid *primary,
+			       const struct ulnet_nid *nids, unsigned int n);
 /* The primary NID of the peer that has @nid: @nid itself, as far as is known
  * now, unless the peer is known to have several. By the primary NID a peer is
  * known in events and match entries. -EINVAL: LNET_NID_ANY. Any thread. */

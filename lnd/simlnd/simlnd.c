@@ -758,6 +758,14 @@ static bool sim_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 	return path && path->wanted;
 }
 
+static bool sim_is_connected(struct lnd_ni *ni, unsigned int cpt,
+			     const struct ulnet_nid *nid)
+{
+	const struct sim_path *path = net_path(sim_cpt(ni, cpt), nid);
+
+	return path && path->conn.state != SIM_CONN_NONE;
+}
+
 void *sim_net_rx_mark(const void *rx)
 {
 	return ((const struct sim_pkt *)rx)->mark;
@@ -779,5 +787,6 @@ const struct lnd simlnd = {
 	.eager_recv = sim_eager_recv,
 	.cancel = sim_cancel,
 	.has_begun = sim_has_begun,
+	.is_connected = sim_is_connected,
 	.is_connecting = sim_is_connecting,
 };

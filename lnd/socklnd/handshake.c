@@ -150,30 +150,47 @@ static void arrive(struct sock_conn *conn)
 	sock_peer_settle(peer);
 }
 
+static void hs_pass(struct sock_conn *conn, unsigned int owner);
+
+static unsigned int hs_owner(const struct sock_conn *conn)
+{
+	return lnet_ni_cpt_of(conn->sni->ni, &conn->hello.src_nid);
+}
+
+/* The peer may have got another owner meanwhile. */
 static void on_moved(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
 	struct sock_ni *sni = conn->sni;
+	unsigned int owner = hs_owner(conn);
 
-	arrive(conn);
+	if (likely(owner == conn->cpt->index))
+		arrive(conn);
+	else
+		hs_pass(conn, owner);
 	passage_arrived(&sni->passage);
+}
+
+static void hs_pass(struct sock_conn *conn, unsigned int owner)
+{
+	conn->cpt = &conn->sni->cpts[owner];
+	conn->loop = conn->cpt->loop;
+	conn->work.fn = on_moved;
+	passage_send(&conn->sni->passage, conn->loop, &conn->work);
 }
 
 static void hs_move(struct sock_conn *conn)
 {
-	struct sock_ni *sni = conn->sni;
-	unsigned int owner = lnet_ni_cpt_of(sni->ni, &conn->hello.src_nid);
+	unsigned int owner = hs_owner(conn);
 
 	sock_listener_del(conn);
 	fsm_move(&conn->fsm, sock_conn_states, CONN_MOVING);
-	conn->cpt = &sni->cpts[owner];
-	if (owner == 0) {
-		arrive(conn);
+	if (owner) {
+		hs_pass(conn, owner);
 		return;
 	}
-	conn->loop = conn->cpt->loop;
-	conn->work.fn = on_moved;
-	passage_send(&sni->passage, conn->loop, &conn->work);
+	conn->cpt = &conn->sni->cpts[0];
+	arrive(conn);
 }
 
 /* What a HELLO to us must be like, besides being one. */

@@ -117,6 +117,21 @@ static bool is_idle(const struct sock_peer *peer)
 	return !sock_peer_has_conns(peer) && sock_attempt_is_idle(peer);
 }
 
+bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
+		const struct sock_peer *peer =
+			container_of(n, struct sock_peer, hash);
+
+		if (lnet_nid_eq(&peer->id.nid, nid) && !is_idle(peer))
+			return true;
+	}
+	return false;
+}
+
 void sock_peer_settle(struct sock_peer *peer)
 {
 	if (peer->settling)

@@ -120,6 +120,9 @@ struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 					   const struct ulnet_id *id);
+/* Are there connections with any process of @nid, or attempts at them? Looks at
+ * all peers of the CPT. */
+bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid);
 /* The peer that has said @hello. A user process whose pid another one has
  * already gets one that is made of its incarnation, the same each time. */
 struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,

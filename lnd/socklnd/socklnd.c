@@ -172,6 +172,14 @@ static bool sock_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return sock_tx_has_begun(msg->priv);
 }
 
+static bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
+			      const struct ulnet_nid *nid)
+{
+	const struct sock_ni *sni = ni->priv;
+
+	return sock_peers_use(&sni->cpts[cpt], nid);
+}
+
 const struct lnd socklnd = {
 	.name = "tcp",
 	.type = LNET_TYPE_SOCK,
@@ -186,4 +194,5 @@ const struct lnd socklnd = {
 	.eager_recv = sock_rx_eager_recv,
 	.cancel = sock_cancel,
 	.has_begun = sock_has_begun,
+	.is_connected = sock_is_connected,
 };

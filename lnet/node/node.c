@@ -13,6 +13,7 @@
 #include "lnet/node/nis.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"
+#include "lnet/peer/claim.h"
 
 /* The default of busy_poll where processors are the process's own: about what
  * it takes to sleep and to wake up. */
@@ -451,7 +452,8 @@ static int cpt_is_idle(void *arg)
 {
 	struct stop_call *c = arg;
 
-	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt);
+	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt) &&
+		  peer_claims_idle(c->cpt);
 	return 0;
 }
 

@@ -344,28 +344,38 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* ---- forgetting ---- */
 
-/* From now on the directory says of the peer's NIDs what it says of
- * strangers. */
+/* From now on the directory says of the NID what it says of strangers: not as
+ * long as there are connections here, and another CPT would be the owner. */
+static int say_nothing(struct say *s, const struct lnet_peer_ni *lpni)
+{
+	struct directory *d = &s->cpt->node->directory;
+	unsigned int cpt = directory_default_cpt(d, &lpni->nid);
+
+	if (cpt != s->cpt->index && peer_is_connected(s->cpt, &lpni->nid))
+		return -EBUSY;
+	s->entries[s->n++] = (struct directory_entry){ .nid = lpni->nid,
+						       .primary = lpni->nid,
+						       .cpt = cpt };
+	return 0;
+}
+
 static int peer_say_nothing(struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
-	struct directory *d = &cpt->node->directory;
 	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 	struct say say;
-	int rc = say_begin(&say, cpt, peer->nnis);
+	int said, rc = say_begin(&say, cpt, peer->nnis);
 
 	if (rc)
 		return rc;
 	list_for_each_entry (pnet, &peer->nets, link)
 		list_for_each_entry (lpni, &pnet->nis, link)
-			if (lpni->place.state != PEER_GUEST)
-				say.entries[say.n++] = (struct directory_entry){
-					.nid = lpni->nid,
-					.primary = lpni->nid,
-					.cpt = directory_default_cpt(
-						d, &lpni->nid)
-				};
-	return say_end(&say);
+			if (!rc && lpni->place.state == PEER_HERE)
+				rc = say_nothing(&say, lpni);
+	if (rc)
+		say.n = 0;
+	said = say_end(&say);
+	return rc ? rc : said;
 }
 
 int peer_forget(struct lnet_cpt *cpt, struct lnet_peer *peer)

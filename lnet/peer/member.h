@@ -60,7 +60,8 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 			 bool configured);
 
 /* Forgets a peer that nobody holds: the directory says of its NIDs what it says
- * of those of strangers. */
+ * of those of strangers. -EBUSY: they have connections here, and would belong
+ * to another CPT. */
 int peer_forget(struct lnet_cpt *cpt, struct lnet_peer *peer) must_check;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/peer/peer.h"
 
+#include "lnet/net/config.h"
 #include "lnet/peer/member.h"
 
 const struct fsm_state peer_states[PEER_STATES] = {
@@ -87,17 +88,32 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 			 peer_cpt(cpt)->ni_pool.used);
 }
 
+/* Peers that may not be forgotten, for want of memory or because of their
+ * connections, are passed over: some of them, for a stranger's sake. */
+#define FORGET_TRIES 16
+
+static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
+}
+
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
-	struct lnet_peer *peer;
 
 	if (likely(pc->ni_pool.used < pc->ni_pool.max))
 		return true;
-	/* Without memory a peer may not be forgotten, and others may. */
-	list_for_each_entry (peer, &pc->idle, idle)
+	for (unsigned int i = 0; i < FORGET_TRIES; i++) {
+		struct lnet_peer *peer;
+
+		if (list_empty(&pc->idle))
+			break;
+		peer = list_first(&pc->idle, struct lnet_peer, idle);
 		if (!peer_forget(cpt, peer))
 			return true;
+		list_del(&peer->idle);
+		peer_is_idle(cpt, peer);
+	}
 	peer_tell_full(cpt, nid);
 	return false;
 }
@@ -140,11 +156,6 @@ static struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
 
 /* ---- references ---- */
 
-static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
-{
-	list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
-}
-
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	BUG_ON(peer->refs == 0);
@@ -182,6 +193,36 @@ struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	if (likely(lpni))
 		peer_ref(lpni);
 	return lpni;
+}
+
+bool peer_is_connected(const struct lnet_cpt *cpt,
+		       const struct ulnet_nid *nid)
+{
+	const struct lnet_net *net =
+		cpt->closing ? NULL
+			     : config_net(cpt->config, lnet_nid_net(nid));
+
+	for (unsigned int i = 0; net && i < net->nnis; i++) {
+		struct lnd_ni *lnd = &net->ni[i]->lnd;
+
+		if (lnd->lnd->is_connected &&
+		    lnd->lnd->is_connected(lnd, cpt->index, nid))
+			return true;
+	}
+	return false;
+}
+
+void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	enum peer_place place =
+		node_cpt_of(cpt->node, &lpni->nid) == cpt->index ? PEER_HERE
+								 : PEER_GUEST;
+
+	if (lpni->place.state == place)
+		return;
+	fsm_move(&lpni->place, peer_places, place);
+	/* Nothing is sent before somebody has looked who owns it. */
+	lpni->only_in = 0;
 }
 
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)

@@ -135,6 +135,7 @@ struct peer_cpt {
 	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
 	struct list idle;		/* lnet_peer.idle, longest first */
 	struct pool peer_pool, net_pool, ni_pool;
+	unsigned int claims; /* under way (claim.h) */
 };
 
 static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
@@ -168,6 +169,12 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* By which peer_cpt.peers finds @nid. */
 uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* Has an LND connections with @nid on @cpt, or attempts at them? */
+bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* @lpni is the CPT's, or a guest, as the directory says. */
+void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* The directory says of @nid something else than before: guests go by the NID
  * that their peer is known by. */

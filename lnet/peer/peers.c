@@ -188,6 +188,8 @@ static void peers_list(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 		list->count = list->base;
 		return;
 	}
+	if (p->place.state == PEER_GUEST)
+		return;
 	if (list->count < list->n)
 		peer_info(cpt, p, &list->infos[list->count]);
 	list->count++;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NIDs that another CPT owns become those of a peer, unless somebody there uses
+ * them; what is under way meanwhile is sent by the new owner. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "lnet/node/node.h"
+#include "lnet/peer/claim.h"
+#include "lnet/peer/member.h"
+#include "tests/unit/lnet/cluster.h"
+
+#define PORTAL 5
+#define BITS   0x77
+#define CPTS   3
+
+static uint8_t memory[100], byte;
+
+TestSuite(claim, .timeout = 60);
+
+/* Node 0 claims a NID of node 1 on CPT "owner" for the peer that node 2 is, on
+ * CPT "cpt". */
+struct rig {
+	struct lnet_sim *sim;
+	struct lnet *node;
+	struct ulnet_nid nid, primary;
+	struct lnet_cpt *owner, *cpt;
+	struct peer_claim claim;
+	bool done;
+	int rc;
+	struct seen seen; /* what node 1 has received */
+};
+
+static struct lnet_cpt *cpt_of(const struct rig *r, const struct ulnet_nid *nid)
+{
+	return r->node->cpt[lnet_cpt_of(r->node, nid)];
+}
+
+static void rig_open(struct rig *r)
+{
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+				    &r->seen);
+
+	memset(r, 0, sizeof(*r));
+	r->sim = cluster_with(2, CPTS, NULL);
+	r->node = lnet_sim_node(r->sim, 0);
+	r->nid = nth_id(1).nid;
+	r->owner = cpt_of(r, &r->nid);
+	for (unsigned int i = 2; !r->cpt || r->cpt == r->owner; i++) {
+		r->primary = nth_id(i).nid;
+		r->cpt = cpt_of(r, &r->primary);
+	}
+	post_md(lnet_sim_node(r->sim, 1), PORTAL, BITS, &umd);
+}
+
+static void rig_close(struct rig *r)
+{
+	cluster_end(r->sim);
+}
+
+static void on_done(struct peer_claim *claim, int rc)
+{
+	struct rig *r = container_of(claim, struct rig, claim);
+
+	cr_assert(loop_is_owner(r->cpt->loop));
+	cr_assert_not(r->done);
+	r->done = true;
+	r->rc = rc;
+}
+
+static int begin(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_get(r->cpt, &r->primary);
+	int rc;
+
+	r->done = false;
+	r->claim.done = on_done;
+	rc = peer_claim(r->cpt, p->peer, &r->nid, &r->claim);
+	peer_unref(r->cpt, p);
+	return rc;
+}
+
+static int claim(struct rig *r)
+{
+	int rc = lnet_call(r->node, r->cpt->index, begin, r);
+
+	if (rc != -EINPROGRESS)
+		return rc;
+	cr_assert_not(r->done);
+	lnet_sim_run(r->sim, MSEC);
+	cr_assert(r->done);
+	return r->rc;
+}
+
+static void check_one_peer(struct rig *r)
+{
+	struct ulnet_nid primary;
+
+	cr_assert_eq(cpt_of(r, &r->nid), r->cpt);
+	cr_assert_eq(lnet_primary(r->node, &r->nid, &primary), 0);
+	cr_assert(lnet_nid_eq(&primary, &r->primary));
+	cr_assert_eq(peer_find(r->cpt, &r->nid)->place.state, PEER_HERE);
+}
+
+static void check_apart(struct rig *r)
+{
+	struct ulnet_nid primary;
+
+	cr_assert_eq(cpt_of(r, &r->nid), r->owner);
+	cr_assert_eq(lnet_primary(r->node, &r->nid, &primary), 0);
+	cr_assert(lnet_nid_eq(&primary, &r->nid));
+}
+
+static void put(struct rig *r)
+{
+	put_bytes(r->node, nth_id(1), PORTAL, BITS, &byte, 1);
+}
+
+static uint64_t sent_on(struct rig *r, struct lnet_cpt *cpt)
+{
+	struct lnet_peer_ni *p = peer_find(cpt, &r->nid);
+	struct ulnet_counts counts = { 0 };
+
+	if (!p)
+		return 0;
+	traffic_sum(&p->traffic.send, &counts);
+	return counts.put;
+}
+
+Test(claim, a_nid_that_nobody_knows)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(r.seen.n, 1);
+	cr_assert_eq(sent_on(&r, r.cpt), 1);
+	/* It is one already. */
+	cr_assert_eq(claim(&r), 0);
+	rig_close(&r);
+}
+
+/* Met, and idle: the record there is a guest from now on. */
+Test(claim, an_idle_nid)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(sent_on(&r, r.owner), 1);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.nid)->peer->primary,
+			      &r.primary));
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(r.seen.n, 2);
+	cr_assert_eq(sent_on(&r, r.owner), 1);
+	cr_assert_eq(sent_on(&r, r.cpt), 1);
+	rig_close(&r);
+}
+
+static int put_here(void *arg)
+{
+	put(arg);
+	return 0;
+}
+
+/* A message that is on its way to the CPT which gives the NID away is passed
+ * on. */
+Test(claim, a_message_overtaken)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r), -EINPROGRESS);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, put_here, &r), 0);
+	lnet_sim_run_all(r.sim);
+	cr_assert(r.done);
+	cr_assert_eq(r.rc, 0);
+	check_one_peer(&r);
+	cr_assert_eq(r.seen.n, 2);
+	cr_assert_eq(sent_on(&r, r.owner), 1);
+	cr_assert_eq(sent_on(&r, r.cpt), 1);
+	rig_close(&r);
+}
+
+static int use(void *arg)
+{
+	struct rig *r = arg;
+
+	cr_assert_not_null(peer_get(r->owner, &r->nid));
+	return 0;
+}
+
+static int unuse(void *arg)
+{
+	struct rig *r = arg;
+
+	peer_unref(r->owner, peer_find(r->owner, &r->nid));
+	return 0;
+}
+
+static int configure(void *arg)
+{
+	struct rig *r = arg;
+
+	peer_set_configured(r->owner, peer_find(r->owner, &r->nid)->peer, true);
+	return 0;
+}
+
+/* It stays what it is, and can be claimed when that is over. */
+Test(claim, a_nid_in_use)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, use, &r), 0);
+	cr_assert_eq(claim(&r), -EBUSY);
+	check_apart(&r);
+	cr_assert_eq(peer_find(r.cpt, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse, &r), 0);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	rig_close(&r);
+}
+
+Test(claim, a_nid_of_an_administrator)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, use, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, configure, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse, &r), 0);
+	cr_assert_eq(claim(&r), -EBUSY);
+	check_apart(&r);
+	rig_close(&r);
+}
+
+Test(claim, a_nid_with_connections)
+{
+	const struct ulnet_sim_link link = { .latency = 100000,
+					     .connect = 2 * MSEC };
+	static struct rig r;
+
+	rig_open(&r);
+	link_set(r.sim, 0, 1, &link);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(r.seen.n, 1);
+	cr_assert_eq(claim(&r), -EBUSY);
+	check_apart(&r);
+	rig_close(&r);
+}
+
+/* As a thread does that waits. */
+Test(claim, by_waiting)
+{
+	static struct rig r;
+	struct ulnet_nid other;
+
+	rig_open(&r);
+	cr_assert_eq(peer_claim_wait(r.node, &r.primary, &r.nid), -ENOENT);
+	cr_assert_eq(claim(&r), 0);
+	for (unsigned int i = 50; i < 60; i++) {
+		other = nth_id(i).nid;
+		cr_assert_eq(peer_claim_wait(r.node, &r.primary, &other), 0);
+		cr_assert_eq(cpt_of(&r, &other), r.cpt);
+	}
+	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 12);
+	rig_close(&r);
+}
+
+/* A node that closes waits for claims. */
+Test(claim, a_node_that_closes)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r), -EINPROGRESS);
+	cr_assert_eq(lnet_sim_free(r.sim), 0);
+	cr_assert(r.done);
+}
