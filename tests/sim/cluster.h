@@ -9,6 +9,7 @@
 
 #define RAILS_MAX  8 /* of a node */
 #define SPLITS_MAX 32
+#define NODES_MANY 24 /* from here on each has less memory */
 
 #define US  UINT64_C(1000)
 #define MS  (1000 * US)

@@ -336,6 +336,8 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 	conf->workers_min = 1 + (unsigned int)rnd(r, 4);
 	conf->buffers = 2 + (unsigned int)rnd(r, 3);
 	conf->request_max = 32768;
+	if (r->n >= NODES_MANY)
+		conf->buffer_size = 131072;
 	conf->segments = 1 + (unsigned int)rnd(r, 8);
 	conf->retry_after = 1 + rnd(r, 20000);
 	conf->high_ratio = 1 + (unsigned int)rnd(r, 3);

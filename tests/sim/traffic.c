@@ -13,10 +13,10 @@ enum {
 	PORTAL_ECHO = 9,   /* PUTs that are answered by a PUT to PORTAL_SINK */
 };
 
-#define SINK_SIZE UINT32_C(262144)
-#define ONE_SIZE  UINT32_C(20480) /* some PUTs are truncated */
-#define ONES	  16		  /* unique entries for each peer, at a time */
-#define ONE_PEERS 6		  /* that have such entries on each node */
+#define LARGE	 UINT32_C(262144)
+#define PATTERN	 UINT32_C(65536) /* what patterns repeat with */
+#define ONE_SIZE UINT32_C(20480) /* some PUTs are truncated */
+#define ONES	 16		 /* unique entries for each peer, at a time */
 
 /* An MD with its buffer, from attach or bind to its last event. */
 struct use {
@@ -131,7 +131,7 @@ static void passive_md(struct use *u, struct ulnet_md *md)
 		break;
 	default:
 		md->options = LNET_MD_OP_PUT | LNET_MD_MAX_SIZE;
-		md->max_size = SINK_SIZE / 8;
+		md->max_size = u->m->traffic->large / 8;
 		break;
 	}
 }
@@ -141,7 +141,7 @@ static void post(struct lnet *node, struct talker *m, int portal,
 {
 	struct ulnet_id who = { LNET_NID_ANY, LNET_PID_ANY };
 	bool once = portal == PORTAL_ONE || portal == PORTAL_LAZY;
-	struct use *u = use_new(m, once ? ONE_SIZE : SINK_SIZE);
+	struct use *u = use_new(m, once ? ONE_SIZE : m->traffic->large);
 	struct ulnet_me_handle me;
 	struct ulnet_md md;
 	int rc;
@@ -171,7 +171,7 @@ void traffic_start(struct traffic *t, unsigned int index, struct lnet *node)
 	post(node, m, PORTAL_SINK, 0, 0);
 	post(node, m, PORTAL_SOURCE, 0, 0);
 	post(node, m, PORTAL_ECHO, 0, 0);
-	for (unsigned int p = 0; p < t->n && p < ONE_PEERS; p++)
+	for (unsigned int p = 0; p < t->one_peers; p++)
 		for (unsigned int i = 0; i < ONES; i++)
 			post(node, m, PORTAL_ONE, p, i);
 }
@@ -201,8 +201,11 @@ static void on_active(const struct ulnet_event *ev)
 static uint32_t size_of_put(struct traffic *t)
 {
 	static const uint32_t sizes[] = { 0, 1, 64, 4096, 4097, 30000 };
+	unsigned int n = 6;
 
-	return sizes[rnd(t, sizeof(sizes) / sizeof(sizes[0]))];
+	while (sizes[n - 1] > t->large / 8)
+		n--;
+	return sizes[rnd(t, n)];
 }
 
 static void put(struct talker *m, struct ulnet_nid self, struct ulnet_id to,
@@ -252,7 +255,6 @@ static void get(struct talker *m, struct ulnet_id to, uint32_t offset)
 		use_end(u);
 		return;
 	}
-	/* The pattern repeats with 65536 bytes. */
 	rc = LNetGet(LNET_NID_ANY, u->md, to, PORTAL_SOURCE, 0, offset);
 	if (rc)
 		LNetMDUnlink(u->md);
@@ -316,7 +318,7 @@ static void operate(struct traffic *t, struct talker *m)
 	if (chance(t, 3))
 		lnet_ping(node_of(m), to, 1 + rnd(t, 1000000), ping_done, m);
 	else if (chance(t, 30))
-		get(m, to, (uint32_t)(rnd(t, 4) * 65536));
+		get(m, to, (uint32_t)rnd(t, t->large / PATTERN) * PATTERN);
 	else
 		put(m, self, to, portals[rnd(t, 6)], rnd(t, ONES),
 		    chance(t, 60));
@@ -361,7 +363,13 @@ void traffic_crashed(struct traffic *t, unsigned int index)
 void traffic_init(struct traffic *t, struct lnet_sim *sim, unsigned int n,
 		  unsigned int left)
 {
-	*t = (struct traffic){ .sim = sim, .n = n, .left = left };
+	*t = (struct traffic){ .sim = sim,
+			       .n = n,
+			       .left = left,
+			       .large = n < NODES_MANY ? LARGE : PATTERN,
+			       .one_peers = n < 6	     ? n
+					    : n < NODES_MANY ? 6
+							     : 1 };
 	t->talkers = calloc(n, sizeof(*t->talkers));
 	if (!t->talkers)
 		abort();

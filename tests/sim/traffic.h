@@ -28,6 +28,9 @@ struct traffic {
 	unsigned int n;
 	unsigned int left; /* operations to begin */
 	uint64_t next_pattern;
+	uint32_t large;		/* bytes of a large buffer */
+	unsigned int one_peers; /* that have entries of their own on each node,
+				 * the first ones */
 	bool over; /* nothing new begins */
 };
 
