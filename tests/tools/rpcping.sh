@@ -187,7 +187,7 @@ json 0 '$j->{calls} == 50 && $j->{seconds} >= 0.48' --rate 100 --count 50 \
 json 0 '$j->{calls} == 4096' --count 4k --inflight 256 --poll "$server"
 ping 0 --count 10 --service echo --method Raw 12345-127.0.0.2@tcp
 # Of a service that it does not know there is nothing to verify.
-ping 1 --count 1 --service other --method M --deadline 0.3 "$server"
+ping 1 --count 1 --service other --method M --deadline 3 "$server"
 has err "^rpcping: $server: a call was lost: no service; certainly not executed"
 # Nor is it waited for.
 json 1 '$j->{lost} == 1 && $j->{seconds} < 10' --count 1 --service other --method M \
@@ -262,8 +262,8 @@ net:
 END
 run 0 "$rpcping" --config "$dir/conf" --port "$port" --count 10 "$server"
 # One of two is not there: the other one's calls are answered.
-json 1 '$j->{lost} == 3 && $j->{calls} == 6' --count 3 --deadline 0.3 \
-	"$server" 127.0.0.9@tcp
+json 1 '$j->{lost} == 3 && $j->{calls} == 6' --count 3 --inflight 3 \
+	--deadline 3 "$server" 127.0.0.9@tcp
 has err "^rpcping: 127.0.0.9@tcp: a call was lost: "
 
 # ---- losses ----
@@ -282,12 +282,12 @@ has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not ex
 has err "^rpcping: is there a node, and does it listen on port $port\\? "
 ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
 has out "^  lost 2, the first: unreachable; "
-ping 1 --count 1 --bulk-read 1 --deadline 0.3 127.0.0.3@tcp
+ping 1 --count 1 --bulk-read 1 --deadline 1h --retry none:0 127.0.0.3@tcp
 has err "^rpcping: 127.0.0.3@tcp: a call was lost: no service; certainly not executed"
 usage "^rpcping: service brw has no method Raw" --service brw --method Raw \
 	"$server"
 # The service takes longer than the caller wants to wait.
-ping 1 --count 3 --inflight 3 --delay 10 --deadline 0.2 "$server"
+ping 1 --count 3 --inflight 3 --delay 1m --deadline 3 "$server"
 has err "^rpcping: $server: a call was lost: (deadline|expired); "
 has out "^  calls 3, lost 3,"
 
