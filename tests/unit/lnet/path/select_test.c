@@ -268,7 +268,9 @@ Test(select, nets)
 	z = rig_peer_ni(&rig, "10.0.1.2@tcp");
 	z->use = 100;
 	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
-	y->use = 100, b->cpt->use = 1;
+	y->use = 100, a->cpt->use = 1;
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	b->cpt->use = 2;
 	goes(&rig, NULL, "10.0.0.2@tcp", "10.0.0.1@tcp > 10.0.0.2@tcp");
 	atomic_store(&a->health, 900);
 	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
@@ -361,6 +363,30 @@ Test(select, second_try_shares_nothing_with_the_first)
 	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* The first net has another path that was not tried, too. */
+Test(select, second_try_takes_another_net)
+{
+	struct paths_tried tried = { .n = 0 };
+	struct path_rig rig;
+	struct path path;
+	char text[128];
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_ni(&rig, "10.1.0.1@tcp1")->cpt->use = 9;
+	rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1");
+	tried_add(&tried, &rig.ni[1].lnd.nid,
+		  &rig_peer_ni(&rig, "10.0.0.2@tcp")->nid);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp");
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
 	rig_fini(&rig);
 }
 
