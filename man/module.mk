@@ -102,6 +102,7 @@ dist_man_MANS += %D%/man3/lnet_peer_add.3
 dist_man_MANS += %D%/man3/lnet_peer_del.3
 dist_man_MANS += %D%/man3/lnet_primary.3
 dist_man_MANS += %D%/man3/lnet_ping.3
+dist_man_MANS += %D%/man3/lnet_discover.3
 dist_man_MANS += %D%/man3/lnet_poll.3
 dist_man_MANS += %D%/man3/lnet_post.3
 dist_man_MANS += %D%/man3/lnet_random.3

@@ -44,6 +44,7 @@ unit_tests += %D%/unit/lnet/discovery/ping_test
 unit_tests += %D%/unit/lnet/discovery/ping_info_test
 unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
+unit_tests += %D%/unit/lnet/discovery/discover_test
 unit_tests += %D%/unit/lnet/portal/match_test
 unit_tests += %D%/unit/lnet/portal/md_test
 unit_tests += %D%/unit/lnet/message/op_test
@@ -470,7 +471,7 @@ EXTRA_DIST += %D%/unit/rpc/server/request_rig.h
 EXTRA_DIST += %D%/unit/rpc/client/hostile_server.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
-EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h
+EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 

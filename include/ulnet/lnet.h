@@ -48,6 +48,14 @@ enum ulnet_accept {
 			      * addresses with other nodes */
 };
 
+/* Are peers asked for their NIDs before the first message? */
+enum ulnet_discovery {
+	LNET_DISCOVERY_DEFAULT, /* off */
+	LNET_DISCOVERY_ON,
+	LNET_DISCOVERY_OFF,
+	LNET_DISCOVERY_VERIFY, /* they are, but it only leads to warnings */
+};
+
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
@@ -66,6 +74,7 @@ struct ulnet_conf {
 	uint64_t lazy_bytes_max; /* payload of those, bytes; 0 = 64 MiB */
 	uint32_t interfaces_max; /* entries of a ping info that are looked at;
 				  * 0 = 200 */
+	enum ulnet_discovery discovery; /* at first; a setting later */
 	/* LNDs that listen, as the TCP one: */
 	uint16_t port; /* it listens on and connects to; 0 = 988 */
 	enum ulnet_accept accept;
@@ -438,6 +447,17 @@ typedef void (*ulnet_ping_fn)(void *arg, int status,
 
 ULNET_EXPORT int lnet_ping(struct lnet *node, struct ulnet_id target,
 			   uint64_t timeout, ulnet_ping_fn done, void *arg);
+
+/* ---- discovery: lnet_discover(3) ---- */
+
+#define LNET_DISCOVER_FORCE 1u /* even if the peer is up to date */
+
+/* @status: 0, or a negative errno. */
+typedef void (*ulnet_discover_fn)(void *arg, int status);
+
+ULNET_EXPORT int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
+			       unsigned int flags, ulnet_discover_fn done,
+			       void *arg);
 
 /* ---- statistics: lnet_stats(3) ---- */
 

@@ -67,6 +67,9 @@ struct lnet {
 	struct settings settings;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
 	_Atomic uint64_t peers_met; /* numbers them, by age */
+	/* What peers are told of this node, how often it has changed, +1. Is
+	 * counted after the change, before CPTs are told of it. */
+	_Atomic uint32_t info_version;
 
 	/* closing, or an NI's deleter: something that was in use went away */
 	pthread_mutex_t ended_lock;

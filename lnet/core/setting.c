@@ -26,6 +26,32 @@ struct setting {
 	int (*set)(struct settings *s, int64_t value);
 };
 
+/* ---- discovery ---- */
+
+/* As kernel nodes count: 0 is off, 1 is on. */
+static const uint8_t discovery_modes[] = { LNET_DISCOVERY_OFF,
+					   LNET_DISCOVERY_ON,
+					   LNET_DISCOVERY_VERIFY };
+
+static int64_t get_discovery(const struct settings *s)
+{
+	int64_t i = 0;
+
+	while (discovery_modes[i] != settings_discovery(s))
+		i++;
+	return i;
+}
+
+static int set_discovery(struct settings *s, int64_t value)
+{
+	uint8_t mode = discovery_modes[value];
+
+	if (atomic_exchange(&s->discovery, mode) != mode &&
+	    s->discovery_changed)
+		s->discovery_changed(s);
+	return 0;
+}
+
 /* ---- timeouts ---- */
 
 /* A fraction, which only struct ulnet_conf can have, counts as a whole. */
@@ -167,8 +193,8 @@ static const struct setting table[] = {
 	{ "max_interfaces", "",
 	  "interfaces of this node, and of a peer that are looked at", 1,
 	  INTERFACES_LIMIT, 200, get_interfaces_max, set_interfaces_max },
-	{ "discovery", "", "peers are asked for their NIDs", 0, 1, 1, NULL,
-	  NULL },
+	{ "discovery", "", "peers are asked for their NIDs; 2: to verify only",
+	  0, 2, 0, get_discovery, set_discovery },
 	{ "drop_asym_route", "",
 	  "messages by another way than ours are dropped", 0, 1, 0, NULL,
 	  NULL },
@@ -221,6 +247,8 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	atomic_init(&s->numa_range, 0);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
 	atomic_init(&s->busy_poll, busy_poll);
+	atomic_init(&s->discovery, (uint8_t)conf->discovery);
+	s->discovery_changed = NULL;
 	update_lnd_timeout(s);
 }
 

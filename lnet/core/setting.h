@@ -35,6 +35,10 @@ struct settings {
 	_Atomic uint32_t interfaces_max;
 	_Atomic uint32_t numa_range;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
+	_Atomic uint8_t discovery;	    /* enum ulnet_discovery */
+	/* Is called after a change of discovery, with the lock. Immutable after
+	 * open; NULL: nobody is to know. */
+	void (*discovery_changed)(struct settings *s);
 	_Atomic uint64_t busy_poll;	    /* ns */
 };
 
@@ -72,6 +76,13 @@ static inline int32_t settings_health_gain(const struct settings *s)
 					     memory_order_relaxed);
 
 	return gain ? (int32_t)gain : settings_health_loss(s);
+}
+
+static inline enum ulnet_discovery
+settings_discovery(const struct settings *s)
+{
+	return (enum ulnet_discovery)atomic_load_explicit(&s->discovery,
+							  memory_order_relaxed);
 }
 
 static inline uint32_t settings_interfaces_max(const struct settings *s)

@@ -3,6 +3,7 @@
 #ifndef LNET_DISCOVERY_H
 #define LNET_DISCOVERY_H
 
+#include "lnet/discovery/discover.h"
 #include "lnet/message/msgs.h"
 
 struct targets;
@@ -10,6 +11,7 @@ struct targets;
 struct discovery_cpt {
 	struct msg_cpt msg;
 	struct targets *targets;
+	struct disc_cpt disc;
 };
 
 static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)

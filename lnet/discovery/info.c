@@ -11,9 +11,8 @@
 #define PING_MAGIC UINT32_C(0x70696e67)
 #define PING_UP	   UINT32_C(0x15aac0de)
 #define PING_DOWN  UINT32_C(0xdeadface)
-#define PING_FEATURES                                                          \
-	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED | LNET_PING_MULTI_RAIL | \
-	 LNET_PING_DISCOVERY)
+#define PING_FEATURES \
+	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED | LNET_PING_MULTI_RAIL)
 #define SHORT_ENTRY_SIZE 12 /* the shortest one: status and a NID of 8 bytes */
 
 /* ---- encoding ---- */
@@ -42,10 +41,13 @@ static uint32_t count_large(const struct lnet_config *c)
 	return n;
 }
 
-static uint32_t info_features(const struct lnet_config *c, uint32_t nlarge)
+static uint32_t info_features(const struct lnet *node,
+			      const struct lnet_config *c, uint32_t nlarge)
 {
 	uint32_t features = PING_FEATURES;
 
+	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF)
+		features |= LNET_PING_DISCOVERY;
 	if (nlarge)
 		features |= LNET_PING_LARGE_ADDR;
 	if (c->nnis > 1 && !lnet_nid_is_nid4(&c->ni[1]->lnd.nid))
@@ -85,7 +87,7 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 		return need;
 	w = writer_of(buf, need);
 	write_u32(&w, PING_MAGIC);
-	write_u32(&w, info_features(c, nlarge));
+	write_u32(&w, info_features(node, c, nlarge));
 	write_u32(&w, node->conf.pid);
 	write_u32(&w, nsmall);
 	/* The entry of 0@lo bears the sequence number as its status. */

@@ -43,7 +43,7 @@ static bool takes_part(const struct ulnet_ping_info *info)
 /* Is it discovery's to say which NIDs the peer has? */
 static bool is_free(const struct merge_known *k)
 {
-	return k->mode == DISC_MODE_ON && !k->configured;
+	return k->mode == LNET_DISCOVERY_ON && !k->configured;
 }
 
 /* ---- is it worth anything? ---- */
@@ -262,7 +262,7 @@ static enum merge_why worth_a_warning(const struct merge_work *w)
 
 	if (k->configured && k->multi_rail && differs(w))
 		return MERGE_WHY_CONFIGURED;
-	if (!k->configured && k->mode == DISC_MODE_VERIFY &&
+	if (!k->configured && k->mode == LNET_DISCOVERY_VERIFY &&
 	    takes_part(w->info) && differs(w))
 		return MERGE_WHY_VERIFY;
 	return MERGE_WHY_NOT;
@@ -290,7 +290,7 @@ static bool multi_rail_from_now_on(const struct merge_work *w)
 {
 	if (w->known->configured)
 		return w->known->multi_rail;
-	if (w->known->mode == DISC_MODE_ON)
+	if (w->known->mode == LNET_DISCOVERY_ON)
 		return takes_part(w->info);
 	return w->known->multi_rail && is_multi_rail(w->info);
 }

@@ -35,7 +35,7 @@ struct merge_ni {
 
 /* What is known. All pointers are borrowed until return. */
 struct merge_known {
-	enum disc_mode mode;
+	enum ulnet_discovery mode;
 	struct ulnet_nid primary;
 	const struct merge_ni *ni;
 	unsigned int nnis;

@@ -1,7 +1,10 @@
 # What nodes tell each other about themselves.
+libulnetcore_la_SOURCES += %D%/ask.c %D%/ask.h
+libulnetcore_la_SOURCES += %D%/discover.c %D%/discover.h
 libulnetcore_la_SOURCES += %D%/discovery.h
 libulnetcore_la_SOURCES += %D%/info.c %D%/info.h
 libulnetcore_la_SOURCES += %D%/merge.c %D%/merge.h
 libulnetcore_la_SOURCES += %D%/ping.c
 libulnetcore_la_SOURCES += %D%/state.c %D%/state.h
 libulnetcore_la_SOURCES += %D%/target.c %D%/target.h
+libulnetcore_la_SOURCES += %D%/told.c %D%/told.h

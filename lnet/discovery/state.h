@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The course of a peer's discovery, as tables without I/O: which state it is
- * in, what an event makes of the state and what is then to be done, and which
- * step is next when it is the peer's turn.
+ * The course of a peer's discovery, as tables without I/O: what an event makes
+ * of the peer's state (peer/peer.h) and what is then to be done, and which step
+ * is next when it is the peer's turn.
  *
- *	wanted -> QUEUED -> PINGING -> QUEUED -> MERGING -> QUEUED ->
+ *	wanted -> QUEUED -> DISCOVERING -> QUEUED -> MERGING -> QUEUED ->
  *		  PUSHING -> QUEUED -> DISCOVERED
  *
  * Between two steps a peer is QUEUED, and disc_step() says what is missing yet:
@@ -21,18 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/fsm.h"
-
-enum disc_state {
-	DISC_UNKNOWN,	 /* nothing was asked yet, and nothing told */
-	DISC_QUEUED,	 /* waits for its turn, or for the next step in it */
-	DISC_PINGING,	 /* a GET is out */
-	DISC_MERGING,	 /* what it told is being merged */
-	DISC_PUSHING,	 /* a PUT is out, its ACK is awaited */
-	DISC_DISCOVERED, /* nothing is missing */
-	DISC_FAILED,	 /* pauses before the next try */
-	DISC_STATES
-};
-extern const struct fsm_state disc_states[DISC_STATES];
+#include "ulnet/lnet.h"
 
 enum disc_event {
 	/* The peer is not up to date, and that matters: there is a message for
@@ -46,7 +35,7 @@ enum disc_event {
 	DISC_ON_STEP_MERGE,
 	DISC_ON_STEP_PUSH,
 	DISC_ON_STEP_END,
-	/* While PINGING. */
+	/* While DISCOVERING. */
 	DISC_ON_ANSWER, /* what it told is kept, to be merged */
 	DISC_ON_CUT,	/* the answer did not fit; a longer one will */
 	DISC_ON_SILENT, /* this NID gave no answer; there is another */
@@ -60,8 +49,9 @@ enum disc_event {
 	/* While FAILED. */
 	DISC_ON_PAUSE_OVER,
 	DISC_ON_GIVE_UP, /* it has failed often enough */
-	/* Another peer has all of its NIDs now. */
-	DISC_ON_TAKEN,
+	/* Nothing is to be done any more: another peer has all of its NIDs now,
+	 * or the CPT closes. */
+	DISC_ON_OVER,
 	DISC_EVENTS
 };
 
@@ -73,29 +63,27 @@ enum disc_action {
 	DISC_PING,
 	DISC_MERGE,
 	DISC_PUSH,
-	DISC_END,	/* give the turn back; messages go their ways */
-	DISC_PAUSE,	/* as DISC_END, but nothing is discovered: to the NIDs
+	DISC_END,    /* give the turn back; messages go their ways */
+	DISC_PAUSE,  /* as DISC_END, but nothing is discovered: to the NIDs
 			 * that the messages name; and try again later */
-	DISC_FORGET,	/* what was under way; messages go their ways */
+	DISC_FORGET, /* what was under way; messages go their ways */
 	DISC_ACTIONS
 };
 
 /* Moves @fsm, and returns what is to be done. */
 enum disc_action disc_move(struct fsm *fsm, enum disc_event ev);
 
-enum disc_mode { DISC_MODE_OFF, DISC_MODE_ON, DISC_MODE_VERIFY };
-
 /* What the next step depends on. */
 struct disc_facts {
-	enum disc_mode mode;
+	enum ulnet_discovery mode;
 	bool told_us;	   /* there is something to be merged */
 	bool up_to_date;   /* all that it told was merged, and it told all */
 	bool force_ping;   /* ask, whatever we know */
 	bool force_push;   /* tell, whatever it knows */
 	bool multi_rail;   /* the peer is */
 	bool no_discovery; /* it does not take part */
-	uint32_t told;	   /* number of our information that it has; 0: none */
-	uint32_t own;	   /* number of what is so now */
+	uint32_t told;	   /* version of our information that it has; 0: none */
+	uint32_t own;	   /* version of what is so now */
 };
 
 /* Of two numbers of ping informations: is @a the later one? They wrap. */

@@ -16,14 +16,19 @@ struct targets {
 	struct lnet_cpt *cpt;
 	struct lnet_me *ping; /* NULL: none posted */
 	uint64_t push;	      /* cookie of its entry, which goes with a push */
-	struct work work;     /* targets_nis_changed() */
+	struct work work;     /* targets_changed() */
 	atomic_bool posted;
+	bool away; /* a push's memory is with another CPT */
 };
 
-/* Memory of a target's MD; goes with it. */
+/* Memory of a target's MD; goes with it. With what was pushed it may pass to
+ * the CPT that owns the pusher, and back: until then the next push waits. */
 struct target_buf {
 	struct lnet_cpt *cpt;
 	uint32_t size;
+	struct work work;
+	struct disc_push push; /* bytes: those below */
+	uint32_t wanted;       /* bytes that the whole of it has */
 	uint8_t bytes[];
 };
 
@@ -80,6 +85,7 @@ int targets_refresh(struct lnet_cpt *cpt)
 		.user_ptr = b,
 		.handler = ping_target_event,
 	};
+	uint32_t version = atomic_load(&cpt->node->info_version);
 	int rc;
 
 	if (!b)
@@ -94,53 +100,89 @@ int targets_refresh(struct lnet_cpt *cpt)
 	}
 	if (old)
 		me_unlink(old);
+	disc_news(cpt, version);
 	return 0;
 }
 
 static void push_repost(struct target_buf *b, uint32_t size);
 
-/* Looks at what a peer has pushed. Discovery is to use it; the peer is
- * acknowledged in any case. */
-static void push_look_at(struct lnet_cpt *cpt, const struct ulnet_event *ev,
-			 const struct target_buf *b)
+/* Too small for this one: the next shall fit. */
+static uint32_t push_next_size(const struct target_buf *b)
 {
-	unsigned int max = settings_interfaces_max(&cpt->node->settings);
-	unsigned int room = ping_info_room(ev->mlength, max);
-	struct ulnet_ping_ni *ni = malloc(room * sizeof(*ni));
-	struct ulnet_ping_info info;
-	size_t need;
-	int rc;
+	uint32_t max = PING_HEADER_SIZE +
+		       (settings_interfaces_max(&b->cpt->node->settings) + 1) *
+			       PING_LARGE_SIZE;
 
-	if (!ni)
+	return MAX(b->size, MIN(b->wanted, max));
+}
+
+static void push_over(struct target_buf *b)
+{
+	if (b->cpt->closing)
+		free(b);
+	else
+		push_repost(b, push_next_size(b));
+}
+
+static void push_back(struct work *w)
+{
+	struct target_buf *b = container_of(w, struct target_buf, work);
+	struct lnet_cpt *cpt = b->cpt;
+
+	discovery_cpt(cpt)->targets->away = false;
+	push_over(b);
+	cpt_ended_one(cpt);
+}
+
+static void push_deliver(struct work *w)
+{
+	struct target_buf *b = container_of(w, struct target_buf, work);
+	struct lnet *node = b->cpt->node;
+	struct lnet_cpt *owner = node->cpt[node_cpt_of(node, &b->push.from)];
+
+	if (!loop_is_owner(owner->loop)) {
+		loop_post(owner->loop, w);
 		return;
-	rc = ping_info_decode(b->bytes, ev->mlength, &info, ni, max, &need);
-	cpt_stat(cpt,
-		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
-	free(ni);
+	}
+	if (!owner->closing)
+		disc_pushed(owner, &b->push);
+	w->fn = push_back;
+	loop_post(b->cpt->loop, w);
+}
+
+/* What @b holds is for the CPT that owns the pusher. */
+static void push_pass(struct target_buf *b)
+{
+	struct lnet_cpt *cpt = b->cpt;
+
+	if (node_cpt_of(cpt->node, &b->push.from) == cpt->index) {
+		disc_pushed(cpt, &b->push);
+		push_over(b);
+		return;
+	}
+	discovery_cpt(cpt)->targets->away = true;
+	b->work.fn = push_deliver;
+	push_deliver(&b->work);
 }
 
 static void push_target_event(const struct ulnet_event *ev)
 {
 	struct target_buf *b = ev->user_ptr;
 	struct lnet_cpt *cpt = b->cpt;
-	uint32_t size = b->size;
-	uint32_t max = PING_HEADER_SIZE +
-		       (settings_interfaces_max(&cpt->node->settings) + 1) *
-			       PING_LARGE_SIZE;
+	bool came = ev->type == LNET_EVENT_PUT && ev->status == 0;
 
-	if (ev->type == LNET_EVENT_PUT && ev->status == 0) {
-		push_look_at(cpt, ev, b);
-		/* Too small for this one: the next shall fit. */
-		if (ev->rlength > size)
-			size = MAX(size, MIN(ev->rlength, max));
-	}
+	b->wanted = came ? ev->rlength : 0;
+	b->push = (struct disc_push){ .from = ev->source,
+				      .pid = ev->initiator.pid,
+				      .bytes = b->bytes,
+				      .length = ev->mlength };
 	if (!ev->unlinked)
 		return;
 	discovery_cpt(cpt)->targets->push = 0;
-	if (cpt->closing)
-		free(b);
+	if (came && !cpt->closing)
+		push_pass(b);
 	else
-		push_repost(b, size);
+		push_over(b);
 }
 
 /* Takes @b on success. */
@@ -189,7 +231,8 @@ static int push_start(struct lnet_cpt *cpt)
 	struct target_buf *b;
 	int rc;
 
-	if (discovery_cpt(cpt)->targets->push)
+	if (discovery_cpt(cpt)->targets->push ||
+	    discovery_cpt(cpt)->targets->away)
 		return 0;
 	b = target_buf_new(cpt, PUSH_TARGET_SIZE);
 	rc = b ? push_post(b) : -ENOMEM;
@@ -198,7 +241,7 @@ static int push_start(struct lnet_cpt *cpt)
 	return rc;
 }
 
-static void nis_changed(struct work *w)
+static void target_changed(struct work *w)
 {
 	struct targets *t = container_of(w, struct targets, work);
 
@@ -211,8 +254,10 @@ static void nis_changed(struct work *w)
 				 "state, or pushes not");
 }
 
-static void targets_nis_changed(struct lnet *node)
+/* What peers are told of this node is another. */
+static void targets_changed(struct lnet *node)
 {
+	atomic_fetch_add(&node->info_version, 1);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct targets *t = discovery_cpt(node->cpt[i])->targets;
 
@@ -227,7 +272,18 @@ void lnet_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
 	struct lnet_ni *ni = ni_of(lnd);
 
 	if (ni_set_up(ni, up, why))
-		targets_nis_changed(ni->node);
+		targets_changed(ni->node);
+}
+
+static void discovery_changed(struct settings *s)
+{
+	targets_changed(container_of(s, struct lnet, settings));
+}
+
+void targets_init(struct lnet *node)
+{
+	atomic_init(&node->info_version, 1);
+	node->settings.discovery_changed = discovery_changed;
 }
 
 int targets_start(struct lnet_cpt *cpt)
@@ -238,8 +294,9 @@ int targets_start(struct lnet_cpt *cpt)
 	if (!t)
 		return -ENOMEM;
 	t->cpt = cpt;
-	t->work.fn = nis_changed;
+	t->work.fn = target_changed;
 	discovery_cpt(cpt)->targets = t;
+	disc_mode_changed(cpt);
 	rc = targets_refresh(cpt);
 	if (!rc)
 		rc = push_start(cpt);
@@ -264,4 +321,11 @@ void targets_fini(struct lnet_cpt *cpt)
 {
 	free(discovery_cpt(cpt)->targets);
 	discovery_cpt(cpt)->targets = NULL;
+}
+
+bool targets_are_idle(const struct lnet_cpt *cpt)
+{
+	const struct targets *t = discovery_cpt(cpt)->targets;
+
+	return !t || !t->away;
 }

@@ -6,17 +6,25 @@
 #ifndef LNET_TARGET_H
 #define LNET_TARGET_H
 
+#include <stdbool.h>
 #include "base/util.h"
 
 #define PUSH_TARGET_SIZE 272
 
 struct lnet_cpt;
 
+struct lnet;
+
+/* For a node that is being opened, whose settings are there. */
+void targets_init(struct lnet *node);
+
 /* Posts the targets. targets_stop() takes them away; targets_fini() frees what
  * is left, also after targets_start() has failed. */
 int targets_start(struct lnet_cpt *cpt) must_check;
 void targets_stop(struct lnet_cpt *cpt);
 void targets_fini(struct lnet_cpt *cpt);
+/* After targets_stop(): is nothing of them elsewhere any more? */
+bool targets_are_idle(const struct lnet_cpt *cpt);
 
 /* The CPT's configuration has changed: answers pings with the new one. -ENOMEM:
  * goes on answering with the old one. */

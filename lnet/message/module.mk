@@ -1,4 +1,5 @@
 # Operations, messages, and the waiting of both.
+libulnetcore_la_SOURCES += %D%/await.c %D%/await.h
 libulnetcore_la_SOURCES += %D%/copy.c %D%/copy.h
 libulnetcore_la_SOURCES += %D%/delay.c %D%/delay.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h

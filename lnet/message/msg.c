@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mutation.h"
+#include "lnet/message/await.h"
 #include "lnet/message/copy.h"
 #include "lnet/message/delay.h"
 #include "lnet/message/funnel.h"
@@ -20,6 +21,7 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
 				     FSM_TO(MSG_DELAYED) | FSM_TO(MSG_PARKED) |
+				     FSM_TO(MSG_DISCOVERING) |
 				     FSM_TO(MSG_RECV) | FSM_TO(MSG_PAUSED) |
 				     FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
@@ -39,6 +41,8 @@ const struct fsm_state msg_states[MSG_STATES] = {
 				     FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
 	[MSG_PAUSED] = { "waits for another try",
 			 FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
+	[MSG_DISCOVERING] = { "waits for discovery",
+			      FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
 	[MSG_DELAYED] = { "delayed", FSM_TO(MSG_PEER_QUEUE) |
 					     FSM_TO(MSG_NI_QUEUE) |
 					     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
@@ -140,6 +144,10 @@ static void msg_late(struct timer *t)
 	}
 	if (unlikely(msg->fsm.state == MSG_DELAYED)) {
 		delay_over(msg);
+		return;
+	}
+	if (unlikely(msg->fsm.state == MSG_DISCOVERING)) {
+		await_late(msg);
 		return;
 	}
 	if (unlikely(msg->fsm.state == MSG_PAUSED)) {
@@ -440,6 +448,7 @@ static void msg_release(struct lnet_msg *msg)
 		peer_credit_return(lpni);
 		break;
 	case MSG_DELAYED:
+	case MSG_DISCOVERING:
 	case MSG_PAUSED:
 		list_del(&msg->link);
 		break;
@@ -655,6 +664,8 @@ static void msg_send(struct work *w)
 		msg_send_self(msg);
 		return;
 	}
+	if (msg_awaits(msg))
+		return;
 	msg_send_by_choice(msg);
 }
 
@@ -885,6 +896,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	case MSG_PEER_QUEUE:
 	case MSG_NI_QUEUE:
 	case MSG_DELAYED:
+	case MSG_DISCOVERING:
 	case MSG_CONNECTING:
 	case MSG_PAUSED:
 		msg_finalize(msg, status, cause);

@@ -47,6 +47,7 @@ enum msg_state {
 	MSG_REFUSED,	/* has both; the LND did not want it; about to fail */
 	MSG_CONNECTING, /* has none; waits until the LND has a connection */
 	MSG_PAUSED,	/* has none, and no path; waits for another try */
+	MSG_DISCOVERING, /* waits until its peer is discovered (await.h) */
 	MSG_DELAYED,	/* kept back: received, or has a path (delay.h) */
 	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
 	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
@@ -62,6 +63,7 @@ extern const struct fsm_state msg_states[MSG_STATES];
 #define MSG_EXACT   2u /* goes to the NID asked for, and to no other */
 #define MSG_PREFERS 4u /* NI and NID asked for are left when they fail */
 #define MSG_DOUBTED 8u /* a try has failed, and the peer may have got it */
+#define MSG_AWAITED 16u /* has waited for discovery, and does not again */
 
 struct lnet_msg {
 	struct lnd_msg lnd;    /* what the LND sees */

@@ -7,6 +7,7 @@
 #include "lnet/path/path.h"
 
 struct lnet_msg;
+struct msg_discovery;
 
 /*
  * What becomes of messages by rules that lie in another room (lnet/fault/):
@@ -31,6 +32,7 @@ struct msg_cpt {
 	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint64_t next_complaint;    /* ns: not before, about headers */
 
+	const struct msg_discovery *discovery; /* NULL: it is off (await.h) */
 	const struct msg_faults *faults; /* NULL: there are no rules */
 	struct list delayed_in, delayed_out; /* lnet_msg.link (delay.h) */
 	struct list paused;		     /* lnet_msg.link (resend.h) */

@@ -482,6 +482,7 @@ static void op_cancel_request(struct work *w)
 	case MSG_PEER_QUEUE:
 	case MSG_NI_QUEUE:
 	case MSG_DELAYED:
+	case MSG_DISCOVERING:
 	case MSG_CONNECTING:
 	case MSG_PAUSED:
 		msg_cancel(req, op->cancel_status, op->cancel_cause);

@@ -33,6 +33,8 @@ static void conf_defaults(struct ulnet_conf *c)
 		c->lazy_max = 4096;
 	if (!c->lazy_bytes_max)
 		c->lazy_bytes_max = UINT64_C(64) << 20;
+	if (c->discovery == LNET_DISCOVERY_DEFAULT)
+		c->discovery = LNET_DISCOVERY_OFF;
 	if (!c->interfaces_max)
 		c->interfaces_max = 200;
 	if (!c->port)
@@ -73,6 +75,7 @@ static int conf_check(const struct ulnet_conf *c)
 	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
 		return -EINVAL;
 	if (c->transaction_timeout > TIMEOUT_MAX ||
+	    (unsigned int)c->discovery > LNET_DISCOVERY_VERIFY ||
 	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
 		return -EINVAL;
 	return accept_conf_check(c);

@@ -43,6 +43,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	if (gone)
 		fsm_move(&gone->fsm, ni_states, NI_DELETING);
 	pthread_mutex_unlock(&net_node(node)->config_lock);
+	atomic_fetch_add(&node->info_version, 1);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct config_call c = { node->cpt[i], new, gone };
 

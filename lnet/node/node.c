@@ -34,6 +34,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	peers_init(cpt);
 	paths_init(cpt);
 	msgs_init(cpt);
+	disc_init(cpt);
 	watches_init(cpt);
 }
 
@@ -247,6 +248,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	list_init(&whole->layers);
 	list_init(&whole->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
+	targets_init(node);
 	pthread_mutex_init(&whole->control, NULL);
 	pthread_mutex_init(&net_node(node)->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
@@ -439,6 +441,7 @@ static int cpt_close(void *arg)
 	struct lnet_cpt *cpt = ((struct stop_call *)arg)->cpt;
 
 	cpt->closing = true;
+	disc_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);
@@ -453,7 +456,8 @@ static int cpt_is_idle(void *arg)
 	struct stop_call *c = arg;
 
 	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt) &&
-		  peer_claims_idle(c->cpt);
+		  peer_claims_idle(c->cpt) &&
+		  targets_are_idle(c->cpt) && disc_is_idle(c->cpt);
 	return 0;
 }
 

@@ -45,6 +45,8 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 {
 	const struct lnet_peer *peer = path->lpni->peer;
 
+	if (peer_cpt(cpt)->discovery && !peer->settled)
+		return false;
 	if (config_net(cpt->config, ni_net(path->ni))->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))
 		return false;

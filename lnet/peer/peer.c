@@ -5,26 +5,24 @@
 #include "lnet/peer/member.h"
 
 const struct fsm_state peer_states[PEER_STATES] = {
-	[PEER_UNKNOWN] = { "unknown",
-			   FSM_TO(PEER_DISCOVERING) | FSM_TO(PEER_MERGING) },
-	[PEER_DISCOVERING] = { "discovering",
-			       FSM_TO(PEER_MERGING) | FSM_TO(PEER_FAILED) |
-				       FSM_TO(PEER_UNKNOWN) },
-	[PEER_MERGING] = { "merging",
-			   FSM_TO(PEER_PUSHING) | FSM_TO(PEER_DISCOVERED) |
-				   FSM_TO(PEER_DISCOVERING) |
-				   FSM_TO(PEER_FAILED) | FSM_TO(PEER_UNKNOWN) },
-	[PEER_PUSHING] = { "pushing",
-			   FSM_TO(PEER_DISCOVERED) | FSM_TO(PEER_MERGING) |
-				   FSM_TO(PEER_DISCOVERING) |
-				   FSM_TO(PEER_FAILED) | FSM_TO(PEER_UNKNOWN) },
-	[PEER_DISCOVERED] = { "discovered",
-			      FSM_TO(PEER_DISCOVERING) | FSM_TO(PEER_MERGING) |
-				      FSM_TO(PEER_PUSHING) |
-				      FSM_TO(PEER_UNKNOWN) },
-	[PEER_FAILED] = { "failed",
+	[PEER_UNKNOWN] = { "unknown", FSM_TO(PEER_QUEUED) },
+	[PEER_QUEUED] = { "queued",
 			  FSM_TO(PEER_DISCOVERING) | FSM_TO(PEER_MERGING) |
+				  FSM_TO(PEER_PUSHING) |
+				  FSM_TO(PEER_DISCOVERED) |
 				  FSM_TO(PEER_UNKNOWN) },
+	[PEER_DISCOVERING] = { "discovering", FSM_TO(PEER_QUEUED) |
+					      FSM_TO(PEER_FAILED) |
+					      FSM_TO(PEER_UNKNOWN) },
+	[PEER_MERGING] = { "merging", FSM_TO(PEER_QUEUED) |
+					      FSM_TO(PEER_FAILED) |
+					      FSM_TO(PEER_UNKNOWN) },
+	[PEER_PUSHING] = { "pushing", FSM_TO(PEER_QUEUED) |
+					      FSM_TO(PEER_FAILED) |
+					      FSM_TO(PEER_UNKNOWN) },
+	[PEER_DISCOVERED] = { "discovered", FSM_TO(PEER_QUEUED) },
+	[PEER_FAILED] = { "failed",
+			  FSM_TO(PEER_QUEUED) | FSM_TO(PEER_UNKNOWN) },
 };
 
 const struct fsm_state peer_places[PEER_PLACES] = {

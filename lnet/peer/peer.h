@@ -28,16 +28,18 @@
 #include "lnet/portal/portal.h"
 #include "ulnet/path.h"
 
+struct discovery;
 struct lnet_ni;
 
-/* What this node knows of the peer's NIDs. */
+/* What this node knows of the peer's NIDs. Moves: discovery/state.h. */
 enum peer_state {
 	PEER_UNKNOWN,	  /* what its messages, or an administrator, said */
+	PEER_QUEUED,	  /* discovery is about to take the next step */
 	PEER_DISCOVERING, /* it was asked (ping) */
-	PEER_MERGING,	  /* it has answered; its NIDs become those of a peer */
+	PEER_MERGING,	  /* what it told becomes what is known of it */
 	PEER_PUSHING,	  /* it is told of our NIDs */
 	PEER_DISCOVERED,
-	PEER_FAILED, /* it has not answered */
+	PEER_FAILED, /* it has not answered; there is a pause */
 	PEER_STATES
 };
 extern const struct fsm_state peer_states[PEER_STATES];
@@ -50,6 +52,17 @@ struct lnet_peer {
 	bool configured; /* by an administrator */
 	bool multi_rail; /* whichever of our NIs and of its NIs, it is the same
 			  * peer to both sides */
+	/* Discovery's: */
+	bool settled;	   /* discovery has ended once, well or not: messages
+			    * do not wait for it any more */
+	bool merged;	   /* what it told of itself is what is known, ... */
+	bool no_discovery; /* ... and that it takes no part in discovery, or */
+	uint32_t sequence; /* ... the number of what it told, ... */
+	uint32_t pid;	   /* ... and which process of its node did */
+	uint32_t told;	   /* it has acknowledged that version of our NIDs
+			    * (disc_cpt.version); 0: none */
+	struct discovery *discovery; /* under way; NULL: none is */
+
 	uint32_t nnis;
 	struct ulnet_nid primary;
 	uint64_t met;	   /* its number: younger peers have higher ones */
@@ -109,6 +122,7 @@ struct lnet_peer_ni {
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
+	bool down;		    /* the peer says so (discovery) */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	struct peer_failures failed; /* sends */
 	uint32_t refs; /* messages sent to it or received from it */
@@ -136,6 +150,7 @@ struct peer_cpt {
 	struct list idle;		/* lnet_peer.idle, longest first */
 	struct pool peer_pool, net_pool, ni_pool;
 	unsigned int claims; /* under way (claim.h) */
+	bool discovery; /* peers are discovered before the first message */
 };
 
 static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)

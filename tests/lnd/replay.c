@@ -171,6 +171,7 @@ static int node_up(struct replay *r)
 
 	lnet_conf_init(&conf);
 	conf.run = LNET_RUN_POLL;
+	conf.discovery = LNET_DISCOVERY_OFF;
 	if (r->c->connects)
 		conf.accept = LNET_ACCEPT_NONE;
 	/* Kernel nodes have this one, whether they listen or not. */

@@ -205,7 +205,7 @@ Test(import, not_yet)
 		"ip2nets: [{net-spec: tcp}]",
 		"routing: [{enable: 1}]",
 		"buffers: {tiny: 1024}",
-		"global: {discovery: 0}",
+		"global: {drop_asym_route: 1}",
 		"global: {health_sensitivity: 5}",
 		("peer: [{primary nid: 10.77.0.9@tcp, peer ni: "
 		 "[{nid: 10.77.0.9@tcp}, {nid: 10.77.1.9@tcp1}]}]"),
@@ -244,7 +244,7 @@ Test(import, passed_over)
 		  "peer:\n- primary nid: 10.77.0.3@tcp\n  Multi-Rail: true\n"
 		  "  peer state: 273\n  peer ni:\n  - nid: 10.77.0.3@tcp\n"
 		  "    state: NA\n");
-	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 1}");
+	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 0}");
 	after = rig_state(&rig);
 	cr_assert_str_eq(after, before);
 	free(before);

@@ -25,7 +25,7 @@
 
 struct merge_case {
 	const char *name;
-	enum disc_mode mode;
+	enum ulnet_discovery mode;
 	/* c configured, l locked, m multi-rail, d discovered */
 	const char *flags;
 	const char *known;
@@ -217,9 +217,9 @@ static void check(const struct merge_case *c)
 			check(&(cases)[i]);                    \
 	} while (0)
 
-#define ON     DISC_MODE_ON
-#define OFF    DISC_MODE_OFF
-#define VERIFY DISC_MODE_VERIFY
+#define ON     LNET_DISCOVERY_ON
+#define OFF    LNET_DISCOVERY_OFF
+#define VERIFY LNET_DISCOVERY_VERIFY
 #define REPLY  MERGE_REPLY
 #define PUSH   MERGE_PUSH
 

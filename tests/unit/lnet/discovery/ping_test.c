@@ -37,7 +37,8 @@ static void answers_as(const char *nids, const char *golden_name,
 {
 	struct golden g = golden(golden_name);
 	size_t len = golden_payload_len(&g);
-	struct lnet_sim *sim = sim_of(nids, NULL);
+	const struct ulnet_conf conf = { .discovery = LNET_DISCOVERY_ON };
+	struct lnet_sim *sim = sim_of(nids, &conf);
 	static struct seen s;
 	uint8_t sink[3960];
 
@@ -393,7 +394,7 @@ Test(ping, other_node)
 
 	ping(sim, 0, nth_id(1), 0);
 	cr_assert_eq(pong.status, 0);
-	cr_assert_eq(pong.info.features, 0x1e);
+	cr_assert_eq(pong.info.features, 0x0e);
 	cr_assert_eq(pong.info.pid, 12345);
 	cr_assert_eq(pong.info.sequence, 2);
 	cr_assert_eq(pong.info.nnis, 1);

@@ -5,12 +5,13 @@
 
 #include "base/util.h"
 #include "lnet/discovery/state.h"
+#include "lnet/peer/peer.h"
 
 /* ---- the next step ---- */
 
-#define OFF   DISC_MODE_OFF
-#define ON    DISC_MODE_ON
-#define VER   DISC_MODE_VERIFY
+#define OFF   LNET_DISCOVERY_OFF
+#define ON    LNET_DISCOVERY_ON
+#define VER   LNET_DISCOVERY_VERIFY
 #define MERGE DISC_ON_STEP_MERGE
 #define PING  DISC_ON_STEP_PING
 #define PUSH  DISC_ON_STEP_PUSH
@@ -52,6 +53,9 @@ Test(disc_state, next_step)
 		{ { OFF, false, false, false, false, true, false, 0, 2 }, END },
 		{ { OFF, false, false, true, false, true, false, 0, 2 }, PING },
 		{ { OFF, false, false, false, true, true, false, 2, 2 }, PUSH },
+		{ { OFF, false, true, false, false, true, false, 0, 2 }, END },
+		{ { OFF, false, true, false, false, true, false, 2, 2 }, END },
+		{ { OFF, false, true, false, false, true, false, 2, 3 }, PUSH },
 		{ { OFF, true, false, false, false, true, false, 0, 2 },
 		  MERGE },
 	};
@@ -73,34 +77,34 @@ struct way {
 
 static void go(const struct way *way, size_t n)
 {
-	struct fsm fsm = { DISC_UNKNOWN };
+	struct fsm fsm = { PEER_UNKNOWN };
 
 	for (size_t i = 0; i < n; i++) {
 		enum disc_action action = disc_move(&fsm, way[i].ev);
 
 		cr_assert_eq(action, way[i].action, "%zu", i);
 		cr_assert_eq(fsm.state, way[i].state, "%zu: %s", i,
-			     fsm_name(&fsm, disc_states));
+			     fsm_name(&fsm, peer_states));
 	}
 }
 
 Test(disc_state, all_goes_well)
 {
 	static const struct way way[] = {
-		{ DISC_ON_WANTED, DISC_ENQUEUE, DISC_QUEUED },
-		{ DISC_ON_WANTED, DISC_IGNORE, DISC_QUEUED },
-		{ DISC_ON_STEP_PING, DISC_PING, DISC_PINGING },
-		{ DISC_ON_CUT, DISC_PING, DISC_PINGING },
-		{ DISC_ON_ANSWER, DISC_LOOK, DISC_QUEUED },
-		{ DISC_ON_STEP_MERGE, DISC_MERGE, DISC_MERGING },
-		{ DISC_ON_MERGED, DISC_LOOK, DISC_QUEUED },
-		{ DISC_ON_STEP_PUSH, DISC_PUSH, DISC_PUSHING },
-		{ DISC_ON_NEWS, DISC_IGNORE, DISC_PUSHING },
-		{ DISC_ON_ACK, DISC_LOOK, DISC_QUEUED },
-		{ DISC_ON_STEP_MERGE, DISC_MERGE, DISC_MERGING },
-		{ DISC_ON_MERGED, DISC_LOOK, DISC_QUEUED },
-		{ DISC_ON_STEP_END, DISC_END, DISC_DISCOVERED },
-		{ DISC_ON_WANTED, DISC_ENQUEUE, DISC_QUEUED },
+		{ DISC_ON_WANTED, DISC_ENQUEUE, PEER_QUEUED },
+		{ DISC_ON_WANTED, DISC_IGNORE, PEER_QUEUED },
+		{ DISC_ON_STEP_PING, DISC_PING, PEER_DISCOVERING },
+		{ DISC_ON_CUT, DISC_PING, PEER_DISCOVERING },
+		{ DISC_ON_ANSWER, DISC_LOOK, PEER_QUEUED },
+		{ DISC_ON_STEP_MERGE, DISC_MERGE, PEER_MERGING },
+		{ DISC_ON_MERGED, DISC_LOOK, PEER_QUEUED },
+		{ DISC_ON_STEP_PUSH, DISC_PUSH, PEER_PUSHING },
+		{ DISC_ON_NEWS, DISC_IGNORE, PEER_PUSHING },
+		{ DISC_ON_ACK, DISC_LOOK, PEER_QUEUED },
+		{ DISC_ON_STEP_MERGE, DISC_MERGE, PEER_MERGING },
+		{ DISC_ON_MERGED, DISC_LOOK, PEER_QUEUED },
+		{ DISC_ON_STEP_END, DISC_END, PEER_DISCOVERED },
+		{ DISC_ON_WANTED, DISC_ENQUEUE, PEER_QUEUED },
 	};
 
 	go(way, ARRAY_SIZE(way));
@@ -111,17 +115,17 @@ Test(disc_state, all_goes_well)
 Test(disc_state, failures_pause)
 {
 	static const struct way way[] = {
-		{ DISC_ON_WANTED, DISC_ENQUEUE, DISC_QUEUED },
-		{ DISC_ON_STEP_PING, DISC_PING, DISC_PINGING },
-		{ DISC_ON_SILENT, DISC_PING, DISC_PINGING },
-		{ DISC_ON_PING_FAILED, DISC_PAUSE, DISC_FAILED },
-		{ DISC_ON_WANTED, DISC_IGNORE, DISC_FAILED },
-		{ DISC_ON_PAUSE_OVER, DISC_ENQUEUE, DISC_QUEUED },
-		{ DISC_ON_STEP_MERGE, DISC_MERGE, DISC_MERGING },
-		{ DISC_ON_MERGE_FAILED, DISC_PAUSE, DISC_FAILED },
-		{ DISC_ON_NEWS, DISC_ENQUEUE, DISC_QUEUED },
-		{ DISC_ON_STEP_PUSH, DISC_PUSH, DISC_PUSHING },
-		{ DISC_ON_PUSH_FAILED, DISC_PAUSE, DISC_FAILED },
+		{ DISC_ON_WANTED, DISC_ENQUEUE, PEER_QUEUED },
+		{ DISC_ON_STEP_PING, DISC_PING, PEER_DISCOVERING },
+		{ DISC_ON_SILENT, DISC_PING, PEER_DISCOVERING },
+		{ DISC_ON_PING_FAILED, DISC_PAUSE, PEER_FAILED },
+		{ DISC_ON_WANTED, DISC_IGNORE, PEER_FAILED },
+		{ DISC_ON_PAUSE_OVER, DISC_ENQUEUE, PEER_QUEUED },
+		{ DISC_ON_STEP_MERGE, DISC_MERGE, PEER_MERGING },
+		{ DISC_ON_MERGE_FAILED, DISC_PAUSE, PEER_FAILED },
+		{ DISC_ON_NEWS, DISC_ENQUEUE, PEER_QUEUED },
+		{ DISC_ON_STEP_PUSH, DISC_PUSH, PEER_PUSHING },
+		{ DISC_ON_PUSH_FAILED, DISC_PAUSE, PEER_FAILED },
 	};
 
 	go(way, ARRAY_SIZE(way));
@@ -130,11 +134,11 @@ Test(disc_state, failures_pause)
 Test(disc_state, enough_failures)
 {
 	static const struct way way[] = {
-		{ DISC_ON_WANTED, DISC_ENQUEUE, DISC_QUEUED },
-		{ DISC_ON_STEP_PING, DISC_PING, DISC_PINGING },
-		{ DISC_ON_PING_FAILED, DISC_PAUSE, DISC_FAILED },
-		{ DISC_ON_GIVE_UP, DISC_FORGET, DISC_UNKNOWN },
-		{ DISC_ON_WANTED, DISC_ENQUEUE, DISC_QUEUED },
+		{ DISC_ON_WANTED, DISC_ENQUEUE, PEER_QUEUED },
+		{ DISC_ON_STEP_PING, DISC_PING, PEER_DISCOVERING },
+		{ DISC_ON_PING_FAILED, DISC_PAUSE, PEER_FAILED },
+		{ DISC_ON_GIVE_UP, DISC_FORGET, PEER_UNKNOWN },
+		{ DISC_ON_WANTED, DISC_ENQUEUE, PEER_QUEUED },
 	};
 
 	go(way, ARRAY_SIZE(way));
@@ -143,22 +147,22 @@ Test(disc_state, enough_failures)
 /* Another peer may get its NIDs whatever is under way. */
 Test(disc_state, part_of_another)
 {
-	static const unsigned int under_way[] = { DISC_QUEUED, DISC_PINGING,
-						  DISC_MERGING, DISC_PUSHING,
-						  DISC_FAILED };
+	static const unsigned int under_way[] = { PEER_QUEUED, PEER_DISCOVERING,
+						  PEER_MERGING, PEER_PUSHING,
+						  PEER_FAILED };
 
 	for (size_t i = 0; i < ARRAY_SIZE(under_way); i++) {
 		struct fsm fsm = { (uint8_t)under_way[i] };
 
-		cr_assert_eq(disc_move(&fsm, DISC_ON_TAKEN), DISC_FORGET);
-		cr_assert_eq(fsm.state, DISC_UNKNOWN);
+		cr_assert_eq(disc_move(&fsm, DISC_ON_OVER), DISC_FORGET);
+		cr_assert_eq(fsm.state, PEER_UNKNOWN);
 	}
 }
 
 /* What may come from outside at any time is a bug in no state. */
 Test(disc_state, wanted_and_news_at_any_time)
 {
-	for (unsigned int s = 0; s < DISC_STATES; s++) {
+	for (unsigned int s = 0; s < PEER_STATES; s++) {
 		struct fsm fsm = { (uint8_t)s };
 
 		disc_move(&fsm, DISC_ON_WANTED);
@@ -169,7 +173,7 @@ Test(disc_state, wanted_and_news_at_any_time)
 
 Test(disc_state, no_ack_without_push, .signal = SIGABRT)
 {
-	struct fsm fsm = { DISC_PINGING };
+	struct fsm fsm = { PEER_DISCOVERING };
 
 	disc_move(&fsm, DISC_ON_ACK);
 }

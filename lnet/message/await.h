@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that wait until their peer is discovered, which the message knows
+ * nothing of but that it may be asked to. They hold nothing: neither credits
+ * nor a path.
+ *
+ * A message waits for its share of the time that it has, as for one try, and
+ * goes on to the NID that it names when that is over. So a peer that does not
+ * answer costs it no more than a path that fails.
+ */
+#ifndef LNET_AWAIT_H
+#define LNET_AWAIT_H
+
+#include <stdbool.h>
+
+struct list;
+struct lnet_msg;
+
+struct msg_discovery {
+	/* @msg, which has no path yet, is about to be sent. True: it waits,
+	 * msg_await() was called. On the CPT that owns its target. */
+	bool (*waits)(struct lnet_msg *msg);
+};
+
+/* Shall the message wait? Then it does. */
+bool msg_awaits(struct lnet_msg *msg);
+
+/* @msg, which is new, joins @waiting. */
+void msg_await(struct lnet_msg *msg, struct list *waiting);
+/* It has waited long enough. */
+void await_late(struct lnet_msg *msg);
+/* All of @waiting are sent. */
+void await_over(struct list *waiting);
+
+#endif
