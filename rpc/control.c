@@ -8,6 +8,7 @@
 #include "rpc/inbox.h"
 #include "rpc/server/export.h"
 #include "rpc/server/party.h"
+#include "rpc/server/stray.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
@@ -147,6 +148,28 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 
 /* ---- in ---- */
 
+static void control_there(struct stray *stray);
+
+/* An answer, for a client whose import is on another CPT: the server has sent
+ * it from a NID that this one owns. */
+static void control_answer(struct shard *s, const struct ulnet_event *ev,
+			   const struct wire_control *m, const void *payload,
+			   size_t length)
+{
+	unsigned int cpt = import_control_cpt(m);
+	struct stray *stray;
+
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
+		import_on_control(s, ev, m);
+		return;
+	}
+	if (s->aborted)
+		return;
+	stray = stray_new(s, cpt, ev, payload, length);
+	if (stray) /* else it is asked for again */
+		stray_send(stray, control_there, NULL, NULL);
+}
+
 static void on_control(void *arg, const struct ulnet_event *ev,
 		       const void *payload, size_t length)
 {
@@ -166,7 +189,7 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
-		import_on_control(s, ev, &m);
+		control_answer(s, ev, &m, payload, length);
 		break;
 	case WIRE_CONNECT:
 		imports_on_sign(s, &ev->initiator.nid);
@@ -181,6 +204,15 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	default:
 		stat_count(s, RPC_STAT_control_unexpected);
 	}
+}
+
+static void control_there(struct stray *stray)
+{
+	struct wire_control m;
+
+	if (!wire_control_decode(&m, stray->ev.hdr_data, stray->payload,
+				 stray->length))
+		import_on_control(stray->to, &stray->ev, &m);
 }
 
 /* ---- life ---- */

@@ -57,6 +57,8 @@ struct shard {
 	struct exports *exports;
 	struct vacants *vacants;
 	struct strays *strays;
+	atomic_uint several_nids; /* imports whose servers have several: any
+				   * thread */
 	struct stat_shard *stats;
 
 	/* ulrpc_shutdown() */

@@ -203,8 +203,8 @@ ULNET_EXPORT const char *ulrpc_execution_name(enum ulrpc_execution execution);
 
 struct ulrpc_client_conf {
 	const struct ulnet_nid *nids; /* of one node, best first; copied */
-	unsigned int nnids;	      /* 1 .. 16; all owned by one CPT: see
-				       * lnet_cpt_of(); else -EXDEV */
+	unsigned int nnids; /* 1 .. 16; the CPT that owns the first owns the
+			     * client: lnet_cpt_of() */
 	uint32_t pid;		 /* of the node; 0 = LNet's usual one, 12345 */
 	const char *service;	 /* name; copied */
 	uint32_t inflight_max;	 /* calls in flight; more wait; 0 = 1024 */
@@ -226,8 +226,8 @@ struct ulrpc_client_conf {
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Does not connect yet: the first call does. Clients of the same NIDs share a
- * connection. -EINVAL, -EXDEV, -ENOMEM, -ESHUTDOWN; -EDEADLK: in a turn of
- * another CPT than the NIDs'. */
+ * connection, if the same one comes first. -EINVAL, -ENOMEM, -ESHUTDOWN;
+ * -EDEADLK: in a turn of another CPT than the first NID's. */
 ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
 				   struct ulrpc_client **client_p);

@@ -381,7 +381,7 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 		md.options &= ~LNET_MD_IOVEC;
 	}
 	rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, peer, match + i, 0,
-			  LNET_UNLINK, LNET_INS_AFTER, &me);
+			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)
 		return rc;
 	/* Without its MD the entry would be gone, too. */

@@ -682,26 +682,19 @@ static int client_conf_check(struct ulrpc *rpc,
 			     const struct ulrpc_client_conf *conf,
 			     unsigned int *cpt_p)
 {
-	int cpt = -1;
-
 	if (!conf->nids || !conf->nnids || conf->nnids > ULRPC_NIDS_MAX ||
 	    !conf->service || !*conf->service ||
 	    strlen(conf->service) >= ULRPC_SERVICE_NAME ||
 	    conf->batch_max > ULRPC_BATCH_MAX || retry_check(conf->retry))
 		return -EINVAL;
 	for (unsigned int i = 0; i < conf->nnids; i++) {
-		int of = lnet_cpt_of(rpc->node, &conf->nids[i]);
-
-		if (of < 0)
+		if (lnet_nid_is_any(&conf->nids[i]))
 			return -EINVAL;
-		if (cpt >= 0 && of != cpt)
-			return -EXDEV;
 		for (unsigned int j = 0; j < i; j++)
 			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
 				return -EINVAL;
-		cpt = of;
 	}
-	*cpt_p = (unsigned int)cpt;
+	*cpt_p = (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]);
 	return 0;
 }
 

@@ -664,16 +664,30 @@ static void on_alive(struct import *imp, const struct wire_alive *m)
 	shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
+/* Is it one of the NIDs of the import's server, as far as is known by now? */
+static bool import_has_nid(const struct import *imp, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid primary;
+
+	for (unsigned int i = 0; i < imp->nnids; i++) {
+		if (lnet_nid_eq(&imp->nids[i], nid))
+			return true;
+		if (!lnet_primary(imp->shard->node, &imp->nids[i], &primary) &&
+		    lnet_nid_eq(&primary, nid))
+			return true;
+	}
+	return false;
+}
+
 /* Only the process that was asked may answer. */
 static struct import *sender(struct shard *s, const struct ulnet_event *ev,
 			     uint64_t handle, uint32_t epoch)
 {
 	struct import *imp = import_find(s, handle);
 
-	if (imp && imp->epoch == epoch && imp->pid == ev->initiator.pid)
-		for (unsigned int i = 0; i < imp->nnids; i++)
-			if (lnet_nid_eq(&imp->nids[i], &ev->initiator.nid))
-				return imp;
+	if (imp && imp->epoch == epoch && imp->pid == ev->initiator.pid &&
+	    import_has_nid(imp, &ev->initiator.nid))
+		return imp;
 	stat_count(s, RPC_STAT_control_unexpected);
 	return NULL;
 }
@@ -689,6 +703,24 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 	import_lost(imp, imp->epoch);
 	import_tell_all(imp, client_unopen);
 	import_tell_all(imp, client_on_goodbye);
+}
+
+unsigned int import_control_cpt(const struct wire_control *m)
+{
+	switch (m->kind) {
+	case WIRE_CONNECTED:
+		return import_cpt(m->connected.client);
+	case WIRE_OPENED:
+		return import_cpt(m->opened.client);
+	case WIRE_ALIVE:
+		return import_cpt(m->alive.client);
+	case WIRE_EXTEND:
+		return import_cpt(m->extend.client);
+	case WIRE_GOODBYE:
+		return import_cpt(m->goodbye.client);
+	default:
+		return UINT_MAX;
+	}
 }
 
 void import_on_control(struct shard *s, const struct ulnet_event *ev,

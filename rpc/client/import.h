@@ -210,6 +210,9 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 	if (unlikely(imp->slots.wanted))
 		import_on_slot(imp);
 }
+/* The CPT of the import that @m is for, as far as @m says: perhaps there is no
+ * such CPT. */
+unsigned int import_control_cpt(const struct wire_control *m);
 /* Connected, Opened, Disconnected, Alive, Extend, Goodbye have come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);

@@ -12,7 +12,6 @@
 #include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
 
-#define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
 
 /* ---- by handle ---- */
 
@@ -150,6 +149,8 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
+	if (fresh->nnids > 1)
+		atomic_fetch_add(&fresh->shard->several_nids, 1);
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
 	*imp_p = fresh;
@@ -161,6 +162,8 @@ static void import_detach(struct import *imp)
 	struct imports *x = imp->shard->imports;
 
 	x->xid = MAX(x->xid, imp->xid);
+	if (imp->nnids > 1)
+		atomic_fetch_sub(&imp->shard->several_nids, 1);
 	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
 	hash_del(&x->by_nid, &imp->by_nid);

@@ -39,6 +39,15 @@ struct imports {
 
 extern const struct rpc_part import_part;
 
+#define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
+
+/* The CPT of the import with this handle, which a stranger may have made up:
+ * perhaps there is no such CPT. */
+static inline unsigned int import_cpt(uint64_t handle)
+{
+	return (uint8_t)(id_tag(handle) - IMPORT_TAG);
+}
+
 /* Makes @fresh known, or frees it and finds the one that is known already.
  * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
 int import_attach(struct import *fresh, struct import **imp_p) must_check;

@@ -132,7 +132,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 	list_init(&rb->link);
 	md = md_of(rb, p, room);
 	rc = LNetMEAttach(p->shard->node, ULRPC_PORTAL_REPLY, p->peer, p->match,
-			  0, LNET_UNLINK, LNET_INS_AFTER, &me);
+			  0, LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_UNLINK, &rb->md);
 	if (rc) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/severed.h"
 
+#include <stdlib.h>
+
 #include "base/backoff.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/fetch.h"
@@ -65,11 +67,55 @@ static void sever_import(struct import *imp, void *arg)
 		import_severed(imp);
 }
 
+static void sever_imports(struct shard *s, const struct ulnet_id *peer)
+{
+	uint32_t pid = peer->pid;
+
+	if (s->imports)
+		imports_each_at(s, &peer->nid, sever_import, &pid);
+}
+
+/* For a CPT whose imports may use a NID that another CPT owns. */
+struct severed_word {
+	struct ulnet_work work;
+	struct shard *to;
+	struct ulnet_id peer;
+};
+
+static void on_severed_word(struct ulnet_work *work)
+{
+	struct severed_word *word =
+		container_of(work, struct severed_word, work);
+	struct shard *s = word->to;
+
+	if (!s->crashed)
+		sever_imports(s, &word->peer);
+	free(word);
+	shard_taken(s);
+}
+
+/* Without memory it is not told: time-outs tell it, too, only later. */
+static void severed_tell(struct shard *to, const struct ulnet_id *peer)
+{
+	struct severed_word *word = malloc(sizeof(*word));
+
+	if (!word)
+		return;
+	word->work.fn = on_severed_word;
+	word->to = to;
+	word->peer = *peer;
+	shard_give(to, &word->work);
+}
+
 void severed_on_peer(struct ulnet_peer_watch *watch,
 		     const struct ulnet_id *peer)
 {
 	struct imports *x = container_of(watch, struct imports, watch);
-	uint32_t pid = peer->pid;
+	struct ulrpc *rpc = x->shard->rpc;
 
-	imports_each_at(x->shard, &peer->nid, sever_import, &pid);
+	sever_imports(x->shard, peer);
+	for (unsigned int i = 0; i < rpc->ncpts && !x->shard->aborted; i++)
+		if (i != x->shard->cpt &&
+		    atomic_load(&rpc->shards[i].several_nids))
+			severed_tell(&rpc->shards[i], peer);
 }

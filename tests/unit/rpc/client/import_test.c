@@ -2,6 +2,7 @@
 /* Connections: made, kept, lost, made again, and given up. */
 #include "rpc/control.h"
 #include "tests/unit/rpc/client/call_rig.h"
+#include "ulnet/service.h"
 
 static struct call_rig g;
 static struct note n, many[100];
@@ -366,30 +367,122 @@ Test(import, is_shared_by_clients_of_the_same_node)
 	rig_close(&g);
 }
 
-Test(import, belongs_to_one_cpt)
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
 {
-	struct ulnet_nid nids[64];
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
-	struct lnet_sim *sim = cluster_with(1, 4, NULL);
-	struct lnet *node = lnet_sim_node(sim, 0);
-	struct ulrpc *rpc;
-	unsigned int other = 1;
+	(void)arg;
+	ulrpc_reply(request, body, length);
+}
 
+static struct ulrpc_service *echo_start(struct ulrpc *rpc)
+{
+	struct ulrpc_method_conf method = { .name = "echo",
+					    .handler = echo,
+					    .run = ULRPC_RUN_INLINE };
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *svc;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	cr_assert_eq(ulrpc_service_start(rpc, &conf, &svc), 0);
+	return svc;
+}
+
+/* With a call under way the client asks at once what has become of it. */
+static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
+			   const struct ulnet_nid *server)
+{
+	struct ulnet_nid own = nth_id(0).nid;
+	struct ulrpc_call_conf cc = within(60000000);
+	struct note end = { .sim = sim, .inside = true };
+
+	cr_assert_eq(c->imp->severed.at, 0);
+	cr_assert_eq(ulrpc_call(c, ulrpc_method("echo"), "x", 1, &cc, note_end,
+				&end, &end.call),
+		     0);
+	end.inside = false;
+	lnet_sim_run(sim, MSEC / 2);
+	lnet_sim_cut(sim, &own, server);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_gt(c->imp->severed.at, 0);
+	cr_assert_eq(end.ended, 1);
+	cr_assert_eq(end.outcome.cause, ULRPC_CAUSE_OK);
+}
+
+/* Node 0 has a client of node 1, which it first looks for at a NID that nobody
+ * has, and finds at one that another CPT owns. */
+static void serves_from_another_cpt(unsigned int cpts)
+{
+	const struct ulnet_sim_link link = { .latency = MSEC,
+					     .connect = 2 * MSEC };
+	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_nid nids[2] = { nth_id(8).nid, nth_id(1).nid };
+	struct ulrpc_client_conf conf;
+	struct ulrpc *rpc, *served;
+	struct ulrpc_service *svc;
+	struct ulrpc_client *c;
+
+	cluster_links(sim, &link);
+	for (unsigned int i = 9;
+	     lnet_cpt_of(node, &nids[0]) == lnet_cpt_of(node, &nids[1]); i++)
+		nids[0] = nth_id(i).nid;
 	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
-	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++)
-		nids[i] = nth_id(i + 1).nid;
-	while (lnet_cpt_of(node, &nids[other]) == lnet_cpt_of(node, &nids[0]))
-		other++;
-	nids[1] = nids[other];
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 1), NULL, &served), 0);
+	svc = echo_start(served);
 	ulrpc_client_conf_init(&conf);
 	conf.nids = nids;
 	conf.nnids = 2;
 	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EXDEV);
-	conf.nnids = 0;
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), 0);
+	cr_assert_eq((int)ulrpc_client_cpt(c), lnet_cpt_of(node, &nids[0]));
+	for (unsigned int i = 0; i < 3; i++) {
+		struct ulrpc_call_conf cc = within(60000000);
+		struct ulrpc_outcome o;
+		char reply[SIZE];
+		size_t length;
+
+		cr_assert_eq(ulrpc_call_wait(c, ulrpc_method("echo"), "hello", 5,
+					     &cc, reply, sizeof(reply), &length,
+					     &o),
+			     0);
+		cr_assert_eq(o.cause, ULRPC_CAUSE_OK, "%s",
+			     ulrpc_cause_name(o.cause));
+		cr_assert(lnet_nid_eq(&o.target, &nids[1]));
+	}
+	hears_of_a_cut(sim, c, &nids[1]);
+	ulrpc_client_close(c);
+	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cr_assert_eq(ulrpc_close(served), 0);
+	cluster_end(sim);
+}
+
+Test(import, a_server_whose_nids_belong_to_several_cpts)
+{
+	serves_from_another_cpt(2);
+	serves_from_another_cpt(4);
+}
+
+Test(import, what_is_refused)
+{
+	struct ulnet_nid nid = nth_id(1).nid, any = LNET_NID_ANY;
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+	struct lnet_sim *sim = cluster_with(1, 4, NULL);
+	struct ulrpc *rpc;
+
+	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 0), NULL, &rpc), 0);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.service = "test";
 	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
 	conf.nnids = 1;
+	conf.nids = &any;
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
+	conf.nids = &nid;
 	conf.service = "";
 	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
 	cr_assert_eq(ulrpc_close(rpc), 0);
