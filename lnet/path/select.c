@@ -344,6 +344,18 @@ static void rank_peer_ni_tries(const struct seek *s,
 		-(int64_t)tried_count(tried, NULL, &p->nid);
 }
 
+/* The first message to @p brings its credits. Messages that wait for a
+ * connection hold none, but stand in line as well: without them, a peer NI that
+ * cannot be reached would seem to be the least busy one. */
+static int64_t credits_left(const struct lnet_peer_ni *p,
+			    const struct lnet_ni *ni)
+{
+	int64_t credits =
+		p->credits_max ? p->credits : (int64_t)ni->peer_credits;
+
+	return credits - (int64_t)p->nconnecting;
+}
+
 /* The best one of @theirs for messages from @ni. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
@@ -359,9 +371,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 		if (unlikely(s->want->tried))
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_HEALTH] = p->health;
-		/* The first message to it brings its credits. */
-		r->key[LNET_PATH_CREDITS] =
-			p->credits_max ? p->credits : (int64_t)ni->peer_credits;
+		r->key[LNET_PATH_CREDITS] = credits_left(p, ni);
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
 		stage_offer(&st, p, &p->nid);
 	}
