@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/leave.h"
 
+#include <errno.h>
+
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/resend.h"
 #include "lnet/net/net.h"
+#include "lnet/path/health.h"
 
 /* Those that can leave go to @out, and are sent when nobody walks through the
  * queues any more: sending may take messages from them. */
@@ -53,4 +57,41 @@ void leave_nis_down(struct lnet_cpt *cpt)
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		if (!ni_is_up(cpt->config->ni[i]))
 			leave_ni(cpt->config->ni[i], cpt);
+}
+
+/* ---- silent peers ---- */
+
+/* The tries of those that have another path end now, and not only when their
+ * part of the time is over. Runs no user's handler: there is another try. */
+static void leave_silent(struct list *queue, const struct lnet_ni *ni,
+			 const struct lnet_peer_ni *lpni, uint32_t pid)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, queue, link) {
+		if (msg->ni != ni || msg->lpni != lpni ||
+		    (pid != LNET_PID_ANY && msg->lnd.next_pid != pid) ||
+		    !resend_could(msg))
+			continue;
+		msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+	}
+}
+
+void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = node_cpt_here(ni->node);
+	struct ni_cpt *nc = &ni->cpt[cpt->index];
+	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
+
+	cpt_stat(cpt, STAT_silences);
+	if (!lpni)
+		return;
+	health_lose_ni(cpt, ni);
+	health_lose_peer_ni(cpt, lpni);
+	leave_silent(&lpni->connecting, ni, lpni, peer->pid);
+	leave_silent(&lpni->first, ni, lpni, peer->pid);
+	leave_silent(&lpni->queue, ni, lpni, peer->pid);
+	leave_silent(&nc->first, ni, lpni, peer->pid);
+	leave_silent(&nc->queue, ni, lpni, peer->pid);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that wait, for a connection, a credit or the end of a delay, take
- * another path when their NI goes down or is deleted. */
+/*
+ * Messages that wait, for a connection, a credit or the end of a delay, take
+ * another path when their NI goes down or is deleted, or when the peer is
+ * silent on theirs (lnet_peer_silent(), which lnd.h declares).
+ */
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H
 

@@ -39,12 +39,6 @@ void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 	list_del(watch_link(watch));
 }
 
-void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
-{
-	(void)peer;
-	cpt_stat(node_cpt_here(ni_of(lnd)->node), STAT_silences);
-}
-
 void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 {
 	struct lnet *node = ni_of(lnd)->node;

@@ -662,3 +662,76 @@ Test(resend, health_can_be_set)
 	cr_expect_eq(lnet_peer_set_health(node, &peer, -1), -EINVAL);
 	cluster_end(sim);
 }
+
+/* ---- silence ---- */
+
+struct silence {
+	struct lnet *node;
+	const char *from, *to;
+};
+
+static int falls_silent(void *arg)
+{
+	const struct silence *s = arg;
+	const struct ulnet_nid from = nid_of(s->from);
+	const struct ulnet_id to = { nid_of(s->to), LNET_PID_ANY };
+
+	lnet_peer_silent(&config_ni(s->node->cpt[0]->config, &from)->lnd, &to);
+	return 0;
+}
+
+/* What an LND says that hears nothing on this path. */
+static void silent(struct lnet_sim *sim, const char *from, const char *to)
+{
+	struct silence s = { lnet_sim_node(sim, 0), from, to };
+
+	cr_assert_eq(lnet_call(s.node, 0, falls_silent, &s), 0);
+}
+
+/* What waits there takes another path at once, long before its try is over. */
+Test(resend, a_silent_path_is_left)
+{
+	const struct ulnet_sim_link slow = { .connect = 100 * SECOND * 1000 };
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &slow);
+	for (unsigned int i = 0; i < 8; i++)
+		put(sim, NULL, 0, 60 * SECOND);
+	lnet_sim_run(sim, MSEC);
+	/* Who waits for a connection holds no credit, and attracts no more for
+	 * that. */
+	cr_assert_eq(seen.n, 4, "%u: the other half waits", seen.n);
+	silent(sim, mine[0], theirs[0]);
+	silent(sim, mine[1], theirs[0]);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_expect_eq(seen.n, 8);
+	cr_expect_eq(sent.n, 8);
+	for (unsigned int i = 0; i < sent.n; i++)
+		cr_expect(nid_is(&sent.ev[i].path_peer, theirs[1]));
+	cr_expect_lt(peer_health(sim, 0), 1000);
+	cr_expect_eq(peer_health(sim, 1), 1000);
+	cr_expect_eq(counted(sim, "silences"), 2);
+	cluster_end(sim);
+}
+
+/* What has no other path goes on waiting, and arrives if the peer comes back.
+ */
+Test(resend, who_has_no_other_path_bears_the_silence)
+{
+	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, NULL, &slow);
+	put(sim, mine[0], 0, 60 * SECOND);
+	lnet_sim_run(sim, MSEC);
+	silent(sim, mine[0], theirs[0]);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_run(sim, 2 * SECOND * 1000);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_expect_eq(seen.n, 1);
+	cr_expect(nid_is(&sent.ev[0].path_peer, theirs[0]));
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cluster_end(sim);
+}
