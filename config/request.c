@@ -7,8 +7,10 @@
 
 #include "config/bonding.h"
 #include "config/fault.h"
+#include "config/health.h"
 #include "config/import.h"
 #include "config/item.h"
+#include "config/path.h"
 #include "config/program.h"
 #include "config/setting.h"
 #include "config/show.h"
@@ -387,7 +389,11 @@ static const struct command {
 	  net_show,
 	  KEYS("net", "verbose"),
 	  0 },
-	{ "net set", { "set", "net", NULL }, NULL, NULL, 0 },
+	{ "net set",
+	  { "set", "net", NULL },
+	  health_net_set,
+	  net_set_keys,
+	  0 },
 	{ "peer show",
 	  { "show", "peer", NULL },
 	  peer_show,
@@ -396,7 +402,12 @@ static const struct command {
 	{ "peer list", { "show", "peer", NULL }, peer_list, KEYS(NULL), 0 },
 	{ "peer add", { "add", "peer", NULL }, NULL, NULL, 0 },
 	{ "peer del", { "del", "peer", NULL }, NULL, NULL, 0 },
-	{ "peer set", { "set", "peer", NULL }, NULL, NULL, 0 },
+	{ "peer set",
+	  { "set", "peer", NULL },
+	  health_peer_set,
+	  peer_set_keys,
+	  0 },
+	{ "path show", { "show", "path", NULL }, path_show, path_keys, 0 },
 	{ "stats show",
 	  { "show", "statistics", NULL },
 	  stats_show,

@@ -24,7 +24,6 @@ static const struct not_kept {
 	{ "net priority", -1 },
 	{ "nid priority", -1 },
 };
-#define PEER_STATE    0	   /* what discovery knows of a peer, in bits */
 #define PEER_NI_STATE "NA" /* known by routers only */
 #define HELLO_COUNT   0	   /* HELLOs are the LNDs', not messages */
 #define DEV_CPT	      (-1)
@@ -340,9 +339,10 @@ static void show_peer(const struct ulnet_peer_info *infos, int n,
 	struct tree *peer = tree_map(peers, NULL), *nis;
 
 	show_nid(peer, "primary nid", &infos->primary);
-	tree_text(peer, "Multi-Rail", TREE_PLAIN, n > 1 ? "true" : "false");
+	tree_text(peer, "Multi-Rail", TREE_PLAIN,
+		  infos->multi_rail ? "true" : "false");
 	if (show->verbose >= 3)
-		tree_int(peer, "peer state", PEER_STATE);
+		tree_uint(peer, "peer state", infos->state);
 	nis = tree_seq(peer, "peer ni");
 	for (int i = 0; i < n; i++)
 		show_peer_ni(&infos[i], show, nis);

@@ -73,6 +73,35 @@ static const struct option_def peer_show[] = {
 	END
 };
 
+static const struct option_def net_set[] = {
+	{ "nid", 'N', OPTION_TEXT, "nid", "NID", "of this interface" },
+	{ "all", 'a', OPTION_FLAG, "all", NULL, "of all interfaces" },
+	{ "health", 't', OPTION_NUMBER, "health", "N",
+	  "health: 0 (the last to be used) to 1000 (good)" },
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "not supported yet" },
+	{ "conns-per-peer", 'm', OPTION_NUMBER, "conns_per_peer", "N",
+	  "not supported yet" },
+	{ "lnd-timeout", 0, OPTION_NUMBER, "lnd_timeout", "SECONDS",
+	  "not supported yet" },
+	END
+};
+
+static const struct option_def peer_set[] = {
+	{ "nid", 'n', OPTION_TEXT, "nid", "NID", "of this NID of a peer" },
+	{ "all", 'a', OPTION_FLAG, "all", NULL, "of all NIDs of all peers" },
+	{ "health", 't', OPTION_NUMBER, "health", "N",
+	  "health: 0 (the last to be used) to 1000 (good)" },
+	{ "state", 's', OPTION_NUMBER, "state", "N", "not supported yet" },
+	END
+};
+
+static const struct option_def path_show[] = {
+	{ "nid", 'n', OPTION_TEXT, "nid", "NID", "to this NID" },
+	{ "source", 's', OPTION_TEXT, "source", "NID",
+	  "from this one of the node's NIDs" },
+	END
+};
+
 static const struct option_def rpc_show[] = {
 	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
 	  "1: histograms, bucket by bucket" },
@@ -181,7 +210,8 @@ const struct command commands[] = {
 	COMMAND("net", "del", "delete a network, or interfaces of it", net_del,
 		.needs = "net|nid"),
 	COMMAND("net", "show", "show networks and their interfaces", net_show),
-	LATER("net", "set", "change a network's health and connections"),
+	COMMAND("net", "set", "set the health of interfaces", net_set,
+		.needs = "nid|all|net"),
 	LATER("route", "add", "add a route to a network"),
 	LATER("route", "del", "delete a route"),
 	LATER("route", "show", "show routes"),
@@ -190,7 +220,10 @@ const struct command commands[] = {
 	LATER("peer", "del", "delete a peer, or NIDs of it"),
 	COMMAND("peer", "show", "show peers", peer_show),
 	COMMAND("peer", "list", "list peers' primary NIDs", no_options),
-	LATER("peer", "set", "change a peer's health and state"),
+	COMMAND("peer", "set", "set the health of peers' NIDs", peer_set,
+		.needs = "nid|all"),
+	COMMAND("path", "show", "show which way a message would go, and why",
+		path_show, .needs = "nid"),
 	COMMAND("set", NULL, "change a setting", no_options,
 		.args = "SETTING VALUE", .kind = COMMAND_SET),
 	COMMAND("global", "show", "show settings", no_options),

@@ -238,6 +238,56 @@ silent out
 ctl 0 stats show
 has out "^    send_count: 0\$"
 
+# ---- health, paths ----
+
+ctl 234 net set --health 500
+has err "^lnetctl net set: missing: --nid or --all or --net\$"
+ctl 234 net set --all
+same err <<END
+---
+set:
+-     net:
+      errno: -22
+      descr: ! "health is missing"
+...
+END
+ctl 234 net set --all --health 1001
+has err 'descr: ! "health: 1001 is not in 0..1000"$'
+ctl 255 net set --all --health full
+has err 'descr: "cannot parse health value"$'
+ctl 254 net set --nid 10.9.8.7@tcp -t 5
+has err "^      errno: -2\$"
+ctl 161 net set --net tcp --health 5
+has err 'descr: ! "net: not supported yet"$'
+ctl 0 net set -a -t 1000
+silent out
+silent err
+ctl 254 peer set --nid 10.9.8.7@tcp --health 5
+has err "^set:\$"
+has err "^-     peer:\$"
+ctl 234 peer set --health 5
+has err "missing: --nid or --all"
+ctl 161 peer set --all --state 1
+ctl 0 peer set --all --health 1000
+silent out
+ctl 0 path show --nid 0@lo
+same out <<END
+path:
+-     destination: 0@lo
+      situation: this node itself
+      from: 0@lo
+      to: 0@lo
+END
+ctl 143 path show --nid 10.9.8.7@tcp
+has out "^-     destination: 10.9.8.7@tcp\$"
+has err "^show:\$"
+has err "^-     path:\$"
+has err 'descr: ! "no path to 10.9.8.7@tcp: No route to host"$'
+ctl 234 path show
+has err "^lnetctl path show: missing: --nid\$"
+ctl 234 path show --nid nonsense
+has err "nonsense"
+
 # ---- rpc: lnetd runs none ----
 
 ctl 161 rpc show
@@ -348,14 +398,12 @@ while read -r command; do
 	has err "^      errno: -95\$"
 	has err "^      descr: ! \"not supported yet: $command\"\$"
 done <<END
-net set
 route add
 route del
 route show
 routing show
 peer add
 peer del
-peer set
 debug recovery
 debug peer
 discover

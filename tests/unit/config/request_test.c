@@ -209,8 +209,8 @@ Test(request, not_yet)
 	static const char *const commands[] = {
 		"route add",  "route del",	"route show", "routing show",
 		"discover",   "udsp add",	"udsp del",   "udsp show",
-		"peer add",   "peer del",	"peer set",   "net set",
-		"debug peer", "debug recovery", "cpt-of-nid",
+		"peer add",   "peer del",	"debug peer", "debug recovery",
+		"cpt-of-nid",
 	};
 	struct rig rig = rig_open();
 	char request[64], words[64];

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which way messages go, and why, and health set by hand, as users ask for
+ * them. */
+#include "rig.h"
+
+static struct rig rig_two_nis(void)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	return rig;
+}
+
+/* It fails with @status, and prints exactly @out and @err. */
+static void ask_both(struct rig *rig, const char *request, int status,
+		     const char *out, const char *err)
+{
+	struct result r = ask(rig, request);
+
+	cr_assert_eq(r.status, status, "%s: %s", request, r.answer);
+	cr_assert_str_eq(r.out, out);
+	cr_assert_str_eq(r.err, err);
+	result_free(&r);
+}
+
+Test(path, by_turns)
+{
+	struct rig rig = rig_two_nis();
+
+	ask_out(&rig, "path show: {nid: 10.77.0.9@tcp}",
+		"path:\n"
+		"-     destination: 10.77.0.9@tcp\n"
+		"      situation: any local NI, peer on our nets\n"
+		"      from: 10.77.0.2@tcp\n"
+		"      to: 10.77.0.9@tcp\n"
+		"      local NI(s):\n"
+		"      -     nid: 10.77.0.2@tcp\n"
+		"            health: 1000\n"
+		"            credits: 256\n"
+		"            why: chosen\n"
+		"      -     nid: 10.77.0.3@tcp\n"
+		"            health: 1000\n"
+		"            credits: 256\n"
+		"            why: turn\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.9@tcp\n"
+		"            why: chosen\n");
+	rig_close(&rig);
+}
+
+Test(path, by_health)
+{
+	struct rig rig = rig_two_nis();
+
+	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 300}", "");
+	ask_out(&rig, "path show: {nid: 10.77.0.9@tcp}",
+		"path:\n"
+		"-     destination: 10.77.0.9@tcp\n"
+		"      situation: any local NI, peer on our nets\n"
+		"      from: 10.77.0.3@tcp\n"
+		"      to: 10.77.0.9@tcp\n"
+		"      local NI(s):\n"
+		"      -     nid: 10.77.0.2@tcp\n"
+		"            health: 300\n"
+		"            credits: 256\n"
+		"            why: health\n"
+		"            it has: 300\n"
+		"            the chosen one has: 1000\n"
+		"      -     nid: 10.77.0.3@tcp\n"
+		"            health: 1000\n"
+		"            credits: 256\n"
+		"            why: chosen\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.9@tcp\n"
+		"            why: chosen\n");
+	rig_close(&rig);
+}
+
+Test(path, there_is_none)
+{
+	struct rig rig = rig_two_nis();
+
+	ask_both(&rig, "path show: {nid: 10.77.0.9@tcp5}", -EHOSTUNREACH,
+		 "path:\n"
+		 "-     destination: 10.77.0.9@tcp5\n"
+		 "      situation: any local NI, peer elsewhere\n",
+		 "---\nshow:\n-     path:\n      errno: -113\n"
+		 "      descr: ! \"no path to 10.77.0.9@tcp5: No route to "
+		 "host\"\n...\n");
+	ask_fail(&rig, "path show: {nid: 10.77.0.9@tcp, source: 1.2.3.4@tcp}",
+		 -EINVAL, "no path to 10.77.0.9@tcp: Invalid argument");
+	ask_fail(&rig, "path show: {}", -EINVAL, "nid is missing");
+	ask_fail(&rig, "path show: {nid: x@y}", -EINVAL, "cannot parse NID");
+	ask_fail(&rig, "path show: {nid: 0@lo, source: 5}", -EINVAL,
+		 "cannot parse NID '5'");
+	ask_fail(&rig, "path show: {nids: 0@lo}", -EINVAL,
+		 "unknown key 'nids'");
+	rig_close(&rig);
+}
+
+static void health_is(struct rig *rig, const char *show, const char *nid,
+		      unsigned int health)
+{
+	struct result r = ask(rig, show);
+	const char *ni = strstr(r.out, nid);
+	char line[64];
+
+	snprintf(line, sizeof(line), "health value: %u\n", health);
+	cr_assert_not_null(ni, "%s", r.out);
+	ni = strstr(ni, "health value: ");
+	cr_assert_eq(strncmp(ni, line, strlen(line)), 0, "%s", r.out);
+	result_free(&r);
+}
+
+Test(health, of_interfaces)
+{
+	static const char show[] = "net show: {verbose: 2}";
+	struct rig rig = rig_two_nis();
+
+	ask_out(&rig, "net set: {nid: 10.77.0.3@tcp, health: 0}", "");
+	health_is(&rig, show, "10.77.0.2@tcp", 1000);
+	health_is(&rig, show, "10.77.0.3@tcp", 0);
+	ask_out(&rig, "net set: {all: true, health: 7}", "");
+	health_is(&rig, show, "10.77.0.2@tcp", 7);
+	health_is(&rig, show, "10.77.0.3@tcp", 7);
+	ask_both(&rig, "net set: {nid: 10.77.0.9@tcp, health: 7}", -ENOENT, "",
+		 "---\nset:\n-     net:\n      errno: -2\n"
+		 "      descr: ! \"cannot set the health of 10.77.0.9@tcp: "
+		 "No such file or directory\"\n...\n");
+	rig_close(&rig);
+}
+
+Test(health, of_peers)
+{
+	static const char show[] = "peer show: {verbose: 2}";
+	struct rig rig = rig_two_nis();
+	struct result r = ask(&rig, "ping: {nids: [10.77.0.98@tcp, "
+				    "10.77.0.99@tcp]}");
+
+	result_free(&r);
+	ask_out(&rig, "peer set: {all: true, health: 10}", "");
+	ask_out(&rig, "peer set: {nid: 10.77.0.99@tcp, health: 1000}", "");
+	health_is(&rig, show, "10.77.0.98@tcp", 10);
+	health_is(&rig, show, "10.77.0.99@tcp", 1000);
+	ask_fail(&rig, "peer set: {nid: 10.77.0.8@tcp, health: 7}", -ENOENT,
+		 "set:\n-     peer:\n");
+	rig_close(&rig);
+}
+
+Test(health, errors)
+{
+	static const struct {
+		const char *args;
+		int status;
+		const char *words;
+	} cases[] = {
+		{ "nid: 10.77.0.2@tcp", -EINVAL, "health is missing" },
+		{ "health: 5", -EINVAL, "either nid or all is needed" },
+		{ "health: 5, all: false", -EINVAL,
+		  "either nid or all is needed" },
+		{ "health: 5, all: true, nid: 10.77.0.2@tcp", -EINVAL,
+		  "either nid or all is needed" },
+		{ "health: 1001, all: true", -EINVAL,
+		  "1001 is not in 0..1000" },
+		{ "health: -1, all: true", -EINVAL, "-1 is not in 0..1000" },
+		{ "health: x, all: true", -EINVAL, "a number is expected" },
+		{ "health: 5, nid: x@y", -EINVAL, "cannot parse NID 'x@y'" },
+		{ "health: 5, frob: 1", -EINVAL, "unknown key 'frob'" },
+	};
+	struct rig rig = rig_two_nis();
+	char request[128];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(request, sizeof(request), "net set: {%s}",
+			 cases[i].args);
+		ask_fail(&rig, request, cases[i].status, cases[i].words);
+		snprintf(request, sizeof(request), "peer set: {%s}",
+			 cases[i].args);
+		ask_fail(&rig, request, cases[i].status, cases[i].words);
+	}
+	ask_fail(&rig, "net set: {nid: 0@lo, health: 1}", -EINVAL, "0@lo");
+	ask_fail(&rig, "net set: {net: tcp, health: 1}", -EOPNOTSUPP,
+		 "net: not supported yet");
+	ask_fail(&rig, "net set: {all: true, conns_per_peer: 1}", -EOPNOTSUPP,
+		 "conns_per_peer: not supported yet");
+	ask_fail(&rig, "net set: {all: true, lnd_timeout: 1}", -EOPNOTSUPP,
+		 "lnd_timeout: not supported yet");
+	ask_fail(&rig, "peer set: {all: true, state: 1}", -EOPNOTSUPP,
+		 "state: not supported yet");
+	rig_close(&rig);
+}
