@@ -395,12 +395,10 @@ static void disc_event(struct discovery *d, enum disc_event ev)
 
 /* ---- questions that have ended ---- */
 
-/* What came by reply is newer than all pushes but those that came while it was
- * under way. */
-static void take_reply(struct discovery *d, struct told *told)
+/* What is merged next, unless what waits for that is of the same process, and
+ * later: a push may overtake another one, or the reply to a ping. */
+static void keep_later(struct discovery *d, struct told *told)
 {
-	told->source = MERGE_REPLY;
-	told->from = d->lpni;
 	if (d->told && d->told->pid == told->pid &&
 	    disc_later(d->told->sequence, told->sequence)) {
 		told_free(told);
@@ -423,7 +421,9 @@ static void pinged(struct discovery *d)
 	if (!rc) {
 		d->force_ping = false;
 		d->silent = 0;
-		take_reply(d, told);
+		told->source = MERGE_REPLY;
+		told->from = d->lpni;
+		keep_later(d, told);
 		disc_event(d, DISC_ON_ANSWER);
 		return;
 	}
@@ -615,23 +615,6 @@ int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 
 /* ---- pushes of peers ---- */
 
-/* Older than what waits to be merged, and of the same process? */
-static bool is_overtaken(const struct discovery *d, const struct told *told)
-{
-	return d->told && d->told->pid == told->pid &&
-	       disc_later(d->told->sequence, told->sequence);
-}
-
-static void take_push(struct discovery *d, struct told *told)
-{
-	if (is_overtaken(d, told)) {
-		told_free(told);
-		return;
-	}
-	told_free(d->told);
-	d->told = told;
-}
-
 void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 {
 	struct lnet_peer_ni *p = peer_find(cpt, &push->from);
@@ -654,7 +637,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	} else {
 		told->source = MERGE_PUSH;
 		told->from = push->from;
-		take_push(d, told);
+		keep_later(d, told);
 	}
 	disc_event(d, DISC_ON_NEWS);
 }

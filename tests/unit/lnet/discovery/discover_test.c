@@ -107,3 +107,414 @@ Test(discover, by_two_nids_at_once)
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	cluster_end(sim);
 }
+
+/* ---- it does not go well ---- */
+
+#define ALWAYS 1000000
+#define SECOND UINT64_C(1000000) /* us */
+#define LATE   (100 * MSEC)
+
+/* The message waits for its share of time, and then goes to the NID that it
+ * names; its deadline is what it was. */
+Test(discover, dead_peer)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, "10.0.0.1@tcp");
+
+	node_on(sim, "10.0.0.2@tcp");
+	cluster_links(sim, &dead);
+	put_to(a, "10.0.0.2@tcp", 6 * SECOND, &seen);
+	lnet_sim_run(sim, 2000 * MSEC + LATE);
+	cr_assert_eq(counter(a, "discovery_late"), 1);
+	lnet_sim_run(sim, 4000 * MSEC - LATE - MSEC);
+	cr_assert(!seen.n || !seen.ev[seen.n - 1].terminal);
+	lnet_sim_run(sim, LATE);
+	cr_assert(seen.n && seen.ev[seen.n - 1].terminal);
+	cr_assert_eq(seen.ev[seen.n - 1].status, -ETIMEDOUT);
+	/* Later ones do not wait. */
+	lnet_sim_run(sim, 20000 * MSEC);
+	put_to(a, "10.0.0.2@tcp", 6 * SECOND, &more);
+	lnet_sim_run_all(sim);
+	cr_assert(more.ev[more.n - 1].terminal);
+	cr_assert_eq(counter(a, "discovery_waits"), 1);
+	cr_assert_eq(counter(a, "discoveries"), 0);
+	/* It was given up. */
+	KNOWS(a, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
+	cluster_end(sim);
+}
+
+/* Who is refused fails at once, and holds nobody. */
+Test(discover, refused)
+{
+	const struct ulnet_sim_link closed = { .refuse = ALWAYS };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, "10.0.0.1@tcp");
+
+	node_on(sim, "10.0.0.2@tcp");
+	cluster_links(sim, &closed);
+	put_to(a, "10.0.0.2@tcp", 60 * SECOND, &seen);
+	lnet_sim_run(sim, LATE);
+	cr_assert_eq(counter(a, "discoveries_failed"), 1);
+	cr_assert_eq(counter(a, "discovery_late"), 0);
+	cluster_end(sim);
+}
+
+/* A peer that comes back is discovered by what goes on in the background. */
+Test(discover, back_again)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct lnet *b = node_on(sim, B_RAILS);
+
+	cluster_links(sim, &dead);
+	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
+	lnet_sim_run(sim, 40000 * MSEC);
+	cluster_links(sim, &good);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	cluster_end(sim);
+}
+
+/* ---- changes ---- */
+
+static void discovered_pair(struct lnet_sim *sim, struct lnet **a,
+			    struct lnet **b)
+{
+	*a = node_on(sim, A_RAILS);
+	*b = node_on(sim, B_RAILS);
+	put_to(*a, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	KNOWS(*a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(*b, "10.0.0.1@tcp", KNOWS_A);
+}
+
+Test(discover, local_nis_come_and_go)
+{
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
+	const struct ulnet_nid second = nid_of("10.0.0.1@tcp1");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_ni_add(a, &third), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(b, "10.0.0.1@tcp",
+	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.0.1@tcp2");
+	cr_assert_eq(lnet_ni_del(a, &second), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(b, "10.0.0.1@tcp", "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp2");
+	/* A peer of its own again. */
+	KNOWS(b, "10.0.0.1@tcp1", "unknown: 10.0.0.1@tcp1");
+	cluster_end(sim);
+}
+
+/* Data does not wait for pushes, of which one is lost with its ACK. */
+Test(discover, pushes_hold_nothing)
+{
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cluster_links(sim, &dead);
+	cr_assert_eq(lnet_ni_add(a, &third), 0);
+	lnet_sim_run(sim, LATE);
+	cluster_links(sim, &good);
+	KNOWS(a, "10.0.0.2@tcp", "pushing mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run(sim, LATE);
+	delivered(&more);
+	cr_assert_eq(counter(a, "discovery_waits"), 1);
+	lnet_sim_run_all(sim);
+	KNOWS(b, "10.0.0.1@tcp",
+	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.0.1@tcp2");
+	cluster_end(sim);
+}
+
+Test(discover, turned_off_and_on)
+{
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 0), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(b, "10.0.0.1@tcp", "discovered: 10.0.0.1@tcp");
+	KNOWS(b, "10.0.0.1@tcp1", "unknown: 10.0.0.1@tcp1");
+	/* It tells once. */
+	cr_assert_eq(counter(a, "pushes_sent"), 2);
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 1), 0);
+	memset(&more, 0, sizeof(more));
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	cluster_end(sim);
+}
+
+/* A node that takes no part is one peer for each NID, and nobody waits for it
+ * twice. */
+Test(discover, peer_has_it_off)
+{
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_mode(sim, B_RAILS, LNET_DISCOVERY_OFF);
+	put_to(a, "10.0.0.2@tcp1", SECOND, &seen);
+	put_to(a, "10.0.0.2@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp", "discovered: 10.0.0.2@tcp");
+	KNOWS(a, "10.0.0.2@tcp1", "discovered: 10.0.0.2@tcp1");
+	cr_assert_eq(counter(a, "pushes_sent"), 0);
+	cluster_end(sim);
+}
+
+Test(discover, verify_changes_nothing)
+{
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *b = node_on(sim, B_RAILS);
+
+	node_mode(sim, A_RAILS, LNET_DISCOVERY_VERIFY);
+	put_to(lnet_sim_node(sim, 1), "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	KNOWS(lnet_sim_node(sim, 1), "10.0.0.2@tcp",
+	      "discovered: 10.0.0.2@tcp");
+	KNOWS(lnet_sim_node(sim, 1), "10.0.0.2@tcp1", "nothing");
+	cr_assert_eq(counter(lnet_sim_node(sim, 1), "discoveries_refused"), 1);
+	KNOWS(b, "10.0.0.1@tcp", "unknown: 10.0.0.1@tcp");
+	cluster_end(sim);
+}
+
+/* ---- states of interfaces ---- */
+
+Test(discover, interfaces_that_fail_are_told)
+{
+	const struct ulnet_nid rail = nid_of("10.0.0.1@tcp1");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_sim_ni_set(sim, &rail, false), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(counter(a, "pushes_sent"), 2);
+	cr_assert_eq(lnet_sim_ni_set(sim, &rail, true), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(counter(a, "pushes_sent"), 3);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	cluster_end(sim);
+}
+
+/* ---- many interfaces ---- */
+
+/* More than fit into the first answer and the first push target. */
+Test(discover, many_nids)
+{
+	static char nids[16384], want[16384];
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct lnet *b;
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < 150; i++)
+		n += (size_t)snprintf(nids + n, sizeof(nids) - n,
+				      "%s10.1.%u.%u@tcp%s", i ? " " : "",
+				      i / 100, i % 100 + 100, i % 2 ? "1" : "");
+	b = node_on(sim, nids);
+	put_to(a, "10.1.0.100@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	snprintf(want, sizeof(want), "%s", view(a, "10.1.0.100@tcp"));
+	cr_assert_str_eq(strtok(want, " "), "discovered");
+	n = 0;
+	while (strtok(NULL, " "))
+		n++;
+	cr_assert_eq(n, 151); /* and "mr:" */
+	/* And the other way round: a push that does not fit. */
+	put_to(b, "10.0.0.1@tcp1", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	cluster_end(sim);
+}
+
+/* ---- lnet_discover() ---- */
+
+static int asked, status_of_asked;
+
+static void discovered(void *arg, int status)
+{
+	cr_assert_eq(arg, &asked);
+	status_of_asked = status;
+	asked++;
+}
+
+static int ask_for(struct lnet *node, const char *nid, unsigned int flags)
+{
+	struct ulnet_nid of = nid_of(nid);
+
+	asked = 0;
+	return lnet_discover(node, &of, flags, discovered, &asked);
+}
+
+Test(discover, asked_for)
+{
+	const struct ulnet_sim_link closed = { .refuse = ALWAYS };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct lnet *b = node_on(sim, B_RAILS);
+	uint64_t sent;
+
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp1", 0), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(asked, 1);
+	cr_assert_eq(status_of_asked, 0);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	sent = counter(a, "send_count");
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 0), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(asked, 1);
+	cr_assert_eq(counter(a, "send_count"), sent);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(asked, 1);
+	cr_assert_eq(counter(a, "send_count"), sent + 2); /* GET, push */
+	cluster_links(sim, &closed);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(asked, 1);
+	cr_assert_lt(status_of_asked, 0);
+	cluster_end(sim);
+}
+
+Test(discover, asked_for_nonsense)
+{
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+
+	cr_assert_eq(ask_for(a, "10.0.0.1@tcp", 0), -EINVAL);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 2), -EINVAL);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp7", 0), -EHOSTUNREACH);
+	cr_assert_eq(lnet_discover(a, &nid, 0, NULL, NULL), -EINVAL);
+	cr_assert_eq(lnet_discover(a, &LNET_NID_ANY, 0, discovered, &asked),
+		     -EINVAL);
+	cluster_end(sim);
+}
+
+/* What is under way ends with the node. */
+Test(discover, closing)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_on(sim, B_RAILS);
+	cluster_links(sim, &dead);
+	put_to(a, "10.0.0.2@tcp", 0, &seen);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 0), 0);
+	lnet_sim_run(sim, LATE);
+	cr_assert_eq(asked, 0);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+	cr_assert_eq(asked, 1);
+	cr_assert_eq(status_of_asked, -ESHUTDOWN);
+	cr_assert(seen.ev[seen.n - 1].terminal);
+}
+
+/* ---- a bad network ---- */
+
+/* Whatever is lost, delayed, repeated and overtaken: two nodes that hear each
+ * other in the end know the same of each other. */
+static void bad_network(uint64_t seed)
+{
+	const struct ulnet_sim_link bad = { .latency = MSEC,
+					    .jitter = 5 * MSEC,
+					    .loss = 200000,
+					    .duplicate = 100000,
+					    .reorder = 200000,
+					    .reorder_window = 20 * MSEC };
+	const struct ulnet_sim_link good = { .latency = MSEC };
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
+	const struct ulnet_nid second = nid_of("10.0.0.2@tcp1");
+	struct lnet_sim *sim;
+	struct lnet *a, *b;
+
+	memset(&seen, 0, sizeof(seen));
+	memset(&more, 0, sizeof(more));
+	cr_assert_eq(lnet_sim_new(seed, 1, &sim), 0);
+	a = node_on(sim, A_RAILS);
+	b = node_on(sim, B_RAILS);
+	cluster_links(sim, &bad);
+	put_to(a, seed % 2 ? "10.0.0.2@tcp" : "10.0.0.2@tcp1", SECOND, &seen);
+	if (seed % 3)
+		put_to(b, "10.0.0.1@tcp1", SECOND, &more);
+	lnet_sim_run(sim, seed % 7 * MSEC);
+	cr_assert_eq(lnet_ni_add(a, &third), 0);
+	lnet_sim_run(sim, seed % 11 * MSEC);
+	cr_assert_eq(lnet_ni_del(b, &second), 0);
+	lnet_sim_run(sim, 30000 * MSEC);
+	cluster_links(sim, &good);
+	/* By now both have heard of each other, unless all was lost. */
+	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	KNOWS(b, "10.0.0.1@tcp",
+	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.0.1@tcp2");
+	cluster_end(sim);
+}
+
+Test(discover, bad_networks)
+{
+	for (uint64_t seed = 1; seed <= 200; seed++)
+		bad_network(seed);
+}
+
+/* More than have a turn at once: all are discovered, by both sides. */
+Test(discover, crowd)
+{
+	static struct seen each[400];
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *server = node_on(sim, "10.9.0.1@tcp 10.9.0.1@tcp1");
+	char text[80];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(each); i++) {
+		snprintf(text, sizeof(text), "10.8.%u.%u@tcp 10.8.%u.%u@tcp1",
+			 i / 100, i % 100 + 1, i / 100, i % 100 + 1);
+		put_to(node_on(sim, text), "10.9.0.1@tcp1", 0, &each[i]);
+	}
+	lnet_sim_run_all(sim);
+	for (unsigned int i = 0; i < ARRAY_SIZE(each); i++)
+		delivered(&each[i]);
+	cr_assert_eq(counter(server, "discoveries"), ARRAY_SIZE(each));
+	cr_assert_eq(counter(server, "pushes_sent"), ARRAY_SIZE(each));
+	KNOWS(server, "10.8.3.100@tcp1",
+	      "discovered mr: 10.8.3.100@tcp 10.8.3.100@tcp1");
+	cluster_end(sim);
+}
+
+/* NIDs that different CPTs own are not merged yet, and nobody suffers. */
+Test(discover, several_cpts)
+{
+	struct lnet_sim *sim = sim_new(4);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct lnet *b = node_on(sim, B_RAILS);
+
+	put_to(a, "10.0.0.2@tcp", 0, &seen);
+	put_to(b, "10.0.0.1@tcp1", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	delivered(&more);
+	cluster_end(sim);
+}
