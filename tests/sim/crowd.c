@@ -30,6 +30,7 @@
 
 struct crowd {
 	struct lnet_sim *sim;
+	bool discovery;
 	unsigned int n;		/* nodes; the server is node n */
 	unsigned int good, bad; /* PUTs that have ended */
 	uint64_t last;		/* ns: when the last one has */
@@ -115,6 +116,7 @@ static void greet(struct crowd *c, unsigned int i)
 static void node_add(struct crowd *c, unsigned int i, lnet_sim_start_fn start)
 {
 	char text[RAILS * LNET_NIDSTR_SIZE], *p = text;
+	struct ulnet_conf conf;
 
 	for (unsigned int rail = 0; rail < RAILS; rail++) {
 		struct ulnet_nid nid = nid_of(i, rail);
@@ -123,10 +125,13 @@ static void node_add(struct crowd *c, unsigned int i, lnet_sim_start_fn start)
 		lnet_nid_format(&nid, one, sizeof(one));
 		p += sprintf(p, "%s ", one);
 	}
-	must(lnet_sim_node_add(c->sim, text, NULL, start, c), "a node");
+	lnet_conf_init(&conf);
+	if (c->discovery)
+		conf.discovery = LNET_DISCOVERY_ON;
+	must(lnet_sim_node_add(c->sim, text, &conf, start, c), "a node");
 }
 
-static struct crowd *crowd_new(unsigned int n)
+static struct crowd *crowd_new(unsigned int n, bool discovery)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 2,
 					     .connect = MSEC };
@@ -136,6 +141,7 @@ static struct crowd *crowd_new(unsigned int n)
 	if (!c)
 		abort();
 	c->n = n;
+	c->discovery = discovery;
 	must(lnet_sim_new(1, 1, &c->sim), "the simulation");
 	must(lnet_sim_link_set(c->sim, &any, &any, &link), "the links");
 	for (unsigned int i = 0; i < n; i++)
@@ -168,6 +174,7 @@ static uint64_t allocated(void)
 static void meet(struct crowd *c, uint64_t pause)
 {
 	uint64_t began = lnet_sim_now(c->sim), before = messages(c);
+	int known;
 
 	c->good = c->bad = 0;
 	for (unsigned int i = 0; i < c->n; i++) {
@@ -180,11 +187,21 @@ static void meet(struct crowd *c, uint64_t pause)
 	expect(c->good == c->n, "nodes that were heard", c->good);
 	expect(c->last - began <= c->n * pause + SEC, "us that it took",
 	       (c->last - began) / 1000);
-	expect(messages(c) - before == c->n, "messages to the server",
-	       messages(c) - before);
-	expect(lnet_peers(lnet_sim_node(c->sim, c->n), NULL, 0) == (int)c->n,
-	       "NIs that the server knows",
-	       (uint64_t)lnet_peers(lnet_sim_node(c->sim, c->n), NULL, 0));
+	/* With discovery a question, what the node tells of itself, and that it
+	 * has heard what the server has told. */
+	expect(messages(c) - before == c->n * (c->discovery ? 4 : 1),
+	       "messages to the server", messages(c) - before);
+	known = lnet_peers(lnet_sim_node(c->sim, c->n), NULL, 0);
+	expect(known == (int)(c->n * (c->discovery ? RAILS : 1)),
+	       "NIs that the server knows", (uint64_t)known);
+}
+
+static void crowd_free(struct crowd *c)
+{
+	unsigned int violations = lnet_sim_free(c->sim);
+
+	expect(!violations, "violations", violations);
+	free(c);
 }
 
 int main(int argc, char **argv)
@@ -197,7 +214,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: crowd [--long]\n");
 		return 2;
 	}
-	c = crowd_new(n);
+	printf("with discovery, ");
+	c = crowd_new(n, true);
+	meet(c, 0);
+	crowd_free(c);
+	c = crowd_new(n, false);
 	meet(c, 0);
 	must(lnet_sim_crash(c->sim, n), "the crash");
 	must(lnet_sim_restart(c->sim, n), "the restart");
@@ -207,8 +228,7 @@ int main(int argc, char **argv)
 	/* The simulated network's are not LNet's. */
 	bytes = (allocated() - before) / n - sizeof(struct sim_path);
 	expect(bytes > 0 && bytes <= 1024, "bytes for each of them", bytes);
-	expect(!lnet_sim_free(c->sim), "violations", 0);
-	free(c);
+	crowd_free(c);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

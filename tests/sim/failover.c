@@ -36,6 +36,7 @@ enum { CLIENT, SERVER, NODES };
 
 struct load {
 	struct lnet_sim *sim;
+	bool discovery;
 	struct ulnet_nid nids[NODES][RAILS];
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
@@ -68,7 +69,9 @@ struct failure {
 	void (*mend)(struct load *l);
 	struct limit all; /* who calls names all NIDs of the server */
 	struct limit one; /* ... one */
-	struct limit aim; /* of both */
+	struct limit
+		discovered; /* nodes discover each other, and one is named */
+	struct limit aim;   /* of them all */
 };
 
 static int passed, failed;
@@ -161,6 +164,7 @@ static int serve(void *arg, unsigned int index, struct lnet *node)
 static void node_add(struct load *l, unsigned int node, unsigned int nets,
 		     lnet_sim_start_fn start)
 {
+	struct ulnet_conf conf;
 	char nids[RAILS * LNET_NIDSTR_SIZE], *p = nids;
 
 	for (unsigned int i = 0; i < RAILS; i++) {
@@ -172,7 +176,10 @@ static void node_add(struct load *l, unsigned int node, unsigned int nets,
 		lnet_nid_format(&l->nids[node][i], nid, sizeof(nid));
 		p += sprintf(p, "%s ", nid);
 	}
-	must(lnet_sim_node_add(l->sim, nids, NULL, start, l), "a node");
+	lnet_conf_init(&conf);
+	if (l->discovery)
+		conf.discovery = LNET_DISCOVERY_ON;
+	must(lnet_sim_node_add(l->sim, nids, &conf, start, l), "a node");
 }
 
 static void client_open(struct load *l, unsigned int named)
@@ -187,7 +194,8 @@ static void client_open(struct load *l, unsigned int named)
 	must(ulrpc_client_open(l->rpc, &conf, &l->client), "a client");
 }
 
-static struct load *load_new(unsigned int nets, unsigned int named)
+static struct load *load_new(unsigned int nets, unsigned int named,
+			     bool discovery)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
 					     .connect = MSEC };
@@ -197,6 +205,7 @@ static struct load *load_new(unsigned int nets, unsigned int named)
 	if (!l)
 		abort();
 	l->again = NEVER;
+	l->discovery = discovery;
 	must(lnet_sim_new(1, 1, &l->sim), "the simulation");
 	must(lnet_sim_link_set(l->sim, &any, &any, &link), "the links");
 	node_add(l, CLIENT, nets, NULL);
@@ -337,42 +346,49 @@ static const struct failure failures[] = {
 	  local_up,
 	  { 50, EVER, 0 },
 	  UNTIL_BACK,
+	  { 50, 1000, 0 },
 	  { 50, 1000, 0 } },
 	{ "the caller's address is removed",
 	  local_del,
 	  local_add,
 	  { 100, EVER, 0 },
 	  UNTIL_BACK,
+	  { 100, 1000, 0 },
 	  { 50, 1000, 0 } },
 	{ "the server's interface dies",
 	  peer_down,
 	  peer_up,
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK,
+	  { 1000, 1000, 0 },
 	  { 1000, 1000, 0 } },
 	{ "the server's address is removed",
 	  peer_del,
 	  peer_add,
 	  { 50, EVER, 0 },
 	  UNTIL_BACK,
+	  { 60000, EVER, 0 },
 	  { 50, 1000, 0 } },
 	{ "the rail is silent",
 	  silence,
 	  speech,
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK,
+	  { 20000, EVER, 0 },
 	  { 1000, 1000, 0 } },
 	{ "requests are lost",
 	  requests_lost,
 	  requests_heard,
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK,
+	  { 40000, 1000, 0 },
 	  { 1000, 1000, 0 } },
 	{ "replies are lost",
 	  replies_lost,
 	  replies_heard,
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK,
+	  { 40000, 1000, 0 },
 	  { 1000, 1000, 0 } },
 };
 
@@ -421,10 +437,12 @@ static void report(const struct failure *f, const struct load *l,
 }
 
 static void play(const struct failure *f, unsigned int nets, unsigned int named,
-		 bool aims)
+		 bool discovery, bool aims)
 {
-	const struct limit *limit = named == 1 ? &f->one : &f->all;
-	struct load *l = load_new(nets, named);
+	const struct limit *limit = discovery	 ? &f->discovered
+				    : named == 1 ? &f->one
+						 : &f->all;
+	struct load *l = load_new(nets, named, discovery);
 	char where[64];
 
 	lnet_sim_run(l->sim, WARM_UP);
@@ -443,16 +461,18 @@ static void play(const struct failure *f, unsigned int nets, unsigned int named,
 
 		l->longest = took > l->longest ? took : l->longest;
 	}
-	snprintf(where, sizeof(where), "%u net%s, %u NID%s named", nets,
-		 nets == 1 ? "" : "s", named, named == 1 ? "" : "s");
+	snprintf(where, sizeof(where), "%u net%s, %u NID%s named%s", nets,
+		 nets == 1 ? "" : "s", named, named == 1 ? "" : "s",
+		 discovery ? ", discovery" : "");
 	report(f, l, where, aims ? &f->aim : limit);
 	failed += load_free(l) != 0;
 }
 
-static void play_all(unsigned int nets, unsigned int named, bool aims)
+static void play_all(unsigned int nets, unsigned int named, bool discovery,
+		     bool aims)
 {
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		play(&failures[i], nets, named, aims);
+		play(&failures[i], nets, named, discovery, aims);
 }
 
 int main(int argc, char **argv)
@@ -478,7 +498,8 @@ int main(int argc, char **argv)
 	}
 	for (unsigned int nets = all ? 1 : RAILS; nets <= RAILS; nets++)
 		for (unsigned int named = 1; named <= RAILS; named++)
-			play_all(nets, named, aims);
+			play_all(nets, named, false, aims);
+	play_all(RAILS, 1, true, aims);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }
