@@ -12,6 +12,8 @@
 #include "lnet/node/thread.h"
 #include "sim/sim_priv.h"
 
+#define SIM_RECOVERY_S 100
+
 /* ---- life ---- */
 
 static void loops_close(struct lnet_sim *sim)
@@ -176,6 +178,8 @@ static int node_start(struct sim_node *n)
 	rc = node_open(&p, &n->node);
 	if (rc)
 		return rc;
+	/* Or lnet_sim_run_all() would not end while some are dead. */
+	BUG_ON(lnet_setting_set(n->node, "recovery_limit", SIM_RECOVERY_S));
 	rc = node_set_up(n);
 	if (rc) {
 		lnet_close(n->node);

@@ -41,6 +41,7 @@ unit_tests += %D%/unit/lnet/nid/range_test
 unit_tests += %D%/unit/lnet/node/watch_test
 unit_tests += %D%/unit/lnet/message/wire_test
 unit_tests += %D%/unit/lnet/discovery/ping_test
+unit_tests += %D%/unit/lnet/discovery/recovery_test
 unit_tests += %D%/unit/lnet/discovery/ping_info_test
 unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
@@ -472,6 +473,7 @@ EXTRA_DIST += %D%/unit/rpc/server/request_rig.h
 EXTRA_DIST += %D%/unit/rpc/client/hostile_server.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
+EXTRA_DIST += %D%/unit/lnet/rails.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h

@@ -12,6 +12,7 @@
 #define RETRY_COUNT	    2
 #define BUSY_POLL_MAX	    1000000 /* us */
 #define SENSITIVITY	    100
+#define RECOVERY_MAX	    900
 
 /* One line of the table. What a kernel node takes is min..max; without get()
  * this release can do nothing but the default. */
@@ -134,6 +135,30 @@ static int set_health_gain(struct settings *s, int64_t value)
 	return 0;
 }
 
+static int64_t get_recovery_limit(const struct settings *s)
+{
+	return (int64_t)(settings_recovery_limit(s) / NSEC_PER_SEC);
+}
+
+static int set_recovery_limit(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->recovery_limit, (uint32_t)value,
+			      memory_order_relaxed);
+	return 0;
+}
+
+static int64_t get_recovery_max(const struct settings *s)
+{
+	return (int64_t)(settings_recovery_max(s) / NSEC_PER_SEC);
+}
+
+static int set_recovery_max(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->recovery_max, (uint32_t)value,
+			      memory_order_relaxed);
+	return 0;
+}
+
 /* ---- others ---- */
 
 static int64_t get_interfaces_max(const struct settings *s)
@@ -219,10 +244,10 @@ static const struct setting table[] = {
 	  "late answers are given up: 1 of GETs, 2 of PUTs, 3 both, 0 none", 0,
 	  TRACK_GETS | TRACK_PUTS, TRACK_GETS | TRACK_PUTS,
 	  get_response_tracking, set_response_tracking },
-	{ "recovery_limit", "s", "ill peers are pinged that long; 0: for ever",
-	  0, INT32_MAX, 0, NULL, NULL },
+	{ "recovery_limit", "s", "ill NIs are pinged that long; 0: for ever",
+	  0, INT32_MAX, 0, get_recovery_limit, set_recovery_limit },
 	{ "max_recovery_ping_interval", "s", "longest time between such pings",
-	  1, INT32_MAX, 900, NULL, NULL },
+	  1, INT32_MAX, RECOVERY_MAX, get_recovery_max, set_recovery_max },
 	{ "health_gain", "",
 	  "what a received message gives back; 0: health_sensitivity", 0,
 	  LNET_HEALTH_MAX, 0, get_health_gain, set_health_gain },
@@ -243,6 +268,8 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	atomic_init(&s->retry_count, (uint32_t)MIN(RETRY_COUNT, timeout - 1));
 	atomic_init(&s->health_sensitivity, SENSITIVITY);
 	atomic_init(&s->health_gain, 0);
+	atomic_init(&s->recovery_limit, 0);
+	atomic_init(&s->recovery_max, RECOVERY_MAX);
 	atomic_init(&s->interfaces_max, conf->interfaces_max);
 	atomic_init(&s->numa_range, 0);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);

@@ -32,6 +32,8 @@ struct settings {
 	_Atomic uint32_t retry_count;
 	_Atomic uint32_t health_sensitivity;
 	_Atomic uint32_t health_gain; /* 0: as much */
+	_Atomic uint32_t recovery_limit; /* s; 0: none */
+	_Atomic uint32_t recovery_max;	 /* s */
 	_Atomic uint32_t interfaces_max;
 	_Atomic uint32_t numa_range;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
@@ -83,6 +85,19 @@ settings_discovery(const struct settings *s)
 {
 	return (enum ulnet_discovery)atomic_load_explicit(&s->discovery,
 							  memory_order_relaxed);
+}
+
+/* ns; 0: no limit. */
+static inline uint64_t settings_recovery_limit(const struct settings *s)
+{
+	return NSEC_PER_SEC * atomic_load_explicit(&s->recovery_limit,
+						   memory_order_relaxed);
+}
+/* ns */
+static inline uint64_t settings_recovery_max(const struct settings *s)
+{
+	return NSEC_PER_SEC * atomic_load_explicit(&s->recovery_max,
+						   memory_order_relaxed);
 }
 
 static inline uint32_t settings_interfaces_max(const struct settings *s)

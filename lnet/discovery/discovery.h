@@ -4,6 +4,7 @@
 #define LNET_DISCOVERY_H
 
 #include "lnet/discovery/discover.h"
+#include "lnet/discovery/recovery.h"
 #include "lnet/message/msgs.h"
 
 struct targets;
@@ -12,6 +13,7 @@ struct discovery_cpt {
 	struct msg_cpt msg;
 	struct targets *targets;
 	struct disc_cpt disc;
+	struct recovery_cpt recovery;
 };
 
 static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)

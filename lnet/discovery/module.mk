@@ -5,6 +5,7 @@ libulnetcore_la_SOURCES += %D%/discovery.h
 libulnetcore_la_SOURCES += %D%/info.c %D%/info.h
 libulnetcore_la_SOURCES += %D%/merge.c %D%/merge.h
 libulnetcore_la_SOURCES += %D%/ping.c
+libulnetcore_la_SOURCES += %D%/recovery.c %D%/recovery.h
 libulnetcore_la_SOURCES += %D%/state.c %D%/state.h
 libulnetcore_la_SOURCES += %D%/target.c %D%/target.h
 libulnetcore_la_SOURCES += %D%/told.c %D%/told.h

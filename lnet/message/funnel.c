@@ -81,6 +81,7 @@ bool funnel_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		msg->flags |= MSG_DOUBTED;
 	if (!has_path)
 		return false;
-	lower_health(msg, blame(msg, status, cause));
+	if (!(msg->flags & MSG_PROBE))
+		lower_health(msg, blame(msg, status, cause));
 	return resend_after(msg, status, cause);
 }

@@ -224,6 +224,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 		ni->lnd.shared = &net_node(node)->lnd_shared[lnd_index(lnd)];
 	atomic_init(&ni->up, true);
 	atomic_init(&ni->health, LNET_HEALTH_MAX);
+	atomic_init(&ni->recovering, false);
 	atomic_init(&ni->live, node->cpts);
 	atomic_fetch_add(&net_node(node)->nis_alive, 1);
 	*ni_p = ni;

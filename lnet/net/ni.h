@@ -53,6 +53,7 @@ struct lnet_ni {
 	bool *gone;	/* NULL, or set when it is freed (node_set_gone) */
 	atomic_bool up; /* no hard failure */
 	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
+	atomic_bool recovering; /* a CPT takes care of that (recovery.c) */
 	atomic_uint live;	/* CPTs that have not let go */
 	struct ni_cpt *cpt;	/* by CPT index */
 };

@@ -35,6 +35,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	paths_init(cpt);
 	msgs_init(cpt);
 	disc_init(cpt);
+	recovery_init(cpt);
 	watches_init(cpt);
 }
 
@@ -442,6 +443,7 @@ static int cpt_close(void *arg)
 
 	cpt->closing = true;
 	disc_stop(cpt);
+	recovery_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/core/cpt.h"
 #include "lnet/net/net.h"
+#include "lnet/path/path.h"
 
 static int32_t health_add(int32_t health, int32_t change)
 {
@@ -41,29 +41,39 @@ static int32_t loss(const struct lnet_cpt *cpt)
 
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
-	if (first_loss(cpt, &ni->cpt[cpt->index].lost_in))
-		ni_add(ni, loss(cpt));
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
+	if (!first_loss(cpt, &ni->cpt[cpt->index].lost_in))
+		return;
+	ni_add(ni, loss(cpt));
+	if (watch && ni_health(ni) < LNET_HEALTH_MAX)
+		watch->ni_ill(cpt, ni);
 }
 
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	if (first_loss(cpt, &lpni->lost_in))
-		lpni->health = health_add(lpni->health, loss(cpt));
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
+	if (!first_loss(cpt, &lpni->lost_in))
+		return;
+	lpni->health = health_add(lpni->health, loss(cpt));
+	if (watch && lpni->health < LNET_HEALTH_MAX)
+		watch->peer_ni_ill(cpt, lpni);
 }
 
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
-	if (MUTATE(no_gain))
-		return;
 	ni_add(ni, settings_health_gain(&cpt->node->settings));
 }
 
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	if (MUTATE(no_gain))
-		return;
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
 	lpni->health = health_add(lpni->health,
 				  settings_health_gain(&cpt->node->settings));
+	if (watch)
+		watch->peer_ni_heard(cpt, lpni);
 }
 
 /* ---- by hand ---- */

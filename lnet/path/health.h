@@ -22,6 +22,15 @@
 
 struct lnet_cpt;
 
+/* What a higher room does about changes. Nobody is called out of it. */
+struct health_watch {
+	/* It has lost health, and is ill. */
+	void (*ni_ill)(struct lnet_cpt *cpt, struct lnet_ni *ni);
+	void (*peer_ni_ill)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* It was ill when a message came from it. */
+	void (*peer_ni_heard)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+};
+
 /* A message has failed, which is evidence against @ni, or @lpni. On the CPT
  * that had the message; that of @lpni. */
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);

@@ -10,9 +10,12 @@
 #include "lnet/path/select.h"
 #include "lnet/peer/peer.h"
 
+struct health_watch;
+
 struct path_cpt {
 	struct peer_cpt peer;
 	uint64_t uses; /* of paths: numbers the choices */
+	const struct health_watch *watch; /* health.h; NULL: nobody's */
 };
 
 static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)

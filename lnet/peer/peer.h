@@ -30,6 +30,7 @@
 
 struct discovery;
 struct lnet_ni;
+struct recovery;
 
 /* What this node knows of the peer's NIDs. Moves: discovery/state.h. */
 enum peer_state {
@@ -125,6 +126,7 @@ struct lnet_peer_ni {
 	bool down;		    /* the peer says so (discovery) */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	struct peer_failures failed; /* sends */
+	struct recovery *recovery; /* recovery.c's; NULL: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */

@@ -6,119 +6,7 @@
  * to D5, D8).
  */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include "lnet/message/msg.h"
-#include "lnet/node/node.h"
-#include "lnet/peer/member.h"
-#include "tests/unit/lnet/cluster.h"
-
-#define PORTAL 5
-#define BITS   0x77
-#define SECOND UINT64_C(1000000) /* us */
-
-static struct seen seen, sent;
-static uint8_t memory[65536], source[4096];
-
-static const char *const mine[] = { "10.0.0.1@tcp", "10.0.1.1@tcp" };
-static const char *const theirs[] = { "10.0.0.2@tcp", "10.0.1.2@tcp" };
-
-/* What @node knows of node 1 is one multi-rail peer with both NIDs, as
- * discovery finds it. */
-static void make_multi_rail(struct lnet *node)
-{
-	struct lnet_cpt *cpt = node->cpt[0];
-	struct ulnet_nid nid = nid_of(theirs[0]);
-	struct lnet_peer_ni *first = peer_get(cpt, &nid), *other;
-
-	cr_assert_not_null(first);
-	nid = nid_of(theirs[1]);
-	other = peer_get(cpt, &nid);
-	cr_assert_not_null(other);
-	cr_assert_eq(member_take(cpt, first->peer, other), 0);
-	first->peer->multi_rail = true;
-	cpt_topology_changed(cpt);
-	peer_unref(cpt, other);
-	peer_unref(cpt, first);
-}
-
-/* Node 0 sends to node 1, which it knows to be multi-rail; each has two NIs. */
-static struct lnet_sim *rails(void)
-{
-	struct ulnet_md umd =
-		md_of(memory, sizeof(memory), LNET_MD_OP_PUT | LNET_MD_OP_GET,
-		      &seen);
-	const struct ulnet_sim_link link = { .latency = 10000 };
-	struct lnet_sim *sim;
-	char nids[64];
-
-	seen.n = 0;
-	sent.n = 0;
-	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	snprintf(nids, sizeof(nids), "%s %s", mine[0], mine[1]);
-	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 0);
-	snprintf(nids, sizeof(nids), "%s %s", theirs[0], theirs[1]);
-	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 1);
-	cluster_links(sim, &link);
-	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);
-	make_multi_rail(lnet_sim_node(sim, 0));
-	return sim;
-}
-
-/* From NI @from to NI @to of the peer; NULL: all. */
-static void paths_are(struct lnet_sim *sim, const char *from, const char *to,
-		      const struct ulnet_sim_link *link)
-{
-	const struct ulnet_nid any = LNET_NID_ANY;
-	struct ulnet_nid a = from ? nid_of(from) : any;
-	struct ulnet_nid b = to ? nid_of(to) : any;
-
-	cr_assert_eq(lnet_sim_link_set(sim, &a, &b, link), 0);
-}
-
-static const struct ulnet_sim_link refuses = { .latency = 10000,
-					       .refuse = LNET_SIM_ALWAYS };
-static const struct ulnet_sim_link stalls = { .latency = 10000,
-					      .stall = LNET_SIM_ALWAYS };
-static const struct ulnet_sim_link fails = { .latency = 10000,
-					     .error = LNET_SIM_ALWAYS };
-
-static struct ulnet_md_handle put(struct lnet_sim *sim, const char *from,
-				  uint32_t options, uint64_t timeout)
-{
-	struct ulnet_md umd = md_of(source, 100, options, &sent);
-	struct ulnet_md_handle md;
-
-	umd.threshold = 1;
-	umd.timeout = timeout;
-	md = bind_md(lnet_sim_node(sim, 0), &umd);
-	cr_assert_eq(LNetPut(from ? nid_of(from)
-				  : (struct ulnet_nid)LNET_NID_ANY,
-			     md, LNET_NOACK_REQ, id_of(theirs[0]), PORTAL, BITS,
-			     0, 0),
-		     0);
-	return md;
-}
-
-static uint64_t counted(struct lnet_sim *sim, const char *name)
-{
-	return counter(lnet_sim_node(sim, 0), name);
-}
-
-static int32_t peer_health(struct lnet_sim *sim, unsigned int i)
-{
-	struct lnet_cpt *cpt = lnet_sim_node(sim, 0)->cpt[0];
-	struct ulnet_nid nid = nid_of(theirs[i]);
-
-	return peer_find(cpt, &nid)->health;
-}
-
-static int32_t my_health(struct lnet_sim *sim, unsigned int i)
-{
-	const struct ulnet_nid nid = nid_of(mine[i]);
-
-	return ni_health(
-		config_ni(lnet_sim_node(sim, 0)->cpt[0]->config, &nid));
-}
+#include "tests/unit/lnet/rails.h"
 
 /* ---- another path at once ---- */
 
@@ -150,7 +38,7 @@ Test(resend, an_untried_path_is_taken_at_once)
 	cr_expect_eq(peer_health(sim, 1), 1000);
 	cr_expect_eq(my_health(sim, 0), 1000);
 	cr_expect_eq(my_health(sim, 1), 1000);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* Once one NI of the peer is less healthy, nobody begins with it. */
@@ -170,7 +58,7 @@ Test(resend, the_ill_path_is_left)
 	}
 	cr_expect_eq(counted(sim, "resend_count"), 1);
 	cr_expect_eq(seen.n, 10);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- the same paths again ---- */
@@ -201,7 +89,7 @@ Test(resend, tried_paths_are_tried_again_after_pauses)
 		cr_expect_eq(counted(sim, "failed_resends"), 1);
 		cr_expect_eq(counted(sim, "successful_resends"), 0);
 		cr_expect_eq(counted(sim, "remote_dropped_count"), 4 + retries);
-		cluster_end(sim);
+		rails_end(sim);
 	}
 }
 
@@ -218,7 +106,7 @@ Test(resend, not_beyond_the_deadline)
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
 	/* Pauses of 10, 20, 40, 80 and 160 ms; the next would be too long. */
 	cr_expect_eq(sent.ev[0].paths_tried, 9);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* One NI here, one there: who sends hears at once, as ever. */
@@ -244,7 +132,7 @@ Test(resend, nothing_changes_with_one_path)
 	}
 	cr_expect_eq(counted(sim, "resend_count"), 0);
 	cr_expect_eq(counted(sim, "failed_resends"), 0);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- scenario 1: a try gets a part of the time ---- */
@@ -269,7 +157,7 @@ Test(resend, what_waits_too_long_goes_another_way)
 					      "not our NI's fault");
 	cr_expect_eq(my_health(sim, 1), 1000);
 	cr_expect_eq(counted(sim, "local_timeout_count"), 1);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 Test(resend, the_last_try_may_take_all_the_time)
@@ -285,7 +173,7 @@ Test(resend, the_last_try_may_take_all_the_time)
 	lnet_sim_run(sim, 1);
 	seen_end(&sent, LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_NOT_DELIVERED,
 		 LNET_CAUSE_LOCAL_TIMEOUT);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- scenario 2: begun, and not completed ---- */
@@ -308,7 +196,7 @@ Test(resend, what_has_begun_is_not_cut_off)
 	cr_expect_eq(sent.ev[0].status, 0);
 	cr_expect_eq(sent.ev[0].paths_tried, 1);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* An error, and the peer may have got the message or not. */
@@ -331,7 +219,7 @@ Test(resend, what_may_have_arrived_is_not_sent_again)
 	cr_expect_lt(my_health(sim, 0), 1000);
 	cr_expect_lt(my_health(sim, 1), 1000);
 	cr_expect_eq(peer_health(sim, 0), 1000);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* One try that may have arrived, after one that has not. */
@@ -349,7 +237,7 @@ Test(resend, one_doubtful_try_is_enough)
 	for (unsigned int i = 0; i < 4; i++)
 		cr_expect_eq(sent.ev[i].outcome, LNET_OUTCOME_UNKNOWN);
 	cr_expect_gt(counted(sim, "failed_resends"), 0);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- scenario 3: sent, and not acknowledged ---- */
@@ -371,7 +259,7 @@ Test(resend, what_is_not_answered_is_not_sent_again)
 	cr_expect_eq(sent.ev[1].outcome, LNET_OUTCOME_UNKNOWN);
 	cr_expect_eq(sent.ev[1].cause, LNET_CAUSE_RESPONSE_TIMEOUT);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- who named an NI ---- */
@@ -387,7 +275,7 @@ Test(resend, who_names_an_ni_gets_it)
 		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_eq(sent.ev[0].paths_tried, 1);
 	cr_expect_eq(seen.n, 0);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 Test(resend, who_prefers_an_ni_begins_with_it)
@@ -407,7 +295,7 @@ Test(resend, who_prefers_an_ni_begins_with_it)
 	cr_assert_eq(sent.n, 5);
 	cr_expect_eq(sent.ev[4].status, 0);
 	cr_expect_eq(sent.ev[4].paths_tried, 2);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- answers ---- */
@@ -450,7 +338,7 @@ Test(resend, answers_take_another_path)
 			 LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK);
 	}
 	cr_expect_eq(counter(lnet_sim_node(sim, 1), "successful_resends"), 2);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- giving up ---- */
@@ -476,7 +364,7 @@ Test(resend, what_pauses_can_be_given_up)
 	seen_end(&sent, LNET_EVENT_SEND, -ECANCELED, LNET_OUTCOME_NOT_DELIVERED,
 		 LNET_CAUSE_CANCELED);
 	cr_expect_eq(sent.ev[0].paths_tried, 4);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* Given up in the hands of the LND: there is no other try. */
@@ -493,7 +381,7 @@ Test(resend, what_is_given_up_is_not_sent_again)
 	cr_assert_eq(sent.n, 1);
 	cr_expect_eq(sent.ev[0].paths_tried, 1);
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 Test(resend, what_pauses_ends_with_the_node)
@@ -521,7 +409,7 @@ Test(resend, what_pauses_outlives_its_ni)
 	cr_assert_eq(sent.n, 1);
 	cr_expect_eq(sent.ev[0].status, 0);
 	cr_expect(nid_is(&sent.ev[0].path_local, mine[1]));
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- health ---- */
@@ -557,7 +445,7 @@ Test(resend, health_comes_back_by_messages_received)
 		lnet_sim_run(sim, MSEC);
 		cr_expect_eq(peer_health(sim, 0), i == 3 ? 1000 : 900 + i);
 	}
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* What fails in one turn fails of one thing, however many messages wait. */
@@ -574,7 +462,7 @@ Test(resend, one_failure_counts_once)
 	lnet_sim_run(sim, 10 * MSEC);
 	cr_expect_eq(sent.n, 5);
 	cr_expect_eq(peer_health(sim, 0), 900);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 Test(resend, without_sensitivity_nothing_is_lost)
@@ -591,7 +479,7 @@ Test(resend, without_sensitivity_nothing_is_lost)
 	}
 	cr_expect_eq(peer_health(sim, 0), 1000);
 	cr_expect_eq(seen.n, 4);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- what users see, and set ---- */
@@ -631,7 +519,7 @@ Test(resend, failures_are_shown_by_cause)
 	cr_expect_eq(ni.health, 900, "health is no counter");
 	cr_expect_eq(info_of_peer(sim, 0).failed.remote_dropped, 0);
 	cr_expect_eq(info_of_peer(sim, 0).health, 900);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 Test(resend, health_can_be_set)
@@ -660,7 +548,7 @@ Test(resend, health_can_be_set)
 	cr_expect_eq(lnet_ni_set_health(node, &lo, 1), -EINVAL);
 	cr_expect_eq(lnet_ni_set_health(node, &ni, 1001), -EINVAL);
 	cr_expect_eq(lnet_peer_set_health(node, &peer, -1), -EINVAL);
-	cluster_end(sim);
+	rails_end(sim);
 }
 
 /* ---- silence ---- */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/discovery/recovery.h"
+
+#include <stdlib.h>
+
+#include "lnet/discovery/discovery.h"
+#include "lnet/message/op.h"
+#include "lnet/net/net.h"
+#include "lnet/path/health.h"
+#include "lnet/portal/md.h"
+
+#define PING_SIZE     272 /* what kernel nodes ask for */
+#define FIRST	      (100 * NSEC_PER_MSEC)
+#define ANSWER_WITHIN NSEC_PER_SEC
+
+struct recovery {
+	struct list link; /* recovery_cpt.ill */
+	struct lnet_cpt *cpt;
+	bool local; /* of this node, else of a peer */
+	struct ulnet_nid nid;
+	struct timer timer; /* armed unless a ping is under way */
+	bool pinging;
+	bool answered;	   /* the last ping */
+	uint64_t since;	   /* ns */
+	uint64_t interval; /* ns: till the next ping */
+	uint32_t asked;	   /* hash bucket of the peer that was asked last */
+	uint8_t answer[PING_SIZE];
+};
+
+static struct recovery_cpt *recovery_cpt(const struct lnet_cpt *cpt)
+{
+	return &discovery_cpt(cpt)->recovery;
+}
+
+/* ---- who is ill ---- */
+
+static struct lnet_ni *ni_of_mine(const struct recovery *r)
+{
+	struct lnet_ni *ni = config_ni(r->cpt->config, &r->nid);
+
+	return ni && atomic_load(&ni->recovering) ? ni : NULL;
+}
+
+static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
+{
+	struct lnet_peer_ni *lpni = peer_find(r->cpt, &r->nid);
+
+	return lpni && lpni->recovery == r ? lpni : NULL;
+}
+
+static bool is_given_up(const struct recovery *r)
+{
+	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
+
+	return limit && loop_now(r->cpt->loop) - r->since >= limit;
+}
+
+/* Is it still there, and still ill? */
+static bool is_ill(const struct recovery *r)
+{
+	const struct lnet_peer_ni *lpni;
+	const struct lnet_ni *ni;
+
+	if (is_given_up(r))
+		return false;
+	if (r->local) {
+		ni = ni_of_mine(r);
+		return ni && ni_health(ni) < LNET_HEALTH_MAX;
+	}
+	lpni = ni_of_peer(r);
+	return lpni && lpni->health < LNET_HEALTH_MAX;
+}
+
+static void recovery_free(struct recovery *r)
+{
+	bool known = !r->cpt->closing;
+	struct lnet_ni *ni = known && r->local ? ni_of_mine(r) : NULL;
+	struct lnet_peer_ni *lpni = known && !r->local ? ni_of_peer(r) : NULL;
+
+	if (ni)
+		atomic_store(&ni->recovering, false);
+	if (lpni)
+		lpni->recovery = NULL;
+	list_del(&r->link);
+	free(r);
+}
+
+/* ---- one ping ---- */
+
+static void recovery_wait(struct recovery *r, uint64_t ns)
+{
+	loop_timer_arm(r->cpt->loop, &r->timer, loop_now(r->cpt->loop) + ns);
+}
+
+static void recovery_fell_silent(struct recovery *r)
+{
+	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
+
+	r->interval = MIN(2 * r->interval, max);
+}
+
+static void recovery_go_on(struct recovery *r)
+{
+	if (r->cpt->closing || !is_ill(r)) {
+		recovery_free(r);
+		return;
+	}
+	if (r->answered)
+		r->interval = FIRST;
+	else
+		recovery_fell_silent(r);
+	recovery_wait(r, r->interval);
+}
+
+static void ping_event(const struct ulnet_event *ev)
+{
+	struct recovery *r = ev->user_ptr;
+	struct lnet_md *md = id_lookup(&portal_cpt(r->cpt)->mds, ev->md.cookie);
+
+	if (ev->type == LNET_EVENT_REPLY)
+		r->answered = true;
+	if (ev->terminal && md)
+		md_unlink(md, false);
+	if (!ev->unlinked)
+		return;
+	r->pinging = false;
+	recovery_go_on(r);
+}
+
+/* On error nothing has been begun. */
+static int recovery_ping(struct recovery *r, const struct ulnet_nid *from,
+			 const struct ulnet_nid *to)
+{
+	struct ulnet_md umd = { .start = r->answer,
+				.length = sizeof(r->answer),
+				.threshold = 2,
+				.options = LNET_MD_TRUNCATE |
+					   LNET_MD_TRACK_RESPONSE,
+				.user_ptr = r,
+				.timeout = MAX(ANSWER_WITHIN, r->interval) /
+					   NSEC_PER_USEC,
+				.handler = ping_event };
+	struct op_args args = { .type = LNET_MSG_GET,
+				.self = *from,
+				.target = { *to, LNET_PID_LUSTRE },
+				.portal = PING_PORTAL,
+				.flags = MSG_ONCE | MSG_EXACT | MSG_PROBE,
+				.match_bits = PING_MATCH_BITS };
+	struct lnet_md *md;
+	int rc = md_new(r->cpt, &umd, LNET_UNLINK, false, &md);
+
+	if (rc)
+		return rc;
+	md->internal = true;
+	args.md = md->cookie;
+	r->answered = false;
+	r->pinging = true;
+	rc = op_begin(r->cpt, &args);
+	if (rc) {
+		r->pinging = false;
+		md_free_unused(md);
+	}
+	return rc;
+}
+
+/* ---- who is asked ---- */
+
+/* Can it tell whether @ni works? */
+static bool can_tell(const struct lnet_cpt *cpt,
+		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
+{
+	return lpni->place.state == PEER_HERE && lpni->credits_max &&
+	       lnet_nid_net(&lpni->nid) == ni_net(ni) &&
+	       !config_is_mine(cpt->config, &lpni->nid);
+}
+
+/* A peer on the net of @ni, another one than the last time if there is one. */
+static const struct lnet_peer_ni *next_peer(struct recovery *r,
+					    const struct lnet_ni *ni)
+{
+	const struct hash *peers = &peer_cpt(r->cpt)->peers;
+	struct hash_node *n = NULL;
+
+	for (int round = 0; round < 2; round++) {
+		while ((n = hash_walk(peers, &r->asked, n))) {
+			const struct lnet_peer_ni *lpni =
+				container_of(n, struct lnet_peer_ni, hash);
+
+			if (!can_tell(r->cpt, lpni, ni))
+				continue;
+			r->asked++;
+			return lpni;
+		}
+		r->asked = 0;
+	}
+	return NULL;
+}
+
+static void ping_from(struct recovery *r, struct lnet_ni *ni)
+{
+	const struct lnet_peer_ni *lpni = next_peer(r, ni);
+
+	if (lpni) {
+		if (recovery_ping(r, &r->nid, &lpni->nid))
+			recovery_wait(r, r->interval);
+		return;
+	}
+	health_gain_ni(r->cpt, ni);
+	r->answered = true;
+	recovery_go_on(r);
+}
+
+static void ping_to(struct recovery *r)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	if (recovery_ping(r, &any, &r->nid))
+		recovery_wait(r, r->interval);
+}
+
+static void recovery_due(struct timer *t)
+{
+	struct recovery *r = container_of(t, struct recovery, timer);
+	struct lnet_ni *ni;
+
+	if (!is_ill(r)) {
+		recovery_free(r);
+		return;
+	}
+	if (!r->local) {
+		ping_to(r);
+		return;
+	}
+	ni = ni_of_mine(r);
+	if (ni_is_up(ni))
+		ping_from(r, ni);
+	else
+		recovery_wait(r, r->interval);
+}
+
+/* ---- falling ill ---- */
+
+/* NULL: no memory; the next failure tries again. */
+static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
+				     const struct ulnet_nid *nid)
+{
+	struct recovery *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->cpt = cpt;
+	r->local = local;
+	r->nid = *nid;
+	r->since = loop_now(cpt->loop);
+	r->interval = FIRST;
+	timer_init(&r->timer, recovery_due);
+	list_add_tail(&recovery_cpt(cpt)->ill, &r->link);
+	recovery_wait(r, FIRST);
+	return r;
+}
+
+/* 0@lo and another one are no choice. */
+static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
+{
+	if (cpt->closing || cpt->config->nnis <= 2 ||
+	    atomic_exchange(&ni->recovering, true))
+		return;
+	if (!recovery_new(cpt, true, &ni->lnd.nid))
+		atomic_store(&ni->recovering, false);
+}
+
+static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	if (cpt->closing || lpni->recovery || !lpni->peer->multi_rail ||
+	    lpni->peer->nnis <= 1)
+		return;
+	lpni->recovery = recovery_new(cpt, false, &lpni->nid);
+}
+
+/* A message has come from it: it need not be waited for any longer. */
+static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct recovery *r = lpni->recovery;
+
+	(void)cpt;
+	if (!r || r->interval == FIRST)
+		return;
+	r->interval = FIRST;
+	if (!r->pinging)
+		recovery_wait(r, FIRST);
+}
+
+static const struct health_watch watch = {
+	.ni_ill = ni_ill,
+	.peer_ni_ill = peer_ni_ill,
+	.peer_ni_heard = peer_ni_heard,
+};
+
+void recovery_init(struct lnet_cpt *cpt)
+{
+	list_init(&recovery_cpt(cpt)->ill);
+	path_cpt(cpt)->watch = &watch;
+}
+
+/* Those whose ping is under way end with it. */
+void recovery_stop(struct lnet_cpt *cpt)
+{
+	struct recovery *r, *next;
+
+	list_for_each_entry_safe (r, next, &recovery_cpt(cpt)->ill, link) {
+		if (r->pinging)
+			continue;
+		loop_timer_cancel(cpt->loop, &r->timer);
+		recovery_free(r);
+	}
+}

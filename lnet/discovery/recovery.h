@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bringing interfaces back to health (requirement D6). Those that are ill are
+ * chosen last, so that no message would ever tell that they are well again:
+ * they are pinged.
+ *
+ *	an NI of a peer		is asked, by its NID
+ *	an NI of this node	asks one of the peers on its net; if none is
+ *				known, time heals it
+ *
+ * Each ping that is answered gives what a message that comes in gives, and the
+ * next one follows soon. After one that is not, twice as much time passes, up
+ * to max_recovery_ping_interval; a message that comes in meanwhile makes the
+ * time short again. A ping that is not answered costs no health, or nothing
+ * would ever be more than dead. After recovery_limit it is given up, and
+ * comes back by what comes in.
+ *
+ * Only where there is a choice: an NI that is the only one, of this node or of
+ * the peer, is used whatever its health. So strangers cannot make a node ping.
+ * An ill NI costs a timer and this record, and nobody costs anything when
+ * all are well.
+ *
+ * A record belongs to the CPT that has noticed the illness first; it knows
+ * NIDs only, and holds nobody.
+ */
+#ifndef LNET_RECOVERY_H
+#define LNET_RECOVERY_H
+
+#include "base/list.h"
+
+struct lnet_cpt;
+
+struct recovery_cpt {
+	struct list ill; /* struct recovery */
+};
+
+void recovery_init(struct lnet_cpt *cpt);
+/* The CPT closes: no ping begins any more. */
+void recovery_stop(struct lnet_cpt *cpt);
+
+#endif

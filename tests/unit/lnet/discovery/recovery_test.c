@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Interfaces that are ill are pinged until they are well, at growing intervals;
+ * where there is no choice, and when all are well, nothing is sent (requirement
+ * D6).
+ */
+#include <criterion/criterion.h>
+#include "tests/unit/lnet/rails.h"
+
+/* GETs that node 1 has got so far. */
+static uint64_t pings(struct lnet_sim *sim)
+{
+	struct ulnet_ni_info ni;
+	uint64_t n = 0;
+
+	for (unsigned int i = 1; i <= 2; i++) {
+		cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 1), i, &ni), 0);
+		n += ni.received.get;
+	}
+	return n;
+}
+
+static void expect_silence(struct lnet_sim *sim)
+{
+	uint64_t before = pings(sim);
+
+	lnet_sim_run(sim, 10000 * MSEC);
+	cr_expect_eq(pings(sim), before);
+}
+
+Test(recovery, a_peer_that_is_well_again)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(peer_health(sim, 0), 900);
+	cr_assert_eq(pings(sim), 0);
+	rails_heal(sim);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	cr_expect_eq(pings(sim), 1);
+	cr_expect_eq(lnet_sim_check(sim), 0);
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+/* After 100, 200, 400 ... ms; that they fail costs nothing. */
+Test(recovery, intervals_grow)
+{
+	struct lnet_sim *sim = rails();
+	uint64_t failed;
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	failed = counted(sim, "remote_dropped_count");
+	lnet_sim_run(sim, 12700 * MSEC + 10 * MSEC);
+	cr_expect_eq(counted(sim, "remote_dropped_count") - failed, 7);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
+				      "max_recovery_ping_interval", 2),
+		     0);
+	lnet_sim_run(sim, 12800 * MSEC);
+	failed = counted(sim, "remote_dropped_count");
+	lnet_sim_run(sim, 20000 * MSEC);
+	cr_expect_eq(counted(sim, "remote_dropped_count") - failed, 10);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	rails_heal(sim);
+	lnet_sim_run(sim, 2000 * MSEC);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	rails_end(sim);
+}
+
+/* Whoever is heard of is asked soon. */
+Test(recovery, a_sign_of_life)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_id back = id_of(mine[0]);
+	struct ulnet_md umd = md_of(source, 10, 0, NULL);
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 3; i++) {
+		put(sim, mine[0], 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_assert_eq(peer_health(sim, 0), 700);
+	lnet_sim_run(sim, 20000 * MSEC);
+	cr_assert_eq(peer_health(sim, 0), 700);
+	rails_heal(sim);
+	cr_assert_eq(LNetPut(nid_of(theirs[0]),
+			     bind_md(lnet_sim_node(sim, 1), &umd),
+			     LNET_NOACK_REQ, back, PORTAL, BITS, 0, 0),
+		     0);
+	lnet_sim_run(sim, 250 * MSEC);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+Test(recovery, a_limit)
+{
+	struct lnet_sim *sim = rails();
+	uint64_t failed;
+
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit",
+				      5),
+		     0);
+	paths_are(sim, NULL, theirs[0], &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 7000 * MSEC);
+	failed = counted(sim, "remote_dropped_count");
+	lnet_sim_run(sim, 1000000 * MSEC);
+	cr_expect_eq(counted(sim, "remote_dropped_count"), failed);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	rails_end(sim);
+}
+
+/* It asks a peer that this node has sent to. */
+Test(recovery, an_ni_of_ours)
+{
+	struct lnet_sim *sim = rails();
+	struct ulnet_ni_info ni;
+
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	paths_are(sim, mine[0], NULL, &fails);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(my_health(sim, 0), 900);
+	rails_heal(sim);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 0), 1, &ni), 0);
+	cr_expect_eq(ni.sent.get, 1, "the ping went out on it");
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+/* There is nobody to be asked: time heals. */
+Test(recovery, an_ni_that_knows_nobody)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_nid other = nid_of("10.5.0.1@tcp5");
+	struct ulnet_ni_conf conf = { .nid = other };
+	struct lnet_cpt *cpt;
+
+	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 0), &conf), 0);
+	lnet_sim_run(sim, MSEC);
+	cpt = lnet_sim_node(sim, 0)->cpt[0];
+	health_lose_ni(cpt, config_ni(cpt->config, &other));
+	cr_assert_eq(ni_health(config_ni(cpt->config, &other)), 900);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_expect_eq(ni_health(config_ni(cpt->config, &other)), 1000);
+	cr_expect_eq(pings(sim), 0);
+	rails_end(sim);
+}
+
+/* With one NI on each side there is nothing to be found out. */
+Test(recovery, not_without_a_choice)
+{
+	struct lnet_sim *sim = cluster(2);
+	uint64_t failed;
+
+	cluster_links(sim, &refuses);
+	put_bytes(lnet_sim_node(sim, 0), nth_id(1), PORTAL, BITS, source, 10);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(peer_health(sim, 0), 900);
+	failed = counted(sim, "remote_dropped_count");
+	lnet_sim_run(sim, 10000 * MSEC);
+	cr_expect_eq(counted(sim, "remote_dropped_count"), failed);
+	rails_end(sim);
+}
+
+Test(recovery, the_ni_goes)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_nid nid = nid_of(mine[0]);
+
+	paths_are(sim, mine[0], NULL, &fails);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(my_health(sim, 0), 900);
+	cr_assert_eq(lnet_ni_del(lnet_sim_node(sim, 0), &nid), 0);
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+/* While pings wait, and while one is under way. */
+Test(recovery, the_node_closes)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct lnet_sim *sim = rails();
+
+		paths_are(sim, NULL, theirs[0], &refuses);
+		put(sim, mine[0], 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+		paths_are(sim, NULL, theirs[0], &stalls);
+		lnet_sim_run(sim, (i ? 150 : 50) * MSEC);
+		cr_assert_eq(lnet_sim_free(sim), 0);
+	}
+}
