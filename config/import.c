@@ -7,6 +7,7 @@
 
 #include "config/bonding.h"
 #include "config/item.h"
+#include "config/peer.h"
 #include "config/setting.h"
 #include "config/show.h"
 
@@ -79,38 +80,16 @@ static int show_peer_item(struct import *im, const struct scope *s,
 		  : 0;
 }
 
-/* A peer with one NID is what a node learns by itself; more of them would have
- * to be kept. */
 static int peer_item(struct import *im, const struct scope *s,
 		     const struct tree *item)
 {
-	static const char *const keys[] = { "primary nid", "Multi-Rail",
-					    "peer state",  "peer ni",
-					    "seq_no",	   NULL };
 	const struct tree *primary = tree_get(item, "primary nid");
-	const struct tree *nis = tree_get(item, "peer ni"), *ni = NULL;
-	struct ulnet_nid nid, other;
-	int rc = scope_keys(s, item, keys);
 
-	if (rc)
-		return rc;
-	if (!primary)
-		return scope_misread(s, item, "primary nid is missing");
-	if (im->mode == IMPORT_SHOW)
-		return show_peer_item(im, s, primary);
-	rc = item_nid(s, primary, &nid);
-	if (!rc && nis)
-		rc = scope_seq(s, nis);
-	while (!rc && nis && (ni = list_next(nis, ni))) {
-		const struct tree *t = tree_get(ni, "nid");
-
-		if (!t)
-			return scope_misread(s, ni, "nid is missing");
-		rc = item_nid(s, t, &other);
-		if (!rc && !lnet_nid_eq(&nid, &other))
-			return not_yet(s, ni, "a peer with several NIDs");
-	}
-	return rc;
+	if (im->mode != IMPORT_SHOW)
+		return peer_file_item(&im->plan, s, item,
+				      im->mode == IMPORT_ADD);
+	return primary ? show_peer_item(im, s, primary)
+		       : scope_misread(s, item, "primary nid is missing");
 }
 
 static int routing_item(struct import *im, const struct scope *s,

@@ -14,7 +14,10 @@ void plan_init(struct plan *plan, struct lnet *node)
 
 void plan_fini(struct plan *plan)
 {
+	for (unsigned int i = 0; i < plan->n; i++)
+		free(plan->steps[i].peer);
 	free(plan->steps);
+	peer_list_free(&plan->peers);
 }
 
 /* "tcp(eth0)" or "10.0.0.1@tcp" */
@@ -104,6 +107,38 @@ int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 	return 0;
 }
 
+static int read_peers(struct plan *plan, const struct scope *s,
+		      const struct tree *at)
+{
+	int rc =
+		plan->peers_read ? 0 : peer_list_read(plan->node, &plan->peers);
+
+	if (rc)
+		return scope_fail(s, at, rc, "cannot get peers: %s",
+				  strerror(-rc));
+	if (!plan->peers_read)
+		peer_list_keep_configured(&plan->peers);
+	plan->peers_read = true;
+	return 0;
+}
+
+int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
+	      struct peer_wish *wish)
+{
+	struct step *step;
+	int rc = read_peers(plan, s, at);
+
+	if (!rc)
+		rc = step_new(plan, s, at, STEP_PEER, &step);
+	if (rc) {
+		free(wish);
+		return rc;
+	}
+	peer_wish_before(wish, &plan->peers);
+	step->peer = wish;
+	return 0;
+}
+
 static bool planned(const struct plan *plan, const char *setting,
 		    struct step **step_p)
 {
@@ -158,6 +193,8 @@ static int step_do(struct plan *plan, struct step *step)
 		return ni_add(plan->node, &step->wish, &step->nid);
 	case STEP_NI_DEL:
 		return lnet_ni_del(plan->node, &step->nid);
+	case STEP_PEER:
+		return peer_wish_do(plan->node, step->peer);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->value);
 	}
@@ -170,6 +207,8 @@ static int step_undo(struct plan *plan, struct step *step)
 		return lnet_ni_del(plan->node, &step->nid);
 	case STEP_NI_DEL:
 		return ni_add(plan->node, &step->wish, &step->nid);
+	case STEP_PEER:
+		return peer_wish_undo(plan->node, step->peer);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->old);
 	}
@@ -192,10 +231,13 @@ static void setting_complain(const struct step *step, int rc)
 static void step_complain(const struct step *step, int rc)
 {
 	const struct scope *s = &step->scope;
-	char name[WISH_NAME_SIZE];
+	char name[WISH_NAME_SIZE], text[PEER_WISH_TEXT_SIZE];
 
 	if (step->kind == STEP_SET)
 		setting_complain(step, rc);
+	else if (step->kind == STEP_PEER)
+		scope_fail(s, step->at, rc, "%s",
+			   peer_wish_complaint(step->peer, rc, text));
 	else if (step->kind == STEP_NI_DEL)
 		scope_fail(s, step->at, rc, "cannot del network %s: %s",
 			   wish_name(&step->wish, name), strerror(-rc));
@@ -210,16 +252,26 @@ static void step_complain(const struct step *step, int rc)
 			   wish_name(&step->wish, name), strerror(-rc));
 }
 
+/* A setting, an NI, or the primary NID of a peer. */
+static const char *step_name(const struct step *step, char text[WISH_NAME_SIZE])
+{
+	if (step->kind == STEP_SET)
+		return step->setting;
+	if (step->kind == STEP_PEER)
+		return lnet_nid_format(&step->peer->nids[0], text,
+				       WISH_NAME_SIZE);
+	return wish_name(&step->wish, text);
+}
+
 static void step_back(struct plan *plan, struct step *step)
 {
-	char wish[WISH_NAME_SIZE];
-	const char *name = step->setting;
+	char text[WISH_NAME_SIZE];
+	const char *name;
 	int rc = step_undo(plan, step);
 
 	if (!rc)
 		return;
-	if (step->kind != STEP_SET)
-		name = wish_name(&step->wish, wish);
+	name = step_name(step, text);
 	log_err("config", "%s: could not be restored: %s", name, strerror(-rc));
 	answer_note(step->scope.answer, "%s could not be restored: %s", name,
 		    strerror(-rc));
@@ -239,10 +291,18 @@ static void plan_undo(struct plan *plan, unsigned int done)
 
 static void step_log(const struct step *step)
 {
+	static const char *const done[] = { [PEER_ADD] = "added",
+					    [PEER_DEL] = "has fewer NIDs",
+					    [PEER_DEL_WHOLE] = "deleted" };
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (step->kind == STEP_SET)
 		log_info("config", "%s: %" PRId64, step->setting, step->value);
+	else if (step->kind == STEP_PEER)
+		log_info(
+			"config", "peer %s: %s",
+			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
+			done[step->peer->kind]);
 	else
 		log_info("config", "%s: %s",
 			 lnet_nid_format(&step->nid, nid, sizeof(nid)),
@@ -280,7 +340,8 @@ int plan_run(struct plan *plan)
 		/* What was noted will not happen. */
 		plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);
-		plan_undo(plan, i);
+		/* A wish for a peer may have been half fulfilled. */
+		plan_undo(plan, i + (plan->steps[i].kind == STEP_PEER));
 		return rc;
 	}
 	return 0;

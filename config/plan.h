@@ -7,6 +7,7 @@
 #ifndef CONFIG_PLAN_H
 #define CONFIG_PLAN_H
 
+#include "config/peer_wish.h"
 #include "config/scope.h"
 #include "ulnet/lnet.h"
 
@@ -19,15 +20,16 @@ struct ni_wish {
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX];
 };
 
-enum step_kind { STEP_NI_ADD, STEP_NI_DEL, STEP_SET };
+enum step_kind { STEP_NI_ADD, STEP_NI_DEL, STEP_PEER, STEP_SET };
 
 struct step {
 	enum step_kind kind;
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
-	struct ni_wish wish;  /* NI_ADD; NI_DEL: what brings it back */
-	struct ulnet_nid nid; /* NI_DEL; NI_ADD: what came of it */
-	const char *setting;  /* SET: constant text */
+	struct ni_wish wish;	/* NI_ADD; NI_DEL: what brings it back */
+	struct ulnet_nid nid;	/* NI_DEL; NI_ADD: what came of it */
+	struct peer_wish *peer; /* PEER; the plan's */
+	const char *setting;	/* SET: constant text */
 	int64_t value, old;
 	bool deferred; /* SET: to the end, once */
 };
@@ -36,6 +38,9 @@ struct plan {
 	struct lnet *node;
 	struct step *steps;
 	unsigned int n, room;
+	struct peer_list peers; /* as they were configured when the first wish
+				 * for a peer came */
+	bool peers_read;
 };
 
 void plan_init(struct plan *plan, struct lnet *node);
@@ -48,6 +53,9 @@ int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_ni_info *info);
 /* Is the NI to go? */
 bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid);
+/* Takes the wish, in any case. */
+int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
+	      struct peer_wish *wish);
 /* One of the node's settings; a value that it has already makes no step. The
  * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

@@ -11,6 +11,7 @@
 #include "config/import.h"
 #include "config/item.h"
 #include "config/path.h"
+#include "config/peer.h"
 #include "config/program.h"
 #include "config/setting.h"
 #include "config/show.h"
@@ -132,6 +133,26 @@ static void net_del(struct request *r)
 	if (!item_net_del(&plan, &r->scope, r->args))
 		(void)plan_run(&plan);
 	plan_fini(&plan);
+}
+
+static void peer_change(struct request *r, bool add)
+{
+	struct plan plan;
+
+	plan_init(&plan, r->control->node);
+	if (!peer_args(&plan, &r->scope, r->args, add))
+		(void)plan_run(&plan);
+	plan_fini(&plan);
+}
+
+static void peer_add(struct request *r)
+{
+	peer_change(r, true);
+}
+
+static void peer_del(struct request *r)
+{
+	peer_change(r, false);
 }
 
 static void stats_reset(struct request *r)
@@ -269,19 +290,28 @@ static int plan_nothing(struct plan *plan, const struct scope *s)
 	return rc;
 }
 
+/* What is no step: there may be more of it than a plan has room for. */
+static void forget_rest(struct request *r)
+{
+	int rc = peer_unconfigure_all(r->control->node);
+
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot delete peers: %s",
+			   strerror(-rc));
+	rc = fault_forget(r->control->node);
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot delete fault rules: %s",
+			   strerror(-rc));
+}
+
 static void lnet_unconfigure(struct request *r)
 {
 	struct plan plan;
-	int rc;
 
 	plan_init(&plan, r->control->node);
 	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
 		r->control->down = true;
-		rc = fault_forget(r->control->node);
-		if (rc)
-			scope_fail(&r->scope, NULL, rc,
-				   "cannot delete fault rules: %s",
-				   strerror(-rc));
+		forget_rest(r);
 	}
 	plan_fini(&plan);
 }
@@ -389,19 +419,15 @@ static const struct command {
 	  net_show,
 	  KEYS("net", "verbose"),
 	  0 },
-	{ "net set",
-	  { "set", "net", NULL },
-	  health_net_set,
-	  net_set_keys,
-	  0 },
+	{ "net set", { "set", "net", NULL }, health_net_set, net_set_keys, 0 },
 	{ "peer show",
 	  { "show", "peer", NULL },
 	  peer_show,
 	  KEYS("nid", "verbose"),
 	  0 },
 	{ "peer list", { "show", "peer", NULL }, peer_list, KEYS(NULL), 0 },
-	{ "peer add", { "add", "peer", NULL }, NULL, NULL, 0 },
-	{ "peer del", { "del", "peer", NULL }, NULL, NULL, 0 },
+	{ "peer add", { "add", "peer", NULL }, peer_add, NULL, 0 },
+	{ "peer del", { "del", "peer", NULL }, peer_del, NULL, 0 },
 	{ "peer set",
 	  { "set", "peer", NULL },
 	  health_peer_set,

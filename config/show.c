@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/peer_list.h"
 #include "config/scope.h"
 #include "config/setting.h"
 
@@ -260,55 +261,14 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 
 /* ---- peers ---- */
 
-static int by_primary(const void *pa, const void *pb)
-{
-	const struct ulnet_peer_info *a = pa, *b = pb;
-	int c = lnet_nid_cmp(&a->primary, &b->primary);
-
-	if (c)
-		return c;
-	c = lnet_nid_eq(&b->nid, &b->primary) -
-	    lnet_nid_eq(&a->nid, &a->primary);
-	return c ? c : lnet_nid_cmp(&a->nid, &b->nid);
-}
-
-/* All peer NIs but this node itself, peer by peer. Returns how many. */
-static int peers_read(struct lnet *node, struct ulnet_peer_info **infos_p)
-{
-	struct ulnet_peer_info *infos = NULL, *more;
-	int room = 16, n, kept = 0;
-
-	for (;;) {
-		more = realloc(infos, (size_t)room * sizeof(*infos));
-		if (!more) {
-			free(infos);
-			return -ENOMEM;
-		}
-		infos = more;
-		n = lnet_peers(node, infos, (unsigned int)room);
-		if (n <= room)
-			break;
-		/* There may be more of them by now. */
-		room = n + n / 4;
-	}
-	for (int i = 0; i < n; i++)
-		if (!lnet_nid_is_lo(&infos[i].nid))
-			infos[kept++] = infos[i];
-	if (n < 0) {
-		free(infos);
-		return n;
-	}
-	qsort(infos, (size_t)kept, sizeof(*infos), by_primary);
-	*infos_p = infos;
-	return kept;
-}
-
 static void show_peer_ni(const struct ulnet_peer_info *info,
 			 const struct show *show, struct tree *nis)
 {
 	struct tree *ni = tree_map(nis, NULL);
 
 	show_nid(ni, "nid", &info->nid);
+	if (show->backup)
+		return;
 	if (show->verbose >= 4)
 		show_constants(ni, "udsp info", udsp_info);
 	tree_text(ni, "state", TREE_PLAIN, PEER_NI_STATE);
@@ -333,7 +293,7 @@ static void show_peer_ni(const struct ulnet_peer_info *info,
 }
 
 /* The NIs of one peer, @n of them. */
-static void show_peer(const struct ulnet_peer_info *infos, int n,
+static void show_peer(const struct ulnet_peer_info *infos, unsigned int n,
 		      const struct show *show, struct tree *peers)
 {
 	struct tree *peer = tree_map(peers, NULL), *nis;
@@ -341,72 +301,79 @@ static void show_peer(const struct ulnet_peer_info *infos, int n,
 	show_nid(peer, "primary nid", &infos->primary);
 	tree_text(peer, "Multi-Rail", TREE_PLAIN,
 		  infos->multi_rail ? "true" : "false");
-	if (show->verbose >= 3)
+	if (show->verbose >= 3 && !show->backup)
 		tree_uint(peer, "peer state", infos->state);
 	nis = tree_seq(peer, "peer ni");
-	for (int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		show_peer_ni(&infos[i], show, nis);
 }
 
-static bool has_nid(const struct ulnet_peer_info *infos, int n,
+static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
 		    const struct ulnet_nid *nid)
 {
 	if (lnet_nid_eq(&infos->primary, nid))
 		return true;
-	for (int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		if (lnet_nid_eq(&infos[i].nid, nid))
 			return true;
 	return false;
 }
 
-int show_peers(struct lnet *node, const struct show *show, struct tree *out)
+/* Is there one? */
+static bool show_peers_of(const struct peer_list *list, const struct show *show,
+			  struct tree *out)
 {
-	int lines = show->verbose ? LINES_OF_PEER_DETAIL : LINES_OF_PEER;
-	bool all = lnet_nid_is_any(&show->nid), found = false;
-	struct ulnet_peer_info *infos;
-	int n = peers_read(node, &infos), end;
+	bool all = lnet_nid_is_any(&show->nid);
 	struct tree *peers = NULL;
+	unsigned int span;
 
-	if (n < 0)
-		return n;
-	if (all && n > LINES_MAX / lines) {
-		free(infos);
-		return -EMSGSIZE;
-	}
-	for (int i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && lnet_nid_eq(&infos[end].primary,
-							 &infos[i].primary);
-		     end++)
-			;
-		if (!all && !has_nid(&infos[i], end - i, &show->nid))
+	for (unsigned int i = 0; i < list->n; i += span) {
+		const struct ulnet_peer_info *infos = &list->infos[i];
+
+		span = peer_list_span(list, i);
+		if (!all && !has_nid(infos, span, &show->nid))
 			continue;
 		if (!peers)
 			peers = section(out, "peer");
-		show_peer(&infos[i], end - i, show, peers);
-		found = true;
+		show_peer(infos, span, show, peers);
 	}
-	free(infos);
-	return all || found ? 0 : -ENOENT;
+	return peers;
+}
+
+int show_peers(struct lnet *node, const struct show *show, struct tree *out)
+{
+	unsigned int lines =
+		show->verbose ? LINES_OF_PEER_DETAIL : LINES_OF_PEER;
+	bool all = lnet_nid_is_any(&show->nid);
+	struct peer_list list;
+	int rc = peer_list_read(node, &list);
+
+	if (rc)
+		return rc;
+	if (show->backup)
+		peer_list_keep_configured(&list);
+	if (all && list.n > LINES_MAX / lines)
+		rc = -EMSGSIZE;
+	else if (!show_peers_of(&list, show, out) && !all)
+		rc = -ENOENT;
+	peer_list_free(&list);
+	return rc;
 }
 
 int show_peer_list(struct lnet *node, struct tree *out)
 {
-	struct ulnet_peer_info *infos;
-	int n = peers_read(node, &infos);
-	struct tree *list;
+	struct peer_list list;
+	struct tree *seq = NULL;
+	int rc = peer_list_read(node, &list);
 
-	if (n <= 0) {
-		if (!n)
-			free(infos);
-		return n;
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < list.n; i += peer_list_span(&list, i)) {
+		if (!seq)
+			seq = tree_seq(out, "peer list");
+		show_nid(tree_map(seq, NULL), "nid", &list.infos[i].primary);
 	}
-	list = tree_seq(out, "peer list");
-	for (int i = 0; i < n; i++)
-		if (!i ||
-		    !lnet_nid_eq(&infos[i].primary, &infos[i - 1].primary))
-			show_nid(tree_map(list, NULL), "nid",
-				 &infos[i].primary);
-	free(infos);
+	peer_list_free(&list);
 	return 0;
 }
 
@@ -496,8 +463,7 @@ int show_all(struct lnet *node, bool backup, struct tree *out)
 	};
 	int rc = show_nets(node, &show, out);
 
-	/* Peers are what a node learns by itself. */
-	if (!rc && !backup)
+	if (!rc)
 		rc = show_peers(node, &show, out);
 	return rc ? rc : show_settings(node, out);
 }

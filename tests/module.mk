@@ -88,6 +88,7 @@ unit_tests += %D%/unit/config/spec_test
 unit_tests += %D%/unit/config/request_test
 unit_tests += %D%/unit/config/fault_test
 unit_tests += %D%/unit/config/path_test
+unit_tests += %D%/unit/config/peer_test
 unit_tests += %D%/unit/config/import_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test

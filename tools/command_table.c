@@ -64,6 +64,34 @@ static const struct option_def net_show[] = {
 	END
 };
 
+static const struct option_def peer_add[] = {
+	{ "prim_nid", 'p', OPTION_TEXT, "prim_nid", "NID",
+	  "the peer's primary NID" },
+	{ "nid", 'n', OPTION_MANY, "nids", "NID[,NID]...",
+	  "others that it has" },
+	{ "non_mr", 'm', OPTION_FLAG, "non_mr", NULL,
+	  "not multi-rail: sent to at the NID named, from one interface" },
+	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
+	  "not supported yet" },
+	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
+	  "not supported yet" },
+	END
+};
+
+static const struct option_def peer_del[] = {
+	{ "prim_nid", 'p', OPTION_TEXT, "prim_nid", "NID",
+	  "the peer's primary NID" },
+	{ "nid", 'n', OPTION_MANY, "nids", "NID[,NID]...",
+	  "only these; with the primary one among them, the whole peer" },
+	{ "force", 'f', OPTION_NOTHING, NULL, NULL,
+	  "accepted: no peer is locked" },
+	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
+	  "not supported yet" },
+	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
+	  "not supported yet" },
+	END
+};
+
 static const struct option_def peer_show[] = {
 	{ "nid", 'n', OPTION_TEXT, "nid", "NID",
 	  "only the peer with this NID" },
@@ -216,8 +244,10 @@ const struct command commands[] = {
 	LATER("route", "del", "delete a route"),
 	LATER("route", "show", "show routes"),
 	LATER("routing", "show", "show whether this node routes, its buffers"),
-	LATER("peer", "add", "add a peer with its NIDs"),
-	LATER("peer", "del", "delete a peer, or NIDs of it"),
+	COMMAND("peer", "add", "add a peer, or NIDs to it", peer_add,
+		.needs = "prim_nid"),
+	COMMAND("peer", "del", "delete a peer, or NIDs of it", peer_del,
+		.needs = "prim_nid"),
 	COMMAND("peer", "show", "show peers", peer_show),
 	COMMAND("peer", "list", "list peers' primary NIDs", no_options),
 	COMMAND("peer", "set", "set the health of peers' NIDs", peer_set,

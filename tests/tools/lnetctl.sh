@@ -288,6 +288,75 @@ has err "^lnetctl path show: missing: --nid\$"
 ctl 234 path show --nid nonsense
 has err "nonsense"
 
+# ---- peers that are added ----
+
+ctl 234 peer add --nid 10.0.0.5@tcp
+has err "^lnetctl peer add: missing: --prim_nid\$"
+ctl 234 peer del
+has err "^lnetctl peer del: missing: --prim_nid\$"
+ctl 161 peer add --prim_nid 10.0.0.5@tcp --lock_prim
+same err <<END
+---
+add:
+-     peer:
+      errno: -95
+      descr: ! "lock_prim: not supported yet"
+...
+END
+ctl 161 peer add --prim_nid 10.0.0.5@tcp --ip2nets x
+ctl 234 peer add --prim_nid nonsense
+ctl 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp2 \
+	--nid 10.0.3.5@tcp3
+silent out
+silent err
+ctl 239 peer add --prim_nid 10.0.0.6@tcp --nid 10.0.1.5@tcp1
+same err <<END
+---
+add:
+-     peer:
+      errno: -17
+      descr: ! "cannot add NID 10.0.1.5@tcp1 to peer 10.0.0.6@tcp: another configured peer has it"
+...
+END
+ctl 0 peer del --prim_nid 10.0.0.5@tcp --nid 10.0.2.5@tcp2 --force
+ctl 0 peer add --prim_nid 10.0.0.4@tcp --non_mr
+ctl 0 peer show --nid 10.0.1.5@tcp1
+same out <<END
+peer:
+-     primary nid: 10.0.0.5@tcp
+      Multi-Rail: true
+      peer ni:
+      -     nid: 10.0.0.5@tcp
+            state: NA
+      -     nid: 10.0.1.5@tcp1
+            state: NA
+      -     nid: 10.0.3.5@tcp3
+            state: NA
+END
+ctl 0 peer show --nid 10.0.0.4@tcp -v3
+has out "^      Multi-Rail: false\$"
+has out "^      peer state: 8\$"
+ctl 0 export --backup
+mv "$dir/out" "$dir/peers"
+ctl 0 peer del --prim_nid 10.0.0.4@tcp
+ctl 0 peer del --prim_nid 10.0.0.5@tcp
+ctl 254 peer del --prim_nid 10.0.0.5@tcp
+same err <<END
+---
+del:
+-     peer:
+      errno: -2
+      descr: ! "cannot del peer 10.0.0.5@tcp: no such peer was configured"
+...
+END
+ctl 0 import "$dir/peers"
+ctl 0 export --backup
+same out <"$dir/peers"
+ctl 0 import --del "$dir/peers"
+ctl 0 export --backup
+mv "$dir/out" "$dir/peers"
+run 1 grep "^peer:" "$dir/peers"
+
 # ---- rpc: lnetd runs none ----
 
 ctl 161 rpc show
@@ -402,8 +471,6 @@ route add
 route del
 route show
 routing show
-peer add
-peer del
 debug recovery
 debug peer
 discover

@@ -208,8 +208,6 @@ Test(import, not_yet)
 		"routing: [{enable: 1}]",
 		"buffers: {tiny: 1024}",
 		"global: {drop_asym_route: 1}",
-		("peer: [{primary nid: 10.77.0.9@tcp, peer ni: "
-		 "[{nid: 10.77.0.9@tcp}, {nid: 10.77.1.9@tcp1}]}]"),
 	};
 	struct rig rig = rig_open();
 	char text[512];

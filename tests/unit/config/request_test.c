@@ -209,7 +209,7 @@ Test(request, not_yet)
 	static const char *const commands[] = {
 		"route add",  "route del",	"route show", "routing show",
 		"discover",   "udsp add",	"udsp del",   "udsp show",
-		"peer add",   "peer del",	"debug peer", "debug recovery",
+		"debug peer", "debug recovery",
 		"cpt-of-nid",
 	};
 	struct rig rig = rig_open();
