@@ -13,6 +13,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
+#include "lnet/peer/claim.h"
 
 /* Sink of a first question: what kernel nodes use. */
 #define SINK_NIS  16
@@ -44,14 +45,17 @@ struct asker {
 /* Of a peer that is not PEER_UNKNOWN or PEER_DISCOVERED: until then. */
 struct discovery {
 	struct lnet_cpt *cpt;
-	struct lnet_peer *peer; /* held; NULL: over, but for the question that
+	struct lnet_peer *peer;	 /* held; NULL: over, but for the question that
 				 * is under way */
-	struct list all;	/* disc_cpt.all */
-	struct list queued;	/* disc_cpt.first or .others */
-	bool turn;		/* ... or it has one */
-	struct list waiting;	/* of lnet_msg.link */
-	struct list askers;	/* of asker.link */
-	struct told *told;	/* to be merged, or NULL */
+	struct list all;	 /* disc_cpt.all */
+	struct list queued;	 /* disc_cpt.first or .others */
+	bool turn;		 /* ... or it has one */
+	struct list waiting;	 /* of lnet_msg.link */
+	struct list askers;	 /* of asker.link */
+	struct told *told;	 /* to be merged, or NULL */
+	struct told *merging;	 /* PEER_MERGING: being merged; or NULL */
+	struct peer_claim claim; /* for that, ... */
+	bool claiming;		 /* ... while it is under way */
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
 	uint32_t silent;   /* NIs of the peer that gave no answer this time */
@@ -142,6 +146,7 @@ static void disc_free(struct discovery *d)
 {
 	list_del(&d->all);
 	told_free(d->told);
+	told_free(d->merging);
 	ask_fini(&d->ask);
 	free(d);
 }
@@ -161,7 +166,7 @@ static void disc_over(struct discovery *d, int status)
 	peer_drop(cpt, peer);
 	await_over(&d->waiting);
 	tell_askers(d, status);
-	if (!ask_is_under_way(&d->ask))
+	if (!ask_is_under_way(&d->ask) && !d->claiming)
 		disc_free(d);
 }
 
@@ -301,21 +306,90 @@ static int merged(struct discovery *d, const struct told_result *result)
 	return 0;
 }
 
-static void act_merge(struct discovery *d)
+static void disc_claimed(struct peer_claim *claim, int rc);
+
+/* What one claim has led to: 0, or why nothing can be merged. */
+static int claim_over(struct discovery *d, int rc)
 {
-	struct disc_cpt *dc = disc_cpt(d->cpt);
-	struct told *told = d->told;
-	struct told_result result;
+	if (rc == -EBUSY || rc == -EAGAIN)
+		told_kept(d->merging);
+	return rc == -EBUSY || rc == -EAGAIN || rc == -EEXIST ? 0 : rc;
+}
+
+/* NIDs that other CPTs own are claimed, one after the other. -EINPROGRESS:
+ * disc_claimed() goes on. */
+static int claim_all(struct discovery *d)
+{
+	struct ulnet_nid nid;
 	int rc;
 
-	d->told = NULL;
-	rc = told_merge(d->cpt, d->peer, told, disc_lost, &result);
-	told_free(told);
+	while ((rc = told_foreign(d->cpt, d->peer, d->merging, &nid)) > 0) {
+		d->claim.done = disc_claimed;
+		rc = peer_claim(d->cpt, d->peer, &nid, &d->claim);
+		if (rc == -EINPROGRESS) {
+			d->claiming = true;
+			peer_hold(d->peer);
+			return rc;
+		}
+		rc = claim_over(d, rc);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+/* NIDs that are in use elsewhere may be had later: it is asked again. */
+static int merge_told(struct discovery *d)
+{
+	struct told_result result;
+	int rc = told_merge(d->cpt, d->peer, d->merging, disc_lost, &result);
+
 	if (!rc)
 		rc = merged(d, &result);
+	if (!rc && d->merging->kept) {
+		d->peer->merged = false;
+		rc = -EBUSY;
+	}
+	return rc;
+}
+
+static void merge_go_on(struct discovery *d, int rc)
+{
+	struct disc_cpt *dc = disc_cpt(d->cpt);
+
+	if (!rc)
+		rc = claim_all(d);
+	if (rc == -EINPROGRESS)
+		return;
+	if (!rc)
+		rc = merge_told(d);
+	told_free(d->merging);
+	d->merging = NULL;
 	d->status = rc;
 	look_at_lost(dc);
 	disc_event(d, rc ? DISC_ON_MERGE_FAILED : DISC_ON_MERGED);
+}
+
+static void disc_claimed(struct peer_claim *claim, int rc)
+{
+	struct discovery *d = container_of(claim, struct discovery, claim);
+	struct lnet_cpt *cpt = d->cpt;
+
+	d->claiming = false;
+	peer_drop(cpt, claim->peer);
+	if (d->peer) {
+		merge_go_on(d, claim_over(d, rc));
+		return;
+	}
+	disc_free(d);
+	cpt_ended_one(cpt);
+}
+
+static void act_merge(struct discovery *d)
+{
+	d->merging = d->told;
+	d->told = NULL;
+	merge_go_on(d, 0);
 }
 
 /* By the way by which it has answered; else as any message. */

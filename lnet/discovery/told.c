@@ -50,12 +50,26 @@ int told_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 	told = malloc(sizeof(*told) + length);
 	if (!told)
 		return -ENOMEM;
+	told->claimed = told->kept = 0;
+	told->keeps = calloc(MAX(info.nnis, 1), sizeof(told->keeps[0]));
+	if (!told->keeps) {
+		free(told);
+		return -ENOMEM;
+	}
 	told->sequence = info.sequence;
 	told->pid = info.pid;
 	told->length = length;
 	memcpy(told->bytes, bytes, length);
 	*told_p = told;
 	return 0;
+}
+
+void told_free(struct told *told)
+{
+	if (!told)
+		return;
+	free(told->keeps);
+	free(told);
 }
 
 /* ---- merging ---- */
@@ -102,13 +116,20 @@ static int merging_gather(struct merging *m)
 	return 0;
 }
 
-static enum merge_owner owner_of(const struct merging *m,
-				 const struct ulnet_nid *nid)
+static bool is_foreign(const struct merging *m, const struct ulnet_nid *nid)
 {
+	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
+}
+
+static enum merge_owner owner_of(const struct merging *m, unsigned int i)
+{
+	const struct ulnet_nid *nid = &m->info.ni[i].nid;
 	const struct lnet_peer_ni *p;
 
 	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
 		return MERGE_OURS;
+	if (is_foreign(m, nid))
+		return m->told->keeps[i] ? MERGE_CONFIGURED : MERGE_OTHER;
 	p = peer_find(m->cpt, nid);
 	if (!p || p->peer == m->peer)
 		return MERGE_NOBODY;
@@ -142,7 +163,7 @@ static int merging_plan(struct merging *m, size_t cut)
 					 .owner = m->owners };
 
 	for (unsigned int i = 0; i < m->info.nnis; i++)
-		m->owners[i] = (uint8_t)owner_of(m, &m->info.ni[i].nid);
+		m->owners[i] = (uint8_t)owner_of(m, i);
 	return merge_plan(&known, &came, &m->plan);
 }
 
@@ -279,7 +300,7 @@ static int merging_apply(struct merging *m)
 	return 0;
 }
 
-static int merging_do(struct merging *m, struct told_result *result)
+static int merging_begin(struct merging *m)
 {
 	size_t cut;
 	int rc = told_decode(m->cpt, m->told->bytes, m->told->length, &m->info,
@@ -289,6 +310,42 @@ static int merging_do(struct merging *m, struct told_result *result)
 		rc = merging_gather(m);
 	if (!rc)
 		rc = merging_plan(m, cut);
+	return rc;
+}
+
+static bool merging_comes(const struct merging *m, unsigned int i)
+{
+	return m->plan.theirs[i] != MERGE_HAS &&
+	       m->plan.theirs[i] != MERGE_LEAVE;
+}
+
+int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		 struct told *told, struct ulnet_nid *nid)
+{
+	struct merging m = { .cpt = cpt, .peer = peer, .told = told };
+	int rc = merging_begin(&m);
+	bool found = false;
+
+	if (!rc && m.plan.verdict == MERGE_APPLY)
+		while (!found && told->claimed < m.info.nnis) {
+			*nid = m.info.ni[told->claimed].nid;
+			found = merging_comes(&m, told->claimed++) &&
+				is_foreign(&m, nid);
+		}
+	merging_free(&m);
+	return rc ? rc : found;
+}
+
+void told_kept(struct told *told)
+{
+	told->keeps[told->claimed - 1] = true;
+	told->kept++;
+}
+
+static int merging_do(struct merging *m, struct told_result *result)
+{
+	int rc = merging_begin(m);
+
 	if (rc)
 		return rc;
 	*result = (struct told_result){ m->plan.verdict, m->plan.why,

@@ -16,6 +16,10 @@ struct told {
 	struct ulnet_nid from;
 	uint32_t sequence; /* as it says */
 	uint32_t pid;
+	/* NIDs of it that other CPTs own: up to which they were claimed, and
+	 * which of them their owners keep. */
+	unsigned int claimed, kept;
+	bool *keeps;
 	size_t length; /* of @bytes: less than it says if it was cut */
 	uint8_t bytes[];
 };
@@ -25,10 +29,14 @@ struct told {
  * a node would send; -ENOMEM. */
 int told_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 	     struct told **told_p) must_check;
-static inline void told_free(struct told *told)
-{
-	free(told);
-}
+void told_free(struct told *told);
+
+/* 1 and *@nid: to be claimed (peer/claim.h) before told_merge(), since @peer is
+ * to have it and another CPT owns it; 0: there is none any more; -ENOMEM. */
+int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		 struct told *told, struct ulnet_nid *nid) must_check;
+/* The owner of the NID that told_foreign() has given keeps it. */
+void told_kept(struct told *told);
 
 /* What told_merge() has found. */
 struct told_result {

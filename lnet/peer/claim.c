@@ -49,7 +49,9 @@ static int nid_give(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 
 	if (node_cpt_of(cpt->node, nid) != cpt->index)
 		return -EAGAIN;
-	if (lpni && (lpni->refs || lpni->peer->configured))
+	/* Discovery works on peers of its own CPT. */
+	if (lpni && (lpni->refs || lpni->peer->configured ||
+		     lpni->peer->discovery))
 		return -EBUSY;
 	if (peer_is_connected(cpt, nid))
 		return -EBUSY;
