@@ -5,7 +5,8 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 port=$(free_port) || skip "perl cannot find a free port"
-client=(--net 'tcp(127.0.0.1)' --port "$port")
+# Nothing is to be too late, unless it says so by another deadline.
+client=(--net 'tcp(127.0.0.1)' --port "$port" --deadline 60)
 server=127.0.0.2@tcp
 
 ping() { # STATUS ARGUMENT...
