@@ -62,9 +62,9 @@ extern const struct fsm_state msg_states[MSG_STATES];
 #define MSG_ONCE    1u /* is never sent again */
 #define MSG_EXACT   2u /* goes to the NID asked for, and to no other */
 #define MSG_PREFERS 4u /* NI and NID asked for are left when they fail */
-#define MSG_PROBE   16u /* that it fails is no news: it costs no health */
 #define MSG_DOUBTED 8u /* a try has failed, and the peer may have got it */
-#define MSG_AWAITED 16u /* has waited for discovery, and does not again */
+#define MSG_PROBE   16u /* that it fails is no news: it costs no health */
+#define MSG_AWAITED 32u /* has waited for discovery, and does not again */
 
 struct lnet_msg {
 	struct lnd_msg lnd;    /* what the LND sees */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes that ask each other for their NIDs before the first message. */
 #include "tests/unit/lnet/discovery/discover_rig.h"
+#include "ulnet/fault.h"
 
 static struct seen seen, more;
 
@@ -74,6 +75,30 @@ Test(discover, two_rails)
 {
 	two_rails(1, "10.0.0.2@tcp");
 	two_rails(1, "10.0.0.2@tcp1");
+}
+
+/* What has waited for discovery is evidence as any other message is. */
+Test(discover, who_has_waited_costs_health)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *node = node_on(sim, "10.0.0.1@tcp");
+	struct ulnet_peer_info peer;
+	struct ulnet_fault fault;
+
+	node_on(sim, "10.0.0.2@tcp");
+	lnet_fault_init(&fault, LNET_FAULT_ERROR);
+	fault.rate = 1;
+	fault.portals = UINT64_C(1) << PORTAL;
+	fault.causes = 1u << LNET_CAUSE_REMOTE_DROPPED;
+	cr_assert_eq(lnet_fault_add(node, &fault), 0);
+	put_to(node, "10.0.0.2@tcp", 0, NULL);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(counter(node, "discovery_waits"), 1);
+	cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
+	cr_expect_eq(peer.failed.remote_dropped, 1);
+	cr_expect_eq(peer.health, 900);
+	cluster_end(sim);
 }
 
 Test(discover, both_at_once)
