@@ -9,6 +9,13 @@
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 
+/* What is sent again for a fault has its payload in a copy, which is for its
+ * path; what the copy was made from may be gone. */
+static bool can_leave(const struct lnet_msg *msg)
+{
+	return msg->role != MSG_AGAIN_OUT && msg_has_path(msg);
+}
+
 /* Those that can leave go to @out, and are sent when nobody walks through the
  * queues any more: sending may take messages from them. */
 static void leave_queue(struct list *queue, const struct lnet_ni *ni,
@@ -17,7 +24,7 @@ static void leave_queue(struct list *queue, const struct lnet_ni *ni,
 	struct lnet_msg *msg, *next;
 
 	list_for_each_entry_safe (msg, next, queue, link) {
-		if (msg->ni != ni || !msg_has_path(msg))
+		if (msg->ni != ni || !can_leave(msg))
 			continue;
 		msg_withdraw(msg, MSG_NEW);
 		list_add_tail(out, &msg->link);

@@ -13,7 +13,8 @@ struct lnet_ni;
 /* CPT: messages that wait for @ni, which is down or no longer in the
  * configuration, are sent by another path, in the order in which they came, and
  * by their old deadline. Those that have none go on waiting: their sender named
- * @ni, or there is nothing else. No user's handler runs. */
+ * @ni, or there is nothing else, or they are sent from a copy for a second
+ * time (copy.h). No user's handler runs. */
 void leave_ni(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
 /* CPT: the same for all NIs that are down. */

@@ -203,6 +203,34 @@ Test(leave, delayed_messages_do_too)
 	}
 }
 
+/* What a rule has sent twice belongs to nobody, the second time: its payload is
+ * in a copy, which no other path is for. */
+Test(leave, copies_stay)
+{
+	const struct ulnet_sim_link slow = { .latency = 1000,
+					     .bandwidth = 100000 };
+	struct lnet_sim *sim = stuck(1, 1, 1, &slow);
+	struct ulnet_fault rule;
+
+	lnet_fault_init(&rule, LNET_FAULT_DUPLICATE);
+	rule.local = nid_of(FIRST);
+	rule.rate = 1;
+	cr_assert_eq(lnet_fault_add(lnet_sim_node(sim, 1), &rule), 0);
+	memset(source, 'a', sizeof(source));
+	put(sim, (struct ulnet_nid)LNET_NID_ANY, N, 5 * SECOND, 0);
+	while (sent.n < N)
+		lnet_sim_run(sim, MSEC / 10);
+	memset(source, 'b', sizeof(source));
+	add_second(sim);
+	first_goes(sim, DOWN);
+	lnet_sim_run_all(sim);
+	cr_assert_geq(seen.n, N);
+	cr_assert_eq(arrived_from(OTHER), 0);
+	for (unsigned int i = 0; i < seen.n * 100; i++)
+		cr_assert_eq(memory[i], 'a', "byte %u", i);
+	cluster_end(sim);
+}
+
 /* The deadline is the one that the message began with. */
 Test(leave, the_deadline_stays)
 {
