@@ -78,32 +78,70 @@ static inline void rig_init(struct path_rig *rig)
 	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));
 }
 
-/* Nothing is in use any more but for what the test has taken with path_get(),
- * whose references it leaves. */
+static inline void rig_peer_put(struct peer_cpt *pc, struct lnet_peer *peer)
+{
+	list_del(&peer->idle);
+	pool_put(&pc->peer_pool, peer);
+}
+
+/* With its net and its peer, when these have no others. */
+static inline void rig_peer_ni_put(struct peer_cpt *pc,
+				   struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer_net *pn = lpni->net;
+
+	prefer_clear(&lpni->preferred);
+	hash_del(&pc->peers, &lpni->hash);
+	list_del(&lpni->link);
+	if (list_empty(&pn->nis)) {
+		list_del(&pn->link);
+		if (list_empty(&lpni->peer->nets))
+			rig_peer_put(pc, lpni->peer);
+		pool_put(&pc->net_pool, pn);
+	}
+	pool_put(&pc->ni_pool, lpni);
+}
+
+/* Peers go with the references that the test has to them. */
 static inline void rig_fini(struct path_rig *rig)
 {
+	struct peer_cpt *pc = peer_cpt(rig->cpt);
+	struct hash_node *n, *next;
+	uint32_t bucket = 0;
+
+	for (n = hash_walk(&pc->peers, &bucket, NULL); n; n = next) {
+		next = hash_walk(&pc->peers, &bucket, n);
+		rig_peer_ni_put(pc, container_of(n, struct lnet_peer_ni, hash));
+	}
+	hash_fini(&pc->peers);
+	pool_fini(&pc->ni_pool);
+	pool_fini(&pc->net_pool);
+	pool_fini(&pc->peer_pool);
 	free(rig->config);
 }
 
 /* Makes @other, the only NI of its peer, one more NI of @lpni's. */
-static inline void rig_join(struct lnet_peer_ni *lpni,
+static inline void rig_join(struct path_rig *rig, struct lnet_peer_ni *lpni,
 			    struct lnet_peer_ni *other)
 {
+	struct peer_cpt *pc = peer_cpt(rig->cpt);
 	struct lnet_peer *peer = lpni->peer;
-	struct lnet_peer_net *pn;
+	struct lnet_peer_net *pn, *was = other->net;
 
+	list_del(&was->link);
+	rig_peer_put(pc, other->peer);
 	other->peer = peer;
 	list_for_each_entry (pn, &peer->nets, link) {
-		if (pn->net != other->net->net)
+		if (pn->net != was->net)
 			continue;
 		list_del(&other->link);
 		list_add_tail(&pn->nis, &other->link);
 		other->net = pn;
+		pool_put(&pc->net_pool, was);
 		return;
 	}
-	list_del(&other->net->link);
-	list_add_tail(&peer->nets, &other->net->link);
-	other->net->peer = peer;
+	list_add_tail(&peer->nets, &was->link);
+	was->peer = peer;
 }
 
 /* A peer with these NIs, their NIDs apart by spaces; multi-rail if there are
@@ -122,7 +160,7 @@ static inline struct lnet_peer_ni *rig_peer(struct path_rig *rig,
 
 		cr_assert_not_null(p);
 		if (first) {
-			rig_join(first, p);
+			rig_join(rig, first, p);
 			first->peer->multi_rail = true;
 		} else {
 			first = p;
