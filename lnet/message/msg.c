@@ -449,8 +449,10 @@ static void msg_release(struct lnet_msg *msg)
 		break;
 	case MSG_DELAYED:
 	case MSG_DISCOVERING:
-	case MSG_PAUSED:
 		list_del(&msg->link);
+		break;
+	case MSG_PAUSED:
+		resend_unpause(msg);
 		break;
 	case MSG_CONNECTING:
 		list_del(&msg->link);

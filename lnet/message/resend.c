@@ -96,12 +96,16 @@ bool resend_could(const struct lnet_msg *msg)
 
 /* ---- the pause ---- */
 
-/* By malloc(), since the message may end on another CPT. False: no memory. */
+/* By malloc(), since the message may end on another CPT. False: no memory, or
+ * peers_max are in use. */
 static bool resend_note(struct lnet_msg *msg, const struct paths_tried *tried)
 {
 	if (!msg->again)
 		msg->again = calloc(1, sizeof(*msg->again));
 	if (!msg->again)
+		return false;
+	msg->again->target = peer_get(msg->cpt, &msg->target);
+	if (!msg->again->target)
 		return false;
 	msg->again->tried = *tried;
 	msg->tries = tried->n;
@@ -137,13 +141,20 @@ bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	return true;
 }
 
+void resend_unpause(struct lnet_msg *msg)
+{
+	list_del(&msg->link);
+	peer_unref(msg->cpt, msg->again->target);
+	msg->again->target = NULL;
+}
+
 void resend_due(struct lnet_msg *msg)
 {
 	if (loop_now(msg->cpt->loop) >= msg->deadline) {
 		msg_finalize(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	}
-	list_del(&msg->link);
+	resend_unpause(msg);
 	fsm_move(&msg->fsm, msg_states, MSG_NEW);
 	msg_address(msg, &msg->target, msg->deadline);
 	msg_launch(msg);

@@ -20,10 +20,14 @@
 #include "lnet/path/tried.h"
 
 struct lnet_msg;
+struct lnet_peer_ni;
 
 /* What is known of a message's failed tries. */
 struct msg_again {
 	struct paths_tried tried;
+	/* While it waits: that of the target, referenced, so that no other CPT
+	 * becomes the owner of both, and looks for the message there. */
+	struct lnet_peer_ni *target;
 	uint32_t repeats; /* of tries over a path that was tried before */
 };
 
@@ -41,6 +45,9 @@ uint64_t resend_deadline(const struct lnet_msg *msg);
 
 /* The pause of @msg is over. */
 void resend_due(struct lnet_msg *msg);
+
+/* @msg waits for no other try any more. */
+void resend_unpause(struct lnet_msg *msg);
 
 /* @msg is over: what is known of its tries is forgotten. */
 void resend_end(struct lnet_msg *msg);

@@ -49,9 +49,10 @@ static int nid_give(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 
 	if (node_cpt_of(cpt->node, nid) != cpt->index)
 		return -EAGAIN;
-	/* Discovery works on peers of its own CPT. */
-	if (lpni && (lpni->refs || lpni->peer->configured ||
-		     lpni->peer->discovery))
+	/* Discovery works on peers of its own CPT. And what was sent to the NID
+	 * may be under way by another one of its peer's, and is looked for on
+	 * the CPT that owns the NID. */
+	if (lpni && (lpni->peer->refs || lpni->peer->discovery))
 		return -EBUSY;
 	if (peer_is_connected(cpt, nid))
 		return -EBUSY;

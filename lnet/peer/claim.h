@@ -2,10 +2,11 @@
 /*
  * A NID becomes one of a peer's, whichever CPT owns the NID: all of a peer
  * belongs to one CPT, so another CPT has to give the NID away. That CPT does,
- * unless somebody there uses the NID: messages, connections of its LND's,
- * discovery, or an administrator. Then the NID stays what it is, and may be
- * claimed again later. Mostly nobody does: a peer stays on the CPT where it was
- * first met, and its other NIDs are known before anything is sent to them.
+ * unless somebody there uses the NID, or another one of the peer that has it
+ * there: messages, connections of its LND's, discovery, or an administrator.
+ * Then the NID stays what it is, and may be claimed again later. Mostly nobody
+ * does: a peer stays on the CPT where it was first met, and its other NIDs are
+ * known before anything is sent to them.
  *
  * Who has given the NID away keeps a guest (peer.h), for what may still be on
  * its way in. What was to be sent to the NID is passed on when it finds that

@@ -232,6 +232,101 @@ Test(claim, a_nid_in_use)
 	rig_close(&r);
 }
 
+/* Of nobody's, and owned by the same CPT. */
+static struct ulnet_nid other_nid(struct rig *r)
+{
+	struct ulnet_nid nid;
+	unsigned int i = 10;
+
+	do
+		nid = nth_id(i++).nid;
+	while (cpt_of(r, &nid) != r->owner || lnet_nid_eq(&nid, &r->primary));
+	return nid;
+}
+
+static int one_more_nid(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_get(r->owner, &r->nid);
+	struct ulnet_nid other = other_nid(r);
+
+	cr_assert_eq(member_add(r->owner, p->peer, &other), 0);
+	p->peer->multi_rail = true;
+	cpt_topology_changed(r->owner);
+	peer_unref(r->owner, p);
+	return 0;
+}
+
+static int use_other(void *arg)
+{
+	struct rig *r = arg;
+	struct ulnet_nid other = other_nid(r);
+
+	cr_assert_not_null(peer_get(r->owner, &other));
+	return 0;
+}
+
+static int unuse_other(void *arg)
+{
+	struct rig *r = arg;
+	struct ulnet_nid other = other_nid(r);
+
+	peer_unref(r->owner, peer_find(r->owner, &other));
+	return 0;
+}
+
+/* Messages to the NID may be under way by another NID of the same peer. */
+Test(claim, a_nid_of_a_peer_in_use)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, use_other, &r), 0);
+	cr_assert_eq(claim(&r), -EBUSY);
+	check_apart(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse_other, &r), 0);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	rig_close(&r);
+}
+
+/* A message to the NID that waits for another try stays where it is looked for
+ * when it is given up. */
+Test(claim, a_nid_that_is_tried_again)
+{
+	const struct ulnet_sim_link refuses = { .latency = 10000,
+						.refuse = LNET_SIM_ALWAYS };
+	static uint8_t payload[10];
+	static struct seen sent;
+	static struct rig r;
+	struct ulnet_md umd = md_of(payload, sizeof(payload), 0, &sent);
+	struct ulnet_md_handle md;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
+	cluster_links(r.sim, &refuses);
+	umd.threshold = 1;
+	umd.timeout = 10000000;
+	md = bind_md(r.node, &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, nth_id(1),
+			     PORTAL, BITS, 0, 0),
+		     0);
+	/* Tried both ways, and in its first pause. */
+	lnet_sim_run(r.sim, 5 * MSEC);
+	cr_assert_eq(sent.n, 0);
+	cr_assert_eq(counter(r.node, "resend_count"), 2);
+	cr_assert_eq(claim(&r), -EBUSY);
+	check_apart(&r);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	lnet_sim_run(r.sim, 0);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, -ECANCELED);
+	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	cr_assert_eq(claim(&r), 0);
+	rig_close(&r);
+}
+
 Test(claim, a_nid_of_an_administrator)
 {
 	static struct rig r;
