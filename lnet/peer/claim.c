@@ -26,8 +26,11 @@ static int claim_end(struct peer_claim *c)
 
 	if (!rc) {
 		peer_place(cpt, c->guest);
-		/* A peer of one NI here, from now on. */
-		rc = c->guest->place.state == PEER_HERE
+		/* A peer of one NI here, from now on. It stays one if the peer
+		 * has lost all its NIDs to another meanwhile: the primary NID
+		 * is not that peer's any more. */
+		c->guest->peer->primary = c->nid;
+		rc = c->guest->place.state == PEER_HERE && c->peer->nnis
 			     ? member_take(cpt, c->peer, c->guest)
 			     : -EAGAIN;
 	}

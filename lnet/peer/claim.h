@@ -36,7 +36,8 @@ struct peer_claim {
  * Makes @nid one of the NIDs of @peer, which is @cpt's and which the caller
  * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
  * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: @nid is in
- * use on the CPT that owns it; -ENOBUFS, -ENOMEM: nothing has changed.
+ * use on the CPT that owns it; -EAGAIN: others have had @nid, or all NIDs of
+ * @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;

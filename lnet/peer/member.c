@@ -273,6 +273,9 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
+	/* What the directory says of a guest is for its owner to change. */
+	if (lpni->place.state != PEER_HERE)
+		return -EXDEV;
 	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
 	if (!pnet)
 		return -ENOMEM;

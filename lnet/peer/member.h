@@ -38,7 +38,8 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* @lpni leaves its peer and becomes one of @peer. A peer that has lost its
  * primary NID goes by the NID of its first NI; a peer that has lost all is
- * freed, unless it is held. */
+ * freed, unless it is held. -EXDEV: another CPT owns @lpni, which is a guest
+ * here. */
 int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		struct lnet_peer_ni *lpni) must_check;
 

@@ -356,6 +356,60 @@ Test(claim, a_nid_with_connections)
 	rig_close(&r);
 }
 
+static int take_guest(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_get(r->cpt, &r->primary);
+	struct lnet_peer_ni *guest = peer_get(r->cpt, &r->nid);
+	int rc = member_take(r->cpt, p->peer, guest);
+
+	peer_unref(r->cpt, guest);
+	peer_unref(r->cpt, p);
+	return rc;
+}
+
+/* A NID that another CPT has got in between is not had without asking. */
+Test(claim, a_guest_is_not_taken)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, take_guest, &r), -EXDEV);
+	check_apart(&r);
+	rig_close(&r);
+}
+
+/* Another peer takes the only NID of the one for which it is claimed. */
+static int lose_all(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer *other = peer_new(r->cpt, &r->primary);
+	struct lnet_peer_ni *p = peer_find(r->cpt, &r->primary);
+	int rc = member_take(r->cpt, other, p);
+
+	peer_drop(r->cpt, other);
+	return rc;
+}
+
+Test(claim, for_a_peer_that_has_lost_all)
+{
+	static struct rig r;
+	struct ulnet_nid primary;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r), -EINPROGRESS);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, lose_all, &r), 0);
+	lnet_sim_run(r.sim, MSEC);
+	cr_assert(r.done);
+	cr_assert_eq(r.rc, -EAGAIN);
+	cr_assert_eq(lnet_primary(r.node, &r.nid, &primary), 0);
+	cr_assert(lnet_nid_eq(&primary, &r.nid));
+	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 1);
+	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.nid)->peer->primary,
+			      &r.nid));
+	rig_close(&r);
+}
+
 /* As a thread does that waits. */
 Test(claim, by_waiting)
 {
