@@ -227,9 +227,10 @@ void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
 
-	if (lpni && lpni->place.state == PEER_GUEST)
-		lpni->peer->primary =
-			directory_primary(&cpt->node->directory, nid);
+	if (!lpni || lpni->place.state != PEER_GUEST)
+		return;
+	lpni->peer->primary = directory_primary(&cpt->node->directory, nid);
+	peer_place(cpt, lpni);
 }
 
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)

@@ -193,8 +193,8 @@ bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* @lpni is the CPT's, or a guest, as the directory says. */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* The directory says of @nid something else than before: guests go by the NID
- * that their peer is known by. */
+/* The directory says of @nid something else than before: a guest goes by the
+ * NID that its peer is known by, and is none if this CPT is the owner now. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Without a reference. NULL: unknown. */

@@ -356,6 +356,33 @@ Test(claim, a_nid_with_connections)
 	rig_close(&r);
 }
 
+static int forget(void *arg)
+{
+	struct rig *r = arg;
+
+	return peer_forget(r->cpt, peer_find(r->cpt, &r->primary)->peer);
+}
+
+/* When the CPT that has claimed the NID forgets it, its first owner has it
+ * back, and can give it away again. */
+Test(claim, a_guest_comes_home)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(claim(&r), 0);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, forget, &r), 0);
+	lnet_sim_run_all(r.sim);
+	check_apart(&r);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_HERE);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	rig_close(&r);
+}
+
 static int take_guest(void *arg)
 {
 	struct rig *r = arg;
