@@ -290,6 +290,27 @@ static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		recovery_wait(r, FIRST);
 }
 
+void recovery_of_nis(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < cpt->config->nnis; i++) {
+		struct lnet_ni *ni = cpt->config->ni[i];
+
+		if (ni_health(ni) < LNET_HEALTH_MAX)
+			ni_ill(cpt, ni);
+	}
+}
+
+void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	struct lnet_peer_net *pnet;
+	struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (lpni->health < LNET_HEALTH_MAX)
+				peer_ni_ill(cpt, lpni);
+}
+
 static const struct health_watch watch = {
 	.ni_ill = ni_ill,
 	.peer_ni_ill = peer_ni_ill,

@@ -29,12 +29,18 @@
 #include "base/list.h"
 
 struct lnet_cpt;
+struct lnet_peer;
 
 struct recovery_cpt {
 	struct list ill; /* struct recovery */
 };
 
 void recovery_init(struct lnet_cpt *cpt);
+/* There may be a choice now where there was none, among the NIs of this node,
+ * or of @peer: those that fell ill before are pinged. */
+void recovery_of_nis(struct lnet_cpt *cpt);
+void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer);
+
 /* The CPT closes: no ping begins any more. */
 void recovery_stop(struct lnet_cpt *cpt);
 

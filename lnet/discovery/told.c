@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/info.h"
+#include "lnet/discovery/recovery.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
@@ -297,6 +298,7 @@ static int merging_apply(struct merging *m)
 	peer->sequence = m->plan.sequence;
 	peer->pid = m->told->pid;
 	peer->merged = true;
+	recovery_of_peer(m->cpt, peer);
 	return 0;
 }
 

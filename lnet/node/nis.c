@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "lnet/discovery/recovery.h"
 #include "lnet/discovery/target.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/node.h"
@@ -29,6 +30,7 @@ static int config_take(void *arg)
 				 "interfaces");
 	if (c->gone)
 		shutdown_ni_soon(c->gone, c->cpt);
+	recovery_of_nis(c->cpt);
 	return 0;
 }
 

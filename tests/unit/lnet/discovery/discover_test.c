@@ -169,6 +169,37 @@ Test(discover, dead_peer)
 	cluster_end(sim);
 }
 
+/* What fell ill while it was all that was known of the peer is looked after as
+ * soon as there is a choice, which would not fall on it. */
+Test(discover, ill_before_it_was_one_of_several)
+{
+	const struct ulnet_sim_link refuses = { .latency = 10000,
+						.refuse = LNET_SIM_ALWAYS };
+	const struct ulnet_sim_link works = { .latency = 10000 };
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *node = node_on(sim, "10.0.0.1@tcp");
+	struct ulnet_peer_info peer;
+
+	node_on(sim, "10.0.0.2@tcp 10.0.1.2@tcp");
+	cluster_links(sim, &refuses);
+	for (unsigned int i = 0; i < 10; i++) {
+		put_to(node, "10.0.0.2@tcp", 0, NULL);
+		lnet_sim_run(sim, 100 * MSEC);
+	}
+	cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
+	cr_assert_leq(peer.health, 200, "%d", peer.health);
+	cluster_links(sim, &works);
+	lnet_sim_run(sim, 60000 * MSEC);
+	put_to(node, "10.0.0.2@tcp", 0, NULL);
+	lnet_sim_run(sim, 5000 * MSEC);
+	KNOWS(node, "10.0.0.2@tcp",
+	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
+	cr_expect_eq(peer.health, 1000);
+	cluster_end(sim);
+}
+
 /* Who is refused fails at once, and holds nobody. */
 Test(discover, refused)
 {

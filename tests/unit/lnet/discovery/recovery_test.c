@@ -173,6 +173,30 @@ Test(recovery, not_without_a_choice)
 	rails_end(sim);
 }
 
+/* It was the only one when it fell ill; then there is another one, which all
+ * takes. */
+Test(recovery, a_choice_that_was_not_there)
+{
+	struct lnet_sim *sim = cluster(2);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.7.1@tcp") };
+	const struct ulnet_sim_link works = { .latency = 10000 };
+
+	put_bytes(node, nth_id(1), PORTAL, BITS, source, 10);
+	lnet_sim_run(sim, MSEC);
+	cluster_links(sim, &fails);
+	put_bytes(node, nth_id(1), PORTAL, BITS, source, 10);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(my_health(sim, 0), 900);
+	cluster_links(sim, &works);
+	lnet_sim_run(sim, 10000 * MSEC);
+	cr_assert_eq(my_health(sim, 0), 900);
+	cr_assert_eq(lnet_ni_add(node, &conf), 0);
+	lnet_sim_run(sim, 200 * MSEC);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	rails_end(sim);
+}
+
 Test(recovery, the_ni_goes)
 {
 	struct lnet_sim *sim = rails();
