@@ -69,7 +69,8 @@ void leave_nis_down(struct lnet_cpt *cpt)
 /* ---- silent peers ---- */
 
 /* The tries of those that have another path end now, and not only when their
- * part of the time is over. Runs no user's handler: there is another try. */
+ * part of the time is over. A message for whose next try there is no memory
+ * ends, but not before the walk has. */
 static void leave_silent(struct list *queue, const struct lnet_ni *ni,
 			 const struct lnet_peer_ni *lpni, uint32_t pid)
 {
@@ -80,7 +81,7 @@ static void leave_silent(struct list *queue, const struct lnet_ni *ni,
 		    (pid != LNET_PID_ANY && msg->lnd.next_pid != pid) ||
 		    !resend_could(msg))
 			continue;
-		msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		msg_finalize_post(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 	}
 }
 

@@ -409,6 +409,7 @@ static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 	cr_assert_gt(c->imp->severed.at, 0);
 	cr_assert_eq(end.ended, 1);
 	cr_assert_eq(end.outcome.cause, ULRPC_CAUSE_OK);
+	ulrpc_call_put(end.call);
 }
 
 /* Node 0 has a client of node 1, which it first looks for at a NID that nobody
