@@ -78,7 +78,7 @@ static void show_local_ni(struct lnet *node, const struct ulnet_nid *nid,
 static void show_peer_ni(struct lnet *node, const struct ulnet_nid *nid,
 			 struct tree *out)
 {
-	struct ulnet_peer_info info;
+	struct ulnet_peer_info info = { 0 };
 
 	show_nid(out, "nid", nid);
 	if (lnet_peer_info(node, nid, &info))

@@ -476,6 +476,7 @@ EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/rails.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
+EXTRA_DIST += %D%/unit/lnet/path/path_rig.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 

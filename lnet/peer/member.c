@@ -126,6 +126,15 @@ void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }
 
+/* One of the NIs of @peer, which has some. */
+static struct lnet_peer_ni *peer_first(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pnet =
+		list_first(&peer->nets, struct lnet_peer_net, link);
+
+	return list_first(&pnet->nis, struct lnet_peer_ni, link);
+}
+
 /* The first NI of @peer that is not @but, or NULL. */
 static struct lnet_peer_ni *peer_other(const struct lnet_peer *peer,
 				       const struct lnet_peer_ni *but)
@@ -144,7 +153,7 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	BUG_ON(peer->refs);
 	while (peer->nnis)
-		member_free(cpt, peer_other(peer, NULL));
+		member_free(cpt, peer_first(peer));
 	list_del(&peer->idle);
 	pool_put(&peer_cpt(cpt)->peer_pool, peer);
 }
@@ -319,7 +328,7 @@ int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 		return 0;
 	peer_hold(from);
 	while (from->nnis && !rc)
-		rc = member_take(cpt, into, peer_other(from, NULL));
+		rc = member_take(cpt, into, peer_first(from));
 	peer_drop(cpt, from);
 	return rc;
 }
