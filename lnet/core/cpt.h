@@ -66,7 +66,6 @@ struct lnet {
 	atomic_bool closing; /* NIs in config may be gone */
 	struct settings settings;
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
-	_Atomic uint64_t peers_met; /* numbers them, by age */
 	/* What peers are told of this node, how often it has changed, +1. Is
 	 * counted after the change, before CPTs are told of it. */
 	_Atomic uint32_t info_version;

@@ -15,8 +15,7 @@ struct lnet_peer *peer_new(struct lnet_cpt *cpt,
 		return NULL;
 	*peer = (struct lnet_peer){ .refs = 1,
 				    .fsm.state = PEER_UNKNOWN,
-				    .primary = *primary,
-				    .met = ++cpt->node->peers_met };
+				    .primary = *primary };
 	list_init(&peer->nets);
 	list_init(&peer->idle);
 	return peer;

@@ -66,7 +66,6 @@ struct lnet_peer {
 
 	uint32_t nnis;
 	struct ulnet_nid primary;
-	uint64_t met;	   /* its number: younger peers have higher ones */
 	struct list nets;  /* of lnet_peer_net.link, as they came */
 	struct list idle;  /* peer_cpt.idle, while refs is 0 */
 };
