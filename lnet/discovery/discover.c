@@ -191,11 +191,26 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
+/* Messages of a peer that is no more wait for the one that has its NIDs. */
+static void hand_over(struct discovery *d)
+{
+	struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &d->waiting, link)
+		msg->flags &= (uint8_t)~MSG_AWAITED;
+	d->status = 0;
+	disc_event(d, DISC_ON_OVER);
+}
+
 static void act_look(struct discovery *d)
 {
 	struct disc_facts facts = facts_of(d->cpt, d->peer);
 
-	disc_event(d, disc_step(&facts));
+	/* An administrator may have taken all NIDs that it had. */
+	if (d->peer->nnis)
+		disc_event(d, disc_step(&facts));
+	else
+		hand_over(d);
 }
 
 /* The NI that is asked next: those that were silent come last. */
@@ -256,17 +271,6 @@ static void disc_lost(struct lnet_peer *from)
 		return;
 	list_del(&d->lost);
 	list_add_tail(&disc_cpt(d->cpt)->lost, &d->lost);
-}
-
-/* Messages of a peer that is no more wait for the one that has its NIDs. */
-static void hand_over(struct discovery *d)
-{
-	struct lnet_msg *msg;
-
-	list_for_each_entry (msg, &d->waiting, link)
-		msg->flags &= (uint8_t)~MSG_AWAITED;
-	d->status = 0;
-	disc_event(d, DISC_ON_OVER);
 }
 
 static void look_at_lost(struct disc_cpt *dc)
@@ -361,7 +365,7 @@ static void merge_go_on(struct discovery *d, int rc)
 		rc = claim_all(d);
 	if (rc == -EINPROGRESS)
 		return;
-	if (!rc)
+	if (!rc && d->peer->nnis)
 		rc = merge_told(d);
 	told_free(d->merging);
 	d->merging = NULL;

@@ -216,6 +216,32 @@ Test(discover, refused)
 	cluster_end(sim);
 }
 
+/* An administrator gives the NID of a peer that is to be asked again to another
+ * one: nobody is left to be asked. */
+Test(discover, taken_while_it_pauses)
+{
+	const struct ulnet_nid b[] = { nid_of("10.0.0.2@tcp"),
+				       nid_of("10.0.0.2@tcp1") };
+	const struct ulnet_sim_link closed = { .refuse = ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_on(sim, B_RAILS);
+	cluster_links(sim, &closed);
+	put_to(a, "10.0.0.2@tcp1", SECOND, &seen);
+	lnet_sim_run(sim, LATE);
+	cr_assert_eq(counter(a, "discoveries_failed"), 1);
+	cr_assert_eq(lnet_peer_add(a, b, 2, true), 0);
+	cluster_links(sim, &good);
+	lnet_sim_run_all(sim);
+	put_to(a, "10.0.0.2@tcp1", SECOND, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
+	cluster_end(sim);
+}
+
 /* A peer that comes back is discovered by what goes on in the background. */
 Test(discover, back_again)
 {
