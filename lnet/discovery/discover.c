@@ -88,7 +88,8 @@ static struct disc_facts facts_of(const struct lnet_cpt *cpt,
 	return (struct disc_facts){
 		.mode = disc_mode(cpt),
 		.told_us = d && d->told,
-		.up_to_date = peer->merged,
+		.up_to_date = peer->merged &&
+			      peer->merged_in == disc_cpt(cpt)->modes,
 		.force_ping = d && d->force_ping,
 		.force_push = d && d->force_push,
 		.multi_rail = peer->multi_rail,
@@ -474,11 +475,13 @@ static void disc_event(struct discovery *d, enum disc_event ev)
 /* ---- questions that have ended ---- */
 
 /* What is merged next, unless what waits for that is of the same process, and
- * later: a push may overtake another one, or the reply to a ping. */
+ * later: a push may overtake another one, or the reply to a ping. Or else the
+ * peer has restarted, and counts anew: it is asked which. */
 static void keep_later(struct discovery *d, struct told *told)
 {
 	if (d->told && d->told->pid == told->pid &&
 	    disc_later(d->told->sequence, told->sequence)) {
+		d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 		told_free(told);
 		return;
 	}
@@ -806,9 +809,15 @@ static void disc_work(struct work *w)
 
 void disc_mode_changed(struct lnet_cpt *cpt)
 {
-	bool on = disc_mode(cpt) != LNET_DISCOVERY_OFF;
+	enum ulnet_discovery mode = disc_mode(cpt);
+	bool on = mode != LNET_DISCOVERY_OFF;
+	struct disc_cpt *dc = disc_cpt(cpt);
 	struct discovery *d;
 
+	if (mode == dc->mode)
+		return;
+	dc->mode = mode;
+	dc->modes++;
 	if (on == peer_cpt(cpt)->discovery)
 		return;
 	msg_cpt(cpt)->discovery = on ? &messages : NULL;
@@ -816,7 +825,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	cpt_topology_changed(cpt);
 	if (on)
 		return;
-	list_for_each_entry (d, &disc_cpt(cpt)->all, all)
+	list_for_each_entry (d, &dc->all, all)
 		await_over(&d->waiting);
 }
 

@@ -32,6 +32,9 @@ struct lnet_peer;
 struct disc_cpt {
 	struct lnet_cpt *cpt;
 	uint32_t version;   /* of what is told of this node's NIDs; never 0 */
+	enum ulnet_discovery mode; /* that messages go by */
+	uint32_t modes; /* that there were: what was merged before this one, or
+			 * missed, is asked for again */
 	struct list all;    /* of discovery.all */
 	struct list first;  /* of discovery.queued: messages wait, or users */
 	struct list others; /* of discovery.queued */

@@ -249,6 +249,7 @@ static void target_changed(struct work *w)
 	if (t->cpt->closing)
 		return;
 	leave_nis_down(t->cpt);
+	disc_mode_changed(t->cpt);
 	if (targets_refresh(t->cpt) || push_start(t->cpt))
 		log_warn("ping", "no memory: pings are answered with an older "
 				 "state, or pushes not");

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "lnet/core/cpt.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
 #include "lnet/discovery/recovery.h"
 #include "lnet/net/config.h"
@@ -298,6 +299,7 @@ static int merging_apply(struct merging *m)
 	peer->sequence = m->plan.sequence;
 	peer->pid = m->told->pid;
 	peer->merged = true;
+	peer->merged_in = discovery_cpt(m->cpt)->disc.modes;
 	recovery_of_peer(m->cpt, peer);
 	return 0;
 }

@@ -345,6 +345,63 @@ Test(discover, turned_off_and_on)
 	cluster_end(sim);
 }
 
+static void turned_on(int64_t mode, const char *known)
+{
+	struct lnet_sim *sim = sim_new(3);
+	struct lnet *a, *b = node_on(sim, B_RAILS);
+
+	node_mode(sim, A_RAILS, LNET_DISCOVERY_OFF);
+	a = lnet_sim_node(sim, 1);
+	put_to(a, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	KNOWS(a, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
+	cr_assert_eq(lnet_setting_set(a, "discovery", mode), 0);
+	lnet_sim_run_all(sim);
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", known);
+	cr_assert_eq(counter(b, "pushes"), mode == 1);
+	cluster_end(sim);
+}
+
+Test(discover, turned_on)
+{
+	turned_on(1, KNOWS_B);
+	turned_on(2, "discovered: 10.0.0.2@tcp");
+}
+
+/* Each has heard of the other one that it takes no part, and not that it does
+ * again: whoever did not take part asks again when there is a message. */
+Test(discover, both_turned_off_and_on)
+{
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 0), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_setting_set(b, "discovery", 0), 0);
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 2), 0);
+	memset(&more, 0, sizeof(more));
+	put_to(a, "10.0.0.2@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 1), 0);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_setting_set(b, "discovery", 1), 0);
+	lnet_sim_run_all(sim);
+	memset(&more, 0, sizeof(more));
+	put_to(b, "10.0.0.1@tcp", 0, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
+	cluster_end(sim);
+}
+
 /* A node that takes no part is one peer for each NID, and nobody waits for it
  * twice. */
 Test(discover, peer_has_it_off)
@@ -478,6 +535,35 @@ Test(discover, asked_for)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(asked, 1);
 	cr_assert_lt(status_of_asked, 0);
+	cluster_end(sim);
+}
+
+/* What a node told last in its life before is to be merged when it tells what
+ * it is now, with a lower number. */
+Test(discover, restarted_while_asked)
+{
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
+	struct lnet_sim *sim = sim_new(1);
+	struct ulnet_fault fault;
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	lnet_fault_init(&fault, LNET_FAULT_DROP);
+	fault.rate = 1;
+	fault.messages = LNET_FAULT_REPLY;
+	cr_assert_eq(lnet_fault_add(a, &fault), 0);
+	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
+	cr_assert_eq(lnet_ni_add(b, &third), 0);
+	lnet_sim_run(sim, 10 * MSEC);
+	KNOWS(a, "10.0.0.2@tcp", "discovering mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
+	put_to(lnet_sim_node(sim, 1), "10.0.0.1@tcp", 0, &more);
+	lnet_sim_run(sim, 10 * MSEC);
+	delivered(&more);
+	cr_assert_eq(lnet_fault_del(a, LNET_FAULT_DROP, NULL, NULL), 1);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
 
