@@ -192,6 +192,40 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
+/* What is merged next, unless what waits for that is of the same process, and
+ * later: a push may overtake another one, or the reply to a ping. Or else the
+ * peer has restarted, and counts anew: it is asked which. */
+static void keep_later(struct discovery *d, struct told *told)
+{
+	if (d->told && d->told->pid == told->pid &&
+	    disc_later(d->told->sequence, told->sequence)) {
+		d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
+		told_free(told);
+		return;
+	}
+	told_free(d->told);
+	d->told = told;
+}
+
+static struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
+
+/* What came from a NID is to be merged into the peer that has the NID now. */
+static void pass_on(struct discovery *d)
+{
+	const struct lnet_peer_ni *p =
+		d->told ? peer_find(d->cpt, &d->told->from) : NULL;
+	struct discovery *heir = p && p->place.state == PEER_HERE
+					 ? disc_get(d->cpt, p->peer)
+					 : NULL;
+	struct told *told = d->told;
+
+	if (!heir)
+		return;
+	d->told = NULL;
+	keep_later(heir, told);
+	disc_event(heir, DISC_ON_NEWS);
+}
+
 /* Messages of a peer that is no more wait for the one that has its NIDs. */
 static void hand_over(struct discovery *d)
 {
@@ -199,6 +233,7 @@ static void hand_over(struct discovery *d)
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
+	pass_on(d);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }
@@ -473,21 +508,6 @@ static void disc_event(struct discovery *d, enum disc_event ev)
 }
 
 /* ---- questions that have ended ---- */
-
-/* What is merged next, unless what waits for that is of the same process, and
- * later: a push may overtake another one, or the reply to a ping. Or else the
- * peer has restarted, and counts anew: it is asked which. */
-static void keep_later(struct discovery *d, struct told *told)
-{
-	if (d->told && d->told->pid == told->pid &&
-	    disc_later(d->told->sequence, told->sequence)) {
-		d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
-		told_free(told);
-		return;
-	}
-	told_free(d->told);
-	d->told = told;
-}
 
 static void pinged(struct discovery *d)
 {

@@ -567,6 +567,42 @@ Test(discover, restarted_while_asked)
 	cluster_end(sim);
 }
 
+/* Two NIDs of a node have told of it when one is found to be the other's: what
+ * was told last counts, by whichever it came. */
+Test(discover, told_by_two_nids)
+{
+	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
+					  nid_of("10.0.0.2@tcp1") };
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	struct lnet *b = node_on(sim, B_RAILS);
+	struct ulnet_fault fault;
+
+	lnet_fault_init(&fault, LNET_FAULT_DROP);
+	fault.rate = 1;
+	fault.messages = LNET_FAULT_REPLY;
+	cr_assert_eq(lnet_fault_add(a, &fault), 0);
+	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
+	lnet_sim_run(sim, 10 * MSEC);
+	put_to(a, "10.0.0.2@tcp1", SECOND, &more);
+	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 0), 0);
+	put_to(b, "10.0.0.1@tcp", SECOND, NULL);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(counter(a, "pushes"), 1);
+	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 1000), 0);
+	cr_assert_eq(lnet_ni_set_health(b, &nids[0], 0), 0);
+	cr_assert_eq(lnet_ni_add(b, &third), 0);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(counter(a, "pushes"), 2);
+	KNOWS(a, "10.0.0.2@tcp", "discovering: 10.0.0.2@tcp");
+	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp1",
+	      "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1 10.0.0.2@tcp2");
+	cluster_end(sim);
+}
+
 Test(discover, asked_for_nonsense)
 {
 	struct lnet_sim *sim = sim_new(1);
