@@ -457,23 +457,7 @@ static int address_ends_a_pause(void)
 /* Connections that the system has not taken, since nobody did before. */
 static unsigned long dropped(void)
 {
-	char names[8192], values[8192], *n, *v, *at_n, *at_v;
-	unsigned long drops = 0;
-	FILE *f = fopen("/proc/net/netstat", "r");
-
-	if (!f || !fgets(names, sizeof(names), f) ||
-	    !fgets(values, sizeof(values), f))
-		return 0;
-	fclose(f);
-	n = strtok_r(names, " ", &at_n);
-	v = strtok_r(values, " ", &at_v);
-	while (n && v) {
-		if (!strcmp(n, "ListenDrops"))
-			drops = strtoul(v, NULL, 10);
-		n = strtok_r(NULL, " ", &at_n);
-		v = strtok_r(NULL, " ", &at_v);
-	}
-	return drops;
+	return netns_counter("ListenDrops");
 }
 
 /* Nobody takes this connection: the queue is full. */

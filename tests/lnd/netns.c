@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -97,4 +99,28 @@ int netns_add_addr(struct in_addr addr)
 	}
 	close(fd);
 	return rc;
+}
+
+unsigned long netns_counter(const char *name)
+{
+	char names[8192], values[8192], *n, *v, *at_n, *at_v;
+	unsigned long count = 0;
+	FILE *f = fopen("/proc/net/netstat", "r");
+
+	if (!f)
+		return 0;
+	/* The first pair of lines has the names of TCP's, and their values. */
+	if (fgets(names, sizeof(names), f) &&
+	    fgets(values, sizeof(values), f)) {
+		n = strtok_r(names, " ", &at_n);
+		v = strtok_r(values, " ", &at_v);
+		while (n && v) {
+			if (!strcmp(n, name))
+				count = strtoul(v, NULL, 10);
+			n = strtok_r(NULL, " ", &at_n);
+			v = strtok_r(NULL, " ", &at_v);
+		}
+	}
+	fclose(f);
+	return count;
 }

@@ -19,4 +19,8 @@ int netns_enter(void) must_check;
  * may have it already. 0 or a negative errno. */
 int netns_add_addr(struct in_addr addr) must_check;
 
+/* What the system has counted since the network was made as @name, a counter of
+ * TCP in /proc/net/netstat; 0 if it does not count that. */
+unsigned long netns_counter(const char *name);
+
 #endif

@@ -313,23 +313,7 @@ static int refused(void)
 /* Window probes that the system has sent. */
 static unsigned long probes(void)
 {
-	char names[8192], values[8192], *n, *v, *at_n, *at_v;
-	unsigned long number = 0;
-	FILE *f = fopen("/proc/net/netstat", "r");
-
-	if (!f || !fgets(names, sizeof(names), f) ||
-	    !fgets(values, sizeof(values), f))
-		return 0;
-	fclose(f);
-	n = strtok_r(names, " ", &at_n);
-	v = strtok_r(values, " ", &at_v);
-	while (n && v) {
-		if (!strcmp(n, "TCPWinProbe"))
-			number = strtoul(v, NULL, 10);
-		n = strtok_r(NULL, " ", &at_n);
-		v = strtok_r(NULL, " ", &at_v);
-	}
-	return number;
+	return netns_counter("TCPWinProbe");
 }
 
 /* A peer that does not read for long can still be reached: its system says each
