@@ -67,9 +67,9 @@ run 0 9 lnetctl --socket bob.sock net add --net tcp --if 127.0.0.2
 [ -n "$(sockets LISTEN)" ] || die "nobody listens on port $port"
 
 say "They ping each other."
-run 0 9 lnetctl --socket alice.sock ping "${nids[bob]}"
+run 0 9 lnetctl --socket alice.sock ping --timeout 60 "${nids[bob]}"
 has "^- primary nid: ${nids[bob]}\$"
-run 0 9 lnetctl --socket bob.sock ping "${nids[alice]}"
+run 0 9 lnetctl --socket bob.sock ping --timeout 60 "${nids[alice]}"
 has "^- primary nid: ${nids[alice]}\$"
 
 say "1 MiB each way, by PUT and by GET. The contents follow from a seed, new
@@ -91,7 +91,7 @@ say "lnetd is a node that needs no program."
 run 0 9 lnetd --net "tcp(127.0.0.3)" --port "$port" --socket carol.sock \
 	--pidfile carol.pid
 daemon=$(cat carol.pid) || die "lnetd has left no process id"
-run 0 9 lnetctl --socket bob.sock ping "${nids[carol]}"
+run 0 9 lnetctl --socket bob.sock ping --timeout 60 "${nids[carol]}"
 has "^- primary nid: ${nids[carol]}\$"
 run 0 9 kill -TERM "$daemon"
 # It is no child of ours, so there is nothing to wait for.

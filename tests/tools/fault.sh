@@ -117,14 +117,14 @@ has err 'either source and dest, or all, is needed'
 
 # ---- what the nodes do ----
 
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping 127.0.0.2@tcp --timeout 60
 # The sender fails it, at once: nobody waits for an answer.
 ctl 0 fault error add --message GET --drop_all --health_error local_no_route
 ctl 255 ping 127.0.0.2@tcp --timeout 60
 has err 'failed to ping 127.0.0.2@tcp: '
 struck "$ULNET_SOCKET" error
 ctl 0 fault error del --all
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping 127.0.0.2@tcp --timeout 60
 # The receiver loses it.
 ctl 0 --socket "$b" fault drop add -m GET --source 127.0.0.1@tcp -x
 ctl 255 ping 127.0.0.2@tcp --timeout 1

@@ -25,7 +25,7 @@ END
 
 ctl 0 peer list
 silent out
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping 127.0.0.2@tcp --timeout 60
 silent err
 same out <<END
 ping:
@@ -107,7 +107,7 @@ net:
             dev cpt: -1
             CPT: "[0]"
 END
-ctl 0 ping 127.0.0.3@tcp1
+ctl 0 ping 127.0.0.3@tcp1 --timeout 60
 ctl 239 net add --net tcp1 --if 127.0.0.1
 has err "^      errno: -17\$"
 ctl 156 net add --net tcp2 --if no-such-if
@@ -160,12 +160,12 @@ expect "ready line: $ready" test "$ready" = \
 	"lnetd: ready: 127.0.0.1@tcp, 127.0.0.1@tcp1, $said_port, socket $ULNET_SOCKET"
 ctl 0 export --backup
 same out <"$dir/conf"
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping 127.0.0.2@tcp --timeout 60
 ctl 0 import --del "$dir/conf"
 ctl 0 net show --net tcp
 silent out
 ctl 0 import --add "$dir/conf"
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping 127.0.0.2@tcp --timeout 60
 ctl 0 export --backup
 same out <"$dir/conf"
 
@@ -181,11 +181,11 @@ has err "^lnetd: --net tcp\(192.0.2.1\): "
 need_lnetd c --accept none --socket "$dir/c" --port "$port" \
 	--net 'tcp(127.0.0.4)'
 ctl 255 ping 127.0.0.4@tcp --timeout 10
-ctl 0 --socket "$dir/c" ping 127.0.0.2@tcp
+ctl 0 --socket "$dir/c" ping 127.0.0.2@tcp --timeout 60
 stop_lnetd c
 need_lnetd c --accept all --socket "$dir/c" --port "$port" \
 	--net 'tcp(127.0.0.7)'
-ctl 0 ping 127.0.0.7@tcp
+ctl 0 ping 127.0.0.7@tcp --timeout 60
 stop_lnetd c
 
 # Without the capability. Root gives up no more than that: another user may not be

@@ -35,7 +35,7 @@ expect "it runs as that user" \
 	test "$(stat -c %u "/proc/$pid")" = "$(stat -c %u "$dir/home")"
 run 0 "${as_user[@]}" "$lnetctl" net show
 has out "net type: lo"
-run 0 "${as_user[@]}" "$lnetctl" ping 127.0.0.1@tcp
+run 0 "${as_user[@]}" "$lnetctl" ping 127.0.0.1@tcp --timeout 60
 run 0 "${as_user[@]}" "$lnetctl" export "$dir/home/conf"
 exec {lock}<"$dir/home/pid"
 run 0 "${as_user[@]}" kill "$pid"
