@@ -287,6 +287,7 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 	n->node = NULL;
 	n->crashing = true;
 	node_crash(node);
+	ways_forget(sim, node);
 	return 0;
 }
 

@@ -68,6 +68,8 @@ void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 
 /* As sim_net_watch.send(); @arg: the simulation. */
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
+/* @node is no more; NULL: all of them. */
+void ways_forget(struct lnet_sim *sim, const struct lnet *node);
 void ways_free(struct lnet_sim *sim);
 
 /* ---- buf.c: buffers that nobody may touch any more ---- */

@@ -4,7 +4,8 @@
  *	- none waits for an NI that has failed hard, or is sent there, while
  *	  there is another one (the LND refuses what has nowhere to go);
  *	- a peer that is not multi-rail sees one source NID, until the NI that
- *	  has this NID fails or is gone; then it sees another one.
+ *	  has this NID fails or is gone; then it sees another one. While it is
+ *	  taken for multi-rail it sees any.
  */
 #include <errno.h>
 
@@ -14,12 +15,16 @@
 #include "lnet/peer/peer.h"
 #include "sim/sim_priv.h"
 
+/* What has chosen its way is sent within this time. */
+#define WAIT_MAX (50 * NSEC_PER_SEC)
+
 /* The source that a peer NI has seen last. */
 struct way {
 	struct hash_node hash;	 /* sim->ways */
 	const struct lnet *node; /* which sends */
 	struct ulnet_nid dst, src;
 	uint64_t changes; /* sim_net_ni_changes() of @src then */
+	uint64_t any_until; /* ns: it may see others */
 };
 
 static uint64_t way_hash(const struct lnet *node, const struct ulnet_nid *dst)
@@ -68,6 +73,7 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 	char dst[LNET_NIDSTR_SIZE], was[LNET_NIDSTR_SIZE], is[LNET_NIDSTR_SIZE];
 
 	if (lnet_nid_is_any(&w->src) || lnet_nid_eq(&w->src, src) ||
+	    lnet_sim_now(sim) < w->any_until ||
 	    sim_net_ni_changes(sim->net, &w->src) != w->changes ||
 	    is_gone(cpt, &w->src))
 		return;
@@ -83,13 +89,21 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 static bool way_is_chosen(const struct lnet_msg *msg)
 {
 	return msg->role == MSG_OP && lnet_nid_is_any(&msg->want_ni) &&
-	       msg->hdr.portal != 0 && !msg->lpni->peer->multi_rail;
+	       msg->hdr.portal != 0;
 }
 
-static void way_taken(struct lnet_sim *sim, const struct lnet_cpt *cpt,
-		      const struct ulnet_nid *src, const struct ulnet_nid *dst)
+static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
+		      const struct ulnet_nid *dst)
 {
+	const struct ulnet_nid *src = &msg->ni->lnd.nid;
+	const struct lnet_cpt *cpt = msg->cpt;
 	struct way *w = way_find(sim, cpt->node, dst);
+
+	if (msg->lpni->peer->multi_rail) {
+		if (w)
+			w->src = LNET_NID_ANY;
+		return;
+	}
 
 	if (!w)
 		w = way_new(sim, cpt->node, dst);
@@ -97,6 +111,10 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		lnet_sim_fail(sim, "no memory to watch the ways of messages");
 		return;
 	}
+	/* What is not preferred was chosen while the peer was multi-rail. */
+	if (msg->lpni->peer->multi_rail ||
+	    !prefer_has(&msg->lpni->preferred, src))
+		w->any_until = lnet_sim_now(sim) + WAIT_MAX;
 	way_check(sim, cpt, w, src);
 	w->src = *src;
 	w->changes = sim_net_ni_changes(sim->net, src);
@@ -128,18 +146,28 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 			      "a message is sent through %s, which has failed",
 			      lnet_nid_format(src, nid, sizeof(nid)));
 	if (down == TIME_NEVER && way_is_chosen(msg))
-		way_taken(sim, msg->cpt, src, &lnd->next_hop);
+		way_taken(sim, msg, &lnd->next_hop);
+}
+
+void ways_forget(struct lnet_sim *sim, const struct lnet *node)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&sim->ways, &bucket, n))) {
+		struct way *w = container_of(n, struct way, hash);
+
+		if (node && w->node != node)
+			continue;
+		hash_del(&sim->ways, n);
+		free(w);
+		n = NULL;
+		bucket = 0;
+	}
 }
 
 void ways_free(struct lnet_sim *sim)
 {
-	struct hash_node *n;
-	uint32_t bucket = 0;
-
-	while ((n = hash_walk(&sim->ways, &bucket, NULL))) {
-		hash_del(&sim->ways, n);
-		free(container_of(n, struct way, hash));
-		bucket = 0;
-	}
+	ways_forget(sim, NULL);
 	hash_fini(&sim->ways);
 }
