@@ -358,6 +358,9 @@ sim_campaigns += %D%/sim/failover
 # files that have such mistakes in them (base/mutation.h) are compiled for these
 # programs alone, and take the place of the libraries' members of the same name.
 mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
+if WITH_CRITERION
+mutants += %D%/unit/mutants
+endif
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
 	lnet/message/funnel.c lnet/message/hold.c lnet/message/msg.c \
 	lnet/message/op.c lnet/message/park.c lnet/message/resend.c \
@@ -376,6 +379,16 @@ $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
+# Unit tests, of which one must fail.
+%C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
+	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
+	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
+	%D%/unit/lnet/path/select_test.c %D%/unit/lnet/peer/claim_test.c \
+	%D%/unit/socklnd/silence_test.c \
+	lnd/socklnd/silence.c lnet/discovery/discover.c lnet/discovery/merge.c \
+	lnet/discovery/recovery.c lnet/discovery/state.c lnet/path/health.c \
+	lnet/path/select.c lnet/peer/claim.c
+%C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/.

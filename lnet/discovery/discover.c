@@ -5,6 +5,7 @@
 
 #include "base/backoff.h"
 #include "base/log.h"
+#include "base/mutation.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
@@ -219,7 +220,7 @@ static void pass_on(struct discovery *d)
 					 : NULL;
 	struct told *told = d->told;
 
-	if (!heir)
+	if (!heir || MUTATE(unit_word_lost))
 		return;
 	d->told = NULL;
 	keep_later(heir, told);
@@ -837,7 +838,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	if (mode == dc->mode)
 		return;
 	dc->mode = mode;
-	dc->modes++;
+	dc->modes += !MUTATE(unit_modes_alike);
 	if (on == peer_cpt(cpt)->discovery)
 		return;
 	msg_cpt(cpt)->discovery = on ? &messages : NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutation.h"
 #include "base/util.h"
 
 struct merge_work {
@@ -62,6 +63,7 @@ static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 static bool is_old(const struct merge_work *w)
 {
 	return w->came->source == MERGE_PUSH && w->known->discovered &&
+	       !MUTATE(unit_old_push) &&
 	       disc_later(w->known->sequence, w->info->sequence);
 }
 
@@ -193,6 +195,9 @@ static enum merge_theirs fate_of(enum merge_owner owner, bool primary)
 	case MERGE_LOCKED:
 		return primary ? MERGE_TAKE : MERGE_LEAVE;
 	case MERGE_CONFIGURED:
+		if (MUTATE(unit_foreign_nid))
+			return MERGE_TAKE;
+		break;
 	case MERGE_OURS:
 		break;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/discovery/state.h"
 
+#include "base/mutation.h"
 #include "base/util.h"
 #include "lnet/peer/peer.h"
 
@@ -75,7 +76,7 @@ enum disc_action disc_move(struct fsm *fsm, enum disc_event ev)
 
 bool disc_needs_push(const struct disc_facts *f)
 {
-	if (!f->multi_rail)
+	if (!f->multi_rail || MUTATE(unit_no_push))
 		return false;
 	if (f->force_push)
 		return true;

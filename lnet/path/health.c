@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/mutation.h"
 #include "lnet/core/cpt.h"
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
@@ -70,8 +71,10 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
-	lpni->health = health_add(lpni->health,
-				  settings_health_gain(&cpt->node->settings));
+	if (!MUTATE(unit_no_gain))
+		lpni->health = health_add(
+			lpni->health,
+			settings_health_gain(&cpt->node->settings));
 	if (watch)
 		watch->peer_ni_heard(cpt, lpni);
 }
