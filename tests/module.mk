@@ -46,6 +46,7 @@ unit_tests += %D%/unit/lnet/discovery/ping_info_test
 unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
 unit_tests += %D%/unit/lnet/discovery/discover_test
+unit_tests += %D%/unit/lnet/discovery/stranger_test
 unit_tests += %D%/unit/lnet/portal/match_test
 unit_tests += %D%/unit/lnet/portal/md_test
 unit_tests += %D%/unit/lnet/message/op_test

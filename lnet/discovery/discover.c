@@ -2,6 +2,8 @@
 #include "lnet/discovery/discover.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdio.h>
 
 #include "base/backoff.h"
 #include "base/log.h"
@@ -9,12 +11,14 @@
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
-#include "lnet/discovery/told.h"
+#include "lnet/discovery/merging.h"
+#include "lnet/discovery/witness.h"
 #include "lnet/message/await.h"
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/claim.h"
+#include "lnet/peer/word.h"
 
 /* Sink of a first question: what kernel nodes use. */
 #define SINK_NIS  16
@@ -57,6 +61,8 @@ struct discovery {
 	struct told *merging;	 /* PEER_MERGING: being merged; or NULL */
 	struct peer_claim claim; /* for that, ... */
 	bool claiming;		 /* ... while it is under way */
+	struct ulnet_nid told_by; /* which NI has told what is merged */
+	struct ulnet_nid asked;	 /* PEER_DISCOVERING: that NI */
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
 	uint32_t silent;   /* NIs of the peer that gave no answer this time */
@@ -81,6 +87,19 @@ static enum ulnet_discovery disc_mode(const struct lnet_cpt *cpt)
 
 /* ---- what is known ---- */
 
+/* One that is to be asked itself whose it is, or NULL. */
+static struct lnet_peer_ni *doubted_ni(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pn;
+	struct lnet_peer_ni *p;
+
+	list_for_each_entry (pn, &peer->nets, link)
+		list_for_each_entry (p, &pn->nis, link)
+			if (word_is_doubted(p))
+				return p;
+	return NULL;
+}
+
 static struct disc_facts facts_of(const struct lnet_cpt *cpt,
 				  const struct lnet_peer *peer)
 {
@@ -89,6 +108,8 @@ static struct disc_facts facts_of(const struct lnet_cpt *cpt,
 	return (struct disc_facts){
 		.mode = disc_mode(cpt),
 		.told_us = d && d->told,
+		.doubted = d && doubted_ni(peer),
+		.calls_only = cpt->node->conf.accept == LNET_ACCEPT_NONE,
 		.up_to_date = peer->merged &&
 			      peer->merged_in == disc_cpt(cpt)->modes,
 		.force_ping = d && d->force_ping,
@@ -158,8 +179,11 @@ static void disc_over(struct discovery *d, int status)
 {
 	struct lnet_cpt *cpt = d->cpt;
 	struct lnet_peer *peer = d->peer;
+	struct lnet_peer_ni *p;
 
 	turn_over(d);
+	while ((p = doubted_ni(peer)))
+		word_undoubted(cpt, p);
 	list_del(&d->queued);
 	if (timer_armed(&d->timer))
 		loop_timer_cancel(cpt->loop, &d->timer);
@@ -175,6 +199,7 @@ static void disc_over(struct discovery *d, int status)
 /* ---- actions of the table ---- */
 
 static void disc_event(struct discovery *d, enum disc_event ev);
+static struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
 static void act_ignore(struct discovery *d)
 {
@@ -187,20 +212,24 @@ static void act_enqueue(struct discovery *d)
 
 	if (timer_armed(&d->timer))
 		loop_timer_cancel(d->cpt->loop, &d->timer);
-	list_add_tail(d->peer->settled && list_empty(&d->askers) ? &dc->others
-								 : &dc->first,
+	list_add_tail(list_empty(&d->waiting) && list_empty(&d->askers)
+			      ? &dc->others
+			      : &dc->first,
 		      &d->queued);
 	disc_kick(dc);
 }
 
-/* What is merged next, unless what waits for that is of the same process, and
- * later: a push may overtake another one, or the reply to a ping. Or else the
- * peer has restarted, and counts anew: it is asked which. */
-static void keep_later(struct discovery *d, struct told *told)
+/* What is merged next, of what waits for that and @told. Either may have been
+ * overtaken on its way by the other, for instance a push by the reply to a
+ * ping: the peer is asked then which of them is so. */
+static void keep_told(struct discovery *d, struct told *told)
 {
-	if (d->told && d->told->pid == told->pid &&
-	    disc_later(d->told->sequence, told->sequence)) {
-		d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
+	enum told_order order = d->told ? told_order(d->told, told)
+					: TOLD_LATER;
+
+	if (order != TOLD_LATER && disc_mode(d->cpt) != LNET_DISCOVERY_OFF)
+		d->force_ping = true;
+	if (order == TOLD_PERHAPS_EARLIER) {
 		told_free(told);
 		return;
 	}
@@ -208,23 +237,32 @@ static void keep_later(struct discovery *d, struct told *told)
 	d->told = told;
 }
 
-static struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
+/* What has come to a peer is that of another one, or nobody's here (NULL). */
+static void pass_on(struct lnet_cpt *cpt, struct told *told,
+		    struct lnet_peer *of)
+{
+	struct discovery *its = of ? disc_get(cpt, of) : NULL;
+
+	if (!its) {
+		told_free(told);
+		return;
+	}
+	keep_told(its, told);
+	disc_event(its, DISC_ON_NEWS);
+}
 
 /* What came from a NID is to be merged into the peer that has the NID now. */
-static void pass_on(struct discovery *d)
+static void pass_to_heir(struct discovery *d)
 {
-	const struct lnet_peer_ni *p =
-		d->told ? peer_find(d->cpt, &d->told->from) : NULL;
-	struct discovery *heir = p && p->place.state == PEER_HERE
-					 ? disc_get(d->cpt, p->peer)
-					 : NULL;
+	const struct lnet_peer_ni *p;
 	struct told *told = d->told;
 
-	if (!heir || MUTATE(unit_word_lost))
+	if (!told || MUTATE(unit_word_lost))
 		return;
 	d->told = NULL;
-	keep_later(heir, told);
-	disc_event(heir, DISC_ON_NEWS);
+	p = peer_find(d->cpt, &told->from);
+	pass_on(d->cpt, told,
+		p && p->place.state == PEER_HERE ? p->peer : NULL);
 }
 
 /* Messages of a peer that is no more wait for the one that has its NIDs. */
@@ -234,7 +272,7 @@ static void hand_over(struct discovery *d)
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
-	pass_on(d);
+	pass_to_heir(d);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }
@@ -250,12 +288,16 @@ static void act_look(struct discovery *d)
 		hand_over(d);
 }
 
-/* The NI that is asked next: those that were silent come last. */
+/* The NI that is asked next. Of those that are as good, those that were silent
+ * come last. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
+	const struct lnet_peer_ni *p = doubted_ni(d->peer);
 	const struct lnet_peer_net *pn;
-	const struct lnet_peer_ni *p;
+
+	if (p)
+		return p;
 
 	list_for_each_entry (pn, &d->peer->nets, link)
 		list_for_each_entry (p, &pn->nis, link)
@@ -285,17 +327,34 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
+/* Who was asked whose it is does not say. It is asked again when it is used, or
+ * claimed, once more. Was that all the question was for? */
+static bool undoubted(struct discovery *d)
+{
+	struct lnet_peer_ni *p = peer_find(d->cpt, &d->asked);
+
+	if (!p || p->peer != d->peer || !word_is_doubted(p))
+		return false;
+	word_undoubted(d->cpt, p);
+	return d->peer->merged && !d->force_ping;
+}
+
 static void act_ping(struct discovery *d)
 {
 	struct ulnet_id target = disc_target(d, &ni_to_ask(d)->nid);
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
+
+	d->asked = target.nid;
 
 	if (!rc)
 		rc = ask_get(&d->ask, &target, try_timeout(d));
 	if (!rc)
 		return;
 	d->status = rc;
-	disc_event(d, DISC_ON_PING_FAILED);
+	if (undoubted(d))
+		disc_event(d, DISC_ON_ANSWER);
+	else
+		disc_event(d, DISC_ON_PING_FAILED);
 }
 
 /* @from has lost NIDs to a peer that is being merged, to the end of which it is
@@ -352,21 +411,42 @@ static void disc_claimed(struct peer_claim *claim, int rc);
 /* What one claim has led to: 0, or why nothing can be merged. */
 static int claim_over(struct discovery *d, int rc)
 {
-	if (rc == -EBUSY || rc == -EAGAIN)
-		told_kept(d->merging);
-	return rc == -EBUSY || rc == -EAGAIN || rc == -EEXIST ? 0 : rc;
+	struct told *told = d->merging;
+	struct lnet_peer_ni *p = peer_find(d->cpt, &d->claim.nid);
+
+	switch (rc) {
+	case 0:
+		if (p && p->peer == d->peer)
+			word_hearsay(d->cpt, p, &d->told_by);
+		return 0;
+	case -EBUSY:
+	case -EAGAIN:
+		told->kept++;
+		told->keeps[told->claimed - 1] = true;
+		return 0;
+	case -EPERM:
+		told->keeps[told->claimed - 1] = true;
+		return 0;
+	case -EEXIST:
+		return 0;
+	default:
+		return rc;
+	}
 }
 
 /* NIDs that other CPTs own are claimed, one after the other. -EINPROGRESS:
  * disc_claimed() goes on. */
 static int claim_all(struct discovery *d)
 {
-	struct ulnet_nid nid;
+	struct told_nid nid;
 	int rc;
 
 	while ((rc = told_foreign(d->cpt, d->peer, d->merging, &nid)) > 0) {
 		d->claim.done = disc_claimed;
-		rc = peer_claim(d->cpt, d->peer, &nid, &d->claim);
+		d->claim.nid = nid.nid;
+		d->claim.by = nid.agreed ? LNET_NID_ANY : nid.by;
+		d->told_by = nid.by;
+		rc = peer_claim(d->cpt, d->peer, &nid.nid, &d->claim);
 		if (rc == -EINPROGRESS) {
 			d->claiming = true;
 			peer_hold(d->peer);
@@ -428,9 +508,18 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 
 static void act_merge(struct discovery *d)
 {
-	d->merging = d->told;
+	struct told *told = d->told;
+	struct lnet_peer *of;
+	int rc = witness_hear(d->cpt, d->peer, told, &of);
+
 	d->told = NULL;
-	merge_go_on(d, 0);
+	if (rc || of == d->peer) {
+		d->merging = told;
+		merge_go_on(d, rc);
+		return;
+	}
+	pass_on(d->cpt, told, of);
+	disc_event(d, DISC_ON_MERGED);
 }
 
 /* By the way by which it has answered; else as any message. */
@@ -489,6 +578,10 @@ static void act_pause(struct discovery *d)
 
 static void act_forget(struct discovery *d)
 {
+	{char t[64]; fprintf(stderr,"forget %s\n",lnet_nid_format(&d->peer->primary,t,64));}
+
+	{char t[64]; fprintf(stderr,"forget %s\n",lnet_nid_format(&d->peer->primary,t,64));}
+
 	d->peer->settled = false;
 	d->peer->merged = false;
 	cpt_topology_changed(d->cpt);
@@ -510,6 +603,16 @@ static void disc_event(struct discovery *d, enum disc_event ev)
 
 /* ---- questions that have ended ---- */
 
+static void pinged_in_vain(struct discovery *d)
+{
+	if (undoubted(d))
+		disc_event(d, DISC_ON_ANSWER);
+	else if (++d->silent < d->peer->nnis)
+		disc_event(d, DISC_ON_SILENT);
+	else
+		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
+}
+
 static void pinged(struct discovery *d)
 {
 	struct told *told = NULL;
@@ -525,15 +628,12 @@ static void pinged(struct discovery *d)
 		d->silent = 0;
 		told->source = MERGE_REPLY;
 		told->from = d->lpni;
-		keep_later(d, told);
+		keep_told(d, told);
 		disc_event(d, DISC_ON_ANSWER);
 		return;
 	}
 	d->status = rc;
-	if (++d->silent < d->peer->nnis)
-		disc_event(d, DISC_ON_SILENT);
-	else
-		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
+	pinged_in_vain(d);
 }
 
 static void pushed(struct discovery *d)
@@ -608,22 +708,36 @@ static bool may_be_asked(const struct lnet_cpt *cpt,
 	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
 }
 
-static bool disc_for(struct lnet_msg *msg, struct lnet_peer *peer)
+/* Nobody discovers processes that only call: others of the same host have the
+ * same NIDs, and there is nobody to answer. */
+static bool is_caller(uint32_t pid)
 {
-	struct discovery *d;
+	return pid & LNET_PID_USERFLAG;
+}
 
-	if (peer->settled && is_up_to_date(msg->cpt, peer))
+/* Messages to a peer wait if nobody has ever tried to discover it; those to a
+ * NID that is hearsay, until it has been asked. */
+static bool disc_for(struct lnet_msg *msg, struct lnet_peer_ni *p)
+{
+	struct lnet_peer *peer = p->peer;
+	bool hearsay = word_is_hearsay(p);
+	struct discovery *d;
+	bool waits;
+
+	if (!hearsay && peer->settled && is_up_to_date(msg->cpt, peer))
 		return false;
 	d = disc_get(msg->cpt, peer);
 	if (!d)
 		return false;
 	if (!peer->merged && peer->fsm.state == PEER_UNKNOWN)
 		d->pid = msg->hdr.dest_pid;
+	if (hearsay)
+		word_doubted(msg->cpt, p);
+	waits = (hearsay || !peer->settled) && peer->fsm.state != PEER_FAILED;
+	if (waits)
+		msg_await(msg, &d->waiting);
 	disc_event(d, DISC_ON_WANTED);
-	if (peer->settled)
-		return false;
-	msg_await(msg, &d->waiting);
-	return true;
+	return waits;
 }
 
 /* msg_discovery.waits */
@@ -633,14 +747,29 @@ static bool disc_waits(struct lnet_msg *msg)
 	struct lnet_peer_ni *p;
 	bool waits;
 
-	if (!may_be_asked(cpt, &msg->target))
+	if (is_caller(msg->hdr.dest_pid) || !may_be_asked(cpt, &msg->target))
 		return false;
 	p = peer_get(cpt, &msg->target);
 	if (!p)
 		return false;
-	waits = disc_for(msg, p->peer);
+	waits = disc_for(msg, p);
 	peer_unref(cpt, p);
 	return waits;
+}
+
+/* peer_cpt.doubt */
+static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+{
+	struct discovery *d;
+
+	if (disc_mode(cpt) != LNET_DISCOVERY_ON || p->peer->configured ||
+	    p->place.state != PEER_HERE || !may_be_asked(cpt, &p->nid))
+		return;
+	d = disc_get(cpt, p->peer);
+	if (!d)
+		return;
+	word_doubted(cpt, p);
+	disc_event(d, DISC_ON_WANTED);
 }
 
 static const struct msg_discovery messages = { disc_waits };
@@ -726,7 +855,9 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 	cpt_stat(cpt,
 		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
-	d = p && may_be_asked(cpt, &p->nid) ? disc_get(cpt, p->peer) : NULL;
+	d = p && !is_caller(push->pid) && may_be_asked(cpt, &p->nid)
+		    ? disc_get(cpt, p->peer)
+		    : NULL;
 	if (!d) {
 		told_free(told);
 		return;
@@ -734,13 +865,15 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	/* The process that spoke last is the one that is answered. */
 	d->pid = push->pid;
 	if (rc) {
-		/* It wants to tell something; perhaps it can be asked. */
+		/* It wants to tell something; perhaps it can be asked. But not
+		 * sooner than if it had said nothing. */
 		d->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
-	} else {
-		told->source = MERGE_PUSH;
-		told->from = push->from;
-		keep_later(d, told);
+		disc_event(d, DISC_ON_WANTED);
+		return;
 	}
+	told->source = MERGE_PUSH;
+	told->from = push->from;
+	keep_told(d, told);
 	disc_event(d, DISC_ON_NEWS);
 }
 
@@ -854,6 +987,7 @@ void disc_init(struct lnet_cpt *cpt)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
 
+	peer_cpt(cpt)->doubt = disc_doubt;
 	dc->cpt = cpt;
 	dc->version = 1;
 	dc->mask = UINT32_MAX;

@@ -46,7 +46,9 @@ static uint32_t info_features(const struct lnet *node,
 {
 	uint32_t features = PING_FEATURES;
 
-	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF)
+	/* Who cannot be called need not be known by all of its NIDs. */
+	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
+	    node->conf.accept != LNET_ACCEPT_NONE)
 		features |= LNET_PING_DISCOVERY;
 	if (nlarge)
 		features |= LNET_PING_LARGE_ADDR;

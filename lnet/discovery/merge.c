@@ -189,9 +189,9 @@ static enum merge_theirs fate_of(enum merge_owner owner, bool primary)
 	case MERGE_NOBODY:
 		return MERGE_ADD;
 	case MERGE_OTHER:
-		return MERGE_TAKE;
-	case MERGE_DISCOVERED:
 		return MERGE_CLAIM;
+	case MERGE_AGREED:
+		return MERGE_TAKE;
 	case MERGE_LOCKED:
 		return primary ? MERGE_TAKE : MERGE_LEAVE;
 	case MERGE_CONFIGURED:
@@ -216,7 +216,7 @@ static void plan_theirs(struct merge_work *w)
 		plan->theirs[i] = fate_of(w->came->owner[i], primary);
 		if (plan->theirs[i] == MERGE_LEAVE)
 			plan->left++;
-		else
+		else if (plan->theirs[i] != MERGE_CLAIM)
 			plan->come++;
 	}
 }
@@ -236,11 +236,15 @@ static void plan_ours(struct merge_work *w)
 	}
 }
 
+/* While it is asked whether the primary NID is the peer's, the peer keeps the
+ * one that it has, and with it all others. */
 static void plan_full(struct merge_work *w)
 {
+	plan_theirs(w);
+	if (!w->known->locked && w->plan->theirs[0] == MERGE_CLAIM)
+		return;
 	if (!w->known->locked)
 		w->plan->primary = w->info->ni[0].nid;
-	plan_theirs(w);
 	plan_ours(w);
 }
 

@@ -5,6 +5,8 @@
  *
  * What was configured wins over what is discovered: a configured peer keeps its
  * NIDs, and other peers do not get them; that they differ is worth a warning.
+ * And nobody is made a part of a peer that he knows nothing of: two peers
+ * become one when each has named the other.
  */
 #ifndef LNET_DISCOVERY_MERGE_H
 #define LNET_DISCOVERY_MERGE_H
@@ -20,8 +22,8 @@ enum merge_source {
 /* Whose a NID of the information is now. */
 enum merge_owner {
 	MERGE_NOBODY,	  /* ... or it is the peer's own */
-	MERGE_OTHER,	  /* another peer's, and may be taken from it */
-	MERGE_DISCOVERED, /* ... which has told so itself */
+	MERGE_OTHER,	  /* another peer's */
+	MERGE_AGREED,	  /* ... which has named this peer before */
 	MERGE_LOCKED,	  /* the locked primary NID of another peer */
 	MERGE_CONFIGURED, /* of another peer, by configuration */
 	MERGE_OURS,	  /* this node's */
@@ -81,9 +83,8 @@ enum merge_why {
 enum merge_theirs {
 	MERGE_HAS,   /* the peer's already */
 	MERGE_ADD,   /* comes from nobody */
-	MERGE_TAKE,  /* comes from another peer, which loses it, ... */
-	MERGE_CLAIM, /* ... though that one has said it is its own: to be
-		      * looked at again */
+	MERGE_TAKE,  /* comes from another peer, which loses it */
+	MERGE_CLAIM, /* stays whose it is, which is to be asked */
 	MERGE_LEAVE, /* stays whose it is, or nobody's */
 };
 

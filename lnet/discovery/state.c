@@ -76,7 +76,7 @@ enum disc_action disc_move(struct fsm *fsm, enum disc_event ev)
 
 bool disc_needs_push(const struct disc_facts *f)
 {
-	if (!f->multi_rail || MUTATE(unit_no_push))
+	if (!f->multi_rail || f->calls_only || MUTATE(unit_no_push))
 		return false;
 	if (f->force_push)
 		return true;
@@ -94,6 +94,8 @@ enum disc_event disc_step(const struct disc_facts *f)
 	if (f->told_us)
 		return DISC_ON_STEP_MERGE;
 	if (f->force_ping || (f->mode != LNET_DISCOVERY_OFF && !f->up_to_date))
+		return DISC_ON_STEP_PING;
+	if (f->doubted && f->mode == LNET_DISCOVERY_ON)
 		return DISC_ON_STEP_PING;
 	if (disc_needs_push(f))
 		return DISC_ON_STEP_PUSH;

@@ -78,10 +78,13 @@ struct disc_facts {
 	enum ulnet_discovery mode;
 	bool told_us;	   /* there is something to be merged */
 	bool up_to_date;   /* all that it told was merged, and it told all */
+	bool doubted;	   /* one of its NIs is to be asked whose it is */
 	bool force_ping;   /* ask, whatever we know */
 	bool force_push;   /* tell, whatever it knows */
 	bool multi_rail;   /* the peer is */
 	bool no_discovery; /* it does not take part */
+	bool calls_only;   /* this node cannot be called: nobody need know its
+			    * NIDs */
 	uint32_t told;	   /* version of our information that it has; 0: none */
 	uint32_t own;	   /* version of what is so now */
 };

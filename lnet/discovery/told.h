@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a peer has told of itself, in a reply or by a push, kept as it came
- * until it is merged: and the merging, by a plan (merge.h), into what is known.
- */
+/* What a peer has told of itself, in a reply or by a push, kept as it came
+ * until it is merged (merging.h). */
 #ifndef LNET_TOLD_H
 #define LNET_TOLD_H
 
 #include "lnet/discovery/merge.h"
 
 struct lnet_cpt;
-struct lnet_peer;
 
 struct told {
 	enum merge_source source;
@@ -31,30 +28,18 @@ int told_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 	     struct told **told_p) must_check;
 void told_free(struct told *told);
 
-/* 1 and *@nid: to be claimed (peer/claim.h) before told_merge(), since @peer is
- * to have it and another CPT owns it; 0: there is none any more; -ENOMEM. */
-int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
-		 struct told *told, struct ulnet_nid *nid) must_check;
-/* The owner of the NID that told_foreign() has given keeps it. */
-void told_kept(struct told *told);
+/* Decoded. The entries are those of @ni, which is for the caller to free, also
+ * on error. *@need_p: bytes of the whole, or 0: nothing was cut. */
+int told_decode(struct lnet_cpt *cpt, const struct told *told,
+		struct ulnet_ping_info *info, struct ulnet_ping_ni **ni,
+		size_t *need_p) must_check;
 
-/* What told_merge() has found. */
-struct told_result {
-	enum merge_verdict verdict;
-	enum merge_why why;
-	size_t ask; /* as merge_plan.ask */
+/* Two that a peer has told, of which one may have been overtaken on its way. */
+enum told_order {
+	TOLD_LATER,	      /* what came last is what is so */
+	TOLD_PERHAPS_LATER,   /* ... most likely; the peer knows */
+	TOLD_PERHAPS_EARLIER, /* ... hardly; the peer knows */
 };
-
-/*
- * @peer, which is held, becomes what it says of itself, as far as the mode and
- * what was configured allow. What other peers lose, they lose; those who had
- * said that it is theirs are not merged any more: they are to be asked again.
- * @taken is called for each peer that has lost all of its NIDs, which it does
- * not outlive unless it is held. -ENOMEM, -ENOBUFS, -EXDEV: a part of it may be
- * done.
- */
-int told_merge(struct lnet_cpt *cpt, struct lnet_peer *peer,
-	       const struct told *told, void (*lost)(struct lnet_peer *from),
-	       struct told_result *result) must_check;
+enum told_order told_order(const struct told *was, const struct told *is);
 
 #endif

@@ -15,6 +15,7 @@
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
+#include "lnet/peer/word.h"
 
 /* ---- answers ---- */
 
@@ -218,6 +219,8 @@ static bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
 	msg->sender = lpni;
 	lpni->has.msgs++;
 	health_heard(msg->home, ni, lpni);
+	if (unlikely(lpni->word.state == PEER_WORD_HEARSAY))
+		peer_cpt(msg->home)->doubt(msg->home, lpni);
 	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
 		msg->initiator = lpni->peer->primary;
 	else

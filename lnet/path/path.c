@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mutation.h"
+#include "lnet/peer/word.h"
 
 void paths_init(struct lnet_cpt *cpt)
 {
@@ -45,7 +46,8 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 {
 	const struct lnet_peer *peer = path->lpni->peer;
 
-	if (peer_cpt(cpt)->discovery && !peer->settled)
+	if (peer_cpt(cpt)->discovery &&
+	    (!peer->settled || word_is_hearsay(path->lpni)))
 		return false;
 	if (config_net(cpt->config, ni_net(path->ni))->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))

@@ -5,7 +5,7 @@
 
 #include "base/mutation.h"
 #include "lnet/net/net.h"
-#include "lnet/peer/peer.h"
+#include "lnet/peer/word.h"
 
 /* A choice that is being made. */
 struct seek {
@@ -500,7 +500,7 @@ static enum path_case case_of(const struct seek *s)
 {
 	uint32_t id = lnet_nid_net(s->want->dst);
 	bool mr = s->dst && s->dst->peer->multi_rail &&
-		  !(s->want->flags & PATH_EXACT);
+		  !(s->want->flags & PATH_EXACT) && !word_is_hearsay(s->dst);
 	bool local;
 
 	if (s->src)

@@ -5,6 +5,7 @@
 
 #include "base/mutation.h"
 #include "lnet/peer/member.h"
+#include "lnet/peer/word.h"
 
 /* ---- on the CPT that claims ---- */
 
@@ -44,15 +45,22 @@ static int claim_end(struct peer_claim *c)
 
 /* ---- on the CPT that owns the NID ---- */
 
-static int nid_give(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
-		    unsigned int to)
+static int nid_give(struct lnet_cpt *cpt, const struct peer_claim *c)
 {
-	struct directory_entry e = { .nid = *nid, .primary = *nid, .cpt = to };
+	const struct ulnet_nid *nid = &c->nid;
+	struct directory_entry e = { .nid = *nid,
+				     .primary = *nid,
+				     .cpt = c->cpt->index };
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
 	int rc = 0;
 
 	if (node_cpt_of(cpt->node, nid) != cpt->index)
 		return -EAGAIN;
+	if (lpni && !lnet_nid_is_any(&c->by)) {
+		if (!lpni->peer->configured)
+			word_claimed(cpt, lpni, &c->by);
+		return -EPERM;
+	}
 	/* Discovery works on peers of its own CPT. And what was sent to the NID
 	 * may be under way by another one of its peer's, and is looked for on
 	 * the CPT that owns the NID. */
@@ -82,7 +90,7 @@ static void claim_asked(struct work *w)
 {
 	struct peer_claim *c = container_of(w, struct peer_claim, work);
 
-	c->rc = nid_give(node_cpt_here(c->cpt->node), &c->nid, c->cpt->index);
+	c->rc = nid_give(node_cpt_here(c->cpt->node), c);
 	c->work.fn = claim_decided;
 	loop_post(c->cpt->loop, &c->work);
 }
@@ -137,7 +145,7 @@ static int call_ask(void *arg)
 {
 	struct claim_call *call = arg;
 
-	return nid_give(call->owner, &call->claim.nid, call->claim.cpt->index);
+	return nid_give(call->owner, &call->claim);
 }
 
 static int call_end(void *arg)
@@ -150,7 +158,7 @@ int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 {
 	struct lnet_cpt *cpt = node->cpt[node_cpt_of(node, primary)];
 	struct claim_call call = {
-		.claim = { .cpt = cpt, .nid = *nid },
+		.claim = { .cpt = cpt, .nid = *nid, .by = LNET_NID_ANY },
 		.owner = node->cpt[node_cpt_of(node, nid)],
 		.primary = primary,
 	};

@@ -19,7 +19,8 @@
 #include "lnet/peer/peer.h"
 
 /* Who claims. Owner: the caller, until done() is called; then it is in the
- * caller's hands again. Others do not look into it. */
+ * caller's hands again. The caller sets @done and @by, and does not look into
+ * the rest. */
 struct peer_claim {
 	/* On the CPT of the claim, not within peer_claim(). 0: @nid is one of
 	 * @peer's; else an errno as peer_claim() returns. */
@@ -27,6 +28,9 @@ struct peer_claim {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer;
 	struct ulnet_nid nid;
+	/* On whose word, or ANY: because @nid has said so, or an
+	 * administrator. */
+	struct ulnet_nid by;
 	struct lnet_peer_ni *guest;
 	int rc;
 	struct work work;
@@ -36,8 +40,10 @@ struct peer_claim {
  * Makes @nid one of the NIDs of @peer, which is @cpt's and which the caller
  * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
  * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: @nid is in
- * use on the CPT that owns it; -EAGAIN: others have had @nid, or all NIDs of
- * @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
+ * use on the CPT that owns it; -EPERM: it is an administrator's there, or has
+ * not said itself whose it is, and is asked (word.h); -EAGAIN: others have had
+ * @nid, or all NIDs of @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has
+ * changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;

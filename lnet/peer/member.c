@@ -2,7 +2,11 @@
 #include "lnet/peer/member.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "lnet/peer/word.h"
 
 /* ---- peers, nets, NIs ---- */
 
@@ -92,9 +96,11 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		goto err_put_net;
 	*lpni = (struct lnet_peer_ni){ .nid = *nid,
 				       .place.state = place,
+				       .claimed_by = LNET_NID_ANY,
 				       .health = LNET_HEALTH_MAX };
 	if (hash_add(&pc->peers, &lpni->hash, hash))
 		goto err_put_ni;
+	list_init(&lpni->hearsay);
 	list_init(&lpni->first);
 	list_init(&lpni->queue);
 	list_init(&lpni->connecting);
@@ -118,6 +124,7 @@ void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	       !list_empty(&lpni->queue) || !list_empty(&lpni->connecting));
 	if (pc->peer_last == lpni)
 		pc->peer_last = NULL;
+	word_given(cpt, lpni);
 	prefer_clear(&lpni->preferred);
 	member_leave(cpt, lpni);
 	hash_del(&pc->peers, &lpni->hash);
@@ -298,6 +305,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		peer_drop(cpt, from);
 	from->primary = left;
 	member_join(lpni, pnet);
+	word_given(cpt, lpni);
 	peer_drop(cpt, from);
 	cpt_topology_changed(cpt);
 	return 0;
@@ -307,9 +315,13 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct lnet_peer *alone;
 	int rc;
+	{char t[64],u[64]; fprintf(stderr,"split %s from %s\n",lnet_nid_format(&lpni->nid,t,64),lnet_nid_format(&lpni->peer->primary,u,64));}
+	{char t[64],u[64]; fprintf(stderr,"split %s from %s\n",lnet_nid_format(&lpni->nid,t,64),lnet_nid_format(&lpni->peer->primary,u,64));}
 
-	if (lpni->peer->nnis == 1)
+	if (lpni->peer->nnis == 1) {
+		word_given(cpt, lpni);
 		return 0;
+	}
 	alone = peer_new(cpt, &lpni->nid);
 	if (!alone)
 		return -ENOMEM;

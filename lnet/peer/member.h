@@ -36,10 +36,10 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer);
 int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid) must_check;
 
-/* @lpni leaves its peer and becomes one of @peer. A peer that has lost its
- * primary NID goes by the NID of its first NI; a peer that has lost all is
- * freed, unless it is held. -EXDEV: another CPT owns @lpni, which is a guest
- * here. */
+/* @lpni leaves its peer and becomes one of @peer, as if it had said so
+ * (word.h). A peer that has lost its primary NID goes by the NID of its first
+ * NI; a peer that has lost all is freed, unless it is held. -EXDEV: another CPT
+ * owns @lpni, which is a guest here. */
 int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		struct lnet_peer_ni *lpni) must_check;
 

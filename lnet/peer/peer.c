@@ -3,6 +3,7 @@
 
 #include "lnet/net/config.h"
 #include "lnet/peer/member.h"
+#include "lnet/peer/word.h"
 
 const struct fsm_state peer_states[PEER_STATES] = {
 	[PEER_UNKNOWN] = { "unknown", FSM_TO(PEER_QUEUED) },
@@ -101,6 +102,8 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 
 	if (likely(pc->ni_pool.used < pc->ni_pool.max))
 		return true;
+	if (word_forget_one(cpt))
+		return true;
 	for (unsigned int i = 0; i < FORGET_TRIES; i++) {
 		struct lnet_peer *peer;
 
@@ -172,16 +175,29 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		peer_is_idle(cpt, lpni->peer);
 }
 
+/* An administrator's word is as good as their own. */
+static void peer_words_given(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	struct lnet_peer_net *pnet;
+	struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			word_given(cpt, lpni);
+}
+
 void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 			 bool configured)
 {
 	if (peer->configured == configured)
 		return;
 	peer->configured = configured;
-	if (configured)
+	if (configured) {
 		peer_hold(peer);
-	else
+		peer_words_given(cpt, peer);
+	} else {
 		peer_drop(cpt, peer);
+	}
 }
 
 struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -250,6 +266,7 @@ void peers_init(struct lnet_cpt *cpt)
 
 	hash_init(&pc->peers);
 	list_init(&pc->idle);
+	list_init(&pc->hearsay);
 	pool_init(&pc->peer_pool, sizeof(struct lnet_peer), 0);
 	pool_init(&pc->net_pool, sizeof(struct lnet_peer_net), 0);
 	pool_init(&pc->ni_pool, sizeof(struct lnet_peer_ni),

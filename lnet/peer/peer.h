@@ -115,7 +115,11 @@ struct lnet_peer_ni {
 	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
 	struct fsm place;
+	struct fsm word; /* whose it is its peer's by (word.h) */
 	struct ulnet_nid nid;
+	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
+				      * by its own word: the last one; ANY */
+	struct list hearsay; /* peer_cpt.hearsay */
 	struct prefer preferred;    /* local NIs */
 	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
 				     * from this NI, ... */
@@ -151,6 +155,11 @@ struct peer_cpt {
 	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
 	struct list idle;		/* lnet_peer.idle, longest first */
 	struct pool peer_pool, net_pool, ni_pool;
+	struct list hearsay; /* lnet_peer_ni.hearsay, longest first ... */
+	uint32_t nhearsay;   /* of them */
+	/* A peer NI is to be asked itself whose it is; or nothing happens.
+	 * Discovery's. */
+	void (*doubt)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
 };

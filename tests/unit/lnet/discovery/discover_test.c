@@ -578,6 +578,7 @@ Test(discover, told_by_two_nids)
 	struct lnet *a = node_on(sim, A_RAILS);
 	struct lnet *b = node_on(sim, B_RAILS);
 	struct ulnet_fault fault;
+	uint64_t pushes;
 
 	lnet_fault_init(&fault, LNET_FAULT_DROP);
 	fault.rate = 1;
@@ -589,12 +590,13 @@ Test(discover, told_by_two_nids)
 	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 0), 0);
 	put_to(b, "10.0.0.1@tcp", SECOND, NULL);
 	lnet_sim_run(sim, 10 * MSEC);
-	cr_assert_eq(counter(a, "pushes"), 1);
+	pushes = counter(a, "pushes");
+	cr_assert_gt(pushes, 0);
 	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 1000), 0);
 	cr_assert_eq(lnet_ni_set_health(b, &nids[0], 0), 0);
 	cr_assert_eq(lnet_ni_add(b, &third), 0);
 	lnet_sim_run(sim, 10 * MSEC);
-	cr_assert_eq(counter(a, "pushes"), 2);
+	cr_assert_gt(counter(a, "pushes"), pushes);
 	KNOWS(a, "10.0.0.2@tcp", "discovering: 10.0.0.2@tcp");
 	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
 	lnet_sim_run_all(sim);
@@ -659,7 +661,7 @@ static void bad_network(uint64_t seed, unsigned int cpts)
 	memset(&more, 0, sizeof(more));
 	cr_assert_eq(lnet_sim_new(seed, cpts, &sim), 0);
 	a = node_on(sim, A_RAILS);
-	b = node_on(sim, B_RAILS);
+	b = node_on(sim, B_RAILS " 10.0.1.2@tcp1");
 	cluster_links(sim, &bad);
 	put_to(a, seed % 2 ? "10.0.0.2@tcp" : "10.0.0.2@tcp1", SECOND, &seen);
 	if (seed % 3)
@@ -673,8 +675,9 @@ static void bad_network(uint64_t seed, unsigned int cpts)
 	/* By now both have heard of each other, unless all was lost. */
 	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
 	lnet_sim_run_all(sim);
-	if (cpts == 1) {
-		KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	if (cpts == 1) { fprintf(stderr,"seed %d: %s |", (int)seed, view(b,"10.0.0.1@tcp1")); fprintf(stderr," %s | ", view(b,"10.0.0.1@tcp")); fprintf(stderr," %s\n", view(b,"10.0.0.1@tcp2"));
+		KNOWS(a, "10.0.0.2@tcp",
+		      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp1");
 		KNOWS(b, "10.0.0.1@tcp",
 		      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 "
 		      "10.0.0.1@tcp2");
@@ -712,8 +715,11 @@ Test(discover, crowd)
 	lnet_sim_run_all(sim);
 	for (unsigned int i = 0; i < ARRAY_SIZE(each); i++)
 		delivered(&each[i]);
-	cr_assert_eq(counter(server, "discoveries"), ARRAY_SIZE(each));
-	cr_assert_eq(counter(server, "pushes_sent"), ARRAY_SIZE(each));
+	/* Some more than once: who was heard of by both NIDs, before it was his
+	 * turn, was two peers until then. */
+	cr_assert_geq(counter(server, "discoveries"), ARRAY_SIZE(each));
+	cr_assert_geq(counter(server, "pushes_sent"), ARRAY_SIZE(each));
+	cr_assert_leq(counter(server, "pushes_sent"), 2 * ARRAY_SIZE(each));
 	KNOWS(server, "10.8.3.100@tcp1",
 	      "discovered mr: 10.8.3.100@tcp 10.8.3.100@tcp1");
 	cluster_end(sim);

@@ -4,7 +4,7 @@
  *
  * NIDs are short here: "4" is 10.0.0.4@tcp, "L4" is fd00::4@tcp; with a "-"
  * before it is down. What follows a ":" says whose it is now: o another peer's,
- * d one's that was discovered, l the locked primary of one, c a configured
+ * a one's that has named this one, l the locked primary of one, c a configured
  * one's, m this node's.
  */
 #include <criterion/criterion.h>
@@ -69,8 +69,8 @@ static uint8_t owner_of(const char *word)
 	switch (colon ? colon[1] : 0) {
 	case 'o':
 		return MERGE_OTHER;
-	case 'd':
-		return MERGE_DISCOVERED;
+	case 'a':
+		return MERGE_AGREED;
 	case 'l':
 		return MERGE_LOCKED;
 	case 'c':
@@ -261,7 +261,13 @@ Test(merge, primary_nid)
 		{ "a large one", ON, "", "1", REPLY, FULL | 0x60, "L9 1",
 		  "apply L9 mr +L9" },
 		{ "another peer's", ON, "", "2", REPLY, FULL, "1:o 2",
+		  "none 2 mr !1" },
+		{ "another peer's, and more", ON, "md", "2 3", REPLY, FULL,
+		  "1:o 2 4", "apply 2 mr !1 +4" },
+		{ "of one that agrees", ON, "", "2", REPLY, FULL, "1:a 2",
 		  "apply 1 mr <1" },
+		{ "locked here, another's", ON, "l", "2 3", REPLY, FULL,
+		  "1:o 2", "apply 2 mr !1 -3" },
 		{ "locked by another", ON, "", "2", REPLY, FULL, "1:l 2",
 		  "apply 1 mr <1" },
 		{ "locked here", ON, "l", "2", REPLY, FULL, "1 2",
@@ -284,14 +290,16 @@ Test(merge, primary_nid)
 Test(merge, claimed_by_two)
 {
 	static const struct merge_case cases[] = {
-		{ "not heard of", ON, "", "1", REPLY, FULL, "1 2:o",
+		{ "has not agreed", ON, "", "1", REPLY, FULL, "1 2:o",
+		  "none 1 mr !2" },
+		{ "has not agreed, others come and go", ON, "md", "1 3", PUSH,
+		  FULL, "1 2:o 4", "apply 1 mr !2 +4 -3" },
+		{ "agrees", ON, "", "1", REPLY, FULL, "1 2:a",
 		  "apply 1 mr <2" },
-		{ "of one who told so", ON, "", "1", REPLY, FULL, "1 2:d",
-		  "apply 1 mr !2" },
 		{ "a locked primary", ON, "", "1", REPLY, FULL, "1 2:l 3",
 		  "apply 1 mr ~2 +3" },
-		{ "configured", ON, "", "1", REPLY, FULL, "1 2:c 3:o",
-		  "apply 1 mr ~2 <3" },
+		{ "configured", ON, "", "1", REPLY, FULL, "1 2:c 3:a 4:o",
+		  "apply 1 mr ~2 <3 !4" },
 	};
 
 	CHECK(cases);

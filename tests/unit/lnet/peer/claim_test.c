@@ -75,6 +75,7 @@ static int begin(void *arg)
 
 	r->done = false;
 	r->claim.done = on_done;
+	r->claim.by = LNET_NID_ANY;
 	rc = peer_claim(r->cpt, p->peer, &r->nid, &r->claim);
 	peer_unref(r->cpt, p);
 	return rc;

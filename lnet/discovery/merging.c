@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/discovery/merging.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/share.h"
+#include "lnet/core/cpt.h"
+#include "lnet/discovery/discovery.h"
+#include "lnet/net/config.h"
+#include "lnet/nid/nid.h"
+#include "lnet/peer/member.h"
+#include "lnet/peer/word.h"
+
+struct merging {
+	struct lnet_cpt *cpt;
+	struct lnet_peer *peer;
+	const struct told *told;
+	void (*lost)(struct lnet_peer *from);
+	struct ulnet_ping_info info;
+	struct ulnet_ping_ni *theirs; /* info.ni */
+	uint8_t *owners;	      /* of these */
+	struct lnet_peer_ni **nis;    /* the peer's, before any changes ... */
+	struct merge_ni *known;	      /* ... as the plan knows them */
+	unsigned int nknown;
+	struct ulnet_nid from; /* which of them has told it */
+	unsigned int hearsay;  /* NIs of the peer that are */
+	unsigned int unheard;  /* NIDs that are more than its share */
+	struct merge_plan plan;
+};
+
+static void merging_free(struct merging *m)
+{
+	merge_plan_fini(&m->plan);
+	free(m->theirs);
+	free(m->owners);
+	free(m->nis);
+	free(m->known);
+}
+
+static int merging_gather(struct merging *m)
+{
+	const struct lnet_peer_net *pn;
+	struct lnet_peer_ni *p;
+
+	m->nis = malloc(m->peer->nnis * sizeof(m->nis[0]));
+	m->known = malloc(m->peer->nnis * sizeof(m->known[0]));
+	m->owners = malloc(MAX(m->info.nnis, 1));
+	if (!m->nis || !m->known || !m->owners)
+		return -ENOMEM;
+	list_for_each_entry (pn, &m->peer->nets, link)
+		list_for_each_entry (p, &pn->nis, link) {
+			m->known[m->nknown] =
+				(struct merge_ni){ p->nid, p->down };
+			m->nis[m->nknown++] = p;
+			m->hearsay += word_is_hearsay(p);
+		}
+	/* It may be another's by now. */
+	p = peer_find(m->cpt, &m->told->from);
+	m->from = p && p->peer == m->peer ? p->nid : m->peer->primary;
+	return 0;
+}
+
+static bool is_foreign(const struct merging *m, const struct ulnet_nid *nid)
+{
+	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
+}
+
+/* Has the peer that has @nid said by itself that one of these NIDs is its own?
+ */
+static bool has_named_us(const struct merging *m, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < m->nknown; i++) {
+		const struct lnet_peer_ni *p = m->nis[i];
+
+		if (!word_is_hearsay(p) && !lnet_nid_is_any(&p->claimed_by) &&
+		    directory_same(&m->cpt->node->directory, &p->claimed_by,
+				   nid))
+			return true;
+	}
+	return false;
+}
+
+static enum merge_owner owner_of(const struct merging *m, unsigned int i)
+{
+	const struct ulnet_nid *nid = &m->info.ni[i].nid;
+	const struct lnet_peer_ni *p;
+
+	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
+		return MERGE_OURS;
+	if (is_foreign(m, nid) && m->told->keeps[i])
+		return MERGE_CONFIGURED;
+	p = peer_find(m->cpt, nid);
+	if (p && p->peer == m->peer)
+		return MERGE_NOBODY;
+	if (p && p->peer->configured)
+		return MERGE_CONFIGURED;
+	if (has_named_us(m, nid))
+		return MERGE_AGREED;
+	/* What another CPT owns is claimed there, if it is known there. */
+	return p && !is_foreign(m, nid) ? MERGE_OTHER : MERGE_NOBODY;
+}
+
+static int merging_plan(struct merging *m, size_t cut)
+{
+	const struct lnet_peer *peer = m->peer;
+	const struct merge_known known = {
+		.mode = settings_discovery(&m->cpt->node->settings),
+		.primary = peer->primary,
+		.ni = m->known,
+		.nnis = m->nknown,
+		.configured = peer->configured,
+		.multi_rail = peer->multi_rail,
+		/* Another process on the same node counts otherwise. */
+		.discovered = peer->merged && peer->pid == m->told->pid,
+		.sequence = peer->sequence,
+	};
+	const struct merge_came came = { .source = m->told->source,
+					 .from = m->from,
+					 .info = &m->info,
+					 .cut = cut,
+					 .owner = m->owners };
+
+	for (unsigned int i = 0; i < m->info.nnis; i++)
+		m->owners[i] = (uint8_t)owner_of(m, i);
+	return merge_plan(&known, &came, &m->plan);
+}
+
+/* ---- what the peer gets and loses ---- */
+
+/* What the peer of @p has said of itself is not so any more: it is asked again,
+ * or it has lost all that it had. */
+static void merging_lost(struct merging *m, struct lnet_peer *from)
+{
+	from->merged = false;
+	m->lost(from);
+}
+
+static int merging_take(struct merging *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+	bool hearsay = p && word_is_hearsay(p);
+	struct lnet_peer *from;
+	int rc;
+
+	/* It has gone since: it is named again, if it is to come. */
+	if (!p || p->peer == m->peer)
+		return 0;
+	from = p->peer;
+	peer_hold(from);
+	/* A peer that was told need not be told again, by whichever of its NIDs
+	 * it was. */
+	if (!m->peer->told || disc_later(from->told, m->peer->told))
+		m->peer->told = from->told;
+	/* And if messages to it did not wait, they do not now. */
+	m->peer->settled |= from->settled;
+	rc = member_take(m->cpt, m->peer, p);
+	if (!rc && hearsay)
+		word_hearsay(m->cpt, p, &m->from);
+	merging_lost(m, from);
+	peer_drop(m->cpt, from);
+	return rc;
+}
+
+/* May the peer name one more NID that nobody else has confirmed? */
+static bool merging_may_add(const struct merging *m)
+{
+	const struct peer_cpt *pc = peer_cpt(m->cpt);
+
+	return share_allows(m->hearsay, pc->nhearsay, pc->ni_pool.max, 1);
+}
+
+static int merging_add(struct merging *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p;
+	int rc;
+
+	if (!merging_may_add(m)) {
+		m->unheard++;
+		return 0;
+	}
+	rc = member_add(m->cpt, m->peer, nid);
+	p = peer_find(m->cpt, nid);
+	if (rc || !p)
+		return rc;
+	m->hearsay++;
+	word_hearsay(m->cpt, p, &m->from);
+	return 0;
+}
+
+/* Another one has it, and is to say what it says of it. */
+static void merging_claim(struct merging *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+
+	if (p && p->peer != m->peer)
+		word_claimed(m->cpt, p, &m->from);
+}
+
+static int merging_come(struct merging *m)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < m->info.nnis && !rc; i++) {
+		const struct ulnet_nid *nid = &m->info.ni[i].nid;
+
+		switch ((enum merge_theirs)m->plan.theirs[i]) {
+		case MERGE_ADD:
+			rc = merging_add(m, nid);
+			break;
+		case MERGE_TAKE:
+			rc = merging_take(m, nid);
+			break;
+		case MERGE_CLAIM:
+			merging_claim(m, nid);
+			break;
+		case MERGE_HAS:
+		case MERGE_LEAVE:
+			break;
+		}
+	}
+	return rc;
+}
+
+/* The peer's NI with @nid; NULL: it has gone meanwhile. */
+static struct lnet_peer_ni *member_of(const struct merging *m,
+				      const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+
+	return p && p->peer == m->peer ? p : NULL;
+}
+
+static int merging_go(struct merging *m)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < m->nknown && !rc; i++) {
+		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+
+		if (p && m->plan.ours[i] & MERGE_GOES)
+			rc = member_split(m->cpt, p);
+	}
+	return rc;
+}
+
+/* The peer knows best, until something is seen of the NI itself. */
+static void ni_is_down(struct lnet_peer_ni *p, bool down)
+{
+	p->down = down;
+	p->health = down ? 0 : LNET_HEALTH_MAX;
+}
+
+static void merging_states(struct merging *m)
+{
+	for (unsigned int i = 0; i < m->nknown; i++) {
+		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+
+		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
+			ni_is_down(p, m->plan.ours[i] & MERGE_DOWN);
+	}
+	/* Those that came since. */
+	for (unsigned int i = 0; i < m->info.nnis; i++) {
+		struct lnet_peer_ni *p;
+
+		if (m->plan.theirs[i] != MERGE_ADD &&
+		    m->plan.theirs[i] != MERGE_TAKE)
+			continue;
+		p = member_of(m, &m->info.ni[i].nid);
+		if (p)
+			ni_is_down(p, !m->info.ni[i].up);
+	}
+}
+
+static void merging_say(const struct merging *m)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&m->peer->primary, text, sizeof(text));
+	if (m->plan.verdict == MERGE_REFUSE)
+		log_warn_limited(
+			&m->cpt->limits_log, loop_now(m->cpt->loop),
+			"discovery",
+			"peer %s says that its NIDs are others than those "
+			"known, which stay: %s",
+			text, merge_why_text(m->plan.why));
+	if (m->unheard)
+		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
+				 "limits",
+				 "peer %s names NIDs beyond its share of those "
+				 "that nobody confirms: %u",
+				 text, m->unheard);
+	if (m->plan.left && m->plan.verdict == MERGE_APPLY)
+		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
+				 "discovery",
+				 "peer %s names NIDs that others keep: %u",
+				 text, m->plan.left);
+}
+
+static int merging_apply(struct merging *m)
+{
+	struct lnet_peer *peer = m->peer;
+	int rc;
+	{char t[64],u[64]; fprintf(stderr,"%p merge peer %s from %s src %d verdict %d seq %d:",(void*)m->cpt,lnet_nid_format(&m->peer->primary,t,64),lnet_nid_format(&m->from,u,64),m->told->source,m->plan.verdict,m->info.sequence); for(unsigned i=0;i<m->info.nnis;i++) fprintf(stderr," %s/%d",lnet_nid_format(&m->info.ni[i].nid,t,64),m->plan.theirs[i]); fprintf(stderr," had"); for(unsigned i=0;i<m->nknown;i++) fprintf(stderr," %s/%d/w%d",lnet_nid_format(&m->known[i].nid,t,64),m->plan.ours[i],m->nis[i]->word.state); fprintf(stderr,"\n");}
+	rc= merging_come(m);
+	merging_say(m);
+	if (m->plan.verdict == MERGE_APPLY) {
+		if (!rc)
+			rc = peer_set_primary(m->cpt, peer, &m->plan.primary);
+		if (!rc)
+			rc = merging_go(m);
+	}
+	if (rc)
+		return rc;
+	merging_states(m);
+	if (peer->multi_rail != m->plan.multi_rail)
+		cpt_topology_changed(m->cpt);
+	/* Another process of that node knows nothing of us. */
+	if (peer->pid != m->told->pid)
+		peer->told = 0;
+	peer->multi_rail = m->plan.multi_rail;
+	peer->no_discovery = m->plan.no_discovery;
+	peer->sequence = m->plan.sequence;
+	peer->pid = m->told->pid;
+	peer->merged = true;
+	peer->merged_in = discovery_cpt(m->cpt)->disc.modes;
+	recovery_of_peer(m->cpt, peer);
+	return 0;
+}
+
+static int merging_begin(struct merging *m)
+{
+	size_t cut;
+	int rc = told_decode(m->cpt, m->told, &m->info, &m->theirs, &cut);
+
+	if (!rc)
+		rc = merging_gather(m);
+	if (!rc)
+		rc = merging_plan(m, cut);
+	return rc;
+}
+
+static bool merging_comes(const struct merging *m, unsigned int i)
+{
+	return m->plan.theirs[i] == MERGE_ADD ||
+	       m->plan.theirs[i] == MERGE_TAKE;
+}
+
+int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		 struct told *told, struct told_nid *nid)
+{
+	struct merging m = { .cpt = cpt, .peer = peer, .told = told };
+	int rc = merging_begin(&m);
+	bool found = false;
+
+	if (!rc && m.plan.verdict == MERGE_APPLY)
+		while (!found && told->claimed < m.info.nnis) {
+			const unsigned int i = told->claimed++;
+
+			nid->nid = m.info.ni[i].nid;
+			nid->agreed = m.plan.theirs[i] == MERGE_TAKE;
+			nid->by = m.from;
+			found = merging_comes(&m, i) &&
+				is_foreign(&m, &nid->nid);
+			if (found && !merging_may_add(&m)) {
+				told->keeps[i] = true;
+				found = false;
+			}
+		}
+	merging_free(&m);
+	return rc ? rc : found;
+}
+
+static int merging_do(struct merging *m, struct told_result *result)
+{
+	int rc = merging_begin(m);
+
+	if (rc)
+		return rc;
+	*result = (struct told_result){ m->plan.verdict, m->plan.why,
+					m->plan.ask };
+	if (m->plan.verdict == MERGE_ASK || m->plan.verdict == MERGE_DROP)
+		return 0;
+	return merging_apply(m);
+}
+
+int told_merge(struct lnet_cpt *cpt, struct lnet_peer *peer,
+	       const struct told *told, void (*lost)(struct lnet_peer *from),
+	       struct told_result *result)
+{
+	struct merging m = {
+		.cpt = cpt, .peer = peer, .told = told, .lost = lost
+	};
+	int rc = merging_do(&m, result);
+
+	merging_free(&m);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a peer has told becomes what is known of it, by a plan (merge.h).
+ *
+ * Shares. NIDs that nobody knew before are hearsay (peer/word.h), until they
+ * speak for themselves. A peer may name as many as its share of peers_max
+ * allows (base/share.h); and where there is no room, those that are hearsay go
+ * first.
+ */
+#ifndef LNET_MERGING_H
+#define LNET_MERGING_H
+
+#include "lnet/discovery/told.h"
+
+struct lnet_peer;
+
+/* A NID that another CPT owns, and that a peer is to have. */
+struct told_nid {
+	struct ulnet_nid nid;
+	struct ulnet_nid by; /* which NI of the peer says so */
+	bool agreed;	     /* so has whoever has the NID */
+};
+
+/* 1 and *@nid: to be claimed (peer/claim.h) before told_merge(), since @peer is
+ * to have it and another CPT owns it; 0: there is none any more; -ENOMEM. */
+int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		 struct told *told, struct told_nid *nid) must_check;
+
+/* What told_merge() has found. */
+struct told_result {
+	enum merge_verdict verdict;
+	enum merge_why why;
+	size_t ask; /* as merge_plan.ask */
+};
+
+/*
+ * @peer, which is held, becomes what it says of itself, as far as the mode and
+ * what was configured allow. NIDs that others have, which have not named this
+ * peer, stay theirs: these are asked (word.h). @lost is called for each peer
+ * that has lost NIDs, which is not merged any more; it does not outlive that
+ * unless it has others, or is held. -ENOMEM, -ENOBUFS, -EXDEV: a part of it may
+ * be done.
+ */
+int told_merge(struct lnet_cpt *cpt, struct lnet_peer *peer,
+	       const struct told *told, void (*lost)(struct lnet_peer *from),
+	       struct told_result *result) must_check;
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nodes that name NIDs which are not theirs: nobody is made a part of a peer
+ * that he knows nothing of, and nobody gets what is for another one.
+ *
+ * The liar, 10.0.0.66@tcp, tells nothing of itself but what is pushed by hand.
+ */
+#include "lnet/message/wire.h"
+#include "lnet/peer/word.h"
+#include "tests/unit/lnet/discovery/discover_rig.h"
+
+#define LIAR  "10.0.0.66@tcp"
+#define LIARS "discovered mr: 10.0.0.66@tcp"
+#define NAMES 200
+
+struct rig {
+	struct lnet_sim *sim;
+	struct lnet *node, *liar, *victim;
+};
+
+static struct seen seen, pushed;
+static uint8_t lie[16 + 16 * (NAMES + 2)];
+static size_t lie_length;
+
+static void lie_u32(uint32_t v)
+{
+	memcpy(lie + lie_length, &v, sizeof(v));
+	lie_length += sizeof(v);
+}
+
+static void lie_nid4(uint64_t nid4, uint32_t status)
+{
+	memcpy(lie + lie_length, &nid4, sizeof(nid4));
+	lie_length += sizeof(nid4);
+	lie_u32(status);
+	lie_u32(0);
+}
+
+static void lie_begin(uint32_t nnis)
+{
+	lie_length = 0;
+	lie_u32(0x70696e67);
+	lie_u32(0x1e);
+	lie_u32(LNET_PID_LUSTRE);
+	lie_u32(nnis + 1);
+	lie_nid4(UINT64_C(9) << 48, 100); /* 0@lo: the number of what is told */
+}
+
+static void lie_nid(const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+
+	lie_nid4(lnet_nid_to_nid4(&nid), 0x15aac0de);
+}
+
+static void lie_push(struct lnet *from, const char *to)
+{
+	struct ulnet_md umd = md_of(lie, lie_length, 0, &pushed);
+
+	umd.threshold = 2;
+	pushed.n = 0;
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(from, &umd), LNET_ACK_REQ,
+			     id_of(to), 0, PING_MATCH_BITS, 0, 0),
+		     0);
+}
+
+/* The liar says that it has @a and @b. */
+static void lie_two(const struct rig *r, const char *a, const char *b)
+{
+	lie_begin(2);
+	lie_nid(a);
+	lie_nid(b);
+	lie_push(r->liar, "10.0.0.1@tcp");
+	lnet_sim_run(r->sim, 5 * MSEC);
+	cr_assert_eq(seen_last(&pushed), LNET_EVENT_ACK);
+}
+
+/* The liar has no buffer: what comes to it by mistake is dropped. */
+static struct rig rig_open(unsigned int cpts, const char *victim)
+{
+	struct rig r;
+
+	memset(&seen, 0, sizeof(seen));
+	cr_assert_eq(lnet_sim_new(1, cpts, &r.sim), 0);
+	r.node = node_on(r.sim, "10.0.0.1@tcp");
+	r.victim = node_on(r.sim, victim);
+	node_mode(r.sim, LIAR, LNET_DISCOVERY_OFF);
+	r.liar = lnet_sim_node(r.sim, 2);
+	return r;
+}
+
+/* Whether the victim can be reached. */
+static void victim_link(const struct rig *r, bool works)
+{
+	const struct ulnet_sim_link link = { .loss = works ? 0 : 1000000 };
+	const struct ulnet_nid node = nid_of("10.0.0.1@tcp");
+	const struct ulnet_nid victim = nid_of("10.0.0.2@tcp");
+
+	cr_assert_eq(lnet_sim_link_set(r->sim, &node, &victim, &link), 0);
+}
+
+/* The same, while who is named cannot be asked. */
+static void lie_unasked(const struct rig *r, const char *a, const char *b)
+{
+	victim_link(r, false);
+	lie_two(r, a, b);
+	victim_link(r, true);
+}
+
+static void delivered(void)
+{
+	seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	memset(&seen, 0, sizeof(seen));
+}
+
+static struct ulnet_nid primary_of(const struct rig *r, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+	struct ulnet_nid primary;
+
+	cr_assert_eq(lnet_primary(r->node, &nid, &primary), 0);
+	return primary;
+}
+
+static const char *word_of(struct lnet *node, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+	struct lnet_peer_ni *p = peer_find(node->cpt[0], &nid);
+
+	return p ? fsm_name(&p->word, peer_words) : "unknown";
+}
+
+#define WORD(node, nid, want) cr_assert_str_eq(word_of(node, nid), want)
+
+/* ---- who is in use ---- */
+
+static void claims_one_in_use(unsigned int cpts)
+{
+	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	lie_two(&r, LIAR, "10.0.0.2@tcp");
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, LIAR, LIARS);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cr_assert_eq(counter(r.node, "claims_refused"), 1);
+	/* As its primary NID, too. */
+	lie_two(&r, "10.0.0.2@tcp", LIAR);
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, LIAR, LIARS);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cr_assert_eq(counter(r.node, "claims_refused"), 2);
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	cluster_end(r.sim);
+}
+
+Test(stranger, claims_one_in_use)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++)
+		claims_one_in_use(cpts);
+}
+
+/* The other NIDs of what was told are the liar's all the same, until they say
+ * otherwise. */
+Test(stranger, claims_one_of_several)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	lie_begin(3);
+	lie_nid(LIAR);
+	lie_nid("10.0.0.2@tcp");
+	lie_nid("10.0.0.67@tcp");
+	lie_push(r.liar, "10.0.0.1@tcp");
+	lnet_sim_run(r.sim, 5 * MSEC);
+	KNOWS(r.node, LIAR, LIARS " 10.0.0.67@tcp");
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
+
+/* ---- who was never heard of ---- */
+
+/* What is addressed to it goes to it, and to nobody else. */
+static void hearsay_is_asked(unsigned int cpts, const char *first,
+			     const char *second)
+{
+	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+	struct ulnet_nid primary;
+
+	lie_unasked(&r, first, second);
+	primary = primary_of(&r, "10.0.0.2@tcp");
+	cr_assert(nid_is(&primary, first));
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cr_assert_eq(counter(r.node, "claims_refused"), 1);
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	cluster_end(r.sim);
+}
+
+Test(stranger, hearsay_is_asked)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		hearsay_is_asked(cpts, LIAR, "10.0.0.2@tcp");
+		hearsay_is_asked(cpts, "10.0.0.2@tcp", LIAR);
+	}
+}
+
+/* Nor does it go elsewhere while it does not answer. */
+Test(stranger, hearsay_is_silent)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	uint64_t dropped;
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	dropped = counter(r.liar, "drop_count");
+	victim_link(&r, false);
+	put_to(r.node, "10.0.0.2@tcp", UINT64_C(3000000), &seen);
+	lnet_sim_run(r.sim, 60000 * MSEC);
+	cr_assert(seen.n && seen.ev[seen.n - 1].terminal);
+	cr_assert_neq(seen.ev[seen.n - 1].status, 0);
+	cr_assert_eq(counter(r.liar, "drop_count"), dropped);
+	cluster_end(r.sim);
+}
+
+/* It is asked also when it speaks itself. */
+Test(stranger, hearsay_that_speaks)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	WORD(r.node, "10.0.0.2@tcp", "hearsay");
+	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	KNOWS(r.node, LIAR, LIARS);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
+
+/* Somebody has taken one of two rails before they were heard of: they find each
+ * other. */
+static void one_of_two_rails(unsigned int cpts)
+{
+	struct rig r = rig_open(cpts, "10.0.0.2@tcp 10.0.1.2@tcp");
+
+	lie_two(&r, LIAR, "10.0.1.2@tcp");
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	put_to(r.node, "10.0.1.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	if (cpts == 1) {
+		KNOWS(r.node, "10.0.1.2@tcp",
+		      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+		KNOWS(r.node, LIAR, LIARS);
+	}
+	cluster_end(r.sim);
+}
+
+Test(stranger, one_of_two_rails)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++)
+		one_of_two_rails(cpts);
+}
+
+/* ---- who has spoken ---- */
+
+Test(stranger, rails_speak_when_used)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
+	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	KNOWS(r.node, "10.0.0.2@tcp",
+	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	WORD(r.node, "10.0.0.2@tcp", "own");
+	/* The other one, from which the next message comes. */
+	cr_assert_eq(lnet_ni_set_health(r.victim, &first, 0), 0);
+	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	WORD(r.node, "10.0.1.2@tcp", "own");
+	KNOWS(r.node, "10.0.1.2@tcp",
+	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	cr_assert_eq(counter(r.node, "claims_refused"), 0);
+	cluster_end(r.sim);
+}
+
+Test(stranger, configured_need_not_speak)
+{
+	const struct ulnet_nid nids[] = { nid_of(LIAR),
+					  nid_of("10.0.0.2@tcp") };
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	WORD(r.node, "10.0.0.2@tcp", "hearsay");
+	cr_assert_eq(lnet_peer_add(r.node, nids, 2, true), 0);
+	WORD(r.node, "10.0.0.2@tcp", "own");
+	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	WORD(r.node, "10.0.0.2@tcp", "own");
+	cluster_end(r.sim);
+}
+
+/* What another CPT has by configuration stays there, and holds nobody up. */
+Test(stranger, claims_a_configured_one)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+		struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+
+		cr_assert_eq(lnet_peer_add(r.node, &nid, 1, true), 0);
+		lie_two(&r, LIAR, "10.0.0.2@tcp");
+		lnet_sim_run(r.sim, 100 * MSEC);
+		KNOWS(r.node, LIAR, LIARS);
+		cr_assert_eq(counter(r.node, "discoveries_failed"), 0);
+		cluster_end(r.sim);
+	}
+}
+
+/* ---- shares ---- */
+
+/* Names that nobody confirms make way for whoever comes himself. */
+Test(stranger, names_have_a_share)
+{
+	enum { PEERS = 40 };
+	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
+	struct lnet_sim *sim;
+	struct lnet *node, *liar;
+	char text[80];
+	int i;
+
+	conf.peers_max = PEERS;
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	cr_assert_geq(lnet_sim_node_add(sim, "10.0.0.1@tcp", &conf, NULL, NULL),
+		      0);
+	node = lnet_sim_node(sim, 0);
+	node_mode(sim, LIAR, LNET_DISCOVERY_OFF);
+	liar = lnet_sim_node(sim, 1);
+	lie_begin(100);
+	lie_nid(LIAR);
+	for (i = 1; i < 100; i++) {
+		snprintf(text, sizeof(text), "10.7.0.%d@tcp", i);
+		lie_nid(text);
+	}
+	for (i = 0; i < 3; i++) {
+		lie_push(liar, "10.0.0.1@tcp");
+		lnet_sim_run(sim, 5 * MSEC);
+	}
+	/* Half of them, and itself. */
+	cr_assert_leq(counter(node, "peers"), PEERS / 2 + 2);
+	cr_assert_geq(counter(node, "peers"), PEERS / 2);
+	for (i = 1; i < PEERS; i++) {
+		struct lnet *other;
+
+		struct ulnet_peer_info peer;
+		struct ulnet_nid nid;
+
+		snprintf(text, sizeof(text), "10.6.0.%d@tcp", i);
+		nid = nid_of(text);
+		node_mode(sim, text, LNET_DISCOVERY_OFF);
+		other = lnet_sim_node(sim, (unsigned int)i + 1);
+		put_to(other, "10.0.0.1@tcp", UINT64_C(1000), NULL);
+		lnet_sim_run(sim, 5 * MSEC);
+		cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
+	}
+	cluster_end(sim);
+}
