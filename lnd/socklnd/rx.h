@@ -49,7 +49,7 @@ void sock_rx_detach(struct sock_conn *conn, struct list *coming);
 /* Ends all of them. Users' handlers run. */
 void sock_rx_end(struct list *coming, int status);
 
-/* Called by conn_open(). */
+/* Called by sock_conn_open(). */
 void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */
 void sock_rx_conn_closed(struct sock_conn *conn, int status);

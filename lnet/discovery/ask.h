@@ -15,8 +15,8 @@ struct lnet_cpt;
 struct ask {
 	/* The user's, immutable: */
 	struct lnet_cpt *cpt;
-	/* Once for each that was begun, in a turn of its own or within
-	 * ask_cancel(); then the next one may be begun. */
+	/* Once for each that was begun, in a turn of its own; then the next one
+	 * may be begun. */
 	void (*done)(struct ask *a);
 
 	uint8_t *buf; /* what is told, or was answered: @length bytes */

@@ -4,8 +4,8 @@
  * changes here, changes in the directory as well, before it is seen: all of a
  * change is made, or nothing (-ENOMEM).
  *
- * All is about peers of @cpt and on its thread. What peers @cpt does not own
- * have is moved to it first (move.h).
+ * All is about peers of @cpt and on its thread. NIDs that other CPTs own are
+ * claimed instead (claim.h).
  */
 #ifndef LNET_MEMBER_H
 #define LNET_MEMBER_H

@@ -137,8 +137,8 @@ struct record_chunk {
 
 enum record_past {
 	RECORD_NEW,	 /* to be executed: record_begin() */
-	RECORD_REPEATED, /* the same, if it may be once more, for perhaps it has
-			  * been; or else record_lose() */
+	RECORD_REPEATED, /* perhaps it was executed: the same, if the service
+			  * may do so twice; else record_end(RECORD_LOST) */
 	RECORD_COPY,	 /* nothing is said to it */
 	RECORD_AGAIN,	 /* its request goes on, for this attempt */
 	RECORD_ANSWERED, /* the reply that is kept is for this attempt */
