@@ -10,7 +10,9 @@ static const struct lnd_ruling rulings[LNET_CAUSE_COUNT] = {
 	[LNET_CAUSE_LOCAL_INTERRUPT] = { true, LND_BLAME_LOCAL },
 	[LNET_CAUSE_LOCAL_DROPPED] = { true, LND_BLAME_LOCAL },
 	[LNET_CAUSE_LOCAL_ABORTED] = { true, LND_BLAME_LOCAL },
-	[LNET_CAUSE_LOCAL_NO_ROUTE] = { true, LND_BLAME_LOCAL },
+	/* No way from this NI to that one: from another NI there may be one,
+	 * and also from this NI to another one of the peer. */
+	[LNET_CAUSE_LOCAL_NO_ROUTE] = { true, LND_BLAME_BOTH },
 	[LNET_CAUSE_LOCAL_ERROR] = { false, LND_BLAME_LOCAL },
 	[LNET_CAUSE_LOCAL_TIMEOUT] = { true, LND_BLAME_LOCAL },
 	[LNET_CAUSE_REMOTE_ERROR] = { false, LND_BLAME_PEER },
