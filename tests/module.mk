@@ -472,6 +472,10 @@ tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/usual_socket.sh
 tool_tests += %D%/tools/vanished.sh
+
+# Hosts on two rails: network namespaces.
+tool_tests += %D%/net/rails.sh
+EXTRA_DIST += %D%/net/hosts.sh
 dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS

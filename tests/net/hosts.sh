@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Hosts on two rails, each host a network namespace: for sourcing, first of all, by
+# bash programs, which then run in a network of their own, and so does all that they
+# start. An ordinary user may do that where user namespaces are allowed.
+#
+# Rail R, 0 or 1, is a bridge, rail$R. Host N, called NAME, has the interface eth$R
+# on it, with the address 10.9.R.N; the other end of that cable, a port of the
+# bridge, is NAME$R.
+
+declare -A hosts=() # a process in the network of each, by name
+
+# hosts_unshare COMMAND...: in place of this shell, with a network of its own
+hosts_unshare() {
+	[ "$(id -u)" != 0 ] || ! unshare --net true 2>/dev/null ||
+		exec unshare --net "$@"
+	exec unshare --user --map-root-user --net "$@"
+}
+
+# Tries all that is needed, and says what there is not.
+hosts_possible() {
+	local tool why
+
+	for tool in ip nft nsenter unshare; do
+		command -v $tool >/dev/null || {
+			echo "$tool is not installed"
+			return 1
+		}
+	done
+	# shellcheck disable=SC2016 # that shell's own
+	why=$(hosts_unshare bash -c '
+		ip link add rail type bridge &&
+			ip link add port type veth peer name eth &&
+			ip link set port master rail &&
+			nft "add table bridge t" &&
+			nft "add chain bridge t c {
+				type filter hook forward priority 0; }" &&
+			nft "add rule bridge t c iifname port drop" &&
+			echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter' 2>&1) &&
+		return
+	echo "no networks of our own: $(head -n 1 <<<"$why")"
+	return 1
+}
+
+# hosts_enter COMMAND...: runs the command, which is this program, in a new network,
+# where this function returns at once. 1, having said why: that cannot be.
+hosts_enter() {
+	if [ -z "${HOSTS_ENTERED:-}" ]; then
+		hosts_possible || return
+		export HOSTS_ENTERED=yes
+		hosts_unshare "$@"
+	fi
+	unset HOSTS_ENTERED
+	hosts_rails
+}
+
+hosts_rails() {
+	local rail
+
+	ip link set lo up
+	for rail in 0 1; do
+		ip link add rail$rail type bridge forward_delay 0 &&
+			ip link set rail$rail up || return
+	done
+	nft "add table bridge rails" &&
+		nft "add chain bridge rails wire {
+			type filter hook forward priority 0; }"
+}
+
+# What a host with several interfaces needs (arp_ignore, arp_announce), and for
+# messages between NIDs of different rails (rp_filter).
+hosts_settings='
+cd /proc/sys/net/ipv4/conf &&
+	for conf in all default; do
+		echo 0 >$conf/rp_filter && echo 1 >$conf/arp_ignore &&
+			echo 2 >$conf/arp_announce
+	done &&
+	ip link set lo up && echo $$ >"$1" && exec cat >/dev/null 2>&1'
+
+# hosts_add NAME N: its process lives as long as this program.
+hosts_add() {
+	local life pid rail said
+
+	said=$(mktemp -u) && mkfifo "$said" || return
+	exec {life}> >(exec unshare --net bash -c "$hosts_settings" host "$said")
+	read -r -t 60 pid <"$said"
+	rm -f "$said"
+	[ -n "$pid" ] || return
+	hosts[$1]=$pid
+	for rail in 0 1; do
+		ip link add "$1$rail" type veth peer name eth$rail netns "$pid" &&
+			ip link set "$1$rail" master rail$rail up &&
+			on "$1" ip link set eth$rail up &&
+			host_address "$1" add "$rail" "$2" || return
+	done
+}
+
+# at NAME: "${at[@]}" before a command runs it on that host, in the same process.
+at() {
+	at=(nsenter --net="/proc/${hosts[$1]}/ns/net")
+}
+
+# on NAME COMMAND...: runs it there.
+on() {
+	local at
+
+	at "$1"
+	"${at[@]}" "${@:2}"
+}
+
+# host_address NAME add|del RAIL N
+host_address() {
+	on "$1" ip address "$2" "10.9.$3.$4/24" dev "eth$3"
+}
+
+# wire_drop MATCH...: frames that match (nft(8)) are lost; nobody is told. wire_whole:
+# no more.
+wire_drop() {
+	nft add rule bridge rails wire "$@" drop
+}
+
+wire_whole() {
+	nft flush chain bridge rails wire
+}
+
+# rail_bytes NAME RAIL: what that host has sent and received on it so far
+rail_bytes() {
+	awk -v port="$1$2:" '$1 == port { printf "%.0f", $2 + $10 }' /proc/net/dev
+}
