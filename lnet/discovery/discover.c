@@ -2,8 +2,6 @@
 #include "lnet/discovery/discover.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdio.h>
 
 #include "base/backoff.h"
 #include "base/log.h"
@@ -578,10 +576,6 @@ static void act_pause(struct discovery *d)
 
 static void act_forget(struct discovery *d)
 {
-	{char t[64]; fprintf(stderr,"forget %s\n",lnet_nid_format(&d->peer->primary,t,64));}
-
-	{char t[64]; fprintf(stderr,"forget %s\n",lnet_nid_format(&d->peer->primary,t,64));}
-
 	d->peer->settled = false;
 	d->peer->merged = false;
 	cpt_topology_changed(d->cpt);

@@ -2,8 +2,6 @@
 #include "lnet/discovery/merging.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -303,9 +301,8 @@ static void merging_say(const struct merging *m)
 static int merging_apply(struct merging *m)
 {
 	struct lnet_peer *peer = m->peer;
-	int rc;
-	{char t[64],u[64]; fprintf(stderr,"%p merge peer %s from %s src %d verdict %d seq %d:",(void*)m->cpt,lnet_nid_format(&m->peer->primary,t,64),lnet_nid_format(&m->from,u,64),m->told->source,m->plan.verdict,m->info.sequence); for(unsigned i=0;i<m->info.nnis;i++) fprintf(stderr," %s/%d",lnet_nid_format(&m->info.ni[i].nid,t,64),m->plan.theirs[i]); fprintf(stderr," had"); for(unsigned i=0;i<m->nknown;i++) fprintf(stderr," %s/%d/w%d",lnet_nid_format(&m->known[i].nid,t,64),m->plan.ours[i],m->nis[i]->word.state); fprintf(stderr,"\n");}
-	rc= merging_come(m);
+	int rc = merging_come(m);
+
 	merging_say(m);
 	if (m->plan.verdict == MERGE_APPLY) {
 		if (!rc)

@@ -2,8 +2,6 @@
 #include "lnet/peer/member.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lnet/peer/word.h"
@@ -315,8 +313,6 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct lnet_peer *alone;
 	int rc;
-	{char t[64],u[64]; fprintf(stderr,"split %s from %s\n",lnet_nid_format(&lpni->nid,t,64),lnet_nid_format(&lpni->peer->primary,u,64));}
-	{char t[64],u[64]; fprintf(stderr,"split %s from %s\n",lnet_nid_format(&lpni->nid,t,64),lnet_nid_format(&lpni->peer->primary,u,64));}
 
 	if (lpni->peer->nnis == 1) {
 		word_given(cpt, lpni);
