@@ -249,18 +249,21 @@ static void pass_on(struct lnet_cpt *cpt, struct told *told,
 	disc_event(its, DISC_ON_NEWS);
 }
 
-/* What came from a NID is to be merged into the peer that has the NID now. */
-static void pass_to_heir(struct discovery *d)
+/* Who has the NID now from which something came, that was acknowledged but not
+ * merged, is asked: what came may be older than what is known of the peer, of
+ * whatever number. */
+static void ask_heir(struct discovery *d)
 {
-	const struct lnet_peer_ni *p;
-	struct told *told = d->told;
+	const struct lnet_peer_ni *p =
+		d->told ? peer_find(d->cpt, &d->told->from) : NULL;
+	struct discovery *heir = p && p->place.state == PEER_HERE
+					 ? disc_get(d->cpt, p->peer)
+					 : NULL;
 
-	if (!told || MUTATE(unit_word_lost))
+	if (!heir || MUTATE(unit_word_lost))
 		return;
-	d->told = NULL;
-	p = peer_find(d->cpt, &told->from);
-	pass_on(d->cpt, told,
-		p && p->place.state == PEER_HERE ? p->peer : NULL);
+	heir->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
+	disc_event(heir, DISC_ON_NEWS);
 }
 
 /* Messages of a peer that is no more wait for the one that has its NIDs. */
@@ -270,7 +273,7 @@ static void hand_over(struct discovery *d)
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
-	pass_to_heir(d);
+	ask_heir(d);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }

@@ -599,6 +599,7 @@ Test(discover, told_by_two_nids)
 	cr_assert_gt(counter(a, "pushes"), pushes);
 	KNOWS(a, "10.0.0.2@tcp", "discovering: 10.0.0.2@tcp");
 	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
+	cr_assert_eq(lnet_fault_del(a, LNET_FAULT_DROP, NULL, NULL), 1);
 	lnet_sim_run_all(sim);
 	KNOWS(a, "10.0.0.2@tcp1",
 	      "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1 10.0.0.2@tcp2");
