@@ -166,12 +166,23 @@ static int recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 
 /* ---- who is asked ---- */
 
+/* Silence of a NID that may not exist proves nothing. */
+static bool is_known(const struct lnet_peer_ni *lpni)
+{
+	struct ulnet_counts counts = { 0 };
+
+	if (lpni->peer->multi_rail)
+		return true;
+	traffic_sum(&lpni->traffic.recv, &counts);
+	return counts_total(&counts) != 0;
+}
+
 /* Can it tell whether @ni works? */
 static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
 	return lpni->place.state == PEER_HERE && lpni->credits_max &&
-	       lnet_nid_net(&lpni->nid) == ni_net(ni) &&
+	       lnet_nid_net(&lpni->nid) == ni_net(ni) && is_known(lpni) &&
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 

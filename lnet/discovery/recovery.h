@@ -5,8 +5,8 @@
  * they are pinged.
  *
  *	an NI of a peer		is asked, by its NID
- *	an NI of this node	asks one of the peers on its net; if none is
- *				known, time heals it
+ *	an NI of this node	asks one of the peers on its net that are known
+ *				to exist; if there is none, time heals it
  *
  * Each ping that is answered gives what a message that comes in gives, and the
  * next one follows soon. After one that is not, twice as much time passes, up

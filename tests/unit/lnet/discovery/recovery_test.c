@@ -157,6 +157,25 @@ Test(recovery, an_ni_that_knows_nobody)
 	rails_end(sim);
 }
 
+/* Only a NID that nobody has is known on its net. */
+Test(recovery, an_ni_that_has_heard_nobody)
+{
+	struct lnet_sim *sim = rails();
+	const struct ulnet_nid other = nid_of("10.5.0.1@tcp5");
+	struct ulnet_ni_conf conf = { .nid = other };
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct lnet_cpt *cpt = node->cpt[0];
+
+	cr_assert_eq(lnet_ni_add(node, &conf), 0);
+	lnet_sim_run(sim, MSEC);
+	put_bytes(node, id_of("10.5.0.2@tcp5"), PORTAL, BITS, source, 10);
+	lnet_sim_run(sim, MSEC);
+	health_lose_ni(cpt, config_ni(cpt->config, &other));
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_expect_eq(ni_health(config_ni(cpt->config, &other)), 1000);
+	rails_end(sim);
+}
+
 /* With one NI on each side there is nothing to be found out. */
 Test(recovery, not_without_a_choice)
 {
