@@ -7,6 +7,7 @@
 
 /* As socklnd's defaults. */
 #define PAUSE_CEILING (150 * NSEC_PER_MSEC)
+#define SILENT_AFTER  (400 * NSEC_PER_MSEC) /* path_silent_min, and a look */
 
 static const struct fsm_state sim_conn_states[SIM_CONN_STATES] = {
 	[SIM_CONN_NONE] = { "none",
@@ -26,10 +27,12 @@ static void sim_conn_move(struct sim_path *p, enum sim_conn_state to)
 }
 
 static void on_conn_timer(struct timer *t);
+static void on_silence_timer(struct timer *t);
 
 void sim_conn_init(struct sim_path *p)
 {
 	timer_init(&p->timer, on_conn_timer);
+	timer_init(&p->silence, on_silence_timer);
 }
 
 static void sim_conn_timer(struct sim_path *p, uint64_t delay)
@@ -174,12 +177,72 @@ static void sim_conn_failed(struct sim_path *p, int status)
 	sim_conn_tell(p, status);
 }
 
-/* Is the way cut such that nobody answers, not even with a refusal? */
-static bool is_silent(const struct sim_path *p)
+bool sim_conn_is_cut(const struct sim_path *p)
 {
-	return p->partitioned || !atomic_load(&p->sc->ep->up) ||
+	return p->partitioned || p->deaf || !atomic_load(&p->sc->ep->up) ||
 	       (p->ep && ep_is_there(p->ep) && !atomic_load(&p->ep->up));
 }
+
+/* ---- silence ---- */
+
+static bool only_calls(const struct sim_path *p)
+{
+	return p->ep && ep_is_there(p->ep) &&
+	       p->ep->ni->conf->pid & LNET_PID_USERFLAG;
+}
+
+static void tell_silent(struct sim_path *p)
+{
+	struct ulnet_id all = { p->dst, LNET_PID_ANY };
+
+	p->told_silent = true;
+	lnet_peer_silent(p->sc->ni, &all);
+}
+
+static void sim_conn_silent(struct sim_path *p)
+{
+	sim_conn_move(p, SIM_CONN_NONE);
+	list_del(&p->of_ep);
+	/* Credits come back, so others may be sent, and try already. */
+	if (simlnd_give_back(p))
+		p->wanted = true;
+	if (p->wanted && p->conn.state == SIM_CONN_NONE)
+		sim_conn_try(p);
+	tell_silent(p);
+}
+
+/* Whoever has been heard from since has got what was sent after that. */
+static void on_silence_timer(struct timer *t)
+{
+	struct sim_path *p = container_of(t, struct sim_path, silence);
+
+	net_path_now(p->sc, p);
+	if (p->conn.state == SIM_CONN_OPEN && sim_conn_is_cut(p) &&
+	    !only_calls(p))
+		sim_conn_silent(p);
+}
+
+void sim_conn_lost(struct sim_path *p)
+{
+	struct loop *loop = p->sc->loop;
+
+	if (p->conn.state == SIM_CONN_OPEN && !timer_armed(&p->silence))
+		loop_timer_arm(loop, &p->silence,
+			       loop_now(loop) + SILENT_AFTER);
+}
+
+/* An attempt hears nothing. */
+static void sim_conn_unheard(struct sim_path *p)
+{
+	uint64_t began = p->give_up - lnet_lnd_timeout(p->sc->ni);
+
+	sim_conn_timer(p, PAUSE_CEILING);
+	if (p->wanted && !p->told_silent &&
+	    loop_now(p->sc->loop) - began >= SILENT_AFTER)
+		tell_silent(p);
+}
+
+/* ---- attempts ---- */
 
 /* The time that an attempt takes is over. */
 static void sim_conn_tried(struct sim_path *p)
@@ -187,11 +250,11 @@ static void sim_conn_tried(struct sim_path *p)
 	uint64_t now = loop_now(p->sc->loop);
 
 	net_path_now(p->sc, p);
-	if (is_silent(p)) {
+	if (sim_conn_is_cut(p)) {
 		if (now >= p->give_up)
 			sim_conn_failed(p, -ETIMEDOUT);
 		else
-			sim_conn_timer(p, PAUSE_CEILING);
+			sim_conn_unheard(p);
 	} else if (!p->ep || !ep_is_there(p->ep) ||
 		   loop_random(p->sc->loop) % LNET_SIM_ALWAYS <
 			   p->link.refuse) {
@@ -213,20 +276,23 @@ static void on_conn_timer(struct timer *t)
 		sim_conn_move(p, SIM_CONN_NONE);
 }
 
-bool sim_conn_ready(struct sim_path *p)
+int sim_conn_ready(struct sim_path *p)
 {
 	if (likely(!p->link.connect))
-		return true;
+		return 0;
 	if (p->conn.state == SIM_CONN_OPEN) {
-		if (!is_silent(p) &&
-		    p->generation == atomic_load(&p->ep->generation))
-			return true;
+		if (p->generation == atomic_load(&p->ep->generation))
+			return 0;
 		sim_conn_end(p);
 	}
+	if (only_calls(p))
+		return -EHOSTUNREACH;
+	if (!p->wanted)
+		p->told_silent = false;
 	p->wanted = true;
 	if (p->conn.state == SIM_CONN_NONE)
 		sim_conn_try(p);
-	return false;
+	return -EINPROGRESS;
 }
 
 void sim_conn_heard(struct sim_path *p)
@@ -245,6 +311,8 @@ void sim_conns_stop(struct sim_cpt *sc)
 		struct sim_path *p = container_of(n, struct sim_path, hash);
 
 		loop_timer_cancel(sc->loop, &p->timer);
+		if (timer_armed(&p->silence))
+			loop_timer_cancel(sc->loop, &p->silence);
 		list_del(&p->of_ep);
 		list_del(&p->severed);
 		p->wanted = false;

@@ -4,10 +4,17 @@
  * (ulnet_sim_link.connect). An attempt takes its time, is refused where nobody
  * is, and meets silence where the network is cut: then it is repeated until the
  * LND's timeout. Pauses after failures follow the same law as over TCP. A
- * connection ends when the peer is gone, when it is cut, or, with the next
- * message, when the network is. LNet is told, and the connection is made anew
- * for the next message. Each direction has a connection of its own, which is
- * opened and cut with the other one. Inside simlnd only.
+ * connection ends when the peer is gone, or when it is cut: LNet is told, and
+ * the connection is made anew for the next message. Each direction has a
+ * connection of its own, which is opened and cut with the other one.
+ *
+ * Silence: what was sent is lost, or its acknowledgement is, and still would be
+ * a while later. LNet is told, messages that have not left are given back, and
+ * a new connection is tried. What was lost stays lost, which TCP would repeat:
+ * to those above it is late for ever.
+ *
+ * As over TCP, a process that only calls can be reached over a connection that
+ * it has opened, and is never found silent. Inside simlnd only.
  */
 #ifndef LND_SIMLND_CONN_H
 #define LND_SIMLND_CONN_H
@@ -24,8 +31,13 @@ enum sim_conn_state {
 
 void sim_conn_init(struct sim_path *p);
 
-/* May a message be sent? If not, lnet_peer_connected() will follow. */
-bool sim_conn_ready(struct sim_path *p);
+/* As send(), lnd.h. */
+int sim_conn_ready(struct sim_path *p);
+
+/* Is the way cut such that nobody answers, not even with a refusal? */
+bool sim_conn_is_cut(const struct sim_path *p);
+/* Something leaves on the connection, and is lost for that reason. */
+void sim_conn_lost(struct sim_path *p);
 
 /* Something came in from where @p leads, over a connection that can be answered
  * on. */

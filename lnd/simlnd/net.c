@@ -251,32 +251,48 @@ void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 	}
 }
 
-/* The most exact rule for the link; any rule for a partition. */
-static void path_resolve(struct sim_path *p, const struct sim_ep *src)
+/* What the rules make of the way from @src to @dst: the most exact one for the
+ * link, any for a partition. */
+static struct ulnet_sim_link link_resolve(const struct sim_net *net,
+					  const struct ulnet_nid *src,
+					  const struct ulnet_nid *dst,
+					  bool *partitioned)
 {
-	const struct sim_net *net = src->net;
 	const struct ulnet_nid any = LNET_NID_ANY;
 	const struct sim_rule *rules[] = {
-		rule_find(net, &src->nid, &p->dst),
-		rule_find(net, &src->nid, &any),
-		rule_find(net, &any, &p->dst),
+		rule_find(net, src, dst),
+		rule_find(net, src, &any),
+		rule_find(net, &any, dst),
 		rule_find(net, &any, &any),
 	};
+	struct ulnet_sim_link link = { 0 };
 	bool found = false;
 
-	p->rules = net->rules_version;
-	p->ep = net_ep(net, &p->dst);
-	p->link = (struct ulnet_sim_link){ 0 };
-	p->partitioned = false;
+	*partitioned = false;
 	for (unsigned int i = 0; i < ARRAY_SIZE(rules); i++) {
 		if (!rules[i])
 			continue;
-		p->partitioned = p->partitioned || rules[i]->partitioned;
+		*partitioned = *partitioned || rules[i]->partitioned;
 		if (rules[i]->has_link && !found) {
-			p->link = rules[i]->link;
+			link = rules[i]->link;
 			found = true;
 		}
 	}
+	return link;
+}
+
+static void path_resolve(struct sim_path *p, const struct sim_ep *src)
+{
+	const struct sim_net *net = src->net;
+	struct ulnet_sim_link back;
+	bool partitioned;
+
+	p->rules = net->rules_version;
+	p->ep = net_ep(net, &p->dst);
+	back = link_resolve(net, &p->dst, &src->nid, &partitioned);
+	p->link = link_resolve(net, &src->nid, &p->dst, &p->partitioned);
+	p->deaf = p->link.loss >= LNET_SIM_ALWAYS ||
+		  back.loss >= LNET_SIM_ALWAYS;
 }
 
 static struct sim_path *path_new(struct sim_cpt *sc,

@@ -61,6 +61,7 @@ struct sim_path {
 	uint64_t rules;	   /* version of the rules that link comes from */
 	struct ulnet_sim_link link;
 	bool partitioned;
+	bool deaf; /* the links lose all that is sent there, or comes back */
 	uint64_t free_at; /* when the link has sent what was given to it */
 	uint64_t last;	  /* arrival of the last one in order */
 	uint32_t unread;  /* packets in its window */
@@ -74,7 +75,9 @@ struct sim_path {
 	unsigned int failures;	 /* in a row */
 	unsigned int generation; /* of the peer that it leads to */
 	uint64_t give_up;	 /* ns: when this attempt fails */
+	bool told_silent;	 /* LNet is, that it hears nothing */
 	struct timer timer;
+	struct timer silence; /* armed: something was sent, and is lost */
 	struct list of_ep;   /* sim_ep.conns */
 	struct list severed; /* sim_cpt.severed: it was open, and has ended */
 	uint64_t cut; /* ns: what has left there before does not arrive */
@@ -105,6 +108,9 @@ size_t simlnd_packet_size(void);
 
 /* The NI has failed hard: this CPT will end what it is sending. */
 void simlnd_failed(struct sim_cpt *sc);
+/* LNet gets back what has not left by @p yet, unless it was given back before.
+ * Was there any? */
+bool simlnd_give_back(struct sim_path *p);
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
 /* The NID joins, with @cpts: its end point is made if it was never there.

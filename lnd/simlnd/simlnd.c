@@ -377,7 +377,7 @@ static void tx_depart(struct timer *t)
 {
 	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
 	struct sim_cpt *sc = tx->sc;
-	const struct sim_path *p = net_path_now(sc, tx->path);
+	struct sim_path *p = net_path_now(sc, tx->path);
 	bool lost = !atomic_load(&sc->ep->up) || p->partitioned ||
 		    !ep_is_there(p->ep) || dice(sc, p->link.loss);
 	bool error = dice(sc, p->link.error);
@@ -392,6 +392,8 @@ static void tx_depart(struct timer *t)
 		pkt_send(tx);
 	}
 	tx->departed = true;
+	if (unlikely(p->link.connect && sim_conn_is_cut(p)))
+		sim_conn_lost(p);
 	if (mute) {
 		trace_tx(tx, SIM_MUTE);
 		return;
@@ -461,6 +463,44 @@ static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 
 		tx_end(tx, status, tx->departed ? sent : unsent);
 	}
+}
+
+/* What is sent again is given back the last first. */
+static bool txs_give_back(struct list *txs, const struct sim_path *p)
+{
+	struct list batch;
+	bool any = false;
+
+	list_init(&batch);
+	list_splice_tail(&batch, txs);
+	while (!list_empty(&batch)) {
+		struct sim_tx *tx =
+			container_of(batch.prev, struct sim_tx, link);
+		struct lnd_msg *msg = tx->msg;
+
+		list_del(&tx->link);
+		if (tx->path != p || tx->departed || msg->again) {
+			list_add(txs, &tx->link);
+			continue;
+		}
+		if (timer_armed(&tx->timer))
+			loop_timer_cancel(p->sc->loop, &tx->timer);
+		pool_put(&p->sc->txs, tx);
+		msg->priv = NULL;
+		any = true;
+		lnet_send_again(msg);
+	}
+	return any;
+}
+
+bool simlnd_give_back(struct sim_path *p)
+{
+	struct sim_cpt *sc = p->sc;
+	bool queued = txs_give_back(&sc->queue, p);
+	bool blocked = txs_give_back(&sc->blocked, p);
+	bool sending = txs_give_back(&sc->sending, p);
+
+	return queued || blocked || sending;
 }
 
 static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause);
@@ -554,6 +594,7 @@ static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	struct sim_net *net = sc->ep->net;
 	struct sim_path *path;
 	struct sim_tx *tx;
+	int rc;
 
 	if (net->watched)
 		net->watch.send(net->watch.arg, msg, sim_down_since(sc->ep));
@@ -562,8 +603,9 @@ static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	path = net_path(sc, &msg->next_hop);
 	if (!path)
 		return -ENOMEM;
-	if (unlikely(!sim_conn_ready(path)))
-		return -EINPROGRESS;
+	rc = sim_conn_ready(path);
+	if (unlikely(rc))
+		return rc;
 	tx = pool_get(&sc->txs);
 	if (!tx)
 		return -ENOMEM;

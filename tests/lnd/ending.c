@@ -40,6 +40,8 @@ static void lost_each_way(struct fx *fx, bool answers)
 {
 	struct lnd_rig *rig = fx->rig;
 
+	/* No connection is made where nothing comes back. */
+	still_works(fx);
 	for_each_way (fx, from, to) {
 		unsigned int loser = answers ? to : from;
 
