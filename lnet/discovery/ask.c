@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/wire.h"
 #include "lnet/portal/md.h"
@@ -96,6 +97,17 @@ int ask_get(struct ask *a, const struct ulnet_id *target, uint64_t timeout)
 	struct op_args args = { .type = LNET_MSG_GET,
 				.self = LNET_NID_ANY,
 				.target = *target };
+
+	return ask_begin(a, &args, a->size, timeout);
+}
+
+int ask_exact(struct ask *a, const struct ulnet_nid *from,
+	      const struct ulnet_nid *to, uint64_t timeout)
+{
+	struct op_args args = { .type = LNET_MSG_GET,
+				.self = *from,
+				.target = { *to, LNET_PID_LUSTRE },
+				.flags = MSG_ONCE | MSG_EXACT | MSG_PROBE };
 
 	return ask_begin(a, &args, a->size, timeout);
 }

@@ -43,6 +43,11 @@ int ask_reserve(struct ask *a, size_t size) must_check;
  * was begun. */
 int ask_get(struct ask *a, const struct ulnet_id *target,
 	    uint64_t timeout) must_check;
+/* The same of the listening process of @to, whatever else is known of that
+ * peer, and from the local NI @from, or ANY. It is asked once, and that there
+ * is no answer costs nobody any health. */
+int ask_exact(struct ask *a, const struct ulnet_nid *from,
+	      const struct ulnet_nid *to, uint64_t timeout) must_check;
 /* Tells @length bytes of a->buf, and waits for the ACK; from the local NI
  * @self, or ANY. */
 int ask_put(struct ask *a, const struct ulnet_nid *self,

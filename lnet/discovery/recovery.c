@@ -4,15 +4,18 @@
 #include <stdlib.h>
 
 #include "base/mutation.h"
+#include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
-#include "lnet/message/op.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
-#include "lnet/portal/md.h"
 
-#define PING_SIZE     272 /* what kernel nodes ask for */
-#define FIRST	      (100 * NSEC_PER_MSEC)
+#define PING_SIZE 272 /* what kernel nodes ask for */
+#define FIRST	  (100 * NSEC_PER_MSEC)
+/* For so long an answer is waited for, and so the interval grows. */
 #define ANSWER_WITHIN NSEC_PER_SEC
+/* Of the outage: afterwards. */
+#define INTERVAL_PART 32
+#define ANSWERED      (20 * NSEC_PER_MSEC)
 
 struct recovery {
 	struct list link; /* recovery_cpt.ill */
@@ -20,12 +23,12 @@ struct recovery {
 	bool local; /* of this node, else of a peer */
 	struct ulnet_nid nid;
 	struct timer timer; /* armed unless a ping is under way */
-	bool pinging;
-	bool answered;	   /* the last ping */
-	uint64_t since;	   /* ns */
-	uint64_t interval; /* ns: till the next ping */
-	uint32_t asked;	   /* hash bucket of the peer that was asked last */
-	uint8_t answer[PING_SIZE];
+	uint64_t since;	    /* ns: it is ill */
+	uint64_t heard;	    /* ns: last sign of life; or since */
+	uint64_t began;	    /* ns: the last ping */
+	uint64_t interval;  /* ns: from one ping to the next */
+	uint32_t asked;	    /* hash bucket of the peer that was asked last */
+	struct ask ask;
 };
 
 static struct recovery_cpt *recovery_cpt(const struct lnet_cpt *cpt)
@@ -82,6 +85,7 @@ static void recovery_free(struct recovery *r)
 		atomic_store(&ni->recovering, false);
 	if (lpni)
 		lpni->recovery = NULL;
+	ask_fini(&r->ask);
 	list_del(&r->link);
 	free(r);
 }
@@ -93,75 +97,52 @@ static void recovery_wait(struct recovery *r, uint64_t ns)
 	loop_timer_arm(r->cpt->loop, &r->timer, loop_now(r->cpt->loop) + ns);
 }
 
-static void recovery_fell_silent(struct recovery *r)
+/* The longer the outage, the longer the interval. */
+static void recovery_not_heard(struct recovery *r)
 {
 	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
+	uint64_t part = (loop_now(r->cpt->loop) - r->heard) / INTERVAL_PART;
 
-	r->interval = MIN(2 * r->interval, max);
+	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
+	r->interval = MIN(MAX(r->interval, part), max);
 }
 
-static void recovery_go_on(struct recovery *r)
+static void recovery_heard(struct recovery *r)
 {
+	r->heard = loop_now(r->cpt->loop);
+	r->interval = FIRST;
+}
+
+/* A ping has ended. */
+static void recovery_go_on(struct recovery *r, bool answered)
+{
+	uint64_t took = loop_now(r->cpt->loop) - r->began;
+
 	if (r->cpt->closing || !is_ill(r)) {
 		recovery_free(r);
 		return;
 	}
-	if (r->answered)
-		r->interval = FIRST;
-	else
-		recovery_fell_silent(r);
-	recovery_wait(r, r->interval);
-}
-
-static void ping_event(const struct ulnet_event *ev)
-{
-	struct recovery *r = ev->user_ptr;
-	struct lnet_md *md = id_lookup(&portal_cpt(r->cpt)->mds, ev->md.cookie);
-
-	if (ev->type == LNET_EVENT_REPLY)
-		r->answered = true;
-	if (ev->terminal && md)
-		md_unlink(md, false);
-	if (!ev->unlinked)
+	if (answered) {
+		recovery_heard(r);
+		recovery_wait(r, ANSWERED);
 		return;
-	r->pinging = false;
-	recovery_go_on(r);
+	}
+	recovery_not_heard(r);
+	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
 
-/* On error nothing has been begun. */
-static int recovery_ping(struct recovery *r, const struct ulnet_nid *from,
-			 const struct ulnet_nid *to)
+static void recovery_asked(struct ask *ask)
 {
-	struct ulnet_md umd = { .start = r->answer,
-				.length = sizeof(r->answer),
-				.threshold = 2,
-				.options = LNET_MD_TRUNCATE |
-					   LNET_MD_TRACK_RESPONSE,
-				.user_ptr = r,
-				.timeout = MAX(ANSWER_WITHIN, r->interval) /
-					   NSEC_PER_USEC,
-				.handler = ping_event };
-	struct op_args args = { .type = LNET_MSG_GET,
-				.self = *from,
-				.target = { *to, LNET_PID_LUSTRE },
-				.portal = PING_PORTAL,
-				.flags = MSG_ONCE | MSG_EXACT | MSG_PROBE,
-				.match_bits = PING_MATCH_BITS };
-	struct lnet_md *md;
-	int rc = md_new(r->cpt, &umd, LNET_UNLINK, false, &md);
+	recovery_go_on(container_of(ask, struct recovery, ask), !ask->status);
+}
 
-	if (rc)
-		return rc;
-	md->internal = true;
-	args.md = md->cookie;
-	r->answered = false;
-	r->pinging = true;
-	rc = op_begin(r->cpt, &args);
-	if (rc) {
-		r->pinging = false;
-		md_free_unused(md);
-	}
-	return rc;
+/* On error the next one is tried as if this one had not been answered. */
+static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
+			  const struct ulnet_nid *to)
+{
+	r->began = loop_now(r->cpt->loop);
+	if (ask_exact(&r->ask, from, to, ANSWER_WITHIN))
+		recovery_wait(r, r->interval);
 }
 
 /* ---- who is asked ---- */
@@ -213,21 +194,18 @@ static void ping_from(struct recovery *r, struct lnet_ni *ni)
 	const struct lnet_peer_ni *lpni = next_peer(r, ni);
 
 	if (lpni) {
-		if (recovery_ping(r, &r->nid, &lpni->nid))
-			recovery_wait(r, r->interval);
+		recovery_ping(r, &r->nid, &lpni->nid);
 		return;
 	}
 	health_gain_ni(r->cpt, ni);
-	r->answered = true;
-	recovery_go_on(r);
+	recovery_go_on(r, true);
 }
 
 static void ping_to(struct recovery *r)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
 
-	if (recovery_ping(r, &any, &r->nid))
-		recovery_wait(r, r->interval);
+	recovery_ping(r, &any, &r->nid);
 }
 
 static void recovery_due(struct timer *t)
@@ -260,11 +238,16 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 
 	if (!r)
 		return NULL;
+	ask_init(&r->ask, cpt, recovery_asked);
+	if (ask_reserve(&r->ask, PING_SIZE)) {
+		free(r);
+		return NULL;
+	}
 	r->cpt = cpt;
 	r->local = local;
 	r->nid = *nid;
 	r->since = loop_now(cpt->loop);
-	r->interval = FIRST;
+	recovery_heard(r);
 	timer_init(&r->timer, recovery_due);
 	list_add_tail(&recovery_cpt(cpt)->ill, &r->link);
 	recovery_wait(r, FIRST);
@@ -295,11 +278,11 @@ static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	struct recovery *r = lpni->recovery;
 
 	(void)cpt;
-	if (!r || r->interval == FIRST)
+	if (!r)
 		return;
-	r->interval = FIRST;
-	if (!r->pinging)
+	if (r->interval > FIRST && !ask_is_under_way(&r->ask))
 		recovery_wait(r, FIRST);
+	recovery_heard(r);
 }
 
 void recovery_of_nis(struct lnet_cpt *cpt)
@@ -341,7 +324,7 @@ void recovery_stop(struct lnet_cpt *cpt)
 	struct recovery *r, *next;
 
 	list_for_each_entry_safe (r, next, &recovery_cpt(cpt)->ill, link) {
-		if (r->pinging)
+		if (ask_is_under_way(&r->ask))
 			continue;
 		loop_timer_cancel(cpt->loop, &r->timer);
 		recovery_free(r);

@@ -9,11 +9,15 @@
  *				to exist; if there is none, time heals it
  *
  * Each ping that is answered gives what a message that comes in gives, and the
- * next one follows soon. After one that is not, twice as much time passes, up
- * to max_recovery_ping_interval; a message that comes in meanwhile makes the
- * time short again. A ping that is not answered costs no health, or nothing
- * would ever be more than dead. After recovery_limit it is given up, and
- * comes back by what comes in.
+ * next one follows at once. An answer is waited for a second, and if there is
+ * none, the intervals grow from 0.1 s to that second, so that for the first
+ * half minute there is always a ping under way, which gets through as soon as
+ * anything does. From then on the interval is a 32nd of the time since the last
+ * sign of life, up to max_recovery_ping_interval: whatever was away is noticed
+ * soon as measured by how long it was away. A message that comes in makes the
+ * interval short again. A ping that is not answered costs no health, or nothing
+ * would ever be more than dead. After recovery_limit it is given up, and comes
+ * back by what comes in.
  *
  * Only where there is a choice: an NI that is the only one, of this node or of
  * the peer, is used whatever its health. So strangers cannot make a node ping.
