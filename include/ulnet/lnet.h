@@ -205,8 +205,7 @@ ULNET_EXPORT int lnet_ni_add(struct lnet *node,
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
-/* Sets the health of the NI with this NID, or with NULL of all but 0@lo. Any
- * thread. */
+/* Sets the health of the NI with this NID, or with NULL of all but 0@lo. */
 ULNET_EXPORT int lnet_ni_set_health(struct lnet *node,
 				    const struct ulnet_nid *nid,
 				    int32_t health);

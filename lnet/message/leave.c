@@ -95,8 +95,7 @@ void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	cpt_stat(cpt, STAT_silences);
 	if (!lpni)
 		return;
-	health_lose_ni(cpt, ni);
-	health_lose_peer_ni(cpt, lpni);
+	health_lose_silent(cpt, ni, lpni);
 	leave_silent(&lpni->connecting, ni, lpni, peer->pid);
 	leave_silent(&lpni->first, ni, lpni, peer->pid);
 	leave_silent(&lpni->queue, ni, lpni, peer->pid);

@@ -31,6 +31,7 @@ struct ni_cpt {
 	struct list queue;
 	uint64_t use; /* when last chosen: a sequence number */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
+	_Atomic uint64_t heard; /* ns: when a message came last; one writer */
 	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */
 	bool stopped;
 	struct work shutdown; /* it was deleted: shutdown_ni(), soon */
@@ -81,6 +82,11 @@ static inline bool ni_is_up(const struct lnet_ni *ni)
 static inline int32_t ni_health(const struct lnet_ni *ni)
 {
 	return atomic_load_explicit(&ni->health, memory_order_relaxed);
+}
+
+static inline void ni_heard(struct ni_cpt *nc, uint64_t now)
+{
+	atomic_store_explicit(&nc->heard, now, memory_order_relaxed);
 }
 
 static inline void credits_set(_Atomic int32_t *c, int32_t v)

@@ -8,6 +8,9 @@
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
 
+/* As long as a path may be silent at least (socklnd's path_silent_min). */
+#define HEARD_WITHIN (300 * NSEC_PER_MSEC)
+
 static int32_t health_add(int32_t health, int32_t change)
 {
 	return MAX(0, MIN(health + change, LNET_HEALTH_MAX));
@@ -62,6 +65,30 @@ void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		watch->peer_ni_ill(cpt, lpni);
 }
 
+/* Did anything come in on @ni while the silence began? An interface that is
+ * cut off hears nobody. */
+static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	uint64_t now = loop_now(cpt->loop);
+
+	for (unsigned int i = 0; i < cpt->node->cpts; i++) {
+		uint64_t heard = atomic_load_explicit(&ni->cpt[i].heard,
+						      memory_order_relaxed);
+
+		if (heard && now - MIN(heard, now) < HEARD_WITHIN)
+			return true;
+	}
+	return false;
+}
+
+void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			struct lnet_peer_ni *lpni)
+{
+	if (!is_heard_of(cpt, ni))
+		health_lose_ni(cpt, ni);
+	health_lose_peer_ni(cpt, lpni);
+}
+
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	ni_add(ni, settings_health_gain(&cpt->node->settings));
@@ -86,33 +113,58 @@ static bool is_health(int32_t health)
 	return health >= 0 && health <= LNET_HEALTH_MAX;
 }
 
-int lnet_ni_set_health(struct lnet *node, const struct ulnet_nid *nid,
-		       int32_t health)
-{
-	const struct lnet_config *c;
-	int rc = nid ? -ENOENT : 0;
+struct set_call {
+	struct lnet_cpt *cpt;
+	const struct ulnet_nid *nid; /* NULL: all of them */
+	int32_t health;
+};
 
-	if (!is_health(health) || (nid && lnet_nid_is_lo(nid)))
-		return -EINVAL;
-	if (atomic_load(&node->closing))
+static void ni_set_health(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			  int32_t health)
+{
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
+	atomic_store_explicit(&ni->health, health, memory_order_relaxed);
+	if (watch && health < LNET_HEALTH_MAX)
+		watch->ni_ill(cpt, ni);
+}
+
+static int set_ni(void *arg)
+{
+	const struct set_call *c = arg;
+	const struct lnet_config *config = c->cpt->config;
+	int rc = c->nid ? -ENOENT : 0;
+
+	if (c->cpt->closing)
 		return -ESHUTDOWN;
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	c = net_node(node)->config;
-	for (unsigned int i = 1; i < c->nnis; i++) {
-		if (nid && !lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+	for (unsigned int i = 1; i < config->nnis; i++) {
+		if (c->nid && !lnet_nid_eq(&config->ni[i]->lnd.nid, c->nid))
 			continue;
-		atomic_store(&c->ni[i]->health, health);
+		ni_set_health(c->cpt, config->ni[i], c->health);
 		rc = 0;
 	}
-	pthread_mutex_unlock(&net_node(node)->config_lock);
 	return rc;
 }
 
-struct set_call {
-	struct lnet_cpt *cpt;
-	const struct ulnet_nid *nid;
-	int32_t health;
-};
+int lnet_ni_set_health(struct lnet *node, const struct ulnet_nid *nid,
+		       int32_t health)
+{
+	struct set_call c = { node->cpt[0], nid, health };
+
+	if (!is_health(health) || (nid && lnet_nid_is_lo(nid)))
+		return -EINVAL;
+	return loop_call(c.cpt->loop, set_ni, &c);
+}
+
+static void peer_ni_set_health(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			       int32_t health)
+{
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
+	lpni->health = health;
+	if (watch && health < LNET_HEALTH_MAX)
+		watch->peer_ni_ill(cpt, lpni);
+}
 
 static int set_one(void *arg)
 {
@@ -121,15 +173,14 @@ static int set_one(void *arg)
 
 	if (!lpni)
 		return -ENOENT;
-	lpni->health = c->health;
+	peer_ni_set_health(c->cpt, lpni, c->health);
 	return 0;
 }
 
 static void set_each(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, void *arg)
 {
-	(void)cpt;
 	if (lpni)
-		lpni->health = *(int32_t *)arg;
+		peer_ni_set_health(cpt, lpni, *(int32_t *)arg);
 }
 
 int lnet_peer_set_health(struct lnet *node, const struct ulnet_nid *nid,

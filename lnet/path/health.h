@@ -36,6 +36,11 @@ struct health_watch {
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
+/* Nothing comes back from @lpni any more on @ni: the peer's alone is to blame
+ * if others are heard on ours, else both may be. On the CPT of @lpni. */
+void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			struct lnet_peer_ni *lpni);
+
 /* health_heard() of what is not in full health. */
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
@@ -44,6 +49,7 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 static inline void health_heard(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				struct lnet_peer_ni *lpni)
 {
+	ni_heard(&ni->cpt[cpt->index], loop_now(cpt->loop));
 	if (unlikely(ni_health(ni) != LNET_HEALTH_MAX))
 		health_gain_ni(cpt, ni);
 	if (unlikely(lpni->health != LNET_HEALTH_MAX))

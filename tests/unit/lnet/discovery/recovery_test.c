@@ -46,30 +46,71 @@ Test(recovery, a_peer_that_is_well_again)
 	rails_end(sim);
 }
 
-/* After 100, 200, 400 ... ms; that they fail costs nothing. */
+/* That many pings fail in the next @ms. */
+static void expect_failures(struct lnet_sim *sim, uint64_t ms, unsigned int n)
+{
+	uint64_t before = counted(sim, "remote_dropped_count");
+
+	lnet_sim_run(sim, ms * MSEC);
+	cr_expect_eq(counted(sim, "remote_dropped_count") - before, n,
+		     "%lu", counted(sim, "remote_dropped_count") - before);
+}
+
+/* 100, 200, 400 ms, up to 1 s; then a 32nd of the outage, or the longest one
+ * allowed. That they fail costs nothing. */
 Test(recovery, intervals_grow)
 {
 	struct lnet_sim *sim = rails();
-	uint64_t failed;
 
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit",
+				      0),
+		     0);
 	paths_are(sim, NULL, theirs[0], &refuses);
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, MSEC);
-	failed = counted(sim, "remote_dropped_count");
-	lnet_sim_run(sim, 12700 * MSEC + 10 * MSEC);
-	cr_expect_eq(counted(sim, "remote_dropped_count") - failed, 7);
-	cr_expect_eq(peer_health(sim, 0), 900);
+	expect_failures(sim, 2000, 4);
+	expect_failures(sim, 20000, 20);
+	lnet_sim_run(sim, 42000 * MSEC); /* 64 s */
+	expect_failures(sim, 16000, 7);
+	lnet_sim_run(sim, 48000 * MSEC); /* 128 s */
+	expect_failures(sim, 32000, 7);
 	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
 				      "max_recovery_ping_interval", 2),
 		     0);
-	lnet_sim_run(sim, 12800 * MSEC);
-	failed = counted(sim, "remote_dropped_count");
-	lnet_sim_run(sim, 20000 * MSEC);
-	cr_expect_eq(counted(sim, "remote_dropped_count") - failed, 10);
+	lnet_sim_run(sim, 6000 * MSEC);
+	expect_failures(sim, 20000, 10);
+	cr_expect_eq(peer_health(sim, 0), 900);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
 	rails_heal(sim);
 	lnet_sim_run(sim, 2000 * MSEC);
 	cr_expect_eq(peer_health(sim, 0), 1000);
+	rails_end(sim);
+}
+
+/* Whatever has lowered it. */
+Test(recovery, of_what_was_set_by_hand)
+{
+	const struct ulnet_nid ni = nid_of(mine[1]), peer = nid_of(theirs[0]);
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 700), 0);
+	cr_assert_eq(lnet_peer_set_health(node, &peer, 0), 0);
+	cr_assert_eq(my_health(sim, 1), 700);
+	cr_assert_eq(peer_health(sim, 0), 0);
+	lnet_sim_run(sim, 500 * MSEC);
+	cr_expect_eq(my_health(sim, 1), 1000);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	expect_silence(sim);
+	cr_assert_eq(lnet_peer_set_health(node, NULL, 500), 0);
+	cr_assert_eq(lnet_ni_set_health(node, NULL, 500), 0);
+	lnet_sim_run(sim, 500 * MSEC);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_expect_eq(my_health(sim, i), 1000);
+		cr_expect_eq(peer_health(sim, i), 1000);
+	}
 	rails_end(sim);
 }
 

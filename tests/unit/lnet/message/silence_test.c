@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rail is silent: nothing comes back on it. Who loses health for that, and
+ * what becomes of messages that wait for it (requirements D2, D4).
+ */
+#include "tests/unit/lnet/rails.h"
+
+/* Links over which messages need connections, and pass or do not. */
+static const struct ulnet_sim_link passes = { .latency = MSEC,
+					      .connect = MSEC };
+static const struct ulnet_sim_link loses = { .latency = MSEC,
+					     .connect = MSEC,
+					     .loss = LNET_SIM_ALWAYS };
+
+static struct lnet_sim *connected(void)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, NULL, &passes);
+	for (unsigned int i = 0; i < 2; i++)
+		put(sim, mine[i], 0, SECOND);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(seen.n, 2);
+	return sim;
+}
+
+static void silences(struct lnet_sim *sim, unsigned int n)
+{
+	cr_expect_eq(counted(sim, "silences"), n);
+}
+
+/* One direction is enough: what the peer acknowledges does not come. */
+static void one_way_is_silent(const char *from, const char *to)
+{
+	struct lnet_sim *sim = connected();
+
+	paths_are(sim, from, to, &loses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 350 * MSEC);
+	silences(sim, 0);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	lnet_sim_run(sim, 100 * MSEC);
+	silences(sim, 1);
+	cr_expect_lt(peer_health(sim, 0), 1000);
+	paths_are(sim, from, to, &passes);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	rails_end(sim);
+}
+
+Test(silence, there)
+{
+	one_way_is_silent(mine[0], theirs[0]);
+}
+
+Test(silence, back)
+{
+	one_way_is_silent(theirs[0], mine[0]);
+}
+
+/* Nothing at all was heard on our NI: that may be the one which is ill. */
+Test(silence, of_both_ends)
+{
+	struct lnet_sim *sim = connected();
+
+	lnet_sim_run(sim, 1000 * MSEC);
+	paths_are(sim, mine[0], theirs[0], &loses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 450 * MSEC);
+	silences(sim, 1);
+	cr_expect_eq(my_health(sim, 0), 900);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	rails_end(sim);
+}
+
+/* Others are heard on it: then it is the peer's. */
+Test(silence, of_the_peer_alone)
+{
+	struct lnet_sim *sim = connected();
+	struct ulnet_md umd = md_of(source, 10, 0, NULL);
+
+	lnet_sim_run(sim, 1000 * MSEC);
+	paths_are(sim, mine[0], theirs[0], &loses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 200 * MSEC);
+	cr_assert_eq(LNetPut(nid_of(theirs[1]),
+			     bind_md(lnet_sim_node(sim, 1), &umd),
+			     LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0,
+			     0),
+		     0);
+	lnet_sim_run(sim, 250 * MSEC);
+	silences(sim, 1);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	rails_end(sim);
+}
+
+/* What waits for the connection goes by the other rail; what was sent is
+ * unknown, and LNet does not send it again. */
+Test(silence, what_waits_leaves)
+{
+	struct lnet_sim *sim = connected();
+	unsigned int before = seen.n;
+
+	paths_are(sim, mine[0], theirs[0], &loses);
+	put(sim, mine[0], LNET_MD_PREFER_PATH, 10 * SECOND);
+	lnet_sim_run(sim, 410 * MSEC);
+	silences(sim, 1);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	put(sim, mine[0], LNET_MD_PREFER_PATH, 10 * SECOND);
+	lnet_sim_run(sim, 600 * MSEC);
+	silences(sim, 2);
+	cr_expect_eq(counted(sim, "resend_count"), 1);
+	cr_expect_eq(seen.n - before, 1);
+	rails_end(sim);
+}
