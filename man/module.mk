@@ -103,6 +103,7 @@ dist_man_MANS += %D%/man3/lnet_peer_del.3
 dist_man_MANS += %D%/man3/lnet_peer_set_health.3
 dist_man_MANS += %D%/man3/lnet_primary.3
 dist_man_MANS += %D%/man3/lnet_ping.3
+dist_man_MANS += %D%/man3/lnet_ping_from.3
 dist_man_MANS += %D%/man3/lnet_discover.3
 dist_man_MANS += %D%/man3/lnet_poll.3
 dist_man_MANS += %D%/man3/lnet_post.3

@@ -174,7 +174,10 @@ struct ulnet_ni_info {
 	int64_t credits_min;  /* lowest so far */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
-	int32_t health; /* 0 to LNET_HEALTH_MAX */
+	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
+	bool recovering;       /* it is ill, and pings are sent from it */
+	uint32_t pings_silent; /* of these, in a row without an answer */
+	uint64_t next_ping;    /* ns, as lnet_now() has it; 0: not known yet */
 	struct ulnet_failures failed;
 };
 
@@ -191,7 +194,11 @@ struct ulnet_peer_info {
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
-	int32_t health; /* 0 to LNET_HEALTH_MAX */
+	bool down;	       /* the peer says that it does not work */
+	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
+	bool recovering;       /* it is ill, and pinged */
+	uint32_t pings_silent; /* of these, in a row without an answer */
+	uint64_t next_ping; /* ns, as lnet_now() has it; 0: one is under way */
 	struct ulnet_failures failed;
 	/* Of the peer: */
 	bool multi_rail;
@@ -446,6 +453,10 @@ typedef void (*ulnet_ping_fn)(void *arg, int status,
 
 ULNET_EXPORT int lnet_ping(struct lnet *node, struct ulnet_id target,
 			   uint64_t timeout, ulnet_ping_fn done, void *arg);
+/* Through the NI @self of this node, or ANY, and exactly to that NID. */
+ULNET_EXPORT int lnet_ping_from(struct lnet *node, const struct ulnet_nid *self,
+				struct ulnet_id target, uint64_t timeout,
+				ulnet_ping_fn done, void *arg);
 
 /* ---- discovery: lnet_discover(3) ---- */
 

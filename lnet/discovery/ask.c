@@ -92,10 +92,11 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 	return rc;
 }
 
-int ask_get(struct ask *a, const struct ulnet_id *target, uint64_t timeout)
+int ask_get(struct ask *a, const struct ulnet_nid *self,
+	    const struct ulnet_id *target, uint64_t timeout)
 {
 	struct op_args args = { .type = LNET_MSG_GET,
-				.self = LNET_NID_ANY,
+				.self = *self,
 				.target = *target };
 
 	return ask_begin(a, &args, a->size, timeout);

@@ -39,17 +39,16 @@ static inline bool ask_is_under_way(const struct ask *a)
 /* Room for @size bytes in a->buf. -ENOMEM: it is as before. */
 int ask_reserve(struct ask *a, size_t size) must_check;
 
-/* Asks for as many bytes as a->buf has room for; @timeout: ns. On error nothing
- * was begun. */
-int ask_get(struct ask *a, const struct ulnet_id *target,
-	    uint64_t timeout) must_check;
+/* Asks for as many bytes as a->buf has room for, from the local NI @self, or
+ * ANY; @timeout: ns. On error nothing was begun. */
+int ask_get(struct ask *a, const struct ulnet_nid *self,
+	    const struct ulnet_id *target, uint64_t timeout) must_check;
 /* The same of the listening process of @to, whatever else is known of that
- * peer, and from the local NI @from, or ANY. It is asked once, and that there
- * is no answer costs nobody any health. */
+ * peer. It is asked once, and that there is no answer costs nobody any
+ * health. */
 int ask_exact(struct ask *a, const struct ulnet_nid *from,
 	      const struct ulnet_nid *to, uint64_t timeout) must_check;
-/* Tells @length bytes of a->buf, and waits for the ACK; from the local NI
- * @self, or ANY. */
+/* Tells @length bytes of a->buf, and waits for the ACK. */
 int ask_put(struct ask *a, const struct ulnet_nid *self,
 	    const struct ulnet_id *target, size_t length,
 	    uint64_t timeout) must_check;

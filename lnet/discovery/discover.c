@@ -343,12 +343,13 @@ static bool undoubted(struct discovery *d)
 static void act_ping(struct discovery *d)
 {
 	struct ulnet_id target = disc_target(d, &ni_to_ask(d)->nid);
+	const struct ulnet_nid any = LNET_NID_ANY;
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
 
 	if (!rc)
-		rc = ask_get(&d->ask, &target, try_timeout(d));
+		rc = ask_get(&d->ask, &any, &target, try_timeout(d));
 	if (!rc)
 		return;
 	d->status = rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lnet_ping(): one question, with its answer for the caller. */
+/* lnet_ping_from(): one question, with its answer for the caller. */
 #include <errno.h>
 
 #include "lnet/core/cpt.h"
@@ -11,6 +11,7 @@
 
 struct ping {
 	struct ask ask;
+	struct ulnet_nid self; /* that asks; ANY: any */
 	struct ulnet_id target;
 	uint64_t until; /* ns */
 	ulnet_ping_fn done;
@@ -50,7 +51,7 @@ static int ping_ask(struct ping *p, size_t size)
 		return rc;
 	if (now >= p->until)
 		return -ETIMEDOUT;
-	return ask_get(&p->ask, &p->target, p->until - now);
+	return ask_get(&p->ask, &p->self, &p->target, p->until - now);
 }
 
 static void ping_asked(struct ask *a)
@@ -72,6 +73,7 @@ static void ping_asked(struct ask *a)
 
 struct ping_call {
 	struct lnet_cpt *cpt;
+	struct ulnet_nid self;
 	struct ulnet_id target;
 	uint64_t timeout;
 	ulnet_ping_fn done;
@@ -91,6 +93,7 @@ static int ping_begin(void *arg)
 		return -ENOMEM;
 	ask_init(&p->ask, c->cpt, ping_asked);
 	p->ni_max = settings_interfaces_max(&c->cpt->node->settings);
+	p->self = c->self;
 	p->target = c->target;
 	p->until = loop_now(c->cpt->loop) + c->timeout;
 	p->done = c->done;
@@ -101,10 +104,11 @@ static int ping_begin(void *arg)
 	return rc;
 }
 
-int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
-	      ulnet_ping_fn done, void *arg)
+int lnet_ping_from(struct lnet *node, const struct ulnet_nid *self,
+		   struct ulnet_id target, uint64_t timeout, ulnet_ping_fn done,
+		   void *arg)
 {
-	struct ping_call c = { node_home(node), target, 0, done, arg };
+	struct ping_call c = { node_home(node), *self, target, 0, done, arg };
 
 	if (!done || lnet_nid_is_any(&target.nid))
 		return -EINVAL;
@@ -113,4 +117,12 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 	if (target.pid == LNET_PID_ANY)
 		c.target.pid = LNET_PID_LUSTRE;
 	return loop_call(c.cpt->loop, ping_begin, &c);
+}
+
+int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
+	      ulnet_ping_fn done, void *arg)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	return lnet_ping_from(node, &any, target, timeout, done, arg);
 }
