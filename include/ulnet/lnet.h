@@ -165,7 +165,7 @@ struct ulnet_ni_info {
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
 	uint64_t lnd_timeout; /* us that an LND waits for a sign of progress */
-	int numa_node; /* of its device; -1: not known */
+	int numa_node;	      /* of its device; -1: not known */
 	unsigned int ntunables;
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* in effect */
 	struct ulnet_counts sent, received, dropped;

@@ -22,6 +22,7 @@ struct recovery {
 	struct lnet_cpt *cpt;
 	bool local; /* of this node, else of a peer */
 	struct ulnet_nid nid;
+	struct peer_recovery pings;
 	struct timer timer; /* armed unless a ping is under way */
 	uint64_t since;	    /* ns: it is ill */
 	uint64_t heard;	    /* ns: last sign of life; or since */
@@ -49,7 +50,7 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 {
 	struct lnet_peer_ni *lpni = peer_find(r->cpt, &r->nid);
 
-	return lpni && lpni->recovery == r ? lpni : NULL;
+	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
 static bool is_given_up(const struct recovery *r)
@@ -81,8 +82,11 @@ static void recovery_free(struct recovery *r)
 	struct lnet_ni *ni = known && r->local ? ni_of_mine(r) : NULL;
 	struct lnet_peer_ni *lpni = known && !r->local ? ni_of_peer(r) : NULL;
 
-	if (ni)
+	if (ni) {
 		atomic_store(&ni->recovering, false);
+		atomic_store(&ni->recovery_silent, 0);
+		atomic_store(&ni->recovery_next, 0);
+	}
 	if (lpni)
 		lpni->recovery = NULL;
 	ask_fini(&r->ask);
@@ -92,9 +96,22 @@ static void recovery_free(struct recovery *r)
 
 /* ---- one ping ---- */
 
+/* Those who look at the NI see how its pings go. */
+static void recovery_note(const struct recovery *r)
+{
+	struct lnet_ni *ni = r->local ? ni_of_mine(r) : NULL;
+
+	if (!ni)
+		return;
+	atomic_store(&ni->recovery_silent, r->pings.silent);
+	atomic_store(&ni->recovery_next, r->pings.next);
+}
+
 static void recovery_wait(struct recovery *r, uint64_t ns)
 {
-	loop_timer_arm(r->cpt->loop, &r->timer, loop_now(r->cpt->loop) + ns);
+	r->pings.next = loop_now(r->cpt->loop) + ns;
+	loop_timer_arm(r->cpt->loop, &r->timer, r->pings.next);
+	recovery_note(r);
 }
 
 /* The longer the outage, the longer the interval. */
@@ -103,6 +120,7 @@ static void recovery_not_heard(struct recovery *r)
 	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
 	uint64_t part = (loop_now(r->cpt->loop) - r->heard) / INTERVAL_PART;
 
+	r->pings.silent++;
 	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
 	r->interval = MIN(MAX(r->interval, part), max);
 }
@@ -110,6 +128,7 @@ static void recovery_not_heard(struct recovery *r)
 static void recovery_heard(struct recovery *r)
 {
 	r->heard = loop_now(r->cpt->loop);
+	r->pings.silent = 0;
 	r->interval = FIRST;
 }
 
@@ -141,6 +160,8 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 			  const struct ulnet_nid *to)
 {
 	r->began = loop_now(r->cpt->loop);
+	r->pings.next = 0;
+	recovery_note(r);
 	if (ask_exact(&r->ask, from, to, ANSWER_WITHIN))
 		recovery_wait(r, r->interval);
 }
@@ -266,20 +287,24 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 
 static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
+	struct recovery *r;
+
 	if (cpt->closing || lpni->recovery || !lpni->peer->multi_rail ||
 	    lpni->peer->nnis <= 1)
 		return;
-	lpni->recovery = recovery_new(cpt, false, &lpni->nid);
+	r = recovery_new(cpt, false, &lpni->nid);
+	lpni->recovery = r ? &r->pings : NULL;
 }
 
 /* A message has come from it: it need not be waited for any longer. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	struct recovery *r = lpni->recovery;
+	struct recovery *r;
 
 	(void)cpt;
-	if (!r)
+	if (!lpni->recovery)
 		return;
+	r = container_of(lpni->recovery, struct recovery, pings);
 	if (r->interval > FIRST && !ask_is_under_way(&r->ask))
 		recovery_wait(r, FIRST);
 	recovery_heard(r);

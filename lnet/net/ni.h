@@ -54,7 +54,9 @@ struct lnet_ni {
 	bool *gone;	/* NULL, or set when it is freed (node_set_gone) */
 	atomic_bool up; /* no hard failure */
 	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
-	atomic_bool recovering; /* a CPT takes care of that (recovery.c) */
+	atomic_bool recovering; /* a CPT takes care of that (recovery.c): */
+	atomic_uint recovery_silent;	/* pings in a row without an answer */
+	_Atomic uint64_t recovery_next; /* ns: then comes the next; 0: none */
 	atomic_uint live;	/* CPTs that have not let go */
 	struct ni_cpt *cpt;	/* by CPT index */
 };

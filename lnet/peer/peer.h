@@ -30,7 +30,6 @@
 
 struct discovery;
 struct lnet_ni;
-struct recovery;
 
 /* What this node knows of the peer's NIDs. Moves: discovery/state.h. */
 enum peer_state {
@@ -109,6 +108,12 @@ struct peer_failures {
 	stat_t dropped, error, timeout, network_timeout;
 };
 
+/* Of pings for the sake of health (recovery.c). */
+struct peer_recovery {
+	uint32_t silent; /* pings in a row without an answer */
+	uint64_t next;	 /* ns: then comes the next; 0: one is under way */
+};
+
 struct lnet_peer_ni {
 	struct list link;
 	struct hash_node hash; /* peer_cpt.peers, by NID */
@@ -130,7 +135,7 @@ struct lnet_peer_ni {
 	bool down;		    /* the peer says so (discovery) */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	struct peer_failures failed; /* sends */
-	struct recovery *recovery; /* recovery.c's; NULL: none */
+	struct peer_recovery *recovery; /* recovery.c's; NULL: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
 	uint64_t asked_until; /* ns: till then it may owe us an answer */
