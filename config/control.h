@@ -6,7 +6,7 @@
 #define CONFIG_CONTROL_H
 
 #include <pthread.h>
-#include "config/ping.h"
+#include "config/inquiry.h"
 #include "config/tree.h"
 #include "ulnet/control.h"
 

@@ -129,46 +129,29 @@ static int ip2nets_item(struct import *im, const struct scope *s,
 	return not_yet(s, item, "ip2nets");
 }
 
+static int inquire_item(struct import *im, const struct scope *s,
+			const struct tree *item, enum inquiry_kind kind)
+{
+	struct scope ps = *s;
+	struct inquiry q;
+	int rc;
+
+	ps.subject.top = "manage";
+	rc = inquiry_read(&ps, item, kind, &q);
+	return rc ? rc : inquire(im->plan.node, &ps, &q, im->request->cancel);
+}
+
 /* "ping: [ {nids: [...], timeout: 5} ]", or what ping prints. */
 static int ping_item(struct import *im, const struct scope *s,
 		     const struct tree *item)
 {
-	static const char *const keys[] = {
-		"primary nid", "Multi-Rail", "peer_ni", "nid",	 "nids",
-		"timeout",     "source",     "seq_no",	"errno", NULL
-	};
-	const struct tree *nids = item, *timeout = tree_get(item, "timeout");
-	struct scope ps = *s;
-	int64_t seconds = 0;
-	int rc = 0;
-
-	ps.subject.top = "manage";
-	if (item->kind != TREE_SCALAR) {
-		rc = scope_keys(s, item, keys);
-		nids = tree_get(item, "nids");
-		if (!nids)
-			nids = tree_get(item, "nid");
-		if (!nids)
-			nids = tree_get(item, "primary nid");
-	}
-	if (!rc && tree_get(item, "source"))
-		return not_yet(s, tree_get(item, "source"), "source");
-	if (!rc && !nids)
-		rc = scope_misread(s, item, "nids is missing");
-	if (!rc && timeout)
-		rc = scope_number(s, timeout, 1, PING_TIMEOUT_MAX, &seconds);
-	return rc ? rc
-		  : ping_all(im->plan.node, &ps, nids,
-			     seconds ? (uint64_t)seconds * 1000000
-				     : PING_TIMEOUT,
-			     im->request->cancel);
+	return inquire_item(im, s, item, INQUIRY_PING);
 }
 
 static int discover_item(struct import *im, const struct scope *s,
 			 const struct tree *item)
 {
-	(void)im;
-	return not_yet(s, item, "discover");
+	return inquire_item(im, s, item, INQUIRY_DISCOVER);
 }
 
 /* ---- sections that are mappings ---- */

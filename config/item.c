@@ -11,12 +11,12 @@
 /* What is printed and has no meaning as configuration. */
 static const char *const ni_read_only[] = {
 	"status",	 "statistics", "sent_stats", "received_stats",
-	"dropped_stats", "udsp info",  "dev cpt",    "health stats",
-	NULL,
+	"dropped_stats", "udsp info",  "state name", "dev cpt",
+	"health stats",	 NULL,
 };
 static const char *const ni_keys[] = {
-	"nid", "interfaces", "tunables", "lnd tunables", "CPT", "tcp bonding",
-	"seq_no", NULL,
+	"nid", "interfaces",  "tunables", "lnd tunables",
+	"CPT", "tcp bonding", "seq_no",	  NULL,
 };
 
 /* ---- names ---- */

@@ -15,8 +15,9 @@ static const char *const del_keys[] = { "prim_nid", "nids", "lock_prim",
 					"ip2nets", NULL };
 static const char *const later[] = { "lock_prim", "ip2nets", NULL };
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
-					 "peer state",	"peer ni",
-					 "seq_no",	NULL };
+					 "peer state",	"state name",
+					 "peer ni",	"seq_no",
+					 NULL };
 
 static int peer_nid(const struct scope *s, const struct tree *t,
 		    struct ulnet_nid *nid_p)

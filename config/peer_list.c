@@ -79,3 +79,19 @@ unsigned int peer_list_span(const struct peer_list *list, unsigned int i)
 		end++;
 	return end - i;
 }
+
+unsigned int peer_list_find(const struct peer_list *list,
+			    const struct ulnet_nid *nid,
+			    const struct ulnet_peer_info **infos_p)
+{
+	for (unsigned int i = 0, span; i < list->n; i += span) {
+		span = peer_list_span(list, i);
+		for (unsigned int j = i; j < i + span; j++) {
+			if (!lnet_nid_eq(&list->infos[j].nid, nid))
+				continue;
+			*infos_p = &list->infos[i];
+			return span;
+		}
+	}
+	return 0;
+}

@@ -22,6 +22,12 @@ void peer_list_free(struct peer_list *list);
 /* Only peers that were added remain. */
 void peer_list_keep_configured(struct peer_list *list);
 
+/* The NIs of the peer that has @nid: as many as are returned, from *@infos_p
+ * on, or none. Borrowed from @list. */
+unsigned int peer_list_find(const struct peer_list *list,
+			    const struct ulnet_nid *nid,
+			    const struct ulnet_peer_info **infos_p);
+
 /* How many of the NIs from number @i on are the same peer's. */
 unsigned int peer_list_span(const struct peer_list *list, unsigned int i);
 

@@ -9,8 +9,14 @@
 /* The style follows from the top key. */
 static const struct tree_style *output_style(const char *key)
 {
-	static const char *const wide[] = { "net",   "peer", "route",
-					    "fault", "path", NULL };
+	static const char *const wide[] = { "net",
+					    "peer",
+					    "route",
+					    "fault",
+					    "path",
+					    "Local NI recovery",
+					    "Peer NI recovery",
+					    NULL };
 	static const char *const narrow[] = { "ping", "discover", NULL };
 
 	if (key_in(key, wide))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/bonding.h"
+#include "config/debug.h"
 #include "config/fault.h"
 #include "config/health.h"
 #include "config/import.h"
@@ -330,31 +331,22 @@ static bool is_down(struct request *r)
 	return down;
 }
 
+static void inquire_of(struct request *r, enum inquiry_kind kind)
+{
+	struct inquiry q;
+
+	if (!is_down(r) && !inquiry_read(&r->scope, r->args, kind, &q))
+		inquire(r->control->node, &r->scope, &q, r->cancel);
+}
+
 static void ping(struct request *r)
 {
-	const struct tree *nids = tree_get(r->args, "nids");
-	const struct tree *timeout = tree_get(r->args, "timeout");
-	const struct tree *source = tree_get(r->args, "source");
-	int64_t seconds = 0;
+	inquire_of(r, INQUIRY_PING);
+}
 
-	if (is_down(r))
-		return;
-	if (!nids) {
-		scope_fail(&r->scope, r->args, -EINVAL,
-			   "ping: nids is missing");
-		return;
-	}
-	if (source) {
-		scope_fail(&r->scope, source, -EOPNOTSUPP,
-			   "source: not supported yet");
-		return;
-	}
-	if (timeout &&
-	    scope_number(&r->scope, timeout, 1, PING_TIMEOUT_MAX, &seconds))
-		return;
-	ping_all(r->control->node, &r->scope, nids,
-		 seconds ? (uint64_t)seconds * 1000000 : PING_TIMEOUT,
-		 r->cancel);
+static void discover(struct request *r)
+{
+	inquire_of(r, INQUIRY_DISCOVER);
 }
 
 static void import(struct request *r)
@@ -450,12 +442,12 @@ static const struct command {
 	  KEYS(NULL),
 	  0 },
 	{ "set", { "add", "set", NULL }, set, NULL, 0 },
-	{ "ping",
-	  { "manage", "ping", NULL },
-	  ping,
-	  KEYS("nids", "source", "timeout"),
+	{ "ping", { "manage", "ping", NULL }, ping, NULL, CMD_UNLOCKED },
+	{ "discover",
+	  { "manage", "discover", NULL },
+	  discover,
+	  NULL,
 	  CMD_UNLOCKED },
-	{ "discover", { "manage", "discover", NULL }, NULL, NULL, 0 },
 	{ "import",
 	  { "import", "import", NULL },
 	  import,
@@ -479,8 +471,16 @@ static const struct command {
 	{ "udsp add", { "add", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp del", { "del", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },
-	{ "debug recovery", { "show", "recovery", NULL }, NULL, NULL, 0 },
-	{ "debug peer", { "show", "peer", NULL }, NULL, NULL, 0 },
+	{ "debug recovery",
+	  { "show", "recovery", NULL },
+	  debug_recovery,
+	  debug_recovery_keys,
+	  0 },
+	{ "debug peer",
+	  { "show", "peer", NULL },
+	  debug_peer,
+	  debug_peer_keys,
+	  0 },
 	{ "fault", { "manage", "fault", NULL }, fault_request, fault_keys, 0 },
 	{ "cpt-of-nid", { "manage", "cpt-of-nid", NULL }, NULL, NULL, 0 },
 	{ "service-id", { "manage", "service-id", NULL }, NULL, NULL, 0 },

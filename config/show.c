@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/util.h"
+#include "config/debug.h"
 #include "config/peer_list.h"
 #include "config/scope.h"
 #include "config/setting.h"
+#include "ulnet/loop.h"
 
 /* Lines of an answer, roughly: more are refused. */
 #define LINES_MAX	     1000000
@@ -80,14 +83,23 @@ static void show_counts(struct tree *out, const char *key,
 	tree_uint(map, "hello", HELLO_COUNT);
 }
 
-/* Of pings for the sake of health: none is sent. */
-static void show_health_pings(struct tree *map)
+uint64_t show_seconds_to(struct lnet *node, uint64_t at)
 {
-	tree_uint(map, "ping_count", 0);
-	tree_uint(map, "next_ping", 0);
+	uint64_t now = lnet_now(node, 0);
+
+	return at > now ? (at - now + NSEC_PER_SEC - 1) / NSEC_PER_SEC : 0;
 }
 
-static void show_ni_health(const struct ulnet_ni_info *info, struct tree *out)
+/* Of pings for the sake of health. */
+static void show_health_pings(struct lnet *node, uint32_t silent, uint64_t next,
+			      struct tree *map)
+{
+	tree_uint(map, "ping_count", silent);
+	tree_uint(map, "next_ping", show_seconds_to(node, next));
+}
+
+static void show_ni_health(struct lnet *node, const struct ulnet_ni_info *info,
+			   struct tree *out)
 {
 	struct tree *map = tree_map(out, "health stats");
 	const struct ulnet_failures *f = &info->failed;
@@ -101,10 +113,11 @@ static void show_ni_health(const struct ulnet_ni_info *info, struct tree *out)
 	tree_uint(map, "no route", f->no_route);
 	tree_uint(map, "timeouts", f->timeouts);
 	tree_uint(map, "error", f->errors);
-	show_health_pings(map);
+	show_health_pings(node, info->pings_silent, info->next_ping, map);
 }
 
-static void show_peer_health(const struct ulnet_peer_info *info,
+static void show_peer_health(struct lnet *node,
+			     const struct ulnet_peer_info *info,
 			     struct tree *out)
 {
 	struct tree *map = tree_map(out, "health stats");
@@ -115,7 +128,7 @@ static void show_peer_health(const struct ulnet_peer_info *info,
 	tree_uint(map, "timeout", f->remote_timeouts);
 	tree_uint(map, "error", f->remote_errors);
 	tree_uint(map, "network timeout", f->network_timeouts);
-	show_health_pings(map);
+	show_health_pings(node, info->pings_silent, info->next_ping, map);
 }
 
 /* ---- net ---- */
@@ -215,11 +228,13 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 				info->drop_count);
 	if (show->verbose >= 4)
 		show_constants(ni, "udsp info", udsp_info);
+	if (show->verbose >= 5)
+		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
 	if (show->verbose >= 2 && !show->backup) {
 		show_counts(ni, "sent_stats", &info->sent);
 		show_counts(ni, "received_stats", &info->received);
 		show_counts(ni, "dropped_stats", &info->dropped);
-		show_ni_health(info, ni);
+		show_ni_health(node, info, ni);
 	}
 	show_tunables(info, ni);
 	show_lnd_tunables(node, info, ni);
@@ -261,7 +276,7 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 
 /* ---- peers ---- */
 
-static void show_peer_ni(const struct ulnet_peer_info *info,
+static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 			 const struct show *show, struct tree *nis)
 {
 	struct tree *ni = tree_map(nis, NULL);
@@ -272,6 +287,9 @@ static void show_peer_ni(const struct ulnet_peer_info *info,
 	if (show->verbose >= 4)
 		show_constants(ni, "udsp info", udsp_info);
 	tree_text(ni, "state", TREE_PLAIN, PEER_NI_STATE);
+	if (show->verbose >= 5)
+		tree_text(ni, "state name", TREE_PLAIN,
+			  debug_peer_ni_state(info));
 	if (show->verbose < 1)
 		return;
 	tree_uint(ni, "max_ni_tx_credits", info->credits_max);
@@ -289,12 +307,13 @@ static void show_peer_ni(const struct ulnet_peer_info *info,
 	show_counts(ni, "sent_stats", &info->sent);
 	show_counts(ni, "received_stats", &info->received);
 	show_counts(ni, "dropped_stats", &info->dropped);
-	show_peer_health(info, ni);
+	show_peer_health(node, info, ni);
 }
 
 /* The NIs of one peer, @n of them. */
-static void show_peer(const struct ulnet_peer_info *infos, unsigned int n,
-		      const struct show *show, struct tree *peers)
+static void show_peer(struct lnet *node, const struct ulnet_peer_info *infos,
+		      unsigned int n, const struct show *show,
+		      struct tree *peers)
 {
 	struct tree *peer = tree_map(peers, NULL), *nis;
 
@@ -303,9 +322,11 @@ static void show_peer(const struct ulnet_peer_info *infos, unsigned int n,
 		  infos->multi_rail ? "true" : "false");
 	if (show->verbose >= 3 && !show->backup)
 		tree_uint(peer, "peer state", infos->state);
+	if (show->verbose >= 5)
+		tree_text(peer, "state name", TREE_PLAIN, infos->state_name);
 	nis = tree_seq(peer, "peer ni");
 	for (unsigned int i = 0; i < n; i++)
-		show_peer_ni(&infos[i], show, nis);
+		show_peer_ni(node, &infos[i], show, nis);
 }
 
 static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
@@ -320,8 +341,8 @@ static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
 }
 
 /* Is there one? */
-static bool show_peers_of(const struct peer_list *list, const struct show *show,
-			  struct tree *out)
+static bool show_peers_of(struct lnet *node, const struct peer_list *list,
+			  const struct show *show, struct tree *out)
 {
 	bool all = lnet_nid_is_any(&show->nid);
 	struct tree *peers = NULL;
@@ -335,7 +356,7 @@ static bool show_peers_of(const struct peer_list *list, const struct show *show,
 			continue;
 		if (!peers)
 			peers = section(out, "peer");
-		show_peer(infos, span, show, peers);
+		show_peer(node, infos, span, show, peers);
 	}
 	return peers;
 }
@@ -354,7 +375,7 @@ int show_peers(struct lnet *node, const struct show *show, struct tree *out)
 		peer_list_keep_configured(&list);
 	if (all && list.n > LINES_MAX / lines)
 		rc = -EMSGSIZE;
-	else if (!show_peers_of(&list, show, out) && !all)
+	else if (!show_peers_of(node, &list, show, out) && !all)
 		rc = -ENOENT;
 	peer_list_free(&list);
 	return rc;

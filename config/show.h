@@ -20,6 +20,8 @@ struct show {
 
 /* One key, and the NID as text. */
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
+/* s until lnet_now() is @at, rounded up; 0: it is past. */
+uint64_t show_seconds_to(struct lnet *node, uint64_t at);
 int show_nets(struct lnet *node, const struct show *show, struct tree *out);
 /* With a NID: the peer that has it; -ENOENT: there is none. */
 int show_peers(struct lnet *node, const struct show *show, struct tree *out);

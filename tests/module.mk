@@ -458,6 +458,7 @@ EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 tool_tests =
 tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
+tool_tests += %D%/tools/discover.sh
 tool_tests += %D%/tools/epoll.sh
 tool_tests += %D%/tools/fault.sh
 tool_tests += %D%/tools/full_disk.sh

@@ -393,7 +393,7 @@ static int request_make(const struct given *g, struct request *r)
 static uint64_t ping_us(const struct given *g)
 {
 	const struct option_def *defs = g->command->options;
-	int64_t seconds = 1;
+	int64_t seconds = g->command->seconds;
 
 	for (unsigned int i = 0; defs[i].name; i++)
 		if (g->values[i] && !strcmp(defs[i].name, "timeout"))

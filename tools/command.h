@@ -51,6 +51,8 @@ struct command {
 	const char *args;  /* for the help: arguments that are no options */
 	const char *list;  /* their key, of at least one; NULL: none is given */
 	enum command_kind kind;
+	unsigned int seconds; /* PING: that it takes at most by itself, unless
+			       * --timeout says it */
 };
 
 extern const struct command commands[]; /* ends with name NULL; by name */

@@ -144,6 +144,25 @@ static const struct option_def ping[] = {
 	END
 };
 
+static const struct option_def debug_recovery[] = {
+	{ "local", 'l', OPTION_FLAG, "local", NULL, "of this node only" },
+	{ "peer", 'p', OPTION_FLAG, "peer", NULL, "of peers only" },
+	END
+};
+
+static const struct option_def debug_peer[] = {
+	{ "nid", 'n', OPTION_TEXT, "nid", "NID", "of the peer with this NID" },
+	END
+};
+
+static const struct option_def discover[] = {
+	{ "force", 'f', OPTION_FLAG, "force", NULL,
+	  "ask and tell also who is up to date" },
+	{ "timeout", 't', OPTION_NUMBER, "timeout", "SECONDS",
+	  "to wait for each of them (30)" },
+	END
+};
+
 static const struct option_def import[] = {
 	{ "add", 'a', OPTION_MODE, "mode", NULL,
 	  "configure what is in it (this is the default)" },
@@ -262,11 +281,16 @@ const struct command commands[] = {
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		rpc_show),
 	COMMAND("rpc", "reset", "set them to 0", no_options),
-	LATER("debug", "recovery", "show what is being recovered"),
-	LATER("debug", "peer", "show a peer's inner state"),
+	COMMAND("debug", "recovery", "show NIDs that are ill, and pinged",
+		debug_recovery),
+	COMMAND("debug", "peer", "show a peer's inner state", debug_peer,
+		.needs = "nid"),
 	COMMAND("ping", NULL, "ping peers, and list their NIDs", ping,
-		.args = "NID...", .list = "nids", .kind = COMMAND_PING),
-	LATER("discover", NULL, "discover peers"),
+		.args = "NID...", .list = "nids", .kind = COMMAND_PING,
+		.seconds = 1),
+	COMMAND("discover", NULL, "discover peers: ask and tell all NIDs",
+		discover, .args = "NID...", .list = "nids",
+		.kind = COMMAND_PING, .seconds = 30),
 	LATER("udsp", "add", "add a selection policy"),
 	LATER("udsp", "del", "delete selection policies"),
 	LATER("udsp", "show", "show selection policies"),
@@ -288,24 +312,14 @@ const struct command commands[] = {
 };
 
 const char *const settings[] = {
-	"tiny_buffers",
-	"small_buffers",
-	"large_buffers",
-	"routing",
-	"numa_range",
-	"max_interfaces",
-	"discovery",
-	"drop_asym_route",
-	"retry_count",
-	"transaction_timeout",
-	"health_sensitivity",
-	"recovery_interval",
-	"router_sensitivity",
-	"response_tracking",
-	"recovery_limit",
-	"max_recovery_ping_interval",
-	"health_gain",
-	"busy_poll",
-	"use_tcp_bonding",
-	NULL,
+	"tiny_buffers",	      "small_buffers",
+	"large_buffers",      "routing",
+	"numa_range",	      "max_interfaces",
+	"discovery",	      "drop_asym_route",
+	"retry_count",	      "transaction_timeout",
+	"health_sensitivity", "recovery_interval",
+	"router_sensitivity", "response_tracking",
+	"recovery_limit",     "max_recovery_ping_interval",
+	"health_gain",	      "busy_poll",
+	"use_tcp_bonding",    NULL,
 };

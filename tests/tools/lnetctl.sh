@@ -202,6 +202,40 @@ has err "^  descr: ! 'failed to ping 10.9.8.7@tcp: .*'\$"
 ctl 255 ping 10.9.8.7@tcp 0@lo nonsense@
 has err "nonsense@"
 ctl 255 ping 0@lo,0@lo
+ctl 255 ping --source 10.9.8.7@tcp 0@lo
+has err "^  descr: ! 'failed to ping 0@lo: Invalid argument'\$"
+ctl 255 discover 10.9.8.7@tcp nonsense
+silent out
+same err <<END
+manage:
+- discover:
+  errno: -113
+  descr: ! 'failed to discover 10.9.8.7@tcp: No route to host'
+- discover:
+  errno: -22
+  descr: ! 'failed to discover nonsense: Invalid argument'
+END
+ctl 255 discover 0@lo
+has err "^  errno: -22\$"
+ctl 234 discover
+has err "^lnetctl discover: missing: NID...\$"
+ctl 234 discover --source 0@lo 0@lo
+has err "unrecognized option '--source'"
+ctl 255 discover --timeout 0 0@lo
+has err "timeout: 0 is not in 1..3600"
+ctl 255 discover --timeout soon 0@lo
+has err 'descr: "cannot parse timeout value"$'
+ctl 0 debug recovery
+silent out
+ctl 0 debug recovery -l
+ctl 0 debug recovery --peer
+silent out
+ctl 234 debug recovery nonsense
+ctl 234 debug peer
+has err "^lnetctl debug peer: missing: --nid\$"
+ctl 254 debug peer --nid 10.9.8.7@tcp
+has err "^-     peer:\$"
+ctl 234 debug peer --nid nonsense
 ctl 0 stats show
 has out "^    send_count: [1-9]"
 # What a kernel node has comes first.
@@ -471,9 +505,6 @@ route add
 route del
 route show
 routing show
-debug recovery
-debug peer
-discover
 udsp add
 udsp del
 udsp show

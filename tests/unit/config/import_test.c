@@ -361,8 +361,13 @@ Test(import, show_and_exec)
 	cr_assert(strstr(r.out, "ping:\n- primary nid: 10.77.0.2@tcp\n"));
 	cr_assert(strstr(r.err, "manage:\n- ping:\n"));
 	result_free(&r);
-	r = import(&rig, "exec", "discover: [{nid: 0@lo}]\n");
-	cr_assert_eq(r.status, -EOPNOTSUPP);
+	r = import(&rig, "exec", "discover:\n- {nid: 0@lo, force: 1}\n");
+	cr_assert_eq(r.status, -EINVAL);
+	cr_assert(strstr(r.err, "failed to discover 0@lo"));
+	result_free(&r);
+	r = import(&rig, "exec", "discover: [{nid: 0@lo, bogus: 1}]\n");
+	cr_assert_eq(r.status, -EINVAL);
+	cr_assert(strstr(r.err, "unknown key ''bogus''"));
 	result_free(&r);
 	rig_close(&rig);
 }

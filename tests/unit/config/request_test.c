@@ -207,10 +207,8 @@ Test(request, malformed)
 Test(request, not_yet)
 {
 	static const char *const commands[] = {
-		"route add",  "route del",	"route show", "routing show",
-		"discover",   "udsp add",	"udsp del",   "udsp show",
-		"debug peer", "debug recovery",
-		"cpt-of-nid",
+		"route add", "route del", "route show", "routing show",
+		"udsp add",  "udsp del",  "udsp show",	"cpt-of-nid",
 	};
 	struct rig rig = rig_open();
 	char request[64], words[64];
@@ -221,8 +219,6 @@ Test(request, not_yet)
 			 commands[i]);
 		ask_fail(&rig, request, -EOPNOTSUPP, words);
 	}
-	ask_fail(&rig, "ping: {nids: 0@lo, source: 0@lo}", -EOPNOTSUPP,
-		 "source");
 	rig_close(&rig);
 }
 
@@ -306,6 +302,91 @@ Test(request, ping)
 	ask_fail(&rig, "ping:", -22, "nids is missing");
 	ask_fail(&rig, "ping: {nids: 0@lo, timeout: 0}", -22, "timeout");
 	ask_fail(&rig, "ping: {nids: {a: [b]}}", -22, "a text is expected");
+	rig_close(&rig);
+}
+
+Test(request, ping_from)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_fail(&rig, "ping: {nids: 0@lo, source: bad}", -22,
+		 "cannot parse NID ''bad''");
+	ask_fail(&rig, "ping: {nids: 10.77.0.3@tcp, source: 10.77.0.9@tcp}",
+		 -22, "failed to ping 10.77.0.3@tcp: Invalid argument");
+	ask_fail(&rig, "ping: {nids: 0@lo, force: true}", -22,
+		 "unknown key ''force''");
+	rig_close(&rig);
+}
+
+Test(request, discover)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_fail(&rig, "discover: {nids: [10.77.0.98@tcp, bad]}", -113,
+		 "manage:\n"
+		 "- discover:\n"
+		 "  errno: -113\n"
+		 "  descr: ! 'failed to discover 10.77.0.98@tcp: No route to "
+		 "host'\n"
+		 "- discover:\n"
+		 "  errno: -22\n"
+		 "  descr: ! 'failed to discover bad: Invalid argument'\n");
+	ask_fail(&rig, "discover: {nids: 10.77.0.97@tcp, timeout: 1}", -110,
+		 "failed to discover 10.77.0.97@tcp: Connection timed out");
+	ask_fail(&rig, "discover: {nids: 10.78.0.1@tcp9}", -113, "No route");
+	ask_fail(&rig, "discover: {nids: 10.77.0.2@tcp}", -22, "Invalid");
+	ask_fail(&rig, "discover:", -22, "discover: nids is missing");
+	ask_fail(&rig, "discover: {nids: []}", -22, "no NID is given");
+	ask_fail(&rig, "discover: {nids: a, force: maybe}", -22, "force");
+	ask_fail(&rig, "discover: {nids: a, source: 0@lo}", -22,
+		 "unknown key ''source''");
+	rig_close(&rig);
+}
+
+Test(request, debug)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "debug recovery:", "");
+	ask_fail(&rig, "debug recovery: {local: 7}", -22, "true or false");
+	ask_fail(&rig, "debug recovery: {nid: 0@lo}", -22, "unknown key 'nid'");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig,
+		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
+		"");
+	ask_out(&rig, "debug recovery: {peer: true, local: true}", "");
+	ask_out(&rig, "debug peer: {nid: 10.77.0.98@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.77.0.97@tcp\n"
+		"      state: unknown\n"
+		"      peer state: 9\n"
+		"      state bits:\n"
+		"      - MULTI_RAIL\n"
+		"      - CONFIGURED\n"
+		"      CPT: 0\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.97@tcp\n"
+		"            state: active\n"
+		"            health value: 1000\n"
+		"            ping_count: 0\n"
+		"            next_ping: 0\n"
+		"            refcount: 0\n"
+		"            waiting for a credit: 0\n"
+		"            waiting for a connection: 0\n"
+		"      -     nid: 10.77.0.98@tcp\n"
+		"            state: active\n"
+		"            health value: 1000\n"
+		"            ping_count: 0\n"
+		"            next_ping: 0\n"
+		"            refcount: 0\n"
+		"            waiting for a credit: 0\n"
+		"            waiting for a connection: 0\n");
+	ask_fail(&rig, "debug peer:", -22, "nid is missing");
+	ask_fail(&rig, "debug peer: {nid: bad}", -22, "cannot parse NID");
+	ask_fail(&rig, "debug peer: {nid: 10.77.0.9@tcp}", -2,
+		 "show:\n-     peer:\n");
 	rig_close(&rig);
 }
 
