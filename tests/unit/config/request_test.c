@@ -357,6 +357,32 @@ Test(request, debug)
 		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
 		"");
 	ask_out(&rig, "debug recovery: {peer: true, local: true}", "");
+	/* There is a choice, so that what is ill is pinged. */
+	ask_out(&rig, "set: {health_gain: 1}", "");
+	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 10}", "");
+	ask_out(&rig, "peer set: {nid: 10.77.0.97@tcp, health: 10}", "");
+	ask_out(&rig, "debug recovery: {local: true}",
+		"Local NI recovery:\n"
+		"      nid-0: 10.77.0.2@tcp\n");
+	ask_out(&rig, "debug recovery: {peer: true}",
+		"Peer NI recovery:\n"
+		"      nid-0: 10.77.0.97@tcp\n");
+	ask_out(&rig, "debug recovery:",
+		"Local NI recovery:\n"
+		"      nid-0: 10.77.0.2@tcp\n"
+		"Peer NI recovery:\n"
+		"      nid-0: 10.77.0.97@tcp\n");
+	rig_close(&rig);
+}
+
+Test(request, debug_peer)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_out(&rig,
+		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
+		"");
 	ask_out(&rig, "debug peer: {nid: 10.77.0.98@tcp}",
 		"peer:\n"
 		"-     primary nid: 10.77.0.97@tcp\n"
