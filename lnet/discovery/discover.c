@@ -347,7 +347,9 @@ static void act_ping(struct discovery *d)
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
-
+	/* An NI of this node may have come back since: it would answer. */
+	if (config_is_mine(d->cpt->config, &target.nid))
+		rc = -EINVAL;
 	if (!rc)
 		rc = ask_get(&d->ask, &any, &target, try_timeout(d));
 	if (!rc)
@@ -510,7 +512,9 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 
 static void act_merge(struct discovery *d)
 {
+	bool answer = d->told->source == MERGE_REPLY;
 	struct told *told = d->told;
+	uint32_t nnis = d->peer->nnis;
 	struct lnet_peer *of;
 	int rc = witness_hear(d->cpt, d->peer, told, &of);
 
@@ -521,7 +525,11 @@ static void act_merge(struct discovery *d)
 		return;
 	}
 	pass_on(d->cpt, told, of);
-	disc_event(d, DISC_ON_MERGED);
+	/* Who answers for another one, and stays what it is, would be asked
+	 * again at once. */
+	d->status = -EPROTO;
+	disc_event(d, answer && d->peer->nnis == nnis ? DISC_ON_MERGE_FAILED
+						      : DISC_ON_MERGED);
 }
 
 /* By the way by which it has answered; else as any message. */

@@ -242,6 +242,28 @@ Test(discover, taken_while_it_pauses)
 	cluster_end(sim);
 }
 
+/* The NID that is asked becomes one of the node's own, which would answer for
+ * itself without end. */
+Test(discover, own_ni_comes_back)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	const struct ulnet_ni_conf back = { .nid = nid_of("10.0.1.1@tcp") };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, "10.0.0.1@tcp 10.0.1.1@tcp");
+
+	cluster_links(sim, &dead);
+	cr_assert_eq(lnet_ni_del(a, &back.nid), 0);
+	lnet_sim_run_all(sim);
+	put_to(a, "10.0.1.1@tcp", SECOND, &seen);
+	lnet_sim_run(sim, LATE);
+	cr_assert_eq(lnet_ni_add(a, &back), 0);
+	lnet_sim_run_all(sim);
+	put_to(a, "10.0.1.1@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	cluster_end(sim);
+}
+
 /* A peer that comes back is discovered by what goes on in the background. */
 Test(discover, back_again)
 {
