@@ -169,7 +169,7 @@ static void one_way(struct run *r)
 
 static void disturb(struct run *r)
 {
-	switch (rnd(r, 10)) {
+	switch (rnd(r, 12)) {
 	case 0:
 	case 1:
 	case 2:
@@ -188,6 +188,11 @@ static void disturb(struct run *r)
 		break;
 	case 8:
 		one_way(r);
+		break;
+	case 9:
+	case 10:
+		if (r->quiet)
+			views_disturb(r);
 		break;
 	default:
 		traffic_post(&r->rails->traffic, some_member(r)->index);
@@ -224,6 +229,8 @@ void rails_start(struct run *r, unsigned int index, struct lnet *node)
 		return;
 	for (unsigned int i = 0; i < RAILS_MAX; i++)
 		r->rails->deleted[index][i] = false;
+	/* A run ends by itself: nothing need be given up before. */
+	lnet_setting_set(node, "recovery_limit", 0);
 	traffic_start(&r->rails->traffic, index, node);
 }
 
@@ -238,6 +245,8 @@ void rails_heal(struct run *r)
 	if (!r->rails)
 		return;
 	r->rails->traffic.left = 0;
+	if (r->quiet)
+		views_heal(r);
 	for (unsigned int i = 0; i < RAILS_MAX; i++)
 		rail_mend(&r->rails->rail[i]);
 	for (unsigned int i = 0; i < r->n; i++)
@@ -245,6 +254,21 @@ void rails_heal(struct run *r)
 			if (*deleted(&r->members[i], k) &&
 			    node_of(&r->members[i]))
 				ni_add(&r->members[i], k);
+}
+
+/* What is pinged, or asked again, has long had its turn by then. */
+#define SETTLED (60 * SEC)
+
+void rails_settle(struct run *r)
+{
+	uint64_t end = lnet_sim_now(r->sim) + SETTLED;
+
+	if (!r->quiet)
+		return;
+	views_meet(r);
+	while (!views_are_right(r, lnet_sim_now(r->sim) >= end) &&
+	       lnet_sim_now(r->sim) < end)
+		lnet_sim_run(r->sim, SEC);
 }
 
 void rails_over(struct run *r)

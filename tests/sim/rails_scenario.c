@@ -6,6 +6,8 @@
  *
  * A call is not lost while one rail between its nodes is whole.
  *	is_success(), in runs in which one rail is spared
+ * Nodes know each other when the faults are over, and are well.
+ *	views_are_right() (rails_views.c), in runs without calls
  * No NI that has failed is chosen; who is not multi-rail sees one source.
  *	way_send() (sim/way.c), of every simulation
  */
@@ -14,7 +16,8 @@
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
-#define NETS 3
+#define NETS  3
+#define STEPS 400 /* of a run without calls */
 
 const unsigned int scenario_seeds_long = 2000;
 
@@ -53,7 +56,8 @@ static void plan(struct run *r)
 	}
 }
 
-/* Much may happen in a run; or only that rails fail, of which one is spared. */
+/* Much may happen in a run, with calls or without; or only that rails fail, of
+ * which one is spared. */
 static void choose(struct run *r)
 {
 	r->n = some_size(r);
@@ -65,12 +69,15 @@ static void choose(struct run *r)
 		r->calm = 1;
 		return;
 	}
+	r->quiet = chance(r, 40);
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
 	if (chance(r, 60))
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	r->named = chance(r, 30);
+	if (r->quiet)
+		r->left = STEPS;
 }
 
 int scenario_set_up(struct run *r)
@@ -79,6 +86,8 @@ int scenario_set_up(struct run *r)
 
 	choose(r);
 	plan(r);
+	if (r->quiet)
+		views_plan(r);
 	rails_new(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = play_node(r, i);

@@ -271,6 +271,8 @@ static void toggle_client(struct run *r, struct member *m)
 {
 	struct test_client *tc = &m->clients[rnd(r, CLIENTS_MAX)];
 
+	if (r->quiet)
+		return;
 	if (tc->client) {
 		ulrpc_client_close(tc->client);
 		tally_count(r, CLIENT_CLOSES);
@@ -284,6 +286,8 @@ void member_clients(struct member *m)
 {
 	unsigned int n = 1 + (unsigned int)rnd(m->run, CLIENTS_MAX);
 
+	if (m->run->quiet)
+		return;
 	for (unsigned int i = 0; i < n; i++)
 		if (!m->clients[i].client)
 			client_open(m, &m->clients[i]);

@@ -57,7 +57,8 @@ static void step(void *arg)
 
 	if (r->over || r->healed)
 		return;
-	for (; burst && r->left; burst--)
+	r->left -= r->quiet;
+	for (; burst && r->left && !r->quiet; burst--)
 		caller_call(m);
 	if (chance(r, r->late ? 60 : 12))
 		fault_one(r);
@@ -171,6 +172,7 @@ static void recover(struct run *r)
 	probe(r, CALM + 10 * SEC);
 	probe(r, 5 * SEC);
 	give_up(r);
+	rails_settle(r);
 	if (run_until(r, all_clean, 150 * SEC))
 		return;
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -194,13 +196,16 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 int play_node(struct run *r, unsigned int index)
 {
 	struct member *m = &r->members[index];
+	struct ulnet_conf conf;
 
 	m->run = r;
 	m->index = index;
 	for (unsigned int i = 0; i < SERVICES; i++)
 		if (chance(r, 40))
 			store_make(r, &m->stores[i]);
-	return cluster_node_add(r->sim, m->nids, m->nnids, NULL, start, r);
+	lnet_conf_init(&conf);
+	conf.discovery = m->discovery;
+	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);
 }
 
 /* Short times, so that all of them pass in a run. */

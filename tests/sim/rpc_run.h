@@ -147,6 +147,7 @@ struct member {
 	unsigned int index;
 	unsigned int nnids;
 	struct ulnet_nid nids[RAILS_MAX];
+	enum ulnet_discovery discovery; /* when nobody has changed it */
 	unsigned int life;
 	bool busy;     /* it waits for something: no process ends then */
 	bool shutting; /* requests may be left behind any time */
@@ -210,6 +211,8 @@ struct run {
 	struct links links;
 	struct rules rules;
 	struct rails *rails; /* NULL: rails do not change in this scenario */
+	bool quiet; /* nobody calls: LNet's own operations only, of nodes that
+		     * may discover each other */
 	struct ulrpc_conf conf;
 	unsigned int steps;
 	bool waiting;	     /* some node waits: no other may begin to */
@@ -386,10 +389,27 @@ void rails_crashed(struct run *r, unsigned int index);
 void rails_step(struct run *r);
 /* All are there again, and nothing is between them. */
 void rails_heal(struct run *r);
+/* Lets time pass until all know each other, and all is well. Violation: that
+ * takes too long. */
+void rails_settle(struct run *r);
 /* Nothing new begins. */
 void rails_over(struct run *r);
 /* The simulation is no more. Returns what is left that should not be. */
 unsigned int rails_free(struct run *r);
+
+/* ---- rails_views.c: what nodes know of each other ---- */
+
+/* For nodes that do not exist yet: who discovers whom. */
+void views_plan(struct run *r);
+/* An administrator changes something. */
+void views_disturb(struct run *r);
+/* All of that is taken back. */
+void views_heal(struct run *r);
+/* Nodes ask for each other. */
+void views_meet(struct run *r);
+/* Do all know what they should, some time after the faults? Else, if @say, a
+ * violation. */
+bool views_are_right(struct run *r, bool say);
 
 /* ---- rpc_tally.c ---- */
 
@@ -410,6 +430,9 @@ enum happening {
 	RULES_CHANGE,
 	RAIL_IS_CUT,
 	LINK_IS_ONE_WAY,
+	PEER_IS_ADDED,
+	PEER_IS_DELETED,
+	DISCOVERY_IS_SET,
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
 	COMMIT_IS_LOST,
