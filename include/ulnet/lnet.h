@@ -245,6 +245,9 @@ ULNET_EXPORT int lnet_peer_del(struct lnet *node,
  * known in events and match entries. -EINVAL: LNET_NID_ANY. Any thread. */
 ULNET_EXPORT int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 			      struct ulnet_nid *primary);
+/* Is the peer with @nid known to have several NIDs? Any thread. */
+ULNET_EXPORT bool lnet_is_multi_rail(struct lnet *node,
+				     const struct ulnet_nid *nid);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 			   struct ulnet_id *id);
 

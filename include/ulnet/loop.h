@@ -121,6 +121,12 @@ struct ulnet_peer_watch {
 	 * neither add a watch nor take one away. */
 	void (*disconnected)(struct ulnet_peer_watch *watch,
 			     const struct ulnet_id *peer);
+	/* Nothing comes back from @peer any more over connections to this NID
+	 * of it, for longer than it usually takes: the peer is dead, or this
+	 * rail is cut. Messages under way over it may be lost, or late. As
+	 * disconnected(); NULL: that does not matter. */
+	void (*silent)(struct ulnet_peer_watch *watch,
+		       const struct ulnet_id *peer);
 };
 
 /* Borrows @watch until lnet_peer_watch_del(), or until the node crashes. Owner

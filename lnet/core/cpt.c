@@ -25,6 +25,13 @@ int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 	return 0;
 }
 
+bool lnet_is_multi_rail(struct lnet *node, const struct ulnet_nid *nid)
+{
+	struct directory_entry e;
+
+	return directory_find(&node->directory, nid, &e) && e.several;
+}
+
 struct lnet_cpt *node_home(struct lnet *node)
 {
 	struct loop *here = loop_current();

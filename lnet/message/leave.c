@@ -71,7 +71,7 @@ void leave_nis_down(struct lnet_cpt *cpt)
 /* The tries of those that have another path end now, and not only when their
  * part of the time is over. A message for whose next try there is no memory
  * ends, but not before the walk has. */
-static void leave_silent(struct list *queue, const struct lnet_ni *ni,
+static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
 			 const struct lnet_peer_ni *lpni, uint32_t pid)
 {
 	struct lnet_msg *msg, *next;
@@ -85,10 +85,9 @@ static void leave_silent(struct list *queue, const struct lnet_ni *ni,
 	}
 }
 
-void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
+void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
+		  const struct ulnet_id *peer)
 {
-	struct lnet_ni *ni = ni_of(lnd);
-	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct ni_cpt *nc = &ni->cpt[cpt->index];
 	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
 
@@ -96,9 +95,9 @@ void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	if (!lpni)
 		return;
 	health_lose_silent(cpt, ni, lpni);
-	leave_silent(&lpni->connecting, ni, lpni, peer->pid);
-	leave_silent(&lpni->first, ni, lpni, peer->pid);
-	leave_silent(&lpni->queue, ni, lpni, peer->pid);
-	leave_silent(&nc->first, ni, lpni, peer->pid);
-	leave_silent(&nc->queue, ni, lpni, peer->pid);
+	leave_queue_silent(&lpni->connecting, ni, lpni, peer->pid);
+	leave_queue_silent(&lpni->first, ni, lpni, peer->pid);
+	leave_queue_silent(&lpni->queue, ni, lpni, peer->pid);
+	leave_queue_silent(&nc->first, ni, lpni, peer->pid);
+	leave_queue_silent(&nc->queue, ni, lpni, peer->pid);
 }

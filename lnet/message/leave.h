@@ -2,13 +2,14 @@
 /*
  * Messages that wait, for a connection, a credit or the end of a delay, take
  * another path when their NI goes down or is deleted, or when the peer is
- * silent on theirs (lnet_peer_silent(), which lnd.h declares).
+ * silent on theirs.
  */
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H
 
 struct lnet_cpt;
 struct lnet_ni;
+struct ulnet_id;
 
 /* CPT: messages that wait for @ni, which is down or no longer in the
  * configuration, are sent by another path, in the order in which they came, and
@@ -19,5 +20,9 @@ void leave_ni(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
 /* CPT: the same for all NIs that are down. */
 void leave_nis_down(struct lnet_cpt *cpt);
+
+/* CPT: what lnet_peer_silent() says (lnd/lnd.h). No user's handler runs. */
+void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
+		  const struct ulnet_id *peer);
 
 #endif

@@ -528,11 +528,19 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 	return flags;
 }
 
+/* Is the NI there, and up, that its sender has named? */
+static bool msg_has_ni(const struct lnet_msg *msg)
+{
+	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->want_ni);
+
+	return ni && ni_is_up(ni);
+}
+
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
-	bool leaves = tried && msg->flags & MSG_PREFERS;
+	bool leaves = msg->flags & MSG_PREFERS && (tried || !msg_has_ni(msg));
 
 	want->src = leaves ? &any : &msg->want_ni;
 	want->dst = &msg->target;

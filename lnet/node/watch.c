@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/node/watch.h"
 
+#include "lnet/message/leave.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
 #include "ulnet/loop.h"
@@ -39,6 +40,11 @@ void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 	list_del(watch_link(watch));
 }
 
+static struct ulnet_peer_watch *watch_of(struct list *link)
+{
+	return container_of(link, struct ulnet_peer_watch, opaque);
+}
+
 void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 {
 	struct lnet *node = ni_of(lnd)->node;
@@ -48,10 +54,20 @@ void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	cpt_stat(node->cpt[index], STAT_disconnects);
 	if (node->crashed)
 		return;
-	for (link = watches->next; link != watches; link = link->next) {
-		struct ulnet_peer_watch *watch =
-			container_of(link, struct ulnet_peer_watch, opaque);
+	for (link = watches->next; link != watches; link = link->next)
+		watch_of(link)->disconnected(watch_of(link), peer);
+}
 
-		watch->disconnected(watch, peer);
-	}
+void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = node_cpt_here(ni->node);
+	struct list *watches = watches_of(ni->node, cpt->index), *link;
+
+	leave_silent(ni, cpt, peer);
+	if (ni->node->crashed)
+		return;
+	for (link = watches->next; link != watches; link = link->next)
+		if (watch_of(link)->silent)
+			watch_of(link)->silent(watch_of(link), peer);
 }
