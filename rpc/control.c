@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/client/import.h"
+#include "rpc/ends.h"
 #include "rpc/inbox.h"
 #include "rpc/server/export.h"
 #include "rpc/server/party.h"
@@ -94,7 +95,7 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		.start = cs->bytes,
 		.length = (uint32_t)length,
 		.threshold = 1,
-		.options = LNET_MD_URGENT,
+		.options = LNET_MD_URGENT | LNET_MD_PREFER_PATH,
 		.user_ptr = cs,
 		.handler = control_on_sent,
 		.timeout = cs->shard->rpc->conf.connect_timeout,
@@ -192,7 +193,7 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 		control_answer(s, ev, &m, payload, length);
 		break;
 	case WIRE_CONNECT:
-		imports_on_sign(s, &ev->initiator.nid);
+		ends_on_sign(s, &ev->source);
 		export_on_control(s, ev, &m);
 		break;
 	case WIRE_OPEN:

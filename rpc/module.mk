@@ -1,6 +1,7 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
 libulrpccore_la_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_la_SOURCES += %D%/crc32c.c %D%/crc32c.h
+libulrpccore_la_SOURCES += %D%/ends.c %D%/ends.h
 libulrpccore_la_SOURCES += %D%/estimate.c %D%/estimate.h
 libulrpccore_la_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_la_SOURCES += %D%/mean.h

@@ -7,6 +7,7 @@
 #include "rpc/client/import.h"
 #include "rpc/client/retry.h"
 #include "rpc/control.h"
+#include "rpc/ends.h"
 #include "rpc/server/export.h"
 #include "rpc/server/service.h"
 #include "rpc/server/stray.h"
@@ -24,8 +25,8 @@
 /* In the order in which they are opened; they end the other way round. All
  * others count. */
 static const struct rpc_part *const parts[] = {
-	&stat_part,    &stray_part,  &import_part,  &export_part,
-	&service_part, &vacant_part, &control_part,
+	&stat_part,    &end_part,	   &stray_part,	 &import_part,
+	&export_part,  &service_part, &vacant_part, &control_part,
 };
 
 /* ---- shards ---- */
@@ -37,6 +38,16 @@ uint64_t shard_handle(struct shard *s, uint64_t id)
 	while (!random)
 		lnet_random(s->node, s->cpt, &random, sizeof(random));
 	return (uint64_t)random << 32 | (uint32_t)id;
+}
+
+bool shard_same_peer(const struct shard *s, const struct ulnet_nid *a,
+		     const struct ulnet_nid *b)
+{
+	struct ulnet_nid of_a, of_b;
+
+	return lnet_nid_eq(a, b) ||
+	       (!lnet_primary(s->node, a, &of_a) &&
+		!lnet_primary(s->node, b, &of_b) && lnet_nid_eq(&of_a, &of_b));
 }
 
 uint64_t shard_random(struct shard *s, uint64_t below)

@@ -32,6 +32,7 @@ struct services;
 struct control;
 struct vacants;
 struct strays;
+struct ends;
 struct stats;
 struct stat_shard;
 
@@ -57,8 +58,9 @@ struct shard {
 	struct exports *exports;
 	struct vacants *vacants;
 	struct strays *strays;
-	atomic_uint several_nids; /* imports whose servers have several: any
-				   * thread */
+	struct ends *ends;
+	atomic_uint far; /* imports and clients whose NIDs other CPTs may own:
+			  * any thread */
 	struct stat_shard *stats;
 
 	/* ulrpc_shutdown() */
@@ -174,6 +176,10 @@ static inline uint64_t shard_now(const struct shard *s)
 {
 	return lnet_now(s->node, s->cpt);
 }
+
+/* Are these NIDs of one peer, as far as is known by now? Any thread. */
+bool shard_same_peer(const struct shard *s, const struct ulnet_nid *a,
+		     const struct ulnet_nid *b);
 
 /* A match value that was never used before, and the 255 after it. */
 static inline uint64_t shard_match_alloc(struct shard *s)

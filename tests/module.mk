@@ -110,6 +110,7 @@ unit_tests += %D%/unit/rpc/bulk/bulk_wait_test
 unit_tests += %D%/unit/rpc/bulk/transfer_again_test
 unit_tests += %D%/unit/rpc/bulk/transfer_test
 unit_tests += %D%/unit/rpc/oversize_test
+unit_tests += %D%/unit/rpc/rails_test
 unit_tests += %D%/unit/rpc/shard_test
 unit_tests += %D%/unit/rpc/client/call_test
 unit_tests += %D%/unit/rpc/client/call_again_test

@@ -45,6 +45,8 @@ struct ulrpc_bulk {
 	struct list link;    /* shard.lent, while they are */
 	unsigned int linked; /* MDs whose last event has not come */
 	bool attached;	     /* handles of segments mean something */
+	struct ulnet_id peer; /* attached: whose messages may come, ... */
+	uint64_t match;	     /* ... with these bits, from the first segment on */
 	bool touched;	     /* the server has put something, in this attempt */
 	uint64_t moved;	     /* bytes, of all attempts */
 	uint64_t *heard;     /* attached: who counts signs of life; or NULL */
@@ -357,9 +359,9 @@ static void segment_on_event(const struct ulnet_event *ev)
 		bulk_unlinked(b);
 }
 
+/* Messages for segment @i may come from @b->peer. */
 static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
-			  struct lnet *node, struct ulnet_id peer,
-			  uint64_t match)
+			  struct ulnet_md_handle *md_p)
 {
 	struct segment *s = &b->segments[i];
 	struct ulnet_md md = {
@@ -380,12 +382,16 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 		md.length = b->lengths[i];
 		md.options &= ~LNET_MD_IOVEC;
 	}
-	rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, peer, match + i, 0,
-			  LNET_UNLINK, LNET_INS_LOCAL, &me);
-	if (rc)
-		return rc;
+	rc = LNetMEAttach(b->shard->node, ULRPC_PORTAL_BULK, b->peer,
+			  b->match + i, 0, LNET_UNLINK, LNET_INS_LOCAL, &me);
 	/* Without its MD the entry would be gone, too. */
-	return LNetMDAttach(me, &md, LNET_RETAIN, &s->md);
+	if (!rc)
+		rc = LNetMDAttach(me, &md, LNET_RETAIN, md_p);
+	if (!rc && b->linked++ == 0) {
+		shard_hold(b->shard);
+		list_add_tail(&b->shard->lent, &b->link);
+	}
+	return rc;
 }
 
 /* The first @n segments. */
@@ -411,28 +417,42 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out)
 {
-	uint64_t match = shard_match_alloc(s);
-
 	BUG_ON(!bulk_idle(b) || b->over);
 	b->shard = s;
+	b->peer = peer;
+	b->match = shard_match_alloc(s);
 	b->touched = false;
 	for (unsigned int i = 0; i < b->n; i++) {
-		int rc = segment_attach(b, i, s->rpc->node, peer, match);
+		int rc = segment_attach(b, i, &b->segments[i].md);
 
 		if (rc) {
 			segments_detach(b, i);
 			return rc;
 		}
-		if (b->linked++ == 0) {
-			shard_hold(s);
-			list_add_tail(&s->lent, &b->link);
-		}
 	}
 	b->attached = true;
 	b->heard = heard;
 	bulk_describe(b, out);
-	out->match = match;
+	out->match = b->match;
 	return 0;
+}
+
+void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer)
+{
+	struct ulnet_id before = b->peer;
+
+	if (!b->attached || shard_same_peer(b->shard, &b->peer.nid, &peer.nid))
+		return;
+	b->peer = peer;
+	for (unsigned int i = 0; i < b->n; i++) {
+		struct ulnet_md_handle old = b->segments[i].md;
+
+		if (segment_attach(b, i, &b->segments[i].md)) {
+			b->peer = before;
+			return;
+		}
+		LNetMDUnlink(old);
+	}
 }
 
 void bulk_detach(struct ulrpc_bulk *b)

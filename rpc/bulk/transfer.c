@@ -151,6 +151,7 @@ static int piece_bind(struct piece *p, uint64_t time)
 	uint32_t length;
 	struct ulnet_md md = {
 		.threshold = 2, /* it, and its answer */
+		.options = LNET_MD_PREFER_PATH,
 		.user_ptr = p,
 		.handler = piece_on_event,
 		.timeout = time / NSEC_PER_USEC,
@@ -164,22 +165,37 @@ static int piece_bind(struct piece *p, uint64_t time)
 	} else {
 		md.start = iov;
 		md.length = n;
-		md.options = LNET_MD_IOVEC;
+		md.options |= LNET_MD_IOVEC;
 	}
 	return LNetMDBind(x->t->conf.shard->node, &md, LNET_UNLINK, &p->md);
+}
+
+/* Is a try sent by whichever rail LNet chooses? So is the first one of each
+ * piece of what has several, to a peer that is known to have several rails: it
+ * should know as much of us, but need not, and takes messages from NIDs of ours
+ * that it does not know for a stranger's. Of a process that only calls nobody
+ * knows more than the NID that it has called from. */
+static bool piece_is_spread(const struct piece *p)
+{
+	const struct transfers_conf *c = &p->x->t->conf;
+
+	return p->length < p->x->span.length && !p->status &&
+	       !(c->peer.pid & LNET_PID_USERFLAG) &&
+	       lnet_is_multi_rail(c->shard->node, &c->peer.nid);
 }
 
 static int piece_launch(struct piece *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
+	struct ulnet_nid self = piece_is_spread(p) ? LNET_NID_ANY : c->self;
 	struct remote *r = p->x->r;
 	uint64_t match = r->match + p->at.segment;
 
 	if (r->access == ULRPC_BULK_SOURCE)
-		return LNetGet(c->self, p->md, c->peer, ULRPC_PORTAL_BULK,
-			       match, p->at.in_segment);
+		return LNetGet(self, p->md, c->peer, ULRPC_PORTAL_BULK, match,
+			       p->at.in_segment);
 	r->tried = true;
-	return LNetPut(c->self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
+	return LNetPut(self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
 		       match, p->at.in_segment, 0);
 }
 
@@ -256,6 +272,7 @@ static void piece_send(struct piece *p)
 	}
 	p->began = now;
 	p->answered = false;
+	p->rail = LNET_NID_ANY;
 	p->match = p->x->r->match;
 	rc = piece_bind(p, time);
 	if (rc) {
@@ -307,15 +324,20 @@ static void transfers_go(struct transfers *t)
 	}
 }
 
+/* Was the try under way by the rail that has failed? */
+static bool piece_is_severed(const struct piece *p, const struct transfer *x)
+{
+	return p->fsm.state == PIECE_FLYING && p->began <= x->severed &&
+	       (lnet_nid_is_any(&x->rail) || lnet_nid_is_any(&p->rail) ||
+		lnet_nid_eq(&x->rail, &p->rail));
+}
+
 static void transfer_sweep(struct transfer *x)
 {
 	x->sweep = TIME_NEVER;
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
-
-		if (p->fsm.state == PIECE_FLYING && p->began <= x->severed)
-			piece_give_up(p);
-	}
+	for (unsigned int i = 0; i < x->npieces; i++)
+		if (piece_is_severed(&x->pieces[i], x))
+			piece_give_up(&x->pieces[i]);
 }
 
 static void transfer_on_timer(struct ulnet_timer *timer)
@@ -402,6 +424,8 @@ static void piece_on_event(const struct ulnet_event *ev)
 {
 	struct piece *p = ev->user_ptr;
 
+	if (ev->type == LNET_EVENT_SEND)
+		p->rail = ev->path_peer;
 	if (ev->type == LNET_EVENT_ACK || ev->type == LNET_EVENT_REPLY) {
 		transfers_heard(p->x->t);
 		p->answered = true;
@@ -683,22 +707,55 @@ static bool remote_is_same(const struct remote *r,
 	return !size || memcmp(values, r->crc, size) == 0;
 }
 
+/* Its next try is due, and the one under way, if any, is given up. */
+static void piece_anew(struct piece *p, uint64_t now)
+{
+	if (p->fsm.state == PIECE_WAITING)
+		p->again = now;
+	else if (p->fsm.state == PIECE_FLYING)
+		piece_give_up(p);
+}
+
+static void transfer_anew(struct transfer *x, uint64_t now)
+{
+	for (unsigned int i = 0; i < x->npieces; i++)
+		piece_anew(&x->pieces[i], now);
+	transfer_arm(x);
+}
+
 /* The match values of @x's remote are new. */
 static void transfer_refresh(struct transfer *x)
 {
 	uint64_t now = shard_now(x->t->conf.shard);
 
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
-
-		if (p->match == x->r->match)
-			continue;
-		if (p->fsm.state == PIECE_WAITING)
-			p->again = now;
-		else if (p->fsm.state == PIECE_FLYING)
-			piece_give_up(p);
-	}
+	for (unsigned int i = 0; i < x->npieces; i++)
+		if (x->pieces[i].match != x->r->match)
+			piece_anew(&x->pieces[i], now);
 	transfer_arm(x);
+}
+
+static void transfers_path(struct transfers *t,
+			   const struct transfers_conf *conf)
+{
+	t->conf.self = conf->self;
+	t->conf.peer = conf->peer;
+}
+
+void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
+{
+	struct transfer *x;
+	bool same;
+
+	if (!t)
+		return;
+	same = shard_same_peer(t->conf.shard, &t->conf.peer.nid,
+			       &conf->peer.nid);
+	transfers_path(t, conf);
+	if (same)
+		return;
+	/* No transfer ends inside of this function. */
+	list_for_each_entry (x, &t->active, link)
+		transfer_anew(x, shard_now(t->conf.shard));
 }
 
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
@@ -716,8 +773,7 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 			return -EPROTO;
 	if (!t)
 		return 0;
-	t->conf.self = conf->self;
-	t->conf.peer = conf->peer;
+	transfers_path(t, conf);
 	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		t->remotes[i].match = s[i].match;
@@ -740,16 +796,22 @@ static uint64_t severed_pause(struct transfers *t, uint64_t rtt)
 			     shard_random(t->conf.shard, UINT64_MAX));
 }
 
-static void transfer_severed(struct transfer *x, uint64_t now, uint64_t pause)
+static void transfer_severed(struct transfer *x, const struct ulnet_nid *rail,
+			     uint64_t pause)
 {
-	x->severed = now;
-	if (x->sweep != TIME_NEVER)
+	x->severed = shard_now(x->t->conf.shard);
+	if (x->sweep != TIME_NEVER) {
+		if (!lnet_nid_eq(&x->rail, rail))
+			x->rail = LNET_NID_ANY;
 		return;
-	x->sweep = now + pause;
+	}
+	x->rail = *rail;
+	x->sweep = x->severed + pause;
 	transfer_arm(x);
 }
 
-void transfers_severed(const struct list *busy, uint64_t rtt)
+void transfers_severed(const struct list *busy, uint64_t rtt,
+		       const struct ulnet_nid *rail)
 {
 	struct transfers *t;
 	struct transfer *x;
@@ -758,7 +820,7 @@ void transfers_severed(const struct list *busy, uint64_t rtt)
 		uint64_t pause = severed_pause(t, rtt);
 
 		list_for_each_entry (x, &t->active, link)
-			transfer_severed(x, shard_now(t->conf.shard), pause);
+			transfer_severed(x, rail, pause);
 	}
 }
 

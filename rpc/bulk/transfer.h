@@ -62,13 +62,21 @@ int transfers_new(const struct transfers_conf *conf,
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		      const struct wire_call *call) must_check;
 /*
- * A connection of the LND to the caller of those in @busy has ended, and tries
- * may be lost with it. Those that have begun until now, and are still under way
- * after a random pause of about @rtt, ns (0: not known), are given up, and
- * others take their place (tries.h). The pauses are longer, up to 0.1 s, while
- * connections end and nothing is moved between.
+ * The caller has asked about the call over another rail, from conf->peer to
+ * conf->self: what is moved from now on goes there first. What is under way is
+ * given up and begun anew if that NID is not known to be one of the same peer:
+ * then the caller has left the other one. The rest of @conf is not looked at.
  */
-void transfers_severed(const struct list *busy, uint64_t rtt);
+void transfers_follow(struct transfers *t, const struct transfers_conf *conf);
+/*
+ * The rail @rail to the caller of those in @busy, a NID of the caller's, has
+ * failed, and tries may be lost with it. Those that went by it until now, and
+ * are still under way after a random pause of about @rtt, ns (0: not known), are
+ * given up, and others take their place (tries.h). The pauses are longer, up to 0.1 s, while
+ * rails fail and nothing is moved between.
+ */
+void transfers_severed(const struct list *busy, uint64_t rtt,
+		       const struct ulnet_nid *rail);
 /* @t stays, for transfers_free() to come once more. Any thread. */
 void transfers_get(struct transfers *t);
 /* What is still going on ends by itself. Any thread. After transfer_crash() it

@@ -74,6 +74,8 @@ struct piece {
 	bool final;	/* no other try could do better */
 	int status;	/* of this try */
 	uint64_t match; /* remote.match, as this try has it */
+	struct ulnet_nid rail; /* of the peer's, that it went to; ANY: LNet has
+				* not said yet */
 	struct ulnet_md_handle md;
 	struct place at;
 	uint32_t length;
@@ -94,7 +96,8 @@ struct transfer {
 	struct span span;
 	uint64_t timeout;     /* ns; TIME_NEVER: none of its own */
 	uint64_t deadline;    /* ns: by that */
-	uint64_t severed;     /* ns: when a connection has ended */
+	uint64_t severed;     /* ns: when a rail has failed */
+	struct ulnet_nid rail; /* which; ANY: several */
 	uint64_t sweep;	      /* ns: when tries that began before that are given
 			       * up; TIME_NEVER */
 	unsigned int cancels; /* the remote's, when it was asked for */

@@ -194,6 +194,13 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
+/* The server moves bulk by the way on which it was asked last. */
+static void bulks_follow(struct ulrpc_call *call, const struct parcel *p)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_follow(call->bulks[i], p->peer);
+}
+
 void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
 		      uint64_t random)
 {
@@ -202,6 +209,7 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
 	list_del(&call->link);
 	call->query = (struct place){ p, index, call->attempts++ };
 	call->queries++;
+	bulks_follow(call, p);
 	stat_count(call->shard, RPC_STAT_queries_sent);
 	call->expected = query_due(call, p->sent, random);
 	p->due = MIN(p->due, call->expected);
@@ -250,22 +258,22 @@ void attempts_ask(struct import *imp)
 			ask_anew(call);
 }
 
-/* Was the last message about the call sent until @at, and has LNet nothing more
- * to say about it? */
-static bool is_severed(const struct ulrpc_call *call, uint64_t at)
+/* Was the last message about the call sent by that rail until it failed, and
+ * has LNet nothing more to say about it? */
+static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
 {
 	const struct parcel *p =
 		call->query.parcel ? call->query.parcel : call->out.parcel;
 
-	return p->sent <= at && !p->sending;
+	return p->sent <= s->at && !p->sending && severed_is_at(s, &p->target);
 }
 
-void attempts_ask_severed(struct import *imp, uint64_t at)
+void attempts_ask_severed(struct import *imp, const struct severed *s)
 {
 	struct ulrpc_call *call;
 
 	list_for_each_entry (call, &imp->calls, order)
-		if (call_is_out(call) && is_severed(call, at))
+		if (call_is_out(call) && is_severed(call, s))
 			ask_anew(call);
 }
 
@@ -563,8 +571,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
 	bool query = r->attempt != call->out.attempt;
-	uint32_t epoch =
-		query ? call->query.parcel->epoch : call->out.parcel->epoch;
+	const struct parcel *p = query ? call->query.parcel : call->out.parcel;
+	uint32_t epoch = p->epoch;
 	uint64_t now = shard_now(call->shard);
 
 	if (unlikely(r->unexecuted))
@@ -573,7 +581,10 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_NOT_CONNECTED:
 		/* If not, the next connection tells whether the server has
 		 * forgotten us, or still knows the call. */
-		import_lost(c->imp, epoch);
+		if (r->absent)
+			import_lost(c->imp, epoch);
+		else
+			import_unknown(c->imp, epoch, &p->local, &p->target);
 		if (is_executed_by_nobody(call, r))
 			call_again(call);
 		else

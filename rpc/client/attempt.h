@@ -78,9 +78,9 @@ void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
 /* The connection was made again, with the same server: whatever was sent before
  * may be lost, or its reply. */
 void attempts_ask(struct import *imp);
-/* The LND's connection has ended at @at, ns: the same, of what LNet has no more
- * to say about. */
-void attempts_ask_severed(struct import *imp, uint64_t at);
+/* A rail has failed: the same, of what was sent by it and LNet has no more to
+ * say about. */
+void attempts_ask_severed(struct import *imp, const struct severed *s);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
 void attempts_doubt(struct ulrpc_client *c);

@@ -546,11 +546,17 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 /* ---- a reply that the server holds ---- */
 
 /* Who has answered. */
-static struct ulnet_id holder(const struct ulrpc_call *call)
+static struct holder holder(const struct ulrpc_call *call)
 {
 	const struct parcel *query = call->query.parcel;
+	const struct parcel *p = query ? query : call->out.parcel;
+	struct holder h = { p->peer, LNET_NID_ANY };
 
-	return query ? query->peer : call->out.parcel->peer;
+	if (lnet_nid_is_any(&p->local) || lnet_nid_is_any(&p->target))
+		return h;
+	h.self = p->local;
+	h.peer.nid = p->target;
+	return h;
 }
 
 /* Why the reply cannot be got. */
@@ -558,6 +564,7 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 				   const struct wire_reply *r)
 {
 	enum ulrpc_cause cause = answer_check(call, r);
+	struct holder from = holder(call);
 	uint32_t limit = call->reply_limit ? call->reply_limit : ULRPC_BODY_MAX;
 
 	if (cause)
@@ -566,7 +573,7 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;
-	if (fetch_start(call, holder(call), r))
+	if (fetch_start(call, &from, r))
 		return ULRPC_CAUSE_NO_MEMORY;
 	return ULRPC_CAUSE_OK;
 }
@@ -580,7 +587,9 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 
 	o->cause = check_held(call, r);
 	if (o->cause) {
-		fetch_refuse(call->shard, holder(call), r);
+		struct holder from = holder(call);
+
+		fetch_refuse(call->shard, &from, r);
 		o->reply_needed =
 			o->cause == ULRPC_CAUSE_TOO_LONG ? r->needed : 0;
 		return false;

@@ -18,9 +18,11 @@ static void cancels_send(struct import *imp)
 			    .gone = { .n = imp->cancels.n,
 				      .list = imp->cancels.list } },
 	};
+	struct ulnet_id to = { imp->join.to, imp->pid };
 
+	/* By a rail that the server knows us by, since there is no answer. */
 	if (import_is_up(imp) &&
-	    !control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m))
+	    !control_send(imp->shard, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
 	imp->cancels.n = 0;
 }

@@ -49,22 +49,24 @@ static void on_fetch_over(struct ulnet_work *work)
 }
 
 /* A PUT of nothing. Nobody minds if it is lost. */
-static void thank(struct shard *s, struct ulnet_id peer, uint64_t match)
+static void thank(struct shard *s, const struct holder *holder, uint64_t match)
 {
-	struct ulnet_md md = { .threshold = 1, .timeout = THANKS_TIMEOUT };
+	struct ulnet_md md = { .threshold = 1,
+			       .options = LNET_MD_PREFER_PATH,
+			       .timeout = THANKS_TIMEOUT };
 	struct ulnet_md_handle h;
 
 	if (LNetMDBind(s->node, &md, LNET_UNLINK, &h))
 		return;
-	if (LNetPut(LNET_NID_ANY, h, LNET_NOACK_REQ, peer, ULRPC_PORTAL_BULK,
-		    match, 0, 0))
+	if (LNetPut(holder->self, h, LNET_NOACK_REQ, holder->peer,
+		    ULRPC_PORTAL_BULK, match, 0, 0))
 		LNetMDUnlink(h);
 }
 
-void fetch_refuse(struct shard *s, struct ulnet_id peer,
+void fetch_refuse(struct shard *s, const struct holder *holder,
 		  const struct wire_reply *r)
 {
-	thank(s, peer, r->held);
+	thank(s, holder, r->held);
 }
 
 void fetch_drop(struct fetch *f)
@@ -75,7 +77,7 @@ void fetch_drop(struct fetch *f)
 	f->call = NULL;
 	fetch_move(f, FETCH_OVER);
 	shard_cancel(s, &f->timer);
-	thank(s, f->peer, f->match);
+	thank(s, &f->holder, f->match);
 	if (linked) {
 		LNetMDUnlink(f->md); /* -ENOENT: ends by itself */
 		return;
@@ -94,6 +96,7 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 		.start = f->body,
 		.length = f->length,
 		.threshold = 2, /* it, and its answer */
+		.options = LNET_MD_PREFER_PATH,
 		.user_ptr = f,
 		.handler = fetch_on_event,
 		.timeout = time / NSEC_PER_USEC,
@@ -122,8 +125,8 @@ static void fetch_send(struct fetch *f)
 
 	if (!time)
 		return;
-	if (import_is_up(imp)) /* by another way than before, perhaps */
-		f->peer = import_target(imp);
+	if (f->began && import_is_up(imp)) /* by another way, perhaps */
+		f->holder = (struct holder){ import_target(imp), LNET_NID_ANY };
 	f->began = now;
 	f->answered = false;
 	f->status = fetch_bind(f, time);
@@ -132,8 +135,8 @@ static void fetch_send(struct fetch *f)
 		return;
 	}
 	fetch_move(f, FETCH_FLYING);
-	f->status = LNetGet(LNET_NID_ANY, f->md, f->peer, ULRPC_PORTAL_BULK,
-			    f->match, 0);
+	f->status = LNetGet(f->holder.self, f->md, f->holder.peer,
+			    ULRPC_PORTAL_BULK, f->match, 0);
 	if (f->status)
 		LNetMDUnlink(f->md);
 }
@@ -189,7 +192,7 @@ static void fetch_on_event(const struct ulnet_event *ev)
 
 /* ---- the beginning ---- */
 
-int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
+int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r)
 {
 	struct shard *s = call->shard;
@@ -202,7 +205,7 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 		.shard = s,
 		.call = call,
 		.fsm.state = FETCH_WAITING,
-		.peer = peer,
+		.holder = *holder,
 		.match = r->held,
 		.deadline = call->deadline,
 		.since = shard_now(s),
@@ -220,15 +223,19 @@ int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
 	return 0;
 }
 
-void fetches_severed(struct import *imp, uint64_t at)
+static bool is_severed(const struct fetch *f, const struct severed *s)
+{
+	return f->fsm.state == FETCH_FLYING && f->began <= s->at;
+}
+
+void fetches_severed(struct import *imp, const struct severed *s)
 {
 	struct ulrpc_client *c;
 	struct ulrpc_call *call;
 
 	list_for_each_entry (c, &imp->clients, link)
 		list_for_each_entry (call, &c->fetching, link)
-			if (call->fetch->fsm.state == FETCH_FLYING &&
-			    call->fetch->began <= at)
+			if (is_severed(call->fetch, s))
 				(void)LNetMDUnlink(call->fetch->md);
 }
 

@@ -36,6 +36,13 @@ enum fetch_state {
 	FETCH_STATES
 };
 
+/* Who holds a reply, and the NID of this node by which it knows who may have
+ * it: that which was called from. */
+struct holder {
+	struct ulnet_id peer;
+	struct ulnet_nid self; /* or ANY */
+};
+
 struct fetch {
 	struct list link; /* imports.fetches */
 	struct shard *shard;
@@ -44,7 +51,7 @@ struct fetch {
 	bool answered;		 /* status is the answer's */
 	int status;		 /* of this try */
 	struct tries tries;
-	struct ulnet_id peer;
+	struct holder holder;
 	uint64_t match;
 	uint64_t deadline;	  /* ns, of the call */
 	uint64_t since, began;	  /* ns: the first try, and this one */
@@ -58,18 +65,18 @@ struct fetch {
 };
 
 /* Begins to get the reply to @call that @r is about, r->needed bytes from
- * @peer; call->fetch is it. Leads to call_on_fetched(), or to call_fetch_lost()
+ * @holder; call->fetch is it. Leads to call_on_fetched(), or to call_fetch_lost()
  * if the call has no deadline and nothing is answered for minutes, unless
  * fetch_drop() comes before. -ENOMEM. */
-int fetch_start(struct ulrpc_call *call, struct ulnet_id peer,
+int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */
 void fetch_drop(struct fetch *f);
-/* A connection of the LND's to the server of @imp has ended at @at, ns: what
- * was asked for until then, and is not there yet, is asked for again. */
-void fetches_severed(struct import *imp, uint64_t at);
-/* Nobody wants what @r says that @peer holds. */
-void fetch_refuse(struct shard *s, struct ulnet_id peer,
+/* A rail to the server of @imp has failed: what was asked for by it until then,
+ * and is not there yet, is asked for again. */
+void fetches_severed(struct import *imp, const struct severed *s);
+/* Nobody wants what @r says is held there. */
+void fetch_refuse(struct shard *s, const struct holder *holder,
 		  const struct wire_reply *r);
 
 /* The node has crashed, and then is gone. */

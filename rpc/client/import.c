@@ -20,6 +20,8 @@
 
 /* A question that is not answered is repeated. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
+/* Rails that a connection is told of: a server that forgets them forgets all. */
+#define JOINS_MAX 64
 /* Pauses between attempts: full jitter, at most so long after the first
  * failure, and after many. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
@@ -148,7 +150,7 @@ static void try_again(struct import *imp)
 	bool more = imp->untried && !imp->retry_after;
 
 	if (!MUTATE(rails_one_nid))
-		imports_next_nid(imp);
+		imports_use_nid(imp, (imp->nid + 1) % imp->nnids);
 	if (more) {
 		imp->untried--;
 		disconnected(imp, 0);
@@ -261,24 +263,30 @@ static void import_id(const struct import *imp, uint8_t id[RPC_ID_SIZE])
 		id[RPC_ID_SIZE - sizeof(low) + i] ^= ((uint8_t *)&low)[i];
 }
 
-static void connect_send(struct import *imp)
+static struct wire_control connect_message(const struct import *imp)
 {
-	struct shard *s = imp->shard;
 	struct wire_control m = {
 		.kind = WIRE_CONNECT,
 		.connect = {
 			.client = imp->handle,
 			.epoch = imp->epoch,
-			.keepalive = s->rpc->conf.keepalive,
+			.keepalive = imp->shard->rpc->conf.keepalive,
 			.version_min = WIRE_VERSION,
 			.version_max = WIRE_VERSION,
 		},
 	};
-	int rc;
 
 	import_id(imp, m.connect.client_id);
-	rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
-				  on_connect_sent, imp->handle, imp->epoch);
+	return m;
+}
+
+static void connect_send(struct import *imp)
+{
+	const struct wire_control m = connect_message(imp);
+	struct shard *s = imp->shard;
+	int rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
+				      on_connect_sent, imp->handle, imp->epoch);
+
 	imp->asking = !rc;
 	/* No way there: the rest of the attempt cannot help. */
 	if (rc)
@@ -314,6 +322,61 @@ void import_want(struct import *imp)
 		return;
 	imp->untried = imp->nnids - 1;
 	import_connect(imp);
+}
+
+/* ---- one more rail ---- */
+
+static void on_join_sent(struct shard *s, uint64_t id, uint64_t tag,
+			 const struct ulnet_event *ev)
+{
+	struct import *imp = import_find(s, id);
+
+	if (imp && imp->epoch == (uint32_t)tag && ev->status)
+		imp->join.asked = 0; /* whatever is answered begins again */
+}
+
+/* Says to the server, by the rail from @local to @target, whose rail it is. */
+static int join_send(struct import *imp, const struct ulnet_nid *local,
+		     const struct ulnet_nid *target)
+{
+	const struct wire_control m = connect_message(imp);
+	const struct ulnet_id to = { *target, imp->pid };
+
+	imp->join.asked = shard_now(imp->shard);
+	imp->join.n++;
+	return control_send_tracked(imp->shard, *local, to, &m, on_join_sent,
+				    imp->handle, imp->epoch);
+}
+
+/* The server knows the connection by others of our NIDs, perhaps. Not if it was
+ * made by this one. */
+static bool may_join(const struct import *imp, const struct ulnet_nid *local,
+		     const struct ulnet_nid *target)
+{
+	return !lnet_nid_is_any(local) && !lnet_nid_is_any(target) &&
+	       !lnet_nid_eq(local, &imp->join.made) && imp->join.n < JOINS_MAX;
+}
+
+void import_unknown(struct import *imp, uint32_t epoch,
+		    const struct ulnet_nid *local,
+		    const struct ulnet_nid *target)
+{
+	uint64_t now = shard_now(imp->shard);
+
+	if (epoch != imp->epoch || !import_is_up(imp))
+		return;
+	if (imp->join.asked && now < imp->join.asked + ASK_AGAIN)
+		return; /* the answer is under way */
+	if (!may_join(imp, local, target) || join_send(imp, local, target))
+		import_lost(imp, epoch);
+}
+
+/* Another export than that of the connection: the server had forgotten us. */
+static void import_joined(struct import *imp, const struct wire_connected *m)
+{
+	imp->join.asked = 0;
+	if (m->status != WIRE_OK || m->connection != imp->connection)
+		import_lost(imp, imp->epoch);
 }
 
 /* ---- is it there? ---- */
@@ -457,6 +520,7 @@ static void import_look(struct import *imp)
 
 	if (imp->probes && imp->heard >= imp->probed)
 		probes_end(imp);
+	imports_renew_nid(imp);
 	if (imp->told == import_acked(imp))
 		imp->tells = false;
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
@@ -571,6 +635,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		import_tell_all(imp, forget_times);
 	}
 	imp->knows_server = true;
+	imports_renew_nid(imp);
 	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);
 	imp->connection = m->connection;
 	imp->keepalive = rpc_ns(m->keepalive ? m->keepalive
@@ -612,11 +677,18 @@ static bool is_final(const struct import *imp, const struct wire_connected *m)
 	       (m->status == WIRE_REFUSED && !imp->knows_server);
 }
 
-static void on_connected(struct import *imp, const struct wire_connected *m)
+static void on_connected(struct import *imp, const struct ulnet_event *ev,
+			 const struct wire_connected *m)
 {
+	if (import_is_up(imp) && imp->join.asked)
+		import_joined(imp, m);
 	if (imp->fsm.state != IMPORT_CONNECTING)
 		return;
 	if (m->status == WIRE_OK && m->version == WIRE_VERSION) {
+		imp->join.made = ev->target.nid;
+		imp->join.to = ev->source;
+		imp->join.asked = 0;
+		imp->join.n = 0;
 		connected(imp, m);
 		return;
 	}
@@ -630,7 +702,8 @@ static void on_connected(struct import *imp, const struct wire_connected *m)
 	try_again(imp);
 }
 
-static void on_opened(struct import *imp, const struct wire_opened *m)
+static void on_opened(struct import *imp, const struct ulnet_event *ev,
+		      const struct wire_opened *m)
 {
 	struct ulrpc_client *c;
 
@@ -638,7 +711,7 @@ static void on_opened(struct import *imp, const struct wire_opened *m)
 		return;
 	import_heard(imp, shard_now(imp->shard));
 	if (m->status == WIRE_NOT_CONNECTED || m->status == WIRE_STALE_EPOCH) {
-		import_lost(imp, imp->epoch);
+		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
 		return;
 	}
 	list_for_each_entry (c, &imp->clients, link) {
@@ -649,12 +722,13 @@ static void on_opened(struct import *imp, const struct wire_opened *m)
 	}
 }
 
-static void on_alive(struct import *imp, const struct wire_alive *m)
+static void on_alive(struct import *imp, const struct ulnet_event *ev,
+		     const struct wire_alive *m)
 {
 	if (!import_is_up(imp))
 		return;
 	if (m->status != WIRE_OK) {
-		import_lost(imp, imp->epoch);
+		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
 		return;
 	}
 	import_heard(imp, shard_now(imp->shard));
@@ -732,17 +806,17 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 	case WIRE_CONNECTED:
 		imp = sender(s, ev, m->connected.client, m->connected.epoch);
 		if (imp)
-			on_connected(imp, &m->connected);
+			on_connected(imp, ev, &m->connected);
 		break;
 	case WIRE_OPENED:
 		imp = sender(s, ev, m->opened.client, m->opened.epoch);
 		if (imp)
-			on_opened(imp, &m->opened);
+			on_opened(imp, ev, &m->opened);
 		break;
 	case WIRE_ALIVE:
 		imp = sender(s, ev, m->alive.client, m->alive.epoch);
 		if (imp)
-			on_alive(imp, &m->alive);
+			on_alive(imp, ev, &m->alive);
 		break;
 	case WIRE_EXTEND:
 		imp = sender(s, ev, m->extend.client, m->extend.epoch);

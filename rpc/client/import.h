@@ -50,7 +50,7 @@ extern const struct fsm_state import_states[IMPORT_STATES];
 struct import {
 	struct shard *shard;
 	struct hash_node hash;	 /* imports.by_nids */
-	struct hash_node by_nid; /* imports.by_nid, by the NID in use */
+	struct hash_node by_nid; /* imports.by_nid, by primary */
 	struct list link;	 /* imports.all */
 	uint64_t id;		 /* in imports.handles */
 	uint64_t handle;	 /* ours, on the wire: shard_handle() */
@@ -75,6 +75,7 @@ struct import {
 	unsigned int nnids, nid; /* @nid: the one in use, or being tried */
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
+	struct ulnet_nid primary; /* of that in use, when that was looked up */
 
 	struct fsm fsm;
 	uint32_t epoch;
@@ -109,6 +110,14 @@ struct import {
 	 * do, and those who ask would keep the server busy. */
 	unsigned int patience;
 	uint64_t patient_until;
+
+	/* Rails that the server was not known by before: import_unknown(). */
+	struct {
+		struct ulnet_nid made, to; /* our NID that the connection was
+					    * made by, and the server's */
+		uint64_t asked;	       /* ns: no answer yet; or 0 */
+		unsigned int n;	       /* since it was made */
+	} join;
 
 	/* CONNECTING, DISCONN */
 	unsigned int untried;	 /* NIDs not tried since the last pause */
@@ -201,6 +210,13 @@ uint64_t import_spread(const struct import *imp);
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
+/* The server says that of what was sent by the rail from @local to @target (ANY:
+ * not known). Perhaps it knows the connection by other NIDs of ours, since it
+ * has not found out whose this one is, or cannot: so it is told, by that rail,
+ * whose that is, by the same Connect as before. */
+void import_unknown(struct import *imp, uint32_t epoch,
+		    const struct ulnet_nid *local,
+		    const struct ulnet_nid *target);
 /* A slot is free, for which calls wait. */
 void import_on_slot(struct import *imp);
 /* The call that holds @slot ends. */

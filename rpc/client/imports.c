@@ -25,41 +25,69 @@ struct import *import_find(struct shard *s, uint64_t handle)
 	return imp && imp->handle == handle ? imp : NULL;
 }
 
-/* ---- by the NID in use ---- */
+/* ---- by the peer of the NID in use ---- */
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), x->hash_seed);
 }
 
+static struct ulnet_nid primary_of(const struct shard *s,
+				   const struct ulnet_nid *nid)
+{
+	struct ulnet_nid primary;
+
+	return lnet_primary(s->node, nid, &primary) ? *nid : primary;
+}
+
 static int nid_add(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
 
-	return hash_add(&x->by_nid, &imp->by_nid,
-			nid_hash(x, &imp->nids[imp->nid]));
+	imp->primary = primary_of(imp->shard, &imp->nids[imp->nid]);
+	return hash_add(&x->by_nid, &imp->by_nid, nid_hash(x, &imp->primary));
 }
 
-void imports_next_nid(struct import *imp)
+void imports_use_nid(struct import *imp, unsigned int nid)
 {
 	hash_del(&imp->shard->imports->by_nid, &imp->by_nid);
-	imp->nid = (imp->nid + 1) % imp->nnids;
+	imp->nid = nid;
 	/* There is a table: the import was in it. */
 	BUG_ON(nid_add(imp));
+}
+
+void imports_renew_nid(struct import *imp)
+{
+	struct ulnet_nid primary =
+		primary_of(imp->shard, &imp->nids[imp->nid]);
+
+	if (unlikely(!lnet_nid_eq(&primary, &imp->primary)))
+		imports_use_nid(imp, imp->nid);
 }
 
 void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 		     void (*fn)(struct import *imp, void *arg), void *arg)
 {
+	struct ulnet_nid primary = primary_of(s, nid);
 	struct imports *x = s->imports;
-	struct hash_node *n = hash_first(&x->by_nid, nid_hash(x, nid));
+	struct hash_node *n = hash_first(&x->by_nid, nid_hash(x, &primary));
 
 	for (; n; n = hash_next(n)) {
 		struct import *imp = container_of(n, struct import, by_nid);
 
-		if (lnet_nid_eq(&imp->nids[imp->nid], nid))
+		if (lnet_nid_eq(&imp->primary, &primary))
 			fn(imp, arg);
 	}
+}
+
+void imports_each_far(struct shard *s,
+		      void (*fn)(struct import *imp, void *arg), void *arg)
+{
+	struct import *imp;
+
+	list_for_each_entry (imp, &s->imports->all, link)
+		if (imp->nnids > 1)
+			fn(imp, arg);
 }
 
 static void sign_import(struct import *imp, void *arg)
@@ -70,7 +98,8 @@ static void sign_import(struct import *imp, void *arg)
 
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 {
-	imports_each_at(s, nid, sign_import, NULL);
+	if (s->imports)
+		imports_each_at(s, nid, sign_import, NULL);
 }
 
 /* ---- by all their NIDs ---- */
@@ -150,7 +179,7 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
 	if (fresh->nnids > 1)
-		atomic_fetch_add(&fresh->shard->several_nids, 1);
+		atomic_fetch_add(&fresh->shard->far, 1);
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
 	*imp_p = fresh;
@@ -163,7 +192,7 @@ static void import_detach(struct import *imp)
 
 	x->xid = MAX(x->xid, imp->xid);
 	if (imp->nnids > 1)
-		atomic_fetch_sub(&imp->shard->several_nids, 1);
+		atomic_fetch_sub(&imp->shard->far, 1);
 	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
 	hash_del(&x->by_nid, &imp->by_nid);
@@ -200,8 +229,6 @@ static int imports_open(struct shard *s)
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
-	x->watch.disconnected = severed_on_peer;
-	lnet_peer_watch_add(s->node, s->cpt, &x->watch);
 	s->stats->learn[STAT_CALLS] = timeouts_learn;
 	s->stats->gauger[STAT_CALLS] = &import_gauger;
 	return 0;
@@ -234,7 +261,6 @@ static void imports_stop(struct shard *s)
 
 	if (!s->imports)
 		return;
-	lnet_peer_watch_del(s->node, s->cpt, &s->imports->watch);
 	list_for_each_entry (imp, &s->imports->all, link)
 		import_end(imp);
 	imports_each(s, client_stop);

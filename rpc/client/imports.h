@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The imports of a CPT, found by their handles, by the NIDs of their servers,
- * and by that one of these that is in use. With them begins and ends all that
+ * and by the primary NID of that one that is in use. With them begins and ends all that
  * is a client's on the CPT.
  *
  * Owner: the CPT.
@@ -34,7 +34,6 @@ struct imports {
 	struct list parcels;	       /* parcel.link: all there are */
 	struct list reply_bufs;	       /* reply_buf.link: no longer kept */
 	struct list fetches;	       /* fetch.link: all there are */
-	struct ulnet_peer_watch watch; /* severed_on_peer() */
 };
 
 extern const struct rpc_part import_part;
@@ -56,11 +55,18 @@ void import_close(struct import *imp);
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* From now on its next NID is in use. */
-void imports_next_nid(struct import *imp);
-/* For each import that uses @nid now; @fn changes none of that. */
+/* From now on that one of its NIDs is in use. */
+void imports_use_nid(struct import *imp, unsigned int nid);
+/* Is the NID in use one of another peer by now? It is found by that from now
+ * on. */
+void imports_renew_nid(struct import *imp);
+/* For each import that uses a NID of the peer that has @nid, as far as has been
+ * known since imports_renew_nid(); @fn changes none of that. */
 void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 		     void (*fn)(struct import *imp, void *arg), void *arg);
+/* For each whose server has NIDs that other CPTs may own. */
+void imports_each_far(struct shard *s,
+		      void (*fn)(struct import *imp, void *arg), void *arg);
 /* The node with this NID has sent something: whoever waits to try it, tries. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/severed.h"
 
-#include <stdlib.h>
-
 #include "base/backoff.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/timeout.h"
+#include "rpc/ends.h"
 
 /* The range of the first pause is a round trip within these bounds, unless the
  * server has many clients; that of the longest one. */
@@ -36,17 +35,27 @@ static void on_time_to_ask(struct ulnet_timer *timer)
 	if (!import_is_up(imp))
 		return;
 	imp->severed.asked = shard_now(imp->shard);
-	attempts_ask_severed(imp, imp->severed.at);
-	fetches_severed(imp, imp->severed.at);
+	attempts_ask_severed(imp, &imp->severed);
+	fetches_severed(imp, &imp->severed);
 }
 
-static void import_severed(struct import *imp)
+/* Of several rails that have failed meanwhile none is told from the others. */
+static void note_rail(struct severed *s, const struct ulnet_nid *rail)
+{
+	if (!lnet_timer_armed(&s->timer))
+		s->rail = *rail;
+	else if (!lnet_nid_eq(&s->rail, rail))
+		s->rail = LNET_NID_ANY;
+}
+
+static void import_severed(struct import *imp, const struct ulnet_nid *rail)
 {
 	struct severed *s = &imp->severed;
 	uint64_t due;
 
 	if (!import_is_up(imp) || list_empty(&imp->calls))
 		return;
+	note_rail(s, rail);
 	s->at = shard_now(imp->shard);
 	if (lnet_timer_armed(&s->timer))
 		return;
@@ -61,61 +70,20 @@ void severed_init(struct severed *s)
 
 static void sever_import(struct import *imp, void *arg)
 {
-	const uint32_t *pid = arg;
+	const struct ulnet_id *peer = arg;
 
-	if (*pid == imp->pid || *pid == LNET_PID_ANY)
-		import_severed(imp);
+	if (peer->pid == imp->pid || peer->pid == LNET_PID_ANY)
+		import_severed(imp, &peer->nid);
 }
 
-static void sever_imports(struct shard *s, const struct ulnet_id *peer)
+void severed_on_end(struct shard *s, const struct end *end)
 {
-	uint32_t pid = peer->pid;
+	struct ulnet_id peer = end->peer;
 
-	if (s->imports)
-		imports_each_at(s, &peer->nid, sever_import, &pid);
-}
-
-/* For a CPT whose imports may use a NID that another CPT owns. */
-struct severed_word {
-	struct ulnet_work work;
-	struct shard *to;
-	struct ulnet_id peer;
-};
-
-static void on_severed_word(struct ulnet_work *work)
-{
-	struct severed_word *word =
-		container_of(work, struct severed_word, work);
-	struct shard *s = word->to;
-
-	if (!s->crashed)
-		sever_imports(s, &word->peer);
-	free(word);
-	shard_taken(s);
-}
-
-/* Without memory it is not told: time-outs tell it, too, only later. */
-static void severed_tell(struct shard *to, const struct ulnet_id *peer)
-{
-	struct severed_word *word = malloc(sizeof(*word));
-
-	if (!word)
+	if (!s->imports)
 		return;
-	word->work.fn = on_severed_word;
-	word->to = to;
-	word->peer = *peer;
-	shard_give(to, &word->work);
-}
-
-void severed_on_peer(struct ulnet_peer_watch *watch,
-		     const struct ulnet_id *peer)
-{
-	struct imports *x = container_of(watch, struct imports, watch);
-	struct ulrpc *rpc = x->shard->rpc;
-
-	sever_imports(x->shard, peer);
-	for (unsigned int i = 0; i < rpc->ncpts && !x->shard->aborted; i++)
-		if (i != x->shard->cpt &&
-		    atomic_load(&rpc->shards[i].several_nids))
-			severed_tell(&rpc->shards[i], peer);
+	if (lnet_nid_is_any(&peer.nid))
+		imports_each_far(s, sever_import, &peer);
+	else
+		imports_each_at(s, &peer.nid, sever_import, &peer);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection of the LND to a server has ended, and requests or replies that
- * it had taken may be lost with it. The import stays as it is; but the server
- * is asked at once about the calls that were sent until then, and for the long
+ * A connection of the LND to a server has ended, or nothing comes back over it
+ * any more, and requests or replies that it had taken may be lost with it. The
+ * import stays as it is, for one rail is not the server; but the server is asked
+ * at once about the calls that were sent that way until then, and for the long
  * replies that are being fetched, instead of when their time has passed. This
  * is a hint only: whatever it misses is found out by that time.
  *
@@ -19,17 +20,27 @@
 
 #include "ulnet/loop.h"
 
+struct end;
 struct import;
+struct shard;
 
 struct severed {
 	uint64_t at;		  /* ns: the last end */
+	struct ulnet_nid rail;	  /* the server's NID; ANY: perhaps all */
 	uint64_t asked;		  /* ns: when calls were asked about for one */
 	struct ulnet_timer timer; /* they are to be */
 };
 
 void severed_init(struct severed *s);
-/* imports.watch: connections to @peer have ended. */
-void severed_on_peer(struct ulnet_peer_watch *watch,
-		     const struct ulnet_id *peer);
+/* Owner of @s. */
+void severed_on_end(struct shard *s, const struct end *end);
+
+/* Is the rail to this NID (ANY: not known) the one that has failed? */
+static inline bool severed_is_at(const struct severed *s,
+				 const struct ulnet_nid *nid)
+{
+	return lnet_nid_is_any(&s->rail) || lnet_nid_is_any(nid) ||
+	       lnet_nid_eq(&s->rail, nid);
+}
 
 #endif

@@ -6,16 +6,12 @@
 
 #include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
+#include "rpc/ends.h"
 #include "rpc/server/export.h"
 #include "rpc/wire/wire.h"
 
 /* A client that is there has been heard by then. */
 #define GRACE (2 * NSEC_PER_SEC)
-
-static uint64_t doubt_hash(const struct doubts *ds, const struct ulnet_nid *nid)
-{
-	return hash_bytes(nid, sizeof(*nid), ds->seed);
-}
 
 static bool was_heard(const struct doubt *d)
 {
@@ -64,22 +60,45 @@ static void doubt_open(struct doubts *ds, struct export *e)
 	doubts_arm(ds);
 }
 
-static void on_disconnected(struct ulnet_peer_watch *watch,
-			    const struct ulnet_id *peer)
+struct severed_by {
+	struct exports *exports;
+	const struct end *end;
+};
+
+static void export_severed(struct export *e, void *arg)
 {
-	struct doubts *ds = container_of(watch, struct doubts, watch);
-	struct hash_node *n =
-		hash_first(&ds->by_nid, doubt_hash(ds, &peer->nid));
+	const struct severed_by *by = arg;
+	const struct end *end = by->end;
 
-	for (; n; n = hash_next(n)) {
-		struct export *e = container_of(n, struct export, by_nid);
+	if (end->peer.pid != e->peer.pid && end->peer.pid != LNET_PID_ANY)
+		return;
+	transfers_severed(&e->bulk, rpc_ns(e->rtt), &end->peer.nid);
+	if (end->kind == END_DISCONNECTED)
+		doubt_open(&by->exports->doubts, e);
+}
 
-		if (!lnet_nid_eq(&e->source, &peer->nid) ||
-		    (peer->pid != e->peer.pid && peer->pid != LNET_PID_ANY))
-			continue;
-		transfers_severed(&e->bulk, rpc_ns(e->rtt));
-		doubt_open(ds, e);
-	}
+/* Perhaps it was the connection of any client that was heard from a NID of
+ * another CPT: their bulk goes on, and the rest is for their leases. */
+static void export_perhaps_severed(struct export *e)
+{
+	const struct export_rail *rail;
+
+	list_for_each_entry (rail, &e->rails, link)
+		if (rail->far)
+			transfers_severed(&e->bulk, rpc_ns(e->rtt), &rail->nid);
+}
+
+void doubts_on_end(struct shard *s, const struct end *end)
+{
+	struct severed_by by = { s->exports, end };
+
+	if (!s->exports)
+		return;
+	if (lnet_nid_is_any(&end->peer.nid))
+		exports_each(s->exports, export_perhaps_severed);
+	else
+		rails_each_at(&s->exports->rails, &end->peer.nid,
+			      export_severed, &by);
 }
 
 /* ---- is it there? ---- */
@@ -93,6 +112,9 @@ static bool is_refusal(const struct export *e, int status)
 	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
 }
 
+static void doubt_ask(struct doubts *ds, struct export *e);
+
+/* Whoever is refused by one rail is asked by the others. */
 static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 			 const struct ulnet_event *ev)
 {
@@ -101,18 +123,20 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 
 	if (!e || e->handle != id || !e->doubt || e->doubt->at != tag)
 		return;
-	if (!was_heard(e->doubt) && ev->outcome == LNET_OUTCOME_NOT_DELIVERED &&
-	    is_refusal(e, ev->status))
-		export_vanished(x, e);
-	else
+	if (was_heard(e->doubt) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
+	    !is_refusal(e, ev->status))
 		doubt_close(e->doubt);
+	else if (rails_leave(&x->rails, e, &e->rail))
+		doubt_ask(&x->doubts, e);
+	else
+		export_vanished(x, e);
 }
 
 /* It says that the connection is there, for which a client never minds. */
 static void doubt_ask(struct doubts *ds, struct export *e)
 {
 	struct exports *x = ds->exports;
-	const struct ulnet_id to = { e->source, e->peer.pid };
+	const struct ulnet_id to = { e->rail, e->peer.pid };
 	const struct wire_control m = {
 		.kind = WIRE_ALIVE,
 		.alive = { .client = e->client,
@@ -149,41 +173,20 @@ static void doubts_look(struct ulnet_timer *t)
 
 /* ---- life ---- */
 
-void doubt_begin(struct doubts *ds, struct export *e)
-{
-	e->sourced =
-		!hash_add(&ds->by_nid, &e->by_nid, doubt_hash(ds, &e->source));
-}
-
-void doubt_end(struct doubts *ds, struct export *e)
+void doubt_end(struct export *e)
 {
 	if (e->doubt)
 		doubt_close(e->doubt);
-	if (e->sourced)
-		hash_del(&ds->by_nid, &e->by_nid);
-	e->sourced = false;
 }
 
-void doubts_init(struct doubts *ds, struct exports *x, uint64_t seed)
+void doubts_init(struct doubts *ds, struct exports *x)
 {
-	ds->seed = seed;
 	ds->exports = x;
-	hash_init(&ds->by_nid);
 	list_init(&ds->open);
 	lnet_timer_init(&ds->timer, doubts_look);
-	ds->watch.disconnected = on_disconnected;
-	lnet_peer_watch_add(x->shard->node, x->shard->cpt, &ds->watch);
 }
 
 void doubts_stop(struct doubts *ds)
 {
-	struct shard *s = ds->exports->shard;
-
-	shard_cancel(s, &ds->timer);
-	lnet_peer_watch_del(s->node, s->cpt, &ds->watch);
-}
-
-void doubts_fini(struct doubts *ds)
-{
-	hash_fini(&ds->by_nid);
+	shard_cancel(ds->exports->shard, &ds->timer);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients whose connection has ended, that of the LND, while requests of theirs
- * are under way. A client that is there hears of that, too, and asks what has
+ * Clients a connection of which has ended, that of the LND, while requests of
+ * theirs are under way. A client that is there hears of that, too, and asks what has
  * become of its calls (client/severed.h), over a new connection. If nothing has
  * come from it for two seconds (of which clients of a busy server may spread
- * their questions over one), it is sent a word. When that is refused there, or
- * the client does not listen and so has no connection any more, the client is
- * gone, and is forgotten at once, instead of after its lease: its requests are
+ * their questions over one), it is sent a word. When that is refused by each of
+ * its rails (rails.h), or the client does not listen and so has no connection
+ * any more, the client is gone, and is forgotten at once, instead of after its lease: its requests are
  * canceled, and no worker waits for its bulk.
  *
  * A host that answers nothing may just be cut off for a while. It, and whoever
@@ -16,17 +16,18 @@
  * Bulk that was being moved may be lost with the connection, and is moved again
  * at once: transfers_severed().
  *
- * Owner: the CPT of the export; which hears of connections of NIDs of its own.
+ * Owner: the CPT of the export.
  */
 #ifndef RPC_DOUBT_H
 #define RPC_DOUBT_H
 
-#include "base/hash.h"
 #include "base/list.h"
 #include "ulnet/loop.h"
 
+struct end;
 struct export;
 struct exports;
+struct shard;
 
 /* Of an export, as long as it is in doubt. */
 struct doubt {
@@ -38,23 +39,17 @@ struct doubt {
 /* Of a CPT. */
 struct doubts {
 	struct exports *exports;
-	struct ulnet_peer_watch watch;
-	struct hash by_nid; /* export.by_nid */
-	uint64_t seed;
 	struct list open;	  /* of doubt.link, by time */
 	struct ulnet_timer timer; /* for the first one */
 };
 
-/* @seed: random. */
-void doubts_init(struct doubts *ds, struct exports *x, uint64_t seed);
-/* Nothing is heard of any more. */
+void doubts_init(struct doubts *ds, struct exports *x);
+/* No client is asked any more. */
 void doubts_stop(struct doubts *ds);
-/* There is no export any more. */
-void doubts_fini(struct doubts *ds);
+/* A connection with clients of @s has ended, or is silent. */
+void doubts_on_end(struct shard *s, const struct end *end);
 
-/* @e is known by its source. */
-void doubt_begin(struct doubts *ds, struct export *e);
-/* It is not, or by another one from now on. */
-void doubt_end(struct doubts *ds, struct export *e);
+/* @e is not in doubt any more. */
+void doubt_end(struct export *e);
 
 #endif

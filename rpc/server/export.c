@@ -40,18 +40,15 @@ uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
 
 /* ---- life ---- */
 
-/* What was one NID to us may turn out to be one of a peer with several, as soon
- * as that is discovered. */
-bool export_is_of(struct export *e, const struct ulnet_id *initiator,
+bool export_is_of(struct exports *x, struct export *e,
+		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source)
 {
-	if (e->peer.pid != initiator->pid)
+	if (e->peer.pid != initiator->pid ||
+	    (!rails_know(e, source) &&
+	     !shard_same_peer(x->shard, &e->peer.nid, &initiator->nid)))
 		return false;
-	if (lnet_nid_eq(&e->peer.nid, &initiator->nid))
-		return true;
-	if (!lnet_nid_eq(&e->source, source))
-		return false;
-	e->peer.nid = initiator->nid;
+	rails_hear(&x->rails, e, source);
 	return true;
 }
 
@@ -90,7 +87,8 @@ static void export_drop(struct exports *x, struct export *e)
 	BUG_ON(!e->known);
 	e->known = false;
 	records_fini(&e->records);
-	doubt_end(&x->doubts, e);
+	doubt_end(e);
+	rails_drop(&x->rails, e);
 	party_put(&x->parties, e->party, 1);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
@@ -212,12 +210,13 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->known = true;
 	e->heard = x->heard = shard_now(x->shard);
 	records_init(&e->records, &record_ops, &x->chunks);
+	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_init(&e->link);
-	doubt_begin(&x->doubts, e);
+	rails_hear(&x->rails, e, &ev->source);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
@@ -296,6 +295,15 @@ static void exports_look(struct ulnet_timer *t)
 	exports_arm(x);
 }
 
+void exports_each(struct exports *x, void (*fn)(struct export *e))
+{
+	struct export *e;
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry (e, &x->silent[i], link)
+			fn(e);
+}
+
 void exports_forget_portal(struct shard *s, unsigned int portal)
 {
 	struct exports *x = s->exports;
@@ -320,7 +328,7 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 /* A client that this does not reach finds out by itself. */
 static void export_goodbye(struct exports *x, const struct export *e)
 {
-	struct ulnet_id to = { e->source, e->peer.pid };
+	struct ulnet_id to = { e->rail, e->peer.pid };
 	const struct wire_control m = {
 		.kind = WIRE_GOODBYE,
 		.goodbye = { .client = e->client,
@@ -389,7 +397,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 {
 	bool same = c->client == e->client;
 
-	if (!same && e->used && !export_is_of(e, &ev->initiator, &ev->source)) {
+	if (!same && e->used && !export_is_of(x, e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
 		if (out->retry_after) {
 			say_taken(x, e, ev);
@@ -404,15 +412,15 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 		return WIRE_OK; /* and a new one */
 	}
 	if (c->epoch > e->epoch) {
+		e->source = ev->source;
 		e->returned = true;
 		stat_count(x->shard, RPC_STAT_clients_returned);
 	}
 	out->reconnected = e->returned;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
-	doubt_end(&x->doubts, e);
-	e->source = ev->source;
-	doubt_begin(&x->doubts, e);
+	doubt_end(e);
+	rails_hear(&x->rails, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
 	export_agree(x, e, c->keepalive);
 	*e_p = e;
@@ -798,7 +806,8 @@ static int export_shard_open(struct shard *s)
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	hosts_init(&x->hosts, seed);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
-	doubts_init(&x->doubts, x, seed);
+	rails_init(&x->rails, s, seed);
+	doubts_init(&x->doubts, x);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
@@ -856,7 +865,7 @@ static void export_shard_free(struct shard *s)
 	while ((e = exports_first(x)))
 		export_drop(x, e);
 	id_table_fini(&x->table);
-	doubts_fini(&x->doubts);
+	rails_fini(&x->rails);
 	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
 	/* After a crash services have something of clients still. */

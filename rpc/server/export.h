@@ -8,11 +8,11 @@
  * What makes a client known at Connect is its id, which only the client and its
  * servers know:
  * - same handle of its own, higher epoch: the same export goes on
- *   ("reconnected"), whatever NID the client has now; what was sent with the
+ *   ("reconnected"), and the NID that it came from is one more of its client; what was sent with the
  *   older epoch is refused from now on;
  * - same handle, same epoch: a repeated question, answered as before;
  * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
- * - another handle, from another process (NID or pid), while the one that has
+ * - another handle, from another process (peer or pid), while the one that has
  *   the connection is heard: REFUSED, for an id is one process';
  *   (of both, nothing holds against a connection that no message has named yet:
  *   what made that may have been a late copy of a Connect, and who connects now
@@ -36,6 +36,7 @@
 #include "rpc/server/client_ids.h"
 #include "rpc/server/doubt.h"
 #include "rpc/server/party.h"
+#include "rpc/server/rails.h"
 #include "rpc/server/record.h"
 #include "rpc/server/share.h"
 #include "rpc/rpc.h"
@@ -63,16 +64,18 @@ struct export
 	struct list bulk;	 /* transfers_conf.busy */
 	struct list extending;	 /* ulrpc_request.extend_link: to be told */
 	struct list extend_link; /* exports.extending */
-	/* Who connected, by its primary NID, and the NID it did so from. Nobody
-	 * else may speak for it. */
+	/* Who connected, by its primary NID, and the NID it did so from, which
+	 * is the host that it is counted for; and its rails: the NIDs that it
+	 * has been heard from. Nobody else may speak for it. */
 	struct ulnet_id peer;
 	struct ulnet_nid source;
+	struct ulnet_nid rail; /* the last one */
+	struct list rails;     /* export_rail.link; none without memory */
+	uint8_t nrails;
 	bool known;    /* in the tables */
-	bool sourced;  /* in doubts.by_nid, unless there was no memory */
 	bool used;     /* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
 	struct party *party; /* of the NID that it was made for */
-	struct hash_node by_nid; /* doubts.by_nid, by source */
 	struct doubt *doubt;	 /* NULL: none */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
@@ -93,6 +96,7 @@ struct exports {
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
+	struct rails rails;
 	struct doubts doubts;
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work;
@@ -112,8 +116,11 @@ static inline unsigned int export_cpt(uint64_t handle)
 	return id_tag(handle);
 }
 
-/* Another NID than before: still the one that connected? */
-bool export_is_of(struct export *e, const struct ulnet_id *initiator,
+/* Does a message that has come from @source, another NID than the last one,
+ * come from the process that has connected? It does if it has connected from
+ * there, too, or if that is a NID of the same peer, which is noted. */
+bool export_is_of(struct exports *x, struct export *e,
+		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
 
 /* The export that a message of @initiator, sent from @source, names, which so
@@ -130,14 +137,17 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 	if (!e || e->handle != handle || e->client != client)
 		return NULL;
 	if (unlikely(e->peer.pid != initiator->pid ||
-		     !lnet_nid_eq(&e->peer.nid, &initiator->nid)) &&
-	    !export_is_of(e, initiator, source))
+		     !lnet_nid_eq(&e->rail, source)) &&
+	    !export_is_of(x, e, initiator, source))
 		return NULL;
 	e->used = true;
 	e->heard = now;
 	x->heard = now;
 	return e;
 }
+
+/* Calls @fn for each; @fn drops none. */
+void exports_each(struct exports *x, void (*fn)(struct export *e));
 
 static inline struct export *export_ref(struct export *e)
 {
@@ -148,8 +158,8 @@ void export_unref(struct export *e);
 
 /* us for which @handle, that export_find() has not found, has not been known:
  * since an export was last dropped. What was sent on such a connection within
- * that time was executed by nobody. One that is known, but was made from other
- * addresses, has been known until now. */
+ * that time was executed by nobody. One that is known, but was made from
+ * other addresses, has been known until now. */
 static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
 				     uint64_t now)
 {

@@ -146,7 +146,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 /* As many as one message takes. */
 static void extend_send(struct exports *x, struct export *e, uint64_t now)
 {
-	struct ulnet_id to = { e->source, e->peer.pid };
+	struct ulnet_id to = { e->rail, e->peer.pid };
 	struct wire_extension entries[WIRE_ENTRIES_MAX];
 	struct wire_control m = {
 		.kind = WIRE_EXTEND,
@@ -161,6 +161,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 
 		list_del(&r->extend_link);
 		self = r->answer->local;
+		to.nid = r->answer->source;
 		extension_of(r, now, &entries[n++]);
 	}
 	if (!n)

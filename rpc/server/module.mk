@@ -15,6 +15,7 @@ libulrpccore_la_SOURCES += %D%/gauges.c %D%/gauges.h
 libulrpccore_la_SOURCES += %D%/grant.c %D%/grant.h
 libulrpccore_la_SOURCES += %D%/oversize.c %D%/oversize.h
 libulrpccore_la_SOURCES += %D%/party.c %D%/party.h
+libulrpccore_la_SOURCES += %D%/rails.c %D%/rails.h
 libulrpccore_la_SOURCES += %D%/record.c %D%/record.h
 libulrpccore_la_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_la_SOURCES += %D%/request.c %D%/request.h

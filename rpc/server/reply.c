@@ -273,6 +273,7 @@ static int message_bind(struct reply_message *m, uint64_t now)
 		.start = m->start,
 		.length = m->length,
 		.threshold = 1,
+		.options = LNET_MD_PREFER_PATH,
 		.user_ptr = m,
 		.handler = reply_on_event,
 		.timeout = left < SEND_TIMEOUT_US ? MAX(left, 1) : 0,

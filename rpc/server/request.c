@@ -341,15 +341,20 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	return -EBUSY;
 }
 
-/* The memory that the latest attempt lends, which is that of the first. */
+/* The memory that the latest attempt lends, which is that of the first; or the
+ * rail over which it is asked about. */
 static bool bulk_again(struct ulrpc_request *r, const struct origin *o,
 		       const struct wire_call *c)
 {
 	struct transfers_conf conf;
 
-	if (likely(!r->transfers) || c->flags & WIRE_CALL_QUERY)
+	if (likely(!r->transfers))
 		return true;
 	conf = bulk_conf(r, o);
+	if (c->flags & WIRE_CALL_QUERY) {
+		transfers_follow(r->transfers, &conf);
+		return true;
+	}
 	return !transfers_refresh(r->transfers, &conf, c);
 }
 

@@ -139,7 +139,7 @@ static bool is_too_early(const struct test_call *c)
 /* Why a probe may fail: there is no room, for its request or for its client;
  * its service is not there, or waits for no handler; its server has forgotten
  * the client, and the call may not be executed twice; its own side ends; faults
- * have lasted for too long. Bulk is not moved again over another rail. */
+ * have lasted for too long. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;
@@ -153,7 +153,7 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_STALLED:
 		return true;
 	case ULRPC_CAUSE_BULK:
-		return c->run->weather == WEATHER_SPARED;
+		return c->run->over;
 	case ULRPC_CAUSE_RESTARTED:
 		return !call_is_idempotent(c) && !is_remembered(c);
 	case ULRPC_CAUSE_UNREACHABLE:

@@ -607,7 +607,7 @@ Test(oversize, of_a_server_that_is_reached_another_way)
 
 	open_with(0);
 	ask_deaf(&a, 20000);
-	a.call->fetch->peer.nid = nth_id(9).nid;
+	a.call->fetch->holder.peer.nid = nth_id(9).nid;
 	hear_again();
 	lnet_sim_run(g.sim, 19000 * MSEC);
 	asked_ended(&a, ULRPC_CAUSE_OK, LONG);

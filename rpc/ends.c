@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/ends.h"
+
+#include <pthread.h>
+
+#include "rpc/client/imports.h"
+#include "rpc/client/severed.h"
+#include "rpc/rpc.h"
+#include "rpc/server/doubt.h"
+#include "rpc/stats/stat.h"
+
+struct ends {
+	struct shard *shard;
+	struct ulnet_peer_watch watch;
+
+	/* From other CPTs: */
+	pthread_mutex_t lock;
+	struct ulnet_work work;
+	bool given;	   /* the work is */
+	bool nameless[2];  /* by enum end_kind: there were too many */
+	unsigned int n;
+	struct end end[ENDS_MAX];
+};
+
+static void end_take(struct shard *s, const struct end *end)
+{
+	if (end->kind == END_SIGN) {
+		imports_on_sign(s, &end->peer.nid);
+		return;
+	}
+	severed_on_end(s, end);
+	doubts_on_end(s, end);
+}
+
+/* ---- from other CPTs ---- */
+
+static void ends_take_nameless(struct ends *ends, const bool nameless[2])
+{
+	for (unsigned int kind = 0; kind < 2; kind++) {
+		struct end all = { .kind = (enum end_kind)kind,
+				   .peer = { LNET_NID_ANY, LNET_PID_ANY } };
+
+		if (!nameless[kind])
+			continue;
+		stat_count(ends->shard, RPC_STAT_ends_nameless);
+		end_take(ends->shard, &all);
+	}
+}
+
+static void on_ends(struct ulnet_work *work)
+{
+	struct ends *ends = container_of(work, struct ends, work);
+	struct shard *s = ends->shard;
+	struct end end[ENDS_MAX];
+	bool nameless[2];
+	unsigned int n;
+
+	pthread_mutex_lock(&ends->lock);
+	n = ends->n;
+	memcpy(end, ends->end, n * sizeof(end[0]));
+	memcpy(nameless, ends->nameless, sizeof(nameless));
+	ends->n = 0;
+	ends->nameless[0] = ends->nameless[1] = false;
+	ends->given = false;
+	pthread_mutex_unlock(&ends->lock);
+	for (unsigned int i = 0; i < n && !s->crashed; i++)
+		end_take(s, &end[i]);
+	if (!s->crashed)
+		ends_take_nameless(ends, nameless);
+	shard_taken(s);
+}
+
+static void ends_put(struct ends *ends, const struct end *end)
+{
+	unsigned int room = end->kind == END_SIGN ? ENDS_MAX / 2 : ENDS_MAX;
+	bool give;
+
+	pthread_mutex_lock(&ends->lock);
+	if (ends->n < room)
+		ends->end[ends->n++] = *end;
+	else if (end->kind != END_SIGN)
+		ends->nameless[end->kind] = true;
+	give = !ends->given;
+	ends->given = true;
+	pthread_mutex_unlock(&ends->lock);
+	if (give)
+		shard_give(ends->shard, &ends->work);
+}
+
+/* ---- here ---- */
+
+static void end_tell(struct shard *s, const struct end *end)
+{
+	struct ulrpc *rpc = s->rpc;
+
+	end_take(s, end);
+	for (unsigned int i = 0; i < rpc->ncpts && !s->aborted; i++)
+		if (i != s->cpt && atomic_load(&rpc->shards[i].far))
+			ends_put(rpc->shards[i].ends, end);
+}
+
+void ends_on_sign(struct shard *s, const struct ulnet_nid *nid)
+{
+	const struct end end = { END_SIGN, { *nid, LNET_PID_ANY } };
+
+	end_tell(s, &end);
+}
+
+static void on_disconnected(struct ulnet_peer_watch *watch,
+			    const struct ulnet_id *peer)
+{
+	struct ends *ends = container_of(watch, struct ends, watch);
+	const struct end end = { END_DISCONNECTED, *peer };
+
+	end_tell(ends->shard, &end);
+}
+
+static void on_silent(struct ulnet_peer_watch *watch,
+		      const struct ulnet_id *peer)
+{
+	struct ends *ends = container_of(watch, struct ends, watch);
+	const struct end end = { END_SILENT, *peer };
+
+	end_tell(ends->shard, &end);
+}
+
+/* ---- the part ---- */
+
+static int ends_shard_open(struct shard *s)
+{
+	struct ends *ends = calloc(1, sizeof(*ends));
+
+	if (!ends)
+		return -ENOMEM;
+	ends->shard = s;
+	ends->work.fn = on_ends;
+	pthread_mutex_init(&ends->lock, NULL);
+	ends->watch.disconnected = on_disconnected;
+	ends->watch.silent = on_silent;
+	s->ends = ends;
+	lnet_peer_watch_add(s->node, s->cpt, &ends->watch);
+	return 0;
+}
+
+static void ends_shard_stop(struct shard *s)
+{
+	if (s->ends)
+		lnet_peer_watch_del(s->node, s->cpt, &s->ends->watch);
+}
+
+static void ends_shard_free(struct shard *s)
+{
+	if (!s->ends)
+		return;
+	pthread_mutex_destroy(&s->ends->lock);
+	free(s->ends);
+	s->ends = NULL;
+}
+
+const struct rpc_part end_part = {
+	.name = "ends",
+	.shard_open = ends_shard_open,
+	.shard_stop = ends_shard_stop,
+	.shard_free = ends_shard_free,
+};

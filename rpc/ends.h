@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What LNet tells the CPT that owns a NID of the connections with it, and what
+ * imports and exports of any CPT want to know: a client may name NIDs that
+ * several CPTs own, and so may a server's client call from such NIDs.
+ *
+ * Told to another CPT only while that one has something to do with NIDs of
+ * others (shard.far). What it has not taken yet is bounded: beyond that it is
+ * told that something has happened, and not to whom; all of these are hints.
+ */
+#ifndef RPC_ENDS_H
+#define RPC_ENDS_H
+
+#include "ulnet/loop.h"
+
+struct rpc_part;
+struct shard;
+
+enum end_kind {
+	END_DISCONNECTED, /* ulnet_peer_watch.disconnected */
+	END_SILENT,	  /* ulnet_peer_watch.silent */
+	END_SIGN,	  /* none: the node has sent something new */
+};
+
+struct end {
+	enum end_kind kind;
+	struct ulnet_id peer; /* NID ANY: whoever, of other CPTs */
+};
+
+/* Not taken yet by one CPT; of signs of life half as many. */
+#define ENDS_MAX 64
+
+extern const struct rpc_part end_part;
+
+/* The node with this NID has sent something: whoever waits to try it, tries.
+ * Owner of @s. */
+void ends_on_sign(struct shard *s, const struct ulnet_nid *nid);
+
+#endif

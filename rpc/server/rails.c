@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/rails.h"
+
+#include <stdlib.h>
+
+#include "rpc/rpc.h"
+#include "rpc/server/export.h"
+
+static uint64_t rail_hash(const struct rails *rs, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), rs->seed);
+}
+
+static struct export_rail *rail_find(const struct export *e,
+				     const struct ulnet_nid *nid)
+{
+	struct export_rail *rail;
+
+	list_for_each_entry (rail, &e->rails, link)
+		if (lnet_nid_eq(&rail->nid, nid))
+			return rail;
+	return NULL;
+}
+
+bool rails_know(const struct export *e, const struct ulnet_nid *nid)
+{
+	return rail_find(e, nid) != NULL;
+}
+
+static void rail_del(struct rails *rs, struct export_rail *rail)
+{
+	if (rail->far)
+		atomic_fetch_sub(&rs->shard->far, 1);
+	hash_del(&rs->by_nid, &rail->hash);
+	list_del(&rail->link);
+	rail->export->nrails--;
+	free(rail);
+}
+
+static struct export_rail *rail_add(struct rails *rs, struct export *e,
+				    const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = calloc(1, sizeof(*rail));
+	struct shard *s = rs->shard;
+
+	if (!rail)
+		return NULL;
+	rail->export = e;
+	rail->nid = *nid;
+	if (hash_add(&rs->by_nid, &rail->hash, rail_hash(rs, nid))) {
+		free(rail);
+		return NULL;
+	}
+	rail->far = lnet_cpt_of(s->node, nid) != (int)s->cpt;
+	if (rail->far)
+		atomic_fetch_add(&s->far, 1);
+	e->nrails++;
+	return rail;
+}
+
+void rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = rail_find(e, nid);
+
+	if (rail) {
+		list_del(&rail->link);
+	} else {
+		if (e->nrails == EXPORT_RAILS_MAX)
+			rail_del(rs, list_first(&e->rails, struct export_rail,
+						link));
+		rail = rail_add(rs, e, nid);
+	}
+	if (rail)
+		list_add_tail(&e->rails, &rail->link);
+	e->rail = *nid;
+}
+
+bool rails_leave(struct rails *rs, struct export *e,
+		 const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = rail_find(e, nid);
+
+	if (rail)
+		rail_del(rs, rail);
+	if (list_empty(&e->rails))
+		return false;
+	e->rail = list_entry(e->rails.prev, struct export_rail, link)->nid;
+	return true;
+}
+
+void rails_drop(struct rails *rs, struct export *e)
+{
+	while (!list_empty(&e->rails))
+		rail_del(rs, list_first(&e->rails, struct export_rail, link));
+}
+
+void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
+		   void (*fn)(struct export *e, void *arg), void *arg)
+{
+	struct hash_node *n = hash_first(&rs->by_nid, rail_hash(rs, nid));
+
+	for (; n; n = hash_next(n)) {
+		const struct export_rail *rail =
+			container_of(n, struct export_rail, hash);
+
+		if (lnet_nid_eq(&rail->nid, nid))
+			fn(rail->export, arg);
+	}
+}
+
+void rails_init(struct rails *rs, struct shard *s, uint64_t seed)
+{
+	rs->shard = s;
+	rs->seed = seed;
+	hash_init(&rs->by_nid);
+}
+
+void rails_fini(struct rails *rs)
+{
+	hash_fini(&rs->by_nid);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The NIDs that clients are heard from: those of an export, and the exports of
+ * a NID. A client with several rails sends over any of them. Its NIDs are those
+ * of the peer that has connected; but who they belong to may not be known here,
+ * or not yet, or never if it only calls: so they are also those that it has
+ * connected from, by its id, of which nobody else knows. What its messages are
+ * counted for is the host that it connected from last, whatever rail they take.
+ *
+ * Owner: the CPT of the exports.
+ */
+#ifndef RPC_RAILS_H
+#define RPC_RAILS_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "ulnet/nid.h"
+
+struct export;
+struct shard;
+
+/* Of one export. The one heard of least lately gives way to a new one. */
+#define EXPORT_RAILS_MAX 8
+
+/* Of a CPT. */
+struct rails {
+	struct shard *shard;
+	struct hash by_nid;
+	uint64_t seed;
+};
+
+struct export_rail {
+	struct list link;     /* export.rails, by when it was heard of */
+	struct hash_node hash; /* rails.by_nid */
+	struct export *export;
+	struct ulnet_nid nid;
+	bool far; /* another CPT owns it */
+};
+
+/* @seed: random. */
+void rails_init(struct rails *rs, struct shard *s, uint64_t seed);
+/* There is no export any more. */
+void rails_fini(struct rails *rs);
+
+/* @e is heard from @nid. Without memory it is as if it had not been. */
+void rails_hear(struct rails *rs, struct export *e,
+		const struct ulnet_nid *nid);
+bool rails_know(const struct export *e, const struct ulnet_nid *nid);
+/* @e cannot be reached by @nid. Returns whether there is another one. */
+bool rails_leave(struct rails *rs, struct export *e,
+		 const struct ulnet_nid *nid);
+/* @e is heard from none of them any more. */
+void rails_drop(struct rails *rs, struct export *e);
+
+/* For each export that was heard from @nid; @fn neither adds nor drops any. */
+void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
+		   void (*fn)(struct export *e, void *arg), void *arg);
+
+#endif

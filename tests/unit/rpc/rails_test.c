@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls and bulk between nodes with two rails, of which one fails. Client and
+ * service are both real. With discovery the client names one NID and uses both
+ * rails; without, it names both, and uses one at a time.
+ */
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/server/export.h"
+#include "rpc/stats/stat.h"
+#include "tests/unit/lnet/cluster.h"
+#include "ulnet/rpc.h"
+#include "ulnet/service.h"
+
+#define SEC    (1000 * MSEC)
+#define LENGTH 3000000
+
+enum { CALLER, SERVER };
+
+static const char *const nids[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
+				     "10.0.0.2@tcp 10.1.0.2@tcp" };
+
+static struct {
+	struct lnet_sim *sim;
+	struct ulrpc *rpc[2];
+	struct ulrpc_client *client;
+	struct ulnet_nid nid[2][2]; /* of node, on rail */
+	unsigned int runs;
+	uint8_t *own, *lent;
+	bool put;
+	struct {
+		unsigned int ended;
+		struct ulrpc_outcome outcome;
+	} call;
+} w;
+
+TestSuite(rails, .timeout = 60);
+
+/* ---- the service ---- */
+
+static void echo(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	w.runs++;
+	ulrpc_reply(r, body, length);
+}
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	(void)moved;
+	if (status)
+		ulrpc_fail(arg, status);
+	else
+		ulrpc_reply(arg, NULL, 0);
+}
+
+static void move(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	struct iovec iov = { w.own, LENGTH };
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	w.runs++;
+	if (w.put)
+		cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, r), 0);
+	else
+		cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_moved, r), 0);
+}
+
+static void serve(void)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
+		{ .name = "move", .handler = move, .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *svc;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	cr_assert_eq(ulrpc_service_start(w.rpc[SERVER], &conf, &svc), 0);
+}
+
+/* ---- the rig ---- */
+
+static void nodes(unsigned int cpts, const struct ulnet_conf *caller,
+		  const struct ulnet_conf *server)
+{
+	const struct ulnet_conf *const conf[2] = { caller, server };
+	const struct ulnet_sim_link link = { .latency = MSEC };
+
+	memset(&w, 0, sizeof(w));
+	cr_assert_eq(lnet_sim_new(1, cpts, &w.sim), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulnet_id id;
+
+		cr_assert_eq(
+			lnet_sim_node_add(w.sim, nids[i], conf[i], NULL, NULL),
+			(int)i);
+		for (unsigned int rail = 0; rail < 2; rail++) {
+			cr_assert_eq(LNetGetId(lnet_sim_node(w.sim, i),
+					       rail + 1, &id),
+				     0);
+			w.nid[i][rail] = id.nid;
+		}
+		cr_assert_eq(ulrpc_open(lnet_sim_node(w.sim, i), NULL,
+					&w.rpc[i]),
+			     0);
+	}
+	cr_assert_eq(lnet_sim_link_set(w.sim, &LNET_NID_ANY, &LNET_NID_ANY,
+				       &link),
+		     0);
+	w.own = lnet_sim_buf(w.sim, LENGTH);
+	w.lent = lnet_sim_buf(w.sim, LENGTH);
+	serve();
+}
+
+static void client(unsigned int nnids)
+{
+	struct ulrpc_client_conf conf;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = w.nid[SERVER];
+	conf.nnids = nnids;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(w.rpc[CALLER], &conf, &w.client), 0);
+}
+
+/* @calls: the caller accepts no connections. */
+static void begin_discovered(bool calls)
+{
+	struct ulnet_conf caller, server;
+
+	lnet_conf_init(&caller);
+	caller.discovery = LNET_DISCOVERY_ON;
+	server = caller;
+	if (calls)
+		caller.accept = LNET_ACCEPT_NONE;
+	nodes(1, &caller, &server);
+	client(1);
+}
+
+static void begin_named(unsigned int cpts)
+{
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
+	nodes(cpts, &conf, &conf);
+	client(2);
+}
+
+static void end(void)
+{
+	ulrpc_client_close(w.client);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_close(w.rpc[i]), 0);
+	lnet_sim_buf_retire(w.sim, w.own);
+	lnet_sim_buf_retire(w.sim, w.lent);
+	cr_assert_eq(lnet_sim_free(w.sim), 0);
+}
+
+static void cut(unsigned int rail, bool on)
+{
+	cr_assert_eq(lnet_sim_partition(w.sim, &w.nid[CALLER][rail],
+					&LNET_NID_ANY, on),
+		     0);
+	cr_assert_eq(lnet_sim_partition(w.sim, &w.nid[SERVER][rail],
+					&LNET_NID_ANY, on),
+		     0);
+}
+
+static void on_called(void *arg, const struct ulrpc_outcome *o,
+		      const void *reply, size_t length)
+{
+	(void)arg;
+	(void)reply;
+	(void)length;
+	w.call.ended++;
+	w.call.outcome = *o;
+}
+
+static void call(const char *method, struct ulrpc_bulk **bulk)
+{
+	struct ulrpc_call_conf conf = { .deadline = 20000000,
+					.semantics = ULRPC_AT_MOST_ONCE,
+					.bulks = bulk,
+					.nbulks = bulk ? 1 : 0 };
+
+	w.call.ended = 0;
+	cr_assert_eq(ulrpc_call(w.client, ulrpc_method(method), "hello", 5,
+				&conf, on_called, NULL, NULL),
+		     0);
+}
+
+static void ended_well(uint64_t within)
+{
+	uint64_t until = lnet_sim_now(w.sim) + within;
+
+	while (!w.call.ended && lnet_sim_now(w.sim) < until)
+		lnet_sim_run(w.sim, MSEC);
+	cr_assert_eq(w.call.ended, 1);
+	cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(w.call.outcome.cause));
+}
+
+static void calls_end_well(unsigned int n, uint64_t within)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		call("echo", NULL);
+		ended_well(within);
+	}
+}
+
+static uint64_t counted(unsigned int node, enum rpc_stat stat)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < w.rpc[node]->ncpts; i++)
+		sum += w.rpc[node]->shards[i].stats->counts[stat];
+	return sum;
+}
+
+static uint64_t sent_by(unsigned int node, unsigned int rail)
+{
+	struct ulnet_ni_info info;
+
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(w.sim, node), rail + 1, &info),
+		     0);
+	return info.send_length;
+}
+
+/* ---- calls ---- */
+
+static void use_both_rails(bool calls)
+{
+	uint64_t before[2];
+
+	begin_discovered(calls);
+	calls_end_well(20, SEC);
+	for (unsigned int rail = 0; rail < 2; rail++)
+		before[rail] = sent_by(CALLER, rail);
+	calls_end_well(100, 10 * MSEC);
+	for (unsigned int rail = 0; rail < 2; rail++)
+		cr_assert_gt(sent_by(CALLER, rail), before[rail]);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	end();
+}
+
+Test(rails, one_is_named_and_both_are_used)
+{
+	use_both_rails(false);
+}
+
+/* Nobody discovers the caller: the server is told of each of its NIDs. */
+Test(rails, one_is_named_by_who_accepts_nothing)
+{
+	use_both_rails(true);
+}
+
+/* ---- bulk ---- */
+
+static void fill(uint8_t *bytes, unsigned int by)
+{
+	for (unsigned int i = 0; i < LENGTH; i++)
+		bytes[i] = (uint8_t)(i * by);
+}
+
+/* Bulk is under way when @cut_rail (negative: none) fails. */
+static void move_bulk(bool put, int cut_rail)
+{
+	struct iovec iov = { w.lent, LENGTH };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = put ? ULRPC_BULK_SINK
+						      : ULRPC_BULK_SOURCE };
+	struct ulrpc_bulk *bulk;
+	unsigned int runs = w.runs;
+
+	w.put = put;
+	fill(w.own, 7);
+	fill(w.lent, 11);
+	cr_assert_eq(ulrpc_bulk_new(w.rpc[CALLER], &lend, &bulk), 0);
+	call("move", &bulk);
+	while (w.runs == runs)
+		lnet_sim_run(w.sim, MSEC);
+	if (cut_rail >= 0)
+		cut((unsigned int)cut_rail, true);
+	ended_well(20 * SEC);
+	cr_assert_eq(w.runs, runs + 1);
+	cr_assert_eq(memcmp(w.own, w.lent, LENGTH), 0);
+	if (cut_rail >= 0)
+		cut((unsigned int)cut_rail, false);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+}
+
+Test(rails, bulk_is_spread)
+{
+	begin_discovered(false);
+	calls_end_well(20, SEC);
+	for (unsigned int put = 0; put < 2; put++) {
+		uint64_t before[2];
+
+		for (unsigned int rail = 0; rail < 2; rail++)
+			before[rail] = sent_by(put ? SERVER : CALLER, rail);
+		for (unsigned int i = 0; i < 4; i++)
+			move_bulk(put, -1);
+		for (unsigned int rail = 0; rail < 2; rail++)
+			cr_assert_gt(sent_by(put ? SERVER : CALLER, rail) -
+					     before[rail],
+				     LENGTH);
+	}
+	end();
+}
+
+static void bulk_goes_on(bool calls)
+{
+	begin_discovered(calls);
+	calls_end_well(20, SEC);
+	for (unsigned int i = 0; i < 4; i++) {
+		move_bulk(i & 1, (int)i / 2);
+		lnet_sim_run(w.sim, 10 * SEC);
+	}
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	end();
+}
+
+Test(rails, bulk_goes_on_by_the_other)
+{
+	bulk_goes_on(false);
+}
+
+Test(rails, bulk_goes_on_of_who_accepts_nothing)
+{
+	bulk_goes_on(true);
+}
+
+/* The caller connects by the other NID, which nobody knows to be one of the
+ * same peer, and asks: bulk goes on over that, to the memory that was lent. */
+static void bulk_follows(unsigned int cpts)
+{
+	begin_named(cpts);
+	calls_end_well(20, SEC);
+	for (unsigned int i = 0; i < 4; i++) {
+		move_bulk(i & 1, (int)w.client->imp->nid);
+		cr_assert_gt(counted(CALLER, RPC_STAT_connections_lost), i);
+		calls_end_well(1, SEC);
+	}
+	end();
+}
+
+Test(rails, bulk_follows_to_another_nid)
+{
+	bulk_follows(1);
+}
+
+Test(rails, bulk_follows_to_the_nid_of_another_cpt)
+{
+	bulk_follows(2);
+}
