@@ -24,12 +24,17 @@ struct ends {
 
 static void end_take(struct shard *s, const struct end *end)
 {
-	if (end->kind == END_SIGN) {
+	switch (end->kind) {
+	case END_SIGN:
 		imports_on_sign(s, &end->peer.nid);
-		return;
+		break;
+	case END_SUSPECT:
+		lnet_peer_suspect(s->node, s->cpt, &end->local, &end->peer);
+		break;
+	default:
+		severed_on_end(s, end);
+		doubts_on_end(s, end);
 	}
-	severed_on_end(s, end);
-	doubts_on_end(s, end);
 }
 
 /* ---- from other CPTs ---- */
@@ -72,13 +77,14 @@ static void on_ends(struct ulnet_work *work)
 
 static void ends_put(struct ends *ends, const struct end *end)
 {
-	unsigned int room = end->kind == END_SIGN ? ENDS_MAX / 2 : ENDS_MAX;
+	bool is_end = end->kind <= END_SILENT;
+	unsigned int room = is_end ? ENDS_MAX : ENDS_MAX / 2;
 	bool give;
 
 	pthread_mutex_lock(&ends->lock);
 	if (ends->n < room)
 		ends->end[ends->n++] = *end;
-	else if (end->kind != END_SIGN)
+	else if (is_end)
 		ends->nameless[end->kind] = true;
 	give = !ends->given;
 	ends->given = true;
@@ -101,16 +107,36 @@ static void end_tell(struct shard *s, const struct end *end)
 
 void ends_on_sign(struct shard *s, const struct ulnet_nid *nid)
 {
-	const struct end end = { END_SIGN, { *nid, LNET_PID_ANY } };
+	const struct end end = { .kind = END_SIGN,
+				 .peer = { *nid, LNET_PID_ANY } };
 
 	end_tell(s, &end);
+}
+
+void ends_suspect(struct shard *s, const struct ulnet_nid *local,
+		  const struct ulnet_id *peer)
+{
+	const struct end end = { .kind = END_SUSPECT,
+				 .peer = *peer,
+				 .local = *local };
+	int cpt;
+
+	if (lnet_nid_is_any(local) || lnet_nid_is_any(&peer->nid) ||
+	    !lnet_is_multi_rail(s->node, &peer->nid))
+		return;
+	stat_count(s, RPC_STAT_rails_suspected);
+	cpt = lnet_cpt_of(s->node, &peer->nid);
+	if ((unsigned int)cpt == s->cpt)
+		end_take(s, &end);
+	else if (!s->aborted)
+		ends_put(s->rpc->shards[cpt].ends, &end);
 }
 
 static void on_disconnected(struct ulnet_peer_watch *watch,
 			    const struct ulnet_id *peer)
 {
 	struct ends *ends = container_of(watch, struct ends, watch);
-	const struct end end = { END_DISCONNECTED, *peer };
+	const struct end end = { .kind = END_DISCONNECTED, .peer = *peer };
 
 	end_tell(ends->shard, &end);
 }
@@ -119,7 +145,7 @@ static void on_silent(struct ulnet_peer_watch *watch,
 		      const struct ulnet_id *peer)
 {
 	struct ends *ends = container_of(watch, struct ends, watch);
-	const struct end end = { END_SILENT, *peer };
+	const struct end end = { .kind = END_SILENT, .peer = *peer };
 
 	end_tell(ends->shard, &end);
 }

@@ -20,14 +20,16 @@ enum end_kind {
 	END_DISCONNECTED, /* ulnet_peer_watch.disconnected */
 	END_SILENT,	  /* ulnet_peer_watch.silent */
 	END_SIGN,	  /* none: the node has sent something new */
+	END_SUSPECT,	  /* none: ends_suspect() */
 };
 
 struct end {
 	enum end_kind kind;
 	struct ulnet_id peer; /* NID ANY: whoever, of other CPTs */
+	struct ulnet_nid local; /* END_SUSPECT */
 };
 
-/* Not taken yet by one CPT; of signs of life half as many. */
+/* Not taken yet by one CPT; of signs of life and suspicions half as many. */
 #define ENDS_MAX 64
 
 extern const struct rpc_part end_part;
@@ -35,5 +37,10 @@ extern const struct rpc_part end_part;
 /* The node with this NID has sent something: whoever waits to try it, tries.
  * Owner of @s. */
 void ends_on_sign(struct shard *s, const struct ulnet_nid *nid);
+
+/* A message from @local to @peer, or its answer, is lost, and the peer is
+ * there: if it has other rails, they are better. Owner of @s. */
+void ends_suspect(struct shard *s, const struct ulnet_nid *local,
+		  const struct ulnet_id *peer);
 
 #endif

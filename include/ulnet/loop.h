@@ -136,6 +136,15 @@ ULNET_EXPORT void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
 ULNET_EXPORT void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 				      struct ulnet_peer_watch *watch);
 
+/* What was sent from the local NID @local to @peer, or the answer, seems to be
+ * lost on that path, as those know who hear from the peer by another one: as if
+ * the LND had said that nothing comes back. Both ends lose health, and messages
+ * take other paths, if there are any, until the path answers recovery pings.
+ * Owner of @cpt, which owns the NID of @peer; else without effect. */
+ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
+				    const struct ulnet_nid *local,
+				    const struct ulnet_id *peer);
+
 /* ---- layers: lnet_layer_add(3) ---- */
 
 /* What a library keeps for a node, and has to free when the node is closed or,

@@ -72,7 +72,7 @@ void leave_nis_down(struct lnet_cpt *cpt)
  * part of the time is over. A message for whose next try there is no memory
  * ends, but not before the walk has. */
 static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
-			 const struct lnet_peer_ni *lpni, uint32_t pid)
+			       const struct lnet_peer_ni *lpni, uint32_t pid)
 {
 	struct lnet_msg *msg, *next;
 

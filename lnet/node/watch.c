@@ -2,6 +2,7 @@
 #include "lnet/node/watch.h"
 
 #include "lnet/message/leave.h"
+#include "lnet/net/config.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
 #include "ulnet/loop.h"
@@ -70,4 +71,16 @@ void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	for (link = watches->next; link != watches; link = link->next)
 		if (watch_of(link)->silent)
 			watch_of(link)->silent(watch_of(link), peer);
+}
+
+void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
+		       const struct ulnet_nid *local,
+		       const struct ulnet_id *peer)
+{
+	struct lnet_ni *ni;
+
+	loop_assert_owner(node->loops[cpt]);
+	ni = config_ni(node->cpt[cpt]->config, local);
+	if (ni)
+		leave_silent(ni, node->cpt[cpt], peer);
 }

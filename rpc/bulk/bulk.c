@@ -45,8 +45,8 @@ struct ulrpc_bulk {
 	struct list link;    /* shard.lent, while they are */
 	unsigned int linked; /* MDs whose last event has not come */
 	bool attached;	     /* handles of segments mean something */
-	struct ulnet_id peer; /* attached: whose messages may come, ... */
-	uint64_t match;	     /* ... with these bits, from the first segment on */
+	struct ulnet_id peer; /* attached: whose messages may come, */
+	uint64_t match;	     /* with these bits, from the first segment on */
 	bool touched;	     /* the server has put something, in this attempt */
 	uint64_t moved;	     /* bytes, of all attempts */
 	uint64_t *heard;     /* attached: who counts signs of life; or NULL */

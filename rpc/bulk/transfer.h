@@ -71,9 +71,9 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf);
 /*
  * The rail @rail to the caller of those in @busy, a NID of the caller's, has
  * failed, and tries may be lost with it. Those that went by it until now, and
- * are still under way after a random pause of about @rtt, ns (0: not known), are
- * given up, and others take their place (tries.h). The pauses are longer, up to 0.1 s, while
- * rails fail and nothing is moved between.
+ * are still under way after a random pause of about @rtt, ns (0: not known),
+ * are given up, and others take their place (tries.h). The pauses are longer,
+ * up to 0.1 s, while rails fail and nothing is moved between.
  */
 void transfers_severed(const struct list *busy, uint64_t rtt,
 		       const struct ulnet_nid *rail);

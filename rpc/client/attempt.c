@@ -5,6 +5,7 @@
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/fetch.h"
+#include "rpc/ends.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -118,6 +119,39 @@ static void watch_again(struct parcel *p, uint64_t due)
 		attempt_watch_rare(p->client, p);
 }
 
+/* ---- which rail loses messages ---- */
+
+/* @p is lost, or its answer is. */
+static void parcel_suspect(struct parcel *p)
+{
+	const struct ulnet_id peer = { p->target, p->peer.pid };
+
+	if (!p->suspect && !p->sending)
+		ends_suspect(p->shard, &p->local, &peer);
+	p->suspect = true;
+}
+
+static bool is_by_another(const struct parcel *a, const struct parcel *b)
+{
+	return !lnet_nid_eq(&a->target, &b->target) ||
+	       !lnet_nid_eq(&a->local, &b->local);
+}
+
+void attempt_look_back(const struct ulrpc_call *call, const struct wire_reply *r)
+{
+	struct parcel *out = call->out.parcel, *query = call->query.parcel;
+	uint64_t us = r->throttled + r->queue + r->service;
+	uint64_t rtt = import_rtt(call->client->imp);
+
+	if (!query || r->attempt == call->out.attempt ||
+	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
+		return; /* it has been answered no later than it could be */
+	if (is_by_another(out, query))
+		parcel_suspect(out);
+}
+
+/* ---- what is not answered in time ---- */
+
 /* A query about the call has not been answered in its time. Those of other
  * calls that were on their way meanwhile say nothing more. */
 static void grow_patience(struct import *imp, const struct ulrpc_call *call,
@@ -138,6 +172,7 @@ static void call_missed(struct ulrpc_call *call, uint64_t now)
 
 	if (call->fsm.state == CALL_ASKED) {
 		call->asks++;
+		parcel_suspect(call->query.parcel);
 		grow_patience(imp, call, now);
 	}
 	call_ask(call);
@@ -524,6 +559,9 @@ static void on_unknown_call(struct ulrpc_call *call)
 	bool bulk_failed = call->bulk_failed;
 	uint64_t at;
 
+	if (call->query.parcel &&
+	    is_by_another(call->out.parcel, call->query.parcel))
+		parcel_suspect(call->out.parcel);
 	if (call->semantics == ULRPC_IDEMPOTENT)
 		call->unknown = true;
 	if (retry_verdict(call, 0, !bulk_failed, &at) != BACKOFF_RETRY) {

@@ -78,6 +78,10 @@ void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
 /* The connection was made again, with the same server: whatever was sent before
  * may be lost, or its reply. */
 void attempts_ask(struct import *imp);
+/* @call, which was asked about, is answered by @r: did the attempt get lost, or
+ * what answered it? Then LNet hears of its rail. */
+void attempt_look_back(const struct ulrpc_call *call,
+		       const struct wire_reply *r);
 /* A rail has failed: the same, of what was sent by it and LNet has no more to
  * say about. */
 void attempts_ask_severed(struct import *imp, const struct severed *s);

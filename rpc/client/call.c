@@ -623,6 +623,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 
 	if (unlikely(r->status) && attempt_is_refused(call, r))
 		return;
+	if (unlikely(call->queries))
+		attempt_look_back(call, r);
 	client_served(call->client);
 	/* Said again, it is of the method, which minds. */
 	if (unlikely(r->status == WIRE_DOUBTFUL) &&

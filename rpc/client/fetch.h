@@ -65,9 +65,9 @@ struct fetch {
 };
 
 /* Begins to get the reply to @call that @r is about, r->needed bytes from
- * @holder; call->fetch is it. Leads to call_on_fetched(), or to call_fetch_lost()
- * if the call has no deadline and nothing is answered for minutes, unless
- * fetch_drop() comes before. -ENOMEM. */
+ * @holder; call->fetch is it. Leads to call_on_fetched(), or to
+ * call_fetch_lost() if the call has no deadline and nothing is answered for
+ * minutes, unless fetch_drop() comes before. -ENOMEM. */
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */

@@ -15,12 +15,13 @@
 #include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
 #include "rpc/crc32c.h"
+#include "rpc/ends.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/wire/wire.h"
 
 /* A question that is not answered is repeated. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
-/* Rails that a connection is told of: a server that forgets them forgets all. */
+/* Rails that a server is told of; who forgets them forgets all. */
 #define JOINS_MAX 64
 /* Pauses between attempts: full jitter, at most so long after the first
  * failure, and after many. */
@@ -469,6 +470,16 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
+/* A question that has not been answered may be lost with its rail: the next one
+ * should go by another. */
+static void probe_missed(struct import *imp)
+{
+	const struct ulnet_id peer = { imp->asked_at, imp->pid };
+
+	ends_suspect(imp->shard, &imp->asked_from, &peer);
+	imp->asked_at = LNET_NID_ANY;
+}
+
 /* Asks whether the server is there. That there is no memory for the question
  * says nothing of the server: the question is put again, and is not counted as
  * one more that was not answered. */
@@ -498,8 +509,11 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 {
 	struct import *imp = import_find(s, id);
 
-	if (!imp || !ev->status || imp->epoch != (uint32_t)tag ||
-	    !import_is_up(imp))
+	if (!imp || imp->epoch != (uint32_t)tag || !import_is_up(imp))
+		return;
+	imp->asked_from = ev->path_local;
+	imp->asked_at = ev->path_peer;
+	if (!ev->status)
 		return;
 	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
 	    imp->heard >= imp->probed)
@@ -536,6 +550,8 @@ static void import_look(struct import *imp)
 		}
 		if (imp->probes && imp->fsm.state == IMPORT_FULL)
 			import_move(imp, IMPORT_SUSPECT);
+		if (imp->probes)
+			probe_missed(imp);
 		import_probe(imp);
 		return;
 	}
@@ -850,6 +866,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	imp->nnids = nnids;
 	imp->pid = pid;
 	memcpy(imp->nids, nids, nnids * sizeof(nids[0]));
+	imp->asked_from = imp->asked_at = LNET_NID_ANY;
 	imp->fsm.state = IMPORT_IDLE;
 	list_init(&imp->link);
 	list_init(&imp->clients);

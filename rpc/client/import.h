@@ -98,6 +98,8 @@ struct import {
 	uint64_t used;	     /* ns: when the last call ended or began */
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* without an answer */
+	struct ulnet_nid asked_from, asked_at; /* the rail of the last one; ANY:
+						* not known */
 	uint64_t hurry;	     /* ns: import_asked()'s, the least; or 0 */
 	uint64_t probed;     /* ns: when the last one was sent, or the
 			      * connection was made */
@@ -210,10 +212,10 @@ uint64_t import_spread(const struct import *imp);
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
-/* The server says that of what was sent by the rail from @local to @target (ANY:
- * not known). Perhaps it knows the connection by other NIDs of ours, since it
- * has not found out whose this one is, or cannot: so it is told, by that rail,
- * whose that is, by the same Connect as before. */
+/* The server says that of what was sent by the rail from @local to @target
+ * (ANY: not known). Perhaps it knows the connection by other NIDs of ours,
+ * since it has not found out whose this one is, or cannot: so it is told, by
+ * that rail, whose that is, by the same Connect as before. */
 void import_unknown(struct import *imp, uint32_t epoch,
 		    const struct ulnet_nid *local,
 		    const struct ulnet_nid *target);

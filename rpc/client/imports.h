@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The imports of a CPT, found by their handles, by the NIDs of their servers,
- * and by the primary NID of that one that is in use. With them begins and ends all that
- * is a client's on the CPT.
+ * and by the primary NID of that one that is in use. With them begins and ends
+ * all that is a client's on the CPT.
  *
  * Owner: the CPT.
  */

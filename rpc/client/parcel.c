@@ -532,6 +532,7 @@ static struct parcel *parcel_new(const struct load *l)
 	p->landing = false;
 	p->bulk = l->nsegments != 0;
 	p->query = false;
+	p->suspect = false;
 	p->bufs = NULL;
 	p->current = NULL;
 	p->local = LNET_NID_ANY;

@@ -47,6 +47,7 @@ struct parcel {
 	bool landing; /* an event of one of bufs is being dealt with */
 	bool bulk;    /* there is any in it */
 	bool query;
+	bool suspect; /* LNet was told that its rail loses messages */
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
 	uint8_t *head; /* behind the entries */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Clients a connection of which has ended, that of the LND, while requests of
- * theirs are under way. A client that is there hears of that, too, and asks what has
- * become of its calls (client/severed.h), over a new connection. If nothing has
- * come from it for two seconds (of which clients of a busy server may spread
- * their questions over one), it is sent a word. When that is refused by each of
- * its rails (rails.h), or the client does not listen and so has no connection
- * any more, the client is gone, and is forgotten at once, instead of after its lease: its requests are
- * canceled, and no worker waits for its bulk.
+ * theirs are under way. A client that is there hears of that, too, and asks
+ * what has become of its calls (client/severed.h), over a new connection. If
+ * nothing has come from it for two seconds (of which clients of a busy server
+ * may spread their questions over one), it is sent a word. When that is refused
+ * by each of its rails (rails.h), or the client does not listen and so has no
+ * connection any more, the client is gone, and is forgotten at once, instead of
+ * after its lease: its requests are canceled, and no worker waits for its bulk.
  *
  * A host that answers nothing may just be cut off for a while. It, and whoever
  * vanishes without the end of a connection, as a host that loses its power, is

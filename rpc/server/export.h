@@ -8,8 +8,8 @@
  * What makes a client known at Connect is its id, which only the client and its
  * servers know:
  * - same handle of its own, higher epoch: the same export goes on
- *   ("reconnected"), and the NID that it came from is one more of its client; what was sent with the
- *   older epoch is refused from now on;
+ *   ("reconnected"), and the NID that it came from is one more of its client;
+ *   what was sent with the older epoch is refused from now on;
  * - same handle, same epoch: a repeated question, answered as before;
  * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
  * - another handle, from another process (peer or pid), while the one that has

@@ -263,6 +263,39 @@ Test(rails, one_is_named_by_who_accepts_nothing)
 	use_both_rails(true);
 }
 
+static void one_fails(bool calls, unsigned int rail)
+{
+	begin_discovered(calls);
+	calls_end_well(20, SEC);
+	cut(rail, true);
+	calls_end_well(100, 20 * SEC);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	cr_assert_eq(w.runs, 120);
+	cut(rail, false);
+	calls_end_well(20, SEC);
+	end();
+}
+
+Test(rails, first_fails)
+{
+	one_fails(false, 0);
+}
+
+Test(rails, second_fails)
+{
+	one_fails(false, 1);
+}
+
+Test(rails, first_fails_of_who_accepts_nothing)
+{
+	one_fails(true, 0);
+}
+
+Test(rails, second_fails_of_who_accepts_nothing)
+{
+	one_fails(true, 1);
+}
+
 /* ---- bulk ---- */
 
 static void fill(uint8_t *bytes, unsigned int by)
