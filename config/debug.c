@@ -114,14 +114,12 @@ void debug_recovery(struct request *r)
 
 /* The bits by which kernel nodes tell a peer's state. */
 static const char *const state_bits[] = {
-	"MULTI_RAIL",	   "NO_DISCOVERY",    "ROUTER_ENABLED",
-	"CONFIGURED",	   "DISCOVERED",      "REDISCOVER",
-	"DISCOVERING",	   "DATA_PRESENT",    "NIDS_UPTODATE",
-	"PING_SENT",	   "PUSH_SENT",	      "PING_FAILED",
-	"PUSH_FAILED",	   "FORCE_PING",      "FORCE_PUSH",
-	"RTR_NI_FORCE_DEL", "RTR_DISCOVERY",  "RTR_DISCOVERED",
-	"MARK_DELETION",   "MARK_DELETED",    "LOCK_PRIMARY",
-	"BAD_CONFIG",
+	"MULTI_RAIL",	 "NO_DISCOVERY",   "ROUTER_ENABLED", "CONFIGURED",
+	"DISCOVERED",	 "REDISCOVER",	   "DISCOVERING",    "DATA_PRESENT",
+	"NIDS_UPTODATE", "PING_SENT",	   "PUSH_SENT",	     "PING_FAILED",
+	"PUSH_FAILED",	 "FORCE_PING",	   "FORCE_PUSH",     "RTR_NI_FORCE_DEL",
+	"RTR_DISCOVERY", "RTR_DISCOVERED", "MARK_DELETION",  "MARK_DELETED",
+	"LOCK_PRIMARY",	 "BAD_CONFIG",
 };
 
 static void show_bits(struct tree *out, uint32_t state)
@@ -140,6 +138,7 @@ static void show_ni(struct lnet *node, const struct ulnet_peer_info *info,
 
 	show_nid(ni, "nid", &info->nid);
 	tree_text(ni, "state", TREE_PLAIN, debug_peer_ni_state(info));
+	tree_text(ni, "by word", TREE_PLAIN, info->word);
 	tree_int(ni, "health value", info->health);
 	tree_uint(ni, "ping_count", info->pings_silent);
 	tree_uint(ni, "next_ping", show_seconds_to(node, info->next_ping));

@@ -477,14 +477,21 @@ tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/usual_socket.sh
 tool_tests += %D%/tools/vanished.sh
 
+# The page of states, made of their tables.
+dist_check_SCRIPTS += %D%/states_check.sh
+states:
+	$(MAKE) $(AM_MAKEFLAGS) tests/states
+	tests/states >$(srcdir)/man/man7/lnet_states.7
+.PHONY: states
+
 # Hosts on two rails: network namespaces.
 tool_tests += %D%/net/rails.sh
 EXTRA_DIST += %D%/net/hosts.sh
 dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
-TESTS += $(tool_tests)
-check_PROGRAMS += %D%/tools/proxy %D%/tools/taker
+TESTS += $(tool_tests) %D%/states_check.sh
+check_PROGRAMS += %D%/tools/proxy %D%/tools/taker %D%/states
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h

@@ -194,6 +194,7 @@ struct ulnet_peer_info {
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
+	const char *word; /* by whose word it is the peer's: constant text */
 	bool down;	       /* the peer says that it does not work */
 	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
 	bool recovering;       /* it is ill, and pinged */

@@ -64,6 +64,16 @@ static const struct disc_row rows[PEER_STATES][DISC_EVENTS] = {
 };
 /* clang-format on */
 
+bool disc_row(enum peer_state from, enum disc_event ev,
+	      enum disc_action *action, enum peer_state *to)
+{
+	const struct disc_row *row = &rows[from][ev];
+
+	*action = (enum disc_action)row->action;
+	*to = (enum peer_state)row->next;
+	return row->action != DISC_NO_MOVE;
+}
+
 enum disc_action disc_move(struct fsm *fsm, enum disc_event ev)
 {
 	const struct disc_row *row = &rows[fsm->state][ev];

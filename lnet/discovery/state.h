@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/fsm.h"
+#include "lnet/peer/peer.h"
 #include "ulnet/lnet.h"
 
 enum disc_event {
@@ -69,6 +69,10 @@ enum disc_action {
 	DISC_FORGET, /* what was under way; messages go their ways */
 	DISC_ACTIONS
 };
+
+/* What @ev does in the state @from. False: it cannot be. */
+bool disc_row(enum peer_state from, enum disc_event ev,
+	      enum disc_action *action, enum peer_state *to);
 
 /* Moves @fsm, and returns what is to be done. */
 enum disc_action disc_move(struct fsm *fsm, enum disc_event ev);

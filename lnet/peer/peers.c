@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "lnet/peer/peer.h"
+#include "lnet/peer/word.h"
 
 /* Peer NIs that are looked at in one turn: between two of them messages go
  * on. */
@@ -125,6 +126,7 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
 		.connecting = p->nconnecting,
 		.refs = p->refs,
+		.word = fsm_name(&p->word, peer_words),
 		.down = p->down,
 		.health = p->health,
 		.recovering = p->recovery != NULL,
