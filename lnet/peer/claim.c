@@ -15,6 +15,7 @@ static int claim_begin(struct peer_claim *c)
 	c->guest = peer_get(c->cpt, &c->nid);
 	if (!c->guest)
 		return -ENOBUFS;
+	prefer_init(&c->preferred);
 	peer_hold(c->peer);
 	peer_cpt(c->cpt)->claims++;
 	return 0;
@@ -28,6 +29,8 @@ static int claim_end(struct peer_claim *c)
 
 	if (!rc) {
 		peer_place(cpt, c->guest);
+		prefer_clear(&c->guest->preferred);
+		c->guest->preferred = c->preferred;
 		/* A peer of one NI here, from now on. It stays one if the peer
 		 * has lost all its NIDs to another meanwhile: the primary NID
 		 * is not that peer's any more. */
@@ -45,7 +48,7 @@ static int claim_end(struct peer_claim *c)
 
 /* ---- on the CPT that owns the NID ---- */
 
-static int nid_give(struct lnet_cpt *cpt, const struct peer_claim *c)
+static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	const struct ulnet_nid *nid = &c->nid;
 	struct directory_entry e = { .nid = *nid,
@@ -72,9 +75,13 @@ static int nid_give(struct lnet_cpt *cpt, const struct peer_claim *c)
 		rc = member_split(cpt, lpni);
 	if (!rc)
 		rc = directory_change(&cpt->node->directory, &e, 1);
-	if (!rc && lpni)
-		peer_place(cpt, lpni);
-	return rc;
+	if (rc || !lpni)
+		return rc;
+	/* The NID is to see the source that it has seen before. */
+	c->preferred = lpni->preferred;
+	prefer_init(&lpni->preferred);
+	peer_place(cpt, lpni);
+	return 0;
 }
 
 /* ---- by messages ---- */

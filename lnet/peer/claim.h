@@ -32,6 +32,7 @@ struct peer_claim {
 	 * administrator. */
 	struct ulnet_nid by;
 	struct lnet_peer_ni *guest;
+	struct prefer preferred; /* of the NID, where it was */
 	int rc;
 	struct work work;
 };

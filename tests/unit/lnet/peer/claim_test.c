@@ -144,17 +144,22 @@ Test(claim, a_nid_that_nobody_knows)
 	rig_close(&r);
 }
 
-/* Met, and idle: the record there is a guest from now on. */
+/* Met, and idle: the record there is a guest from now on. The NID has seen a
+ * source, and is to see this one again. */
 Test(claim, an_idle_nid)
 {
 	static struct rig r;
+	struct ulnet_nid source;
 
 	rig_open(&r);
 	put(&r);
 	lnet_sim_run_all(r.sim);
 	cr_assert_eq(sent_on(&r, r.owner), 1);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->preferred.n, 1);
+	source = peer_find(r.owner, &r.nid)->preferred.first;
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
+	cr_assert(prefer_has(&peer_find(r.cpt, &r.nid)->preferred, &source));
 	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
 	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.nid)->peer->primary,
 			      &r.primary));
