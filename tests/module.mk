@@ -484,9 +484,10 @@ states:
 	tests/states >$(srcdir)/man/man7/lnet_states.7
 .PHONY: states
 
-# Hosts on two rails: network namespaces.
+# Hosts on two rails: network namespaces. With netem in a virtual machine, too.
 tool_tests += %D%/net/rails.sh
-EXTRA_DIST += %D%/net/hosts.sh
+tool_tests += %D%/net/netem.sh
+EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
 dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
