@@ -1,0 +1,210 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# bench/run's part about rails. usage: bench/rails.sh BUILD RUNS
+# BUILD is where tools/ was built. Says NAME|UNIT|AIM|MEDIAN|MIN|MAX for each row.
+#
+# Two hosts, network namespaces, on two rails that are shaped to 1 Gbit/s each way. A
+# client reads bulk data from the server over both rails. One rail is lost for 3 s.
+# rpcping says each 20 ms what was read; the rate is that of 100 ms.
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$top/tests/net/hosts.sh" || exit
+hosts_enter bash "$0" "$@" || exit 77
+set -euo pipefail
+build=$1 runs=$2
+dir=$(mktemp -d)
+pids=()
+trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
+
+# ---- hosts and nodes ----
+
+hosts_add client 1
+hosts_add server 2
+for name in client server; do
+	for rail in 0 1; do
+		on $name tc qdisc add dev eth$rail root tbf rate 1gbit \
+			burst 256k latency 20ms
+	done
+done
+
+conf() { # NAME INTERFACE...
+	{
+		printf 'net:\n- net type: tcp\n  local NI(s):\n'
+		printf '  - interfaces: { 0: %s }\n' "${@:2}"
+	} >"$dir/$1.conf"
+}
+
+serve() {
+	local at
+
+	at server
+	mkfifo "$dir/ready"
+	"${at[@]}" "$build/tools/rpcserve" --config "$dir/two.conf" --port 988 \
+		--accept all --socket "$dir/server.sock" --log err \
+		>"$dir/ready" &
+	pids+=($!)
+	read -r _ <"$dir/ready"
+}
+
+# read_bulk CONF SIZE OPTION...
+read_bulk() {
+	local at
+
+	at client
+	exec "${at[@]}" "$build/tools/rpcping" --config "$dir/$1.conf" \
+		--port 988 --log err --bulk-read "$2" --deadline 60 \
+		--grace 60 --json "${@:3}" 10.9.0.2@tcp
+}
+
+# ---- numbers ----
+
+# value NAME FILE: of rpcping's JSON
+value() {
+	sed "s/.*\"$1\": \([0-9.]*\).*/\1/" "$2"
+}
+
+# sum NAME UNIT AIM VALUE...: a row
+sum() {
+	local name=$1 unit=$2 aim=$3 sorted
+
+	shift 3
+	sorted=$(printf '%s\n' "$@" | sort -n)
+	echo "$name|$unit|$aim|$(sed -n "$((($# + 1) / 2))p" <<<"$sorted")|$(
+		head -n 1 <<<"$sorted")|$(tail -n 1 <<<"$sorted")"
+}
+
+# stamp: lines, each with the time at which it came, in us
+stamp() {
+	local line
+
+	while read -r line; do
+		echo "${EPOCHREALTIME/./} $line"
+	done
+}
+
+# back_after TIME LIVE: ms from then until, for 2.5 s, 100 ms bring at least 90 % of
+# what one rail does, which is the median of what they bring in the last half of that
+# time.
+back_after() {
+	awk -v t="$1" '
+		$4 !~ /^calls/ && $5 ~ /^calls/ { rate[++n] = $4; at[n] = $1 }
+		END {
+			for (i = 3; i <= n - 2; i++) {
+				mean = 0
+				for (j = i - 2; j <= i + 2; j++)
+					mean += rate[j] / 5
+				if (at[i] > t + 1250000 && at[i] < t + 2500000)
+					one[++m] = mean
+				past[i] = mean
+			}
+			m = asort_of(one, m)
+			back = 0
+			for (i = 3; i <= n - 2; i++)
+				if (at[i] > t && at[i] < t + 2500000 &&
+				    past[i] < 0.9 * m)
+					back = (at[i] - t) / 1000
+			printf "%.0f\n", back
+		}
+		function asort_of(a, n,   i, j, v) {
+			for (i = 2; i <= n; i++) {
+				v = a[i]
+				for (j = i - 1; j > 0 && a[j] > v; j--)
+					a[j + 1] = a[j]
+				a[j + 1] = v
+			}
+			return a[int((n + 1) / 2)]
+		}' "$2"
+}
+
+# ---- what is measured ----
+
+# used_after: ms until the client has received a MiB on rail 1
+used_after() {
+	local from start=${EPOCHREALTIME/./}
+
+	from=$(rail_bytes client 1)
+	while (($(rail_bytes client 1) - from < 1 << 20)); do
+		sleep 0.002
+	done
+	echo $(((${EPOCHREALTIME/./} - start) / 1000))
+}
+
+# lose_once TAKE GIVE: to $back, $used, $longest and $lost, one more value each
+lose_once() {
+	local pid lost_at
+
+	(read_bulk two 64k --inflight 32 --time 1h --live --interval 0.02) \
+		>"$dir/out" 2> >(stamp >"$dir/live") </dev/null &
+	pid=$!
+	pids+=($pid)
+	sleep 1.5
+	lost_at=${EPOCHREALTIME/./}
+	$1
+	sleep 3
+	$2
+	used+=("$(used_after)")
+	sleep 0.5
+	kill -INT $pid
+	wait $pid || true
+	back+=("$(back_after "$lost_at" "$dir/live")")
+	longest+=("$(awk -v us="$(value max "$dir/out")" \
+		'BEGIN { printf "%.0f", us / 1000 }')")
+	lost+=("$(value lost "$dir/out")")
+}
+
+# lose WHAT AIM TAKE GIVE
+lose() {
+	local back=() used=() longest=() lost=() i
+
+	for ((i = 0; i < runs; i++)); do
+		lose_once "$3" "$4"
+	done
+	sum "$1: at 90 % of one rail again after" ms "$2" "${back[@]}"
+	sum "$1: longest call" ms "" "${longest[@]}"
+	sum "$1: calls lost" calls 0 "${lost[@]}"
+	sum "$1: given back, used after" ms "" "${used[@]}"
+}
+
+# rate CONF: bytes a second
+rate() {
+	(read_bulk "$1" 1M --inflight 16 --time 3 --warmup 0.5) >"$dir/out"
+	value bytes_per_s "$dir/out"
+}
+
+two_to_one() {
+	local ratios=() i one two
+
+	for ((i = 0; i < runs; i++)); do
+		one=$(rate one)
+		two=$(rate two)
+		ratios+=("$(awk "BEGIN { printf \"%.2f\", $two / $one }")")
+	done
+	sum "reads of 1 MiB, two rails to one" ratio "at least 1.9" \
+		"${ratios[@]}"
+}
+
+client_link_down() { on client ip link set eth1 down; }
+client_link_up() { on client ip link set eth1 up; }
+server_link_down() { on server ip link set eth1 down; }
+server_link_up() { on server ip link set eth1 up; }
+client_address_del() { host_address client del 1 1; }
+client_address_add() { host_address client add 1 1; }
+server_address_del() { host_address server del 1 2; }
+server_address_add() { host_address server add 1 2; }
+frames_lost() { wire_drop iifname client1 && wire_drop oifname client1; }
+peer_ni() { "$build/tools/lnetctl" --socket "$dir/server.sock" net "$@" --net tcp --if eth1; }
+peer_ni_del() { peer_ni del; }
+peer_ni_add() { peer_ni add; }
+
+conf one eth0
+conf two eth0 eth1
+printf 'global:\n  discovery: 1\n' | tee -a "$dir/one.conf" >>"$dir/two.conf"
+serve
+two_to_one
+lose "client's link down" "at most 50" client_link_down client_link_up
+lose "server's link down" "at most 50" server_link_down server_link_up
+lose "client's address removed" "at most 50" client_address_del \
+	client_address_add
+lose "server's address removed" "at most 50" server_address_del \
+	server_address_add
+lose "rail silent" "at most 1000" frames_lost wire_whole
+lose "server's interface deleted" "" peer_ni_del peer_ni_add
