@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: examples/demo_rails.sh [BUILD]
+# Two rails between a client and a server, one of which is taken away and given back
+# under load: the fifth part of ./demo. BUILD is where tools/ was built; the current
+# directory if not given. Nothing is left behind, and anything unexpected ends it
+# with a reason.
+. "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
+
+# await WHAT COMMAND...: until it succeeds, within a minute
+await() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		! "${@:2}" || return 0
+		sleep 0.1
+	done
+	die "$1"
+}
+
+lines() {
+	wc -l <"$1"
+}
+
+# said FILE N: it has so many lines.
+said() {
+	[ "$(lines "$1")" -ge "$2" ]
+}
+
+# watch N: the next lines of the client, as it says them
+watch() {
+	local from
+
+	from=$(lines live)
+	await "rpcping is silent" said live $((from + $1))
+	tail -n +$((from + 1)) live | head -n "$1" | sed 's/^/  /'
+}
+
+# The server has sent more than pings and the like over its rail tcp1, which counts
+# from 0 when it is added.
+rail_is_used() {
+	[ "$(lnetctl --socket server.sock net show --net tcp1 -v |
+		sed -n 's/^ *send_count: //p')" -gt 1000 ]
+}
+
+free_port
+server=127.0.0.2@tcp
+printf 'global:\n    discovery: 1\n' >node.conf
+
+say "A server with two rails: an address on the net tcp, and one on the net tcp1."
+show rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
+	--socket server.sock --config node.conf
+rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
+	--socket server.sock --config node.conf >ready 2>&1 </dev/null &
+pids[server]=$!
+await "rpcserve is not ready" grep -q ready: ready
+
+say "A client that knows one address of the server. It asks the server for the other
+one, and uses both."
+call=(rpcping --net "tcp(127.0.0.1)" --net "tcp1(127.0.1.1)" --port "$port"
+	--socket client.sock --config node.conf --time 1h --inflight 16
+	--verify --deadline 60 --grace 60 --explain --live --interval 0.5
+	"$server")
+show "${call[@]}"
+"${call[@]}" >result 2>live </dev/null &
+pids[client]=$!
+watch 4
+await "no rail tcp1" rail_is_used
+run 0 10 lnetctl --socket client.sock peer show
+has "127.0.1.2@tcp1"
+
+say "One rail is taken away, and calls go on over the other one."
+run 0 5 lnetctl --socket server.sock net del --net tcp1
+watch 4
+
+say "It is given back, and used again."
+run 0 5 lnetctl --socket server.sock net add --net tcp1 --if 127.0.1.2
+await "the rail is not used again" rail_is_used
+watch 4
+
+say "No call was lost."
+show kill -INT "${pids[client]}"
+kill -INT "${pids[client]}"
+wait "${pids[client]}" || {
+	cat result
+	die "rpcping: exit status $?"
+}
+mv result output
+grep -E '^  (calls|latency|rail|attempts)' output
+has "^  calls [0-9]+, lost 0, "
+has "^  rail 127.0.0.1@tcp to 127.0.0.2@tcp: [1-9]"
+has "^  rail 127.0.1.1@tcp1 to 127.0.1.2@tcp1: [1-9]"
+kill "${pids[server]}"
+wait "${pids[server]}" || die "rpcserve: exit status $?"
+
+nothing_left "${pids[@]}"
+pids=()
+say "Nothing is left: no process, nobody listens on port $port."
