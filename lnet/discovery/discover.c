@@ -758,6 +758,7 @@ static bool disc_waits(struct lnet_msg *msg)
 	p = peer_get(cpt, &msg->target);
 	if (!p)
 		return false;
+	p->used = true;
 	waits = disc_for(msg, p);
 	peer_unref(cpt, p);
 	return waits;

@@ -221,7 +221,14 @@ static void plan_theirs(struct merge_work *w)
 	}
 }
 
-/* A locked primary NID stays, but is down if the peer does not name it. */
+static bool stays(const struct merge_known *k, const struct merge_ni *ni)
+{
+	return ni->used || (k->locked && lnet_nid_eq(&ni->nid, &k->primary));
+}
+
+/* A locked primary NID stays, and so does one that somebody uses, who wants the
+ * peer and not the address: but they are down if the peer does not name
+ * them. */
 static void plan_ours(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -229,7 +236,7 @@ static void plan_ours(struct merge_work *w)
 	for (unsigned int i = 0; i < k->nnis; i++) {
 		if (!(w->plan->ours[i] & MERGE_UNNAMED))
 			continue;
-		if (!k->locked || !lnet_nid_eq(&k->ni[i].nid, &k->primary))
+		if (!stays(k, &k->ni[i]))
 			let_go(w, i);
 		else if (!k->ni[i].down)
 			w->plan->ours[i] |= MERGE_DOWN;

@@ -33,6 +33,7 @@ enum merge_owner {
 struct merge_ni {
 	struct ulnet_nid nid;
 	bool down; /* so it said last */
+	bool used; /* somebody here sends to the peer by this name */
 };
 
 /* What is known. All pointers are borrowed until return. */

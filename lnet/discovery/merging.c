@@ -52,7 +52,7 @@ static int merging_gather(struct merging *m)
 	list_for_each_entry (pn, &m->peer->nets, link)
 		list_for_each_entry (p, &pn->nis, link) {
 			m->known[m->nknown] =
-				(struct merge_ni){ p->nid, p->down };
+				(struct merge_ni){ p->nid, p->down, p->used };
 			m->nis[m->nknown++] = p;
 			m->hearsay += word_is_hearsay(p);
 		}
@@ -245,9 +245,13 @@ static int merging_go(struct merging *m)
 	return rc;
 }
 
-/* The peer knows best, until something is seen of the NI itself. */
-static void ni_is_down(struct lnet_peer_ni *p, bool down)
+/* The peer knows best, until something is seen of the NI itself: which it is
+ * if it was the one that said so. */
+static void ni_is_down(const struct merging *m, struct lnet_peer_ni *p,
+		       bool down)
 {
+	if (down && lnet_nid_eq(&p->nid, &m->told->from))
+		return;
 	p->down = down;
 	p->health = down ? 0 : LNET_HEALTH_MAX;
 }
@@ -258,7 +262,7 @@ static void merging_states(struct merging *m)
 		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
 
 		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
-			ni_is_down(p, m->plan.ours[i] & MERGE_DOWN);
+			ni_is_down(m, p, m->plan.ours[i] & MERGE_DOWN);
 	}
 	/* Those that came since. */
 	for (unsigned int i = 0; i < m->info.nnis; i++) {
@@ -269,7 +273,7 @@ static void merging_states(struct merging *m)
 			continue;
 		p = member_of(m, &m->info.ni[i].nid);
 		if (p)
-			ni_is_down(p, !m->info.ni[i].up);
+			ni_is_down(m, p, !m->info.ni[i].up);
 	}
 }
 

@@ -3,7 +3,7 @@
  * What a ping information means for what is known of a peer.
  *
  * NIDs are short here: "4" is 10.0.0.4@tcp, "L4" is fd00::4@tcp; with a "-"
- * before it is down. What follows a ":" says whose it is now: o another peer's,
+ * before it is down, with an "=" behind it is used. What follows a ":" says whose it is now: o another peer's,
  * a one's that has named this one, l the locked primary of one, c a configured
  * one's, m this node's.
  */
@@ -98,7 +98,8 @@ static void add_known(unsigned int i, const char *word)
 {
 	bool down = *word == '-';
 
-	known[i] = (struct merge_ni){ short_nid(word + down), down };
+	known[i] = (struct merge_ni){ short_nid(word + down), down,
+				      strchr(word, '=') != NULL };
 }
 
 static void add_came(unsigned int i, const char *word)
@@ -278,6 +279,12 @@ Test(merge, primary_nid)
 		  "apply 2 mr +1 v2 -3" },
 		{ "locked and gone before", ON, "lmd", "-2", REPLY, FULL, "1",
 		  "apply 2 mr +1" },
+		{ "used and gone", ON, "md", "1 2=", PUSH, FULL, "1",
+		  "none 1 mr v2" },
+		{ "used primary and gone", ON, "md", "1= 2", PUSH, FULL, "2",
+		  "apply 2 mr v1" },
+		{ "used, gone, and back", ON, "md", "1 -2=", PUSH, FULL, "1 2",
+		  "none 1 mr ^2" },
 		{ "a configured peer's", ON, "", "2", REPLY, FULL, "1:c 2 3",
 		  "refuse 2 mr ~1 ~3" },
 		{ "ours", ON, "", "2", REPLY, FULL, "1:m 2 3",
