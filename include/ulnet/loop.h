@@ -115,10 +115,11 @@ struct ulnet_peer_watch {
 	 * messages that were sent over them, to @peer or from it, may be lost,
 	 * though SEND events have said that they are sent. A hint, after which
 	 * nothing is certain: messages may all the same have arrived, and may
-	 * be lost without it. Never for connections that this node has ended
-	 * itself as it closes, or once all that went over them had arrived. In
-	 * a turn of the CPT, in no other call of the user's: may send, and may
-	 * neither add a watch nor take one away. */
+	 * be lost without it. So for all peers on the net of an interface of
+	 * this node that is deleted. Never for connections that this node has
+	 * ended itself as it closes, or once all that went over them had
+	 * arrived. In a turn of the CPT, in no other call of the user's: may
+	 * send, and may neither add a watch nor take one away. */
 	void (*disconnected)(struct ulnet_peer_watch *watch,
 			     const struct ulnet_id *peer);
 	/* Nothing comes back from @peer any more over connections to this NID

@@ -51,18 +51,3 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	hold_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
 }
-
-static void shutdown_work(struct work *w)
-{
-	struct ni_cpt *nc = container_of(w, struct ni_cpt, shutdown);
-
-	shutdown_ni(nc->ni, nc->on);
-}
-
-void shutdown_ni_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
-{
-	struct work *w = &ni->cpt[cpt->index].shutdown;
-
-	w->fn = shutdown_work;
-	loop_defer(cpt->loop, w);
-}

@@ -10,8 +10,4 @@ struct lnet_ni;
  * path, or end with -ESHUTDOWN if they have none; then the LND is told. */
 void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt);
 
-/* CPT: shutdown_ni() at the end of the turn, for callers out of whom no handler
- * may be called. */
-void shutdown_ni_soon(struct lnet_ni *ni, struct lnet_cpt *cpt);
-
 #endif

@@ -34,7 +34,7 @@ struct ni_cpt {
 	_Atomic uint64_t heard; /* ns: when a message came last; one writer */
 	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */
 	bool stopped;
-	struct work shutdown; /* it was deleted: shutdown_ni(), soon */
+	struct work shutdown; /* it was deleted: nis.c's */
 	struct lnet_ni *ni;
 	struct lnet_cpt *on;
 	int32_t counted; /* node_check()'s */

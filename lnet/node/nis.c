@@ -8,6 +8,7 @@
 #include "lnet/discovery/target.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/node.h"
+#include "lnet/node/watch.h"
 
 /* ---- configuration snapshots ---- */
 
@@ -16,6 +17,24 @@ struct config_call {
 	const struct lnet_config *config;
 	struct lnet_ni *gone;
 };
+
+static void ni_gone_work(struct work *w)
+{
+	struct ni_cpt *nc = container_of(w, struct ni_cpt, shutdown);
+
+	watches_ni_gone(nc->on, nc->ni);
+	shutdown_ni(nc->ni, nc->on);
+}
+
+/* At the end of the turn: handlers run, which may not be called out of whoever
+ * changes the configuration. */
+static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
+{
+	struct work *w = &ni->cpt[cpt->index].shutdown;
+
+	w->fn = ni_gone_work;
+	loop_defer(cpt->loop, w);
+}
 
 /* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
  */
@@ -29,7 +48,7 @@ static int config_take(void *arg)
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");
 	if (c->gone)
-		shutdown_ni_soon(c->gone, c->cpt);
+		ni_gone_soon(c->gone, c->cpt);
 	recovery_of_nis(c->cpt);
 	return 0;
 }

@@ -46,14 +46,11 @@ static struct ulnet_peer_watch *watch_of(struct list *link)
 	return container_of(link, struct ulnet_peer_watch, opaque);
 }
 
-void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
+static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 {
-	struct lnet *node = ni_of(lnd)->node;
-	unsigned int index = node_cpt_here(node)->index;
-	struct list *watches = watches_of(node, index), *link;
+	struct list *watches = watches_of(cpt->node, cpt->index), *link;
 
-	cpt_stat(node->cpt[index], STAT_disconnects);
-	if (node->crashed)
+	if (cpt->node->crashed)
 		return;
 	for (link = watches->next; link != watches; link = link->next)
 		watch_of(link)->disconnected(watch_of(link), peer);
@@ -83,4 +80,32 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	ni = config_ni(node->cpt[cpt]->config, local);
 	if (ni)
 		leave_silent(ni, node->cpt[cpt], peer);
+}
+
+void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
+{
+	struct lnet_cpt *cpt = node_cpt_here(ni_of(lnd)->node);
+
+	cpt_stat(cpt, STAT_disconnects);
+	tell_disconnected(cpt, peer);
+}
+
+void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
+		struct lnet_peer_ni *lpni =
+			container_of(n, struct lnet_peer_ni, hash);
+		struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
+
+		if (lpni->place.state != PEER_HERE ||
+		    lpni->net->net != ni_net(ni))
+			continue;
+		/* Who hears may send, for which peers may be forgotten. */
+		peer_ref(lpni);
+		tell_disconnected(cpt, &peer);
+		peer_unref(cpt, lpni);
+	}
 }

@@ -9,7 +9,13 @@
 #define LNET_WATCH_H
 
 struct lnet_cpt;
+struct lnet_ni;
 
 void watches_init(struct lnet_cpt *cpt);
+
+/* @ni has left the configuration: what is under way on it, either way, may be
+ * lost. Whoever watches hears so of each of the CPT's peers on its net, as it
+ * is not known who used @ni. In a turn. */
+void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 #endif

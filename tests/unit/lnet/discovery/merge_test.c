@@ -3,9 +3,9 @@
  * What a ping information means for what is known of a peer.
  *
  * NIDs are short here: "4" is 10.0.0.4@tcp, "L4" is fd00::4@tcp; with a "-"
- * before it is down, with an "=" behind it is used. What follows a ":" says whose it is now: o another peer's,
- * a one's that has named this one, l the locked primary of one, c a configured
- * one's, m this node's.
+ * before it is down, with an "=" behind it is used. What follows a ":" says
+ * whose it is now: o another peer's, a one's that has named this one, l the
+ * locked primary of one, c a configured one's, m this node's.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
