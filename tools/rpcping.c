@@ -331,7 +331,7 @@ static int report(struct rpcping *p)
 	if (o->live)
 		report_live_end();
 	if (o->json)
-		rc = report_json(&p->now[n]);
+		rc = report_json(&p->now[n], ulrpc_node(p->rpc));
 	for (unsigned int i = 0; !rc && !o->json && i < n + (n > 1); i++)
 		rc = report_text(o, i < n ? o->targets[i].text : "all",
 				 &p->now[i]);

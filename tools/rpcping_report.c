@@ -209,7 +209,67 @@ static void print_json_losses(const struct load_stats *s)
 	fputs("], ", stdout);
 }
 
-int report_json(const struct load_stats *s)
+/* ---- rails ---- */
+
+/* By all interfaces of the node, the first of which is 0@lo: bytes of
+ * payload. */
+struct traffic {
+	uint64_t sent, received;
+};
+
+static struct traffic traffic_of(struct lnet *node)
+{
+	struct traffic sum = { 0 };
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++) {
+		sum.sent += info.send_length;
+		sum.received += info.recv_length;
+	}
+	return sum;
+}
+
+static double percent(uint64_t n, uint64_t all)
+{
+	return all ? 100.0 * (double)n / (double)all : 0.0;
+}
+
+static void print_json_shares(struct lnet *node)
+{
+	struct traffic all = traffic_of(node);
+	char nid[LNET_NIDSTR_SIZE];
+	struct ulnet_ni_info info;
+
+	fputs("\"rails\": [", stdout);
+	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++)
+		printf("%s{\"nid\": \"%s\", \"sent\": %ju, "
+		       "\"sent_percent\": %.1f, \"received\": %ju, "
+		       "\"received_percent\": %.1f}",
+		       i > 1 ? ", " : "",
+		       lnet_nid_format(&info.nid, nid, sizeof(nid)),
+		       (uintmax_t)info.send_length,
+		       percent(info.send_length, all.sent),
+		       (uintmax_t)info.recv_length,
+		       percent(info.recv_length, all.received));
+	fputs("], ", stdout);
+}
+
+static void print_shares(struct lnet *node)
+{
+	struct traffic all = traffic_of(node);
+	char nid[LNET_NIDSTR_SIZE];
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++)
+		printf("  interface %s: sent %.1f%%, received %.1f%%\n",
+		       lnet_nid_format(&info.nid, nid, sizeof(nid)),
+		       percent(info.send_length, all.sent),
+		       percent(info.recv_length, all.received));
+}
+
+/* ---- the sum of all ---- */
+
+int report_json(const struct load_stats *s, struct lnet *node)
 {
 	const struct histogram *h = &s->latency;
 	const struct load_went *w = &s->went;
@@ -227,6 +287,7 @@ int report_json(const struct load_stats *s)
 	       (uintmax_t)w->queries, (uintmax_t)w->extensions,
 	       (uintmax_t)w->refusals);
 	print_json_losses(s);
+	print_json_shares(node);
 	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
 	print_latency("p50", h, histogram_quantile(h, 0.5), ", ");
@@ -322,6 +383,7 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 
 	print_stages(e);
 	print_rails(e, node);
+	print_shares(node);
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",

@@ -23,7 +23,7 @@ json() {
 		my $l = $j->{latency_us};
 		my $why = $j->{losses};
 		my @keys = qw(attempts bytes bytes_per_s calls calls_per_s
-			extensions latency_us losses lost not_begun queries
+			extensions latency_us losses lost not_begun queries rails
 			refusals resent retries seconds);
 		"@{[sort keys %$j]}" eq "@keys" or die "keys of it\n";
 		"@{[sort keys %$l]}" eq "max min p50 p90 p99 p999"
@@ -149,6 +149,9 @@ json 0 '$j->{calls} == 1000 && $j->{lost} == 0 && !$j->{refusals} &&
 	abs($j->{bytes_per_s} * $j->{seconds} - 128000) < 128' \
 	--count 1000 --inflight 16 "$server"
 silent err
+json 0 '@{$j->{rails}} == 1 && $j->{rails}[0]{nid} =~ /^127[.]0[.]0[.]1.tcp$/ &&
+	$j->{rails}[0]{sent} > 5000 && $j->{rails}[0]{sent_percent} == 100 &&
+	$j->{rails}[0]{received_percent} == 100' --count 50 --size 100 "$server"
 json 0 '$j->{calls} == 2 && $j->{bytes} == 0' --count 2 --size 0 "$server"
 for size in 0 1 63 4k 100000 960k; do
 	json 0 '$j->{calls} == 20 && $j->{lost} == 0' --count 20 --inflight 4 \
@@ -207,6 +210,7 @@ for stage in connecting window wire throttled 'server queue' service fetch; do
 	has out "^  $stage +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%\$"
 done
 has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$"
+has out "^  interface 127.0.0.1@tcp: sent 100.0%, received 100.0%\$"
 has out "^  attempts: 1[.][0-9]+ for each call, at most [1-9][0-9]*; queries [0-9]+, early replies [0-9]+, retries [0-9]+, refusals 0; "
 has out "^  counted: .*, replies_received [1-9]"
 run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
