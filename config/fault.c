@@ -294,7 +294,8 @@ static void show_portals(struct tree *out, uint64_t portals)
 			tree_uint(seq, NULL, i);
 }
 
-static void show_rule(struct tree *seq, const struct ulnet_fault_info *info)
+static void show_rule(struct tree *seq, const struct ulnet_fault_info *info,
+		      bool backup)
 {
 	const struct ulnet_fault *f = &info->fault;
 	struct tree *out = tree_map(seq, NULL);
@@ -315,6 +316,8 @@ static void show_rule(struct tree *seq, const struct ulnet_fault_info *info)
 	if (f->latency)
 		show_seconds(out, "latency", f->latency);
 	show_bits(out, "health_error", causes, f->causes);
+	if (backup)
+		return;
 	counts = tree_map(out, "statistics");
 	tree_uint(counts, "seen", info->seen);
 	tree_uint(counts, "struck", info->fired);
@@ -386,31 +389,41 @@ static void fault_reset(const struct fault_call *c)
 		fault_fail(c, rc);
 }
 
-static void fault_show(const struct fault_call *c)
+static int show_rules(struct lnet *node, enum ulnet_fault_kind kind,
+		      bool backup, struct tree *out)
 {
 	struct ulnet_fault_info *infos =
 		calloc(LNET_FAULTS_MAX, sizeof(*infos));
-	int n = infos ? lnet_fault_list(c->node, c->kind, infos,
-					LNET_FAULTS_MAX)
+	int n = infos ? lnet_fault_list(node, kind, infos, LNET_FAULTS_MAX)
 		      : -ENOMEM;
-	struct tree *seq;
+	struct tree *seq = n > 0 ? tree_seq(out, "fault") : NULL;
 
-	if (n < 0)
-		fault_fail(c, n);
-	seq = n > 0 ? tree_seq(answer_output(c->answer), "fault") : NULL;
 	for (int i = 0; seq && i < n; i++)
-		show_rule(seq, &infos[i]);
+		show_rule(seq, &infos[i], backup);
 	free(infos);
+	return MIN(n, 0);
+}
+
+static void fault_show(const struct fault_call *c)
+{
+	int rc = show_rules(c->node, c->kind, false, answer_output(c->answer));
+
+	if (rc)
+		fault_fail(c, rc);
+}
+
+int fault_show_all(struct lnet *node, bool backup, struct tree *out)
+{
+	return show_rules(node, LNET_FAULT_KINDS, backup, out);
 }
 
 static const struct {
 	const char *name;
 	void (*fn)(const struct fault_call *c);
 } actions[] = {
-	{ "add", fault_add },
-	{ "del", fault_del },
-	{ "reset", fault_reset },
-	{ "show", fault_show },
+	{ "add", fault_add },	  { "del", fault_del },
+	{ "reset", fault_reset }, { "show", fault_show },
+	{ "list", fault_show },
 };
 
 static int read_kind(const struct scope *s, const struct tree *args,
@@ -458,11 +471,33 @@ void fault_request(struct request *r)
 	scope_fail(&r->scope, t, -EINVAL, "action: unknown: '%s'", text);
 }
 
+/* ---- the section of a file ---- */
+
+int fault_file_item(struct plan *plan, const struct scope *s,
+		    const struct tree *item, bool add)
+{
+	static const char *const keys[] = {
+		"rule_type",  "source",	  "dest",    "local_nid",
+		"portal",     "message",  "rate",    "interval",
+		"random",     "drop_all", "latency", "health_error",
+		"statistics", "seq_no",	  NULL
+	};
+	enum ulnet_fault_kind kind;
+	struct ulnet_fault f;
+	int rc = scope_keys(s, item, keys);
+
+	if (!rc)
+		rc = read_kind(s, item, &kind);
+	if (rc)
+		return rc;
+	lnet_fault_init(&f, kind);
+	rc = read_rule(s, item, &f);
+	return rc ? rc : plan_fault(plan, s, item, &f, add);
+}
+
 int fault_forget(struct lnet *node)
 {
-	int rc = 0;
+	int n = lnet_fault_del(node, LNET_FAULT_KINDS, NULL, NULL);
 
-	for (unsigned int i = 0; i < LNET_FAULT_KINDS && rc >= 0; i++)
-		rc = lnet_fault_del(node, (enum ulnet_fault_kind)i, NULL, NULL);
-	return MIN(rc, 0);
+	return MIN(n, 0);
 }

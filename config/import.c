@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/bonding.h"
+#include "config/fault.h"
 #include "config/item.h"
 #include "config/peer.h"
 #include "config/setting.h"
@@ -127,6 +128,12 @@ static int ip2nets_item(struct import *im, const struct scope *s,
 {
 	(void)im;
 	return not_yet(s, item, "ip2nets");
+}
+
+static int fault_item(struct import *im, const struct scope *s,
+		      const struct tree *item)
+{
+	return fault_file_item(&im->plan, s, item, im->mode == IMPORT_ADD);
 }
 
 static int inquire_item(struct import *im, const struct scope *s,
@@ -276,6 +283,7 @@ static const struct section {
 	{ "ping", M(EXEC), true, ping_item },
 	{ "discover", M(EXEC), true, discover_item },
 	{ "udsp", M_NOT_EXEC, true, udsp_item },
+	{ "fault", M_ADD_DEL, true, fault_item },
 };
 
 /* The one that a top-level key begins with. */

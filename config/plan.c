@@ -17,6 +17,7 @@ void plan_fini(struct plan *plan)
 	for (unsigned int i = 0; i < plan->n; i++)
 		free(plan->steps[i].peer);
 	free(plan->steps);
+	free(plan->faults);
 	peer_list_free(&plan->peers);
 }
 
@@ -47,11 +48,6 @@ static int step_new(struct plan *plan, const struct scope *s,
 	struct step *steps = plan->steps;
 	unsigned int room = plan->room ? plan->room * 2 : 8;
 
-	if (plan->n == PLAN_STEPS_MAX) {
-		scope_fail(s, at, -EMSGSIZE, "more than %d changes at once",
-			   PLAN_STEPS_MAX);
-		return -EMSGSIZE;
-	}
 	if (plan->n == plan->room) {
 		steps = realloc(plan->steps, room * sizeof(*steps));
 		if (!steps) {
@@ -139,6 +135,18 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	return 0;
 }
 
+int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_fault *fault, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, add ? STEP_FAULT_ADD : STEP_FAULT_DEL,
+			  &step);
+
+	if (!rc)
+		step->fault = *fault;
+	return rc;
+}
+
 static bool planned(const struct plan *plan, const char *setting,
 		    struct step **step_p)
 {
@@ -186,6 +194,42 @@ static int ni_add(struct lnet *node, struct ni_wish *wish,
 	return lnet_ni_add(node, &wish->conf);
 }
 
+static int faults_remember(struct plan *plan)
+{
+	if (plan->faults)
+		return 0;
+	plan->faults = calloc(LNET_FAULTS_MAX, sizeof(*plan->faults));
+	if (!plan->faults)
+		return -ENOMEM;
+	plan->nfaults = lnet_fault_list(plan->node, LNET_FAULT_KINDS,
+					plan->faults, LNET_FAULTS_MAX);
+	return MIN(plan->nfaults, 0);
+}
+
+static int fault_do(struct plan *plan, const struct step *step)
+{
+	const struct ulnet_fault *f = &step->fault;
+	int rc = faults_remember(plan);
+
+	if (rc)
+		return rc;
+	if (step->kind == STEP_FAULT_ADD)
+		return lnet_fault_add(plan->node, f);
+	rc = lnet_fault_del(plan->node, f->kind, &f->source, &f->dest);
+	return rc ? MIN(rc, 0) : -ENOENT;
+}
+
+/* All rules are as before the plan, but that they count from 0: the first
+ * of its steps to be undone does that for all. */
+static int faults_undo(struct plan *plan)
+{
+	int rc = lnet_fault_del(plan->node, LNET_FAULT_KINDS, NULL, NULL);
+
+	for (int i = 0; rc >= 0 && i < plan->nfaults; i++)
+		rc = lnet_fault_add(plan->node, &plan->faults[i].fault);
+	return MIN(rc, 0);
+}
+
 static int step_do(struct plan *plan, struct step *step)
 {
 	switch (step->kind) {
@@ -195,6 +239,9 @@ static int step_do(struct plan *plan, struct step *step)
 		return lnet_ni_del(plan->node, &step->nid);
 	case STEP_PEER:
 		return peer_wish_do(plan->node, step->peer);
+	case STEP_FAULT_ADD:
+	case STEP_FAULT_DEL:
+		return fault_do(plan, step);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->value);
 	}
@@ -209,6 +256,9 @@ static int step_undo(struct plan *plan, struct step *step)
 		return ni_add(plan->node, &step->wish, &step->nid);
 	case STEP_PEER:
 		return peer_wish_undo(plan->node, step->peer);
+	case STEP_FAULT_ADD:
+	case STEP_FAULT_DEL:
+		return faults_undo(plan);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->old);
 	}
@@ -227,6 +277,11 @@ static void setting_complain(const struct step *step, int rc)
 			   step->setting, why);
 }
 
+static bool step_is_fault(const struct step *step)
+{
+	return step->kind == STEP_FAULT_ADD || step->kind == STEP_FAULT_DEL;
+}
+
 /* In the words and numbers of the kernel's lnetctl, where it has some. */
 static void step_complain(const struct step *step, int rc)
 {
@@ -238,6 +293,10 @@ static void step_complain(const struct step *step, int rc)
 	else if (step->kind == STEP_PEER)
 		scope_fail(s, step->at, rc, "%s",
 			   peer_wish_complaint(step->peer, rc, text));
+	else if (step_is_fault(step))
+		scope_fail(s, step->at, rc, "cannot %s fault rule: %s",
+			   step->kind == STEP_FAULT_ADD ? "add" : "del",
+			   strerror(-rc));
 	else if (step->kind == STEP_NI_DEL)
 		scope_fail(s, step->at, rc, "cannot del network %s: %s",
 			   wish_name(&step->wish, name), strerror(-rc));
@@ -257,6 +316,8 @@ static const char *step_name(const struct step *step, char text[WISH_NAME_SIZE])
 {
 	if (step->kind == STEP_SET)
 		return step->setting;
+	if (step_is_fault(step))
+		return "fault rules";
 	if (step->kind == STEP_PEER)
 		return lnet_nid_format(&step->peer->nids[0], text,
 				       WISH_NAME_SIZE);
@@ -303,6 +364,9 @@ static void step_log(const struct step *step)
 			"config", "peer %s: %s",
 			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
 			done[step->peer->kind]);
+	else if (step_is_fault(step))
+		log_info("config", "fault rules: one %s",
+			 step->kind == STEP_FAULT_ADD ? "added" : "deleted");
 	else
 		log_info("config", "%s: %s",
 			 lnet_nid_format(&step->nid, nid, sizeof(nid)),

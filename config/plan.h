@@ -9,9 +9,8 @@
 
 #include "config/peer_wish.h"
 #include "config/scope.h"
+#include "ulnet/fault.h"
 #include "ulnet/lnet.h"
-
-#define PLAN_STEPS_MAX 4096
 
 /* An NI to be. Names of tunables are borrowed as long as it is used. */
 struct ni_wish {
@@ -20,7 +19,14 @@ struct ni_wish {
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX];
 };
 
-enum step_kind { STEP_NI_ADD, STEP_NI_DEL, STEP_PEER, STEP_SET };
+enum step_kind {
+	STEP_NI_ADD,
+	STEP_NI_DEL,
+	STEP_PEER,
+	STEP_FAULT_ADD,
+	STEP_FAULT_DEL,
+	STEP_SET,
+};
 
 struct step {
 	enum step_kind kind;
@@ -29,6 +35,7 @@ struct step {
 	struct ni_wish wish;	/* NI_ADD; NI_DEL: what brings it back */
 	struct ulnet_nid nid;	/* NI_DEL; NI_ADD: what came of it */
 	struct peer_wish *peer; /* PEER; the plan's */
+	struct ulnet_fault fault; /* FAULT_ADD; FAULT_DEL: its kind and ends */
 	const char *setting;	/* SET: constant text */
 	int64_t value, old;
 	bool deferred; /* SET: to the end, once */
@@ -41,6 +48,10 @@ struct plan {
 	struct peer_list peers; /* as they were configured when the first wish
 				 * for a peer came */
 	bool peers_read;
+	/* The fault rules before the first step that changes them; NULL: none
+	 * has yet. */
+	struct ulnet_fault_info *faults;
+	int nfaults;
 };
 
 void plan_init(struct plan *plan, struct lnet *node);
@@ -56,6 +67,9 @@ bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid);
 /* Takes the wish, in any case. */
 int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	      struct peer_wish *wish);
+/* Adds the rule, or deletes those of its kind, source and destination. */
+int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_fault *fault, bool add);
 /* One of the node's settings; a value that it has already makes no step. The
  * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

@@ -7,6 +7,7 @@
 
 #include "base/util.h"
 #include "config/debug.h"
+#include "config/fault.h"
 #include "config/peer_list.h"
 #include "config/scope.h"
 #include "config/setting.h"
@@ -486,5 +487,7 @@ int show_all(struct lnet *node, bool backup, struct tree *out)
 
 	if (!rc)
 		rc = show_peers(node, &show, out);
-	return rc ? rc : show_settings(node, out);
+	if (!rc)
+		rc = show_settings(node, out);
+	return rc ? rc : fault_show_all(node, backup, out);
 }

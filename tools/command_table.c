@@ -245,7 +245,7 @@ static const struct option_def fault_any[] = {
 		__VA_ARGS__                                           \
 	}
 #define FAULT(s, h, o)                                          \
-	COMMAND("fault", s, h, o, .args = "add|del|reset|show", \
+	COMMAND("fault", s, h, o, .args = "add|del|reset|show|list", \
 		.kind = COMMAND_FAULT)
 #define LATER(n, s, h) COMMAND(n, s, h, no_options, .kind = COMMAND_LATER)
 

@@ -77,6 +77,8 @@ ULNET_EXPORT void lnet_fault_init(struct ulnet_fault *fault,
  * -ENOSPC: there are LNET_FAULTS_MAX. */
 ULNET_EXPORT int lnet_fault_add(struct lnet *node,
 				const struct ulnet_fault *fault);
+/* In the following functions LNET_FAULT_KINDS stands for all kinds. */
+
 /* Deletes the rules of this kind that were added with this source and this
  * destination (NULL: whatever they are); returns how many. */
 ULNET_EXPORT int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,

@@ -248,7 +248,7 @@ bool fault_rule_is(const struct fault_rule *rule, enum ulnet_fault_kind kind,
 		   const struct ulnet_nid *source,
 		   const struct ulnet_nid *dest)
 {
-	return rule->is.kind == kind &&
+	return (kind == LNET_FAULT_KINDS || rule->is.kind == kind) &&
 	       (!source || lnet_nid_eq(source, &rule->is.source)) &&
 	       (!dest || lnet_nid_eq(dest, &rule->is.dest));
 }

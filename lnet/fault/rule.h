@@ -73,7 +73,8 @@ void fault_rule_reset(struct fault_rule *rule);
 void fault_rule_info(const struct fault_rule *rule,
 		     struct ulnet_fault_info *info);
 
-/* Is the rule of this kind, with this source and destination (NULL: any)? */
+/* Is the rule of this kind (LNET_FAULT_KINDS: any), with this source and
+ * destination (NULL: any)? */
 bool fault_rule_is(const struct fault_rule *rule, enum ulnet_fault_kind kind,
 		   const struct ulnet_nid *source,
 		   const struct ulnet_nid *dest);

@@ -150,7 +150,7 @@ int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 	const struct choice c = { kind, source, dest };
 	int rc;
 
-	if ((unsigned int)kind >= LNET_FAULT_KINDS)
+	if ((unsigned int)kind > LNET_FAULT_KINDS)
 		return -EINVAL;
 	rc = node_control_begin(node);
 	if (rc)
@@ -180,7 +180,7 @@ static int each(struct lnet *node, enum ulnet_fault_kind kind,
 	const struct fault_set *set;
 	int n = 0;
 
-	if ((unsigned int)kind >= LNET_FAULT_KINDS)
+	if ((unsigned int)kind > LNET_FAULT_KINDS)
 		return -EINVAL;
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;

@@ -178,7 +178,7 @@ Test(fault, the_form_of_errors)
 		 "fault: {rule_type: drop, action: del, all: yes, dest: '*'}",
 		 -22, "either source and dest, or all, is needed");
 	ask_fail(&rig, "fault: {rule_type: drop}", -22, "action is missing");
-	ask_fail(&rig, "fault: {rule_type: drop, action: list}", -22,
+	ask_fail(&rig, "fault: {rule_type: drop, action: lose}", -22,
 		 "action: unknown: ");
 	ask_fail(&rig, "fault: {action: show}", -22, "rule_type is missing");
 	ask_fail(&rig, "fault: {action: show, rule_type: lose}", -22,

@@ -372,16 +372,148 @@ Test(import, show_and_exec)
 	rig_close(&rig);
 }
 
-Test(import, too_much)
+/* As many as fit into a request. */
+Test(import, many_peers)
 {
 	struct rig rig = rig_open();
-	char *text = malloc(65536 * 4), *p = text;
+	char *text = malloc(5000 * 80), *p = text, *before, *after;
 
-	p += sprintf(p, "net:\n- net type: tcp\n  local NI(s):\n");
-	for (int i = 0; i < 4097; i++)
-		p += sprintf(p, "  - nid: 10.77.0.2@tcp\n");
-	import_fail(&rig, "add", text, -EMSGSIZE,
-		    "line 4100, net 1: more than 4096 changes");
+	p += sprintf(p, "peer:\n");
+	for (int i = 0; i < 5000; i++)
+		p += sprintf(p, "- primary nid: 10.1.%d.%d@tcp\n", i / 250,
+			     i % 250 + 1);
+	import_ok(&rig, "add", text);
+	before = rig_state(&rig);
+	import_ok(&rig, "del", text);
+	import_ok(&rig, "add", text);
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, before);
+	cr_assert(strstr(before, "10.1.19.250@tcp"));
+	free(before);
+	free(after);
 	free(text);
+	rig_close(&rig);
+}
+
+/* Rules of several kinds, in the order in which they were added. */
+Test(import, faults)
+{
+	static const char rules[] = "fault:\n"
+				    "-     rule_type: delay\n"
+				    "      source: \"*\"\n"
+				    "      dest: 10.77.0.9@tcp\n"
+				    "      local_nid: \"*\"\n"
+				    "      message:\n"
+				    "      - PUT\n"
+				    "      - GET\n"
+				    "      interval: 0.25\n"
+				    "      latency: 1.5\n"
+				    "-     rule_type: error\n"
+				    "      source: 255.255.255.255@tcp\n"
+				    "      dest: \"*\"\n"
+				    "      local_nid: 10.77.0.2@tcp\n"
+				    "      portal:\n"
+				    "      - 4\n"
+				    "      - 63\n"
+				    "      rate: 3\n"
+				    "      random: true\n"
+				    "      health_error:\n"
+				    "      - local_error\n"
+				    "      - remote_timeout\n"
+				    "-     rule_type: delay\n"
+				    "      source: \"*\"\n"
+				    "      dest: \"*\"\n"
+				    "      local_nid: \"*\"\n"
+				    "      rate: 1\n"
+				    "      latency: 2\n";
+	struct rig rig = rig_open();
+	char *state, *part;
+
+	import_ok(&rig, "add", rules);
+	state = rig_state(&rig);
+	part = strstr(state, "fault:\n");
+	cr_assert_not_null(part);
+	cr_assert_str_eq(part, rules);
+	/* Twice is not once, and what follows an error is not done. */
+	import_fail(&rig, "add",
+		    "fault:\n"
+		    "- {rule_type: drop, rate: 1}\n"
+		    "- {rule_type: drop, rate: 1, latency: 3}\n",
+		    -EINVAL, "line 3, fault 2: drop: latency is not for");
+	import_fail(&rig, "add",
+		    "fault: [{rule_type: drop, rate: 1}]\n"
+		    "net: [{net type: tcp, local NI(s): "
+		    "[{interfaces: {0: eth9}}]}]\n",
+		    -ENETDOWN, "eth9");
+	import_fail(&rig, "del",
+		    "fault:\n"
+		    "- {rule_type: delay, dest: 10.77.0.9@tcp, rate: 1, "
+		    "latency: 1}\n"
+		    "- {rule_type: drop, rate: 1}\n",
+		    -ENOENT, "fault 2: cannot del fault rule");
+	import_fail(&rig, "add", "fault: [{rule_type: rob, rate: 1}]\n",
+		    -EINVAL, "rule_type: unknown: 'rob'");
+	import_fail(&rig, "add", "fault: [{rule_type: drop, rat: 1}]\n",
+		    -EINVAL, "unknown key 'rat'");
+	import_ok(&rig, "del", rules);
+	import_ok(&rig, "add", state);
+	free(state);
+	state = rig_state(&rig);
+	cr_assert_str_eq(strstr(state, "fault:\n"), rules);
+	free(state);
+	rig_close(&rig);
+}
+
+/* A backup of a kernel node of two rails, with a peer of two NIDs. */
+Test(import, kernel_backup)
+{
+	static const char backup[] =
+		"net:\n"
+		"-     net type: tcp\n"
+		"      local NI(s):\n"
+		"      -     interfaces:\n"
+		"                  0: eth0\n"
+		"            tunables:\n"
+		"                  peer_timeout: 180\n"
+		"                  peer_credits: 8\n"
+		"                  peer_buffer_credits: 0\n"
+		"                  credits: 256\n"
+		"            lnd tunables:\n"
+		"                  conns_per_peer: 1\n"
+		"                  timeout: 49\n"
+		"                  tos: -1\n"
+		"            CPT: \"[0,1]\"\n"
+		"peer:\n"
+		"-     primary nid: 10.77.0.98@tcp\n"
+		"      Multi-Rail: true\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.98@tcp\n"
+		"      -     nid: 10.77.0.99@tcp\n"
+		"global:\n"
+		"    numa_range: 0\n"
+		"    max_interfaces: 200\n"
+		"    discovery: 1\n"
+		"    drop_asym_route: 0\n"
+		"    retry_count: 2\n"
+		"    transaction_timeout: 150\n"
+		"    health_sensitivity: 100\n"
+		"    recovery_interval: 1\n"
+		"    router_sensitivity: 100\n"
+		"    lnd_timeout: 49\n"
+		"    response_tracking: 3\n"
+		"    recovery_limit: 0\n"
+		"    max_recovery_ping_interval: 900\n";
+	struct rig rig = rig_open();
+
+	import_ok(&rig, "add", backup);
+	ask_out(&rig, "peer show: {nid: 10.77.0.99@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.77.0.98@tcp\n"
+		"      Multi-Rail: true\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.98@tcp\n"
+		"            state: NA\n"
+		"      -     nid: 10.77.0.99@tcp\n"
+		"            state: NA\n");
 	rig_close(&rig);
 }

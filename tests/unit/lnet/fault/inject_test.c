@@ -603,7 +603,7 @@ Test(inject, what_cannot_be)
 	struct ulnet_fault f = fault_of(LNET_FAULT_DROP, 1);
 	struct lnet_sim *sim = pair();
 	struct lnet *node = lnet_sim_node(sim, 0);
-	enum ulnet_fault_kind none = LNET_FAULT_KINDS;
+	enum ulnet_fault_kind none = LNET_FAULT_KINDS + 1;
 
 	for (unsigned int i = 0; i < LNET_FAULTS_MAX; i++)
 		add(sim, 0, &f);
