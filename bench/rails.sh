@@ -13,7 +13,7 @@ set -euo pipefail
 build=$1 runs=$2
 dir=$(mktemp -d)
 pids=()
-trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 
 # ---- hosts and nodes ----
 
@@ -81,30 +81,30 @@ stamp() {
 	done
 }
 
-# back_after TIME LIVE: ms from then until, for 2.5 s, 100 ms bring at least 90 % of
-# what one rail does, which is the median of what they bring in the last half of that
-# time.
+# back_after TIME LIVE: ms from then until 100 ms bring at least 90 % of what one rail
+# does again, which is the median of what they bring from 1.25 to 2.5 s later; 0 if
+# they never bring less within a second.
 back_after() {
 	awk -v t="$1" '
-		$4 !~ /^calls/ && $5 ~ /^calls/ { rate[++n] = $4; at[n] = $1 }
+		$5 ~ /^calls/ { rate[++n] = $4; at[n] = $1 }
 		END {
 			for (i = 3; i <= n - 2; i++) {
-				mean = 0
 				for (j = i - 2; j <= i + 2; j++)
-					mean += rate[j] / 5
+					mean[i] += rate[j] / 5
 				if (at[i] > t + 1250000 && at[i] < t + 2500000)
-					one[++m] = mean
-				past[i] = mean
+					one[++m] = mean[i]
 			}
-			m = asort_of(one, m)
-			back = 0
-			for (i = 3; i <= n - 2; i++)
-				if (at[i] > t && at[i] < t + 2500000 &&
-				    past[i] < 0.9 * m)
-					back = (at[i] - t) / 1000
-			printf "%.0f\n", back
+			enough = 0.9 * median(one, m)
+			for (i = 3; at[i] < t || mean[i] >= enough; i++)
+				if (i > n - 3 || at[i] > t + 1000000) {
+					print 0
+					exit
+				}
+			while (i < n - 2 && mean[i] < enough)
+				i++
+			printf "%.0f\n", (at[i] - t) / 1000
 		}
-		function asort_of(a, n,   i, j, v) {
+		function median(a, n,   i, j, v) {
 			for (i = 2; i <= n; i++) {
 				v = a[i]
 				for (j = i - 1; j > 0 && a[j] > v; j--)
