@@ -221,6 +221,7 @@ dist_man_MANS += %D%/man3/ulrpc_stub_outcome.3
 dist_man_MANS += %D%/man5/lnet.conf.5
 dist_man_MANS += %D%/man7/lnet_control.7
 dist_man_MANS += %D%/man7/lnet_events.7
+dist_man_MANS += %D%/man7/lnet_health.7
 dist_man_MANS += %D%/man7/lnet_md.7
 dist_man_MANS += %D%/man7/lnet_multirail.7
 dist_man_MANS += %D%/man7/lnet_states.7
