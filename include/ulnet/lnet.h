@@ -50,7 +50,7 @@ enum ulnet_accept {
 
 /* Are peers asked for their NIDs before the first message? */
 enum ulnet_discovery {
-	LNET_DISCOVERY_DEFAULT, /* off */
+	LNET_DISCOVERY_DEFAULT, /* on */
 	LNET_DISCOVERY_ON,
 	LNET_DISCOVERY_OFF,
 	LNET_DISCOVERY_VERIFY, /* they are, but it only leads to warnings */

@@ -119,6 +119,15 @@ static struct disc_facts facts_of(const struct lnet_cpt *cpt,
 	};
 }
 
+/* What this node has no net to, it has no way to ask; and it need not ask
+ * itself, nor other processes that have its own NIDs. */
+static bool may_be_asked(const struct lnet_cpt *cpt,
+			 const struct ulnet_nid *nid)
+{
+	return config_has_net(cpt->config, lnet_nid_net(nid)) &&
+	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
+}
+
 static bool is_up_to_date(const struct lnet_cpt *cpt,
 			  const struct lnet_peer *peer)
 {
@@ -340,6 +349,18 @@ static bool undoubted(struct discovery *d)
 	return d->peer->merged && !d->force_ping;
 }
 
+/* The NI that was asked has not answered: others may. */
+static void pinged_in_vain(struct discovery *d, int status)
+{
+	d->status = status;
+	if (undoubted(d))
+		disc_event(d, DISC_ON_ANSWER);
+	else if (++d->silent < d->peer->nnis)
+		disc_event(d, DISC_ON_SILENT);
+	else
+		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
+}
+
 static void act_ping(struct discovery *d)
 {
 	struct ulnet_id target = disc_target(d, &ni_to_ask(d)->nid);
@@ -347,18 +368,13 @@ static void act_ping(struct discovery *d)
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
-	/* An NI of this node may have come back since: it would answer. */
-	if (config_is_mine(d->cpt->config, &target.nid))
-		rc = -EINVAL;
+	/* The NID may have become one of this node's, or its net is gone. */
+	if (!rc && !may_be_asked(d->cpt, &target.nid))
+		rc = -EHOSTUNREACH;
 	if (!rc)
 		rc = ask_get(&d->ask, &any, &target, try_timeout(d));
-	if (!rc)
-		return;
-	d->status = rc;
-	if (undoubted(d))
-		disc_event(d, DISC_ON_ANSWER);
-	else
-		disc_event(d, DISC_ON_PING_FAILED);
+	if (rc)
+		pinged_in_vain(d, rc);
 }
 
 /* @from has lost NIDs to a peer that is being merged, to the end of which it is
@@ -609,16 +625,6 @@ static void disc_event(struct discovery *d, enum disc_event ev)
 
 /* ---- questions that have ended ---- */
 
-static void pinged_in_vain(struct discovery *d)
-{
-	if (undoubted(d))
-		disc_event(d, DISC_ON_ANSWER);
-	else if (++d->silent < d->peer->nnis)
-		disc_event(d, DISC_ON_SILENT);
-	else
-		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
-}
-
 static void pinged(struct discovery *d)
 {
 	struct told *told = NULL;
@@ -638,8 +644,7 @@ static void pinged(struct discovery *d)
 		disc_event(d, DISC_ON_ANSWER);
 		return;
 	}
-	d->status = rc;
-	pinged_in_vain(d);
+	pinged_in_vain(d, rc);
 }
 
 static void pushed(struct discovery *d)
@@ -703,15 +708,6 @@ static struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer)
 	peer_hold(peer);
 	peer->discovery = d;
 	return d;
-}
-
-/* What this node has no net to, it has no way to ask; and it need not ask
- * itself, nor other processes that have its own NIDs. */
-static bool may_be_asked(const struct lnet_cpt *cpt,
-			 const struct ulnet_nid *nid)
-{
-	return config_has_net(cpt->config, lnet_nid_net(nid)) &&
-	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
 }
 
 /* Nobody discovers processes that only call: others of the same host have the

@@ -34,7 +34,7 @@ static void conf_defaults(struct ulnet_conf *c)
 	if (!c->lazy_bytes_max)
 		c->lazy_bytes_max = UINT64_C(64) << 20;
 	if (c->discovery == LNET_DISCOVERY_DEFAULT)
-		c->discovery = LNET_DISCOVERY_OFF;
+		c->discovery = LNET_DISCOVERY_ON;
 	if (!c->interfaces_max)
 		c->interfaces_max = 200;
 	if (!c->port)

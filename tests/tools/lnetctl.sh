@@ -138,7 +138,7 @@ same out <<END
 global:
     numa_range: 0
     max_interfaces: 200
-    discovery: 0
+    discovery: 1
     drop_asym_route: 0
     retry_count: 2
     transaction_timeout: 50

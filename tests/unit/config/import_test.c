@@ -243,7 +243,7 @@ Test(import, passed_over)
 		  "peer:\n- primary nid: 10.77.0.3@tcp\n  Multi-Rail: true\n"
 		  "  peer state: 273\n  peer ni:\n  - nid: 10.77.0.3@tcp\n"
 		  "    state: NA\n");
-	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 0}");
+	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 1}");
 	after = rig_state(&rig);
 	cr_assert_str_eq(after, before);
 	free(before);

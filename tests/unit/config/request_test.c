@@ -163,7 +163,7 @@ Test(request, tunables)
 		"global:\n"
 		"    numa_range: 0\n"
 		"    max_interfaces: 200\n"
-		"    discovery: 0\n"
+		"    discovery: 1\n"
 		"    drop_asym_route: 0\n"
 		"    retry_count: 2\n"
 		"    transaction_timeout: 50\n"

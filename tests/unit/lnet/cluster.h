@@ -108,6 +108,20 @@ static inline struct ulnet_id nth_id(unsigned int index)
 	return id_of(text);
 }
 
+/* As lnet_sim_node_add(), but what the node sends is what the test lets it send:
+ * without discovery, which has tests of its own. */
+static inline int plain_node(struct lnet_sim *sim, const char *nids,
+			     const struct ulnet_conf *conf,
+			     lnet_sim_start_fn start, void *arg)
+{
+	struct ulnet_conf plain = { 0 };
+
+	if (conf)
+		plain = *conf;
+	plain.discovery = LNET_DISCOVERY_OFF;
+	return lnet_sim_node_add(sim, nids, &plain, start, arg);
+}
+
 /* @n nodes, 10.0.0.1@tcp and so on. */
 static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
 					    const struct ulnet_conf *conf)
@@ -120,7 +134,7 @@ static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
 		struct ulnet_id id = nth_id(i);
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
-		cr_assert_eq(lnet_sim_node_add(sim, text, conf, NULL, NULL),
+		cr_assert_eq(plain_node(sim, text, conf, NULL, NULL),
 			     (int)i);
 	}
 	return sim;

@@ -420,7 +420,7 @@ static const struct lnet_observer inject_observer = {
 	.leaked = inject_leaked,
 };
 
-/* A node with @n NIs; @conf's cpts count. */
+/* A node with @n NIs, which discovers nobody; @conf's cpts count. */
 static inline struct injector *inject_open(const struct ulnet_conf *conf,
 					   const struct ulnet_nid *nids,
 					   unsigned int n)
@@ -434,6 +434,7 @@ static inline struct injector *inject_open(const struct ulnet_conf *conf,
 				 .drive_arg = in };
 
 	BUG_ON(!in);
+	p.conf.discovery = LNET_DISCOVERY_OFF;
 	in->cpts = conf->cpts;
 	list_init(&in->rxs);
 	BUG_ON(env_sim_new(1, &in->env));

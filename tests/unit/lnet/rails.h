@@ -57,9 +57,9 @@ static inline struct lnet_sim *rails(void)
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
 	snprintf(nids, sizeof(nids), "%s %s", mine[0], mine[1]);
-	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 0);
+	cr_assert_eq(plain_node(sim, nids, NULL, NULL, NULL), 0);
 	snprintf(nids, sizeof(nids), "%s %s", theirs[0], theirs[1]);
-	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, NULL, NULL), 1);
+	cr_assert_eq(plain_node(sim, nids, NULL, NULL, NULL), 1);
 	cluster_links(sim, &link);
 	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);
 	make_multi_rail(lnet_sim_node(sim, 0));

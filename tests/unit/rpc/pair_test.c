@@ -570,7 +570,7 @@ static void town_with(uint64_t seed)
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
 		cr_assert_eq(
-			lnet_sim_node_add(t.sim, text, NULL, town_start, &t),
+			plain_node(t.sim, text, NULL, town_start, &t),
 			(int)i);
 	}
 	lnet_sim_link_set(t.sim, &LNET_NID_ANY, &LNET_NID_ANY, &bad);

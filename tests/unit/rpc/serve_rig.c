@@ -106,7 +106,7 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index)
 	struct ulnet_id id = nth_id(index);
 
 	lnet_nid_format(&id.nid, text, sizeof(text));
-	cr_assert_eq(lnet_sim_node_add(g->sim, text, NULL, NULL, NULL),
+	cr_assert_eq(plain_node(g->sim, text, NULL, NULL, NULL),
 		     (int)index);
 	return index;
 }

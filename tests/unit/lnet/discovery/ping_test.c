@@ -394,7 +394,7 @@ Test(ping, other_node)
 
 	ping(sim, 0, nth_id(1), 0);
 	cr_assert_eq(pong.status, 0);
-	cr_assert_eq(pong.info.features, 0x0e);
+	cr_assert_eq(pong.info.features, 0x0e); /* with discovery off */
 	cr_assert_eq(pong.info.pid, 12345);
 	cr_assert_eq(pong.info.sequence, 2);
 	cr_assert_eq(pong.info.nnis, 1);

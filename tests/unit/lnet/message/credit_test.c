@@ -30,11 +30,11 @@ static struct lnet_sim *limited(uint32_t credits, uint32_t peer_credits,
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
 		     0);
 	conf.nid = nid_of("10.0.0.2@tcp");
-	cr_assert_eq(lnet_sim_node_add(sim, "", NULL, add_ni, &conf), 1);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "", NULL, add_ni, &conf), 1);
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
 		     2);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	post_md(lnet_sim_node(sim, 2), PORTAL, BITS, &umd);
@@ -442,12 +442,12 @@ Test(credit, one_face_for_each_peer)
 	unsigned int by_first[2] = { 0 };
 
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
 		     0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.1.1@tcp 10.0.1.2@tcp", NULL,
+	cr_assert_eq(plain_node(sim, "10.0.1.1@tcp 10.0.1.2@tcp", NULL,
 				       NULL, NULL),
 		     1);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
 		     2);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	post_md(lnet_sim_node(sim, 2), PORTAL, BITS, &umd);

@@ -36,9 +36,9 @@ static struct lnet_sim *stuck(uint32_t credits, uint32_t peer_credits,
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
 		     0);
-	cr_assert_eq(lnet_sim_node_add(sim, "", NULL, NULL, NULL), 1);
+	cr_assert_eq(plain_node(sim, "", NULL, NULL, NULL), 1);
 	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 1), &conf), 0);
 	cr_assert_eq(lnet_sim_link_set(sim, &first, &any, link), 0);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);

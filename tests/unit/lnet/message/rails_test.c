@@ -45,10 +45,10 @@ static struct lnet_sim *two_rails(void)
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.77.0.3@tcp 10.77.1.3@tcp", NULL,
+	cr_assert_eq(plain_node(sim, "10.77.0.3@tcp 10.77.1.3@tcp", NULL,
 				       NULL, NULL),
 		     0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.77.0.2@tcp 10.77.1.2@tcp", NULL,
+	cr_assert_eq(plain_node(sim, "10.77.0.2@tcp 10.77.1.2@tcp", NULL,
 				       NULL, NULL),
 		     1);
 	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);

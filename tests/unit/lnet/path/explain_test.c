@@ -15,9 +15,9 @@ static struct lnet_sim *three_nis(unsigned int cpts)
 	struct lnet_sim *sim;
 
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
 		     0);
-	cr_assert_eq(lnet_sim_node_add(
+	cr_assert_eq(plain_node(
 			     sim, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1",
 			     NULL, NULL, NULL),
 		     1);

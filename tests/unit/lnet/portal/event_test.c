@@ -40,7 +40,7 @@ static struct lnet_sim *two_pids(void)
 
 	lnet_conf_init(&conf);
 	conf.pid = 77;
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
 		     1);
 	cluster_links(sim, &link);
 	return sim;
@@ -215,10 +215,10 @@ Test(event, nids_of_both_rails)
 	struct ulnet_md umd = md_of(memory, 100, LNET_MD_OP_PUT, &seen);
 
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.1@tcp 10.1.0.1@tcp1", NULL,
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp 10.1.0.1@tcp1", NULL,
 				       NULL, NULL),
 		     0);
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp 10.1.0.2@tcp1", NULL,
+	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp 10.1.0.2@tcp1", NULL,
 				       NULL, NULL),
 		     1);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);

@@ -147,7 +147,7 @@ static struct lnet_sim *three_nodes(unsigned int cpts)
 
 	lnet_conf_init(&conf);
 	conf.pid = 77;
-	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.3@tcp", &conf, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", &conf, NULL, NULL),
 		     2);
 	return sim;
 }

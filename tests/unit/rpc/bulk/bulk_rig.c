@@ -19,7 +19,7 @@ void rig_init(struct rig *g, uint64_t seed)
 		struct ulnet_id id = nth_id(i);
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
-		cr_assert_eq(lnet_sim_node_add(g->sim, text, NULL, NULL, NULL),
+		cr_assert_eq(plain_node(g->sim, text, NULL, NULL, NULL),
 			     (int)i);
 		g->rpc[i] = (struct ulrpc){ .node = lnet_sim_node(g->sim, i),
 					    .ncpts = 1,
