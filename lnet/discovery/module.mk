@@ -1,5 +1,7 @@
 # What nodes tell each other about themselves.
 libulnetcore_la_SOURCES += %D%/ask.c %D%/ask.h
+libulnetcore_la_SOURCES += %D%/course.c %D%/course.h
+libulnetcore_la_SOURCES += %D%/course_merge.c
 libulnetcore_la_SOURCES += %D%/discover.c %D%/discover.h
 libulnetcore_la_SOURCES += %D%/discovery.h
 libulnetcore_la_SOURCES += %D%/info.c %D%/info.h

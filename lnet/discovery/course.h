@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The discovery of one peer, while it is under way. Who has a turn when, is in
+ * discover.h; the course is a table (state.h).
+ *
+ * Owner of all of it: the CPT.
+ */
+#ifndef LNET_COURSE_H
+#define LNET_COURSE_H
+
+#include "lnet/discovery/ask.h"
+#include "lnet/discovery/discovery.h"
+#include "lnet/discovery/told.h"
+#include "lnet/peer/claim.h"
+
+/* Somebody who asked for a discovery. */
+struct asker {
+	struct list link;
+	ulnet_discover_fn done;
+	void *arg;
+};
+
+/* Of a peer that is not PEER_UNKNOWN or PEER_DISCOVERED: until then. */
+struct discovery {
+	struct lnet_cpt *cpt;
+	struct lnet_peer *peer;	  /* held; NULL: over, but for the question that
+				 * is under way */
+	struct list all;	  /* disc_cpt.all */
+	struct list queued;	  /* disc_cpt.first or .others */
+	bool turn;		  /* ... or it has one */
+	struct list waiting;	  /* of lnet_msg.link */
+	struct list askers;	  /* of asker.link */
+	struct told *told;	  /* to be merged, or NULL */
+	struct told *merging;	  /* PEER_MERGING: being merged; or NULL */
+	struct peer_claim claim;  /* for that, ... */
+	bool claiming;		  /* ... while it is under way */
+	struct ulnet_nid told_by; /* which NI has told what is merged */
+	struct ulnet_nid asked;	  /* PEER_DISCOVERING: that NI */
+	bool force_ping, force_push;
+	uint32_t pid;	   /* of the process to be asked */
+	uint32_t silent;   /* NIs of the peer that gave no answer this time */
+	uint32_t failures; /* in a row */
+	struct list lost;  /* disc_cpt.lost */
+	uint32_t pushing;  /* PEER_PUSHING: that version */
+	int status;	   /* of the last failure */
+	struct ulnet_nid ni, lpni; /* by which the peer has answered; ANY */
+	struct timer timer;	   /* PEER_FAILED */
+	struct ask ask;
+};
+
+static inline struct disc_cpt *disc_cpt(const struct lnet_cpt *cpt)
+{
+	return &discovery_cpt(cpt)->disc;
+}
+
+static inline enum ulnet_discovery disc_mode(const struct lnet_cpt *cpt)
+{
+	return settings_discovery(&cpt->node->settings);
+}
+
+struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
+				const struct lnet_peer *peer);
+bool disc_is_up_to_date(const struct lnet_cpt *cpt,
+			const struct lnet_peer *peer);
+
+/* What this node has no net to, it has no way to ask; and it need not ask
+ * itself, nor other processes that have its own NIDs. */
+bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* The discovery of @peer; NULL: no memory, or the CPT closes. */
+struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
+/* One that is over, and of which the LND and other CPTs have nothing. */
+void disc_free(struct discovery *d);
+
+/* Something has happened; @d may be over when this returns. */
+void disc_event(struct discovery *d, enum disc_event ev);
+/* It is its turn: the next step. */
+void disc_look(struct discovery *d);
+/* There may be turns to begin: at the end of this turn of the loop, or in the
+ * next one. */
+void disc_kick(struct disc_cpt *dc);
+
+/* What is merged next, of what waits for that and @told, which it takes. Either
+ * may have been overtaken on its way by the other, for instance a push by the
+ * reply to a ping: the peer is asked then which of them is so. */
+void disc_keep(struct discovery *d, struct told *told);
+/* What has come to a peer is that of another one, or nobody's here (NULL). */
+void disc_pass_on(struct lnet_cpt *cpt, struct told *told,
+		  struct lnet_peer *of);
+/* The peer has lost all its NIDs: what waits goes to those who have them. */
+void disc_hand_over(struct discovery *d);
+
+/* What was told becomes what is known; DISC_ON_MERGED or
+ * DISC_ON_MERGE_FAILED, now or later (course_merge.c). */
+void disc_merge(struct discovery *d);
+
+#endif
