@@ -51,7 +51,7 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 		.mode = disc_mode(cpt),
 		.told_us = d && d->told,
 		.doubted = d && doubted_ni(peer),
-		.calls_only = cpt->node->conf.accept == LNET_ACCEPT_NONE,
+		.calls_only = pid_only_calls(cpt->node->conf.pid),
 		.up_to_date =
 			peer->merged && peer->merged_in == disc_cpt(cpt)->modes,
 		.force_ping = d && d->force_ping,

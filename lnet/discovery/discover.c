@@ -7,6 +7,7 @@
 
 #include "base/mutation.h"
 #include "lnet/discovery/course.h"
+#include "lnet/discovery/info.h"
 #include "lnet/message/await.h"
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
@@ -17,13 +18,6 @@
  * them messages go on. */
 #define TURNS_SLICE 16
 #define SWEEP_SLICE 256
-
-/* Nobody discovers processes that only call: others of the same host have the
- * same NIDs, and there is nobody to answer. */
-static bool is_caller(uint32_t pid)
-{
-	return pid & LNET_PID_USERFLAG;
-}
 
 /* Messages to a peer wait if nobody has ever tried to discover it; those to a
  * NID that is hearsay, until it has been asked. */
@@ -57,7 +51,8 @@ static bool disc_waits(struct lnet_msg *msg)
 	struct lnet_peer_ni *p;
 	bool waits;
 
-	if (is_caller(msg->hdr.dest_pid) || !disc_may_ask(cpt, &msg->target))
+	if (pid_only_calls(msg->hdr.dest_pid) ||
+	    !disc_may_ask(cpt, &msg->target))
 		return false;
 	p = peer_get(cpt, &msg->target);
 	if (!p)
@@ -166,7 +161,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 	cpt_stat(cpt,
 		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
-	d = p && !is_caller(push->pid) && disc_may_ask(cpt, &p->nid)
+	d = p && !pid_only_calls(push->pid) && disc_may_ask(cpt, &p->nid)
 		    ? disc_get(cpt, p->peer)
 		    : NULL;
 	if (!d) {

@@ -48,7 +48,7 @@ static uint32_t info_features(const struct lnet *node,
 
 	/* Who cannot be called need not be known by all of its NIDs. */
 	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
-	    node->conf.accept != LNET_ACCEPT_NONE)
+	    !pid_only_calls(node->conf.pid))
 		features |= LNET_PING_DISCOVERY;
 	if (nlarge)
 		features |= LNET_PING_LARGE_ADDR;

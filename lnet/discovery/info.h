@@ -13,6 +13,13 @@
 
 struct lnet_config;
 
+/* A process that only calls. Nobody discovers it: others of its host have the
+ * same NIDs, and there is nobody to answer. */
+static inline bool pid_only_calls(uint32_t pid)
+{
+	return pid & LNET_PID_USERFLAG;
+}
+
 /* The node's own ping information. Returns its size; writes it if that is not
  * above @size. */
 size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,

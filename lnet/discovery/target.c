@@ -19,7 +19,12 @@ struct targets {
 	struct work work;     /* targets_changed() */
 	atomic_bool posted;
 	bool away; /* a push's memory is with another CPT */
+	struct target_buf *spare; /* could not be posted, for want of memory */
+	struct timer again;	  /* ... and is tried again then */
 };
+
+/* How soon memory may be there again. */
+#define AGAIN_NS (NSEC_PER_SEC / 10)
 
 /* Memory of a target's MD; goes with it. With what was pushed it may pass to
  * the CPT that owns the pusher, and back: until then the next push waits. */
@@ -206,6 +211,27 @@ static int push_post(struct target_buf *b)
 	return 0;
 }
 
+/* Until @b can be posted, pushes of peers are held. */
+static void push_spare(struct target_buf *b)
+{
+	struct lnet_cpt *cpt = b->cpt;
+	struct targets *t = discovery_cpt(cpt)->targets;
+
+	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "ping",
+			 "no memory: pushes of peers are held");
+	t->spare = b;
+	loop_timer_arm(cpt->loop, &t->again, loop_now(cpt->loop) + AGAIN_NS);
+}
+
+static void push_again(struct timer *timer)
+{
+	struct targets *t = container_of(timer, struct targets, again);
+	struct target_buf *b = t->spare;
+
+	t->spare = NULL;
+	push_repost(b, b->size);
+}
+
 /* With @size bytes if need and memory be, else with what there was. Takes @b.
  */
 static void push_repost(struct target_buf *b, uint32_t size)
@@ -219,10 +245,8 @@ static void push_repost(struct target_buf *b, uint32_t size)
 		return;
 	}
 	free(larger);
-	if (push_post(b)) {
-		log_err("ping", "no memory: pushes of peers are held");
-		free(b);
-	}
+	if (push_post(b))
+		push_spare(b);
 }
 
 /* The first target, or one more try after there was no memory. */
@@ -232,7 +256,8 @@ static int push_start(struct lnet_cpt *cpt)
 	int rc;
 
 	if (discovery_cpt(cpt)->targets->push ||
-	    discovery_cpt(cpt)->targets->away)
+	    discovery_cpt(cpt)->targets->away ||
+	    discovery_cpt(cpt)->targets->spare)
 		return 0;
 	b = target_buf_new(cpt, PUSH_TARGET_SIZE);
 	rc = b ? push_post(b) : -ENOMEM;
@@ -296,6 +321,7 @@ int targets_start(struct lnet_cpt *cpt)
 		return -ENOMEM;
 	t->cpt = cpt;
 	t->work.fn = target_changed;
+	timer_init(&t->again, push_again);
 	discovery_cpt(cpt)->targets = t;
 	disc_mode_changed(cpt);
 	rc = targets_refresh(cpt);
@@ -316,6 +342,10 @@ void targets_stop(struct lnet_cpt *cpt)
 		me_unlink(push);
 	t->ping = NULL;
 	t->push = 0;
+	if (timer_armed(&t->again))
+		loop_timer_cancel(cpt->loop, &t->again);
+	free(t->spare);
+	t->spare = NULL;
 }
 
 void targets_fini(struct lnet_cpt *cpt)

@@ -108,8 +108,8 @@ static inline struct ulnet_id nth_id(unsigned int index)
 	return id_of(text);
 }
 
-/* As lnet_sim_node_add(), but what the node sends is what the test lets it send:
- * without discovery, which has tests of its own. */
+/* As lnet_sim_node_add(), but what the node sends is what the test lets it
+ * send: without discovery, which has tests of its own. */
 static inline int plain_node(struct lnet_sim *sim, const char *nids,
 			     const struct ulnet_conf *conf,
 			     lnet_sim_start_fn start, void *arg)

@@ -333,6 +333,33 @@ Test(stranger, claims_a_configured_one)
 	}
 }
 
+/* ---- who only calls ---- */
+
+/* It discovers others, and nobody discovers it. */
+Test(stranger, only_calls)
+{
+	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
+	struct lnet_sim *sim = NULL;
+	struct lnet *node, *caller;
+
+	memset(&seen, 0, sizeof(seen));
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	node = node_on(sim, "10.0.0.1@tcp 10.0.1.1@tcp");
+	conf.accept = LNET_ACCEPT_NONE;
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp 10.0.1.2@tcp", &conf,
+				       NULL, NULL),
+		     1);
+	caller = lnet_sim_node(sim, 1);
+	put_to(caller, "10.0.0.1@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered();
+	KNOWS(caller, "10.0.0.1@tcp",
+	      "discovered mr: 10.0.0.1@tcp 10.0.1.1@tcp");
+	KNOWS(node, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
+	cr_assert_eq(counter(node, "pushes"), 0);
+	cluster_end(sim);
+}
+
 /* ---- shares ---- */
 
 /* Names that nobody confirms make way for whoever comes himself. */
