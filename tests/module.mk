@@ -399,6 +399,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 fuzz_programs =
 fuzz_programs += %D%/fuzz/fuzz_nid
 fuzz_programs += %D%/fuzz/fuzz_ping
+fuzz_programs += %D%/fuzz/fuzz_discover
 fuzz_programs += %D%/fuzz/fuzz_parse
 fuzz_programs += %D%/fuzz/fuzz_request
 fuzz_programs += %D%/fuzz/fuzz_hello

@@ -168,8 +168,9 @@ static bool has_nid(const struct ulnet_ni_info *nis, unsigned int n,
 	return false;
 }
 
-static bool nothing_else(const struct member *m, const struct ulnet_ni_info *nis,
-			 unsigned int nnis, struct complaint *c)
+static bool nothing_else(const struct member *m,
+			 const struct ulnet_ni_info *nis, unsigned int nnis,
+			 struct complaint *c)
 {
 	bool good = true;
 	int n;
