@@ -249,9 +249,9 @@ void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
 		fn(&msg->work);
 		return;
 	}
-	msg->cpt = cpt;
 	msg->lnd.cpt = cpt->index;
 	msg->work.fn = fn;
+	msg_goes_to(msg, cpt);
 	loop_post(cpt->loop, &msg->work);
 }
 
@@ -665,6 +665,12 @@ static void msg_send(struct work *w)
 		msg_depart(msg);
 		return;
 	}
+	/* It may have been on its way here when it was given up. */
+	if (atomic_load(&msg->forsaken)) {
+		msg_fail_later(msg, msg->op->cancel_status,
+			       msg->op->cancel_cause);
+		return;
+	}
 	owner = msg_sender(msg->cpt, &msg->target);
 	if (unlikely(owner != msg->cpt)) {
 		msg_pass(msg, owner, msg_send);
@@ -880,13 +886,16 @@ void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 
 void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
+	struct lnet_cpt *cpt;
+
 	if (status && msg_goes_on(msg, status, cause))
 		return;
 	msg_finish(msg, status, cause);
-	msg->cpt = msg_done_cpt(msg);
-	msg->lnd.cpt = msg->cpt->index;
+	cpt = msg_done_cpt(msg);
+	msg->lnd.cpt = cpt->index;
 	msg->work.fn = msg_done_work;
-	loop_post(msg->cpt->loop, &msg->work);
+	msg_goes_to(msg, cpt);
+	loop_post(cpt->loop, &msg->work);
 }
 
 void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)

@@ -200,6 +200,18 @@ void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 /* Stops what the message is doing; it ends through the funnel before return. */
 void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 
+/* @cpt handles @msg from now on, and whoever had it before does not look into
+ * it any more. Others, who do not know where it is, ask msg_where(): what it
+ * was before can be read if that is the own CPT. */
+static inline void msg_goes_to(struct lnet_msg *msg, struct lnet_cpt *cpt)
+{
+	__atomic_store_n(&msg->cpt, cpt, __ATOMIC_RELEASE);
+}
+static inline struct lnet_cpt *msg_where(const struct lnet_msg *msg)
+{
+	return __atomic_load_n(&msg->cpt, __ATOMIC_ACQUIRE);
+}
+
 /* Runs @fn (of msg->work) on @cpt: at once when that is here. */
 void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
 

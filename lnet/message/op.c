@@ -472,11 +472,18 @@ static void op_cancel_waiting(struct work *w)
 	op_put(op);
 }
 
-/* On the CPT that sends the request. What the LND has, it keeps. */
+/* Where the request is, or was when the peer became another CPT's. What the LND
+ * has, it keeps. */
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
 	struct lnet_msg *req = &op->msg;
+	struct lnet_cpt *where = msg_where(req);
+
+	if (unlikely(!loop_is_owner(where->loop))) {
+		loop_post(where->loop, &op->cancel);
+		return;
+	}
 
 	switch ((enum msg_state)req->fsm.state) {
 	case MSG_PEER_QUEUE:
@@ -499,17 +506,17 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	if (op->canceling)
 		return;
 	op->canceling = true;
-	atomic_store(&op->msg.forsaken, true);
 	op->cancel_status = status;
 	op->cancel_cause = cause;
+	/* Whoever sees that sees why. */
+	atomic_store(&op->msg.forsaken, true);
 	op->refs++;
 	if (op->fsm.state == OP_WAITING) {
 		op->cancel.fn = op_cancel_waiting;
 		loop_defer(op->cpt->loop, &op->cancel);
 	} else {
 		op->cancel.fn = op_cancel_request;
-		loop_post(msg_sender(op->cpt, &op->msg.target)->loop,
-			  &op->cancel);
+		loop_post(msg_where(&op->msg)->loop, &op->cancel);
 	}
 }
 
