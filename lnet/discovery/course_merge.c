@@ -69,6 +69,8 @@ static int claim_over(struct discovery *d, int rc)
 	case 0:
 		if (p && p->peer == d->peer)
 			word_hearsay(d->cpt, p, &d->told_by);
+		if (d->claim.discovering)
+			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 		return 0;
 	case -EBUSY:
 	case -EAGAIN:

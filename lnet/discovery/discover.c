@@ -9,6 +9,7 @@
 #include "lnet/discovery/course.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/await.h"
+#include "lnet/message/leave.h"
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
@@ -76,6 +77,14 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 		return;
 	word_doubted(cpt, p);
 	disc_event(d, DISC_ON_WANTED);
+}
+
+/* peer_cpt.moved. Whoever owns the NID now discovers its peer. */
+static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+{
+	if (p->peer->discovery)
+		disc_hand_over(p->peer->discovery);
+	leave_peer_ni(cpt, p);
 }
 
 static const struct msg_discovery messages = { disc_waits };
@@ -192,7 +201,7 @@ static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	struct discovery *d;
 
 	if (!lnet_nid_eq(&p->nid, &peer->primary) || !peer->settled ||
-	    !disc_needs_push(&facts))
+	    p->place.state != PEER_HERE || !disc_needs_push(&facts))
 		return;
 	d = disc_get(cpt, peer);
 	if (d)
@@ -294,6 +303,7 @@ void disc_init(struct lnet_cpt *cpt)
 	struct disc_cpt *dc = disc_cpt(cpt);
 
 	peer_cpt(cpt)->doubt = disc_doubt;
+	peer_cpt(cpt)->moved = disc_moved;
 	dc->cpt = cpt;
 	dc->version = 1;
 	dc->mask = UINT32_MAX;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/mutation.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/resend.h"
@@ -64,6 +65,49 @@ void leave_nis_down(struct lnet_cpt *cpt)
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		if (!ni_is_up(cpt->config->ni[i]))
 			leave_ni(cpt->config->ni[i], cpt);
+}
+
+/* ---- peers that have moved ---- */
+
+static void leave_with_peer(struct list *queue, const struct lnet_peer_ni *lpni,
+			    struct list *out)
+{
+	struct lnet_msg *msg, *next;
+
+	list_for_each_entry_safe (msg, next, queue, link) {
+		if (msg->lpni != lpni || msg->role == MSG_AGAIN_OUT)
+			continue;
+		msg_withdraw(msg, MSG_NEW);
+		if (timer_armed(&msg->timer))
+			loop_timer_cancel(msg->cpt->loop, &msg->timer);
+		list_add_tail(out, &msg->link);
+	}
+}
+
+void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	const struct lnet_config *config = cpt->config;
+	struct list out;
+
+	if (MUTATE(unit_stay_behind))
+		return;
+	list_init(&out);
+	leave_with_peer(&lpni->connecting, lpni, &out);
+	leave_with_peer(&lpni->first, lpni, &out);
+	leave_with_peer(&lpni->queue, lpni, &out);
+	leave_with_peer(&msg_cpt(cpt)->delayed_out, lpni, &out);
+	for (unsigned int i = 0; config && i < config->nnis; i++) {
+		struct ni_cpt *nc = &config->ni[i]->cpt[cpt->index];
+
+		leave_with_peer(&nc->first, lpni, &out);
+		leave_with_peer(&nc->queue, lpni, &out);
+	}
+	while (!list_empty(&out)) {
+		struct lnet_msg *msg = list_first(&out, struct lnet_msg, link);
+
+		list_del(&msg->link);
+		msg_launch(msg);
+	}
 }
 
 /* ---- silent peers ---- */

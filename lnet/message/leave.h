@@ -2,13 +2,14 @@
 /*
  * Messages that wait, for a connection, a credit or the end of a delay, take
  * another path when their NI goes down or is deleted, or when the peer is
- * silent on theirs.
+ * silent on theirs. When their peer becomes another CPT's they go there.
  */
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H
 
 struct lnet_cpt;
 struct lnet_ni;
+struct lnet_peer_ni;
 struct ulnet_id;
 
 /* CPT: messages that wait for @ni, which is down or no longer in the
@@ -24,5 +25,10 @@ void leave_nis_down(struct lnet_cpt *cpt);
 /* CPT: what lnet_peer_silent() says (lnd/lnd.h). No user's handler runs. */
 void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
 		  const struct ulnet_id *peer);
+
+/* CPT: @lpni, which is held, belongs to another CPT now, and messages that wait
+ * here for a credit, a connection or the end of a delay are passed to that CPT,
+ * which chooses their paths anew. What an LND has ends here. */
+void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 #endif

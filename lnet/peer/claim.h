@@ -2,15 +2,19 @@
 /*
  * A NID becomes one of a peer's, whichever CPT owns the NID: all of a peer
  * belongs to one CPT, so another CPT has to give the NID away. That CPT does,
- * unless somebody there uses the NID, or another one of the peer that has it
- * there: messages, connections of its LND's, discovery, or an administrator.
- * Then the NID stays what it is, and may be claimed again later. Mostly nobody
- * does: a peer stays on the CPT where it was first met, and its other NIDs are
- * known before anything is sent to them.
+ * also while the NID is in use, but not if
+ *	- an administrator has configured the peer that has the NID there,
+ *	- that peer has other NIDs, and is in use: messages to one of them may
+ *	  be under way by another, and are looked for where that one is,
+ *	- an LND has connections with the NID there, or tries to, or
+ *	- the peer that has the NID there claims NIDs as well, and has more of
+ *	  them than the one that claims this NID, or as many and the smaller
+ *	  primary NID: of two that claim each other's, one gives.
+ * Then the NID stays what it is, and may be claimed again later.
  *
- * Who has given the NID away keeps a guest (peer.h), for what may still be on
- * its way in. What was to be sent to the NID is passed on when it finds that
- * another CPT is the owner now.
+ * Who has given the NID away keeps a guest (peer.h), through which ends what
+ * its LNDs have and what may still be on its way in. Messages that wait there
+ * are passed to the new owner, and so is all that is sent to the NID later.
  */
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H
@@ -31,8 +35,13 @@ struct peer_claim {
 	/* On whose word, or ANY: because @nid has said so, or an
 	 * administrator. */
 	struct ulnet_nid by;
+	/* When done() is called with 0: the peer that had @nid was being
+	 * discovered, and may have told something that nobody knows yet. */
+	bool discovering;
 	struct lnet_peer_ni *guest;
 	struct prefer preferred; /* of the NID, where it was */
+	uint32_t nnis;		  /* of @peer, ... */
+	struct ulnet_nid primary; /* ... when it claimed */
 	int rc;
 	struct work work;
 };
@@ -40,8 +49,8 @@ struct peer_claim {
 /*
  * Makes @nid one of the NIDs of @peer, which is @cpt's and which the caller
  * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
- * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: @nid is in
- * use on the CPT that owns it; -EPERM: it is an administrator's there, or has
+ * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: see
+ * above; -EPERM: it is an administrator's there, or has
  * not said itself whose it is, and is asked (word.h); -EAGAIN: others have had
  * @nid, or all NIDs of @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has
  * changed.

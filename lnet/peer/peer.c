@@ -239,6 +239,17 @@ void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	lpni->only_in = 0;
 }
 
+bool peer_is_here(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pnet;
+
+	if (list_empty(&peer->nets))
+		return false;
+	pnet = list_first(&peer->nets, struct lnet_peer_net, link);
+	return list_first(&pnet->nis, struct lnet_peer_ni, link)->place.state ==
+	       PEER_HERE;
+}
+
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);

@@ -65,6 +65,7 @@ struct lnet_peer {
 	struct discovery *discovery; /* under way; NULL: none is */
 
 	uint32_t nnis;
+	uint32_t claims; /* of other CPTs' NIDs, under way (claim.h) */
 	struct ulnet_nid primary;
 	struct list nets;  /* of lnet_peer_net.link, as they came */
 	struct list idle;  /* peer_cpt.idle, while refs is 0 */
@@ -167,6 +168,9 @@ struct peer_cpt {
 	/* A peer NI is to be asked itself whose it is; or nothing happens.
 	 * Discovery's. */
 	void (*doubt)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* A peer NI, which is held, has become a guest: nothing that waits for
+	 * it waits here any longer. Discovery's. */
+	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
 };
@@ -208,6 +212,9 @@ bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* @lpni is the CPT's, or a guest, as the directory says. */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
+/* Are the NIs of @peer this CPT's, and has it any? */
+bool peer_is_here(const struct lnet_peer *peer);
 
 /* The directory says of @nid something else than before: a guest goes by the
  * NID that its peer is known by, and is none if this CPT is the owner now. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NIDs that another CPT owns become those of a peer, unless somebody there uses
- * them; what is under way meanwhile is sent by the new owner. */
+/* NIDs that another CPT owns become those of a peer, also while they are in
+ * use; what waits meanwhile is sent by the new owner. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "lnet/node/node.h"
@@ -214,28 +214,30 @@ static int unuse(void *arg)
 	return 0;
 }
 
-static int configure(void *arg)
-{
-	struct rig *r = arg;
-
-	peer_set_configured(r->owner, peer_find(r->owner, &r->nid)->peer, true);
-	return 0;
-}
-
-/* It stays what it is, and can be claimed when that is over. */
+/* In both tables there is a record then: the one is a guest until it goes. */
 Test(claim, a_nid_in_use)
 {
 	static struct rig r;
 
 	rig_open(&r);
 	cr_assert_eq(lnet_call(r.node, r.owner->index, use, &r), 0);
-	cr_assert_eq(claim(&r), -EBUSY);
-	check_apart(&r);
-	cr_assert_eq(peer_find(r.cpt, &r.nid)->place.state, PEER_GUEST);
-	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse, &r), 0);
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse, &r), 0);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(r.seen.n, 1);
+	cr_assert_eq(sent_on(&r, r.cpt), 1);
 	rig_close(&r);
+}
+
+static int configure(void *arg)
+{
+	struct rig *r = arg;
+
+	peer_set_configured(r->owner, peer_find(r->owner, &r->nid)->peer, true);
+	return 0;
 }
 
 /* Of nobody's, and owned by the same CPT. */
@@ -360,6 +362,198 @@ Test(claim, a_nid_with_connections)
 	cr_assert_eq(claim(&r), -EBUSY);
 	check_apart(&r);
 	rig_close(&r);
+}
+
+/* ---- under traffic ---- */
+
+#define MESSAGES 50
+
+/* 0 .. MESSAGES - 1 with these events, each once. */
+static void each_once(const struct seen *seen)
+{
+	bool came[MESSAGES] = { false };
+
+	for (unsigned int i = 0; i < seen->n; i++) {
+		uint64_t n = seen->ev[i].hdr_data;
+
+		cr_assert_eq(seen->ev[i].status, 0);
+		cr_assert_lt(n, MESSAGES);
+		cr_assert_not(came[n], "%u came twice", (unsigned int)n);
+		came[n] = true;
+	}
+	cr_assert_eq(seen->n, MESSAGES);
+}
+
+static void put_many(struct lnet *node, struct ulnet_id target)
+{
+	static uint8_t payload[100];
+	struct ulnet_md umd = md_of(payload, sizeof(payload), 0, NULL);
+
+	umd.threshold = 1;
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(node, &umd),
+				     LNET_NOACK_REQ, target, PORTAL, BITS, 0,
+				     i),
+			     0);
+}
+
+/* While messages go both ways, and most of them wait for a credit. */
+static void under_traffic(uint64_t seed, struct rig *r)
+{
+	const struct ulnet_sim_link slow = {
+		.latency = MSEC,
+		.jitter = 3 * MSEC,
+		.reorder = 200000,
+		.reorder_window = 5 * MSEC,
+		.bandwidth = 172 * 1000, /* a message in a millisecond */
+	};
+	static struct seen back;
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+				    &back);
+
+	memset(&back, 0, sizeof(back));
+	rig_open(r);
+	cluster_links(r->sim, &slow);
+	post_md(r->node, PORTAL, BITS, &umd);
+	put_many(r->node, nth_id(1));
+	put_many(lnet_sim_node(r->sim, 1), nth_id(0));
+	lnet_sim_run(r->sim, seed * MSEC * 3 / 4);
+	cr_assert_eq(claim(r), 0, "seed %u", (unsigned int)seed);
+	check_one_peer(r);
+	/* What has to wait for its turn does so on the new owner. */
+	lnet_sim_run_all(r->sim);
+	each_once(&r->seen);
+	each_once(&back);
+	cr_assert_eq(sent_on(r, r->owner) + sent_on(r, r->cpt), MESSAGES);
+	cr_assert(seed > MESSAGES / 2 || sent_on(r, r->cpt) > MESSAGES / 4,
+		  "seed %u: %u", (unsigned int)seed,
+		  (unsigned int)sent_on(r, r->cpt));
+	rig_close(r);
+}
+
+Test(claim, a_nid_under_traffic)
+{
+	static struct rig r;
+
+	for (uint64_t seed = 0; seed < 100; seed++)
+		under_traffic(seed, &r);
+}
+
+/* What waits and is given up when it has just left is given up all the same,
+ * wherever it is. */
+Test(claim, a_message_given_up)
+{
+	const struct ulnet_sim_link slow = { .latency = MSEC,
+					     .bandwidth = 172 * 1000 };
+	static uint8_t payload[100];
+	static struct seen sent;
+	static struct rig r;
+	struct ulnet_md umd = md_of(payload, sizeof(payload), 0, &sent);
+	struct ulnet_md_handle md;
+
+	for (unsigned int late = 0; late < 3; late++) {
+		memset(&sent, 0, sizeof(sent));
+		rig_open(&r);
+		cluster_links(r.sim, &slow);
+		put_many(r.node, nth_id(1));
+		umd.threshold = 1;
+		md = bind_md(r.node, &umd);
+		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ,
+				     nth_id(1), PORTAL, BITS, 0, MESSAGES),
+			     0);
+		lnet_sim_run(r.sim, 5 * MSEC);
+		if (late == 0)
+			cr_assert_eq(LNetMDUnlink(md), 0);
+		cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r),
+			     -EINPROGRESS);
+		if (late == 1)
+			cr_assert_eq(LNetMDUnlink(md), 0);
+		lnet_sim_run(r.sim, 0);
+		if (late == 2)
+			cr_assert_eq(LNetMDUnlink(md), 0);
+		lnet_sim_run(r.sim, 0);
+		cr_assert(r.done);
+		cr_assert_eq(r.rc, 0);
+		cr_assert_eq(sent.n, 1);
+		cr_expect_eq(sent.ev[0].status, -ECANCELED);
+		cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+		lnet_sim_run_all(r.sim);
+		each_once(&r.seen);
+		rig_close(&r);
+	}
+}
+
+/* ---- who gives ---- */
+
+/* The peer that has r->nid claims r->primary. */
+static struct peer_claim counterclaim;
+static int counter_rc;
+
+static void counter_done(struct peer_claim *c, int rc)
+{
+	(void)c;
+	counter_rc = rc;
+}
+
+static int counter_begin(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_get(r->owner, &r->nid);
+	int rc;
+
+	counter_rc = -EINPROGRESS;
+	counterclaim.done = counter_done;
+	counterclaim.by = LNET_NID_ANY;
+	rc = peer_claim(r->owner, p->peer, &r->primary, &counterclaim);
+	peer_unref(r->owner, p);
+	return rc;
+}
+
+static int meet_primary(void *arg)
+{
+	struct rig *r = arg;
+
+	peer_unref(r->cpt, peer_get(r->cpt, &r->primary));
+	return 0;
+}
+
+/* Two that claim each other's NIDs become one, and not two others. */
+Test(claim, each_others_nids)
+{
+	static struct rig r;
+	struct ulnet_nid a, b;
+
+	for (unsigned int more = 0; more < 2; more++) {
+		rig_open(&r);
+		cr_assert_eq(lnet_call(r.node, r.cpt->index, meet_primary, &r),
+			     0);
+		if (more)
+			cr_assert_eq(lnet_call(r.node, r.owner->index,
+					       one_more_nid, &r),
+				     0);
+		cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r),
+			     -EINPROGRESS);
+		cr_assert_eq(lnet_call(r.node, r.owner->index, counter_begin,
+				       &r),
+			     -EINPROGRESS);
+		lnet_sim_run_all(r.sim);
+		cr_assert(r.done);
+		cr_assert_eq(lnet_primary(r.node, &r.nid, &a), 0);
+		cr_assert_eq(lnet_primary(r.node, &r.primary, &b), 0);
+		cr_assert(lnet_nid_eq(&a, &b));
+		/* The one with more NIDs, or the smaller primary NID, stays. */
+		if (more || lnet_nid_cmp(&r.nid, &r.primary) < 0) {
+			cr_assert_eq(r.rc, -EBUSY);
+			cr_assert_eq(counter_rc, 0);
+			cr_assert(lnet_nid_eq(&a, &r.nid));
+		} else {
+			cr_assert_eq(r.rc, 0);
+			cr_assert_eq(counter_rc, -EBUSY);
+			cr_assert(lnet_nid_eq(&a, &r.primary));
+		}
+		rig_close(&r);
+	}
 }
 
 static int forget(void *arg)
