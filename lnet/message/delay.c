@@ -8,6 +8,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/park.h"
+#include "lnet/net/net.h"
 
 static void delay_move(struct lnet_msg *msg, enum msg_state to)
 {
@@ -99,6 +100,14 @@ static void delay_go_on(struct lnet_msg *msg)
 
 	if (loop_now(loop) >= msg->lnd.deadline) {
 		msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	}
+	/* Another path may have come since the NI of this one went down, when
+	 * there was none (leave.h). */
+	if (!ni_is_up(msg->ni) && msg->role != MSG_AGAIN_OUT &&
+	    msg_has_path(msg)) {
+		msg_withdraw(msg, MSG_NEW);
+		msg_send_anew(msg);
 		return;
 	}
 	list_del(&msg->link);
