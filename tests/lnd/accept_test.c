@@ -154,6 +154,7 @@ static int none(void)
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.accept = LNET_ACCEPT_NONE;
 	conf.port = pair.port;
 	expect(&fx, lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0);
@@ -233,6 +234,7 @@ static int add(uint16_t port, const char *nid, const char *interface)
 	int rc;
 
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.port = port;
 	if (lnet_nid_parse(nid, &ni.nid) || lnet_open(&conf, &node))
 		return -EINVAL;

@@ -42,6 +42,7 @@ static int caller_open(uint32_t pid, struct lnet **node_p)
 	int rc;
 
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.accept = LNET_ACCEPT_NONE;
 	conf.port = rig.port;
 	conf.pid = pid;
@@ -424,6 +425,7 @@ static int two_listeners(void)
 	if (!up(&fx, caller, 1))
 		return 1;
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.port = rig.port;
 	ni.nid = rig.nid[1];
 	lnet_log_set(LNET_LOG_ERR, on_said, &said);
@@ -446,6 +448,7 @@ static int listener_with_flag(void)
 	struct lnet *node;
 
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.pid = LNET_PID_USERFLAG | 1;
 	return lnet_open(&conf, &node) == -EINVAL ? 0 : 1;
 }

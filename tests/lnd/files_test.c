@@ -98,6 +98,7 @@ static int open_all(enum ulnet_run run)
 	int rc;
 
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.run = run;
 	conf.cpts = run == LNET_RUN_THREADS ? 3 : 1;
 	conf.port = rig.port;

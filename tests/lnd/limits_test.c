@@ -283,6 +283,7 @@ static bool volley_up(struct volley *v)
 
 	*v = (struct volley){ .sent = 0 };
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.run = LNET_RUN_POLL;
 	conf.port = pair.port;
 	return lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0 &&

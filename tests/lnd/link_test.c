@@ -57,6 +57,7 @@ static struct lnet *node_new(enum ulnet_run run, unsigned int cpts,
 	struct ulnet_conf conf;
 
 	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.run = run;
 	conf.cpts = cpts;
 	conf.port = PORT;

@@ -19,6 +19,8 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	int rc;
 
 	lnet_conf_init(&conf);
+	/* Nothing is sent but what a test sends. */
+	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.run = net->run;
 	conf.cpts = net->cpts;
 	conf.transaction_timeout = (rig->hasty ? 2 : 60) * 1000000;
