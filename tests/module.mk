@@ -389,8 +389,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
 	%D%/unit/lnet/path/select_test.c %D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/socklnd/silence_test.c \
-	lnd/socklnd/silence.c lnet/discovery/course.c \
-	lnet/discovery/discover.c lnet/discovery/merge.c \
+	lnd/socklnd/silence.c lnet/discovery/discover.c lnet/discovery/merge.c \
 	lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/message/leave.c lnet/path/health.c lnet/path/select.c \
 	lnet/peer/claim.c

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/backoff.h"
-#include "base/mutation.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/await.h"
 #include "lnet/message/msg.h"
@@ -208,7 +207,7 @@ static void ask_heir(struct discovery *d)
 					 ? disc_get(d->cpt, p->peer)
 					 : NULL;
 
-	if (!heir || MUTATE(unit_word_lost))
+	if (!heir)
 		return;
 	heir->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 	disc_event(heir, DISC_ON_NEWS);
@@ -408,6 +407,9 @@ static void pinged(struct discovery *d)
 		d->silent = 0;
 		told->source = MERGE_REPLY;
 		told->from = d->lpni;
+		/* The answer of another NI settles no doubt about this one. */
+		if (!lnet_nid_eq(&d->asked, &d->lpni))
+			(void)undoubted(d);
 		disc_keep(d, told);
 		disc_event(d, DISC_ON_ANSWER);
 		return;
