@@ -41,6 +41,17 @@ stop() {
 	unset "pids[$1]"
 }
 
+# written DIRECTORY NAME: waits until something is stored there, while NAME runs.
+written() {
+	local before
+
+	before=$(stat -c %y "$1"/*)
+	while [ "$(stat -c %y "$1"/*)" = "$before" ]; do
+		! gone "${pids[$2]}" || die "nothing is stored in $1 any more"
+		sleep 0.01
+	done
+}
+
 free_port
 mkfifo never || die "cannot make a pipe"
 exec {never}<>never # its end is never reached
@@ -87,10 +98,8 @@ show ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000
 ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000 >output 2>&1 </dev/null &
 pids[calls]=$!
 for i in 1 2; do
-	sleep 0.5
-	! gone "${pids[calls]}" || die "the calls ended before the server did"
+	written accounts calls
 	stop ledger KILL
-	sleep 0.5
 	serve ledger ledger/server "$ledger" accounts "$port"
 done
 wait "${pids[calls]}" || {
