@@ -76,6 +76,7 @@ struct import {
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
 	struct ulnet_nid primary; /* of that in use, when that was looked up */
+	bool far; /* counted in shard.far, as of then */
 
 	struct fsm fsm;
 	uint32_t epoch;

@@ -56,6 +56,26 @@ void imports_use_nid(struct import *imp, unsigned int nid)
 	BUG_ON(nid_add(imp));
 }
 
+/* Other CPTs own NIDs that are named, or are rails found by discovery, or one
+ * that has moved there: they tell this one what they hear of them. */
+static bool may_be_far(const struct import *imp)
+{
+	const struct ulnet_nid *nid = &imp->nids[imp->nid];
+	const struct shard *s = imp->shard;
+
+	return imp->nnids > 1 || lnet_is_multi_rail(s->node, nid) ||
+	       lnet_cpt_of(s->node, nid) != (int)s->cpt;
+}
+
+static void far_set(struct import *imp, bool far)
+{
+	if (far && !imp->far)
+		atomic_fetch_add(&imp->shard->far, 1);
+	else if (!far && imp->far)
+		atomic_fetch_sub(&imp->shard->far, 1);
+	imp->far = far;
+}
+
 void imports_renew_nid(struct import *imp)
 {
 	struct ulnet_nid primary =
@@ -63,6 +83,7 @@ void imports_renew_nid(struct import *imp)
 
 	if (unlikely(!lnet_nid_eq(&primary, &imp->primary)))
 		imports_use_nid(imp, imp->nid);
+	far_set(imp, may_be_far(imp));
 }
 
 void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
@@ -86,7 +107,7 @@ void imports_each_far(struct shard *s,
 	struct import *imp;
 
 	list_for_each_entry (imp, &s->imports->all, link)
-		if (imp->nnids > 1)
+		if (imp->far)
 			fn(imp, arg);
 }
 
@@ -178,8 +199,7 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
-	if (fresh->nnids > 1)
-		atomic_fetch_add(&fresh->shard->far, 1);
+	far_set(fresh, may_be_far(fresh));
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
 	*imp_p = fresh;
@@ -191,8 +211,7 @@ static void import_detach(struct import *imp)
 	struct imports *x = imp->shard->imports;
 
 	x->xid = MAX(x->xid, imp->xid);
-	if (imp->nnids > 1)
-		atomic_fetch_sub(&imp->shard->far, 1);
+	far_set(imp, false);
 	id_free(&x->handles, imp->id);
 	hash_del(&x->by_nids, &imp->hash);
 	hash_del(&x->by_nid, &imp->by_nid);

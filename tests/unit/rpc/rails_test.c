@@ -132,7 +132,7 @@ static void client(unsigned int nnids)
 }
 
 /* @calls: the caller accepts no connections. */
-static void begin_discovered(bool calls)
+static void begin_discovered_on(unsigned int cpts, bool calls)
 {
 	struct ulnet_conf caller, server;
 
@@ -141,8 +141,13 @@ static void begin_discovered(bool calls)
 	server = caller;
 	if (calls)
 		caller.accept = LNET_ACCEPT_NONE;
-	nodes(1, &caller, &server);
+	nodes(cpts, &caller, &server);
 	client(1);
+}
+
+static void begin_discovered(bool calls)
+{
+	begin_discovered_on(1, calls);
 }
 
 static void begin_named(unsigned int cpts)
@@ -294,6 +299,25 @@ Test(rails, first_fails_of_who_accepts_nothing)
 Test(rails, second_fails_of_who_accepts_nothing)
 {
 	one_fails(true, 1);
+}
+
+/* ---- what CPTs tell each other ---- */
+
+static unsigned int far_of(unsigned int node)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < w.rpc[node]->ncpts; i++)
+		sum += atomic_load(&w.rpc[node]->shards[i].far);
+	return sum;
+}
+
+Test(rails, what_is_discovered_may_be_of_other_cpts)
+{
+	begin_discovered_on(2, false);
+	calls_end_well(20, SEC);
+	cr_assert_eq(far_of(CALLER), 1);
+	end();
 }
 
 /* ---- bulk ---- */
