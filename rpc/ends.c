@@ -9,9 +9,13 @@
 #include "rpc/server/doubt.h"
 #include "rpc/stats/stat.h"
 
+/* Between two lines of the log. */
+#define ENDS_SAID_NS (60 * NSEC_PER_SEC)
+
 struct ends {
 	struct shard *shard;
 	struct ulnet_peer_watch watch;
+	uint64_t said; /* ns: that another CPT had no room; or 0 */
 
 	/* From other CPTs: */
 	pthread_mutex_t lock;
@@ -75,22 +79,55 @@ static void on_ends(struct ulnet_work *work)
 	shard_taken(s);
 }
 
-static void ends_put(struct ends *ends, const struct end *end)
+static bool is_end(const struct end *end)
 {
-	bool is_end = end->kind <= END_SILENT;
-	unsigned int room = is_end ? ENDS_MAX : ENDS_MAX / 2;
-	bool give;
+	return end->kind <= END_SILENT;
+}
+
+/* Whether there was room. */
+static bool ends_put(struct ends *ends, const struct end *end)
+{
+	unsigned int room = is_end(end) ? ENDS_MAX : ENDS_MAX / 2;
+	bool fits, give;
 
 	pthread_mutex_lock(&ends->lock);
-	if (ends->n < room)
+	fits = ends->n < room;
+	if (fits)
 		ends->end[ends->n++] = *end;
-	else if (is_end)
+	else if (is_end(end))
 		ends->nameless[end->kind] = true;
 	give = !ends->given;
 	ends->given = true;
 	pthread_mutex_unlock(&ends->lock);
 	if (give)
 		shard_give(ends->shard, &ends->work);
+	return fits;
+}
+
+/* CPT @cpt has not taken what it was told before. */
+static void end_no_room(struct shard *s, unsigned int cpt,
+			const struct end *end)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct ends *ends = s->ends;
+	uint64_t now = shard_now(s);
+
+	if (!is_end(end))
+		stat_count(s, RPC_STAT_ends_untold);
+	if (ends->said && now - ends->said < ENDS_SAID_NS)
+		return;
+	ends->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "CPT %u is told too much of connections at once, the last of "
+		 "it about %s: it hears of some late",
+		 cpt,
+		 lnet_nid_format(&end->peer.nid, text, sizeof(text)));
+}
+
+static void end_give(struct shard *s, unsigned int cpt, const struct end *end)
+{
+	if (!ends_put(s->rpc->shards[cpt].ends, end))
+		end_no_room(s, cpt, end);
 }
 
 /* ---- here ---- */
@@ -102,7 +139,7 @@ static void end_tell(struct shard *s, const struct end *end)
 	end_take(s, end);
 	for (unsigned int i = 0; i < rpc->ncpts && !s->aborted; i++)
 		if (i != s->cpt && atomic_load(&rpc->shards[i].far))
-			ends_put(rpc->shards[i].ends, end);
+			end_give(s, i, end);
 }
 
 void ends_on_sign(struct shard *s, const struct ulnet_nid *nid)
@@ -129,7 +166,7 @@ void ends_suspect(struct shard *s, const struct ulnet_nid *local,
 	if ((unsigned int)cpt == s->cpt)
 		end_take(s, &end);
 	else if (!s->aborted)
-		ends_put(s->rpc->shards[cpt].ends, &end);
+		end_give(s, (unsigned int)cpt, &end);
 }
 
 static void on_disconnected(struct ulnet_peer_watch *watch,

@@ -6,7 +6,8 @@
  *
  * Told to another CPT only while that one has something to do with NIDs of
  * others (shard.far). What it has not taken yet is bounded: beyond that it is
- * told that something has happened, and not to whom; all of these are hints.
+ * told that a connection has ended, and not whose; of signs of life and
+ * suspicions it is told nothing then. All of these are hints.
  */
 #ifndef RPC_ENDS_H
 #define RPC_ENDS_H

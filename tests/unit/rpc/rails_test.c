@@ -6,6 +6,7 @@
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
+#include "rpc/ends.h"
 #include "rpc/server/export.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/lnet/cluster.h"
@@ -317,6 +318,24 @@ Test(rails, what_is_discovered_may_be_of_other_cpts)
 	begin_discovered_on(2, false);
 	calls_end_well(20, SEC);
 	cr_assert_eq(far_of(CALLER), 1);
+	end();
+}
+
+Test(rails, signs_without_room_are_counted)
+{
+	unsigned int home, other;
+
+	begin_named(2);
+	home = (unsigned int)lnet_cpt_of(lnet_sim_node(w.sim, CALLER),
+					 &w.nid[SERVER][0]);
+	other = 1 - home;
+	calls_end_well(1, SEC);
+	for (unsigned int i = 0; i < ENDS_MAX; i++)
+		ends_on_sign(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
+	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold), ENDS_MAX / 2);
+	calls_end_well(1, SEC);
+	ends_on_sign(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
+	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold), ENDS_MAX / 2);
 	end();
 }
 
