@@ -5,6 +5,10 @@
 
 #include "rpc/rpc.h"
 #include "rpc/server/export.h"
+#include "rpc/stats/stat.h"
+
+/* Between two lines of the log. */
+#define RAILS_SAID_NS (60 * NSEC_PER_SEC)
 
 static uint64_t rail_hash(const struct rails *rs, const struct ulnet_nid *nid)
 {
@@ -58,6 +62,27 @@ static struct export_rail *rail_add(struct rails *rs, struct export *e,
 	return rail;
 }
 
+static void say_replaced(struct rails *rs, const struct export *e)
+{
+	char text[LNET_NIDSTR_SIZE];
+	uint64_t now = shard_now(rs->shard);
+
+	if (rs->said && now - rs->said < RAILS_SAID_NS)
+		return;
+	rs->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "client %s, pid %u, is heard from more than %d NIDs",
+		 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
+		 e->peer.pid, EXPORT_RAILS_MAX);
+}
+
+static void rail_replaced(struct rails *rs, struct export *e)
+{
+	stat_count(rs->shard, RPC_STAT_rails_replaced);
+	say_replaced(rs, e);
+	rail_del(rs, list_first(&e->rails, struct export_rail, link));
+}
+
 void rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
 {
 	struct export_rail *rail = rail_find(e, nid);
@@ -66,8 +91,7 @@ void rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
 		list_del(&rail->link);
 	} else {
 		if (e->nrails == EXPORT_RAILS_MAX)
-			rail_del(rs, list_first(&e->rails, struct export_rail,
-						link));
+			rail_replaced(rs, e);
 		rail = rail_add(rs, e, nid);
 	}
 	if (rail)
@@ -112,6 +136,7 @@ void rails_init(struct rails *rs, struct shard *s, uint64_t seed)
 {
 	rs->shard = s;
 	rs->seed = seed;
+	rs->said = 0;
 	hash_init(&rs->by_nid);
 }
 

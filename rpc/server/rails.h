@@ -15,18 +15,22 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "ulnet/nid.h"
+#include "ulnet/rpc.h"
 
 struct export;
 struct shard;
 
-/* Of one export. The one heard of least lately gives way to a new one. */
-#define EXPORT_RAILS_MAX 8
+/* Of one export: as many as a client may name of a server. A new one takes the
+ * place of the one that was heard from longest ago, which is counted: if it was
+ * known by nothing but a Connect, its client has to connect by it again. */
+#define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
 /* Of a CPT. */
 struct rails {
 	struct shard *shard;
 	struct hash by_nid;
 	uint64_t seed;
+	uint64_t said; /* ns: that a client has too many; or 0 */
 };
 
 struct export_rail {

@@ -339,6 +339,41 @@ Test(rails, signs_without_room_are_counted)
 	end();
 }
 
+static struct ulnet_nid nth_nid(unsigned int n)
+{
+	struct ulnet_nid nid;
+	char text[32];
+
+	snprintf(text, sizeof(text), "10.9.0.%u@tcp", n + 1);
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	return nid;
+}
+
+Test(rails, who_has_too_many_loses_those_not_heard_from)
+{
+	struct export e = { .nrails = 0 };
+	struct ulnet_nid nid[EXPORT_RAILS_MAX + 1];
+	struct rails rs;
+
+	begin_named(1);
+	rails_init(&rs, &w.rpc[SERVER]->shards[0], 1);
+	list_init(&e.rails);
+	for (unsigned int i = 0; i < EXPORT_RAILS_MAX; i++) {
+		nid[i] = nth_nid(i);
+		rails_hear(&rs, &e, &nid[i]);
+	}
+	rails_hear(&rs, &e, &nid[0]);
+	cr_assert_eq(counted(SERVER, RPC_STAT_rails_replaced), 0);
+	nid[EXPORT_RAILS_MAX] = nth_nid(EXPORT_RAILS_MAX);
+	rails_hear(&rs, &e, &nid[EXPORT_RAILS_MAX]);
+	cr_assert_eq(counted(SERVER, RPC_STAT_rails_replaced), 1);
+	cr_assert(rails_know(&e, &nid[0]));
+	cr_assert_not(rails_know(&e, &nid[1]));
+	rails_drop(&rs, &e);
+	rails_fini(&rs);
+	end();
+}
+
 /* ---- bulk ---- */
 
 static void fill(uint8_t *bytes, unsigned int by)
