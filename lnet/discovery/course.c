@@ -183,6 +183,13 @@ void disc_keep(struct discovery *d, struct told *told)
 	d->told = told;
 }
 
+/* It pauses because NIDs are in use on other CPTs. To be told of them again
+ * changes nothing, and would have two nodes tell each other without end. */
+bool disc_is_held_up(const struct discovery *d)
+{
+	return d->peer->fsm.state == PEER_FAILED && d->status == -EBUSY;
+}
+
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
 void disc_pass_on(struct lnet_cpt *cpt, struct told *told, struct lnet_peer *of)
 {
@@ -193,7 +200,7 @@ void disc_pass_on(struct lnet_cpt *cpt, struct told *told, struct lnet_peer *of)
 		return;
 	}
 	disc_keep(its, told);
-	disc_event(its, DISC_ON_NEWS);
+	disc_event(its, disc_is_held_up(its) ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
 /* Who has the NID now from which something came, that was acknowledged but not

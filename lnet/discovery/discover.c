@@ -189,7 +189,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	told->source = MERGE_PUSH;
 	told->from = push->from;
 	disc_keep(d, told);
-	disc_event(d, DISC_ON_NEWS);
+	disc_event(d, disc_is_held_up(d) ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
 /* ---- news of this node ---- */

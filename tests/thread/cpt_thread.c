@@ -623,6 +623,7 @@ static void later_run(struct side *s)
 static int side_open(struct side *s, struct sim_net *net)
 {
 	struct node_params p = { .lnd = &simlnd, .lnd_net = net };
+	int rc;
 
 	s->index = (unsigned int)(s - sides);
 	s->other = &sides[1 - s->index];
@@ -630,7 +631,9 @@ static int side_open(struct side *s, struct sim_net *net)
 	fill(s->source, SOURCE_SIZE, 0);
 	lnet_conf_init(&p.conf);
 	p.conf.cpts = CPTS;
-	return node_open(&p, &s->node);
+	rc = node_open(&p, &s->node);
+	/* Nothing may be lost here: no NID changes its CPT under a message. */
+	return rc ? rc : lnet_setting_set(s->node, "discovery", 0);
 }
 
 static int side_add_nid(struct side *s)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes that ask each other for their NIDs before the first message. */
+#include "lnet/discovery/course.h"
+#include "lnet/discovery/info.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
 
@@ -763,6 +765,61 @@ Test(discover, crowd)
 	KNOWS(server, "10.8.3.100@tcp1",
 	      "discovered mr: 10.8.3.100@tcp 10.8.3.100@tcp1");
 	cluster_end(sim);
+}
+
+/* A push of 10.0.0.2@tcp after its discovery failed with this status: the state
+ * that it leads to. */
+struct push_after {
+	struct lnet *node, *peer;
+	int status;
+	unsigned int state;
+};
+
+static int push_after(void *arg)
+{
+	struct push_after *pa = arg;
+	struct lnet_cpt *cpt = pa->node->cpt[0];
+	uint8_t bytes[256];
+	const struct disc_push push = {
+		.from = nid_of("10.0.0.2@tcp"),
+		.pid = LNET_PID_LUSTRE,
+		.bytes = bytes,
+		.length = ping_info_encode(pa->peer, pa->peer->cpt[0]->config,
+					   bytes, sizeof(bytes)),
+	};
+	struct lnet_peer *peer = peer_find(cpt, &push.from)->peer;
+
+	cr_assert_eq(peer->fsm.state, PEER_FAILED);
+	peer->discovery->status = pa->status;
+	disc_pushed(cpt, &push);
+	pa->state = peer->fsm.state;
+	return 0;
+}
+
+static unsigned int state_after(int status)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS };
+	struct lnet_sim *sim = sim_new(1);
+	struct push_after pa = { .node = node_on(sim, "10.0.0.1@tcp"),
+				 .peer = node_on(sim, "10.0.0.2@tcp"),
+				 .status = status };
+
+	cluster_links(sim, &dead);
+	put_to(pa.node, "10.0.0.2@tcp", 6 * SECOND, &seen);
+	do
+		lnet_sim_run(sim, LATE);
+	while (!counter(pa.node, "discoveries_failed"));
+	cr_assert_eq(lnet_call(pa.node, 0, push_after, &pa), 0);
+	cluster_end(sim);
+	return pa.state;
+}
+
+/* Two nodes that have NIDs of each other in use on several CPTs would tell and
+ * ask each other without end. */
+Test(discover, to_be_told_again_of_what_is_in_use_ends_no_pause)
+{
+	cr_assert_eq(state_after(-ETIMEDOUT), PEER_QUEUED);
+	cr_assert_eq(state_after(-EBUSY), PEER_FAILED);
 }
 
 /* NIDs that different CPTs own become those of one peer. */
