@@ -20,8 +20,8 @@ static const char *const ni_meaning[NI_STATES] = {
 
 static const char *const peer_meaning[PEER_STATES] = {
 	[PEER_UNKNOWN] =
-		"What is known of it was said by its messages, or by an "
-		"administrator.",
+		("What is known of it was said by its messages, or by an "
+		 "administrator."),
 	[PEER_QUEUED] = "It waits for the next step of its discovery.",
 	[PEER_DISCOVERING] = "It was asked for its NIDs, by a ping.",
 	[PEER_MERGING] = "What it has told becomes what is known of it.",
