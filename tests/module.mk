@@ -387,11 +387,12 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
 	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
-	%D%/unit/lnet/path/select_test.c %D%/unit/lnet/peer/claim_test.c \
+	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
+	%D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/socklnd/silence_test.c \
 	lnd/socklnd/silence.c lnet/discovery/discover.c lnet/discovery/merge.c \
 	lnet/discovery/recovery.c lnet/discovery/state.c \
-	lnet/message/leave.c lnet/path/health.c lnet/path/select.c \
+	lnet/message/leave.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
 	lnet/peer/claim.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 

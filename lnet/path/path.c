@@ -21,7 +21,7 @@ static void path_remember(const struct path *path, const struct path_want *want)
 	    prefer_has(&lpni->preferred, &path->ni->lnd.nid))
 		return;
 	if (!lpni->preferred.n ||
-	    (lnet_nid_is_any(want->src) && !MUTATE(rails_two_sources)))
+	    (lnet_nid_is_any(want->src) && !MUTATE(unit_two_sources)))
 		prefer_only(&lpni->preferred, &path->ni->lnd.nid);
 }
 
