@@ -183,8 +183,6 @@ void disc_keep(struct discovery *d, struct told *told)
 	d->told = told;
 }
 
-/* It pauses because NIDs are in use on other CPTs. To be told of them again
- * changes nothing, and would have two nodes tell each other without end. */
 bool disc_is_held_up(const struct discovery *d)
 {
 	return d->peer->fsm.state == PEER_FAILED && d->status == -EBUSY;

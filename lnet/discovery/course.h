@@ -84,6 +84,8 @@ void disc_kick(struct disc_cpt *dc);
  * may have been overtaken on its way by the other, for instance a push by the
  * reply to a ping: the peer is asked then which of them is so. */
 void disc_keep(struct discovery *d, struct told *told);
+/* It pauses because NIDs are in use on other CPTs. To be told of them again
+ * changes nothing, and would have two nodes tell each other without end. */
 bool disc_is_held_up(const struct discovery *d);
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
 void disc_pass_on(struct lnet_cpt *cpt, struct told *told,
