@@ -17,21 +17,13 @@ trap 'kill -KILL "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 
 # ---- hosts and nodes ----
 
-hosts_add client 1
-hosts_add server 2
+hosts_pair
 for name in client server; do
 	for rail in 0 1; do
 		on $name tc qdisc add dev eth$rail root tbf rate 1gbit \
 			burst 256k latency 20ms
 	done
 done
-
-conf() { # NAME INTERFACE...
-	{
-		printf 'net:\n- net type: tcp\n  local NI(s):\n'
-		printf '  - interfaces: { 0: %s }\n' "${@:2}"
-	} >"$dir/$1.conf"
-}
 
 serve() {
 	local at
@@ -182,22 +174,12 @@ two_to_one() {
 		"${ratios[@]}"
 }
 
-client_link_down() { on client ip link set eth1 down; }
-client_link_up() { on client ip link set eth1 up; }
-server_link_down() { on server ip link set eth1 down; }
-server_link_up() { on server ip link set eth1 up; }
-client_address_del() { host_address client del 1 1; }
-client_address_add() { host_address client add 1 1; }
-server_address_del() { host_address server del 1 2; }
-server_address_add() { host_address server add 1 2; }
-frames_lost() { wire_drop iifname client1 && wire_drop oifname client1; }
 peer_ni() { "$build/tools/lnetctl" --socket "$dir/server.sock" net "$@" --net tcp --if eth1; }
 peer_ni_del() { peer_ni del; }
 peer_ni_add() { peer_ni add; }
 
-conf one eth0
-conf two eth0 eth1
-printf 'global:\n  discovery: 1\n' | tee -a "$dir/one.conf" >>"$dir/two.conf"
+rails_conf tcp >"$dir/one.conf"
+rails_conf tcp tcp >"$dir/two.conf"
 serve
 two_to_one
 lose "client's link down" "at most 50" client_link_down client_link_up
@@ -206,5 +188,5 @@ lose "client's address removed" "at most 50" client_address_del \
 	client_address_add
 lose "server's address removed" "at most 50" server_address_del \
 	server_address_add
-lose "rail silent" "at most 1000" frames_lost wire_whole
+lose "rail silent" "at most 1000" lose_both wire_whole
 lose "server's interface deleted" "" peer_ni_del peer_ni_add

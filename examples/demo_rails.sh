@@ -45,20 +45,19 @@ rail_is_used() {
 
 free_port
 server=127.0.0.2@tcp
-printf 'global:\n    discovery: 1\n' >node.conf
 
 say "A server with two rails: an address on the net tcp, and one on the net tcp1."
 show rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
-	--socket server.sock --config node.conf
+	--socket server.sock
 rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
-	--socket server.sock --config node.conf >ready 2>&1 </dev/null &
+	--socket server.sock >ready 2>&1 </dev/null &
 pids[server]=$!
 await "rpcserve is not ready" grep -q ready: ready
 
 say "A client that knows one address of the server. It asks the server for the other
 one, and uses both."
 call=(rpcping --net "tcp(127.0.0.1)" --net "tcp1(127.0.1.1)" --port "$port"
-	--socket client.sock --config node.conf --time 1h --inflight 16
+	--socket client.sock --time 1h --inflight 16
 	--verify --deadline 60 --grace 60 --explain --live --interval 0.5
 	"$server")
 show "${call[@]}"

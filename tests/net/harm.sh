@@ -44,19 +44,6 @@ alone() {
 
 # ---- calls, and what befalls them ----
 
-# call ARGUMENT...: in the background, with a live line each 100 ms
-call() {
-	local at
-
-	at client
-	: >"$dir/live"
-	"${at[@]}" "$rpcping" "${client[@]}" --time 1h --verify --explain \
-		--deadline 120 --grace 120 --live --interval 0.1 "$@" "$server" \
-		>"$dir/out" 2>"$dir/live" </dev/null &
-	pids[ping]=$!
-	await "$dir/live" ' [1-9][0-9]* calls/s'
-}
-
 # Between NIs of different rails there is a way to the server over the one and a way
 # back over the other, which is used while rail 1 is good for one direction.
 half() {
@@ -68,8 +55,9 @@ half() {
 lose() {
 	local what=$1 take=$2 seen=$3 give=$4 round
 
+	start_ping --time 1h --verify --explain --deadline 120 --grace 120 \
+		"${@:5}" "$server"
 	ran=$what
-	call "${@:5}"
 	for ((round = 0; round < rounds; round++)); do
 		carries 0 $some && carries 1 $some || break
 		$take
@@ -83,21 +71,6 @@ lose() {
 	has out '^  calls [1-9][0-9]*, lost 0,'
 	sed -n "s/^  calls/$what: calls/p" "$dir/out"
 }
-
-client_link_down() { on client ip link set eth1 down; }
-client_link_up() { on client ip link set eth1 up; }
-server_link_down() { on server ip link set eth1 down; }
-server_link_up() { on server ip link set eth1 up; }
-client_address_del() { host_address client del 1 1; }
-client_address_add() { host_address client add 1 1; }
-server_address_del() { host_address server del 1 2; }
-server_address_add() { host_address server add 1 2; }
-# Neither host sees anything of that.
-cable_out() { ip link set server1 nomaster; }
-cable_in() { ip link set server1 master rail1; }
-lose_sent() { wire_drop iifname client1; }
-lose_received() { wire_drop oifname client1; }
-lose_both() { lose_sent && lose_received; }
 
 # all_harms NAME HALF ARGUMENT...: HALF is what is seen when frames of one direction
 # are lost.
@@ -122,15 +95,7 @@ all_harms() {
 serve() {
 	local at
 
-	cat >"$dir/conf" <<-CONF
-		net:
-		    - net type: $1
-		      local NI(s): [ { interfaces: { 0: eth0 } } ]
-		    - net type: $2
-		      local NI(s): [ { interfaces: { 0: eth1 } } ]
-		global:
-		    discovery: 1
-	CONF
+	rails_conf "$1" "$2" >"$dir/conf"
 	client=(--config "$dir/conf" --port 988)
 	server=10.9.0.2@$1
 	at server
@@ -141,7 +106,9 @@ serve() {
 	finish
 }
 
-hosts_add client 1 && hosts_add server 2 || {
+hosts_pair || {
 	complain "no hosts"
 	finish
 }
+at client
+ping=("${at[@]}" "$rpcping")

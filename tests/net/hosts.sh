@@ -126,3 +126,37 @@ wire_whole() {
 rail_bytes() {
 	awk -v port="$1$2:" '$1 == port { printf "%.0f", $2 + $10 }' /proc/net/dev
 }
+
+# rails_conf NET...: what lnet.conf(5) has for a node of any host with an NI for each
+# of these, the first one on eth0
+rails_conf() {
+	local rail=0 net
+
+	echo "net:"
+	for net; do
+		echo "    - net type: $net"
+		echo "      local NI(s): [ { interfaces: { 0: eth$rail } } ]"
+		rail=$((rail + 1))
+	done
+}
+
+# ---- two of them, and what befalls rail 1 ----
+
+hosts_pair() {
+	hosts_add client 1 && hosts_add server 2
+}
+
+client_link_down() { on client ip link set eth1 down; }
+client_link_up() { on client ip link set eth1 up; }
+server_link_down() { on server ip link set eth1 down; }
+server_link_up() { on server ip link set eth1 up; }
+client_address_del() { host_address client del 1 1; }
+client_address_add() { host_address client add 1 1; }
+server_address_del() { host_address server del 1 2; }
+server_address_add() { host_address server add 1 2; }
+# Neither host sees anything of the others.
+cable_out() { ip link set server1 nomaster; }
+cable_in() { ip link set server1 master rail1; }
+lose_sent() { wire_drop iifname client1; }
+lose_received() { wire_drop oifname client1; }
+lose_both() { lose_sent && lose_received; }

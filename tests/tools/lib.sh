@@ -8,6 +8,7 @@
 set -uo pipefail
 lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl
 rpcserve=$PWD/tools/rpcserve rpcping=$PWD/tools/rpcping
+ping=("$rpcping") # what start_ping runs
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tools.XXXXXX")
 export ULNET_SOCKET=$dir/lnetd.sock
 unset NOTIFY_SOCKET
@@ -180,7 +181,7 @@ await() {
 # line each 100 ms in $dir/live. Returns when calls are answered.
 start_ping() {
 	: >"$dir/live"
-	"$rpcping" "${client[@]}" --live --interval 0.1 "$@" \
+	"${ping[@]}" "${client[@]}" --live --interval 0.1 "$@" \
 		>"$dir/out" 2>"$dir/live" </dev/null &
 	pids[ping]=$!
 	ran="rpcping $*"
