@@ -19,6 +19,9 @@
  * again: within some ten minutes. */
 #define FAILURES_MAX 10
 
+/* How long the first question waits for its answer. */
+#define TRY_MIN NSEC_PER_SEC
+
 static const struct backoff_law pauses = {
 	.policy = BACKOFF_EQUAL,
 	.max = FAILURES_MAX,
@@ -266,9 +269,12 @@ static struct ulnet_id disc_target(const struct discovery *d,
 	return (struct ulnet_id){ *nid, d->pid };
 }
 
+/* Messages wait for the answer: one that is lost is to cost them little. A peer
+ * that takes longer is given twice the time after each failure. */
 static uint64_t try_timeout(const struct discovery *d)
 {
-	return settings_lnd_timeout(&d->cpt->node->settings);
+	return MIN(TRY_MIN << MIN(d->failures, FAILURES_MAX),
+		   settings_lnd_timeout(&d->cpt->node->settings));
 }
 
 /* Room for what the peer is known to have. */

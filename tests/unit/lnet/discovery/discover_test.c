@@ -151,10 +151,10 @@ Test(discover, dead_peer)
 
 	node_on(sim, "10.0.0.2@tcp");
 	cluster_links(sim, &dead);
-	put_to(a, "10.0.0.2@tcp", 6 * SECOND, &seen);
-	lnet_sim_run(sim, 2000 * MSEC + LATE);
+	put_to(a, "10.0.0.2@tcp", 2 * SECOND, &seen);
+	lnet_sim_run(sim, 667 * MSEC + LATE);
 	cr_assert_eq(counter(a, "discovery_late"), 1);
-	lnet_sim_run(sim, 4000 * MSEC - LATE - MSEC);
+	lnet_sim_run(sim, 1333 * MSEC - LATE - MSEC);
 	cr_assert(!seen.n || !seen.ev[seen.n - 1].terminal);
 	lnet_sim_run(sim, LATE);
 	cr_assert(seen.n && seen.ev[seen.n - 1].terminal);
@@ -168,6 +168,45 @@ Test(discover, dead_peer)
 	cr_assert_eq(counter(a, "discoveries"), 0);
 	/* It was given up. */
 	KNOWS(a, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
+	cluster_end(sim);
+}
+
+/* A message that has more time than that goes on when the first question is
+ * taken for lost; it is asked again, and longer. */
+Test(discover, answer_is_lost)
+{
+	const struct ulnet_sim_link dead = { .loss = ALWAYS }, works = { 0 };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_on(sim, B_RAILS);
+	cluster_links(sim, &dead);
+	put_to(a, "10.0.0.2@tcp", 60 * SECOND, &seen);
+	lnet_sim_run(sim, 500 * MSEC);
+	cluster_links(sim, &works);
+	lnet_sim_run(sim, 500 * MSEC - MSEC);
+	cr_assert_eq(seen.n, 0);
+	lnet_sim_run(sim, 2 * MSEC);
+	delivered(&seen);
+	cr_assert_eq(counter(a, "discovery_late"), 0);
+	lnet_sim_run(sim, 2000 * MSEC);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	cluster_end(sim);
+}
+
+/* Who takes longer to answer is given longer. */
+Test(discover, answers_are_slow)
+{
+	const struct ulnet_sim_link slow = { .latency = 1500 * MSEC };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_on(sim, B_RAILS);
+	cluster_links(sim, &slow);
+	put_to(a, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(sim);
+	delivered(&seen);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
 
