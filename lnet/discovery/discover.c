@@ -20,8 +20,9 @@
 #define TURNS_SLICE 16
 #define SWEEP_SLICE 256
 
-/* Messages to a peer wait if nobody has ever tried to discover it; those to a
- * NID that is hearsay, until it has been asked. */
+/* Messages to a peer wait if nobody has ever tried to discover it: it is to
+ * know whose they are. Those to a NID that is hearsay wait until it has been
+ * asked, unless they go nowhere else in any case. */
 static bool disc_for(struct lnet_msg *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
@@ -38,7 +39,8 @@ static bool disc_for(struct lnet_msg *msg, struct lnet_peer_ni *p)
 		d->pid = msg->hdr.dest_pid;
 	if (hearsay)
 		word_doubted(msg->cpt, p);
-	waits = (hearsay || !peer->settled) && peer->fsm.state != PEER_FAILED;
+	waits = (!peer->settled || (hearsay && !msg_keeps_path(msg))) &&
+		peer->fsm.state != PEER_FAILED;
 	if (waits)
 		msg_await(msg, &d->waiting);
 	disc_event(d, DISC_ON_WANTED);

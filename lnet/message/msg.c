@@ -536,6 +536,11 @@ static bool msg_has_ni(const struct lnet_msg *msg)
 	return ni && ni_is_up(ni);
 }
 
+bool msg_keeps_path(const struct lnet_msg *msg)
+{
+	return msg_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
+}
+
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want)
 {

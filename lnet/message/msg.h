@@ -161,6 +161,10 @@ void msg_take_credits(struct lnet_msg *msg);
 /* What has come in, and was admitted, is dealt with (parse.c). On its home. */
 void msg_arrived(struct lnet_msg *msg);
 
+/* Does it go from the NI that its sender named to the NID that it names, and
+ * nowhere else, whatever else its peer may have? */
+bool msg_keeps_path(const struct lnet_msg *msg);
+
 /* A message that waits for a connection or a credit gets another path, on
  * msg->cpt, in three steps. Is there one? It is looked for without the NI that
  * the message waits for, which is down or no longer in the configuration. */

@@ -42,17 +42,23 @@ static inline struct lnet *node_on(struct lnet_sim *sim, const char *nids)
 }
 
 /* A PUT with an ACK, whose events are noted in @s. */
-static inline void put_to(struct lnet *node, const char *nid, uint64_t timeout,
-			  struct seen *s)
+static inline void put_from(struct lnet *node, struct ulnet_nid self,
+			    const char *nid, uint64_t timeout, struct seen *s)
 {
 	static char source[64];
 	struct ulnet_md umd = md_of(source, sizeof(source), 0, s);
 
 	umd.threshold = 2;
 	umd.timeout = timeout;
-	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(node, &umd), LNET_ACK_REQ,
+	cr_assert_eq(LNetPut(self, bind_md(node, &umd), LNET_ACK_REQ,
 			     id_of(nid), PORTAL, BITS, 0, 0),
 		     0);
+}
+
+static inline void put_to(struct lnet *node, const char *nid, uint64_t timeout,
+			  struct seen *s)
+{
+	put_from(node, LNET_NID_ANY, nid, timeout, s);
 }
 
 static inline int text_order(const void *a, const void *b)

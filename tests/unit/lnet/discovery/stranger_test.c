@@ -233,6 +233,30 @@ Test(stranger, hearsay_is_silent)
 	cluster_end(r.sim);
 }
 
+/* What goes to it and nowhere else in any case need not wait for its answer. */
+Test(stranger, hearsay_by_one_path)
+{
+	static struct seen waits;
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	lnet_sim_run_all(r.sim);
+	WORD(r.node, "10.0.0.2@tcp", "hearsay");
+	victim_link(&r, false);
+	put_to(r.node, "10.0.0.2@tcp", UINT64_C(3000000), &waits);
+	lnet_sim_run(r.sim, MSEC);
+	victim_link(&r, true);
+	put_from(r.node, nid_of("10.0.0.1@tcp"), "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run(r.sim, 10 * MSEC);
+	delivered();
+	cr_assert_eq(waits.n, 0);
+	cr_assert_eq(counter(r.node, "discovery_waits"), 1);
+	lnet_sim_run_all(r.sim);
+	seen_end(&waits, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	cluster_end(r.sim);
+}
+
 /* It is asked also when it speaks itself. */
 Test(stranger, hearsay_that_speaks)
 {
