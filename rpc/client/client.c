@@ -62,6 +62,7 @@ static void open_send(struct ulrpc_client *c)
 
 	memcpy(m.open.service, c->service, sizeof(m.open.service));
 	imp->sent = shard_now(c->shard);
+	c->stranger = false;
 	c->sending = !control_send_tracked(c->shard, LNET_NID_ANY,
 					   import_target(imp), &m, on_open_sent,
 					   imp->handle, c->tag);
@@ -80,6 +81,7 @@ static void ask_begin(struct ulrpc_client *c)
 	c->asking = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
 	c->sending = false;
+	c->stranger = false;
 }
 
 static void ask(struct ulrpc_client *c)
@@ -494,6 +496,12 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 	if (c->ncalls)
 		client_open_service(c);
 	client_kick(c);
+}
+
+void client_on_joined(struct ulrpc_client *c)
+{
+	if (c->asking && c->stranger)
+		open_ask(c);
 }
 
 void client_on_goodbye(struct ulrpc_client *c)

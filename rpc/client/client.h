@@ -66,6 +66,8 @@ struct ulrpc_client {
 	struct fsm fsm; /* of the service */
 	bool asking;	/* Open has been sent; the answer is awaited */
 	bool sending;	/* LNet has an Open */
+	bool stranger;	/* the server has answered that it does not know us by
+			 * the rail that the Open took */
 	uint64_t tag;	/* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
@@ -188,6 +190,8 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten);
 /* The server has ended: it will answer nothing any more. client_unopen() and
  * client_on_disconnected() came before. */
 void client_on_goodbye(struct ulrpc_client *c);
+/* The server knows us by one more rail. */
+void client_on_joined(struct ulrpc_client *c);
 void client_on_disconnected(struct ulrpc_client *c);
 void client_on_refused(struct ulrpc_client *c);
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);

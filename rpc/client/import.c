@@ -378,6 +378,8 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 	imp->join.asked = 0;
 	if (m->status != WIRE_OK || m->connection != imp->connection)
 		import_lost(imp, imp->epoch);
+	else
+		import_tell_all(imp, client_on_joined);
 }
 
 /* ---- is it there? ---- */
@@ -718,6 +720,17 @@ static void on_connected(struct import *imp, const struct ulnet_event *ev,
 	try_again(imp);
 }
 
+/* Whose Open is answered; NULL: nobody waits for that. */
+static struct ulrpc_client *asker(const struct import *imp, uint64_t tag)
+{
+	struct ulrpc_client *c;
+
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->asking && c->tag == tag)
+			return c;
+	return NULL;
+}
+
 static void on_opened(struct import *imp, const struct ulnet_event *ev,
 		      const struct wire_opened *m)
 {
@@ -726,15 +739,13 @@ static void on_opened(struct import *imp, const struct ulnet_event *ev,
 	if (!import_is_up(imp))
 		return;
 	import_heard(imp, shard_now(imp->shard));
+	c = asker(imp, m->tag);
 	if (m->status == WIRE_NOT_CONNECTED || m->status == WIRE_STALE_EPOCH) {
+		if (c)
+			c->stranger = true;
 		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
-		return;
-	}
-	list_for_each_entry (c, &imp->clients, link) {
-		if (!c->asking || c->tag != m->tag)
-			continue;
+	} else if (c) {
 		client_on_opened(c, m);
-		return;
 	}
 }
 
