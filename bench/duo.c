@@ -2,13 +2,16 @@
 #include "bench/duo.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -166,4 +169,40 @@ double duo_times_percent(struct duo_times *t, unsigned int percent)
 double duo_times_median(struct duo_times *t)
 {
 	return duo_times_percent(t, 50);
+}
+
+struct duo_memory duo_memory(void)
+{
+	struct mallinfo2 m = mallinfo2();
+	struct duo_memory now = { .allocated = m.uordblks + m.hblkhd };
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!f || fscanf(f, "%*u %lu", &pages) != 1)
+		give_up(-ENOENT, "/proc/self/statm");
+	fclose(f);
+	now.resident = pages * (size_t)sysconf(_SC_PAGESIZE);
+	return now;
+}
+
+size_t duo_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	if (!d)
+		give_up(-ENOENT, "/proc/self/fd");
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+void duo_more_files(void)
+{
+	struct rlimit limit;
+
+	must_sys(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	must_sys(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
 }

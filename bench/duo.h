@@ -60,6 +60,17 @@ void duo_verify(const unsigned char *p, size_t from, size_t size);
  */
 void *duo_buffer(size_t size);
 
+/* What this process has: bytes that were asked of malloc(), and that are in the
+ * machine's memory; and open files. */
+struct duo_memory {
+	size_t allocated, resident;
+};
+
+struct duo_memory duo_memory(void);
+size_t duo_files(void);
+/* As many files as this process may have. */
+void duo_more_files(void);
+
 /* Round trips. */
 struct duo_times {
 	uint64_t n;

@@ -22,11 +22,9 @@
  */
 #include <ev.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include "bench/duo.h"
 #include "bench/node.h"
@@ -39,22 +37,6 @@
 #define LATENCY	 50000		       /* ns, of the simulated network */
 #define DEADLINE UINT64_C(10000000)    /* us, of a call */
 #define LIFE	 UINT64_C(60000000000) /* ns, that a simulation may take */
-
-static size_t memory(void)
-{
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
-}
-
-static void more_files(void)
-{
-	struct rlimit limit;
-
-	must_sys(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	must_sys(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
-}
 
 /* ---- nodes on TCP ---- */
 
@@ -73,13 +55,13 @@ static void tcp_nodes(unsigned int n, struct ev_loop *loop)
 
 	if (!nodes)
 		give_up(-ENOMEM, "nodes");
-	more_files();
-	before = memory();
+	duo_more_files();
+	before = duo_memory().allocated;
 	for (unsigned int i = 0; i < n; i++) {
 		bench_node_on(loop, tcp_nid(i, nid, sizeof(nid)), port,
 			      &nodes[i]);
 	}
-	printf("bytes %zu\n", (memory() - before) / n);
+	printf("bytes %zu\n", (duo_memory().allocated - before) / n);
 	for (unsigned int i = 0; i < n; i++)
 		lnet_close(nodes[i]);
 	free(nodes);
@@ -149,7 +131,7 @@ static void tcp_pair(unsigned int n)
 	struct lnet *node;
 	char nid[64];
 
-	more_files();
+	duo_more_files();
 	bench_serve(bench_node_on(pair.loop, DUO_SERVER "@tcp", port, &node),
 		    echo, NULL);
 	pair.client = bench_client(
@@ -290,7 +272,7 @@ static void sim_calls(unsigned int n, uint32_t size, uint64_t bandwidth)
 		give_up(-ENOMEM, "clients");
 	bench_serve(sim_rpc(sim, 0), on_request, &runs);
 	sim_nid(0, nid, sizeof(nid));
-	before = memory();
+	before = duo_memory().allocated;
 	for (unsigned int i = 0; i < n; i++)
 		clients[i] = bench_client(sim_rpc(sim, 1 + i), nid);
 	for (unsigned int i = 0; i < n; i++)
@@ -303,7 +285,7 @@ static void sim_calls(unsigned int n, uint32_t size, uint64_t bandwidth)
 	       "bytes %zu\n",
 	       herd.answered, herd.refused, herd.unknown,
 	       (unsigned long long)runs, (double)herd.last / 1e6,
-	       (memory() - before) / n);
+	       (duo_memory().allocated - before) / n);
 	free(clients);
 	sim_end(sim);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# bench/run's part about many nodes in one process, and in one simulation:
-# bench/many.c. For sourcing; uses row(), instructions(), $BUILD and $bin.
+# bench/run's part about many nodes in one process, and in one simulation,
+# bench/many.c, and about many peers of one, bench/known.c. For sourcing; uses row(),
+# instructions(), $runs, $BUILD and $bin.
 
 many_nodes='100 400 1600'
 many_clients=50000
@@ -24,6 +25,23 @@ many_herd() { # TEXT ARGUMENT...
 	unknown|unknown|calls
 	last|the last one, of virtual time|ms
 	bytes|memory of each|bytes
+	END
+}
+
+# many_known N MEMORY-AIM CPU-AIM: peers of one node, which are gone
+many_known() {
+	local i values key column unit aim
+
+	values=$(for ((i = 0; i < runs; i++)); do "$bin/known" "$1" 10; done)
+	while IFS='|' read -r key column unit aim; do
+		row "$1 known: $column" "$unit" "$aim" \
+			$(sed -n "s/^$key //p" <<<"$values" | sort -n |
+				awk '{ v[NR] = $1 }
+				END { print v[int((NR + 1) / 2)], v[1], v[NR] }')
+	done <<-END
+	allocated|memory of each, malloc'ed|bytes|$2
+	resident|memory of each, resident|bytes|$2
+	cpu|processor time of a node with nothing to do|us/s|$3
 	END
 }
 
@@ -58,6 +76,8 @@ many_measure() {
 	gone|events in an hour, afterwards|events
 	cpu|processor time of that hour|us
 	END
+	many_known 1 "" ""
+	many_known 100000 "at most 1024" "as with 1"
 	many_herd "64 B"
 	many_herd "4 KiB at 10 MB/s" 4096 10000000
 }

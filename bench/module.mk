@@ -1,10 +1,11 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
-EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/lossy %D%/many \
-	%D%/raw_tcp %D%/rpc %D%/slow %D%/tcp %D%/tcp_peers
+EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
+	%D%/many %D%/raw_tcp %D%/rpc %D%/slow %D%/tcp %D%/tcp_peers
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_herd_SOURCES = %D%/herd.c %D%/herd_law.c %D%/herd_law.h
+%C%_known_SOURCES = %D%/known.c %D%/duo.c %D%/duo.h
 %C%_lossy_SOURCES = %D%/lossy.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_many_SOURCES = %D%/many.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h

@@ -9,15 +9,12 @@
  * prints lines of a name and a number: how long it took until the last one had
  * its ACK and all connections stood, and what the server has for each peer.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <ulnet/lnet.h>
 
@@ -30,17 +27,13 @@
 #define IDLE_NS UINT64_C(200000000)
 #define GIVE_UP UINT64_C(10000000000) /* ns, for the connections */
 
-struct memory {
-	size_t allocated, resident; /* bytes */
-};
-
 /* Seen by both processes. */
 struct page {
 	atomic_bool acked; /* the client has all ACKs */
 	atomic_bool measured;
 	uint64_t connected; /* ns, when all connections stood */
 	size_t connections;
-	struct memory used; /* by the server, for all */
+	struct duo_memory used; /* by the server, for all */
 };
 
 struct peers {
@@ -53,33 +46,6 @@ struct peers {
 };
 
 /* ---- what is used ---- */
-
-static struct memory memory_now(void)
-{
-	struct mallinfo2 m = mallinfo2();
-	struct memory now = { .allocated = m.uordblks + m.hblkhd };
-	FILE *f = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	if (!f || fscanf(f, "%*u %lu", &pages) != 1)
-		must(-ENOENT, "/proc/self/statm");
-	fclose(f);
-	now.resident = pages * (size_t)sysconf(_SC_PAGESIZE);
-	return now;
-}
-
-static size_t open_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	if (!d)
-		must(-ENOENT, "/proc/self/fd");
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 /* Bytes of the kernel's socket buffers of all TCP sockets here. */
 static double kernel_memory(void)
@@ -100,17 +66,6 @@ static double kernel_memory(void)
 	}
 	fclose(f);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
-static void allow_files(struct peers *p)
-{
-	struct rlimit l;
-	/* And a few for each interface itself. */
-	rlim_t want = (rlim_t)p->n * (TYPES + 5) + 256;
-
-	must_sys(getrlimit(RLIMIT_NOFILE, &l), "getrlimit");
-	l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
-	must_sys(setrlimit(RLIMIT_NOFILE, &l), "setrlimit");
 }
 
 /* ---- both ---- */
@@ -184,30 +139,30 @@ static void server(void *arg, int ready)
 {
 	struct peers *p = arg;
 	struct page *page = p->page;
-	struct memory before, after;
+	struct duo_memory before, after;
 	size_t files;
 
 	open_node(p);
 	add_ni(p, DUO_SERVER);
 	attach(p);
 	run_for(p, 10000000);
-	files = open_files() - 1; /* without the pipe */
-	before = memory_now();
+	files = duo_files() - 1; /* without the pipe */
+	before = duo_memory();
 	duo_ready(ready);
 	while (!page->acked)
 		must(lnet_poll(p->node, 1000), "lnet_poll");
 	page->connected = duo_now();
-	while ((page->connections = open_files() - files) < p->n * TYPES &&
+	while ((page->connections = duo_files() - files) < p->n * TYPES &&
 	       duo_now() - page->connected < GIVE_UP)
 		run_for(p, 1000000);
 	page->connected = duo_now();
 	run_for(p, IDLE_NS);
-	after = memory_now();
+	after = duo_memory();
 	page->used.allocated = after.allocated - before.allocated;
 	page->used.resident = after.resident - before.resident;
 	page->measured = true;
 	/* The client closes first: it would take our end for a failure. */
-	for (uint64_t begin = duo_now(); open_files() > files;) {
+	for (uint64_t begin = duo_now(); duo_files() > files;) {
 		run_for(p, 10000000);
 		if (duo_now() - begin > GIVE_UP)
 			break;
@@ -262,7 +217,7 @@ int main(int argc, char **argv)
 {
 	struct peers p = { .n = argc == 2 ? (unsigned int)atoi(argv[1]) : 0 };
 	struct ulnet_nid *nids;
-	struct memory before;
+	struct duo_memory before;
 	double kernel;
 	uint64_t begin;
 	pid_t child;
@@ -274,13 +229,13 @@ int main(int argc, char **argv)
 	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	must_sys(p.page == MAP_FAILED ? -1 : 0, "mmap");
-	allow_files(&p);
+	duo_more_files();
 	p.port = duo_free_port();
 	child = duo_fork(server, &p);
 	open_node(&p);
 	nids = add_nis(&p);
 	run_for(&p, 10000000);
-	before = memory_now();
+	before = duo_memory();
 	kernel = kernel_memory();
 	begin = duo_now();
 	client(&p, nids);
@@ -289,7 +244,7 @@ int main(int argc, char **argv)
 	print(&p, "server-allocated", (double)p.page->used.allocated);
 	print(&p, "server-resident", (double)p.page->used.resident);
 	print(&p, "client-allocated",
-	      (double)(memory_now().allocated - before.allocated));
+	      (double)(duo_memory().allocated - before.allocated));
 	print(&p, "kernel-buffers", kernel_memory() - kernel);
 	lnet_close(p.node);
 	duo_wait(child);
