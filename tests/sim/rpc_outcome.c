@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What callers of the RPC scenario are told of their calls, against what is
  * known of these. */
+#include "rpc/rpc.h"
+#include "rpc/stats/stat.h"
 #include "tests/sim/rpc_run.h"
 
 void outcome_wrong(const struct test_call *c, const char *what)
@@ -136,9 +138,30 @@ static bool is_too_early(const struct test_call *c)
 				   c->from->opened + 3 * r->conf.keepalive * US;
 }
 
+/* What the call's server, as it runs now, has counted of @stat. */
+static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
+{
+	const struct member *m = &c->run->members[c->target];
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++)
+		n += m->rpc->shards[i].stats->counts[stat];
+	return n;
+}
+
+/* It had more to do than it could, and did not begin with the call. */
+static bool is_crowded_out(const struct test_call *c)
+{
+	return c->outcome.execution == ULRPC_NOT_EXECUTED &&
+	       server_count(c, RPC_STAT_requests_unroomed) +
+		       server_count(c, RPC_STAT_requests_hopeless) +
+		       server_count(c, RPC_STAT_requests_overdue);
+}
+
 /* Why a probe may fail: there is no room, for its request or for its client;
- * its service is not there, or waits for no handler; its server has forgotten
- * the client, and the call may not be executed twice; its own side ends; faults
+ * its service is not there, or waits for no handler; nothing was heard of its
+ * bulk while others wanted the handler's thread; its server has forgotten the
+ * client, and the call may not be executed twice; its own side ends; faults
  * have lasted for too long. */
 static bool is_success(const struct test_call *c)
 {
@@ -153,13 +176,14 @@ static bool is_success(const struct test_call *c)
 	case ULRPC_CAUSE_STALLED:
 		return true;
 	case ULRPC_CAUSE_BULK:
-		return c->run->over;
+		return c->run->over ||
+		       server_count(c, RPC_STAT_transfers_given_up);
 	case ULRPC_CAUSE_RESTARTED:
 		return !call_is_idempotent(c) && !is_remembered(c);
 	case ULRPC_CAUSE_UNREACHABLE:
 		return crowded;
 	case ULRPC_CAUSE_DEADLINE:
-		return crowded || !has_had_time(c);
+		return crowded || is_crowded_out(c) || !has_had_time(c);
 	case ULRPC_CAUSE_CANCELED:
 		return !c->from->rpc || c->canceled || c->run->over;
 	case ULRPC_CAUSE_REFUSED:
