@@ -55,7 +55,11 @@ static void health_set(struct request *r, set_fn fn)
 	if (!all)
 		lnet_nid_format(&nid, text, sizeof(text));
 	rc = fn(r->control->node, all ? NULL : &nid, (int32_t)value);
-	if (rc)
+	if (rc == -ENOENT)
+		scope_fail(&r->scope, r->args, rc,
+			   "cannot set the health of %s: no such NID here",
+			   text);
+	else if (rc)
 		scope_fail(&r->scope, r->args, rc,
 			   "cannot set the health of %s: %s", text,
 			   strerror(-rc));

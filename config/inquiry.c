@@ -23,7 +23,8 @@ struct question {
 	const char *text; /* borrowed while the request lasts */
 	struct ulnet_nid nid;
 	bool ended;
-	int status; /* when it has ended */
+	int status;  /* when it has ended */
+	bool unread; /* the text is no NID */
 	struct ulnet_ping_ni *ni;
 	unsigned int nnis;
 };
@@ -266,9 +267,22 @@ static int question_status(const struct inquiries *p,
 	return p->canceled ? -ECANCELED : -ETIMEDOUT;
 }
 
-static int inquiries_show(struct lnet *node, const struct inquiries *p,
-			  const struct scope *s, enum inquiry_kind kind)
+static const char *question_reason(const struct inquiry *q,
+				   const struct question *one, int rc)
 {
+	if (one->unread)
+		return "that is no NID";
+	if (rc == -EINVAL && q->kind == INQUIRY_DISCOVER)
+		return "that is a NID of this node";
+	if (rc == -EINVAL && !lnet_nid_is_any(&q->source))
+		return "the source is no NID of this node";
+	return strerror(-rc);
+}
+
+static int inquiries_show(struct lnet *node, const struct inquiries *p,
+			  const struct scope *s, const struct inquiry *q)
+{
+	enum inquiry_kind kind = q->kind;
 	struct tree *results = NULL, *result;
 	struct peer_list list = { NULL, 0 };
 	int first = 0, rc;
@@ -286,7 +300,7 @@ static int inquiries_show(struct lnet *node, const struct inquiries *p,
 		if (rc) {
 			answer_error(s->answer, &s->subject, rc,
 				     "failed to %s %s: %s", kind_names[kind],
-				     one->text, strerror(-rc));
+				     one->text, question_reason(q, one, rc));
 			first = first ? first : rc;
 			continue;
 		}
@@ -380,6 +394,7 @@ static int read_nids(const struct scope *s, const struct tree *nids,
 		    lnet_nid_is_any(&one->nid)) {
 			one->ended = true;
 			one->status = -EINVAL;
+			one->unread = true;
 		}
 	}
 	return 0;
@@ -397,7 +412,7 @@ static int inquire_all(struct lnet *node, const struct scope *s,
 	cancel_watch(cancel, p);
 	inquiries_wait(node, p, until);
 	cancel_watch(cancel, NULL);
-	return inquiries_show(node, p, s, q->kind);
+	return inquiries_show(node, p, s, q);
 }
 
 int inquire(struct lnet *node, const struct scope *s, const struct inquiry *q,

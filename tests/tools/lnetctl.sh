@@ -203,7 +203,7 @@ ctl 255 ping 10.9.8.7@tcp 0@lo nonsense@
 has err "nonsense@"
 ctl 255 ping 0@lo,0@lo
 ctl 255 ping --source 10.9.8.7@tcp 0@lo
-has err "^  descr: ! 'failed to ping 0@lo: Invalid argument'\$"
+has err "^  descr: ! 'failed to ping 0@lo: the source is no NID of this node'\$"
 ctl 255 discover 10.9.8.7@tcp nonsense
 silent out
 same err <<END
@@ -213,7 +213,7 @@ manage:
   descr: ! 'failed to discover 10.9.8.7@tcp: No route to host'
 - discover:
   errno: -22
-  descr: ! 'failed to discover nonsense: Invalid argument'
+  descr: ! 'failed to discover nonsense: that is no NID'
 END
 ctl 255 discover 0@lo
 has err "^  errno: -22\$"

@@ -126,7 +126,7 @@ Test(health, of_interfaces)
 	ask_both(&rig, "net set: {nid: 10.77.0.9@tcp, health: 7}", -ENOENT, "",
 		 "---\nset:\n-     net:\n      errno: -2\n"
 		 "      descr: ! \"cannot set the health of 10.77.0.9@tcp: "
-		 "No such file or directory\"\n...\n");
+		 "no such NID here\"\n...\n");
 	rig_close(&rig);
 }
 

@@ -292,7 +292,7 @@ Test(request, ping)
 		"  descr: ! 'failed to ping 10.77.0.98@tcp: No route to host'\n"
 		"- ping:\n"
 		"  errno: -22\n"
-		"  descr: ! 'failed to ping bad: Invalid argument'\n"
+		"  descr: ! 'failed to ping bad: that is no NID'\n"
 		"- ping:\n"
 		"  errno: -110\n"
 		"  descr: ! 'failed to ping 10.77.0.97@tcp: Connection timed "
@@ -313,7 +313,9 @@ Test(request, ping_from)
 	ask_fail(&rig, "ping: {nids: 0@lo, source: bad}", -22,
 		 "cannot parse NID ''bad''");
 	ask_fail(&rig, "ping: {nids: 10.77.0.3@tcp, source: 10.77.0.9@tcp}",
-		 -22, "failed to ping 10.77.0.3@tcp: Invalid argument");
+		 -22,
+		 "failed to ping 10.77.0.3@tcp: the source is no NID of this "
+		 "node");
 	ask_fail(&rig, "ping: {nids: 0@lo, force: true}", -22,
 		 "unknown key ''force''");
 	rig_close(&rig);
@@ -332,11 +334,13 @@ Test(request, discover)
 		 "host'\n"
 		 "- discover:\n"
 		 "  errno: -22\n"
-		 "  descr: ! 'failed to discover bad: Invalid argument'\n");
+		 "  descr: ! 'failed to discover bad: that is no NID'\n");
 	ask_fail(&rig, "discover: {nids: 10.77.0.97@tcp, timeout: 1}", -110,
 		 "failed to discover 10.77.0.97@tcp: Connection timed out");
 	ask_fail(&rig, "discover: {nids: 10.78.0.1@tcp9}", -113, "No route");
-	ask_fail(&rig, "discover: {nids: 10.77.0.2@tcp}", -22, "Invalid");
+	ask_fail(&rig, "discover: {nids: 10.77.0.2@tcp}", -22,
+		 "failed to discover 10.77.0.2@tcp: that is a NID of this "
+		 "node");
 	ask_fail(&rig, "discover:", -22, "discover: nids is missing");
 	ask_fail(&rig, "discover: {nids: []}", -22, "no NID is given");
 	ask_fail(&rig, "discover: {nids: a, force: maybe}", -22, "force");
