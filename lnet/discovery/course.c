@@ -302,6 +302,8 @@ static bool undoubted(struct discovery *d)
 static void pinged_in_vain(struct discovery *d, int status)
 {
 	d->status = status;
+	if (d->told)
+		d->told->unanswered = status;
 	if (undoubted(d))
 		disc_event(d, DISC_ON_ANSWER);
 	else if (++d->silent < d->peer->nnis)

@@ -112,7 +112,8 @@ static int claim_all(struct discovery *d)
 	return rc;
 }
 
-/* NIDs that are in use elsewhere may be had later: it is asked again. */
+/* NIDs that are in use elsewhere may be had later, and who gave no answer may
+ * be another one by now: it is asked again. */
 static int merge_told(struct discovery *d)
 {
 	struct told_result result;
@@ -120,10 +121,11 @@ static int merge_told(struct discovery *d)
 
 	if (!rc)
 		rc = merged(d, &result);
-	if (!rc && d->merging->kept) {
+	if (rc)
+		return rc;
+	rc = d->merging->kept ? -EBUSY : d->merging->unanswered;
+	if (rc)
 		d->peer->merged = false;
-		rc = -EBUSY;
-	}
 	return rc;
 }
 

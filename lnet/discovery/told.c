@@ -50,6 +50,7 @@ int told_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 	if (!told)
 		return -ENOMEM;
 	told->claimed = told->kept = 0;
+	told->unanswered = 0;
 	told->keeps = calloc(MAX(info.nnis, 1), sizeof(told->keeps[0]));
 	if (!told->keeps) {
 		free(told);

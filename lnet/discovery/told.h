@@ -16,6 +16,9 @@ struct told {
 	/* NIDs of it that other CPTs own: up to which they were claimed, and
 	 * which of them their owners keep. */
 	unsigned int claimed, kept;
+	/* A question that began before this came, and had no answer: 0, or why.
+	 * The process that told this may be no more. */
+	int unanswered;
 	bool *keeps;
 	size_t length; /* of @bytes: less than it says if it was cut */
 	uint8_t bytes[];

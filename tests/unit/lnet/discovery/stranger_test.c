@@ -432,3 +432,28 @@ Test(stranger, names_have_a_share)
 	}
 	cluster_end(sim);
 }
+
+/* Who is asked because of a lie, and does not answer, may have told something
+ * meanwhile, and have ended since: he is asked again whether it is still so. */
+Test(stranger, what_is_told_without_an_answer)
+{
+	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	victim_link(&r, false);
+	lie_two(&r, LIAR, "10.0.0.2@tcp");
+	cr_assert_eq(lnet_ni_add(r.victim, &second), 0);
+	lnet_sim_run(r.sim, 5 * MSEC);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovering mr: 10.0.0.2@tcp");
+	cr_assert_eq(lnet_sim_crash(r.sim, 1), 0);
+	lnet_sim_run(r.sim, 60000 * MSEC);
+	KNOWS(r.node, "10.0.0.2@tcp", "failed mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
+	victim_link(&r, true);
+	cr_assert_eq(lnet_sim_restart(r.sim, 1), 0);
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
