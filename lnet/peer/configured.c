@@ -139,6 +139,8 @@ static int del_peer(void *arg)
 			return rc;
 	}
 	peer->multi_rail = false;
+	/* What it has told since did not count: it is asked again. */
+	peer->merged = false;
 	peer_set_configured(c->cpt, peer, false);
 	cpt_topology_changed(c->cpt);
 	return 0;

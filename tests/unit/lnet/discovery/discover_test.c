@@ -338,6 +338,25 @@ static void discovered_pair(struct lnet_sim *sim, struct lnet **a,
 	KNOWS(*b, "10.0.0.1@tcp", KNOWS_A);
 }
 
+/* What an administrator has said of a peer, and takes back, is asked for. */
+Test(discover, configured_for_a_while)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_peer_add(a, &nid, 1, false), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp", "discovered: 10.0.0.2@tcp 10.0.0.2@tcp1");
+	cr_assert_eq(lnet_peer_del(a, &nid, NULL, 0), 0);
+	put_to(a, "10.0.0.2@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	cluster_end(sim);
+}
+
 Test(discover, local_nis_come_and_go)
 {
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
