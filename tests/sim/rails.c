@@ -191,8 +191,7 @@ static void disturb(struct run *r)
 		break;
 	case 9:
 	case 10:
-		if (r->quiet)
-			views_disturb(r);
+		views_disturb(r);
 		break;
 	default:
 		traffic_post(&r->rails->traffic, some_member(r)->index);
@@ -245,8 +244,7 @@ void rails_heal(struct run *r)
 	if (!r->rails)
 		return;
 	r->rails->traffic.left = 0;
-	if (r->quiet)
-		views_heal(r);
+	views_heal(r);
 	for (unsigned int i = 0; i < RAILS_MAX; i++)
 		rail_mend(&r->rails->rail[i]);
 	for (unsigned int i = 0; i < r->n; i++)
@@ -263,7 +261,7 @@ void rails_settle(struct run *r)
 {
 	uint64_t end = lnet_sim_now(r->sim) + SETTLED;
 
-	if (!r->quiet)
+	if (!r->rails)
 		return;
 	views_meet(r);
 	while (!views_are_right(r, lnet_sim_now(r->sim) >= end) &&

@@ -7,7 +7,7 @@
  * A call is not lost while one rail between its nodes is whole.
  *	is_success(), in runs in which one rail is spared
  * Nodes know each other when the faults are over, and are well.
- *	views_are_right() (rails_views.c), in runs without calls
+ *	views_are_right() (rails_views.c)
  * No NI that has failed is chosen; who is not multi-rail sees one source.
  *	way_send() (sim/way.c), of every simulation
  */
@@ -86,8 +86,7 @@ int scenario_set_up(struct run *r)
 
 	choose(r);
 	plan(r);
-	if (r->quiet)
-		views_plan(r);
+	views_plan(r);
 	rails_new(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = play_node(r, i);

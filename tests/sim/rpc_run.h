@@ -211,8 +211,7 @@ struct run {
 	struct links links;
 	struct rules rules;
 	struct rails *rails; /* NULL: rails do not change in this scenario */
-	bool quiet; /* nobody calls: LNet's own operations only, of nodes that
-		     * may discover each other */
+	bool quiet; /* nobody calls: LNet's own operations only */
 	struct ulrpc_conf conf;
 	unsigned int steps;
 	bool waiting;	     /* some node waits: no other may begin to */
