@@ -286,14 +286,18 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
-/* Who was asked whose it is does not say. It is asked again when it is used, or
- * claimed, once more. Was that all the question was for? */
+/* Who was asked whose it is does not say. It is asked again: what is hearsay,
+ * when it is used once more, since nobody waits for that; what is claimed, as
+ * a peer of which nothing is known, since it may belong to who claims it. Was
+ * the doubt all the question was for? */
 static bool undoubted(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_find(d->cpt, &d->asked);
 
 	if (!p || p->peer != d->peer || !word_is_doubted(p))
 		return false;
+	if (p->word.state == PEER_WORD_CLAIMED)
+		d->peer->merged = false;
 	word_undoubted(d->cpt, p);
 	return d->peer->merged && !d->force_ping;
 }

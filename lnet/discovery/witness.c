@@ -49,6 +49,15 @@ static void answer_claim(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
 			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
 }
 
+/* A push that denies a claim may be older than what is claimed, and late: the
+ * answer to a question is not. */
+static bool settles(const struct lnet_peer_ni *lpni, const struct told *told,
+		    const struct ulnet_ping_info *info)
+{
+	return told->source == MERGE_REPLY || !word_is_doubted(lpni) ||
+	       names(info, &lpni->claimed_by);
+}
+
 static int hear(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		const struct ulnet_ping_info *info)
 {
@@ -73,7 +82,7 @@ int witness_hear(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	    settings_discovery(&cpt->node->settings) != LNET_DISCOVERY_ON)
 		return 0;
 	rc = told_decode(cpt, told, &info, &ni, &cut);
-	if (!rc && !cut)
+	if (!rc && !cut && settles(lpni, told, &info))
 		rc = hear(cpt, lpni, &info);
 	free(ni);
 	if (!rc)

@@ -457,3 +457,59 @@ Test(stranger, what_is_told_without_an_answer)
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cluster_end(r.sim);
 }
+
+static void asked(void *arg, int status)
+{
+	*(int *)arg = status;
+}
+
+/* What comes unasked from one that is claimed may have been on its way for
+ * long: it is asked all the same. */
+Test(stranger, what_is_told_unasked)
+{
+	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
+	const struct ulnet_nid victim = nid_of("10.0.0.2@tcp");
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	int status = 0;
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	victim_link(&r, false);
+	cr_assert_eq(lnet_discover(r.node, &victim, LNET_DISCOVER_FORCE, asked,
+				   &status),
+		     0);
+	while (!status)
+		lnet_sim_run(r.sim, 5 * MSEC);
+	lie_two(&r, LIAR, "10.0.0.2@tcp");
+	WORD(r.node, "10.0.0.2@tcp", "claimed");
+	cr_assert_eq(lnet_ni_add(r.victim, &second), 0);
+	lnet_sim_run(r.sim, 5 * MSEC);
+	KNOWS(r.node, "10.0.0.2@tcp",
+	      "discovering mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
+	WORD(r.node, "10.0.0.2@tcp", "claimed");
+	victim_link(&r, true);
+	lnet_sim_run_all(r.sim);
+	WORD(r.node, "10.0.0.2@tcp", "own");
+	cluster_end(r.sim);
+}
+
+/* Who is claimed, and silent, is asked until he answers: he may have become a
+ * part of who claims him. */
+Test(stranger, claims_one_that_is_silent)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	victim_link(&r, false);
+	lie_two(&r, LIAR, "10.0.0.2@tcp");
+	lnet_sim_run(r.sim, 60000 * MSEC);
+	cr_assert_gt(counter(r.node, "discoveries_failed"), 1);
+	victim_link(&r, true);
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	KNOWS(r.node, LIAR, LIARS);
+	cluster_end(r.sim);
+}
