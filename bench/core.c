@@ -15,6 +15,7 @@
 #include <ulnet/sim.h>
 
 #include "base/loop.h"
+#include "lnet/discovery/course.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
@@ -142,6 +143,20 @@ static struct lnet *bare_open(struct bare *b)
 	return b->node;
 }
 
+/* The peer with that NID, as after its discovery. Kept for good. */
+static struct lnet_peer *bare_discovered(struct bare *b, uint32_t addr)
+{
+	struct lnet_cpt *cpt = b->node->cpt[0];
+	const struct ulnet_nid nid = id_of(addr).nid;
+	struct lnet_peer_ni *p = peer_get(cpt, &nid);
+
+	must(p ? 0 : -ENOMEM, "peer");
+	p->peer->multi_rail = p->peer->settled = p->peer->merged = true;
+	p->peer->merged_in = disc_cpt(cpt)->modes;
+	p->peer->told = disc_cpt(cpt)->version;
+	return p->peer;
+}
+
 static void bare_work(struct work *w)
 {
 	struct bare *b = container_of(w, struct bare, work);
@@ -185,6 +200,7 @@ static double put_path(uint64_t n)
 			       .handler = NULL };
 
 	bare_open(&b);
+	bare_discovered(&b, 0x0a000002);
 	must(LNetMDBind(b.node, &md, LNET_RETAIN, &b.md), "bind");
 	return bare_run(&b, n);
 }
@@ -213,17 +229,14 @@ static void select_turn(struct bare *b, uint64_t n)
 static void select_prepare(struct bare *b, uint32_t rails)
 {
 	struct lnet_cpt *cpt = b->node->cpt[0];
-	const struct ulnet_nid first = id_of(0x0a010001).nid;
-	struct lnet_peer_ni *p = peer_get(cpt, &first);
+	struct lnet_peer *peer = bare_discovered(b, 0x0a010001);
 
-	must(p ? 0 : -ENOMEM, "peer");
-	p->peer->multi_rail = true;
 	for (uint32_t i = 2; i <= rails; i++) {
 		struct ulnet_ni_conf ni = { .nid = id_of(0x0a000000 + i).nid };
 		const struct ulnet_nid nid = id_of(0x0a010000 + i).nid;
 
 		must(lnet_ni_add(b->node, &ni), "NI");
-		must(member_add(cpt, p->peer, &nid), "peer NI");
+		must(member_add(cpt, peer, &nid), "peer NI");
 	}
 }
 
