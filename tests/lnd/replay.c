@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: replay [PART OF A NAME]... Each tape of tests/wire/tcp/, from both
- * sides: see replay.h. Every byte of the node must be the real node's, but for
- * what is a node's own to choose: incarnations, handles, the sequence number of
- * its ping information. Each runs in a process and a network of its own, with
- * the real addresses and ports.
+ * sides: see replay.h. The node discovers, and is discovered, as it does
+ * anywhere. Every byte of it must be the real node's, but for what is a node's
+ * own to choose, incarnations and handles; what is left out, made by the test,
+ * or on no tape is printed, and counted in the table below. Each runs in a
+ * process and a network of its own, with the real addresses and ports.
  */
 #include "tests/lnd/replay.h"
 
@@ -19,9 +20,11 @@
 
 #define POLL_US	 500
 #define PATIENCE 40 /* s without any progress: it hangs */
+/* As kernel nodes show it: multi-rail, discovered, NIDs up to date. */
+#define PEER_IS_UP_TO_DATE 273
 /* Pings that are on no tape. */
 #define PROBE	   UINT64_C(0x70726f6265)
-#define PROBE_SINK 272
+#define PROBE_SINK PING_BY_DISCOVERY
 
 static const struct replay_case cases[] = {
 	{ .tape = "ping", .connects = true, .nis = { "10.77.0.3@tcp" } },
@@ -42,16 +45,28 @@ static const struct replay_case cases[] = {
 	  .connects = true,
 	  .nis = { "10.77.0.41@tcp", "10.77.1.41@tcp" },
 	  .late = "10.77.2.41@tcp3",
-	  .late_frame = 16 },
-	{ .tape = "two-nis", .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" } },
+	  .late_frame = 16,
+	  .history = 2,
+	  .by_hand = 1,
+	  .beside = { .pushes = 1, .questions = 1 } },
+	{ .tape = "two-nis",
+	  .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" },
+	  .by_hand = 1,
+	  .beside = { .pushes = 1, .questions = 1 } },
 	{ .tape = "second-ni",
 	  .connects = true,
-	  .nis = { "10.77.0.41@tcp", "10.77.1.41@tcp" } },
-	{ .tape = "second-ni", .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" } },
+	  .nis = { "10.77.0.41@tcp", "10.77.1.41@tcp" },
+	  .by_hand = 1 },
+	{ .tape = "second-ni",
+	  .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" },
+	  .beside = { .pushes = 1, .questions = 1 } },
 	{ .tape = "cross",
 	  .connects = true,
-	  .nis = { "10.77.0.41@tcp", "10.77.1.41@tcp" } },
-	{ .tape = "cross", .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" } },
+	  .nis = { "10.77.0.41@tcp", "10.77.1.41@tcp" },
+	  .by_hand = 2 },
+	{ .tape = "cross",
+	  .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" },
+	  .beside = { .pushes = 1, .questions = 1 } },
 	{ .tape = "keepalive",
 	  .connects = true,
 	  .nis = { "10.77.0.3@tcp" },
@@ -148,8 +163,8 @@ static int begin(struct replay *r, unsigned int i)
 	int rc;
 
 	s->begun = true;
-	/* What a kernel's "lnetctl ping" asks for. */
-	if (get && hdr->portal == 0 && s->len == 3960 && !r->c->nis[1])
+	if (get && hdr->portal == PING_PORTAL && s->len == PING_BY_HAND &&
+	    !r->c->nis[1])
 		return lnet_ping(r->node, target, 0, on_ping, s);
 	rc = LNetMDBind(r->node, &md, LNET_UNLINK, &handle);
 	if (rc)
@@ -162,6 +177,47 @@ static int begin(struct replay *r, unsigned int i)
 		       hdr->match_bits, hdr->offset, hdr->hdr_data);
 }
 
+static void on_discovered(void *arg, int status)
+{
+	struct replay_step *s = arg;
+
+	s->status = status;
+	s->done = true;
+}
+
+/* Has the node ask, at frame @i, who the other one is: the message that comes
+ * next in the tape makes it do so; or, with none, someone who wants to know. */
+static int begin_discovery(struct replay *r, unsigned int i)
+{
+	struct replay_step *s = &r->plan.step[i];
+	unsigned int k = i;
+
+	s->begun = true;
+	while (++k < r->tape.nframes)
+		if (r->plan.step[k].part == PART_ORIGIN &&
+		    r->plan.step[k].hdr.portal != PING_PORTAL)
+			break;
+	if (k < r->tape.nframes) {
+		s->done = true;
+		return begin(r, k);
+	}
+	return lnet_discover(r->node, &s->hdr.dest_nid, 0, on_discovered, s);
+}
+
+/* Frame @i of ours: what makes the node send it, if it has to be asked. */
+static bool begin_ours(struct replay *r, unsigned int i)
+{
+	struct replay_step *s = &r->plan.step[i];
+	int rc = 0;
+
+	if (s->part == PART_ORIGIN && !s->begun)
+		rc = begin(r, i);
+	else if (s->part == PART_OWN && s->hdr.type == LNET_MSG_GET &&
+		 !s->begun)
+		rc = begin_discovery(r, i);
+	return !rc || replay_complain(r, i, "cannot begin it");
+}
+
 /* It listens only if it is not the one that connects: the other one's address
  * is this machine's, too. */
 static int node_up(struct replay *r)
@@ -171,7 +227,6 @@ static int node_up(struct replay *r)
 
 	lnet_conf_init(&conf);
 	conf.run = LNET_RUN_POLL;
-	conf.discovery = LNET_DISCOVERY_OFF;
 	if (r->c->connects)
 		conf.accept = LNET_ACCEPT_NONE;
 	/* Kernel nodes have this one, whether they listen or not. */
@@ -208,6 +263,8 @@ static bool pump(struct replay *r, unsigned int i)
 	for (unsigned int k = 0; k < r->tape.nconns; k++)
 		if (r->conn[k].fd >= 0 && raw_fill(&r->conn[k]))
 			return replay_complain(r, i, "cannot receive");
+	if (!replay_beside(r))
+		return replay_complain(r, i, "bad beside it");
 	if (seconds() < r->patient_until)
 		return true;
 	return replay_complain(r, i, "nothing happens");
@@ -263,7 +320,7 @@ static void patch_handle(const struct replay *r, unsigned int i, uint8_t *bytes)
 	    s->hdr.type == LNET_MSG_GET)
 		return;
 	o = &r->plan.step[s->other];
-	if (o->part == PART_ORIGIN)
+	if (o->part == PART_ORIGIN || o->part == PART_OWN)
 		memcpy(bytes + SOCK_HDR_SIZE + 32, &o->handle,
 		       sizeof(o->handle));
 }
@@ -293,7 +350,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 		ok = sock_hello_size(&r->hello, bytes) == SOCK_HELLO_SIZE &&
 		     sock_hello_decode(&r->hello, bytes, f->len) == 0;
 	if (r->c->swapped)
-		tape_swap(f->kind, bytes);
+		tape_swap(f->kind, bytes, f->len);
 	while (ok && sent < f->len) {
 		if (raw_send(c, bytes, f->len, &sent))
 			ok = replay_complain(r, i,
@@ -307,22 +364,31 @@ static bool play_theirs(struct replay *r, unsigned int i)
 
 /* ---- what we send ---- */
 
+/* What is on no tape may be on this connection, before an answer. */
+static bool take_beside(struct replay *r, unsigned int i)
+{
+	struct raw_conn *c = &r->conn[r->tape.frame[i].conn];
+
+	if (r->tape.frame[i].kind != TAPE_LNET ||
+	    replay_is_asked(&r->plan, i) ||
+	    replay_beside_take(r, c) != TAKEN_BAD)
+		return true;
+	return replay_complain(r, i, "bad before it");
+}
+
 static bool play_ours(struct replay *r, unsigned int i)
 {
 	const struct tape_frame *f = &r->tape.frame[i];
-	struct replay_step *s = &r->plan.step[i];
 	struct raw_conn *c = &r->conn[f->conn];
 	uint8_t *got;
-	bool ok;
+	bool ok = false;
 
-	if (s->part == PART_ORIGIN && !s->begun && begin(r, i))
-		return replay_complain(r, i, "cannot begin it");
-	if (!need_conn(r, i))
+	if (!begin_ours(r, i) || !need_conn(r, i))
 		return false;
 	got = malloc(f->len);
 	if (!got)
 		return replay_complain(r, i, "no memory");
-	while (!(ok = raw_take(c, got, f->len)) && !c->eof)
+	while (take_beside(r, i) && !(ok = raw_take(c, got, f->len)) && !c->eof)
 		if (!pump(r, i))
 			break;
 	if (ok)
@@ -339,10 +405,16 @@ static bool play_ours(struct replay *r, unsigned int i)
 static bool begin_first(struct replay *r)
 {
 	for (unsigned int i = 0; i < r->tape.nframes; i++)
-		if (r->plan.step[i].part == PART_ORIGIN)
-			return !begin(r, i) ||
-			       replay_complain(r, i, "cannot begin it");
+		if (r->plan.step[i].part == PART_ORIGIN ||
+		    r->plan.step[i].part == PART_OWN)
+			return begin_ours(r, i);
 	return true;
+}
+
+static void say(const struct replay *r, unsigned int i, const char *what)
+{
+	printf("  %s: frame %u (line %u): %s\n", what, i + 1,
+	       r->tape.frame[i].line, r->plan.step[i].why);
 }
 
 static bool play(struct replay *r)
@@ -358,13 +430,21 @@ static bool play(struct replay *r)
 		struct replay_step *s = &r->plan.step[i];
 
 		be_patient(r);
+		r->now = i;
 		if (s->part == PART_LEFT_OUT)
-			printf("  left out: frame %u (line %u): %s\n", i + 1,
-			       r->tape.frame[i].line, s->why);
+			say(r, i, "left out");
 		else
 			ok = s->ours ? play_ours(r, i) : play_theirs(r, i);
+		if (s->part == PART_ORIGIN && s->why)
+			say(r, i, "made by the test");
 	}
 	return ok;
+}
+
+/* A round after the last frame. */
+static bool pump_after(struct replay *r, unsigned int i)
+{
+	return take_beside(r, r->tape.nframes - 1) && pump(r, i);
 }
 
 /* Every operation ends, and every buffer has what was sent to it. */
@@ -376,7 +456,7 @@ static bool check_end(struct replay *r, unsigned int i)
 	const uint8_t *data;
 
 	while (!s->done)
-		if (!pump(r, i))
+		if (!pump_after(r, i))
 			return false;
 	if (s->status)
 		return replay_complain(r, i, strerror(-s->status));
@@ -392,6 +472,16 @@ static bool check_end(struct replay *r, unsigned int i)
 	return true;
 }
 
+static bool check_discovered(struct replay *r, unsigned int i)
+{
+	struct replay_step *s = &r->plan.step[i];
+
+	while (s->begun && !s->done)
+		if (!pump_after(r, i))
+			return false;
+	return !s->status || replay_complain(r, i, strerror(-s->status));
+}
+
 static bool finish(struct replay *r)
 {
 	bool ok = true;
@@ -400,7 +490,41 @@ static bool finish(struct replay *r)
 	for (unsigned int i = 0; ok && i < r->tape.nframes; i++)
 		if (r->plan.step[i].buf)
 			ok = check_end(r, i);
+		else if (r->plan.step[i].part == PART_OWN)
+			ok = check_discovered(r, i);
+	while (ok && !replay_beside_is_over(r))
+		ok = pump_after(r, r->tape.nframes - 1);
 	return ok;
+}
+
+static bool is_known(struct replay *r, const struct ulnet_ping_info *info)
+{
+	struct ulnet_peer_info peer;
+	bool ok = true;
+
+	for (unsigned int k = 0; ok && k < info->nnis; k++)
+		ok = lnet_peer_info(r->node, &info->ni[k].nid, &peer) == 0 &&
+		     lnet_nid_eq(&peer.primary, &info->ni[0].nid) &&
+		     peer.state == PEER_IS_UP_TO_DATE && !peer.recovering;
+	return ok;
+}
+
+/* A node that has discovered the other one knows of it what it has told last,
+ * and has no questions left. */
+static bool knows(struct replay *r)
+{
+	unsigned int last = r->tape.nframes - 1;
+	struct ulnet_ping_ni ni[REPLAY_NIDS_MAX];
+	struct ulnet_ping_info info;
+
+	if (!replay_discovers(&r->plan) && !r->c->beside.pushes)
+		return true;
+	if (!replay_told(r, last, &info, ni))
+		return replay_complain(r, last, "nobody to be known");
+	while (!is_known(r, &info))
+		if (!pump_after(r, last))
+			return replay_complain(r, last, "is not discovered");
+	return true;
 }
 
 /* A ping of the node, on connection @k, that is on no tape. */
@@ -422,7 +546,7 @@ static bool send_probe(struct replay *r, unsigned int k)
 	sock_hdr_encode(&hdr, bytes);
 	hdr_encode(&get, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE);
 	if (r->c->swapped)
-		tape_swap(TAPE_LNET, bytes);
+		tape_swap(TAPE_LNET, bytes, sizeof(bytes));
 	while (sent < sizeof(bytes)) {
 		if (raw_send(&r->conn[k], bytes, sizeof(bytes), &sent))
 			return replay_complain(r, r->tape.nframes - 1,
@@ -534,16 +658,18 @@ static int run(const void *arg)
 		rc = node_up(&r);
 		if (rc)
 			fprintf(stderr, "no node: %s\n", strerror(-rc));
-		ok = !rc && play(&r) && finish(&r) && probe(&r);
+		ok = !rc && replay_beside_open(&r) && play(&r) && finish(&r) &&
+		     knows(&r) && probe(&r);
 		if (r.node)
 			lnet_close(r.node);
-		ok = ok && nothing_more(&r);
+		ok = ok && nothing_more(&r) && replay_beside_is_empty(&r);
 		rc = !ok;
 	}
 	for (unsigned int k = 0; k < TAPE_CONNS_MAX; k++)
 		raw_close(&r.conn[k]);
 	if (r.listen_fd >= 0)
 		close(r.listen_fd);
+	replay_beside_close(&r);
 	replay_plan_free(&r.plan);
 	tape_free(&r.tape);
 	return rc;

@@ -64,29 +64,25 @@ static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 	return true;
 }
 
-/* In ping information. */
-#define FEATURES_OFFSET 4
-#define SEQUENCE_OFFSET 24
-
-/* The real one may have been a router, and ours says that it is none; and ours
- * has discovery turned off, since what it would ask by itself is not played. */
-static bool take_features(const struct replay *r, unsigned int i, uint8_t *got)
+/* Ours says that it is no router, also where the real one was one. */
+static void take_routing(const struct replay *r, unsigned int i, uint8_t *info)
 {
-	const uint8_t *real = r->tape.frame[i].bytes + MESSAGE_HEAD;
-	uint32_t want = load_le32(real + FEATURES_OFFSET);
+	const struct tape_frame *f = &r->tape.frame[i];
+	uint32_t real = load_le32(f->bytes + MESSAGE_HEAD + INFO_FEATURES);
 
-	if (r->c->router)
-		want |= LNET_PING_RTE_DISABLED;
-	want &= ~(uint32_t)LNET_PING_DISCOVERY;
-	got += MESSAGE_HEAD + FEATURES_OFFSET;
-	if (load_le32(got) != want)
-		return replay_complain(r, i, "features");
-	if (r->c->router)
-		printf("  left out: that it is a router, in frame %u (line "
-		       "%u)\n",
-		       i + 1, r->tape.frame[i].line);
-	memcpy(got, real + FEATURES_OFFSET, 4);
-	return true;
+	if (!r->c->router ||
+	    load_le32(info + INFO_FEATURES) != (real | LNET_PING_RTE_DISABLED))
+		return;
+	printf("  left out: that it is a router, in frame %u (line %u)\n",
+	       i + 1, f->line);
+	store_le32(info + INFO_FEATURES, real);
+}
+
+/* The real one may have had other NIs before. */
+void replay_take_info(const struct replay *r, uint8_t *info)
+{
+	store_le32(info + INFO_SEQUENCE,
+		   load_le32(info + INFO_SEQUENCE) + r->c->history);
 }
 
 static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
@@ -94,14 +90,13 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	const uint8_t *real = r->tape.frame[i].bytes;
 	struct replay_step *s = &r->plan.step[i];
 	size_t wmd = SOCK_HDR_SIZE + 32;
-	size_t sequence = MESSAGE_HEAD + SEQUENCE_OFFSET;
 	size_t cookie = 8;
 
 	/* A real one sends from where it is, and asks when that may change. */
 	if (load_le64(got + cookie) != 0)
 		return replay_complain(r, i, "asks for an acknowledgement");
 	memcpy(got + cookie, real + cookie, 8);
-	if (s->part == PART_ORIGIN) {
+	if (s->part == PART_ORIGIN || s->part == PART_OWN) {
 		memcpy(&s->handle, got + wmd, sizeof(s->handle));
 		if (wire_handle_is_none(&s->handle) !=
 		    wire_handle_is_none(&s->hdr.wmd))
@@ -110,10 +105,11 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 					       "or none where one is");
 		memcpy(got + wmd, real + wmd, sizeof(s->handle));
 	}
-	if (!replay_is_ping_reply(&r->plan, i))
-		return true;
-	memcpy(got + sequence, real + sequence, 4);
-	return take_features(r, i, got);
+	if (s->part != PART_ORIGIN && replay_is_info(&r->plan, i)) {
+		replay_take_info(r, got + MESSAGE_HEAD);
+		take_routing(r, i, got + MESSAGE_HEAD);
+	}
+	return true;
 }
 
 /* The bytes of frame @i, with what may differ made equal. */

@@ -98,12 +98,35 @@ static bool relate(const struct tape *t, struct replay_plan *plan,
 	return true;
 }
 
-bool replay_is_ping_reply(const struct replay_plan *plan, unsigned int i)
+static bool is_push(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_PUT && hdr->portal == PING_PORTAL &&
+	       hdr->payload_length >= PING_HEADER_SIZE;
+}
+
+bool replay_is_asked(const struct replay_plan *plan, unsigned int i)
+{
+	const struct lnet_hdr *hdr = &plan->step[i].hdr;
+
+	return hdr->portal == PING_PORTAL &&
+	       (hdr->type == LNET_MSG_GET || is_push(hdr));
+}
+
+bool replay_is_info(const struct replay_plan *plan, unsigned int i)
 {
 	const struct replay_step *s = &plan->step[i];
 
-	return s->hdr.type == LNET_MSG_REPLY && s->other >= 0 &&
-	       plan->step[s->other].hdr.portal == 0;
+	return is_push(&s->hdr) ||
+	       (s->hdr.type == LNET_MSG_REPLY && s->other >= 0 &&
+		plan->step[s->other].hdr.portal == PING_PORTAL);
+}
+
+bool replay_discovers(const struct replay_plan *plan)
+{
+	for (unsigned int i = 0; i < TAPE_FRAMES_MAX; i++)
+		if (plan->step[i].part == PART_OWN)
+			return true;
+	return false;
 }
 
 /* ---- who does what ---- */
@@ -140,6 +163,65 @@ static const char *why_not(const struct replay_case *c,
 	return NULL;
 }
 
+/* ---- discovery ---- */
+
+/* What discovery asks for; what is asked for by hand is another size. */
+static bool is_question(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_GET && hdr->portal == PING_PORTAL &&
+	       hdr->length != PING_BY_HAND;
+}
+
+/* Has either side, before frame @i, told or asked the other one? */
+static bool met_before(const struct tape *t, const struct replay_plan *plan,
+		       unsigned int i)
+{
+	for (unsigned int k = 0; k < i; k++) {
+		const struct replay_step *o = &plan->step[k];
+
+		if (t->frame[k].kind == TAPE_LNET &&
+		    (o->ours ? is_question(&o->hdr) : is_push(&o->hdr)))
+			return true;
+	}
+	return false;
+}
+
+/* Why what discovery says of ours is not made by the node; NULL: it is. */
+static const char *why_by_hand(const struct tape *t,
+			       const struct replay_case *c,
+			       const struct replay_plan *plan, unsigned int i)
+{
+	const uint8_t *info = t->frame[i].bytes + MESSAGE_HEAD;
+	bool met = met_before(t, plan, i);
+
+	if (is_question(&plan->step[i].hdr))
+		return met ? "asks once more, by any of its paths" : NULL;
+	if (!met)
+		return "what has led to it is on no tape";
+	if (!c->router &&
+	    !(load_le32(info + INFO_FEATURES) & LNET_PING_RTE_DISABLED))
+		return "says that it is a router: this release is none";
+	return NULL;
+}
+
+/* A PUT or GET of ours: who makes it. */
+static void assign_origin(const struct tape *t, const struct replay_case *c,
+			  struct replay_plan *plan, unsigned int i)
+{
+	struct replay_step *s = &plan->step[i];
+
+	s->part = PART_ORIGIN;
+	if (!is_question(&s->hdr) && !is_push(&s->hdr))
+		return;
+	s->why = why_by_hand(t, c, plan, i);
+	if (s->why)
+		plan->by_hand++;
+	else
+		s->part = PART_OWN;
+}
+
+/* ---- the plan ---- */
+
 static void leave_out(struct replay_plan *plan, struct replay_step *s,
 		      const char *why)
 {
@@ -169,7 +251,7 @@ static void assign(const struct tape *t, const struct replay_case *c,
 	else if (!s->ours)
 		s->part = PART_SEND;
 	else if (message && is_request(&s->hdr))
-		s->part = PART_ORIGIN;
+		assign_origin(t, c, plan, i);
 	else
 		s->part = PART_EXPECT;
 }
@@ -183,7 +265,7 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	bool get = s->hdr.type == LNET_MSG_GET;
 
 	if (f->kind != TAPE_LNET || !is_request(&s->hdr) ||
-	    s->part == PART_LEFT_OUT)
+	    s->part == PART_LEFT_OUT || s->part == PART_OWN)
 		return true;
 	/* LNet's own portal, or not for this node, or not to be answered. */
 	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||
@@ -217,9 +299,13 @@ bool replay_plan(const struct tape *t, const struct replay_case *c,
 	}
 	for (unsigned int i = 0; ok && i < t->nframes; i++)
 		ok = give_memory(t, c, plan, i);
-	if (ok && plan->left_out != c->left_out) {
-		fprintf(stderr, "%s.tape: %u frames left out, and not %u\n",
-			t->name, plan->left_out, c->left_out);
+	if (ok &&
+	    (plan->left_out != c->left_out || plan->by_hand != c->by_hand)) {
+		fprintf(stderr,
+			"%s.tape: %u frames left out and %u made by hand, and "
+			"not %u and %u\n",
+			t->name, plan->left_out, plan->by_hand, c->left_out,
+			c->by_hand);
 		ok = false;
 	}
 	if (!ok)

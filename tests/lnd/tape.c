@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "tests/source.h"
 
 #define FRAME_MAX (2u << 20)
@@ -224,8 +225,26 @@ static void swap_numbers(uint8_t **p, unsigned int n, unsigned int size)
 	}
 }
 
-/* Of versions 1 (request) and 3 (HELLO); LNet's own header is the same. */
-void tape_swap(enum tape_kind kind, uint8_t *bytes)
+#define INFO_MAGIC UINT32_C(0x70696e67)
+
+/* Ping information, if it is some. */
+static void swap_info(uint8_t *p, size_t len)
+{
+	uint32_t n;
+
+	if (len < 16 || load_le32(p) != INFO_MAGIC)
+		return;
+	n = load_le32(p + 12);
+	swap_numbers(&p, 4, 4); /* magic, features, pid, number of NIs */
+	for (; n; n--) {
+		swap_numbers(&p, 1, 8); /* NID */
+		swap_numbers(&p, 2, 4); /* status, size */
+	}
+}
+
+/* Of versions 1 (request) and 3 (HELLO); LNet's own header is the same, but not
+ * the ping information behind it. */
+void tape_swap(enum tape_kind kind, uint8_t *bytes, size_t len)
 {
 	uint8_t *p = bytes;
 
@@ -242,6 +261,8 @@ void tape_swap(enum tape_kind kind, uint8_t *bytes)
 		break;
 	default:
 		swap_numbers(&p, 2, 8); /* cookies */
+		if (len > 24 + 72)
+			swap_info(p + 72, len - 24 - 72);
 		break;
 	}
 }

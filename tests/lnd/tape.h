@@ -41,9 +41,9 @@ struct tape {
 bool tape_load(struct tape *tape, const char *name) must_check;
 void tape_free(struct tape *tape);
 
-/* Makes of the bytes of a frame of this kind what a node of the other byte
+/* Makes of the @len bytes of a frame of this kind what a node of the other byte
  * order would have sent. */
-void tape_swap(enum tape_kind kind, uint8_t *bytes);
+void tape_swap(enum tape_kind kind, uint8_t *bytes, size_t len);
 
 const char *tape_kind_name(enum tape_kind kind);
 

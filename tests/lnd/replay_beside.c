@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the node says that is on no tape. Nodes with several NIs choose a path
+ * for each push that answers no ping, and so a push is on the tape of another
+ * connection, or of none. The test takes it wherever the node sends it, looks
+ * at all of it, and acknowledges it.
+ */
+#include "tests/lnd/replay.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "lnet/nid/nid.h"
+#include "tests/lnd/netns.h"
+
+#define ACCEPT_PORT 988
+
+/* ---- where ---- */
+
+static bool listens_at(struct replay *r, const struct sockaddr_in *at)
+{
+	struct replay_beside *b = &r->beside;
+	struct sockaddr_in to = *at;
+
+	to.sin_port = htons(ACCEPT_PORT);
+	for (unsigned int k = 0; k < b->nlisten; k++)
+		if (b->at[k].s_addr == to.sin_addr.s_addr)
+			return true;
+	if (b->nlisten == REPLAY_NIDS_MAX || netns_add_addr(to.sin_addr) ||
+	    raw_listen(&to, &b->listen_fd[b->nlisten]))
+		return false;
+	b->at[b->nlisten++] = to.sin_addr;
+	return true;
+}
+
+/* The NIDs that the information in frame @i names, on nets of the node. */
+static bool listen_as_told(struct replay *r, unsigned int i)
+{
+	const struct tape_frame *f = &r->tape.frame[i];
+	struct ulnet_ping_ni ni[REPLAY_NIDS_MAX];
+	struct ulnet_ping_info info;
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	size_t need;
+
+	if (ping_info_decode(f->bytes + MESSAGE_HEAD, f->len - MESSAGE_HEAD,
+			     &info, ni, REPLAY_NIDS_MAX, &need))
+		return false;
+	for (unsigned int k = 0; k < info.nnis; k++) {
+		memcpy(&at.sin_addr, ni[k].nid.addr, sizeof(at.sin_addr));
+		if (lnet_nid_net(&ni[k].nid) ==
+			    lnet_nid_net(&r->plan.step[i].hdr.src_nid) &&
+		    at.sin_addr.s_addr != r->tape.conn[0].to.sin_addr.s_addr &&
+		    !listens_at(r, &at))
+			return false;
+	}
+	return true;
+}
+
+bool replay_beside_open(struct replay *r)
+{
+	for (unsigned int i = 0; i < r->tape.nframes; i++)
+		if (r->tape.frame[i].kind == TAPE_LNET &&
+		    !r->plan.step[i].ours && replay_is_info(&r->plan, i) &&
+		    !listen_as_told(r, i))
+			return replay_complain(r, i, "cannot listen for it");
+	return true;
+}
+
+void replay_beside_close(struct replay *r)
+{
+	struct replay_beside *b = &r->beside;
+
+	for (unsigned int k = 0; k < b->nconns; k++)
+		raw_close(&b->conn[k].raw);
+	for (unsigned int k = 0; k < b->nlisten; k++)
+		close(b->listen_fd[k]);
+}
+
+/* ---- messages ---- */
+
+/* Information in a frame of the tape, as the node's own. */
+static bool is_told_on_tape(const struct replay *r, const uint8_t *info,
+			    size_t len)
+{
+	for (unsigned int i = 0; i < r->tape.nframes; i++) {
+		const struct replay_step *s = &r->plan.step[i];
+		const struct tape_frame *f = &r->tape.frame[i];
+
+		if (f->kind == TAPE_LNET && s->ours && s->part != PART_ORIGIN &&
+		    replay_is_info(&r->plan, i) &&
+		    f->len == MESSAGE_HEAD + len &&
+		    !memcmp(f->bytes + MESSAGE_HEAD, info, len))
+			return true;
+	}
+	return false;
+}
+
+static const struct tape_frame *their_info(const struct replay *r,
+					   unsigned int last)
+{
+	const struct tape_frame *told = NULL;
+
+	for (unsigned int i = 0; i < r->tape.nframes; i++)
+		if (r->tape.frame[i].kind == TAPE_LNET &&
+		    !r->plan.step[i].ours && replay_is_info(&r->plan, i) &&
+		    lnet_nid_net(&r->plan.step[i].hdr.src_nid) ==
+			    lnet_nid_net(&r->hello.src_nid) &&
+		    (!told || i <= last))
+			told = &r->tape.frame[i];
+	return told;
+}
+
+bool replay_told(const struct replay *r, unsigned int last,
+		 struct ulnet_ping_info *info, struct ulnet_ping_ni *ni)
+{
+	const struct tape_frame *f = their_info(r, last);
+	size_t need;
+
+	return f &&
+	       !ping_info_decode(f->bytes + MESSAGE_HEAD, f->len - MESSAGE_HEAD,
+				 info, ni, REPLAY_NIDS_MAX, &need);
+}
+
+/* The header is that of any push, or question, of discovery between these
+ * two. */
+static bool is_usual(const struct lnet_hdr *hdr, const uint8_t *got)
+{
+	bool get = hdr->type == LNET_MSG_GET;
+	struct lnet_hdr want = { .dest_nid = hdr->dest_nid,
+				 .src_nid = hdr->src_nid,
+				 .dest_pid = LNET_PID_LUSTRE,
+				 .src_pid = LNET_PID_LUSTRE,
+				 .type = hdr->type,
+				 .payload_length = hdr->payload_length,
+				 .wmd = hdr->wmd,
+				 .match_bits = PING_MATCH_BITS,
+				 .portal = PING_PORTAL,
+				 .length = get ? PING_BY_DISCOVERY : 0 };
+	uint8_t bytes[LNET_HDR_SIZE];
+
+	hdr_encode(&want, bytes, sizeof(bytes));
+	return !wire_handle_is_none(&hdr->wmd) &&
+	       !memcmp(bytes, got, sizeof(bytes));
+}
+
+/* The ACK of a push, or the REPLY with what the other node has told. */
+static bool answer(const struct replay *r, struct raw_conn *c,
+		   const struct lnet_hdr *to)
+{
+	const struct tape_frame *told = their_info(r, r->now);
+	bool get = to->type == LNET_MSG_GET;
+	size_t len = get ? told->len - MESSAGE_HEAD : 0;
+	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
+	struct lnet_hdr reply = { .dest_nid = to->src_nid,
+				  .src_nid = to->dest_nid,
+				  .dest_pid = LNET_PID_LUSTRE,
+				  .src_pid = LNET_PID_LUSTRE,
+				  .type = get ? LNET_MSG_REPLY : LNET_MSG_ACK,
+				  .payload_length = (uint32_t)len,
+				  .wmd = to->wmd,
+				  .match_bits = to->match_bits,
+				  .length = get ? 0 : to->payload_length };
+	uint8_t bytes[MESSAGE_HEAD + PING_BY_DISCOVERY];
+	size_t sent = 0;
+
+	if (len > PING_BY_DISCOVERY)
+		return false;
+	sock_hdr_encode(&hdr, bytes);
+	hdr_encode(&reply, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE);
+	memcpy(bytes + MESSAGE_HEAD, told->bytes + MESSAGE_HEAD, len);
+	len += MESSAGE_HEAD;
+	if (r->c->swapped)
+		tape_swap(TAPE_LNET, bytes, len);
+	return !raw_send(c, bytes, len, &sent) && sent == len;
+}
+
+static void say_beside(const struct lnet_hdr *hdr)
+{
+	char from[LNET_NIDSTR_SIZE], to[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&hdr->src_nid, from, sizeof(from));
+	lnet_nid_format(&hdr->dest_nid, to, sizeof(to));
+	printf("  beside the tape: a %s from %s to %s\n",
+	       hdr->type == LNET_MSG_GET ? "question" : "push", from, to);
+}
+
+/* A whole one, of @len bytes. */
+static bool look_at(struct replay *r, const struct lnet_hdr *hdr,
+		    uint8_t *bytes, size_t len)
+{
+	uint8_t *info = bytes + MESSAGE_HEAD;
+
+	say_beside(hdr);
+	if (hdr->type == LNET_MSG_GET) {
+		r->beside.questions++;
+		return is_usual(hdr, bytes + SOCK_HDR_SIZE);
+	}
+	r->beside.pushes++;
+	if (hdr->payload_length < PING_HEADER_SIZE + PING_ENTRY_SIZE)
+		return false;
+	replay_take_info(r, info);
+	return is_usual(hdr, bytes + SOCK_HDR_SIZE) &&
+	       is_told_on_tape(r, info, len - MESSAGE_HEAD);
+}
+
+enum replay_taken replay_beside_take(struct replay *r, struct raw_conn *c)
+{
+	struct lnet_hdr hdr;
+	uint8_t *bytes;
+	size_t len;
+	bool ok;
+
+	if (c->have < MESSAGE_HEAD)
+		return TAKEN_NONE;
+	if (hdr_decode(&hdr, c->in + SOCK_HDR_SIZE, LNET_HDR_SIZE))
+		return TAKEN_BAD;
+	len = MESSAGE_HEAD + hdr.payload_length;
+	if (hdr.portal != PING_PORTAL || c->have < len ||
+	    (hdr.type != LNET_MSG_PUT && hdr.type != LNET_MSG_GET))
+		return TAKEN_NONE;
+	bytes = malloc(len);
+	if (!bytes || !raw_take(c, bytes, len)) {
+		free(bytes);
+		return TAKEN_BAD;
+	}
+	ok = look_at(r, &hdr, bytes, len) && answer(r, c, &hdr);
+	if (!ok)
+		replay_dump("ours", bytes, len, SOCK_HDR_SIZE);
+	free(bytes);
+	return ok ? TAKEN : TAKEN_BAD;
+}
+
+bool replay_beside_is_over(const struct replay *r)
+{
+	return r->beside.pushes >= r->c->beside.pushes &&
+	       r->beside.questions >= r->c->beside.questions;
+}
+
+/* ---- connections ---- */
+
+static bool answer_hello(struct replay *r, struct beside_conn *c)
+{
+	uint8_t bytes[SOCK_HELLO_LARGE_SIZE];
+	struct sock_hello got, h = r->hello;
+	size_t len, sent = 0;
+
+	if (!raw_take(&c->raw, bytes, SOCK_HELLO_SIZE))
+		return true;
+	if (sock_hello_size(&got, bytes) != SOCK_HELLO_SIZE ||
+	    sock_hello_decode(&got, bytes, SOCK_HELLO_SIZE) != 0)
+		return false;
+	h.src_nid = got.dst_nid;
+	h.dst_nid = got.src_nid;
+	h.type = sock_type_invert(got.type);
+	len = sock_hello_encode(&h, bytes);
+	c->stage = BESIDE_UP;
+	return !raw_send(&c->raw, bytes, len, &sent) && sent == len;
+}
+
+static bool beside_step(struct replay *r, struct beside_conn *c)
+{
+	uint8_t request[SOCK_REQUEST_SIZE];
+
+	if (raw_fill(&c->raw))
+		return false;
+	if (c->stage == BESIDE_REQUEST &&
+	    raw_take(&c->raw, request, sizeof(request)))
+		c->stage = BESIDE_HELLO;
+	if (c->stage == BESIDE_HELLO && !answer_hello(r, c))
+		return false;
+	if (c->stage < BESIDE_UP)
+		return true;
+	return replay_beside_take(r, &c->raw) != TAKEN_BAD;
+}
+
+static bool beside_accept(struct replay *r, int fd)
+{
+	struct replay_beside *b = &r->beside;
+	struct sockaddr_in from;
+	struct raw_conn raw;
+	int rc = raw_accept(fd, &raw, &from);
+
+	if (rc == -EAGAIN)
+		return true;
+	if (rc)
+		return false;
+	if (b->nconns == REPLAY_BESIDE_MAX) {
+		raw_close(&raw);
+		return false;
+	}
+	b->conn[b->nconns++] = (struct beside_conn){ .raw = raw };
+	return true;
+}
+
+/* All connections of the tape are there: what comes now is another one. */
+static bool tape_is_connected(const struct replay *r)
+{
+	for (unsigned int k = 0; k < r->tape.nconns; k++)
+		if (r->conn[k].fd < 0)
+			return false;
+	return true;
+}
+
+bool replay_beside(struct replay *r)
+{
+	struct replay_beside *b = &r->beside;
+	bool ok = true;
+
+	for (unsigned int k = 0; ok && k < b->nlisten; k++)
+		ok = beside_accept(r, b->listen_fd[k]);
+	if (ok && r->listen_fd >= 0 && tape_is_connected(r))
+		ok = beside_accept(r, r->listen_fd);
+	for (unsigned int k = 0; ok && k < b->nconns; k++)
+		ok = beside_step(r, &b->conn[k]);
+	return ok;
+}
+
+bool replay_beside_is_empty(struct replay *r)
+{
+	struct replay_beside *b = &r->beside;
+	bool ok = b->pushes == r->c->beside.pushes &&
+		  !b->questions == !r->c->beside.questions;
+
+	if (!ok)
+		fprintf(stderr,
+			"%u pushes and %u questions beside the tape, and not "
+			"%u and %u\n",
+			b->pushes, b->questions, r->c->beside.pushes,
+			r->c->beside.questions);
+	for (unsigned int k = 0; ok && k < b->nconns; k++) {
+		struct raw_conn *c = &b->conn[k].raw;
+
+		ok = !raw_fill(c) && c->eof && c->have == 0;
+		if (!ok)
+			replay_dump("beside the tape", c->in, c->have, 0);
+	}
+	return ok;
+}
