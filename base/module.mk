@@ -12,6 +12,7 @@ libulnetbase_la_SOURCES += \
 	%D%/mutation.h %D%/mutation.def \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
+	%D%/siphash.h %D%/siphash.c \
 	%D%/spin.h \
 	%D%/stat.h \
 	%D%/timer.h %D%/timer.c \

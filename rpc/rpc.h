@@ -28,6 +28,7 @@ struct ulrpc;
 struct imports;
 struct exports;
 struct client_ids;
+struct import_names;
 struct services;
 struct control;
 struct vacants;
@@ -92,6 +93,7 @@ struct ulrpc {
 	bool shutdown_due; /* somebody is still to be told */
 	struct services *services;
 	struct client_ids *client_ids; /* of clients; has a lock of its own */
+	struct import_names *names;    /* of ours; as well */
 	struct stats *stats;
 	_Atomic unsigned int posted; /* works given by other threads */
 	_Atomic uint64_t lazy;	     /* a bit for each portal made so */

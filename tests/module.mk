@@ -13,6 +13,7 @@ unit_tests += %D%/unit/base/id_test
 unit_tests += %D%/unit/base/iov_test
 unit_tests += %D%/unit/base/pool_test
 unit_tests += %D%/unit/base/share_test
+unit_tests += %D%/unit/base/siphash_test
 unit_tests += %D%/unit/base/spin_test
 unit_tests += %D%/unit/base/timer_test
 unit_tests += %D%/unit/base/util_test

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/import.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
-#include "rpc/crc32c.h"
 #include "rpc/ends.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/wire/wire.h"
@@ -248,22 +246,6 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 	try_again(imp);
 }
 
-/* Each import is a client of its own to the server: there may be several to one
- * server, over different NIDs. An id that is to outlive the process is that of
- * the same NIDs again. */
-static void import_id(const struct import *imp, uint8_t id[RPC_ID_SIZE])
-{
-	size_t size = imp->nnids * sizeof(imp->nids[0]);
-	uint64_t low = imp->handle;
-
-	memcpy(id, imp->shard->rpc->client_id, RPC_ID_SIZE);
-	if (rpc_id_is_set(imp->shard->rpc->conf.client_id))
-		low = rpc_crc32c(imp->pid, imp->nids, size);
-	low = htole64(low);
-	for (unsigned int i = 0; i < sizeof(low); i++)
-		id[RPC_ID_SIZE - sizeof(low) + i] ^= ((uint8_t *)&low)[i];
-}
-
 static struct wire_control connect_message(const struct import *imp)
 {
 	struct wire_control m = {
@@ -277,7 +259,7 @@ static struct wire_control connect_message(const struct import *imp)
 		},
 	};
 
-	import_id(imp, m.connect.client_id);
+	memcpy(m.connect.client_id, imp->name.id, RPC_ID_SIZE);
 	return m;
 }
 
@@ -893,6 +875,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 
 void import_free(struct import *imp)
 {
+	name_drop(imp);
 	slots_fini(&imp->slots);
 	list_del(&imp->cancels.link);
 	free(imp->cancels.list);

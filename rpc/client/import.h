@@ -26,6 +26,7 @@
 #include "rpc/mean.h"
 #include "rpc/client/cancel.h"
 #include "rpc/client/imports.h"
+#include "rpc/client/names.h"
 #include "rpc/client/retry.h"
 #include "rpc/client/severed.h"
 #include "rpc/client/slots.h"
@@ -54,6 +55,7 @@ struct import {
 	struct list link;	 /* imports.all */
 	uint64_t id;		 /* in imports.handles */
 	uint64_t handle;	 /* ours, on the wire: shard_handle() */
+	struct import_name name; /* by which servers know us */
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
 

@@ -177,6 +177,13 @@ free_id:
 	return rc;
 }
 
+static void tables_del(struct imports *x, struct import *imp)
+{
+	id_free(&x->handles, imp->id);
+	hash_del(&x->by_nids, &imp->hash);
+	hash_del(&x->by_nid, &imp->by_nid);
+}
+
 int import_attach(struct import *fresh, struct import **imp_p)
 {
 	struct imports *x = fresh->shard->imports;
@@ -197,6 +204,11 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	if (rc)
 		return rc;
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
+	rc = name_give(fresh);
+	if (rc) {
+		tables_del(x, fresh);
+		return rc;
+	}
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
 	far_set(fresh, may_be_far(fresh));
@@ -212,9 +224,7 @@ static void import_detach(struct import *imp)
 
 	x->xid = MAX(x->xid, imp->xid);
 	far_set(imp, false);
-	id_free(&x->handles, imp->id);
-	hash_del(&x->by_nids, &imp->hash);
-	hash_del(&x->by_nid, &imp->by_nid);
+	tables_del(x, imp);
 	list_del(&imp->link);
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
 }
@@ -329,9 +339,11 @@ static void imports_free(struct shard *s)
 
 const struct rpc_part import_part = {
 	.name = "import",
+	.open = names_open,
 	.shard_open = imports_open,
 	.shard_abort = imports_abort,
 	.shard_stop = imports_stop,
 	.shard_crash = imports_crash,
 	.shard_free = imports_free,
+	.free = names_free,
 };

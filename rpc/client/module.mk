@@ -8,6 +8,7 @@ libulrpccore_la_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_la_SOURCES += %D%/gauges.c %D%/gauges.h
 libulrpccore_la_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_la_SOURCES += %D%/imports.c %D%/imports.h
+libulrpccore_la_SOURCES += %D%/names.c %D%/names.h
 libulrpccore_la_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_la_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
 libulrpccore_la_SOURCES += %D%/retry.c %D%/retry.h

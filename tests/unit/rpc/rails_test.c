@@ -132,6 +132,21 @@ static void client(unsigned int nnids)
 	cr_assert_eq(ulrpc_client_open(w.rpc[CALLER], &conf, &w.client), 0);
 }
 
+static struct ulrpc_client *client_by(unsigned int first)
+{
+	const struct ulnet_nid order[2] = { w.nid[SERVER][first],
+					    w.nid[SERVER][1 - first] };
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = order;
+	conf.nnids = 2;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(w.rpc[CALLER], &conf, &c), 0);
+	return c;
+}
+
 /* @calls: the caller accepts no connections. */
 static void begin_discovered_on(unsigned int cpts, bool calls)
 {
@@ -474,4 +489,52 @@ Test(rails, bulk_follows_to_another_nid)
 Test(rails, bulk_follows_to_the_nid_of_another_cpt)
 {
 	bulk_follows(2);
+}
+
+/* ---- who the caller is ---- */
+
+/* NIDs that no CPT has in common. */
+static void begin_apart(void)
+{
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
+	for (unsigned int cpts = 2;; cpts++) {
+		struct lnet *node;
+
+		cr_assert_leq(cpts, 16);
+		nodes(cpts, &conf, &conf);
+		node = lnet_sim_node(w.sim, CALLER);
+		if (lnet_cpt_of(node, &w.nid[SERVER][0]) !=
+		    lnet_cpt_of(node, &w.nid[SERVER][1]))
+			return;
+		end();
+	}
+}
+
+/* A server has one connection with each id: two clients of a process that keeps
+ * its id, to one server on two CPTs, do not take each other's. */
+Test(rails, an_id_that_is_kept)
+{
+	const struct ulrpc_conf conf = { .client_id = "who I am always",
+					 .client_generation = 1 };
+	struct ulrpc_client *clients[2];
+
+	begin_apart();
+	cr_assert_eq(ulrpc_close(w.rpc[CALLER]), 0);
+	cr_assert_eq(ulrpc_open(lnet_sim_node(w.sim, CALLER), &conf,
+				&w.rpc[CALLER]),
+		     0);
+	for (unsigned int i = 0; i < 2; i++)
+		clients[i] = client_by(i);
+	for (unsigned int i = 0; i < 10; i++) {
+		w.client = clients[i % 2];
+		calls_end_well(1, 50 * MSEC);
+	}
+	cr_assert_eq(counted(SERVER, RPC_STAT_clients_accepted), 2);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	ulrpc_client_close(clients[0]);
+	w.client = clients[1];
+	end();
 }
