@@ -331,11 +331,8 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 static bool op_asked_elsewhere(const struct lnet_op *op,
 			       const struct lnet_msg *answer)
 {
-	struct directory *d = &op->cpt->node->directory;
-	struct ulnet_nid asked = directory_primary(d, &op->msg.target);
-	struct ulnet_nid answers = directory_primary(d, &answer->hdr.src_nid);
-
-	return lnet_nid_eq(&asked, &answers);
+	return directory_same(&op->cpt->node->directory, &op->msg.target,
+			      &answer->hdr.src_nid);
 }
 
 /* Was it the peer with this answer that the operation asked? It may answer from
