@@ -2,20 +2,102 @@
 #include "lnet/peer/claim.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/mutation.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/word.h"
 
+/* ---- which NIDs ---- */
+
+/* 1: @nid is a new one; 0: it is named already; -ENOMEM. */
+static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid *names;
+	struct claim_nid *nids;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (lnet_nid_eq(&c->names[i], nid))
+			return 0;
+	names = realloc(c->names, (c->n + 1) * sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	c->names = names;
+	nids = realloc(c->nids, (c->n + 1) * sizeof(*nids));
+	if (!nids)
+		return -ENOMEM;
+	c->nids = nids;
+	names[c->n] = *nid;
+	nids[c->n++] = (struct claim_nid){ .by = LNET_NID_ANY };
+	return 1;
+}
+
+/* All NIDs of @peer. 0: they were named already; -EXDEV: there is no place yet
+ * for some; -ENOMEM. */
+static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *lpni;
+	uint32_t n = c->n;
+	int rc = 0;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (rc >= 0)
+				rc = claim_name(c, &lpni->nid);
+	if (rc < 0)
+		return rc;
+	return c->n > n ? -EXDEV : 0;
+}
+
 /* ---- on the CPT that claims ---- */
 
-/* Of the NID that is claimed: a guest, for it is another CPT's still. */
+/* A place for each NID: a guest, for it is another CPT's still. */
+static int claim_make_room(struct peer_claim *c)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct claim_nid *n = &c->nids[i];
+
+		if (n->guest)
+			continue;
+		n->guest = peer_get(c->cpt, &c->names[i]);
+		if (!n->guest)
+			return -ENOBUFS;
+		n->guest->awaited++;
+	}
+	return 0;
+}
+
+static void claim_free(struct peer_claim *c)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct lnet_peer_ni *guest = c->nids[i].guest;
+
+		if (!guest)
+			continue;
+		guest->awaited--;
+		peer_place(c->cpt, guest);
+		peer_unref(c->cpt, guest);
+	}
+	free(c->names);
+	free(c->nids);
+	c->n = 0;
+}
+
 static int claim_begin(struct peer_claim *c)
 {
-	c->guest = peer_get(c->cpt, &c->nid);
-	if (!c->guest)
-		return -ENOBUFS;
-	prefer_init(&c->preferred);
+	int rc;
+
+	c->names = NULL;
+	c->nids = NULL;
+	c->n = 0;
+	rc = claim_name(c, &c->nid);
+	if (rc > 0)
+		rc = claim_make_room(c);
+	if (rc) {
+		claim_free(c);
+		return rc;
+	}
 	peer_hold(c->peer);
 	c->peer->claims++;
 	c->nnis = c->peer->nnis;
@@ -25,25 +107,46 @@ static int claim_begin(struct peer_claim *c)
 	return 0;
 }
 
+/* It comes to @peer, as it was one of that peer's before. */
+static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
+			  struct lnet_peer *peer)
+{
+	struct lnet_peer_ni *guest = n->guest;
+
+	peer_arrive(guest);
+	prefer_clear(&guest->preferred);
+	guest->preferred = n->preferred;
+	if (guest->peer != peer)
+		peer_absorb(c->cpt, peer, guest->peer);
+	if (!lnet_nid_is_any(&n->by))
+		word_hearsay(c->cpt, guest, &n->by);
+}
+
+/* What was given is a peer here, as it was one there, which becomes a part of
+ * the one that has claimed it. It stays a peer if that one has lost all its
+ * NIDs to another meanwhile: the primary NID is not that peer's any more. */
+static int claim_take(struct peer_claim *c)
+{
+	struct lnet_peer *peer = c->nids[0].guest->peer;
+
+	peer->primary = directory_primary(&c->cpt->node->directory, &c->nid);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->nids[i].given)
+			guest_arrives(c, &c->nids[i], peer);
+	if (!peer_is_here(c->peer))
+		return -EAGAIN;
+	return peer_merge(c->cpt, c->peer, peer);
+}
+
 /* The CPT that owned the NID has decided. */
 static int claim_end(struct peer_claim *c)
 {
 	struct lnet_cpt *cpt = c->cpt;
 	int rc = c->rc;
 
-	if (!rc) {
-		peer_place(cpt, c->guest);
-		prefer_clear(&c->guest->preferred);
-		c->guest->preferred = c->preferred;
-		/* A peer of one NI here, from now on. It stays one if the peer
-		 * has lost all its NIDs to another meanwhile: the primary NID
-		 * is not that peer's any more. */
-		c->guest->peer->primary = c->nid;
-		rc = c->guest->place.state == PEER_HERE && peer_is_here(c->peer)
-			     ? member_take(cpt, c->peer, c->guest)
-			     : -EAGAIN;
-	}
-	peer_unref(cpt, c->guest);
+	if (!rc)
+		rc = claim_take(c);
+	claim_free(c);
 	c->peer->claims--;
 	peer_drop(cpt, c->peer);
 	peer_cpt(cpt)->claims--;
@@ -64,14 +167,27 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 	return lnet_nid_cmp(&peer->primary, &c->primary) < 0;
 }
 
-/* May the peer that has the NID be left by it? 0, or -EBUSY. */
-static int may_leave(const struct lnet_peer *peer, const struct peer_claim *c)
+/* Has an LND something to do with one of the peer's NIDs? */
+static bool is_connected(const struct lnet_cpt *cpt,
+			 const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (peer_is_connected(cpt, &lpni->nid))
+				return true;
+	return false;
+}
+
+/* May the peer that has the NID go? 0, or -EBUSY. */
+static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
+		     const struct peer_claim *c)
 {
 	if (peer->configured || outranks(peer, c))
 		return -EBUSY;
-	if (peer->nnis > 1 && (peer->refs || peer->discovery))
-		return -EBUSY;
-	return 0;
+	return is_connected(cpt, peer) && !MUTATE(unit_in_use) ? -EBUSY : 0;
 }
 
 /* A NID that somebody has named once, who does not have it any more: nobody was
@@ -87,38 +203,88 @@ static bool is_nobodys(const struct lnet_peer_ni *lpni)
 	return !counts_total(&sent) && !counts_total(&received);
 }
 
+/* The NID is to see the source that it has seen before, and is its peer's by
+ * the same word. */
+static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
+		       const struct lnet_peer *peer)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, &c->names[i]);
+	struct claim_nid *n = &c->nids[i];
+
+	if (!lpni || lpni->peer != peer)
+		return;
+	n->given = true;
+	n->preferred = lpni->preferred;
+	prefer_init(&lpni->preferred);
+	if (word_is_hearsay(lpni))
+		n->by = lpni->claimed_by;
+}
+
+static void claim_keep(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i)
+{
+	struct claim_nid *n = &c->nids[i];
+
+	if (n->given)
+		peer_find(cpt, &c->names[i])->preferred = n->preferred;
+	n->given = false;
+}
+
+/* With all of its NIDs. */
+static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
+		     struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer *peer = lpni->peer;
+	int rc = claim_name_all(c, peer);
+
+	if (rc)
+		return rc;
+	c->discovering = peer->discovery;
+	peer_hold(peer);
+	for (uint32_t i = 0; i < c->n; i++)
+		claim_give(cpt, c, i, peer);
+	rc = peer_leave(cpt, lpni, c->cpt->index);
+	if (rc)
+		for (uint32_t i = 0; i < c->n; i++)
+			claim_keep(cpt, c, i);
+	peer_drop(cpt, peer);
+	return rc;
+}
+
+/* Nobody here has ever met it, or has forgotten it. */
+static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
+{
+	struct directory_entry e = { .nid = c->nid,
+				     .primary = c->nid,
+				     .cpt = c->cpt->index };
+
+	if (peer_is_connected(cpt, &c->nid) && !MUTATE(unit_in_use))
+		return -EBUSY;
+	prefer_init(&c->nids[0].preferred);
+	c->nids[0].given = true;
+	return directory_change(&cpt->node->directory, &e, 1);
+}
+
+/* -EXDEV: there are to be places for more NIDs. */
 static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
-	const struct ulnet_nid *nid = &c->nid;
-	struct directory_entry e = { .nid = *nid,
-				     .primary = *nid,
-				     .cpt = c->cpt->index };
-	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
-	int rc = 0;
+	struct lnet_peer_ni *lpni = peer_find(cpt, &c->nid);
+	int rc;
 
-	if (node_cpt_of(cpt->node, nid) != cpt->index)
+	/* Or it has come meanwhile to the CPT that claims it. */
+	if (node_cpt_of(cpt->node, &c->nid) != cpt->index || cpt == c->cpt)
 		return -EAGAIN;
-	if (lpni && !lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
+	if (!lpni)
+		return stranger_give(cpt, c);
+	/* Only on its way here. */
+	if (lpni->place.state != PEER_HERE)
+		return -EAGAIN;
+	if (!lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
 		if (!lpni->peer->configured)
 			word_claimed(cpt, lpni, &c->by);
 		return -EPERM;
 	}
-	if (lpni)
-		rc = may_leave(lpni->peer, c);
-	if (!rc && peer_is_connected(cpt, nid) && !MUTATE(unit_in_use))
-		rc = -EBUSY;
-	if (!rc && lpni)
-		rc = member_split(cpt, lpni);
-	if (!rc)
-		rc = directory_change(&cpt->node->directory, &e, 1);
-	if (rc || !lpni)
-		return rc;
-	/* The NID is to see the source that it has seen before. */
-	c->preferred = lpni->preferred;
-	prefer_init(&lpni->preferred);
-	c->discovering = lpni->peer->discovery;
-	peer_place(cpt, lpni);
-	return 0;
+	rc = may_leave(cpt, lpni->peer, c);
+	return rc ? rc : peer_give(cpt, c, lpni);
 }
 
 /* The NID is another CPT's now, which knows that: what waits for it goes
@@ -134,12 +300,46 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	peer_unref(cpt, lpni);
 }
 
+/* What was given, of which the claim is somebody else's. */
+static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
+{
+	struct ulnet_nid *names = c->names;
+
+	c->names = NULL;
+	*n = c->n;
+	return names;
+}
+
+static void nids_given(struct lnet_cpt *cpt, struct ulnet_nid *names,
+		       uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		nid_given(cpt, &names[i]);
+	free(names);
+}
+
 /* ---- by messages ---- */
+
+static void claim_asked(struct work *w);
+
+static void claim_ask(struct peer_claim *c)
+{
+	c->work.fn = claim_asked;
+	loop_post(c->cpt->node->loops[node_cpt_of(c->cpt->node, &c->nid)],
+		  &c->work);
+}
 
 static void claim_decided(struct work *w)
 {
 	struct peer_claim *c = container_of(w, struct peer_claim, work);
 
+	if (c->rc == -EXDEV) {
+		c->rc = claim_make_room(c);
+		if (!c->rc) {
+			claim_ask(c);
+			return;
+		}
+	}
 	c->done(c, claim_end(c));
 }
 
@@ -147,15 +347,16 @@ static void claim_asked(struct work *w)
 {
 	struct peer_claim *c = container_of(w, struct peer_claim, work);
 	struct lnet_cpt *cpt = node_cpt_here(c->cpt->node);
-	const struct ulnet_nid nid = c->nid;
-	int rc = nid_give(cpt, c);
+	struct ulnet_nid *names = NULL;
+	uint32_t n = 0;
 
-	c->rc = rc;
+	c->rc = nid_give(cpt, c);
+	if (!c->rc)
+		names = names_take(c, &n);
 	c->work.fn = claim_decided;
 	/* Before what follows it there; and @c is the other CPT's then. */
 	loop_post(c->cpt->loop, &c->work);
-	if (!rc)
-		nid_given(cpt, &nid);
+	nids_given(cpt, names, n);
 }
 
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
@@ -172,8 +373,7 @@ int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	rc = claim_begin(claim);
 	if (rc)
 		return rc;
-	claim->work.fn = claim_asked;
-	loop_post(cpt->node->loops[owner], &claim->work);
+	claim_ask(claim);
 	return -EINPROGRESS;
 }
 
@@ -207,11 +407,20 @@ static int call_begin(void *arg)
 static int call_ask(void *arg)
 {
 	struct claim_call *call = arg;
+	struct ulnet_nid *names;
+	uint32_t n;
 	int rc = nid_give(call->owner, &call->claim);
 
-	if (!rc)
-		nid_given(call->owner, &call->claim.nid);
-	return rc;
+	if (rc)
+		return rc;
+	names = names_take(&call->claim, &n);
+	nids_given(call->owner, names, n);
+	return 0;
+}
+
+static int call_make_room(void *arg)
+{
+	return claim_make_room(&((struct claim_call *)arg)->claim);
 }
 
 static int call_end(void *arg)
@@ -232,6 +441,13 @@ int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 
 	if (rc || call.owner == cpt)
 		return rc;
-	call.claim.rc = loop_call(call.owner->loop, call_ask, &call);
+	do {
+		rc = loop_call(call.owner->loop, call_ask, &call);
+		if (rc == -EXDEV)
+			rc = loop_call(cpt->loop, call_make_room, &call)
+				     ? -ENOBUFS
+				     : -EXDEV;
+	} while (rc == -EXDEV);
+	call.claim.rc = rc;
 	return loop_call(cpt->loop, call_end, &call);
 }

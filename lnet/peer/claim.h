@@ -2,25 +2,35 @@
 /*
  * A NID becomes one of a peer's, whichever CPT owns the NID: all of a peer
  * belongs to one CPT, so another CPT has to give the NID away. That CPT does,
- * also while the NID is in use, but not if
- *	- an administrator has configured the peer that has the NID there,
- *	- that peer has other NIDs, and is in use: messages to one of them may
- *	  be under way by another, and are looked for where that one is,
- *	- an LND has connections with the NID there, or tries to, or
- *	- the peer that has the NID there claims NIDs as well, and has more of
- *	  them than the one that claims this NID, or as many and the smaller
- *	  primary NID: of two that claim each other's, one gives.
- * Then the NID stays what it is, and may be claimed again later.
+ * also while the NID is in use, and with it all other NIDs of the peer that has
+ * the NID there: an operation may have asked one of them and be answered by
+ * another, and an entry that names one of them is for all, so at no time are
+ * they taken for different peers'. They stay what they are if
+ *	- an administrator has configured that peer,
+ *	- an LND has connections with one of its NIDs there, or tries to, or
+ *	- that peer claims NIDs as well, and has more of them than the one that
+ *	  claims this NID, or as many and the smaller primary NID: of two that
+ *	  claim each other's, one gives.
+ * Then the NID may be claimed again later.
  *
- * Who has given the NID away keeps a guest (peer.h), through which ends what
- * its LNDs have and what may still be on its way in. Messages that wait there
- * are passed to the new owner, and so is all that is sent to the NID later.
+ * Who has given the NIDs away keeps a guest for each (peer.h), through which
+ * ends what its LNDs have and what may still be on its way in. Messages that
+ * wait there are passed to the new owner, and so is all that is sent to the
+ * NIDs later.
  */
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H
 
 #include "base/mailbox.h"
 #include "lnet/peer/peer.h"
+
+/* A NID of the peer that gives. */
+struct claim_nid {
+	struct ulnet_nid by; /* on whose word it is its peer's; ANY: its own */
+	struct lnet_peer_ni *guest; /* where it is to come; NULL: not yet */
+	struct prefer preferred;    /* of the NID, where it was */
+	bool given;
+};
 
 /* Who claims. Owner: the caller, until done() is called; then it is in the
  * caller's hands again. The caller sets @done and @by, and does not look into
@@ -38,10 +48,12 @@ struct peer_claim {
 	/* When done() is called with 0: the peer that had @nid was being
 	 * discovered, and may have told something that nobody knows yet. */
 	bool discovering;
-	struct lnet_peer_ni *guest;
-	struct prefer preferred; /* of the NID, where it was */
 	uint32_t nnis;		  /* of @peer, ... */
 	struct ulnet_nid primary; /* ... when it claimed */
+	/* What comes, @nid first; who has given that takes the names. */
+	struct ulnet_nid *names;
+	struct claim_nid *nids;
+	uint32_t n; /* of each */
 	int rc;
 	struct work work;
 };

@@ -326,18 +326,159 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
+/* All NIs of @pnet go to @into, and so does @pnet, unless @into has one of that
+ * net. */
+static void net_move(struct lnet_cpt *cpt, struct lnet_peer_net *pnet,
+		     struct lnet_peer *into)
+{
+	struct lnet_peer_net *there = net_of(into, pnet->net);
+	struct lnet_peer *from = pnet->peer;
+	struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (lpni, &pnet->nis, link) {
+		lpni->peer = into;
+		lpni->net = there ? there : pnet;
+		from->nnis--;
+		into->nnis++;
+		if (!lpni->refs)
+			continue;
+		peer_hold(into);
+		peer_drop(cpt, from);
+	}
+	list_del(&pnet->link);
+	if (there) {
+		list_splice_tail(&there->nis, &pnet->nis);
+		pool_put(&peer_cpt(cpt)->net_pool, pnet);
+	} else {
+		pnet->peer = into;
+		list_add_tail(&into->nets, &pnet->link);
+	}
+}
+
+void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
+		 struct lnet_peer *from)
+{
+	peer_hold(from);
+	while (!list_empty(&from->nets))
+		net_move(cpt,
+			 list_first(&from->nets, struct lnet_peer_net, link),
+			 into);
+	peer_drop(cpt, from);
+	cpt_topology_changed(cpt);
+}
+
 int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 	       struct lnet_peer *from)
 {
-	int rc = 0;
+	struct say say;
+	int rc;
 
 	if (from == into)
 		return 0;
-	peer_hold(from);
-	while (from->nnis && !rc)
-		rc = member_take(cpt, into, peer_first(from));
-	peer_drop(cpt, from);
+	rc = say_begin(&say, cpt, into->nnis + from->nnis);
+	if (rc)
+		return rc;
+	say_peer(&say, into, NULL, &into->primary, true);
+	say_peer(&say, from, NULL, &into->primary, into->nnis + from->nnis > 1);
+	rc = say_end(&say);
+	if (!rc)
+		peer_absorb(cpt, into, from);
 	return rc;
+}
+
+/* ---- peers that go to another CPT ---- */
+
+static void room_free(struct lnet_cpt *cpt, struct lnet_peer *room)
+{
+	list_del(&room->idle);
+	while (!list_empty(&room->nets))
+		net_put(cpt,
+			list_first(&room->nets, struct lnet_peer_net, link));
+	peer_drop(cpt, room);
+}
+
+static void rooms_free(struct lnet_cpt *cpt, struct list *rooms)
+{
+	while (!list_empty(rooms))
+		room_free(cpt, list_first(rooms, struct lnet_peer, idle));
+}
+
+static int room_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
+		     struct list *rooms)
+{
+	struct lnet_peer *room = peer_new(cpt, &lpni->peer->primary);
+
+	if (!room)
+		return -ENOMEM;
+	list_add_tail(rooms, &room->idle);
+	return net_get(cpt, room, lpni->net->net) ? 0 : -ENOMEM;
+}
+
+/* A peer, held, with a net, for each NI of the peer of @stays but @stays. */
+static int rooms_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *stays,
+		      struct list *rooms)
+{
+	const struct lnet_peer *peer = stays->peer;
+	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *lpni;
+	int rc = 0;
+
+	list_init(rooms);
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (lpni != stays && !rc)
+				rc = room_make(cpt, lpni, rooms);
+	if (rc)
+		rooms_free(cpt, rooms);
+	return rc;
+}
+
+/* The first NI of those that rooms_make() has seen gets the first room. */
+static void room_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+		      struct list *rooms)
+{
+	struct lnet_peer *room = list_first(rooms, struct lnet_peer, idle);
+	struct lnet_peer *from = lpni->peer;
+
+	list_del(&room->idle);
+	member_leave(cpt, lpni);
+	if (lpni->refs)
+		peer_drop(cpt, from);
+	member_join(lpni, list_first(&room->nets, struct lnet_peer_net, link));
+	word_given(cpt, lpni);
+	peer_place(cpt, lpni);
+	peer_drop(cpt, room);
+}
+
+int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, unsigned int to)
+{
+	struct lnet_peer *peer = lpni->peer;
+	struct lnet_peer_ni *other;
+	struct list rooms;
+	struct say say;
+	int rc = say_begin(&say, cpt, peer->nnis);
+
+	if (rc)
+		return rc;
+	say_peer(&say, peer, NULL, &peer->primary, peer->nnis > 1);
+	for (unsigned int i = 0; i < say.n; i++)
+		say.entries[i].cpt = to;
+	rc = rooms_make(cpt, lpni, &rooms);
+	if (rc)
+		say.n = 0;
+	if (say_end(&say) && !rc) {
+		rooms_free(cpt, &rooms);
+		rc = -ENOMEM;
+	}
+	if (rc)
+		return rc;
+	peer_hold(peer);
+	while ((other = peer_other(peer, lpni)))
+		room_take(cpt, other, &rooms);
+	word_given(cpt, lpni);
+	peer_place(cpt, lpni);
+	peer_drop(cpt, peer);
+	return 0;
 }
 
 int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,

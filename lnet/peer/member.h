@@ -47,10 +47,20 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
  * of the one that it leaves. 0 also if it was alone. */
 int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
-/* All NIs of @from become those of @into, which is held; @from is freed, unless
- * it is held. On error some may have changed over. */
+/* All NIs of @from become those of @into, which is held, and keep their word
+ * (word.h): all of them at once, whoever reads the directory. @from is freed,
+ * unless it is held. On error nothing has changed. */
 int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 	       struct lnet_peer *from) must_check;
+/* The same, which the directory says already. */
+void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
+		 struct lnet_peer *from);
+
+/* The peer of @lpni becomes the CPT @to's, with all of its NIs and at once.
+ * Each is a guest here from now on, and a peer of its own here; @lpni keeps the
+ * record of the peer. On error nothing has changed. */
+int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+	       unsigned int to) must_check;
 
 /* -ENOENT: @nid is none of the peer's. */
 int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,

@@ -232,10 +232,17 @@ void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		node_cpt_of(cpt->node, &lpni->nid) == cpt->index ? PEER_HERE
 								 : PEER_GUEST;
 
-	if (lpni->place.state == place)
+	if (lpni->place.state == place ||
+	    (place == PEER_HERE && lpni->awaited))
 		return;
 	fsm_move(&lpni->place, peer_places, place);
 	/* Nothing is sent before somebody has looked who owns it. */
+	lpni->only_in = 0;
+}
+
+void peer_arrive(struct lnet_peer_ni *lpni)
+{
+	fsm_move(&lpni->place, peer_places, PEER_HERE);
 	lpni->only_in = 0;
 }
 

@@ -126,6 +126,8 @@ struct lnet_peer_ni {
 	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
 				      * by its own word: the last one; ANY */
 	struct list hearsay; /* peer_cpt.hearsay */
+	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
+			      * this CPT's, with others */
 	struct prefer preferred;    /* local NIs */
 	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
 				     * from this NI, ... */
@@ -210,8 +212,10 @@ uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* Has an LND connections with @nid on @cpt, or attempts at them? */
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* @lpni is the CPT's, or a guest, as the directory says. */
+/* @lpni is the CPT's, or a guest, as the directory says. One that is awaited
+ * stays a guest: it comes with all others of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+void peer_arrive(struct lnet_peer_ni *lpni);
 
 /* Are the NIs of @peer this CPT's, and has it any? */
 bool peer_is_here(const struct lnet_peer *peer);

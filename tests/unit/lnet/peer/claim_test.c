@@ -6,6 +6,7 @@
 #include "lnet/node/node.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/member.h"
+#include "lnet/peer/word.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define PORTAL 5
@@ -22,6 +23,7 @@ struct rig {
 	struct lnet_sim *sim;
 	struct lnet *node;
 	struct ulnet_nid nid, primary;
+	struct ulnet_nid other; /* of nobody's, and owned by the same CPT */
 	struct lnet_cpt *owner, *cpt;
 	struct peer_claim claim;
 	bool done;
@@ -49,6 +51,11 @@ static void rig_open(struct rig *r)
 		r->primary = nth_id(i).nid;
 		r->cpt = cpt_of(r, &r->primary);
 	}
+	for (unsigned int i = 10;
+	     !r->other.type || cpt_of(r, &r->other) != r->owner ||
+	     lnet_nid_eq(&r->other, &r->primary);
+	     i++)
+		r->other = nth_id(i).nid;
 	post_md(lnet_sim_node(r->sim, 1), PORTAL, BITS, &umd);
 }
 
@@ -240,25 +247,12 @@ static int configure(void *arg)
 	return 0;
 }
 
-/* Of nobody's, and owned by the same CPT. */
-static struct ulnet_nid other_nid(struct rig *r)
-{
-	struct ulnet_nid nid;
-	unsigned int i = 10;
-
-	do
-		nid = nth_id(i++).nid;
-	while (cpt_of(r, &nid) != r->owner || lnet_nid_eq(&nid, &r->primary));
-	return nid;
-}
-
 static int one_more_nid(void *arg)
 {
 	struct rig *r = arg;
 	struct lnet_peer_ni *p = peer_get(r->owner, &r->nid);
-	struct ulnet_nid other = other_nid(r);
 
-	cr_assert_eq(member_add(r->owner, p->peer, &other), 0);
+	cr_assert_eq(member_add(r->owner, p->peer, &r->other), 0);
 	p->peer->multi_rail = true;
 	cpt_topology_changed(r->owner);
 	peer_unref(r->owner, p);
@@ -268,22 +262,30 @@ static int one_more_nid(void *arg)
 static int use_other(void *arg)
 {
 	struct rig *r = arg;
-	struct ulnet_nid other = other_nid(r);
 
-	cr_assert_not_null(peer_get(r->owner, &other));
+	cr_assert_not_null(peer_get(r->owner, &r->other));
 	return 0;
 }
 
 static int unuse_other(void *arg)
 {
 	struct rig *r = arg;
-	struct ulnet_nid other = other_nid(r);
 
-	peer_unref(r->owner, peer_find(r->owner, &other));
+	peer_unref(r->owner, peer_find(r->owner, &r->other));
 	return 0;
 }
 
-/* Messages to the NID may be under way by another NID of the same peer. */
+static void check_other(struct rig *r, struct lnet_cpt *cpt)
+{
+	cr_assert_eq(cpt_of(r, &r->other), cpt);
+	cr_assert(directory_same(&r->node->directory, &r->other, &r->nid));
+	cr_assert_eq(peer_find(cpt, &r->other)->place.state, PEER_HERE);
+	cr_assert_eq(peer_find(cpt, &r->other)->peer,
+		     peer_find(cpt, &r->nid)->peer);
+}
+
+/* What was asked of one of its NIDs may be answered by another: they stay
+ * together. */
 Test(claim, a_nid_of_a_peer_in_use)
 {
 	static struct rig r;
@@ -291,16 +293,46 @@ Test(claim, a_nid_of_a_peer_in_use)
 	rig_open(&r);
 	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
 	cr_assert_eq(lnet_call(r.node, r.owner->index, use_other, &r), 0);
-	cr_assert_eq(claim(&r), -EBUSY);
-	check_apart(&r);
-	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse_other, &r), 0);
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
+	check_other(&r, r.cpt);
+	cr_assert_eq(peer_find(r.cpt, &r.nid)->peer->nnis, 3);
+	cr_assert_eq(peer_find(r.owner, &r.other)->place.state, PEER_GUEST);
+	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.other)->peer->primary,
+			      &r.primary));
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse_other, &r), 0);
+	put(&r);
+	lnet_sim_run_all(r.sim);
 	rig_close(&r);
 }
 
-/* A message to the NID that waits for another try stays where it is looked for
- * when it is given up. */
+static int hearsay_other(void *arg)
+{
+	struct rig *r = arg;
+
+	word_hearsay(r->owner, peer_find(r->owner, &r->other), &r->nid);
+	return 0;
+}
+
+/* By going to another CPT a NID has not spoken for itself. */
+Test(claim, a_nid_by_hearsay_comes_along)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, hearsay_other, &r), 0);
+	cr_assert_eq(claim(&r), 0);
+	check_other(&r, r.cpt);
+	cr_assert(word_is_hearsay(peer_find(r.cpt, &r.other)));
+	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.other)->claimed_by, &r.nid));
+	cr_assert_not(word_is_hearsay(peer_find(r.cpt, &r.nid)));
+	cr_assert_not(word_is_hearsay(peer_find(r.owner, &r.other)));
+	rig_close(&r);
+}
+
+/* A message to the NID that waits for another try is found when it is given
+ * up, whoever has the NID. */
 Test(claim, a_nid_that_is_tried_again)
 {
 	const struct ulnet_sim_link refuses = { .latency = 10000,
@@ -324,14 +356,15 @@ Test(claim, a_nid_that_is_tried_again)
 	lnet_sim_run(r.sim, 5 * MSEC);
 	cr_assert_eq(sent.n, 0);
 	cr_assert_eq(counter(r.node, "resend_count"), 2);
-	cr_assert_eq(claim(&r), -EBUSY);
-	check_apart(&r);
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	check_other(&r, r.cpt);
+	cr_assert_eq(sent.n, 0);
 	cr_assert_eq(LNetMDUnlink(md), 0);
 	lnet_sim_run(r.sim, 0);
 	cr_assert_eq(sent.n, 1);
 	cr_expect_eq(sent.ev[0].status, -ECANCELED);
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
-	cr_assert_eq(claim(&r), 0);
 	rig_close(&r);
 }
 
@@ -624,6 +657,7 @@ Test(claim, for_a_peer_that_has_lost_all)
 	struct ulnet_nid primary;
 
 	rig_open(&r);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
 	cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r), -EINPROGRESS);
 	cr_assert_eq(lnet_call(r.node, r.cpt->index, lose_all, &r), 0);
 	lnet_sim_run(r.sim, MSEC);
@@ -634,6 +668,8 @@ Test(claim, for_a_peer_that_has_lost_all)
 	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 1);
 	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.nid)->peer->primary,
 			      &r.nid));
+	/* As they were, but here. */
+	check_other(&r, r.cpt);
 	rig_close(&r);
 }
 
@@ -645,13 +681,17 @@ Test(claim, by_waiting)
 
 	rig_open(&r);
 	cr_assert_eq(peer_claim_wait(r.node, &r.primary, &r.nid), -ENOENT);
-	cr_assert_eq(claim(&r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, meet_primary, &r), 0);
+	cr_assert_eq(peer_claim_wait(r.node, &r.primary, &r.nid), 0);
+	check_one_peer(&r);
+	check_other(&r, r.cpt);
 	for (unsigned int i = 50; i < 60; i++) {
 		other = nth_id(i).nid;
 		cr_assert_eq(peer_claim_wait(r.node, &r.primary, &other), 0);
 		cr_assert_eq(cpt_of(&r, &other), r.cpt);
 	}
-	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 12);
+	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 13);
 	rig_close(&r);
 }
 
