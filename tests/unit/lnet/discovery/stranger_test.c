@@ -114,6 +114,14 @@ static void delivered(void)
 	memset(&seen, 0, sizeof(seen));
 }
 
+/* A message is acknowledged, and all that it has caused is over. */
+static void arrives(const struct rig *r, struct lnet *from, const char *to)
+{
+	put_to(from, to, 0, &seen);
+	lnet_sim_run_all(r->sim);
+	delivered();
+}
+
 static struct ulnet_nid primary_of(const struct rig *r, const char *text)
 {
 	const struct ulnet_nid nid = nid_of(text);
@@ -139,9 +147,7 @@ static void claims_one_in_use(unsigned int cpts)
 {
 	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	lie_two(&r, LIAR, "10.0.0.2@tcp");
 	lnet_sim_run_all(r.sim);
 	KNOWS(r.node, LIAR, LIARS);
@@ -153,9 +159,7 @@ static void claims_one_in_use(unsigned int cpts)
 	KNOWS(r.node, LIAR, LIARS);
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cr_assert_eq(counter(r.node, "claims_refused"), 2);
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	cluster_end(r.sim);
 }
 
@@ -171,9 +175,7 @@ Test(stranger, claims_one_of_several)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	lie_begin(3);
 	lie_nid(LIAR);
 	lie_nid("10.0.0.2@tcp");
@@ -197,14 +199,10 @@ static void hearsay_is_asked(unsigned int cpts, const char *first,
 	lie_unasked(&r, first, second);
 	primary = primary_of(&r, "10.0.0.2@tcp");
 	cr_assert(nid_is(&primary, first));
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cr_assert_eq(counter(r.node, "claims_refused"), 1);
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	cluster_end(r.sim);
 }
 
@@ -264,9 +262,7 @@ Test(stranger, hearsay_that_speaks)
 
 	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
 	WORD(r.node, "10.0.0.2@tcp", "hearsay");
-	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.victim, "10.0.0.1@tcp");
 	KNOWS(r.node, LIAR, LIARS);
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cluster_end(r.sim);
@@ -279,12 +275,8 @@ static void one_of_two_rails(unsigned int cpts)
 	struct rig r = rig_open(cpts, "10.0.0.2@tcp 10.0.1.2@tcp");
 
 	lie_two(&r, LIAR, "10.0.1.2@tcp");
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
-	put_to(r.node, "10.0.1.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	arrives(&r, r.node, "10.0.1.2@tcp");
 	if (cpts == 1) {
 		KNOWS(r.node, "10.0.1.2@tcp",
 		      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
@@ -306,17 +298,13 @@ Test(stranger, rails_speak_when_used)
 	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
 	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	KNOWS(r.node, "10.0.0.2@tcp",
 	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
 	WORD(r.node, "10.0.0.2@tcp", "own");
 	/* The other one, from which the next message comes. */
 	cr_assert_eq(lnet_ni_set_health(r.victim, &first, 0), 0);
-	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.victim, "10.0.0.1@tcp");
 	WORD(r.node, "10.0.1.2@tcp", "own");
 	KNOWS(r.node, "10.0.1.2@tcp",
 	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
@@ -334,9 +322,7 @@ Test(stranger, configured_need_not_speak)
 	WORD(r.node, "10.0.0.2@tcp", "hearsay");
 	cr_assert_eq(lnet_peer_add(r.node, nids, 2, true), 0);
 	WORD(r.node, "10.0.0.2@tcp", "own");
-	put_to(r.victim, "10.0.0.1@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.victim, "10.0.0.1@tcp");
 	WORD(r.node, "10.0.0.2@tcp", "own");
 	cluster_end(r.sim);
 }
@@ -440,9 +426,7 @@ Test(stranger, what_is_told_without_an_answer)
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	victim_link(&r, false);
 	lie_two(&r, LIAR, "10.0.0.2@tcp");
 	cr_assert_eq(lnet_ni_add(r.victim, &second), 0);
@@ -472,9 +456,7 @@ Test(stranger, what_is_told_unasked)
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 	int status = 0;
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	victim_link(&r, false);
 	cr_assert_eq(lnet_discover(r.node, &victim, LNET_DISCOVER_FORCE, asked,
 				   &status),
@@ -500,9 +482,7 @@ Test(stranger, claims_one_that_is_silent)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
-	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(r.sim);
-	delivered();
+	arrives(&r, r.node, "10.0.0.2@tcp");
 	victim_link(&r, false);
 	lie_two(&r, LIAR, "10.0.0.2@tcp");
 	lnet_sim_run(r.sim, 60000 * MSEC);
