@@ -43,6 +43,7 @@ unit_tests += %D%/unit/lnet/node/watch_test
 unit_tests += %D%/unit/lnet/message/wire_test
 unit_tests += %D%/unit/lnet/discovery/ping_test
 unit_tests += %D%/unit/lnet/discovery/recovery_test
+unit_tests += %D%/unit/lnet/discovery/frames_test
 unit_tests += %D%/unit/lnet/discovery/ping_info_test
 unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test

@@ -22,6 +22,19 @@ discover:
 END
 }
 
+known() { # NID OTHER-NID
+	cat <<END
+peer:
+-     primary nid: $1
+      Multi-Rail: true
+      peer ni:
+      -     nid: $1
+            state: NA
+      -     nid: $2
+            state: NA
+END
+}
+
 ctl 0 discover 127.0.0.4@tcp1 --timeout 60
 silent err
 found 127.0.0.2@tcp 127.0.0.4@tcp1 >"$dir/found"
@@ -31,6 +44,11 @@ ctl 0 discover 127.0.0.2@tcp
 same out <"$dir/found"
 ctl 0 discover --force --timeout 60 127.0.0.2@tcp
 same out <"$dir/found"
+known 127.0.0.2@tcp 127.0.0.4@tcp1 >"$dir/known"
+ctl 0 peer show
+same out <"$dir/known"
+ctl 0 peer show --nid 127.0.0.4@tcp1
+same out <"$dir/known"
 ctl 0 debug peer --nid 127.0.0.4@tcp1
 has out "^-     primary nid: 127.0.0.2@tcp\$"
 has out "^      state: discovered\$"
@@ -45,6 +63,9 @@ has out "^            state name: active\$"
 ctl 0 --socket "$b" discover --timeout 60 127.0.0.3@tcp1
 found 127.0.0.1@tcp 127.0.0.3@tcp1 >"$dir/found"
 same out <"$dir/found"
+known 127.0.0.1@tcp 127.0.0.3@tcp1 >"$dir/known"
+ctl 0 --socket "$b" peer show
+same out <"$dir/known"
 
 # ---- pings know it ----
 

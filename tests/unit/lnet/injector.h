@@ -18,6 +18,7 @@
 
 #define INJECT_NIS  4
 #define INJECT_SENT 64
+#define INJECT_HEAD 128 /* bytes of a payload that are remembered */
 
 /* How a payload is stored, or a message sent. */
 enum inject_how {
@@ -63,6 +64,7 @@ struct inject_sent {
 	uint32_t to_pid;
 	struct lnet_hdr hdr;
 	uint64_t sum; /* of its payload's bytes */
+	uint8_t head[INJECT_HEAD];
 };
 
 struct injector {
@@ -133,6 +135,7 @@ static inline void inject_look(struct injector *in, const struct lnd_msg *msg)
 	iov_gather(payload, msg->iov, msg->niov, msg->offset, msg->length);
 	for (uint32_t i = 0; i < msg->length; i++)
 		s->sum += payload[i];
+	memcpy(s->head, payload, MIN(msg->length, INJECT_HEAD));
 	free(payload);
 }
 

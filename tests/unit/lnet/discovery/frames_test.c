@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Discovery, frame by frame: what real nodes say is given to a node, and what
+ * the node says must be what real nodes have said. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "lnet/message/wire.h"
+#include "tests/unit/lnet/discovery/ping_rig.h"
+#include "tests/unit/lnet/injector.h"
+
+#define FIRST_SINK 272
+/* A turn of the loop, or some; no timer ends in it. */
+#define SOON MSEC
+
+struct fx {
+	struct injector *in;
+	unsigned int seen; /* of in->nsent */
+	bool over;
+	int status;
+};
+
+static struct fx open_node(const char *a, const char *b)
+{
+	struct ulnet_nid nids[2] = { nid_of(a), b ? nid_of(b) : nid_of(a) };
+	struct ulnet_conf conf;
+	struct fx fx = { 0 };
+
+	lnet_conf_init(&conf);
+	conf.cpts = 1;
+	fx.in = inject_open(&conf, nids, b ? 2 : 1);
+	cr_assert_eq(lnet_setting_set(fx.in->node, "discovery", 1), 0);
+	return fx;
+}
+
+static void on_discovered(void *arg, int status)
+{
+	struct fx *fx = arg;
+
+	fx->over = true;
+	fx->status = status;
+}
+
+static void discover(struct fx *fx, const char *nid)
+{
+	struct ulnet_nid target = nid_of(nid);
+
+	fx->over = false;
+	cr_assert_eq(lnet_discover(fx->in->node, &target, 0, on_discovered, fx),
+		     0);
+	inject_run(fx->in, SOON);
+}
+
+/* The next message of the node, which is there. */
+static struct inject_sent *next(struct fx *fx)
+{
+	cr_assert_lt(fx->seen, fx->in->nsent, "the node says nothing");
+	return &fx->in->sent[fx->seen++ % INJECT_SENT];
+}
+
+/* The one that next() gave. */
+static struct inject_sent *last(const struct fx *fx)
+{
+	return &fx->in->sent[(fx->seen - 1) % INJECT_SENT];
+}
+
+static void says_no_more(const struct fx *fx)
+{
+	cr_assert_eq(fx->seen, fx->in->nsent, "the node says more");
+}
+
+/* ---- what it says ---- */
+
+static size_t handle_at(const struct golden *g)
+{
+	return g->hdr_len == LNET_HDR_SIZE ? 32 : 56;
+}
+
+/* Header and payload, but for the handle, which is the node's own. */
+static void is_frame(const struct inject_sent *s, const struct golden *g)
+{
+	size_t handle = handle_at(g), length = golden_payload_len(g);
+	uint8_t hdr[LNET_HDR_LARGE_SIZE];
+
+	hdr_encode(&s->hdr, hdr, g->hdr_len);
+	cr_assert_eq(memcmp(hdr, g->bytes, handle), 0);
+	cr_assert(!wire_handle_is_none(&s->hdr.wmd));
+	cr_assert_eq(memcmp(hdr + handle + 16, g->bytes + handle + 16,
+			    g->hdr_len - handle - 16),
+		     0);
+	cr_assert_leq(length, INJECT_HEAD);
+	cr_assert_eq(memcmp(s->head, golden_payload(g), length), 0);
+}
+
+static void says(struct fx *fx, const char *name)
+{
+	struct golden g = golden(name);
+
+	is_frame(next(fx), &g);
+}
+
+/* ---- frames that were not captured, but follow from one that was ---- */
+
+static struct lnet_hdr hdr_of(const struct golden *g)
+{
+	struct lnet_hdr hdr;
+
+	cr_assert_eq(hdr_decode(&hdr, g->bytes, g->hdr_len), 0);
+	return hdr;
+}
+
+/* @like with this header, and @payload of the length that the header says. */
+static struct golden frame_of(const struct golden *like,
+			      const struct lnet_hdr *hdr, const void *payload)
+{
+	struct golden g = *like;
+
+	hdr_encode(hdr, g.bytes, g.hdr_len);
+	g.len = g.hdr_len + hdr->payload_length;
+	cr_assert_leq(g.len, sizeof(g.bytes));
+	if (hdr->payload_length)
+		memcpy(g.bytes + g.hdr_len, payload, hdr->payload_length);
+	return g;
+}
+
+static struct golden with_sink(const char *name, uint32_t sink)
+{
+	struct golden g = golden(name);
+	struct lnet_hdr hdr = hdr_of(&g);
+
+	hdr.length = sink;
+	return frame_of(&g, &hdr, NULL);
+}
+
+/* ---- what it hears ---- */
+
+static void hears_bytes(struct fx *fx, const struct golden *g)
+{
+	struct lnet_hdr hdr = hdr_of(g);
+
+	inject(fx->in, 0, g->bytes, g->hdr_len, &hdr.src_nid, golden_payload(g),
+	       (uint32_t)golden_payload_len(g));
+	inject_run(fx->in, SOON);
+}
+
+static void hears(struct fx *fx, const char *name)
+{
+	struct golden g = golden(name);
+
+	hears_bytes(fx, &g);
+}
+
+/* An answer to what the node has said last. */
+static void is_answered(struct fx *fx, const char *name)
+{
+	struct golden g = golden(name);
+
+	memcpy(g.bytes + handle_at(&g), &last(fx)->hdr.wmd, 16);
+	hears_bytes(fx, &g);
+}
+
+/* ... with @len bytes of @told, of which as many come as it asks for. */
+static void is_told(struct fx *fx, const uint8_t *told, size_t len)
+{
+	const struct lnet_hdr *get = &last(fx)->hdr;
+	struct lnet_hdr hdr = {
+		.dest_nid = get->src_nid,
+		.src_nid = get->dest_nid,
+		.dest_pid = get->src_pid,
+		.src_pid = get->dest_pid,
+		.type = LNET_MSG_REPLY,
+		.payload_length = (uint32_t)MIN(len, get->length),
+		.wmd = get->wmd,
+	};
+	uint8_t bytes[LNET_HDR_SIZE];
+
+	cr_assert_eq(get->type, LNET_MSG_GET);
+	hdr_encode(&hdr, bytes, sizeof(bytes));
+	inject(fx->in, 0, bytes, sizeof(bytes), &hdr.src_nid, told,
+	       hdr.payload_length);
+	inject_run(fx->in, SOON);
+}
+
+/* ---- what it knows ---- */
+
+static void knows(struct fx *fx, const char *nid, const char *primary)
+{
+	struct ulnet_nid asked = nid_of(nid);
+	struct ulnet_peer_info peer;
+
+	cr_assert_eq(lnet_peer_info(fx->in->node, &asked, &peer), 0, "%s", nid);
+	cr_assert(nid_is(&peer.primary, primary), "%s", nid);
+	cr_assert(peer.multi_rail, "%s", nid);
+}
+
+static void is_discovered(struct fx *fx)
+{
+	says_no_more(fx);
+	cr_assert(fx->over);
+	cr_assert_eq(fx->status, 0);
+}
+
+/* ---- the usual ---- */
+
+Test(frames, asks_and_pushes)
+{
+	struct fx fx = open_node("10.77.0.3@tcp", NULL);
+
+	discover(&fx, "10.77.0.2@tcp");
+	says(&fx, "get-discover");
+	says_no_more(&fx);
+	is_answered(&fx, "reply-discover");
+	says(&fx, "put-push");
+	says_no_more(&fx);
+	cr_assert(!fx.over);
+	is_answered(&fx, "ack-push");
+	is_discovered(&fx);
+	knows(&fx, "10.77.0.2@tcp", "10.77.0.2@tcp");
+	inject_close(fx.in);
+}
+
+/* Who is told by a push takes it, and tells what he is in the same way. He asks
+ * nothing that the push has said. */
+Test(frames, is_pushed_to)
+{
+	struct fx fx = open_node("10.77.0.42@tcp", "10.77.1.42@tcp");
+	struct golden push = golden("put-push-two-nis"), frame;
+	struct golden own = golden("reply-two-nis");
+	struct lnet_hdr hdr = hdr_of(&push);
+	struct inject_sent *s;
+
+	hears(&fx, "put-push-two-nis");
+	says(&fx, "ack-push-two-nis");
+	s = next(&fx);
+	/* By any path. */
+	hdr.src_nid = s->hdr.src_nid;
+	hdr.dest_nid = s->hdr.dest_nid;
+	frame = frame_of(&push, &hdr, golden_payload(&own));
+	is_frame(s, &frame);
+	knows(&fx, "10.77.1.41@tcp", "10.77.0.41@tcp");
+	inject_close(fx.in);
+}
+
+/* ---- large NIDs ---- */
+
+/* Headers are larger, and the push tells of an entry behind the small ones. */
+Test(frames, large_nids)
+{
+	struct fx fx = open_node("fd77::3@tcp", NULL);
+	/* "lnetctl ping" has asked for more, as between nodes of short NIDs. */
+	struct golden get = with_sink("get-large", FIRST_SINK), frame;
+	struct golden of = golden("reply-large");
+	struct lnet_hdr push = hdr_of(&get), ack;
+
+	discover(&fx, "fd77::2@tcp");
+	is_frame(next(&fx), &get);
+	is_answered(&fx, "reply-large");
+	push.type = LNET_MSG_PUT;
+	push.length = 0;
+	push.payload_length = (uint32_t)golden_payload_len(&of);
+	/* It says the same of fd77::3. */
+	of.bytes[of.len - 1] = 3;
+	frame = frame_of(&of, &push, golden_payload(&of));
+	is_frame(next(&fx), &frame);
+	ack = (struct lnet_hdr){ .dest_nid = push.src_nid,
+				 .src_nid = push.dest_nid,
+				 .dest_pid = LNET_PID_LUSTRE,
+				 .src_pid = LNET_PID_LUSTRE,
+				 .type = LNET_MSG_ACK,
+				 .wmd = last(&fx)->hdr.wmd,
+				 .match_bits = PING_MATCH_BITS,
+				 .length = push.payload_length };
+	frame = frame_of(&get, &ack, NULL);
+	hears_bytes(&fx, &frame);
+	is_discovered(&fx);
+	knows(&fx, "fd77::2@tcp", "fd77::2@tcp");
+	inject_close(fx.in);
+}
+
+/* ---- more than there is room for ---- */
+
+/* 10.77.0.2@tcp first, then 10.0.0.2@tcp and on; @n with 0@lo. */
+static size_t nis_of(uint8_t *told, uint32_t features, uint32_t n)
+{
+	size_t len = put_head(told, features, n);
+
+	store_le32(told + 32, UINT32_C(0x0a4d0002));
+	return len;
+}
+
+/* The question is repeated with room for what the first answer has said that
+ * there is; nothing is believed of what was cut. */
+static void is_asked_again(const uint8_t *told, size_t len)
+{
+	struct fx fx = open_node("10.77.0.3@tcp", NULL);
+	struct golden get = with_sink("get-discover", FIRST_SINK);
+
+	discover(&fx, "10.77.0.2@tcp");
+	is_frame(next(&fx), &get);
+	is_told(&fx, told, len);
+	get = with_sink("get-discover", (uint32_t)len);
+	is_frame(next(&fx), &get);
+	says_no_more(&fx);
+	is_told(&fx, told, len);
+	cr_assert_eq(next(&fx)->hdr.type, LNET_MSG_PUT);
+	says_no_more(&fx);
+	knows(&fx, "10.77.0.2@tcp", "10.77.0.2@tcp");
+	knows(&fx, "10.0.0.16@tcp", "10.77.0.2@tcp");
+	inject_close(fx.in);
+}
+
+Test(frames, more_nis_than_the_sink)
+{
+	static uint8_t told[1024];
+
+	/* One more than fit, and many more. */
+	is_asked_again(told, nis_of(told, 0x1e, 17));
+	is_asked_again(told, nis_of(told, 0x1e, 40));
+}
+
+/* With large NIDs the information says how long it is. */
+Test(frames, more_large_nis_than_the_sink)
+{
+	static uint8_t told[1024];
+	struct golden large = golden("reply-large");
+	const uint8_t *entry = large.bytes + large.len - 24;
+	size_t len = nis_of(told, 0x3e, 17);
+
+	for (unsigned int i = 0; i < 10; i++, len += 24) {
+		memcpy(told + len, entry, 24);
+		told[len + 23] = (uint8_t)(0x10 + i);
+	}
+	store_le32(told + 28, (uint32_t)len);
+	cr_assert_gt(len, FIRST_SINK);
+	is_asked_again(told, len);
+}
+
+/* Who says that he has more, and never gives it, is not asked for ever. */
+Test(frames, cut_for_ever)
+{
+	struct fx fx = open_node("10.77.0.3@tcp", NULL);
+	static uint8_t told[1024];
+	unsigned int asked = 0;
+
+	nis_of(told, 0x1e, 40);
+	discover(&fx, "10.77.0.2@tcp");
+	while (fx.seen < fx.in->nsent && asked < 10) {
+		cr_assert_eq(next(&fx)->hdr.type, LNET_MSG_GET);
+		asked++;
+		is_told(&fx, told, FIRST_SINK);
+	}
+	cr_assert_eq(asked, 2);
+	cr_assert(fx.over);
+	cr_assert_eq(fx.status, -EPROTO);
+	inject_close(fx.in);
+}
