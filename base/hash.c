@@ -80,7 +80,7 @@ static int make_room(struct hash *h)
 		if (!h->buckets)
 			return -ENOMEM;
 		h->mask = HASH_MIN_BUCKETS - 1;
-	} else if (unlikely(h->count > h->mask)) {
+	} else if (unlikely(h->count > h->mask) && !h->kept) {
 		grow(h);
 	}
 	return 0;

@@ -25,6 +25,7 @@ struct hash {
 	struct hash_bucket *buckets; /* NULL until the first insertion */
 	uint32_t mask;		     /* buckets - 1 */
 	uint32_t count;
+	bool kept; /* hash_keep() */
 };
 
 void hash_init(struct hash *h);
@@ -61,6 +62,14 @@ static inline struct hash_node *hash_first(const struct hash *h, uint64_t hash)
 static inline struct hash_node *hash_next(const struct hash_node *n)
 {
 	return hash_seek(n->next, n->hash);
+}
+
+/* From now on @h does not grow, or grows again. Who walks through it, and lets
+ * entries be added meanwhile, misses none of the others and meets none of them
+ * twice; those that are added may be met. */
+static inline void hash_keep(struct hash *h, bool keep)
+{
+	h->kept = keep;
 }
 
 /* Walks all entries: start with *@bucket = 0 and @n = NULL; NULL ends. The

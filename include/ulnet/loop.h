@@ -119,7 +119,8 @@ struct ulnet_peer_watch {
 	 * this node that is deleted. Never for connections that this node has
 	 * ended itself as it closes, or once all that went over them had
 	 * arrived. In a turn of the CPT, in no other call of the user's: may
-	 * send, and may neither add a watch nor take one away. */
+	 * send, and may take watches away, itself too. A watch that is added
+	 * hears of this, too. */
 	void (*disconnected)(struct ulnet_peer_watch *watch,
 			     const struct ulnet_id *peer);
 	/* Nothing comes back from @peer any more over connections to this NID

@@ -11,6 +11,9 @@ _Static_assert(sizeof(struct list) ==
 		       sizeof((struct ulnet_peer_watch){ 0 }.opaque),
 	       "room for a link");
 
+typedef void (*watch_fn)(struct ulnet_peer_watch *watch,
+			 const struct ulnet_id *peer);
+
 static struct list *watch_link(struct ulnet_peer_watch *watch)
 {
 	return (void *)watch->opaque;
@@ -46,28 +49,55 @@ static struct ulnet_peer_watch *watch_of(struct list *link)
 	return container_of(link, struct ulnet_peer_watch, opaque);
 }
 
-static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
+static watch_fn disconnected_of(const struct ulnet_peer_watch *watch)
 {
-	struct list *watches = watches_of(cpt->node, cpt->index), *link;
+	return watch->disconnected;
+}
+
+static watch_fn silent_of(const struct ulnet_peer_watch *watch)
+{
+	return watch->silent;
+}
+
+/* A mark keeps the place in the list, from which any watch may be taken away
+ * meanwhile. Marks of calls around this one have nobody to call. What a crashed
+ * node has borrowed may be gone, and a mark between it stays where it is. */
+static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
+			 watch_fn (*fn_of)(const struct ulnet_peer_watch *))
+{
+	struct list *watches = watches_of(cpt->node, cpt->index);
+	struct ulnet_peer_watch mark = { .disconnected = NULL };
+	struct list *place = watch_link(&mark);
 
 	if (cpt->node->crashed)
 		return;
-	for (link = watches->next; link != watches; link = link->next)
-		watch_of(link)->disconnected(watch_of(link), peer);
+	list_add(watches, place);
+	while (place->next != watches) {
+		struct ulnet_peer_watch *watch = watch_of(place->next);
+		watch_fn fn = fn_of(watch);
+
+		list_del(place);
+		list_add(watch_link(watch), place);
+		if (fn)
+			fn(watch, peer);
+		if (cpt->node->crashed)
+			return;
+	}
+	list_del(place);
+}
+
+static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
+{
+	watches_tell(cpt, peer, disconnected_of);
 }
 
 void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
-	struct list *watches = watches_of(ni->node, cpt->index), *link;
 
 	leave_silent(ni, cpt, peer);
-	if (ni->node->crashed)
-		return;
-	for (link = watches->next; link != watches; link = link->next)
-		if (watch_of(link)->silent)
-			watch_of(link)->silent(watch_of(link), peer);
+	watches_tell(cpt, peer, silent_of);
 }
 
 void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
@@ -92,10 +122,13 @@ void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 
 void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
+	struct hash *peers = &peer_cpt(cpt)->peers;
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
+	/* Who hears may send to whom nothing was sent before. */
+	hash_keep(peers, true);
+	while (!cpt->node->crashed && (n = hash_walk(peers, &bucket, n))) {
 		struct lnet_peer_ni *lpni =
 			container_of(n, struct lnet_peer_ni, hash);
 		struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
@@ -108,4 +141,5 @@ void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 		tell_disconnected(cpt, &peer);
 		peer_unref(cpt, lpni);
 	}
+	hash_keep(peers, false);
 }

@@ -149,6 +149,41 @@ Test(hash, walk_sees_each_once_and_may_remove)
 	hash_fini(&h);
 }
 
+/* As many again are added during the walk, which would make it grow. */
+Test(hash, walk_of_one_that_is_kept_sees_each_once)
+{
+	enum { N = 16 };
+	static struct entry e[N], added[4 * N];
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0, last = 0;
+	struct hash h;
+
+	hash_init(&h);
+	for (unsigned int i = 0; i < N; i++)
+		cr_assert_eq(hash_add(&h, &e[i].node, i | N), 0);
+	hash_keep(&h, true);
+	while ((n = hash_walk(&h, &bucket, n))) {
+		entry_of(n)->key++;
+		if (last < 4 * N) {
+			cr_assert_eq(hash_add(&h, &added[last].node, 0), 0);
+			last++;
+		}
+	}
+	hash_keep(&h, false);
+	cr_assert_eq(h.mask, N - 1);
+	for (unsigned int i = 0; i < N; i++) {
+		cr_assert_eq(e[i].key, 1, "entry %u: %u times", i,
+			     (unsigned int)e[i].key);
+		hash_del(&h, &e[i].node);
+	}
+	cr_assert_eq(hash_add(&h, &e[0].node, 1), 0);
+	cr_assert_gt(h.mask, N - 1);
+	hash_del(&h, &e[0].node);
+	while (last--)
+		hash_del(&h, &added[last].node);
+	hash_fini(&h);
+}
+
 Test(hash, functions_are_keyed)
 {
 	cr_assert_neq(hash_u64(1, 1), hash_u64(1, 2));

@@ -184,6 +184,122 @@ Test(watch, until_it_is_taken_away)
 	cluster_end(sim);
 }
 
+/* Each takes itself away, and what it was is not there any more. */
+static void on_last_disconnected(struct ulnet_peer_watch *watch,
+				 const struct ulnet_id *peer)
+{
+	struct watcher *w = container_of(watch, struct watcher, watch);
+
+	on_disconnected(watch, peer);
+	lnet_peer_watch_del(w->node, w->cpt, watch);
+	memset(watch, 0, sizeof(*watch));
+}
+
+Test(watch, who_hears_may_take_itself_away)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct watcher w[3];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		watch(&w[i], sim, 0, 1);
+		if (i < 2)
+			w[i].watch.disconnected = on_last_disconnected;
+	}
+	cut(sim, 0, 1);
+	run(sim);
+	for (unsigned int i = 0; i < 3; i++)
+		heard(&w[i], 1, 1);
+	put(lnet_sim_node(sim, 0), 1);
+	run(sim);
+	cut(sim, 0, 1);
+	run(sim);
+	heard(&w[0], 1, 1);
+	heard(&w[1], 1, 1);
+	heard(&w[2], 2, 1);
+	cluster_end(sim);
+}
+
+/* Who takes the next one away. */
+struct remover {
+	struct watcher w;
+	struct watcher *next;
+};
+
+static void on_remove(struct ulnet_peer_watch *watch,
+		      const struct ulnet_id *peer)
+{
+	struct remover *r = container_of(watch, struct remover, w.watch);
+
+	on_disconnected(watch, peer);
+	lnet_peer_watch_del(r->w.node, r->w.cpt, &r->next->watch);
+}
+
+Test(watch, who_hears_may_take_another_one_away)
+{
+	struct lnet_sim *sim = pair(1, &tcp);
+	struct watcher w[2];
+	struct remover r = { .next = &w[0] };
+
+	watch(&r.w, sim, 0, 1);
+	watch(&w[0], sim, 0, 1);
+	watch(&w[1], sim, 0, 1);
+	r.w.watch.disconnected = on_remove;
+	cut(sim, 0, 1);
+	run(sim);
+	heard(&r.w, 1, 1);
+	heard(&w[0], 0, 1);
+	heard(&w[1], 1, 1);
+	cluster_end(sim);
+}
+
+/* Who hears of each of its peers sends to one that it has not known. */
+enum { KNOWN = 16 };
+
+struct sender {
+	struct watcher w;
+	unsigned int heard[KNOWN];
+	unsigned int next; /* nobody is there */
+};
+
+static void on_gone(struct ulnet_peer_watch *watch,
+		    const struct ulnet_id *peer)
+{
+	struct sender *s = container_of(watch, struct sender, w.watch);
+
+	for (unsigned int i = 0; i < KNOWN; i++) {
+		struct ulnet_id id = nth_id(1 + i);
+
+		if (lnet_nid_eq(&peer->nid, &id.nid))
+			s->heard[i]++;
+	}
+	if (s->next < 4 * KNOWN)
+		put(s->w.node, 1 + s->next++);
+}
+
+Test(watch, each_is_heard_of_once_though_others_become_known)
+{
+	struct sender s = { .next = KNOWN };
+	struct lnet_sim *sim;
+	struct ulnet_nid gone = nid_of("10.1.0.2@tcp");
+
+	sent.n = 0;
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	cr_assert_eq(plain_node(sim, "10.1.0.1@tcp 10.1.0.2@tcp", NULL, NULL,
+				NULL),
+		     0);
+	watch(&s.w, sim, 0, 1);
+	s.w.watch.disconnected = on_gone;
+	for (unsigned int i = 0; i < KNOWN; i++)
+		put(s.w.node, 1 + i);
+	run(sim);
+	memset(s.heard, 0, sizeof(s.heard));
+	cr_assert_eq(lnet_ni_del(s.w.node, &gone), 0);
+	run(sim);
+	for (unsigned int i = 0; i < KNOWN; i++)
+		cr_assert_eq(s.heard[i], 1, "of %u: %u times", i, s.heard[i]);
+	cluster_end(sim);
+}
+
 /* Who goes is told nothing. */
 Test(watch, the_peer_crashes)
 {
