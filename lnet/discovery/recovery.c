@@ -28,7 +28,7 @@ struct recovery {
 	uint64_t heard;	    /* ns: last sign of life; or since */
 	uint64_t began;	    /* ns: the last ping */
 	uint64_t interval;  /* ns: from one ping to the next */
-	uint32_t asked;	    /* hash bucket of the peer that was asked last */
+	struct ulnet_nid asked; /* of the peer that was asked last; or ANY */
 	struct ask ask;
 };
 
@@ -188,24 +188,27 @@ static bool can_tell(const struct lnet_cpt *cpt,
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
-/* A peer on the net of @ni, another one than the last time if there is one. */
+/* A peer on the net of @ni: the next one in the table after the one that was
+ * asked last, so that all have their turn while the table stays what it is. */
 static const struct lnet_peer_ni *next_peer(struct recovery *r,
 					    const struct lnet_ni *ni)
 {
 	const struct hash *peers = &peer_cpt(r->cpt)->peers;
-	struct hash_node *n = NULL;
+	struct lnet_peer_ni *last = peer_find(r->cpt, &r->asked);
+	struct hash_node *n = last ? &last->hash : NULL;
+	uint32_t bucket = last ? (last->hash.hash & peers->mask) + 1 : 0;
 
 	for (int round = 0; round < 2; round++) {
-		while ((n = hash_walk(peers, &r->asked, n))) {
+		while ((n = hash_walk(peers, &bucket, n))) {
 			const struct lnet_peer_ni *lpni =
 				container_of(n, struct lnet_peer_ni, hash);
 
 			if (!can_tell(r->cpt, lpni, ni))
 				continue;
-			r->asked++;
+			r->asked = lpni->nid;
 			return lpni;
 		}
-		r->asked = 0;
+		bucket = 0;
 	}
 	return NULL;
 }
@@ -267,6 +270,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	r->cpt = cpt;
 	r->local = local;
 	r->nid = *nid;
+	r->asked = LNET_NID_ANY;
 	r->since = loop_now(cpt->loop);
 	recovery_heard(r);
 	timer_init(&r->timer, recovery_due);

@@ -180,6 +180,40 @@ Test(recovery, an_ni_of_ours)
 	rails_end(sim);
 }
 
+/* Of several that were heard of on the net of an NI one is left, wherever it is
+ * among them: it has its turn. */
+Test(recovery, an_ni_asks_all_in_turn)
+{
+	enum { PEERS = 8 };
+	const struct ulnet_nid ni = nid_of(mine[0]);
+
+	for (unsigned int left = 0; left < PEERS; left++) {
+		struct lnet_sim *sim = rails();
+		struct lnet *node = lnet_sim_node(sim, 0);
+
+		for (unsigned int i = 0; i < PEERS; i++) {
+			char nid[32];
+
+			snprintf(nid, sizeof(nid), "10.0.0.%u@tcp", 10 + i);
+			cr_assert_eq(plain_node(sim, nid, NULL, NULL, NULL),
+				     (int)(2 + i));
+			put_bytes(lnet_sim_node(sim, 2 + i), id_of(mine[0]),
+				  PORTAL, BITS, source, 10);
+			put_bytes(node, id_of(nid), PORTAL, BITS, source, 10);
+			lnet_sim_run(sim, MSEC);
+			if (i != left)
+				paths_are(sim, NULL, nid, &refuses);
+		}
+		cr_assert_eq(lnet_ni_set_health(node, &ni, 900), 0);
+		lnet_sim_run(sim, PEERS * 1000 * MSEC);
+		cr_expect_eq(my_health(sim, 0), 1000, "number %u is left",
+			     left);
+		/* Else it is pinged, and the simulation runs, for ever. */
+		cr_assert_eq(lnet_ni_set_health(node, &ni, 1000), 0);
+		rails_end(sim);
+	}
+}
+
 /* There is nobody to be asked: time heals. */
 Test(recovery, an_ni_that_knows_nobody)
 {
