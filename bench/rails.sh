@@ -13,7 +13,17 @@ set -euo pipefail
 build=$1 runs=$2
 dir=$(mktemp -d)
 pids=()
-trap 'kill -KILL "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+
+# Those of the hosts live as long as this program: they are not waited for.
+clean_up() {
+	local pid
+
+	for pid in "${pids[@]}"; do
+		kill -KILL "$pid" && wait "$pid" || true
+	done 2>/dev/null
+	rm -rf "$dir"
+}
+trap clean_up EXIT
 
 # ---- hosts and nodes ----
 
