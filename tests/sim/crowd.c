@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Many nodes of two rails meet one server at the same moment: each sends it a
- * message, and is acknowledged. Then once more, one after the other, when the
- * server has restarted and knows none of them: what it keeps of each is what
- * the process has allocated since, as the others know the server already, and
- * messages pass one at a time.
+ * message, and is acknowledged. Meanwhile the server asks only so many at a
+ * time, and answers a friend, whom it knows already, as soon as ever. Then once
+ * more, one after the other, when the server has restarted and knows none of
+ * them: what it keeps of each is what the process has allocated since, as the
+ * others know the server already, and messages pass one at a time.
  *
  *	crowd [--long]
  *
@@ -19,6 +20,9 @@
 #include <ulnet/sim.h>
 
 #include "lnd/simlnd/net.h"
+#include "lnet/discovery/course.h"
+#include "lnet/discovery/discovery.h"
+#include "lnet/node/node.h"
 
 #define MSEC   UINT64_C(1000000)
 #define SEC    (1000 * MSEC)
@@ -27,13 +31,26 @@
 #define BITS   1
 /* Of a PUT, us: long enough for all of them. */
 #define TIMEOUT UINT64_C(20000000)
+/* ns: a round trip takes half of that. */
+#define FRIEND_WAITS (2 * MSEC)
+#define LOOKS	     (MSEC / 10) /* between two looks at the server */
+
+/* PUTs of one kind. */
+struct greetings {
+	struct crowd *crowd;
+	unsigned int good, bad; /* have ended so */
+	uint64_t last;		/* ns: when the last one has */
+};
 
 struct crowd {
 	struct lnet_sim *sim;
 	bool discovery;
-	unsigned int n;		/* nodes; the server is node n */
-	unsigned int good, bad; /* PUTs that have ended */
-	uint64_t last;		/* ns: when the last one has */
+	unsigned int n; /* nodes; the server is node n, and the friend n + 1 */
+	struct greetings of_all, of_friend;
+	/* The most there were, whenever it was looked: peers that the server
+	 * asked at a time, and discoveries that it had; and the longest time
+	 * that the friend has waited, ns. */
+	uint64_t turns, discoveries, waited;
 	char memory[4096];
 };
 
@@ -86,15 +103,15 @@ static int serve(void *arg, unsigned int index, struct lnet *node)
 
 static void on_event(const struct ulnet_event *ev)
 {
-	struct crowd *c = ev->user_ptr;
+	struct greetings *g = ev->user_ptr;
 
 	if (!ev->terminal)
 		return;
-	ev->outcome == LNET_OUTCOME_DELIVERED ? c->good++ : c->bad++;
-	c->last = lnet_sim_now(c->sim);
+	ev->outcome == LNET_OUTCOME_DELIVERED ? g->good++ : g->bad++;
+	g->last = lnet_sim_now(g->crowd->sim);
 }
 
-static void greet(struct crowd *c, unsigned int i)
+static void greet(struct crowd *c, unsigned int i, struct greetings *g)
 {
 	static char word[64];
 	struct ulnet_id server = { nid_of(c->n, 0), LNET_PID_LUSTRE };
@@ -102,7 +119,7 @@ static void greet(struct crowd *c, unsigned int i)
 			       .length = sizeof(word),
 			       .threshold = 2,
 			       .timeout = TIMEOUT,
-			       .user_ptr = c,
+			       .user_ptr = g,
 			       .handler = on_event };
 	struct ulnet_md_handle handle;
 
@@ -141,11 +158,13 @@ static struct crowd *crowd_new(unsigned int n, bool discovery)
 		abort();
 	c->n = n;
 	c->discovery = discovery;
+	c->of_all.crowd = c->of_friend.crowd = c;
 	must(lnet_sim_new(1, 1, &c->sim), "the simulation");
 	must(lnet_sim_link_set(c->sim, &any, &any, &link), "the links");
 	for (unsigned int i = 0; i < n; i++)
 		node_add(c, i, NULL);
 	node_add(c, n, serve);
+	node_add(c, n + 1, NULL);
 	return c;
 }
 
@@ -169,34 +188,104 @@ static uint64_t allocated(void)
 	return mallinfo2().uordblks;
 }
 
+static uint64_t discoveries(const struct disc_cpt *dc)
+{
+	const struct discovery *d;
+	uint64_t n = 0;
+
+	list_for_each_entry (d, &dc->all, all)
+		n++;
+	return n;
+}
+
+static const struct disc_cpt *server_disc(const struct crowd *c)
+{
+	const struct lnet *server = lnet_sim_node(c->sim, c->n);
+
+	return &discovery_cpt(server->cpt[0])->disc;
+}
+
+static void look(struct crowd *c)
+{
+	const struct disc_cpt *dc = server_disc(c);
+
+	c->turns = MAX(c->turns, dc->turns);
+	c->discoveries = MAX(c->discoveries, discoveries(dc));
+}
+
+static void befriend(struct crowd *c)
+{
+	greet(c, c->n + 1, &c->of_friend);
+	lnet_sim_run_all(c->sim);
+}
+
+/* The friend calls again as soon as the server has answered, until all others
+ * have met it. */
+static void watch(struct crowd *c)
+{
+	while (c->of_all.good + c->of_all.bad < c->n) {
+		uint64_t began = lnet_sim_now(c->sim);
+		unsigned int before = c->of_friend.good;
+
+		greet(c, c->n + 1, &c->of_friend);
+		while (c->of_friend.good == before && !c->of_friend.bad) {
+			lnet_sim_run(c->sim, LOOKS);
+			look(c);
+		}
+		c->waited = MAX(c->waited, c->of_friend.last - began);
+	}
+}
+
+static void watched(const struct crowd *c)
+{
+	expect(!c->of_friend.bad, "PUTs of the friend that failed",
+	       c->of_friend.bad);
+	expect(c->waited <= FRIEND_WAITS, "us that the friend waited at most",
+	       c->waited / 1000);
+	if (!c->discovery)
+		return;
+	expect(c->turns > 0 && c->turns <= DISC_TURNS_MAX,
+	       "peers that the server asked at a time", c->turns);
+	expect(c->discoveries <= c->n, "discoveries that it had at a time",
+	       c->discoveries);
+	expect(!discoveries(server_disc(c)), "discoveries that are left",
+	       discoveries(server_disc(c)));
+}
+
 /* @pause: ns from one to the next. */
 static void meet(struct crowd *c, uint64_t pause)
 {
 	uint64_t began = lnet_sim_now(c->sim), before = messages(c), sent;
+	unsigned int friends = c->of_friend.good;
 	int known;
 
-	c->good = c->bad = 0;
+	c->of_all.good = c->of_all.bad = 0;
 	for (unsigned int i = 0; i < c->n; i++) {
-		greet(c, i);
+		greet(c, i, &c->of_all);
 		if (pause)
 			lnet_sim_run(c->sim, pause);
 	}
+	if (!pause)
+		watch(c);
 	lnet_sim_run_all(c->sim);
 	printf(pause ? "one after the other:\n" : "at once:\n");
-	expect(c->good == c->n, "nodes that were heard", c->good);
-	expect(c->last - began <= c->n * pause + SEC, "us that it took",
-	       (c->last - began) / 1000);
+	expect(c->of_all.good == c->n, "nodes that were heard", c->of_all.good);
+	expect(c->of_all.last - began <= c->n * pause + SEC, "us that it took",
+	       (c->of_all.last - began) / 1000);
 	/* With discovery a question, what the node tells of itself, and that it
 	 * has heard what the server has told. Whoever is heard by both NIDs
 	 * before it is its turn to be asked may tell, and be told, once more
 	 * for the other one. */
-	sent = messages(c) - before;
+	sent = messages(c) - before - (c->of_friend.good - friends);
 	expect(sent >= c->n * (c->discovery ? 4 : 1) &&
 		       sent <= c->n * (c->discovery ? 8 : 1),
 	       "messages to the server", sent);
 	known = lnet_peers(lnet_sim_node(c->sim, c->n), NULL, 0);
-	expect(known == (int)(c->n * (c->discovery ? RAILS : 1)),
+	friends = c->of_friend.good > friends;
+	expect(known == (int)((c->n + friends) * (c->discovery ? RAILS : 1)),
 	       "NIs that the server knows", (uint64_t)known);
+	if (!pause)
+		watched(c);
 }
 
 static void crowd_free(struct crowd *c)
@@ -219,9 +308,11 @@ int main(int argc, char **argv)
 	}
 	printf("with discovery, ");
 	c = crowd_new(n, true);
+	befriend(c);
 	meet(c, 0);
 	crowd_free(c);
 	c = crowd_new(n, false);
+	befriend(c);
 	meet(c, 0);
 	must(lnet_sim_crash(c->sim, n), "the crash");
 	must(lnet_sim_restart(c->sim, n), "the restart");
