@@ -382,7 +382,8 @@ endif
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
-	lnet/path/path.c lnet/path/select.c rpc/client/import.c
+	lnet/path/path.c lnet/path/select.c lnet/peer/word.c \
+	rpc/client/import.c
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
@@ -390,13 +391,15 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
 	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
+	%D%/unit/lnet/discovery/stranger_test.c \
 	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/socklnd/silence_test.c \
-	lnd/socklnd/silence.c lnet/discovery/discover.c lnet/discovery/merge.c \
-	lnet/discovery/recovery.c lnet/discovery/state.c \
+	lnd/socklnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
+	lnet/discovery/merge.c lnet/discovery/recovery.c lnet/discovery/state.c \
+	lnet/discovery/witness.c \
 	lnet/message/leave.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
-	lnet/peer/claim.c
+	lnet/peer/claim.c lnet/peer/configured.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of

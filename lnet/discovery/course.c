@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/backoff.h"
+#include "base/mutation.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/await.h"
 #include "lnet/message/msg.h"
@@ -215,7 +216,7 @@ static void ask_heir(struct discovery *d)
 					 ? disc_get(d->cpt, p->peer)
 					 : NULL;
 
-	if (!heir)
+	if (!heir || MUTATE(unit_no_heir))
 		return;
 	heir->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 	disc_event(heir, DISC_ON_NEWS);
@@ -296,7 +297,7 @@ static bool undoubted(struct discovery *d)
 
 	if (!p || p->peer != d->peer || !word_is_doubted(p))
 		return false;
-	if (p->word.state == PEER_WORD_CLAIMED)
+	if (p->word.state == PEER_WORD_CLAIMED && !MUTATE(unit_no_answer))
 		d->peer->merged = false;
 	word_undoubted(d->cpt, p);
 	return d->peer->merged && !d->force_ping;

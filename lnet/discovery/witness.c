@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/mutation.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/told.h"
 #include "lnet/peer/member.h"
@@ -54,7 +55,7 @@ static void answer_claim(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
 static bool settles(const struct lnet_peer_ni *lpni, const struct told *told,
 		    const struct ulnet_ping_info *info)
 {
-	return told->source == MERGE_REPLY || !word_is_doubted(lpni) ||
+	return told->source == MERGE_REPLY || MUTATE(unit_late_denial) || !word_is_doubted(lpni) ||
 	       names(info, &lpni->claimed_by);
 }
 

@@ -5,6 +5,8 @@
  *
  * The liar, 10.0.0.66@tcp, tells nothing of itself but what is pushed by hand.
  */
+#include <ulnet/fault.h>
+
 #include "lnet/message/wire.h"
 #include "lnet/peer/word.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
@@ -53,15 +55,21 @@ static void lie_nid(const char *text)
 	lie_nid4(lnet_nid_to_nid4(&nid), 0x15aac0de);
 }
 
-static void lie_push(struct lnet *from, const char *to)
+static void lie_push_by(struct lnet *from, struct ulnet_nid self,
+			const char *to)
 {
 	struct ulnet_md umd = md_of(lie, lie_length, 0, &pushed);
 
 	umd.threshold = 2;
 	pushed.n = 0;
-	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(from, &umd), LNET_ACK_REQ,
-			     id_of(to), 0, PING_MATCH_BITS, 0, 0),
+	cr_assert_eq(LNetPut(self, bind_md(from, &umd), LNET_ACK_REQ, id_of(to),
+			     0, PING_MATCH_BITS, 0, 0),
 		     0);
+}
+
+static void lie_push(struct lnet *from, const char *to)
+{
+	lie_push_by(from, LNET_NID_ANY, to);
 }
 
 /* The liar says that it has @a and @b. */
@@ -491,5 +499,57 @@ Test(stranger, claims_one_that_is_silent)
 	lnet_sim_run_all(r.sim);
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	KNOWS(r.node, LIAR, LIARS);
+	cluster_end(r.sim);
+}
+
+/* One more NI, by which nothing is sent. */
+static void ni_add_ill(struct lnet *node, const char *text)
+{
+	const struct ulnet_ni_conf ni = { .nid = nid_of(text) };
+
+	cr_assert_eq(lnet_ni_add(node, &ni), 0);
+	cr_assert_eq(lnet_ni_set_health(node, &ni.nid, 0), 0);
+}
+
+/* A peer has told something, which waits to be merged, when it loses its NIDs
+ * to another one that was told less: who has them now is asked. */
+Test(stranger, heir_of_what_was_told)
+{
+	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	struct ulnet_fault fault;
+	int status = 0;
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	/* Asked in vain, and later claimed by the first. */
+	put_to(r.node, "10.0.1.2@tcp", UINT64_C(10000), NULL);
+	lnet_sim_run(r.sim, 20 * MSEC);
+	ni_add_ill(r.victim, "10.0.1.2@tcp");
+	lnet_sim_run(r.sim, 5 * MSEC);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	KNOWS(r.node, "10.0.1.2@tcp", "failed: 10.0.1.2@tcp");
+	WORD(r.node, "10.0.1.2@tcp", "claimed");
+	lnet_fault_init(&fault, LNET_FAULT_DROP);
+	fault.rate = 1;
+	fault.messages = LNET_FAULT_REPLY;
+	cr_assert_eq(lnet_fault_add(r.node, &fault), 0);
+	cr_assert_eq(lnet_discover(r.node, &first, LNET_DISCOVER_FORCE, asked,
+				   &status),
+		     0);
+	lnet_sim_run(r.sim, 5 * MSEC);
+	ni_add_ill(r.victim, "10.0.0.2@tcp1");
+	lnet_sim_run(r.sim, 5 * MSEC);
+	KNOWS(r.node, "10.0.0.2@tcp", "discovering mr: 10.0.0.2@tcp");
+	lie_begin(2);
+	lie_nid("10.0.0.2@tcp");
+	lie_nid("10.0.1.2@tcp");
+	lie_push_by(r.victim, nid_of("10.0.1.2@tcp"), "10.0.0.1@tcp");
+	lnet_sim_run(r.sim, 5 * MSEC);
+	cr_assert_eq(lnet_fault_del(r.node, LNET_FAULT_DROP, NULL, NULL), 1);
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, "10.0.0.2@tcp",
+	      "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1 10.0.1.2@tcp");
 	cluster_end(r.sim);
 }
