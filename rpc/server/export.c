@@ -325,6 +325,29 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
+/* By the rail that the answer took at last the client knows us from now on, and
+ * may use it for messages that nobody answers. */
+static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
+			   const struct ulnet_event *ev)
+{
+	struct exports *x = s->exports;
+	struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
+
+	(void)tag;
+	if (e && e->handle == handle && !ev->status)
+		rails_hear(&x->rails, e, &ev->path_peer);
+}
+
+static void export_welcome(struct shard *s, const struct ulnet_event *ev,
+			   const struct wire_control *m,
+			   const struct export *e)
+{
+	struct ulnet_id to = { ev->source, ev->initiator.pid };
+
+	(void)control_send_tracked(s, ev->target.nid, to, m, on_answer_sent,
+				   e->handle, 0);
+}
+
 /* A client that this does not reach finds out by itself. */
 static void export_goodbye(struct exports *x, const struct export *e)
 {
@@ -505,12 +528,13 @@ static void on_connect(struct exports *x, const struct ulnet_event *ev,
 		out->slots = RECORD_SLOTS;
 		out->keepalive = keepalive_of(rpc, e);
 		out->lease = export_lease(rpc, e);
-	} else {
-		stat_count(x->shard, RPC_STAT_clients_refused);
-		/* When a server that ends will be back, nobody knows. */
-		if (out->status == WIRE_OVERLOADED)
-			out->retry_after = RETRY_AFTER_US;
+		export_welcome(x->shard, ev, &m, e);
+		return;
 	}
+	stat_count(x->shard, RPC_STAT_clients_refused);
+	/* When a server that ends will be back, nobody knows. */
+	if (out->status == WIRE_OVERLOADED)
+		out->retry_after = RETRY_AFTER_US;
 	export_answer(x->shard, ev, &m);
 }
 

@@ -318,6 +318,55 @@ Test(rails, second_fails_of_who_accepts_nothing)
 	one_fails(true, 1);
 }
 
+/* ---- connecting ---- */
+
+static void discovered(void *arg, int status)
+{
+	(void)arg;
+	cr_assert_eq(status, 0);
+}
+
+static void discover(unsigned int from, unsigned int to)
+{
+	cr_assert_eq(lnet_discover(lnet_sim_node(w.sim, from), &w.nid[to][0], 0,
+				   discovered, NULL),
+		     0);
+	lnet_sim_run(w.sim, 100 * MSEC);
+}
+
+static void knows_both(struct export *e)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert(rails_know(e, &w.nid[CALLER][i]));
+}
+
+/* The answer to a Connect may have to leave the rail by which that came: the
+ * server knows its client by the other one, too, whatever becomes of what it
+ * knows of the peer. */
+Test(rails, the_answer_takes_another_one)
+{
+	const struct ulnet_sim_link refuses = { .latency = MSEC,
+						.refuse = LNET_SIM_ALWAYS };
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	nodes(1, &conf, &conf);
+	discover(CALLER, SERVER);
+	cr_assert_eq(lnet_sim_link_set(w.sim, &w.nid[CALLER][1], &LNET_NID_ANY,
+				       &refuses),
+		     0);
+	cr_assert_eq(lnet_sim_link_set(w.sim, &LNET_NID_ANY, &w.nid[CALLER][0],
+				       &refuses),
+		     0);
+	client(1);
+	call("echo", NULL);
+	while (!counted(CALLER, RPC_STAT_connections_made))
+		lnet_sim_run(w.sim, MSEC);
+	exports_each(w.rpc[SERVER]->shards[0].exports, knows_both);
+	ended_well(SEC);
+	end();
+}
+
 /* ---- what CPTs tell each other ---- */
 
 static unsigned int far_of(unsigned int node)
