@@ -21,7 +21,7 @@ static bool wanted(const struct apart *a, const char *name)
 	return a->argc < 2;
 }
 
-static int in_a_process(int (*fn)(const void *arg), const void *arg)
+int apart_status(int (*fn)(const void *arg), const void *arg)
 {
 	int status;
 	pid_t pid;
@@ -42,7 +42,7 @@ void apart_run(struct apart *a, const char *name, int (*fn)(const void *arg),
 
 	if (!wanted(a, name))
 		return;
-	rc = in_a_process(fn, arg);
+	rc = apart_status(fn, arg);
 	a->passed += rc == 0;
 	a->skipped += rc == SKIPPED;
 	a->failed += rc != 0 && rc != SKIPPED;

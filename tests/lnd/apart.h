@@ -24,6 +24,8 @@ struct apart apart_begin(int argc, char **argv, const char *needs);
  * Prints how it ended, and counts. */
 void apart_run(struct apart *a, const char *name, int (*fn)(const void *arg),
 	       const void *arg);
+/* What @fn returns in a new process; 1 if it does not return. */
+int apart_status(int (*fn)(const void *arg), const void *arg);
 /* Prints the sum. Returns what main() returns. */
 int apart_end(const struct apart *a);
 

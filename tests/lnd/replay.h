@@ -113,7 +113,8 @@ struct replay {
 	struct sock_hello hello; /* the other node's, of the first */
 	struct replay_beside beside;
 	unsigned int now; /* the frame that is played */
-	time_t patient_until;
+	int64_t patient_until, pumped; /* ms */
+	bool stalled;
 };
 
 /* False after having said on stderr what is wrong. */
