@@ -26,8 +26,10 @@ counted() { # DEPTH
 		/^ *[0-9,]+ +[^ ]+:[^ ]/ {
 			gsub(",", "", $1)
 			layer = "system"
-			if (match($2, /(bench|rpc|rpc\/[a-z]+|lnet\/[a-z]+|include\/ulnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
+			# Not what ends a longer name: a tree may be called ulnet.
+			if (match($2, /(^|[^a-z])(bench|rpc|rpc\/[a-z]+|lnet\/[a-z]+|include\/ulnet|base|lnd\/[a-z]+lnd)\/[a-z_0-9]+\.[ch]:/))
 				layer = substr($2, RSTART, RLENGTH)
+			sub("^[^a-z]", "", layer)
 			sub("/[^/]*:$", "", layer)
 			sum[layer] += $1
 			all += $1
