@@ -259,19 +259,24 @@ void audit_answer(const struct job *j)
 	r->longest = took > r->longest ? took : r->longest;
 }
 
-void audit_given_up(struct member *m)
+bool audit_given_up(const struct member *m, bool report)
 {
+	bool heard = true;
+
 	for (struct job *j = m->jobs; j; j = j->next) {
 		const struct test_call *c = m->run->calls[j->body.id - 1];
 
 		if (!j->request || j->dead || j->lost || !c->given_up ||
 		    ulrpc_request_canceled(j->request))
 			continue;
-		lnet_sim_fail(m->run->sim,
-			      "node %u: call %lu is given up, and its handler "
-			      "has not heard of that",
-			      m->index, (unsigned long)j->body.id);
+		heard = false;
+		if (report)
+			lnet_sim_fail(m->run->sim,
+				      "node %u: call %lu is given up, and its "
+				      "handler has not heard of that",
+				      m->index, (unsigned long)j->body.id);
 	}
+	return heard;
 }
 
 /* ---- what servers remember ---- */

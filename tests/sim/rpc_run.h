@@ -458,9 +458,9 @@ void audit_waiting(struct member *m);
 void audit_times(struct member *m);
 /* The job is about to be answered. */
 void audit_answer(const struct job *j);
-/* Violations: handlers have calls that were given up some time ago, on a
- * network without faults, and do not know. */
-void audit_given_up(struct member *m);
+/* Do all handlers know which of their calls were given up? @report: else those
+ * are violations. */
+bool audit_given_up(const struct member *m, bool report);
 /* Is there nothing that belongs to a call or to a request? Else, if @say, a
  * violation. */
 bool audit_rpc(struct member *m, bool say);
