@@ -53,6 +53,14 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
+/* The answers of a guest may come in on the CPT that owns it, and are then no
+ * gain here; that CPT asks for itself. */
+static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
+{
+	return lpni->health < LNET_HEALTH_MAX &&
+	       lpni->place.state == PEER_HERE;
+}
+
 static bool is_given_up(const struct recovery *r)
 {
 	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
@@ -73,7 +81,7 @@ static bool is_ill(const struct recovery *r)
 		return ni && ni_health(ni) < LNET_HEALTH_MAX;
 	}
 	lpni = ni_of_peer(r);
-	return lpni && lpni->health < LNET_HEALTH_MAX;
+	return lpni && peer_ni_is_ill(lpni);
 }
 
 static void recovery_free(struct recovery *r)

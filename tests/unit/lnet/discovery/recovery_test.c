@@ -214,6 +214,29 @@ Test(recovery, an_ni_asks_all_in_turn)
 	}
 }
 
+/* A peer that another CPT owns now is no more pinged here, though what was
+ * known of it here stays as it is. */
+Test(recovery, a_peer_that_has_moved)
+{
+	struct lnet_sim *sim = rails();
+	struct lnet_cpt *cpt = lnet_sim_node(sim, 0)->cpt[0];
+	struct ulnet_nid nid = nid_of(theirs[0]);
+	struct lnet_peer_ni *lpni = peer_find(cpt, &nid);
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(peer_health(sim, 0), 900);
+	cr_assert_not_null(lpni->recovery);
+	lpni->place.state = PEER_GUEST;
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_expect_null(lpni->recovery);
+	cr_expect_eq(lpni->health, 900);
+	lpni->place.state = PEER_HERE;
+	expect_silence(sim);
+	rails_end(sim);
+}
+
 /* There is nobody to be asked: time heals. */
 Test(recovery, an_ni_that_knows_nobody)
 {
