@@ -114,11 +114,22 @@ struct info_reader {
 	unsigned int max;
 };
 
+/* Those by which frames are taken (parse.c), too: one that stands for any is
+ * not to become a peer's, and still less its primary NID. */
+static bool is_a_nodes(const struct ulnet_nid *nid)
+{
+	return nid_is_sane(nid) && nid->type != 0 && !lnet_nid_is_any(nid) &&
+	       !lnet_nid_is_lo(nid);
+}
+
+/* Entries that are no NID of a node are passed over. */
 static int add_entry(struct info_reader *ir, struct ulnet_nid nid,
 		     uint32_t status)
 {
 	struct ulnet_ping_info *info = ir->info;
 
+	if (!is_a_nodes(&nid))
+		return 0;
 	if (info->nnis == ir->max)
 		return -E2BIG;
 	ir->ni[info->nnis].nid = nid;
@@ -142,8 +153,8 @@ static int read_small(struct info_reader *ir)
 	return 0;
 }
 
-/* Entries that are no NID we know are skipped; what is left of one that does
- * not end in time is ignored. */
+/* Entries that are longer than any NID we know are skipped; what is left of one
+ * that does not end in time is ignored. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
 	while (bytes >= SHORT_ENTRY_SIZE) {
@@ -165,8 +176,6 @@ static int read_large(struct info_reader *ir, size_t bytes)
 		}
 		memcpy(&nid, p, 8);
 		read_bytes(&ir->r, nid.addr + 4, rest);
-		if (!nid_is_sane(&nid))
-			continue;
 		rc = add_entry(ir, nid, status);
 		if (rc)
 			return rc;
@@ -213,6 +222,7 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 	struct info_reader ir = {
 		.r = reader_of(buf, len), .info = info, .ni = ni, .max = max
 	};
+	unsigned int nsmall;
 	size_t small, need;
 	int rc;
 
@@ -232,11 +242,12 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 	if (len < need)
 		return -EMSGSIZE;
 	rc = read_small(&ir);
+	nsmall = info->nnis;
 	if (!rc)
 		rc = read_large(&ir, need - small);
 	if (rc)
 		return rc;
-	primary_first(&ir, ir.nsmall - 1);
+	primary_first(&ir, nsmall);
 	return 0;
 }
 

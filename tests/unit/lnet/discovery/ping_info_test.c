@@ -292,6 +292,30 @@ Test(ping_info, entries_that_are_no_nid)
 	cr_assert_eq(nis[0].nid.addr[0], 0xfd);
 }
 
+/* Nor do the small ones, and a primary NID among the large ones is found
+ * behind them all the same. */
+Test(ping_info, small_entries_that_are_no_nid)
+{
+	static const uint64_t nids[] = { UINT64_MAX, 0, UINT64_C(9) << 48,
+					 UINT64_C(9) << 48 | 1, 0x0a000009 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(nids); i++) {
+		uint8_t b[512];
+		size_t len = put_head(b, 0x3e, 3);
+
+		memcpy(b + 32, &nids[i], sizeof(nids[i]));
+		len += put_large(b + len, 0x15aac0de, 12, 0xfd);
+		put32(b + 28, (uint32_t)len);
+		cr_assert_eq(decode(b, len, 4), 0);
+		cr_assert_eq(info.nnis, 2, "%#lx", (unsigned long)nids[i]);
+		cr_assert(nid_is(&nis[0].nid, "10.0.0.2@tcp"));
+		put32(b + 4, 0x7e);
+		cr_assert_eq(decode(b, len, 4), 0);
+		cr_assert_eq(nis[0].nid.addr[0], 0xfd);
+		cr_assert(nid_is(&nis[1].nid, "10.0.0.2@tcp"));
+	}
+}
+
 /* What an entry says of its size does not lead out of the information. */
 Test(ping_info, last_entry_is_cut)
 {
