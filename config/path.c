@@ -16,6 +16,7 @@ const char *const path_keys[] = { "nid", "source", NULL };
 /* By what a candidate lost; of what is no criterion, what is the matter. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_CHOSEN] = "chosen",
+	[LNET_PATH_PEER_UP] = "state at the peer",
 	[LNET_PATH_UNTRIED] = "untried paths",
 	[LNET_PATH_PEER_HEALTH] = "health of the peer",
 	[LNET_PATH_PEER_PRIORITY] = "priority at the peer",

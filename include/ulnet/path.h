@@ -29,6 +29,7 @@ enum ulnet_path_kind {
  */
 enum ulnet_path_why {
 	LNET_PATH_CHOSEN, /* nothing: it is the one */
+	LNET_PATH_PEER_UP,
 	LNET_PATH_UNTRIED,
 	LNET_PATH_PEER_HEALTH,
 	LNET_PATH_PEER_PRIORITY,

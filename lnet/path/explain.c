@@ -17,6 +17,7 @@ static const char *const kinds[] = {
  * of this one. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_CHOSEN] = "chosen",
+	[LNET_PATH_PEER_UP] = "is up at the peer",
 	[LNET_PATH_UNTRIED] = "has paths that were not tried yet",
 	[LNET_PATH_PEER_HEALTH] = "leads to a healthier peer NI",
 	[LNET_PATH_PEER_PRIORITY] = "has a better priority at the peer",

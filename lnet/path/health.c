@@ -98,6 +98,7 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
+	lpni->down = false;
 	if (!MUTATE(unit_no_gain))
 		lpni->health = health_add(
 			lpni->health,

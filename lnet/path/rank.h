@@ -10,6 +10,8 @@
  * looked at, and every loser can be told the one criterion that it lost by.
  *
  *	criterion	net			local NI	peer NI
+ *	PEER_UP		one of the peer's			the peer says
+ *			is up					that it is up
  *	UNTRIED		a path over it was not tried yet by this message
  *	PEER_HEALTH	best NI of the peer's
  *	PEER_PRIORITY	of the peer's net

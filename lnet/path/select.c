@@ -131,6 +131,18 @@ struct shared_net {
 	struct lnet_peer_net *theirs;
 };
 
+/* Is any of @theirs up, as the peer says? If so, those that are down lead
+ * nowhere; else it may be mistaken. */
+static bool any_is_up(const struct lnet_peer_net *theirs)
+{
+	const struct lnet_peer_ni *p;
+
+	list_for_each_entry (p, &theirs->nis, link)
+		if (!p->down)
+			return true;
+	return false;
+}
+
 /* Of a message that was sent in vain: how often that path from @ni was tried
  * which was tried least often; @theirs: the NIs that it may lead to, or NULL:
  * to the one named. */
@@ -138,13 +150,17 @@ static unsigned int fewest_tries(const struct seek *s, const struct lnet_ni *ni,
 				 const struct lnet_peer_net *theirs)
 {
 	const struct paths_tried *tried = s->want->tried;
-	const struct lnet_peer_ni *p;
 	unsigned int fewest = UINT32_MAX;
+	const struct lnet_peer_ni *p;
+	bool up;
 
 	if (!theirs)
 		return tried_count(tried, &ni->lnd.nid, s->want->dst);
+	up = any_is_up(theirs);
 	list_for_each_entry (p, &theirs->nis, link)
-		fewest = MIN(fewest, tried_count(tried, &ni->lnd.nid, &p->nid));
+		if (!p->down || !up)
+			fewest = MIN(fewest, tried_count(tried, &ni->lnd.nid,
+							 &p->nid));
 	return fewest;
 }
 
@@ -153,11 +169,14 @@ static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
 	const struct lnet_peer_ni *p;
 	uint64_t use = 0;
 	int32_t health = 0;
+	bool up = false;
 
 	list_for_each_entry (p, &pn->nis, link) {
 		health = MAX(health, p->health);
 		use = MAX(use, p->use);
+		up |= !p->down;
 	}
+	r->key[LNET_PATH_PEER_UP] = up;
 	r->key[LNET_PATH_PEER_HEALTH] = health;
 	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
 }
@@ -372,6 +391,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 
 		if (unlikely(s->want->tried))
 			rank_peer_ni_tries(s, p, ni, r);
+		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
 		r->key[LNET_PATH_CREDITS] = credits_left(p, ni);
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);

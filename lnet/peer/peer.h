@@ -135,7 +135,8 @@ struct lnet_peer_ni {
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
-	bool down;		    /* the peer says so (discovery) */
+	bool down;		    /* the peer says so (discovery), and nothing
+				     * has come from it since */
 	bool used;		    /* ... and messages here name it: it is the
 				     * peer's as long as nobody else has it */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */

@@ -351,6 +351,37 @@ Test(stranger, claims_a_configured_one)
 	}
 }
 
+/* ---- what is down ---- */
+
+static bool is_down(struct lnet *node, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+	struct ulnet_peer_info peer;
+
+	cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
+	cr_assert_eq(peer.health, peer.down ? 0 : LNET_HEALTH_MAX);
+	return peer.down;
+}
+
+/* That an NI is down is not believed of the one that the word came over. */
+Test(stranger, says_what_is_down)
+{
+	const struct ulnet_nid own = nid_of(LIAR);
+	const struct ulnet_nid other = nid_of("10.0.0.67@tcp");
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	lie_begin(2);
+	lie_nid4(lnet_nid_to_nid4(&own), 0xdeadface);
+	lie_nid4(lnet_nid_to_nid4(&other), 0xdeadface);
+	lie_push(r.liar, "10.0.0.1@tcp");
+	lnet_sim_run(r.sim, 5 * MSEC);
+	cr_assert_not(is_down(r.node, LIAR));
+	cr_assert(is_down(r.node, "10.0.0.67@tcp"));
+	lie_two(&r, LIAR, "10.0.0.67@tcp");
+	cr_assert_not(is_down(r.node, "10.0.0.67@tcp"));
+	cluster_end(r.sim);
+}
+
 /* ---- who only calls ---- */
 
 /* It discovers others, and nobody discovers it. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "lnet/path/health.h"
 #include "path_rig.h"
 
 static void take(struct path_rig *rig, const char *src, const char *dst,
@@ -158,6 +159,22 @@ Test(path, what_needs_no_choice_is_kept)
 	rig_ni(&rig, "10.0.1.1@tcp");
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
 	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
+	rig_fini(&rig);
+}
+
+/* Whatever a peer has said of its NI: what comes from there is heard. */
+Test(path, what_is_heard_is_not_down)
+{
+	struct lnet_peer_ni *lpni;
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	lpni = rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	lpni->down = true;
+	lpni->health = 0;
+	health_gain_peer_ni(rig.cpt, lpni);
+	cr_assert_not(lpni->down);
 	rig_fini(&rig);
 }
 

@@ -284,6 +284,105 @@ Test(select, nets)
 	rig_fini(&rig);
 }
 
+/* What the peer says is down is out as long as another one is up, however
+ * good it is otherwise, and however often the others were tried. */
+Test(select, down_at_the_peer)
+{
+	static const struct {
+		const char *down;  /* of the peer's NIs: a letter for each */
+		const char *ill;   /* health 0 */
+		const char *tried; /* from 10.0.0.1 or 10.1.0.1 */
+		bool b_is_down;	   /* our NI on tcp1 */
+		const char *path;
+	} rows[] = {
+		{ "", "", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
+		{ "x", "", "", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
+		{ "x", "yz", "", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
+		{ "x", "yz", "yz", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
+		{ "x", "", "y", false, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "xy", "", "", false, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "xy", "z", "z", false, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "z", "xy", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
+		/* Who is up cannot be reached. */
+		{ "xy", "", "", true, "10.0.0.1@tcp > 10.0.0.2@tcp" },
+		{ "xyz", "", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
+		{ "xyz", "x", "", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
+		{ "xyz", "", "xz", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
+	};
+	static const char *const nids[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
+					    "10.1.0.2@tcp1" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct paths_tried tried = { .n = 0 };
+		struct path_rig rig;
+		struct lnet_ni *a, *b;
+		struct path path;
+		char text[128];
+
+		rig_init(&rig);
+		a = rig_ni(&rig, "10.0.0.1@tcp");
+		b = rig_ni(&rig, "10.1.0.1@tcp1");
+		rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1");
+		set_up(b, !rows[i].b_is_down);
+		for (unsigned int k = 0; k < 3; k++) {
+			struct lnet_peer_ni *p = rig_peer_ni(&rig, nids[k]);
+
+			p->down = strchr(rows[i].down, "xyz"[k]);
+			if (strchr(rows[i].ill, "xyz"[k]))
+				p->health = 0;
+			if (strchr(rows[i].tried, "xyz"[k]))
+				tried_add(&tried, &(k < 2 ? a : b)->lnd.nid,
+					  &p->nid);
+		}
+		cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0,
+				   tried.n ? &tried : NULL, &path),
+			     0);
+		cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+				 rows[i].path, "row %u: %s", i, text);
+		rig_fini(&rig);
+	}
+}
+
+/* Two of our NIs, of which one was tried to the peer's only one that is up: the
+ * other one is next, though the first has another NI of the peer before it. */
+Test(select, down_at_the_peer_is_no_path_left)
+{
+	struct paths_tried tried = { .n = 0 };
+	struct path_rig rig;
+	struct path path;
+	char text[128];
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
+	atomic_store(&rig.ni[2].health, 0);
+	tried_add(&tried, &rig.ni[1].lnd.nid,
+		  &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.0.1.1@tcp > 10.0.1.2@tcp");
+	rig_fini(&rig);
+}
+
+/* Who names it gets it. */
+Test(select, down_at_the_peer_is_named)
+{
+	struct path_rig rig;
+	struct path path;
+
+	rig_usual(&rig);
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp",
+	     "10.0.0.1@tcp > 10.0.0.2@tcp");
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", PATH_EXACT, NULL,
+			   &path),
+		     0);
+	cr_assert(path.lpni->down);
+	rig_fini(&rig);
+}
+
 /* Who names both gets both, whatever else the peer has. */
 Test(select, both_ends_named)
 {
@@ -410,6 +509,7 @@ static void trace_is(struct path_trace *t, const char *want)
 {
 	static const char *const whys[LNET_PATH_WHY_COUNT] = {
 		[LNET_PATH_CHOSEN] = "chosen",
+		[LNET_PATH_PEER_UP] = "peer up",
 		[LNET_PATH_PEER_HEALTH] = "peer health",
 		[LNET_PATH_HEALTH] = "health",
 		[LNET_PATH_PREFERRED] = "preferred",
@@ -450,6 +550,14 @@ Test(select, explains_every_candidate)
 		     "0 0.0.0.0@tcp2 unreached, "
 		     "1 10.0.0.1@tcp credits, 1 10.0.1.1@tcp chosen, "
 		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp health");
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
+	rig_peer_ni(&rig, "10.1.0.2@tcp1")->down = true;
+	t = explain(&rig, NULL, "10.0.0.2@tcp", 0, &path);
+	trace_is(&t, "0 0.0.0.0@tcp chosen, 0 0.0.0.0@tcp1 peer up, "
+		     "0 0.0.0.0@tcp2 unreached, "
+		     "1 10.0.0.1@tcp credits, 1 10.0.1.1@tcp chosen, "
+		     "2 10.0.0.2@tcp peer up, 2 10.0.1.2@tcp chosen");
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = false;
 	set_up(&rig.ni[1], false);
 	set_up(&rig.ni[3], false);
 	t = explain(&rig, NULL, "10.0.0.2@tcp", 0, &path);
