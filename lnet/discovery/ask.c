@@ -93,11 +93,12 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 }
 
 int ask_get(struct ask *a, const struct ulnet_nid *self,
-	    const struct ulnet_id *target, uint64_t timeout)
+	    const struct ulnet_id *target, uint8_t flags, uint64_t timeout)
 {
 	struct op_args args = { .type = LNET_MSG_GET,
 				.self = *self,
-				.target = *target };
+				.target = *target,
+				.flags = flags };
 
 	return ask_begin(a, &args, a->size, timeout);
 }
@@ -105,12 +106,10 @@ int ask_get(struct ask *a, const struct ulnet_nid *self,
 int ask_exact(struct ask *a, const struct ulnet_nid *from,
 	      const struct ulnet_nid *to, uint64_t timeout)
 {
-	struct op_args args = { .type = LNET_MSG_GET,
-				.self = *from,
-				.target = { *to, LNET_PID_LUSTRE },
-				.flags = MSG_ONCE | MSG_EXACT | MSG_PROBE };
+	const struct ulnet_id target = { *to, LNET_PID_LUSTRE };
 
-	return ask_begin(a, &args, a->size, timeout);
+	return ask_get(a, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
+		       timeout);
 }
 
 int ask_put(struct ask *a, const struct ulnet_nid *self,

@@ -40,9 +40,10 @@ static inline bool ask_is_under_way(const struct ask *a)
 int ask_reserve(struct ask *a, size_t size) must_check;
 
 /* Asks for as many bytes as a->buf has room for, from the local NI @self, or
- * ANY; @timeout: ns. On error nothing was begun. */
+ * ANY; @flags: MSG_*; @timeout: ns. On error nothing was begun. */
 int ask_get(struct ask *a, const struct ulnet_nid *self,
-	    const struct ulnet_id *target, uint64_t timeout) must_check;
+	    const struct ulnet_id *target, uint8_t flags,
+	    uint64_t timeout) must_check;
 /* The same of the listening process of @to, whatever else is known of that
  * peer. It is asked once, and that there is no answer costs nobody any
  * health. */

@@ -317,9 +317,18 @@ static void pinged_in_vain(struct discovery *d, int status)
 		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
 }
 
+/* Strangers name NIDs as they like: that a question finds nobody is no news of
+ * our own NIs. Whose a NID is, it is asked itself, and no other one of the peer
+ * that has it. */
+static uint8_t question_flags(const struct lnet_peer_ni *asked)
+{
+	return word_is_doubted(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
+}
+
 static void act_ping(struct discovery *d)
 {
-	struct ulnet_id target = disc_target(d, &ni_to_ask(d)->nid);
+	const struct lnet_peer_ni *p = ni_to_ask(d);
+	struct ulnet_id target = disc_target(d, &p->nid);
 	const struct ulnet_nid any = LNET_NID_ANY;
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
@@ -328,7 +337,8 @@ static void act_ping(struct discovery *d)
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
-		rc = ask_get(&d->ask, &any, &target, try_timeout(d));
+		rc = ask_get(&d->ask, &any, &target, question_flags(p),
+			     try_timeout(d));
 	if (rc)
 		pinged_in_vain(d, rc);
 }

@@ -51,7 +51,7 @@ static int ping_ask(struct ping *p, size_t size)
 		return rc;
 	if (now >= p->until)
 		return -ETIMEDOUT;
-	return ask_get(&p->ask, &p->self, &p->target, p->until - now);
+	return ask_get(&p->ask, &p->self, &p->target, 0, p->until - now);
 }
 
 static void ping_asked(struct ask *a)

@@ -65,10 +65,19 @@ static void count(struct lnet_msg *msg, enum ulnet_cause cause)
 
 static void lower_health(struct lnet_msg *msg, enum lnd_blame blame)
 {
-	if (blame == LND_BLAME_LOCAL || blame == LND_BLAME_BOTH)
+	switch (blame) {
+	case LND_BLAME_NOBODY:
+		break;
+	case LND_BLAME_LOCAL:
 		health_lose_ni(msg->cpt, msg->ni);
-	if (blame == LND_BLAME_PEER || blame == LND_BLAME_BOTH)
+		break;
+	case LND_BLAME_PEER:
 		health_lose_peer_ni(msg->cpt, msg->lpni);
+		break;
+	case LND_BLAME_BOTH:
+		health_lose_both(msg->cpt, msg->ni, msg->lpni);
+		break;
+	}
 }
 
 bool funnel_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)

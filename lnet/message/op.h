@@ -49,7 +49,7 @@ struct op_args {
 	bool ack;
 	struct ulnet_id target;
 	unsigned int portal;
-	uint8_t flags; /* MSG_ONCE, MSG_EXACT */
+	uint8_t flags; /* MSG_ONCE, MSG_EXACT, MSG_PROBE */
 	uint64_t match_bits;
 	uint32_t offset;
 	uint64_t hdr_data;

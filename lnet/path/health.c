@@ -7,6 +7,7 @@
 #include "lnet/core/cpt.h"
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
+#include "lnet/peer/word.h"
 
 /* As long as a path may be silent at least (socklnd's path_silent_min). */
 #define HEARD_WITHIN (300 * NSEC_PER_MSEC)
@@ -65,6 +66,14 @@ void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		watch->peer_ni_ill(cpt, lpni);
 }
 
+void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		      struct lnet_peer_ni *lpni)
+{
+	if (!word_is_hearsay(lpni))
+		health_lose_ni(cpt, ni);
+	health_lose_peer_ni(cpt, lpni);
+}
+
 /* Did anything come in on @ni while the silence began? An interface that is
  * cut off hears nobody. */
 static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni)
@@ -84,9 +93,10 @@ static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni)
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni)
 {
-	if (!is_heard_of(cpt, ni))
-		health_lose_ni(cpt, ni);
-	health_lose_peer_ni(cpt, lpni);
+	if (is_heard_of(cpt, ni))
+		health_lose_peer_ni(cpt, lpni);
+	else
+		health_lose_both(cpt, ni, lpni);
 }
 
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)

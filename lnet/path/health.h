@@ -36,8 +36,13 @@ struct health_watch {
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
+/* From @ni nothing gets to @lpni, which is evidence against both; but against
+ * the peer's alone if @lpni is hearsay (word.h): strangers may name any NID. */
+void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
+		      struct lnet_peer_ni *lpni);
+
 /* Nothing comes back from @lpni any more on @ni: the peer's alone is to blame
- * if others are heard on ours, else both may be. On the CPT of @lpni. */
+ * if others are heard on ours, else health_lose_both(). On the CPT of @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni);
 

@@ -8,12 +8,16 @@
 #include <ulnet/fault.h>
 
 #include "lnet/message/wire.h"
+#include "lnet/net/config.h"
+#include "lnet/net/ni.h"
 #include "lnet/peer/word.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
+#include "ulnet/fault.h"
 
 #define LIAR  "10.0.0.66@tcp"
 #define LIARS "discovered mr: 10.0.0.66@tcp"
 #define NAMES 200
+#define SECOND UINT64_C(1000000) /* us */
 
 struct rig {
 	struct lnet_sim *sim;
@@ -379,6 +383,151 @@ Test(stranger, says_what_is_down)
 	cr_assert(is_down(r.node, "10.0.0.67@tcp"));
 	lie_two(&r, LIAR, "10.0.0.67@tcp");
 	cr_assert_not(is_down(r.node, "10.0.0.67@tcp"));
+	cluster_end(r.sim);
+}
+
+/* ---- our own health ---- */
+
+static int32_t my_health(const struct rig *r)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.1@tcp");
+
+	return ni_health(config_ni(r->node->cpt[0]->config, &nid));
+}
+
+static int32_t its_health(const struct rig *r, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+
+	return peer_find(r->node->cpt[0], &nid)->health;
+}
+
+/* All that is sent to @to ends in this way. */
+static void sending_fails(const struct rig *r, const char *to,
+			  enum ulnet_cause cause)
+{
+	struct ulnet_fault f;
+
+	lnet_fault_init(&f, LNET_FAULT_ERROR);
+	f.dest = nid_of(to);
+	f.rate = 1;
+	f.causes = LNET_FAULT_CAUSE(cause);
+	cr_assert_eq(lnet_fault_add(r->node, &f), 0);
+}
+
+/* Of NIDs to which there is no way, or which are dead, our own NI is none the
+ * worse: @used, by messages to one; else by questions and pushes. */
+static void names_the_unreachable(enum ulnet_cause cause, bool used)
+{
+	static const char *const dead[] = { "10.0.0.67@tcp", "10.0.0.68@tcp" };
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(dead); i++)
+		sending_fails(&r, dead[i], cause);
+	lie_begin(3);
+	lie_nid(LIAR);
+	for (unsigned int i = 0; i < ARRAY_SIZE(dead); i++)
+		lie_nid(dead[i]);
+	for (unsigned int i = 0; i < 8; i++) {
+		lie_push(r.liar, "10.0.0.1@tcp");
+		if (used)
+			put_to(r.node, dead[0], SECOND, &seen);
+		else
+			put_to(r.node, LIAR, SECOND, &seen);
+		lnet_sim_run(r.sim, 2000 * MSEC);
+		cr_assert_eq(my_health(&r), LNET_HEALTH_MAX, "round %u", i);
+	}
+	if (used)
+		cr_assert_lt(its_health(&r, dead[0]), LNET_HEALTH_MAX);
+	cluster_end(r.sim);
+}
+
+Test(stranger, names_the_unreachable)
+{
+	static const enum ulnet_cause causes[] = { LNET_CAUSE_LOCAL_NO_ROUTE,
+						   LNET_CAUSE_NETWORK_TIMEOUT };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(causes); i++) {
+		names_the_unreachable(causes[i], false);
+		names_the_unreachable(causes[i], true);
+	}
+}
+
+/* Nor of NIDs that were heard of, but are dead now: each claim asks them. */
+Test(stranger, claims_the_unreachable)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	sending_fails(&r, "10.0.0.2@tcp", LNET_CAUSE_NETWORK_TIMEOUT);
+	for (unsigned int i = 0; i < 4; i++) {
+		lie_two(&r, LIAR, "10.0.0.2@tcp");
+		lnet_sim_run(r.sim, 60000 * MSEC);
+		cr_assert_eq(my_health(&r), LNET_HEALTH_MAX);
+	}
+	cr_assert_gt(counter(r.node, "network_timeout_count"), 0);
+	/* It is asked again with growing pauses, whoever claims it how often;
+	 * and when it answers there is no doubt any more. */
+	cr_assert_leq(counter(r.node, "network_timeout_count"), 12);
+	cr_assert_eq(lnet_fault_del(r.node, LNET_FAULT_KINDS, NULL, NULL), 1);
+	lnet_sim_run_all(r.sim);
+	WORD(r.node, "10.0.0.2@tcp", "own");
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
+
+static uint64_t gets_to(const struct rig *r, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+	struct ulnet_peer_info peer;
+
+	cr_assert_eq(lnet_peer_info(r->node, &nid, &peer), 0);
+	return peer.sent.get;
+}
+
+/* Whose a NID is, is not asked another NID, which answers as well. */
+Test(stranger, claimed_is_asked_itself)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
+	uint64_t first, second;
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	first = gets_to(&r, "10.0.0.2@tcp");
+	second = gets_to(&r, "10.0.1.2@tcp");
+	for (unsigned int i = 0; i < 4; i++) {
+		lie_two(&r, LIAR, "10.0.0.2@tcp");
+		lnet_sim_run(r.sim, 60000 * MSEC);
+	}
+	cr_assert_gt(gets_to(&r, "10.0.0.2@tcp"), first);
+	cr_assert_eq(gets_to(&r, "10.0.1.2@tcp"), second);
+	cluster_end(r.sim);
+}
+
+/* Nor when the LND finds them silent and nobody else is heard. */
+Test(stranger, names_the_silent)
+{
+	const struct ulnet_sim_link slow = { .latency = MSEC, .connect = MSEC };
+	const struct ulnet_sim_link dead = { .connect = MSEC, .loss = 1000000 };
+	const struct ulnet_nid node = nid_of("10.0.0.1@tcp");
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	cluster_links(r.sim, &slow);
+	cr_assert_eq(lnet_sim_link_set(r.sim, &node, &nid, &dead), 0);
+	lie_begin(2);
+	lie_nid(LIAR);
+	lie_nid("10.0.0.2@tcp");
+	lie_push(r.liar, "10.0.0.1@tcp");
+	for (unsigned int t = 0; t < 2000; t++) {
+		lnet_sim_run(r.sim, MSEC);
+		cr_assert_eq(my_health(&r), LNET_HEALTH_MAX);
+	}
+	cr_assert_gt(counter(r.node, "silences"), 0);
+	cr_assert_lt(its_health(&r, "10.0.0.2@tcp"), LNET_HEALTH_MAX);
 	cluster_end(r.sim);
 }
 
