@@ -107,6 +107,8 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	struct lnet_ni *ni;
 
 	loop_assert_owner(node->loops[cpt]);
+	if (node->cpt[cpt]->closing)
+		return;
 	ni = config_ni(node->cpt[cpt]->config, local);
 	if (ni)
 		leave_silent(ni, node->cpt[cpt], peer);

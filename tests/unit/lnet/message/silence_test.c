@@ -4,6 +4,7 @@
  * what becomes of messages that wait for it (requirements D2, D4).
  */
 #include "tests/unit/lnet/rails.h"
+#include "ulnet/loop.h"
 
 /* Links over which messages need connections, and pass or do not. */
 static const struct ulnet_sim_link passes = { .latency = MSEC,
@@ -113,5 +114,45 @@ Test(silence, what_waits_leaves)
 	silences(sim, 2);
 	cr_expect_eq(counted(sim, "resend_count"), 1);
 	cr_expect_eq(seen.n - before, 1);
+	rails_end(sim);
+}
+
+/* ---- what users suspect ---- */
+
+/* Of the first rail: how many silences there are then. */
+struct suspicion {
+	struct lnet *node;
+	bool closing;
+	uint64_t silences;
+};
+
+static int suspect(void *arg)
+{
+	struct suspicion *s = arg;
+	struct lnet_cpt *cpt = s->node->cpt[0];
+	const struct ulnet_nid local = nid_of(mine[0]);
+	const struct ulnet_id peer = { nid_of(theirs[0]), LNET_PID_ANY };
+
+	cpt->closing = s->closing;
+	lnet_peer_suspect(s->node, 0, &local, &peer);
+	cpt->closing = false;
+	s->silences = stat_get(&cpt->stats[STAT_silences]);
+	return 0;
+}
+
+/* Users may hear of ends while the node closes, and say so. */
+Test(silence, suspected_while_closing)
+{
+	struct lnet_sim *sim = connected();
+	struct suspicion s = { .node = lnet_sim_node(sim, 0),
+			       .closing = true };
+
+	cr_assert_eq(lnet_call(s.node, 0, suspect, &s), 0);
+	cr_assert_eq(s.silences, 0);
+	cr_assert_eq(peer_health(sim, 0), 1000);
+	s.closing = false;
+	cr_assert_eq(lnet_call(s.node, 0, suspect, &s), 0);
+	cr_assert_eq(s.silences, 1);
+	cr_assert_lt(peer_health(sim, 0), 1000);
 	rails_end(sim);
 }
