@@ -113,7 +113,7 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 	}
 	/* What is not preferred was chosen while the peer was multi-rail. */
 	if (msg->lpni->peer->multi_rail ||
-	    !prefer_has(&msg->lpni->preferred, src))
+	    !lnet_nid_eq(&msg->lpni->preferred, src))
 		w->any_until = lnet_sim_now(sim) + WAIT_MAX;
 	way_check(sim, cpt, w, src);
 	w->src = *src;

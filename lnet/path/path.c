@@ -12,17 +12,18 @@ void paths_init(struct lnet_cpt *cpt)
 }
 
 /* A peer that is not multi-rail knows this node by one NID: that of the NI that
- * it is first sent to from, until that NI is gone or down. */
+ * it is first sent to from, until that NI is gone or down; and by that one
+ * again when it was multi-rail in between. */
 static void path_remember(const struct path *path, const struct path_want *want)
 {
 	struct lnet_peer_ni *lpni = path->lpni;
 
 	if (lpni->peer->multi_rail || want->flags & PATH_PORTAL0 ||
-	    prefer_has(&lpni->preferred, &path->ni->lnd.nid))
+	    lnet_nid_eq(&lpni->preferred, &path->ni->lnd.nid))
 		return;
-	if (!lpni->preferred.n ||
+	if (lnet_nid_is_any(&lpni->preferred) ||
 	    (lnet_nid_is_any(want->src) && !MUTATE(unit_two_sources)))
-		prefer_only(&lpni->preferred, &path->ni->lnd.nid);
+		lpni->preferred = path->ni->lnd.nid;
 }
 
 /* NIs of the peer that this node can send to. */
@@ -54,7 +55,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 		return false;
 	if (peer->multi_rail)
 		return peer_reachable(cpt, peer) == 1;
-	return prefer_has(&path->lpni->preferred, &path->ni->lnd.nid);
+	return lnet_nid_eq(&path->lpni->preferred, &path->ni->lnd.nid);
 }
 
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,

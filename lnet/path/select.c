@@ -450,19 +450,13 @@ static int from_best_to_best(const struct seek *s, struct path *path)
  * it is gone or down. */
 static struct lnet_ni *known_by(const struct seek *s)
 {
-	const struct prefer *preferred;
+	struct lnet_ni *ni;
 
-	if (!s->dst || s->dst->peer->multi_rail)
+	if (!s->dst || s->dst->peer->multi_rail ||
+	    lnet_nid_is_any(&s->dst->preferred))
 		return NULL;
-	preferred = &s->dst->preferred;
-	for (unsigned int i = 0; i < preferred->n; i++) {
-		struct lnet_ni *ni =
-			config_ni(s->cpt->config, prefer_nth(preferred, i));
-
-		if (ni && (ni_is_up(ni) || MUTATE(rails_old_source)))
-			return ni;
-	}
-	return NULL;
+	ni = config_ni(s->cpt->config, &s->dst->preferred);
+	return ni && (ni_is_up(ni) || MUTATE(rails_old_source)) ? ni : NULL;
 }
 
 static int from_best_to_named(const struct seek *s, struct path *path)

@@ -28,7 +28,8 @@ static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 		return -ENOMEM;
 	c->nids = nids;
 	names[c->n] = *nid;
-	nids[c->n++] = (struct claim_nid){ .by = LNET_NID_ANY };
+	nids[c->n++] = (struct claim_nid){ .by = LNET_NID_ANY,
+					   .preferred = LNET_NID_ANY };
 	return 1;
 }
 
@@ -114,7 +115,6 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
 	struct lnet_peer_ni *guest = n->guest;
 
 	peer_arrive(guest);
-	prefer_clear(&guest->preferred);
 	guest->preferred = n->preferred;
 	if (guest->peer != peer)
 		peer_absorb(c->cpt, peer, guest->peer);
@@ -215,7 +215,7 @@ static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		return;
 	n->given = true;
 	n->preferred = lpni->preferred;
-	prefer_init(&lpni->preferred);
+	lpni->preferred = (struct ulnet_nid)LNET_NID_ANY;
 	if (word_is_hearsay(lpni))
 		n->by = lpni->claimed_by;
 }
@@ -259,7 +259,6 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 
 	if (peer_is_connected(cpt, &c->nid) && !MUTATE(unit_in_use))
 		return -EBUSY;
-	prefer_init(&c->nids[0].preferred);
 	c->nids[0].given = true;
 	return directory_change(&cpt->node->directory, &e, 1);
 }

@@ -28,7 +28,7 @@
 struct claim_nid {
 	struct ulnet_nid by; /* on whose word it is its peer's; ANY: its own */
 	struct lnet_peer_ni *guest; /* where it is to come; NULL: not yet */
-	struct prefer preferred;    /* of the NID, where it was */
+	struct ulnet_nid preferred; /* of the NID, where it was */
 	bool given;
 };
 

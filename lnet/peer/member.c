@@ -95,6 +95,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	*lpni = (struct lnet_peer_ni){ .nid = *nid,
 				       .place.state = place,
 				       .claimed_by = LNET_NID_ANY,
+				       .preferred = LNET_NID_ANY,
 				       .health = LNET_HEALTH_MAX };
 	if (hash_add(&pc->peers, &lpni->hash, hash))
 		goto err_put_ni;
@@ -102,7 +103,6 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	list_init(&lpni->first);
 	list_init(&lpni->queue);
 	list_init(&lpni->connecting);
-	prefer_init(&lpni->preferred);
 	member_join(lpni, pnet);
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 	return lpni;
@@ -123,7 +123,6 @@ void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	if (pc->peer_last == lpni)
 		pc->peer_last = NULL;
 	word_given(cpt, lpni);
-	prefer_clear(&lpni->preferred);
 	member_leave(cpt, lpni);
 	hash_del(&pc->peers, &lpni->hash);
 	pool_put(&pc->ni_pool, lpni);

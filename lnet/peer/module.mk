@@ -4,5 +4,4 @@ libulnetcore_la_SOURCES += %D%/configured.c
 libulnetcore_la_SOURCES += %D%/member.c %D%/member.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/peers.c
-libulnetcore_la_SOURCES += %D%/prefer.c %D%/prefer.h
 libulnetcore_la_SOURCES += %D%/word.c %D%/word.h

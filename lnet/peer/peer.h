@@ -24,7 +24,6 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "lnet/core/stat.h"
-#include "lnet/peer/prefer.h"
 #include "lnet/portal/portal.h"
 #include "ulnet/path.h"
 
@@ -128,7 +127,9 @@ struct lnet_peer_ni {
 	struct list hearsay; /* peer_cpt.hearsay */
 	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
 			      * this CPT's, with others */
-	struct prefer preferred;    /* local NIs */
+	struct ulnet_nid preferred; /* path.c's: the local NI that a peer which
+				     * is not multi-rail knows this node by;
+				     * ANY: none */
 	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
 				     * from this NI, ... */
 	uint64_t only_in;	    /* ... as long as this is the CPT's

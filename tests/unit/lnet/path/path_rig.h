@@ -90,7 +90,6 @@ static inline void rig_peer_ni_put(struct peer_cpt *pc,
 {
 	struct lnet_peer_net *pn = lpni->net;
 
-	prefer_clear(&lpni->preferred);
 	hash_del(&pc->peers, &lpni->hash);
 	list_del(&lpni->link);
 	if (list_empty(&pn->nis)) {

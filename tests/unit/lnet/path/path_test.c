@@ -162,6 +162,26 @@ Test(path, what_needs_no_choice_is_kept)
 	rig_fini(&rig);
 }
 
+/* What was multi-rail for a while knows this node as before, and not by the NI
+ * that is best by then. */
+Test(path, multi_rail_in_between)
+{
+	struct lnet_peer_ni *lpni;
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	lpni = rig_peer_ni(&rig, "10.0.0.3@tcp");
+	lpni->peer->multi_rail = true;
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
+	lpni->peer->multi_rail = false;
+	atomic_store(&rig.ni[1].health, 0);
+	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
 /* Whatever a peer has said of its NI: what comes from there is heard. */
 Test(path, what_is_heard_is_not_down)
 {

@@ -569,8 +569,7 @@ Test(select, explains_every_candidate)
 	t = explain(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &path);
 	trace_is(&t, "1 10.0.0.1@tcp chosen, 1 10.0.1.1@tcp not asked, "
 		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp not asked");
-	prefer_only(&rig_peer_ni(&rig, "10.0.0.3@tcp")->preferred,
-		    &rig.ni[2].lnd.nid);
+	rig_peer_ni(&rig, "10.0.0.3@tcp")->preferred = rig.ni[2].lnd.nid;
 	t = explain(&rig, NULL, "10.0.0.3@tcp", 0, &path);
 	trace_is(&t, "1 10.0.0.1@tcp preferred, 1 10.0.1.1@tcp chosen, "
 		     "2 10.0.0.3@tcp chosen");

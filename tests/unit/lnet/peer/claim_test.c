@@ -162,11 +162,11 @@ Test(claim, an_idle_nid)
 	put(&r);
 	lnet_sim_run_all(r.sim);
 	cr_assert_eq(sent_on(&r, r.owner), 1);
-	cr_assert_eq(peer_find(r.owner, &r.nid)->preferred.n, 1);
-	source = peer_find(r.owner, &r.nid)->preferred.first;
+	source = peer_find(r.owner, &r.nid)->preferred;
+	cr_assert_not(lnet_nid_is_any(&source));
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
-	cr_assert(prefer_has(&peer_find(r.cpt, &r.nid)->preferred, &source));
+	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.nid)->preferred, &source));
 	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
 	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.nid)->peer->primary,
 			      &r.primary));

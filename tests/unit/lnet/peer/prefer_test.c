@@ -1,64 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of preferred local NIs, and who is on it. */
+/* The local NI that a peer which is not multi-rail knows this node by. */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include "lnet/peer/prefer.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define PORTAL 5
 #define BITS   0x77
 
 TestSuite(prefer, .timeout = 60);
-
-static struct ulnet_nid nth(unsigned int n)
-{
-	return lnet_nid_make(LNET_NET(2, 0), n);
-}
-
-/* Of 8 NIDs, those in @set are preferred, and no others. */
-static void check_set(const struct prefer *p, unsigned int set)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < 8; i++) {
-		struct ulnet_nid nid = nth(i);
-
-		cr_assert_eq(prefer_has(p, &nid), set >> i & 1, "%u of %x", i,
-			     set);
-		n += set >> i & 1;
-	}
-	cr_assert_eq(p->n, n);
-}
-
-Test(prefer, every_set_and_every_way_out)
-{
-	for (unsigned int set = 0; set < 256; set++) {
-		for (unsigned int gone = 0; gone < 8; gone++) {
-			struct ulnet_nid nid;
-			struct prefer p;
-
-			prefer_init(&p);
-			for (unsigned int i = 0; i < 8; i++) {
-				nid = nth(i);
-				if (set >> i & 1) {
-					cr_assert_eq(prefer_add(&p, &nid), 0);
-					cr_assert_eq(prefer_add(&p, &nid), 0);
-				}
-			}
-			check_set(&p, set);
-			nid = nth(gone);
-			prefer_del(&p, &nid);
-			check_set(&p, set & ~(1u << gone));
-			nid = nth(7 - gone);
-			prefer_only(&p, &nid);
-			check_set(&p, 1u << (7 - gone));
-			prefer_clear(&p);
-			check_set(&p, 0);
-		}
-	}
-}
-
-/* ---- peers that are not multi-rail ---- */
 
 static uint8_t memory[100];
 
