@@ -74,6 +74,10 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (disc_mode(cpt) != LNET_DISCOVERY_ON || p->peer->configured ||
 	    p->place.state != PEER_HERE || !disc_may_ask(cpt, &p->nid))
 		return;
+	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after) {
+		cpt_stat(cpt, STAT_claims_paused);
+		return;
+	}
 	d = disc_get(cpt, p->peer);
 	if (!d)
 		return;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/mutation.h"
 #include "lnet/core/cpt.h"
@@ -34,15 +35,42 @@ static bool agrees(const struct lnet_peer_ni *lpni,
 	return lpni->peer->nnis == 1;
 }
 
+static const struct backoff_law denials = {
+	.policy = BACKOFF_EQUAL,
+	.max = BACKOFF_NO_MAX,
+	.base = NSEC_PER_SEC,
+	.cap = 60 * NSEC_PER_SEC,
+};
+
+static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct loop *loop = cpt->loop;
+
+	lpni->claims_denied += lpni->claims_denied < UINT32_MAX;
+	lpni->claims_after =
+		loop_now(loop) + backoff_pause(&denials, lpni->claims_denied,
+					       loop_random(loop));
+}
+
+static void claim_confirmed(struct lnet_peer_ni *lpni)
+{
+	lpni->claims_denied = 0;
+	lpni->claims_after = 0;
+}
+
 /* Who has claimed @lpni is refused, unless @lpni says the same. */
-static void answer_claim(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
+static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct ulnet_ping_info *info)
 {
 	char by[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
 
-	if (lnet_nid_is_any(&lpni->claimed_by) ||
-	    names(info, &lpni->claimed_by))
+	if (lnet_nid_is_any(&lpni->claimed_by))
 		return;
+	if (names(info, &lpni->claimed_by)) {
+		claim_confirmed(lpni);
+		return;
+	}
+	claim_denied(cpt, lpni);
 	cpt_stat(cpt, STAT_claims_refused);
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "discovery",
 			 "%s names %s as one of its NIDs, which says otherwise",

@@ -124,6 +124,8 @@ struct lnet_peer_ni {
 	struct ulnet_nid nid;
 	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
 				      * by its own word: the last one; ANY */
+	uint32_t claims_denied; /* witness.c's: since it has confirmed one */
+	uint64_t claims_after;	/* ... ns: it is not asked before */
 	struct list hearsay; /* peer_cpt.hearsay */
 	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
 			      * this CPT's, with others */

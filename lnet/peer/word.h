@@ -12,6 +12,11 @@
  * To a NID that is hearsay, messages go by no other NID; those to its peer may
  * go by it. Who asks is discovery. Peers that are configured are not asked.
  *
+ * Liars may claim the same NID again and again, in turn: after each claim that
+ * it has denied, a NID is not asked for a time, which doubles up to a minute.
+ * Claims that come meanwhile are counted, and the last one is answered when the
+ * NID next says what it has.
+ *
  * Owner of all of it: the CPT.
  */
 #ifndef LNET_WORD_H
@@ -51,7 +56,7 @@ void word_doubted(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void word_undoubted(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* @by, an NI of another peer, names @lpni, which keeps its peer until it says
- * otherwise: it is asked. */
+ * otherwise: it is asked, but for the pauses above. */
 void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		  const struct ulnet_nid *by);
 

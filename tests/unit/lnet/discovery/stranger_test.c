@@ -165,7 +165,8 @@ static void claims_one_in_use(unsigned int cpts)
 	KNOWS(r.node, LIAR, LIARS);
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cr_assert_eq(counter(r.node, "claims_refused"), 1);
-	/* As its primary NID, too. */
+	/* As its primary NID, too: when it may be asked again. */
+	lnet_sim_run(r.sim, 1000 * MSEC);
 	lie_two(&r, "10.0.0.2@tcp", LIAR);
 	lnet_sim_run_all(r.sim);
 	KNOWS(r.node, LIAR, LIARS);
@@ -504,6 +505,30 @@ Test(stranger, claimed_is_asked_itself)
 	}
 	cr_assert_gt(gets_to(&r, "10.0.0.2@tcp"), first);
 	cr_assert_eq(gets_to(&r, "10.0.1.2@tcp"), second);
+	cluster_end(r.sim);
+}
+
+/* However often it is claimed, it is asked at the times that its denials
+ * allow. */
+Test(stranger, claims_again_and_again)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	uint64_t asked;
+
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run_all(r.sim);
+	delivered();
+	asked = gets_to(&r, "10.0.0.2@tcp");
+	for (unsigned int i = 0; i < 600; i++) {
+		lie_two(&r, LIAR, "10.0.0.2@tcp");
+		lnet_sim_run(r.sim, 95 * MSEC);
+	}
+	asked = gets_to(&r, "10.0.0.2@tcp") - asked;
+	/* In a minute, after at most 1, 2, 4, 8, 16, 32 s, or the half. */
+	cr_assert_geq(asked, 6);
+	cr_assert_leq(asked, 7);
+	cr_assert_eq(counter(r.node, "claims_refused"), asked);
+	cr_assert_eq(counter(r.node, "claims_paused"), 600 - asked);
 	cluster_end(r.sim);
 }
 
