@@ -90,7 +90,7 @@ static bool hold_may_stand(const struct lnet_msg *msg)
 	const struct lnet_peer_ni *sender = msg->sender;
 
 	return sender && !sender->has.held && msg_cpt(cpt)->has_all.held &&
-	       sender->asked_until <= loop_now(cpt->loop) &&
+	       sender->peer->asked_until <= loop_now(cpt->loop) &&
 	       share_allows(sender->has.standing,
 			    msg_cpt(cpt)->has_all.standing,
 			    cpt->node->conf.messages_max / 4, 1);

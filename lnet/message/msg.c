@@ -499,7 +499,7 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 	msg->ni = ni;
 	msg->lpni = lpni;
 	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
-		lpni->asked_until = MAX(lpni->asked_until, msg->deadline);
+		peer_asked(lpni->peer, msg->deadline);
 	msg->hdr.src_nid = ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
 	msg->lnd.next_pid = msg->hdr.dest_pid;

@@ -96,7 +96,7 @@ static void park_drop(struct lnet_msg *msg)
 
 static bool park_keeps_answers(const struct lnet_msg *msg)
 {
-	return msg->sender->asked_until > loop_now(msg->home->loop);
+	return msg->sender->peer->asked_until > loop_now(msg->home->loop);
 }
 
 /* Has none of the sender's requests gone on for so long? */

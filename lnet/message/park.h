@@ -13,7 +13,7 @@
  *
  * Answers may stand behind a request that is parked, though, and two nodes that
  * do not read each other would wait for each other. So requests of a peer from
- * which an answer may come (lnet_peer_ni.asked_until) are put aside, as far as
+ * which an answer may come (lnet_peer.asked_until) are put aside, as far as
  * its shares of parked and of held messages go (hold.h), and its connection
  * goes on. What does not fit stands; but if for PARK_STILL none of its requests
  * could go on, they are dropped, until one can.

@@ -301,6 +301,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	if (lpni->refs)
 		peer_drop(cpt, from);
 	from->primary = left;
+	peer_asked(peer, from->asked_until);
 	member_join(lpni, pnet);
 	word_given(cpt, lpni);
 	peer_drop(cpt, from);
@@ -358,6 +359,7 @@ void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
 		 struct lnet_peer *from)
 {
 	peer_hold(from);
+	peer_asked(into, from->asked_until);
 	while (!list_empty(&from->nets))
 		net_move(cpt,
 			 list_first(&from->nets, struct lnet_peer_net, link),
@@ -409,6 +411,7 @@ static int room_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
 
 	if (!room)
 		return -ENOMEM;
+	peer_asked(room, lpni->peer->asked_until);
 	list_add_tail(rooms, &room->idle);
 	return net_get(cpt, room, lpni->net->net) ? 0 : -ENOMEM;
 }

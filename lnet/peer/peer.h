@@ -63,6 +63,8 @@ struct lnet_peer {
 			    * (disc_cpt.version); 0: none */
 	struct discovery *discovery; /* under way; NULL: none is */
 
+	uint64_t asked_until; /* ns: till then it may owe us an answer, which
+			       * may come from any of its NIs */
 	uint32_t nnis;
 	uint32_t claims; /* of other CPTs' NIDs, under way (claim.h) */
 	struct ulnet_nid primary;
@@ -77,7 +79,13 @@ struct lnet_peer_net {
 	struct list nis; /* of lnet_peer_ni.link, as they came; never empty */
 };
 
-/* What a peer has of what is bounded for all of them on its CPT. */
+/*
+ * What a peer NI has of what is bounded for all of them on its CPT. Shares are
+ * those of NIs, and not of peers: which NIDs make up a peer is its own word,
+ * and may be another one with each message, while an address that connections
+ * bear out cannot be made up (base/share.h). And what waits for its share waits
+ * on the connections of its NI alone: those of the peer's other NIs go on.
+ */
 struct lnet_holdings {
 	uint32_t msgs;	      /* of its CPT's, received from it and not over */
 	uint32_t parked;      /* of these (park.h) */
@@ -147,7 +155,6 @@ struct lnet_peer_ni {
 	struct peer_recovery *recovery; /* recovery.c's; NULL: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;
-	uint64_t asked_until; /* ns: till then it may owe us an answer */
 	int32_t counted;      /* node_check()'s */
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
@@ -193,6 +200,12 @@ static inline void peer_hold(struct lnet_peer *peer)
 		list_del(&peer->idle);
 }
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
+
+/* It may owe us an answer until then. */
+static inline void peer_asked(struct lnet_peer *peer, uint64_t until)
+{
+	peer->asked_until = MAX(peer->asked_until, until);
+}
 
 /* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
  * no memory, or peers_max are in use. */

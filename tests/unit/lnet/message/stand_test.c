@@ -6,6 +6,7 @@
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/lnet/injector.h"
 #include "lnet/message/wire.h"
+#include "lnet/peer/member.h"
 
 #define PORTAL 5
 
@@ -67,6 +68,33 @@ Test(stand, places_are_shared)
 	}
 	cr_assert_eq(counter(in->node, "stood"), 9 + 3);
 	cr_assert_eq(counter(in->node, "drop_lazy_full"), 31);
+	inject_close(in);
+}
+
+/* An answer of a peer may come from another one of its NIs than was asked: no
+ * connection of the peer stands still meanwhile. */
+Test(stand, not_before_answers)
+{
+	const struct ulnet_nid asked = nid_of("10.77.0.4@tcp");
+	const struct ulnet_nid other = nid_of("10.77.0.5@tcp");
+	struct injector *in = open_node(64, 1);
+	struct lnet_cpt *cpt = in->node->cpt[0];
+	struct lnet_peer_ni *a, *b;
+
+	puts_from(in, "10.77.0.3@tcp", 1);
+	puts_from(in, "10.77.0.4@tcp", 1);
+	puts_from(in, "10.77.0.5@tcp", 1);
+	cr_assert_eq(counter(in->node, "stood"), 2);
+	a = peer_find(cpt, &asked);
+	b = peer_find(cpt, &other);
+	cr_assert_eq(member_take(cpt, a->peer, b), 0);
+	peer_asked(a->peer, loop_now(cpt->loop) + 1000 * MSEC);
+	puts_from(in, "10.77.0.5@tcp", 1);
+	cr_assert_eq(counter(in->node, "stood"), 2);
+	cr_assert_eq(counter(in->node, "drop_lazy_full"), 1);
+	inject_run(in, 1000 * MSEC);
+	puts_from(in, "10.77.0.5@tcp", 1);
+	cr_assert_eq(counter(in->node, "stood"), 3);
 	inject_close(in);
 }
 

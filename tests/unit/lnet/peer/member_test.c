@@ -255,6 +255,30 @@ Test(member, two_become_one)
 	rig_close(&r);
 }
 
+/* An answer may come from any NI of the peer that was asked, wherever that NI
+ * is by then. */
+Test(member, who_owes_an_answer)
+{
+	struct lnet_peer *peer;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 2);
+	peer_asked(meet(&r, 5)->peer, 100);
+	peer_asked(peer, 70);
+	cr_assert_eq(member_take(r.cpt, peer, find(&r, 5)), 0);
+	cr_assert_eq(peer->asked_until, 100);
+	peer_asked(peer, 50);
+	cr_assert_eq(member_split(r.cpt, find(&r, 1)), 0);
+	cr_assert_eq(find(&r, 1)->peer->asked_until, 100);
+	cr_assert_eq(peer->asked_until, 100);
+	peer_asked(find(&r, 1)->peer, 130);
+	cr_assert_eq(peer_merge(r.cpt, peer, find(&r, 1)->peer), 0);
+	cr_assert_eq(peer->asked_until, 130);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
 /* Whatever fails first: nothing has changed, and nothing is lost. */
 Test(member, no_memory)
 {
