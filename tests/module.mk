@@ -29,6 +29,7 @@ unit_tests += %D%/unit/base/log_test
 unit_tests += %D%/unit/lnet/core/directory_test
 %C%_unit_lnet_core_directory_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests += %D%/unit/lnet/peer/member_test
+%C%_unit_lnet_discovery_merging_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 %C%_unit_lnet_peer_member_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests += %D%/unit/lnet/peer/prefer_test
 unit_tests += %D%/unit/lnet/peer/alias_test
@@ -49,6 +50,7 @@ unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
 unit_tests += %D%/unit/lnet/discovery/discover_test
 unit_tests += %D%/unit/lnet/discovery/stranger_test
+unit_tests += %D%/unit/lnet/discovery/merging_test
 unit_tests += %D%/unit/lnet/portal/match_test
 unit_tests += %D%/unit/lnet/portal/md_test
 unit_tests += %D%/unit/lnet/message/op_test

@@ -137,6 +137,9 @@ static void merge_go_on(struct discovery *d, int rc)
 		rc = claim_all(d);
 	if (rc == -EINPROGRESS)
 		return;
+	/* What it has told is lost, and it does not tell it again unasked. */
+	if (rc)
+		d->peer->merged = false;
 	if (!rc && d->peer->nnis)
 		rc = merge_told(d);
 	told_free(d->merging);

@@ -397,6 +397,8 @@ int told_merge(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	};
 	int rc = merging_do(&m, result);
 
+	if (rc)
+		peer->merged = false;
 	merging_free(&m);
 	return rc;
 }

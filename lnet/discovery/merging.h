@@ -38,8 +38,14 @@ struct told_result {
  * what was configured allow. NIDs that others have, which have not named this
  * peer, stay theirs: these are asked (word.h). @lost is called for each peer
  * that has lost NIDs, which is not merged any more; it does not outlive that
- * unless it has others, or is held. -ENOMEM, -ENOBUFS, -EXDEV: a part of it may
- * be done.
+ * unless it has others, or is held.
+ *
+ * -ENOMEM, -ENOBUFS, -EXDEV: some NIDs have come, or gone, and others have not;
+ * each of them is in one peer, as the directory says. Such a peer can be used:
+ * what it has, it has named itself. But it is not merged: it is asked again,
+ * and what it tells then is compared with what it has, so that the rest of it
+ * is done. (All or nothing would have to hold on to room for all NIDs of a peer
+ * that another peer could use meanwhile.)
  */
 int told_merge(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct told *told, void (*lost)(struct lnet_peer *from),

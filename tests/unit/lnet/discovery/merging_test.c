@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a peer has told becomes what is known of it, while memory is short. */
+#include "lnet/discovery/merging.h"
+
+#include <errno.h>
+
+#include "lnet/discovery/info.h"
+#include "tests/unit/lnet/discovery/discover_rig.h"
+
+void *__wrap_malloc(size_t size);
+void *__real_malloc(size_t size);
+
+/* Of the calls that come: how many succeed; < 0: all of them. */
+static int mallocs_left = -1;
+
+void *__wrap_malloc(size_t size)
+{
+	if (mallocs_left == 0)
+		return NULL;
+	if (mallocs_left > 0)
+		mallocs_left--;
+	return __real_malloc(size);
+}
+
+TestSuite(merging, .timeout = 60);
+
+static const char *const nids[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
+				    "10.0.2.2@tcp", "10.0.3.2@tcp",
+				    "10.0.9.2@tcp" };
+
+/* The peer tells that it has the first four; that it had the last one is what
+ * is known. */
+struct half {
+	struct lnet *node, *peer;
+	int left; /* calls of malloc() that succeed */
+	int rc;	  /* what the merge came to then */
+};
+
+static void lost(struct lnet_peer *from)
+{
+	(void)from;
+}
+
+static struct told *what_it_tells(struct lnet_cpt *cpt,
+				  const struct lnet *peer)
+{
+	uint8_t bytes[512];
+	size_t length = ping_info_encode(peer, peer->cpt[0]->config, bytes,
+					 sizeof(bytes));
+	struct told *told;
+
+	cr_assert_leq(length, sizeof(bytes));
+	cr_assert_eq(told_new(cpt, bytes, length, &told), 0);
+	told->source = MERGE_PUSH;
+	told->from = nid_of(nids[0]);
+	return told;
+}
+
+/* Each NID is in one peer, or in none, as the directory says. */
+static void check_directory(struct lnet_cpt *cpt)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++) {
+		const struct ulnet_nid nid = nid_of(nids[i]);
+		const struct lnet_peer_ni *p = peer_find(cpt, &nid);
+		struct ulnet_nid primary =
+			directory_primary(&cpt->node->directory, &nid);
+
+		cr_assert(lnet_nid_eq(&primary, p ? &p->peer->primary : &nid));
+	}
+}
+
+static int merge_twice(void *arg)
+{
+	struct half *h = arg;
+	struct lnet_cpt *cpt = h->node->cpt[0];
+	struct told *told = what_it_tells(cpt, h->peer);
+	struct lnet_peer *peer = peer_find(cpt, &told->from)->peer;
+	struct told_result result;
+
+	cr_assert(peer->merged);
+	peer_hold(peer);
+	mallocs_left = h->left;
+	h->rc = told_merge(cpt, peer, told, lost, &result);
+	mallocs_left = -1;
+	cr_assert_eq(peer->merged, h->rc == 0);
+	check_directory(cpt);
+	cr_assert_eq(told_merge(cpt, peer, told, lost, &result), 0);
+	cr_assert(peer->merged);
+	check_directory(cpt);
+	peer_drop(cpt, peer);
+	told_free(told);
+	return 0;
+}
+
+/* Whatever fails: the peer is to be asked again, and what it tells then makes
+ * it whole. */
+static int half_a_merge(int left)
+{
+	struct half h = { .left = left };
+	static struct seen seen;
+	struct lnet_sim *sim;
+	struct ulnet_nid gone = nid_of(nids[4]);
+
+	seen.n = 0;
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	h.node = node_on(sim, "10.0.0.1@tcp");
+	h.peer = node_on(sim, "10.0.0.2@tcp 10.0.9.2@tcp");
+	put_to(h.node, nids[0], 0, &seen);
+	lnet_sim_run_all(sim);
+	KNOWS(h.node, nids[0], "discovered mr: 10.0.0.2@tcp 10.0.9.2@tcp");
+	for (unsigned int i = 1; i < 4; i++) {
+		const struct ulnet_ni_conf ni = { .nid = nid_of(nids[i]) };
+
+		cr_assert_eq(lnet_ni_add(h.peer, &ni), 0);
+	}
+	cr_assert_eq(lnet_ni_del(h.peer, &gone), 0);
+	cr_assert_eq(lnet_call(h.node, 0, merge_twice, &h), 0);
+	KNOWS(h.node, nids[0],
+	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp 10.0.2.2@tcp "
+	      "10.0.3.2@tcp");
+	cluster_end(sim);
+	return h.rc;
+}
+
+Test(merging, half_a_merge_is_mended)
+{
+	int left = 0, rc;
+
+	while ((rc = half_a_merge(left))) {
+		cr_assert_eq(rc, -ENOMEM);
+		cr_assert_lt(++left, 100);
+	}
+	cr_assert_gt(left, 8);
+}
