@@ -331,11 +331,15 @@ void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
  * what waits over another path, and cancel() what it has lent: the connections
  * do not suffer from that.
  *
+ * @ns: for so long nothing has come back, as far as it was looked at. If
+ * something else was heard on the NI meanwhile, it is the peer that is silent.
+ *
  * Once when it begins to be silent, and again for what begins to wait
  * afterwards. In a turn, out of no other call of either side. (An LND that
  * cannot know never makes this call.)
  */
-void lnet_peer_silent(struct lnd_ni *ni, const struct ulnet_id *peer);
+void lnet_peer_silent(struct lnd_ni *ni, const struct ulnet_id *peer,
+		      uint64_t ns);
 
 /*
  * @msg, lent by send(), was to go out on a connection that has ended before

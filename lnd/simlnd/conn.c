@@ -191,12 +191,12 @@ static bool only_calls(const struct sim_path *p)
 	       p->ep->ni->conf->pid & LNET_PID_USERFLAG;
 }
 
-static void tell_silent(struct sim_path *p)
+static void tell_silent(struct sim_path *p, uint64_t ns)
 {
 	struct ulnet_id all = { p->dst, LNET_PID_ANY };
 
 	p->told_silent = true;
-	lnet_peer_silent(p->sc->ni, &all);
+	lnet_peer_silent(p->sc->ni, &all, ns);
 }
 
 static void sim_conn_silent(struct sim_path *p)
@@ -208,7 +208,7 @@ static void sim_conn_silent(struct sim_path *p)
 		p->wanted = true;
 	if (p->wanted && p->conn.state == SIM_CONN_NONE)
 		sim_conn_try(p);
-	tell_silent(p);
+	tell_silent(p, SILENT_AFTER);
 }
 
 /* Whoever has been heard from since has got what was sent after that. */
@@ -235,11 +235,11 @@ void sim_conn_lost(struct sim_path *p)
 static void sim_conn_unheard(struct sim_path *p)
 {
 	uint64_t began = p->give_up - lnet_lnd_timeout(p->sc->ni);
+	uint64_t ns = loop_now(p->sc->loop) - began;
 
 	sim_conn_timer(p, PAUSE_CEILING);
-	if (p->wanted && !p->told_silent &&
-	    loop_now(p->sc->loop) - began >= SILENT_AFTER)
-		tell_silent(p);
+	if (p->wanted && !p->told_silent && ns >= SILENT_AFTER)
+		tell_silent(p, ns);
 }
 
 /* ---- attempts ---- */

@@ -425,7 +425,7 @@ static void tell_of_silence(struct sock_peer *peer)
 	    attempt_now(peer) - began < min)
 		return;
 	peer->told_silent = true;
-	lnet_peer_silent(sni->ni, &peer->id);
+	lnet_peer_silent(sni->ni, &peer->id, attempt_now(peer) - began);
 }
 
 static void look_after(struct sock_peer *peer)

@@ -613,17 +613,18 @@ static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
-/* All are looked at, whatever the first one says. */
-static bool any_silent(const struct sock_peer *peer, struct list *conns)
+/* For how long the one is silent that is so longest, ns; 0: none is. All are
+ * looked at, whatever the first one says. */
+static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 {
 	struct silence_law law = silence_law_of(peer);
-	uint64_t now = peer_now(peer);
+	uint64_t now = peer_now(peer), ns = 0;
 	struct sock_conn *conn;
-	bool any = false;
 
 	list_for_each_entry (conn, conns, link)
-		any = sock_conn_is_silent(conn, &law, now) || any;
-	return any;
+		if (sock_conn_is_silent(conn, &law, now))
+			ns = MAX(ns, conn->silence.quiet);
+	return ns;
 }
 
 /* TCP has got through before a new connection was open. */
@@ -651,24 +652,28 @@ static bool can_be_taken_back(struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->aside, link)
 		if (conn->fsm.state != CONN_ASIDE)
 			return false;
-	return !any_silent(peer, &peer->aside);
+	return !silent_for(peer, &peer->aside);
 }
 
 static void look_for_silence(struct sock_peer *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
+	uint64_t ns;
 
 	if (sock_peer_is_cut(peer)) {
 		if (can_be_taken_back(peer))
 			take_back(peer);
 		return;
 	}
-	if (sock_pid_is_user(peer->id.pid) || !any_silent(peer, &peer->conns))
+	if (sock_pid_is_user(peer->id.pid))
+		return;
+	ns = silent_for(peer, &peer->conns);
+	if (!ns)
 		return;
 	log_debug("socklnd", "%s: connections are silent",
 		  sock_peer_str(peer, nid, sizeof(nid)));
 	set_aside(peer);
-	lnet_peer_silent(peer->cpt->sni->ni, &peer->id);
+	lnet_peer_silent(peer->cpt->sni->ni, &peer->id, ns);
 }
 
 static bool is_busy(const struct sock_peer *peer)

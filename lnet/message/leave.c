@@ -130,7 +130,7 @@ static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
 }
 
 void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
-		  const struct ulnet_id *peer)
+		  const struct ulnet_id *peer, uint64_t ns)
 {
 	struct ni_cpt *nc = &ni->cpt[cpt->index];
 	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
@@ -138,7 +138,7 @@ void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
 	cpt_stat(cpt, STAT_silences);
 	if (!lpni)
 		return;
-	health_lose_silent(cpt, ni, lpni);
+	health_lose_silent(cpt, ni, lpni, ns);
 	leave_queue_silent(&lpni->connecting, ni, lpni, peer->pid);
 	leave_queue_silent(&lpni->first, ni, lpni, peer->pid);
 	leave_queue_silent(&lpni->queue, ni, lpni, peer->pid);

@@ -7,6 +7,8 @@
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H
 
+#include <stdint.h>
+
 struct lnet_cpt;
 struct lnet_ni;
 struct lnet_peer_ni;
@@ -24,7 +26,7 @@ void leave_nis_down(struct lnet_cpt *cpt);
 
 /* CPT: what lnet_peer_silent() says (lnd/lnd.h). No user's handler runs. */
 void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
-		  const struct ulnet_id *peer);
+		  const struct ulnet_id *peer, uint64_t ns);
 
 /* CPT: @lpni, which is held, belongs to another CPT now, and messages that wait
  * here for a credit, a connection or the end of a delay are passed to that CPT,

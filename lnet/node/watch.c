@@ -14,6 +14,10 @@ _Static_assert(sizeof(struct list) ==
 typedef void (*watch_fn)(struct ulnet_peer_watch *watch,
 			 const struct ulnet_id *peer);
 
+/* A user does not say for how long it has waited: for as long as a path may be
+ * silent at least (socklnd's path_silent_min). */
+#define SUSPECTED_AFTER (300 * NSEC_PER_MSEC)
+
 static struct list *watch_link(struct ulnet_peer_watch *watch)
 {
 	return (void *)watch->opaque;
@@ -91,12 +95,13 @@ static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 	watches_tell(cpt, peer, disconnected_of);
 }
 
-void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer)
+void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
+		      uint64_t ns)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
-	leave_silent(ni, cpt, peer);
+	leave_silent(ni, cpt, peer, ns);
 	watches_tell(cpt, peer, silent_of);
 }
 
@@ -111,7 +116,7 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 		return;
 	ni = config_ni(node->cpt[cpt]->config, local);
 	if (ni)
-		leave_silent(ni, node->cpt[cpt], peer);
+		leave_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
 }
 
 void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)

@@ -9,9 +9,6 @@
 #include "lnet/path/path.h"
 #include "lnet/peer/word.h"
 
-/* As long as a path may be silent at least (socklnd's path_silent_min). */
-#define HEARD_WITHIN (300 * NSEC_PER_MSEC)
-
 static int32_t health_add(int32_t health, int32_t change)
 {
 	return MAX(0, MIN(health + change, LNET_HEALTH_MAX));
@@ -74,9 +71,10 @@ void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	health_lose_peer_ni(cpt, lpni);
 }
 
-/* Did anything come in on @ni while the silence began? An interface that is
- * cut off hears nobody. */
-static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni)
+/* Did anything come in on @ni within @ns? An interface that is cut off hears
+ * nobody. */
+static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+			uint64_t ns)
 {
 	uint64_t now = loop_now(cpt->loop);
 
@@ -84,16 +82,16 @@ static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni)
 		uint64_t heard = atomic_load_explicit(&ni->cpt[i].heard,
 						      memory_order_relaxed);
 
-		if (heard && now - MIN(heard, now) < HEARD_WITHIN)
+		if (heard && now - MIN(heard, now) < ns)
 			return true;
 	}
 	return false;
 }
 
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			struct lnet_peer_ni *lpni)
+			struct lnet_peer_ni *lpni, uint64_t ns)
 {
-	if (is_heard_of(cpt, ni))
+	if (is_heard_of(cpt, ni, ns))
 		health_lose_peer_ni(cpt, lpni);
 	else
 		health_lose_both(cpt, ni, lpni);

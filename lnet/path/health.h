@@ -41,10 +41,11 @@ void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni);
 
-/* Nothing comes back from @lpni any more on @ni: the peer's alone is to blame
- * if others are heard on ours, else health_lose_both(). On the CPT of @lpni. */
+/* Nothing has come back from @lpni for @ns on @ni: the peer's alone is to blame
+ * if others were heard on ours meanwhile, else health_lose_both(). On the CPT
+ * of @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			struct lnet_peer_ni *lpni);
+			struct lnet_peer_ni *lpni, uint64_t ns);
 
 /* health_heard() of what is not in full health. */
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);

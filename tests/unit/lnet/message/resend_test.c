@@ -553,6 +553,8 @@ Test(resend, health_can_be_set)
 
 /* ---- silence ---- */
 
+#define SILENT_FOR (300 * MSEC)
+
 struct silence {
 	struct lnet *node;
 	const char *from, *to;
@@ -564,7 +566,8 @@ static int falls_silent(void *arg)
 	const struct ulnet_nid from = nid_of(s->from);
 	const struct ulnet_id to = { nid_of(s->to), LNET_PID_ANY };
 
-	lnet_peer_silent(&config_ni(s->node->cpt[0]->config, &from)->lnd, &to);
+	lnet_peer_silent(&config_ni(s->node->cpt[0]->config, &from)->lnd, &to,
+			 SILENT_FOR);
 	return 0;
 }
 

@@ -97,6 +97,50 @@ Test(silence, of_the_peer_alone)
 	rails_end(sim);
 }
 
+struct quiet {
+	struct lnet *node;
+	uint64_t ns;
+};
+
+static int was_quiet(void *arg)
+{
+	const struct quiet *q = arg;
+	struct lnet_cpt *cpt = q->node->cpt[0];
+	const struct ulnet_nid own = nid_of(mine[0]), its = nid_of(theirs[0]);
+
+	health_lose_silent(cpt, config_ni(cpt->config, &own),
+			   peer_find(cpt, &its), q->ns);
+	return 0;
+}
+
+/* What counts is what was heard since the silence began, be that long ago on a
+ * slow path, or lately on a fast one. */
+static void heard_a_second_ago(uint64_t ns, int32_t health)
+{
+	struct lnet_sim *sim = connected();
+	struct ulnet_md umd = md_of(source, 10, 0, NULL);
+	struct quiet q = { lnet_sim_node(sim, 0), ns };
+
+	cr_assert_eq(LNetPut(nid_of(theirs[1]),
+			     bind_md(lnet_sim_node(sim, 1), &umd),
+			     LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0,
+			     0),
+		     0);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_assert_eq(lnet_call(q.node, 0, was_quiet, &q), 0);
+	cr_expect_eq(my_health(sim, 0), health);
+	cr_expect_eq(peer_health(sim, 0), 900);
+	rails_end(sim);
+}
+
+Test(silence, of_any_length)
+{
+	heard_a_second_ago(100 * MSEC, 900);
+	heard_a_second_ago(900 * MSEC, 900);
+	heard_a_second_ago(1100 * MSEC, 1000);
+	heard_a_second_ago(10000 * MSEC, 1000);
+}
+
 /* What waits for the connection goes by the other rail; what was sent is
  * unknown, and LNet does not send it again. */
 Test(silence, what_waits_leaves)
