@@ -14,6 +14,16 @@ void passage_send(struct passage *p, struct loop *to, struct work *w)
 	loop_post(to, w);
 }
 
+bool passage_hold(struct passage *p)
+{
+	unsigned int n = atomic_load(&p->count);
+
+	while (n)
+		if (atomic_compare_exchange_weak(&p->count, &n, n + 1))
+			return true;
+	return false;
+}
+
 void passage_arrived(struct passage *p)
 {
 	struct loop *home = p->home;

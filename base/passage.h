@@ -22,8 +22,11 @@ void passage_init(struct passage *p, struct loop *home, work_fn closed);
 void passage_send(struct passage *p, struct loop *to, struct work *w);
 /* Any thread. The caller may not touch @p afterwards. */
 void passage_arrived(struct passage *p);
-/* Home. Nothing more is sent. Once all have arrived, `closed` runs at home, in
- * a later turn. */
+/* Any thread. One more that is under way, until passage_arrived(); false: all
+ * has arrived after passage_close(). */
+bool passage_hold(struct passage *p) must_check;
+/* Home. Nothing more is sent, but by who has held it. Once all have arrived,
+ * `closed` runs at home, in a later turn. */
 void passage_close(struct passage *p);
 
 #endif

@@ -251,6 +251,21 @@ struct lnd {
 	bool (*is_connected)(struct lnd_ni *ni, unsigned int cpt,
 			     const struct ulnet_nid *nid);
 
+	/* Optional; without it a NID that is_connected() stays where it is. Can
+	 * those connections all go to another CPT just now? Not while a message
+	 * is under way on one of them, as far as the LND has heard of it, nor
+	 * while the LND tries to connect. In a turn of @cpt's, out of no other
+	 * call. */
+	bool (*can_move)(struct lnd_ni *ni, unsigned int cpt,
+			 const struct ulnet_nid *nid);
+	/* Right after can_move(), and after lnet_ni_cpt_of() has begun to name
+	 * the new owner: they go there. Nothing is lost or repeated by that;
+	 * if there is no descriptor or no memory for it, or the NI goes down,
+	 * they end as if they had failed. What comes in on them is for the new
+	 * owner's thread from then on. */
+	void (*move)(struct lnd_ni *ni, unsigned int cpt,
+		     const struct ulnet_nid *nid);
+
 	/* Optional, for LNet's own checks: is lnet_peer_connected() still to
 	 * come for @nid, whose CPT's thread this is? */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);
@@ -383,7 +398,8 @@ void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why);
 void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt);
 
 /* The CPT that owns the peer @nid: another one than before, perhaps, if there
- * were no connections with it (is_connected()). Any thread. */
+ * were no connections with it (is_connected()), or before they move. Any
+ * thread. */
 unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
 			    const struct ulnet_nid *nid);
 

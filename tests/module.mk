@@ -231,6 +231,9 @@ thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
 thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
+thread_tests += %D%/thread/cpt_tcp_thread
+%C%_thread_cpt_tcp_thread_SOURCES = %D%/thread/cpt_thread.c
+%C%_thread_cpt_tcp_thread_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_TCP=1
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread

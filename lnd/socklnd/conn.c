@@ -2,11 +2,13 @@
 #include "lnd/socklnd/conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/move.h"
 #include "lnd/socklnd/rx.h"
 
 #define CLOSES FSM_TO(CONN_CLOSED)
@@ -19,7 +21,8 @@ const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_REQUESTED] = { "requested", FSM_TO(CONN_GREETED) | CLOSES },
 	[CONN_GREETED] = { "greeted", FSM_TO(CONN_MOVING) | CLOSES },
 	[CONN_MOVING] = { "moving", FSM_TO(CONN_OPEN) | CLOSES },
-	[CONN_OPEN] = { "open", FSM_TO(CONN_ASIDE) | CLOSES },
+	[CONN_OPEN] = { "open", FSM_TO(CONN_ASIDE) | FSM_TO(CONN_MOVING) |
+				      CLOSES },
 	[CONN_ASIDE] = { "set aside",
 			 FSM_TO(CONN_OPEN) | FSM_TO(CONN_FINISHING) | CLOSES },
 	[CONN_FINISHING] = { "finishing", FSM_TO(CONN_FINISHED) | CLOSES },
@@ -74,6 +77,8 @@ static void conn_end(struct sock_conn *conn)
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
 	close(conn->io.fd);
+	if (conn->left)
+		sock_left_close(conn->left);
 	list_del(&conn->link);
 	free(conn->behind);
 	conn->behind = NULL;
@@ -158,6 +163,33 @@ void sock_conn_has_read(struct sock_conn *conn)
 		sock_conn_close(conn, -ENOMEM);
 	else
 		sock_conn_finish(conn);
+}
+
+/* ---- to another CPT ---- */
+
+bool sock_conn_can_move(const struct sock_conn *conn)
+{
+	return conn->fsm.state == CONN_OPEN && !has_to_write(conn) &&
+	       conn->out.state == OUT_IDLE && !conn->rx &&
+	       conn->reading == CONN_READS && !conn->behind && !conn->left;
+}
+
+int sock_conn_leave(struct sock_conn *conn, int *old)
+{
+	int fd = fcntl(conn->io.fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	sock_peer_del(conn->peer, conn);
+	fsm_move(&conn->fsm, sock_conn_states, CONN_MOVING);
+	loop_unwatch(conn->loop, &conn->io);
+	loop_timer_cancel(conn->loop, &conn->timer);
+	sock_host_put(conn->cpt, conn->host);
+	conn->host = NULL;
+	conn->peer = NULL;
+	*old = conn->io.fd;
+	conn->io = (struct env_io){ .fd = fd };
+	return 0;
 }
 
 /* ---- progress ---- */

@@ -28,7 +28,8 @@ enum conn_state {
 	/* passive */
 	CONN_REQUESTED, /* its request is being read */
 	CONN_GREETED,	/* its HELLO is being read */
-	CONN_MOVING,	/* to the CPT of its peer, where it is answered */
+	CONN_MOVING,	/* to the CPT of its peer, where it is answered; or
+			 * later, to the one that has become that (move.c) */
 	/* both */
 	CONN_OPEN,
 	/* open, but no message is given to it any more (peer.h): */
@@ -67,6 +68,7 @@ struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
 	bool active;	 /* opened by us */
+	bool proven;	 /* moved: its peer was heard before */
 	bool swap;	 /* the peer's byte order is not ours */
 	uint8_t version; /* of the protocol */
 	int8_t type;	 /* enum sock_type, as we see it */
@@ -75,6 +77,7 @@ struct sock_conn {
 	struct sock_cpt *cpt; /* NULL till the peer is known */
 	struct sock_peer *peer;
 	struct sock_host *host; /* of an open one that the peer has opened */
+	struct sock_left *left; /* moved: what is still where it was (move.h) */
 	struct sockaddr_in remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
@@ -154,6 +157,13 @@ void sock_conn_finish(struct sock_conn *conn);
 void sock_conn_has_read(struct sock_conn *conn);
 /* All that @conn has is written. It may be closed afterwards. */
 void sock_conn_has_written(struct sock_conn *conn);
+
+/* Is nothing under way on @conn, so that another CPT can have it, for the first
+ * time? The beginning of a header may have come: it goes along. */
+bool sock_conn_can_move(const struct sock_conn *conn);
+/* @conn is nobody's from now on, and has a new descriptor, which no loop knows;
+ * the one that it had is *@old. 0 or -errno, and nothing has changed. */
+int sock_conn_leave(struct sock_conn *conn, int *old) must_check;
 
 /* Ends @conn because of @status, a negative errno: what it has to send, and is
  * receiving, ends with that (loss.h). For peer.c, which looks after the other

@@ -106,6 +106,19 @@ int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 	return 0;
 }
 
+int sock_host_keep(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+		   struct sock_host **host_p)
+{
+	struct sock_host *host = sock_host_hold(cpt, nid);
+
+	if (!host)
+		return -ENOMEM;
+	atomic_fetch_add(&cpt->sni->accepted, 1);
+	host->conns++;
+	*host_p = host;
+	return 0;
+}
+
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host)
 {
 	if (!host)

@@ -42,7 +42,10 @@ void sock_host_release(struct sock_cpt *cpt, struct sock_host *host);
  * come again later. -ENOMEM. */
 int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		  struct sock_host **host_p) must_check;
-/* That connection has ended. Fine for NULL. */
+/* The same, of one that another CPT had, whatever the shares. */
+int sock_host_keep(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+		   struct sock_host **host_p) must_check;
+/* That connection has ended, or goes to another CPT. Fine for NULL. */
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host);
 
 /* A copy of @bytes of a frame to @nid will be held, till they are given back by

@@ -397,6 +397,16 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 		sock_attempt_opened(peer, (enum sock_type)conn->type);
 }
 
+void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn)
+{
+	bool bulk = conn->type != SOCK_CONTROL;
+
+	sock_peer_add(peer, conn);
+	peer->opens |= conn->active;
+	peer->bulk |= conn->active && bulk;
+	peer->heard |= conn->proven;
+}
+
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 {
 	list_del(&conn->link);

@@ -137,6 +137,8 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 
 /* @conn is open, or was closed. */
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
+/* @conn was open before, on another CPT. */
+void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
 /* The connection for a message of @size bytes, or NULL. A NOOP is one of 0. */

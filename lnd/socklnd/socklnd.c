@@ -6,6 +6,7 @@
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/link.h"
 #include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/move.h"
 #include "lnd/socklnd/netif.h"
 #include "lnd/socklnd/rx.h"
 
@@ -195,4 +196,6 @@ const struct lnd socklnd = {
 	.cancel = sock_cancel,
 	.has_begun = sock_has_begun,
 	.is_connected = sock_is_connected,
+	.can_move = sock_can_move,
+	.move = sock_move,
 };

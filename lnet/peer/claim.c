@@ -167,18 +167,17 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 	return lnet_nid_cmp(&peer->primary, &c->primary) < 0;
 }
 
-/* Has an LND something to do with one of the peer's NIDs? */
-static bool is_connected(const struct lnet_cpt *cpt,
-			 const struct lnet_peer *peer)
+/* Or has an LND something under way with one of the peer's NIDs? */
+static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 
 	list_for_each_entry (pnet, &peer->nets, link)
 		list_for_each_entry (lpni, &pnet->nis, link)
-			if (peer_is_connected(cpt, &lpni->nid))
-				return true;
-	return false;
+			if (!peer_can_move(cpt, &lpni->nid))
+				return false;
+	return true;
 }
 
 /* May the peer that has the NID go? 0, or -EBUSY. */
@@ -187,7 +186,7 @@ static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 {
 	if (peer->configured || outranks(peer, c))
 		return -EBUSY;
-	return is_connected(cpt, peer) && !MUTATE(unit_in_use) ? -EBUSY : 0;
+	return can_move(cpt, peer) || MUTATE(unit_in_use) ? 0 : -EBUSY;
 }
 
 /* A NID that somebody has named once, who does not have it any more: nobody was
@@ -257,7 +256,7 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 				     .primary = c->nid,
 				     .cpt = c->cpt->index };
 
-	if (peer_is_connected(cpt, &c->nid) && !MUTATE(unit_in_use))
+	if (!peer_can_move(cpt, &c->nid) && !MUTATE(unit_in_use))
 		return -EBUSY;
 	c->nids[0].given = true;
 	return directory_change(&cpt->node->directory, &e, 1);
@@ -309,6 +308,15 @@ static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 	return names;
 }
 
+/* Before the messages, which would open others. */
+static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
+			   uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (node_cpt_of(cpt->node, &names[i]) != cpt->index)
+			peer_move(cpt, &names[i]);
+}
+
 static void nids_given(struct lnet_cpt *cpt, struct ulnet_nid *names,
 		       uint32_t n)
 {
@@ -352,6 +360,7 @@ static void claim_asked(struct work *w)
 	c->rc = nid_give(cpt, c);
 	if (!c->rc)
 		names = names_take(c, &n);
+	connections_go(cpt, names, n);
 	c->work.fn = claim_decided;
 	/* Before what follows it there; and @c is the other CPT's then. */
 	loop_post(c->cpt->loop, &c->work);
@@ -413,6 +422,7 @@ static int call_ask(void *arg)
 	if (rc)
 		return rc;
 	names = names_take(&call->claim, &n);
+	connections_go(call->owner, names, n);
 	nids_given(call->owner, names, n);
 	return 0;
 }

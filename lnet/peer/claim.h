@@ -7,16 +7,17 @@
  * another, and an entry that names one of them is for all, so at no time are
  * they taken for different peers'. They stay what they are if
  *	- an administrator has configured that peer,
- *	- an LND has connections with one of its NIDs there, or tries to, or
+ *	- an LND has connections with one of its NIDs there that cannot go along
+ *	  just now (lnd.h), or
  *	- that peer claims NIDs as well, and has more of them than the one that
  *	  claims this NID, or as many and the smaller primary NID: of two that
  *	  claim each other's, one gives.
  * Then the NID may be claimed again later.
  *
- * Who has given the NIDs away keeps a guest for each (peer.h), through which
- * ends what its LNDs have and what may still be on its way in. Messages that
- * wait there are passed to the new owner, and so is all that is sent to the
- * NIDs later.
+ * Their connections go along. Who has given the NIDs away keeps a guest for
+ * each (peer.h), through which ends what its LNDs have and what may still be on
+ * its way in. Messages that wait there are passed to the new owner, and so is
+ * all that is sent to the NIDs later.
  */
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H

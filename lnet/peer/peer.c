@@ -209,21 +209,56 @@ struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return lpni;
 }
 
-bool peer_is_connected(const struct lnet_cpt *cpt,
-		       const struct ulnet_nid *nid)
+/* The net of the NIs that may have connections with @nid, or NULL. */
+static const struct lnet_net *net_to(const struct lnet_cpt *cpt,
+				     const struct ulnet_nid *nid)
 {
-	const struct lnet_net *net =
-		cpt->closing ? NULL
-			     : config_net(cpt->config, lnet_nid_net(nid));
+	return cpt->closing ? NULL
+			    : config_net(cpt->config, lnet_nid_net(nid));
+}
+
+static bool is_connected(struct lnd_ni *lnd, const struct lnet_cpt *cpt,
+			 const struct ulnet_nid *nid)
+{
+	return lnd->lnd->is_connected &&
+	       lnd->lnd->is_connected(lnd, cpt->index, nid);
+}
+
+bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	const struct lnet_net *net = net_to(cpt, nid);
+
+	for (unsigned int i = 0; net && i < net->nnis; i++)
+		if (is_connected(&net->ni[i]->lnd, cpt, nid))
+			return true;
+	return false;
+}
+
+bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	const struct lnet_net *net = net_to(cpt, nid);
 
 	for (unsigned int i = 0; net && i < net->nnis; i++) {
 		struct lnd_ni *lnd = &net->ni[i]->lnd;
 
-		if (lnd->lnd->is_connected &&
-		    lnd->lnd->is_connected(lnd, cpt->index, nid))
-			return true;
+		if (is_connected(lnd, cpt, nid) &&
+		    (!lnd->lnd->can_move ||
+		     !lnd->lnd->can_move(lnd, cpt->index, nid)))
+			return false;
 	}
-	return false;
+	return true;
+}
+
+void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	const struct lnet_net *net = net_to(cpt, nid);
+
+	for (unsigned int i = 0; net && i < net->nnis; i++) {
+		struct lnd_ni *lnd = &net->ni[i]->lnd;
+
+		if (lnd->lnd->move && is_connected(lnd, cpt, nid))
+			lnd->lnd->move(lnd, cpt->index, nid);
+	}
 }
 
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)

@@ -229,6 +229,12 @@ uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* Has an LND connections with @nid on @cpt, or attempts at them? */
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
+/* Are they such that another CPT can have them (lnd.can_move())? True if there
+ * are none. */
+bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+/* Then, when the directory names that CPT. */
+void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
 /* @lpni is the CPT's, or a guest, as the directory says. One that is awaited
  * stays a guest: it comes with all others of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);

@@ -222,6 +222,30 @@ Test(lobby, guests_go_to_another_loop)
 	loop_free(loop);
 }
 
+/* What has a place in the passage keeps it open; there are no more places when
+ * all have arrived. */
+Test(lobby, a_passage_is_held)
+{
+	struct loop *loop = make_loop();
+	struct passage passage;
+
+	closed = 0;
+	passage_init(&passage, loop, on_closed);
+	cr_assert(passage_hold(&passage));
+	passage_close(&passage);
+	turns(loop);
+	cr_assert_eq(closed, 0);
+	cr_assert(passage_hold(&passage));
+	passage_arrived(&passage);
+	turns(loop);
+	cr_assert_eq(closed, 0);
+	passage_arrived(&passage);
+	cr_assert_not(passage_hold(&passage));
+	turns(loop);
+	cr_assert_eq(closed, 1);
+	loop_free(loop);
+}
+
 Test(lobby, guests_stay)
 {
 	struct loop *loop = make_loop();
