@@ -353,6 +353,7 @@ void recovery_init(struct lnet_cpt *cpt)
 {
 	list_init(&recovery_cpt(cpt)->ill);
 	path_cpt(cpt)->watch = &watch;
+	peer_cpt(cpt)->came = recovery_of_peer;
 }
 
 /* Those whose ping is under way end with it. */

@@ -29,7 +29,8 @@ static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 	c->nids = nids;
 	names[c->n] = *nid;
 	nids[c->n++] = (struct claim_nid){ .by = LNET_NID_ANY,
-					   .preferred = LNET_NID_ANY };
+					   .preferred = LNET_NID_ANY,
+					   .health = LNET_HEALTH_MAX };
 	return 1;
 }
 
@@ -116,6 +117,8 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
 
 	peer_arrive(guest);
 	guest->preferred = n->preferred;
+	guest->health = n->health;
+	guest->down = n->down;
 	if (guest->peer != peer)
 		peer_absorb(c->cpt, peer, guest->peer);
 	if (!lnet_nid_is_any(&n->by))
@@ -128,6 +131,7 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
 static int claim_take(struct peer_claim *c)
 {
 	struct lnet_peer *peer = c->nids[0].guest->peer;
+	int rc;
 
 	peer->primary = directory_primary(&c->cpt->node->directory, &c->nid);
 	for (uint32_t i = 0; i < c->n; i++)
@@ -135,7 +139,10 @@ static int claim_take(struct peer_claim *c)
 			guest_arrives(c, &c->nids[i], peer);
 	if (!peer_is_here(c->peer))
 		return -EAGAIN;
-	return peer_merge(c->cpt, c->peer, peer);
+	rc = peer_merge(c->cpt, c->peer, peer);
+	if (!rc)
+		peer_cpt(c->cpt)->came(c->cpt, c->peer);
+	return rc;
 }
 
 /* The CPT that owned the NID has decided. */
@@ -202,8 +209,8 @@ static bool is_nobodys(const struct lnet_peer_ni *lpni)
 	return !counts_total(&sent) && !counts_total(&received);
 }
 
-/* The NID is to see the source that it has seen before, and is its peer's by
- * the same word. */
+/* The NID is to see the source that it has seen before; it is as healthy as it
+ * was, and its peer's by the same word. */
 static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		       const struct lnet_peer *peer)
 {
@@ -213,6 +220,8 @@ static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 	if (!lpni || lpni->peer != peer)
 		return;
 	n->given = true;
+	n->health = lpni->health;
+	n->down = lpni->down;
 	n->preferred = lpni->preferred;
 	lpni->preferred = (struct ulnet_nid)LNET_NID_ANY;
 	if (word_is_hearsay(lpni))

@@ -29,7 +29,10 @@
 struct claim_nid {
 	struct ulnet_nid by; /* on whose word it is its peer's; ANY: its own */
 	struct lnet_peer_ni *guest; /* where it is to come; NULL: not yet */
-	struct ulnet_nid preferred; /* of the NID, where it was */
+	/* As it was there, if it was given: */
+	struct ulnet_nid preferred;
+	int32_t health;
+	bool down;
 	bool given;
 };
 

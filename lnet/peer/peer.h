@@ -184,6 +184,9 @@ struct peer_cpt {
 	/* A peer NI, which is held, has become a guest: nothing that waits for
 	 * it waits here any longer. Discovery's. */
 	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* NIDs of @peer have come from another CPT, and some may be ill.
+	 * Recovery's. */
+	void (*came)(struct lnet_cpt *cpt, struct lnet_peer *peer);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
 };

@@ -178,6 +178,47 @@ Test(claim, an_idle_nid)
 	rig_close(&r);
 }
 
+static int fall_ill(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_find(r->owner, &r->nid);
+
+	p->health = 300;
+	p->down = true;
+	return 0;
+}
+
+static int is_multi_rail(void *arg)
+{
+	struct rig *r = arg;
+	struct lnet_peer_ni *p = peer_get(r->cpt, &r->primary);
+
+	p->peer->multi_rail = true;
+	peer_unref(r->cpt, p);
+	return 0;
+}
+
+/* It is as ill as it was, until it answers. */
+Test(claim, an_ill_nid)
+{
+	static struct rig r;
+	const struct lnet_peer_ni *p;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, fall_ill, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, is_multi_rail, &r), 0);
+	cr_assert_eq(claim(&r), 0);
+	p = peer_find(r.cpt, &r.nid);
+	cr_assert_eq(p->health, 300);
+	cr_assert(p->down);
+	lnet_sim_run(r.sim, 10000 * MSEC);
+	cr_assert_eq(p->health, LNET_HEALTH_MAX);
+	cr_assert_not(p->down);
+	rig_close(&r);
+}
+
 static int put_here(void *arg)
 {
 	put(arg);
