@@ -334,7 +334,8 @@ static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 	struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
 
 	(void)tag;
-	if (e && e->handle == handle && !ev->status)
+	if (e && e->handle == handle && !ev->status &&
+	    !lnet_nid_is_any(&ev->path_peer)) /* not to ourselves */
 		rails_hear(&x->rails, e, &ev->path_peer);
 }
 
