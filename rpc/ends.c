@@ -7,6 +7,7 @@
 #include "rpc/client/severed.h"
 #include "rpc/rpc.h"
 #include "rpc/server/doubt.h"
+#include "rpc/server/news.h"
 #include "rpc/stats/stat.h"
 
 /* Between two lines of the log. */
@@ -187,6 +188,11 @@ static void on_silent(struct ulnet_peer_watch *watch,
 	end_tell(ends->shard, &end);
 }
 
+static void on_changed(struct ulnet_peer_watch *watch)
+{
+	news_begin(container_of(watch, struct ends, watch)->shard);
+}
+
 /* ---- the part ---- */
 
 static int ends_shard_open(struct shard *s)
@@ -200,6 +206,7 @@ static int ends_shard_open(struct shard *s)
 	pthread_mutex_init(&ends->lock, NULL);
 	ends->watch.disconnected = on_disconnected;
 	ends->watch.silent = on_silent;
+	ends->watch.changed = on_changed;
 	s->ends = ends;
 	lnet_peer_watch_add(s->node, s->cpt, &ends->watch);
 	return 0;

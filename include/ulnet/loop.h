@@ -125,10 +125,16 @@ struct ulnet_peer_watch {
 			     const struct ulnet_id *peer);
 	/* Nothing comes back from @peer any more over connections to this NID
 	 * of it, for longer than it usually takes: the peer is dead, or this
-	 * rail is cut. Messages under way over it may be lost, or late. As
-	 * disconnected(); NULL: that does not matter. */
+	 * rail is cut; or the peer has said by another of its NIDs that this
+	 * one is down, or not its own any more. Messages under way over it may
+	 * be lost, or late. As disconnected(); NULL: that does not matter. */
 	void (*silent)(struct ulnet_peer_watch *watch,
 		       const struct ulnet_id *peer);
+	/* This node has other NIDs than it had, or one of its interfaces has
+	 * gone down or come up: what peers are told by discovery. lnet_tell()
+	 * is for those that are not. In a turn, as disconnected(); NULL: that
+	 * does not matter. */
+	void (*changed)(struct ulnet_peer_watch *watch);
 };
 
 /* Borrows @watch until lnet_peer_watch_del(), or until the node crashes. Owner
@@ -137,6 +143,14 @@ ULNET_EXPORT void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
 				      struct ulnet_peer_watch *watch);
 ULNET_EXPORT void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 				      struct ulnet_peer_watch *watch);
+
+/* Tells @peer, a process that only calls (its pid has LNET_PID_USERFLAG), what
+ * NIDs this node has and which of them are up: a push of discovery to that very
+ * NID, over connections that the process has made. Nobody hears what becomes of
+ * it. Owner of @cpt. -EINVAL: @peer listens, so discovery tells it;
+ * -EOPNOTSUPP: discovery is off; -ENOMEM; -ESHUTDOWN. */
+ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
+			   const struct ulnet_id *peer);
 
 /* What was sent from the local NID @local to @peer, or the answer, seems to be
  * lost on that path, as those know who hear from the peer by another one: as if

@@ -122,3 +122,15 @@ int ask_put(struct ask *a, const struct ulnet_nid *self,
 
 	return ask_begin(a, &args, length, timeout);
 }
+
+int ask_tell(struct ask *a, const struct ulnet_id *to, size_t length,
+	     uint64_t timeout)
+{
+	struct op_args args = { .type = LNET_MSG_PUT,
+				.self = LNET_NID_ANY,
+				.target = *to,
+				.flags = MSG_EXACT | MSG_PROBE,
+				.ack = true };
+
+	return ask_begin(a, &args, length, timeout);
+}

@@ -49,6 +49,10 @@ int ask_get(struct ask *a, const struct ulnet_nid *self,
  * health. */
 int ask_exact(struct ask *a, const struct ulnet_nid *from,
 	      const struct ulnet_nid *to, uint64_t timeout) must_check;
+/* Tells the process @to, at that very NID, @length bytes of a->buf, and waits
+ * for the ACK. That there is none costs nobody any health. */
+int ask_tell(struct ask *a, const struct ulnet_id *to, size_t length,
+	     uint64_t timeout) must_check;
 /* Tells @length bytes of a->buf, and waits for the ACK. */
 int ask_put(struct ask *a, const struct ulnet_nid *self,
 	    const struct ulnet_id *target, size_t length,

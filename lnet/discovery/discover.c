@@ -242,6 +242,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 		return;
 	dc->version = version;
 	dc->sweeping = true;
+	dc->unsaid = true;
 	dc->bucket = 0;
 	disc_kick(dc);
 }
@@ -270,6 +271,9 @@ static void disc_work(struct work *w)
 	cpt_ended_one(dc->cpt);
 	if (dc->cpt->closing)
 		return;
+	if (dc->unsaid)
+		dc->changed(dc->cpt);
+	dc->unsaid = false;
 	while (n < TURNS_SLICE && (d = disc_next(dc))) {
 		n++;
 		d->turn = true;

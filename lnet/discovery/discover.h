@@ -26,6 +26,7 @@
 
 struct lnet_cpt;
 struct lnet_peer;
+struct lnet_peer_ni;
 
 #define DISC_TURNS_MAX 128
 
@@ -46,6 +47,13 @@ struct disc_cpt {
 	 * version. */
 	bool sweeping;
 	uint32_t bucket, mask;
+	/* The peer has said that this NI of it is down, or no longer its own:
+	 * whoever watches the peer's connections is told (node/watch.h), in a
+	 * turn. */
+	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* There are news, as disc_news() has said: the same, in a turn. */
+	void (*changed)(struct lnet_cpt *cpt);
+	bool unsaid; /* disc_cpt.changed is to be called */
 };
 
 void disc_init(struct lnet_cpt *cpt);

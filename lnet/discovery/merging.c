@@ -8,6 +8,7 @@
 #include "base/share.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/discovery.h"
+#include "lnet/message/leave.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
@@ -232,6 +233,13 @@ static struct lnet_peer_ni *member_of(const struct merging *m,
 	return p && p->peer == m->peer ? p : NULL;
 }
 
+/* What is under way over @p, or waits to be, is not going to arrive. */
+static void merging_leave(const struct merging *m, struct lnet_peer_ni *p)
+{
+	leave_peer_ni_down(m->cpt, p);
+	discovery_cpt(m->cpt)->disc.gone(m->cpt, p);
+}
+
 static int merging_go(struct merging *m)
 {
 	int rc = 0;
@@ -239,8 +247,11 @@ static int merging_go(struct merging *m)
 	for (unsigned int i = 0; i < m->nknown && !rc; i++) {
 		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
 
-		if (p && m->plan.ours[i] & MERGE_GOES)
-			rc = member_split(m->cpt, p);
+		if (!p || !(m->plan.ours[i] & MERGE_GOES))
+			continue;
+		if (!word_is_hearsay(p))
+			merging_leave(m, p);
+		rc = member_split(m->cpt, p);
 	}
 	return rc;
 }
@@ -250,10 +261,14 @@ static int merging_go(struct merging *m)
 static void ni_is_down(const struct merging *m, struct lnet_peer_ni *p,
 		       bool down)
 {
+	bool was = p->down;
+
 	if (down && lnet_nid_eq(&p->nid, &m->told->from))
 		return;
 	p->down = down;
 	p->health = down ? 0 : LNET_HEALTH_MAX;
+	if (down && !was)
+		merging_leave(m, p);
 }
 
 static void merging_states(struct merging *m)

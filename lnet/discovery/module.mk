@@ -11,5 +11,6 @@ libulnetcore_la_SOURCES += %D%/ping.c
 libulnetcore_la_SOURCES += %D%/recovery.c %D%/recovery.h
 libulnetcore_la_SOURCES += %D%/state.c %D%/state.h
 libulnetcore_la_SOURCES += %D%/target.c %D%/target.h
+libulnetcore_la_SOURCES += %D%/tell.c
 libulnetcore_la_SOURCES += %D%/told.c %D%/told.h
 libulnetcore_la_SOURCES += %D%/witness.c %D%/witness.h

@@ -129,19 +129,32 @@ static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
 	}
 }
 
+static void leave_path(struct lnet_ni *ni, struct lnet_cpt *cpt,
+		       struct lnet_peer_ni *lpni, uint32_t pid)
+{
+	struct ni_cpt *nc = &ni->cpt[cpt->index];
+
+	leave_queue_silent(&lpni->connecting, ni, lpni, pid);
+	leave_queue_silent(&lpni->first, ni, lpni, pid);
+	leave_queue_silent(&lpni->queue, ni, lpni, pid);
+	leave_queue_silent(&nc->first, ni, lpni, pid);
+	leave_queue_silent(&nc->queue, ni, lpni, pid);
+}
+
 void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
 		  const struct ulnet_id *peer, uint64_t ns)
 {
-	struct ni_cpt *nc = &ni->cpt[cpt->index];
 	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
 
 	cpt_stat(cpt, STAT_silences);
 	if (!lpni)
 		return;
 	health_lose_silent(cpt, ni, lpni, ns);
-	leave_queue_silent(&lpni->connecting, ni, lpni, peer->pid);
-	leave_queue_silent(&lpni->first, ni, lpni, peer->pid);
-	leave_queue_silent(&lpni->queue, ni, lpni, peer->pid);
-	leave_queue_silent(&nc->first, ni, lpni, peer->pid);
-	leave_queue_silent(&nc->queue, ni, lpni, peer->pid);
+	leave_path(ni, cpt, lpni, peer->pid);
+}
+
+void leave_peer_ni_down(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		leave_path(cpt->config->ni[i], cpt, lpni, LNET_PID_ANY);
 }

@@ -28,6 +28,10 @@ void leave_nis_down(struct lnet_cpt *cpt);
 void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
 		  const struct ulnet_id *peer, uint64_t ns);
 
+/* CPT: the same for all paths to @lpni, which its peer says is down or gone;
+ * but nobody loses health. */
+void leave_peer_ni_down(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
 /* CPT: @lpni, which is held, belongs to another CPT now, and messages that wait
  * here for a credit, a connection or the end of a delay are passed to that CPT,
  * which chooses their paths anew. What an LND has ends here. */

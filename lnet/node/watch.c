@@ -29,9 +29,16 @@ static struct list *watches_of(struct lnet *node, unsigned int cpt)
 	return &whole_cpt(node->cpt[cpt])->watches;
 }
 
+static void watches_peer_ni_gone(struct lnet_cpt *cpt,
+				 struct lnet_peer_ni *lpni);
+
+static void watches_changed(struct lnet_cpt *cpt);
+
 void watches_init(struct lnet_cpt *cpt)
 {
 	list_init(&whole_cpt(cpt)->watches);
+	discovery_cpt(cpt)->disc.gone = watches_peer_ni_gone;
+	discovery_cpt(cpt)->disc.changed = watches_changed;
 }
 
 void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
@@ -53,21 +60,33 @@ static struct ulnet_peer_watch *watch_of(struct list *link)
 	return container_of(link, struct ulnet_peer_watch, opaque);
 }
 
-static watch_fn disconnected_of(const struct ulnet_peer_watch *watch)
+static void call_disconnected(struct ulnet_peer_watch *watch,
+			      const struct ulnet_id *peer)
 {
-	return watch->disconnected;
+	if (watch->disconnected)
+		watch->disconnected(watch, peer);
 }
 
-static watch_fn silent_of(const struct ulnet_peer_watch *watch)
+static void call_silent(struct ulnet_peer_watch *watch,
+			const struct ulnet_id *peer)
 {
-	return watch->silent;
+	if (watch->silent)
+		watch->silent(watch, peer);
+}
+
+static void call_changed(struct ulnet_peer_watch *watch,
+			 const struct ulnet_id *peer)
+{
+	(void)peer;
+	if (watch->changed)
+		watch->changed(watch);
 }
 
 /* A mark keeps the place in the list, from which any watch may be taken away
  * meanwhile. Marks of calls around this one have nobody to call. What a crashed
  * node has borrowed may be gone, and a mark between it stays where it is. */
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
-			 watch_fn (*fn_of)(const struct ulnet_peer_watch *))
+			 watch_fn call)
 {
 	struct list *watches = watches_of(cpt->node, cpt->index);
 	struct ulnet_peer_watch mark = { .disconnected = NULL };
@@ -78,12 +97,10 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 	list_add(watches, place);
 	while (place->next != watches) {
 		struct ulnet_peer_watch *watch = watch_of(place->next);
-		watch_fn fn = fn_of(watch);
 
 		list_del(place);
 		list_add(watch_link(watch), place);
-		if (fn)
-			fn(watch, peer);
+		call(watch, peer);
 		if (cpt->node->crashed)
 			return;
 	}
@@ -92,7 +109,12 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 
 static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 {
-	watches_tell(cpt, peer, disconnected_of);
+	watches_tell(cpt, peer, call_disconnected);
+}
+
+static void tell_silent(struct lnet_cpt *cpt, const struct ulnet_id *peer)
+{
+	watches_tell(cpt, peer, call_silent);
 }
 
 void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
@@ -102,7 +124,24 @@ void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
 	leave_silent(ni, cpt, peer, ns);
-	watches_tell(cpt, peer, silent_of);
+	tell_silent(cpt, peer);
+}
+
+/* disc_cpt.gone */
+static void watches_peer_ni_gone(struct lnet_cpt *cpt,
+				 struct lnet_peer_ni *lpni)
+{
+	const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
+
+	peer_ref(lpni);
+	tell_silent(cpt, &peer);
+	peer_unref(cpt, lpni);
+}
+
+/* disc_cpt.changed */
+static void watches_changed(struct lnet_cpt *cpt)
+{
+	watches_tell(cpt, NULL, call_changed);
 }
 
 void lnet_peer_suspect(struct lnet *node, unsigned int cpt,

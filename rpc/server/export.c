@@ -833,6 +833,7 @@ static int export_shard_open(struct shard *s)
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	rails_init(&x->rails, s, seed);
 	doubts_init(&x->doubts, x);
+	news_init(&x->news, x);
 	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
@@ -866,6 +867,7 @@ static void export_shard_stop(struct shard *s)
 		return;
 	shard_cancel(s, &x->timer);
 	doubts_stop(&x->doubts);
+	news_stop(&x->news);
 	while ((e = exports_first(x))) {
 		export_goodbye(x, e);
 		export_drop(x, e);
@@ -878,6 +880,7 @@ static void export_shard_crash(struct shard *s)
 		return;
 	shard_cancel(s, &s->exports->timer);
 	shard_cancel(s, &s->exports->doubts.timer);
+	news_stop(&s->exports->news);
 }
 
 static void export_shard_free(struct shard *s)

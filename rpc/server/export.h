@@ -35,6 +35,7 @@
 #include "base/id.h"
 #include "rpc/server/client_ids.h"
 #include "rpc/server/doubt.h"
+#include "rpc/server/news.h"
 #include "rpc/server/party.h"
 #include "rpc/server/rails.h"
 #include "rpc/server/record.h"
@@ -98,6 +99,7 @@ struct exports {
 	struct ulnet_timer timer; /* looks for silence */
 	struct rails rails;
 	struct doubts doubts;
+	struct news news;
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work;
 	bool telling; /* that is under way */

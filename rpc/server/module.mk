@@ -13,6 +13,7 @@ libulrpccore_la_SOURCES += %D%/gate.c %D%/gate.h
 libulrpccore_la_SOURCES += %D%/gate_rules.c %D%/gate_rules.h
 libulrpccore_la_SOURCES += %D%/gauges.c %D%/gauges.h
 libulrpccore_la_SOURCES += %D%/grant.c %D%/grant.h
+libulrpccore_la_SOURCES += %D%/news.c %D%/news.h
 libulrpccore_la_SOURCES += %D%/oversize.c %D%/oversize.h
 libulrpccore_la_SOURCES += %D%/party.c %D%/party.h
 libulrpccore_la_SOURCES += %D%/rails.c %D%/rails.h

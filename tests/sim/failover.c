@@ -364,7 +364,7 @@ static const struct failure failures[] = {
 	{ "the server's interface dies",
 	  peer_down,
 	  peer_up,
-	  { 1000, 1000, 0 },
+	  { 60, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the server's address is removed",

@@ -367,6 +367,73 @@ Test(rails, the_answer_takes_another_one)
 	end();
 }
 
+/* ---- the server's interface goes down ---- */
+
+static void server_ni_set(unsigned int rail, bool up)
+{
+	cr_assert_eq(lnet_sim_ni_set(w.sim, &w.nid[SERVER][rail], up), 0);
+}
+
+static uint64_t pushes_to(unsigned int node)
+{
+	struct ulnet_stat stats[512];
+	int n = lnet_stats(lnet_sim_node(w.sim, node), stats,
+			   ARRAY_SIZE(stats));
+
+	for (int i = 0; i < n && i < (int)ARRAY_SIZE(stats); i++)
+		if (!strcmp(stats[i].name, "pushes"))
+			return stats[i].value;
+	cr_assert(false, "no such counter");
+	return 0;
+}
+
+/* Whoever is not told has to notice that nothing comes back, which takes
+ * longer: 50 ms at least. */
+static void server_loses(unsigned int rail)
+{
+	uint64_t before;
+
+	begin_discovered(true);
+	calls_end_well(20, SEC);
+	for (unsigned int i = 1; i <= 2; i++) {
+		server_ni_set(rail, false);
+		calls_end_well(20, 30 * MSEC);
+		cr_assert_eq(counted(SERVER, RPC_STAT_callers_told), 2 * i - 1);
+		before = sent_by(CALLER, rail);
+		server_ni_set(rail, true);
+		calls_end_well(20, 30 * MSEC);
+		cr_assert_eq(counted(SERVER, RPC_STAT_callers_told), 2 * i);
+		cr_assert_gt(sent_by(CALLER, rail), before);
+	}
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	end();
+}
+
+Test(rails, who_accepts_nothing_is_told_of_the_first)
+{
+	server_loses(0);
+}
+
+Test(rails, who_accepts_nothing_is_told_of_the_second)
+{
+	server_loses(1);
+}
+
+/* Discovery tells those who listen. */
+Test(rails, who_listens_is_told_once)
+{
+	uint64_t before;
+
+	begin_discovered(false);
+	calls_end_well(20, SEC);
+	before = pushes_to(CALLER);
+	server_ni_set(1, false);
+	calls_end_well(20, 30 * MSEC);
+	cr_assert_eq(pushes_to(CALLER), before + 1);
+	cr_assert_eq(counted(SERVER, RPC_STAT_callers_told), 0);
+	end();
+}
+
 /* ---- what CPTs tell each other ---- */
 
 static unsigned int far_of(unsigned int node)
