@@ -279,6 +279,7 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 			continue;
 		}
 		records_trim(&e->records, now);
+		rails_look(&x->rails, e);
 		export_looked(x, e, now);
 	}
 }

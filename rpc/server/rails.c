@@ -41,11 +41,30 @@ static void rail_del(struct rails *rs, struct export_rail *rail)
 	free(rail);
 }
 
+/* NIDs move to other CPTs. */
+static void rail_look(struct shard *s, struct export_rail *rail)
+{
+	bool far = lnet_cpt_of(s->node, &rail->nid) != (int)s->cpt;
+
+	if (far && !rail->far)
+		atomic_fetch_add(&s->far, 1);
+	else if (!far && rail->far)
+		atomic_fetch_sub(&s->far, 1);
+	rail->far = far;
+}
+
+void rails_look(struct rails *rs, const struct export *e)
+{
+	struct export_rail *rail;
+
+	list_for_each_entry (rail, &e->rails, link)
+		rail_look(rs->shard, rail);
+}
+
 static struct export_rail *rail_add(struct rails *rs, struct export *e,
 				    const struct ulnet_nid *nid)
 {
 	struct export_rail *rail = calloc(1, sizeof(*rail));
-	struct shard *s = rs->shard;
 
 	if (!rail)
 		return NULL;
@@ -55,9 +74,7 @@ static struct export_rail *rail_add(struct rails *rs, struct export *e,
 		free(rail);
 		return NULL;
 	}
-	rail->far = lnet_cpt_of(s->node, nid) != (int)s->cpt;
-	if (rail->far)
-		atomic_fetch_add(&s->far, 1);
+	rail_look(rs->shard, rail);
 	e->nrails++;
 	return rail;
 }

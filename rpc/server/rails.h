@@ -38,7 +38,7 @@ struct export_rail {
 	struct hash_node hash; /* rails.by_nid */
 	struct export *export;
 	struct ulnet_nid nid;
-	bool far; /* another CPT owns it */
+	bool far; /* another CPT owns it, or did when that was looked up */
 };
 
 /* @seed: random. */
@@ -49,6 +49,9 @@ void rails_fini(struct rails *rs);
 /* @e is heard from @nid. Without memory it is as if it had not been. */
 void rails_hear(struct rails *rs, struct export *e,
 		const struct ulnet_nid *nid);
+/* Which of them other CPTs own may have changed: looked up anew, once in a
+ * keepalive of each client. */
+void rails_look(struct rails *rs, const struct export *e);
 bool rails_know(const struct export *e, const struct ulnet_nid *nid);
 /* @e cannot be reached by @nid. Returns whether there is another one. */
 bool rails_leave(struct rails *rs, struct export *e,

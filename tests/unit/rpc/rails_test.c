@@ -453,6 +453,24 @@ Test(rails, what_is_discovered_may_be_of_other_cpts)
 	end();
 }
 
+/* As if the NIDs had moved since they were heard of. */
+Test(rails, who_owns_a_rail_is_looked_up_anew)
+{
+	struct shard *s;
+	struct export *e;
+	uint32_t pos = 0;
+
+	begin_discovered_on(1, true);
+	calls_end_well(20, SEC);
+	s = &w.rpc[SERVER]->shards[0];
+	e = id_walk(&s->exports->table, &pos);
+	list_first(&e->rails, struct export_rail, link)->far = true;
+	atomic_fetch_add(&s->far, 1);
+	lnet_sim_run(w.sim, 2 * s->rpc->conf.keepalive * 1000);
+	cr_assert_eq(far_of(SERVER), 0);
+	end();
+}
+
 Test(rails, signs_without_room_are_counted)
 {
 	unsigned int home, other;
