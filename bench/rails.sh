@@ -5,6 +5,8 @@
 #
 # Two hosts, network namespaces, on two rails that are shaped to 1 Gbit/s each way. A
 # client reads bulk data from the server over both rails. One rail is lost for 3 s.
+# The rails are of one LNet network, where messages also go from a NID on one rail to a
+# NID on the other, or of two.
 # rpcping says each 20 ms what was read; the rate is that of 100 ms.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$top/tests/net/hosts.sh" || exit
@@ -35,15 +37,23 @@ for name in client server; do
 	done
 done
 
+# serve CONF: instead of the server that there was
+server=
 serve() {
 	local at
 
+	if [[ $server ]]; then
+		kill $server
+		wait $server
+		rm "$dir/ready"
+	fi
 	at server
 	mkfifo "$dir/ready"
-	"${at[@]}" "$build/tools/rpcserve" --config "$dir/two.conf" --port 988 \
+	"${at[@]}" "$build/tools/rpcserve" --config "$dir/$1.conf" --port 988 \
 		--accept all --socket "$dir/server.sock" --log err \
 		>"$dir/ready" &
-	pids+=($!)
+	server=$!
+	pids+=($server)
 	read -r _ <"$dir/ready"
 }
 
@@ -134,7 +144,7 @@ used_after() {
 lose_once() {
 	local pid lost_at
 
-	(read_bulk two 64k --inflight 32 --time 1h --live --interval 0.02) \
+	(read_bulk $both 64k --inflight 32 --time 1h --live --interval 0.02) \
 		>"$dir/out" 2> >(stamp >"$dir/live") </dev/null &
 	pid=$!
 	pids+=($pid)
@@ -184,19 +194,34 @@ two_to_one() {
 		"${ratios[@]}"
 }
 
-peer_ni() { "$build/tools/lnetctl" --socket "$dir/server.sock" net "$@" --net tcp --if eth1; }
+peer_ni() {
+	"$build/tools/lnetctl" --socket "$dir/server.sock" net "$1" \
+		--net ${nets[1]} --if eth1
+}
 peer_ni_del() { peer_ni del; }
 peer_ni_add() { peer_ni add; }
 
+# lose_each TEXT NET NET: all that may befall rail 1, with both rails of these networks
+lose_each() {
+	local both=both nets=("${@:2}")
+
+	rails_conf "${nets[@]}" >"$dir/both.conf"
+	serve both
+	lose "$1: client's link down" "at most 50" client_link_down \
+		client_link_up
+	lose "$1: server's link down" "at most 50" server_link_down \
+		server_link_up
+	lose "$1: client's address removed" "at most 50" client_address_del \
+		client_address_add
+	lose "$1: server's address removed" "at most 50" server_address_del \
+		server_address_add
+	lose "$1: rail silent" "at most 1000" lose_both wire_whole
+	lose "$1: server's interface deleted" "" peer_ni_del peer_ni_add
+}
+
 rails_conf tcp >"$dir/one.conf"
 rails_conf tcp tcp >"$dir/two.conf"
-serve
+serve two
 two_to_one
-lose "client's link down" "at most 50" client_link_down client_link_up
-lose "server's link down" "at most 50" server_link_down server_link_up
-lose "client's address removed" "at most 50" client_address_del \
-	client_address_add
-lose "server's address removed" "at most 50" server_address_del \
-	server_address_add
-lose "rail silent" "at most 1000" lose_both wire_whole
-lose "server's interface deleted" "" peer_ni_del peer_ni_add
+lose_each "two networks" tcp tcp1
+lose_each "one network" tcp tcp
