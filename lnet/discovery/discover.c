@@ -8,6 +8,7 @@
 #include "base/mutation.h"
 #include "lnet/discovery/course.h"
 #include "lnet/discovery/info.h"
+#include "lnet/discovery/late.h"
 #include "lnet/message/await.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msg.h"
@@ -76,6 +77,7 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 		return;
 	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after) {
 		cpt_stat(cpt, STAT_claims_paused);
+		late_claim(cpt, p);
 		return;
 	}
 	d = disc_get(cpt, p->peer);

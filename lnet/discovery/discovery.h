@@ -4,6 +4,7 @@
 #define LNET_DISCOVERY_H
 
 #include "lnet/discovery/discover.h"
+#include "lnet/discovery/late.h"
 #include "lnet/discovery/recovery.h"
 #include "lnet/message/msgs.h"
 
@@ -13,6 +14,7 @@ struct discovery_cpt {
 	struct msg_cpt msg;
 	struct targets *targets;
 	struct disc_cpt disc;
+	struct late_claims late;
 	struct recovery_cpt recovery;
 };
 

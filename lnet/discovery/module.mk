@@ -5,6 +5,7 @@ libulnetcore_la_SOURCES += %D%/course_merge.c
 libulnetcore_la_SOURCES += %D%/discover.c %D%/discover.h
 libulnetcore_la_SOURCES += %D%/discovery.h
 libulnetcore_la_SOURCES += %D%/info.c %D%/info.h
+libulnetcore_la_SOURCES += %D%/late.c %D%/late.h
 libulnetcore_la_SOURCES += %D%/merge.c %D%/merge.h
 libulnetcore_la_SOURCES += %D%/merging.c %D%/merging.h
 libulnetcore_la_SOURCES += %D%/ping.c

@@ -35,6 +35,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	paths_init(cpt);
 	msgs_init(cpt);
 	disc_init(cpt);
+	late_init(cpt);
 	recovery_init(cpt);
 	watches_init(cpt);
 }
@@ -443,6 +444,7 @@ static int cpt_close(void *arg)
 
 	cpt->closing = true;
 	disc_stop(cpt);
+	late_stop(cpt);
 	recovery_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)

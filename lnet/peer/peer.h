@@ -134,6 +134,7 @@ struct lnet_peer_ni {
 				      * by its own word: the last one; ANY */
 	uint32_t claims_denied; /* witness.c's: since it has confirmed one */
 	uint64_t claims_after;	/* ... ns: it is not asked before */
+	bool claim_late;	/* late.c's: it is to be asked then */
 	struct list hearsay; /* peer_cpt.hearsay */
 	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
 			      * this CPT's, with others */

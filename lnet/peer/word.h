@@ -14,8 +14,8 @@
  *
  * Liars may claim the same NID again and again, in turn: after each claim that
  * it has denied, a NID is not asked for a time, which doubles up to a minute.
- * Claims that come meanwhile are counted, and the last one is answered when the
- * NID next says what it has.
+ * Claims that come meanwhile are counted, and the last one is answered when
+ * that time is over.
  *
  * Owner of all of it: the CPT.
  */
