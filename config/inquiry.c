@@ -224,7 +224,7 @@ static void inquiries_wait(struct lnet *node, struct inquiries *p,
 static void show_ping(struct lnet *node, const struct question *one,
 		      struct tree *result)
 {
-	struct ulnet_peer_info peer;
+	struct ulnet_peer_info peer = { 0 };
 	bool multi_rail =
 		!lnet_peer_info(node, &one->nid, &peer) && peer.multi_rail;
 	struct tree *nis;

@@ -190,7 +190,7 @@ static void say_add(struct say *s, const struct ulnet_nid *nid,
 	};
 }
 
-/* All NIs of @peer but @but have that primary NID. */
+/* All NIs of @peer but @but (NULL: none) have that primary NID. */
 static void say_peer(struct say *s, const struct lnet_peer *peer,
 		     const struct lnet_peer_ni *but,
 		     const struct ulnet_nid *primary, bool several)
@@ -200,7 +200,7 @@ static void say_peer(struct say *s, const struct lnet_peer *peer,
 
 	list_for_each_entry (pnet, &peer->nets, link)
 		list_for_each_entry (lpni, &pnet->nis, link)
-			if (lpni != but)
+			if (!but || lpni != but)
 				say_add(s, &lpni->nid, primary, several);
 }
 
