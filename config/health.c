@@ -13,8 +13,16 @@ const char *const net_set_keys[] = {
 };
 const char *const peer_set_keys[] = { "nid", "all", "health", "state", NULL };
 
-static const char *const later[] = {
-	"net", "conns_per_peer", "lnd_timeout", "state", NULL,
+/* What kernel nodes change here. */
+static const struct {
+	const char *key, *why;
+} fixed[] = {
+	{ "net", "all interfaces of a network are not set at once" },
+	{ "conns_per_peer",
+	  "it is fixed when the interface is added: net add, or import" },
+	{ "lnd_timeout",
+	  "it follows from transaction_timeout and retry_count: set" },
+	{ "state", "it is what discovery has found: discover, peer add" },
 };
 
 typedef int (*set_fn)(struct lnet *node, const struct ulnet_nid *nid,
@@ -34,6 +42,20 @@ static int read_whose(const struct request *r, bool *all_p,
 	return rc || !nid ? rc : item_nid(&r->scope, nid, nid_p);
 }
 
+/* -EOPNOTSUPP if the request has one of those. */
+static int refuse_fixed(const struct request *r)
+{
+	for (unsigned int i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		const struct tree *t = tree_get(r->args, fixed[i].key);
+
+		if (t)
+			return scope_fail(&r->scope, t, -EOPNOTSUPP,
+					  "%s cannot be set: %s", fixed[i].key,
+					  fixed[i].why);
+	}
+	return 0;
+}
+
 static void health_set(struct request *r, set_fn fn)
 {
 	const struct tree *health = tree_get(r->args, "health");
@@ -43,7 +65,7 @@ static void health_set(struct request *r, set_fn fn)
 	int64_t value;
 	int rc;
 
-	if (scope_later(&r->scope, r->args, later))
+	if (refuse_fixed(r))
 		return;
 	if (!health) {
 		scope_fail(&r->scope, r->args, -EINVAL, "health is missing");

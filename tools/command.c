@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nearest.h"
+
 #define OPTIONS_MAX 20 /* of one command */
 
 const struct command *command_find(int argc, char *const *argv, bool *sub_p)
@@ -48,6 +50,22 @@ static int usage(const struct given *g)
 {
 	command_help_group(stderr, g->command->name);
 	return EXIT_USAGE;
+}
+
+/* getopt has said that the last word it has seen is no option. */
+static int bad_option(const struct given *g, const char *word)
+{
+	const struct option_def *defs = g->command->options;
+	struct nearest near;
+
+	if (!optopt && !strncmp(word, "--", 2)) {
+		nearest_init(&near, word + 2);
+		nearest_try(&near, "help");
+		for (unsigned int i = 0; defs[i].name; i++)
+			nearest_try(&near, defs[i].name);
+		nearest_say(&near, "--", stderr);
+	}
+	return usage(g);
 }
 
 /* Prints an error in the form that kernel nodes' lnetctl has for it. */
@@ -174,7 +192,8 @@ static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 		if (option == '?' || option == 'h') {
 			argv[0] = name;
 			*help_p = option == 'h';
-			return option == 'h' ? 0 : usage(g);
+			return option == 'h' ? 0
+					     : bad_option(g, argv[optind - 1]);
 		}
 		i = option_index(defs, option);
 		if (defs[i].kind == OPTION_LEVEL)
@@ -335,16 +354,19 @@ static void add_option(struct request *r, const struct option_def *def,
 static int add_setting(const struct given *g, struct request *r)
 {
 	const char *name = g->args[0];
+	struct nearest near;
 	int64_t value;
 	unsigned int i = 0;
 
+	nearest_init(&near, name);
 	while (settings[i] && strcmp(settings[i], name) != 0)
-		i++;
+		nearest_try(&near, settings[i++]);
 	if (!settings[i]) {
 		fprintf(stderr,
 			"%s: '%s' is not a valid command. See '%s "
 			"--list-commands'.\n",
 			g->who, name, g->who);
+		nearest_say(&near, "", stderr);
 		return 255;
 	}
 	if (!number_parse(g->args[1], &value))

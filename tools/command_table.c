@@ -106,11 +106,11 @@ static const struct option_def net_set[] = {
 	{ "all", 'a', OPTION_FLAG, "all", NULL, "of all interfaces" },
 	{ "health", 't', OPTION_NUMBER, "health", "N",
 	  "health: 0 (the last to be used) to 1000 (good)" },
-	{ "net", 'n', OPTION_TEXT, "net", "NET", "not supported yet" },
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "refused: name interfaces" },
 	{ "conns-per-peer", 'm', OPTION_NUMBER, "conns_per_peer", "N",
-	  "not supported yet" },
+	  "refused: give it to net add" },
 	{ "lnd-timeout", 0, OPTION_NUMBER, "lnd_timeout", "SECONDS",
-	  "not supported yet" },
+	  "refused: follows from transaction_timeout and retry_count" },
 	END
 };
 
@@ -119,7 +119,8 @@ static const struct option_def peer_set[] = {
 	{ "all", 'a', OPTION_FLAG, "all", NULL, "of all NIDs of all peers" },
 	{ "health", 't', OPTION_NUMBER, "health", "N",
 	  "health: 0 (the last to be used) to 1000 (good)" },
-	{ "state", 's', OPTION_NUMBER, "state", "N", "not supported yet" },
+	{ "state", 's', OPTION_NUMBER, "state", "N",
+	  "refused: it is what discovery has found" },
 	END
 };
 

@@ -17,6 +17,7 @@
 
 #include "command.h"
 #include "file.h"
+#include "nearest.h"
 #include "secure.h"
 #include "words.h"
 
@@ -251,6 +252,20 @@ static int run(struct session *s, const struct command *command, int argc,
 	return status;
 }
 
+/* @group NULL: a command; else a sub-command of that one. */
+static void say_nearest(const char *group, const char *name)
+{
+	struct nearest near;
+
+	nearest_init(&near, name);
+	for (const struct command *c = commands; c->name; c++)
+		if (!group)
+			nearest_try(&near, c->name);
+		else if (strcmp(c->name, group) == 0 && c->sub)
+			nearest_try(&near, c->sub);
+	nearest_say(&near, "", stderr);
+}
+
 /* @argv[0] is a command's name, and @argv[1] not that of a sub-command. */
 static int no_command(int argc, char **argv, bool sub)
 {
@@ -266,6 +281,7 @@ static int no_command(int argc, char **argv, bool sub)
 		"lnetctl%s%s: '%s' is not a valid command. "
 		"See 'lnetctl%s%s --list-commands'.\n",
 		of, group, name, of, group);
+	say_nearest(sub ? group : NULL, name);
 	return 255;
 }
 

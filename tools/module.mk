@@ -17,6 +17,7 @@ endif
 %C%_lnetctl_SOURCES += %D%/request.c %D%/request.h
 %C%_lnetctl_SOURCES += %D%/secure.c %D%/secure.h
 %C%_lnetctl_SOURCES += %D%/file.c %D%/file.h
+%C%_lnetctl_SOURCES += %D%/nearest.c %D%/nearest.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_LDADD = libulnet.la
 

@@ -292,7 +292,7 @@ has err 'descr: "cannot parse health value"$'
 ctl 254 net set --nid 10.9.8.7@tcp -t 5
 has err "^      errno: -2\$"
 ctl 161 net set --net tcp --health 5
-has err 'descr: ! "net: not supported yet"$'
+has err 'descr: ! "net cannot be set: all interfaces of a network are not set at once"$'
 ctl 0 net set -a -t 1000
 silent out
 silent err
@@ -302,6 +302,11 @@ has err "^-     peer:\$"
 ctl 234 peer set --health 5
 has err "missing: --nid or --all"
 ctl 161 peer set --all --state 1
+has err "state cannot be set: it is what discovery has found"
+ctl 161 net set --all --conns-per-peer 2
+has err "conns_per_peer cannot be set: it is fixed when the interface is added"
+ctl 161 net set --all --lnd-timeout 2
+has err "lnd_timeout cannot be set: it follows from transaction_timeout"
 ctl 0 peer set --all --health 1000
 silent out
 ctl 0 path show --nid 0@lo
@@ -519,6 +524,15 @@ same err <<END
 lnetctl: 'nonsense' is not a valid command. See 'lnetctl --list-commands'.
 END
 ctl 255 net nonsense
+# What was probably meant is said.
+ctl 255 discovr
+has err "^Did you mean 'discover'\?\$"
+ctl 255 net shwo
+has err "^Did you mean 'show'\?\$"
+ctl 255 set retry_cuont 1
+has err "^Did you mean 'retry_count'\?\$"
+ctl 234 net show --verbos-e
+has err "^Did you mean '--verbose'\?\$"
 ctl 234 net
 has err "usage: lnetctl net add"
 has err "usage: lnetctl net del"
