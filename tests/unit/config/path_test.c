@@ -180,12 +180,16 @@ Test(health, errors)
 	}
 	ask_fail(&rig, "net set: {nid: 0@lo, health: 1}", -EINVAL, "0@lo");
 	ask_fail(&rig, "net set: {net: tcp, health: 1}", -EOPNOTSUPP,
-		 "net: not supported yet");
+		 "net cannot be set: all interfaces of a network "
+		 "are not set at once");
 	ask_fail(&rig, "net set: {all: true, conns_per_peer: 1}", -EOPNOTSUPP,
-		 "conns_per_peer: not supported yet");
+		 "conns_per_peer cannot be set: it is fixed when "
+		 "the interface is added: net add, or import");
 	ask_fail(&rig, "net set: {all: true, lnd_timeout: 1}", -EOPNOTSUPP,
-		 "lnd_timeout: not supported yet");
+		 "lnd_timeout cannot be set: it follows from "
+		 "transaction_timeout and retry_count: set");
 	ask_fail(&rig, "peer set: {all: true, state: 1}", -EOPNOTSUPP,
-		 "state: not supported yet");
+		 "state cannot be set: it is what discovery has "
+		 "found: discover, peer add");
 	rig_close(&rig);
 }
