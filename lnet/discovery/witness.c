@@ -83,8 +83,8 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 static bool settles(const struct lnet_peer_ni *lpni, const struct told *told,
 		    const struct ulnet_ping_info *info)
 {
-	return told->source == MERGE_REPLY || MUTATE(unit_late_denial) || !word_is_doubted(lpni) ||
-	       names(info, &lpni->claimed_by);
+	return told->source == MERGE_REPLY || MUTATE(unit_late_denial) ||
+	       !word_is_doubted(lpni) || names(info, &lpni->claimed_by);
 }
 
 static int hear(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
