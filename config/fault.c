@@ -432,8 +432,10 @@ static int read_kind(const struct scope *s, const struct tree *args,
 	const struct tree *t = tree_get(args, "rule_type");
 	const char *text;
 
-	if (!t)
-		return scope_fail(s, args, -EINVAL, "rule_type is missing");
+	if (!t) {
+		scope_fail(s, args, -EINVAL, "rule_type is missing");
+		return -EINVAL;
+	}
 	if (scope_text(s, t, &text))
 		return -EINVAL;
 	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++) {
@@ -442,7 +444,8 @@ static int read_kind(const struct scope *s, const struct tree *args,
 		*kind_p = (enum ulnet_fault_kind)i;
 		return 0;
 	}
-	return scope_fail(s, t, -EINVAL, "rule_type: unknown: '%s'", text);
+	scope_fail(s, t, -EINVAL, "rule_type: unknown: '%s'", text);
+	return -EINVAL;
 }
 
 void fault_request(struct request *r)

@@ -54,8 +54,10 @@ static int wish_read(const struct scope *s, bool add,
 		return rc;
 	w = peer_wish_new(add ? PEER_ADD : PEER_DEL, list ? list->count + 2 : 1,
 			  &nid);
-	if (!w)
-		return scope_fail(s, primary, -ENOMEM, "no memory");
+	if (!w) {
+		scope_fail(s, primary, -ENOMEM, "no memory");
+		return -ENOMEM;
+	}
 	while (!rc && list && (t = list_next(list, t))) {
 		rc = listed_nid(s, t, &nid);
 		/* Without its primary NID a peer is none. */

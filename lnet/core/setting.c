@@ -36,10 +36,11 @@ static const uint8_t discovery_modes[] = { LNET_DISCOVERY_OFF,
 
 static int64_t get_discovery(const struct settings *s)
 {
-	int64_t i = 0;
+	uint8_t mode = settings_discovery(s);
+	int64_t i = ARRAY_SIZE(discovery_modes) - 1;
 
-	while (discovery_modes[i] != settings_discovery(s))
-		i++;
+	while (i && discovery_modes[i] != mode)
+		i--;
 	return i;
 }
 

@@ -106,7 +106,10 @@ int witness_hear(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	size_t cut;
 	int rc;
 
-	*of = lpni && lpni->place.state == PEER_HERE ? lpni->peer : NULL;
+	*of = NULL;
+	if (!lpni || lpni->place.state != PEER_HERE)
+		return 0;
+	*of = lpni->peer;
 	if (*of != peer || lpni->word.state == PEER_WORD_OWN ||
 	    settings_discovery(&cpt->node->settings) != LNET_DISCOVERY_ON)
 		return 0;

@@ -26,7 +26,7 @@ struct stage {
 	unsigned int next; /* which rank is not the best one's */
 	/* of the trace: */
 	unsigned int begin;  /* the first candidate */
-	unsigned int behind; /* the best one stands before this one */
+	unsigned int behind; /* the best one, if any, stands before this one */
 };
 
 static inline void stage_begin(struct stage *st, const struct seek *s,
@@ -37,7 +37,7 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
 	st->best = NULL;
 	st->rank[0] = st->rank[1] = (struct path_rank){ { 0 } };
 	st->next = 0;
-	st->begin = s->trace ? s->trace->n : 0;
+	st->begin = st->behind = s->trace ? s->trace->n : 0;
 }
 
 /* To be filled in for the candidate that is offered next: the same keys for all

@@ -407,18 +407,33 @@ struct claim_call {
 	const struct ulnet_nid *primary;
 };
 
-static int call_begin(void *arg)
+static int call_find(struct claim_call *call)
 {
-	struct claim_call *call = arg;
 	struct peer_claim *c = &call->claim;
 	struct lnet_peer_ni *lpni = peer_find(c->cpt, call->primary);
 
 	if (!lpni || lpni->place.state != PEER_HERE)
 		return lpni ? -EAGAIN : -ENOENT;
 	c->peer = lpni->peer;
-	if (call->owner == c->cpt)
-		return member_add(c->cpt, c->peer, &c->nid);
-	return claim_begin(c);
+	return 0;
+}
+
+/* The NID is not another CPT's. */
+static int call_add(void *arg)
+{
+	struct claim_call *call = arg;
+	struct peer_claim *c = &call->claim;
+	int rc = call_find(call);
+
+	return rc ? rc : member_add(c->cpt, c->peer, &c->nid);
+}
+
+static int call_begin(void *arg)
+{
+	struct claim_call *call = arg;
+	int rc = call_find(call);
+
+	return rc ? rc : claim_begin(&call->claim);
 }
 
 static int call_ask(void *arg)
@@ -455,9 +470,12 @@ int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 		.owner = node->cpt[node_cpt_of(node, nid)],
 		.primary = primary,
 	};
-	int rc = loop_call(cpt->loop, call_begin, &call);
+	int rc;
 
-	if (rc || call.owner == cpt)
+	if (call.owner == cpt)
+		return loop_call(cpt->loop, call_add, &call);
+	rc = loop_call(cpt->loop, call_begin, &call);
+	if (rc)
 		return rc;
 	do {
 		rc = loop_call(call.owner->loop, call_ask, &call);

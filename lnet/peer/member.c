@@ -442,6 +442,7 @@ static void room_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	struct lnet_peer *room = list_first(rooms, struct lnet_peer, idle);
 	struct lnet_peer *from = lpni->peer;
 
+	BUG_ON(list_empty(rooms));
 	list_del(&room->idle);
 	member_leave(cpt, lpni);
 	if (lpni->refs)

@@ -836,6 +836,7 @@ bool parcel_query(struct ulrpc_client *c)
 
 	load_begin(&l, c);
 	query_fill(&l);
+	BUG_ON(!l.n);
 	l.nagain = l.n;
 	p = parcel_new(&l);
 	if (!p)

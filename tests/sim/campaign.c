@@ -50,7 +50,8 @@ static void tell(void *arg, const char *kind, const char *what, uint64_t n)
 	struct told *t = told;
 
 	(void)arg;
-	while (t->what && (strcmp(t->kind, kind) || strcmp(t->what, what)))
+	while (t->what &&
+	       (strcmp(t->kind, kind) != 0 || strcmp(t->what, what) != 0))
 		if (++t == told + TOLD_MAX)
 			abort();
 	t->kind = kind;

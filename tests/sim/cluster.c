@@ -31,11 +31,11 @@ static struct ulnet_nid nid_on(uint32_t net, unsigned int rail,
 
 void cluster_nids(struct ulnet_nid *nids, unsigned int n, unsigned int index)
 {
-	static const uint32_t types[] = { LNET_TYPE_SOCK, LNET_TYPE_SOCK,
-					  LNET_TYPE_O2IB };
+	for (unsigned int i = 0; i < n; i++) {
+		uint32_t type = i < 2 ? LNET_TYPE_SOCK : LNET_TYPE_O2IB;
 
-	for (unsigned int i = 0; i < n; i++)
-		nids[i] = nid_on(LNET_NET(types[i], 0), i, index);
+		nids[i] = nid_on(LNET_NET(type, 0), i, index);
+	}
 }
 
 void cluster_nids_on(struct ulnet_nid *nids, unsigned int n, unsigned int index,
