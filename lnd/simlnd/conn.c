@@ -130,8 +130,8 @@ void sim_conns_fail(struct sim_cpt *sc)
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	/* No path is added meanwhile: while somebody is told, nobody can
-	 * send. */
+	/* Who is told may send, once the NI is back. */
+	hash_keep(&sc->paths, true);
 	while ((n = hash_walk(&sc->paths, &bucket, n))) {
 		struct sim_path *p = container_of(n, struct sim_path, hash);
 
@@ -142,6 +142,7 @@ void sim_conns_fail(struct sim_cpt *sc)
 		p->cut = loop_now(sc->loop);
 		sim_conn_end(p);
 	}
+	hash_keep(&sc->paths, false);
 }
 
 void sim_conns_tell(struct sim_cpt *sc)
@@ -165,6 +166,32 @@ static void sim_conn_open(struct sim_path *p)
 	p->failures = 0;
 	p->generation = atomic_load(&p->ep->generation);
 	sim_conn_tell(p, 0);
+}
+
+bool sim_conn_is_quiet(const struct sim_path *p)
+{
+	return p->conn.state == SIM_CONN_OPEN && !timer_armed(&p->silence) &&
+	       list_empty(&p->severed);
+}
+
+void sim_conn_leave(struct sim_path *p)
+{
+	sim_conn_move(p, SIM_CONN_NONE);
+	list_del(&p->of_ep);
+}
+
+void sim_conn_arrive(struct sim_path *p)
+{
+	/* The peer may have been heard on it here before. */
+	if (p->conn.state != SIM_CONN_OPEN)
+		sim_conn_open(p);
+}
+
+void sim_conn_lapse(struct sim_cpt *sc, const struct ulnet_nid *nid)
+{
+	struct ulnet_id all = { *nid, LNET_PID_ANY };
+
+	lnet_peer_disconnected(sc->ni, &all);
 }
 
 static void sim_conn_failed(struct sim_path *p, int status)

@@ -43,6 +43,14 @@ void sim_conn_lost(struct sim_path *p);
  * on. */
 void sim_conn_heard(struct sim_path *p);
 
+/* Can it go to another CPT (move.h)? */
+bool sim_conn_is_quiet(const struct sim_path *p);
+/* It leaves this CPT, and nobody is told; it comes to another one. */
+void sim_conn_leave(struct sim_path *p);
+void sim_conn_arrive(struct sim_path *p);
+/* It has ended in between. */
+void sim_conn_lapse(struct sim_cpt *sc, const struct ulnet_nid *nid);
+
 /* An open connection ends. Under virtual time any thread that has it. */
 void sim_conn_end(struct sim_path *p);
 /* The same, and what is on its way, either way, is lost. */

@@ -316,16 +316,24 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 	return p;
 }
 
-struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst)
+struct sim_path *net_path_find(const struct sim_cpt *sc,
+			       const struct ulnet_nid *dst)
 {
 	struct hash_node *n = hash_first(&sc->paths, net_hash(dst));
-	struct sim_path *p = NULL;
 
-	for (; n && !p; n = hash_next(n)) {
-		p = container_of(n, struct sim_path, hash);
-		if (!lnet_nid_eq(&p->dst, dst))
-			p = NULL;
+	for (; n; n = hash_next(n)) {
+		struct sim_path *p = container_of(n, struct sim_path, hash);
+
+		if (lnet_nid_eq(&p->dst, dst))
+			return p;
 	}
+	return NULL;
+}
+
+struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst)
+{
+	struct sim_path *p = net_path_find(sc, dst);
+
 	if (!p)
 		p = path_new(sc, dst);
 	return p ? net_path_now(sc, p) : NULL;

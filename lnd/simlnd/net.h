@@ -25,6 +25,7 @@ struct sim_cpt {
 	bool running;
 	bool scheduled;
 	bool failed;	      /* hard, since @work ran last */
+	unsigned int leaving; /* connections on their way to another CPT */
 	struct work work;     /* sends what is queued, at the end of a turn */
 	struct list queue;    /* sim_tx.link: not looked at yet */
 	struct list blocked;  /* sim_tx.link: their window was full */
@@ -106,11 +107,22 @@ struct sim_net {
 /* Bytes of a small packet (for the pool). */
 size_t simlnd_packet_size(void);
 
+static inline struct sim_cpt *simlnd_cpt(const struct lnd_ni *ni,
+					 unsigned int cpt)
+{
+	return &((struct sim_cpt *)ni->priv)[cpt];
+}
+
+/* Tells LNet, if the CPT has gone down and nothing is left of it. */
+void simlnd_stopped(struct sim_cpt *sc);
+
 /* The NI has failed hard: this CPT will end what it is sending. */
 void simlnd_failed(struct sim_cpt *sc);
 /* LNet gets back what has not left by @p yet, unless it was given back before.
  * Was there any? */
 bool simlnd_give_back(struct sim_path *p);
+/* Does nothing go that way, nor come from there, as far as this CPT knows? */
+bool simlnd_is_idle(const struct sim_path *p);
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid);
 /* The NID joins, with @cpts: its end point is made if it was never there.
@@ -121,6 +133,9 @@ int net_join(struct sim_net *net, struct lnd_ni *ni,
 /* Its NI has gone. */
 void net_left(struct sim_ep *ep);
 
+/* NULL: none was ever wanted. */
+struct sim_path *net_path_find(const struct sim_cpt *sc,
+			       const struct ulnet_nid *dst);
 /* With the rules of this moment; NULL: no memory. */
 struct sim_path *net_path(struct sim_cpt *sc, const struct ulnet_nid *dst);
 /* @p, with the rules of this moment. */

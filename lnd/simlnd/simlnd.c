@@ -14,9 +14,10 @@
 #include <string.h>
 
 #include "base/iov.h"
-#include "lnd/simlnd/conn.h"
-#include "lnd/simlnd/net.h"
 #include "base/mutation.h"
+#include "lnd/simlnd/conn.h"
+#include "lnd/simlnd/move.h"
+#include "lnd/simlnd/net.h"
 
 /* A message at its sender. */
 struct sim_tx {
@@ -225,19 +226,12 @@ static void paths_drop(struct sim_cpt *sc)
 	}
 }
 
-/* The packet has arrived, perhaps where nobody is any more. */
-static void pkt_arrive(struct timer *t)
+/* At the CPT that owns the NID it came from. */
+static void pkt_here(struct sim_pkt *pkt)
 {
-	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
 	struct sim_cpt *sc = pkt->sc;
-	struct sim_path *path;
+	struct sim_path *path = net_path(sc, &pkt->src.nid);
 
-	if (pkt_is_late(pkt)) {
-		pkt_trace(pkt, SIM_NOBODY);
-		pkt_free(pkt);
-		return;
-	}
-	path = net_path(sc, &pkt->src.nid);
 	if (path && pkt->left < path->cut) {
 		pkt_trace(pkt, SIM_LOST);
 		pkt_free(pkt);
@@ -270,6 +264,39 @@ static void pkt_wait(struct work *w)
 	pkt->sc = sc;
 	list_add_tail(&sc->arriving, &pkt->link);
 	loop_timer_arm(sc->loop, &pkt->timer, pkt->at);
+}
+
+/* To the receiver's loop, its own at once. */
+static void pkt_go(struct sim_pkt *pkt, const struct loop *here)
+{
+	struct loop *loop = pkt->ep->cpt[pkt->cpt].loop;
+
+	if (loop == here)
+		pkt_wait(&pkt->work);
+	else
+		loop_post(loop, &pkt->work);
+}
+
+/* The packet has arrived, perhaps where nobody is any more; or the NID that it
+ * came from is another CPT's by now. */
+static void pkt_arrive(struct timer *t)
+{
+	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
+	unsigned int owner;
+
+	if (pkt_is_late(pkt)) {
+		pkt_trace(pkt, SIM_NOBODY);
+		pkt_free(pkt);
+		return;
+	}
+	owner = lnet_ni_cpt_of(pkt->sc->ni, &pkt->src.nid);
+	if (owner == pkt->cpt) {
+		pkt_here(pkt);
+		return;
+	}
+	list_del(&pkt->link);
+	pkt->cpt = owner;
+	pkt_go(pkt, pkt->sc->loop);
 }
 
 /* When it arrives: never before what was sent earlier, unless it may be
@@ -337,10 +364,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->length = msg->length;
 	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset, msg->length);
 	pkt->work.fn = pkt_wait;
-	if (ep->cpt[pkt->cpt].loop == from->loop)
-		pkt_wait(&pkt->work);
-	else
-		loop_post(ep->cpt[pkt->cpt].loop, &pkt->work);
+	pkt_go(pkt, from->loop);
 }
 
 /* ---- sending ---- */
@@ -441,7 +465,6 @@ static void tx_start(struct sim_tx *tx)
 		loop_timer_arm(sc->loop, &tx->timer, start);
 }
 
-/* All of them end: with @unsent those of which nothing has left. */
 static bool sim_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 {
 	const struct sim_tx *tx = msg->priv;
@@ -450,6 +473,7 @@ static bool sim_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return tx->departed;
 }
 
+/* All of them end: with @unsent those of which nothing has left. */
 static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 		      enum ulnet_cause sent)
 {
@@ -503,6 +527,30 @@ bool simlnd_give_back(struct sim_path *p)
 	return queued || blocked || sending;
 }
 
+static bool tx_goes(const struct list *txs, const struct sim_path *p)
+{
+	const struct sim_tx *tx;
+
+	list_for_each_entry (tx, txs, link)
+		if (tx->path == p)
+			return true;
+	return false;
+}
+
+bool simlnd_is_idle(const struct sim_path *p)
+{
+	const struct sim_cpt *sc = p->sc;
+	const struct sim_pkt *pkt;
+
+	if (tx_goes(&sc->queue, p) || tx_goes(&sc->blocked, p) ||
+	    tx_goes(&sc->sending, p) || p->unread || p->standing)
+		return false;
+	list_for_each_entry (pkt, &sc->arriving, link)
+		if (pkt->path == p)
+			return false;
+	return true;
+}
+
 static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause);
 
 /* Messages of which a part has been stored. */
@@ -551,6 +599,12 @@ static bool window_is_full(struct sim_cpt *sc, struct sim_path *path)
 	return p->link.window && p->unread >= p->link.window;
 }
 
+void simlnd_stopped(struct sim_cpt *sc)
+{
+	if (!sc->running && !sc->scheduled && !sc->leaving)
+		lnet_ni_stopped(sc->ni, sc->index);
+}
+
 static void sim_run(struct work *w)
 {
 	struct sim_cpt *sc = container_of(w, struct sim_cpt, work);
@@ -558,7 +612,7 @@ static void sim_run(struct work *w)
 
 	sc->scheduled = false;
 	if (!sc->running) {
-		lnet_ni_stopped(sc->ni, sc->index);
+		simlnd_stopped(sc);
 		return;
 	}
 	if (unlikely(sc->failed))
@@ -578,11 +632,6 @@ static void sim_run(struct work *w)
 	}
 }
 
-static struct sim_cpt *sim_cpt(struct lnd_ni *ni, unsigned int cpt)
-{
-	return &((struct sim_cpt *)ni->priv)[cpt];
-}
-
 static uint64_t sim_down_since(const struct sim_ep *ep)
 {
 	return atomic_load(&ep->up) ? TIME_NEVER : ep->changed;
@@ -590,7 +639,7 @@ static uint64_t sim_down_since(const struct sim_ep *ep)
 
 static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
-	struct sim_cpt *sc = sim_cpt(ni, msg->cpt);
+	struct sim_cpt *sc = simlnd_cpt(ni, msg->cpt);
 	struct sim_net *net = sc->ep->net;
 	struct sim_path *path;
 	struct sim_tx *tx;
@@ -730,7 +779,7 @@ static void sim_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 
 static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 {
-	struct sim_cpt *sc = sim_cpt(ni, cpt);
+	struct sim_cpt *sc = simlnd_cpt(ni, cpt);
 	unsigned int there = sc->generation;
 
 	/* The first CPT to get here; the NID may be another NI's since. */
@@ -749,15 +798,14 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	while (!list_empty(&sc->arriving))
 		pkt_abort(list_first(&sc->arriving, struct sim_pkt, link),
 			  -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
-	if (!sc->scheduled)
-		lnet_ni_stopped(ni, cpt);
+	simlnd_stopped(sc);
 }
 
 static void sim_free(struct lnd_ni *ni)
 {
 	for (unsigned int i = 0; i < ni->cpts; i++) {
-		net_paths_free(sim_cpt(ni, i));
-		pool_fini(&sim_cpt(ni, i)->txs);
+		net_paths_free(simlnd_cpt(ni, i));
+		pool_fini(&simlnd_cpt(ni, i)->txs);
 	}
 	free(ni->priv);
 }
@@ -794,8 +842,8 @@ static int sim_startup(struct lnd_ni *ni)
 
 static bool sim_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 {
-	struct sim_cpt *sc = sim_cpt(ni, lnet_ni_cpt_of(ni, nid));
-	const struct sim_path *path = net_path(sc, nid);
+	struct sim_cpt *sc = simlnd_cpt(ni, lnet_ni_cpt_of(ni, nid));
+	const struct sim_path *path = net_path_find(sc, nid);
 
 	return path && path->wanted;
 }
@@ -803,7 +851,7 @@ static bool sim_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 static bool sim_is_connected(struct lnd_ni *ni, unsigned int cpt,
 			     const struct ulnet_nid *nid)
 {
-	const struct sim_path *path = net_path(sim_cpt(ni, cpt), nid);
+	const struct sim_path *path = net_path_find(simlnd_cpt(ni, cpt), nid);
 
 	return path && path->conn.state != SIM_CONN_NONE;
 }
@@ -830,5 +878,7 @@ const struct lnd simlnd = {
 	.cancel = sim_cancel,
 	.has_begun = sim_has_begun,
 	.is_connected = sim_is_connected,
+	.can_move = sim_can_move,
+	.move = sim_move,
 	.is_connecting = sim_is_connecting,
 };

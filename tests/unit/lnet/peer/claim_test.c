@@ -431,10 +431,20 @@ Test(claim, a_nid_with_connections)
 	rig_open(&r);
 	link_set(r.sim, 0, 1, &link);
 	put(&r);
+	lnet_sim_run(r.sim, MSEC / 2);
+	cr_assert_eq(claim(&r), -EBUSY, "it is not made yet");
+	check_apart(&r);
 	lnet_sim_run_all(r.sim);
 	cr_assert_eq(r.seen.n, 1);
-	cr_assert_eq(claim(&r), -EBUSY);
-	check_apart(&r);
+	cr_assert(peer_is_connected(r.owner, &r.nid));
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	cr_assert_not(peer_is_connected(r.owner, &r.nid));
+	cr_assert(peer_is_connected(r.cpt, &r.nid));
+	/* On the same connection, or it would take longer. */
+	put(&r);
+	lnet_sim_run(r.sim, MSEC);
+	cr_assert_eq(r.seen.n, 2);
 	rig_close(&r);
 }
 
@@ -458,6 +468,16 @@ static void each_once(const struct seen *seen)
 	cr_assert_eq(seen->n, MESSAGES);
 }
 
+static int claim_at_last(struct rig *r)
+{
+	int rc;
+
+	do
+		rc = claim(r);
+	while (rc == -EBUSY);
+	return rc;
+}
+
 static void put_many(struct lnet *node, struct ulnet_id target)
 {
 	static uint8_t payload[100];
@@ -472,9 +492,10 @@ static void put_many(struct lnet *node, struct ulnet_id target)
 }
 
 /* While messages go both ways, and most of them wait for a credit. */
-static void under_traffic(uint64_t seed, struct rig *r)
+static void under_traffic(uint64_t seed, uint64_t connect, struct rig *r)
 {
 	const struct ulnet_sim_link slow = {
+		.connect = connect,
 		.latency = MSEC,
 		.jitter = 3 * MSEC,
 		.reorder = 200000,
@@ -493,14 +514,15 @@ static void under_traffic(uint64_t seed, struct rig *r)
 	put_many(r->node, nth_id(1));
 	put_many(lnet_sim_node(r->sim, 1), nth_id(0));
 	lnet_sim_run(r->sim, seed * MSEC * 3 / 4);
-	cr_assert_eq(claim(r), 0, "seed %u", (unsigned int)seed);
+	cr_assert_eq(claim_at_last(r), 0, "seed %u", (unsigned int)seed);
 	check_one_peer(r);
 	/* What has to wait for its turn does so on the new owner. */
 	lnet_sim_run_all(r->sim);
 	each_once(&r->seen);
 	each_once(&back);
 	cr_assert_eq(sent_on(r, r->owner) + sent_on(r, r->cpt), MESSAGES);
-	cr_assert(seed > MESSAGES / 2 || sent_on(r, r->cpt) > MESSAGES / 4,
+	cr_assert(connect || seed > MESSAGES / 2 ||
+			  sent_on(r, r->cpt) > MESSAGES / 4,
 		  "seed %u: %u", (unsigned int)seed,
 		  (unsigned int)sent_on(r, r->cpt));
 	rig_close(r);
@@ -511,7 +533,16 @@ Test(claim, a_nid_under_traffic)
 	static struct rig r;
 
 	for (uint64_t seed = 0; seed < 100; seed++)
-		under_traffic(seed, &r);
+		under_traffic(seed, 0, &r);
+}
+
+/* What comes in is on its way to the old owner. */
+Test(claim, connections_under_traffic)
+{
+	static struct rig r;
+
+	for (uint64_t seed = 0; seed < 100; seed++)
+		under_traffic(seed, 2 * MSEC, &r);
 }
 
 /* What waits and is given up when it has just left is given up all the same,
