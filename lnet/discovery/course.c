@@ -56,7 +56,7 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 		.doubted = d && doubted_ni(peer),
 		.calls_only = pid_only_calls(cpt->node->conf.pid),
 		.up_to_date =
-			peer->merged && peer->merged_in == disc_cpt(cpt)->modes,
+			peer->merged && peer->merged_in == disc_cpt(cpt)->era,
 		.force_ping = d && d->force_ping,
 		.force_push = d && d->force_push,
 		.multi_rail = peer->multi_rail,

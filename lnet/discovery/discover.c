@@ -243,6 +243,10 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	if (dc->version == version)
 		return;
 	dc->version = version;
+	/* Whom this node had no way to ask. */
+	if (cpt->config->nnets > dc->nets)
+		dc->era++;
+	dc->nets = cpt->config->nnets;
 	dc->sweeping = true;
 	dc->unsaid = true;
 	dc->bucket = 0;
@@ -298,7 +302,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	if (mode == dc->mode)
 		return;
 	dc->mode = mode;
-	dc->modes += !MUTATE(unit_modes_alike);
+	dc->era += !MUTATE(unit_modes_alike);
 	if (on == peer_cpt(cpt)->discovery)
 		return;
 	msg_cpt(cpt)->discovery = on ? &messages : NULL;

@@ -342,7 +342,7 @@ static int merging_apply(struct merging *m)
 	peer->sequence = m->plan.sequence;
 	peer->pid = m->told->pid;
 	peer->merged = true;
-	peer->merged_in = discovery_cpt(m->cpt)->disc.modes;
+	peer->merged_in = discovery_cpt(m->cpt)->disc.era;
 	recovery_of_peer(m->cpt, peer);
 	return 0;
 }

@@ -55,7 +55,7 @@ struct lnet_peer {
 	bool settled;	   /* discovery has ended once, well or not: messages
 			    * do not wait for it any more */
 	bool merged;	   /* what it told of itself is what is known, ... */
-	uint32_t merged_in; /* ... in that mode (disc_cpt.modes), ... */
+	uint32_t merged_in; /* ... in that era (disc_cpt.era), ... */
 	bool no_discovery; /* ... and that it takes no part in discovery, or */
 	uint32_t sequence; /* ... the number of what it told, ... */
 	uint32_t pid;	   /* ... and which process of its node did */

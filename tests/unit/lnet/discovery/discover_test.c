@@ -377,6 +377,29 @@ Test(discover, local_nis_come_and_go)
 	cluster_end(sim);
 }
 
+/* A peer claims an address on a net that this node is not on just then: so the
+ * address cannot be asked before the net is back. */
+Test(discover, a_net_comes_back)
+{
+	const struct ulnet_ni_conf own = { .nid = nid_of("10.0.0.1@tcp1") };
+	const struct ulnet_ni_conf its = { .nid = nid_of("10.0.0.2@tcp1") };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	cr_assert_eq(lnet_ni_del(b, &its.nid), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
+	cr_assert_eq(lnet_ni_del(a, &own.nid), 0);
+	cr_assert_eq(lnet_ni_add(b, &its), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
+	cr_assert_eq(lnet_ni_add(a, &own), 0);
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
+	cluster_end(sim);
+}
+
 /* Whoever names an address wants the peer: it goes on by another one, and comes
  * back with the address. */
 Test(discover, an_address_goes_that_is_used)
@@ -401,7 +424,7 @@ Test(discover, an_address_goes_that_is_used)
 /* Data does not wait for pushes, of which one is lost with its ACK. */
 Test(discover, pushes_hold_nothing)
 {
-	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
+	const struct ulnet_ni_conf another = { .nid = nid_of("10.0.1.1@tcp") };
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
 	const struct ulnet_sim_link good = { 0 };
 	struct lnet_sim *sim = sim_new(1);
@@ -409,7 +432,7 @@ Test(discover, pushes_hold_nothing)
 
 	discovered_pair(sim, &a, &b);
 	cluster_links(sim, &dead);
-	cr_assert_eq(lnet_ni_add(a, &third), 0);
+	cr_assert_eq(lnet_ni_add(a, &another), 0);
 	lnet_sim_run(sim, LATE);
 	cluster_links(sim, &good);
 	KNOWS(a, "10.0.0.2@tcp", "pushing mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
@@ -419,7 +442,7 @@ Test(discover, pushes_hold_nothing)
 	cr_assert_eq(counter(a, "discovery_waits"), 1);
 	lnet_sim_run_all(sim);
 	KNOWS(b, "10.0.0.1@tcp",
-	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.0.1@tcp2");
+	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.1.1@tcp");
 	cluster_end(sim);
 }
 
