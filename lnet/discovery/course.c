@@ -30,6 +30,14 @@ static const struct backoff_law pauses = {
 	.cap = 128 * NSEC_PER_SEC,
 };
 
+/* NIDs that are in use may be idle in a moment. */
+static const struct backoff_law pauses_held_up = {
+	.policy = BACKOFF_EQUAL,
+	.max = 16,
+	.base = 16 * NSEC_PER_MSEC,
+	.cap = 128 * NSEC_PER_SEC,
+};
+
 /* ---- what is known ---- */
 
 /* One that is to be asked itself whose it is, or NULL. */
@@ -189,7 +197,7 @@ void disc_keep(struct discovery *d, struct told *told)
 
 bool disc_is_held_up(const struct discovery *d)
 {
-	return d->peer->fsm.state == PEER_FAILED && d->status == -EBUSY;
+	return d->peer->fsm.state == PEER_FAILED && d->held_up;
 }
 
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
@@ -274,7 +282,9 @@ static struct ulnet_id disc_target(const struct discovery *d,
  * that takes longer is given twice the time after each failure. */
 static uint64_t try_timeout(const struct discovery *d)
 {
-	return MIN(TRY_MIN << MIN(d->failures, FAILURES_MAX),
+	uint32_t failures = d->held_up ? 0 : d->failures;
+
+	return MIN(TRY_MIN << MIN(failures, FAILURES_MAX),
 		   settings_lnd_timeout(&d->cpt->node->settings));
 }
 
@@ -381,11 +391,27 @@ static void act_end(struct discovery *d)
 	disc_over(d, 0);
 }
 
+static const struct backoff_law *law_of(const struct discovery *d)
+{
+	return d->held_up ? &pauses_held_up : &pauses;
+}
+
+/* Who was silent for long has answered, if NIDs are in use now. */
+static uint64_t pause_after_failure(struct discovery *d)
+{
+	bool held_up = d->status == -EBUSY;
+
+	if (held_up != d->held_up)
+		d->failures = 0;
+	d->held_up = held_up;
+	return backoff_pause(law_of(d), ++d->failures,
+			     loop_random(d->cpt->loop));
+}
+
 static void act_pause(struct discovery *d)
 {
 	struct loop *loop = d->cpt->loop;
-	uint64_t pause =
-		backoff_pause(&pauses, ++d->failures, loop_random(loop));
+	uint64_t pause = pause_after_failure(d);
 
 	d->peer->settled = true;
 	d->silent = 0;
@@ -478,8 +504,8 @@ static void disc_pause_over(struct timer *t)
 {
 	struct discovery *d = container_of(t, struct discovery, timer);
 
-	disc_event(d, d->failures < FAILURES_MAX ? DISC_ON_PAUSE_OVER
-						 : DISC_ON_GIVE_UP);
+	disc_event(d, d->failures < law_of(d)->max ? DISC_ON_PAUSE_OVER
+						   : DISC_ON_GIVE_UP);
 }
 
 /* The discovery of @peer; NULL: no memory, or the CPT closes. */

@@ -39,7 +39,8 @@ struct discovery {
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
 	uint32_t silent;   /* NIs of the peer that gave no answer this time */
-	uint32_t failures; /* in a row */
+	uint32_t failures; /* in a row, ... */
+	bool held_up;	   /* ... since NIDs are in use; else by silence */
 	struct list lost;  /* disc_cpt.lost */
 	uint32_t pushing;  /* PEER_PUSHING: that version */
 	int status;	   /* of the last failure */

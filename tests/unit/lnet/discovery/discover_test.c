@@ -848,11 +848,11 @@ Test(discover, crowd)
 	cluster_end(sim);
 }
 
-/* A push of 10.0.0.2@tcp after its discovery failed with this status: the state
- * that it leads to. */
+/* A push of 10.0.0.2@tcp after its discovery failed, since it was silent, or
+ * since its NIDs were in use: the state that it leads to. */
 struct push_after {
 	struct lnet *node, *peer;
-	int status;
+	bool held_up;
 	unsigned int state;
 };
 
@@ -871,19 +871,19 @@ static int push_after(void *arg)
 	struct lnet_peer *peer = peer_find(cpt, &push.from)->peer;
 
 	cr_assert_eq(peer->fsm.state, PEER_FAILED);
-	peer->discovery->status = pa->status;
+	peer->discovery->held_up = pa->held_up;
 	disc_pushed(cpt, &push);
 	pa->state = peer->fsm.state;
 	return 0;
 }
 
-static unsigned int state_after(int status)
+static unsigned int state_after(bool held_up)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
 	struct lnet_sim *sim = sim_new(1);
 	struct push_after pa = { .node = node_on(sim, "10.0.0.1@tcp"),
 				 .peer = node_on(sim, "10.0.0.2@tcp"),
-				 .status = status };
+				 .held_up = held_up };
 
 	cluster_links(sim, &dead);
 	put_to(pa.node, "10.0.0.2@tcp", 6 * SECOND, &seen);
@@ -899,8 +899,8 @@ static unsigned int state_after(int status)
  * ask each other without end. */
 Test(discover, to_be_told_again_of_what_is_in_use_ends_no_pause)
 {
-	cr_assert_eq(state_after(-ETIMEDOUT), PEER_QUEUED);
-	cr_assert_eq(state_after(-EBUSY), PEER_FAILED);
+	cr_assert_eq(state_after(false), PEER_QUEUED);
+	cr_assert_eq(state_after(true), PEER_FAILED);
 }
 
 /* NIDs that different CPTs own become those of one peer. */
