@@ -254,8 +254,9 @@ void rails_heal(struct run *r)
 				ni_add(&r->members[i], k);
 }
 
-/* What is pinged, or asked again, has long had its turn by then. */
-#define SETTLED (60 * SEC)
+/* What is pinged, or asked again, has long had its turn by then; so has whoever
+ * is held up by what stalls, and asks again after as long a pause. */
+#define SETTLED (2 * LNET_TIME + 60 * SEC)
 
 void rails_settle(struct run *r)
 {

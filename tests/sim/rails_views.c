@@ -191,8 +191,6 @@ static bool nothing_else(const struct member *m,
 	return good;
 }
 
-/* NIDs that are in use on several CPTs stay apart (lnet/peer/claim.h): there,
- * only that nothing is taken for what it is not. */
 static bool knows(const struct member *m, const struct member *of,
 		  struct complaint *c)
 {
@@ -200,7 +198,7 @@ static bool knows(const struct member *m, const struct member *of,
 	unsigned int n = nis_of(node_of(of), nis);
 	struct ulnet_peer_info info;
 
-	for (unsigned int i = 0; i < n && lnet_cpts(node_of(m)) == 1; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		const struct ulnet_nid *nid = &nis[i].nid;
 
 		if (lnet_peer_info(node_of(m), nid, &info))
