@@ -24,6 +24,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PRIORITY] = "priority",
 	[LNET_PATH_LESS_TRIED] = "number of tries",
 	[LNET_PATH_PREFERRED] = "preference",
+	[LNET_PATH_CONNECTED] = "connection",
 	[LNET_PATH_NEAR] = "distance",
 	[LNET_PATH_CREDITS] = "credits",
 	[LNET_PATH_PEER_TURN] = "turn at the peer",

@@ -307,7 +307,8 @@ void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
  * @cause, which must be one that promises that the peer has not got the message
  * (see lnet_finalize()); users' handlers run, and may send, which makes LNet
  * ask for a connection again. Not for an NI that goes down: LNet has ended what
- * waits before shutdown(). Fine when nobody waits any more.
+ * waits before shutdown(). Fine when nobody waits any more, or nobody did: LNet
+ * likes to know that there is a connection.
  */
 void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause);

@@ -86,7 +86,8 @@ static bool is_due(const struct sock_peer *peer)
 
 /* ---- what comes of it ---- */
 
-/* Those who wait for a connection hear what has come of it, and may send. */
+/* Those who wait for a connection hear what has come of it, and may send. LNet
+ * is told of one that the peer has opened, too. */
 static void attempt_tell(struct sock_peer *peer, int status)
 {
 	bool wanted = peer->wanted;
@@ -96,7 +97,7 @@ static void attempt_tell(struct sock_peer *peer, int status)
 	/* An attempt that goes on has still to end in time. */
 	if (peer->fsm.state != SOCK_PEER_CONNECTING)
 		peer->give_up = 0;
-	if (wanted)
+	if (wanted || (!status && !sock_pid_is_user(peer->id.pid)))
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
 				    sock_loss_unconnected(status));
 	sock_peer_settle(peer);

@@ -92,6 +92,7 @@ void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	if (MUTATE(unit_stay_behind))
 		return;
 	list_init(&out);
+	lpni->connecting_from = lpni->connected_from = 0;
 	leave_with_peer(&lpni->connecting, lpni, &out);
 	leave_with_peer(&lpni->first, lpni, &out);
 	leave_with_peer(&lpni->queue, lpni, &out);

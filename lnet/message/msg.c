@@ -304,7 +304,7 @@ static void msg_transmit(struct lnet_msg *msg)
 	if (rc == -EINPROGRESS) {
 		msg_move(msg, MSG_CONNECTING);
 		list_add_tail(&msg->lpni->connecting, &msg->link);
-		msg->lpni->nconnecting++;
+		peer_connecting(msg->lpni, msg->ni->bit);
 		msg_return_credits(msg);
 		return;
 	}
@@ -729,7 +729,7 @@ void lnet_send_again(struct lnd_msg *lnd)
 	msg->tries--;
 	msg_move(msg, MSG_CONNECTING);
 	list_add(&msg->lpni->connecting, &msg->link);
-	msg->lpni->nconnecting++;
+	peer_connecting(msg->lpni, msg->ni->bit);
 	msg_return_credits(msg);
 }
 
@@ -753,6 +753,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
 	if (!lpni)
 		return;
+	peer_connected(lpni, ni->bit, !status);
 	/* What users' handlers send meanwhile waits for the next attempt. */
 	list_init(&waiting);
 	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {

@@ -259,11 +259,11 @@ int ni_make(struct lnet *node, const struct lnd *lnd,
 int ni_start(struct lnet_ni *ni)
 {
 	struct lnet *node = ni->node;
+	uint64_t n = atomic_fetch_add(&net_node(node)->ni_starts, 1);
 	int rc;
 
-	ni->lnd.incarnation =
-		hash_u64(atomic_fetch_add(&net_node(node)->ni_starts, 1),
-			 node->incarnation);
+	ni->lnd.incarnation = hash_u64(n, node->incarnation);
+	ni->bit = UINT64_C(1) << n % 64;
 	rc = ni->lnd.lnd->startup(&ni->lnd);
 	if (!rc)
 		fsm_move(&ni->fsm, ni_states, NI_ACTIVE);

@@ -45,6 +45,8 @@ struct lnet_ni {
 	struct lnd_ni lnd; /* what its LND sees */
 	struct lnet *node;
 	uint32_t net;
+	uint64_t bit; /* it in lnet_peer_ni.connecting_from and connected_from:
+		       * another one's, too, if 64 have come since */
 	uint32_t credits_max;
 	uint32_t peer_credits;
 	uint32_t peer_buffer_credits;

@@ -54,6 +54,29 @@ static bool queue_wrong(int32_t n, int32_t credits)
 	return n != MAX(-credits, 0);
 }
 
+/* Does the LND of @ni have nothing to say of a connection to @p? Not every LND
+ * can tell. */
+static bool nobody_connects(struct lnet_ni *ni, const struct lnet_peer_ni *p)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+
+	return lnd->is_connecting && !lnd->is_connecting(&ni->lnd, &p->nid);
+}
+
+/* Is one of @cpt's NIs passed over for a connection that nobody makes? */
+static bool connecting_from_wrong(const struct lnet_cpt *cpt,
+				  const struct lnet_peer_ni *p)
+{
+	for (unsigned int i = 0; cpt->config && i < cpt->config->nnis; i++) {
+		struct lnet_ni *ni = cpt->config->ni[i];
+
+		if (ni_net(ni) == p->net->net && p->connecting_from & ni->bit &&
+		    nobody_connects(ni, p))
+			return true;
+	}
+	return false;
+}
+
 /* Does each message that waits for a connection wait for one that the LND has
  * promised? */
 static bool connecting_wrong(const struct lnet_peer_ni *p)
@@ -62,11 +85,9 @@ static bool connecting_wrong(const struct lnet_peer_ni *p)
 	uint64_t n = 0;
 
 	list_for_each_entry (msg, &p->connecting, link) {
-		const struct lnd *lnd = msg->ni->lnd.lnd;
-
 		if (msg->fsm.state != MSG_CONNECTING ||
-		    (lnd->is_connecting &&
-		     !lnd->is_connecting(&msg->ni->lnd, &p->nid)))
+		    !(p->connecting_from & msg->ni->bit) ||
+		    nobody_connects(msg->ni, p))
 			return true;
 		n++;
 	}
@@ -153,7 +174,7 @@ static bool peers_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 
 		if (membership_wrong(cpt, p, buf, size))
 			return true;
-		if (connecting_wrong(p)) {
+		if (connecting_wrong(p) || connecting_from_wrong(cpt, p)) {
 			snprintf(buf, size,
 				 "peer %s: waited for, but nobody connects",
 				 lnet_nid_format(&p->nid, nid, sizeof(nid)));

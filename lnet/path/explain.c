@@ -25,6 +25,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PRIORITY] = "has a better priority",
 	[LNET_PATH_LESS_TRIED] = "was tried less often",
 	[LNET_PATH_PREFERRED] = "is preferred",
+	[LNET_PATH_CONNECTED] = "need not be connected to the peer first",
 	[LNET_PATH_NEAR] = "is nearer to the memory",
 	[LNET_PATH_CREDITS] = "has more credits",
 	[LNET_PATH_PEER_TURN] = "has its turn at the peer",

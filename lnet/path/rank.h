@@ -18,6 +18,9 @@
  *	HEALTH		best NI of ours		its own		its own
  *	PRIORITY	of our net		its own		its own
  *	LESS_TRIED	in how few tries it had a part
+ *	CONNECTED				a peer NI is	it is, while
+ *						connected, or	another one
+ *						none is being	is being
  *	NEAR					to the memory
  *	CREDITS					of this CPT	its own
  *	PEER_TURN	the peer's net

@@ -284,6 +284,48 @@ static struct shared_net choose_net(const struct seek *s)
 
 /* ---- local NIs ---- */
 
+/* Of messages from @ni to whichever of @theirs: would they wait for a
+ * connection that is being made, as far as it ever will be? NIs of the peer
+ * that are down, or not as healthy as others, do not count. NULL: to the NI
+ * named. */
+static bool connects_first(const struct seek *s, const struct lnet_ni *ni,
+			   const struct lnet_peer_net *theirs)
+{
+	uint64_t connecting = 0, connected = 0;
+	const struct lnet_peer_ni *p;
+	int32_t health = -1;
+	bool up;
+
+	if (!theirs)
+		return s->dst->connecting_from & ni->bit;
+	up = any_is_up(theirs);
+	list_for_each_entry (p, &theirs->nis, link) {
+		if ((p->down && up) || p->health < health)
+			continue;
+		if (p->health > health)
+			connecting = connected = 0;
+		health = p->health;
+		connecting |= p->connecting_from;
+		connected |= p->connected_from;
+	}
+	return connecting & ~connected & ni->bit;
+}
+
+/* The bits of all local NIs from which one of @theirs, or the NI named, is
+ * being connected to. */
+static uint64_t who_connects(const struct seek *s,
+			     const struct lnet_peer_net *theirs)
+{
+	const struct lnet_peer_ni *p;
+	uint64_t from = 0;
+
+	if (!theirs)
+		return s->dst ? s->dst->connecting_from : 0;
+	list_for_each_entry (p, &theirs->nis, link)
+		from |= p->connecting_from;
+	return from;
+}
+
 static void rank_nearness(const struct seek *s, const struct lnet_ni *ni,
 			  struct path_rank *r)
 {
@@ -310,6 +352,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 				 const struct lnet_net *net,
 				 const struct lnet_peer_net *theirs)
 {
+	uint64_t connecting = who_connects(s, theirs);
 	struct stage st;
 
 	stage_begin(&st, s, LNET_PATH_LOCAL_NI);
@@ -326,6 +369,9 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		if (unlikely(s->want->tried))
 			rank_ni_tries(s, ni, theirs, r);
 		r->key[LNET_PATH_HEALTH] = ni_health(ni);
+		if (unlikely(connecting))
+			r->key[LNET_PATH_CONNECTED] =
+				!connects_first(s, ni, theirs);
 		if (unlikely(s->want->flags & PATH_NEAR))
 			rank_nearness(s, ni, r);
 		r->key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
@@ -382,6 +428,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
 					   const struct lnet_ni *ni)
 {
+	bool connecting = who_connects(s, theirs) & ni->bit;
 	struct lnet_peer_ni *p;
 	struct stage st;
 
@@ -393,6 +440,9 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
+		if (unlikely(connecting))
+			r->key[LNET_PATH_CONNECTED] =
+				(p->connected_from & ni->bit) != 0;
 		r->key[LNET_PATH_CREDITS] = credits_left(p, ni);
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
 		stage_offer(&st, p, &p->nid);

@@ -168,6 +168,9 @@ struct lnet_peer_ni {
 	struct list connecting; /* of lnet_msg.link: wait for a connection, and
 				 * hold no credit meanwhile */
 	uint64_t nconnecting;	/* of them */
+	/* lnet_ni.bit of those whose LND is connecting to it for messages, and
+	 * of those whose LND has done so; neither: not known */
+	uint64_t connecting_from, connected_from;
 	struct traffic_stats traffic;
 };
 
@@ -220,6 +223,24 @@ static inline void peer_ref(struct lnet_peer_ni *lpni)
 {
 	if (lpni->refs++ == 0)
 		peer_hold(lpni->peer);
+}
+
+/* One more message waits for a connection to @lpni from the local NI with this
+ * bit; and what has come of that. */
+static inline void peer_connecting(struct lnet_peer_ni *lpni, uint64_t ni_bit)
+{
+	lpni->nconnecting++;
+	lpni->connecting_from |= ni_bit;
+	lpni->connected_from &= ~ni_bit;
+}
+
+static inline void peer_connected(struct lnet_peer_ni *lpni, uint64_t ni_bit,
+				  bool connected)
+{
+	lpni->connecting_from &= ~ni_bit;
+	lpni->connected_from &= ~ni_bit;
+	if (connected)
+		lpni->connected_from |= ni_bit;
 }
 
 /* Room for one more peer NI, for which the peer that has been idle longest is

@@ -44,8 +44,9 @@ static inline void rig_config(struct path_rig *rig, struct lnet_config *config)
 static inline struct lnet_ni *rig_ni_make(struct path_rig *rig, const char *nid)
 {
 	struct ni_cpt *nc = &rig->nc[rig->nnis];
-	struct lnet_ni *ni = &rig->ni[rig->nnis++];
+	struct lnet_ni *ni = &rig->ni[rig->nnis];
 
+	ni->bit = UINT64_C(1) << rig->nnis++;
 	ni->lnd.nid = rig_nid(nid);
 	ni->net = lnet_nid_net(&ni->lnd.nid);
 	ni->peer_credits = 8;

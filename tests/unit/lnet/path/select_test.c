@@ -183,6 +183,142 @@ Test(select, local_nis)
 	rig_fini(&rig);
 }
 
+/* "xY": what @ni is connecting to, and connected to, of the peer's two. */
+static void connections(struct path_rig *rig, const struct lnet_ni *ni,
+			const char *text)
+{
+	struct lnet_peer_ni *p[] = { rig_peer_ni(rig, "10.0.0.2@tcp"),
+				     rig_peer_ni(rig, "10.0.1.2@tcp") };
+
+	for (unsigned int k = 0; k < 2; k++) {
+		if (strchr(text, "xy"[k]))
+			peer_connecting(p[k], ni->bit);
+		if (strchr(text, "XY"[k]))
+			peer_connected(p[k], ni->bit, true);
+	}
+}
+
+/* A local NI from which messages would wait for a connection comes after one
+ * from which they would not, however many credits it has: for all that is known
+ * the connection may never be made. NIs of the peer that it would not lead to
+ * do not count: those that are down, or less healthy than another one. */
+Test(select, local_nis_that_have_to_connect_first)
+{
+	static const struct {
+		const char *a, *b; /* connections() */
+		const char *down, *ill;
+		const char *local;
+	} rows[] = {
+		{ "", "", "", "", "10.0.0.1@tcp" },
+		{ "x", "", "", "", "10.0.1.1@tcp" },
+		{ "xy", "", "", "", "10.0.1.1@tcp" },
+		{ "xY", "", "", "", "10.0.0.1@tcp" },
+		{ "X", "y", "", "", "10.0.0.1@tcp" },
+		{ "xy", "x", "", "", "10.0.0.1@tcp" },
+		{ "xY", "x", "", "", "10.0.0.1@tcp" },
+		{ "x", "xY", "", "", "10.0.1.1@tcp" },
+		{ "x", "", "y", "", "10.0.1.1@tcp" },
+		{ "y", "", "y", "", "10.0.0.1@tcp" },
+		{ "xY", "", "y", "", "10.0.1.1@tcp" },
+		{ "Xy", "", "y", "", "10.0.0.1@tcp" },
+		{ "x", "", "", "y", "10.0.1.1@tcp" },
+		{ "y", "", "", "y", "10.0.0.1@tcp" },
+		{ "xY", "", "", "y", "10.0.1.1@tcp" },
+		{ "yX", "", "", "x", "10.0.1.1@tcp" },
+		{ "x", "", "xy", "", "10.0.1.1@tcp" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct path_rig rig;
+		struct path path;
+		char nid[LNET_NIDSTR_SIZE];
+
+		rig_init(&rig);
+		rig_ni(&rig, "10.0.0.1@tcp");
+		rig_ni(&rig, "10.0.1.1@tcp");
+		credits_set(&rig.ni[2].cpt->credits, 1);
+		rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+		connections(&rig, &rig.ni[1], rows[i].a);
+		connections(&rig, &rig.ni[2], rows[i].b);
+		for (unsigned int k = 0; k < 2; k++) {
+			struct lnet_peer_ni *p = rig_peer_ni(
+				&rig, k ? "10.0.1.2@tcp" : "10.0.0.2@tcp");
+
+			p->down = strchr(rows[i].down, "xy"[k]);
+			if (strchr(rows[i].ill, "xy"[k]))
+				p->health = 0;
+		}
+		cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path),
+			     0);
+		lnet_nid_format(&path.ni->lnd.nid, nid, sizeof(nid));
+		cr_assert_str_eq(nid, rows[i].local, "row %u", i);
+		rig_fini(&rig);
+	}
+}
+
+/* Of the peer's NIs one that is connected comes before others while one of them
+ * is being connected to, from the same local NI; but health comes first. */
+Test(select, peer_nis_that_have_to_be_connected_to)
+{
+	static const struct {
+		const char *ours, *others; /* connections() */
+		const char *ill;
+		const char *peer;
+	} rows[] = {
+		{ "", "", "", "10.0.0.2@tcp" },
+		{ "xY", "", "", "10.0.1.2@tcp" },
+		{ "xY", "", "y", "10.0.0.2@tcp" },
+		{ "xy", "", "", "10.0.0.2@tcp" },
+		{ "Y", "", "", "10.0.0.2@tcp" },
+		{ "Y", "x", "", "10.0.0.2@tcp" },
+		{ "Xy", "xY", "", "10.0.0.2@tcp" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct lnet_peer_ni *x, *y;
+		struct path_rig rig;
+		struct path path;
+		char nid[LNET_NIDSTR_SIZE];
+
+		rig_init(&rig);
+		rig_ni(&rig, "10.0.0.1@tcp");
+		x = rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+		y = rig_peer_ni(&rig, "10.0.1.2@tcp");
+		peer_set_credits(x, 8);
+		peer_set_credits(y, 8);
+		y->credits = 1;
+		connections(&rig, &rig.ni[1], rows[i].ours);
+		connections(&rig, rig_ni(&rig, "10.0.1.1@tcp"), rows[i].others);
+		rig.ni[2].cpt->use = 1;
+		credits_set(&rig.ni[2].cpt->credits, 1);
+		if (rows[i].ill[0])
+			y->health = 0;
+		cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path),
+			     0);
+		lnet_nid_format(&path.lpni->nid, nid, sizeof(nid));
+		cr_assert_str_eq(nid, rows[i].peer, "row %u", i);
+		rig_fini(&rig);
+	}
+}
+
+/* The same for the one NI that is named, of a peer that is not multi-rail; but
+ * health comes first. */
+Test(select, local_nis_that_have_to_connect_to_the_one_named)
+{
+	struct lnet_peer_ni *x;
+	struct path_rig rig;
+
+	rig_usual(&rig);
+	x = rig_peer_ni(&rig, "10.0.0.3@tcp");
+	rig.ni[1].cpt->use = 8, rig.ni[2].cpt->use = 9;
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.0.1@tcp > 10.0.0.3@tcp");
+	x->connecting_from = rig.ni[1].bit;
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.1.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&rig.ni[2].health, 999);
+	goes(&rig, NULL, "10.0.0.3@tcp", "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
 /* Where a message goes whose memory is at NUMA node @node. */
 static void goes_near(struct path_rig *rig, int node, const char *want)
 {
