@@ -5,8 +5,9 @@
 #
 # Two hosts, network namespaces, on two rails that are shaped to 1 Gbit/s each way. A
 # client reads bulk data from the server over both rails. One rail is lost for 3 s.
-# The rails are of one LNet network, where messages also go from a NID on one rail to a
-# NID on the other, or of two.
+# The rails are of two LNet networks or of one, where messages may also go from a NID on
+# one rail to a NID on the other; and of one on one switch, so that these go all the way
+# by the interfaces that the NIDs are of.
 # rpcping says each 20 ms what was read; the rate is that of 100 ms.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$top/tests/net/hosts.sh" || exit
@@ -29,11 +30,13 @@ trap clean_up EXIT
 
 # ---- hosts and nodes ----
 
+# Each end of each cable sends at that rate.
 hosts_pair
+rate=(root tbf rate 1gbit burst 256k latency 20ms)
 for name in client server; do
 	for rail in 0 1; do
-		on $name tc qdisc add dev eth$rail root tbf rate 1gbit \
-			burst 256k latency 20ms
+		on $name tc qdisc add dev eth$rail "${rate[@]}"
+		tc qdisc add dev $name$rail "${rate[@]}"
 	done
 done
 
@@ -225,3 +228,5 @@ serve two
 two_to_one
 lose_each "two networks" tcp tcp1
 lose_each "one network" tcp tcp
+hosts_join
+lose_each "one network, one switch" tcp tcp

@@ -5,9 +5,11 @@
 #
 # Rail R, 0 or 1, is a bridge, rail$R. Host N, called NAME, has the interface eth$R
 # on it, with the address 10.9.R.N; the other end of that cable, a port of the
-# bridge, is NAME$R.
+# bridge, is NAME$R. Each rail is an IP network of its own until hosts_join makes
+# them one.
 
 declare -A hosts=() # a process in the network of each, by name
+prefix=24	    # bits of the IP network
 
 # hosts_unshare COMMAND...: in place of this shell, with a network of its own
 hosts_unshare() {
@@ -109,7 +111,20 @@ on() {
 
 # host_address NAME add|del RAIL N
 host_address() {
-	on "$1" ip address "$2" "10.9.$3.$4/24" dev "eth$3"
+	on "$1" ip address "$2" "10.9.$3.$4/$prefix" dev "eth$3" || return
+	[ "$2" = del ] || host_route "$1" "$3" "$4"
+}
+
+# host_link NAME up|down RAIL N
+host_link() {
+	on "$1" ip link set "eth$3" "$2" || return
+	[ "$2" = down ] || host_route "$1" "$3" "$4"
+}
+
+# host_route NAME RAIL N: what leaves from that address does so by its interface.
+host_route() {
+	[ $prefix = 24 ] || on "$1" ip route replace 10.9.0.0/16 dev "eth$2" \
+		src "10.9.$2.$3" table "10$2"
 }
 
 # wire_drop MATCH...: frames that match (nft(8)) are lost; nobody is told. wire_whole:
@@ -146,10 +161,33 @@ hosts_pair() {
 	hosts_add client 1 && hosts_add server 2
 }
 
-client_link_down() { on client ip link set eth1 down; }
-client_link_up() { on client ip link set eth1 up; }
-server_link_down() { on server ip link set eth1 down; }
-server_link_up() { on server ip link set eth1 up; }
+# The rails are one IP network from now on, on one switch. It takes routes of each
+# interface's own, or a host would send everything by its first one.
+hosts_join() {
+	local rail
+
+	ip link add trunk0 type veth peer name trunk1 || return
+	for rail in 0 1; do
+		ip link set trunk$rail master rail$rail up &&
+			host_address client del $rail 1 &&
+			host_address server del $rail 2 || return
+	done
+	prefix=16
+	for rail in 0 1; do
+		host_join client $rail 1 && host_join server $rail 2 || return
+	done
+}
+
+# host_join NAME RAIL N
+host_join() {
+	on "$1" ip rule add from "10.9.$2.$3" table "10$2" &&
+		host_address "$1" add "$2" "$3"
+}
+
+client_link_down() { host_link client down 1 1; }
+client_link_up() { host_link client up 1 1; }
+server_link_down() { host_link server down 1 2; }
+server_link_up() { host_link server up 1 2; }
 client_address_del() { host_address client del 1 1; }
 client_address_add() { host_address client add 1 1; }
 server_address_del() { host_address server del 1 2; }
