@@ -292,6 +292,40 @@ static void peer_add(struct load *l)
 	add(l, SERVER);
 }
 
+/* Rails that are networks of their own below the one net: what crosses from one
+ * to the other goes there by the one and back by the other. So the server's
+ * interface takes with it what led back to the client's on the same rail. */
+static void crossing(struct load *l, bool cut)
+{
+	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail],
+				&l->nids[SERVER][!l->rail], cut),
+	     "what crosses");
+}
+
+static void peer_rail_down(struct load *l)
+{
+	crossing(l, true);
+	peer_down(l);
+}
+
+static void peer_rail_up(struct load *l)
+{
+	crossing(l, false);
+	peer_up(l);
+}
+
+static void peer_rail_del(struct load *l)
+{
+	crossing(l, true);
+	peer_del(l);
+}
+
+static void peer_rail_add(struct load *l)
+{
+	crossing(l, false);
+	peer_add(l);
+}
+
 /* Nothing passes between anybody and the client's NI. */
 static void silence(struct load *l)
 {
@@ -372,6 +406,18 @@ static const struct failure failures[] = {
 	  peer_add,
 	  { 50, 1000, 0 },
 	  { 50, EVER, 0 },
+	  UNTIL_BACK },
+	{ "the server's interface dies, and what crosses to its rail",
+	  peer_rail_down,
+	  peer_rail_up,
+	  { 1000, 1000, 0 },
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK },
+	{ "the server's address is removed, and what crosses to its rail",
+	  peer_rail_del,
+	  peer_rail_add,
+	  { 1000, 1000, 0 },
+	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the rail is silent",
 	  silence,
