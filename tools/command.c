@@ -48,7 +48,7 @@ struct given {
 
 static int usage(const struct given *g)
 {
-	command_help_group(stderr, g->command->name);
+	command_help(stderr, g->command);
 	return EXIT_USAGE;
 }
 

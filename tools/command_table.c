@@ -304,7 +304,7 @@ const struct command commands[] = {
 	FAULT("duplicate", "rules that send messages twice", fault_copy),
 	FAULT("corrupt", "rules that corrupt payloads", fault_copy),
 	FAULT("error", "rules that fail what is sent", fault_drop),
-	FAULT(NULL, "the same, by --rule_type", fault_any),
+	FAULT(NULL, "rules of any kind, by --rule_type", fault_any),
 	LATER("cpt-of-nid", NULL, "tell the CPT that a NID belongs to"),
 	LATER("service-id", NULL, "tell the service id of a port"),
 	LATER("setup-mrrouting", NULL, "set the system's routes up"),

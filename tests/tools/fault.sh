@@ -81,7 +81,8 @@ silent out
 
 # What is missing, and what is wrong.
 ctl 234 fault
-has err '^usage: lnetctl fault drop '
+has err '^usage: lnetctl fault '
+has err '--rule_type TYPE +drop, delay, duplicate, corrupt or error$'
 ctl 234 fault drop
 has err '^lnetctl fault drop: missing: add|del|reset|show$'
 ctl 234 fault lose add

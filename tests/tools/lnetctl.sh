@@ -536,9 +536,11 @@ has err "^Did you mean '--verbose'\?\$"
 ctl 234 net
 has err "usage: lnetctl net add"
 has err "usage: lnetctl net del"
+# Help is about the command that was meant, and no other.
 ctl 234 net add
 has err "missing: --net"
-has err "usage: lnetctl net show"
+has err "^usage: lnetctl net add "
+expect "no other command's help" test "$(grep -c '^usage:' "$dir/err")" = 1
 ctl 234 net show --nonsense
 has err "lnetctl net show: unrecognized option '--nonsense'"
 ctl 234 --nonsense
