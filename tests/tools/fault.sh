@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fault rules, by lnetctl, in nodes that talk over TCP: requirement H7.
+# Fault rules, by lnetctl, in nodes that talk over TCP, and what the counters and
+# the health of their interfaces show of it: requirements D9, H7.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 port=$(free_port) || skip "perl cannot find a free port"
@@ -149,6 +150,106 @@ ctl 0 --socket "$b" lnet configure --all
 ctl 0 --socket "$b" fault drop show
 silent out
 ctl 0 ping 127.0.0.2@tcp --timeout 60
+
+# ---- two rails: resends, and pings that heal ----
+
+r=$dir/r.sock
+need_lnetd r --net 'tcp(127.0.0.11),tcp1(127.0.0.13)' --port "$port" \
+	--socket "$r"
+need_lnetd q --net 'tcp(127.0.0.12),tcp1(127.0.0.14)' --port "$port" \
+	--socket "$dir/q.sock"
+rails() { # STATUS ARGUMENT...
+	ctl "$1" --socket "$r" "${@:2}"
+}
+
+# The health stats of what was printed last: of its interface, or of the NID.
+health() { # NAME [NID]
+	sed -n "/nid: ${2:-}/,\$ s/^ *$1: //p" "$dir/out" | head -n 1
+}
+
+# Nothing is under way between them when each has told the other of itself.
+rails 0 discover --timeout 60 127.0.0.12@tcp
+ctl 0 --socket "$dir/q.sock" discover --timeout 60 127.0.0.11@tcp
+# A ping that one interface cannot send is sent by the other, and answered. They
+# take turns, so it is one of the first pings that is sent again; then the one
+# that fails is ill, and used no more.
+rails 0 fault error add --local_nid 127.0.0.11@tcp -x -e local_dropped
+for _ in 1 2 3 4; do
+	rails 0 ping --timeout 60 127.0.0.12@tcp
+done
+rails 0 stats show
+has out '^    resend_count: 1$'
+has out '^    successful_resends: 1$'
+has out '^    failed_resends: 0$'
+has out '^    local_dropped_count: [1-9]'
+# It is pinged from, in vain.
+ctl_until '^ +ping_count: ([2-9]|[1-9][0-9])' --socket "$r" net show -v 2 \
+	--net tcp
+silent=$(health ping_count)
+ctl_until '^ +next_ping: 1$' --socket "$r" net show -v 2 --net tcp
+has out '^ +health value: 900$'
+has out '^ +dropped: [1-9]'
+rails 0 debug recovery
+same out <<END
+Local NI recovery:
+      nid-0: 127.0.0.11@tcp
+END
+# Counters are reset; how it is, is not.
+rails 0 stats reset
+rails 0 stats show
+has out '^    resend_count: 0$'
+has out '^    successful_resends: 0$'
+rails 0 net show -v 2 --net tcp
+has out '^ +health value: 900$'
+has out '^ +send_count: 0$'
+expect "ping_count stays: $silent, then $(health ping_count)" \
+	test "$(health ping_count)" -ge "$silent"
+# It heals as soon as its pings are answered.
+rails 0 fault error del --all
+ctl_until '^ +health value: 1000$' --socket "$r" net show -v 2 --net tcp
+ctl_until '^ +ping_count: 0$' --socket "$r" net show -v 2 --net tcp
+has out '^ +next_ping: 0$'
+rails 0 stats reset
+rails 0 net show -v 2 --net tcp
+sed -i -n '/health stats:/,/next_ping:/p' "$dir/out"
+same out <<END
+            health stats:
+                  fatal_error: 0
+                  health value: 1000
+                  interrupts: 0
+                  dropped: 0
+                  aborted: 0
+                  no route: 0
+                  timeouts: 0
+                  error: 0
+                  ping_count: 0
+                  next_ping: 0
+END
+
+# The same with a NID of the peer, whose health was lowered by hand.
+rails 0 fault error add -m GET -x -e remote_dropped
+rails 0 peer set --nid 127.0.0.14@tcp1 --health 400
+ctl_until '^ +ping_count: [1-9]' --socket "$r" peer show -v 2 \
+	--nid 127.0.0.12@tcp
+silent=$(health ping_count 127.0.0.14)
+expect "the other NID is not pinged" test "$(health ping_count 127.0.0.12)" = 0
+ctl_until '^ +next_ping: 1$' --socket "$r" debug peer --nid 127.0.0.12@tcp
+has out '^ +state: recovering$'
+rails 0 debug recovery
+same out <<END
+Peer NI recovery:
+      nid-0: 127.0.0.14@tcp1
+END
+rails 0 stats reset
+rails 0 peer show -v 2 --nid 127.0.0.12@tcp
+expect "health stays" test "$(health 'health value' 127.0.0.14)" = 400
+expect "ping_count stays" \
+	test "$(health ping_count 127.0.0.14)" -ge "$silent"
+expect "received again" test "$(health recv_count 127.0.0.14)" = 0
+rails 0 fault error del --all
+ctl_until '^ +health value: 1000$' --socket "$r" debug peer --nid 127.0.0.14@tcp1
+stop_lnetd r
+stop_lnetd q
 
 # ---- calls ----
 

@@ -177,6 +177,20 @@ await() {
 	sed 's/^/| /' "$1"
 }
 
+# ctl_until PATTERN ARGUMENT...: asks lnetctl until its output has a line that
+# matches. The node has a minute.
+ctl_until() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		ctl 0 "${@:2}"
+		grep -qE -- "$1" "$dir/out" && return
+		sleep 0.1
+	done
+	complain "$ran: stdout never had $1"
+	sed 's/^/| /' "$dir/out"
+}
+
 # start_ping ARGUMENT...: rpcping with ${client[@]} in the background, with a live
 # line each 100 ms in $dir/live. Returns when calls are answered.
 start_ping() {
