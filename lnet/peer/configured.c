@@ -13,6 +13,8 @@
 struct peer_call {
 	struct lnet_cpt *cpt; /* that owns the peer */
 	const struct ulnet_nid *primary, *nid;
+	const struct ulnet_nid *nids; /* all of them, the primary one first */
+	unsigned int n;
 	bool multi_rail;
 	bool made; /* it was not configured before */
 };
@@ -59,8 +61,9 @@ static int add_peer(void *arg)
 	struct lnet_peer_ni *lpni;
 	int rc;
 
-	if (config_is_mine(c->cpt->config, c->primary))
-		return -EINVAL;
+	for (unsigned int i = 0; i < c->n; i++)
+		if (config_is_mine(c->cpt->config, &c->nids[i]))
+			return -EINVAL;
 	lpni = peer_get(c->cpt, c->primary);
 	if (!lpni)
 		return -ENOBUFS;
@@ -170,6 +173,8 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 	if (!node_may_wait(node))
 		return -EXDEV;
 	c = call_of(node, nids);
+	c.nids = nids;
+	c.n = n;
 	c.multi_rail = multi_rail;
 	rc = loop_call(c.cpt->loop, add_peer, &c);
 	for (i = 1; !rc && i < n; i++) {
