@@ -184,8 +184,8 @@ void debug_peer(struct request *r)
 		show_peer(node, infos, span, answer_output(r->answer));
 	else
 		scope_fail(&r->scope, nid, rc ? rc : -ENOENT,
-			   "cannot get peer information: %s",
-			   strerror(rc ? -rc : ENOENT));
+			   "cannot get peer information of %s: %s", nid->text,
+			   rc ? strerror(-rc) : "no such peer");
 	if (!rc)
 		peer_list_free(&list);
 }

@@ -125,8 +125,12 @@ static int read_portals(const struct scope *s, const struct tree *args,
 	int rc = 0;
 
 	while (!rc && list && (t = list_next(list, t))) {
-		rc = scope_number(s, t, 0, LNET_PORTALS - 1, &portal);
-		if (!rc)
+		if (t->kind != TREE_SCALAR || !tree_number(t, &portal) ||
+		    portal < 0 || portal >= LNET_PORTALS)
+			rc = scope_fail(s, t, -EINVAL,
+					"portal: a number is expected, 0 to %d",
+					LNET_PORTALS - 1);
+		else
 			*portals_p |= UINT64_C(1) << portal;
 	}
 	return rc;
@@ -200,7 +204,8 @@ static int read_rate(const struct scope *s, const struct tree *args,
 	return 0;
 }
 
-/* What only some kinds have: is it there where it must be, and nowhere else? */
+/* Is what only some kinds have, or only some messages, there where it must be,
+ * and nowhere else? */
 static int check_kind(const struct scope *s, const struct tree *args,
 		      const struct ulnet_fault *f)
 {
@@ -208,6 +213,10 @@ static int check_kind(const struct scope *s, const struct tree *args,
 	bool delays = f->kind == LNET_FAULT_DELAY;
 	bool fails = f->kind == LNET_FAULT_ERROR;
 
+	if (f->portals && f->messages &&
+	    !(f->messages & (LNET_FAULT_PUT | LNET_FAULT_GET)))
+		return scope_fail(s, args, -EINVAL,
+				  "portal: ACKs and REPLYs have none");
 	if (delays != (f->latency != 0))
 		return scope_fail(s, args, -EINVAL, "%s: latency is %s", name,
 				  delays ? "needed" : "not for such rules");
@@ -417,14 +426,34 @@ int fault_show_all(struct lnet *node, bool backup, struct tree *out)
 	return show_rules(node, LNET_FAULT_KINDS, backup, out);
 }
 
+/* Each with what it is told beside the type of rule. */
 static const struct {
 	const char *name;
 	void (*fn)(const struct fault_call *c);
+	const char *const keys[12];
 } actions[] = {
-	{ "add", fault_add },	  { "del", fault_del },
-	{ "reset", fault_reset }, { "show", fault_show },
-	{ "list", fault_show },
+	{ "add",
+	  fault_add,
+	  { "source", "dest", "local_nid", "portal", "message", "rate",
+	    "interval", "random", "drop_all", "latency", "health_error" } },
+	{ "del", fault_del, { "source", "dest", "all" } },
+	{ "reset", fault_reset, { NULL } },
+	{ "show", fault_show, { NULL } },
+	{ "list", fault_show, { NULL } },
 };
+
+static int check_keys(const struct scope *s, const struct tree *args,
+		      const char *action, const char *const *keys)
+{
+	const struct tree *t;
+
+	tree_for_each (t, args)
+		if (!key_in(t->key, keys) && strcmp(t->key, "action") != 0 &&
+		    strcmp(t->key, "rule_type") != 0)
+			return scope_fail(s, t, -EINVAL, "%s: not for %s",
+					  t->key, action);
+	return 0;
+}
 
 static int read_kind(const struct scope *s, const struct tree *args,
 		     enum ulnet_fault_kind *kind_p)
@@ -467,7 +496,8 @@ void fault_request(struct request *r)
 		if (strcmp(actions[i].name, text) != 0)
 			continue;
 		r->scope.subject.top = actions[i].name;
-		if (!read_kind(&r->scope, r->args, &c.kind))
+		if (!read_kind(&r->scope, r->args, &c.kind) &&
+		    !check_keys(&r->scope, r->args, text, actions[i].keys))
 			actions[i].fn(&c);
 		return;
 	}

@@ -76,6 +76,11 @@ static void health_set(struct request *r, set_fn fn)
 		return;
 	if (!all)
 		lnet_nid_format(&nid, text, sizeof(text));
+	if (!all && lnet_nid_is_lo(&nid)) {
+		scope_fail(&r->scope, r->args, -EINVAL, "%s has no health",
+			   text);
+		return;
+	}
 	rc = fn(r->control->node, all ? NULL : &nid, (int32_t)value);
 	if (rc == -ENOENT)
 		scope_fail(&r->scope, r->args, rc,

@@ -77,7 +77,9 @@ static int show_peer_item(struct import *im, const struct scope *s,
 		return rc;
 	rc = show_peers(im->plan.node, &show, answer_output(s->answer));
 	return rc ? scope_fail(s, primary, rc,
-			       "cannot get peer information: %s", strerror(-rc))
+			       "cannot get peer information of %s: %s",
+			       primary->text,
+			       rc == -ENOENT ? "no such peer" : strerror(-rc))
 		  : 0;
 }
 

@@ -283,6 +283,16 @@ static int add_net(struct lnet *node, const struct scope *s,
 	return rc ? rc : check_served(node, s, net ? net : nid, *net_p);
 }
 
+/* Of "net add" and "net del", where each of the two names interfaces. */
+static int refuse_both(const struct scope *s, const struct tree *interfaces,
+		       const struct tree *nid)
+{
+	return interfaces && nid ? scope_fail(s, nid, -EINVAL,
+					      "either interfaces or nid is "
+					      "needed, not both")
+				 : 0;
+}
+
 static int refuse_not_yet(const struct scope *s, const struct tree *args)
 {
 	for (unsigned int i = 0; add_not_yet[i]; i++) {
@@ -303,6 +313,10 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	uint32_t number = 0;
 	int rc = refuse_not_yet(s, args);
 
+	if (!interfaces)
+		interfaces = tree_get(args, "interface");
+	if (!rc)
+		rc = refuse_both(s, interfaces, tree_get(args, "nid"));
 	if (!rc)
 		rc = add_net(plan->node, s, args, &number);
 	if (args->kind != TREE_MAP || rc)
@@ -317,8 +331,6 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	rc = set_tunables(plan->node, s, tree_get(args, "tunables"), &wish);
 	if (!rc)
 		rc = check_cpts(plan->node, s, tree_get(args, "cpts"), true);
-	if (!interfaces)
-		interfaces = tree_get(args, "interface");
 	return rc ? rc
 		  : add_nis(plan, s, args, interfaces, tree_get(args, "nid"),
 			    &wish);
@@ -396,6 +408,8 @@ int item_net_del(struct plan *plan, const struct scope *s,
 		list = tree_get(args, "interface");
 	if (!rc && !net && !nid)
 		return scope_fail(s, args, -EINVAL, "net del: net is missing");
+	if (!rc)
+		rc = refuse_both(s, list, nid);
 	if (!rc && net)
 		rc = item_net(s, net, &c.net);
 	if (!rc && nid)
@@ -407,7 +421,7 @@ int item_net_del(struct plan *plan, const struct scope *s,
 				  "cannot del network: NID '%s' is on another "
 				  "net",
 				  nid->text);
-	if (list && !nid) {
+	if (list) {
 		rc = each_interface(s, list, del_interface, &c);
 		return rc < 0 ? rc
 		       : rc   ? 0

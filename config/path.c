@@ -180,6 +180,6 @@ void path_show(struct request *r)
 	}
 	if (rc)
 		scope_fail(&r->scope, nid, rc, "no path to %s: %s", nid->text,
-			   strerror(-rc));
+			   rc == -EINVAL ? e.path.situation : strerror(-rc));
 	free(e.candidates);
 }

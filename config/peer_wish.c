@@ -126,6 +126,8 @@ static const char *why(int rc)
 		return "another configured peer has it";
 	case -ENOENT:
 		return "no such peer was configured";
+	case -EINVAL: /* the scope has refused what else is no peer's NID */
+		return "that is a NID of this node";
 	case -EBUSY:
 		return "it is in use, or another configured peer has it";
 	default:

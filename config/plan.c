@@ -267,9 +267,12 @@ static int step_undo(struct plan *plan, struct step *step)
 static void setting_complain(const struct step *step, int rc)
 {
 	const struct scope *s = &step->scope;
-	const char *why =
-		rc == -EOPNOTSUPP ? "not supported yet" : strerror(-rc);
+	const char *why = strerror(-rc);
 
+	if (rc == -EOPNOTSUPP)
+		why = "not supported yet";
+	else if (rc == -EINVAL) /* in its range: so another one forbids it */
+		why = "transaction_timeout has to be more than retry_count";
 	if (s->set)
 		scope_set_fail(s, step->setting, rc, why);
 	else
@@ -296,7 +299,8 @@ static void step_complain(const struct step *step, int rc)
 	else if (step_is_fault(step))
 		scope_fail(s, step->at, rc, "cannot %s fault rule: %s",
 			   step->kind == STEP_FAULT_ADD ? "add" : "del",
-			   strerror(-rc));
+			   rc == -ENOENT ? "there is no such rule"
+					 : strerror(-rc));
 	else if (step->kind == STEP_NI_DEL)
 		scope_fail(s, step->at, rc, "cannot del network %s: %s",
 			   wish_name(&step->wish, name), strerror(-rc));

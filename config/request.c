@@ -72,15 +72,19 @@ static void peer_show(struct request *r)
 {
 	struct show show = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
 	const struct tree *nid = tree_get(r->args, "nid");
+	int rc;
 
 	if (read_verbose(r, &show.verbose))
 		return;
 	if (nid && item_nid(&r->scope, nid, &show.nid))
 		return;
-	cannot_get(
-		r,
-		show_peers(r->control->node, &show, answer_output(r->answer)),
-		"peer information");
+	rc = show_peers(r->control->node, &show, answer_output(r->answer));
+	if (nid && rc == -ENOENT)
+		scope_fail(&r->scope, nid, rc,
+			   "cannot get peer information of %s: no such peer",
+			   nid->text);
+	else
+		cannot_get(r, rc, "peer information");
 }
 
 static void peer_list(struct request *r)

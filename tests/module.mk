@@ -475,6 +475,7 @@ EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =
+tool_tests += %D%/tools/arguments.sh
 tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
 tool_tests += %D%/tools/discover.sh

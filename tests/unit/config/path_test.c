@@ -88,7 +88,7 @@ Test(path, there_is_none)
 		 "      descr: ! \"no path to 10.77.0.9@tcp5: No route to "
 		 "host\"\n...\n");
 	ask_fail(&rig, "path show: {nid: 10.77.0.9@tcp, source: 1.2.3.4@tcp}",
-		 -EINVAL, "no path to 10.77.0.9@tcp: Invalid argument");
+		 -EINVAL, "no path to 10.77.0.9@tcp: no such local NI");
 	ask_fail(&rig, "path show: {}", -EINVAL, "nid is missing");
 	ask_fail(&rig, "path show: {nid: x@y}", -EINVAL, "cannot parse NID");
 	ask_fail(&rig, "path show: {nid: 0@lo, source: 5}", -EINVAL,

@@ -99,7 +99,8 @@ Test(peer, errors)
 		{ "peer del: {prim_nid: 1.2.3.4@tcp, ip2nets: x}", -EOPNOTSUPP,
 		  "ip2nets: not supported yet" },
 		{ "peer add: {prim_nid: 10.77.0.2@tcp}", -EINVAL,
-		  "cannot add peer 10.77.0.2@tcp: Invalid argument" },
+		  "cannot add peer 10.77.0.2@tcp: that is a NID of this "
+		  "node" },
 		{ "peer add: {prim_nid: " A2 "}", -EEXIST,
 		  "add:\n-     peer:\n      errno: -17\n      descr: ! "
 		  "\"cannot add peer " A2

@@ -238,8 +238,8 @@ Test(request, settings)
 	/* All or nothing. */
 	ask_fail(&rig, "set: {transaction_timeout: 41, retry_count: 60}", -61,
 		 "add:\n    - retry_count:\n          errno: -61\n"
-		 "          descr: \"cannot configure retry count: Invalid "
-		 "argument");
+		 "          descr: \"cannot configure retry count: "
+		 "transaction_timeout has to be more than retry_count\"\n");
 	r = ask(&rig, "global show:");
 	cr_assert(strstr(r.out, "    transaction_timeout: 40\n"), "%s", r.out);
 	result_free(&r);
