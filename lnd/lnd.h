@@ -33,7 +33,7 @@
  *	recv(), eager_recv()
  *			in lnet_parse(), or later. recv() may call
  *			lnet_finalize().
- *	cancel()	in no upcall: from LNet's timers. It calls
+ *	cancel()	in no upcall: in turns of their own. It calls
  *			lnet_finalize().
  *	shutdown()	in no upcall.
  *	users' handlers	in lnet_finalize(), lnet_peer_connected() and

@@ -20,9 +20,11 @@ static const enum lnd_blame late_blame[MSG_STATES] = {
 static enum lnd_blame blame(const struct lnet_msg *msg, int status,
 			    enum ulnet_cause cause)
 {
-	if (cause == LNET_CAUSE_LOCAL_TIMEOUT)
+	enum lnd_blame b = lnd_rule(status, cause).blame;
+
+	if (cause == LNET_CAUSE_LOCAL_TIMEOUT && b != LND_BLAME_NOBODY)
 		return late_blame[msg->fsm.state];
-	return lnd_rule(status, cause).blame;
+	return b;
 }
 
 /* Was this try's transmission begun? */

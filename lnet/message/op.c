@@ -274,14 +274,16 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* The request was sent, but the operation was given up meanwhile, and so is its
- * answer. */
+/* The operation was given up: the request, for that reason, or its answer, if
+ * the request was sent meanwhile. */
 static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 {
-	if (ev->status || !op->canceling || !op->want_answer)
+	if (likely(!op->canceling))
 		return;
-	ev->status = op->cancel_status;
-	ev->cause = op->cancel_cause;
+	if (!ev->status && op->want_answer)
+		ev->status = op->cancel_status;
+	if (ev->status == op->cancel_status)
+		ev->cause = op->cancel_cause;
 }
 
 void op_sent(struct lnet_op *op)
@@ -469,8 +471,7 @@ static void op_cancel_waiting(struct work *w)
 	op_put(op);
 }
 
-/* Where the request is, or was when the peer became another CPT's. What the LND
- * has, it keeps. */
+/* Where the request is, or was when the peer became another CPT's. */
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -489,6 +490,7 @@ static void op_cancel_request(struct work *w)
 	case MSG_DISCOVERING:
 	case MSG_CONNECTING:
 	case MSG_PAUSED:
+	case MSG_LND:
 		msg_cancel(req, op->cancel_status, op->cancel_cause);
 		break;
 	default:

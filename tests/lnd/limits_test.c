@@ -527,6 +527,27 @@ static int given_up_half_sent(void)
 	return half_sent_end(&h);
 }
 
+/* The same, when it is its user who does not want to wait for it any more: its
+ * memory may be needed for another try, over another rail. */
+static int unlinked_half_sent(void)
+{
+	struct half_sent h;
+	struct fx *fx = &h.fx;
+
+	if (!half_sent_begin(&h, slow, OTHERS))
+		return 1;
+	expect(fx, box_unlink(h.first) == 0);
+	expect(fx, fx_wait(fx, &h.first->unlinked, 1));
+	expect(fx, h.first->terminal.status == -ECANCELED);
+	expect(fx, h.first->terminal.cause == LNET_CAUSE_CANCELED);
+	expect(fx, h.first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	expect_first(&h);
+	expect_others(fx, &h.s, h.fd, h.b);
+	expect(fx, !stranger_is_called(&h.s));
+	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
+	return half_sent_end(&h);
+}
+
 /* The peer never reads the copy: it goes with the connection. */
 static int given_up_unread(void)
 {
@@ -652,6 +673,7 @@ static const struct apart_test tests[] = {
 	{ "handlers send on and on", handlers_send },
 	{ "a peer is silent, and was idle before", idle_before },
 	{ "a message is given up half sent", given_up_half_sent },
+	{ "an MD is unlinked half sent", unlinked_half_sent },
 	{ "... to a peer that never reads the rest", given_up_unread },
 	{ "... without memory for the rest", given_up_without_memory },
 	{ "a message is given up half received", given_up_half_received },

@@ -367,21 +367,42 @@ Test(resend, what_pauses_can_be_given_up)
 	rails_end(sim);
 }
 
-/* Given up in the hands of the LND: there is no other try. */
-Test(resend, what_is_given_up_is_not_sent_again)
+/* Given up in the hands of the LND: it ends at once, there is no other try, and
+ * that its user does not wait for it is no evidence against the rail. */
+static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
+			       enum ulnet_outcome outcome)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md_handle md;
 
-	paths_are(sim, NULL, NULL, &refuses);
+	paths_are(sim, NULL, NULL, link);
 	md = put(sim, NULL, 0, 10 * SECOND);
 	lnet_sim_run(sim, 0);
+	cr_assert_eq(sent.n, 0);
 	cr_assert_eq(LNetMDUnlink(md), 0);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(sent.n, 1);
+	lnet_sim_run(sim, 0);
+	seen_end(&sent, LNET_EVENT_SEND, -ECANCELED, outcome,
+		 LNET_CAUSE_CANCELED);
 	cr_expect_eq(sent.ev[0].paths_tried, 1);
-	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_expect_eq(my_health(sim, i), LNET_HEALTH_MAX);
+		cr_expect_eq(peer_health(sim, i), LNET_HEALTH_MAX);
+	}
 	rails_end(sim);
+}
+
+Test(resend, what_is_given_up_is_not_sent_again)
+{
+	give_up_in_the_lnd(&refuses, LNET_OUTCOME_NOT_DELIVERED);
+	give_up_in_the_lnd(&stalls, LNET_OUTCOME_NOT_DELIVERED);
+}
+
+Test(resend, what_is_given_up_under_way_may_arrive)
+{
+	const struct ulnet_sim_link slow = { .latency = 10 * MSEC,
+					     .bandwidth = 10000 };
+
+	give_up_in_the_lnd(&slow, LNET_OUTCOME_UNKNOWN);
 }
 
 Test(resend, what_pauses_ends_with_the_node)
