@@ -480,6 +480,7 @@ tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
 tool_tests += %D%/tools/discover.sh
 tool_tests += %D%/tools/epoll.sh
+tool_tests += %D%/tools/export.sh
 tool_tests += %D%/tools/fault.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/lnetctl.sh

@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What one node exports, and a fresh one imports, is what that one exports:
+# nothing that can be configured is lost on the way (requirement H1).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+# The same addresses for all of the nodes, so each has a port of its own.
+fresh() { # NAME [ARGUMENT...]
+	local port
+
+	port=$(free_port) || skip "perl cannot find a free port"
+	need_lnetd "$1" --port "$port" --socket "$dir/$1.sock" "${@:2}"
+}
+
+at() { # NAME STATUS ARGUMENT...
+	ctl "$2" --socket "$dir/$1.sock" "${@:3}"
+}
+
+# The export of that node is what is in the file.
+exports() { # NAME FILE [OPTION]
+	at "$1" 0 export ${3:+"$3"}
+	silent err
+	same out <"$dir/$2"
+}
+
+# ---- a node on which nothing is as it was at first ----
+
+# name: value, of each tunable of the TCP LND, beside its default.
+others() {
+	sed -nE 's/^TUNABLE\(([a-z_]+), "[^"]*", (-?[0-9]+), ([0-9]+), (-?[0-9]+),.*/\1 \3 \4/p' \
+		"${srcdir:-.}/lnd/socklnd/tunable.def" |
+		while read -r name max def; do
+			echo "$name: $((def < max ? def + 1 : def - 1))"
+		done | paste -sd ,
+}
+
+fresh a
+cat >"$dir/nets" <<END
+net:
+    - net type: tcp
+      local NI(s):
+      - interfaces: {0: 127.0.0.1}
+        tunables: {peer_timeout: 100, peer_credits: 9, peer_buffer_credits: 10, credits: 300}
+        lnd tunables: {$(others)}
+END
+at a 0 import "$dir/nets"
+at a 0 net add --net tcp --if 127.0.0.2 --peer-timeout 0 --conns-per-peer 3 --tos 8
+at a 0 net add --nid 127.0.0.3@tcp1
+at a 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp
+at a 0 peer add --prim_nid 10.0.0.6@tcp --non_mr
+at a 0 peer add --prim_nid 10.0.0.7@tcp1 --nid 10.0.1.7@tcp --non_mr
+while read -r name value; do
+	at a 0 set "$name" "$value"
+done <<'END'
+numa_range 1
+max_interfaces 201
+discovery 2
+transaction_timeout 51
+retry_count 3
+health_sensitivity 101
+response_tracking 2
+recovery_limit 5
+max_recovery_ping_interval 901
+health_gain 7
+busy_poll 20
+END
+at a 0 fault drop add -s '*@tcp' -d 127.0.0.1@tcp -i 0.5 -e random
+at a 0 fault delay add -m PUT -m GET -p 4,26 -r 10 -l 0.25 -o 127.0.0.2@tcp
+at a 0 fault duplicate add -x -n
+at a 0 fault corrupt add -r 3
+at a 0 fault error add -r 7 -e local_error,remote_dropped
+
+# Each setting is another than at first, but for those that have one value.
+at a 0 global show
+cp "$dir/out" "$dir/global"
+fresh b
+at b 0 global show
+grep -xFf "$dir/global" "$dir/out" >"$dir/fixed" && mv "$dir/fixed" "$dir/out"
+same out <<END
+global:
+    drop_asym_route: 0
+    recovery_interval: 1
+    router_sensitivity: 100
+END
+at a 0 net show -v --net tcp
+expect "all tunables" test "$(sed -n '/lnd tunables/,/dev cpt/p' "$dir/out" |
+	sed '/dev cpt/q' | grep -cE "$(others | sed 's/: -\?[0-9]*,\?/|/g; s/|$//')")" = \
+	"$(grep -c '^TUNABLE' "${srcdir:-.}/lnd/socklnd/tunable.def")"
+
+# ---- there and back ----
+
+at a 0 export --backup "$dir/backup"
+at a 0 export "$dir/plain"
+at b 0 import "$dir/backup"
+silent err
+exports b backup --backup
+# What is shown of a node besides its configuration does no harm.
+fresh c
+at c 0 import "$dir/plain"
+silent err
+exports c backup --backup
+at b 0 export "$dir/plain_b"
+exports c plain_b
+# At the start of a node.
+fresh d --config "$dir/backup"
+exports d backup --backup
+# When LNet was down.
+at d 0 lnet unconfigure
+at d 0 lnet configure --all
+exports d backup --backup
+
+# Health is a state: it is shown, and not taken over.
+at a 0 peer set --nid 10.0.1.5@tcp1 --health 200
+at a 0 export "$dir/ill"
+run 0 grep '^ *health value: 200$' "$dir/ill"
+fresh e
+at e 0 import "$dir/ill"
+exports e backup --backup
+at e 0 peer show -v 2 --nid 10.0.1.5@tcp1
+expect "no health from a file" \
+	test "$(grep -c '^ *health value: 1000$' "$dir/out")" = 3
+
+# ---- and away again ----
+
+# All but the settings goes, which have no other value to go to.
+at b 0 import --del "$dir/backup"
+silent err
+at b 0 export --backup
+same out <"$dir/global"
+finish
