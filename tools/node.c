@@ -133,6 +133,29 @@ static int add_interface(const struct node *n, const char *spec,
 	return rc;
 }
 
+/* Several interfaces of one net once meant one NI, whose LND bonded them. Those
+ * of a net stand together in @confs. */
+static void note_bonding(const struct node *n, const char *spec,
+			 const struct ulnet_ni_conf *confs, unsigned int count)
+{
+	char net[LNET_NIDSTR_SIZE];
+	unsigned int end;
+
+	for (unsigned int i = 0; i < count; i = end) {
+		uint32_t number = lnet_nid_net(&confs[i].nid);
+
+		for (end = i + 1; end < count; end++)
+			if (lnet_nid_net(&confs[end].nid) != number)
+				break;
+		lnet_net_format(number, net, sizeof(net));
+		if (end - i > 1)
+			say(n->say, LNET_LOG_INFO,
+			    "--net %s: %s: %u interfaces, which are one NI "
+			    "each, not bonded to one",
+			    spec, net, end - i);
+	}
+}
+
 int node_add_networks(const struct node *n, const char *spec)
 {
 	struct ulnet_text_error err = { 0 };
@@ -145,6 +168,7 @@ int node_add_networks(const struct node *n, const char *spec)
 		    spec, err.offset + 1, *err.what ? err.what : strerror(-rc));
 		return rc;
 	}
+	note_bonding(n, spec, confs, count);
 	for (unsigned int i = 0; !rc && i < count; i++)
 		rc = add_interface(n, spec, &confs[i]);
 	free(confs);

@@ -188,6 +188,17 @@ need_lnetd c --accept all --socket "$dir/c" --port "$port" \
 ctl 0 ping 127.0.0.7@tcp --timeout 60
 stop_lnetd c
 
+# What was bonding once: an interface has an NI of its own, and that is said.
+need_lnetd c --log info --socket "$dir/c" --port "$port" \
+	--net 'tcp(127.0.0.4,127.0.0.5),tcp1(127.0.0.4),tcp2(127.0.0.4)'
+grep -n "are one NI each" "$dir/c.err" >"$dir/err"
+has err '^[0-9]+:lnetd: --net tcp\(.*: tcp: 2 interfaces, which are one NI each'
+expect "one note" test "$(wc -l <"$dir/err")" = 1
+ctl 0 --socket "$dir/c" net show --net tcp
+has out 'nid: 127.0.0.4@tcp$'
+has out 'nid: 127.0.0.5@tcp$'
+stop_lnetd c
+
 # Without the capability. Root gives up no more than that: another user may not be
 # allowed to read the tree.
 bare=()
