@@ -160,6 +160,34 @@ Test(resend, what_waits_too_long_goes_another_way)
 	rails_end(sim);
 }
 
+/* The example of lnet_multirail(7): 50 s, retry_count 2, and four paths that
+ * take nothing. When the tries end, in ms; those between them are paused. */
+Test(resend, the_deadline_is_divided_as_the_page_says)
+{
+	static const uint64_t ends[] = { 16667, 27778, 35185, 40123, 45067 };
+	struct lnet_sim *sim = rails();
+	uint64_t at = 0;
+
+	paths_are(sim, NULL, NULL, &stalls);
+	put(sim, NULL, 0, 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++) {
+		lnet_sim_run(sim, (ends[i] - 1 - at) * MSEC);
+		cr_expect_eq(counted(sim, "resend_count"), i,
+			     "try %u lasts until %ju ms", i + 1, ends[i]);
+		lnet_sim_run(sim, 2 * MSEC);
+		cr_expect_eq(counted(sim, "resend_count"), i + 1,
+			     "try %u ends at %ju ms", i + 1, ends[i]);
+		at = ends[i] + 1;
+	}
+	lnet_sim_run(sim, (50000 - at) * MSEC - 1);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_run(sim, 1);
+	seen_end(&sent, LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_NOT_DELIVERED,
+		 LNET_CAUSE_LOCAL_TIMEOUT);
+	cr_expect_eq(sent.ev[0].paths_tried, 6);
+	rails_end(sim);
+}
+
 Test(resend, the_last_try_may_take_all_the_time)
 {
 	struct lnet_sim *sim = rails();
