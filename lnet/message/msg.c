@@ -850,9 +850,11 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		msg_cpt(cpt)->receiving = NULL;
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
-	if (!received && status == 0)
-		msg_count_sent(msg);
-	msg_release(msg);
+	if (!received) {
+		if (status == 0)
+			msg_count_sent(msg);
+		msg_release(msg);
+	}
 	if (unlikely(msg->copy))
 		copy_end(msg, status == 0);
 	msg_move(msg, MSG_DONE);

@@ -179,7 +179,7 @@ static void pass_request(struct lnet_msg *msg)
 		park_request(msg);
 }
 
-static void dispatch(struct lnet_msg *msg)
+static inline void dispatch(struct lnet_msg *msg)
 {
 	switch (msg->hdr.type) {
 	case LNET_MSG_PUT:
@@ -203,7 +203,7 @@ static void dispatch(struct lnet_msg *msg)
 
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
-static bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
+static inline bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	struct lnet_peer_ni *lpni;
@@ -290,12 +290,17 @@ static int turn_away(struct lnet_msg *msg, struct lnet_ni *ni, void *rx,
 	return 0;
 }
 
-void msg_arrived(struct lnet_msg *msg)
+static inline void arrived(struct lnet_msg *msg, struct lnet_ni *ni)
 {
-	if (likely(meet_peer(msg, msg->ni)))
+	if (likely(meet_peer(msg, ni)))
 		dispatch(msg);
 	else
 		drop_msg(msg, STAT_drop_no_memory);
+}
+
+void msg_arrived(struct lnet_msg *msg)
+{
+	arrived(msg, msg->ni);
 }
 
 int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
@@ -327,7 +332,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	ni_ref(ni, cpt->index);
 	faults = msg_cpt(cpt)->faults;
 	if (likely(!faults) || !faults->arrive(msg))
-		msg_arrived(msg);
+		arrived(msg, ni);
 	return 0;
 }
 
