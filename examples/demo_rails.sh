@@ -22,19 +22,27 @@ lines() {
 	wc -l <"$1"
 }
 
-# said FILE N: it has so many lines.
-said() {
-	[ "$(lines "$1")" -ge "$2" ]
+# lines_from N LINES PATTERN: of the client's lines after the first N, up to one that
+# fits, and is not before the LINESth; fails if none does.
+lines_from() {
+	tail -n +$(($1 + 1)) live | awk -v lines="$2" -v pattern="$3" '
+		{ print "  " $0 }
+		NR >= lines && $0 ~ pattern { seen = 1; exit }
+		END { exit !seen }'
 }
 
-# watch N: the next lines of the client, as it says them
+seen() {
+	lines_from "$@" >shown
+}
+
+# watch LINES PATTERN: the next lines of the client, as it says them
 watch() {
-	local from
-
-	from=$(lines live)
-	await "rpcping is silent" said live $((from + $1))
-	tail -n +$((from + 1)) live | head -n "$1" | sed 's/^/  /'
+	await "no live line has $2" seen "$(lines live)" "$@"
+	cat shown
 }
+
+both='rails [1-9][0-9]*% [1-9][0-9]*%'
+one='rails (100% 0%|0% 100%)'
 
 # The server has sent more than pings and the like over its rail tcp1, which counts
 # from 0 when it is added.
@@ -63,19 +71,19 @@ call=(rpcping --net "tcp(127.0.0.1)" --net "tcp1(127.0.1.1)" --port "$port"
 show "${call[@]}"
 "${call[@]}" >result 2>live </dev/null &
 pids[client]=$!
-watch 4
 await "no rail tcp1" rail_is_used
+watch 4 "$both"
 run 0 10 lnetctl --socket client.sock peer show
 has "127.0.1.2@tcp1"
 
 say "One rail is taken away, and calls go on over the other one."
 run 0 5 lnetctl --socket server.sock net del --net tcp1
-watch 4
+watch 4 "$one"
 
 say "It is given back, and used again."
 run 0 5 lnetctl --socket server.sock net add --net tcp1 --if 127.0.1.2
 await "the rail is not used again" rail_is_used
-watch 4
+watch 4 "$both"
 
 say "No call was lost."
 show kill -INT "${pids[client]}"

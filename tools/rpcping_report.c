@@ -49,6 +49,35 @@ static int written(void)
 
 /* ---- while it runs ---- */
 
+/* How many calls went over that rail until then. */
+static uint64_t rail_calls(const struct load_explain *e,
+			   const struct load_rail *rail)
+{
+	for (unsigned int i = 0; i < e->nrails; i++)
+		if (lnet_nid_eq(&e->rail[i].local, &rail->local) &&
+		    lnet_nid_eq(&e->rail[i].target, &rail->target))
+			return e->rail[i].n;
+	return 0;
+}
+
+/* Which part of the calls each rail has carried since, if there are several. */
+static void live_rails(const struct load_explain *all,
+		       const struct load_explain *before)
+{
+	uint64_t n[LOAD_RAILS], sum = 0;
+
+	if (all->nrails < 2)
+		return;
+	for (unsigned int i = 0; i < all->nrails; i++) {
+		n[i] = all->rail[i].n - rail_calls(before, &all->rail[i]);
+		sum += n[i];
+	}
+	fputs(", rails", stderr);
+	for (unsigned int i = 0; i < all->nrails; i++)
+		fprintf(stderr, " %.0f%%",
+			sum ? 100.0 * (double)n[i] / (double)sum : 0.0);
+}
+
 void report_live(const struct load_stats *all, const struct load_stats *before,
 		 uint64_t now, struct histogram *change)
 {
@@ -67,8 +96,11 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 		fprintf(stderr, "p50 %.1f us, p99 %.1f us, ",
 			us(histogram_quantile(change, 0.5)),
 			us(histogram_quantile(change, 0.99)));
-	fprintf(stderr, "%ju under way, %ju lost%s", (uintmax_t)all->inflight,
-		(uintmax_t)all->lost, terminal ? "" : "\n");
+	fprintf(stderr, "%ju under way, %ju lost", (uintmax_t)all->inflight,
+		(uintmax_t)all->lost);
+	live_rails(&all->explain, &before->explain);
+	if (!terminal)
+		fputc('\n', stderr);
 	fflush(stderr);
 }
 

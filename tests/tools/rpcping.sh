@@ -260,6 +260,15 @@ has out "method: .*Raw"
 run 0 "$rpcping" --net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port" \
 	--count 10 127.0.0.2@tcp1,127.0.0.2@tcp
 has out "^127.0.0.2@tcp1,127.0.0.2@tcp: echo.Raw"
+# Both are found by one, and live lines say what each carries.
+one=("${client[@]}")
+client=(--net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port")
+start_ping --time 1h --inflight 16 --explain "$server"
+await "$dir/live" ', [0-9]+ lost, rails [1-9][0-9]*% [1-9][0-9]*%$'
+kill -INT "${pids[ping]}"
+end_ping 0
+has out "^  rail 127.0.0.1@tcp1 to 127.0.0.2@tcp1: [1-9]"
+client=("${one[@]}")
 cat >"$dir/conf" <<'END'
 net:
 - net type: tcp
