@@ -33,6 +33,11 @@ const char *debug_ni_state(const struct ulnet_ni_info *info)
 	return by_health(!info->up, info->recovering, info->health);
 }
 
+const char *debug_net_state(unsigned int nis_up)
+{
+	return nis_up ? "active" : "inactive";
+}
+
 const char *debug_peer_ni_state(const struct ulnet_peer_info *info)
 {
 	return by_health(info->down, info->recovering, info->health);

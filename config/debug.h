@@ -16,8 +16,9 @@ extern const char *const debug_peer_keys[];
 void debug_recovery(struct request *r);
 void debug_peer(struct request *r);
 
-/* The states of an NI of this node, and of a peer's, by name: lnet_states(7).
- */
+/* The states of a net of this node, of whose NIs so many are up, of an NI, and
+ * of a peer's, by name: lnet_states(7). */
+const char *debug_net_state(unsigned int nis_up);
 const char *debug_ni_state(const struct ulnet_ni_info *info);
 const char *debug_peer_ni_state(const struct ulnet_peer_info *info);
 

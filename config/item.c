@@ -535,8 +535,10 @@ static int file_nis(struct plan *plan, const struct scope *item_scope,
 int item_file_net(struct plan *plan, const struct scope *s,
 		  const struct tree *item, bool add)
 {
-	static const char *const keys[] = { "net type", "local NI(s)", "seq_no",
-					    NULL };
+	static const char *const keys[] = {
+		"net type",	"local NI(s)", "seq_no", "state name",
+		"health value", "statistics",  NULL,
+	};
 	const struct tree *type, *nis;
 	uint32_t net;
 	int rc = scope_keys(s, item, keys);

@@ -244,6 +244,29 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	show_cpts(node, ni);
 }
 
+/* What the NIs of @net are together. */
+static void show_net(struct lnet *node, uint32_t net, struct tree *out)
+{
+	uint64_t sent = 0, received = 0, dropped = 0;
+	struct ulnet_ni_info info;
+	unsigned int up = 0;
+	int32_t health = 0;
+
+	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++) {
+		if (lnet_nid_net(&info.nid) != net)
+			continue;
+		sent += info.send_count;
+		received += info.recv_count;
+		dropped += info.drop_count;
+		if (info.up && info.health > health)
+			health = info.health;
+		up += info.up;
+	}
+	tree_text(out, "state name", TREE_PLAIN, debug_net_state(up));
+	tree_int(out, "health value", health);
+	show_statistics(out, sent, received, dropped);
+}
+
 int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 {
 	uint32_t net = LNET_NET_ANY;
@@ -268,6 +291,8 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 			item = tree_map(nets, NULL);
 			tree_text(item, "net type", TREE_PLAIN,
 				  lnet_net_format(net, text, sizeof(text)));
+			if (show->verbose >= 5 && !show->backup)
+				show_net(node, net, item);
 			nis = tree_seq(item, "local NI(s)");
 		}
 		show_ni(node, &info, show, nis);

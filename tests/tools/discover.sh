@@ -58,6 +58,8 @@ ctl 0 peer show -v 5 --nid 127.0.0.4@tcp1
 has out "^      state name: discovered\$"
 has out "^            state name: active\$"
 ctl 0 net show -v 5 --net tcp
+has out "^      state name: active\$"
+has out "^      health value: 1000\$"
 has out "^            state name: active\$"
 # The other one was told.
 ctl 0 --socket "$b" discover --timeout 60 127.0.0.3@tcp1

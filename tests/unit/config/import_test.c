@@ -243,6 +243,9 @@ Test(import, passed_over)
 		  "peer:\n- primary nid: 10.77.0.3@tcp\n  Multi-Rail: true\n"
 		  "  peer state: 273\n  peer ni:\n  - nid: 10.77.0.3@tcp\n"
 		  "    state: NA\n");
+	import_ok(&rig, "add",
+		  "net:\n- net type: lo\n  state name: active\n"
+		  "  health value: 1000\n  statistics: {send_count: 0}\n");
 	import_ok(&rig, "add", "global: {lnd_timeout: 49, discovery: 1}");
 	after = rig_state(&rig);
 	cr_assert_str_eq(after, before);

@@ -44,6 +44,57 @@ Test(request, nets)
 	rig_close(&rig);
 }
 
+struct going {
+	struct lnet_cpt *cpt;
+	unsigned int ni;
+};
+
+static int goes_down(void *arg)
+{
+	const struct going *g = arg;
+
+	lnet_ni_set_up(&g->cpt->config->ni[1 + g->ni]->lnd, false, "it burns");
+	return 0;
+}
+
+static void ni_goes_down(struct rig *rig, unsigned int ni)
+{
+	struct going g = { rig->node->cpt[0], ni };
+
+	cr_assert_eq(loop_call(g.cpt->loop, goes_down, &g), 0);
+}
+
+/* What is shown of the net begins so. */
+static void net_is(struct rig *rig, const char *lines)
+{
+	struct result r = ask(rig, "net show: {net: tcp, verbose: 5}");
+
+	cr_assert_eq(strncmp(r.out, lines, strlen(lines)), 0, "%s", r.out);
+	result_free(&r);
+}
+
+Test(request, states_of_nets)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 700}", "");
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: active\n"
+		     "      health value: 1000\n"
+		     "      statistics:\n"
+		     "            send_count: 0\n");
+	ni_goes_down(&rig, 1);
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: active\n"
+		     "      health value: 700\n");
+	ni_goes_down(&rig, 0);
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: inactive\n"
+		     "      health value: 0\n");
+	rig_close(&rig);
+}
+
 Test(request, net_errors)
 {
 	struct rig rig = rig_open();
