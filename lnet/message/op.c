@@ -274,16 +274,24 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* The operation was given up: the request, for that reason, or its answer, if
- * the request was sent meanwhile. */
+/* An LND knows how far a message had come that was given up; why that was, the
+ * operation knows. */
+static enum ulnet_cause op_cause(const struct lnet_op *op,
+				 const struct lnet_msg *msg)
+{
+	if (unlikely(op->canceling) && msg->status == op->cancel_status)
+		return op->cancel_cause;
+	return msg->cause;
+}
+
+/* The request was sent, but the operation was given up meanwhile, and so is its
+ * answer. */
 static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 {
-	if (likely(!op->canceling))
+	if (ev->status || !op->canceling || !op->want_answer)
 		return;
-	if (!ev->status && op->want_answer)
-		ev->status = op->cancel_status;
-	if (ev->status == op->cancel_status)
-		ev->cause = op->cancel_cause;
+	ev->status = op->cancel_status;
+	ev->cause = op->cancel_cause;
 }
 
 void op_sent(struct lnet_op *op)
@@ -291,7 +299,7 @@ void op_sent(struct lnet_op *op)
 	struct ulnet_event ev;
 
 	op_event(op, &ev, LNET_EVENT_SEND, op->msg.status);
-	ev.cause = op->msg.cause;
+	ev.cause = op_cause(op, &op->msg);
 	switch ((enum op_state)op->fsm.state) {
 	case OP_SENDING:
 		if (ev.status == 0 && op_awaits(op)) {
@@ -417,6 +425,7 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 		op_move(op, OP_SENDING_RECEIVING);
 	}
 	msg->op = op;
+	op->reply = msg;
 	msg->mlength = MIN(length, md->length);
 	/* A REPLY that is not tracked may come after the deadline. */
 	msg->lnd.deadline = op->tracked ? op->msg.deadline : cpt_deadline(cpt);
@@ -429,7 +438,7 @@ void op_replied(struct lnet_op *op, const struct lnet_msg *msg)
 	struct ulnet_event ev;
 
 	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->status, msg);
-	ev.cause = msg->cause;
+	ev.cause = op_cause(op, msg);
 	ev.rlength = msg->hdr.payload_length;
 	ev.mlength = msg->status ? 0 : msg->mlength;
 	op_answered(op, &ev);
@@ -457,9 +466,55 @@ static void op_late(struct timer *t)
 	op_give_up(op, -ETIMEDOUT, LNET_CAUSE_RESPONSE_TIMEOUT);
 }
 
+static bool op_is_receiving(const struct lnet_op *op)
+{
+	return op->fsm.state == OP_RECEIVING ||
+	       op->fsm.state == OP_SENDING_RECEIVING;
+}
+
 static void op_cancel_returned(struct work *w)
 {
 	op_put(container_of(w, struct lnet_op, cancel));
+}
+
+static void op_cancel_return(struct lnet_op *op)
+{
+	op->cancel.fn = op_cancel_returned;
+	loop_post(op->cpt->loop, &op->cancel);
+}
+
+/* At the home of the reply, which stores the payload. The reply is still there:
+ * whoever frees it comes here from the operation's CPT, too, and later. If this
+ * is that CPT the operation knows. */
+static void op_cancel_reply(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+
+	if (!loop_is_owner(op->cpt->loop) || op_is_receiving(op)) {
+		struct lnet_msg *reply = op->reply;
+
+		if (reply->fsm.state == MSG_RECV)
+			msg_cancel(reply, op->cancel_status, op->cancel_cause);
+	}
+	op_cancel_return(op);
+}
+
+static void op_cancel_receiving(struct lnet_op *op)
+{
+	op->cancel.fn = op_cancel_reply;
+	loop_post(op->reply->home->loop, &op->cancel);
+}
+
+/* The request is over, or about to be. No answer was accepted meanwhile, but
+ * one may have come in before. */
+static void op_cancel_answer(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+
+	if (op_is_receiving(op))
+		op_cancel_receiving(op);
+	else
+		op_put(op);
 }
 
 static void op_cancel_waiting(struct work *w)
@@ -496,7 +551,7 @@ static void op_cancel_request(struct work *w)
 	default:
 		break;
 	}
-	op->cancel.fn = op_cancel_returned;
+	op->cancel.fn = op_cancel_answer;
 	loop_post(op->cpt->loop, &op->cancel);
 }
 
@@ -513,6 +568,8 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	if (op->fsm.state == OP_WAITING) {
 		op->cancel.fn = op_cancel_waiting;
 		loop_defer(op->cpt->loop, &op->cancel);
+	} else if (op->fsm.state == OP_RECEIVING) {
+		op_cancel_receiving(op);
 	} else {
 		op->cancel.fn = op_cancel_request;
 		loop_post(msg_where(&op->msg)->loop, &op->cancel);

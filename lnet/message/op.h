@@ -33,9 +33,11 @@ struct lnet_op {
 	struct list link;   /* md->ops */
 	uint64_t began;	    /* ns; the deadline is the request's */
 	struct timer timer; /* while OP_WAITING */
+	struct lnet_msg *reply; /* OP_SENDING_RECEIVING, OP_RECEIVING */
 	uint32_t events;    /* event places still reserved */
 	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
-	struct work cancel; /* passes to the request's CPT and back */
+	struct work cancel; /* passes to the CPT of the request, or of the
+			     * reply, and back */
 	bool canceling;
 	int cancel_status;
 	enum ulnet_cause cancel_cause;
@@ -69,8 +71,8 @@ enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg);
 enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg);
 void op_replied(struct lnet_op *op, const struct lnet_msg *msg);
 
-/* The MD was unlinked by its user, or the node closes: what waits ends soon;
- * what the LND has in its hands ends with that. */
+/* The MD was unlinked by its user, or the node closes: the operation ends soon,
+ * wherever its request is, or its answer. */
 void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause);
 
 /* portal_users.abandon. */

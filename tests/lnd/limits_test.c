@@ -624,43 +624,78 @@ static bool is_reading(const struct census *c, unsigned int n)
 	return c->reading == n;
 }
 
-/* Half of an answer has come when it is given up: what comes of the other
- * half is thrown away, and the connection goes on. */
-static int given_up_half_received(void)
-{
-	static uint8_t answer[LNET_MTU];
-	struct frame get, f = { .hdr.type = SOCK_MSG_LNET };
+/* Half of an answer has come. */
+struct half_received {
+	struct fx fx;
 	struct stranger s;
 	struct calm calm;
-	struct box *b;
-	struct fx fx;
 	int fd[3];
+	struct box *b;
+};
 
-	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
-	    !visit_begin(&fx, &calm, &s) || !stranger_open_all(&fx, &s, fd))
-		return 1;
-	b = box_new(&fx, LNET_MTU, CUT_NONE);
-	if (!box_bind(b, 0, 2, fx_patience(&fx)) ||
-	    !box_get_to(b, &s.nid, PORTAL, 9) ||
-	    !expect(&fx, stranger_hear(&s, fd[0], &get) == 0))
-		return 1;
-	f.lnet = stranger_put_hdr(&s, 0, 0, 0, LNET_MTU);
+static uint8_t answer[LNET_MTU];
+
+static bool half_received_begin(struct half_received *h)
+{
+	struct frame get, f = { .hdr.type = SOCK_MSG_LNET };
+	struct fx *fx = &h->fx;
+
+	if (!pair_up(fx, slow, ARRAY_SIZE(slow)) ||
+	    !visit_begin(fx, &h->calm, &h->s) ||
+	    !stranger_open_all(fx, &h->s, h->fd))
+		return false;
+	h->b = box_new(fx, LNET_MTU, CUT_NONE);
+	if (!box_bind(h->b, 0, 2, fx_patience(fx)) ||
+	    !box_get_to(h->b, &h->s.nid, PORTAL, 9) ||
+	    !expect(fx, stranger_hear(&h->s, h->fd[0], &get) == 0))
+		return false;
+	f.lnet = stranger_put_hdr(&h->s, 0, 0, 0, LNET_MTU);
 	f.lnet.type = LNET_MSG_REPLY;
 	f.lnet.wmd = get.lnet.wmd;
-	expect(&fx, stranger_say(&s, fd[0], &f));
-	expect(&fx, say(fd[0], answer, LNET_MTU / 2));
-	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, is_reading, 1));
-	census_cancel(pair.node[0], &s.nid, -ETIMEDOUT);
-	expect(&fx, fx_wait(&fx, &b->n[LNET_EVENT_SEND], 1));
-	expect(&fx, fx_wait(&fx, &b->terminals, 1));
-	expect(&fx, b->terminal.status == -ETIMEDOUT);
-	expect(&fx, say(fd[0], answer, LNET_MTU / 2));
-	stranger_pings(&fx, &s, fd[0]);
-	expect(&fx, fx_stat(&fx, 0, "disconnects") == 0);
-	box_end(b);
-	close_all(fd, 3);
-	visit_end(&fx, &calm, &s);
-	return pair_down(&fx);
+	expect(fx, stranger_say(&h->s, h->fd[0], &f));
+	expect(fx, say(h->fd[0], answer, LNET_MTU / 2));
+	expect(fx, census_wait(fx, pair.node[0], &h->s.nid, is_reading, 1));
+	return true;
+}
+
+/* It was given up: what comes of the other half is thrown away, and the
+ * connection goes on. */
+static int half_received_end(struct half_received *h, int status)
+{
+	struct fx *fx = &h->fx;
+
+	expect(fx, fx_wait(fx, &h->b->n[LNET_EVENT_SEND], 1));
+	expect(fx, fx_wait(fx, &h->b->unlinked, 1));
+	expect(fx, h->b->terminal.status == status);
+	expect(fx, h->b->outcomes[LNET_OUTCOME_DELIVERED] == 1);
+	expect(fx, say(h->fd[0], answer, LNET_MTU / 2));
+	stranger_pings(fx, &h->s, h->fd[0]);
+	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
+	close_all(h->fd, 3);
+	visit_end(fx, &h->calm, &h->s);
+	return pair_down(fx);
+}
+
+static int given_up_half_received(void)
+{
+	struct half_received h;
+
+	if (!half_received_begin(&h))
+		return 1;
+	census_cancel(pair.node[0], &h.s.nid, -ETIMEDOUT);
+	expect(&h.fx, fx_wait(&h.fx, &h.b->terminals, 1));
+	box_end(h.b);
+	return half_received_end(&h, -ETIMEDOUT);
+}
+
+static int unlinked_half_received(void)
+{
+	struct half_received h;
+
+	if (!half_received_begin(&h))
+		return 1;
+	expect(&h.fx, box_unlink(h.b) == 0);
+	return half_received_end(&h, -ECANCELED);
 }
 
 /* ---- */
@@ -677,6 +712,7 @@ static const struct apart_test tests[] = {
 	{ "... to a peer that never reads the rest", given_up_unread },
 	{ "... without memory for the rest", given_up_without_memory },
 	{ "a message is given up half received", given_up_half_received },
+	{ "an MD is unlinked half received", unlinked_half_received },
 	{ "the link goes with a message half sent", link_goes },
 };
 

@@ -522,6 +522,64 @@ Test(op, send_that_waits_is_canceled)
 	cluster_end(sim);
 }
 
+/* Of an operation of CPT @cpt, whose MD is unlinked after 80 ms: a GET takes 72
+ * ms, and it takes 100 ms to store the payload of its REPLY. If @mute it is not
+ * known until the end that the GET was sent. */
+static void cancel_reply(unsigned int cpts, unsigned int cpt, bool mute)
+{
+	const struct ulnet_sim_link there = { .bandwidth = 1000,
+					      .mute = mute ? ALWAYS : 0 };
+	const struct ulnet_sim_link slow = { .bandwidth = 1000 };
+	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE,
+				    NULL);
+	struct ulnet_md_handle md;
+
+	sent.n = 0;
+	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
+	cluster_links(sim, &slow);
+	link_set(sim, 1, 0, &there);
+	for (unsigned int i = 0; i <= cpt; i++) {
+		umd = md_of(source, 100, 0, &sent);
+		umd.threshold = 2;
+		md = bind_md(lnet_sim_node(sim, 1), &umd);
+	}
+	cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(0), PORTAL, BITS, 0), 0);
+	memset(memory, 1, 100);
+	memset(source, 2, 100);
+	lnet_sim_run(sim, 80 * MSEC);
+	cr_assert_eq(sent.n, mute ? 0 : 1);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	lnet_sim_run(sim, 0);
+	seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_REPLY, 0);
+	seen_end(&sent, LNET_EVENT_REPLY, -ECANCELED, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_CANCELED);
+	cr_assert_eq(sent.ev[0].status, mute ? -ECANCELED : 0);
+	cr_assert_eq(sent.ev[0].cause,
+		     mute ? LNET_CAUSE_CANCELED : LNET_CAUSE_OK);
+	cr_assert_eq(sent.ev[1].mlength, 0);
+	cr_assert(sent.ev[1].unlinked);
+	memset(source, 3, 100);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	lnet_sim_run_all(sim);
+	for (unsigned int i = 0; i < 100; i++)
+		cr_assert_eq(source[i], 3, "written to after the last event");
+	cr_assert_eq(counter(lnet_sim_node(sim, 1), "errors"), 1);
+	cluster_end(sim);
+}
+
+/* Neither is the payload of an answer waited for that is coming in, whichever
+ * CPT stores it. */
+Test(op, answer_that_comes_is_canceled)
+{
+	for (int mute = 0; mute < 2; mute++) {
+		cancel_reply(1, 0, mute);
+		for (unsigned int i = 0; i < 3; i++)
+			cancel_reply(3, i, mute);
+	}
+}
+
 /* Waiting for a credit counts: the deadline is that of the whole operation. */
 Test(op, deadline_passes_in_the_queue)
 {
