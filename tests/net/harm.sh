@@ -50,6 +50,12 @@ half() {
 	carries 0 $much
 }
 
+# All interfaces that are left can reach each other: the client uses both of its own,
+# when the server has lost one.
+both() {
+	carries 0 $some && carries 1 $much && carries 0 $much
+}
+
 # lose WHAT TAKE SEEN GIVE ARGUMENT...: while the functions take rail 1, look at what
 # is left, and give it
 lose() {

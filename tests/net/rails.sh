@@ -20,4 +20,14 @@ lose "client listens: frames lost" lose_both alone wire_whole --inflight 16
 stop_lnetd server
 serve tcp tcp1
 all_harms "two nets" alone --inflight 16
+stop_lnetd server
+hosts_join || complain "no IP network for both rails"
+serve tcp tcp
+lose "one IP network: client's link down" client_link_down alone \
+	client_link_up --inflight 16
+lose "one IP network: server's link down" server_link_down both \
+	server_link_up --inflight 16
+lose "one IP network: server's address removed" server_address_del both \
+	server_address_add --inflight 16
+lose "one IP network: cable out" cable_out both cable_in --inflight 16
 finish
