@@ -56,6 +56,7 @@ unit_tests += %D%/unit/lnet/portal/md_test
 unit_tests += %D%/unit/lnet/message/op_test
 unit_tests += %D%/unit/lnet/portal/event_test
 unit_tests += %D%/unit/lnet/message/connect_test
+unit_tests += %D%/unit/lnet/message/connecting_test
 unit_tests += %D%/unit/lnet/message/credit_test
 unit_tests += %D%/unit/lnet/message/lazy_test
 unit_tests += %D%/unit/lnet/message/leave_test

@@ -67,6 +67,41 @@ void leave_nis_down(struct lnet_cpt *cpt)
 			leave_ni(cpt->config->ni[i], cpt);
 }
 
+/* ---- connections that take long ---- */
+
+/* What connecting usually takes, within a site. */
+#define CONNECTED_SOON (20 * NSEC_PER_MSEC)
+
+void leave_begin(struct lnet_msg *msg)
+{
+	uint64_t soon = loop_now(msg->cpt->loop) + CONNECTED_SOON;
+
+	if (msg->lpni->only_in != msg->cpt->topology &&
+	    soon < msg->lnd.deadline)
+		loop_timer_arm(msg->cpt->loop, &msg->timer, soon);
+}
+
+/* Would @msg go by a path that is connected, if it was sent now? */
+static bool is_connected_elsewhere(const struct lnet_msg *msg)
+{
+	struct path_want want;
+	struct path path;
+
+	msg_path_want(msg, msg->again ? &msg->again->tried : NULL, &want);
+	return !path_select(msg->cpt, &want, &path) && path.lpni &&
+	       path.lpni->connected_from & path.ni->bit;
+}
+
+void leave_soon(struct lnet_msg *msg)
+{
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	if (msg->fsm.state != MSG_CONNECTING || msg->role == MSG_AGAIN_OUT ||
+	    !is_connected_elsewhere(msg))
+		return;
+	msg_withdraw(msg, MSG_NEW);
+	msg_send_anew(msg);
+}
+
 /* ---- peers that have moved ---- */
 
 static void leave_with_peer(struct list *queue, const struct lnet_peer_ni *lpni,

@@ -2,7 +2,9 @@
 /*
  * Messages that wait, for a connection, a credit or the end of a delay, take
  * another path when their NI goes down or is deleted, or when the peer is
- * silent on theirs. When their peer becomes another CPT's they go there.
+ * silent on theirs; those that wait for a connection, when it is not there soon
+ * and the peer is connected by another path. When their peer becomes another
+ * CPT's they go there.
  */
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H
@@ -10,6 +12,7 @@
 #include <stdint.h>
 
 struct lnet_cpt;
+struct lnet_msg;
 struct lnet_ni;
 struct lnet_peer_ni;
 struct ulnet_id;
@@ -31,6 +34,14 @@ void leave_silent(struct lnet_ni *ni, struct lnet_cpt *cpt,
 /* CPT: the same for all paths to @lpni, which its peer says is down or gone;
  * but nobody loses health. */
 void leave_peer_ni_down(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+
+/* CPT: @msg begins to wait for a connection: its timer goes off soon, if there
+ * may be another path. */
+void leave_begin(struct lnet_msg *msg);
+
+/* CPT: the timer of @msg has gone off before its try was over: @msg leaves, if
+ * it still waits and a path that is connected is better. */
+void leave_soon(struct lnet_msg *msg);
 
 /* CPT: @lpni, which is held, belongs to another CPT now, and messages that wait
  * here for a credit, a connection or the end of a delay are passed to that CPT,

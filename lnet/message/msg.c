@@ -9,6 +9,7 @@
 #include "lnet/message/delay.h"
 #include "lnet/message/funnel.h"
 #include "lnet/message/hold.h"
+#include "lnet/message/leave.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
@@ -152,6 +153,10 @@ static void msg_late(struct timer *t)
 	}
 	if (unlikely(msg->fsm.state == MSG_PAUSED)) {
 		resend_due(msg);
+		return;
+	}
+	if (unlikely(loop_now(msg->cpt->loop) < msg->lnd.deadline)) {
+		leave_soon(msg);
 		return;
 	}
 	if (msg_is_out(msg) && msg_takes_more_time(msg))
@@ -305,6 +310,7 @@ static void msg_transmit(struct lnet_msg *msg)
 		msg_move(msg, MSG_CONNECTING);
 		list_add_tail(&msg->lpni->connecting, &msg->link);
 		peer_connecting(msg->lpni, msg->ni->bit);
+		leave_begin(msg);
 		msg_return_credits(msg);
 		return;
 	}

@@ -76,7 +76,8 @@ struct failure {
 	const char *what;
 	void (*fail)(struct load *l);
 	void (*mend)(struct load *l);
-	struct limit aim; /* when the nodes discover each other */
+	struct limit aim;    /* when the nodes discover each other */
+	struct limit caller; /* ... and the caller does not listen */
 	/* When they do not, and the caller names all NIDs, or one. */
 	struct limit all, one;
 };
@@ -387,11 +388,13 @@ static const struct failure failures[] = {
 	  local_down,
 	  local_up,
 	  { 50, 1000, 0 },
+	  { 50, 1000, 0 },
 	  { 50, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the caller's address is removed",
 	  local_del,
 	  local_add,
+	  { 50, 1000, 0 },
 	  { 50, 1000, 0 },
 	  { 100, EVER, 0 },
 	  UNTIL_BACK },
@@ -399,11 +402,13 @@ static const struct failure failures[] = {
 	  peer_down,
 	  peer_up,
 	  { 60, 1000, 0 },
+	  { 60, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the server's address is removed",
 	  peer_del,
 	  peer_add,
+	  { 50, 1000, 0 },
 	  { 50, 1000, 0 },
 	  { 50, EVER, 0 },
 	  UNTIL_BACK },
@@ -411,17 +416,20 @@ static const struct failure failures[] = {
 	  peer_rail_down,
 	  peer_rail_up,
 	  { 1000, 1000, 0 },
+	  { 50, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the server's address is removed, and what crosses to its rail",
 	  peer_rail_del,
 	  peer_rail_add,
 	  { 1000, 1000, 0 },
+	  { 50, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "the rail is silent",
 	  silence,
 	  speech,
+	  { 1000, 1000, 0 },
 	  { 1000, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
@@ -429,11 +437,13 @@ static const struct failure failures[] = {
 	  requests_lost,
 	  requests_heard,
 	  { 1000, 1000, 0 },
+	  { 1000, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
 	{ "replies are lost",
 	  replies_lost,
 	  replies_heard,
+	  { 1000, 1000, 0 },
 	  { 1000, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
@@ -513,11 +523,17 @@ static void run_to_failure(struct load *l)
 	l->at = lnet_sim_now(l->sim);
 }
 
+static const struct limit *limit_of(const struct failure *f,
+				    const struct setup *setup)
+{
+	if (setup->discovery)
+		return setup->listens ? &f->aim : &f->caller;
+	return setup->named == 1 ? &f->one : &f->all;
+}
+
 static void play(const struct failure *f, const struct setup *setup)
 {
-	const struct limit *limit = setup->discovery	? &f->aim
-				    : setup->named == 1 ? &f->one
-							: &f->all;
+	const struct limit *limit = limit_of(f, setup);
 	struct load *l = load_new(setup);
 	char where[128];
 
@@ -580,6 +596,7 @@ int main(int argc, char **argv)
 		CPTS,
 		CPTS | REPLIES,
 		ONE_NET,
+		ONE_NET | ONLY_CALLS,
 		CPTS | ONLY_CALLS,
 		NOT_DISCOVERED,
 		NOT_DISCOVERED | ALL_NAMED,
