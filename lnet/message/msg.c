@@ -155,7 +155,7 @@ static void msg_late(struct timer *t)
 		resend_due(msg);
 		return;
 	}
-	if (unlikely(loop_now(msg->cpt->loop) < msg->lnd.deadline)) {
+	if (msg_is_out(msg) && loop_now(msg->cpt->loop) < msg->lnd.deadline) {
 		leave_soon(msg);
 		return;
 	}
