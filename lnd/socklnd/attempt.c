@@ -338,13 +338,20 @@ static void on_turns(struct work *w)
 	}
 }
 
+/* Is it @peer that has to connect, or to be heard again? */
+static bool is_callers_turn(const struct sock_peer *peer)
+{
+	return sock_pid_is_user(peer->id.pid) && sock_peer_is_cut(peer) &&
+	       sock_ni_is_up(peer->cpt->sni);
+}
+
 void sock_attempt_settle(struct sock_peer *peer)
 {
 	if (peer->fsm.state != SOCK_PEER_IDLE)
 		return;
 	if (is_due(peer))
 		begin_or_wait(peer);
-	else if (peer->wanted)
+	else if (peer->wanted && !is_callers_turn(peer))
 		attempt_tell(peer, sock_ni_is_up(peer->cpt->sni) ? -EHOSTUNREACH
 								 : -ENETDOWN);
 }

@@ -10,8 +10,10 @@
 #include "lnd/socklnd/rx.h"
 
 /* When to look for progress (parts of the timeout), and whether TCP gets
- * through again. */
+ * through again (a part of the time for which it has not, but not more often
+ * than that). */
 #define CHECKS		4
+#define RECOVERY_CHECKS 16
 #define RECOVERY_PERIOD (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
 
@@ -340,6 +342,7 @@ static void set_aside(struct sock_peer *peer)
 	list_splice_tail(&older, &peer->aside);
 	list_splice_tail(&peer->aside, &peer->conns);
 	peer->small = NULL;
+	peer->cut = peer_now(peer);
 	list_for_each_entry (conn, &peer->aside, link) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_ASIDE);
 		peer->count[conn->type]--;
@@ -573,14 +576,15 @@ static uint64_t check_period(const struct sock_peer *peer)
 {
 	uint64_t most = sock_ni_timeout(peer->cpt->sni) / CHECKS;
 	struct silence_law law = silence_law_of(peer);
+	uint64_t period = silence_period(&law);
 
-	/* Nothing can be done about those of a process that only calls, or
-	 * while there is no link. */
-	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni) ||
-	    !law.min)
+	/* Without a link nothing can be done. */
+	if (!sock_ni_is_up(peer->cpt->sni) || !law.min)
 		return most;
-	return MIN(most, sock_peer_is_cut(peer) ? RECOVERY_PERIOD
-						: silence_period(&law));
+	if (sock_peer_is_cut(peer))
+		period = MAX((peer_now(peer) - peer->cut) / RECOVERY_CHECKS,
+			     RECOVERY_PERIOD);
+	return MIN(most, period);
 }
 
 static void check_soon(struct sock_peer *peer)
@@ -675,8 +679,6 @@ static void look_for_silence(struct sock_peer *peer)
 			take_back(peer);
 		return;
 	}
-	if (sock_pid_is_user(peer->id.pid))
-		return;
 	ns = silent_for(peer, &peer->conns);
 	if (!ns)
 		return;

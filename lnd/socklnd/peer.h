@@ -6,7 +6,7 @@
  *
  * A process that only calls (a "user" process: its pid has LNET_PID_USERFLAG)
  * has a peer while it has connections, all of which it has opened itself.
- * Nothing ever waits for more of them.
+ * Nothing waits for more of them but while these are set aside.
  *
  * Closing one connection closes all of the peer (spec section 3.12).
  *
@@ -32,8 +32,9 @@
  * connections of a type accepts the new one, and uses both. So the side that
  * opens the new connection never ends an old one by itself: a kernel node would
  * close all connections then.)
- * A process that only calls cannot be connected to: its connections are not set
- * aside until the process opens a new one.
+ * A process that only calls cannot be connected to. Its connections are set
+ * aside, too: what waits then, waits for the process to open a new one, or for
+ * TCP; and ends when the old ones do.
  */
 #ifndef LND_SOCKLND_PEER_H
 #define LND_SOCKLND_PEER_H
@@ -70,6 +71,7 @@ struct sock_peer {
 
 	bool watched;	/* for progress, not only for silence, */
 	uint64_t since; /* ns: ... for as long as this */
+	uint64_t cut;	/* ns: when connections were set aside last */
 	struct timer check;
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */

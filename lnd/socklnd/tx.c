@@ -127,8 +127,10 @@ static void tx_unqueue(struct sock_tx *tx)
 /* There is no connection for a message. */
 static int tx_wait(struct sock_peer *peer)
 {
-	/* Who only calls cannot be called; but it may be calling just now. */
-	if (sock_pid_is_user(peer->id.pid) && !peer->wanted) {
+	/* Who only calls cannot be called; but it may be calling just now, or
+	 * be heard again. */
+	if (sock_pid_is_user(peer->id.pid) && !peer->wanted &&
+	    !sock_peer_is_cut(peer)) {
 		sock_peer_settle(peer);
 		return -EHOSTUNREACH;
 	}

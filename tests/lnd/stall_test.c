@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lnd/socklnd/sock.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
@@ -391,6 +392,86 @@ static int caller_comes_again(void)
 	return down(&v);
 }
 
+/* A caller is silent. The second PUT has not begun, and waits for what the
+ * caller does. */
+static bool up_silent_caller(struct visit *v)
+{
+	if (!up(v))
+		return false;
+	v->s.pid = LNET_PID_USERFLAG | 3;
+	v->fd = stranger_open(&v->s, SOCK_CONTROL);
+	put_to_pid(v, v->s.pid);
+	hears(v, v->fd, 0);
+	cut(v->fd);
+	put_to_pid(v, v->s.pid);
+	expect(&v->fx, fx_wait(&v->fx, &v->src->terminals, 2));
+	wait_aside(v, 1);
+	expect(&v->fx, fx_wait_stat(&v->fx, 0, "silences", 1));
+	put_to_pid(v, v->s.pid);
+	return v->fd >= 0;
+}
+
+/* TCP gets through again. */
+static int caller_is_heard_again(void)
+{
+	struct visit v;
+
+	if (!up_silent_caller(&v))
+		return 1;
+	expect(&v.fx, fx_read(&v.fx, &v.src->terminals) == 2);
+	mend(v.fd);
+	for (uint32_t i = 1; i < 3; i++)
+		hears(&v, v.fd, i);
+	wait_aside(&v, 0);
+	put_to_pid(&v, v.s.pid);
+	hears(&v, v.fd, 3);
+	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
+	close(v.fd);
+	return down(&v);
+}
+
+/* It connects before that. */
+static int silent_caller_comes_again(void)
+{
+	struct visit v;
+	int fd;
+
+	if (!up_silent_caller(&v))
+		return 1;
+	fd = stranger_open(&v.s, SOCK_CONTROL);
+	expect(&v.fx, fd >= 0);
+	hears(&v, fd, 2);
+	mend(v.fd);
+	hears(&v, v.fd, 1);
+	shutdown(v.fd, SHUT_WR);
+	expect(&v.fx, hear_end(v.fd));
+	wait_aside(&v, 0);
+	put_to_pid(&v, v.s.pid);
+	hears(&v, fd, 3);
+	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
+	close(v.fd);
+	close(fd);
+	return down(&v);
+}
+
+/* It has gone: nothing waits any more. */
+static int silent_caller_goes(void)
+{
+	struct visit v;
+
+	if (!up_silent_caller(&v))
+		return 1;
+	sock_reset_on_close(v.fd);
+	mend(v.fd);
+	close(v.fd);
+	expect(&v.fx, fx_wait(&v.fx, &v.src->terminals, 3));
+	expect(&v.fx, v.src->terminal.status == -EHOSTUNREACH);
+	expect(&v.fx, v.src->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	wait_aside(&v, 0);
+	v.src->failed[LNET_EVENT_SEND]--;
+	return down(&v);
+}
+
 /* ---- two nodes ---- */
 
 /* All connections that are open, of both nodes. */
@@ -468,6 +549,9 @@ static const struct apart_test tests[] = {
 	{ "the peer refuses a new connection", refused },
 	{ "a peer that does not read has not stalled", slow_reader },
 	{ "a caller connects again", caller_comes_again },
+	{ "a silent caller is heard again", caller_is_heard_again },
+	{ "a silent caller connects again", silent_caller_comes_again },
+	{ "a silent caller goes", silent_caller_goes },
 	{ "two nodes, both ways", both_ways },
 };
 
