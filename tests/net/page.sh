@@ -51,6 +51,12 @@ node() { # HOST ARGUMENT...
 	finish
 }
 
+# What ctl of lib.sh runs, too.
+lnetctl=client_ctl
+client_ctl() {
+	on client "$PWD/tools/lnetctl" --socket "$dir/client.sock" "$@"
+}
+
 hosts_pair || exit
 
 # ---- from nothing to two rails ----
@@ -67,6 +73,17 @@ same out <"$dir/backup"
 page client 0 "$(typed '^# lnetctl discover')"
 block '^# lnetctl discover' | sed '/^#/d' >"$dir/found"
 same out <"$dir/found"
+pages client '^# lnetctl ping --source'
+# The states that lnet_states(7) has for interfaces without a link, and for their net.
+on client ip link set eth1 down
+ctl_until '^            state name: down$' net show -v 5 --net tcp
+has out '^      state name: active$'
+on client ip link set eth0 down
+ctl_until '^      state name: inactive$' net show -v 5 --net tcp
+for rail in 0 1; do
+	host_link client up $rail 1
+done
+ctl_until '^      state name: active$' net show -v 5 --net tcp
 pages client '^# lnetctl ping --source'
 # Some say that they take a command in their text.
 for line in 'path show --nid 10.9.0.2@tcp' 'net show -v 2' 'peer show -v 2' \

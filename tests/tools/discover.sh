@@ -100,4 +100,15 @@ has err "^  descr: ! 'failed to discover 127.0.0.9@tcp: .*'\$"
 printf 'discover:\n- primary nid: 127.0.0.2@tcp\n' >"$dir/file"
 ctl 0 import --exec "$dir/file"
 has out "^  - nid: 127.0.0.4@tcp1\$"
+
+# ---- all that is shown of nets can be deleted and added again ----
+
+ctl 0 net show -v 5
+cp "$dir/out" "$dir/file"
+ctl 0 import --del "$dir/file"
+ctl 0 net show --net tcp
+silent out
+ctl 0 import "$dir/file"
+silent err
+ctl 0 ping --timeout 60 --source 127.0.0.1@tcp 127.0.0.2@tcp
 finish
