@@ -23,6 +23,31 @@ exports() { # NAME FILE [OPTION]
 	same out <"$dir/$2"
 }
 
+# ---- the examples of lnet.conf(5) ----
+
+# Those of the page, with interfaces that are here.
+example() { # N
+	awk -v n="$1" '/^\.Sh EXAMPLES/ { in_it = 1 }
+		in_it && /^\.Bd/ { i++; on = i == n; next }
+		/^\.Ed/ { on = 0 } on' "${srcdir:-.}/man/man5/lnet.conf.5" |
+		sed 's/eth0/127.0.0.1/; s/eth1/127.0.0.2/; s/192\.168\.7\.2/127.0.0.3/'
+}
+
+for n in 1 2; do
+	example $n >"$dir/example"
+	fresh ex --config "$dir/example"
+	at ex 0 export --backup
+	grep -oE '^[a-z]+:' "$dir/example" >"$dir/sections"
+	expect "example $n: its sections" \
+		test "$(grep -cxFf "$dir/sections" "$dir/out")" = \
+		"$(wc -l <"$dir/sections")"
+	expect "example $n: two interfaces" test "$(grep -c ' 127\.' "$dir/out")" = 2
+	stop_lnetd ex
+done
+expect "example 2: two peers" test "$(grep -c 'primary nid' "$dir/out")" = 2
+example 3 >"$dir/out"
+silent out
+
 # ---- a node on which nothing is as it was at first ----
 
 # name: value, of each tunable of the TCP LND, beside its default.
