@@ -60,7 +60,8 @@ static const struct option_def net_del[] = {
 static const struct option_def net_show[] = {
 	{ "net", 'n', OPTION_TEXT, "net", "NET", "only this network" },
 	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
-	  "1: counts and tunables; 2: by type of message, and health" },
+	  "1: counts and tunables; 2: by type of message, and health; "
+	  "5: states by name" },
 	END
 };
 
@@ -97,7 +98,7 @@ static const struct option_def peer_show[] = {
 	  "only the peer with this NID" },
 	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
 	  "1: credits and counts; 2: by type of message, and health; "
-	  "3: peer's state" },
+	  "3: peer's state; 5: states by name" },
 	END
 };
 
