@@ -12,7 +12,8 @@
 static const char *const ni_read_only[] = {
 	"status",	 "statistics", "sent_stats", "received_stats",
 	"dropped_stats", "udsp info",  "state name", "dev cpt",
-	"health stats",	 NULL,
+	"health stats",	 "resend_count", "sending", "answered",
+	NULL,
 };
 static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",

@@ -72,6 +72,25 @@ static void show_statistics(struct tree *out, uint64_t sent, uint64_t received,
 	tree_uint(map, "drop_count", dropped);
 }
 
+static void show_times(struct tree *out, const char *key,
+		       const struct ulnet_times *t)
+{
+	struct tree *map = tree_map(out, key);
+
+	tree_uint(map, "samples", t->n);
+	tree_uint(map, "avg_nsec", t->n ? t->ns / t->n : 0);
+}
+
+/* What kernel nodes do not show. */
+static void show_ways(struct tree *out, uint64_t resent,
+		      const struct ulnet_times *sending,
+		      const struct ulnet_times *answered)
+{
+	tree_uint(out, "resend_count", resent);
+	show_times(out, "sending", sending);
+	show_times(out, "answered", answered);
+}
+
 static void show_counts(struct tree *out, const char *key,
 			const struct ulnet_counts *c)
 {
@@ -231,6 +250,8 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		show_constants(ni, "udsp info", udsp_info);
 	if (show->verbose >= 5)
 		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
+	if (show->verbose >= 5 && !show->backup)
+		show_ways(ni, info->resent, &info->sending, &info->answered);
 	if (show->verbose >= 2 && !show->backup) {
 		show_counts(ni, "sent_stats", &info->sent);
 		show_counts(ni, "received_stats", &info->received);
@@ -334,6 +355,8 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	show_counts(ni, "received_stats", &info->received);
 	show_counts(ni, "dropped_stats", &info->dropped);
 	show_peer_health(node, info, ni);
+	if (show->verbose >= 5)
+		show_ways(ni, info->resent, &info->sending, &info->answered);
 }
 
 /* The NIs of one peer, @n of them. */

@@ -146,6 +146,11 @@ struct ulnet_counts {
 	uint64_t put, get, reply, ack;
 };
 
+/* How long something took, each time that it was measured: mean is ns / n. */
+struct ulnet_times {
+	uint64_t n, ns;
+};
+
 /* Sends that failed, by cause: the first six are evidence against interfaces of
  * this node, the others against those of peers, or the net between. */
 struct ulnet_failures {
@@ -179,6 +184,10 @@ struct ulnet_ni_info {
 	uint32_t pings_silent; /* of these, in a row without an answer */
 	uint64_t next_ping;    /* ns, as lnet_now() has it; 0: not known yet */
 	struct ulnet_failures failed;
+	uint64_t resent; /* messages that had another try, having failed here */
+	struct ulnet_times sending;  /* PUTs and GETs, until they were sent:
+				      * samples */
+	struct ulnet_times answered; /* ... until their ACK or REPLY came */
 };
 
 struct ulnet_peer_info {
@@ -201,6 +210,8 @@ struct ulnet_peer_info {
 	uint32_t pings_silent; /* of these, in a row without an answer */
 	uint64_t next_ping; /* ns, as lnet_now() has it; 0: one is under way */
 	struct ulnet_failures failed;
+	uint64_t resent; /* as of an interface of this node */
+	struct ulnet_times sending, answered;
 	/* Of the peer: */
 	bool multi_rail;
 	bool configured;	/* lnet_peer_add(3) */

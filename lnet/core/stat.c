@@ -68,6 +68,12 @@ void traffic_sum(const struct traffic *t, struct ulnet_counts *counts)
 	counts->ack += stat_get(&t->count[LNET_MSG_ACK]);
 }
 
+void times_sum(const struct times *t, struct ulnet_times *times)
+{
+	times->n += stat_get(&t->n);
+	times->ns += stat_get(&t->ns);
+}
+
 uint64_t counts_total(const struct ulnet_counts *counts)
 {
 	return counts->put + counts->get + counts->reply + counts->ack;
@@ -80,11 +86,20 @@ static void traffic_zero(struct traffic *t)
 	stat_set(&t->length, 0);
 }
 
+static void times_zero(struct times *t)
+{
+	stat_set(&t->n, 0);
+	stat_set(&t->ns, 0);
+}
+
 void traffic_reset(struct traffic_stats *t)
 {
 	traffic_zero(&t->send);
 	traffic_zero(&t->recv);
 	traffic_zero(&t->drop);
+	stat_set(&t->resent, 0);
+	times_zero(&t->sending);
+	times_zero(&t->answered);
 }
 
 /* ---- words ---- */

@@ -815,6 +815,17 @@ void msg_discard(struct lnet_msg *msg)
 
 /* ---- the end ---- */
 
+static out_of_line void msg_time_sent(struct lnet_msg *msg)
+{
+	uint64_t took;
+
+	if (msg->role != MSG_OP)
+		return;
+	took = loop_now(msg->cpt->loop) - msg->op->began;
+	times_add(&msg_ni_cpt(msg)->traffic.sending, took);
+	times_add(&msg->lpni->traffic.sending, took);
+}
+
 static void msg_count_sent(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -824,10 +835,12 @@ static void msg_count_sent(struct lnet_msg *msg)
 	cpt_stat(cpt, STAT_send_count);
 	stat_add(&cpt->stats[STAT_send_length], length);
 	traffic_add(&msg_ni_cpt(msg)->traffic.send, type, length);
-	if (msg->lpni)
-		traffic_add(&msg->lpni->traffic.send, type, length);
+	if (!msg->lpni)
+		return;
+	if (unlikely(times_is_turn(&msg->lpni->traffic.send, type)))
+		msg_time_sent(msg);
+	traffic_add(&msg->lpni->traffic.send, type, length);
 }
-
 
 /* The CPT that deals with the end of @msg. */
 static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)

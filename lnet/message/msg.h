@@ -102,6 +102,7 @@ struct lnet_msg {
 	void *rx;		     /* the LND's name for it */
 	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
 				      * came through 0@lo */
+	uint64_t took; /* an ACK or REPLY: ns since its operation began */
 	/* hold.c's; home's but for @asks: */
 	struct hash_node by_bits; /* hold.waiting_by_bits */
 	uint64_t arrival;	  /* the cpt's number of it */

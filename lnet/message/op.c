@@ -381,7 +381,13 @@ static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 	op_tell(op, ev);
 }
 
-enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg)
+/* It was ours, and has come. */
+static void op_measure(const struct lnet_op *op, struct lnet_msg *answer)
+{
+	answer->took = loop_now(op->cpt->loop) - op->began;
+}
+
+enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg)
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	struct lnet_op *op = op_lookup(cpt, hdr, LNET_MSG_PUT);
@@ -394,6 +400,7 @@ enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg)
 	if (op->md->threshold == 0 || op->md->aborted)
 		return STAT_drop_inactive;
 	md_take(op->md, 0, 0);
+	op_measure(op, msg);
 	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, msg);
 	ev.match_bits = hdr->match_bits;
 	ev.mlength = hdr->length;
@@ -417,6 +424,7 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	if (length > md->length && !(md->options & LNET_MD_TRUNCATE))
 		return STAT_drop_too_long;
 	md_take(md, 0, 0);
+	op_measure(op, msg);
 	if (op->fsm.state == OP_WAITING) {
 		loop_timer_cancel(cpt->loop, &op->timer);
 		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);

@@ -64,7 +64,7 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 void op_sent(struct lnet_op *op);
 
 /* An ACK has come in, as @msg. Returns STAT_COUNT, or why it is dropped. */
-enum lnet_stat op_acked(struct lnet_cpt *cpt, const struct lnet_msg *msg);
+enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg);
 
 /* A REPLY has come in, as @msg: on STAT_COUNT it is set up to be received, and
  * op_replied() follows; else it is to be dropped for the reason returned. */

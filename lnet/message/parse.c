@@ -39,11 +39,22 @@ static void answer_back(struct lnet_msg *msg, enum lnet_stat why)
 	msg_pass(msg, msg->home, drop_answer);
 }
 
+/* How long its operation has waited for it. On its home. */
+static void answer_count_time(const struct lnet_msg *msg)
+{
+	struct ni_cpt *nc = &msg->ni->cpt[msg->cpt->index];
+
+	times_add(&nc->traffic.answered, msg->took);
+	if (msg->sender)
+		times_add(&msg->sender->traffic.answered, msg->took);
+}
+
 static void reply_recv(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
 	answer_returned(msg);
+	answer_count_time(msg);
 	request_count(msg, msg->mlength);
 	msg_recv(msg);
 }
@@ -64,6 +75,7 @@ static void ack_received(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 
+	answer_count_time(msg);
 	request_count(msg, 0);
 	msg_discard(msg);
 	ni_unref(msg->ni, msg->cpt->index);

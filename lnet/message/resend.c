@@ -135,6 +135,8 @@ bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	how = resend_plan(msg, &tried);
 	if (how == RESEND_NOT || !resend_note(msg, &tried))
 		return false;
+	stat_inc(&msg->ni->cpt[msg->cpt->index].traffic.resent);
+	stat_inc(&msg->lpni->traffic.resent);
 	pause = pause_before(msg, how);
 	msg->again->repeats += how == RESEND_REPEAT;
 	resend_pause(msg, pause);

@@ -299,6 +299,9 @@ static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		traffic_sum(&t->send, &info->sent);
 		traffic_sum(&t->recv, &info->received);
 		traffic_sum(&t->drop, &info->dropped);
+		times_sum(&t->sending, &info->sending);
+		times_sum(&t->answered, &info->answered);
+		info->resent += stat_get(&t->resent);
 		info->send_length += stat_get(&t->send.length);
 		info->recv_length += stat_get(&t->recv.length);
 		info->drop_length += stat_get(&t->drop.length);

@@ -137,6 +137,7 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 			    .remote_errors = stat_get(&p->failed.error),
 			    .network_timeouts =
 				    stat_get(&p->failed.network_timeout) },
+		.resent = stat_get(&p->traffic.resent),
 		.multi_rail = p->peer->multi_rail,
 		.configured = p->peer->configured,
 		.state = peer_state(p->peer),
@@ -145,6 +146,8 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 	traffic_sum(&p->traffic.send, &info->sent);
 	traffic_sum(&p->traffic.recv, &info->received);
 	traffic_sum(&p->traffic.drop, &info->dropped);
+	times_sum(&p->traffic.sending, &info->sending);
+	times_sum(&p->traffic.answered, &info->answered);
 	info->send_count = counts_total(&info->sent);
 	info->recv_count = counts_total(&info->received);
 	info->drop_count = counts_total(&info->dropped);

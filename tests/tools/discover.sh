@@ -60,6 +60,10 @@ has out "^            state name: active\$"
 ctl 0 net show -v 5 --net tcp
 has out "^      state name: active\$"
 has out "^      health value: 1000\$"
+has out "^            resend_count: [0-9]+\$"
+# The answer came in on one of its interfaces.
+ctl 0 net show -v 5
+has out "^                  avg_nsec: [1-9]"
 has out "^            state name: active\$"
 # The other one was told.
 ctl 0 --socket "$b" discover --timeout 60 127.0.0.3@tcp1

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each interface has of the time that messages take, and of those that
+ * have another try (requirement D10). */
+#include "tests/unit/lnet/rails.h"
+
+#define LATENCY MSEC
+
+static const struct ulnet_sim_link link = { .latency = LATENCY };
+
+static struct ulnet_ni_info my_ni(struct lnet_sim *sim, unsigned int i)
+{
+	struct ulnet_ni_info info;
+
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 0), 1 + i, &info), 0);
+	return info;
+}
+
+static struct ulnet_peer_info their_ni(struct lnet_sim *sim, unsigned int i)
+{
+	const struct ulnet_nid nid = nid_of(theirs[i]);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
+	return info;
+}
+
+static void took(struct ulnet_times t, uint64_t n, uint64_t ns)
+{
+	cr_assert_eq(t.n, n, "%ju", (uintmax_t)t.n);
+	cr_assert_eq(t.ns, ns, "%ju", (uintmax_t)t.ns);
+}
+
+/* A PUT with an ACK, or a GET, by one NI to one. */
+static void ask(struct lnet_sim *sim, bool get)
+{
+	struct ulnet_md umd = md_of(source, 100, 0, &sent);
+	struct ulnet_md_handle md;
+	int rc;
+
+	umd.threshold = 2;
+	umd.timeout = SECOND;
+	md = bind_md(lnet_sim_node(sim, 0), &umd);
+	if (get)
+		rc = LNetGet(nid_of(mine[0]), md, id_of(theirs[0]), PORTAL,
+			     BITS, 0);
+	else
+		rc = LNetPut(nid_of(mine[0]), md, LNET_ACK_REQ,
+			     id_of(theirs[0]), PORTAL, BITS, 0, 0);
+	cr_assert_eq(rc, 0);
+	lnet_sim_run(sim, 10 * MSEC);
+}
+
+Test(times, until_an_answer_comes)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, NULL, &link);
+	ask(sim, false);
+	took(my_ni(sim, 0).answered, 1, 2 * LATENCY);
+	took(their_ni(sim, 0).answered, 1, 2 * LATENCY);
+	ask(sim, true);
+	took(my_ni(sim, 0).answered, 2, 4 * LATENCY);
+	took(their_ni(sim, 0).answered, 2, 4 * LATENCY);
+	took(my_ni(sim, 1).answered, 0, 0);
+	took(their_ni(sim, 1).answered, 0, 0);
+	/* Who answers has asked nothing. */
+	cr_assert_eq(lnet_stats_reset(lnet_sim_node(sim, 0)), 0);
+	took(my_ni(sim, 0).answered, 0, 0);
+	took(their_ni(sim, 0).answered, 0, 0);
+	rails_end(sim);
+}
+
+/* One in 16: the first one, and so on. */
+Test(times, until_it_is_sent)
+{
+	const struct ulnet_sim_link slow = { .latency = LATENCY,
+					     .bandwidth = 172000 };
+	struct lnet_sim *sim = rails();
+
+	/* 100 bytes, and a header of 72. */
+	paths_are(sim, NULL, NULL, &slow);
+	for (unsigned int i = 0; i < 17; i++) {
+		put(sim, mine[0], 0, SECOND);
+		lnet_sim_run(sim, 10 * MSEC);
+	}
+	cr_assert_eq(sent.n, 17);
+	took(my_ni(sim, 0).sending, 2, 2 * MSEC);
+	took(their_ni(sim, 0).sending, 2, 2 * MSEC);
+	took(their_ni(sim, 1).sending, 0, 0);
+	cr_assert_eq(lnet_stats_reset(lnet_sim_node(sim, 0)), 0);
+	took(my_ni(sim, 0).sending, 0, 0);
+	took(their_ni(sim, 0).sending, 0, 0);
+	rails_end(sim);
+}
+
+/* Where it failed. */
+Test(times, another_try)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 2; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, 10 * MSEC);
+	}
+	cr_assert_eq(sent.n, 2);
+	cr_assert_eq(counted(sim, "resend_count"), 1);
+	cr_assert_eq(their_ni(sim, 0).resent, 1);
+	cr_assert_eq(their_ni(sim, 1).resent, 0);
+	cr_assert_eq(my_ni(sim, 0).resent + my_ni(sim, 1).resent, 1);
+	cr_assert_eq(lnet_stats_reset(lnet_sim_node(sim, 0)), 0);
+	cr_assert_eq(their_ni(sim, 0).resent, 0);
+	cr_assert_eq(my_ni(sim, 0).resent + my_ni(sim, 1).resent, 0);
+	rails_end(sim);
+}
