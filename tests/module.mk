@@ -67,6 +67,7 @@ unit_tests += %D%/unit/lnet/net/ni_conf_test
 unit_tests += %D%/unit/lnet/core/setting_test
 unit_tests += %D%/unit/lnet/message/rails_test
 unit_tests += %D%/unit/lnet/message/times_test
+unit_tests += %D%/unit/lnet/message/scenario_test
 unit_tests += %D%/unit/lnet/message/silence_test
 unit_tests += %D%/unit/lnet/message/stand_test
 unit_tests += %D%/unit/lnet/core/stat_test
