@@ -122,6 +122,25 @@ static inline int32_t my_health(struct lnet_sim *sim, unsigned int i)
 		config_ni(lnet_sim_node(sim, 0)->cpt[0]->config, &nid));
 }
 
+/* What node 0 has of its own NI @i, and of that one of node 1. */
+static inline struct ulnet_ni_info my_ni(struct lnet_sim *sim, unsigned int i)
+{
+	struct ulnet_ni_info info;
+
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 0), 1 + i, &info), 0);
+	return info;
+}
+
+static inline struct ulnet_peer_info their_ni(struct lnet_sim *sim,
+					      unsigned int i)
+{
+	const struct ulnet_nid nid = nid_of(theirs[i]);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
+	return info;
+}
+
 /* All links work, which also ends what is done about those that did not. */
 static inline void rails_heal(struct lnet_sim *sim)
 {

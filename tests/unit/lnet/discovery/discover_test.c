@@ -421,6 +421,49 @@ Test(discover, an_address_goes_that_is_used)
 	cluster_end(sim);
 }
 
+/* What @node is told by pushes from now on comes so much later, us; 0: at
+ * once. */
+static void pushes_come_late(struct lnet *node, uint64_t latency)
+{
+	struct ulnet_fault fault;
+
+	lnet_fault_init(&fault, LNET_FAULT_DELAY);
+	fault.messages = LNET_FAULT_PUT;
+	fault.portals = 1;
+	fault.rate = 1;
+	fault.latency = latency;
+	if (latency)
+		cr_assert_eq(lnet_fault_add(node, &fault), 0);
+	else
+		cr_assert_eq(lnet_fault_del(node, LNET_FAULT_DELAY, NULL, NULL),
+			     1);
+}
+
+/* A push that a newer one has overtaken is not believed. */
+Test(discover, pushes_overtake)
+{
+	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
+	const struct ulnet_nid second = nid_of("10.0.0.2@tcp1");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a, *b;
+
+	discovered_pair(sim, &a, &b);
+	pushes_come_late(a, 10 * SECOND);
+	cr_assert_eq(lnet_ni_add(b, &third), 0);
+	lnet_sim_run(sim, LATE);
+	pushes_come_late(a, 0);
+	cr_assert_eq(lnet_ni_del(b, &second), 0);
+	lnet_sim_run(sim, 8000 * MSEC);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp2");
+	cr_assert_eq(counter(a, "pushes"), 2);
+	/* The older one comes, and tells of what is gone. */
+	lnet_sim_run_all(sim);
+	cr_assert_eq(counter(a, "pushes"), 3);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp2");
+	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
+	cluster_end(sim);
+}
+
 /* Data does not wait for pushes, of which one is lost with its ACK. */
 Test(discover, pushes_hold_nothing)
 {

@@ -533,15 +533,6 @@ Test(resend, without_sensitivity_nothing_is_lost)
 
 /* ---- what users see, and set ---- */
 
-static struct ulnet_peer_info info_of_peer(struct lnet_sim *sim, unsigned int i)
-{
-	const struct ulnet_nid nid = nid_of(theirs[i]);
-	struct ulnet_peer_info info;
-
-	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
-	return info;
-}
-
 Test(resend, failures_are_shown_by_cause)
 {
 	struct lnet_sim *sim = rails();
@@ -559,15 +550,15 @@ Test(resend, failures_are_shown_by_cause)
 	cr_expect_eq(ni.failed.errors, 1);
 	cr_expect_eq(ni.failed.remote_dropped, 1);
 	cr_expect_eq(ni.failed.timeouts, 0);
-	cr_expect_eq(info_of_peer(sim, 0).health, 900);
-	cr_expect_eq(info_of_peer(sim, 0).failed.remote_dropped, 1);
-	cr_expect_eq(info_of_peer(sim, 1).failed.remote_dropped, 0);
+	cr_expect_eq(their_ni(sim, 0).health, 900);
+	cr_expect_eq(their_ni(sim, 0).failed.remote_dropped, 1);
+	cr_expect_eq(their_ni(sim, 1).failed.remote_dropped, 0);
 	cr_assert_eq(lnet_stats_reset(node), 0);
 	cr_assert_eq(lnet_ni_info(node, 1, &ni), 0);
 	cr_expect_eq(ni.failed.errors, 0);
 	cr_expect_eq(ni.health, 900, "health is no counter");
-	cr_expect_eq(info_of_peer(sim, 0).failed.remote_dropped, 0);
-	cr_expect_eq(info_of_peer(sim, 0).health, 900);
+	cr_expect_eq(their_ni(sim, 0).failed.remote_dropped, 0);
+	cr_expect_eq(their_ni(sim, 0).health, 900);
 	rails_end(sim);
 }
 

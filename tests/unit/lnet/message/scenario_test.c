@@ -12,23 +12,6 @@
 static const char bystander[] = "10.0.0.3@tcp";
 static struct seen held;
 
-static struct ulnet_ni_info my_ni(struct lnet_sim *sim, unsigned int i)
-{
-	struct ulnet_ni_info info;
-
-	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 0), 1 + i, &info), 0);
-	return info;
-}
-
-static struct ulnet_peer_info their_ni(struct lnet_sim *sim, unsigned int i)
-{
-	const struct ulnet_nid nid = nid_of(theirs[i]);
-	struct ulnet_peer_info info;
-
-	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
-	return info;
-}
-
 static void health_is(struct lnet_sim *sim, int32_t my0, int32_t my1,
 		      int32_t their0, int32_t their1)
 {

@@ -7,23 +7,6 @@
 
 static const struct ulnet_sim_link link = { .latency = LATENCY };
 
-static struct ulnet_ni_info my_ni(struct lnet_sim *sim, unsigned int i)
-{
-	struct ulnet_ni_info info;
-
-	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, 0), 1 + i, &info), 0);
-	return info;
-}
-
-static struct ulnet_peer_info their_ni(struct lnet_sim *sim, unsigned int i)
-{
-	const struct ulnet_nid nid = nid_of(theirs[i]);
-	struct ulnet_peer_info info;
-
-	cr_assert_eq(lnet_peer_info(lnet_sim_node(sim, 0), &nid, &info), 0);
-	return info;
-}
-
 static void took(struct ulnet_times t, uint64_t n, uint64_t ns)
 {
 	cr_assert_eq(t.n, n, "%ju", (uintmax_t)t.n);
