@@ -439,28 +439,30 @@ static void pushes_come_late(struct lnet *node, uint64_t latency)
 			     1);
 }
 
-/* A push that a newer one has overtaken is not believed. */
+/* A push that a newer one has overtaken is not believed, whether it tells of an
+ * address that is gone by now, or does not tell of one that is back. */
 Test(discover, pushes_overtake)
 {
+	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
-	const struct ulnet_nid second = nid_of("10.0.0.2@tcp1");
 	struct lnet_sim *sim = sim_new(1);
 	struct lnet *a, *b;
 
 	discovered_pair(sim, &a, &b);
 	pushes_come_late(a, 10 * SECOND);
 	cr_assert_eq(lnet_ni_add(b, &third), 0);
+	cr_assert_eq(lnet_ni_del(b, &second.nid), 0);
 	lnet_sim_run(sim, LATE);
 	pushes_come_late(a, 0);
-	cr_assert_eq(lnet_ni_del(b, &second), 0);
+	cr_assert_eq(lnet_ni_del(b, &third.nid), 0);
+	cr_assert_eq(lnet_ni_add(b, &second), 0);
 	lnet_sim_run(sim, 8000 * MSEC);
-	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp2");
 	cr_assert_eq(counter(a, "pushes"), 2);
-	/* The older one comes, and tells of what is gone. */
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	/* Here it comes. */
 	lnet_sim_run_all(sim);
-	cr_assert_eq(counter(a, "pushes"), 3);
-	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp2");
-	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
+	cr_assert_geq(counter(a, "pushes"), 3);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
 
