@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -149,6 +150,15 @@ void *duo_buffer(size_t size)
 	return p;
 }
 
+void *duo_shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	must_sys(p == MAP_FAILED ? -1 : 0, "mmap");
+	return p;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -182,6 +192,15 @@ struct duo_memory duo_memory(void)
 		give_up(-ENOENT, "/proc/self/statm");
 	fclose(f);
 	now.resident = pages * (size_t)sysconf(_SC_PAGESIZE);
+	return now;
+}
+
+struct duo_memory duo_memory_since(const struct duo_memory *before)
+{
+	struct duo_memory now = duo_memory();
+
+	now.allocated -= before->allocated;
+	now.resident -= before->resident;
 	return now;
 }
 

@@ -60,6 +60,9 @@ void duo_verify(const unsigned char *p, size_t from, size_t size);
  */
 void *duo_buffer(size_t size);
 
+/* Zeroed, for this process and those that it forks. */
+void *duo_shared(size_t size);
+
 /* What this process has: bytes that were asked of malloc(), and that are in the
  * machine's memory; and open files. */
 struct duo_memory {
@@ -67,6 +70,8 @@ struct duo_memory {
 };
 
 struct duo_memory duo_memory(void);
+/* What it has now, less that. */
+struct duo_memory duo_memory_since(const struct duo_memory *before);
 size_t duo_files(void);
 /* As many files as this process may have. */
 void duo_more_files(void);

@@ -28,9 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench/duo.h"
@@ -295,24 +293,14 @@ static void print_times(const char *what, double *ms, unsigned int n)
 	       ms[n - 1]);
 }
 
-static void more_files(void)
-{
-	struct rlimit limit;
-
-	must_sys(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	must_sys(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
-}
-
 int main(int argc, char **argv)
 {
-	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = duo_shared(sizeof(*s));
 	pid_t crowds[CLIENTS_MAX / NODES + 1], serving;
 	double used, used_clients, bytes, bytes_clients;
 	unsigned int seconds, outage, ncrowds = 0;
 
-	if (argc != 4 || s == MAP_FAILED) {
+	if (argc != 4) {
 		fprintf(stderr, "usage: growth CLIENTS SECONDS OUTAGE\n");
 		return 2;
 	}
@@ -321,7 +309,7 @@ int main(int argc, char **argv)
 	outage = (unsigned int)strtoul(argv[3], NULL, 10);
 	if (!s->n || s->n > CLIENTS_MAX - 1000 || !seconds)
 		must(-EINVAL, "arguments");
-	more_files();
+	duo_more_files();
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	s->port = duo_free_port();
 	serving = start_server(s);

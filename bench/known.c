@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <ulnet/lnet.h>
 
@@ -83,7 +82,7 @@ static void server(void *arg, int ready)
 	struct known *k = arg;
 	struct page *page = k->page;
 	struct lnet *node = open_node(k, DUO_SERVER "@tcp");
-	struct duo_memory before, after;
+	struct duo_memory before;
 	uint64_t begin;
 	size_t files;
 
@@ -97,10 +96,8 @@ static void server(void *arg, int ready)
 	while (duo_files() > files && duo_now() - begin < GIVE_UP)
 		run_for(node, SETTLE / 10);
 	run_for(node, SETTLE);
-	after = duo_memory();
 	page->known = (uint32_t)lnet_peers(node, NULL, 0);
-	page->used.allocated = after.allocated - before.allocated;
-	page->used.resident = after.resident - before.resident;
+	page->used = duo_memory_since(&before);
 	begin = processor_time();
 	run_for(node, k->seconds * UINT64_C(1000000000));
 	page->cpu = processor_time() - begin;
@@ -185,9 +182,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	k.page = mmap(NULL, sizeof(*k.page), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must_sys(k.page == MAP_FAILED ? -1 : 0, "mmap");
+	k.page = duo_shared(sizeof(*k.page));
 	duo_more_files();
 	k.port = duo_free_port();
 	child = duo_fork(server, &k);

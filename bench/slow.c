@@ -17,7 +17,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include "bench/duo.h"
@@ -142,8 +141,7 @@ static void measure(struct ev_loop *loop, pid_t child, double seconds)
 
 int main(int argc, char **argv)
 {
-	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = duo_shared(sizeof(*s));
 	unsigned int calls =
 		argc == 3 ? (unsigned int)strtoul(argv[1], NULL, 10) : 0;
 	double seconds = argc == 3 ? strtod(argv[2], NULL) : 0;
@@ -153,7 +151,7 @@ int main(int argc, char **argv)
 	struct sums sums = { 0 };
 	pid_t child;
 
-	if (s == MAP_FAILED || !n || n > NODES || seconds <= 0) {
+	if (!n || n > NODES || seconds <= 0) {
 		fprintf(stderr, "usage: slow CALLS SECONDS\n");
 		return 2;
 	}

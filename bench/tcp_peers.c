@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <ulnet/lnet.h>
 
@@ -139,7 +138,7 @@ static void server(void *arg, int ready)
 {
 	struct peers *p = arg;
 	struct page *page = p->page;
-	struct duo_memory before, after;
+	struct duo_memory before;
 	size_t files;
 
 	open_node(p);
@@ -157,9 +156,7 @@ static void server(void *arg, int ready)
 		run_for(p, 1000000);
 	page->connected = duo_now();
 	run_for(p, IDLE_NS);
-	after = duo_memory();
-	page->used.allocated = after.allocated - before.allocated;
-	page->used.resident = after.resident - before.resident;
+	page->used = duo_memory_since(&before);
 	page->measured = true;
 	/* The client closes first: it would take our end for a failure. */
 	for (uint64_t begin = duo_now(); duo_files() > files;) {
@@ -226,9 +223,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: tcp_peers N (up to 10000)\n");
 		return 2;
 	}
-	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must_sys(p.page == MAP_FAILED ? -1 : 0, "mmap");
+	p.page = duo_shared(sizeof(*p.page));
 	duo_more_files();
 	p.port = duo_free_port();
 	child = duo_fork(server, &p);
