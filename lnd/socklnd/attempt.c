@@ -249,6 +249,7 @@ static void attempt_failed(struct sock_peer *peer, int status)
 	uint64_t pause = attempt_pause(peer, peer->failures + 1);
 
 	attempt_leave(peer, SOCK_PEER_PAUSED);
+	sock_peer_refused(peer);
 	log_failure(peer, status);
 	peer->retries = 0;
 	peer->offer = 0;
@@ -499,6 +500,7 @@ static void retry_later(struct sock_peer *peer)
 	if (peer->retries == RETRIES && !sock_peer_has_conns(peer))
 		log_failure(peer, -EALREADY);
 	attempt_leave(peer, SOCK_PEER_PAUSED);
+	sock_peer_refused(peer);
 	attempt_timer(peer, attempt_now(peer) + pause);
 	if (peer->retries == STALL_REFUSALS && list_empty(&peer->conns))
 		sock_peer_reset_stalled(peer);

@@ -212,6 +212,8 @@ static void end_cut_off(struct sock_peer *peer)
 	end_messages(peer, -ENETDOWN);
 }
 
+static void come_back(struct sock_peer *peer);
+
 static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
@@ -219,6 +221,8 @@ static void on_peer_settle(struct work *w)
 	peer->settling = false;
 	if (unlikely(peer->cut_off))
 		end_cut_off(peer);
+	if (unlikely(peer->gone))
+		come_back(peer);
 	tell_severed(peer);
 	sock_attempt_settle(peer);
 	/* Handlers have run. */
@@ -355,6 +359,23 @@ static void set_aside(struct sock_peer *peer)
 	sock_peer_watch(peer);
 }
 
+/* The link was away. If that was not for longer than a path may be silent
+ * anyway, neither does what the peer repeats take longer. */
+static void come_back(struct sock_peer *peer)
+{
+	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
+	uint64_t away = peer_now(peer) - peer->gone;
+
+	if (!sock_ni_is_up(peer->cpt->sni))
+		return;
+	peer->gone = 0;
+	if (!peer->opens || list_empty(&peer->conns) || !min || away < min)
+		return;
+	peer->renewing = true;
+	set_aside(peer);
+	sock_attempt_want(peer);
+}
+
 /* The peer has opened another connection: at its end the old ones are set
  * aside, too, or gone. */
 static void finish_aside(struct sock_peer *peer)
@@ -385,6 +406,8 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 
 	conn->peer = peer;
 	make_room(peer, conn);
+	if (conn->type == SOCK_CONTROL)
+		peer->renewing = false;
 	if (list_empty(&peer->conns))
 		meet(peer, conn);
 	list_del(&conn->link);
@@ -423,6 +446,7 @@ void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 	peer->incarnation = 0;
 	peer->opens = false;
 	peer->bulk = false;
+	peer->renewing = false;
 	peer->want = peer->cpt->sni->conns_per_peer;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 }
@@ -661,7 +685,8 @@ static bool can_be_taken_back(struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
-	if (peer->attempt && peer->attempt->fsm.state == CONN_WAITING)
+	if (peer->renewing ||
+	    (peer->attempt && peer->attempt->fsm.state == CONN_WAITING))
 		return false;
 	list_for_each_entry (conn, &peer->aside, link)
 		if (conn->fsm.state != CONN_ASIDE)
@@ -754,6 +779,14 @@ static void on_peer_check(struct timer *t)
 		loop_timer_arm(peer->cpt->loop, &peer->check, next);
 }
 
+void sock_peer_refused(struct sock_peer *peer)
+{
+	if (!peer->renewing)
+		return;
+	peer->renewing = false;
+	loop_timer_arm(peer->cpt->loop, &peer->check, peer_now(peer));
+}
+
 /* ---- links ---- */
 
 void sock_peers_link_down(struct sock_cpt *cpt)
@@ -766,6 +799,8 @@ void sock_peers_link_down(struct sock_cpt *cpt)
 			container_of(n, struct sock_peer, hash);
 
 		peer->cut_off = true;
+		if (!peer->gone)
+			peer->gone = peer_now(peer);
 		sock_peer_settle(peer);
 	}
 }
@@ -775,7 +810,7 @@ static void look_again(struct sock_peer *peer)
 {
 	if (peer->watched)
 		check_soon(peer);
-	if (peer->opens)
+	if (peer->opens || peer->gone)
 		sock_peer_settle(peer);
 	sock_attempt_hurry(peer);
 }

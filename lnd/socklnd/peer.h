@@ -32,6 +32,11 @@
  * connections of a type accepts the new one, and uses both. So the side that
  * opens the new connection never ends an old one by itself: a kernel node would
  * close all connections then.)
+ * The same is done when our own link comes back after a while, with connections
+ * that we have opened: nothing of ours may be on its way, but the peer may have
+ * something for us that its TCP repeats late. If the peer refuses a new
+ * connection then, the old ones are used again.
+ *
  * A process that only calls cannot be connected to. Its connections are set
  * aside, too: what waits then, waits for the process to open a new one, or for
  * TCP; and ends when the old ones do.
@@ -72,6 +77,8 @@ struct sock_peer {
 	bool watched;	/* for progress, not only for silence, */
 	uint64_t since; /* ns: ... for as long as this */
 	uint64_t cut;	/* ns: when connections were set aside last */
+	uint64_t gone;	/* ns: when the NI's link went; 0: it is there */
+	bool renewing;	/* those set aside are not used again, as it looks */
 	struct timer check;
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */
@@ -158,6 +165,10 @@ void sock_peer_lost(struct sock_conn *conn, int status);
 /* The peer refuses new connections as long as it has those that have stalled:
  * these are reset. Without effect if there are none. */
 void sock_peer_reset_stalled(struct sock_peer *peer);
+
+/* An attempt to connect was refused, or has failed: if the connections were set
+ * aside just because the link had gone, they are used again. */
+void sock_peer_refused(struct sock_peer *peer);
 
 /* Closes all its connections, because of @status (0: the peer closed one). */
 void sock_peer_close(struct sock_peer *peer, int status);

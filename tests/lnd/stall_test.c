@@ -311,6 +311,53 @@ static int refused(void)
 	return down(&v);
 }
 
+/* Our link was away for longer than a path may be silent. */
+static bool up_link_was_away(struct visit *v)
+{
+	if (!up_connected(v))
+		return false;
+	census_set_link(pair.node[0], false);
+	expect(&v->fx, fx_wait_stat(&v->fx, 0, "disconnects", 1));
+	fx_run(&v->fx, 310000);
+	census_set_link(pair.node[0], true);
+	return true;
+}
+
+/* The peer may have something for us that its TCP does not repeat for long: new
+ * messages take a new connection, either way. */
+static int link_comes_back(void)
+{
+	struct visit v;
+	int fd;
+
+	if (!up_link_was_away(&v))
+		return 1;
+	put_small(&v);
+	fd = answer(&v);
+	hears(&v, fd, 1);
+	shutdown(v.fd, SHUT_WR);
+	expect(&v.fx, hear_end(v.fd));
+	wait_aside(&v, 0);
+	close(v.fd);
+	close(fd);
+	return down(&v);
+}
+
+/* A peer that refuses is no worse off than before. */
+static int link_comes_back_refused(void)
+{
+	struct visit v;
+
+	if (!up_link_was_away(&v))
+		return 1;
+	put_small(&v);
+	refuse(&v);
+	hears(&v, v.fd, 1);
+	wait_aside(&v, 0);
+	close(v.fd);
+	return down(&v);
+}
+
 /* Window probes that the system has sent. */
 static unsigned long probes(void)
 {
@@ -547,6 +594,9 @@ static const struct apart_test tests[] = {
 	{ "TCP gets through first", tcp_is_first },
 	{ "TCP gets through first, but for bulk", tcp_is_first_but_for_bulk },
 	{ "the peer refuses a new connection", refused },
+	{ "our link comes back", link_comes_back },
+	{ "our link comes back, and the peer refuses",
+	  link_comes_back_refused },
 	{ "a peer that does not read has not stalled", slow_reader },
 	{ "a caller connects again", caller_comes_again },
 	{ "a silent caller is heard again", caller_is_heard_again },
