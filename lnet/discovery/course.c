@@ -457,7 +457,8 @@ static void pinged(struct discovery *d)
 		rc = told_new(d->cpt, d->ask.buf, d->ask.length, &told);
 	}
 	if (!rc) {
-		d->force_ping = false;
+		d->force_ping = d->again;
+		d->again = false;
 		d->silent = 0;
 		told->source = MERGE_REPLY;
 		told->from = d->lpni;

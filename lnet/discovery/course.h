@@ -35,7 +35,8 @@ struct discovery {
 	struct peer_claim claim;  /* for that, ... */
 	bool claiming;		  /* ... while it is under way */
 	struct ulnet_nid told_by; /* which NI has told what is merged */
-	struct ulnet_nid asked;	  /* PEER_DISCOVERING: that NI */
+	struct ulnet_nid asked;	  /* PEER_DISCOVERING: that NI, which ... */
+	bool again; /* ... is asked once more: it was claimed meanwhile */
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
 	uint32_t silent;   /* NIs of the peer that gave no answer this time */

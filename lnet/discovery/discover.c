@@ -84,6 +84,10 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (!d)
 		return;
 	word_doubted(cpt, p);
+	/* What it answers may be older than the claim. */
+	if (p->peer->fsm.state == PEER_DISCOVERING &&
+	    lnet_nid_eq(&d->asked, &p->nid) && !MUTATE(unit_old_answer))
+		d->again = true;
 	disc_event(d, DISC_ON_WANTED);
 }
 

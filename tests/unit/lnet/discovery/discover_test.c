@@ -400,6 +400,35 @@ Test(discover, a_net_comes_back)
 	cluster_end(sim);
 }
 
+/* An address that takes no part answers late, and is claimed meanwhile, since
+ * now it does take part. */
+Test(discover, a_claim_overtakes_an_answer)
+{
+	const struct ulnet_sim_link slow = { .latency = 50 * MSEC,
+					     .reorder = ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	const struct ulnet_nid from = nid_of("10.0.0.2@tcp1");
+	const struct ulnet_nid to = nid_of("10.0.0.1@tcp1");
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS), *b;
+
+	node_mode(sim, B_RAILS, LNET_DISCOVERY_OFF);
+	b = lnet_sim_node(sim, 1);
+	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &slow), 0);
+	put_to(a, "10.0.0.2@tcp1", SECOND, &seen);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &good), 0);
+	cr_assert_eq(lnet_setting_set(b, "discovery", 1), 0);
+	lnet_sim_run(sim, MSEC);
+	put_to(b, "10.0.0.1@tcp", SECOND, &more);
+	lnet_sim_run(sim, 20 * MSEC);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
+	lnet_sim_run_all(sim);
+	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
+	cluster_end(sim);
+}
+
 /* Whoever names an address wants the peer: it goes on by another one, and comes
  * back with the address. */
 Test(discover, an_address_goes_that_is_used)
