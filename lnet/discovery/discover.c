@@ -244,13 +244,13 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
 
-	if (dc->version == version)
-		return;
-	dc->version = version;
 	/* Whom this node had no way to ask. */
 	if (cpt->config->nnets > dc->nets)
 		dc->era++;
 	dc->nets = cpt->config->nnets;
+	if (dc->version == version)
+		return;
+	dc->version = version;
 	dc->sweeping = true;
 	dc->unsaid = true;
 	dc->bucket = 0;

@@ -109,5 +109,7 @@ enum disc_event disc_step(const struct disc_facts *f)
 		return DISC_ON_STEP_PING;
 	if (disc_needs_push(f))
 		return DISC_ON_STEP_PUSH;
+	if (f->of_old && f->mode != LNET_DISCOVERY_OFF)
+		return DISC_ON_STEP_PING;
 	return DISC_ON_STEP_END;
 }

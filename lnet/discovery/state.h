@@ -81,7 +81,8 @@ enum disc_action disc_move(struct fsm *fsm, enum disc_event ev);
 struct disc_facts {
 	enum ulnet_discovery mode;
 	bool told_us;	   /* there is something to be merged */
-	bool up_to_date;   /* all that it told was merged, and it told all */
+	bool up_to_date;   /* what it told was merged, and it told all ... */
+	bool of_old;	   /* ... when other things could be merged (era) */
 	bool doubted;	   /* one of its NIs is to be asked whose it is */
 	bool force_ping;   /* ask, whatever we know */
 	bool force_push;   /* tell, whatever it knows */
@@ -101,7 +102,8 @@ static inline bool disc_later(uint32_t a, uint32_t b)
 
 /* Does the peer need to hear of us? */
 bool disc_needs_push(const struct disc_facts *f);
-/* DISC_ON_STEP_*, in the order merge, ping, push, end. */
+/* DISC_ON_STEP_*, in the order merge, ping, push, end: but who is to be asked
+ * only whether more can be merged now hears the news first. */
 enum disc_event disc_step(const struct disc_facts *f);
 /* Is there nothing to do about it? */
 static inline bool disc_up_to_date(const struct disc_facts *f)

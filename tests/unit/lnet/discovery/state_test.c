@@ -19,9 +19,9 @@
 #define END   DISC_ON_STEP_END
 
 /*
- * Facts as letters: t it has told us something, u up to date, p force a ping,
- * P force a push, m multi-rail, n no discovery there, d doubted, c this node
- * only calls.
+ * Facts as letters: t it has told us something, u up to date, o of old, p force
+ * a ping, P force a push, m multi-rail, n no discovery there, d doubted, c this
+ * node only calls.
  */
 struct step_case {
 	enum ulnet_discovery mode;
@@ -36,6 +36,7 @@ static struct disc_facts facts_of(const struct step_case *c)
 		.mode = c->mode,
 		.told_us = strchr(c->facts, 't'),
 		.up_to_date = strchr(c->facts, 'u'),
+		.of_old = strchr(c->facts, 'o'),
 		.force_ping = strchr(c->facts, 'p'),
 		.force_push = strchr(c->facts, 'P'),
 		.multi_rail = strchr(c->facts, 'm'),
@@ -59,6 +60,11 @@ Test(disc_state, next_step)
 		{ ON, "uPm", 2, 2, PUSH },
 		{ ON, "upm", 2, 2, PING },
 		{ ON, "upPm", 2, 3, PING },
+		/* News first, if all that is missing is what could not be
+		 * asked for. */
+		{ ON, "uom", 2, 3, PUSH },
+		{ ON, "uom", 2, 2, PING },
+		{ OFF, "uom", 2, 2, END },
 		/* Who is not multi-rail is never pushed to. */
 		{ ON, "uP", 0, 2, END },
 		/* Who takes no part is told that we do not, either. */

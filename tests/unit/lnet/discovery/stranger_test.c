@@ -293,7 +293,7 @@ static void one_of_two_rails(unsigned int cpts)
 	if (cpts == 1) {
 		KNOWS(r.node, "10.0.1.2@tcp",
 		      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
-		KNOWS(r.node, LIAR, LIARS);
+		KNOWS(r.node, LIAR, "discovered: " LIAR);
 	}
 	cluster_end(r.sim);
 }
