@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/mutation.h"
 #include "lnet/message/drop.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
@@ -213,6 +214,16 @@ static inline void dispatch(struct lnet_msg *msg)
 	}
 }
 
+/* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
+ * until it has been asked. */
+static void meet_hearsay(struct lnet_msg *msg, struct lnet_peer_ni *lpni)
+{
+	if (lpni->word.state == PEER_WORD_HEARSAY)
+		peer_cpt(msg->home)->doubt(msg->home, lpni);
+	msg->initiator = MUTATE(unit_trust_hearsay) ? lpni->peer->primary
+						    : msg->hdr.src_nid;
+}
+
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
 static inline bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
@@ -231,9 +242,9 @@ static inline bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
 	msg->sender = lpni;
 	lpni->has.msgs++;
 	health_heard(msg->home, ni, lpni);
-	if (unlikely(lpni->word.state == PEER_WORD_HEARSAY))
-		peer_cpt(msg->home)->doubt(msg->home, lpni);
-	if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
+	if (unlikely(word_is_hearsay(lpni)))
+		meet_hearsay(msg, lpni);
+	else if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
 		msg->initiator = lpni->peer->primary;
 	else
 		msg->initiator = directory_primary(

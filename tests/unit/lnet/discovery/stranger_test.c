@@ -227,6 +227,48 @@ Test(stranger, hearsay_is_asked)
 	}
 }
 
+/* What comes from it is its own, and not the liar's, also before it has been
+ * asked. */
+Test(stranger, hearsay_speaks_for_itself)
+{
+	static uint8_t memory[100], byte;
+	static struct seen came;
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+				    &came);
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	post_md(r.node, PORTAL + 1, BITS, &umd);
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	victim_link(&r, false);
+	put_bytes(r.victim, id_of("10.0.0.1@tcp"), PORTAL + 1, BITS, &byte, 1);
+	lnet_sim_run(r.sim, 60000 * MSEC);
+	cr_assert_eq(came.n, 1);
+	cr_assert(nid_is(&came.ev[0].initiator.nid, "10.0.0.2@tcp"));
+	cluster_end(r.sim);
+}
+
+/* An administrator who names it has not named the liar. */
+Test(stranger, hearsay_is_configured)
+{
+	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
+					  nid_of("10.0.1.2@tcp") };
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	struct ulnet_nid primary;
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	lie_unasked(&r, LIAR, "10.0.1.2@tcp");
+	cr_assert_eq(lnet_peer_add(r.node, nids, 2, true), 0);
+	primary = primary_of(&r, LIAR);
+	cr_assert(nid_is(&primary, LIAR));
+	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++) {
+		cr_assert_eq(lnet_primary(r.node, &nids[i], &primary), 0);
+		cr_assert(lnet_nid_eq(&primary, &nids[0]));
+	}
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
+
 /* Nor does it go elsewhere while it does not answer. */
 Test(stranger, hearsay_is_silent)
 {
