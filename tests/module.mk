@@ -355,7 +355,8 @@ sim_campaigns += %D%/sim/campaign
 %C%_sim_campaign_SOURCES += %D%/sim/traffic.c %D%/sim/traffic.h
 rpc_play = %D%/sim/campaign.c %D%/sim/scenario.h
 rpc_play += %D%/sim/cluster.c %D%/sim/cluster.h
-rpc_play += %D%/sim/rails.c %D%/sim/rails_views.c
+rpc_play += %D%/sim/rails.c %D%/sim/rails_liar.c
+rpc_play += %D%/sim/rails_views.c
 rpc_play += %D%/sim/traffic.c %D%/sim/traffic.h
 rpc_play += %D%/sim/rules.c %D%/sim/rules.h
 rpc_play += %D%/sim/rpc_play.c %D%/sim/rpc_run.h
@@ -409,7 +410,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	lnd/socklnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
 	lnet/discovery/merge.c lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/discovery/witness.c \
-	lnet/message/leave.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
+	lnet/message/leave.c lnet/message/parse.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
 	lnet/peer/claim.c lnet/peer/configured.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 

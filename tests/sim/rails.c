@@ -220,6 +220,8 @@ void rails_step(struct run *r)
 		traffic_unlink(&r->rails->traffic, some_member(r)->index);
 	if (r->weather != WEATHER_FAIR && chance(r, 15))
 		disturb(r);
+	if (chance(r, 15))
+		liar_step(r);
 }
 
 void rails_start(struct run *r, unsigned int index, struct lnet *node)
@@ -303,5 +305,6 @@ unsigned int rails_free(struct run *r)
 	left = traffic_fini(&r->rails->traffic);
 	free(r->rails->deleted);
 	free(r->rails);
+	liar_free(r);
 	return left;
 }

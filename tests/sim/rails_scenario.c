@@ -8,6 +8,8 @@
  *	is_success(), in runs in which one rail is spared
  * Nodes know each other when the faults are over, and are well.
  *	views_are_right() (rails_views.c)
+ * A stranger that lies harms nobody.
+ *	rails_liar.c, in some runs
  * No NI that has failed is chosen; who is not multi-rail sees one source.
  *	way_send() (sim/way.c), of every simulation
  */
@@ -41,10 +43,15 @@ static unsigned int some_rails(struct run *r, unsigned int nets)
 	return nets + (unsigned int)rnd(r, RAILS_MAX + 1 - nets);
 }
 
-static void plan(struct run *r)
+static unsigned int some_nets(struct run *r)
+{
+	return r->weather == WEATHER_SPARED ? NETS
+					    : 1 + (unsigned int)rnd(r, NETS);
+}
+
+static void plan(struct run *r, unsigned int nets)
 {
 	bool spared = r->weather == WEATHER_SPARED;
-	unsigned int nets = spared ? NETS : 1 + (unsigned int)rnd(r, NETS);
 	unsigned int rails = spared ? nets : some_rails(r, nets);
 	bool same = spared || chance(r, 50);
 
@@ -82,14 +89,18 @@ static void choose(struct run *r)
 
 int scenario_set_up(struct run *r)
 {
+	unsigned int nets;
 	int rc = 0;
 
 	choose(r);
-	plan(r);
+	nets = some_nets(r);
+	plan(r, nets);
 	views_plan(r);
 	rails_new(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		rc = play_node(r, i);
+	if (rc >= 0 && chance(r, 25))
+		rc = liar_new(r, nets);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
 		member_clients(&r->members[i]);
 	fault_link(r, LNET_NID_ANY, LNET_NID_ANY);

@@ -5,7 +5,7 @@
  *	- nodes that discover, and ask for each other, know each other with all
  *	  of their NIDs, by the primary one, and as multi-rail; and nothing else
  *	  goes by that NID;
- *	- all that messages choose among is in full health.
+ *	- all that messages choose among is in full health, of what there is.
  */
 #include <stdlib.h>
 #include <ulnet/path.h>
@@ -284,6 +284,28 @@ static unsigned int nis_of_peer(const struct ulnet_peer_info *infos, int n,
 	return nis;
 }
 
+static bool member_has(const struct member *m, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < m->nnids; i++)
+		if (lnet_nid_eq(&m->nids[i], nid))
+			return true;
+	return false;
+}
+
+/* Is it another node's? Or only what a stranger has said, perhaps of a NID that
+ * @m did not have just then? */
+static bool is_anothers(const struct member *m,
+			const struct ulnet_peer_info *info)
+{
+	const struct run *r = m->run;
+
+	for (unsigned int i = 0; i < r->n; i++)
+		if (member_has(&r->members[i], &info->nid))
+			return i != m->index &&
+			       member_has(&r->members[i], &info->primary);
+	return false;
+}
+
 static bool peers_are_well(const struct member *m, struct complaint *c)
 {
 	bool good = true;
@@ -292,6 +314,7 @@ static bool peers_are_well(const struct member *m, struct complaint *c)
 
 	for (int i = 0; i < n && good; i++)
 		if (infos[i].health != LNET_HEALTH_MAX && infos[i].multi_rail &&
+		    is_anothers(m, &infos[i]) &&
 		    nis_of_peer(infos, n, &infos[i].primary) > 1)
 			good = complain(c, m, &infos[i].nid,
 					"a peer's, is not in full health");

@@ -211,6 +211,7 @@ struct run {
 	struct links links;
 	struct rules rules;
 	struct rails *rails; /* NULL: rails do not change in this scenario */
+	struct liar *liar;   /* NULL: there is none */
 	bool quiet; /* nobody calls: LNet's own operations only */
 	struct ulrpc_conf conf;
 	unsigned int steps;
@@ -410,6 +411,16 @@ void views_meet(struct run *r);
  * violation. */
 bool views_are_right(struct run *r, bool say);
 
+/* ---- rails_liar.c: a node that claims what is not its own ---- */
+
+/* One more node, which has a NID on each of so many nets. As
+ * lnet_sim_node_add(). */
+int liar_new(struct run *r, unsigned int nets);
+/* It tells somebody something, if there is a liar. */
+void liar_step(struct run *r);
+/* The simulation is no more. */
+void liar_free(struct run *r);
+
 /* ---- rpc_tally.c ---- */
 
 enum happening {
@@ -432,6 +443,7 @@ enum happening {
 	PEER_IS_ADDED,
 	PEER_IS_DELETED,
 	DISCOVERY_IS_SET,
+	LIE_IS_TOLD,
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
 	COMMIT_IS_LOST,

@@ -33,6 +33,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[PEER_IS_ADDED] = "a peer is configured",
 	[PEER_IS_DELETED] = "a peer is configured no more",
 	[DISCOVERY_IS_SET] = "discovery is switched",
+	[LIE_IS_TOLD] = "a stranger lies",
 	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
 	[STORE_IS_LOST] = "a durable service loses its store",
 	[COMMIT_IS_LOST] = "a transaction ends with its process",
