@@ -104,7 +104,6 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 			w->src = LNET_NID_ANY;
 		return;
 	}
-
 	if (!w)
 		w = way_new(sim, cpt->node, dst);
 	if (!w) {
@@ -112,8 +111,7 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 		return;
 	}
 	/* What is not preferred was chosen while the peer was multi-rail. */
-	if (msg->lpni->peer->multi_rail ||
-	    !lnet_nid_eq(&msg->lpni->preferred, src))
+	if (!lnet_nid_eq(&msg->lpni->preferred, src))
 		w->any_until = lnet_sim_now(sim) + WAIT_MAX;
 	way_check(sim, cpt, w, src);
 	w->src = *src;
