@@ -404,13 +404,15 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
 	%D%/unit/lnet/discovery/stranger_test.c \
+	%D%/unit/lnet/message/resend_test.c %D%/unit/lnet/message/silence_test.c \
 	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/socklnd/silence_test.c \
 	lnd/socklnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
 	lnet/discovery/merge.c lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/discovery/witness.c \
-	lnet/message/leave.c lnet/message/parse.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
+	lnet/message/await.c lnet/message/leave.c lnet/message/parse.c \
+	lnet/message/resend.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
 	lnet/peer/claim.c lnet/peer/configured.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 

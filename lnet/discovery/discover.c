@@ -75,7 +75,8 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (disc_mode(cpt) != LNET_DISCOVERY_ON || p->peer->configured ||
 	    p->place.state != PEER_HERE || !disc_may_ask(cpt, &p->nid))
 		return;
-	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after) {
+	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after &&
+	    !MUTATE(unit_no_rest)) {
 		cpt_stat(cpt, STAT_claims_paused);
 		late_claim(cpt, p);
 		return;
@@ -245,7 +246,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	struct disc_cpt *dc = disc_cpt(cpt);
 
 	/* Whom this node had no way to ask. */
-	if (cpt->config->nnets > dc->nets)
+	if (cpt->config->nnets > dc->nets && !MUTATE(unit_no_net))
 		dc->era++;
 	dc->nets = cpt->config->nnets;
 	if (dc->version == version)

@@ -129,6 +129,8 @@ static void recovery_not_heard(struct recovery *r)
 	uint64_t part = (loop_now(r->cpt->loop) - r->heard) / INTERVAL_PART;
 
 	r->pings.silent++;
+	if (MUTATE(unit_same_interval))
+		return;
 	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
 	r->interval = MIN(MAX(r->interval, part), max);
 }

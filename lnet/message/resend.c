@@ -54,12 +54,14 @@ static enum resend_how resend_how(const struct lnet_msg *msg,
 		return RESEND_ELSEWHERE;
 	if (n == MIN(tried->n, PATHS_TRIED_MAX)) /* there is no other path */
 		return RESEND_NOT;
-	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
+	return repeats(msg) < retry_count(msg) || MUTATE(unit_no_count)
+		       ? RESEND_REPEAT
+		       : RESEND_NOT;
 }
 
 static uint64_t pause_before(const struct lnet_msg *msg, enum resend_how how)
 {
-	if (how != RESEND_REPEAT)
+	if (how != RESEND_REPEAT || MUTATE(unit_no_pause))
 		return 0;
 	return MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
 }
@@ -169,7 +171,7 @@ uint64_t resend_deadline(const struct lnet_msg *msg)
 	uint32_t retries = retry_count(msg);
 	uint64_t tries = UINT64_C(1) + retries - MIN(repeats(msg), retries);
 
-	if (msg->flags & MSG_ONCE)
+	if (msg->flags & MSG_ONCE || MUTATE(unit_one_deadline))
 		return msg->deadline;
 	return now + MIN(left, MAX(left / tries, TRY_MIN));
 }

@@ -91,7 +91,7 @@ static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns)
 {
-	if (is_heard_of(cpt, ni, ns))
+	if (is_heard_of(cpt, ni, ns) && !MUTATE(unit_blame_both))
 		health_lose_peer_ni(cpt, lpni);
 	else
 		health_lose_both(cpt, ni, lpni);

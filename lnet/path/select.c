@@ -178,7 +178,8 @@ static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
 	}
 	r->key[LNET_PATH_PEER_UP] = up;
 	r->key[LNET_PATH_PEER_HEALTH] = health;
-	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
+	r->key[LNET_PATH_PEER_TURN] =
+		MUTATE(unit_one_rail) ? 0 : rank_of_use(use);
 }
 
 static void rank_our_net(const struct seek *s, const struct lnet_net *net,
@@ -368,7 +369,8 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		r = stage_rank(&st);
 		if (unlikely(s->want->tried))
 			rank_ni_tries(s, ni, theirs, r);
-		r->key[LNET_PATH_HEALTH] = ni_health(ni);
+		r->key[LNET_PATH_HEALTH] =
+			MUTATE(unit_ill_ni) ? 0 : ni_health(ni);
 		if (unlikely(connecting))
 			r->key[LNET_PATH_CONNECTED] =
 				!connects_first(s, ni, theirs);
@@ -503,7 +505,7 @@ static struct lnet_ni *known_by(const struct seek *s)
 	struct lnet_ni *ni;
 
 	if (!s->dst || s->dst->peer->multi_rail ||
-	    lnet_nid_is_any(&s->dst->preferred))
+	    lnet_nid_is_any(&s->dst->preferred) || MUTATE(rails_two_sources))
 		return NULL;
 	ni = config_ni(s->cpt->config, &s->dst->preferred);
 	return ni && (ni_is_up(ni) || MUTATE(rails_old_source)) ? ni : NULL;

@@ -116,8 +116,10 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
 	struct lnet_peer_ni *guest = n->guest;
 
 	peer_arrive(guest);
-	guest->preferred = n->preferred;
-	guest->health = n->health;
+	if (!MUTATE(unit_other_source))
+		guest->preferred = n->preferred;
+	if (!MUTATE(unit_well_again))
+		guest->health = n->health;
 	guest->down = n->down;
 	if (guest->peer != peer)
 		peer_absorb(c->cpt, peer, guest->peer);
@@ -135,7 +137,7 @@ static int claim_take(struct peer_claim *c)
 
 	peer->primary = directory_primary(&c->cpt->node->directory, &c->nid);
 	for (uint32_t i = 0; i < c->n; i++)
-		if (c->nids[i].given)
+		if (c->nids[i].given && (!i || !MUTATE(unit_one_moves)))
 			guest_arrives(c, &c->nids[i], peer);
 	if (!peer_is_here(c->peer))
 		return -EAGAIN;
@@ -322,7 +324,8 @@ static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
 			   uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (node_cpt_of(cpt->node, &names[i]) != cpt->index)
+		if (node_cpt_of(cpt->node, &names[i]) != cpt->index &&
+		    !MUTATE(unit_conns_stay))
 			peer_move(cpt, &names[i]);
 }
 

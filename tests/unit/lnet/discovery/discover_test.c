@@ -384,6 +384,7 @@ Test(discover, a_net_comes_back)
 	const struct ulnet_ni_conf own = { .nid = nid_of("10.0.0.1@tcp1") };
 	const struct ulnet_ni_conf its = { .nid = nid_of("10.0.0.2@tcp1") };
 	struct lnet_sim *sim = sim_new(1);
+	struct ulnet_fault fault;
 	struct lnet *a, *b;
 
 	discovered_pair(sim, &a, &b);
@@ -394,8 +395,13 @@ Test(discover, a_net_comes_back)
 	cr_assert_eq(lnet_ni_add(b, &its), 0);
 	lnet_sim_run_all(sim);
 	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
+	/* Nor is it told by the peer. */
+	lnet_fault_init(&fault, LNET_FAULT_DROP);
+	fault.rate = 1;
+	fault.messages = LNET_FAULT_PUT;
+	cr_assert_eq(lnet_fault_add(a, &fault), 0);
 	cr_assert_eq(lnet_ni_add(a, &own), 0);
-	lnet_sim_run_all(sim);
+	lnet_sim_run(sim, LATE);
 	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
 	cluster_end(sim);
 }
