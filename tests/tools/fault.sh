@@ -182,6 +182,11 @@ has out '^    resend_count: 1$'
 has out '^    successful_resends: 1$'
 has out '^    failed_resends: 0$'
 has out '^    local_dropped_count: [1-9]'
+rails 0 net show -v 5 --net tcp
+has out '^            resend_count: 1$'
+rails 0 net show -v 5 --net tcp1
+has out '^            resend_count: 0$'
+has out '^                  samples: [1-9]'
 # It is pinged from, in vain.
 ctl_until '^ +ping_count: ([2-9]|[1-9][0-9])' --socket "$r" net show -v 2 \
 	--net tcp
@@ -199,8 +204,11 @@ rails 0 stats reset
 rails 0 stats show
 has out '^    resend_count: 0$'
 has out '^    successful_resends: 0$'
-rails 0 net show -v 2 --net tcp
-has out '^ +health value: 900$'
+rails 0 net show -v 5 --net tcp1
+expect "no samples" test "$(grep -cE '^ +samples: 0$' "$dir/out")" = 2
+rails 0 net show -v 5 --net tcp
+has out '^ +resend_count: 0$'
+has out '^            +health value: 900$'
 has out '^ +send_count: 0$'
 expect "ping_count stays: $silent, then $(health ping_count)" \
 	test "$(health ping_count)" -ge "$silent"
