@@ -16,8 +16,8 @@
  * Connections stay. TCP outlives an outage, and then nothing that a peer says
  * on them is lost: the peer cannot be told, as long as there is no link, that
  * they have ended, and what it sent on them would be in vain afterwards. What
- * has stalled is set aside (peer.h), and what hangs for too long is ended by
- * its timeout.
+ * has stalled is set aside (peer.h), and so is, after some time without the
+ * link, what we have opened; what hangs for too long is ended by its timeout.
  */
 #ifndef LND_SOCKLND_LINK_H
 #define LND_SOCKLND_LINK_H
