@@ -357,6 +357,37 @@ Test(discover, configured_for_a_while)
 	cluster_end(sim);
 }
 
+static void on_line(int level, const char *line, void *arg)
+{
+	unsigned int *warned = arg;
+
+	*warned += level == LNET_LOG_WARN &&
+		   strstr(line, "peer 10.0.0.2@tcp says") &&
+		   strstr(line, "the peer is configured otherwise");
+}
+
+/* What an administrator said stays, and he hears that the peer differs. */
+Test(discover, configured_wrongly)
+{
+	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
+					  nid_of("10.0.0.9@tcp1") };
+	struct lnet_sim *sim = sim_new(1);
+	struct lnet *a = node_on(sim, A_RAILS);
+	unsigned int warned = 0;
+
+	node_on(sim, B_RAILS);
+	cr_assert_eq(lnet_peer_add(a, nids, 2, true), 0);
+	lnet_log_set(LNET_LOG_WARN, on_line, &warned);
+	put_to(a, "10.0.0.2@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+	delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.9@tcp1");
+	cr_assert_geq(counter(a, "discoveries_refused"), 1);
+	cr_assert_gt(warned, 0);
+	cluster_end(sim);
+}
+
 Test(discover, local_nis_come_and_go)
 {
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
