@@ -275,9 +275,9 @@ struct lnd {
 
 /*
  * A message has come in from the process @from, which is the one at the other
- * end of the connection and not what the header says. (A NID may have many
- * processes: one that listens, and any number that only call, whose pids have
- * LNET_PID_USERFLAG.) Its header is the first @hdr_len bytes
+ * end of the connection, on the net of @ni, and not what the header says. (A
+ * NID may have many processes: one that listens, and any number that only call,
+ * whose pids have LNET_PID_USERFLAG.) Its header is the first @hdr_len bytes
  * (LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE) at @hdr, borrowed until return. @rx is
  * the LND's name for it. 0: recv() has been or will be called. -EPROTO: the
  * header is not what a sane peer sends: close the connection; recv() is not

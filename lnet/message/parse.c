@@ -107,13 +107,13 @@ static void ack_in(struct work *w)
  * ourselves goes through 0@lo. Only a router's word stands for those behind
  * it. */
 static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
-			const struct ulnet_nid *from)
+			bool direct)
 {
+	/* The source may have a NID of ours: other processes may share it. */
+	if (likely(direct))
+		return FOR_ME;
 	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
 		return STAT_drop_bad_source;
-	/* Which may be our own NID: other processes may share it. */
-	if (lnet_nid_eq(src, from))
-		return FOR_ME;
 	if (config_is_mine(cpt->config, src))
 		return STAT_drop_bad_source;
 	return config_has_net(cpt->config, lnet_nid_net(src))
@@ -122,8 +122,7 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 }
 
 static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			   const struct lnet_hdr *hdr,
-			   const struct ulnet_nid *from)
+			   const struct lnet_hdr *hdr, bool direct)
 {
 	const struct ulnet_nid *dest = &hdr->dest_nid;
 
@@ -136,7 +135,7 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			return PROTOCOL_ERROR;
 		return STAT_drop_not_mine;
 	}
-	return check_source(cpt, &hdr->src_nid, from);
+	return check_source(cpt, &hdr->src_nid, direct);
 }
 
 static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
@@ -192,7 +191,7 @@ static void pass_request(struct lnet_msg *msg)
 		park_request(msg);
 }
 
-static inline void dispatch(struct lnet_msg *msg)
+static in_line void dispatch(struct lnet_msg *msg)
 {
 	switch (msg->hdr.type) {
 	case LNET_MSG_PUT:
@@ -226,7 +225,8 @@ static void meet_hearsay(struct lnet_msg *msg, struct lnet_peer_ni *lpni)
 
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
-static inline bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
+static in_line bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni,
+			      bool direct)
 {
 	const struct lnet_hdr *hdr = &msg->hdr;
 	struct lnet_peer_ni *lpni;
@@ -244,7 +244,7 @@ static inline bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni)
 	health_heard(msg->home, ni, lpni);
 	if (unlikely(word_is_hearsay(lpni)))
 		meet_hearsay(msg, lpni);
-	else if (likely(lnet_nid_eq(&msg->from, &hdr->src_nid)))
+	else if (likely(direct))
 		msg->initiator = lpni->peer->primary;
 	else
 		msg->initiator = directory_primary(
@@ -259,14 +259,14 @@ static bool is_request(const struct lnet_hdr *hdr)
 
 /* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
-		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
+		 const struct lnet_hdr *hdr, bool direct)
 {
 	int rc;
 
 	/* This comes first, because the configuration may be gone. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
-	rc = check_addresses(cpt, ni, hdr, from);
+	rc = check_addresses(cpt, ni, hdr, direct);
 	if (unlikely(rc != FOR_ME))
 		return rc;
 	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
@@ -284,18 +284,11 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 
 	if (hdr_decode(&hdr, bytes, hdr_len))
 		return protocol_error(cpt, ni, from, "bad header");
-	if (admit(cpt, ni, &hdr, from) == PROTOCOL_ERROR)
+	if (admit(cpt, ni, &hdr, lnet_nid_eq(&hdr.src_nid, from)) ==
+	    PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
 	drop_rx(cpt, ni, rx, hdr.type, hdr.payload_length, STAT_drop_no_memory);
 	return 0;
-}
-
-/* The connection knows which process of its NID the sender is. A message that
- * was passed on for another node keeps the pid that its header has. */
-static void take_pid(struct lnet_hdr *hdr, const struct ulnet_id *sender)
-{
-	if (likely(lnet_nid_eq(&hdr->src_nid, &sender->nid)))
-		hdr->src_pid = sender->pid;
 }
 
 /* 0, or -EPROTO: @why says why @msg is not admitted. */
@@ -313,9 +306,9 @@ static int turn_away(struct lnet_msg *msg, struct lnet_ni *ni, void *rx,
 	return 0;
 }
 
-static inline void arrived(struct lnet_msg *msg, struct lnet_ni *ni)
+static in_line void arrived(struct lnet_msg *msg, bool direct)
 {
-	if (likely(meet_peer(msg, ni)))
+	if (likely(meet_peer(msg, msg->ni, direct)))
 		dispatch(msg);
 	else
 		drop_msg(msg, STAT_drop_no_memory);
@@ -323,7 +316,7 @@ static inline void arrived(struct lnet_msg *msg, struct lnet_ni *ni)
 
 void msg_arrived(struct lnet_msg *msg)
 {
-	arrived(msg, msg->ni);
+	arrived(msg, lnet_nid_eq(&msg->hdr.src_nid, &msg->from));
 }
 
 int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
@@ -334,6 +327,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
 	const struct msg_faults *faults;
+	bool direct; /* is the sender the source, and no router? */
 	int rc;
 
 	if (unlikely(!msg))
@@ -343,9 +337,13 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		msg_free(msg);
 		return protocol_error(cpt, ni, from, "bad header");
 	}
-	take_pid(&msg->hdr, sender);
+	direct = lnet_nid_eq(&msg->hdr.src_nid, from);
+	/* The connection knows which process of its NID the sender is; a router
+	 * does not know it of others. */
+	if (likely(direct))
+		msg->hdr.src_pid = sender->pid;
 	msg->from = *from;
-	rc = admit(cpt, ni, &msg->hdr, from);
+	rc = admit(cpt, ni, &msg->hdr, direct);
 	if (unlikely(rc != FOR_ME))
 		return turn_away(msg, ni, rx, rc);
 	msg->ni = ni;
@@ -355,7 +353,7 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	ni_ref(ni, cpt->index);
 	faults = msg_cpt(cpt)->faults;
 	if (likely(!faults) || !faults->arrive(msg))
-		arrived(msg, ni);
+		arrived(msg, direct);
 	return 0;
 }
 

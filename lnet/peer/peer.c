@@ -56,21 +56,9 @@ static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-/* Messages of a peer come in batches, and answers mostly go to the same
- * peer. */
-static inline bool is_last(const struct lnet_cpt *cpt,
-			   const struct ulnet_nid *nid)
+struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
+				 const struct ulnet_nid *nid)
 {
-	const struct lnet_peer_ni *last = peer_cpt(cpt)->peer_last;
-
-	return last && lnet_nid_eq(&last->nid, nid);
-}
-
-struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
-			       const struct ulnet_nid *nid)
-{
-	if (is_last(cpt, nid))
-		return peer_cpt(cpt)->peer_last;
 	return peer_seek(cpt, nid, peer_hash(cpt, nid));
 }
 
@@ -142,16 +130,12 @@ static struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
 	return lpni;
 }
 
-static struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
-					      const struct ulnet_nid *nid)
+struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
+				       const struct ulnet_nid *nid)
 {
-	struct lnet_peer_ni *lpni;
-	uint64_t hash;
+	uint64_t hash = peer_hash(cpt, nid);
+	struct lnet_peer_ni *lpni = peer_seek(cpt, nid, hash);
 
-	if (is_last(cpt, nid))
-		return peer_cpt(cpt)->peer_last;
-	hash = peer_hash(cpt, nid);
-	lpni = peer_seek(cpt, nid, hash);
 	return likely(lpni) ? lpni : peer_meet(cpt, nid, hash);
 }
 
@@ -198,15 +182,6 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	} else {
 		peer_drop(cpt, peer);
 	}
-}
-
-struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
-{
-	struct lnet_peer_ni *lpni = peer_find_or_meet(cpt, nid);
-
-	if (likely(lpni))
-		peer_ref(lpni);
-	return lpni;
 }
 
 /* The net of the NIs that may have connections with @nid, or NULL. */

@@ -214,15 +214,51 @@ static inline void peer_asked(struct lnet_peer *peer, uint64_t until)
 	peer->asked_until = MAX(peer->asked_until, until);
 }
 
-/* With a reference: peer_unref(). peer_get() makes it if need be; NULL:
- * no memory, or peers_max are in use. */
-struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
-			      const struct ulnet_nid *nid);
+/* @nid if it was looked for last, else NULL: messages of a peer come in
+ * batches, and answers mostly go to the same peer. */
+static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
+					     const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *last = peer_cpt(cpt)->peer_last;
+
+	return likely(last && lnet_nid_eq(&last->nid, nid)) ? last : NULL;
+}
+
+/* The rest of peer_find(): it is in the table, or NULL. The rest of peer_get(),
+ * but for the reference. */
+struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
+				 const struct ulnet_nid *nid);
+struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
+				       const struct ulnet_nid *nid);
+
+/* Without a reference. NULL: unknown. */
+static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
+					     const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_last(cpt, nid);
+
+	return likely(lpni) ? lpni : peer_search(cpt, nid);
+}
+
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 static inline void peer_ref(struct lnet_peer_ni *lpni)
 {
 	if (lpni->refs++ == 0)
 		peer_hold(lpni->peer);
+}
+
+/* With a reference: peer_unref(). It is made if need be; NULL: no memory, or
+ * peers_max are in use. */
+static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
+					    const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_last(cpt, nid);
+
+	if (unlikely(!lpni))
+		lpni = peer_find_or_meet(cpt, nid);
+	if (likely(lpni))
+		peer_ref(lpni);
+	return lpni;
 }
 
 /* One more message waits for a connection to @lpni from the local NI with this
@@ -271,10 +307,6 @@ bool peer_is_here(const struct lnet_peer *peer);
 /* The directory says of @nid something else than before: a guest goes by the
  * NID that its peer is known by, and is none if this CPT is the owner now. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-
-/* Without a reference. NULL: unknown. */
-struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
-			       const struct ulnet_nid *nid);
 
 /* Sets the credits when the peer NI is first sent to. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);

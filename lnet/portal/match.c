@@ -60,7 +60,8 @@ bool me_args_alike(const struct me_args *a, const struct me_args *b)
 }
 
 /* Could the message be for this entry: has it an MD that may take one more? */
-static inline bool me_matches(const struct lnet_me *me, const struct match_want *want)
+static inline bool me_matches(const struct lnet_me *me,
+			      const struct match_want *want)
 {
 	const struct lnet_md *md = me->md;
 
