@@ -6,6 +6,7 @@
 
 #include "base/iov.h"
 #include "base/share.h"
+#include "lnet/message/credit.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
@@ -86,7 +87,7 @@ static void copy_go(struct work *w)
 		return;
 	}
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
-	msg_take_credits(msg);
+	credit_take(msg);
 }
 
 /* A message of nobody's, which takes the copy of @msg and goes the same way.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnet/message/credit.h"
 #include "lnet/message/drop.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
@@ -112,7 +113,7 @@ static void delay_go_on(struct lnet_msg *msg)
 	}
 	list_del(&msg->link);
 	loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
-	msg_take_credits(msg);
+	credit_take(msg);
 }
 
 void delay_over(struct lnet_msg *msg)

@@ -1,6 +1,7 @@
 # Operations, messages, and the waiting of both.
 libulnetcore_la_SOURCES += %D%/await.c %D%/await.h
 libulnetcore_la_SOURCES += %D%/copy.c %D%/copy.h
+libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_la_SOURCES += %D%/delay.c %D%/delay.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
 libulnetcore_la_SOURCES += %D%/funnel.c %D%/funnel.h

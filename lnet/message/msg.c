@@ -6,6 +6,7 @@
 #include "base/mutation.h"
 #include "lnet/message/await.h"
 #include "lnet/message/copy.h"
+#include "lnet/message/credit.h"
 #include "lnet/message/delay.h"
 #include "lnet/message/funnel.h"
 #include "lnet/message/hold.h"
@@ -269,32 +270,35 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 	msg->lnd.length = length;
 }
 
-/* ---- credits ----
- *
- * A message takes a credit of its peer NI, then one of its NI, and gives them
- * back in the opposite order. What is missing makes it wait, first come first
- * served, but answers, and what is urgent, before the rest: so these wait for
- * one of the messages that have a credit, and for none of those that wait. A
- * negative count says how many wait. 0@lo knows no credits.
- *
- * A message for which the LND has no connection yet gives both back, and waits
- * in lpni->connecting until the LND says how the attempt to connect has ended:
- * peers that cannot be reached hold nothing that others need.
- */
-
-static uint64_t msg_wire_bytes(const struct lnet_msg *msg)
+/* Gives back what the message holds in its present state. */
+static void msg_release(struct lnet_msg *msg)
 {
-	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
+	switch ((enum msg_state)msg->fsm.state) {
+	case MSG_PEER_QUEUE:
+	case MSG_NI_QUEUE:
+	case MSG_LND:
+	case MSG_REFUSED:
+		credit_return(msg);
+		break;
+	case MSG_DELAYED:
+	case MSG_DISCOVERING:
+		list_del(&msg->link);
+		break;
+	case MSG_PAUSED:
+		resend_unpause(msg);
+		break;
+	case MSG_CONNECTING:
+		list_del(&msg->link);
+		msg->lpni->nconnecting--;
+		break;
+	default:
+		break;
+	}
 }
 
-static struct ni_cpt *msg_ni_cpt(const struct lnet_msg *msg)
-{
-	return &msg->ni->cpt[msg->cpt->index];
-}
+/* ---- sending ---- */
 
-static void msg_return_credits(struct lnet_msg *msg);
-
-static void msg_transmit(struct lnet_msg *msg)
+void msg_transmit(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
 	int rc;
@@ -311,165 +315,12 @@ static void msg_transmit(struct lnet_msg *msg)
 		list_add_tail(&msg->lpni->connecting, &msg->link);
 		peer_connecting(msg->lpni, msg->ni->bit);
 		leave_begin(msg);
-		msg_return_credits(msg);
+		credit_refund(msg);
 		return;
 	}
 	msg_move(msg, MSG_REFUSED);
 	msg_fail_later(msg, rc, lnd_refusal_cause(rc));
 }
-
-static bool msg_goes_first(const struct lnet_msg *msg)
-{
-	switch (msg->role) {
-	case MSG_ACK_OUT:
-	case MSG_REPLY_OUT:
-		return true;
-	case MSG_OP:
-		return msg->op->md->options & LNET_MD_URGENT;
-	default:
-		return false;
-	}
-}
-
-static void msg_take_ni_credit(struct lnet_msg *msg)
-{
-	struct ni_cpt *nc = msg_ni_cpt(msg);
-	int32_t left = credits_get(&nc->credits) - 1;
-
-	credits_set(&nc->credits, left);
-	if (left < credits_get(&nc->credits_min))
-		credits_set(&nc->credits_min, left);
-	if (left >= 0) {
-		msg_transmit(msg);
-		return;
-	}
-	msg_move(msg, MSG_NI_QUEUE);
-	list_add_tail(msg_goes_first(msg) ? &nc->first : &nc->queue,
-		      &msg->link);
-}
-
-void msg_take_credits(struct lnet_msg *msg)
-{
-	struct lnet_peer_ni *lpni = msg->lpni;
-
-	lpni->credits--;
-	if (lpni->credits < lpni->credits_min)
-		lpni->credits_min = lpni->credits;
-	if (lpni->credits >= 0) {
-		msg_take_ni_credit(msg);
-		return;
-	}
-	msg_move(msg, MSG_PEER_QUEUE);
-	lpni->queued_bytes += msg_wire_bytes(msg);
-	list_add_tail(msg_goes_first(msg) ? &lpni->first : &lpni->queue,
-		      &msg->link);
-}
-
-static struct lnet_msg *queue_pop(struct list *first, struct list *queue)
-{
-	struct lnet_msg *msg;
-
-	if (!list_empty(first))
-		queue = first;
-	if (list_empty(queue))
-		return NULL;
-	msg = list_first(queue, struct lnet_msg, link);
-	list_del(&msg->link);
-	return msg;
-}
-
-static void peer_credit_return(struct lnet_peer_ni *lpni)
-{
-	struct lnet_msg *next = NULL;
-
-	if (MUTATE(lose_credit) && lpni->credits == 3)
-		return;
-	if (lpni->credits++ < 0)
-		next = queue_pop(&lpni->first, &lpni->queue);
-	if (next) {
-		lpni->queued_bytes -= msg_wire_bytes(next);
-		msg_take_ni_credit(next);
-	}
-}
-
-static void ni_credit_return(struct ni_cpt *nc)
-{
-	int32_t had = credits_get(&nc->credits);
-	struct lnet_msg *next = NULL;
-
-	credits_set(&nc->credits, had + 1);
-	if (had < 0)
-		next = queue_pop(&nc->first, &nc->queue);
-	if (next)
-		msg_transmit(next);
-}
-
-/*
- * The credits of a message that waits for a connection from now on. Each may
- * start another message that has to wait as well, and gives back its credits:
- * those are put in line rather than given back within each other, since there
- * may be thousands.
- */
-static void msg_return_credits(struct lnet_msg *msg)
-{
-	struct lnet_cpt *cpt = msg->cpt;
-	struct msg_cpt *mc = msg_cpt(cpt);
-
-	list_add_tail(&mc->refunds, &msg->lnd.link);
-	if (mc->refunding)
-		return;
-	mc->refunding = true;
-	while (!list_empty(&mc->refunds)) {
-		msg = list_first(&mc->refunds, struct lnet_msg, lnd.link);
-		list_del(&msg->lnd.link);
-		ni_credit_return(msg_ni_cpt(msg));
-		peer_credit_return(msg->lpni);
-	}
-	mc->refunding = false;
-}
-
-/* Gives back what the message holds in its present state. */
-static void msg_release(struct lnet_msg *msg)
-{
-	struct lnet_peer_ni *lpni = msg->lpni;
-	struct ni_cpt *nc;
-
-	switch ((enum msg_state)msg->fsm.state) {
-	case MSG_PEER_QUEUE:
-		list_del(&msg->link);
-		lpni->credits++;
-		lpni->queued_bytes -= msg_wire_bytes(msg);
-		break;
-	case MSG_NI_QUEUE:
-		nc = msg_ni_cpt(msg);
-		list_del(&msg->link);
-		credits_set(&nc->credits, credits_get(&nc->credits) + 1);
-		peer_credit_return(lpni);
-		break;
-	case MSG_LND:
-	case MSG_REFUSED:
-		if (!lpni)
-			break;
-		ni_credit_return(msg_ni_cpt(msg));
-		peer_credit_return(lpni);
-		break;
-	case MSG_DELAYED:
-	case MSG_DISCOVERING:
-		list_del(&msg->link);
-		break;
-	case MSG_PAUSED:
-		resend_unpause(msg);
-		break;
-	case MSG_CONNECTING:
-		list_del(&msg->link);
-		lpni->nconnecting--;
-		break;
-	default:
-		break;
-	}
-}
-
-/* ---- sending ---- */
 
 static void msg_fail_work(struct work *w)
 {
@@ -644,7 +495,7 @@ static void msg_depart(struct lnet_msg *msg)
 
 	if (unlikely(faults) && faults->depart(msg))
 		return;
-	msg_take_credits(msg);
+	credit_take(msg);
 }
 
 /* By whatever path is best now. */
@@ -736,7 +587,7 @@ void lnet_send_again(struct lnd_msg *lnd)
 	msg_move(msg, MSG_CONNECTING);
 	list_add(&msg->lpni->connecting, &msg->link);
 	peer_connecting(msg->lpni, msg->ni->bit);
-	msg_return_credits(msg);
+	credit_refund(msg);
 }
 
 /* Does @msg wait for a connection of @ni's to @peer? */
@@ -773,7 +624,7 @@ void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 		list_del(&msg->link);
 		if (!status) {
 			lpni->nconnecting--;
-			msg_take_credits(msg);
+			credit_take(msg);
 			continue;
 		}
 		msg->tries++; /* of connecting: its event names the path */
@@ -822,7 +673,7 @@ static out_of_line void msg_time_sent(struct lnet_msg *msg)
 	if (msg->role != MSG_OP)
 		return;
 	took = loop_now(msg->cpt->loop) - msg->op->began;
-	times_add(&msg_ni_cpt(msg)->traffic.sending, took);
+	times_add(&msg->ni->cpt[msg->cpt->index].traffic.sending, took);
 	times_add(&msg->lpni->traffic.sending, took);
 }
 
@@ -834,7 +685,7 @@ static void msg_count_sent(struct lnet_msg *msg)
 
 	cpt_stat(cpt, STAT_send_count);
 	stat_add(&cpt->stats[STAT_send_length], length);
-	traffic_add(&msg_ni_cpt(msg)->traffic.send, type, length);
+	traffic_add(&msg->ni->cpt[cpt->index].traffic.send, type, length);
 	if (!msg->lpni)
 		return;
 	if (unlikely(times_is_turn(&msg->lpni->traffic.send, type)))
@@ -870,7 +721,7 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(cpt->loop, &msg->timer);
 	if (!received) {
-		if (status == 0)
+		if (likely(status == 0))
 			msg_count_sent(msg);
 		msg_release(msg);
 	}

@@ -155,9 +155,8 @@ void msg_launch(struct lnet_msg *msg);
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want);
 
-/* What has a path goes on, with the credits that it needs, or waits for
- * them. */
-void msg_take_credits(struct lnet_msg *msg);
+/* What has a path and credits (credit.h) goes to the LND. */
+void msg_transmit(struct lnet_msg *msg);
 
 /* What has come in, and was admitted, is dealt with (parse.c). On its home. */
 void msg_arrived(struct lnet_msg *msg);

@@ -27,7 +27,7 @@ struct msg_cpt {
 	struct pool msg_pool, op_pool, wish_pool;
 	struct list active;  /* lnet_msg.active: all messages in life */
 	struct list refunds; /* lnet_msg.lnd.link: messages that are about to
-			      * give their credits back (msg.c) */
+			      * give their credits back (credit.c) */
 	bool refunding;	     /* ... one after the other, just now */
 	struct lnet_msg *receiving; /* being given to recv() just now */
 	uint64_t next_complaint;    /* ns: not before, about headers */

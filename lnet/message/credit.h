@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Credits of messages that are sent: how many the LND has at a time, of each
+ * peer NI and of each local NI.
+ *
+ * A message takes a credit of its peer NI, then one of its NI, and gives them
+ * back in the opposite order. What is missing makes it wait, first come first
+ * served, but answers, and what is urgent, before the rest: so these wait for
+ * one of the messages that have a credit, and for none of those that wait. A
+ * negative count says how many wait. 0@lo knows no credits.
+ *
+ * A message for which the LND has no connection yet gives both back, and waits
+ * in lpni->connecting until the LND says how the attempt to connect has ended:
+ * peers that cannot be reached hold nothing that others need.
+ *
+ * All functions are for msg->cpt, which owns the peer NI and has credits of the
+ * NI of its own. Credits that come back go to those who wait: the LND's send()
+ * is called for them before return.
+ */
+#ifndef LNET_CREDIT_H
+#define LNET_CREDIT_H
+
+struct lnet_msg;
+
+/* @msg, which has a path, takes both credits, and is given to the LND; or it
+ * waits for what is missing. */
+void credit_take(struct lnet_msg *msg);
+
+/* Whatever credits @msg has in its state go back, and it leaves the queue that
+ * it waits in for one. Its state is for the caller to change. */
+void credit_return(struct lnet_msg *msg);
+
+/* Both credits of @msg, which was given to the LND and waits for a connection
+ * from now on. Those who get them may have to wait as well, and give them back:
+ * they do so in line, and not within each other, since there may be
+ * thousands. */
+void credit_refund(struct lnet_msg *msg);
+
+#endif
