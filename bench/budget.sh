@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: bench/budget.sh PROGRAM [BUDGET]
 # Counts the instructions of a call of 64 bytes, both sides together, by the folder
-# of the code, and prints them, in the form of a budget. With BUDGET, a file in that
+# of the code, and those of the choice of a path (by "core", beside PROGRAM), and
+# prints them, in the form of a budget. With BUDGET, a file in that
 # form, fails if a folder needs over 2 % more. Of libc and libev, whose code depends
 # on the processor, 10 % are tolerated, and of folders with less than 50 instructions
 # all up to 5 more.
@@ -41,11 +42,29 @@ counted() { # DEPTH
 		}' | LC_ALL=C sort -k2
 }
 
+# The choice of a path among as many NIs on both sides.
+chosen() { # RAILS
+	local rails=$1 n=10000
+
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		--toggle-collect=select_turn "$(dirname "$program")/core" \
+		select $n "$rails" 2>&1 |
+		awk -v rails="$rails" -v n=$n '
+		/Collected :/ {
+			printf "path %dx%d %.0f\n", rails, rails, $NF / n
+			seen = 1
+		}
+		END { exit !seen }'
+}
+
 echo "# gcc $(gcc -dumpversion)"
 echo "# depth layer instructions"
 {
 	counted 64
 	counted 1
+	chosen 1
+	chosen 2
+	chosen 16
 } | tee "$dir/now"
 [ -n "$budget" ] || exit 0
 
@@ -55,10 +74,13 @@ grep -qxF "# gcc $(gcc -dumpversion)" "$budget" || {
 	exit 77
 }
 awk '
+	function name() {
+		return ($1 == "path" ? $1 : "depth " $1) ", " $2
+	}
 	/^#/ { next }
 	NR == FNR { budget[$1 " " $2] = $3; next }
 	!(($1 " " $2) in budget) {
-		print "depth " $1 ", " $2 ": not in the budget"
+		print name() ": not in the budget"
 		bad = 1
 		next
 	}
@@ -66,7 +88,7 @@ awk '
 		may = budget[$1 " " $2]
 		may += may < 50 ? 5 : may * ($2 == "system" ? 0.10 : 0.02)
 		if ($3 > may) {
-			print "depth " $1 ", " $2 ": " $3 " instructions, " \
+			print name() ": " $3 " instructions, " \
 				"budget " budget[$1 " " $2]
 			bad = 1
 		}

@@ -24,6 +24,7 @@
 
 #define PORTAL	5
 #define PAYLOAD 64
+#define SELECT_TURNS 100 /* of select_ratio() */
 
 static char payload[PAYLOAD];
 static uint64_t events;
@@ -249,6 +250,37 @@ static double select_path(uint64_t n, uint32_t rails)
 	return bare_run(&b, n);
 }
 
+/* What no choice can do without: the peer NI is looked up by its NID. */
+static void search_turn(struct bare *b, uint64_t n)
+{
+	struct lnet_cpt *cpt = b->node->cpt[0];
+	const struct ulnet_nid to = id_of(0x0a010001).nid;
+
+	while (n--)
+		must(peer_search(cpt, &to) ? 0 : -ENOENT, "peer NI");
+}
+
+/* How many times as long as that it takes. Both have their turns on the same
+ * machine; what disturbs one of them makes that turn longer, and never
+ * shorter. */
+static double select_ratio(uint64_t n, uint32_t rails)
+{
+	struct bare b = { .turn = select_turn };
+	double chosen = 1e9, found = 1e9, ns;
+
+	bare_open(&b);
+	select_prepare(&b, rails);
+	for (unsigned int i = 0; i < SELECT_TURNS; i++) {
+		b.turn = select_turn;
+		ns = bare_run(&b, n / SELECT_TURNS);
+		chosen = MIN(chosen, ns);
+		b.turn = search_turn;
+		ns = bare_run(&b, n / SELECT_TURNS);
+		found = MIN(found, ns);
+	}
+	return chosen / found;
+}
+
 /* ---- one PUT up: from lnet_parse() to the event ---- */
 
 static void parse_turn(struct bare *b, uint64_t n)
@@ -472,6 +504,8 @@ int main(int argc, char **argv)
 		v = put_path(n);
 	else if (!strcmp(what, "select"))
 		v = select_path(n, (uint32_t)entries);
+	else if (!strcmp(what, "select-ratio"))
+		v = select_ratio(n, (uint32_t)entries);
 	else if (!strcmp(what, "parse-path"))
 		v = parse_path(n);
 	else if (!strncmp(what, "match-", 6))
@@ -488,9 +522,10 @@ int main(int argc, char **argv)
 		v = sim_nodes(n);
 	else {
 		fprintf(stderr,
-			"usage: core put-path|select|parse-path|match-unique|"
-			"match-wildcard|match-masked|lo-put|sim-put|"
-			"sim-rate|sim-events|sim-nodes [N [ENTRIES]]\n");
+			"usage: core put-path|select|select-ratio|parse-path|"
+			"match-unique|match-wildcard|match-masked|lo-put|"
+			"sim-put|sim-rate|sim-events|sim-nodes "
+			"[N [ENTRIES]]\n");
 		return 2;
 	}
 	printf("%.1f\n", v);
