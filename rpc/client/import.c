@@ -750,15 +750,9 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 /* Is it one of the NIDs of the import's server, as far as is known by now? */
 static bool import_has_nid(const struct import *imp, const struct ulnet_nid *nid)
 {
-	struct ulnet_nid primary;
-
-	for (unsigned int i = 0; i < imp->nnids; i++) {
-		if (lnet_nid_eq(&imp->nids[i], nid))
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		if (shard_same_peer(imp->shard, &imp->nids[i], nid))
 			return true;
-		if (!lnet_primary(imp->shard->node, &imp->nids[i], &primary) &&
-		    lnet_nid_eq(&primary, nid))
-			return true;
-	}
 	return false;
 }
 
