@@ -50,6 +50,7 @@ unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
 unit_tests += %D%/unit/lnet/discovery/discover_test
 unit_tests += %D%/unit/lnet/discovery/stranger_test
+unit_tests += %D%/unit/lnet/discovery/waiting_test
 unit_tests += %D%/unit/lnet/discovery/merging_test
 unit_tests += %D%/unit/lnet/portal/match_test
 unit_tests += %D%/unit/lnet/portal/md_test

@@ -242,10 +242,44 @@ void disc_hand_over(struct discovery *d)
 	disc_event(d, DISC_ON_OVER);
 }
 
+/* The NI that @msg waits for, if it is the peer's. */
+static struct lnet_peer_ni *waits_for(const struct discovery *d,
+				      const struct lnet_msg *msg)
+{
+	struct lnet_peer_ni *p = peer_find(d->cpt, &msg->target);
+
+	return p && p->peer == d->peer ? p : NULL;
+}
+
+/* Messages to a peer that is known, but for NIs that are still to be asked,
+ * wait for the word of the NI that they name, and not for those of others. */
+static void let_go(struct discovery *d, struct disc_facts facts)
+{
+	struct lnet_msg *msg, *next;
+	struct list out;
+
+	facts.doubted = false;
+	if (disc_up_to_date(&facts))
+		d->peer->settled = true;
+	if (!d->peer->settled)
+		return;
+	list_init(&out);
+	list_for_each_entry_safe (msg, next, &d->waiting, link) {
+		const struct lnet_peer_ni *p = waits_for(d, msg);
+
+		if (p && !word_is_hearsay(p)) {
+			list_del(&msg->link);
+			list_add_tail(&out, &msg->link);
+		}
+	}
+	await_over(&out);
+}
+
 void disc_look(struct discovery *d)
 {
 	struct disc_facts facts = disc_facts_of(d->cpt, d->peer);
 
+	let_go(d, facts);
 	/* An administrator may have taken all NIDs that it had. */
 	if (d->peer->nnis)
 		disc_event(d, disc_step(&facts));
@@ -253,14 +287,30 @@ void disc_look(struct discovery *d)
 		disc_hand_over(d);
 }
 
+/* The first one that a message waits for, or NULL. */
+static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
+{
+	const struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &d->waiting, link) {
+		const struct lnet_peer_ni *p = waits_for(d, msg);
+
+		if (p && word_is_doubted(p))
+			return p;
+	}
+	return NULL;
+}
+
 /* The NI that is asked next. Of those that are as good, those that were silent
  * come last. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
-	const struct lnet_peer_ni *p = doubted_ni(d->peer);
+	const struct lnet_peer_ni *p = awaited_ni(d);
 	const struct lnet_peer_net *pn;
 
+	if (!p)
+		p = doubted_ni(d->peer);
 	if (p)
 		return p;
 
