@@ -366,14 +366,16 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 
 /* ---- is it there? ---- */
 
+/* No answer is missed before a round trip is over. */
 static uint64_t probe_interval(const struct import *imp)
 {
-	uint64_t usual = MIN(MAX(imp->keepalive / 4, PROBE_INTERVAL_MIN),
-			     PROBE_INTERVAL_MAX);
+	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
+	uint64_t least = MAX(rtt, PROBE_INTERVAL_MIN);
+	uint64_t want = imp->keepalive;
 
-	if (!imp->hurry)
-		return usual;
-	return MIN(usual, MAX(imp->hurry / 4, PROBE_INTERVAL_MIN));
+	if (imp->hurry)
+		want = MIN(want, imp->hurry);
+	return MIN(MAX(want / 4, least), PROBE_INTERVAL_MAX);
 }
 
 /* There is no doubt any more. */

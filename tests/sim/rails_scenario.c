@@ -69,8 +69,8 @@ static void choose(struct run *r)
 {
 	r->n = some_size(r);
 	r->left = CALLS;
-	play_conf(r);
 	if (chance(r, 30)) {
+		play_conf(r);
 		r->weather = WEATHER_SPARED;
 		r->spare = (unsigned int)rnd(r, NETS);
 		r->calm = 1;
@@ -78,6 +78,7 @@ static void choose(struct run *r)
 	}
 	r->quiet = chance(r, 40);
 	r->slow = chance(r, 25);
+	play_conf(r);
 	r->harsh = chance(r, 25);
 	r->tiny = chance(r, 25);
 	if (chance(r, 60))
