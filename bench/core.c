@@ -422,15 +422,19 @@ static double lo(uint64_t n)
 	return t / (double)n * 1e9;
 }
 
+/* Nothing but what is sent is counted. */
 static struct lnet_sim *sim_pair(struct lnet **a, struct lnet **b)
 {
 	struct ulnet_sim_link link = { .latency = 1000 };
 	struct ulnet_nid any = LNET_NID_ANY;
+	struct ulnet_conf conf;
 	struct lnet_sim *sim;
 
+	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
 	must(lnet_sim_new(1, 1, &sim), "sim");
-	must(lnet_sim_node_add(sim, "10.0.0.1@tcp", NULL, NULL, NULL), "node");
-	must(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL), "node");
+	must(lnet_sim_node_add(sim, "10.0.0.1@tcp", &conf, NULL, NULL), "node");
+	must(lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL), "node");
 	must(lnet_sim_link_set(sim, &any, &any, &link), "link");
 	*a = lnet_sim_node(sim, 0);
 	*b = lnet_sim_node(sim, 1);
