@@ -98,6 +98,7 @@ struct import {
 	uint64_t made_in;    /* ns: from the first question on */
 	struct mean rtt;     /* of first attempts, but for their time at the
 				* server */
+	struct mean fetched; /* tries to get a long reply, those that did */
 	uint64_t used;	     /* ns: when the last call ended or began */
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* without an answer */

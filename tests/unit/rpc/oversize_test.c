@@ -351,6 +351,35 @@ Test(oversize, any_weather)
 	}
 }
 
+/* What is lost on the way is asked for again after what others took, or after a
+ * second if there were none. */
+static void lost_once(bool known, uint64_t within)
+{
+	struct asked a;
+
+	open_with(0);
+	slow_link();
+	if (known) {
+		ask(&a, LONG, 60000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+	}
+	ask_deaf(&a, 60000);
+	hear_again();
+	lnet_sim_run(g.sim, within - 100 * MSEC);
+	cr_assert_eq(a.ended, 0);
+	lnet_sim_run(g.sim, 200 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, LONG);
+	cr_assert_eq(client_counted(RPC_STAT_fetches_retried), 1);
+	fini();
+}
+
+Test(oversize, lost_once)
+{
+	lost_once(false, 1000 * MSEC);
+	lost_once(true, 200 * MSEC);
+}
+
 /* The client's word that it has the reply is lost, and comes with the next
  * call. */
 Test(oversize, acknowledged_later)
