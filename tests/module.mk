@@ -48,6 +48,7 @@ unit_tests += %D%/unit/lnet/discovery/frames_test
 unit_tests += %D%/unit/lnet/discovery/ping_info_test
 unit_tests += %D%/unit/lnet/discovery/merge_test
 unit_tests += %D%/unit/lnet/discovery/state_test
+unit_tests += %D%/unit/lnet/discovery/asked_test
 unit_tests += %D%/unit/lnet/discovery/discover_test
 unit_tests += %D%/unit/lnet/discovery/stranger_test
 unit_tests += %D%/unit/lnet/discovery/waiting_test
@@ -403,6 +404,7 @@ $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 # Unit tests, of which one must fail.
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
+	%D%/unit/lnet/discovery/asked_test.c \
 	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
 	%D%/unit/lnet/discovery/stranger_test.c \

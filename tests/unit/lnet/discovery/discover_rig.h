@@ -10,6 +10,12 @@
 #define PORTAL 5
 #define BITS   0x77
 
+/* Of two nodes, with two nets each. */
+#define A_RAILS "10.0.0.1@tcp 10.0.0.1@tcp1"
+#define B_RAILS "10.0.0.2@tcp 10.0.0.2@tcp1"
+#define KNOWS_A "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1"
+#define KNOWS_B "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1"
+
 static inline struct ulnet_conf mode_conf(enum ulnet_discovery mode)
 {
 	return (struct ulnet_conf){ .discovery = mode };
@@ -61,6 +67,11 @@ static inline void put_to(struct lnet *node, const char *nid, uint64_t timeout,
 	put_from(node, LNET_NID_ANY, nid, timeout, s);
 }
 
+static inline void seen_delivered(const struct seen *s)
+{
+	seen_end(s, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK);
+}
+
 static inline int text_order(const void *a, const void *b)
 {
 	return strcmp(a, b);
@@ -101,5 +112,20 @@ static inline const char *view(struct lnet *node, const char *nid)
 		const char *is_ = view(node, nid);      \
 		cr_assert_str_eq(is_, want, "%s", is_); \
 	} while (0)
+
+static inline void discovered_pair(struct lnet_sim *sim, struct lnet **a,
+				   struct lnet **b)
+{
+	static struct seen first;
+
+	first.n = 0;
+	*a = node_on(sim, A_RAILS);
+	*b = node_on(sim, B_RAILS);
+	put_to(*a, "10.0.0.2@tcp", 0, &first);
+	lnet_sim_run_all(sim);
+	seen_delivered(&first);
+	KNOWS(*a, "10.0.0.2@tcp", KNOWS_B);
+	KNOWS(*b, "10.0.0.1@tcp", KNOWS_A);
+}
 
 #endif

@@ -17,11 +17,6 @@ static struct lnet_sim *sim_new(unsigned int cpts)
 	return sim;
 }
 
-static void delivered(const struct seen *s)
-{
-	seen_end(s, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK);
-}
-
 /* ---- it goes well ---- */
 
 /* A GET, its REPLY, a push, its ACK: then the message goes; then the other node
@@ -34,7 +29,7 @@ Test(discover, single_nids)
 
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	KNOWS(b, "10.0.0.1@tcp", "discovered mr: 10.0.0.1@tcp");
 	cr_assert_eq(counter(a, "discovery_waits"), 1);
@@ -45,16 +40,11 @@ Test(discover, single_nids)
 	cr_assert_eq(counter(b, "pushes_sent"), 1);
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	cr_assert_eq(counter(a, "discovery_waits"), 1);
 	cr_assert_eq(counter(a, "send_count"), 5);
 	cluster_end(sim);
 }
-
-#define A_RAILS "10.0.0.1@tcp 10.0.0.1@tcp1"
-#define B_RAILS "10.0.0.2@tcp 10.0.0.2@tcp1"
-#define KNOWS_A "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1"
-#define KNOWS_B "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1"
 
 static void two_rails(unsigned int cpts, const char *named)
 {
@@ -65,7 +55,7 @@ static void two_rails(unsigned int cpts, const char *named)
 
 	put_to(a, named, 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(a, named, KNOWS_B);
 	KNOWS(b, "10.0.0.1@tcp1", KNOWS_A);
 	cr_assert_eq(lnet_primary(a, &nid, &primary), 0);
@@ -112,8 +102,8 @@ Test(discover, both_at_once)
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	put_to(b, "10.0.0.1@tcp1", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
-	delivered(&more);
+	seen_delivered(&seen);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	cluster_end(sim);
@@ -128,8 +118,8 @@ Test(discover, by_two_nids_at_once)
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	put_to(a, "10.0.0.2@tcp1", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
-	delivered(&more);
+	seen_delivered(&seen);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	cluster_end(sim);
@@ -187,7 +177,7 @@ Test(discover, answer_is_lost)
 	lnet_sim_run(sim, 500 * MSEC - MSEC);
 	cr_assert_eq(seen.n, 0);
 	lnet_sim_run(sim, 2 * MSEC);
-	delivered(&seen);
+	seen_delivered(&seen);
 	cr_assert_eq(counter(a, "discovery_late"), 0);
 	lnet_sim_run(sim, 2000 * MSEC);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
@@ -205,7 +195,7 @@ Test(discover, answers_are_slow)
 	cluster_links(sim, &slow);
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
@@ -278,7 +268,7 @@ Test(discover, taken_while_it_pauses)
 	lnet_sim_run_all(sim);
 	put_to(a, "10.0.0.2@tcp1", SECOND, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
 	cluster_end(sim);
 }
@@ -301,7 +291,7 @@ Test(discover, own_ni_comes_back)
 	lnet_sim_run_all(sim);
 	put_to(a, "10.0.1.1@tcp", SECOND, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	cluster_end(sim);
 }
 
@@ -326,18 +316,6 @@ Test(discover, back_again)
 
 /* ---- changes ---- */
 
-static void discovered_pair(struct lnet_sim *sim, struct lnet **a,
-			    struct lnet **b)
-{
-	*a = node_on(sim, A_RAILS);
-	*b = node_on(sim, B_RAILS);
-	put_to(*a, "10.0.0.2@tcp", 0, &seen);
-	lnet_sim_run_all(sim);
-	delivered(&seen);
-	KNOWS(*a, "10.0.0.2@tcp", KNOWS_B);
-	KNOWS(*b, "10.0.0.1@tcp", KNOWS_A);
-}
-
 /* What an administrator has said of a peer, and takes back, is asked for. */
 Test(discover, configured_for_a_while)
 {
@@ -352,7 +330,7 @@ Test(discover, configured_for_a_while)
 	cr_assert_eq(lnet_peer_del(a, &nid, NULL, 0), 0);
 	put_to(a, "10.0.0.2@tcp", SECOND, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
@@ -381,7 +359,7 @@ Test(discover, configured_wrongly)
 	put_to(a, "10.0.0.2@tcp", SECOND, &more);
 	lnet_sim_run_all(sim);
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.0.9@tcp1");
 	cr_assert_geq(counter(a, "discoveries_refused"), 1);
 	cr_assert_gt(warned, 0);
@@ -487,7 +465,7 @@ Test(discover, an_address_goes_that_is_used)
 	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp1 10.0.0.2@tcp");
 	put_to(a, "10.0.0.2@tcp", SECOND, &more);
 	lnet_sim_run(sim, LATE);
-	delivered(&more);
+	seen_delivered(&more);
 	cr_assert_eq(lnet_ni_add(b, &again), 0);
 	lnet_sim_run_all(sim);
 	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp1 10.0.0.2@tcp");
@@ -556,7 +534,7 @@ Test(discover, pushes_hold_nothing)
 	KNOWS(a, "10.0.0.2@tcp", "pushing mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run(sim, LATE);
-	delivered(&more);
+	seen_delivered(&more);
 	cr_assert_eq(counter(a, "discovery_waits"), 1);
 	lnet_sim_run_all(sim);
 	KNOWS(b, "10.0.0.1@tcp",
@@ -578,12 +556,12 @@ Test(discover, turned_off_and_on)
 	cr_assert_eq(counter(a, "pushes_sent"), 2);
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	cr_assert_eq(lnet_setting_set(a, "discovery", 1), 0);
 	memset(&more, 0, sizeof(more));
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	cluster_end(sim);
@@ -598,13 +576,13 @@ static void turned_on(int64_t mode, const char *known)
 	a = lnet_sim_node(sim, 1);
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(a, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
 	cr_assert_eq(lnet_setting_set(a, "discovery", mode), 0);
 	lnet_sim_run_all(sim);
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", known);
 	cr_assert_eq(counter(b, "pushes"), mode == 1);
 	cluster_end(sim);
@@ -640,7 +618,7 @@ Test(discover, both_turned_off_and_on)
 	memset(&more, 0, sizeof(more));
 	put_to(b, "10.0.0.1@tcp", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	cluster_end(sim);
@@ -671,7 +649,7 @@ Test(discover, verify_changes_nothing)
 	node_mode(sim, A_RAILS, LNET_DISCOVERY_VERIFY);
 	put_to(lnet_sim_node(sim, 1), "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(lnet_sim_node(sim, 1), "10.0.0.2@tcp",
 	      "discovered: 10.0.0.2@tcp");
 	KNOWS(lnet_sim_node(sim, 1), "10.0.0.2@tcp1", "nothing");
@@ -717,7 +695,7 @@ Test(discover, many_nids)
 	b = node_on(sim, nids);
 	put_to(a, "10.1.0.100@tcp", 0, &seen);
 	lnet_sim_run_all(sim);
-	delivered(&seen);
+	seen_delivered(&seen);
 	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
 	snprintf(want, sizeof(want), "%s", view(a, "10.1.0.100@tcp"));
 	cr_assert_str_eq(strtok(want, " "), "discovered");
@@ -728,160 +706,8 @@ Test(discover, many_nids)
 	/* And the other way round: a push that does not fit. */
 	put_to(b, "10.0.0.1@tcp1", 0, &more);
 	lnet_sim_run_all(sim);
-	delivered(&more);
+	seen_delivered(&more);
 	cluster_end(sim);
-}
-
-/* ---- lnet_discover() ---- */
-
-static int asked, status_of_asked;
-
-static void discovered(void *arg, int status)
-{
-	cr_assert_eq(arg, &asked);
-	status_of_asked = status;
-	asked++;
-}
-
-static int ask_for(struct lnet *node, const char *nid, unsigned int flags)
-{
-	struct ulnet_nid of = nid_of(nid);
-
-	asked = 0;
-	return lnet_discover(node, &of, flags, discovered, &asked);
-}
-
-Test(discover, asked_for)
-{
-	const struct ulnet_sim_link closed = { .refuse = ALWAYS };
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a = node_on(sim, A_RAILS);
-	struct lnet *b = node_on(sim, B_RAILS);
-	uint64_t sent;
-
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp1", 0), 0);
-	lnet_sim_run_all(sim);
-	cr_assert_eq(asked, 1);
-	cr_assert_eq(status_of_asked, 0);
-	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
-	KNOWS(b, "10.0.0.1@tcp", KNOWS_A);
-	sent = counter(a, "send_count");
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 0), 0);
-	lnet_sim_run_all(sim);
-	cr_assert_eq(asked, 1);
-	cr_assert_eq(counter(a, "send_count"), sent);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
-	lnet_sim_run_all(sim);
-	cr_assert_eq(asked, 1);
-	cr_assert_eq(counter(a, "send_count"), sent + 2); /* GET, push */
-	cluster_links(sim, &closed);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
-	lnet_sim_run_all(sim);
-	cr_assert_eq(asked, 1);
-	cr_assert_lt(status_of_asked, 0);
-	cluster_end(sim);
-}
-
-/* What a node told last in its life before is to be merged when it tells what
- * it is now, with a lower number. */
-Test(discover, restarted_while_asked)
-{
-	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
-	struct lnet_sim *sim = sim_new(1);
-	struct ulnet_fault fault;
-	struct lnet *a, *b;
-
-	discovered_pair(sim, &a, &b);
-	lnet_fault_init(&fault, LNET_FAULT_DROP);
-	fault.rate = 1;
-	fault.messages = LNET_FAULT_REPLY;
-	cr_assert_eq(lnet_fault_add(a, &fault), 0);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", LNET_DISCOVER_FORCE), 0);
-	cr_assert_eq(lnet_ni_add(b, &third), 0);
-	lnet_sim_run(sim, 10 * MSEC);
-	KNOWS(a, "10.0.0.2@tcp", "discovering mr: 10.0.0.2@tcp 10.0.0.2@tcp1");
-	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
-	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
-	put_to(lnet_sim_node(sim, 1), "10.0.0.1@tcp", 0, &more);
-	lnet_sim_run(sim, 10 * MSEC);
-	delivered(&more);
-	cr_assert_eq(lnet_fault_del(a, LNET_FAULT_DROP, NULL, NULL), 1);
-	lnet_sim_run_all(sim);
-	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
-	cluster_end(sim);
-}
-
-/* Two NIDs of a node have told of it when one is found to be the other's: what
- * was told last counts, by whichever it came. */
-Test(discover, told_by_two_nids)
-{
-	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
-					  nid_of("10.0.0.2@tcp1") };
-	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a = node_on(sim, A_RAILS);
-	struct lnet *b = node_on(sim, B_RAILS);
-	struct ulnet_fault fault;
-	uint64_t pushes;
-
-	lnet_fault_init(&fault, LNET_FAULT_DROP);
-	fault.rate = 1;
-	fault.messages = LNET_FAULT_REPLY;
-	cr_assert_eq(lnet_fault_add(a, &fault), 0);
-	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
-	lnet_sim_run(sim, 10 * MSEC);
-	put_to(a, "10.0.0.2@tcp1", SECOND, &more);
-	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 0), 0);
-	put_to(b, "10.0.0.1@tcp", SECOND, NULL);
-	lnet_sim_run(sim, 10 * MSEC);
-	pushes = counter(a, "pushes");
-	cr_assert_gt(pushes, 0);
-	cr_assert_eq(lnet_ni_set_health(b, &nids[1], 1000), 0);
-	cr_assert_eq(lnet_ni_set_health(b, &nids[0], 0), 0);
-	cr_assert_eq(lnet_ni_add(b, &third), 0);
-	lnet_sim_run(sim, 10 * MSEC);
-	cr_assert_gt(counter(a, "pushes"), pushes);
-	KNOWS(a, "10.0.0.2@tcp", "discovering: 10.0.0.2@tcp");
-	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
-	cr_assert_eq(lnet_fault_del(a, LNET_FAULT_DROP, NULL, NULL), 1);
-	lnet_sim_run_all(sim);
-	KNOWS(a, "10.0.0.2@tcp1",
-	      "discovered mr: 10.0.0.2@tcp 10.0.0.2@tcp1 10.0.0.2@tcp2");
-	cluster_end(sim);
-}
-
-Test(discover, asked_for_nonsense)
-{
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a = node_on(sim, A_RAILS);
-	struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
-
-	cr_assert_eq(ask_for(a, "10.0.0.1@tcp", 0), -EINVAL);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 2), -EINVAL);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp7", 0), -EHOSTUNREACH);
-	cr_assert_eq(lnet_discover(a, &nid, 0, NULL, NULL), -EINVAL);
-	cr_assert_eq(lnet_discover(a, &LNET_NID_ANY, 0, discovered, &asked),
-		     -EINVAL);
-	cluster_end(sim);
-}
-
-/* What is under way ends with the node. */
-Test(discover, closing)
-{
-	const struct ulnet_sim_link dead = { .loss = ALWAYS };
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a = node_on(sim, A_RAILS);
-
-	node_on(sim, B_RAILS);
-	cluster_links(sim, &dead);
-	put_to(a, "10.0.0.2@tcp", 0, &seen);
-	cr_assert_eq(ask_for(a, "10.0.0.2@tcp", 0), 0);
-	lnet_sim_run(sim, LATE);
-	cr_assert_eq(asked, 0);
-	cr_assert_eq(lnet_sim_free(sim), 0);
-	cr_assert_eq(asked, 1);
-	cr_assert_eq(status_of_asked, -ESHUTDOWN);
-	cr_assert(seen.ev[seen.n - 1].terminal);
 }
 
 /* ---- a bad network ---- */
@@ -955,7 +781,7 @@ Test(discover, crowd)
 	}
 	lnet_sim_run_all(sim);
 	for (unsigned int i = 0; i < ARRAY_SIZE(each); i++)
-		delivered(&each[i]);
+		seen_delivered(&each[i]);
 	/* Some more than once: who was heard of by both NIDs, before it was his
 	 * turn, was two peers until then. */
 	cr_assert_geq(counter(server, "discoveries"), ARRAY_SIZE(each));

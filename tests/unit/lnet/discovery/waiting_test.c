@@ -21,16 +21,12 @@ static struct lnet_sim *sim_new(void)
 	return sim;
 }
 
-static void delivered(const struct seen *s)
-{
-	seen_end(s, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK);
-}
-
 static const char *const theirs[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
 				      "10.0.2.2@tcp", "10.0.3.2@tcp",
 				      "10.0.4.2@tcp", "10.0.5.2@tcp" };
-#define C_RAILS "10.0.0.2@tcp 10.0.1.2@tcp 10.0.2.2@tcp " \
-		"10.0.3.2@tcp 10.0.4.2@tcp 10.0.5.2@tcp"
+#define C_RAILS                                   \
+	"10.0.0.2@tcp 10.0.1.2@tcp 10.0.2.2@tcp " \
+	"10.0.3.2@tcp 10.0.4.2@tcp 10.0.5.2@tcp"
 
 static void goes_nowhere(struct lnet_sim *sim, const char *to)
 {
@@ -78,17 +74,17 @@ Test(waiting, an_ni_is_not_waited_for_by_others)
 	node_on(sim, C_RAILS);
 	put_to(a, "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run(sim, 100 * MSEC);
-	delivered(&seen);
+	seen_delivered(&seen);
 	memset(&seen, 0, sizeof(seen));
 	find_hearsay(a, two);
 	is_asked_slowly(a, two[0]);
 	put_to(a, two[1], 10 * SECOND, &seen);
 	put_to(a, two[0], 10 * SECOND, &more);
 	lnet_sim_run(sim, 100 * MSEC);
-	delivered(&seen);
+	seen_delivered(&seen);
 	cr_assert_eq(more.n, 0);
 	lnet_sim_run(sim, 500 * MSEC);
-	delivered(&more);
+	seen_delivered(&more);
 	cluster_end(sim);
 }
 
@@ -122,7 +118,7 @@ Test(waiting, first_contact_does_not_wait_for_doubts)
 	goes_nowhere(sim, "10.0.1.2@tcp");
 	ping_by(b, "10.0.1.2@tcp", "10.0.0.1@tcp");
 	lnet_sim_run(sim, 200 * MSEC);
-	delivered(&seen);
+	seen_delivered(&seen);
 	lnet_sim_run_all(sim);
 	cluster_end(sim);
 }
