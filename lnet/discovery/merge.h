@@ -23,7 +23,8 @@ enum merge_source {
 enum merge_owner {
 	MERGE_NOBODY,	  /* ... or it is the peer's own */
 	MERGE_OTHER,	  /* another peer's */
-	MERGE_AGREED,	  /* ... which has named this peer before */
+	MERGE_AGREED,	  /* ... which has named this peer before,
+			   * by an NI that this peer names */
 	MERGE_LOCKED,	  /* the locked primary NID of another peer */
 	MERGE_CONFIGURED, /* of another peer, by configuration */
 	MERGE_OURS,	  /* this node's */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/mutation.h"
 #include "base/share.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/discovery.h"
@@ -68,8 +69,18 @@ static bool is_foreign(const struct merging *m, const struct ulnet_nid *nid)
 	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
 }
 
-/* Has the peer that has @nid said by itself that one of these NIDs is its own?
- */
+/* Does the peer name @nid among its own now? */
+static bool is_named(const struct merging *m, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < m->info.nnis; i++)
+		if (lnet_nid_eq(&m->info.ni[i].nid, nid))
+			return true;
+	return false;
+}
+
+/* Has the peer that has @nid said by itself that one of these NIDs is its own,
+ * by an NI that this peer names as well? Who names @nid alone does not say that
+ * it is one with a stranger who has named both. */
 static bool has_named_us(const struct merging *m, const struct ulnet_nid *nid)
 {
 	for (unsigned int i = 0; i < m->nknown; i++) {
@@ -77,7 +88,8 @@ static bool has_named_us(const struct merging *m, const struct ulnet_nid *nid)
 
 		if (!word_is_hearsay(p) && !lnet_nid_is_any(&p->claimed_by) &&
 		    directory_same(&m->cpt->node->directory, &p->claimed_by,
-				   nid))
+				   nid) &&
+		    (is_named(m, &p->claimed_by) || MUTATE(unit_half_agreed)))
 			return true;
 	}
 	return false;

@@ -439,13 +439,25 @@ static int call_begin(void *arg)
 	return rc ? rc : claim_begin(&call->claim);
 }
 
+/* By an administrator, who does not take what strangers say for true. */
+static int call_part(const struct claim_call *call)
+{
+	struct lnet_peer_ni *lpni = peer_find(call->owner, &call->claim.nid);
+
+	if (!lpni || lpni->place.state != PEER_HERE || lpni->peer->configured)
+		return 0;
+	return word_part(call->owner, lpni);
+}
+
 static int call_ask(void *arg)
 {
 	struct claim_call *call = arg;
 	struct ulnet_nid *names;
 	uint32_t n;
-	int rc = nid_give(call->owner, &call->claim);
+	int rc = call_part(call);
 
+	if (!rc)
+		rc = nid_give(call->owner, &call->claim);
 	if (rc)
 		return rc;
 	names = names_take(&call->claim, &n);

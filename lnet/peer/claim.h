@@ -74,9 +74,11 @@ struct peer_claim {
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;
 
-/* The same, for a thread that may wait for all CPTs (node_may_wait()): @cpt's
- * peer known by @primary. Also -EAGAIN: others have changed something
- * meanwhile; -ENOENT: there is no such peer here. */
+/* The same for an administrator, from a thread that may wait for all CPTs
+ * (node_may_wait()): @cpt's peer known by @primary. Only those NIDs come with
+ * @nid that have said themselves whose they are (word_part()). Also -EAGAIN:
+ * others have changed something meanwhile; -ENOENT: there is no such peer
+ * here. */
 int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 		    const struct ulnet_nid *nid) must_check;
 

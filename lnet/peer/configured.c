@@ -57,34 +57,6 @@ static int peer_configure(struct peer_call *c, struct lnet_peer *peer)
 }
 
 /* One of @peer's NIs of which only another one says so, or NULL. */
-static struct lnet_peer_ni *hearsay_of(const struct lnet_peer *peer)
-{
-	struct lnet_peer_net *pnet;
-	struct lnet_peer_ni *lpni;
-
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (word_is_hearsay(lpni))
-				return lpni;
-	return NULL;
-}
-
-/* What strangers may have said is no part of what an administrator makes: not
- * that @lpni is another one's, nor that others are its peer's. */
-static int hearsay_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
-{
-	struct lnet_peer_ni *other;
-	int rc = 0;
-
-	if (MUTATE(unit_trust_hearsay))
-		return 0;
-	if (word_is_hearsay(lpni))
-		rc = member_split(cpt, lpni);
-	while (!rc && (other = hearsay_of(lpni->peer)))
-		rc = member_split(cpt, other);
-	return rc;
-}
-
 static int add_peer(void *arg)
 {
 	struct peer_call *c = arg;
@@ -97,7 +69,7 @@ static int add_peer(void *arg)
 	lpni = peer_get(c->cpt, c->primary);
 	if (!lpni)
 		return -ENOBUFS;
-	rc = lpni->place.state == PEER_HERE ? hearsay_split(c->cpt, lpni)
+	rc = lpni->place.state == PEER_HERE ? word_part(c->cpt, lpni)
 					    : -EAGAIN;
 	if (!rc)
 		rc = peer_configure(c, lpni->peer);

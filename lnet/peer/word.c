@@ -59,6 +59,32 @@ void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		peer_cpt(cpt)->doubt(cpt, lpni);
 }
 
+static struct lnet_peer_ni *hearsay_of(const struct lnet_peer *peer)
+{
+	struct lnet_peer_net *pnet;
+	struct lnet_peer_ni *lpni;
+
+	list_for_each_entry (pnet, &peer->nets, link)
+		list_for_each_entry (lpni, &pnet->nis, link)
+			if (word_is_hearsay(lpni))
+				return lpni;
+	return NULL;
+}
+
+int word_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer_ni *other;
+	int rc = 0;
+
+	if (MUTATE(unit_trust_hearsay))
+		return 0;
+	if (word_is_hearsay(lpni))
+		rc = member_split(cpt, lpni);
+	while (!rc && (other = hearsay_of(lpni->peer)))
+		rc = member_split(cpt, other);
+	return rc;
+}
+
 /* Those that are in use are passed over: some of them. */
 #define FORGET_TRIES 16
 

@@ -60,6 +60,12 @@ void word_undoubted(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		  const struct ulnet_nid *by);
 
+/* What strangers may have said is no part of what an administrator makes: not
+ * that @lpni is another one's, nor that others are its peer's. Those that are
+ * only said to be of its peer become peers of their own. 0, or -ENOMEM, when
+ * some may have. */
+int word_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
+
 /* Forgets one that is hearsay and idle. False: there is none. */
 bool word_forget_one(struct lnet_cpt *cpt);
 

@@ -248,17 +248,31 @@ Test(stranger, hearsay_speaks_for_itself)
 	cluster_end(r.sim);
 }
 
-/* An administrator who names it has not named the liar. */
-Test(stranger, hearsay_is_configured)
+/* The liar says that it has the victim's NID, and another one. */
+static void lie_three(const struct rig *r)
 {
-	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
+	lie_begin(3);
+	lie_nid(LIAR);
+	lie_nid("10.0.0.2@tcp");
+	lie_nid("10.0.1.2@tcp");
+	lie_push(r->liar, "10.0.0.1@tcp");
+	lnet_sim_run(r->sim, 5 * MSEC);
+	cr_assert_eq(seen_last(&pushed), LNET_EVENT_ACK);
+}
+
+/* An administrator who names it has not named the liar. */
+static void hearsay_is_configured(unsigned int cpts)
+{
+	const struct ulnet_nid nids[] = { nid_of("10.0.2.2@tcp"),
+					  nid_of("10.0.0.2@tcp"),
 					  nid_of("10.0.1.2@tcp") };
-	struct rig r = rig_open(1, "10.0.0.2@tcp");
+	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
 	struct ulnet_nid primary;
 
-	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
-	lie_unasked(&r, LIAR, "10.0.1.2@tcp");
-	cr_assert_eq(lnet_peer_add(r.node, nids, 2, true), 0);
+	victim_link(&r, false);
+	lie_three(&r);
+	victim_link(&r, true);
+	cr_assert_eq(lnet_peer_add(r.node, nids, ARRAY_SIZE(nids), true), 0);
 	primary = primary_of(&r, LIAR);
 	cr_assert(nid_is(&primary, LIAR));
 	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++) {
@@ -267,6 +281,43 @@ Test(stranger, hearsay_is_configured)
 	}
 	arrives(&r, r.node, "10.0.0.2@tcp");
 	cluster_end(r.sim);
+}
+
+Test(stranger, hearsay_is_configured)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++)
+		hearsay_is_configured(cpts);
+}
+
+/* Who names a NID that the liar has named, too, is not one with the liar, who
+ * has named both: the liar does not go to the CPT of the other one. */
+static void names_both(unsigned int cpts)
+{
+	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+	const struct ulnet_nid liar = nid_of(LIAR);
+	unsigned int cpt;
+
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	victim_link(&r, false);
+	lie_three(&r);
+	cpt = node_cpt_of(r.node, &liar);
+	KNOWS(r.node, LIAR, LIARS " 10.0.1.2@tcp");
+	lie_begin(2);
+	lie_nid("10.0.0.2@tcp");
+	lie_nid("10.0.1.2@tcp");
+	lie_push(r.victim, "10.0.0.1@tcp");
+	lnet_sim_run(r.sim, 1500 * MSEC); /* the question has failed */
+	cr_assert_eq(node_cpt_of(r.node, &liar), cpt);
+	victim_link(&r, true);
+	lnet_sim_run_all(r.sim);
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	cluster_end(r.sim);
+}
+
+Test(stranger, names_both)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++)
+		names_both(cpts);
 }
 
 /* Nor does it go elsewhere while it does not answer. */
