@@ -213,20 +213,16 @@ void disc_pass_on(struct lnet_cpt *cpt, struct told *told, struct lnet_peer *of)
 	disc_event(its, disc_is_held_up(its) ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
-/* Who has the NID now from which something came, that was acknowledged but not
- * merged, is asked: what came may be older than what is known of the peer, of
- * whatever number. */
-static void ask_heir(struct discovery *d)
+void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	const struct lnet_peer_ni *p =
-		d->told ? peer_find(d->cpt, &d->told->from) : NULL;
+	const struct lnet_peer_ni *p = peer_find(cpt, nid);
 	struct discovery *heir = p && p->place.state == PEER_HERE
-					 ? disc_get(d->cpt, p->peer)
+					 ? disc_get(cpt, p->peer)
 					 : NULL;
 
 	if (!heir || MUTATE(unit_no_heir))
 		return;
-	heir->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
+	heir->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
 	disc_event(heir, DISC_ON_NEWS);
 }
 
@@ -237,7 +233,10 @@ void disc_hand_over(struct discovery *d)
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
-	ask_heir(d);
+	/* What came may be older than what is known of the heir, of whatever
+	 * number. */
+	if (d->told)
+		disc_ask_heir(d->cpt, &d->told->from);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }

@@ -92,6 +92,9 @@ bool disc_is_held_up(const struct discovery *d);
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
 void disc_pass_on(struct lnet_cpt *cpt, struct told *told,
 		  struct lnet_peer *of);
+/* What was to become known by @nid was not merged, and that peer is no more:
+ * who has @nid now, if it is this CPT's, is asked. */
+void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* The peer has lost all its NIDs: what waits goes to those who have them. */
 void disc_hand_over(struct discovery *d);
 

@@ -160,6 +160,9 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 		merge_go_on(d, claim_over(d, rc));
 		return;
 	}
+	/* It has come for a peer that is no more, and is one of its own. */
+	if (!cpt->closing)
+		disc_ask_heir(cpt, &claim->nid);
 	disc_free(d);
 	cpt_ended_one(cpt);
 }

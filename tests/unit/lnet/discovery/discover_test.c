@@ -712,6 +712,19 @@ Test(discover, many_nids)
 
 /* ---- a bad network ---- */
 
+static void on_known(void *arg, int status)
+{
+	(void)arg;
+	(void)status; /* NIDs are in use: it goes on in the background */
+}
+
+static void discover(struct lnet *node, const char *text)
+{
+	const struct ulnet_nid nid = nid_of(text);
+
+	cr_assert_eq(lnet_discover(node, &nid, 0, on_known, NULL), 0);
+}
+
 /* Whatever is lost, delayed, repeated and overtaken: two nodes that hear each
  * other in the end know the same of each other. */
 static void bad_network(uint64_t seed, unsigned int cpts)
@@ -756,6 +769,45 @@ Test(discover, bad_networks)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		bad_network(seed, 1);
+}
+
+/* A node that has met each NID of another one alone, on several CPTs, asks by
+ * two of them: those that come to a CPT for a peer that has become a part of
+ * another one meanwhile are not left alone. */
+static void met_by_each_nid(unsigned int i, unsigned int cpts)
+{
+	struct lnet_sim *sim;
+	char theirs[4][LNET_NIDSTR_SIZE], all[300], known[320];
+	struct lnet *a, *b;
+
+	for (unsigned int n = 0; n < ARRAY_SIZE(theirs); n++)
+		snprintf(theirs[n], sizeof(theirs[n]), "10.%u.%u.2@tcp", n, i);
+	snprintf(all, sizeof(all), "%s %s %s %s", theirs[0], theirs[1],
+		 theirs[2], theirs[3]);
+	snprintf(known, sizeof(known), "discovered mr: %s", all);
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	a = node_on(sim, "10.0.0.1@tcp 10.1.0.1@tcp");
+	b = node_on(sim, all);
+	cr_assert_eq(lnet_setting_set(a, "discovery", 0), 0);
+	for (unsigned int n = 0; n < ARRAY_SIZE(theirs); n++) {
+		memset(&seen, 0, sizeof(seen));
+		put_to(a, theirs[n], 0, &seen);
+		lnet_sim_run_all(sim);
+		seen_delivered(&seen);
+	}
+	cr_assert_eq(lnet_setting_set(a, "discovery", 1), 0);
+	discover(a, theirs[i % 4]);
+	discover(a, theirs[(i + 1) % 4]);
+	lnet_sim_run_all(sim);
+	KNOWS(a, theirs[3], known);
+	KNOWS(b, "10.0.0.1@tcp", "discovered mr: 10.0.0.1@tcp 10.1.0.1@tcp");
+	cluster_end(sim);
+}
+
+Test(discover, met_by_each_nid)
+{
+	for (unsigned int i = 0; i < 100; i++)
+		met_by_each_nid(i, 1 + i % 4);
 }
 
 /* Two CPTs may have got to know two NIDs of a peer, and use them: one of them
