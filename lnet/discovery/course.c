@@ -114,12 +114,35 @@ static void turn_over(struct discovery *d)
 
 /* ---- the end ---- */
 
-static void tell_askers(struct discovery *d, int status)
+/* The NID that was asked for may be another peer's by now, for it has said so:
+ * the discovery of that one is what is waited for. */
+static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
+			  struct asker *a)
+{
+	const struct lnet_peer_ni *p = peer_find(cpt, &a->nid);
+	struct discovery *its;
+
+	if (cpt->node->crashed || a->passed_on || !p || p->peer == peer ||
+	    p->place.state != PEER_HERE || disc_is_up_to_date(cpt, p->peer))
+		return false;
+	its = disc_get(cpt, p->peer);
+	if (!its)
+		return false;
+	a->passed_on = true;
+	list_add_tail(&its->askers, &a->link);
+	disc_event(its, DISC_ON_NEWS);
+	return true;
+}
+
+static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
+			int status)
 {
 	while (!list_empty(&d->askers)) {
 		struct asker *a = list_first(&d->askers, struct asker, link);
 
 		list_del(&a->link);
+		if (pass_asker_on(d->cpt, peer, a))
+			continue;
 		if (!d->cpt->node->crashed)
 			a->done(a->arg, status);
 		free(a);
@@ -150,9 +173,9 @@ static void disc_over(struct discovery *d, int status)
 		loop_timer_cancel(cpt->loop, &d->timer);
 	d->peer = NULL;
 	peer->discovery = NULL;
-	peer_drop(cpt, peer);
 	await_over(&d->waiting);
-	tell_askers(d, status);
+	tell_askers(d, peer, status);
+	peer_drop(cpt, peer);
 	if (!ask_is_under_way(&d->ask) && !d->claiming)
 		disc_free(d);
 }
@@ -469,7 +492,7 @@ static void act_pause(struct discovery *d)
 	turn_over(d);
 	loop_timer_arm(loop, &d->timer, loop_now(loop) + pause);
 	await_over(&d->waiting);
-	tell_askers(d, d->status);
+	tell_askers(d, d->peer, d->status);
 }
 
 static void act_forget(struct discovery *d)

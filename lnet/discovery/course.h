@@ -13,9 +13,11 @@
 #include "lnet/discovery/told.h"
 #include "lnet/peer/claim.h"
 
-/* Somebody who asked for a discovery. */
+/* Somebody who asked for a discovery, of a peer that had @nid then. */
 struct asker {
 	struct list link;
+	struct ulnet_nid nid;
+	bool passed_on; /* to a peer that has got it since: once */
 	ulnet_discover_fn done;
 	void *arg;
 };

@@ -112,8 +112,11 @@ struct discover_call {
 	void *arg;
 };
 
-static int discover_peer(struct discover_call *c, struct lnet_peer *peer)
+/* A NID that is known by hearsay is asked itself: perhaps it is another
+ * peer's. */
+static int discover_nid(struct discover_call *c, struct lnet_peer_ni *p)
 {
+	struct lnet_peer *peer = p->peer;
 	struct discovery *d = disc_get(c->cpt, peer);
 	struct asker *a = malloc(sizeof(*a));
 
@@ -121,12 +124,14 @@ static int discover_peer(struct discover_call *c, struct lnet_peer *peer)
 		free(a);
 		return -ENOMEM;
 	}
-	*a = (struct asker){ .done = c->done, .arg = c->arg };
+	*a = (struct asker){ .nid = c->nid, .done = c->done, .arg = c->arg };
 	list_add_tail(&d->askers, &a->link);
 	if (c->flags & LNET_DISCOVER_FORCE)
 		d->force_ping = d->force_push = true;
 	if (!peer->merged)
 		d->force_ping = true;
+	if (p->word.state == PEER_WORD_HEARSAY && !MUTATE(unit_ask_others))
+		disc_doubt(c->cpt, p);
 	disc_event(d, DISC_ON_NEWS);
 	return 0;
 }
@@ -149,7 +154,7 @@ static int discover_begin(void *arg)
 	p = peer_get(cpt, &c->nid);
 	if (!p)
 		return -ENOBUFS;
-	rc = discover_peer(c, p->peer);
+	rc = discover_nid(c, p);
 	peer_unref(cpt, p);
 	return rc;
 }

@@ -227,6 +227,34 @@ Test(stranger, hearsay_is_asked)
 	}
 }
 
+static void on_asked(void *arg, int status)
+{
+	struct lnet *node = arg;
+
+	cr_assert_eq(status, 0);
+	KNOWS(node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	seen.n++;
+}
+
+/* Who asks for its discovery waits for what it says itself. */
+Test(stranger, hearsay_is_discovered)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+
+	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
+		struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+
+		lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+		lnet_sim_run(r.sim, 10000 * MSEC);
+		KNOWS(r.node, LIAR, LIARS " 10.0.0.2@tcp");
+		cr_assert_eq(lnet_discover(r.node, &nid, 0, on_asked, r.node),
+			     0);
+		lnet_sim_run_all(r.sim);
+		cr_assert_eq(seen.n, 1);
+		cluster_end(r.sim);
+	}
+}
+
 /* What comes from it is its own, and not the liar's, also before it has been
  * asked. */
 Test(stranger, hearsay_speaks_for_itself)
