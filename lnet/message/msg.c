@@ -385,24 +385,38 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 	return flags;
 }
 
-/* Is the NI there, and up, that its sender has named? */
-static bool msg_has_ni(const struct lnet_msg *msg)
+/* The NI that its sender has named, if it is there, and up; else NULL. */
+static const struct lnet_ni *msg_named_ni(const struct lnet_msg *msg)
 {
 	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->want_ni);
 
-	return ni && ni_is_up(ni);
+	return ni && ni_is_up(ni) ? ni : NULL;
 }
 
 bool msg_keeps_path(const struct lnet_msg *msg)
 {
-	return msg_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
+	return msg_named_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
+}
+
+/* A preferred NI is left for good when it has failed, and for now when @msg
+ * would wait for a credit of it: those that have it may keep it for long. */
+static bool msg_leaves(const struct lnet_msg *msg,
+		       const struct paths_tried *tried)
+{
+	const struct lnet_ni *ni;
+
+	if (tried)
+		return true;
+	ni = msg_named_ni(msg);
+	return !ni || (!ni_is_lo(ni) && !MUTATE(unit_waits_for_ni) &&
+		       credits_get(&ni->cpt[msg->cpt->index].credits) <= 0);
 }
 
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
-	bool leaves = msg->flags & MSG_PREFERS && (tried || !msg_has_ni(msg));
+	bool leaves = msg->flags & MSG_PREFERS && msg_leaves(msg, tried);
 
 	want->src = leaves ? &any : &msg->want_ni;
 	want->dst = &msg->target;

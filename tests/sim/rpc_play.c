@@ -116,6 +116,14 @@ static void probe_all(struct run *r, const struct probe *probe)
 		caller_probe(&r->members[i], probe);
 }
 
+/* ... of which so much is still to come. */
+static uint64_t calm_left(struct run *r)
+{
+	uint64_t end = r->calm + CALM, now = lnet_sim_now(r->sim);
+
+	return end > now ? end - now : 0;
+}
+
 /* Each client's call succeeds, by @longest from now; and those under way. */
 static void probe(struct run *r, uint64_t longest)
 {
@@ -182,7 +190,8 @@ static void recover(struct run *r)
 	r->calm = lnet_sim_now(r->sim);
 	fault_heal(r);
 	probe(r, CALM + 10 * SEC);
-	probe(r, 5 * SEC);
+	/* What faults have left in LNet may hold others up for as long. */
+	probe(r, calm_left(r) + 5 * SEC);
 	give_up(r);
 	rails_settle(r);
 	if (run_until(r, all_clean, 150 * SEC))

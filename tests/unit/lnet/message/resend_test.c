@@ -326,6 +326,27 @@ Test(resend, who_prefers_an_ni_begins_with_it)
 	rails_end(sim);
 }
 
+/* Nor does it wait for that NI's credits, which others may keep for long. */
+Test(resend, who_prefers_an_ni_does_not_wait_for_it)
+{
+	struct ulnet_ni_conf one = { .nid = nid_of(mine[1]), .credits = 1 };
+	struct lnet_sim *sim = rails();
+
+	cr_assert_eq(lnet_ni_del(lnet_sim_node(sim, 0), &one.nid), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 0), &one), 0);
+	paths_are(sim, mine[1], NULL, &stalls);
+	for (unsigned int i = 0; i < 3; i++)
+		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_expect_eq(sent.ev[i].status, 0);
+		cr_expect(nid_is(&sent.ev[i].path_local, mine[0]));
+	}
+	rails_end(sim);
+}
+
 /* ---- answers ---- */
 
 /* Node 1 knows node 0 as multi-rail, too; its way back is blocked. */
