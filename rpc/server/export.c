@@ -40,6 +40,16 @@ uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
 
 /* ---- life ---- */
 
+static void export_hear(struct exports *x, struct export *e,
+			const struct ulnet_nid *source)
+{
+	struct record_body *body;
+
+	if (rails_hear(&x->rails, e, source))
+		list_for_each_entry (body, &e->records.bodies, link)
+			oversize_reach(body, source);
+}
+
 bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source)
@@ -48,7 +58,7 @@ bool export_is_of(struct exports *x, struct export *e,
 	    (!rails_know(e, source) &&
 	     !shard_same_peer(x->shard, &e->peer.nid, &initiator->nid)))
 		return false;
-	rails_hear(&x->rails, e, source);
+	export_hear(x, e, source);
 	return true;
 }
 
@@ -216,7 +226,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_init(&e->link);
-	rails_hear(&x->rails, e, &ev->source);
+	(void)rails_hear(&x->rails, e, &ev->source);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
@@ -337,7 +347,7 @@ static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 	(void)tag;
 	if (e && e->handle == handle && !ev->status &&
 	    !lnet_nid_is_any(&ev->path_peer)) /* not to ourselves */
-		rails_hear(&x->rails, e, &ev->path_peer);
+		export_hear(x, e, &ev->path_peer);
 }
 
 static void export_welcome(struct shard *s, const struct ulnet_event *ev,
@@ -445,7 +455,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
 	doubt_end(e);
-	rails_hear(&x->rails, e, &ev->source);
+	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
 	export_agree(x, e, c->keepalive);
 	*e_p = e;

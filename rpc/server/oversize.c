@@ -15,8 +15,18 @@ struct oversize {
 	enum record_state then;	 /* of its record, when it is not held */
 	bool work; /* counts as such: nobody has got all of it yet */
 	uint32_t length;
+	uint32_t pid; /* of the client */
+	uint64_t match;
 	size_t size; /* of all this, as slab_size() */
-	struct ulnet_md_handle md;
+	/* The NIDs by which it can be got: one of each peer that the client is
+	 * known as, for who only calls, or is not discovered, is several. */
+	struct {
+		struct ulnet_nid nid;
+		struct ulnet_md_handle md;
+	} way[EXPORT_RAILS_MAX];
+	unsigned int nways;
+	unsigned int linked; /* of these, MDs that have not had their last
+			      * event */
 	struct ulnet_timer timer; /* its time is over */
 	_Alignas(uint64_t) uint8_t body[];
 };
@@ -50,12 +60,14 @@ static void oversize_settle(struct oversize *z)
 void oversize_let_go(struct record_body *body)
 {
 	struct oversize *z = container_of(body, struct oversize, held);
+	unsigned int n = z->nways;
 
 	if (z->sc->shard->crashed)
 		return;
 	shard_cancel(z->sc->shard, &z->timer);
 	oversize_settle(z);
-	LNetMDUnlink(z->md);
+	for (unsigned int i = 0; i < n; i++)
+		LNetMDUnlink(z->way[i].md);
 }
 
 static void oversize_end(struct oversize *z)
@@ -79,7 +91,7 @@ static void oversize_on_event(const struct ulnet_event *ev)
 	} else if (ev->type == LNET_EVENT_PUT) {
 		oversize_end(z);
 	}
-	if (!ev->unlinked)
+	if (!ev->unlinked || --z->linked)
 		return;
 	if (z->held.of)
 		record_unhold(z->records, &z->held, z->then);
@@ -97,8 +109,7 @@ static void oversize_on_timer(struct ulnet_timer *timer)
 
 /* ---- the beginning ---- */
 
-static int oversize_attach(struct oversize *z, const struct origin *o,
-			   uint64_t match)
+static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
 {
 	struct lnet *node = z->sc->shard->node;
 	struct ulnet_md md = {
@@ -110,12 +121,49 @@ static int oversize_attach(struct oversize *z, const struct origin *o,
 		.user_ptr = z,
 		.handler = oversize_on_event,
 	};
+	struct ulnet_md_handle handle;
 	struct ulnet_me_handle me;
 	/* On this CPT, whatever NID the client is known by. */
-	int rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, o->client, match, 0,
+	int rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, *who, z->match, 0,
 			      LNET_UNLINK, LNET_INS_LOCAL, &me);
 
-	return rc ? rc : LNetMDAttach(me, &md, LNET_RETAIN, &z->md);
+	if (!rc)
+		rc = LNetMDAttach(me, &md, LNET_RETAIN, &handle);
+	if (rc)
+		return rc;
+	z->way[z->nways].nid = who->nid;
+	z->way[z->nways++].md = handle;
+	z->linked++;
+	return 0;
+}
+
+/* By @nid, too, unless it is a NID of a peer that can get it already. */
+static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
+{
+	struct ulnet_id who = { *nid, z->pid };
+
+	for (unsigned int i = 0; i < z->nways; i++)
+		if (shard_same_peer(z->sc->shard, &z->way[i].nid, nid))
+			return;
+	if (z->nways < EXPORT_RAILS_MAX)
+		(void)oversize_attach(z, &who); /* there are other ways */
+}
+
+void oversize_reach(struct record_body *body, const struct ulnet_nid *nid)
+{
+	oversize_add_way(container_of(body, struct oversize, held), nid);
+}
+
+static int oversize_offer(struct oversize *z, const struct origin *o)
+{
+	const struct export_rail *rail;
+	int rc = oversize_attach(z, &o->client);
+
+	if (rc)
+		return rc;
+	list_for_each_entry (rail, &o->export->rails, link)
+		oversize_add_way(z, &rail->nid);
+	return 0;
 }
 
 /* Once a second for each service: somebody may want to give it more room. */
@@ -162,7 +210,10 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 	z->records = &o->export->records;
 	z->held.of = NULL;
 	z->length = length;
+	z->pid = o->client.pid;
+	z->match = shard_match_alloc(sc->shard);
 	z->size = size;
+	z->nways = z->linked = 0;
 	z->work = true;
 	memcpy(z->body, body, length);
 	z->body[0] ^= MUTATE(rpc_wrong_bytes);
@@ -178,7 +229,6 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 	struct origin *o = r->answer;
 	struct service_cpt *sc = o->sc;
 	struct shard *s = sc->shard;
-	uint64_t match = shard_match_alloc(s);
 	struct oversize *z;
 
 	if (!o->export || !o->export->known || service_cpt_ended(sc))
@@ -187,7 +237,7 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 	if (!z)
 		return 0;
 	/* The call may have turned out to be over. */
-	if (!r->record || oversize_attach(z, o, match)) {
+	if (!r->record || oversize_offer(z, o)) {
 		slab_put(&sc->slab, z, z->size);
 		return 0;
 	}
@@ -203,7 +253,7 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 		shard_arm(s, &z->timer, shard_now(s));
 	else if (r->deadline != TIME_NEVER)
 		shard_arm(s, &z->timer, r->deadline);
-	return match;
+	return z->match;
 }
 
 /* ---- letting go ---- */

@@ -38,6 +38,9 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 		       uint32_t length, enum record_state then);
 /* record_ops.body_let_go */
 void oversize_let_go(struct record_body *body);
+/* The client has been heard from @nid for the first time, and may get @body
+ * from there, too. */
+void oversize_reach(struct record_body *body, const struct ulnet_nid *nid);
 
 /* Nobody gets anything any more. */
 void oversizes_abort(struct service_cpt *sc);

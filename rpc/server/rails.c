@@ -100,9 +100,10 @@ static void rail_replaced(struct rails *rs, struct export *e)
 	rail_del(rs, list_first(&e->rails, struct export_rail, link));
 }
 
-void rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
+bool rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
 {
 	struct export_rail *rail = rail_find(e, nid);
+	bool new = !rail;
 
 	if (rail) {
 		list_del(&rail->link);
@@ -114,6 +115,7 @@ void rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
 	if (rail)
 		list_add_tail(&e->rails, &rail->link);
 	e->rail = *nid;
+	return new && rail;
 }
 
 bool rails_leave(struct rails *rs, struct export *e,

@@ -46,8 +46,9 @@ void rails_init(struct rails *rs, struct shard *s, uint64_t seed);
 /* There is no export any more. */
 void rails_fini(struct rails *rs);
 
-/* @e is heard from @nid. Without memory it is as if it had not been. */
-void rails_hear(struct rails *rs, struct export *e,
+/* @e is heard from @nid. Without memory it is as if it had not been. Returns
+ * whether that is a new one. */
+bool rails_hear(struct rails *rs, struct export *e,
 		const struct ulnet_nid *nid);
 /* Which of them other CPTs own may have changed: looked up anew, once in a
  * keepalive of each client. */

@@ -15,6 +15,7 @@
 
 #define SEC    (1000 * MSEC)
 #define LENGTH 3000000
+#define LONG   100000 /* a reply, held and fetched */
 
 enum { CALLER, SERVER };
 
@@ -71,9 +72,21 @@ static void move(void *arg, struct ulrpc_request *r, const void *body,
 		cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_moved, r), 0);
 }
 
+/* More than there is room for: it is held, and fetched. */
+static void tell_much(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	w.runs++;
+	ulrpc_reply(r, w.own, LONG);
+}
+
 static void serve(void)
 {
 	const struct ulrpc_method_conf methods[] = {
+		{ .name = "much", .handler = tell_much, .run = ULRPC_RUN_INLINE },
 		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
 		{ .name = "move", .handler = move, .run = ULRPC_RUN_INLINE },
 	};
@@ -623,6 +636,65 @@ Test(rails, bulk_follows_to_another_nid)
 Test(rails, bulk_follows_to_the_nid_of_another_cpt)
 {
 	bulk_follows(2);
+}
+
+/* ---- long replies ---- */
+
+static void fetch_begins(void)
+{
+	uint64_t before = counted(CALLER, RPC_STAT_replies_fetched);
+
+	call("much", NULL);
+	while (counted(CALLER, RPC_STAT_replies_fetched) == before)
+		lnet_sim_run(w.sim, MSEC / 10);
+}
+
+/* A rail fails while a reply that is held is being fetched: it is fetched by
+ * the other. */
+static void fetch_goes_on(void (*begin)(void), uint64_t within)
+{
+	begin();
+	calls_end_well(20, SEC);
+	for (unsigned int i = 0; i < 8; i++) {
+		fetch_begins();
+		cut(i % 2, true);
+		ended_well(within);
+		cut(i % 2, false);
+		lnet_sim_run(w.sim, 10 * SEC);
+	}
+	cr_assert_eq(counted(CALLER, RPC_STAT_replies_fetched), 8);
+	cr_assert_eq(w.runs, 28);
+	end();
+}
+
+static void begin_listening(void)
+{
+	begin_discovered(false);
+}
+
+static void begin_calling(void)
+{
+	begin_discovered(true);
+}
+
+static void begin_two_named(void)
+{
+	begin_named(1);
+}
+
+Test(rails, fetch_goes_on_by_the_other)
+{
+	fetch_goes_on(begin_listening, 20 * SEC);
+}
+
+Test(rails, fetch_goes_on_of_who_accepts_nothing)
+{
+	fetch_goes_on(begin_calling, 20 * SEC);
+}
+
+Test(rails, fetch_goes_on_to_another_nid)
+{
+	fetch_goes_on(begin_two_named, 20 * SEC);
 }
 
 /* ---- who the caller is ---- */
