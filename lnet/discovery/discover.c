@@ -100,6 +100,13 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	leave_peer_ni(cpt, p);
 }
 
+/* peer_cpt.freed. They are asked, when they are wanted. */
+static void disc_freed(struct lnet_cpt *cpt)
+{
+	disc_cpt(cpt)->era += !MUTATE(unit_not_freed);
+	cpt_topology_changed(cpt);
+}
+
 static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
@@ -330,6 +337,7 @@ void disc_init(struct lnet_cpt *cpt)
 
 	peer_cpt(cpt)->doubt = disc_doubt;
 	peer_cpt(cpt)->moved = disc_moved;
+	peer_cpt(cpt)->freed = disc_freed;
 	dc->cpt = cpt;
 	dc->version = 1;
 	dc->mask = UINT32_MAX;

@@ -155,6 +155,21 @@ static int del_peer(void *arg)
 	return 0;
 }
 
+/* On all CPTs: one may know a peer that has named a NID of another. */
+static int say_freed(void *arg)
+{
+	struct lnet_cpt *cpt = arg;
+
+	peer_cpt(cpt)->freed(cpt);
+	return 0;
+}
+
+static void nids_freed(struct lnet *node)
+{
+	for (unsigned int i = 0; i < node->cpts; i++)
+		loop_call(node->loops[i], say_freed, node->cpt[i]);
+}
+
 /* ---- the API ---- */
 
 static bool nids_are_valid(const struct ulnet_nid *nids, unsigned int n)
@@ -201,10 +216,11 @@ int lnet_peer_del(struct lnet *node, const struct ulnet_nid *primary,
 		return -EXDEV;
 	c = call_of(node, primary);
 	if (!n)
-		return loop_call(c.cpt->loop, del_peer, &c);
+		rc = loop_call(c.cpt->loop, del_peer, &c);
 	for (unsigned int i = 0; !rc && i < n; i++) {
 		c.nid = &nids[i];
 		rc = loop_call(c.cpt->loop, del_nid, &c);
 	}
+	nids_freed(node);
 	return rc;
 }

@@ -191,6 +191,9 @@ struct peer_cpt {
 	/* NIDs of @peer have come from another CPT, and some may be ill.
 	 * Recovery's. */
 	void (*came)(struct lnet_cpt *cpt, struct lnet_peer *peer);
+	/* NIDs are an administrator's no more: peers that have named them may
+	 * have them. Discovery's. */
+	void (*freed)(struct lnet_cpt *cpt);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
 };

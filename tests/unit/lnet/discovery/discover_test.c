@@ -335,6 +335,35 @@ Test(discover, configured_for_a_while)
 	cluster_end(sim);
 }
 
+/* And so is who has named a NID meanwhile that was an administrator's. */
+static void another_configured(unsigned int cpts)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp1");
+	struct lnet_sim *sim = sim_new(cpts);
+	struct lnet *a = node_on(sim, A_RAILS);
+
+	node_on(sim, B_RAILS);
+	cr_assert_eq(lnet_peer_add(a, &nid, 1, false), 0);
+	memset(&more, 0, sizeof(more));
+	put_to(a, "10.0.0.2@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	seen_delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	cr_assert_eq(lnet_peer_del(a, &nid, NULL, 0), 0);
+	memset(&more, 0, sizeof(more));
+	put_to(a, "10.0.0.2@tcp", SECOND, &more);
+	lnet_sim_run_all(sim);
+	seen_delivered(&more);
+	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+	cluster_end(sim);
+}
+
+Test(discover, another_configured_for_a_while)
+{
+	for (unsigned int cpts = 1; cpts <= 4; cpts++)
+		another_configured(cpts);
+}
+
 static void on_line(int level, const char *line, void *arg)
 {
 	unsigned int *warned = arg;
