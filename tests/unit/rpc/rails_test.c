@@ -19,8 +19,11 @@
 
 enum { CALLER, SERVER };
 
-static const char *const nids[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
-				     "10.0.0.2@tcp 10.1.0.2@tcp" };
+static const char *const one_net[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
+					"10.0.0.2@tcp 10.1.0.2@tcp" };
+static const char *const two_nets[2] = { "10.0.0.1@tcp 10.1.0.1@tcp1",
+					 "10.0.0.2@tcp 10.1.0.2@tcp1" };
+static const char *const *nids = one_net;
 
 static struct {
 	struct lnet_sim *sim;
@@ -298,8 +301,10 @@ Test(rails, one_is_named_by_who_accepts_nothing)
 	use_both_rails(true);
 }
 
-static void one_fails(bool calls, unsigned int rail)
+static void one_fails_on(const char *const *where, bool calls,
+			 unsigned int rail)
 {
+	nids = where;
 	begin_discovered(calls);
 	calls_end_well(20, SEC);
 	cut(rail, true);
@@ -309,6 +314,13 @@ static void one_fails(bool calls, unsigned int rail)
 	cut(rail, false);
 	calls_end_well(20, SEC);
 	end();
+}
+
+/* No reason to connect anew. */
+static void one_fails(bool calls, unsigned int rail)
+{
+	one_fails_on(one_net, calls, rail);
+	one_fails_on(two_nets, calls, rail);
 }
 
 Test(rails, first_fails)
