@@ -370,12 +370,12 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 static uint64_t probe_interval(const struct import *imp)
 {
 	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
-	uint64_t least = MAX(rtt, PROBE_INTERVAL_MIN);
 	uint64_t want = imp->keepalive;
 
 	if (imp->hurry)
 		want = MIN(want, imp->hurry);
-	return MIN(MAX(want / 4, least), PROBE_INTERVAL_MAX);
+	want = MAX(MIN(want / 4, PROBE_INTERVAL_MAX), PROBE_INTERVAL_MIN);
+	return MAX(want, rtt);
 }
 
 /* There is no doubt any more. */

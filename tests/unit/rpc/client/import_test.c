@@ -70,6 +70,32 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	rig_close(&g);
 }
 
+/* A server that is far away is not asked faster than it can answer: of some
+ * questions none would have been answered by then. */
+Test(import, waits_for_a_server_that_is_far_away)
+{
+	const struct ulnet_sim_link far = { .latency = 100 * MSEC };
+	unsigned int connects;
+
+	rig_open(&g);
+	cr_assert_eq(lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY,
+				       &far),
+		     0);
+	g.fake->keepalive = 40000;
+	for (unsigned int i = 0; i < 20; i++) {
+		call(&g, &n, 10000000);
+		run(&g, SEC);
+		ended_well(&n);
+	}
+	/* By now it is known how far. */
+	connects = g.fake->connects;
+	run(&g, 5 * SEC);
+	cr_assert_gt(g.fake->keepalives, 20);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	cr_assert_eq(g.fake->connects, connects);
+	rig_close(&g);
+}
+
 /* LNet does not know what became of the questions; most are answered. */
 Test(import, lives_on_when_a_question_may_have_been_lost)
 {
