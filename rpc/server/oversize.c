@@ -137,7 +137,8 @@ static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
 	return 0;
 }
 
-/* By @nid, too, unless it is a NID of a peer that can get it already. */
+/* By @nid, too, unless it is a NID of a peer that can get it already. It is one
+ * that the export believes (rails.h): others could guess the match value. */
 static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
 {
 	struct ulnet_id who = { *nid, z->pid };
