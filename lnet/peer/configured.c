@@ -210,6 +210,7 @@ int lnet_peer_del(struct lnet *node, const struct ulnet_nid *primary,
 		  const struct ulnet_nid *nids, unsigned int n)
 {
 	struct peer_call c;
+	unsigned int i;
 	int rc = 0;
 
 	if (!node_may_wait(node))
@@ -217,10 +218,11 @@ int lnet_peer_del(struct lnet *node, const struct ulnet_nid *primary,
 	c = call_of(node, primary);
 	if (!n)
 		rc = loop_call(c.cpt->loop, del_peer, &c);
-	for (unsigned int i = 0; !rc && i < n; i++) {
+	for (i = 0; !rc && i < n; i++) {
 		c.nid = &nids[i];
 		rc = loop_call(c.cpt->loop, del_nid, &c);
 	}
-	nids_freed(node);
+	if (!rc || i > 1)
+		nids_freed(node);
 	return rc;
 }
