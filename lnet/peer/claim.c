@@ -105,6 +105,7 @@ static int claim_begin(struct peer_claim *c)
 	c->nnis = c->peer->nnis;
 	c->primary = c->peer->primary;
 	c->discovering = false;
+	c->asked_until = 0;
 	peer_cpt(c->cpt)->claims++;
 	return 0;
 }
@@ -139,6 +140,8 @@ static int claim_take(struct peer_claim *c)
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->nids[i].given && (!i || !MUTATE(unit_one_moves)))
 			guest_arrives(c, &c->nids[i], peer);
+	if (!MUTATE(unit_owes_nothing))
+		peer_asked(peer, c->asked_until);
 	if (!peer_is_here(c->peer))
 		return -EAGAIN;
 	rc = peer_merge(c->cpt, c->peer, peer);
@@ -249,6 +252,7 @@ static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 	if (rc)
 		return rc;
 	c->discovering = peer->discovery;
+	c->asked_until = peer->asked_until;
 	peer_hold(peer);
 	for (uint32_t i = 0; i < c->n; i++)
 		claim_give(cpt, c, i, peer);

@@ -52,6 +52,7 @@ struct peer_claim {
 	/* When done() is called with 0: the peer that had @nid was being
 	 * discovered, and may have told something that nobody knows yet. */
 	bool discovering;
+	uint64_t asked_until;	  /* lnet_peer's, of the peer that had it */
 	uint32_t nnis;		  /* of @peer, ... */
 	struct ulnet_nid primary; /* ... when it claimed */
 	/* What comes, @nid first; who has given that takes the names. */

@@ -178,6 +178,32 @@ Test(claim, an_idle_nid)
 	rig_close(&r);
 }
 
+static int owes_an_answer(void *arg)
+{
+	struct rig *r = arg;
+
+	peer_asked(peer_find(r->owner, &r->nid)->peer,
+		   loop_now(r->owner->loop) + NSEC_PER_SEC);
+	return 0;
+}
+
+/* Answers that it owes may stand behind its requests. */
+Test(claim, a_nid_that_owes_an_answer)
+{
+	static struct rig r;
+	uint64_t until;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, owes_an_answer, &r), 0);
+	until = peer_find(r.owner, &r.nid)->peer->asked_until;
+	cr_assert_eq(claim(&r), 0);
+	check_one_peer(&r);
+	cr_assert_geq(peer_find(r.cpt, &r.nid)->peer->asked_until, until);
+	rig_close(&r);
+}
+
 static int fall_ill(void *arg)
 {
 	struct rig *r = arg;
