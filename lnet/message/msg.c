@@ -17,6 +17,7 @@
 #include "lnet/message/resend.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
+#include "lnet/peer/word.h"
 #include "lnet/portal/md.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
@@ -398,8 +399,21 @@ bool msg_keeps_path(const struct lnet_msg *msg)
 	return msg_named_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
 }
 
+/* Does @msg, to a peer that may be sent to by any NI, better not wait for a
+ * credit of @ni? Those that have it may keep it for long. */
+static bool msg_would_wait(const struct lnet_msg *msg, const struct lnet_ni *ni)
+{
+	const struct lnet_peer_ni *p;
+
+	if (likely(credits_get(&ni->cpt[msg->cpt->index].credits) > 0) ||
+	    ni_is_lo(ni) || MUTATE(unit_waits_for_ni))
+		return false;
+	p = peer_find(msg->cpt, &msg->target);
+	return p && p->peer->multi_rail && !word_is_hearsay(p);
+}
+
 /* A preferred NI is left for good when it has failed, and for now when @msg
- * would wait for a credit of it: those that have it may keep it for long. */
+ * would wait for it. */
 static bool msg_leaves(const struct lnet_msg *msg,
 		       const struct paths_tried *tried)
 {
@@ -408,8 +422,7 @@ static bool msg_leaves(const struct lnet_msg *msg,
 	if (tried)
 		return true;
 	ni = msg_named_ni(msg);
-	return !ni || (!ni_is_lo(ni) && !MUTATE(unit_waits_for_ni) &&
-		       credits_get(&ni->cpt[msg->cpt->index].credits) <= 0);
+	return !ni || msg_would_wait(msg, ni);
 }
 
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,

@@ -67,7 +67,7 @@ Test(resend, the_ill_path_is_left)
  * 20, ... ms. */
 Test(resend, tried_paths_are_tried_again_after_pauses)
 {
-	for (unsigned int retries = 0; retries < 4; retries++) {
+	for (unsigned int retries = 1; retries < 4; retries++) {
 		struct lnet_sim *sim = rails();
 		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
 		uint64_t round_trips = (4 + retries) * 20000;
@@ -91,6 +91,28 @@ Test(resend, tried_paths_are_tried_again_after_pauses)
 		cr_expect_eq(counted(sim, "remote_dropped_count"), 4 + retries);
 		rails_end(sim);
 	}
+}
+
+/* As in kernel nodes: there is another path, and it is not taken. */
+Test(resend, none_without_retries)
+{
+	struct lnet_sim *sim = rails();
+
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
+		     0);
+	paths_are(sim, NULL, theirs[0], &refuses);
+	for (unsigned int i = 0; i < 2; i++)
+		put(sim, NULL, 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_expect_eq(sent.ev[i].paths_tried, 1);
+		cr_expect_eq(sent.ev[i].status != 0,
+			     nid_is(&sent.ev[i].path_peer, theirs[0]));
+	}
+	cr_expect_eq(seen.n, 1);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	rails_end(sim);
 }
 
 Test(resend, not_beyond_the_deadline)
@@ -326,8 +348,8 @@ Test(resend, who_prefers_an_ni_begins_with_it)
 	rails_end(sim);
 }
 
-/* Nor does it wait for that NI's credits, which others may keep for long. */
-Test(resend, who_prefers_an_ni_does_not_wait_for_it)
+/* The second NI has one credit, and its link keeps it. */
+static struct lnet_sim *rails_without_credits(void)
 {
 	struct ulnet_ni_conf one = { .nid = nid_of(mine[1]), .credits = 1 };
 	struct lnet_sim *sim = rails();
@@ -336,6 +358,14 @@ Test(resend, who_prefers_an_ni_does_not_wait_for_it)
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 0), &one), 0);
 	paths_are(sim, mine[1], NULL, &stalls);
+	return sim;
+}
+
+/* Nor does it wait for that NI's credits, which others may keep for long. */
+Test(resend, who_prefers_an_ni_does_not_wait_for_it)
+{
+	struct lnet_sim *sim = rails_without_credits();
+
 	for (unsigned int i = 0; i < 3; i++)
 		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
 	lnet_sim_run(sim, MSEC);
@@ -344,6 +374,24 @@ Test(resend, who_prefers_an_ni_does_not_wait_for_it)
 		cr_expect_eq(sent.ev[i].status, 0);
 		cr_expect(nid_is(&sent.ev[i].path_local, mine[0]));
 	}
+	rails_end(sim);
+}
+
+/* But a peer that is not multi-rail would not know it by another one. */
+Test(resend, who_has_to_name_an_ni_waits_for_it)
+{
+	const struct ulnet_nid to = nid_of(theirs[0]);
+	struct lnet_sim *sim = rails_without_credits();
+
+	peer_find(lnet_sim_node(sim, 0)->cpt[0], &to)->peer->multi_rail = false;
+	cpt_topology_changed(lnet_sim_node(sim, 0)->cpt[0]);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 1);
+	for (unsigned int i = 0; i < 3; i++)
+		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 1);
 	rails_end(sim);
 }
 
