@@ -134,17 +134,34 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return true;
 }
 
+/* A NID that is hearsay still has not answered. */
+static int status_for(const struct discovery *d, const struct asker *a,
+		      int status)
+{
+	const struct lnet_peer_ni *p = peer_find(d->cpt, &a->nid);
+
+	if (status || !p || !word_is_hearsay(p) ||
+	    disc_mode(d->cpt) != LNET_DISCOVERY_ON)
+		return status;
+	return d->status ? d->status : -ETIMEDOUT;
+}
+
+/* Those who ask again, in done(), are told the next time. */
 static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
 			int status)
 {
-	while (!list_empty(&d->askers)) {
-		struct asker *a = list_first(&d->askers, struct asker, link);
+	struct list askers;
+
+	list_init(&askers);
+	list_splice_tail(&askers, &d->askers);
+	while (!list_empty(&askers)) {
+		struct asker *a = list_first(&askers, struct asker, link);
 
 		list_del(&a->link);
 		if (pass_asker_on(d->cpt, peer, a))
 			continue;
 		if (!d->cpt->node->crashed)
-			a->done(a->arg, status);
+			a->done(a->arg, status_for(d, a, status));
 		free(a);
 	}
 }

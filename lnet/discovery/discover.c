@@ -123,11 +123,14 @@ struct discover_call {
  * peer's. */
 static int discover_nid(struct discover_call *c, struct lnet_peer_ni *p)
 {
-	struct lnet_peer *peer = p->peer;
-	struct discovery *d = disc_get(c->cpt, peer);
 	struct asker *a = malloc(sizeof(*a));
+	struct lnet_peer *peer = p->peer;
+	struct discovery *d;
 
-	if (!d || !a) {
+	if (!a)
+		return -ENOMEM;
+	d = disc_get(c->cpt, peer);
+	if (!d) {
 		free(a);
 		return -ENOMEM;
 	}

@@ -37,6 +37,34 @@ static int ask_for(struct lnet *node, const char *nid, unsigned int flags)
 	return lnet_discover(node, &of, flags, discovered, &asked);
 }
 
+static struct lnet *insists;
+
+static void ask_once_more(void *arg, int status)
+{
+	const struct ulnet_nid *nid = arg;
+
+	cr_assert_neq(status, 0);
+	if (++asked < 4)
+		cr_assert_eq(lnet_discover(insists, nid, 0, ask_once_more, arg),
+			     0);
+}
+
+/* Who asks again when he is told is told of another question. */
+Test(lnet_discover, asked_again_at_once)
+{
+	struct ulnet_nid nobody = nid_of("10.0.0.9@tcp");
+	struct lnet_sim *sim = sim_new(1);
+
+	insists = node_on(sim, A_RAILS);
+	asked = 0;
+	cr_assert_eq(lnet_discover(insists, &nobody, 0, ask_once_more, &nobody),
+		     0);
+	lnet_sim_run(sim, 60000 * MSEC);
+	cr_assert_eq(asked, 4);
+	cr_assert_geq(counter(insists, "discoveries_failed"), 4);
+	cluster_end(sim);
+}
+
 Test(lnet_discover, asked_for)
 {
 	const struct ulnet_sim_link closed = { .refuse = ALWAYS };

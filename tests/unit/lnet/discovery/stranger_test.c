@@ -5,6 +5,7 @@
  *
  * The liar, 10.0.0.66@tcp, tells nothing of itself but what is pushed by hand.
  */
+#include <errno.h>
 #include <ulnet/fault.h>
 
 #include "lnet/message/wire.h"
@@ -253,6 +254,28 @@ Test(stranger, hearsay_is_discovered)
 		cr_assert_eq(seen.n, 1);
 		cluster_end(r.sim);
 	}
+}
+
+static void on_silent(void *arg, int status)
+{
+	(void)arg;
+	cr_assert_eq(status, -ETIMEDOUT);
+	seen.n++;
+}
+
+/* ... and hears that it has said nothing. */
+Test(stranger, hearsay_is_not_discovered)
+{
+	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
+	struct rig r = rig_open(1, "10.0.0.2@tcp");
+
+	lie_unasked(&r, LIAR, "10.0.0.2@tcp");
+	lnet_sim_run(r.sim, 10000 * MSEC);
+	victim_link(&r, false);
+	cr_assert_eq(lnet_discover(r.node, &nid, 0, on_silent, NULL), 0);
+	lnet_sim_run(r.sim, 60000 * MSEC);
+	cr_assert_eq(seen.n, 1);
+	cluster_end(r.sim);
 }
 
 /* What comes from it is its own, and not the liar's, also before it has been
