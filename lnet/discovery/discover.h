@@ -35,9 +35,9 @@ struct disc_cpt {
 	uint32_t version;   /* of what is told of this node's NIDs; never 0 */
 	enum ulnet_discovery mode; /* that messages go by */
 	uint32_t nets;	    /* local ones, in that version */
-	uint32_t era; /* begins with each mode, and with each local net that
-		       * comes: what was merged before, or missed, is asked for
-		       * again */
+	uint32_t era; /* begins with each mode, with each local net that comes,
+		       * and when NIDs are an administrator's no more: what was
+		       * merged before, or missed, is asked for again */
 	struct list all;    /* of discovery.all */
 	struct list first;  /* of discovery.queued: messages wait, or users */
 	struct list others; /* of discovery.queued */

@@ -56,7 +56,6 @@ static int peer_configure(struct peer_call *c, struct lnet_peer *peer)
 	return 0;
 }
 
-/* One of @peer's NIs of which only another one says so, or NULL. */
 static int add_peer(void *arg)
 {
 	struct peer_call *c = arg;
@@ -201,8 +200,10 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 		if (!directory_same(&node->directory, nids, &nids[i]))
 			rc = add_nid(&c);
 	}
-	if (rc && i > 1 && c.made)
+	if (rc && i > 1 && c.made) {
 		loop_call(c.cpt->loop, del_peer, &c);
+		nids_freed(node);
+	}
 	return rc;
 }
 

@@ -59,6 +59,7 @@ void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		peer_cpt(cpt)->doubt(cpt, lpni);
 }
 
+/* One of @peer's NIs of which only another one says so, or NULL. */
 static struct lnet_peer_ni *hearsay_of(const struct lnet_peer *peer)
 {
 	struct lnet_peer_net *pnet;
