@@ -366,7 +366,8 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 
 /* ---- is it there? ---- */
 
-/* No answer is missed before a round trip is over. */
+/* No answer is missed before a round trip is over, if that takes no longer than
+ * anybody may be silent. */
 static uint64_t probe_interval(const struct import *imp)
 {
 	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
@@ -374,8 +375,8 @@ static uint64_t probe_interval(const struct import *imp)
 
 	if (imp->hurry)
 		want = MIN(want, imp->hurry);
-	want = MAX(MIN(want / 4, PROBE_INTERVAL_MAX), PROBE_INTERVAL_MIN);
-	return MAX(want, rtt);
+	want = MAX(want / 4, MAX(rtt, PROBE_INTERVAL_MIN));
+	return MIN(want, PROBE_INTERVAL_MAX);
 }
 
 /* There is no doubt any more. */

@@ -143,11 +143,12 @@ static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
 {
 	struct ulnet_id who = { *nid, z->pid };
 
+	if (z->nways == EXPORT_RAILS_MAX)
+		return;
 	for (unsigned int i = 0; i < z->nways; i++)
 		if (shard_same_peer(z->sc->shard, &z->way[i].nid, nid))
 			return;
-	if (z->nways < EXPORT_RAILS_MAX)
-		(void)oversize_attach(z, &who); /* there are other ways */
+	(void)oversize_attach(z, &who); /* there are other ways */
 }
 
 void oversize_reach(struct record_body *body, const struct ulnet_nid *nid)

@@ -663,14 +663,14 @@ static void fetch_begins(void)
 
 /* A rail fails while a reply that is held is being fetched: it is fetched by
  * the other. */
-static void fetch_goes_on(void (*begin)(void), uint64_t within)
+static void fetch_goes_on(void (*begin)(void))
 {
 	begin();
 	calls_end_well(20, SEC);
 	for (unsigned int i = 0; i < 8; i++) {
 		fetch_begins();
 		cut(i % 2, true);
-		ended_well(within);
+		ended_well(21 * SEC); /* by its deadline */
 		cut(i % 2, false);
 		lnet_sim_run(w.sim, 10 * SEC);
 	}
@@ -696,17 +696,27 @@ static void begin_two_named(void)
 
 Test(rails, fetch_goes_on_by_the_other)
 {
-	fetch_goes_on(begin_listening, 20 * SEC);
+	fetch_goes_on(begin_listening);
 }
 
 Test(rails, fetch_goes_on_of_who_accepts_nothing)
 {
-	fetch_goes_on(begin_calling, 20 * SEC);
+	fetch_goes_on(begin_calling);
+}
+
+static void begin_two_named_on_two_cpts(void)
+{
+	begin_named(2);
 }
 
 Test(rails, fetch_goes_on_to_another_nid)
 {
-	fetch_goes_on(begin_two_named, 20 * SEC);
+	fetch_goes_on(begin_two_named);
+}
+
+Test(rails, fetch_goes_on_to_the_nid_of_another_cpt)
+{
+	fetch_goes_on(begin_two_named_on_two_cpts);
 }
 
 /* ---- who the caller is ---- */
