@@ -397,7 +397,7 @@ endif
 %C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
-	lnet/path/path.c lnet/path/select.c lnet/peer/word.c \
+	lnet/discovery/recovery.c lnet/path/path.c lnet/path/select.c lnet/peer/word.c \
 	rpc/client/import.c
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)

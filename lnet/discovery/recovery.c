@@ -247,7 +247,7 @@ static void recovery_due(struct timer *t)
 	struct recovery *r = container_of(t, struct recovery, timer);
 	struct lnet_ni *ni;
 
-	if (!is_ill(r) || MUTATE(unit_no_ping)) {
+	if (!is_ill(r) || MUTATE(unit_no_ping) || MUTATE(rails_no_ping)) {
 		recovery_free(r);
 		return;
 	}
