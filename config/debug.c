@@ -17,13 +17,37 @@ const char *const debug_peer_keys[] = { "nid", NULL };
 
 /* ---- states by name ---- */
 
+const struct fsm_state debug_nets[DEBUG_NETS] = {
+	[DEBUG_NET_ACTIVE] = { "active", FSM_TO(DEBUG_NET_INACTIVE) },
+	[DEBUG_NET_INACTIVE] = { "inactive", FSM_TO(DEBUG_NET_ACTIVE) },
+};
+
+const struct fsm_state debug_nis[DEBUG_NIS] = {
+	[DEBUG_NI_ACTIVE] = { "active", FSM_TO(DEBUG_NI_ILL) |
+						FSM_TO(DEBUG_NI_RECOVERING) |
+						FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_ILL] = { "ill", FSM_TO(DEBUG_NI_ACTIVE) |
+					  FSM_TO(DEBUG_NI_RECOVERING) |
+					  FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_RECOVERING] = { "recovering", FSM_TO(DEBUG_NI_ACTIVE) |
+							FSM_TO(DEBUG_NI_ILL) |
+							FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_DOWN] = { "down", FSM_TO(DEBUG_NI_ACTIVE) |
+					    FSM_TO(DEBUG_NI_ILL) |
+					    FSM_TO(DEBUG_NI_RECOVERING) },
+};
+
 static const char *by_health(bool down, bool recovering, int32_t health)
 {
+	enum debug_ni state = DEBUG_NI_ACTIVE;
+
 	if (down)
-		return "down";
-	if (recovering)
-		return "recovering";
-	return health < LNET_HEALTH_MAX ? "ill" : "active";
+		state = DEBUG_NI_DOWN;
+	else if (recovering)
+		state = DEBUG_NI_RECOVERING;
+	else if (health < LNET_HEALTH_MAX)
+		state = DEBUG_NI_ILL;
+	return debug_nis[state].name;
 }
 
 const char *debug_ni_state(const struct ulnet_ni_info *info)
@@ -35,7 +59,7 @@ const char *debug_ni_state(const struct ulnet_ni_info *info)
 
 const char *debug_net_state(unsigned int nis_up)
 {
-	return nis_up ? "active" : "inactive";
+	return debug_nets[nis_up ? DEBUG_NET_ACTIVE : DEBUG_NET_INACTIVE].name;
 }
 
 const char *debug_peer_ni_state(const struct ulnet_peer_info *info)

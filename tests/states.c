@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
+#include "config/debug.h"
 #include "lnet/discovery/state.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
@@ -16,6 +17,24 @@ static const char *const ni_meaning[NI_STATES] = {
 	[NI_INIT] = "Its LND starts.",
 	[NI_ACTIVE] = "It can be used, unless it is down.",
 	[NI_DELETING] = "It was deleted, and messages that use it end.",
+};
+
+static const char *const ni_does[DEBUG_NIS] = {
+	[DEBUG_NI_ACTIVE] = "Nothing is wrong with it.",
+	[DEBUG_NI_ILL] = "Failures have taken from its health: others are used "
+			 "before it.",
+	[DEBUG_NI_RECOVERING] = "The same, and pings are sent until it is well.",
+	[DEBUG_NI_DOWN] =
+		"Of this node: its link or its address is gone.\n"
+		"Of a peer: the peer says so.\n"
+		"Nothing is sent by it.",
+};
+
+static const char *const net_does[DEBUG_NETS] = {
+	[DEBUG_NET_ACTIVE] = "One of them is up, and messages go over it.",
+	[DEBUG_NET_INACTIVE] =
+		"All of them are down: messages for peers that are on no other "
+		"net fail, until one is back.",
 };
 
 static const char *const peer_meaning[PEER_STATES] = {
@@ -146,7 +165,7 @@ int main(void)
 	puts(".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
 	     ".\\\" Written by \"make states\": change the tables, or "
 	     "tests/states.c.\n"
-	     ".Dd November 22, 2026\n"
+	     ".Dd November 23, 2026\n"
 	     ".Dt LNET_STATES 7\n"
 	     ".Os ulnet\n"
 	     ".Sh NAME\n"
@@ -164,29 +183,16 @@ int main(void)
 	     "An arrow leads from a state to those that may follow it.\n"
 	     ".Ss Interfaces of this node");
 	MACHINE(ni_states, ni_meaning);
-	puts("While it is\n.Ql active ,\nits state name tells how it does:\n"
-	     ".Ql down\n(its link or its address is gone: nothing is sent by "
-	     "it),\n.Ql ill\n(failures have taken from its health: others are "
-	     "used before it),\n.Ql recovering\n(the same, and pings are sent "
-	     "until it is well), or\n.Ql active .\n"
-	     "Its counters are in\n.Va statistics\nand\n.Va health stats .\n"
+	puts("While it is\n.Ql active ,\nits state name tells how it does:");
+	MACHINE(debug_nis, ni_does);
+	puts("Its counters are in\n.Va statistics\nand\n"
+	     ".Va health stats .\n"
 	     ".Ss Nets\n"
 	     "A net is there with its first interface, and goes with its last "
 	     "one.\n"
-	     "Its state follows from theirs:\n"
-	     ".Bd -literal -offset indent\n"
-	     "active       --> inactive\n"
-	     "inactive     --> active\n"
-	     ".Ed\n"
-	     ".Bl -tag -width discovering\n"
-	     ".It Ql active\n"
-	     "One of them is up, and messages go over it.\n"
-	     ".It Ql inactive\n"
-	     "All of them are\n.Ql down :\n"
-	     "messages for peers that are on no other net fail, until one is "
-	     "back.\n"
-	     ".El\n"
-	     "It is as healthy as the best of those that are up, and its\n"
+	     "Its state follows from theirs:");
+	MACHINE(debug_nets, net_does);
+	puts("It is as healthy as the best of those that are up, and its\n"
 	     ".Va statistics\nare theirs, added up.\n"
 	     ".Ss Peers\n"
 	     "What a node knows of the NIDs of a peer.\n"
@@ -197,9 +203,8 @@ int main(void)
 	MACHINE(peer_states, peer_meaning);
 	moves();
 	puts(".Ss NIDs of peers\n"
-	     "As an interface of this node, a NID of a peer is\n"
-	     ".Ql active , ill , recovering\nor\n.Ql down ,\n"
-	     "which the peer says of it.\n"
+	     "A NID of a peer does as an interface of this node that is\n"
+	     ".Ql active .\n"
 	     "Apart from that, a node remembers by whose word it is the "
 	     "peer's.\n"
 	     "To one that has not spoken for itself, messages go by no other "
