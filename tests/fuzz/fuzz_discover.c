@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "lnet/discovery/info.h"
+#include "lnet/peer/word.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -227,6 +228,13 @@ static void check_configured(const struct fuzz *f)
 	}
 }
 
+/* The primary NID of a peer that has named it, and no peer of its own. */
+static bool is_hearsay(const struct ulnet_peer_info *info)
+{
+	return strcmp(info->word, peer_words[PEER_WORD_HEARSAY].name) == 0 ||
+	       strcmp(info->word, peer_words[PEER_WORD_DOUBTED].name) == 0;
+}
+
 static void check_in_use(struct fuzz *f)
 {
 	for (unsigned int i = 0; i < CONFIGURED; i++) {
@@ -238,7 +246,8 @@ static void check_in_use(struct fuzz *f)
 			continue;
 		}
 		if (!lnet_peer_info(f->in->node, &peers[i], &info) &&
-		    (info.send_count || info.recv_count))
+		    (info.send_count || info.recv_count) &&
+		    !is_hearsay(&info))
 			f->in_use[i] = true;
 	}
 }
