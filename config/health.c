@@ -60,7 +60,7 @@ static void health_set(struct request *r, set_fn fn)
 {
 	const struct tree *health = tree_get(r->args, "health");
 	char text[LNET_NIDSTR_SIZE] = "all";
-	struct ulnet_nid nid;
+	struct ulnet_nid nid = LNET_NID_ANY;
 	bool all = false;
 	int64_t value;
 	int rc;

@@ -416,8 +416,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	lnet/discovery/merge.c lnet/discovery/merging.c \
 	lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/discovery/witness.c \
-	lnet/message/await.c lnet/message/leave.c lnet/message/msg.c \
-	lnet/message/parse.c \
+	lnet/message/await.c lnet/message/leave.c lnet/message/parse.c \
 	lnet/message/resend.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
 	lnet/peer/claim.c lnet/peer/configured.c lnet/peer/word.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS

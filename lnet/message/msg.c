@@ -17,7 +17,6 @@
 #include "lnet/message/resend.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
-#include "lnet/peer/word.h"
 #include "lnet/portal/md.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
@@ -386,50 +385,24 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 	return flags;
 }
 
-/* The NI that its sender has named, if it is there, and up; else NULL. */
-static const struct lnet_ni *msg_named_ni(const struct lnet_msg *msg)
+/* Is the NI there, and up, that its sender has named? */
+static bool msg_has_ni(const struct lnet_msg *msg)
 {
 	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->want_ni);
 
-	return ni && ni_is_up(ni) ? ni : NULL;
+	return ni && ni_is_up(ni);
 }
 
 bool msg_keeps_path(const struct lnet_msg *msg)
 {
-	return msg_named_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
-}
-
-/* Does @msg, to a peer that may be sent to by any NI, better not wait for a
- * credit of @ni? Those that have it may keep it for long. */
-static bool msg_would_wait(const struct lnet_msg *msg, const struct lnet_ni *ni)
-{
-	const struct lnet_peer_ni *p;
-
-	if (likely(credits_get(&ni->cpt[msg->cpt->index].credits) > 0) ||
-	    ni_is_lo(ni) || MUTATE(unit_waits_for_ni))
-		return false;
-	p = peer_find(msg->cpt, &msg->target);
-	return p && p->peer->multi_rail && !word_is_hearsay(p);
-}
-
-/* A preferred NI is left for good when it has failed, and for now when @msg
- * would wait for it. */
-static bool msg_leaves(const struct lnet_msg *msg,
-		       const struct paths_tried *tried)
-{
-	const struct lnet_ni *ni;
-
-	if (tried)
-		return true;
-	ni = msg_named_ni(msg);
-	return !ni || msg_would_wait(msg, ni);
+	return msg_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
 }
 
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
-	bool leaves = msg->flags & MSG_PREFERS && msg_leaves(msg, tried);
+	bool leaves = msg->flags & MSG_PREFERS && (tried || !msg_has_ni(msg));
 
 	want->src = leaves ? &any : &msg->want_ni;
 	want->dst = &msg->target;

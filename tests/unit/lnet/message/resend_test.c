@@ -348,53 +348,6 @@ Test(resend, who_prefers_an_ni_begins_with_it)
 	rails_end(sim);
 }
 
-/* The second NI has one credit, and its link keeps it. */
-static struct lnet_sim *rails_without_credits(void)
-{
-	struct ulnet_ni_conf one = { .nid = nid_of(mine[1]), .credits = 1 };
-	struct lnet_sim *sim = rails();
-
-	cr_assert_eq(lnet_ni_del(lnet_sim_node(sim, 0), &one.nid), 0);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 0), &one), 0);
-	paths_are(sim, mine[1], NULL, &stalls);
-	return sim;
-}
-
-/* Nor does it wait for that NI's credits, which others may keep for long. */
-Test(resend, who_prefers_an_ni_does_not_wait_for_it)
-{
-	struct lnet_sim *sim = rails_without_credits();
-
-	for (unsigned int i = 0; i < 3; i++)
-		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(sent.n, 2);
-	for (unsigned int i = 0; i < 2; i++) {
-		cr_expect_eq(sent.ev[i].status, 0);
-		cr_expect(nid_is(&sent.ev[i].path_local, mine[0]));
-	}
-	rails_end(sim);
-}
-
-/* But a peer that is not multi-rail would not know it by another one. */
-Test(resend, who_has_to_name_an_ni_waits_for_it)
-{
-	const struct ulnet_nid to = nid_of(theirs[0]);
-	struct lnet_sim *sim = rails_without_credits();
-
-	peer_find(lnet_sim_node(sim, 0)->cpt[0], &to)->peer->multi_rail = false;
-	cpt_topology_changed(lnet_sim_node(sim, 0)->cpt[0]);
-	put(sim, mine[0], 0, SECOND);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(sent.n, 1);
-	for (unsigned int i = 0; i < 3; i++)
-		put(sim, mine[1], LNET_MD_PREFER_PATH, SECOND);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(sent.n, 1);
-	rails_end(sim);
-}
-
 /* ---- answers ---- */
 
 /* Node 1 knows node 0 as multi-rail, too; its way back is blocked. */
