@@ -418,7 +418,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	lnet/discovery/witness.c \
 	lnet/message/await.c lnet/message/leave.c lnet/message/parse.c \
 	lnet/message/resend.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
-	lnet/peer/claim.c lnet/peer/configured.c lnet/peer/word.c
+	lnet/peer/claim.c lnet/peer/word.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of

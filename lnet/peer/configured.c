@@ -2,7 +2,6 @@
 /* Peers that an administrator makes: lnet_peer_add(3). */
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/net/config.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/member.h"
@@ -146,9 +145,6 @@ static int del_peer(void *arg)
 			return rc;
 	}
 	peer->multi_rail = false;
-	/* What it has told since did not count: it is asked again. */
-	if (!MUTATE(unit_configured))
-		peer->merged = false;
 	peer_set_configured(c->cpt, peer, false);
 	cpt_topology_changed(c->cpt);
 	return 0;
