@@ -79,7 +79,7 @@ static enum resend_how resend_plan(const struct lnet_msg *msg,
 	uint64_t now = loop_now(msg->cpt->loop);
 	enum resend_how how;
 
-	if (!is_wanted(msg) || !retry_count(msg))
+	if (!is_wanted(msg))
 		return RESEND_NOT;
 	tried->n = 0;
 	if (msg->again)

@@ -67,7 +67,7 @@ Test(resend, the_ill_path_is_left)
  * 20, ... ms. */
 Test(resend, tried_paths_are_tried_again_after_pauses)
 {
-	for (unsigned int retries = 1; retries < 4; retries++) {
+	for (unsigned int retries = 0; retries < 4; retries++) {
 		struct lnet_sim *sim = rails();
 		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
 		uint64_t round_trips = (4 + retries) * 20000;
@@ -91,28 +91,6 @@ Test(resend, tried_paths_are_tried_again_after_pauses)
 		cr_expect_eq(counted(sim, "remote_dropped_count"), 4 + retries);
 		rails_end(sim);
 	}
-}
-
-/* As in kernel nodes: there is another path, and it is not taken. */
-Test(resend, none_without_retries)
-{
-	struct lnet_sim *sim = rails();
-
-	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
-		     0);
-	paths_are(sim, NULL, theirs[0], &refuses);
-	for (unsigned int i = 0; i < 2; i++)
-		put(sim, NULL, 0, SECOND);
-	lnet_sim_run(sim, MSEC);
-	cr_assert_eq(sent.n, 2);
-	for (unsigned int i = 0; i < 2; i++) {
-		cr_expect_eq(sent.ev[i].paths_tried, 1);
-		cr_expect_eq(sent.ev[i].status != 0,
-			     nid_is(&sent.ev[i].path_peer, theirs[0]));
-	}
-	cr_expect_eq(seen.n, 1);
-	cr_expect_eq(counted(sim, "resend_count"), 0);
-	rails_end(sim);
 }
 
 Test(resend, not_beyond_the_deadline)
