@@ -9,6 +9,7 @@
 #include "config/fault.h"
 #include "config/item.h"
 #include "config/peer.h"
+#include "config/route.h"
 #include "config/setting.h"
 #include "config/show.h"
 
@@ -59,12 +60,13 @@ static int net_item(struct import *im, const struct scope *s,
 	return item_file_net(&im->plan, s, item, im->mode == IMPORT_ADD);
 }
 
-/* Routes are printed by nodes that have some, and they mean something. */
 static int route_item(struct import *im, const struct scope *s,
 		      const struct tree *item)
 {
-	(void)im;
-	return not_yet(s, item, "route");
+	if (im->mode != IMPORT_SHOW)
+		return route_file_item(&im->plan, s, item,
+				       im->mode == IMPORT_ADD);
+	return route_show_item(im->plan.node, s, item);
 }
 
 static int show_peer_item(struct import *im, const struct scope *s,
@@ -98,24 +100,9 @@ static int peer_item(struct import *im, const struct scope *s,
 static int routing_item(struct import *im, const struct scope *s,
 			const struct tree *item)
 {
-	const struct tree *enable = tree_get(item, "enable"), *t;
-	bool on;
-	int rc = scope_map(s, item);
-
-	(void)im;
-	if (!rc && enable) {
-		rc = scope_bool(s, enable, &on);
-		if (!rc && on)
-			return not_yet(s, enable, "routing");
-	}
-	if (rc)
-		return rc;
-	tree_for_each (t, item)
-		if (strncmp(t->key, "cpt[", 4) != 0 &&
-		    strcmp(t->key, "enable") != 0 &&
-		    strcmp(t->key, "seq_no") != 0)
-			return scope_misread(s, t, "unknown key '%s'", t->key);
-	return 0;
+	if (im->mode == IMPORT_SHOW)
+		return 0;
+	return routing_file_item(&im->plan, s, item, im->mode == IMPORT_ADD);
 }
 
 static int udsp_item(struct import *im, const struct scope *s,
@@ -233,22 +220,7 @@ static int numa(struct import *im, const struct scope *s,
 static int buffers(struct import *im, const struct scope *s,
 		   const struct tree *map)
 {
-	static const char *const keys[] = { "tiny", "small", "large", "seq_no",
-					    NULL };
-	const struct tree *t;
-	int64_t v;
-	int rc = scope_keys(s, map, keys);
-
-	(void)im;
-	tree_for_each (t, map) {
-		if (rc || !strcmp(t->key, "seq_no"))
-			continue;
-		rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
-		/* 0 is "default", and without routing there are none. */
-		if (!rc && v)
-			rc = not_yet(s, t, "buffers of a router");
-	}
-	return rc;
+	return buffers_file(&im->plan, s, map);
 }
 
 static int statistics(struct import *im, const struct scope *s,

@@ -20,6 +20,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNTRIED] = "untried paths",
 	[LNET_PATH_PEER_HEALTH] = "health of the peer",
 	[LNET_PATH_PEER_PRIORITY] = "priority at the peer",
+	[LNET_PATH_HOPS] = "hops",
 	[LNET_PATH_HEALTH] = "health",
 	[LNET_PATH_PRIORITY] = "priority",
 	[LNET_PATH_LESS_TRIED] = "number of tries",
@@ -105,6 +106,7 @@ static const struct {
 	void (*show)(struct lnet *node, const struct ulnet_nid *nid,
 		     struct tree *out);
 } kinds[] = {
+	{ "gateway(s)", LNET_PATH_GATEWAY, show_peer_ni },
 	{ "net", LNET_PATH_NET, show_net },
 	{ "local NI(s)", LNET_PATH_LOCAL_NI, show_local_ni },
 	{ "peer ni", LNET_PATH_PEER_NI, show_peer_ni },

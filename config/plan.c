@@ -147,6 +147,76 @@ int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 	return rc;
 }
 
+/* What brings a route back is what it was. */
+static int route_remember(const struct plan *plan, struct ulnet_route *route)
+{
+	int n = lnet_routes(plan->node, NULL, 0);
+	struct ulnet_route_info *infos = calloc((size_t)n + 1, sizeof(*infos));
+
+	if (!infos)
+		return -ENOMEM;
+	n = MIN(n, lnet_routes(plan->node, infos, (unsigned int)n));
+	for (int i = 0; i < n; i++)
+		if (infos[i].route.net == route->net &&
+		    lnet_nid_eq(&infos[i].route.gateway, &route->gateway))
+			*route = infos[i].route;
+	free(infos);
+	return 0;
+}
+
+int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_route *route, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, add ? STEP_ROUTE_ADD : STEP_ROUTE_DEL,
+			  &step);
+
+	if (rc)
+		return rc;
+	step->route = *route;
+	if (add || !route_remember(plan, &step->route))
+		return 0;
+	return scope_fail(s, at, -ENOMEM, "no memory");
+}
+
+/* The one step about routing, which is made if there is none. */
+static struct step *routing_step(struct plan *plan, const struct scope *s,
+				 const struct tree *at)
+{
+	struct step *step;
+
+	for (unsigned int i = 0; i < plan->n; i++)
+		if (plan->steps[i].kind == STEP_ROUTING)
+			return &plan->steps[i];
+	if (step_new(plan, s, at, STEP_ROUTING, &step))
+		return NULL;
+	lnet_routing(plan->node, &step->routing);
+	step->routing_old = step->routing;
+	return step;
+}
+
+int plan_routing(struct plan *plan, const struct scope *s,
+		 const struct tree *at, bool enable)
+{
+	struct step *step = routing_step(plan, s, at);
+
+	if (!step)
+		return -ENOMEM;
+	step->routing.enabled = enable;
+	return 0;
+}
+
+int plan_buffers(struct plan *plan, const struct scope *s,
+		 const struct tree *at, unsigned int kind, uint32_t n)
+{
+	struct step *step = routing_step(plan, s, at);
+
+	if (!step)
+		return -ENOMEM;
+	step->routing.buffers[kind] = n;
+	return 0;
+}
+
 static bool planned(const struct plan *plan, const char *setting,
 		    struct step **step_p)
 {
@@ -242,6 +312,13 @@ static int step_do(struct plan *plan, struct step *step)
 	case STEP_FAULT_ADD:
 	case STEP_FAULT_DEL:
 		return fault_do(plan, step);
+	case STEP_ROUTE_ADD:
+		return lnet_route_add(plan->node, &step->route);
+	case STEP_ROUTE_DEL:
+		return lnet_route_del(plan->node, step->route.net,
+				      &step->route.gateway);
+	case STEP_ROUTING:
+		return lnet_routing_set(plan->node, &step->routing);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->value);
 	}
@@ -259,6 +336,13 @@ static int step_undo(struct plan *plan, struct step *step)
 	case STEP_FAULT_ADD:
 	case STEP_FAULT_DEL:
 		return faults_undo(plan);
+	case STEP_ROUTE_ADD:
+		return lnet_route_del(plan->node, step->route.net,
+				      &step->route.gateway);
+	case STEP_ROUTE_DEL:
+		return lnet_route_add(plan->node, &step->route);
+	case STEP_ROUTING:
+		return lnet_routing_set(plan->node, &step->routing_old);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->old);
 	}
@@ -285,6 +369,41 @@ static bool step_is_fault(const struct step *step)
 	return step->kind == STEP_FAULT_ADD || step->kind == STEP_FAULT_DEL;
 }
 
+static bool step_is_route(const struct step *step)
+{
+	return step->kind == STEP_ROUTE_ADD || step->kind == STEP_ROUTE_DEL;
+}
+
+static const char *route_add_complaint(int rc)
+{
+	switch (rc) {
+	case -EEXIST:
+		return "Route already exists";
+	case -EHOSTUNREACH:
+		return "No interface configured on the same net as gateway";
+	case -EINVAL:
+		return "the network is local, or the gateway is no other node "
+		       "on a local network";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static void route_complain(const struct step *step, int rc)
+{
+	bool add = step->kind == STEP_ROUTE_ADD;
+	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+
+	scope_fail(
+		&step->scope, step->at, rc, "cannot %s route to %s by %s: %s",
+		add ? "add" : "delete",
+		lnet_net_format(step->route.net, net, sizeof(net)),
+		lnet_nid_format(&step->route.gateway, gateway, sizeof(gateway)),
+		add		? route_add_complaint(rc)
+		: rc == -ENOENT ? "there is no such route"
+				: strerror(-rc));
+}
+
 /* In the words and numbers of the kernel's lnetctl, where it has some. */
 static void step_complain(const struct step *step, int rc)
 {
@@ -293,6 +412,11 @@ static void step_complain(const struct step *step, int rc)
 
 	if (step->kind == STEP_SET)
 		setting_complain(step, rc);
+	else if (step_is_route(step))
+		route_complain(step, rc);
+	else if (step->kind == STEP_ROUTING)
+		scope_fail(s, step->at, rc, "cannot configure routing: %s",
+			   strerror(-rc));
 	else if (step->kind == STEP_PEER)
 		scope_fail(s, step->at, rc, "%s",
 			   peer_wish_complaint(step->peer, rc, text));
@@ -322,6 +446,11 @@ static const char *step_name(const struct step *step, char text[WISH_NAME_SIZE])
 		return step->setting;
 	if (step_is_fault(step))
 		return "fault rules";
+	if (step->kind == STEP_ROUTING)
+		return "routing";
+	if (step_is_route(step))
+		return lnet_nid_format(&step->route.gateway, text,
+				       WISH_NAME_SIZE);
 	if (step->kind == STEP_PEER)
 		return lnet_nid_format(&step->peer->nids[0], text,
 				       WISH_NAME_SIZE);
@@ -368,6 +497,14 @@ static void step_log(const struct step *step)
 			"config", "peer %s: %s",
 			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
 			done[step->peer->kind]);
+	else if (step->kind == STEP_ROUTING)
+		log_info("config", "routing: %s",
+			 step->routing.enabled ? "on" : "off");
+	else if (step_is_route(step))
+		log_info(
+			"config", "route by %s: %s",
+			lnet_nid_format(&step->route.gateway, nid, sizeof(nid)),
+			step->kind == STEP_ROUTE_ADD ? "added" : "deleted");
 	else if (step_is_fault(step))
 		log_info("config", "fault rules: one %s",
 			 step->kind == STEP_FAULT_ADD ? "added" : "deleted");

@@ -11,6 +11,7 @@
 #include "config/scope.h"
 #include "ulnet/fault.h"
 #include "ulnet/lnet.h"
+#include "ulnet/route.h"
 
 /* An NI to be. Names of tunables are borrowed as long as it is used. */
 struct ni_wish {
@@ -25,6 +26,9 @@ enum step_kind {
 	STEP_PEER,
 	STEP_FAULT_ADD,
 	STEP_FAULT_DEL,
+	STEP_ROUTE_ADD,
+	STEP_ROUTE_DEL,
+	STEP_ROUTING,
 	STEP_SET,
 };
 
@@ -36,6 +40,8 @@ struct step {
 	struct ulnet_nid nid;	/* NI_DEL; NI_ADD: what came of it */
 	struct peer_wish *peer; /* PEER; the plan's */
 	struct ulnet_fault fault; /* FAULT_ADD; FAULT_DEL: its kind and ends */
+	struct ulnet_route route; /* ROUTE_* */
+	struct ulnet_routing routing, routing_old; /* ROUTING */
 	const char *setting;	/* SET: constant text */
 	int64_t value, old;
 	bool deferred; /* SET: to the end, once */
@@ -70,6 +76,15 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 /* Adds the rule, or deletes those of its kind, source and destination. */
 int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 	       const struct ulnet_fault *fault, bool add);
+/* Adds the route, or deletes the one to its net by its gateway. */
+int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_route *route, bool add);
+/* Whether the node routes, and how many buffers of a kind it has (0: the
+ * default). What it has already makes no step. */
+int plan_routing(struct plan *plan, const struct scope *s,
+		 const struct tree *at, bool enable);
+int plan_buffers(struct plan *plan, const struct scope *s,
+		 const struct tree *at, unsigned int kind, uint32_t n);
 /* One of the node's settings; a value that it has already makes no step. The
  * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

@@ -14,6 +14,7 @@
 #include "config/path.h"
 #include "config/peer.h"
 #include "config/program.h"
+#include "config/route.h"
 #include "config/setting.h"
 #include "config/show.h"
 
@@ -169,19 +170,6 @@ static void stats_reset(struct request *r)
 			   strerror(-rc));
 }
 
-/* What "set" can be asked for and is none of the node's settings. */
-static const char *const routing_settings[] = {
-	"routing", "tiny_buffers", "small_buffers", "large_buffers", NULL,
-};
-
-static int set_routing(struct request *r, const struct tree *t, int64_t v)
-{
-	if (!v)
-		return 0;
-	scope_set_fail(&r->scope, t->key, -EOPNOTSUPP, "not supported yet");
-	return -EOPNOTSUPP;
-}
-
 static int set_bonding(struct request *r, const struct tree *t, int64_t v)
 {
 	int rc = bonding_set(r->answer, v);
@@ -204,8 +192,8 @@ static int set_one(struct request *r, struct plan *plan,
 		answer_setting_error(r->answer, "parser", "set", -1, why);
 		return -1;
 	}
-	if (key_in(t->key, routing_settings))
-		return set_routing(r, t, v);
+	if (routing_is_setting(t->key))
+		return routing_set(plan, &r->scope, t, t->key, v);
 	if (bonding_is_setting(t->key))
 		return set_bonding(r, t, v);
 	rc = setting_check(s, v);
@@ -285,6 +273,7 @@ static int plan_nothing(struct plan *plan, const struct scope *s)
 	if (rc)
 		return scope_fail(s, NULL, rc, "cannot get settings: %s",
 				  strerror(-rc));
+	rc = routes_forget(plan, s);
 	for (unsigned int i = 1; !rc && !lnet_ni_info(plan->node, i, &info);
 	     i++)
 		rc = plan_ni_del(plan, s, NULL, &info);
@@ -468,10 +457,18 @@ static const struct command {
 	  lnet_unconfigure,
 	  KEYS(NULL),
 	  0 },
-	{ "route add", { "add", "route", NULL }, NULL, NULL, 0 },
-	{ "route del", { "del", "route", NULL }, NULL, NULL, 0 },
-	{ "route show", { "show", "route", NULL }, NULL, NULL, 0 },
-	{ "routing show", { "show", "routing", NULL }, NULL, NULL, 0 },
+	{ "route add", { "add", "route", NULL }, route_add, NULL, 0 },
+	{ "route del", { "del", "route", NULL }, route_del, NULL, 0 },
+	{ "route show",
+	  { "show", "route", NULL },
+	  route_show,
+	  route_show_keys,
+	  0 },
+	{ "routing show",
+	  { "show", "routing", NULL },
+	  routing_show,
+	  KEYS(NULL),
+	  0 },
 	{ "udsp add", { "add", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp del", { "del", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },

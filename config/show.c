@@ -9,6 +9,7 @@
 #include "config/debug.h"
 #include "config/fault.h"
 #include "config/peer_list.h"
+#include "config/route.h"
 #include "config/scope.h"
 #include "config/setting.h"
 #include "ulnet/loop.h"
@@ -54,8 +55,7 @@ void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
 		  lnet_nid_format(nid, text, sizeof(text)));
 }
 
-/* The section @key, which an earlier call may have begun. */
-static struct tree *section(struct tree *out, const char *key)
+struct tree *show_section(struct tree *out, const char *key)
 {
 	struct tree *seq = tree_get(out, key);
 
@@ -306,7 +306,7 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 		if (show->backup && lnet_nid_is_lo(&info.nid))
 			continue;
 		if (!nets)
-			nets = section(out, "net");
+			nets = show_section(out, "net");
 		if (net != lnet_nid_net(&info.nid)) {
 			net = lnet_nid_net(&info.nid);
 			item = tree_map(nets, NULL);
@@ -343,9 +343,8 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	tree_int(ni, "available_tx_credits", info->credits);
 	tree_int(ni, "min_tx_credits", info->credits_min);
 	tree_uint(ni, "tx_q_num_of_buf", info->queued_bytes);
-	/* Nothing is routed, so all of these credits are free. */
-	tree_uint(ni, "available_rtr_credits", info->credits_max);
-	tree_uint(ni, "min_rtr_credits", info->credits_max);
+	tree_int(ni, "available_rtr_credits", info->router_credits);
+	tree_int(ni, "min_rtr_credits", info->router_credits_min);
 	tree_uint(ni, "refcount", info->refs + 1);
 	show_statistics(ni, info->send_count, info->recv_count,
 			info->drop_count);
@@ -404,7 +403,7 @@ static bool show_peers_of(struct lnet *node, const struct peer_list *list,
 		if (!all && !has_nid(infos, span, &show->nid))
 			continue;
 		if (!peers)
-			peers = section(out, "peer");
+			peers = show_section(out, "peer");
 		show_peer(node, infos, span, show, peers);
 	}
 	return peers;
@@ -484,7 +483,8 @@ static uint64_t stat_value(const struct ulnet_stat *stats, int n,
 	for (int i = 0; i < n; i++)
 		if (!strcmp(stats[i].name, name))
 			return stats[i].value;
-	return 0; /* routed messages: there are none */
+	BUG_ON(true);
+	return 0;
 }
 
 int show_stats(struct lnet *node, struct tree *out)
@@ -533,6 +533,10 @@ int show_all(struct lnet *node, bool backup, struct tree *out)
 	};
 	int rc = show_nets(node, &show, out);
 
+	if (!rc)
+		rc = show_routes(node, NULL, true, backup, out);
+	if (!rc)
+		rc = show_routing(node, backup, out);
 	if (!rc)
 		rc = show_peers(node, &show, out);
 	if (!rc)

@@ -137,8 +137,11 @@ struct lnd_msg {
 	/* The LND's own, while it has the message: */
 	struct list link;
 	void *priv;
-	/* The observer's mark on an operation's request (observer.h). */
+	/* The observer's mark on an operation's request (observer.h); what a
+	 * router passes on has the number of the try that it came with, else
+	 * 0. */
 	void *mark;
+	uint32_t mark_number;
 };
 
 struct lnd {

@@ -273,31 +273,59 @@ static void on_leaked(void *arg, struct lnet *node, const char *what,
 		      n->index, count, what);
 }
 
+/* A router is one of the hops of the same try. */
+static void on_forward(void *arg, struct lnet *node, struct lnd_ni *ni,
+		       void *rx, struct lnd_msg *msg)
+{
+	struct audit_op *a;
+
+	(void)arg;
+	(void)node;
+	if (ni->lnd != &simlnd)
+		return;
+	a = msg->mark = sim_net_rx_mark(rx);
+	msg->mark_number = sim_net_rx_number(rx);
+	if (a)
+		a->refs++;
+}
+
+static void on_forwarded(void *arg, struct lnet *node, struct lnd_msg *msg)
+{
+	const struct sim_node *n = arg;
+
+	(void)node;
+	if (msg->mark)
+		op_put(n->sim, msg->mark);
+	msg->mark = NULL;
+}
+
 void audit_watch(struct sim_node *n)
 {
 	n->observer = (struct lnet_observer){
 		.begin = on_begin,
 		.event = on_event,
 		.accepted = on_accepted,
+		.forward = on_forward,
+		.forwarded = on_forwarded,
 		.leaked = on_leaked,
 		.arg = n,
 	};
 }
 
-static uint32_t net_hold(void *arg, void *mark)
+static uint32_t net_hold(void *arg, const struct lnd_msg *msg)
 {
-	struct audit_op *a = mark;
+	struct audit_op *a = msg->mark;
 
 	(void)arg;
 	a->refs++;
-	return a->tries;
+	return msg->mark_number ? msg->mark_number : a->tries;
 }
 
 static void net_send(void *arg, const struct lnd_msg *msg, uint64_t down)
 {
 	struct audit_op *a = msg->mark;
 
-	if (a)
+	if (a && !msg->mark_number)
 		a->tries++;
 	way_send(arg, msg, down);
 }

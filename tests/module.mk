@@ -80,6 +80,9 @@ unit_tests += %D%/unit/lnet/message/park_test
 unit_tests += %D%/unit/lnet/message/resend_test
 unit_tests += %D%/unit/lnet/message/parse_test
 unit_tests += %D%/unit/lnet/node/work_test
+unit_tests += %D%/unit/lnet/message/forward_test
+unit_tests += %D%/unit/lnet/route/route_test
+unit_tests += %D%/unit/lnet/route/routed_test
 unit_tests += %D%/unit/lnet/path/explain_test
 unit_tests += %D%/unit/lnet/path/path_test
 unit_tests += %D%/unit/lnet/path/rank_test
@@ -103,6 +106,7 @@ unit_tests += %D%/unit/config/fault_test
 unit_tests += %D%/unit/config/path_test
 unit_tests += %D%/unit/config/peer_test
 unit_tests += %D%/unit/config/import_test
+unit_tests += %D%/unit/config/route_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test
 unit_tests += %D%/unit/config/program_test
@@ -355,6 +359,13 @@ sim_campaigns += %D%/sim/campaign
 %C%_sim_campaign_SOURCES += %D%/sim/rules.c %D%/sim/rules.h
 %C%_sim_campaign_SOURCES += %D%/sim/scenario.c %D%/sim/scenario.h
 %C%_sim_campaign_SOURCES += %D%/sim/traffic.c %D%/sim/traffic.h
+sim_campaigns += %D%/sim/routes_campaign
+routes_play = %D%/sim/campaign.c %D%/sim/scenario.h
+routes_play += %D%/sim/cluster.c %D%/sim/cluster.h
+routes_play += %D%/sim/rules.c %D%/sim/rules.h
+routes_play += %D%/sim/traffic.c %D%/sim/traffic.h
+routes_play += %D%/sim/routes_scenario.c
+%C%_sim_routes_campaign_SOURCES = $(routes_play)
 rpc_play = %D%/sim/campaign.c %D%/sim/scenario.h
 rpc_play += %D%/sim/cluster.c %D%/sim/cluster.h
 rpc_play += %D%/sim/rails.c %D%/sim/rails_liar.c
@@ -379,6 +390,7 @@ sim_campaigns += %D%/sim/failover
 # files that have such mistakes in them (base/mutation.h) are compiled for these
 # programs alone, and take the place of the libraries' members of the same name.
 mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
+mutants += %D%/sim/routes_mutants
 if WITH_CRITERION
 mutants += %D%/unit/mutants
 endif
@@ -402,6 +414,9 @@ $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
+%C%_sim_routes_mutants_SOURCES = $(routes_play) \
+	lnet/message/forward.c lnet/path/select.c lnet/route/route.c
+%C%_sim_routes_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 # Unit tests, of which one must fail.
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
 	%D%/unit/lnet/discovery/asked_test.c \

@@ -49,6 +49,35 @@ static const struct option_def net_add[] = {
 	END
 };
 
+static const struct option_def route_add[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "the network it leads to" },
+	{ "gateway", 'g', OPTION_TEXT, "gateway", "NID",
+	  "of the router, on a network of this node" },
+	{ "hop", 0, OPTION_NUMBER, "hop", "N", "routers on the way, 1 to 255" },
+	{ "hop-count", 'c', OPTION_NUMBER, "hop", "N", "the same" },
+	{ "priority", 'p', OPTION_NUMBER, "priority", "N",
+	  "0 is the best, and the default" },
+	{ "health_sensitivity", 's', OPTION_NUMBER, "health_sensitivity", "N",
+	  "accepted: 1, the default of kernel nodes" },
+	END
+};
+
+static const struct option_def route_del[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "the network it leads to" },
+	{ "gateway", 'g', OPTION_TEXT, "gateway", "NID", "of the router" },
+	END
+};
+
+static const struct option_def route_show[] = {
+	{ "net", 'n', OPTION_TEXT, "net", "NET", "only those to it" },
+	{ "gateway", 'g', OPTION_TEXT, "gateway", "NID", "only those by it" },
+	{ "hop", 'c', OPTION_NUMBER, "hop", "N", "only those so far away" },
+	{ "priority", 'p', OPTION_NUMBER, "priority", "N", "only those of it" },
+	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
+	  "1: hops, priority, and whether they are up" },
+	END
+};
+
 static const struct option_def net_del[] = {
 	{ "net", 'n', OPTION_TEXT, "net", "NET", "network" },
 	{ "if", 'i', OPTION_LIST, "interfaces", "IF[,IF]...",
@@ -261,10 +290,12 @@ const struct command commands[] = {
 	COMMAND("net", "show", "show networks and their interfaces", net_show),
 	COMMAND("net", "set", "set the health of interfaces", net_set,
 		.needs = "nid|all|net"),
-	LATER("route", "add", "add a route to a network"),
-	LATER("route", "del", "delete a route"),
-	LATER("route", "show", "show routes"),
-	LATER("routing", "show", "show whether this node routes, its buffers"),
+	COMMAND("route", "add", "add a route to a network", route_add,
+		.needs = "net"),
+	COMMAND("route", "del", "delete a route", route_del, .needs = "net"),
+	COMMAND("route", "show", "show routes", route_show),
+	COMMAND("routing", "show",
+		"show whether this node routes, and its buffers", no_options),
 	COMMAND("peer", "add", "add a peer, or NIDs to it", peer_add,
 		.needs = "prim_nid"),
 	COMMAND("peer", "del", "delete a peer, or NIDs of it", peer_del,

@@ -196,6 +196,9 @@ struct ulnet_peer_info {
 	unsigned int cpt;
 	uint32_t credits_max;
 	int64_t credits, credits_min;
+	/* Of a router's buffers it may have so many more; negative: that many
+	 * of its messages wait for one. */
+	int64_t router_credits, router_credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
 	uint64_t queued;       /* messages that wait for a credit */
 	uint64_t connecting;   /* ... for a connection, and hold no credit */

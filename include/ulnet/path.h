@@ -15,17 +15,20 @@ extern "C" {
  * have taken. */
 #define LNET_HEALTH_MAX 1000
 
-/* What candidates for a path are: one of each is chosen, in this order. */
+/* What candidates for a path are: one of each is chosen, in this order. For
+ * what is on none of our nets a gateway is chosen before, and then the rest for
+ * the gateway. */
 enum ulnet_path_kind {
 	LNET_PATH_NET,
 	LNET_PATH_LOCAL_NI,
 	LNET_PATH_PEER_NI,
+	LNET_PATH_GATEWAY,
 };
 
 /*
  * What decides between two candidates: the first criterion in which they
- * differ, in this order. Nets, local NIs and peer NIs are compared by some of
- * the criteria each.
+ * differ, in this order. Gateways, nets, local NIs and peer NIs are compared by
+ * some of the criteria each.
  */
 enum ulnet_path_why {
 	LNET_PATH_CHOSEN, /* nothing: it is the one */
@@ -33,6 +36,7 @@ enum ulnet_path_why {
 	LNET_PATH_UNTRIED,
 	LNET_PATH_PEER_HEALTH,
 	LNET_PATH_PEER_PRIORITY,
+	LNET_PATH_HOPS,
 	LNET_PATH_HEALTH,
 	LNET_PATH_PRIORITY,
 	LNET_PATH_LESS_TRIED,
@@ -49,7 +53,7 @@ enum ulnet_path_why {
 	LNET_PATH_WHY_COUNT
 };
 
-/* A net, a local NI or a peer NI that was looked at. */
+/* A gateway, a net, a local NI or a peer NI that was looked at. */
 struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid;	 /* of a net: its address is 0 */

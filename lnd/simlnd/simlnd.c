@@ -357,7 +357,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->cut = msg->length && dice(from, link->cut);
 	pkt->mark = net->watched ? msg->mark : NULL;
 	if (pkt->mark)
-		pkt->number = net->watch.hold(net->watch.arg, pkt->mark);
+		pkt->number = net->watch.hold(net->watch.arg, msg);
 	pkt->msg = NULL;
 	timer_init(&pkt->timer, pkt_arrive);
 	pkt_header(pkt, msg);

@@ -35,7 +35,7 @@ enum sim_fate {
 struct sim_net_watch {
 	/* A packet bears the mark of its message, and a number that hold()
 	 * returns; it is gone again. */
-	uint32_t (*hold)(void *arg, void *mark);
+	uint32_t (*hold)(void *arg, const struct lnd_msg *msg);
 	void (*drop)(void *arg, void *mark);
 	/* LNet hands @msg to an NI that has failed hard at @down, ns;
 	 * TIME_NEVER: that is up. */

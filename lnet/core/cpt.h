@@ -30,6 +30,7 @@
 #include "ulnet/lnet.h"
 
 struct lnet_config;
+struct route_table;
 
 /* Types of handles, in the tag of an id beside the CPT. */
 enum { ID_MD, ID_ME, ID_OP, ID_EQ };
@@ -44,6 +45,7 @@ struct lnet_cpt {
 	struct loop *loop;
 	bool closing;
 	const struct lnet_config *config; /* the snapshot it holds (config.h) */
+	const struct route_table *routes; /* ... (route/table.h) */
 	uint64_t topology; /* cpt_topology_changed(): how often, and 1 */
 	struct log_limit limits_log; /* who has reached its share */
 	stat_t stats[STAT_COUNT];    /* read by any thread */
@@ -65,6 +67,7 @@ struct lnet {
 	atomic_bool crashed; /* nobody hears of its end (set before closing) */
 	atomic_bool closing; /* NIs in config may be gone */
 	struct settings settings;
+	atomic_bool routing;   /* messages for others are passed on */
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
 	/* What peers are told of this node, how often it has changed, +1. Is
 	 * counted after the change, before CPTs are told of it. */

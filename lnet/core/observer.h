@@ -22,6 +22,11 @@ struct lnet_observer {
 	/* A PUT or GET, known to the LND of @ni as @rx, has found its MD. */
 	void (*accepted)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			 void *rx);
+	/* A message for others, known to the LND of @ni as @rx, is passed on as
+	 * @msg from now on, which takes the mark; and @msg ends. */
+	void (*forward)(void *arg, struct lnet *node, struct lnd_ni *ni,
+			void *rx, struct lnd_msg *msg);
+	void (*forwarded)(void *arg, struct lnet *node, struct lnd_msg *msg);
 	/* The node is closed, and @n @what were never freed. */
 	void (*leaked)(void *arg, struct lnet *node, const char *what,
 		       uint32_t n);

@@ -13,6 +13,7 @@
 #define BUSY_POLL_MAX	    1000000 /* us */
 #define SENSITIVITY	    100
 #define RECOVERY_MAX	    900
+#define ROUTER_SENSITIVITY  100
 
 /* One line of the table. What a kernel node takes is min..max; without get()
  * this release can do nothing but the default. */
@@ -198,6 +199,30 @@ static int set_response_tracking(struct settings *s, int64_t value)
 	return 0;
 }
 
+static int64_t get_router_sensitivity(const struct settings *s)
+{
+	return settings_router_sensitivity(s);
+}
+
+static int set_router_sensitivity(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->router_sensitivity, (uint32_t)value,
+			      memory_order_relaxed);
+	return 0;
+}
+
+static int64_t get_drop_asym_route(const struct settings *s)
+{
+	return settings_drop_asym_route(s);
+}
+
+static int set_drop_asym_route(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->drop_asym_route, value != 0,
+			      memory_order_relaxed);
+	return 0;
+}
+
 static int64_t get_busy_poll(const struct settings *s)
 {
 	return (int64_t)(atomic_load_explicit(&s->busy_poll,
@@ -222,8 +247,8 @@ static const struct setting table[] = {
 	{ "discovery", "", "peers are asked for their NIDs; 2: to verify only",
 	  0, 2, 0, get_discovery, set_discovery },
 	{ "drop_asym_route", "",
-	  "messages by another way than ours are dropped", 0, 1, 0, NULL,
-	  NULL },
+	  "messages by another way than ours are dropped", 0, 1, 0,
+	  get_drop_asym_route, set_drop_asym_route },
 	{ "retry_count", "",
 	  "tries over a path tried before; divides lnd_timeout", 0,
 	  TIMEOUT_MAX_SEC - 1, RETRY_COUNT, get_retry_count, set_retry_count },
@@ -236,8 +261,8 @@ static const struct setting table[] = {
 	{ "recovery_interval", "s", "time between pings of an ill NI", 1,
 	  INT32_MAX, 1, NULL, NULL },
 	{ "router_sensitivity", "",
-	  "percent of its health a router in use must have", 0, 100, 100, NULL,
-	  NULL },
+	  "percent of its health a router in use must have", 0, 100,
+	  ROUTER_SENSITIVITY, get_router_sensitivity, set_router_sensitivity },
 	{ "lnd_timeout", "s", "longest wait for a sign of progress", 1,
 	  TIMEOUT_MAX_SEC, (TRANSACTION_TIMEOUT - 1) / (RETRY_COUNT + 1),
 	  get_lnd_timeout, NULL },
@@ -245,8 +270,8 @@ static const struct setting table[] = {
 	  "late answers are given up: 1 of GETs, 2 of PUTs, 3 both, 0 none", 0,
 	  TRACK_GETS | TRACK_PUTS, TRACK_GETS | TRACK_PUTS,
 	  get_response_tracking, set_response_tracking },
-	{ "recovery_limit", "s", "ill NIs are pinged that long; 0: for ever",
-	  0, INT32_MAX, 0, get_recovery_limit, set_recovery_limit },
+	{ "recovery_limit", "s", "ill NIs are pinged that long; 0: for ever", 0,
+	  INT32_MAX, 0, get_recovery_limit, set_recovery_limit },
 	{ "max_recovery_ping_interval", "s", "longest time between such pings",
 	  1, INT32_MAX, RECOVERY_MAX, get_recovery_max, set_recovery_max },
 	{ "health_gain", "",
@@ -274,6 +299,8 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	atomic_init(&s->interfaces_max, conf->interfaces_max);
 	atomic_init(&s->numa_range, 0);
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
+	atomic_init(&s->router_sensitivity, ROUTER_SENSITIVITY);
+	atomic_init(&s->drop_asym_route, false);
 	atomic_init(&s->busy_poll, busy_poll);
 	atomic_init(&s->discovery, (uint8_t)conf->discovery);
 	s->discovery_changed = NULL;

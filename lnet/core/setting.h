@@ -37,6 +37,8 @@ struct settings {
 	_Atomic uint32_t interfaces_max;
 	_Atomic uint32_t numa_range;
 	_Atomic uint32_t response_tracking; /* TRACK_* */
+	_Atomic uint32_t router_sensitivity; /* percent */
+	atomic_bool drop_asym_route;
 	_Atomic uint8_t discovery;	    /* enum ulnet_discovery */
 	/* Is called after a change of discovery, with the lock. Immutable after
 	 * open; NULL: nobody is to know. */
@@ -108,6 +110,18 @@ static inline uint32_t settings_interfaces_max(const struct settings *s)
 static inline uint32_t settings_numa_range(const struct settings *s)
 {
 	return atomic_load_explicit(&s->numa_range, memory_order_relaxed);
+}
+
+/* Percent of its health that a gateway must have to be in use. */
+static inline uint32_t settings_router_sensitivity(const struct settings *s)
+{
+	return atomic_load_explicit(&s->router_sensitivity,
+				    memory_order_relaxed);
+}
+
+static inline bool settings_drop_asym_route(const struct settings *s)
+{
+	return atomic_load_explicit(&s->drop_asym_route, memory_order_relaxed);
 }
 
 static inline uint32_t settings_response_tracking(const struct settings *s)

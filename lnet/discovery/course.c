@@ -11,6 +11,7 @@
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/table.h"
 
 /* Sink of a first question: what kernel nodes use. */
 #define SINK_NIS  16
@@ -74,11 +75,12 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 	};
 }
 
-/* What this node has no net to, it has no way to ask; and it need not ask
- * itself, nor other processes that have its own NIDs. */
+/* What this node has no net or route to, it has no way to ask; and it need not
+ * ask itself, nor other processes that have its own NIDs. */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	return config_has_net(cpt->config, lnet_nid_net(nid)) &&
+	return (config_has_net(cpt->config, lnet_nid_net(nid)) ||
+		route_exists(cpt->routes, lnet_nid_net(nid))) &&
 	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
 }
 
@@ -406,6 +408,7 @@ static bool undoubted(struct discovery *d)
 static void pinged_in_vain(struct discovery *d, int status)
 {
 	d->status = status;
+	routers_silent(d);
 	if (d->told)
 		d->told->unanswered = status;
 	if (undoubted(d))

@@ -67,8 +67,8 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 bool disc_is_up_to_date(const struct lnet_cpt *cpt,
 			const struct lnet_peer *peer);
 
-/* What this node has no net to, it has no way to ask; and it need not ask
- * itself, nor other processes that have its own NIDs. */
+/* What this node has no net or route to, it has no way to ask; and it need not
+ * ask itself, nor other processes that have its own NIDs. */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The discovery of @peer; NULL: no memory, or the CPT closes. */

@@ -273,6 +273,11 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	disc_kick(dc);
 }
 
+void disc_routes(struct lnet_cpt *cpt)
+{
+	disc_cpt(cpt)->era++;
+}
+
 /* ---- the CPT ---- */
 
 static struct discovery *disc_next(struct disc_cpt *dc)

@@ -67,6 +67,9 @@ bool disc_is_idle(const struct lnet_cpt *cpt);
 /* What is told of this node is another: @version, which is later. */
 void disc_news(struct lnet_cpt *cpt, uint32_t version);
 
+/* There are other routes: peers that this node had no way to ask. */
+void disc_routes(struct lnet_cpt *cpt);
+
 /* The mode may be another. */
 void disc_mode_changed(struct lnet_cpt *cpt);
 

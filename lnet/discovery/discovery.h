@@ -6,6 +6,7 @@
 #include "lnet/discovery/discover.h"
 #include "lnet/discovery/late.h"
 #include "lnet/discovery/recovery.h"
+#include "lnet/discovery/router.h"
 #include "lnet/message/msgs.h"
 
 struct targets;
@@ -16,6 +17,7 @@ struct discovery_cpt {
 	struct disc_cpt disc;
 	struct late_claims late;
 	struct recovery_cpt recovery;
+	struct router_watch routers;
 };
 
 static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)

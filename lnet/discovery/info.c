@@ -11,8 +11,7 @@
 #define PING_MAGIC UINT32_C(0x70696e67)
 #define PING_UP	   UINT32_C(0x15aac0de)
 #define PING_DOWN  UINT32_C(0xdeadface)
-#define PING_FEATURES \
-	(LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED | LNET_PING_MULTI_RAIL)
+#define PING_FEATURES	 (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
 #define SHORT_ENTRY_SIZE 12 /* the shortest one: status and a NID of 8 bytes */
 
 /* ---- encoding ---- */
@@ -46,6 +45,8 @@ static uint32_t info_features(const struct lnet *node,
 {
 	uint32_t features = PING_FEATURES;
 
+	if (!atomic_load_explicit(&node->routing, memory_order_relaxed))
+		features |= LNET_PING_RTE_DISABLED;
 	/* Who cannot be called need not be known by all of its NIDs. */
 	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
 	    !pid_only_calls(node->conf.pid))

@@ -14,6 +14,7 @@
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/route.h"
 
 struct merging {
 	struct lnet_cpt *cpt;
@@ -329,6 +330,15 @@ static void merging_say(const struct merging *m)
 				 text, m->plan.left);
 }
 
+/* Other NIs may be as healthy as the peer's, if it is a gateway. */
+static void merging_route(const struct merging *m)
+{
+	const struct lnet_peer_ni *p = member_of(m, &m->peer->primary);
+
+	if (p)
+		routes_health(m->cpt, p);
+}
+
 static int merging_apply(struct merging *m)
 {
 	struct lnet_peer *peer = m->peer;
@@ -356,6 +366,7 @@ static int merging_apply(struct merging *m)
 	peer->merged = true;
 	peer->merged_in = discovery_cpt(m->cpt)->disc.era;
 	recovery_of_peer(m->cpt, peer);
+	merging_route(m);
 	return 0;
 }
 
@@ -412,6 +423,7 @@ static int merging_do(struct merging *m, struct told_result *result)
 					m->plan.ask };
 	if (m->plan.verdict == MERGE_ASK || m->plan.verdict == MERGE_DROP)
 		return 0;
+	routes_told(m->cpt, &m->told->from, &m->info);
 	return merging_apply(m);
 }
 

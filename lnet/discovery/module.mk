@@ -10,6 +10,7 @@ libulnetcore_la_SOURCES += %D%/merge.c %D%/merge.h
 libulnetcore_la_SOURCES += %D%/merging.c %D%/merging.h
 libulnetcore_la_SOURCES += %D%/ping.c
 libulnetcore_la_SOURCES += %D%/recovery.c %D%/recovery.h
+libulnetcore_la_SOURCES += %D%/router.c %D%/router.h
 libulnetcore_la_SOURCES += %D%/state.c %D%/state.h
 libulnetcore_la_SOURCES += %D%/target.c %D%/target.h
 libulnetcore_la_SOURCES += %D%/tell.c

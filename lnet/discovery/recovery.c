@@ -8,6 +8,7 @@
 #include "lnet/discovery/discovery.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
+#include "lnet/route/route.h"
 
 #define PING_SIZE 272 /* what kernel nodes ask for */
 #define FIRST	  (100 * NSEC_PER_MSEC)
@@ -299,12 +300,23 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 		atomic_store(&ni->recovering, false);
 }
 
+/* Does its health decide anything? Not that of the only NI of a peer, unless
+ * there are other gateways; and not of one behind gateways, by which pings
+ * would fail as well. */
+static bool health_matters(const struct lnet_cpt *cpt,
+			   const struct lnet_peer_ni *lpni)
+{
+	if (!config_has_net(cpt->config, lpni->net->net))
+		return false;
+	return (lpni->peer->multi_rail && lpni->peer->nnis > 1) ||
+	       routes_go_by(cpt, &lpni->nid, LNET_NET_ANY);
+}
+
 static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
 
-	if (cpt->closing || lpni->recovery || !lpni->peer->multi_rail ||
-	    lpni->peer->nnis <= 1)
+	if (cpt->closing || lpni->recovery || !health_matters(cpt, lpni))
 		return;
 	r = recovery_new(cpt, false, &lpni->nid);
 	lpni->recovery = r ? &r->pings : NULL;

@@ -280,8 +280,7 @@ static void target_changed(struct work *w)
 				 "state, or pushes not");
 }
 
-/* What peers are told of this node is another. */
-static void targets_changed(struct lnet *node)
+void targets_changed(struct lnet *node)
 {
 	atomic_fetch_add(&node->info_version, 1);
 	for (unsigned int i = 0; i < node->cpts; i++) {

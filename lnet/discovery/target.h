@@ -26,6 +26,9 @@ void targets_fini(struct lnet_cpt *cpt);
 /* After targets_stop(): is nothing of them elsewhere any more? */
 bool targets_are_idle(const struct lnet_cpt *cpt);
 
+/* What peers are told of this node is another. Any thread. */
+void targets_changed(struct lnet *node);
+
 /* The CPT's configuration has changed: answers pings with the new one. -ENOMEM:
  * goes on answering with the old one. */
 int targets_refresh(struct lnet_cpt *cpt) must_check;

@@ -88,7 +88,7 @@ static bool is_connected_elsewhere(const struct lnet_msg *msg)
 	struct path path;
 
 	msg_path_want(msg, msg->again ? &msg->again->tried : NULL, &want);
-	return !path_select(msg->cpt, &want, &path) && path.lpni &&
+	return !path_select(msg->cpt, &want, &path) && path.ni && path.lpni &&
 	       path.lpni->connected_from & path.ni->bit;
 }
 
@@ -149,8 +149,9 @@ void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* ---- silent peers ---- */
 
 /* The tries of those that have another path end now, and not only when their
- * part of the time is over. A message for whose next try there is no memory
- * ends, but not before the walk has. */
+ * part of the time is over; and so do those of others' messages, of which a
+ * router keeps none for the dead. A message for whose next try there is no
+ * memory ends, but not before the walk has. */
 static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
 			       const struct lnet_peer_ni *lpni, uint32_t pid)
 {
@@ -159,7 +160,7 @@ static void leave_queue_silent(struct list *queue, const struct lnet_ni *ni,
 	list_for_each_entry_safe (msg, next, queue, link) {
 		if (msg->ni != ni || msg->lpni != lpni ||
 		    (pid != LNET_PID_ANY && msg->lnd.next_pid != pid) ||
-		    !resend_could(msg))
+		    (msg->role != MSG_FORWARD_OUT && !resend_could(msg)))
 			continue;
 		msg_finalize_post(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 	}

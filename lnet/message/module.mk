@@ -4,6 +4,7 @@ libulnetcore_la_SOURCES += %D%/copy.c %D%/copy.h
 libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_la_SOURCES += %D%/delay.c %D%/delay.h
 libulnetcore_la_SOURCES += %D%/drop.c %D%/drop.h
+libulnetcore_la_SOURCES += %D%/forward.c %D%/forward.h
 libulnetcore_la_SOURCES += %D%/funnel.c %D%/funnel.h
 libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
 libulnetcore_la_SOURCES += %D%/leave.c %D%/leave.h

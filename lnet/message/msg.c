@@ -8,6 +8,7 @@
 #include "lnet/message/copy.h"
 #include "lnet/message/credit.h"
 #include "lnet/message/delay.h"
+#include "lnet/message/forward.h"
 #include "lnet/message/funnel.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
@@ -18,11 +19,13 @@
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
+#include "lnet/route/route.h"
 
 const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_NEW] = { "new", FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
 				     FSM_TO(MSG_LND) | FSM_TO(MSG_OFFERED) |
 				     FSM_TO(MSG_DELAYED) | FSM_TO(MSG_PARKED) |
+				     FSM_TO(MSG_BUFFERLESS) |
 				     FSM_TO(MSG_DISCOVERING) |
 				     FSM_TO(MSG_RECV) | FSM_TO(MSG_PAUSED) |
 				     FSM_TO(MSG_DONE) },
@@ -45,12 +48,12 @@ const struct fsm_state msg_states[MSG_STATES] = {
 			 FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
 	[MSG_DISCOVERING] = { "waits for discovery",
 			      FSM_TO(MSG_NEW) | FSM_TO(MSG_DONE) },
-	[MSG_DELAYED] = { "delayed", FSM_TO(MSG_PEER_QUEUE) |
-					     FSM_TO(MSG_NI_QUEUE) |
-					     FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
-					     FSM_TO(MSG_PAUSED) |
-					     FSM_TO(MSG_DONE) },
+	[MSG_DELAYED] = { "delayed",
+			  FSM_TO(MSG_PEER_QUEUE) | FSM_TO(MSG_NI_QUEUE) |
+				  FSM_TO(MSG_LND) | FSM_TO(MSG_NEW) |
+				  FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
 	[MSG_PARKED] = { "waits for its sender's share", FSM_TO(MSG_NEW) },
+	[MSG_BUFFERLESS] = { "waits for a router's buffer", FSM_TO(MSG_NEW) },
 	[MSG_OFFERED] = { "asks for a buffer", FSM_TO(MSG_HELD) |
 						       FSM_TO(MSG_NEW) |
 						       FSM_TO(MSG_RECV) },
@@ -148,6 +151,10 @@ static void msg_late(struct timer *t)
 		delay_over(msg);
 		return;
 	}
+	if (unlikely(msg->fsm.state == MSG_BUFFERLESS)) {
+		forward_late(msg);
+		return;
+	}
 	if (unlikely(msg->fsm.state == MSG_DISCOVERING)) {
 		await_late(msg);
 		return;
@@ -176,6 +183,9 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->op = NULL;
 	msg->md = NULL;
 	msg->sender = NULL;
+	msg->buf = NULL;
+	msg->dest = NULL;
+	msg->gateway = LNET_NID_ANY;
 	msg->tries = 0;
 	msg->copy = NULL;
 	msg->again = NULL;
@@ -187,6 +197,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
 	msg->lnd.mark = NULL;
+	msg->lnd.mark_number = 0;
 	list_init(&msg->link);
 	list_init(&msg->lnd.link);
 	timer_init(&msg->timer, msg_late);
@@ -357,9 +368,12 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 	msg->lpni = lpni;
 	if (msg->role == MSG_OP && !wire_handle_is_none(&msg->hdr.wmd))
 		peer_asked(lpni->peer, msg->deadline);
-	msg->hdr.src_nid = ni->lnd.nid;
+	if (likely(msg->role != MSG_FORWARD_OUT))
+		msg->hdr.src_nid = ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
-	msg->lnd.next_pid = msg->hdr.dest_pid;
+	msg->lnd.next_pid = likely(lnet_nid_is_any(&msg->gateway))
+				    ? msg->hdr.dest_pid
+				    : LNET_PID_LUSTRE;
 }
 
 /* Without a choice, as long as there is none. */
@@ -382,7 +396,22 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 		flags |= PATH_EXACT;
 	if (msg->role == MSG_OP && msg->hdr.portal == 0)
 		flags |= PATH_PORTAL0;
+	if (unlikely(msg->role == MSG_FORWARD_OUT))
+		flags |= PATH_FORWARD;
 	return flags;
+}
+
+/* Where the message came from that this one answers, or that it is. */
+static const struct ulnet_nid *msg_hop(const struct lnet_msg *msg)
+{
+	switch (msg->role) {
+	case MSG_ACK_OUT:
+	case MSG_REPLY_OUT:
+	case MSG_FORWARD_OUT:
+		return &msg->from;
+	default:
+		return NULL;
+	}
 }
 
 /* Is the NI there, and up, that its sender has named? */
@@ -407,6 +436,7 @@ void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 	want->src = leaves ? &any : &msg->want_ni;
 	want->dst = &msg->target;
 	want->tried = tried;
+	want->hop = msg_hop(msg);
 	want->flags = leaves ? 0 : msg_path_flags(msg);
 	if (msg->role == MSG_OP &&
 	    msg->op->md->options & LNET_MD_NUMA_NODE) {
@@ -429,7 +459,8 @@ bool msg_has_path(const struct lnet_msg *msg)
 	return path_select(msg->cpt, &want, &path) == 0;
 }
 
-/* 0, and the message has a path; or what path_get() says. */
+/* 0, and the message has a path, but for the gateway that it goes by; or what
+ * path_get() says. */
 static int msg_choose_path(struct lnet_msg *msg)
 {
 	struct path_want want;
@@ -440,7 +471,32 @@ static int msg_choose_path(struct lnet_msg *msg)
 	rc = path_get(msg->cpt, &want, &path);
 	if (rc)
 		return rc;
-	msg->hdr.dest_nid = path.lpni->nid;
+	msg->gateway = path.route ? path.route->gateway : LNET_NID_ANY;
+	msg->gateway_from = path.from ? path.from->lnd.nid : LNET_NID_ANY;
+	if (path.dst)
+		msg->hdr.dest_nid = path.dst->nid;
+	else if (!path.route)
+		msg->hdr.dest_nid = path.lpni->nid;
+	if (path.ni)
+		msg_set_path(msg, path.ni, path.lpni);
+	return 0;
+}
+
+/* The way to its gateway, on the CPT that owns that. */
+static int msg_choose_gateway_path(struct lnet_msg *msg)
+{
+	struct path_want want;
+	struct path path;
+	int rc;
+
+	msg_path_want(msg, msg_tried(msg), &want);
+	want.src = &msg->gateway_from;
+	want.dst = &msg->gateway;
+	want.hop = NULL;
+	want.flags &= ~(PATH_EXACT | PATH_FORWARD);
+	rc = path_get(msg->cpt, &want, &path);
+	if (rc)
+		return rc;
 	msg_set_path(msg, path.ni, path.lpni);
 	return 0;
 }
@@ -498,18 +554,52 @@ static void msg_depart(struct lnet_msg *msg)
 	credit_take(msg);
 }
 
+static void msg_go(struct lnet_msg *msg, int rc)
+{
+	if (rc) {
+		msg_fail_later(msg, rc, cause_of_select(rc));
+		return;
+	}
+	if (unlikely(msg->role == MSG_FORWARD_OUT))
+		forward_goes(msg);
+	msg->lnd.deadline = resend_deadline(msg);
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	msg_depart(msg);
+}
+
+/* It may have been on its way here when it was given up. */
+static bool msg_is_given_up(struct lnet_msg *msg)
+{
+	if (likely(!atomic_load(&msg->forsaken)))
+		return false;
+	msg_fail_later(msg, msg->op->cancel_status, msg->op->cancel_cause);
+	return true;
+}
+
+/* On the CPT that owned the gateway when the message was passed to it. */
+static void msg_send_by_gateway(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *owner = msg_sender(msg->cpt, &msg->gateway);
+
+	if (msg->cpt->closing)
+		msg_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	else if (owner != msg->cpt)
+		msg_pass(msg, owner, msg_send_by_gateway);
+	else if (!msg_is_given_up(msg))
+		msg_go(msg, msg_choose_gateway_path(msg));
+}
+
 /* By whatever path is best now. */
 static void msg_send_by_choice(struct lnet_msg *msg)
 {
 	int rc = msg_choose_path(msg);
 
-	if (rc) {
-		msg_fail_later(msg, rc, cause_of_select(rc));
-		return;
-	}
-	msg->lnd.deadline = resend_deadline(msg);
-	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
-	msg_depart(msg);
+	if (unlikely(!rc && !msg->lpni))
+		msg_pass(msg, msg_sender(msg->cpt, &msg->gateway),
+			 msg_send_by_gateway);
+	else
+		msg_go(msg, rc);
 }
 
 /* On the CPT that owned the destination when the message was passed to it. */
@@ -527,12 +617,8 @@ static void msg_send(struct work *w)
 		msg_depart(msg);
 		return;
 	}
-	/* It may have been on its way here when it was given up. */
-	if (atomic_load(&msg->forsaken)) {
-		msg_fail_later(msg, msg->op->cancel_status,
-			       msg->op->cancel_cause);
+	if (msg_is_given_up(msg))
 		return;
-	}
 	owner = msg_sender(msg->cpt, &msg->target);
 	if (unlikely(owner != msg->cpt)) {
 		msg_pass(msg, owner, msg_send);
@@ -564,9 +650,16 @@ void msg_withdraw(struct lnet_msg *msg, enum msg_state to)
 	msg->lnd.again = false;
 }
 
+/* What went by a gateway is not on the CPT of its target. */
 void msg_send_anew(struct lnet_msg *msg)
 {
-	msg_send_by_choice(msg);
+	if (lnet_nid_is_any(&msg->gateway)) {
+		msg_send_by_choice(msg);
+		return;
+	}
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(msg->cpt->loop, &msg->timer);
+	msg_launch(msg);
 }
 
 void msg_launch(struct lnet_msg *msg)
@@ -683,8 +776,13 @@ static void msg_count_sent(struct lnet_msg *msg)
 	uint32_t length = msg->hdr.payload_length;
 	uint32_t type = msg->hdr.type;
 
-	cpt_stat(cpt, STAT_send_count);
-	stat_add(&cpt->stats[STAT_send_length], length);
+	if (likely(msg->role != MSG_FORWARD_OUT)) {
+		cpt_stat(cpt, STAT_send_count);
+		stat_add(&cpt->stats[STAT_send_length], length);
+	} else {
+		cpt_stat(cpt, STAT_route_count);
+		stat_add(&cpt->stats[STAT_route_length], length);
+	}
 	traffic_add(&msg->ni->cpt[cpt->index].traffic.send, type, length);
 	if (!msg->lpni)
 		return;

@@ -20,6 +20,7 @@ struct lnet_md;
 struct lnet_ni;
 struct lnet_op;
 struct lnet_peer_ni;
+struct router_buf;
 struct lnet_wish;
 struct msg_again;
 struct msg_copy;
@@ -29,30 +30,33 @@ struct paths_tried;
 /* The role of a message on this node, which decides what the end of the message
  * means. */
 enum msg_role {
-	MSG_OP,	       /* a PUT or GET of ours; part of an operation */
-	MSG_ACK_OUT,   /* an ACK that we send */
-	MSG_REPLY_OUT, /* a REPLY that we send: ends in a GET event */
-	MSG_PUT_IN,    /* a PUT for one of our MDs */
-	MSG_GET_IN,    /* a GET for one of our MDs; becomes a REPLY_OUT */
-	MSG_REPLY_IN,  /* a REPLY to an operation of ours */
-	MSG_ACK_IN,    /* an ACK to an operation of ours */
-	MSG_AGAIN_OUT, /* one that we send again, and nobody waits for */
+	MSG_OP,		 /* a PUT or GET of ours; part of an operation */
+	MSG_ACK_OUT,	 /* an ACK that we send */
+	MSG_REPLY_OUT,	 /* a REPLY that we send: ends in a GET event */
+	MSG_PUT_IN,	 /* a PUT for one of our MDs */
+	MSG_GET_IN,	 /* a GET for one of our MDs; becomes a REPLY_OUT */
+	MSG_REPLY_IN,	 /* a REPLY to an operation of ours */
+	MSG_ACK_IN,	 /* an ACK to an operation of ours */
+	MSG_AGAIN_OUT,	 /* one that we send again, and nobody waits for */
+	MSG_FORWARD_IN,	 /* one for another node, which we pass on ... */
+	MSG_FORWARD_OUT, /* ... and send, once it is here (forward.h) */
 };
 
 enum msg_state {
-	MSG_NEW,	/* nothing taken yet */
-	MSG_PEER_QUEUE, /* waits for a credit of the peer NI */
-	MSG_NI_QUEUE,	/* has that; waits for a credit of the NI */
-	MSG_LND,	/* has both; the LND is sending it */
-	MSG_REFUSED,	/* has both; the LND did not want it; about to fail */
-	MSG_CONNECTING, /* has none; waits until the LND has a connection */
-	MSG_PAUSED,	/* has none, and no path; waits for another try */
+	MSG_NEW,	 /* nothing taken yet */
+	MSG_PEER_QUEUE,	 /* waits for a credit of the peer NI */
+	MSG_NI_QUEUE,	 /* has that; waits for a credit of the NI */
+	MSG_LND,	 /* has both; the LND is sending it */
+	MSG_REFUSED,	 /* has both; the LND did not want it; about to fail */
+	MSG_CONNECTING,	 /* has none; waits until the LND has a connection */
+	MSG_PAUSED,	 /* has none, and no path; waits for another try */
 	MSG_DISCOVERING, /* waits until its peer is discovered (await.h) */
-	MSG_DELAYED,	/* kept back: received, or has a path (delay.h) */
-	MSG_PARKED,	/* received; waits for its sender's share (park.h) */
-	MSG_OFFERED,	/* received; asks other CPTs for a buffer (hold.h) */
-	MSG_HELD,	/* received; waits for a buffer (hold.h) */
-	MSG_RECV,	/* the LND is storing its payload */
+	MSG_DELAYED,	 /* kept back: received, or has a path (delay.h) */
+	MSG_PARKED,	 /* received; waits for its sender's share (park.h) */
+	MSG_BUFFERLESS,	 /* received; waits for a router's buffer (forward.h) */
+	MSG_OFFERED,	 /* received; asks other CPTs for a buffer (hold.h) */
+	MSG_HELD,	 /* received; waits for a buffer (hold.h) */
+	MSG_RECV,	 /* the LND is storing its payload */
 	MSG_DONE,
 	MSG_STATES
 };
@@ -82,6 +86,10 @@ struct lnet_msg {
 	struct ulnet_nid want_ni; /* send: local NI asked for; ANY */
 	struct ulnet_nid target;  /* send: NID asked for */
 	uint64_t deadline;	  /* send: ns, of all tries together */
+	/* send: this try goes by a gateway, from this NI of ours; ANY: from
+	 * any, or not by a gateway. */
+	struct ulnet_nid gateway;
+	struct ulnet_nid gateway_from;
 	struct list link;	   /* in a queue of waiting messages, or in
 				    * hold.waiting */
 	struct list active;	   /* msg_cpt.active */
@@ -103,6 +111,9 @@ struct lnet_msg {
 	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
 				      * came through 0@lo */
 	uint64_t took; /* an ACK or REPLY: ns since its operation began */
+	/* forward.c's; home's: */
+	struct router_buf *buf;	   /* that it has; or NULL */
+	struct lnet_peer_ni *dest; /* hdr.dest_nid's; referenced; or NULL */
 	/* hold.c's; home's but for @asks: */
 	struct hash_node by_bits; /* hold.waiting_by_bits */
 	uint64_t arrival;	  /* the cpt's number of it */

@@ -26,6 +26,7 @@ void msgs_init(struct lnet_cpt *cpt)
 	list_init(&mc->delayed_in);
 	list_init(&mc->delayed_out);
 	list_init(&mc->paused);
+	router_init(cpt);
 	holds_init(cpt);
 	park_init(cpt);
 }
@@ -34,6 +35,7 @@ void msgs_fini(struct lnet_cpt *cpt)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);
 
+	router_fini(cpt);
 	holds_fini(cpt);
 	cpt_pool_fini(cpt, &mc->msg_pool, "messages");
 	cpt_pool_fini(cpt, &mc->op_pool, "operations");
@@ -45,6 +47,7 @@ void msgs_abandon(struct lnet_cpt *cpt)
 {
 	delay_discard(cpt, NULL);
 	resend_discard(cpt);
+	forward_discard(cpt, NULL);
 	park_discard(cpt, NULL);
 	hold_discard(cpt, NULL);
 	ops_abandon(cpt);

@@ -3,6 +3,7 @@
 #ifndef LNET_MSGS_H
 #define LNET_MSGS_H
 
+#include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/path/path.h"
 
@@ -41,6 +42,7 @@ struct msg_cpt {
 	struct lnet_holdings has_all;
 	uint64_t arrivals; /* numbers lnet_msg.arrival */
 	struct hold holds[LNET_PORTALS];
+	struct router router;
 	struct list parked; /* lnet_msg.link (park.h) */
 	struct work unpark;
 	bool unparking; /* that is under way */

@@ -53,7 +53,7 @@ static void op_event_path(const struct lnet_msg *req, struct ulnet_event *ev)
 		tried_last(&req->again->tried, &ev->path_local, &ev->path_peer);
 	} else {
 		ev->path_local = req->hdr.src_nid;
-		ev->path_peer = req->lnd.next_hop;
+		ev->path_peer = req->hdr.dest_nid; /* not the gateway */
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mutation.h"
 #include "lnet/message/drop.h"
+#include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -17,6 +18,7 @@
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/table.h"
 
 /* ---- answers ---- */
 
@@ -98,9 +100,10 @@ static void ack_in(struct work *w)
 
 /* ---- the checks, in the order in which a kernel node makes them ---- */
 
-/* 0: for this node; STAT_COUNT + 1: protocol error; else why it is dropped. */
+/* What becomes of a message, or else why it is dropped. */
 #define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
+#define FOR_OTHERS     (STAT_COUNT + 2)
 
 /* Can the message come from where it says it does? On nets that this node is on
  * nobody speaks for others, who would come by themselves, and what we send to
@@ -121,21 +124,50 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		       : FOR_ME;
 }
 
-static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			   const struct lnet_hdr *hdr, bool direct)
+/* With drop_asym_route, what is not of the last hop's own net comes by a
+ * gateway of ours to its source, or not at all. */
+static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
+		     const struct ulnet_nid *from)
 {
-	const struct ulnet_nid *dest = &hdr->dest_nid;
+	if (!settings_drop_asym_route(&cpt->node->settings) ||
+	    lnet_nid_net(src) == lnet_nid_net(from) ||
+	    routes_go_by(cpt, from, lnet_nid_net(src)))
+		return FOR_ME;
+	return STAT_drop_asym_route;
+}
+
+static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		       const struct ulnet_nid *dest)
+{
+	/* Should have gone direct, or over another NI's connection. */
+	if (lnet_nid_net(dest) == ni_net(ni) || config_ni(cpt->config, dest))
+		return PROTOCOL_ERROR;
+	if (!atomic_load_explicit(&cpt->node->routing, memory_order_relaxed))
+		return STAT_drop_not_mine;
+	if (!config_has_net(cpt->config, lnet_nid_net(dest)) &&
+	    !route_exists(cpt->routes, lnet_nid_net(dest)))
+		return STAT_drop_no_route;
+	return FOR_OTHERS;
+}
+
+static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			   const struct lnet_hdr *hdr,
+			   const struct ulnet_nid *from)
+{
+	bool direct = lnet_nid_eq(&hdr->src_nid, from);
+	int whose = FOR_ME, rc;
 
 	if (ni_is_lo(ni))
 		return FOR_ME;
-	if (!lnet_nid_eq(dest, &ni->lnd.nid)) {
-		/* Should have gone direct, or over another NI's connection. */
-		if (lnet_nid_net(dest) == ni_net(ni) ||
-		    config_ni(cpt->config, dest))
-			return PROTOCOL_ERROR;
-		return STAT_drop_not_mine;
+	if (unlikely(!lnet_nid_eq(&hdr->dest_nid, &ni->lnd.nid))) {
+		whose = check_other(cpt, ni, &hdr->dest_nid);
+		if (whose != FOR_OTHERS)
+			return whose;
 	}
-	return check_source(cpt, &hdr->src_nid, direct);
+	rc = check_source(cpt, &hdr->src_nid, direct);
+	if (unlikely(!direct && rc == FOR_ME && whose == FOR_ME))
+		rc = check_way(cpt, &hdr->src_nid, from);
+	return rc == FOR_ME ? whose : rc;
 }
 
 static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
@@ -257,16 +289,16 @@ static bool is_request(const struct lnet_hdr *hdr)
 	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
 }
 
-/* FOR_ME, PROTOCOL_ERROR, or why it is dropped. */
+/* FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or why it is dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
-		 const struct lnet_hdr *hdr, bool direct)
+		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
 {
 	int rc;
 
 	/* This comes first, because the configuration may be gone. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
-	rc = check_addresses(cpt, ni, hdr, direct);
+	rc = check_addresses(cpt, ni, hdr, from);
 	if (unlikely(rc != FOR_ME))
 		return rc;
 	if (is_request(hdr) && hdr->portal >= LNET_PORTALS)
@@ -284,8 +316,7 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 
 	if (hdr_decode(&hdr, bytes, hdr_len))
 		return protocol_error(cpt, ni, from, "bad header");
-	if (admit(cpt, ni, &hdr, lnet_nid_eq(&hdr.src_nid, from)) ==
-	    PROTOCOL_ERROR)
+	if (admit(cpt, ni, &hdr, from) == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
 	drop_rx(cpt, ni, rx, hdr.type, hdr.payload_length, STAT_drop_no_memory);
 	return 0;
@@ -308,10 +339,12 @@ static int turn_away(struct lnet_msg *msg, struct lnet_ni *ni, void *rx,
 
 static in_line void arrived(struct lnet_msg *msg, bool direct)
 {
-	if (likely(meet_peer(msg, msg->ni, direct)))
+	if (unlikely(!meet_peer(msg, msg->ni, direct)))
+		drop_msg(msg, STAT_drop_no_memory);
+	else if (likely(msg->role != MSG_FORWARD_IN))
 		dispatch(msg);
 	else
-		drop_msg(msg, STAT_drop_no_memory);
+		forward_msg(msg);
 }
 
 void msg_arrived(struct lnet_msg *msg)
@@ -343,9 +376,12 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	if (likely(direct))
 		msg->hdr.src_pid = sender->pid;
 	msg->from = *from;
-	rc = admit(cpt, ni, &msg->hdr, direct);
-	if (unlikely(rc != FOR_ME))
-		return turn_away(msg, ni, rx, rc);
+	rc = admit(cpt, ni, &msg->hdr, from);
+	if (unlikely(rc != FOR_ME)) {
+		if (rc != FOR_OTHERS)
+			return turn_away(msg, ni, rx, rc);
+		msg->role = MSG_FORWARD_IN;
+	}
 	msg->ni = ni;
 	msg->rx = rx;
 	msg->lnd.cpt = cpt->index;
@@ -374,6 +410,12 @@ void msg_done(struct lnet_msg *msg)
 		break;
 	case MSG_REPLY_OUT:
 		request_reply_sent(msg);
+		break;
+	case MSG_FORWARD_IN:
+		forward_received(msg);
+		break;
+	case MSG_FORWARD_OUT:
+		forward_sent(msg);
 		break;
 	default:
 		msg_free(msg);

@@ -9,6 +9,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
+#include "lnet/route/route.h"
 
 #define PAUSE_MIN (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX NSEC_PER_SEC
@@ -29,13 +30,19 @@ static uint32_t repeats(const struct lnet_msg *msg)
 
 enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
 
-/* How often @tried knows of a try over @path, for @msg. */
+/* How often @tried knows of a try over @path, for @msg; of a gateway that
+ * another CPT owns, over any path to it. */
 static unsigned int tries_over(const struct lnet_msg *msg,
 			       const struct paths_tried *tried,
 			       const struct path *path)
 {
+	const struct ulnet_nid *hop =
+		path->route ? &path->route->gateway : &msg->target;
+
+	if (!path->ni)
+		return path_tries_by(msg->cpt, tried, hop);
 	return tried_count(tried, &path->ni->lnd.nid,
-			   path->lpni ? &path->lpni->nid : &msg->target);
+			   path->lpni ? &path->lpni->nid : hop);
 }
 
 /* How @msg, whose path is one of @tried now, goes on. */

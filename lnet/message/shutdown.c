@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lnet/message/delay.h"
+#include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msg.h"
@@ -48,6 +49,7 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	fail_queued(ni, cpt);
 	delay_discard(cpt, ni);
 	park_discard(cpt, ni);
+	forward_discard(cpt, ni);
 	hold_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
 }

@@ -78,6 +78,13 @@ static inline uint32_t ni_net(const struct lnet_ni *ni)
 	return ni->net;
 }
 
+/* Of a router's buffers, what one peer NI may have that sends through it. */
+static inline uint32_t ni_buffer_credits(const struct lnet_ni *ni)
+{
+	return ni->peer_buffer_credits ? ni->peer_buffer_credits
+				       : ni->peer_credits;
+}
+
 static inline bool ni_is_up(const struct lnet_ni *ni)
 {
 	return atomic_load_explicit(&ni->up, memory_order_relaxed);

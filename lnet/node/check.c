@@ -312,6 +312,44 @@ static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
+/* Does a message wait for a buffer that it may have? */
+static bool buffers_wait(const struct router_pool *pool)
+{
+	const struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &pool->waiting, link)
+		if (forward_has_room(msg))
+			return true;
+	return false;
+}
+
+/* Are the buffers in use those that messages have? */
+static bool router_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
+{
+	const struct router *r = &msg_cpt(cpt)->router;
+	uint32_t used[LNET_BUFFER_KINDS] = { 0 };
+	const struct lnet_msg *msg;
+
+	list_for_each_entry (msg, &msg_cpt(cpt)->active, active)
+		if (msg->buf)
+			used[router_pool_of(cpt, msg->hdr.payload_length) -
+			     r->pool]++;
+	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++) {
+		const struct router_pool *pool = &r->pool[i];
+		bool waits = !r->waking && buffers_wait(pool);
+
+		if (used[i] == pool->used && !waits)
+			continue;
+		snprintf(buf, size,
+			 "CPT %u: %u buffers of %u bytes are counted, messages "
+			 "have %u%s",
+			 cpt->index, pool->used, pool->size, used[i],
+			 waits ? ", and one waits that may have one" : "");
+		return true;
+	}
+	return false;
+}
+
 static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
@@ -319,7 +357,8 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 	if (holding_wrong(node, buf, size))
 		return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (parked_wrong(node->cpt[i], buf, size))
+		if (parked_wrong(node->cpt[i], buf, size) ||
+		    router_wrong(node->cpt[i], buf, size))
 			return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (msg_cpt(node->cpt[i])->wish_pool.used)

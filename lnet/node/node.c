@@ -6,11 +6,13 @@
 #include <semaphore.h>
 
 #include "base/cpus.h"
+#include "lnet/discovery/router.h"
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/layer.h"
 #include "lnet/node/nis.h"
+#include "lnet/node/routes.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"
 #include "lnet/peer/claim.h"
@@ -37,6 +39,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	disc_init(cpt);
 	late_init(cpt);
 	recovery_init(cpt);
+	routers_init(cpt);
 	watches_init(cpt);
 }
 
@@ -170,6 +173,7 @@ static void node_free(struct lnet *node)
 {
 	BUG_ON(!list_empty(&whole_node(node)->threads));
 	nis_fini(node);
+	routes_fini(node);
 	node_faults_free(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);
@@ -285,7 +289,9 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 
 	if (rc)
 		return rc;
-	rc = nis_start_lo(node);
+	rc = routes_start(node);
+	if (!rc)
+		rc = nis_start_lo(node);
 	if (rc) {
 		node_free(node);
 		return rc;
@@ -446,6 +452,7 @@ static int cpt_close(void *arg)
 	disc_stop(cpt);
 	late_stop(cpt);
 	recovery_stop(cpt);
+	routers_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);

@@ -9,6 +9,7 @@
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/net/net.h"
+#include "ulnet/route.h"
 
 /* Nothing is above it. */
 struct whole_cpt {
@@ -24,6 +25,7 @@ static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
 }
 
 struct fault_set;
+struct route_table;
 
 struct whole_node {
 	struct net_node net;
@@ -37,6 +39,8 @@ struct whole_node {
 	/* control side: changes of configuration, one at a time; handlers are
 	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
+	struct route_table *routes;   /* as net.config (routes.c) */
+	struct ulnet_routing routing; /* as set; net.config_lock */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
 };
 

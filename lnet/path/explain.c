@@ -4,10 +4,12 @@
 #include <inttypes.h>
 
 #include "lnet/path/path.h"
+#include "lnet/route/route.h"
 
 /* ---- words ---- */
 
 static const char *const kinds[] = {
+	[LNET_PATH_GATEWAY] = "gateway",
 	[LNET_PATH_NET] = "net",
 	[LNET_PATH_LOCAL_NI] = "local NI",
 	[LNET_PATH_PEER_NI] = "peer NI",
@@ -21,6 +23,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNTRIED] = "has paths that were not tried yet",
 	[LNET_PATH_PEER_HEALTH] = "leads to a healthier peer NI",
 	[LNET_PATH_PEER_PRIORITY] = "has a better priority at the peer",
+	[LNET_PATH_HOPS] = "is fewer hops away",
 	[LNET_PATH_HEALTH] = "is healthier",
 	[LNET_PATH_PRIORITY] = "has a better priority",
 	[LNET_PATH_LESS_TRIED] = "was tried less often",
@@ -46,6 +49,21 @@ static const char *const situations[PATH_CASES] = {
 	[PATH_ANY_REMOTE_NMR] = "any local NI, peer elsewhere",
 };
 
+/* The same of gateways, where it is other words. */
+static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
+	[LNET_PATH_PEER_UP] = "is up",
+	[LNET_PATH_UNTRIED] = "was tried less often",
+	[LNET_PATH_PEER_PRIORITY] = "has a better priority",
+	[LNET_PATH_UNREACHED] = "on no net of this node",
+};
+
+static const char *why_text(const struct ulnet_path_candidate *c)
+{
+	if (c->kind == LNET_PATH_GATEWAY && gateway_whys[c->why])
+		return gateway_whys[c->why];
+	return whys[c->why];
+}
+
 /* Does it decide by numbers that users know? */
 static bool why_is_counted(enum ulnet_path_why why)
 {
@@ -69,7 +87,7 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 		 c->why > LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA
 			 ? "the chosen one "
 			 : "",
-		 whys[c->why], numbers);
+		 why_text(c), numbers);
 	return buf;
 }
 
@@ -83,21 +101,25 @@ struct explain_call {
 	unsigned int n;
 };
 
-/* The one of the same kind that was chosen, if any was. */
+/* The one that was chosen instead, if any was: of the same kind, and next to it
+ * but for others of that kind. */
 static const struct path_seen *chosen_of(const struct path_trace *t,
-					 enum ulnet_path_kind kind)
+					 const struct path_seen *seen)
 {
-	for (unsigned int i = 0; i < t->n; i++)
-		if (t->seen[i].kind == kind &&
-		    t->seen[i].why == LNET_PATH_CHOSEN)
-			return &t->seen[i];
+	const struct path_seen *s = seen;
+
+	while (s > t->seen && s[-1].kind == seen->kind)
+		s--;
+	for (; s < t->seen + t->n && s->kind == seen->kind; s++)
+		if (s->why == LNET_PATH_CHOSEN)
+			return s;
 	return NULL;
 }
 
 static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
 						const struct path_seen *seen)
 {
-	const struct path_seen *best = chosen_of(t, seen->kind);
+	const struct path_seen *best = chosen_of(t, seen);
 	struct ulnet_path_candidate c = { .kind = seen->kind,
 					  .nid = seen->nid,
 					  .why = seen->why };
@@ -119,6 +141,15 @@ static bool explain_self(const struct explain_call *c)
 	return true;
 }
 
+static void explain_path(const struct explain_call *c, const struct path *p)
+{
+	c->path->peer = p->dst ? p->dst->nid : *c->want.dst;
+	if (p->ni)
+		c->path->local = p->ni->lnd.nid;
+	if (p->route)
+		c->path->gateway = p->lpni ? p->lpni->nid : p->route->gateway;
+}
+
 static int explain_call(void *arg)
 {
 	struct explain_call *c = arg;
@@ -131,14 +162,38 @@ static int explain_call(void *arg)
 	c->path->ncandidates = t.n;
 	c->path->situation =
 		p.which < PATH_CASES ? situations[p.which] : "no such local NI";
-	if (!c->path->status) {
-		c->path->local = p.ni->lnd.nid;
-		c->path->peer = p.lpni ? p.lpni->nid : *c->want.dst;
-	}
+	if (!c->path->status)
+		explain_path(c, &p);
 	for (unsigned int i = 0; i < MIN(t.n, c->n); i++)
 		c->candidates[i] = candidate_of(&t, &t.seen[i]);
 	free(t.seen);
 	return t.incomplete ? -ENOMEM : (int)t.n;
+}
+
+/* The gateway is another CPT's, which chooses the rest: @seen candidates come
+ * before those. */
+static int explain_gateway(struct lnet *node, struct explain_call *first,
+			   int seen)
+{
+	unsigned int before = MIN((unsigned int)seen, first->n);
+	struct ulnet_nid gateway = first->path->gateway;
+	struct ulnet_path hop = { .local = LNET_NID_ANY };
+	struct explain_call c = {
+		.cpt = node->cpt[node_cpt_of(node, &gateway)],
+		.want = { .src = first->want.src, .dst = &gateway },
+		.path = &hop,
+		.candidates = first->candidates + before,
+		.n = first->n - before,
+	};
+	int rc = loop_call(c.cpt->loop, explain_call, &c);
+
+	if (rc < 0)
+		return rc;
+	first->path->status = hop.status;
+	first->path->local = hop.local;
+	first->path->gateway = hop.peer;
+	first->path->ncandidates += hop.ncandidates;
+	return seen + rc;
 }
 
 int lnet_path_explain(struct lnet *node, const struct ulnet_nid *src,
@@ -159,6 +214,8 @@ int lnet_path_explain(struct lnet *node, const struct ulnet_nid *src,
 	if (lnet_nid_is_any(dst))
 		return -EINVAL;
 	rc = loop_call(c.cpt->loop, explain_call, &c);
+	if (rc >= 0 && !found.status && lnet_nid_is_any(&found.local))
+		rc = explain_gateway(node, &c, rc);
 	if (rc >= 0)
 		*path = found;
 	return rc;

@@ -8,6 +8,7 @@
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/route.h"
 
 static int32_t health_add(int32_t health, int32_t change)
 {
@@ -59,6 +60,7 @@ void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	if (!first_loss(cpt, &lpni->lost_in))
 		return;
 	lpni->health = health_add(lpni->health, loss(cpt));
+	routes_health(cpt, lpni);
 	if (watch && lpni->health < LNET_HEALTH_MAX)
 		watch->peer_ni_ill(cpt, lpni);
 }
@@ -111,6 +113,7 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		lpni->health = health_add(
 			lpni->health,
 			settings_health_gain(&cpt->node->settings));
+	routes_health(cpt, lpni);
 	if (watch)
 		watch->peer_ni_heard(cpt, lpni);
 }
@@ -171,6 +174,7 @@ static void peer_ni_set_health(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
 	lpni->health = health;
+	routes_health(cpt, lpni);
 	if (watch && health < LNET_HEALTH_MAX)
 		watch->peer_ni_ill(cpt, lpni);
 }

@@ -5,6 +5,7 @@
 
 #include "base/mutation.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/route.h"
 
 void paths_init(struct lnet_cpt *cpt)
 {
@@ -14,16 +15,16 @@ void paths_init(struct lnet_cpt *cpt)
 /* A peer that is not multi-rail knows this node by one NID: that of the NI that
  * it is first sent to from, until that NI is gone or down; and by that one
  * again when it was multi-rail in between. */
-static void path_remember(const struct path *path, const struct path_want *want)
+static void path_remember(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
+			  const struct path_want *want)
 {
-	struct lnet_peer_ni *lpni = path->lpni;
-
-	if (lpni->peer->multi_rail || want->flags & PATH_PORTAL0 ||
-	    lnet_nid_eq(&lpni->preferred, &path->ni->lnd.nid))
+	if (lpni->peer->multi_rail ||
+	    want->flags & (PATH_PORTAL0 | PATH_FORWARD) ||
+	    lnet_nid_eq(&lpni->preferred, &ni->lnd.nid))
 		return;
 	if (lnet_nid_is_any(&lpni->preferred) ||
 	    (lnet_nid_is_any(want->src) && !MUTATE(unit_two_sources)))
-		lpni->preferred = path->ni->lnd.nid;
+		lpni->preferred = ni->lnd.nid;
 }
 
 /* NIs of the peer that this node can send to. */
@@ -58,6 +59,47 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	return lnet_nid_eq(&path->lpni->preferred, &path->ni->lnd.nid);
 }
 
+/* References to the next hop, which is @nid's. */
+static int path_take(struct lnet_cpt *cpt, struct path *path,
+		     const struct ulnet_nid *nid)
+{
+	if (likely(path->lpni))
+		peer_ref(path->lpni);
+	else
+		path->lpni = peer_get(cpt, nid);
+	if (!path->lpni)
+		return -ENOBUFS;
+	ni_ref(path->ni, cpt->index);
+	peer_set_credits(path->lpni, path->ni->peer_credits);
+	path->lpni->use = ++path_cpt(cpt)->uses;
+	path->ni->cpt[cpt->index].use = path->lpni->use;
+	return 0;
+}
+
+/* Through a gateway. Whom the message is for need not be known, unless it is to
+ * know this node by one NI. */
+static int path_get_routed(struct lnet_cpt *cpt, const struct path_want *want,
+			   struct path *path)
+{
+	const struct lnet_ni *ni = path->ni ? path->ni : path->from;
+	struct lnet_peer_ni *dst;
+
+	if (path->ni) {
+		int rc = path_take(cpt, path, &path->route->gateway);
+
+		if (rc)
+			return rc;
+	}
+	path->route->use[cpt->index] = ++path_cpt(cpt)->uses;
+	dst = peer_get(cpt, path->dst ? &path->dst->nid : want->dst);
+	if (!dst)
+		return 0;
+	path_remember(dst, ni, want);
+	dst->use = path_cpt(cpt)->uses;
+	peer_unref(cpt, dst);
+	return 0;
+}
+
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 	     struct path *path)
 {
@@ -65,17 +107,12 @@ int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 
 	if (rc)
 		return rc;
-	if (likely(path->lpni))
-		peer_ref(path->lpni);
-	else
-		path->lpni = peer_get(cpt, want->dst);
-	if (!path->lpni)
-		return -ENOBUFS;
-	ni_ref(path->ni, cpt->index);
-	peer_set_credits(path->lpni, path->ni->peer_credits);
-	path_remember(path, want);
-	path->lpni->use = ++path_cpt(cpt)->uses;
-	path->ni->cpt[cpt->index].use = path->lpni->use;
+	if (unlikely(path->route))
+		return path_get_routed(cpt, want, path);
+	rc = path_take(cpt, path, want->dst);
+	if (rc)
+		return rc;
+	path_remember(path->lpni, path->ni, want);
 	if (path_is_only(cpt, path)) {
 		path->lpni->only = path->ni;
 		path->lpni->only_in = cpt->topology;

@@ -23,9 +23,10 @@ static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct path_cpt, peer.portal.cpt);
 }
 
-/* As path_select(), with a reference to the local NI and to the peer NI, which
- * is made if need be: never for a path that does not exist, since strangers may
- * name sources as they like. -ENOBUFS: peers_max are in use. */
+/* As path_select(), with a reference to the local NI and to the peer NI of the
+ * next hop, which is made if need be: never for a path that does not exist,
+ * since strangers may name sources as they like. Neither if the next hop is
+ * another CPT's gateway. -ENOBUFS: peers_max are in use. */
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 	     struct path *path);
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How good a candidate for a path is, and which criterion decides between two
- * of them (requirement C3). A candidate is a net, a local NI or a peer NI.
+ * of them (requirement C3). A candidate is a gateway, a net, a local NI or
+ * a peer NI.
  *
  * A rank has a key for each criterion; a larger key is better. The criteria
  * decide in the order of enum ulnet_path_why, the first one in which two ranks
  * differ alone; a criterion that does not apply to a kind of candidate is 0 in
  * all of its ranks. Ranks are thus totally ordered, in whatever order they are
  * looked at, and every loser can be told the one criterion that it lost by.
+ *
+ * Of a gateway, PEER_UP says whether the route by it is up, PEER_PRIORITY which
+ * priority the route has (best of all if that is where the message that is
+ * answered came from), and HOPS its length; UNTRIED, HEALTH, CREDITS and TURN
+ * are those of the gateway.
  *
  *	criterion	net			local NI	peer NI
  *	PEER_UP		one of the peer's			the peer says

@@ -6,10 +6,11 @@
 #include "base/mutation.h"
 #include "lnet/net/net.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/table.h"
 
 /* A choice that is being made. */
 struct seek {
-	const struct lnet_cpt *cpt;
+	struct lnet_cpt *cpt;
 	const struct path_want *want;
 	struct lnet_ni *src;	  /* local NI named, or NULL */
 	struct lnet_peer_ni *dst; /* NI of the peer named; NULL: unknown */
@@ -475,7 +476,7 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
 	path->ni = s->src;
-	path->lpni = s->dst;
+	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace)) {
 		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 		trace_only_peer_ni(s);
@@ -494,7 +495,7 @@ static int from_best_to_best(const struct seek *s, struct path *path)
 	path->ni = choose_ni(s, net.ours, net.theirs);
 	if (!path->ni)
 		return -ENETDOWN;
-	path->lpni = choose_peer_ni(s, net.theirs, path->ni);
+	path->lpni = path->dst = choose_peer_ni(s, net.theirs, path->ni);
 	return 0;
 }
 
@@ -523,32 +524,192 @@ static int from_best_to_named(const struct seek *s, struct path *path)
 	if (!ni)
 		return -ENETDOWN;
 	path->ni = ni;
-	path->lpni = s->dst;
+	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace))
 		trace_only_peer_ni(s);
 	return 0;
 }
 
-/* Through a gateway, if there were routes. */
-static int by_route(const struct seek *s, struct path *path)
-{
-	uint32_t id = lnet_nid_net(s->want->dst);
+/* ---- gateways ---- */
 
-	path->gateway = NULL;
-	return s->src && config_net(s->cpt->config, id) ? -EINVAL
-							: -EHOSTUNREACH;
+/* The best route, and the net of the peer's that it leads to. */
+struct way {
+	struct lnet_route *route;
+	struct lnet_peer_net *theirs; /* NULL: that of the NI named */
+};
+
+unsigned int path_tries_by(const struct lnet_cpt *cpt,
+			   const struct paths_tried *tried,
+			   const struct ulnet_nid *gateway)
+{
+	struct directory *d = &cpt->node->directory;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < MIN(tried->n, PATHS_TRIED_MAX); i++)
+		n += directory_same(d, &tried->path[i].peer, gateway);
+	return n;
+}
+
+/* Why the route is no candidate; LNET_PATH_CHOSEN: it is one. @from: the local
+ * NI that the message must leave by, or NULL. */
+static enum ulnet_path_why refuses_route(const struct seek *s,
+					 const struct lnet_route *r,
+					 const struct lnet_ni *from)
+{
+	uint32_t near = lnet_nid_net(&r->gateway);
+	const struct lnet_net *net = config_net(s->cpt->config, near);
+	struct directory *d = &s->cpt->node->directory;
+
+	if (!net || config_is_mine(s->cpt->config, &r->gateway))
+		return LNET_PATH_UNREACHED;
+	if (from && ni_net(from) != near)
+		return LNET_PATH_NOT_ASKED;
+	if (s->want->flags & PATH_FORWARD &&
+	    directory_same(d, &r->gateway, s->want->hop))
+		return LNET_PATH_NOT_ASKED;
+	if (!net_is_up(net) || route_state(r, 0) == ROUTE_DOWN)
+		return LNET_PATH_DOWN;
+	return LNET_PATH_CHOSEN;
+}
+
+/* Does the message that is answered come from that gateway? */
+static bool came_by(const struct seek *s, const struct lnet_route *r)
+{
+	return s->want->hop && !(s->want->flags & PATH_FORWARD) &&
+	       directory_same(&s->cpt->node->directory, &r->gateway,
+			      s->want->hop);
+}
+
+static void rank_route(const struct seek *s, const struct lnet_route *r,
+		       const struct lnet_peer_net *theirs, struct path_rank *k)
+{
+	uint32_t sensitivity =
+		settings_router_sensitivity(&s->cpt->node->settings);
+
+	k->key[LNET_PATH_PEER_UP] =
+		2 * (route_state(r, sensitivity) == ROUTE_UP) +
+		(!theirs || any_is_up(theirs));
+	if (unlikely(s->want->tried))
+		k->key[LNET_PATH_UNTRIED] = -(int64_t)path_tries_by(
+			s->cpt, s->want->tried, &r->gateway);
+	k->key[LNET_PATH_PEER_PRIORITY] =
+		came_by(s, r) ? 1 : -(int64_t)r->priority;
+	k->key[LNET_PATH_HOPS] = -(int64_t)MAX(r->hops, 1);
+	k->key[LNET_PATH_HEALTH] = route_health(r);
+	k->key[LNET_PATH_TURN] = rank_of_use(r->use[s->cpt->index]);
+}
+
+/* The routes to one net. */
+static void offer_routes(struct stage *st, uint32_t net,
+			 struct lnet_peer_net *theirs,
+			 const struct lnet_ni *from, struct way *best)
+{
+	const struct seek *s = st->seek;
+	unsigned int i, end = routes_to(s->cpt->routes, net, &i);
+
+	for (; i < end; i++) {
+		struct lnet_route *r = s->cpt->routes->route[i];
+		enum ulnet_path_why why = refuses_route(s, r, from);
+
+		if (why != LNET_PATH_CHOSEN) {
+			stage_refuse(st, &r->gateway, why);
+			continue;
+		}
+		rank_route(s, r, theirs, stage_rank(st));
+		stage_offer(st, r, &r->gateway);
+		if (st->best == r)
+			*best = (struct way){ r, theirs };
+	}
+}
+
+static struct way choose_way(const struct seek *s, bool mr,
+			     const struct lnet_ni *from)
+{
+	struct way best = { NULL, NULL };
+	struct lnet_peer_net *theirs;
+	struct stage st;
+
+	stage_begin(&st, s, LNET_PATH_GATEWAY);
+	if (!mr)
+		offer_routes(&st, lnet_nid_net(s->want->dst), NULL, from,
+			     &best);
+	else
+		list_for_each_entry (theirs, &s->dst->peer->nets, link)
+			offer_routes(&st, theirs->net, theirs, from, &best);
+	(void)stage_end(&st);
+	return best;
+}
+
+/* The best of the peer's NIs on a net that this node is not on: of those, it
+ * knows what the peer says. */
+static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
+					  const struct lnet_peer_net *theirs)
+{
+	struct lnet_peer_ni *p;
+	struct stage st;
+
+	stage_begin(&st, s, LNET_PATH_PEER_NI);
+	list_for_each_entry (p, &theirs->nis, link) {
+		struct path_rank *r = stage_rank(&st);
+
+		r->key[LNET_PATH_PEER_UP] = !p->down;
+		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
+		stage_offer(&st, p, &p->nid);
+	}
+	return stage_end(&st);
+}
+
+static int seek_gateway(const struct seek *s, struct path *path);
+
+static int by_route(const struct seek *s, struct path *path, bool mr)
+{
+	uint32_t near, id = lnet_nid_net(s->want->dst);
+	struct way way;
+
+	if (s->src && config_net(s->cpt->config, id))
+		return -EINVAL;
+	if (s->src && !ni_is_up(s->src))
+		return -ENETDOWN;
+	path->from = s->src ? s->src : mr ? NULL : known_by(s);
+	way = choose_way(s, mr, path->from);
+	if (!way.route && path->from && !s->src) {
+		path->from = NULL; /* no gateway is on that net any more */
+		way = choose_way(s, mr, NULL);
+	}
+	if (!way.route)
+		return -EHOSTUNREACH;
+	path->route = way.route;
+	path->dst = way.theirs ? choose_far_ni(s, way.theirs) : s->dst;
+	near = lnet_nid_net(&way.route->gateway);
+	if (node_cpt_of(s->cpt->node, &way.route->gateway) == s->cpt->index)
+		return seek_gateway(s, path);
+	/* Others cannot choose the NI by which the peer is to know us. */
+	if (!mr && !path->from)
+		path->from =
+			choose_ni(s, config_net(s->cpt->config, near), NULL);
+	return 0;
+}
+
+static int by_route_mr(const struct seek *s, struct path *path)
+{
+	return by_route(s, path, true);
+}
+
+static int by_route_nmr(const struct seek *s, struct path *path)
+{
+	return by_route(s, path, false);
 }
 
 static int (*const cases[PATH_CASES])(const struct seek *s,
 				      struct path *path) = {
 	[PATH_SPEC_LOCAL_MR] = from_named_to_named,
 	[PATH_SPEC_LOCAL_NMR] = from_named_to_named,
-	[PATH_SPEC_REMOTE_MR] = by_route,
-	[PATH_SPEC_REMOTE_NMR] = by_route,
+	[PATH_SPEC_REMOTE_MR] = by_route_mr,
+	[PATH_SPEC_REMOTE_NMR] = by_route_nmr,
 	[PATH_ANY_LOCAL_MR] = from_best_to_best,
 	[PATH_ANY_LOCAL_NMR] = from_best_to_named,
-	[PATH_ANY_REMOTE_MR] = by_route,
-	[PATH_ANY_REMOTE_NMR] = by_route,
+	[PATH_ANY_REMOTE_MR] = by_route_mr,
+	[PATH_ANY_REMOTE_NMR] = by_route_nmr,
 };
 
 /* Is the peer on any net of ours? */
@@ -584,6 +745,26 @@ static enum path_case case_of(const struct seek *s)
 		     : PATH_ANY_REMOTE_NMR;
 }
 
+/* To the gateway of path->route the message goes as one that is for it: a
+ * gateway with several NIs is a peer like any other (B5). */
+static int seek_gateway(const struct seek *s, struct path *path)
+{
+	const struct ulnet_nid *gateway = &path->route->gateway;
+	struct path hop = { .ni = NULL };
+	struct path_want want = *s->want;
+	struct seek to = { .cpt = s->cpt, .want = &want, .trace = s->trace };
+	int rc;
+
+	want.dst = gateway;
+	want.flags &= ~PATH_EXACT;
+	to.src = path->from;
+	to.dst = peer_find(s->cpt, gateway);
+	rc = cases[case_of(&to)](&to, &hop);
+	path->ni = hop.ni;
+	path->lpni = hop.lpni;
+	return rc;
+}
+
 static int seek_path(struct lnet_cpt *cpt, const struct path_want *want,
 		     struct path *path, struct path_trace *trace)
 {
@@ -598,7 +779,9 @@ static int seek_path(struct lnet_cpt *cpt, const struct path_want *want,
 			return -EINVAL;
 	}
 	s.dst = peer_find(cpt, want->dst);
-	path->gateway = NULL;
+	path->ni = path->from = NULL;
+	path->lpni = NULL;
+	path->route = NULL;
 	path->which = case_of(&s);
 	return cases[path->which](&s, path);
 }

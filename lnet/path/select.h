@@ -17,8 +17,12 @@
  *	ANY LOCAL NMR	the one that the peer knows us	the NID named
  *			by, as long as it is up; else
  *			the best one
- *	REMOTE		goes through a gateway: -EHOSTUNREACH, this node has no
- *			routes
+ *	... REMOTE ...	the same, but of the gateway: to which of the peer's
+ *			nets, and by which gateway, say the routes
+ *			(route/table.h). A peer that is not MR knows this node
+ *			by one NI here as well.
+ *
+ * The gateway may belong to another CPT, which then chooses the rest.
  *
  * A local NI that is down is never chosen. "Best" is what rank.h says.
  */
@@ -31,6 +35,7 @@
 struct lnet_cpt;
 struct lnet_ni;
 struct lnet_peer_ni;
+struct lnet_route;
 
 enum path_case {
 	PATH_SPEC_LOCAL_MR,
@@ -48,27 +53,43 @@ enum path_case {
 #define PATH_EXACT   1u /* to the NID named and no other: answers, recovery */
 #define PATH_NEAR    4u /* numa_node is given */
 #define PATH_PORTAL0 2u /* of LNet itself: the peer shall not know us by it */
+#define PATH_FORWARD 8u /* of others: the same, and not back to .hop */
 
 struct path_want {
 	const struct ulnet_nid *src;	 /* local NI named, or ANY */
 	const struct ulnet_nid *dst;	 /* NID named */
 	const struct paths_tried *tried; /* in vain; NULL: none */
+	/* From which peer NI the message came that is answered, or passed on;
+	 * NULL: neither. */
+	const struct ulnet_nid *hop;
 	unsigned int flags;
 	int numa_node; /* with PATH_NEAR: where the message's memory is */
 };
 
 struct path {
+	/* The next hop, from this NI. ni NULL: it is a gateway that another CPT
+	 * owns. */
 	struct lnet_ni *ni;
-	struct lnet_peer_ni *lpni;    /* NULL: dst, of whom nobody knows yet */
-	struct lnet_peer_ni *gateway; /* the next hop; NULL: lpni itself */
+	struct lnet_peer_ni *lpni; /* NULL: nobody knows of it yet */
+	struct lnet_route *route;  /* the next hop is its gateway; NULL: dst */
+	struct lnet_ni *from; /* with a route: it must be this one; or NULL */
+	/* Whom the message is for, by which of its NIs. */
+	struct lnet_peer_ni *dst; /* NULL: nobody knows of it yet */
 	enum path_case which;
 };
 
-/* 0 and the path; -EINVAL: src is not one of ours, or on another net than dst;
- * -EHOSTUNREACH: no net of ours reaches dst; -ENETDOWN: all NIs that would are
- * down. Thread: the CPT that owns dst. */
+/* 0 and the path; -EINVAL: src is not one of ours, or on another net than dst,
+ * which is on one of ours; -EHOSTUNREACH: no net of ours reaches dst, and no
+ * route that is not down; -ENETDOWN: all NIs that would are down. Thread: the
+ * CPT that owns dst. */
 int path_select(struct lnet_cpt *cpt, const struct path_want *want,
 		struct path *path);
+
+/* In how many of the tries that are known the gateway had a part, by whichever
+ * of its NIDs. */
+unsigned int path_tries_by(const struct lnet_cpt *cpt,
+			   const struct paths_tried *tried,
+			   const struct ulnet_nid *gateway);
 
 /* The same choice, and who was looked at on the way: nets, then local NIs, then
  * NIs of the peer. Ranks show by how much the criterion that decided did so. */

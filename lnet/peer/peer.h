@@ -99,6 +99,10 @@ struct lnet_holdings {
 			       * could go on, or began to be */
 	uint64_t passed_over; /* park.c's: in that round */
 	uint64_t copied_bytes; /* of payloads sent to it (copy.h) */
+	/* forward.h: buffers with what it has sent to others, and messages that
+	 * wait for one; the most of both so far; buffers with what others have
+	 * sent to it. */
+	uint32_t forwards, forward_waits, forwards_max, forwards_to;
 	/* ns: it was said that there are no more; not again before */
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };

@@ -2,6 +2,7 @@
 /* All peers of a node, and what is told of them. */
 #include <errno.h>
 
+#include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
 #include "lnet/peer/word.h"
 
@@ -71,6 +72,7 @@ static void peer_stats_reset(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 		return;
 	traffic_reset(&p->traffic);
 	p->credits_min = p->credits;
+	p->has.forwards_max = p->has.forwards + p->has.forward_waits;
 	stat_set(&p->failed.dropped, 0);
 	stat_set(&p->failed.error, 0);
 	stat_set(&p->failed.timeout, 0);
@@ -112,6 +114,15 @@ static uint32_t peer_state(const struct lnet_peer *peer)
 	       (peer->configured ? STATE_CONFIGURED : 0);
 }
 
+/* On a router; @forwards: buffers that it has, and messages that wait. */
+static int64_t router_credits(const struct lnet_cpt *cpt,
+			      const struct lnet_peer_ni *p, uint32_t forwards)
+{
+	const struct lnet_net *net = config_net(cpt->config, p->net->net);
+
+	return net ? (int64_t)ni_buffer_credits(net->ni[0]) - forwards : 0;
+}
+
 static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		      struct ulnet_peer_info *info)
 {
@@ -122,6 +133,10 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.credits_max = (uint32_t)p->credits_max,
 		.credits = p->credits,
 		.credits_min = p->credits_min,
+		.router_credits = router_credits(
+			cpt, p, p->has.forwards + p->has.forward_waits),
+		.router_credits_min =
+			router_credits(cpt, p, p->has.forwards_max),
 		.queued_bytes = p->queued_bytes,
 		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
 		.connecting = p->nconnecting,

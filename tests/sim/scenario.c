@@ -16,7 +16,8 @@ const unsigned int scenario_seeds_long = 1000;
 bool scenario_is_for(const char *mutation)
 {
 	return strncmp(mutation, "rpc_", 4) != 0 &&
-	       strncmp(mutation, "rails_", 6) != 0;
+	       strncmp(mutation, "rails_", 6) != 0 &&
+	       strncmp(mutation, "routes_", 7) != 0;
 }
 
 struct member {

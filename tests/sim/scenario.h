@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed: what campaign.c runs. There are three: LNet's (scenario.c),
+ * from one seed: what campaign.c runs. There are four: LNet's (scenario.c),
  * which uses the public API only, as a user's would; that of RPC
- * (rpc_scenario.c); and that of nodes with many rails (rails_scenario.c).
+ * (rpc_scenario.c); that of nodes with many rails (rails_scenario.c); and that
+ * of nets with routers between them (routes_scenario.c).
  */
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H

@@ -483,7 +483,7 @@ static void pinged(void *arg, int status, const struct ulnet_ping_info *info)
 static void look(struct side *s, sem_t *pong, unsigned int round)
 {
 	const struct ulnet_nid *nid = &s->other->nids[round % s->other->nnids];
-	struct ulnet_stat stats[64];
+	struct ulnet_stat stats[96];
 	struct ulnet_setting settings[4];
 	struct ulnet_peer_info peer = { 0 }, peers[4];
 	struct ulnet_ni_info ni;
@@ -802,7 +802,7 @@ static void tear_down(struct side *s)
 /* Each call waits for all that was posted before it. */
 static void wait_idle(struct side *s)
 {
-	struct ulnet_stat stats[64];
+	struct ulnet_stat stats[96];
 	bool idle = false;
 
 	while (!idle) {

@@ -168,13 +168,41 @@ cat >"$dir/wrong" <<'END'
 195 | configure max interfaces: Invalid argument \(1..40000\) | set max_interfaces 0
 195 | configure busy poll: Invalid argument \(0..1000000\) | set busy_poll -1
 195 | configure use tcp bonding: not in 0..1 | set use_tcp_bonding 2
-161 | configure drop asym route: not supported yet | set drop_asym_route 1
+195 | configure drop asym route: Invalid argument \(0..1\) | set drop_asym_route 2
 161 | configure recovery interval: not supported yet | set recovery_interval 5
-161 | configure router sensitivity: not supported yet | set router_sensitivity 50
-161 | configure routing: not supported yet | set routing 1
-161 | configure tiny buffers: not supported yet | set tiny_buffers 512
-161 | configure small buffers: not supported yet | set small_buffers 4096
-161 | configure large buffers: not supported yet | set large_buffers 256
+195 | configure router sensitivity: Invalid argument \(0..100\) | set router_sensitivity 101
+195 | configure routing: not in 0..1 | set routing 2
+195 | configure tiny buffers: not in 0..2147483647 | set tiny_buffers -1
+195 | configure small buffers: not in 0..2147483647 | set small_buffers -1
+195 | configure large buffers: not in 0..2147483647 | set large_buffers -2
+234 | lnetctl route: missing: a sub-command | route
+255 | 'list' is not a valid command | route list
+234 | missing: --net | route add
+234 | missing: --net | route add --gateway 127.0.0.9@tcp
+234 | gateway is missing | route add --net tcp5
+234 | option '--gateway' requires an argument | route add --net tcp5 --gateway
+234 | unexpected argument: now | route add --net tcp5 --gateway 127.0.0.9@tcp now
+254 | cannot parse net 'tpc' | route add --net tpc --gateway 127.0.0.9@tcp
+234 | cannot parse NID 'nonsense' | route add --net tcp5 --gateway nonsense
+234 | hop: 0 is not in 1..255 | route add --net tcp5 --gateway 127.0.0.9@tcp --hop 0
+234 | hop: 256 is not in -1..255 | route add --net tcp5 --gateway 127.0.0.9@tcp --hop-count 256
+234 | priority: -1 is not in 0 | route add --net tcp5 --gateway 127.0.0.9@tcp --priority -1
+161 | health_sensitivity 7 of a route: not supported | route add --net tcp5 --gateway 127.0.0.9@tcp --health_sensitivity 7
+234 | cannot add route to tcp by 127.0.0.9@tcp: the network is local | route add --net tcp --gateway 127.0.0.9@tcp
+234 | cannot add route to tcp5 by 127.0.0.1@tcp: the network is local, or the gateway is no other node | route add --net tcp5 --gateway 127.0.0.1@tcp
+143 | cannot add route to tcp5 by 127.0.0.9@tcp7: No interface configured on the same net | route add --net tcp5 --gateway 127.0.0.9@tcp7
+234 | missing: --net | route del
+234 | missing: --net | route del --gateway 127.0.0.9@tcp
+234 | gateway is missing | route del --net tcp5
+254 | cannot delete route to tcp5 by 127.0.0.9@tcp: there is no such route | route del --net tcp5 --gateway 127.0.0.9@tcp
+234 | unexpected argument: now | route show now
+254 | cannot parse net 'tpc' | route show --net tpc
+234 | cannot parse NID 'nonsense' | route show --gateway nonsense
+234 | hop: 256 is not in -1..255 | route show --hop 256
+255 | cannot parse priority value | route show --priority best
+234 | verbose: -1 is not in 0 | route show --verbose -1
+234 | lnetctl routing: missing: a sub-command | routing
+234 | unexpected argument: now | routing show now
 234 | lnetctl global: missing: a sub-command | global
 255 | 'list' is not a valid command | global list
 234 | unexpected argument: now | global show now
@@ -299,7 +327,7 @@ done <<'END'
 234|line 1, .*retry_count: -1 is not in|--add|global: {transaction_timeout: 77, retry_count: -1}
 234|line 1, .*transaction_timeout has to be more than|--add|global: {transaction_timeout: 77, retry_count: 77}
 234|line 1, .*unknown setting 'nonsense'|--add|global: {transaction_timeout: 77, nonsense: 1}
-161|line 1, .*drop_asym_route: 1 is not supported yet|--add|global: {drop_asym_route: 1}
+234|line 1, .*drop_asym_route: 2 is not in 0..1|--add|global: {drop_asym_route: 2}
 234|line 1, fault 1: one of rate, interval and drop_all is needed|--add|fault: [{rule_type: drop}]
 234|line 1, fault 2: error: health_error is needed|--add|fault: [{rule_type: drop, rate: 1}, {rule_type: error, rate: 1}]
 234|line 1, net 1: .*no tcp7|--del|net: [{net type: tcp7}]
@@ -311,7 +339,14 @@ done <<'END'
 254|line 1, peer 1: cannot get peer information of 10.0.0.99@tcp: no such peer|--show|peer: [{primary nid: 10.0.0.99@tcp}]
 234|failed to ping nonsense: that is no NID|--exec|ping: [{nid: nonsense}]
 234|failed to discover 127.0.0.1@tcp: that is a NID of this node|--exec|discover: [{primary nid: 127.0.0.1@tcp}]
-161|line 1, route 1: route: not supported yet|--add|route: [{net: tcp9, gateway: 10.0.0.9@tcp}]
+234|line 1, route 1: net is missing|--add|route: [{gateway: 127.0.0.9@tcp}]
+234|line 1, route 2: gateway is missing|--add|route: [{net: tcp8, gateway: 127.0.0.9@tcp}, {net: tcp9}]
+234|line 1, route 1: unknown key 'hops'|--add|route: [{net: tcp9, gateway: 127.0.0.9@tcp, hops: 2}]
+239|line 1, route 2: cannot add route to tcp9 by 127.0.0.9@tcp: Route already exists|--add|route: [{net: tcp9, gateway: 127.0.0.9@tcp}, {net: tcp9, gateway: 127.0.0.9@tcp}]
+143|line 1, route 2: cannot add route .* No interface configured|--add|route: [{net: tcp9, gateway: 127.0.0.9@tcp}, {net: tcp9, gateway: 127.0.0.9@tcp7}]
+254|line 1, route 1: cannot delete route .* there is no such route|--del|route: [{net: tcp9, gateway: 127.0.0.9@tcp}]
+234|line 1, .*enable: true or false is expected|--add|routing: [{enable: perhaps}]
+234|line 1, .*large: -3 is not in|--add|buffers: {tiny: 1, large: -3}
 161|line 1, udsp 1: udsp: not supported yet|--add|udsp: [{src: tcp}]
 END
 
@@ -357,6 +392,12 @@ import --del /dev/null
 import --show /dev/null
 import --exec /dev/null
 export --backup /dev/null
+route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
+route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
+route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose
+route del --net tcp5 --gateway 127.0.0.9@tcp
+route del --net tcp5 --gateway 127.0.0.8@tcp
+routing show
 END
 while IFS= read -r line; do
 	eval "words=($line)"

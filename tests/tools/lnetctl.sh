@@ -169,9 +169,9 @@ has err "^add:\$"
 has err "^    - transaction_timeout:\$"
 has err "^          errno: -61\$"
 has err "^          descr: \".*Invalid argument"
-ctl 161 set routing 1
+ctl 195 set routing 2
 has err "^    - routing:\$"
-has err "not supported yet"
+has err "not in 0..1"
 ctl 255 set nonsense 1
 same err <<END
 lnetctl set: 'nonsense' is not a valid command. See 'lnetctl set --list-commands'.
@@ -506,10 +506,6 @@ while read -r command; do
 	has err "^      errno: -95\$"
 	has err "^      descr: ! \"not supported yet: $command\"\$"
 done <<END
-route add
-route del
-route show
-routing show
 udsp add
 udsp del
 udsp show
@@ -518,7 +514,6 @@ service-id
 setup-mrrouting
 setup-sysctl
 END
-ctl 161 route add --net tcp5 --gateway 10.0.0.9@tcp
 ctl 255 nonsense
 same err <<END
 lnetctl: 'nonsense' is not a valid command. See 'lnetctl --list-commands'.

@@ -202,12 +202,9 @@ Test(import, last_value)
 Test(import, not_yet)
 {
 	static const char *const files[] = {
-		"route: [{net: tcp2, gateway: 10.77.0.9@tcp}]",
 		"udsp: [{idx: 0, src: tcp}]",
 		"ip2nets: [{net-spec: tcp}]",
-		"routing: [{enable: 1}]",
-		"buffers: {tiny: 1024}",
-		"global: {drop_asym_route: 1}",
+		"global: {recovery_interval: 5}",
 	};
 	struct rig rig = rig_open();
 	char text[512];

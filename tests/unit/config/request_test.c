@@ -258,8 +258,10 @@ Test(request, malformed)
 Test(request, not_yet)
 {
 	static const char *const commands[] = {
-		"route add", "route del", "route show", "routing show",
-		"udsp add",  "udsp del",  "udsp show",	"cpt-of-nid",
+		"udsp add",
+		"udsp del",
+		"udsp show",
+		"cpt-of-nid",
 	};
 	struct rig rig = rig_open();
 	char request[64], words[64];
@@ -298,10 +300,9 @@ Test(request, settings)
 		 "parser:\n    - set:\n          errno: -1\n"
 		 "          descr: \"cannot parse retry_count value\"\n");
 	ask_fail(&rig, "set: {retry_count: -1}", -61, "Invalid argument");
-	ask_fail(&rig, "set: {router_sensitivity: 1}", -95,
-		 "not supported yet");
+	ask_fail(&rig, "set: {recovery_interval: 2}", -95, "not supported yet");
 	ask_out(&rig, "set: {health_sensitivity: 100, routing: 0}", "");
-	ask_fail(&rig, "set: {routing: 1}", -95, "not supported yet");
+	ask_fail(&rig, "set: {retry_count: 1, routing: 2}", -61, "not in 0..1");
 	ask_fail(&rig, "set: {lnd_timeout: 5}", -1, "follows from others");
 	ask_fail(&rig, "set: {nonsense: 5}", -61, "no such setting");
 	ask_fail(&rig, "set: {use_tcp_bonding: 2}", -61, "not in 0..1");

@@ -172,7 +172,7 @@ static inline void link_set(struct lnet_sim *sim, unsigned int from,
 
 static inline uint64_t counter(struct lnet *node, const char *name)
 {
-	struct ulnet_stat stats[64];
+	struct ulnet_stat stats[96];
 	int n = lnet_stats(node, stats, ARRAY_SIZE(stats));
 
 	cr_assert_leq(n, (int)ARRAY_SIZE(stats));

@@ -416,10 +416,31 @@ static inline void inject_no_accepted(void *arg, struct lnet *node,
 	(void)rx;
 }
 
+static inline void inject_no_forward(void *arg, struct lnet *node,
+				     struct lnd_ni *ni, void *rx,
+				     struct lnd_msg *msg)
+{
+	(void)arg;
+	(void)node;
+	(void)ni;
+	(void)rx;
+	(void)msg;
+}
+
+static inline void inject_no_forwarded(void *arg, struct lnet *node,
+				       struct lnd_msg *msg)
+{
+	(void)arg;
+	(void)node;
+	(void)msg;
+}
+
 static const struct lnet_observer inject_observer = {
 	.begin = inject_nothing,
 	.event = inject_no_event,
 	.accepted = inject_no_accepted,
+	.forward = inject_no_forward,
+	.forwarded = inject_no_forwarded,
 	.leaked = inject_leaked,
 };
 

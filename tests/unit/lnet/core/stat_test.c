@@ -219,7 +219,7 @@ Test(stat, peers)
 static void all_zero(struct lnet *node, uint64_t alive, uint64_t waiting,
 		     uint64_t peers)
 {
-	struct ulnet_stat stats[64];
+	struct ulnet_stat stats[96];
 	int n = lnet_stats(node, stats, ARRAY_SIZE(stats));
 
 	for (int i = 0; i < n; i++) {

@@ -316,7 +316,7 @@ Test(node, too_many_messages)
 Test(node, stats)
 {
 	struct lnet_sim *sim = cluster(1);
-	struct ulnet_stat stats[64];
+	struct ulnet_stat stats[96];
 	int n = lnet_stats(lnet_sim_node(sim, 0), NULL, 0);
 
 	cr_assert_gt(n, 30);

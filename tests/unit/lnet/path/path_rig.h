@@ -11,6 +11,7 @@
 #include <string.h>
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
+#include "lnet/route/table.h"
 
 #define RIG_NIS 20
 
@@ -22,6 +23,7 @@ struct path_rig {
 	unsigned int nnis; /* made, 0@lo included */
 	struct lnet_ni ni[RIG_NIS];
 	struct ni_cpt nc[RIG_NIS];
+	struct route_table *routes;
 };
 
 static inline struct ulnet_nid rig_nid(const char *text)
@@ -76,7 +78,28 @@ static inline void rig_init(struct path_rig *rig)
 	directory_init(&rig->cpt->node->directory, 1, NULL, 0, NULL);
 	peers_init(rig->cpt);
 	paths_init(rig->cpt);
+	rig->routes = calloc(1, sizeof(*rig->routes));
+	rig->cpt->routes = rig->routes;
 	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));
+}
+
+/* A route to @net; its gateway is as healthy as can be. */
+static inline struct lnet_route *rig_route(struct path_rig *rig,
+					   const char *net, const char *gateway,
+					   uint32_t hops, uint32_t priority)
+{
+	struct lnet_route *r = calloc(1, sizeof(*r));
+	struct route_table *old = rig->routes;
+
+	cr_assert_eq(lnet_net_parse(net, &r->net), 0);
+	r->gateway = rig_nid(gateway);
+	r->hops = hops;
+	r->priority = priority;
+	atomic_init(&r->health, LNET_HEALTH_MAX);
+	rig->routes = route_table_with(old, r);
+	rig->cpt->routes = rig->routes;
+	free(old);
+	return r;
 }
 
 static inline void rig_peer_put(struct peer_cpt *pc, struct lnet_peer *peer)
@@ -118,6 +141,9 @@ static inline void rig_fini(struct path_rig *rig)
 	pool_fini(&pc->net_pool);
 	pool_fini(&pc->peer_pool);
 	free(rig->config);
+	for (unsigned int i = 0; i < rig->routes->n; i++)
+		free(rig->routes->route[i]);
+	free(rig->routes);
 }
 
 /* Makes @other, the only NI of its peer, one more NI of @lpni's. */

@@ -31,7 +31,7 @@ static void goes(struct path_rig *rig, const char *src, const char *dst,
 
 	cr_assert_eq(where(rig, src, dst, 0, NULL, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
-	cr_assert_null(path.gateway);
+	cr_assert_null(path.route);
 }
 
 static void fails(struct path_rig *rig, const char *src, const char *dst,
@@ -777,4 +777,145 @@ Test(select, choice_depends_on_state_alone)
 		}
 		cr_assert_str_eq(text[0], text[1]);
 	}
+}
+
+/* ---- gateways ---- */
+
+/* Nets tcp5 and tcp6 are behind gateways on tcp, and one on tcp1. */
+static void rig_routed(struct path_rig *rig, struct lnet_route *routes[4])
+{
+	rig_usual(rig);
+	atomic_init(&rig->cpt->node->settings.router_sensitivity, 100);
+	rig_peer(rig, "10.5.0.1@tcp5 10.5.0.2@tcp5 10.6.0.1@tcp6");
+	rig_peer(rig, "10.5.0.9@tcp5");
+	routes[0] = rig_route(rig, "tcp5", "10.0.0.91@tcp", 1, 0);
+	routes[1] = rig_route(rig, "tcp5", "10.0.0.92@tcp", 1, 0);
+	routes[2] = rig_route(rig, "tcp5", "10.1.0.93@tcp1", 1, 0);
+	routes[3] = rig_route(rig, "tcp6", "10.1.0.94@tcp1", 1, 0);
+}
+
+static const struct lnet_route *goes_by(struct path_rig *rig, const char *src,
+					const char *dst, unsigned int flags,
+					const char *hop)
+{
+	struct ulnet_nid from = src ? rig_nid(src) : LNET_NID_ANY;
+	struct ulnet_nid to = rig_nid(dst), last;
+	struct path_want want = { .src = &from, .dst = &to, .flags = flags };
+	struct path path;
+
+	if (hop) {
+		last = rig_nid(hop);
+		want.hop = &last;
+	}
+	return path_select(rig->cpt, &want, &path) ? NULL : path.route;
+}
+
+static const struct lnet_route *by(struct path_rig *rig, const char *dst)
+{
+	return goes_by(rig, NULL, dst, 0, NULL);
+}
+
+Test(select, gateway_priority_and_hops)
+{
+	struct lnet_route *r[4];
+	struct path_rig rig;
+
+	rig_routed(&rig, r);
+	r[1]->hops = 2;
+	r[2]->hops = 2;
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	r[0]->priority = 1;
+	r[2]->priority = 1;
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
+	rig_fini(&rig);
+}
+
+Test(select, gateway_health_and_state)
+{
+	struct lnet_route *r[4];
+	struct path_rig rig;
+
+	rig_routed(&rig, r);
+	/* The ill one waits until there is no other, however good it is. */
+	r[1]->priority = r[2]->priority = 3;
+	r[2]->hops = 9;
+	atomic_store(&r[0]->health, 900);
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
+	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[2]);
+	atomic_store(&r[2]->told, ROUTE_TOLD_NO_ROUTER);
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	atomic_store(&r[0]->told, ROUTE_TOLD_NEAR_DOWN);
+	cr_assert_null(by(&rig, "10.5.0.9@tcp5"));
+	/* Of what it has not, too. */
+	cr_assert_null(by(&rig, "10.7.0.9@tcp7"));
+	rig_fini(&rig);
+}
+
+Test(select, gateway_of_source)
+{
+	struct lnet_route *r[4];
+	struct path_rig rig;
+
+	rig_routed(&rig, r);
+	cr_assert_eq(goes_by(&rig, "10.1.0.1@tcp1", "10.5.0.9@tcp5", 0, NULL),
+		     r[2]);
+	cr_assert_null(goes_by(&rig, "10.0.0.1@tcp", "10.6.0.1@tcp6",
+			       PATH_EXACT, NULL));
+	rig_fini(&rig);
+}
+
+/* A peer that is multi-rail is reached on whichever of its nets is. */
+Test(select, gateway_to_any_net_of_the_peer)
+{
+	struct lnet_route *r[4];
+	struct path_rig rig;
+
+	rig_routed(&rig, r);
+	for (int i = 0; i < 3; i++)
+		atomic_store(&r[i]->told, ROUTE_TOLD_FAR_DOWN);
+	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[3]);
+	cr_assert_null(by(&rig, "10.5.0.9@tcp5"));
+	rig_fini(&rig);
+}
+
+Test(select, gateway_of_answers_and_others)
+{
+	struct lnet_route *r[4];
+	struct path_rig rig;
+
+	rig_routed(&rig, r);
+	r[1]->priority = 9;
+	cr_assert_eq(goes_by(&rig, NULL, "10.5.0.9@tcp5", PATH_EXACT,
+			     "10.0.0.92@tcp"),
+		     r[1]);
+	/* What is passed on does not go back. */
+	r[1]->priority = 0;
+	r[0]->priority = r[2]->priority = 9;
+	cr_assert_neq(goes_by(&rig, NULL, "10.5.0.9@tcp5",
+			      PATH_EXACT | PATH_FORWARD, "10.0.0.92@tcp"),
+		      r[1]);
+	rig_fini(&rig);
+}
+
+Test(select, gateway_untried)
+{
+	struct lnet_route *r[4];
+	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
+	struct ulnet_nid mine = rig_nid("10.0.0.1@tcp");
+	struct paths_tried tried = { 0 };
+	struct path_want want = { .src = &any, .dst = &to, .tried = &tried };
+	struct path_rig rig;
+	struct path path;
+
+	rig_routed(&rig, r);
+	r[1]->priority = 1;
+	r[2]->priority = 2;
+	tried_add(&tried, &mine, &r[0]->gateway);
+	cr_assert_eq(path_select(rig.cpt, &want, &path), 0);
+	cr_assert_eq(path.route, r[1]);
+	tried_add(&tried, &mine, &r[1]->gateway);
+	cr_assert_eq(path_select(rig.cpt, &want, &path), 0);
+	cr_assert_eq(path.route, r[2]);
+	rig_fini(&rig);
 }

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/route.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/item.h"
+#include "config/show.h"
+
+#define PAGE 4096
+
+/* What a kernel node prints for hops that nobody has said. */
+#define NO_HOPS (-1)
+
+static const char *const args_keys[] = {
+	"net", "gateway", "hop", "priority", "health_sensitivity", NULL
+};
+static const char *const del_keys[] = { "net", "gateway", NULL };
+static const char *const file_keys[] = {
+	"net",	 "gateway",    "hop",  "priority", "health_sensitivity",
+	"state", "state name", "type", "seq_no",   NULL
+};
+const char *const route_show_keys[] = { "net",	    "gateway", "hop",
+					"priority", "verbose", NULL };
+
+/* ---- reading ---- */
+
+static int read_net(const struct scope *s, const struct tree *t,
+		    uint32_t *net_p)
+{
+	const char *text;
+	int rc = scope_text(s, t, &text);
+
+	if (!rc && lnet_net_parse(text, net_p))
+		rc = scope_fail(s, t, -ENOENT, "cannot parse net '%s'", text);
+	return rc;
+}
+
+/* A sensitivity of its own for each gateway is what this release does not
+ * know; kernel nodes print the default of 1 for all. */
+static int read_sensitivity(const struct scope *s, const struct tree *t)
+{
+	int64_t v;
+	int rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
+
+	if (t && !rc && v > 1)
+		rc = scope_fail(s, t, -EOPNOTSUPP,
+				"health_sensitivity %" PRId64 " of a route: "
+				"not supported; set health_sensitivity",
+				v);
+	return rc;
+}
+
+static int read_hops(const struct scope *s, const struct tree *t,
+		     uint32_t *hops_p)
+{
+	int64_t v = NO_HOPS;
+	int rc = t ? scope_number(s, t, NO_HOPS, LNET_HOPS_MAX, &v) : 0;
+
+	if (!rc && v == 0)
+		rc = scope_fail(s, t, -EINVAL, "hop: 0 is not in 1..%d",
+				LNET_HOPS_MAX);
+	*hops_p = v < 0 ? 0 : (uint32_t)v;
+	return rc;
+}
+
+/* Net and gateway; both must be there. */
+static int read_ends(const struct scope *s, const struct tree *map,
+		     struct ulnet_route *r)
+{
+	const struct tree *net = tree_get(map, "net");
+	const struct tree *gateway = tree_get(map, "gateway");
+	int rc;
+
+	if (!net)
+		return scope_fail(s, map, -EINVAL, "net is missing");
+	if (!gateway)
+		return scope_fail(s, map, -EINVAL, "gateway is missing");
+	rc = read_net(s, net, &r->net);
+	return rc ? rc : item_nid(s, gateway, &r->gateway);
+}
+
+static int read_route(const struct scope *s, const struct tree *map,
+		      struct ulnet_route *r)
+{
+	const struct tree *priority = tree_get(map, "priority");
+	int64_t v = 0;
+	int rc = read_ends(s, map, r);
+
+	if (!rc)
+		rc = read_hops(s, tree_get(map, "hop"), &r->hops);
+	if (!rc && priority)
+		rc = scope_number(s, priority, 0, INT32_MAX, &v);
+	if (!rc)
+		rc = read_sensitivity(s, tree_get(map, "health_sensitivity"));
+	r->priority = (uint32_t)v;
+	return rc;
+}
+
+/* ---- commands ---- */
+
+static void route_change(struct request *r, bool add)
+{
+	struct ulnet_route route = { 0 };
+	struct plan plan;
+	int rc = scope_keys(&r->scope, r->args, add ? args_keys : del_keys);
+
+	if (!rc)
+		rc = add ? read_route(&r->scope, r->args, &route)
+			 : read_ends(&r->scope, r->args, &route);
+	if (rc)
+		return;
+	plan_init(&plan, r->control->node);
+	if (!plan_route(&plan, &r->scope, r->args, &route, add))
+		(void)plan_run(&plan);
+	plan_fini(&plan);
+}
+
+void route_add(struct request *r)
+{
+	route_change(r, true);
+}
+
+void route_del(struct request *r)
+{
+	route_change(r, false);
+}
+
+static void cannot_show(struct request *r, int rc, const char *what)
+{
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot get %s: %s", what,
+			   strerror(-rc));
+}
+
+/* What is not asked for matches all: the values that no route has. */
+static int read_filter(struct request *r, struct ulnet_route *only)
+{
+	const struct tree *net = tree_get(r->args, "net");
+	const struct tree *gateway = tree_get(r->args, "gateway");
+	const struct tree *hop = tree_get(r->args, "hop");
+	const struct tree *priority = tree_get(r->args, "priority");
+	int64_t v = UINT32_MAX;
+	int rc = net ? read_net(&r->scope, net, &only->net) : 0;
+
+	if (!rc && gateway)
+		rc = item_nid(&r->scope, gateway, &only->gateway);
+	if (!rc && hop)
+		rc = read_hops(&r->scope, hop, &only->hops);
+	if (!rc && priority)
+		rc = scope_number(&r->scope, priority, 0, INT32_MAX, &v);
+	only->priority = (uint32_t)v;
+	return rc;
+}
+
+void route_show(struct request *r)
+{
+	struct ulnet_route only = { .net = LNET_NET_ANY,
+				    .gateway = LNET_NID_ANY,
+				    .hops = UINT32_MAX };
+	const struct tree *t = tree_get(r->args, "verbose");
+	int64_t verbose = 0;
+	int rc = t ? scope_number(&r->scope, t, 0, INT32_MAX, &verbose) : 0;
+
+	if (rc || read_filter(r, &only))
+		return;
+	cannot_show(r,
+		    show_routes(r->control->node, &only, verbose > 0, false,
+				answer_output(r->answer)),
+		    "routes");
+}
+
+void routing_show(struct request *r)
+{
+	cannot_show(
+		r,
+		show_routing(r->control->node, false, answer_output(r->answer)),
+		"routing");
+}
+
+/* ---- files ---- */
+
+int route_file_item(struct plan *plan, const struct scope *s,
+		    const struct tree *item, bool add)
+{
+	struct ulnet_route route = { 0 };
+	int rc = scope_keys(s, item, file_keys);
+
+	if (!rc)
+		rc = read_route(s, item, &route);
+	return rc ? rc : plan_route(plan, s, item, &route, add);
+}
+
+static const char *const buffer_names[LNET_BUFFER_KINDS] = {
+	[LNET_TINY_BUFFERS] = "tiny",
+	[LNET_SMALL_BUFFERS] = "small",
+	[LNET_LARGE_BUFFERS] = "large",
+};
+
+static int set_buffers(struct plan *plan, const struct scope *s,
+		       const struct tree *t, unsigned int kind)
+{
+	int64_t v;
+	int rc = scope_number(s, t, 0, INT32_MAX, &v);
+
+	return rc ? rc : plan_buffers(plan, s, t, kind, (uint32_t)v);
+}
+
+int buffers_file(struct plan *plan, const struct scope *s,
+		 const struct tree *map)
+{
+	static const char *const keys[] = { "tiny", "small", "large", "seq_no",
+					    NULL };
+	int rc = scope_keys(s, map, keys);
+
+	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++) {
+		const struct tree *t = tree_get(map, buffer_names[i]);
+
+		if (t)
+			rc = set_buffers(plan, s, t, i);
+	}
+	return rc;
+}
+
+int route_show_item(struct lnet *node, const struct scope *s,
+		    const struct tree *item)
+{
+	struct ulnet_route only = { .hops = UINT32_MAX,
+				    .priority = UINT32_MAX };
+	int rc = read_ends(s, item, &only);
+
+	if (!rc)
+		rc = show_routes(node, &only, true, false,
+				 answer_output(s->answer));
+	return rc;
+}
+
+/* An item says how many buffers there are, which is no configuration, or
+ * whether the node routes. */
+int routing_file_item(struct plan *plan, const struct scope *s,
+		      const struct tree *item, bool add)
+{
+	const struct tree *enable = tree_get(item, "enable"), *t;
+	bool on = false;
+	int rc = scope_map(s, item);
+
+	if (rc)
+		return rc;
+	tree_for_each (t, item)
+		if (strncmp(t->key, "cpt[", 4) != 0 &&
+		    strcmp(t->key, "enable") != 0 &&
+		    strcmp(t->key, "seq_no") != 0)
+			return scope_misread(s, t, "unknown key '%s'", t->key);
+	if (!enable)
+		return 0;
+	rc = scope_bool(s, enable, &on);
+	return rc ? rc : plan_routing(plan, s, enable, add && on);
+}
+
+/* ---- set ---- */
+
+static const char *const setting_names[] = {
+	[LNET_TINY_BUFFERS] = "tiny_buffers",
+	[LNET_SMALL_BUFFERS] = "small_buffers",
+	[LNET_LARGE_BUFFERS] = "large_buffers",
+	[LNET_BUFFER_KINDS] = "routing",
+};
+
+bool routing_is_setting(const char *name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(setting_names); i++)
+		if (!strcmp(setting_names[i], name))
+			return true;
+	return false;
+}
+
+int routing_set(struct plan *plan, const struct scope *s, const struct tree *at,
+		const char *name, int64_t value)
+{
+	int64_t max = strcmp(name, "routing") == 0 ? 1 : INT32_MAX;
+	unsigned int kind = 0;
+	char why[64];
+
+	if (value < 0 || value > max) {
+		snprintf(why, sizeof(why), "not in 0..%" PRId64, max);
+		scope_set_fail(s, name, -EINVAL, why);
+		return -EINVAL;
+	}
+	while (strcmp(setting_names[kind], name) != 0)
+		kind++;
+	return kind == LNET_BUFFER_KINDS
+		       ? plan_routing(plan, s, at, value)
+		       : plan_buffers(plan, s, at, kind, (uint32_t)value);
+}
+
+int routes_forget(struct plan *plan, const struct scope *s)
+{
+	struct ulnet_route_info *infos;
+	int n = lnet_routes(plan->node, NULL, 0), rc = 0;
+
+	infos = calloc((size_t)n + 1, sizeof(*infos));
+	if (!infos)
+		return scope_fail(s, NULL, -ENOMEM, "no memory");
+	n = lnet_routes(plan->node, infos, (unsigned int)n);
+	for (int i = 0; !rc && i < n; i++)
+		rc = plan_route(plan, s, NULL, &infos[i].route, false);
+	free(infos);
+	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++)
+		rc = plan_buffers(plan, s, NULL, i, 0);
+	return rc ? rc : plan_routing(plan, s, NULL, false);
+}
+
+/* ---- showing ---- */
+
+static bool is_shown(const struct ulnet_route *r,
+		     const struct ulnet_route *only)
+{
+	return !only || ((only->net == LNET_NET_ANY || only->net == r->net) &&
+			 (lnet_nid_is_any(&only->gateway) ||
+			  lnet_nid_eq(&only->gateway, &r->gateway)) &&
+			 (only->hops == UINT32_MAX || only->hops == r->hops) &&
+			 (only->priority == UINT32_MAX ||
+			  only->priority == r->priority));
+}
+
+static void show_route(const struct ulnet_route_info *info, bool verbose,
+		       bool backup, struct tree *routes)
+{
+	struct tree *map = tree_map(routes, NULL);
+	char text[LNET_NIDSTR_SIZE];
+
+	tree_text(map, "net", TREE_PLAIN,
+		  lnet_net_format(info->route.net, text, sizeof(text)));
+	tree_text(map, "gateway", TREE_PLAIN,
+		  lnet_nid_format(&info->route.gateway, text, sizeof(text)));
+	if (!verbose)
+		return;
+	tree_int(map, "hop",
+		 info->route.hops ? (int64_t)info->route.hops : NO_HOPS);
+	tree_uint(map, "priority", info->route.priority);
+	tree_uint(map, "health_sensitivity", 1);
+	if (backup)
+		return;
+	tree_text(map, "state", TREE_PLAIN, info->up ? "up" : "down");
+	tree_text(map, "state name", TREE_PLAIN, info->state);
+	tree_text(map, "type", TREE_PLAIN,
+		  info->multi_hop ? "multi-hop" : "single-hop");
+}
+
+int show_routes(struct lnet *node, const struct ulnet_route *only, bool verbose,
+		bool backup, struct tree *out)
+{
+	int n = lnet_routes(node, NULL, 0);
+	struct ulnet_route_info *infos = calloc((size_t)n + 1, sizeof(*infos));
+	struct tree *routes = NULL;
+
+	if (!infos)
+		return -ENOMEM;
+	n = MIN(n, lnet_routes(node, infos, (unsigned int)n));
+	for (int i = 0; i < n; i++) {
+		if (!is_shown(&infos[i].route, only))
+			continue;
+		if (!routes)
+			routes = show_section(out, "route");
+		show_route(&infos[i], verbose, backup, routes);
+	}
+	free(infos);
+	return 0;
+}
+
+static void show_pool(const struct ulnet_buffers_info *info, const char *name,
+		      struct tree *cpt)
+{
+	struct tree *map = tree_map(cpt, name);
+
+	tree_uint(map, "npages", (info->size + PAGE - 1) / PAGE);
+	tree_uint(map, "nbuffers", info->count);
+	tree_int(map, "credits", info->free);
+	tree_int(map, "mincredits", info->free_min);
+}
+
+static int show_pools(struct lnet *node, struct tree *seq)
+{
+	for (unsigned int i = 0; i < lnet_cpts(node); i++) {
+		struct ulnet_buffers_info infos[LNET_BUFFER_KINDS];
+		struct tree *cpt;
+		char name[16];
+		int rc = lnet_routing_buffers(node, i, infos);
+
+		if (rc)
+			return rc;
+		snprintf(name, sizeof(name), "cpt[%u]", i);
+		cpt = tree_map(tree_map(seq, NULL), name);
+		for (unsigned int k = 0; k < LNET_BUFFER_KINDS; k++)
+			show_pool(&infos[k], buffer_names[k], cpt);
+	}
+	return 0;
+}
+
+static bool is_default(const struct ulnet_routing *r)
+{
+	return !r->enabled &&
+	       r->buffers[LNET_TINY_BUFFERS] == LNET_TINY_BUFFERS_DEFAULT &&
+	       r->buffers[LNET_SMALL_BUFFERS] == LNET_SMALL_BUFFERS_DEFAULT &&
+	       r->buffers[LNET_LARGE_BUFFERS] == LNET_LARGE_BUFFERS_DEFAULT;
+}
+
+/* Of a node that is like any other there is nothing to say. */
+int show_routing(struct lnet *node, bool backup, struct tree *out)
+{
+	struct ulnet_routing routing;
+	struct tree *seq, *map;
+	int rc = 0;
+
+	lnet_routing(node, &routing);
+	if (is_default(&routing))
+		return 0;
+	seq = tree_seq(out, "routing");
+	if (!backup && routing.enabled)
+		rc = show_pools(node, seq);
+	tree_uint(tree_map(seq, NULL), "enable", routing.enabled);
+	map = tree_map(out, "buffers");
+	for (unsigned int k = 0; k < LNET_BUFFER_KINDS; k++)
+		tree_uint(map, buffer_names[k], routing.buffers[k]);
+	return rc;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Routes to other nets, and routing between nets. Manual: lnet_route_add(3),
+ * lnet_routing_set(3), lnet_routing(7).
+ */
+#ifndef ULNET_ROUTE_H
+#define ULNET_ROUTE_H
+
+#include "ulnet/path.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LNET_HOPS_MAX 255
+
+/* Messages to @net, which this node is not on, go through @gateway. */
+struct ulnet_route {
+	uint32_t net;
+	struct ulnet_nid gateway; /* a NID on a net of this node */
+	uint32_t hops;	   /* 1 to LNET_HOPS_MAX; 0: not said, counts as 1 */
+	uint32_t priority; /* 0 is the best */
+};
+
+struct ulnet_route_info {
+	struct ulnet_route route;
+	bool up;	   /* would be chosen before others that are not */
+	const char *state; /* by name, constant text */
+	bool multi_hop;	   /* the gateway is not on the net itself */
+	int32_t health;	   /* of the gateway's best NI: 0 to LNET_HEALTH_MAX */
+};
+
+ULNET_EXPORT int lnet_route_add(struct lnet *node,
+				const struct ulnet_route *route);
+ULNET_EXPORT int lnet_route_del(struct lnet *node, uint32_t net,
+				const struct ulnet_nid *gateway);
+/* Fills @infos with up to @n routes, net by net; returns how many there are.
+ * Any thread. */
+ULNET_EXPORT int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,
+			     unsigned int n);
+
+/* Buffers of a router: for messages without payload, with up to
+ * LNET_SMALL_BUFFER bytes, and with more. */
+enum ulnet_buffer_kind {
+	LNET_TINY_BUFFERS,
+	LNET_SMALL_BUFFERS,
+	LNET_LARGE_BUFFERS,
+	LNET_BUFFER_KINDS
+};
+#define LNET_SMALL_BUFFER 4096 /* bytes */
+
+/* How many a router has by default: as kernel nodes. */
+#define LNET_TINY_BUFFERS_DEFAULT  2048
+#define LNET_SMALL_BUFFERS_DEFAULT 16384
+#define LNET_LARGE_BUFFERS_DEFAULT 1024
+
+struct ulnet_routing {
+	bool enabled; /* messages for others are passed on */
+	/* Of the whole node: so many messages can be on their way through it.
+	 * Each CPT has its part, but at least one. 0: the default. */
+	uint32_t buffers[LNET_BUFFER_KINDS];
+};
+
+/* The buffers of one CPT. */
+struct ulnet_buffers_info {
+	uint32_t size; /* bytes of each */
+	uint32_t count;
+	int64_t free;	  /* negative: so many messages wait */
+	int64_t free_min; /* the lowest so far */
+};
+
+ULNET_EXPORT int lnet_routing_set(struct lnet *node,
+				  const struct ulnet_routing *routing);
+/* What was set, defaults filled in. Any thread. */
+ULNET_EXPORT void lnet_routing(struct lnet *node,
+			       struct ulnet_routing *routing);
+/* -EINVAL: no such CPT. */
+ULNET_EXPORT int lnet_routing_buffers(
+	struct lnet *node, unsigned int cpt,
+	struct ulnet_buffers_info infos[LNET_BUFFER_KINDS]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Routing: messages of others are taken whole into a buffer, and then sent to
+ * their next hop, as they came but for that (requirement B2).
+ *
+ * Each CPT has pools of buffers: tiny ones for messages without payload, small
+ * and large ones. A message takes one from the smallest kind that holds its
+ * payload, and gives it back when it has been sent, or cannot be. Buffers are
+ * made when they are first needed, and kept until routing is turned off: what a
+ * router takes is bounded in bytes.
+ *
+ * Shares. Whoever sends may have peer_buffer_credits of its NI in buffers: all
+ * that it sends beyond stays on its connections, which stand still (lnd.h). So
+ * does what is for a NID that others wait for as well: it may have a share
+ * (base/share.h) of each pool, and one that is dead, or does not read, keeps no
+ * buffer from what is for others. Of those that wait, the first that may go on
+ * does so; none waits while a buffer is free that it may have (node_check()).
+ *
+ * A message has the node's lnd_timeout to get through: the sender gives each of
+ * its tries no more, and goes on when it hears nothing. It has far less if its
+ * next hop has failed lately, and none when that has become silent
+ * (lnet_peer_silent()): otherwise all that a sender may have here would soon
+ * wait for the one node that is dead. What is late is dropped and counted, and
+ * so is what cannot be sent on; nobody tells the sender, who knows by the
+ * answer that does not come.
+ *
+ * All functions but forward_goes() are for the CPT that received the message,
+ * its home.
+ */
+#ifndef LNET_FORWARD_H
+#define LNET_FORWARD_H
+
+#include "base/list.h"
+#include "base/mailbox.h"
+#include "ulnet/route.h"
+
+struct lnet_cpt;
+struct lnet_msg;
+struct lnet_ni;
+
+struct router_pool {
+	uint32_t size; /* bytes of a buffer */
+	uint32_t max;
+	uint32_t used;
+	int64_t free_min;    /* max - used - waits: the lowest so far */
+	uint32_t made;	     /* used ones, and ... */
+	struct list spare;   /* ... router_buf.link */
+	struct list waiting; /* lnet_msg.link, first come first */
+	uint32_t waits;	     /* of them */
+};
+
+struct router {
+	bool on;
+	struct router_pool pool[LNET_BUFFER_KINDS];
+	struct work wake;
+	bool waking; /* that is under way */
+};
+
+void router_init(struct lnet_cpt *cpt);
+/* Nothing is being passed on. */
+void router_fini(struct lnet_cpt *cpt);
+
+/* @buffers: of this CPT. What is on its way goes on; what waits is dropped when
+ * routing is turned off. */
+void router_set(struct lnet_cpt *cpt, bool on,
+		const uint32_t buffers[LNET_BUFFER_KINDS]);
+
+/* @msg, which is for others, waits for a buffer, takes it, and goes on; or it
+ * is dropped. Takes @msg. */
+void forward_msg(struct lnet_msg *msg);
+
+/* Its payload is here, or will not come. Takes @msg. */
+void forward_received(struct lnet_msg *msg);
+/* It has a path, on the CPT of the next hop. */
+void forward_goes(struct lnet_msg *msg);
+/* It has been sent on, or could not be. Takes @msg. */
+void forward_sent(struct lnet_msg *msg);
+
+/* It has waited for a buffer until its time was over. */
+void forward_late(struct lnet_msg *msg);
+
+/* What waits and came in on @ni (NULL: any) is dropped. */
+void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+/* The pool whose buffers a payload of @length takes. */
+struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length);
+/* May @msg, which waits, have one now? */
+bool forward_has_room(const struct lnet_msg *msg);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/route/route.h"
+
+#include "base/log.h"
+#include "base/mutation.h"
+#include "lnet/net/config.h"
+#include "lnet/peer/peer.h"
+#include "lnet/route/table.h"
+
+static const char *const told_texts[] = {
+	[ROUTE_TOLD_NOTHING] = "nothing is known of the gateway",
+	[ROUTE_TOLD_WORKS] = "the gateway works",
+	[ROUTE_TOLD_NO_ROUTER] = "the gateway does not route",
+	[ROUTE_TOLD_NEAR_DOWN] = "the gateway is down on this side",
+	[ROUTE_TOLD_FAR_DOWN] = "the gateway is down on the far side",
+};
+
+static bool told_is_down(enum route_told told)
+{
+	return told != ROUTE_TOLD_NOTHING && told != ROUTE_TOLD_WORKS;
+}
+
+enum route_state route_state(const struct lnet_route *r, uint32_t sensitivity)
+{
+	if (told_is_down(route_told(r)))
+		return ROUTE_DOWN;
+	if ((uint32_t)route_health(r) * 100 < LNET_HEALTH_MAX * sensitivity)
+		return ROUTE_ILL;
+	return ROUTE_UP;
+}
+
+const char *route_state_name(enum route_state state)
+{
+	static const char *const names[ROUTE_STATES] = {
+		[ROUTE_UP] = "up",
+		[ROUTE_ILL] = "ill",
+		[ROUTE_DOWN] = "down",
+	};
+
+	return names[state];
+}
+
+/* ---- what gateways tell ---- */
+
+/* Interfaces on one net. */
+struct side {
+	bool any, up;
+};
+
+static struct side side_of(const struct ulnet_ping_info *info, uint32_t net)
+{
+	struct side side = { .any = false };
+
+	for (unsigned int i = 0; i < info->nnis; i++) {
+		if (lnet_nid_net(&info->ni[i].nid) != net)
+			continue;
+		side.any = true;
+		side.up |= info->ni[i].up;
+	}
+	return side;
+}
+
+enum route_told route_read(const struct ulnet_ping_info *info,
+			   const struct ulnet_nid *gateway, uint32_t net,
+			   bool *multi_hop)
+{
+	struct side near = side_of(info, lnet_nid_net(gateway));
+	struct side far = side_of(info, net);
+
+	*multi_hop = !far.any;
+	if (info->features & LNET_PING_RTE_DISABLED)
+		return ROUTE_TOLD_NO_ROUTER;
+	if (near.any && !near.up)
+		return ROUTE_TOLD_NEAR_DOWN;
+	return far.any && !far.up ? ROUTE_TOLD_FAR_DOWN : ROUTE_TOLD_WORKS;
+}
+
+static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,
+		    const struct ulnet_nid *nid)
+{
+	return lnet_nid_eq(&r->gateway, nid) ||
+	       directory_same(&cpt->node->directory, &r->gateway, nid);
+}
+
+static void route_say(const struct lnet_route *r, enum route_told told)
+{
+	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+
+	if (told_is_down(route_told(r)) == told_is_down(told))
+		return;
+	log_warn("route", "net %s by %s is %s: %s",
+		 lnet_net_format(r->net, net, sizeof(net)),
+		 lnet_nid_format(&r->gateway, gateway, sizeof(gateway)),
+		 told_is_down(told) ? "down" : "up", told_texts[told]);
+}
+
+void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		 const struct ulnet_ping_info *info)
+{
+	for (unsigned int i = 0; i < cpt->routes->n; i++) {
+		struct lnet_route *r = cpt->routes->route[i];
+		enum route_told told;
+		bool multi_hop;
+
+		if (!goes_by(cpt, r, nid))
+			continue;
+		told = route_read(info, &r->gateway, r->net, &multi_hop);
+		if (MUTATE(routes_deaf) && told == ROUTE_TOLD_WORKS)
+			continue;
+		route_say(r, told);
+		atomic_store_explicit(&r->told, (uint8_t)told,
+				      memory_order_relaxed);
+		atomic_store_explicit(&r->multi_hop, multi_hop,
+				      memory_order_relaxed);
+	}
+}
+
+/* ---- how gateways do ---- */
+
+/* Of those that this node can reach. */
+static int32_t best_health(const struct lnet_cpt *cpt,
+			   const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pn;
+	const struct lnet_peer_ni *p;
+	int32_t best = 0;
+
+	list_for_each_entry (pn, &peer->nets, link)
+		if (config_has_net(cpt->config, pn->net))
+			list_for_each_entry (p, &pn->nis, link)
+				best = MAX(best, p->health);
+	return best;
+}
+
+void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
+{
+	int32_t health = -1;
+
+	for (unsigned int i = 0; i < cpt->routes->n; i++) {
+		struct lnet_route *r = cpt->routes->route[i];
+
+		if (!goes_by(cpt, r, &lpni->nid))
+			continue;
+		if (health < 0)
+			health = best_health(cpt, lpni->peer);
+		atomic_store_explicit(&r->health, health, memory_order_relaxed);
+	}
+}
+
+bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		  uint32_t net)
+{
+	const struct route_table *t = cpt->routes;
+
+	for (unsigned int i = 0; i < t->n; i++)
+		if ((net == LNET_NET_ANY || t->route[i]->net == net) &&
+		    goes_by(cpt, t->route[i], nid))
+			return true;
+	return false;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nodes on two nets, and routers between them (requirements B1, B3 to B5):
+ *
+ *	0: 10.0.0.1@tcp --- 1: 10.0.0.11@tcp 10.0.1.11@tcp1 --- 3: 10.0.1.1@tcp1
+ *		       \--- 2: 10.0.0.12@tcp 10.0.1.12@tcp1 ---/
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include "tests/unit/lnet/cluster.h"
+#include "ulnet/route.h"
+
+#define SECOND (1000 * MSEC)
+#define PORTAL 5
+#define BITS   0x77
+
+enum { LEFT, FIRST, SECOND_ROUTER, RIGHT, NODES };
+
+static const char *const nids[NODES] = {
+	[LEFT] = "10.0.0.1@tcp",
+	[FIRST] = "10.0.0.11@tcp 10.0.1.11@tcp1",
+	[SECOND_ROUTER] = "10.0.0.12@tcp 10.0.1.12@tcp1",
+	[RIGHT] = "10.0.1.1@tcp1",
+};
+
+static struct seen served;
+static uint8_t memory[65536], source[65536];
+
+static uint32_t net_of(const char *text)
+{
+	uint32_t net;
+
+	cr_assert_eq(lnet_net_parse(text, &net), 0);
+	return net;
+}
+
+static void route_of(struct lnet *node, const char *net, const char *gateway,
+		     uint32_t hops, uint32_t priority)
+{
+	const struct ulnet_route r = { net_of(net), nid_of(gateway), hops,
+				       priority };
+
+	cr_assert_eq(lnet_route_add(node, &r), 0);
+}
+
+static void routing_set(struct lnet *node, bool on)
+{
+	const struct ulnet_routing r = { .enabled = on };
+
+	cr_assert_eq(lnet_routing_set(node, &r), 0);
+}
+
+/* Is set up again when it restarts. */
+static int start_router(void *arg, unsigned int index, struct lnet *node)
+{
+	(void)arg;
+	(void)index;
+	routing_set(node, true);
+	return 0;
+}
+
+static void serve(struct lnet_sim *sim, unsigned int index)
+{
+	struct lnet *node = lnet_sim_node(sim, index);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_TRUNCATE |
+			      LNET_MD_MANAGE_REMOTE,
+		      NULL);
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+
+	served.n = 0;
+	umd.user_ptr = &served;
+	umd.handler = see;
+	cr_assert_eq(LNetMEAttach(node, PORTAL, ANY_ID, BITS, 0, LNET_RETAIN,
+				  LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
+}
+
+static const struct ulnet_sim_link wire = { .latency = MSEC / 10,
+					    .connect = MSEC };
+
+/* With routes by both routers on either side. */
+static struct lnet_sim *two_nets(unsigned int cpts, const char *const *names,
+				 enum ulnet_discovery discovery)
+{
+	struct ulnet_conf conf = { .discovery = discovery };
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	for (int i = 0; i < NODES; i++)
+		cr_assert_eq(lnet_sim_node_add(sim, names[i], &conf,
+					       i == FIRST || i == SECOND_ROUTER
+						       ? start_router
+						       : NULL,
+					       NULL),
+			     i);
+	cluster_links(sim, &wire);
+	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.11@tcp", 0, 0);
+	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.12@tcp", 0, 0);
+	route_of(lnet_sim_node(sim, RIGHT), "tcp", "10.0.1.11@tcp1", 0, 0);
+	route_of(lnet_sim_node(sim, RIGHT), "tcp", "10.0.1.12@tcp1", 0, 0);
+	serve(sim, RIGHT);
+	lnet_sim_run(sim, SECOND);
+	return sim;
+}
+
+/* Gateways are asked for ever, so it is never over by itself. */
+static void routed_end(struct lnet_sim *sim)
+{
+	lnet_sim_run(sim, 100 * SECOND);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+}
+
+/* The left node puts @length bytes to @target, and hears of it. */
+static struct seen put_to(struct lnet_sim *sim, const char *target,
+			  uint32_t length)
+{
+	static struct seen seen;
+	struct ulnet_md umd = md_of(source, length, 0, &seen);
+
+	seen.n = 0;
+	umd.threshold = 2;
+	umd.timeout = 5 * SECOND / 1000;
+	cr_assert_eq(LNetPut(LNET_NID_ANY,
+			     bind_md(lnet_sim_node(sim, LEFT), &umd),
+			     LNET_ACK_REQ, id_of(target), PORTAL, BITS, 0, 0),
+		     0);
+	lnet_sim_run(sim, 6 * SECOND);
+	return seen;
+}
+
+static void put_arrives(struct lnet_sim *sim, uint32_t length)
+{
+	struct seen seen = put_to(sim, "10.0.1.1@tcp1", length);
+
+	seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+}
+
+static uint64_t routed_by(struct lnet_sim *sim, unsigned int index)
+{
+	return counter(lnet_sim_node(sim, index), "route_count");
+}
+
+/* The route of the left node by its gateway number @which. */
+static struct ulnet_route_info route_info(struct lnet_sim *sim,
+					  unsigned int which)
+{
+	struct ulnet_route_info infos[2];
+
+	cr_assert_eq(lnet_routes(lnet_sim_node(sim, LEFT), infos, 2), 2);
+	return infos[which];
+}
+
+/* ---- there and back ---- */
+
+static void there_and_back(unsigned int cpts, enum ulnet_discovery discovery)
+{
+	struct lnet_sim *sim = two_nets(cpts, nids, discovery);
+	const struct ulnet_event *ev;
+
+	put_arrives(sim, 100);
+	ev = &served.ev[served.n - 1];
+	cr_assert_eq(ev->type, LNET_EVENT_PUT);
+	cr_assert(nid_is(&ev->initiator.nid, "10.0.0.1@tcp"));
+	cr_assert(nid_is(&ev->source, "10.0.0.1@tcp"));
+	cr_assert(lnet_nid_net(&ev->sender) == net_of("tcp1"));
+	put_arrives(sim, 40000);
+	cr_assert_gt(routed_by(sim, FIRST) + routed_by(sim, SECOND_ROUTER), 3);
+	routed_end(sim);
+}
+
+Test(routed, there_and_back)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		there_and_back(cpts, LNET_DISCOVERY_ON);
+		there_and_back(cpts, LNET_DISCOVERY_OFF);
+	}
+}
+
+/* Of two gateways that are as good, each has its turn. */
+Test(routed, turns)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+
+	for (int i = 0; i < 10; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(counter(lnet_sim_node(sim, RIGHT), "recv_count") > 9,
+		     true);
+	cr_assert_geq(routed_by(sim, FIRST), 8);
+	cr_assert_geq(routed_by(sim, SECOND_ROUTER), 8);
+	routed_end(sim);
+}
+
+/* An answer takes the way of its question. */
+Test(routed, the_same_way_back)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	const struct ulnet_nid second = nid_of("10.0.0.12@tcp");
+	uint64_t before;
+
+	cr_assert_eq(lnet_route_del(lnet_sim_node(sim, LEFT), net_of("tcp1"),
+				    &second),
+		     0);
+	lnet_sim_run(sim, SECOND);
+	before = routed_by(sim, SECOND_ROUTER);
+	for (int i = 0; i < 10; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(routed_by(sim, SECOND_ROUTER), before);
+	routed_end(sim);
+}
+
+/* ---- which gateway ---- */
+
+static const struct {
+	const char *what;
+	uint32_t hops[2], priority[2];
+	int chosen; /* 0, 1; -1: both */
+} choices[] = {
+	{ "the better priority", { 1, 1 }, { 1, 0 }, 1 },
+	{ "priority before hops", { 1, 9 }, { 1, 0 }, 1 },
+	{ "fewer hops", { 2, 1 }, { 0, 0 }, 1 },
+	{ "hops that are not said are one", { 2, 0 }, { 0, 0 }, 1 },
+	{ "one and none are the same", { 1, 0 }, { 3, 3 }, -1 },
+};
+
+Test(routed, choice)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(choices); i++) {
+		struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+		struct lnet *node = lnet_sim_node(sim, LEFT);
+		const char *const gateways[2] = { "10.0.0.11@tcp",
+						  "10.0.0.12@tcp" };
+		uint64_t by[2];
+
+		for (int g = 0; g < 2; g++) {
+			const struct ulnet_nid nid = nid_of(gateways[g]);
+
+			cr_assert_eq(lnet_route_del(node, net_of("tcp1"), &nid),
+				     0);
+			route_of(node, "tcp1", gateways[g], choices[i].hops[g],
+				 choices[i].priority[g]);
+		}
+		lnet_sim_run(sim, SECOND);
+		for (int k = 0; k < 4; k++)
+			put_arrives(sim, 10);
+		by[0] = routed_by(sim, FIRST);
+		by[1] = routed_by(sim, SECOND_ROUTER);
+		cr_assert_eq(by[0] > 0, choices[i].chosen != 1, "%s",
+			     choices[i].what);
+		cr_assert_eq(by[1] > 0, choices[i].chosen != 0, "%s",
+			     choices[i].what);
+		routed_end(sim);
+	}
+}
+
+/* ---- gateways that fail ---- */
+
+/* No PUT is lost when a router dies, nor later. */
+static void router_dies(unsigned int cpts)
+{
+	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
+
+	put_arrives(sim, 100);
+	cr_assert_eq(lnet_sim_crash(sim, FIRST), 0);
+	for (int i = 0; i < 6; i++)
+		put_arrives(sim, 100);
+	cr_assert_not(route_info(sim, 0).up);
+	cr_assert(route_info(sim, 1).up);
+	cr_assert_eq(lnet_sim_restart(sim, FIRST), 0);
+	lnet_sim_run(sim, 70 * SECOND);
+	cr_assert(route_info(sim, 0).up);
+	for (int i = 0; i < 6; i++)
+		put_arrives(sim, 100);
+	cr_assert_gt(routed_by(sim, FIRST), 0);
+	routed_end(sim);
+}
+
+Test(routed, router_dies)
+{
+	router_dies(1);
+	router_dies(3);
+}
+
+/* The router says so. */
+Test(routed, far_side_down)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
+	const struct ulnet_nid far = nid_of("10.0.1.11@tcp1");
+	uint64_t before;
+
+	put_arrives(sim, 100);
+	cr_assert_eq(lnet_sim_ni_set(sim, &far, false), 0);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_str_eq(route_info(sim, 0).state, "down");
+	before = routed_by(sim, FIRST);
+	for (int i = 0; i < 6; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(routed_by(sim, FIRST), before);
+	cr_assert_eq(lnet_sim_ni_set(sim, &far, true), 0);
+	lnet_sim_run(sim, 2 * SECOND);
+	cr_assert_str_eq(route_info(sim, 0).state, "up");
+	routed_end(sim);
+}
+
+Test(routed, routing_turned_off)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
+
+	put_arrives(sim, 100);
+	routing_set(lnet_sim_node(sim, FIRST), false);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_str_eq(route_info(sim, 0).state, "down");
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 100);
+	/* Nobody passes anything on: that is known at once. */
+	routing_set(lnet_sim_node(sim, SECOND_ROUTER), false);
+	lnet_sim_run(sim, SECOND);
+	{
+		struct seen seen = put_to(sim, "10.0.1.1@tcp1", 10);
+
+		seen_end(&seen, LNET_EVENT_SEND, -EHOSTUNREACH,
+			 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_LOCAL_NO_ROUTE);
+	}
+	routing_set(lnet_sim_node(sim, FIRST), true);
+	lnet_sim_run(sim, SECOND);
+	put_arrives(sim, 100);
+	routed_end(sim);
+}
+
+/* ---- longer ways ---- */
+
+static const char *const chain[NODES] = {
+	[LEFT] = "10.0.0.1@tcp",
+	[FIRST] = "10.0.0.11@tcp 10.0.1.11@tcp1",
+	[SECOND_ROUTER] = "10.0.1.12@tcp1 10.0.2.12@tcp2",
+	[RIGHT] = "10.0.2.1@tcp2",
+};
+
+static void two_hops(unsigned int cpts)
+{
+	struct ulnet_conf conf = { 0 };
+	struct lnet_sim *sim;
+	struct seen seen;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	for (int i = 0; i < NODES; i++)
+		cr_assert_eq(lnet_sim_node_add(sim, chain[i], &conf,
+					       i == FIRST || i == SECOND_ROUTER
+						       ? start_router
+						       : NULL,
+					       NULL),
+			     i);
+	cluster_links(sim, &wire);
+	route_of(lnet_sim_node(sim, LEFT), "tcp2", "10.0.0.11@tcp", 2, 0);
+	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.11@tcp", 1, 0);
+	route_of(lnet_sim_node(sim, FIRST), "tcp2", "10.0.1.12@tcp1", 1, 0);
+	route_of(lnet_sim_node(sim, SECOND_ROUTER), "tcp", "10.0.1.11@tcp1", 1,
+		 0);
+	route_of(lnet_sim_node(sim, RIGHT), "tcp", "10.0.2.12@tcp2", 2, 0);
+	route_of(lnet_sim_node(sim, RIGHT), "tcp1", "10.0.2.12@tcp2", 1, 0);
+	serve(sim, RIGHT);
+	lnet_sim_run(sim, SECOND);
+	for (int i = 0; i < 4; i++) {
+		seen = put_to(sim, "10.0.2.1@tcp2", 50000);
+		seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+			 LNET_CAUSE_OK);
+	}
+	cr_assert(route_info(sim, 1).multi_hop);
+	cr_assert_not(route_info(sim, 0).multi_hop);
+	routed_end(sim);
+}
+
+Test(routed, two_hops)
+{
+	two_hops(1);
+	two_hops(2);
+}
+
+/* ---- what cannot be ---- */
+
+static const struct {
+	const char *what, *net, *gateway;
+	uint32_t hops;
+	int rc;
+} refusals[] = {
+	{ "its own net", "tcp", "10.0.0.11@tcp", 1, -EINVAL },
+	{ "a gateway behind a gateway", "tcp5", "10.0.9.1@tcp9", 1,
+	  -EHOSTUNREACH },
+	{ "a gateway on the net itself", "tcp5", "10.0.9.1@tcp5", 1, -EINVAL },
+	{ "itself as a gateway", "tcp5", "10.0.0.1@tcp", 1, -EINVAL },
+	{ "0@lo", "tcp5", "0@lo", 1, -EINVAL },
+	{ "too many hops", "tcp5", "10.0.0.11@tcp", 256, -EINVAL },
+	{ "it has that one", "tcp1", "10.0.0.11@tcp", 1, -EEXIST },
+	{ "a good one", "tcp5", "10.0.0.11@tcp", 255, 0 },
+};
+
+Test(routed, refused)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	struct lnet *node = lnet_sim_node(sim, LEFT);
+	const struct ulnet_nid gateway = nid_of("10.0.0.13@tcp");
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(refusals); i++) {
+		const struct ulnet_route r = { net_of(refusals[i].net),
+					       nid_of(refusals[i].gateway),
+					       refusals[i].hops, 0 };
+
+		cr_assert_eq(lnet_route_add(node, &r), refusals[i].rc, "%s",
+			     refusals[i].what);
+	}
+	cr_assert_eq(lnet_route_del(node, net_of("tcp1"), &gateway), -ENOENT);
+	cr_assert_eq(lnet_routes(node, NULL, 0), 3);
+	routed_end(sim);
+}
+
+Test(routed, no_route)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
+	struct seen seen = put_to(sim, "10.0.7.1@tcp7", 10);
+
+	seen_end(&seen, LNET_EVENT_SEND, -EHOSTUNREACH,
+		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_LOCAL_NO_ROUTE);
+	routed_end(sim);
+}
+
+/* What came by another way than this node's own to its source. */
+Test(routed, drop_asym_route)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	struct lnet *right = lnet_sim_node(sim, RIGHT);
+	const struct ulnet_nid first = nid_of("10.0.1.11@tcp1");
+
+	cr_assert_eq(lnet_route_del(right, net_of("tcp"), &first), 0);
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 10);
+	cr_assert_eq(lnet_setting_set(right, "drop_asym_route", 1), 0);
+	for (int i = 0; i < 4; i++)
+		put_to(sim, "10.0.1.1@tcp1", 10);
+	cr_assert_eq(counter(right, "drop_asym_route"), 2);
+	routed_end(sim);
+}
+
+/* ---- why ---- */
+
+Test(routed, explained)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
+		const struct ulnet_nid dst = nid_of("10.0.1.1@tcp1");
+		struct ulnet_path_candidate c[16];
+		struct ulnet_path path;
+		int n = lnet_path_explain(lnet_sim_node(sim, LEFT), NULL, &dst,
+					  &path, c, ARRAY_SIZE(c));
+
+		cr_assert_geq(n, 4);
+		cr_assert_eq(path.status, 0);
+		cr_assert(nid_is(&path.local, "10.0.0.1@tcp"));
+		cr_assert(nid_is(&path.peer, "10.0.1.1@tcp1"));
+		cr_assert_eq(lnet_nid_net(&path.gateway), net_of("tcp"));
+		cr_assert_eq(c[0].kind, LNET_PATH_GATEWAY);
+		cr_assert_eq(c[1].kind, LNET_PATH_GATEWAY);
+		cr_assert(c[0].why == LNET_PATH_CHOSEN ||
+			  c[1].why == LNET_PATH_CHOSEN);
+		routed_end(sim);
+	}
+}
