@@ -236,6 +236,7 @@ dist_man_MANS += %D%/man7/lnet_states.7
 dist_man_MANS += %D%/man7/socklnd.7
 dist_man_MANS += %D%/man7/ulnet.7
 dist_man_MANS += %D%/man7/ulnet_sim.7
+dist_man_MANS += %D%/man7/ulnet_wireshark.7
 dist_man_MANS += %D%/man7/ulrpc.7
 dist_man_MANS += %D%/man7/ulrpc_protocol.7
 dist_man_MANS += %D%/man7/ulrpc_retry.7

@@ -521,6 +521,9 @@ tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/usual_socket.sh
 tool_tests += %D%/tools/vanished.sh
+tool_tests += %D%/tools/wireshark.sh
+%C%_tools_tape_pcap_SOURCES = %D%/tools/tape_pcap.c \
+	%D%/lnd/tape.c %D%/lnd/tape.h
 
 # The page of states, made of their tables.
 dist_check_SCRIPTS += %D%/states_check.sh
@@ -539,6 +542,7 @@ EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests) %D%/states_check.sh
 check_PROGRAMS += %D%/tools/proxy %D%/tools/taker %D%/states
+check_PROGRAMS += %D%/tools/tape_pcap
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h

@@ -79,3 +79,7 @@ noinst_DATA = %D%/lnetd.service
 if WITH_SYSTEMD_UNIT
 nodist_systemdsystemunit_DATA = %D%/lnetd.service
 endif
+
+# For people who look at packets: ulnet_wireshark(7).
+wiresharkdir = $(datadir)/ulnet/wireshark
+dist_wireshark_DATA = %D%/wireshark/ulnet.lua
