@@ -513,6 +513,7 @@ tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
+tool_tests += %D%/tools/routing.sh
 tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ulnet/route.h"
+
 #include "node.h"
 #include "rpcping_load.h"
 #include "rpcping_options.h"
@@ -87,9 +89,29 @@ static bool has_net(const struct rpcping *p, uint32_t net)
 	return false;
 }
 
+static bool has_route(const struct rpcping *p, uint32_t net)
+{
+	int n = lnet_routes(p->node.lnet, NULL, 0);
+	struct ulnet_route_info *infos = calloc((size_t)n + 1, sizeof(*infos));
+	bool found = false;
+
+	n = infos ? lnet_routes(p->node.lnet, infos, (unsigned int)n) : 0;
+	for (int i = 0; i < n; i++)
+		found |= infos[i].route.net == net;
+	free(infos);
+	return found;
+}
+
+static bool may_reach(const struct rpcping *p, const struct ulnet_nid *nid)
+{
+	uint32_t net = lnet_nid_net(nid);
+
+	return has_net(p, net) || has_route(p, net);
+}
+
 /* Calls of a target that is on none of our nets would wait until their
- * deadline, as nets may come while they do. Here none will come, but by
- * lnetctl. */
+ * deadline, as nets, and routes, may come while they do. Here none will come,
+ * but by lnetctl. */
 static int check_nets(const struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -101,13 +123,14 @@ static int check_nets(const struct rpcping *p)
 		unsigned int k = 0;
 		char *nids;
 
-		while (k < t->nnids && !has_net(p, lnet_nid_net(&t->nids[k])))
+		while (k < t->nnids && !may_reach(p, &t->nids[k]))
 			k++;
 		if (k < t->nnids)
 			continue;
 		nids = node_nids(&p->node);
 		say(&p->say, LNET_LOG_ERR,
-		    "%s: on no net of this node, which is %s: see --net",
+		    "%s: on no net of this node, which is %s, and there is no "
+		    "route: see --net, --config",
 		    t->text, nids ? nids : "on others");
 		free(nids);
 		return -ENETUNREACH;

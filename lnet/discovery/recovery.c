@@ -6,6 +6,7 @@
 #include "base/mutation.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
+#include "lnet/discovery/router.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"
@@ -327,7 +328,8 @@ static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
 
-	(void)cpt;
+	if (lpni->health == LNET_HEALTH_MAX)
+		routers_well(cpt, lpni);
 	if (!lpni->recovery)
 		return;
 	r = container_of(lpni->recovery, struct recovery, pings);

@@ -2,11 +2,14 @@
 #include "lnet/discovery/router.h"
 
 #include "lnet/discovery/course.h"
+#include "lnet/discovery/info.h"
 #include "lnet/path/health.h"
 #include "lnet/route/table.h"
 
 /* As kernel nodes do (alive_router_check_interval). */
 #define CHECK_EVERY (60 * NSEC_PER_SEC)
+/* Of a process that only calls: routers do not know whom to tell. */
+#define CHECK_CALLER NSEC_PER_SEC
 
 static struct router_watch *router_watch(const struct lnet_cpt *cpt)
 {
@@ -45,8 +48,12 @@ static void routers_check(struct timer *t)
 {
 	struct router_watch *w = container_of(t, struct router_watch, timer);
 
+	bool caller = pid_only_calls(w->cpt->node->conf.pid);
+
 	routers_ask(w->cpt);
-	loop_timer_arm(w->cpt->loop, t, loop_now(w->cpt->loop) + CHECK_EVERY);
+	loop_timer_arm(w->cpt->loop, t,
+		       loop_now(w->cpt->loop) +
+			       (caller ? CHECK_CALLER : CHECK_EVERY));
 }
 
 void routers_changed(struct lnet_cpt *cpt)
@@ -67,6 +74,12 @@ void routers_changed(struct lnet_cpt *cpt)
 		loop_timer_cancel(cpt->loop, &w->timer);
 	if (t->n)
 		loop_timer_arm(cpt->loop, &w->timer, loop_now(cpt->loop));
+}
+
+void routers_well(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
+{
+	if (unlikely(routes_go_by(cpt, &lpni->nid, LNET_NET_ANY)))
+		router_ask(cpt, &lpni->nid);
 }
 
 void routers_silent(const struct discovery *d)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The gateways of this node's routes are asked how they are, whether anything
- * is sent or not (requirement B4): each is discovered anew once a minute, and
- * at once when a route by it comes. What it tells decides which of its routes
- * are up (route/route.h). One that does not answer loses health like any peer
- * that fails a message, so recovery (recovery.h) pings it until it does; and
- * whatever comes from it meanwhile shows that it is alive.
+ * is sent or not (requirement B4): each is discovered anew once a minute, by a
+ * process that only calls once a second, and at once when a route by it comes.
+ * What it tells decides which of its routes are up (route/route.h). One that
+ * does not answer loses health like any peer that fails a message, so recovery
+ * (recovery.h) pings it until it does; and whatever comes from it meanwhile
+ * shows that it is alive.
  *
  * Asking does something for the gateway, too: a kernel node that routes takes a
  * net from which nobody asks for one that it cannot reach.
@@ -19,6 +20,7 @@
 
 struct discovery;
 struct lnet_cpt;
+struct lnet_peer_ni;
 
 struct router_watch {
 	struct lnet_cpt *cpt;
@@ -30,6 +32,10 @@ void routers_stop(struct lnet_cpt *cpt);
 
 /* There are other routes than before. */
 void routers_changed(struct lnet_cpt *cpt);
+
+/* @lpni is in full health again. If it is a gateway's, that may have been
+ * started anew, and know nobody whom it could tell of changes. */
+void routers_well(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
 
 /* The peer NI that @d has asked gave no answer. */
 void routers_silent(const struct discovery *d);

@@ -5,6 +5,7 @@
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
+#include "lnet/route/table.h"
 #include "ulnet/loop.h"
 
 _Static_assert(sizeof(struct list) ==
@@ -117,6 +118,89 @@ static void tell_silent(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 	watches_tell(cpt, peer, call_silent);
 }
 
+/* ---- peers behind gateways ---- */
+
+/* Of each peer NI of @cpt for which @is_meant() says so. Who hears may send to
+ * whom nothing was sent before, for which peers may be forgotten. */
+static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
+			 bool (*is_meant)(const struct lnet_cpt *cpt,
+					  const struct lnet_peer_ni *lpni,
+					  const void *arg),
+			 const void *arg)
+{
+	struct hash *peers = &peer_cpt(cpt)->peers;
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+
+	hash_keep(peers, true);
+	while (!cpt->node->crashed && (n = hash_walk(peers, &bucket, n))) {
+		struct lnet_peer_ni *lpni =
+			container_of(n, struct lnet_peer_ni, hash);
+		const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
+
+		if (lpni->place.state != PEER_HERE ||
+		    !is_meant(cpt, lpni, arg))
+			continue;
+		peer_ref(lpni);
+		watches_tell(cpt, &peer, call);
+		peer_unref(cpt, lpni);
+	}
+	hash_keep(peers, false);
+}
+
+/* @arg: the gateway's NID. */
+static bool is_behind(const struct lnet_cpt *cpt,
+		      const struct lnet_peer_ni *lpni, const void *arg)
+{
+	uint32_t net = lpni->net->net;
+
+	return !config_has_net(cpt->config, net) &&
+	       routes_go_by(cpt, arg, net);
+}
+
+struct gateway_news {
+	struct work work;
+	struct lnet_cpt *cpt;
+	struct ulnet_nid gateway;
+	watch_fn call;
+};
+
+static void gateway_news(struct work *w)
+{
+	struct gateway_news *news = container_of(w, struct gateway_news, work);
+	struct lnet_cpt *cpt = news->cpt;
+
+	if (!cpt->closing)
+		tell_of_each(cpt, news->call, is_behind, &news->gateway);
+	free(news);
+	atomic_fetch_sub(&whole_node(cpt->node)->gateway_news, 1);
+	cpt_ended_one(cpt);
+}
+
+/* What has become of the gateway @nid has become of all who are behind it, as
+ * far as messages on their way are concerned: on whichever CPT those are.
+ * Without memory nobody is told, which costs time only. */
+static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+			watch_fn call)
+{
+	struct lnet *node = cpt->node;
+
+	if (likely(!cpt->routes->n) || !routes_go_by(cpt, nid, LNET_NET_ANY))
+		return;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct gateway_news *news = malloc(sizeof(*news));
+
+		if (!news)
+			continue;
+		*news = (struct gateway_news){ .work.fn = gateway_news,
+					       .cpt = node->cpt[i],
+					       .gateway = *nid,
+					       .call = call };
+		atomic_fetch_add(&whole_node(node)->gateway_news, 1);
+		loop_post(node->loops[i], &news->work);
+	}
+}
+
 void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 		      uint64_t ns)
 {
@@ -125,6 +209,7 @@ void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 
 	leave_silent(ni, cpt, peer, ns);
 	tell_silent(cpt, peer);
+	tell_behind(cpt, &peer->nid, call_silent);
 }
 
 /* disc_cpt.gone */
@@ -164,28 +249,18 @@ void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 
 	cpt_stat(cpt, STAT_disconnects);
 	tell_disconnected(cpt, peer);
+	tell_behind(cpt, &peer->nid, call_disconnected);
+}
+
+/* @arg: a local NI. */
+static bool is_on_net_of(const struct lnet_cpt *cpt,
+			 const struct lnet_peer_ni *lpni, const void *arg)
+{
+	(void)cpt;
+	return lpni->net->net == ni_net(arg);
 }
 
 void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
-	struct hash *peers = &peer_cpt(cpt)->peers;
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
-
-	/* Who hears may send to whom nothing was sent before. */
-	hash_keep(peers, true);
-	while (!cpt->node->crashed && (n = hash_walk(peers, &bucket, n))) {
-		struct lnet_peer_ni *lpni =
-			container_of(n, struct lnet_peer_ni, hash);
-		struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
-
-		if (lpni->place.state != PEER_HERE ||
-		    lpni->net->net != ni_net(ni))
-			continue;
-		/* Who hears may send, for which peers may be forgotten. */
-		peer_ref(lpni);
-		tell_disconnected(cpt, &peer);
-		peer_unref(cpt, lpni);
-	}
-	hash_keep(peers, false);
+	tell_of_each(cpt, call_disconnected, is_on_net_of, ni);
 }

@@ -286,7 +286,7 @@ has err "^rpcping: 127.0.0.9@tcp: a call was lost: "
 
 # On no net of ours: said at once, not after the deadline.
 ping 1 --count 1 --deadline 1h 10.0.0.1@tcp7
-has err "^rpcping: 10.0.0.1@tcp7: on no net of this node, which is 127.0.0.1@tcp"
+has err "^rpcping: 10.0.0.1@tcp7: on no net of this node, which is 127.0.0.1@tcp, and there is no route"
 silent out
 
 json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&

@@ -99,7 +99,10 @@ static void golden_passes(const char *name, unsigned int ni, const char *from,
 
 Test(forward, golden)
 {
+	golden_passes("get-routed", 0, "10.77.0.2@tcp1", "10.77.1.3@tcp2");
 	golden_passes("reply-routed", 1, "10.77.1.3@tcp2", "10.77.0.2@tcp1");
+	golden_passes("put-routed", 0, "10.77.0.2@tcp1", "10.77.1.3@tcp2");
+	golden_passes("ack-routed", 1, "10.77.1.3@tcp2", "10.77.0.2@tcp1");
 }
 
 Test(forward, all_kinds)

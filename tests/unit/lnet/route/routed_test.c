@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
+#include "ulnet/loop.h"
 #include "ulnet/route.h"
 
 #define SECOND (1000 * MSEC)
@@ -272,8 +273,14 @@ static void router_dies(unsigned int cpts)
 	cr_assert_not(route_info(sim, 0).up);
 	cr_assert(route_info(sim, 1).up);
 	cr_assert_eq(lnet_sim_restart(sim, FIRST), 0);
-	lnet_sim_run(sim, 70 * SECOND);
+	lnet_sim_run(sim, 10 * SECOND);
 	cr_assert(route_info(sim, 0).up);
+	/* It knows again whom to tell. */
+	routing_set(lnet_sim_node(sim, FIRST), false);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_str_eq(route_info(sim, 0).state, "down");
+	routing_set(lnet_sim_node(sim, FIRST), true);
+	lnet_sim_run(sim, SECOND);
 	for (int i = 0; i < 6; i++)
 		put_arrives(sim, 100);
 	cr_assert_gt(routed_by(sim, FIRST), 0);
@@ -285,6 +292,132 @@ Test(routed, router_dies)
 	router_dies(1);
 	router_dies(3);
 }
+
+/* ---- who is told ---- */
+
+struct heard {
+	struct ulnet_peer_watch watch;
+	unsigned int of_right;
+};
+
+static void hear(struct ulnet_peer_watch *watch, const struct ulnet_id *peer)
+{
+	struct heard *h = container_of(watch, struct heard, watch);
+
+	h->of_right += nid_is(&peer->nid, "10.0.1.1@tcp1");
+}
+
+/* What is on its way to those behind a gateway may be lost with it: who watches
+ * them hears that, on whichever CPT. */
+static void those_behind(unsigned int cpts)
+{
+	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
+	struct lnet *node = lnet_sim_node(sim, LEFT);
+	const struct ulnet_nid first = nid_of("10.0.0.11@tcp");
+	const struct ulnet_nid right = nid_of("10.0.1.1@tcp1");
+	struct heard heard = { .watch.disconnected = hear };
+	const struct ulnet_nid left = nid_of("10.0.0.1@tcp");
+	unsigned int cpt;
+
+	put_arrives(sim, 100);
+	cpt = (unsigned int)lnet_cpt_of(node, &right);
+	lnet_peer_watch_add(node, cpt, &heard.watch);
+	lnet_sim_cut(sim, &left, &first);
+	lnet_sim_run(sim, SECOND);
+	cr_assert_geq(heard.of_right, 1);
+	lnet_peer_watch_del(node, cpt, &heard.watch);
+	routed_end(sim);
+}
+
+Test(routed, those_behind)
+{
+	those_behind(1);
+	those_behind(3);
+}
+
+/* ---- how long it takes ---- */
+
+/* A PUT every 2 ms, for a while, and how late the latest was answered. */
+struct flow {
+	struct lnet_sim *sim;
+	unsigned int left, begun, ended;
+	uint64_t latest; /* us */
+};
+
+static void flow_event(const struct ulnet_event *ev)
+{
+	struct flow *f = ev->user_ptr;
+
+	if (!ev->terminal)
+		return;
+	cr_assert_eq(ev->status, 0, "%s: %s", lnet_event_name(ev->type),
+		     lnet_cause_name(ev->cause));
+	f->ended++;
+	f->latest = MAX(f->latest, ev->elapsed);
+}
+
+static void flow_step(void *arg)
+{
+	struct flow *f = arg;
+	struct ulnet_md umd = { .start = source,
+				.length = 100,
+				.threshold = 2,
+				.user_ptr = f,
+				.handler = flow_event,
+				.timeout = 5 * SECOND / 1000 };
+
+	if (!f->left--)
+		return;
+	f->begun++;
+	cr_assert_eq(LNetPut(LNET_NID_ANY,
+			     bind_md(lnet_sim_node(f->sim, LEFT), &umd),
+			     LNET_ACK_REQ, id_of("10.0.1.1@tcp1"), PORTAL + 1,
+			     BITS, 0, 0),
+		     0);
+	lnet_sim_at(f->sim, 2 * MSEC, flow_step, f);
+}
+
+/* Nobody looks at what comes to it. */
+static void sink(struct lnet_sim *sim, unsigned int index)
+{
+	struct lnet *node = lnet_sim_node(sim, index);
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+				    NULL);
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+
+	cr_assert_eq(LNetMEAttach(node, PORTAL + 1, ANY_ID, BITS, 0,
+				  LNET_RETAIN, LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
+}
+
+/* A router is killed under load: those whose answers are lost with it are told
+ * nothing, so what counts is what is sent afterwards. */
+static void killed_under_load(unsigned int cpts)
+{
+	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
+	struct flow flow = { .sim = sim, .left = 500 };
+
+	sink(sim, RIGHT);
+	put_arrives(sim, 100);
+	cr_assert_eq(lnet_sim_crash(sim, FIRST), 0);
+	flow_step(&flow);
+	lnet_sim_run(sim, 6 * SECOND);
+	cr_assert_eq(flow.ended, 500);
+	cr_assert_lt(flow.latest, 200000, "%llu us",
+		     (unsigned long long)flow.latest);
+	routed_end(sim);
+}
+
+Test(routed, killed_under_load)
+{
+	killed_under_load(1);
+	killed_under_load(2);
+}
+
+/* ---- what routers say of themselves ---- */
 
 /* The router says so. */
 Test(routed, far_side_down)
