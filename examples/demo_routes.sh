@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: examples/demo_routes.sh [BUILD]
+# Two nets, and two routers between them, of which one is killed under load and
+# comes back: the sixth part of ./demo. BUILD is where tools/ was built; the current
+# directory if not given. Nothing is left behind, and anything unexpected ends it
+# with a reason.
+. "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
+
+# await WHAT COMMAND...: until it succeeds, within a minute
+await() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		! "${@:2}" || return 0
+		sleep 0.1
+	done
+	die "$1"
+}
+
+# Until the client has said three more lines, of which the last is of calls that
+# were answered.
+watch() {
+	local from
+
+	from=$(wc -l <live)
+	await "no calls are answered" answered "$from"
+	tail -n +$((from + 1)) live | head -3 | sed 's/^/  /'
+}
+
+answered() { # LINES
+	tail -n +$(($1 + 3)) live | head -1 | grep -qE ' [1-9][0-9]* calls/s'
+}
+
+router() { # NAME NETWORKS
+	show lnetd --foreground --net "$2" --port "$port" --socket "$1.sock"
+	lnetd --foreground --net "$2" --port "$port" --accept all \
+		--socket "$1.sock" >"$1.log" 2>&1 </dev/null &
+	pids[$1]=$!
+	await "$1 is not ready" grep -q ready: "$1.log"
+	run 0 10 lnetctl --socket "$1.sock" set routing 1
+}
+
+# What each has passed on.
+routed() {
+	lnetctl --socket "$1.sock" stats show | sed -n 's/^ *route_count: //p'
+}
+
+passes_on() { # ROUTER MORE
+	[ "$(routed "$1")" -gt "$2" ]
+}
+
+file() { # NET ADDRESS FAR GATEWAY GATEWAY
+	cat <<-END
+	net:
+	- net type: $1
+	  local NI(s):
+	  - interfaces: {0: $2}
+	route:
+	- {net: $3, gateway: $4@$1}
+	- {net: $3, gateway: $5@$1}
+	END
+}
+
+free_port
+
+say "Two routers, each with an address on the net tcp1 and one on tcp2."
+router one 'tcp1(127.0.1.1),tcp2(127.0.2.1)'
+router two 'tcp1(127.0.1.2),tcp2(127.0.2.2)'
+
+say "A server on tcp2, which reaches tcp1 by either router."
+file tcp2 127.0.2.9 tcp1 127.0.2.1 127.0.2.2 >server.conf
+cat server.conf
+show rpcserve --config server.conf --port "$port" --socket server.sock
+rpcserve --config server.conf --port "$port" --accept all \
+	--socket server.sock >ready 2>&1 </dev/null &
+pids[server]=$!
+await "rpcserve is not ready" grep -q ready: ready
+
+say "A client on tcp1. Its calls take turns at the routers."
+file tcp1 127.0.1.9 tcp2 127.0.1.1 127.0.1.2 >client.conf
+call=(rpcping --config client.conf --port "$port" --socket client.sock --time 1h
+	--inflight 8 --verify --deadline 60 --grace 60 --live --interval 0.5
+	127.0.2.9@tcp2)
+show "${call[@]}"
+"${call[@]}" >result 2>live </dev/null &
+pids[client]=$!
+await "router one passes nothing on" passes_on one 1000
+await "router two passes nothing on" passes_on two 1000
+watch
+run 0 10 lnetctl --socket client.sock route show --verbose
+has "gateway: 127.0.1.1@tcp1"
+run 0 10 lnetctl --socket client.sock path show --nid 127.0.2.9@tcp2
+has "gateway: 127.0.1.[12]@tcp1"
+
+say "One router is killed, and the other one takes over."
+show kill -KILL "${pids[one]}"
+kill -KILL "${pids[one]}"
+wait "${pids[one]}" 2>/dev/null
+unset 'pids[one]'
+watch
+
+say "It comes back, and is used again."
+router one 'tcp1(127.0.1.1),tcp2(127.0.2.1)'
+await "router one is not used again" passes_on one 1000
+watch
+
+say "No call was lost."
+show kill -INT "${pids[client]}"
+kill -INT "${pids[client]}"
+wait "${pids[client]}" || {
+	cat result
+	die "rpcping: exit status $?"
+}
+mv result output
+grep -E '^  (calls|latency)' output
+has "^  calls [0-9]+, lost 0, "
+for name in server one two; do
+	kill "${pids[$name]}"
+	wait "${pids[$name]}" || die "$name: exit status $?"
+done
+
+nothing_left "${pids[@]}"
+pids=()
+say "Nothing is left: no process, nobody listens on port $port."
