@@ -68,6 +68,7 @@ struct lnet {
 	atomic_bool closing; /* NIs in config may be gone */
 	struct settings settings;
 	atomic_bool routing;   /* messages for others are passed on */
+	atomic_uint news; /* of gateways, on their way between CPTs */
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
 	/* What peers are told of this node, how often it has changed, +1. Is
 	 * counted after the change, before CPTs are told of it. */

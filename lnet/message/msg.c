@@ -398,6 +398,8 @@ static unsigned int msg_path_flags(const struct lnet_msg *msg)
 		flags |= PATH_PORTAL0;
 	if (unlikely(msg->role == MSG_FORWARD_OUT))
 		flags |= PATH_FORWARD;
+	if (msg->hdr.dest_pid & LNET_PID_USERFLAG)
+		flags |= PATH_CALLER;
 	return flags;
 }
 
@@ -437,7 +439,9 @@ void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 	want->dst = &msg->target;
 	want->tried = tried;
 	want->hop = msg_hop(msg);
-	want->flags = leaves ? 0 : msg_path_flags(msg);
+	want->flags = msg_path_flags(msg);
+	if (leaves)
+		want->flags &= PATH_CALLER;
 	if (msg->role == MSG_OP &&
 	    msg->op->md->options & LNET_MD_NUMA_NODE) {
 		want->flags |= PATH_NEAR;

@@ -255,6 +255,67 @@ static void meet_hearsay(struct lnet_msg *msg, struct lnet_peer_ni *lpni)
 						    : msg->hdr.src_nid;
 }
 
+struct way_news {
+	struct work work;
+	struct lnet_cpt *cpt;
+	struct ulnet_nid caller, way;
+};
+
+static void way_is(struct lnet_cpt *cpt, const struct ulnet_nid *caller,
+		   const struct ulnet_nid *way)
+{
+	struct lnet_peer_ni *lpni = peer_get(cpt, caller);
+
+	if (!lpni)
+		return;
+	lpni->way = *way;
+	peer_unref(cpt, lpni);
+}
+
+static void way_news(struct work *w)
+{
+	struct way_news *news = container_of(w, struct way_news, work);
+
+	struct lnet_cpt *cpt = news->cpt;
+
+	if (!cpt->closing)
+		way_is(cpt, &news->caller, &news->way);
+	free(news);
+	atomic_fetch_sub(&cpt->node->news, 1);
+	cpt_ended_one(cpt);
+}
+
+/* A process that only calls is reached by the gateways that it has used, and
+ * by no others: the last one is remembered where messages to the process are
+ * sent. Without memory it is not, which costs a message. */
+static void meet_caller(const struct lnet_msg *msg)
+{
+	const struct ulnet_nid *caller = &msg->hdr.src_nid;
+	struct lnet_cpt *home = msg->home, *owner = msg_sender(home, caller);
+	const struct lnet_peer_ni *lpni = peer_find(home, caller);
+	struct way_news *news;
+
+	if (lpni && lnet_nid_eq(&lpni->way, &msg->from))
+		return;
+	way_is(home, caller, &msg->from);
+	news = owner == home ? NULL : malloc(sizeof(*news));
+	if (!news)
+		return;
+	*news = (struct way_news){ { .fn = way_news }, owner, *caller,
+				   msg->from };
+	atomic_fetch_add(&home->node->news, 1);
+	loop_post(owner->loop, &news->work);
+}
+
+/* The sender is a gateway. */
+static void meet_far(struct lnet_msg *msg)
+{
+	msg->initiator = directory_primary(&msg->home->node->directory,
+					   &msg->hdr.src_nid);
+	if (msg->hdr.src_pid & LNET_PID_USERFLAG && msg->role != MSG_FORWARD_IN)
+		meet_caller(msg);
+}
+
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
 static in_line bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni,
@@ -279,8 +340,7 @@ static in_line bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni,
 	else if (likely(direct))
 		msg->initiator = lpni->peer->primary;
 	else
-		msg->initiator = directory_primary(
-			&msg->home->node->directory, &hdr->src_nid);
+		meet_far(msg);
 	return true;
 }
 

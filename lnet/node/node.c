@@ -475,7 +475,7 @@ static int cpt_is_idle(void *arg)
 static bool node_is_idle(struct lnet *node)
 {
 	bool idle = atomic_load(&net_node(node)->nis_alive) == 0 &&
-		    atomic_load(&whole_node(node)->gateway_news) == 0 &&
+		    atomic_load(&node->news) == 0 &&
 		    directory_is_idle(&node->directory);
 
 	for (unsigned int i = 0; i < node->cpts; i++) {

@@ -41,7 +41,6 @@ struct whole_node {
 	pthread_mutex_t control;
 	struct route_table *routes;   /* as net.config (routes.c) */
 	struct ulnet_routing routing; /* as set; net.config_lock */
-	atomic_uint gateway_news;     /* on their way (watch.c) */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
 };
 

@@ -173,7 +173,7 @@ static void gateway_news(struct work *w)
 	if (!cpt->closing)
 		tell_of_each(cpt, news->call, is_behind, &news->gateway);
 	free(news);
-	atomic_fetch_sub(&whole_node(cpt->node)->gateway_news, 1);
+	atomic_fetch_sub(&cpt->node->news, 1);
 	cpt_ended_one(cpt);
 }
 
@@ -196,7 +196,7 @@ static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 					       .cpt = node->cpt[i],
 					       .gateway = *nid,
 					       .call = call };
-		atomic_fetch_add(&whole_node(node)->gateway_news, 1);
+		atomic_fetch_add(&node->news, 1);
 		loop_post(node->loops[i], &news->work);
 	}
 }

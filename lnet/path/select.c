@@ -572,12 +572,16 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 	return LNET_PATH_CHOSEN;
 }
 
-/* Does the message that is answered come from that gateway? */
+/* Does the message that is answered come from that gateway, or what else the
+ * peer has sent? */
 static bool came_by(const struct seek *s, const struct lnet_route *r)
 {
-	return s->want->hop && !(s->want->flags & PATH_FORWARD) &&
-	       directory_same(&s->cpt->node->directory, &r->gateway,
-			      s->want->hop);
+	const struct ulnet_nid *hop = s->want->hop;
+
+	if (!hop && s->want->flags & PATH_CALLER && s->dst)
+		hop = &s->dst->way;
+	return hop && !(s->want->flags & PATH_FORWARD) &&
+	       directory_same(&s->cpt->node->directory, &r->gateway, hop);
 }
 
 static void rank_route(const struct seek *s, const struct lnet_route *r,

@@ -54,6 +54,8 @@ enum path_case {
 #define PATH_NEAR    4u /* numa_node is given */
 #define PATH_PORTAL0 2u /* of LNet itself: the peer shall not know us by it */
 #define PATH_FORWARD 8u /* of others: the same, and not back to .hop */
+#define PATH_CALLER  16u /* to a process that only calls: it has connections
+			  * with those gateways only that it has used */
 
 struct path_want {
 	const struct ulnet_nid *src;	 /* local NI named, or ANY */

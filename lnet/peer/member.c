@@ -96,6 +96,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 				       .place.state = place,
 				       .claimed_by = LNET_NID_ANY,
 				       .preferred = LNET_NID_ANY,
+				       .way = LNET_NID_ANY,
 				       .health = LNET_HEALTH_MAX };
 	if (hash_add(&pc->peers, &lpni->hash, hash))
 		goto err_put_ni;

@@ -150,6 +150,8 @@ struct lnet_peer_ni {
 	uint64_t only_in;	    /* ... as long as this is the CPT's
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
+	struct ulnet_nid way; /* by which gateway a process that only calls was
+			       * heard last; ANY: by none. Also of guests */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
 	bool down;		    /* the peer says so (discovery), and nothing
 				     * has come from it since */

@@ -215,6 +215,58 @@ Test(routed, the_same_way_back)
 	routed_end(sim);
 }
 
+/* A process that only calls has connections with those gateways that it has
+ * used, and is reached by no others. */
+static void answers_go_by(struct lnet_sim *sim, struct lnet *caller,
+			  unsigned int other)
+{
+	struct ulnet_md umd = md_of(source, 10, 0, NULL);
+	uint64_t before = routed_by(sim, other);
+	struct ulnet_md_handle md = bind_md(caller, &umd);
+	struct ulnet_id id;
+
+	cr_assert_eq(LNetGetId(caller, 1, &id), 0);
+	cr_assert_neq(id.pid & LNET_PID_USERFLAG, 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ,
+			     id_of("10.0.1.1@tcp1"), PORTAL, BITS, 0, 0),
+		     0);
+	lnet_sim_run(sim, 100 * MSEC);
+	md = bind_md(lnet_sim_node(sim, RIGHT), &umd);
+	for (int i = 0; i < 6; i++)
+		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id,
+				     PORTAL, BITS, 0, 0),
+			     0);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(routed_by(sim, other), before);
+}
+
+static void caller_is_reached(unsigned int cpts)
+{
+	struct ulnet_conf conf = { .accept = LNET_ACCEPT_NONE,
+				   .discovery = LNET_DISCOVERY_OFF };
+	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_OFF);
+	int n = lnet_sim_node_add(sim, "10.0.0.2@tcp", &conf, NULL, NULL);
+	struct ulnet_nid first = nid_of("10.0.0.11@tcp");
+	struct lnet *caller;
+
+	cr_assert_geq(n, 0);
+	caller = lnet_sim_node(sim, (unsigned int)n);
+	route_of(caller, "tcp1", "10.0.0.11@tcp", 1, 0);
+	route_of(caller, "tcp1", "10.0.0.12@tcp", 1, 9);
+	lnet_sim_run(sim, 100 * MSEC);
+	answers_go_by(sim, caller, SECOND_ROUTER);
+	cr_assert_eq(lnet_route_del(caller, net_of("tcp1"), &first), 0);
+	lnet_sim_run(sim, 100 * MSEC);
+	answers_go_by(sim, caller, FIRST);
+	routed_end(sim);
+}
+
+Test(routed, caller_is_reached)
+{
+	caller_is_reached(1);
+	caller_is_reached(3);
+}
+
 /* ---- which gateway ---- */
 
 static const struct {
