@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "exporter.h"
 #include "lnetd_options.h"
 #include "node.h"
 #include "notify.h"
@@ -20,6 +21,7 @@ struct lnetd {
 	struct lnetd_options options;
 	struct say say;
 	struct node node;
+	struct exporter *exporter; /* NULL: none */
 	int pidfile; /* < 0: none */
 	int report;  /* of daemon_begin(); < 0: nobody waits */
 };
@@ -98,6 +100,16 @@ static int take_pidfile(struct lnetd *d)
 	return rc;
 }
 
+static int serve_metrics(struct lnetd *d)
+{
+	const struct lnetd_options *o = &d->options;
+
+	return o->metrics ? exporter_start(d->node.lnet, o->metrics,
+					   o->metrics_peers, &d->say,
+					   &d->exporter)
+			  : 0;
+}
+
 /* Runs the node from its beginning to its end. */
 static int serve(struct lnetd *d, const sigset_t *signals)
 {
@@ -111,9 +123,12 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	if (!rc)
 		rc = node_configure(&d->node);
 	if (!rc)
+		rc = serve_metrics(d);
+	if (!rc)
 		rc = announce(d);
 	if (!rc)
 		wait_for_end(d, signals);
+	exporter_stop(d->exporter);
 	node_close(&d->node);
 	pidfile_drop(d->options.pidfile, d->pidfile);
 	return rc;

@@ -10,6 +10,8 @@
 struct lnetd_options {
 	struct node_options node; /* socket is not NULL */
 	char *pidfile;		  /* NULL: none */
+	const char *metrics;	  /* address; NULL: none */
+	unsigned int metrics_peers;
 	bool foreground;
 };
 

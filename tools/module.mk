@@ -35,8 +35,11 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += %D%/daemon.c %D%/daemon.h
 %C%_lnetd_SOURCES += %D%/notify.c %D%/notify.h
 %C%_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h
+%C%_lnetd_SOURCES += %D%/exporter.c %D%/exporter.h
+%C%_lnetd_SOURCES += %D%/metrics.c %D%/metrics.h
 %C%_lnetd_SOURCES += $(node_sources)
-%C%_lnetd_LDADD = libulnet.la
+%C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_lnetd_LDADD = libulnet.la $(MICROHTTPD_LIBS)
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
@@ -83,3 +86,7 @@ endif
 # For people who look at packets: ulnet_wireshark(7).
 wiresharkdir = $(datadir)/ulnet/wireshark
 dist_wireshark_DATA = %D%/wireshark/ulnet.lua
+
+# For Prometheus and Grafana: ulnet_metrics(7).
+grafanadir = $(datadir)/ulnet/grafana
+dist_grafana_DATA = %D%/grafana/ulnet.json

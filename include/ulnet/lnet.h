@@ -493,6 +493,7 @@ struct ulnet_stat {
 	const char *name; /* constant texts */
 	const char *help;
 	uint64_t value;
+	bool now; /* goes up and down; else it only grows */
 };
 
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,

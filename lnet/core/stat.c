@@ -42,6 +42,7 @@ int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 	for (unsigned int i = 0; i < n && i < STAT_COUNT; i++) {
 		stats[i].name = stat_texts[i].name;
 		stats[i].help = stat_texts[i].help;
+		stats[i].now = stat_texts[i].now;
 		stats[i].value = 0;
 		for (unsigned int c = 0; c < node->cpts; c++)
 			stats[i].value += stat_get(&node->cpt[c]->stats[i]);

@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# lnetd --metrics: what it says is what Prometheus reads, and what lnetctl says;
+# nobody who asks, or only connects, stops the node (requirements H8, I1).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+src=${srcdir:-.}
+perl -MIO::Socket::INET -MJSON::PP -e 1 || skip "perl lacks IO::Socket or JSON::PP"
+port=$(free_port) || skip "perl cannot find a free port"
+web=$(free_port)
+
+# http METHOD PATH: head to $dir/head, body to $dir/out.
+http() {
+	ran="$1 $2"
+	perl -MIO::Socket::INET -e '
+		my ($port, $method, $path, $head) = @ARGV;
+		my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1",
+			PeerPort => $port) or die "connect: $!";
+		print $s "$method $path HTTP/1.1\r\nHost: x\r\n",
+			"Connection: close\r\n\r\n";
+		local $/;
+		my ($h, $body) = split /\r\n\r\n/, <$s>, 2;
+		open my $f, ">", $head;
+		print $f "$h\n";
+		print $body // "";' "$web" "$1" "$2" "$dir/head" >"$dir/out" ||
+		complain "$ran: no answer"
+}
+
+value() { # SERIES: of the last answer
+	awk -v series="$1 " 'index($0, series) == 1 { print $2 }' "$dir/out"
+}
+
+# ---- command line ----
+
+for wrong in 0 65536 x 127.0.0.1: :9988 host.example:9988 ::1:9988 1.2.3:a; do
+	run 2 "$lnetd" --foreground --metrics $wrong
+	has err "lnetd: --metrics $wrong: \[ADDRESS:\]PORT is expected"
+done
+run 2 "$lnetd" --foreground --metrics 9988 --metrics-peers 65537
+has err 'metrics-peers 65537'
+
+# ---- what it says ----
+
+need_lnetd a --net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port" \
+	--metrics "127.0.0.1:$web" --metrics-peers 2
+need_lnetd b --net 'tcp(127.0.0.2)' --port "$port" --socket "$dir/b.sock"
+ctl 0 ping 127.0.0.2@tcp
+http GET /metrics
+grep -q '^HTTP/1.1 200' "$dir/head" || complain "GET: $(head -n 1 "$dir/head")"
+expect "type of the text" grep -qi \
+	'^content-type: text/plain; version=0.0.4; charset=utf-8' "$dir/head"
+expect "the time until an answer" test \
+	"$(value 'ulnet_ni_answer_seconds_count{nid="127.0.0.1@tcp",net="tcp",interface="127.0.0.1"}')" \
+	-gt 0
+expect "both interfaces" test "$(grep -c '^ulnet_ni_up{nid="127' "$dir/out")" = 2
+has out '^ulnet_peer_health\{nid="127.0.0.2@tcp",peer="127.0.0.2@tcp",net="tcp"\} 1000$'
+has out '^ulnet_ni_sent_messages_total\{nid="127.0.0.1@tcp",net="tcp",interface="127.0.0.1",type="get"\} [1-9]'
+has out '^ulnet_send_total [1-9]'
+has out '^ulnet_peer_nis_hidden 0$'
+
+# Prometheus' text format: a metric's samples stand together behind its HELP and
+# TYPE, there is none twice, and counters are called so.
+format() {
+	ran="the text of Prometheus"
+	perl -ne '
+		if (/^# HELP (\S+) \S/) {
+			die "$1 again" if $seen{$1}++;
+			$name = $1;
+			next;
+		}
+		if (/^# TYPE (\S+) (counter|gauge|summary)$/) {
+			die "$1, not $name" if $1 ne $name;
+			$type = $2;
+			die "$1 is a counter" if ($type eq "counter") !=
+				($name =~ /_total$/);
+			next;
+		}
+		/^([a-z_]+)((?:\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})?) (-?[0-9.]+)$/
+			or die "what is $_";
+		my ($of, $series) = ($1, "$1$2");
+		die "$of in $name" if $of ne $name && !($type eq "summary" &&
+			$of =~ /^${name}_(sum|count)$/);
+		die "$series twice" if $series{$series}++;
+		$n++;
+		END { die "only $n" if $n < 100 }' "$dir/out" || {
+		complain "$ran: not well-formed"
+	}
+	checks=$((checks + 1))
+}
+format
+cp "$dir/out" "$dir/text"
+
+# Each counter of the library is there, by the name that its page gives.
+sed -nE 's/^STAT\(([a-z_]+),.*/\1/p' "$src/lnet/core/stat.def" |
+	sed -E 's/_count$//; s/_length$/_bytes/; s/$/_total/' >"$dir/names"
+sed -nE 's/^STAT_NOW\(([a-z_]+),.*/\1/p' "$src/lnet/core/stat.def" >>"$dir/names"
+while read -r name; do
+	expect "ulnet_$name" grep -q "^ulnet_$name [0-9]" "$dir/text"
+done <"$dir/names"
+expect "names" test "$(wc -l <"$dir/names")" -gt 50
+
+# The dashboard uses what there is, and the page tells of all that there is.
+checks=$((checks + 1))
+perl -MJSON::PP -0777 -ne '
+	for my $p (@{decode_json($_)->{panels}}) {
+		print "$_->{expr}\n" for @{$p->{targets}};
+	}' "$src/tools/grafana/ulnet.json" >"$dir/exprs" ||
+	complain "ulnet.json: no JSON"
+grep -oE 'ulnet_[a-z_]+' "$dir/exprs" | sort -u >"$dir/used"
+expect "the dashboard has panels" test "$(wc -l <"$dir/used")" -gt 10
+while read -r name; do
+	expect "ulnet.json: $name" grep -qE "^${name}[ {]" "$dir/text"
+done <"$dir/used"
+sed -nE 's/^# TYPE (ulnet_(ni|peer)_[a-z_]+|ulnet_build_info) .*/\1/p' \
+	"$dir/text" >"$dir/shown"
+while read -r name; do
+	expect "ulnet_metrics(7): $name" grep -qxF ".It Va $name" \
+		"$src/man/man7/ulnet_metrics.7"
+done <"$dir/shown"
+sed -nE 's/^\.It Va (ulnet_[a-z_]+)$/\1/p' "$src/man/man7/ulnet_metrics.7" |
+	sort >"$dir/page"
+sort "$dir/shown" >"$dir/out"
+ran="metrics of ulnet_metrics(7)"
+same out <"$dir/page"
+
+# ---- a limit that is told ----
+
+need_lnetd c --net 'tcp(127.0.0.3)' --port "$port" --socket "$dir/c.sock"
+need_lnetd d --net 'tcp(127.0.0.4)' --port "$port" --socket "$dir/d.sock"
+ctl 0 ping 127.0.0.3@tcp
+ctl 0 ping 127.0.0.4@tcp
+for ((tries = 0; tries < 600; tries++)); do # an answer may be a second old
+	http GET /metrics
+	[ "$(value ulnet_peer_nis)" -lt 3 ] || break
+	sleep 0.1
+done
+has out '^ulnet_peer_nis [3-9]'
+expect "those over the limit" test "$(value ulnet_peer_nis_hidden)" = \
+	$(($(value ulnet_peer_nis) - 2))
+expect "those within" test "$(grep -c ^ulnet_peer_health "$dir/out")" = 2
+format
+
+# ---- other requests ----
+
+http HEAD /metrics
+expect "HEAD" grep -q '^HTTP/1.1 200' "$dir/head"
+silent out
+http GET /
+expect "another path" grep -q '^HTTP/1.1 404' "$dir/head"
+has out '^try /metrics$'
+http POST /metrics
+expect "POST" grep -q '^HTTP/1.1 405' "$dir/head"
+run 1 "$lnetd" --foreground --socket "$dir/e.sock" --metrics "$web"
+has err "--metrics $web: Address already in use"
+
+# ---- those who only connect, or do not read ----
+
+# 2,000 connections: a third silent, a third in the middle of their request, a
+# third that have asked a hundred times, and read nothing.
+perl -MIO::Socket::INET -e '
+	my @all;
+	$SIG{PIPE} = "IGNORE";
+	for my $i (1 .. 2000) {
+		my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1",
+			PeerPort => $ARGV[0], Blocking => 0) or next;
+		push @all, $s;
+		select undef, undef, undef, 0.001;
+		syswrite $s, "GET /metrics HT" if $i % 3 == 1;
+		syswrite $s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" x 100
+			if $i % 3 == 2;
+	}
+	print "there\n";
+	close STDOUT;
+	<STDIN>;' "$web" >"$dir/crowd.out" < <(
+	while [ ! -e "$dir/go" ]; do sleep 0.1; done) &
+pids[crowd]=$!
+await "$dir/crowd.out" there
+for ((i = 0; i < 20; i++)); do
+	ctl 0 ping 127.0.0.2@tcp
+	ctl 0 net show
+done
+files=$(find "/proc/${pids[a]}/fd" | wc -l)
+expect "$files files are open" test "$files" -lt 200
+touch "$dir/go"
+wait "${pids[crowd]}"
+unset 'pids[crowd]'
+http GET /metrics # those who are gone do not stand in the way
+has out '^ulnet_send_total'
+format
+
+# It ends although somebody is connected and silent.
+exec 7<>"/dev/tcp/127.0.0.1/$web"
+stop_lnetd a
+exec 7>&-
+finish
