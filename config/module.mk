@@ -4,6 +4,7 @@ libulnetcore_la_SOURCES += %D%/bonding.c %D%/bonding.h
 libulnetcore_la_SOURCES += %D%/client.c
 libulnetcore_la_SOURCES += %D%/control.c %D%/control.h
 libulnetcore_la_SOURCES += %D%/debug.c %D%/debug.h
+libulnetcore_la_SOURCES += %D%/dot.c %D%/dot.h
 libulnetcore_la_SOURCES += %D%/emit.c
 libulnetcore_la_SOURCES += %D%/fault.c %D%/fault.h
 libulnetcore_la_SOURCES += %D%/health.c %D%/health.h

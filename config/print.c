@@ -39,7 +39,9 @@ static void print_output(const struct tree *output, FILE *out)
 	const struct tree *t = NULL;
 
 	while (output && (t = list_next(output, t)))
-		if (t->key)
+		if (t->key && !strcmp(t->key, "text") && tree_is_text(t))
+			fputs(t->text, out); /* no YAML: printed as it is */
+		else if (t->key)
 			tree_emit_pair(t, output_style(t->key), out);
 }
 

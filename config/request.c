@@ -7,6 +7,7 @@
 
 #include "config/bonding.h"
 #include "config/debug.h"
+#include "config/dot.h"
 #include "config/fault.h"
 #include "config/health.h"
 #include "config/import.h"
@@ -107,14 +108,46 @@ static void global_show(struct request *r)
 		   "settings");
 }
 
+/* The drawing becomes the answer's text. */
+static int draw(struct request *r)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int rc, failed;
+
+	if (!out)
+		return -ENOMEM;
+	rc = dot_print(r->control->node, out);
+	failed = ferror(out);
+	failed |= fclose(out);
+	if (!rc && failed)
+		rc = -ENOMEM;
+	if (!rc)
+		tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
+	free(text);
+	return rc;
+}
+
 static void export(struct request *r)
 {
 	const struct tree *t = tree_get(r->args, "backup");
-	bool backup = false;
+	const struct tree *d = tree_get(r->args, "dot");
+	bool backup = false, dot = false;
 
 	if (t && scope_bool(&r->scope, t, &backup))
 		return;
-	cannot_get(r,
+	if (d && scope_bool(&r->scope, d, &dot))
+		return;
+	if (dot && backup) {
+		scope_fail(&r->scope, d, -EINVAL,
+			   "dot: a drawing is no backup: give one of them");
+		return;
+	}
+	if (dot)
+		cannot_get(r, draw(r), "configuration");
+	else
+		cannot_get(r,
 		   show_all(r->control->node, backup, answer_output(r->answer)),
 		   "configuration");
 }
@@ -446,7 +479,11 @@ static const struct command {
 	  import,
 	  KEYS("mode", "text"),
 	  CMD_UNLOCKED },
-	{ "export", { "export", "export", NULL }, export, KEYS("backup"), 0 },
+	{ "export",
+	  { "export", "export", NULL },
+	  export,
+	  KEYS("backup", "dot"),
+	  0 },
 	{ "lnet configure",
 	  { "configure", "lnet", NULL },
 	  lnet_configure,

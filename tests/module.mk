@@ -505,6 +505,7 @@ tool_tests += %D%/tools/arguments.sh
 tool_tests += %D%/tools/completion.sh
 tool_tests += %D%/tools/depot.sh
 tool_tests += %D%/tools/discover.sh
+tool_tests += %D%/tools/dot.sh
 tool_tests += %D%/tools/epoll.sh
 tool_tests += %D%/tools/export.sh
 tool_tests += %D%/tools/fault.sh

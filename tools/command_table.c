@@ -207,6 +207,8 @@ static const struct option_def import[] = {
 static const struct option_def export[] = {
 	{ "backup", 'b', OPTION_FLAG, "backup", NULL,
 	  "only what is needed to configure it again" },
+	{ "dot", 'd', OPTION_FLAG, "dot", NULL,
+	  "a drawing for Graphviz instead: nets, peers, routes" },
 	END
 };
 
