@@ -240,6 +240,7 @@ cat >"$dir/wrong" <<'END'
 254 | none: No such file | import --show none
 254 | none: No such file | import --exec none
 234 | unexpected argument: b | export --backup a b
+234 | unexpected argument: b | export --dot a b
 234 | missing: add\|del\|reset\|show\|list | fault
 234 | missing: add\|del\|reset\|show\|list | fault drop
 234 | missing: add\|del\|reset\|show\|list | fault --rule_type drop
@@ -392,6 +393,7 @@ import --del /dev/null
 import --show /dev/null
 import --exec /dev/null
 export --backup /dev/null
+export --dot /dev/null
 route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
 route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
 route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose
