@@ -18,6 +18,7 @@ static const char *const mode_names[] = { "add", "del", "show", "exec" };
 struct import {
 	struct request *request;
 	enum import_mode mode;
+	bool ignore_errors;
 	struct plan plan;
 	struct settings settings;
 };
@@ -269,6 +270,24 @@ static const struct section *section_of(const char *key)
 	return NULL;
 }
 
+/* An item that was read, with @rc, is carried out by itself if errors of others
+ * are none of its business. Returns what the next item is to be begun with. */
+static int item_end(struct import *im, struct scope *s, int rc)
+{
+	if (!im->ignore_errors)
+		return rc;
+	if (!rc)
+		(void)plan_run(&im->plan);
+	plan_fini(&im->plan);
+	plan_init(&im->plan, im->request->control->node);
+	im->plan.keep_notes = true;
+	/* Which values make a step depends on those that there are now. */
+	rc = settings_read(im->plan.node, &im->settings);
+	return rc ? scope_fail(s, NULL, rc, "cannot get settings: %s",
+			       strerror(-rc))
+		  : 0;
+}
+
 static int section_run(struct import *im, const struct section *sec,
 		       struct scope *s, const struct tree *t)
 {
@@ -280,7 +299,7 @@ static int section_run(struct import *im, const struct section *sec,
 		return 0;
 	if (!sec->sequence) {
 		s->subject.seq_no = tree_get(t, "seq_no");
-		return sec->fn(im, s, t);
+		return item_end(im, s, sec->fn(im, s, t));
 	}
 	rc = t->kind == TREE_SCALAR && im->mode == IMPORT_EXEC
 		     ? 0
@@ -288,7 +307,7 @@ static int section_run(struct import *im, const struct section *sec,
 	while (!rc && (item = list_next(t, item))) {
 		s->index++;
 		s->subject.seq_no = tree_get(item, "seq_no");
-		rc = sec->fn(im, s, item);
+		rc = item_end(im, s, sec->fn(im, s, item));
 	}
 	return rc;
 }
@@ -311,24 +330,32 @@ static int import_tree(struct import *im, const struct tree *root)
 		s.subject.seq_no = NULL;
 		s.index = 0;
 		sec = section_of(t->key);
-		if (!sec)
-			return scope_misread(&s, t, "unknown key '%s'", t->key);
-		rc = section_run(im, sec, &s, t);
-		if (rc && im->mode != IMPORT_EXEC)
+		rc = sec ? section_run(im, sec, &s, t)
+			 : scope_misread(&s, t, "unknown key '%s'", t->key);
+		if (rc && im->mode != IMPORT_EXEC && !im->ignore_errors)
+			return rc;
+		if (!sec && im->mode == IMPORT_EXEC)
 			return rc;
 	}
-	return im->mode == IMPORT_EXEC ? im->request->answer->status
-				       : plan_run(&im->plan);
+	return im->mode == IMPORT_EXEC || im->ignore_errors
+		       ? im->request->answer->status
+		       : plan_run(&im->plan);
 }
 
 static int import_parsed(struct request *r, const struct tree *root,
-			 enum import_mode mode, bool locked)
+			 enum import_mode mode, unsigned int flags)
 {
-	bool lock = !locked && mode != IMPORT_EXEC;
-	struct import im = { .request = r, .mode = mode };
+	bool lock = !(flags & IMPORT_LOCKED) && mode != IMPORT_EXEC;
+	struct import im = {
+		.request = r,
+		.mode = mode,
+		.ignore_errors =
+			flags & IMPORT_IGNORE_ERRORS && mode != IMPORT_EXEC,
+	};
 	int rc;
 
 	plan_init(&im.plan, r->control->node);
+	im.plan.keep_notes = im.ignore_errors;
 	if (lock)
 		pthread_mutex_lock(&r->control->lock);
 	rc = settings_read(im.plan.node, &im.settings);
@@ -346,7 +373,7 @@ static int import_parsed(struct request *r, const struct tree *root,
 }
 
 int import_text(struct request *r, const char *text, enum import_mode mode,
-		bool locked)
+		unsigned int flags)
 {
 	const struct subject subject = { mode_names[mode], "import", NULL };
 	struct tree_error err;
@@ -358,7 +385,7 @@ int import_text(struct request *r, const char *text, enum import_mode mode,
 			     err.line, err.column, err.what);
 		return rc;
 	}
-	rc = import_parsed(r, doc_root(doc), mode, locked);
+	rc = import_parsed(r, doc_root(doc), mode, flags);
 	doc_free(doc);
 	return rc;
 }

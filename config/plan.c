@@ -543,7 +543,8 @@ int plan_run(struct plan *plan)
 		if (rc == -EINVAL && step_defer(plan, i))
 			continue;
 		/* What was noted will not happen. */
-		plan->steps[i].scope.answer->notes = NULL;
+		if (!plan->keep_notes)
+			plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);
 		/* A wish for a peer may have been half fulfilled. */
 		plan_undo(plan, i + (plan->steps[i].kind == STEP_PEER));

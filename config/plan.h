@@ -54,6 +54,8 @@ struct plan {
 	struct peer_list peers; /* as they were configured when the first wish
 				 * for a peer came */
 	bool peers_read;
+	bool keep_notes; /* of other plans, in the same answer, that were
+			  * carried out */
 	/* The fault rules before the first step that changes them; NULL: none
 	 * has yet. */
 	struct ulnet_fault_info *faults;

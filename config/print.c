@@ -11,6 +11,7 @@ static const struct tree_style *output_style(const char *key)
 {
 	static const char *const wide[] = { "net",
 					    "peer",
+					    "peer list",
 					    "route",
 					    "fault",
 					    "path",

@@ -293,7 +293,7 @@ static void lnet_configure(struct request *r)
 			   "LNet configure error: Object busy");
 		return;
 	}
-	if (!all || !import_text(r, c->start, IMPORT_ADD, true))
+	if (!all || !import_text(r, c->start, IMPORT_ADD, IMPORT_LOCKED))
 		c->down = false;
 }
 
@@ -380,7 +380,9 @@ static void import(struct request *r)
 	static const char *const modes[] = { "add", "del", "show", "exec" };
 	const struct tree *t = tree_get(r->args, "mode");
 	const struct tree *file = tree_get(r->args, "text");
+	const struct tree *ignore = tree_get(r->args, "ignore_errors");
 	const char *text = "", *mode = "add";
+	bool goes_on = false;
 	unsigned int i;
 
 	if (is_down(r))
@@ -395,13 +397,16 @@ static void import(struct request *r)
 		return;
 	if (t && scope_text(&r->scope, t, &mode))
 		return;
+	if (ignore && scope_bool(&r->scope, ignore, &goes_on))
+		return;
 	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]) != 0; i++)
 		;
 	if (i == ARRAY_SIZE(modes))
 		scope_misread(&r->scope, t,
 			      "mode: add, del, show or exec is expected");
 	else
-		import_text(r, text, (enum import_mode)i, false);
+		import_text(r, text, (enum import_mode)i,
+			    goes_on ? IMPORT_IGNORE_ERRORS : 0);
 }
 
 /* ---- commands that programs may have ---- */
@@ -477,7 +482,7 @@ static const struct command {
 	{ "import",
 	  { "import", "import", NULL },
 	  import,
-	  KEYS("mode", "text"),
+	  KEYS("mode", "text", "ignore_errors"),
 	  CMD_UNLOCKED },
 	{ "export",
 	  { "export", "export", NULL },

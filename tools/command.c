@@ -204,7 +204,8 @@ static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 			return 255;
 		/* Modes exclude each other. */
 		for (unsigned int j = 0; defs[j].name; j++)
-			if (defs[i].kind == OPTION_MODE && j != i)
+			if (defs[i].kind == OPTION_MODE &&
+			    defs[j].kind == OPTION_MODE && j != i)
 				g->values[j] = NULL;
 	}
 	argv[0] = name;

@@ -40,6 +40,7 @@ enum command_kind {
 	COMMAND_EXPORT, /* argument: a file, or stdout */
 	COMMAND_FAULT,	/* argument: what is to be done; the sub-command is the
 			 * kind of rules */
+	COMMAND_VERSION, /* no request: lnetctl says it */
 	COMMAND_LATER,	/* not part of this release */
 };
 

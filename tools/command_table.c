@@ -201,6 +201,8 @@ static const struct option_def import[] = {
 	{ "show", 's', OPTION_MODE, "mode", NULL, "show what is in it" },
 	{ "exec", 'e', OPTION_MODE, "mode", NULL,
 	  "carry out its pings and discoveries" },
+	{ "ignore_errors", 0, OPTION_FLAG, "ignore_errors", NULL,
+	  "do what can be done, and say what could not" },
 	END
 };
 
@@ -339,6 +341,8 @@ const struct command commands[] = {
 	FAULT("corrupt", "rules that corrupt payloads", fault_copy),
 	FAULT("error", "rules that fail what is sent", fault_drop),
 	FAULT(NULL, "rules of any kind, by --rule_type", fault_any),
+	COMMAND("version", NULL, "print the version of lnetctl", no_options,
+		.kind = COMMAND_VERSION),
 	LATER("cpt-of-nid", NULL, "tell the CPT that a NID belongs to"),
 	LATER("service-id", NULL, "tell the service id of a port"),
 	LATER("setup-mrrouting", NULL, "set the system's routes up"),

@@ -201,6 +201,11 @@ static int import_text(const char *file, struct request *r)
 	return 0;
 }
 
+static void print_version(void)
+{
+	puts("lnetctl (" PACKAGE_NAME ") " PACKAGE_VERSION);
+}
+
 /* Carries out a command whose arguments are @args and @r. Exit status. */
 static int carry_out(struct session *s, const struct command *command,
 		     const struct command_args *args, struct request *r)
@@ -211,6 +216,10 @@ static int carry_out(struct session *s, const struct command *command,
 
 	if (command->kind == COMMAND_LATER)
 		return not_supported(command);
+	if (command->kind == COMMAND_VERSION) {
+		print_version();
+		return 0;
+	}
 	if (command->kind == COMMAND_IMPORT) {
 		rc = import_text(args->file, r);
 		if (rc)
@@ -412,7 +421,7 @@ static int take_options(int argc, char **argv, struct session *s)
 			command_help_all(stdout);
 			return 0;
 		case 'V':
-			puts("lnetctl (" PACKAGE_NAME ") " PACKAGE_VERSION);
+			print_version();
 			return 0;
 		case 'l':
 			command_list(stdout, NULL);

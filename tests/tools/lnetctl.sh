@@ -152,6 +152,13 @@ global:
     health_gain: 0
     busy_poll: 0
 END
+# Without routes there is nothing to show.
+ctl 0 route show
+silent out
+silent err
+ctl 0 route show --net tcp5 --verbose
+silent out
+silent err
 ctl 0 set transaction_timeout 60
 silent out
 silent err
@@ -359,6 +366,14 @@ add:
 END
 ctl 0 peer del --prim_nid 10.0.0.5@tcp --nid 10.0.2.5@tcp2 --force
 ctl 0 peer add --prim_nid 10.0.0.4@tcp --non_mr
+ctl 0 peer list
+same out <<END
+peer list:
+-     nid: 10.0.0.4@tcp
+-     nid: 10.0.0.5@tcp
+-     nid: 10.0.0.6@tcp
+-     nid: 10.0.2.5@tcp2
+END
 ctl 0 peer show --nid 10.0.1.5@tcp1
 same out <<END
 peer:
@@ -480,6 +495,64 @@ has err "line 3"
 has err "nonsense"
 ctl 0 global show
 has out "transaction_timeout: 50"
+# What fails does not keep the rest from being done, if that is asked for.
+cat >"$dir/mixed" <<END
+peer:
+    - primary nid: 10.0.0.5@tcp
+    - primary nid: nonsense
+      seq_no: 7
+    - primary nid: 10.0.0.6@tcp
+      peer ni:
+        - nid: 10.0.0.5@tcp
+    - primary nid: 10.0.0.7@tcp
+nonsense: 1
+global:
+    retry_count: 1
+global2:
+    retry_count: 2
+END
+ctl 234 import --ignore_errors "$dir/mixed"
+silent out
+same err <<END
+---
+add:
+-     peer:
+      seq_no: 7
+      errno: -22
+      descr: ! "line 3, peer 2: cannot parse NID 'nonsense'"
+-     peer:
+      errno: -17
+      descr: ! "line 5, peer 3: cannot add NID 10.0.0.5@tcp to peer 10.0.0.6@tcp: another configured peer has it"
+-     import:
+      errno: -22
+      descr: ! "line 9, column 11: unknown key 'nonsense'"
+...
+END
+ctl 0 export --backup
+sed -n '/^peer:/,/^global:/p' "$dir/out" >"$dir/peers" &&
+	mv "$dir/peers" "$dir/out"
+same out <<END
+peer:
+-     primary nid: 10.0.0.5@tcp
+      Multi-Rail: true
+      peer ni:
+      -     nid: 10.0.0.5@tcp
+-     primary nid: 10.0.0.7@tcp
+      Multi-Rail: true
+      peer ni:
+      -     nid: 10.0.0.7@tcp
+global:
+END
+ctl 0 global show
+has out "retry_count: 2"
+ctl 234 import "$dir/mixed" --ignore_errors=1
+has err "option '--ignore_errors' doesn't allow an argument"
+ctl 234 import --del --ignore_errors "$dir/mixed"
+has err "peer 2: cannot parse NID 'nonsense'"
+has err "peer 3: cannot del NID 10.0.0.5@tcp from peer 10.0.0.6@tcp"
+ctl 0 export --backup
+mv "$dir/out" "$dir/peers"
+run 1 grep "^peer:" "$dir/peers"
 printf 'global:\n    transaction_timeout: 70\n' >"$dir/good"
 ctl 0 import --add "$dir/good"
 ctl 0 global show
@@ -545,6 +618,13 @@ ctl 0 --help
 has out "usage: lnetctl"
 ctl 0 --version
 has out "^lnetctl \(ulnet\) [0-9]"
+mv "$dir/out" "$dir/version"
+ctl 0 --socket "$dir/none" version
+same out <"$dir/version"
+ctl 234 version now
+has err "^lnetctl version: unexpected argument: now\$"
+ctl 0 version --help
+has out "^usage: lnetctl version\$"
 for sub in "net add --net" "ping" "set" "set retry_count" "net del"; do
 	read -r -a words <<<"$sub"
 	ctl 234 "${words[@]}"

@@ -41,7 +41,7 @@ Test(peer, add_and_del)
 	ask_out(&rig, "peer show: {nid: " A3 "}",
 		"peer:\n" PEER(A1, "true") NI_STATE(A1) NI_STATE(A2)
 			NI_STATE(A3));
-	ask_out(&rig, "peer list:", "peer list:\n    - nid: " A1 "\n");
+	ask_out(&rig, "peer list:", "peer list:\n-     nid: " A1 "\n");
 	ask_out(&rig, "peer add: {prim_nid: " B1 ", non_mr: true}", "");
 	peers_are(&rig, "peer:\n" PEER(B1, "false") NI(B1) PEER(A1, "true")
 				NI(A1) NI(A2) NI(A3));

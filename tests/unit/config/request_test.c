@@ -521,8 +521,8 @@ Test(request, peers)
 	result_free(&r);
 	ask_out(&rig, "peer list:",
 		"peer list:\n"
-		"    - nid: 10.77.0.5@tcp\n"
-		"    - nid: 10.77.0.98@tcp\n");
+		"-     nid: 10.77.0.5@tcp\n"
+		"-     nid: 10.77.0.98@tcp\n");
 	ask_out(&rig, "peer show: {nid: 10.77.0.98@tcp}",
 		"peer:\n"
 		"-     primary nid: 10.77.0.98@tcp\n"

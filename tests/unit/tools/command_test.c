@@ -67,6 +67,8 @@ static const struct row rows[] = {
 	  "peer show: { nid: \"1.2.3.4@tcp\", verbose: 3 }\n" },
 	{ "peer list", 0, "peer list: {}\n" },
 	{ "peer list x", 234, NULL },
+	{ "import --ignore_errors -d x", 0,
+	  "import: { mode: \"del\", ignore_errors: true }\n" },
 	{ "global show", 0, "global show: {}\n" },
 	{ "stats show", 0, "stats show: {}\n" },
 	{ "stats reset", 0, "stats reset: {}\n" },
