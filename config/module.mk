@@ -21,6 +21,7 @@ libulnetcore_la_SOURCES += %D%/print.c
 libulnetcore_la_SOURCES += %D%/program.c %D%/program.h
 libulnetcore_la_SOURCES += %D%/request.c %D%/request.h
 libulnetcore_la_SOURCES += %D%/route.c %D%/route.h
+libulnetcore_la_SOURCES += %D%/route_text.c
 libulnetcore_la_SOURCES += %D%/scope.c %D%/scope.h
 libulnetcore_la_SOURCES += %D%/server.c %D%/server.h
 libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h

@@ -19,6 +19,20 @@ static const char *blanks(const char *s)
 	return s + strspn(s, " \t\n\r");
 }
 
+int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
+	       int rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return rc;
+	err->offset = (size_t)(at - text);
+	va_start(ap, fmt);
+	vsnprintf(err->what, sizeof(err->what), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE])
 {
 	const char *start = blanks(*pos), *comma = start + strcspn(start, ",");
@@ -127,21 +141,7 @@ struct networks {
 	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];
 };
 
-static int wrong(const struct networks *w, const char *at, int rc,
-		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static int wrong(const struct networks *w, const char *at, int rc,
-		 const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!w->err)
-		return rc;
-	w->err->offset = (size_t)(at - w->text);
-	va_start(ap, fmt);
-	vsnprintf(w->err->what, sizeof(w->err->what), fmt, ap);
-	va_end(ap);
-	return rc;
-}
+#define wrong(w, ...) spec_wrong((w)->err, (w)->text, __VA_ARGS__)
 
 static int put(struct networks *w, const char *at, uint32_t net,
 	       const char *name)

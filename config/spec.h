@@ -5,6 +5,11 @@
 
 #include "ulnet/lnet.h"
 
+/* Says what is wrong @at a place in @text, unless @err is NULL; returns @rc. */
+int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
+	       int rc, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
 /* Copies the next name of a list separated by commas, without blanks around
  * it. @pos: where to go on, advanced; 1: there was one; 0: the list has ended;
  * -EINVAL: an empty name or one that is too long; -EOPNOTSUPP: one with a list

@@ -68,6 +68,7 @@ dist_man_MANS += %D%/man3/lnet_log_set.3
 dist_man_MANS += %D%/man3/lnet_net_format.3
 dist_man_MANS += %D%/man3/lnet_net_parse.3
 dist_man_MANS += %D%/man3/lnet_networks_parse.3
+dist_man_MANS += %D%/man3/lnet_routes_parse.3
 dist_man_MANS += %D%/man3/lnet_ni_add.3
 dist_man_MANS += %D%/man3/lnet_ni_del.3
 dist_man_MANS += %D%/man3/lnet_ni_info.3

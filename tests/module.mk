@@ -101,6 +101,7 @@ unit_tests += %D%/unit/sim/ni_down_test
 unit_tests += %D%/unit/sim/sim_test
 unit_tests += %D%/unit/config/tree_test
 unit_tests += %D%/unit/config/spec_test
+unit_tests += %D%/unit/config/route_text_test
 unit_tests += %D%/unit/config/request_test
 unit_tests += %D%/unit/config/fault_test
 unit_tests += %D%/unit/config/path_test

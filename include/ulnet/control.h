@@ -3,7 +3,7 @@
  * Configuration of a node, in its own process or through a socket: the library
  * behind lnetctl(8). Manual: lnet_control(7), which has the protocol, and
  * lnet.conf(5), which has the YAML; lnet_control_start(3), lnet_ctl_connect(3),
- * lnet_networks_parse(3).
+ * lnet_networks_parse(3), lnet_routes_parse(3).
  *
  * Requests and answers are YAML documents, one each. A request is a mapping
  * with one key, the command; an answer has "status" (0 or a negative errno)
@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include "ulnet/lnet.h"
+#include "ulnet/route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,20 @@ ULNET_EXPORT int lnet_networks_parse(const char *text,
 				     struct ulnet_ni_conf **confs_p,
 				     unsigned int *n_p,
 				     struct ulnet_text_error *err);
+
+/* ---- routes in one text: lnet_routes_parse(3) ---- */
+
+/*
+ * "tcp1 10.0.0.[1-4]@tcp:1; o2ib[1,2] 3 10.0.0.9@tcp": what lnet_route_add()
+ * wants to know of each route, in the order of the text; each net of an entry
+ * by each of its gateways. *@routes_p, *@n_p of them (NULL and 0 if the text
+ * has none), is to be given back with free(). -EINVAL with *@err filled (when
+ * not NULL); -ENOMEM.
+ */
+ULNET_EXPORT int lnet_routes_parse(const char *text,
+				   struct ulnet_route **routes_p,
+				   unsigned int *n_p,
+				   struct ulnet_text_error *err);
 
 /* ---- a node under control: lnet_control_start(3) ---- */
 

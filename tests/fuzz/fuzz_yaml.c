@@ -193,6 +193,22 @@ static void fuzz_networks(const char *text)
 	free(confs);
 }
 
+static void fuzz_routes(const char *text)
+{
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_route *routes;
+	unsigned int n;
+
+	if (lnet_routes_parse(text, &routes, &n, &err)) {
+		BUG_ON(err.offset > strlen(text) || !*err.what);
+		return;
+	}
+	BUG_ON(!n != !routes);
+	for (unsigned int i = 0; i < n; i++)
+		BUG_ON(routes[i].hops > LNET_HOPS_MAX);
+	free(routes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -217,6 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	default:
 		fuzz_networks(text);
+		fuzz_routes(text);
 	}
 	free(text);
 	return 0;

@@ -235,12 +235,14 @@ cat >"$dir/wrong" <<'END'
 255 | failed to discover 10.0.0.1@tcp9: No route to host | discover 10.0.0.1@tcp9
 234 | unrecognized option '--nope' | import --nope
 234 | unexpected argument: b | import --add a b
+234 | unexpected argument: b | import --ignore_errors a b
 254 | none: No such file | import none
 254 | none: No such file | import --del none
 254 | none: No such file | import --show none
 254 | none: No such file | import --exec none
 234 | unexpected argument: b | export --backup a b
 234 | unexpected argument: b | export --dot a b
+234 | unexpected argument: a | version a
 234 | missing: add\|del\|reset\|show\|list | fault
 234 | missing: add\|del\|reset\|show\|list | fault drop
 234 | missing: add\|del\|reset\|show\|list | fault --rule_type drop
@@ -389,11 +391,13 @@ fault --rule_type error add --rate 9 --health_error local_error
 fault --rule_type error show
 fault --rule_type error del --all
 import --add /dev/null
+import --ignore_errors /dev/null
 import --del /dev/null
 import --show /dev/null
 import --exec /dev/null
 export --backup /dev/null
 export --dot /dev/null
+version
 route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
 route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
 route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose
