@@ -28,4 +28,5 @@ libulnetcore_la_SOURCES += %D%/setting.c %D%/setting.h
 libulnetcore_la_SOURCES += %D%/show.c %D%/show.h
 libulnetcore_la_SOURCES += %D%/socket.c %D%/socket.h
 libulnetcore_la_SOURCES += %D%/spec.c %D%/spec.h
+libulnetcore_la_SOURCES += %D%/top.c %D%/top.h
 libulnetcore_la_SOURCES += %D%/tree.c %D%/tree.h

@@ -18,6 +18,7 @@
 #include "config/route.h"
 #include "config/setting.h"
 #include "config/show.h"
+#include "config/top.h"
 
 int request_down(struct request *r)
 {
@@ -511,6 +512,7 @@ static const struct command {
 	  routing_show,
 	  KEYS(NULL),
 	  0 },
+	{ "top", { "show", "top", NULL }, top_request, top_keys, 0 },
 	{ "udsp add", { "add", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp del", { "del", "udsp", NULL }, NULL, NULL, 0 },
 	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },

@@ -521,6 +521,7 @@ tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
+tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/usual_socket.sh

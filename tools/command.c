@@ -254,7 +254,7 @@ static int check_args(const struct given *g)
 {
 	static const unsigned int most[] = {
 		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
-		[COMMAND_FAULT] = 1, [COMMAND_LATER] = 0,
+		[COMMAND_FAULT] = 1, [COMMAND_TOP] = 0,	   [COMMAND_LATER] = 0,
 	};
 	unsigned int max = most[g->command->kind];
 	unsigned int min = g->command->kind == COMMAND_SET     ? 2
@@ -348,6 +348,7 @@ static void add_option(struct request *r, const struct option_def *def,
 		add_list(r, def->key, value);
 		break;
 	case OPTION_NOTHING:
+	case OPTION_LOCAL:
 		break;
 	}
 }
@@ -424,6 +425,47 @@ static uint64_t ping_us(const struct given *g)
 	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
 }
 
+/* The option's number, in [@min, @max]; left alone if it was not given. Exit
+ * status. */
+static int local_number(const struct given *g, const char *name, double min,
+			double max, double *value_p)
+{
+	const struct option_def *defs = g->command->options;
+	const char *text = NULL;
+	double value;
+	char *end;
+
+	for (unsigned int i = 0; defs[i].name; i++)
+		if (strcmp(defs[i].name, name) == 0)
+			text = g->values[i];
+	if (!text)
+		return 0;
+	value = strtod(text, &end);
+	if (!isdigit((unsigned char)*text) || *end || !(value >= min) ||
+	    !(value <= max)) {
+		fprintf(stderr, "%s: --%s '%s': %g to %g is expected\n", g->who,
+			name, text, min, max);
+		return usage(g);
+	}
+	*value_p = value;
+	return 0;
+}
+
+static int top_args(const struct given *g, struct command_args *args)
+{
+	double interval = 1, count = 0, rows = 20;
+	int status = local_number(g, "interval", 0.1, 86400, &interval);
+
+	if (!status)
+		status = local_number(g, "count", 1, 1e9, &count);
+	if (!status)
+		status = local_number(g, "rows", 0, 1000, &rows);
+	args->top.interval_us = (uint64_t)(interval * 1e6);
+	args->top.count = (unsigned int)count;
+	args->top.rows = (unsigned int)rows;
+	return status;
+}
+
 static int command_make(const struct given *g, struct command_args *args,
 			struct request *r)
 {
@@ -432,6 +474,10 @@ static int command_make(const struct given *g, struct command_args *args,
 
 	if (!status)
 		status = check_options(g);
+	if (status)
+		return status;
+	if (kind == COMMAND_TOP)
+		status = top_args(g, args);
 	if (status)
 		return status;
 	if (kind == COMMAND_PING)

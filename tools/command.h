@@ -21,6 +21,7 @@ enum option_kind {
 	OPTION_MANY,  /* such a list, of all that is given if it comes again */
 	OPTION_MODE,  /* the option's name is the value of "mode" */
 	OPTION_NOTHING, /* taken and not needed: see its help */
+	OPTION_LOCAL, /* a number that lnetctl itself wants, not the node */
 };
 
 struct option_def {
@@ -41,6 +42,7 @@ enum command_kind {
 	COMMAND_FAULT,	/* argument: what is to be done; the sub-command is the
 			 * kind of rules */
 	COMMAND_VERSION, /* no request: lnetctl says it */
+	COMMAND_TOP,	/* asks again and again */
 	COMMAND_LATER,	/* not part of this release */
 };
 
@@ -67,6 +69,11 @@ const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 struct command_args {
 	bool help;	   /* was asked for, and nothing else was looked at */
 	const char *file;  /* of import and export; NULL: none given */
+	struct {
+		uint64_t interval_us;
+		unsigned int count; /* blocks; 0: until it is stopped */
+		unsigned int rows;  /* NIDs of peers */
+	} top;
 	uint64_t takes_us; /* time that carrying the request out may take by
 			    * itself */
 };

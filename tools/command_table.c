@@ -206,6 +206,16 @@ static const struct option_def import[] = {
 	END
 };
 
+static const struct option_def top[] = {
+	{ "interval", 'i', OPTION_LOCAL, NULL, "SECONDS",
+	  "time of each block (1)" },
+	{ "count", 'c', OPTION_LOCAL, NULL, "N",
+	  "blocks; without it, until Ctrl-C" },
+	{ "rows", 'r', OPTION_LOCAL, NULL, "N",
+	  "NIDs of peers to show: those that wait, are ill, or busy (20)" },
+	END
+};
+
 static const struct option_def export[] = {
 	{ "backup", 'b', OPTION_FLAG, "backup", NULL,
 	  "only what is needed to configure it again" },
@@ -315,6 +325,8 @@ const struct command commands[] = {
 	COMMAND("global", "show", "show settings", no_options),
 	COMMAND("stats", "show", "show counters", no_options),
 	COMMAND("stats", "reset", "set counters to 0", no_options),
+	COMMAND("top", NULL, "show rates, credits, health and queues, live", top,
+		.kind = COMMAND_TOP),
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		rpc_show),
 	COMMAND("rpc", "reset", "set them to 0", no_options),

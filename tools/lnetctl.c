@@ -19,6 +19,7 @@
 #include "file.h"
 #include "nearest.h"
 #include "secure.h"
+#include "top.h"
 #include "words.h"
 
 #define PATIENCE_S     10 /* for an answer */
@@ -206,6 +207,124 @@ static void print_version(void)
 	puts("lnetctl (" PACKAGE_NAME ") " PACKAGE_VERSION);
 }
 
+/* ---- top ---- */
+
+static sigset_t top_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	return signals;
+}
+
+/* Until @at, of clock_us(). False: it is to end. */
+static bool top_wait(uint64_t at)
+{
+	sigset_t signals = top_signals();
+	struct timespec t;
+	uint64_t us;
+
+	do {
+		uint64_t now = clock_us();
+
+		us = at > now ? at - now : 0;
+		t = (struct timespec){ .tv_sec = (time_t)(us / 1000000),
+				       .tv_nsec = (long)(us % 1000000) * 1000 };
+		if (sigtimedwait(&signals, NULL, &t) > 0)
+			return false;
+	} while (us && errno == EINTR);
+	return true;
+}
+
+/* Exit status; *@sample_p is to be freed, or was left alone. */
+static int top_ask(struct session *s, const struct command *command,
+		   const struct request *r, struct top_sample **sample_p)
+{
+	char *answer, *text;
+	int rc = ask(s, r->text, 0, &answer), status = 0;
+
+	if (rc)
+		return status_of(rc);
+	rc = lnet_ctl_print(answer, NULL, NULL, &status);
+	if (rc || status) {
+		status = answer_print(command, NULL, answer);
+	} else if (output_of(answer, &text) == 0) {
+		*sample_p = top_read(text);
+		free(text);
+	}
+	free(answer);
+	if (!status && !*sample_p) {
+		fputs("lnetctl top: the node's answer makes no sense\n", stderr);
+		status = 1;
+	}
+	return status;
+}
+
+/* A terminal shows one block at a time, anything else one behind the other. */
+static void top_block(const struct top_sample *before,
+		      const struct top_sample *now, unsigned int rows,
+		      bool screen, bool first)
+{
+	if (screen)
+		fputs("\033[H\033[J", stdout);
+	else if (!first)
+		putchar('\n');
+	top_print(before, now, rows, stdout);
+	fflush(stdout);
+}
+
+static bool top_has_screen(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static int top_loop(struct session *s, const struct command *command,
+		    const struct command_args *args, const struct request *r)
+{
+	struct top_sample *before = NULL, *now = NULL;
+	bool screen = top_has_screen();
+	uint64_t at = clock_us();
+	int status = top_ask(s, command, r, &before);
+
+	for (unsigned int n = 0; !status && !ferror(stdout); n++) {
+		if (args->top.count && n == args->top.count)
+			break;
+		at += args->top.interval_us;
+		if (!top_wait(at))
+			break;
+		now = NULL;
+		status = top_ask(s, command, r, &now);
+		if (status)
+			break;
+		top_block(before, now, args->top.rows, screen, n == 0);
+		top_free(before);
+		before = now;
+		if (clock_us() > at + args->top.interval_us)
+			at = clock_us(); /* the node was late */
+	}
+	top_free(before);
+	return status;
+}
+
+static int top(struct session *s, const struct command *command,
+	       const struct command_args *args, const struct request *r)
+{
+	sigset_t signals = top_signals(), before;
+	int status;
+
+	/* A shell that starts programs in the background may ignore it. */
+	signal(SIGINT, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	status = top_loop(s, command, args, r);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
 /* Carries out a command whose arguments are @args and @r. Exit status. */
 static int carry_out(struct session *s, const struct command *command,
 		     const struct command_args *args, struct request *r)
@@ -232,6 +351,8 @@ static int carry_out(struct session *s, const struct command *command,
 				      : strerror(-rc));
 		return status_of(rc);
 	}
+	if (command->kind == COMMAND_TOP)
+		return top(s, command, args, r);
 	rc = ask(s, r->text, args->takes_us, &answer);
 	if (rc)
 		return status_of(rc);

@@ -18,6 +18,7 @@ endif
 %C%_lnetctl_SOURCES += %D%/secure.c %D%/secure.h
 %C%_lnetctl_SOURCES += %D%/file.c %D%/file.h
 %C%_lnetctl_SOURCES += %D%/nearest.c %D%/nearest.h
+%C%_lnetctl_SOURCES += %D%/top.c %D%/top.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_LDADD = libulnet.la
 

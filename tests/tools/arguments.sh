@@ -221,6 +221,11 @@ cat >"$dir/wrong" <<'END'
 234 | unexpected argument: 10.0.0.5@tcp | debug peer --nid 10.0.0.5@tcp 10.0.0.5@tcp
 234 | cannot parse NID 'nonsense' | debug peer --nid nonsense
 254 | cannot get peer information of 10.0.0.99@tcp: no such peer | debug peer --nid 10.0.0.99@tcp
+234 | option '--interval' requires an argument | top --interval
+234 | top: --interval 'often': 0.1 to 86400 is expected | top --interval often
+234 | top: --count '0': 1 to 1e[+]09 is expected | top --count 0
+234 | top: --rows '1001': 0 to 1000 is expected | top --rows 1001
+234 | unexpected argument: b | top b
 234 | missing: NID... | ping
 234 | option '--source' requires an argument | ping 0@lo --source
 255 | failed to ping nonsense: that is no NID | ping nonsense
@@ -398,6 +403,7 @@ import --exec /dev/null
 export --backup /dev/null
 export --dot /dev/null
 version
+top --interval 0.1 --count 1 --rows 2
 route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
 route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
 route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose

@@ -202,7 +202,8 @@ Test(command, table)
 		cr_assert_not_null(c->help);
 		for (const struct option_def *o = c->options; o->name; o++) {
 			cr_assert_not_null(o->help);
-			cr_assert(o->key || o->kind == OPTION_NOTHING);
+			cr_assert(o->key || o->kind == OPTION_NOTHING ||
+				  o->kind == OPTION_LOCAL);
 			for (const struct option_def *p = c->options; p < o;
 			     p++) {
 				cr_assert_str_neq(o->name, p->name);

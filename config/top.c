@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/top.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/scope.h"
+#include "ulnet/loop.h"
+
+#define PEERS_DEFAULT 1000
+#define PEERS_MAX     100000
+
+const char *const top_keys[] = { "peers", NULL };
+
+static uint64_t failures(const struct ulnet_failures *f)
+{
+	return f->interrupts + f->dropped + f->aborted + f->no_route +
+	       f->timeouts + f->errors + f->remote_dropped +
+	       f->remote_timeouts + f->remote_errors + f->network_timeouts;
+}
+
+static int put_stats(struct lnet *node, FILE *out)
+{
+	int n = lnet_stats(node, NULL, 0);
+	struct ulnet_stat *stats = calloc((size_t)n, sizeof(*stats));
+
+	if (!stats)
+		return -ENOMEM;
+	lnet_stats(node, stats, (unsigned int)n);
+	for (int i = 0; i < n; i++)
+		fprintf(out, "stat %s %" PRIu64 "\n", stats[i].name,
+			stats[i].value);
+	free(stats);
+	return 0;
+}
+
+static void put_ni(const struct ulnet_ni_info *ni, FILE *out)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	fprintf(out,
+		"ni %s %s %" PRId32 " %" PRId64 " %" PRIu32 " %" PRId64,
+		lnet_nid_format(&ni->nid, nid, sizeof(nid)),
+		ni->up ? "up" : "down", ni->health, ni->credits,
+		ni->credits_max, ni->credits_min);
+	fprintf(out,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 "\n",
+		ni->send_count, ni->recv_count, ni->send_length,
+		ni->recv_length, ni->drop_count, failures(&ni->failed),
+		ni->resent);
+}
+
+static int put_nis(struct lnet *node, FILE *out)
+{
+	struct ulnet_ni_info info;
+	int rc;
+
+	for (unsigned int i = 0; !(rc = lnet_ni_info(node, i, &info)); i++)
+		put_ni(&info, out);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static void put_peer(const struct ulnet_peer_info *p, FILE *out)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	fprintf(out,
+		"peer %s %s %" PRId32 " %" PRId64 " %" PRIu32 " %" PRId64,
+		lnet_nid_format(&p->nid, nid, sizeof(nid)),
+		p->down ? "down" : "up", p->health, p->credits, p->credits_max,
+		p->credits_min);
+	fprintf(out,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		p->send_count, p->recv_count, p->queued, p->queued_bytes,
+		p->connecting, p->drop_count, failures(&p->failed), p->resent);
+}
+
+static int put_peers(struct lnet *node, unsigned int max, FILE *out)
+{
+	struct ulnet_peer_info *infos = calloc(max + 1, sizeof(*infos));
+	int n;
+
+	if (!infos)
+		return -ENOMEM;
+	n = lnet_peers(node, infos, max);
+	if (n >= 0)
+		fprintf(out, "peers %d\n", n);
+	for (int i = 0; i < n && i < (int)max; i++)
+		put_peer(&infos[i], out);
+	free(infos);
+	return MIN(n, 0);
+}
+
+static int put_all(struct lnet *node, unsigned int peers, FILE *out)
+{
+	int rc;
+
+	fprintf(out, "clock %" PRIu64 "\n", lnet_now(node, 0));
+	rc = put_stats(node, out);
+	if (!rc)
+		rc = put_nis(node, out);
+	return rc ? rc : put_peers(node, peers, out);
+}
+
+/* The lines, to be freed. */
+static int make_text(struct lnet *node, unsigned int peers, char **text_p)
+{
+	size_t size;
+	FILE *out = open_memstream(text_p, &size);
+	int rc, failed;
+
+	if (!out)
+		return -ENOMEM;
+	rc = put_all(node, peers, out);
+	failed = ferror(out);
+	failed |= fclose(out);
+	if (!rc && failed)
+		rc = -ENOMEM;
+	if (rc)
+		free(*text_p);
+	return rc;
+}
+
+void top_request(struct request *r)
+{
+	const struct tree *t = tree_get(r->args, "peers");
+	int64_t peers = PEERS_DEFAULT;
+	char *text;
+	int rc;
+
+	if (t && scope_number(&r->scope, t, 0, PEERS_MAX, &peers))
+		return;
+	rc = make_text(r->control->node, (unsigned int)peers, &text);
+	if (rc) {
+		scope_fail(&r->scope, NULL, rc, "cannot get counters: %s",
+			   strerror(-rc));
+		return;
+	}
+	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
+	free(text);
+}
