@@ -497,7 +497,7 @@ static int msg_choose_gateway_path(struct lnet_msg *msg)
 	want.src = &msg->gateway_from;
 	want.dst = &msg->gateway;
 	want.hop = NULL;
-	want.flags &= ~(PATH_EXACT | PATH_FORWARD);
+	want.flags = (want.flags & ~(PATH_EXACT | PATH_FORWARD)) | PATH_HOP;
 	rc = path_get(msg->cpt, &want, &path);
 	if (rc)
 		return rc;

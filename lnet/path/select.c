@@ -471,10 +471,21 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
+/* A gateway, from the one NI that the peer behind it knows. */
+static int from_named_to_best(const struct seek *s, struct path *path)
+{
+	path->ni = s->src;
+	path->lpni = path->dst = choose_peer_ni(s, s->dst->net, s->src);
+	return 0;
+}
+
 static int from_named_to_named(const struct seek *s, struct path *path)
 {
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
+	if (unlikely(s->want->flags & PATH_HOP && s->dst &&
+		     s->dst->peer->multi_rail && !word_is_hearsay(s->dst)))
+		return from_named_to_best(s, path);
 	path->ni = s->src;
 	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace)) {
@@ -685,13 +696,13 @@ static int by_route(const struct seek *s, struct path *path, bool mr)
 	path->route = way.route;
 	path->dst = way.theirs ? choose_far_ni(s, way.theirs) : s->dst;
 	near = lnet_nid_net(&way.route->gateway);
-	if (node_cpt_of(s->cpt->node, &way.route->gateway) == s->cpt->index)
-		return seek_gateway(s, path);
-	/* Others cannot choose the NI by which the peer is to know us. */
+	/* The peer is to know us by one NI, whatever else the gateway has. */
 	if (!mr && !path->from)
 		path->from =
 			choose_ni(s, config_net(s->cpt->config, near), NULL);
-	return 0;
+	if (node_cpt_of(s->cpt->node, &way.route->gateway) != s->cpt->index)
+		return 0;
+	return seek_gateway(s, path);
 }
 
 static int by_route_mr(const struct seek *s, struct path *path)
@@ -760,7 +771,7 @@ static int seek_gateway(const struct seek *s, struct path *path)
 	int rc;
 
 	want.dst = gateway;
-	want.flags &= ~PATH_EXACT;
+	want.flags = (want.flags & ~PATH_EXACT) | PATH_HOP;
 	to.src = path->from;
 	to.dst = peer_find(s->cpt, gateway);
 	rc = cases[case_of(&to)](&to, &hop);

@@ -56,6 +56,7 @@ enum path_case {
 #define PATH_FORWARD 8u /* of others: the same, and not back to .hop */
 #define PATH_CALLER  16u /* to a process that only calls: it has connections
 			  * with those gateways only that it has used */
+#define PATH_HOP     32u /* dst is a gateway: any of its NIs on that net does */
 
 struct path_want {
 	const struct ulnet_nid *src;	 /* local NI named, or ANY */

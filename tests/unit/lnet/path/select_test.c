@@ -919,3 +919,38 @@ Test(select, gateway_untried)
 	cr_assert_eq(path.route, r[2]);
 	rig_fini(&rig);
 }
+
+/* A peer that is not multi-rail knows us by one NI; of the gateway, which is,
+ * any NI on that net will do. */
+Test(select, gateway_with_rails)
+{
+	struct lnet_route *r[4];
+	struct path_want want;
+	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
+	bool seen[2] = { false, false };
+	struct path_rig rig;
+	struct path path;
+
+	rig_routed(&rig, r);
+	rig_peer(&rig, "10.0.0.91@tcp 10.0.1.91@tcp 10.1.0.91@tcp1");
+	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
+	atomic_store(&r[2]->told, ROUTE_TOLD_FAR_DOWN);
+	want = (struct path_want){ .src = &any, .dst = &to };
+	for (unsigned int i = 0; i < 6; i++) {
+		char text[LNET_NIDSTR_SIZE];
+		struct lnet_ni *first = i ? path.ni : NULL;
+
+		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		cr_assert_eq(path.route, r[0]);
+		if (first)
+			cr_assert_eq(path.ni, first);
+		lnet_nid_format(&path.lpni->nid, text, sizeof(text));
+		seen[0] |= !strcmp(text, "10.0.0.91@tcp");
+		seen[1] |= !strcmp(text, "10.0.1.91@tcp");
+		cr_assert_eq(ni_net(path.ni), lnet_nid_net(&path.lpni->nid));
+		peer_unref(rig.cpt, path.lpni);
+		ni_unref(path.ni, 0);
+	}
+	cr_assert(seen[0] && seen[1]);
+	rig_fini(&rig);
+}
