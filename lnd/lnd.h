@@ -139,7 +139,7 @@ struct lnd_msg {
 	void *priv;
 	/* The observer's mark on an operation's request (observer.h); what a
 	 * router passes on has the number of the try that it came with, else
-	 * 0. */
+	 * 0. mark NULL: the number means nothing. */
 	void *mark;
 	uint32_t mark_number;
 };

@@ -183,6 +183,7 @@ static void on_begin(void *arg, struct lnet *node, uint64_t op,
 		return;
 	}
 	req->mark = a;
+	req->mark_number = 0;
 }
 
 static void op_ended(struct audit_op *a, const struct ulnet_event *ev)

@@ -109,6 +109,12 @@ bool forward_has_room(const struct lnet_msg *msg)
 			    1);
 }
 
+bool forward_has_buffer(const struct lnet_msg *msg)
+{
+	return (msg->role == MSG_FORWARD_IN || msg->role == MSG_FORWARD_OUT) &&
+	       msg->buf;
+}
+
 static void note_sender(struct lnet_holdings *has)
 {
 	has->forwards_max =

@@ -86,5 +86,7 @@ void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length);
 /* May @msg, which waits, have one now? */
 bool forward_has_room(const struct lnet_msg *msg);
+/* Is @msg, of any role, one that has a buffer? */
+bool forward_has_buffer(const struct lnet_msg *msg);
 
 #endif

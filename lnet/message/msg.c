@@ -183,9 +183,6 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->op = NULL;
 	msg->md = NULL;
 	msg->sender = NULL;
-	msg->buf = NULL;
-	msg->dest = NULL;
-	msg->gateway = LNET_NID_ANY;
 	msg->tries = 0;
 	msg->copy = NULL;
 	msg->again = NULL;
@@ -197,7 +194,6 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
 	msg->lnd.mark = NULL;
-	msg->lnd.mark_number = 0;
 	list_init(&msg->link);
 	list_init(&msg->lnd.link);
 	timer_init(&msg->timer, msg_late);
@@ -371,9 +367,9 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 	if (likely(msg->role != MSG_FORWARD_OUT))
 		msg->hdr.src_nid = ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
-	msg->lnd.next_pid = likely(lnet_nid_is_any(&msg->gateway))
-				    ? msg->hdr.dest_pid
-				    : LNET_PID_LUSTRE;
+	msg->lnd.next_pid = unlikely(msg->flags & MSG_ROUTED)
+				    ? LNET_PID_LUSTRE
+				    : msg->hdr.dest_pid;
 }
 
 /* Without a choice, as long as there is none. */
@@ -384,6 +380,7 @@ static bool msg_take_only_path(struct lnet_msg *msg)
 
 	if (!lpni)
 		return false;
+	msg->flags &= ~MSG_ROUTED;
 	msg_set_path(msg, lpni->only, lpni);
 	return true;
 }
@@ -463,6 +460,17 @@ bool msg_has_path(const struct lnet_msg *msg)
 	return path_select(msg->cpt, &want, &path) == 0;
 }
 
+static void msg_set_gateway(struct lnet_msg *msg, const struct path *path)
+{
+	if (likely(!path->route)) {
+		msg->flags &= ~MSG_ROUTED;
+		return;
+	}
+	msg->flags |= MSG_ROUTED;
+	msg->gateway = path->route->gateway;
+	msg->gateway_from = path->from ? path->from->lnd.nid : LNET_NID_ANY;
+}
+
 /* 0, and the message has a path, but for the gateway that it goes by; or what
  * path_get() says. */
 static int msg_choose_path(struct lnet_msg *msg)
@@ -475,8 +483,7 @@ static int msg_choose_path(struct lnet_msg *msg)
 	rc = path_get(msg->cpt, &want, &path);
 	if (rc)
 		return rc;
-	msg->gateway = path.route ? path.route->gateway : LNET_NID_ANY;
-	msg->gateway_from = path.from ? path.from->lnd.nid : LNET_NID_ANY;
+	msg_set_gateway(msg, &path);
 	if (path.dst)
 		msg->hdr.dest_nid = path.dst->nid;
 	else if (!path.route)
@@ -657,7 +664,7 @@ void msg_withdraw(struct lnet_msg *msg, enum msg_state to)
 /* What went by a gateway is not on the CPT of its target. */
 void msg_send_anew(struct lnet_msg *msg)
 {
-	if (lnet_nid_is_any(&msg->gateway)) {
+	if (!(msg->flags & MSG_ROUTED)) {
 		msg_send_by_choice(msg);
 		return;
 	}

@@ -69,6 +69,7 @@ extern const struct fsm_state msg_states[MSG_STATES];
 #define MSG_DOUBTED 8u /* a try has failed, and the peer may have got it */
 #define MSG_PROBE   16u /* that it fails is no news: it costs no health */
 #define MSG_AWAITED 32u /* has waited for discovery, and does not again */
+#define MSG_ROUTED  64u /* this try goes by a gateway */
 
 struct lnet_msg {
 	struct lnd_msg lnd;    /* what the LND sees */
@@ -86,8 +87,7 @@ struct lnet_msg {
 	struct ulnet_nid want_ni; /* send: local NI asked for; ANY */
 	struct ulnet_nid target;  /* send: NID asked for */
 	uint64_t deadline;	  /* send: ns, of all tries together */
-	/* send: this try goes by a gateway, from this NI of ours; ANY: from
-	 * any, or not by a gateway. */
+	/* MSG_ROUTED: by which, and from which NI of ours; ANY: from any. */
 	struct ulnet_nid gateway;
 	struct ulnet_nid gateway_from;
 	struct list link;	   /* in a queue of waiting messages, or in
@@ -111,7 +111,7 @@ struct lnet_msg {
 	struct lnet_peer_ni *sender; /* who has @from; referenced; home's. NULL:
 				      * came through 0@lo */
 	uint64_t took; /* an ACK or REPLY: ns since its operation began */
-	/* forward.c's; home's: */
+	/* forward.c's, of MSG_FORWARD_*; home's: */
 	struct router_buf *buf;	   /* that it has; or NULL */
 	struct lnet_peer_ni *dest; /* hdr.dest_nid's; referenced; or NULL */
 	/* hold.c's; home's but for @asks: */

@@ -441,6 +441,8 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		if (rc != FOR_OTHERS)
 			return turn_away(msg, ni, rx, rc);
 		msg->role = MSG_FORWARD_IN;
+		msg->buf = NULL;
+		msg->dest = NULL;
 	}
 	msg->ni = ni;
 	msg->rx = rx;

@@ -331,7 +331,7 @@ static bool router_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	const struct lnet_msg *msg;
 
 	list_for_each_entry (msg, &msg_cpt(cpt)->active, active)
-		if (msg->buf)
+		if (forward_has_buffer(msg))
 			used[router_pool_of(cpt, msg->hdr.payload_length) -
 			     r->pool]++;
 	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++) {

@@ -6,14 +6,14 @@
  *
  * A rank has a key for each criterion; a larger key is better. The criteria
  * decide in the order of enum ulnet_path_why, the first one in which two ranks
- * differ alone; a criterion that does not apply to a kind of candidate is 0 in
- * all of its ranks. Ranks are thus totally ordered, in whatever order they are
- * looked at, and every loser can be told the one criterion that it lost by.
+ * differ alone; those that apply to a kind of candidate are in rank_criteria.
+ * Ranks are thus totally ordered, in whatever order they are looked at, and
+ * every loser can be told the one criterion that it lost by.
  *
  * Of a gateway, PEER_UP says whether the route by it is up, PEER_PRIORITY which
  * priority the route has (best of all if that is where the message that is
- * answered came from), and HOPS its length; UNTRIED, HEALTH, CREDITS and TURN
- * are those of the gateway.
+ * answered came from), and HOPS its length; UNTRIED, HEALTH and TURN are those
+ * of the gateway.
  *
  *	criterion	net			local NI	peer NI
  *	PEER_UP		one of the peer's			the peer says
@@ -49,6 +49,28 @@ struct path_rank {
 	int64_t key[LNET_PATH_CRITERIA];
 };
 
+/* Bits: 1u << LNET_PATH_*. */
+static const uint32_t rank_criteria[] = {
+	[LNET_PATH_GATEWAY] =
+		1u << LNET_PATH_PEER_UP | 1u << LNET_PATH_UNTRIED |
+		1u << LNET_PATH_PEER_PRIORITY | 1u << LNET_PATH_HOPS |
+		1u << LNET_PATH_HEALTH | 1u << LNET_PATH_TURN,
+	[LNET_PATH_NET] = 1u << LNET_PATH_PEER_UP | 1u << LNET_PATH_UNTRIED |
+			  1u << LNET_PATH_PEER_HEALTH | 1u << LNET_PATH_HEALTH |
+			  1u << LNET_PATH_LESS_TRIED |
+			  1u << LNET_PATH_PEER_TURN | 1u << LNET_PATH_TURN,
+	[LNET_PATH_LOCAL_NI] =
+		1u << LNET_PATH_UNTRIED | 1u << LNET_PATH_HEALTH |
+		1u << LNET_PATH_LESS_TRIED | 1u << LNET_PATH_CONNECTED |
+		1u << LNET_PATH_NEAR | 1u << LNET_PATH_CREDITS |
+		1u << LNET_PATH_TURN,
+	[LNET_PATH_PEER_NI] = 1u << LNET_PATH_PEER_UP |
+			      1u << LNET_PATH_UNTRIED | 1u << LNET_PATH_HEALTH |
+			      1u << LNET_PATH_LESS_TRIED |
+			      1u << LNET_PATH_CONNECTED |
+			      1u << LNET_PATH_CREDITS | 1u << LNET_PATH_TURN,
+};
+
 /* Distances up to @range (the setting numa_range) count as one. */
 static inline int64_t rank_of_distance(uint32_t distance, uint32_t range)
 {
@@ -61,24 +83,25 @@ static inline int64_t rank_of_use(uint64_t use)
 	return -(int64_t)use;
 }
 
-/* The criterion that decides between the two; LNET_PATH_CHOSEN: none does, they
- * are equal. */
-static inline enum ulnet_path_why rank_decides(const struct path_rank *a,
+/* The criterion, of @criteria, that decides between the two; LNET_PATH_CHOSEN:
+ * none does, they are equal. */
+static inline enum ulnet_path_why rank_decides(uint32_t criteria,
+					       const struct path_rank *a,
 					       const struct path_rank *b)
 {
 	/* Most of what a choice among many costs is here. */
 #pragma GCC unroll 16
 	for (unsigned int i = LNET_PATH_CHOSEN + 1; i < LNET_PATH_CRITERIA; i++)
-		if (a->key[i] != b->key[i])
+		if (criteria & 1u << i && a->key[i] != b->key[i])
 			return (enum ulnet_path_why)i;
 	return LNET_PATH_CHOSEN;
 }
 
 /* Is @a better than @b? Of equals, neither is. */
-static inline bool rank_is_better(const struct path_rank *a,
+static inline bool rank_is_better(uint32_t criteria, const struct path_rank *a,
 				  const struct path_rank *b)
 {
-	enum ulnet_path_why why = rank_decides(a, b);
+	enum ulnet_path_why why = rank_decides(criteria, a, b);
 
 	return a->key[why] > b->key[why];
 }

@@ -21,7 +21,6 @@ struct seek {
 
 struct stage {
 	const struct seek *seek;
-	enum ulnet_path_kind kind;
 	void *best; /* so far; NULL: none yet */
 	struct path_rank rank[2];
 	unsigned int next; /* which rank is not the best one's */
@@ -30,11 +29,9 @@ struct stage {
 	unsigned int behind; /* the best one, if any, stands before this one */
 };
 
-static inline void stage_begin(struct stage *st, const struct seek *s,
-			       enum ulnet_path_kind kind)
+static inline void stage_begin(struct stage *st, const struct seek *s)
 {
 	st->seek = s;
-	st->kind = kind;
 	st->best = NULL;
 	st->rank[0] = st->rank[1] = (struct path_rank){ { 0 } };
 	st->next = 0;
@@ -73,16 +70,18 @@ static out_of_line void trace_add(struct path_trace *t,
 	};
 }
 
-/* Its rank is stage_rank(). */
-static inline void stage_offer(struct stage *st, void *candidate,
-			       const struct ulnet_nid *nid)
+/* Its rank is stage_rank(). @kind, of all that are offered, is a constant: then
+ * criteria that do not apply to it cost nothing. */
+static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
+			       void *candidate, const struct ulnet_nid *nid)
 {
 	const struct path_rank *r = &st->rank[st->next];
 	struct path_trace *t = st->seek->trace;
 
 	if (unlikely(t))
-		trace_add(t, st->kind, nid, LNET_PATH_CHOSEN, r);
-	if (st->best && !rank_is_better(r, &st->rank[!st->next]))
+		trace_add(t, kind, nid, LNET_PATH_CHOSEN, r);
+	if (st->best &&
+	    !rank_is_better(rank_criteria[kind], r, &st->rank[!st->next]))
 		return;
 	st->best = candidate;
 	st->next = !st->next;
@@ -92,11 +91,12 @@ static inline void stage_offer(struct stage *st, void *candidate,
 
 /* Is not even a candidate. */
 static inline void stage_refuse(const struct stage *st,
+				enum ulnet_path_kind kind,
 				const struct ulnet_nid *nid,
 				enum ulnet_path_why why)
 {
 	if (unlikely(st->seek->trace))
-		trace_add(st->seek->trace, st->kind, nid, why, NULL);
+		trace_add(st->seek->trace, kind, nid, why, NULL);
 }
 
 /* Tells each candidate the criterion that it lost by. Of equals that were never
@@ -110,7 +110,8 @@ static void stage_explain(const struct stage *st)
 
 		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->behind)
 			continue;
-		seen->why = rank_decides(&st->rank[!st->next], &seen->rank);
+		seen->why = rank_decides(rank_criteria[seen->kind],
+					 &st->rank[!st->next], &seen->rank);
 		if (seen->why == LNET_PATH_CHOSEN)
 			seen->why = LNET_PATH_TURN;
 	}
@@ -233,18 +234,18 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	struct path_rank *r = stage_rank(st);
 
 	if (!net.ours) {
-		stage_refuse(st, &nid, LNET_PATH_UNREACHED);
+		stage_refuse(st, LNET_PATH_NET, &nid, LNET_PATH_UNREACHED);
 		return;
 	}
 	if (!net_is_up(net.ours)) {
-		stage_refuse(st, &nid, LNET_PATH_DOWN);
+		stage_refuse(st, LNET_PATH_NET, &nid, LNET_PATH_DOWN);
 		return;
 	}
 	rank_our_net(s, net.ours, r);
 	rank_their_net(theirs, r);
 	if (unlikely(s->want->tried))
 		rank_net_tries(s, &net, r);
-	stage_offer(st, theirs, &nid);
+	stage_offer(st, LNET_PATH_NET, theirs, &nid);
 }
 
 /* The one that needs no choice, as there is no other; theirs is NULL: there
@@ -275,7 +276,7 @@ static struct shared_net choose_net(const struct seek *s)
 	struct lnet_peer_net *theirs;
 	struct stage st;
 
-	stage_begin(&st, s, LNET_PATH_NET);
+	stage_begin(&st, s);
 	list_for_each_entry (theirs, &s->dst->peer->nets, link)
 		net_offer(&st, theirs);
 	theirs = stage_end(&st);
@@ -357,14 +358,15 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 	uint64_t connecting = who_connects(s, theirs);
 	struct stage st;
 
-	stage_begin(&st, s, LNET_PATH_LOCAL_NI);
+	stage_begin(&st, s);
 	for (unsigned int i = 0; i < net->nnis; i++) {
 		struct lnet_ni *ni = net->ni[i];
 		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
 		struct path_rank *r;
 
 		if (!ni_is_up(ni) && !MUTATE(rails_failed_ni)) {
-			stage_refuse(&st, &ni->lnd.nid, LNET_PATH_DOWN);
+			stage_refuse(&st, LNET_PATH_LOCAL_NI, &ni->lnd.nid,
+				     LNET_PATH_DOWN);
 			continue;
 		}
 		r = stage_rank(&st);
@@ -379,7 +381,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 			rank_nearness(s, ni, r);
 		r->key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
 		r->key[LNET_PATH_TURN] = rank_of_use(nc->use);
-		stage_offer(&st, ni, &ni->lnd.nid);
+		stage_offer(&st, LNET_PATH_LOCAL_NI, ni, &ni->lnd.nid);
 	}
 	return stage_end(&st);
 }
@@ -435,7 +437,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 	struct lnet_peer_ni *p;
 	struct stage st;
 
-	stage_begin(&st, s, LNET_PATH_PEER_NI);
+	stage_begin(&st, s);
 	list_for_each_entry (p, &theirs->nis, link) {
 		struct path_rank *r = stage_rank(&st);
 
@@ -448,7 +450,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 				(p->connected_from & ni->bit) != 0;
 		r->key[LNET_PATH_CREDITS] = credits_left(p, ni);
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
-		stage_offer(&st, p, &p->nid);
+		stage_offer(&st, LNET_PATH_PEER_NI, p, &p->nid);
 	}
 	return stage_end(&st);
 }
@@ -627,11 +629,11 @@ static void offer_routes(struct stage *st, uint32_t net,
 		enum ulnet_path_why why = refuses_route(s, r, from);
 
 		if (why != LNET_PATH_CHOSEN) {
-			stage_refuse(st, &r->gateway, why);
+			stage_refuse(st, LNET_PATH_GATEWAY, &r->gateway, why);
 			continue;
 		}
 		rank_route(s, r, theirs, stage_rank(st));
-		stage_offer(st, r, &r->gateway);
+		stage_offer(st, LNET_PATH_GATEWAY, r, &r->gateway);
 		if (st->best == r)
 			*best = (struct way){ r, theirs };
 	}
@@ -644,7 +646,7 @@ static struct way choose_way(const struct seek *s, bool mr,
 	struct lnet_peer_net *theirs;
 	struct stage st;
 
-	stage_begin(&st, s, LNET_PATH_GATEWAY);
+	stage_begin(&st, s);
 	if (!mr)
 		offer_routes(&st, lnet_nid_net(s->want->dst), NULL, from,
 			     &best);
@@ -663,13 +665,13 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 	struct lnet_peer_ni *p;
 	struct stage st;
 
-	stage_begin(&st, s, LNET_PATH_PEER_NI);
+	stage_begin(&st, s);
 	list_for_each_entry (p, &theirs->nis, link) {
 		struct path_rank *r = stage_rank(&st);
 
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
-		stage_offer(&st, p, &p->nid);
+		stage_offer(&st, LNET_PATH_PEER_NI, p, &p->nid);
 	}
 	return stage_end(&st);
 }

@@ -8,6 +8,7 @@
 
 #define KEYS  LNET_PATH_CRITERIA
 #define FIRST LNET_PATH_PEER_UP
+#define ALL   UINT32_MAX
 
 /* As the criteria stand in the header: nobody reorders them unnoticed. */
 Test(rank, criteria_decide_in_this_order)
@@ -30,10 +31,10 @@ Test(rank, criteria_decide_in_this_order)
 		a.key[order[i]] = 1;
 		for (unsigned int k = i + 1; k < ARRAY_SIZE(order); k++)
 			b.key[order[k]] = 1000;
-		cr_assert(rank_is_better(&a, &b), "criterion %u", i);
-		cr_assert_not(rank_is_better(&b, &a), "criterion %u", i);
-		cr_assert_eq(rank_decides(&a, &b), order[i]);
-		cr_assert_eq(rank_decides(&b, &a), order[i]);
+		cr_assert(rank_is_better(ALL, &a, &b), "criterion %u", i);
+		cr_assert_not(rank_is_better(ALL, &b, &a), "criterion %u", i);
+		cr_assert_eq(rank_decides(ALL, &a, &b), order[i]);
+		cr_assert_eq(rank_decides(ALL, &b, &a), order[i]);
 	}
 }
 
@@ -43,8 +44,8 @@ Test(rank, of_equals_none_is_better)
 
 	a.key[LNET_PATH_HEALTH] = 1000;
 	a.key[LNET_PATH_CREDITS] = -3;
-	cr_assert_eq(rank_decides(&a, &a), LNET_PATH_CHOSEN);
-	cr_assert_not(rank_is_better(&a, &a));
+	cr_assert_eq(rank_decides(ALL, &a, &a), LNET_PATH_CHOSEN);
+	cr_assert_not(rank_is_better(ALL, &a, &a));
 }
 
 Test(rank, keys_of_values)
@@ -94,7 +95,7 @@ static unsigned int best_of(const struct path_rank *r,
 	unsigned int best = order[0];
 
 	for (unsigned int i = 1; i < n; i++)
-		if (rank_is_better(&r[order[i]], &r[best]))
+		if (rank_is_better(ALL, &r[order[i]], &r[best]))
 			best = order[i];
 	return best;
 }
@@ -129,7 +130,8 @@ Test(rank, best_does_not_depend_on_the_order_of_candidates)
 		}
 		best = best_of(r, order, SOME);
 		for (unsigned int i = 0; i < SOME; i++)
-			cr_assert(i == best || rank_is_better(&r[best], &r[i]),
+			cr_assert(i == best ||
+					  rank_is_better(ALL, &r[best], &r[i]),
 				  "round %u", round);
 		for (unsigned int again = 0; again < 10; again++) {
 			shuffle(order, &seed);
@@ -148,9 +150,10 @@ Test(rank, is_transitive_and_antisymmetric)
 		struct path_rank b = some_rank(&seed, 1);
 		struct path_rank c = some_rank(&seed, 2);
 
-		cr_assert_neq(rank_is_better(&a, &b), rank_is_better(&b, &a));
-		if (rank_is_better(&a, &b) && rank_is_better(&b, &c))
-			cr_assert(rank_is_better(&a, &c));
+		cr_assert_neq(rank_is_better(ALL, &a, &b),
+			      rank_is_better(ALL, &b, &a));
+		if (rank_is_better(ALL, &a, &b) && rank_is_better(ALL, &b, &c))
+			cr_assert(rank_is_better(ALL, &a, &c));
 	}
 }
 
