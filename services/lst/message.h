@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of LNet's self-test, between bytes and structures: the only place
+ * that knows their layout. All have the same length; who sends one writes it in
+ * its own byte order, which the magic number tells.
+ *
+ * Only what a message says is here. Whether a peer may say it, and what its
+ * numbers may be, is for those who serve it.
+ */
+#ifndef SERVICES_LST_MESSAGE_H
+#define SERVICES_LST_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LST_MSG_SIZE  160
+#define LST_VERSION   1
+#define LST_NAME_SIZE 32 /* with its terminator */
+
+/* Where messages go; the match bits of a request are its service. */
+#define LST_PORTAL_TEST	 50 /* brw, ping */
+#define LST_PORTAL_FRAME 51 /* all other requests */
+#define LST_PORTAL_REPLY 52 /* replies and bulk data, by the ids in requests */
+
+#define LST_PING_MAGIC UINT32_C(0xbabeface)
+
+/* Features: */
+#define LST_BYTES 1u /* lengths of brw are in bytes, not in pages */
+
+/* A reply is its request + 1. */
+enum lst_type {
+	LST_MAKE = 0,
+	LST_MAKE_REPLY,
+	LST_REMOVE = 2,
+	LST_REMOVE_REPLY,
+	LST_BATCH = 4,
+	LST_BATCH_REPLY,
+	LST_STAT = 6,
+	LST_STAT_REPLY,
+	LST_TEST = 8,
+	LST_TEST_REPLY,
+	LST_DEBUG = 10,
+	LST_DEBUG_REPLY,
+	LST_BRW = 12,
+	LST_BRW_REPLY,
+	LST_PING = 14,
+	LST_PING_REPLY,
+	LST_JOIN = 16,
+	LST_JOIN_REPLY,
+	LST_TYPES
+};
+
+enum lst_service {
+	LST_SERVICE_DEBUG = 0,
+	LST_SERVICE_MAKE = 1,
+	LST_SERVICE_REMOVE = 2,
+	LST_SERVICE_BATCH = 3,
+	LST_SERVICE_TEST = 4,
+	LST_SERVICE_STAT = 5,
+	LST_SERVICE_JOIN = 6,
+	LST_SERVICE_BRW = 11,
+	LST_SERVICE_PING = 12,
+};
+
+enum lst_batch_op { LST_RUN = 1, LST_STOP = 2, LST_QUERY = 3 };
+enum lst_brw_op { LST_READ = 1, LST_WRITE = 2 };
+enum lst_check { LST_CHECK_NONE = 1, LST_CHECK_SIMPLE, LST_CHECK_FULL };
+
+/* A session: the NID of its console in 64 bits, and when it was made. */
+struct lst_session_id {
+	uint64_t console;
+	int64_t stamp;
+};
+#define LST_SESSION_NONE ((struct lst_session_id){ UINT64_MAX, -1 })
+
+static inline bool lst_session_eq(const struct lst_session_id *a,
+				  const struct lst_session_id *b)
+{
+	return a->console == b->console && a->stamp == b->stamp;
+}
+
+/* What moves in a brw test. Without LST_BYTES there are pages, and neither
+ * length nor offset. */
+struct lst_brw_params {
+	uint32_t opcode; /* enum lst_brw_op */
+	uint32_t flags;	 /* enum lst_check */
+	uint32_t length, offset;
+	uint32_t pages; /* of 4096 bytes */
+};
+
+struct lst_counters {
+	uint32_t running_ms;
+	uint32_t active_batches, zombie_sessions, brw_errors, ping_errors;
+	/* Of the self-test, since the node began: */
+	uint32_t errors, rpcs_sent, rpcs_received, rpcs_dropped, rpcs_expired;
+	uint64_t bulk_got, bulk_put; /* bytes, as a server */
+	/* Of LNet, since the node began: */
+	uint32_t msgs_alloc, msgs_max, msgs_errors;
+	uint32_t send_count, recv_count, route_count, drop_count;
+	uint64_t send_length, recv_length, route_length, drop_length;
+};
+
+struct lst_msg {
+	uint32_t type; /* enum lst_type */
+	uint32_t features;
+	bool swapped; /* its sender has the other byte order; decode only */
+	/* Requests: match bits of the reply, and of bulk data if there are. */
+	uint64_t reply_id, bulk_id;
+	/* Replies: 0 or an errno, positive. */
+	uint32_t status;
+	/* All but BRW and PING: */
+	struct lst_session_id session;
+	/* By type; the same name has the same meaning everywhere. */
+	char name[LST_NAME_SIZE]; /* of a session; JOIN: of a group */
+	uint32_t timeout;	  /* s; replies to MAKE, DEBUG and JOIN */
+	union {
+		struct {
+			uint32_t force;
+		} make;
+		struct {
+			uint64_t id;
+			uint32_t op;	/* enum lst_batch_op */
+			uint32_t index; /* of a test; 0: the batch */
+			uint32_t arg;
+			uint32_t active; /* reply */
+		} batch;
+		struct {
+			uint64_t batch;
+			uint32_t service; /* LST_SERVICE_BRW or _PING */
+			uint32_t loop;
+			uint32_t concurrency;
+			uint8_t is_client, stop_on_error;
+			uint32_t targets;
+			struct lst_brw_params brw; /* LST_SERVICE_BRW */
+		} test;
+		struct {
+			uint32_t magic;
+			uint32_t sequence;
+			uint64_t sec, nsec; /* request */
+		} ping;
+		struct lst_brw_params brw; /* opcode, length, flags */
+		struct lst_counters stat;
+	};
+};
+
+/* Writes LST_MSG_SIZE bytes in this machine's byte order; what @msg's type does
+ * not have is 0 there. -EINVAL: no such type, a name without terminator, or a
+ * number that has no room: @buf may have been written to. Any thread. */
+int lst_msg_encode(const struct lst_msg *msg, uint8_t *buf);
+
+/*
+ * 0; -EBADMSG: length, magic number or type are none of this protocol's, and
+ * @msg is left alone; -EPROTONOSUPPORT: another version, of which only
+ * type, swapped and, in a request, reply_id are known. Names have a terminator,
+ * and lose their last byte for it if they came without. Any thread.
+ */
+int lst_msg_decode(struct lst_msg *msg, const void *buf, size_t len);
+
+static inline bool lst_msg_is_reply(uint32_t type)
+{
+	return type & 1;
+}
+
+/* The portal and the match bits for requests of @type. */
+unsigned int lst_request_portal(uint32_t type);
+uint64_t lst_request_bits(uint32_t type);
+
+#endif
