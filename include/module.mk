@@ -7,6 +7,7 @@ ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/fault.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
 ulnetinclude_HEADERS += %D%/ulnet/path.h
+ulnetinclude_HEADERS += %D%/ulnet/policy.h
 ulnetinclude_HEADERS += %D%/ulnet/route.h
 ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h

@@ -36,6 +36,8 @@ enum ulnet_path_why {
 	LNET_PATH_UNTRIED,
 	LNET_PATH_PEER_HEALTH,
 	LNET_PATH_PEER_PRIORITY,
+	LNET_PATH_ROUTE_PREFERRED,
+	LNET_PATH_ROUTE_PRIORITY,
 	LNET_PATH_HOPS,
 	LNET_PATH_HEALTH,
 	LNET_PATH_PRIORITY,
@@ -58,7 +60,7 @@ struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid;	 /* of a net: its address is 0 */
 	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or what it lost by */
-	int64_t own;  /* health or credits, if one of them decided: of this */
+	int64_t own;  /* health, credits or priority, if it decided: of this */
 	int64_t best; /* ... and of the chosen one */
 };
 

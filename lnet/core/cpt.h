@@ -30,6 +30,7 @@
 #include "ulnet/lnet.h"
 
 struct lnet_config;
+struct policy_table;
 struct route_table;
 
 /* Types of handles, in the tag of an id beside the CPT. */
@@ -46,6 +47,10 @@ struct lnet_cpt {
 	bool closing;
 	const struct lnet_config *config; /* the snapshot it holds (config.h) */
 	const struct route_table *routes; /* ... (route/table.h) */
+	const struct policy_table
+		*policies; /* ... (policy/table.h); NULL: there
+					      * are none */
+	uint64_t rules;	   /* cpt_rules_changed(): how often, and 1 */
 	uint64_t topology; /* cpt_topology_changed(): how often, and 1 */
 	struct log_limit limits_log; /* who has reached its share */
 	stat_t stats[STAT_COUNT];    /* read by any thread */
@@ -134,6 +139,14 @@ void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what);
 static inline void cpt_topology_changed(struct lnet_cpt *cpt)
 {
 	cpt->topology++;
+}
+
+/* ... or the routes or policies of this node: nothing that policies have said
+ * of its NIs or of peers holds either. */
+static inline void cpt_rules_changed(struct lnet_cpt *cpt)
+{
+	cpt->rules++;
+	cpt_topology_changed(cpt);
 }
 
 static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)

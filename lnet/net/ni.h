@@ -21,6 +21,12 @@ struct lnet_msg;
 enum ni_state { NI_INIT, NI_ACTIVE, NI_DELETING, NI_STATES };
 extern const struct fsm_state ni_states[NI_STATES];
 
+/* What policies say of it (path/ruling.h). */
+struct ni_ruling {
+	uint64_t in; /* cpt.rules; another number: nothing any more */
+	uint32_t priority, net_priority;
+};
+
 /* An NI's share on one CPT. Owner: that CPT. */
 struct ni_cpt {
 	uint32_t refs; /* messages that use it, +1 while the LND runs here */
@@ -30,6 +36,7 @@ struct ni_cpt {
 	struct list first; /* of lnet_msg.link, waiting for a credit, before: */
 	struct list queue;
 	uint64_t use; /* when last chosen: a sequence number */
+	struct ni_ruling ruling; /* path/ruling.c's */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	_Atomic uint64_t heard; /* ns: when a message came last; one writer */
 	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */

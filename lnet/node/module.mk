@@ -6,6 +6,7 @@ libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
 libulnetcore_la_SOURCES += %D%/nis.c %D%/nis.h
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_la_SOURCES += %D%/reset.c
+libulnetcore_la_SOURCES += %D%/policies.c %D%/policies.h
 libulnetcore_la_SOURCES += %D%/routes.c %D%/routes.h
 libulnetcore_la_SOURCES += %D%/thread.c %D%/thread.h
 libulnetcore_la_SOURCES += %D%/tunable.c

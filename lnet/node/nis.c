@@ -43,7 +43,7 @@ static int config_take(void *arg)
 	struct config_call *c = arg;
 
 	c->cpt->config = c->config;
-	cpt_topology_changed(c->cpt);
+	cpt_rules_changed(c->cpt);
 	if (targets_refresh(c->cpt))
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");

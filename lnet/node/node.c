@@ -12,6 +12,7 @@
 #include "lnet/message/shutdown.h"
 #include "lnet/node/layer.h"
 #include "lnet/node/nis.h"
+#include "lnet/node/policies.h"
 #include "lnet/node/routes.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"
@@ -174,6 +175,7 @@ static void node_free(struct lnet *node)
 	BUG_ON(!list_empty(&whole_node(node)->threads));
 	nis_fini(node);
 	routes_fini(node);
+	policies_fini(node);
 	node_faults_free(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);

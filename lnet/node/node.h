@@ -25,6 +25,7 @@ static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
 }
 
 struct fault_set;
+struct policy_table;
 struct route_table;
 
 struct whole_node {
@@ -41,6 +42,8 @@ struct whole_node {
 	pthread_mutex_t control;
 	struct route_table *routes;   /* as net.config (routes.c) */
 	struct ulnet_routing routing; /* as set; net.config_lock */
+	struct policy_table *policies; /* NULL: none; as net.config
+					* (policies.c) */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
 };
 

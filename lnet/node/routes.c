@@ -31,7 +31,7 @@ static int routes_take(void *arg)
 	struct routes_call *c = arg;
 
 	c->cpt->routes = c->table;
-	cpt_topology_changed(c->cpt);
+	cpt_rules_changed(c->cpt);
 	/* Peers behind a new gateway could not be asked before. */
 	disc_routes(c->cpt);
 	routers_changed(c->cpt);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "lnet/path/path.h"
+#include "lnet/policy/policy.h"
 #include "lnet/route/route.h"
 
 /* ---- words ---- */
@@ -23,6 +24,8 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNTRIED] = "has paths that were not tried yet",
 	[LNET_PATH_PEER_HEALTH] = "leads to a healthier peer NI",
 	[LNET_PATH_PEER_PRIORITY] = "has a better priority at the peer",
+	[LNET_PATH_ROUTE_PREFERRED] = "is preferred for the peer",
+	[LNET_PATH_ROUTE_PRIORITY] = "has a better priority",
 	[LNET_PATH_HOPS] = "is fewer hops away",
 	[LNET_PATH_HEALTH] = "is healthier",
 	[LNET_PATH_PRIORITY] = "has a better priority",
@@ -53,7 +56,6 @@ static const char *const situations[PATH_CASES] = {
 static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PEER_UP] = "is up",
 	[LNET_PATH_UNTRIED] = "was tried less often",
-	[LNET_PATH_PEER_PRIORITY] = "has a better priority",
 	[LNET_PATH_UNREACHED] = "on no net of this node",
 };
 
@@ -71,10 +73,23 @@ static bool why_is_counted(enum ulnet_path_why why)
 	       why == LNET_PATH_CREDITS;
 }
 
+static bool why_is_priority(enum ulnet_path_why why)
+{
+	return why == LNET_PATH_PEER_PRIORITY || why == LNET_PATH_PRIORITY;
+}
+
+static const char *priority_text(int64_t priority, char buf[16])
+{
+	if (priority == LNET_PRIORITY_NONE)
+		return "none";
+	snprintf(buf, 16, "%" PRIu32, (uint32_t)priority);
+	return buf;
+}
+
 char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 				 char *buf, size_t size)
 {
-	char name[LNET_NIDSTR_SIZE], numbers[64] = "";
+	char name[LNET_NIDSTR_SIZE], numbers[64] = "", text[2][16];
 
 	if (c->kind == LNET_PATH_NET)
 		lnet_net_format(lnet_nid_net(&c->nid), name, sizeof(name));
@@ -83,6 +98,10 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 	if (why_is_counted(c->why))
 		snprintf(numbers, sizeof(numbers),
 			 " (%" PRId64 " against %" PRId64 ")", c->best, c->own);
+	else if (why_is_priority(c->why))
+		snprintf(numbers, sizeof(numbers), " (%s against %s)",
+			 priority_text(c->best, text[0]),
+			 priority_text(c->own, text[1]));
 	snprintf(buf, size, "%s %s: %s%s%s", kinds[c->kind], name,
 		 c->why > LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA
 			 ? "the chosen one "
@@ -127,6 +146,9 @@ static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
 	if (why_is_counted(seen->why)) {
 		c.own = seen->rank.key[seen->why];
 		c.best = best->rank.key[seen->why];
+	} else if (why_is_priority(seen->why)) {
+		c.own = -seen->rank.key[seen->why];
+		c.best = -best->rank.key[seen->why];
 	}
 	return c;
 }

@@ -10,6 +10,7 @@
 void paths_init(struct lnet_cpt *cpt)
 {
 	cpt->topology = 1;
+	cpt->rules = 1;
 }
 
 /* A peer that is not multi-rail knows this node by one NID: that of the NI that

@@ -10,7 +10,7 @@
  * Ranks are thus totally ordered, in whatever order they are looked at, and
  * every loser can be told the one criterion that it lost by.
  *
- * Of a gateway, PEER_UP says whether the route by it is up, PEER_PRIORITY which
+ * Of a gateway, PEER_UP says whether the route by it is up, ROUTE_PRIORITY which
  * priority the route has (best of all if that is where the message that is
  * answered came from), and HOPS its length; UNTRIED, HEALTH and TURN are those
  * of the gateway.
@@ -24,6 +24,8 @@
  *	HEALTH		best NI of ours		its own		its own
  *	PRIORITY	of our net		its own		its own
  *	LESS_TRIED	in how few tries it had a part
+ *	PREFERRED				for one of	by the local
+ *						the peer NIs	NI
  *	CONNECTED				a peer NI is	it is, while
  *						connected, or	another one
  *						none is being	is being
@@ -32,9 +34,10 @@
  *	PEER_TURN	the peer's net
  *	TURN		ours, used longest ago	the same	the same
  *
- * PREFERRED decides before ranks are looked at, for a peer that is not
- * multi-rail and knows this node by one NI; and PRIORITY is there for policies
- * of users, of which there are none yet.
+ * Priorities, PREFERRED and ROUTE_PREFERRED are what policies of users say
+ * (ruling.h); without any, all are equal. PREFERRED decides before ranks are
+ * looked at, too, for a peer that is not multi-rail and knows this node by one
+ * NI.
  *
  * Interfaces that are out of order are no candidates. Nothing in here changes
  * anything: whoever uses what was chosen moves it to the end of the turn.
@@ -49,26 +52,29 @@ struct path_rank {
 	int64_t key[LNET_PATH_CRITERIA];
 };
 
-/* Bits: 1u << LNET_PATH_*. */
+/* Which criteria apply to a kind of candidates: bits. */
+#define RANK_BY(why) (1u << LNET_PATH_##why)
+/* Without policies candidates are equal in these. */
+#define RANK_BY_POLICY                                                     \
+	(RANK_BY(PEER_PRIORITY) | RANK_BY(PRIORITY) | RANK_BY(PREFERRED) | \
+	 RANK_BY(ROUTE_PREFERRED))
 static const uint32_t rank_criteria[] = {
 	[LNET_PATH_GATEWAY] =
-		1u << LNET_PATH_PEER_UP | 1u << LNET_PATH_UNTRIED |
-		1u << LNET_PATH_PEER_PRIORITY | 1u << LNET_PATH_HOPS |
-		1u << LNET_PATH_HEALTH | 1u << LNET_PATH_TURN,
-	[LNET_PATH_NET] = 1u << LNET_PATH_PEER_UP | 1u << LNET_PATH_UNTRIED |
-			  1u << LNET_PATH_PEER_HEALTH | 1u << LNET_PATH_HEALTH |
-			  1u << LNET_PATH_LESS_TRIED |
-			  1u << LNET_PATH_PEER_TURN | 1u << LNET_PATH_TURN,
-	[LNET_PATH_LOCAL_NI] =
-		1u << LNET_PATH_UNTRIED | 1u << LNET_PATH_HEALTH |
-		1u << LNET_PATH_LESS_TRIED | 1u << LNET_PATH_CONNECTED |
-		1u << LNET_PATH_NEAR | 1u << LNET_PATH_CREDITS |
-		1u << LNET_PATH_TURN,
-	[LNET_PATH_PEER_NI] = 1u << LNET_PATH_PEER_UP |
-			      1u << LNET_PATH_UNTRIED | 1u << LNET_PATH_HEALTH |
-			      1u << LNET_PATH_LESS_TRIED |
-			      1u << LNET_PATH_CONNECTED |
-			      1u << LNET_PATH_CREDITS | 1u << LNET_PATH_TURN,
+		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_PRIORITY) |
+		RANK_BY(ROUTE_PREFERRED) | RANK_BY(ROUTE_PRIORITY) |
+		RANK_BY(HOPS) | RANK_BY(HEALTH) | RANK_BY(TURN),
+	[LNET_PATH_NET] =
+		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_HEALTH) |
+		RANK_BY(PEER_PRIORITY) | RANK_BY(HEALTH) | RANK_BY(PRIORITY) |
+		RANK_BY(LESS_TRIED) | RANK_BY(PEER_TURN) | RANK_BY(TURN),
+	[LNET_PATH_LOCAL_NI] = RANK_BY(UNTRIED) | RANK_BY(HEALTH) |
+			       RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) |
+			       RANK_BY(PREFERRED) | RANK_BY(CONNECTED) |
+			       RANK_BY(NEAR) | RANK_BY(CREDITS) | RANK_BY(TURN),
+	[LNET_PATH_PEER_NI] =
+		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(HEALTH) |
+		RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) | RANK_BY(PREFERRED) |
+		RANK_BY(CONNECTED) | RANK_BY(CREDITS) | RANK_BY(TURN),
 };
 
 /* Distances up to @range (the setting numa_range) count as one. */
@@ -83,6 +89,12 @@ static inline int64_t rank_of_use(uint64_t use)
 	return -(int64_t)use;
 }
 
+/* @priority: 0 is the best. */
+static inline int64_t rank_of_priority(uint32_t priority)
+{
+	return -(int64_t)priority;
+}
+
 /* The criterion, of @criteria, that decides between the two; LNET_PATH_CHOSEN:
  * none does, they are equal. */
 static inline enum ulnet_path_why rank_decides(uint32_t criteria,
@@ -90,7 +102,7 @@ static inline enum ulnet_path_why rank_decides(uint32_t criteria,
 					       const struct path_rank *b)
 {
 	/* Most of what a choice among many costs is here. */
-#pragma GCC unroll 16
+#pragma GCC unroll 32
 	for (unsigned int i = LNET_PATH_CHOSEN + 1; i < LNET_PATH_CRITERIA; i++)
 		if (criteria & 1u << i && a->key[i] != b->key[i])
 			return (enum ulnet_path_why)i;

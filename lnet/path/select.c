@@ -5,6 +5,7 @@
 
 #include "base/mutation.h"
 #include "lnet/net/net.h"
+#include "lnet/path/ruling.h"
 #include "lnet/peer/word.h"
 #include "lnet/route/table.h"
 
@@ -70,6 +71,18 @@ static out_of_line void trace_add(struct path_trace *t,
 	};
 }
 
+static inline bool stage_is_better(const struct stage *st,
+				   enum ulnet_path_kind kind)
+{
+	const struct path_rank *r = &st->rank[st->next];
+	const struct path_rank *best = &st->rank[!st->next];
+
+	if (likely(!st->seek->cpt->policies))
+		return rank_is_better(rank_criteria[kind] & ~RANK_BY_POLICY, r,
+				      best);
+	return rank_is_better(rank_criteria[kind], r, best);
+}
+
 /* Its rank is stage_rank(). @kind, of all that are offered, is a constant: then
  * criteria that do not apply to it cost nothing. */
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
@@ -80,8 +93,7 @@ static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 
 	if (unlikely(t))
 		trace_add(t, kind, nid, LNET_PATH_CHOSEN, r);
-	if (st->best &&
-	    !rank_is_better(rank_criteria[kind], r, &st->rank[!st->next]))
+	if (st->best && !stage_is_better(st, kind))
 		return;
 	st->best = candidate;
 	st->next = !st->next;
@@ -132,6 +144,11 @@ struct shared_net {
 	const struct lnet_net *ours;
 	struct lnet_peer_net *theirs;
 };
+
+static struct lnet_peer_ni *first_of(const struct lnet_peer_net *theirs)
+{
+	return list_first(&theirs->nis, struct lnet_peer_ni, link);
+}
 
 /* Is any of @theirs up, as the peer says? If so, those that are down lead
  * nowhere; else it may be mistaken. */
@@ -225,6 +242,17 @@ static bool net_is_up(const struct lnet_net *net)
 	return false;
 }
 
+/* All NIs of a net have the priority of the net. */
+static out_of_line void rank_net_by_policy(const struct seek *s,
+					   const struct shared_net *net,
+					   struct path_rank *r)
+{
+	r->key[LNET_PATH_PEER_PRIORITY] = rank_of_priority(
+		ruling_of(s->cpt, first_of(net->theirs))->net_priority);
+	r->key[LNET_PATH_PRIORITY] = rank_of_priority(
+		ruling_of_ni(s->cpt, net->ours->ni[0])->net_priority);
+}
+
 static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 {
 	const struct ulnet_nid nid = lnet_nid_make(theirs->net, 0);
@@ -243,6 +271,8 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	}
 	rank_our_net(s, net.ours, r);
 	rank_their_net(theirs, r);
+	if (unlikely(s->cpt->policies))
+		rank_net_by_policy(s, &net, r);
 	if (unlikely(s->want->tried))
 		rank_net_tries(s, &net, r);
 	stage_offer(st, LNET_PATH_NET, theirs, &nid);
@@ -349,6 +379,34 @@ static void rank_ni_tries(const struct seek *s, const struct lnet_ni *ni,
 		-(int64_t)tried_count(s->want->tried, &ni->lnd.nid, NULL);
 }
 
+/* Do policies want one of @theirs, or the NI named (NULL), to be sent to from
+ * @ni? */
+static bool prefers_ni(const struct seek *s, const struct lnet_ni *ni,
+		       const struct lnet_peer_net *theirs)
+{
+	struct lnet_peer_ni *p;
+
+	if (!theirs && !s->dst)
+		return policies_pair(s->cpt->policies, &ni->lnd.nid,
+				     s->want->dst);
+	if (!theirs)
+		return ruling_prefers_ni(ruling_of(s->cpt, s->dst), ni);
+	list_for_each_entry (p, &theirs->nis, link)
+		if (!p->down && ruling_prefers_ni(ruling_of(s->cpt, p), ni))
+			return true;
+	return false;
+}
+
+static out_of_line void rank_ni_by_policy(const struct seek *s,
+					  struct lnet_ni *ni,
+					  const struct lnet_peer_net *theirs,
+					  struct path_rank *r)
+{
+	r->key[LNET_PATH_PRIORITY] =
+		rank_of_priority(ruling_of_ni(s->cpt, ni)->priority);
+	r->key[LNET_PATH_PREFERRED] = prefers_ni(s, ni, theirs);
+}
+
 /* The best one of @net, for paths to one of @theirs, or to the NI named (NULL);
  * NULL: all are down. */
 static struct lnet_ni *choose_ni(const struct seek *s,
@@ -374,6 +432,8 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 			rank_ni_tries(s, ni, theirs, r);
 		r->key[LNET_PATH_HEALTH] =
 			MUTATE(unit_ill_ni) ? 0 : ni_health(ni);
+		if (unlikely(s->cpt->policies))
+			rank_ni_by_policy(s, ni, theirs, r);
 		if (unlikely(connecting))
 			r->key[LNET_PATH_CONNECTED] =
 				!connects_first(s, ni, theirs);
@@ -428,6 +488,17 @@ static int64_t credits_left(const struct lnet_peer_ni *p,
 	return credits - (int64_t)p->nconnecting;
 }
 
+static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
+					       struct lnet_peer_ni *p,
+					       const struct lnet_ni *ni,
+					       struct path_rank *r)
+{
+	const struct peer_ruling *ruling = ruling_of(s->cpt, p);
+
+	r->key[LNET_PATH_PRIORITY] = rank_of_priority(ruling->priority);
+	r->key[LNET_PATH_PREFERRED] = ni && ruling_prefers_ni(ruling, ni);
+}
+
 /* The best one of @theirs for messages from @ni. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
@@ -445,6 +516,8 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
+		if (unlikely(s->cpt->policies))
+			rank_peer_ni_by_policy(s, p, ni, r);
 		if (unlikely(connecting))
 			r->key[LNET_PATH_CONNECTED] =
 				(p->connected_from & ni->bit) != 0;
@@ -522,6 +595,9 @@ static struct lnet_ni *known_by(const struct seek *s)
 	    lnet_nid_is_any(&s->dst->preferred) || MUTATE(rails_two_sources))
 		return NULL;
 	ni = config_ni(s->cpt->config, &s->dst->preferred);
+	if (unlikely(s->cpt->policies) && ni &&
+	    ruling_has_better(ruling_of(s->cpt, s->dst), ni))
+		return NULL;
 	return ni && (ni_is_up(ni) || MUTATE(rails_old_source)) ? ni : NULL;
 }
 
@@ -597,6 +673,35 @@ static bool came_by(const struct seek *s, const struct lnet_route *r)
 	       directory_same(&s->cpt->node->directory, &r->gateway, hop);
 }
 
+/* Do policies want one of @theirs, or the NI named (NULL), to be reached by
+ * that route? */
+static bool prefers_route(const struct seek *s, const struct lnet_route *r,
+			  const struct lnet_peer_net *theirs)
+{
+	struct lnet_peer_ni *p;
+
+	if (!theirs && !s->dst)
+		return policies_gateway(s->cpt->policies, s->want->dst,
+					&r->gateway);
+	if (!theirs)
+		return ruling_prefers_route(ruling_of(s->cpt, s->dst), r);
+	list_for_each_entry (p, &theirs->nis, link)
+		if (ruling_prefers_route(ruling_of(s->cpt, p), r))
+			return true;
+	return false;
+}
+
+static out_of_line void rank_route_by_policy(const struct seek *s,
+					     const struct lnet_route *r,
+					     const struct lnet_peer_net *theirs,
+					     struct path_rank *k)
+{
+	if (theirs)
+		k->key[LNET_PATH_PEER_PRIORITY] = rank_of_priority(
+			ruling_of(s->cpt, first_of(theirs))->net_priority);
+	k->key[LNET_PATH_ROUTE_PREFERRED] = prefers_route(s, r, theirs);
+}
+
 static void rank_route(const struct seek *s, const struct lnet_route *r,
 		       const struct lnet_peer_net *theirs, struct path_rank *k)
 {
@@ -609,8 +714,10 @@ static void rank_route(const struct seek *s, const struct lnet_route *r,
 	if (unlikely(s->want->tried))
 		k->key[LNET_PATH_UNTRIED] = -(int64_t)path_tries_by(
 			s->cpt, s->want->tried, &r->gateway);
-	k->key[LNET_PATH_PEER_PRIORITY] =
-		came_by(s, r) ? 1 : -(int64_t)r->priority;
+	if (unlikely(s->cpt->policies))
+		rank_route_by_policy(s, r, theirs, k);
+	k->key[LNET_PATH_ROUTE_PRIORITY] =
+		came_by(s, r) ? 1 : rank_of_priority(r->priority);
 	k->key[LNET_PATH_HOPS] = -(int64_t)MAX(r->hops, 1);
 	k->key[LNET_PATH_HEALTH] = route_health(r);
 	k->key[LNET_PATH_TURN] = rank_of_use(r->use[s->cpt->index]);
@@ -670,6 +777,8 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 		struct path_rank *r = stage_rank(&st);
 
 		r->key[LNET_PATH_PEER_UP] = !p->down;
+		if (unlikely(s->cpt->policies))
+			rank_peer_ni_by_policy(s, p, NULL, r);
 		r->key[LNET_PATH_TURN] = rank_of_use(p->use);
 		stage_offer(&st, LNET_PATH_PEER_NI, p, &p->nid);
 	}

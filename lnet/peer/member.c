@@ -126,6 +126,7 @@ void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	word_given(cpt, lpni);
 	member_leave(cpt, lpni);
 	hash_del(&pc->peers, &lpni->hash);
+	free(lpni->ruling.preferred);
 	pool_put(&pc->ni_pool, lpni);
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }

@@ -107,6 +107,13 @@ struct lnet_holdings {
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };
 
+/* What policies say of it (path/ruling.h). */
+struct peer_ruling {
+	uint64_t in; /* cpt.rules; another number: nothing any more */
+	uint32_t priority, net_priority;
+	struct peer_preferred *preferred; /* NULL: nothing is */
+};
+
 /* Whose a peer NI is. */
 enum peer_place {
 	PEER_HERE,  /* this CPT's */
@@ -150,6 +157,7 @@ struct lnet_peer_ni {
 	uint64_t only_in;	    /* ... as long as this is the CPT's
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
+	struct peer_ruling ruling;  /* path/ruling.c's */
 	struct ulnet_nid way; /* by which gateway a process that only calls was
 			       * heard last; ANY: by none. Also of guests */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
+#include "lnet/policy/table.h"
 #include "lnet/route/table.h"
 
 #define RIG_NIS 20
@@ -24,6 +25,7 @@ struct path_rig {
 	struct lnet_ni ni[RIG_NIS];
 	struct ni_cpt nc[RIG_NIS];
 	struct route_table *routes;
+	struct policy_table *policies;
 };
 
 static inline struct ulnet_nid rig_nid(const char *text)
@@ -40,7 +42,7 @@ static inline void rig_config(struct path_rig *rig, struct lnet_config *config)
 	free(rig->config);
 	rig->config = config;
 	rig->cpt->config = config;
-	cpt_topology_changed(rig->cpt);
+	cpt_rules_changed(rig->cpt);
 }
 
 static inline struct lnet_ni *rig_ni_make(struct path_rig *rig, const char *nid)
@@ -98,8 +100,37 @@ static inline struct lnet_route *rig_route(struct path_rig *rig,
 	atomic_init(&r->health, LNET_HEALTH_MAX);
 	rig->routes = route_table_with(old, r);
 	rig->cpt->routes = rig->routes;
+	cpt_rules_changed(rig->cpt);
 	free(old);
 	return r;
+}
+
+/* One more policy, behind the others; "" is no pattern. */
+static inline void rig_policy(struct path_rig *rig, const char *src,
+			      const char *dst, const char *rte,
+			      uint32_t priority)
+{
+	struct policy_table *old = rig->policies;
+	struct ulnet_policy text = { .priority = priority };
+	struct policy *policy;
+
+	text_copy(text.src, sizeof(text.src), src);
+	text_copy(text.dst, sizeof(text.dst), dst);
+	text_copy(text.rte, sizeof(text.rte), rte);
+	cr_assert_eq(policy_make(&text, NULL, &policy), 0);
+	rig->policies = policy_table_with(old, old ? old->n : 0, policy);
+	rig->cpt->policies = rig->policies;
+	cpt_rules_changed(rig->cpt);
+	free(old);
+}
+
+static inline void rig_no_policies(struct path_rig *rig)
+{
+	for (unsigned int i = 0; rig->policies && i < rig->policies->n; i++)
+		policy_free(rig->policies->policy[i]);
+	free(rig->policies);
+	rig->cpt->policies = rig->policies = NULL;
+	cpt_rules_changed(rig->cpt);
 }
 
 static inline void rig_peer_put(struct peer_cpt *pc, struct lnet_peer *peer)
@@ -115,6 +146,7 @@ static inline void rig_peer_ni_put(struct peer_cpt *pc,
 	struct lnet_peer_net *pn = lpni->net;
 
 	hash_del(&pc->peers, &lpni->hash);
+	free(lpni->ruling.preferred);
 	list_del(&lpni->link);
 	if (list_empty(&pn->nis)) {
 		list_del(&pn->link);
@@ -144,6 +176,7 @@ static inline void rig_fini(struct path_rig *rig)
 	for (unsigned int i = 0; i < rig->routes->n; i++)
 		free(rig->routes->route[i]);
 	free(rig->routes);
+	rig_no_policies(rig);
 }
 
 /* Makes @other, the only NI of its peer, one more NI of @lpni's. */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/path/ruling.h"
+
+#include <stdlib.h>
+
+#include "lnet/route/table.h"
+
+const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
+				     struct lnet_ni *ni)
+{
+	struct ni_ruling *r = &ni->cpt[cpt->index].ruling;
+	const struct policy_table *t = cpt->policies;
+	uint32_t own;
+
+	if (likely(r->in == cpt->rules))
+		return r;
+	own = policies_of_nid(t, POLICY_SRC_NID, &ni->lnd.nid);
+	r->net_priority = policies_of_net(t, POLICY_SRC_NET, ni_net(ni));
+	r->priority = own == LNET_PRIORITY_NONE ? r->net_priority : own;
+	r->in = cpt->rules;
+	return r;
+}
+
+/* ---- peers ---- */
+
+/* The local NIs and the routes that are to be preferred: those come first. */
+struct peer_preferred {
+	unsigned int nnis, n;
+	const void *what[];
+};
+
+static unsigned int find_nis(const struct lnet_cpt *cpt,
+			     const struct ulnet_nid *nid, const void **what)
+{
+	const struct lnet_config *c = cpt->config;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
+			what[n++] = c->ni[i];
+	return n;
+}
+
+static unsigned int find_routes(const struct lnet_cpt *cpt,
+				const struct ulnet_nid *nid, const void **what)
+{
+	unsigned int i, n = 0;
+	unsigned int end = routes_to(cpt->routes, lnet_nid_net(nid), &i);
+
+	for (; i < end; i++) {
+		const struct lnet_route *r = cpt->routes->route[i];
+
+		if (policies_gateway(cpt->policies, nid, &r->gateway))
+			what[n++] = r;
+	}
+	return n;
+}
+
+static bool has_kind(const struct policy_table *t, enum policy_kind kind)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		if (t->policy[i]->kind == kind)
+			return true;
+	return false;
+}
+
+/* False: no memory. *@preferred_p NULL: there are none. */
+static bool find_preferred(const struct lnet_cpt *cpt,
+			   const struct ulnet_nid *nid,
+			   struct peer_preferred **preferred_p)
+{
+	size_t room = cpt->config->nnis + cpt->routes->n;
+	struct peer_preferred *p, *fits;
+
+	*preferred_p = NULL;
+	if (!has_kind(cpt->policies, POLICY_PAIR) &&
+	    !has_kind(cpt->policies, POLICY_GATEWAY))
+		return true;
+	p = malloc(sizeof(*p) + room * sizeof(p->what[0]));
+	if (!p)
+		return false;
+	p->nnis = find_nis(cpt, nid, p->what);
+	p->n = p->nnis + find_routes(cpt, nid, p->what + p->nnis);
+	if (!p->n) {
+		free(p);
+		return true;
+	}
+	fits = realloc(p, sizeof(*p) + p->n * sizeof(p->what[0]));
+	*preferred_p = fits ? fits : p;
+	return true;
+}
+
+const struct peer_ruling *ruling_of(const struct lnet_cpt *cpt,
+				    struct lnet_peer_ni *lpni)
+{
+	const struct policy_table *t = cpt->policies;
+	struct peer_ruling *r = &lpni->ruling;
+	uint32_t own;
+
+	if (likely(r->in == cpt->rules))
+		return r;
+	own = policies_of_nid(t, POLICY_DST_NID, &lpni->nid);
+	r->net_priority = policies_of_net(t, POLICY_DST_NET, lpni->net->net);
+	r->priority = own == LNET_PRIORITY_NONE ? r->net_priority : own;
+	free(r->preferred);
+	/* Without memory it is tried again. */
+	if (find_preferred(cpt, &lpni->nid, &r->preferred))
+		r->in = cpt->rules;
+	return r;
+}
+
+bool ruling_prefers_ni(const struct peer_ruling *r, const struct lnet_ni *ni)
+{
+	const struct peer_preferred *p = r->preferred;
+
+	for (unsigned int i = 0; p && i < p->nnis; i++)
+		if (p->what[i] == ni)
+			return true;
+	return false;
+}
+
+bool ruling_prefers_route(const struct peer_ruling *r,
+			  const struct lnet_route *route)
+{
+	const struct peer_preferred *p = r->preferred;
+
+	for (unsigned int i = p ? p->nnis : 0; p && i < p->n; i++)
+		if (p->what[i] == route)
+			return true;
+	return false;
+}
+
+bool ruling_has_better(const struct peer_ruling *r, const struct lnet_ni *ni)
+{
+	const struct peer_preferred *p = r->preferred;
+
+	if (ruling_prefers_ni(r, ni))
+		return false;
+	for (unsigned int i = 0; p && i < p->nnis; i++)
+		if (ni_is_up(p->what[i]))
+			return true;
+	return false;
+}

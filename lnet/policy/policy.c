@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/policy/policy.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What stands before the net in the list that a pattern of nets is kept as:
+ * every NID on it. */
+#define ALL_ON	   "*@"
+#define ALL_ON_LEN (sizeof(ALL_ON) - 1)
+
+static int wrong(struct ulnet_text_error *err, const char *fmt, ...)
+{
+	va_list args;
+
+	if (!err)
+		return -EINVAL;
+	err->offset = 0;
+	va_start(args, fmt);
+	vsnprintf(err->what, sizeof(err->what), fmt, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* ---- patterns ---- */
+
+static int pattern_parse(struct pattern *p, const char *name, const char *text,
+			 struct ulnet_text_error *err)
+{
+	struct ulnet_text_error at = { 0, "" };
+	char list[LNET_PATTERN_SIZE + ALL_ON_LEN];
+	int rc;
+
+	if (strnlen(text, LNET_PATTERN_SIZE) == LNET_PATTERN_SIZE)
+		return -ENAMETOOLONG;
+	p->nets = !strchr(text, '@');
+	snprintf(list, sizeof(list), "%s%s", p->nets ? ALL_ON : "", text);
+	rc = lnet_nidlist_parse(list, &p->list, &at);
+	if (rc == -EINVAL)
+		return wrong(err, "%s: %s", name, at.what);
+	return rc;
+}
+
+/* The canonical form, into @buf of LNET_PATTERN_SIZE. */
+static int pattern_format(const struct pattern *p, char *buf)
+{
+	char list[LNET_PATTERN_SIZE + ALL_ON_LEN];
+	size_t skip = p->nets ? ALL_ON_LEN : 0;
+	size_t len = lnet_nidlist_format(p->list, list, sizeof(list)) - skip;
+
+	if (len >= LNET_PATTERN_SIZE)
+		return -ENAMETOOLONG;
+	memcpy(buf, list + skip, len + 1);
+	return 0;
+}
+
+bool pattern_has_net(const struct pattern *p, uint32_t net)
+{
+	const struct ulnet_nid any = lnet_nid_make(net, 0);
+
+	return p->nets && lnet_nidlist_match(p->list, &any);
+}
+
+/* ---- policies ---- */
+
+/* The patterns that make the kinds: nets are no interfaces. */
+static int find_kind(struct policy *p, struct ulnet_text_error *err)
+{
+	bool src = p->src.list, dst = p->dst.list, rte = p->rte.list;
+
+	if (rte && (src || !dst))
+		return wrong(err, src ? "rte: goes with dst alone"
+				      : "rte: goes with dst");
+	if (rte)
+		p->kind = POLICY_GATEWAY;
+	else if (src && dst)
+		p->kind = POLICY_PAIR;
+	else if (src)
+		p->kind = p->src.nets ? POLICY_SRC_NET : POLICY_SRC_NID;
+	else if (dst)
+		p->kind = p->dst.nets ? POLICY_DST_NET : POLICY_DST_NID;
+	else
+		return wrong(err, "one of src and dst is needed");
+	if (rte && p->rte.nets)
+		return wrong(err, "rte: NIDs are expected, not a net");
+	if (p->kind == POLICY_PAIR && (p->src.nets || p->dst.nets))
+		return wrong(err, "%s: NIDs are expected of a pair, not a net",
+			     p->src.nets ? "src" : "dst");
+	return 0;
+}
+
+static int take_priority(struct policy *p, uint32_t priority,
+			 struct ulnet_text_error *err)
+{
+	bool has_one = p->kind != POLICY_PAIR && p->kind != POLICY_GATEWAY;
+
+	if (!has_one && priority != LNET_PRIORITY_NONE)
+		return wrong(err, "priority: %s has none",
+			     p->kind == POLICY_PAIR ? "a pair"
+						    : "a rule of gateways");
+	p->priority = has_one && priority == LNET_PRIORITY_NONE ? 0 : priority;
+	return 0;
+}
+
+static int policy_parse(struct policy *p, const struct ulnet_policy *text,
+			struct ulnet_text_error *err)
+{
+	const struct {
+		const char *name, *from;
+		struct pattern *pattern;
+		char *to;
+	} parts[] = {
+		{ "src", text->src, &p->src, p->text.src },
+		{ "dst", text->dst, &p->dst, p->text.dst },
+		{ "rte", text->rte, &p->rte, p->text.rte },
+	};
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && i < ARRAY_SIZE(parts); i++) {
+		if (!*parts[i].from)
+			continue;
+		rc = pattern_parse(parts[i].pattern, parts[i].name,
+				   parts[i].from, err);
+		if (!rc)
+			rc = pattern_format(parts[i].pattern, parts[i].to);
+	}
+	if (!rc)
+		rc = find_kind(p, err);
+	if (!rc)
+		rc = take_priority(p, text->priority, err);
+	p->text.priority = p->priority;
+	return rc;
+}
+
+int policy_make(const struct ulnet_policy *text, struct ulnet_text_error *err,
+		struct policy **policy_p)
+{
+	struct policy *p = calloc(1, sizeof(*p));
+	int rc = p ? policy_parse(p, text, err) : -ENOMEM;
+
+	if (rc)
+		policy_free(p);
+	else
+		*policy_p = p;
+	return rc;
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	lnet_nidlist_free(p->src.list);
+	lnet_nidlist_free(p->dst.list);
+	lnet_nidlist_free(p->rte.list);
+	free(p);
+}
+
+bool policy_same(const struct policy *a, const struct policy *b)
+{
+	return !strcmp(a->text.src, b->text.src) &&
+	       !strcmp(a->text.dst, b->text.dst) &&
+	       !strcmp(a->text.rte, b->text.rte);
+}

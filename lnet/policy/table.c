@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/policy/table.h"
+
+#include <stdlib.h>
+
+uint32_t policies_of_net(const struct policy_table *t, enum policy_kind kind,
+			 uint32_t net)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct policy *p = t->policy[i];
+
+		if (p->kind == kind &&
+		    pattern_has_net(kind == POLICY_SRC_NET ? &p->src : &p->dst,
+				    net))
+			return p->priority;
+	}
+	return LNET_PRIORITY_NONE;
+}
+
+uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
+			 const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct policy *p = t->policy[i];
+
+		if (p->kind == kind &&
+		    pattern_has_nid(kind == POLICY_SRC_NID ? &p->src : &p->dst,
+				    nid))
+			return p->priority;
+	}
+	return LNET_PRIORITY_NONE;
+}
+
+bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
+		   const struct ulnet_nid *dst)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct policy *p = t->policy[i];
+
+		if (p->kind == POLICY_PAIR && pattern_has_nid(&p->src, src) &&
+		    pattern_has_nid(&p->dst, dst))
+			return true;
+	}
+	return false;
+}
+
+bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
+		      const struct ulnet_nid *gateway)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct policy *p = t->policy[i];
+
+		if (p->kind == POLICY_GATEWAY && pattern_covers(&p->dst, dst) &&
+		    pattern_has_nid(&p->rte, gateway))
+			return true;
+	}
+	return false;
+}
+
+static struct policy_table *table_of(unsigned int n)
+{
+	struct policy_table *t =
+		malloc(sizeof(*t) + n * sizeof(struct policy *));
+
+	if (t)
+		t->n = n;
+	return t;
+}
+
+struct policy_table *policy_table_with(const struct policy_table *old,
+				       unsigned int index,
+				       struct policy *policy)
+{
+	unsigned int n = old ? old->n : 0;
+	struct policy_table *t = table_of(n + 1);
+
+	if (!t)
+		return NULL;
+	for (unsigned int i = 0; i < n; i++)
+		t->policy[i + (i >= index)] = old->policy[i];
+	t->policy[index] = policy;
+	return t;
+}
+
+struct policy_table *policy_table_without(const struct policy_table *old,
+					  unsigned int index)
+{
+	struct policy_table *t = table_of(old->n - 1);
+
+	for (unsigned int i = 0; t && i < t->n; i++)
+		t->policy[i] = old->policy[i + (i >= index)];
+	return t;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The policies of a node, in their order: a snapshot, as the table of routes
+ * (route/table.h). Immutable; the policies themselves go from snapshot to
+ * snapshot. Of priorities the first policy that matches decides; of pairs and
+ * gateways all that match count.
+ *
+ * A node without any has no table: NULL is passed nowhere in here.
+ */
+#ifndef LNET_POLICY_TABLE_H
+#define LNET_POLICY_TABLE_H
+
+#include "lnet/policy/policy.h"
+
+struct policy_table {
+	unsigned int n;
+	struct policy *policy[];
+};
+
+/* The first one of that kind that matches: its priority, or
+ * LNET_PRIORITY_NONE. */
+uint32_t policies_of_net(const struct policy_table *t, enum policy_kind kind,
+			 uint32_t net);
+uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
+			 const struct ulnet_nid *nid);
+/* Is there one by which the peer with @dst is to be sent to from @src? */
+bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
+		   const struct ulnet_nid *dst);
+/* ... by which @dst, or what is on its net, is to be reached by @gateway? */
+bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
+		      const struct ulnet_nid *gateway);
+
+/* New ones, for free(): with @policy at place @index, at most old's n; without
+ * the one there. @old NULL: there is none yet. NULL: no memory. */
+struct policy_table *policy_table_with(const struct policy_table *old,
+				       unsigned int index,
+				       struct policy *policy);
+struct policy_table *policy_table_without(const struct policy_table *old,
+					  unsigned int index);
+
+#endif

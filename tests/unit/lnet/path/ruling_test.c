@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is chosen by policies of users (requirement C8), among others that are
+ * as good. */
+#include "lnet/path/ruling.h"
+
+#include "path_rig.h"
+
+#define NONE   LNET_PRIORITY_NONE
+#define ROUNDS 8
+
+/* Two NIs on tcp and one on tcp1; a multi-rail peer with as many, and one that
+ * is not. */
+static void rig_rails(struct path_rig *rig)
+{
+	rig_init(rig);
+	rig_ni(rig, "10.0.0.1@tcp");
+	rig_ni(rig, "10.0.1.1@tcp");
+	rig_ni(rig, "10.1.0.1@tcp1");
+	rig_peer(rig, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1");
+	rig_peer(rig, "10.0.0.3@tcp");
+}
+
+/* All paths that some messages to @dst take, one after the other: each of them
+ * once, in order, apart by ", ". */
+static const char *paths_to(struct path_rig *rig, const char *dst)
+{
+	static char all[1024];
+	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
+	struct path_want want = { .src = &any, .dst = &to };
+
+	*all = '\0';
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		struct path path;
+		char text[128];
+
+		cr_assert_eq(path_get(rig->cpt, &want, &path), 0);
+		rig_path_text(&path, text, sizeof(text));
+		if (!strstr(all, text)) {
+			strcat(all, *all ? ", " : "");
+			strcat(all, text);
+		}
+		peer_unref(rig->cpt, path.lpni);
+		ni_unref(path.ni, 0);
+	}
+	return all;
+}
+
+Test(ruling, priorities)
+{
+	static const struct {
+		const char *src, *dst;
+		uint32_t priority;
+		const char *paths;
+	} rows[] = {
+		{ "tcp1", "", 0, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "", "tcp1", 0, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "", "tcp[1-7/3]", 9, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
+		{ "10.1.*.*@tcp1", "", 0, NULL }, /* of NIs, not of nets */
+	};
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *paths;
+
+		rig_policy(&rig, rows[i].src, rows[i].dst, "",
+			   rows[i].priority);
+		paths = paths_to(&rig, "10.0.0.2@tcp");
+		if (rows[i].paths)
+			cr_assert_str_eq(paths, rows[i].paths, "row %u", i);
+		else
+			cr_assert_gt(strlen(paths), 60, "row %u: %s", i,
+				     paths);
+		rig_no_policies(&rig);
+		cr_assert_gt(strlen(paths_to(&rig, "10.0.0.2@tcp")), 60);
+	}
+	rig_fini(&rig);
+}
+
+/* Of local NIs and of peer NIs. An NI without a priority of its own has that of
+ * its net. */
+Test(ruling, priorities_of_nis)
+{
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	rig_policy(&rig, "tcp", "", "", 3);
+	rig_policy(&rig, "10.0.1.1@tcp", "", "", 2);
+	rig_policy(&rig, "", "10.0.0.2@tcp", "", 7);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_policy(&rig, "10.0.0.1@tcp", "", "", 1);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp");
+	/* It comes behind the net's. */
+	rig_no_policies(&rig);
+	rig_policy(&rig, "tcp", "", "", 3);
+	rig_policy(&rig, "10.0.1.1@tcp", "", "", 4);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+/* What is ill, or down, is passed over however good it is. */
+Test(ruling, health_comes_first)
+{
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	rig_policy(&rig, "10.0.1.1@tcp", "", "", 0);
+	rig_policy(&rig, "tcp", "", "", 1);
+	atomic_store(&rig.ni[2].health, 900);
+	cr_assert_str_eq(paths_to(&rig, "10.0.1.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp, "
+			 "10.0.0.1@tcp > 10.0.1.2@tcp");
+	atomic_store(&rig.ni[2].health, LNET_HEALTH_MAX);
+	atomic_store(&rig.ni[2].up, false);
+	cr_assert_str_eq(paths_to(&rig, "10.0.1.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp, "
+			 "10.0.0.1@tcp > 10.0.1.2@tcp");
+	rig_fini(&rig);
+}
+
+Test(ruling, pairs)
+{
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	rig_policy(&rig, "", "tcp", "", 0);
+	rig_policy(&rig, "10.0.0.1@tcp", "10.0.1.2@tcp", "", NONE);
+	rig_policy(&rig, "10.0.1.1@tcp", "10.0.0.2@tcp", "", NONE);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.1.2@tcp, "
+			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	/* One of the pair's NIs is away. */
+	atomic_store(&rig.ni[1].up, false);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* A peer that knows this node by one NI gets to know the other one when it is
+ * said so; and by another one while that is down. */
+Test(ruling, pair_with_a_peer_that_knows_one_ni)
+{
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_policy(&rig, "10.0.1.1@tcp", "*@tcp", "", NONE);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.3@tcp");
+	/* Also one that nobody has heard of. */
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.77@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.77@tcp");
+	atomic_store(&rig.ni[2].up, false);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.3@tcp");
+	atomic_store(&rig.ni[2].up, true);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.3@tcp");
+	rig_fini(&rig);
+}
+
+/* Rules outlive what they match, and wait for it. */
+Test(ruling, interfaces_and_routes_that_come_and_go)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_policy(&rig, "10.0.1.1@tcp", "", "", 0);
+	rig_policy(&rig, "", "tcp5", "10.0.0.92@tcp", NONE);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.3@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp");
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.4@tcp"),
+			 "10.0.1.1@tcp > 10.0.0.4@tcp");
+	rig_config(&rig, config_without(rig.config, &rig.ni[2]));
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.4@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.4@tcp");
+	rig_fini(&rig);
+}
+
+/* ---- gateways ---- */
+
+static const struct lnet_route *by(struct path_rig *rig, const char *dst)
+{
+	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
+	const struct path_want want = { .src = &any, .dst = &to };
+	struct path path;
+
+	cr_assert_eq(path_select(rig->cpt, &want, &path), 0);
+	return path.route;
+}
+
+Test(ruling, gateways)
+{
+	struct lnet_route *r[3];
+	struct path_rig rig;
+
+	rig_rails(&rig);
+	atomic_init(&rig.cpt->node->settings.router_sensitivity, 100);
+	rig_peer(&rig, "10.5.0.1@tcp5 10.6.0.1@tcp6");
+	rig_peer(&rig, "10.5.0.9@tcp5");
+	r[0] = rig_route(&rig, "tcp5", "10.0.0.91@tcp", 1, 0);
+	r[1] = rig_route(&rig, "tcp5", "10.0.0.92@tcp", 5, 8);
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	rig_policy(&rig, "", "10.5.0.[7-9]@tcp5", "10.0.0.[92-99]@tcp", NONE);
+	/* Whatever its priority and its length; known, and unknown. */
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
+	cr_assert_eq(by(&rig, "10.5.0.8@tcp5"), r[1]);
+	cr_assert_eq(by(&rig, "10.5.0.6@tcp5"), r[0]);
+	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[0]);
+	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
+	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	/* Of a peer with NIs on several nets, the better net. */
+	r[2] = rig_route(&rig, "tcp6", "10.0.0.91@tcp", 1, 0);
+	rig_policy(&rig, "", "tcp6", "", 0);
+	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[2]);
+	rig_fini(&rig);
+}
