@@ -9,6 +9,7 @@
 #include "config/fault.h"
 #include "config/item.h"
 #include "config/peer.h"
+#include "config/policy.h"
 #include "config/route.h"
 #include "config/setting.h"
 #include "config/show.h"
@@ -109,8 +110,9 @@ static int routing_item(struct import *im, const struct scope *s,
 static int udsp_item(struct import *im, const struct scope *s,
 		     const struct tree *item)
 {
-	(void)im;
-	return not_yet(s, item, "udsp");
+	if (im->mode == IMPORT_SHOW)
+		return policy_show_item(im->plan.node, s, item);
+	return policy_file_item(&im->plan, s, item, im->mode == IMPORT_ADD);
 }
 
 static int ip2nets_item(struct import *im, const struct scope *s,

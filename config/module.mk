@@ -20,6 +20,7 @@ libulnetcore_la_SOURCES += %D%/plan.c %D%/plan.h
 libulnetcore_la_SOURCES += %D%/print.c
 libulnetcore_la_SOURCES += %D%/program.c %D%/program.h
 libulnetcore_la_SOURCES += %D%/request.c %D%/request.h
+libulnetcore_la_SOURCES += %D%/policy.c %D%/policy.h
 libulnetcore_la_SOURCES += %D%/route.c %D%/route.h
 libulnetcore_la_SOURCES += %D%/route_text.c
 libulnetcore_la_SOURCES += %D%/scope.c %D%/scope.h

@@ -14,8 +14,10 @@ void plan_init(struct plan *plan, struct lnet *node)
 
 void plan_fini(struct plan *plan)
 {
-	for (unsigned int i = 0; i < plan->n; i++)
+	for (unsigned int i = 0; i < plan->n; i++) {
 		free(plan->steps[i].peer);
+		free(plan->steps[i].policy);
+	}
 	free(plan->steps);
 	free(plan->faults);
 	peer_list_free(&plan->peers);
@@ -217,6 +219,23 @@ int plan_buffers(struct plan *plan, const struct scope *s,
 	return 0;
 }
 
+int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_policy *policy, unsigned int index, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, add ? STEP_POLICY_ADD : STEP_POLICY_DEL,
+			  &step);
+
+	if (rc)
+		return rc;
+	step->index = index;
+	step->policy = malloc(sizeof(*policy));
+	if (!step->policy)
+		return scope_fail(s, at, -ENOMEM, "no memory");
+	*step->policy = *policy;
+	return 0;
+}
+
 static bool planned(const struct plan *plan, const char *setting,
 		    struct step **step_p)
 {
@@ -300,6 +319,40 @@ static int faults_undo(struct plan *plan)
 	return MIN(rc, 0);
 }
 
+static int policy_do_add(struct lnet *node, struct step *step)
+{
+	unsigned int n = (unsigned int)MAX(lnet_policies(node, NULL, 0), 0);
+	int rc = lnet_policy_add(node, step->index, step->policy, &step->why);
+
+	if (!rc && step->index == LNET_POLICY_LAST)
+		step->index = n;
+	return rc;
+}
+
+static int policies_read(struct lnet *node, struct ulnet_policy **all_p)
+{
+	int n = lnet_policies(node, NULL, 0);
+
+	*all_p = calloc((size_t)n + 1, sizeof(**all_p));
+	return *all_p ? MIN(n, lnet_policies(node, *all_p, (unsigned int)n))
+		      : -ENOMEM;
+}
+
+/* Other steps may have moved it. */
+static int policy_do_del(struct lnet *node, struct step *step)
+{
+	struct ulnet_policy *all;
+	int n = policies_read(node, &all), i = 0;
+
+	while (i < n && memcmp(&all[i], step->policy, sizeof(*all)) != 0)
+		i++;
+	free(all);
+	if (n < 0)
+		return n;
+	step->index = (unsigned int)i;
+	return lnet_policy_del(node, step->index);
+}
+
 static int step_do(struct plan *plan, struct step *step)
 {
 	switch (step->kind) {
@@ -319,6 +372,10 @@ static int step_do(struct plan *plan, struct step *step)
 				      &step->route.gateway);
 	case STEP_ROUTING:
 		return lnet_routing_set(plan->node, &step->routing);
+	case STEP_POLICY_ADD:
+		return policy_do_add(plan->node, step);
+	case STEP_POLICY_DEL:
+		return policy_do_del(plan->node, step);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->value);
 	}
@@ -343,6 +400,11 @@ static int step_undo(struct plan *plan, struct step *step)
 		return lnet_route_add(plan->node, &step->route);
 	case STEP_ROUTING:
 		return lnet_routing_set(plan->node, &step->routing_old);
+	case STEP_POLICY_ADD:
+		return lnet_policy_del(plan->node, step->index);
+	case STEP_POLICY_DEL:
+		return lnet_policy_add(plan->node, step->index, step->policy,
+				       NULL);
 	default:
 		return lnet_setting_set(plan->node, step->setting, step->old);
 	}
@@ -369,6 +431,11 @@ static bool step_is_fault(const struct step *step)
 	return step->kind == STEP_FAULT_ADD || step->kind == STEP_FAULT_DEL;
 }
 
+static bool step_is_policy(const struct step *step)
+{
+	return step->kind == STEP_POLICY_ADD || step->kind == STEP_POLICY_DEL;
+}
+
 static bool step_is_route(const struct step *step)
 {
 	return step->kind == STEP_ROUTE_ADD || step->kind == STEP_ROUTE_DEL;
@@ -387,6 +454,22 @@ static const char *route_add_complaint(int rc)
 	default:
 		return strerror(-rc);
 	}
+}
+
+static void policy_complain(const struct step *step, int rc)
+{
+	const char *why = strerror(-rc);
+
+	if (rc == -EINVAL && *step->why.what)
+		why = step->why.what;
+	else if (rc == -EEXIST)
+		why = "there is one with these patterns";
+	else if (rc == -ERANGE)
+		why = "idx: there are fewer policies";
+	else if (rc == -ENOSPC)
+		why = "there are as many as a node may have";
+	scope_fail(&step->scope, step->at, rc, "cannot %s udsp: %s",
+		   step->kind == STEP_POLICY_ADD ? "add" : "del", why);
 }
 
 static void route_complain(const struct step *step, int rc)
@@ -414,6 +497,8 @@ static void step_complain(const struct step *step, int rc)
 		setting_complain(step, rc);
 	else if (step_is_route(step))
 		route_complain(step, rc);
+	else if (step_is_policy(step))
+		policy_complain(step, rc);
 	else if (step->kind == STEP_ROUTING)
 		scope_fail(s, step->at, rc, "cannot configure routing: %s",
 			   strerror(-rc));
@@ -448,6 +533,8 @@ static const char *step_name(const struct step *step, char text[WISH_NAME_SIZE])
 		return "fault rules";
 	if (step->kind == STEP_ROUTING)
 		return "routing";
+	if (step_is_policy(step))
+		return "udsp";
 	if (step_is_route(step))
 		return lnet_nid_format(&step->route.gateway, text,
 				       WISH_NAME_SIZE);
@@ -500,6 +587,9 @@ static void step_log(const struct step *step)
 	else if (step->kind == STEP_ROUTING)
 		log_info("config", "routing: %s",
 			 step->routing.enabled ? "on" : "off");
+	else if (step_is_policy(step))
+		log_info("config", "policies: one %s",
+			 step->kind == STEP_POLICY_ADD ? "added" : "deleted");
 	else if (step_is_route(step))
 		log_info(
 			"config", "route by %s: %s",

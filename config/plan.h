@@ -11,6 +11,7 @@
 #include "config/scope.h"
 #include "ulnet/fault.h"
 #include "ulnet/lnet.h"
+#include "ulnet/policy.h"
 #include "ulnet/route.h"
 
 /* An NI to be. Names of tunables are borrowed as long as it is used. */
@@ -29,6 +30,8 @@ enum step_kind {
 	STEP_ROUTE_ADD,
 	STEP_ROUTE_DEL,
 	STEP_ROUTING,
+	STEP_POLICY_ADD,
+	STEP_POLICY_DEL,
 	STEP_SET,
 };
 
@@ -42,6 +45,10 @@ struct step {
 	struct ulnet_fault fault; /* FAULT_ADD; FAULT_DEL: its kind and ends */
 	struct ulnet_route route; /* ROUTE_* */
 	struct ulnet_routing routing, routing_old; /* ROUTING */
+	struct ulnet_policy *policy;		   /* POLICY_*; the plan's */
+	unsigned int index;	     /* POLICY_ADD: its place; LNET_POLICY_LAST.
+				      * When it was done: where it was */
+	struct ulnet_text_error why; /* POLICY_ADD: what is wrong with it */
 	const char *setting;	/* SET: constant text */
 	int64_t value, old;
 	bool deferred; /* SET: to the end, once */
@@ -87,6 +94,11 @@ int plan_routing(struct plan *plan, const struct scope *s,
 		 const struct tree *at, bool enable);
 int plan_buffers(struct plan *plan, const struct scope *s,
 		 const struct tree *at, unsigned int kind, uint32_t n);
+/* Adds the policy at place @index, or deletes the one that has these patterns,
+ * exactly as the node shows them. */
+int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_policy *policy, unsigned int index,
+		bool add);
 /* One of the node's settings; a value that it has already makes no step. The
  * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

@@ -15,6 +15,7 @@
 #include "config/path.h"
 #include "config/peer.h"
 #include "config/program.h"
+#include "config/policy.h"
 #include "config/route.h"
 #include "config/setting.h"
 #include "config/show.h"
@@ -308,6 +309,8 @@ static int plan_nothing(struct plan *plan, const struct scope *s)
 		return scope_fail(s, NULL, rc, "cannot get settings: %s",
 				  strerror(-rc));
 	rc = routes_forget(plan, s);
+	if (!rc)
+		rc = policies_forget(plan, s);
 	for (unsigned int i = 1; !rc && !lnet_ni_info(plan->node, i, &info);
 	     i++)
 		rc = plan_ni_del(plan, s, NULL, &info);
@@ -513,9 +516,13 @@ static const struct command {
 	  KEYS(NULL),
 	  0 },
 	{ "top", { "show", "top", NULL }, top_request, top_keys, 0 },
-	{ "udsp add", { "add", "udsp", NULL }, NULL, NULL, 0 },
-	{ "udsp del", { "del", "udsp", NULL }, NULL, NULL, 0 },
-	{ "udsp show", { "show", "udsp", NULL }, NULL, NULL, 0 },
+	{ "udsp add", { "add", "udsp", NULL }, policy_add, NULL, 0 },
+	{ "udsp del", { "del", "udsp", NULL }, policy_del, NULL, 0 },
+	{ "udsp show",
+	  { "show", "udsp", NULL },
+	  policy_show,
+	  policy_show_keys,
+	  0 },
 	{ "debug recovery",
 	  { "show", "recovery", NULL },
 	  debug_recovery,

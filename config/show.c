@@ -9,6 +9,7 @@
 #include "config/debug.h"
 #include "config/fault.h"
 #include "config/peer_list.h"
+#include "config/policy.h"
 #include "config/route.h"
 #include "config/scope.h"
 #include "config/setting.h"
@@ -19,32 +20,24 @@
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
 
-/*
- * What the kernel's lnetctl shows and this release has not got: the numbers of
- * a kernel node on which nothing has failed and no policy was made.
- */
-static const struct not_kept {
-	const char *key;
-	int64_t value;
-} udsp_info[] = {
-	{ "net priority", -1 },
-	{ "nid priority", -1 },
-};
 #define PEER_NI_STATE "NA" /* known by routers only */
 #define HELLO_COUNT   0	   /* HELLOs are the LNDs', not messages */
 #define DEV_CPT	      (-1)
 #define DEV_CPT_LO    0
 
-#define show_constants(out, key, table) \
-	show_table(out, key, table, ARRAY_SIZE(table))
-
-static void show_table(struct tree *out, const char *key,
-		       const struct not_kept *table, size_t n)
+/* -1: none. */
+static void show_priority(struct tree *out, const char *key, uint32_t priority)
 {
-	struct tree *map = tree_map(out, key);
+	tree_int(out, key,
+		 priority == LNET_PRIORITY_NONE ? -1 : (int64_t)priority);
+}
 
-	for (size_t i = 0; i < n; i++)
-		tree_int(map, table[i].key, table[i].value);
+static void show_priorities(struct tree *out, uint32_t of_net, uint32_t own)
+{
+	struct tree *map = tree_map(out, "udsp info");
+
+	show_priority(map, "net priority", of_net);
+	show_priority(map, "nid priority", own);
 }
 
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
@@ -247,7 +240,7 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		show_statistics(ni, info->send_count, info->recv_count,
 				info->drop_count);
 	if (show->verbose >= 4)
-		show_constants(ni, "udsp info", udsp_info);
+		show_priorities(ni, info->net_priority, info->priority);
 	if (show->verbose >= 5)
 		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
 	if (show->verbose >= 5 && !show->backup)
@@ -332,7 +325,7 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	if (show->backup)
 		return;
 	if (show->verbose >= 4)
-		show_constants(ni, "udsp info", udsp_info);
+		show_priorities(ni, info->net_priority, info->priority);
 	tree_text(ni, "state", TREE_PLAIN, PEER_NI_STATE);
 	if (show->verbose >= 5)
 		tree_text(ni, "state name", TREE_PLAIN,
@@ -541,5 +534,7 @@ int show_all(struct lnet *node, bool backup, struct tree *out)
 		rc = show_peers(node, &show, out);
 	if (!rc)
 		rc = show_settings(node, out);
+	if (!rc)
+		rc = show_policies(node, out);
 	return rc ? rc : fault_show_all(node, backup, out);
 }

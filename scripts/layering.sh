@@ -17,7 +17,7 @@ rules=(
 	'lnet/core	base/|ulnet/|@/'
 	'lnet/portal	base/|ulnet/|@/|lnet/core/'
 	'lnet/net	base/|ulnet/|lnd/lnd\.h|@/|lnet/(core|nid|portal)/'
-	'lnet/peer	base/|ulnet/|@/|lnet/(core|nid|portal|net)/'
+	'lnet/peer	base/|ulnet/|@/|lnet/(core|nid|policy|portal|net)/'
 	'lnet/route	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer)/'
 	'lnet/path	base/|ulnet/|@/|lnet/(core|nid|policy|portal|net|peer|route)/'
 	'lnet/message	base/|ulnet/|lnd/lnd\.h|@/|lnet/(core|nid|portal|net|peer|route|path)/'

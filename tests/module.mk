@@ -110,6 +110,7 @@ unit_tests += %D%/unit/config/fault_test
 unit_tests += %D%/unit/config/path_test
 unit_tests += %D%/unit/config/peer_test
 unit_tests += %D%/unit/config/import_test
+unit_tests += %D%/unit/config/policy_test
 unit_tests += %D%/unit/config/route_test
 unit_tests += %D%/unit/config/server_test
 unit_tests += %D%/unit/config/poll_test

@@ -78,6 +78,28 @@ static const struct option_def route_show[] = {
 	END
 };
 
+static const struct option_def udsp_add[] = {
+	{ "src", 's', OPTION_TEXT, "src", "PATTERN",
+	  "nets or NIDs of this node" },
+	{ "dst", 'd', OPTION_TEXT, "dst", "PATTERN", "nets or NIDs of peers" },
+	{ "rte", 'r', OPTION_TEXT, "rte", "PATTERN", "NIDs of routers" },
+	{ "priority", 'p', OPTION_NUMBER, "priority", "N",
+	  "of src alone, or dst alone: 0 is the best, and the default" },
+	{ "idx", 'i', OPTION_NUMBER, "idx", "N",
+	  "where it shall stand, from 0; behind all others" },
+	END
+};
+
+static const struct option_def udsp_del[] = {
+	{ "idx", 'i', OPTION_NUMBER, "idx", "N", "the one there" },
+	{ "all", 'a', OPTION_FLAG, "all", NULL, "all of them" },
+	END
+};
+
+static const struct option_def udsp_show[] = {
+	{ "idx", 'i', OPTION_NUMBER, "idx", "N", "only the one there" }, END
+};
+
 static const struct option_def net_del[] = {
 	{ "net", 'n', OPTION_TEXT, "net", "NET", "network" },
 	{ "if", 'i', OPTION_LIST, "interfaces", "IF[,IF]...",
@@ -325,8 +347,8 @@ const struct command commands[] = {
 	COMMAND("global", "show", "show settings", no_options),
 	COMMAND("stats", "show", "show counters", no_options),
 	COMMAND("stats", "reset", "set counters to 0", no_options),
-	COMMAND("top", NULL, "show rates, credits, health and queues, live", top,
-		.kind = COMMAND_TOP),
+	COMMAND("top", NULL, "show rates, credits, health and queues, live",
+		top, .kind = COMMAND_TOP),
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		rpc_show),
 	COMMAND("rpc", "reset", "set them to 0", no_options),
@@ -340,9 +362,11 @@ const struct command commands[] = {
 	COMMAND("discover", NULL, "discover peers: ask and tell all NIDs",
 		discover, .args = "NID...", .list = "nids",
 		.kind = COMMAND_PING, .seconds = 30),
-	LATER("udsp", "add", "add a selection policy"),
-	LATER("udsp", "del", "delete selection policies"),
-	LATER("udsp", "show", "show selection policies"),
+	COMMAND("udsp", "add", "add a selection policy", udsp_add,
+		.needs = "src|dst|rte"),
+	COMMAND("udsp", "del", "delete selection policies", udsp_del,
+		.needs = "idx|all"),
+	COMMAND("udsp", "show", "show selection policies", udsp_show),
 	COMMAND("import", NULL, "configure the node from YAML", import,
 		.args = "[FILE]", .kind = COMMAND_IMPORT),
 	COMMAND("export", NULL, "write the configuration as YAML", export,

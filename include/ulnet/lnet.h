@@ -185,6 +185,8 @@ struct ulnet_ni_info {
 	uint64_t next_ping;    /* ns, as lnet_now() has it; 0: not known yet */
 	struct ulnet_failures failed;
 	uint64_t resent; /* messages that had another try, having failed here */
+	/* By policies (lnet_policy(7)); UINT32_MAX: none. */
+	uint32_t net_priority, priority;
 	struct ulnet_times sending;  /* PUTs and GETs, until they were sent:
 				      * samples */
 	struct ulnet_times answered; /* ... until their ACK or REPLY came */
@@ -214,6 +216,7 @@ struct ulnet_peer_info {
 	uint64_t next_ping; /* ns, as lnet_now() has it; 0: one is under way */
 	struct ulnet_failures failed;
 	uint64_t resent; /* as of an interface of this node */
+	uint32_t net_priority, priority; /* the same */
 	struct ulnet_times sending, answered;
 	/* Of the peer: */
 	bool multi_rail;

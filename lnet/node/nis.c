@@ -8,6 +8,7 @@
 #include "lnet/discovery/target.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/node.h"
+#include "lnet/policy/table.h"
 #include "lnet/node/watch.h"
 
 /* ---- configuration snapshots ---- */
@@ -220,6 +221,8 @@ int lnet_ni_info(struct lnet *node, unsigned int index,
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	if (index < net_node(node)->config->nnis) {
 		ni_info(net_node(node)->config->ni[index], info);
+		policies_of(whole_node(node)->policies, POLICY_SRC_NET,
+			    &info->nid, &info->net_priority, &info->priority);
 		rc = 0;
 	}
 	pthread_mutex_unlock(&net_node(node)->config_lock);

@@ -9,14 +9,13 @@ const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
 				     struct lnet_ni *ni)
 {
 	struct ni_ruling *r = &ni->cpt[cpt->index].ruling;
-	const struct policy_table *t = cpt->policies;
-	uint32_t own;
 
 	if (likely(r->in == cpt->rules))
 		return r;
-	own = policies_of_nid(t, POLICY_SRC_NID, &ni->lnd.nid);
-	r->net_priority = policies_of_net(t, POLICY_SRC_NET, ni_net(ni));
-	r->priority = own == LNET_PRIORITY_NONE ? r->net_priority : own;
+	policies_of(cpt->policies, POLICY_SRC_NET, &ni->lnd.nid,
+		    &r->net_priority, &r->priority);
+	if (r->priority == LNET_PRIORITY_NONE)
+		r->priority = r->net_priority;
 	r->in = cpt->rules;
 	return r;
 }
@@ -93,15 +92,14 @@ static bool find_preferred(const struct lnet_cpt *cpt,
 const struct peer_ruling *ruling_of(const struct lnet_cpt *cpt,
 				    struct lnet_peer_ni *lpni)
 {
-	const struct policy_table *t = cpt->policies;
 	struct peer_ruling *r = &lpni->ruling;
-	uint32_t own;
 
 	if (likely(r->in == cpt->rules))
 		return r;
-	own = policies_of_nid(t, POLICY_DST_NID, &lpni->nid);
-	r->net_priority = policies_of_net(t, POLICY_DST_NET, lpni->net->net);
-	r->priority = own == LNET_PRIORITY_NONE ? r->net_priority : own;
+	policies_of(cpt->policies, POLICY_DST_NET, &lpni->nid, &r->net_priority,
+		    &r->priority);
+	if (r->priority == LNET_PRIORITY_NONE)
+		r->priority = r->net_priority;
 	free(r->preferred);
 	/* Without memory it is tried again. */
 	if (find_preferred(cpt, &lpni->nid, &r->preferred))

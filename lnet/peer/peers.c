@@ -2,6 +2,7 @@
 /* All peers of a node, and what is told of them. */
 #include <errno.h>
 
+#include "lnet/policy/table.h"
 #include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
 #include "lnet/peer/word.h"
@@ -158,6 +159,8 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.state = peer_state(p->peer),
 		.state_name = fsm_name(&p->peer->fsm, peer_states),
 	};
+	policies_of(cpt->policies, POLICY_DST_NET, &p->nid, &info->net_priority,
+		    &info->priority);
 	traffic_sum(&p->traffic.send, &info->sent);
 	traffic_sum(&p->traffic.recv, &info->received);
 	traffic_sum(&p->traffic.drop, &info->dropped);

@@ -31,6 +31,20 @@ uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
 	return LNET_PRIORITY_NONE;
 }
 
+void policies_of(const struct policy_table *t, enum policy_kind net_kind,
+		 const struct ulnet_nid *nid, uint32_t *net_priority_p,
+		 uint32_t *priority_p)
+{
+	enum policy_kind nid_kind =
+		net_kind == POLICY_SRC_NET ? POLICY_SRC_NID : POLICY_DST_NID;
+
+	*net_priority_p = *priority_p = LNET_PRIORITY_NONE;
+	if (!t)
+		return;
+	*net_priority_p = policies_of_net(t, net_kind, lnet_nid_net(nid));
+	*priority_p = policies_of_nid(t, nid_kind, nid);
+}
+
 bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst)
 {

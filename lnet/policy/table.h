@@ -5,7 +5,7 @@
  * snapshot. Of priorities the first policy that matches decides; of pairs and
  * gateways all that match count.
  *
- * A node without any has no table: NULL is passed nowhere in here.
+ * A node without any has no table.
  */
 #ifndef LNET_POLICY_TABLE_H
 #define LNET_POLICY_TABLE_H
@@ -23,6 +23,11 @@ uint32_t policies_of_net(const struct policy_table *t, enum policy_kind kind,
 			 uint32_t net);
 uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
 			 const struct ulnet_nid *nid);
+/* Both, of @nid and of its net, of this node (POLICY_SRC_NET) or of a peer
+ * (POLICY_DST_NET). @t NULL: none. */
+void policies_of(const struct policy_table *t, enum policy_kind net_kind,
+		 const struct ulnet_nid *nid, uint32_t *net_priority_p,
+		 uint32_t *priority_p);
 /* Is there one by which the peer with @dst is to be sent to from @src? */
 bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst);

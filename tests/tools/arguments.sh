@@ -175,6 +175,24 @@ cat >"$dir/wrong" <<'END'
 195 | configure tiny buffers: not in 0..2147483647 | set tiny_buffers -1
 195 | configure small buffers: not in 0..2147483647 | set small_buffers -1
 195 | configure large buffers: not in 0..2147483647 | set large_buffers -2
+234 | lnetctl udsp: missing: a sub-command | udsp
+234 | missing: --src | udsp add
+234 | option '--src' requires an argument | udsp add --src
+234 | option '--dst' requires an argument | udsp add --dst
+234 | rte: goes with dst | udsp add --rte 127.0.0.9@tcp
+234 | cannot add udsp: src: | udsp add --src nonsense
+234 | cannot add udsp: dst: range low end | udsp add --dst '127.0.0.[9-1]@tcp'
+234 | src: NIDs are expected of a pair | udsp add --src tcp --dst 127.0.0.9@tcp
+255 | cannot parse priority value | udsp add --src tcp --priority best
+234 | priority: -2 is not in | udsp add --src tcp --priority -2
+222 | idx: there are fewer policies | udsp add --src tcp --idx 5
+234 | unexpected argument: now | udsp add --src tcp now
+234 | missing: --idx | udsp del
+254 | cannot del udsp: No such file or directory | udsp del --idx 5
+255 | cannot parse idx value | udsp del --idx first
+234 | unexpected argument: now | udsp del --all now
+255 | cannot parse idx value | udsp show --idx first
+234 | unexpected argument: now | udsp show now
 234 | lnetctl route: missing: a sub-command | route
 255 | 'list' is not a valid command | route list
 234 | missing: --net | route add
@@ -355,7 +373,10 @@ done <<'END'
 254|line 1, route 1: cannot delete route .* there is no such route|--del|route: [{net: tcp9, gateway: 127.0.0.9@tcp}]
 234|line 1, .*enable: true or false is expected|--add|routing: [{enable: perhaps}]
 234|line 1, .*large: -3 is not in|--add|buffers: {tiny: 1, large: -3}
-161|line 1, udsp 1: udsp: not supported yet|--add|udsp: [{src: tcp}]
+234|line 1, udsp 1: unknown key 'source'|--add|udsp: [{source: tcp}]
+234|line 1, udsp 2: cannot add udsp: src: |--add|udsp: [{src: tcp}, {src: nonsense}]
+254|line 1, udsp 1: cannot del udsp: No such file|--del|udsp: [{src: tcp}]
+161|line 1, ip2nets 1: ip2nets: not supported yet|--add|ip2nets: [{net-spec: tcp}]
 END
 
 # ---- right: the arguments ----
@@ -404,6 +425,12 @@ export --backup /dev/null
 export --dot /dev/null
 version
 top --interval 0.1 --count 1 --rows 2
+udsp add --src tcp --priority 3 --idx 0
+udsp add --dst tcp5 --rte 127.0.0.9@tcp
+udsp add --src 127.0.0.1@tcp --dst 127.0.0.9@tcp
+udsp show --idx 0
+udsp del --idx 0
+udsp del --all
 route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
 route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
 route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose

@@ -73,6 +73,9 @@ at a 0 net add --net tcp --if 127.0.0.2 --peer-timeout 0 --conns-per-peer 3 --to
 at a 0 net add --nid 127.0.0.3@tcp1
 at a 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp
 at a 0 peer add --prim_nid 10.0.0.6@tcp --non_mr
+at a 0 udsp add --src 'o2ib[1-3]' --priority 2
+at a 0 udsp add --src 127.0.0.1@tcp --dst '10.0.*.5@tcp' --idx 0
+at a 0 udsp add --dst tcp9 --rte 10.0.0.6@tcp
 at a 0 peer add --prim_nid 10.0.0.7@tcp1 --nid 10.0.1.7@tcp --non_mr
 while read -r name value; do
 	at a 0 set "$name" "$value"

@@ -579,9 +579,6 @@ while read -r command; do
 	has err "^      errno: -95\$"
 	has err "^      descr: ! \"not supported yet: $command\"\$"
 done <<END
-udsp add
-udsp del
-udsp show
 cpt-of-nid
 service-id
 setup-mrrouting

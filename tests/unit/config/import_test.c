@@ -202,7 +202,6 @@ Test(import, last_value)
 Test(import, not_yet)
 {
 	static const char *const files[] = {
-		"udsp: [{idx: 0, src: tcp}]",
 		"ip2nets: [{net-spec: tcp}]",
 		"global: {recovery_interval: 5}",
 	};

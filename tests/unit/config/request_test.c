@@ -258,9 +258,6 @@ Test(request, malformed)
 Test(request, not_yet)
 {
 	static const char *const commands[] = {
-		"udsp add",
-		"udsp del",
-		"udsp show",
 		"cpt-of-nid",
 	};
 	struct rig rig = rig_open();

@@ -69,8 +69,7 @@ Test(ruling, priorities)
 		if (rows[i].paths)
 			cr_assert_str_eq(paths, rows[i].paths, "row %u", i);
 		else
-			cr_assert_gt(strlen(paths), 60, "row %u: %s", i,
-				     paths);
+			cr_assert_gt(strlen(paths), 60, "row %u: %s", i, paths);
 		rig_no_policies(&rig);
 		cr_assert_gt(strlen(paths_to(&rig, "10.0.0.2@tcp")), 60);
 	}

@@ -113,9 +113,9 @@ Test(policy, refused)
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct ulnet_policy text = text_of(rows[i].src, rows[i].dst,
-						   rows[i].rte,
-						   rows[i].priority);
+		struct ulnet_policy text =
+			text_of(rows[i].src, rows[i].dst, rows[i].rte,
+				rows[i].priority);
 		struct ulnet_text_error err = { 0, "" };
 		struct policy *p;
 
