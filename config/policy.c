@@ -16,9 +16,8 @@
 static const char *const args_keys[] = { "src",	     "dst", "rte",
 					 "priority", "idx", NULL };
 static const char *const del_keys[] = { "idx", "all", NULL };
-static const char *const file_keys[] = { "src", "dst",	  "rte",
-					 "idx", "action", "seq_no",
-					 NULL };
+static const char *const file_keys[] = { "src",	   "dst",    "rte", "idx",
+					 "action", "seq_no", NULL };
 static const char *const action_keys[] = { "priority", NULL };
 const char *const policy_show_keys[] = { "idx", NULL };
 
@@ -37,8 +36,8 @@ static int list_read(struct lnet *node, struct policy_list *list)
 	list->all = calloc((size_t)n + 1, sizeof(*list->all));
 	if (!list->all)
 		return -ENOMEM;
-	list->n = (unsigned int)MIN(n, lnet_policies(node, list->all,
-						     (unsigned int)n));
+	list->n = (unsigned int)MIN(
+		n, lnet_policies(node, list->all, (unsigned int)n));
 	return 0;
 }
 

@@ -5,7 +5,8 @@
  *	  there is another one (the LND refuses what has nowhere to go);
  *	- a peer that is not multi-rail sees one source NID, until the NI that
  *	  has this NID fails or is gone; then it sees another one. While it is
- *	  taken for multi-rail it sees any.
+ *	  taken for multi-rail it sees any, and with policies those that they
+ *	  say.
  */
 #include <errno.h>
 
@@ -24,6 +25,7 @@ struct way {
 	const struct lnet *node; /* which sends */
 	struct ulnet_nid dst, src;
 	uint64_t changes; /* sim_net_ni_changes() of @src then */
+	bool policies;	  /* there were some then */
 	uint64_t any_until; /* ns: it may see others */
 };
 
@@ -75,7 +77,7 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 	if (lnet_nid_is_any(&w->src) || lnet_nid_eq(&w->src, src) ||
 	    lnet_sim_now(sim) < w->any_until ||
 	    sim_net_ni_changes(sim->net, &w->src) != w->changes ||
-	    is_gone(cpt, &w->src))
+	    w->policies || cpt->policies || is_gone(cpt, &w->src))
 		return;
 	lnet_sim_fail(sim,
 		      "%s, which is not multi-rail, has seen %s, and now "
@@ -116,6 +118,7 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 	way_check(sim, cpt, w, src);
 	w->src = *src;
 	w->changes = sim_net_ni_changes(sim->net, src);
+	w->policies = cpt->policies;
 }
 
 /* Is there an NI on the same net that has not failed? */

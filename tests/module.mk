@@ -373,6 +373,7 @@ sim_campaigns += %D%/sim/campaign
 sim_campaigns += %D%/sim/routes_campaign
 routes_play = %D%/sim/campaign.c %D%/sim/scenario.h
 routes_play += %D%/sim/cluster.c %D%/sim/cluster.h
+routes_play += %D%/sim/policies.c %D%/sim/policies.h
 routes_play += %D%/sim/rules.c %D%/sim/rules.h
 routes_play += %D%/sim/traffic.c %D%/sim/traffic.h
 routes_play += %D%/sim/routes_scenario.c
@@ -426,7 +427,8 @@ $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 %C%_sim_routes_mutants_SOURCES = $(routes_play) \
-	lnet/message/forward.c lnet/path/select.c lnet/route/route.c
+	lnet/message/forward.c lnet/node/policies.c lnet/path/ruling.c \
+	lnet/path/select.c lnet/route/route.c
 %C%_sim_routes_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 # Unit tests, of which one must fail.
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/mutation.h"
 #include "lnet/node/node.h"
 #include "lnet/policy/table.h"
 
@@ -17,7 +18,8 @@ static int policies_take(void *arg)
 	struct policies_call *c = arg;
 
 	c->cpt->policies = c->table;
-	cpt_rules_changed(c->cpt);
+	if (!MUTATE(routes_old_ruling))
+		cpt_rules_changed(c->cpt);
 	return 0;
 }
 

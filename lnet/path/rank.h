@@ -10,10 +10,10 @@
  * Ranks are thus totally ordered, in whatever order they are looked at, and
  * every loser can be told the one criterion that it lost by.
  *
- * Of a gateway, PEER_UP says whether the route by it is up, ROUTE_PRIORITY which
- * priority the route has (best of all if that is where the message that is
- * answered came from), and HOPS its length; UNTRIED, HEALTH and TURN are those
- * of the gateway.
+ * Of a gateway, PEER_UP says whether the route by it is up, ROUTE_PRIORITY
+ * which priority the route has (best of all if that is where the message that
+ * is answered came from), and HOPS its length; UNTRIED, HEALTH and TURN are
+ * those of the gateway.
  *
  *	criterion	net			local NI	peer NI
  *	PEER_UP		one of the peer's			the peer says

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/mutation.h"
 #include "lnet/route/table.h"
 
 const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
@@ -14,7 +15,7 @@ const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
 		return r;
 	policies_of(cpt->policies, POLICY_SRC_NET, &ni->lnd.nid,
 		    &r->net_priority, &r->priority);
-	if (r->priority == LNET_PRIORITY_NONE)
+	if (r->priority == LNET_PRIORITY_NONE && !MUTATE(routes_last_policy))
 		r->priority = r->net_priority;
 	r->in = cpt->rules;
 	return r;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nets in a row, with one to three routers between neighbours, under random
- * traffic, faults, and changes of routes. What becomes of operations, credits
- * and routers' buffers the simulator looks at itself. When the faults are over,
- * everybody reaches everybody, within a minute and a half: an idle gateway is
- * asked once a minute.
+ * traffic, faults, and changes of routes and policies. What becomes of
+ * operations, credits and routers' buffers the simulator looks at itself. When
+ * the faults are over, everybody reaches everybody, within a minute and a half:
+ * an idle gateway is asked once a minute.
  *
  *	net 0 --- routers --- net 1 --- routers --- net 2 ...
  */
+#include "tests/sim/policies.h"
 #include "tests/sim/rules.h"
 #include "tests/sim/scenario.h"
 
@@ -51,6 +52,7 @@ enum disturbance {
 	ROUTING_OFF,
 	ROUTING_ON,
 	FAULT_RULES,
+	POLICIES,
 	DISTURBANCES
 };
 
@@ -65,6 +67,7 @@ static const char *const disturbances[DISTURBANCES] = {
 	[ROUTING_OFF] = "routing is turned off",
 	[ROUTING_ON] = "routing is turned on",
 	[FAULT_RULES] = "fault rules change",
+	[POLICIES] = "policies change",
 };
 
 struct run {
@@ -177,6 +180,15 @@ static void set_routing(const struct member *m, struct lnet *node, bool on)
 			      m->index);
 }
 
+static void change_policies(const struct member *m, struct lnet *node)
+{
+	struct run *r = m->run;
+	const struct member *other = some_member(r);
+
+	policies_change(r->sim, node, &m->nids[rnd(r, m->nnids)],
+			&other->nids[rnd(r, other->nnids)]);
+}
+
 /* ---- what happens ---- */
 
 static void restart(void *arg)
@@ -246,6 +258,9 @@ static void disturb_node(struct run *r, struct member *m,
 	case ROUTING_ON:
 		set_routing(m, node, true);
 		break;
+	case POLICIES:
+		change_policies(m, node);
+		break;
 	default:
 		rules_change(&r->rules, r->sim, node, &a, &b, 0);
 		break;
@@ -279,6 +294,13 @@ static void disturb(struct run *r)
 	}
 }
 
+static void check_policies(struct run *r, const struct member *from,
+			   const struct member *to)
+{
+	if (node_of(from))
+		policies_check(r->sim, node_of(from), &to->nids[0]);
+}
+
 static void step(void *arg)
 {
 	struct run *r = arg;
@@ -288,6 +310,8 @@ static void step(void *arg)
 		disturb(r);
 	if (chance(r, 10))
 		traffic_unlink(&r->traffic, some_member(r)->index);
+	if (chance(r, 20))
+		check_policies(r, some_member(r), some_member(r));
 	lnet_sim_check(r->sim);
 	if (r->traffic.left)
 		lnet_sim_at(r->sim, rnd(r, 5 * MS), step, r);
@@ -340,6 +364,7 @@ static void reach(struct run *r, const struct member *from,
 			      to->net > from->net ? to->net - from->net
 						  : from->net - to->net);
 	r->answered = r->asked;
+	check_policies(r, from, to);
 }
 
 static void all_reach_all(struct run *r)
@@ -360,6 +385,8 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 
 	set_routing(m, node, true);
 	add_all_routes(node, m);
+	for (uint64_t i = chance(r, 50) ? rnd(r, 5) : 0; i; i--)
+		change_policies(m, node);
 	traffic_start(&r->traffic, index, node);
 	return 0;
 }

@@ -7,17 +7,17 @@
 #include "tests/unit/config/rig.h"
 #include "ulnet/policy.h"
 
-#define TWO                         \
-	"udsp:\n"                   \
-	"    - idx: 0\n"            \
-	"      src: o2ib[1-3]\n"    \
-	"      dst: NA\n"           \
-	"      rte: NA\n"           \
-	"      action:\n"           \
-	"          priority: 4\n"   \
-	"    - idx: 1\n"            \
-	"      src: NA\n"           \
-	"      dst: tcp5\n"         \
+#define TWO                       \
+	"udsp:\n"                 \
+	"    - idx: 0\n"          \
+	"      src: o2ib[1-3]\n"  \
+	"      dst: NA\n"         \
+	"      rte: NA\n"         \
+	"      action:\n"         \
+	"          priority: 4\n" \
+	"    - idx: 1\n"          \
+	"      src: NA\n"         \
+	"      dst: tcp5\n"       \
 	"      rte: 10.77.0.9@tcp\n"
 
 Test(policy, added_shown_deleted)
@@ -27,8 +27,8 @@ Test(policy, added_shown_deleted)
 	ask_out(&rig, "udsp show:", "");
 	ask_out(&rig, "udsp add: {dst: tcp5, rte: 10.77.0.9@tcp}", "");
 	/* A kernel node prints -1 where there is no priority. */
-	ask_out(&rig,
-		"udsp add: {src: 'o2ib[1,2-3]', priority: 4, idx: 0}", "");
+	ask_out(&rig, "udsp add: {src: 'o2ib[1,2-3]', priority: 4, idx: 0}",
+		"");
 	ask_out(&rig, "udsp show:", TWO);
 	ask_out(&rig, "udsp show: {idx: 1}",
 		"udsp:\n"
@@ -63,7 +63,8 @@ Test(policy, refused)
 		const char *why;
 	} cases[] = {
 		{ "udsp add: {}", -EINVAL, "one of src and dst is needed" },
-		{ "udsp add: {src: nonsense}", -EINVAL, "cannot add udsp: src" },
+		{ "udsp add: {src: nonsense}", -EINVAL,
+		  "cannot add udsp: src" },
 		{ "udsp add: {src: ''}", -EINVAL,
 		  "src: a pattern is expected" },
 		{ "udsp add: {src: tcp, rte: 10.0.0.1@tcp}", -EINVAL,
@@ -106,8 +107,9 @@ Test(policy, imported_and_exported)
 	free(state);
 	import_fail(&rig, "add", TWO, -EEXIST, "udsp 1: cannot add udsp");
 	/* By what they say, whatever their place. */
-	import_ok(&rig, "del", "udsp: [{src: NA, dst: tcp5, rte: "
-			       "10.77.0.9@tcp0}]");
+	import_ok(&rig, "del",
+		  "udsp: [{src: NA, dst: tcp5, rte: "
+		  "10.77.0.9@tcp0}]");
 	import_fail(&rig, "del", "udsp: [{dst: tcp5, rte: 10.77.0.9@tcp}]",
 		    -ENOENT, "udsp 1: cannot del udsp");
 	import_ok(&rig, "del", "udsp: [{idx: 0}]");

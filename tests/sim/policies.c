@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/sim/policies.h"
+
+#include <errno.h>
+#include <string.h>
+#include <ulnet/path.h>
+
+#include "tests/sim/cluster.h"
+
+#define POLICIES   6 /* of a node, at most */
+#define CANDIDATES 32
+
+/* ---- changes ---- */
+
+/* The NID itself, all of its net, or the net. */
+static void pattern(struct lnet_sim *sim, const struct ulnet_nid *nid,
+		    bool nids, char buf[LNET_PATTERN_SIZE])
+{
+	char net[LNET_NIDSTR_SIZE];
+	uint64_t what = lnet_sim_random(sim, nids ? 2 : 3);
+
+	lnet_net_format(lnet_nid_net(nid), net, sizeof(net));
+	if (what == 0)
+		lnet_nid_format(nid, buf, LNET_PATTERN_SIZE);
+	else
+		snprintf(buf, LNET_PATTERN_SIZE, "%s%s", what == 1 ? "*@" : "",
+			 net);
+}
+
+static void policy_add(struct lnet_sim *sim, struct lnet *node,
+		       const struct ulnet_nid *mine,
+		       const struct ulnet_nid *other)
+{
+	struct ulnet_policy p = { .priority = LNET_PRIORITY_NONE };
+	uint64_t kind = lnet_sim_random(sim, 4);
+	uint32_t priority = (uint32_t)lnet_sim_random(sim, 3);
+	unsigned int n = (unsigned int)lnet_policies(node, NULL, 0);
+	int rc;
+
+	if (kind == 0 || kind == 2)
+		pattern(sim, mine, kind == 2, p.src);
+	if (kind > 0)
+		pattern(sim, other, kind == 2, p.dst);
+	if (kind == 3)
+		pattern(sim, other, true, p.rte);
+	if (kind < 2)
+		p.priority = priority;
+	rc = lnet_policy_add(node, (unsigned int)lnet_sim_random(sim, n + 1),
+			     &p, NULL);
+	if (rc && rc != -EEXIST)
+		lnet_sim_fail(sim, "no policy can be added: %d", rc);
+}
+
+void policies_change(struct lnet_sim *sim, struct lnet *node,
+		     const struct ulnet_nid *mine,
+		     const struct ulnet_nid *other)
+{
+	unsigned int n = (unsigned int)lnet_policies(node, NULL, 0);
+
+	if (n == POLICIES || (n && lnet_sim_random(sim, 3) == 0))
+		lnet_policy_del(node, (unsigned int)lnet_sim_random(sim, n));
+	else
+		policy_add(sim, node, mine, other);
+}
+
+/* ---- what choices should be ---- */
+
+/* The node's, read by other means than its own. */
+struct reading {
+	struct ulnet_policy all[POLICIES];
+	int n;
+};
+
+static bool matches(const char *pattern, const struct ulnet_nid *nid, bool nets)
+{
+	char list[LNET_PATTERN_SIZE + 2];
+	struct ulnet_nidlist *l;
+	bool does;
+
+	if (!*pattern || nets != !strchr(pattern, '@'))
+		return false;
+	snprintf(list, sizeof(list), "%s%s", nets ? "*@" : "", pattern);
+	if (lnet_nidlist_parse(list, &l, NULL))
+		return false;
+	does = lnet_nidlist_match(l, nid);
+	lnet_nidlist_free(l);
+	return does;
+}
+
+/* Of the first policy of @nid, as a source or as a destination. */
+static uint32_t priority_of(const struct reading *r,
+			    const struct ulnet_nid *nid, bool source, bool nets)
+{
+	for (int i = 0; i < r->n; i++) {
+		const struct ulnet_policy *p = &r->all[i];
+		const char *here = source ? p->src : p->dst;
+		const char *there = source ? p->dst : p->src;
+
+		if (!*there && !*p->rte && matches(here, nid, nets))
+			return p->priority;
+	}
+	return LNET_PRIORITY_NONE;
+}
+
+static uint32_t priority_of_ni(const struct reading *r,
+			       const struct ulnet_nid *nid, bool source)
+{
+	uint32_t own = priority_of(r, nid, source, false);
+
+	return own == LNET_PRIORITY_NONE ? priority_of(r, nid, source, true)
+					 : own;
+}
+
+static uint32_t should_be(const struct reading *r,
+			  const struct ulnet_path_candidate *c,
+			  enum ulnet_path_why why)
+{
+	if (c->kind == LNET_PATH_NET)
+		return priority_of(r, &c->nid, why == LNET_PATH_PRIORITY, true);
+	return priority_of_ni(r, &c->nid, c->kind == LNET_PATH_LOCAL_NI);
+}
+
+/* Has a criterion that stands behind @why decided between them, both must be
+ * equal in that; if it was @why itself, the chosen one is better. */
+static bool agrees(const struct reading *r,
+		   const struct ulnet_path_candidate *chosen,
+		   const struct ulnet_path_candidate *lost,
+		   enum ulnet_path_why why)
+{
+	uint32_t best = should_be(r, chosen, why);
+	uint32_t other = should_be(r, lost, why);
+
+	if (lost->why < why)
+		return true;
+	return lost->why == why ? best < other : best == other;
+}
+
+static bool has_lost(const struct ulnet_path_candidate *c)
+{
+	/* Who is the only one that a peer knows was not compared. */
+	return c->why != LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA &&
+	       c->why != LNET_PATH_PREFERRED;
+}
+
+static void candidate_check(struct lnet_sim *sim, const struct reading *r,
+			    const struct ulnet_path_candidate *chosen,
+			    const struct ulnet_path_candidate *lost)
+{
+	char text[256];
+
+	if (agrees(r, chosen, lost, LNET_PATH_PRIORITY) &&
+	    (lost->kind != LNET_PATH_NET ||
+	     agrees(r, chosen, lost, LNET_PATH_PEER_PRIORITY)))
+		return;
+	lnet_path_candidate_format(lost, text, sizeof(text));
+	lnet_sim_fail(sim, "policies say otherwise: %s", text);
+}
+
+/* Those of one kind stand together. */
+static const struct ulnet_path_candidate *
+chosen_beside(const struct ulnet_path_candidate *c, int n, int i)
+{
+	int k = i;
+
+	while (k > 0 && c[k - 1].kind == c[i].kind)
+		k--;
+	for (; k < n && c[k].kind == c[i].kind; k++)
+		if (c[k].why == LNET_PATH_CHOSEN)
+			return &c[k];
+	return NULL;
+}
+
+void policies_check(struct lnet_sim *sim, struct lnet *node,
+		    const struct ulnet_nid *dst)
+{
+	struct ulnet_path_candidate c[CANDIDATES];
+	struct ulnet_path path;
+	struct reading r;
+	int n = lnet_path_explain(node, NULL, dst, &path, c, CANDIDATES);
+
+	r.n = lnet_policies(node, r.all, POLICIES);
+	for (int i = 0; i < n && n <= CANDIDATES; i++) {
+		const struct ulnet_path_candidate *chosen =
+			chosen_beside(c, n, i);
+
+		if (c[i].kind != LNET_PATH_GATEWAY && has_lost(&c[i]) && chosen)
+			candidate_check(sim, &r, chosen, &c[i]);
+	}
+}
