@@ -21,10 +21,12 @@
 #include "lnet/node/node.h"
 #include "lnet/path/path.h"
 #include "lnet/peer/member.h"
+#include "ulnet/policy.h"
 
 #define PORTAL	5
 #define PAYLOAD 64
 #define SELECT_TURNS 100 /* of select_ratio() */
+#define POLICIES     100
 
 static char payload[PAYLOAD];
 static uint64_t events;
@@ -247,6 +249,36 @@ static double select_path(uint64_t n, uint32_t rails)
 
 	bare_open(&b);
 	select_prepare(&b, rails);
+	return bare_run(&b, n);
+}
+
+static void policy_add(struct bare *b, const char *src, const char *dst,
+		       uint32_t priority)
+{
+	struct ulnet_policy p = { .priority = priority };
+
+	text_copy(p.src, sizeof(p.src), src);
+	text_copy(p.dst, sizeof(p.dst), dst);
+	must(lnet_policy_add(b->node, LNET_POLICY_LAST, &p, NULL), "policy");
+}
+
+/* The last ones match all NIs of both sides alike, so that each candidate is
+ * looked at by all criteria; those before are about others. */
+static double select_by_policies(uint64_t n, uint32_t rails)
+{
+	struct bare b = { .turn = select_turn };
+	char nid[LNET_NIDSTR_SIZE];
+
+	bare_open(&b);
+	select_prepare(&b, rails);
+	for (unsigned int i = 0; i + 3 < POLICIES; i++) {
+		snprintf(nid, sizeof(nid), "10.7.%u.[1-9]@tcp", i);
+		policy_add(&b, i % 3 ? nid : "", i % 3 == 1 ? "" : nid,
+			   i % 3 == 2 ? LNET_PRIORITY_NONE : i);
+	}
+	policy_add(&b, "10.0.*.*@tcp", "", 7);
+	policy_add(&b, "", "10.1.*.*@tcp", 7);
+	policy_add(&b, "10.0.*.*@tcp", "10.1.*.*@tcp", LNET_PRIORITY_NONE);
 	return bare_run(&b, n);
 }
 
@@ -508,6 +540,8 @@ int main(int argc, char **argv)
 		v = put_path(n);
 	else if (!strcmp(what, "select"))
 		v = select_path(n, (uint32_t)entries);
+	else if (!strcmp(what, "select-policies"))
+		v = select_by_policies(n, (uint32_t)entries);
 	else if (!strcmp(what, "select-ratio"))
 		v = select_ratio(n, (uint32_t)entries);
 	else if (!strcmp(what, "parse-path"))
@@ -525,11 +559,11 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "sim-nodes"))
 		v = sim_nodes(n);
 	else {
-		fprintf(stderr,
-			"usage: core put-path|select|select-ratio|parse-path|"
-			"match-unique|match-wildcard|match-masked|lo-put|"
-			"sim-put|sim-rate|sim-events|sim-nodes "
-			"[N [ENTRIES]]\n");
+		fprintf(stderr, "usage: core put-path|select|select-policies|"
+				"select-ratio|parse-path|match-unique|match-"
+				"wildcard|match-masked|lo-put|"
+				"sim-put|sim-rate|sim-events|sim-nodes "
+				"[N [ENTRIES]]\n");
 		return 2;
 	}
 	printf("%.1f\n", v);

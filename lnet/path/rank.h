@@ -95,6 +95,16 @@ static inline int64_t rank_of_priority(uint32_t priority)
 	return -(int64_t)priority;
 }
 
+/* Equal to all others in these, whatever is in the rest. */
+static inline void rank_clear(uint32_t criteria, struct path_rank *r)
+{
+	r->key[LNET_PATH_CHOSEN] = 0; /* of equals, none is better */
+#pragma GCC unroll 32
+	for (unsigned int i = LNET_PATH_CHOSEN + 1; i < LNET_PATH_CRITERIA; i++)
+		if (criteria & 1u << i)
+			r->key[i] = 0;
+}
+
 /* The criterion, of @criteria, that decides between the two; LNET_PATH_CHOSEN:
  * none does, they are equal. */
 static inline enum ulnet_path_why rank_decides(uint32_t criteria,

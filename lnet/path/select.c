@@ -30,11 +30,15 @@ struct stage {
 	unsigned int behind; /* the best one, if any, stands before this one */
 };
 
-static inline void stage_begin(struct stage *st, const struct seek *s)
+/* @kind, of all that are offered, is a constant here and below: then criteria
+ * that do not apply to it cost nothing. */
+static inline void stage_begin(struct stage *st, const struct seek *s,
+			       enum ulnet_path_kind kind)
 {
 	st->seek = s;
 	st->best = NULL;
-	st->rank[0] = st->rank[1] = (struct path_rank){ { 0 } };
+	rank_clear(rank_criteria[kind], &st->rank[0]);
+	rank_clear(rank_criteria[kind], &st->rank[1]);
 	st->next = 0;
 	st->begin = st->behind = s->trace ? s->trace->n : 0;
 }
@@ -83,8 +87,7 @@ static inline bool stage_is_better(const struct stage *st,
 	return rank_is_better(rank_criteria[kind], r, best);
 }
 
-/* Its rank is stage_rank(). @kind, of all that are offered, is a constant: then
- * criteria that do not apply to it cost nothing. */
+/* Its rank is stage_rank(). */
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 			       void *candidate, const struct ulnet_nid *nid)
 {
@@ -306,7 +309,7 @@ static struct shared_net choose_net(const struct seek *s)
 	struct lnet_peer_net *theirs;
 	struct stage st;
 
-	stage_begin(&st, s);
+	stage_begin(&st, s, LNET_PATH_NET);
 	list_for_each_entry (theirs, &s->dst->peer->nets, link)
 		net_offer(&st, theirs);
 	theirs = stage_end(&st);
@@ -416,7 +419,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 	uint64_t connecting = who_connects(s, theirs);
 	struct stage st;
 
-	stage_begin(&st, s);
+	stage_begin(&st, s, LNET_PATH_LOCAL_NI);
 	for (unsigned int i = 0; i < net->nnis; i++) {
 		struct lnet_ni *ni = net->ni[i];
 		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
@@ -508,7 +511,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 	struct lnet_peer_ni *p;
 	struct stage st;
 
-	stage_begin(&st, s);
+	stage_begin(&st, s, LNET_PATH_PEER_NI);
 	list_for_each_entry (p, &theirs->nis, link) {
 		struct path_rank *r = stage_rank(&st);
 
@@ -753,7 +756,7 @@ static struct way choose_way(const struct seek *s, bool mr,
 	struct lnet_peer_net *theirs;
 	struct stage st;
 
-	stage_begin(&st, s);
+	stage_begin(&st, s, LNET_PATH_GATEWAY);
 	if (!mr)
 		offer_routes(&st, lnet_nid_net(s->want->dst), NULL, from,
 			     &best);
@@ -772,7 +775,7 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 	struct lnet_peer_ni *p;
 	struct stage st;
 
-	stage_begin(&st, s);
+	stage_begin(&st, s, LNET_PATH_PEER_NI);
 	list_for_each_entry (p, &theirs->nis, link) {
 		struct path_rank *r = stage_rank(&st);
 
