@@ -13,6 +13,7 @@
 #include "ulnet/path.h"
 
 const char *const debug_recovery_keys[] = { "local", "peer", NULL };
+const char *const debug_cpt_of_nid_keys[] = { "nids", NULL };
 const char *const debug_peer_keys[] = { "nid", NULL };
 
 /* ---- states by name ---- */
@@ -217,4 +218,34 @@ void debug_peer(struct request *r)
 			   rc ? strerror(-rc) : "no such peer");
 	if (!rc)
 		peer_list_free(&list);
+}
+
+/* ---- cpt-of-nid ---- */
+
+static void show_cpt(struct lnet *node, const struct ulnet_nid *nid,
+		     struct tree *seq)
+{
+	struct tree *item = tree_map(seq, NULL);
+
+	show_nid(item, "nid", nid);
+	tree_int(item, "cpt", lnet_cpt_of(node, nid));
+}
+
+void debug_cpt_of_nid(struct request *r)
+{
+	const struct tree *list = tree_get(r->args, "nids"), *t = NULL;
+	struct tree *seq;
+	struct ulnet_nid nid;
+
+	if (!list || !list_next(list, NULL)) {
+		scope_fail(&r->scope, r->args, -EINVAL, "nids is missing");
+		return;
+	}
+	while ((t = list_next(list, t)))
+		if (item_nid(&r->scope, t, &nid))
+			return;
+	seq = tree_seq(answer_output(r->answer), "cpt-of-nid");
+	while ((t = list_next(list, t)))
+		if (!item_nid(&r->scope, t, &nid))
+			show_cpt(r->control->node, &nid, seq);
 }

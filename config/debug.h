@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a node is about inside: the requests "debug recovery" and "debug peer".
+ * What a node is about inside: the requests "debug recovery", "debug peer" and
+ * "cpt-of-nid".
  */
 #ifndef CONFIG_DEBUG_H
 #define CONFIG_DEBUG_H
@@ -12,10 +13,12 @@ struct request;
 
 extern const char *const debug_recovery_keys[]; /* ends with NULL */
 extern const char *const debug_peer_keys[];
+extern const char *const debug_cpt_of_nid_keys[];
 
 /* Carry the requests out. */
 void debug_recovery(struct request *r);
 void debug_peer(struct request *r);
+void debug_cpt_of_nid(struct request *r);
 
 /* How a net of this node does, and an NI, of this node or of a peer. This
  * follows from what the node shows, so nobody makes the moves:

@@ -18,7 +18,8 @@ static const struct tree_style *output_style(const char *key)
 					    "Local NI recovery",
 					    "Peer NI recovery",
 					    NULL };
-	static const char *const narrow[] = { "ping", "discover", NULL };
+	static const char *const narrow[] = { "ping", "discover", "cpt-of-nid",
+					      NULL };
 
 	if (key_in(key, wide))
 		return &tree_wide;

@@ -435,8 +435,8 @@ enum {
 static const struct command {
 	const char *name;
 	struct subject subject;
-	void (*fn)(struct request *r); /* NULL: not supported yet */
-	const char *const *keys;       /* NULL: fn looks itself */
+	void (*fn)(struct request *r);
+	const char *const *keys; /* NULL: fn looks itself */
 	unsigned int flags;
 } commands[] = {
 	{ "net add", { "add", "net", NULL }, net_add, NULL, 0 },
@@ -534,12 +534,10 @@ static const struct command {
 	  debug_peer_keys,
 	  0 },
 	{ "fault", { "manage", "fault", NULL }, fault_request, fault_keys, 0 },
-	{ "cpt-of-nid", { "manage", "cpt-of-nid", NULL }, NULL, NULL, 0 },
-	{ "service-id", { "manage", "service-id", NULL }, NULL, NULL, 0 },
-	{ "setup-mrrouting",
-	  { "manage", "setup-mrrouting", NULL },
-	  NULL,
-	  NULL,
+	{ "cpt-of-nid",
+	  { "manage", "cpt-of-nid", NULL },
+	  debug_cpt_of_nid,
+	  debug_cpt_of_nid_keys,
 	  0 },
 	{ "rpc show",
 	  { "show", "rpc", NULL },
@@ -551,7 +549,6 @@ static const struct command {
 	  rpc_absent,
 	  NULL,
 	  CMD_PROGRAM | CMD_UNLOCKED },
-	{ "setup-sysctl", { "manage", "setup-sysctl", NULL }, NULL, NULL, 0 },
 };
 
 static const struct command *command_of(const char *name)
@@ -612,11 +609,6 @@ void request_carry_out(struct lnet_control *control, const struct tree *root,
 		r.scope.subject = (struct subject){ "parser", "request", NULL };
 		scope_misread(&r.scope, r.args, "unknown command '%s'",
 			      r.args->key);
-		return;
-	}
-	if (!cmd->fn) {
-		scope_fail(&r.scope, NULL, -EOPNOTSUPP, "%s: not supported yet",
-			   cmd->name);
 		return;
 	}
 	rc = cmd->keys ? scope_keys(&r.scope, r.args, cmd->keys)

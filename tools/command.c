@@ -254,7 +254,7 @@ static int check_args(const struct given *g)
 {
 	static const unsigned int most[] = {
 		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
-		[COMMAND_FAULT] = 1, [COMMAND_TOP] = 0,	   [COMMAND_LATER] = 0,
+		[COMMAND_FAULT] = 1, [COMMAND_TOP] = 0,
 	};
 	unsigned int max = most[g->command->kind];
 	unsigned int min = g->command->kind == COMMAND_SET     ? 2
@@ -386,6 +386,12 @@ static void begin_fault(const struct given *g, struct request *r)
 		request_text(r, "rule_type", g->command->sub);
 }
 
+static void begin_rule(const struct given *g, struct request *r)
+{
+	request_begin(r, g->command->name);
+	request_text(r, "action", g->command->sub);
+}
+
 static void begin_other(const struct given *g, struct request *r)
 {
 	const struct command *command = g->command;
@@ -403,6 +409,8 @@ static int request_make(const struct given *g, struct request *r)
 
 	if (command->kind == COMMAND_FAULT)
 		begin_fault(g, r);
+	else if (command->kind == COMMAND_RULE)
+		begin_rule(g, r);
 	else
 		begin_other(g, r);
 	for (unsigned int i = 0; defs[i].name; i++)
@@ -495,13 +503,6 @@ int command_parse(const struct command *command, const char *who, int argc,
 
 	*args = (struct command_args){ 0 };
 	*r = (struct request){ 0 };
-	if (command->kind == COMMAND_LATER) {
-		/* Nothing else is known of the arguments of such a command. */
-		for (int i = 1; i < argc; i++)
-			if (strcmp(argv[i], "--help") == 0)
-				args->help = true;
-		return 0;
-	}
 	status = given_parse(&g, argc, argv, &args->help);
 	if (!status && !args->help)
 		status = command_make(&g, args, r);

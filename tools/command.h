@@ -41,9 +41,12 @@ enum command_kind {
 	COMMAND_EXPORT, /* argument: a file, or stdout */
 	COMMAND_FAULT,	/* argument: what is to be done; the sub-command is the
 			 * kind of rules */
+	COMMAND_RULE,	/* the sub-command is what is to be done with rules */
 	COMMAND_VERSION, /* no request: lnetctl says it */
 	COMMAND_TOP,	/* asks again and again */
-	COMMAND_LATER,	/* not part of this release */
+	COMMAND_KERNEL, /* kernel nodes' lnetctl has it, and here it would mean
+			 * nothing: its help says why. Is always refused, and
+			 * in no list */
 };
 
 struct command {
@@ -93,7 +96,7 @@ void command_help_all(FILE *to);
 void command_help_group(FILE *to, const char *name);
 void command_help(FILE *to, const struct command *command);
 
-/* Names, a line each; @name NULL: of commands, else of its sub-commands. */
+/* Names, in columns; @name NULL: of commands, else of its sub-commands. */
 void command_list(FILE *to, const char *name);
 
 #define EXIT_USAGE 234 /* -EINVAL */

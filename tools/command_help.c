@@ -34,11 +34,10 @@ static void help_settings(FILE *to)
 
 void command_help(FILE *to, const struct command *c)
 {
-	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s%s\n", c->name,
+	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s\n", c->name,
 		c->sub ? " " : "", c->sub ? c->sub : "",
 		c->options->name ? " [OPTION]..." : "", c->args ? " " : "",
-		c->args ? c->args : "", c->help,
-		c->kind == COMMAND_LATER ? " (not supported yet)" : "");
+		c->args ? c->args : "", c->help);
 	for (const struct option_def *def = c->options; def->name; def++)
 		help_option(to, def);
 	if (c->kind == COMMAND_SET)
@@ -74,32 +73,68 @@ void command_help_all(FILE *to)
 	      "\n"
 	      "commands:\n",
 	      to);
-	for (const struct command *c = commands; c->name; c++) {
-		int n = fprintf(to, "  %s%s%s", c->name, c->sub ? " " : "",
-				c->sub ? c->sub : "");
+	for (const struct command *c = commands; c->name; c++)
+		if (c->kind != COMMAND_KERNEL)
+			explain(to,
+				fprintf(to, "  %s%s%s", c->name,
+					c->sub ? " " : "",
+					c->sub ? c->sub : ""),
+				c->help);
+}
 
-		if (c->kind != COMMAND_LATER)
-			explain(to, n, c->help);
-		else
-			fprintf(to, "%*s%s (not supported yet)\n", COLUMN - n,
-				"", c->help);
-	}
+/* ---- names, in columns ---- */
+
+#define LIST_WIDTH   20
+#define LIST_COLUMNS 4
+
+struct listing {
+	FILE *to;
+	unsigned int n;
+	int width; /* of the last name */
+};
+
+/* The next name goes behind one that is longer than its column. */
+static int list_gap(const struct listing *l)
+{
+	return l->width < LIST_WIDTH ? LIST_WIDTH - l->width : 1;
+}
+
+static void list_name(struct listing *l, const char *name)
+{
+	if (l->n && l->n % LIST_COLUMNS == 0)
+		fputc('\n', l->to);
+	else if (l->n)
+		fprintf(l->to, "%*s", list_gap(l), "");
+	l->width = fprintf(l->to, "%s", name);
+	l->n++;
+}
+
+static void list_settings(struct listing *l)
+{
+	for (unsigned int i = 0; settings[i]; i++)
+		list_name(l, settings[i]);
 }
 
 /* Those of one command stand together in the table. */
 void command_list(FILE *to, const char *name)
 {
+	struct listing l = { .to = to };
 	const char *before = "";
 
 	for (const struct command *c = commands; c->name; c++) {
-		if (!name && strcmp(c->name, before) != 0)
-			fprintf(to, "%s\n", c->name);
-		if (name && strcmp(c->name, name) == 0 && c->sub)
-			fprintf(to, "%s\n", c->sub);
+		bool first = strcmp(c->name, before) != 0;
+
 		before = c->name;
+		if (c->kind == COMMAND_KERNEL)
+			continue;
+		if (!name && first)
+			list_name(&l, c->name);
+		if (name && strcmp(c->name, name) == 0 && c->sub)
+			list_name(&l, c->sub);
 		if (name && strcmp(c->name, name) == 0 &&
 		    c->kind == COMMAND_SET)
-			for (unsigned int i = 0; settings[i]; i++)
-				fprintf(to, "%s\n", settings[i]);
+			list_settings(&l);
 	}
+	if (l.n)
+		fputc('\n', to);
 }

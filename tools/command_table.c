@@ -203,6 +203,10 @@ static const struct option_def debug_recovery[] = {
 	END
 };
 
+static const struct option_def cpt_of_nid[] = {
+	{ "nid", 'n', OPTION_MANY, "nids", "NID[,NID]...", "of peers" }, END
+};
+
 static const struct option_def debug_peer[] = {
 	{ "nid", 'n', OPTION_TEXT, "nid", "NID", "of the peer with this NID" },
 	END
@@ -295,14 +299,24 @@ static const struct option_def fault_drop[] = { FAULT_OPTIONS, FAULT_STATUS,
 static const struct option_def fault_delay[] = { FAULT_OPTIONS, FAULT_LATENCY,
 						 END };
 static const struct option_def fault_copy[] = { FAULT_OPTIONS, END };
-static const struct option_def fault_any[] = {
-	{ "rule_type", 't', OPTION_TEXT, "rule_type", "TYPE",
-	  "drop, delay, duplicate, corrupt or error" },
-	FAULT_OPTIONS,
-	FAULT_LATENCY,
-	FAULT_STATUS,
+#define FAULT_TYPE                                             \
+	{                                                      \
+		"rule_type", 't', OPTION_TEXT, "rule_type",    \
+			"TYPE",                                \
+			"drop, delay, duplicate, corrupt or error" \
+	}
+static const struct option_def fault_any[] = { FAULT_TYPE, FAULT_OPTIONS,
+					       FAULT_LATENCY, FAULT_STATUS,
+					       END };
+static const struct option_def fault_del[] = {
+	FAULT_TYPE,
+	{ "source", 's', OPTION_TEXT, "source", "NID",
+	  "those that were added with it" },
+	{ "dest", 'd', OPTION_TEXT, "dest", "NID", "and with this one" },
+	{ "all", 'a', OPTION_FLAG, "all", NULL, "all of the type" },
 	END
 };
+static const struct option_def fault_type[] = { FAULT_TYPE, END };
 
 /* Name, sub-command, help, options; then the rest, by the names of the
  * fields. */
@@ -314,7 +328,10 @@ static const struct option_def fault_any[] = {
 #define FAULT(s, h, o)                                          \
 	COMMAND("fault", s, h, o, .args = "add|del|reset|show|list", \
 		.kind = COMMAND_FAULT)
-#define LATER(n, s, h) COMMAND(n, s, h, no_options, .kind = COMMAND_LATER)
+#define RULE(s, h, o)                            \
+	COMMAND("fault", s, h, o, .needs = "rule_type", \
+		.kind = COMMAND_RULE)
+#define KERNEL(n, why) COMMAND(n, NULL, why, no_options, .kind = COMMAND_KERNEL)
 
 const struct command commands[] = {
 	COMMAND("lnet", "configure", "bring the node up", lnet_configure),
@@ -371,6 +388,10 @@ const struct command commands[] = {
 		.args = "[FILE]", .kind = COMMAND_IMPORT),
 	COMMAND("export", NULL, "write the configuration as YAML", export,
 		.args = "[FILE]", .kind = COMMAND_EXPORT),
+	RULE("add", "add a rule that loses or harms messages", fault_any),
+	RULE("del", "delete such rules", fault_del),
+	RULE("reset", "set their counters to 0", fault_type),
+	RULE("show", "show such rules", fault_type),
 	FAULT("drop", "rules that drop messages", fault_drop),
 	FAULT("delay", "rules that delay messages", fault_delay),
 	FAULT("duplicate", "rules that send messages twice", fault_copy),
@@ -379,10 +400,11 @@ const struct command commands[] = {
 	FAULT(NULL, "rules of any kind, by --rule_type", fault_any),
 	COMMAND("version", NULL, "print the version of lnetctl", no_options,
 		.kind = COMMAND_VERSION),
-	LATER("cpt-of-nid", NULL, "tell the CPT that a NID belongs to"),
-	LATER("service-id", NULL, "tell the service id of a port"),
-	LATER("setup-mrrouting", NULL, "set the system's routes up"),
-	LATER("setup-sysctl", NULL, "set the system's parameters up"),
+	COMMAND("cpt-of-nid", NULL, "show which CPTs NIDs of peers belong to",
+		cpt_of_nid, .needs = "nid"),
+	KERNEL("service-id", "no LND here listens at an RDMA service"),
+	KERNEL("setup-mrrouting", "the system's routes are left alone here"),
+	KERNEL("setup-sysctl", "the system's parameters are left alone here"),
 	{ .name = NULL },
 };
 

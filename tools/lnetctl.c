@@ -173,18 +173,16 @@ static int answer_print(const struct command *command, const char *file,
 	return status_of(rc ? rc : status);
 }
 
-static int not_supported(const struct command *command)
+static int not_here(const struct command *command)
 {
 	fprintf(stderr,
 		"---\n"
-		"%s:\n"
+		"manage:\n"
 		"-     %s:\n"
 		"      errno: %d\n"
-		"      descr: ! \"not supported yet: %s%s%s\"\n"
+		"      descr: ! \"only for kernel nodes: %s\"\n"
 		"...\n",
-		command->sub ? command->sub : "manage", command->name,
-		-EOPNOTSUPP, command->name, command->sub ? " " : "",
-		command->sub ? command->sub : "");
+		command->name, -EOPNOTSUPP, command->help);
 	return status_of(-EOPNOTSUPP);
 }
 
@@ -333,8 +331,6 @@ static int carry_out(struct session *s, const struct command *command,
 	int status;
 	int rc;
 
-	if (command->kind == COMMAND_LATER)
-		return not_supported(command);
 	if (command->kind == COMMAND_VERSION) {
 		print_version();
 		return 0;
@@ -389,9 +385,9 @@ static void say_nearest(const char *group, const char *name)
 
 	nearest_init(&near, name);
 	for (const struct command *c = commands; c->name; c++)
-		if (!group)
+		if (!group && c->kind != COMMAND_KERNEL)
 			nearest_try(&near, c->name);
-		else if (strcmp(c->name, group) == 0 && c->sub)
+		else if (group && strcmp(c->name, group) == 0 && c->sub)
 			nearest_try(&near, c->sub);
 	nearest_say(&near, "", stderr);
 }
@@ -422,6 +418,8 @@ static int run_words(struct session *s, int argc, char **argv)
 	bool sub;
 
 	command = command_find(argc, argv, &sub);
+	if (command && command->kind == COMMAND_KERNEL)
+		return not_here(command);
 	if (sub && argc > 1 && strcmp(argv[1], "--list-commands") == 0) {
 		command_list(stdout, argv[0]);
 		return 0;

@@ -37,19 +37,24 @@ words() {
 # ---- lnetctl ----
 
 # "--help" is everywhere, and in no table.
+# In columns there.
+names() {
+	tr -s ' ' '\n' <"$dir/out"
+}
+
 ctl 0 --list-commands
-(cat "$dir/out" && printf -- '--%s\n' help list-commands socket timeout version) |
+(names && printf -- '--%s\n' help list-commands socket timeout version) |
 	LC_ALL=C sort >"$dir/known"
 words _lnetctl lnetctl ""
 words _lnetctl lnetctl --socket=x ""
 words _lnetctl lnetctl --socket x ""
 
 ctl 0 --list-commands
-commands=$(cat "$dir/out")
+commands=$(names)
 for command in $commands; do
 	[ "$command" != set ] || continue
 	ctl 0 "$command" --list-commands
-	subs=$(cat "$dir/out")
+	subs=$(names)
 	if [ -n "$subs" ]; then
 		(echo "$subs" && echo --help) | LC_ALL=C sort >"$dir/known"
 		words _lnetctl lnetctl "$command" ""
@@ -62,7 +67,7 @@ for command in $commands; do
 	done
 done
 ctl 0 set --list-commands
-(cat "$dir/out" && echo --help) | LC_ALL=C sort >"$dir/known"
+(names && echo --help) | LC_ALL=C sort >"$dir/known"
 words _lnetctl lnetctl set ""
 printf '%s\n' --net >"$dir/known"
 words _lnetctl lnetctl --socket x net add --ne

@@ -574,15 +574,34 @@ fi
 
 while read -r command; do
 	read -r -a words <<<"$command"
-	ctl 161 "${words[@]}"
+	ctl 161 "${words[@]}" --help
 	silent out
 	has err "^      errno: -95\$"
-	has err "^      descr: ! \"not supported yet: $command\"\$"
+	has err "^      descr: ! \"only for kernel nodes: .*here.*\"\$"
+	# And nobody is led to it.
+	ctl 0 --help
+	expect "$command: not in the help" test -z "$(grep "$command" "$dir/out")"
+	ctl 0 --list-commands
+	expect "$command: not in the list" test -z "$(grep "$command" "$dir/out")"
 done <<END
-cpt-of-nid
 service-id
 setup-mrrouting
 setup-sysctl
+END
+ctl 0 cpt-of-nid --nid 10.0.0.6@tcp,10.0.0.7@tcp
+same out <<END
+cpt-of-nid:
+- nid: 10.0.0.6@tcp
+  cpt: 0
+- nid: 10.0.0.7@tcp
+  cpt: 0
+END
+# In columns, as that of kernel nodes.
+ctl 0 fault --list-commands
+same out <<END
+add                 del                 reset               show
+drop                delay               duplicate           corrupt
+error
 END
 ctl 255 nonsense
 same err <<END

@@ -255,20 +255,21 @@ Test(request, malformed)
 	rig_close(&rig);
 }
 
-Test(request, not_yet)
+Test(request, cpt_of_nid)
 {
-	static const char *const commands[] = {
-		"cpt-of-nid",
-	};
 	struct rig rig = rig_open();
-	char request[64], words[64];
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(commands); i++) {
-		snprintf(request, sizeof(request), "%s: {x: [y]}", commands[i]);
-		snprintf(words, sizeof(words), "%s: not supported yet",
-			 commands[i]);
-		ask_fail(&rig, request, -EOPNOTSUPP, words);
-	}
+	ask_out(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, 0@lo]}",
+		"cpt-of-nid:\n"
+		"- nid: 10.77.0.3@tcp\n"
+		"  cpt: 0\n"
+		"- nid: 0@lo\n"
+		"  cpt: 0\n");
+	ask_fail(&rig, "cpt-of-nid:", -EINVAL, "nids is missing");
+	ask_fail(&rig, "cpt-of-nid: {nids: []}", -EINVAL, "nids is missing");
+	/* All or nothing. */
+	ask_fail(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, '*']}", -EINVAL,
+		 "cannot parse NID ''*''");
 	rig_close(&rig);
 }
 
