@@ -136,6 +136,7 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 struct networks {
 	const char *text; /* all of it */
 	struct ulnet_text_error *err;
+	const char *interface; /* of nets without one; NULL: this host's */
 	unsigned int n;
 	uint32_t nets[SPEC_CONFS_MAX];
 	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];
@@ -186,6 +187,17 @@ static int put_interfaces(struct networks *w, const char *s, const char *end,
 	return rc;
 }
 
+static int default_interface(const struct networks *w, uint32_t net,
+			     char name[LNET_INTERFACE_SIZE])
+{
+	if (!net_is_ip(net))
+		return -ENODEV;
+	if (!w->interface)
+		return first_interface(name);
+	text_copy(name, LNET_INTERFACE_SIZE, w->interface);
+	return 0;
+}
+
 static int parse_net(struct networks *w, const char **pos)
 {
 	const char *start = blanks(*pos), *end;
@@ -216,7 +228,7 @@ static int parse_net(struct networks *w, const char **pos)
 				     "an interface is expected");
 		*pos = blanks(end + 1);
 	} else {
-		rc = net_is_ip(net) ? first_interface(name) : -ENODEV;
+		rc = default_interface(w, net, name);
 		if (rc)
 			return wrong(w, start, rc,
 				     "%s: no interface that could be used",
@@ -268,8 +280,9 @@ static int give(const struct networks *w, struct ulnet_ni_conf **confs_p)
 	return 0;
 }
 
-int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
-			unsigned int *n_p, struct ulnet_text_error *err)
+int spec_networks(const char *text, const char *interface,
+		  struct ulnet_ni_conf **confs_p, unsigned int *n_p,
+		  struct ulnet_text_error *err)
 {
 	struct networks *w = malloc(sizeof(*w));
 	int rc;
@@ -278,6 +291,7 @@ int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
 		return -ENOMEM;
 	w->text = text;
 	w->err = err;
+	w->interface = interface;
 	w->n = 0;
 	rc = parse_all(w);
 	if (!rc)
@@ -286,4 +300,10 @@ int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
 		*n_p = w->n;
 	free(w);
 	return rc;
+}
+
+int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
+			unsigned int *n_p, struct ulnet_text_error *err)
+{
+	return spec_networks(text, NULL, confs_p, n_p, err);
 }

@@ -16,6 +16,12 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
  * of CPTs. On error @pos is what is wrong. */
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE]);
 
+/* As lnet_networks_parse(3), but that nets without an interface have
+ * @interface, unless that is NULL. */
+int spec_networks(const char *text, const char *interface,
+		  struct ulnet_ni_conf **confs_p, unsigned int *n_p,
+		  struct ulnet_text_error *err);
+
 /* "[0-3,5]": does it name all of CPTs 0 to @cpts - 1? 0, -EOPNOTSUPP: not all;
  * both fill *@highest_p. -EINVAL. */
 int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);

@@ -105,6 +105,7 @@ unit_tests += %D%/unit/sim/sim_test
 unit_tests += %D%/unit/config/tree_test
 unit_tests += %D%/unit/config/spec_test
 unit_tests += %D%/unit/config/route_text_test
+unit_tests += %D%/unit/config/ip2nets_test
 unit_tests += %D%/unit/config/request_test
 unit_tests += %D%/unit/config/fault_test
 unit_tests += %D%/unit/config/path_test

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/ip2nets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "config/spec.h"
+#include "ulnet/control.h"
+
+#define WORD_SIZE 512 /* of an address range, with "@tcp" */
+#define NETS_MAX  1024
+
+struct matcher {
+	const char *text; /* all of it */
+	struct ulnet_text_error *err;
+	const struct ip2nets_address *addrs;
+	unsigned int naddrs;
+	bool *hit; /* by address: a range of this rule matches it */
+	FILE *out; /* what the rules so far lead to */
+	uint32_t nets[NETS_MAX]; /* of rules that have matched */
+	unsigned int nnets;
+};
+
+#define wrong(m, ...) spec_wrong((m)->err, (m)->text, __VA_ARGS__)
+
+/* ---- ranges ---- */
+
+/* One range, @at a place of the text. */
+static int match_range(struct matcher *m, const char *at, size_t len)
+{
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_nidlist *list;
+	char word[WORD_SIZE];
+	int rc;
+
+	if (len + sizeof("@tcp") > sizeof(word))
+		return wrong(m, at, -EINVAL, "a range of more than %zu bytes",
+			     sizeof(word) - sizeof("@tcp"));
+	snprintf(word, sizeof(word), "%.*s@tcp", (int)len, at);
+	if (memchr(word, '@', len))
+		return wrong(m, at, -EINVAL, "a range of addresses has no '@'");
+	rc = lnet_nidlist_parse(word, &list, &err);
+	if (rc)
+		return wrong(m, at + MIN(err.offset, len), rc, "%s",
+			     rc == -ENOMEM ? "no memory" : err.what);
+	for (unsigned int i = 0; i < m->naddrs; i++)
+		m->hit[i] |= lnet_nidlist_match(list, &m->addrs[i].nid);
+	lnet_nidlist_free(list);
+	return 0;
+}
+
+/* The ranges from @s to @end; *@first_p: the first address in them, or NULL. */
+static int match_ranges(struct matcher *m, const char *s, const char *end,
+			const struct ip2nets_address **first_p)
+{
+	unsigned int n = 0;
+	int rc = 0;
+
+	memset(m->hit, 0, m->naddrs * sizeof(*m->hit));
+	while (!rc) {
+		size_t len;
+
+		s += MIN(strspn(s, " \t\r"), (size_t)(end - s));
+		len = MIN(strcspn(s, " \t\r"), (size_t)(end - s));
+		if (!len)
+			break;
+		rc = match_range(m, s, len);
+		s += len;
+		n++;
+	}
+	if (!rc && !n)
+		rc = wrong(m, s, -EINVAL, "a range of addresses is expected");
+	*first_p = NULL;
+	for (unsigned int i = m->naddrs; i--;)
+		if (m->hit[i])
+			*first_p = &m->addrs[i];
+	return rc;
+}
+
+/* ---- nets ---- */
+
+/* By its name, or by its address. */
+static bool is_named(const struct ip2nets_address *a, const char *name)
+{
+	struct ulnet_nid nid;
+
+	if (!strcmp(a->interface, name))
+		return true;
+	return !strchr(name, '@') && !lnet_nid_parse(name, &nid) &&
+	       lnet_nid_eq(&nid, &a->nid);
+}
+
+/* An interface that is not there is an error when its NI is added. */
+static int check_interface(const struct matcher *m, const char *at,
+			   const char *name, const char *ranges,
+			   const char *end)
+{
+	bool there = false;
+
+	for (unsigned int i = 0; i < m->naddrs; i++) {
+		if (!is_named(&m->addrs[i], name))
+			continue;
+		if (m->hit[i])
+			return 0;
+		there = true;
+	}
+	ranges += strspn(ranges, " \t\r");
+	return there ? wrong(m, at, -EINVAL, "%.24s has no address in %.*s",
+			     name, (int)MIN(end - ranges, 48), ranges)
+		     : 0;
+}
+
+static int use_net(struct matcher *m, const char *at, uint32_t net)
+{
+	char name[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < m->nnets; i++)
+		if (m->nets[i] == net)
+			return wrong(m, at, -EINVAL, "net %s comes twice",
+				     lnet_net_format(net, name, sizeof(name)));
+	if (m->nnets == NETS_MAX)
+		return wrong(m, at, -EINVAL, "more than %d nets", NETS_MAX);
+	m->nets[m->nnets++] = net;
+	return 0;
+}
+
+/* The rule @at a place applies to @confs. */
+static int use_nets(struct matcher *m, const char *at,
+		    const struct ulnet_ni_conf *confs, unsigned int n,
+		    const char *ranges, const char *end)
+{
+	char name[LNET_NIDSTR_SIZE];
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && i < n; i++) {
+		uint32_t net = lnet_nid_net(&confs[i].nid);
+
+		/* Interfaces of one net stand together. */
+		if (!i || net != lnet_nid_net(&confs[i - 1].nid))
+			rc = use_net(m, at, net);
+		if (!rc)
+			rc = check_interface(m, at, confs[i].interface, ranges,
+					     end);
+		if (!rc)
+			fprintf(m->out, "%s%s(%s)", ftell(m->out) ? "," : "",
+				lnet_net_format(net, name, sizeof(name)),
+				confs[i].interface);
+	}
+	return rc;
+}
+
+/* ---- rules ---- */
+
+/* Where the nets end: at the first blank that is not in parentheses. */
+static const char *nets_end(const char *s, const char *end)
+{
+	bool inside = false;
+
+	for (; s < end; s++) {
+		if (*s == '(')
+			inside = true;
+		else if (*s == ')')
+			inside = false;
+		else if (!inside && strchr(" \t\r", *s))
+			break;
+	}
+	return s;
+}
+
+static int read_nets(struct matcher *m, const char *s, const char *end,
+		     const char *interface, struct ulnet_ni_conf **confs_p,
+		     unsigned int *n_p)
+{
+	struct ulnet_text_error err = { 0, "" };
+	char *nets = strndup(s, (size_t)(end - s));
+	int rc = nets ? spec_networks(nets, interface, confs_p, n_p, &err)
+		      : -ENOMEM;
+
+	free(nets);
+	return rc ? wrong(m, s + err.offset, rc, "%s",
+			  rc == -ENOMEM ? "no memory" : err.what)
+		  : 0;
+}
+
+/* From @s to @end, and neither is a blank. A rule that does not apply has to be
+ * right, too. */
+static int read_rule(struct matcher *m, const char *s, const char *end)
+{
+	const char *ranges = nets_end(s, end);
+	const struct ip2nets_address *first;
+	struct ulnet_ni_conf *confs;
+	unsigned int n;
+	int rc = match_ranges(m, ranges, end, &first);
+
+	if (!rc)
+		rc = read_nets(m, s, ranges, first ? first->interface : "-",
+			       &confs, &n);
+	if (rc)
+		return rc;
+	if (first)
+		rc = use_nets(m, s, confs, n, ranges, end);
+	free(confs);
+	return rc;
+}
+
+static int read_all(struct matcher *m)
+{
+	const char *s = m->text, *end;
+	int rc = 0;
+
+	while (!rc && *s) {
+		s += strspn(s, " \t\r\n;");
+		end = s + strcspn(s, ";\n#");
+		if (end > s)
+			rc = read_rule(m, s, end);
+		s = *end == '#' ? end + strcspn(end, "\n") : end;
+	}
+	if (!rc && !m->nnets)
+		rc = wrong(m, s, -ENOENT,
+			   "no rule matches an address of this host");
+	return rc;
+}
+
+int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
+		     unsigned int n, char **networks_p,
+		     struct ulnet_text_error *err)
+{
+	struct matcher m = {
+		.text = rules, .err = err, .addrs = addrs, .naddrs = n
+	};
+	char *networks = NULL;
+	size_t size;
+	int rc = -ENOMEM;
+
+	m.hit = calloc(n + 1, sizeof(*m.hit));
+	m.out = m.hit ? open_memstream(&networks, &size) : NULL;
+	if (m.out) {
+		rc = read_all(&m);
+		if (fclose(m.out) && !rc)
+			rc = -ENOMEM;
+	}
+	free(m.hit);
+	if (rc == -ENOMEM)
+		wrong(&m, rules, rc, "no memory");
+	if (rc)
+		free(networks);
+	else
+		*networks_p = networks;
+	return rc;
+}
