@@ -15,6 +15,7 @@
 #include <ulnet/sim.h>
 
 #include "base/loop.h"
+#include "config/ip2nets.h"
 #include "lnet/discovery/course.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
@@ -282,6 +283,31 @@ static double select_by_policies(uint64_t n, uint32_t rails)
 	return bare_run(&b, n);
 }
 
+/* ---- rules for many hosts, of which the last one is ours: ms ---- */
+
+static double ip2nets_time(uint64_t n, uint64_t rules)
+{
+	struct ip2nets_address here = { .interface = "eth0",
+					.nid = id_of(0x0a000001).nid };
+	char *text = malloc(64 * (rules + 1)), *end = text, *networks;
+	double t;
+
+	must(text ? 0 : -ENOMEM, "text");
+	for (uint64_t i = 1; i < rules; i++)
+		end += sprintf(end, "tcp%u(eth0) 10.[100-200].%u.[1-99/2]\n",
+			       (unsigned int)i % 100, (unsigned int)i % 256);
+	strcpy(end, "tcp7 10.0.*.[1-9]");
+	t = now_seconds();
+	for (uint64_t i = 0; i < n; i++) {
+		must(ip2nets_networks(text, &here, 1, &networks, NULL),
+		     "rules");
+		free(networks);
+	}
+	t = now_seconds() - t;
+	free(text);
+	return t / (double)n * 1e3;
+}
+
 /* What no choice can do without: the peer NI is looked up by its NID. */
 static void search_turn(struct bare *b, uint64_t n)
 {
@@ -542,6 +568,8 @@ int main(int argc, char **argv)
 		v = select_path(n, (uint32_t)entries);
 	else if (!strcmp(what, "select-policies"))
 		v = select_by_policies(n, (uint32_t)entries);
+	else if (!strcmp(what, "ip2nets"))
+		v = ip2nets_time(n, entries);
 	else if (!strcmp(what, "select-ratio"))
 		v = select_ratio(n, (uint32_t)entries);
 	else if (!strcmp(what, "parse-path"))
@@ -562,7 +590,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: core put-path|select|select-policies|"
 				"select-ratio|parse-path|match-unique|match-"
 				"wildcard|match-masked|lo-put|"
-				"sim-put|sim-rate|sim-events|sim-nodes "
+				"sim-put|sim-rate|sim-events|sim-nodes|ip2nets "
 				"[N [ENTRIES]]\n");
 		return 2;
 	}

@@ -7,6 +7,7 @@
 
 #include "config/bonding.h"
 #include "config/fault.h"
+#include "config/ip2nets_item.h"
 #include "config/item.h"
 #include "config/peer.h"
 #include "config/policy.h"
@@ -20,15 +21,10 @@ struct import {
 	struct request *request;
 	enum import_mode mode;
 	bool ignore_errors;
+	bool has_rules, rule_applied; /* of "ip2nets" */
 	struct plan plan;
 	struct settings settings;
 };
-
-static int not_yet(const struct scope *s, const struct tree *at,
-		   const char *what)
-{
-	return scope_fail(s, at, -EOPNOTSUPP, "%s: not supported yet", what);
-}
 
 /* ---- one item of each section ---- */
 
@@ -118,8 +114,9 @@ static int udsp_item(struct import *im, const struct scope *s,
 static int ip2nets_item(struct import *im, const struct scope *s,
 			const struct tree *item)
 {
-	(void)im;
-	return not_yet(s, item, "ip2nets");
+	im->has_rules = true;
+	return ip2nets_file_item(&im->plan, s, item, im->mode == IMPORT_ADD,
+				 &im->rule_applied);
 }
 
 static int fault_item(struct import *im, const struct scope *s,
@@ -252,7 +249,7 @@ static const struct section {
 	{ "routing", M_NOT_EXEC, true, routing_item },
 	{ "route", M_NOT_EXEC, true, route_item },
 	{ "peer", M_NOT_EXEC, true, peer_item },
-	{ "ip2nets", M_NOT_EXEC, true, ip2nets_item },
+	{ "ip2nets", M_ADD_DEL, true, ip2nets_item },
 	{ "buffers", M(ADD), false, buffers },
 	{ "statistics", M_NOT_EXEC, false, statistics },
 	{ "global", M(ADD) | M(SHOW), false, global },
@@ -290,6 +287,19 @@ static int item_end(struct import *im, struct scope *s, int rc)
 		  : 0;
 }
 
+/* Rules of which none is about this host are as wrong as a network without
+ * interfaces. */
+static int check_rules(struct import *im, const struct scope *s,
+		       const struct tree *t)
+{
+	bool idle = im->has_rules && !im->rule_applied;
+
+	im->has_rules = im->rule_applied = false;
+	return idle ? scope_fail(s, t, -ENOENT,
+				 "no rule matches an address of this host")
+		    : 0;
+}
+
 static int section_run(struct import *im, const struct section *sec,
 		       struct scope *s, const struct tree *t)
 {
@@ -311,7 +321,7 @@ static int section_run(struct import *im, const struct section *sec,
 		s->subject.seq_no = tree_get(item, "seq_no");
 		rc = item_end(im, s, sec->fn(im, s, item));
 	}
-	return rc;
+	return rc ? rc : check_rules(im, s, t);
 }
 
 static int import_tree(struct import *im, const struct tree *root)

@@ -2,6 +2,9 @@
 #include "config/ip2nets.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,62 @@ struct matcher {
 
 #define wrong(m, ...) spec_wrong((m)->err, (m)->text, __VA_ARGS__)
 
+/* ---- addresses ---- */
+
+static bool is_loopback(const struct ulnet_nid *nid)
+{
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return lnet_nid_is_nid4(nid) ? nid->addr[0] == 127
+				     : !memcmp(nid->addr, one, sizeof(one));
+}
+
+/* "*.*.*.*" is not meant to be this host alone. */
+static bool is_for_loopback(const char *range)
+{
+	return !strncmp(range, "127.", 4) || !strncmp(range, "::1", 3);
+}
+
+static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
+{
+	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
+	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
+
+	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
+		return false;
+	text_copy(a->interface, sizeof(a->interface), i->ifa_name);
+	a->nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0), 0);
+	if (i->ifa_addr->sa_family == AF_INET) {
+		memcpy(a->nid.addr, &v4->sin_addr, 4);
+		return true;
+	}
+	if (i->ifa_addr->sa_family != AF_INET6)
+		return false;
+	a->nid.size = 12;
+	memcpy(a->nid.addr, &v6->sin6_addr, 16);
+	return true;
+}
+
+/* Of this host: *@addrs_p, for free(); their number, or -errno. */
+static int host_addresses(struct ip2nets_address **addrs_p)
+{
+	struct ip2nets_address *addrs;
+	struct ifaddrs *list;
+	size_t room = 1;
+	int n = 0;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		room++;
+	addrs = calloc(room, sizeof(*addrs));
+	for (const struct ifaddrs *i = list; addrs && i; i = i->ifa_next)
+		n += address_of(i, &addrs[n]);
+	freeifaddrs(list);
+	*addrs_p = addrs;
+	return addrs ? n : -ENOMEM;
+}
+
 /* ---- ranges ---- */
 
 /* One range, @at a place of the text. */
@@ -47,7 +106,9 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 		return wrong(m, at + MIN(err.offset, len), rc, "%s",
 			     rc == -ENOMEM ? "no memory" : err.what);
 	for (unsigned int i = 0; i < m->naddrs; i++)
-		m->hit[i] |= lnet_nidlist_match(list, &m->addrs[i].nid);
+		m->hit[i] |= lnet_nidlist_match(list, &m->addrs[i].nid) &&
+			     (!is_loopback(&m->addrs[i].nid) ||
+			      is_for_loopback(word));
 	lnet_nidlist_free(list);
 	return 0;
 }
@@ -249,5 +310,26 @@ int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 		free(networks);
 	else
 		*networks_p = networks;
+	return rc;
+}
+
+int lnet_ip2nets_parse(const char *text, struct ulnet_ni_conf **confs_p,
+		       unsigned int *n_p, struct ulnet_text_error *err)
+{
+	struct ip2nets_address *addrs = NULL;
+	int n = host_addresses(&addrs);
+	char *networks;
+	int rc;
+
+	if (n < 0)
+		return spec_wrong(err, text, text, n,
+				  "the addresses of this host: %s",
+				  strerror(-n));
+	rc = ip2nets_networks(text, addrs, (unsigned int)n, &networks, err);
+	free(addrs);
+	if (rc)
+		return rc;
+	rc = spec_networks(networks, NULL, confs_p, n_p, err);
+	free(networks);
 	return rc;
 }

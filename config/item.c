@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/bonding.h"
+#include "config/ip2nets_item.h"
 #include "config/spec.h"
 
 /* What is printed and has no meaning as configuration. */
@@ -124,8 +125,9 @@ static int set_tunable(struct lnet *node, const struct scope *s,
 	return set_lnd_tunable(node, s, t, wish);
 }
 
-static int set_tunables(struct lnet *node, const struct scope *s,
-			const struct tree *map, struct ni_wish *wish)
+int item_tunables(struct lnet *node, const struct scope *s,
+		  const struct tree *map, const char *const *others,
+		  struct ni_wish *wish)
 {
 	const struct tree *t;
 	int rc;
@@ -136,7 +138,8 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 	if (rc)
 		return rc;
 	tree_for_each (t, map) {
-		rc = set_tunable(node, s, t, wish);
+		if (!others || !key_in(t->key, others))
+			rc = set_tunable(node, s, t, wish);
 		if (rc)
 			return rc;
 	}
@@ -145,10 +148,8 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
-/* @must_exist: a CPT that the node does not have is an error. In a file it is
- * not, since the file may come from a node with more CPTs. */
-static int check_cpts(struct lnet *node, const struct scope *s,
-		      const struct tree *t, bool must_exist)
+int item_cpts(struct lnet *node, const struct scope *s, const struct tree *t,
+	      bool must_exist)
 {
 	unsigned int cpts = lnet_cpts(node);
 	unsigned long highest = 0;
@@ -244,8 +245,8 @@ static int add_nis(struct plan *plan, const struct scope *s,
 	return plan_ni_add(plan, s, nid, wish);
 }
 
-static int check_served(struct lnet *node, const struct scope *s,
-			const struct tree *t, uint32_t net)
+int item_served(struct lnet *node, const struct scope *s, const struct tree *t,
+		uint32_t net)
 {
 	int n = lnet_tunables(node, net, NULL, 0);
 
@@ -261,7 +262,10 @@ static const char *const add_other_keys[] = {
 	"cpts", "tunables",   "skip_mr_route_setup", NULL,
 };
 static const char *const add_not_yet[] = {
-	"ip2net", "auth_key", "traffic_class", "lnd_timeout", NULL,
+	"auth_key",
+	"traffic_class",
+	"lnd_timeout",
+	NULL,
 };
 
 /* The net that "net" names; without "net", the one of "nid". */
@@ -281,7 +285,7 @@ static int add_net(struct lnet *node, const struct scope *s,
 		return scope_fail(s, args, -EINVAL, "net add: net is missing");
 	if (!rc && !net)
 		*net_p = lnet_nid_net(&n);
-	return rc ? rc : check_served(node, s, net ? net : nid, *net_p);
+	return rc ? rc : item_served(node, s, net ? net : nid, *net_p);
 }
 
 /* Of "net add" and "net del", where each of the two names interfaces. */
@@ -314,6 +318,9 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	uint32_t number = 0;
 	int rc = refuse_not_yet(s, args);
 
+	t = tree_get(args, "ip2net");
+	if (t)
+		return rc ? rc : ip2nets_add(plan, s, args, t);
 	if (!interfaces)
 		interfaces = tree_get(args, "interface");
 	if (!rc)
@@ -329,9 +336,10 @@ int item_net_add(struct plan *plan, const struct scope *s,
 		if (rc)
 			return rc;
 	}
-	rc = set_tunables(plan->node, s, tree_get(args, "tunables"), &wish);
+	rc = item_tunables(plan->node, s, tree_get(args, "tunables"), NULL,
+			   &wish);
 	if (!rc)
-		rc = check_cpts(plan->node, s, tree_get(args, "cpts"), true);
+		rc = item_cpts(plan->node, s, tree_get(args, "cpts"), true);
 	return rc ? rc
 		  : add_nis(plan, s, args, interfaces, tree_get(args, "nid"),
 			    &wish);
@@ -384,6 +392,12 @@ static int del_nis(struct plan *plan, const struct scope *s,
 	return scope_fail(s, at, -EINVAL, "cannot del network: no %s%s%s%s",
 			  text, name ? "(" : "", name ? name : "",
 			  name ? ")" : "");
+}
+
+int item_del_nis(struct plan *plan, const struct scope *s,
+		 const struct tree *at, uint32_t net, const char *interface)
+{
+	return del_nis(plan, s, at, net, NULL, interface);
 }
 
 static int del_interface(void *arg, const struct tree *at, const char *name)
@@ -468,13 +482,13 @@ static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 	int rc = set_bonding(s, tree_get(ni, "tcp bonding"));
 
 	if (!rc)
-		rc = set_tunables(plan->node, s, tree_get(ni, "tunables"),
-				  &wish);
+		rc = item_tunables(plan->node, s, tree_get(ni, "tunables"),
+				   NULL, &wish);
 	if (!rc)
-		rc = set_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
-				  &wish);
+		rc = item_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
+				   NULL, &wish);
 	if (!rc)
-		rc = check_cpts(plan->node, s, tree_get(ni, "CPT"), false);
+		rc = item_cpts(plan->node, s, tree_get(ni, "CPT"), false);
 	if (!rc)
 		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
 			     &wish);
@@ -554,7 +568,7 @@ int item_file_net(struct plan *plan, const struct scope *s,
 		return 0;
 	rc = item_net(s, type, &net);
 	if (!rc)
-		rc = check_served(plan->node, s, type, net);
+		rc = item_served(plan->node, s, type, net);
 	if (rc)
 		return rc;
 	if (nis && list_next(nis, NULL))

@@ -11,6 +11,23 @@
 int item_nid(const struct scope *s, const struct tree *t,
 	     struct ulnet_nid *nid_p) must_check;
 
+/* The tunables that are in @map (NULL: none), but for the keys in @others
+ * (NULL: none), which ends with NULL. */
+int item_tunables(struct lnet *node, const struct scope *s,
+		  const struct tree *map, const char *const *others,
+		  struct ni_wish *wish) must_check;
+/* @t NULL: all of them. @must_exist: a CPT that the node does not have is an
+ * error. In a file it is not, since the file may come from a node with more. */
+int item_cpts(struct lnet *node, const struct scope *s, const struct tree *t,
+	      bool must_exist) must_check;
+/* An LND serves @net, which @t says. */
+int item_served(struct lnet *node, const struct scope *s, const struct tree *t,
+		uint32_t net) must_check;
+/* The NIs of @net with that interface, or its address. */
+int item_del_nis(struct plan *plan, const struct scope *s,
+		 const struct tree *at, uint32_t net,
+		 const char *interface) must_check;
+
 /* The arguments of "net add". */
 int item_net_add(struct plan *plan, const struct scope *s,
 		 const struct tree *args) must_check;

@@ -11,6 +11,7 @@ libulnetcore_la_SOURCES += %D%/health.c %D%/health.h
 libulnetcore_la_SOURCES += %D%/import.c %D%/import.h
 libulnetcore_la_SOURCES += %D%/inquiry.c %D%/inquiry.h
 libulnetcore_la_SOURCES += %D%/ip2nets.c %D%/ip2nets.h
+libulnetcore_la_SOURCES += %D%/ip2nets_item.c %D%/ip2nets_item.h
 libulnetcore_la_SOURCES += %D%/item.c %D%/item.h
 libulnetcore_la_SOURCES += %D%/parse.c
 libulnetcore_la_SOURCES += %D%/path.c %D%/path.h

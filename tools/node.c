@@ -118,8 +118,8 @@ static void hint_port(const struct node *n, int rc)
 		    port);
 }
 
-static int add_interface(const struct node *n, const char *spec,
-			 const struct ulnet_ni_conf *conf)
+static int add_interface(const struct node *n, const char *option,
+			 const char *spec, const struct ulnet_ni_conf *conf)
 {
 	char net[LNET_NIDSTR_SIZE];
 	int rc = lnet_ni_add(n->lnet, conf);
@@ -127,7 +127,7 @@ static int add_interface(const struct node *n, const char *spec,
 	if (!rc)
 		return 0;
 	lnet_net_format(lnet_nid_net(&conf->nid), net, sizeof(net));
-	say(n->say, LNET_LOG_ERR, "--net %s: %s(%s): %s", spec, net,
+	say(n->say, LNET_LOG_ERR, "--%s %s: %s(%s): %s", option, spec, net,
 	    conf->interface ? conf->interface : "", strerror(-rc));
 	hint_port(n, rc);
 	return rc;
@@ -135,8 +135,9 @@ static int add_interface(const struct node *n, const char *spec,
 
 /* Several interfaces of one net once meant one NI, whose LND bonded them. Those
  * of a net stand together in @confs. */
-static void note_bonding(const struct node *n, const char *spec,
-			 const struct ulnet_ni_conf *confs, unsigned int count)
+static void note_bonding(const struct node *n, const char *option,
+			 const char *spec, const struct ulnet_ni_conf *confs,
+			 unsigned int count)
 {
 	char net[LNET_NIDSTR_SIZE];
 	unsigned int end;
@@ -150,28 +151,95 @@ static void note_bonding(const struct node *n, const char *spec,
 		lnet_net_format(number, net, sizeof(net));
 		if (end - i > 1)
 			say(n->say, LNET_LOG_INFO,
-			    "--net %s: %s: %u interfaces, which are one NI "
+			    "--%s %s: %s: %u interfaces, which are one NI "
 			    "each, not bonded to one",
-			    spec, net, end - i);
+			    option, spec, net, end - i);
 	}
 }
 
-int node_add_networks(const struct node *n, const char *spec)
+static bool has_nid(const struct node *n, const struct ulnet_nid *nid)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; lnet_ni_info(n->lnet, i, &info) == 0; i++)
+		if (lnet_nid_eq(&info.nid, nid))
+			return true;
+	return false;
+}
+
+/* What is wrong with the text of an option. */
+static void say_wrong(const struct node *n, const char *option,
+		      const char *text, int rc,
+		      const struct ulnet_text_error *err)
+{
+	say(n->say, LNET_LOG_ERR, "--%s %s: at character %zu: %s", option, text,
+	    err->offset + 1, *err->what ? err->what : strerror(-rc));
+}
+
+static int add_networks(
+	const struct node *n, const char *option, const char *spec,
+	int (*parse)(const char *text, struct ulnet_ni_conf **confs_p,
+		     unsigned int *n_p, struct ulnet_text_error *err))
 {
 	struct ulnet_text_error err = { 0 };
 	struct ulnet_ni_conf *confs;
 	unsigned int count;
-	int rc = lnet_networks_parse(spec, &confs, &count, &err);
+	int rc = parse(spec, &confs, &count, &err);
 
 	if (rc) {
-		say(n->say, LNET_LOG_ERR, "--net %s: at character %zu: %s",
-		    spec, err.offset + 1, *err.what ? err.what : strerror(-rc));
+		say_wrong(n, option, spec, rc, &err);
 		return rc;
 	}
-	note_bonding(n, spec, confs, count);
+	note_bonding(n, option, spec, confs, count);
 	for (unsigned int i = 0; !rc && i < count; i++)
-		rc = add_interface(n, spec, &confs[i]);
+		rc = add_interface(n, option, spec, &confs[i]);
 	free(confs);
+	return rc;
+}
+
+int node_add_networks(const struct node *n, const char *spec)
+{
+	return add_networks(n, "net", spec, lnet_networks_parse);
+}
+
+static int add_route(const struct node *n, const struct ulnet_route *route)
+{
+	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+	int rc = lnet_route_add(n->lnet, route);
+
+	if (rc)
+		say(n->say, LNET_LOG_ERR, "--routes: %s by %s: %s",
+		    lnet_net_format(route->net, net, sizeof(net)),
+		    lnet_nid_format(&route->gateway, gateway, sizeof(gateway)),
+		    rc == -EHOSTUNREACH ? "the gateway is on no network of "
+					  "this node"
+		    : rc == -EINVAL	? "this node is on that network itself"
+					: strerror(-rc));
+	return rc;
+}
+
+/* A gateway that is this node itself makes it a router, as in the kernel. */
+static int add_routes(const struct node *n, const char *text)
+{
+	struct ulnet_text_error err = { 0 };
+	struct ulnet_routing routing;
+	struct ulnet_route *routes;
+	unsigned int count;
+	int rc = lnet_routes_parse(text, &routes, &count, &err);
+
+	if (rc) {
+		say_wrong(n, "routes", text, rc, &err);
+		return rc;
+	}
+	lnet_routing(n->lnet, &routing);
+	for (unsigned int i = 0; !rc && i < count; i++)
+		if (has_nid(n, &routes[i].gateway))
+			routing.enabled = true;
+		else
+			rc = add_route(n, &routes[i]);
+	free(routes);
+	if (!rc && routing.enabled)
+		rc = lnet_routing_set(n->lnet, &routing);
 	return rc;
 }
 
@@ -224,8 +292,12 @@ int node_configure(struct node *n)
 
 	for (unsigned int i = 0; !rc && i < o->nnets; i++)
 		rc = node_add_networks(n, o->nets[i]);
+	if (!rc && o->ip2nets)
+		rc = add_networks(n, "ip2nets", o->ip2nets, lnet_ip2nets_parse);
 	if (!rc && o->config)
 		rc = import_file(n, o->config);
+	if (!rc && o->routes)
+		rc = add_routes(n, o->routes);
 	if (rc)
 		return rc;
 	/* What "lnetctl lnet configure --all" brings back. */

@@ -55,6 +55,15 @@ static int take_net(struct node_options *o, const char *who, const char *spec)
 	return 0;
 }
 
+static int take_text(const char *who, const char *name, const char *text,
+		     const char **text_p)
+{
+	if (!*text)
+		return option_bad(who, name, "''", "a text is expected");
+	*text_p = text;
+	return 0;
+}
+
 static int take_port(struct node_options *o, const char *who, const char *text)
 {
 	unsigned int number = 0;
@@ -101,6 +110,10 @@ int node_options_take(struct node_options *o, const char *who, int option,
 		return take_config(o, who, arg);
 	case 'n':
 		return take_net(o, who, arg);
+	case NODE_IP2NETS:
+		return take_text(who, "ip2nets", arg, &o->ip2nets);
+	case NODE_ROUTES:
+		return take_text(who, "routes", arg, &o->routes);
 	case 'p':
 		return take_port(o, who, arg);
 	case 'a':

@@ -14,17 +14,22 @@ struct node_options {
 	const char *group; /* NULL: none */
 	const char **nets; /* nnets of them */
 	unsigned int nnets;
+	const char *ip2nets, *routes; /* NULL: none */
 	uint16_t port; /* 0: the default one */
 	enum ulnet_accept accept;
 	unsigned int cpts; /* 0: the default */
 	enum ulnet_log_level log;
 };
 
+enum { NODE_IP2NETS = 512, NODE_ROUTES };
+
 /* For getopt_long(): what takes a letter of its own, and the letters. */
 /* clang-format off */
 #define NODE_OPTIONS                                                           \
 	{ "config", required_argument, NULL, 'c' },                            \
 	{ "net", required_argument, NULL, 'n' },                               \
+	{ "ip2nets", required_argument, NULL, NODE_IP2NETS },                 \
+	{ "routes", required_argument, NULL, NODE_ROUTES },                   \
 	{ "port", required_argument, NULL, 'p' },                              \
 	{ "accept", required_argument, NULL, 'a' },                            \
 	{ "socket", required_argument, NULL, 's' },                            \
@@ -42,6 +47,11 @@ struct node_options {
 	"  -n, --net SPEC               add networks: "                        \
 	"tcp(eth0,eth1),tcp1(10.1.0.1);\n"                                     \
 	"                               can be given several times\n"          \
+	"      --ip2nets RULES          add networks by this host's "          \
+	"addresses:\n"                                                         \
+	"                               \"tcp1(eth1) 10.1.*.*; tcp2 "          \
+	"10.2.*.*\"\n"                                                         \
+	"      --routes ROUTES          add routes: \"tcp2 10.1.0.9@tcp1\"\n"  \
 	"  -p, --port N                 TCP port to listen on and to connect " \
 	"to (988)\n"                                                           \
 	"  -a, --accept secure|all|none take connections from privileged "     \

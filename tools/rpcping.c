@@ -62,7 +62,7 @@ static int add_nets(struct rpcping *p)
 	char text[LNET_NIDSTR_SIZE];
 	int rc = 0;
 
-	if (o->node.nnets || o->node.config)
+	if (o->node.nnets || o->node.ip2nets || o->node.config)
 		return 0;
 	for (unsigned int i = 0; !rc && i < o->ntargets; i++) {
 		const struct ulnet_nid *nid = &o->targets[i].nids[0];

@@ -36,6 +36,17 @@ ULNET_EXPORT int lnet_networks_parse(const char *text,
 				     unsigned int *n_p,
 				     struct ulnet_text_error *err);
 
+/*
+ * "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16": of these rules those of which
+ * a range matches an address of this host, in their order; a net without
+ * interfaces gets that of the first such address. Else as
+ * lnet_networks_parse(); -ENOENT: nothing matches. lnet_ip2nets_parse(3).
+ */
+ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
+				    struct ulnet_ni_conf **confs_p,
+				    unsigned int *n_p,
+				    struct ulnet_text_error *err);
+
 /* ---- routes in one text: lnet_routes_parse(3) ---- */
 
 /*

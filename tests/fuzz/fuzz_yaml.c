@@ -3,10 +3,11 @@
  * Documents that anybody may have written. The first byte says what they are:
  * YAML (what was read is written and read again, and is the same), a request,
  * a file to import (the node is as it was if it fails, and what it exports
- * makes it anew if it works), networks.
+ * makes it anew if it works), networks and routes in one line.
  */
 #include "tests/unit/config/paper.h"
 
+#include "config/ip2nets.h"
 #include "config/spec.h"
 #include "config/tree.h"
 #include "ulnet/control.h"
@@ -209,6 +210,29 @@ static void fuzz_routes(const char *text)
 	free(routes);
 }
 
+/* On a host with an address of each kind. What comes out is a text that is
+ * right. */
+static void fuzz_ip2nets(const char *text)
+{
+	struct ip2nets_address addrs[2] = { { "eth0", LNET_NID_ANY },
+					    { "eth1", LNET_NID_ANY } };
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_ni_conf *confs;
+	unsigned int n;
+	char *networks;
+
+	addrs[0].nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0), 0x0a000001);
+	addrs[1].nid = addrs[0].nid;
+	addrs[1].nid.size = 12;
+	if (ip2nets_networks(text, addrs, 2, &networks, &err)) {
+		BUG_ON(err.offset > strlen(text) || !*err.what);
+		return;
+	}
+	BUG_ON(lnet_networks_parse(networks, &confs, &n, &err) || !n);
+	free(confs);
+	free(networks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -233,6 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	default:
 		fuzz_networks(text);
+		fuzz_ip2nets(text);
 		fuzz_routes(text);
 	}
 	free(text);

@@ -59,7 +59,12 @@ cat >"$dir/wrong" <<'END'
 234 | NID '127.0.0.4@tcp1' is on another net | net add --net tcp --nid 127.0.0.4@tcp1
 156 | cannot add network 10.77.7.7@tcp: the interface has no address | net add --nid 10.77.7.7@tcp
 234 | cannot parse NID 'nonsense' | net add --nid nonsense
-161 | ip2net: not supported yet | net add --ip2net 'tcp1 10.1.*.*'
+234 | 'tcp1': at character 5: a range of addresses is expected | net add --ip2net tcp1
+234 | 'tpc 127.0.0.1': at character 1: no such net: tpc | net add --ip2net 'tpc 127.0.0.1'
+234 | 'tcp1 127.0.0.300': at character 14: | net add --ip2net 'tcp1 127.0.0.300'
+254 | no rule matches an address of this host | net add --ip2net 'tcp1 127.9.9.9'
+234 | ip2net says the networks: 'net' does not go with it | net add --ip2net 'tcp1 127.0.0.1' --net tcp1
+234 | option '--ip2net' requires an argument | net add --ip2net
 234 | peer_timeout: -2 is not in -1 | net add --net tcp2 --if 127.0.0.4 --peer-timeout -2
 234 | peer_credits: 65536 is not in -1..65535 | net add --net tcp2 --if 127.0.0.4 --peer-credits 65536
 234 | peer_buffer_credits: 65536 is not in -1..65535 | net add --net tcp2 --if 127.0.0.4 --peer-buffer-credits 65536
@@ -406,7 +411,11 @@ done <<'END'
 234|line 1, udsp 1: unknown key 'source'|--add|udsp: [{source: tcp}]
 234|line 1, udsp 2: cannot add udsp: src: |--add|udsp: [{src: tcp}, {src: nonsense}]
 254|line 1, udsp 1: cannot del udsp: No such file|--del|udsp: [{src: tcp}]
-161|line 1, ip2nets 1: ip2nets: not supported yet|--add|ip2nets: [{net-spec: tcp}]
+234|line 1, ip2nets 1: ip-range is missing|--add|ip2nets: [{net-spec: tcp}]
+234|line 1, ip2nets 1: net-spec is missing|--add|ip2nets: [{ip-range: {0: 127.0.0.1}}]
+234|line 1, ip2nets 1: unknown key 'range'|--add|ip2nets: [{net-spec: tcp2, range: {0: 127.0.0.1}}]
+234|line 1, ip2nets 2: 'tcp3 127.0.0.\[9-1\]': at character|--add|ip2nets: [{net-spec: tcp2, ip-range: {0: 127.0.0.1}}, {net-spec: tcp3, ip-range: ['127.0.0.[9-1]']}]
+254|no rule matches an address of this host|--add|ip2nets: [{net-spec: tcp2, ip-range: {0: 127.9.9.9}}]
 END
 
 # ---- right: the arguments ----
@@ -464,6 +473,8 @@ export --backup /dev/null
 export --dot /dev/null
 version
 top --interval 0.1 --count 1 --rows 2
+net add --ip2net 'tcp9(127.0.0.1) 127.0.0.1; tcp8 127.9.9.9' --credits 100
+net del --net tcp9
 udsp add --src tcp --priority 3 --idx 0
 udsp add --dst tcp5 --rte 127.0.0.9@tcp
 udsp add --src 127.0.0.1@tcp --dst 127.0.0.9@tcp
@@ -490,7 +501,7 @@ run 0 diff "$dir/before" "$dir/after"
 # Tried in other files: they take a node down, need another one, or RPC.
 elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset'
 # What is always refused has no right use.
-never='ip2net|auth-key|traffic-class|lock_prim|ip2nets|state|lnd-timeout|large'
+never='auth-key|traffic-class|lock_prim|ip2nets|state|lnd-timeout|large'
 
 among() { # FILE COMMAND OPTION
 	grep -E "(^|\| )$2( |\$)" "$dir/$1" | grep -qE -- "$3( |\$)"

@@ -107,8 +107,8 @@ has err "^      descr: ! .*cannot parse net.*carrier"
 ctl 234 net add --nid nonsense
 has err "nonsense"
 ctl 234 net add --nid 0@lo
-ctl 161 net add --ip2net 'tcp1 10.1.*.*'
-has err "ip2net: not supported yet"
+ctl 254 net add --ip2net 'tcp1 127.1.*.*'
+has err "no rule matches an address of this host"
 ctl 161 net add --net tcp --if lo --auth-key 1
 has err "auth_key: not supported yet"
 ctl 234 net del --net tcp7

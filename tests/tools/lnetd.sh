@@ -213,6 +213,34 @@ fails "^lnetd: --net carrier\(eth0\): at character 1: " --net "carrier(eth0)"
 fails "^lnetd: --net tcp\(: at character [0-9]+: " --net "tcp("
 usage "--net '': a net is expected" --net ""
 fails "^lnetd: --net tcp\(no-such-if\): " --net "tcp(no-such-if)"
+usage "--ip2nets '': a text is expected" --ip2nets ""
+fails "^lnetd: --ip2nets tcp1: at character 5: a range of addresses" --ip2nets tcp1
+fails "^lnetd: --ip2nets tcp 127.9.9.9: at character 14: no rule matches" \
+	--ip2nets "tcp 127.9.9.9"
+fails "^lnetd: --ip2nets tcp1.*127.0.0.1: at character 45: net tcp2 comes twice" \
+	--ip2nets "tcp1(lo) 127.9.9.9; tcp2(lo) 127.0.0.[1-9]; tcp2 127.0.0.1"
+usage "--routes '': a text is expected" --routes ""
+fails "^lnetd: --routes tcp2: at character 5: " --routes tcp2
+fails "^lnetd: --routes: tcp2 by 127.0.0.9@tcp7: the gateway is on no network" \
+	--net "tcp(127.0.0.1)" --routes "tcp2 127.0.0.9@tcp7"
+
+# By the addresses that the host has; and routes, of which one is by this node
+# itself: it is a router.
+run 0 "$lnetd" --ip2nets "tcp1 127.9.9.9; tcp2 127.0.0.1 # here" \
+	--routes "tcp3 127.0.0.[8-9]@tcp2:1; tcp2 127.0.0.1@tcp2" \
+	--pidfile "$dir/pid"
+exec {lock}<"$dir/pid"
+ctl 0 net show
+has out "127.0.0.1@tcp2"
+expect "nothing for others" test "$(grep -c "@tcp1" "$dir/out")" = 0
+ctl 0 route show --verbose
+expect "two routes" test "$(grep -c 'gateway: 127.0.0.[89]@tcp2' "$dir/out")" = 2
+expect "their priority" test "$(grep -c 'priority: 1' "$dir/out")" = 2
+ctl 0 routing show
+has out "enable: 1"
+kill "$(cat "$dir/pid")"
+expect "it ends" flock --timeout 60 "$lock"
+
 printf 'global:\n    retry_count: 3\n' >"$conf"
 run 0 "$lnetd" --config - --pidfile "$dir/pid" <"$conf"
 exec {lock}<"$dir/pid"

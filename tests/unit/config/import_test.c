@@ -202,7 +202,6 @@ Test(import, last_value)
 Test(import, not_yet)
 {
 	static const char *const files[] = {
-		"ip2nets: [{net-spec: tcp}]",
 		"global: {recovery_interval: 5}",
 	};
 	struct rig rig = rig_open();

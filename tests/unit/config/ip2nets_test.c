@@ -111,3 +111,45 @@ Test(ip2nets, many)
 	free(networks);
 	free(rules);
 }
+
+/* ---- this host: it has 127.0.0.1 at least ---- */
+
+Test(ip2nets, host)
+{
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_ni_conf *confs;
+	unsigned int n;
+
+	cr_assert_eq(lnet_ip2nets_parse("tcp3 127.0.0.1", &confs, &n, &err), 0,
+		     "%s", err.what);
+	cr_assert_eq(n, 1);
+	cr_assert_str_eq(confs[0].interface, "lo");
+	cr_assert_eq(lnet_nid_net(&confs[0].nid), LNET_NET(LNET_TYPE_SOCK, 3));
+	free(confs);
+	cr_assert_eq(lnet_ip2nets_parse("tcp 127.9.9.9", &confs, &n, &err),
+		     -ENOENT);
+	cr_assert_eq(lnet_ip2nets_parse("tcp(lo) 127.0.0.1; tpc 127.0.0.1",
+					&confs, &n, &err),
+		     -EINVAL);
+	cr_assert_eq(err.offset, 19);
+}
+
+/* Every host has a loopback: who writes "*" means other addresses. */
+Test(ip2nets, loopback_is_named)
+{
+	struct ip2nets_address lo = { .interface = "lo" };
+	char *networks;
+
+	cr_assert_eq(lnet_nid_parse("127.0.0.1@tcp", &lo.nid), 0);
+	cr_assert_eq(ip2nets_networks("tcp *.*.*.*", &lo, 1, &networks, NULL),
+		     -ENOENT);
+	cr_assert_eq(ip2nets_networks("tcp 127.*.*.*", &lo, 1, &networks, NULL),
+		     0);
+	cr_assert_str_eq(networks, "tcp(lo)");
+	free(networks);
+	cr_assert_eq(lnet_nid_parse("::1@tcp", &lo.nid), 0);
+	cr_assert_eq(ip2nets_networks("tcp ::/1", &lo, 1, &networks, NULL),
+		     -ENOENT);
+	cr_assert_eq(ip2nets_networks("tcp ::1", &lo, 1, &networks, NULL), 0);
+	free(networks);
+}

@@ -133,7 +133,7 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], credits: x}",
 		 -22, "credits: a number is expected");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], ip2net: x}",
-		 -95, "ip2net: not supported yet");
+		 -22, "ip2net says the networks: 'net' does not go with it");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1]'}",
 		 -22, "there is no CPT 1: this node has 1");
 	ask_fail(&rig, "net del: {net: tcp7}", -22, "cannot del network");
