@@ -239,6 +239,7 @@ unit_tests += %D%/unit/services/pattern_test
 unit_tests += %D%/unit/services/memory_test
 unit_tests += %D%/unit/services/lst_list_test
 unit_tests += %D%/unit/services/lst_message_test
+unit_tests += %D%/unit/services/lst_serve_test
 %C%_unit_services_pattern_test_SOURCES = %D%/unit/services/pattern_test.c \
 	services/pattern.c
 %C%_unit_services_memory_test_SOURCES = %D%/unit/services/memory_test.c \
@@ -247,6 +248,8 @@ unit_tests += %D%/unit/services/lst_message_test
 	services/lst/list.c
 %C%_unit_services_lst_message_test_SOURCES = \
 	%D%/unit/services/lst_message_test.c services/lst/message.c
+%C%_unit_services_lst_serve_test_SOURCES = %D%/unit/services/lst_serve_test.c \
+	$(lst_sources)
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
@@ -468,6 +471,8 @@ fuzz_programs += %D%/fuzz/fuzz_message
 fuzz_programs += %D%/fuzz/fuzz_lst
 %C%_fuzz_fuzz_lst_SOURCES = %D%/fuzz/fuzz_lst.c services/lst/list.c \
 	services/lst/message.c
+fuzz_programs += %D%/fuzz/fuzz_lst_serve
+%C%_fuzz_fuzz_lst_serve_SOURCES = %D%/fuzz/fuzz_lst_serve.c $(lst_sources)
 %C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c
 nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)

@@ -16,12 +16,14 @@
 #include "notify.h"
 #include "pidfile.h"
 #include "secure.h"
+#include "services/lst/lst.h"
 
 struct lnetd {
 	struct lnetd_options options;
 	struct say say;
 	struct node node;
 	struct exporter *exporter; /* NULL: none */
+	struct lst *lst;	   /* NULL: none */
 	int pidfile; /* < 0: none */
 	int report;  /* of daemon_begin(); < 0: nobody waits */
 };
@@ -110,6 +112,17 @@ static int serve_metrics(struct lnetd *d)
 			  : 0;
 }
 
+/* Before there is a network, so that nobody finds a node that does not
+ * answer. */
+static int serve_lst(struct lnetd *d)
+{
+	int rc = d->options.lst ? lst_open(d->node.lnet, &d->lst) : 0;
+
+	if (rc)
+		say(&d->say, LNET_LOG_ERR, "--lst: %s", strerror(-rc));
+	return rc;
+}
+
 /* Runs the node from its beginning to its end. */
 static int serve(struct lnetd *d, const sigset_t *signals)
 {
@@ -121,6 +134,8 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	if (!rc)
 		rc = node_control(&d->node);
 	if (!rc)
+		rc = serve_lst(d);
+	if (!rc)
 		rc = node_configure(&d->node);
 	if (!rc)
 		rc = serve_metrics(d);
@@ -130,6 +145,7 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 		wait_for_end(d, signals);
 	exporter_stop(d->exporter);
 	node_close(&d->node);
+	lst_free(d->lst);
 	pidfile_drop(d->options.pidfile, d->pidfile);
 	return rc;
 }

@@ -22,17 +22,20 @@ static const char help[] =
 	"                               without an address at 127.0.0.1\n"
 	"      --metrics-peers N        with metrics of so many NIDs of peers "
 	"(256)\n"
+	"      --lst                    take part in LNet's self-test, "
+	"lnet_selftest(7)\n"
 	"  -P, --pidfile FILE           write the process's id there\n"
 	"  -l, --log LEVEL              err, warn (default), info or debug\n"
 	"  -h, --help                   print this\n"
 	"  -V, --version                print the version\n";
 
-enum { OPT_METRICS_PEERS = 256 };
+enum { OPT_METRICS_PEERS = 256, OPT_LST };
 
 static const struct option options[] = {
 	NODE_OPTIONS,
 	{ "metrics", required_argument, NULL, 'm' },
 	{ "metrics-peers", required_argument, NULL, OPT_METRICS_PEERS },
+	{ "lst", no_argument, NULL, OPT_LST },
 	{ "foreground", no_argument, NULL, 'f' },
 	{ "pidfile", required_argument, NULL, 'P' },
 	{ "help", no_argument, NULL, 'h' },
@@ -66,6 +69,9 @@ static int take_option(struct lnetd_options *o, int option, const char *arg)
 	case OPT_METRICS_PEERS:
 		return option_number("lnetd", "metrics-peers", arg, 0,
 				     METRICS_PEERS_MAX, &o->metrics_peers);
+	case OPT_LST:
+		o->lst = true;
+		return 0;
 	case 'P':
 		return option_path("lnetd", "pidfile", arg, &o->pidfile);
 	}

@@ -12,6 +12,7 @@ struct lnetd_options {
 	char *pidfile;		  /* NULL: none */
 	const char *metrics;	  /* address; NULL: none */
 	unsigned int metrics_peers;
+	bool lst; /* it takes part in the self-test */
 	bool foreground;
 };
 

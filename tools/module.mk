@@ -40,13 +40,13 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += %D%/metrics.c %D%/metrics.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
-%C%_lnetd_LDADD = libulnet.la $(MICROHTTPD_LIBS)
+%C%_lnetd_LDADD = liblst.la libulnet.la $(MICROHTTPD_LIBS)
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
 %C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcserve_SOURCES += $(node_sources)
-%C%_rpcserve_LDADD = libservices.la libulrpc.la libulnet.la
+%C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la
 
 %C%_rpcping_SOURCES = %D%/rpcping.c
 %C%_rpcping_SOURCES += %D%/rpcping_load.c %D%/rpcping_load.h

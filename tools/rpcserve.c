@@ -14,6 +14,7 @@
 #include "cutoff.h"
 #include "node.h"
 #include "option.h"
+#include "services/lst/lst.h"
 #include "services/services.h"
 #include "secure.h"
 #include "signals.h"
@@ -32,11 +33,12 @@ struct rpcserve {
 	struct service_conf conf;
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
-	bool poll;
+	bool poll, selftest;
 	uint64_t grace; /* us */
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
+	struct lst *lst; /* NULL: none */
 	struct service *services[SERVICES_MAX]; /* those that run */
 	unsigned int nservices;
 };
@@ -61,6 +63,8 @@ static const char help[] =
 	"      --memory SIZE            for bulk data at most (256M)\n"
 	"      --grace T                for requests under way at the end (5 "
 	"s)\n"
+	"      --lst                    take part in LNet's self-test, "
+	"lnet_selftest(7)\n"
 	"      --poll                   be the node's thread, and never "
 	"sleep\n" NODE_HELP_NETS
 	"  -s, --socket PATH            for lnetctl; none is made without "
@@ -81,6 +85,7 @@ enum {
 	OPT_MEMORY,
 	OPT_GRACE,
 	OPT_POLL,
+	OPT_LST,
 };
 
 static const struct option options[] = {
@@ -95,6 +100,7 @@ static const struct option options[] = {
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "grace", required_argument, NULL, OPT_GRACE },
+	{ "lst", no_argument, NULL, OPT_LST },
 	{ "poll", no_argument, NULL, OPT_POLL },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -162,6 +168,9 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 				   &r->conf.memory);
 	case OPT_GRACE:
 		return option_time(WHO, "grace", arg, 0, &r->grace);
+	case OPT_LST:
+		r->selftest = true;
+		return 0;
 	case OPT_POLL:
 		r->poll = true;
 		return 0;
@@ -253,6 +262,15 @@ static int start_services(struct rpcserve *r)
 		else
 			r->nservices++;
 	}
+	return rc;
+}
+
+static int start_selftest(struct rpcserve *r)
+{
+	int rc = r->selftest ? lst_open(r->node.lnet, &r->lst) : 0;
+
+	if (rc)
+		say(&r->say, LNET_LOG_ERR, "--lst: %s", strerror(-rc));
 	return rc;
 }
 
@@ -359,6 +377,8 @@ static int serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = start_services(r);
 	if (!rc)
+		rc = start_selftest(r);
+	if (!rc)
 		rc = node_configure(&r->node);
 	if (!rc)
 		rc = check_reachable(r);
@@ -372,6 +392,7 @@ static int serve(struct rpcserve *r, int signals)
 	if (r->node.lnet)
 		stop_services(r);
 	node_close(&r->node);
+	lst_free(r->lst);
 	return rc;
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "call.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define US_PER_S UINT64_C(1000000)
+
+void lst_calls_init(struct lst_calls *calls, struct lnet *node)
+{
+	calls->node = node;
+	TAILQ_INIT(&calls->all);
+	lnet_random(node, LST_HOME, &calls->next_id, sizeof(calls->next_id));
+}
+
+static void call_fail(struct lst_call *call, int status)
+{
+	if (!call->status)
+		call->status = status;
+	lst_md_cancel(&call->request);
+	lst_md_cancel(&call->reply);
+	lst_md_cancel(&call->bulk);
+}
+
+/* The reply has come; what it says of the bulk data is known to the caller
+ * only, but a refused request moves none. */
+static void take_reply(struct lst_call *call, uint32_t type)
+{
+	struct lst_msg msg;
+	int rc = lst_msg_decode(&msg, call->in, call->reply.length);
+
+	if (rc || msg.type != type + 1) {
+		call_fail(call, -EBADMSG);
+		return;
+	}
+	call->msg = msg;
+	if (msg.status)
+		lst_md_cancel(&call->bulk);
+}
+
+static void call_ended(struct lst_call *call)
+{
+	struct lst_calls *calls = call->calls;
+
+	if (--call->busy)
+		return;
+	TAILQ_REMOVE(&calls->all, call, all);
+	if (call->status) {
+		atomic_fetch_add(&calls->dropped, 1);
+		if (call->status == -ETIMEDOUT)
+			atomic_fetch_add(&calls->expired, 1);
+		else if (call->status != -ECANCELED &&
+			 call->status != -ESHUTDOWN)
+			atomic_fetch_add(&calls->errors, 1);
+	}
+	call->done(call);
+}
+
+static void on_request(struct lst_md *md)
+{
+	struct lst_call *call = LST_OF(md, struct lst_call, request);
+
+	if (md->status)
+		call_fail(call, md->status);
+	call_ended(call);
+}
+
+static void on_reply(struct lst_md *md)
+{
+	struct lst_call *call = LST_OF(md, struct lst_call, reply);
+
+	if (md->status)
+		call_fail(call, md->status);
+	else if (!call->status)
+		take_reply(call, call->msg.type);
+	call_ended(call);
+}
+
+static void on_bulk(struct lst_md *md)
+{
+	struct lst_call *call = LST_OF(md, struct lst_call, bulk);
+
+	/* One that was taken away because the reply refuses it is no error. */
+	if (!md->status)
+		call->moved = md->length;
+	else if (call->reply.busy || !call->msg.status)
+		call_fail(call, md->status);
+	call_ended(call);
+}
+
+static int expect(struct lst_call *call, struct ulnet_id from,
+		  const struct lst_msg *msg, const struct lst_bulk *bulk)
+{
+	struct lst_place at = { .node = call->calls->node,
+				.peer = from,
+				.portal = LST_PORTAL_REPLY,
+				.bits = msg->reply_id };
+	int rc = lst_md_expect(&call->reply, &at, LNET_MD_OP_PUT, call->in,
+			       sizeof(call->in));
+
+	if (rc)
+		return rc;
+	call->busy++;
+	if (!bulk)
+		return 0;
+	at.bits = msg->bulk_id;
+	rc = lst_md_expect(&call->bulk, &at, bulk->op, bulk->memory,
+			   bulk->length);
+	if (!rc)
+		call->busy++;
+	return rc;
+}
+
+static int call_send(struct lst_call *call, struct ulnet_id to,
+		     uint32_t seconds)
+{
+	struct lst_place at = { .node = call->calls->node,
+				.self = LNET_NID_ANY,
+				.peer = to,
+				.portal = lst_request_portal(call->msg.type),
+				.bits = lst_request_bits(call->msg.type),
+				.timeout = seconds * US_PER_S };
+	int rc = lst_md_put(&call->request, &at, call->out, sizeof(call->out));
+
+	if (!rc)
+		call->busy++;
+	return rc;
+}
+
+int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
+		   struct ulnet_id to, struct lst_msg *msg,
+		   const struct lst_bulk *bulk, uint32_t seconds)
+{
+	int rc;
+
+	msg->reply_id = ++calls->next_id;
+	if (bulk)
+		msg->bulk_id = ++calls->next_id;
+	call->calls = calls;
+	call->status = 0;
+	call->moved = 0;
+	call->busy = 0;
+	call->msg = *msg;
+	call->request = (struct lst_md){ .done = on_request };
+	call->reply = (struct lst_md){ .done = on_reply };
+	call->bulk = (struct lst_md){ .done = on_bulk };
+	rc = lst_msg_encode(msg, call->out);
+	if (!rc)
+		rc = expect(call, to, msg, bulk);
+	if (!rc)
+		rc = call_send(call, to, seconds);
+	if (rc && !call->busy)
+		return rc;
+	/* What was expected already ends the call. */
+	TAILQ_INSERT_TAIL(&calls->all, call, all);
+	call->deadline = lnet_now(calls->node, LST_HOME) + seconds * NS_PER_S;
+	atomic_fetch_add(&calls->sent, 1);
+	if (rc)
+		call_fail(call, rc);
+	return 0;
+}
+
+void lst_call_cancel(struct lst_call *call)
+{
+	call_fail(call, -ECANCELED);
+}
+
+bool lst_calls_tick(struct lst_calls *calls, uint64_t now)
+{
+	struct lst_call *call;
+
+	/* Nothing ends inside of this loop: done is called by events. */
+	TAILQ_FOREACH (call, &calls->all, all)
+		if (call->deadline <= now)
+			call_fail(call, -ETIMEDOUT);
+	return !TAILQ_EMPTY(&calls->all);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The service of the self-test, from its beginning to its end. */
+#include "lst.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lst_priv.h"
+
+/* ---- deadlines ---- */
+
+void lst_watch(struct lst *lst)
+{
+	if (!lnet_timer_armed(&lst->tick))
+		lnet_timer_arm(lst->node, LST_HOME, &lst->tick,
+			       lnet_now(lst->node, LST_HOME) + LST_TICK);
+}
+
+static void on_tick(struct ulnet_timer *timer)
+{
+	struct lst *lst = LST_OF(timer, struct lst, tick);
+	uint64_t now = lnet_now(lst->node, LST_HOME);
+	bool calls = lst_calls_tick(&lst->calls, now);
+
+	if (lst->session && lst->session->deadline <= now)
+		lst_session_end(lst->session);
+	if (calls || lst->session)
+		lst_watch(lst);
+}
+
+/* ---- the end ---- */
+
+static int cpt_close(void *arg)
+{
+	struct lst_cpt *cpt = arg;
+	struct lst *lst = cpt->lst;
+
+	lst_slots_close(cpt);
+	if (cpt->index != LST_HOME)
+		return 0;
+	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
+	if (lst->session)
+		lst_session_end(lst->session);
+	return 0;
+}
+
+static void on_close(struct ulnet_layer *layer)
+{
+	struct lst *lst = (struct lst *)layer;
+
+	for (unsigned int i = 0; i < lst->ncpts; i++)
+		lnet_call(lst->node, i, cpt_close, &lst->cpts[i]);
+	lnet_layer_del(lst->node, layer);
+}
+
+static void on_crash(struct ulnet_layer *layer)
+{
+	struct lst *lst = (struct lst *)layer;
+
+	for (unsigned int i = 0; i < lst->ncpts; i++)
+		lst_slots_close(&lst->cpts[i]);
+	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
+}
+
+static void on_gone(struct ulnet_layer *layer)
+{
+	(void)layer; /* the caller frees */
+}
+
+/* After a crash there may be a session, and units whose calls never end. */
+static void sessions_free(struct lst *lst)
+{
+	struct lst_session *s, *next;
+
+	if (lst->session) {
+		lst->session->running = 0;
+		lst_session_end(lst->session);
+	}
+	for (s = LIST_FIRST(&lst->zombies); s; s = next) {
+		next = LIST_NEXT(s, zombie);
+		s->running = 1;
+		lst_session_unit_ended(s);
+	}
+}
+
+void lst_free(struct lst *lst)
+{
+	if (!lst)
+		return;
+	sessions_free(lst);
+	for (unsigned int i = 0; i < lst->ncpts; i++)
+		lst_slots_free(&lst->cpts[i]);
+	free(lst->cpts);
+	free(lst);
+}
+
+/* ---- the beginning ---- */
+
+static int cpt_open(void *arg)
+{
+	struct lst_cpt *cpt = arg;
+
+	if (cpt->index == LST_HOME)
+		lst_calls_init(&cpt->lst->calls, cpt->lst->node);
+	return lst_slots_open(cpt);
+}
+
+static int cpts_open(struct lst *lst)
+{
+	int rc = LNetSetLazyPortal(lst->node, LST_PORTAL_TEST);
+
+	if (!rc)
+		rc = LNetSetLazyPortal(lst->node, LST_PORTAL_FRAME);
+	for (unsigned int i = 0; i < lst->ncpts && !rc; i++)
+		rc = lnet_call(lst->node, i, cpt_open, &lst->cpts[i]);
+	return rc;
+}
+
+int lst_open(struct lnet *node, struct lst **lst_p)
+{
+	struct lst *lst = calloc(1, sizeof(*lst));
+	int rc;
+
+	if (!lst)
+		return -ENOMEM;
+	lst->node = node;
+	lst->ncpts = lnet_cpts(node);
+	lst->cpts = calloc(lst->ncpts, sizeof(*lst->cpts));
+	if (!lst->cpts) {
+		free(lst);
+		return -ENOMEM;
+	}
+	lst->layer.crash = on_crash;
+	lst->layer.gone = on_gone;
+	lst->layer.close = on_close;
+	lnet_timer_init(&lst->tick, on_tick);
+	LIST_INIT(&lst->zombies);
+	for (unsigned int i = 0; i < lst->ncpts; i++) {
+		lst->cpts[i].lst = lst;
+		lst->cpts[i].index = i;
+		lst_slots_init(&lst->cpts[i]);
+	}
+	/* What it posts before an error ends with the node, too. */
+	rc = cpts_open(lst);
+	lnet_layer_add(node, &lst->layer);
+	*lst_p = lst;
+	return rc;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * LNet's self-test on a node: answers the consoles of lst(8), ulnet's and
+ * kernels', as a member of groups that are sent to ("to") and that send
+ * ("from"). This is all that programs see of it.
+ *
+ * What strangers can make it keep is bounded: one session, and those that end;
+ * LST_TESTS_MAX tests of it; LST_UNITS_MAX units of tests with LST_UNIT_BYTES
+ * of bulk data for the node; on each CPT LST_SLOTS requests of each kind that
+ * are being served, with LNET_MTU bytes each at most. What goes beyond is
+ * answered with ENOMEM, or waits in LNet, where each peer has its share
+ * (LNetSetLazyPortal(3)). A session that its console has left ends
+ * LST_SESSION_S seconds after the last request, and frees what it has.
+ */
+#ifndef SERVICES_LST_LST_H
+#define SERVICES_LST_LST_H
+
+#include <ulnet/loop.h>
+
+#define LST_SESSION_S  100
+#define LST_TESTS_MAX  1024 /* of a session, and as many batches */
+#define LST_UNITS_MAX  16384
+#define LST_UNIT_BYTES (UINT64_C(256) << 20)
+#define LST_SLOTS      64
+
+struct lst;
+
+/*
+ * Serves on @node from now on, until lnet_close() or, in the simulator, a
+ * crash. On error, too, *@lst_p is to be freed with lst_free() when the node is
+ * gone, unless it was left alone. A thread that runs no loop, or the one that
+ * drives the node. -ENOMEM, or what LNetMEAttach(3) says.
+ */
+int lst_open(struct lnet *node, struct lst **lst_p);
+/* NULL is fine. */
+void lst_free(struct lst *lst);
+
+#endif

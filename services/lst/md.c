@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "md.h"
+
+#include <errno.h>
+
+static void md_note(struct lst_md *md, const struct ulnet_event *ev)
+{
+	if (ev->type == md->wanted) {
+		md->status = ev->status;
+		md->length = ev->mlength;
+		md->peer.nid = ev->source;
+		md->peer.pid = ev->initiator.pid;
+		md->self = ev->target.nid;
+	} else if (ev->status && md->status == -EINPROGRESS) {
+		md->status = ev->status;
+	}
+}
+
+static void md_on_event(const struct ulnet_event *ev)
+{
+	struct lst_md *md = ev->user_ptr;
+
+	md_note(md, ev);
+	if (!ev->unlinked) {
+		/* A GET whose request failed waits for no REPLY. */
+		if (ev->terminal && ev->status)
+			LNetMDUnlink(ev->md);
+		return;
+	}
+	if (md->status == -EINPROGRESS)
+		md->status = -ECANCELED;
+	md->busy = false;
+	md->done(md);
+}
+
+static struct ulnet_md md_of(struct lst_md *md, void *memory, uint32_t length,
+			     int threshold)
+{
+	md->status = -EINPROGRESS;
+	md->length = 0;
+	return (struct ulnet_md){ .start = memory,
+				  .length = length,
+				  .threshold = threshold,
+				  .user_ptr = md,
+				  .handler = md_on_event };
+}
+
+/* The operation could not begin on an MD that is there: the UNLINK event is its
+ * end. */
+static void md_begun(struct lst_md *md, int rc)
+{
+	md->busy = true;
+	if (!rc)
+		return;
+	md->status = rc;
+	LNetMDUnlink(md->handle);
+}
+
+int lst_md_put(struct lst_md *md, const struct lst_place *to, void *memory,
+	       uint32_t length)
+{
+	struct ulnet_md conf = md_of(md, memory, length, 1);
+	int rc;
+
+	md->wanted = LNET_EVENT_SEND;
+	conf.timeout = to->timeout;
+	rc = LNetMDBind(to->node, &conf, LNET_UNLINK, &md->handle);
+	if (rc)
+		return rc;
+	md_begun(md, LNetPut(to->self, md->handle, LNET_NOACK_REQ, to->peer,
+			     to->portal, to->bits, 0, 0));
+	return 0;
+}
+
+int lst_md_get(struct lst_md *md, const struct lst_place *from, void *memory,
+	       uint32_t length)
+{
+	/* The request, and its REPLY. */
+	struct ulnet_md conf = md_of(md, memory, length, 2);
+	int rc;
+
+	md->wanted = LNET_EVENT_REPLY;
+	conf.timeout = from->timeout;
+	rc = LNetMDBind(from->node, &conf, LNET_UNLINK, &md->handle);
+	if (rc)
+		return rc;
+	md_begun(md, LNetGet(from->self, md->handle, from->peer, from->portal,
+			     from->bits, 0));
+	return 0;
+}
+
+int lst_md_expect(struct lst_md *md, const struct lst_place *from,
+		  unsigned int op, void *memory, uint32_t length)
+{
+	struct ulnet_md conf = md_of(md, memory, length, 1);
+	struct ulnet_me_handle me;
+	int rc;
+
+	md->wanted = op == LNET_MD_OP_GET ? LNET_EVENT_GET : LNET_EVENT_PUT;
+	conf.options = op;
+	rc = LNetMEAttach(from->node, from->portal, from->peer, from->bits, 0,
+			  LNET_UNLINK, LNET_INS_LOCAL, &me);
+	if (rc)
+		return rc;
+	/* If this fails, the entry is taken away again. */
+	rc = LNetMDAttach(me, &conf, LNET_UNLINK, &md->handle);
+	if (!rc)
+		md->busy = true;
+	return rc;
+}
+
+void lst_md_cancel(struct lst_md *md)
+{
+	if (md->busy)
+		LNetMDUnlink(md->handle);
+}

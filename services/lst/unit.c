@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Client tests: units that send requests, each one at a time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "list.h"
+#include "lst_priv.h"
+
+static void unit_next(struct lst_unit *u);
+
+/* ---- tests ---- */
+
+static uint64_t bytes_of(const struct lst_test *t)
+{
+	return t->service == LST_SERVICE_BRW
+		       ? (uint64_t)t->nunits * t->brw.length
+		       : 0;
+}
+
+static int units_new(struct lst_test *t, const struct lst_msg *request,
+		     const struct ulnet_id *ids)
+{
+	struct lst *lst = t->session->lst;
+	uint32_t concurrency = request->test.concurrency;
+	uint64_t bytes;
+
+	t->nunits = request->test.targets * concurrency;
+	bytes = bytes_of(t);
+	if (t->nunits > LST_UNITS_MAX - lst->units ||
+	    bytes > LST_UNIT_BYTES - lst->unit_bytes)
+		return -ENOMEM;
+	t->units = calloc(t->nunits, sizeof(*t->units));
+	if (!t->units)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < t->nunits; i++) {
+		t->units[i].test = t;
+		t->units[i].target = ids[i / concurrency];
+		if (!bytes)
+			continue;
+		t->units[i].memory = malloc(t->brw.length);
+		if (!t->units[i].memory)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void units_free(struct lst_test *t)
+{
+	for (unsigned int i = 0; t->units && i < t->nunits; i++)
+		free(t->units[i].memory);
+	free(t->units);
+}
+
+static struct lst_brw_params brw_of(const struct lst_msg *request)
+{
+	struct lst_brw_params brw = request->test.brw;
+
+	if (!(request->features & LST_BYTES)) {
+		brw.length = brw.pages * LST_PAGE_SIZE;
+		brw.offset = 0;
+	}
+	return brw;
+}
+
+int lst_test_new(struct lst_session *s, const struct lst_msg *request,
+		 const struct ulnet_id *ids, struct lst_test **test_p)
+{
+	struct lst_test *t;
+	int rc = 0;
+
+	if (s->ntests == LST_TESTS_MAX)
+		return -ENOMEM;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->session = s;
+	t->is_client = request->test.is_client;
+	t->stop_on_error = request->test.stop_on_error;
+	t->service = request->test.service;
+	t->loop = (int32_t)request->test.loop;
+	t->brw = brw_of(request);
+	if (t->is_client)
+		rc = units_new(t, request, ids);
+	if (rc) {
+		units_free(t);
+		free(t);
+		return rc;
+	}
+	s->ntests++;
+	s->lst->units += t->nunits;
+	s->lst->unit_bytes += bytes_of(t);
+	if (t->is_client && t->service == LST_SERVICE_PING)
+		s->lst->sequence = 0;
+	*test_p = t;
+	return 0;
+}
+
+void lst_test_free(struct lst_test *t)
+{
+	struct lst *lst = t->session->lst;
+
+	lst->units -= t->nunits;
+	lst->unit_bytes -= bytes_of(t);
+	units_free(t);
+	free(t);
+}
+
+void lst_test_stop(struct lst_test *t, bool abort)
+{
+	t->stopping = true;
+	for (unsigned int i = 0; abort && i < t->nunits; i++)
+		if (t->units[i].running)
+			lst_call_cancel(&t->units[i].call);
+}
+
+void lst_test_run(struct lst_test *t)
+{
+	t->stopping = false;
+	/* All before the first one ends. */
+	t->running = t->nunits;
+	t->session->running += t->nunits;
+	for (unsigned int i = 0; i < t->nunits; i++) {
+		t->units[i].left = t->loop;
+		unit_next(&t->units[i]);
+	}
+}
+
+/* ---- units ---- */
+
+static void unit_end(struct lst_unit *u)
+{
+	struct lst_test *t = u->test;
+
+	t->running--;
+	lst_session_unit_ended(t->session);
+}
+
+static void count_failure(struct lst_test *t)
+{
+	if (t->service == LST_SERVICE_PING)
+		t->session->ping_errors++;
+	else
+		t->session->brw_errors++;
+}
+
+static bool reply_good(const struct lst_unit *u)
+{
+	const struct lst_brw_params *brw = &u->test->brw;
+	const struct lst_msg *reply = &u->call.msg;
+
+	if (reply->type == LST_PING_REPLY)
+		return reply->ping.magic == LST_PING_MAGIC &&
+		       reply->ping.sequence == u->sequence;
+	if (reply->status)
+		return false;
+	if (brw->opcode == LST_WRITE)
+		return true;
+	return u->call.moved == brw->length &&
+	       lst_data_good(u->memory, brw->length, brw->offset,
+			     (enum lst_check)brw->flags, reply->swapped);
+}
+
+static void unit_done(struct lst_call *call)
+{
+	struct lst_unit *u = LST_OF(call, struct lst_unit, call);
+	struct lst_test *t = u->test;
+	bool aborted = t->stopping && call->status == -ECANCELED;
+
+	u->running = false;
+	if (aborted || (!call->status && reply_good(u))) {
+		unit_next(u);
+		return;
+	}
+	count_failure(t);
+	if (t->stop_on_error)
+		unit_end(u);
+	else
+		unit_next(u);
+}
+
+static struct lst_msg ping_request(struct lst_unit *u)
+{
+	struct lst *lst = u->test->session->lst;
+	struct lst_msg msg = { .type = LST_PING };
+	uint64_t now = lnet_now(lst->node, LST_HOME);
+
+	u->sequence = lst->sequence++;
+	msg.ping.magic = LST_PING_MAGIC;
+	msg.ping.sequence = u->sequence;
+	msg.ping.sec = now / NS_PER_S; /* nobody looks at it but the sender */
+	msg.ping.nsec = now % NS_PER_S;
+	return msg;
+}
+
+static struct lst_msg brw_request(const struct lst_unit *u)
+{
+	const struct lst_brw_params *brw = &u->test->brw;
+
+	return (struct lst_msg){ .type = LST_BRW,
+				 .brw = { .opcode = brw->opcode,
+					  .length = brw->length,
+					  .flags = brw->flags } };
+}
+
+static struct lst_bulk brw_bulk(const struct lst_unit *u)
+{
+	const struct lst_brw_params *brw = &u->test->brw;
+	enum lst_check check = (enum lst_check)brw->flags;
+	bool write = brw->opcode == LST_WRITE;
+
+	if (write)
+		lst_data_fill(u->memory, brw->length, brw->offset, check);
+	else
+		lst_data_poison(u->memory, brw->length, brw->offset, check);
+	return (struct lst_bulk){ .op = write ? LNET_MD_OP_GET : LNET_MD_OP_PUT,
+				  .memory = u->memory,
+				  .length = brw->length };
+}
+
+static int unit_send(struct lst_unit *u)
+{
+	struct lst_session *s = u->test->session;
+	bool ping = u->test->service == LST_SERVICE_PING;
+	struct lst_msg msg = ping ? ping_request(u) : brw_request(u);
+	struct lst_bulk bulk = { 0 };
+
+	msg.features = s->features;
+	if (!ping)
+		bulk = brw_bulk(u);
+	u->call.done = unit_done;
+	return lst_call_begin(&s->lst->calls, &u->call, u->target, &msg,
+			      ping ? NULL : &bulk, LST_CALL_S);
+}
+
+static void unit_next(struct lst_unit *u)
+{
+	struct lst_test *t = u->test;
+
+	if (t->stopping || u->left == 0) {
+		unit_end(u);
+		return;
+	}
+	if (u->left > 0)
+		u->left--;
+	if (unit_send(u) == 0) {
+		u->running = true;
+		return;
+	}
+	/* It cannot even begin: it would not the next time either. */
+	count_failure(t);
+	unit_end(u);
+}
