@@ -135,6 +135,7 @@ int peer_file_item(struct plan *plan, const struct scope *s,
 	if (rc)
 		return rc;
 	w->multi_rail = multi;
+	w->may_be_us = true;
 	if (configured)
 		return plan_peer(plan, s, item, w);
 	free(w);

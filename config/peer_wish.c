@@ -61,6 +61,10 @@ static int peer_add(struct lnet *node, struct peer_wish *w)
 		w->at = i;
 		rc = nid_add(node, &w->nids[0], &w->nids[i], w->multi_rail);
 	}
+	if (rc == -EINVAL && w->at == 0 && w->may_be_us) {
+		w->kind = PEER_IS_US;
+		rc = 0;
+	}
 	return rc;
 }
 
@@ -106,6 +110,8 @@ int peer_wish_undo(struct lnet *node, const struct peer_wish *w)
 	const struct ulnet_nid *primary = &w->nids[0];
 	int rc = 0;
 
+	if (w->kind == PEER_IS_US)
+		return 0;
 	if (!w->nbefore)
 		return gone(lnet_peer_del(node, primary, NULL, 0));
 	for (unsigned int i = 0; !rc && i < w->nbefore; i++)

@@ -11,12 +11,16 @@
 enum peer_wish_kind {
 	PEER_ADD,      /* it has these NIDs, and maybe others */
 	PEER_DEL,      /* it has none of these NIDs but the first */
-	PEER_DEL_WHOLE /* it is not there */
+	PEER_DEL_WHOLE, /* it is not there */
+	PEER_IS_US     /* of ADD, when it has turned out to be this node:
+			* nothing was done */
 };
 
 struct peer_wish {
 	enum peer_wish_kind kind;
 	bool multi_rail; /* ADD */
+	bool may_be_us;	 /* ADD: kernel nodes list themselves among their
+			  * peers, and that is to be passed over */
 	unsigned int at; /* the number of the NID that it has failed with */
 	/* What it was: NIs of a configured peer, borrowed; 0: it was none. */
 	const struct ulnet_peer_info *before;

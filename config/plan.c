@@ -353,6 +353,19 @@ static int policy_do_del(struct lnet *node, struct step *step)
 	return lnet_policy_del(node, step->index);
 }
 
+static int peer_do(struct plan *plan, struct step *step)
+{
+	char nid[LNET_NIDSTR_SIZE];
+	int rc = peer_wish_do(plan->node, step->peer);
+
+	if (!rc && step->peer->kind == PEER_IS_US)
+		answer_note(step->scope.answer,
+			    "peer %s is this node itself: not added",
+			    lnet_nid_format(&step->peer->nids[0], nid,
+					    sizeof(nid)));
+	return rc;
+}
+
 static int step_do(struct plan *plan, struct step *step)
 {
 	switch (step->kind) {
@@ -361,7 +374,7 @@ static int step_do(struct plan *plan, struct step *step)
 	case STEP_NI_DEL:
 		return lnet_ni_del(plan->node, &step->nid);
 	case STEP_PEER:
-		return peer_wish_do(plan->node, step->peer);
+		return peer_do(plan, step);
 	case STEP_FAULT_ADD:
 	case STEP_FAULT_DEL:
 		return fault_do(plan, step);
@@ -574,7 +587,8 @@ static void step_log(const struct step *step)
 {
 	static const char *const done[] = { [PEER_ADD] = "added",
 					    [PEER_DEL] = "has fewer NIDs",
-					    [PEER_DEL_WHOLE] = "deleted" };
+					    [PEER_DEL_WHOLE] = "deleted",
+					    [PEER_IS_US] = "is this node" };
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (step->kind == STEP_SET)

@@ -515,3 +515,105 @@ Test(import, kernel_backup)
 		"            state: NA\n");
 	rig_close(&rig);
 }
+
+/* What kernel nodes print, each as a file: taken, and then there. */
+Test(import, kernel_shapes)
+{
+	static const struct {
+		const char *file;
+		const char *request, *expected;
+	} shapes[] = {
+		{ "net-show-4.yaml", "net show:", "nid: 10.77.0.2@tcp\n" },
+		{ "global-show.yaml", "global show:",
+		  "transaction_timeout: 150\n" },
+		{ "peer-discovered-2.yaml", "global show:", "" },
+		{ "peer-discovered-3.yaml", "global show:", "" },
+		{ "peer-show-4.yaml", "global show:", "" },
+		{ "stats-show.yaml", "global show:", "" },
+		{ "discover.yaml", "global show:", "" },
+		{ "ping-3.yaml", "global show:", "" },
+		{ "route-show.yaml", "route show:",
+		  "net: tcp2\n      gateway: 10.77.0.4@tcp1\n" },
+		{ "routing-show.yaml", "routing show:", "large: 1024\n" },
+		{ "routing-show.yaml", "routing show:", "enable: 1\n" },
+		{ "peer-route-global.yaml", "peer show: {nid: 10.77.1.4@tcp2}",
+		  "primary nid: 10.77.0.4@tcp1\n" },
+		{ "peer-route-global.yaml", "peer show: {nid: 10.77.1.3@tcp2}",
+		  "      -     nid: 10.77.1.3@tcp2\n" },
+		{ "peer-route-global.yaml", "route show:", "net: tcp2\n" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(shapes); i++) {
+		struct rig rig = rig_open();
+		char *file = golden(shapes[i].file);
+		struct result r;
+
+		/* Routes want an interface on the net of their gateway. */
+		if (strcmp(shapes[i].file, "net-show-4.yaml") != 0)
+			ask_out(&rig, "net add: {net: tcp1, interfaces: [eth1]}",
+				"");
+		import_ok(&rig, "add", file);
+		r = ask(&rig, shapes[i].request);
+		cr_assert_eq(r.status, 0, "%s: %s", shapes[i].file, r.err);
+		cr_assert(strstr(r.out, shapes[i].expected), "%s: %s",
+			  shapes[i].file, r.out);
+		result_free(&r);
+		free(file);
+		rig_close(&rig);
+	}
+}
+
+/* One that has talked to itself has itself for a peer. */
+Test(import, kernel_self)
+{
+	struct rig rig = rig_open();
+	char *file = golden("peer-route-global.yaml");
+	struct result r;
+
+	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth0]}", "");
+	r = import(&rig, "add", file);
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(
+		r.err, "# peer 10.77.0.2@tcp1 is this node itself: not added\n");
+	result_free(&r);
+	/* Others do not get its NIDs, and by hand it is not added. */
+	r = import(&rig, "add",
+		   "peer: [{primary nid: 10.77.0.9@tcp1, peer ni: [{nid: "
+		   "10.77.0.2@tcp1}]}]");
+	cr_assert_eq(r.status, -EINVAL, "%s", r.answer);
+	result_free(&r);
+	ask_fail(&rig, "peer add: {prim_nid: 10.77.0.2@tcp1}", -EINVAL,
+		 "that is a NID of this node");
+	free(file);
+	rig_close(&rig);
+	/* What fails behind it takes everything back. */
+	rig = rig_open();
+	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth0]}", "");
+	import_fail(&rig, "add",
+		    "peer: [{primary nid: 10.77.0.2@tcp1}]\n"
+		    "route: [{net: tcp5, gateway: 10.77.0.3@tcp7}]",
+		    -EHOSTUNREACH, "No interface configured");
+	rig_close(&rig);
+}
+
+/* What is not configuration, and what is the default, leaves a node alone. */
+Test(import, kernel_nothing)
+{
+	static const char *const files[] = { "stats-show.yaml", "discover.yaml",
+					     "ping.yaml", "peer-show-4.yaml",
+					     "peer-discovered-3.yaml" };
+	struct rig rig = rig_open();
+	char *before = rig_state(&rig), *after;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(files); i++) {
+		char *file = golden(files[i]);
+
+		import_ok(&rig, "add", file);
+		free(file);
+	}
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, before);
+	free(before);
+	free(after);
+	rig_close(&rig);
+}
