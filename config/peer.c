@@ -13,7 +13,13 @@ static const char *const add_keys[] = { "prim_nid",  "nids",	"non_mr",
 					"lock_prim", "ip2nets", NULL };
 static const char *const del_keys[] = { "prim_nid", "nids", "lock_prim",
 					"ip2nets", NULL };
-static const char *const later[] = { "lock_prim", "ip2nets", NULL };
+
+/* What kernel nodes' lnetctl takes, and why it is refused here. */
+static const char *const refused[][2] = {
+	{ "lock_prim", "discovery changes no NID of an added peer in any case" },
+	{ "ip2nets", "name its NIDs" },
+};
+
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
 					 "peer state",	"state name",
 					 "peer ni",	"seq_no",
@@ -73,6 +79,19 @@ static int wish_read(const struct scope *s, bool add,
 	return rc;
 }
 
+static int refuse(const struct scope *s, const struct tree *args)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(refused); i++) {
+		const struct tree *t = tree_get(args, refused[i][0]);
+
+		if (t)
+			return scope_fail(s, t, -EOPNOTSUPP,
+					  "%s: not supported: %s",
+					  refused[i][0], refused[i][1]);
+	}
+	return 0;
+}
+
 int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	      bool add)
 {
@@ -83,7 +102,7 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	int rc = scope_keys(s, args, add ? add_keys : del_keys);
 
 	if (!rc)
-		rc = scope_later(s, args, later);
+		rc = refuse(s, args);
 	if (rc)
 		return rc;
 	if (!primary)

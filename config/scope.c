@@ -143,20 +143,6 @@ int scope_keys(const struct scope *s, const struct tree *t,
 	return 0;
 }
 
-int scope_later(const struct scope *s, const struct tree *map,
-		const char *const *keys)
-{
-	const struct tree *t;
-
-	for (; *keys; keys++) {
-		t = tree_get(map, *keys);
-		if (t)
-			return scope_fail(s, t, -EOPNOTSUPP,
-					  "%s: not supported yet", *keys);
-	}
-	return 0;
-}
-
 const struct tree *list_next(const struct tree *list, const struct tree *prev)
 {
 	const struct list *next;

@@ -44,11 +44,6 @@ int scope_seq(const struct scope *s, const struct tree *t) must_check;
 int scope_keys(const struct scope *s, const struct tree *t,
 	       const char *const *keys) must_check;
 
-/* -EOPNOTSUPP if @map has one of @keys, which ends with NULL: what is known,
- * and not supported yet. */
-int scope_later(const struct scope *s, const struct tree *map,
-		const char *const *keys) must_check;
-
 /* Is @key one of @keys? */
 bool key_in(const char *key, const char *const *keys);
 /* Walks over a sequence, over the values of a mapping, or over one scalar in

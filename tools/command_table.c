@@ -124,9 +124,9 @@ static const struct option_def peer_add[] = {
 	{ "non_mr", 'm', OPTION_FLAG, "non_mr", NULL,
 	  "not multi-rail: sent to at the NID named, from one interface" },
 	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
-	  "not supported yet" },
+	  "refused: an added peer keeps its NIDs in any case" },
 	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
-	  "not supported yet" },
+	  "refused: name NIDs" },
 	END
 };
 
@@ -138,9 +138,9 @@ static const struct option_def peer_del[] = {
 	{ "force", 'f', OPTION_NOTHING, NULL, NULL,
 	  "accepted: no peer is locked" },
 	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
-	  "not supported yet" },
+	  "refused: an added peer keeps its NIDs in any case" },
 	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
-	  "not supported yet" },
+	  "refused: name NIDs" },
 	END
 };
 

@@ -169,8 +169,7 @@ static void let_go(struct merge_work *w, unsigned int i)
 static void plan_single(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
-	const struct ulnet_nid *stays =
-		k->locked ? &k->primary : &w->came->from;
+	const struct ulnet_nid *stays = &w->came->from;
 
 	w->plan->primary = *stays;
 	for (unsigned int i = 0; i < k->nnis; i++)
@@ -181,9 +180,7 @@ static void plan_single(struct merge_work *w)
 			w->plan->theirs[i] = MERGE_LEAVE;
 }
 
-/* With @primary it is the peer's primary NID to be: whoever has locked it
- * becomes one with the peer, and keeps it. */
-static enum merge_theirs fate_of(enum merge_owner owner, bool primary)
+static enum merge_theirs fate_of(enum merge_owner owner)
 {
 	switch (owner) {
 	case MERGE_NOBODY:
@@ -192,8 +189,6 @@ static enum merge_theirs fate_of(enum merge_owner owner, bool primary)
 		return MERGE_CLAIM;
 	case MERGE_AGREED:
 		return MERGE_TAKE;
-	case MERGE_LOCKED:
-		return primary ? MERGE_TAKE : MERGE_LEAVE;
 	case MERGE_CONFIGURED:
 		if (MUTATE(unit_foreign_nid))
 			return MERGE_TAKE;
@@ -209,11 +204,9 @@ static void plan_theirs(struct merge_work *w)
 	struct merge_plan *plan = w->plan;
 
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
-		bool primary = i == 0 && !w->known->locked;
-
 		if (plan->theirs[i] != MERGE_ADD)
 			continue;
-		plan->theirs[i] = fate_of(w->came->owner[i], primary);
+		plan->theirs[i] = fate_of(w->came->owner[i]);
 		if (plan->theirs[i] == MERGE_LEAVE)
 			plan->left++;
 		else if (plan->theirs[i] != MERGE_CLAIM)
@@ -221,14 +214,8 @@ static void plan_theirs(struct merge_work *w)
 	}
 }
 
-static bool stays(const struct merge_known *k, const struct merge_ni *ni)
-{
-	return ni->used || (k->locked && lnet_nid_eq(&ni->nid, &k->primary));
-}
-
-/* A locked primary NID stays, and so does one that somebody uses, who wants the
- * peer and not the address: but they are down if the peer does not name
- * them. */
+/* What somebody uses stays, who wants the peer and not the address: but it is
+ * down if the peer does not name it. */
 static void plan_ours(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -236,7 +223,7 @@ static void plan_ours(struct merge_work *w)
 	for (unsigned int i = 0; i < k->nnis; i++) {
 		if (!(w->plan->ours[i] & MERGE_UNNAMED))
 			continue;
-		if (!stays(k, &k->ni[i]))
+		if (!k->ni[i].used)
 			let_go(w, i);
 		else if (!k->ni[i].down)
 			w->plan->ours[i] |= MERGE_DOWN;
@@ -248,10 +235,9 @@ static void plan_ours(struct merge_work *w)
 static void plan_full(struct merge_work *w)
 {
 	plan_theirs(w);
-	if (!w->known->locked && w->plan->theirs[0] == MERGE_CLAIM)
+	if (w->plan->theirs[0] == MERGE_CLAIM)
 		return;
-	if (!w->known->locked)
-		w->plan->primary = w->info->ni[0].nid;
+	w->plan->primary = w->info->ni[0].nid;
 	plan_ours(w);
 }
 
@@ -259,8 +245,7 @@ static void plan_full(struct merge_work *w)
 
 static bool differs(const struct merge_work *w)
 {
-	if (!lnet_nid_eq(&w->info->ni[0].nid, &w->known->primary) &&
-	    !w->known->locked)
+	if (!lnet_nid_eq(&w->info->ni[0].nid, &w->known->primary))
 		return true;
 	for (unsigned int i = 0; i < w->info->nnis; i++)
 		if (w->plan->theirs[i] == MERGE_ADD)
@@ -296,8 +281,8 @@ static void plan_nothing(struct merge_work *w, enum merge_why why)
 /* Somebody keeps the NID that is to be the peer's primary one. */
 static bool primary_is_taken(const struct merge_work *w)
 {
-	return !w->known->locked && w->plan->theirs[0] == MERGE_ADD &&
-	       fate_of(w->came->owner[0], true) == MERGE_LEAVE;
+	return w->plan->theirs[0] == MERGE_ADD &&
+	       fate_of(w->came->owner[0]) == MERGE_LEAVE;
 }
 
 /* ---- the plan ---- */

@@ -25,7 +25,6 @@ enum merge_owner {
 	MERGE_OTHER,	  /* another peer's */
 	MERGE_AGREED,	  /* ... which has named this peer before,
 			   * by an NI that this peer names */
-	MERGE_LOCKED,	  /* the locked primary NID of another peer */
 	MERGE_CONFIGURED, /* of another peer, by configuration */
 	MERGE_OURS,	  /* this node's */
 };
@@ -44,7 +43,6 @@ struct merge_known {
 	const struct merge_ni *ni;
 	unsigned int nnis;
 	bool configured;
-	bool locked;	   /* the primary NID stays what it is */
 	bool multi_rail;   /* as configured, or as it said */
 	bool discovered;   /* an information of it was merged before ... */
 	uint32_t sequence; /* ... and this was its number */

@@ -126,8 +126,8 @@ cat >"$dir/wrong" <<'END'
 234 | cannot parse NID 'nonsense' | peer add --prim_nid 10.0.0.9@tcp --nid 10.0.0.8@tcp,nonsense
 239 | cannot add NID 10.0.1.5@tcp1 to peer 10.0.0.9@tcp: another configured peer has it | peer add --prim_nid 10.0.0.9@tcp --nid 10.0.0.8@tcp,10.0.1.5@tcp1
 239 | cannot add peer 10.0.1.5@tcp1: another configured peer has it | peer add --prim_nid 10.0.1.5@tcp1 --nid 10.0.7.5@tcp
-161 | lock_prim: not supported yet | peer add --prim_nid 10.0.0.9@tcp --lock_prim
-161 | ip2nets: not supported yet | peer add --prim_nid 10.0.0.9@tcp --ip2nets 'tcp 10.*.*.*'
+161 | lock_prim: not supported: discovery changes no NID | peer add --prim_nid 10.0.0.9@tcp --lock_prim
+161 | ip2nets: not supported: name its NIDs | peer add --prim_nid 10.0.0.9@tcp --ip2nets 'tcp 10.*.*.*'
 234 | missing: --prim_nid | peer del
 234 | missing: --prim_nid | peer del --nid 10.0.1.5@tcp1
 234 | missing: --prim_nid | peer del --force
@@ -136,8 +136,8 @@ cat >"$dir/wrong" <<'END'
 254 | cannot del peer 10.0.1.5@tcp1: no such peer was configured | peer del --prim_nid 10.0.1.5@tcp1
 254 | cannot del NID 10.0.9.9@tcp from peer 10.0.0.5@tcp: the peer has not got it | peer del --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.9.9@tcp
 234 | cannot parse NID 'nonsense' | peer del --prim_nid 10.0.0.5@tcp --nid nonsense
-161 | lock_prim: not supported yet | peer del --prim_nid 10.0.0.5@tcp --lock_prim
-161 | ip2nets: not supported yet | peer del --prim_nid 10.0.0.5@tcp --ip2nets 'tcp 10.*.*.*'
+161 | lock_prim: not supported: discovery changes no NID | peer del --prim_nid 10.0.0.5@tcp --lock_prim
+161 | ip2nets: not supported: name its NIDs | peer del --prim_nid 10.0.0.5@tcp --ip2nets 'tcp 10.*.*.*'
 234 | missing: --nid or --all | peer set
 234 | missing: --nid or --all | peer set --health 5
 234 | health is missing | peer set --all

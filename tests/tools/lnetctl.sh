@@ -346,7 +346,7 @@ same err <<END
 add:
 -     peer:
       errno: -95
-      descr: ! "lock_prim: not supported yet"
+      descr: ! "lock_prim: not supported: discovery changes no NID of an added peer in any case"
 ...
 END
 ctl 161 peer add --prim_nid 10.0.0.5@tcp --ip2nets x

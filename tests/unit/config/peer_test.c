@@ -95,9 +95,9 @@ Test(peer, errors)
 		{ "peer add: {prim_nid: 1.2.3.4@tcp, frob: 2}", -EINVAL,
 		  "unknown key 'frob'" },
 		{ "peer add: {prim_nid: 1.2.3.4@tcp, lock_prim: true}",
-		  -EOPNOTSUPP, "lock_prim: not supported yet" },
+		  -EOPNOTSUPP, "lock_prim: not supported: discovery" },
 		{ "peer del: {prim_nid: 1.2.3.4@tcp, ip2nets: x}", -EOPNOTSUPP,
-		  "ip2nets: not supported yet" },
+		  "ip2nets: not supported: name" },
 		{ "peer add: {prim_nid: 10.77.0.2@tcp}", -EINVAL,
 		  "cannot add peer 10.77.0.2@tcp: that is a NID of this "
 		  "node" },

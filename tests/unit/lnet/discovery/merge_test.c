@@ -4,8 +4,8 @@
  *
  * NIDs are short here: "4" is 10.0.0.4@tcp, "L4" is fd00::4@tcp; with a "-"
  * before it is down, with an "=" behind it is used. What follows a ":" says
- * whose it is now: o another peer's, a one's that has named this one, l the
- * locked primary of one, c a configured one's, m this node's.
+ * whose it is now: o another peer's, a one's that has named this one, c a
+ * configured one's, m this node's.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 struct merge_case {
 	const char *name;
 	enum ulnet_discovery mode;
-	/* c configured, l locked, m multi-rail, d discovered */
+	/* c configured, m multi-rail, d discovered */
 	const char *flags;
 	const char *known;
 	enum merge_source source;
@@ -71,8 +71,6 @@ static uint8_t owner_of(const char *word)
 		return MERGE_OTHER;
 	case 'a':
 		return MERGE_AGREED;
-	case 'l':
-		return MERGE_LOCKED;
 	case 'c':
 		return MERGE_CONFIGURED;
 	case 'm':
@@ -172,7 +170,6 @@ static struct merge_known known_of(const struct merge_case *c)
 		.ni = known,
 		.nnis = words(c->known, add_known),
 		.configured = strchr(c->flags, 'c'),
-		.locked = strchr(c->flags, 'l'),
 		.multi_rail = strchr(c->flags, 'm'),
 		.discovered = strchr(c->flags, 'd'),
 		.sequence = 7,
@@ -267,18 +264,6 @@ Test(merge, primary_nid)
 		  "1:o 2 4", "apply 2 mr !1 +4" },
 		{ "of one that agrees", ON, "", "2", REPLY, FULL, "1:a 2",
 		  "apply 1 mr <1" },
-		{ "locked here, another's", ON, "l", "2 3", REPLY, FULL,
-		  "1:o 2", "apply 2 mr !1 -3" },
-		{ "locked by another", ON, "", "2", REPLY, FULL, "1:l 2",
-		  "apply 1 mr <1" },
-		{ "locked here", ON, "l", "2", REPLY, FULL, "1 2",
-		  "apply 2 mr +1" },
-		{ "locked here, and there", ON, "l", "2", REPLY, FULL, "1:l 2",
-		  "none 2 mr ~1" },
-		{ "locked and gone", ON, "lmd", "2 3", REPLY, FULL, "1",
-		  "apply 2 mr +1 v2 -3" },
-		{ "locked and gone before", ON, "lmd", "-2", REPLY, FULL, "1",
-		  "apply 2 mr +1" },
 		{ "used and gone", ON, "md", "1 2=", PUSH, FULL, "1",
 		  "none 1 mr v2" },
 		{ "used primary and gone", ON, "md", "1= 2", PUSH, FULL, "2",
@@ -303,8 +288,6 @@ Test(merge, claimed_by_two)
 		  FULL, "1 2:o 4", "apply 1 mr !2 +4 -3" },
 		{ "agrees", ON, "", "1", REPLY, FULL, "1 2:a",
 		  "apply 1 mr <2" },
-		{ "a locked primary", ON, "", "1", REPLY, FULL, "1 2:l 3",
-		  "apply 1 mr ~2 +3" },
 		{ "configured", ON, "", "1", REPLY, FULL, "1 2:c 3:a 4:o",
 		  "apply 1 mr ~2 <3 !4" },
 	};
@@ -327,8 +310,6 @@ Test(merge, reduced_peers)
 		  "1 2", "none 2 single silent ~1" },
 		{ "not multi-rail, but pushes", ON, "md", "1 2", PUSH, PLAIN,
 		  "1 2", "drop" },
-		{ "locked", ON, "lmd", "1 2", PUSH, SILENT, "2 1",
-		  "apply 1 single silent -2" },
 	};
 
 	CHECK(cases);
@@ -363,8 +344,6 @@ Test(merge, configured_wins)
 		  "refuse 1 mr" },
 		{ "another primary", ON, "cm", "1 2", REPLY, FULL, "2 1",
 		  "refuse 1 mr" },
-		{ "locked, too", ON, "clm", "1 2", REPLY, FULL, "2 1",
-		  "none 1 mr" },
 		{ "not multi-rail by intent", ON, "c", "1", REPLY, FULL, "1 2",
 		  "none 1 single ~2" },
 		{ "multi-rail by mistake", ON, "cm", "1 2", REPLY, PLAIN, "1",
