@@ -253,3 +253,4 @@ dist_man_MANS += %D%/man7/ulrpc_timeouts.7
 dist_man_MANS += %D%/man7/ulrpc_tutorial.7
 dist_man_MANS += %D%/man8/lnetctl.8
 dist_man_MANS += %D%/man8/lnetd.8
+dist_man_MANS += %D%/man8/lst.8

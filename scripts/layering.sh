@@ -34,7 +34,7 @@ rules=(
 	'sim	base/|ulnet/|lnd/|lnet/|sim/'
 	'services/[a-z0-9_]+	ulnet/|@/|services/[^/]*$'
 	'services	ulnet/|services/'
-	'tools	ulnet/|tools/|services/(services|lst/lst)\.h$'
+	'tools	ulnet/|tools/|services/(services|lst/(lst|console|list))\.h$'
 	'examples(/[a-z0-9_]+)?	ulnet/|examples/'
 )
 # What is ours, when it is included with <>.

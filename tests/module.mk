@@ -534,6 +534,7 @@ tool_tests += %D%/tools/fault.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
+tool_tests += %D%/tools/lst.sh
 tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh

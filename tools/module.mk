@@ -4,10 +4,11 @@ sbin_PROGRAMS =
 bin_PROGRAMS =
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/lnetctl %D%/completion/lnetd
+dist_bashcompletion_DATA += %D%/completion/lst
 dist_bashcompletion_DATA += %D%/completion/rpcping %D%/completion/rpcserve
 
 if !WITH_FUZZERS
-sbin_PROGRAMS += %D%/lnetctl %D%/lnetd
+sbin_PROGRAMS += %D%/lnetctl %D%/lnetd %D%/lst
 bin_PROGRAMS += %D%/rpcping %D%/rpcserve
 endif
 
@@ -41,6 +42,12 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_lnetd_LDADD = liblst.la libulnet.la $(MICROHTTPD_LIBS)
+
+%C%_lst_SOURCES = %D%/lst.c
+%C%_lst_SOURCES += %D%/lst_command.c %D%/lst_command.h
+%C%_lst_SOURCES += %D%/lst_state.c %D%/lst_state.h
+%C%_lst_SOURCES += $(node_sources)
+%C%_lst_LDADD = liblst.la libulnet.la
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 completion=${srcdir:-.}/tools/completion
 
-for name in lnetctl lnetd rpcping rpcserve; do
+for name in lnetctl lnetd lst rpcping rpcserve; do
 	run 0 bash -n "$completion/$name"
 	. "$completion/$name" || complain "$name: cannot be read"
 done
@@ -84,6 +84,18 @@ printf '%s\n' all none secure >"$dir/known"
 words _lnetd lnetd --accept ""
 printf '%s\n' debug err info warn >"$dir/known"
 words _lnetd lnetd --log ""
+
+# ---- lst ----
+
+run 0 "$lst" --help
+options_of "$dir/out" >"$dir/known"
+words _lst lst --
+sed -n '/^Commands:/,/^$/s/^  \([a-z_]*\).*/\1/p' "$dir/out" | sed '/^$/d' |
+	LC_ALL=C sort >"$dir/known"
+words _lst lst ""
+words _lst lst --json ""
+printf '%s\n' --count --delay >"$dir/known"
+words _lst lst --json stat ""
 
 # ---- rpcping, rpcserve ----
 

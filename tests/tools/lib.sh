@@ -2,11 +2,11 @@
 # What the tests of the programs share: for sourcing, from the top of the build.
 #
 #	$dir	a directory of its own, which is removed at the end
-#	$lnetd, $lnetctl, $rpcserve, $rpcping	the programs
+#	$lnetd, $lnetctl, $lst, $rpcserve, $rpcping	the programs
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
-lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl
+lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl lst=$PWD/tools/lst
 rpcserve=$PWD/tools/rpcserve rpcping=$PWD/tools/rpcping
 ping=("$rpcping") # what start_ping runs
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tools.XXXXXX")

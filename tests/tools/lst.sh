@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# lst(8) drives nodes in processes of their own: sessions, groups, tests that
+# run, are stopped, and find what is wrong.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+export LST_SESSION=lst-test XDG_RUNTIME_DIR=$dir/run
+mkdir "$XDG_RUNTIME_DIR"
+port=$(free_port) || skip "perl cannot find a free port"
+
+lst() { # STATUS ARGUMENT...
+	run "$1" "$lst" "${@:2}"
+}
+
+# wrong STATUS PATTERN ARGUMENT...: one error, and nothing on stdout.
+wrong() {
+	lst "$1" "${@:3}"
+	has err "$2"
+	silent out
+}
+
+# ---- the command line, and no session ----
+
+wrong 2 'lst: a command is missing'
+wrong 2 'lst: no such command: nonsense' nonsense
+wrong 2 "unrecognized option '--nope'" --nope
+wrong 1 'there is no session lst-test' list_group
+run 1 env -u LST_SESSION "$lst" list_group
+has err 'LST_SESSION'
+run 1 env LST_SESSION=../x "$lst" list_group
+has err 'LST_SESSION'
+expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
+wrong 1 '--net is needed' new_session lab
+expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
+
+# ---- groups ----
+
+need_lnetd a --lst --net 'tcp(127.0.0.1)' --port "$port"
+need_rpcserve b --lst --net 'tcp(127.0.0.2)' --port "$port" --cpts 2
+need_lnetd deaf --net 'tcp(127.0.0.4)' --port "$port" --socket "$dir/deaf"
+console=(--net 'tcp(127.0.0.3)' --port "$port")
+lst 0 "${console[@]}" new_session lab
+silent out
+wrong 1 'there is a session already: lab' "${console[@]}" new_session lab
+lst 0 show_session
+has out '^lab: console 127.0.0.3@tcp, stamp '
+wrong 2 'arguments are missing' add_group clients
+wrong 1 "'nonsense': a NID" add_group clients nonsense
+wrong 1 "group '-x'|invalid option" add_group -- -x 127.0.0.1@tcp
+lst 0 add_group clients 127.0.0.1@tcp
+lst 0 add_group servers 127.0.0.2@tcp 127.0.0.1@tcp
+wrong 1 'there is a group clients already' add_group clients 127.0.0.2@tcp
+wrong 1 '127.0.0.9@tcp: no answer' add_group none 127.0.0.9@tcp
+lst 0 list_group
+same out <<END
+clients: 127.0.0.1@tcp
+servers: 127.0.0.2@tcp 127.0.0.1@tcp
+END
+lst 0 --json list_group clients
+same out <<END
+{"groups": [{"group": "clients", "nodes": ["127.0.0.1@tcp"]}]}
+END
+# Another console has to force it.
+export LST_SESSION=other
+lst 0 "${console[@]}" new_session rival
+wrong 1 '127.0.0.2@tcp: belongs to the session lab; .*--force' \
+	add_group g 127.0.0.2@tcp
+lst 0 end_session
+export LST_SESSION=lst-test
+
+# ---- batches and tests ----
+
+wrong 1 'which batch' run
+lst 0 add_batch bulk
+wrong 1 'there is a batch bulk already' add_batch bulk
+wrong 1 'batch bulk has no tests' run bulk
+both=(--batch bulk --from clients --to servers)
+wrong 2 '--from and --to are needed' add_test --batch bulk ping
+wrong 2 'the test is ping or brw' add_test "${both[@]}" pong
+wrong 2 'ping has no arguments' add_test "${both[@]}" ping size=8
+wrong 2 "brw has" add_test "${both[@]}" brw size:8
+wrong 2 'check.*some.*none, simple or full' add_test "${both[@]}" brw check=some
+wrong 2 'size.*2M' add_test "${both[@]}" brw size=2M
+wrong 2 'multiples of 8' add_test "${both[@]}" brw size=12
+wrong 2 'off: ' add_test "${both[@]}" brw size=8k off=512
+wrong 2 'concurrency.*1025' add_test --concurrency 1025 "${both[@]}" brw
+wrong 2 'loop.*0' add_test --loop 0 "${both[@]}" brw
+wrong 1 '--distribute 1:3' add_test --distribute 1:3 "${both[@]}" brw
+wrong 1 'there is no group nobody' \
+	add_test --batch bulk --from clients --to nobody ping
+wrong 1 'there is no batch b' \
+	add_test --batch b --from clients --to servers ping
+for check in none simple full; do
+	for op in read write; do
+		lst 0 add_test "${both[@]}" --loop 20 --concurrency 4 \
+			--distribute 1:2 brw $op check=$check size=64k
+	done
+done
+lst 0 add_test "${both[@]}" --loop 100 ping
+lst 0 list_batch
+has out '^bulk:$'
+has out '^    from clients to servers: brw write check=full size=64k$'
+lst 0 run --wait bulk
+lst 0 show_error clients servers
+same out <<<"0 of 2 nodes have errors"
+lst 0 query bulk
+same out <<<"127.0.0.1@tcp: 0 tests are running"
+wrong 1 'group servers is in a test' del_group servers
+
+# Without end, until it is stopped.
+lst 0 add_batch long
+lst 0 add_test --batch long --from clients --to servers --concurrency 2 brw \
+	write size=8k check=simple
+lst 0 run long
+lst 0 --json query long
+same out <<<'{"nodes": [{"nid": "127.0.0.1@tcp", "running": 1}]}'
+wrong 1 'batch is running' \
+	add_test --batch long --from clients --to servers ping
+lst 0 stat --delay 1 --count 1 clients
+has out '^127.0.0.1@tcp: received [1-9][0-9]* messages/s, .*; sent [1-9]'
+lst 0 --json stat --delay 1 --count 1 clients
+has out '^\{"nid": "127.0.0.1@tcp", "ms": [1-9].*"sent_bytes_per_s": [1-9]'
+lst 0 stop long
+lst 0 query long
+same out <<<"127.0.0.1@tcp: 0 tests are running"
+
+# A server that dies while it is used: its client notices, and says so.
+lst 0 run long
+kill -KILL "${pids[b]}"
+wait "${pids[b]}"
+unset 'pids[b]'
+lst 0 run --wait long
+lst 1 show_error clients servers
+has out '^127.0.0.1@tcp: brw errors [1-9]'
+has err '127.0.0.2@tcp: no answer'
+lst 1 end_session
+has err '127.0.0.2@tcp: no answer'
+expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
+wrong 1 'there is no session' query long
+
+# ---- the member is free again ----
+
+lst 0 "${console[@]}" new_session again
+lst 0 add_group clients 127.0.0.1@tcp
+lst 0 del_group clients
+lst 0 list_group
+silent out
+lst 0 end_session
+finish
