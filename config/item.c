@@ -166,7 +166,7 @@ int item_cpts(struct lnet *node, const struct scope *s, const struct tree *t,
 	if (rc == -EOPNOTSUPP)
 		return scope_fail(s, t, rc,
 				  "an interface for some of the CPTs only is "
-				  "not supported yet");
+				  "not supported: all CPTs use each");
 	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
 }
 
@@ -195,7 +195,8 @@ static int each_interface(const struct scope *s, const struct tree *list,
 		if (rc == -EOPNOTSUPP)
 			return scope_fail(s, t, rc,
 					  "'%s': lists of CPTs are not "
-					  "supported yet",
+					  "supported: all CPTs use each "
+					  "interface",
 					  text);
 		if (rc)
 			return scope_fail(s, t, rc,

@@ -54,6 +54,8 @@ int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE])
 	return 1;
 }
 
+#define NO_CPTS "lists of CPTs are not supported: all CPTs use it"
+
 /* ---- CPTs ---- */
 
 static bool number(const char **pos, unsigned long *v)
@@ -175,7 +177,7 @@ static int put_interfaces(struct networks *w, const char *s, const char *end,
 
 		rc = spec_interface(&pos, name);
 		if (rc == -EOPNOTSUPP)
-			wrong(w, at, rc, "lists of CPTs are not supported yet");
+			wrong(w, at, rc, NO_CPTS);
 		else if (rc < 0)
 			wrong(w, at, rc, "not the name of an interface");
 		else if (rc > 0)
@@ -238,8 +240,7 @@ static int parse_net(struct networks *w, const char **pos)
 			return rc;
 	}
 	if (**pos == '[')
-		return wrong(w, *pos, -EOPNOTSUPP,
-			     "lists of CPTs are not supported yet");
+		return wrong(w, *pos, -EOPNOTSUPP, NO_CPTS);
 	return 0;
 }
 

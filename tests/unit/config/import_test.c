@@ -165,7 +165,7 @@ Test(import, errors)
 	import_fail(&rig, "add",
 		    "net:\n- net type: tcp1\n  local NI(s):\n"
 		    "  - interfaces: {0: eth1}\n    CPT: \"[1]\"\n",
-		    -95, "not supported yet");
+		    -95, "not supported: all CPTs use each");
 	import_fail(&rig, "add", "global:\n  retry_count: x\n", -22,
 		    "line 2, column 16: retry_count: a number is expected");
 	import_fail(&rig, "add", "global:\n  frob: 1\n", -22,

@@ -71,8 +71,8 @@ Test(spec, bad_networks)
 	bad("tcp(eth0,,eth1)", -EINVAL, 9, "not the name");
 	bad("tcp(eth0) tcp1(eth1)", -EINVAL, 10, "',' is expected");
 	bad("tcp(eth0,eth0)", -EINVAL, 9, "eth0 comes twice");
-	bad("tcp(eth0)[0,1]", -EOPNOTSUPP, 9, "CPTs are not supported yet");
-	bad("tcp(eth0[1],eth1)", -EOPNOTSUPP, 4, "CPTs are not supported yet");
+	bad("tcp(eth0)[0,1]", -EOPNOTSUPP, 9, "CPTs are not supported: all");
+	bad("tcp(eth0[1],eth1)", -EOPNOTSUPP, 4, "CPTs are not supported: all");
 	bad("lo", -EINVAL, 0, "always there");
 	bad("tcp(eth0),kfi", -ENODEV, 10, "no interface");
 	bad("tcp(a123456789b123456789c123456789d123456789e123456789f1234567890"
