@@ -388,6 +388,10 @@ static void run_all(unsigned int cpts)
 	}
 	sessions();
 	run(test_of(LST_SERVICE_PING, 100, 8), 800);
+	/* Each test of pings counts from 0. */
+	cr_assert_eq(lsts[1]->sequence, 800u);
+	cr_assert_eq(add(test_of(LST_SERVICE_PING, 1, 1)), 0u);
+	cr_assert_eq(lsts[1]->sequence, 0u);
 	c = stats(FROM_ID);
 	cr_assert_eq(c.ping_errors, 0u);
 	cr_assert_eq(c.rpcs_sent, n * 12 + 800);
