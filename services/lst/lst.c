@@ -16,6 +16,11 @@ void lst_watch(struct lst *lst)
 			       lnet_now(lst->node, LST_HOME) + LST_TICK);
 }
 
+static void on_go(struct ulnet_timer *timer)
+{
+	lst_units_go(LST_OF(timer, struct lst, go));
+}
+
 static void on_tick(struct ulnet_timer *timer)
 {
 	struct lst *lst = LST_OF(timer, struct lst, tick);
@@ -39,8 +44,10 @@ static int cpt_close(void *arg)
 	if (cpt->index != LST_HOME)
 		return 0;
 	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
+	lnet_timer_cancel(lst->node, LST_HOME, &lst->go);
 	if (lst->session)
 		lst_session_end(lst->session);
+	lst_units_go(lst); /* their tests are stopping */
 	return 0;
 }
 
@@ -60,6 +67,7 @@ static void on_crash(struct ulnet_layer *layer)
 	for (unsigned int i = 0; i < lst->ncpts; i++)
 		lst_slots_close(&lst->cpts[i]);
 	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
+	lnet_timer_cancel(lst->node, LST_HOME, &lst->go);
 }
 
 static void on_gone(struct ulnet_layer *layer)
@@ -134,6 +142,8 @@ int lst_open(struct lnet *node, struct lst **lst_p)
 	lst->layer.gone = on_gone;
 	lst->layer.close = on_close;
 	lnet_timer_init(&lst->tick, on_tick);
+	lnet_timer_init(&lst->go, on_go);
+	TAILQ_INIT(&lst->yielding);
 	LIST_INIT(&lst->zombies);
 	for (unsigned int i = 0; i < lst->ncpts; i++) {
 		lst->cpts[i].lst = lst;

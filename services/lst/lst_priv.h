@@ -65,6 +65,8 @@ struct lst_unit {
 	uint8_t *memory; /* of bulk data */
 	uint32_t sequence;
 	bool running;
+	uint64_t began; /* the turn in which its request was sent */
+	TAILQ_ENTRY(lst_unit) yield;
 };
 
 struct lst_test {
@@ -122,6 +124,8 @@ void lst_test_free(struct lst_test *t);
 void lst_test_run(struct lst_test *t);
 /* @abort: RPCs under way, too. */
 void lst_test_stop(struct lst_test *t, bool abort);
+/* Goes on with the units that wait for another turn. */
+void lst_units_go(struct lst *lst);
 
 /* ---- framework requests: frame.c ---- */
 
@@ -143,6 +147,10 @@ struct lst {
 	struct lst_session *session; /* NULL: none */
 	LIST_HEAD(, lst_session) zombies;
 	uint32_t sequence; /* of pings */
+	/* Units that go on when the timer fires: an RPC with this very node
+	 * takes no longer than a turn, and the turn would never end. */
+	TAILQ_HEAD(lst_units, lst_unit) yielding;
+	struct ulnet_timer go;
 	unsigned int units;
 	uint64_t unit_bytes;
 };

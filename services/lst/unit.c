@@ -162,6 +162,32 @@ static bool reply_good(const struct lst_unit *u)
 			     (enum lst_check)brw->flags, reply->swapped);
 }
 
+static void unit_again(struct lst_unit *u)
+{
+	struct lst *lst = u->test->session->lst;
+	uint64_t now = lnet_now(lst->node, LST_HOME);
+
+	if (u->began != now || lst->cpts[LST_HOME].closing) {
+		unit_next(u);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&lst->yielding, u, yield);
+	if (!lnet_timer_armed(&lst->go))
+		lnet_timer_arm(lst->node, LST_HOME, &lst->go, now + 1);
+}
+
+void lst_units_go(struct lst *lst)
+{
+	struct lst_units units = TAILQ_HEAD_INITIALIZER(units);
+	struct lst_unit *u;
+
+	TAILQ_CONCAT(&units, &lst->yielding, yield);
+	while ((u = TAILQ_FIRST(&units))) {
+		TAILQ_REMOVE(&units, u, yield);
+		unit_next(u);
+	}
+}
+
 static void unit_done(struct lst_call *call)
 {
 	struct lst_unit *u = LST_OF(call, struct lst_unit, call);
@@ -170,14 +196,14 @@ static void unit_done(struct lst_call *call)
 
 	u->running = false;
 	if (aborted || (!call->status && reply_good(u))) {
-		unit_next(u);
+		unit_again(u);
 		return;
 	}
 	count_failure(t);
 	if (t->stop_on_error)
 		unit_end(u);
 	else
-		unit_next(u);
+		unit_again(u);
 }
 
 static struct lst_msg ping_request(struct lst_unit *u)
@@ -230,6 +256,7 @@ static int unit_send(struct lst_unit *u)
 	if (!ping)
 		bulk = brw_bulk(u);
 	u->call.done = unit_done;
+	u->began = lnet_now(s->lst->node, LST_HOME);
 	return lst_call_begin(&s->lst->calls, &u->call, u->target, &msg,
 			      ping ? NULL : &bulk, LST_CALL_S);
 }

@@ -488,6 +488,27 @@ static void begin_running(void)
 	cr_assert_gt(lsts[1]->calls.sent, 4u);
 }
 
+/* A node that sends to itself, without end and at no cost in time, hears what
+ * it is told nevertheless, and ends. */
+Test(lst_serve, to_itself)
+{
+	struct ulnet_id self = FROM_ID;
+
+	begin(1);
+	sessions();
+	cr_assert_eq(
+		add_list(test_of(LST_SERVICE_PING, UINT32_MAX, 2), &self, 1),
+		0u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	lnet_sim_run(sim, 1000);
+	cr_assert_gt(lsts[1]->calls.sent, 100u);
+	cr_assert_eq(active(), 1u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_STOP, 0, 0)), 0u);
+	cr_assert_eq(active(), 0u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	end();
+}
+
 /* A test runs as its node closes. */
 Test(lst_serve, closes_while_running)
 {
