@@ -561,6 +561,7 @@ states:
 
 # Hosts on two rails: network namespaces. With netem in a virtual machine, too.
 tool_tests += %D%/net/rails.sh
+tool_tests += %D%/net/routers.sh
 tool_tests += %D%/net/netem.sh
 tool_tests += %D%/net/page.sh
 EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
