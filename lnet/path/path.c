@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/hash.h"
 #include "base/mutation.h"
 #include "lnet/peer/word.h"
 #include "lnet/route/route.h"
@@ -77,6 +78,18 @@ static int path_take(struct lnet_cpt *cpt, struct path *path,
 	return 0;
 }
 
+/* Routes take turns, but now and then one has two in a row. Else a peer whose
+ * every second message was another question would send what matters by the same
+ * gateway always; and that it is lost there, with what it goes to, nobody at
+ * this end can see. */
+static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
+{
+	uint64_t use = ++path_cpt(cpt)->uses;
+
+	if (hash_u64(use, cpt->node->hash_seed) % 4)
+		route->use[cpt->index] = use;
+}
+
 /* Through a gateway. Whom the message is for need not be known, unless it is to
  * know this node by one NI. */
 static int path_get_routed(struct lnet_cpt *cpt, const struct path_want *want,
@@ -91,7 +104,7 @@ static int path_get_routed(struct lnet_cpt *cpt, const struct path_want *want,
 		if (rc)
 			return rc;
 	}
-	path->route->use[cpt->index] = ++path_cpt(cpt)->uses;
+	route_used(cpt, path->route);
 	dst = peer_get(cpt, path->dst ? &path->dst->nid : want->dst);
 	if (!dst)
 		return 0;

@@ -954,3 +954,28 @@ Test(select, gateway_with_rails)
 	cr_assert(seen[0] && seen[1]);
 	rig_fini(&rig);
 }
+
+/* Of two messages that come again and again, such as a question and a request,
+ * neither has the same gateway always. */
+Test(select, gateway_of_every_second_message)
+{
+	struct lnet_route *r[4];
+	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
+	struct path_want want = { .src = &any, .dst = &to };
+	unsigned int by[3] = { 0 };
+	struct path_rig rig;
+	struct path path;
+
+	rig_routed(&rig, r);
+	atomic_store(&r[2]->told, ROUTE_TOLD_FAR_DOWN);
+	for (unsigned int i = 0; i < 400; i++) {
+		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		if (i % 2)
+			by[path.route == r[1]]++;
+		peer_unref(rig.cpt, path.lpni);
+		ni_unref(path.ni, 0);
+	}
+	cr_assert_gt(by[0], 40);
+	cr_assert_gt(by[1], 40);
+	rig_fini(&rig);
+}

@@ -188,12 +188,11 @@ Test(routed, turns)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
 
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 50; i++)
 		put_arrives(sim, 100);
-	cr_assert_eq(counter(lnet_sim_node(sim, RIGHT), "recv_count") > 9,
-		     true);
-	cr_assert_geq(routed_by(sim, FIRST), 8);
-	cr_assert_geq(routed_by(sim, SECOND_ROUTER), 8);
+	cr_assert_geq(counter(lnet_sim_node(sim, RIGHT), "recv_count"), 50);
+	cr_assert_geq(routed_by(sim, FIRST), 30);
+	cr_assert_geq(routed_by(sim, SECOND_ROUTER), 30);
 	routed_end(sim);
 }
 
@@ -619,14 +618,18 @@ Test(routed, drop_asym_route)
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
 	struct lnet *right = lnet_sim_node(sim, RIGHT);
 	const struct ulnet_nid first = nid_of("10.0.1.11@tcp1");
+	uint64_t came;
 
 	cr_assert_eq(lnet_route_del(right, net_of("tcp"), &first), 0);
 	for (int i = 0; i < 4; i++)
 		put_arrives(sim, 10);
 	cr_assert_eq(lnet_setting_set(right, "drop_asym_route", 1), 0);
-	for (int i = 0; i < 4; i++)
+	came = routed_by(sim, FIRST);
+	for (int i = 0; i < 20; i++)
 		put_to(sim, "10.0.1.1@tcp1", 10);
-	cr_assert_eq(counter(right, "drop_asym_route"), 2);
+	came = routed_by(sim, FIRST) - came;
+	cr_assert_gt(came, 0);
+	cr_assert_eq(counter(right, "drop_asym_route"), came);
 	routed_end(sim);
 }
 
