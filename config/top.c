@@ -95,6 +95,30 @@ static int put_peers(struct lnet *node, unsigned int max, FILE *out)
 	return MIN(n, 0);
 }
 
+static void put_route(const struct ulnet_route_info *r, FILE *out)
+{
+	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+
+	fprintf(out, "route %s %s %s %" PRId32 "\n",
+		lnet_net_format(r->route.net, net, sizeof(net)),
+		lnet_nid_format(&r->route.gateway, gateway, sizeof(gateway)),
+		r->state, r->health);
+}
+
+static int put_routes(struct lnet *node, FILE *out)
+{
+	int n = lnet_routes(node, NULL, 0);
+	struct ulnet_route_info *infos = calloc((size_t)n + 1, sizeof(*infos));
+
+	if (!infos)
+		return -ENOMEM;
+	n = MIN(n, lnet_routes(node, infos, (unsigned int)n));
+	for (int i = 0; i < n; i++)
+		put_route(&infos[i], out);
+	free(infos);
+	return 0;
+}
+
 static int put_all(struct lnet *node, unsigned int peers, FILE *out)
 {
 	int rc;
@@ -103,6 +127,8 @@ static int put_all(struct lnet *node, unsigned int peers, FILE *out)
 	rc = put_stats(node, out);
 	if (!rc)
 		rc = put_nis(node, out);
+	if (!rc)
+		rc = put_routes(node, out);
 	return rc ? rc : put_peers(node, peers, out);
 }
 

@@ -27,11 +27,18 @@ struct lines {
 	size_t n;
 };
 
+struct route_line {
+	char net[64], gateway[64], state[16];
+	int32_t health;
+};
+
 struct top_sample {
 	uint64_t ns;
 	uint64_t peers; /* that the node knows */
-	uint64_t alive, awaited, errors, dropped;
+	uint64_t alive, awaited, errors, dropped, forwarded;
 	struct lines nis, nids;
+	struct route_line *routes;
+	size_t nroutes;
 	bool failed; /* no memory */
 };
 
@@ -92,6 +99,22 @@ static void read_peer(struct top_sample *s, const char *text)
 		add(s, &s->nids, &l);
 }
 
+static void read_route(struct top_sample *s, const char *text)
+{
+	struct route_line r, *routes;
+
+	if (sscanf(text, "%63s %63s %15s %" SCNd32, r.net, r.gateway, r.state,
+		   &r.health) != 4)
+		return;
+	routes = realloc(s->routes, (s->nroutes + 1) * sizeof(*routes));
+	if (!routes) {
+		s->failed = true;
+		return;
+	}
+	s->routes = routes;
+	routes[s->nroutes++] = r;
+}
+
 static void read_stat(struct top_sample *s, const char *text)
 {
 	const struct {
@@ -100,7 +123,8 @@ static void read_stat(struct top_sample *s, const char *text)
 	} wanted[] = { { "msgs_alloc", &s->alive },
 		       { "rst_alloc", &s->awaited },
 		       { "errors", &s->errors },
-		       { "drop_count", &s->dropped } };
+		       { "drop_count", &s->dropped },
+		       { "route_count", &s->forwarded } };
 	uint64_t value;
 	char name[64];
 
@@ -123,6 +147,8 @@ static void read_line(struct top_sample *s, const char *line)
 		read_ni(s, line + 3);
 	else if (strncmp(line, "peer ", 5) == 0)
 		read_peer(s, line + 5);
+	else if (strncmp(line, "route ", 6) == 0)
+		read_route(s, line + 6);
 }
 
 /* sscanf() looks for the end of its text first: each line is one of its own,
@@ -148,6 +174,7 @@ void top_free(struct top_sample *s)
 		return;
 	free(s->nis.all);
 	free(s->nids.all);
+	free(s->routes);
 	free(s);
 }
 
@@ -239,6 +266,30 @@ static void print_nis(const struct top_sample *before,
 	}
 }
 
+/* Those that are not up come first; else they stay as the node has them. */
+static void print_routes(const struct top_sample *s, unsigned int max,
+			 FILE *out)
+{
+	size_t shown = 0;
+
+	if (!s->nroutes)
+		return;
+	fprintf(out, "%-26s %-26s %6s %8s\n", "ROUTE TO", "BY", "HEALTH",
+		"STATE");
+	for (unsigned int up = 0; up < 2; up++)
+		for (size_t i = 0; i < s->nroutes && shown < max; i++) {
+			const struct route_line *r = &s->routes[i];
+
+			if ((strcmp(r->state, "up") == 0) != up)
+				continue;
+			fprintf(out, "%-26s %-26s %6" PRId32 " %8s\n", r->net,
+				r->gateway, r->health, r->state);
+			shown++;
+		}
+	if (s->nroutes > shown)
+		fprintf(out, "... and %zu more\n", s->nroutes - shown);
+}
+
 struct row {
 	const struct line *before, *now;
 	double weight;
@@ -309,11 +360,13 @@ void top_print(const struct top_sample *before, const struct top_sample *now,
 
 	fprintf(out,
 		"%.1f s: %" PRIu64 " messages alive, %" PRIu64
-		" answers awaited, %.1f errors/s, %.1f drops/s, %" PRIu64
-		" NIDs of peers\n",
+		" answers awaited, %.1f errors/s, %.1f drops/s, %.1f "
+		"forwarded/s, %" PRIu64 " NIDs of peers\n",
 		seconds, now->alive, now->awaited,
 		rate(before->errors, now->errors, seconds),
-		rate(before->dropped, now->dropped, seconds), now->peers);
+		rate(before->dropped, now->dropped, seconds),
+		rate(before->forwarded, now->forwarded, seconds), now->peers);
 	print_nis(before, now, seconds, out);
+	print_routes(now, rows, out);
 	print_nids(before, now, rows, seconds, out);
 }

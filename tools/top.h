@@ -18,7 +18,8 @@ struct top_sample *top_read(const char *text);
 void top_free(struct top_sample *s);
 
 /* Prints the block for the time between the two; with at most @rows NIDs of
- * peers, those where most happens, or waits. How many are not shown is said. */
+ * peers, those where most happens, or waits, and routes, first those that are
+ * not up. How many are not shown is said. */
 void top_print(const struct top_sample *before, const struct top_sample *now,
 	       unsigned int rows, FILE *out);
 

@@ -54,6 +54,19 @@ for i in 5 6; do
 	expect "nothing of another peer" test "$(column $i '^127.0.0.3@tcp')" = 0
 done
 
+# Routes: nobody is there who would answer for them.
+expect "no route yet" test "$(grep -c '^ROUTE TO' "$dir/out")" = 0
+ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
+ctl 0 route add --net tcp8 --gateway 127.0.0.3@tcp
+ctl 0 top --interval 0.1 --count 1
+has out '^ROUTE TO +BY +HEALTH +STATE$'
+has out '^tcp7 +127.0.0.2@tcp +[0-9]+ +(up|ill|down)$'
+ctl 0 top --interval 0.1 --count 1 --rows 1
+expect "one route" test "$(grep -cE '^tcp[78] ' "$dir/out")" = 1
+has out '^\.\.\. and 1 more$'
+ctl 0 route del --net tcp7 --gateway 127.0.0.2@tcp
+ctl 0 route del --net tcp8 --gateway 127.0.0.3@tcp
+
 # Ill ones come first; one row, and how many more there are.
 ctl 0 set health_gain 1 # they stay so for a while
 ctl 0 peer set --nid 127.0.0.3@tcp --health 500
