@@ -18,7 +18,9 @@
 
 static uint32_t ni_status(const struct lnet_ni *ni)
 {
-	return ni_is_up(ni) ? PING_UP : PING_DOWN;
+	bool deaf = atomic_load_explicit(&ni->deaf, memory_order_relaxed);
+
+	return ni_is_up(ni) && !deaf ? PING_UP : PING_DOWN;
 }
 
 static void write_u32(struct writer *w, uint32_t v)

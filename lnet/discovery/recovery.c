@@ -7,6 +7,7 @@
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/router.h"
+#include "lnet/discovery/target.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"
@@ -18,6 +19,7 @@
 /* Of the outage: afterwards. */
 #define INTERVAL_PART 32
 #define ANSWERED      (20 * NSEC_PER_MSEC)
+#define DEAF_AFTER    2 /* pings without an answer */
 
 struct recovery {
 	struct list link; /* recovery_cpt.ill */
@@ -86,6 +88,17 @@ static bool is_ill(const struct recovery *r)
 	return lpni && peer_ni_is_ill(lpni);
 }
 
+/* Of a router with such an interface its neighbours on the other side see
+ * nothing: it takes what they send, and drops it. So they are told. Others have
+ * nobody who would go by their word. */
+static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
+{
+	if (deaf && !atomic_load(&ni->node->routing))
+		return;
+	if (atomic_exchange(&ni->deaf, deaf) != deaf)
+		targets_changed(ni->node);
+}
+
 static void recovery_free(struct recovery *r)
 {
 	bool known = !r->cpt->closing;
@@ -93,6 +106,7 @@ static void recovery_free(struct recovery *r)
 	struct lnet_peer_ni *lpni = known && !r->local ? ni_of_peer(r) : NULL;
 
 	if (ni) {
+		ni_set_deaf(ni, false);
 		atomic_store(&ni->recovering, false);
 		atomic_store(&ni->recovery_silent, 0);
 		atomic_store(&ni->recovery_next, 0);
@@ -148,6 +162,7 @@ static void recovery_heard(struct recovery *r)
 static void recovery_go_on(struct recovery *r, bool answered)
 {
 	uint64_t took = loop_now(r->cpt->loop) - r->began;
+	struct lnet_ni *ni;
 
 	if (r->cpt->closing || !is_ill(r)) {
 		recovery_free(r);
@@ -159,6 +174,9 @@ static void recovery_go_on(struct recovery *r, bool answered)
 		return;
 	}
 	recovery_not_heard(r);
+	ni = r->local ? ni_of_mine(r) : NULL;
+	if (ni && r->pings.silent >= DEAF_AFTER)
+		ni_set_deaf(ni, true);
 	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
 
@@ -323,6 +341,14 @@ static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	lpni->recovery = r ? &r->pings : NULL;
 }
 
+/* Its pings go on until it is well. */
+static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
+{
+	(void)cpt;
+	if (unlikely(atomic_load_explicit(&ni->deaf, memory_order_relaxed)))
+		ni_set_deaf(ni, false);
+}
+
 /* A message has come from it: it need not be waited for any longer. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
@@ -362,6 +388,7 @@ void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer)
 static const struct health_watch watch = {
 	.ni_ill = ni_ill,
 	.peer_ni_ill = peer_ni_ill,
+	.ni_hears = ni_hears,
 	.peer_ni_heard = peer_ni_heard,
 };
 

@@ -19,6 +19,10 @@
  * would ever be more than dead. After recovery_limit it is given up, and comes
  * back by what comes in.
  *
+ * An NI of a router that is not answered twice, and hears nobody else, is told
+ * of as one that is down, until something comes in on it: else its neighbours
+ * on other nets would go on sending by it what it cannot get across.
+ *
  * Only where there is a choice: an NI that is the only one, of this node or of
  * the peer, is used whatever its health. So strangers cannot make a node ping.
  * An ill NI costs a timer and this record, and nobody costs anything when

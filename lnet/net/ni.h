@@ -65,6 +65,8 @@ struct lnet_ni {
 	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
 	atomic_bool recovering; /* a CPT takes care of that (recovery.c): */
 	atomic_uint recovery_silent;	/* pings in a row without an answer */
+	atomic_bool deaf; /* nobody answers, nor is heard: a router says that it
+			   * is down (recovery.c) */
 	_Atomic uint64_t recovery_next; /* ns: then comes the next; 0: none */
 	atomic_uint live;	/* CPTs that have not let go */
 	struct ni_cpt *cpt;	/* by CPT index */

@@ -101,7 +101,11 @@ void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
 	ni_add(ni, settings_health_gain(&cpt->node->settings));
+	if (watch)
+		watch->ni_hears(cpt, ni);
 }
 
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)

@@ -27,7 +27,8 @@ struct health_watch {
 	/* It has lost health, and is ill. */
 	void (*ni_ill)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_ill)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* It was ill when a message came from it. */
+	/* It was ill when a message came in on it, or from it. */
+	void (*ni_hears)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_heard)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 };
 

@@ -4,8 +4,8 @@
 #
 #	client .1 --- rail 0 (tcp1) --- a .3, b .4 --- rail 1 (tcp2) --- server .2
 #
-# A router is killed, loses its link on either side, or its frames on the near one,
-# while calls go through both: no call is lost, the other router carries them meanwhile, and
+# A router is killed, loses its link or its frames on either side, while calls go
+# through both: no call is lost, the other router carries them meanwhile, and
 # afterwards both do (requirements B1 to B4). Then ways that are not the same in
 # both directions.
 . "${srcdir:-.}/tests/net/hosts.sh" || exit
@@ -94,12 +94,14 @@ near_up() { host_link a up 0 3; }
 far_down() { host_link a down 1 3; }
 far_up() { host_link a up 1 3; }
 near_silent() { wire_drop iifname a0 && wire_drop oifname a0; }
+far_silent() { wire_drop iifname a1 && wire_drop oifname a1; }
 
 all_harms() { # NAME ARGUMENT...
 	lose "$1: router killed" killed back "${@:2}"
 	lose "$1: its near link down" near_down near_up "${@:2}"
 	lose "$1: its far link down" far_down far_up "${@:2}"
 	lose "$1: its near frames lost" near_silent wire_whole "${@:2}"
+	lose "$1: its far frames lost" far_silent wire_whole "${@:2}"
 }
 
 for name in client server a b; do

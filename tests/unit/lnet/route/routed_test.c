@@ -491,6 +491,37 @@ Test(routed, far_side_down)
 	routed_end(sim);
 }
 
+/* A router takes messages, and nothing gets across to the other net, nor back:
+ * it says so, and after a few seconds all goes by the other one. */
+Test(routed, far_side_deaf)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
+		const struct ulnet_nid far = nid_of("10.0.1.11@tcp1");
+		const struct ulnet_nid right = nid_of("10.0.1.1@tcp1");
+		uint64_t before;
+
+		for (int i = 0; i < 4; i++)
+			put_arrives(sim, 100);
+		cr_assert_eq(lnet_sim_partition(sim, &far, &right, true), 0);
+		for (int i = 0; i < 4; i++)
+			put_to(sim, "10.0.1.1@tcp1", 100);
+		lnet_sim_run(sim, 5 * SECOND);
+		cr_assert_not(route_info(sim, 0).up, "%u CPTs", cpts);
+		before = routed_by(sim, FIRST);
+		for (int i = 0; i < 10; i++)
+			put_arrives(sim, 100);
+		cr_assert_eq(routed_by(sim, FIRST), before);
+		cr_assert_eq(lnet_sim_partition(sim, &far, &right, false), 0);
+		lnet_sim_run(sim, 5 * SECOND);
+		cr_assert(route_info(sim, 0).up, "%u CPTs", cpts);
+		for (int i = 0; i < 10; i++)
+			put_arrives(sim, 100);
+		cr_assert_gt(routed_by(sim, FIRST), before);
+		routed_end(sim);
+	}
+}
+
 Test(routed, routing_turned_off)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
