@@ -53,8 +53,8 @@ extract() { # PAGE
 			print $out "#include <errno.h>\n#include <inttypes.h>\n",
 				"#include <stdio.h>\n#include <stdlib.h>\n",
 				"#include <string.h>\n",
-				map("#include <ulnet/$_.h>\n", qw(control fault lnet loop route
-					path service sim stub)),
+				map("#include <ulnet/$_.h>\n", qw(control fault lnet loop path
+					policy route service sim stub)),
 				"extern struct lnet *node;\n",
 				"extern struct lnet_control *control;\n",
 				"extern struct lnet_sim *sim;\n",

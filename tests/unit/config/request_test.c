@@ -121,7 +121,7 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add:", -22, "net is missing");
 	ask_fail(&rig, "net add: {net: [tcp]}", -22, "a text is expected");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[0]']}", -95,
-		 "not supported yet");
+		 "lists of CPTs are not supported");
 	ask_fail(&rig, "net add: {net: tcp, nid: 10.77.0.3@tcp1}", -22,
 		 "another net");
 	ask_fail(&rig, "net add: {net: tcp, nid: foo@bar}", -22,
