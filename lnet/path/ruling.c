@@ -86,7 +86,9 @@ static bool find_preferred(const struct lnet_cpt *cpt,
 		return true;
 	}
 	fits = realloc(p, sizeof(*p) + p->n * sizeof(p->what[0]));
-	*preferred_p = fits ? fits : p;
+	if (fits)
+		p = fits;
+	*preferred_p = p;
 	return true;
 }
 

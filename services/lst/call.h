@@ -39,7 +39,7 @@ struct lst_call {
 struct lst_calls {
 	struct lnet *node;
 	uint64_t next_id; /* of replies and bulk data; at first random */
-	TAILQ_HEAD(, lst_call) all;
+	TAILQ_HEAD(lst_call_list, lst_call) all;
 	_Atomic uint32_t sent, dropped, expired, errors; /* any thread reads */
 };
 

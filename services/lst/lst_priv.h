@@ -83,7 +83,7 @@ struct lst_test {
 struct lst_batch {
 	TAILQ_ENTRY(lst_batch) entry;
 	uint64_t id;
-	TAILQ_HEAD(, lst_test) tests;
+	TAILQ_HEAD(lst_test_list, lst_test) tests;
 };
 
 struct lst_session {
@@ -98,7 +98,7 @@ struct lst_session {
 	unsigned int running; /* units */
 	unsigned int ntests, nbatches;
 	bool ended; /* it is a zombie: freed as its last unit ends */
-	TAILQ_HEAD(, lst_batch) batches;
+	TAILQ_HEAD(lst_batch_list, lst_batch) batches;
 };
 
 /* NULL: no memory. */
@@ -145,7 +145,7 @@ struct lst {
 	struct lst_calls calls;
 	struct ulnet_timer tick;
 	struct lst_session *session; /* NULL: none */
-	LIST_HEAD(, lst_session) zombies;
+	LIST_HEAD(lst_session_list, lst_session) zombies;
 	uint32_t sequence; /* of pings */
 	/* Units that go on when the timer fires: an RPC with this very node
 	 * takes no longer than a turn, and the turn would never end. */

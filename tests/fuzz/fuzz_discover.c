@@ -239,7 +239,7 @@ static void check_in_use(struct fuzz *f)
 {
 	for (unsigned int i = 0; i < CONFIGURED; i++) {
 		struct ulnet_nid primary = primary_of(f, i);
-		struct ulnet_peer_info info;
+		struct ulnet_peer_info info = { 0 };
 
 		if (!lnet_nid_eq(&primary, &peers[i])) {
 			BUG_ON(f->in_use[i] && !f->has_told[i]);
