@@ -16,7 +16,6 @@
 #include "notify.h"
 #include "pidfile.h"
 #include "secure.h"
-#include "services/lst/lst.h"
 
 struct lnetd {
 	struct lnetd_options options;
@@ -116,11 +115,8 @@ static int serve_metrics(struct lnetd *d)
  * answer. */
 static int serve_lst(struct lnetd *d)
 {
-	int rc = d->options.lst ? lst_open(d->node.lnet, &d->lst) : 0;
-
-	if (rc)
-		say(&d->say, LNET_LOG_ERR, "--lst: %s", strerror(-rc));
-	return rc;
+	return lst_options_open(&d->options.lst, &d->say, d->node.lnet,
+				&d->lst);
 }
 
 /* Runs the node from its beginning to its end. */

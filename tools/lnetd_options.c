@@ -22,20 +22,18 @@ static const char help[] =
 	"                               without an address at 127.0.0.1\n"
 	"      --metrics-peers N        with metrics of so many NIDs of peers "
 	"(256)\n"
-	"      --lst                    take part in LNet's self-test, "
-	"lnet_selftest(7)\n"
-	"  -P, --pidfile FILE           write the process's id there\n"
+	LST_HELP "  -P, --pidfile FILE           write the process's id there\n"
 	"  -l, --log LEVEL              err, warn (default), info or debug\n"
 	"  -h, --help                   print this\n"
 	"  -V, --version                print the version\n";
 
-enum { OPT_METRICS_PEERS = 256, OPT_LST };
+enum { OPT_METRICS_PEERS = 256 };
 
 static const struct option options[] = {
 	NODE_OPTIONS,
 	{ "metrics", required_argument, NULL, 'm' },
 	{ "metrics-peers", required_argument, NULL, OPT_METRICS_PEERS },
-	{ "lst", no_argument, NULL, OPT_LST },
+	LST_OPTIONS,
 	{ "foreground", no_argument, NULL, 'f' },
 	{ "pidfile", required_argument, NULL, 'P' },
 	{ "help", no_argument, NULL, 'h' },
@@ -58,6 +56,8 @@ static int take_option(struct lnetd_options *o, int option, const char *arg)
 {
 	int status = node_options_take(&o->node, "lnetd", option, arg);
 
+	if (status < 0)
+		status = lst_options_take(&o->lst, "lnetd", option, arg);
 	if (status >= 0)
 		return status;
 	switch (option) {
@@ -69,9 +69,6 @@ static int take_option(struct lnetd_options *o, int option, const char *arg)
 	case OPT_METRICS_PEERS:
 		return option_number("lnetd", "metrics-peers", arg, 0,
 				     METRICS_PEERS_MAX, &o->metrics_peers);
-	case OPT_LST:
-		o->lst = true;
-		return 0;
 	case 'P':
 		return option_path("lnetd", "pidfile", arg, &o->pidfile);
 	}
@@ -121,6 +118,8 @@ int lnetd_options_parse(struct lnetd_options *o, int argc, char **argv)
 			argv[optind]);
 		return OPTION_USAGE;
 	}
+	if (lst_options_check(&o->lst, "lnetd"))
+		return OPTION_USAGE;
 	if (!o->node.socket && default_socket(o))
 		return OPTION_USAGE;
 	return -1;
@@ -129,5 +128,6 @@ int lnetd_options_parse(struct lnetd_options *o, int argc, char **argv)
 void lnetd_options_free(struct lnetd_options *o)
 {
 	node_options_free(&o->node);
+	lst_options_free(&o->lst);
 	free(o->pidfile);
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "lst_options.h"
 #include "node_options.h"
 
 struct lnetd_options {
@@ -12,7 +13,7 @@ struct lnetd_options {
 	char *pidfile;		  /* NULL: none */
 	const char *metrics;	  /* address; NULL: none */
 	unsigned int metrics_peers;
-	bool lst; /* it takes part in the self-test */
+	struct lst_options lst;
 	bool foreground;
 };
 

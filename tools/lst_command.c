@@ -100,6 +100,9 @@ static void nodes_ask(struct lst_console *c, struct nodes *nodes,
 static const char *status_text(uint32_t status)
 {
 	switch (status) {
+	case EACCES:
+		return "does not take the word of this console: --lst of "
+		       "lnetd(8)";
 	case EBUSY:
 		return "belongs to another session, or its batch is running";
 	case ESRCH:

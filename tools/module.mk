@@ -39,6 +39,7 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h
 %C%_lnetd_SOURCES += %D%/exporter.c %D%/exporter.h
 %C%_lnetd_SOURCES += %D%/metrics.c %D%/metrics.h
+%C%_lnetd_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_lnetd_LDADD = liblst.la libulnet.la $(MICROHTTPD_LIBS)
@@ -52,6 +53,7 @@ node_sources += %D%/file.c %D%/file.h
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
 %C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
+%C%_rpcserve_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_rpcserve_SOURCES += $(node_sources)
 %C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la
 

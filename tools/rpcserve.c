@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "cutoff.h"
+#include "lst_options.h"
 #include "node.h"
 #include "option.h"
-#include "services/lst/lst.h"
 #include "services/services.h"
 #include "secure.h"
 #include "signals.h"
@@ -33,7 +33,8 @@ struct rpcserve {
 	struct service_conf conf;
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
-	bool poll, selftest;
+	struct lst_options lst_options;
+	bool poll;
 	uint64_t grace; /* us */
 	struct say say;
 	struct node node;
@@ -63,8 +64,7 @@ static const char help[] =
 	"      --memory SIZE            for bulk data at most (256M)\n"
 	"      --grace T                for requests under way at the end (5 "
 	"s)\n"
-	"      --lst                    take part in LNet's self-test, "
-	"lnet_selftest(7)\n"
+	LST_HELP
 	"      --poll                   be the node's thread, and never "
 	"sleep\n" NODE_HELP_NETS
 	"  -s, --socket PATH            for lnetctl; none is made without "
@@ -85,7 +85,6 @@ enum {
 	OPT_MEMORY,
 	OPT_GRACE,
 	OPT_POLL,
-	OPT_LST,
 };
 
 static const struct option options[] = {
@@ -100,7 +99,7 @@ static const struct option options[] = {
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "grace", required_argument, NULL, OPT_GRACE },
-	{ "lst", no_argument, NULL, OPT_LST },
+	LST_OPTIONS,
 	{ "poll", no_argument, NULL, OPT_POLL },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -140,6 +139,8 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 {
 	int status = node_options_take(&r->options, WHO, option, arg);
 
+	if (status < 0)
+		status = lst_options_take(&r->lst_options, WHO, option, arg);
 	if (status >= 0)
 		return status;
 	switch (option) {
@@ -168,9 +169,6 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 				   &r->conf.memory);
 	case OPT_GRACE:
 		return option_time(WHO, "grace", arg, 0, &r->grace);
-	case OPT_LST:
-		r->selftest = true;
-		return 0;
 	case OPT_POLL:
 		r->poll = true;
 		return 0;
@@ -228,6 +226,8 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 			argv[optind]);
 		return OPTION_USAGE;
 	}
+	if (lst_options_check(&r->lst_options, WHO))
+		return OPTION_USAGE;
 	if (r->poll && r->options.cpts > 1) {
 		fputs(WHO ": --cpts: with --poll there is one thread, the "
 			  "program's own\n",
@@ -267,11 +267,8 @@ static int start_services(struct rpcserve *r)
 
 static int start_selftest(struct rpcserve *r)
 {
-	int rc = r->selftest ? lst_open(r->node.lnet, &r->lst) : 0;
-
-	if (rc)
-		say(&r->say, LNET_LOG_ERR, "--lst: %s", strerror(-rc));
-	return rc;
+	return lst_options_open(&r->lst_options, &r->say, r->node.lnet,
+				&r->lst);
 }
 
 static uint64_t clock_us(void)
@@ -420,5 +417,6 @@ int main(int argc, char **argv)
 	close(signals);
 out:
 	node_options_free(&r.options);
+	lst_options_free(&r.lst_options);
 	return status;
 }

@@ -16,7 +16,6 @@
 
 #define LST_HOME   0
 #define LST_TICK   UINT64_C(1000000000) /* ns between looks at deadlines */
-#define LST_CALL_S 64			/* usual time until one is given up */
 
 struct lst_call {
 	/* Set by the caller: */

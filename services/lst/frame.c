@@ -35,7 +35,7 @@ static uint32_t make_serve(struct lst *lst, const struct lst_msg *msg,
 {
 	struct lst_session *s = lst->session;
 
-	reply->timeout = LST_SESSION_S;
+	reply->timeout = lst->conf.session_s;
 	if (is_any(&msg->session))
 		return EINVAL;
 	if (is_ours(lst, msg)) {
@@ -70,7 +70,7 @@ static uint32_t debug_serve(const struct lst *lst, struct lst_msg *reply)
 {
 	if (!lst->session)
 		return ESRCH;
-	reply->timeout = LST_SESSION_S;
+	reply->timeout = lst->conf.session_s;
 	memcpy(reply->name, lst->session->name, sizeof(reply->name));
 	return 0;
 }
@@ -377,7 +377,7 @@ static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 
 	if (s)
 		s->deadline = lnet_now(lst->node, LST_HOME) +
-			      LST_SESSION_S * NS_PER_S;
+			      lst->conf.session_s * NS_PER_S;
 	if (status == DROPPED) {
 		lst_slot_drop(slot);
 		return;
@@ -388,11 +388,43 @@ static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 	lst_slot_reply(slot, reply);
 }
 
+/* Who is told no more than this, and changes nothing. */
+static void frame_refuse(struct lst_slot *slot, uint32_t status)
+{
+	struct lst_msg reply = { .features = LST_BYTES,
+				 .status = status,
+				 .session = LST_SESSION_NONE };
+
+	lst_slot_reply(slot, &reply);
+}
+
+static bool permitted(const struct lst_slot *slot)
+{
+	const struct ulnet_nidlist *consoles = slot->cpt->lst->conf.consoles;
+
+	return !consoles ||
+	       lnet_nidlist_match(consoles, &slot->request.peer.nid);
+}
+
+bool lst_serves_tests(const struct lst *lst)
+{
+	return !lst->conf.consoles || lst->member;
+}
+
 void lst_frame_serve(struct lst_slot *slot)
 {
 	struct lst_msg reply = { 0 };
 	uint32_t status;
 
+	/* Groups are a console's, and this is none. */
+	if (slot->msg.type == LST_JOIN) {
+		frame_refuse(slot, ESRCH);
+		return;
+	}
+	if (!permitted(slot)) {
+		frame_refuse(slot, EACCES);
+		return;
+	}
 	reply.type = slot->msg.type + 1;
 	status = handle(slot, &reply);
 	if (status != LATER)

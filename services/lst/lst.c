@@ -124,7 +124,20 @@ static int cpts_open(struct lst *lst)
 	return rc;
 }
 
-int lst_open(struct lnet *node, struct lst **lst_p)
+static struct lst_conf conf_of(const struct lst_conf *given)
+{
+	struct lst_conf conf = { 0 };
+
+	if (given)
+		conf = *given;
+	if (!conf.session_s)
+		conf.session_s = LST_SESSION_S;
+	if (!conf.rpc_s)
+		conf.rpc_s = LST_RPC_S;
+	return conf;
+}
+
+int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 {
 	struct lst *lst = calloc(1, sizeof(*lst));
 	int rc;
@@ -132,6 +145,7 @@ int lst_open(struct lnet *node, struct lst **lst_p)
 	if (!lst)
 		return -ENOMEM;
 	lst->node = node;
+	lst->conf = conf_of(conf);
 	lst->ncpts = lnet_cpts(node);
 	lst->cpts = calloc(lst->ncpts, sizeof(*lst->cpts));
 	if (!lst->cpts) {

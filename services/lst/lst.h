@@ -9,8 +9,11 @@
  * of bulk data for the node; on each CPT LST_SLOTS requests of each kind that
  * are being served, with LNET_MTU bytes each at most. What goes beyond is
  * answered with ENOMEM, or waits in LNet, where each peer has its share
- * (LNetSetLazyPortal(3)). A session that its console has left ends
- * LST_SESSION_S seconds after the last request, and frees what it has.
+ * (LNetSetLazyPortal(3)). A session that its console has left ends a while
+ * after the last request, and frees what it has.
+ *
+ * Nothing in the protocol tells a console from a stranger: who may be one is a
+ * matter of NIDs, of the very one that a request came from.
  */
 #ifndef SERVICES_LST_LST_H
 #define SERVICES_LST_LST_H
@@ -18,6 +21,7 @@
 #include <ulnet/loop.h>
 
 #define LST_SESSION_S  100
+#define LST_RPC_S      64
 #define LST_TESTS_MAX  1024 /* of a session, and as many batches */
 #define LST_UNITS_MAX  16384
 #define LST_UNIT_BYTES (UINT64_C(256) << 20)
@@ -25,13 +29,25 @@
 
 struct lst;
 
+/* 0 is the usual value of each. */
+struct lst_conf {
+	/* Who may be a console, and so make this node serve and send; others
+	 * are answered with EACCES, and tests of others with ESRCH unless there
+	 * is a session. NULL: anybody may, and tests are always answered. */
+	const struct ulnet_nidlist *consoles;
+	uint32_t session_s; /* LST_SESSION_S: it ends after so much silence */
+	uint32_t rpc_s;	    /* LST_RPC_S: a destination has to answer */
+};
+
 /*
  * Serves on @node from now on, until lnet_close() or, in the simulator, a
  * crash. On error, too, *@lst_p is to be freed with lst_free() when the node is
  * gone, unless it was left alone. A thread that runs no loop, or the one that
- * drives the node. -ENOMEM, or what LNetMEAttach(3) says.
+ * drives the node. -ENOMEM, or what LNetMEAttach(3) says. @conf NULL: all is as
+ * usual; its list is borrowed until lst_free().
  */
-int lst_open(struct lnet *node, struct lst **lst_p);
+int lst_open(struct lnet *node, const struct lst_conf *conf,
+	     struct lst **lst_p);
 /* NULL is fine. */
 void lst_free(struct lst *lst);
 

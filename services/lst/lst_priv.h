@@ -130,17 +130,21 @@ void lst_units_go(struct lst *lst);
 /* ---- framework requests: frame.c ---- */
 
 void lst_frame_serve(struct lst_slot *slot);
+/* May tests of anybody be served now? Any thread. */
+bool lst_serves_tests(const struct lst *lst);
 
 /* ---- the service ---- */
 
 struct lst {
 	struct ulnet_layer layer; /* first */
 	struct lnet *node;
+	struct lst_conf conf; /* without zeros */
 	unsigned int ncpts;
 	struct lst_cpt *cpts;
 	/* Any CPT: */
 	_Atomic uint32_t received, dropped, errors;
 	_Atomic uint64_t bulk_got, bulk_put;
+	_Atomic bool member; /* is there a session? LST_HOME writes */
 	/* LST_HOME: */
 	struct lst_calls calls;
 	struct ulnet_timer tick;

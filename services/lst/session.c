@@ -18,9 +18,10 @@ struct lst_session *lst_session_make(struct lst *lst,
 	s->features = request->features;
 	s->refs = 1;
 	s->made = lnet_now(lst->node, LST_HOME);
-	s->deadline = s->made + LST_SESSION_S * NS_PER_S;
+	s->deadline = s->made + lst->conf.session_s * NS_PER_S;
 	TAILQ_INIT(&s->batches);
 	lst->session = s;
+	lst->member = true;
 	lst_watch(lst);
 	return s;
 }
@@ -53,6 +54,7 @@ void lst_session_end(struct lst_session *s)
 	struct lst_test *t;
 
 	s->lst->session = NULL;
+	s->lst->member = false;
 	if (!s->running) {
 		session_free(s);
 		return;

@@ -146,6 +146,8 @@ static void ping_serve(struct lst_slot *slot)
 	if (msg->features & ~LST_BYTES) {
 		reply.features = LST_BYTES;
 		reply.status = EPROTO;
+	} else if (!lst_serves_tests(slot->cpt->lst)) {
+		reply.status = ESRCH;
 	}
 	reply.ping.magic = LST_PING_MAGIC;
 	reply.ping.sequence = msg->ping.sequence;
@@ -220,10 +222,12 @@ static int brw_read(struct lst_slot *slot)
 	return lst_md_put(&slot->bulk, &to, slot->memory, brw->length);
 }
 
-static uint32_t brw_check(const struct lst_msg *msg)
+static uint32_t brw_check(const struct lst *lst, const struct lst_msg *msg)
 {
 	if (msg->features & ~LST_BYTES)
 		return EPROTO;
+	if (!lst_serves_tests(lst))
+		return ESRCH;
 	if (!lst_data_valid(msg->brw.opcode, msg->brw.flags, msg->brw.length))
 		return EINVAL;
 	if (!(msg->features & LST_BYTES) && msg->brw.length % LST_PAGE_SIZE)
@@ -233,7 +237,7 @@ static uint32_t brw_check(const struct lst_msg *msg)
 
 static void brw_serve(struct lst_slot *slot)
 {
-	uint32_t status = brw_check(&slot->msg);
+	uint32_t status = brw_check(slot->cpt->lst, &slot->msg);
 
 	if (status) {
 		brw_reply(slot, status);
@@ -307,6 +311,7 @@ static const struct {
 	{ LST_SERVICE_BATCH, FRAME_SLOTS, true },
 	{ LST_SERVICE_TEST, FRAME_SLOTS, true },
 	{ LST_SERVICE_STAT, FRAME_SLOTS, true },
+	{ LST_SERVICE_JOIN, FRAME_SLOTS, true },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

@@ -258,7 +258,7 @@ static int unit_send(struct lst_unit *u)
 	u->call.done = unit_done;
 	u->began = lnet_now(s->lst->node, LST_HOME);
 	return lst_call_begin(&s->lst->calls, &u->call, u->target, &msg,
-			      ping ? NULL : &bulk, LST_CALL_S);
+			      ping ? NULL : &bulk, s->lst->conf.rpc_s);
 }
 
 static void unit_next(struct lst_unit *u)

@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	BUG_ON(lnet_sim_new(1, 1, &sim));
 	BUG_ON(lnet_sim_node_add(sim, "10.77.0.13@tcp", &conf, NULL, NULL));
 	BUG_ON(lnet_sim_node_add(sim, "10.77.0.14@tcp", &conf, NULL, NULL) < 0);
-	BUG_ON(lst_open(lnet_sim_node(sim, 1), &lst));
+	BUG_ON(lst_open(lnet_sim_node(sim, 1), NULL, &lst));
 	for (size_t i = 0; i < n; i++) {
 		uint8_t *message = copy + i * (LST_MSG_SIZE + 1) + 1;
 

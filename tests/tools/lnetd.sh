@@ -165,6 +165,10 @@ usage "--cpts 17: a number from 1 to 16" --cpts 17
 usage "--cpts -1: a number" --cpts -1
 usage "--accept maybe: secure, all or none" --accept maybe
 usage "--log loud: err, warn, info or debug" --log loud
+usage "option '--lst' requires an argument" --lst
+usage "--lst 10.0.0.1: at character 1: .*missing; all, or NIDs" --lst 10.0.0.1
+usage "--lst-rpc-timeout 0: a number from 1" --lst all --lst-rpc-timeout 0
+usage "--lst-session-timeout: --lst is missing" --lst-session-timeout 9
 usage "--group no such group: there is no" --group "no such group"
 usage "--socket '': a path" --socket ""
 usage "unrecognized option '--nonsense'" --nonsense

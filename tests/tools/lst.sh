@@ -35,8 +35,9 @@ expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
 
 # ---- groups ----
 
-need_lnetd a --lst --net 'tcp(127.0.0.1)' --port "$port"
-need_rpcserve b --lst --net 'tcp(127.0.0.2)' --port "$port" --cpts 2
+need_lnetd a --lst all --lst-rpc-timeout 3 --net 'tcp(127.0.0.1)' \
+	--port "$port"
+need_rpcserve b --lst '127.0.0.[3,5]@tcp' --net 'tcp(127.0.0.2)' --port "$port" --cpts 2
 need_lnetd deaf --net 'tcp(127.0.0.4)' --port "$port" --socket "$dir/deaf"
 console=(--net 'tcp(127.0.0.3)' --port "$port")
 lst 0 "${console[@]}" new_session lab
@@ -64,6 +65,14 @@ END
 export LST_SESSION=other
 lst 0 "${console[@]}" new_session rival
 wrong 1 '127.0.0.2@tcp: belongs to the session lab; .*--force' \
+	add_group g 127.0.0.2@tcp
+lst 0 end_session
+export LST_SESSION=lst-test
+
+# Who is no console of the node has no say; nor has who says no session.
+export LST_SESSION=stranger
+lst 0 --net 'tcp(127.0.0.6)' --port "$port" new_session stranger
+wrong 1 '127.0.0.2@tcp: does not take the word of this console' \
 	add_group g 127.0.0.2@tcp
 lst 0 end_session
 export LST_SESSION=lst-test

@@ -16,6 +16,7 @@
 static struct lnet_sim *sim;
 static struct lnet *nodes[3]; /* console, from, to */
 static struct lst *lsts[3];
+static struct lst_conf confs[3];
 static struct lst_calls calls; /* of the console's */
 static const struct lst_session_id alpha = { CONSOLE, 0x10b7a };
 static const struct lst_session_id other = { CONSOLE, 0x11111 };
@@ -29,7 +30,7 @@ static void begin(unsigned int cpts)
 	for (int i = 0; i < 3; i++) {
 		cr_assert_eq(plain_node(sim, nids[i], NULL, NULL, NULL), i);
 		nodes[i] = lnet_sim_node(sim, (unsigned int)i);
-		cr_assert_eq(lst_open(nodes[i], &lsts[i]), 0);
+		cr_assert_eq(lst_open(nodes[i], &confs[i], &lsts[i]), 0);
 	}
 	memset(&calls, 0, sizeof(calls));
 	lst_calls_init(&calls, nodes[0]);
@@ -279,6 +280,88 @@ Test(lst_serve, session)
 	end();
 }
 
+/* ---- who may be a console ---- */
+
+/* "to" is served, and serves, by the word of these. */
+static struct ulnet_nidlist *begin_permitting(const char *text)
+{
+	struct ulnet_nidlist *list;
+
+	cr_assert_eq(lnet_nidlist_parse(text, &list, NULL), 0);
+	confs[2].consoles = list;
+	begin(2);
+	return list;
+}
+
+Test(lst_serve, stranger)
+{
+	const struct lst_session_id none = LST_SESSION_NONE;
+	struct ulnet_nidlist *list = begin_permitting("10.77.0.[1-9]@tcp");
+	static const uint32_t types[] = { LST_MAKE, LST_REMOVE, LST_BATCH,
+					  LST_STAT, LST_TEST,	LST_DEBUG };
+	const struct lst_msg *reply;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		reply = ask(TO_ID, (struct lst_msg){ .type = types[i],
+						     .session = alpha });
+		cr_assert_eq(reply->status, (uint32_t)EACCES, "%zu", i);
+		cr_assert(lst_session_eq(&reply->session, &none));
+	}
+	cr_assert_null(lsts[2]->session);
+	cr_assert_eq(status_of(FROM_ID, make_of(alpha, 0)), 0u);
+	end();
+	lnet_nidlist_free(list);
+}
+
+/* Tests of anybody are served, but only in a session. */
+Test(lst_serve, by_the_word_of_a_console)
+{
+	struct ulnet_nidlist *list =
+		begin_permitting("10.77.0.13@tcp *@o2ib");
+	struct lst_msg ping = { .type = LST_PING,
+				.ping.magic = LST_PING_MAGIC };
+	struct lst_msg read = { .type = LST_BRW,
+				.brw = { .opcode = LST_READ,
+					 .flags = LST_CHECK_NONE,
+					 .length = 8 } };
+
+	cr_assert_eq(status_of(TO_ID, ping), (uint32_t)ESRCH);
+	cr_assert_eq(status_of(TO_ID, read), (uint32_t)ESRCH);
+	sessions();
+	cr_assert_eq(status_of(TO_ID, ping), 0u);
+	cr_assert_eq(add(test_of(LST_SERVICE_PING, 10, 2)), 0u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	await_idle();
+	cr_assert_eq(stats(FROM_ID).ping_errors, 0u);
+	cr_assert_eq(lsts[2]->received, 24u);
+	cr_assert_eq(status_of(TO_ID, (struct lst_msg){ .type = LST_REMOVE }),
+		     0u);
+	cr_assert_eq(status_of(TO_ID, ping), (uint32_t)ESRCH);
+	end();
+	lnet_nidlist_free(list);
+}
+
+/* Groups are a console's affair: whoever would join one of this node's is told
+ * that there is none, and its message is not kept for ever. */
+Test(lst_serve, join)
+{
+	const struct lst_session_id none = LST_SESSION_NONE;
+	const struct lst_msg *reply;
+
+	begin(2);
+	sessions();
+	for (int i = 0; i < 2 * LST_SLOTS; i++) {
+		reply = ask(TO_ID, (struct lst_msg){ .type = LST_JOIN,
+						     .name = "clients" });
+		cr_assert(reply);
+		cr_assert_eq(reply->status, (uint32_t)ESRCH);
+		cr_assert(lst_session_eq(&reply->session, &none));
+	}
+	end();
+}
+
+/* ---- how long ---- */
+
 /* Who is not heard of loses the session; whoever asks for anything keeps it. */
 Test(lst_serve, session_expires)
 {
@@ -293,6 +376,24 @@ Test(lst_serve, session_expires)
 	cr_assert_null(lsts[2]->session);
 	lnet_sim_run(sim, 50 * SEC);
 	cr_assert_null(lsts[1]->session);
+	end();
+}
+
+Test(lst_serve, session_time)
+{
+	confs[1].session_s = 20;
+	begin(1);
+	sessions();
+	cr_assert_eq(ask(FROM_ID, make_of(alpha, 0))->timeout, 20u);
+	lnet_sim_run(sim, 15 * SEC);
+	cr_assert_eq(ask(FROM_ID, (struct lst_msg){ .type = LST_DEBUG })
+			     ->timeout,
+		     20u);
+	lnet_sim_run(sim, 15 * SEC);
+	cr_assert(lsts[1]->session);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_null(lsts[1]->session);
+	cr_assert(lsts[2]->session);
 	end();
 }
 
@@ -528,23 +629,37 @@ Test(lst_serve, crashes_while_running)
 }
 
 /* A unit whose requests are not answered gives up, and is counted. */
-Test(lst_serve, silent_target)
+static void silent_target(uint32_t seconds)
 {
 	const struct ulnet_nid to = TO_ID.nid, from = FROM_ID.nid;
 	struct lst_counters c;
 
+	confs[1].rpc_s = seconds;
 	begin(1);
 	sessions();
 	cr_assert_eq(add(test_of(LST_SERVICE_PING, 3, 1)), 0u);
 	cr_assert_eq(lnet_sim_partition(sim, &from, &to, true), 0);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
-	lnet_sim_run(sim, 70 * SEC);
+	seconds = seconds ? seconds : LST_RPC_S;
+	lnet_sim_run(sim, (seconds - 1) * SEC);
+	cr_assert_eq(active(), 1u);
+	lnet_sim_run(sim, 5 * SEC);
 	cr_assert_eq(active(), 0u);
 	c = stats(FROM_ID);
 	cr_assert_eq(c.ping_errors, 1u);
 	cr_assert_eq(c.rpcs_dropped, 1u);
 	cr_assert_eq(c.rpcs_sent, 1u);
 	end();
+}
+
+Test(lst_serve, silent_target)
+{
+	silent_target(0);
+}
+
+Test(lst_serve, silent_target_for_less)
+{
+	silent_target(5);
 }
 
 /* ---- brw by hand ---- */
