@@ -88,6 +88,7 @@ dist_man_MANS += %D%/man3/lnet_nid_net.3
 dist_man_MANS += %D%/man3/lnet_nid_parse.3
 dist_man_MANS += %D%/man3/lnet_nid_to_nid4.3
 dist_man_MANS += %D%/man3/lnet_nidlist.3
+dist_man_MANS += %D%/man3/lnet_nidlist_expand.3
 dist_man_MANS += %D%/man3/lnet_nidlist_format.3
 dist_man_MANS += %D%/man3/lnet_nidlist_free.3
 dist_man_MANS += %D%/man3/lnet_nidlist_match.3

@@ -197,6 +197,14 @@ ULNET_EXPORT bool lnet_nidlist_match(const struct ulnet_nidlist *list,
  */
 ULNET_EXPORT size_t lnet_nidlist_format(const struct ulnet_nidlist *list,
 					char *buf, size_t size);
+/*
+ * Every NID of the list, once, in the order of the canonical text; their number
+ * is stored in *@n_p. -E2BIG: there are more than @max, as with '*@tcp'; @nids
+ * has some of them then.
+ */
+ULNET_EXPORT int lnet_nidlist_expand(const struct ulnet_nidlist *list,
+				     struct ulnet_nid *nids, size_t max,
+				     size_t *n_p);
 
 #ifdef __cplusplus
 }

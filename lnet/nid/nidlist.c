@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists of NID ranges: parsed into terms grouped by net, matched, printed.
+ * Lists of NID ranges: parsed into terms grouped by net, matched, printed,
+ * written out.
  */
 #include "ulnet/nid.h"
 
@@ -603,4 +604,169 @@ size_t lnet_nidlist_format(const struct ulnet_nidlist *list, char *buf,
 		}
 	}
 	return out.len;
+}
+
+/* ---- every NID of a list ---- */
+
+struct expansion {
+	const struct ulnet_nidlist *list;
+	struct ulnet_nid *nids;
+	size_t max, n;
+	/* Where it is: */
+	const struct net_terms *net;
+	const struct term *term;
+};
+
+/* Does what comes before this term say @nid, too? Such NIDs are there already,
+ * so that there are no more of them than were asked for. */
+static bool is_there(const struct expansion *x, const struct ulnet_nid *nid)
+{
+	const struct net_terms *net;
+	const struct term *term;
+
+	for (net = x->list->net; net < x->net; net++)
+		if (net_match(net, nid))
+			return true;
+	for (term = x->net->term; term < x->term; term++)
+		if (term_match(term, nid))
+			return true;
+	return false;
+}
+
+static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
+{
+	static const uint8_t ones[4] = { 0xff, 0xff, 0xff, 0xff };
+
+	/* It is no NID: see is_broadcast(). */
+	if (x->net->type->kind == LNET_ADDR_IP && lnet_nid_is_nid4(nid) &&
+	    memcmp(nid->addr, ones, sizeof(ones)) == 0)
+		return 0;
+	if (is_there(x, nid))
+		return 0;
+	if (x->n == x->max)
+		return -E2BIG;
+	x->nids[x->n++] = *nid;
+	return 0;
+}
+
+static void put_be32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+/* One range of a set, without what those before it have. @each is called with
+ * numbers in their order, until it fails. */
+static int expand_range(const struct lnet_ranges *set, unsigned int i,
+			struct expansion *x, struct ulnet_nid *nid,
+			unsigned int part,
+			int (*each)(struct expansion *x, struct ulnet_nid *nid,
+				    unsigned int part, uint32_t v))
+{
+	const struct lnet_range *r = &set->range[i];
+	uint32_t v = r->lo;
+	int rc = 0;
+
+	for (;; v += r->stride) {
+		unsigned int k = 0;
+
+		while (k < i && !lnet_range_match(&set->range[k], v))
+			k++;
+		if (k == i)
+			rc = each(x, nid, part, v);
+		if (rc || v == r->hi)
+			return rc;
+	}
+}
+
+static int expand_set(const struct lnet_ranges *set, struct expansion *x,
+		      struct ulnet_nid *nid, unsigned int part,
+		      int (*each)(struct expansion *x, struct ulnet_nid *nid,
+				  unsigned int part, uint32_t v))
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < set->count && !rc; i++)
+		rc = expand_range(set, i, x, nid, part, each);
+	return rc;
+}
+
+static int expand_number(struct expansion *x, struct ulnet_nid *nid,
+			 unsigned int part, uint32_t v)
+{
+	(void)part;
+	put_be32(nid->addr, v);
+	return expand_nid(x, nid);
+}
+
+/* Byte @part of an address is @v: on to the next one, or there is one. */
+static int expand_byte(struct expansion *x, struct ulnet_nid *nid,
+		       unsigned int part, uint32_t v)
+{
+	nid->addr[part++] = (uint8_t)v;
+	return part == 4 ? expand_nid(x, nid)
+			 : expand_set(&x->term->part[part], x, nid, part,
+				      expand_byte);
+}
+
+static int expand_prefix(struct expansion *x, struct ulnet_nid *nid)
+{
+	const struct ulnet_nid *prefix = &x->term->prefix;
+	unsigned int host = (prefix->size + 4u) * 8 - x->term->bits;
+	uint8_t *last = nid->addr + prefix->size;
+	uint32_t base;
+	int rc = 0;
+
+	if (host >= 32)
+		return -E2BIG;
+	nid->size = prefix->size;
+	memcpy(nid->addr, prefix->addr, sizeof(nid->addr));
+	base = (uint32_t)last[0] << 24 | (uint32_t)last[1] << 16 |
+	       (uint32_t)last[2] << 8 | last[3];
+	for (uint32_t i = 0; i < UINT32_C(1) << host && !rc; i++) {
+		put_be32(last, base | i);
+		rc = expand_nid(x, nid);
+	}
+	return rc;
+}
+
+/* A term on net number @num. */
+static int expand_term(struct expansion *x, struct ulnet_nid *nid,
+		       unsigned int part, uint32_t num)
+{
+	*nid = (struct ulnet_nid){ .type = (uint8_t)x->net->type->type,
+				   .num = { (uint8_t)(num >> 8),
+					    (uint8_t)num } };
+	switch (x->term->kind) {
+	case TERM_ALL:
+		break;
+	case TERM_PREFIX:
+		return expand_prefix(x, nid);
+	case TERM_IP:
+		return expand_set(&x->term->part[part], x, nid, part,
+				  expand_byte);
+	case TERM_NUMBER:
+		return expand_set(&x->term->part[part], x, nid, part,
+				  expand_number);
+	}
+	return -E2BIG;
+}
+
+int lnet_nidlist_expand(const struct ulnet_nidlist *list,
+			struct ulnet_nid *nids, size_t max, size_t *n_p)
+{
+	struct expansion x = { .list = list, .nids = nids, .max = max };
+	const struct net_terms *end = list->net + list->count;
+	struct ulnet_nid nid;
+	int rc = 0;
+
+	for (x.net = list->net; x.net < end && !rc; x.net++)
+		for (x.term = x.net->term;
+		     x.term < x.net->term + x.net->count && !rc; x.term++)
+			rc = expand_set(&x.net->nums, &x, &nid, 0, expand_term);
+	if (!rc)
+		*n_p = x.n;
+	return rc;
 }

@@ -94,6 +94,22 @@ static void check_lists(const struct ulnet_nidlist *a,
 	check_matches(a, b, nid);
 }
 
+/* Each NID of it is in it, and is there once. */
+static void check_expansion(const struct ulnet_nidlist *list)
+{
+	struct ulnet_nid nids[64];
+	size_t n;
+
+	if (lnet_nidlist_expand(list, nids, ARRAY_SIZE(nids), &n))
+		return;
+	BUG_ON(n > ARRAY_SIZE(nids));
+	for (size_t i = 0; i < n; i++) {
+		BUG_ON(!lnet_nidlist_match(list, &nids[i]));
+		for (size_t k = 0; k < i; k++)
+			BUG_ON(lnet_nid_eq(&nids[i], &nids[k]));
+	}
+}
+
 static void fuzz_nidlist(const char *text)
 {
 	struct ulnet_text_error err;
@@ -112,6 +128,7 @@ static void fuzz_nidlist(const char *text)
 	twice = list_text(again);
 	BUG_ON(strcmp(once, twice) != 0);
 	check_lists(list, again, once);
+	check_expansion(list);
 	lnet_nidlist_free(list);
 	lnet_nidlist_free(again);
 	free(once);

@@ -362,3 +362,85 @@ Test(nidlist, format_is_fixpoint)
 		check_canonical(once, once);
 	}
 }
+
+/* ---- every NID ---- */
+
+#define EXPAND_MAX 600
+
+static size_t expand(const char *text, struct ulnet_nid *nids)
+{
+	struct ulnet_nidlist *list = list_of(text);
+	size_t n = SIZE_MAX;
+
+	cr_assert_eq(lnet_nidlist_expand(list, nids, EXPAND_MAX, &n), 0, "%s",
+		     text);
+	/* No room too few, and none too many. */
+	cr_assert_eq(lnet_nidlist_expand(list, nids, n, &n), 0);
+	if (n)
+		cr_assert_eq(lnet_nidlist_expand(list, nids, n - 1, &n),
+			     -E2BIG);
+	lnet_nidlist_expand(list, nids, n, &n);
+	lnet_nidlist_free(list);
+	return n;
+}
+
+Test(nidlist, expand)
+{
+	static const struct {
+		const char *text, *nids;
+	} cases[] = {
+		{ "10.0.0.1@tcp", "10.0.0.1@tcp" },
+		{ "10.0.0.[1-3]@tcp", "10.0.0.1@tcp 10.0.0.2@tcp "
+				      "10.0.0.3@tcp" },
+		{ "10.0.[1,2].[4-9/5]@tcp2", "10.0.1.4@tcp2 10.0.1.9@tcp2 "
+					     "10.0.2.4@tcp2 10.0.2.9@tcp2" },
+		{ "10.0.0.1@tcp[1,7]", "10.0.0.1@tcp1 10.0.0.1@tcp7" },
+		{ "10.0.0.9/31@o2ib", "10.0.0.8@o2ib 10.0.0.9@o2ib" },
+		{ "fd77::fe/127@tcp", "fd77::fe@tcp fd77::ff@tcp" },
+		{ "[4294967294-4294967295]@kfi",
+		  "4294967294@kfi 4294967295@kfi" },
+		{ "255.255.255.254/31@tcp", "255.255.255.254@tcp" },
+		{ "0@lo 10.0.0.1@tcp", "0@lo 10.0.0.1@tcp" },
+		/* What is said twice is there once. */
+		{ "[1-9/2,3-9/3]@kfi", "1@kfi 3@kfi 5@kfi 7@kfi 9@kfi 6@kfi" },
+		{ "10.0.0.[1-2]@tcp 10.0.0.[2-3]@tcp 10.0.0.0/30@tcp[0-1]",
+		  "10.0.0.1@tcp 10.0.0.2@tcp 10.0.0.3@tcp 10.0.0.0@tcp "
+		  "10.0.0.0@tcp1 10.0.0.1@tcp1 10.0.0.2@tcp1 10.0.0.3@tcp1" },
+	};
+	struct ulnet_nid nids[EXPAND_MAX];
+	char text[512], nid[LNET_NIDSTR_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t n = expand(cases[i].text, nids), len = 0;
+
+		text[0] = '\0';
+		for (size_t k = 0; k < n; k++)
+			len += (size_t)sprintf(
+				text + len, "%s%s", k ? " " : "",
+				lnet_nid_format(&nids[k], nid, sizeof(nid)));
+		cr_assert_str_eq(text, cases[i].nids, "%s: %s", cases[i].text,
+				 text);
+	}
+	cr_assert_eq(expand("10.0.0.0/24@tcp 10.0.[0-1].*@tcp", nids), 512u);
+}
+
+Test(nidlist, expand_too_many)
+{
+	static const char *const texts[] = {
+		"*@tcp",	       "*@lo",		 "*@kfi",
+		"*.*.*.*@tcp",	       "0.0.0.0/1@tcp",	 "fd77::/64@tcp",
+		"[0-4294967294]@kfi",  "10.0.0.1@tcp[*]", "10.0.0.0/8@tcp",
+		"10.0.[0-2].*@tcp",
+	};
+	struct ulnet_nid nids[EXPAND_MAX];
+	size_t n = 7;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct ulnet_nidlist *list = list_of(texts[i]);
+
+		cr_assert_eq(lnet_nidlist_expand(list, nids, EXPAND_MAX, &n),
+			     -E2BIG, "%s", texts[i]);
+		cr_assert_eq(n, 7u);
+		lnet_nidlist_free(list);
+	}
+}
