@@ -46,7 +46,11 @@ node_sources += %D%/file.c %D%/file.h
 
 %C%_lst_SOURCES = %D%/lst.c
 %C%_lst_SOURCES += %D%/lst_command.c %D%/lst_command.h
+%C%_lst_SOURCES += %D%/lst_session.c %D%/lst_group.c %D%/lst_batch.c
+%C%_lst_SOURCES += %D%/lst_test.c %D%/lst_stat.c
+%C%_lst_SOURCES += %D%/lst_nodes.c %D%/lst_nodes.h
 %C%_lst_SOURCES += %D%/lst_state.c %D%/lst_state.h
+%C%_lst_SOURCES += %D%/lst_words.c %D%/lst_words.h
 %C%_lst_SOURCES += $(node_sources)
 %C%_lst_LDADD = liblst.la libulnet.la
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches: lst(8). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lst_command.h"
+#include "lst_nodes.h"
+#include "lst_words.h"
+
+#define STOP_S 60
+
+static const struct option options_force[] = {
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ 0 },
+};
+static const struct option options_wait[] = {
+	{ "wait", no_argument, NULL, OPT_WAIT },
+	{ 0 },
+};
+static const struct option options_none[] = { { 0 } };
+
+/* Asks again and again until no client of @batch is running. */
+static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
+		      bool stop, bool say)
+{
+	struct lst_msg query = { .type = LST_BATCH,
+				 .batch = { .id = id, .op = LST_QUERY } };
+	struct lst_nodes nodes = { 0 };
+	int status = lst_nodes_add_clients(&nodes, &c->state, batch);
+
+	for (unsigned int s = 0; !status; s++) {
+		unsigned int busy = 0;
+
+		lst_nodes_ask(c, &nodes, &query, ASK_S);
+		status = lst_nodes_failed(&nodes, batch, stop ? ESRCH : 0);
+		for (unsigned int i = 0; i < nodes.n; i++)
+			busy += nodes.asks[i].reply.batch.active > 0;
+		if (status || !busy)
+			break;
+		if (say)
+			fprintf(stderr, WHO ": %s: %u of %u nodes are busy\n",
+				batch, busy, nodes.n);
+		if (stop && s == STOP_S)
+			status = lst_fail("%s: does not stop", batch);
+		lst_ask_wait(&c->calls, SECOND_US);
+	}
+	free(nodes.asks);
+	return status;
+}
+
+int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
+		   bool force)
+{
+	struct lst_msg stop = {
+		.type = LST_BATCH,
+		.batch = { .id = b->id, .op = LST_STOP, .arg = force }
+	};
+	struct lst_nodes nodes = { 0 };
+	int status = lst_nodes_add_clients(&nodes, &c->state, b->name);
+
+	if (!status) {
+		lst_nodes_ask(c, &nodes, &stop, ASK_S);
+		status = lst_nodes_failed(&nodes, b->name, ESRCH);
+	}
+	free(nodes.asks);
+	return status ? status : await_idle(c, b->name, b->id, true, false);
+}
+
+int lst_add_batch(struct lst_console *c, int argc, char **argv)
+{
+	struct state *s = &c->state;
+	struct lst_words w;
+	int status = lst_words_take(&w, options_none, argc, argv, 1, 1);
+
+	if (status)
+		return status;
+	if (lst_check_name("batch", argv[optind]))
+		return FAILED;
+	if (state_batch(s, argv[optind]))
+		return lst_fail("there is a batch %s already", argv[optind]);
+	if (s->nbatches == STATE_BATCHES)
+		return lst_fail("there are %u batches already", s->nbatches);
+	strcpy(s->batches[s->nbatches].name, argv[optind]);
+	s->batches[s->nbatches++].id = s->next_batch++;
+	return 0;
+}
+
+struct state_batch *lst_batch_named(struct lst_console *c, const char *name)
+{
+	struct state_batch *b;
+
+	if (!name && c->state.nbatches == 1)
+		return &c->state.batches[0];
+	b = name ? state_batch(&c->state, name) : NULL;
+	if (!b)
+		lst_fail(name ? "there is no batch %s" : "which batch?%s",
+			 name ? name : "");
+	return b;
+}
+
+int lst_list_batch(struct lst_console *c, int argc, char **argv)
+{
+	const struct state *s = &c->state;
+	struct lst_words w;
+	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
+
+	if (status)
+		return status;
+	fputs(c->json ? "{\"batches\": [" : "", stdout);
+	for (unsigned int i = 0; i < s->nbatches; i++) {
+		const char *name = s->batches[i].name, *comma = "";
+
+		printf(c->json ? "%s{\"batch\": \"%s\", \"tests\": ["
+			       : "%s%s:\n",
+		       c->json && i ? ", " : "", name);
+		for (unsigned int k = 0; k < s->ntests; k++) {
+			const struct state_test *t = &s->tests[k];
+
+			if (strcmp(t->batch, name) != 0)
+				continue;
+			printf(c->json ? "%s{\"from\": \"%s\", \"to\": \"%s\", "
+					 "\"test\": \"%s\"}"
+				       : "%s    from %s to %s: %s\n",
+			       c->json ? comma : "", t->from, t->to, t->text);
+			comma = ", ";
+		}
+		fputs(c->json ? "]}" : "", stdout);
+	}
+	fputs(c->json ? "]}\n" : "", stdout);
+	return 0;
+}
+
+int lst_run(struct lst_console *c, int argc, char **argv)
+{
+	struct lst_msg start = { .type = LST_BATCH, .batch.op = LST_RUN };
+	struct lst_nodes nodes = { 0 };
+	struct state_batch *b;
+	struct lst_words w;
+	int status = lst_words_take(&w, options_wait, argc, argv, 0, 1);
+
+	if (status)
+		return status;
+	b = lst_batch_named(c, argv[optind]);
+	if (!b)
+		return FAILED;
+	start.batch.id = b->id;
+	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
+	if (!status && !nodes.n)
+		status = lst_fail("batch %s has no tests", b->name);
+	if (!status) {
+		lst_nodes_ask(c, &nodes, &start, ASK_S);
+		status = lst_nodes_failed(&nodes, b->name, 0);
+	}
+	free(nodes.asks);
+	if (!status && w.wait)
+		status = await_idle(c, b->name, b->id, false, true);
+	return status;
+}
+
+int lst_stop(struct lst_console *c, int argc, char **argv)
+{
+	struct state_batch *b;
+	struct lst_words w;
+	int status = lst_words_take(&w, options_force, argc, argv, 0, 1);
+
+	if (status)
+		return status;
+	b = lst_batch_named(c, argv[optind]);
+	return b ? lst_batch_stop(c, b, w.force) : FAILED;
+}
+
+int lst_query(struct lst_console *c, int argc, char **argv)
+{
+	struct lst_msg msg = { .type = LST_BATCH, .batch.op = LST_QUERY };
+	struct lst_nodes nodes = { 0 };
+	struct state_batch *b;
+	struct lst_words w;
+	char nid[LNET_NIDSTR_SIZE];
+	int status = lst_words_take(&w, options_none, argc, argv, 0, 1);
+
+	if (status)
+		return status;
+	b = lst_batch_named(c, argv[optind]);
+	if (!b)
+		return FAILED;
+	msg.batch.id = b->id;
+	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
+	lst_nodes_ask(c, &nodes, &msg, ASK_S);
+	status |= lst_nodes_failed(&nodes, b->name, 0);
+	fputs(c->json ? "{\"nodes\": [" : "", stdout);
+	for (unsigned int i = 0; i < nodes.n; i++) {
+		const struct lst_ask *ask = &nodes.asks[i];
+
+		if (ask->status || ask->reply.status)
+			continue;
+		printf(c->json ? "%s{\"nid\": \"%s\", \"running\": %u}"
+			       : "%s%s: %u tests are running\n",
+		       c->json && i ? ", " : "",
+		       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)),
+		       ask->reply.batch.active);
+	}
+	fputs(c->json ? "]}\n" : "", stdout);
+	free(nodes.asks);
+	return status;
+}

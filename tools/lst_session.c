@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: lst(8). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lst_command.h"
+#include "lst_nodes.h"
+#include "lst_words.h"
+
+static const struct option options_force[] = {
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ 0 },
+};
+static const struct option options_none[] = { { 0 } };
+
+int lst_new_session(struct lst_console *c, int argc, char **argv)
+{
+	struct state *s = &c->state;
+	struct lst_words w;
+	struct ulnet_id id;
+	int status = lst_words_take(&w, options_force, argc, argv, 0, 1);
+	const char *name = argc > optind ? argv[optind] : getenv("USER");
+
+	if (status)
+		return status;
+	name = name ? name : "session";
+	if (lst_check_name("session", name))
+		return FAILED;
+	if (s->exists)
+		return lst_fail(
+			"there is a session already: %s; end_session ends "
+			"it",
+			s->name);
+	/* The first NID that is not 0@lo. */
+	for (unsigned int i = 0;; i++) {
+		if (LNetGetId(c->node, i, &id))
+			return lst_fail(
+				"no network with addresses of 4 bytes: "
+				"--net is needed, like --net 'tcp(eth0)'");
+		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
+			break;
+	}
+	strcpy(s->name, name);
+	s->console = lnet_nid_to_nid4(&id.nid);
+	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
+	s->force = w.force;
+	s->next_batch = 1;
+	s->exists = true;
+	return 0;
+}
+
+/* Members are let go only when they have stopped: kernel nodes hang else. */
+int lst_end_session(struct lst_console *c, int argc, char **argv)
+{
+	struct lst_msg remove = { .type = LST_REMOVE };
+	struct state *s = &c->state;
+	struct lst_nodes nodes = { 0 };
+	struct lst_words w;
+	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
+
+	if (status)
+		return status;
+	for (unsigned int i = 0; i < s->nbatches; i++)
+		status |= lst_batch_stop(c, &s->batches[i], false);
+	for (unsigned int i = 0; i < s->ngroups; i++)
+		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
+	lst_nodes_ask(c, &nodes, &remove, ASK_S);
+	status |= lst_nodes_failed(&nodes, "end_session", ESRCH);
+	free(nodes.asks);
+	s->exists = false;
+	return status;
+}
+
+int lst_show_session(struct lst_console *c, int argc, char **argv)
+{
+	struct lst_session_id id = { c->state.console, c->state.stamp };
+	struct ulnet_nid nid = lnet_nid_from_nid4(id.console);
+	char text[LNET_NIDSTR_SIZE];
+	struct lst_words w;
+	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
+
+	if (status)
+		return status;
+	lnet_nid_format(&nid, text, sizeof(text));
+	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
+			 "\"stamp\": %" PRId64 "}\n"
+		       : "%s: console %s, stamp %" PRId64 "\n",
+	       c->state.name, text, id.stamp);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The words of lst(8)'s commands, and what is wrong with them. */
+#ifndef TOOLS_LST_WORDS_H
+#define TOOLS_LST_WORDS_H
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#define WHO    "lst"
+#define FAILED 1 /* exit status */
+
+/* What a command may have; the words after them are left in argv. */
+struct lst_words {
+	bool force, wait;
+	unsigned int delay, count, concurrency, loop;
+	const char *batch, *from, *to, *distribute;
+};
+
+enum {
+	OPT_FORCE = 256,
+	OPT_WAIT,
+	OPT_DELAY,
+	OPT_COUNT,
+	OPT_CONCURRENCY,
+	OPT_LOOP,
+	OPT_BATCH,
+	OPT_FROM,
+	OPT_TO,
+	OPT_DISTRIBUTE
+};
+
+/* Reads options, which may stand anywhere: OPT_* that @options have; from
+ * optind on there are @min to @max words. 0, or OPTION_USAGE. */
+int lst_words_take(struct lst_words *w, const struct option *options, int argc,
+		   char **argv, int min, int max);
+/* Says what is wrong with a command. Returns OPTION_USAGE. */
+int lst_usage(const char *command, const char *what);
+/* Says why a command fails. Returns FAILED. */
+int lst_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Is it one? 0, or FAILED. */
+int lst_check_name(const char *what, const char *name);
+
+#endif
