@@ -66,7 +66,7 @@ static int print_help(void)
 {
 	fputs(help_head, stdout);
 	for (const struct lst_command *c = lst_commands; c->name; c++)
-		printf("  %-11s %s\n", c->name, c->args);
+		printf("  %-12s %s\n", c->name, c->args);
 	fputs(help_tail, stdout);
 	return flushed();
 }

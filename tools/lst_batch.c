@@ -29,6 +29,8 @@ static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
 	struct lst_nodes nodes = { 0 };
 	int status = lst_nodes_add_clients(&nodes, &c->state, batch);
 
+	if (stop)
+		lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
 	for (unsigned int s = 0; !status; s++) {
 		unsigned int busy = 0;
 
@@ -44,6 +46,7 @@ static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
 		if (stop && s == STOP_S)
 			status = lst_fail("%s: does not stop", batch);
 		lst_ask_wait(&c->calls, SECOND_US);
+		lst_nodes_keep_alive(c);
 	}
 	free(nodes.asks);
 	return status;
@@ -59,6 +62,7 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 	struct lst_nodes nodes = { 0 };
 	int status = lst_nodes_add_clients(&nodes, &c->state, b->name);
 
+	lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
 	if (!status) {
 		lst_nodes_ask(c, &nodes, &stop, ASK_S);
 		status = lst_nodes_failed(&nodes, b->name, ESRCH);
@@ -148,6 +152,8 @@ int lst_run(struct lst_console *c, int argc, char **argv)
 	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
 	if (!status && !nodes.n)
 		status = lst_fail("batch %s has no tests", b->name);
+	if (!status)
+		status = lst_nodes_need_active(&nodes, &c->state, b->name);
 	if (!status) {
 		lst_nodes_ask(c, &nodes, &start, ASK_S);
 		status = lst_nodes_failed(&nodes, b->name, 0);
@@ -188,6 +194,7 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
 	lst_nodes_ask(c, &nodes, &msg, ASK_S);
 	status |= lst_nodes_failed(&nodes, b->name, 0);
+	lst_nodes_keep_alive(c);
 	fputs(c->json ? "{\"nodes\": [" : "", stdout);
 	for (unsigned int i = 0; i < nodes.n; i++) {
 		const struct lst_ask *ask = &nodes.asks[i];

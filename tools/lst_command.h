@@ -28,6 +28,7 @@ int lst_end_session(struct lst_console *c, int argc, char **argv);
 int lst_show_session(struct lst_console *c, int argc, char **argv);
 int lst_add_group(struct lst_console *c, int argc, char **argv);
 int lst_del_group(struct lst_console *c, int argc, char **argv);
+int lst_update_group(struct lst_console *c, int argc, char **argv);
 int lst_list_group(struct lst_console *c, int argc, char **argv);
 int lst_add_batch(struct lst_console *c, int argc, char **argv);
 int lst_list_batch(struct lst_console *c, int argc, char **argv);

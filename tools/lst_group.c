@@ -7,11 +7,30 @@
 #include "lst_command.h"
 #include "lst_nodes.h"
 #include "lst_words.h"
+#include "option.h"
+
+#define ALL_STATES ((1u << NODE_STATES) - 1)
 
 static const struct option options_none[] = { { 0 } };
+static const struct option options_update[] = {
+	{ "refresh", no_argument, NULL, OPT_REFRESH },
+	{ "clean", required_argument, NULL, OPT_CLEAN },
+	{ "remove", required_argument, NULL, OPT_REMOVE },
+	{ 0 },
+};
+static const struct option options_list[] = {
+	{ "active", no_argument, NULL, OPT_ACTIVE },
+	{ "busy", no_argument, NULL, OPT_BUSY },
+	{ "down", no_argument, NULL, OPT_DOWN },
+	{ "unknown", no_argument, NULL, OPT_UNKNOWN },
+	{ 0 },
+};
 
-/* Makes the session at those nodes that have none. */
-static int nodes_make(struct lst_console *c, struct lst_nodes *nodes)
+/* ---- members ---- */
+
+/* Makes the session at these nodes. */
+static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
+		      const char *what)
 {
 	struct lst_msg make = { .type = LST_MAKE,
 				.make.force = c->state.force };
@@ -25,65 +44,72 @@ static int nodes_make(struct lst_console *c, struct lst_nodes *nodes)
 		if (!ask->status && !ask->reply.status &&
 		    ask->reply.features != LST_BYTES)
 			ask->reply.status = EPROTO;
-		status |= lst_node_failed(ask, "add_group", 0);
+		status |= lst_node_failed(ask, what, 0);
 	}
 	return status;
 }
 
-static bool nodes_good(const struct lst_nodes *nodes,
-		       const struct ulnet_nid *nid)
+/* Makes members of those that are none: who was one is asked first, for being
+ * made twice it would have to be let go twice. */
+static int group_refresh(struct lst_console *c, const struct state_group *g,
+			 const char *what)
 {
-	for (unsigned int i = 0; i < nodes->n; i++)
-		if (lnet_nid_eq(&nodes->asks[i].to.nid, nid))
-			return !nodes->asks[i].status &&
-			       !nodes->asks[i].reply.status;
-	return false;
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+	int status = lst_nodes_add_group(&nodes, &c->state, g->name);
+
+	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
+	lst_nodes_ask(c, &nodes, &debug, ASK_S);
+	status |= lst_nodes_add_group(&nodes, &c->state, g->name);
+	lst_nodes_keep(&nodes, &c->state, ALL_STATES & ~(1u << NODE_ACTIVE));
+	status |= nodes_make(c, &nodes, what);
+	free(nodes.asks);
+	return status;
 }
 
-/* In the order of the command line, by which tests are distributed: those that
- * have the session, or have got it. */
-static int group_fill(struct lst_console *c, struct state_group *g,
-		      const struct lst_nodes *all,
-		      const struct lst_nodes *asked)
+/* Takes the nodes out of the group. Nodes of other groups stay members; who is
+ * down leaves by itself, when it has heard nothing for long enough. */
+static int group_drop(struct lst_console *c, struct state_group *g,
+		      struct lst_nodes *nodes, const char *what)
 {
-	for (unsigned int i = 0; i < all->n; i++) {
-		const struct ulnet_nid *nid = &all->asks[i].to.nid;
-
-		if (!state_has(&c->state, nid) && !nodes_good(asked, nid))
-			continue;
-		if (state_group_add(g, nid))
-			return lst_fail(
-				"group %s: a group has at most %u nodes",
-				g->name, STATE_NODES);
-	}
-	return 0;
-}
-
-static int take_nids(const struct state *s, struct lst_nodes *all,
-		     struct lst_nodes *ask, int argc, char **argv)
-{
-	struct ulnet_nid nid;
+	struct lst_nodes gone = { 0 };
 	int status = 0;
 
-	for (int i = 0; i < argc && !status; i++) {
-		if (lnet_nid_parse(argv[i], &nid) || lnet_nid_is_lo(&nid) ||
-		    !lnet_nid_is_nid4(&nid))
-			return lst_fail(
-				"'%s': a NID with an address of 4 bytes "
-				"is expected, like 10.0.0.1@tcp",
-				argv[i]);
-		status = lst_nodes_add(all, &nid);
-		if (!status && !state_has(s, &nid))
-			status = lst_nodes_add(ask, &nid);
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		const struct ulnet_nid *nid = &nodes->asks[i].to.nid;
+		enum node_state state = state_of(&c->state, nid);
+
+		state_group_remove(g, nid);
+		if (!state_has(&c->state, nid) && state == NODE_ACTIVE)
+			status |= lst_nodes_add(&gone, nid);
 	}
+	status |= lst_nodes_remove(c, &gone, what);
+	free(gone.asks);
 	return status;
+}
+
+/* ---- commands ---- */
+
+static int group_make(struct state *s, struct state_group *g,
+		      const struct lst_nodes *nodes)
+{
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		struct state_node node = { .nid = nodes->asks[i].to.nid };
+
+		node.state = state_of(s, &node.nid);
+		if (state_group_add(g, &node))
+			return lst_fail("group %s: a group has at most %u "
+					"nodes",
+					g->name, STATE_NODES);
+	}
+	return 0;
 }
 
 int lst_add_group(struct lst_console *c, int argc, char **argv)
 {
 	struct state *s = &c->state;
-	struct lst_nodes all = { 0 }, ask = { 0 };
-	struct state_group group = { 0 };
+	struct lst_nodes nodes = { 0 };
+	struct state_group *g = &s->groups[s->ngroups];
 	struct lst_words w;
 	int status = lst_words_take(&w, options_none, argc, argv, 2, INT32_MAX);
 
@@ -95,87 +121,183 @@ int lst_add_group(struct lst_console *c, int argc, char **argv)
 		return lst_fail("there is a group %s already", argv[optind]);
 	if (s->ngroups == STATE_GROUPS)
 		return lst_fail("there are %u groups already", s->ngroups);
-	strcpy(group.name, argv[optind]);
-	status = take_nids(s, &all, &ask, argc - optind - 1, argv + optind + 1);
-	if (!status) {
-		status = nodes_make(c, &ask);
-		status |= group_fill(c, &group, &all, &ask);
+	strcpy(g->name, argv[optind]);
+	for (int i = optind + 1; i < argc && !status; i++)
+		status = lst_nodes_add_nids(&nodes, argv[i]);
+	if (!status)
+		status = group_make(s, g, &nodes);
+	free(nodes.asks);
+	if (status) {
+		free(g->nodes);
+		*g = (struct state_group){ 0 };
+		return status;
 	}
-	free(all.asks);
-	free(ask.asks);
-	if (group.n)
-		s->groups[s->ngroups++] = group;
-	return status;
+	s->ngroups++;
+	return group_refresh(c, g, "add_group");
 }
 
-static bool group_used(const struct state *s, const char *name)
+/* A group by its name, which nothing refers to; NULL, and it is said. */
+static struct state_group *group_unused(struct state *s, const char *name)
 {
-	for (unsigned int i = 0; i < s->ntests; i++)
-		if (strcmp(s->tests[i].from, name) == 0 ||
-		    strcmp(s->tests[i].to, name) == 0)
-			return true;
-	return false;
+	struct state_group *g = state_group(s, name);
+
+	if (!g)
+		lst_fail("there is no group %s", name);
+	for (unsigned int i = 0; i < s->ntests && g; i++) {
+		if (strcmp(s->tests[i].from, name) != 0 &&
+		    strcmp(s->tests[i].to, name) != 0)
+			continue;
+		lst_fail("group %s is in a test", name);
+		g = NULL;
+	}
+	return g;
 }
 
 int lst_del_group(struct lst_console *c, int argc, char **argv)
 {
-	struct lst_msg remove = { .type = LST_REMOVE };
-	struct state *s = &c->state;
 	struct lst_nodes nodes = { 0 };
-	struct state_group *g, gone;
+	struct state_group *g;
 	struct lst_words w;
 	int status = lst_words_take(&w, options_none, argc, argv, 1, 1);
 
 	if (status)
 		return status;
-	g = state_group(s, argv[optind]);
+	g = group_unused(&c->state, argv[optind]);
 	if (!g)
-		return lst_fail("there is no group %s", argv[optind]);
-	if (group_used(s, g->name))
-		return lst_fail("group %s is in a test", g->name);
-	gone = *g;
-	g->nids = NULL;
-	state_group_del(s, g);
-	/* Nodes of other groups stay members. */
-	for (unsigned int i = 0; i < gone.n && !status; i++)
-		if (!state_has(s, &gone.nids[i]))
-			status = lst_nodes_add(&nodes, &gone.nids[i]);
-	lst_nodes_ask(c, &nodes, &remove, ASK_S);
-	status |= lst_nodes_failed(&nodes, "del_group", ESRCH);
+		return FAILED;
+	status = lst_nodes_add_group(&nodes, &c->state, g->name);
+	status |= group_drop(c, g, &nodes, "del_group");
 	free(nodes.asks);
-	free(gone.nids);
+	state_group_del(&c->state, g);
 	return status;
+}
+
+/* Nodes in a state; those that are not active are "invalid". */
+static int take_states(const char *word, unsigned int *states_p)
+{
+	static const char *const words[NODE_STATES + 1] = { "unknown", "active",
+							    "busy", "down",
+							    "invalid" };
+	unsigned int state = 0;
+	int status = option_word(WHO, "clean", word, words, NODE_STATES + 1,
+				 "active, busy, down, unknown, or invalid, "
+				 "all but active",
+				 &state);
+
+	*states_p = state == NODE_STATES ? ALL_STATES & ~(1u << NODE_ACTIVE)
+					 : 1u << state;
+	return status;
+}
+
+static int group_clean(struct lst_console *c, struct state_group *g,
+		       const char *word)
+{
+	struct lst_nodes nodes = { 0 };
+	unsigned int states;
+	int status = take_states(word, &states);
+
+	if (!status)
+		status = lst_nodes_add_group(&nodes, &c->state, g->name);
+	if (!status) {
+		lst_nodes_keep(&nodes, &c->state, states);
+		status = group_drop(c, g, &nodes, "update_group");
+	}
+	free(nodes.asks);
+	return status;
+}
+
+/* Ranges may have nodes that the group has not, but not only such. */
+static int group_remove(struct lst_console *c, struct state_group *g,
+			const char *text)
+{
+	struct lst_nodes nodes = { 0 };
+	unsigned int before = g->n;
+	int status = lst_nodes_add_nids(&nodes, text);
+
+	if (!status)
+		status = group_drop(c, g, &nodes, "update_group");
+	if (!status && g->n == before)
+		status =
+			lst_fail("group %s has no node of '%s'", g->name, text);
+	free(nodes.asks);
+	return status;
+}
+
+int lst_update_group(struct lst_console *c, int argc, char **argv)
+{
+	struct state_group *g;
+	struct lst_words w;
+	int status = lst_words_take(&w, options_update, argc, argv, 1, 1);
+
+	if (status)
+		return status;
+	if (w.refresh + (w.clean != NULL) + (w.remove != NULL) != 1)
+		return lst_usage("update_group", "one of --refresh, --clean "
+						 "and --remove is needed");
+	g = w.refresh ? state_group(&c->state, argv[optind])
+		      : group_unused(&c->state, argv[optind]);
+	if (!g)
+		return w.refresh
+			       ? lst_fail("there is no group %s", argv[optind])
+			       : FAILED;
+	if (w.refresh)
+		return group_refresh(c, g, "update_group");
+	return w.clean ? group_clean(c, g, w.clean)
+		       : group_remove(c, g, w.remove);
+}
+
+/* ---- the list ---- */
+
+static void print_node(bool json, bool first, const struct state_node *node)
+{
+	const char *state = node_states[node->state];
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&node->nid, nid, sizeof(nid));
+	if (json)
+		printf("%s{\"nid\": \"%s\", \"state\": \"%s\"}",
+		       first ? "" : ", ", nid, state);
+	else if (node->state == NODE_ACTIVE)
+		printf(" %s", nid);
+	else
+		printf(" %s (%s)", nid, state);
+}
+
+static void print_group(bool json, bool first, const struct state_group *g,
+			unsigned int states)
+{
+	bool any = false;
+
+	printf(json ? "%s{\"group\": \"%s\", \"nodes\": [" : "%s%s:",
+	       json && !first ? ", " : "", g->name);
+	for (unsigned int i = 0; i < g->n; i++) {
+		if (!(states & 1u << g->nodes[i].state))
+			continue;
+		print_node(json, !any, &g->nodes[i]);
+		any = true;
+	}
+	fputs(json ? "]}" : "\n", stdout);
 }
 
 int lst_list_group(struct lst_console *c, int argc, char **argv)
 {
 	const struct state *s = &c->state;
 	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 1);
-	char nid[LNET_NIDSTR_SIZE];
-	const char *one, *comma = "";
+	int status = lst_words_take(&w, options_list, argc, argv, 0, 1);
+	const char *one = argv[optind];
+	bool first = true;
 
 	if (status)
 		return status;
-	one = argc > optind ? argv[optind] : NULL;
 	if (one && !state_group(&c->state, one))
 		return lst_fail("there is no group %s", one);
 	fputs(c->json ? "{\"groups\": [" : "", stdout);
 	for (unsigned int i = 0; i < s->ngroups; i++) {
-		const struct state_group *g = &s->groups[i];
-
-		if (one && strcmp(one, g->name) != 0)
+		if (one && strcmp(s->groups[i].name, one) != 0)
 			continue;
-		printf(c->json ? "%s{\"group\": \"%s\", \"nodes\": [" : "%s%s:",
-		       c->json ? comma : "", g->name);
-		for (unsigned int k = 0; k < g->n; k++)
-			printf(c->json ? "%s\"%s\"" : "%s%s",
-			       !c->json ? " "
-			       : k	? ", "
-					: "",
-			       lnet_nid_format(&g->nids[k], nid, sizeof(nid)));
-		fputs(c->json ? "]}" : "\n", stdout);
-		comma = ", ";
+		print_group(c->json, first, &s->groups[i],
+			    w.states ? w.states : ALL_STATES);
+		first = false;
 	}
 	fputs(c->json ? "]}\n" : "", stdout);
 	return 0;

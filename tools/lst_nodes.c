@@ -7,6 +7,8 @@
 
 #include "lst_words.h"
 
+#define REMOVES_MAX 64
+
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 {
 	struct lst_ask *asks;
@@ -22,6 +24,86 @@ int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 	return 0;
 }
 
+/* What the console can make a member. */
+static int add_nid(struct lst_nodes *nodes, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	if (!lnet_nid_is_lo(nid) && lnet_nid_is_nid4(nid))
+		return lst_nodes_add(nodes, nid);
+	return lst_fail("%s: a NID with an address of 4 bytes is expected, "
+			"like 10.0.0.1@tcp",
+			lnet_nid_format(nid, text, sizeof(text)));
+}
+
+static int add_list(struct lst_nodes *nodes, const char *text,
+		    const struct ulnet_nidlist *list)
+{
+	struct ulnet_nid *nids = malloc(STATE_NODES * sizeof(*nids));
+	int status = 0;
+	size_t n = 0;
+
+	if (!nids)
+		return lst_fail("%s", strerror(ENOMEM));
+	if (lnet_nidlist_expand(list, nids, STATE_NODES, &n))
+		status = lst_fail("'%s': a group has at most %u nodes", text,
+				  STATE_NODES);
+	for (size_t i = 0; i < n && !status; i++)
+		status = add_nid(nodes, &nids[i]);
+	free(nids);
+	return status;
+}
+
+int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
+{
+	struct ulnet_text_error err;
+	struct ulnet_nidlist *list;
+	struct ulnet_nid nid;
+	int rc, status;
+
+	if (lnet_nid_parse(text, &nid) == 0)
+		return add_nid(nodes, &nid);
+	rc = lnet_nidlist_parse(text, &list, &err);
+	if (rc == -EINVAL)
+		return lst_fail("'%s': at character %zu: %s: NIDs are "
+				"expected, like 10.0.0.[1-9]@tcp",
+				text, err.offset + 1, err.what);
+	if (rc)
+		return lst_fail("%s", strerror(-rc));
+	status = add_list(nodes, text, list);
+	lnet_nidlist_free(list);
+	return status;
+}
+
+void lst_nodes_keep(struct lst_nodes *nodes, const struct state *s,
+		    unsigned int states)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < nodes->n; i++)
+		if (states & 1u << state_of(s, &nodes->asks[i].to.nid))
+			nodes->asks[n++].to = nodes->asks[i].to;
+	nodes->n = n;
+}
+
+int lst_nodes_need_active(const struct lst_nodes *nodes, const struct state *s,
+			  const char *what)
+{
+	char nid[LNET_NIDSTR_SIZE];
+	int status = 0;
+
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		const struct ulnet_nid *node = &nodes->asks[i].to.nid;
+
+		if (state_of(s, node) != NODE_ACTIVE)
+			status = lst_fail(
+				"%s: %s is %s: see update_group", what,
+				lnet_nid_format(node, nid, sizeof(nid)),
+				node_states[state_of(s, node)]);
+	}
+	return status;
+}
+
 int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 			const char *name)
 {
@@ -31,7 +113,7 @@ int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 	if (!g)
 		return lst_fail("there is no group %s", name);
 	for (unsigned int i = 0; i < g->n && !status; i++)
-		status = lst_nodes_add(nodes, &g->nids[i]);
+		status = lst_nodes_add(nodes, &g->nodes[i].nid);
 	return status;
 }
 
@@ -47,6 +129,21 @@ int lst_nodes_add_clients(struct lst_nodes *nodes, struct state *s,
 	return status;
 }
 
+/* The session that an answer tells is the one that the node is in. */
+static enum node_state said(const struct lst_console *c,
+			    const struct lst_ask *ask)
+{
+	const struct lst_session_id none = LST_SESSION_NONE;
+	const struct lst_session_id own = { c->state.console, c->state.stamp };
+
+	if (ask->status)
+		return NODE_DOWN;
+	if (lst_session_eq(&ask->reply.session, &own))
+		return NODE_ACTIVE;
+	return lst_session_eq(&ask->reply.session, &none) ? NODE_UNKNOWN
+							  : NODE_BUSY;
+}
+
 void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 		   const struct lst_msg *msg, uint32_t seconds)
 {
@@ -58,6 +155,45 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 						 c->state.stamp };
 	}
 	lst_ask_all(&c->calls, nodes->asks, nodes->n, seconds);
+	for (unsigned int i = 0; i < nodes->n; i++)
+		state_note(&c->state, &nodes->asks[i].to.nid,
+			   said(c, &nodes->asks[i]));
+}
+
+void lst_nodes_keep_alive(struct lst_console *c)
+{
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+
+	for (unsigned int i = 0; i < c->state.ngroups; i++)
+		lst_nodes_add_group(&nodes, &c->state, c->state.groups[i].name);
+	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
+	lst_nodes_ask(c, &nodes, &debug, ASK_S);
+	free(nodes.asks);
+}
+
+/* One that has been made a member more than once has to be let go as often. */
+int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
+		     const char *what)
+{
+	const struct lst_msg remove = { .type = LST_REMOVE };
+	int status = 0;
+
+	for (unsigned int i = 0; nodes->n && !status; i++) {
+		unsigned int left = 0;
+
+		lst_nodes_ask(c, nodes, &remove, ASK_S);
+		status = lst_nodes_failed(nodes, what, ESRCH);
+		for (unsigned int k = 0; k < nodes->n; k++)
+			if (said(c, &nodes->asks[k]) == NODE_ACTIVE)
+				nodes->asks[left++].to = nodes->asks[k].to;
+		nodes->n = left;
+		if (left && i == REMOVES_MAX)
+			status = lst_fail("%s: %u nodes do not let go of the "
+					  "session",
+					  what, left);
+	}
+	return status;
 }
 
 static const char *status_text(uint32_t status)
@@ -70,7 +206,8 @@ static const char *status_text(uint32_t status)
 		return "belongs to another session, or its batch is running";
 	case ESRCH:
 	case ENOENT:
-		return "knows nothing of this session, or not of this batch";
+		return "knows nothing of this session, or not of this batch; "
+		       "update_group --refresh makes it a member again";
 	case EPROTO:
 		return "speaks another version of the self-test";
 	}

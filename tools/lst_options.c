@@ -26,7 +26,8 @@ static int take_consoles(struct lst_options *o, const char *who,
 	if (rc != -EINVAL)
 		return option_bad(who, "lst", text, strerror(-rc));
 	fprintf(stderr,
-		"%s: --lst %s: at character %zu: %s; all, or NIDs of consoles are "
+		"%s: --lst %s: at character %zu: %s; all, or NIDs of consoles "
+		"are "
 		"expected, like '10.0.0.[1-3]@tcp 10.1.0.0/16@tcp1'\n",
 		who, text, err.offset + 1, err.what);
 	return OPTION_USAGE;

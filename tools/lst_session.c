@@ -54,7 +54,6 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 /* Members are let go only when they have stopped: kernel nodes hang else. */
 int lst_end_session(struct lst_console *c, int argc, char **argv)
 {
-	struct lst_msg remove = { .type = LST_REMOVE };
 	struct state *s = &c->state;
 	struct lst_nodes nodes = { 0 };
 	struct lst_words w;
@@ -66,8 +65,8 @@ int lst_end_session(struct lst_console *c, int argc, char **argv)
 		status |= lst_batch_stop(c, &s->batches[i], false);
 	for (unsigned int i = 0; i < s->ngroups; i++)
 		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
-	lst_nodes_ask(c, &nodes, &remove, ASK_S);
-	status |= lst_nodes_failed(&nodes, "end_session", ESRCH);
+	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
+	status |= lst_nodes_remove(c, &nodes, "end_session");
 	free(nodes.asks);
 	s->exists = false;
 	return status;

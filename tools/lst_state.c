@@ -41,32 +41,86 @@ struct state_batch *state_batch(struct state *s, const char *name)
 	return NULL;
 }
 
-bool state_has(const struct state *s, const struct ulnet_nid *nid)
+/* ---- nodes ---- */
+
+const char *const node_states[NODE_STATES] = {
+	[NODE_UNKNOWN] = "unknown",
+	[NODE_ACTIVE] = "active",
+	[NODE_BUSY] = "busy",
+	[NODE_DOWN] = "down",
+};
+
+static struct state_node *group_node(const struct state_group *g,
+				     const struct ulnet_nid *nid)
 {
-	for (unsigned int i = 0; i < s->ngroups; i++)
-		for (unsigned int k = 0; k < s->groups[i].n; k++)
-			if (lnet_nid_eq(&s->groups[i].nids[k], nid))
-				return true;
-	return false;
+	for (unsigned int i = 0; i < g->n; i++)
+		if (lnet_nid_eq(&g->nodes[i].nid, nid))
+			return &g->nodes[i];
+	return NULL;
 }
 
-int state_group_add(struct state_group *g, const struct ulnet_nid *nid)
+static const struct state_node *any_node(const struct state *s,
+					 const struct ulnet_nid *nid)
 {
-	struct ulnet_nid *nids;
+	const struct state_node *node = NULL;
+
+	for (unsigned int i = 0; i < s->ngroups && !node; i++)
+		node = group_node(&s->groups[i], nid);
+	return node;
+}
+
+bool state_has(const struct state *s, const struct ulnet_nid *nid)
+{
+	return any_node(s, nid) != NULL;
+}
+
+enum node_state state_of(const struct state *s, const struct ulnet_nid *nid)
+{
+	const struct state_node *node = any_node(s, nid);
+
+	return node ? node->state : NODE_UNKNOWN;
+}
+
+void state_note(struct state *s, const struct ulnet_nid *nid,
+		enum node_state state)
+{
+	for (unsigned int i = 0; i < s->ngroups; i++) {
+		struct state_node *node = group_node(&s->groups[i], nid);
+
+		if (node)
+			node->state = state;
+	}
+}
+
+int state_group_add(struct state_group *g, const struct state_node *node)
+{
+	struct state_node *nodes;
 
 	if (g->n == STATE_NODES)
 		return -ENOSPC;
-	nids = realloc(g->nids, (g->n + 1) * sizeof(*nids));
-	if (!nids)
+	nodes = realloc(g->nodes, (g->n + 1) * sizeof(*nodes));
+	if (!nodes)
 		return -ENOMEM;
-	nids[g->n++] = *nid;
-	g->nids = nids;
+	nodes[g->n++] = *node;
+	g->nodes = nodes;
 	return 0;
+}
+
+void state_group_remove(struct state_group *g, const struct ulnet_nid *nid)
+{
+	struct state_node *node = group_node(g, nid);
+	const struct state_node *end = g->nodes + g->n;
+
+	if (!node)
+		return;
+	/* The order says who sends to whom. */
+	memmove(node, node + 1, (size_t)(end - node - 1) * sizeof(*node));
+	g->n--;
 }
 
 void state_group_del(struct state *s, struct state_group *g)
 {
-	free(g->nids);
+	free(g->nodes);
 	*g = s->groups[--s->ngroups];
 	s->groups[s->ngroups] = (struct state_group){ 0 };
 }
@@ -81,12 +135,19 @@ static bool read_group(struct state *s, const char *name)
 	return true;
 }
 
-static bool read_nid(struct state *s, const char *text)
+static bool read_node(struct state *s, const char *rest)
 {
-	struct ulnet_nid nid;
+	char nid[LNET_NIDSTR_SIZE], word[8];
+	struct state_node node = { .state = NODE_UNKNOWN };
 
-	return s->ngroups && lnet_nid_parse(text, &nid) == 0 &&
-	       state_group_add(&s->groups[s->ngroups - 1], &nid) == 0;
+	if (sscanf(rest, "%63s %7s", nid, word) != 2)
+		return false;
+	while (node.state < NODE_STATES &&
+	       strcmp(word, node_states[node.state]) != 0)
+		node.state++;
+	return node.state < NODE_STATES && s->ngroups &&
+	       lnet_nid_parse(nid, &node.nid) == 0 &&
+	       state_group_add(&s->groups[s->ngroups - 1], &node) == 0;
 }
 
 static bool read_batch(struct state *s, const char *rest)
@@ -147,8 +208,8 @@ static bool read_line(struct state *s, char *line)
 		return read_arg(s, rest);
 	if (strcmp(line, "group") == 0)
 		return read_group(s, rest);
-	if (strcmp(line, "nid") == 0)
-		return read_nid(s, rest);
+	if (strcmp(line, "node") == 0)
+		return read_node(s, rest);
 	if (strcmp(line, "batch") == 0)
 		return read_batch(s, rest);
 	return strcmp(line, "test") == 0 && read_test(s, rest);
@@ -245,8 +306,10 @@ static void state_write(const struct state *s)
 
 		fprintf(s->file, "group %s\n", g->name);
 		for (unsigned int k = 0; k < g->n; k++)
-			fprintf(s->file, "nid %s\n",
-				lnet_nid_format(&g->nids[k], nid, sizeof(nid)));
+			fprintf(s->file, "node %s %s\n",
+				lnet_nid_format(&g->nodes[k].nid, nid,
+						sizeof(nid)),
+				node_states[g->nodes[k].state]);
 	}
 	for (unsigned int i = 0; i < s->nbatches; i++)
 		fprintf(s->file, "batch %s %" PRIu64 "\n", s->batches[i].name,

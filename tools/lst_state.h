@@ -22,10 +22,25 @@
 #define STATE_TEXT	128
 #define STATE_VALUE	400
 
+/* What is known of a node by its last answer, or since it gave none. */
+enum node_state {
+	NODE_UNKNOWN, /* it is in no session */
+	NODE_ACTIVE,  /* in this one */
+	NODE_BUSY,    /* in another one */
+	NODE_DOWN,
+	NODE_STATES
+};
+extern const char *const node_states[NODE_STATES];
+
+struct state_node {
+	struct ulnet_nid nid;
+	enum node_state state; /* the same in all groups */
+};
+
 struct state_group {
 	char name[STATE_NAME_SIZE];
 	unsigned int n;
-	struct ulnet_nid *nids;
+	struct state_node *nodes;
 };
 
 struct state_batch {
@@ -69,10 +84,17 @@ void state_close(struct state *s);
 bool state_name_good(const char *name);
 struct state_group *state_group(struct state *s, const char *name);
 struct state_batch *state_batch(struct state *s, const char *name);
+/* That of a node that is in no group is NODE_UNKNOWN, too. */
+enum node_state state_of(const struct state *s, const struct ulnet_nid *nid);
+/* In all groups that have the node. */
+void state_note(struct state *s, const struct ulnet_nid *nid,
+		enum node_state state);
 /* Is the node in any group? */
 bool state_has(const struct state *s, const struct ulnet_nid *nid);
-/* -ENOMEM. Takes nothing. */
-int state_group_add(struct state_group *g, const struct ulnet_nid *nid);
+/* -ENOSPC, -ENOMEM. Takes nothing. */
+int state_group_add(struct state_group *g, const struct state_node *node);
+/* Without effect if it is not there. */
+void state_group_remove(struct state_group *g, const struct ulnet_nid *nid);
 void state_group_del(struct state *s, struct state_group *g);
 
 #endif

@@ -155,7 +155,7 @@ static int test_clients(struct lst_console *c, const struct state_group *from,
 
 		for (unsigned int k = 0; k < s; k++)
 			ids[k] = (struct ulnet_id){
-				to->nids[(i / d * s + k) % to->n],
+				to->nodes[(i / d * s + k) % to->n].nid,
 				LNET_PID_LUSTRE
 			};
 		lst_list_encode(ids, s, list);
@@ -187,6 +187,18 @@ static void note_test(struct state *s, const struct lst_words *w,
 				       "%s%s", i ? " " : "", argv[i]);
 }
 
+static int both_active(struct lst_console *c, const struct state_group *from,
+		       const struct state_group *to)
+{
+	struct lst_nodes nodes = { 0 };
+	int status = lst_nodes_add_group(&nodes, &c->state, to->name);
+
+	status |= lst_nodes_add_group(&nodes, &c->state, from->name);
+	status |= lst_nodes_need_active(&nodes, &c->state, "add_test");
+	free(nodes.asks);
+	return status;
+}
+
 int lst_add_test(struct lst_console *c, int argc, char **argv)
 {
 	struct state *st = &c->state;
@@ -210,6 +222,8 @@ int lst_add_test(struct lst_console *c, int argc, char **argv)
 		return FAILED;
 	if (!from || !to)
 		return lst_fail("there is no group %s", from ? w.to : w.from);
+	if (!from->n)
+		return lst_fail("group %s has no nodes", from->name);
 	if (st->ntests == STATE_TESTS)
 		return lst_fail("there are %u tests already", st->ntests);
 	status = take_distribute(w.distribute, to->n, &d, &s);
@@ -217,6 +231,9 @@ int lst_add_test(struct lst_console *c, int argc, char **argv)
 		return status;
 	msg.test.batch = b->id;
 	clients = (from->n + d - 1) / d;
+	status = both_active(c, from, to);
+	if (status)
+		return status;
 	status = test_servers(c, to, &msg,
 			      (clients + to->n / s - 1) / (to->n / s) * d *
 				      w.concurrency);

@@ -60,6 +60,27 @@ static int take_option(struct lst_words *w, int option, const char *value)
 	case OPT_DISTRIBUTE:
 		w->distribute = value;
 		return 0;
+	case OPT_REFRESH:
+		w->refresh = true;
+		return 0;
+	case OPT_CLEAN:
+		w->clean = value;
+		return 0;
+	case OPT_REMOVE:
+		w->remove = value;
+		return 0;
+	case OPT_ACTIVE:
+		w->states |= 1u << NODE_ACTIVE;
+		return 0;
+	case OPT_BUSY:
+		w->states |= 1u << NODE_BUSY;
+		return 0;
+	case OPT_DOWN:
+		w->states |= 1u << NODE_DOWN;
+		return 0;
+	case OPT_UNKNOWN:
+		w->states |= 1u << NODE_UNKNOWN;
+		return 0;
 	}
 	fputs("See '" WHO " --help'.\n", stderr); /* getopt said why */
 	return OPTION_USAGE;

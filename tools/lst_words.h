@@ -11,9 +11,10 @@
 
 /* What a command may have; the words after them are left in argv. */
 struct lst_words {
-	bool force, wait;
+	bool force, wait, refresh;
+	unsigned int states; /* bits of enum node_state; 0: all */
 	unsigned int delay, count, concurrency, loop;
-	const char *batch, *from, *to, *distribute;
+	const char *batch, *from, *to, *distribute, *clean, *remove;
 };
 
 enum {
@@ -26,7 +27,14 @@ enum {
 	OPT_BATCH,
 	OPT_FROM,
 	OPT_TO,
-	OPT_DISTRIBUTE
+	OPT_DISTRIBUTE,
+	OPT_REFRESH,
+	OPT_CLEAN,
+	OPT_REMOVE,
+	OPT_ACTIVE,
+	OPT_BUSY,
+	OPT_DOWN,
+	OPT_UNKNOWN
 };
 
 /* Reads options, which may stand anywhere: OPT_* that @options have; from

@@ -46,26 +46,55 @@ wrong 1 'there is a session already: lab' "${console[@]}" new_session lab
 lst 0 show_session
 has out '^lab: console 127.0.0.3@tcp, stamp '
 wrong 2 'arguments are missing' add_group clients
-wrong 1 "'nonsense': a NID" add_group clients nonsense
+wrong 1 "'nonsense': at character 1: '@' and a net" add_group clients nonsense
+wrong 1 "'\*@tcp': a group has at most 1024 nodes" add_group clients '*@tcp'
+wrong 1 '0@lo: a NID with an address' add_group clients 0@lo
 wrong 1 "group '-x'|invalid option" add_group -- -x 127.0.0.1@tcp
 lst 0 add_group clients 127.0.0.1@tcp
-lst 0 add_group servers 127.0.0.2@tcp 127.0.0.1@tcp
+lst 0 add_group servers 127.0.0.2@tcp '127.0.0.[1-2]@tcp'
 wrong 1 'there is a group clients already' add_group clients 127.0.0.2@tcp
-wrong 1 '127.0.0.9@tcp: no answer' add_group none 127.0.0.9@tcp
+# Who does not answer is in the group, and is down.
+wrong 1 '127.0.0.9@tcp: no answer' add_group some '127.0.0.[1,9]@tcp'
 lst 0 list_group
 same out <<END
 clients: 127.0.0.1@tcp
 servers: 127.0.0.2@tcp 127.0.0.1@tcp
+some: 127.0.0.1@tcp 127.0.0.9@tcp (down)
 END
-lst 0 --json list_group clients
+lst 0 list_group --down some
+same out <<<'some: 127.0.0.9@tcp (down)'
+lst 0 --json list_group some
 same out <<END
-{"groups": [{"group": "clients", "nodes": ["127.0.0.1@tcp"]}]}
+{"groups": [{"group": "some", "nodes": [{"nid": "127.0.0.1@tcp", \
+"state": "active"}, {"nid": "127.0.0.9@tcp", "state": "down"}]}]}
 END
+lst 0 add_batch first
+wrong 1 'add_test: 127.0.0.9@tcp is down: see update_group' \
+	add_test --from clients --to some ping
+wrong 2 'one of --refresh, --clean and --remove' update_group some
+wrong 2 'one of --refresh, --clean and --remove' \
+	update_group --refresh --clean down some
+wrong 2 '--clean ill: active, busy, down' update_group --clean ill some
+wrong 1 'there is no group nobody' update_group --clean down nobody
+wrong 1 'there is no group nobody' update_group --refresh nobody
+wrong 1 "group some has no node of '127.0.0.8@tcp'" \
+	update_group --remove 127.0.0.8@tcp some
+wrong 1 '127.0.0.9@tcp: no answer' update_group --refresh some
+lst 0 update_group some --clean invalid
+lst 0 list_group some
+same out <<<'some: 127.0.0.1@tcp'
+# A node of another group stays a member.
+lst 0 update_group some --remove '127.0.0.[1-4]@tcp'
+wrong 1 'group some has no nodes' add_test --from some --to servers ping
+lst 0 del_group some
+lst 0 update_group clients --refresh
 # Another console has to force it.
 export LST_SESSION=other
 lst 0 "${console[@]}" new_session rival
 wrong 1 '127.0.0.2@tcp: belongs to the session lab; .*--force' \
 	add_group g 127.0.0.2@tcp
+lst 0 list_group --busy --down
+same out <<<'g: 127.0.0.2@tcp (busy)'
 lst 0 end_session
 export LST_SESSION=lst-test
 
@@ -79,8 +108,8 @@ export LST_SESSION=lst-test
 
 # ---- batches and tests ----
 
-wrong 1 'which batch' run
 lst 0 add_batch bulk
+wrong 1 'which batch' run
 wrong 1 'there is a batch bulk already' add_batch bulk
 wrong 1 'batch bulk has no tests' run bulk
 both=(--batch bulk --from clients --to servers)
@@ -151,8 +180,22 @@ wrong 1 'there is no session' query long
 
 lst 0 "${console[@]}" new_session again
 lst 0 add_group clients 127.0.0.1@tcp
+lst 0 add_group same 127.0.0.1@tcp
+lst 0 del_group same
+lst 0 show_error clients
+# What was made a member twice is let go of twice.
+sed -i 's/^node .* active$/node 127.0.0.1@tcp unknown/' \
+	"$XDG_RUNTIME_DIR/ulnet-lst-$LST_SESSION"
+lst 0 list_group --unknown
+same out <<<'clients: 127.0.0.1@tcp (unknown)'
+lst 0 update_group clients --refresh
+lst 0 list_group --active
+same out <<<'clients: 127.0.0.1@tcp'
 lst 0 del_group clients
 lst 0 list_group
 silent out
+lst 0 end_session
+lst 0 "${console[@]}" new_session rival
+lst 0 add_group clients 127.0.0.1@tcp
 lst 0 end_session
 finish
