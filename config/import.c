@@ -324,6 +324,43 @@ static int section_run(struct import *im, const struct section *sec,
 	return rc ? rc : check_rules(im, s, t);
 }
 
+/* Settings come first, wherever they stand in the file: what interfaces stand
+ * for, and what is said on the first connection, goes by them. */
+static bool is_early(const struct import *im, const struct section *sec)
+{
+	return sec && sec->fn == global && im->mode == IMPORT_ADD;
+}
+
+static int import_key(struct import *im, struct scope *s, const struct tree *t)
+{
+	const struct section *sec = section_of(t->key);
+	int rc;
+
+	s->subject.item = "import";
+	s->subject.seq_no = NULL;
+	s->index = 0;
+	rc = sec ? section_run(im, sec, s, t)
+		 : scope_misread(s, t, "unknown key '%s'", t->key);
+	if (!sec && im->mode == IMPORT_EXEC)
+		return rc;
+	return im->mode == IMPORT_EXEC || im->ignore_errors ? 0 : rc;
+}
+
+static int import_keys(struct import *im, struct scope *s,
+		       const struct tree *root, bool early)
+{
+	const struct tree *t;
+	int rc = 0;
+
+	tree_for_each (t, root) {
+		if (is_early(im, section_of(t->key)) == early)
+			rc = import_key(im, s, t);
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
 static int import_tree(struct import *im, const struct tree *root)
 {
 	struct scope s = {
@@ -331,24 +368,15 @@ static int import_tree(struct import *im, const struct tree *root)
 		.subject = { mode_names[im->mode], "import", NULL },
 		.places = true,
 	};
-	const struct section *sec;
-	const struct tree *t;
-	int rc = 0;
+	int rc;
 
 	if (root->kind != TREE_MAP && !tree_is_null(root))
 		return scope_misread(&s, root, "not a mapping");
-	tree_for_each (t, root) {
-		s.subject.item = "import";
-		s.subject.seq_no = NULL;
-		s.index = 0;
-		sec = section_of(t->key);
-		rc = sec ? section_run(im, sec, &s, t)
-			 : scope_misread(&s, t, "unknown key '%s'", t->key);
-		if (rc && im->mode != IMPORT_EXEC && !im->ignore_errors)
-			return rc;
-		if (!sec && im->mode == IMPORT_EXEC)
-			return rc;
-	}
+	rc = import_keys(im, &s, root, true);
+	if (!rc)
+		rc = import_keys(im, &s, root, false);
+	if (rc)
+		return rc;
 	return im->mode == IMPORT_EXEC || im->ignore_errors
 		       ? im->request->answer->status
 		       : plan_run(&im->plan);

@@ -60,9 +60,10 @@ static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 	}
 	if (i->ifa_addr->sa_family != AF_INET6)
 		return false;
-	a->nid.size = 12;
+	a->nid.size = LNET_NID_IPV6_SIZE;
 	memcpy(a->nid.addr, &v6->sin6_addr, 16);
-	return true;
+	/* What means something else on each link, no NID can say. */
+	return !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
 /* Of this host: *@addrs_p, for free(); their number, or -errno. */
@@ -154,16 +155,19 @@ static bool is_named(const struct ip2nets_address *a, const char *name)
 	       lnet_nid_eq(&nid, &a->nid);
 }
 
-/* An interface that is not there is an error when its NI is added. */
-static int check_interface(const struct matcher *m, const char *at,
-			   const char *name, const char *ranges,
-			   const char *end)
+/* An interface that is not there is an error when its NI is added; if it is,
+ * *@which_p is the address that is meant. */
+static int find_interface(const struct matcher *m, const char *at,
+			  const char *name, const char *ranges, const char *end,
+			  const struct ip2nets_address **which_p)
 {
 	bool there = false;
 
+	*which_p = NULL;
 	for (unsigned int i = 0; i < m->naddrs; i++) {
 		if (!is_named(&m->addrs[i], name))
 			continue;
+		*which_p = &m->addrs[i];
 		if (m->hit[i])
 			return 0;
 		there = true;
@@ -172,6 +176,21 @@ static int check_interface(const struct matcher *m, const char *at,
 	return there ? wrong(m, at, -EINVAL, "%.24s has no address in %.*s",
 			     name, (int)MIN(end - ranges, 48), ranges)
 		     : 0;
+}
+
+/* What leads to the address that is meant: alone, the name of an interface
+ * stands for its IPv4 address. */
+static void put_interface(struct matcher *m, const char *name,
+			  const struct ip2nets_address *which)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	if (!which || lnet_nid_is_nid4(&which->nid)) {
+		fprintf(m->out, "(%s)", name);
+		return;
+	}
+	lnet_nid_format(&which->nid, text, sizeof(text));
+	fprintf(m->out, "(%.*s)", (int)strcspn(text, "@"), text);
 }
 
 static int use_net(struct matcher *m, const char *at, uint32_t net)
@@ -198,17 +217,19 @@ static int use_nets(struct matcher *m, const char *at,
 
 	for (unsigned int i = 0; !rc && i < n; i++) {
 		uint32_t net = lnet_nid_net(&confs[i].nid);
+		const struct ip2nets_address *which;
 
 		/* Interfaces of one net stand together. */
 		if (!i || net != lnet_nid_net(&confs[i - 1].nid))
 			rc = use_net(m, at, net);
 		if (!rc)
-			rc = check_interface(m, at, confs[i].interface, ranges,
-					     end);
-		if (!rc)
-			fprintf(m->out, "%s%s(%s)", ftell(m->out) ? "," : "",
-				lnet_net_format(net, name, sizeof(name)),
-				confs[i].interface);
+			rc = find_interface(m, at, confs[i].interface, ranges,
+					    end, &which);
+		if (rc)
+			return rc;
+		fprintf(m->out, "%s%s", ftell(m->out) ? "," : "",
+			lnet_net_format(net, name, sizeof(name)));
+		put_interface(m, confs[i].interface, which);
 	}
 	return rc;
 }

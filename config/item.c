@@ -221,6 +221,21 @@ static int add_interface(void *arg, const struct tree *at, const char *name)
 	return plan_ni_add(c->plan, c->scope, at, c->wish);
 }
 
+/* On @net, and of the family that interfaces are to give an address of: that of
+ * @nid, if it is said besides them; else what the setting large_nids says. */
+static struct ulnet_nid any_nid(const struct plan *plan, uint32_t net,
+				const struct tree *nid)
+{
+	struct ulnet_nid any = lnet_nid_make(net, 0), named;
+
+	if (nid && nid->kind == TREE_SCALAR &&
+	    !lnet_nid_parse(nid->text, &named))
+		any.size = named.size;
+	else if (plan_setting_is_on(plan, "large_nids"))
+		any.size = LNET_NID_IPV6_SIZE;
+	return any;
+}
+
 /* One NI for each interface; without one, @nid says it. */
 static int add_nis(struct plan *plan, const struct scope *s,
 		   const struct tree *at, const struct tree *interfaces,
@@ -330,7 +345,7 @@ int item_net_add(struct plan *plan, const struct scope *s,
 		rc = add_net(plan->node, s, args, &number);
 	if (args->kind != TREE_MAP || rc)
 		return rc;
-	wish.conf.nid = lnet_nid_make(number, 0);
+	wish.conf.nid = any_nid(plan, number, NULL);
 	tree_for_each (t, args) {
 		if (!key_in(t->key, add_other_keys))
 			rc = set_tunable(plan->node, s, t, &wish);
@@ -477,7 +492,8 @@ static int set_bonding(const struct scope *s, const struct tree *t)
 static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 		       const struct tree *ni)
 {
-	struct ni_wish wish = { .conf.nid = lnet_nid_make(net, 0) };
+	struct ni_wish wish = { .conf.nid = any_nid(plan, net,
+						    tree_get(ni, "nid")) };
 	const struct tree *interfaces = tree_get(ni, "interfaces");
 	unsigned int before = plan->n;
 	int rc = set_bonding(s, tree_get(ni, "tcp bonding"));

@@ -100,6 +100,8 @@ static void show_net(struct lnet *node, const struct ulnet_nid *nid,
 	(void)node;
 	tree_text(out, "net type", TREE_PLAIN,
 		  lnet_net_format(lnet_nid_net(nid), text, sizeof(text)));
+	if (!lnet_nid_is_nid4(nid))
+		tree_text(out, "family", TREE_PLAIN, "IPv6");
 }
 
 static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/plan.h"
+#include "config/setting.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -270,6 +271,14 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	step->old = setting->value;
 	step->value = value;
 	return 0;
+}
+
+bool plan_setting_is_on(const struct plan *plan, const char *name)
+{
+	struct step *step;
+
+	return planned(plan, name, &step) ? step->value != 0
+					  : setting_is_on(plan->node, name);
 }
 
 /* ---- doing, and undoing ---- */

@@ -99,6 +99,8 @@ int plan_buffers(struct plan *plan, const struct scope *s,
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_policy *policy, unsigned int index,
 		bool add);
+/* Will that setting be other than 0 once the plan is done? */
+bool plan_setting_is_on(const struct plan *plan, const char *name);
 /* One of the node's settings; a value that it has already makes no step. The
  * last value given for a setting counts. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

@@ -285,16 +285,13 @@ static void lnet_configure(struct request *r)
 	t = tree_get(r->args, "large");
 	if (t && scope_bool(&r->scope, t, &large))
 		return;
-	if (large) {
-		scope_fail(&r->scope, t, -EOPNOTSUPP,
-			   "large NIDs: not supported yet");
-		return;
-	}
 	if (!c->down) {
 		scope_fail(&r->scope, NULL, -EBUSY,
 			   "LNet configure error: Object busy");
 		return;
 	}
+	if (large && lnet_setting_set(c->node, "large_nids", 1))
+		return;
 	if (!all || !import_text(r, c->start, IMPORT_ADD, IMPORT_LOCKED))
 		c->down = false;
 }

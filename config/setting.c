@@ -35,3 +35,14 @@ int setting_check(const struct ulnet_setting *setting, int64_t value)
 		return 0;
 	return setting->min == setting->max ? -EOPNOTSUPP : -EINVAL;
 }
+
+bool setting_is_on(struct lnet *node, const char *name)
+{
+	const struct ulnet_setting *setting;
+	struct settings all;
+
+	if (settings_read(node, &all))
+		return false;
+	setting = settings_find(&all, name);
+	return setting && setting->value != 0;
+}

@@ -21,4 +21,7 @@ const struct ulnet_setting *settings_find(const struct settings *s,
  * has only one value yet; -EINVAL: @value is not in its range. */
 int setting_check(const struct ulnet_setting *setting, int64_t value);
 
+/* Is that setting other than 0? */
+bool setting_is_on(struct lnet *node, const char *name);
+
 #endif

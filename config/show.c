@@ -221,13 +221,20 @@ static void show_lnd_tunables(struct lnet *node,
 	}
 }
 
+/* Does its interface alone not lead to the same NID again? */
+static bool needs_nid(struct lnet *node, const struct ulnet_ni_info *info)
+{
+	return !*info->interface || !lnet_nid_is_nid4(&info->nid) ||
+	       setting_is_on(node, "large_nids");
+}
+
 static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		    const struct show *show, struct tree *nis)
 {
 	struct tree *ni = tree_map(nis, NULL);
 	bool lo = lnet_nid_is_lo(&info->nid);
 
-	if (!show->backup || !*info->interface)
+	if (!show->backup || needs_nid(node, info))
 		show_nid(ni, "nid", &info->nid);
 	if (!show->backup)
 		tree_text(ni, "status", TREE_PLAIN, info->up ? "up" : "down");

@@ -114,24 +114,39 @@ static bool net_is_ip(uint32_t net)
 	}
 }
 
-/* The first interface that messages to other hosts can use. */
+/* Is it an address that messages to other hosts can use? */
+static bool is_outward(const struct ifaddrs *i, int family)
+{
+	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
+
+	return i->ifa_addr && i->ifa_addr->sa_family == family &&
+	       i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) &&
+	       (family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr));
+}
+
+static const struct ifaddrs *first_outward(const struct ifaddrs *list,
+					   int family)
+{
+	for (; list && !is_outward(list, family); list = list->ifa_next)
+		;
+	return list;
+}
+
+/* The first interface with such an address, of IPv4 if there is one. */
 static int first_interface(char name[LNET_INTERFACE_SIZE])
 {
-	struct ifaddrs *list, *i;
-	int rc = -ENODEV;
+	const struct ifaddrs *i;
+	struct ifaddrs *list;
 
 	if (getifaddrs(&list))
 		return -errno;
-	for (i = list; i; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
-		    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
-			continue;
+	i = first_outward(list, AF_INET);
+	if (!i)
+		i = first_outward(list, AF_INET6);
+	if (i)
 		snprintf(name, LNET_INTERFACE_SIZE, "%s", i->ifa_name);
-		rc = 0;
-		break;
-	}
 	freeifaddrs(list);
-	return rc;
+	return i ? 0 : -ENODEV;
 }
 
 /* What has been parsed so far. */

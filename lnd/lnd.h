@@ -123,6 +123,7 @@ struct lnd_ni {
  * until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
 	bool incoming;		   /* lent by recv(), and not by send() */
+	bool large; /* send: it needs a header of LNET_HDR_LARGE_SIZE */
 	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
 	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */
@@ -153,7 +154,8 @@ struct lnd {
 
 	/*
 	 * Optional; without it an NI is named by its NID alone. @interface,
-	 * name or address, is where @nid's net is to be: fill in the address.
+	 * name or address, is where @nid's net is to be: fill in the address,
+	 * of the size that @nid says, if there is one of that size.
 	 * NULL: find out to which interface the address of @nid belongs. Writes
 	 * the name to be shown. May take system calls; any thread. -ENODEV: no
 	 * such interface; -EADDRNOTAVAIL: it has no address that can be used.
@@ -380,6 +382,10 @@ void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
 /* How long an LND waits for a sign of progress before it gives a connection up,
  * ns (LNet's "lnd_timeout"; may change at any time). Any thread. */
 uint64_t lnet_lnd_timeout(const struct lnd_ni *ni);
+
+/* Is the setting large_nids on: does this node offer peers a form of the LND's
+ * protocol that carries large NIDs, also where theirs are not? Any thread. */
+bool lnet_large_nids(const struct lnd_ni *ni);
 
 /*
  * Hard failure of the NI (D7): its link is down, its address or its device has

@@ -125,7 +125,7 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 static bool has_other(const struct lnet_msg *msg)
 {
 	const struct lnet_net *net =
-		config_net(msg->cpt->config, ni_net(msg->ni));
+		config_net(msg->cpt->config, ni_segment(msg->ni));
 
 	for (unsigned int i = 0; net && i < net->nnis; i++)
 		if (ni_is_up(net->ni[i]))

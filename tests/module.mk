@@ -293,7 +293,9 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/box.c %D%/lnd/box.h %D%/lnd/real.c
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
-%C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c $(lnd_suite)
+%C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c \
+	%D%/lnd/netdev.c %D%/lnd/netdev.h \
+	%D%/lnd/netns.c %D%/lnd/netns.h $(lnd_suite)
 
 # socklnd among strangers, whom the test plays itself.
 sock_strangers = %D%/lnd/stranger.c %D%/lnd/stranger.h \
@@ -560,6 +562,7 @@ states:
 .PHONY: states
 
 # Hosts on two rails: network namespaces. With netem in a virtual machine, too.
+tool_tests += %D%/net/ipv6.sh
 tool_tests += %D%/net/rails.sh
 tool_tests += %D%/net/routers.sh
 tool_tests += %D%/net/netem.sh

@@ -14,7 +14,7 @@ static const struct option_def lnet_configure[] = {
 	{ "all", 'a', OPTION_FLAG, "all", NULL,
 	  "also the networks that lnetd was started with" },
 	{ "large", 'l', OPTION_FLAG, "large", NULL,
-	  "use NIDs of up to 16 bytes, for IPv6" },
+	  "for IPv6: set large_nids to 1" },
 	END
 };
 
@@ -409,14 +409,25 @@ const struct command commands[] = {
 };
 
 const char *const settings[] = {
-	"tiny_buffers",	      "small_buffers",
-	"large_buffers",      "routing",
-	"numa_range",	      "max_interfaces",
-	"discovery",	      "drop_asym_route",
-	"retry_count",	      "transaction_timeout",
-	"health_sensitivity", "recovery_interval",
-	"router_sensitivity", "response_tracking",
-	"recovery_limit",     "max_recovery_ping_interval",
-	"health_gain",	      "busy_poll",
-	"use_tcp_bonding",    NULL,
+	"tiny_buffers",
+	"small_buffers",
+	"large_buffers",
+	"routing",
+	"numa_range",
+	"max_interfaces",
+	"discovery",
+	"drop_asym_route",
+	"retry_count",
+	"transaction_timeout",
+	"health_sensitivity",
+	"recovery_interval",
+	"router_sensitivity",
+	"response_tracking",
+	"recovery_limit",
+	"max_recovery_ping_interval",
+	"health_gain",
+	"busy_poll",
+	"use_tcp_bonding",
+	"large_nids",
+	NULL,
 };

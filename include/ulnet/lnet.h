@@ -125,8 +125,9 @@ struct ulnet_tunable_info {
 };
 
 struct ulnet_ni_conf {
-	/* The NID; with an interface only its net counts, and the address is
-	 * the interface's. */
+	/* The NID. With an interface only its net counts, and the address is
+	 * the interface's: the first one of the size of this NID's, if there is
+	 * one. */
 	struct ulnet_nid nid;
 	const char *interface; /* name or address; NULL: the NID says it */
 	uint32_t credits;      /* concurrent sends; 0 = 256 */

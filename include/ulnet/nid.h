@@ -57,11 +57,13 @@ enum {
  * from elsewhere may have any size: at most 12 before its address is used.
  */
 struct ulnet_nid {
-	uint8_t size;	  /* address bytes beyond 4: 0, or 12 for IPv6 */
+	uint8_t size;	  /* address bytes beyond 4: 0 or LNET_NID_IPV6_SIZE */
 	uint8_t type;	  /* LNET_TYPE_*; 0xff: any */
 	uint8_t num[2];	  /* net number, big endian */
 	uint8_t addr[16]; /* big endian; 4-byte addresses use the first 4 */
 };
+
+#define LNET_NID_IPV6_SIZE 12 /* ulnet_nid.size of an IPv6 address */
 
 /* A process: one LNet instance has one pid on all its NIDs. Of those that share
  * a NID at most one listens; the pids of the others have LNET_PID_USERFLAG. */

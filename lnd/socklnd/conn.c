@@ -36,7 +36,7 @@ static void on_freed(struct work *w)
 }
 
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
-				const struct sockaddr_in *remote)
+				const union sock_addr *remote)
 {
 	struct sock_conn *conn = calloc(1, sizeof(*conn));
 

@@ -78,7 +78,7 @@ struct sock_conn {
 	struct sock_peer *peer;
 	struct sock_host *host; /* of an open one that the peer has opened */
 	struct sock_left *left; /* moved: what is still where it was (move.h) */
-	struct sockaddr_in remote;
+	union sock_addr remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
 	/* Of its passive handshake, till the peer is known: */
@@ -138,7 +138,7 @@ static inline bool sock_conn_is_open(const struct sock_conn *conn)
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
  * memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
-				const struct sockaddr_in *remote);
+				const union sock_addr *remote);
 /* What is waited for, reading only while it does not stand still; io.fn is
  * called. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);

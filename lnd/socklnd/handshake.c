@@ -15,6 +15,12 @@
 #define VERSION_DEFAULT	      3
 #define VERSION_DEFAULT_LARGE 4
 
+/* In which a HELLO about @nid is said to somebody who has said nothing yet. */
+static uint8_t version_of(const struct ulnet_nid *nid)
+{
+	return lnet_nid_is_nid4(nid) ? VERSION_DEFAULT : VERSION_DEFAULT_LARGE;
+}
+
 /* ---- bytes ---- */
 
 static void hs_expect(struct sock_conn *conn)
@@ -197,10 +203,9 @@ static void hs_move(struct sock_conn *conn)
 static int hello_check(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
-	uint32_t addr = ntohl(conn->remote.sin_addr.s_addr);
 
 	if (sock_type_invert(h->type) == SOCK_NONE ||
-	    !lnet_nid_is_nid4(&h->src_nid) ||
+	    h->src_nid.size != conn->sni->ni->nid.size ||
 	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
 		return -EPROTO;
 	/* Nobody else who listens has our NID; to ourselves we do not talk
@@ -210,7 +215,7 @@ static int hello_check(const struct sock_conn *conn)
 		return -EPROTO;
 	/* Whoever has no privileged port speaks for its own address only. */
 	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
-	    addr != (uint32_t)lnet_nid_to_nid4(&h->src_nid))
+	    !sock_addr_is(&conn->remote, &h->src_nid))
 		return -EACCES;
 	return 0;
 }
@@ -224,8 +229,8 @@ static int greeted(struct sock_conn *conn)
 		return 0;
 	if (rc == -EPROTONOSUPPORT)
 		/* The NID in it has a form that we do not know. */
-		hello_write(conn, VERSION_DEFAULT, &conn->sni->ni->nid,
-			    SOCK_NONE);
+		hello_write(conn, version_of(&conn->sni->ni->nid),
+			    &conn->sni->ni->nid, SOCK_NONE);
 	if (rc > 0)
 		rc = hello_check(conn);
 	if (rc) {
@@ -281,7 +286,8 @@ static int requested(struct sock_conn *conn)
 			    -EADDRNOTAVAIL);
 		return -EADDRNOTAVAIL;
 	}
-	rc = sock_options(conn->io.fd, conn->sni->tunables);
+	rc = sock_options(conn->io.fd, &conn->sni->ni->nid,
+			  conn->sni->tunables);
 	if (rc)
 		return rc;
 	fsm_move(&conn->fsm, sock_conn_states, CONN_GREETED);
@@ -313,7 +319,7 @@ static void on_passive_late(struct timer *t)
 }
 
 void sock_handshake_accept(struct sock_listener *l, int fd,
-			   const struct sockaddr_in *from)
+			   const union sock_addr *from)
 {
 	struct sock_conn *conn = sock_conn_new(l->loop, fd, from);
 
@@ -350,7 +356,7 @@ void sock_handshake_refuse(struct sock_listener *l, int fd)
 	const struct lnd_ni *ni = refused_ni(l, fd)->ni;
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 	struct sock_hello no = {
-		.version = VERSION_DEFAULT,
+		.version = version_of(&ni->nid),
 		.src_nid = ni->nid,
 		.dst_nid = ni->nid,
 		.src_pid = ni->conf->pid,
@@ -457,10 +463,9 @@ static void on_active(struct env_io *io, int revents)
 
 static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
 {
-	uint32_t to = (uint32_t)lnet_nid_to_nid4(nid);
+	const struct ulnet_nid *from = &sni->ni->nid;
 	uint16_t port = sni->ni->conf->port;
-	int fd = sock_connect(sni->addr, to, port, sni->privileged,
-			      sni->tunables);
+	int fd = sock_connect(from, nid, port, sni->privileged, sni->tunables);
 
 	if (fd != -EACCES || !sni->privileged)
 		return fd;
@@ -469,7 +474,7 @@ static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
 			 "no privilege for source ports below 1024 "
 			 "(CAP_NET_BIND_SERVICE): peers with accept=secure, "
 			 "which kernel nodes have by default, will refuse");
-	return sock_connect(sni->addr, to, port, false, sni->tunables);
+	return sock_connect(from, nid, port, false, sni->tunables);
 }
 
 static uint8_t version_for(const struct sock_peer *peer)
@@ -478,16 +483,15 @@ static uint8_t version_for(const struct sock_peer *peer)
 		return peer->version;
 	if (peer->offer)
 		return peer->offer;
-	return lnet_nid_is_nid4(&peer->id.nid) ? VERSION_DEFAULT
-					       : VERSION_DEFAULT_LARGE;
+	return lnet_large_nids(peer->cpt->sni->ni) ? VERSION_DEFAULT_LARGE
+						   : version_of(&peer->id.nid);
 }
 
 int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
 			   struct sock_conn **conn_p)
 {
 	struct sock_ni *sni = peer->cpt->sni;
-	struct sockaddr_in to = sock_addr(
-		(uint32_t)lnet_nid_to_nid4(&peer->id.nid), sni->ni->conf->port);
+	union sock_addr to = sock_addr(&peer->id.nid, sni->ni->conf->port);
 	int fd = connect_to(sni, &peer->id.nid);
 	struct sock_conn *conn;
 	int rc;

@@ -10,7 +10,7 @@
 
 /* Passive: @fd comes from the listener. Takes it in any case. */
 void sock_handshake_accept(struct sock_listener *l, int fd,
-			   const struct sockaddr_in *from);
+			   const union sock_addr *from);
 
 /* Passive: there is no descriptor to keep @fd, which is closed after the other
  * end was told to come again later. */

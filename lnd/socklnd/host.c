@@ -9,7 +9,7 @@
 static uint64_t host_hash(const struct sock_cpt *cpt,
 			  const struct ulnet_nid *nid)
 {
-	return hash_u64(lnet_nid_to_nid4(nid), cpt->sni->seed);
+	return sock_nid_hash(nid, 0, cpt->sni->seed);
 }
 
 static struct sock_host *host_find(struct sock_cpt *cpt,

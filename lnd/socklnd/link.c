@@ -77,7 +77,7 @@ static void link_look(struct sock_links *ls)
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
 	list_for_each_entry (sni, &ls->nis, in_links)
-		ni_look(sni, sock_netif_fault(all, sni->addr));
+		ni_look(sni, sock_netif_fault(all, &sni->ni->nid));
 	freeifaddrs(all);
 }
 
@@ -130,8 +130,8 @@ static void on_change(struct env_io *io, int revents)
 static int open_netlink(void)
 {
 	struct sockaddr_nl a = { .nl_family = AF_NETLINK,
-				 .nl_groups =
-					 RTMGRP_LINK | RTMGRP_IPV4_IFADDR };
+				 .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+					      RTMGRP_IPV6_IFADDR };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			NETLINK_ROUTE);
 	int rc;

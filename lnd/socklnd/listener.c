@@ -51,7 +51,7 @@ static bool is_passing(int rc)
 }
 
 static void listener_take(struct sock_listener *l, int fd,
-			  const struct sockaddr_in *from)
+			  const union sock_addr *from)
 {
 	char who[SOCK_ADDRSTR_SIZE];
 
@@ -106,7 +106,7 @@ static void take_reserve(struct sock_listener *l)
 }
 
 static void complain_of_files(struct sock_listener *l,
-			      const struct sockaddr_in *from, int rc)
+			      const union sock_addr *from, int rc)
 {
 	char who[SOCK_ADDRSTR_SIZE];
 
@@ -122,7 +122,7 @@ static void complain_of_files(struct sock_listener *l,
  * was possible. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
-	struct sockaddr_in from;
+	union sock_addr from;
 	int fd;
 
 	if (!is_out_of_files(rc) || l->reserve < 0)
@@ -141,7 +141,7 @@ static int refuse_next(struct sock_listener *l, int rc)
 /* Takes the next connection. 0; -EAGAIN: none; -errno: none can be taken. */
 static int listener_next(struct sock_listener *l)
 {
-	struct sockaddr_in from;
+	union sock_addr from;
 	int fd = sock_accept(l->io.fd, &from);
 
 	if (fd >= 0) {
@@ -242,11 +242,10 @@ static const char *listen_hint(int rc)
 
 static void listener_complain(const struct sock_listener *l, int rc)
 {
-	struct sockaddr_in a = sock_addr(l->addr, l->conf->port);
 	char text[SOCK_ADDRSTR_SIZE];
 
 	log_err("socklnd", "cannot listen on %s: %s%s",
-		sock_addr_format(&a, text, sizeof(text)), strerror(-rc),
+		sock_addr_format(&l->addr, text, sizeof(text)), strerror(-rc),
 		listen_hint(rc));
 }
 
@@ -278,14 +277,14 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	l->shared = sni->ni->shared;
 	l->conf = sni->ni->conf;
 	l->loop = sni->ni->loops[0];
-	l->addr = sni->addr;
+	l->addr = sock_addr(&sni->ni->nid, l->conf->port);
 	list_init(&l->nis);
 	list_init(&l->handshakes);
 	timer_init(&l->rest, on_rested);
 	list_add_tail(&s->listeners, &l->link);
 	l->reserve = -1;
 	l->io.fn = on_connections;
-	l->io.fd = sock_listen(l->addr, l->conf->port, l->conf->accept_backlog);
+	l->io.fd = sock_listen(&l->addr, l->conf->accept_backlog);
 	rc = l->io.fd < 0 ? l->io.fd : pause_listening(l, false);
 	if (!rc)
 		rc = lobby_open(&l->lobby, l->loop, on_lobby_failed);
@@ -309,7 +308,7 @@ static struct sock_listener *listener_of(const struct sock_ni *sni)
 
 	if (s)
 		list_for_each_entry (l, &s->listeners, link)
-			if (l->addr == sni->addr)
+			if (sock_addr_is(&l->addr, &sni->ni->nid))
 				return l;
 	return NULL;
 }

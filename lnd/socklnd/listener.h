@@ -29,7 +29,7 @@ struct sock_listener {
 	struct list nis;  /* sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;
-	uint32_t addr;
+	union sock_addr addr;	/* where it listens */
 	void **shared;		/* where what lists them is */
 	struct list handshakes; /* sock_conn.link; those that have done nothing
 				 * for longest come first */

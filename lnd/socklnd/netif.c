@@ -8,44 +8,63 @@
 #include <netinet/in.h>
 #include <string.h>
 
-static bool is_ipv4(const struct ifaddrs *i)
+#include "lnd/socklnd/sock.h"
+
+static void set_addr(struct ulnet_nid *nid, const void *bytes, uint8_t size)
 {
-	return i->ifa_addr && i->ifa_addr->sa_family == AF_INET;
+	nid->size = size;
+	memset(nid->addr, 0, sizeof(nid->addr));
+	memcpy(nid->addr, bytes, size + sizeof(struct in_addr));
 }
 
-static uint32_t in_addr_of(const struct sockaddr *sa)
+/* The address in @sa becomes that of @nid. False: it is of another kind. */
+static bool take_addr(struct ulnet_nid *nid, const struct sockaddr *sa)
 {
-	struct sockaddr_in in;
+	const struct sockaddr_in *v4 = (const void *)sa;
+	const struct sockaddr_in6 *v6 = (const void *)sa;
 
-	memcpy(&in, sa, sizeof(in));
-	return ntohl(in.sin_addr.s_addr);
-}
-
-static bool has_addr(const struct ifaddrs *i, uint32_t addr)
-{
-	return is_ipv4(i) && in_addr_of(i->ifa_addr) == addr;
-}
-
-/* Every address of a loopback network is this host's. */
-static bool is_loopback(const struct ifaddrs *i, uint32_t addr)
-{
-	uint32_t mask;
-
-	if (!is_ipv4(i) || !(i->ifa_flags & IFF_LOOPBACK) || !i->ifa_netmask)
+	if (sa && sa->sa_family == AF_INET)
+		set_addr(nid, &v4->sin_addr, 0);
+	else if (sa && sa->sa_family == AF_INET6)
+		set_addr(nid, &v6->sin6_addr, LNET_NID_IPV6_SIZE);
+	else
 		return false;
-	mask = in_addr_of(i->ifa_netmask);
-	return (in_addr_of(i->ifa_addr) & mask) == (addr & mask);
+	return true;
 }
 
-static const struct ifaddrs *find_addr(const struct ifaddrs *all, uint32_t addr)
+static bool has_addr(const struct ifaddrs *i, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid a = *nid;
+
+	return take_addr(&a, i->ifa_addr) && lnet_nid_eq(&a, nid);
+}
+
+/* Every IPv4 address of a loopback network is this host's. */
+static bool is_loopback(const struct ifaddrs *i, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid a = *nid, mask = *nid;
+
+	if (!(i->ifa_flags & IFF_LOOPBACK) || !take_addr(&a, i->ifa_addr) ||
+	    !take_addr(&mask, i->ifa_netmask) || !lnet_nid_is_nid4(&a) ||
+	    !lnet_nid_is_nid4(nid))
+		return false;
+	for (unsigned int b = 0; b < sizeof(struct in_addr); b++)
+		if ((a.addr[b] ^ nid->addr[b]) & mask.addr[b])
+			return false;
+	return true;
+}
+
+static const struct ifaddrs *find_addr(const struct ifaddrs *all,
+				       const struct ulnet_nid *nid)
 {
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (has_addr(i, addr))
+		if (has_addr(i, nid))
 			return i;
 	return NULL;
 }
 
-const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr)
+const char *sock_netif_fault(const struct ifaddrs *all,
+			     const struct ulnet_nid *nid)
 {
 	/* IFF_RUNNING is what comes of the carrier and of what the driver says
 	 * besides. */
@@ -53,7 +72,7 @@ const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr)
 	bool found = false;
 
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!has_addr(i, addr) && !is_loopback(i, addr))
+		if (!has_addr(i, nid) && !is_loopback(i, nid))
 			continue;
 		if ((i->ifa_flags & need) == need)
 			return NULL;
@@ -62,66 +81,106 @@ const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr)
 	return found ? "its link is down" : "no interface has its address";
 }
 
-/* 0, or why @addr cannot be used here. */
-static int check_addr(const struct ifaddrs *all, uint32_t addr)
+/* fe80::/10 means something else on each link: no NID can say which. */
+static bool is_of_link(const struct ulnet_nid *nid)
 {
-	if (find_addr(all, addr))
+	return !lnet_nid_is_nid4(nid) && nid->addr[0] == 0xfe &&
+	       (nid->addr[1] & 0xc0) == 0x80;
+}
+
+/* 0, or why the address cannot be used here. */
+static int check_addr(const struct ifaddrs *all, const struct ulnet_nid *nid)
+{
+	if (is_of_link(nid))
+		return -EADDRNOTAVAIL;
+	if (find_addr(all, nid))
 		return 0;
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (is_loopback(i, addr))
+		if (is_loopback(i, nid))
 			return 0;
 	return -EADDRNOTAVAIL;
 }
 
-/* The first IPv4 address of the interface (or of its alias, eth0:1). */
-static int netif_find_name(const struct ifaddrs *all, const char *name,
-			   uint32_t *addr)
+/* The first address of the interface (or of its alias, eth0:1) whose size is
+ * @size. */
+static bool find_name(const struct ifaddrs *all, const char *name,
+		      unsigned int size, struct ulnet_nid *nid)
 {
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (is_ipv4(i) && strcmp(i->ifa_name, name) == 0) {
-			*addr = in_addr_of(i->ifa_addr);
-			return 0;
-		}
+	struct ulnet_nid a = *nid;
+
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (strcmp(i->ifa_name, name) != 0 ||
+		    !take_addr(&a, i->ifa_addr) || a.size != size ||
+		    is_of_link(&a))
+			continue;
+		*nid = a;
+		return true;
+	}
+	return false;
+}
+
+/* An address as large as that of @nid, if there is one. */
+static int netif_find_name(const struct ifaddrs *all, const char *name,
+			   struct ulnet_nid *nid)
+{
+	unsigned int size = nid->size;
+
+	if (find_name(all, name, size, nid) ||
+	    find_name(all, name, LNET_NID_IPV6_SIZE - size, nid))
+		return 0;
 	return if_nametoindex(name) ? -EADDRNOTAVAIL : -ENODEV;
 }
 
 /* What leads back to this address: the name of its interface, unless another
  * address of it comes first; else the address. */
-static void name_of(const struct ifaddrs *all, uint32_t addr, char *name)
+static void name_of(const struct ifaddrs *all, const struct ulnet_nid *nid,
+		    char *name)
 {
-	const struct ifaddrs *i = find_addr(all, addr);
-	struct in_addr in = { .s_addr = htonl(addr) };
-	uint32_t first;
+	const struct ifaddrs *i = find_addr(all, nid);
+	struct ulnet_nid first = lnet_nid_make(lnet_nid_net(nid), 0);
 
-	if (i && !netif_find_name(all, i->ifa_name, &first) && first == addr)
+	if (i && !netif_find_name(all, i->ifa_name, &first) &&
+	    lnet_nid_eq(&first, nid))
 		snprintf(name, LNET_INTERFACE_SIZE, "%s", i->ifa_name);
 	else
-		inet_ntop(AF_INET, &in, name, LNET_INTERFACE_SIZE);
+		inet_ntop(lnet_nid_is_nid4(nid) ? AF_INET : AF_INET6, nid->addr,
+			  name, LNET_INTERFACE_SIZE);
+}
+
+/* An address that is given as text becomes that of @nid. */
+static bool is_addr(const char *text, struct ulnet_nid *nid)
+{
+	uint8_t bytes[sizeof(nid->addr)];
+
+	if (inet_pton(AF_INET, text, bytes) == 1)
+		set_addr(nid, bytes, 0);
+	else if (inet_pton(AF_INET6, text, bytes) == 1)
+		set_addr(nid, bytes, LNET_NID_IPV6_SIZE);
+	else
+		return false;
+	return true;
 }
 
 static int resolve(const struct ifaddrs *all, const char *interface,
 		   struct ulnet_nid *nid, char *name)
 {
-	uint32_t addr = (uint32_t)lnet_nid_to_nid4(nid);
-	struct in_addr in;
-	int rc = 0;
+	struct ulnet_nid found = *nid;
+	int rc;
 
 	if (!interface) {
-		name_of(all, addr, name);
-		return check_addr(all, addr);
+		name_of(all, nid, name);
+		return check_addr(all, nid);
 	}
 	if (strlen(interface) >= LNET_INTERFACE_SIZE)
 		return -ENAMETOOLONG;
-	if (inet_pton(AF_INET, interface, &in) == 1) {
-		addr = ntohl(in.s_addr);
-		rc = check_addr(all, addr);
-	} else {
-		rc = netif_find_name(all, interface, &addr);
-	}
+	if (is_addr(interface, &found))
+		rc = check_addr(all, &found);
+	else
+		rc = netif_find_name(all, interface, &found);
 	if (rc)
 		return rc;
 	text_copy(name, LNET_INTERFACE_SIZE, interface);
-	*nid = lnet_nid_make(lnet_nid_net(nid), addr);
+	*nid = found;
 	return 0;
 }
 
@@ -131,8 +190,6 @@ int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
 	struct ifaddrs *all;
 	int rc;
 
-	if (!lnet_nid_is_nid4(nid))
-		return -EAFNOSUPPORT;
 	if (getifaddrs(&all))
 		return -errno;
 	rc = resolve(all, interface, nid, name);
@@ -175,7 +232,7 @@ int sock_netif_numa_node(const char *name)
 	return node;
 }
 
-unsigned int sock_netif_conns(uint32_t addr)
+unsigned int sock_netif_conns(const struct ulnet_nid *nid)
 {
 	unsigned int gbit = 1, log2 = 0;
 	const struct ifaddrs *i;
@@ -183,7 +240,7 @@ unsigned int sock_netif_conns(uint32_t addr)
 
 	if (getifaddrs(&all))
 		return 1;
-	i = find_addr(all, addr);
+	i = find_addr(all, nid);
 	if (i)
 		gbit = speed_of(i->ifa_name);
 	freeifaddrs(all);

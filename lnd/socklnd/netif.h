@@ -8,22 +8,25 @@
 struct ifaddrs;
 
 /* As lnd.h says of resolve(). An address is taken if it is an interface's, or
- * any of a loopback network's (127.0.0.2). */
+ * any of an IPv4 loopback network's (127.0.0.2); never if it is one of IPv6
+ * that each link has (fe80::/10). An interface's name stands for its first
+ * address of the size of @nid's, else for its first address. */
 int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
 		       char name[LNET_INTERFACE_SIZE]);
 
-/* How many bulk connections, each way, fit the interface with this address
- * (host order): 1 below 4 Gbit/s or when the speed is not known, and one more
- * for each fourfold (25 Gbit/s: 3). */
-unsigned int sock_netif_conns(uint32_t addr);
+/* How many bulk connections, each way, fit the interface with the address of
+ * @nid: 1 below 4 Gbit/s or when the speed is not known, and one more for each
+ * fourfold (25 Gbit/s: 3). */
+unsigned int sock_netif_conns(const struct ulnet_nid *nid);
 
 /* The NUMA node of the interface's device; -1: none is known. */
 int sock_netif_numa_node(const char *name);
 
-/* What keeps packets from going from and to @addr (host order), in words; NULL:
- * nothing. An interface must have it, or be a loopback interface whose network
- * it is in; and that interface must be up and have its carrier. @all:
+/* What keeps packets from going from and to the address of @nid, in words;
+ * NULL: nothing. An interface must have it, or be a loopback interface whose
+ * network it is in; and that interface must be up and have its carrier. @all:
  * getifaddrs(3)'s. */
-const char *sock_netif_fault(const struct ifaddrs *all, uint32_t addr);
+const char *sock_netif_fault(const struct ifaddrs *all,
+			     const struct ulnet_nid *nid);
 
 #endif

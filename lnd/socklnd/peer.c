@@ -26,8 +26,7 @@ static uint64_t peer_now(const struct sock_peer *peer)
 
 static uint64_t peer_hash(const struct sock_cpt *cpt, const struct ulnet_id *id)
 {
-	return hash_u64(lnet_nid_to_nid4(&id->nid) ^ (uint64_t)id->pid << 32,
-			cpt->sni->seed);
+	return sock_nid_hash(&id->nid, id->pid, cpt->sni->seed);
 }
 
 static bool is_id(const struct sock_peer *peer, const struct ulnet_id *id)

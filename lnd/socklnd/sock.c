@@ -16,22 +16,62 @@
 #define PORT_HIGHEST 1023
 #define PORT_LOWEST  512
 
-struct sockaddr_in sock_addr(uint32_t addr, uint16_t port)
+static int family_of(const struct ulnet_nid *nid)
 {
-	return (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(addr),
-	};
+	return lnet_nid_is_nid4(nid) ? AF_INET : AF_INET6;
 }
 
-char *sock_addr_format(const struct sockaddr_in *a, char *buf, size_t size)
+union sock_addr sock_addr(const struct ulnet_nid *nid, uint16_t port)
 {
-	char addr[INET_ADDRSTRLEN];
+	union sock_addr a = { .any.sa_family = (sa_family_t)family_of(nid) };
 
-	inet_ntop(AF_INET, &a->sin_addr, addr, sizeof(addr));
-	snprintf(buf, size, "%s:%u", addr, ntohs(a->sin_port));
+	if (a.any.sa_family == AF_INET) {
+		a.v4.sin_port = htons(port);
+		memcpy(&a.v4.sin_addr, nid->addr, sizeof(a.v4.sin_addr));
+	} else {
+		a.v6.sin6_port = htons(port);
+		memcpy(&a.v6.sin6_addr, nid->addr, sizeof(a.v6.sin6_addr));
+	}
+	return a;
+}
+
+static const void *addr_bytes(const union sock_addr *a, size_t *len)
+{
+	bool v4 = a->any.sa_family == AF_INET;
+
+	*len = v4 ? sizeof(a->v4.sin_addr) : sizeof(a->v6.sin6_addr);
+	return v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr;
+}
+
+uint16_t sock_port_of(const union sock_addr *a)
+{
+	return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port
+						 : a->v6.sin6_port);
+}
+
+bool sock_addr_is(const union sock_addr *a, const struct ulnet_nid *nid)
+{
+	size_t len;
+	const void *bytes = addr_bytes(a, &len);
+
+	return a->any.sa_family == family_of(nid) &&
+	       memcmp(bytes, nid->addr, len) == 0;
+}
+
+char *sock_addr_format(const union sock_addr *a, char *buf, size_t size)
+{
+	bool v4 = a->any.sa_family == AF_INET;
+	char addr[INET6_ADDRSTRLEN];
+	size_t len;
+
+	inet_ntop(a->any.sa_family, addr_bytes(a, &len), addr, sizeof(addr));
+	snprintf(buf, size, v4 ? "%s:%u" : "[%s]:%u", addr, sock_port_of(a));
 	return buf;
+}
+
+static socklen_t addr_len(const union sock_addr *a)
+{
+	return a->any.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
 }
 
 static int set_int(int fd, int level, int option, int64_t value)
@@ -41,22 +81,22 @@ static int set_int(int fd, int level, int option, int64_t value)
 	return setsockopt(fd, level, option, &v, sizeof(v)) ? -errno : 0;
 }
 
-static int new_socket(void)
+static int new_socket(const union sock_addr *a)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(a->any.sa_family,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int sock_listen(uint32_t addr, uint16_t port, unsigned int backlog)
+int sock_listen(const union sock_addr *at, unsigned int backlog)
 {
-	struct sockaddr_in a = sock_addr(addr, port);
-	int fd = new_socket(), rc;
+	int fd = new_socket(at), rc;
 
 	if (fd < 0)
 		return fd;
 	rc = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (!rc && bind(fd, (struct sockaddr *)&a, sizeof(a)))
+	if (!rc && bind(fd, &at->any, addr_len(at)))
 		rc = -errno;
 	if (!rc && listen(fd, (int)backlog))
 		rc = -errno;
@@ -66,10 +106,10 @@ int sock_listen(uint32_t addr, uint16_t port, unsigned int backlog)
 	return rc;
 }
 
-int sock_accept(int listener, struct sockaddr_in *from)
+int sock_accept(int listener, union sock_addr *from)
 {
 	socklen_t len = sizeof(*from);
-	int fd = accept4(listener, (struct sockaddr *)from, &len,
+	int fd = accept4(listener, &from->any, &len,
 			 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
@@ -92,7 +132,13 @@ static int keepalive_options(int fd, const int64_t *t)
 	return rc ? rc : set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-int sock_options(int fd, const int64_t *t)
+static int set_tos(int fd, int family, int64_t tos)
+{
+	return family == AF_INET ? set_int(fd, IPPROTO_IP, IP_TOS, tos)
+				 : set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
+}
+
+int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 {
 	int rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, !t[SOCK_nagle]);
 
@@ -106,17 +152,17 @@ int sock_options(int fd, const int64_t *t)
 	if (!rc && t[SOCK_rx_buffer_size])
 		rc = set_int(fd, SOL_SOCKET, SO_RCVBUF, t[SOCK_rx_buffer_size]);
 	if (!rc && t[SOCK_tos] >= 0)
-		rc = set_int(fd, IPPROTO_IP, IP_TOS, t[SOCK_tos]);
+		rc = set_tos(fd, family_of(nid), t[SOCK_tos]);
 	return rc ? rc : keepalive_options(fd, t);
 }
 
 /* One attempt from one port (0: the system chooses). *@taken: it is in use. */
-static int connect_from(uint32_t from, uint16_t from_port,
-			const struct sockaddr_in *to, const int64_t *tunables,
+static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
+			const union sock_addr *to, const int64_t *tunables,
 			bool *taken)
 {
-	struct sockaddr_in local = sock_addr(from, from_port);
-	int fd = new_socket(), rc;
+	union sock_addr local = sock_addr(from, from_port);
+	int fd = new_socket(&local), rc;
 
 	*taken = false;
 	if (fd < 0)
@@ -124,13 +170,13 @@ static int connect_from(uint32_t from, uint16_t from_port,
 	/* A port has to be free for this pair of addresses only. */
 	rc = from_port ? set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1)
 		       : set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	if (!rc && bind(fd, (struct sockaddr *)&local, sizeof(local))) {
+	if (!rc && bind(fd, &local.any, addr_len(&local))) {
 		rc = -errno;
 		*taken = rc == -EADDRINUSE;
 	}
 	if (!rc)
-		rc = sock_options(fd, tunables);
-	if (!rc && connect(fd, (const struct sockaddr *)to, sizeof(*to)) &&
+		rc = sock_options(fd, from, tunables);
+	if (!rc && connect(fd, &to->any, addr_len(to)) &&
 	    errno != EINPROGRESS) {
 		rc = -errno;
 		*taken = rc == -EADDRINUSE || rc == -EADDRNOTAVAIL;
@@ -141,10 +187,10 @@ static int connect_from(uint32_t from, uint16_t from_port,
 	return rc;
 }
 
-int sock_connect(uint32_t from, uint32_t to, uint16_t port, bool privileged,
-		 const int64_t *tunables)
+int sock_connect(const struct ulnet_nid *from, const struct ulnet_nid *to,
+		 uint16_t port, bool privileged, const int64_t *tunables)
 {
-	struct sockaddr_in a = sock_addr(to, port);
+	union sock_addr a = sock_addr(to, port);
 	bool taken;
 	int rc = 0;
 

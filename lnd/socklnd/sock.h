@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sockets: how they are made, and with which options. All are non-blocking and
- * close-on-exec. Addresses in host order. */
+ * close-on-exec. Of a NID that says where one leads, only the address counts:
+ * IPv4 or IPv6. */
 #ifndef LND_SOCKLND_SOCK_H
 #define LND_SOCKLND_SOCK_H
 
 #include <netinet/in.h>
 #include "base/util.h"
+#include "ulnet/nid.h"
 
-#define SOCK_ADDRSTR_SIZE 32 /* "255.255.255.255:65535" */
+#define SOCK_ADDRSTR_SIZE 64 /* "[fd77::1]:988" */
 
 /* The least time after which TCP repeats what was not acknowledged. */
 #define SOCK_RTO_MIN (200 * NSEC_PER_MSEC)
 
-struct sockaddr_in sock_addr(uint32_t addr, uint16_t port);
-char *sock_addr_format(const struct sockaddr_in *a, char *buf, size_t size);
-static inline uint16_t sock_port_of(const struct sockaddr_in *a)
-{
-	return ntohs(a->sin_port);
-}
+/* An address and a port. */
+union sock_addr {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+union sock_addr sock_addr(const struct ulnet_nid *nid, uint16_t port);
+char *sock_addr_format(const union sock_addr *a, char *buf, size_t size);
+uint16_t sock_port_of(const union sock_addr *a);
+/* Is it the address of @nid, whatever the ports? */
+bool sock_addr_is(const union sock_addr *a, const struct ulnet_nid *nid);
 
 /* Is @port one of those that only privileged programs can have (for LNet: up to
  * 1023)? */
@@ -27,10 +35,10 @@ static inline bool sock_port_is_privileged(uint16_t port)
 }
 
 /* The socket, or -errno. */
-int sock_listen(uint32_t addr, uint16_t port, unsigned int backlog);
+int sock_listen(const union sock_addr *at, unsigned int backlog);
 
 /* The next connection and where it is from, or -errno; -EAGAIN: none now. */
-int sock_accept(int listener, struct sockaddr_in *from);
+int sock_accept(int listener, union sock_addr *from);
 
 /*
  * Begins to connect, from @from, with the options of @tunables. @privileged: a
@@ -38,11 +46,12 @@ int sock_accept(int listener, struct sockaddr_in *from);
  * there, since that is what peers with accept=secure want; -EACCES when this
  * program may not. The socket, or -errno.
  */
-int sock_connect(uint32_t from, uint32_t to, uint16_t port, bool privileged,
-		 const int64_t *tunables);
+int sock_connect(const struct ulnet_nid *from, const struct ulnet_nid *to,
+		 uint16_t port, bool privileged, const int64_t *tunables);
 
-/* Sets the options that @tunables say. 0 or -errno. */
-int sock_options(int fd, const int64_t *tunables);
+/* Sets the options that @tunables say on a socket of @nid's family. 0 or
+ * -errno. */
+int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *tunables);
 
 /* How the attempt to connect has ended: 0 or -errno. Also for the error that
  * waits on any socket. */

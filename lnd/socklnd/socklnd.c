@@ -104,16 +104,13 @@ static int sock_startup(struct lnd_ni *ni)
 	struct sock_ni *sni;
 	int rc = 0;
 
-	if (!lnet_nid_is_nid4(&ni->nid))
-		return -EAFNOSUPPORT;
 	sni = calloc(1, sizeof(*sni));
 	if (!sni)
 		return -ENOMEM;
 	sni->ni = ni;
 	sni->tunables = ni->tunables;
-	sni->addr = (uint32_t)lnet_nid_to_nid4(&ni->nid);
 	if (!*conns)
-		*conns = sock_netif_conns(sni->addr);
+		*conns = sock_netif_conns(&ni->nid);
 	ni->numa_node = sock_netif_numa_node(ni->interface);
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||

@@ -75,7 +75,6 @@ struct sock_cpt {
 struct sock_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
-	uint32_t addr;
 	uint64_t seed;
 	unsigned int conns_per_peer; /* each way */
 	bool privileged;	     /* connects from privileged ports */
@@ -103,6 +102,16 @@ static inline struct sock_ni *sock_ni_of(struct lnd_ni *ni)
 static inline bool sock_ni_is_up(const struct sock_ni *sni)
 {
 	return atomic_load_explicit(&sni->up, memory_order_relaxed);
+}
+
+/* By which tables of NIDs, or of processes, find them. */
+static inline uint64_t sock_nid_hash(const struct ulnet_nid *nid, uint32_t pid,
+				     uint64_t seed)
+{
+	if (likely(lnet_nid_is_nid4(nid)))
+		return hash_u64(lnet_nid_to_nid4(nid) ^ (uint64_t)pid << 32,
+				seed);
+	return hash_bytes(nid, sizeof(*nid), hash_u64(pid, seed));
 }
 
 /* A tunable whose unit is ms, in ns. */

@@ -138,6 +138,19 @@ static int tx_wait(struct sock_peer *peer)
 	return -EINPROGRESS;
 }
 
+static int refuse_large(const struct sock_conn *conn)
+{
+	char text[CONN_STR_SIZE];
+
+	log_warn_limited(
+		&conn->cpt->complaints, loop_now(conn->loop), "socklnd",
+		"%s: a message from or for an IPv6 NID cannot go over "
+		"this connection, whose protocol is %u (set large_nids "
+		"to 1 on both nodes)",
+		sock_conn_str(conn, text, sizeof(text)), conn->version);
+	return -EAFNOSUPPORT;
+}
+
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[msg->cpt];
@@ -146,8 +159,6 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	struct sock_peer *peer;
 	struct sock_tx *tx;
 
-	if (!lnet_nid_is_nid4(&to.nid))
-		return -EAFNOSUPPORT;
 	if (unlikely(!sock_ni_is_up(cpt->sni)))
 		return -ENETDOWN;
 	/* Who only calls cannot be called. */
@@ -160,6 +171,8 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 				SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length);
 	if (!conn)
 		return tx_wait(peer);
+	if (unlikely(msg->large && conn->version < 4))
+		return refuse_large(conn);
 	tx = tx_new(conn, msg);
 	if (!tx)
 		return -ENOMEM;

@@ -237,6 +237,17 @@ static int set_busy_poll(struct settings *s, int64_t value)
 	return 0;
 }
 
+static int64_t get_large_nids(const struct settings *s)
+{
+	return settings_large_nids(s);
+}
+
+static int set_large_nids(struct settings *s, int64_t value)
+{
+	atomic_store_explicit(&s->large_nids, value != 0, memory_order_relaxed);
+	return 0;
+}
+
 /* In the order in which they are shown. */
 static const struct setting table[] = {
 	{ "numa_range", "", "NUMA distance up to which NIs are equally near", 0,
@@ -279,6 +290,9 @@ static const struct setting table[] = {
 	  LNET_HEALTH_MAX, 0, get_health_gain, set_health_gain },
 	{ "busy_poll", "us", "longest polling before a CPT sleeps; 0: none", 0,
 	  BUSY_POLL_MAX, 0, get_busy_poll, set_busy_poll },
+	{ "large_nids", "",
+	  "interfaces give IPv6 NIDs, and peers are offered large NIDs", 0, 1,
+	  0, get_large_nids, set_large_nids },
 };
 
 void settings_init(struct settings *s, const struct ulnet_conf *conf,
@@ -301,6 +315,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	atomic_init(&s->response_tracking, TRACK_GETS | TRACK_PUTS);
 	atomic_init(&s->router_sensitivity, ROUTER_SENSITIVITY);
 	atomic_init(&s->drop_asym_route, false);
+	atomic_init(&s->large_nids, false);
 	atomic_init(&s->busy_poll, busy_poll);
 	atomic_init(&s->discovery, (uint8_t)conf->discovery);
 	s->discovery_changed = NULL;

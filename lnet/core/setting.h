@@ -39,6 +39,7 @@ struct settings {
 	_Atomic uint32_t response_tracking; /* TRACK_* */
 	_Atomic uint32_t router_sensitivity; /* percent */
 	atomic_bool drop_asym_route;
+	atomic_bool large_nids;
 	_Atomic uint8_t discovery;	    /* enum ulnet_discovery */
 	/* Is called after a change of discovery, with the lock. Immutable after
 	 * open; NULL: nobody is to know. */
@@ -105,6 +106,11 @@ static inline uint64_t settings_recovery_max(const struct settings *s)
 static inline uint32_t settings_interfaces_max(const struct settings *s)
 {
 	return atomic_load_explicit(&s->interfaces_max, memory_order_relaxed);
+}
+
+static inline bool settings_large_nids(const struct settings *s)
+{
+	return atomic_load_explicit(&s->large_nids, memory_order_relaxed);
 }
 
 static inline uint32_t settings_numa_range(const struct settings *s)

@@ -79,7 +79,7 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
  * ask itself, nor other processes that have its own NIDs. */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	return (config_has_net(cpt->config, lnet_nid_net(nid)) ||
+	return (config_net(cpt->config, nid_segment(nid)) ||
 		route_exists(cpt->routes, lnet_nid_net(nid))) &&
 	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
 }

@@ -214,7 +214,7 @@ static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
 	return lpni->place.state == PEER_HERE && lpni->credits_max &&
-	       lnet_nid_net(&lpni->nid) == ni_net(ni) && is_known(lpni) &&
+	       nid_segment(&lpni->nid) == ni_segment(ni) && is_known(lpni) &&
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
@@ -325,7 +325,7 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 static bool health_matters(const struct lnet_cpt *cpt,
 			   const struct lnet_peer_ni *lpni)
 {
-	if (!config_has_net(cpt->config, lpni->net->net))
+	if (!config_net(cpt->config, lpni->net->segment))
 		return false;
 	return (lpni->peer->multi_rail && lpni->peer->nnis > 1) ||
 	       routes_go_by(cpt, &lpni->nid, LNET_NET_ANY);

@@ -312,6 +312,8 @@ void msg_transmit(struct lnet_msg *msg)
 
 	msg_move(msg, MSG_LND);
 	msg->lnd.incoming = false;
+	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
+			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
 	msg->tries++;
 	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
 	if (likely(!rc))

@@ -140,7 +140,8 @@ static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		       const struct ulnet_nid *dest)
 {
 	/* Should have gone direct, or over another NI's connection. */
-	if (lnet_nid_net(dest) == ni_net(ni) || config_ni(cpt->config, dest))
+	if (lnet_nid_net(dest) == segment_net(ni_segment(ni)) ||
+	    config_ni(cpt->config, dest))
 		return PROTOCOL_ERROR;
 	if (!atomic_load_explicit(&cpt->node->routing, memory_order_relaxed))
 		return STAT_drop_not_mine;

@@ -24,9 +24,10 @@ static void config_find_nets(struct lnet_config *c)
 
 	c->nnets = 0;
 	for (unsigned int i = 0; i < c->nnis; i++) {
-		if (!net || net->id != ni_net(c->ni[i])) {
+		if (!net || net->segment != ni_segment(c->ni[i])) {
 			net = &c->net[c->nnets++];
-			*net = (struct lnet_net){ .id = ni_net(c->ni[i]),
+			*net = (struct lnet_net){ .segment =
+							  ni_segment(c->ni[i]),
 						  .ni = &c->ni[i] };
 		}
 		net->nnis++;
@@ -45,12 +46,22 @@ struct lnet_config *config_first(struct lnet_ni *ni)
 	return new;
 }
 
+/* Behind those of the segment; else behind those of the net; else the last. */
+static unsigned int place_for(const struct lnet_config *c, uint32_t segment)
+{
+	const struct lnet_net *after = config_net(c, segment);
+
+	for (unsigned int i = 0; !after && i < c->nnets; i++)
+		if (segment_net(c->net[i].segment) == segment_net(segment))
+			after = &c->net[i];
+	return after ? (unsigned int)(after->ni - c->ni) + after->nnis
+		     : c->nnis;
+}
+
 struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni)
 {
-	const struct lnet_net *net = config_net(old, ni_net(ni));
-	unsigned int at =
-		net ? (unsigned int)(net->ni - old->ni) + net->nnis : old->nnis;
+	unsigned int at = place_for(old, ni_segment(ni));
 	struct lnet_config *new = config_alloc(old->nnis + 1);
 
 	if (!new)
@@ -89,10 +100,18 @@ struct lnet_ni *config_ni(const struct lnet_config *c,
 	return NULL;
 }
 
-const struct lnet_net *config_net(const struct lnet_config *c, uint32_t id)
+const struct lnet_net *config_net(const struct lnet_config *c, uint32_t segment)
 {
 	for (unsigned int i = 0; i < c->nnets; i++)
-		if (c->net[i].id == id)
+		if (c->net[i].segment == segment)
 			return &c->net[i];
 	return NULL;
+}
+
+bool config_has_net(const struct lnet_config *c, uint32_t id)
+{
+	for (unsigned int i = 0; i < c->nnets; i++)
+		if (segment_net(c->net[i].segment) == id)
+			return true;
+	return false;
 }

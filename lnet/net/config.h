@@ -6,15 +6,19 @@
  *
  * A net is there as long as it has an interface. ni[0] is 0@lo; the other
  * interfaces stand net by net, in the order in which the nets came. That is the
- * order of the ping info, too.
+ * order of the ping info, too. Within a net they stand by segment
+ * (lnet/nid/nid.h): a path goes from one to a peer NI of the same segment, so
+ * that is what is looked for, and a net of hosts with both IPv4 and IPv6 is
+ * like two.
  */
 #ifndef LNET_CONFIG_H
 #define LNET_CONFIG_H
 
 #include "lnet/net/ni.h"
 
+/* A segment of a net: most nets have one. */
 struct lnet_net {
-	uint32_t id;
+	uint32_t segment;
 	unsigned int nnis; /* at least 1 */
 	struct lnet_ni **ni;
 };
@@ -48,11 +52,10 @@ static inline bool config_is_mine(const struct lnet_config *c,
 	return false;
 }
 
-/* The net of that number, or NULL: none of the NIs is on it. */
-const struct lnet_net *config_net(const struct lnet_config *c, uint32_t id);
-static inline bool config_has_net(const struct lnet_config *c, uint32_t id)
-{
-	return config_net(c, id);
-}
+/* That segment, or NULL: none of the NIs is on it. */
+const struct lnet_net *config_net(const struct lnet_config *c,
+				  uint32_t segment);
+/* Is any NI on the net @id, whatever its address? */
+bool config_has_net(const struct lnet_config *c, uint32_t id);
 
 #endif

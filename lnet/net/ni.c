@@ -100,6 +100,8 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 
 	if (conf->interface) {
 		*nid = lnet_nid_make(lnet_nid_net(&conf->nid), 0);
+		if (conf->nid.size == LNET_NID_IPV6_SIZE)
+			nid->size = LNET_NID_IPV6_SIZE;
 		rc = ni_resolve_interface(ni, conf->interface);
 		return rc ? rc : nid_is_usable(nid) ? 0 : -EADDRNOTAVAIL;
 	}
@@ -251,7 +253,7 @@ int ni_make(struct lnet *node, const struct lnd *lnd,
 		ni_free(ni);
 		return rc;
 	}
-	ni->net = lnet_nid_net(&ni->lnd.nid);
+	ni->segment = nid_segment(&ni->lnd.nid);
 	*ni_p = ni;
 	return 0;
 }
@@ -387,6 +389,13 @@ unsigned int lnet_ni_cpt_of(const struct lnd_ni *lnd,
 	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
 
 	return node_cpt_of(ni->node, nid);
+}
+
+bool lnet_large_nids(const struct lnd_ni *lnd)
+{
+	const struct lnet_ni *ni = container_of(lnd, struct lnet_ni, lnd);
+
+	return settings_large_nids(&ni->node->settings);
 }
 
 uint64_t lnet_lnd_timeout(const struct lnd_ni *lnd)

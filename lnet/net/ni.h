@@ -13,6 +13,7 @@
 #include "base/fsm.h"
 #include "lnd/lnd.h"
 #include "lnet/core/stat.h"
+#include "lnet/nid/nid.h"
 #include "ulnet/path.h"
 
 struct lnet_cpt;
@@ -51,7 +52,7 @@ struct ni_cpt {
 struct lnet_ni {
 	struct lnd_ni lnd; /* what its LND sees */
 	struct lnet *node;
-	uint32_t net;
+	uint32_t segment; /* lnet/nid/nid.h */
 	uint64_t bit; /* it in lnet_peer_ni.connecting_from and connected_from:
 		       * another one's, too, if 64 have come since */
 	uint32_t credits_max;
@@ -82,9 +83,9 @@ static inline bool ni_is_lo(const struct lnet_ni *ni)
 	return lnet_nid_is_lo(&ni->lnd.nid);
 }
 
-static inline uint32_t ni_net(const struct lnet_ni *ni)
+static inline uint32_t ni_segment(const struct lnet_ni *ni)
 {
-	return ni->net;
+	return ni->segment;
 }
 
 /* Of a router's buffers, what one peer NI may have that sends through it. */

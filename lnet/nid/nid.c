@@ -16,7 +16,6 @@
 #include "lnet/nid/nid_priv.h"
 #include "lnet/nid/range.h"
 
-#define IPV6_SIZE    12 /* ulnet_nid.size of an IPv6 address */
 #define PID_ANY_TEXT "LNET_PID_ANY"
 
 /* No name may begin another one: lnet_net_type_prefix() takes the first. */
@@ -145,7 +144,7 @@ static void print_net(struct lnet_text_out *out, uint32_t net)
 
 static bool ip_size(const struct ulnet_nid *nid)
 {
-	return nid->size == 0 || nid->size == IPV6_SIZE;
+	return nid->size == 0 || nid->size == LNET_NID_IPV6_SIZE;
 }
 
 static bool print_addr(struct lnet_text_out *out, const struct ulnet_nid *nid)
@@ -303,7 +302,7 @@ static int parse_ip(const struct lnet_text *t, struct ulnet_nid *nid)
 	ip[len] = '\0';
 	if (strchr(ip, ':')) {
 		family = AF_INET6;
-		nid->size = IPV6_SIZE;
+		nid->size = LNET_NID_IPV6_SIZE;
 	}
 	return inet_pton(family, ip, nid->addr) == 1 ? 0 : -EINVAL;
 }

@@ -259,7 +259,7 @@ static int take_ip(struct lnet_text *t, struct ulnet_nid *prefix)
 	ip[len] = '\0';
 	if (strchr(ip, ':')) {
 		family = AF_INET6;
-		prefix->size = 12;
+		prefix->size = LNET_NID_IPV6_SIZE;
 	}
 	if (inet_pton(family, ip, prefix->addr) != 1)
 		return lnet_text_fail(t, start, "bad IP address");

@@ -70,8 +70,8 @@ static bool connecting_from_wrong(const struct lnet_cpt *cpt,
 	for (unsigned int i = 0; cpt->config && i < cpt->config->nnis; i++) {
 		struct lnet_ni *ni = cpt->config->ni[i];
 
-		if (ni_net(ni) == p->net->net && p->connecting_from & ni->bit &&
-		    nobody_connects(ni, p))
+		if (ni_segment(ni) == p->net->segment &&
+		    p->connecting_from & ni->bit && nobody_connects(ni, p))
 			return true;
 	}
 	return false;
@@ -107,7 +107,7 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 	(void)directory_find(d, &p->nid, &e);
 	if (here && e.several != (peer->nnis > 1))
 		return "is, or is not, the only NI that the directory knows";
-	if (p->net->peer != peer || p->net->net != lnet_nid_net(&p->nid))
+	if (p->net->peer != peer || p->net->segment != nid_segment(&p->nid))
 		return "is an NI of another net than its peer's";
 	if (here != (p->place.state == PEER_HERE))
 		return "is not where the directory says";

@@ -68,7 +68,7 @@ static int route_check(const struct lnet *node, const struct ulnet_route *r)
 	    lnet_nid_net(&r->gateway) == r->net ||
 	    config_is_mine(config, &r->gateway))
 		return -EINVAL;
-	if (!config_has_net(config, lnet_nid_net(&r->gateway)))
+	if (!config_net(config, nid_segment(&r->gateway)))
 		return -EHOSTUNREACH;
 	return route_find(whole_node(node)->routes, r->net, &r->gateway)
 		       ? -EEXIST

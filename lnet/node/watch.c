@@ -152,10 +152,10 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 static bool is_behind(const struct lnet_cpt *cpt,
 		      const struct lnet_peer_ni *lpni, const void *arg)
 {
-	uint32_t net = lpni->net->net;
+	uint32_t segment = lpni->net->segment;
 
-	return !config_has_net(cpt->config, net) &&
-	       routes_go_by(cpt, arg, net);
+	return !config_net(cpt->config, segment) &&
+	       routes_go_by(cpt, arg, segment_net(segment));
 }
 
 struct gateway_news {
@@ -257,7 +257,7 @@ static bool is_on_net_of(const struct lnet_cpt *cpt,
 			 const struct lnet_peer_ni *lpni, const void *arg)
 {
 	(void)cpt;
-	return lpni->net->net == ni_net(arg);
+	return lpni->net->segment == ni_segment(arg);
 }
 
 void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)

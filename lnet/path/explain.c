@@ -90,8 +90,9 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 				 char *buf, size_t size)
 {
 	char name[LNET_NIDSTR_SIZE], numbers[64] = "", text[2][16];
+	bool is_net = c->kind == LNET_PATH_NET;
 
-	if (c->kind == LNET_PATH_NET)
+	if (is_net)
 		lnet_net_format(lnet_nid_net(&c->nid), name, sizeof(name));
 	else
 		lnet_nid_format(&c->nid, name, sizeof(name));
@@ -102,7 +103,8 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 		snprintf(numbers, sizeof(numbers), " (%s against %s)",
 			 priority_text(c->best, text[0]),
 			 priority_text(c->own, text[1]));
-	snprintf(buf, size, "%s %s: %s%s%s", kinds[c->kind], name,
+	snprintf(buf, size, "%s %s%s: %s%s%s", kinds[c->kind], name,
+		 is_net && !lnet_nid_is_nid4(&c->nid) ? " (IPv6)" : "",
 		 c->why > LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA
 			 ? "the chosen one "
 			 : "",

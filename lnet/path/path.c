@@ -38,7 +38,7 @@ static unsigned int peer_reachable(const struct lnet_cpt *cpt,
 	unsigned int n = 0;
 
 	list_for_each_entry (pn, &peer->nets, link)
-		if (config_has_net(cpt->config, pn->net))
+		if (config_net(cpt->config, pn->segment))
 			list_for_each_entry (p, &pn->nis, link)
 				n++;
 	return n;
@@ -53,7 +53,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	if (peer_cpt(cpt)->discovery &&
 	    (!peer->settled || word_is_hearsay(path->lpni)))
 		return false;
-	if (config_net(cpt->config, ni_net(path->ni))->nnis > 1 ||
+	if (config_net(cpt->config, ni_segment(path->ni))->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))
 		return false;
 	if (peer->multi_rail)

@@ -256,11 +256,20 @@ static out_of_line void rank_net_by_policy(const struct seek *s,
 		ruling_of_ni(s->cpt, net->ours->ni[0])->net_priority);
 }
 
+/* By the NID of nobody on it. */
+static struct ulnet_nid segment_name(uint32_t segment)
+{
+	struct ulnet_nid nid = lnet_nid_make(segment_net(segment), 0);
+
+	nid.size = (uint8_t)(segment >> 24);
+	return nid;
+}
+
 static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 {
-	const struct ulnet_nid nid = lnet_nid_make(theirs->net, 0);
+	const struct ulnet_nid nid = segment_name(theirs->segment);
 	const struct seek *s = st->seek;
-	struct shared_net net = { config_net(s->cpt->config, theirs->net),
+	struct shared_net net = { config_net(s->cpt->config, theirs->segment),
 				  theirs };
 	struct path_rank *r = stage_rank(st);
 
@@ -292,7 +301,7 @@ static struct shared_net only_net(const struct seek *s)
 		return only;
 	list_for_each_entry (theirs, &s->dst->peer->nets, link) {
 		const struct lnet_net *ours =
-			config_net(s->cpt->config, theirs->net);
+			config_net(s->cpt->config, theirs->segment);
 
 		if (!ours)
 			continue;
@@ -314,7 +323,8 @@ static struct shared_net choose_net(const struct seek *s)
 		net_offer(&st, theirs);
 	theirs = stage_end(&st);
 	return (struct shared_net){
-		theirs ? config_net(s->cpt->config, theirs->net) : NULL, theirs
+		theirs ? config_net(s->cpt->config, theirs->segment) : NULL,
+		theirs
 	};
 }
 
@@ -453,7 +463,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 			  enum ulnet_path_why why)
 {
-	const struct lnet_net *net = config_net(s->cpt->config, ni_net(ni));
+	const struct lnet_net *net = config_net(s->cpt->config, ni_segment(ni));
 
 	for (unsigned int i = 0; i < net->nnis; i++)
 		trace_add(s->trace, LNET_PATH_LOCAL_NI, &net->ni[i]->lnd.nid,
@@ -606,11 +616,11 @@ static struct lnet_ni *known_by(const struct seek *s)
 
 static int from_best_to_named(const struct seek *s, struct path *path)
 {
-	uint32_t id = lnet_nid_net(s->want->dst);
+	uint32_t segment = nid_segment(s->want->dst);
 	struct lnet_ni *ni = known_by(s);
 
 	if (!ni)
-		ni = choose_ni(s, config_net(s->cpt->config, id), NULL);
+		ni = choose_ni(s, config_net(s->cpt->config, segment), NULL);
 	else if (unlikely(s->trace))
 		trace_only_ni(s, ni, LNET_PATH_PREFERRED);
 	if (!ni)
@@ -648,13 +658,13 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 					 const struct lnet_route *r,
 					 const struct lnet_ni *from)
 {
-	uint32_t near = lnet_nid_net(&r->gateway);
+	uint32_t near = nid_segment(&r->gateway);
 	const struct lnet_net *net = config_net(s->cpt->config, near);
 	struct directory *d = &s->cpt->node->directory;
 
 	if (!net || config_is_mine(s->cpt->config, &r->gateway))
 		return LNET_PATH_UNREACHED;
-	if (from && ni_net(from) != near)
+	if (from && ni_segment(from) != near)
 		return LNET_PATH_NOT_ASKED;
 	if (s->want->flags & PATH_FORWARD &&
 	    directory_same(d, &r->gateway, s->want->hop))
@@ -762,7 +772,8 @@ static struct way choose_way(const struct seek *s, bool mr,
 			     &best);
 	else
 		list_for_each_entry (theirs, &s->dst->peer->nets, link)
-			offer_routes(&st, theirs->net, theirs, from, &best);
+			offer_routes(&st, segment_net(theirs->segment), theirs,
+				     from, &best);
 	(void)stage_end(&st);
 	return best;
 }
@@ -792,10 +803,10 @@ static int seek_gateway(const struct seek *s, struct path *path);
 
 static int by_route(const struct seek *s, struct path *path, bool mr)
 {
-	uint32_t near, id = lnet_nid_net(s->want->dst);
+	uint32_t near;
 	struct way way;
 
-	if (s->src && config_net(s->cpt->config, id))
+	if (s->src && config_net(s->cpt->config, nid_segment(s->want->dst)))
 		return -EINVAL;
 	if (s->src && !ni_is_up(s->src))
 		return -ENETDOWN;
@@ -809,7 +820,7 @@ static int by_route(const struct seek *s, struct path *path, bool mr)
 		return -EHOSTUNREACH;
 	path->route = way.route;
 	path->dst = way.theirs ? choose_far_ni(s, way.theirs) : s->dst;
-	near = lnet_nid_net(&way.route->gateway);
+	near = nid_segment(&way.route->gateway);
 	/* The peer is to know us by one NI, whatever else the gateway has. */
 	if (!mr && !path->from)
 		path->from =
@@ -847,24 +858,24 @@ static bool shares_net(const struct seek *s)
 	const struct lnet_peer_net *pn;
 
 	list_for_each_entry (pn, &s->dst->peer->nets, link)
-		if (config_net(s->cpt->config, pn->net))
+		if (config_net(s->cpt->config, pn->segment))
 			return true;
 	return false;
 }
 
 static enum path_case case_of(const struct seek *s)
 {
-	uint32_t id = lnet_nid_net(s->want->dst);
+	uint32_t segment = nid_segment(s->want->dst);
 	bool mr = s->dst && s->dst->peer->multi_rail &&
 		  !(s->want->flags & PATH_EXACT) && !word_is_hearsay(s->dst);
 	bool local;
 
 	if (s->src)
-		local = ni_net(s->src) == id;
+		local = ni_segment(s->src) == segment;
 	else if (mr)
 		local = shares_net(s);
 	else
-		local = config_net(s->cpt->config, id);
+		local = config_net(s->cpt->config, segment);
 	if (s->src)
 		return local ? mr ? PATH_SPEC_LOCAL_MR : PATH_SPEC_LOCAL_NMR
 		       : mr  ? PATH_SPEC_REMOTE_MR

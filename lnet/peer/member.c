@@ -23,21 +23,22 @@ struct lnet_peer *peer_new(struct lnet_cpt *cpt,
 	return peer;
 }
 
-static struct lnet_peer_net *net_of(const struct lnet_peer *peer, uint32_t net)
+static struct lnet_peer_net *net_of(const struct lnet_peer *peer,
+				    uint32_t segment)
 {
 	struct lnet_peer_net *pnet;
 
 	list_for_each_entry (pnet, &peer->nets, link)
-		if (pnet->net == net)
+		if (pnet->segment == segment)
 			return pnet;
 	return NULL;
 }
 
 /* The peer net for an NI that comes. NULL: no memory. */
 static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
-				     struct lnet_peer *peer, uint32_t net)
+				     struct lnet_peer *peer, uint32_t segment)
 {
-	struct lnet_peer_net *pnet = net_of(peer, net);
+	struct lnet_peer_net *pnet = net_of(peer, segment);
 
 	if (pnet)
 		return pnet;
@@ -45,7 +46,7 @@ static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
 	if (!pnet)
 		return NULL;
 	pnet->peer = peer;
-	pnet->net = net;
+	pnet->segment = segment;
 	list_init(&pnet->nis);
 	list_add_tail(&peer->nets, &pnet->link);
 	return pnet;
@@ -84,7 +85,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 				enum peer_place place)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
-	struct lnet_peer_net *pnet = net_get(cpt, peer, lnet_nid_net(nid));
+	struct lnet_peer_net *pnet = net_get(cpt, peer, nid_segment(nid));
 	struct lnet_peer_ni *lpni;
 
 	if (!pnet)
@@ -333,7 +334,7 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 static void net_move(struct lnet_cpt *cpt, struct lnet_peer_net *pnet,
 		     struct lnet_peer *into)
 {
-	struct lnet_peer_net *there = net_of(into, pnet->net);
+	struct lnet_peer_net *there = net_of(into, pnet->segment);
 	struct lnet_peer *from = pnet->peer;
 	struct lnet_peer_ni *lpni;
 
@@ -415,7 +416,7 @@ static int room_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
 		return -ENOMEM;
 	peer_asked(room, lpni->peer->asked_until);
 	list_add_tail(rooms, &room->idle);
-	return net_get(cpt, room, lpni->net->net) ? 0 : -ENOMEM;
+	return net_get(cpt, room, lpni->net->segment) ? 0 : -ENOMEM;
 }
 
 /* A peer, held, with a net, for each NI of the peer of @stays but @stays. */

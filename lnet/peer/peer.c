@@ -188,8 +188,7 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 static const struct lnet_net *net_to(const struct lnet_cpt *cpt,
 				     const struct ulnet_nid *nid)
 {
-	return cpt->closing ? NULL
-			    : config_net(cpt->config, lnet_nid_net(nid));
+	return cpt->closing ? NULL : config_net(cpt->config, nid_segment(nid));
 }
 
 static bool is_connected(struct lnd_ni *lnd, const struct lnet_cpt *cpt,

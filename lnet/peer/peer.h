@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "lnet/core/stat.h"
+#include "lnet/nid/nid.h"
 #include "lnet/portal/portal.h"
 #include "ulnet/path.h"
 
@@ -75,7 +76,7 @@ struct lnet_peer {
 struct lnet_peer_net {
 	struct list link;
 	struct lnet_peer *peer;
-	uint32_t net;
+	uint32_t segment; /* lnet/nid/nid.h */
 	struct list nis; /* of lnet_peer_ni.link, as they came; never empty */
 };
 

@@ -119,7 +119,7 @@ static uint32_t peer_state(const struct lnet_peer *peer)
 static int64_t router_credits(const struct lnet_cpt *cpt,
 			      const struct lnet_peer_ni *p, uint32_t forwards)
 {
-	const struct lnet_net *net = config_net(cpt->config, p->net->net);
+	const struct lnet_net *net = config_net(cpt->config, p->net->segment);
 
 	return net ? (int64_t)ni_buffer_credits(net->ni[0]) - forwards : 0;
 }

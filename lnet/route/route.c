@@ -126,7 +126,7 @@ static int32_t best_health(const struct lnet_cpt *cpt,
 	int32_t best = 0;
 
 	list_for_each_entry (pn, &peer->nets, link)
-		if (config_has_net(cpt->config, pn->net))
+		if (config_net(cpt->config, pn->segment))
 			list_for_each_entry (p, &pn->nis, link)
 				best = MAX(best, p->health);
 	return best;

@@ -17,6 +17,8 @@
 #include "tests/lnd/pair.h"
 #include "tests/lnd/stranger.h"
 
+#define ON_TCP LNET_NET(LNET_TYPE_SOCK, 0)
+
 static enum ulnet_accept accept_mode;
 
 static void tune(struct ulnet_conf *conf, bool hasty)
@@ -39,9 +41,10 @@ static bool up(struct fx *fx, enum ulnet_accept mode)
 /* May this process have ports below 1024, and are they special at all? */
 static bool is_privileged(void)
 {
-	struct sockaddr_in at = sock_addr(0x7f000007, 1000);
+	struct ulnet_nid nid = lnet_nid_make(ON_TCP, 0x7f000007);
+	union sock_addr at = sock_addr(&nid, 1000);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool good = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+	bool good = bind(fd, &at.any, sizeof(at)) == 0;
 
 	close(fd);
 	return good;
@@ -52,7 +55,8 @@ static bool is_privileged(void)
 /* A greeting from a port below 1024. */
 static int open_from_privileged(struct stranger *s, const char *from)
 {
-	struct sockaddr_in to = sock_addr(0x7f000005, s->port);
+	struct ulnet_nid server = lnet_nid_make(ON_TCP, 0x7f000005);
+	union sock_addr to = sock_addr(&server, s->port);
 	uint8_t buf[128];
 	struct sock_hello h = { 0 };
 	struct ulnet_nid nid;
@@ -62,11 +66,10 @@ static int open_from_privileged(struct stranger *s, const char *from)
 	if (lnet_nid_parse(from, &nid))
 		return -EINVAL;
 	for (uint16_t p = 1023; p > 512 && rc; p--) {
-		struct sockaddr_in at =
-			sock_addr((uint32_t)lnet_nid_to_nid4(&nid), p);
+		union sock_addr at = sock_addr(&nid, p);
 
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		rc = bind(fd, (struct sockaddr *)&at, sizeof(at)) ? -errno : 0;
+		rc = bind(fd, &at.any, sizeof(at)) ? -errno : 0;
 		if (rc)
 			close(fd);
 	}

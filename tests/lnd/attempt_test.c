@@ -463,11 +463,10 @@ static unsigned long dropped(void)
 /* Nobody takes this connection: the queue is full. */
 static int fill(const struct stranger *s)
 {
-	struct sockaddr_in a =
-		sock_addr((uint32_t)lnet_nid_to_nid4(&s->nid), s->port);
+	union sock_addr a = sock_addr(&s->nid, s->port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	return connect(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : fd;
+	return connect(fd, &a.any, sizeof(a)) ? -errno : fd;
 }
 
 /* A peer whose system drops what would connect: attempts go on, though the

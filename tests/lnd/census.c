@@ -28,10 +28,10 @@ static struct sock_ni *sni_of(const struct lnet_cpt *cpt)
 
 static uint32_t key_of(const struct sock_conn *conn)
 {
-	struct sockaddr_in a = { 0 };
+	union sock_addr a = { 0 };
 	socklen_t len = sizeof(a);
 
-	getsockname(conn->io.fd, (struct sockaddr *)&a, &len);
+	getsockname(conn->io.fd, &a.any, &len);
 	return (uint32_t)sock_port_of(&a) << 16 | sock_port_of(&conn->remote);
 }
 

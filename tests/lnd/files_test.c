@@ -343,12 +343,11 @@ static unsigned int somaxconn(void)
 
 static int connect_now(const struct stranger *s)
 {
-	struct sockaddr_in to =
-		sock_addr((uint32_t)lnet_nid_to_nid4(&s->to), s->port);
+	union sock_addr to = sock_addr(&s->to, s->port);
 	struct pollfd p = { .events = POLLOUT };
 
 	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	(void)connect(p.fd, (struct sockaddr *)&to, sizeof(to));
+	(void)connect(p.fd, &to.any, sizeof(to));
 	/* On the loopback interface that takes no time, unless the queue is
 	 * full. */
 	return poll(&p, 1, 0) == 1 && !sock_error(p.fd) ? p.fd

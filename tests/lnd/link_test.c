@@ -149,6 +149,28 @@ static void address(void)
 	lnet_close(node);
 }
 
+/* Those of IPv6 come and go like those of IPv4. */
+static void address_ipv6(void)
+{
+	struct lnet *node;
+
+	expect(netdev_set("lo", true) == 0);
+	expect(netdev_add_addr("lo", "fd77::2") == 0);
+	node = node_with("fd77::2@tcp");
+	expect(add_ni(node, "::1@tcp1") == 0);
+	expect(add_ni(node, "127.0.0.2@tcp1") == 0);
+	expect(netdev_del_addr("lo", "fd77::2") == 0);
+	expect(becomes(node, 1, false));
+	expect(is_up(node, 2));
+	expect(is_up(node, 3));
+	expect(netdev_add_addr("lo", "fd77::2") == 0);
+	expect(becomes(node, 1, true));
+	expect(netdev_set("lo", false) == 0);
+	expect(becomes(node, 1, false));
+	expect(becomes(node, 2, false));
+	lnet_close(node);
+}
+
 static void added_while_down(void)
 {
 	struct lnet *node;
@@ -582,6 +604,7 @@ static const struct link_case {
 } cases[] = {
 	{ "loopback", loopback, false },
 	{ "address", address, false },
+	{ "address, IPv6", address_ipv6, false },
 	{ "added while down", added_while_down, false },
 	{ "without listener", without_listener, false },
 	{ "closing", closing, false },

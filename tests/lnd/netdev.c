@@ -109,14 +109,19 @@ int netdev_set(const char *name, bool up)
 static int change_addr(struct request r, const char *name, const char *addr)
 {
 	struct ifaddrmsg *i = put(&r, sizeof(*i));
-	struct in_addr in;
+	int family = strchr(addr, ':') ? AF_INET6 : AF_INET;
+	size_t len = family == AF_INET ? sizeof(struct in_addr)
+				       : sizeof(struct in6_addr);
+	uint8_t bytes[sizeof(struct in6_addr)];
 
-	if (inet_pton(AF_INET, addr, &in) != 1)
+	if (inet_pton(family, addr, bytes) != 1)
 		return -EINVAL;
-	i->ifa_family = AF_INET;
-	i->ifa_prefixlen = 32;
+	i->ifa_family = (uint8_t)family;
+	i->ifa_prefixlen = (uint8_t)(8 * len);
+	/* Nobody else can have it: it is there at once. */
+	i->ifa_flags = IFA_F_NODAD;
 	i->ifa_index = if_nametoindex(name);
-	put_attr(&r, IFA_LOCAL, &in, sizeof(in));
+	put_attr(&r, IFA_LOCAL, bytes, len);
 	return ask(&r);
 }
 

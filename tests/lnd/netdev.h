@@ -11,7 +11,8 @@
 
 /* Takes it up or down. */
 int netdev_set(const char *name, bool up) must_check;
-/* An address, as in "10.0.0.1", of a network of this host alone (/32). */
+/* An address, as in "10.0.0.1" or "fd77::1", of a network of this host alone
+ * (/32, /128). */
 int netdev_add_addr(const char *name, const char *addr) must_check;
 int netdev_del_addr(const char *name, const char *addr) must_check;
 /* Two that are each other's cable: the carrier of one is that the other is up.

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socklnd: two nodes on 127.0.0.x. */
+/* socklnd: two nodes on 127.0.0.x, and two on IPv6 addresses. */
 #include "tests/lnd/conformance.h"
+
+#include <errno.h>
+
+#include "tests/lnd/netdev.h"
+#include "tests/lnd/netns.h"
 
 #define NODES                                         \
 	.nids = { "127.0.0.1@tcp", "127.0.0.2@tcp" }, \
 	.absent = "127.0.0.99@tcp", .port = true
+
+#define NODES_IPV6                                                          \
+	.nids = { "fd77::1@tcp", "fd77::2@tcp" }, .absent = "fd77::99@tcp", \
+	.port = true, .may_run = has_ipv6
+
+/* A loopback network with those addresses is made by the first test that wants
+ * it: it has no other host, so what is absent is refused, as on 127.0.0.x. */
+static int has_ipv6(const char **why)
+{
+	static const char *const addrs[] = { "fd77::1", "fd77::2", "fd77::99" };
+	static bool tried, there;
+
+	if (!tried)
+		there = !netns_enter() && !netdev_set("lo", true);
+	for (unsigned int i = 0; !tried && i < ARRAY_SIZE(addrs); i++)
+		there = there && !netdev_add_addr("lo", addrs[i]);
+	tried = true;
+	*why = there ? NULL : "no IPv6 addresses in a network namespace";
+	return there ? 0 : -ENOTSUP;
+}
 
 /* A failure must not keep the peer that comes back waiting. */
 static const struct ulnet_tunable quick[] = {
@@ -26,6 +51,8 @@ static struct real_net small_buffers = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 static struct real_net threads_two = { NODES, .run = LNET_RUN_THREADS,
 				       .cpts = 2, .tunables = quick,
 				       .ntunables = 2 };
+static struct real_net ipv6 = { NODES_IPV6, .run = LNET_RUN_POLL, .cpts = 1,
+				.tunables = many, .ntunables = 5 };
 
 static struct lnd_rig rigs[] = {
 	{ .name = "socklnd",
@@ -40,6 +67,11 @@ static struct lnd_rig rigs[] = {
 	  .can = RIG_KILL | RIG_OVERTAKE | RIG_THREADS,
 	  .ops = &real_ops,
 	  .arg = &threads_two },
+	/* The last one: what has run before has no network of its own. */
+	{ .name = "socklnd, IPv6",
+	  .can = RIG_KILL | RIG_OVERTAKE,
+	  .ops = &real_ops,
+	  .arg = &ipv6 },
 };
 
 int main(int argc, char **argv)

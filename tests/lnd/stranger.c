@@ -15,11 +15,6 @@
 #define PATIENCE 20
 #define SINK	 272
 
-static uint32_t addr_of(const struct ulnet_nid *nid)
-{
-	return (uint32_t)lnet_nid_to_nid4(nid);
-}
-
 void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
 {
 	*s = (struct stranger){ .to = fx->rig->nid[0],
@@ -59,13 +54,13 @@ static void be_patient(int fd)
 
 static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 {
-	struct sockaddr_in at = sock_addr(addr_of(nid), port);
+	union sock_addr at = sock_addr(nid, port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+	if (bind(fd, &at.any, sizeof(at)) == 0)
 		return fd;
 	close(fd);
 	return -errno;
@@ -73,12 +68,12 @@ static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 
 int stranger_connect(struct stranger *s)
 {
-	struct sockaddr_in to = sock_addr(addr_of(&s->to), s->port);
+	union sock_addr to = sock_addr(&s->to, s->port);
 	int fd = bound_socket(&s->nid, 0);
 
 	if (fd < 0)
 		return fd;
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0) {
+	if (connect(fd, &to.any, sizeof(to)) == 0) {
 		be_patient(fd);
 		return fd;
 	}

@@ -32,7 +32,7 @@ cat >"$dir/wrong" <<'END'
 255 | 'up' is not a valid command | lnet up
 234 | unexpected argument: now | lnet configure now
 234 | unrecognized option '--nope' | lnet configure --nope
-161 | large NIDs: not supported yet | lnet configure --large
+240 | LNet configure error: Object busy | lnet configure --large
 240 | LNet configure error: Object busy | lnet configure --all
 234 | unexpected argument: now | lnet unconfigure now
 234 | unrecognized option '--all' | lnet unconfigure --all
@@ -172,6 +172,7 @@ cat >"$dir/wrong" <<'END'
 195 | configure numa range: Invalid argument \(0..2147483647\) | set numa_range -1
 195 | configure max interfaces: Invalid argument \(1..40000\) | set max_interfaces 0
 195 | configure busy poll: Invalid argument \(0..1000000\) | set busy_poll -1
+195 | configure large nids: Invalid argument \(0..1\) | set large_nids 2
 195 | configure use tcp bonding: not in 0..1 | set use_tcp_bonding 2
 195 | configure drop asym route: Invalid argument \(0..1\) | set drop_asym_route 2
 161 | configure recovery interval: not supported yet | set recovery_interval 5
@@ -501,7 +502,7 @@ run 0 diff "$dir/before" "$dir/after"
 # Tried in other files: they take a node down, need another one, or RPC.
 elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset'
 # What is always refused has no right use.
-never='auth-key|traffic-class|lock_prim|ip2nets|state|lnd-timeout|large'
+never='auth-key|traffic-class|lock_prim|ip2nets|state|lnd-timeout'
 
 among() { # FILE COMMAND OPTION
 	grep -E "(^|\| )$2( |\$)" "$dir/$1" | grep -qE -- "$3( |\$)"

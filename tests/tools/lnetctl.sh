@@ -151,6 +151,7 @@ global:
     max_recovery_ping_interval: 900
     health_gain: 0
     busy_poll: 0
+    large_nids: 0
 END
 # Without routes there is nothing to show.
 ctl 0 route show

@@ -58,7 +58,10 @@ Test(ip2nets, good)
 	good("tcp 10.0.*.*", "tcp(eth0)");
 	good("tcp1 10.1.2.[1-9/2]", "tcp1(eth1)");
 	good("tcp1 10.1.0.0/16", "tcp1(eth1)");
-	good("tcp1 fd00::/64", "tcp1(eth0)");
+	/* By its name it would stand for its IPv4 address. */
+	good("tcp1 fd00::/64", "tcp1(fd00::5)");
+	good("tcp1(eth0) fd00::5", "tcp1(fd00::5)");
+	good("tcp1(eth0) 10.0.0.5 fd00::5", "tcp1(eth0)");
 	good("tcp 10.5.*.* 10.1.*.*", "tcp(eth1)");
 	good("tcp(eth0) 10.0.0.5; o2ib3(ib0) 192.168.*.*",
 	     "tcp(eth0),o2ib3(ib0)");

@@ -226,7 +226,8 @@ Test(request, tunables)
 		"    recovery_limit: 0\n"
 		"    max_recovery_ping_interval: 900\n"
 		"    health_gain: 0\n"
-		"    busy_poll: 0\n");
+		"    busy_poll: 0\n"
+		"    large_nids: 0\n");
 	rig_close(&rig);
 }
 

@@ -317,15 +317,15 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 	free(ni);
 }
 
-/* inj0 is 10.77.0.2, inj6 has a large address, bare has none, odd is on a NID
- * that there cannot be; 10.66.6.6 is nobody's. */
+/* inj0 is 10.77.0.2, inj6 has a large address, two has both, bare has none, odd
+ * is on a NID that there cannot be; 10.66.6.6 is nobody's. */
 static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 				 char name[LNET_INTERFACE_SIZE])
 {
 	const uint8_t addr[4] = { 10, 77, 0, 2 }, nobody[4] = { 10, 66, 6, 6 };
 
-	BUG_ON(interface && (nid->size || memcmp(nid->addr, (uint8_t[16]){ 0 },
-						 sizeof(nid->addr)) != 0));
+	BUG_ON(interface && memcmp(nid->addr, (uint8_t[16]){ 0 },
+				   sizeof(nid->addr)) != 0);
 	if (!interface) {
 		if (!memcmp(nid->addr, nobody, sizeof(nobody)))
 			return -EADDRNOTAVAIL;
@@ -336,11 +336,13 @@ static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 	if (!strcmp(interface, "bare"))
 		return -EADDRNOTAVAIL;
 	if (strcmp(interface, "inj0") != 0 && strcmp(interface, "inj6") != 0 &&
-	    strcmp(interface, "odd") != 0)
+	    strcmp(interface, "two") != 0 && strcmp(interface, "odd") != 0)
 		return -ENODEV;
 	memcpy(nid->addr, addr, sizeof(addr));
 	if (!strcmp(interface, "inj6"))
-		nid->size = 12;
+		nid->size = LNET_NID_IPV6_SIZE;
+	else if (strcmp(interface, "two") != 0)
+		nid->size = 0;
 	if (!strcmp(interface, "odd"))
 		nid->size = 3;
 	text_copy(name, LNET_INTERFACE_SIZE, interface);

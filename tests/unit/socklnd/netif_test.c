@@ -7,6 +7,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include "lnd/socklnd/sock.h"
+
 #define READY	(IFF_UP | IFF_RUNNING)
 #define ENTRIES 3
 
@@ -19,16 +21,28 @@ struct line {
 
 struct net {
 	struct ifaddrs ifa[ENTRIES];
-	struct sockaddr_in addr[ENTRIES], mask[ENTRIES];
+	union sock_addr addr[ENTRIES], mask[ENTRIES];
 };
 
-static struct sockaddr *sockaddr_of(struct sockaddr_in *sin, const char *text)
+static struct ulnet_nid nid_of(const char *addr)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(addr, &nid), 0, "%s", addr);
+	return nid;
+}
+
+static struct sockaddr *sockaddr_of(union sock_addr *a, const char *text)
 {
 	if (!text)
 		return NULL;
-	*sin = (struct sockaddr_in){ .sin_family = AF_INET };
-	cr_assert_eq(inet_pton(AF_INET, text, &sin->sin_addr), 1);
-	return (struct sockaddr *)sin;
+	*a = (union sock_addr){ 0 };
+	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1)
+		a->any.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1)
+		a->any.sa_family = AF_INET6;
+	cr_assert_neq(a->any.sa_family, AF_UNSPEC, "%s", text);
+	return &a->any;
 }
 
 static const struct ifaddrs *net_of(struct net *net, const struct line *line)
@@ -96,6 +110,32 @@ static const struct {
 	  { { "127.0.0.1", NULL, READY | IFF_LOOPBACK } },
 	  "127.0.0.2",
 	  false },
+	{ "IPv6", { { "fd77::1", "ffff::", READY } }, "fd77::1", true },
+	{ "behind one of its link",
+	  { { "fe80::1", "ffff::", READY }, { "fd77::1", "ffff::", READY } },
+	  "fd77::1",
+	  true },
+	{ "another one of its network",
+	  { { "fd77::1", "ffff::", READY } },
+	  "fd77::2",
+	  false },
+	{ "no carrier, IPv6",
+	  { { "fd77::1", "ffff::", IFF_UP } },
+	  "fd77::1",
+	  false },
+	{ "the same bytes, IPv4",
+	  { { "10.0.0.1", "255.0.0.0", READY } },
+	  "a00:1::",
+	  false },
+	{ "the same bytes, IPv6",
+	  { { "7f00:1::", "ff00::", READY | IFF_LOOPBACK } },
+	  "127.0.0.1",
+	  false },
+	{ "IPv6's loopback has one address",
+	  { { "127.0.0.1", "255.0.0.0", READY | IFF_LOOPBACK },
+	    { "::1", "ffff::", READY | IFF_LOOPBACK } },
+	  "::2",
+	  false },
 	{ "one more of loopback's, alone",
 	  { { "10.0.0.1", "255.255.255.255", READY | IFF_LOOPBACK } },
 	  "10.0.0.2",
@@ -104,17 +144,16 @@ static const struct {
 
 Test(netif, fault)
 {
-	struct sockaddr_in sin;
+	struct ulnet_nid nid = nid_of("10.0.0.1");
 	struct net net;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct ifaddrs *all = net_of(&net, cases[i].line);
 
-		sockaddr_of(&sin, cases[i].addr);
-		cr_expect_eq(!sock_netif_fault(all,
-					       ntohl(sin.sin_addr.s_addr)),
-			     cases[i].up, "%s", cases[i].what);
+		nid = nid_of(cases[i].addr);
+		cr_expect_eq(!sock_netif_fault(all, &nid), cases[i].up, "%s",
+			     cases[i].what);
 	}
-	cr_expect_str_eq(sock_netif_fault(NULL, 0),
+	cr_expect_str_eq(sock_netif_fault(NULL, &nid),
 			 "no interface has its address");
 }

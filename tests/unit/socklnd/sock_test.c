@@ -13,9 +13,23 @@
 #include "lnd/socklnd/tunable.h"
 
 #define PORTS	512	    /* 512..1023 */
-#define FROM	0x7f070707u /* 127.7.7.7: nobody else's */
-#define TO	0x7f070708u
-#define NOWHERE 0xc0000201u /* 192.0.2.1: no address of this machine */
+#define FROM	&own
+#define TO	&other
+#define NOWHERE &nowhere
+
+static const struct ulnet_nid own = {
+	0, LNET_TYPE_SOCK, { 0 }, { 127, 7, 7, 7 }
+}; /* nobody else's */
+static const struct ulnet_nid other = {
+	0, LNET_TYPE_SOCK, { 0 }, { 127, 7, 7, 8 }
+};
+/* No address of this machine. */
+static const struct ulnet_nid nowhere = {
+	0, LNET_TYPE_SOCK, { 0 }, { 192, 0, 2, 1 }
+};
+static const struct ulnet_nid loopback6 = {
+	LNET_NID_IPV6_SIZE, LNET_TYPE_SOCK, { 0 }, { [15] = 1 }
+};
 
 /* The C library's, for this program; each test is a process of its own. */
 static unsigned int sockets;
@@ -29,18 +43,18 @@ int socket(int domain, int type, int protocol)
 static const int64_t tunables[SOCK_TUNABLES] = { [SOCK_tos] = -1 };
 
 /* A port that somebody listens on. */
-static uint16_t called(uint32_t addr)
+static uint16_t called(const struct ulnet_nid *nid)
 {
-	struct sockaddr_in a = sock_addr(addr, 0);
+	union sock_addr a = sock_addr(nid, 0);
 	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(a.any.sa_family, SOCK_STREAM, 0);
 
 	cr_assert(fd >= 0);
-	cr_assert_eq(bind(fd, (struct sockaddr *)&a, len), 0);
+	cr_assert_eq(bind(fd, &a.any, len), 0);
 	cr_assert_eq(listen(fd, PORTS), 0);
-	cr_assert_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	cr_assert_eq(getsockname(fd, &a.any, &len), 0);
 	sockets = 0;
-	return ntohs(a.sin_port);
+	return sock_port_of(&a);
 }
 
 /* An address that is not ours is so from each port: one attempt is enough. */
@@ -92,10 +106,10 @@ Test(sock, ports_are_taken)
 	int fd;
 
 	while ((fd = sock_connect(FROM, TO, port, true, tunables)) >= 0) {
-		struct sockaddr_in a;
+		union sock_addr a;
 		socklen_t len = sizeof(a);
 
-		cr_assert_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+		cr_assert_eq(getsockname(fd, &a.any, &len), 0);
 		cr_assert(sock_port_is_privileged(sock_port_of(&a)));
 		n++;
 	}
@@ -108,4 +122,61 @@ Test(sock, ports_are_taken)
 	cr_assert(n > PORTS / 2 && n <= PORTS, "%u", n);
 	/* They are free for any other pair. */
 	cr_assert(sock_connect(FROM, TO, called(TO), true, tunables) >= 0);
+}
+
+/* An address and its text, and whose it is. */
+Test(sock, address)
+{
+	static const struct {
+		const char *nid;
+		uint16_t port;
+		const char *text;
+	} cases[] = {
+		{ "127.7.7.7@tcp", 988, "127.7.7.7:988" },
+		{ "255.255.255.254@tcp3", 65535, "255.255.255.254:65535" },
+		{ "::1@tcp", 988, "[::1]:988" },
+		{ "fd77:1234:5678:9abc:def0:1234:5678:9abc@tcp", 65535,
+		  "[fd77:1234:5678:9abc:def0:1234:5678:9abc]:65535" },
+	};
+	struct ulnet_nid nid[ARRAY_SIZE(cases)];
+	char text[SOCK_ADDRSTR_SIZE];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		cr_assert_eq(lnet_nid_parse(cases[i].nid, &nid[i]), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		union sock_addr a = sock_addr(&nid[i], cases[i].port);
+
+		cr_expect_str_eq(sock_addr_format(&a, text, sizeof(text)),
+				 cases[i].text);
+		cr_expect_eq(sock_port_of(&a), cases[i].port);
+		for (unsigned int k = 0; k < ARRAY_SIZE(cases); k++)
+			cr_expect_eq(sock_addr_is(&a, &nid[k]), i == k);
+	}
+}
+
+/* The options are there for IPv6, too. */
+Test(sock, ipv6)
+{
+	int64_t t[SOCK_TUNABLES] = { [SOCK_tos] = 0x28,
+				     [SOCK_keepalive_idle] = 30,
+				     [SOCK_keepalive_intvl] = 5,
+				     [SOCK_keepalive_count] = 10 };
+	union sock_addr at = sock_addr(&loopback6, 0);
+	int listener = sock_listen(&at, 1), fd, class = 0;
+	socklen_t len = sizeof(at);
+
+	if (listener == -EAFNOSUPPORT || listener == -EADDRNOTAVAIL)
+		cr_skip_test("no IPv6 here");
+	cr_assert(listener >= 0, "%d", listener);
+	cr_assert_eq(getsockname(listener, &at.any, &len), 0);
+	fd = sock_connect(&loopback6, &loopback6, sock_port_of(&at), false, t);
+	cr_assert(fd >= 0, "%d", fd);
+	len = sizeof(class);
+	cr_assert_eq(getsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &class, &len),
+		     0);
+	cr_assert_eq(class, 0x28);
+	cr_assert_eq(sock_error(fd), 0);
+	fd = sock_accept(listener, &at);
+	cr_assert(fd >= 0, "%d", fd);
+	cr_assert(sock_addr_is(&at, &loopback6));
 }

@@ -9,7 +9,7 @@ static struct lnet_ni ni_make_fake(const char *nid)
 	struct lnet_ni ni = { .node = NULL };
 
 	cr_assert_eq(lnet_nid_parse(nid, &ni.lnd.nid), 0, "%s", nid);
-	ni.net = lnet_nid_net(&ni.lnd.nid);
+	ni.segment = nid_segment(&ni.lnd.nid);
 	return ni;
 }
 
@@ -25,10 +25,10 @@ static void config_is(const struct lnet_config *c, const char *want)
 		if (i)
 			strcat(text, " | ");
 		cr_assert_gt(net->nnis, 0);
-		cr_assert_eq(config_net(c, net->id), net);
+		cr_assert_eq(config_net(c, net->segment), net);
 		for (unsigned int k = 0; k < net->nnis; k++) {
 			cr_assert_eq(net->ni[k], c->ni[nnis++]);
-			cr_assert_eq(ni_net(net->ni[k]), net->id);
+			cr_assert_eq(ni_segment(net->ni[k]), net->segment);
 			if (k)
 				strcat(text, " ");
 			strcat(text, lnet_nid_format(&net->ni[k]->lnd.nid, nid,
@@ -73,7 +73,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	cr_assert_not_null(config);
 	cr_assert_eq(config->sequence, 1);
 	config_is(config, "0@lo");
-	cr_assert_null(config_net(config, ni_net(&a)));
+	cr_assert_null(config_net(config, ni_segment(&a)));
 	config = with(config, &a);
 	config = with(config, &b);
 	config_is(config, "0@lo | 10.0.0.1@tcp | 10.0.0.2@tcp1");
@@ -88,12 +88,42 @@ Test(config, nets_come_and_go_with_their_interfaces)
 		  "0@lo | 10.0.0.3@tcp | 10.0.0.2@tcp1 | 10.0.0.4@o2ib");
 	config = without(config, &b);
 	config_is(config, "0@lo | 10.0.0.3@tcp | 10.0.0.4@o2ib");
-	cr_assert_null(config_net(config, ni_net(&b)));
+	cr_assert_null(config_net(config, ni_segment(&b)));
 	/* A net that comes back comes last. */
 	config = without(config, &c);
 	config = with(config, &b);
 	config = with(config, &a);
 	config_is(config,
 		  "0@lo | 10.0.0.4@o2ib | 10.0.0.2@tcp1 | 10.0.0.1@tcp");
+	free(config);
+}
+
+/* Addresses of one family stand together, beside the others of their net. */
+Test(config, families_of_a_net)
+{
+	struct lnet_ni lo = ni_make_fake("0@lo");
+	struct lnet_ni a = ni_make_fake("10.0.0.1@tcp");
+	struct lnet_ni b = ni_make_fake("fd77::1@tcp");
+	struct lnet_ni c = ni_make_fake("10.0.0.3@tcp");
+	struct lnet_ni d = ni_make_fake("10.0.0.4@o2ib");
+	struct lnet_ni e = ni_make_fake("fd77::2@tcp");
+	struct lnet_config *config = config_first(&lo);
+
+	cr_assert_not_null(config);
+	config = with(config, &a);
+	config = with(config, &d);
+	config = with(config, &b);
+	config_is(config, "0@lo | 10.0.0.1@tcp | fd77::1@tcp | 10.0.0.4@o2ib");
+	config = with(config, &c);
+	config = with(config, &e);
+	config_is(config, "0@lo | 10.0.0.1@tcp 10.0.0.3@tcp | "
+			  "fd77::1@tcp fd77::2@tcp | 10.0.0.4@o2ib");
+	config = without(config, &a);
+	config = without(config, &c);
+	cr_assert_null(config_net(config, ni_segment(&a)));
+	cr_assert(config_has_net(config, lnet_nid_net(&a.lnd.nid)));
+	config = without(config, &b);
+	config = without(config, &e);
+	cr_assert(!config_has_net(config, lnet_nid_net(&a.lnd.nid)));
 	free(config);
 }

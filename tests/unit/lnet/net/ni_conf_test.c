@@ -27,7 +27,7 @@ static struct ulnet_ni_info info_of(struct lnet *node, unsigned int index)
 
 static int add_interface(struct lnet *node, const char *interface)
 {
-	/* All but the net is overwritten. */
+	/* Its net counts, and its size. */
 	struct ulnet_ni_conf conf = { .nid = nid_of("fd77::9@tcp3"),
 				      .interface = interface };
 
@@ -49,7 +49,11 @@ Test(ni_conf, by_interface)
 	cr_assert_eq(add_interface(in->node, "inj0"), -EEXIST);
 	cr_assert_eq(add_interface(in->node, "inj6"), 0);
 	info = info_of(in->node, 2);
-	cr_assert_eq(info.nid.size, 12);
+	cr_assert_eq(info.nid.size, LNET_NID_IPV6_SIZE);
+	cr_assert_eq(lnet_ni_del(in->node, &info.nid), 0);
+	cr_assert_eq(add_interface(in->node, "two"), 0);
+	info = info_of(in->node, 2);
+	cr_assert_eq(info.nid.size, LNET_NID_IPV6_SIZE);
 	inject_close(in);
 }
 

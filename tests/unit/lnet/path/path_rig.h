@@ -52,7 +52,7 @@ static inline struct lnet_ni *rig_ni_make(struct path_rig *rig, const char *nid)
 
 	ni->bit = UINT64_C(1) << rig->nnis++;
 	ni->lnd.nid = rig_nid(nid);
-	ni->net = lnet_nid_net(&ni->lnd.nid);
+	ni->segment = nid_segment(&ni->lnd.nid);
 	ni->peer_credits = 8;
 	ni->cpt = nc;
 	atomic_init(&ni->up, true);
@@ -191,7 +191,7 @@ static inline void rig_join(struct path_rig *rig, struct lnet_peer_ni *lpni,
 	rig_peer_put(pc, other->peer);
 	other->peer = peer;
 	list_for_each_entry (pn, &peer->nets, link) {
-		if (pn->net != was->net)
+		if (pn->segment != was->segment)
 			continue;
 		list_del(&other->link);
 		list_add_tail(&pn->nis, &other->link);

@@ -947,7 +947,7 @@ Test(select, gateway_with_rails)
 		lnet_nid_format(&path.lpni->nid, text, sizeof(text));
 		seen[0] |= !strcmp(text, "10.0.0.91@tcp");
 		seen[1] |= !strcmp(text, "10.0.1.91@tcp");
-		cr_assert_eq(ni_net(path.ni), lnet_nid_net(&path.lpni->nid));
+		cr_assert_eq(ni_segment(path.ni), nid_segment(&path.lpni->nid));
 		peer_unref(rig.cpt, path.lpni);
 		ni_unref(path.ni, 0);
 	}
@@ -977,5 +977,66 @@ Test(select, gateway_of_every_second_message)
 	}
 	cr_assert_gt(by[0], 40);
 	cr_assert_gt(by[1], 40);
+	rig_fini(&rig);
+}
+
+/* Nothing goes between IPv4 and IPv6, also where both are on one net. */
+Test(select, families)
+{
+	unsigned int seen[2] = { 0 };
+	struct path_rig rig;
+	struct path path;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "fd77::1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp1");
+	rig_peer(&rig, "10.0.0.2@tcp fd77::2@tcp 10.0.1.2@tcp1");
+	rig_peer(&rig, "fd77::3@tcp 10.2.0.3@tcp2");
+	rig_peer(&rig, "fd77::4@tcp1");
+	for (unsigned int i = 0; i < 30; i++) {
+		struct ulnet_nid any = LNET_NID_ANY;
+		struct ulnet_nid dst = rig_nid("10.0.0.2@tcp");
+		struct path_want want = { .src = &any, .dst = &dst };
+
+		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		cr_assert_eq(path.ni->lnd.nid.size, path.lpni->nid.size);
+		seen[path.lpni->nid.size != 0]++;
+		peer_unref(rig.cpt, path.lpni);
+		ni_unref(path.ni, 0);
+	}
+	cr_assert_eq(seen[0], 20);
+	cr_assert_eq(seen[1], 10);
+	/* The NI named, and the NID named. */
+	goes(&rig, "fd77::1@tcp", "fd77::2@tcp", "fd77::1@tcp > fd77::2@tcp");
+	fails(&rig, "fd77::1@tcp", "10.0.0.2@tcp", -EINVAL);
+	fails(&rig, "10.0.0.1@tcp", "fd77::2@tcp", -EINVAL);
+	goes(&rig, NULL, "fd77::3@tcp", "fd77::1@tcp > fd77::3@tcp");
+	/* Not multi-rail, and strangers. */
+	goes(&rig, NULL, "fd77::9@tcp", "fd77::1@tcp > ?");
+	goes(&rig, NULL, "10.0.0.9@tcp", "10.0.0.1@tcp > ?");
+	/* On a net of ours, but not with an address that we have there. */
+	fails(&rig, NULL, "fd77::4@tcp1", -EHOSTUNREACH);
+	fails(&rig, NULL, "fd77::9@tcp1", -EHOSTUNREACH);
+	rig_fini(&rig);
+}
+
+/* The gateway's address says from which NI of a net it is reached. */
+Test(select, families_of_gateways)
+{
+	struct path_rig rig;
+	struct path path;
+	char text[128];
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.0.1.1@tcp1");
+	rig_peer(&rig, "10.9.0.2@tcp9 fd99::2@tcp9");
+	rig_route(&rig, "tcp9", "fd77::9@tcp", 1, 0);
+	fails(&rig, NULL, "fd99::2@tcp9", -EHOSTUNREACH);
+	rig_ni(&rig, "fd77::1@tcp");
+	cr_assert_eq(where(&rig, NULL, "10.9.0.2@tcp9", 0, NULL, &path), 0);
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "fd77::1@tcp > ?");
 	rig_fini(&rig);
 }
