@@ -608,11 +608,14 @@ static void msg_send_by_choice(struct lnet_msg *msg)
 {
 	int rc = msg_choose_path(msg);
 
-	if (unlikely(!rc && !msg->lpni))
-		msg_pass(msg, msg_sender(msg->cpt, &msg->gateway),
-			 msg_send_by_gateway);
-	else
+	if (likely(rc || msg->lpni)) {
 		msg_go(msg, rc);
+		return;
+	}
+	/* Of a path that it had before, which needed no gateway. */
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(msg->cpt->loop, &msg->timer);
+	msg_pass(msg, msg_sender(msg->cpt, &msg->gateway), msg_send_by_gateway);
 }
 
 /* On the CPT that owned the destination when the message was passed to it. */

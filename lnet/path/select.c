@@ -583,6 +583,18 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 	return 0;
 }
 
+static int by_route(const struct seek *s, struct path *path, bool mr);
+
+/* No NI of ours on a net of the peer's is up: a gateway leads to another one of
+ * its NIs, perhaps. Not to a gateway: routers are met directly. */
+static out_of_line int by_route_instead(const struct seek *s, struct path *path)
+{
+	int rc = s->want->flags & PATH_HOP ? -EHOSTUNREACH
+					   : by_route(s, path, true);
+
+	return rc == -EHOSTUNREACH || MUTATE(unit_no_detour) ? -ENETDOWN : rc;
+}
+
 static int from_best_to_best(const struct seek *s, struct path *path)
 {
 	struct shared_net net = only_net(s);
@@ -590,10 +602,10 @@ static int from_best_to_best(const struct seek *s, struct path *path)
 	if (!net.theirs)
 		net = choose_net(s);
 	if (!net.theirs)
-		return -ENETDOWN;
+		return by_route_instead(s, path);
 	path->ni = choose_ni(s, net.ours, net.theirs);
 	if (!path->ni)
-		return -ENETDOWN;
+		return by_route_instead(s, path);
 	path->lpni = path->dst = choose_peer_ni(s, net.theirs, path->ni);
 	return 0;
 }

@@ -13,7 +13,8 @@
  *	case		local NI			NI of the peer
  *	SPEC LOCAL MR	the one named			the NID named
  *	SPEC LOCAL NMR	the one named			the NID named
- *	ANY LOCAL MR	the best one of the best net	the best one there
+ *	ANY LOCAL MR	the best one of the best net	the best one there;
+ *			if all are down, as REMOTE
  *	ANY LOCAL NMR	the one that the peer knows us	the NID named
  *			by, as long as it is up; else
  *			the best one

@@ -955,6 +955,56 @@ Test(select, gateway_with_rails)
 	rig_fini(&rig);
 }
 
+/* To another one of its nets, if all that this node shares with it are down. */
+Test(select, gateway_instead)
+{
+	struct path_rig rig;
+	struct lnet_route *r;
+	struct path path;
+	char text[128];
+
+	rig_usual(&rig);
+	rig_ni(&rig, "10.9.0.1@tcp9");
+	r = rig_route(&rig, "tcp2", "10.9.0.91@tcp9", 1, 0);
+	for (int i = 1; i <= 3; i++)
+		set_up(&rig.ni[i], false);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path), 0);
+	cr_assert_eq(path.route, r);
+	cr_assert_eq(path.dst, rig_peer_ni(&rig, "10.2.0.2@tcp2"));
+	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
+			 "10.9.0.1@tcp9 > ?");
+	/* Who names an NI, or the only one of the peer's, means that. */
+	fails(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", -ENETDOWN);
+	fails(&rig, NULL, "10.0.0.3@tcp", -ENETDOWN);
+	/* No gateway is behind another one. */
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", PATH_HOP, NULL, &path),
+		     -ENETDOWN);
+	atomic_store(&r->told, ROUTE_TOLD_FAR_DOWN);
+	fails(&rig, NULL, "10.0.0.2@tcp", -ENETDOWN);
+	atomic_store(&r->told, ROUTE_TOLD_WORKS);
+	set_up(&rig.ni[3], true);
+	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
+	rig_fini(&rig);
+}
+
+/* With one net that both are on, which is down. */
+Test(select, gateway_instead_of_the_only_net)
+{
+	struct path_rig rig;
+	struct lnet_route *r;
+	struct path path;
+
+	rig_init(&rig);
+	rig_ni(&rig, "10.0.0.1@tcp");
+	rig_ni(&rig, "10.9.0.1@tcp9");
+	rig_peer(&rig, "10.0.0.2@tcp 10.2.0.2@tcp2");
+	r = rig_route(&rig, "tcp2", "10.9.0.91@tcp9", 1, 0);
+	set_up(&rig.ni[1], false);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path), 0);
+	cr_assert_eq(path.route, r);
+	rig_fini(&rig);
+}
+
 /* Of two messages that come again and again, such as a question and a request,
  * neither has the same gateway always. */
 Test(select, gateway_of_every_second_message)

@@ -547,6 +547,77 @@ Test(routed, routing_turned_off)
 	routed_end(sim);
 }
 
+/* ---- a net that both are on, and another way ---- */
+
+static const char *const shared[NODES] = {
+	[LEFT] = "10.0.0.1@tcp 10.0.2.1@tcp2",
+	[FIRST] = "10.0.0.11@tcp 10.0.1.11@tcp1",
+	[SECOND_ROUTER] = "10.0.0.12@tcp 10.0.1.12@tcp1",
+	[RIGHT] = "10.0.1.1@tcp1 10.0.2.9@tcp2",
+};
+
+static uint64_t routed_by_both(struct lnet_sim *sim)
+{
+	return routed_by(sim, FIRST) + routed_by(sim, SECOND_ROUTER);
+}
+
+/* A PUT waits for its connection when the interface fails. */
+static void net_fails_under_put(struct lnet_sim *sim)
+{
+	const struct ulnet_nid near = nid_of("10.0.2.1@tcp2");
+	const struct ulnet_nid far = nid_of("10.0.2.9@tcp2");
+	static struct seen seen;
+	struct ulnet_md umd = md_of(source, 100, 0, &seen);
+
+	seen.n = 0;
+	umd.threshold = 2;
+	umd.timeout = 5 * SECOND / 1000;
+	lnet_sim_cut(sim, &near, &far);
+	cr_assert_eq(LNetPut(LNET_NID_ANY,
+			     bind_md(lnet_sim_node(sim, LEFT), &umd),
+			     LNET_ACK_REQ, id_of("10.0.2.9@tcp2"), PORTAL, BITS,
+			     0, 0),
+		     0);
+	lnet_sim_run(sim, MSEC / 5);
+	cr_assert_eq(seen.n, 0);
+	cr_assert_eq(lnet_sim_ni_set(sim, &near, false), 0);
+	lnet_sim_run(sim, 6 * SECOND);
+	seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+}
+
+/* As kernel nodes do: a peer whose net is down here is reached by a gateway to
+ * another one of its nets, until the net is up again. */
+static void shared_net_down(unsigned int cpts)
+{
+	struct lnet_sim *sim = two_nets(cpts, shared, LNET_DISCOVERY_ON);
+	const struct ulnet_nid near = nid_of("10.0.2.1@tcp2");
+	uint64_t before;
+
+	put_arrives(sim, 100);
+	before = routed_by_both(sim);
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(routed_by_both(sim), before);
+	net_fails_under_put(sim);
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 40000);
+	cr_assert_geq(routed_by_both(sim), before + 5);
+	cr_assert_eq(lnet_sim_ni_set(sim, &near, true), 0);
+	lnet_sim_run(sim, 2 * SECOND);
+	before = routed_by_both(sim);
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(routed_by_both(sim), before);
+	routed_end(sim);
+}
+
+Test(routed, shared_net_down)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++)
+		shared_net_down(cpts);
+}
+
 /* ---- longer ways ---- */
 
 static const char *const chain[NODES] = {
