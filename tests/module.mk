@@ -402,6 +402,7 @@ sim_campaigns += %D%/sim/rails_campaign
 
 sim_campaigns += %D%/sim/herd
 sim_campaigns += %D%/sim/crowd
+sim_campaigns += %D%/sim/fair
 sim_campaigns += %D%/sim/failover
 
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
