@@ -178,10 +178,22 @@ static int start_node(struct lst_tool *t)
 
 static int check_session(const struct lst_tool *t)
 {
-	if (t->console.state.exists || t->command->makes)
+	const struct state *s = &t->console.state;
+
+	if (t->command->makes)
 		return 0;
-	fprintf(stderr, WHO ": there is no session %s: new_session makes one\n",
-		getenv("LST_SESSION"));
+	if (!s->exists) {
+		fprintf(stderr,
+			WHO ": there is no session %s: new_session makes one\n",
+			getenv("LST_SESSION"));
+		return 1;
+	}
+	if (!state_expired(s) || t->command->run == lst_end_session)
+		return 0;
+	fprintf(stderr,
+		WHO ": the session %s has ended: no command for %u s, "
+		    "--timeout %u; new_session makes another one\n",
+		s->name, s->idle, s->timeout);
 	return 1;
 }
 
@@ -189,6 +201,7 @@ static int run_command(struct lst_tool *t, int argc, char **argv)
 {
 	struct state *s = &t->console.state;
 	unsigned int given = s->nargs;
+	bool ready;
 	int status;
 
 	if (state_open(s))
@@ -201,11 +214,12 @@ static int run_command(struct lst_tool *t, int argc, char **argv)
 		status = node_args(t);
 	if (!status && t->command->asks)
 		status = start_node(t);
-	if (!status)
+	ready = !status;
+	if (ready)
 		status = t->command->run(&t->console, argc, argv);
 	if (t->node.lnet)
 		node_close(&t->node);
-	if (s->exists && state_save(s))
+	if (ready && s->exists && state_save(s))
 		status = 1;
 	state_close(s);
 	return status ? status : flushed();

@@ -18,6 +18,11 @@ static const struct option options_wait[] = {
 	{ "wait", no_argument, NULL, OPT_WAIT },
 	{ 0 },
 };
+static const struct option options_query[] = {
+	{ "server", no_argument, NULL, OPT_SERVER },
+	{ "timeout", required_argument, NULL, OPT_ASK },
+	{ 0 },
+};
 static const struct option options_none[] = { { 0 } };
 
 /* Asks again and again until no client of @batch is running. */
@@ -183,7 +188,8 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 	struct state_batch *b;
 	struct lst_words w;
 	char nid[LNET_NIDSTR_SIZE];
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 1);
+	const char *comma = "";
+	int status = lst_words_take(&w, options_query, argc, argv, 0, 1);
 
 	if (status)
 		return status;
@@ -192,7 +198,9 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 		return FAILED;
 	msg.batch.id = b->id;
 	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
-	lst_nodes_ask(c, &nodes, &msg, ASK_S);
+	if (w.server)
+		status |= lst_nodes_add_servers(&nodes, &c->state, b->name);
+	lst_nodes_ask(c, &nodes, &msg, w.ask);
 	status |= lst_nodes_failed(&nodes, b->name, 0);
 	lst_nodes_keep_alive(c);
 	fputs(c->json ? "{\"nodes\": [" : "", stdout);
@@ -203,9 +211,10 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 			continue;
 		printf(c->json ? "%s{\"nid\": \"%s\", \"running\": %u}"
 			       : "%s%s: %u tests are running\n",
-		       c->json && i ? ", " : "",
+		       c->json ? comma : "",
 		       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)),
 		       ask->reply.batch.active);
+		comma = ", ";
 	}
 	fputs(c->json ? "]}\n" : "", stdout);
 	free(nodes.asks);

@@ -4,7 +4,8 @@
 #include <stddef.h>
 
 const struct lst_command lst_commands[] = {
-	{ "new_session", "[--force] [NAME]", true, true, lst_new_session },
+	{ "new_session", "[--force] [--timeout S] [NAME]", true, true,
+	  lst_new_session },
 	{ "end_session", "", false, true, lst_end_session },
 	{ "show_session", "", false, false, lst_show_session },
 	{ "add_group", "NAME NIDS...", false, true, lst_add_group },
@@ -21,8 +22,17 @@ const struct lst_command lst_commands[] = {
 	  false, true, lst_add_test },
 	{ "run", "[--wait] [BATCH]", false, true, lst_run },
 	{ "stop", "[--force] [BATCH]", false, true, lst_stop },
-	{ "query", "[BATCH]", false, true, lst_query },
-	{ "stat", "[--delay S] [--count N] GROUP...", false, true, lst_stat },
-	{ "show_error", "GROUP...", false, true, lst_show_error },
+	{ "query", "[--server] [--timeout S] [BATCH]", false, true, lst_query },
+	{ "ping",
+	  "[--session] [--group NAME] [--nodes NIDS]\n"
+	  "               [--batch NAME [--server]] [--timeout S]",
+	  false, true, lst_ping },
+	{ "stat",
+	  "[--rate] [--bw] [--read] [--write] [--avg] [--min] [--max]\n"
+	  "               [--mbs] [--delay S] [--count N] [--timeout S] "
+	  "GROUP|NIDS...",
+	  false, true, lst_stat },
+	{ "show_error", "[--session] [--timeout S] GROUP|NIDS...", false, true,
+	  lst_show_error },
 	{ 0 },
 };

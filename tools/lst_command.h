@@ -36,6 +36,7 @@ int lst_run(struct lst_console *c, int argc, char **argv);
 int lst_stop(struct lst_console *c, int argc, char **argv);
 int lst_query(struct lst_console *c, int argc, char **argv);
 int lst_add_test(struct lst_console *c, int argc, char **argv);
+int lst_ping(struct lst_console *c, int argc, char **argv);
 int lst_stat(struct lst_console *c, int argc, char **argv);
 int lst_show_error(struct lst_console *c, int argc, char **argv);
 

@@ -117,21 +117,45 @@ int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 	return status;
 }
 
-int lst_nodes_add_clients(struct lst_nodes *nodes, struct state *s,
-			  const char *batch)
+/* Of tests of a batch; with NULL of any batch. */
+static int add_parties(struct lst_nodes *nodes, struct state *s,
+		       const char *batch, bool servers)
 {
 	int status = 0;
 
-	for (unsigned int i = 0; i < s->ntests && !status; i++)
-		if (!batch || strcmp(s->tests[i].batch, batch) == 0)
-			status =
-				lst_nodes_add_group(nodes, s, s->tests[i].from);
+	for (unsigned int i = 0; i < s->ntests && !status; i++) {
+		const struct state_test *t = &s->tests[i];
+
+		if (!batch || strcmp(t->batch, batch) == 0)
+			status = lst_nodes_add_group(nodes, s,
+						     servers ? t->to : t->from);
+	}
 	return status;
 }
 
-/* The session that an answer tells is the one that the node is in. */
-static enum node_state said(const struct lst_console *c,
-			    const struct lst_ask *ask)
+int lst_nodes_add_clients(struct lst_nodes *nodes, struct state *s,
+			  const char *batch)
+{
+	return add_parties(nodes, s, batch, false);
+}
+
+int lst_nodes_add_servers(struct lst_nodes *nodes, struct state *s,
+			  const char *batch)
+{
+	return add_parties(nodes, s, batch, true);
+}
+
+int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s)
+{
+	int status = 0;
+
+	for (unsigned int i = 0; i < s->ngroups && !status; i++)
+		status = lst_nodes_add_group(nodes, s, s->groups[i].name);
+	return status;
+}
+
+enum node_state lst_node_said(const struct lst_console *c,
+			      const struct lst_ask *ask)
 {
 	const struct lst_session_id none = LST_SESSION_NONE;
 	const struct lst_session_id own = { c->state.console, c->state.stamp };
@@ -154,10 +178,11 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 			(struct lst_session_id){ c->state.console,
 						 c->state.stamp };
 	}
+	state_touch(&c->state);
 	lst_ask_all(&c->calls, nodes->asks, nodes->n, seconds);
 	for (unsigned int i = 0; i < nodes->n; i++)
 		state_note(&c->state, &nodes->asks[i].to.nid,
-			   said(c, &nodes->asks[i]));
+			   lst_node_said(c, &nodes->asks[i]));
 }
 
 void lst_nodes_keep_alive(struct lst_console *c)
@@ -165,8 +190,7 @@ void lst_nodes_keep_alive(struct lst_console *c)
 	const struct lst_msg debug = { .type = LST_DEBUG };
 	struct lst_nodes nodes = { 0 };
 
-	for (unsigned int i = 0; i < c->state.ngroups; i++)
-		lst_nodes_add_group(&nodes, &c->state, c->state.groups[i].name);
+	lst_nodes_add_session(&nodes, &c->state);
 	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
 	lst_nodes_ask(c, &nodes, &debug, ASK_S);
 	free(nodes.asks);
@@ -185,7 +209,7 @@ int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
 		lst_nodes_ask(c, nodes, &remove, ASK_S);
 		status = lst_nodes_failed(nodes, what, ESRCH);
 		for (unsigned int k = 0; k < nodes->n; k++)
-			if (said(c, &nodes->asks[k]) == NODE_ACTIVE)
+			if (lst_node_said(c, &nodes->asks[k]) == NODE_ACTIVE)
 				nodes->asks[left++].to = nodes->asks[k].to;
 		nodes->n = left;
 		if (left && i == REMOVES_MAX)
@@ -216,7 +240,7 @@ static const char *status_text(uint32_t status)
 
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also)
 {
-	char nid[LNET_NIDSTR_SIZE];
+	char nid[LNET_NIDSTR_SIZE], name[STATE_NAME_SIZE];
 
 	if (!ask->status && (!ask->reply.status || ask->reply.status == also))
 		return 0;
@@ -227,7 +251,8 @@ int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also)
 	if (ask->reply.type == LST_MAKE_REPLY && ask->reply.status == EBUSY)
 		return lst_fail("%s: %s: belongs to the session %s; to take it "
 				"away: new_session --force",
-				what, nid, ask->reply.name);
+				what, nid,
+				lst_name_text(ask->reply.name, name));
 	return lst_fail("%s: %s: %s", what, nid,
 			status_text(ask->reply.status));
 }
@@ -242,12 +267,9 @@ int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 	return status;
 }
 
-int lst_nodes_add_words(struct lst_console *c, struct lst_nodes *nodes,
-			int argc, char **argv)
+int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
+		       const char *word)
 {
-	int status = 0;
-
-	for (int i = optind; i < argc && !status; i++)
-		status = lst_nodes_add_group(nodes, &c->state, argv[i]);
-	return status;
+	return strchr(word, '@') ? lst_nodes_add_nids(nodes, word)
+				 : lst_nodes_add_group(nodes, &c->state, word);
 }

@@ -26,9 +26,14 @@ int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 /* Those that send in tests of a batch; with NULL of any batch. */
 int lst_nodes_add_clients(struct lst_nodes *nodes, struct state *s,
 			  const char *batch);
-/* What the words from optind on name. */
-int lst_nodes_add_words(struct lst_console *c, struct lst_nodes *nodes,
-			int argc, char **argv);
+/* Those that are sent to. */
+int lst_nodes_add_servers(struct lst_nodes *nodes, struct state *s,
+			  const char *batch);
+/* Those of all groups. */
+int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s);
+/* A group, or NIDs. */
+int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
+		       const char *word);
 
 /* Only those whose state is one of @states, bits of enum node_state. */
 void lst_nodes_keep(struct lst_nodes *nodes, const struct state *s,
@@ -40,6 +45,9 @@ int lst_nodes_need_active(const struct lst_nodes *nodes, const struct state *s,
 /* Asks all of them at once, and waits. The answers say their states, too. */
 void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 		   const struct lst_msg *msg, uint32_t seconds);
+/* The session that an answer tells is the one that the node is in. */
+enum node_state lst_node_said(const struct lst_console *c,
+			      const struct lst_ask *ask);
 /* Says which node did not do it. @also: a status that is as good as 0. */
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also);
 int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,

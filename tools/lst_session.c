@@ -9,18 +9,37 @@
 #include "lst_nodes.h"
 #include "lst_words.h"
 
-static const struct option options_force[] = {
+static const struct option options_new[] = {
 	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ 0 },
 };
 static const struct option options_none[] = { { 0 } };
+
+/* Members are let go only when they have stopped: kernel nodes hang else. */
+static int session_end(struct lst_console *c)
+{
+	struct state *s = &c->state;
+	struct lst_nodes nodes = { 0 };
+	int status = 0;
+
+	for (unsigned int i = 0; i < s->nbatches; i++)
+		status |= lst_batch_stop(c, &s->batches[i], false);
+	for (unsigned int i = 0; i < s->ngroups; i++)
+		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
+	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
+	status |= lst_nodes_remove(c, &nodes, "end_session");
+	free(nodes.asks);
+	state_clear(s);
+	return status;
+}
 
 int lst_new_session(struct lst_console *c, int argc, char **argv)
 {
 	struct state *s = &c->state;
 	struct lst_words w;
 	struct ulnet_id id;
-	int status = lst_words_take(&w, options_force, argc, argv, 0, 1);
+	int status = lst_words_take(&w, options_new, argc, argv, 0, 1);
 	const char *name = argc > optind ? argv[optind] : getenv("USER");
 
 	if (status)
@@ -28,6 +47,8 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 	name = name ? name : "session";
 	if (lst_check_name("session", name))
 		return FAILED;
+	if (state_expired(s))
+		session_end(c);
 	if (s->exists)
 		return lst_fail(
 			"there is a session already: %s; end_session ends "
@@ -46,30 +67,18 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 	s->console = lnet_nid_to_nid4(&id.nid);
 	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
 	s->force = w.force;
+	s->timeout = w.timeout;
 	s->next_batch = 1;
 	s->exists = true;
 	return 0;
 }
 
-/* Members are let go only when they have stopped: kernel nodes hang else. */
 int lst_end_session(struct lst_console *c, int argc, char **argv)
 {
-	struct state *s = &c->state;
-	struct lst_nodes nodes = { 0 };
 	struct lst_words w;
 	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
 
-	if (status)
-		return status;
-	for (unsigned int i = 0; i < s->nbatches; i++)
-		status |= lst_batch_stop(c, &s->batches[i], false);
-	for (unsigned int i = 0; i < s->ngroups; i++)
-		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
-	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
-	status |= lst_nodes_remove(c, &nodes, "end_session");
-	free(nodes.asks);
-	s->exists = false;
-	return status;
+	return status ? status : session_end(c);
 }
 
 int lst_show_session(struct lst_console *c, int argc, char **argv)
@@ -84,8 +93,8 @@ int lst_show_session(struct lst_console *c, int argc, char **argv)
 		return status;
 	lnet_nid_format(&nid, text, sizeof(text));
 	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
-			 "\"stamp\": %" PRId64 "}\n"
-		       : "%s: console %s, stamp %" PRId64 "\n",
-	       c->state.name, text, id.stamp);
+			 "\"stamp\": %" PRId64 ", \"timeout\": %u}\n"
+		       : "%s: console %s, stamp %" PRId64 ", timeout %u s\n",
+	       c->state.name, text, id.stamp, c->state.timeout);
 	return 0;
 }

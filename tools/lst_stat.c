@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes count: lst(8). */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lst_command.h"
 #include "lst_nodes.h"
@@ -9,10 +11,30 @@
 static const struct option options_stat[] = {
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "count", required_argument, NULL, OPT_COUNT },
+	{ "timeout", required_argument, NULL, OPT_ASK },
+	{ "rate", no_argument, NULL, OPT_RATE },
+	{ "bw", no_argument, NULL, OPT_BW },
+	{ "read", no_argument, NULL, OPT_READ },
+	{ "write", no_argument, NULL, OPT_WRITE },
+	{ "avg", no_argument, NULL, OPT_AVG },
+	{ "min", no_argument, NULL, OPT_MIN },
+	{ "max", no_argument, NULL, OPT_MAX },
+	{ "mbs", no_argument, NULL, OPT_MBS },
 	{ 0 },
 };
-static const struct option options_none[] = { { 0 } };
+static const struct option options_error[] = {
+	{ "session", no_argument, NULL, OPT_SESSION },
+	{ "timeout", required_argument, NULL, OPT_ASK },
+	{ 0 },
+};
 
+/* ---- rates, per second ---- */
+
+struct rates {
+	double in, out, in_bytes, out_bytes;
+};
+
+/* What the counters of a node were when it was asked before. */
 struct round {
 	bool known;
 	struct lst_counters stat;
@@ -23,105 +45,234 @@ static double per_second(uint64_t now, uint64_t before, uint32_t ms)
 	return ms ? (double)(now - before) * 1000 / ms : 0;
 }
 
-static void print_rates(const struct lst_console *c, const char *nid,
-			const struct lst_counters *a,
-			const struct lst_counters *b)
+static struct rates rates_of(const struct lst_counters *a,
+			     const struct lst_counters *b)
 {
 	uint32_t ms = b->running_ms - a->running_ms;
-	/* Counters of 32 bits wrap. */
-	double in = per_second(b->recv_count - a->recv_count, 0, ms);
-	double out = per_second(b->send_count - a->send_count, 0, ms);
-	double in_bytes = per_second(b->recv_length, a->recv_length, ms);
-	double out_bytes = per_second(b->send_length, a->send_length, ms);
 
-	if (c->json)
-		printf("{\"nid\": \"%s\", \"ms\": %u, "
-		       "\"received_per_s\": %.1f, \"sent_per_s\": %.1f, "
-		       "\"received_bytes_per_s\": %.0f, "
-		       "\"sent_bytes_per_s\": %.0f}\n",
-		       nid, ms, in, out, in_bytes, out_bytes);
-	else
-		printf("%s: received %.0f messages/s, %.2f MiB/s; "
-		       "sent %.0f messages/s, %.2f MiB/s\n",
-		       nid, in, in_bytes / 1048576, out, out_bytes / 1048576);
+	/* Counters of 32 bits wrap. */
+	return (struct rates){
+		.in = per_second(b->recv_count - a->recv_count, 0, ms),
+		.out = per_second(b->send_count - a->send_count, 0, ms),
+		.in_bytes = per_second(b->recv_length, a->recv_length, ms),
+		.out_bytes = per_second(b->send_length, a->send_length, ms),
+	};
 }
 
-static int stat_round(struct lst_console *c, struct lst_nodes *nodes,
-		      struct round *rounds)
+static void print_way(const struct lst_words *w, const char *way, double count,
+		      double bytes)
+{
+	bool all = w->rate == w->bw;
+
+	fputs(way, stdout);
+	if (all || w->rate)
+		printf(" %.0f messages/s", count);
+	if (all)
+		fputs(",", stdout);
+	if (all || w->bw)
+		printf(" %.2f %s", bytes / (w->mbs ? 1000000 : 1048576),
+		       w->mbs ? "MB/s" : "MiB/s");
+}
+
+/* @of: NULL, or what these rates are of those of all nodes. */
+static void print_rates(const struct lst_console *c, const struct lst_words *w,
+			const char *name, const char *of, const struct rates *r)
+{
+	bool both = w->read == w->write;
+
+	if (c->json) {
+		printf("{\"%s\": \"%s\", ", of ? "group" : "nid", name);
+		if (of)
+			printf("\"of\": \"%s\", ", of);
+		printf("\"received_per_s\": %.1f, \"sent_per_s\": %.1f, "
+		       "\"received_bytes_per_s\": %.0f, "
+		       "\"sent_bytes_per_s\": %.0f}\n",
+		       r->in, r->out, r->in_bytes, r->out_bytes);
+		return;
+	}
+	printf("%s%s%s: ", name, of ? " " : "", of ? of : "");
+	if (both || w->read)
+		print_way(w, "received", r->in, r->in_bytes);
+	if (both)
+		fputs("; ", stdout);
+	if (both || w->write)
+		print_way(w, "sent", r->out, r->out_bytes);
+	fputs("\n", stdout);
+}
+
+/* ---- those of many nodes ---- */
+
+struct summary {
+	unsigned int n;
+	struct rates sum, min, max;
+};
+
+static void add(double value, bool first, double *sum, double *min, double *max)
+{
+	*sum += value;
+	if (first || value < *min)
+		*min = value;
+	if (first || value > *max)
+		*max = value;
+}
+
+static void summary_add(struct summary *s, const struct rates *r)
+{
+	bool first = s->n++ == 0;
+
+	add(r->in, first, &s->sum.in, &s->min.in, &s->max.in);
+	add(r->out, first, &s->sum.out, &s->min.out, &s->max.out);
+	add(r->in_bytes, first, &s->sum.in_bytes, &s->min.in_bytes,
+	    &s->max.in_bytes);
+	add(r->out_bytes, first, &s->sum.out_bytes, &s->min.out_bytes,
+	    &s->max.out_bytes);
+}
+
+static void summary_print(const struct lst_console *c,
+			  const struct lst_words *w, const char *name,
+			  const struct summary *s)
+{
+	struct rates avg = { s->sum.in / s->n, s->sum.out / s->n,
+			     s->sum.in_bytes / s->n, s->sum.out_bytes / s->n };
+
+	if (w->avg)
+		print_rates(c, w, name, "avg", &avg);
+	if (w->min)
+		print_rates(c, w, name, "min", &s->min);
+	if (w->max)
+		print_rates(c, w, name, "max", &s->max);
+}
+
+/* ---- stat ---- */
+
+/* What one word of the command line names. */
+struct section {
+	const char *name;
+	struct lst_nodes nodes;
+	struct round *rounds;
+};
+
+static int section_round(struct lst_console *c, const struct lst_words *w,
+			 struct section *s)
 {
 	const struct lst_msg ask = { .type = LST_STAT };
+	bool each = !w->avg && !w->min && !w->max;
+	struct summary all = { 0 };
 	char nid[LNET_NIDSTR_SIZE];
-	int status;
 
-	lst_nodes_ask(c, nodes, &ask, ASK_S);
-	status = lst_nodes_failed(nodes, "stat", 0);
-	for (unsigned int i = 0; i < nodes->n; i++) {
-		const struct lst_ask *a = &nodes->asks[i];
+	lst_nodes_ask(c, &s->nodes, &ask, w->ask);
+	for (unsigned int i = 0; i < s->nodes.n; i++) {
+		const struct lst_ask *a = &s->nodes.asks[i];
+		struct round *round = &s->rounds[i];
 		bool good = !a->status && !a->reply.status;
 
-		lnet_nid_format(&a->to.nid, nid, sizeof(nid));
-		if (good && rounds[i].known)
-			print_rates(c, nid, &rounds[i].stat, &a->reply.stat);
-		rounds[i].known = good;
-		if (good)
-			rounds[i].stat = a->reply.stat;
+		if (good && round->known) {
+			struct rates r = rates_of(&round->stat, &a->reply.stat);
+
+			lnet_nid_format(&a->to.nid, nid, sizeof(nid));
+			if (each)
+				print_rates(c, w, nid, NULL, &r);
+			summary_add(&all, &r);
+		}
+		*round = (struct round){ good, a->reply.stat };
 	}
+	if (all.n)
+		summary_print(c, w, s->name, &all);
 	fflush(stdout);
+	return lst_nodes_failed(&s->nodes, "stat", 0);
+}
+
+static int sections_round(struct lst_console *c, const struct lst_words *w,
+			  struct section *sections, int n)
+{
+	int status = 0;
+
+	for (int i = 0; i < n; i++)
+		status |= section_round(c, w, &sections[i]);
 	return status;
+}
+
+static int section_make(struct lst_console *c, struct section *s, char *word)
+{
+	int status = lst_nodes_add_word(c, &s->nodes, word);
+
+	s->name = word;
+	if (status)
+		return status;
+	s->rounds = calloc(s->nodes.n + 1, sizeof(*s->rounds));
+	return s->rounds ? 0 : lst_fail("%s", strerror(ENOMEM));
 }
 
 int lst_stat(struct lst_console *c, int argc, char **argv)
 {
-	struct lst_nodes nodes = { 0 };
-	struct round *rounds;
+	struct section *sections;
 	struct lst_words w;
 	int status = lst_words_take(&w, options_stat, argc, argv, 1, INT32_MAX);
+	int n = argc - optind;
 
+	if (status)
+		return status;
+	sections = calloc((size_t)n, sizeof(*sections));
+	if (!sections)
+		return lst_fail("%s", strerror(ENOMEM));
+	for (int i = 0; i < n && !status; i++)
+		status = section_make(c, &sections[i], argv[optind + i]);
 	if (!status)
-		status = lst_nodes_add_words(c, &nodes, argc, argv);
-	rounds = calloc(nodes.n + 1, sizeof(*rounds));
-	if (!status && rounds)
-		status = stat_round(c, &nodes, rounds);
-	for (unsigned int i = 0; !status && rounds && (!w.count || i < w.count);
-	     i++) {
+		status = sections_round(c, &w, sections, n);
+	for (unsigned int i = 0; !status && (!w.count || i < w.count); i++) {
 		lst_ask_wait(&c->calls, w.delay * SECOND_US);
-		status = stat_round(c, &nodes, rounds);
+		status = sections_round(c, &w, sections, n);
 	}
-	free(rounds);
-	free(nodes.asks);
+	for (int i = 0; i < n; i++) {
+		free(sections[i].rounds);
+		free(sections[i].nodes.asks);
+	}
+	free(sections);
 	return status;
+}
+
+/* ---- errors ---- */
+
+static bool print_errors(const struct lst_console *c, const struct lst_ask *ask)
+{
+	const struct lst_counters *s = &ask->reply.stat;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (ask->status || ask->reply.status ||
+	    (!s->brw_errors && !s->ping_errors && !s->errors))
+		return false;
+	printf(c->json ? "{\"nid\": \"%s\", \"brw_errors\": %u, "
+			 "\"ping_errors\": %u, \"errors\": %u, "
+			 "\"dropped\": %u, \"expired\": %u}\n"
+		       : "%s: brw errors %u, ping errors %u; RPCs: "
+			 "errors %u, dropped %u, expired %u\n",
+	       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)), s->brw_errors,
+	       s->ping_errors, s->errors, s->rpcs_dropped, s->rpcs_expired);
+	return true;
 }
 
 int lst_show_error(struct lst_console *c, int argc, char **argv)
 {
 	const struct lst_msg ask = { .type = LST_STAT };
 	struct lst_nodes nodes = { 0 };
-	char nid[LNET_NIDSTR_SIZE];
 	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 1, INT32_MAX);
+	int status =
+		lst_words_take(&w, options_error, argc, argv, 0, INT32_MAX);
 	unsigned int bad = 0;
 
-	if (!status)
-		status = lst_nodes_add_words(c, &nodes, argc, argv);
-	lst_nodes_ask(c, &nodes, &ask, ASK_S);
+	if (status)
+		return status;
+	if (argc == optind && !w.session)
+		return lst_usage("show_error", "groups, NIDs or --session are "
+					       "needed");
+	if (w.session)
+		status = lst_nodes_add_session(&nodes, &c->state);
+	for (int i = optind; i < argc && !status; i++)
+		status = lst_nodes_add_word(c, &nodes, argv[i]);
+	lst_nodes_ask(c, &nodes, &ask, w.ask);
 	status |= lst_nodes_failed(&nodes, "show_error", 0);
-	for (unsigned int i = 0; i < nodes.n; i++) {
-		const struct lst_counters *s = &nodes.asks[i].reply.stat;
-
-		if (nodes.asks[i].status || nodes.asks[i].reply.status)
-			continue;
-		if (!s->brw_errors && !s->ping_errors && !s->errors)
-			continue;
-		bad++;
-		printf(c->json ? "{\"nid\": \"%s\", \"brw_errors\": %u, "
-				 "\"ping_errors\": %u, \"errors\": %u, "
-				 "\"dropped\": %u, \"expired\": %u}\n"
-			       : "%s: brw errors %u, ping errors %u; RPCs: "
-				 "errors %u, dropped %u, expired %u\n",
-		       lnet_nid_format(&nodes.asks[i].to.nid, nid, sizeof(nid)),
-		       s->brw_errors, s->ping_errors, s->errors,
-		       s->rpcs_dropped, s->rpcs_expired);
-	}
+	for (unsigned int i = 0; i < nodes.n; i++)
+		bad += print_errors(c, &nodes.asks[i]);
 	if (!status && !c->json)
 		printf("%u of %u nodes have errors\n", bad, nodes.n);
 	free(nodes.asks);

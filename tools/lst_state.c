@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINE_SIZE 512
@@ -187,9 +188,10 @@ static bool read_session(struct state *s, const char *rest)
 {
 	int force;
 
-	s->exists = sscanf(rest, "%31s %" SCNx64 " %" SCNd64 " %" SCNu64 " %d",
-			   s->name, &s->console, &s->stamp, &s->next_batch,
-			   &force) == 5;
+	s->exists =
+		sscanf(rest, "%31s %" SCNx64 " %" SCNd64 " %" SCNu64 " %d %u",
+		       s->name, &s->console, &s->stamp, &s->next_batch, &force,
+		       &s->timeout) == 6;
 	s->force = s->exists && force;
 	return s->exists;
 }
@@ -277,6 +279,8 @@ static int file_open(struct state *s)
 		close(fd);
 		return -EPERM;
 	}
+	if (st.st_mtime < time(NULL))
+		s->idle = (unsigned int)(time(NULL) - st.st_mtime);
 	s->file = fdopen(fd, "r+");
 	if (s->file)
 		return 0;
@@ -293,10 +297,30 @@ int state_open(struct state *s)
 	return rc ? rc : state_read(s);
 }
 
+bool state_expired(const struct state *s)
+{
+	return s->exists && s->timeout && s->idle > s->timeout;
+}
+
+void state_touch(const struct state *s)
+{
+	futimens(fileno(s->file), NULL); /* the time is a hint */
+}
+
+void state_clear(struct state *s)
+{
+	while (s->ngroups)
+		state_group_del(s, &s->groups[0]);
+	s->nbatches = s->ntests = 0;
+	s->exists = s->force = false;
+}
+
 static void state_write(const struct state *s)
 {
-	fprintf(s->file, "session %s %" PRIx64 " %" PRId64 " %" PRIu64 " %d\n",
-		s->name, s->console, s->stamp, s->next_batch, s->force);
+	fprintf(s->file,
+		"session %s %" PRIx64 " %" PRId64 " %" PRIu64 " %d %u\n",
+		s->name, s->console, s->stamp, s->next_batch, s->force,
+		s->timeout);
 	for (unsigned int i = 0; i < s->nargs; i++)
 		fprintf(s->file, "arg %d %s\n", s->args[i].option,
 			s->args[i].value);
@@ -346,7 +370,6 @@ void state_close(struct state *s)
 		unlink(s->path);
 	if (s->file)
 		fclose(s->file);
-	while (s->ngroups)
-		state_group_del(s, &s->groups[0]);
+	state_clear(s);
 	free(s->path);
 }

@@ -62,6 +62,8 @@ struct state {
 	uint64_t console; /* the session's id */
 	int64_t stamp;
 	uint64_t next_batch;
+	unsigned int timeout; /* s without a command; 0: no end */
+	unsigned int idle;    /* s since the last one, as it is read */
 	/* The options that say what node the console is, and values. */
 	unsigned int nargs;
 	struct {
@@ -77,6 +79,12 @@ struct state {
 /* Opens the file of the session that $LST_SESSION names, and reads it if there
  * is one. Failures are said on stderr. */
 int state_open(struct state *s);
+/* Has there been no command for too long? */
+bool state_expired(const struct state *s);
+/* Somebody is using the session. */
+void state_touch(const struct state *s);
+/* There is no session any more; options of the node are kept. */
+void state_clear(struct state *s);
 /* Writes the file, or removes it if there is no session any more. */
 int state_save(struct state *s);
 void state_close(struct state *s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lst_words.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,60 +29,81 @@ int lst_fail(const char *fmt, ...)
 	return FAILED;
 }
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define AT(member)   offsetof(struct lst_words, member)
+
+static const struct {
+	int option;
+	size_t at; /* a bool */
+} flags[] = {
+	{ OPT_FORCE, AT(force) },     { OPT_WAIT, AT(wait) },
+	{ OPT_REFRESH, AT(refresh) }, { OPT_SESSION, AT(session) },
+	{ OPT_SERVER, AT(server) },   { OPT_RATE, AT(rate) },
+	{ OPT_BW, AT(bw) },	      { OPT_READ, AT(read) },
+	{ OPT_WRITE, AT(write) },     { OPT_AVG, AT(avg) },
+	{ OPT_MIN, AT(min) },	      { OPT_MAX, AT(max) },
+	{ OPT_MBS, AT(mbs) },
+};
+
+static const struct {
+	int option;
+	size_t at; /* a const char * */
+} texts[] = {
+	{ OPT_BATCH, AT(batch) }, { OPT_FROM, AT(from) },
+	{ OPT_TO, AT(to) },	  { OPT_DISTRIBUTE, AT(distribute) },
+	{ OPT_CLEAN, AT(clean) }, { OPT_REMOVE, AT(remove) },
+	{ OPT_GROUP, AT(group) }, { OPT_NODES, AT(nodes) },
+};
+
+static const struct {
+	int option;
+	const char *name;
+	unsigned int min, max;
+	size_t at; /* an unsigned int */
+} numbers[] = {
+	{ OPT_DELAY, "delay", 1, 60, AT(delay) },
+	{ OPT_COUNT, "count", 1, 1000000000, AT(count) },
+	{ OPT_CONCURRENCY, "concurrency", 1, 1024, AT(concurrency) },
+	{ OPT_LOOP, "loop", 1, INT32_MAX, AT(loop) },
+	{ OPT_ASK, "timeout", 3, 60, AT(ask) },
+	{ OPT_TIMEOUT, "timeout", 0, 86400, AT(timeout) },
+};
+
+static const struct {
+	int option;
+	enum node_state state;
+} states[] = {
+	{ OPT_ACTIVE, NODE_ACTIVE },
+	{ OPT_BUSY, NODE_BUSY },
+	{ OPT_DOWN, NODE_DOWN },
+	{ OPT_UNKNOWN, NODE_UNKNOWN },
+};
+
 static int take_option(struct lst_words *w, int option, const char *value)
 {
-	switch (option) {
-	case OPT_FORCE:
-		w->force = true;
-		return 0;
-	case OPT_WAIT:
-		w->wait = true;
-		return 0;
-	case OPT_DELAY:
-		return option_number(WHO, "delay", value, 1, 60, &w->delay);
-	case OPT_COUNT:
-		return option_number(WHO, "count", value, 1, 1000000000,
-				     &w->count);
-	case OPT_CONCURRENCY:
-		return option_number(WHO, "concurrency", value, 1, 1024,
-				     &w->concurrency);
-	case OPT_LOOP:
-		return option_number(WHO, "loop", value, 1, INT32_MAX,
-				     &w->loop);
-	case OPT_BATCH:
-		w->batch = value;
-		return 0;
-	case OPT_FROM:
-		w->from = value;
-		return 0;
-	case OPT_TO:
-		w->to = value;
-		return 0;
-	case OPT_DISTRIBUTE:
-		w->distribute = value;
-		return 0;
-	case OPT_REFRESH:
-		w->refresh = true;
-		return 0;
-	case OPT_CLEAN:
-		w->clean = value;
-		return 0;
-	case OPT_REMOVE:
-		w->remove = value;
-		return 0;
-	case OPT_ACTIVE:
-		w->states |= 1u << NODE_ACTIVE;
-		return 0;
-	case OPT_BUSY:
-		w->states |= 1u << NODE_BUSY;
-		return 0;
-	case OPT_DOWN:
-		w->states |= 1u << NODE_DOWN;
-		return 0;
-	case OPT_UNKNOWN:
-		w->states |= 1u << NODE_UNKNOWN;
-		return 0;
-	}
+	char *words = (char *)w;
+
+	for (size_t i = 0; i < COUNT(flags); i++)
+		if (flags[i].option == option) {
+			*(bool *)(words + flags[i].at) = true;
+			return 0;
+		}
+	for (size_t i = 0; i < COUNT(states); i++)
+		if (states[i].option == option) {
+			w->states |= 1u << states[i].state;
+			return 0;
+		}
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (texts[i].option == option) {
+			*(const char **)(words + texts[i].at) = value;
+			return 0;
+		}
+	for (size_t i = 0; i < COUNT(numbers); i++)
+		if (numbers[i].option == option)
+			return option_number(
+				WHO, numbers[i].name, value, numbers[i].min,
+				numbers[i].max,
+				(unsigned int *)(words + numbers[i].at));
 	fputs("See '" WHO " --help'.\n", stderr); /* getopt said why */
 	return OPTION_USAGE;
 }
@@ -93,7 +115,9 @@ int lst_words_take(struct lst_words *w, const struct option *options, int argc,
 	char program[] = WHO;
 	int option, status = 0;
 
-	*w = (struct lst_words){ .delay = 5, .concurrency = 1 };
+	*w = (struct lst_words){
+		.delay = 5, .concurrency = 1, .ask = 10, .timeout = 300
+	};
 	argv[0] = program;
 	optind = 0;
 	while (!status &&
@@ -116,4 +140,17 @@ int lst_check_name(const char *what, const char *name)
 	return lst_fail("%s '%s': 1 to 31 letters, digits, or one of . _ - are "
 			"expected",
 			what, name);
+}
+
+const char *lst_name_text(const char *name, char *text)
+{
+	size_t i = 0;
+
+	for (; i < STATE_NAME_SIZE - 1 && name[i]; i++)
+		text[i] = isalnum((unsigned char)name[i]) ||
+					  strchr("_.-", name[i])
+				  ? name[i]
+				  : '?';
+	text[i] = '\0';
+	return text;
 }

@@ -11,10 +11,14 @@
 
 /* What a command may have; the words after them are left in argv. */
 struct lst_words {
-	bool force, wait, refresh;
+	bool force, wait, refresh, session, server;
+	bool rate, bw, read, write, avg, min, max, mbs;
 	unsigned int states; /* bits of enum node_state; 0: all */
 	unsigned int delay, count, concurrency, loop;
+	unsigned int ask;     /* s, in which nodes have to answer */
+	unsigned int timeout; /* s, of a session */
 	const char *batch, *from, *to, *distribute, *clean, *remove;
+	const char *group, *nodes;
 };
 
 enum {
@@ -34,7 +38,21 @@ enum {
 	OPT_ACTIVE,
 	OPT_BUSY,
 	OPT_DOWN,
-	OPT_UNKNOWN
+	OPT_UNKNOWN,
+	OPT_ASK,
+	OPT_TIMEOUT,
+	OPT_SESSION,
+	OPT_GROUP,
+	OPT_NODES,
+	OPT_SERVER,
+	OPT_RATE,
+	OPT_BW,
+	OPT_READ,
+	OPT_WRITE,
+	OPT_AVG,
+	OPT_MIN,
+	OPT_MAX,
+	OPT_MBS
 };
 
 /* Reads options, which may stand anywhere: OPT_* that @options have; from
@@ -47,5 +65,8 @@ int lst_usage(const char *command, const char *what);
 int lst_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Is it one? 0, or FAILED. */
 int lst_check_name(const char *what, const char *name);
+/* A session's name as a node has told it: what is in no name becomes a question
+ * mark, for terminals and JSON. Returns @text, of STATE_NAME_SIZE bytes. */
+const char *lst_name_text(const char *name, char *text);
 
 #endif

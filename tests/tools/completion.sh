@@ -94,8 +94,11 @@ sed -n '/^Commands:/,/^$/s/^  \([a-z_]*\).*/\1/p' "$dir/out" | sed '/^$/d' |
 	LC_ALL=C sort >"$dir/known"
 words _lst lst ""
 words _lst lst --json ""
-printf '%s\n' --count --delay >"$dir/known"
-words _lst lst --json stat ""
+printf '%s\n' --server --timeout >"$dir/known"
+words _lst lst --json query ""
+# A ping is a test, too.
+printf '%s\n' --from >"$dir/known"
+words _lst lst add_test ping --fr
 
 # ---- rpcping, rpcserve ----
 

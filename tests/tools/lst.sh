@@ -154,10 +154,56 @@ lst 0 --json query long
 same out <<<'{"nodes": [{"nid": "127.0.0.1@tcp", "running": 1}]}'
 wrong 1 'batch is running' \
 	add_test --batch long --from clients --to servers ping
+lst 0 --json query --server long
+same out <<END
+{"nodes": [{"nid": "127.0.0.1@tcp", "running": 1}, \
+{"nid": "127.0.0.2@tcp", "running": 0}]}
+END
+wrong 2 '--server: of which --batch' ping --server
+wrong 2 '--timeout 2: a number from 3 to 60' ping --timeout 2
+wrong 1 'there is no batch none' ping --batch none
+lst 0 ping
+same out <<END
+127.0.0.1@tcp: active, session lab
+127.0.0.2@tcp: active, session lab
+END
+lst 0 ping --batch long
+same out <<<'127.0.0.1@tcp: active, session lab'
+lst 0 --json ping --batch long --server --nodes 127.0.0.2@tcp
+same out <<END
+{"nid": "127.0.0.2@tcp", "state": "active", "session": "lab", "timeout": 100}
+{"nid": "127.0.0.1@tcp", "state": "active", "session": "lab", "timeout": 100}
+END
+lst 1 ping --nodes 127.0.0.[2,9]@tcp --group clients
+same out <<END
+127.0.0.1@tcp: active, session lab
+127.0.0.2@tcp: active, session lab
+127.0.0.9@tcp: down
+END
+has err '127.0.0.9@tcp: no answer'
+wrong 1 'there is no group nobody' stat nobody
+wrong 2 '--session are needed' show_error
+lst 0 show_error --session
+same out <<<"0 of 2 nodes have errors"
+lst 0 show_error 127.0.0.1@tcp
+same out <<<"0 of 1 nodes have errors"
+lst 0 stat --delay 1 --count 1 --rate --read 127.0.0.1@tcp
+has out '^127.0.0.1@tcp: received [1-9][0-9]* messages/s$'
+lst 0 stat --delay 1 --count 1 --bw --write --mbs --avg --max servers
+has out '^servers avg: sent [0-9.]+ MB/s$'
+has out '^servers max: sent [0-9.]+ MB/s$'
+expect "nothing but what was asked for" test "$(wc -l <"$dir/out")" = 2
+# What one writes the other one receives.
+lst 0 stat --delay 1 --count 1 --bw --read --avg --min --max servers
+expect "least < average < most" awk '{ v[$2] = $4 }
+	END { exit !(v["min:"] < v["avg:"] && v["avg:"] < v["max:"]) }' \
+	"$dir/out"
+lst 0 --json stat --delay 1 --count 1 --min servers
+has out '^\{"group": "servers", "of": "min", "received_per_s": [1-9]'
 lst 0 stat --delay 1 --count 1 clients
 has out '^127.0.0.1@tcp: received [1-9][0-9]* messages/s, .*; sent [1-9]'
 lst 0 --json stat --delay 1 --count 1 clients
-has out '^\{"nid": "127.0.0.1@tcp", "ms": [1-9].*"sent_bytes_per_s": [1-9]'
+has out '^\{"nid": "127.0.0.1@tcp", "rec.*"sent_bytes_per_s": [1-9]'
 lst 0 stop long
 lst 0 query long
 same out <<<"127.0.0.1@tcp: 0 tests are running"
@@ -198,4 +244,30 @@ lst 0 end_session
 lst 0 "${console[@]}" new_session rival
 lst 0 add_group clients 127.0.0.1@tcp
 lst 0 end_session
+
+# ---- a session that nobody uses ends ----
+
+wrong 2 '--timeout 86401: a number from 0' new_session --timeout 86401
+lst 0 "${console[@]}" new_session --timeout 60 old
+lst 0 show_session
+has out '^old: .* timeout 60 s$'
+lst 0 add_group clients 127.0.0.1@tcp
+touch -d '-1 hour' "$XDG_RUNTIME_DIR/ulnet-lst-$LST_SESSION"
+for command in list_group 'add_group more 127.0.0.1@tcp'; do
+	wrong 1 'the session old has ended: no command for 36.. s' $command
+done
+# The next one lets go of its members.
+lst 0 "${console[@]}" new_session --timeout 0 new
+lst 0 list_group
+silent out
+lst 0 add_group clients 127.0.0.1@tcp
+touch -d '-1 hour' "$XDG_RUNTIME_DIR/ulnet-lst-$LST_SESSION"
+lst 0 list_group
+has out '^clients: 127.0.0.1@tcp$'
+lst 0 end_session
+lst 0 "${console[@]}" new_session old
+lst 0 add_group clients 127.0.0.1@tcp
+touch -d '-1 hour' "$XDG_RUNTIME_DIR/ulnet-lst-$LST_SESSION"
+lst 0 end_session
+expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
 finish

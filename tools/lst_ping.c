@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose nodes are: lst(8). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lst_command.h"
+#include "lst_nodes.h"
+#include "lst_words.h"
+
+static const struct option options_ping[] = {
+	{ "session", no_argument, NULL, OPT_SESSION },
+	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "nodes", required_argument, NULL, OPT_NODES },
+	{ "batch", required_argument, NULL, OPT_BATCH },
+	{ "server", no_argument, NULL, OPT_SERVER },
+	{ "timeout", required_argument, NULL, OPT_ASK },
+	{ 0 },
+};
+
+static void print_json(const struct lst_ask *ask, const char *nid,
+		       const char *state)
+{
+	char name[STATE_NAME_SIZE];
+
+	printf("{\"nid\": \"%s\", \"state\": \"%s\"", nid, state);
+	if (!ask->status && !ask->reply.status)
+		printf(", \"session\": \"%s\", \"timeout\": %u",
+		       lst_name_text(ask->reply.name, name),
+		       ask->reply.timeout);
+	puts("}");
+}
+
+static void print_node(bool json, const struct lst_ask *ask,
+		       enum node_state state)
+{
+	char nid[LNET_NIDSTR_SIZE], name[STATE_NAME_SIZE];
+
+	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
+	if (json)
+		print_json(ask, nid, node_states[state]);
+	else if (!ask->status && !ask->reply.status)
+		printf("%s: %s, session %s\n", nid, node_states[state],
+		       lst_name_text(ask->reply.name, name));
+	else
+		printf("%s: %s\n", nid, node_states[state]);
+}
+
+static int take_nodes(struct lst_console *c, const struct lst_words *w,
+		      struct lst_nodes *nodes)
+{
+	struct state *s = &c->state;
+	const struct state_batch *b;
+	int status = 0;
+
+	if (w->group)
+		status = lst_nodes_add_group(nodes, s, w->group);
+	if (w->nodes)
+		status |= lst_nodes_add_nids(nodes, w->nodes);
+	if (w->batch) {
+		b = lst_batch_named(c, w->batch);
+		if (!b)
+			return FAILED;
+		status |= lst_nodes_add_clients(nodes, s, b->name);
+		if (w->server)
+			status |= lst_nodes_add_servers(nodes, s, b->name);
+	}
+	if (w->session || (!w->group && !w->nodes && !w->batch))
+		status |= lst_nodes_add_session(nodes, s);
+	return status;
+}
+
+int lst_ping(struct lst_console *c, int argc, char **argv)
+{
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+	struct lst_words w;
+	int status = lst_words_take(&w, options_ping, argc, argv, 0, 0);
+
+	if (status)
+		return status;
+	if (w.server && !w.batch)
+		return lst_usage("ping", "--server: of which --batch?");
+	status = take_nodes(c, &w, &nodes);
+	if (!status) {
+		lst_nodes_ask(c, &nodes, &debug, w.ask);
+		for (unsigned int i = 0; i < nodes.n; i++)
+			print_node(c->json, &nodes.asks[i],
+				   lst_node_said(c, &nodes.asks[i]));
+		/* To be in no session is no failure. */
+		status = lst_nodes_failed(&nodes, "ping", ESRCH);
+	}
+	free(nodes.asks);
+	return status;
+}
