@@ -130,6 +130,16 @@ static int is_configured(const struct scope *s, const struct tree *item,
 	return rc;
 }
 
+static bool is_ours(struct lnet *node, const struct ulnet_nid *nid)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++)
+		if (lnet_nid_eq(&info.nid, nid))
+			return true;
+	return false;
+}
+
 int peer_file_item(struct plan *plan, const struct scope *s,
 		   const struct tree *item, bool add)
 {
@@ -155,6 +165,9 @@ int peer_file_item(struct plan *plan, const struct scope *s,
 		return rc;
 	w->multi_rail = multi;
 	w->may_be_us = true;
+	/* Now, because the same file may delete our NI with that NID first. */
+	if (!add && is_ours(plan->node, &w->nids[0]))
+		w->kind = PEER_STAYS_US;
 	if (configured)
 		return plan_peer(plan, s, item, w);
 	free(w);

@@ -86,6 +86,8 @@ int peer_wish_do(struct lnet *node, struct peer_wish *w)
 		return peer_add(node, w);
 	case PEER_DEL:
 		return peer_del_nids(node, w);
+	case PEER_STAYS_US:
+		return 0;
 	default:
 		return lnet_peer_del(node, &w->nids[0], NULL, 0);
 	}
@@ -110,7 +112,7 @@ int peer_wish_undo(struct lnet *node, const struct peer_wish *w)
 	const struct ulnet_nid *primary = &w->nids[0];
 	int rc = 0;
 
-	if (w->kind == PEER_IS_US)
+	if (w->kind == PEER_IS_US || w->kind == PEER_STAYS_US)
 		return 0;
 	if (!w->nbefore)
 		return gone(lnet_peer_del(node, primary, NULL, 0));

@@ -12,8 +12,10 @@ enum peer_wish_kind {
 	PEER_ADD,      /* it has these NIDs, and maybe others */
 	PEER_DEL,      /* it has none of these NIDs but the first */
 	PEER_DEL_WHOLE, /* it is not there */
-	PEER_IS_US     /* of ADD, when it has turned out to be this node:
+	PEER_IS_US,    /* of ADD, when it has turned out to be this node:
 			* nothing was done */
+	PEER_STAYS_US, /* DEL_WHOLE of what is no peer, but this node: nothing
+			* is to be done */
 };
 
 struct peer_wish {

@@ -364,14 +364,19 @@ static int policy_do_del(struct lnet *node, struct step *step)
 
 static int peer_do(struct plan *plan, struct step *step)
 {
+	static const char *const not_done[] = {
+		[PEER_IS_US] = "not added",
+		[PEER_STAYS_US] = "not deleted",
+	};
 	char nid[LNET_NIDSTR_SIZE];
 	int rc = peer_wish_do(plan->node, step->peer);
 
-	if (!rc && step->peer->kind == PEER_IS_US)
+	if (!rc && not_done[step->peer->kind])
 		answer_note(step->scope.answer,
-			    "peer %s is this node itself: not added",
+			    "peer %s is this node itself: %s",
 			    lnet_nid_format(&step->peer->nids[0], nid,
-					    sizeof(nid)));
+					    sizeof(nid)),
+			    not_done[step->peer->kind]);
 	return rc;
 }
 
@@ -597,7 +602,8 @@ static void step_log(const struct step *step)
 	static const char *const done[] = { [PEER_ADD] = "added",
 					    [PEER_DEL] = "has fewer NIDs",
 					    [PEER_DEL_WHOLE] = "deleted",
-					    [PEER_IS_US] = "is this node" };
+					    [PEER_IS_US] = "is this node",
+					    [PEER_STAYS_US] = "is this node" };
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (step->kind == STEP_SET)

@@ -576,6 +576,18 @@ Test(import, kernel_self)
 	cr_assert_str_eq(
 		r.err, "# peer 10.77.0.2@tcp1 is this node itself: not added\n");
 	result_free(&r);
+	/* Nor need it be deleted, though the NI with that NID goes first. */
+	r = import(&rig, "del",
+		   "net: [{net type: tcp1, local NI(s): [{nid: "
+		   "10.77.0.2@tcp1}]}]\n"
+		   "peer: [{primary nid: 10.77.0.2@tcp1}]");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(r.err, "# peer 10.77.0.2@tcp1 is this node itself: "
+				"not deleted\n");
+	result_free(&r);
+	ask_fail(&rig, "peer del: {prim_nid: 10.77.0.2@tcp1}", -ENOENT,
+		 "no such peer was configured");
+	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth0]}", "");
 	/* Others do not get its NIDs, and by hand it is not added. */
 	r = import(&rig, "add",
 		   "peer: [{primary nid: 10.77.0.9@tcp1, peer ni: [{nid: "
