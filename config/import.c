@@ -176,10 +176,11 @@ static int set_setting(struct import *im, const struct scope *s,
 		return 0;
 	case -ENOENT:
 		return scope_fail(s, t, -EINVAL, "unknown setting '%s'", name);
-	case -EOPNOTSUPP:
-		return scope_fail(s, t, rc,
-				  "%s: %" PRId64 " is not supported yet", name,
-				  v);
+	case -EOPNOTSUPP: /* in files of kernel nodes, which have no use for
+			   * it either */
+		answer_note(s->answer, "%s: %" PRId64 " is " SETTING_FIXED,
+			    name, v);
+		return 0;
 	default:
 		return scope_fail(s, t, rc,
 				  "%s: %" PRId64 " is not in %" PRId64

@@ -277,11 +277,12 @@ static const char *const add_other_keys[] = {
 	"net",	"interfaces", "interface",	     "nid",
 	"cpts", "tunables",   "skip_mr_route_setup", NULL,
 };
-static const char *const add_not_yet[] = {
-	"auth_key",
-	"traffic_class",
-	"lnd_timeout",
-	NULL,
+/* What kernel nodes' lnetctl takes, and why it is refused here. */
+static const char *const add_refused[][2] = {
+	{ "auth_key", "only networks of type kfi have it" },
+	{ "traffic_class", "only networks of type kfi have it" },
+	{ "lnd_timeout",
+	  "it follows from transaction_timeout and retry_count: set" },
 };
 
 /* The net that "net" names; without "net", the one of "nid". */
@@ -314,14 +315,15 @@ static int refuse_both(const struct scope *s, const struct tree *interfaces,
 				 : 0;
 }
 
-static int refuse_not_yet(const struct scope *s, const struct tree *args)
+static int refuse_add(const struct scope *s, const struct tree *args)
 {
-	for (unsigned int i = 0; add_not_yet[i]; i++) {
-		const struct tree *t = tree_get(args, add_not_yet[i]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(add_refused); i++) {
+		const struct tree *t = tree_get(args, add_refused[i][0]);
 
 		if (t)
 			return scope_fail(s, t, -EOPNOTSUPP,
-					  "%s: not supported yet", t->key);
+					  "%s: not supported: %s", t->key,
+					  add_refused[i][1]);
 	}
 	return 0;
 }
@@ -332,7 +334,7 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	const struct tree *t, *interfaces = tree_get(args, "interfaces");
 	struct ni_wish wish = { .interface = "" };
 	uint32_t number = 0;
-	int rc = refuse_not_yet(s, args);
+	int rc = refuse_add(s, args);
 
 	t = tree_get(args, "ip2net");
 	if (t)

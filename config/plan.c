@@ -442,9 +442,7 @@ static void setting_complain(const struct step *step, int rc)
 	const struct scope *s = &step->scope;
 	const char *why = strerror(-rc);
 
-	if (rc == -EOPNOTSUPP)
-		why = "not supported yet";
-	else if (rc == -EINVAL) /* in its range: so another one forbids it */
+	if (rc == -EINVAL) /* in its range: so another one forbids it */
 		why = "transaction_timeout has to be more than retry_count";
 	if (s->set)
 		scope_set_fail(s, step->setting, rc, why);

@@ -218,7 +218,7 @@ static int set_one(struct request *r, struct plan *plan,
 		   const struct settings *settings, const struct tree *t)
 {
 	const struct ulnet_setting *s = settings_find(settings, t->key);
-	char why[96];
+	char why[128];
 	int64_t v;
 	int rc;
 
@@ -242,7 +242,7 @@ static int set_one(struct request *r, struct plan *plan,
 		snprintf(why, sizeof(why), "it follows from others");
 		break;
 	case -EOPNOTSUPP:
-		snprintf(why, sizeof(why), "not supported yet");
+		snprintf(why, sizeof(why), SETTING_FIXED);
 		break;
 	default:
 		snprintf(why, sizeof(why), "%s (%" PRId64 "..%" PRId64 ")",

@@ -38,8 +38,8 @@ static int read_net(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* A sensitivity of its own for each gateway is what this release does not
- * know; kernel nodes print the default of 1 for all. */
+/* A sensitivity of its own for each gateway is what kernel nodes had for some
+ * releases, and then no more; they print the default of 1 for all. */
 static int read_sensitivity(const struct scope *s, const struct tree *t)
 {
 	int64_t v;
@@ -48,7 +48,8 @@ static int read_sensitivity(const struct scope *s, const struct tree *t)
 	if (t && !rc && v > 1)
 		rc = scope_fail(s, t, -EOPNOTSUPP,
 				"health_sensitivity %" PRId64 " of a route: "
-				"not supported; set health_sensitivity",
+				"not supported: gateways lose health as other "
+				"peers do, by the setting health_sensitivity",
 				v);
 	return rc;
 }

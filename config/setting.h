@@ -18,8 +18,15 @@ int settings_read(struct lnet *node, struct settings *s);
 const struct ulnet_setting *settings_find(const struct settings *s,
 					  const char *name);
 /* 0; -ENOENT: @setting is NULL; -EPERM: it follows from others; -EOPNOTSUPP: it
- * has only one value yet; -EINVAL: @value is not in its range. */
+ * has only one value, and SETTING_FIXED says why; -EINVAL: @value is not in its
+ * range. */
 int setting_check(const struct ulnet_setting *setting, int64_t value);
+
+/* Of recovery_interval, the only such setting: kernel nodes have it, but only
+ * their oldest releases went by it. */
+#define SETTING_FIXED                                                  \
+	"without effect: the longer an interface is silent, the longer " \
+	"is the time between its pings"
 
 /* Is that setting other than 0? */
 bool setting_is_on(struct lnet *node, const char *name);

@@ -43,9 +43,9 @@ static const struct option_def net_add[] = {
 	{ "skip-mr-route-setup", 'k', OPTION_NOTHING, NULL, NULL,
 	  "accepted: the system's routes are left alone in any case" },
 	{ "auth-key", 0, OPTION_NUMBER, "auth_key", "N",
-	  "of LNDs that know it" },
+	  "refused: only networks of type kfi have it" },
 	{ "traffic-class", 0, OPTION_NUMBER, "traffic_class", "N",
-	  "of LNDs that know it" },
+	  "refused: only networks of type kfi have it" },
 	END
 };
 

@@ -74,8 +74,8 @@ cat >"$dir/wrong" <<'END'
 161 | '127.0.0.4\[0\]': lists of CPTs are not supported: all CPTs use | net add --net tcp2 --if '127.0.0.4[0]'
 234 | conns_per_peer: 128 is not in 0..127 | net add --net tcp2 --if 127.0.0.4 --conns-per-peer 128
 234 | tos: 256 is not in -1..255 | net add --net tcp2 --if 127.0.0.4 --tos 256
-161 | auth_key: not supported yet | net add --net tcp2 --if 127.0.0.4 --auth-key 1
-161 | traffic_class: not supported yet | net add --net tcp2 --if 127.0.0.4 --traffic-class 1
+161 | auth_key: not supported: only networks of type kfi | net add --net tcp2 --if 127.0.0.4 --auth-key 1
+161 | traffic_class: not supported: only networks of type kfi | net add --net tcp2 --if 127.0.0.4 --traffic-class 1
 234 | neither an interface nor a NID is given | net add --net tcp2 --skip-mr-route-setup
 234 | missing: --net or --nid | net del
 234 | missing: --net or --nid | net del --if 127.0.0.1
@@ -175,7 +175,7 @@ cat >"$dir/wrong" <<'END'
 195 | configure large nids: Invalid argument \(0..1\) | set large_nids 2
 195 | configure use tcp bonding: not in 0..1 | set use_tcp_bonding 2
 195 | configure drop asym route: Invalid argument \(0..1\) | set drop_asym_route 2
-161 | configure recovery interval: not supported yet | set recovery_interval 5
+161 | configure recovery interval: without effect: the longer .* between its pings | set recovery_interval 5
 195 | configure router sensitivity: Invalid argument \(0..100\) | set router_sensitivity 101
 195 | configure routing: not in 0..1 | set routing 2
 195 | configure tiny buffers: not in 0..2147483647 | set tiny_buffers -1

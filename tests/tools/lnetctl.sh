@@ -110,7 +110,7 @@ ctl 234 net add --nid 0@lo
 ctl 254 net add --ip2net 'tcp1 127.1.*.*'
 has err "no rule matches an address of this host"
 ctl 161 net add --net tcp --if lo --auth-key 1
-has err "auth_key: not supported yet"
+has err "auth_key: not supported: only networks of type kfi"
 ctl 234 net del --net tcp7
 has err "^del:\$"
 has err "^      errno: -22\$"

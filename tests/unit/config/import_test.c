@@ -199,24 +199,38 @@ Test(import, last_value)
 }
 
 /* What means something, and cannot be done, is not passed over. */
-Test(import, not_yet)
+Test(import, not_supported)
 {
-	static const char *const files[] = {
-		"global: {recovery_interval: 5}",
-	};
 	struct rig rig = rig_open();
-	char text[512];
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(files); i++) {
-		import_fail(&rig, "add", files[i], -EOPNOTSUPP,
-			    "not supported yet");
-		/* Nothing of the rest happens. */
-		snprintf(text, sizeof(text),
-			 "net: [{net type: tcp, local NI(s): [{interfaces: {0: "
-			 "eth0}}]}]\n%s",
-			 files[i]);
-		import_fail(&rig, "add", text, -EOPNOTSUPP, "line 2");
-	}
+	/* Nothing of the rest happens, either. */
+	import_fail(&rig, "add",
+		    "net: [{net type: tcp1, local NI(s): [{interfaces: {0: "
+		    "eth0}}]}]\n"
+		    "route: [{net: tcp5, gateway: 10.77.0.9@tcp1, "
+		    "health_sensitivity: 9}]",
+		    -EOPNOTSUPP, "line 2");
+	rig_close(&rig);
+}
+
+/* What means nothing to a kernel node of today need not mean anything here. */
+Test(import, no_effect)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	r = import(&rig, "add",
+		   "global: {recovery_interval: 5, retry_count: 4}");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(r.err,
+			 "# recovery_interval: 5 is without effect: the longer "
+			 "an interface is silent, the longer is the time "
+			 "between its pings\n");
+	result_free(&r);
+	r = ask(&rig, "global show:");
+	cr_assert(strstr(r.out, "    recovery_interval: 1\n"), "%s", r.out);
+	cr_assert(strstr(r.out, "    retry_count: 4\n"), "%s", r.out);
+	result_free(&r);
 	rig_close(&rig);
 }
 

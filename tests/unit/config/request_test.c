@@ -299,7 +299,8 @@ Test(request, settings)
 		 "parser:\n    - set:\n          errno: -1\n"
 		 "          descr: \"cannot parse retry_count value\"\n");
 	ask_fail(&rig, "set: {retry_count: -1}", -61, "Invalid argument");
-	ask_fail(&rig, "set: {recovery_interval: 2}", -95, "not supported yet");
+	ask_fail(&rig, "set: {recovery_interval: 2}", -95,
+		 "without effect: the longer an interface is silent");
 	ask_out(&rig, "set: {health_sensitivity: 100, routing: 0}", "");
 	ask_fail(&rig, "set: {retry_count: 1, routing: 2}", -61, "not in 0..1");
 	ask_fail(&rig, "set: {lnd_timeout: 5}", -1, "follows from others");
