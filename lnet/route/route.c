@@ -60,6 +60,24 @@ static struct side side_of(const struct ulnet_ping_info *info, uint32_t net)
 	return side;
 }
 
+/* What comes in on @near has no way out: there are interfaces on other nets,
+ * and all are down. */
+static bool leads_nowhere(const struct ulnet_ping_info *info, uint32_t near)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < info->nnis; i++) {
+		const struct ulnet_nid *nid = &info->ni[i].nid;
+
+		if (lnet_nid_is_lo(nid) || lnet_nid_net(nid) == near)
+			continue;
+		if (info->ni[i].up)
+			return false;
+		any = true;
+	}
+	return any && !MUTATE(routes_no_way_out);
+}
+
 enum route_told route_read(const struct ulnet_ping_info *info,
 			   const struct ulnet_nid *gateway, uint32_t net,
 			   bool *multi_hop)
@@ -72,7 +90,9 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 		return ROUTE_TOLD_NO_ROUTER;
 	if (near.any && !near.up)
 		return ROUTE_TOLD_NEAR_DOWN;
-	return far.any && !far.up ? ROUTE_TOLD_FAR_DOWN : ROUTE_TOLD_WORKS;
+	if (far.any ? !far.up : leads_nowhere(info, lnet_nid_net(gateway)))
+		return ROUTE_TOLD_FAR_DOWN;
+	return ROUTE_TOLD_WORKS;
 }
 
 static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,

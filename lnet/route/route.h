@@ -37,7 +37,8 @@ enum route_told {
 	ROUTE_TOLD_WORKS,
 	ROUTE_TOLD_NO_ROUTER, /* it passes nothing on */
 	ROUTE_TOLD_NEAR_DOWN, /* its interfaces on the net it is reached by */
-	ROUTE_TOLD_FAR_DOWN,  /* ... and on the net that the route leads to */
+	ROUTE_TOLD_FAR_DOWN,  /* ... and on the net that the route leads to, or
+			       * on all others if it is not on that one */
 };
 
 struct lnet_route {

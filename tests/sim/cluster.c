@@ -99,13 +99,18 @@ void links_set(struct links *l, struct lnet_sim *sim, struct ulnet_nid src,
 	lnet_sim_link_set(sim, &src, &dst, link);
 }
 
+void links_set_all(struct links *l, struct lnet_sim *sim,
+		   const struct ulnet_sim_link *link)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		lnet_sim_link_set(sim, &l->pairs[i][0], &l->pairs[i][1], link);
+}
+
 void links_heal(struct links *l, struct lnet_sim *sim)
 {
 	const struct ulnet_sim_link perfect = { .latency = 10 * US };
 
-	for (unsigned int i = 0; i < l->n; i++)
-		lnet_sim_link_set(sim, &l->pairs[i][0], &l->pairs[i][1],
-				  &perfect);
+	links_set_all(l, sim, &perfect);
 }
 
 static void heal(void *arg)

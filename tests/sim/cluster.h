@@ -49,6 +49,9 @@ struct links {
 /* lnet_sim_link_set(), which is remembered. */
 void links_set(struct links *l, struct lnet_sim *sim, struct ulnet_nid src,
 	       struct ulnet_nid dst, const struct ulnet_sim_link *link);
+/* All that were set are @link now. */
+void links_set_all(struct links *l, struct lnet_sim *sim,
+		   const struct ulnet_sim_link *link);
 /* All of them are perfect, and quick. */
 void links_heal(struct links *l, struct lnet_sim *sim);
 

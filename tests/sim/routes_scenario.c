@@ -4,7 +4,8 @@
  * traffic, faults, and changes of routes and policies. What becomes of
  * operations, credits and routers' buffers the simulator looks at itself. When
  * the faults are over, everybody reaches everybody, within a minute and a half:
- * an idle gateway is asked once a minute.
+ * an idle gateway is asked once a minute. Then all routers but one between any
+ * two nets fail, each in its way, and everybody still reaches everybody.
  *
  *	net 0 --- routers --- net 1 --- routers --- net 2 ...
  */
@@ -70,6 +71,19 @@ static const char *const disturbances[DISTURBANCES] = {
 	[POLICIES] = "policies change",
 };
 
+enum harm {
+	HARM_CRASH,
+	HARM_ROUTING_OFF,
+	HARM_DOWN, /* on one of its nets */
+	HARMS
+};
+
+static const char *const harms[HARMS] = {
+	[HARM_CRASH] = "a router is dead",
+	[HARM_ROUTING_OFF] = "a router passes nothing on",
+	[HARM_DOWN] = "a side of a router is down",
+};
+
 struct run {
 	struct lnet_sim *sim;
 	struct splits splits;
@@ -83,6 +97,9 @@ struct run {
 	bool over, harsh;
 	uint64_t disturbed[DISTURBANCES];
 	unsigned int asked, answered;
+	bool one_way; /* one router is left between any two nets */
+	uint64_t harmed[HARMS];
+	uint64_t lost; /* pings, until routers had told of their sides */
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -344,36 +361,114 @@ static void reached(void *arg, int status, const struct ulnet_ping_info *info)
 	r->answered += status == 0;
 }
 
-static void reach(struct run *r, const struct member *from,
-		  const struct member *to)
+/* Does a ping of @from's reach @to? */
+static bool reaches(struct run *r, const struct member *from,
+		    const struct member *to)
 {
 	const struct ulnet_id id = { to->nids[0], LNET_PID_LUSTRE };
+	bool does;
 
 	if (lnet_ping(node_of(from), id, 10000000, reached, r)) {
 		lnet_sim_fail(r->sim, "node %u: no ping can be sent",
 			      from->index);
-		return;
+		return true;
 	}
 	r->asked++;
 	lnet_sim_run(r->sim, 11 * SEC);
-	if (r->answered != r->asked)
-		lnet_sim_fail(r->sim,
-			      "node %u does not reach node %u, %u hops away, "
-			      "though nothing is in the way",
-			      from->index, to->index,
-			      to->net > from->net ? to->net - from->net
-						  : from->net - to->net);
+	does = r->answered == r->asked;
 	r->answered = r->asked;
-	check_policies(r, from, to);
+	return does;
 }
 
-static void all_reach_all(struct run *r)
+typedef void (*pair_fn)(struct run *r, const struct member *from,
+			const struct member *to);
+
+static void all_to_all(struct run *r, pair_fn fn)
 {
 	for (unsigned int i = 0; i < r->n; i++)
 		for (unsigned int k = 0; k < r->n; k++)
 			if (i != k && !r->members[i].router &&
 			    !r->members[k].router)
-				reach(r, &r->members[i], &r->members[k]);
+				fn(r, &r->members[i], &r->members[k]);
+}
+
+static void must_reach(struct run *r, const struct member *from,
+		       const struct member *to)
+{
+	if (!reaches(r, from, to))
+		lnet_sim_fail(r->sim,
+			      "node %u does not reach node %u, %u hops away, "
+			      "though %s",
+			      from->index, to->index,
+			      to->net > from->net ? to->net - from->net
+						  : from->net - to->net,
+			      r->one_way ? "there is one way"
+					 : "nothing is in the way");
+	check_policies(r, from, to);
+}
+
+/* ---- one way that is left ---- */
+
+static void side_down(struct run *r, const struct member *m, unsigned int net)
+{
+	for (unsigned int i = 0; i < m->nnids; i++)
+		if (lnet_nid_net(&m->nids[i]) == net_id(net))
+			lnet_sim_ni_set(r->sim, &m->nids[i], false);
+}
+
+static void harm_router(struct run *r, struct member *m)
+{
+	enum harm harm = (enum harm)rnd(r, HARMS);
+
+	r->harmed[harm]++;
+	switch (harm) {
+	case HARM_CRASH:
+		if (!lnet_sim_crash(r->sim, m->index))
+			traffic_crashed(&r->traffic, m->index);
+		break;
+	case HARM_ROUTING_OFF:
+		set_routing(m, node_of(m), false);
+		break;
+	default:
+		side_down(r, m, m->net + (unsigned int)rnd(r, 2));
+		break;
+	}
+}
+
+/* Who sends to the dead finds out: connections are made, and messages stand on
+ * them until they are taken. */
+static void connect_all(struct run *r)
+{
+	const struct ulnet_sim_link link = { .latency = MS / 20,
+					     .connect = MS,
+					     .window = 16 };
+
+	links_set_all(&r->links, r->sim, &link);
+}
+
+static void leave_one_way(struct run *r)
+{
+	connect_all(r);
+	for (unsigned int net = 0; net + 1 < r->nets; net++) {
+		struct member *of[BETWEEN];
+		unsigned int n = 0, stays;
+
+		for (unsigned int i = 0; i < r->n; i++)
+			if (r->members[i].router && r->members[i].net == net)
+				of[n++] = &r->members[i];
+		stays = (unsigned int)rnd(r, n);
+		for (unsigned int i = 0; i < n; i++)
+			if (i != stays)
+				harm_router(r, of[i]);
+	}
+	r->one_way = true;
+}
+
+/* By what is lost they find out. */
+static void try_to_reach(struct run *r, const struct member *from,
+			 const struct member *to)
+{
+	r->lost += !reaches(r, from, to);
 }
 
 /* ---- setting up ---- */
@@ -469,7 +564,11 @@ int scenario_play(struct run *r)
 		r->traffic.left = 0;
 		heal(r);
 		lnet_sim_run(r->sim, CALM);
-		all_reach_all(r);
+		all_to_all(r, must_reach);
+		leave_one_way(r);
+		all_to_all(r, try_to_reach);
+		lnet_sim_run(r->sim, CALM);
+		all_to_all(r, must_reach);
 	}
 	r->traffic.over = true;
 	return 0;
@@ -481,6 +580,10 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 		tell(arg, "", disturbances[i], r->disturbed[i]);
 	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++)
 		tell(arg, "", rules_names[i], r->rules.struck[i]);
+	for (unsigned int i = 0; i < HARMS; i++)
+		tell(arg, "at the end, ", harms[i], r->harmed[i]);
+	tell(arg, "at the end, ", "pings lost by routers that have failed",
+	     r->lost);
 }
 
 unsigned int scenario_free(struct run *r)
