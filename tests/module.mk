@@ -446,6 +446,7 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	%D%/unit/lnet/message/resend_test.c %D%/unit/lnet/message/silence_test.c \
 	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
+	%D%/unit/lnet/route/routed_test.c \
 	%D%/unit/socklnd/silence_test.c \
 	lnd/socklnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
 	lnet/discovery/merge.c lnet/discovery/merging.c \

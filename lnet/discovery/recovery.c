@@ -175,7 +175,7 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	}
 	recovery_not_heard(r);
 	ni = r->local ? ni_of_mine(r) : NULL;
-	if (ni && r->pings.silent >= DEAF_AFTER)
+	if (ni && r->pings.silent >= DEAF_AFTER && !MUTATE(unit_no_word))
 		ni_set_deaf(ni, true);
 	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
