@@ -71,8 +71,15 @@ END
 at a 0 import "$dir/nets"
 at a 0 net add --net tcp --if 127.0.0.2 --peer-timeout 0 --conns-per-peer 3 --tos 8
 at a 0 net add --nid 127.0.0.3@tcp1
+if grep -qs ' lo$' /proc/net/if_inet6; then
+	at a 0 net add --nid ::1@tcp2 --peer-credits 7
+	at a 0 route add --net o2ib4 --gateway 2001:db8::9@tcp2 --hop-count 255
+fi
 at a 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp
 at a 0 peer add --prim_nid 10.0.0.6@tcp --non_mr
+at a 0 peer add --prim_nid 2001:db8::8@tcp --nid 10.0.0.8@tcp
+at a 0 route add --net tcp3 --gateway 10.0.0.6@tcp
+at a 0 route add --net tcp3 --gateway 10.0.0.9@tcp1 --hop 2 --priority 3
 at a 0 udsp add --src 'o2ib[1-3]' --priority 2
 at a 0 udsp add --src 127.0.0.1@tcp --dst '10.0.*.5@tcp' --idx 0
 at a 0 udsp add --dst tcp9 --rte 10.0.0.6@tcp
@@ -83,6 +90,12 @@ done <<'END'
 numa_range 1
 max_interfaces 201
 discovery 2
+drop_asym_route 1
+router_sensitivity 50
+routing 1
+tiny_buffers 8
+small_buffers 9
+large_buffers 2
 transaction_timeout 51
 retry_count 3
 health_sensitivity 101
@@ -107,9 +120,7 @@ at b 0 global show
 grep -xFf "$dir/global" "$dir/out" >"$dir/fixed" && mv "$dir/fixed" "$dir/out"
 same out <<END
 global:
-    drop_asym_route: 0
     recovery_interval: 1
-    router_sensitivity: 100
 END
 at a 0 net show -v --net tcp
 expect "all tunables" test "$(sed -n '/lnd tunables/,/dev cpt/p' "$dir/out" |
@@ -120,6 +131,21 @@ expect "all tunables" test "$(sed -n '/lnd tunables/,/dev cpt/p' "$dir/out" |
 
 at a 0 export --backup "$dir/backup"
 at a 0 export "$dir/plain"
+# All sections are there, and what was said of a route.
+run 0 grep -E '^[a-z]|^ *(hop: 2|priority: 3|tiny: 8)$' "$dir/backup"
+same out <<'END'
+net:
+route:
+      hop: 2
+      priority: 3
+routing:
+buffers:
+    tiny: 8
+peer:
+global:
+udsp:
+fault:
+END
 at b 0 import "$dir/backup"
 silent err
 exports b backup --backup
@@ -128,8 +154,15 @@ fresh c
 at c 0 import "$dir/plain"
 silent err
 exports c backup --backup
-at b 0 export "$dir/plain_b"
-exports c plain_b
+# Their gateways have been asked how they are, as often as there was time for.
+uncounted() { # NAME
+	at "$1" 0 export
+	sed -i -E 's/: [0-9]+$/: n/' "$dir/out"
+}
+uncounted b
+cp "$dir/out" "$dir/plain_b"
+uncounted c
+same out <"$dir/plain_b"
 # At the start of a node.
 fresh d --config "$dir/backup"
 exports d backup --backup
@@ -151,9 +184,15 @@ expect "no health from a file" \
 
 # ---- and away again ----
 
-# All but the settings goes, which have no other value to go to.
+# All but the settings goes, which have no other value to go to; the numbers of
+# buffers are some, too.
 at b 0 import --del "$dir/backup"
 silent err
 at b 0 export --backup
-same out <"$dir/global"
+{
+	printf 'routing:\n    - enable: 0\n'
+	printf 'buffers:\n    tiny: 8\n    small: 9\n    large: 2\n'
+	cat "$dir/global"
+} >"$dir/rest"
+same out <"$dir/rest"
 finish
