@@ -15,6 +15,9 @@
 #define PORTAL 5
 #define BITS   0x77
 
+/* us: who sleeps although there is something to do runs into make's limit. */
+#define HOUR UINT64_C(3600000000)
+
 static struct seen seen, sent;
 static uint8_t memory[LNET_MTU], source[LNET_MTU];
 
@@ -301,6 +304,78 @@ Test(node_run, in_another_loop)
 		       lnet_now(called_node, 0) + 20000000);
 	cr_assert_leq(lnet_next_timeout(called_node), 20000);
 	cr_assert_leq(wait_elsewhere(called_node, &alarms), 10);
+	lnet_close(called_node);
+}
+
+/* ---- who never has enough of himself ---- */
+
+#define ANSWERS 1000000
+
+static struct {
+	struct ulnet_md_handle md;
+	unsigned int left; /* answers */
+} echo;
+
+static void put_to_itself(void)
+{
+	cr_assert_eq(LNetPut(LNET_NID_ANY, echo.md, LNET_NOACK_REQ,
+			     id_of("0@lo"), PORTAL, BITS, 0, 0),
+		     0);
+}
+
+static void answer_itself(const struct ulnet_event *ev)
+{
+	if (ev->type != LNET_EVENT_PUT || !echo.left)
+		return;
+	echo.left--;
+	put_to_itself();
+}
+
+static void *call_soon(void *n)
+{
+	cr_assert_eq(lnet_call(called_node, 0, count_down, n), 0);
+	return NULL;
+}
+
+/* Turns until *@until is 0, all of which end although there is more to do. */
+static void poll_among_answers(const unsigned int *until)
+{
+	do {
+		echo.left = ANSWERS;
+		cr_assert_eq(lnet_poll(called_node, HOUR), 0);
+		cr_assert_lt(echo.left, ANSWERS, "answers go on");
+		cr_assert_gt(echo.left, 0, "the turn has ended");
+	} while (*until);
+}
+
+/* Each message to itself is answered by another one at once: timers and other
+ * threads have their turn nevertheless. */
+Test(node_run, endless_answers_to_itself)
+{
+	struct ulnet_md umd =
+		md_of(memory, LNET_MTU, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
+		      NULL);
+	struct ulnet_timer timer;
+	struct ulnet_conf conf;
+	unsigned int calls = 1;
+	pthread_t thread;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &called_node), 0);
+	umd.handler = answer_itself;
+	post_md(called_node, PORTAL, BITS, &umd);
+	umd = md_of(source, 8, 0, NULL);
+	echo.md = bind_md(called_node, &umd);
+	put_to_itself();
+	alarms = 1;
+	lnet_timer_init(&timer, on_alarm);
+	lnet_timer_arm(called_node, 0, &timer, lnet_now(called_node, 0) + 1);
+	poll_among_answers(&alarms);
+	cr_assert_eq(pthread_create(&thread, NULL, call_soon, &calls), 0);
+	poll_among_answers(&calls);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	echo.left = 0;
 	lnet_close(called_node);
 }
 
