@@ -148,8 +148,8 @@ static void forward_end(struct lnet_msg *msg)
 		buf_put(router_of(cpt), pool, msg->buf);
 		msg->buf = NULL;
 		pool->used -= !MUTATE(routes_lose_buffer);
-		msg->sender->has.forwards--;
-		msg->dest->has.forwards_to--;
+		msg->sender->has.forwards -= !MUTATE(routes_lose_credit);
+		msg->dest->has.forwards_to -= !MUTATE(routes_lose_share);
 		forward_wake_later(cpt);
 	}
 	peer_unref(cpt, msg->dest);

@@ -350,6 +350,53 @@ static bool router_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
+/* What @p's share of a router's buffers is charged with: messages for it, or
+ * those that it has sent, which may still wait. */
+static uint32_t forwards_charged(const struct lnet_peer_ni *p, bool to)
+{
+	return to ? p->has.forwards_to : p->has.forwards + p->has.forward_waits;
+}
+
+static void forwards_count(struct lnet_cpt *cpt, bool to)
+{
+	struct lnet_msg *msg;
+
+	count_zero(cpt);
+	list_for_each_entry (msg, &msg_cpt(cpt)->active, active)
+		if (forward_has_buffer(msg))
+			(to ? msg->dest : msg->sender)->counted++;
+		else if (!to && msg->fsm.state == MSG_BUFFERLESS)
+			msg->sender->counted++;
+}
+
+/* Is each peer charged with the messages that there are of it? */
+static bool forwards_wrong(struct lnet_cpt *cpt, bool to, char *buf,
+			   size_t size)
+{
+	struct hash_node *n = NULL;
+	uint32_t bucket = 0;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!atomic_load(&cpt->node->routing))
+		return false;
+	forwards_count(cpt, to);
+	while ((n = hash_walk(&peer_cpt(cpt)->peers, &bucket, n))) {
+		const struct lnet_peer_ni *p =
+			container_of(n, struct lnet_peer_ni, hash);
+
+		if ((uint32_t)p->counted == forwards_charged(p, to))
+			continue;
+		snprintf(buf, size,
+			 "peer %s: charged with %u messages that are passed on "
+			 "%s it, but there are %d",
+			 lnet_nid_format(&p->nid, nid, sizeof(nid)),
+			 forwards_charged(p, to), to ? "to" : "from",
+			 p->counted);
+		return true;
+	}
+	return false;
+}
+
 static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 {
 	struct lnet_msg *msg;
@@ -358,7 +405,9 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 		return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (parked_wrong(node->cpt[i], buf, size) ||
-		    router_wrong(node->cpt[i], buf, size))
+		    router_wrong(node->cpt[i], buf, size) ||
+		    forwards_wrong(node->cpt[i], true, buf, size) ||
+		    forwards_wrong(node->cpt[i], false, buf, size))
 			return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (msg_cpt(node->cpt[i])->wish_pool.used)
