@@ -172,7 +172,7 @@ static int start_node(struct lst_tool *t)
 	if (rc)
 		return 1;
 	t->console.node = t->node.lnet;
-	lst_calls_init(&t->console.calls, t->node.lnet);
+	lst_calls_init(&t->console.calls, t->node.lnet, LST_HOME);
 	return 0;
 }
 

@@ -8,11 +8,13 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define US_PER_S UINT64_C(1000000)
 
-void lst_calls_init(struct lst_calls *calls, struct lnet *node)
+void lst_calls_init(struct lst_calls *calls, struct lnet *node,
+		    unsigned int cpt)
 {
 	calls->node = node;
+	calls->cpt = cpt;
 	TAILQ_INIT(&calls->all);
-	lnet_random(node, LST_HOME, &calls->next_id, sizeof(calls->next_id));
+	lnet_random(node, cpt, &calls->next_id, sizeof(calls->next_id));
 }
 
 static void call_fail(struct lst_call *call, int status)
@@ -155,7 +157,7 @@ int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 		return rc;
 	/* What was expected already ends the call. */
 	TAILQ_INSERT_TAIL(&calls->all, call, all);
-	call->deadline = lnet_now(calls->node, LST_HOME) + seconds * NS_PER_S;
+	call->deadline = lnet_now(calls->node, calls->cpt) + seconds * NS_PER_S;
 	atomic_fetch_add(&calls->sent, 1);
 	if (rc)
 		call_fail(call, rc);

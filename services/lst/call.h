@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A request to another node, its bulk data and its reply. All calls of a node
- * live on one CPT, LST_HOME, whose tick ends those that take too long.
- * Thread: LST_HOME.
+ * A request to another node, its bulk data and its reply. A call lives on the
+ * CPT that begins it, whose tick ends those that take too long. Thread: that
+ * CPT.
  */
 #ifndef SERVICES_LST_CALL_H
 #define SERVICES_LST_CALL_H
@@ -14,8 +14,8 @@
 #include "md.h"
 #include "message.h"
 
-#define LST_HOME   0
-#define LST_TICK   UINT64_C(1000000000) /* ns between looks at deadlines */
+#define LST_HOME 0		      /* the CPT of sessions, and of consoles */
+#define LST_TICK UINT64_C(1000000000) /* ns between looks at deadlines */
 
 struct lst_call {
 	/* Set by the caller: */
@@ -34,15 +34,17 @@ struct lst_call {
 	uint8_t out[LST_MSG_SIZE], in[LST_MSG_SIZE];
 };
 
-/* Those of a node. */
+/* Those of a CPT. */
 struct lst_calls {
 	struct lnet *node;
+	unsigned int cpt;
 	uint64_t next_id; /* of replies and bulk data; at first random */
 	TAILQ_HEAD(lst_call_list, lst_call) all;
 	_Atomic uint32_t sent, dropped, expired, errors; /* any thread reads */
 };
 
-void lst_calls_init(struct lst_calls *calls, struct lnet *node);
+void lst_calls_init(struct lst_calls *calls, struct lnet *node,
+		    unsigned int cpt);
 /* Ends those whose time is over. Is there any left? */
 bool lst_calls_tick(struct lst_calls *calls, uint64_t now);
 

@@ -126,6 +126,18 @@ static void count_session(const struct lst *lst, struct lst_counters *c)
 		c->zombie_sessions++;
 }
 
+static void count_calls(const struct lst *lst, struct lst_counters *c)
+{
+	for (unsigned int i = 0; i < lst->ncpts; i++) {
+		const struct lst_calls *calls = &lst->cpts[i].calls;
+
+		c->errors += calls->errors;
+		c->rpcs_sent += calls->sent;
+		c->rpcs_dropped += calls->dropped;
+		c->rpcs_expired += calls->expired;
+	}
+}
+
 static uint32_t stat_serve(const struct lst *lst, const struct lst_msg *msg,
 			   struct lst_msg *reply)
 {
@@ -137,11 +149,10 @@ static uint32_t stat_serve(const struct lst *lst, const struct lst_msg *msg,
 		return ESRCH;
 	count_lnet(lst->node, c);
 	count_session(lst, c);
-	c->errors = lst->errors + lst->calls.errors;
-	c->rpcs_sent = lst->calls.sent;
+	count_calls(lst, c);
+	c->errors += lst->errors;
 	c->rpcs_received = lst->received;
-	c->rpcs_dropped = lst->dropped + lst->calls.dropped;
-	c->rpcs_expired = lst->calls.expired;
+	c->rpcs_dropped += lst->dropped;
 	c->bulk_got = lst->bulk_got;
 	c->bulk_put = lst->bulk_put;
 	return 0;

@@ -9,45 +9,58 @@
 
 /* ---- deadlines ---- */
 
-void lst_watch(struct lst *lst)
+void lst_watch(struct lst_cpt *cpt)
 {
-	if (!lnet_timer_armed(&lst->tick))
-		lnet_timer_arm(lst->node, LST_HOME, &lst->tick,
-			       lnet_now(lst->node, LST_HOME) + LST_TICK);
+	struct lnet *node = cpt->lst->node;
+
+	if (!cpt->closing && !lnet_timer_armed(&cpt->tick))
+		lnet_timer_arm(node, cpt->index, &cpt->tick,
+			       lnet_now(node, cpt->index) + LST_TICK);
 }
 
 static void on_go(struct ulnet_timer *timer)
 {
-	lst_units_go(LST_OF(timer, struct lst, go));
+	lst_units_go(LST_OF(timer, struct lst_cpt, go));
+}
+
+/* Does a session need the tick? */
+static bool session_tick(struct lst *lst, uint64_t now)
+{
+	if (lst->session && lst->session->deadline <= now)
+		lst_session_end(lst->session);
+	return lst->session != NULL;
 }
 
 static void on_tick(struct ulnet_timer *timer)
 {
-	struct lst *lst = LST_OF(timer, struct lst, tick);
-	uint64_t now = lnet_now(lst->node, LST_HOME);
-	bool calls = lst_calls_tick(&lst->calls, now);
+	struct lst_cpt *cpt = LST_OF(timer, struct lst_cpt, tick);
+	uint64_t now = lnet_now(cpt->lst->node, cpt->index);
+	bool again = lst_calls_tick(&cpt->calls, now) || cpt->lanes;
 
-	if (lst->session && lst->session->deadline <= now)
-		lst_session_end(lst->session);
-	if (calls || lst->session)
-		lst_watch(lst);
+	if (cpt->index == LST_HOME)
+		again |= session_tick(cpt->lst, now);
+	if (again)
+		lst_watch(cpt);
 }
 
 /* ---- the end ---- */
 
+static void timers_cancel(struct lst_cpt *cpt)
+{
+	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->tick);
+	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->go);
+}
+
+/* LST_HOME is the first one: all tests are stopping then. */
 static int cpt_close(void *arg)
 {
 	struct lst_cpt *cpt = arg;
-	struct lst *lst = cpt->lst;
 
 	lst_slots_close(cpt);
-	if (cpt->index != LST_HOME)
-		return 0;
-	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
-	lnet_timer_cancel(lst->node, LST_HOME, &lst->go);
-	if (lst->session)
-		lst_session_end(lst->session);
-	lst_units_go(lst); /* their tests are stopping */
+	timers_cancel(cpt);
+	if (cpt->index == LST_HOME && cpt->lst->session)
+		lst_session_end(cpt->lst->session);
+	lst_units_go(cpt);
 	return 0;
 }
 
@@ -64,10 +77,10 @@ static void on_crash(struct ulnet_layer *layer)
 {
 	struct lst *lst = (struct lst *)layer;
 
-	for (unsigned int i = 0; i < lst->ncpts; i++)
+	for (unsigned int i = 0; i < lst->ncpts; i++) {
 		lst_slots_close(&lst->cpts[i]);
-	lnet_timer_cancel(lst->node, LST_HOME, &lst->tick);
-	lnet_timer_cancel(lst->node, LST_HOME, &lst->go);
+		timers_cancel(&lst->cpts[i]);
+	}
 }
 
 static void on_gone(struct ulnet_layer *layer)
@@ -81,13 +94,13 @@ static void sessions_free(struct lst *lst)
 	struct lst_session *s, *next;
 
 	if (lst->session) {
-		lst->session->running = 0;
+		lst->session->busy = 0;
 		lst_session_end(lst->session);
 	}
 	for (s = LIST_FIRST(&lst->zombies); s; s = next) {
 		next = LIST_NEXT(s, zombie);
-		s->running = 1;
-		lst_session_unit_ended(s);
+		s->busy = 1;
+		lst_session_test_ended(s);
 	}
 }
 
@@ -108,8 +121,7 @@ static int cpt_open(void *arg)
 {
 	struct lst_cpt *cpt = arg;
 
-	if (cpt->index == LST_HOME)
-		lst_calls_init(&cpt->lst->calls, cpt->lst->node);
+	lst_calls_init(&cpt->calls, cpt->lst->node, cpt->index);
 	return lst_slots_open(cpt);
 }
 
@@ -155,13 +167,13 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 	lst->layer.crash = on_crash;
 	lst->layer.gone = on_gone;
 	lst->layer.close = on_close;
-	lnet_timer_init(&lst->tick, on_tick);
-	lnet_timer_init(&lst->go, on_go);
-	TAILQ_INIT(&lst->yielding);
 	LIST_INIT(&lst->zombies);
 	for (unsigned int i = 0; i < lst->ncpts; i++) {
 		lst->cpts[i].lst = lst;
 		lst->cpts[i].index = i;
+		lnet_timer_init(&lst->cpts[i].tick, on_tick);
+		lnet_timer_init(&lst->cpts[i].go, on_go);
+		TAILQ_INIT(&lst->cpts[i].yielding);
 		lst_slots_init(&lst->cpts[i]);
 	}
 	/* What it posts before an error ends with the node, too. */

@@ -34,6 +34,14 @@ struct lst_cpt {
 	struct lst_slot *slots, *unposted;
 	unsigned int nslots;
 	struct ulnet_timer again; /* posts those that could not be posted */
+	/* Of client tests: */
+	struct lst_calls calls;
+	unsigned int lanes; /* that run here */
+	/* Units that go on when the timer fires: an RPC with this very node
+	 * takes no longer than a turn, and the turn would never end. */
+	TAILQ_HEAD(lst_units, lst_unit) yielding;
+	struct ulnet_timer go;
+	struct ulnet_timer tick; /* deadlines of calls; on LST_HOME, sessions */
 };
 
 /* Any thread; nothing is posted yet. */
@@ -52,13 +60,15 @@ void lst_slot_drop(struct lst_slot *slot);
 int lst_slot_fetch(struct lst_slot *slot, uint32_t length,
 		   void (*done)(struct lst_md *md));
 
-/* ---- sessions: session.c; all of it on LST_HOME ---- */
+/* ---- sessions: session.c; on LST_HOME, if nothing else is said ---- */
 
 struct lst_test;
+struct lst_lane;
 
-/* RPCs to one destination, one after the other. */
+/* RPCs to one destination, one after the other. Owner: the CPT of its lane. */
 struct lst_unit {
 	struct lst_test *test;
+	struct lst_lane *lane;
 	struct ulnet_id target;
 	int64_t left; /* < 0: no end */
 	struct lst_call call;
@@ -69,15 +79,30 @@ struct lst_unit {
 	TAILQ_ENTRY(lst_unit) yield;
 };
 
+/* The units of a test on one CPT, that of their peers. It is begun, and told to
+ * abort, by work that goes there and comes back when it is done; until then the
+ * test is not freed. */
+struct lst_lane {
+	struct lst_test *test;
+	struct lst_cpt *cpt;
+	struct ulnet_work run, abort;
+	bool running, aborting;	   /* such work has not come back; LST_HOME */
+	unsigned int nunits, left; /* units; those that run: its CPT */
+};
+
 struct lst_test {
 	TAILQ_ENTRY(lst_test) entry;
 	struct lst_session *session;
-	bool is_client, stop_on_error, stopping;
+	bool is_client, stop_on_error;
+	_Atomic bool stopping; /* LST_HOME writes */
 	uint32_t service;
 	int32_t loop;
 	struct lst_brw_params brw; /* in bytes */
-	unsigned int nunits, running;
+	unsigned int nunits;
+	_Atomic unsigned int running; /* units */
+	unsigned int busy;	      /* lanes with work under way */
 	struct lst_unit *units;
+	struct lst_lane *lanes; /* of each CPT */
 };
 
 struct lst_batch {
@@ -92,12 +117,12 @@ struct lst_session {
 	struct lst_session_id id;
 	char name[LST_NAME_SIZE];
 	uint32_t features;
-	uint32_t refs;		 /* of its console */
-	uint64_t made, deadline; /* ns */
-	uint32_t brw_errors, ping_errors;
-	unsigned int running; /* units */
+	uint32_t refs;				  /* of its console */
+	uint64_t made, deadline;		  /* ns */
+	_Atomic uint32_t brw_errors, ping_errors; /* any CPT */
+	unsigned int busy;			  /* tests */
 	unsigned int ntests, nbatches;
-	bool ended; /* it is a zombie: freed as its last unit ends */
+	bool ended; /* it is a zombie: freed as its last test ends */
 	TAILQ_HEAD(lst_batch_list, lst_batch) batches;
 };
 
@@ -106,7 +131,7 @@ struct lst_session *lst_session_make(struct lst *lst,
 				     const struct lst_msg *request);
 /* Units are aborted; the rest follows in the background. */
 void lst_session_end(struct lst_session *s);
-void lst_session_unit_ended(struct lst_session *s);
+void lst_session_test_ended(struct lst_session *s);
 struct lst_batch *lst_session_batch(struct lst_session *s, uint64_t id);
 /* Found, or made. NULL: there are too many, or no memory. */
 struct lst_batch *lst_session_need_batch(struct lst_session *s, uint64_t id);
@@ -124,8 +149,8 @@ void lst_test_free(struct lst_test *t);
 void lst_test_run(struct lst_test *t);
 /* @abort: RPCs under way, too. */
 void lst_test_stop(struct lst_test *t, bool abort);
-/* Goes on with the units that wait for another turn. */
-void lst_units_go(struct lst *lst);
+/* Goes on with the units that wait for another turn. Owner. */
+void lst_units_go(struct lst_cpt *cpt);
 
 /* ---- framework requests: frame.c ---- */
 
@@ -144,22 +169,16 @@ struct lst {
 	/* Any CPT: */
 	_Atomic uint32_t received, dropped, errors;
 	_Atomic uint64_t bulk_got, bulk_put;
-	_Atomic bool member; /* is there a session? LST_HOME writes */
+	_Atomic bool member;	   /* is there a session? LST_HOME writes */
+	_Atomic uint32_t sequence; /* of pings */
 	/* LST_HOME: */
-	struct lst_calls calls;
-	struct ulnet_timer tick;
 	struct lst_session *session; /* NULL: none */
 	LIST_HEAD(lst_session_list, lst_session) zombies;
-	uint32_t sequence; /* of pings */
-	/* Units that go on when the timer fires: an RPC with this very node
-	 * takes no longer than a turn, and the turn would never end. */
-	TAILQ_HEAD(lst_units, lst_unit) yielding;
-	struct ulnet_timer go;
 	unsigned int units;
 	uint64_t unit_bytes;
 };
 
-/* Looks after deadlines from now on. LST_HOME. */
-void lst_watch(struct lst *lst);
+/* Looks after deadlines from now on. Owner. */
+void lst_watch(struct lst_cpt *cpt);
 
 #endif

@@ -22,7 +22,7 @@ struct lst_session *lst_session_make(struct lst *lst,
 	TAILQ_INIT(&s->batches);
 	lst->session = s;
 	lst->member = true;
-	lst_watch(lst);
+	lst_watch(&lst->cpts[LST_HOME]);
 	return s;
 }
 
@@ -55,7 +55,7 @@ void lst_session_end(struct lst_session *s)
 
 	s->lst->session = NULL;
 	s->lst->member = false;
-	if (!s->running) {
+	if (!s->busy) {
 		session_free(s);
 		return;
 	}
@@ -66,9 +66,9 @@ void lst_session_end(struct lst_session *s)
 			lst_test_stop(t, true);
 }
 
-void lst_session_unit_ended(struct lst_session *s)
+void lst_session_test_ended(struct lst_session *s)
 {
-	if (--s->running || !s->ended)
+	if (--s->busy || !s->ended)
 		return;
 	LIST_REMOVE(s, zombie);
 	session_free(s);
@@ -106,6 +106,6 @@ unsigned int lst_batch_active(const struct lst_batch *b)
 	unsigned int n = 0;
 
 	TAILQ_FOREACH (t, &b->tests, entry)
-		n += t->running > 0;
+		n += t->busy > 0;
 	return n;
 }

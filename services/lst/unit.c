@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Client tests: units that send requests, each one at a time. */
+/*
+ * Client tests: units that send requests, each one at a time. A test belongs to
+ * LST_HOME, and its units to the CPTs of the peers that they send to.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,19 @@ static uint64_t bytes_of(const struct lst_test *t)
 		       : 0;
 }
 
+static unsigned int nlanes(const struct lst_test *t)
+{
+	return t->lanes ? t->session->lst->ncpts : 0;
+}
+
+static struct lst_lane *lane_of(const struct lst_test *t,
+				const struct ulnet_nid *nid)
+{
+	int cpt = lnet_cpt_of(t->session->lst->node, nid);
+
+	return &t->lanes[cpt < 0 ? LST_HOME : cpt];
+}
+
 static int units_new(struct lst_test *t, const struct lst_msg *request,
 		     const struct ulnet_id *ids)
 {
@@ -32,11 +48,17 @@ static int units_new(struct lst_test *t, const struct lst_msg *request,
 	    bytes > LST_UNIT_BYTES - lst->unit_bytes)
 		return -ENOMEM;
 	t->units = calloc(t->nunits, sizeof(*t->units));
-	if (!t->units)
+	t->lanes = calloc(lst->ncpts, sizeof(*t->lanes));
+	if (!t->units || !t->lanes)
 		return -ENOMEM;
+	for (unsigned int i = 0; i < lst->ncpts; i++)
+		t->lanes[i] =
+			(struct lst_lane){ .test = t, .cpt = &lst->cpts[i] };
 	for (unsigned int i = 0; i < t->nunits; i++) {
 		t->units[i].test = t;
 		t->units[i].target = ids[i / concurrency];
+		t->units[i].lane = lane_of(t, &t->units[i].target.nid);
+		t->units[i].lane->nunits++;
 		if (!bytes)
 			continue;
 		t->units[i].memory = malloc(t->brw.length);
@@ -51,6 +73,7 @@ static void units_free(struct lst_test *t)
 	for (unsigned int i = 0; t->units && i < t->nunits; i++)
 		free(t->units[i].memory);
 	free(t->units);
+	free(t->lanes);
 }
 
 static struct lst_brw_params brw_of(const struct lst_msg *request)
@@ -107,23 +130,97 @@ void lst_test_free(struct lst_test *t)
 	free(t);
 }
 
+/* ---- lanes ---- */
+
+static void lane_begin(struct lst_lane *lane, struct ulnet_work *work,
+		       void (*fn)(struct ulnet_work *work))
+{
+	struct lst_test *t = lane->test;
+
+	if (t->busy++ == 0)
+		t->session->busy++;
+	work->fn = fn;
+	lnet_post(t->session->lst->node, lane->cpt->index, work);
+}
+
+/* Work has come back. */
+static void lane_back(struct lst_lane *lane)
+{
+	struct lst_test *t = lane->test;
+
+	if (--t->busy == 0)
+		lst_session_test_ended(t->session);
+}
+
+static void lane_on_ended(struct ulnet_work *work)
+{
+	struct lst_lane *lane = LST_OF(work, struct lst_lane, run);
+
+	lane->running = false;
+	lane_back(lane);
+}
+
+static void lane_on_aborted(struct ulnet_work *work)
+{
+	struct lst_lane *lane = LST_OF(work, struct lst_lane, abort);
+
+	lane->aborting = false;
+	lane_back(lane);
+}
+
+static void lane_run(struct ulnet_work *work)
+{
+	struct lst_lane *lane = LST_OF(work, struct lst_lane, run);
+	struct lst_test *t = lane->test;
+
+	/* All before the first one ends. */
+	lane->left = lane->nunits;
+	lane->cpt->lanes++;
+	lst_watch(lane->cpt);
+	for (unsigned int i = 0; i < t->nunits; i++) {
+		if (t->units[i].lane != lane)
+			continue;
+		t->units[i].left = t->loop;
+		unit_next(&t->units[i]);
+	}
+}
+
+static void lane_abort(struct ulnet_work *work)
+{
+	struct lst_lane *lane = LST_OF(work, struct lst_lane, abort);
+	struct lst_test *t = lane->test;
+
+	for (unsigned int i = 0; i < t->nunits; i++)
+		if (t->units[i].lane == lane && t->units[i].running)
+			lst_call_cancel(&t->units[i].call);
+	work->fn = lane_on_aborted;
+	lnet_post(t->session->lst->node, LST_HOME, work);
+}
+
 void lst_test_stop(struct lst_test *t, bool abort)
 {
 	t->stopping = true;
-	for (unsigned int i = 0; abort && i < t->nunits; i++)
-		if (t->units[i].running)
-			lst_call_cancel(&t->units[i].call);
+	for (unsigned int i = 0; abort && t->busy && i < nlanes(t); i++) {
+		struct lst_lane *lane = &t->lanes[i];
+
+		if (!lane->running || lane->aborting)
+			continue;
+		lane->aborting = true;
+		lane_begin(lane, &lane->abort, lane_abort);
+	}
 }
 
 void lst_test_run(struct lst_test *t)
 {
 	t->stopping = false;
-	/* All before the first one ends. */
 	t->running = t->nunits;
-	t->session->running += t->nunits;
-	for (unsigned int i = 0; i < t->nunits; i++) {
-		t->units[i].left = t->loop;
-		unit_next(&t->units[i]);
+	for (unsigned int i = 0; i < nlanes(t); i++) {
+		struct lst_lane *lane = &t->lanes[i];
+
+		if (!lane->nunits)
+			continue;
+		lane->running = true;
+		lane_begin(lane, &lane->run, lane_run);
 	}
 }
 
@@ -131,18 +228,22 @@ void lst_test_run(struct lst_test *t)
 
 static void unit_end(struct lst_unit *u)
 {
-	struct lst_test *t = u->test;
+	struct lst_lane *lane = u->lane;
 
-	t->running--;
-	lst_session_unit_ended(t->session);
+	atomic_fetch_sub(&u->test->running, 1);
+	if (--lane->left)
+		return;
+	lane->cpt->lanes--;
+	lane->run.fn = lane_on_ended;
+	lnet_post(u->test->session->lst->node, LST_HOME, &lane->run);
 }
 
 static void count_failure(struct lst_test *t)
 {
 	if (t->service == LST_SERVICE_PING)
-		t->session->ping_errors++;
+		atomic_fetch_add(&t->session->ping_errors, 1);
 	else
-		t->session->brw_errors++;
+		atomic_fetch_add(&t->session->brw_errors, 1);
 }
 
 static bool reply_good(const struct lst_unit *u)
@@ -164,24 +265,24 @@ static bool reply_good(const struct lst_unit *u)
 
 static void unit_again(struct lst_unit *u)
 {
-	struct lst *lst = u->test->session->lst;
-	uint64_t now = lnet_now(lst->node, LST_HOME);
+	struct lst_cpt *cpt = u->lane->cpt;
+	uint64_t now = lnet_now(cpt->lst->node, cpt->index);
 
-	if (u->began != now || lst->cpts[LST_HOME].closing) {
+	if (u->began != now || cpt->closing) {
 		unit_next(u);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&lst->yielding, u, yield);
-	if (!lnet_timer_armed(&lst->go))
-		lnet_timer_arm(lst->node, LST_HOME, &lst->go, now + 1);
+	TAILQ_INSERT_TAIL(&cpt->yielding, u, yield);
+	if (!lnet_timer_armed(&cpt->go))
+		lnet_timer_arm(cpt->lst->node, cpt->index, &cpt->go, now + 1);
 }
 
-void lst_units_go(struct lst *lst)
+void lst_units_go(struct lst_cpt *cpt)
 {
 	struct lst_units units = TAILQ_HEAD_INITIALIZER(units);
 	struct lst_unit *u;
 
-	TAILQ_CONCAT(&units, &lst->yielding, yield);
+	TAILQ_CONCAT(&units, &cpt->yielding, yield);
 	while ((u = TAILQ_FIRST(&units))) {
 		TAILQ_REMOVE(&units, u, yield);
 		unit_next(u);
@@ -208,11 +309,11 @@ static void unit_done(struct lst_call *call)
 
 static struct lst_msg ping_request(struct lst_unit *u)
 {
-	struct lst *lst = u->test->session->lst;
+	struct lst_cpt *cpt = u->lane->cpt;
 	struct lst_msg msg = { .type = LST_PING };
-	uint64_t now = lnet_now(lst->node, LST_HOME);
+	uint64_t now = lnet_now(cpt->lst->node, cpt->index);
 
-	u->sequence = lst->sequence++;
+	u->sequence = atomic_fetch_add(&cpt->lst->sequence, 1);
 	msg.ping.magic = LST_PING_MAGIC;
 	msg.ping.sequence = u->sequence;
 	msg.ping.sec = now / NS_PER_S; /* nobody looks at it but the sender */
@@ -247,7 +348,8 @@ static struct lst_bulk brw_bulk(const struct lst_unit *u)
 
 static int unit_send(struct lst_unit *u)
 {
-	struct lst_session *s = u->test->session;
+	const struct lst_session *s = u->test->session;
+	struct lst_cpt *cpt = u->lane->cpt;
 	bool ping = u->test->service == LST_SERVICE_PING;
 	struct lst_msg msg = ping ? ping_request(u) : brw_request(u);
 	struct lst_bulk bulk = { 0 };
@@ -256,8 +358,8 @@ static int unit_send(struct lst_unit *u)
 	if (!ping)
 		bulk = brw_bulk(u);
 	u->call.done = unit_done;
-	u->began = lnet_now(s->lst->node, LST_HOME);
-	return lst_call_begin(&s->lst->calls, &u->call, u->target, &msg,
+	u->began = lnet_now(s->lst->node, cpt->index);
+	return lst_call_begin(&cpt->calls, &u->call, u->target, &msg,
 			      ping ? NULL : &bulk, s->lst->conf.rpc_s);
 }
 

@@ -36,7 +36,7 @@ expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
 # ---- groups ----
 
 need_lnetd a --lst all --lst-rpc-timeout 3 --net 'tcp(127.0.0.1)' \
-	--port "$port"
+	--cpts 2 --port "$port"
 need_rpcserve b --lst '127.0.0.[3,5]@tcp' --net 'tcp(127.0.0.2)' --port "$port" --cpts 2
 need_lnetd deaf --net 'tcp(127.0.0.4)' --port "$port" --socket "$dir/deaf"
 console=(--net 'tcp(127.0.0.3)' --port "$port")

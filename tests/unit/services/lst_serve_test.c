@@ -33,7 +33,7 @@ static void begin(unsigned int cpts)
 		cr_assert_eq(lst_open(nodes[i], &confs[i], &lsts[i]), 0);
 	}
 	memset(&calls, 0, sizeof(calls));
-	lst_calls_init(&calls, nodes[0]);
+	lst_calls_init(&calls, nodes[0], LST_HOME);
 }
 
 static void end(void)
@@ -46,6 +46,15 @@ static void end(void)
 	}
 }
 
+static uint32_t sent_by(int i)
+{
+	uint32_t n = 0;
+
+	for (unsigned int k = 0; k < lsts[i]->ncpts; k++)
+		n += lsts[i]->cpts[k].calls.sent;
+	return n;
+}
+
 /* ---- the console ---- */
 
 static unsigned int answers;
@@ -56,23 +65,47 @@ static void on_answer(struct lst_call *call)
 	answers++;
 }
 
+struct asking {
+	struct lst_call call;
+	struct ulnet_id to;
+	struct lst_msg msg;
+	const struct lst_bulk *bulk;
+};
+
+/* On the CPT that calls live on: outside of turns LNet would spread them. */
+static int ask_begin(void *arg)
+{
+	struct asking *a = arg;
+
+	a->call.done = on_answer;
+	return lst_call_begin(&calls, &a->call, a->to, &a->msg, a->bulk, 60);
+}
+
+static int ask_cancel(void *arg)
+{
+	struct asking *a = arg;
+
+	lst_call_cancel(&a->call);
+	return 0;
+}
+
 /* Sends @msg; returns the reply, or NULL: there was none within 10 s. */
 static const struct lst_msg *ask_with(struct ulnet_id to, struct lst_msg msg,
 				      const struct lst_bulk *bulk)
 {
-	static struct lst_call call;
+	static struct asking a;
 	unsigned int before = answers;
 
-	call.done = on_answer;
-	cr_assert_eq(lst_call_begin(&calls, &call, to, &msg, bulk, 60), 0);
+	a = (struct asking){ .to = to, .msg = msg, .bulk = bulk };
+	cr_assert_eq(lnet_call(nodes[0], LST_HOME, ask_begin, &a), 0);
 	for (int ms = 0; answers == before && ms < 10000; ms++)
 		lnet_sim_run(sim, MSEC);
 	if (answers == before) {
-		lst_call_cancel(&call);
+		lnet_call(nodes[0], LST_HOME, ask_cancel, &a);
 		lnet_sim_run(sim, 10 * MSEC);
 		cr_assert_eq(answers, before + 1);
 	}
-	return call.status ? NULL : &call.msg;
+	return a.call.status ? NULL : &a.call.msg;
 }
 
 static const struct lst_msg *ask(struct ulnet_id to, struct lst_msg msg)
@@ -234,7 +267,7 @@ Test(lst_serve, capture)
 	golden_list();
 	golden_ask("lst-test-ping-request", "lst-test-reply", 44);
 	golden_ask("lst-run-request", "lst-batch-reply", 44);
-	cr_assert_eq(lsts[1]->calls.sent, 6u);
+	cr_assert_eq(sent_by(1), 6u);
 	cr_assert_eq(lsts[0]->received, 6u);
 	golden_ask("lst-query-request", "lst-batch-reply", 48);
 	golden_ask("lst-stop-request", "lst-batch-reply", 44);
@@ -316,8 +349,7 @@ Test(lst_serve, stranger)
 /* Tests of anybody are served, but only in a session. */
 Test(lst_serve, by_the_word_of_a_console)
 {
-	struct ulnet_nidlist *list =
-		begin_permitting("10.77.0.13@tcp *@o2ib");
+	struct ulnet_nidlist *list = begin_permitting("10.77.0.13@tcp *@o2ib");
 	struct lst_msg ping = { .type = LST_PING,
 				.ping.magic = LST_PING_MAGIC };
 	struct lst_msg read = { .type = LST_BRW,
@@ -386,9 +418,9 @@ Test(lst_serve, session_time)
 	sessions();
 	cr_assert_eq(ask(FROM_ID, make_of(alpha, 0))->timeout, 20u);
 	lnet_sim_run(sim, 15 * SEC);
-	cr_assert_eq(ask(FROM_ID, (struct lst_msg){ .type = LST_DEBUG })
-			     ->timeout,
-		     20u);
+	cr_assert_eq(
+		ask(FROM_ID, (struct lst_msg){ .type = LST_DEBUG })->timeout,
+		20u);
 	lnet_sim_run(sim, 15 * SEC);
 	cr_assert(lsts[1]->session);
 	lnet_sim_run(sim, 10 * SEC);
@@ -449,12 +481,12 @@ Test(lst_serve, refused)
 
 static void run(struct lst_msg test, uint64_t requests)
 {
-	uint32_t sent = lsts[1]->calls.sent, got = lsts[2]->received;
+	uint32_t sent = sent_by(1), got = lsts[2]->received;
 
 	cr_assert_eq(add(test), 0u);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	await_idle();
-	cr_assert_eq(lsts[1]->calls.sent - sent, requests);
+	cr_assert_eq(sent_by(1) - sent, requests);
 	cr_assert_eq(lsts[2]->received - got, requests);
 }
 
@@ -530,24 +562,24 @@ Test(lst_serve, several)
 	cr_assert_eq(add_list(test, ids, 3), 0u);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	await_idle();
-	cr_assert_eq(lsts[1]->calls.sent, 30u);
+	cr_assert_eq(sent_by(1), 30u);
 	cr_assert_eq(lsts[0]->bulk_got, 10240u);
 	cr_assert_eq(lsts[2]->bulk_got, 10240u);
 	cr_assert_eq(stats(FROM_ID).brw_errors, 0u);
 	/* A second run begins anew. */
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	await_idle();
-	cr_assert_eq(lsts[1]->calls.sent, 60u);
+	cr_assert_eq(sent_by(1), 60u);
 	end();
 }
 
 /* What has no end runs until it is stopped, or its session goes away. */
-Test(lst_serve, stopped)
+static void stopped(unsigned int cpts)
 {
 	const struct ulnet_sim_link slow = { .latency = 50 * MSEC };
 	uint32_t sent;
 
-	begin(1);
+	begin(cpts);
 	cluster_links(sim, &slow);
 	sessions();
 	cr_assert_eq(add(test_of(LST_SERVICE_PING, UINT32_MAX, 4)), 0u);
@@ -567,11 +599,43 @@ Test(lst_serve, stopped)
 	cr_assert_eq(status_of(FROM_ID, make_of(other, 1)), 0u);
 	cr_assert_eq(lsts[1]->session->ping_errors, 0u);
 	lnet_sim_run(sim, SEC);
-	sent = lsts[1]->calls.sent;
+	sent = sent_by(1);
 	cr_assert(LIST_EMPTY(&lsts[1]->zombies));
 	cr_assert_eq(lsts[1]->units, 0u);
 	lnet_sim_run(sim, SEC);
-	cr_assert_eq(lsts[1]->calls.sent, sent);
+	cr_assert_eq(sent_by(1), sent);
+	end();
+}
+
+Test(lst_serve, stopped)
+{
+	stopped(1);
+}
+
+Test(lst_serve, stopped_on_cpts)
+{
+	stopped(3);
+}
+
+/* What is sent to a node is sent by the CPT that hears from it. */
+Test(lst_serve, cpts)
+{
+	const struct ulnet_id ids[] = { TO_ID, id_of("10.77.0.13@tcp"),
+					FROM_ID };
+	uint32_t want[4] = { 0 };
+
+	begin(4);
+	sessions();
+	cr_assert_eq(add_list(test_of(LST_SERVICE_PING, 5, 2), ids, 3), 0u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	await_idle();
+	for (int i = 0; i < 3; i++)
+		want[lnet_cpt_of(nodes[1], &ids[i].nid)] += 10;
+	cr_assert_lt(want[LST_HOME], 30u);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(lsts[1]->cpts[i].calls.sent, want[i], "%d", i);
+	cr_assert_eq(stats(FROM_ID).ping_errors, 0u);
+	cr_assert_eq(stats(FROM_ID).rpcs_sent, 30u);
 	end();
 }
 
@@ -586,7 +650,7 @@ static void begin_running(void)
 	cr_assert_eq(add(test_of(LST_SERVICE_PING, UINT32_MAX, 4)), 0u);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	lnet_sim_run(sim, 20 * MSEC);
-	cr_assert_gt(lsts[1]->calls.sent, 4u);
+	cr_assert_gt(sent_by(1), 4u);
 }
 
 /* A node that sends to itself, without end and at no cost in time, hears what
@@ -602,7 +666,7 @@ Test(lst_serve, to_itself)
 		0u);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	lnet_sim_run(sim, 1000);
-	cr_assert_gt(lsts[1]->calls.sent, 100u);
+	cr_assert_gt(sent_by(1), 100u);
 	cr_assert_eq(active(), 1u);
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_STOP, 0, 0)), 0u);
 	cr_assert_eq(active(), 0u);
