@@ -188,6 +188,7 @@ dist_man_MANS += %D%/man3/ulrpc_closure_fail_text.3
 dist_man_MANS += %D%/man3/ulrpc_closure_record.3
 dist_man_MANS += %D%/man3/ulrpc_conf_init.3
 dist_man_MANS += %D%/man3/ulrpc_control.3
+dist_man_MANS += %D%/man3/ulrpc_counters.3
 dist_man_MANS += %D%/man3/ulrpc_execution_name.3
 dist_man_MANS += %D%/man3/ulrpc_fail.3
 dist_man_MANS += %D%/man3/ulrpc_fail_text.3

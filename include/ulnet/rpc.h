@@ -426,6 +426,35 @@ ULNET_EXPORT uint64_t ulrpc_bulk_length(const struct ulrpc_bulk *bulk);
  * histograms of times; to be given back with free(). -ENOMEM. Waits, as *_wait.
  */
 ULNET_EXPORT int ulrpc_stats(struct ulrpc *rpc, char **yaml_p);
+
+enum ulrpc_counter_kind {
+	ULRPC_COUNTER_GROWS,
+	ULRPC_COUNTER_NOW,   /* goes up and down */
+	ULRPC_COUNTER_TIMES, /* of a method: a sum of times */
+};
+
+/* One number of the statistics. */
+struct ulrpc_counter {
+	const char *name, *help; /* constant texts */
+	enum ulrpc_counter_kind kind;
+	uint64_t value;	     /* TIMES: ns */
+	uint64_t samples;    /* TIMES: how many have been added up */
+	const char *service; /* of a method; NULL: of none */
+	const char *method;  /* NULL: its name is not known */
+	uint32_t number;     /* of the method */
+	bool served;	     /* requests that came, not calls from here */
+};
+
+/* @c is borrowed until return. */
+typedef void (*ulrpc_counter_fn)(void *arg, const struct ulrpc_counter *c);
+
+/*
+ * Calls @fn, on the caller's thread, for each of the numbers that belong to no
+ * peer: first those of no method, then those of methods, the same one of all
+ * methods together. -ENOMEM: not once. Waits, as *_wait, before the first call.
+ */
+ULNET_EXPORT int ulrpc_counters(struct ulrpc *rpc, ulrpc_counter_fn fn,
+				void *arg);
 /* Sets all statistics to 0. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
 /* Statistics show @name, which is copied, for its number, ulrpc_method(name).

@@ -20,7 +20,7 @@ void stats_close(struct ulrpc *rpc);
 /* The name of a method, or NULL; stays valid as long as @rpc. */
 const char *stats_method_name(struct ulrpc *rpc, uint32_t number);
 
-/* ---- for stats_print.c ---- */
+/* ---- for stats_print.c and counters.c ---- */
 
 /* A copy, as of some moment of the reading. */
 struct stat_peer_copy {
@@ -39,6 +39,8 @@ struct stats_sum {
 
 /* 0, -ENOMEM, or what lnet_call() says. stats_sum_free() is due if 0. */
 int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
+/* The same without peers, which there may be many of. */
+int stats_sum_methods(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
 void stats_sum_free(struct stats_sum *sum);
 
 /* As YAML; @buckets: with all of the histograms. Errors are in ferror(). */

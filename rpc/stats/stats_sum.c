@@ -118,12 +118,13 @@ static int read_others(void *arg)
 	return rc;
 }
 
-static int read_shard(struct shard *s, struct stats_sum *sum)
+static int read_shard(struct shard *s, struct stats_sum *sum, bool peers)
 {
 	struct reading r = { .shard = s, .sum = sum };
 	int rc = lnet_call(s->node, s->cpt, read_others, &r);
 
-	for (enum stat_side side = 0; side < STAT_SIDES && !rc; side++) {
+	for (enum stat_side side = 0; peers && side < STAT_SIDES && !rc;
+	     side++) {
 		r.side = side;
 		do
 			rc = lnet_call(s->node, s->cpt, read_peers, &r);
@@ -132,7 +133,7 @@ static int read_shard(struct shard *s, struct stats_sum *sum)
 	return rc;
 }
 
-static int read_all(struct ulrpc *rpc, struct stats_sum *sum)
+static int read_all(struct ulrpc *rpc, struct stats_sum *sum, bool peers)
 {
 	int rc = 0;
 
@@ -140,7 +141,8 @@ static int read_all(struct ulrpc *rpc, struct stats_sum *sum)
 		return -EDEADLK;
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
 		rc = rpc->shards[i].crashed ? -ESHUTDOWN
-					    : read_shard(&rpc->shards[i], sum);
+					    : read_shard(&rpc->shards[i], sum,
+							 peers);
 	return rc;
 }
 
@@ -152,7 +154,7 @@ static int by_id(const void *a, const void *b)
 	return cmp ? cmp : (x->id.pid > y->id.pid) - (x->id.pid < y->id.pid);
 }
 
-int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p)
+static int sum_make(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
 {
 	struct stats_sum *sum = calloc(1, sizeof(*sum));
 	int rc;
@@ -160,7 +162,7 @@ int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p)
 	if (!sum)
 		return -ENOMEM;
 	stat_shard_init(&sum->all);
-	rc = read_all(rpc, sum);
+	rc = read_all(rpc, sum, peers);
 	if (rc) {
 		stats_sum_free(sum);
 		return rc;
@@ -171,6 +173,16 @@ int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p)
 			      sizeof(sum->peers[side][0]), by_id);
 	*sum_p = sum;
 	return 0;
+}
+
+int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p)
+{
+	return sum_make(rpc, true, sum_p);
+}
+
+int stats_sum_methods(struct ulrpc *rpc, struct stats_sum **sum_p)
+{
+	return sum_make(rpc, false, sum_p);
 }
 
 void stats_sum_free(struct stats_sum *sum)
@@ -186,5 +198,5 @@ void stats_sum_free(struct stats_sum *sum)
 
 int ulrpc_stats_reset(struct ulrpc *rpc)
 {
-	return read_all(rpc, NULL);
+	return read_all(rpc, NULL, true);
 }

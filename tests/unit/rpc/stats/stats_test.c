@@ -223,6 +223,79 @@ Test(stats, calls)
 	rig_close(rig);
 }
 
+/* ---- number by number ---- */
+
+struct told {
+	struct ulrpc_counter all[256];
+	unsigned int n;
+};
+
+static void tell(void *arg, const struct ulrpc_counter *c)
+{
+	struct told *t = arg;
+
+	cr_assert_lt(t->n, ARRAY_SIZE(t->all));
+	cr_assert_gt(strlen(c->help), 0);
+	t->all[t->n++] = *c;
+}
+
+/* The first of these numbers from @from on. */
+static const struct ulrpc_counter *told_of(const struct told *t,
+					   unsigned int from, const char *name)
+{
+	while (from < t->n && strcmp(t->all[from].name, name) != 0)
+		from++;
+	cr_assert_lt(from, t->n, "no %s", name);
+	return &t->all[from];
+}
+
+static int count_in_turn(void *arg)
+{
+	struct told t = { .n = 0 };
+
+	cr_assert_eq(ulrpc_counters(arg, tell, &t), -EDEADLK);
+	cr_assert_eq(t.n, 0);
+	return 0;
+}
+
+Test(stats, counters)
+{
+	struct rig *rig = rig_open();
+	const struct ulrpc_counter *c;
+	struct told t = { .n = 0 };
+	uint64_t sum = 0;
+
+	cr_assert_eq(ulrpc_method_declare(&rig->rpc, "Echo"), 0);
+	for (unsigned int i = 0; i < CPTS; i++)
+		cr_assert_eq(lnet_call(rig->rpc.node, i, record_calls,
+				       &rig->shards[i]),
+			     0);
+	cr_assert_eq(ulrpc_counters(&rig->rpc, tell, &t), 0);
+	for (unsigned int i = 0; i < t.n; i++)
+		cr_assert_eq(t.all[i].service != NULL, i >= RPC_STATS);
+	c = told_of(&t, 0, "parcels_sent");
+	cr_assert_eq(c->value, 2);
+	cr_assert_eq(c->kind, ULRPC_COUNTER_GROWS);
+	cr_assert_eq(told_of(&t, 0, "slots_noted")->kind, ULRPC_COUNTER_NOW);
+	/* Of the four methods one after the other. */
+	c = told_of(&t, RPC_STATS, "sent_bytes");
+	for (unsigned int i = 0; i < 4; i++, sum += c++->value) {
+		cr_assert_str_eq(c->name, "sent_bytes");
+		cr_assert_eq(c->kind, ULRPC_COUNTER_GROWS);
+		cr_assert(!c->served);
+		cr_assert_eq(c->method != NULL, c->number != 3);
+		cr_assert(!c->method || !strcmp(c->method, "Echo"));
+	}
+	cr_assert_str_neq(c->name, "sent_bytes");
+	cr_assert_eq(sum, 80);
+	c = told_of(&t, RPC_STATS, "total");
+	cr_assert_eq(c->kind, ULRPC_COUNTER_TIMES);
+	cr_assert_eq(c->value, 200000);
+	cr_assert_eq(c->samples, 2);
+	cr_assert_eq(lnet_call(rig->rpc.node, 0, count_in_turn, &rig->rpc), 0);
+	rig_close(rig);
+}
+
 /* ---- peers ---- */
 
 #define PEERS		1000
