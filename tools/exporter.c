@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "metrics.h"
+#include "metrics_options.h"
 
 #define AT_HOME	  "127.0.0.1"
 #define FRESH_NS  UINT64_C(1000000000)
@@ -20,6 +21,7 @@
 struct exporter {
 	struct lnet *node;
 	unsigned int peers_max;
+	const struct metrics_more *more;
 	const struct say *say;
 	struct MHD_Daemon *daemon;
 	/* its thread: the last answer, which connections share, until it is
@@ -122,7 +124,7 @@ static void refresh(struct exporter *e)
 	if (e->last)
 		MHD_destroy_response(e->last);
 	e->last = NULL;
-	rc = metrics_print(e->node, e->peers_max, &text, &len);
+	rc = metrics_print(e->node, e->peers_max, e->more, &text, &len);
 	if (rc) {
 		say(e->say, LNET_LOG_WARN, "no metrics: %s", strerror(-rc));
 		return;
@@ -204,23 +206,28 @@ static int serve_at(struct exporter *e, const struct addrinfo *info)
 	return -ENOMEM;
 }
 
-int exporter_start(struct lnet *node, const char *address,
-		   unsigned int peers_max, const struct say *s,
+int exporter_start(struct lnet *node, const struct metrics_options *o,
+		   const struct metrics_more *more, const struct say *s,
 		   struct exporter **exporter_p)
 {
-	struct exporter *e = calloc(1, sizeof(*e));
 	struct addrinfo *info = NULL;
-	int rc = e ? resolve(address, &info) : -ENOMEM;
+	struct exporter *e;
+	int rc;
 
+	if (!o->address)
+		return 0;
+	e = calloc(1, sizeof(*e));
+	rc = e ? resolve(o->address, &info) : -ENOMEM;
 	if (!rc) {
 		e->node = node;
-		e->peers_max = peers_max;
+		e->peers_max = o->peers;
+		e->more = more;
 		e->say = s;
 		rc = serve_at(e, info);
 		freeaddrinfo(info);
 	}
 	if (rc) {
-		say(s, LNET_LOG_ERR, "--metrics %s: %s", address,
+		say(s, LNET_LOG_ERR, "--metrics %s: %s", o->address,
 		    strerror(-rc));
 		free(e);
 		return rc;

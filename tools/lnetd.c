@@ -103,12 +103,8 @@ static int take_pidfile(struct lnetd *d)
 
 static int serve_metrics(struct lnetd *d)
 {
-	const struct lnetd_options *o = &d->options;
-
-	return o->metrics ? exporter_start(d->node.lnet, o->metrics,
-					   o->metrics_peers, &d->say,
-					   &d->exporter)
-			  : 0;
+	return exporter_start(d->node.lnet, &d->options.metrics, NULL, &d->say,
+			      &d->exporter);
 }
 
 /* Before there is a network, so that nobody finds a node that does not

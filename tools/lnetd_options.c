@@ -6,8 +6,6 @@
 
 #include <ulnet/control.h>
 
-#include "exporter.h"
-#include "metrics.h"
 #include "option.h"
 
 static const char help[] =
@@ -17,22 +15,15 @@ static const char help[] =
 	"  -s, --socket PATH            for lnetctl; else $ULNET_SOCKET, else\n"
 	"                               " LNET_CTL_PATH "\n" NODE_HELP_REST
 	"  -f, --foreground             stay in the foreground, log to stderr\n"
-	"  -m, --metrics [ADDRESS:]PORT serve metrics to Prometheus there, by "
-	"HTTP;\n"
-	"                               without an address at 127.0.0.1\n"
-	"      --metrics-peers N        with metrics of so many NIDs of peers "
-	"(256)\n"
+	METRICS_HELP
 	LST_HELP "  -P, --pidfile FILE           write the process's id there\n"
 	"  -l, --log LEVEL              err, warn (default), info or debug\n"
 	"  -h, --help                   print this\n"
 	"  -V, --version                print the version\n";
 
-enum { OPT_METRICS_PEERS = 256 };
-
 static const struct option options[] = {
 	NODE_OPTIONS,
-	{ "metrics", required_argument, NULL, 'm' },
-	{ "metrics-peers", required_argument, NULL, OPT_METRICS_PEERS },
+	METRICS_OPTIONS,
 	LST_OPTIONS,
 	{ "foreground", no_argument, NULL, 'f' },
 	{ "pidfile", required_argument, NULL, 'P' },
@@ -41,34 +32,21 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static int take_metrics(struct lnetd_options *o, const char *arg)
-{
-	if (exporter_check(arg))
-		return option_bad("lnetd", "metrics", arg,
-				  "[ADDRESS:]PORT is expected, with an "
-				  "address in numbers, like 127.0.0.1:9988 or "
-				  "[::1]:9988");
-	o->metrics = arg;
-	return 0;
-}
-
 static int take_option(struct lnetd_options *o, int option, const char *arg)
 {
 	int status = node_options_take(&o->node, "lnetd", option, arg);
 
 	if (status < 0)
 		status = lst_options_take(&o->lst, "lnetd", option, arg);
+	if (status < 0)
+		status = metrics_options_take(&o->metrics, "lnetd", option,
+					      arg);
 	if (status >= 0)
 		return status;
 	switch (option) {
 	case 'f':
 		o->foreground = true;
 		return 0;
-	case 'm':
-		return take_metrics(o, arg);
-	case OPT_METRICS_PEERS:
-		return option_number("lnetd", "metrics-peers", arg, 0,
-				     METRICS_PEERS_MAX, &o->metrics_peers);
 	case 'P':
 		return option_path("lnetd", "pidfile", arg, &o->pidfile);
 	}
@@ -97,11 +75,13 @@ int lnetd_options_parse(struct lnetd_options *o, int argc, char **argv)
 {
 	int option, status;
 
-	*o = (struct lnetd_options){ .metrics_peers = METRICS_PEERS };
+	*o = (struct lnetd_options){ .pidfile = NULL };
+	metrics_options_init(&o->metrics);
 	node_options_init(&o->node);
 	argv[0] = "lnetd";
-	while ((option = getopt_long(argc, argv, NODE_LETTERS "fm:P:hV", options,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv,
+				     NODE_LETTERS METRICS_LETTERS "fP:hV",
+				     options, NULL)) != -1) {
 		if (option == 'h')
 			return print(help);
 		if (option == 'V')

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 #include "lst_options.h"
+#include "metrics_options.h"
 #include "node_options.h"
 
 struct lnetd_options {
 	struct node_options node; /* socket is not NULL */
 	char *pidfile;		  /* NULL: none */
-	const char *metrics;	  /* address; NULL: none */
-	unsigned int metrics_peers;
+	struct metrics_options metrics;
 	struct lst_options lst;
 	bool foreground;
 };

@@ -108,14 +108,14 @@ static const struct metric peer_metrics[] = {
 
 /* ---- the format ---- */
 
-static void print_head(FILE *out, const char *name, const char *type,
-		       const char *help)
+void metrics_head(FILE *out, const char *name, const char *type,
+		  const char *help)
 {
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* A label's value: names of interfaces may have anything in them. */
-static void print_quoted(FILE *out, const char *text)
+void metrics_quoted(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -130,12 +130,19 @@ static void print_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+/* With a point in any locale. */
+void metrics_seconds(FILE *out, uint64_t ns)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000,
+		ns % 1000000000);
+}
+
 static void print_nid(FILE *out, const char *label, const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
 
 	fprintf(out, "%s=", label);
-	print_quoted(out, lnet_nid_format(nid, text, sizeof(text)));
+	metrics_quoted(out, lnet_nid_format(nid, text, sizeof(text)));
 }
 
 static void print_net(FILE *out, const struct ulnet_nid *nid)
@@ -143,8 +150,8 @@ static void print_net(FILE *out, const struct ulnet_nid *nid)
 	char text[LNET_NIDSTR_SIZE];
 
 	fputs(",net=", out);
-	print_quoted(out,
-		     lnet_net_format(lnet_nid_net(nid), text, sizeof(text)));
+	metrics_quoted(out,
+		       lnet_net_format(lnet_nid_net(nid), text, sizeof(text)));
 }
 
 static void print_value(FILE *out, const struct metric *m, const char *info)
@@ -167,10 +174,8 @@ static void print_value(FILE *out, const struct metric *m, const char *info)
 	case BOOL:
 		fprintf(out, "%d\n", *(const bool *)p);
 		break;
-	case NS: /* in seconds, with a point in any locale */
-		fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n",
-			*(const uint64_t *)p / 1000000000,
-			*(const uint64_t *)p % 1000000000);
+	case NS:
+		metrics_seconds(out, *(const uint64_t *)p);
 		break;
 	}
 }
@@ -200,7 +205,7 @@ static void print_room_head(FILE *out, const struct room *r, size_t i)
 	if (strcmp(m->type, "summary") == 0)
 		len -= (int)strlen("_sum");
 	snprintf(name, sizeof(name), "ulnet_%s_%.*s", r->prefix, len, m->name);
-	print_head(out, name, m->type, m->help);
+	metrics_head(out, name, m->type, m->help);
 }
 
 static void print_sample(FILE *out, const struct room *r, size_t i, size_t k)
@@ -236,7 +241,7 @@ static void ni_labels(FILE *out, const void *info)
 	print_nid(out, "nid", &ni->nid);
 	print_net(out, &ni->nid);
 	fputs(",interface=", out);
-	print_quoted(out, ni->interface);
+	metrics_quoted(out, ni->interface);
 }
 
 static int print_nis(FILE *out, struct lnet *node)
@@ -293,10 +298,10 @@ static int print_peers(FILE *out, struct lnet *node, unsigned int max)
 		return known;
 	}
 	r.n = (unsigned int)known < max ? (unsigned int)known : max;
-	print_head(out, "ulnet_peer_nis", "gauge", "NIDs of peers known now");
+	metrics_head(out, "ulnet_peer_nis", "gauge", "NIDs of peers known now");
 	fprintf(out, "ulnet_peer_nis %d\n", known);
-	print_head(out, "ulnet_peer_nis_hidden", "gauge",
-		   "NIDs of peers that have no metrics here: over the limit");
+	metrics_head(out, "ulnet_peer_nis_hidden", "gauge",
+		     "NIDs of peers that have no metrics here: over the limit");
 	fprintf(out, "ulnet_peer_nis_hidden %zu\n", (size_t)known - r.n);
 	print_room(out, &r);
 	free(infos);
@@ -336,16 +341,16 @@ static int print_stats(FILE *out, struct lnet *node)
 	lnet_stats(node, stats, (unsigned int)n);
 	for (int i = 0; i < n; i++) {
 		stat_name(&stats[i], name, sizeof(name));
-		print_head(out, name, stats[i].now ? "gauge" : "counter",
-			   stats[i].help);
+		metrics_head(out, name, stats[i].now ? "gauge" : "counter",
+			     stats[i].help);
 		fprintf(out, "%s %" PRIu64 "\n", name, stats[i].value);
 	}
 	free(stats);
 	return 0;
 }
 
-int metrics_print(struct lnet *node, unsigned int peers_max, char **text_p,
-		  size_t *len_p)
+int metrics_print(struct lnet *node, unsigned int peers_max,
+		  const struct metrics_more *more, char **text_p, size_t *len_p)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -354,14 +359,16 @@ int metrics_print(struct lnet *node, unsigned int peers_max, char **text_p,
 
 	if (!out)
 		return -ENOMEM;
-	print_head(out, "ulnet_build_info", "gauge",
-		   "1; its label is the version");
+	metrics_head(out, "ulnet_build_info", "gauge",
+		     "1; its label is the version");
 	fputs("ulnet_build_info{version=\"" PACKAGE_VERSION "\"} 1\n", out);
 	rc = print_stats(out, node);
 	if (!rc)
 		rc = print_nis(out, node);
 	if (!rc)
 		rc = print_peers(out, node, peers_max);
+	if (!rc && more)
+		rc = more->print(more->arg, out);
 	bad = ferror(out);
 	if (fclose(out) || bad)
 		rc = rc ? rc : -ENOMEM;

@@ -32,13 +32,16 @@ node_sources += %D%/secure.c %D%/secure.h
 node_sources += %D%/request.c %D%/request.h
 node_sources += %D%/file.c %D%/file.h
 
+metrics_sources = %D%/exporter.c %D%/exporter.h
+metrics_sources += %D%/metrics.c %D%/metrics.h
+metrics_sources += %D%/metrics_options.c %D%/metrics_options.h
+
 %C%_lnetd_SOURCES = %D%/lnetd.c
 %C%_lnetd_SOURCES += %D%/lnetd_options.c %D%/lnetd_options.h
 %C%_lnetd_SOURCES += %D%/daemon.c %D%/daemon.h
 %C%_lnetd_SOURCES += %D%/notify.c %D%/notify.h
 %C%_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h
-%C%_lnetd_SOURCES += %D%/exporter.c %D%/exporter.h
-%C%_lnetd_SOURCES += %D%/metrics.c %D%/metrics.h
+%C%_lnetd_SOURCES += $(metrics_sources)
 %C%_lnetd_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
@@ -59,7 +62,11 @@ node_sources += %D%/file.c %D%/file.h
 %C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcserve_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_rpcserve_SOURCES += $(node_sources)
-%C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la
+%C%_rpcserve_SOURCES += %D%/rpc_metrics.c %D%/rpc_metrics.h
+%C%_rpcserve_SOURCES += $(metrics_sources)
+%C%_rpcserve_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la \
+	$(MICROHTTPD_LIBS)
 
 %C%_rpcping_SOURCES = %D%/rpcping.c
 %C%_rpcping_SOURCES += %D%/rpcping_load.c %D%/rpcping_load.h

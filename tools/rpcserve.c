@@ -12,9 +12,13 @@
 #include <unistd.h>
 
 #include "cutoff.h"
+#include "exporter.h"
 #include "lst_options.h"
+#include "metrics.h"
+#include "metrics_options.h"
 #include "node.h"
 #include "option.h"
+#include "rpc_metrics.h"
 #include "services/services.h"
 #include "secure.h"
 #include "signals.h"
@@ -34,12 +38,15 @@ struct rpcserve {
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
 	struct lst_options lst_options;
+	struct metrics_options metrics_options;
 	bool poll;
 	uint64_t grace; /* us */
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
 	struct lst *lst; /* NULL: none */
+	struct metrics_more more;
+	struct exporter *exporter; /* NULL: none */
 	struct service *services[SERVICES_MAX]; /* those that run */
 	unsigned int nservices;
 };
@@ -64,7 +71,7 @@ static const char help[] =
 	"      --memory SIZE            for bulk data at most (256M)\n"
 	"      --grace T                for requests under way at the end (5 "
 	"s)\n"
-	LST_HELP
+	METRICS_HELP LST_HELP
 	"      --poll                   be the node's thread, and never "
 	"sleep\n" NODE_HELP_NETS
 	"  -s, --socket PATH            for lnetctl; none is made without "
@@ -99,6 +106,7 @@ static const struct option options[] = {
 	{ "buffers", required_argument, NULL, OPT_BUFFERS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "grace", required_argument, NULL, OPT_GRACE },
+	METRICS_OPTIONS,
 	LST_OPTIONS,
 	{ "poll", no_argument, NULL, OPT_POLL },
 	{ "help", no_argument, NULL, 'h' },
@@ -141,6 +149,9 @@ static int take_option(struct rpcserve *r, int option, const char *arg)
 
 	if (status < 0)
 		status = lst_options_take(&r->lst_options, WHO, option, arg);
+	if (status < 0)
+		status = metrics_options_take(&r->metrics_options, WHO, option,
+					      arg);
 	if (status >= 0)
 		return status;
 	switch (option) {
@@ -204,7 +215,8 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 	int option, status;
 
 	argv[0] = WHO;
-	while ((option = getopt_long(argc, argv, NODE_LETTERS "hV", options,
+	while ((option = getopt_long(argc, argv,
+				     NODE_LETTERS METRICS_LETTERS "hV", options,
 				     NULL)) != -1) {
 		if (option == 'h' || option == 'V') {
 			fputs(option == 'h' ? help
@@ -231,6 +243,12 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 	if (r->poll && r->options.cpts > 1) {
 		fputs(WHO ": --cpts: with --poll there is one thread, the "
 			  "program's own\n",
+		      stderr);
+		return OPTION_USAGE;
+	}
+	if (r->poll && r->metrics_options.address) {
+		fputs(WHO ": --metrics: not with --poll, where the node does "
+			  "nothing while the program waits for who asks\n",
 		      stderr);
 		return OPTION_USAGE;
 	}
@@ -269,6 +287,13 @@ static int start_selftest(struct rpcserve *r)
 {
 	return lst_options_open(&r->lst_options, &r->say, r->node.lnet,
 				&r->lst);
+}
+
+static int start_metrics(struct rpcserve *r)
+{
+	r->more = (struct metrics_more){ rpc_metrics_print, r->rpc };
+	return exporter_start(r->node.lnet, &r->metrics_options, &r->more,
+			      &r->say, &r->exporter);
 }
 
 static uint64_t clock_us(void)
@@ -380,12 +405,15 @@ static int serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = check_reachable(r);
 	if (!rc)
+		rc = start_metrics(r);
+	if (!rc)
 		rc = announce(r);
 	if (!rc) {
 		say(&r->say, LNET_LOG_INFO, "%s: ending",
 		    strsignal(wait_for_end(r, signals)));
 		signals_release();
 	}
+	exporter_stop(r->exporter); /* which asks RPC and the node */
 	if (r->node.lnet)
 		stop_services(r);
 	node_close(&r->node);
@@ -401,6 +429,7 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	node_options_init(&r.options);
+	metrics_options_init(&r.metrics_options);
 	status = parse(&r, argc, argv);
 	if (status >= 0)
 		goto out;

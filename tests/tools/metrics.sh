@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lnetd --metrics: what it says is what Prometheus reads, and what lnetctl says;
+# lnetd and rpcserve --metrics: what it says is what Prometheus reads, and what lnetctl says;
 # nobody who asks, or only connects, stops the node (requirements H8, I1).
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
@@ -90,6 +90,40 @@ format() {
 format
 cp "$dir/out" "$dir/text"
 
+# A node with services says the same, and what RPC has counted.
+lnetd_web=$web web=$(free_port)
+run 2 "$rpcserve" --poll --metrics "$web"
+has err '^rpcserve: --metrics: not with --poll'
+run 2 "$rpcserve" --metrics 0
+has err 'rpcserve: --metrics 0: \[ADDRESS:\]PORT is expected'
+start serve "$rpcserve" --net 'tcp(127.0.0.5)' --port "$port" --metrics "$web" ||
+	complain "rpcserve: $(cat "$dir/serve.err")"
+run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 100 --size 8 \
+	127.0.0.5@tcp
+run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 2 --delay 20ms \
+	--method Echo 127.0.0.5@tcp
+http GET /metrics
+format
+expect "requests" test "$(value \
+	'ulnet_rpc_server_calls_total{service="echo",method="Raw"}')" = 100
+expect "bytes" test "$(value \
+	'ulnet_rpc_server_received_bytes_total{service="echo",method="Raw"}')" = 800
+expect "times" test "$(value \
+	'ulnet_rpc_server_seconds_count{service="echo",method="Raw",stage="total"}')" = 100
+has out '^ulnet_rpc_server_seconds_sum\{service="echo",method="Echo",stage="total"\} [0-9]+\.[0-9]*[1-9]'
+has out '^ulnet_rpc_server_calls_total\{service="brw",method="Read"\} 0$'
+has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
+cp "$dir/out" "$dir/rpc_text"
+stop_lnetd serve
+web=$lnetd_web
+sed -nE 's/^STAT\(([a-z_]+),.*/\1_total/p; s/^STAT_NOW\(([a-z_]+),.*/\1/p' \
+	"$src/rpc/stats/stat.def" >"$dir/rpc_names"
+while read -r name; do
+	expect "ulnet_rpc_$name" grep -q "^ulnet_rpc_$name [0-9]" "$dir/rpc_text"
+done <"$dir/rpc_names"
+expect "names of RPC" test "$(wc -l <"$dir/rpc_names")" -gt 50
+grep '^# TYPE ulnet_rpc_server_' "$dir/rpc_text" >"$dir/rpc_types"
+
 # Each counter of the library is there, by the name that its page gives.
 sed -nE 's/^STAT\(([a-z_]+),.*/\1/p' "$src/lnet/core/stat.def" |
 	sed -E 's/_count$//; s/_length$/_bytes/; s/$/_total/' >"$dir/names"
@@ -109,10 +143,11 @@ perl -MJSON::PP -0777 -ne '
 grep -oE 'ulnet_[a-z_]+' "$dir/exprs" | sort -u >"$dir/used"
 expect "the dashboard has panels" test "$(wc -l <"$dir/used")" -gt 10
 while read -r name; do
-	expect "ulnet.json: $name" grep -qE "^${name}[ {]" "$dir/text"
+	expect "ulnet.json: $name" \
+		grep -qE "^${name}[ {]" "$dir/text" "$dir/rpc_text"
 done <"$dir/used"
-sed -nE 's/^# TYPE (ulnet_(ni|peer)_[a-z_]+|ulnet_build_info) .*/\1/p' \
-	"$dir/text" >"$dir/shown"
+sed -nE 's/^# TYPE (ulnet_(ni|peer|rpc_server)_[a-z_]+|ulnet_build_info) .*/\1/p' \
+	"$dir/text" "$dir/rpc_types" >"$dir/shown"
 while read -r name; do
 	expect "ulnet_metrics(7): $name" grep -qxF ".It Va $name" \
 		"$src/man/man7/ulnet_metrics.7"
