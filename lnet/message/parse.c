@@ -119,7 +119,8 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		return STAT_drop_bad_source;
 	if (config_is_mine(cpt->config, src))
 		return STAT_drop_bad_source;
-	return config_has_net(cpt->config, lnet_nid_net(src))
+	return config_has_net(cpt->config, lnet_nid_net(src)) &&
+			       !MUTATE(unit_circle)
 		       ? STAT_drop_false_source
 		       : FOR_ME;
 }

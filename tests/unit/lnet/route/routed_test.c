@@ -667,6 +667,93 @@ Test(routed, two_hops)
 	two_hops(2);
 }
 
+/* ---- a circle: three routers, each of which takes the next one for the way to
+ * tcp9 ---- */
+
+enum { SOURCE, INTO, A, B, C, CIRCLE };
+
+static const char *const circle[CIRCLE] = {
+	[INTO] = "10.0.8.11@tcp8 10.0.0.11@tcp",
+	[A] = "10.0.0.12@tcp 10.0.1.12@tcp1 10.0.3.12@tcp3",
+	[B] = "10.0.1.13@tcp1 10.0.2.13@tcp2",
+	[C] = "10.0.2.14@tcp2 10.0.3.14@tcp3",
+};
+
+static const struct ulnet_sim_link long_wire = { .latency = 20 * MSEC };
+
+static struct lnet_sim *circle_new(unsigned int cpts, const char *sender,
+				   const char *gateway)
+{
+	struct ulnet_conf conf = { .discovery = LNET_DISCOVERY_OFF };
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	for (int i = 0; i < CIRCLE; i++)
+		cr_assert_eq(lnet_sim_node_add(sim,
+					       i == SOURCE ? sender : circle[i],
+					       &conf,
+					       i == SOURCE ? NULL
+							   : start_router,
+					       NULL),
+			     i);
+	cluster_links(sim, &long_wire);
+	route_of(lnet_sim_node(sim, SOURCE), "tcp9", gateway, 4, 0);
+	route_of(lnet_sim_node(sim, INTO), "tcp9", "10.0.0.12@tcp", 3, 0);
+	route_of(lnet_sim_node(sim, A), "tcp9", "10.0.1.13@tcp1", 2, 0);
+	route_of(lnet_sim_node(sim, A), "tcp8", "10.0.0.11@tcp", 1, 0);
+	route_of(lnet_sim_node(sim, B), "tcp9", "10.0.2.14@tcp2", 2, 0);
+	route_of(lnet_sim_node(sim, C), "tcp9", "10.0.3.12@tcp3", 2, 0);
+	lnet_sim_run(sim, SECOND);
+	return sim;
+}
+
+static void put_into_circle(struct lnet_sim *sim)
+{
+	struct seen seen = put_to(sim, "10.0.9.1@tcp9", 100);
+
+	seen_end(&seen, LNET_EVENT_UNLINK, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
+		 LNET_CAUSE_RESPONSE_TIMEOUT);
+}
+
+/* A router on the net of its source sees that it has gone round. */
+Test(routed, circle_beside_its_source)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim =
+			circle_new(cpts, "10.0.0.1@tcp", "10.0.0.12@tcp");
+
+		put_into_circle(sim);
+		for (unsigned int i = A; i <= C; i++)
+			cr_expect_eq(routed_by(sim, i), 1, "node %u", i);
+		cr_expect_eq(counter(lnet_sim_node(sim, A),
+				     "drop_false_source"),
+			     1);
+		routed_end(sim);
+	}
+}
+
+/* No router sees that, of a source further away: it ends with the circle. */
+Test(routed, circle_far_from_its_source)
+{
+	const struct ulnet_nid next = nid_of("10.0.1.13@tcp1");
+
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim =
+			circle_new(cpts, "10.0.8.1@tcp8", "10.0.8.11@tcp8");
+		struct lnet *a = lnet_sim_node(sim, A);
+		uint64_t rounds;
+
+		put_into_circle(sim);
+		cr_assert_eq(lnet_route_del(a, net_of("tcp9"), &next), 0);
+		lnet_sim_run(sim, SECOND);
+		cr_expect_eq(counter(a, "drop_no_route"), 1);
+		rounds = routed_by(sim, A);
+		lnet_sim_run(sim, SECOND);
+		cr_expect_eq(routed_by(sim, A), rounds);
+		routed_end(sim);
+	}
+}
+
 /* ---- what cannot be ---- */
 
 static const struct {
