@@ -17,6 +17,7 @@
 
 #include "tests/lnd/apart.h"
 #include "tests/lnd/netns.h"
+#include "ulnet/route.h"
 
 #define POLL_US	 500
 #define PATIENCE 40 /* s without any progress: it hangs */
@@ -80,7 +81,9 @@ static const struct replay_case cases[] = {
 	{ .tape = "router",
 	  .connects = true,
 	  .nis = { "10.77.0.2@tcp1" },
-	  .left_out = 20 },
+	  .gateway = "10.77.0.4@tcp1",
+	  .far = "10.77.1.3@tcp2",
+	  .left_out = 1 },
 	{ .tape = "router",
 	  .nis = { "10.77.0.4@tcp1", "10.77.1.4@tcp2" },
 	  .router = true,
@@ -130,6 +133,21 @@ static int add_ni(struct replay *r, const char *text)
 	memcpy(&addr, conf.nid.addr, sizeof(addr));
 	rc = netns_add_addr(addr);
 	return rc ? rc : lnet_ni_add(r->node, &conf);
+}
+
+static int add_route(struct replay *r)
+{
+	struct ulnet_route route = { 0 };
+	struct ulnet_nid far;
+	int rc;
+
+	if (!r->c->gateway)
+		return 0;
+	rc = lnet_nid_parse(r->c->far, &far);
+	if (!rc)
+		rc = lnet_nid_parse(r->c->gateway, &route.gateway);
+	route.net = lnet_nid_net(&far);
+	return rc ? rc : lnet_route_add(r->node, &route);
 }
 
 /* A buffer for what frame @i brings or fetches. */
@@ -193,7 +211,8 @@ static void on_discovered(void *arg, int status)
 }
 
 /* Has the node ask, at frame @i, who the other one is: the message that comes
- * next in the tape makes it do so; or, with none, someone who wants to know. */
+ * next in the tape makes it do so; or, with none, someone who wants to know, as
+ * where it would leave through a gateway before what comes in between. */
 static int begin_discovery(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -204,7 +223,7 @@ static int begin_discovery(struct replay *r, unsigned int i)
 		if (r->plan.step[k].part == PART_ORIGIN &&
 		    r->plan.step[k].hdr.portal != PING_PORTAL)
 			break;
-	if (k < r->tape.nframes) {
+	if (k < r->tape.nframes && !r->c->gateway) {
 		s->done = true;
 		return begin(r, k);
 	}
@@ -242,6 +261,8 @@ static int node_up(struct replay *r)
 	for (unsigned int i = 0; !rc && i < REPLAY_NIS_MAX; i++)
 		if (r->c->nis[i])
 			rc = add_ni(r, r->c->nis[i]);
+	if (!rc)
+		rc = add_route(r);
 	for (unsigned int i = 0; !rc && i < r->tape.nframes; i++)
 		if (!r->plan.step[i].ours && r->plan.step[i].buf)
 			rc = post(r, i);

@@ -34,6 +34,8 @@ struct replay_case {
 	const char *tape;
 	bool connects;			 /* ours is the one that connects */
 	const char *nis[REPLAY_NIS_MAX]; /* its NIs */
+	const char *gateway; /* by which it reaches the nets of others */
+	const char *far;     /* a NID on such a net */
 	const char *late;	 /* one more, which it gets before frame ... */
 	unsigned int late_frame; /* ... this, the first being 1 */
 	unsigned int left_out;	 /* frames that cannot be played */

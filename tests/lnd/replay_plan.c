@@ -152,14 +152,24 @@ static bool is_own_net(const struct replay_case *c, uint32_t net)
 	return false;
 }
 
+/* Behind the gateway: the one net of others that a case has. */
+static bool is_far(const struct replay_case *c, const struct ulnet_nid *nid)
+{
+	struct ulnet_nid far;
+
+	return c->far && !lnet_nid_parse(c->far, &far) &&
+	       lnet_nid_net(&far) == lnet_nid_net(nid);
+}
+
 /* Why a message of ours cannot be played; NULL: it can. */
 static const char *why_not(const struct replay_case *c,
 			   const struct lnet_hdr *hdr)
 {
 	if (!is_own(c, &hdr->src_nid))
 		return "forwards for others: this release is no router";
-	if (!is_own_net(c, lnet_nid_net(&hdr->dest_nid)))
-		return "goes through a router: this release has no routes";
+	if (!is_own_net(c, lnet_nid_net(&hdr->dest_nid)) &&
+	    !is_far(c, &hdr->dest_nid))
+		return "goes to a net that it has no route to";
 	return NULL;
 }
 
@@ -173,13 +183,17 @@ static bool is_question(const struct lnet_hdr *hdr)
 }
 
 /* Has either side, before frame @i, told or asked the other one? */
-static bool met_before(const struct tape *t, const struct replay_plan *plan,
-		       unsigned int i)
+static bool met_before(const struct tape *t, const struct replay_case *c,
+		       const struct replay_plan *plan, unsigned int i)
 {
+	bool far = is_far(c, &plan->step[i].hdr.dest_nid);
+
 	for (unsigned int k = 0; k < i; k++) {
 		const struct replay_step *o = &plan->step[k];
 
 		if (t->frame[k].kind == TAPE_LNET &&
+		    is_far(c, o->ours ? &o->hdr.dest_nid : &o->hdr.src_nid) ==
+			    far &&
 		    (o->ours ? is_question(&o->hdr) : is_push(&o->hdr)))
 			return true;
 	}
@@ -192,7 +206,7 @@ static const char *why_by_hand(const struct tape *t,
 			       const struct replay_plan *plan, unsigned int i)
 {
 	const uint8_t *info = t->frame[i].bytes + MESSAGE_HEAD;
-	bool met = met_before(t, plan, i);
+	bool met = met_before(t, c, plan, i);
 
 	if (is_question(&plan->step[i].hdr))
 		return met ? "asks once more, by any of its paths" : NULL;
