@@ -361,7 +361,7 @@ lnd_tests += $(lnd_soak)
 lnd_tests += %D%/lnd/replay
 %C%_lnd_replay_SOURCES = %D%/lnd/replay.c %D%/lnd/replay.h \
 	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
-	%D%/lnd/replay_beside.c \
+	%D%/lnd/replay_beside.c %D%/lnd/replay_far.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \

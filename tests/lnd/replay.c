@@ -87,7 +87,8 @@ static const struct replay_case cases[] = {
 	{ .tape = "router",
 	  .nis = { "10.77.0.4@tcp1", "10.77.1.4@tcp2" },
 	  .router = true,
-	  .left_out = 18 },
+	  .far = "10.77.1.3@tcp2",
+	  .left_out = 1 },
 };
 
 /* ---- the node ---- */
@@ -135,12 +136,16 @@ static int add_ni(struct replay *r, const char *text)
 	return rc ? rc : lnet_ni_add(r->node, &conf);
 }
 
-static int add_route(struct replay *r)
+/* A router's routing, or a node's route. */
+static int set_routing(struct replay *r)
 {
+	struct ulnet_routing routing = { .enabled = true };
 	struct ulnet_route route = { 0 };
 	struct ulnet_nid far;
 	int rc;
 
+	if (r->c->router)
+		return lnet_routing_set(r->node, &routing);
 	if (!r->c->gateway)
 		return 0;
 	rc = lnet_nid_parse(r->c->far, &far);
@@ -262,7 +267,7 @@ static int node_up(struct replay *r)
 		if (r->c->nis[i])
 			rc = add_ni(r, r->c->nis[i]);
 	if (!rc)
-		rc = add_route(r);
+		rc = set_routing(r);
 	for (unsigned int i = 0; !rc && i < r->tape.nframes; i++)
 		if (!r->plan.step[i].ours && r->plan.step[i].buf)
 			rc = post(r, i);
@@ -294,14 +299,15 @@ static void be_patient(struct replay *r)
 	r->patient_until = r->pumped + PATIENCE * 1000;
 }
 
-/* One round of the node and of all connections. */
-static bool pump(struct replay *r, unsigned int i)
+bool replay_pump(struct replay *r, unsigned int i)
 {
 	lnet_poll(r->node, POLL_US);
 	note_stall(r);
 	for (unsigned int k = 0; k < r->tape.nconns; k++)
 		if (r->conn[k].fd >= 0 && raw_fill(&r->conn[k]))
 			return replay_complain(r, i, "cannot receive");
+	if (!replay_far_fill(r))
+		return replay_complain(r, i, "the far node cannot receive");
 	if (!replay_beside(r))
 		return replay_complain(r, i, "bad beside it");
 	if (r->pumped < r->patient_until)
@@ -318,7 +324,7 @@ static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 	int rc;
 
 	while ((rc = raw_accept(r->listen_fd, &r->conn[k], &from)) == -EAGAIN)
-		if (!pump(r, i))
+		if (!replay_pump(r, i))
 			return false;
 	if (rc)
 		return replay_complain(r, i, "cannot accept");
@@ -395,7 +401,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 			ok = replay_complain(r, i,
 					     "cannot send: connection lost");
 		else if (sent < f->len)
-			ok = pump(r, i);
+			ok = replay_pump(r, i);
 	}
 	free(bytes);
 	return ok;
@@ -428,7 +434,7 @@ static bool play_ours(struct replay *r, unsigned int i)
 	if (!got)
 		return replay_complain(r, i, "no memory");
 	while (take_beside(r, i) && !(ok = raw_take(c, got, f->len)) && !c->eof)
-		if (!pump(r, i))
+		if (!replay_pump(r, i))
 			break;
 	if (ok)
 		ok = replay_check(r, i, got);
@@ -473,8 +479,12 @@ static bool play(struct replay *r)
 		r->now = i;
 		if (s->part == PART_LEFT_OUT)
 			say(r, i, "left out");
+		else if (s->part == PART_RETURN && !replay_far_sends(r, i))
+			ok = false;
 		else
 			ok = s->ours ? play_ours(r, i) : play_theirs(r, i);
+		if (ok && s->part == PART_PASS)
+			ok = replay_far_takes(r, i);
 		if (s->part == PART_ORIGIN && s->why)
 			say(r, i, "made by the test");
 	}
@@ -484,7 +494,7 @@ static bool play(struct replay *r)
 /* A round after the last frame. */
 static bool pump_after(struct replay *r, unsigned int i)
 {
-	return take_beside(r, r->tape.nframes - 1) && pump(r, i);
+	return take_beside(r, r->tape.nframes - 1) && replay_pump(r, i);
 }
 
 /* Every operation ends, and every buffer has what was sent to it. */
@@ -591,7 +601,7 @@ static bool send_probe(struct replay *r, unsigned int k)
 		if (raw_send(&r->conn[k], bytes, sizeof(bytes), &sent))
 			return replay_complain(r, r->tape.nframes - 1,
 					       "connection lost after it");
-		if (!pump(r, r->tape.nframes - 1))
+		if (!replay_pump(r, r->tape.nframes - 1))
 			return false;
 	}
 	return true;
@@ -606,7 +616,7 @@ static bool take_probe(struct replay *r, unsigned int k)
 	struct lnet_hdr hdr;
 
 	while (!raw_take(&r->conn[0], bytes, head))
-		if (r->conn[0].eof || !pump(r, last))
+		if (r->conn[0].eof || !replay_pump(r, last))
 			return replay_complain(r, last, "no answer after it");
 	if (hdr_decode(&hdr, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE) ||
 	    hdr.type != LNET_MSG_REPLY || hdr.wmd.node != PROBE ||
@@ -616,7 +626,7 @@ static bool take_probe(struct replay *r, unsigned int k)
 				       "more came after it than there was");
 	}
 	while (!raw_take(&r->conn[0], bytes, hdr.payload_length))
-		if (r->conn[0].eof || !pump(r, last))
+		if (r->conn[0].eof || !replay_pump(r, last))
 			return replay_complain(r, last, "no answer after it");
 	return true;
 }
@@ -690,6 +700,8 @@ static int run_once(const void *arg)
 
 	for (unsigned int k = 0; k < TAPE_CONNS_MAX; k++)
 		r.conn[k].fd = -1;
+	for (unsigned int k = 0; k < REPLAY_FAR_CONNS; k++)
+		r.far[k].fd = -1;
 	if (!tape_load(&r.tape, c->tape))
 		return 1;
 	if (!replay_plan(&r.tape, c, &r.plan)) {
@@ -701,17 +713,21 @@ static int run_once(const void *arg)
 		rc = node_up(&r);
 		if (rc)
 			fprintf(stderr, "no node: %s\n", strerror(-rc));
-		ok = !rc && replay_beside_open(&r) && play(&r) && finish(&r) &&
+		be_patient(&r);
+		ok = !rc && replay_beside_open(&r) && replay_far_open(&r) &&
+		     play(&r) && finish(&r) &&
 		     knows(&r) && probe(&r);
 		if (r.node)
 			lnet_close(r.node);
-		ok = ok && nothing_more(&r) && replay_beside_is_empty(&r);
+		ok = ok && nothing_more(&r) && replay_far_is_empty(&r) &&
+		     replay_beside_is_empty(&r);
 		rc = ok ? 0 : r.stalled ? STALLED : 1;
 	}
 	for (unsigned int k = 0; k < TAPE_CONNS_MAX; k++)
 		raw_close(&r.conn[k]);
 	if (r.listen_fd >= 0)
 		close(r.listen_fd);
+	replay_far_close(&r);
 	replay_beside_close(&r);
 	replay_plan_free(&r.plan);
 	tape_free(&r.tape);

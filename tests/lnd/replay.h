@@ -6,7 +6,8 @@
  *
  * replay.c plays; replay_plan.c says beforehand what the node has to do for it,
  * and what it cannot; replay_check.c compares; replay_beside.c takes what the
- * node says on other connections than those of the tape.
+ * node says on other connections than those of the tape; replay_far.c is the
+ * node on the other side of a router.
  */
 #ifndef TESTS_LND_REPLAY_H
 #define TESTS_LND_REPLAY_H
@@ -19,6 +20,7 @@
 
 #define REPLAY_NIS_MAX	  2
 #define REPLAY_NIDS_MAX	  8  /* of the other node */
+#define REPLAY_FAR_CONNS  3  /* as kernel nodes make them */
 #define REPLAY_BESIDE_MAX 12 /* connections that are on no tape */
 /* Bytes of a message before its payload. */
 #define MESSAGE_HEAD (SOCK_HDR_SIZE + LNET_HDR_SIZE)
@@ -35,7 +37,8 @@ struct replay_case {
 	bool connects;			 /* ours is the one that connects */
 	const char *nis[REPLAY_NIS_MAX]; /* its NIs */
 	const char *gateway; /* by which it reaches the nets of others */
-	const char *far;     /* a NID on such a net */
+	const char *far;     /* a NID on such a net; of a router, who is on the
+			      * net that is not on the tape */
 	const char *late;	 /* one more, which it gets before frame ... */
 	unsigned int late_frame; /* ... this, the first being 1 */
 	unsigned int left_out;	 /* frames that cannot be played */
@@ -45,13 +48,15 @@ struct replay_case {
 	} beside; /* that are on no tape; if questions, at least so many */
 	unsigned int history;	/* of its NIs: changes that are on no tape */
 	unsigned int keepalive; /* s; 0: the default */
-	bool router;		/* its real one is one */
+	bool router;		/* it is one, between the other one and far */
 	bool swapped;		/* the other one's byte order is the other */
 };
 
 /* What is to be done about a frame. */
 enum replay_part {
 	PART_SEND,   /* theirs: sent */
+	PART_PASS,   /* theirs, to the far node, which must get it */
+	PART_RETURN, /* ours, of the far node, which sends it */
 	PART_EXPECT, /* ours: comes by itself */
 	PART_OWN,    /* ours: a PUT or GET of discovery, which the node makes */
 	PART_ORIGIN, /* ours: a PUT or GET, which is asked for */
@@ -108,6 +113,7 @@ struct replay {
 	struct lnet *node;
 	int listen_fd;
 	struct raw_conn conn[TAPE_CONNS_MAX];
+	struct raw_conn far[REPLAY_FAR_CONNS]; /* if it is a router */
 	struct {
 		struct ulnet_nid nid;
 		uint64_t incarnation;
@@ -127,6 +133,23 @@ void replay_plan_free(struct replay_plan *plan);
 /* The bytes @got for frame @i, as many as it has, against the real ones. What
  * may differ is made equal, and noted. */
 bool replay_check(struct replay *r, unsigned int i, uint8_t *got) must_check;
+
+/* The same; nothing may differ. */
+bool replay_compare(const struct replay *r, unsigned int i,
+		    const uint8_t *got) must_check;
+
+/* One round of the node and of all connections, for frame @i. */
+bool replay_pump(struct replay *r, unsigned int i) must_check;
+
+/* The far node of a router: connects; sends frame @i, for the router to pass it
+ * on; gets it from there. */
+bool replay_far_open(struct replay *r) must_check;
+bool replay_far_sends(struct replay *r, unsigned int i) must_check;
+bool replay_far_takes(struct replay *r, unsigned int i) must_check;
+bool replay_far_fill(struct replay *r) must_check;
+/* Once the node has gone: was that all? */
+bool replay_far_is_empty(struct replay *r) must_check;
+void replay_far_close(struct replay *r);
 
 /* What may differ in the node's ping information, made equal. */
 void replay_take_info(const struct replay *r, uint8_t *info);

@@ -165,8 +165,6 @@ static bool is_far(const struct replay_case *c, const struct ulnet_nid *nid)
 static const char *why_not(const struct replay_case *c,
 			   const struct lnet_hdr *hdr)
 {
-	if (!is_own(c, &hdr->src_nid))
-		return "forwards for others: this release is no router";
 	if (!is_own_net(c, lnet_nid_net(&hdr->dest_nid)) &&
 	    !is_far(c, &hdr->dest_nid))
 		return "goes to a net that it has no route to";
@@ -214,7 +212,7 @@ static const char *why_by_hand(const struct tape *t,
 		return "what has led to it is on no tape";
 	if (!c->router &&
 	    !(load_le32(info + INFO_FEATURES) & LNET_PING_RTE_DISABLED))
-		return "says that it is a router: this release is none";
+		return "says that it is a router";
 	return NULL;
 }
 
@@ -252,10 +250,11 @@ static void assign(const struct tape *t, const struct replay_case *c,
 	const char *why = s->ours && message ? why_not(c, &s->hdr) : NULL;
 	bool answer = t->frame[i].kind == TAPE_NOOP ||
 		      (message && !is_request(&s->hdr));
-	/* It will be dropped, which is to be seen. */
 	bool in_transit = message && !s->ours && !is_own(c, &s->hdr.dest_nid);
 
-	if (why)
+	if (message && s->ours && !is_own(c, &s->hdr.src_nid))
+		s->part = PART_RETURN;
+	else if (why)
 		leave_out(plan, s, why);
 	else if (answer && !in_transit && s->other >= 0 &&
 		 plan->step[s->other].part == PART_LEFT_OUT)
@@ -263,7 +262,7 @@ static void assign(const struct tape *t, const struct replay_case *c,
 	else if (t->frame[i].kind == TAPE_NOOP && !s->ours && s->other >= 0)
 		leave_out(plan, s, "acknowledges what we do not ask for");
 	else if (!s->ours)
-		s->part = PART_SEND;
+		s->part = in_transit ? PART_PASS : PART_SEND;
 	else if (message && is_request(&s->hdr))
 		assign_origin(t, c, plan, i);
 	else
@@ -279,7 +278,8 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	bool get = s->hdr.type == LNET_MSG_GET;
 
 	if (f->kind != TAPE_LNET || !is_request(&s->hdr) ||
-	    s->part == PART_LEFT_OUT || s->part == PART_OWN)
+	    s->part == PART_LEFT_OUT || s->part == PART_OWN ||
+	    s->part == PART_RETURN)
 		return true;
 	/* LNet's own portal, or not for this node, or not to be answered. */
 	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||
