@@ -4,6 +4,7 @@
 #include "base/mutation.h"
 #include "lnd/lnd.h"
 #include "lnet/message/msg.h"
+#include "lnet/message/op.h"
 #include "lnet/message/resend.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
@@ -53,6 +54,17 @@ static void count_peer_ni(struct lnet_peer_ni *lpni, enum ulnet_cause cause)
 	}
 }
 
+/* Of a message that was given up an LND knows only how far it had come, which
+ * would be counted as if the network had been late. */
+static enum ulnet_cause counted_as(const struct lnet_msg *msg, int status,
+				   enum ulnet_cause cause)
+{
+	if (likely(!atomic_load(&msg->forsaken)) ||
+	    status != msg->op->cancel_status)
+		return cause;
+	return msg->op->cancel_cause;
+}
+
 static void count(struct lnet_msg *msg, enum ulnet_cause cause)
 {
 	enum lnet_stat s = stat_of_cause(cause);
@@ -86,7 +98,7 @@ bool funnel_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
 	bool has_path = msg->ni && msg->lpni;
 
-	count(msg, cause);
+	count(msg, counted_as(msg, status, cause));
 	if (has_left(msg) && !lnd_rule(status, cause).not_delivered &&
 	    !MUTATE(forget_doubt))
 		msg->flags |= MSG_DOUBTED;

@@ -396,7 +396,8 @@ Test(resend, what_pauses_can_be_given_up)
 }
 
 /* Given up in the hands of the LND: it ends at once, there is no other try, and
- * that its user does not wait for it is no evidence against the rail. */
+ * that its user does not wait for it is no evidence against the rail, nor does
+ * it count as one of its failures. */
 static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
 			       enum ulnet_outcome outcome)
 {
@@ -415,7 +416,13 @@ static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
 	for (unsigned int i = 0; i < 2; i++) {
 		cr_expect_eq(my_health(sim, i), LNET_HEALTH_MAX);
 		cr_expect_eq(peer_health(sim, i), LNET_HEALTH_MAX);
+		cr_expect_eq(my_ni(sim, i).failed.timeouts, 0);
+		cr_expect_eq(my_ni(sim, i).failed.network_timeouts, 0);
+		cr_expect_eq(their_ni(sim, i).failed.network_timeouts, 0);
 	}
+	cr_expect_eq(counter(lnet_sim_node(sim, 0), "local_timeout_count"), 0);
+	cr_expect_eq(counter(lnet_sim_node(sim, 0), "network_timeout_count"),
+		     0);
 	rails_end(sim);
 }
 
