@@ -363,6 +363,7 @@ lnd_tests += %D%/lnd/replay
 	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
 	%D%/lnd/replay_beside.c %D%/lnd/replay_far.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h

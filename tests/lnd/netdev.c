@@ -125,10 +125,72 @@ static int change_addr(struct request r, const char *name, const char *addr)
 	return ask(&r);
 }
 
+static int listen_to(uint32_t groups)
+{
+	struct sockaddr_nl a = { .nl_family = AF_NETLINK, .nl_groups = groups };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int rc;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd < 0 ? -errno : fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* Is it about a new route to that address, as one of this host? */
+static bool is_route_to(struct nlmsghdr *h, const struct in6_addr *addr)
+{
+	struct rtmsg *m = NLMSG_DATA(h);
+	struct rtattr *a = RTM_RTA(m);
+	int len = (int)RTM_PAYLOAD(h);
+
+	if (h->nlmsg_type != RTM_NEWROUTE || m->rtm_family != AF_INET6 ||
+	    m->rtm_type != RTN_LOCAL)
+		return false;
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
+		if (a->rta_type == RTA_DST && RTA_PAYLOAD(a) == sizeof(*addr) &&
+		    !memcmp(RTA_DATA(a), addr, sizeof(*addr)))
+			return true;
+	return false;
+}
+
+/* IPv6 can use an address once there is a route to it, some time after it was
+ * added. @fd has listened since before that. */
+static int await_route(int fd, const char *text)
+{
+	union {
+		struct nlmsghdr h;
+		char bytes[8192];
+	} m;
+	struct in6_addr addr;
+	int len;
+
+	if (inet_pton(AF_INET6, text, &addr) != 1)
+		return -EINVAL;
+	for (;;) {
+		struct nlmsghdr *h = &m.h;
+
+		len = (int)recv(fd, &m, sizeof(m), 0);
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		for (; NLMSG_OK(h, (uint32_t)len); h = NLMSG_NEXT(h, len))
+			if (is_route_to(h, &addr))
+				return 0;
+	}
+}
+
 int netdev_add_addr(const char *name, const char *addr)
 {
-	return change_addr(request_of(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL),
-			   name, addr);
+	int fd = strchr(addr, ':') ? listen_to(RTMGRP_IPV6_ROUTE) : -1;
+	int rc = change_addr(request_of(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL),
+			     name, addr);
+
+	if (!rc && fd >= 0)
+		rc = await_route(fd, addr);
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 int netdev_del_addr(const char *name, const char *addr)

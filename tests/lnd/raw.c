@@ -7,14 +7,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int socket_at(const struct sockaddr_in *at, int *fd_p)
+static int socket_at(const union sock_addr *at, int *fd_p)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, rc;
+	int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    one = 1, rc;
 
 	if (fd < 0)
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-	    bind(fd, (const struct sockaddr *)at, sizeof(*at)) == 0) {
+	    bind(fd, &at->any, sizeof(*at)) == 0) {
 		*fd_p = fd;
 		return 0;
 	}
@@ -43,7 +44,7 @@ static int conn_of(int fd, struct raw_conn *c)
 	return 0;
 }
 
-int raw_listen(const struct sockaddr_in *at, int *fd_p)
+int raw_listen(const union sock_addr *at, int *fd_p)
 {
 	int fd = -1, rc = socket_at(at, &fd);
 
@@ -61,24 +62,23 @@ int raw_listen(const struct sockaddr_in *at, int *fd_p)
 	return 0;
 }
 
-int raw_accept(int listen_fd, struct raw_conn *c, struct sockaddr_in *from)
+int raw_accept(int listen_fd, struct raw_conn *c, union sock_addr *from)
 {
 	socklen_t len = sizeof(*from);
-	int fd =
-		accept4(listen_fd, (struct sockaddr *)from, &len, SOCK_CLOEXEC);
+	int fd = accept4(listen_fd, &from->any, &len, SOCK_CLOEXEC);
 
 	return fd < 0 ? -errno : conn_of(fd, c);
 }
 
 /* The other end is on this machine: its kernel answers at once. */
-int raw_connect(const struct sockaddr_in *from, const struct sockaddr_in *to,
+int raw_connect(const union sock_addr *from, const union sock_addr *to,
 		struct raw_conn *c)
 {
 	int fd = -1, rc = socket_at(from, &fd);
 
 	if (rc)
 		return rc;
-	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
+	if (connect(fd, &to->any, sizeof(*to)) != 0) {
 		rc = -errno;
 		close(fd);
 		return rc;

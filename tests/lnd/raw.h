@@ -6,8 +6,8 @@
 #ifndef TESTS_LND_RAW_H
 #define TESTS_LND_RAW_H
 
-#include <netinet/in.h>
 #include "base/util.h"
+#include "lnd/socklnd/sock.h"
 
 struct raw_conn {
 	int fd; /* -1: none */
@@ -19,12 +19,12 @@ struct raw_conn {
 /* All: 0 or a negative errno. */
 
 /* *@fd_p listens. */
-int raw_listen(const struct sockaddr_in *at, int *fd_p) must_check;
+int raw_listen(const union sock_addr *at, int *fd_p) must_check;
 /* -EAGAIN: nobody is there. */
 int raw_accept(int listen_fd, struct raw_conn *c,
-	       struct sockaddr_in *from) must_check;
+	       union sock_addr *from) must_check;
 /* Connects from that very port. */
-int raw_connect(const struct sockaddr_in *from, const struct sockaddr_in *to,
+int raw_connect(const union sock_addr *from, const union sock_addr *to,
 		struct raw_conn *c) must_check;
 void raw_close(struct raw_conn *c);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/lnd/apart.h"
+#include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
 #include "ulnet/route.h"
 
@@ -78,6 +79,8 @@ static const struct replay_case cases[] = {
 	  .nis = { "10.77.0.3@tcp" },
 	  .keepalive = 1 },
 	{ .tape = "keepalive", .nis = { "10.77.0.2@tcp" } },
+	{ .tape = "large", .connects = true, .nis = { "fd77::3@tcp" } },
+	{ .tape = "large", .nis = { "fd77::2@tcp" } },
 	{ .tape = "router",
 	  .connects = true,
 	  .nis = { "10.77.0.2@tcp1" },
@@ -124,15 +127,15 @@ static int add_ni(struct replay *r, const char *text)
 					    { "max_reconnectms", 3600000 },
 					    { "keepalive", r->c->keepalive } };
 	struct ulnet_ni_conf conf = { 0 };
-	struct in_addr addr;
+	union sock_addr addr;
 	int rc = lnet_nid_parse(text, &conf.nid);
 
 	if (rc)
 		return rc;
 	conf.tunables = tunables;
 	conf.ntunables = r->c->keepalive ? 3 : 2;
-	memcpy(&addr, conf.nid.addr, sizeof(addr));
-	rc = netns_add_addr(addr);
+	addr = sock_addr(&conf.nid, 0);
+	rc = replay_add_addr(&addr);
 	return rc ? rc : lnet_ni_add(r->node, &conf);
 }
 
@@ -319,8 +322,9 @@ bool replay_pump(struct replay *r, unsigned int i)
 
 static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 {
-	const struct sockaddr_in *want = &r->tape.conn[k].from;
-	struct sockaddr_in from;
+	const union sock_addr *want = &r->tape.conn[k].from;
+	char text[SOCK_ADDRSTR_SIZE], real[SOCK_ADDRSTR_SIZE];
+	union sock_addr from;
 	int rc;
 
 	while ((rc = raw_accept(r->listen_fd, &r->conn[k], &from)) == -EAGAIN)
@@ -328,10 +332,9 @@ static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 			return false;
 	if (rc)
 		return replay_complain(r, i, "cannot accept");
-	if (from.sin_addr.s_addr != want->sin_addr.s_addr ||
-	    from.sin_port != want->sin_port) {
-		fprintf(stderr, "connection from %s:%u\n",
-			inet_ntoa(from.sin_addr), ntohs(from.sin_port));
+	sock_addr_format(&from, text, sizeof(text));
+	if (strcmp(text, sock_addr_format(want, real, sizeof(real))) != 0) {
+		fprintf(stderr, "connection from %s\n", text);
 		return replay_complain(r, i,
 				       "not from where the real one came");
 	}
@@ -366,8 +369,8 @@ static void patch_handle(const struct replay *r, unsigned int i, uint8_t *bytes)
 		return;
 	o = &r->plan.step[s->other];
 	if (o->part == PART_ORIGIN || o->part == PART_OWN)
-		memcpy(bytes + SOCK_HDR_SIZE + 32, &o->handle,
-		       sizeof(o->handle));
+		memcpy(bytes + replay_head(&r->tape) - LNET_UNION_SIZE,
+		       &o->handle, sizeof(o->handle));
 }
 
 static bool play_theirs(struct replay *r, unsigned int i)
@@ -392,7 +395,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 		memset(bytes + 16, 0, 8);
 	}
 	if (f->kind == TAPE_HELLO && f->conn == 0)
-		ok = sock_hello_size(&r->hello, bytes) == SOCK_HELLO_SIZE &&
+		ok = sock_hello_size(&r->hello, bytes) == (int)f->len &&
 		     sock_hello_decode(&r->hello, bytes, f->len) == 0;
 	if (r->c->swapped)
 		tape_swap(f->kind, bytes, f->len);
@@ -464,7 +467,7 @@ static void say(const struct replay *r, unsigned int i, const char *what)
 
 static bool play(struct replay *r)
 {
-	const struct sockaddr_in *at = &r->tape.conn[0].to;
+	const union sock_addr *at = &r->tape.conn[0].to;
 	bool ok = true;
 
 	if (r->c->connects && raw_listen(at, &r->listen_fd))
@@ -513,7 +516,7 @@ static bool check_end(struct replay *r, unsigned int i)
 	/* The answer's payload, when we got it by LNetGet() */
 	if (get && s->ours)
 		f = &r->tape.frame[s->other];
-	data = f->bytes + MESSAGE_HEAD;
+	data = f->bytes + replay_head(&r->tape);
 	if (s->mlength && get == s->ours &&
 	    memcmp(s->buf, data, s->mlength) != 0)
 		return replay_complain(r, i, "not the bytes that were sent");
@@ -581,7 +584,8 @@ static bool knows(struct replay *r)
 static bool send_probe(struct replay *r, unsigned int k)
 {
 	const struct sock_hello *h = &r->hello;
-	uint8_t bytes[MESSAGE_HEAD];
+	const size_t head = replay_head(&r->tape);
+	uint8_t bytes[MESSAGE_HEAD_MAX];
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
 	struct lnet_hdr get = { .dest_nid = h->dst_nid,
 				.src_nid = h->src_nid,
@@ -594,11 +598,11 @@ static bool send_probe(struct replay *r, unsigned int k)
 	size_t sent = 0;
 
 	sock_hdr_encode(&hdr, bytes);
-	hdr_encode(&get, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE);
+	hdr_encode(&get, bytes + SOCK_HDR_SIZE, tape_hdr_size(&r->tape));
 	if (r->c->swapped)
-		tape_swap(TAPE_LNET, bytes, sizeof(bytes));
-	while (sent < sizeof(bytes)) {
-		if (raw_send(&r->conn[k], bytes, sizeof(bytes), &sent))
+		tape_swap(TAPE_LNET, bytes, head);
+	while (sent < head) {
+		if (raw_send(&r->conn[k], bytes, head, &sent))
 			return replay_complain(r, r->tape.nframes - 1,
 					       "connection lost after it");
 		if (!replay_pump(r, r->tape.nframes - 1))
@@ -611,14 +615,14 @@ static bool send_probe(struct replay *r, unsigned int k)
 static bool take_probe(struct replay *r, unsigned int k)
 {
 	unsigned int last = r->tape.nframes - 1;
-	uint8_t bytes[MESSAGE_HEAD + PROBE_SINK];
-	const size_t head = MESSAGE_HEAD;
+	uint8_t bytes[MESSAGE_HEAD_MAX + PROBE_SINK];
+	const size_t head = replay_head(&r->tape);
 	struct lnet_hdr hdr;
 
 	while (!raw_take(&r->conn[0], bytes, head))
 		if (r->conn[0].eof || !replay_pump(r, last))
 			return replay_complain(r, last, "no answer after it");
-	if (hdr_decode(&hdr, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE) ||
+	if (hdr_decode(&hdr, bytes + SOCK_HDR_SIZE, tape_hdr_size(&r->tape)) ||
 	    hdr.type != LNET_MSG_REPLY || hdr.wmd.node != PROBE ||
 	    hdr.wmd.object != k || hdr.payload_length > PROBE_SINK) {
 		replay_dump("ours", bytes, head, 0);
@@ -667,18 +671,33 @@ static bool nothing_more(struct replay *r)
 	return ok;
 }
 
+int replay_add_addr(const union sock_addr *a)
+{
+	char text[SOCK_ADDRSTR_SIZE];
+	int rc;
+
+	if (a->any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &a->v4.sin_addr, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, &a->v6.sin6_addr, text, sizeof(text));
+	rc = netdev_add_addr("lo", text);
+	return rc == -EEXIST ? 0 : rc;
+}
+
 static int networked(const struct replay *r)
 {
 	int rc = netns_enter();
 
+	if (!rc)
+		rc = netdev_set("lo", true);
 	if (rc) {
 		printf("no network namespace: %s\n", strerror(-rc));
 		return SKIPPED;
 	}
 	for (unsigned int k = 0; k < r->tape.nconns; k++) {
-		rc = netns_add_addr(r->tape.conn[k].from.sin_addr);
+		rc = replay_add_addr(&r->tape.conn[k].from);
 		if (!rc)
-			rc = netns_add_addr(r->tape.conn[k].to.sin_addr);
+			rc = replay_add_addr(&r->tape.conn[k].to);
 		if (rc) {
 			printf("no address in a network namespace: %s\n",
 			       strerror(-rc));

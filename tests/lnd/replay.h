@@ -22,8 +22,10 @@
 #define REPLAY_NIDS_MAX	  8  /* of the other node */
 #define REPLAY_FAR_CONNS  3  /* as kernel nodes make them */
 #define REPLAY_BESIDE_MAX 12 /* connections that are on no tape */
-/* Bytes of a message before its payload. */
-#define MESSAGE_HEAD (SOCK_HDR_SIZE + LNET_HDR_SIZE)
+/* Of what stands last in a header, which depends on the type. */
+#define LNET_UNION_SIZE 40
+/* Bytes of a message before its payload, at most. */
+#define MESSAGE_HEAD_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE)
 /* What a kernel's "lnetctl ping" asks for, and its discovery at first. */
 #define PING_BY_HAND	  3960
 #define PING_BY_DISCOVERY 272
@@ -63,6 +65,12 @@ enum replay_part {
 	PART_LEFT_OUT /* see why */
 };
 
+/* Bytes of a message of this tape before its payload. */
+static inline size_t replay_head(const struct tape *t)
+{
+	return SOCK_HDR_SIZE + tape_hdr_size(t);
+}
+
 /* What a frame is, and what it has led to. */
 struct replay_step {
 	enum replay_part part;
@@ -99,7 +107,7 @@ struct beside_conn {
 };
 
 struct replay_beside {
-	struct in_addr at[REPLAY_NIDS_MAX];
+	union sock_addr at[REPLAY_NIDS_MAX];
 	int listen_fd[REPLAY_NIDS_MAX];
 	unsigned int nlisten, nconns;
 	struct beside_conn conn[REPLAY_BESIDE_MAX];
@@ -153,6 +161,10 @@ void replay_far_close(struct replay *r);
 
 /* What may differ in the node's ping information, made equal. */
 void replay_take_info(const struct replay *r, uint8_t *info);
+
+/* One more address of the network that is the test's own. 0 or a negative
+ * errno. */
+int replay_add_addr(const union sock_addr *a) must_check;
 
 /* What the node says that is on no tape, and where it may say it. */
 bool replay_beside_open(struct replay *r) must_check;

@@ -19,19 +19,18 @@
 
 /* ---- where ---- */
 
-static bool listens_at(struct replay *r, const struct sockaddr_in *at)
+static bool listens_at(struct replay *r, const struct ulnet_nid *nid)
 {
 	struct replay_beside *b = &r->beside;
-	struct sockaddr_in to = *at;
+	union sock_addr to = sock_addr(nid, ACCEPT_PORT);
 
-	to.sin_port = htons(ACCEPT_PORT);
 	for (unsigned int k = 0; k < b->nlisten; k++)
-		if (b->at[k].s_addr == to.sin_addr.s_addr)
+		if (sock_addr_is(&b->at[k], nid))
 			return true;
-	if (b->nlisten == REPLAY_NIDS_MAX || netns_add_addr(to.sin_addr) ||
+	if (b->nlisten == REPLAY_NIDS_MAX || replay_add_addr(&to) ||
 	    raw_listen(&to, &b->listen_fd[b->nlisten]))
 		return false;
-	b->at[b->nlisten++] = to.sin_addr;
+	b->at[b->nlisten++] = to;
 	return true;
 }
 
@@ -41,18 +40,17 @@ static bool listen_as_told(struct replay *r, unsigned int i)
 	const struct tape_frame *f = &r->tape.frame[i];
 	struct ulnet_ping_ni ni[REPLAY_NIDS_MAX];
 	struct ulnet_ping_info info;
-	struct sockaddr_in at = { .sin_family = AF_INET };
 	size_t need;
 
-	if (ping_info_decode(f->bytes + MESSAGE_HEAD, f->len - MESSAGE_HEAD,
-			     &info, ni, REPLAY_NIDS_MAX, &need))
+	if (ping_info_decode(f->bytes + replay_head(&r->tape),
+			     f->len - replay_head(&r->tape), &info, ni,
+			     REPLAY_NIDS_MAX, &need))
 		return false;
 	for (unsigned int k = 0; k < info.nnis; k++) {
-		memcpy(&at.sin_addr, ni[k].nid.addr, sizeof(at.sin_addr));
 		if (lnet_nid_net(&ni[k].nid) ==
 			    lnet_nid_net(&r->plan.step[i].hdr.src_nid) &&
-		    at.sin_addr.s_addr != r->tape.conn[0].to.sin_addr.s_addr &&
-		    !listens_at(r, &at))
+		    !sock_addr_is(&r->tape.conn[0].to, &ni[k].nid) &&
+		    !listens_at(r, &ni[k].nid))
 			return false;
 	}
 	return true;
@@ -90,8 +88,8 @@ static bool is_told_on_tape(const struct replay *r, const uint8_t *info,
 
 		if (f->kind == TAPE_LNET && s->ours && s->part != PART_ORIGIN &&
 		    replay_is_info(&r->plan, i) &&
-		    f->len == MESSAGE_HEAD + len &&
-		    !memcmp(f->bytes + MESSAGE_HEAD, info, len))
+		    f->len == replay_head(&r->tape) + len &&
+		    !memcmp(f->bytes + replay_head(&r->tape), info, len))
 			return true;
 	}
 	return false;
@@ -118,14 +116,15 @@ bool replay_told(const struct replay *r, unsigned int last,
 	const struct tape_frame *f = their_info(r, last);
 	size_t need;
 
-	return f &&
-	       !ping_info_decode(f->bytes + MESSAGE_HEAD, f->len - MESSAGE_HEAD,
-				 info, ni, REPLAY_NIDS_MAX, &need);
+	return f && !ping_info_decode(f->bytes + replay_head(&r->tape),
+				      f->len - replay_head(&r->tape), info, ni,
+				      REPLAY_NIDS_MAX, &need);
 }
 
 /* The header is that of any push, or question, of discovery between these
  * two. */
-static bool is_usual(const struct lnet_hdr *hdr, const uint8_t *got)
+static bool is_usual(const struct replay *r, const struct lnet_hdr *hdr,
+		     const uint8_t *got)
 {
 	bool get = hdr->type == LNET_MSG_GET;
 	struct lnet_hdr want = { .dest_nid = hdr->dest_nid,
@@ -138,11 +137,11 @@ static bool is_usual(const struct lnet_hdr *hdr, const uint8_t *got)
 				 .match_bits = PING_MATCH_BITS,
 				 .portal = PING_PORTAL,
 				 .length = get ? PING_BY_DISCOVERY : 0 };
-	uint8_t bytes[LNET_HDR_SIZE];
+	uint8_t bytes[LNET_HDR_LARGE_SIZE];
 
-	hdr_encode(&want, bytes, sizeof(bytes));
+	hdr_encode(&want, bytes, tape_hdr_size(&r->tape));
 	return !wire_handle_is_none(&hdr->wmd) &&
-	       !memcmp(bytes, got, sizeof(bytes));
+	       !memcmp(bytes, got, tape_hdr_size(&r->tape));
 }
 
 /* The ACK of a push, or the REPLY with what the other node has told. */
@@ -151,7 +150,7 @@ static bool answer(const struct replay *r, struct raw_conn *c,
 {
 	const struct tape_frame *told = their_info(r, r->now);
 	bool get = to->type == LNET_MSG_GET;
-	size_t len = get ? told->len - MESSAGE_HEAD : 0;
+	size_t len = get ? told->len - replay_head(&r->tape) : 0;
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
 	struct lnet_hdr reply = { .dest_nid = to->src_nid,
 				  .src_nid = to->dest_nid,
@@ -162,15 +161,16 @@ static bool answer(const struct replay *r, struct raw_conn *c,
 				  .wmd = to->wmd,
 				  .match_bits = to->match_bits,
 				  .length = get ? 0 : to->payload_length };
-	uint8_t bytes[MESSAGE_HEAD + PING_BY_DISCOVERY];
+	uint8_t bytes[MESSAGE_HEAD_MAX + PING_BY_DISCOVERY];
 	size_t sent = 0;
 
 	if (len > PING_BY_DISCOVERY)
 		return false;
 	sock_hdr_encode(&hdr, bytes);
-	hdr_encode(&reply, bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE);
-	memcpy(bytes + MESSAGE_HEAD, told->bytes + MESSAGE_HEAD, len);
-	len += MESSAGE_HEAD;
+	hdr_encode(&reply, bytes + SOCK_HDR_SIZE, tape_hdr_size(&r->tape));
+	memcpy(bytes + replay_head(&r->tape),
+	       told->bytes + replay_head(&r->tape), len);
+	len += replay_head(&r->tape);
 	if (r->c->swapped)
 		tape_swap(TAPE_LNET, bytes, len);
 	return !raw_send(c, bytes, len, &sent) && sent == len;
@@ -190,19 +190,19 @@ static void say_beside(const struct lnet_hdr *hdr)
 static bool look_at(struct replay *r, const struct lnet_hdr *hdr,
 		    uint8_t *bytes, size_t len)
 {
-	uint8_t *info = bytes + MESSAGE_HEAD;
+	uint8_t *info = bytes + replay_head(&r->tape);
 
 	say_beside(hdr);
 	if (hdr->type == LNET_MSG_GET) {
 		r->beside.questions++;
-		return is_usual(hdr, bytes + SOCK_HDR_SIZE);
+		return is_usual(r, hdr, bytes + SOCK_HDR_SIZE);
 	}
 	r->beside.pushes++;
 	if (hdr->payload_length < PING_HEADER_SIZE + PING_ENTRY_SIZE)
 		return false;
 	replay_take_info(r, info);
-	return is_usual(hdr, bytes + SOCK_HDR_SIZE) &&
-	       is_told_on_tape(r, info, len - MESSAGE_HEAD);
+	return is_usual(r, hdr, bytes + SOCK_HDR_SIZE) &&
+	       is_told_on_tape(r, info, len - replay_head(&r->tape));
 }
 
 enum replay_taken replay_beside_take(struct replay *r, struct raw_conn *c)
@@ -212,11 +212,11 @@ enum replay_taken replay_beside_take(struct replay *r, struct raw_conn *c)
 	size_t len;
 	bool ok;
 
-	if (c->have < MESSAGE_HEAD)
+	if (c->have < replay_head(&r->tape))
 		return TAKEN_NONE;
-	if (hdr_decode(&hdr, c->in + SOCK_HDR_SIZE, LNET_HDR_SIZE))
+	if (hdr_decode(&hdr, c->in + SOCK_HDR_SIZE, tape_hdr_size(&r->tape)))
 		return TAKEN_BAD;
-	len = MESSAGE_HEAD + hdr.payload_length;
+	len = replay_head(&r->tape) + hdr.payload_length;
 	if (hdr.portal != PING_PORTAL || c->have < len ||
 	    (hdr.type != LNET_MSG_PUT && hdr.type != LNET_MSG_GET))
 		return TAKEN_NONE;
@@ -246,10 +246,11 @@ static bool answer_hello(struct replay *r, struct beside_conn *c)
 	struct sock_hello got, h = r->hello;
 	size_t len, sent = 0;
 
-	if (!raw_take(&c->raw, bytes, SOCK_HELLO_SIZE))
+	len = r->tape.large ? SOCK_HELLO_LARGE_SIZE : SOCK_HELLO_SIZE;
+	if (!raw_take(&c->raw, bytes, len))
 		return true;
-	if (sock_hello_size(&got, bytes) != SOCK_HELLO_SIZE ||
-	    sock_hello_decode(&got, bytes, SOCK_HELLO_SIZE) != 0)
+	if (sock_hello_size(&got, bytes) != (int)len ||
+	    sock_hello_decode(&got, bytes, len) != 0)
 		return false;
 	h.src_nid = got.dst_nid;
 	h.dst_nid = got.src_nid;
@@ -261,12 +262,13 @@ static bool answer_hello(struct replay *r, struct beside_conn *c)
 
 static bool beside_step(struct replay *r, struct beside_conn *c)
 {
-	uint8_t request[SOCK_REQUEST_SIZE];
+	size_t len =
+		r->tape.large ? SOCK_REQUEST_LARGE_SIZE : SOCK_REQUEST_SIZE;
+	uint8_t request[SOCK_REQUEST_LARGE_SIZE];
 
 	if (raw_fill(&c->raw))
 		return false;
-	if (c->stage == BESIDE_REQUEST &&
-	    raw_take(&c->raw, request, sizeof(request)))
+	if (c->stage == BESIDE_REQUEST && raw_take(&c->raw, request, len))
 		c->stage = BESIDE_HELLO;
 	if (c->stage == BESIDE_HELLO && !answer_hello(r, c))
 		return false;
@@ -278,7 +280,7 @@ static bool beside_step(struct replay *r, struct beside_conn *c)
 static bool beside_accept(struct replay *r, int fd)
 {
 	struct replay_beside *b = &r->beside;
-	struct sockaddr_in from;
+	union sock_addr from;
 	struct raw_conn raw;
 	int rc = raw_accept(fd, &raw, &from);
 

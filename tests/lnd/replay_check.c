@@ -39,17 +39,18 @@ bool replay_compare(const struct replay *r, unsigned int i, const uint8_t *got)
 	return replay_complain(r, i, "differs");
 }
 
-#define HELLO_INCARNATION 32
+#define HELLO_INCARNATION 24 /* from its end */
 
 /* All HELLOs of an NI tell the same incarnation; which, is its own affair. */
 static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 {
-	const uint8_t *real = r->tape.frame[i].bytes;
+	const struct tape_frame *f = &r->tape.frame[i];
+	size_t at = f->len - HELLO_INCARNATION;
 	struct sock_hello h;
 	unsigned int k;
 
-	if (sock_hello_size(&h, got) != SOCK_HELLO_SIZE ||
-	    sock_hello_decode(&h, got, SOCK_HELLO_SIZE) != 0)
+	if (sock_hello_size(&h, got) != (int)f->len ||
+	    sock_hello_decode(&h, got, f->len) != 0)
 		return replay_complain(r, i, "no HELLO");
 	for (k = 0; k < REPLAY_NIS_MAX && r->told[k].incarnation; k++)
 		if (lnet_nid_eq(&r->told[k].nid, &h.src_nid))
@@ -60,7 +61,7 @@ static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 		return replay_complain(r, i, "not the incarnation told before");
 	r->told[k].nid = h.src_nid;
 	r->told[k].incarnation = h.src_incarnation;
-	memcpy(got + HELLO_INCARNATION, real + HELLO_INCARNATION, 8);
+	memcpy(got + at, f->bytes + at, 8);
 	return true;
 }
 
@@ -75,7 +76,7 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 {
 	const uint8_t *real = r->tape.frame[i].bytes;
 	struct replay_step *s = &r->plan.step[i];
-	size_t wmd = SOCK_HDR_SIZE + 32;
+	size_t wmd = replay_head(&r->tape) - LNET_UNION_SIZE;
 	size_t cookie = 8;
 
 	/* A real one sends from where it is, and asks when that may change. */
@@ -93,7 +94,7 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	}
 	if (s->part != PART_ORIGIN && s->part != PART_RETURN &&
 	    replay_is_info(&r->plan, i))
-		replay_take_info(r, got + MESSAGE_HEAD);
+		replay_take_info(r, got + replay_head(&r->tape));
 	return true;
 }
 

@@ -8,11 +8,9 @@
  */
 #include "tests/lnd/replay.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "lnet/nid/nid.h"
-#include "tests/lnd/netns.h"
 
 #define ACCEPT_PORT 988
 #define FAR_PORT    1023 /* the first connection's, and then down */
@@ -23,15 +21,6 @@
 static const enum sock_type types[REPLAY_FAR_CONNS] = {
 	SOCK_CONTROL, SOCK_BULK_IN, SOCK_BULK_OUT
 };
-
-static struct sockaddr_in address(const struct ulnet_nid *nid, uint16_t port)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_port = htons(port) };
-
-	memcpy(&a.sin_addr, nid->addr, sizeof(a.sin_addr));
-	return a;
-}
 
 static bool send_all(struct replay *r, unsigned int i, struct raw_conn *c,
 		     const void *bytes, size_t len)
@@ -64,8 +53,8 @@ static bool connect_far(struct replay *r, unsigned int k,
 			const struct ulnet_nid *far,
 			const struct ulnet_nid *near)
 {
-	struct sockaddr_in from = address(far, (uint16_t)(FAR_PORT - k));
-	struct sockaddr_in to = address(near, ACCEPT_PORT);
+	union sock_addr from = sock_addr(far, (uint16_t)(FAR_PORT - k));
+	union sock_addr to = sock_addr(near, ACCEPT_PORT);
 	struct sock_hello h = { .version = 3,
 				.src_nid = *far,
 				.dst_nid = *near,
@@ -106,14 +95,14 @@ static bool find_near(const struct replay *r, const struct ulnet_nid *far,
 bool replay_far_open(struct replay *r)
 {
 	struct ulnet_nid far, near;
-	struct sockaddr_in at;
+	union sock_addr at;
 
 	if (!r->c->router)
 		return true;
 	if (lnet_nid_parse(r->c->far, &far) || !find_near(r, &far, &near))
 		return replay_complain(r, 0, "no net of the far node");
-	at = address(&far, 0);
-	if (netns_add_addr(at.sin_addr))
+	at = sock_addr(&far, 0);
+	if (replay_add_addr(&at))
 		return replay_complain(r, 0, "no address of the far node");
 	for (unsigned int k = 0; k < REPLAY_FAR_CONNS; k++)
 		if (!connect_far(r, k, &far, &near))

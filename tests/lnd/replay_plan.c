@@ -30,9 +30,9 @@ static bool look_at(const struct tape *t, unsigned int i, struct replay_step *s)
 		return f->len == SOCK_HDR_SIZE || bad(t, i, "too long");
 	}
 	s->cookie = hdr.cookie[0];
-	if (f->len < MESSAGE_HEAD ||
-	    hdr_decode(&s->hdr, f->bytes + SOCK_HDR_SIZE, LNET_HDR_SIZE) ||
-	    f->len != MESSAGE_HEAD + s->hdr.payload_length)
+	if (f->len < replay_head(t) ||
+	    hdr_decode(&s->hdr, f->bytes + SOCK_HDR_SIZE, tape_hdr_size(t)) ||
+	    f->len != replay_head(t) + s->hdr.payload_length)
 		return bad(t, i, "no message");
 	return true;
 }
@@ -203,7 +203,7 @@ static const char *why_by_hand(const struct tape *t,
 			       const struct replay_case *c,
 			       const struct replay_plan *plan, unsigned int i)
 {
-	const uint8_t *info = t->frame[i].bytes + MESSAGE_HEAD;
+	const uint8_t *info = t->frame[i].bytes + replay_head(t);
 	bool met = met_before(t, c, plan, i);
 
 	if (is_question(&plan->step[i].hdr))
@@ -294,8 +294,8 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	if (get && !s->ours)
 		f = &t->frame[s->other];
 	if (get != s->ours)
-		memcpy(s->buf, f->bytes + MESSAGE_HEAD,
-		       MIN(s->len, f->len - MESSAGE_HEAD));
+		memcpy(s->buf, f->bytes + replay_head(t),
+		       MIN(s->len, f->len - replay_head(t)));
 	return true;
 }
 

@@ -109,31 +109,42 @@ static bool read_bytes_line(struct tape_frame *f, const char *p)
 	return true;
 }
 
-/* "10.0.0.1:988" */
-static bool read_addr(char *text, struct sockaddr_in *sin)
+/* "10.0.0.1:988", "[fd77::1]:988" */
+static bool read_addr(char *text, union sock_addr *a)
 {
-	char *colon = strchr(text, ':');
+	char *colon = strrchr(text, ':');
+	in_port_t port;
 
 	if (!colon)
 		return false;
+	port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
 	*colon = '\0';
-	sin->sin_family = AF_INET;
-	sin->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-	return inet_pton(AF_INET, text, &sin->sin_addr) == 1 && sin->sin_port;
+	if (*text != '[') {
+		a->any.sa_family = AF_INET;
+		a->v4.sin_port = port;
+		return inet_pton(AF_INET, text, &a->v4.sin_addr) == 1 && port;
+	}
+	text[strcspn(text, "]")] = '\0';
+	a->any.sa_family = AF_INET6;
+	a->v6.sin6_port = port;
+	return inet_pton(AF_INET6, text + 1, &a->v6.sin6_addr) == 1 && port;
 }
 
 /* "conn N FROM TO", numbered from 1 on, in order. */
 static bool read_conn(struct tape *t, const char *line)
 {
-	char from[32], to[32];
+	char from[64], to[64];
 	unsigned int n;
 
-	if (sscanf(line, "conn %u %31s %31s", &n, from, to) != 3 ||
+	if (sscanf(line, "conn %u %63s %63s", &n, from, to) != 3 ||
 	    n != t->nconns + 1 || n > TAPE_CONNS_MAX)
 		return false;
 	t->nconns = n;
-	return read_addr(from, &t->conn[n - 1].from) &&
-	       read_addr(to, &t->conn[n - 1].to);
+	if (!read_addr(from, &t->conn[n - 1].from) ||
+	    !read_addr(to, &t->conn[n - 1].to))
+		return false;
+	t->large = t->conn[n - 1].to.any.sa_family == AF_INET6;
+	return true;
 }
 
 /* "N > KIND [made]" */

@@ -6,8 +6,9 @@
 #ifndef TESTS_LND_TAPE_H
 #define TESTS_LND_TAPE_H
 
-#include <netinet/in.h>
 #include "base/util.h"
+#include "lnd/lnd.h"
+#include "lnd/socklnd/sock.h"
 
 #define TAPE_CONNS_MAX	8
 #define TAPE_FRAMES_MAX 128
@@ -15,7 +16,7 @@
 enum tape_kind { TAPE_REQUEST, TAPE_HELLO, TAPE_LNET, TAPE_NOOP };
 
 struct tape_conn {
-	struct sockaddr_in from, to; /* "from" has connected */
+	union sock_addr from, to; /* "from" has connected */
 };
 
 struct tape_frame {
@@ -31,6 +32,7 @@ struct tape_frame {
 /* In the order in which all of it was seen. */
 struct tape {
 	const char *name;
+	bool large; /* over IPv6: headers have large NIDs */
 	unsigned int nconns, nframes;
 	struct tape_conn conn[TAPE_CONNS_MAX];
 	struct tape_frame frame[TAPE_FRAMES_MAX];
@@ -40,6 +42,12 @@ struct tape {
  * after having said on stderr what is wrong. */
 bool tape_load(struct tape *tape, const char *name) must_check;
 void tape_free(struct tape *tape);
+
+/* Bytes of LNet's header in its frames. */
+static inline size_t tape_hdr_size(const struct tape *t)
+{
+	return t->large ? LNET_HDR_LARGE_SIZE : LNET_HDR_SIZE;
+}
 
 /* Makes of the @len bytes of a frame of this kind what a node of the other byte
  * order would have sent. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tape_pcap NAME SEGMENT [SPOIL]: what is on the tape, as a capture of TCP over
- * IPv4, to stdout.
+ * IPv4 or IPv6, to stdout.
  * tape_pcap NAME fields: what ulnet's own codec reads there, a line for each
  * frame, as the test asks tshark to print it.
  *
@@ -20,7 +20,8 @@
 #include "lnet/message/wire.h"
 #include "tests/lnd/tape.h"
 
-#define HEADERS (20u + 20u) /* IPv4, TCP */
+#define TCP_HEADER  20u
+#define HEADERS_MAX (40u + TCP_HEADER)
 #define SEGMENT_MAX 60000u
 
 struct capture {
@@ -38,7 +39,7 @@ static void put(const void *bytes, size_t len)
 	}
 }
 
-/* pcap's own header: microseconds, packets that begin with IPv4. */
+/* pcap's own header: microseconds, packets that begin with IPv4 or IPv6. */
 static void put_file_header(void)
 {
 	const struct {
@@ -62,27 +63,48 @@ static void put_be32(uint8_t *p, uint32_t value)
 	put_be16(p + 2, value & 0xffff);
 }
 
-static void fill_headers(const struct capture *c, const struct tape_frame *f,
-			 size_t len, uint8_t *p)
+/* IP's, for @len bytes behind it; returns its own. */
+static size_t fill_ip(const union sock_addr *from, const union sock_addr *to,
+		      size_t len, uint8_t *p)
+{
+	if (from->any.sa_family == AF_INET) {
+		p[0] = 0x45;
+		put_be16(p + 2, 20 + len);
+		p[8] = 64;
+		p[9] = IPPROTO_TCP;
+		memcpy(p + 12, &from->v4.sin_addr, 4);
+		memcpy(p + 16, &to->v4.sin_addr, 4);
+		return 20;
+	}
+	p[0] = 0x60;
+	put_be16(p + 4, len);
+	p[6] = IPPROTO_TCP;
+	p[7] = 64;
+	memcpy(p + 8, &from->v6.sin6_addr, 16);
+	memcpy(p + 24, &to->v6.sin6_addr, 16);
+	return 40;
+}
+
+/* Returns how many bytes there are before the payload. */
+static size_t fill_headers(const struct capture *c, const struct tape_frame *f,
+			   size_t len, uint8_t *p)
 {
 	const struct tape_conn *conn = &c->tape->conn[f->conn];
-	const struct sockaddr_in *from = f->back ? &conn->to : &conn->from;
-	const struct sockaddr_in *to = f->back ? &conn->from : &conn->to;
+	const union sock_addr *from = f->back ? &conn->to : &conn->from;
+	const union sock_addr *to = f->back ? &conn->from : &conn->to;
+	size_t ip;
 
-	memset(p, 0, HEADERS);
-	p[0] = 0x45;
-	put_be16(p + 2, HEADERS + len);
-	p[8] = 64;
-	p[9] = IPPROTO_TCP;
-	memcpy(p + 12, &from->sin_addr, 4);
-	memcpy(p + 16, &to->sin_addr, 4);
-	memcpy(p + 20, &from->sin_port, 2);
-	memcpy(p + 22, &to->sin_port, 2);
-	put_be32(p + 24, 1 + c->sent[f->conn][f->back]);
-	put_be32(p + 28, 1 + c->sent[f->conn][!f->back]);
-	p[32] = 5 << 4;
-	p[33] = 0x18; /* PSH, ACK */
-	put_be16(p + 34, 65535);
+	memset(p, 0, HEADERS_MAX);
+	ip = fill_ip(from, to, TCP_HEADER + len, p);
+	p += ip;
+	put_be16(p, sock_port_of(from));
+	put_be16(p + 2, sock_port_of(to));
+	put_be32(p + 4, 1 + c->sent[f->conn][f->back]);
+	put_be32(p + 8, 1 + c->sent[f->conn][!f->back]);
+	p[12] = 5 << 4;
+	p[13] = 0x18; /* PSH, ACK */
+	put_be16(p + 14, 65535);
+	return ip + TCP_HEADER;
 }
 
 static void spoil(struct capture *c, uint8_t *bytes, size_t len)
@@ -99,16 +121,16 @@ static void spoil(struct capture *c, uint8_t *bytes, size_t len)
 static void put_segment(struct capture *c, const struct tape_frame *f,
 			const uint8_t *bytes, size_t len)
 {
-	static uint8_t packet[HEADERS + SEGMENT_MAX];
+	static uint8_t packet[HEADERS_MAX + SEGMENT_MAX];
+	size_t head = fill_headers(c, f, len, packet);
 	const uint32_t record[4] = { c->packets / 1000, c->packets % 1000,
-				     (uint32_t)(HEADERS + len),
-				     (uint32_t)(HEADERS + len) };
+				     (uint32_t)(head + len),
+				     (uint32_t)(head + len) };
 
-	fill_headers(c, f, len, packet);
-	memcpy(packet + HEADERS, bytes, len);
-	spoil(c, packet + HEADERS, len);
+	memcpy(packet + head, bytes, len);
+	spoil(c, packet + head, len);
 	put(record, sizeof(record));
-	put(packet, HEADERS + len);
+	put(packet, head + len);
 	c->sent[f->conn][f->back] += (uint32_t)len;
 	c->packets++;
 }
