@@ -19,7 +19,10 @@
 /* Of the outage: afterwards. */
 #define INTERVAL_PART 32
 #define ANSWERED      (20 * NSEC_PER_MSEC)
-#define DEAF_AFTER    2 /* pings without an answer */
+/* A router that hears nobody on one side drops what others send through it, so
+ * the first pings wait less long. An answer that comes later is heard, too. */
+#define DEAF_AFTER  2 /* pings without an answer, and nobody was heard */
+#define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {
 	struct list link; /* recovery_cpt.ill */
@@ -31,6 +34,7 @@ struct recovery {
 	uint64_t since;	    /* ns: it is ill */
 	uint64_t heard;	    /* ns: last sign of life; or since */
 	uint64_t began;	    /* ns: the last ping */
+	uint64_t silent_since; /* ns: began the first that was not answered */
 	uint64_t interval;  /* ns: from one ping to the next */
 	struct ulnet_nid asked; /* of the peer that was asked last; or ANY */
 	struct ask ask;
@@ -144,7 +148,8 @@ static void recovery_not_heard(struct recovery *r)
 	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
 	uint64_t part = (loop_now(r->cpt->loop) - r->heard) / INTERVAL_PART;
 
-	r->pings.silent++;
+	if (!r->pings.silent++)
+		r->silent_since = r->began;
 	if (MUTATE(unit_same_interval))
 		return;
 	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
@@ -156,6 +161,14 @@ static void recovery_heard(struct recovery *r)
 	r->heard = loop_now(r->cpt->loop);
 	r->pings.silent = 0;
 	r->interval = FIRST;
+}
+
+static bool is_deaf(const struct recovery *r, const struct lnet_ni *ni)
+{
+	uint64_t ns = loop_now(r->cpt->loop) - r->silent_since;
+
+	return r->pings.silent >= DEAF_AFTER &&
+	       !health_ni_hears(r->cpt, ni, ns) && !MUTATE(unit_no_word);
 }
 
 /* A ping has ended. */
@@ -175,7 +188,7 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	}
 	recovery_not_heard(r);
 	ni = r->local ? ni_of_mine(r) : NULL;
-	if (ni && r->pings.silent >= DEAF_AFTER && !MUTATE(unit_no_word))
+	if (ni && is_deaf(r, ni))
 		ni_set_deaf(ni, true);
 	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
@@ -185,6 +198,14 @@ static void recovery_asked(struct ask *ask)
 	recovery_go_on(container_of(ask, struct recovery, ask), !ask->status);
 }
 
+static uint64_t answer_within(const struct recovery *r)
+{
+	bool quick = r->local && r->pings.silent < DEAF_AFTER &&
+		     atomic_load(&r->cpt->node->routing);
+
+	return quick && !MUTATE(unit_slow_word) ? DEAF_WITHIN : ANSWER_WITHIN;
+}
+
 /* On error the next one is tried as if this one had not been answered. */
 static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 			  const struct ulnet_nid *to)
@@ -192,7 +213,7 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	if (ask_exact(&r->ask, from, to, ANSWER_WITHIN))
+	if (ask_exact(&r->ask, from, to, answer_within(r)))
 		recovery_wait(r, r->interval);
 }
 

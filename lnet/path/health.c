@@ -73,10 +73,8 @@ void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	health_lose_peer_ni(cpt, lpni);
 }
 
-/* Did anything come in on @ni within @ns? An interface that is cut off hears
- * nobody. */
-static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
-			uint64_t ns)
+bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		     uint64_t ns)
 {
 	uint64_t now = loop_now(cpt->loop);
 
@@ -93,7 +91,7 @@ static bool is_heard_of(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns)
 {
-	if (is_heard_of(cpt, ni, ns) && !MUTATE(unit_blame_both))
+	if (health_ni_hears(cpt, ni, ns) && !MUTATE(unit_blame_both))
 		health_lose_peer_ni(cpt, lpni);
 	else
 		health_lose_both(cpt, ni, lpni);

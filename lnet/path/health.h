@@ -48,6 +48,11 @@ void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns);
 
+/* Has anything come in on @ni within the last @ns? An interface that is cut off
+ * hears nobody. */
+bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		     uint64_t ns);
+
 /* health_heard() of what is not in full health. */
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
