@@ -1,7 +1,7 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
 EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
-	%D%/many %D%/raw_tcp %D%/rpc %D%/slow %D%/tcp %D%/tcp_peers
+	%D%/many %D%/raw_tcp %D%/route %D%/rpc %D%/slow %D%/tcp %D%/tcp_peers
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_herd_SOURCES = %D%/herd.c %D%/herd_law.c %D%/herd_law.h
@@ -9,12 +9,13 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_lossy_SOURCES = %D%/lossy.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_many_SOURCES = %D%/many.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
+%C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_slow_SOURCES = %D%/slow.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/routers.sh %D%/rows.sh
 # What came out, and its plots: ./check --only static looks at whether they agree.
 EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.

@@ -11,6 +11,7 @@
 # rpcping says each 20 ms what was read; the rate is that of 100 ms.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$top/tests/net/hosts.sh" || exit
+. "$top/bench/rows.sh" || exit
 hosts_enter bash "$0" "$@" || exit 77
 set -euo pipefail
 build=$1 runs=$2
@@ -71,27 +72,6 @@ read_bulk() {
 }
 
 # ---- numbers ----
-
-# value NAME FILE: of rpcping's JSON
-value() {
-	sed "s/.*\"$1\": \([0-9.]*\).*/\1/" "$2"
-}
-
-# median: of the sorted numbers on standard input
-median() {
-	awk '{ v[NR] = $1 }
-		END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
-}
-
-# sum NAME UNIT AIM VALUE...: a row
-sum() {
-	local name=$1 unit=$2 aim=$3 sorted
-
-	shift 3
-	sorted=$(printf '%s\n' "$@" | sort -n)
-	echo "$name|$unit|$aim|$(median <<<"$sorted")|$(
-		head -n 1 <<<"$sorted")|$(tail -n 1 <<<"$sorted")"
-}
 
 # stamp: lines, each with the time at which it came, in us
 stamp() {

@@ -133,6 +133,11 @@ wire_drop() {
 	nft add rule bridge rails wire "$@" drop
 }
 
+# port_drop PORT: all frames there
+port_drop() {
+	wire_drop iifname "$1" && wire_drop oifname "$1"
+}
+
 wire_whole() {
 	nft flush chain bridge rails wire
 }
@@ -198,3 +203,27 @@ cable_in() { ip link set server1 master rail1; }
 lose_sent() { wire_drop iifname client1; }
 lose_received() { wire_drop oifname client1; }
 lose_both() { lose_sent && lose_received; }
+
+# ---- four of them: a client on rail 0, a server on rail 1, routers a and b ----
+
+declare -A routed=([client]=1 [server]=2 [a]=3 [b]=4)
+
+hosts_routed() {
+	local name
+
+	for name in client server a b; do
+		hosts_add $name "${routed[$name]}" || return
+	done
+}
+
+# routed_conf NET RAIL FAR GATEWAY...: what lnet.conf(5) has for a node on one net, with
+# routes to the other
+routed_conf() {
+	local gateway
+
+	echo "net: [{net type: $1, local NI(s): [{interfaces: {0: eth$2}}]}]"
+	echo "route:"
+	for gateway in "${@:4}"; do
+		echo "- {net: $3, gateway: 10.9.$2.${routed[$gateway]}@$1}"
+	done
+}

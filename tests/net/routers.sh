@@ -13,20 +13,8 @@ hosts_enter bash "$0" "$@" || exit 77
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 much=$((4 << 20)) # bytes: more than what pings and TCP's tries take
-declare -A number=([client]=1 [server]=2 [a]=3 [b]=4)
 
 # ---- nodes ----
-
-# conf NET RAIL FAR GATEWAY...: a node on one net, with routes to the other
-conf() {
-	local gateway
-
-	echo "net: [{net type: $1, local NI(s): [{interfaces: {0: eth$2}}]}]"
-	echo "route:"
-	for gateway in "${@:4}"; do
-		echo "- {net: $3, gateway: 10.9.$2.${number[$gateway]}@$1}"
-	done
-}
 
 # on_host NAME PROGRAM ARGUMENT...: until it is ready
 on_host() {
@@ -46,7 +34,7 @@ router() { # NAME
 }
 
 serve() { # GATEWAY...
-	conf tcp2 1 tcp1 "$@" >"$dir/server.conf"
+	routed_conf tcp2 1 tcp1 "$@" >"$dir/server.conf"
 	on_host server "$rpcserve" --config "$dir/server.conf"
 }
 
@@ -93,8 +81,8 @@ near_down() { host_link a down 0 3; }
 near_up() { host_link a up 0 3; }
 far_down() { host_link a down 1 3; }
 far_up() { host_link a up 1 3; }
-near_silent() { wire_drop iifname a0 && wire_drop oifname a0; }
-far_silent() { wire_drop iifname a1 && wire_drop oifname a1; }
+near_silent() { port_drop a0; }
+far_silent() { port_drop a1; }
 
 all_harms() { # NAME ARGUMENT...
 	lose "$1: router killed" killed back "${@:2}"
@@ -104,13 +92,11 @@ all_harms() { # NAME ARGUMENT...
 	lose "$1: its far frames lost" far_silent wire_whole "${@:2}"
 }
 
-for name in client server a b; do
-	hosts_add $name "${number[$name]}" || {
-		complain "no hosts"
-		finish
-	}
-done
-conf tcp1 0 tcp2 a b >"$dir/client.conf"
+hosts_routed || {
+	complain "no hosts"
+	finish
+}
+routed_conf tcp1 0 tcp2 a b >"$dir/client.conf"
 router a
 router b
 serve a b
@@ -125,7 +111,7 @@ all_harms "bulk written" --inflight 4 --bulk-write 300k
 
 stop_lnetd server
 serve b
-conf tcp1 0 tcp2 a >"$dir/client.conf"
+routed_conf tcp1 0 tcp2 a >"$dir/client.conf"
 on_host client "$lnetd" --foreground --config "$dir/client.conf"
 ctl 0 --socket "$dir/client.sock" ping --timeout 60 10.9.1.2@tcp2
 # The server takes nothing from a router that it would not answer by.
