@@ -9,7 +9,7 @@ free_port
 
 say "Two nodes that take part in LNet's self-test, as kernel nodes do."
 for n in 1 2; do
-	run 0 1 lnetd --lst --net "tcp(127.0.0.$n)" --port "$port" \
+	run 0 1 lnetd --lst 127.0.0.3@tcp --net "tcp(127.0.0.$n)" --port "$port" \
 		--socket "$n.sock" --pidfile "$n.pid"
 	members+=("$(cat "$n.pid")")
 done
