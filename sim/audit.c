@@ -11,6 +11,9 @@
 #include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
+/* Of one try: the network's, and what faults make of them. */
+#define COPIES_MOST 16
+
 struct audit_op {
 	struct hash_node hash; /* sim->ops, until it ends */
 	struct sim_node *n;    /* while it has not ended */
@@ -20,10 +23,11 @@ struct audit_op {
 	uint64_t deadline;
 	uint32_t refs; /* not ended, packets */
 	uint32_t accepted;
-	uint32_t tries; /* times that its request was given to an LND */
-	uint32_t got;	/* the one of these that was accepted; 0: none */
-	bool denied;	/* it was reported not delivered */
-	bool late;	/* known to be */
+	uint32_t tries;	   /* times that its request was given to an LND */
+	uint32_t forwards; /* times that a router has passed it on */
+	uint32_t got;	   /* the one of these that was accepted; 0: none */
+	bool denied;	   /* it was reported not delivered */
+	bool late;	   /* known to be */
 	uint32_t type;
 	uint64_t match_bits;
 };
@@ -274,20 +278,34 @@ static void on_leaked(void *arg, struct lnet *node, const char *what,
 		      n->index, count, what);
 }
 
+/* No try passes a node twice, but what the network repeats. */
+static uint32_t forwards_most(const struct sim_node *n,
+			      const struct audit_op *a)
+{
+	return (a->tries + 1) * n->sim->nnodes * COPIES_MOST;
+}
+
 /* A router is one of the hops of the same try. */
 static void on_forward(void *arg, struct lnet *node, struct lnd_ni *ni,
 		       void *rx, struct lnd_msg *msg)
 {
+	const struct sim_node *n = arg;
 	struct audit_op *a;
 
-	(void)arg;
 	(void)node;
 	if (ni->lnd != &simlnd)
 		return;
 	a = msg->mark = sim_net_rx_mark(rx);
 	msg->mark_number = sim_net_rx_number(rx);
-	if (a)
-		a->refs++;
+	if (!a)
+		return;
+	a->refs++;
+	if (++a->forwards == forwards_most(n, a))
+		lnet_sim_fail(
+			n->sim,
+			"node %u: a message of node %u, bits %#" PRIx64
+			", goes round: routers have passed it on %u times",
+			n->index, a->index, a->match_bits, a->forwards);
 }
 
 static void on_forwarded(void *arg, struct lnet *node, struct lnd_msg *msg)
