@@ -411,6 +411,7 @@ sim_campaigns += %D%/sim/failover
 # programs alone, and take the place of the libraries' members of the same name.
 mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
 mutants += %D%/sim/routes_mutants
+mutants += %D%/sim/fair_mutants
 if WITH_CRITERION
 mutants += %D%/unit/mutants
 endif
@@ -438,12 +439,15 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	lnet/message/forward.c lnet/node/policies.c lnet/path/ruling.c \
 	lnet/path/select.c lnet/route/route.c
 %C%_sim_routes_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
+%C%_sim_fair_mutants_SOURCES = %D%/sim/fair.c lnet/message/forward.c
+%C%_sim_fair_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 # Unit tests, of which one must fail.
 %C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
 	%D%/unit/lnet/discovery/asked_test.c \
 	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
 	%D%/unit/lnet/discovery/stranger_test.c \
+	%D%/unit/lnet/message/forward_test.c \
 	%D%/unit/lnet/message/resend_test.c %D%/unit/lnet/message/silence_test.c \
 	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
@@ -453,7 +457,8 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	lnet/discovery/merge.c lnet/discovery/merging.c \
 	lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/discovery/witness.c \
-	lnet/message/await.c lnet/message/leave.c lnet/message/parse.c \
+	lnet/message/await.c lnet/message/forward.c \
+	lnet/message/leave.c lnet/message/parse.c \
 	lnet/message/resend.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
 	lnet/peer/claim.c lnet/peer/word.c
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS

@@ -13,6 +13,8 @@
 
 /* So long a message may wait for a next hop that has failed lately. */
 #define FORWARD_ILL (250 * NSEC_PER_MSEC)
+/* The part of a pool that is for NIDs to which the last message failed. */
+#define FAILING_PART 4
 
 struct router_buf {
 	struct list link; /* router_pool.spare, while nobody has it */
@@ -100,13 +102,25 @@ static void pool_note(struct router_pool *pool)
 
 /* ---- shares ---- */
 
+static bool pool_allows(const struct router_pool *pool, uint32_t held)
+{
+	return share_allows(held, pool->used, pool->max, 1);
+}
+
 bool forward_has_room(const struct lnet_msg *msg)
 {
 	const struct router_pool *pool = pool_of(msg);
+	const struct lnet_holdings *from = &msg->sender->has;
+	const struct lnet_holdings *to = &msg->dest->has;
 
-	return msg->sender->has.forwards < ni_buffer_credits(msg->ni) &&
-	       share_allows(msg->dest->has.forwards_to, pool->used, pool->max,
-			    1);
+	if (from->forwards >= ni_buffer_credits(msg->ni) &&
+	    !MUTATE(fair_no_credits))
+		return false;
+	if (!pool_allows(pool, from->forwards) ||
+	    !pool_allows(pool, MUTATE(fair_no_share) ? 0 : to->forwards_to))
+		return false;
+	return !to->forwards_fail || MUTATE(fair_dead_as_others) ||
+	       pool->failing < MAX(pool->max / FAILING_PART, 1);
 }
 
 bool forward_has_buffer(const struct lnet_msg *msg)
@@ -131,6 +145,10 @@ static void forward_take(struct lnet_msg *msg, struct router_buf *buf)
 	msg->sender->has.forwards++;
 	note_sender(&msg->sender->has);
 	msg->dest->has.forwards_to++;
+	if (msg->dest->has.forwards_fail) {
+		msg->flags |= MSG_SCARCE;
+		pool->failing++;
+	}
 }
 
 static void forward_wake_later(struct lnet_cpt *cpt);
@@ -150,6 +168,7 @@ static void forward_end(struct lnet_msg *msg)
 		pool->used -= !MUTATE(routes_lose_buffer);
 		msg->sender->has.forwards -= !MUTATE(routes_lose_credit);
 		msg->dest->has.forwards_to -= !MUTATE(routes_lose_share);
+		pool->failing -= !!(msg->flags & MSG_SCARCE);
 		forward_wake_later(cpt);
 	}
 	peer_unref(cpt, msg->dest);
@@ -167,16 +186,18 @@ static void forward_drop(struct lnet_msg *msg, enum lnet_stat why)
 
 void forward_goes(struct lnet_msg *msg)
 {
-	if (msg->lpni->health < LNET_HEALTH_MAX)
-		msg->deadline = MIN(msg->deadline,
-				    loop_now(msg->cpt->loop) + FORWARD_ILL);
+	if (msg->lpni->health == LNET_HEALTH_MAX || MUTATE(unit_patient))
+		return;
+	msg->deadline =
+		MIN(msg->deadline, loop_now(msg->cpt->loop) + FORWARD_ILL);
+	msg->lnd.deadline = MIN(msg->lnd.deadline, msg->deadline);
 }
 
 /* @msg, whose payload is in its buffer, is sent. */
 static void forward_out(struct lnet_msg *msg)
 {
 	msg->role = MSG_FORWARD_OUT;
-	msg->flags = MSG_EXACT;
+	msg->flags = MSG_EXACT | (msg->flags & MSG_SCARCE);
 	msg->want_ni = LNET_NID_ANY;
 	msg_address(msg, &msg->hdr.dest_nid, msg->deadline);
 	msg_launch(msg);
@@ -217,6 +238,8 @@ void forward_received(struct lnet_msg *msg)
 {
 	if (msg->status) {
 		cpt_stat(msg->home, STAT_drop_count);
+		stat_add(&msg->home->stats[STAT_drop_length],
+			 msg->hdr.payload_length);
 		cpt_stat(msg->home, STAT_drop_route_failed);
 		forward_end(msg);
 		msg_free(msg);
@@ -230,6 +253,7 @@ void forward_sent(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
 
+	msg->dest->has.forwards_fail = msg->status != 0;
 	if (msg->status) {
 		cpt_stat(cpt, STAT_drop_count);
 		stat_add(&cpt->stats[STAT_drop_length],
@@ -282,7 +306,10 @@ void forward_msg(struct lnet_msg *msg)
 		drop_msg(msg, STAT_drop_no_memory);
 		return;
 	}
-	msg->deadline = loop_now(cpt->loop) + settings_lnd_timeout(s);
+	msg->deadline =
+		loop_now(cpt->loop) + (msg->dest->has.forwards_fail
+					       ? FORWARD_ILL
+					       : settings_lnd_timeout(s));
 	/* Those that are about to be woken were first. */
 	if (!router_of(cpt)->waking && forward_has_room(msg))
 		forward_in(msg);

@@ -629,6 +629,8 @@ static void msg_send(struct work *w)
 		return;
 	}
 	if (likely(msg_take_only_path(msg))) {
+		if (unlikely(msg->role == MSG_FORWARD_OUT))
+			forward_goes(msg);
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		msg_depart(msg);
 		return;

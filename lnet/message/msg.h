@@ -70,6 +70,7 @@ extern const struct fsm_state msg_states[MSG_STATES];
 #define MSG_PROBE   16u /* that it fails is no news: it costs no health */
 #define MSG_AWAITED 32u /* has waited for discovery, and does not again */
 #define MSG_ROUTED  64u /* this try goes by a gateway */
+#define MSG_SCARCE  128u /* forward.c's: it counts in router_pool.failing */
 
 struct lnet_msg {
 	struct lnd_msg lnd;    /* what the LND sees */

@@ -104,6 +104,7 @@ struct lnet_holdings {
 	 * wait for one; the most of both so far; buffers with what others have
 	 * sent to it. */
 	uint32_t forwards, forward_waits, forwards_max, forwards_to;
+	bool forwards_fail; /* what was last passed on to it was not sent */
 	/* ns: it was said that there are no more; not again before */
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };

@@ -10,9 +10,10 @@
  *
  *	senders, flooders, prober --- router --- receivers
  *
- *	fair [--long]
+ *	fair [--long] [--mutate NAME]
  *
- * --long: for longer, and with more senders.
+ * --long: for longer, and with more senders. --mutate, which only the mutants
+ * take: with that deliberate mistake, which must be found.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,6 +22,8 @@
 #include <string.h>
 #include <ulnet/route.h>
 #include <ulnet/sim.h>
+
+#include "base/mutation.h"
 
 #define MSEC	  UINT64_C(1000000)
 #define SEC	  (1000 * MSEC)
@@ -46,6 +49,7 @@ enum flood {
 	FLOOD_SLOW, /* a receiver of its own, which is slow */
 	FLOOD_DEAD, /* ... which does not answer */
 	FLOOD_EACH, /* ... and each flooder one of its own */
+	FLOOD_DIES, /* the same, and these have been discovered, and die */
 };
 
 /* Under which circumstances. */
@@ -152,7 +156,8 @@ static int node_add(struct race *r, const char *nids, lnet_sim_start_fn start)
 	int node;
 
 	lnet_conf_init(&conf);
-	conf.discovery = LNET_DISCOVERY_OFF;
+	if (r->setup->flood != FLOOD_DIES)
+		conf.discovery = LNET_DISCOVERY_OFF;
 	node = lnet_sim_node_add(r->sim, nids, &conf, start, r);
 	must(node, "a node");
 	return node;
@@ -272,16 +277,24 @@ static unsigned int bad_receivers(const struct setup *s)
 	case FLOOD_DEAD:
 		return 1;
 	case FLOOD_EACH:
+	case FLOOD_DIES:
 		return s->flooders;
 	default:
 		return 0;
 	}
 }
 
+static void receiver_dies(struct race *r, unsigned int i)
+{
+	const struct ulnet_nid any = LNET_NID_ANY, nid = nid_of(FAR, i);
+
+	must(lnet_sim_partition(r->sim, &nid, &any, true), "a partition");
+}
+
 static void receivers_add(struct race *r)
 {
 	const struct setup *s = r->setup;
-	const struct ulnet_nid any = LNET_NID_ANY, router = nid_of(FAR, 0);
+	const struct ulnet_nid router = nid_of(FAR, 0);
 	unsigned int bad = bad_receivers(s);
 
 	if (s->receivers + bad > RECEIVERS)
@@ -294,9 +307,8 @@ static void receivers_add(struct race *r)
 			continue;
 		if (s->flood == FLOOD_SLOW)
 			link_set(r, &router, &nid, SLOW);
-		else
-			must(lnet_sim_partition(r->sim, &nid, &any, true),
-			     "a partition");
+		else if (s->flood != FLOOD_DIES)
+			receiver_dies(r, i);
 	}
 }
 
@@ -448,6 +460,11 @@ static void play(const struct setup *s, bool again)
 
 	ns *= again ? 4 : 1;
 	lnet_sim_run(r->sim, SEC);
+	if (s->flood == FLOOD_DIES) {
+		for (unsigned int i = 1; i <= s->flooders; i++)
+			receiver_dies(r, s->receivers + i);
+		lnet_sim_run(r->sim, 2 * SEC); /* until that is known */
+	}
 	r->counts = true;
 	lnet_sim_run(r->sim, ns);
 	r->counts = false;
@@ -475,6 +492,16 @@ static const struct setup setups[] = {
 	  32, 1 },
 	{ "six flood a dead node each, few buffers", 6, 16, 2, FLOOD_EACH, 6,
 	  300, 48, 1 },
+	{ "20 flood a slow node, few buffers", 4, 16, 2, FLOOD_SLOW, 20, 300,
+	  16, 1 },
+	{ "six flood a dead node each, very few buffers", 6, 16, 2, FLOOD_EACH,
+	  6, 300, 8, 1 },
+	{ "14 flood a dead node each, few buffers", 6, 16, 2, FLOOD_EACH, 14,
+	  300, 16, 1 },
+	{ "14 flood a dead node each, more buffers", 6, 16, 2, FLOOD_EACH, 14,
+	  300, 32, 1 },
+	{ "14 flood a node each that dies, few buffers", 6, 16, 2, FLOOD_DIES,
+	  14, 300, 16, 1 },
 };
 
 static const struct setup setups_long[] = {
@@ -486,19 +513,54 @@ static const struct setup setups_long[] = {
 	  300, 80, 1 },
 };
 
-int main(int argc, char **argv)
-{
-	bool all = argc > 1 && !strcmp(argv[1], "--long");
+#define NSETUPS	     (sizeof(setups) / sizeof(setups[0]))
+#define NSETUPS_LONG (sizeof(setups_long) / sizeof(setups_long[0]))
 
-	if (argc > 2 || (argc == 2 && !all)) {
-		fprintf(stderr, "usage: fair [--long]\n");
+#ifdef ULNET_MUTATIONS
+enum mutation mutation_now;
+#endif
+
+/* Is the mistake @name found? */
+static int mutate(const char *name)
+{
+#ifdef ULNET_MUTATIONS
+	static const char *const names[] = {
+#define MUTATION(mutation, what) #mutation,
+#include "base/mutation.def"
+#undef MUTATION
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			mutation_now = (enum mutation)(i + 1);
+	if (mutation_now == MUTATION_NONE) {
+		fprintf(stderr, "fair: no mutation %s\n", name);
 		return 2;
 	}
+	for (size_t i = 0; i < NSETUPS && !failed; i++)
+		play(&setups[i], false);
+	printf("mutation %s: %s\n", name, failed ? "caught" : "NOT caught");
+	return failed ? 0 : 1;
+#else
+	fprintf(stderr, "fair: only mutants take --mutate %s\n", name);
+	return 2;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	bool all = argc == 2 && !strcmp(argv[1], "--long");
+
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	for (size_t i = 0; i < sizeof(setups) / sizeof(setups[0]); i++)
+	if (argc == 3 && !strcmp(argv[1], "--mutate"))
+		return mutate(argv[2]);
+	if (argc > 2 || (argc == 2 && !all)) {
+		fprintf(stderr, "usage: fair [--long] [--mutate NAME]\n");
+		return 2;
+	}
+	for (size_t i = 0; i < NSETUPS; i++)
 		play(&setups[i], all);
-	for (size_t i = 0;
-	     all && i < sizeof(setups_long) / sizeof(setups_long[0]); i++)
+	for (size_t i = 0; all && i < NSETUPS_LONG; i++)
 		play(&setups_long[i], false);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;

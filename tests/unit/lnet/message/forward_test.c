@@ -292,6 +292,61 @@ Test(forward, late)
 	inject_close(in);
 }
 
+/* A next hop that has failed lately is not waited for as long as others, also
+ * where there is one path to it, which is not chosen anew for each message. */
+Test(forward, next_hop_that_failed)
+{
+	const struct ulnet_nid hop = nid_of("10.77.1.3@tcp2");
+	struct injector *in = router_with(1, 64, NULL);
+
+	for (unsigned int i = 0; i < 3; i++)
+		put(in, "10.77.0.2@tcp1", "10.77.1.3@tcp2", 10000);
+	cr_assert_eq(puts_to(in, "10.77.1.3@tcp2"), 3);
+	cr_assert_eq(lnet_peer_set_health(in->node, &hop, 500), 0);
+	in->send = INJECT_LATER;
+	put(in, "10.77.0.2@tcp1", "10.77.1.3@tcp2", 10000);
+	inject_run(in, 240 * MSEC);
+	cr_assert_eq(counter(in->node, "drop_route_late"), 0);
+	inject_run(in, 20 * MSEC);
+	cr_assert_eq(counter(in->node, "drop_route_late"), 1);
+	cr_assert_eq(counter(in->node, "drop_length"), 10000);
+	inject_close(in);
+}
+
+/* NIDs to which the last message failed have a quarter of the buffers, all of
+ * them together, until something can be sent to them. */
+Test(forward, dead_receivers)
+{
+	struct injector *in = router_with(1, 16, NULL);
+	char text[2][LNET_NIDSTR_SIZE];
+
+	for (unsigned int round = 0; round < 2; round++) {
+		in->send = INJECT_LATER;
+		for (unsigned int i = 0; i < 12; i++) {
+			snprintf(text[0], sizeof(text[0]), "10.77.0.%u@tcp1",
+				 i + 10);
+			snprintf(text[1], sizeof(text[1]), "10.77.1.%u@tcp2",
+				 i + 10);
+			put(in, text[0], text[1], 10000);
+		}
+		inject_check(in);
+		cr_assert_eq(in->nsent, round == 0 ? 12 : 12 + 4);
+		inject_run(in, round == 0 ? 40 * SECOND : 0);
+	}
+	put(in, "10.77.0.2@tcp1", "10.77.1.9@tcp2", 10000);
+	cr_assert_eq(puts_to(in, "10.77.1.9@tcp2"), 1);
+	in->send = INJECT_NOW;
+	inject_pump(in);
+	inject_run(in, MSEC);
+	cr_assert_eq(buffers_free(in, LNET_LARGE_BUFFERS), 16);
+	for (unsigned int i = 0; i < 12; i++) {
+		snprintf(text[1], sizeof(text[1]), "10.77.1.%u@tcp2", i + 10);
+		put(in, "10.77.0.2@tcp1", text[1], 10000);
+	}
+	cr_assert_eq(puts_to(in, "10.77.1.21@tcp2"), 3);
+	inject_close(in);
+}
+
 /* Its connection breaks in the middle of a payload. */
 Test(forward, broken)
 {
