@@ -7,6 +7,7 @@
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
 #include "lnet/portal/md.h"
+#include "lnet/route/route.h"
 
 static void credit_move(struct lnet_msg *msg, enum msg_state to)
 {
@@ -69,6 +70,7 @@ void credit_take(struct lnet_msg *msg)
 	lpni->queued_bytes += wire_bytes(msg);
 	list_add_tail(goes_first(msg) ? &lpni->first : &lpni->queue,
 		      &msg->link);
+	routes_queue(msg->cpt, lpni);
 }
 
 /* ---- giving back ---- */
@@ -96,6 +98,7 @@ static inline void peer_credit_return(struct lnet_peer_ni *lpni)
 		next = queue_pop(&lpni->first, &lpni->queue);
 	if (next) {
 		lpni->queued_bytes -= wire_bytes(next);
+		routes_queue(next->cpt, lpni);
 		take_ni_credit(next);
 	}
 }
@@ -139,6 +142,7 @@ static void leave_queue(struct lnet_msg *msg)
 	if (msg->fsm.state == MSG_PEER_QUEUE) {
 		msg->lpni->credits++;
 		msg->lpni->queued_bytes -= wire_bytes(msg);
+		routes_queue(msg->cpt, msg->lpni);
 	} else {
 		credits_set(&nc->credits, credits_get(&nc->credits) + 1);
 		peer_credit_return(msg->lpni);

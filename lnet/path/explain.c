@@ -56,6 +56,7 @@ static const char *const situations[PATH_CASES] = {
 static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PEER_UP] = "is up",
 	[LNET_PATH_UNTRIED] = "was tried less often",
+	[LNET_PATH_CREDITS] = "has fewer messages that wait for it",
 	[LNET_PATH_UNREACHED] = "on no net of this node",
 };
 
@@ -67,10 +68,10 @@ static const char *why_text(const struct ulnet_path_candidate *c)
 }
 
 /* Does it decide by numbers that users know? */
-static bool why_is_counted(enum ulnet_path_why why)
+static bool why_is_counted(enum ulnet_path_kind kind, enum ulnet_path_why why)
 {
 	return why == LNET_PATH_PEER_HEALTH || why == LNET_PATH_HEALTH ||
-	       why == LNET_PATH_CREDITS;
+	       (why == LNET_PATH_CREDITS && kind != LNET_PATH_GATEWAY);
 }
 
 static bool why_is_priority(enum ulnet_path_why why)
@@ -96,7 +97,7 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 		lnet_net_format(lnet_nid_net(&c->nid), name, sizeof(name));
 	else
 		lnet_nid_format(&c->nid, name, sizeof(name));
-	if (why_is_counted(c->why))
+	if (why_is_counted(c->kind, c->why))
 		snprintf(numbers, sizeof(numbers),
 			 " (%" PRId64 " against %" PRId64 ")", c->best, c->own);
 	else if (why_is_priority(c->why))
@@ -145,7 +146,7 @@ static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
 					  .nid = seen->nid,
 					  .why = seen->why };
 
-	if (why_is_counted(seen->why)) {
+	if (why_is_counted(seen->kind, seen->why)) {
 		c.own = seen->rank.key[seen->why];
 		c.best = best->rank.key[seen->why];
 	} else if (why_is_priority(seen->why)) {

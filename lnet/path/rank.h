@@ -13,7 +13,7 @@
  * Of a gateway, PEER_UP says whether the route by it is up, ROUTE_PRIORITY
  * which priority the route has (best of all if that is where the message that
  * is answered came from), and HOPS its length; UNTRIED, HEALTH and TURN are
- * those of the gateway.
+ * those of the gateway, and CREDITS says how few messages wait for its credits.
  *
  *	criterion	net			local NI	peer NI
  *	PEER_UP		one of the peer's			the peer says
@@ -62,7 +62,8 @@ static const uint32_t rank_criteria[] = {
 	[LNET_PATH_GATEWAY] =
 		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_PRIORITY) |
 		RANK_BY(ROUTE_PREFERRED) | RANK_BY(ROUTE_PRIORITY) |
-		RANK_BY(HOPS) | RANK_BY(HEALTH) | RANK_BY(TURN),
+		RANK_BY(HOPS) | RANK_BY(HEALTH) | RANK_BY(CREDITS) |
+		RANK_BY(TURN),
 	[LNET_PATH_NET] =
 		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_HEALTH) |
 		RANK_BY(PEER_PRIORITY) | RANK_BY(HEALTH) | RANK_BY(PRIORITY) |

@@ -745,6 +745,7 @@ static void rank_route(const struct seek *s, const struct lnet_route *r,
 		came_by(s, r) ? 1 : rank_of_priority(r->priority);
 	k->key[LNET_PATH_HOPS] = -(int64_t)MAX(r->hops, 1);
 	k->key[LNET_PATH_HEALTH] = route_health(r);
+	k->key[LNET_PATH_CREDITS] = -(int64_t)route_queue(r);
 	k->key[LNET_PATH_TURN] = rank_of_use(r->use[s->cpt->index]);
 }
 

@@ -175,6 +175,7 @@ struct lnet_peer_ni {
 	int32_t counted;      /* node_check()'s */
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
+	uint8_t queue_told; /* route.c's: magnitude of its queue, for routes */
 	/* of lnet_msg.link, waiting for a credit */
 	struct list first; /* ... before others: answers end what the peer waits
 			    * for, and may be why it does not read; and what

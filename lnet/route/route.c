@@ -167,6 +167,45 @@ void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
 	}
 }
 
+/* How long the queue of @lpni is: the number of its bits. */
+static uint8_t magnitude(const struct lnet_peer_ni *lpni)
+{
+	uint32_t waits = lpni->credits < 0 ? (uint32_t)-lpni->credits : 0;
+
+	return waits ? (uint8_t)(32 - __builtin_clz(waits)) : 0;
+}
+
+static uint8_t shortest_queue(const struct lnet_cpt *cpt,
+			      const struct lnet_peer *peer)
+{
+	const struct lnet_peer_net *pn;
+	const struct lnet_peer_ni *p;
+	uint8_t least = UINT8_MAX;
+
+	list_for_each_entry (pn, &peer->nets, link)
+		if (config_net(cpt->config, pn->segment))
+			list_for_each_entry (p, &pn->nis, link)
+				least = MIN(least, p->queue_told);
+	return least;
+}
+
+void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	uint8_t now = magnitude(lpni), told = lpni->queue_told;
+
+	if (likely(!cpt->routes->n) || now == told || (now && now + 1 == told))
+		return;
+	lpni->queue_told = now;
+	for (unsigned int i = 0; i < cpt->routes->n; i++) {
+		struct lnet_route *r = cpt->routes->route[i];
+
+		if (goes_by(cpt, r, &lpni->nid))
+			atomic_store_explicit(&r->queue,
+					      shortest_queue(cpt, lpni->peer),
+					      memory_order_relaxed);
+	}
+}
+
 bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		  uint32_t net)
 {

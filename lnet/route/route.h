@@ -52,6 +52,7 @@ struct lnet_route {
 	_Atomic uint8_t told;	/* enum route_told */
 	atomic_bool multi_hop;	/* the gateway is not on the net itself */
 	_Atomic int32_t health; /* of the gateway's best NI */
+	_Atomic uint8_t queue;	/* of messages for it: routes_queue() */
 	/* path.c's: when it was last chosen, by CPT. */
 	uint64_t use[LNET_CPTS_MAX];
 };
@@ -60,6 +61,12 @@ static inline enum route_told route_told(const struct lnet_route *r)
 {
 	return (enum route_told)atomic_load_explicit(&r->told,
 						     memory_order_relaxed);
+}
+
+/* Larger: more messages wait. */
+static inline uint8_t route_queue(const struct lnet_route *r)
+{
+	return atomic_load_explicit(&r->queue, memory_order_relaxed);
 }
 
 static inline int32_t route_health(const struct lnet_route *r)
@@ -83,6 +90,14 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		 const struct ulnet_ping_info *info);
 void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
+/*
+ * Messages wait for credits of @lpni, or one of these has left its queue: if a
+ * route goes by it, all CPTs are told of the shortest queue among its peer's
+ * NIs. By its magnitude only: 0, 1, 2 for up to 3, 3 for up to 7, and so on,
+ * and not each time that it goes up and down a little, for all routes have to
+ * be looked at. On the CPT that owns @lpni.
+ */
+void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* Is one of the NIDs of the peer with @nid a gateway of this node; to @net
  * (LNET_NET_ANY: any)? */

@@ -310,6 +310,49 @@ Test(routed, choice)
 	}
 }
 
+/* Of two gateways that are as good, the one for which fewer messages wait; the
+ * other CPTs know that, too. */
+static void slow_gateway(unsigned int cpts)
+{
+	const struct ulnet_sim_link slow = { .latency = MSEC / 10,
+					     .connect = MSEC,
+					     .window = 1,
+					     .bandwidth = 100000 };
+	const struct ulnet_nid from = nid_of("10.0.0.1@tcp"),
+			       to = nid_of("10.0.0.11@tcp");
+	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_OFF);
+	struct ulnet_md umd = md_of(source, 1000, 0, NULL);
+	uint64_t before[2] = { routed_by(sim, FIRST),
+			       routed_by(sim, SECOND_ROUTER) };
+	struct ulnet_md_handle md;
+
+	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &slow), 0);
+	md = bind_md(lnet_sim_node(sim, LEFT), &umd);
+	for (int i = 0; i < 200; i++) {
+		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ,
+				     id_of("10.0.1.1@tcp1"), PORTAL, BITS, 0,
+				     0),
+			     0);
+		lnet_sim_run(sim, MSEC);
+	}
+	cr_expect_leq(routed_by(sim, FIRST) - before[0], 40);
+	cr_expect_geq(routed_by(sim, SECOND_ROUTER) - before[1], 160);
+	/* Once nothing waits, they take turns again. */
+	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &wire), 0);
+	lnet_sim_run(sim, SECOND);
+	before[0] = routed_by(sim, FIRST);
+	for (int i = 0; i < 20; i++)
+		put_arrives(sim, 10);
+	cr_expect_geq(routed_by(sim, FIRST) - before[0], 10);
+	routed_end(sim);
+}
+
+Test(routed, slow_gateway)
+{
+	slow_gateway(1);
+	slow_gateway(3);
+}
+
 /* ---- gateways that fail ---- */
 
 /* No PUT is lost when a router dies, nor later. */
@@ -432,9 +475,9 @@ static void flow_step(void *arg)
 static void sink(struct lnet_sim *sim, unsigned int index)
 {
 	struct lnet *node = lnet_sim_node(sim, index);
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    NULL);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, NULL);
 	struct ulnet_me_handle me;
 	struct ulnet_md_handle md;
 
@@ -746,12 +789,10 @@ static struct lnet_sim *circle_new(unsigned int cpts, const char *sender,
 
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
 	for (int i = 0; i < CIRCLE; i++)
-		cr_assert_eq(lnet_sim_node_add(sim,
-					       i == SOURCE ? sender : circle[i],
-					       &conf,
-					       i == SOURCE ? NULL
-							   : start_router,
-					       NULL),
+		cr_assert_eq(lnet_sim_node_add(
+				     sim, i == SOURCE ? sender : circle[i],
+				     &conf, i == SOURCE ? NULL : start_router,
+				     NULL),
 			     i);
 	cluster_links(sim, &long_wire);
 	route_of(lnet_sim_node(sim, SOURCE), "tcp9", gateway, 4, 0);
@@ -782,9 +823,8 @@ Test(routed, circle_beside_its_source)
 		put_into_circle(sim);
 		for (unsigned int i = A; i <= C; i++)
 			cr_expect_eq(routed_by(sim, i), 1, "node %u", i);
-		cr_expect_eq(counter(lnet_sim_node(sim, A),
-				     "drop_false_source"),
-			     1);
+		cr_expect_eq(
+			counter(lnet_sim_node(sim, A), "drop_false_source"), 1);
 		routed_end(sim);
 	}
 }
