@@ -21,8 +21,8 @@ struct ends {
 	/* From other CPTs: */
 	pthread_mutex_t lock;
 	struct ulnet_work work;
-	bool given;	   /* the work is */
-	bool nameless[2];  /* by enum end_kind: there were too many */
+	bool given;	  /* the work is */
+	bool nameless[2]; /* by enum end_kind: there were too many */
 	unsigned int n;
 	struct end end[ENDS_MAX];
 };
@@ -121,8 +121,7 @@ static void end_no_room(struct shard *s, unsigned int cpt,
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "CPT %u is told too much of connections at once, the last of "
 		 "it about %s: it hears of some late",
-		 cpt,
-		 lnet_nid_format(&end->peer.nid, text, sizeof(text)));
+		 cpt, lnet_nid_format(&end->peer.nid, text, sizeof(text)));
 }
 
 static void end_give(struct shard *s, unsigned int cpt, const struct end *end)
@@ -152,18 +151,22 @@ void ends_on_sign(struct shard *s, const struct ulnet_nid *nid)
 }
 
 void ends_suspect(struct shard *s, const struct ulnet_nid *local,
-		  const struct ulnet_id *peer)
+		  const struct ulnet_id *peer, const struct ulnet_nid *hop)
 {
+	bool routed = !lnet_nid_eq(hop, &peer->nid);
 	const struct end end = { .kind = END_SUSPECT,
-				 .peer = *peer,
+				 .peer = { *hop,
+					   routed ? LNET_PID_ANY : peer->pid },
 				 .local = *local };
 	int cpt;
 
 	if (lnet_nid_is_any(local) || lnet_nid_is_any(&peer->nid) ||
-	    !lnet_is_multi_rail(s->node, &peer->nid))
+	    lnet_nid_is_any(hop))
+		return;
+	if (!routed && !lnet_is_multi_rail(s->node, &peer->nid))
 		return;
 	stat_count(s, RPC_STAT_rails_suspected);
-	cpt = lnet_cpt_of(s->node, &peer->nid);
+	cpt = lnet_cpt_of(s->node, hop);
 	if ((unsigned int)cpt == s->cpt)
 		end_take(s, &end);
 	else if (!s->aborted)

@@ -39,9 +39,10 @@ extern const struct rpc_part end_part;
  * Owner of @s. */
 void ends_on_sign(struct shard *s, const struct ulnet_nid *nid);
 
-/* A message from @local to @peer, or its answer, is lost, and the peer is
- * there: if it has other rails, they are better. Owner of @s. */
+/* A message from @local to @peer by the next hop @hop (a gateway, or the peer
+ * itself), or its answer, is lost, and the peer is there: if it has other
+ * rails, or there are other gateways, they are better. Owner of @s. */
 void ends_suspect(struct shard *s, const struct ulnet_nid *local,
-		  const struct ulnet_id *peer);
+		  const struct ulnet_id *peer, const struct ulnet_nid *hop);
 
 #endif

@@ -405,6 +405,7 @@ sim_campaigns += %D%/sim/herd
 sim_campaigns += %D%/sim/crowd
 sim_campaigns += %D%/sim/fair
 sim_campaigns += %D%/sim/failover
+sim_campaigns += %D%/sim/takeover
 
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
 # files that have such mistakes in them (base/mutation.h) are compiled for these

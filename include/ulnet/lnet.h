@@ -350,6 +350,7 @@ struct ulnet_event {
 	struct ulnet_nid sender;     /* NID of the message's last hop */
 	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
 	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
+	struct ulnet_nid path_hop; /* active: the same, or the gateway's */
 	uint32_t paths_tried;	     /* active: transmissions begun */
 	uint32_t portal;
 	uint64_t match_bits;

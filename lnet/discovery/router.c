@@ -78,8 +78,13 @@ void routers_changed(struct lnet_cpt *cpt)
 
 void routers_well(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
 {
-	if (unlikely(routes_go_by(cpt, &lpni->nid, LNET_NET_ANY)))
-		router_ask(cpt, &lpni->nid);
+	routers_suspect(cpt, &lpni->nid);
+}
+
+void routers_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	if (unlikely(routes_go_by(cpt, nid, LNET_NET_ANY)))
+		router_ask(cpt, nid);
 }
 
 void routers_silent(const struct discovery *d)

@@ -21,6 +21,7 @@
 struct discovery;
 struct lnet_cpt;
 struct lnet_peer_ni;
+struct ulnet_nid;
 
 struct router_watch {
 	struct lnet_cpt *cpt;
@@ -36,6 +37,10 @@ void routers_changed(struct lnet_cpt *cpt);
 /* @lpni is in full health again. If it is a gateway's, that may have been
  * started anew, and know nobody whom it could tell of changes. */
 void routers_well(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
+
+/* A message that may have gone by @nid is lost. If it is a gateway's, that may
+ * have more to say than when it was asked last. */
+void routers_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The peer NI that @d has asked gave no answer. */
 void routers_silent(const struct discovery *d);

@@ -49,11 +49,14 @@ static void op_event_path(const struct lnet_msg *req, struct ulnet_event *ev)
 	if (unlikely(!req->tries)) {
 		ev->path_local = LNET_NID_ANY;
 		ev->path_peer = LNET_NID_ANY;
+		ev->path_hop = LNET_NID_ANY;
 	} else if (unlikely(req->again && req->again->tried.n == req->tries)) {
 		tried_last(&req->again->tried, &ev->path_local, &ev->path_peer);
+		ev->path_hop = ev->path_peer;
 	} else {
 		ev->path_local = req->hdr.src_nid;
 		ev->path_peer = req->hdr.dest_nid; /* not the gateway */
+		ev->path_hop = req->lnd.next_hop;
 	}
 }
 

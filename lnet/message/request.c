@@ -130,6 +130,7 @@ static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	ev->sender = msg->from;
 	ev->path_local = LNET_NID_ANY;
 	ev->path_peer = LNET_NID_ANY;
+	ev->path_hop = LNET_NID_ANY;
 	ev->paths_tried = 0;
 	ev->portal = hdr->portal;
 	ev->match_bits = hdr->match_bits;

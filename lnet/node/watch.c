@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/node/watch.h"
 
+#include "lnet/discovery/router.h"
 #include "lnet/message/leave.h"
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
@@ -239,8 +240,10 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	if (node->cpt[cpt]->closing)
 		return;
 	ni = config_ni(node->cpt[cpt]->config, local);
-	if (ni)
-		leave_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
+	if (!ni)
+		return;
+	leave_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
+	routers_suspect(node->cpt[cpt], &peer->nid);
 }
 
 void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)

@@ -285,6 +285,7 @@ static void md_end_idle(struct work *w)
 		.sender = LNET_NID_ANY,
 		.path_local = LNET_NID_ANY,
 		.path_peer = LNET_NID_ANY,
+		.path_hop = LNET_NID_ANY,
 	};
 
 	md_deliver(md, &ev, 0);

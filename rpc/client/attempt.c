@@ -127,17 +127,18 @@ static void parcel_suspect(struct parcel *p)
 	const struct ulnet_id peer = { p->target, p->peer.pid };
 
 	if (!p->suspect && !p->sending)
-		ends_suspect(p->shard, &p->local, &peer);
+		ends_suspect(p->shard, &p->local, &peer, &p->hop);
 	p->suspect = true;
 }
 
 static bool is_by_another(const struct parcel *a, const struct parcel *b)
 {
-	return !lnet_nid_eq(&a->target, &b->target) ||
+	return !lnet_nid_eq(&a->hop, &b->hop) ||
 	       !lnet_nid_eq(&a->local, &b->local);
 }
 
-void attempt_look_back(const struct ulrpc_call *call, const struct wire_reply *r)
+void attempt_look_back(const struct ulrpc_call *call,
+		       const struct wire_reply *r)
 {
 	struct parcel *out = call->out.parcel, *query = call->query.parcel;
 	uint64_t us = r->throttled + r->queue + r->service;
@@ -566,8 +567,8 @@ static void on_unknown_call(struct ulrpc_call *call)
 		call->unknown = true;
 	if (retry_verdict(call, 0, !bulk_failed, &at) != BACKOFF_RETRY) {
 		attempt_wait(call);
-		call_fail(call, bulk_failed ? ULRPC_CAUSE_BULK
-					    : ULRPC_CAUSE_EXPIRED);
+		call_fail(call,
+			  bulk_failed ? ULRPC_CAUSE_BULK : ULRPC_CAUSE_EXPIRED);
 	} else if (at > shard_now(call->shard)) {
 		retry_at(call, at);
 	} else {

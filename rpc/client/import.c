@@ -463,7 +463,7 @@ static void probe_missed(struct import *imp)
 {
 	const struct ulnet_id peer = { imp->asked_at, imp->pid };
 
-	ends_suspect(imp->shard, &imp->asked_from, &peer);
+	ends_suspect(imp->shard, &imp->asked_from, &peer, &imp->asked_by);
 	imp->asked_at = LNET_NID_ANY;
 }
 
@@ -500,6 +500,7 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 		return;
 	imp->asked_from = ev->path_local;
 	imp->asked_at = ev->path_peer;
+	imp->asked_by = ev->path_hop;
 	if (!ev->status)
 		return;
 	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
@@ -856,7 +857,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	imp->nnids = nnids;
 	imp->pid = pid;
 	memcpy(imp->nids, nids, nnids * sizeof(nids[0]));
-	imp->asked_from = imp->asked_at = LNET_NID_ANY;
+	imp->asked_from = imp->asked_at = imp->asked_by = LNET_NID_ANY;
 	imp->fsm.state = IMPORT_IDLE;
 	list_init(&imp->link);
 	list_init(&imp->clients);

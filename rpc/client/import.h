@@ -78,7 +78,7 @@ struct import {
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
 	struct ulnet_nid primary; /* of that in use, when that was looked up */
-	bool far; /* counted in shard.far, as of then */
+	bool far;		  /* counted in shard.far, as of then */
 
 	struct fsm fsm;
 	uint32_t epoch;
@@ -104,8 +104,9 @@ struct import {
 	unsigned int probes; /* without an answer */
 	struct ulnet_nid asked_from, asked_at; /* the rail of the last one; ANY:
 						* not known */
-	uint64_t hurry;	     /* ns: import_asked()'s, the least; or 0 */
-	uint64_t probed;     /* ns: when the last one was sent, or the
+	struct ulnet_nid asked_by; /* its first hop: a gateway, or asked_at */
+	uint64_t hurry;		   /* ns: import_asked()'s, the least; or 0 */
+	uint64_t probed;	   /* ns: when the last one was sent, or the
 			      * connection was made */
 
 	/* Attempts and queries have so many times twice as long as they usually
@@ -121,16 +122,16 @@ struct import {
 	struct {
 		struct ulnet_nid made, to; /* our NID that the connection was
 					    * made by, and the server's */
-		uint64_t asked;	       /* ns: no answer yet; or 0 */
-		unsigned int n;	       /* since it was made */
+		uint64_t asked;		   /* ns: no answer yet; or 0 */
+		unsigned int n;		   /* since it was made */
 	} join;
 
 	/* CONNECTING, DISCONN */
-	unsigned int untried;	 /* NIDs not tried since the last pause */
-	uint64_t begun;		 /* ns: this attempt */
-	uint64_t attempt_end;	 /* ns: of this attempt */
-	bool asking;		 /* LNet has a Connect of this attempt */
-	bool waiting;		 /* DISCONN, since it could not be reached: a
+	unsigned int untried; /* NIDs not tried since the last pause */
+	uint64_t begun;	      /* ns: this attempt */
+	uint64_t attempt_end; /* ns: of this attempt */
+	bool asking;	      /* LNet has a Connect of this attempt */
+	bool waiting;	      /* DISCONN, since it could not be reached: a
 				  * sign of life ends the pause */
 
 	/* Failures in a row, without an answered call between: connections that

@@ -260,6 +260,7 @@ static void parcel_on_sent(const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_SEND) {
 		p->local = ev->path_local;
 		p->target = ev->path_peer;
+		p->hop = ev->path_hop;
 		p->paths = ev->paths_tried;
 	}
 	if (ev->unlinked) {

@@ -42,6 +42,7 @@ struct parcel {
 	struct ulnet_md_handle send_md;
 	struct ulnet_id peer;		/* who may reply */
 	struct ulnet_nid local, target; /* rail */
+	struct ulnet_nid hop; /* its first one: a gateway, or the target */
 	uint32_t paths;
 	bool over;    /* work is given */
 	bool landing; /* an event of one of bufs is being dealt with */
