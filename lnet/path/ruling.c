@@ -36,7 +36,8 @@ static unsigned int find_nis(const struct lnet_cpt *cpt,
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < c->nnis; i++)
-		if (policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
+		if (!MUTATE(routes_no_pair) &&
+		    policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
 			what[n++] = c->ni[i];
 	return n;
 }
@@ -50,7 +51,8 @@ static unsigned int find_routes(const struct lnet_cpt *cpt,
 	for (; i < end; i++) {
 		const struct lnet_route *r = cpt->routes->route[i];
 
-		if (policies_gateway(cpt->policies, nid, &r->gateway))
+		if (!MUTATE(routes_no_rte) &&
+		    policies_gateway(cpt->policies, nid, &r->gateway))
 			what[n++] = r;
 	}
 	return n;

@@ -7,8 +7,8 @@
 
 #include "tests/sim/cluster.h"
 
-#define POLICIES   6 /* of a node, at most */
-#define CANDIDATES 32
+#define POLICIES   8 /* of a node, at most */
+#define CANDIDATES 128
 
 /* ---- changes ---- */
 
@@ -29,10 +29,12 @@ static void pattern(struct lnet_sim *sim, const struct ulnet_nid *nid,
 
 static void policy_add(struct lnet_sim *sim, struct lnet *node,
 		       const struct ulnet_nid *mine,
-		       const struct ulnet_nid *other)
+		       const struct ulnet_nid *other,
+		       const struct ulnet_nid *gateway)
 {
 	struct ulnet_policy p = { .priority = LNET_PRIORITY_NONE };
-	uint64_t kind = lnet_sim_random(sim, 4);
+	/* Priorities matter when there are several. */
+	uint64_t kind = lnet_sim_random(sim, 6) % 4;
 	uint32_t priority = (uint32_t)lnet_sim_random(sim, 3);
 	unsigned int n = (unsigned int)lnet_policies(node, NULL, 0);
 	int rc;
@@ -42,7 +44,7 @@ static void policy_add(struct lnet_sim *sim, struct lnet *node,
 	if (kind > 0)
 		pattern(sim, other, kind == 2, p.dst);
 	if (kind == 3)
-		pattern(sim, other, true, p.rte);
+		pattern(sim, gateway, true, p.rte);
 	if (kind < 2)
 		p.priority = priority;
 	rc = lnet_policy_add(node, (unsigned int)lnet_sim_random(sim, n + 1),
@@ -53,14 +55,15 @@ static void policy_add(struct lnet_sim *sim, struct lnet *node,
 
 void policies_change(struct lnet_sim *sim, struct lnet *node,
 		     const struct ulnet_nid *mine,
-		     const struct ulnet_nid *other)
+		     const struct ulnet_nid *other,
+		     const struct ulnet_nid *gateway)
 {
 	unsigned int n = (unsigned int)lnet_policies(node, NULL, 0);
 
 	if (n == POLICIES || (n && lnet_sim_random(sim, 3) == 0))
 		lnet_policy_del(node, (unsigned int)lnet_sim_random(sim, n));
 	else
-		policy_add(sim, node, mine, other);
+		policy_add(sim, node, mine, other, gateway);
 }
 
 /* ---- what choices should be ---- */
@@ -135,6 +138,42 @@ static bool agrees(const struct reading *r,
 	return lost->why == why ? best < other : best == other;
 }
 
+/* Is what goes to @dst to leave by the NI or the gateway @c? */
+static bool should_be_preferred(const struct reading *r,
+				const struct ulnet_path_candidate *c,
+				const struct ulnet_nid *dst)
+{
+	bool gateway = c->kind == LNET_PATH_GATEWAY;
+
+	for (int i = 0; i < r->n; i++) {
+		const struct ulnet_policy *p = &r->all[i];
+
+		if (matches(gateway ? p->rte : p->src, &c->nid, false) &&
+		    (matches(p->dst, dst, false) ||
+		     (gateway && matches(p->dst, dst, true))))
+			return true;
+	}
+	return false;
+}
+
+/* Has something decided that stands behind preference, both or neither are
+ * preferred. */
+static bool agrees_in_preference(const struct reading *r,
+				 const struct ulnet_path_candidate *chosen,
+				 const struct ulnet_path_candidate *lost,
+				 const struct ulnet_nid *dst)
+{
+	bool gateway = lost->kind == LNET_PATH_GATEWAY;
+	enum ulnet_path_why why =
+		gateway ? LNET_PATH_ROUTE_PREFERRED : LNET_PATH_PREFERRED;
+	bool best = should_be_preferred(r, chosen, dst);
+	bool other = should_be_preferred(r, lost, dst);
+
+	if (lost->why < why)
+		return true;
+	return lost->why == why ? best && !other : best == other;
+}
+
 static bool has_lost(const struct ulnet_path_candidate *c)
 {
 	/* Who is the only one that a peer knows was not compared. */
@@ -142,23 +181,29 @@ static bool has_lost(const struct ulnet_path_candidate *c)
 	       c->why != LNET_PATH_PREFERRED;
 }
 
+/* @dst: of a peer with this NID only; else NULL. */
 static void candidate_check(struct lnet_sim *sim, const struct reading *r,
 			    const struct ulnet_path_candidate *chosen,
-			    const struct ulnet_path_candidate *lost)
+			    const struct ulnet_path_candidate *lost,
+			    const struct ulnet_nid *dst)
 {
 	char text[256];
 
-	if (agrees(r, chosen, lost, LNET_PATH_PRIORITY) &&
+	bool gateway = lost->kind == LNET_PATH_GATEWAY;
+
+	if ((gateway || agrees(r, chosen, lost, LNET_PATH_PRIORITY)) &&
 	    (lost->kind != LNET_PATH_NET ||
-	     agrees(r, chosen, lost, LNET_PATH_PEER_PRIORITY)))
+	     agrees(r, chosen, lost, LNET_PATH_PEER_PRIORITY)) &&
+	    (!dst || (!gateway && lost->kind != LNET_PATH_LOCAL_NI) ||
+	     agrees_in_preference(r, chosen, lost, dst)))
 		return;
 	lnet_path_candidate_format(lost, text, sizeof(text));
 	lnet_sim_fail(sim, "policies say otherwise: %s", text);
 }
 
 /* Those of one kind stand together. */
-static const struct ulnet_path_candidate *
-chosen_beside(const struct ulnet_path_candidate *c, int n, int i)
+static const struct ulnet_path_candidate *chosen_beside(
+	const struct ulnet_path_candidate *c, int n, int i)
 {
 	int k = i;
 
@@ -171,19 +216,29 @@ chosen_beside(const struct ulnet_path_candidate *c, int n, int i)
 }
 
 void policies_check(struct lnet_sim *sim, struct lnet *node,
-		    const struct ulnet_nid *dst)
+		    const struct ulnet_nid *dst, bool only)
 {
 	struct ulnet_path_candidate c[CANDIDATES];
 	struct ulnet_path path;
 	struct reading r;
 	int n = lnet_path_explain(node, NULL, dst, &path, c, CANDIDATES);
+	bool routed = false;
 
 	r.n = lnet_policies(node, r.all, POLICIES);
+	for (int i = 0; i < n && i < CANDIDATES; i++)
+		routed |= c[i].kind == LNET_PATH_GATEWAY;
+	if (n > CANDIDATES)
+		lnet_sim_fail(sim, "a path has %d candidates", n);
 	for (int i = 0; i < n && n <= CANDIDATES; i++) {
 		const struct ulnet_path_candidate *chosen =
 			chosen_beside(c, n, i);
 
-		if (c[i].kind != LNET_PATH_GATEWAY && has_lost(&c[i]) && chosen)
-			candidate_check(sim, &r, chosen, &c[i]);
+		/* Behind the gateway others are local: those to it. */
+		bool preferred =
+			only && (!routed || c[i].kind == LNET_PATH_GATEWAY);
+
+		if (has_lost(&c[i]) && chosen)
+			candidate_check(sim, &r, chosen, &c[i],
+					preferred ? dst : NULL);
 	}
 }

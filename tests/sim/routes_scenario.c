@@ -200,10 +200,13 @@ static void set_routing(const struct member *m, struct lnet *node, bool on)
 static void change_policies(const struct member *m, struct lnet *node)
 {
 	struct run *r = m->run;
-	const struct member *other = some_member(r);
+	const struct member *other = some_member(r), *by = some_member(r);
 
+	while (!by->router)
+		by = some_member(r);
 	policies_change(r->sim, node, &m->nids[rnd(r, m->nnids)],
-			&other->nids[rnd(r, other->nnids)]);
+			&other->nids[rnd(r, other->nnids)],
+			&by->nids[rnd(r, by->nnids)]);
 }
 
 /* ---- what happens ---- */
@@ -315,7 +318,8 @@ static void check_policies(struct run *r, const struct member *from,
 			   const struct member *to)
 {
 	if (node_of(from))
-		policies_check(r->sim, node_of(from), &to->nids[0]);
+		policies_check(r->sim, node_of(from), &to->nids[0],
+			       to->nnids == 1);
 }
 
 static void step(void *arg)
@@ -327,7 +331,7 @@ static void step(void *arg)
 		disturb(r);
 	if (chance(r, 10))
 		traffic_unlink(&r->traffic, some_member(r)->index);
-	if (chance(r, 20))
+	if (chance(r, 60))
 		check_policies(r, some_member(r), some_member(r));
 	lnet_sim_check(r->sim);
 	if (r->traffic.left)
