@@ -111,7 +111,23 @@ static inline void store_le64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
+static inline uint8_t read_u8(struct reader *r)
+{
+	uint8_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return v;
+}
+
 /* In the sender's own byte order: @swap says that it is not ours. */
+static inline uint16_t read_u16(struct reader *r, bool swap)
+{
+	uint16_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return swap ? __builtin_bswap16(v) : v;
+}
+
 static inline uint32_t read_u32(struct reader *r, bool swap)
 {
 	uint32_t v;
@@ -146,6 +162,17 @@ static inline void write_bytes(struct writer *w, const void *in, size_t len)
 
 	if (likely(p))
 		memcpy(p, in, len);
+}
+
+static inline void write_u8(struct writer *w, uint8_t v)
+{
+	write_bytes(w, &v, sizeof(v));
+}
+
+static inline void write_le16(struct writer *w, uint16_t v)
+{
+	v = htole16(v);
+	write_bytes(w, &v, sizeof(v));
 }
 
 static inline void write_le32(struct writer *w, uint32_t v)

@@ -40,6 +40,28 @@ Test(buf, swapped)
 		     __builtin_bswap64(read_u64(&swapped, true)));
 }
 
+Test(buf, small_numbers)
+{
+	uint8_t b[3];
+	struct writer w = writer_of(b, sizeof(b));
+	struct reader r = reader_of(b, sizeof(b));
+
+	write_u8(&w, 0x81);
+	write_le16(&w, 0x1234);
+	cr_assert(!w.bad && w.p == w.end);
+	cr_assert_eq(b[1], 0x34);
+	cr_assert_eq(read_u8(&r), 0x81);
+	cr_assert_eq(le16toh(read_u16(&r, false)), 0x1234);
+	cr_assert(!r.bad);
+	r = reader_of(b + 1, 2);
+	cr_assert_eq(le16toh(__builtin_bswap16(read_u16(&r, true))), 0x1234);
+	cr_assert_eq(read_u16(&r, false), 0);
+	cr_assert_eq(read_u8(&r), 0);
+	cr_assert(r.bad);
+	write_u8(&w, 1);
+	cr_assert(w.bad);
+}
+
 /* Every read past the end fails, gives zeros, and so does all that follows. */
 Test(buf, read_past_the_end)
 {
