@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/wire.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+
+#define WIRE_MAGIC UINT32_C(0x0be91b91)
+/* Which whoever speaks another LND's protocol may reject with. */
+#define REJECT_MAGIC UINT32_C(0x45726963)
+
+/* magic and version, which say how to read the rest. */
+#define START_SIZE 6
+
+#define CREDITS_OFFSET 7
+#define NOB_OFFSET     8
+#define CKSUM_OFFSET   12
+#define CKSUM_SIZE     4
+
+/* ---- names ---- */
+
+const char *ib_msg_name(enum ib_msg_type type)
+{
+	switch (type) {
+	case IB_MSG_CONNREQ:
+		return "CONNREQ";
+	case IB_MSG_CONNACK:
+		return "CONNACK";
+	case IB_MSG_NOOP:
+		return "NOOP";
+	case IB_MSG_IMMEDIATE:
+		return "IMMEDIATE";
+	case IB_MSG_PUT_REQ:
+		return "PUT_REQ";
+	case IB_MSG_PUT_NAK:
+		return "PUT_NAK";
+	case IB_MSG_PUT_ACK:
+		return "PUT_ACK";
+	case IB_MSG_PUT_DONE:
+		return "PUT_DONE";
+	case IB_MSG_GET_REQ:
+		return "GET_REQ";
+	case IB_MSG_GET_DONE:
+		return "GET_DONE";
+	default:
+		return "unknown";
+	}
+}
+
+const char *ib_reject_name(unsigned int reason)
+{
+	static const char *const names[] = {
+		[IB_REJECT_RACE] = "connecting the other way",
+		[IB_REJECT_RESOURCES] = "out of resources",
+		[IB_REJECT_FATAL] = "refused",
+		[IB_REJECT_INCOMPATIBLE] = "incompatible version",
+		[IB_REJECT_STALE] = "stale incarnation",
+		[IB_REJECT_FRAGS] = "too many fragments",
+		[IB_REJECT_DEPTH] = "queue too deep",
+		[IB_REJECT_SERVICE] = "no such service",
+		[IB_REJECT_EARLY] = "not up yet",
+	};
+
+	if (reason < ARRAY_SIZE(names) && names[reason])
+		return names[reason];
+	return "unknown";
+}
+
+/* ---- checksum ---- */
+
+static uint32_t cksum_rotate(uint32_t sum)
+{
+	return sum << 1 | sum >> 31;
+}
+
+uint32_t ib_cksum(uint32_t sum, const void *buf, size_t len, bool negative)
+{
+	const uint8_t *p = buf, *end = p + len;
+
+	if (negative)
+		while (p < end)
+			sum = cksum_rotate(sum) + (uint32_t)(int8_t)*p++;
+	else
+		while (p < end)
+			sum = cksum_rotate(sum) + *p++;
+	return sum;
+}
+
+/* Of a message of @nob bytes, as if it had none yet. */
+static uint32_t msg_cksum(const uint8_t *p, size_t nob, bool negative)
+{
+	static const uint8_t none[CKSUM_SIZE];
+	const size_t behind = CKSUM_OFFSET + CKSUM_SIZE;
+	uint32_t sum;
+
+	sum = ib_cksum(0, p, CKSUM_OFFSET, negative);
+	sum = ib_cksum(sum, none, sizeof(none), negative);
+	sum = ib_cksum(sum, p + behind, nob - behind, negative);
+	return sum ? sum : 1;
+}
+
+static bool cksum_right(const uint8_t *p, const struct ib_msg *m)
+{
+	return m->cksum == msg_cksum(p, m->nob, false) ||
+	       m->cksum == msg_cksum(p, m->nob, true);
+}
+
+static bool version_known(uint16_t version)
+{
+	return version == IB_VERSION_1 || version == IB_VERSION_2;
+}
+
+/* ---- writing ---- */
+
+static void write_end(struct writer *w, const struct ib_end *end)
+{
+	BUG_ON(!lnet_nid_is_nid4(&end->nid) && !lnet_nid_is_any(&end->nid));
+	write_le64(w, lnet_nid_to_nid4(&end->nid));
+	write_le64(w, end->stamp);
+}
+
+/* Writes the header of a message of @nob bytes; returns what writes the
+ * rest. */
+static struct writer wire_write_header(const struct ib_envelope *env,
+				       enum ib_msg_type type, size_t nob,
+				       void *buf)
+{
+	struct writer w = writer_of(buf, nob);
+
+	BUG_ON(nob > IB_MSG_SIZE_MAX);
+	BUG_ON(!version_known(env->version));
+	write_le32(&w, WIRE_MAGIC);
+	write_le16(&w, env->version);
+	write_u8(&w, (uint8_t)type);
+	write_u8(&w, 0); /* credits */
+	write_le32(&w, (uint32_t)nob);
+	write_le32(&w, 0); /* checksum */
+	write_end(&w, &env->src);
+	write_end(&w, &env->dst);
+	return w;
+}
+
+static void write_params(struct writer *w, const struct ib_conn_params *params)
+{
+	write_le16(w, params->queue_depth);
+	write_le16(w, params->max_frags);
+	write_le32(w, params->max_msg_size);
+}
+
+static void write_sink(struct writer *w, const struct ib_sink *sink)
+{
+	BUG_ON(sink->nfrags == 0);
+	write_le32(w, sink->key);
+	write_le32(w, sink->nfrags);
+	for (unsigned int i = 0; i < sink->nfrags; i++) {
+		write_le32(w, sink->frags[i].nob);
+		write_le64(w, sink->frags[i].addr);
+	}
+}
+
+/* All of it is written, and no more; returns how much. */
+static size_t write_finish(const struct writer *w, const void *buf)
+{
+	BUG_ON(w->bad || w->p != w->end);
+	return (size_t)(w->p - (const uint8_t *)buf);
+}
+
+size_t ib_conn_encode(const struct ib_envelope *env, enum ib_msg_type type,
+		      const struct ib_conn_params *params, void *buf)
+{
+	struct writer w = wire_write_header(env, type, IB_CONN_SIZE, buf);
+
+	BUG_ON(type != IB_MSG_CONNREQ && type != IB_MSG_CONNACK);
+	write_params(&w, params);
+	return write_finish(&w, buf);
+}
+
+size_t ib_noop_encode(const struct ib_envelope *env, void *buf)
+{
+	struct writer w = wire_write_header(env, IB_MSG_NOOP, IB_HDR_SIZE, buf);
+
+	return write_finish(&w, buf);
+}
+
+size_t ib_immediate_encode(const struct ib_envelope *env, size_t payload_len,
+			   void *buf)
+{
+	size_t nob = IB_PAYLOAD_OFFSET + payload_len;
+	struct writer w;
+
+	BUG_ON(payload_len > IB_IMMEDIATE_MAX);
+	w = wire_write_header(env, IB_MSG_IMMEDIATE, nob, buf);
+	write_skip(&w, LNET_HDR_SIZE + payload_len);
+	return write_finish(&w, buf);
+}
+
+size_t ib_put_req_encode(const struct ib_envelope *env, uint64_t cookie,
+			 void *buf)
+{
+	struct writer w =
+		wire_write_header(env, IB_MSG_PUT_REQ, IB_PUT_REQ_SIZE, buf);
+
+	write_skip(&w, LNET_HDR_SIZE);
+	write_le64(&w, cookie);
+	return write_finish(&w, buf);
+}
+
+size_t ib_put_ack_encode(const struct ib_envelope *env, uint64_t cookie,
+			 uint64_t dst_cookie, const struct ib_sink *sink,
+			 void *buf)
+{
+	struct writer w = wire_write_header(env, IB_MSG_PUT_ACK,
+					    IB_PUT_ACK_SIZE(sink->nfrags), buf);
+
+	write_le64(&w, cookie);
+	write_le64(&w, dst_cookie);
+	write_sink(&w, sink);
+	return write_finish(&w, buf);
+}
+
+size_t ib_get_req_encode(const struct ib_envelope *env, uint64_t cookie,
+			 const struct ib_sink *sink, void *buf)
+{
+	struct writer w = wire_write_header(env, IB_MSG_GET_REQ,
+					    IB_GET_REQ_SIZE(sink->nfrags), buf);
+
+	write_skip(&w, LNET_HDR_SIZE);
+	write_le64(&w, cookie);
+	write_sink(&w, sink);
+	return write_finish(&w, buf);
+}
+
+size_t ib_done_encode(const struct ib_envelope *env, enum ib_msg_type type,
+		      uint64_t cookie, int32_t status, void *buf)
+{
+	struct writer w = wire_write_header(env, type, IB_DONE_SIZE, buf);
+
+	BUG_ON(type != IB_MSG_PUT_NAK && type != IB_MSG_PUT_DONE &&
+	       type != IB_MSG_GET_DONE);
+	write_le64(&w, cookie);
+	write_le32(&w, (uint32_t)status);
+	return write_finish(&w, buf);
+}
+
+void ib_msg_set_credits(void *buf, uint8_t credits)
+{
+	((uint8_t *)buf)[CREDITS_OFFSET] = credits;
+}
+
+void ib_msg_set_cksum(void *buf)
+{
+	uint8_t *p = buf;
+	uint32_t nob = load_le32(p + NOB_OFFSET);
+
+	BUG_ON(nob < IB_HDR_SIZE || nob > IB_MSG_SIZE_MAX);
+	store_le32(p + CKSUM_OFFSET, msg_cksum(p, nob, false));
+}
+
+/* ---- reading: each returns what is wrong, or NULL ---- */
+
+/* Is it @magic, and in what order? */
+static bool wire_is_magic(uint32_t seen, uint32_t magic, bool *swap)
+{
+	*swap = seen != magic;
+	return !*swap || seen == __builtin_bswap32(magic);
+}
+
+static void read_end(struct reader *r, bool swap, struct ib_end *end)
+{
+	end->nid = lnet_nid_from_nid4(read_u64(r, swap));
+	end->stamp = read_u64(r, swap);
+}
+
+static void read_params(struct reader *r, bool swap,
+			struct ib_conn_params *params)
+{
+	params->queue_depth = read_u16(r, swap);
+	params->max_frags = read_u16(r, swap);
+	params->max_msg_size = read_u32(r, swap);
+}
+
+static const char *wire_read_header(struct reader *r, struct ib_msg *m)
+{
+	size_t len = reader_left(r);
+
+	if (len < START_SIZE)
+		return "too short for a version";
+	if (!wire_is_magic(read_u32(r, false), WIRE_MAGIC, &m->swap))
+		return "wrong magic";
+	m->env.version = read_u16(r, m->swap);
+	if (!version_known(m->env.version))
+		return "unknown version";
+	if (len < IB_HDR_SIZE)
+		return "too short for a header";
+	m->type = (enum ib_msg_type)read_u8(r);
+	m->credits = read_u8(r);
+	m->nob = read_u32(r, m->swap);
+	m->cksum = read_u32(r, m->swap);
+	read_end(r, m->swap, &m->env.src);
+	read_end(r, m->swap, &m->env.dst);
+	if (m->nob > len)
+		return "longer than what was received";
+	if (m->nob < IB_HDR_SIZE)
+		return "shorter than a header";
+	return NULL;
+}
+
+/* Of messages of this type, but for payload and fragments; 0: there are
+ * none. */
+static size_t size_min(enum ib_msg_type type)
+{
+	switch (type) {
+	case IB_MSG_CONNREQ:
+	case IB_MSG_CONNACK:
+		return IB_CONN_SIZE;
+	case IB_MSG_NOOP:
+		return IB_HDR_SIZE;
+	case IB_MSG_IMMEDIATE:
+		return IB_PAYLOAD_OFFSET;
+	case IB_MSG_PUT_REQ:
+		return IB_PUT_REQ_SIZE;
+	case IB_MSG_PUT_ACK:
+		return IB_PUT_ACK_SIZE(0);
+	case IB_MSG_GET_REQ:
+		return IB_GET_REQ_SIZE(0);
+	case IB_MSG_PUT_NAK:
+	case IB_MSG_PUT_DONE:
+	case IB_MSG_GET_DONE:
+		return IB_DONE_SIZE;
+	default:
+		return 0;
+	}
+}
+
+static const char *check_header(const struct ib_msg *m)
+{
+	size_t min = size_min(m->type);
+
+	if (lnet_nid_is_any(&m->env.src.nid))
+		return "from nobody";
+	if (min == 0)
+		return "unknown type";
+	if (m->nob < min)
+		return "too short for its type";
+	return NULL;
+}
+
+/* @received: bytes, of which the message may be but a part. */
+static const char *read_payload(struct ib_msg *m, size_t received)
+{
+	m->payload = m->lnet_hdr + LNET_HDR_SIZE;
+	m->payload_len = lnet_hdr_payload(m->lnet_hdr, LNET_HDR_SIZE);
+	if (m->payload_len > received - IB_PAYLOAD_OFFSET)
+		return "payload longer than what was received";
+	return NULL;
+}
+
+static const char *read_rdma(struct reader *r, struct ib_msg *m)
+{
+	struct ib_rdma *rdma = &m->rdma;
+
+	rdma->swap = m->swap;
+	rdma->key = read_u32(r, m->swap);
+	rdma->nfrags = read_u32(r, m->swap);
+	if (rdma->nfrags == 0)
+		return "no fragments";
+	if (rdma->nfrags > reader_left(r) / IB_FRAG_SIZE)
+		return "too short for its fragments";
+	rdma->frags = read_skip(r, rdma->nfrags * IB_FRAG_SIZE);
+	return NULL;
+}
+
+/* @r: behind the header, up to the end of the message, which is as long as its
+ * type wants it to be. */
+static const char *read_body(struct reader *r, struct ib_msg *m,
+			     size_t received)
+{
+	switch (m->type) {
+	case IB_MSG_CONNREQ:
+	case IB_MSG_CONNACK:
+		read_params(r, m->swap, &m->params);
+		return NULL;
+	case IB_MSG_IMMEDIATE:
+		m->lnet_hdr = read_skip(r, LNET_HDR_SIZE);
+		return read_payload(m, received);
+	case IB_MSG_PUT_REQ:
+		m->lnet_hdr = read_skip(r, LNET_HDR_SIZE);
+		m->cookie = read_le64(r);
+		return NULL;
+	case IB_MSG_PUT_ACK:
+		m->cookie = read_le64(r);
+		m->dst_cookie = read_le64(r);
+		return read_rdma(r, m);
+	case IB_MSG_GET_REQ:
+		m->lnet_hdr = read_skip(r, LNET_HDR_SIZE);
+		m->cookie = read_le64(r);
+		return read_rdma(r, m);
+	case IB_MSG_PUT_NAK:
+	case IB_MSG_PUT_DONE:
+	case IB_MSG_GET_DONE:
+		m->cookie = read_le64(r);
+		m->status = (int32_t)read_u32(r, m->swap);
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+int ib_msg_decode(const void *buf, size_t len, struct ib_msg *msg,
+		  const char **why)
+{
+	struct reader r = reader_of(buf, len);
+	struct ib_msg m = { 0 };
+	const char *wrong = wire_read_header(&r, &m);
+	bool corrupt = false;
+
+	if (!wrong && m.cksum)
+		corrupt = !cksum_right(buf, &m);
+	if (corrupt && m.type != IB_MSG_IMMEDIATE)
+		wrong = "wrong checksum";
+	if (!wrong)
+		wrong = check_header(&m);
+	if (!wrong) {
+		r.end = (const uint8_t *)buf + m.nob;
+		wrong = read_body(&r, &m, len);
+		BUG_ON(r.bad);
+	}
+	if (wrong) {
+		*why = wrong;
+		return -EPROTO;
+	}
+	*msg = m;
+	if (corrupt)
+		*why = "wrong checksum";
+	return corrupt ? -EBADMSG : 0;
+}
+
+static bool end_eq(const struct ib_end *a, const struct ib_end *b)
+{
+	return a->stamp == b->stamp && lnet_nid_eq(&a->nid, &b->nid);
+}
+
+bool ib_msg_is_stale(const struct ib_msg *msg, const struct ib_end *self,
+		     const struct ib_end *peer)
+{
+	return !end_eq(&msg->env.src, peer) || !end_eq(&msg->env.dst, self);
+}
+
+void ib_rdma_frag(const struct ib_rdma *rdma, unsigned int i, uint64_t *addr,
+		  uint32_t *nob)
+{
+	struct reader r;
+
+	BUG_ON(i >= rdma->nfrags);
+	r = reader_of(rdma->frags + (size_t)i * IB_FRAG_SIZE, IB_FRAG_SIZE);
+	*nob = read_u32(&r, rdma->swap);
+	*addr = read_u64(&r, rdma->swap);
+}
+
+uint64_t ib_rdma_nob(const struct ib_rdma *rdma)
+{
+	uint64_t sum = 0, addr;
+	uint32_t nob;
+
+	for (unsigned int i = 0; i < rdma->nfrags; i++) {
+		ib_rdma_frag(rdma, i, &addr, &nob);
+		sum += nob;
+	}
+	return sum;
+}
+
+/* ---- rejects ---- */
+
+size_t ib_reject_encode(const struct ib_reject *reject, void *buf)
+{
+	struct writer w = writer_of(buf, IB_REJECT_SIZE);
+
+	BUG_ON(!version_known(reject->version));
+	write_le32(&w, WIRE_MAGIC);
+	write_le16(&w, reject->version);
+	write_u8(&w, reject->reason);
+	write_u8(&w, 0);
+	write_le64(&w, reject->stamp);
+	write_params(&w, &reject->params);
+	return write_finish(&w, buf);
+}
+
+int ib_reject_decode(const void *buf, size_t len, struct ib_reject *reject,
+		     const char **why)
+{
+	struct reader r = reader_of(buf, len);
+	struct ib_reject rej = { 0 };
+	uint32_t magic;
+	bool swap;
+
+	if (len < IB_REJECT_SHORT_SIZE) {
+		*why = "too short for a reject";
+		return -EPROTO;
+	}
+	magic = read_u32(&r, false);
+	if (!wire_is_magic(magic, WIRE_MAGIC, &swap) &&
+	    !wire_is_magic(magic, REJECT_MAGIC, &swap)) {
+		*why = "wrong magic";
+		return -EPROTO;
+	}
+	rej.version = read_u16(&r, swap);
+	if (!version_known(rej.version)) {
+		*why = "unknown version";
+		return -EPROTO;
+	}
+	rej.reason = read_u8(&r);
+	rej.full = len >= IB_REJECT_SIZE && rej.version > IB_VERSION_1;
+	if (rej.full) {
+		read_skip(&r, 1);
+		rej.stamp = read_u64(&r, swap);
+		read_params(&r, swap, &rej.params);
+	}
+	BUG_ON(r.bad);
+	*reject = rej;
+	return 0;
+}
