@@ -141,7 +141,8 @@ struct ib_events {
 			uint16_t src_port, const void *private, size_t length);
 	/* resolve() has found the peer: the LND calls create(). */
 	void (*resolved)(struct ib_qp *qp);
-	/* Connected. @private: active, what the peer has accepted with. */
+	/* Connected. @private: active, what the peer has accepted with;
+	 * passive, NULL. */
 	void (*established)(struct ib_qp *qp, const void *private,
 			    size_t length);
 	/* The peer, or its system, rejects. @reason: IB_CM_REJECT_* or another
@@ -167,10 +168,11 @@ struct ib_events {
 	 * WRITE that fails: @cookie of the SEND behind it, once. */
 	void (*sent)(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
 	/* The port can be used or not: link, address, device; @why for the log.
-	 * CPT 0's thread. @removed: the device goes, and waits for that: all
-	 * queue pairs are to be destroyed, all memory deregistered, and then
-	 * close() called. Connections have had failed() with -ENODEV, or get it
-	 * in turns of their own. */
+	 * It can from open() on, until this says otherwise. CPT 0's thread.
+	 * @removed: the device goes, and waits for that: all queue pairs are to
+	 * be destroyed, all memory deregistered, and then close() called.
+	 * Connections have had failed() with -ENODEV, or get it in turns of
+	 * their own. */
 	void (*port_changed)(struct ib_port *port, bool up, bool removed,
 			     const char *why);
 };
@@ -219,23 +221,30 @@ struct ib_verbs {
 	/* Makes the queues. -ENOMEM: they are too large, for the device or for
 	 * the memory that may be locked: smaller ones may do. */
 	int (*create)(struct ib_qp *qp, const struct ib_qp_conf *conf);
-	/* @private is copied. */
+	/* @private is copied. -ENOTCONN: it has ended meanwhile, and no event
+	 * is to come but flushed completions; -ENODEV; others of the system.
+	 * After an error the queue pair is only good for destroy(), or for
+	 * disconnect() if something is posted. */
 	int (*connect)(struct ib_qp *qp, const void *private, size_t length);
 	int (*accept)(struct ib_qp *qp, const void *private, size_t length);
 	void (*reject)(struct ib_qp *qp, const void *private, size_t length);
 	/* The queue pair goes to error: what is posted ends, flushed, if it is
 	 * not done. On return no device writes to this side's memory on behalf
-	 * of the peer any more. Fine at any time after create(), and again. */
+	 * of the peer any more. Fine at any time after create(), and again.
+	 * After it the only events of this queue pair are completions. */
 	void (*disconnect)(struct ib_qp *qp);
-	/* All that was posted has ended, or nothing ever was. */
+	/* All that was posted has ended, or nothing ever was. A peer that has
+	 * not been told is. */
 	void (*destroy)(struct ib_qp *qp);
 
-	/* At most max_recv_wr at a time, of one piece each. */
+	/* At most max_recv_wr at a time, of one piece each; more: -ENOMEM. What
+	 * is posted in error ends as FLUSHED. */
 	int (*post_recv)(struct ib_qp *qp, const struct ib_sge *sge,
 			 void *cookie);
 	/* @wrs in their order, the last one a SEND. At most max_send_wr at a
-	 * time, counted until the SEND behind them has ended. -errno: none of
-	 * them was posted. */
+	 * time, counted until the SEND behind them has ended; more: -ENOMEM.
+	 * -ENOTCONN: before "established". In error: ends as FLUSHED. -errno:
+	 * none of them was posted. */
 	int (*post_send)(struct ib_qp *qp, const struct ib_wr *wrs,
 			 unsigned int n);
 
