@@ -10,6 +10,7 @@ cd "$1"
 rules=(
 	'include/ulnet	ulnet/'
 	'base	base/'
+	'lnd/o2iblnd/simqp	base/|ulnet/|lnd/lnd\.h|lnd/o2iblnd/verbs\.h|@/'
 	'lnd/[a-z0-9_]+	base/|ulnet/|lnd/lnd\.h|@/'
 	'lnd	base/|ulnet/|lnd/[^/]*$'
 	'lnet/nid	base/|ulnet/|@/'

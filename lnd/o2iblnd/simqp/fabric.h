@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies between ports: addresses, and the ways from one to another.
+ * Inside simqp only.
+ */
+#ifndef LND_O2IBLND_SIMQP_FABRIC_H
+#define LND_O2IBLND_SIMQP_FABRIC_H
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "lnd/o2iblnd/simqp/simqp.h"
+
+struct simqp_port;
+
+/* A call that is to fail. */
+struct simqp_fail {
+	unsigned int skip; /* good ones before it */
+	int status;	   /* 0: none fails */
+};
+
+/* A NID that is in the network; lives as long as the fabric. */
+struct simqp_addr {
+	struct list link; /* fabric.addrs */
+	struct ulnet_nid nid;
+	struct simqp_device device;
+	struct simqp_port *port; /* NULL: none is open */
+	bool down;
+	bool gone; /* the device */
+	const char *why;
+	struct simqp_fail fails[SIMQP_CALLS];
+	int reject;    /* reason of the next rejection; 0: none */
+	int unresolve; /* status of the next resolve(); 0: its own */
+};
+
+/* A direction between two NIDs; lives as long as the fabric. */
+struct simqp_way {
+	struct list link; /* fabric.ways */
+	struct simqp_fabric *fabric;
+	struct simqp_addr *src, *dst;
+	uint64_t version; /* of the rules that @now is from */
+	struct simqp_link now;
+	uint64_t free_at; /* ns: when what was sent before has left */
+};
+
+/* What was said of a direction. */
+struct simqp_rule {
+	struct list link; /* fabric.links, .silences: newest first */
+	struct ulnet_nid src, dst;
+	struct simqp_link is; /* fabric.links */
+	uint64_t until;	      /* fabric.silences; ns */
+};
+
+struct simqp_fabric {
+	struct env_sim *world;
+	struct simqp_conf conf;
+	struct rng rng;
+	struct list addrs;
+	struct list ways;
+	struct list links;    /* simqp_rule */
+	struct list silences; /* simqp_rule */
+	uint64_t version;     /* of links */
+	struct hash qps;      /* by id */
+	uint64_t last_qp;
+	uint32_t last_key;
+	struct simqp_stats stats;
+};
+
+/* Zeroed memory. What a simulation itself needs is there: else it aborts. */
+void *simqp_alloc(size_t size);
+
+uint64_t simqp_now(const struct simqp_fabric *f);
+bool simqp_dice(struct simqp_fabric *f, uint32_t ppm);
+
+/* Timers of any loop of the world, in a turn of whichever. */
+void simqp_arm(struct loop *loop, struct timer *t, uint64_t at);
+void simqp_disarm(struct loop *loop, struct timer *t);
+
+/* NULL: it was never in the network. */
+struct simqp_addr *simqp_addr_find(const struct simqp_fabric *f,
+				   const struct ulnet_nid *nid);
+struct simqp_addr *simqp_addr_get(struct simqp_fabric *f,
+				  const struct ulnet_nid *nid);
+/* Is @call to fail now? 0, or its status. */
+int simqp_addr_fails(struct simqp_addr *a, enum simqp_call call);
+
+/* The NID matches @by, which may be any. */
+bool simqp_is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by);
+
+struct simqp_way *simqp_way_get(struct simqp_fabric *f, struct simqp_addr *src,
+				struct simqp_addr *dst);
+/* As it is now. */
+const struct simqp_link *simqp_way_link(struct simqp_way *w);
+bool simqp_way_is_silent(const struct simqp_way *w);
+/* @length bytes leave when those before them have left; returns when the last
+ * one has, ns. */
+uint64_t simqp_way_take(struct simqp_way *w, uint64_t length);
+/* ns that something takes on the way. */
+uint64_t simqp_way_latency(struct simqp_way *w);
+
+#endif

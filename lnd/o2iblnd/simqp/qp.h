@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: their queues, the error state, completions. How data flows is
+ * flow.h's, how they are connected cm.h's. Inside simqp only.
+ */
+#ifndef LND_O2IBLND_SIMQP_QP_H
+#define LND_O2IBLND_SIMQP_QP_H
+
+#include "base/fsm.h"
+#include "lnd/o2iblnd/simqp/inbox.h"
+#include "lnd/o2iblnd/simqp/port.h"
+#include "lnd/o2iblnd/simqp/wr.h"
+
+enum simqp_state {
+	/* active */
+	SIMQP_RESOLVING,
+	SIMQP_READY,	  /* the peer has been found */
+	SIMQP_CONNECTING, /* asked, no answer yet */
+	/* passive */
+	SIMQP_UNTOLD,	 /* the LND does not know yet of the request */
+	SIMQP_REQUESTED, /* the LND has it */
+	SIMQP_ACCEPTED,	 /* answered; the active side has yet to confirm */
+	/* both */
+	SIMQP_OPEN,
+	SIMQP_LEFT,  /* the peer has disconnected */
+	SIMQP_ENDED, /* the LND knows, or wants it */
+	SIMQP_STATES
+};
+
+struct simqp_recv {
+	struct list link; /* simqp_qp.rq */
+	struct ib_sge sge;
+	void *cookie;
+};
+
+struct simqp_qp {
+	struct ib_qp ib;
+	struct simqp_port *port;
+	struct simqp_fabric *fabric;
+	struct list link;      /* port.qps */
+	struct hash_node hash; /* fabric.qps */
+	uint64_t id;	       /* never used again */
+	struct loop *loop;     /* of ib.cpt */
+	struct simqp_inbox inbox, cq;
+	uint64_t cq_at; /* ns: of the last completion */
+	/* cm.c's */
+	struct fsm cm;
+	bool active;
+	struct ulnet_nid dst_nid;
+	uint64_t peer; /* id; 0: not known yet */
+	uint16_t src_port;
+	struct simqp_way *out, *in; /* once the peer has been found */
+	uint64_t cm_at;		    /* ns: arrival of the last message there */
+	struct timer cm_timer;	    /* until there is an answer */
+	unsigned int cm_tries;
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE]; /* request, or acceptance */
+	/* qp.c's */
+	bool created;
+	bool error;
+	struct ib_qp_conf conf;
+	struct list sq;	    /* simqp_wr.link: not acknowledged, by seq */
+	struct list rq;	    /* simqp_recv.link */
+	uint32_t send_used; /* work requests, until they are told */
+	uint32_t recv_used;
+	/* flow.c's: what is sent */
+	uint64_t next_seq;
+	uint64_t data_at; /* ns: arrival of the last packet there */
+	uint64_t ack_at;
+	struct timer retry;
+	bool rnr_wait; /* retry is for a peer that has had no receive */
+	bool stuck;    /* one of sq cannot be sent, nor what is behind it */
+	bool mute;     /* nothing that is sent gets there */
+	bool deaf;     /* no acknowledgement gets here */
+	unsigned int tries, rnr_tries;
+	/* and what comes */
+	uint64_t expected; /* seq */
+};
+
+static inline struct simqp_qp *simqp_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct simqp_qp, ib);
+}
+
+struct simqp_qp *simqp_qp_new(struct simqp_port *port, unsigned int cpt,
+			      enum simqp_state state);
+/* Nothing is posted. */
+void simqp_qp_free(struct simqp_qp *qp);
+/* NULL: there is none any more. */
+struct simqp_qp *simqp_qp_find(const struct simqp_fabric *f, uint64_t id);
+
+/* It goes to error, if it is not yet: what is posted is flushed, but the first
+ * SEND ends as @first. */
+void simqp_qp_fail(struct simqp_qp *qp, enum ib_wc_status first);
+/* The LND is going to be told. */
+void simqp_qp_received(struct simqp_qp *qp, void *cookie, uint32_t length,
+		       enum ib_wc_status status);
+void simqp_qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
+		   enum ib_wc_status status);
+
+/* As verbs.h. */
+int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf);
+void simqp_destroy(struct ib_qp *ib);
+void simqp_disconnect(struct ib_qp *ib);
+int simqp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie);
+int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n);
+
+#endif

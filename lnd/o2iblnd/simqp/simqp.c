@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The backend, as the LND sees it. */
+#include "lnd/o2iblnd/simqp/simqp.h"
+
+#include "lnd/o2iblnd/simqp/cm.h"
+#include "lnd/o2iblnd/simqp/mr.h"
+#include "lnd/o2iblnd/simqp/port.h"
+#include "lnd/o2iblnd/simqp/qp.h"
+
+static const struct ib_verbs verbs = {
+	.name = "simulated",
+	.open = simqp_open,
+	.close = simqp_close,
+	.deafen = simqp_deafen,
+	.resolve = simqp_resolve,
+	.create = simqp_create,
+	.connect = simqp_connect,
+	.accept = simqp_accept,
+	.reject = simqp_reject,
+	.disconnect = simqp_disconnect,
+	.destroy = simqp_destroy,
+	.post_recv = simqp_post_recv,
+	.post_send = simqp_post_send,
+	.reg = simqp_reg,
+	.dereg = simqp_dereg,
+};
+
+const struct ib_verbs *simqp_verbs(void)
+{
+	return &verbs;
+}
