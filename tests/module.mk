@@ -105,6 +105,10 @@ unit_tests += %D%/unit/socklnd/tape_test
 unit_tests += %D%/unit/o2iblnd/simqp_test
 %C%_unit_o2iblnd_simqp_test_SOURCES = %D%/unit/o2iblnd/simqp_test.c \
 	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
+unit_tests += %D%/unit/o2iblnd/simqp_random_test
+%C%_unit_o2iblnd_simqp_random_test_SOURCES = \
+	%D%/unit/o2iblnd/simqp_random_test.c \
+	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
 unit_tests += %D%/unit/sim/ni_down_test
 unit_tests += %D%/unit/sim/sim_test
 unit_tests += %D%/unit/config/tree_test

@@ -66,6 +66,12 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	c->private_length = length;
 	memcpy(c->private, private, length);
 	note(r, 1);
+	if (r->requested) {
+		uint32_t active;
+
+		memcpy(&active, private, sizeof(active));
+		r->requested(c, &r->conns[active]);
+	}
 	switch (r->answer) {
 	case ACCEPT:
 		cr_assert_eq(conn_create(c), 0);
@@ -87,10 +93,15 @@ static void on_resolved(struct ib_qp *qp)
 {
 	struct conn *c = conn_of(qp);
 	struct rig *r = c->rig;
+	uint32_t number[2] = { (uint32_t)(c - r->conns) };
+	const void *private = r->requested ? (const void *)number : "hello";
+	int rc = conn_create(c);
 
 	c->resolved++;
-	cr_assert_eq(conn_create(c), 0);
-	cr_assert_eq(CALL(r, r->v->connect(qp, "hello", 5)), 0);
+	if (rc != -ENODEV) {
+		cr_assert_eq(rc, 0);
+		cr_assert_eq(CALL(r, r->v->connect(qp, private, 5)), 0);
+	}
 }
 
 static void on_established(struct ib_qp *qp, const void *private, size_t length)
@@ -119,6 +130,8 @@ static void on_rejected(struct ib_qp *qp, int reason, const void *private,
 	memcpy(c->private, private, length);
 	c->private_length = length;
 	note(c->rig, 3);
+	if (c->hook)
+		c->hook(c, NULL);
 }
 
 static void on_failed(struct ib_qp *qp, int status)
@@ -356,6 +369,7 @@ int conn_create(struct conn *c)
 	struct rig *r = c->rig;
 	int rc = CALL(r, r->v->create(c->qp, &r->qp_conf));
 
+	c->created = !rc;
 	for (unsigned int i = 0; !rc && i < r->receives; i++)
 		cr_assert_eq(
 			conn_recv(c, i * r->receive_size, r->receive_size, i),

@@ -10,7 +10,7 @@
 
 #define NODES	3
 #define CPTS	2
-#define CONNS	64
+#define CONNS	256
 #define RING	4096 /* bytes of each of a connection's two areas */
 #define SERVICE 987
 #define WCS	64
@@ -61,6 +61,7 @@ struct conn {
 	unsigned int recvs, sends;   /* posted and not ended */
 	uint8_t out[RING], in[RING]; /* registered; @in: for writing, too */
 	struct ib_mr *out_mr, *in_mr;
+	bool created;
 	bool destroy_flushed; /* when all has been flushed */
 	void (*hook)(struct conn *c, const struct wc *wc);
 	void *model; /* the hook's */
@@ -80,7 +81,11 @@ struct rig {
 	struct ib_qp_conf qp_conf;
 	unsigned int receives; /* posted by both before they are connected */
 	uint32_t receive_size;
-	uint64_t digest;
+	uint64_t digest; /* of all events */
+	void *user;	 /* the test's */
+	/* Connect requests tell the number of their conn; both sides are
+	 * handed to it when there is a request. */
+	void (*requested)(struct conn *passive, struct conn *active);
 };
 
 extern const struct ib_events rig_events;

@@ -74,7 +74,7 @@ Test(connect, many)
 	r->receives = 0;
 	rig_open(r, A);
 	rig_open(r, B);
-	for (unsigned int i = 0; i < CONNS / 2; i++)
+	for (unsigned int i = 0; i < 32; i++)
 		rig_connect_to(r, A, i % CPTS, rig_nid(r, i % 2 ? A : B));
 	rig_run(r, NSEC_PER_SEC);
 	for (unsigned int i = 0; i < r->nconns; i++) {
@@ -83,7 +83,7 @@ Test(connect, many)
 			cr_assert(!r->conns[i].passive ||
 				  r->conns[i].src_port != r->conns[k].src_port);
 	}
-	cr_assert_eq(established, CONNS);
+	cr_assert_eq(established, 64);
 	rig_free(r);
 }
 
