@@ -77,13 +77,19 @@ void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at)
 
 void simqp_inbox_cut(struct simqp_inbox *b)
 {
-	struct simqp_item *it, *next;
+	struct list all;
 
-	list_for_each_entry_safe (it, next, &b->items, link) {
-		if (!it->way)
-			continue;
+	list_init(&all);
+	list_splice_tail(&all, &b->items);
+	while (!list_empty(&all)) {
+		struct simqp_item *it =
+			list_first(&all, struct simqp_item, link);
+
 		list_del(&it->link);
-		simqp_item_free(it);
+		if (it->way)
+			simqp_item_free(it);
+		else
+			list_add_tail(&b->items, &it->link);
 	}
 	inbox_arm(b);
 }

@@ -95,6 +95,7 @@ int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 {
 	struct simqp_qp *qp = simqp_qp(ib);
 	const struct simqp_device *d = &qp->port->addr->device;
+	int rc;
 
 	loop_assert_owner(qp->loop);
 	BUG_ON(qp->created || qp->cm.state == SIMQP_RESOLVING);
@@ -104,8 +105,9 @@ int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 		return -EINVAL;
 	if (is_too_large(d, conf))
 		return -ENOMEM;
-	if (simqp_addr_fails(qp->port->addr, SIMQP_CALL_CREATE))
-		return -ENOMEM;
+	rc = simqp_addr_fails(qp->port->addr, SIMQP_CALL_CREATE);
+	if (rc)
+		return rc;
 	qp->created = true;
 	qp->error = qp->cm.state == SIMQP_ENDED;
 	qp->conf = *conf;

@@ -32,8 +32,9 @@ struct simqp_fabric;
 
 /* Times of all devices; 0: the default. */
 struct simqp_conf {
-	uint64_t ack_ns;       /* no acknowledgement for so long: sent again,
-			    * retry_count times; 500 ms. Latencies come on top */
+	/* No acknowledgement for so long, latencies aside: sent again, for
+	 * retry_count times; 500 ms. */
+	uint64_t ack_ns;
 	uint64_t rnr_ns;       /* pause before a receive is tried again; 1 ms */
 	uint64_t cm_ns;	       /* no answer for so long: asked again; 2 s */
 	unsigned int cm_tries; /* to connect, or to accept; 15 */

@@ -496,6 +496,7 @@ Test(random_runs, without_faults)
 		play(seed, false, &o);
 		cr_assert_eq(o.stats.lost, 0);
 		cr_assert_eq(o.stats.refused, 0);
+		cr_assert(!o.stats.resent || o.stats.not_ready);
 	}
 }
 

@@ -411,13 +411,23 @@ Test(port, calls_fail)
 	struct rig *r = rig_new(1, NULL);
 	const struct ulnet_nid *nid = rig_nid(r, A);
 	struct ib_qp *qp = NULL;
-	struct conn *p[2];
+	struct conn *p[2], *late;
 
 	rig_pair(r, p);
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_RESOLVE, 0, -EMFILE);
 	cr_assert_eq(r->v->resolve(r->nodes[A].port, 0, nid, p[A], &qp),
 		     -EMFILE);
 	cr_assert_null(qp);
+	r->answer = LATER;
+	rig_connect_to(r, B, 0, nid);
+	rig_run(r, MSEC);
+	late = rig_passive(r, A);
+	simqp_fail_call(r->fabric, nid, SIMQP_CALL_CREATE, 0, -ENOMEM);
+	cr_assert_eq(conn_create(late), -ENOMEM);
+	cr_assert_eq(conn_create(late), 0);
+	simqp_fail_call(r->fabric, nid, SIMQP_CALL_ACCEPT, 0, -ENOMEM);
+	cr_assert_eq(CALL(r, r->v->accept(late->qp, NULL, 0)), -ENOMEM);
+	cr_assert_eq(CALL(r, r->v->accept(late->qp, NULL, 0)), 0);
 	/* After one good call; once. */
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_POST_SEND, 1, -ENOMEM);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
@@ -1010,6 +1020,28 @@ Test(ends, freed_too_early, .signal = SIGABRT)
 
 	rig_open(r, A);
 	simqp_fabric_free(r->fabric);
+}
+
+/* Once in error nothing comes in, although nobody has disconnected. */
+Test(ends, error_takes_nothing)
+{
+	struct rig *r = rig_new(1, NULL);
+	struct ib_sge bad = { r, 8, 0 };
+	struct ib_wr wr = { .type = IB_WR_SEND, .sge = &bad, .nsge = 1 };
+	struct conn *p[2];
+
+	rig_pair(r, p);
+	fill(p[A], 1);
+	p[B]->sends++;
+	cr_assert_eq(CALL(r, r->v->post_send(p[B]->qp, &wr, 1)), 0);
+	cr_assert_eq(conn_write(p[A], p[B]->in, p[B]->in_mr->rkey, 0, RING, 0),
+		     0);
+	rig_run(r, 20 * NSEC_PER_SEC);
+	conn_expect(p[B], false, 0, 1, IB_WC_LOCAL_ERROR);
+	conn_expect(p[B], true, 0, 4, IB_WC_FLUSHED);
+	conn_expect(p[A], false, 0, 1, IB_WC_SILENT);
+	cr_assert(is_filled(p[B]->in, RING, 0));
+	rig_free(r);
 }
 
 /* Silence, in either direction, short or long. */
