@@ -100,6 +100,45 @@ kill -INT "${pids[ping]}"
 end_ping 0
 has out 'lost 0'
 
+# ---- a receiver that does not read ----
+
+# Who sends to it stands still, and the router's memory does not grow; another
+# client's calls to another server go on meanwhile.
+
+resident() { # NAME: the most so far, KiB
+	sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/${pids[$1]}/status"
+}
+
+ctl 0 --socket "$a" set large_buffers 16
+sed 's/127\.0\.0\.24/127.0.0.25/' "$dir/right.conf" >"$dir/right2.conf"
+sed 's/127\.0\.0\.11/127.0.0.14/' "$dir/left.conf" >"$dir/left2.conf"
+need_rpcserve other --config "$dir/right2.conf" --port "$port" --accept all \
+	--socket "$dir/right2.sock"
+before=$(resident a)
+writers=()
+for n in 1 2 3 4; do
+	"$rpcping" "${client[@]}" --count 256 --inflight 64 --bulk-write 1M \
+		--deadline 300 --grace 300 127.0.0.24@tcp2 \
+		>"$dir/writer$n" 2>&1 </dev/null &
+	writers+=($!)
+done
+routes_on "$a"
+kill -STOP "${pids[server]}"
+run 0 "$rpcping" --config "$dir/left2.conf" --port "$port" --count 2000 \
+	--size 8k --verify --deadline 60 --grace 60 127.0.0.25@tcp2
+has out 'lost 0'
+# Buffers, and of each sender what is put aside; far from all that is under way.
+grown=$(($(resident a) - before))
+expect "the router has taken $grown KiB" [ $grown -lt $((64 << 10)) ]
+kill -CONT "${pids[server]}"
+for n in 1 2 3 4; do
+	checks=$((checks + 1))
+	wait "${writers[n - 1]}" && grep -q 'lost 0' "$dir/writer$n" || {
+		complain "writer $n"
+		sed 's/^/| /' "$dir/writer$n"
+	}
+done
+
 # Without a router there is no way, and that is known at once.
 ctl 0 --socket "$a" set routing 0
 ctl_until '^      state name: down$' --socket "$right" route show \
