@@ -72,6 +72,11 @@ void answer_setting_error(struct answer *a, const char *top, const char *name,
 	tree_text(item, "descr", TREE_DOUBLE, descr);
 }
 
+static void note(struct answer *a, const char *text)
+{
+	tree_text(part(a, &a->notes, "notes", false), NULL, TREE_DOUBLE, text);
+}
+
 void answer_note(struct answer *a, const char *fmt, ...)
 {
 	char text[DESCR_SIZE];
@@ -80,7 +85,31 @@ void answer_note(struct answer *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tree_text(part(a, &a->notes, "notes", false), NULL, TREE_DOUBLE, text);
+	note(a, text);
+}
+
+static bool was_noted(const struct answer *a, const char *text)
+{
+	const struct tree *t;
+
+	if (!a->notes)
+		return false;
+	tree_for_each (t, a->notes)
+		if (!strcmp(t->text, text))
+			return true;
+	return a->notes->count >= NOTES_MAX;
+}
+
+void answer_note_once(struct answer *a, const char *fmt, ...)
+{
+	char text[DESCR_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!was_noted(a, text))
+		note(a, text);
 }
 
 int answer_text(const struct answer *a, size_t max, char **text_p)

@@ -36,6 +36,11 @@ void answer_setting_error(struct answer *a, const char *top, const char *name,
 			  int rc, const char *descr);
 void answer_note(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same, but that what has been said is not said again, nor anything once
+ * there are NOTES_MAX notes: of what may come with each item of a long file. */
+void answer_note_once(struct answer *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define NOTES_MAX 64
 
 /* As YAML text, to be freed. -ENOMEM; -EMSGSIZE: longer than @max. */
 int answer_text(const struct answer *a, size_t max, char **text_p) must_check;

@@ -516,9 +516,13 @@ int fault_file_item(struct plan *plan, const struct scope *s,
 		"statistics", "seq_no",	  NULL
 	};
 	enum ulnet_fault_kind kind;
+	struct scope strict = *s;
 	struct ulnet_fault f;
-	int rc = scope_keys(s, item, keys);
+	int rc;
 
+	/* A rule without the key that was to limit it strikes too much. */
+	strict.lenient = false;
+	rc = scope_keys(&strict, item, keys);
 	if (!rc)
 		rc = read_kind(s, item, &kind);
 	if (rc)

@@ -133,6 +133,7 @@ static int inquire_item(struct import *im, const struct scope *s,
 	int rc;
 
 	ps.subject.top = "manage";
+	ps.lenient = false;
 	rc = inquiry_read(&ps, item, kind, &q);
 	return rc ? rc : inquire(im->plan.node, &ps, &q, im->request->cancel);
 }
@@ -158,8 +159,12 @@ static int set_setting(struct import *im, const struct scope *s,
 	const struct ulnet_setting *setting =
 		settings_find(&im->settings, name);
 	int64_t v;
-	int rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+	int rc;
 
+	if (!setting && !bonding_is_setting(name))
+		return scope_unknown(s, t, "setting",
+				     settings_near(&im->settings, name));
+	rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
 	if (rc)
 		return rc;
 	if (bonding_is_setting(name))
@@ -174,8 +179,6 @@ static int set_setting(struct import *im, const struct scope *s,
 		return plan_set(&im->plan, s, t, setting, v);
 	case -EPERM: /* printed, and of no meaning as configuration */
 		return 0;
-	case -ENOENT:
-		return scope_fail(s, t, -EINVAL, "unknown setting '%s'", name);
 	case -EOPNOTSUPP: /* in files of kernel nodes, which have no use for
 			   * it either */
 		answer_note(s->answer, "%s: %" PRId64 " is " SETTING_FIXED,
@@ -368,6 +371,7 @@ static int import_tree(struct import *im, const struct tree *root)
 		.answer = im->request->answer,
 		.subject = { mode_names[im->mode], "import", NULL },
 		.places = true,
+		.lenient = true,
 	};
 	int rc;
 

@@ -77,6 +77,26 @@ static int set_peer_timeout(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
+static const char *const net_tunables[] = {
+	"credits", "peer_credits", "peer_buffer_credits", "peer_timeout", NULL
+};
+
+static int unknown_tunable(const struct scope *s, const struct tree *t,
+			   const struct ulnet_tunable_info *infos, int n)
+{
+	const char *names[LNET_TUNABLES_MAX + 1];
+	const char *near = key_near(t->key, net_tunables);
+
+	if (!s->lenient)
+		return scope_fail(s, t, -EINVAL, "no such tunable: '%s'",
+				  t->key);
+	for (int i = 0; i < n; i++)
+		names[i] = infos[i].name;
+	names[MAX(n, 0)] = NULL;
+	return scope_unknown(s, t, "tunable",
+			     near ? near : key_near(t->key, names));
+}
+
 static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 			   const struct tree *t, struct ni_wish *wish)
 {
@@ -84,17 +104,17 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 	int n = lnet_tunables(node, lnet_nid_net(&wish->conf.nid), infos,
 			      LNET_TUNABLES_MAX);
 	int64_t v;
-	int i, rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+	int i = 0, rc;
 
+	while (i < n && strcmp(infos[i].name, t->key) != 0)
+		i++;
+	if (i >= n && strcmp(t->key, "timeout") != 0)
+		return unknown_tunable(s, t, infos, n);
+	rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
 	if (rc)
 		return rc;
-	for (i = 0; i < n && strcmp(infos[i].name, t->key) != 0; i++)
-		;
-	if (i >= n && !strcmp(t->key, "timeout"))
-		return 0; /* follows from the settings */
 	if (i >= n)
-		return scope_fail(s, t, -EINVAL, "no such tunable: '%s'",
-				  t->key);
+		return 0; /* follows from the settings */
 	if (v == -1)
 		return 0;
 	if (v < infos[i].min || v > infos[i].max)
@@ -474,9 +494,13 @@ static int check_ni_keys(const struct scope *s, const struct tree *ni)
 
 	if (rc)
 		return rc;
-	tree_for_each (t, ni)
-		if (!key_in(t->key, ni_keys) && !key_in(t->key, ni_read_only))
-			return scope_misread(s, t, "unknown key '%s'", t->key);
+	tree_for_each (t, ni) {
+		if (key_in(t->key, ni_keys) || key_in(t->key, ni_read_only))
+			continue;
+		rc = scope_unknown(s, t, "key", key_near(t->key, ni_keys));
+		if (rc)
+			return rc;
+	}
 	return 0;
 }
 

@@ -101,8 +101,12 @@ static int read_action(const struct scope *s, const struct tree *item,
 		       struct ulnet_policy *p)
 {
 	const struct tree *action = tree_get(item, "action");
-	int rc = action ? scope_keys(s, action, action_keys) : 0;
+	struct scope strict = *s;
+	int rc;
 
+	/* What it shall do cannot be passed over. */
+	strict.lenient = false;
+	rc = action ? scope_keys(&strict, action, action_keys) : 0;
 	p->priority = LNET_PRIORITY_NONE;
 	return rc || !action ? rc : read_priority(s, action, &p->priority);
 }

@@ -243,19 +243,20 @@ int route_show_item(struct lnet *node, const struct scope *s,
 int routing_file_item(struct plan *plan, const struct scope *s,
 		      const struct tree *item, bool add)
 {
+	static const char *const keys[] = { "enable", "seq_no", NULL };
 	const struct tree *enable = tree_get(item, "enable"), *t;
 	bool on = false;
 	int rc = scope_map(s, item);
 
 	if (rc)
 		return rc;
-	tree_for_each (t, item)
-		if (strncmp(t->key, "cpt[", 4) != 0 &&
-		    strcmp(t->key, "enable") != 0 &&
-		    strcmp(t->key, "seq_no") != 0)
-			return scope_misread(s, t, "unknown key '%s'", t->key);
-	if (!enable)
-		return 0;
+	tree_for_each (t, item) {
+		if (!rc && strncmp(t->key, "cpt[", 4) != 0 &&
+		    !key_in(t->key, keys))
+			rc = scope_unknown(s, t, "key", key_near(t->key, keys));
+	}
+	if (rc || !enable)
+		return rc;
 	rc = scope_bool(s, enable, &on);
 	return rc ? rc : plan_routing(plan, s, enable, add && on);
 }

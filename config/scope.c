@@ -128,6 +128,53 @@ bool key_in(const char *key, const char *const *keys)
 	return false;
 }
 
+/* Does it take no more than that many letters to be put in, left out, replaced or
+ * swapped with the next one to make one of the other? */
+static bool alike(const char *a, const char *b, unsigned int letters)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (*a == *b)
+		return true;
+	if (!letters)
+		return false;
+	letters--;
+	return (*a && *b && alike(a + 1, b + 1, letters)) ||
+	       (*a && a[0] == b[1] && a[1] == b[0] &&
+		alike(a + 2, b + 2, letters)) ||
+	       (*a && alike(a + 1, b, letters)) ||
+	       (*b && alike(a, b + 1, letters));
+}
+
+/* Shorter ones look like everything. */
+#define LETTERS_MIN 3
+
+const char *key_near(const char *key, const char *const *keys)
+{
+	size_t len = strlen(key);
+
+	for (; len >= LETTERS_MIN && *keys; keys++)
+		if (!strncmp(*keys, key, len) ||
+		    alike(key, *keys, len < 5 ? 1 : 2))
+			return *keys;
+	return NULL;
+}
+
+int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
+		  const char *near)
+{
+	if (near)
+		return scope_misread(s, t, "unknown %s '%s': '%s' may be meant",
+				     what, t->key, near);
+	if (!s->lenient)
+		return scope_misread(s, t, "unknown %s '%s'", what, t->key);
+	answer_note_once(s->answer, "%s: unknown %s '%s' is passed over",
+			 s->subject.item, what, t->key);
+	return 0;
+}
+
 int scope_keys(const struct scope *s, const struct tree *t,
 	       const char *const *keys)
 {
@@ -136,10 +183,15 @@ int scope_keys(const struct scope *s, const struct tree *t,
 
 	if (rc)
 		return rc;
-	tree_for_each (child, t)
-		if (!key_in(child->key, keys))
-			return scope_misread(s, child, "unknown key '%s'",
-					     child->key);
+	tree_for_each (child, t) {
+		if (key_in(child->key, keys))
+			continue;
+		rc = scope_unknown(s, child, "key",
+				   s->lenient ? key_near(child->key, keys)
+					      : NULL);
+		if (rc)
+			return rc;
+	}
 	return 0;
 }
 

@@ -15,6 +15,9 @@ struct scope {
 	bool places;	    /* the lines of the text mean something to the user:
 			     * errors begin with them */
 	bool set;	    /* "set": errors look different */
+	bool lenient;	    /* keys that nobody knows are passed over, unless
+			     * they look like misspelt ones: a file may come
+			     * from a later release, which shows more */
 	unsigned int index; /* of the item in its section, from 1; 0: none */
 };
 
@@ -40,12 +43,22 @@ int scope_bool(const struct scope *s, const struct tree *t,
 int scope_map(const struct scope *s, const struct tree *t) must_check;
 /* A sequence, or null. */
 int scope_seq(const struct scope *s, const struct tree *t) must_check;
-/* A mapping or null with no other keys than @keys, which ends with NULL. */
+/* A mapping or null with no other keys than @keys, which ends with NULL; or, if
+ * the scope is lenient, none that looks like one of them. */
 int scope_keys(const struct scope *s, const struct tree *t,
 	       const char *const *keys) must_check;
 
 /* Is @key one of @keys? */
 bool key_in(const char *key, const char *const *keys);
+/* The first of @keys that @key looks like: it takes one letter to be put in,
+ * left out, replaced or swapped with the next one, or two if it has five or
+ * more, or it begins with @key. NULL: none. */
+const char *key_near(const char *key, const char *const *keys);
+/* The @what with the key of @t means nothing here: 0 with a note, said once, if
+ * the scope is lenient and @near NULL. Else -EINVAL, always with the place; and
+ * @near, unless it is NULL, is what may have been meant. */
+int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
+		  const char *near) must_check;
 /* Walks over a sequence, over the values of a mapping, or over one scalar in
  * their place: the one after @prev (NULL: the first), or NULL. */
 const struct tree *list_next(const struct tree *list, const struct tree *prev);

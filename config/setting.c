@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/scope.h"
 
 int settings_read(struct lnet *node, struct settings *s)
 {
@@ -22,6 +23,16 @@ const struct ulnet_setting *settings_find(const struct settings *s,
 		if (!strcmp(s->all[i].name, name))
 			return &s->all[i];
 	return NULL;
+}
+
+const char *settings_near(const struct settings *s, const char *name)
+{
+	const char *names[SETTINGS_MAX + 1];
+
+	for (unsigned int i = 0; i < s->n; i++)
+		names[i] = s->all[i].name;
+	names[s->n] = NULL;
+	return key_near(name, names);
 }
 
 int setting_check(const struct ulnet_setting *setting, int64_t value)

@@ -17,6 +17,8 @@ int settings_read(struct lnet *node, struct settings *s);
 /* NULL: there is no such setting. */
 const struct ulnet_setting *settings_find(const struct settings *s,
 					  const char *name);
+/* The name of one that @name looks like, as key_near() says; NULL: none. */
+const char *settings_near(const struct settings *s, const char *name);
 /* 0; -ENOENT: @setting is NULL; -EPERM: it follows from others; -EOPNOTSUPP: it
  * has only one value, and SETTING_FIXED says why; -EINVAL: @value is not in its
  * range. */

@@ -379,7 +379,7 @@ done <<'END'
 254|line 1, net 2: cannot parse net 'tpc'|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}}]}, {net type: tpc, local NI(s): []}]
 156|line 1, net 1: .*tcp2\(none0\): no such interface|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}}, {interfaces: {0: none0}}]}]
 234|line 1, net 1: credits: -7 is not in -1|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}, tunables: {credits: -7}}]}]
-234|line 1, net 1: no such tunable: 'bogus'|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}, lnd tunables: {bogus: 1}}]}]
+234|line 1, net 1: unknown tunable 'toss': 'tos' may be meant|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}, lnd tunables: {toss: 1}}]}]
 234|line 1, net 1: tcp bonding: 2 is not in 0..1|--add|net: [{net type: tcp2, local NI(s): [{interfaces: {0: 127.0.0.4}, tcp bonding: 2}]}]
 234|line 1, net 1: local NI\(s\) is missing|--add|net: [{net type: tcp2}]
 234|line 1, peer 1: primary nid is missing|--add|peer: [{peer ni: [{nid: 10.0.0.9@tcp}]}]
@@ -388,7 +388,7 @@ done <<'END'
 239|line 1, peer 2: cannot add NID 10.0.1.5@tcp1 to peer 10.0.0.7@tcp: another|--add|peer: [{primary nid: 10.0.0.9@tcp}, {primary nid: 10.0.0.7@tcp, peer ni: [{nid: 10.0.1.5@tcp1}]}]
 234|line 1, .*retry_count: -1 is not in|--add|global: {transaction_timeout: 77, retry_count: -1}
 234|line 1, .*transaction_timeout has to be more than|--add|global: {transaction_timeout: 77, retry_count: 77}
-234|line 1, .*unknown setting 'nonsense'|--add|global: {transaction_timeout: 77, nonsense: 1}
+234|line 1, .*unknown setting 'retry_cuont': 'retry_count' may be meant|--add|global: {transaction_timeout: 77, retry_cuont: 1}
 234|line 1, .*drop_asym_route: 2 is not in 0..1|--add|global: {drop_asym_route: 2}
 234|line 1, fault 1: one of rate, interval and drop_all is needed|--add|fault: [{rule_type: drop}]
 234|line 1, fault 2: error: health_error is needed|--add|fault: [{rule_type: drop, rate: 1}, {rule_type: error, rate: 1}]
@@ -409,12 +409,12 @@ done <<'END'
 254|line 1, route 1: cannot delete route .* there is no such route|--del|route: [{net: tcp9, gateway: 127.0.0.9@tcp}]
 234|line 1, .*enable: true or false is expected|--add|routing: [{enable: perhaps}]
 234|line 1, .*large: -3 is not in|--add|buffers: {tiny: 1, large: -3}
-234|line 1, udsp 1: unknown key 'source'|--add|udsp: [{source: tcp}]
+234|line 1, udsp 1: unknown key 'scr': 'src' may be meant|--add|udsp: [{scr: tcp}]
 234|line 1, udsp 2: cannot add udsp: src: |--add|udsp: [{src: tcp}, {src: nonsense}]
 254|line 1, udsp 1: cannot del udsp: No such file|--del|udsp: [{src: tcp}]
 234|line 1, ip2nets 1: ip-range is missing|--add|ip2nets: [{net-spec: tcp}]
 234|line 1, ip2nets 1: net-spec is missing|--add|ip2nets: [{ip-range: {0: 127.0.0.1}}]
-234|line 1, ip2nets 1: unknown key 'range'|--add|ip2nets: [{net-spec: tcp2, range: {0: 127.0.0.1}}]
+234|line 1, ip2nets 1: unknown key 'iprange': 'ip-range' may be meant|--add|ip2nets: [{net-spec: tcp2, iprange: {0: 127.0.0.1}}]
 234|line 1, ip2nets 2: 'tcp3 127.0.0.\[9-1\]': at character|--add|ip2nets: [{net-spec: tcp2, ip-range: {0: 127.0.0.1}}, {net-spec: tcp3, ip-range: ['127.0.0.[9-1]']}]
 254|no rule matches an address of this host|--add|ip2nets: [{net-spec: tcp2, ip-range: {0: 127.9.9.9}}]
 END

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files: what kernel nodes export is taken, and shown back; what cannot be done
  * is said, and nothing is done then. */
+#include "config/answer.h"
 #include "rig.h"
 #include "tests/source.h"
 
@@ -161,15 +162,15 @@ Test(import, errors)
 	import_fail(&rig, "add",
 		    "net:\n- net type: tcp1\n  local NI(s):\n"
 		    "  - interfaces: {0: eth1}\n    tunables: {creds: 1}\n",
-		    -22, "no such tunable: 'creds'");
+		    -22, "unknown tunable 'creds': 'credits' may be meant");
 	import_fail(&rig, "add",
 		    "net:\n- net type: tcp1\n  local NI(s):\n"
 		    "  - interfaces: {0: eth1}\n    CPT: \"[1]\"\n",
 		    -95, "not supported: all CPTs use each");
 	import_fail(&rig, "add", "global:\n  retry_count: x\n", -22,
 		    "line 2, column 16: retry_count: a number is expected");
-	import_fail(&rig, "add", "global:\n  frob: 1\n", -22,
-		    "unknown setting 'frob'");
+	import_fail(&rig, "add", "global:\n  retry_cuont: 1\n", -22,
+		    "unknown setting 'retry_cuont'");
 	import_fail(&rig, "add", "global:\n  retry_count: -3\n", -22,
 		    "-3 is not in 0..");
 	import_fail(&rig, "bogus", "net:\n", -22, "add, del, show or exec");
@@ -210,6 +211,126 @@ Test(import, not_supported)
 		    "route: [{net: tcp5, gateway: 10.77.0.9@tcp1, "
 		    "health_sensitivity: 9}]",
 		    -EOPNOTSUPP, "line 2");
+	rig_close(&rig);
+}
+
+/* A file of a later release, which shows more of everything: what nobody knows
+ * yet is said, once, and passed over. */
+Test(import, later_release)
+{
+	static const char file[] =
+		"net:\n"
+		"- net type: tcp\n"
+		"  colour: red\n"
+		"  local NI(s):\n"
+		"  - interfaces: {0: eth0}\n"
+		"    temperature: {now: 3}\n"
+		"    tunables: {credits: 50, quota: many}\n"
+		"    lnd tunables: {tos: 4, zerocopy: 1}\n"
+		"  - interfaces: {0: eth1}\n"
+		"    temperature: {now: 4}\n"
+		"route: [{net: tcp5, gateway: 10.77.0.9@tcp, since: 5}]\n"
+		"routing: [{enable: 1, mood: good}]\n"
+		"buffers: {tiny: 8, giant: 1}\n"
+		"peer:\n"
+		"- {primary nid: 10.77.0.7@tcp, uptime: 3, peer ni: "
+		"[{nid: 10.77.0.7@tcp, load: 2}]}\n"
+		"numa: {range: 1, nodes: 2}\n"
+		"global: {some_new_global: [1, 2], retry_count: 4}\n"
+		"udsp: [{src: tcp, hits: 8, action: {priority: 2}}]\n"
+		"ip2nets: [{net-spec: tcp7, interfaces: {0: eth2}, ip-range: "
+		"{0: '*.*.*.*'}, owner: me}]\n";
+	static const char notes[] =
+		"# global: unknown setting 'some_new_global' is passed over\n"
+		"# net: unknown key 'colour' is passed over\n"
+		"# net: unknown key 'temperature' is passed over\n"
+		"# net: unknown tunable 'quota' is passed over\n"
+		"# net: unknown tunable 'zerocopy' is passed over\n"
+		"# route: unknown key 'since' is passed over\n"
+		"# routing: unknown key 'mood' is passed over\n"
+		"# buffers: unknown key 'giant' is passed over\n"
+		"# peer: unknown key 'uptime' is passed over\n"
+		"# numa: unknown key 'nodes' is passed over\n"
+		"# udsp: unknown key 'hits' is passed over\n"
+		"# ip2nets: unknown key 'owner' is passed over\n";
+	static const char *const there[] = {
+		"0: eth0", "0: eth1", "credits: 50\n", "tos: 4\n",
+		"net: tcp5\n", "enable: 1\n", "tiny: 8\n", "10.77.0.7@tcp",
+		"numa_range: 1\n", "retry_count: 4\n", "priority: 2\n",
+		"net type: tcp7\n",
+	};
+	struct rig rig = rig_open();
+	struct result r = import(&rig, "add", file);
+	char *state;
+
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(r.err, notes);
+	result_free(&r);
+	state = rig_state(&rig);
+	for (unsigned int i = 0; i < ARRAY_SIZE(there); i++)
+		cr_assert(strstr(state, there[i]), "%s: %s", there[i], state);
+	free(state);
+	rig_close(&rig);
+}
+
+/* What looks like a known key was meant to be one. */
+Test(import, misspelt)
+{
+	static const struct {
+		const char *text, *words;
+	} rows[] = {
+		{ "global: {retry_cuont: 3}",
+		  "unknown setting 'retry_cuont': 'retry_count' may be meant" },
+		{ "global: {retry: 3}", "'retry_count' may be meant" },
+		{ "numa: {rnage: 3}", "'range' may be meant" },
+		{ "net: [{net tpye: tcp}]", "'net type' may be meant" },
+		{ "net: [{net type: tcp, local NI(s): [{interface: {0: "
+		  "eth0}}]}]",
+		  "'interfaces' may be meant" },
+		{ "net: [{net type: tcp, local NI(s): [{interfaces: {0: eth0}, "
+		  "tunables: {peer_credit: 3}}]}]",
+		  "unknown tunable 'peer_credit': 'peer_credits' may be meant" },
+		{ "net: [{net type: tcp, local NI(s): [{interfaces: {0: eth0}, "
+		  "lnd tunables: {conn_per_peer: 3}}]}]",
+		  "'conns_per_peer' may be meant" },
+		{ "route: [{net: tcp5, gatway: 10.77.0.9@tcp}]",
+		  "line 1, route 1: unknown key 'gatway': 'gateway' may be" },
+		{ "routing: [{enabel: 1}]", "'enable' may be meant" },
+		{ "buffers: {smal: 1}", "'small' may be meant" },
+		{ "peer: [{primary nid: 10.77.0.9@tcp, multi-rail: true}]",
+		  "'Multi-Rail' may be meant" },
+		{ "udsp: [{scr: tcp}]", "'src' may be meant" },
+		/* Policies and rules without what is unknown would be others. */
+		{ "udsp: [{src: tcp, action: {avoid: 1}}]",
+		  "unknown key 'avoid'" },
+		{ "fault: [{rule_type: drop, rate: 1, weekday: 3}]",
+		  "unknown key 'weekday'" },
+	};
+	struct rig rig = rig_open();
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++)
+		import_fail(&rig, "add", rows[i].text, -EINVAL, rows[i].words);
+	rig_close(&rig);
+}
+
+/* Each is noted once, and not any number of them. */
+Test(import, many_strangers)
+{
+	struct rig rig = rig_open();
+	char *text = malloc(200 * 40), *p = text;
+	struct result r;
+	int lines = 0;
+
+	p += sprintf(p, "global:\n");
+	for (int i = 0; i < 200; i++)
+		p += sprintf(p, "  extraneous_%d: 1\n", 1000 + i);
+	r = import(&rig, "add", text);
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	for (p = r.err; (p = strchr(p, '\n')); p++)
+		lines++;
+	cr_assert_eq(lines, NOTES_MAX);
+	result_free(&r);
+	free(text);
 	rig_close(&rig);
 }
 
