@@ -18,8 +18,8 @@ struct ip2nets_address {
  * gets that of the first address that matches.
  *
  * -EINVAL: not of this form; a net comes twice; an interface that is there has
- * no address in the ranges of its rule. -ENOENT: nothing matched. -EOPNOTSUPP:
- * a list of CPTs. -ENOMEM. Each with *@err filled, when not NULL. Knows no
+ * no address in the ranges of its rule. -ENOENT: nothing matched. -ENOMEM. Each
+ * with *@err filled, when not NULL. Knows no
  * host: any thread.
  */
 int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,

@@ -88,7 +88,7 @@ int ip2nets_add(struct plan *plan, const struct scope *s,
 					"not go with it",
 					excluded[i]);
 	if (!rc)
-		rc = item_cpts(plan->node, s, tree_get(args, "cpts"), true);
+		rc = item_cpts(plan->node, s, tree_get(args, "cpts"));
 	if (rc)
 		return rc;
 	rc = plan_rules(&nis, text);
@@ -172,7 +172,7 @@ int ip2nets_file_item(struct plan *plan, const struct scope *s,
 	int rc = scope_keys(s, item, file_keys);
 
 	if (!rc)
-		rc = item_cpts(plan->node, s, tree_get(item, "CPT"), false);
+		rc = item_cpts(plan->node, s, tree_get(item, "CPT"));
 	if (!rc)
 		rc = rule_of(s, item, &rule);
 	if (rc)

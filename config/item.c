@@ -168,36 +168,49 @@ int item_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
-int item_cpts(struct lnet *node, const struct scope *s, const struct tree *t,
-	      bool must_exist)
+static int check_cpts(struct lnet *node, const struct scope *s,
+		      const struct tree *t, const char *text)
 {
 	unsigned int cpts = lnet_cpts(node);
 	unsigned long highest = 0;
-	const char *text;
-	int rc = t ? scope_text(s, t, &text) : 0;
-	if (!t || rc)
-		return rc;
-	rc = spec_cpts(text, cpts, &highest);
-	if (must_exist && highest >= cpts)
+	int rc = spec_cpts(text, cpts, &highest);
+
+	if (!s->lenient && highest >= cpts)
 		return scope_fail(s, t, -EINVAL,
 				  "there is no CPT %lu: this node has %u, "
 				  "numbered from 0",
 				  highest, cpts);
+	if (rc == -EOPNOTSUPP && s->lenient) {
+		answer_note_once(s->answer,
+				 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
+				 s->subject.item, text);
+		return 0;
+	}
 	if (rc == -EOPNOTSUPP)
 		return scope_fail(s, t, rc,
-				  "an interface for some of the CPTs only is "
-				  "not supported: all CPTs use each");
+				  "CPTs %s: an interface for some of the CPTs "
+				  "only is not supported: " SPEC_ALL_CPTS,
+				  text);
 	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
 }
 
+int item_cpts(struct lnet *node, const struct scope *s, const struct tree *t)
+{
+	const char *text;
+	int rc = t ? scope_text(s, t, &text) : 0;
+
+	return !t || rc ? rc : check_cpts(node, s, t, text);
+}
+
 /* Calls @fn for each name in @list: a sequence, a mapping {0: eth0}, or texts
- * with commas. Returns how many there were, or -errno. */
+ * with commas; with the list of CPTs behind it, "" for none. Returns how many
+ * there were, or -errno. */
 static int each_interface(const struct scope *s, const struct tree *list,
 			  int (*fn)(void *arg, const struct tree *at,
-				    const char *name),
+				    const char *name, const char *cpts),
 			  void *arg)
 {
-	char name[LNET_INTERFACE_SIZE];
+	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
 	const struct tree *t = NULL;
 	const char *text;
 	int n = 0, rc = 0;
@@ -206,18 +219,12 @@ static int each_interface(const struct scope *s, const struct tree *list,
 		rc = scope_text(s, t, &text);
 		if (rc)
 			return rc;
-		while ((rc = spec_interface(&text, name)) > 0) {
-			rc = fn(arg, t, name);
+		while ((rc = spec_interface(&text, name, cpts)) > 0) {
+			rc = fn(arg, t, name, cpts);
 			if (rc)
 				return rc;
 			n++;
 		}
-		if (rc == -EOPNOTSUPP)
-			return scope_fail(s, t, rc,
-					  "'%s': lists of CPTs are not "
-					  "supported: all CPTs use each "
-					  "interface",
-					  text);
 		if (rc)
 			return scope_fail(s, t, rc,
 					  "'%s' is not the name of an "
@@ -233,10 +240,14 @@ struct add_call {
 	struct ni_wish *wish;
 };
 
-static int add_interface(void *arg, const struct tree *at, const char *name)
+static int add_interface(void *arg, const struct tree *at, const char *name,
+			 const char *cpts)
 {
 	struct add_call *c = arg;
+	int rc = *cpts ? check_cpts(c->plan->node, c->scope, at, cpts) : 0;
 
+	if (rc)
+		return rc;
 	text_copy(c->wish->interface, sizeof(c->wish->interface), name);
 	return plan_ni_add(c->plan, c->scope, at, c->wish);
 }
@@ -377,7 +388,7 @@ int item_net_add(struct plan *plan, const struct scope *s,
 	rc = item_tunables(plan->node, s, tree_get(args, "tunables"), NULL,
 			   &wish);
 	if (!rc)
-		rc = item_cpts(plan->node, s, tree_get(args, "cpts"), true);
+		rc = item_cpts(plan->node, s, tree_get(args, "cpts"));
 	return rc ? rc
 		  : add_nis(plan, s, args, interfaces, tree_get(args, "nid"),
 			    &wish);
@@ -438,10 +449,12 @@ int item_del_nis(struct plan *plan, const struct scope *s,
 	return del_nis(plan, s, at, net, NULL, interface);
 }
 
-static int del_interface(void *arg, const struct tree *at, const char *name)
+static int del_interface(void *arg, const struct tree *at, const char *name,
+			 const char *cpts)
 {
 	struct del_call *c = arg;
 
+	(void)cpts; /* says no more than which interface is meant */
 	return del_nis(c->plan, c->scope, at, c->net, NULL, name);
 }
 
@@ -531,7 +544,7 @@ static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
 		rc = item_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
 				   NULL, &wish);
 	if (!rc)
-		rc = item_cpts(plan->node, s, tree_get(ni, "CPT"), false);
+		rc = item_cpts(plan->node, s, tree_get(ni, "CPT"));
 	if (!rc)
 		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
 			     &wish);

@@ -15,9 +15,10 @@ struct scope {
 	bool places;	    /* the lines of the text mean something to the user:
 			     * errors begin with them */
 	bool set;	    /* "set": errors look different */
-	bool lenient;	    /* keys that nobody knows are passed over, unless
-			     * they look like misspelt ones: a file may come
-			     * from a later release, which shows more */
+	bool lenient;	    /* a file, which may come from another kind of node,
+			     * or a later release: keys that nobody knows are
+			     * passed over, unless they look like misspelt ones,
+			     * and so is what has no effect here */
 	unsigned int index; /* of the item in its section, from 1; 0: none */
 };
 

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdarg.h>
 
+#include "base/log.h"
 #include "base/util.h"
 #include "ulnet/control.h"
 
@@ -32,29 +33,6 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	va_end(ap);
 	return rc;
 }
-
-int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE])
-{
-	const char *start = blanks(*pos), *comma = start + strcspn(start, ",");
-	size_t len = (size_t)(comma - start);
-
-	if (!*start)
-		return 0;
-	while (len && isspace((unsigned char)start[len - 1]))
-		len--;
-	*pos = start;
-	if (memchr(start, '[', len))
-		return -EOPNOTSUPP;
-	if (!len || len >= LNET_INTERFACE_SIZE ||
-	    (*comma && !*blanks(comma + 1)))
-		return -EINVAL;
-	memcpy(name, start, len);
-	name[len] = '\0';
-	*pos = comma + (*comma == ',');
-	return 1;
-}
-
-#define NO_CPTS "lists of CPTs are not supported: all CPTs use it"
 
 /* ---- CPTs ---- */
 
@@ -96,6 +74,46 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 		return -EINVAL;
 	*highest_p = highest;
 	return have == all ? 0 : -EOPNOTSUPP;
+}
+
+/* ---- interfaces ---- */
+
+/* Where the brackets that begin there end; NULL: they hold no list of CPTs. */
+static const char *cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE])
+{
+	size_t len = strcspn(s, "]");
+	unsigned long highest;
+
+	if (!s[len] || len + 1 >= SPEC_CPTS_SIZE)
+		return NULL;
+	memcpy(cpts, s, len + 1);
+	cpts[len + 1] = '\0';
+	if (spec_cpts(cpts, 1, &highest) == -EINVAL)
+		return NULL;
+	return blanks(s + len + 1);
+}
+
+int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
+		   char cpts[SPEC_CPTS_SIZE])
+{
+	const char *start = blanks(*pos), *end = start + strcspn(start, ",[");
+	size_t len = (size_t)(end - start);
+
+	if (!*start)
+		return 0;
+	while (len && isspace((unsigned char)start[len - 1]))
+		len--;
+	*pos = start;
+	*cpts = '\0';
+	if (*end == '[')
+		end = cpts_end(end, cpts);
+	if (!end || !len || len >= LNET_INTERFACE_SIZE ||
+	    (*end && (*end != ',' || !*blanks(end + 1))))
+		return -EINVAL;
+	memcpy(name, start, len);
+	name[len] = '\0';
+	*pos = end + (*end == ',');
+	return 1;
 }
 
 /* ---- networks ---- */
@@ -177,11 +195,21 @@ static int put(struct networks *w, const char *at, uint32_t net,
 	return 0;
 }
 
+static void note_cpts(uint32_t net, const char *cpts)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	if (*cpts)
+		log_info("config", "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
+			 lnet_net_format(net, text, sizeof(text)), cpts);
+}
+
 /* What is in the parentheses, @s to @end. */
 static int put_interfaces(struct networks *w, const char *s, const char *end,
 			  uint32_t net)
 {
-	char name[LNET_INTERFACE_SIZE], *list = strndup(s, (size_t)(end - s));
+	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
+	char *list = strndup(s, (size_t)(end - s));
 	const char *pos = list;
 	int rc;
 
@@ -190,15 +218,13 @@ static int put_interfaces(struct networks *w, const char *s, const char *end,
 	do {
 		const char *at = s + (pos - list);
 
-		rc = spec_interface(&pos, name);
-		if (rc == -EOPNOTSUPP)
-			wrong(w, at, rc, NO_CPTS);
-		else if (rc < 0)
+		rc = spec_interface(&pos, name, cpts);
+		if (rc < 0)
 			wrong(w, at, rc, "not the name of an interface");
-		else if (rc > 0)
-			rc = put(w, at, net, name);
-		else
+		if (rc <= 0)
 			break;
+		note_cpts(net, cpts);
+		rc = put(w, at, net, name);
 	} while (!rc);
 	free(list);
 	return rc;
@@ -219,6 +245,7 @@ static int parse_net(struct networks *w, const char **pos)
 {
 	const char *start = blanks(*pos), *end;
 	char text[LNET_NIDSTR_SIZE], name[LNET_INTERFACE_SIZE];
+	char cpts[SPEC_CPTS_SIZE];
 	size_t len = strcspn(start, "([, \t\n\r");
 	unsigned int before = w->n;
 	uint32_t net;
@@ -254,8 +281,13 @@ static int parse_net(struct networks *w, const char **pos)
 		if (rc)
 			return rc;
 	}
-	if (**pos == '[')
-		return wrong(w, *pos, -EOPNOTSUPP, NO_CPTS);
+	if (**pos != '[')
+		return 0;
+	end = cpts_end(*pos, cpts);
+	if (!end)
+		return wrong(w, *pos, -EINVAL, "no list of CPTs");
+	note_cpts(net, cpts);
+	*pos = end;
 	return 0;
 }
 

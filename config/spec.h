@@ -10,11 +10,18 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+#define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
+
+/* Why not all of what a list of CPTs asks for can be had. */
+#define SPEC_ALL_CPTS "all CPTs use each interface"
+
 /* Copies the next name of a list separated by commas, without blanks around
- * it. @pos: where to go on, advanced; 1: there was one; 0: the list has ended;
- * -EINVAL: an empty name or one that is too long; -EOPNOTSUPP: one with a list
- * of CPTs. On error @pos is what is wrong. */
-int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE]);
+ * it, and the list of CPTs behind it ("": none). @pos: where to go on, advanced;
+ * 1: there was one; 0: the list has ended; -EINVAL: an empty name or one that is
+ * too long, or what is in the brackets is no list of CPTs. On error @pos is what
+ * is wrong. */
+int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
+		   char cpts[SPEC_CPTS_SIZE]);
 
 /* As lnet_networks_parse(3), but that nets without an interface have
  * @interface, unless that is NULL. */

@@ -21,7 +21,7 @@ static const struct option_def lnet_configure[] = {
 static const struct option_def net_add[] = {
 	{ "net", 'n', OPTION_TEXT, "net", "NET", "network: tcp, tcp1..." },
 	{ "if", 'i', OPTION_LIST, "interfaces", "IF[,IF]...",
-	  "interfaces by name or address, each with [CPT,CPT...] if not all" },
+	  "interfaces by name or address, each with all [CPT,CPT...] or none" },
 	{ "nid", 'N', OPTION_TEXT, "nid", "NID",
 	  "the NID, instead of network and interface" },
 	{ "ip2net", 'p', OPTION_TEXT, "ip2net", "RULES",

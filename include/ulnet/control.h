@@ -28,8 +28,9 @@ extern "C" {
  * interface, in the order of the text. A net without interfaces gets the first
  * one of this host that is up, not a loopback, and has an IPv4 address.
  * *@confs_p, *@n_p of them, is to be given back with free(), which frees the
- * names in it, too. -EINVAL, -EOPNOTSUPP (a list of CPTs), -ENODEV (no
- * interface), each with *@err filled (when not NULL); -ENOMEM.
+ * names in it, too. A list of CPTs, "tcp(eth0)[0,1]", is passed over, since all
+ * CPTs use each interface, and logged. -EINVAL, -ENODEV (no interface), each
+ * with *@err filled (when not NULL); -ENOMEM.
  */
 ULNET_EXPORT int lnet_networks_parse(const char *text,
 				     struct ulnet_ni_conf **confs_p,

@@ -166,6 +166,35 @@ same out <"$dir/plain_b"
 # At the start of a node.
 fresh d --config "$dir/backup"
 exports d backup --backup
+# To a node with more CPTs, and to one with fewer: but for their lists all is
+# the same.
+fresh two --cpts 2
+at two 0 import "$dir/backup"
+same err <<'END'
+# net: CPTs [0] are passed over: all CPTs use each interface
+END
+at two 0 export --backup "$dir/backup2"
+expect "two CPTs" test "$(grep -c 'CPT: "\[0,1\]"$' "$dir/backup2")" = \
+	"$(grep -c 'CPT: "\[0\]"$' "$dir/backup")"
+sed 's/CPT: "\[0,1\]"$/CPT: "[0]"/' "$dir/backup2" >"$dir/out"
+same out <"$dir/backup"
+fresh one
+at one 0 import "$dir/backup2"
+silent err
+exports one backup --backup
+# From the command line, where a list means what it says.
+at two 0 net add --net tcp8 --if '127.0.0.2[0,1]' --cpt '[0-1]'
+at two 161 net add --net tcp9 --if '127.0.0.2[0]'
+at two 161 net add --net tcp9 --if 127.0.0.2 --cpt '[1]'
+has err 'CPTs \[1\]: an interface for some of the CPTs only is not supported'
+stop_lnetd two
+stop_lnetd one
+# At the start of a node, in the strings of kernel modules.
+fresh two --cpts 2 --net 'tcp(127.0.0.1[0])[1],tcp1(127.0.0.1)' \
+	--ip2nets 'tcp2(lo)[0] 127.0.0.1'
+at two 0 net show
+expect "networks with CPTs" test "$(grep -c ' nid: 127' "$dir/out")" = 3
+stop_lnetd two
 # When LNet was down.
 at d 0 lnet unconfigure
 at d 0 lnet configure --all

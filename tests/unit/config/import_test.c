@@ -165,8 +165,8 @@ Test(import, errors)
 		    -22, "unknown tunable 'creds': 'credits' may be meant");
 	import_fail(&rig, "add",
 		    "net:\n- net type: tcp1\n  local NI(s):\n"
-		    "  - interfaces: {0: eth1}\n    CPT: \"[1]\"\n",
-		    -95, "not supported: all CPTs use each");
+		    "  - interfaces: {0: eth1}\n    CPT: \"1\"\n",
+		    -22, "cannot parse CPTs '1'");
 	import_fail(&rig, "add", "global:\n  retry_count: x\n", -22,
 		    "line 2, column 16: retry_count: a number is expected");
 	import_fail(&rig, "add", "global:\n  retry_cuont: 1\n", -22,
@@ -211,6 +211,44 @@ Test(import, not_supported)
 		    "route: [{net: tcp5, gateway: 10.77.0.9@tcp1, "
 		    "health_sensitivity: 9}]",
 		    -EOPNOTSUPP, "line 2");
+	rig_close(&rig);
+}
+
+/* All CPTs use each interface, whatever the node had that a file is from; who
+ * types a command means what is in it. */
+Test(import, cpts)
+{
+	static const char file[] =
+		"net:\n"
+		"- net type: tcp\n  local NI(s):\n"
+		"  - {interfaces: {0: eth0}, CPT: \"[0]\"}\n"
+		"  - {interfaces: {0: \"eth1[1]\", 1: \"eth2[0,1]\"}}\n"
+		"ip2nets:\n"
+		"- {net-spec: tcp7, interfaces: {0: eth3}, ip-range: {0: "
+		"'*.*.*.*'}, CPT: \"[1]\"}\n";
+	struct rig rig = rig_open_with(2, NULL);
+	struct result r = import(&rig, "add", file);
+
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(
+		r.err,
+		"# net: CPTs [0] are passed over: all CPTs use each interface\n"
+		"# net: CPTs [1] are passed over: all CPTs use each interface\n"
+		"# tcp: 2 interfaces of one NI become one NI each\n"
+		"# ip2nets: CPTs [1] are passed over: all CPTs use each "
+		"interface\n");
+	result_free(&r);
+	import_ok(&rig, "del",
+		  "net: [{net type: tcp, local NI(s): [{interfaces: "
+		  "{0: \"eth1[1]\"}}]}]\n");
+	ask_out(&rig, "net add: {net: tcp, interfaces: ['eth1[0,1]', eth4]}",
+		"");
+	ask_out(&rig, "net add: {net: tcp, interfaces: ['eth5[0-1],eth6']}", "");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth7[0]']}", -95,
+		 "CPTs [0]: an interface for some of the CPTs only is not "
+		 "supported: all CPTs use each interface");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth7], cpts: '[1]'}",
+		 -95, "CPTs [1]: an interface for some of the CPTs only");
 	rig_close(&rig);
 }
 

@@ -72,6 +72,7 @@ Test(ip2nets, good)
 	good("tcp(10.9.0.5) 10.9.*.*", "tcp(10.9.0.5)");
 	/* That it is not there shows when the NI is added. */
 	good("tcp(eth7) 10.0.*.*", "tcp(eth7)");
+	good("tcp(eth0[0,1])[2] 10.0.*.*", "tcp(eth0)");
 	/* A rule that does not apply is no second one. */
 	good("tcp 10.7.*.*; tcp 10.0.*.*", "tcp(eth0)");
 }
@@ -89,7 +90,7 @@ Test(ip2nets, bad)
 	bad("tcp(eth0),o2ib(ib0),tcp(eth1) *.*.*.*", -EINVAL, 0,
 	    "net tcp comes twice");
 	bad("tcp1(eth0) 10.1.*.*", -EINVAL, 0, "eth0 has no address in 10.1");
-	bad("tcp(eth0)[0,1] 10.0.*.*", -EOPNOTSUPP, 9, "CPTs");
+	bad("tcp(eth0)[0,x] 10.0.*.*", -EINVAL, 9, "CPTs");
 	bad("tcp 10.0.0.5@tcp", -EINVAL, 4, "no '@'");
 	bad("kfi 10.0.*.*", -ENODEV, 0, "no interface");
 	bad("tcp 10.0.0", -EINVAL, 10, "");

@@ -120,8 +120,10 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {interfaces: [eth1]}", -22, "net is missing");
 	ask_fail(&rig, "net add:", -22, "net is missing");
 	ask_fail(&rig, "net add: {net: [tcp]}", -22, "a text is expected");
-	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[0]']}", -95,
-		 "lists of CPTs are not supported");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[1]']}", -22,
+		 "there is no CPT 1: this node has 1");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[0']}", -22,
+		 "is not the name of an interface");
 	ask_fail(&rig, "net add: {net: tcp, nid: 10.77.0.3@tcp1}", -22,
 		 "another net");
 	ask_fail(&rig, "net add: {net: tcp, nid: foo@bar}", -22,

@@ -56,6 +56,10 @@ Test(spec, networks)
 	     "tcp(eth0) tcp(eth1:2) o2ib3(ib0)");
 	good("tcp(eth0),tcp1(eth0)", "tcp(eth0) tcp1(eth0)");
 	good("tcp(fd77::2)", "tcp(fd77::2)");
+	/* All CPTs use each interface, whatever kernel nodes are told. */
+	good("tcp(eth0)[0,1]", "tcp(eth0)");
+	good("tcp(eth0[1],eth1 [0-3] , eth2)[2] , tcp1(eth0[0])",
+	     "tcp(eth0) tcp(eth1) tcp(eth2) tcp1(eth0)");
 }
 
 Test(spec, bad_networks)
@@ -71,8 +75,16 @@ Test(spec, bad_networks)
 	bad("tcp(eth0,,eth1)", -EINVAL, 9, "not the name");
 	bad("tcp(eth0) tcp1(eth1)", -EINVAL, 10, "',' is expected");
 	bad("tcp(eth0,eth0)", -EINVAL, 9, "eth0 comes twice");
-	bad("tcp(eth0)[0,1]", -EOPNOTSUPP, 9, "CPTs are not supported: all");
-	bad("tcp(eth0[1],eth1)", -EOPNOTSUPP, 4, "CPTs are not supported: all");
+	bad("tcp(eth0)[0,x]", -EINVAL, 9, "no list of CPTs");
+	bad("tcp(eth0)[0", -EINVAL, 9, "no list of CPTs");
+	bad("tcp(eth0)[0]tcp1(eth0)", -EINVAL, 12, "',' is expected");
+	bad("tcp(eth0[1)", -EINVAL, 4, "not the name");
+	bad("tcp(eth1,eth0[])", -EINVAL, 9, "not the name");
+	bad("tcp(eth0[1]eth1)", -EINVAL, 4, "not the name");
+	bad("tcp([1])", -EINVAL, 4, "not the name");
+	bad("tcp(eth0[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+	    "0,0,0])",
+	    -EINVAL, 4, "not the name");
 	bad("lo", -EINVAL, 0, "always there");
 	bad("tcp(eth0),kfi", -ENODEV, 10, "no interface");
 	bad("tcp(a123456789b123456789c123456789d123456789e123456789f1234567890"
