@@ -77,9 +77,9 @@ static int set_peer_timeout(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-static const char *const net_tunables[] = {
-	"credits", "peer_credits", "peer_buffer_credits", "peer_timeout", NULL
-};
+static const char *const net_tunables[] = { "credits", "peer_credits",
+					    "peer_buffer_credits",
+					    "peer_timeout", NULL };
 
 static int unknown_tunable(const struct scope *s, const struct tree *t,
 			   const struct ulnet_tunable_info *infos, int n)

@@ -168,7 +168,7 @@ void route_show(struct request *r)
 	if (rc || read_filter(r, &only))
 		return;
 	cannot_show(r,
-		    show_routes(r->control->node, &only, verbose > 0, false,
+		    show_routes(r->control->node, &only, (int)verbose, false,
 				answer_output(r->answer)),
 		    "routes");
 }
@@ -233,7 +233,7 @@ int route_show_item(struct lnet *node, const struct scope *s,
 	int rc = read_ends(s, item, &only);
 
 	if (!rc)
-		rc = show_routes(node, &only, true, false,
+		rc = show_routes(node, &only, 1, false,
 				 answer_output(s->answer));
 	return rc;
 }
@@ -327,7 +327,7 @@ static bool is_shown(const struct ulnet_route *r,
 			  only->priority == r->priority));
 }
 
-static void show_route(const struct ulnet_route_info *info, bool verbose,
+static void show_route(const struct ulnet_route_info *info, int verbose,
 		       bool backup, struct tree *routes)
 {
 	struct tree *map = tree_map(routes, NULL);
@@ -337,7 +337,7 @@ static void show_route(const struct ulnet_route_info *info, bool verbose,
 		  lnet_net_format(info->route.net, text, sizeof(text)));
 	tree_text(map, "gateway", TREE_PLAIN,
 		  lnet_nid_format(&info->route.gateway, text, sizeof(text)));
-	if (!verbose)
+	if (verbose < 1)
 		return;
 	tree_int(map, "hop",
 		 info->route.hops ? (int64_t)info->route.hops : NO_HOPS);
@@ -346,12 +346,13 @@ static void show_route(const struct ulnet_route_info *info, bool verbose,
 	if (backup)
 		return;
 	tree_text(map, "state", TREE_PLAIN, info->up ? "up" : "down");
-	tree_text(map, "state name", TREE_PLAIN, info->state);
+	if (verbose >= 5)
+		tree_text(map, "state name", TREE_PLAIN, info->state);
 	tree_text(map, "type", TREE_PLAIN,
 		  info->multi_hop ? "multi-hop" : "single-hop");
 }
 
-int show_routes(struct lnet *node, const struct ulnet_route *only, bool verbose,
+int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 		bool backup, struct tree *out)
 {
 	int n = lnet_routes(node, NULL, 0);

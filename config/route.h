@@ -37,7 +37,7 @@ int routes_forget(struct plan *plan, const struct scope *s);
 
 /* What a node has, in an export or alone; nothing if it has none. @verbose: as
  * "route show -v". 0, -ENOMEM. */
-int show_routes(struct lnet *node, const struct ulnet_route *only, bool verbose,
+int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 		bool backup, struct tree *out);
 int show_routing(struct lnet *node, bool backup, struct tree *out);
 

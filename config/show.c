@@ -534,7 +534,7 @@ int show_all(struct lnet *node, bool backup, struct tree *out)
 	int rc = show_nets(node, &show, out);
 
 	if (!rc)
-		rc = show_routes(node, NULL, true, backup, out);
+		rc = show_routes(node, NULL, 1, backup, out);
 	if (!rc)
 		rc = show_routing(node, backup, out);
 	if (!rc)

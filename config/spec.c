@@ -200,7 +200,8 @@ static void note_cpts(uint32_t net, const char *cpts)
 	char text[LNET_NIDSTR_SIZE];
 
 	if (*cpts)
-		log_info("config", "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
+		log_info("config",
+			 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
 			 lnet_net_format(net, text, sizeof(text)), cpts);
 }
 

@@ -74,7 +74,7 @@ static const struct option_def route_show[] = {
 	{ "hop", 'c', OPTION_NUMBER, "hop", "N", "only those so far away" },
 	{ "priority", 'p', OPTION_NUMBER, "priority", "N", "only those of it" },
 	{ "verbose", 'v', OPTION_LEVEL, "verbose", "LEVEL",
-	  "1: hops, priority, and whether they are up" },
+	  "1: hops, priority, and whether they are up; 5: states by name" },
 	END
 };
 

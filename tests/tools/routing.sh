@@ -70,7 +70,7 @@ route:
       gateway: 127.0.0.23@tcp2
 END
 ctl_until '^      state: up$' --socket "$right" route show \
-	--gateway 127.0.0.22@tcp2 --verbose
+	--gateway 127.0.0.22@tcp2 --verbose 5
 ctl 0 --socket "$a" routing show
 has out '^              nbuffers: 16384$'
 has out '^    - enable: 1$'
@@ -94,7 +94,7 @@ routes_on "$a"
 # Both ends hear that it does not route any more, and use the other.
 ctl 0 --socket "$b" set routing 0
 ctl_until '^      state name: down$' --socket "$right" route show \
-	--gateway 127.0.0.23@tcp2 --verbose
+	--gateway 127.0.0.23@tcp2 --verbose 5
 routes_on "$a"
 kill -INT "${pids[ping]}"
 end_ping 0
@@ -142,7 +142,7 @@ done
 # Without a router there is no way, and that is known at once.
 ctl 0 --socket "$a" set routing 0
 ctl_until '^      state name: down$' --socket "$right" route show \
-	--gateway 127.0.0.22@tcp2 --verbose
+	--gateway 127.0.0.22@tcp2 --verbose 5
 ctl 143 --socket "$right" path show --nid 127.0.0.11@tcp1
 has err 'no path to 127.0.0.11@tcp1: No route to host'
 finish

@@ -31,9 +31,18 @@ Test(route, added_and_shown)
 		"      gateway: 10.77.0.8@tcp\n"
 		"-     net: tcp5\n"
 		"      gateway: 10.77.0.9@tcp\n");
-	/* As a kernel node shows it, and the state by name: on paper no gateway
-	 * answers. */
+	/* As a kernel node shows it: on paper no gateway answers. */
 	ask_out(&rig, "route show: {net: tcp5, verbose: 1}",
+		"route:\n"
+		"-     net: tcp5\n"
+		"      gateway: 10.77.0.9@tcp\n"
+		"      hop: -1\n"
+		"      priority: 0\n"
+		"      health_sensitivity: 1\n"
+		"      state: down\n"
+		"      type: single-hop\n");
+	/* And the state by name, as of networks and peers. */
+	ask_out(&rig, "route show: {net: tcp5, verbose: 5}",
 		"route:\n"
 		"-     net: tcp5\n"
 		"      gateway: 10.77.0.9@tcp\n"

@@ -82,7 +82,8 @@ Test(spec, bad_networks)
 	bad("tcp(eth1,eth0[])", -EINVAL, 9, "not the name");
 	bad("tcp(eth0[1]eth1)", -EINVAL, 4, "not the name");
 	bad("tcp([1])", -EINVAL, 4, "not the name");
-	bad("tcp(eth0[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+	bad("tcp(eth0[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+	    "0,"
 	    "0,0,0])",
 	    -EINVAL, 4, "not the name");
 	bad("lo", -EINVAL, 0, "always there");
