@@ -17,7 +17,6 @@ const char *const peer_set_keys[] = { "nid", "all", "health", "state", NULL };
 static const struct {
 	const char *key, *why;
 } fixed[] = {
-	{ "net", "all interfaces of a network are not set at once" },
 	{ "conns_per_peer",
 	  "it is fixed when the interface is added: net add, or import" },
 	{ "lnd_timeout",
@@ -28,18 +27,39 @@ static const struct {
 typedef int (*set_fn)(struct lnet *node, const struct ulnet_nid *nid,
 		      int32_t health);
 
-/* Whose health: *@all_p, or that of *@nid_p. */
-static int read_whose(const struct request *r, bool *all_p,
-		      struct ulnet_nid *nid_p)
+/* Whose health. */
+struct whose {
+	bool all;
+	uint32_t net;	      /* LNET_NET_ANY: not of a network */
+	struct ulnet_nid nid; /* otherwise */
+};
+
+static int read_net(const struct request *r, const struct tree *t,
+		    uint32_t *net_p)
+{
+	const char *text;
+	int rc = scope_text(&r->scope, t, &text);
+
+	if (!rc && lnet_net_parse(text, net_p))
+		rc = scope_fail(&r->scope, t, -ENOENT, "cannot parse net '%s'",
+				text);
+	return rc;
+}
+
+static int read_whose(const struct request *r, struct whose *w)
 {
 	const struct tree *nid = tree_get(r->args, "nid");
+	const struct tree *net = tree_get(r->args, "net");
 	const struct tree *all = tree_get(r->args, "all");
-	int rc = all ? scope_bool(&r->scope, all, all_p) : 0;
+	int rc = all ? scope_bool(&r->scope, all, &w->all) : 0;
 
-	if (!rc && *all_p == (nid != NULL))
+	if (!rc && w->all + (nid != NULL) + (net != NULL) != 1)
 		rc = scope_fail(&r->scope, r->args, -EINVAL,
-				"either nid or all is needed");
-	return rc || !nid ? rc : item_nid(&r->scope, nid, nid_p);
+				net ? "one of nid, net and all is needed"
+				    : "either nid or all is needed");
+	if (!rc && net)
+		rc = read_net(r, net, &w->net);
+	return rc || !nid ? rc : item_nid(&r->scope, nid, &w->nid);
 }
 
 /* -EOPNOTSUPP if the request has one of those. */
@@ -56,12 +76,29 @@ static int refuse_fixed(const struct request *r)
 	return 0;
 }
 
+/* All interfaces on the network. */
+static int net_set_health(struct lnet *node, uint32_t net, int32_t health)
+{
+	struct ulnet_ni_info info;
+	int rc = -ENOENT;
+
+	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++) {
+		if (lnet_nid_net(&info.nid) != net)
+			continue;
+		rc = lnet_ni_set_health(node, &info.nid, health);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
 static void health_set(struct request *r, set_fn fn)
 {
 	const struct tree *health = tree_get(r->args, "health");
+	struct whose w = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
+	struct lnet *node = r->control->node;
 	char text[LNET_NIDSTR_SIZE] = "all";
-	struct ulnet_nid nid = LNET_NID_ANY;
-	bool all = false;
+	bool of_net;
 	int64_t value;
 	int rc;
 
@@ -72,24 +109,27 @@ static void health_set(struct request *r, set_fn fn)
 		return;
 	}
 	if (scope_number(&r->scope, health, 0, LNET_HEALTH_MAX, &value) ||
-	    read_whose(r, &all, &nid))
+	    read_whose(r, &w))
 		return;
-	if (!all)
-		lnet_nid_format(&nid, text, sizeof(text));
-	if (!all && lnet_nid_is_lo(&nid)) {
+	of_net = w.net != LNET_NET_ANY;
+	if (of_net)
+		lnet_net_format(w.net, text, sizeof(text));
+	else if (!w.all)
+		lnet_nid_format(&w.nid, text, sizeof(text));
+	if (of_net ? LNET_NET_TYPE(w.net) == LNET_TYPE_LO
+		   : !w.all && lnet_nid_is_lo(&w.nid)) {
 		scope_fail(&r->scope, r->args, -EINVAL, "%s has no health",
 			   text);
 		return;
 	}
-	rc = fn(r->control->node, all ? NULL : &nid, (int32_t)value);
-	if (rc == -ENOENT)
-		scope_fail(&r->scope, r->args, rc,
-			   "cannot set the health of %s: no such NID here",
-			   text);
-	else if (rc)
+	rc = of_net ? net_set_health(node, w.net, (int32_t)value)
+		    : fn(node, w.all ? NULL : &w.nid, (int32_t)value);
+	if (rc)
 		scope_fail(&r->scope, r->args, rc,
 			   "cannot set the health of %s: %s", text,
-			   strerror(-rc));
+			   rc != -ENOENT ? strerror(-rc)
+			   : of_net	 ? "no such network here"
+					 : "no such NID here");
 }
 
 void health_net_set(struct request *r)

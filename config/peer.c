@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/item.h"
 
@@ -16,8 +17,8 @@ static const char *const del_keys[] = { "prim_nid", "nids", "lock_prim",
 
 /* What kernel nodes' lnetctl takes, and why it is refused here. */
 static const char *const refused[][2] = {
-	{ "lock_prim", "discovery changes no NID of an added peer in any case" },
-	{ "ip2nets", "name its NIDs" },
+	{ "lock_prim",
+	  "discovery changes no NID of an added peer in any case" },
 };
 
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
@@ -35,48 +36,109 @@ static int peer_nid(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* The NID in a list of them: itself, or that of a mapping. */
-static int listed_nid(const struct scope *s, const struct tree *t,
-		      struct ulnet_nid *nid_p)
+/* NIDs that ranges of one request may stand for. */
+#define RANGES_MAX 256
+
+/* The NIDs beside the primary one. */
+struct others {
+	unsigned int n, ranged; /* of them from ranges */
+	struct ulnet_nid nids[];
+};
+
+static int put_range(const struct scope *s, const struct tree *t,
+		     struct others *o)
 {
-	if (t->kind == TREE_SCALAR)
-		return peer_nid(s, t, nid_p);
-	if (!tree_get(t, "nid"))
-		return scope_misread(s, t, "nid is missing");
-	return peer_nid(s, tree_get(t, "nid"), nid_p);
+	struct ulnet_nid *nids = &o->nids[o->n];
+	struct ulnet_nidlist *list;
+	size_t n = 0;
+	int rc = lnet_nidlist_parse(t->text, &list, NULL);
+
+	if (rc)
+		return scope_fail(s, t, rc, "cannot parse NID '%s'", t->text);
+	rc = lnet_nidlist_expand(list, nids, RANGES_MAX - o->ranged, &n);
+	lnet_nidlist_free(list);
+	if (rc)
+		return scope_fail(s, t, rc, "'%s': ranges of more than %d NIDs",
+				  t->text, RANGES_MAX);
+	for (unsigned int i = 0; i < n; i++)
+		if (lnet_nid_is_lo(&nids[i]))
+			return scope_fail(s, t, -EINVAL,
+					  "no peer has NID '0@lo'");
+	o->n += (unsigned int)n;
+	o->ranged += (unsigned int)n;
+	return 0;
 }
 
-/* @list: of NIDs beside the primary one, or with it; NULL: none is given. */
+/* One item of a list of NIDs: one, a range such as 10.0.0.[1-3]@tcp, or a mapping
+ * with a NID. */
+static int put_nids(const struct scope *s, const struct tree *t,
+		    struct others *o)
+{
+	int rc;
+
+	if (t->kind == TREE_SCALAR && strpbrk(t->text, "[*"))
+		return put_range(s, t, o);
+	if (t->kind != TREE_SCALAR && !tree_get(t, "nid"))
+		return scope_misread(s, t, "nid is missing");
+	rc = peer_nid(s, t->kind == TREE_SCALAR ? t : tree_get(t, "nid"),
+		      &o->nids[o->n]);
+	o->n += !rc;
+	return rc;
+}
+
+/* The NIDs of two lists; NULL: there is none. To be freed. */
+static int others_read(const struct scope *s, const struct tree *const lists[2],
+		       struct others **others_p)
+{
+	size_t room = RANGES_MAX;
+	struct others *o;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		room += lists[i] ? lists[i]->count + 1 : 0;
+	o = calloc(1, sizeof(*o) + room * sizeof(o->nids[0]));
+	if (!o)
+		return scope_fail(s, NULL, -ENOMEM, "no memory");
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct tree *t = NULL;
+
+		while (!rc && lists[i] && (t = list_next(lists[i], t)))
+			rc = put_nids(s, t, o);
+	}
+	if (rc)
+		free(o);
+	else
+		*others_p = o;
+	return rc;
+}
+
+/* @lists: of NIDs beside the primary one, or with it; NULL: none is given. */
 static int wish_read(const struct scope *s, bool add,
-		     const struct tree *primary, const struct tree *list,
+		     const struct tree *primary,
+		     const struct tree *const lists[2],
 		     struct peer_wish **wish_p)
 {
-	const struct tree *t = NULL;
 	struct ulnet_nid nid;
 	struct peer_wish *w;
+	struct others *o = NULL;
 	int rc = peer_nid(s, primary, &nid);
 
+	if (!rc)
+		rc = others_read(s, lists, &o);
 	if (rc)
 		return rc;
-	w = peer_wish_new(add ? PEER_ADD : PEER_DEL, list ? list->count + 2 : 1,
-			  &nid);
-	if (!w) {
-		scope_fail(s, primary, -ENOMEM, "no memory");
-		return -ENOMEM;
-	}
-	while (!rc && list && (t = list_next(list, t))) {
-		rc = listed_nid(s, t, &nid);
-		/* Without its primary NID a peer is none. */
-		if (!rc && !peer_wish_nid(w, &nid) && !add)
+	w = peer_wish_new(add ? PEER_ADD : PEER_DEL, o->n + 1, &nid);
+	/* Without its primary NID a peer is none. */
+	for (unsigned int i = 0; w && i < o->n; i++)
+		if (!peer_wish_nid(w, &o->nids[i]) && !add)
 			w->kind = PEER_DEL_WHOLE;
-	}
+	free(o);
+	if (!w)
+		return scope_fail(s, primary, -ENOMEM, "no memory");
 	if (!add && w->n == 1)
 		w->kind = PEER_DEL_WHOLE;
-	if (rc)
-		free(w);
-	else
-		*wish_p = w;
-	return rc;
+	*wish_p = w;
+	return 0;
 }
 
 static int refuse(const struct scope *s, const struct tree *args)
@@ -97,6 +159,8 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 {
 	const struct tree *primary = tree_get(args, "prim_nid");
 	const struct tree *non_mr = tree_get(args, "non_mr");
+	const struct tree *const lists[2] = { tree_get(args, "nids"),
+					      tree_get(args, "ip2nets") };
 	struct peer_wish *w;
 	bool single = false;
 	int rc = scope_keys(s, args, add ? add_keys : del_keys);
@@ -110,7 +174,7 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	if (non_mr)
 		rc = scope_bool(s, non_mr, &single);
 	if (!rc)
-		rc = wish_read(s, add, primary, tree_get(args, "nids"), &w);
+		rc = wish_read(s, add, primary, lists, &w);
 	if (rc)
 		return rc;
 	w->multi_rail = !single;
@@ -146,6 +210,7 @@ int peer_file_item(struct plan *plan, const struct scope *s,
 	const struct tree *primary = tree_get(item, "primary nid");
 	const struct tree *multi_rail = tree_get(item, "Multi-Rail");
 	const struct tree *nis = tree_get(item, "peer ni");
+	const struct tree *const lists[2] = { nis, NULL };
 	bool multi = true, configured = false;
 	struct peer_wish *w;
 	int rc = scope_keys(s, item, file_keys);
@@ -160,7 +225,7 @@ int peer_file_item(struct plan *plan, const struct scope *s,
 	if (!rc && nis)
 		rc = scope_seq(s, nis);
 	if (!rc)
-		rc = wish_read(s, add, primary, nis, &w);
+		rc = wish_read(s, add, primary, lists, &w);
 	if (rc)
 		return rc;
 	w->multi_rail = multi;

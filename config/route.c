@@ -14,6 +14,10 @@
 /* What a kernel node prints for hops that nobody has said. */
 #define NO_HOPS (-1)
 
+#define AS_OTHERS                                                 \
+	"gateways lose health as other peers do, by the setting " \
+	"health_sensitivity"
+
 static const char *const args_keys[] = {
 	"net", "gateway", "hop", "priority", "health_sensitivity", NULL
 };
@@ -45,13 +49,17 @@ static int read_sensitivity(const struct scope *s, const struct tree *t)
 	int64_t v;
 	int rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
 
-	if (t && !rc && v > 1)
-		rc = scope_fail(s, t, -EOPNOTSUPP,
-				"health_sensitivity %" PRId64 " of a route: "
-				"not supported: gateways lose health as other "
-				"peers do, by the setting health_sensitivity",
-				v);
-	return rc;
+	if (!t || rc || v <= 1)
+		return rc;
+	if (!s->lenient)
+		return scope_fail(s, t, -EOPNOTSUPP,
+				  "health_sensitivity %" PRId64 " of a route: "
+				  "not supported: " AS_OTHERS,
+				  v);
+	answer_note_once(
+		s->answer,
+		"route: health_sensitivity is passed over: " AS_OTHERS);
+	return 0;
 }
 
 static int read_hops(const struct scope *s, const struct tree *t,

@@ -119,28 +119,28 @@ static const struct option_def net_show[] = {
 static const struct option_def peer_add[] = {
 	{ "prim_nid", 'p', OPTION_TEXT, "prim_nid", "NID",
 	  "the peer's primary NID" },
-	{ "nid", 'n', OPTION_MANY, "nids", "NID[,NID]...",
-	  "others that it has" },
+	{ "nid", 'n', OPTION_MANY, "nids", "NIDS[,NIDS]...",
+	  "others that it has; 10.0.0.[1-3]@tcp are several" },
 	{ "non_mr", 'm', OPTION_FLAG, "non_mr", NULL,
 	  "not multi-rail: sent to at the NID named, from one interface" },
 	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
 	  "refused: an added peer keeps its NIDs in any case" },
-	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
-	  "refused: name NIDs" },
+	{ "ip2nets", 'i', OPTION_MANY, "ip2nets", "NIDS[,NIDS]...",
+	  "the same" },
 	END
 };
 
 static const struct option_def peer_del[] = {
 	{ "prim_nid", 'p', OPTION_TEXT, "prim_nid", "NID",
 	  "the peer's primary NID" },
-	{ "nid", 'n', OPTION_MANY, "nids", "NID[,NID]...",
+	{ "nid", 'n', OPTION_MANY, "nids", "NIDS[,NIDS]...",
 	  "only these; with the primary one among them, the whole peer" },
 	{ "force", 'f', OPTION_NOTHING, NULL, NULL,
 	  "accepted: no peer is locked" },
 	{ "lock_prim", 'l', OPTION_FLAG, "lock_prim", NULL,
 	  "refused: an added peer keeps its NIDs in any case" },
-	{ "ip2nets", 'i', OPTION_TEXT, "ip2nets", "RULES",
-	  "refused: name NIDs" },
+	{ "ip2nets", 'i', OPTION_MANY, "ip2nets", "NIDS[,NIDS]...",
+	  "the same" },
 	END
 };
 
@@ -158,7 +158,8 @@ static const struct option_def net_set[] = {
 	{ "all", 'a', OPTION_FLAG, "all", NULL, "of all interfaces" },
 	{ "health", 't', OPTION_NUMBER, "health", "N",
 	  "health: 0 (the last to be used) to 1000 (good)" },
-	{ "net", 'n', OPTION_TEXT, "net", "NET", "refused: name interfaces" },
+	{ "net", 'n', OPTION_TEXT, "net", "NET",
+	  "of all interfaces of this network" },
 	{ "conns-per-peer", 'm', OPTION_NUMBER, "conns_per_peer", "N",
 	  "refused: give it to net add" },
 	{ "lnd-timeout", 0, OPTION_NUMBER, "lnd_timeout", "SECONDS",

@@ -101,7 +101,7 @@ cat >"$dir/wrong" <<'END'
 234 | 0@lo has no health | net set --nid 0@lo --health 5
 254 | cannot set the health of 127.0.0.9@tcp: no such NID here | net set --nid 127.0.0.9@tcp --health 5
 234 | unexpected argument: now | net set --all --health 5 now
-161 | net cannot be set | net set --net tcp --health 5
+254 | cannot set the health of tcp9: no such network here | net set --net tcp9 --health 5
 161 | conns_per_peer cannot be set | net set --all --conns-per-peer 2
 161 | lnd_timeout cannot be set | net set --all --lnd-timeout 2
 234 | lnetctl peer: missing: a sub-command | peer
@@ -128,7 +128,7 @@ cat >"$dir/wrong" <<'END'
 239 | cannot add NID 10.0.1.5@tcp1 to peer 10.0.0.9@tcp: another configured peer has it | peer add --prim_nid 10.0.0.9@tcp --nid 10.0.0.8@tcp,10.0.1.5@tcp1
 239 | cannot add peer 10.0.1.5@tcp1: another configured peer has it | peer add --prim_nid 10.0.1.5@tcp1 --nid 10.0.7.5@tcp
 161 | lock_prim: not supported: discovery changes no NID | peer add --prim_nid 10.0.0.9@tcp --lock_prim
-161 | ip2nets: not supported: name its NIDs | peer add --prim_nid 10.0.0.9@tcp --ip2nets 'tcp 10.*.*.*'
+249 | .10.\*.\*.\*@tcp.*: ranges of more than 256 NIDs | peer add --prim_nid 10.0.0.9@tcp --ip2nets '10.*.*.*@tcp'
 234 | missing: --prim_nid | peer del
 234 | missing: --prim_nid | peer del --nid 10.0.1.5@tcp1
 234 | missing: --prim_nid | peer del --force
@@ -138,7 +138,7 @@ cat >"$dir/wrong" <<'END'
 254 | cannot del NID 10.0.9.9@tcp from peer 10.0.0.5@tcp: the peer has not got it | peer del --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.9.9@tcp
 234 | cannot parse NID 'nonsense' | peer del --prim_nid 10.0.0.5@tcp --nid nonsense
 161 | lock_prim: not supported: discovery changes no NID | peer del --prim_nid 10.0.0.5@tcp --lock_prim
-161 | ip2nets: not supported: name its NIDs | peer del --prim_nid 10.0.0.5@tcp --ip2nets 'tcp 10.*.*.*'
+234 | cannot parse NID '10.0.\[1@tcp' | peer del --prim_nid 10.0.0.5@tcp --ip2nets '10.0.[1@tcp'
 234 | missing: --nid or --all | peer set
 234 | missing: --nid or --all | peer set --health 5
 234 | health is missing | peer set --all
@@ -428,6 +428,7 @@ net add --nid 127.0.0.6@tcp3
 net show --net tcp2 --verbose 5
 net set --nid 127.0.0.4@tcp2 --health 1000
 net set --all --health 1000
+net set --net tcp2 --health 1000
 net del --nid 127.0.0.6@tcp3
 net del --net tcp2 --if 127.0.0.4
 peer add --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --nid 10.0.2.6@tcp,10.0.3.6@tcp --non_mr
@@ -440,6 +441,8 @@ debug peer --nid 10.0.1.6@tcp1
 debug recovery --local
 debug recovery --peer
 peer del --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --force
+peer add --prim_nid 10.0.0.6@tcp --ip2nets '10.0.[4-5].[6,7]@tcp'
+peer del --prim_nid 10.0.0.6@tcp --ip2nets 10.0.5.[6-7]@tcp,10.0.4.7@tcp --nid 10.0.4.6@tcp
 peer del --prim_nid 10.0.0.6@tcp
 set retry_count 2
 global show
@@ -503,7 +506,7 @@ run 0 diff "$dir/before" "$dir/after"
 # Tried in other files: they take a node down, need another one, or RPC.
 elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset'
 # What is always refused has no right use.
-never='auth-key|traffic-class|lock_prim|ip2nets|state|lnd-timeout'
+never='auth-key|traffic-class|lock_prim|state|lnd-timeout'
 
 among() { # FILE COMMAND OPTION
 	grep -E "(^|\| )$2( |\$)" "$dir/$1" | grep -qE -- "$3( |\$)"
@@ -531,7 +534,7 @@ while read -r command; do
 		expect "$command: $option, wrong" \
 			among wrong "$command" "$option"
 		[[ $command =~ ^($elsewhere)$ || ${option#--} =~ ^($never)$ ||
-			"$command $option" =~ ^net\ set\ --(net|conns-per-peer)$ ||
+			"$command $option" =~ ^net\ set\ --conns-per-peer$ ||
 			$command =~ ^fault ]] ||
 			expect "$command: $option, right" \
 				among right "$command" "$option"

@@ -299,8 +299,8 @@ ctl 255 net set --all --health full
 has err 'descr: "cannot parse health value"$'
 ctl 254 net set --nid 10.9.8.7@tcp -t 5
 has err "^      errno: -2\$"
-ctl 161 net set --net tcp --health 5
-has err 'descr: ! "net cannot be set: all interfaces of a network are not set at once"$'
+ctl 254 net set --net tcp9 --health 5
+has err 'descr: ! "cannot set the health of tcp9: no such network here"$'
 ctl 0 net set -a -t 1000
 silent out
 silent err
@@ -350,7 +350,7 @@ add:
       descr: ! "lock_prim: not supported: discovery changes no NID of an added peer in any case"
 ...
 END
-ctl 161 peer add --prim_nid 10.0.0.5@tcp --ip2nets x
+ctl 234 peer add --prim_nid 10.0.0.5@tcp --ip2nets x
 ctl 234 peer add --prim_nid nonsense
 ctl 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp2 \
 	--nid 10.0.3.5@tcp3

@@ -4,6 +4,7 @@
 #include "config/answer.h"
 #include "rig.h"
 #include "tests/source.h"
+#include "ulnet/route.h"
 
 static char *golden(const char *name)
 {
@@ -199,18 +200,27 @@ Test(import, last_value)
 	rig_close(&rig);
 }
 
-/* What means something, and cannot be done, is not passed over. */
-Test(import, not_supported)
+/* Of routes of kernel nodes that had it. */
+Test(import, route_sensitivity)
 {
 	struct rig rig = rig_open();
+	struct result r;
 
-	/* Nothing of the rest happens, either. */
-	import_fail(&rig, "add",
-		    "net: [{net type: tcp1, local NI(s): [{interfaces: {0: "
-		    "eth0}}]}]\n"
-		    "route: [{net: tcp5, gateway: 10.77.0.9@tcp1, "
-		    "health_sensitivity: 9}]",
-		    -EOPNOTSUPP, "line 2");
+	r = import(&rig, "add",
+		   "net: [{net type: tcp1, local NI(s): [{interfaces: {0: "
+		   "eth0}}]}]\n"
+		   "route:\n"
+		   "- {net: tcp5, gateway: 10.77.0.9@tcp1, "
+		   "health_sensitivity: 50}\n"
+		   "- {net: tcp6, gateway: 10.77.0.9@tcp1, "
+		   "health_sensitivity: 7}\n");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(r.err,
+			 "# route: health_sensitivity is passed over: gateways "
+			 "lose health as other peers do, by the setting "
+			 "health_sensitivity\n");
+	result_free(&r);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 2);
 	rig_close(&rig);
 }
 

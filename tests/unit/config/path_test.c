@@ -123,6 +123,11 @@ Test(health, of_interfaces)
 	ask_out(&rig, "net set: {all: true, health: 7}", "");
 	health_is(&rig, show, "10.77.0.2@tcp", 7);
 	health_is(&rig, show, "10.77.0.3@tcp", 7);
+	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth2]}", "");
+	ask_out(&rig, "net set: {net: tcp, health: 9}", "");
+	health_is(&rig, "net show: {verbose: 2}", "10.77.0.2@tcp", 9);
+	health_is(&rig, "net show: {verbose: 2}", "10.77.0.3@tcp", 9);
+	health_is(&rig, "net show: {verbose: 2}", "10.77.0.4@tcp1", 1000);
 	ask_both(&rig, "net set: {nid: 10.77.0.9@tcp, health: 7}", -ENOENT, "",
 		 "---\nset:\n-     net:\n      errno: -2\n"
 		 "      descr: ! \"cannot set the health of 10.77.0.9@tcp: "
@@ -179,9 +184,14 @@ Test(health, errors)
 		ask_fail(&rig, request, cases[i].status, cases[i].words);
 	}
 	ask_fail(&rig, "net set: {nid: 0@lo, health: 1}", -EINVAL, "0@lo");
-	ask_fail(&rig, "net set: {net: tcp, health: 1}", -EOPNOTSUPP,
-		 "net cannot be set: all interfaces of a network "
-		 "are not set at once");
+	ask_fail(&rig, "net set: {net: lo, health: 1}", -EINVAL,
+		 "lo has no health");
+	ask_fail(&rig, "net set: {net: tcp9, health: 1}", -ENOENT,
+		 "cannot set the health of tcp9: no such network here");
+	ask_fail(&rig, "net set: {net: tpc, health: 1}", -ENOENT,
+		 "cannot parse net 'tpc'");
+	ask_fail(&rig, "net set: {net: tcp, all: true, health: 1}", -EINVAL,
+		 "one of nid, net and all is needed");
 	ask_fail(&rig, "net set: {all: true, conns_per_peer: 1}", -EOPNOTSUPP,
 		 "conns_per_peer cannot be set: it is fixed when "
 		 "the interface is added: net add, or import");

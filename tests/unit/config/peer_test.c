@@ -59,6 +59,48 @@ Test(peer, add_and_del)
 	rig_close(&rig);
 }
 
+/* Ranges stand for all NIDs in them, in both options, for both commands. */
+Test(peer, ranges)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig,
+		"peer add: {prim_nid: 10.7.0.1@tcp, nids: ['10.7.0.[1-3]@tcp', "
+		"10.8.0.1@tcp1], ip2nets: '10.8.0.[1-5/2]@tcp2'}",
+		"");
+	ask_out(&rig, "peer show: {nid: 10.7.0.1@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.7.0.1@tcp\n"
+		"      Multi-Rail: true\n"
+		"      peer ni:\n"
+		"      -     nid: 10.7.0.1@tcp\n"
+		"            state: NA\n"
+		"      -     nid: 10.7.0.2@tcp\n"
+		"            state: NA\n"
+		"      -     nid: 10.7.0.3@tcp\n"
+		"            state: NA\n"
+		"      -     nid: 10.8.0.1@tcp1\n"
+		"            state: NA\n"
+		"      -     nid: 10.8.0.1@tcp2\n"
+		"            state: NA\n"
+		"      -     nid: 10.8.0.3@tcp2\n"
+		"            state: NA\n"
+		"      -     nid: 10.8.0.5@tcp2\n"
+		"            state: NA\n");
+	ask_out(&rig,
+		"peer del: {prim_nid: 10.7.0.1@tcp, nids: ['10.7.0.[2-3]@tcp', "
+		"10.8.0.1@tcp1], ip2nets: ['10.8.0.[1,3,5]@tcp2']}",
+		"");
+	ask_out(&rig, "peer show: {nid: 10.7.0.1@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.7.0.1@tcp\n"
+		"      Multi-Rail: true\n"
+		"      peer ni:\n"
+		"      -     nid: 10.7.0.1@tcp\n"
+		"            state: NA\n");
+	rig_close(&rig);
+}
+
 Test(peer, state)
 {
 	struct rig rig = rig_open();
@@ -96,8 +138,17 @@ Test(peer, errors)
 		  "unknown key 'frob'" },
 		{ "peer add: {prim_nid: 1.2.3.4@tcp, lock_prim: true}",
 		  -EOPNOTSUPP, "lock_prim: not supported: discovery" },
-		{ "peer del: {prim_nid: 1.2.3.4@tcp, ip2nets: x}", -EOPNOTSUPP,
-		  "ip2nets: not supported: name" },
+		{ "peer del: {prim_nid: 1.2.3.4@tcp, ip2nets: x}", -EINVAL,
+		  "cannot parse NID 'x'" },
+		{ "peer add: {prim_nid: '1.2.3.[4-5]@tcp'}", -EINVAL,
+		  "cannot parse NID '1.2.3.[4-5]@tcp'" },
+		{ "peer add: {prim_nid: 1.2.3.4@tcp, nids: ['1.2.[3@tcp']}",
+		  -EINVAL, "cannot parse NID '1.2.[3@tcp'" },
+		{ "peer add: {prim_nid: 1.2.3.4@tcp, nids: ['*@tcp']}", -E2BIG,
+		  "'*@tcp': ranges of more than 256 NIDs" },
+		{ "peer add: {prim_nid: 1.2.3.4@tcp, nids: "
+		  "['1.2.3.[0-199]@tcp', '1.2.4.[0-199]@tcp']}",
+		  -E2BIG, "'1.2.4.[0-199]@tcp': ranges of more than 256" },
 		{ "peer add: {prim_nid: 10.77.0.2@tcp}", -EINVAL,
 		  "cannot add peer 10.77.0.2@tcp: that is a NID of this "
 		  "node" },
