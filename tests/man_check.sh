@@ -58,6 +58,15 @@ said=$(diff <(LC_ALL=C sort <<<"$tunables") \
 	<(grep '^\.It Va [a-z_]* No (' man/man7/socklnd.7 | LC_ALL=C sort)) ||
 	complain "tunable.def, and man/man7/socklnd.7: $said"
 
+# The requests of the table are those of their page.
+requests=$(sed -n '/^static const struct command {/,/^};/p' config/request.c |
+	perl -ne 'print "$1\n" if /^\t\{ "([^"]+)",/' | LC_ALL=C sort)
+[ -n "$requests" ] || complain "config/request.c cannot be read"
+said=$(diff <(echo "$requests") <(sed -n '/^\.Ss Requests/,/^\.Ss Answers/p' \
+	man/man7/lnet_control.7 | sed -n 's/^\.It Ic //p' | sed 's/ , /\n/g' |
+	LC_ALL=C sort)) ||
+	complain "config/request.c, and man/man7/lnet_control.7: $said"
+
 # Every field of a structure of the API is explained.
 fields() { # HEADER STRUCTURE
 	sed -n "/^struct $2 {/,/^};/p" "$1" | perl -0pe '
