@@ -45,7 +45,29 @@ for n in 1 2; do
 	stop_lnetd ex
 done
 expect "example 2: two peers" test "$(grep -c 'primary nid' "$dir/out")" = 2
-example 3 >"$dir/out"
+# A router.
+example 3 >"$dir/example"
+fresh ex --config "$dir/example"
+at ex 0 export --backup
+for section in net route routing buffers global udsp; do
+	has out "^$section:\$"
+done
+has out '^      hop: 1$'
+has out '^    - enable: 1$'
+has out '^    large: 2048$'
+has out '^ *src: tcp1$'
+has out '^ *rte: 10\.0\.1\.4@tcp2$'
+stop_lnetd ex
+# Of the networks for many hosts, those that are for this one.
+example 4 | sed 's/10\.0\.\*\.\*/127.0.0.1/' >"$dir/example"
+fresh ex --config "$dir/example"
+at ex 0 export --backup
+expect "example 4: one network" test "$(grep -c 'net type: tcp' "$dir/out")" = 1
+has out '^ *peer_credits: 16$'
+has out ' rule_type: drop$'
+has out '^ *rate: 100$'
+stop_lnetd ex
+example 5 >"$dir/out"
 silent out
 
 # ---- a node on which nothing is as it was at first ----
