@@ -599,7 +599,7 @@ endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
-EXTRA_DIST += %D%/fuzz/corpus
+EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/base/loop_rig.h %D%/unit/base/note.h
 EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h

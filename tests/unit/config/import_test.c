@@ -885,3 +885,29 @@ Test(import, kernel_nothing)
 	free(after);
 	rig_close(&rig);
 }
+
+/* The seeds of the fuzzer that are to reach far get to the end. */
+Test(import, fuzz_seeds)
+{
+	static const char *const seeds[] = { "import-backup", "import-ip2nets",
+					     "import-udsp-fault" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(seeds); i++) {
+		struct rig rig = rig_open();
+		char name[64], *seed;
+		struct result r;
+
+		snprintf(name, sizeof(name), "../fuzz/corpus/yaml/%s",
+			 seeds[i]);
+		seed = golden(name);
+		ask_out(&rig, "net add: {net: tcp9, interfaces: [eth7]}", "");
+		if (i > 0)
+			ask_out(&rig, "net add: {net: tcp, interfaces: [eth4]}",
+				"");
+		r = import(&rig, "add", seed + 1);
+		cr_assert_eq(r.status, 0, "%s: %s", seeds[i], r.answer);
+		result_free(&r);
+		free(seed);
+		rig_close(&rig);
+	}
+}
