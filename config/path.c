@@ -104,16 +104,30 @@ static void show_net(struct lnet *node, const struct ulnet_nid *nid,
 		tree_text(out, "family", TREE_PLAIN, "IPv6");
 }
 
+/* NIs of the peer itself come before local NIs then: the latter lead to the
+ * gateway. */
+static bool is_of_gateway(const struct explained *e, int i)
+{
+	if (lnet_nid_is_any(&e->path.gateway))
+		return false;
+	while (i-- > 0)
+		if (e->candidates[i].kind == LNET_PATH_LOCAL_NI)
+			return true;
+	return false;
+}
+
 static const struct {
 	const char *key;
 	enum ulnet_path_kind kind;
+	bool of_gateway; /* of peer NIs: which ones */
 	void (*show)(struct lnet *node, const struct ulnet_nid *nid,
 		     struct tree *out);
 } kinds[] = {
-	{ "gateway(s)", LNET_PATH_GATEWAY, show_peer_ni },
-	{ "net", LNET_PATH_NET, show_net },
-	{ "local NI(s)", LNET_PATH_LOCAL_NI, show_local_ni },
-	{ "peer ni", LNET_PATH_PEER_NI, show_peer_ni },
+	{ "gateway(s)", LNET_PATH_GATEWAY, false, show_peer_ni },
+	{ "net", LNET_PATH_NET, false, show_net },
+	{ "local NI(s)", LNET_PATH_LOCAL_NI, false, show_local_ni },
+	{ "gateway ni", LNET_PATH_PEER_NI, true, show_peer_ni },
+	{ "peer ni", LNET_PATH_PEER_NI, false, show_peer_ni },
 };
 
 static void show_why(const struct ulnet_path_candidate *c, struct tree *out)
@@ -135,7 +149,9 @@ static void show_candidates(struct lnet *node, const struct explained *e,
 			const struct ulnet_path_candidate *c =
 				&e->candidates[i];
 
-			if (c->kind != kinds[k].kind)
+			if (c->kind != kinds[k].kind ||
+			    (c->kind == LNET_PATH_PEER_NI &&
+			     is_of_gateway(e, i) != kinds[k].of_gateway))
 				continue;
 			if (!seq)
 				seq = tree_seq(out, kinds[k].key);

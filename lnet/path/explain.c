@@ -121,6 +121,7 @@ struct explain_call {
 	struct ulnet_path *path;
 	struct ulnet_path_candidate *candidates;
 	unsigned int n;
+	struct ulnet_nid from; /* with a gateway: the NI it must be, or ANY */
 };
 
 /* The one that was chosen instead, if any was: of the same kind, and next to it
@@ -166,13 +167,15 @@ static bool explain_self(const struct explain_call *c)
 	return true;
 }
 
-static void explain_path(const struct explain_call *c, const struct path *p)
+static void explain_path(struct explain_call *c, const struct path *p)
 {
 	c->path->peer = p->dst ? p->dst->nid : *c->want.dst;
 	if (p->ni)
 		c->path->local = p->ni->lnd.nid;
 	if (p->route)
 		c->path->gateway = p->lpni ? p->lpni->nid : p->route->gateway;
+	if (p->from)
+		c->from = p->from->lnd.nid;
 }
 
 static int explain_call(void *arg)
@@ -205,7 +208,9 @@ static int explain_gateway(struct lnet *node, struct explain_call *first,
 	struct ulnet_path hop = { .local = LNET_NID_ANY };
 	struct explain_call c = {
 		.cpt = node->cpt[node_cpt_of(node, &gateway)],
-		.want = { .src = first->want.src, .dst = &gateway },
+		.want = { .src = &first->from,
+			  .dst = &gateway,
+			  .flags = PATH_HOP },
 		.path = &hop,
 		.candidates = first->candidates + before,
 		.n = first->n - before,
@@ -233,6 +238,7 @@ int lnet_path_explain(struct lnet *node, const struct ulnet_nid *src,
 		.path = &found,
 		.candidates = candidates,
 		.n = n,
+		.from = any,
 	};
 	int rc;
 

@@ -577,7 +577,8 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 	path->ni = s->src;
 	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace)) {
-		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
+		if (!(s->want->flags & PATH_HOP)) /* else see choose_from() */
+			trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 		trace_only_peer_ni(s);
 	}
 	return 0;
@@ -812,11 +813,42 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
+/* By a gateway that is on the net of path->from; if there is none any more, and
+ * the caller did not name that NI, by any, and path->from is NULL. */
+static struct way choose_way_from(const struct seek *s, bool mr,
+				  struct path *path)
+{
+	unsigned int seen = s->trace ? s->trace->n : 0;
+	struct way way = choose_way(s, mr, path->from);
+
+	if (way.route || !path->from || s->src)
+		return way;
+	if (s->trace)
+		s->trace->n = seen; /* these routes are looked at again */
+	path->from = NULL;
+	return choose_way(s, mr, NULL);
+}
+
+/* The NI that the message must leave by, whatever else the gateway has: the
+ * peer is to know this node by one. The trace tells of it here, and not when
+ * the way to the gateway is chosen, which may be another CPT's. */
+static void choose_from(const struct seek *s, bool mr, struct path *path)
+{
+	uint32_t near = nid_segment(&path->route->gateway);
+
+	if (!mr && !path->from)
+		path->from =
+			choose_ni(s, config_net(s->cpt->config, near), NULL);
+	else if (path->from && unlikely(s->trace))
+		trace_only_ni(s, path->from,
+			      s->src ? LNET_PATH_NOT_ASKED
+				     : LNET_PATH_PREFERRED);
+}
+
 static int seek_gateway(const struct seek *s, struct path *path);
 
 static int by_route(const struct seek *s, struct path *path, bool mr)
 {
-	uint32_t near;
 	struct way way;
 
 	if (s->src && config_net(s->cpt->config, nid_segment(s->want->dst)))
@@ -824,20 +856,12 @@ static int by_route(const struct seek *s, struct path *path, bool mr)
 	if (s->src && !ni_is_up(s->src))
 		return -ENETDOWN;
 	path->from = s->src ? s->src : mr ? NULL : known_by(s);
-	way = choose_way(s, mr, path->from);
-	if (!way.route && path->from && !s->src) {
-		path->from = NULL; /* no gateway is on that net any more */
-		way = choose_way(s, mr, NULL);
-	}
+	way = choose_way_from(s, mr, path);
 	if (!way.route)
 		return -EHOSTUNREACH;
 	path->route = way.route;
 	path->dst = way.theirs ? choose_far_ni(s, way.theirs) : s->dst;
-	near = nid_segment(&way.route->gateway);
-	/* The peer is to know us by one NI, whatever else the gateway has. */
-	if (!mr && !path->from)
-		path->from =
-			choose_ni(s, config_net(s->cpt->config, near), NULL);
+	choose_from(s, mr, path);
 	if (node_cpt_of(s->cpt->node, &way.route->gateway) != s->cpt->index)
 		return 0;
 	return seek_gateway(s, path);

@@ -23,6 +23,30 @@ static void ask_both(struct rig *rig, const char *request, int status,
 	result_free(&r);
 }
 
+/* It works, and prints @out, but for healths and credits: gateways are pinged
+ * meanwhile. */
+static void ask_like(struct rig *rig, const char *request, const char *out)
+{
+	static const char *const passed_over[] = {
+		" health: ", " credits: ", " it has: ", " the chosen one has: "
+	};
+	struct result r = ask(rig, request);
+	char *text = calloc(1, strlen(r.out) + 1), *rest = r.out, *line;
+
+	cr_assert_eq(r.status, 0, "%s: %s", request, r.answer);
+	while ((line = strsep(&rest, "\n")) && rest) {
+		bool wanted = true;
+
+		for (unsigned int i = 0; i < ARRAY_SIZE(passed_over); i++)
+			wanted &= !strstr(line, passed_over[i]);
+		if (wanted)
+			strcat(strcat(text, line), "\n");
+	}
+	cr_assert_str_eq(text, out);
+	free(text);
+	result_free(&r);
+}
+
 Test(path, by_turns)
 {
 	struct rig rig = rig_two_nis();
@@ -96,6 +120,90 @@ Test(path, there_is_none)
 	ask_fail(&rig, "path show: {nids: 0@lo}", -EINVAL,
 		 "unknown key 'nids'");
 	rig_close(&rig);
+}
+
+/* Two NIs, of which the first is chosen, and two gateways, as well. */
+static struct rig rig_two_routes(unsigned int cpts)
+{
+	struct rig rig = rig_open_with(cpts, NULL);
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig, "net set: {nid: 10.77.0.3@tcp, health: 100}", "");
+	ask_out(&rig, "route add: {net: tcp5, gateway: 10.77.0.9@tcp}", "");
+	ask_out(&rig,
+		"route add: {net: tcp5, gateway: 10.77.0.8@tcp, priority: 1}",
+		"");
+	return rig;
+}
+
+/* It prints how to come to 10.0.0.1@tcp5; behind the local NIs comes @rest. */
+static void ask_way(struct rig *rig, const char *request, const char *situation,
+		    const char *why_not_second, const char *rest)
+{
+	char *text;
+
+	cr_assert_gt(asprintf(&text,
+			      "path:\n"
+			      "-     destination: 10.0.0.1@tcp5\n"
+			      "      situation: %s\n"
+			      "      from: 10.77.0.2@tcp\n"
+			      "      to: 10.0.0.1@tcp5\n"
+			      "      gateway: 10.77.0.9@tcp\n"
+			      "      gateway(s):\n"
+			      "      -     nid: 10.77.0.9@tcp\n"
+			      "            why: chosen\n"
+			      "      -     nid: 10.77.0.8@tcp\n"
+			      "            why: priority of the route\n"
+			      "      local NI(s):\n"
+			      "      -     nid: 10.77.0.2@tcp\n"
+			      "            why: chosen\n"
+			      "      -     nid: 10.77.0.3@tcp\n"
+			      "            why: %s\n"
+			      "      gateway ni:\n"
+			      "      -     nid: 10.77.0.9@tcp\n"
+			      "            why: chosen\n"
+			      "%s",
+			      situation, why_not_second, rest),
+		     0);
+	ask_like(rig, request, text);
+	free(text);
+}
+
+/* Whichever CPTs own the peer and the gateway, each stage is shown once. */
+Test(path, by_gateway)
+{
+	for (unsigned int cpts = 1; cpts <= 8; cpts++) {
+		struct rig rig = rig_two_routes(cpts);
+
+		ask_way(&rig, "path show: {nid: 10.0.0.1@tcp5}",
+			"any local NI, peer elsewhere", "health", "");
+		ask_way(&rig,
+			"path show: {nid: 10.0.0.1@tcp5, source: "
+			"10.77.0.2@tcp}",
+			"local NI named, peer elsewhere", "not asked for", "");
+		rig_close(&rig);
+	}
+}
+
+/* The peer's own NIs and the gateway's are told apart. */
+Test(path, by_gateway_to_multi_rail_peer)
+{
+	for (unsigned int cpts = 1; cpts <= 8; cpts++) {
+		struct rig rig = rig_two_routes(cpts);
+
+		ask_out(&rig,
+			"peer add: {prim_nid: 10.0.0.1@tcp5, nids: "
+			"[10.0.0.2@tcp5]}",
+			"");
+		ask_way(&rig, "path show: {nid: 10.0.0.1@tcp5}",
+			"any local NI, multi-rail peer elsewhere", "health",
+			"      peer ni:\n"
+			"      -     nid: 10.0.0.1@tcp5\n"
+			"            why: chosen\n"
+			"      -     nid: 10.0.0.2@tcp5\n"
+			"            why: turn\n");
+		rig_close(&rig);
+	}
 }
 
 static void health_is(struct rig *rig, const char *show, const char *nid,
