@@ -8,6 +8,7 @@
 
 #include "config/scope.h"
 #include "ulnet/loop.h"
+#include "ulnet/route.h"
 
 #define PEERS_DEFAULT 1000
 #define PEERS_MAX     100000
@@ -47,10 +48,10 @@ static void put_ni(const struct ulnet_ni_info *ni, FILE *out)
 		ni->credits_max, ni->credits_min);
 	fprintf(out,
 		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %" PRIu64 " %" PRIu64 "\n",
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		ni->send_count, ni->recv_count, ni->send_length,
 		ni->recv_length, ni->drop_count, failures(&ni->failed),
-		ni->resent);
+		ni->resent, ni->queued);
 }
 
 static int put_nis(struct lnet *node, FILE *out)
@@ -63,20 +64,28 @@ static int put_nis(struct lnet *node, FILE *out)
 	return rc == -ENOENT ? 0 : rc;
 }
 
+/* The end of the lines of NIDs of peers and of gateways. */
+static void put_use(const struct ulnet_peer_info *p, FILE *out)
+{
+	fprintf(out, " %" PRId64 " %" PRIu32 " %" PRId64, p->credits,
+		p->credits_max, p->credits_min);
+	fprintf(out,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64
+		"\n",
+		p->send_count, p->recv_count, p->queued, p->queued_bytes,
+		p->connecting, p->drop_count, failures(&p->failed), p->resent,
+		p->router_credits, p->router_credits_min);
+}
+
 static void put_peer(const struct ulnet_peer_info *p, FILE *out)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	fprintf(out,
-		"peer %s %s %" PRId32 " %" PRId64 " %" PRIu32 " %" PRId64,
+	fprintf(out, "peer %s %s %" PRId32,
 		lnet_nid_format(&p->nid, nid, sizeof(nid)),
-		p->down ? "down" : "up", p->health, p->credits, p->credits_max,
-		p->credits_min);
-	fprintf(out,
-		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-		p->send_count, p->recv_count, p->queued, p->queued_bytes,
-		p->connecting, p->drop_count, failures(&p->failed), p->resent);
+		p->down ? "down" : "up", p->health);
+	put_use(p, out);
 }
 
 static int put_peers(struct lnet *node, unsigned int max, FILE *out)
@@ -95,14 +104,19 @@ static int put_peers(struct lnet *node, unsigned int max, FILE *out)
 	return MIN(n, 0);
 }
 
-static void put_route(const struct ulnet_route_info *r, FILE *out)
+/* Nothing is known of a gateway that was never spoken to. */
+static void put_route(struct lnet *node, const struct ulnet_route_info *r,
+		      FILE *out)
 {
 	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+	struct ulnet_peer_info use = { .credits = 0 };
 
-	fprintf(out, "route %s %s %s %" PRId32 "\n",
+	(void)lnet_peer_info(node, &r->route.gateway, &use);
+	fprintf(out, "route %s %s %s %" PRId32,
 		lnet_net_format(r->route.net, net, sizeof(net)),
 		lnet_nid_format(&r->route.gateway, gateway, sizeof(gateway)),
 		r->state, r->health);
+	put_use(&use, out);
 }
 
 static int put_routes(struct lnet *node, FILE *out)
@@ -114,9 +128,37 @@ static int put_routes(struct lnet *node, FILE *out)
 		return -ENOMEM;
 	n = MIN(n, lnet_routes(node, infos, (unsigned int)n));
 	for (int i = 0; i < n; i++)
-		put_route(&infos[i], out);
+		put_route(node, &infos[i], out);
 	free(infos);
 	return 0;
+}
+
+/* Those of all CPTs. */
+static void put_buffers(struct lnet *node, FILE *out)
+{
+	static const char *const names[LNET_BUFFER_KINDS] = { "tiny", "small",
+							      "large" };
+	struct ulnet_buffers_info all[LNET_BUFFER_KINDS] = { { 0 } };
+	struct ulnet_buffers_info info[LNET_BUFFER_KINDS];
+	int64_t waiting[LNET_BUFFER_KINDS] = { 0 };
+	struct ulnet_routing routing;
+
+	lnet_routing(node, &routing);
+	if (!routing.enabled)
+		return;
+	for (unsigned int i = 0; !lnet_routing_buffers(node, i, info); i++)
+		for (int k = 0; k < LNET_BUFFER_KINDS; k++) {
+			all[k].count += info[k].count;
+			all[k].free += MAX(info[k].free, 0);
+			all[k].free_min += info[k].free_min;
+			waiting[k] += MAX(-info[k].free, 0);
+		}
+	for (int k = 0; k < LNET_BUFFER_KINDS; k++)
+		fprintf(out,
+			"buffers %s %" PRIu32 " %" PRId64 " %" PRId64
+			" %" PRId64 "\n",
+			names[k], all[k].count, all[k].free, all[k].free_min,
+			waiting[k]);
 }
 
 static int put_all(struct lnet *node, unsigned int peers, FILE *out)
@@ -129,6 +171,8 @@ static int put_all(struct lnet *node, unsigned int peers, FILE *out)
 		rc = put_nis(node, out);
 	if (!rc)
 		rc = put_routes(node, out);
+	if (!rc)
+		put_buffers(node, out);
 	return rc ? rc : put_peers(node, peers, out);
 }
 

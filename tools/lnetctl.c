@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 
 #define PATIENCE_S     10 /* for an answer */
 #define PATIENCE_S_MAX 86400
+#define TERMINAL_WIDTH 80 /* of one that does not know */
 
 struct session {
 	const char *path; /* of the socket; NULL: the library's default */
@@ -261,6 +263,21 @@ static int top_ask(struct session *s, const struct command *command,
 }
 
 /* A terminal shows one block at a time, anything else one behind the other. */
+/* As wide as COLUMNS says, or the terminal is; 0: neither does. */
+static unsigned int top_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (columns && *columns && !columns[strspn(columns, "0123456789")])
+		return (unsigned int)strtoul(columns, NULL, 10);
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
+		       ? size.ws_col
+		       : TERMINAL_WIDTH;
+}
+
 static void top_block(const struct top_sample *before,
 		      const struct top_sample *now, unsigned int rows,
 		      bool screen, bool first)
@@ -269,7 +286,7 @@ static void top_block(const struct top_sample *before,
 		fputs("\033[H\033[J", stdout);
 	else if (!first)
 		putchar('\n');
-	top_print(before, now, rows, stdout);
+	top_print(before, now, rows, top_width(), stdout);
 	fflush(stdout);
 }
 

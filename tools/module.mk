@@ -20,6 +20,7 @@ endif
 %C%_lnetctl_SOURCES += %D%/file.c %D%/file.h
 %C%_lnetctl_SOURCES += %D%/nearest.c %D%/nearest.h
 %C%_lnetctl_SOURCES += %D%/top.c %D%/top.h
+%C%_lnetctl_SOURCES += %D%/table.c %D%/table.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_LDADD = libulnet.la
 

@@ -19,8 +19,9 @@ void top_free(struct top_sample *s);
 
 /* Prints the block for the time between the two; with at most @rows NIDs of
  * peers, those where most happens, or waits, and routes, first those that are
- * not up. How many are not shown is said. */
+ * not up. How many are not shown is said. Columns that do not fit into @width
+ * are left out; 0: there is room for all. */
 void top_print(const struct top_sample *before, const struct top_sample *now,
-	       unsigned int rows, FILE *out);
+	       unsigned int rows, unsigned int width, FILE *out);
 
 #endif

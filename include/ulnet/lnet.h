@@ -178,6 +178,7 @@ struct ulnet_ni_info {
 	uint32_t credits_max; /* sum of the CPTs' shares */
 	int64_t credits;      /* free now; negative: that many wait */
 	int64_t credits_min;  /* lowest so far */
+	uint64_t queued;      /* messages that wait for a credit */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
 	int32_t health;	       /* 0 to LNET_HEALTH_MAX */

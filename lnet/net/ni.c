@@ -297,6 +297,7 @@ static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		info->credits_max += (uint32_t)nc->credits_max;
 		info->credits += credits_get(&nc->credits);
 		info->credits_min += credits_get(&nc->credits_min);
+		info->queued += (uint64_t)MAX(-credits_get(&nc->credits), 0);
 		failures_sum(nc->failed, &info->failed);
 		traffic_sum(&t->send, &info->sent);
 		traffic_sum(&t->recv, &info->received);

@@ -54,18 +54,85 @@ for i in 5 6; do
 	expect "nothing of another peer" test "$(column $i '^127.0.0.3@tcp')" = 0
 done
 
-# Routes: nobody is there who would answer for them.
-expect "no route yet" test "$(grep -c '^ROUTE TO' "$dir/out")" = 0
+# What is known of a peer that was never spoken to has no credits yet.
+ctl 0 peer add --prim_nid 127.0.0.9@tcp
+ctl 0 top --interval 0.1 --count 1
+has out '^127.0.0.9@tcp +1000 +- +- +0 +0 +0 '
+ctl 0 peer del --prim_nid 127.0.0.9@tcp
+
+# Routes: nobody is there who would answer for them. Of their gateways there is as much as of
+# other NIDs.
+expect "no route yet" test "$(grep -c '^GATEWAY' "$dir/out")" = 0
 ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
 ctl 0 route add --net tcp8 --gateway 127.0.0.3@tcp
 ctl 0 top --interval 0.1 --count 1
-has out '^ROUTE TO +BY +HEALTH +STATE$'
-has out '^tcp7 +127.0.0.2@tcp +[0-9]+ +(up|ill|down)$'
+has out '^GATEWAY +TO +STATE +HEALTH +CREDITS +MIN +SENT/s +RECV/s +WAITING +WAIT B '
+has out '^127.0.0.2@tcp +tcp7 +(up|ill|down) +[0-9]+ +-?[0-9]+/8 +-?[0-9]+ '
 ctl 0 top --interval 0.1 --count 1 --rows 1
-expect "one route" test "$(grep -cE '^tcp[78] ' "$dir/out")" = 1
+expect "one route" test "$(grep -cE '@tcp +tcp[78] ' "$dir/out")" = 1
 has out '^\.\.\. and 1 more$'
+while :; do "$lnetctl" ping 127.0.0.2@tcp >/dev/null 2>&1 || sleep 0.1; done &
+pids[pings]=$!
+ctl 0 top --interval 1 --count 1
+kill "${pids[pings]}"
+wait "${pids[pings]}" 2>/dev/null
+unset 'pids[pings]'
+for i in 7 8; do
+	expect "messages a second of the gateway" awk -v x="$(column $i \
+		'^127.0.0.2@tcp +tcp7')" 'BEGIN { exit !(x > 0) }'
+done
 ctl 0 route del --net tcp7 --gateway 127.0.0.2@tcp
 ctl 0 route del --net tcp8 --gateway 127.0.0.3@tcp
+
+# Routers: their buffers, and who may have how many more.
+expect "no buffers yet" test "$(grep -cE '^BUFFERS|ROUTER' "$dir/out")" = 0
+ctl 0 set routing 1
+ctl 0 set small_buffers 4000
+ctl 0 top --interval 0.1 --count 1
+has out '^BUFFERS +FREE +OF +MIN +WAITING$'
+has out '^tiny +2048 +2048 +2048 +0$'
+has out '^small +4000 +4000 +4000 +0$'
+has out '^large +1024 +1024 +1024 +0$'
+has out '^NID OF A PEER .* ROUTER$'
+has out '^127.0.0.2@tcp +1000 .* [1-9][0-9]*$'
+ctl 0 set routing 0
+
+# ---- width ----
+
+longest() {
+	awk 'length > n { n = length } END { print n + 0 }' "$dir/out"
+}
+ctl 0 top --interval 0.1 --count 1
+expect "all columns" grep -qE '^INTERFACE .*MIN .*RECV B/s .*RESEND/s$' "$dir/out"
+ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
+ctl 0 set routing 1
+export COLUMNS
+for COLUMNS in 200 80 60 40; do
+	ctl 0 top --interval 0.1 --count 1
+	expect "$(longest) of $COLUMNS columns" test "$(longest)" -le $COLUMNS
+	for title in INTERFACE 'NID OF A PEER'; do
+		has out "^$title .*HEALTH .*WAITING"
+	done
+	has out '^GATEWAY .*STATE'
+	has out '[0-9] NIDs of peers$'
+	seen=$(sed -nE '/^INTERFACE/s/.*(CREDITS).*(SENT\/s).*(RECV\/s).*(WAITING).*/\1\2\3\4/p' \
+		"$dir/out")
+	case $COLUMNS in
+	200) has out '^INTERFACE .*RESEND/s$' ;;
+	80) expect "what matters" test "$seen" = CREDITSSENT/sRECV/sWAITING ;;
+	esac
+done
+unset COLUMNS
+ctl 0 set routing 0
+ctl 0 route del --net tcp7 --gateway 127.0.0.2@tcp
+if command -v script >/dev/null && script -qec true /dev/null </dev/null >"$dir/out" 2>&1; then
+	ran="lnetctl top, on a terminal of 70 columns"
+	TERM=dumb script -qec "stty cols 70
+		'$lnetctl' top --interval 0.1 --count 1" /dev/null </dev/null |
+		tr -d '\r' >"$dir/out"
+	has out '^INTERFACE '
+	expect "$ran: $(longest)" test "$(longest)" -le 70
+fi
 
 # Ill ones come first; one row, and how many more there are.
 ctl 0 set health_gain 1 # they stay so for a while

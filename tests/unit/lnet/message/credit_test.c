@@ -142,6 +142,7 @@ Test(credit, interface)
 	cr_assert_eq(peer_info(sim, 0).credits, 0);
 	cr_assert_eq(peer_info(sim, 2).credits, 0);
 	cr_assert_eq(ni_info(sim).credits, -3);
+	cr_assert_eq(ni_info(sim).queued, 3);
 	cr_assert_eq(ni_info(sim).credits_min, -3);
 	/* Whoever waits for the NI waits for no peer. */
 	cr_assert_eq(peer_info(sim, 2).queued_bytes, 0);
