@@ -9,6 +9,7 @@ libulnetbase_la_SOURCES += \
 	%D%/id.h %D%/id.c \
 	%D%/iov.h %D%/iov.c \
 	%D%/list.h \
+	%D%/metric.h %D%/metric.c \
 	%D%/mutation.h %D%/mutation.def \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \

@@ -1,6 +1,7 @@
 # Configuration: YAML, requests, the control socket and its clients.
 libulnetcore_la_SOURCES += %D%/answer.c %D%/answer.h
 libulnetcore_la_SOURCES += %D%/bonding.c %D%/bonding.h
+libulnetcore_la_SOURCES += %D%/buffers.c %D%/buffers.h
 libulnetcore_la_SOURCES += %D%/client.c
 libulnetcore_la_SOURCES += %D%/control.c %D%/control.h
 libulnetcore_la_SOURCES += %D%/debug.c %D%/debug.h
@@ -13,6 +14,7 @@ libulnetcore_la_SOURCES += %D%/inquiry.c %D%/inquiry.h
 libulnetcore_la_SOURCES += %D%/ip2nets.c %D%/ip2nets.h
 libulnetcore_la_SOURCES += %D%/ip2nets_item.c %D%/ip2nets_item.h
 libulnetcore_la_SOURCES += %D%/item.c %D%/item.h
+libulnetcore_la_SOURCES += %D%/metrics.c %D%/metrics.h
 libulnetcore_la_SOURCES += %D%/parse.c
 libulnetcore_la_SOURCES += %D%/path.c %D%/path.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h

@@ -12,6 +12,7 @@
 #include "config/health.h"
 #include "config/import.h"
 #include "config/item.h"
+#include "config/metrics.h"
 #include "config/path.h"
 #include "config/peer.h"
 #include "config/program.h"
@@ -513,6 +514,11 @@ static const struct command {
 	  KEYS(NULL),
 	  0 },
 	{ "top", { "show", "top", NULL }, top_request, top_keys, 0 },
+	{ "metrics",
+	  { "show", "metrics", NULL },
+	  metrics_request,
+	  metrics_keys,
+	  CMD_WHEN_DOWN },
 	{ "udsp add", { "add", "udsp", NULL }, policy_add, NULL, 0 },
 	{ "udsp del", { "del", "udsp", NULL }, policy_del, NULL, 0 },
 	{ "udsp show",
@@ -537,6 +543,11 @@ static const struct command {
 	  debug_cpt_of_nid_keys,
 	  0 },
 	{ "rpc show",
+	  { "show", "rpc", NULL },
+	  rpc_absent,
+	  NULL,
+	  CMD_PROGRAM | CMD_UNLOCKED },
+	{ "rpc metrics",
 	  { "show", "rpc", NULL },
 	  rpc_absent,
 	  NULL,

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/buffers.h"
 #include "config/scope.h"
 #include "ulnet/loop.h"
-#include "ulnet/route.h"
 
 #define PEERS_DEFAULT 1000
 #define PEERS_MAX     100000
@@ -133,32 +133,18 @@ static int put_routes(struct lnet *node, FILE *out)
 	return 0;
 }
 
-/* Those of all CPTs. */
 static void put_buffers(struct lnet *node, FILE *out)
 {
-	static const char *const names[LNET_BUFFER_KINDS] = { "tiny", "small",
-							      "large" };
-	struct ulnet_buffers_info all[LNET_BUFFER_KINDS] = { { 0 } };
-	struct ulnet_buffers_info info[LNET_BUFFER_KINDS];
-	int64_t waiting[LNET_BUFFER_KINDS] = { 0 };
-	struct ulnet_routing routing;
+	struct buffers_sum sums[LNET_BUFFER_KINDS];
 
-	lnet_routing(node, &routing);
-	if (!routing.enabled)
+	if (!buffers_sum(node, sums))
 		return;
-	for (unsigned int i = 0; !lnet_routing_buffers(node, i, info); i++)
-		for (int k = 0; k < LNET_BUFFER_KINDS; k++) {
-			all[k].count += info[k].count;
-			all[k].free += MAX(info[k].free, 0);
-			all[k].free_min += info[k].free_min;
-			waiting[k] += MAX(-info[k].free, 0);
-		}
 	for (int k = 0; k < LNET_BUFFER_KINDS; k++)
 		fprintf(out,
 			"buffers %s %" PRIu32 " %" PRId64 " %" PRId64
 			" %" PRId64 "\n",
-			names[k], all[k].count, all[k].free, all[k].free_min,
-			waiting[k]);
+			sums[k].kind, sums[k].count, sums[k].free,
+			sums[k].free_min, sums[k].waiting);
 }
 
 static int put_all(struct lnet *node, unsigned int peers, FILE *out)

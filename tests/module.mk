@@ -236,7 +236,7 @@ unit_tests += %D%/unit/tools/load_test
 %C%_unit_tools_option_test_SOURCES = %D%/unit/tools/option_test.c tools/option.c
 %C%_unit_tools_command_test_SOURCES = %D%/unit/tools/command_test.c \
 	tools/command.c tools/command_table.c tools/command_help.c \
-	tools/nearest.c tools/request.c tools/words.c
+	tools/nearest.c tools/place.c tools/request.c tools/words.c
 %C%_unit_tools_nearest_test_SOURCES = %D%/unit/tools/nearest_test.c \
 	tools/nearest.c
 %C%_unit_tools_words_test_SOURCES = %D%/unit/tools/words_test.c tools/words.c

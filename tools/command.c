@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "metrics.h"
 #include "nearest.h"
+#include "place.h"
 
 #define OPTIONS_MAX 20 /* of one command */
 
@@ -253,8 +255,9 @@ static void say_missing(const struct given *g)
 static int check_args(const struct given *g)
 {
 	static const unsigned int most[] = {
-		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
-		[COMMAND_FAULT] = 1, [COMMAND_TOP] = 0,
+		[COMMAND_SET] = 2,    [COMMAND_IMPORT] = 1,
+		[COMMAND_EXPORT] = 1, [COMMAND_FAULT] = 1,
+		[COMMAND_TOP] = 0,    [COMMAND_METRICS] = 0,
 	};
 	unsigned int max = most[g->command->kind];
 	unsigned int min = g->command->kind == COMMAND_SET     ? 2
@@ -474,6 +477,29 @@ static int top_args(const struct given *g, struct command_args *args)
 	return status;
 }
 
+static int metrics_args(const struct given *g, struct command_args *args)
+{
+	const struct option_def *defs = g->command->options;
+	double peers = METRICS_PEERS;
+	int status = local_number(g, "peers", 0, METRICS_PEERS_MAX, &peers);
+	const char *listen = NULL;
+
+	for (unsigned int i = 0; defs[i].name; i++)
+		if (strcmp(defs[i].name, "listen") == 0)
+			listen = g->values[i];
+	if (!status && listen && place_check(listen)) {
+		fprintf(stderr,
+			"%s: --listen '%s': [ADDRESS:]PORT is expected, with "
+			"an "
+			"address in numbers, like 127.0.0.1:9988\n",
+			g->who, listen);
+		status = usage(g);
+	}
+	args->metrics.peers = (unsigned int)peers;
+	args->metrics.listen = listen;
+	return status;
+}
+
 static int command_make(const struct given *g, struct command_args *args,
 			struct request *r)
 {
@@ -486,6 +512,8 @@ static int command_make(const struct given *g, struct command_args *args,
 		return status;
 	if (kind == COMMAND_TOP)
 		status = top_args(g, args);
+	if (kind == COMMAND_METRICS)
+		status = metrics_args(g, args);
 	if (status)
 		return status;
 	if (kind == COMMAND_PING)

@@ -21,7 +21,7 @@ enum option_kind {
 	OPTION_MANY,  /* such a list, of all that is given if it comes again */
 	OPTION_MODE,  /* the option's name is the value of "mode" */
 	OPTION_NOTHING, /* taken and not needed: see its help */
-	OPTION_LOCAL, /* a number that lnetctl itself wants, not the node */
+	OPTION_LOCAL,	/* what lnetctl itself wants, not the node */
 };
 
 struct option_def {
@@ -36,15 +36,16 @@ struct option_def {
 enum command_kind {
 	COMMAND_PLAIN,
 	COMMAND_PING,
-	COMMAND_SET,	/* arguments: a setting and its number */
-	COMMAND_IMPORT, /* argument: a file, or stdin */
-	COMMAND_EXPORT, /* argument: a file, or stdout */
-	COMMAND_FAULT,	/* argument: what is to be done; the sub-command is the
+	COMMAND_SET,	 /* arguments: a setting and its number */
+	COMMAND_IMPORT,	 /* argument: a file, or stdin */
+	COMMAND_EXPORT,	 /* argument: a file, or stdout */
+	COMMAND_FAULT,	 /* argument: what is to be done; the sub-command is the
 			 * kind of rules */
-	COMMAND_RULE,	/* the sub-command is what is to be done with rules */
+	COMMAND_RULE,	 /* the sub-command is what is to be done with rules */
 	COMMAND_VERSION, /* no request: lnetctl says it */
-	COMMAND_TOP,	/* asks again and again */
-	COMMAND_KERNEL, /* kernel nodes' lnetctl has it, and here it would mean
+	COMMAND_TOP,	 /* asks again and again */
+	COMMAND_METRICS, /* asks, once or whenever it is asked by HTTP */
+	COMMAND_KERNEL,	 /* kernel nodes' lnetctl has it, and here it would mean
 			 * nothing: its help says why. Is always refused, and
 			 * in no list */
 };
@@ -77,6 +78,10 @@ struct command_args {
 		unsigned int count; /* blocks; 0: until it is stopped */
 		unsigned int rows;  /* NIDs of peers */
 	} top;
+	struct {
+		unsigned int peers; /* NIDs of peers that have metrics */
+		const char *listen; /* [ADDRESS:]PORT; NULL: print them */
+	} metrics;
 	uint64_t takes_us; /* time that carrying the request out may take by
 			    * itself */
 };

@@ -243,6 +243,15 @@ static const struct option_def top[] = {
 	END
 };
 
+static const struct option_def metrics[] = {
+	{ "listen", 'l', OPTION_LOCAL, NULL, "[ADDRESS:]PORT",
+	  "serve them there by HTTP, until Ctrl-C; without an address at "
+	  "127.0.0.1" },
+	{ "peers", 'p', OPTION_LOCAL, NULL, "N",
+	  "NIDs of peers that have metrics (256)" },
+	END
+};
+
 static const struct option_def export[] = {
 	{ "backup", 'b', OPTION_FLAG, "backup", NULL,
 	  "only what is needed to configure it again" },
@@ -367,6 +376,8 @@ const struct command commands[] = {
 	COMMAND("stats", "reset", "set counters to 0", no_options),
 	COMMAND("top", NULL, "show rates, credits, health and queues, live",
 		top, .kind = COMMAND_TOP),
+	COMMAND("metrics", NULL, "print what Prometheus reads, or serve it",
+		metrics, .kind = COMMAND_METRICS),
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		rpc_show),
 	COMMAND("rpc", "reset", "set them to 0", no_options),

@@ -11,17 +11,14 @@
 #include <unistd.h>
 
 #include "metrics.h"
-#include "metrics_options.h"
+#include "place.h"
 
-#define AT_HOME	  "127.0.0.1"
 #define FRESH_NS  UINT64_C(1000000000)
 #define BACKLOG	  64
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 struct exporter {
-	struct lnet *node;
-	unsigned int peers_max;
-	const struct metrics_more *more;
+	const struct metrics_source *source;
 	const struct say *say;
 	struct MHD_Daemon *daemon;
 	/* its thread: the last answer, which connections share, until it is
@@ -31,59 +28,6 @@ struct exporter {
 };
 
 /* ---- where ---- */
-
-struct place {
-	char host[64];
-	char port[8];
-};
-
-/* What is in front of the last colon, without brackets. */
-static int split(const char *address, struct place *p)
-{
-	const char *colon = strrchr(address, ':');
-	const char *port = colon ? colon + 1 : address;
-	const char *host = colon ? address : AT_HOME;
-	size_t len = colon ? (size_t)(colon - address) : strlen(host);
-
-	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
-		host++;
-		len -= 2;
-	} else if (memchr(host, ':', len)) {
-		return -EINVAL;
-	}
-	if (!len || len >= sizeof(p->host) || !*port || strlen(port) > 5 ||
-	    port[strspn(port, "0123456789")] || strtoul(port, NULL, 10) < 1 ||
-	    strtoul(port, NULL, 10) > 65535)
-		return -EINVAL;
-	memcpy(p->host, host, len);
-	p->host[len] = '\0';
-	strcpy(p->port, port);
-	return 0;
-}
-
-/* @info is freeaddrinfo()'s. */
-static int resolve(const char *address, struct addrinfo **info)
-{
-	const struct addrinfo hints = {
-		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-		.ai_socktype = SOCK_STREAM,
-	};
-	struct place p;
-
-	if (split(address, &p) || getaddrinfo(p.host, p.port, &hints, info))
-		return -EINVAL;
-	return 0;
-}
-
-int exporter_check(const char *address)
-{
-	struct addrinfo *info;
-	int rc = resolve(address, &info);
-
-	if (!rc)
-		freeaddrinfo(info);
-	return rc;
-}
 
 static int listen_at(const struct addrinfo *info)
 {
@@ -124,7 +68,7 @@ static void refresh(struct exporter *e)
 	if (e->last)
 		MHD_destroy_response(e->last);
 	e->last = NULL;
-	rc = metrics_print(e->node, e->peers_max, e->more, &text, &len);
+	rc = metrics_text(e->source, &text, &len);
 	if (rc) {
 		say(e->say, LNET_LOG_WARN, "no metrics: %s", strerror(-rc));
 		return;
@@ -176,7 +120,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c,
 		return refuse(c, MHD_HTTP_NOT_FOUND, "try /metrics\n");
 	refresh(e);
 	if (!e->last)
-		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
+		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+			      "no answer of the node\n");
 	return MHD_queue_response(c, MHD_HTTP_OK, e->last);
 }
 
@@ -206,28 +151,25 @@ static int serve_at(struct exporter *e, const struct addrinfo *info)
 	return -ENOMEM;
 }
 
-int exporter_start(struct lnet *node, const struct metrics_options *o,
-		   const struct metrics_more *more, const struct say *s,
-		   struct exporter **exporter_p)
+int exporter_start(const struct metrics_source *source, const char *address,
+		   const struct say *s, struct exporter **exporter_p)
 {
 	struct addrinfo *info = NULL;
 	struct exporter *e;
 	int rc;
 
-	if (!o->address)
+	if (!address)
 		return 0;
 	e = calloc(1, sizeof(*e));
-	rc = e ? resolve(o->address, &info) : -ENOMEM;
+	rc = e ? place_resolve(address, &info) : -ENOMEM;
 	if (!rc) {
-		e->node = node;
-		e->peers_max = o->peers;
-		e->more = more;
+		e->source = source;
 		e->say = s;
 		rc = serve_at(e, info);
 		freeaddrinfo(info);
 	}
 	if (rc) {
-		say(s, LNET_LOG_ERR, "--metrics %s: %s", o->address,
+		say(s, LNET_LOG_ERR, "metrics at %s: %s", address,
 		    strerror(-rc));
 		free(e);
 		return rc;

@@ -17,7 +17,9 @@
 #include <ulnet/control.h>
 
 #include "command.h"
+#include "exporter.h"
 #include "file.h"
+#include "metrics.h"
 #include "nearest.h"
 #include "secure.h"
 #include "top.h"
@@ -340,6 +342,61 @@ static int top(struct session *s, const struct command *command,
 	return status;
 }
 
+/* ---- metrics ---- */
+
+/* What a node is asked with, by the thread that serves, if there is one. */
+static int metrics_ask(void *arg, const char *request, char **answer_p)
+{
+	return ask(arg, request, 0, answer_p);
+}
+
+static int metrics_print(const struct metrics_source *source)
+{
+	size_t len;
+	char *text;
+	int rc = metrics_text(source, &text, &len);
+
+	if (rc)
+		return status_of(rc);
+	fputs(text, stdout);
+	free(text);
+	return 0;
+}
+
+/* A node that is not there now may be when somebody asks. */
+static int metrics_serve(const struct metrics_source *source,
+			 const char *address)
+{
+	const struct say say = { .who = "lnetctl metrics",
+				 .level = LNET_LOG_ERR };
+	sigset_t signals = top_signals();
+	struct exporter *exporter = NULL;
+	int rc, number;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_DFL); /* as for top */
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	rc = exporter_start(source, address, &say, &exporter);
+	if (rc)
+		return status_of(rc);
+	printf("lnetctl metrics: serving at %s\n", address);
+	fflush(stdout);
+	while (sigwait(&signals, &number))
+		;
+	exporter_stop(exporter);
+	return 0;
+}
+
+static int metrics(struct session *s, const struct command_args *args)
+{
+	const struct metrics_source source = { metrics_ask, s,
+					       args->metrics.peers };
+
+	return args->metrics.listen
+		       ? metrics_serve(&source, args->metrics.listen)
+		       : metrics_print(&source);
+}
+
 /* Carries out a command whose arguments are @args and @r. Exit status. */
 static int carry_out(struct session *s, const struct command *command,
 		     const struct command_args *args, struct request *r)
@@ -366,6 +423,8 @@ static int carry_out(struct session *s, const struct command *command,
 	}
 	if (command->kind == COMMAND_TOP)
 		return top(s, command, args, r);
+	if (command->kind == COMMAND_METRICS)
+		return metrics(s, args);
 	rc = ask(s, r->text, args->takes_us, &answer);
 	if (rc)
 		return status_of(rc);

@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "exporter.h"
 #include "lnetd_options.h"
+#include "metrics.h"
 #include "node.h"
 #include "notify.h"
 #include "pidfile.h"
@@ -21,6 +22,7 @@ struct lnetd {
 	struct lnetd_options options;
 	struct say say;
 	struct node node;
+	struct metrics_source metrics;
 	struct exporter *exporter; /* NULL: none */
 	struct lst *lst;	   /* NULL: none */
 	int pidfile; /* < 0: none */
@@ -103,7 +105,10 @@ static int take_pidfile(struct lnetd *d)
 
 static int serve_metrics(struct lnetd *d)
 {
-	return exporter_start(d->node.lnet, &d->options.metrics, NULL, &d->say,
+	d->metrics =
+		(struct metrics_source){ metrics_ask_control, d->node.control,
+					 d->options.metrics.peers };
+	return exporter_start(&d->metrics, d->options.metrics.address, &d->say,
 			      &d->exporter);
 }
 

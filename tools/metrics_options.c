@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "exporter.h"
 #include "metrics.h"
 #include "option.h"
+#include "place.h"
 
 void metrics_options_init(struct metrics_options *o)
 {
@@ -15,7 +15,7 @@ void metrics_options_init(struct metrics_options *o)
 static int take_address(struct metrics_options *o, const char *who,
 			const char *arg)
 {
-	if (exporter_check(arg))
+	if (place_check(arg))
 		return option_bad(who, "metrics", arg,
 				  "[ADDRESS:]PORT is expected, with an "
 				  "address in numbers, like 127.0.0.1:9988 or "

@@ -12,6 +12,10 @@ sbin_PROGRAMS += %D%/lnetctl %D%/lnetd %D%/lst
 bin_PROGRAMS += %D%/rpcping %D%/rpcserve
 endif
 
+exporter_sources = %D%/exporter.c %D%/exporter.h
+exporter_sources += %D%/metrics.c %D%/metrics.h
+exporter_sources += %D%/place.c %D%/place.h
+
 %C%_lnetctl_SOURCES = %D%/lnetctl.c
 %C%_lnetctl_SOURCES += %D%/command.c %D%/command.h
 %C%_lnetctl_SOURCES += %D%/command_table.c %D%/command_help.c
@@ -22,7 +26,10 @@ endif
 %C%_lnetctl_SOURCES += %D%/top.c %D%/top.h
 %C%_lnetctl_SOURCES += %D%/table.c %D%/table.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
-%C%_lnetctl_LDADD = libulnet.la
+%C%_lnetctl_SOURCES += %D%/say.c %D%/say.h
+%C%_lnetctl_SOURCES += $(exporter_sources)
+%C%_lnetctl_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_lnetctl_LDADD = libulnet.la $(MICROHTTPD_LIBS)
 
 # Of every program that is a node.
 node_sources = %D%/node.c %D%/node.h
@@ -33,16 +40,13 @@ node_sources += %D%/secure.c %D%/secure.h
 node_sources += %D%/request.c %D%/request.h
 node_sources += %D%/file.c %D%/file.h
 
-metrics_sources = %D%/exporter.c %D%/exporter.h
-metrics_sources += %D%/metrics.c %D%/metrics.h
-metrics_sources += %D%/metrics_options.c %D%/metrics_options.h
-
 %C%_lnetd_SOURCES = %D%/lnetd.c
 %C%_lnetd_SOURCES += %D%/lnetd_options.c %D%/lnetd_options.h
 %C%_lnetd_SOURCES += %D%/daemon.c %D%/daemon.h
 %C%_lnetd_SOURCES += %D%/notify.c %D%/notify.h
 %C%_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h
-%C%_lnetd_SOURCES += $(metrics_sources)
+%C%_lnetd_SOURCES += $(exporter_sources)
+%C%_lnetd_SOURCES += %D%/metrics_options.c %D%/metrics_options.h
 %C%_lnetd_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
@@ -63,8 +67,8 @@ metrics_sources += %D%/metrics_options.c %D%/metrics_options.h
 %C%_rpcserve_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcserve_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_rpcserve_SOURCES += $(node_sources)
-%C%_rpcserve_SOURCES += %D%/rpc_metrics.c %D%/rpc_metrics.h
-%C%_rpcserve_SOURCES += $(metrics_sources)
+%C%_rpcserve_SOURCES += $(exporter_sources)
+%C%_rpcserve_SOURCES += %D%/metrics_options.c %D%/metrics_options.h
 %C%_rpcserve_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la \
 	$(MICROHTTPD_LIBS)

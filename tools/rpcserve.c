@@ -18,7 +18,6 @@
 #include "metrics_options.h"
 #include "node.h"
 #include "option.h"
-#include "rpc_metrics.h"
 #include "services/services.h"
 #include "secure.h"
 #include "signals.h"
@@ -45,7 +44,7 @@ struct rpcserve {
 	struct node node;
 	struct ulrpc *rpc;
 	struct lst *lst; /* NULL: none */
-	struct metrics_more more;
+	struct metrics_source metrics;
 	struct exporter *exporter; /* NULL: none */
 	struct service *services[SERVICES_MAX]; /* those that run */
 	unsigned int nservices;
@@ -248,7 +247,8 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 	}
 	if (r->poll && r->metrics_options.address) {
 		fputs(WHO ": --metrics: not with --poll, where the node does "
-			  "nothing while the program waits for who asks\n",
+			  "nothing while the program waits for who asks: use "
+			  "--socket, and 'lnetctl metrics'\n",
 		      stderr);
 		return OPTION_USAGE;
 	}
@@ -291,9 +291,11 @@ static int start_selftest(struct rpcserve *r)
 
 static int start_metrics(struct rpcserve *r)
 {
-	r->more = (struct metrics_more){ rpc_metrics_print, r->rpc };
-	return exporter_start(r->node.lnet, &r->metrics_options, &r->more,
-			      &r->say, &r->exporter);
+	r->metrics =
+		(struct metrics_source){ metrics_ask_control, r->node.control,
+					 r->metrics_options.peers };
+	return exporter_start(&r->metrics, r->metrics_options.address, &r->say,
+			      &r->exporter);
 }
 
 static uint64_t clock_us(void)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/crc32c.h"
+#include "rpc/stats/metrics.h"
 #include "ulnet/control.h"
 
 /* A method's, for who only knows its number. */
@@ -154,29 +155,43 @@ static void on_gone(void *arg)
 	pthread_mutex_unlock(&st->lock);
 }
 
+static int on_metrics(void *arg, struct lnet_control_call *call,
+		      char **output_p)
+{
+	(void)call;
+	return rpc_metrics(arg, output_p);
+}
+
+static const char *const show_keys[] = { "verbose", NULL };
+
+static const struct ulnet_control_command stats_commands[] = {
+	{ .name = "rpc show", .keys = show_keys, .fn = on_show },
+	{ .name = "rpc reset", .fn = on_reset },
+	{ .name = "rpc metrics", .fn = on_metrics },
+};
+
+/* The first @n of them. */
+static void control_del(struct lnet_control *control, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		lnet_control_del(control, stats_commands[i].name);
+}
+
 static int control_add(struct ulrpc *rpc, struct lnet_control *control)
 {
-	const struct ulnet_control_command show = {
-		.name = "rpc show",
-		.keys = (const char *const[]){ "verbose", NULL },
-		.fn = on_show,
-		.gone = on_gone,
-		.arg = rpc,
-	};
-	const struct ulnet_control_command reset = {
-		.name = "rpc reset",
-		.fn = on_reset,
-		.gone = on_gone,
-		.arg = rpc,
-	};
-	int rc = lnet_control_add(control, &show);
+	for (unsigned int i = 0; i < ARRAY_SIZE(stats_commands); i++) {
+		struct ulnet_control_command c = stats_commands[i];
+		int rc;
 
-	if (rc)
-		return rc;
-	rc = lnet_control_add(control, &reset);
-	if (rc)
-		lnet_control_del(control, show.name);
-	return rc;
+		c.gone = on_gone;
+		c.arg = rpc;
+		rc = lnet_control_add(control, &c);
+		if (rc) {
+			control_del(control, i);
+			return rc;
+		}
+	}
+	return 0;
 }
 
 int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control)
@@ -191,10 +206,8 @@ int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control)
 	old = st->control;
 	st->control = NULL;
 	pthread_mutex_unlock(&st->lock);
-	if (old) {
-		lnet_control_del(old, "rpc show");
-		lnet_control_del(old, "rpc reset");
-	}
+	if (old)
+		control_del(old, ARRAY_SIZE(stats_commands));
 	if (!control)
 		return 0;
 	rc = control_add(rpc, control);

@@ -251,6 +251,10 @@ cat >"$dir/wrong" <<'END'
 234 | top: --count '0': 1 to 1e[+]09 is expected | top --count 0
 234 | top: --rows '1001': 0 to 1000 is expected | top --rows 1001
 234 | unexpected argument: b | top b
+234 | metrics: --peers '10001': 0 to 10000 is expected | metrics --peers 10001
+234 | metrics: --listen ':9988': \[ADDRESS:\]PORT is expected | metrics --listen :9988
+234 | option '--listen' requires an argument | metrics --listen
+234 | unexpected argument: 9988 | metrics 9988
 234 | missing: NID... | ping
 234 | option '--source' requires an argument | ping 0@lo --source
 255 | failed to ping nonsense: that is no NID | ping nonsense
@@ -478,6 +482,8 @@ export --backup /dev/null
 export --dot /dev/null
 version
 top --interval 0.1 --count 1 --rows 2
+metrics
+metrics --peers 3
 net add --ip2net 'tcp9(127.0.0.1) 127.0.0.1; tcp8 127.9.9.9' --credits 100
 net del --net tcp9
 udsp add --src tcp --priority 3 --idx 0
@@ -534,7 +540,7 @@ while read -r command; do
 		expect "$command: $option, wrong" \
 			among wrong "$command" "$option"
 		[[ $command =~ ^($elsewhere)$ || ${option#--} =~ ^($never)$ ||
-			"$command $option" =~ ^net\ set\ --conns-per-peer$ ||
+			"$command $option" =~ ^(net\ set\ --conns-per-peer|metrics\ --listen)$ ||
 			$command =~ ^fault ]] ||
 			expect "$command: $option, right" \
 				among right "$command" "$option"

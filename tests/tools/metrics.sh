@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lnetd and rpcserve --metrics: what it says is what Prometheus reads, and what lnetctl says;
-# nobody who asks, or only connects, stops the node (requirements H8, I1).
+# Metrics, of lnetd and rpcserve, and by lnetctl of any node: what they say is what Prometheus
+# reads, and what lnetctl says; nobody who asks, or only connects, stops the node (requirements H8, I1).
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 src=${srcdir:-.}
@@ -36,8 +36,8 @@ for wrong in 0 65536 x 127.0.0.1: :9988 host.example:9988 ::1:9988 1.2.3:a; do
 	run 2 "$lnetd" --foreground --metrics $wrong
 	has err "lnetd: --metrics $wrong: \[ADDRESS:\]PORT is expected"
 done
-run 2 "$lnetd" --foreground --metrics 9988 --metrics-peers 65537
-has err 'metrics-peers 65537'
+run 2 "$lnetd" --foreground --metrics 9988 --metrics-peers 10001
+has err 'metrics-peers 10001'
 
 # ---- what it says ----
 
@@ -45,6 +45,10 @@ need_lnetd a --net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port" \
 	--metrics "127.0.0.1:$web" --metrics-peers 2
 need_lnetd b --net 'tcp(127.0.0.2)' --port "$port" --socket "$dir/b.sock"
 ctl 0 ping 127.0.0.2@tcp
+ctl 0 set routing 1
+ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
+ctl 0 route add --net tcp8 --gateway 127.0.0.99@tcp
+ctl_until '^      state name: down$' route show --net tcp7 --verbose # it is no router
 http GET /metrics
 grep -q '^HTTP/1.1 200' "$dir/head" || complain "GET: $(head -n 1 "$dir/head")"
 expect "type of the text" grep -qi \
@@ -57,6 +61,14 @@ has out '^ulnet_peer_health\{nid="127.0.0.2@tcp",peer="127.0.0.2@tcp",net="tcp"\
 has out '^ulnet_ni_sent_messages_total\{nid="127.0.0.1@tcp",net="tcp",interface="127.0.0.1",type="get"\} [1-9]'
 has out '^ulnet_send_total [1-9]'
 has out '^ulnet_peer_nis_hidden 0$'
+has out '^ulnet_ni_queued_messages\{nid="127.0.0.1@tcp",net="tcp",interface="127.0.0.1"\} 0$'
+has out '^ulnet_route_up\{net="tcp7",gateway="127.0.0.2@tcp"\} 0$'
+has out '^ulnet_route_down\{net="tcp7",gateway="127.0.0.2@tcp"\} 1$'
+has out '^ulnet_route_health\{net="tcp8",gateway="127.0.0.99@tcp"\} [0-9]+$'
+has out '^ulnet_router_buffers\{kind="tiny"\} 2048$'
+has out '^ulnet_router_buffers_free\{kind="small"\} 16384$'
+has out '^ulnet_router_buffers_min\{kind="large"\} 1024$'
+has out '^ulnet_router_buffers_waiting\{kind="large"\} 0$'
 
 # Prometheus' text format: a metric's samples stand together behind its HELP and
 # TYPE, there is none twice, and counters are called so.
@@ -90,6 +102,17 @@ format() {
 format
 cp "$dir/out" "$dir/text"
 
+# lnetctl says the same, by the same names.
+ctl 0 metrics --peers 2
+format
+sed -n 's/^# TYPE //p' "$dir/text" >"$dir/types"
+sed -ni 's/^# TYPE //p' "$dir/out"
+same out <"$dir/types"
+ctl 0 metrics --peers 0
+expect "no peers" test "$(grep -c ^ulnet_peer_health "$dir/out")" = 0
+ctl 254 --socket "$dir/nobody" metrics
+has err 'No such file'
+
 # A node with services says the same, and what RPC has counted.
 lnetd_web=$web web=$(free_port)
 run 2 "$rpcserve" --poll --metrics "$web"
@@ -114,6 +137,35 @@ has out '^ulnet_rpc_server_seconds_sum\{service="echo",method="Echo",stage="tota
 has out '^ulnet_rpc_server_calls_total\{service="brw",method="Read"\} 0$'
 has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
 cp "$dir/out" "$dir/rpc_text"
+stop_lnetd serve
+
+# serve_by_lnetctl SOCKET: at $web.
+serve_by_lnetctl() {
+	start exporter "$lnetctl" --timeout 5 --socket "$1" metrics --listen "$web" ||
+		complain "lnetctl metrics: $(cat "$dir/exporter.err")"
+}
+
+# Whatever node has a socket: one that is polled, and a program that calls it.
+serve_by_lnetctl "$dir/serve.sock"
+http GET /metrics
+expect "nobody there yet" grep -q '^HTTP/1.1 503' "$dir/head"
+start serve "$rpcserve" --poll --net 'tcp(127.0.0.5)' --port "$port" \
+	--socket "$dir/serve.sock" || complain "rpcserve: $(cat "$dir/serve.err")"
+http GET /metrics
+format
+has out '^ulnet_rpc_server_calls_total\{service="echo",method="Raw"\} 0$'
+has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
+stop_lnetd exporter
+client=(--net 'tcp(127.0.0.6)' --port "$port" --socket "$dir/ping.sock")
+start_ping --time 1h 127.0.0.5@tcp
+serve_by_lnetctl "$dir/ping.sock"
+http GET /metrics
+format
+has out '^ulnet_rpc_client_calls_total\{service="echo",method="[A-Z][a-z]*"\} [1-9]'
+has out '^ulnet_ni_up\{nid="127.0.0.6@tcp"'
+stop_lnetd exporter INT
+kill -INT "${pids[ping]}"
+end_ping 0
 stop_lnetd serve
 web=$lnetd_web
 sed -nE 's/^STAT\(([a-z_]+),.*/\1_total/p; s/^STAT_NOW\(([a-z_]+),.*/\1/p' \
@@ -146,8 +198,9 @@ while read -r name; do
 	expect "ulnet.json: $name" \
 		grep -qE "^${name}[ {]" "$dir/text" "$dir/rpc_text"
 done <"$dir/used"
-sed -nE 's/^# TYPE (ulnet_(ni|peer|rpc_server)_[a-z_]+|ulnet_build_info) .*/\1/p' \
-	"$dir/text" "$dir/rpc_types" >"$dir/shown"
+sed -nE 's/^# TYPE (ulnet_(ni|route|router|peer|rpc_server)_[a-z_]+|ulnet_build_info) .*/\1/p' \
+	"$dir/text" "$dir/rpc_types" |
+	grep -vE '^ulnet_route_(bytes_)?total$' >"$dir/shown" # counters of the node
 while read -r name; do
 	expect "ulnet_metrics(7): $name" grep -qxF ".It Va $name" \
 		"$src/man/man7/ulnet_metrics.7"
@@ -186,7 +239,7 @@ has out '^try /metrics$'
 http POST /metrics
 expect "POST" grep -q '^HTTP/1.1 405' "$dir/head"
 run 1 "$lnetd" --foreground --socket "$dir/e.sock" --metrics "$web"
-has err "--metrics $web: Address already in use"
+has err "metrics at $web: Address already in use"
 
 # ---- those who only connect, or do not read ----
 

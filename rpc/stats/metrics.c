@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc_metrics.h"
+#include "rpc/stats/metrics.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include <ulnet/rpc.h>
-
-#include "metrics.h"
+#include "base/metric.h"
+#include "ulnet/control.h"
+#include "ulnet/rpc.h"
 
 struct printing {
 	FILE *out;
@@ -39,10 +42,10 @@ static void begin_metric(struct printing *p, const struct ulrpc_counter *c)
 	if (strcmp(name, p->name) == 0)
 		return;
 	strcpy(p->name, name);
-	metrics_head(p->out, name, types[c->kind],
-		     c->kind == ULRPC_COUNTER_TIMES
-			     ? "Times of calls, or requests, by stage"
-			     : c->help);
+	metric_head(p->out, name, types[c->kind],
+		    c->kind == ULRPC_COUNTER_TIMES
+			    ? "Times of calls, or requests, by stage"
+			    : c->help);
 }
 
 static void print_method(FILE *out, const struct ulrpc_counter *c)
@@ -51,12 +54,12 @@ static void print_method(FILE *out, const struct ulrpc_counter *c)
 
 	snprintf(number, sizeof(number), "0x%08" PRIx32, c->number);
 	fputs("{service=", out);
-	metrics_quoted(out, c->service);
+	metric_quoted(out, c->service);
 	fputs(",method=", out);
-	metrics_quoted(out, c->method ? c->method : number);
+	metric_quoted(out, c->method ? c->method : number);
 	if (c->kind == ULRPC_COUNTER_TIMES) {
 		fputs(",stage=", out);
-		metrics_quoted(out, c->name);
+		metric_quoted(out, c->name);
 	}
 	fputc('}', out);
 }
@@ -81,14 +84,41 @@ static void print_counter(void *arg, const struct ulrpc_counter *c)
 		return;
 	}
 	print_series(p, "_sum", c);
-	metrics_seconds(p->out, c->value);
+	metric_seconds(p->out, c->value);
 	print_series(p, "_count", c);
 	fprintf(p->out, "%" PRIu64 "\n", c->samples);
 }
 
-int rpc_metrics_print(void *rpc, FILE *out)
+/* As Prometheus has it; to be freed. */
+static int make_text(struct ulrpc *rpc, char **text_p)
 {
-	struct printing p = { .out = out };
+	size_t size;
+	struct printing p = { .out = open_memstream(text_p, &size) };
+	int rc, failed;
 
-	return ulrpc_counters(rpc, print_counter, &p);
+	if (!p.out)
+		return -ENOMEM;
+	rc = ulrpc_counters(rpc, print_counter, &p);
+	failed = ferror(p.out);
+	failed |= fclose(p.out);
+	if (!rc && failed)
+		rc = -ENOMEM;
+	if (rc)
+		free(*text_p);
+	return rc;
+}
+
+int rpc_metrics(struct ulrpc *rpc, char **yaml_p)
+{
+	char *text, *quoted = NULL;
+	int rc = make_text(rpc, &text);
+
+	if (rc)
+		return rc;
+	rc = lnet_ctl_quote(text, &quoted);
+	if (!rc && asprintf(yaml_p, "text: %s\n", quoted) < 0)
+		rc = -ENOMEM;
+	free(quoted);
+	free(text);
+	return rc;
 }
