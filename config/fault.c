@@ -361,7 +361,11 @@ static void fault_add(const struct fault_call *c)
 	if (read_rule(c->scope, c->args, &f))
 		return;
 	rc = lnet_fault_add(c->node, &f);
-	if (rc)
+	if (rc == -EEXIST)
+		scope_fail(c->scope, c->args, rc,
+			   "fault %s: there is this rule already",
+			   kind_names[c->kind]);
+	else if (rc)
 		fault_fail(c, rc);
 }
 

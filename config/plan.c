@@ -533,8 +533,9 @@ static void step_complain(const struct step *step, int rc)
 	else if (step_is_fault(step))
 		scope_fail(s, step->at, rc, "cannot %s fault rule: %s",
 			   step->kind == STEP_FAULT_ADD ? "add" : "del",
-			   rc == -ENOENT ? "there is no such rule"
-					 : strerror(-rc));
+			   rc == -ENOENT   ? "there is no such rule"
+			   : rc == -EEXIST ? "there is this rule already"
+					   : strerror(-rc));
 	else if (step->kind == STEP_NI_DEL)
 		scope_fail(s, step->at, rc, "cannot del network %s: %s",
 			   wish_name(&step->wish, name), strerror(-rc));

@@ -253,6 +253,18 @@ bool fault_rule_is(const struct fault_rule *rule, enum ulnet_fault_kind kind,
 	       (!dest || lnet_nid_eq(dest, &rule->is.dest));
 }
 
+bool fault_rule_same(const struct fault_rule *rule, const struct ulnet_fault *f)
+{
+	const struct ulnet_fault *is = &rule->is;
+
+	return fault_rule_is(rule, f->kind, &f->source, &f->dest) &&
+	       lnet_nid_eq(&is->local, &f->local) &&
+	       is->portals == f->portals && is->messages == f->messages &&
+	       is->rate == f->rate && is->interval == f->interval &&
+	       is->random == f->random && is->latency == f->latency &&
+	       is->causes == f->causes;
+}
+
 void lnet_fault_init(struct ulnet_fault *fault, enum ulnet_fault_kind kind)
 {
 	*fault = (struct ulnet_fault){ .kind = kind,

@@ -79,4 +79,8 @@ bool fault_rule_is(const struct fault_rule *rule, enum ulnet_fault_kind kind,
 		   const struct ulnet_nid *source,
 		   const struct ulnet_nid *dest);
 
+/* Is it made of the very same @f? */
+bool fault_rule_same(const struct fault_rule *rule,
+		     const struct ulnet_fault *f);
+
 #endif

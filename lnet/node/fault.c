@@ -66,6 +66,9 @@ static int add_locked(struct lnet *node, const struct ulnet_fault *fault)
 	unsigned int n = set_count(old);
 	struct fault_set *new;
 
+	for (unsigned int i = 0; i < n; i++)
+		if (fault_rule_same(old->rule[i], fault))
+			return -EEXIST;
 	if (n == LNET_FAULTS_MAX)
 		return -ENOSPC;
 	BUG_ON(loop_call(d.loop, draw, &d));

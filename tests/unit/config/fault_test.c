@@ -226,10 +226,15 @@ Test(fault, delete_and_reset)
 Test(fault, no_more_than_there_may_be)
 {
 	struct rig rig = rig_open();
+	char request[64];
 
-	for (unsigned int i = 0; i < 256; i++)
-		ask_out(&rig, "fault: {rule_type: drop, action: add, rate: 1}",
-			"");
+	for (unsigned int i = 0; i < 256; i++) {
+		snprintf(request, sizeof(request),
+			 "fault: {rule_type: drop, action: add, rate: %u}",
+			 i + 1);
+		ask_out(&rig, request, "");
+		ask_fail(&rig, request, -17, "fault drop: there is this rule");
+	}
 	ask_fail(&rig,
 		 "fault: {rule_type: delay, action: add, rate: 1, "
 		 "latency: 1}",

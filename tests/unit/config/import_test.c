@@ -617,6 +617,9 @@ Test(import, faults)
 	part = strstr(state, "fault:\n");
 	cr_assert_not_null(part);
 	cr_assert_str_eq(part, rules);
+	import_fail(&rig, "add", rules, -EEXIST,
+		    "fault 1: cannot add fault rule: there is this rule "
+		    "already");
 	/* Twice is not once, and what follows an error is not done. */
 	import_fail(&rig, "add",
 		    "fault:\n"

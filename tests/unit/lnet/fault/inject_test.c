@@ -605,8 +605,12 @@ Test(inject, what_cannot_be)
 	struct lnet *node = lnet_sim_node(sim, 0);
 	enum ulnet_fault_kind none = LNET_FAULT_KINDS + 1;
 
-	for (unsigned int i = 0; i < LNET_FAULTS_MAX; i++)
+	for (unsigned int i = 0; i < LNET_FAULTS_MAX; i++) {
+		f.rate = i + 1;
 		add(sim, 0, &f);
+		cr_expect_eq(lnet_fault_add(node, &f), -EEXIST);
+	}
+	f.rate++;
 	cr_expect_eq(lnet_fault_add(node, &f), -ENOSPC);
 	f.rate = 0;
 	cr_expect_eq(lnet_fault_add(node, &f), -EINVAL);
