@@ -342,14 +342,16 @@ struct fault_call {
 	struct lnet *node;
 	const struct scope *scope;
 	const struct tree *args;
-	enum ulnet_fault_kind kind;
+	enum ulnet_fault_kind kind; /* LNET_FAULT_KINDS: all */
 	struct answer *answer;
 };
 
 static int fault_fail(const struct fault_call *c, int rc)
 {
-	return scope_fail(c->scope, NULL, rc, "fault %s: %s",
-			  kind_names[c->kind], strerror(-rc));
+	return scope_fail(c->scope, NULL, rc, "fault%s%s: %s",
+			  c->kind < LNET_FAULT_KINDS ? " " : "",
+			  c->kind < LNET_FAULT_KINDS ? kind_names[c->kind] : "",
+			  strerror(-rc));
 }
 
 static void fault_add(const struct fault_call *c)
@@ -459,6 +461,13 @@ static int check_keys(const struct scope *s, const struct tree *args,
 	return 0;
 }
 
+/* Rules of all kinds are shown, but not changed, by one request. */
+static bool is_of_all(const struct fault_call *c,
+		      void (*fn)(const struct fault_call *c))
+{
+	return fn == fault_show && !tree_get(c->args, "rule_type");
+}
+
 static int read_kind(const struct scope *s, const struct tree *args,
 		     enum ulnet_fault_kind *kind_p)
 {
@@ -487,6 +496,7 @@ void fault_request(struct request *r)
 	struct fault_call c = { .node = r->control->node,
 				.scope = &r->scope,
 				.args = r->args,
+				.kind = LNET_FAULT_KINDS,
 				.answer = r->answer };
 	const char *text;
 
@@ -500,7 +510,8 @@ void fault_request(struct request *r)
 		if (strcmp(actions[i].name, text) != 0)
 			continue;
 		r->scope.subject.top = actions[i].name;
-		if (!read_kind(&r->scope, r->args, &c.kind) &&
+		if ((is_of_all(&c, actions[i].fn) ||
+		     !read_kind(&r->scope, r->args, &c.kind)) &&
 		    !check_keys(&r->scope, r->args, text, actions[i].keys))
 			actions[i].fn(&c);
 		return;

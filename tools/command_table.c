@@ -287,10 +287,13 @@ static const struct option_def export[] = {
 		{ "interval", 'i',	 OPTION_TEXT,                               \
 		  "interval", "SECONDS", "one message in each such time" },         \
 		{ "drop_all", 'x', OPTION_FLAG, "drop_all", NULL, "each message" }, \
-		{ "random", 'n',  OPTION_FLAG,                                      \
-		  "random", NULL, "each by chance, as often on average" },          \
 	{                                                                           \
-		"all", 'a', OPTION_FLAG, "all", NULL, "del: all rules"              \
+		"random", 'n', OPTION_FLAG, "random", NULL,                         \
+			"each by chance, as often on average"                       \
+	}
+#define FAULT_ALL                                                           \
+	{                                                                   \
+		"all", 'a', OPTION_FLAG, "all", NULL, "with del: all rules" \
 	}
 #define FAULT_LATENCY                                              \
 	{                                                          \
@@ -304,18 +307,21 @@ static const struct option_def export[] = {
 			"what the send fails with: local_error, random..." \
 	}
 
-static const struct option_def fault_drop[] = { FAULT_OPTIONS, FAULT_STATUS,
-						END };
-static const struct option_def fault_delay[] = { FAULT_OPTIONS, FAULT_LATENCY,
-						 END };
-static const struct option_def fault_copy[] = { FAULT_OPTIONS, END };
+static const struct option_def fault_drop[] = { FAULT_OPTIONS, FAULT_ALL,
+						FAULT_STATUS, END };
+static const struct option_def fault_delay[] = { FAULT_OPTIONS, FAULT_ALL,
+						 FAULT_LATENCY, END };
+static const struct option_def fault_copy[] = { FAULT_OPTIONS, FAULT_ALL, END };
 #define FAULT_TYPE                                             \
 	{                                                      \
 		"rule_type", 't', OPTION_TEXT, "rule_type",    \
 			"TYPE",                                \
 			"drop, delay, duplicate, corrupt or error" \
 	}
-static const struct option_def fault_any[] = { FAULT_TYPE, FAULT_OPTIONS,
+static const struct option_def fault_any[] = { FAULT_TYPE,   FAULT_OPTIONS,
+					       FAULT_ALL,    FAULT_LATENCY,
+					       FAULT_STATUS, END };
+static const struct option_def fault_add[] = { FAULT_TYPE, FAULT_OPTIONS,
 					       FAULT_LATENCY, FAULT_STATUS,
 					       END };
 static const struct option_def fault_del[] = {
@@ -400,10 +406,11 @@ const struct command commands[] = {
 		.args = "[FILE]", .kind = COMMAND_IMPORT),
 	COMMAND("export", NULL, "write the configuration as YAML", export,
 		.args = "[FILE]", .kind = COMMAND_EXPORT),
-	RULE("add", "add a rule that loses or harms messages", fault_any),
+	RULE("add", "add a rule that loses or harms messages", fault_add),
 	RULE("del", "delete such rules", fault_del),
 	RULE("reset", "set their counters to 0", fault_type),
-	RULE("show", "show such rules", fault_type),
+	COMMAND("fault", "show", "show such rules, or all of them", fault_type,
+		.kind = COMMAND_RULE),
 	FAULT("drop", "rules that drop messages", fault_drop),
 	FAULT("delay", "rules that delay messages", fault_delay),
 	FAULT("duplicate", "rules that send messages twice", fault_copy),

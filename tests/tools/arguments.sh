@@ -294,7 +294,7 @@ cat >"$dir/wrong" <<'END'
 234 | message: unknown: 'HELLO' | fault add --rule_type drop --rate 1 --message put,HELLO
 234 | interval: seconds are expected | fault add --rule_type drop --interval 1e3
 234 | one of rate, interval and drop_all is needed | fault add --rule_type drop --random
-234 | all: not for add | fault add --rule_type drop --rate 1 --all
+234 | unrecognized option '--all' | fault add --rule_type drop --rate 1 --all
 234 | delay: latency is needed | fault add --rule_type delay --drop_all
 234 | drop: latency is not for such rules | fault add --rule_type drop --rate 1 --latency 1
 234 | error: health_error is needed | fault add --rule_type error --rate 1
@@ -307,11 +307,10 @@ cat >"$dir/wrong" <<'END'
 234 | missing: --rule_type | fault reset
 234 | rule_type: unknown: 'lose' | fault reset --rule_type lose
 234 | unrecognized option '--all' | fault reset --rule_type drop --all
-234 | missing: --rule_type | fault show
+234 | option '--rule_type' requires an argument | fault show --rule_type
 234 | unexpected argument: now | fault show --rule_type drop now
 234 | missing: add\|del\|reset\|show\|list | fault drop
 234 | action: unknown: ''lose'' | fault drop lose
-234 | rule_type is missing | fault list
 234 | rule_type: unknown: 'lose' | fault --rule_type lose add --rate 1
 END
 

@@ -65,6 +65,14 @@ fault:
 END
 ctl 0 fault --rule_type drop show
 has out '^      dest: 127.0.0.2@tcp$'
+ctl 0 fault corrupt add --rate 7
+ctl 239 fault corrupt add --rate 7
+has err 'there is this rule already'
+ctl 0 fault show
+expect "rules of all kinds" test "$(grep -c '^-     rule_type: ' "$dir/out")" = 3
+ctl 0 fault list
+expect "the same" test "$(grep -c '^-     rule_type: ' "$dir/out")" = 3
+ctl 0 fault corrupt del --all
 ctl 0 fault drop del --source '*' --dest 127.0.0.2@tcp
 ctl 254 fault drop del --source '*' --dest 127.0.0.2@tcp
 same err <<END

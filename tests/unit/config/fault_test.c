@@ -181,7 +181,7 @@ Test(fault, the_form_of_errors)
 	ask_fail(&rig, "fault: {rule_type: drop}", -22, "action is missing");
 	ask_fail(&rig, "fault: {rule_type: drop, action: lose}", -22,
 		 "action: unknown: ");
-	ask_fail(&rig, "fault: {action: show}", -22, "rule_type is missing");
+	ask_fail(&rig, "fault: {action: reset}", -22, "rule_type is missing");
 	ask_fail(&rig, "fault: {action: show, rule_type: lose}", -22,
 		 "rule_type: unknown: 'lose'");
 	ask_fail(&rig, "fault: {rule_type: drop, action: show, rat: 1}", -22,
@@ -204,6 +204,15 @@ Test(fault, delete_and_reset)
 		"");
 	ask_out(&rig, "fault: {rule_type: corrupt, action: add, rate: 1}", "");
 	ask_out(&rig, "fault: {rule_type: drop, action: reset}", "");
+	ask_out(&rig, "fault: {action: show}",
+		"fault:\n-     rule_type: drop\n"
+		"      source: 10.0.0.1@tcp\n      dest: \"*\"\n"
+		"      local_nid: \"*\"\n      rate: 1\n" STATISTICS
+		"-     rule_type: drop\n"
+		"      source: 10.0.0.2@tcp\n      dest: \"*\"\n"
+		"      local_nid: \"*\"\n      rate: 1\n" STATISTICS
+		"-     rule_type: corrupt\n" ANYWHERE
+		"      rate: 1\n" STATISTICS);
 	ask_out(&rig,
 		"fault: {rule_type: drop, action: del, source: 10.0.0.1@tcp, "
 		"dest: '*'}",
