@@ -5,6 +5,7 @@
 
 /* Longer words are no names of ours. */
 #define LETTERS 40
+#define BEGINNING 3 /* letters that may stand for a name */
 
 static unsigned int least(unsigned int a, unsigned int b)
 {
@@ -53,6 +54,8 @@ void nearest_try(struct nearest *n, const char *name)
 	if (length > LETTERS || strlen(name) > LETTERS)
 		return;
 	steps = distance(n->word, name);
+	if (length >= BEGINNING && strncmp(n->word, name, length) == 0)
+		steps = least(steps, 1);
 	if (steps > length / 3 + 1 || steps >= strlen(name) ||
 	    (n->name && steps >= n->steps))
 		return;

@@ -17,7 +17,8 @@ struct nearest {
 void nearest_init(struct nearest *n, const char *word);
 
 /* Near is what takes so few letters to be put in, left out, replaced or
- * swapped with the next one: one for each three of the word, and one more. Of
+ * swapped with the next one: one for each three of the word, and one more. What
+ * begins with the word, if that has three letters or more, is one step away. Of
  * those that are as near the first one counts. */
 void nearest_try(struct nearest *n, const char *name);
 

@@ -616,6 +616,8 @@ ctl 255 net shwo
 has err "^Did you mean 'show'\?\$"
 ctl 255 set retry_cuont 1
 has err "^Did you mean 'retry_count'\?\$"
+ctl 255 set disc 1
+has err "^Did you mean 'discovery'\?\$"
 ctl 234 net show --verbos-e
 has err "^Did you mean '--verbose'\?\$"
 ctl 234 net

@@ -18,6 +18,9 @@ static const struct row {
 	{ "emport", "export" }, /* as near as import, and before it */
 	{ "transaction-timeout", "transaction_timeout" },
 	{ "transactiontimout", "transaction_timeout" },
+	{ "disc", "discover" }, /* begins so */
+	{ "tran", "transaction_timeout" },
+	{ "tr", NULL },
 	{ "nonsense", NULL },
 	{ "x", NULL },
 	{ "", NULL },
