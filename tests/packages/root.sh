@@ -56,6 +56,34 @@ inside 'mkdir -p /run/test
 	trap - EXIT
 	kill $server
 	wait $server'
+# The self-test between two nodes, and what they tell Prometheus: by HTTP, and by lnetctl.
+inside 'mkdir -p /run/test
+	export LST_SESSION=packages XDG_RUNTIME_DIR=/run/test
+	trap "kill \$(cat /run/test/*.pid)" EXIT
+	for n in 1 2; do
+		lnetd --lst 127.0.0.3@tcp --net "tcp(127.0.0.$n)" --port 1988 \
+			--socket /run/test/$n --pidfile /run/test/$n.pid --metrics 998$n
+	done
+	lst="lst --net tcp(127.0.0.3) --port 1988"
+	$lst new_session packages
+	$lst add_group clients 127.0.0.1@tcp
+	$lst add_group servers 127.0.0.2@tcp
+	$lst add_batch bulk
+	$lst add_test --batch bulk --from clients --to servers brw write check=full size=64k
+	$lst run bulk
+	$lst stat --delay 1 --count 1 clients servers
+	$lst stop bulk
+	$lst show_error clients servers | grep "^0 of 2 nodes have errors"
+	$lst end_session
+	lnetctl --socket /run/test/1 metrics | grep "^ulnet_send_total [1-9]"
+	bash -c "exec 3<>/dev/tcp/127.0.0.1/9982
+		printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3
+		cat <&3" | grep "^ulnet_recv_total [1-9]"
+	trap - EXIT
+	for pid in $(cat /run/test/*.pid); do
+		kill $pid
+		while kill -0 $pid; do sleep 1; done
+	done'
 inside "apt-get purge -q -y ${packages[*]} && apt-get autoremove -q -y --purge"
 files | grep -vE "$kept" >"$dir/after"
 # What they need has gone, too, where nothing else needed it; nothing came.
