@@ -14,11 +14,13 @@ static const struct option options_force[] = {
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ 0 },
 };
-static const struct option options_wait[] = {
+static const struct option options_run[] = {
 	{ "wait", no_argument, NULL, OPT_WAIT },
+	{ "timeout", required_argument, NULL, OPT_RUN },
 	{ 0 },
 };
 static const struct option options_query[] = {
+	{ "test", required_argument, NULL, OPT_TEST },
 	{ "server", no_argument, NULL, OPT_SERVER },
 	{ "timeout", required_argument, NULL, OPT_ASK },
 	{ 0 },
@@ -146,7 +148,7 @@ int lst_run(struct lst_console *c, int argc, char **argv)
 	struct lst_nodes nodes = { 0 };
 	struct state_batch *b;
 	struct lst_words w;
-	int status = lst_words_take(&w, options_wait, argc, argv, 0, 1);
+	int status = lst_words_take(&w, options_run, argc, argv, 0, 1);
 
 	if (status)
 		return status;
@@ -154,6 +156,7 @@ int lst_run(struct lst_console *c, int argc, char **argv)
 	if (!b)
 		return FAILED;
 	start.batch.id = b->id;
+	start.batch.arg = w.run;
 	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
 	if (!status && !nodes.n)
 		status = lst_fail("batch %s has no tests", b->name);
@@ -181,27 +184,95 @@ int lst_stop(struct lst_console *c, int argc, char **argv)
 	return b ? lst_batch_stop(c, b, w.force) : FAILED;
 }
 
+/* ---- what runs ---- */
+
+/* Test @k of the batch, from 1 on. NULL, and it is said. */
+static const struct state_test *test_of(const struct state *s,
+					const char *batch, unsigned int k)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->ntests; i++)
+		if (strcmp(s->tests[i].batch, batch) == 0 && ++n == k)
+			return &s->tests[i];
+	lst_fail("batch %s has %u tests", batch, n);
+	return NULL;
+}
+
+/* Which of the node's own tests of the batch @test is: a node has only those it
+ * takes part in, and one that sends to itself has two of a test, of which the
+ * one that sends is the second. */
+static uint32_t index_at(const struct state *s, const struct state_test *test,
+			 const struct ulnet_nid *node)
+{
+	uint32_t n = 0;
+
+	for (const struct state_test *t = s->tests; t <= test; t++) {
+		if (strcmp(t->batch, test->batch) != 0)
+			continue;
+		n += state_group_has(s, t->to, node);
+		n += state_group_has(s, t->from, node);
+	}
+	return n;
+}
+
+/* Whom to ask, and what. */
+static int query_nodes(struct lst_nodes *nodes, struct state *s,
+		       const struct state_batch *b, const struct lst_words *w)
+{
+	const struct state_test *test = NULL;
+	int status;
+
+	if (w->test && !(test = test_of(s, b->name, w->test)))
+		return FAILED;
+	status = test ? lst_nodes_add_group(nodes, s, test->from)
+		      : lst_nodes_add_clients(nodes, s, b->name);
+	if (w->server)
+		status |= test ? lst_nodes_add_group(nodes, s, test->to)
+			       : lst_nodes_add_servers(nodes, s, b->name);
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		struct lst_ask *ask = &nodes->asks[i];
+
+		ask->msg = (struct lst_msg){ .type = LST_BATCH };
+		ask->msg.batch.id = b->id;
+		ask->msg.batch.op = LST_QUERY;
+		if (test)
+			ask->msg.batch.index = index_at(s, test, &ask->to.nid);
+	}
+	return status;
+}
+
+static void print_running(const struct lst_console *c, const char *comma,
+			  const struct lst_ask *ask, bool requests)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
+	if (c->json)
+		printf("%s{\"nid\": \"%s\", \"running\": %u}", comma, nid,
+		       ask->reply.batch.active);
+	else
+		printf("%s: %u %s are running\n", nid, ask->reply.batch.active,
+		       requests ? "requests" : "tests");
+}
+
 int lst_query(struct lst_console *c, int argc, char **argv)
 {
-	struct lst_msg msg = { .type = LST_BATCH, .batch.op = LST_QUERY };
 	struct lst_nodes nodes = { 0 };
 	struct state_batch *b;
 	struct lst_words w;
-	char nid[LNET_NIDSTR_SIZE];
 	const char *comma = "";
 	int status = lst_words_take(&w, options_query, argc, argv, 0, 1);
 
 	if (status)
 		return status;
 	b = lst_batch_named(c, argv[optind]);
-	if (!b)
+	if (!b || query_nodes(&nodes, &c->state, b, &w)) {
+		free(nodes.asks);
 		return FAILED;
-	msg.batch.id = b->id;
-	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
-	if (w.server)
-		status |= lst_nodes_add_servers(&nodes, &c->state, b->name);
-	lst_nodes_ask(c, &nodes, &msg, w.ask);
-	status |= lst_nodes_failed(&nodes, b->name, 0);
+	}
+	lst_nodes_ask_each(c, &nodes, w.ask);
+	status = lst_nodes_failed(&nodes, b->name, 0);
 	lst_nodes_keep_alive(c);
 	fputs(c->json ? "{\"nodes\": [" : "", stdout);
 	for (unsigned int i = 0; i < nodes.n; i++) {
@@ -209,11 +280,7 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 
 		if (ask->status || ask->reply.status)
 			continue;
-		printf(c->json ? "%s{\"nid\": \"%s\", \"running\": %u}"
-			       : "%s%s: %u tests are running\n",
-		       c->json ? comma : "",
-		       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)),
-		       ask->reply.batch.active);
+		print_running(c, comma, ask, w.test);
 		comma = ", ";
 	}
 	fputs(c->json ? "]}\n" : "", stdout);

@@ -20,9 +20,10 @@ const struct lst_command lst_commands[] = {
 	  "[--batch NAME] [--loop N] [--concurrency N]\n"
 	  "               [--distribute C:S] --from GROUP --to GROUP TEST",
 	  false, true, lst_add_test },
-	{ "run", "[--wait] [BATCH]", false, true, lst_run },
+	{ "run", "[--wait] [--timeout S] [BATCH]", false, true, lst_run },
 	{ "stop", "[--force] [BATCH]", false, true, lst_stop },
-	{ "query", "[--server] [--timeout S] [BATCH]", false, true, lst_query },
+	{ "query", "[--test N] [--server] [--timeout S] [BATCH]", false, true,
+	  lst_query },
 	{ "ping",
 	  "[--session] [--group NAME] [--nodes NIDS]\n"
 	  "               [--batch NAME [--server]] [--timeout S]",

@@ -168,11 +168,10 @@ enum node_state lst_node_said(const struct lst_console *c,
 							  : NODE_BUSY;
 }
 
-void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
-		   const struct lst_msg *msg, uint32_t seconds)
+void lst_nodes_ask_each(struct lst_console *c, struct lst_nodes *nodes,
+			uint32_t seconds)
 {
 	for (unsigned int i = 0; i < nodes->n; i++) {
-		nodes->asks[i].msg = *msg;
 		nodes->asks[i].msg.features = LST_BYTES;
 		nodes->asks[i].msg.session =
 			(struct lst_session_id){ c->state.console,
@@ -183,6 +182,14 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 	for (unsigned int i = 0; i < nodes->n; i++)
 		state_note(&c->state, &nodes->asks[i].to.nid,
 			   lst_node_said(c, &nodes->asks[i]));
+}
+
+void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
+		   const struct lst_msg *msg, uint32_t seconds)
+{
+	for (unsigned int i = 0; i < nodes->n; i++)
+		nodes->asks[i].msg = *msg;
+	lst_nodes_ask_each(c, nodes, seconds);
 }
 
 void lst_nodes_keep_alive(struct lst_console *c)

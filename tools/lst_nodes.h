@@ -45,6 +45,9 @@ int lst_nodes_need_active(const struct lst_nodes *nodes, const struct state *s,
 /* Asks all of them at once, and waits. The answers say their states, too. */
 void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 		   const struct lst_msg *msg, uint32_t seconds);
+/* The same, of each what its msg says; the session is filled in. */
+void lst_nodes_ask_each(struct lst_console *c, struct lst_nodes *nodes,
+			uint32_t seconds);
 /* The session that an answer tells is the one that the node is in. */
 enum node_state lst_node_said(const struct lst_console *c,
 			      const struct lst_ask *ask);

@@ -60,6 +60,15 @@ static struct state_node *group_node(const struct state_group *g,
 	return NULL;
 }
 
+bool state_group_has(const struct state *s, const char *name,
+		     const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < s->ngroups; i++)
+		if (strcmp(s->groups[i].name, name) == 0)
+			return group_node(&s->groups[i], nid) != NULL;
+	return false;
+}
+
 static const struct state_node *any_node(const struct state *s,
 					 const struct ulnet_nid *nid)
 {

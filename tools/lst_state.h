@@ -94,6 +94,9 @@ struct state_group *state_group(struct state *s, const char *name);
 struct state_batch *state_batch(struct state *s, const char *name);
 /* That of a node that is in no group is NODE_UNKNOWN, too. */
 enum node_state state_of(const struct state *s, const struct ulnet_nid *nid);
+/* False, too, if there is no such group. */
+bool state_group_has(const struct state *s, const char *name,
+		     const struct ulnet_nid *nid);
 /* In all groups that have the node. */
 void state_note(struct state *s, const struct ulnet_nid *nid,
 		enum node_state state);

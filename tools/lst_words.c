@@ -67,6 +67,8 @@ static const struct {
 	{ OPT_LOOP, "loop", 1, INT32_MAX, AT(loop) },
 	{ OPT_ASK, "timeout", 3, 60, AT(ask) },
 	{ OPT_TIMEOUT, "timeout", 0, 86400, AT(timeout) },
+	{ OPT_RUN, "timeout", 0, INT32_MAX, AT(run) },
+	{ OPT_TEST, "test", 1, STATE_TESTS, AT(test) },
 };
 
 static const struct {

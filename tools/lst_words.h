@@ -17,6 +17,8 @@ struct lst_words {
 	unsigned int delay, count, concurrency, loop;
 	unsigned int ask;     /* s, in which nodes have to answer */
 	unsigned int timeout; /* s, of a session */
+	unsigned int run;     /* s, that nodes are told with a batch */
+	unsigned int test;    /* of a batch, from 1 on; 0: all */
 	const char *batch, *from, *to, *distribute, *clean, *remove;
 	const char *group, *nodes;
 };
@@ -28,6 +30,7 @@ enum {
 	OPT_COUNT,
 	OPT_CONCURRENCY,
 	OPT_LOOP,
+	OPT_TEST,
 	OPT_BATCH,
 	OPT_FROM,
 	OPT_TO,
@@ -41,6 +44,7 @@ enum {
 	OPT_UNKNOWN,
 	OPT_ASK,
 	OPT_TIMEOUT,
+	OPT_RUN,
 	OPT_SESSION,
 	OPT_GROUP,
 	OPT_NODES,

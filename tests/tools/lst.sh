@@ -143,6 +143,8 @@ lst 0 show_error clients servers
 same out <<<"0 of 2 nodes have errors"
 lst 0 query bulk
 same out <<<"127.0.0.1@tcp: 0 tests are running"
+wrong 1 'batch bulk has 7 tests' query --test 8 bulk
+wrong 2 '--test 0: a number from 1' query --test 0 bulk
 wrong 1 'group servers is in a test' del_group servers
 
 # Without end, until it is stopped.
@@ -207,6 +209,29 @@ has out '^\{"nid": "127.0.0.1@tcp", "rec.*"sent_bytes_per_s": [1-9]'
 lst 0 stop long
 lst 0 query long
 same out <<<"127.0.0.1@tcp: 0 tests are running"
+
+# Of which test: each node has but its own, and 127.0.0.1 sends to itself.
+lst 0 add_batch two
+lst 0 add_test --batch two --concurrency 2 --from clients --to servers ping
+lst 0 add_test --batch two --concurrency 3 --from servers --to clients ping
+wrong 2 '--timeout -1: a number from 0' run --timeout -1 two
+lst 0 run --timeout 7 two
+lst 0 query two
+same out <<END
+127.0.0.1@tcp: 2 tests are running
+127.0.0.2@tcp: 1 tests are running
+END
+lst 0 query --test 1 --server two
+same out <<END
+127.0.0.1@tcp: 2 requests are running
+127.0.0.2@tcp: 0 requests are running
+END
+lst 0 --json query --test 2 two
+same out <<END
+{"nodes": [{"nid": "127.0.0.2@tcp", "running": 3}, \
+{"nid": "127.0.0.1@tcp", "running": 3}]}
+END
+lst 0 stop two
 
 # A server that dies while it is used: its client notices, and says so.
 lst 0 run long
