@@ -115,7 +115,7 @@ static int slot_memory(struct lst_slot *slot, uint32_t length)
 		return 0;
 	free(slot->memory);
 	slot->memory_size = 0;
-	slot->memory = malloc(length);
+	slot->memory = calloc(1, length); /* not all of it is filled */
 	if (!slot->memory)
 		return -ENOMEM;
 	slot->memory_size = length;

@@ -61,7 +61,8 @@ static int units_new(struct lst_test *t, const struct lst_msg *request,
 		t->units[i].lane->nunits++;
 		if (!bytes)
 			continue;
-		t->units[i].memory = malloc(t->brw.length);
+		/* Not all of it is filled. */
+		t->units[i].memory = calloc(1, t->brw.length);
 		if (!t->units[i].memory)
 			return -ENOMEM;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The service of the self-test, on simulated nodes: a console that is played by
  * hand, a member that sends, and one that is sent to. */
+#include <malloc.h>
+
 #include "services/lst/data.h"
 #include "services/lst/list.h"
 #include "services/lst/lst_priv.h"
@@ -772,6 +774,24 @@ Test(lst_serve, wrong_word)
 			->status,
 		0u);
 	cr_assert(lst_data_good(data, sizeof(data), 0, LST_CHECK_FULL, false));
+	end();
+}
+
+/* What nobody checks is nothing of the node's own memory either. */
+Test(lst_serve, unchecked)
+{
+	static uint64_t data[1024];
+
+	mallopt(M_PERTURB, 0x5a);
+	begin(1);
+	memset(data, 1, sizeof(data));
+	cr_assert_eq(
+		brw(LST_READ, LST_CHECK_SIMPLE, data, sizeof(data), LST_BYTES)
+			->status,
+		0u);
+	for (size_t i = 0; i < ARRAY_SIZE(data); i++)
+		cr_assert(i % 512 == 0 || i % 512 == 511 || data[i] == 0, "%zu",
+			  i);
 	end();
 }
 
