@@ -522,6 +522,22 @@ static void node_turn(struct lnet *node, uint64_t seen)
 	pthread_mutex_unlock(&node->ended_lock);
 }
 
+/* Work that was posted before, or by what has ended since, is done. */
+static void work_finish(struct lnet *node)
+{
+	bool any = node->own_loops;
+
+	while (any) {
+		any = false;
+		for (unsigned int i = 0; i < node->cpts; i++) {
+			if (loop_next(node->loops[i]) != 0)
+				continue;
+			loop_run_once(node->loops[i], false);
+			any = true;
+		}
+	}
+}
+
 static void node_stop(struct lnet *node)
 {
 	uint64_t seen;
@@ -540,6 +556,7 @@ static void node_stop(struct lnet *node)
 		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
 		loop_take_over(node->loops[i]);
 	}
+	work_finish(node);
 }
 
 void lnet_close(struct lnet *node)

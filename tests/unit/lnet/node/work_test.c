@@ -143,6 +143,35 @@ Test(work, poll_after_a_cancelled_timer)
 	lnet_close(node);
 }
 
+/* As what goes from CPT to CPT and back. */
+static void post_again(struct ulnet_work *work)
+{
+	struct item *it = container_of(work, struct item, work);
+
+	note(it);
+	if (it->again--)
+		lnet_post(it->node, it->cpt, &it->work);
+}
+
+/* What is left when the node closes is done, and what that leaves. */
+Test(work, left_at_close)
+{
+	static const enum ulnet_run runs[] = { LNET_RUN_POLL,
+					       LNET_RUN_THREADS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct lnet *node = node_with(runs[i], NULL);
+		struct item it = item(node, 0, 1);
+
+		notes.n = 0;
+		it.work.fn = post_again;
+		it.again = NOTES_MAX - 1;
+		lnet_post(node, 0, &it.work);
+		lnet_close(node);
+		cr_assert_eq(notes.n, NOTES_MAX);
+	}
+}
+
 static void never(struct ev_loop *ev, ev_timer *t, int revents)
 {
 	(void)ev;
