@@ -371,11 +371,14 @@ lnd_tests += %D%/lnd/replay
 %C%_lnd_replay_SOURCES = %D%/lnd/replay.c %D%/lnd/replay.h \
 	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
 	%D%/lnd/replay_beside.c %D%/lnd/replay_far.c \
+	%D%/lnd/replay_lst.c %D%/lnd/replay_lst.h %D%/lnd/replay_console.c \
+	$(lst_commands) tools/option.c tools/option.h \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h
+%C%_lnd_replay_LDADD = liblst.la libulnetcore.la
 
 # Whole clusters under virtual time: plain programs, too. Built by make check,
 # run by ./check in its stage sim; they get --long when it does.

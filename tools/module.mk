@@ -52,14 +52,15 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_lnetd_LDADD = liblst.la libulnet.la $(MICROHTTPD_LIBS)
 
-%C%_lst_SOURCES = %D%/lst.c
-%C%_lst_SOURCES += %D%/lst_command.c %D%/lst_command.h
-%C%_lst_SOURCES += %D%/lst_session.c %D%/lst_group.c %D%/lst_batch.c
-%C%_lst_SOURCES += %D%/lst_test.c %D%/lst_ping.c %D%/lst_stat.c
-%C%_lst_SOURCES += %D%/lst_nodes.c %D%/lst_nodes.h
-%C%_lst_SOURCES += %D%/lst_state.c %D%/lst_state.h
-%C%_lst_SOURCES += %D%/lst_words.c %D%/lst_words.h
-%C%_lst_SOURCES += $(node_sources)
+# A test runs the commands on a node of its own.
+lst_commands = %D%/lst_command.c %D%/lst_command.h
+lst_commands += %D%/lst_session.c %D%/lst_group.c %D%/lst_batch.c
+lst_commands += %D%/lst_test.c %D%/lst_ping.c %D%/lst_stat.c
+lst_commands += %D%/lst_nodes.c %D%/lst_nodes.h
+lst_commands += %D%/lst_state.c %D%/lst_state.h
+lst_commands += %D%/lst_words.c %D%/lst_words.h
+
+%C%_lst_SOURCES = %D%/lst.c $(lst_commands) $(node_sources)
 %C%_lst_LDADD = liblst.la libulnet.la
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c

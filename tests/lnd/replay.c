@@ -18,6 +18,7 @@
 #include "tests/lnd/apart.h"
 #include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
+#include "tests/lnd/replay_lst.h"
 #include "ulnet/route.h"
 
 #define POLL_US	 500
@@ -25,8 +26,9 @@
 /* A machine that lets the node wait for so many ms has it repeat itself, as its
  * timeouts want: what it says then is on no tape, and the tape is played again,
  * but so many times at most. */
-#define STALL  100
-#define STALLS 5
+#define STALL	100
+#define STALLS	5
+#define STALLED 78 /* an exit status that is no other */
 /* As kernel nodes show it: multi-rail, discovered, NIDs up to date. */
 #define PEER_IS_UP_TO_DATE 273
 /* Pings that are on no tape. */
@@ -92,6 +94,18 @@ static const struct replay_case cases[] = {
 	  .router = true,
 	  .far = "10.77.1.3@tcp2",
 	  .left_out = 1 },
+	{ .tape = "lst-ping",
+	  .connects = true,
+	  .nis = { "10.77.0.13@tcp" },
+	  .lst = true,
+	  .reminders = 6 },
+	{ .tape = "lst-ping", .nis = { "10.77.0.14@tcp" }, .lst = true },
+	{ .tape = "lst-brw",
+	  .connects = true,
+	  .nis = { "10.77.0.13@tcp" },
+	  .lst = true,
+	  .reminders = 4 },
+	{ .tape = "lst-brw", .nis = { "10.77.0.14@tcp" }, .lst = true },
 };
 
 /* ---- the node ---- */
@@ -121,9 +135,11 @@ static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
 
 static int add_ni(struct replay *r, const char *text)
 {
-	/* Kernel nodes open all connections at once; and no attempt to connect
-	 * is repeated, from another port, because this machine is slow. */
+	/* Kernel nodes open all connections at once, and use those for bulk
+	 * data from 1 KiB on; and no attempt to connect is repeated, from
+	 * another port, because this machine is slow. */
 	struct ulnet_tunable tunables[] = { { "eager_bulk", 1 },
+					    { "min_bulk", 1024 },
 					    { "max_reconnectms", 3600000 },
 					    { "keepalive", r->c->keepalive } };
 	struct ulnet_ni_conf conf = { 0 };
@@ -133,7 +149,7 @@ static int add_ni(struct replay *r, const char *text)
 	if (rc)
 		return rc;
 	conf.tunables = tunables;
-	conf.ntunables = r->c->keepalive ? 3 : 2;
+	conf.ntunables = r->c->keepalive ? 4 : 3;
 	addr = sock_addr(&conf.nid, 0);
 	rc = replay_add_addr(&addr);
 	return rc ? rc : lnet_ni_add(r->node, &conf);
@@ -247,7 +263,7 @@ static bool begin_ours(struct replay *r, unsigned int i)
 	if (s->part == PART_ORIGIN && !s->begun)
 		rc = begin(r, i);
 	else if (s->part == PART_OWN && s->hdr.type == LNET_MSG_GET &&
-		 !s->begun)
+		 !s->begun && !r->c->lst)
 		rc = begin_discovery(r, i);
 	return !rc || replay_complain(r, i, "cannot begin it");
 }
@@ -271,6 +287,8 @@ static int node_up(struct replay *r)
 			rc = add_ni(r, r->c->nis[i]);
 	if (!rc)
 		rc = set_routing(r);
+	if (!rc)
+		rc = replay_lst_open(r);
 	for (unsigned int i = 0; !rc && i < r->tape.nframes; i++)
 		if (!r->plan.step[i].ours && r->plan.step[i].buf)
 			rc = post(r, i);
@@ -368,7 +386,8 @@ static void patch_handle(const struct replay *r, unsigned int i, uint8_t *bytes)
 	    s->hdr.type == LNET_MSG_GET)
 		return;
 	o = &r->plan.step[s->other];
-	if (o->part == PART_ORIGIN || o->part == PART_OWN)
+	if (o->part == PART_ORIGIN || o->part == PART_OWN ||
+	    o->part == PART_TEST)
 		memcpy(bytes + replay_head(&r->tape) - LNET_UNION_SIZE,
 		       &o->handle, sizeof(o->handle));
 }
@@ -383,7 +402,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 
 	if (r->c->late && r->c->late_frame == i + 1 && add_ni(r, r->c->late))
 		return replay_complain(r, i, "cannot add the late NI");
-	if (!need_conn(r, i))
+	if (!need_conn(r, i) || (r->c->lst && !replay_lst_pause(r, i)))
 		return false;
 	bytes = malloc(f->len);
 	if (!bytes)
@@ -391,6 +410,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 	memcpy(bytes, f->bytes, f->len);
 	if (f->kind == TAPE_LNET) {
 		patch_handle(r, i, bytes);
+		ok = !r->c->lst || replay_lst_patch(r, i, bytes);
 		/* It acknowledges nothing on its way. */
 		memset(bytes + 16, 0, 8);
 	}
@@ -433,6 +453,8 @@ static bool play_ours(struct replay *r, unsigned int i)
 
 	if (!begin_ours(r, i) || !need_conn(r, i))
 		return false;
+	if (r->c->lst && f->kind == TAPE_LNET)
+		return replay_lst_take(r, i);
 	got = malloc(f->len);
 	if (!got)
 		return replay_complain(r, i, "no memory");
@@ -465,6 +487,32 @@ static void say(const struct replay *r, unsigned int i, const char *what)
 	       r->tape.frame[i].line, r->plan.step[i].why);
 }
 
+bool replay_next(struct replay *r)
+{
+	unsigned int i = r->next++;
+	struct replay_step *s = &r->plan.step[i];
+	bool ok = true;
+
+	be_patient(r);
+	r->now = i;
+	if (s->part == PART_LEFT_OUT)
+		say(r, i, "left out");
+	else if (s->part == PART_RETURN && !replay_far_sends(r, i))
+		ok = false;
+	else
+		ok = s->ours ? play_ours(r, i) : play_theirs(r, i);
+	if (ok && s->part == PART_PASS)
+		ok = replay_far_takes(r, i);
+	if (s->part == PART_ORIGIN && s->why)
+		say(r, i, "made by the test");
+	return ok;
+}
+
+void replay_give_up(const struct replay *r)
+{
+	exit(r->stalled ? STALLED : 1);
+}
+
 static bool play(struct replay *r)
 {
 	const union sock_addr *at = &r->tape.conn[0].to;
@@ -473,24 +521,12 @@ static bool play(struct replay *r)
 	if (r->c->connects && raw_listen(at, &r->listen_fd))
 		return replay_complain(r, 0, "cannot listen");
 	be_patient(r);
-	if (r->c->connects && !begin_first(r))
+	if (r->c->connects && !r->c->lst && !begin_first(r))
 		return false;
-	for (unsigned int i = 0; ok && i < r->tape.nframes; i++) {
-		struct replay_step *s = &r->plan.step[i];
-
-		be_patient(r);
-		r->now = i;
-		if (s->part == PART_LEFT_OUT)
-			say(r, i, "left out");
-		else if (s->part == PART_RETURN && !replay_far_sends(r, i))
-			ok = false;
-		else
-			ok = s->ours ? play_ours(r, i) : play_theirs(r, i);
-		if (ok && s->part == PART_PASS)
-			ok = replay_far_takes(r, i);
-		if (s->part == PART_ORIGIN && s->why)
-			say(r, i, "made by the test");
-	}
+	if (r->c->connects && r->c->lst && !replay_console(r))
+		return false;
+	while (ok && r->next < r->tape.nframes)
+		ok = replay_next(r);
 	return ok;
 }
 
@@ -707,9 +743,6 @@ static int networked(const struct replay *r)
 	return 0;
 }
 
-/* As far as run() knows: any status that is no other. */
-#define STALLED 78
-
 static int run_once(const void *arg)
 {
 	const struct replay_case *c = arg;
@@ -734,10 +767,10 @@ static int run_once(const void *arg)
 			fprintf(stderr, "no node: %s\n", strerror(-rc));
 		be_patient(&r);
 		ok = !rc && replay_beside_open(&r) && replay_far_open(&r) &&
-		     play(&r) && finish(&r) &&
-		     knows(&r) && probe(&r);
+		     play(&r) && finish(&r) && knows(&r) && probe(&r);
 		if (r.node)
 			lnet_close(r.node);
+		replay_lst_close(&r);
 		ok = ok && nothing_more(&r) && replay_far_is_empty(&r) &&
 		     replay_beside_is_empty(&r);
 		rc = ok ? 0 : r.stalled ? STALLED : 1;

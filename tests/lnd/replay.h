@@ -7,10 +7,13 @@
  * replay.c plays; replay_plan.c says beforehand what the node has to do for it,
  * and what it cannot; replay_check.c compares; replay_beside.c takes what the
  * node says on other connections than those of the tape; replay_far.c is the
- * node on the other side of a router.
+ * node on the other side of a router; replay_lst.c and replay_console.c are the
+ * self-test.
  */
 #ifndef TESTS_LND_REPLAY_H
 #define TESTS_LND_REPLAY_H
+
+#include <stdnoreturn.h>
 
 #include "lnd/socklnd/proto.h"
 #include "lnet/discovery/info.h"
@@ -24,6 +27,8 @@
 #define REPLAY_BESIDE_MAX 12 /* connections that are on no tape */
 /* Of what stands last in a header, which depends on the type. */
 #define LNET_UNION_SIZE 40
+/* Of requests of the self-test. */
+#define REPLAY_IDS_MAX 64
 /* Bytes of a message before its payload, at most. */
 #define MESSAGE_HEAD_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE)
 /* What a kernel's "lnetctl ping" asks for, and its discovery at first. */
@@ -41,7 +46,7 @@ struct replay_case {
 	const char *gateway; /* by which it reaches the nets of others */
 	const char *far;     /* a NID on such a net; of a router, who is on the
 			      * net that is not on the tape */
-	const char *late;	 /* one more, which it gets before frame ... */
+	const char *late;    /* one more, which it gets before frame ... */
 	unsigned int late_frame; /* ... this, the first being 1 */
 	unsigned int left_out;	 /* frames that cannot be played */
 	unsigned int by_hand;	 /* messages of discovery that the test sends */
@@ -51,6 +56,8 @@ struct replay_case {
 	unsigned int history;	/* of its NIs: changes that are on no tape */
 	unsigned int keepalive; /* s; 0: the default */
 	bool router;		/* it is one, between the other one and far */
+	bool lst; /* it has the self-test; it is the console if it connects */
+	unsigned int reminders; /* of the console, that are on no tape */
 	bool swapped;		/* the other one's byte order is the other */
 };
 
@@ -62,6 +69,7 @@ enum replay_part {
 	PART_EXPECT, /* ours: comes by itself */
 	PART_OWN,    /* ours: a PUT or GET of discovery, which the node makes */
 	PART_ORIGIN, /* ours: a PUT or GET, which is asked for */
+	PART_TEST,   /* ours: the self-test's own, see replay_lst.h */
 	PART_LEFT_OUT /* see why */
 };
 
@@ -77,6 +85,7 @@ struct replay_step {
 	const char
 		*why; /* PART_LEFT_OUT, and discovery's that are PART_ORIGIN */
 	bool ours;
+	bool taken;	     /* it came before those before it */
 	struct lnet_hdr hdr; /* TAPE_LNET */
 	uint64_t cookie;     /* TAPE_LNET: asked for, by a real one;
 			  * TAPE_NOOP: given */
@@ -128,7 +137,13 @@ struct replay {
 	} told[REPLAY_NIS_MAX];	 /* by its HELLOs */
 	struct sock_hello hello; /* the other node's, of the first */
 	struct replay_beside beside;
-	unsigned int now; /* the frame that is played */
+	struct lst *lst;
+	unsigned int nids, reminders;
+	struct {
+		uint64_t real, own;
+	} id[REPLAY_IDS_MAX];	       /* of our requests */
+	unsigned int now;	       /* the frame that is played */
+	unsigned int next;	       /* the one that is to be played then */
 	int64_t patient_until, pumped; /* ms */
 	bool stalled;
 };
@@ -145,6 +160,11 @@ bool replay_check(struct replay *r, unsigned int i, uint8_t *got) must_check;
 /* The same; nothing may differ. */
 bool replay_compare(const struct replay *r, unsigned int i,
 		    const uint8_t *got) must_check;
+
+/* Plays the next frame. */
+bool replay_next(struct replay *r) must_check;
+/* The process ends. */
+noreturn void replay_give_up(const struct replay *r);
 
 /* One round of the node and of all connections, for frame @i. */
 bool replay_pump(struct replay *r, unsigned int i) must_check;

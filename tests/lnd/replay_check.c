@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tests/lnd/replay_lst.h"
 
 bool replay_complain(const struct replay *r, unsigned int i, const char *what)
 {
@@ -83,7 +84,8 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	if (load_le64(got + cookie) != 0)
 		return replay_complain(r, i, "asks for an acknowledgement");
 	memcpy(got + cookie, real + cookie, 8);
-	if (s->part == PART_ORIGIN || s->part == PART_OWN) {
+	if (s->part == PART_ORIGIN || s->part == PART_OWN ||
+	    s->part == PART_TEST) {
 		memcpy(&s->handle, got + wmd, sizeof(s->handle));
 		if (wire_handle_is_none(&s->handle) !=
 		    wire_handle_is_none(&s->hdr.wmd))
@@ -95,7 +97,7 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	if (s->part != PART_ORIGIN && s->part != PART_RETURN &&
 	    replay_is_info(&r->plan, i))
 		replay_take_info(r, got + replay_head(&r->tape));
-	return true;
+	return s->part != PART_TEST || replay_lst_own(r, i, got);
 }
 
 /* The bytes of frame @i, with what may differ made equal. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tests/lnd/replay_lst.h"
 
 static bool bad(const struct tape *t, unsigned int i, const char *what)
 {
@@ -252,7 +253,9 @@ static void assign(const struct tape *t, const struct replay_case *c,
 		      (message && !is_request(&s->hdr));
 	bool in_transit = message && !s->ours && !is_own(c, &s->hdr.dest_nid);
 
-	if (message && s->ours && !is_own(c, &s->hdr.src_nid))
+	if (c->lst && message && s->ours && replay_lst_is(&s->hdr))
+		s->part = PART_TEST;
+	else if (message && s->ours && !is_own(c, &s->hdr.src_nid))
 		s->part = PART_RETURN;
 	else if (why)
 		leave_out(plan, s, why);
@@ -279,7 +282,7 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 
 	if (f->kind != TAPE_LNET || !is_request(&s->hdr) ||
 	    s->part == PART_LEFT_OUT || s->part == PART_OWN ||
-	    s->part == PART_RETURN)
+	    s->part == PART_RETURN || (c->lst && replay_lst_is(&s->hdr)))
 		return true;
 	/* LNet's own portal, or not for this node, or not to be answered. */
 	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||

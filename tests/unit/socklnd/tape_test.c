@@ -10,10 +10,11 @@ static const struct {
 	const char *name;
 	unsigned int conns, frames, messages;
 } tapes[] = {
-	{ "ping", 3, 11, 2 },	  { "discover", 3, 15, 6 },
-	{ "bulk", 3, 31, 20 },	  { "router", 3, 50, 39 },
-	{ "two-nis", 3, 21, 12 }, { "second-ni", 3, 13, 4 },
-	{ "cross", 3, 15, 6 },	  { "keepalive", 3, 12, 2 },
+	{ "ping", 3, 11, 2 },	   { "discover", 3, 15, 6 },
+	{ "bulk", 3, 31, 20 },	   { "router", 3, 50, 39 },
+	{ "two-nis", 3, 21, 12 },  { "second-ni", 3, 13, 4 },
+	{ "cross", 3, 15, 6 },	   { "keepalive", 3, 12, 2 },
+	{ "lst-ping", 3, 47, 38 }, { "lst-brw", 3, 41, 32 },
 };
 
 static bool check_request(const struct tape_frame *f)
