@@ -246,6 +246,7 @@ unit_tests += %D%/unit/tools/load_test
 # Services: what of them needs no network.
 unit_tests += %D%/unit/services/pattern_test
 unit_tests += %D%/unit/services/memory_test
+unit_tests += %D%/unit/services/lst_console_test
 unit_tests += %D%/unit/services/lst_list_test
 unit_tests += %D%/unit/services/lst_message_test
 unit_tests += %D%/unit/services/lst_serve_test
@@ -253,6 +254,10 @@ unit_tests += %D%/unit/services/lst_serve_test
 	services/pattern.c
 %C%_unit_services_memory_test_SOURCES = %D%/unit/services/memory_test.c \
 	services/brw/memory.c services/pattern.c
+%C%_unit_services_lst_console_test_SOURCES = \
+	%D%/unit/services/lst_console_test.c \
+	$(lst_commands) tools/option.c tools/option.h
+%C%_unit_services_lst_console_test_LDADD = liblst.la $(LDADD)
 %C%_unit_services_lst_list_test_SOURCES = %D%/unit/services/lst_list_test.c \
 	services/lst/list.c
 %C%_unit_services_lst_message_test_SOURCES = \

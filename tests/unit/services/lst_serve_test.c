@@ -728,6 +728,62 @@ Test(lst_serve, silent_target_for_less)
 	silent_target(5);
 }
 
+/* ---- a server that is played by hand ---- */
+
+/* Replies and bulk data may come over different connections. */
+static void reply_comes_first(bool good)
+{
+	static uint64_t data[1024];
+	uint8_t in[LST_MSG_SIZE], out[LST_MSG_SIZE];
+	struct lst_msg test = test_of(LST_SERVICE_BRW, 1, 1), msg;
+	struct lst_msg reply = { .type = LST_BRW_REPLY, .features = LST_BYTES };
+	struct seen seen = { 0 };
+	struct ulnet_md umd = md_of(in, sizeof(in), LNET_MD_OP_PUT, &seen);
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+
+	begin(1);
+	sessions();
+	test.test.brw = (struct lst_brw_params){ .opcode = LST_READ,
+						 .flags = LST_CHECK_FULL,
+						 .length = sizeof(data) };
+	cr_assert_eq(add(test), 0u);
+	/* Before those of the service. */
+	umd.threshold = 1;
+	cr_assert_eq(LNetMEAttach(nodes[2], LST_PORTAL_TEST, ANY_ID,
+				  LST_SERVICE_BRW, 0, LNET_UNLINK,
+				  LNET_INS_BEFORE, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), 0);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	lnet_sim_run(sim, 10 * MSEC);
+	seen_types(&seen, LNET_EVENT_PUT, 0);
+	cr_assert_eq(lst_msg_decode(&msg, in, sizeof(in)), 0);
+	cr_assert_eq(lst_msg_encode(&reply, out), 0);
+	put_bytes(nodes[2], FROM_ID, LST_PORTAL_REPLY, msg.reply_id, out,
+		  sizeof(out));
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(active(), 1u);
+	lst_data_fill(data, sizeof(data), 0, LST_CHECK_FULL);
+	data[77] += !good;
+	put_bytes(nodes[2], FROM_ID, LST_PORTAL_REPLY, msg.bulk_id, data,
+		  sizeof(data));
+	await_idle();
+	cr_assert_eq(stats(FROM_ID).brw_errors, !good);
+	cr_assert_eq(stats(FROM_ID).rpcs_dropped, 0u);
+	end();
+}
+
+Test(lst_serve, reply_before_data)
+{
+	reply_comes_first(true);
+}
+
+Test(lst_serve, reply_before_wrong_data)
+{
+	reply_comes_first(false);
+}
+
 /* ---- brw by hand ---- */
 
 static const struct lst_msg *brw(uint32_t op, uint32_t check, void *data,
