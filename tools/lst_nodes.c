@@ -247,7 +247,7 @@ static const char *status_text(uint32_t status)
 
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also)
 {
-	char nid[LNET_NIDSTR_SIZE], name[STATE_NAME_SIZE];
+	char nid[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
 
 	if (!ask->status && (!ask->reply.status || ask->reply.status == also))
 		return 0;
@@ -259,7 +259,7 @@ int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also)
 		return lst_fail("%s: %s: belongs to the session %s; to take it "
 				"away: new_session --force",
 				what, nid,
-				lst_name_text(ask->reply.name, name));
+				lst_label(ask->reply.name, false, name));
 	return lst_fail("%s: %s: %s", what, nid,
 			status_text(ask->reply.status));
 }

@@ -20,12 +20,12 @@ static const struct option options_ping[] = {
 static void print_json(const struct lst_ask *ask, const char *nid,
 		       const char *state)
 {
-	char name[STATE_NAME_SIZE];
+	char name[LST_LABEL_SIZE];
 
 	printf("{\"nid\": \"%s\", \"state\": \"%s\"", nid, state);
 	if (!ask->status && !ask->reply.status)
 		printf(", \"session\": \"%s\", \"timeout\": %u",
-		       lst_name_text(ask->reply.name, name),
+		       lst_label(ask->reply.name, true, name),
 		       ask->reply.timeout);
 	puts("}");
 }
@@ -33,14 +33,14 @@ static void print_json(const struct lst_ask *ask, const char *nid,
 static void print_node(bool json, const struct lst_ask *ask,
 		       enum node_state state)
 {
-	char nid[LNET_NIDSTR_SIZE], name[STATE_NAME_SIZE];
+	char nid[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
 
 	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
 	if (json)
 		print_json(ask, nid, node_states[state]);
 	else if (!ask->status && !ask->reply.status)
 		printf("%s: %s, session %s\n", nid, node_states[state],
-		       lst_name_text(ask->reply.name, name));
+		       lst_label(ask->reply.name, false, name));
 	else
 		printf("%s: %s\n", nid, node_states[state]);
 }

@@ -45,7 +45,7 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 	if (status)
 		return status;
 	name = name ? name : "session";
-	if (lst_check_name("session", name))
+	if (lst_check_label(name))
 		return FAILED;
 	if (state_expired(s))
 		session_end(c);
@@ -85,7 +85,7 @@ int lst_show_session(struct lst_console *c, int argc, char **argv)
 {
 	struct lst_session_id id = { c->state.console, c->state.stamp };
 	struct ulnet_nid nid = lnet_nid_from_nid4(id.console);
-	char text[LNET_NIDSTR_SIZE];
+	char text[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
 	struct lst_words w;
 	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
 
@@ -95,6 +95,7 @@ int lst_show_session(struct lst_console *c, int argc, char **argv)
 	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
 			 "\"stamp\": %" PRId64 ", \"timeout\": %u}\n"
 		       : "%s: console %s, stamp %" PRId64 ", timeout %u s\n",
-	       c->state.name, text, id.stamp, c->state.timeout);
+	       lst_label(c->state.name, c->json, name), text, id.stamp,
+	       c->state.timeout);
 	return 0;
 }

@@ -198,9 +198,10 @@ static bool read_session(struct state *s, const char *rest)
 	int force;
 
 	s->exists =
-		sscanf(rest, "%31s %" SCNx64 " %" SCNd64 " %" SCNu64 " %d %u",
-		       s->name, &s->console, &s->stamp, &s->next_batch, &force,
-		       &s->timeout) == 6;
+		sscanf(rest,
+		       "%" SCNx64 " %" SCNd64 " %" SCNu64 " %d %u =%31[^\n]",
+		       &s->console, &s->stamp, &s->next_batch, &force,
+		       &s->timeout, s->name) == 6;
 	s->force = s->exists && force;
 	return s->exists;
 }
@@ -327,9 +328,9 @@ void state_clear(struct state *s)
 static void state_write(const struct state *s)
 {
 	fprintf(s->file,
-		"session %s %" PRIx64 " %" PRId64 " %" PRIu64 " %d %u\n",
-		s->name, s->console, s->stamp, s->next_batch, s->force,
-		s->timeout);
+		"session %" PRIx64 " %" PRId64 " %" PRIu64 " %d %u =%s\n",
+		s->console, s->stamp, s->next_batch, s->force, s->timeout,
+		s->name);
 	for (unsigned int i = 0; i < s->nargs; i++)
 		fprintf(s->file, "arg %d %s\n", s->args[i].option,
 			s->args[i].value);

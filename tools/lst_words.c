@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lst_words.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,15 +143,33 @@ int lst_check_name(const char *what, const char *name)
 			what, name);
 }
 
-const char *lst_name_text(const char *name, char *text)
+/* Whatever the locale: it goes to other nodes. */
+static bool is_printable(char c)
 {
-	size_t i = 0;
+	return c >= ' ' && c <= '~';
+}
 
-	for (; i < STATE_NAME_SIZE - 1 && name[i]; i++)
-		text[i] = isalnum((unsigned char)name[i]) ||
-					  strchr("_.-", name[i])
-				  ? name[i]
-				  : '?';
-	text[i] = '\0';
+int lst_check_label(const char *name)
+{
+	size_t length = strlen(name), i = 0;
+
+	while (i < length && is_printable(name[i]))
+		i++;
+	if (length && length < STATE_NAME_SIZE && i == length)
+		return 0;
+	return lst_fail("a session's name: 1 to 31 printable characters of "
+			"ASCII are expected");
+}
+
+const char *lst_label(const char *name, bool json, char *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < STATE_NAME_SIZE - 1 && name[i]; i++) {
+		if (json && (name[i] == '"' || name[i] == '\\'))
+			text[n++] = '\\';
+		text[n++] = is_printable(name[i]) ? name[i] : '?';
+	}
+	text[n] = '\0';
 	return text;
 }

@@ -69,8 +69,14 @@ int lst_usage(const char *command, const char *what);
 int lst_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Is it one? 0, or FAILED. */
 int lst_check_name(const char *what, const char *name);
-/* A session's name as a node has told it: what is in no name becomes a question
- * mark, for terminals and JSON. Returns @text, of STATE_NAME_SIZE bytes. */
-const char *lst_name_text(const char *name, char *text);
+#define LST_LABEL_SIZE 64
+
+/* A session's name is a label: what others may read, and nothing else. 0, or
+ * FAILED. */
+int lst_check_label(const char *name);
+/* A session's name, perhaps as a node has told it: what terminals do not print
+ * becomes a question mark; with @json quotes and backslashes have another
+ * backslash. Returns @text, of LST_LABEL_SIZE bytes. */
+const char *lst_label(const char *name, bool json, char *text);
 
 #endif

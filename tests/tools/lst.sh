@@ -270,6 +270,24 @@ lst 0 "${console[@]}" new_session rival
 lst 0 add_group clients 127.0.0.1@tcp
 lst 0 end_session
 
+# ---- names are labels ----
+
+wrong 1 '1 to 31 printable characters' new_session ''
+wrong 1 '1 to 31 printable characters' new_session \
+	12345678901234567890123456789012
+wrong 1 '1 to 31 printable characters' new_session $'read\nwrite'
+lst 0 "${console[@]}" new_session ' read/write "%s\'
+lst 0 add_group clients 127.0.0.1@tcp
+lst 0 show_session
+has out '^ read/write "%s\\: console 127.0.0.3@tcp, stamp '
+lst 0 --json show_session
+has out '^\{"session": " read/write \\"%s\\\\", "console": '
+lst 0 --json ping
+has out '"session": " read/write \\"%s\\\\", "timeout": 100\}$'
+lst 0 ping
+has out '^127.0.0.1@tcp: active, session  read/write "%s\\$'
+lst 0 end_session
+
 # ---- a session that nobody uses ends ----
 
 wrong 2 '--timeout 86401: a number from 0' new_session --timeout 86401
