@@ -110,33 +110,46 @@ struct state_batch *lst_batch_named(struct lst_console *c, const char *name)
 	return b;
 }
 
+static void list_tests(const struct lst_console *c, const char *batch)
+{
+	const struct state *s = &c->state;
+	const char *comma = "";
+
+	for (unsigned int i = 0; i < s->ntests; i++) {
+		const struct state_test *t = &s->tests[i];
+
+		if (strcmp(t->batch, batch) != 0)
+			continue;
+		printf(c->json ? "%s{\"from\": \"%s\", \"to\": \"%s\", "
+				 "\"test\": \"%s\"}"
+			       : "%s    from %s to %s: %s\n",
+		       c->json ? comma : "", t->from, t->to, t->text);
+		comma = ", ";
+	}
+}
+
 int lst_list_batch(struct lst_console *c, int argc, char **argv)
 {
 	const struct state *s = &c->state;
+	const struct state_batch *one = NULL;
 	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
+	const char *comma = "";
+	int status = lst_words_take(&w, options_none, argc, argv, 0, 1);
 
 	if (status)
 		return status;
+	if (argv[optind] && !(one = lst_batch_named(c, argv[optind])))
+		return FAILED;
 	fputs(c->json ? "{\"batches\": [" : "", stdout);
 	for (unsigned int i = 0; i < s->nbatches; i++) {
-		const char *name = s->batches[i].name, *comma = "";
-
+		if (one && one != &s->batches[i])
+			continue;
 		printf(c->json ? "%s{\"batch\": \"%s\", \"tests\": ["
 			       : "%s%s:\n",
-		       c->json && i ? ", " : "", name);
-		for (unsigned int k = 0; k < s->ntests; k++) {
-			const struct state_test *t = &s->tests[k];
-
-			if (strcmp(t->batch, name) != 0)
-				continue;
-			printf(c->json ? "%s{\"from\": \"%s\", \"to\": \"%s\", "
-					 "\"test\": \"%s\"}"
-				       : "%s    from %s to %s: %s\n",
-			       c->json ? comma : "", t->from, t->to, t->text);
-			comma = ", ";
-		}
+		       c->json ? comma : "", s->batches[i].name);
+		list_tests(c, s->batches[i].name);
 		fputs(c->json ? "]}" : "", stdout);
+		comma = ", ";
 	}
 	fputs(c->json ? "]}\n" : "", stdout);
 	return 0;

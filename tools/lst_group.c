@@ -19,6 +19,7 @@ static const struct option options_update[] = {
 	{ 0 },
 };
 static const struct option options_list[] = {
+	{ "all", no_argument, NULL, OPT_ALL },
 	{ "active", no_argument, NULL, OPT_ACTIVE },
 	{ "busy", no_argument, NULL, OPT_BUSY },
 	{ "down", no_argument, NULL, OPT_DOWN },

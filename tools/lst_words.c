@@ -72,12 +72,11 @@ static const struct {
 
 static const struct {
 	int option;
-	enum node_state state;
+	unsigned int states;
 } states[] = {
-	{ OPT_ACTIVE, NODE_ACTIVE },
-	{ OPT_BUSY, NODE_BUSY },
-	{ OPT_DOWN, NODE_DOWN },
-	{ OPT_UNKNOWN, NODE_UNKNOWN },
+	{ OPT_ALL, (1u << NODE_STATES) - 1 }, { OPT_ACTIVE, 1u << NODE_ACTIVE },
+	{ OPT_BUSY, 1u << NODE_BUSY },	      { OPT_DOWN, 1u << NODE_DOWN },
+	{ OPT_UNKNOWN, 1u << NODE_UNKNOWN },
 };
 
 static int take_option(struct lst_words *w, int option, const char *value)
@@ -91,7 +90,7 @@ static int take_option(struct lst_words *w, int option, const char *value)
 		}
 	for (size_t i = 0; i < COUNT(states); i++)
 		if (states[i].option == option) {
-			w->states |= 1u << states[i].state;
+			w->states |= states[i].states;
 			return 0;
 		}
 	for (size_t i = 0; i < COUNT(texts); i++)

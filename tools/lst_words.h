@@ -13,7 +13,7 @@
 struct lst_words {
 	bool force, wait, refresh, session, server;
 	bool rate, bw, read, write, avg, min, max, mbs;
-	unsigned int states; /* bits of enum node_state; 0: all */
+	unsigned int states; /* bits of enum node_state */
 	unsigned int delay, count, concurrency, loop;
 	unsigned int ask;     /* s, in which nodes have to answer */
 	unsigned int timeout; /* s, of a session */
@@ -38,6 +38,7 @@ enum {
 	OPT_REFRESH,
 	OPT_CLEAN,
 	OPT_REMOVE,
+	OPT_ALL,
 	OPT_ACTIVE,
 	OPT_BUSY,
 	OPT_DOWN,

@@ -61,6 +61,8 @@ clients: 127.0.0.1@tcp
 servers: 127.0.0.2@tcp 127.0.0.1@tcp
 some: 127.0.0.1@tcp 127.0.0.9@tcp (down)
 END
+lst 0 list_group --all some
+same out <<<'some: 127.0.0.1@tcp 127.0.0.9@tcp (down)'
 lst 0 list_group --down some
 same out <<<'some: 127.0.0.9@tcp (down)'
 lst 0 --json list_group some
@@ -209,6 +211,15 @@ has out '^\{"nid": "127.0.0.1@tcp", "rec.*"sent_bytes_per_s": [1-9]'
 lst 0 stop long
 lst 0 query long
 same out <<<"127.0.0.1@tcp: 0 tests are running"
+
+lst 0 list_batch long
+same out <<END
+long:
+    from clients to servers: brw write size=8k check=simple
+END
+wrong 1 'there is no batch none' list_batch none
+lst 0 --json list_batch first
+same out <<<'{"batches": [{"batch": "first", "tests": []}]}'
 
 # Of which test: each node has but its own, and 127.0.0.1 sends to itself.
 lst 0 add_batch two
