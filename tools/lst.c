@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "lst_command.h"
+#include "lst_words.h"
+#include "nearest.h"
 #include "node.h"
 #include "option.h"
 #include "secure.h"
-
-#define WHO "lst"
 
 static const char help_head[] =
 	"usage: lst [OPTION]... COMMAND [ARGUMENT]...\n"
@@ -21,13 +21,13 @@ static const char help_head[] =
 	"$LST_SESSION names.\n"
 	"\n" NODE_HELP_NETS "  -j, --json                   answers as JSON\n"
 	"  -l, --log LEVEL              err, warn (default), info or debug\n"
-	"  -h, --help                   print this\n"
+	"  -h, --help [COMMAND]         print this, or what a command has\n"
 	"  -V, --version                print the version\n"
 	"\n"
 	"These options, given to new_session, hold for the session.\n"
 	"\n"
 	"Commands:\n";
-static const char help_tail[] =
+static const char help_test[] =
 	"\n"
 	"TEST: ping, or brw [read|write] [check=none|simple|full] [size=SIZE] "
 	"[off=SIZE]\n";
@@ -62,12 +62,48 @@ static int flushed(void)
 	return 1;
 }
 
-static int print_help(void)
+static const struct lst_command *command_named(const char *name)
 {
+	const struct lst_command *c = lst_commands;
+
+	while (c->name && strcmp(c->name, name) != 0)
+		c++;
+	return c->name ? c : NULL;
+}
+
+static int no_command(const char *name)
+{
+	struct nearest near;
+
+	fprintf(stderr, WHO ": no such command: %s\n", name);
+	nearest_init(&near, name);
+	for (const struct lst_command *c = lst_commands; c->name; c++)
+		nearest_try(&near, c->name);
+	nearest_say(&near, "", stderr);
+	fputs("See '" WHO " --help'.\n", stderr);
+	return OPTION_USAGE;
+}
+
+static int print_command(const struct lst_command *c)
+{
+	printf("usage: " WHO " [OPTION]... %s%s%s\n", c->name,
+	       *c->args ? " " : "", c->args);
+	if (c->run == lst_add_test)
+		fputs(help_test, stdout);
+	return flushed();
+}
+
+/* @name NULL: of all commands. */
+static int print_help(const char *name)
+{
+	const struct lst_command *one = name ? command_named(name) : NULL;
+
+	if (name)
+		return one ? print_command(one) : no_command(name);
 	fputs(help_head, stdout);
 	for (const struct lst_command *c = lst_commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->args);
-	fputs(help_tail, stdout);
+	fputs(help_test, stdout);
 	return flushed();
 }
 
@@ -99,11 +135,13 @@ static int take_arg(struct lst_tool *t, int letter)
 	return status ? status : -1;
 }
 
-static int take_option(struct lst_tool *t, int option)
+/* @word: the one that was read; @next: the one after it, or NULL. */
+static int take_option(struct lst_tool *t, int option, const char *word,
+		       const char *next)
 {
 	switch (option) {
 	case 'h':
-		return print_help();
+		return print_help(next);
 	case 'V':
 		puts(WHO " (" PACKAGE_NAME ") " PACKAGE_VERSION);
 		return flushed();
@@ -111,25 +149,24 @@ static int take_option(struct lst_tool *t, int option)
 		t->console.json = true;
 		return -1;
 	case '?':
-		fputs("See '" WHO " --help'.\n", stderr);
-		return OPTION_USAGE;
+		return lst_bad_option(NULL, options, word);
 	}
 	return take_arg(t, option);
 }
 
-static int find_command(struct lst_tool *t, const char *name)
+static int find_command(struct lst_tool *t, char **words)
 {
-	const struct lst_command *c = lst_commands;
-
-	while (c->name && (!name || strcmp(c->name, name) != 0))
-		c++;
-	t->command = c;
-	if (c->name)
-		return -1;
-	fprintf(stderr, WHO ": %s%s\nSee '" WHO " --help'.\n",
-		name ? "no such command: " : "a command is missing",
-		name ? name : "");
-	return OPTION_USAGE;
+	if (!*words) {
+		fputs(WHO ": a command is missing\nSee '" WHO " --help'.\n",
+		      stderr);
+		return OPTION_USAGE;
+	}
+	t->command = command_named(*words);
+	if (!t->command)
+		return no_command(*words);
+	if (words[1] && strcmp(words[1], "--help") == 0)
+		return print_command(t->command);
+	return -1;
 }
 
 /* Exit status, or -1: go on, with the command at optind. */
@@ -140,11 +177,11 @@ static int parse(struct lst_tool *t, int argc, char **argv)
 	argv[0] = WHO;
 	while ((option = getopt_long(argc, argv, "+c:n:p:a:l:jhV", options,
 				     NULL)) != -1) {
-		status = take_option(t, option);
+		status = take_option(t, option, argv[optind - 1], argv[optind]);
 		if (status >= 0)
 			return status;
 	}
-	return find_command(t, argv[optind]);
+	return find_command(t, argv + optind);
 }
 
 /* The options of this command line, or else those of the session. */

@@ -34,7 +34,7 @@ static int take_check(const char *value, uint32_t *check_p)
 {
 	static const char *const words[] = { NULL, "none", "simple", "full" };
 	unsigned int check;
-	int status = option_word(WHO, "check", value, words, 4,
+	int status = option_word(WHO, "check=", value, words, 4,
 				 "none, simple or full", &check);
 
 	if (!status)
@@ -60,10 +60,10 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 		else if (word_is(argv[i], "check", &value))
 			status = take_check(value, &brw->flags);
 		else if (word_is(argv[i], "size", &value))
-			status = option_size(WHO, "size", value, 8, LNET_MTU,
+			status = option_size(WHO, "size=", value, 8, LNET_MTU,
 					     &size);
 		else if (word_is(argv[i], "off", &value))
-			status = option_size(WHO, "off", value, 0,
+			status = option_size(WHO, "off=", value, 0,
 					     LST_PAGE_SIZE - 8, &off);
 		else
 			status = lst_usage("add_test", "brw has read, write, "

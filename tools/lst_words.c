@@ -8,12 +8,34 @@
 #include <string.h>
 
 #include "lst_state.h"
+#include "nearest.h"
 #include "option.h"
+
+static int see_help(const char *command)
+{
+	fprintf(stderr, "See '" WHO " --help%s%s'.\n", command ? " " : "",
+		command ? command : "");
+	return OPTION_USAGE;
+}
 
 int lst_usage(const char *command, const char *what)
 {
-	fprintf(stderr, WHO ": %s: %s\nSee '" WHO " --help'.\n", command, what);
-	return OPTION_USAGE;
+	fprintf(stderr, WHO ": %s: %s\n", command, what);
+	return see_help(command);
+}
+
+int lst_bad_option(const char *command, const struct option *options,
+		   const char *word)
+{
+	struct nearest near;
+
+	if (!optopt && strncmp(word, "--", 2) == 0) {
+		nearest_init(&near, word + 2);
+		for (; options->name; options++)
+			nearest_try(&near, options->name);
+		nearest_say(&near, "--", stderr);
+	}
+	return see_help(command);
 }
 
 int lst_fail(const char *fmt, ...)
@@ -104,8 +126,7 @@ static int take_option(struct lst_words *w, int option, const char *value)
 				WHO, numbers[i].name, value, numbers[i].min,
 				numbers[i].max,
 				(unsigned int *)(words + numbers[i].at));
-	fputs("See '" WHO " --help'.\n", stderr); /* getopt said why */
-	return OPTION_USAGE;
+	return OPTION_USAGE; /* is in no table */
 }
 
 int lst_words_take(struct lst_words *w, const struct option *options, int argc,
@@ -122,7 +143,9 @@ int lst_words_take(struct lst_words *w, const struct option *options, int argc,
 	optind = 0;
 	while (!status &&
 	       (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		status = take_option(w, option, optarg);
+		status = option == '?' ? lst_bad_option(command, options,
+							argv[optind - 1])
+				       : take_option(w, option, optarg);
 	argv[0] = (char *)command;
 	if (status)
 		return status;

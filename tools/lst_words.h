@@ -64,6 +64,10 @@ enum {
  * optind on there are @min to @max words. 0, or OPTION_USAGE. */
 int lst_words_take(struct lst_words *w, const struct option *options, int argc,
 		   char **argv, int min, int max);
+/* getopt has said that @word is none of @options: perhaps one of them was
+ * meant. @command NULL: they are the program's. Returns OPTION_USAGE. */
+int lst_bad_option(const char *command, const struct option *options,
+		   const char *word);
 /* Says what is wrong with a command. Returns OPTION_USAGE. */
 int lst_usage(const char *command, const char *what);
 /* Says why a command fails. Returns FAILED. */

@@ -59,6 +59,7 @@ lst_commands += %D%/lst_test.c %D%/lst_ping.c %D%/lst_stat.c
 lst_commands += %D%/lst_nodes.c %D%/lst_nodes.h
 lst_commands += %D%/lst_state.c %D%/lst_state.h
 lst_commands += %D%/lst_words.c %D%/lst_words.h
+lst_commands += %D%/nearest.c %D%/nearest.h
 
 %C%_lst_SOURCES = %D%/lst.c $(lst_commands) $(node_sources)
 %C%_lst_LDADD = liblst.la libulnet.la

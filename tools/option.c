@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 int option_bad(const char *who, const char *option, const char *value,
 	       const char *what)
 {
-	fprintf(stderr, "%s: --%s %s: %s\n", who, option, value, what);
+	bool assigned = option[strlen(option) - 1] == '=';
+
+	fprintf(stderr, assigned ? "%s: %s%s: %s\n" : "%s: --%s %s: %s\n", who,
+		option, value, what);
 	return OPTION_USAGE;
 }
 

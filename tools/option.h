@@ -12,7 +12,8 @@
 
 #define OPTION_USAGE 2 /* exit status: the command line is wrong */
 
-/* @option: without dashes. Returns OPTION_USAGE. */
+/* @option: without dashes; "size=" is no option, but what a word begins with.
+ * Returns OPTION_USAGE. */
 int option_bad(const char *who, const char *option, const char *value,
 	       const char *what);
 

@@ -24,6 +24,19 @@ wrong() {
 wrong 2 'lst: a command is missing'
 wrong 2 'lst: no such command: nonsense' nonsense
 wrong 2 "unrecognized option '--nope'" --nope
+wrong 2 "no such command: ad_group" ad_group
+has err "^Did you mean 'add_group'\?$"
+wrong 2 "no such command: stta" stta
+has err "^Did you mean 'stat'\?$"
+wrong 2 "unrecognized option '--jsno'" --jsno list_group
+has err "^Did you mean '--json'\?$"
+lst 0 --help add_group
+same out <<<'usage: lst [OPTION]... add_group NAME NIDS...'
+lst 0 stop --help
+same out <<<'usage: lst [OPTION]... stop [--force] [BATCH]'
+lst 0 --help add_test
+has out '^TEST: ping, or brw'
+wrong 2 "no such command: ad_group" --help ad_group
 wrong 1 'there is no session lst-test' list_group
 run 1 env -u LST_SESSION "$lst" list_group
 has err 'LST_SESSION'
@@ -119,8 +132,11 @@ wrong 2 '--from and --to are needed' add_test --batch bulk ping
 wrong 2 'the test is ping or brw' add_test "${both[@]}" pong
 wrong 2 'ping has no arguments' add_test "${both[@]}" ping size=8
 wrong 2 "brw has" add_test "${both[@]}" brw size:8
-wrong 2 'check.*some.*none, simple or full' add_test "${both[@]}" brw check=some
-wrong 2 'size.*2M' add_test "${both[@]}" brw size=2M
+wrong 2 'lst: check=some: none, simple or full' add_test "${both[@]}" brw check=some
+wrong 2 "unrecognized option '--form'" add_test --form clients
+has err "^Did you mean '--from'\?$"
+has err "^See 'lst --help add_test'"
+wrong 2 'lst: size=2M: a number from 8 to 1048576' add_test "${both[@]}" brw size=2M
 wrong 2 'multiples of 8' add_test "${both[@]}" brw size=12
 wrong 2 'off: ' add_test "${both[@]}" brw size=8k off=512
 wrong 2 'concurrency.*1025' add_test --concurrency 1025 "${both[@]}" brw
