@@ -254,6 +254,10 @@ static int run_command(struct lst_tool *t, int argc, char **argv)
 	ready = !status;
 	if (ready)
 		status = t->command->run(&t->console, argc, argv);
+	if (ready && t->console.json && !t->command->answers &&
+	    status != OPTION_USAGE)
+		printf("{\"command\": \"%s\", \"done\": %s}\n",
+		       t->command->name, status ? "false" : "true");
 	if (t->node.lnet)
 		node_close(&t->node);
 	if (ready && s->exists && state_save(s))

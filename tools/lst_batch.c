@@ -48,7 +48,10 @@ static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
 		if (status || !busy)
 			break;
 		if (say)
-			fprintf(stderr, WHO ": %s: %u of %u nodes are busy\n",
+			fprintf(stderr,
+				c->json ? "{\"batch\": \"%s\", \"busy\": %u, "
+					  "\"nodes\": %u}\n"
+					: WHO ": %s: %u of %u nodes are busy\n",
 				batch, busy, nodes.n);
 		if (stop && s == STOP_S)
 			status = lst_fail("%s: does not stop", batch);

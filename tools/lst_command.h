@@ -11,6 +11,7 @@ struct lst_console {
 	struct lnet *node; /* NULL: the command needs none */
 	struct lst_calls calls;
 	bool json;
+	const char *comma; /* in a list of JSON, before what comes next */
 };
 
 struct lst_command {
@@ -20,6 +21,7 @@ struct lst_command {
 	bool asks;	  /* it needs a node */
 	/* Returns the exit status; what is wrong has been said. */
 	int (*run)(struct lst_console *c, int argc, char **argv);
+	bool answers; /* as JSON, too; else it is told that it is done */
 };
 
 /* Each is a struct lst_command's run(). */

@@ -27,7 +27,7 @@ static void print_json(const struct lst_ask *ask, const char *nid,
 		printf(", \"session\": \"%s\", \"timeout\": %u",
 		       lst_label(ask->reply.name, true, name),
 		       ask->reply.timeout);
-	puts("}");
+	fputs("}", stdout);
 }
 
 static void print_node(bool json, const struct lst_ask *ask,
@@ -83,9 +83,13 @@ int lst_ping(struct lst_console *c, int argc, char **argv)
 	status = take_nodes(c, &w, &nodes);
 	if (!status) {
 		lst_nodes_ask(c, &nodes, &debug, w.ask);
-		for (unsigned int i = 0; i < nodes.n; i++)
+		fputs(c->json ? "{\"nodes\": [" : "", stdout);
+		for (unsigned int i = 0; i < nodes.n; i++) {
+			fputs(c->json && i ? ", " : "", stdout);
 			print_node(c->json, &nodes.asks[i],
 				   lst_node_said(c, &nodes.asks[i]));
+		}
+		fputs(c->json ? "]}\n" : "", stdout);
 		/* To be in no session is no failure. */
 		status = lst_nodes_failed(&nodes, "ping", ESRCH);
 	}

@@ -75,18 +75,20 @@ static void print_way(const struct lst_words *w, const char *way, double count,
 }
 
 /* @of: NULL, or what these rates are of those of all nodes. */
-static void print_rates(const struct lst_console *c, const struct lst_words *w,
+static void print_rates(struct lst_console *c, const struct lst_words *w,
 			const char *name, const char *of, const struct rates *r)
 {
 	bool both = w->read == w->write;
 
 	if (c->json) {
-		printf("{\"%s\": \"%s\", ", of ? "group" : "nid", name);
+		printf("%s{\"%s\": \"%s\", ", c->comma, of ? "group" : "nid",
+		       name);
+		c->comma = ", ";
 		if (of)
 			printf("\"of\": \"%s\", ", of);
 		printf("\"received_per_s\": %.1f, \"sent_per_s\": %.1f, "
 		       "\"received_bytes_per_s\": %.0f, "
-		       "\"sent_bytes_per_s\": %.0f}\n",
+		       "\"sent_bytes_per_s\": %.0f}",
 		       r->in, r->out, r->in_bytes, r->out_bytes);
 		return;
 	}
@@ -128,9 +130,8 @@ static void summary_add(struct summary *s, const struct rates *r)
 	    &s->max.out_bytes);
 }
 
-static void summary_print(const struct lst_console *c,
-			  const struct lst_words *w, const char *name,
-			  const struct summary *s)
+static void summary_print(struct lst_console *c, const struct lst_words *w,
+			  const char *name, const struct summary *s)
 {
 	struct rates avg = { s->sum.in / s->n, s->sum.out / s->n,
 			     s->sum.in_bytes / s->n, s->sum.out_bytes / s->n };
@@ -178,17 +179,22 @@ static int section_round(struct lst_console *c, const struct lst_words *w,
 	}
 	if (all.n)
 		summary_print(c, w, s->name, &all);
-	fflush(stdout);
 	return lst_nodes_failed(&s->nodes, "stat", 0);
 }
 
+/* The first round says no rates. */
 static int sections_round(struct lst_console *c, const struct lst_words *w,
-			  struct section *sections, int n)
+			  struct section *sections, int n, bool first)
 {
+	bool json = c->json && !first;
 	int status = 0;
 
+	c->comma = "";
+	fputs(json ? "{\"rates\": [" : "", stdout);
 	for (int i = 0; i < n; i++)
 		status |= section_round(c, w, &sections[i]);
+	fputs(json ? "]}\n" : "", stdout);
+	fflush(stdout);
 	return status;
 }
 
@@ -218,10 +224,10 @@ int lst_stat(struct lst_console *c, int argc, char **argv)
 	for (int i = 0; i < n && !status; i++)
 		status = section_make(c, &sections[i], argv[optind + i]);
 	if (!status)
-		status = sections_round(c, &w, sections, n);
+		status = sections_round(c, &w, sections, n, true);
 	for (unsigned int i = 0; !status && (!w.count || i < w.count); i++) {
 		lst_ask_wait(&c->calls, w.delay * SECOND_US);
-		status = sections_round(c, &w, sections, n);
+		status = sections_round(c, &w, sections, n, false);
 	}
 	for (int i = 0; i < n; i++) {
 		free(sections[i].rounds);
@@ -233,7 +239,7 @@ int lst_stat(struct lst_console *c, int argc, char **argv)
 
 /* ---- errors ---- */
 
-static bool print_errors(const struct lst_console *c, const struct lst_ask *ask)
+static bool print_errors(struct lst_console *c, const struct lst_ask *ask)
 {
 	const struct lst_counters *s = &ask->reply.stat;
 	char nid[LNET_NIDSTR_SIZE];
@@ -241,13 +247,15 @@ static bool print_errors(const struct lst_console *c, const struct lst_ask *ask)
 	if (ask->status || ask->reply.status ||
 	    (!s->brw_errors && !s->ping_errors && !s->errors))
 		return false;
-	printf(c->json ? "{\"nid\": \"%s\", \"brw_errors\": %u, "
+	printf(c->json ? "%s{\"nid\": \"%s\", \"brw_errors\": %u, "
 			 "\"ping_errors\": %u, \"errors\": %u, "
-			 "\"dropped\": %u, \"expired\": %u}\n"
-		       : "%s: brw errors %u, ping errors %u; RPCs: "
+			 "\"dropped\": %u, \"expired\": %u}"
+		       : "%s%s: brw errors %u, ping errors %u; RPCs: "
 			 "errors %u, dropped %u, expired %u\n",
+	       c->json ? c->comma : "",
 	       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)), s->brw_errors,
 	       s->ping_errors, s->errors, s->rpcs_dropped, s->rpcs_expired);
+	c->comma = ", ";
 	return true;
 }
 
@@ -271,9 +279,13 @@ int lst_show_error(struct lst_console *c, int argc, char **argv)
 		status = lst_nodes_add_word(c, &nodes, argv[i]);
 	lst_nodes_ask(c, &nodes, &ask, w.ask);
 	status |= lst_nodes_failed(&nodes, "show_error", 0);
+	c->comma = "";
+	fputs(c->json ? "{\"nodes\": [" : "", stdout);
 	for (unsigned int i = 0; i < nodes.n; i++)
 		bad += print_errors(c, &nodes.asks[i]);
-	if (!status && !c->json)
+	if (c->json)
+		printf("], \"asked\": %u}\n", nodes.n);
+	else if (!status)
 		printf("%u of %u nodes have errors\n", bad, nodes.n);
 	free(nodes.asks);
 	return status;

@@ -156,7 +156,10 @@ lst 0 add_test "${both[@]}" --loop 100 ping
 lst 0 list_batch
 has out '^bulk:$'
 has out '^    from clients to servers: brw write check=full size=64k$'
-lst 0 run --wait bulk
+lst 0 --json run --wait bulk
+same out <<<'{"command": "run", "done": true}'
+expect "progress is JSON" awk '!/^\{"batch": "bulk", "busy": [0-9]+, "nodes": 1\}$/ { exit 1 }' \
+	"$dir/err"
 lst 0 show_error clients servers
 same out <<<"0 of 2 nodes have errors"
 lst 0 query bulk
@@ -191,8 +194,9 @@ lst 0 ping --batch long
 same out <<<'127.0.0.1@tcp: active, session lab'
 lst 0 --json ping --batch long --server --nodes 127.0.0.2@tcp
 same out <<END
-{"nid": "127.0.0.2@tcp", "state": "active", "session": "lab", "timeout": 100}
-{"nid": "127.0.0.1@tcp", "state": "active", "session": "lab", "timeout": 100}
+{"nodes": [{"nid": "127.0.0.2@tcp", "state": "active", "session": "lab", \
+"timeout": 100}, {"nid": "127.0.0.1@tcp", "state": "active", \
+"session": "lab", "timeout": 100}]}
 END
 lst 1 ping --nodes 127.0.0.[2,9]@tcp --group clients
 same out <<END
@@ -219,11 +223,17 @@ expect "least < average < most" awk '{ v[$2] = $4 }
 	END { exit !(v["min:"] < v["avg:"] && v["avg:"] < v["max:"]) }' \
 	"$dir/out"
 lst 0 --json stat --delay 1 --count 1 --min servers
-has out '^\{"group": "servers", "of": "min", "received_per_s": [1-9]'
+has out '^\{"rates": \[\{"group": "servers", "of": "min", "received_per_s": [1-9].*\]\}$'
+lst 0 --json stat --delay 1 --count 2 servers
+expect "two rounds of two nodes" awk '{ n += gsub(/"nid":/, "") }
+	/^\{"rates": \[\{.*\}, \{.*\}\]\}$/ { r++ }
+	END { exit !(NR == 2 && r == 2 && n == 4) }' "$dir/out"
+lst 0 --json show_error servers
+same out <<<'{"nodes": [], "asked": 2}'
 lst 0 stat --delay 1 --count 1 clients
 has out '^127.0.0.1@tcp: received [1-9][0-9]* messages/s, .*; sent [1-9]'
 lst 0 --json stat --delay 1 --count 1 clients
-has out '^\{"nid": "127.0.0.1@tcp", "rec.*"sent_bytes_per_s": [1-9]'
+has out '^\{"rates": \[\{"nid": "127.0.0.1@tcp", "rec.*"sent_bytes_per_s": [1-9]'
 lst 0 stop long
 lst 0 query long
 same out <<<"127.0.0.1@tcp: 0 tests are running"
@@ -242,7 +252,8 @@ lst 0 add_batch two
 lst 0 add_test --batch two --concurrency 2 --from clients --to servers ping
 lst 0 add_test --batch two --concurrency 3 --from servers --to clients ping
 wrong 2 '--timeout -1: a number from 0' run --timeout -1 two
-lst 0 run --timeout 7 two
+lst 0 --json run --timeout 7 two
+same out <<<'{"command": "run", "done": true}'
 lst 0 query two
 same out <<END
 127.0.0.1@tcp: 2 tests are running
@@ -258,7 +269,8 @@ same out <<END
 {"nodes": [{"nid": "127.0.0.2@tcp", "running": 3}, \
 {"nid": "127.0.0.1@tcp", "running": 3}]}
 END
-lst 0 stop two
+lst 0 --json stop two
+same out <<<'{"command": "stop", "done": true}'
 
 # A server that dies while it is used: its client notices, and says so.
 lst 0 run long
@@ -269,7 +281,10 @@ lst 0 run --wait long
 lst 1 show_error clients servers
 has out '^127.0.0.1@tcp: brw errors [1-9]'
 has err '127.0.0.2@tcp: no answer'
-lst 1 end_session
+lst 1 --json show_error clients servers
+has out '^\{"nodes": \[\{"nid": "127.0.0.1@tcp", "brw_errors": [1-9].*\}\], "asked": 2\}$'
+lst 1 --json end_session
+same out <<<'{"command": "end_session", "done": false}'
 has err '127.0.0.2@tcp: no answer'
 expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
 wrong 1 'there is no session' query long
@@ -310,7 +325,7 @@ has out '^ read/write "%s\\: console 127.0.0.3@tcp, stamp '
 lst 0 --json show_session
 has out '^\{"session": " read/write \\"%s\\\\", "console": '
 lst 0 --json ping
-has out '"session": " read/write \\"%s\\\\", "timeout": 100\}$'
+has out '"session": " read/write \\"%s\\\\", "timeout": 100\}\]\}$'
 lst 0 ping
 has out '^127.0.0.1@tcp: active, session  read/write "%s\\$'
 lst 0 end_session
