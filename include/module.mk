@@ -6,6 +6,7 @@ ulnetinclude_HEADERS += %D%/ulnet/lnet.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/fault.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
+ulnetinclude_HEADERS += %D%/ulnet/o2ib.h
 ulnetinclude_HEADERS += %D%/ulnet/path.h
 ulnetinclude_HEADERS += %D%/ulnet/policy.h
 ulnetinclude_HEADERS += %D%/ulnet/route.h

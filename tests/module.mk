@@ -96,6 +96,7 @@ unit_tests += %D%/unit/socklnd/loss_test
 unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/o2iblnd/reject_test
 unit_tests += %D%/unit/o2iblnd/wire_test
+unit_tests += %D%/unit/o2iblnd/calc_test
 unit_tests += %D%/unit/lnd/cause_test
 unit_tests += %D%/unit/socklnd/silence_test
 unit_tests += %D%/unit/socklnd/sock_test

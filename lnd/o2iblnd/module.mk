@@ -12,3 +12,10 @@ libulnetcore_la_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
 libulnetcore_la_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
 libulnetcore_la_SOURCES += %D%/simqp/simqp.c %D%/simqp/simqp.h
 libulnetcore_la_SOURCES += %D%/simqp/wr.c %D%/simqp/wr.h
+# What tunables come to: pure calculation, needs no rdma-core.
+libulnetcore_la_SOURCES += %D%/calc.h
+libulnetcore_la_SOURCES += %D%/calc_adjust.c
+libulnetcore_la_SOURCES += %D%/calc_model.c
+libulnetcore_la_SOURCES += %D%/calc_negotiate.c
+libulnetcore_la_SOURCES += %D%/calc_resources.c
+libulnetcore_la_SOURCES += %D%/calc_rule.c

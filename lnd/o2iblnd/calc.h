@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the calculation share: the models as a table, and the rules
+ * by name. ulnet/o2ib.h is what they offer.
+ */
+#ifndef LND_O2IBLND_CALC_H
+#define LND_O2IBLND_CALC_H
+
+#include "ulnet/o2ib.h"
+
+#define CALC_MSG_BYTES	 4096 /* a message, and its buffer */
+#define CALC_DEPTH_MIN	 8    /* peer_credits are no fewer, or more than */
+#define CALC_DEPTH_MAX	 255  /* this */
+#define CALC_DEPTH_V1	 8    /* fixed by version 1 of the protocol */
+#define CALC_HIW_V1	 7
+#define CALC_CS_MIN_V1	 4
+#define CALC_CS_MAX_V1	 16
+#define CALC_MAP_MAX	 256 /* map_on_demand of models 2.10 */
+#define CALC_MAP_SENDS	 32  /* up to this, it doubles concurrent_sends */
+#define CALC_POOL_MIN	 256 /* entries of the pool of a CPT */
+#define CALC_CONNS_MAX	 127
+#define CALC_SHRINK_MIN	 16  /* model 2.10.54 gives up below */
+#define CALC_LONGEST_WRS 258 /* of one message: 257 fragments and its DONE */
+#define CALC_BULK_BYTES	 (UINT32_C(1) << 20)
+
+/* What max_send_wr is. */
+enum calc_send {
+	CALC_SEND_CS,	 /* (F + 1) * concurrent_sends */
+	CALC_SEND_DEPTH, /* (F + 1) * D */
+	CALC_SEND_EXTRA, /* (F + 1 + X) * D */
+	CALC_SEND_USER,	 /* (1 + max_writes) * D */
+};
+
+/* When credits go back at once. */
+enum calc_hiw {
+	CALC_HIW_CONFIGURED, /* whatever the depth is */
+	CALC_HIW_BELOW,	     /* at D - 1 at the latest */
+	CALC_HIW_SCALED,     /* as peer_credits_hiw is to peer_credits */
+};
+
+struct calc_model {
+	const char *name;
+	enum calc_send send;
+	enum calc_hiw hiw;
+	uint32_t frags_offered, frags_accepted;
+	bool map_counts; /* map_on_demand is a number, and limits fragments */
+	bool sends_ignored; /* concurrent_sends has no effect */
+	bool cq_by_depth;   /* completion queue: 2 D for what is sent */
+	bool capped;	    /* the depth is lowered for the device's sake */
+	bool never_lowers;  /* with fixed fragments, as the initiator */
+};
+
+const struct calc_model *calc_model(enum ulnet_o2ib_model model);
+
+/* In the order of the table in calc_rule.c. */
+enum calc_rule {
+	RULE_KERNEL,
+	RULE_KERNEL_UNKNOWN,
+	RULE_KERNEL_BAD,
+	RULE_MR_GIVEN,
+	RULE_PC_MIN,
+	RULE_PC_MAX,
+	RULE_PC_CREDITS,
+	RULE_HIW_MIN,
+	RULE_HIW_MAX,
+	RULE_MAP_DEFAULT,
+	RULE_MAP_RANGE,
+	RULE_MAP_ONE,
+	RULE_MAP_NEEDED,
+	RULE_CS_DEFAULT,
+	RULE_CS_MAP,
+	RULE_CS_MAX,
+	RULE_CS_MIN,
+	RULE_CS_LOW,
+	RULE_CS_IGNORED,
+	RULE_CS_V1,
+	RULE_CONNS,
+	RULE_CONNS_MAX,
+	RULE_POOLS,
+	RULE_POOL_SIZE,
+	RULE_REG_USUAL,
+	RULE_REG_MODEL,
+	RULE_REG_NO_MR,
+	RULE_REG_NO_POOLS,
+	RULE_EXTRA,
+	RULE_FRAGS_MAP,
+	RULE_FRAGS_MODEL,
+	RULE_FRAGS_USER,
+	RULE_DEPTH,
+	RULE_DEPTH_V1,
+	RULE_NO_NI,
+	RULE_ASK_VERSION,
+	RULE_ASK_DEPTH,
+	RULE_ASK_FRAGS,
+	RULE_ASK_FIXED,
+	RULE_ASK_DEMANDED,
+	RULE_ASK_V1,
+	RULE_ASK_NO_V1,
+	RULE_ASK_NO_DEPTH,
+	RULE_ACCEPTED,
+	RULE_CAP,
+	RULE_FLOW_SCALED,
+	RULE_FLOW_BELOW,
+	RULE_FLOW_CONFIGURED,
+	RULE_FLOW_V1,
+	RULE_FLOW_STALL,
+	RULE_FLOW_ZERO,
+	RULE_RX,
+	RULE_RX_V1,
+	RULE_RX_BYTES,
+	RULE_RX_PAGES,
+	RULE_SEND_CS,
+	RULE_SEND_DEPTH,
+	RULE_SEND_EXTRA,
+	RULE_SEND_USER,
+	RULE_SEND_SHRINKS,
+	RULE_SEND_FAILS,
+	RULE_CQ,
+	RULE_CQ_DEPTH,
+	RULE_CQ_CAPPED,
+	RULE_CQ_MAX,
+	RULE_POSTED,
+	RULE_POSTED_DEPTH,
+	RULE_BULK_GLOBAL,
+	RULE_BULK_FMR,
+	RULE_BULK_FASTREG,
+	RULE_BULK_USER,
+	RULE_TYPICAL,
+	RULE_TYPICAL_MANY,
+	RULE_WORST,
+	RULE_WORST_PERCENT,
+	RULE_WIRE,
+	RULE_PEER,
+	RULE_TX_POOL,
+	RULE_MR_POOL,
+	RULE_NODE_RX,
+	RULE_COUNT
+};
+
+/* Notes for those who ask for them: @notes may be NULL. */
+void calc_changed(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
+		  const char *name, int64_t before, int64_t value);
+__attribute__((format(printf, 6, 7))) void calc_note(
+	struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_note_kind kind,
+	enum calc_rule rule, const char *name, int64_t value, const char *how,
+	...);
+
+/* Computed, with nothing to add to the rule. */
+void calc_value(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
+		const char *name, int64_t value);
+void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side);
+
+/* The work requests that the send queue has for each message of the depth, with
+ * so many fragments. */
+uint32_t calc_wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags);
+
+#endif

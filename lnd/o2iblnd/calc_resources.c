@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a side of a connection takes: work requests, queues, memory. */
+#include <errno.h>
+
+#include "lnd/o2iblnd/calc.h"
+
+struct sum {
+	const struct ulnet_o2ib_node *node;
+	const struct calc_model *model;
+	const struct ulnet_o2ib_conn *conn;
+	enum ulnet_o2ib_side side;
+	struct ulnet_o2ib_resources *r;
+	struct ulnet_o2ib_notes *notes;
+};
+
+static uint64_t ceiling(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+static void sum_recv(struct sum *s)
+{
+	uint32_t d = s->conn->depth, page = s->node->conf.page_size;
+	struct ulnet_o2ib_resources *r = s->r;
+
+	if (s->conn->version == 1) {
+		r->max_recv_wr = 2 * d;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_V1,
+			  "max_recv_wr", r->max_recv_wr, "2 * %u", d);
+	} else {
+		r->max_recv_wr = 2 * d + 2;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX, "max_recv_wr",
+			  r->max_recv_wr, "2 * %u + 2", d);
+	}
+	r->rx_bytes = (uint64_t)r->max_recv_wr * CALC_MSG_BYTES;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_BYTES, "rx_bytes",
+		  (int64_t)r->rx_bytes, "%u * %u", r->max_recv_wr,
+		  CALC_MSG_BYTES);
+	r->rx_pages = ceiling(r->rx_bytes, page);
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_PAGES, "rx_pages",
+		  (int64_t)r->rx_pages, "%ju / %u", (uintmax_t)r->rx_bytes,
+		  page);
+}
+
+/* What a device grants that is asked for more. */
+static uint64_t granted(struct sum *s)
+{
+	uint64_t wrs = s->r->max_send_wr, max = s->node->conf.max_qp_wr;
+
+	/* Where the depth is capped, only the least of model user is above. */
+	if (!max || wrs <= max)
+		return wrs;
+	if (s->model->send != CALC_SEND_CS) {
+		calc_note(s->notes, LNET_O2IB_WARNING, RULE_SEND_FAILS,
+			  "max_send_wr", (int64_t)wrs, "%ju > %ju",
+			  (uintmax_t)wrs, (uintmax_t)max);
+		return wrs;
+	}
+	while (wrs > max && wrs >= CALC_SHRINK_MIN)
+		wrs -= wrs / 4;
+	calc_note(s->notes, LNET_O2IB_WARNING, RULE_SEND_SHRINKS,
+		  "max_send_wr_granted", (int64_t)wrs, "%ju > %ju",
+		  (uintmax_t)s->r->max_send_wr, (uintmax_t)max);
+	return wrs;
+}
+
+static void sum_send(struct sum *s)
+{
+	uint32_t d = s->conn->depth, f = s->conn->frags;
+	uint32_t cs = s->conn->concurrent_sends[s->side];
+	uint32_t each = calc_wrs_each(s->node, f);
+	struct ulnet_o2ib_resources *r = s->r;
+
+	switch (s->model->send) {
+	case CALC_SEND_CS:
+		r->max_send_wr = (uint64_t)(f + 1) * cs;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_CS,
+			  "max_send_wr", (int64_t)r->max_send_wr,
+			  "(%u + 1) * %u", f, cs);
+		break;
+	case CALC_SEND_DEPTH:
+		r->max_send_wr = (uint64_t)(f + 1) * d;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_DEPTH,
+			  "max_send_wr", (int64_t)r->max_send_wr,
+			  "(%u + 1) * %u", f, d);
+		break;
+	case CALC_SEND_EXTRA:
+		r->max_send_wr = (uint64_t)each * d;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_EXTRA,
+			  "max_send_wr", (int64_t)r->max_send_wr,
+			  "(%u + 1 + %u) * %u", f, s->node->wrs_extra, d);
+		break;
+	default:
+		r->max_send_wr = (uint64_t)each * d;
+		if (r->max_send_wr < CALC_LONGEST_WRS)
+			r->max_send_wr = CALC_LONGEST_WRS;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_USER,
+			  "max_send_wr", (int64_t)r->max_send_wr,
+			  "greatest of (%u + 1) * %u and %u", each - 1, d,
+			  CALC_LONGEST_WRS);
+	}
+	r->max_send_wr_granted = granted(s);
+}
+
+static int sum_cq(struct sum *s)
+{
+	struct ulnet_o2ib_resources *r = s->r;
+	uint64_t send = r->max_send_wr, max = s->node->conf.max_cqe;
+	enum calc_rule rule = RULE_CQ;
+
+	if (s->model->cq_by_depth) {
+		send = 2 * (uint64_t)s->conn->depth;
+		rule = RULE_CQ_DEPTH;
+	} else if (s->conn->capped[s->side]) {
+		send = s->node->conf.max_qp_wr;
+		rule = RULE_CQ_CAPPED;
+	}
+	r->cq_entries = r->max_recv_wr + send;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, rule, "cq_entries",
+		  (int64_t)r->cq_entries, "%u + %ju", r->max_recv_wr,
+		  (uintmax_t)send);
+	if (!max || r->cq_entries <= max)
+		return 0;
+	calc_note(s->notes, LNET_O2IB_ERROR, RULE_CQ_MAX, "cq_entries",
+		  (int64_t)r->cq_entries, "%ju > %ju", (uintmax_t)r->cq_entries,
+		  (uintmax_t)max);
+	return -ENOSPC;
+}
+
+static uint32_t bulk_wrs(struct sum *s)
+{
+	const struct ulnet_o2ib_conf *c = &s->node->conf;
+	uint32_t n;
+
+	switch (c->registration) {
+	case LNET_O2IB_REG_GLOBAL:
+		n = (uint32_t)ceiling(CALC_BULK_BYTES, c->page_size) + 1;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_GLOBAL,
+			  "bulk_wrs", n, "%u + 1", n - 1);
+		return n;
+	case LNET_O2IB_REG_FMR:
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_FMR,
+			  "bulk_wrs", 2, "1 + 1");
+		return 2;
+	case LNET_O2IB_REG_USER:
+		n = (uint32_t)ceiling(c->pieces, c->wrq_sge) + 1;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_USER,
+			  "bulk_wrs", n, "%u / %u + 1", c->pieces, c->wrq_sge);
+		return n;
+	default:
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_FASTREG,
+			  "bulk_wrs", 4, "3 + 1");
+		return 4;
+	}
+}
+
+static void sum_use(struct sum *s)
+{
+	struct ulnet_o2ib_resources *r = s->r;
+	uint32_t d = s->conn->depth;
+	uint32_t most = 1 + s->conn->frags + s->node->wrs_extra;
+
+	r->posted_max = s->model->sends_ignored
+				? d
+				: s->conn->concurrent_sends[s->side];
+	calc_value(s->notes,
+		   s->model->sends_ignored ? RULE_POSTED_DEPTH : RULE_POSTED,
+		   "posted_max", r->posted_max);
+	r->bulk_wrs = bulk_wrs(s);
+	r->typical_wrs = (uint64_t)r->posted_max * r->bulk_wrs;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_TYPICAL, "typical_wrs",
+		  (int64_t)r->typical_wrs, "%u * %u", r->posted_max,
+		  r->bulk_wrs);
+	/* Model user waits for free slots. */
+	if (r->typical_wrs > r->max_send_wr_granted &&
+	    s->model->send != CALC_SEND_USER)
+		calc_note(s->notes, LNET_O2IB_WARNING, RULE_TYPICAL_MANY,
+			  "typical_wrs", (int64_t)r->typical_wrs, "%ju > %ju",
+			  (uintmax_t)r->typical_wrs,
+			  (uintmax_t)r->max_send_wr_granted);
+	r->worst_wrs = (uint64_t)r->posted_max * most;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_WORST, "worst_wrs",
+		  (int64_t)r->worst_wrs, "%u * %u", r->posted_max, most);
+	if (r->max_send_wr)
+		r->worst_percent = r->worst_wrs * 100 / r->max_send_wr;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_WORST_PERCENT,
+		  "worst_percent", (int64_t)r->worst_percent, "100 * %ju / %ju",
+		  (uintmax_t)r->worst_wrs, (uintmax_t)r->max_send_wr);
+	r->wire_messages = r->wire_answers = d;
+	calc_value(s->notes, RULE_WIRE, "wire_messages", d);
+	calc_value(s->notes, RULE_WIRE, "wire_answers", d);
+}
+
+static void sum_peer(struct sum *s, uint32_t conns)
+{
+	struct ulnet_o2ib_resources *r = s->r;
+	const struct {
+		const char *name;
+		uint64_t one, *all;
+	} rows[] = {
+		{ "peer_recv_wr", r->max_recv_wr, &r->peer_recv_wr },
+		{ "peer_send_wr", r->max_send_wr, &r->peer_send_wr },
+		{ "peer_cq_entries", r->cq_entries, &r->peer_cq_entries },
+		{ "peer_rx_bytes", r->rx_bytes, &r->peer_rx_bytes },
+	};
+
+	r->conns = conns;
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*rows[i].all = rows[i].one * conns;
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_PEER, rows[i].name,
+			  (int64_t)*rows[i].all, "%ju * %u",
+			  (uintmax_t)rows[i].one, conns);
+	}
+}
+
+static uint64_t pool(uint32_t size, uint32_t ncpts)
+{
+	uint64_t each = size / ncpts;
+
+	return ncpts * (each < CALC_POOL_MIN ? CALC_POOL_MIN : each);
+}
+
+static void sum_node(struct sum *s, uint32_t npeers)
+{
+	const struct ulnet_o2ib_conf *c = &s->node->conf;
+	struct ulnet_o2ib_resources *r = s->r;
+
+	r->tx_buffers = pool(c->ntx, c->ncpts);
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_TX_POOL, "tx_buffers",
+		  (int64_t)r->tx_buffers, "%u * greatest of %u / %u and %u",
+		  c->ncpts, c->ntx, c->ncpts, CALC_POOL_MIN);
+	r->tx_bytes = r->tx_buffers * CALC_MSG_BYTES;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_BYTES, "tx_bytes",
+		  (int64_t)r->tx_bytes, "%ju * %u", (uintmax_t)r->tx_buffers,
+		  CALC_MSG_BYTES);
+	r->mr_regions = s->node->pools ? pool(c->fmr_pool_size, c->ncpts) : 0;
+	r->mr_pages = s->node->pools ? s->model->frags_accepted : 0;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_MR_POOL, "mr_regions",
+		  (int64_t)r->mr_regions, "%u pages each", r->mr_pages);
+	r->node_rx_bytes = npeers * r->peer_rx_bytes;
+	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_NODE_RX, "node_rx_bytes",
+		  (int64_t)r->node_rx_bytes, "%u * %ju", npeers,
+		  (uintmax_t)r->peer_rx_bytes);
+}
+
+int lnet_o2ib_resources(const struct ulnet_o2ib_node *nodes,
+			const struct ulnet_o2ib_conn *conn,
+			enum ulnet_o2ib_side side, uint32_t npeers,
+			struct ulnet_o2ib_resources *res,
+			struct ulnet_o2ib_notes *notes)
+{
+	enum ulnet_o2ib_side me =
+		side == LNET_O2IB_B ? LNET_O2IB_B : LNET_O2IB_A;
+	struct sum s = { .node = &nodes[me],
+			 .model = calc_model(nodes[me].conf.model),
+			 .conn = conn,
+			 .side = me,
+			 .r = res,
+			 .notes = notes };
+	int rc;
+
+	*res = (struct ulnet_o2ib_resources){ 0 };
+	calc_side(notes, me);
+	sum_recv(&s);
+	sum_send(&s);
+	rc = sum_cq(&s);
+	sum_use(&s);
+	sum_peer(&s, nodes[conn->initiator].conf.conns_per_peer);
+	sum_node(&s, npeers ? npeers : 1);
+	return rc;
+}
+
+int lnet_o2ib_calculate(const struct ulnet_o2ib_pair *pair,
+			struct ulnet_o2ib_result *result,
+			struct ulnet_o2ib_notes *notes)
+{
+	int rc, bad = 0;
+
+	*result = (struct ulnet_o2ib_result){ 0 };
+	for (int i = 0; i < 2; i++) {
+		calc_side(notes, i ? LNET_O2IB_B : LNET_O2IB_A);
+		/* A node that does not start is no peer. */
+		(void)lnet_o2ib_adjust(&pair->node[i], &result->node[i], notes);
+	}
+	rc = lnet_o2ib_negotiate(result->node, pair->initiator, &result->conn,
+				 notes);
+	for (int i = 0; !rc && i < 2; i++)
+		bad |= lnet_o2ib_resources(result->node, &result->conn,
+					   i ? LNET_O2IB_B : LNET_O2IB_A,
+					   pair->npeers, &result->res[i],
+					   notes);
+	if (!bad)
+		return rc;
+	result->conn.verdict = LNET_O2IB_NO_CQ;
+	return -ECONNREFUSED;
+}
