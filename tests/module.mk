@@ -494,6 +494,9 @@ fuzz_programs += %D%/fuzz/fuzz_hello
 fuzz_programs += %D%/fuzz/fuzz_frame
 fuzz_programs += %D%/fuzz/fuzz_o2ib
 fuzz_programs += %D%/fuzz/fuzz_yaml
+fuzz_programs += %D%/fuzz/fuzz_o2ibcalc
+%C%_fuzz_fuzz_o2ibcalc_SOURCES = %D%/fuzz/fuzz_o2ibcalc.c \
+	$(o2ibcalc_input_sources)
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
@@ -566,6 +569,7 @@ tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/lst.sh
 tool_tests += %D%/tools/metrics.sh
+tool_tests += %D%/tools/o2ibcalc.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
 tool_tests += %D%/tools/routing.sh

@@ -5,11 +5,12 @@ bin_PROGRAMS =
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/lnetctl %D%/completion/lnetd
 dist_bashcompletion_DATA += %D%/completion/lst
+dist_bashcompletion_DATA += %D%/completion/o2ibcalc
 dist_bashcompletion_DATA += %D%/completion/rpcping %D%/completion/rpcserve
 
 if !WITH_FUZZERS
 sbin_PROGRAMS += %D%/lnetctl %D%/lnetd %D%/lst
-bin_PROGRAMS += %D%/rpcping %D%/rpcserve
+bin_PROGRAMS += %D%/o2ibcalc %D%/rpcping %D%/rpcserve
 endif
 
 exporter_sources = %D%/exporter.c %D%/exporter.h
@@ -83,6 +84,24 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 %C%_rpcping_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcping_SOURCES += $(node_sources)
 %C%_rpcping_LDADD = libservices.la libulrpc.la libulnet.la
+
+# What o2ibcalc reads: fuzzed, too.
+o2ibcalc_input_sources = %D%/o2ibcalc_input.c %D%/o2ibcalc_input.h
+o2ibcalc_input_sources += %D%/o2ibcalc_yaml.c %D%/o2ibcalc_yaml.h
+o2ibcalc_input_sources += %D%/nearest.c %D%/nearest.h
+
+%C%_o2ibcalc_SOURCES = %D%/o2ibcalc.c
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_document.c
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_emit.c %D%/o2ibcalc_emit.h
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_options.c %D%/o2ibcalc_options.h
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_table.c %D%/o2ibcalc_report.h
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_value.c %D%/o2ibcalc_value.h
+%C%_o2ibcalc_SOURCES += %D%/o2ibcalc_what_if.c
+%C%_o2ibcalc_SOURCES += $(o2ibcalc_input_sources)
+%C%_o2ibcalc_SOURCES += %D%/file.c %D%/file.h
+%C%_o2ibcalc_SOURCES += %D%/option.c %D%/option.h
+%C%_o2ibcalc_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS)
+%C%_o2ibcalc_LDADD = libulnet.la $(YAML_LIBS)
 
 # For those who write .proto files, run by protoc.
 if !WITH_FUZZERS

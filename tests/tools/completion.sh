@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 completion=${srcdir:-.}/tools/completion
 
-for name in lnetctl lnetd lst rpcping rpcserve; do
+for name in lnetctl lnetd lst o2ibcalc rpcping rpcserve; do
 	run 0 bash -n "$completion/$name"
 	. "$completion/$name" || complain "$name: cannot be read"
 done
@@ -99,6 +99,24 @@ words _lst lst --json query ""
 # A ping is a test, too.
 printf '%s\n' --from >"$dir/known"
 words _lst lst add_test ping --fr
+
+# ---- o2ibcalc ----
+
+run 0 tools/o2ibcalc --help
+options_of "$dir/out" >"$dir/known"
+words _o2ibcalc o2ibcalc --
+run 0 tools/o2ibcalc --yaml
+sed -n '/^b:/q; s/^    \([a-z_]*\):.*/\1=/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
+words _o2ibcalc o2ibcalc --a ""
+words _o2ibcalc o2ibcalc --both ""
+words _o2ibcalc o2ibcalc --what-if ""
+printf '%s\n' ntx=8,concurrent_sends=8,max_cqe= ntx=8,concurrent_sends=8,max_qp_wr= \
+	ntx=8,concurrent_sends=8,max_writes= >"$dir/known"
+words _o2ibcalc o2ibcalc -b ntx=8,concurrent_sends=8,max_
+printf '%s\n' b.ncpts= b.ntx= >"$dir/known"
+words _o2ibcalc o2ibcalc --what-if b.n
+printf '%s\n' A B >"$dir/known"
+words _o2ibcalc o2ibcalc --initiator ""
 
 # ---- rpcping, rpcserve ----
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tunables of o2ib nodes come to (requirement F7): the reference cases, each
- * rule, and what holds whatever the tunables are. */
+/* What tunables of o2ib nodes come to (requirement F7): the reference cases,
+ * each rule, and what holds whatever the tunables are. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -761,6 +761,8 @@ static void draw_conf(struct ulnet_o2ib_conf *c)
 	c->registration = (enum ulnet_o2ib_registration)draw(LNET_O2IB_REGS);
 	c->global_mr = (enum ulnet_o2ib_global_mr)draw(3);
 	strcpy(c->kernel, releases[draw(ARRAY_SIZE(releases))]);
+	if (!draw(64))
+		strcpy(c->kernel, "banana");
 	c->peer_credits = draw_of(few, ARRAY_SIZE(few));
 	c->credits = draw_of(many, ARRAY_SIZE(many));
 	c->peer_credits_hiw = draw_of(few, ARRAY_SIZE(few));
@@ -826,10 +828,18 @@ static void connection_fits(void)
 	}
 }
 
+#define RULES_MAX 256
+
+static void note_rules(bool *seen)
+{
+	for (unsigned int i = 0; i < notes.n; i++)
+		seen[notes.note[i].rule - lnet_o2ib_rule(0)] = true;
+}
+
 static bool is_open(const struct ulnet_o2ib_node *node)
 {
 	/* How long the completion queue is depends on who lowers the depth; and
-	 * who cannot even ask does not learn that fewer fragments are enough. */
+	 * who cannot even ask does not learn that fewer fragments do. */
 	return !node->conf.max_cqe &&
 	       (!node->conf.max_qp_wr || node->conf.max_qp_wr >= 260) &&
 	       !node->frags_fixed && node->conf.version == 2 &&
@@ -838,6 +848,7 @@ static bool is_open(const struct ulnet_o2ib_node *node)
 
 Test(o2ib_calc, holds_for_all_tunables)
 {
+	bool seen[RULES_MAX] = { false };
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < RUNS; i++) {
@@ -851,6 +862,7 @@ Test(o2ib_calc, holds_for_all_tunables)
 		pair.npeers = draw(1000);
 		rc = calculate();
 		cr_assert_eq(notes.lost, 0);
+		note_rules(seen);
 		adjusted_stays(&got.node[A]);
 		adjusted_stays(&got.node[B]);
 		cr_assert_eq(rc, got.conn.verdict ? -ECONNREFUSED : 0);
@@ -873,4 +885,7 @@ Test(o2ib_calc, holds_for_all_tunables)
 		cr_assert_eq(other.conn.frags, got.conn.frags, "seed %u", i);
 	}
 	cr_assert_gt(n, RUNS / 20);
+	/* No rule is there for nothing. */
+	for (unsigned int i = 0; lnet_o2ib_rule(i); i++)
+		cr_assert(seen[i], "%s", lnet_o2ib_rule(i)->id);
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "o2ibcalc_value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum place {
+	IN_NODE, /* of each side */
+	IN_RES,
+	IN_HIW, /* of the connection */
+	IN_SENDS,
+};
+
+#define NODE(field)                                       \
+	IN_NODE, offsetof(struct ulnet_o2ib_node, field), \
+		sizeof(((struct ulnet_o2ib_node *)0)->field)
+#define RES(field)                                            \
+	IN_RES, offsetof(struct ulnet_o2ib_resources, field), \
+		sizeof(((struct ulnet_o2ib_resources *)0)->field)
+
+static const struct value table[] = {
+	{ "starts", VALUE_LIMITS, "the NI starts", false, NODE(starts) },
+	{ "pools", VALUE_LIMITS, "pools of memory regions", false,
+	  NODE(pools) },
+	{ "wrs_extra", VALUE_LIMITS, "work requests to register", false,
+	  NODE(wrs_extra) },
+	{ "depth_max", VALUE_LIMITS, "deepest queue", false, NODE(depth_max) },
+	{ "frags_offered", VALUE_LIMITS, "fragments, if it asks", false,
+	  NODE(frags_offered) },
+	{ "frags_accepted", VALUE_LIMITS, "fragments, if it is asked", false,
+	  NODE(frags_accepted) },
+	{ "hiw", VALUE_CONN, "credits owed that are returned at once", true,
+	  IN_HIW, 0, 0 },
+	{ "concurrent_sends", VALUE_CONN, "on this connection", true, IN_SENDS,
+	  0, 0 },
+	{ "max_recv_wr", VALUE_CONN, "messages that can come, posted", true,
+	  RES(max_recv_wr) },
+	{ "rx_bytes", VALUE_CONN, "their memory", true, RES(rx_bytes) },
+	{ "rx_pages", VALUE_CONN, "the same in pages", false, RES(rx_pages) },
+	{ "max_send_wr", VALUE_CONN, "work requests of the send queue", true,
+	  RES(max_send_wr) },
+	{ "max_send_wr_granted", VALUE_CONN, "that the device grants", false,
+	  RES(max_send_wr_granted) },
+	{ "cq_entries", VALUE_CONN, "entries of the completion queue", true,
+	  RES(cq_entries) },
+	{ "posted_max", VALUE_CONN, "messages sent, not completed, at most",
+	  true, RES(posted_max) },
+	{ "bulk_wrs", VALUE_CONN, "work requests of a bulk message", false,
+	  RES(bulk_wrs) },
+	{ "typical_wrs", VALUE_CONN, "in use: all posted are bulk", true,
+	  RES(typical_wrs) },
+	{ "worst_wrs", VALUE_CONN, "in use: all fragments of all", true,
+	  RES(worst_wrs) },
+	{ "worst_percent", VALUE_CONN, "... in percent of max_send_wr", false,
+	  RES(worst_percent) },
+	{ "wire_messages", VALUE_CONN, "messages on their way, each way", false,
+	  RES(wire_messages) },
+	{ "wire_answers", VALUE_CONN, "answers on their way, each way", false,
+	  RES(wire_answers) },
+	{ "conns", VALUE_PEER, "connections", false, RES(conns) },
+	{ "peer_recv_wr", VALUE_PEER, "messages that can come", false,
+	  RES(peer_recv_wr) },
+	{ "peer_send_wr", VALUE_PEER, "work requests of send queues", false,
+	  RES(peer_send_wr) },
+	{ "peer_cq_entries", VALUE_PEER, "entries of completion queues", false,
+	  RES(peer_cq_entries) },
+	{ "peer_rx_bytes", VALUE_PEER, "memory of messages that can come",
+	  false, RES(peer_rx_bytes) },
+	{ "tx_buffers", VALUE_NODE, "messages to be sent, at first", false,
+	  RES(tx_buffers) },
+	{ "tx_bytes", VALUE_NODE, "their memory", false, RES(tx_bytes) },
+	{ "mr_regions", VALUE_NODE, "memory regions in pools", false,
+	  RES(mr_regions) },
+	{ "mr_pages", VALUE_NODE, "pages of each", false, RES(mr_pages) },
+	{ "node_rx_bytes", VALUE_NODE, "memory of messages that can come", true,
+	  RES(node_rx_bytes) },
+};
+
+const struct value *value_at(unsigned int number)
+{
+	return number < sizeof(table) / sizeof(table[0]) ? &table[number]
+							 : NULL;
+}
+
+bool value_is_bool(const struct value *v)
+{
+	return v->size == sizeof(bool);
+}
+
+int64_t value_of(const struct value *v, const struct ulnet_o2ib_result *r,
+		 enum ulnet_o2ib_side side)
+{
+	const char *from = (const char *)&r->res[side];
+	uint32_t word;
+	uint64_t large;
+	bool truth;
+
+	if (v->place == IN_HIW)
+		return r->conn.hiw[side];
+	if (v->place == IN_SENDS)
+		return r->conn.concurrent_sends[side];
+	if (v->place == IN_NODE)
+		from = (const char *)&r->node[side];
+	if (v->size == sizeof(truth)) {
+		memcpy(&truth, from + v->offset, sizeof(truth));
+		return truth;
+	}
+	if (v->size == sizeof(word)) {
+		memcpy(&word, from + v->offset, sizeof(word));
+		return word;
+	}
+	memcpy(&large, from + v->offset, sizeof(large));
+	return (int64_t)large;
+}
+
+char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
+		char buf[VALUE_TEXT_SIZE])
+{
+	static const char *const truths[] = { "global_mr", "pools",
+					      "connected" };
+
+	if (strcmp(note->name, "registration") == 0) {
+		snprintf(buf, VALUE_TEXT_SIZE, "%s",
+			 lnet_o2ib_registration_name(
+				 (enum ulnet_o2ib_registration)value));
+		return buf;
+	}
+	snprintf(buf, VALUE_TEXT_SIZE, "%" PRId64, value);
+	for (size_t i = 0; i < sizeof(truths) / sizeof(truths[0]); i++)
+		if (strcmp(note->name, truths[i]) == 0)
+			snprintf(buf, VALUE_TEXT_SIZE, "%s",
+				 value ? "yes" : "no");
+	return buf;
+}
+
+const char *side_name(enum ulnet_o2ib_side side)
+{
+	static const char *const names[] = { "A", "B", "A and B" };
+
+	return names[side];
+}
