@@ -1,5 +1,6 @@
 # Every page; aliases (.so man3/x.3) too. tests/man_check.sh compares the list with
 # the folder and with the public headers.
+dist_man_MANS += %D%/man1/o2ibcalc.1
 dist_man_MANS += %D%/man1/rpcping.1
 dist_man_MANS += %D%/man1/rpcserve.1
 dist_man_MANS += %D%/man1/protoc-gen-ulrpc.1
@@ -94,6 +95,19 @@ dist_man_MANS += %D%/man3/lnet_nidlist_free.3
 dist_man_MANS += %D%/man3/lnet_nidlist_match.3
 dist_man_MANS += %D%/man3/lnet_nidlist_parse.3
 dist_man_MANS += %D%/man3/lnet_now.3
+dist_man_MANS += %D%/man3/lnet_o2ib_adjust.3
+dist_man_MANS += %D%/man3/lnet_o2ib_answer_name.3
+dist_man_MANS += %D%/man3/lnet_o2ib_calculate.3
+dist_man_MANS += %D%/man3/lnet_o2ib_conf_init.3
+dist_man_MANS += %D%/man3/lnet_o2ib_kernel_global_mr.3
+dist_man_MANS += %D%/man3/lnet_o2ib_model_name.3
+dist_man_MANS += %D%/man3/lnet_o2ib_model_parse.3
+dist_man_MANS += %D%/man3/lnet_o2ib_negotiate.3
+dist_man_MANS += %D%/man3/lnet_o2ib_registration_name.3
+dist_man_MANS += %D%/man3/lnet_o2ib_registration_parse.3
+dist_man_MANS += %D%/man3/lnet_o2ib_resources.3
+dist_man_MANS += %D%/man3/lnet_o2ib_rule.3
+dist_man_MANS += %D%/man3/lnet_o2ib_verdict_text.3
 dist_man_MANS += %D%/man3/lnet_open.3
 dist_man_MANS += %D%/man3/lnet_outcome_name.3
 dist_man_MANS += %D%/man3/lnet_path_candidate_format.3

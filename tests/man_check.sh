@@ -67,6 +67,13 @@ said=$(diff <(echo "$requests") <(sed -n '/^\.Ss Requests/,/^\.Ss Answers/p' \
 	LC_ALL=C sort)) ||
 	complain "config/request.c, and man/man7/lnet_control.7: $said"
 
+# The rules of o2ib's tunables.
+while read -r rule; do
+	grep -qxF ".It Li $rule" man/man1/o2ibcalc.1 ||
+		complain "man/man1/o2ibcalc.1: no rule $rule"
+done < <(perl -0ne 'print "$1\n" while /\[RULE_\w+\]\s*=\s*\{\s*"([^"]+)"/g' \
+	lnd/o2iblnd/calc_rule.c)
+
 # Every field of a structure of the API is explained.
 fields() { # HEADER STRUCTURE
 	sed -n "/^struct $2 {/,/^};/p" "$1" | perl -0pe '
@@ -93,6 +100,16 @@ done <<-END
 	lnet.h ulnet_ping_info lnet_ping.3
 	lnet.h ulnet_setting lnet_settings.3
 	lnet.h ulnet_tunable_info lnet_tunables.3
+	o2ib.h ulnet_o2ib_attempt lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_conf lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_conn lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_node lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_note lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_notes lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_pair lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_resources lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_result lnet_o2ib_calculate.3
+	o2ib.h ulnet_o2ib_rule lnet_o2ib_calculate.3
 	path.h ulnet_path lnet_path_explain.3
 	path.h ulnet_path_candidate lnet_path_explain.3
 	rpc.h ulrpc_bulk_conf ulrpc_bulk_new.3
