@@ -19,3 +19,18 @@ libulnetcore_la_SOURCES += %D%/calc_model.c
 libulnetcore_la_SOURCES += %D%/calc_negotiate.c
 libulnetcore_la_SOURCES += %D%/calc_resources.c
 libulnetcore_la_SOURCES += %D%/calc_rule.c
+# The backend on rdma-core is a library of its own, since nobody else needs its flags.
+if WITH_O2IBLND
+noinst_LTLIBRARIES += libulnetrdma.la
+libulnetcore_la_LIBADD += libulnetrdma.la
+libulnetrdma_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) -fvisibility=hidden
+libulnetrdma_la_LIBADD = $(VERBS_LIBS)
+libulnetrdma_la_SOURCES = %D%/rdma.c %D%/rdma.h
+libulnetrdma_la_SOURCES += %D%/rdma_addr.c
+libulnetrdma_la_SOURCES += %D%/rdma_cm.c
+libulnetrdma_la_SOURCES += %D%/rdma_conn.c
+libulnetrdma_la_SOURCES += %D%/rdma_cq.c
+libulnetrdma_la_SOURCES += %D%/rdma_device.c
+libulnetrdma_la_SOURCES += %D%/rdma_mr.c
+libulnetrdma_la_SOURCES += %D%/rdma_qp.c
+endif

@@ -16,3 +16,10 @@ const char *ib_wc_status_name(enum ib_wc_status status)
 	return (unsigned int)status < IB_WC_STATUSES ? names[status]
 						     : "unknown";
 }
+
+#ifndef WITH_VERBS
+const struct ib_verbs *ib_verbs_rdma(void)
+{
+	return NULL;
+}
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The backend on rdma-core: what its files share.
+ *
+ *	rdma.c		what the LND calls; ports, from open to close
+ *	rdma_addr.c	addresses: of NIDs, and which ones the host has
+ *	rdma_device.c	the device that has the port's address: what it can do,
+ *			and how it is
+ *	rdma_cm.c	channels and events of the connection manager (CM)
+ *	rdma_conn.c	a connection: identifier, events, and what the LND says
+ *	rdma_qp.c	the queues: made, posted to, put in error, unmade
+ *	rdma_cq.c	completions
+ *	rdma_mr.c	registered memory
+ *
+ * Each port has a context of its own of its device, and makes its queue pairs
+ * on it, not on the context that librdmacm keeps: that one is the process's,
+ * and whoever reads its asynchronous events takes them from all others. So
+ * librdmacm does not know the queue pairs, and rdma_qp.c moves them through
+ * their states, with the attributes that librdmacm has for that.
+ *
+ * Threads. The port's own channel, the one for its listener, and the device's
+ * events are CPT 0's. Each CPT has a channel of the CM and one for completions:
+ * made with the port, watched by the CPT while it has queue pairs, so that
+ * nobody needs to be waited for when the port is closed.
+ *
+ * A port lives until nobody refers to it: the LND (until close()), each queue
+ * pair, also one that is on its way to its CPT, and whoever is in an event.
+ *
+ * Names begin with ibr_, since rdma_ is librdmacm's.
+ */
+#ifndef LND_O2IBLND_RDMA_H
+#define LND_O2IBLND_RDMA_H
+
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "lnd/o2iblnd/verbs.h"
+
+/* Pieces of a work request: what devices have, and not more than this. */
+#define IBR_SGE_MAX 32
+
+union ibr_addr {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+#define IBR_ADDRSTR_SIZE 64
+
+/* Immutable but for what is below "owner", whose thread is the CPT's. */
+struct ibr_cpt {
+	struct ibr_port *port;
+	struct loop *loop;
+	unsigned int index;
+	struct rdma_event_channel *channel;
+	struct ibv_comp_channel *comp;
+	/* owner */
+	unsigned int users; /* queue pairs: both channels are watched */
+	struct env_io cm_io, comp_io;
+	struct list qps;   /* ibr_qp.link */
+	struct list ready; /* ibr_qp.ready: may have completions */
+	struct work ready_work;
+	bool ready_deferred;
+};
+
+struct ibr_port {
+	struct ib_port port;
+	/* immutable after open() */
+	struct ib_port_conf conf;
+	struct loop *loop; /* CPT 0's */
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	uint8_t number; /* of the device's port */
+	unsigned int ncpts;
+	/* any thread, atomic */
+	atomic_uint refs;
+	atomic_bool deaf;
+	atomic_uint arriving; /* requests on their way to their CPT */
+	atomic_bool locked;   /* it was said that memory cannot be locked */
+	/* CPT 0's thread */
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;	     /* bound to the address: is the device
+				      * there? NULL: it has gone */
+	struct rdma_cm_id *listener; /* NULL: does not listen */
+	struct env_io cm_io, async_io;
+	bool closed;
+	bool fatal; /* the device says so */
+	const char *fault;
+	struct work look;
+	struct log_limit complaints;
+	struct ibr_cpt cpts[];
+};
+
+enum ibr_state {
+	IBR_ARRIVING,	/* passive: on its way to its CPT */
+	IBR_RESOLVING,	/* address */
+	IBR_ROUTING,	/* route */
+	IBR_READY,	/* the LND is asked: connect(); accept() or reject() */
+	IBR_CONNECTING, /* connect() */
+	IBR_ACCEPTING,	/* accept() */
+	IBR_UP,
+	IBR_DOWN, /* nothing more is heard of the CM */
+};
+
+/* What the device says of a queue pair, for its CPT. */
+enum {
+	IBR_NEWS_HEARD = 1,  /* the peer has sent: it is connected */
+	IBR_NEWS_FAILED = 2, /* the queue pair is in error */
+	IBR_NEWS_LOST = 4,   /* completions are lost */
+};
+
+struct ibr_send {
+	void *cookie;
+	unsigned int slots;	  /* work requests: the SEND and its WRITEs */
+	enum ib_wc_status status; /* of the first WRITE that has failed */
+};
+
+/* Owner: its CPT. */
+struct ibr_qp {
+	struct ib_qp qp;
+	struct ibr_port *port;
+	struct ibr_cpt *cpt;
+	struct list link;
+	struct rdma_cm_id *id;
+	enum ibr_state state;
+	bool active;
+	bool cut; /* disconnect() has told the peer */
+
+	/* The queues; all NULL and 0 unless they are made. */
+	struct ibv_cq *cq;
+	struct ibv_qp *ibqp; /* NULL also when it is buried */
+	bool in_error;	     /* nothing more is posted */
+	bool fenced;	     /* the device knows that */
+	void **recvs;	     /* cookies, a ring: the first is the next to end */
+	unsigned int max_recvs, first_recv, nrecvs;
+	struct ibr_send *sends; /* the same */
+	unsigned int max_sends, first_send, nsends;
+	unsigned int slots; /* in use, of max_sends */
+	struct list ready;
+	bool unarmed; /* the completion queue tells of nothing new */
+	bool burying;
+	struct work bury;
+
+	/* Who may still touch it after destroy(), all on its thread: those who
+	 * have made it busy, and the two that are posted to it. */
+	bool gone;
+	unsigned int busy;
+
+	/* any thread, atomic */
+	atomic_uint news; /* IBR_NEWS_* */
+	atomic_bool news_posted;
+	struct work news_work;
+
+	/* passive, while it arrives */
+	struct work arrive;
+	uint8_t private[IB_PRIVATE_REQUEST_SIZE];
+	size_t private_length;
+	uint16_t src_port;
+};
+
+static inline struct ibr_port *ibr_port(struct ib_port *port)
+{
+	return container_of(port, struct ibr_port, port);
+}
+
+static inline struct ibr_qp *ibr_qp(struct ib_qp *qp)
+{
+	return container_of(qp, struct ibr_qp, qp);
+}
+
+/* ---- rdma.c ---- */
+
+/* Any thread. */
+static inline void ibr_port_hold(struct ibr_port *p)
+{
+	atomic_fetch_add(&p->refs, 1);
+}
+void ibr_port_put(struct ibr_port *p);
+/* The NI's address as text, constant while the NI is there. */
+const char *ibr_port_name(const struct ibr_port *p, char *text);
+/* What failed with @rc, a negative errno, may have wanted locked memory: says
+ * so once. Returns @rc. Any thread. */
+int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
+
+/* ---- rdma_addr.c ---- */
+
+union ibr_addr ibr_addr(const struct ulnet_nid *nid, uint16_t port);
+/* Why the address of @nid cannot be used: constant text; NULL: it can. */
+const char *ibr_addr_fault(const struct ulnet_nid *nid);
+
+/* ---- rdma_device.c ---- */
+
+/* Opens the device of port->id. 0, or -errno and *@why. */
+int ibr_device_open(struct ibr_port *p, const char **why);
+/* Any thread: nobody uses it any more. */
+void ibr_device_close(struct ibr_port *p);
+/* Its events are heard of, from now on. CPT 0's thread, as is _unwatch. */
+int ibr_device_watch(struct ibr_port *p);
+void ibr_device_unwatch(struct ibr_port *p);
+/* Looks how device, link, and address are, and tells the LND what has
+ * changed. CPT 0's thread, out of no call of the LND. */
+void ibr_device_look(struct ibr_port *p);
+/* Is @id at the port's device? */
+bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
+
+/* ---- rdma_cm.c ---- */
+
+struct ibr_cm_event {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_cm_id *id;
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
+	size_t private_length;
+};
+
+/* Channels of the port and its CPTs, and the identifier that is bound to its
+ * address. 0, or -errno and *@why; ibr_cm_close() also after that. */
+int ibr_cm_open(struct ibr_port *p, const char **why);
+/* Any thread: nobody uses them any more. */
+void ibr_cm_close(struct ibr_port *p);
+/* CPT 0's thread. */
+int ibr_cm_listen(struct ibr_port *p, const char **why);
+int ibr_cm_watch(struct ibr_port *p);
+void ibr_cm_unwatch(struct ibr_port *p);
+void ibr_cm_deafen(struct ibr_port *p);
+/* One more, one less queue pair on the CPT, whose thread it is. */
+int ibr_cpt_use(struct ibr_cpt *cpt);
+void ibr_cpt_unuse(struct ibr_cpt *cpt);
+
+/* ---- rdma_conn.c ---- */
+
+/* CPT 0's thread: a connect request. Takes its identifier. */
+void ibr_conn_request(struct ibr_port *p, const struct ibr_cm_event *ev);
+/* Its CPT's thread: the queue pair may be gone after that. */
+void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev);
+void ibr_conn_news(struct ibr_qp *qp, unsigned int news);
+/* The connection, or the way to it, fails, unless it has done so before. */
+void ibr_conn_fail(struct ibr_qp *qp, int status);
+
+/* CPT 0's thread: may this process connect from a privileged port? 0,
+ * -errno. */
+int ibr_conn_try_privileged(struct ibr_port *p);
+
+int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
+		     const struct ulnet_nid *dst, void *user,
+		     struct ib_qp **qp_p);
+int ibr_conn_connect(struct ib_qp *qp, const void *private, size_t length);
+int ibr_conn_accept(struct ib_qp *qp, const void *private, size_t length);
+void ibr_conn_reject(struct ib_qp *qp, const void *private, size_t length);
+void ibr_conn_disconnect(struct ib_qp *qp);
+void ibr_conn_destroy(struct ib_qp *qp);
+
+/* ---- rdma_qp.c ---- */
+
+int ibr_qp_create(struct ib_qp *qp, const struct ib_qp_conf *conf);
+/* To be connected: 0 or -errno. */
+int ibr_qp_start(struct ibr_qp *qp);
+/* What is posted ends. No effect if it is in error. */
+void ibr_qp_to_error(struct ibr_qp *qp);
+/* The same, and on return the device writes nothing for the peer any more. */
+void ibr_qp_fence(struct ibr_qp *qp);
+/* The device will not, or may not, tell how what is posted ends: in a turn soon
+ * the queue pair is unmade, after which nothing is read or written any more,
+ * and all that is posted ends flushed. */
+void ibr_qp_bury(struct ibr_qp *qp);
+void ibr_qp_unmake(struct ibr_qp *qp);
+/* @busy no more; frees what is gone and was not freed because of that. */
+void ibr_qp_put(struct ibr_qp *qp);
+/* Any thread; its CPT is told. The queue pair must exist until return. */
+void ibr_qp_tell(struct ibr_qp *qp, unsigned int news);
+int ibr_qp_post_recv(struct ib_qp *qp, const struct ib_sge *sge, void *cookie);
+int ibr_qp_post_send(struct ib_qp *qp, const struct ib_wr *wrs, unsigned int n);
+
+/* ---- rdma_cq.c ---- */
+
+/* wr_id: queues end in their order, so nothing else is to be known. */
+enum { IBR_WR_RECV, IBR_WR_WRITE, IBR_WR_SEND };
+
+void ibr_cq_init(struct ibr_cpt *cpt);
+/* Watches the CPT's completions, or does so no more. */
+int ibr_cq_watch(struct ibr_cpt *cpt);
+void ibr_cq_unwatch(struct ibr_cpt *cpt);
+/* All that has ended so far; and what has not, ends flushed. Out of no call of
+ * the LND, which may call destroy(). */
+void ibr_cq_drain(struct ibr_qp *qp);
+void ibr_cq_flush(struct ibr_qp *qp);
+
+/* ---- rdma_mr.c ---- */
+
+int ibr_mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
+	       struct ib_mr **mr_p);
+void ibr_mr_dereg(struct ib_port *port, struct ib_mr *mr);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
+#include "lnd/o2iblnd/rdma.h"
+
+/* Work requests that the driver gets at once, and their pieces. */
+#define CHAIN	  16
+#define CHAIN_SGE (2 * IBR_SGE_MAX)
+
+static void on_bury(struct work *w);
+
+/* ---- states ---- */
+
+/* librdmacm knows the attributes, among them those that the peer has sent. */
+static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(qp->id, &attr, &mask))
+		return -errno;
+	/* There are no READs and no atomics. */
+	attr.max_rd_atomic = 0;
+	attr.max_dest_rd_atomic = 0;
+	return -ibv_modify_qp(qp->ibqp, &attr, mask);
+}
+
+int ibr_qp_start(struct ibr_qp *qp)
+{
+	/* The first time, the CM did not know yet what the peer may do. */
+	int rc = qp_to(qp, IBV_QPS_INIT);
+
+	if (!rc)
+		rc = qp_to(qp, IBV_QPS_RTR);
+	if (!rc)
+		rc = qp_to(qp, IBV_QPS_RTS);
+	return rc;
+}
+
+void ibr_qp_to_error(struct ibr_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (!qp->ibqp || qp->in_error)
+		return;
+	qp->in_error = true;
+	if (ibv_modify_qp(qp->ibqp, &attr, IBV_QP_STATE))
+		ibr_qp_bury(qp);
+	else
+		qp->fenced = true;
+}
+
+static void ibqp_unmake(struct ibr_qp *qp)
+{
+	if (qp->ibqp)
+		ibv_destroy_qp(qp->ibqp);
+	qp->ibqp = NULL;
+}
+
+void ibr_qp_fence(struct ibr_qp *qp)
+{
+	ibr_qp_to_error(qp);
+	if (!qp->fenced)
+		ibqp_unmake(qp);
+}
+
+/* ---- made and unmade ---- */
+
+static int cq_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
+{
+	struct ibr_port *p = qp->port;
+	int vector = (int)(qp->cpt->index %
+			   (unsigned int)MAX(p->ctx->num_comp_vectors, 1));
+
+	errno = 0;
+	qp->cq = ibv_create_cq(p->ctx,
+			       (int)(conf->max_send_wr + conf->max_recv_wr), qp,
+			       qp->cpt->comp, vector);
+	if (!qp->cq)
+		return errno ? -errno : -ENOMEM;
+	return -ibv_req_notify_cq(qp->cq, 0);
+}
+
+/* Devices do not say how much can be inlined: one finds out by asking. */
+static int ibqp_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
+{
+	struct ibv_qp_init_attr attr;
+	uint32_t inlined = conf->max_inline;
+	int rc;
+
+	for (;;) {
+		attr = (struct ibv_qp_init_attr){
+			.qp_context = qp,
+			.send_cq = qp->cq,
+			.recv_cq = qp->cq,
+			.cap = { .max_send_wr = conf->max_send_wr,
+				 .max_recv_wr = conf->max_recv_wr,
+				 .max_send_sge = conf->max_send_sge,
+				 .max_recv_sge = 1,
+				 .max_inline_data = inlined },
+			.qp_type = IBV_QPT_RC,
+		};
+		errno = 0;
+		qp->ibqp = ibv_create_qp(qp->port->pd, &attr);
+		if (qp->ibqp)
+			break;
+		rc = errno ? -errno : -ENOMEM;
+		if (!inlined)
+			return rc;
+		inlined /= 2;
+	}
+	qp->qp.max_inline = MIN(attr.cap.max_inline_data, conf->max_inline);
+	return qp_to(qp, IBV_QPS_INIT);
+}
+
+static int rings_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
+{
+	qp->max_recvs = conf->max_recv_wr;
+	qp->max_sends = conf->max_send_wr;
+	qp->recvs = calloc(qp->max_recvs, sizeof(qp->recvs[0]));
+	qp->sends = calloc(qp->max_sends, sizeof(qp->sends[0]));
+	return qp->recvs && qp->sends ? 0 : -ENOMEM;
+}
+
+/* Is it more than the device has? */
+static bool is_too_large(const struct ib_limits *l,
+			 const struct ib_qp_conf *conf)
+{
+	if (l->max_qp_wr &&
+	    MAX(conf->max_send_wr, conf->max_recv_wr) > l->max_qp_wr)
+		return true;
+	return l->max_cqe && conf->max_send_wr + conf->max_recv_wr > l->max_cqe;
+}
+
+int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
+{
+	struct ibr_qp *qp = ibr_qp(ib);
+	int rc;
+
+	loop_assert_owner(qp->cpt->loop);
+	BUG_ON(qp->cq || qp->recvs || qp->sends);
+	if (qp->state != IBR_READY)
+		return -ENOTCONN;
+	if (is_too_large(&qp->port->port.limits, conf))
+		return -ENOMEM;
+	qp->bury.fn = on_bury;
+	rc = rings_make(qp, conf);
+	if (!rc)
+		rc = cq_make(qp, conf);
+	if (!rc)
+		rc = ibqp_make(qp, conf);
+	if (!rc)
+		return 0;
+	ibr_qp_unmake(qp);
+	/* All limits that it tells of are kept: it has others. */
+	if (rc == -EINVAL)
+		rc = -ENOMEM;
+	return ibr_port_complain(qp->port, "no queue pair", rc);
+}
+
+void ibr_qp_unmake(struct ibr_qp *qp)
+{
+	list_del(&qp->ready);
+	/* Both wait until their events are acknowledged. */
+	ibqp_unmake(qp);
+	if (qp->cq)
+		ibv_destroy_cq(qp->cq);
+	free(qp->recvs);
+	free(qp->sends);
+	qp->cq = NULL;
+	qp->recvs = NULL;
+	qp->sends = NULL;
+	qp->nrecvs = 0;
+	qp->nsends = 0;
+	qp->slots = 0;
+}
+
+void ibr_qp_put(struct ibr_qp *qp)
+{
+	struct ibr_port *p = qp->port;
+
+	/* Once its queues are unmade, nobody posts to it. */
+	if (--qp->busy || !qp->gone || atomic_load(&qp->news_posted))
+		return;
+	free(qp);
+	ibr_port_put(p);
+}
+
+static void on_bury(struct work *w)
+{
+	struct ibr_qp *qp = container_of(w, struct ibr_qp, bury);
+
+	if (!qp->gone)
+		ibr_cq_drain(qp);
+	if (!qp->gone) {
+		ibqp_unmake(qp);
+		ibr_cq_flush(qp);
+	}
+	ibr_qp_put(qp);
+}
+
+void ibr_qp_bury(struct ibr_qp *qp)
+{
+	if (!qp->ibqp || qp->burying)
+		return;
+	qp->burying = true;
+	qp->busy++;
+	ibr_qp_to_error(qp);
+	loop_defer(qp->cpt->loop, &qp->bury);
+}
+
+void ibr_qp_tell(struct ibr_qp *qp, unsigned int news)
+{
+	atomic_fetch_or(&qp->news, news);
+	if (!atomic_exchange(&qp->news_posted, true))
+		loop_post(qp->cpt->loop, &qp->news_work);
+}
+
+/* ---- posting ---- */
+
+static struct ibv_sge sge_of(const struct ib_sge *sge)
+{
+	return (struct ibv_sge){ .addr = (uintptr_t)sge->addr,
+				 .length = sge->length,
+				 .lkey = sge->lkey };
+}
+
+int ibr_qp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
+{
+	struct ibr_qp *qp = ibr_qp(ib);
+	struct ibv_sge list = sge_of(sge);
+	struct ibv_recv_wr *bad,
+		wr = { .wr_id = IBR_WR_RECV, .sg_list = &list, .num_sge = 1 };
+	int rc;
+
+	loop_assert_owner(qp->cpt->loop);
+	/* Some devices forget what is posted after that. */
+	if (!qp->ibqp || qp->in_error)
+		return -ENOTCONN;
+	BUG_ON(qp->nrecvs == qp->max_recvs);
+	rc = ibv_post_recv(qp->ibqp, &wr, &bad);
+	if (rc)
+		return -rc;
+	qp->recvs[(qp->first_recv + qp->nrecvs++) % qp->max_recvs] = cookie;
+	return 0;
+}
+
+/* Work requests on their way to the driver, some at a time. */
+struct chain {
+	struct ibr_qp *qp;
+	unsigned int n, nsge;
+	bool posted; /* some have been */
+	struct ibv_send_wr wrs[CHAIN];
+	struct ibv_sge sges[CHAIN_SGE];
+};
+
+static int chain_post(struct chain *c)
+{
+	struct ibv_send_wr *bad = NULL;
+	int rc;
+
+	if (!c->n)
+		return 0;
+	c->wrs[c->n - 1].next = NULL;
+	rc = -ibv_post_send(c->qp->ibqp, c->wrs, &bad);
+	if (!rc || bad != c->wrs)
+		c->posted = true;
+	c->n = 0;
+	c->nsge = 0;
+	return rc;
+}
+
+static int chain_add(struct chain *c, const struct ib_wr *from)
+{
+	struct ibv_send_wr *wr;
+	int rc = 0;
+
+	BUG_ON(from->nsge > IBR_SGE_MAX);
+	if (c->n == CHAIN || c->nsge + from->nsge > CHAIN_SGE)
+		rc = chain_post(c);
+	if (rc)
+		return rc;
+	wr = &c->wrs[c->n];
+	*wr = (struct ibv_send_wr){ .next = wr + 1,
+				    .sg_list = &c->sges[c->nsge],
+				    .num_sge = (int)from->nsge };
+	for (unsigned int i = 0; i < from->nsge; i++)
+		c->sges[c->nsge++] = sge_of(&from->sge[i]);
+	if (from->type == IB_WR_WRITE) {
+		wr->wr_id = IBR_WR_WRITE;
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->wr.rdma.remote_addr = from->remote_addr;
+		wr->wr.rdma.rkey = from->rkey;
+	} else {
+		wr->wr_id = IBR_WR_SEND;
+		wr->opcode = IBV_WR_SEND;
+		wr->send_flags = IBV_SEND_SIGNALED;
+		if (from->inlined)
+			wr->send_flags |= IBV_SEND_INLINE;
+	}
+	c->n++;
+	return 0;
+}
+
+int ibr_qp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
+{
+	struct ibr_qp *qp = ibr_qp(ib);
+	struct ibr_send *send;
+	struct chain c;
+	int rc = 0;
+
+	loop_assert_owner(qp->cpt->loop);
+	if (!qp->ibqp || qp->in_error)
+		return -ENOTCONN;
+	BUG_ON(!n || wrs[n - 1].type != IB_WR_SEND ||
+	       qp->slots + n > qp->max_sends);
+	c.qp = qp;
+	c.n = 0;
+	c.nsge = 0;
+	c.posted = false;
+	for (unsigned int i = 0; i < n && !rc; i++)
+		rc = chain_add(&c, &wrs[i]);
+	if (!rc)
+		rc = chain_post(&c);
+	if (rc && !c.posted)
+		return rc;
+	send = &qp->sends[(qp->first_send + qp->nsends++) % qp->max_sends];
+	*send = (struct ibr_send){ .cookie = wrs[n - 1].cookie, .slots = n };
+	qp->slots += n;
+	if (rc) {
+		/* Some WRITEs went, and their SEND will not. */
+		send->status = IB_WC_LOCAL_ERROR;
+		ibr_qp_bury(qp);
+	}
+	return 0;
+}
