@@ -599,6 +599,14 @@ tool_tests += %D%/net/rails.sh
 tool_tests += %D%/net/routers.sh
 tool_tests += %D%/net/netem.sh
 tool_tests += %D%/net/page.sh
+# On Soft-RoCE, in the virtual machine.
+tool_tests += %D%/vm/o2ib_verbs.sh
+if WITH_O2IBLND
+if !WITH_FUZZERS
+check_PROGRAMS += %D%/vm/o2ib_verbs
+%C%_vm_o2ib_verbs_LDADD = libulnetcore.la
+endif
+endif
 EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
 EXTRA_DIST += %D%/packages/files.sh %D%/packages/root.sh
 EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run

@@ -108,14 +108,23 @@ enum ibr_state {
 /* What the device says of a queue pair, for its CPT. */
 enum {
 	IBR_NEWS_HEARD = 1,  /* the peer has sent: it is connected */
-	IBR_NEWS_FAILED = 2, /* the queue pair is in error */
-	IBR_NEWS_LOST = 4,   /* completions are lost */
+	IBR_NEWS_FAILED = 2, /* it is in error, or completions are lost */
+};
+
+/* What is posted, in rings: the first is the next to end. What has ended is in
+ * front, until the LND hears of it. */
+struct ibr_recv {
+	void *cookie;
+	uint32_t length; /* bytes; these two once it has ended */
+	enum ib_wc_status status;
 };
 
 struct ibr_send {
 	void *cookie;
-	unsigned int slots;	  /* work requests: the SEND and its WRITEs */
-	enum ib_wc_status status; /* of the first WRITE that has failed */
+	unsigned int slots; /* work requests: the SEND and its WRITEs */
+	/* Once it has ended; before that, of the first WRITE that has
+	 * failed. */
+	enum ib_wc_status status;
 };
 
 /* Owner: its CPT. */
@@ -131,18 +140,15 @@ struct ibr_qp {
 
 	/* The queues; all NULL and 0 unless they are made. */
 	struct ibv_cq *cq;
-	struct ibv_qp *ibqp; /* NULL also when it is buried */
-	bool in_error;	     /* nothing more is posted */
-	bool fenced;	     /* the device knows that */
-	void **recvs;	     /* cookies, a ring: the first is the next to end */
-	unsigned int max_recvs, first_recv, nrecvs;
-	struct ibr_send *sends; /* the same */
-	unsigned int max_sends, first_send, nsends;
+	struct ibv_qp *ibqp; /* NULL also once it is buried */
+	struct ibr_recv *recvs;
+	unsigned int max_recvs, first_recv, nrecvs, ended_recvs;
+	struct ibr_send *sends;
+	unsigned int max_sends, first_send, nsends, ended_sends;
 	unsigned int slots; /* in use, of max_sends */
 	struct list ready;
 	bool unarmed; /* the completion queue tells of nothing new */
-	bool burying;
-	struct work bury;
+	struct work flush;
 
 	/* Who may still touch it after destroy(), all on its thread: those who
 	 * have made it busy, and the two that are posted to it. */
@@ -258,13 +264,14 @@ void ibr_conn_destroy(struct ib_qp *qp);
 int ibr_qp_create(struct ib_qp *qp, const struct ib_qp_conf *conf);
 /* To be connected: 0 or -errno. */
 int ibr_qp_start(struct ibr_qp *qp);
-/* What is posted ends. No effect if it is in error. */
-void ibr_qp_to_error(struct ibr_qp *qp);
-/* The same, and on return the device writes nothing for the peer any more. */
-void ibr_qp_fence(struct ibr_qp *qp);
-/* The device will not, or may not, tell how what is posted ends: in a turn soon
- * the queue pair is unmade, after which nothing is read or written any more,
- * and all that is posted ends flushed. */
+/*
+ * Takes it away from the device: on return nothing is read or written for it any
+ * more. All that was posted ends, flushed unless the device says that it is
+ * done; the LND hears that in a turn soon. No effect if there is none.
+ *
+ * The state "error" would not do: there are devices that still finish what they
+ * are at, and others that are gone and flush nothing.
+ */
 void ibr_qp_bury(struct ibr_qp *qp);
 void ibr_qp_unmake(struct ibr_qp *qp);
 /* @busy no more; frees what is gone and was not freed because of that. */
@@ -283,10 +290,11 @@ void ibr_cq_init(struct ibr_cpt *cpt);
 /* Watches the CPT's completions, or does so no more. */
 int ibr_cq_watch(struct ibr_cpt *cpt);
 void ibr_cq_unwatch(struct ibr_cpt *cpt);
-/* All that has ended so far; and what has not, ends flushed. Out of no call of
- * the LND, which may call destroy(). */
-void ibr_cq_drain(struct ibr_qp *qp);
-void ibr_cq_flush(struct ibr_qp *qp);
+/* What the device says that has ended is noted, and all else as flushed. */
+void ibr_cq_take_all(struct ibr_qp *qp);
+/* The LND hears of what has ended. Out of no call of the LND, which may call
+ * destroy(). */
+void ibr_cq_tell(struct ibr_qp *qp);
 
 /* ---- rdma_mr.c ---- */
 

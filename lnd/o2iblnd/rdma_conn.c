@@ -87,7 +87,7 @@ void ibr_conn_fail(struct ibr_qp *qp, int status)
 	if (qp->state == IBR_DOWN)
 		return;
 	qp->state = IBR_DOWN;
-	ibr_qp_to_error(qp);
+	ibr_qp_bury(qp);
 	if (known)
 		qp->port->port.events->failed(&qp->qp, status);
 }
@@ -110,7 +110,7 @@ static void conn_rejected(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		return;
 	}
 	qp->state = IBR_DOWN;
-	ibr_qp_to_error(qp);
+	ibr_qp_bury(qp);
 	qp->port->port.events->rejected(&qp->qp, ev->status, ev->private,
 					ev->private_length);
 }
@@ -125,7 +125,7 @@ void ibr_conn_disconnect(struct ib_qp *ib)
 		(void)!!rdma_disconnect(qp->id);
 	qp->cut = true;
 	qp->state = IBR_DOWN;
-	ibr_qp_fence(qp);
+	ibr_qp_bury(qp);
 }
 
 /* ---- the active side ---- */
@@ -408,13 +408,6 @@ static void conn_established(struct ibr_qp *qp)
 	qp->port->port.events->established(&qp->qp, NULL, 0);
 }
 
-/* Completions of a device that goes may never come. */
-static void conn_removed(struct ibr_qp *qp)
-{
-	ibr_qp_bury(qp);
-	ibr_conn_fail(qp, -ENODEV);
-}
-
 void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
@@ -448,7 +441,9 @@ void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_hung_up(qp);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		conn_removed(qp);
+		/* One that was down before is still the device's. */
+		ibr_qp_bury(qp);
+		ibr_conn_fail(qp, -ENODEV);
 		break;
 	default:
 		break;
@@ -460,8 +455,8 @@ void ibr_conn_news(struct ibr_qp *qp, unsigned int news)
 	/* The CM may wait for a message of its own that is lost. */
 	if (news & IBR_NEWS_HEARD && qp->state == IBR_ACCEPTING)
 		(void)!!rdma_notify(qp->id, IBV_EVENT_COMM_EST);
-	if (news & IBR_NEWS_LOST)
+	if (news & IBR_NEWS_FAILED) {
 		ibr_qp_bury(qp);
-	if (news & (IBR_NEWS_LOST | IBR_NEWS_FAILED))
 		ibr_conn_fail(qp, -EIO);
+	}
 }

@@ -41,92 +41,92 @@ static enum ib_wc_status status_of(enum ibv_wc_status status)
 	return IB_WC_LOCAL_ERROR;
 }
 
-/* ---- one of them ---- */
+/* ---- what has ended ---- */
 
-static void recv_ended(struct ibr_qp *qp, uint32_t length,
-		       enum ib_wc_status status)
+static void note_recv(struct ibr_qp *qp, uint32_t length,
+		      enum ib_wc_status status)
 {
-	void *cookie = qp->recvs[qp->first_recv];
+	unsigned int i = (qp->first_recv + qp->ended_recvs) % qp->max_recvs;
 
-	BUG_ON(!qp->nrecvs);
-	qp->first_recv = (qp->first_recv + 1) % qp->max_recvs;
-	qp->nrecvs--;
-	qp->port->port.events->received(&qp->qp, cookie, length, status);
+	BUG_ON(qp->ended_recvs++ == qp->nrecvs);
+	qp->recvs[i].status = status;
+	qp->recvs[i].length = status == IB_WC_OK ? length : 0;
 }
 
-static void send_ended(struct ibr_qp *qp, enum ib_wc_status status)
+/* What comes of a WRITE the SEND behind it tells, since until that has ended
+ * the device has what stands between the two. */
+static void note_send(struct ibr_qp *qp, enum ib_wc_status status, bool write)
 {
-	struct ibr_send *first = &qp->sends[qp->first_send];
-	void *cookie = first->cookie;
+	unsigned int i = (qp->first_send + qp->ended_sends) % qp->max_sends;
 
-	BUG_ON(!qp->nsends);
-	/* Its WRITE has failed, and it came to nothing because of that. */
-	if (first->status != IB_WC_OK)
-		status = first->status;
-	qp->slots -= first->slots;
-	qp->first_send = (qp->first_send + 1) % qp->max_sends;
-	qp->nsends--;
-	qp->port->port.events->sent(&qp->qp, cookie, status);
+	BUG_ON(qp->ended_sends == qp->nsends);
+	if (qp->sends[i].status == IB_WC_OK)
+		qp->sends[i].status = status;
+	if (!write)
+		qp->ended_sends++;
 }
 
-/* The SEND behind it tells, since until that has ended the device has what
- * stands between the two. */
-static void write_ended(struct ibr_qp *qp, enum ib_wc_status status)
-{
-	struct ibr_send *first = &qp->sends[qp->first_send];
-
-	if (qp->nsends && first->status == IB_WC_OK)
-		first->status = status;
-}
-
-static void one_ended(struct ibr_qp *qp, const struct ibv_wc *wc)
-{
-	enum ib_wc_status status = status_of(wc->status);
-
-	/* The queue pair is in error, if it was not before. */
-	if (status != IB_WC_OK)
-		ibr_qp_to_error(qp);
-	if (wc->wr_id == IBR_WR_RECV)
-		recv_ended(qp, status == IB_WC_OK ? wc->byte_len : 0, status);
-	else if (wc->wr_id == IBR_WR_SEND)
-		send_ended(qp, status);
-	else
-		write_ended(qp, status);
-}
-
-/* ---- of a queue pair ---- */
-
-/* Up to @most; how many there were. The queue pair may be gone, but not
- * freed. */
-static unsigned int qp_poll(struct ibr_qp *qp, unsigned int most)
+/* Up to @most; how many there were, or -1. */
+static int take(struct ibr_qp *qp, unsigned int most, bool *failed)
 {
 	struct ibv_wc wc[CHUNK];
 	int n = ibv_poll_cq(qp->cq, (int)MIN(most, CHUNK), wc);
 
-	if (n < 0) {
-		ibr_qp_bury(qp);
-		return 0;
+	for (int i = 0; i < n; i++) {
+		enum ib_wc_status status = status_of(wc[i].status);
+
+		if (wc[i].wr_id == IBR_WR_RECV)
+			note_recv(qp, wc[i].byte_len, status);
+		else
+			note_send(qp, status, wc[i].wr_id == IBR_WR_WRITE);
+		*failed = *failed || status != IB_WC_OK;
 	}
-	for (int i = 0; i < n && !qp->gone; i++)
-		one_ended(qp, &wc[i]);
-	return (unsigned int)n;
+	return n;
 }
 
-void ibr_cq_drain(struct ibr_qp *qp)
+void ibr_cq_take_all(struct ibr_qp *qp)
 {
-	qp->busy++;
-	while (!qp->gone && qp_poll(qp, CHUNK))
+	bool failed;
+
+	while (take(qp, CHUNK, &failed) > 0)
 		;
-	ibr_qp_put(qp);
+	while (qp->ended_recvs < qp->nrecvs)
+		note_recv(qp, 0, IB_WC_FLUSHED);
+	while (qp->ended_sends < qp->nsends)
+		note_send(qp, IB_WC_FLUSHED, false);
 }
 
-void ibr_cq_flush(struct ibr_qp *qp)
+/* ---- what the LND hears of it ---- */
+
+static void tell_recv(struct ibr_qp *qp)
+{
+	struct ibr_recv r = qp->recvs[qp->first_recv];
+
+	qp->first_recv = (qp->first_recv + 1) % qp->max_recvs;
+	qp->nrecvs--;
+	qp->ended_recvs--;
+	qp->port->port.events->received(&qp->qp, r.cookie, r.length, r.status);
+}
+
+static void tell_send(struct ibr_qp *qp)
+{
+	struct ibr_send s = qp->sends[qp->first_send];
+
+	qp->first_send = (qp->first_send + 1) % qp->max_sends;
+	qp->nsends--;
+	qp->ended_sends--;
+	qp->slots -= s.slots;
+	qp->port->port.events->sent(&qp->qp, s.cookie, s.status);
+}
+
+/* SENDs first: there is room for answers then. */
+void ibr_cq_tell(struct ibr_qp *qp)
 {
 	qp->busy++;
-	while (!qp->gone && qp->nrecvs)
-		recv_ended(qp, 0, IB_WC_FLUSHED);
-	while (!qp->gone && qp->nsends)
-		send_ended(qp, IB_WC_FLUSHED);
+	while (!qp->gone && qp->ended_sends)
+		tell_send(qp);
+	while (!qp->gone && qp->ended_recvs)
+		tell_recv(qp);
 	ibr_qp_put(qp);
 }
 
@@ -137,21 +137,25 @@ void ibr_cq_flush(struct ibr_qp *qp)
 static unsigned int poll_first(struct ibr_cpt *cpt, unsigned int budget)
 {
 	struct ibr_qp *qp = list_first(&cpt->ready, struct ibr_qp, ready);
-	unsigned int want = MIN(budget, CHUNK), n;
+	unsigned int want = MIN(budget, CHUNK);
+	bool failed = false;
+	int n = 0;
 
-	/* What comes after that is told; what came before is there. */
-	if (qp->unarmed) {
-		qp->unarmed = false;
-		if (ibv_req_notify_cq(qp->cq, 0))
-			ibr_qp_bury(qp);
-	}
 	list_del(&qp->ready);
-	qp->busy++;
-	n = qp_poll(qp, want);
-	if (n == want && !qp->gone)
+	if (!qp->ibqp)
+		return 0;
+	/* What comes after that is told; what came before is there. */
+	if (qp->unarmed)
+		failed = ibv_req_notify_cq(qp->cq, 0);
+	qp->unarmed = false;
+	n = take(qp, want, &failed);
+	if (n == (int)want)
 		list_add_tail(&cpt->ready, &qp->ready);
-	ibr_qp_put(qp);
-	return n;
+	/* One that has failed is in error. */
+	if (failed || n < 0)
+		ibr_qp_bury(qp);
+	ibr_cq_tell(qp);
+	return n > 0 ? (unsigned int)n : 0;
 }
 
 static void cpt_poll(struct ibr_cpt *cpt)
@@ -160,8 +164,9 @@ static void cpt_poll(struct ibr_cpt *cpt)
 	unsigned int done = 0;
 
 	ibr_port_hold(p);
+	/* To look costs something, too. */
 	while (done < BUDGET && !list_empty(&cpt->ready))
-		done += MAX(poll_first(cpt, BUDGET - done), 1);
+		done += 1 + poll_first(cpt, BUDGET - done);
 	if (!list_empty(&cpt->ready) && !cpt->ready_deferred) {
 		cpt->ready_deferred = true;
 		ibr_port_hold(p);

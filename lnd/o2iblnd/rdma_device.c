@@ -135,7 +135,7 @@ static void device_event(struct ibr_port *p, const struct ibv_async_event *ev,
 		ibr_qp_tell(ev->element.qp->qp_context, IBR_NEWS_FAILED);
 		break;
 	case IBV_EVENT_CQ_ERR:
-		ibr_qp_tell(ev->element.cq->cq_context, IBR_NEWS_LOST);
+		ibr_qp_tell(ev->element.cq->cq_context, IBR_NEWS_FAILED);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		p->fatal = true;

@@ -7,8 +7,6 @@
 #define CHAIN	  16
 #define CHAIN_SGE (2 * IBR_SGE_MAX)
 
-static void on_bury(struct work *w);
-
 /* ---- states ---- */
 
 /* librdmacm knows the attributes, among them those that the peer has sent. */
@@ -37,19 +35,6 @@ int ibr_qp_start(struct ibr_qp *qp)
 	return rc;
 }
 
-void ibr_qp_to_error(struct ibr_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	if (!qp->ibqp || qp->in_error)
-		return;
-	qp->in_error = true;
-	if (ibv_modify_qp(qp->ibqp, &attr, IBV_QP_STATE))
-		ibr_qp_bury(qp);
-	else
-		qp->fenced = true;
-}
-
 static void ibqp_unmake(struct ibr_qp *qp)
 {
 	if (qp->ibqp)
@@ -57,11 +42,28 @@ static void ibqp_unmake(struct ibr_qp *qp)
 	qp->ibqp = NULL;
 }
 
-void ibr_qp_fence(struct ibr_qp *qp)
+static void on_flush(struct work *w)
 {
-	ibr_qp_to_error(qp);
-	if (!qp->fenced)
-		ibqp_unmake(qp);
+	struct ibr_qp *qp = container_of(w, struct ibr_qp, flush);
+
+	ibr_cq_tell(qp);
+	ibr_qp_put(qp);
+}
+
+void ibr_qp_bury(struct ibr_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (!qp->ibqp)
+		return;
+	/* No more completions come than there are now; some devices forget
+	 * these with the queue pair. */
+	ibv_modify_qp(qp->ibqp, &attr, IBV_QP_STATE);
+	ibr_cq_take_all(qp);
+	ibqp_unmake(qp);
+	qp->busy++;
+	qp->flush.fn = on_flush;
+	loop_defer(qp->cpt->loop, &qp->flush);
 }
 
 /* ---- made and unmade ---- */
@@ -143,7 +145,6 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 		return -ENOTCONN;
 	if (is_too_large(&qp->port->port.limits, conf))
 		return -ENOMEM;
-	qp->bury.fn = on_bury;
 	rc = rings_make(qp, conf);
 	if (!rc)
 		rc = cq_make(qp, conf);
@@ -172,6 +173,8 @@ void ibr_qp_unmake(struct ibr_qp *qp)
 	qp->sends = NULL;
 	qp->nrecvs = 0;
 	qp->nsends = 0;
+	qp->ended_recvs = 0;
+	qp->ended_sends = 0;
 	qp->slots = 0;
 }
 
@@ -184,29 +187,6 @@ void ibr_qp_put(struct ibr_qp *qp)
 		return;
 	free(qp);
 	ibr_port_put(p);
-}
-
-static void on_bury(struct work *w)
-{
-	struct ibr_qp *qp = container_of(w, struct ibr_qp, bury);
-
-	if (!qp->gone)
-		ibr_cq_drain(qp);
-	if (!qp->gone) {
-		ibqp_unmake(qp);
-		ibr_cq_flush(qp);
-	}
-	ibr_qp_put(qp);
-}
-
-void ibr_qp_bury(struct ibr_qp *qp)
-{
-	if (!qp->ibqp || qp->burying)
-		return;
-	qp->burying = true;
-	qp->busy++;
-	ibr_qp_to_error(qp);
-	loop_defer(qp->cpt->loop, &qp->bury);
 }
 
 void ibr_qp_tell(struct ibr_qp *qp, unsigned int news)
@@ -234,14 +214,14 @@ int ibr_qp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
 	int rc;
 
 	loop_assert_owner(qp->cpt->loop);
-	/* Some devices forget what is posted after that. */
-	if (!qp->ibqp || qp->in_error)
+	if (!qp->ibqp)
 		return -ENOTCONN;
 	BUG_ON(qp->nrecvs == qp->max_recvs);
 	rc = ibv_post_recv(qp->ibqp, &wr, &bad);
 	if (rc)
 		return -rc;
-	qp->recvs[(qp->first_recv + qp->nrecvs++) % qp->max_recvs] = cookie;
+	qp->recvs[(qp->first_recv + qp->nrecvs++) % qp->max_recvs].cookie =
+		cookie;
 	return 0;
 }
 
@@ -310,7 +290,7 @@ int ibr_qp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 	int rc = 0;
 
 	loop_assert_owner(qp->cpt->loop);
-	if (!qp->ibqp || qp->in_error)
+	if (!qp->ibqp)
 		return -ENOTCONN;
 	BUG_ON(!n || wrs[n - 1].type != IB_WR_SEND ||
 	       qp->slots + n > qp->max_sends);
