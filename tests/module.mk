@@ -97,6 +97,7 @@ unit_tests += %D%/unit/socklnd/proto_test
 unit_tests += %D%/unit/o2iblnd/reject_test
 unit_tests += %D%/unit/o2iblnd/wire_test
 unit_tests += %D%/unit/o2iblnd/calc_test
+unit_tests += %D%/unit/o2iblnd/rdma_test
 unit_tests += %D%/unit/lnd/cause_test
 unit_tests += %D%/unit/socklnd/silence_test
 unit_tests += %D%/unit/socklnd/sock_test
@@ -605,6 +606,7 @@ if WITH_O2IBLND
 if !WITH_FUZZERS
 check_PROGRAMS += %D%/vm/o2ib_verbs
 %C%_vm_o2ib_verbs_LDADD = libulnetcore.la
+%C%_vm_o2ib_verbs_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
 endif
 endif
 EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
@@ -662,5 +664,5 @@ print-sim-campaigns:
 	@for p in $(sim_campaigns) $(lnd_soak); do echo $$p; done
 print-flags:
 	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(YAML_CFLAGS) \
-		$(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
+		$(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS) $(VERBS_CFLAGS)
 .PHONY: print-sim-campaigns print-flags

@@ -232,6 +232,8 @@ int ibr_cm_listen(struct ibr_port *p, const char **why);
 int ibr_cm_watch(struct ibr_port *p);
 void ibr_cm_unwatch(struct ibr_port *p);
 void ibr_cm_deafen(struct ibr_port *p);
+/* CPT 0's thread: of the port's own identifiers. */
+void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev);
 /* One more, one less queue pair on the CPT, whose thread it is. */
 int ibr_cpt_use(struct ibr_cpt *cpt);
 void ibr_cpt_unuse(struct ibr_cpt *cpt);

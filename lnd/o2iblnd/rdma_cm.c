@@ -138,7 +138,7 @@ static void port_removed(struct ibr_port *p)
 	p->port.events->port_changed(&p->port, false, true, p->fault);
 }
 
-static void port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
+void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -165,7 +165,7 @@ static void on_port_events(struct env_io *io, int revents)
 	for (unsigned int i = 0; i < BATCH && !rc && !p->closed; i++) {
 		rc = channel_next(p->channel, &ev);
 		if (!rc)
-			port_event(p, &ev);
+			ibr_cm_port_event(p, &ev);
 	}
 	if (rc && rc != -EAGAIN && rc != -EINTR && !p->closed)
 		log_warn_limited(&p->complaints, loop_now(p->loop), "o2iblnd",

@@ -3,10 +3,10 @@
  * The backend of o2iblnd on rdma-core (lnd/o2iblnd/verbs.h), on loops in threads
  * of their own, with two RDMA devices of one host:
  *
- *	o2ib_verbs [ADDRESS ADDRESS [INTERFACE [DEVICE]]]
+ *	o2ib_verbs [ADDRESS ADDRESS [INTERFACE]]
  *
- * INTERFACE, the first address's, is taken down and up; then DEVICE, the same
- * one's, is taken away. Exit status 77: there is no RDMA device.
+ * INTERFACE, the first address's, is taken down and up, and loses that address
+ * for a while. Exit status 77: there is no RDMA device.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lnd/o2iblnd/verbs.h"
+#include "lnd/o2iblnd/rdma.h"
 #include "tests/thread/check.h"
 
 #define CPTS	 2
@@ -861,18 +861,48 @@ static void test_link(const char *interface)
 	check(!a.removed);
 }
 
-/* The peer's connection stays, until the peer finds out. */
-static void test_removal(const char *device)
+static void test_address(const char *interface, const char *address)
+{
+	say("an address that goes and comes");
+	check(!shell("ip addr del %s/32 dev %s", address, interface));
+	wait_for(!a.up);
+	check(!shell("ip addr add %s/32 dev %s", address, interface));
+	wait_for(a.up);
+}
+
+/* Soft-RoCE waits for its users before the CM tells them: so it is said here
+ * what the CM would say. */
+static const struct ibr_cm_event removal = {
+	.type = RDMA_CM_EVENT_DEVICE_REMOVAL
+};
+
+static int do_remove_port(void *arg)
+{
+	ibr_cm_port_event(ibr_port(arg), &removal);
+	return 0;
+}
+
+static int do_remove(void *arg)
+{
+	struct end *e = arg;
+
+	ibr_conn_event(ibr_qp(e->qp), &removal);
+	return 0;
+}
+
+static void test_removal(void)
 {
 	say("a device that goes");
 	connect_both();
-	check(!shell("rdma link delete %s &", device));
-	wait_for(a.removed);
-	check(!a.up);
-	wait_for(active[0].failed);
+	loop_call(a.loops[0], do_remove_port, a.port);
+	check(a.removed && !a.up);
+	end_do(&active[0], do_remove);
 	check(active[0].failed == -ENODEV);
+	wait_for(active[0].received[IB_WC_FLUSHED] == RECVS);
+	active[0].count = 1;
+	check(end_do(&active[0], do_send) == -ENOTCONN);
 	end_close(&active[0]);
-	check(active[0].received[IB_WC_FLUSHED] == RECVS);
+	wait_for(passive[0].disconnected);
 	end_close(&passive[0]);
 }
 
@@ -905,12 +935,17 @@ int main(int argc, char **argv)
 	test_refused();
 	test_given_up();
 	test_many();
-	if (argc > 3)
+	test_removal();
+	side_close(&a);
+	a.up = true;
+	a.removed = false;
+	check(!side_open(&a));
+	test_deaf();
+	/* Routes go with them: nothing connects after that. */
+	if (argc > 3) {
 		test_link(argv[3]);
-	if (argc > 4)
-		test_removal(argv[4]);
-	else
-		test_deaf();
+		test_address(argv[3], argv[1]);
+	}
 	side_close(&a);
 	side_close(&b);
 	side_fini(&a);
