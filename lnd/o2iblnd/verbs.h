@@ -32,7 +32,9 @@
  *			disconnect() -> flushed completions -> destroy()
  *
  * Completions may come before "established": who is connected may send at once,
- * and its message may overtake the CM's. The LND holds them until then.
+ * and its message may overtake the CM's. The LND holds them until then. Those
+ * of each queue come in its order; SENDs and receives have none among each
+ * other. After disconnect() or reject() nothing but completions follows.
  */
 #ifndef LND_O2IBLND_VERBS_H
 #define LND_O2IBLND_VERBS_H
@@ -136,7 +138,8 @@ struct ib_events {
 				    size_t length);
 	/* A connect request: @qp->user is the LND's to set. @src_port: of its
 	 * sender. @private is borrowed until return. The LND calls create()
-	 * and accept(), or reject(); then or later. */
+	 * and accept(), or reject(); then or later. If the sender gives up
+	 * meanwhile, there may be no event: accept() fails. */
 	void (*request)(struct ib_port *port, struct ib_qp *qp,
 			uint16_t src_port, const void *private, size_t length);
 	/* resolve() has found the peer: the LND calls create(). */
@@ -199,22 +202,25 @@ struct ib_verbs {
 
 	/*
 	 * The port of @ni, whose NID says the address. Listens, if @conf says
-	 * so, from now on. CPT 0's thread.
-	 * -ENODEV: no RDMA device has this address, or there is none at all;
-	 * -EADDRINUSE, -EACCES: of the port that is to be listened on;
+	 * so, from now on. Sets ni->numa_node, if that is known. CPT 0's
+	 * thread. -ENODEV: no RDMA device has this address, or there is none at
+	 * all; -EADDRINUSE: of the port that is to be listened on; -EACCES: of
+	 * that, or of ports to connect from if @conf wants privileged ones;
 	 * -ENOMEM; others of the system. @why, if not NULL: constant text that
 	 * says what is missing.
 	 */
 	int (*open)(struct lnd_ni *ni, const struct ib_port_conf *conf,
 		    const struct ib_events *events, void *user,
 		    struct ib_port **port_p, const char **why);
-	/* No queue pair and no registered memory is left. */
+	/* No queue pair and no registered memory is left. What is on its way to
+	 * another CPT's loop ends there, without an event. */
 	void (*close)(struct ib_port *port);
 	/* Listens no more: no request comes after that. */
 	void (*deafen)(struct ib_port *port);
 
 	/* Looks for the way to @dst: an event follows. @qp_p is set before
-	 * that. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV. */
+	 * that. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
+	 * others of the system. */
 	int (*resolve)(struct ib_port *port, unsigned int cpt,
 		       const struct ulnet_nid *dst, void *user,
 		       struct ib_qp **qp_p);
@@ -238,7 +244,8 @@ struct ib_verbs {
 	void (*destroy)(struct ib_qp *qp);
 
 	/* At most max_recv_wr at a time, of one piece each; more: -ENOMEM. What
-	 * is posted in error ends as FLUSHED. */
+	 * is posted in error ends as FLUSHED, or is refused: -ENOTCONN, once the
+	 * backend knows; the same for post_send(). */
 	int (*post_recv)(struct ib_qp *qp, const struct ib_sge *sge,
 			 void *cookie);
 	/* @wrs in their order, the last one a SEND. At most max_send_wr at a
