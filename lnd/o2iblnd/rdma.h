@@ -48,8 +48,6 @@ union ibr_addr {
 	struct sockaddr_in6 v6;
 };
 
-#define IBR_ADDRSTR_SIZE 64
-
 /* Immutable but for what is below "owner", whose thread is the CPT's. */
 struct ibr_cpt {
 	struct ibr_port *port;
@@ -185,7 +183,7 @@ static inline void ibr_port_hold(struct ibr_port *p)
 	atomic_fetch_add(&p->refs, 1);
 }
 void ibr_port_put(struct ibr_port *p);
-/* The NI's address as text, constant while the NI is there. */
+/* The NID, in @text, of LNET_NIDSTR_SIZE bytes. While the port is open. */
 const char *ibr_port_name(const struct ibr_port *p, char *text);
 /* What failed with @rc, a negative errno, may have wanted locked memory: says
  * so once. Returns @rc. Any thread. */

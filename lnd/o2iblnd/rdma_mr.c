@@ -38,7 +38,7 @@ int ibr_mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
 void ibr_mr_dereg(struct ib_port *port, struct ib_mr *mr)
 {
 	struct ibr_mr *m = container_of(mr, struct ibr_mr, mr);
-	char text[IBR_ADDRSTR_SIZE];
+	char text[LNET_NIDSTR_SIZE];
 	int rc = ibv_dereg_mr(m->ibv);
 
 	/* A device that has gone touches nothing. */

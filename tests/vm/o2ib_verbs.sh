@@ -23,4 +23,4 @@ rdma link show rxea/1 >/dev/null 2>&1 && rdma link show rxeb/1 >/dev/null 2>&1 |
 	exit 77
 }
 
-timeout 300 "$program" 10.77.9.1 10.77.9.2 va
+timeout 300 "$program" 10.77.9.1 10.77.9.2 va || exit 1
