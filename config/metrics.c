@@ -10,7 +10,7 @@
 
 #include "base/metric.h"
 #include "config/buffers.h"
-#include "config/scope.h"
+#include "config/lines.h"
 #include "ulnet/route.h"
 
 /* Peer NIs that have metrics of their own, unless more are asked for: each has
@@ -22,8 +22,9 @@ const char *const metrics_keys[] = { "peers", NULL };
 
 enum kind { U64, U32, I64, I32, BOOL, NS };
 
-/* A field of what is known of an interface, a peer NI, a route, or buffers. Rows with the same name
- * stand together: they are one metric, and a label tells them apart. */
+/* A field of what is known of an interface, a peer NI, a route, or buffers. Rows
+ * with the same name stand together: they are one metric, and a label tells them
+ * apart. */
 struct metric {
 	const char *name;  /* behind "ulnet_ni_" and the like */
 	const char *type;  /* as Prometheus calls it */
@@ -435,40 +436,12 @@ static int print_all(FILE *out, struct lnet *node, unsigned int peers)
 	return rc ? rc : print_peers(out, node, peers);
 }
 
-/* *@text_p is to be freed. */
-static int make_text(struct lnet *node, unsigned int peers, char **text_p)
-{
-	size_t size;
-	FILE *out = open_memstream(text_p, &size);
-	int rc, failed;
-
-	if (!out)
-		return -ENOMEM;
-	rc = print_all(out, node, peers);
-	failed = ferror(out);
-	failed |= fclose(out);
-	if (!rc && failed)
-		rc = -ENOMEM;
-	if (rc)
-		free(*text_p);
-	return rc;
-}
-
 void metrics_request(struct request *r)
 {
-	const struct tree *t = tree_get(r->args, "peers");
-	int64_t peers = PEERS_DEFAULT;
-	char *text;
-	int rc;
+	static const struct lines lines = { .what = "metrics",
+					    .peers = PEERS_DEFAULT,
+					    .peers_max = PEERS_MAX,
+					    .print = print_all };
 
-	if (t && scope_number(&r->scope, t, 0, PEERS_MAX, &peers))
-		return;
-	rc = make_text(r->control->node, (unsigned int)peers, &text);
-	if (rc) {
-		scope_fail(&r->scope, NULL, rc, "cannot get metrics: %s",
-			   strerror(-rc));
-		return;
-	}
-	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
-	free(text);
+	lines_answer(r, &lines);
 }

@@ -14,6 +14,7 @@ libulnetcore_la_SOURCES += %D%/inquiry.c %D%/inquiry.h
 libulnetcore_la_SOURCES += %D%/ip2nets.c %D%/ip2nets.h
 libulnetcore_la_SOURCES += %D%/ip2nets_item.c %D%/ip2nets_item.h
 libulnetcore_la_SOURCES += %D%/item.c %D%/item.h
+libulnetcore_la_SOURCES += %D%/lines.c %D%/lines.h
 libulnetcore_la_SOURCES += %D%/metrics.c %D%/metrics.h
 libulnetcore_la_SOURCES += %D%/parse.c
 libulnetcore_la_SOURCES += %D%/path.c %D%/path.h

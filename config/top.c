@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/buffers.h"
-#include "config/scope.h"
+#include "config/lines.h"
 #include "ulnet/loop.h"
 
 #define PEERS_DEFAULT 1000
@@ -147,7 +147,7 @@ static void put_buffers(struct lnet *node, FILE *out)
 			sums[k].free_min, sums[k].waiting);
 }
 
-static int put_all(struct lnet *node, unsigned int peers, FILE *out)
+static int put_all(FILE *out, struct lnet *node, unsigned int peers)
 {
 	int rc;
 
@@ -162,40 +162,12 @@ static int put_all(struct lnet *node, unsigned int peers, FILE *out)
 	return rc ? rc : put_peers(node, peers, out);
 }
 
-/* The lines, to be freed. */
-static int make_text(struct lnet *node, unsigned int peers, char **text_p)
-{
-	size_t size;
-	FILE *out = open_memstream(text_p, &size);
-	int rc, failed;
-
-	if (!out)
-		return -ENOMEM;
-	rc = put_all(node, peers, out);
-	failed = ferror(out);
-	failed |= fclose(out);
-	if (!rc && failed)
-		rc = -ENOMEM;
-	if (rc)
-		free(*text_p);
-	return rc;
-}
-
 void top_request(struct request *r)
 {
-	const struct tree *t = tree_get(r->args, "peers");
-	int64_t peers = PEERS_DEFAULT;
-	char *text;
-	int rc;
+	static const struct lines lines = { .what = "counters",
+					    .peers = PEERS_DEFAULT,
+					    .peers_max = PEERS_MAX,
+					    .print = put_all };
 
-	if (t && scope_number(&r->scope, t, 0, PEERS_MAX, &peers))
-		return;
-	rc = make_text(r->control->node, (unsigned int)peers, &text);
-	if (rc) {
-		scope_fail(&r->scope, NULL, rc, "cannot get counters: %s",
-			   strerror(-rc));
-		return;
-	}
-	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
-	free(text);
+	lines_answer(r, &lines);
 }

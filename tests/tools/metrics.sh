@@ -48,7 +48,7 @@ ctl 0 ping 127.0.0.2@tcp
 ctl 0 set routing 1
 ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
 ctl 0 route add --net tcp8 --gateway 127.0.0.99@tcp
-ctl_until '^      state name: down$' route show --net tcp7 --verbose # it is no router
+ctl_until '^      state name: down$' route show --net tcp7 --verbose 5 # it is no router
 http GET /metrics
 grep -q '^HTTP/1.1 200' "$dir/head" || complain "GET: $(head -n 1 "$dir/head")"
 expect "type of the text" grep -qi \
