@@ -34,3 +34,4 @@ libulnetrdma_la_SOURCES += %D%/rdma_device.c
 libulnetrdma_la_SOURCES += %D%/rdma_mr.c
 libulnetrdma_la_SOURCES += %D%/rdma_qp.c
 endif
+libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
