@@ -98,6 +98,7 @@ unit_tests += %D%/unit/o2iblnd/reject_test
 unit_tests += %D%/unit/o2iblnd/wire_test
 unit_tests += %D%/unit/o2iblnd/calc_test
 unit_tests += %D%/unit/o2iblnd/rdma_test
+unit_tests += %D%/unit/o2iblnd/admit_test
 unit_tests += %D%/unit/o2iblnd/credit_test
 unit_tests += %D%/unit/lnd/cause_test
 unit_tests += %D%/unit/socklnd/silence_test

@@ -1,5 +1,8 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
+# The LND over RDMA. What is on the wire needs no verbs, and is always built.
+libulnetcore_la_SOURCES += %D%/admit.c %D%/admit.h
+libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_la_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h
 libulnetcore_la_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h

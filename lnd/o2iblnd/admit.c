@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/admit.h"
+
+#include <errno.h>
+
+#define PRIVILEGED_BELOW 1024
+
+static void reject_init(struct ib_reject *reject, enum ib_reject_reason reason)
+{
+	*reject = (struct ib_reject){
+		.version = IB_VERSION_2,
+		.reason = (uint8_t)reason,
+		.full = true,
+		.params = { .max_msg_size = IB_MSG_SIZE_MAX },
+	};
+}
+
+void ib_admit_reject(const struct ib_terms *terms, enum ib_reject_reason reason,
+		     struct ib_reject *reject)
+{
+	reject_init(reject, reason);
+	reject->stamp = terms->self.stamp;
+	reject->params.queue_depth = terms->depth;
+	reject->params.max_frags = terms->frags;
+}
+
+static int no(int rc, const char *text, const char **why)
+{
+	*why = text;
+	return rc;
+}
+
+/* Does it make sense, and is it for this NI? */
+static int check_address(const struct ib_terms *terms, const struct ib_msg *msg,
+			 struct ib_reject *reject, const char **why)
+{
+	if (msg->env.version != IB_VERSION_2)
+		return no(-EPROTO, "version 1", why);
+	if (lnet_nid_eq(&msg->env.dst.nid, &terms->self.nid))
+		return 0;
+	if (terms->starting)
+		reject->reason = IB_REJECT_EARLY;
+	return no(-EADDRNOTAVAIL, "it is for another interface", why);
+}
+
+/* Is it for this life of this NI, and no more than can be had? */
+static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
+		       enum ib_reject_reason *reason, const char **why)
+{
+	const struct ib_conn_params *p = &msg->params;
+
+	*reason = IB_REJECT_STALE;
+	if (msg->env.dst.stamp && msg->env.dst.stamp != terms->self.stamp)
+		return no(-ESTALE, "it is for an earlier life of this one",
+			  why);
+	*reason = IB_REJECT_FATAL;
+	if (msg->type != IB_MSG_CONNREQ)
+		return no(-EPROTO, "no connect request", why);
+	if (!p->queue_depth || !p->max_frags || !msg->env.src.stamp)
+		return no(-EPROTO, "a connection for nothing", why);
+	*reason = IB_REJECT_DEPTH;
+	if (p->queue_depth > terms->depth)
+		return no(-E2BIG, "its queue is too deep", why);
+	*reason = IB_REJECT_FRAGS;
+	if (p->max_frags > terms->frags)
+		return no(-E2BIG, "it has too many fragments", why);
+	*reason = IB_REJECT_FATAL;
+	if (p->max_msg_size > IB_MSG_SIZE_MAX)
+		return no(-EPROTO, "its messages are too long", why);
+	return 0;
+}
+
+int ib_admit(const struct ib_terms *terms, uint16_t src_port,
+	     const void *private, size_t length, struct ib_request *request,
+	     struct ib_reject *reject, const char **why)
+{
+	enum ib_reject_reason reason;
+	struct ib_msg msg;
+	int rc;
+
+	/* Nothing is said of this side to who may not know it. */
+	reject_init(reject, IB_REJECT_FATAL);
+	if (terms->privileged && src_port >= PRIVILEGED_BELOW)
+		return no(-EACCES, "its port is not a privileged one", why);
+	if (ib_msg_decode(private, length, &msg, why))
+		return -EPROTO;
+	rc = check_address(terms, &msg, reject, why);
+	if (rc)
+		return rc;
+	rc = check_terms(terms, &msg, &reason, why);
+	if (rc) {
+		ib_admit_reject(terms, reason, reject);
+		return rc;
+	}
+	request->peer = msg.env.src;
+	request->depth = msg.params.queue_depth;
+	request->frags = msg.params.max_frags;
+	return 0;
+}
+
+int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
+		    const struct ib_request *asked, const void *private,
+		    size_t length, struct ib_request *agreed, const char **why)
+{
+	struct ib_msg msg;
+
+	if (ib_msg_decode(private, length, &msg, why))
+		return -EPROTO;
+	if (msg.type != IB_MSG_CONNACK || msg.env.version != IB_VERSION_2)
+		return no(-EPROTO, "not the answer to a connect request", why);
+	if (!msg.params.queue_depth || msg.params.queue_depth > asked->depth)
+		return no(-EPROTO, "its queue is too deep", why);
+	if (!msg.params.max_frags || msg.params.max_frags > asked->frags)
+		return no(-EPROTO, "it has too many fragments", why);
+	if (msg.params.max_msg_size > IB_MSG_SIZE_MAX)
+		return no(-EPROTO, "its messages are too long", why);
+	if (!lnet_nid_eq(&msg.env.src.nid, peer) || !msg.env.src.stamp)
+		return no(-ESTALE, "it is somebody else", why);
+	if (!lnet_nid_eq(&msg.env.dst.nid, &self->nid) ||
+	    msg.env.dst.stamp != self->stamp)
+		return no(-ESTALE, "it is for an earlier life of this one",
+			  why);
+	agreed->peer = msg.env.src;
+	agreed->depth = msg.params.queue_depth;
+	agreed->frags = msg.params.max_frags;
+	return 0;
+}

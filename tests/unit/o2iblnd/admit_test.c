@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which requests, and which answers, make a connection. */
+#include "lnd/o2iblnd/admit.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#define NID_N UINT64_C(0x000500000a4d0203)
+#define NID_P UINT64_C(0x000500000a4d0202)
+#define NID_X UINT64_C(0x000500000a4d0209)
+#define NONE  0xffff
+
+/* As it was seen: N asks P, whom it does not know. */
+static const uint8_t seen[IB_CM_REQ_SIZE] = {
+	0x91, 0x1b, 0xe9, 0x0b, 0x12, 0x00, 0xc0, 0x00, 0x38, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x03, 0x02, 0x4d, 0x0a, 0x00, 0x00, 0x05, 0x00,
+	0x87, 0x7e, 0xc0, 0xf0, 0xbc, 0x60, 0x06, 0x00, 0x02, 0x02, 0x4d, 0x0a,
+	0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x08, 0x00, 0x01, 0x01, 0x00, 0x10, 0x00, 0x00,
+};
+#define STAMP_N UINT64_C(0x000660bcf0c07e87)
+#define STAMP_P UINT64_C(0x000660bcf03a282a)
+
+static struct ib_end end_of(uint64_t nid, uint64_t stamp)
+{
+	return (struct ib_end){ lnet_nid_from_nid4(nid), stamp };
+}
+
+/* One byte or two of the request differ, and so does the answer. */
+Test(o2ib_admit, requests)
+{
+	static const struct {
+		const char *what;
+		unsigned int at, value; /* 16 bits, little endian */
+		unsigned int length;	/* 0: all */
+		bool privileged, starting;
+		uint16_t port, depth, frags;
+		int rc;
+		unsigned int reason;
+		bool named; /* the reject says who and what */
+	} cases[] = {
+		{ "as seen", NONE, 0, 0, false, false, 1023, 8, 257, 0, 0, 0 },
+		{ "1: port", NONE, 0, 0, true, false, 1024, 8, 257, -EACCES,
+		  IB_REJECT_FATAL, false },
+		{ "1: port", NONE, 0, 0, true, false, 1023, 8, 257, 0, 0, 0 },
+		{ "1: any", NONE, 0, 0, false, false, 50000, 8, 257, 0, 0, 0 },
+		{ "2: short", NONE, 0, 5, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "3: magic", 2, 0x0be8, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "3: version", 4, 0x13, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "3: version 1", 4, 0x11, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "4: short", NONE, 0, 55, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "4: type", 6, 0xff, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, false },
+		{ "5: for whom", 0x20, 0x0204, 0, false, false, 1, 8, 257,
+		  -EADDRNOTAVAIL, IB_REJECT_FATAL, false },
+		{ "5: too early", 0x20, 0x0204, 0, false, true, 1, 8, 257,
+		  -EADDRNOTAVAIL, IB_REJECT_EARLY, false },
+		{ "7: life", 0x28, 1, 0, false, false, 1, 8, 257, -ESTALE,
+		  IB_REJECT_STALE, true },
+		{ "8: an answer", 6, 0xc1, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, true },
+		{ "8: a NOOP", 6, 0xd0, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, true },
+		{ "9: depth", 0x30, 9, 0, false, false, 1, 8, 257, -E2BIG,
+		  IB_REJECT_DEPTH, true },
+		{ "9: depth", 0x30, 7, 0, false, false, 1, 8, 257, 0, 0, 0 },
+		{ "9: no depth", 0x30, 0, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, true },
+		{ "9 before 10", 0x30, 9, 0, false, false, 1, 8, 256, -E2BIG,
+		  IB_REJECT_DEPTH, true },
+		{ "10: frags", NONE, 0, 0, false, false, 1, 8, 256, -E2BIG,
+		  IB_REJECT_FRAGS, true },
+		{ "10: frags", 0x32, 1, 0, false, false, 1, 8, 256, 0, 0, 0 },
+		{ "10: none", 0x32, 0, 0, false, false, 1, 8, 256, -EPROTO,
+		  IB_REJECT_FATAL, true },
+		{ "12: size", 0x34, 0x1001, 0, false, false, 1, 8, 257, -EPROTO,
+		  IB_REJECT_FATAL, true },
+		{ "12: size", 0x34, 0x0fff, 0, false, false, 1, 8, 257, 0, 0,
+		  0 },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ib_terms terms = { end_of(NID_P, STAMP_P),
+					  cases[i].depth, cases[i].frags,
+					  cases[i].privileged,
+					  cases[i].starting };
+		struct ib_request request = { 0 };
+		struct ib_reject reject = { 0 };
+		const char *why = NULL;
+		uint8_t buf[IB_CM_REQ_SIZE];
+		int rc;
+
+		memcpy(buf, seen, sizeof(buf));
+		if (cases[i].at != NONE) {
+			buf[cases[i].at] = cases[i].value & 0xff;
+			buf[cases[i].at + 1] = (uint8_t)(cases[i].value >> 8);
+		}
+		rc = ib_admit(&terms, cases[i].port, buf,
+			      cases[i].length ? cases[i].length : sizeof(buf),
+			      &request, &reject, &why);
+		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
+		if (!rc) {
+			cr_expect_eq(request.peer.stamp, STAMP_N);
+			cr_expect_eq(lnet_nid_to_nid4(&request.peer.nid),
+				     NID_N);
+			continue;
+		}
+		cr_expect_not_null(why, "%s", cases[i].what);
+		cr_expect_eq(reject.reason, cases[i].reason, "%s: %u",
+			     cases[i].what, reject.reason);
+		cr_expect_eq(reject.version, IB_VERSION_2);
+		cr_expect_eq(reject.params.max_msg_size, IB_MSG_SIZE_MAX);
+		cr_expect_eq(reject.stamp, cases[i].named ? STAMP_P : 0, "%s",
+			     cases[i].what);
+		cr_expect_eq(reject.params.queue_depth,
+			     cases[i].named ? cases[i].depth : 0);
+		cr_expect_eq(reject.params.max_frags,
+			     cases[i].named ? cases[i].frags : 0);
+	}
+}
+
+Test(o2ib_admit, known_life)
+{
+	struct ib_terms terms = { end_of(NID_P, STAMP_P), 8, 257, false,
+				  false };
+	struct ib_envelope env = { IB_VERSION_2, end_of(NID_N, STAMP_N),
+				   end_of(NID_P, STAMP_P) };
+	struct ib_conn_params params = { 4, 256, IB_MSG_SIZE_MAX };
+	struct ib_request request;
+	struct ib_reject reject;
+	uint8_t buf[IB_CM_REQ_SIZE];
+	const char *why;
+
+	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	cr_assert_eq(
+		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
+		0);
+	cr_expect_eq(request.depth, 4);
+	cr_expect_eq(request.frags, 256);
+	/* Who has no incarnation cannot be told from its next life. */
+	env.src.stamp = 0;
+	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	cr_assert_eq(
+		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
+		-EPROTO);
+}
+
+Test(o2ib_admit, answers)
+{
+	static const struct {
+		const char *what;
+		enum ib_msg_type type;
+		uint16_t version;
+		uint64_t src, src_stamp, dst, dst_stamp;
+		struct ib_conn_params params;
+		int rc;
+	} cases[] = {
+		{ "good",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  0 },
+		{ "less",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 1, 1, 4096 },
+		  0 },
+		{ "a request",
+		  IB_MSG_CONNREQ,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  -EPROTO },
+		{ "version",
+		  IB_MSG_CONNACK,
+		  0x11,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  -EPROTO },
+		{ "depth",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 9, 256, 4096 },
+		  -EPROTO },
+		{ "no depth",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 0, 256, 4096 },
+		  -EPROTO },
+		{ "frags",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 257, 4096 },
+		  -EPROTO },
+		{ "no frags",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 0, 4096 },
+		  -EPROTO },
+		{ "size",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4097 },
+		  -EPROTO },
+		{ "somebody else",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_X,
+		  STAMP_P,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  -ESTALE },
+		{ "no life",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  0,
+		  NID_N,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  -ESTALE },
+		{ "to whom",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_X,
+		  STAMP_N,
+		  { 8, 256, 4096 },
+		  -ESTALE },
+		{ "to when",
+		  IB_MSG_CONNACK,
+		  0x12,
+		  NID_P,
+		  STAMP_P,
+		  NID_N,
+		  1,
+		  { 8, 256, 4096 },
+		  -ESTALE },
+	};
+	struct ib_end self = end_of(NID_N, STAMP_N);
+	struct ulnet_nid peer = lnet_nid_from_nid4(NID_P);
+	struct ib_request asked = { .depth = 8, .frags = 256 }, agreed;
+	const char *why;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ib_envelope env = {
+			cases[i].version,
+			end_of(cases[i].src, cases[i].src_stamp),
+			end_of(cases[i].dst, cases[i].dst_stamp),
+		};
+		uint8_t buf[IB_CM_REP_SIZE] = { 0 };
+		int rc;
+
+		ib_conn_encode(&env, cases[i].type, &cases[i].params, buf);
+		rc = ib_admit_answer(&self, &peer, &asked, buf, sizeof(buf),
+				     &agreed, &why);
+		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
+		if (rc)
+			continue;
+		cr_expect_eq(agreed.depth, cases[i].params.queue_depth);
+		cr_expect_eq(agreed.frags, cases[i].params.max_frags);
+		cr_expect_eq(agreed.peer.stamp, STAMP_P);
+	}
+	cr_expect_eq(
+		ib_admit_answer(&self, &peer, &asked, seen, 10, &agreed, &why),
+		-EPROTO);
+}
