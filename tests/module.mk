@@ -99,7 +99,13 @@ unit_tests += %D%/unit/o2iblnd/wire_test
 unit_tests += %D%/unit/o2iblnd/calc_test
 unit_tests += %D%/unit/o2iblnd/rdma_test
 unit_tests += %D%/unit/o2iblnd/admit_test
+unit_tests += %D%/unit/o2iblnd/conn_test
+%C%_unit_o2iblnd_conn_test_SOURCES = %D%/unit/o2iblnd/conn_test.c \
+	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/o2iblnd/credit_test
+unit_tests += %D%/unit/o2iblnd/tx_test
+%C%_unit_o2iblnd_tx_test_SOURCES = %D%/unit/o2iblnd/tx_test.c \
+	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/lnd/cause_test
 unit_tests += %D%/unit/socklnd/silence_test
 unit_tests += %D%/unit/socklnd/sock_test

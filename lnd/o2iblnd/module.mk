@@ -1,10 +1,15 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
-# The LND over RDMA. What is on the wire needs no verbs, and is always built.
 libulnetcore_la_SOURCES += %D%/admit.c %D%/admit.h
+libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
+libulnetcore_la_SOURCES += %D%/exchange.c %D%/exchange.h
+libulnetcore_la_SOURCES += %D%/receive.c %D%/send.c
+libulnetcore_la_SOURCES += %D%/tx.c %D%/tx.h
 libulnetcore_la_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h
+libulnetcore_la_SOURCES += %D%/writes.c %D%/writes.h
+# The backend of tests and simulations.
 libulnetcore_la_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
 libulnetcore_la_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
 libulnetcore_la_SOURCES += %D%/simqp/fault.c
@@ -37,4 +42,3 @@ libulnetrdma_la_SOURCES += %D%/rdma_device.c
 libulnetrdma_la_SOURCES += %D%/rdma_mr.c
 libulnetrdma_la_SOURCES += %D%/rdma_qp.c
 endif
-libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/conn_priv.h"
+
+#include <errno.h>
+
+/* The send queue has room for so many work requests for each message: it and a
+ * few WRITEs. More WRITEs than there is room for take turns. */
+#define SLOTS_PER_MESSAGE 5
+#define SLOTS_MIN	  64
+/* How long a peer may take to answer a request to connect, at least. */
+#define ANSWER_MIN (5 * NSEC_PER_SEC)
+
+#define CLOSES FSM_TO(IB_CONN_CLOSING)
+
+const struct fsm_state ib_conn_states[IB_CONN_STATES] = {
+	[IB_CONN_NEW] = { "new",
+			  FSM_TO(IB_CONN_RESOLVING) | FSM_TO(IB_CONN_WAITING) },
+	[IB_CONN_RESOLVING] = { "resolving",
+				FSM_TO(IB_CONN_CONNECTING) | CLOSES },
+	[IB_CONN_CONNECTING] = { "connecting", FSM_TO(IB_CONN_OPEN) | CLOSES },
+	[IB_CONN_WAITING] = { "waiting", FSM_TO(IB_CONN_OPEN) | CLOSES },
+	[IB_CONN_OPEN] = { "open", CLOSES },
+	[IB_CONN_CLOSING] = { "closing", FSM_TO(IB_CONN_DRAINING) },
+	[IB_CONN_DRAINING] = { "draining", FSM_TO(IB_CONN_DEAD) },
+	[IB_CONN_DEAD] = { "dead", 0 },
+};
+
+static const struct ib_verbs *verbs_of(const struct ib_conn *conn)
+{
+	return conn->home->port->verbs;
+}
+
+static uint64_t now_of(const struct ib_conn *conn)
+{
+	return loop_now(conn->home->loop);
+}
+
+/* ---- time ---- */
+
+/* When a look at it is due. Of many deadlines, which are not in order, there is
+ * no earliest one: those who wait are looked at four times in the time that a
+ * message may take. */
+static uint64_t next_look(const struct ib_conn *conn)
+{
+	const struct ib_home *home = conn->home;
+	uint64_t at = TIME_NEVER;
+
+	switch (conn->fsm.state) {
+	case IB_CONN_CONNECTING:
+		return conn->sent_at + MAX(ANSWER_MIN, home->timeout / 4);
+	case IB_CONN_WAITING:
+		return conn->sent_at + home->timeout;
+	case IB_CONN_OPEN:
+		break;
+	default:
+		return TIME_NEVER;
+	}
+	if (!list_empty(&conn->all) || conn->keepalive)
+		at = now_of(conn) + home->timeout / 4;
+	if (home->conf->keepalive && !conn->keepalive)
+		at = MIN(at, conn->sent_at + home->conf->keepalive);
+	return at;
+}
+
+void ib_conn_arm(struct ib_conn *conn)
+{
+	uint64_t at = next_look(conn);
+
+	if (at == TIME_NEVER ||
+	    (timer_armed(&conn->timer) && conn->timer.at <= at))
+		return;
+	loop_timer_arm(conn->home->loop, &conn->timer, at);
+}
+
+static bool is_overdue(const struct ib_conn *conn, uint64_t now)
+{
+	const struct ib_tx *tx;
+
+	list_for_each_entry (tx, &conn->all, all)
+		if (tx->fsm.state != IB_TX_DONE && tx->deadline <= now)
+			return true;
+	return false;
+}
+
+static void look_open(struct ib_conn *conn, uint64_t now)
+{
+	uint64_t keepalive = conn->home->conf->keepalive;
+
+	if (is_overdue(conn, now)) {
+		ib_conn_fail(conn, -ETIMEDOUT, IB_BLAME_DEADLINE,
+			     "a message was not done in time");
+		return;
+	}
+	if (keepalive && now - conn->sent_at >= keepalive)
+		conn->keepalive = true;
+	ib_conn_pump(conn);
+	ib_conn_arm(conn);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct ib_conn *conn = container_of(t, struct ib_conn, timer);
+	uint64_t now = now_of(conn);
+
+	if (conn->fsm.state == IB_CONN_OPEN)
+		look_open(conn, now);
+	else if (now >= next_look(conn))
+		ib_conn_fail(conn, conn->active ? -ENETDOWN : -ETIMEDOUT,
+			     IB_BLAME_DEADLINE,
+			     "it was not established in time");
+	else
+		ib_conn_arm(conn);
+	ib_conn_settle(conn);
+}
+
+/* ---- the end ---- */
+
+void ib_conn_defer(struct ib_conn *conn)
+{
+	if (conn->deferred)
+		return;
+	conn->deferred = true;
+	loop_defer(conn->home->loop, &conn->work);
+}
+
+static void log_end(const struct ib_conn *conn, int status, const char *why)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (status == -ESHUTDOWN || !why)
+		return;
+	lnet_nid_format(&conn->terms.peer.nid, nid, sizeof(nid));
+	if (conn->fsm.state == IB_CONN_OPEN && status)
+		log_warn_limited(&conn->home->log_limit, now_of(conn), "o2ib",
+				 "peer %s: connection ended: %s: %s", nid, why,
+				 strerror(-status));
+	else
+		log_debug("o2ib", "peer %s: no connection: %s: %s", nid, why,
+			  strerror(-status));
+}
+
+void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
+		  const char *why)
+{
+	if (conn->fsm.state >= IB_CONN_CLOSING)
+		return;
+	log_end(conn, status, why);
+	conn->status = status;
+	conn->blame = blame;
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_CLOSING);
+	loop_timer_cancel(conn->home->loop, &conn->timer);
+	if (conn->created)
+		verbs_of(conn)->disconnect(conn->qp);
+	ib_conn_defer(conn);
+}
+
+void ib_conn_close(struct ib_conn *conn, int status)
+{
+	enum ib_blame blame = IB_BLAME_SELF;
+
+	switch (status) {
+	case -ESHUTDOWN:
+		blame = IB_BLAME_SHUTDOWN;
+		break;
+	case -ENETDOWN:
+	case -ENODEV:
+		blame = IB_BLAME_LINK;
+		break;
+	case -ETIMEDOUT:
+		blame = IB_BLAME_DEADLINE;
+		break;
+	case -ESTALE:
+		blame = IB_BLAME_PEER;
+		break;
+	default:
+		break;
+	}
+	ib_conn_fail(conn, status, blame, NULL);
+}
+
+/* The user knows of the end from here on. */
+static void tell_closed(struct ib_conn *conn)
+{
+	const struct ib_conn_user *user = conn->home->user;
+
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_DRAINING);
+	ib_conn_drop_held(conn);
+	if (conn->established)
+		user->closed(conn, conn->status);
+	else
+		user->refused(conn, conn->status, &conn->refusal);
+	ib_conn_end_txs(conn);
+}
+
+static void conn_free(struct ib_conn *conn)
+{
+	free(conn->rx_bufs);
+	free(conn->rxs);
+	free(conn->calls);
+	free(conn);
+}
+
+void ib_conn_unshow(struct ib_conn *conn)
+{
+	BUG_ON(!conn->shown);
+	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
+		conn_free(conn);
+}
+
+static void bury(struct ib_conn *conn)
+{
+	struct ib_home *home = conn->home;
+
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_DEAD);
+	verbs_of(conn)->destroy(conn->qp);
+	conn->qp = NULL;
+	ib_conn_free_receives(conn);
+	home->conns--;
+	/* The user may answer the last message that it holds in there. */
+	conn->shown++;
+	home->user->gone(conn);
+	ib_conn_unshow(conn);
+}
+
+static void tell_ended(struct ib_conn *conn)
+{
+	while (!list_empty(&conn->ended)) {
+		struct ib_tx *tx = list_first(&conn->ended, struct ib_tx, link);
+
+		list_del(&tx->link);
+		list_del(&tx->all);
+		if (!tx->own)
+			conn->home->user->done(tx);
+		ib_tx_put(tx);
+	}
+}
+
+void ib_conn_settle(struct ib_conn *conn)
+{
+	/* First of all the user hears that it has ended. */
+	if (conn->fsm.state == IB_CONN_CLOSING)
+		return;
+	tell_ended(conn);
+	if (conn->fsm.state == IB_CONN_DRAINING && !conn->deferred &&
+	    !conn->receives && !conn->ncalls) {
+		BUG_ON(!list_empty(&conn->all));
+		bury(conn);
+	}
+}
+
+static void on_work(struct work *w)
+{
+	struct ib_conn *conn = container_of(w, struct ib_conn, work);
+
+	conn->deferred = false;
+	if (conn->fsm.state == IB_CONN_CLOSING)
+		tell_closed(conn);
+	else if (conn->fsm.state == IB_CONN_OPEN)
+		ib_conn_look_behind(conn);
+	ib_conn_settle(conn);
+}
+
+/* ---- the beginning ---- */
+
+static struct ib_conn *conn_new(struct ib_home *home,
+				const struct ib_request *terms, void *user)
+{
+	struct ib_conn *conn = calloc(1, sizeof(*conn));
+
+	BUG_ON(!terms->depth || terms->depth > IB_DEPTH_MAX || !terms->frags);
+	if (!conn)
+		return NULL;
+	conn->calls_max = MAX(home->conf->concurrent_sends, 1u);
+	conn->calls = calloc(conn->calls_max, sizeof(*conn->calls));
+	if (!conn->calls) {
+		free(conn);
+		return NULL;
+	}
+	conn->home = home;
+	conn->terms = *terms;
+	conn->user = user;
+	conn->work.fn = on_work;
+	timer_init(&conn->timer, on_timer);
+	for (unsigned int i = 0; i < IB_QUEUES; i++)
+		list_init(&conn->queues[i]);
+	list_init(&conn->waiting);
+	list_init(&conn->all);
+	list_init(&conn->ended);
+	list_init(&conn->early);
+	list_init(&conn->behind);
+	return conn;
+}
+
+static void qp_conf(const struct ib_conn *conn, unsigned int depth, bool small,
+		    struct ib_qp_conf *conf)
+{
+	uint32_t max = conn->home->port->limits.max_qp_wr;
+
+	*conf = (struct ib_qp_conf){
+		.max_send_wr =
+			MAX(depth * SLOTS_PER_MESSAGE, small ? 0 : SLOTS_MIN),
+		.max_recv_wr = IB_RECEIVES(depth),
+		.max_send_sge = conn->send_sge,
+		.max_inline = conn->home->conf->max_inline,
+	};
+	if (max)
+		conf->max_send_wr = MIN(conf->max_send_wr, max);
+}
+
+/* Makes the queues, and receives: for less depth, if there is not enough memory
+ * for the one that was asked for. */
+static int conn_create(struct ib_conn *conn)
+{
+	const struct ib_limits *limits = &conn->home->port->limits;
+	unsigned int depth = conn->terms.depth;
+	struct ib_qp_conf conf;
+	int rc;
+
+	conn->send_sge = MIN(MAX(conn->home->conf->send_sge, 1u),
+			     (unsigned int)IB_WRITE_SGES);
+	if (limits->max_sge)
+		conn->send_sge = MIN(conn->send_sge, limits->max_sge);
+	if (limits->max_qp_wr && IB_RECEIVES(depth) > limits->max_qp_wr)
+		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
+	qp_conf(conn, depth, false, &conf);
+	rc = verbs_of(conn)->create(conn->qp, &conf);
+	for (; rc == -ENOMEM && depth; depth--) {
+		qp_conf(conn, depth, true, &conf);
+		rc = verbs_of(conn)->create(conn->qp, &conf);
+		if (!rc)
+			break;
+	}
+	if (rc)
+		return rc;
+	conn->terms.depth = (uint16_t)depth;
+	conn->created = true;
+	conn->slots = conn->max_slots = conf.max_send_wr;
+	return ib_conn_make_receives(conn);
+}
+
+/* What is said to the peer, in a request or its answer. */
+static size_t hello(const struct ib_conn *conn, enum ib_msg_type type,
+		    void *buf)
+{
+	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+				   conn->terms.peer };
+	struct ib_conn_params params = { conn->terms.depth, conn->terms.frags,
+					 IB_MSG_SIZE_MAX };
+	size_t n = ib_conn_encode(&env, type, &params, buf);
+
+	if (conn->home->conf->cksum)
+		ib_msg_set_cksum(buf);
+	return n;
+}
+
+int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
+		    void *user, struct ib_conn **conn_p)
+{
+	struct ib_conn *conn = conn_new(home, want, user);
+	int rc;
+
+	if (!conn)
+		return -ENOMEM;
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_RESOLVING);
+	conn->active = true;
+	rc = home->port->verbs->resolve(home->port, home->cpt, &want->peer.nid,
+					conn, &conn->qp);
+	if (rc) {
+		conn_free(conn);
+		return rc;
+	}
+	home->conns++;
+	*conn_p = conn;
+	return 0;
+}
+
+/* Asks, or accepts; what is posted by now has to come back, if that fails. */
+static int conn_greet(struct ib_conn *conn)
+{
+	uint8_t buf[IB_CONN_SIZE];
+	int rc = ib_conn_post_receives(conn);
+
+	if (rc)
+		return rc;
+	if (conn->active)
+		return verbs_of(conn)->connect(
+			conn->qp, buf, hello(conn, IB_MSG_CONNREQ, buf));
+	return verbs_of(conn)->accept(conn->qp, buf,
+				      hello(conn, IB_MSG_CONNACK, buf));
+}
+
+int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
+		   const struct ib_request *request, void *user,
+		   struct ib_conn **conn_p)
+{
+	struct ib_conn *conn = conn_new(home, request, user);
+	int rc;
+
+	if (!conn)
+		return -ENOMEM;
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_WAITING);
+	conn->qp = qp;
+	conn->sent_at = now_of(conn);
+	rc = conn_create(conn);
+	if (rc) {
+		conn_free(conn);
+		return rc;
+	}
+	qp->user = conn;
+	home->conns++;
+	*conn_p = conn;
+	rc = conn_greet(conn);
+	if (rc)
+		ib_conn_fail(conn, rc, IB_BLAME_SELF, "it cannot be accepted");
+	else
+		ib_conn_arm(conn);
+	return 0;
+}
+
+void ib_conn_on_resolved(struct ib_qp *qp)
+{
+	struct ib_conn *conn = qp->user;
+	int rc;
+
+	if (conn->fsm.state != IB_CONN_RESOLVING)
+		return;
+	rc = conn_create(conn);
+	if (!rc) {
+		fsm_move(&conn->fsm, ib_conn_states, IB_CONN_CONNECTING);
+		conn->sent_at = now_of(conn);
+		rc = conn_greet(conn);
+	}
+	if (rc)
+		ib_conn_fail(conn, rc, IB_BLAME_SELF,
+			     "no queue pair can be had");
+	else
+		ib_conn_arm(conn);
+	ib_conn_settle(conn);
+}
+
+/* The terms of the peer, who was asked. */
+static bool read_answer(struct ib_conn *conn, const void *private,
+			size_t length)
+{
+	const struct ulnet_nid peer = conn->terms.peer.nid;
+	const struct ib_request asked = conn->terms;
+	const char *why;
+	int rc = ib_admit_answer(&conn->home->self, &peer, &asked, private,
+				 length, &conn->terms, &why);
+
+	if (rc)
+		ib_conn_fail(conn, rc, IB_BLAME_PEER, why);
+	return !rc;
+}
+
+static void conn_open(struct ib_conn *conn)
+{
+	const struct ib_conn_conf *conf = conn->home->conf;
+	unsigned int depth = conn->terms.depth;
+
+	ib_credit_init(&conn->credit, depth,
+		       ib_credit_hiw(depth, conf->peer_credits,
+				     conf->peer_credits_hiw));
+	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_OPEN);
+	loop_timer_cancel(conn->home->loop, &conn->timer);
+	conn->established = true;
+	conn->sent_at = conn->heard_at = now_of(conn);
+	conn->home->user->established(conn);
+	ib_conn_look_early(conn);
+	ib_conn_pump(conn);
+	ib_conn_arm(conn);
+}
+
+void ib_conn_on_established(struct ib_qp *qp, const void *private,
+			    size_t length)
+{
+	struct ib_conn *conn = qp->user;
+
+	if (conn->fsm.state == IB_CONN_WAITING ||
+	    (conn->fsm.state == IB_CONN_CONNECTING &&
+	     read_answer(conn, private, length)))
+		conn_open(conn);
+	ib_conn_settle(conn);
+}
+
+void ib_conn_on_rejected(struct ib_qp *qp, int reason, const void *private,
+			 size_t length)
+{
+	struct ib_conn *conn = qp->user;
+	struct ib_refusal *r = &conn->refusal;
+	int status = -ECONNREFUSED;
+	const char *why = "rejected";
+
+	if (conn->fsm.state >= IB_CONN_OPEN) {
+		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER, why);
+		ib_conn_settle(conn);
+		return;
+	}
+	r->cm_reason = reason;
+	if (reason == IB_CM_REJECT_NO_LISTENER)
+		status = -EHOSTUNREACH;
+	else if (reason == IB_CM_REJECT_CONSUMER &&
+		 !ib_reject_decode(private, length, &r->reject, &why))
+		r->said = true;
+	if (r->said)
+		why = ib_reject_name(r->reject.reason);
+	ib_conn_fail(conn, conn->active ? status : -ECONNRESET, IB_BLAME_PEER,
+		     why);
+	ib_conn_settle(conn);
+}
+
+void ib_conn_on_failed(struct ib_qp *qp, int status)
+{
+	struct ib_conn *conn = qp->user;
+	enum ib_blame blame = IB_BLAME_PEER;
+
+	if (status == -ENODEV)
+		blame = IB_BLAME_LINK;
+	else if (status == -EIO)
+		blame = IB_BLAME_SELF;
+	ib_conn_fail(conn, status, blame, "the queue pair has failed");
+	ib_conn_settle(conn);
+}
+
+void ib_conn_on_disconnected(struct ib_qp *qp)
+{
+	struct ib_conn *conn = qp->user;
+
+	ib_conn_fail(conn, conn->fsm.state == IB_CONN_OPEN ? 0 : -ECONNRESET,
+		     IB_BLAME_PEER, "the peer has disconnected");
+	ib_conn_settle(conn);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection: from the wish to have one, or a peer's request, to the moment
+ * when nothing of it is left. On one queue pair, fed with the backend's events;
+ * knows no other connection, and nothing of LNet but where in messages its
+ * headers are. What it says, and when: the protocol's version 2.
+ *
+ *	resolving -> connecting -.
+ *		  passive: waiting -> open -> closing -> draining -> dead
+ *				 `-----------^
+ *
+ *	open		messages pass. What has come before is looked at now, in
+ *			its order.
+ *	closing		for the rest of the turn: no message is sent, none is
+ *			looked at, and the peer does not write to our memory.
+ *	draining	the user knows. All that was posted is to come back.
+ *	dead		the queue pair is gone. What the user still holds of
+ *			received messages is all that there is.
+ *
+ * The user is told in turns of its own: out of the backend's events, of timers
+ * and of deferred work, and never inside of a call that the user makes. In what
+ * it is told it may call whatever there is here.
+ *
+ *	refused | (established, closed), then gone	once for each connection
+ *	arrived		once for each message with an LNet header; each is to
+ *			be answered, even after "gone" (exchange.h)
+ *	done		once for each transmit that was sent; before "gone"
+ *
+ * Whatever a peer does, it gets no more than 2D + 2 receives and D answers at a
+ * time of this side, D being what was agreed upon; and what is not allowed ends
+ * its connection, nothing else.
+ *
+ * Memory: the connection's own, freed after "gone" as soon as no received
+ * message is held. Thread: its CPT's.
+ */
+#ifndef LND_O2IBLND_CONN_H
+#define LND_O2IBLND_CONN_H
+
+#include "base/log.h"
+#include "lnd/o2iblnd/admit.h"
+#include "lnd/o2iblnd/tx.h"
+
+enum ib_conn_state {
+	IB_CONN_NEW,
+	IB_CONN_RESOLVING,  /* active: looks for the way */
+	IB_CONN_CONNECTING, /* active: has asked the peer */
+	IB_CONN_WAITING,    /* passive: has accepted */
+	IB_CONN_OPEN,
+	IB_CONN_CLOSING,
+	IB_CONN_DRAINING,
+	IB_CONN_DEAD,
+	IB_CONN_STATES
+};
+extern const struct fsm_state ib_conn_states[IB_CONN_STATES];
+
+/* A receive, and the message in it. */
+enum ib_rx_state {
+	IB_RX_IDLE,   /* not posted, and nobody's */
+	IB_RX_POSTED, /* the device's */
+	IB_RX_HELD,   /* has come, and waits to be looked at */
+	IB_RX_SHOWN,  /* the user's, who has to answer */
+	IB_RX_STATES
+};
+extern const struct fsm_state ib_rx_states[IB_RX_STATES];
+
+struct ib_rx {
+	struct fsm fsm;
+	bool aside; /* shown: others may be shown meanwhile */
+	struct ib_conn *conn;
+	struct list link; /* conn->early, conn->behind */
+	struct ib_sge sge;
+	uint32_t length;   /* bytes that came */
+	struct ib_msg msg; /* shown: type, LNet header, payload... */
+	void *user;	   /* the user's */
+};
+
+/* What the peer, or its system, has answered to a request; all 0: nothing. */
+struct ib_refusal {
+	int cm_reason; /* IB_CM_REJECT_* or another number of the CM */
+	bool said;     /* by an LND: */
+	struct ib_reject reject;
+};
+
+struct ib_conn_user {
+	/* Messages may be sent; those of the peer come next. conn->peer and
+	 * the rest of what was agreed upon is known. */
+	void (*established)(struct ib_conn *conn);
+	/* It has not come about: @status as verbs.h has it for failed(), or
+	 *	-EHOSTUNREACH	nobody listens there
+	 *	-ECONNREFUSED	rejected; perhaps @refusal says why
+	 *	-EPROTO, -ESTALE	answered with something else
+	 *	-ENETDOWN	not answered in time
+	 *	-ENOMEM, -errno	of this side
+	 *	or what ib_conn_close() was given. */
+	void (*refused)(struct ib_conn *conn, int status,
+			const struct ib_refusal *refusal);
+	/* It has ended. @status: 0, the peer has disconnected; -ETIMEDOUT, a
+	 * message was not done in time, or the peer is silent; -EPROTO, -ESTALE,
+	 * of the peer; others of this side; or what ib_conn_close() was given.
+	 * done() follows, now or later, for all that was not done; first for
+	 * that of which nothing has left, what was sent last first. */
+	void (*closed)(struct ib_conn *conn, int status);
+	/* Its queue pair and its registered memory are gone, and @conn with
+	 * them, but for messages that were not answered. */
+	void (*gone)(struct ib_conn *conn);
+	/* IMMEDIATE, PUT_REQ or GET_REQ: rx->msg. */
+	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
+	/* tx->status, ->cause, ->nob; tx is the connection's again on return.
+	 * Its memory is neither read nor written any more. */
+	void (*done)(struct ib_tx *tx);
+};
+
+/* Tunables, as they are in effect. */
+struct ib_conn_conf {
+	unsigned int peer_credits; /* 1 to IB_DEPTH_MAX */
+	unsigned int peer_credits_hiw;
+	unsigned int concurrent_sends; /* at least 1 */
+	unsigned int send_sge;	       /* pieces that a WRITE gathers */
+	unsigned int max_inline;       /* bytes */
+	uint64_t keepalive;	       /* ns; 0: none */
+	bool cksum;		       /* of messages that are sent */
+	bool cksum_lenient; /* wrong ones of IMMEDIATEs are only logged */
+};
+
+/* What the connections of an NI on a CPT have in common. The user's. */
+struct ib_home {
+	/* immutable after init */
+	struct loop *loop;
+	unsigned int cpt;
+	struct ib_port *port;
+	struct ib_end self;
+	const struct ib_conn_conf *conf;
+	const struct ib_conn_user *user;
+
+	/* owner CPT */
+	struct ib_tx_pool *pool;
+	uint64_t timeout;   /* ns, for a message; may change at any time */
+	unsigned int conns; /* that are not gone */
+	struct log_limit log_limit;
+};
+
+/* A post_send() that has not ended. */
+struct ib_call {
+	struct ib_tx *tx;   /* whose WRITEs they are */
+	struct ib_tx *send; /* whose SEND; the same, or a NOOP */
+	unsigned int slots; /* of the send queue */
+};
+
+struct ib_conn {
+	struct fsm fsm;
+	bool active;	  /* opened by this side */
+	bool established; /* the user was told */
+	bool created;	  /* the queue pair has queues */
+	bool deferred;	  /* work */
+	bool keepalive;	  /* is due */
+	struct ib_home *home;
+	struct ib_qp *qp;
+	struct ib_request terms; /* the peer, and what is asked for; since it is
+				  * open, what was agreed upon */
+	unsigned int created_depth;
+	void *user; /* the user's */
+
+	/* why it has ended */
+	int status;
+	uint8_t blame; /* enum ib_blame */
+	struct ib_refusal refusal;
+
+	struct work work;
+	struct timer timer;
+	uint64_t sent_at;  /* ns: a message left */
+	uint64_t heard_at; /* ns: the peer, or its device, was heard */
+
+	/* out (send.c) */
+	struct ib_credit credit;
+	struct list queues[IB_QUEUES]; /* ib_tx.link */
+	unsigned int queued[IB_QUEUES];
+	struct list waiting; /* ib_tx.link: posted, and to be answered */
+	struct list all;     /* ib_tx.all */
+	struct list ended;   /* ib_tx.link: to be told */
+	struct ib_call *calls;
+	unsigned int calls_max, first_call, ncalls;
+	unsigned int noops; /* among them */
+	unsigned int slots; /* of the send queue, free */
+	unsigned int max_slots;
+	unsigned int send_sge;
+
+	/* in (receive.c) */
+	struct ib_rx *rxs;
+	unsigned int nrxs;
+	void *rx_bufs;
+	struct ib_mr *rx_mr;
+	unsigned int receives; /* posted */
+	struct list early;     /* ib_rx.link: came before it was open */
+	struct list behind;    /* ib_rx.link: came behind one that is shown */
+	unsigned int shown;
+	unsigned int standing; /* of those: not set aside */
+};
+
+/* Opens a connection: to want->peer.nid, which is known as want->peer.stamp (0:
+ * it is not known), of want->depth and want->frags at most. 0: the user will
+ * hear; -errno of the backend, or -ENOMEM. */
+int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
+		    void *user, struct ib_conn **conn_p) must_check;
+/* Accepts the request of @qp, which ib_admit() found good. 0: takes @qp, and
+ * the user will hear; -errno: @qp is the caller's still, to be rejected and
+ * destroyed. */
+int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
+		   const struct ib_request *request, void *user,
+		   struct ib_conn **conn_p) must_check;
+/* Ends it, if it has not ended: -ESHUTDOWN, the NI goes down; -ENETDOWN,
+ * -ENODEV, port or device have gone; -ESTALE, the peer is another one now;
+ * -ETIMEDOUT; others are of this side. On return the peer does not write to our
+ * memory any more; all else follows at the end of the turn. */
+void ib_conn_close(struct ib_conn *conn, int status);
+
+static inline bool ib_conn_is_open(const struct ib_conn *conn)
+{
+	return conn->fsm.state == IB_CONN_OPEN;
+}
+
+/* struct ib_events, but for what is not of one connection. */
+void ib_conn_on_resolved(struct ib_qp *qp);
+void ib_conn_on_established(struct ib_qp *qp, const void *private,
+			    size_t length);
+void ib_conn_on_rejected(struct ib_qp *qp, int reason, const void *private,
+			 size_t length);
+void ib_conn_on_failed(struct ib_qp *qp, int status);
+void ib_conn_on_disconnected(struct ib_qp *qp);
+void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
+			 enum ib_wc_status status);
+void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of a connection share: conn.c, send.c, receive.c, exchange.c. */
+#ifndef LND_O2IBLND_CONN_PRIV_H
+#define LND_O2IBLND_CONN_PRIV_H
+
+#include "lnd/o2iblnd/exchange.h"
+
+/* ---- conn.c ---- */
+
+/* Ends it, if it has not ended; @why, constant text, is for the log. On return
+ * it is not open. */
+void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
+		  const char *why);
+/* At the end of the turn: ib_conn_settle(), and what stood behind a message that
+ * was answered. */
+void ib_conn_defer(struct ib_conn *conn);
+/* Last of all in an event: tells the user what has ended. @conn may be gone
+ * afterwards. */
+void ib_conn_settle(struct ib_conn *conn);
+/* Something has a deadline now. */
+void ib_conn_arm(struct ib_conn *conn);
+/* A message that the user held is answered. @conn may be gone afterwards. */
+void ib_conn_unshow(struct ib_conn *conn);
+
+/* ---- send.c ---- */
+
+/* Sends what may be sent. */
+void ib_conn_pump(struct ib_conn *conn);
+/* Where a message of tx->type begins to wait; it may take @time, ns. */
+void ib_tx_queue(struct ib_tx *tx, uint64_t time);
+/* Its result is known: off the lists. The user is told when it is settled that
+ * nothing of it is posted. */
+void ib_tx_finish(struct ib_tx *tx);
+/* @conn has ended: all its transmits do. */
+void ib_conn_end_txs(struct ib_conn *conn);
+
+/* ---- receive.c ---- */
+
+/* For conn->terms.depth. 0 or -errno; then nothing is left. */
+int ib_conn_make_receives(struct ib_conn *conn) must_check;
+/* None of them is posted. */
+void ib_conn_free_receives(struct ib_conn *conn);
+int ib_conn_post_receives(struct ib_conn *conn) must_check;
+/* Messages that came before it was open; or behind one that is answered. */
+void ib_conn_look_early(struct ib_conn *conn);
+void ib_conn_look_behind(struct ib_conn *conn);
+/* None of them will be looked at. */
+void ib_conn_drop_held(struct ib_conn *conn);
+/* After something was flushed: ends a connection of which nothing is left. */
+void ib_conn_check_alive(struct ib_conn *conn);
+/* The message in it is done with. @acked: ib_credit_reposted(). */
+void ib_rx_repost(struct ib_rx *rx, bool acked);
+
+/* ---- exchange.c ---- */
+
+/* PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE. NULL, or what is wrong with it. */
+const char *ib_exchange_answered(struct ib_conn *conn,
+				 const struct ib_msg *msg);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receives, and which messages in them are believed. */
+#include "lnd/o2iblnd/conn_priv.h"
+
+#include <errno.h>
+
+#define BUF_ALIGN 4096
+
+const struct fsm_state ib_rx_states[IB_RX_STATES] = {
+	[IB_RX_IDLE] = { "idle", FSM_TO(IB_RX_POSTED) },
+	[IB_RX_POSTED] = { "posted", FSM_TO(IB_RX_IDLE) | FSM_TO(IB_RX_HELD) |
+					     FSM_TO(IB_RX_SHOWN) },
+	[IB_RX_HELD] = { "held", FSM_TO(IB_RX_IDLE) | FSM_TO(IB_RX_SHOWN) },
+	[IB_RX_SHOWN] = { "shown", FSM_TO(IB_RX_IDLE) },
+};
+
+/* ---- receives ---- */
+
+int ib_conn_make_receives(struct ib_conn *conn)
+{
+	struct ib_port *port = conn->home->port;
+	unsigned int n = IB_RECEIVES(conn->terms.depth);
+	size_t bytes = (size_t)n * IB_MSG_SIZE_MAX;
+	int rc;
+
+	conn->rxs = calloc(n, sizeof(*conn->rxs));
+	conn->rx_bufs = aligned_alloc(BUF_ALIGN, bytes);
+	if (!conn->rxs || !conn->rx_bufs)
+		return -ENOMEM;
+	rc = port->verbs->reg(port, conn->rx_bufs, bytes, false, &conn->rx_mr);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < n; i++) {
+		struct ib_rx *rx = &conn->rxs[i];
+
+		rx->conn = conn;
+		list_init(&rx->link);
+		rx->sge.addr = (char *)conn->rx_bufs + i * IB_MSG_SIZE_MAX;
+		rx->sge.length = IB_MSG_SIZE_MAX;
+		rx->sge.lkey = conn->rx_mr->lkey;
+	}
+	conn->nrxs = n;
+	return 0;
+}
+
+void ib_conn_free_receives(struct ib_conn *conn)
+{
+	struct ib_port *port = conn->home->port;
+
+	if (conn->rx_mr)
+		port->verbs->dereg(port, conn->rx_mr);
+	conn->rx_mr = NULL;
+}
+
+static int rx_post(struct ib_rx *rx)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
+
+	if (rc)
+		return rc;
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_POSTED);
+	conn->receives++;
+	return 0;
+}
+
+int ib_conn_post_receives(struct ib_conn *conn)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < conn->nrxs && !rc; i++)
+		rc = rx_post(&conn->rxs[i]);
+	return rc;
+}
+
+void ib_rx_repost(struct ib_rx *rx, bool acked)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc;
+
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (!ib_conn_is_open(conn))
+		return;
+	rc = rx_post(rx);
+	if (rc) {
+		ib_conn_fail(conn, rc, IB_BLAME_SELF,
+			     "a receive cannot be posted");
+		return;
+	}
+	ib_credit_reposted(&conn->credit, rx->msg.type, acked);
+}
+
+/* ---- messages ---- */
+
+/* Not more than one LNet header at a time is shown, until the user is done with
+ * it or says that it will take long. */
+static void show(struct ib_conn *conn, struct ib_rx *rx)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
+	rx->aside = false;
+	rx->user = NULL;
+	conn->shown++;
+	conn->standing++;
+	conn->home->user->arrived(conn, rx);
+}
+
+static void hold(struct list *list, struct ib_rx *rx)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_HELD);
+	list_add_tail(list, &rx->link);
+}
+
+static void arrived(struct ib_conn *conn, struct ib_rx *rx)
+{
+	if (!conn->standing && list_empty(&conn->behind))
+		show(conn, rx);
+	else if (rx->fsm.state == IB_RX_HELD)
+		list_add_tail(&conn->behind, &rx->link);
+	else
+		hold(&conn->behind, rx);
+}
+
+void ib_conn_look_behind(struct ib_conn *conn)
+{
+	while (ib_conn_is_open(conn) && !conn->standing &&
+	       !list_empty(&conn->behind)) {
+		struct ib_rx *rx =
+			list_first(&conn->behind, struct ib_rx, link);
+
+		list_del(&rx->link);
+		show(conn, rx);
+	}
+}
+
+/* Is @rx a message of this connection, and of those that pass over it? Returns
+ * 0, or -errno and why not. */
+static int rx_decode(struct ib_rx *rx, const char **why)
+{
+	struct ib_conn *conn = rx->conn;
+	const struct ib_home *home = conn->home;
+	struct ib_msg *msg = &rx->msg;
+	int rc = ib_msg_decode(rx->sge.addr, rx->length, msg, why);
+
+	if (rc == -EBADMSG && home->conf->cksum_lenient) {
+		log_warn_limited(&conn->home->log_limit, loop_now(home->loop),
+				 "o2ib", "a message with a wrong checksum");
+		rc = 0;
+	}
+	if (rc)
+		return rc;
+	*why = "it is of another protocol";
+	if (msg->env.version != IB_VERSION_2 || msg->type < IB_MSG_NOOP)
+		return -EPROTO;
+	*why = "it is of another connection";
+	if (ib_msg_is_stale(msg, &home->self, &conn->terms.peer))
+		return -ESTALE;
+	*why = "more credits than there are";
+	return ib_credit_received(&conn->credit, msg->type, msg->credits);
+}
+
+static void look(struct ib_conn *conn, struct ib_rx *rx)
+{
+	const char *why;
+	int rc = rx_decode(rx, &why);
+
+	if (rc) {
+		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+		ib_conn_fail(conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
+			     why);
+		return;
+	}
+	conn->heard_at = loop_now(conn->home->loop);
+	switch (rx->msg.type) {
+	case IB_MSG_IMMEDIATE:
+	case IB_MSG_PUT_REQ:
+	case IB_MSG_GET_REQ:
+		arrived(conn, rx);
+		return;
+	case IB_MSG_NOOP:
+		break;
+	default:
+		why = ib_exchange_answered(conn, &rx->msg);
+		if (why)
+			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER, why);
+	}
+	ib_rx_repost(rx, false);
+}
+
+void ib_conn_look_early(struct ib_conn *conn)
+{
+	while (ib_conn_is_open(conn) && !list_empty(&conn->early)) {
+		struct ib_rx *rx = list_first(&conn->early, struct ib_rx, link);
+
+		list_del(&rx->link);
+		look(conn, rx);
+	}
+}
+
+static void drop_list(struct list *list)
+{
+	while (!list_empty(list)) {
+		struct ib_rx *rx = list_first(list, struct ib_rx, link);
+
+		list_del(&rx->link);
+		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	}
+}
+
+void ib_conn_drop_held(struct ib_conn *conn)
+{
+	drop_list(&conn->early);
+	drop_list(&conn->behind);
+}
+
+void ib_conn_check_alive(struct ib_conn *conn)
+{
+	/* What the receives were flushed for, something else has told, or does
+	 * when its turn comes; if nothing is left to do so, this is it. */
+	if (ib_conn_is_open(conn) && !conn->receives && !conn->ncalls)
+		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+			     "the queue pair is in error");
+}
+
+void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
+			 enum ib_wc_status status)
+{
+	struct ib_conn *conn = qp->user;
+	struct ib_rx *rx = cookie;
+
+	BUG_ON(rx->fsm.state != IB_RX_POSTED || !conn->receives);
+	conn->receives--;
+	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
+	if (status != IB_WC_OK || conn->fsm.state >= IB_CONN_CLOSING) {
+		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+		if (status == IB_WC_FLUSHED)
+			ib_conn_check_alive(conn);
+		else if (status != IB_WC_OK)
+			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER,
+				     ib_wc_status_name(status));
+	} else if (!ib_conn_is_open(conn)) {
+		hold(&conn->early, rx);
+	} else {
+		look(conn, rx);
+		ib_conn_pump(conn);
+	}
+	ib_conn_settle(conn);
+}

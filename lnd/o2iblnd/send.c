@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which message goes out next, and what the send queue has room for. */
+#include "lnd/o2iblnd/conn_priv.h"
+
+#include <errno.h>
+
+/* WRITEs posted at a time. What needs more has NOOPs among them, as all that is
+ * posted ends with a SEND. */
+#define BATCH_MAX 64
+
+static struct ib_tx *queue_head(const struct ib_conn *conn, enum ib_queue q)
+{
+	if (list_empty(&conn->queues[q]))
+		return NULL;
+	return list_first(&conn->queues[q], struct ib_tx, link);
+}
+
+static void enqueue(struct ib_tx *tx, enum ib_queue q)
+{
+	list_add_tail(&tx->conn->queues[q], &tx->link);
+	tx->conn->queued[q]++;
+}
+
+/* The queue that it waits in, if it does. */
+static int queue_of(const struct ib_tx *tx)
+{
+	switch (tx->fsm.state) {
+	case IB_TX_RESERVED:
+		return IB_QUEUE_RESERVED;
+	case IB_TX_QUEUED:
+	case IB_TX_WRITING:
+		return ib_credit_queue(tx->type) == IB_QUEUE_FREE
+			       ? IB_QUEUE_FREE
+			       : IB_QUEUE_NORMAL;
+	default:
+		return -1;
+	}
+}
+
+/* Off its queue, or those who wait for an answer. */
+static void unlist(struct ib_tx *tx)
+{
+	int q = queue_of(tx);
+
+	list_del(&tx->link);
+	if (q >= 0)
+		tx->conn->queued[q]--;
+}
+
+static bool is_to_be_answered(enum ib_msg_type type)
+{
+	return type == IB_MSG_PUT_REQ || type == IB_MSG_GET_REQ ||
+	       type == IB_MSG_PUT_ACK;
+}
+
+/* ---- the end of transmits ---- */
+
+void ib_tx_finish(struct ib_tx *tx)
+{
+	BUG_ON(!tx->known);
+	unlist(tx);
+	if (tx->reserved) {
+		tx->reserved = false;
+		ib_credit_unreserve(&tx->conn->credit);
+	}
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
+	if (!tx->posts)
+		list_add_tail(&tx->conn->ended, &tx->link);
+}
+
+static void end_with_conn(struct ib_tx *tx)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (tx->fsm.state == IB_TX_DONE)
+		return;
+	/* Whether the peer's device has it, its completion tells. */
+	if (tx->fsm.state == IB_TX_POSTED && tx->posts &&
+	    !is_to_be_answered(tx->type))
+		return;
+	ib_tx_result(tx, conn->status ? conn->status : -ECONNRESET,
+		     ib_tx_cause(tx, conn->blame));
+	ib_tx_finish(tx);
+}
+
+void ib_conn_end_txs(struct ib_conn *conn)
+{
+	struct list *l;
+	struct ib_tx *tx;
+
+	/* The last one first: that is how they are given back (lnd.h). */
+	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
+		tx = list_entry(l, struct ib_tx, all);
+		if (!tx->begun)
+			end_with_conn(tx);
+	}
+	list_for_each_entry (tx, &conn->all, all)
+		end_with_conn(tx);
+}
+
+/* ---- posting ---- */
+
+/* Its WRITEs; or as many of them as go at a time. */
+static unsigned int writes_now(const struct ib_tx *tx)
+{
+	return MIN(tx->nwrites,
+		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
+}
+
+static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
+{
+	struct ib_conn *conn = tx->conn;
+	unsigned int at = (conn->first_call + conn->ncalls++) % conn->calls_max;
+
+	conn->calls[at] = (struct ib_call){ tx, send, slots };
+	conn->slots -= slots;
+	tx->posts++;
+	if (send != tx)
+		send->posts++;
+}
+
+static struct ib_call call_end(struct ib_conn *conn)
+{
+	struct ib_call call = conn->calls[conn->first_call];
+
+	BUG_ON(!conn->ncalls);
+	conn->first_call = (conn->first_call + 1) % conn->calls_max;
+	conn->ncalls--;
+	conn->slots += call.slots;
+	call.tx->posts--;
+	if (call.send != call.tx)
+		call.send->posts--;
+	return call;
+}
+
+/* The message itself, with the credits that are owed to the peer. */
+static void send_wr(struct ib_tx *tx, struct ib_wr *wr)
+{
+	const struct ib_conn *conn = tx->conn;
+
+	if (conn->home->conf->cksum)
+		ib_msg_set_cksum(ib_tx_buf(tx));
+	tx->sge.length = tx->size;
+	*wr = (struct ib_wr){
+		.type = IB_WR_SEND,
+		.sge = &tx->sge,
+		.nsge = 1,
+		.inlined = tx->size <= conn->qp->max_inline,
+		.cookie = tx,
+	};
+}
+
+/* The SEND is posted. */
+static void is_sent(struct ib_tx *tx)
+{
+	struct ib_conn *conn = tx->conn;
+
+	unlist(tx);
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_POSTED);
+	tx->reserved = false;
+	conn->noops += tx->type == IB_MSG_NOOP;
+	conn->sent_at = loop_now(conn->home->loop);
+	conn->keepalive = false;
+	if (is_to_be_answered(tx->type))
+		list_add_tail(&conn->waiting, &tx->link);
+}
+
+/* Posts what comes next of @tx, which ends with @send: its own SEND, or, when
+ * there are WRITEs left, a NOOP. */
+static int post(struct ib_tx *tx, struct ib_tx *send)
+{
+	struct ib_conn *conn = tx->conn;
+	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
+	struct ib_wr wrs[BATCH_MAX + 1];
+	struct ib_writes writes = tx->writes;
+	unsigned int n, nwrites = writes_now(tx);
+	uint8_t credits;
+	int rc;
+
+	for (n = 0; n < nwrites; n++)
+		ib_writes_next(&writes, &wrs[n], &sges[n * IB_WRITE_SGES],
+			       conn->send_sge);
+	credits = ib_credit_sent(&conn->credit, send->type);
+	ib_msg_set_credits(ib_tx_buf(send), credits);
+	send_wr(send, &wrs[n++]);
+	rc = conn->qp->port->verbs->post_send(conn->qp, wrs, n);
+	if (rc) {
+		ib_credit_unsent(&conn->credit, send->type, credits);
+		return rc;
+	}
+	tx->writes = writes;
+	tx->nwrites -= nwrites;
+	tx->begun = send->begun = true;
+	call_add(tx, send, n);
+	is_sent(send);
+	return 0;
+}
+
+/* ---- whose turn it is ---- */
+
+static void promote(struct ib_conn *conn)
+{
+	struct ib_tx *tx;
+
+	while ((tx = queue_head(conn, IB_QUEUE_RESERVED)) &&
+	       ib_credit_reserve(&conn->credit)) {
+		unlist(tx);
+		tx->reserved = true;
+		fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
+		enqueue(tx, IB_QUEUE_NORMAL);
+	}
+}
+
+/* A NOOP, first of all that costs nothing. NULL: two are under way; or there is
+ * no memory, and the next look tries again. It is made only to be posted at
+ * once: so none is there that is not needed any more. */
+static struct ib_tx *add_noop(struct ib_conn *conn)
+{
+	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+				   conn->terms.peer };
+	struct ib_tx *tx;
+
+	if (conn->noops >= IB_NOOPS_MAX)
+		return NULL;
+	tx = ib_tx_new(conn->home->pool, true);
+	if (!tx) {
+		conn->keepalive = true;
+		return NULL;
+	}
+	tx->conn = conn;
+	tx->own = true;
+	tx->type = IB_MSG_NOOP;
+	tx->size = (uint32_t)ib_noop_encode(&env, ib_tx_buf(tx));
+	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
+	list_add_tail(&conn->all, &tx->all);
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
+	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
+	conn->queued[IB_QUEUE_FREE]++;
+	return tx;
+}
+
+/* @tx is the next one. False: it cannot be posted now. */
+static bool send(struct ib_conn *conn, struct ib_tx *tx)
+{
+	struct ib_tx *end = tx;
+	int rc;
+
+	if (!ib_credit_may_send(&conn->credit, tx->type) ||
+	    conn->slots < writes_now(tx) + 1)
+		return false;
+	if (writes_now(tx) < tx->nwrites) {
+		end = add_noop(conn);
+		if (!end)
+			return false;
+		if (tx->fsm.state == IB_TX_QUEUED)
+			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WRITING);
+	}
+	rc = post(tx, end);
+	if (rc)
+		ib_conn_fail(conn, rc, IB_BLAME_SELF,
+			     "a message cannot be posted");
+	return !rc;
+}
+
+static struct ib_tx *next_tx(struct ib_conn *conn)
+{
+	struct ib_tx *tx = NULL;
+
+	promote(conn);
+	if (conn->slots &&
+	    ib_credit_noop_due(&conn->credit, conn->keepalive, conn->queued))
+		tx = add_noop(conn);
+	if (!tx)
+		tx = queue_head(conn, IB_QUEUE_FREE);
+	return tx ? tx : queue_head(conn, IB_QUEUE_NORMAL);
+}
+
+void ib_conn_pump(struct ib_conn *conn)
+{
+	struct ib_tx *tx;
+
+	do {
+		if (!ib_conn_is_open(conn) || conn->ncalls >= conn->calls_max)
+			return;
+		tx = next_tx(conn);
+	} while (tx && send(conn, tx));
+}
+
+void ib_tx_queue(struct ib_tx *tx, uint64_t time)
+{
+	struct ib_conn *conn = tx->conn;
+	enum ib_queue q = ib_credit_queue(tx->type);
+
+	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
+	/* It may have waited for the answer that it goes on with. */
+	list_del(&tx->link);
+	fsm_move(&tx->fsm, ib_tx_states,
+		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
+	enqueue(tx, q);
+	tx->deadline = loop_now(conn->home->loop) + time;
+	ib_conn_pump(conn);
+	ib_conn_arm(conn);
+}
+
+/* ---- completions ---- */
+
+static const struct {
+	int status;
+	enum ib_blame blame;
+} failures[IB_WC_STATUSES] = {
+	/* Something else has failed, or the peer has closed the connection. */
+	[IB_WC_FLUSHED] = { -ECONNRESET, IB_BLAME_PEER },
+	[IB_WC_SILENT] = { -ETIMEDOUT, IB_BLAME_SILENCE },
+	[IB_WC_NOT_READY] = { -ECONNABORTED, IB_BLAME_PEER },
+	[IB_WC_REMOTE_ACCESS] = { -EREMOTEIO, IB_BLAME_PEER },
+	[IB_WC_REMOTE_ERROR] = { -EREMOTEIO, IB_BLAME_PEER },
+	[IB_WC_LOCAL_ERROR] = { -EIO, IB_BLAME_SELF },
+};
+
+/* All that was posted of it has ended. */
+static void completed(struct ib_tx *tx, enum ib_wc_status status)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (tx->fsm.state == IB_TX_DONE) {
+		list_add_tail(&conn->ended, &tx->link);
+	} else if (status != IB_WC_OK) {
+		if (conn->fsm.state == IB_CONN_DRAINING)
+			end_with_conn(tx);
+	} else if (tx->fsm.state == IB_TX_POSTED) {
+		if (is_to_be_answered(tx->type)) {
+			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
+			return;
+		}
+		ib_tx_result(tx, 0, LNET_CAUSE_OK);
+		ib_tx_finish(tx);
+	}
+}
+
+static void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (!ib_conn_is_open(conn))
+		return;
+	/* The peer's device has refused to take the message itself. */
+	if (status == IB_WC_NOT_READY && tx->fsm.state == IB_TX_POSTED &&
+	    ib_credit_queue(tx->type) != IB_QUEUE_FREE)
+		ib_tx_result(tx, -ECONNABORTED, LNET_CAUSE_REMOTE_DROPPED);
+	ib_conn_fail(conn, failures[status].status, failures[status].blame,
+		     ib_wc_status_name(status));
+}
+
+void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
+{
+	struct ib_conn *conn = qp->user;
+	struct ib_call call = call_end(conn);
+
+	BUG_ON(call.send != cookie);
+	conn->noops -= call.send->type == IB_MSG_NOOP;
+	if (status == IB_WC_OK)
+		conn->heard_at = loop_now(conn->home->loop);
+	else
+		sent_in_vain(call.send, status);
+	if (!call.tx->posts)
+		completed(call.tx, status);
+	if (call.send != call.tx)
+		completed(call.send, status);
+	ib_conn_check_alive(conn);
+	ib_conn_pump(conn);
+	ib_conn_settle(conn);
+}

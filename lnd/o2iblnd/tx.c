@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/tx.h"
+
+#include <errno.h>
+
+#define SLAB_COUNT 64
+#define PAGE_ALIGN 4096
+
+#define DONE FSM_TO(IB_TX_DONE)
+
+const struct fsm_state ib_tx_states[IB_TX_STATES] = {
+	[IB_TX_NEW] = { "new",
+			FSM_TO(IB_TX_RESERVED) | FSM_TO(IB_TX_QUEUED) | DONE },
+	[IB_TX_RESERVED] = { "reserved", FSM_TO(IB_TX_QUEUED) | DONE },
+	[IB_TX_QUEUED] = { "queued", FSM_TO(IB_TX_WRITING) |
+					     FSM_TO(IB_TX_POSTED) | DONE },
+	[IB_TX_WRITING] = { "writing", FSM_TO(IB_TX_POSTED) | DONE },
+	/* The peer's answer may come before this side knows that its message
+	 * has left. */
+	[IB_TX_POSTED] = { "posted", FSM_TO(IB_TX_WAITING) |
+					     FSM_TO(IB_TX_QUEUED) | DONE },
+	[IB_TX_WAITING] = { "waiting", FSM_TO(IB_TX_QUEUED) | DONE },
+	[IB_TX_DONE] = { "done", 0 },
+};
+
+struct ib_tx_slab {
+	struct list link; /* pool->slabs */
+	struct ib_mr *mr;
+	void *bufs;
+	struct ib_tx txs[SLAB_COUNT];
+};
+
+void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
+		     uint32_t max)
+{
+	*pool = (struct ib_tx_pool){
+		.port = port,
+		.max = max,
+		.slab_bytes = (uint64_t)SLAB_COUNT * IB_MSG_SIZE_MAX,
+	};
+	list_init(&pool->free);
+	list_init(&pool->slabs);
+}
+
+void ib_tx_pool_fini(struct ib_tx_pool *pool)
+{
+	struct ib_tx_slab *slab, *tmp;
+
+	BUG_ON(pool->used);
+	list_for_each_entry_safe (slab, tmp, &pool->slabs, link) {
+		list_del(&slab->link);
+		pool->port->verbs->dereg(pool->port, slab->mr);
+		free(slab->bufs);
+		free(slab);
+	}
+	pool->total = 0;
+	list_init(&pool->free);
+}
+
+static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
+{
+	for (unsigned int i = 0; i < SLAB_COUNT; i++) {
+		struct ib_tx *tx = &slab->txs[i];
+
+		tx->pool = pool;
+		tx->sge.addr = (char *)slab->bufs + i * IB_MSG_SIZE_MAX;
+		tx->sge.lkey = slab->mr->lkey;
+		list_add_tail(&pool->free, &tx->link);
+	}
+	list_add(&pool->slabs, &slab->link);
+	pool->total += SLAB_COUNT;
+}
+
+static int pool_grow(struct ib_tx_pool *pool)
+{
+	struct ib_port *port = pool->port;
+	struct ib_tx_slab *slab = calloc(1, sizeof(*slab));
+	int rc = -ENOMEM;
+
+	if (!slab)
+		return rc;
+	slab->bufs = aligned_alloc(PAGE_ALIGN, pool->slab_bytes);
+	if (!slab->bufs)
+		goto err_free_slab;
+	/* What is sent comes from here: no byte of it is anybody else's. */
+	memset(slab->bufs, 0, pool->slab_bytes);
+	rc = port->verbs->reg(port, slab->bufs, pool->slab_bytes, false,
+			      &slab->mr);
+	if (rc)
+		goto err_free_bufs;
+	slab_fill(pool, slab);
+	return 0;
+
+err_free_bufs:
+	free(slab->bufs);
+err_free_slab:
+	free(slab);
+	return rc;
+}
+
+struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
+{
+	struct ib_tx *tx;
+	struct ib_sge sge;
+
+	if (pool->used >= pool->max && !answer) {
+		pool->refused++;
+		return NULL;
+	}
+	if (list_empty(&pool->free) && pool_grow(pool)) {
+		pool->failed++;
+		return NULL;
+	}
+	tx = list_first(&pool->free, struct ib_tx, link);
+	list_del(&tx->link);
+	sge = tx->sge;
+	*tx = (struct ib_tx){ .pool = pool, .cookie = pool->next_cookie++ };
+	tx->sge = sge;
+	list_init(&tx->link);
+	list_init(&tx->all);
+	pool->used++;
+	pool->peak = MAX(pool->peak, pool->used);
+	return tx;
+}
+
+void ib_tx_put(struct ib_tx *tx)
+{
+	struct ib_tx_pool *pool = tx->pool;
+
+	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
+	BUG_ON(!pool->used);
+	pool->used--;
+	list_add(&pool->free, &tx->link);
+}
+
+void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause)
+{
+	if (tx->known)
+		return;
+	tx->known = true;
+	tx->status = status;
+	tx->cause = cause;
+}
+
+enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame)
+{
+	static const struct {
+		uint8_t none, posted, sent;
+	} causes[IB_BLAMES] = {
+		[IB_BLAME_PEER] = { LNET_CAUSE_REMOTE_DROPPED,
+				    LNET_CAUSE_REMOTE_ERROR,
+				    LNET_CAUSE_REMOTE_ERROR },
+		[IB_BLAME_SILENCE] = { LNET_CAUSE_REMOTE_DROPPED,
+				       LNET_CAUSE_NETWORK_TIMEOUT,
+				       LNET_CAUSE_NETWORK_TIMEOUT },
+		[IB_BLAME_DEADLINE] = { LNET_CAUSE_LOCAL_TIMEOUT,
+					LNET_CAUSE_NETWORK_TIMEOUT,
+					LNET_CAUSE_REMOTE_TIMEOUT },
+		[IB_BLAME_SELF] = { LNET_CAUSE_LOCAL_DROPPED,
+				    LNET_CAUSE_LOCAL_ERROR,
+				    LNET_CAUSE_LOCAL_ERROR },
+		[IB_BLAME_LINK] = { LNET_CAUSE_LOCAL_NO_ROUTE,
+				    LNET_CAUSE_LOCAL_ERROR,
+				    LNET_CAUSE_LOCAL_ERROR },
+		[IB_BLAME_SHUTDOWN] = { LNET_CAUSE_LOCAL_ABORTED,
+					LNET_CAUSE_SHUTDOWN,
+					LNET_CAUSE_SHUTDOWN },
+	};
+
+	if (!tx->begun)
+		return causes[blame].none;
+	return tx->fsm.state == IB_TX_WAITING ? causes[blame].sent
+					      : causes[blame].posted;
+}

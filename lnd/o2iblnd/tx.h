@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages out. A transmit is a buffer for one message, and what becomes of it:
+ * of an IMMEDIATE that is all; a PUT begins as its PUT_REQ and goes on, in the
+ * same transmit, as its PUT_DONE; a GET waits as its GET_REQ for the peer's
+ * GET_DONE; at the other side, a PUT_ACK waits for the PUT_DONE.
+ *
+ *	new ---> reserved ---> queued ---> (writing) ---> posted ---> done
+ *	  `----------------------^  ^                       |          ^ ^
+ *				    |		         (waiting) ----' |
+ *				    `--- PUT_ACK came ------'-- answered-'
+ *
+ * done: its result is known. The user is told once the device needs neither its
+ * buffer nor its memory any more either, which is when all that was posted of it
+ * has ended. A result is that which was known first: what befalls a transmit
+ * later does not change it.
+ *
+ * Causes of those whose connection ends (lnd.h, cause.h), by what was left of
+ * them, and what the end was due to:
+ *
+ *	due to		nothing left	posted		sent, no answer
+ *	peer		REMOTE_DROPPED	REMOTE_ERROR	REMOTE_ERROR
+ *	silence		REMOTE_DROPPED	NETWORK_TIMEOUT	NETWORK_TIMEOUT
+ *	deadline	LOCAL_TIMEOUT	NETWORK_TIMEOUT	REMOTE_TIMEOUT
+ *	this side	LOCAL_DROPPED	LOCAL_ERROR	LOCAL_ERROR
+ *	link, device	LOCAL_NO_ROUTE	LOCAL_ERROR	LOCAL_ERROR
+ *	NI goes down	LOCAL_ABORTED	SHUTDOWN	SHUTDOWN
+ *
+ * Buffers are registered memory, in slabs. A pool belongs to one CPT and one
+ * port; it grows by slabs up to a limit, which holds for what the user sends.
+ * Answers to peers go beyond it, if need be: D for each connection at most.
+ *
+ * Owner: the pool; from ib_tx_get() on a connection. Thread: its CPT's.
+ */
+#ifndef LND_O2IBLND_TX_H
+#define LND_O2IBLND_TX_H
+
+#include "base/fsm.h"
+#include "lnd/o2iblnd/credit.h"
+#include "lnd/o2iblnd/writes.h"
+
+struct ib_conn;
+struct ib_tx_slab;
+
+enum ib_tx_state {
+	IB_TX_NEW,	/* being filled in */
+	IB_TX_RESERVED, /* waits for a reserved credit */
+	IB_TX_QUEUED,	/* waits for a credit, or its turn */
+	IB_TX_WRITING,	/* some of its WRITEs are posted, others are not */
+	IB_TX_POSTED,	/* has its SEND posted */
+	IB_TX_WAITING,	/* is sent, waits for the peer's answer */
+	IB_TX_DONE,
+	IB_TX_STATES
+};
+extern const struct fsm_state ib_tx_states[IB_TX_STATES];
+
+/* What the end of a connection is due to. */
+enum ib_blame {
+	IB_BLAME_PEER,	   /* it has ended it, or breaks the protocol */
+	IB_BLAME_SILENCE,  /* its device does not acknowledge */
+	IB_BLAME_DEADLINE, /* one has passed */
+	IB_BLAME_SELF,	   /* something has failed here */
+	IB_BLAME_LINK,	   /* the port or its device has */
+	IB_BLAME_SHUTDOWN, /* the NI goes down */
+	IB_BLAMES
+};
+
+struct ib_tx {
+	struct fsm fsm;
+	uint8_t type;	  /* enum ib_msg_type: of what is in the buffer now */
+	bool begun;	  /* something of it may have left */
+	bool reserved;	  /* has a reserved credit, and is not posted yet */
+	bool abandoned;	  /* the user does not want it any more */
+	bool own;	  /* the connection's: the user does not know of it */
+	struct list link; /* pool's free ones; connection's queue, or "waiting"
+			   * from posted to done if there is to be an answer */
+	struct list all;  /* connection's, in order of ib_tx_get() */
+	struct ib_conn *conn;
+	struct ib_tx_pool *pool;
+	struct ib_sge sge;  /* its buffer, IB_MSG_SIZE_MAX bytes */
+	uint32_t size;	    /* of the message in it */
+	uint64_t cookie;    /* differs from all others of the pool */
+	uint64_t time;	    /* ns that it may take; the user may make it less */
+	uint64_t deadline;  /* ns, of this leg */
+	unsigned int posts; /* post_send() that have not ended */
+
+	/* Its memory: where a PUT is, or a GET's answer; where a GET goes, or
+	 * a PUT to this side. */
+	const struct ib_sge *source;
+	uint32_t length;     /* bytes */
+	struct ib_rdma rdma; /* the peer's, in the buffer behind the message */
+	struct ib_writes writes;
+	unsigned int nwrites; /* that are not posted */
+
+	/* The result. */
+	bool known;
+	int status;
+	enum ulnet_cause cause;
+	uint32_t nob; /* bytes that came, or were written */
+
+	void *user; /* the user's */
+};
+
+struct ib_tx_pool {
+	/* immutable after init */
+	struct ib_port *port;
+	uint32_t max;	     /* transmits of the user */
+	uint64_t slab_bytes; /* of their buffers */
+
+	struct list free;
+	struct list slabs;
+	uint32_t total, used, peak;
+	uint64_t next_cookie;
+	uint64_t refused; /* times that the limit was reached ... */
+	uint64_t failed;  /* ... or no memory was to be had */
+};
+
+void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
+		     uint32_t max);
+/* All transmits must be back. */
+void ib_tx_pool_fini(struct ib_tx_pool *pool);
+
+/* A new transmit, whose result is not known. NULL: there is no memory; or the
+ * limit is reached, unless it is an @answer to a peer. */
+struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer);
+/* It is in no list any more. */
+void ib_tx_put(struct ib_tx *tx);
+
+static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
+{
+	return tx->sge.addr;
+}
+
+/* Its result, if none is known yet. */
+void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause);
+/* The cause, if its connection ends now. */
+enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame);
+
+#endif
