@@ -301,6 +301,7 @@ void rig_open(struct rig *r, unsigned int depth)
 	struct env *env;
 
 	memset(r, 0, sizeof(*r));
+	r->frags = 256;
 	cr_assert_eq(env_sim_new(1, &r->world), 0);
 	cr_assert_eq(env_sim_env(r->world, &env), 0);
 	cr_assert_eq(loop_new(env, &r->loop), 0);
@@ -337,7 +338,7 @@ void rig_run(struct rig *r, uint64_t ns)
 
 static void ask(struct rig *r, uint16_t depth)
 {
-	struct ib_request want = { { end_b.nid, 0 }, depth, 256 };
+	struct ib_request want = { { end_b.nid, 0 }, depth, r->frags };
 
 	cr_assert_eq(ib_conn_connect(&r->a.home, &want, &r->a, &r->a.conn), 0);
 	ib_conn_on_resolved(&r->a.qp->qp);

@@ -88,6 +88,7 @@ struct rig {
 	struct env_sim *world;
 	struct loop *loop;
 	struct rig_side a, b; /* active, passive */
+	uint16_t frags;	      /* that a asks for */
 };
 
 /* Of depth @depth on both sides, and nothing else yet. */
