@@ -26,6 +26,8 @@ void ib_conn_unshow(struct ib_conn *conn);
 
 /* Sends what may be sent. */
 void ib_conn_pump(struct ib_conn *conn);
+/* Posting has failed with @rc. */
+void ib_conn_fail_post(struct ib_conn *conn, int rc);
 /* Where a message of tx->type begins to wait; it may take @time, ns. */
 void ib_tx_queue(struct ib_tx *tx, uint64_t time);
 /* Its result is known: off the lists. The user is told when it is settled that

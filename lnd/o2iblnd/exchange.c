@@ -28,6 +28,7 @@ static struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 		return NULL;
 	tx->conn = conn;
 	tx->time = conn->home->timeout;
+	tx->deadline = TIME_NEVER;
 	list_add_tail(&conn->all, &tx->all);
 	return tx;
 }

@@ -1,10 +1,12 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
 libulnetcore_la_SOURCES += %D%/admit.c %D%/admit.h
+libulnetcore_la_SOURCES += %D%/arena.c %D%/arena.h
 libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_la_SOURCES += %D%/exchange.c %D%/exchange.h
 libulnetcore_la_SOURCES += %D%/receive.c %D%/send.c
+libulnetcore_la_SOURCES += %D%/regcache.c %D%/regcache.h
 libulnetcore_la_SOURCES += %D%/tx.c %D%/tx.h
 libulnetcore_la_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_la_SOURCES += %D%/wire.c %D%/wire.h

@@ -83,8 +83,7 @@ void ib_rx_repost(struct ib_rx *rx, bool acked)
 		return;
 	rc = rx_post(rx);
 	if (rc) {
-		ib_conn_fail(conn, rc, IB_BLAME_SELF,
-			     "a receive cannot be posted");
+		ib_conn_fail_post(conn, rc);
 		return;
 	}
 	ib_credit_reposted(&conn->credit, rx->msg.type, acked);

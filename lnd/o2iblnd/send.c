@@ -239,6 +239,16 @@ static struct ib_tx *add_noop(struct ib_conn *conn)
 	return tx;
 }
 
+void ib_conn_fail_post(struct ib_conn *conn, int rc)
+{
+	/* The connection has ended, and what says so is on its way. */
+	if (rc == -ENOTCONN)
+		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+			     "the queue pair is in error");
+	else
+		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
+}
+
 /* @tx is the next one. False: it cannot be posted now. */
 static bool send(struct ib_conn *conn, struct ib_tx *tx)
 {
@@ -257,8 +267,7 @@ static bool send(struct ib_conn *conn, struct ib_tx *tx)
 	}
 	rc = post(tx, end);
 	if (rc)
-		ib_conn_fail(conn, rc, IB_BLAME_SELF,
-			     "a message cannot be posted");
+		ib_conn_fail_post(conn, rc);
 	return !rc;
 }
 

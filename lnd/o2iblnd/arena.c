@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/arena.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/share.h"
+
+#define PAGES	    (IB_CHUNK_BYTES / IB_BLOCK_MIN)
+#define CHUNK_ALIGN (2u << 20) /* of a huge page */
+#define TOP	    (IB_BLOCK_ORDERS - 1)
+
+/* What is known of a block is with its first page; and not in the block, which
+ * a peer may write to. */
+struct page {
+	struct list link; /* arena->free[order], while it is free */
+	uint16_t at;	  /* its number in the chunk */
+	uint8_t order;
+	bool free;
+};
+
+struct ib_chunk {
+	struct list link; /* arena->chunks */
+	uint8_t *mem;
+	struct ib_mr *mr;
+	unsigned int lent; /* blocks */
+	struct page pages[PAGES];
+};
+
+void ib_arena_init(struct ib_arena *a, struct ib_port *port, uint64_t max)
+{
+	*a = (struct ib_arena){ .port = port, .max = max };
+	list_init(&a->chunks);
+	for (unsigned int i = 0; i < IB_BLOCK_ORDERS; i++)
+		list_init(&a->free[i]);
+}
+
+static unsigned int order_of(uint32_t length)
+{
+	unsigned int order = 0;
+
+	while ((IB_BLOCK_MIN << order) < length)
+		order++;
+	return order;
+}
+
+/* ---- chunks ---- */
+
+static int chunk_add(struct ib_arena *a)
+{
+	const struct ib_verbs *verbs = a->port->verbs;
+	struct ib_chunk *c = calloc(1, sizeof(*c));
+	int rc = -ENOMEM;
+
+	if (!c)
+		return rc;
+	c->mem = aligned_alloc(CHUNK_ALIGN, IB_CHUNK_BYTES);
+	if (!c->mem)
+		goto err_free_chunk;
+	/* Fewer pages to pin and to translate; if not, it is as good. */
+	(void)madvise(c->mem, IB_CHUNK_BYTES, MADV_HUGEPAGE);
+	rc = verbs->reg(a->port, c->mem, IB_CHUNK_BYTES, true, &c->mr);
+	if (rc)
+		goto err_free_mem;
+	for (unsigned int i = 0; i < PAGES; i++) {
+		list_init(&c->pages[i].link);
+		c->pages[i].at = (uint16_t)i;
+	}
+	for (unsigned int i = 0; i < PAGES; i += 1u << TOP) {
+		c->pages[i].order = TOP;
+		c->pages[i].free = true;
+		list_add_tail(&a->free[TOP], &c->pages[i].link);
+	}
+	list_add(&a->chunks, &c->link);
+	a->registered += IB_CHUNK_BYTES;
+	a->idle_chunks++;
+	return 0;
+
+err_free_mem:
+	free(c->mem);
+err_free_chunk:
+	free(c);
+	return rc;
+}
+
+/* All of it is free. */
+static void chunk_free(struct ib_arena *a, struct ib_chunk *c)
+{
+	BUG_ON(c->lent);
+	for (unsigned int i = 0; i < PAGES; i += 1u << TOP) {
+		BUG_ON(!c->pages[i].free || c->pages[i].order != TOP);
+		list_del(&c->pages[i].link);
+	}
+	list_del(&c->link);
+	a->idle_chunks--;
+	a->registered -= IB_CHUNK_BYTES;
+	a->port->verbs->dereg(a->port, c->mr);
+	free(c->mem);
+	free(c);
+}
+
+void ib_arena_fini(struct ib_arena *a)
+{
+	BUG_ON(a->used);
+	while (!list_empty(&a->chunks))
+		chunk_free(a, list_first(&a->chunks, struct ib_chunk, link));
+}
+
+/* ---- blocks ---- */
+
+static struct ib_chunk *chunk_of(struct page *page)
+{
+	return container_of(page - page->at, struct ib_chunk, pages[0]);
+}
+
+static void page_free(struct ib_arena *a, struct page *page, unsigned int order)
+{
+	page->order = (uint8_t)order;
+	page->free = true;
+	list_add(&a->free[order], &page->link);
+}
+
+/* A free block of @order, out of a larger one if need be; off its list. NULL:
+ * there is none. */
+static struct page *take(struct ib_arena *a, unsigned int order)
+{
+	struct page *page;
+	unsigned int from = order;
+
+	while (from < IB_BLOCK_ORDERS && list_empty(&a->free[from]))
+		from++;
+	if (from == IB_BLOCK_ORDERS)
+		return NULL;
+	page = list_first(&a->free[from], struct page, link);
+	list_del(&page->link);
+	while (from > order) {
+		from--;
+		page_free(a, page + (1u << from), from);
+	}
+	page->free = false;
+	page->order = (uint8_t)order;
+	return page;
+}
+
+int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
+		 struct ib_block *block)
+{
+	unsigned int order;
+	struct page *page;
+	struct ib_chunk *c;
+	uint64_t bytes;
+	int rc;
+
+	BUG_ON(!length || length > IB_BLOCK_MAX);
+	order = order_of(length);
+	bytes = (uint64_t)IB_BLOCK_MIN << order;
+	if (!share_allows(*held, a->used, a->max, bytes)) {
+		a->refused++;
+		return -ENOBUFS;
+	}
+	page = take(a, order);
+	if (!page) {
+		rc = chunk_add(a);
+		if (rc) {
+			a->failed++;
+			return rc;
+		}
+		page = take(a, order);
+	}
+	c = chunk_of(page);
+	if (!c->lent++)
+		a->idle_chunks--;
+	a->used += bytes;
+	a->peak = MAX(a->peak, a->used);
+	*held += bytes;
+	*block = (struct ib_block){
+		.addr = c->mem + (size_t)(page - c->pages) * IB_BLOCK_MIN,
+		.length = length,
+		.lkey = c->mr->lkey,
+		.rkey = c->mr->rkey,
+		.chunk = c,
+	};
+	return 0;
+}
+
+void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
+{
+	struct ib_chunk *c = block->chunk;
+	size_t at = (size_t)((uint8_t *)block->addr - c->mem) / IB_BLOCK_MIN;
+	unsigned int order = c->pages[at].order;
+	uint64_t bytes = (uint64_t)IB_BLOCK_MIN << order;
+
+	BUG_ON(c->pages[at].free || order != order_of(block->length));
+	BUG_ON(a->used < bytes || *held < bytes);
+	a->used -= bytes;
+	*held -= bytes;
+	block->chunk = NULL;
+	/* With the other half of what it was a half of, and so on. */
+	for (; order < TOP; order++) {
+		struct page *other = &c->pages[at ^ ((size_t)1 << order)];
+
+		if (!other->free || other->order != order)
+			break;
+		list_del(&other->link);
+		other->free = false;
+		at &= ~((size_t)1 << order);
+	}
+	page_free(a, &c->pages[at], order);
+	if (--c->lent)
+		return;
+	a->idle_chunks++;
+	if (a->idle_chunks > 1)
+		chunk_free(a, c);
+}
