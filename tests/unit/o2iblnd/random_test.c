@@ -408,11 +408,9 @@ static void answer_done(struct op *op, struct ib_tx *tx)
 	cr_assert(op->given_up2 || op->given_up || !tx->status ||
 			  op->from->w->class >= FAULTS || op->from->w->quiet,
 		  "seed %ju: %d", SEED(op->from->w), tx->status);
-	if (op->given_up2 && tx->status == -ECANCELED) {
-		mem_put(&op->mem2);
-		return;
-	}
-	if (op->type == IB_MSG_PUT_REQ && !op->given_up)
+	/* One that was given up may have been done before, and its memory is
+	 * not what it was. */
+	if (op->type == IB_MSG_PUT_REQ && !op->given_up && !op->given_up2)
 		sink_done(op, tx, &op->mem2);
 	mem_put(&op->mem2);
 }
