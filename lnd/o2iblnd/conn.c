@@ -169,6 +169,7 @@ void ib_conn_close(struct ib_conn *conn, int status)
 	case -ETIMEDOUT:
 		blame = IB_BLAME_DEADLINE;
 		break;
+	case -EPROTO:
 	case -ESTALE:
 		blame = IB_BLAME_PEER;
 		break;

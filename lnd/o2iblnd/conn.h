@@ -209,8 +209,9 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 		   struct ib_conn **conn_p) must_check;
 /* Ends it, if it has not ended: -ESHUTDOWN, the NI goes down; -ENETDOWN,
  * -ENODEV, port or device have gone; -ESTALE, the peer is another one now;
- * -ETIMEDOUT; others are of this side. On return the peer does not write to our
- * memory any more; all else follows at the end of the turn. */
+ * -EPROTO, what it says makes no sense; -ETIMEDOUT; others are of this side. On
+ * return the peer does not write to our memory any more; all else follows at the
+ * end of the turn. */
 void ib_conn_close(struct ib_conn *conn, int status);
 
 static inline bool ib_conn_is_open(const struct ib_conn *conn)

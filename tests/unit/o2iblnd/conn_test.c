@@ -271,6 +271,17 @@ Test(o2ib_conn, cannot_post)
 	cr_expect_eq(r.a.done[0].cause, LNET_CAUSE_LOCAL_DROPPED);
 	end_all(&r);
 
+	/* The queue pair knows already that the connection has ended. */
+	rig_open(&r, 8);
+	rig_connect(&r);
+	r.a.fail_post_send = -ENOTCONN;
+	cr_assert_not_null(rig_send(&r.a, 10, &r));
+	rig_run(&r, 0);
+	cr_expect(r.a.closed);
+	cr_expect_eq(r.a.status, -ECONNRESET);
+	cr_expect_eq(r.a.done[0].cause, LNET_CAUSE_REMOTE_DROPPED);
+	end_all(&r);
+
 	rig_open(&r, 8);
 	rig_connect(&r);
 	cr_assert_not_null(rig_send(&r.a, 10, &r));
