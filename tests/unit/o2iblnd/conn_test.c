@@ -629,6 +629,9 @@ Test(o2ib_conn, standing)
 	cr_assert_eq(r.b.ngot, 1, "the others wait");
 	ib_rx_end(r.b.got[0].rx, 0);
 	cr_expect_eq(r.b.ngot, 1, "not in the call");
+	rig_send(&r.a, 6, NULL);
+	rig_carry(&r.a);
+	cr_expect_eq(r.b.ngot, 1, "it does not overtake");
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 2);
 	ib_rx_set_aside(r.b.got[1].rx);
@@ -640,8 +643,8 @@ Test(o2ib_conn, standing)
 	r.b.take = true;
 	ib_rx_end(r.b.got[2].rx, 0);
 	rig_settle(&r);
-	cr_assert_eq(r.b.ngot, 5);
-	for (uint32_t i = 0; i < 5; i++)
+	cr_assert_eq(r.b.ngot, 6);
+	for (uint32_t i = 0; i < 6; i++)
 		cr_expect_eq(r.b.got[i].payload_len, i + 1);
 	end_all(&r);
 }

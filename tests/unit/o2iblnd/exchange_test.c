@@ -561,6 +561,33 @@ Test(o2ib_exchange, many_writes_in_vain)
 	}
 }
 
+/* The answer to a GET, of which some was written: it has begun. */
+Test(o2ib_exchange, many_writes_of_get)
+{
+	struct ib_frag frags[256];
+	const struct ib_sink sink = { 9, 256, frags };
+	struct ib_sge source = { NULL, 256 * 20, 1 };
+	struct ib_tx *tx;
+	struct rig r;
+
+	for (unsigned int i = 0; i < 256; i++)
+		frags[i] = (struct ib_frag){ 0x100000 - i * 1000, 20 };
+	rig_open(&r, 8);
+	rig_connect(&r);
+	get(&r.a, &sink, NULL);
+	rig_settle(&r);
+	cr_assert_eq(ib_rx_answer(r.b.got[0].rx, &source, 256 * 20, &r, &tx),
+		     0);
+	cr_expect(tx->begun);
+	cr_expect_eq(tx->fsm.state, IB_TX_WRITING);
+	cr_expect(ib_tx_abandon(tx, false));
+	cr_expect(!ib_conn_is_open(r.b.conn), "its memory is read");
+	end(&r, &r.b);
+	cr_assert_eq(r.b.ndone, 1);
+	cr_expect_eq(r.b.done[0].status, -ECANCELED);
+	end_all(&r);
+}
+
 /* ---- to give up ---- */
 
 enum stage { QUEUED, POSTED, WAITING, ANSWERED, WRITTEN };
@@ -855,4 +882,121 @@ Test(o2ib_exchange, checksums)
 	cr_expect(msg.cksum);
 	cr_expect_eq(msg.credits, 1);
 	end_all(&r);
+}
+
+/* Anything at all: bytes of messages are changed, and what is asked and answered
+ * makes no sense; nothing of this side is harmed. */
+static void answer_somehow(struct rig *r, struct rng *rng,
+			   const struct ib_sge *source)
+{
+	const struct ib_frag frag = { 0x1000, 10 };
+	const struct ib_sink sink = { 9, 1, &frag };
+	struct rig_rx *got = &r->b.got[r->b.ngot - 1];
+	struct ib_tx *tx;
+	int rc = -ENODATA;
+
+	if (rng_below(rng, 2) && got->type == IB_MSG_PUT_REQ)
+		rc = ib_rx_accept(got->rx, &sink, NULL, &tx);
+	else if (rng_below(rng, 2) && got->type == IB_MSG_GET_REQ)
+		rc = ib_rx_answer(got->rx, source,
+				  (uint32_t)rng_below(rng, 6000), NULL, &tx);
+	if (rc)
+		ib_rx_end(got->rx, -ENODATA);
+	r->b.ngot--;
+}
+
+/* An answer to what has been asked, or something else. */
+static size_t hostile_msg(struct rig *r, struct rng *rng, uint8_t *buf)
+{
+	static const enum ib_msg_type others[] = {
+		IB_MSG_NOOP, IB_MSG_IMMEDIATE, IB_MSG_PUT_REQ, IB_MSG_GET_REQ
+	};
+	enum ib_msg_type type = others[rng_below(rng, 4)];
+	struct list *waiting = &r->b.conn->waiting;
+	struct ib_tx *tx;
+	size_t n;
+
+	if (list_empty(waiting) || rng_below(rng, 2)) {
+		if (!rng_below(rng, 30))
+			type = IB_MSG_NOOP + (unsigned int)rng_below(rng, 8);
+		return peer_msg(r, type, buf);
+	}
+	tx = list_first(waiting, struct ib_tx, link);
+	if (tx->type == IB_MSG_GET_REQ)
+		type = IB_MSG_GET_DONE;
+	else if (tx->type == IB_MSG_PUT_ACK)
+		type = IB_MSG_PUT_DONE;
+	else
+		type = rng_below(rng, 3) ? IB_MSG_PUT_ACK : IB_MSG_PUT_NAK;
+	n = peer_msg(r, type, buf);
+	memcpy(buf + 48, &tx->cookie, sizeof(tx->cookie));
+	return n;
+}
+
+static void hostile_step(struct rig *r, struct rng *rng)
+{
+	static const struct ib_frag frag = { 0x1000, 5000 };
+	static const struct ib_sink sink = { 9, 1, &frag };
+	static const struct ib_sge source = { NULL, 6000, 1 };
+	uint8_t buf[IB_MSG_SIZE_MAX];
+	size_t n;
+
+	switch (rng_below(rng, 8)) {
+	case 0:
+		if (r->b.pool.used < 30)
+			get(&r->b, &sink, NULL);
+		break;
+	case 1:
+		if (r->b.pool.used < 30)
+			put(&r->b, &source, 5000, NULL);
+		break;
+	case 2:
+		if (r->b.ngot)
+			answer_somehow(r, rng, &source);
+		break;
+	case 3:
+		if (r->b.qp->ncalls)
+			rig_complete(&r->b, IB_WC_OK);
+		break;
+	default:
+		n = hostile_msg(r, rng, buf);
+		if (!rng_below(rng, 12))
+			buf[7] = (uint8_t)rng_below(rng, 3);
+		if (!rng_below(rng, 20))
+			buf[rng_below(rng, n)] = (uint8_t)rng_below(rng, 256);
+		if (!rng_below(rng, 30))
+			n = rng_below(rng, sizeof(buf) + 1);
+		rig_put(&r->b, buf, n);
+	}
+	rig_run(r, 0);
+}
+
+Test(o2ib_exchange, hostile_random)
+{
+	unsigned int closed = 0, steps = 0;
+
+	for (uint64_t seed = 1; seed <= 2000; seed++) {
+		struct rng rng;
+		struct rig r;
+
+		rng_seed(&rng, seed);
+		rig_open(&r, 1 + (unsigned int)rng_below(&rng, 8));
+		r.b.take = false;
+		rig_accept(&r);
+		for (int i = 0; i < 60 && ib_conn_is_open(r.b.conn); i++) {
+			hostile_step(&r, &rng);
+			steps++;
+			r.b.ndone = 0;
+			if (!r.b.conn)
+				break;
+		}
+		closed += r.b.closed != 0;
+		end(&r, &r.b);
+		while (r.b.ngot)
+			ib_rx_end(r.b.got[--r.b.ngot].rx, 0);
+		end_all(&r);
+	}
+	/* It is neither all refused nor all let through. */
+	cr_expect_gt(closed, 1000);
+	cr_expect_gt(steps, 8000);
 }
