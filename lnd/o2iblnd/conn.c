@@ -195,6 +195,13 @@ static void tell_closed(struct ib_conn *conn)
 
 static void conn_free(struct ib_conn *conn)
 {
+	while (!list_empty(&conn->extras)) {
+		struct ib_rx *rx =
+			list_first(&conn->extras, struct ib_rx, extra);
+
+		list_del(&rx->extra);
+		free(rx);
+	}
 	free(conn->rx_bufs);
 	free(conn->rxs);
 	free(conn->calls);
@@ -289,6 +296,8 @@ static struct ib_conn *conn_new(struct ib_home *home,
 	list_init(&conn->ended);
 	list_init(&conn->early);
 	list_init(&conn->behind);
+	list_init(&conn->spares);
+	list_init(&conn->extras);
 	return conn;
 }
 

@@ -67,8 +67,10 @@ struct ib_rx {
 	struct fsm fsm;
 	bool aside; /* shown: others may be shown meanwhile */
 	struct ib_conn *conn;
-	struct list link; /* conn->early, conn->behind */
-	struct ib_sge sge;
+	struct list link;  /* conn->early, ->behind, ->spares */
+	struct list extra; /* conn->extras: it is not one of conn->rxs */
+	struct ib_sge sge; /* none: a spare one, or the message is in ... */
+	uint8_t *copy;	   /* this: another one has its receive */
 	uint32_t length;   /* bytes that came */
 	struct ib_msg msg; /* shown: type, LNet header, payload... */
 	void *user;	   /* the user's */
@@ -192,6 +194,8 @@ struct ib_conn {
 	unsigned int receives; /* posted */
 	struct list early;     /* ib_rx.link: came before it was open */
 	struct list behind;    /* ib_rx.link: came behind one that is shown */
+	struct list spares;    /* ib_rx.link: without a receive */
+	struct list extras;    /* ib_rx.extra */
 	unsigned int shown;
 	unsigned int standing; /* of those: not set aside */
 };

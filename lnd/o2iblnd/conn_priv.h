@@ -43,6 +43,9 @@ int ib_conn_make_receives(struct ib_conn *conn) must_check;
 /* None of them is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
 int ib_conn_post_receives(struct ib_conn *conn) must_check;
+/* The message in @rx, which is shown, goes to memory of its own, and the receive
+ * is posted again, so that the peer has its credit back. 0 or -ENOMEM. */
+int ib_rx_copy_aside(struct ib_rx *rx) must_check;
 /* Messages that came before it was open; or behind one that is answered. */
 void ib_conn_look_early(struct ib_conn *conn);
 void ib_conn_look_behind(struct ib_conn *conn);

@@ -134,15 +134,24 @@ static void answered(struct ib_rx *rx, bool acked)
 	ib_conn_unshow(conn);
 }
 
-void ib_rx_set_aside(struct ib_rx *rx)
+int ib_rx_set_aside(struct ib_rx *rx)
 {
 	struct ib_conn *conn = rx->conn;
+	int rc;
 
 	BUG_ON(rx->fsm.state != IB_RX_SHOWN || rx->aside);
+	/* The receive of a PUT_REQ is for its PUT_DONE: the peer gets no credit
+	 * for it before it is answered. */
+	if (rx->msg.type != IB_MSG_PUT_REQ && ib_conn_is_open(conn)) {
+		rc = ib_rx_copy_aside(rx);
+		if (rc)
+			return rc;
+	}
 	rx->aside = true;
 	conn->standing--;
 	if (!conn->standing && !list_empty(&conn->behind))
 		ib_conn_defer(conn);
+	return 0;
 }
 
 /* The peer waits for an answer, and there will be no data. */

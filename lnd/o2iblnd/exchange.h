@@ -80,7 +80,10 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
  * it has no room for so many. */
 int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		 void *user, struct ib_tx **tx_p) must_check;
-/* It will take long: others may be shown meanwhile. */
-void ib_rx_set_aside(struct ib_rx *rx);
+/* It will take long: others may be shown meanwhile, and the peer may send more.
+ * (Not in place of a PUT_REQ: it has D of these at most.) The message is copied:
+ * what rx->msg points to is elsewhere on return. Whoever calls this sees to it
+ * that the peer does not get too much of it. -ENOMEM: it stands as before. */
+int ib_rx_set_aside(struct ib_rx *rx) must_check;
 
 #endif

@@ -35,6 +35,7 @@ int ib_conn_make_receives(struct ib_conn *conn)
 
 		rx->conn = conn;
 		list_init(&rx->link);
+		list_init(&rx->extra);
 		rx->sge.addr = (char *)conn->rx_bufs + i * IB_MSG_SIZE_MAX;
 		rx->sge.length = IB_MSG_SIZE_MAX;
 		rx->sge.lkey = conn->rx_mr->lkey;
@@ -73,12 +74,12 @@ int ib_conn_post_receives(struct ib_conn *conn)
 	return rc;
 }
 
-void ib_rx_repost(struct ib_rx *rx, bool acked)
+/* Posts one that is idle again, after a message of the type that is in it. */
+static void rx_return(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 	int rc;
 
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
 	if (!ib_conn_is_open(conn))
 		return;
 	rc = rx_post(rx);
@@ -87,6 +88,71 @@ void ib_rx_repost(struct ib_rx *rx, bool acked)
 		return;
 	}
 	ib_credit_reposted(&conn->credit, rx->msg.type, acked);
+}
+
+void ib_rx_repost(struct ib_rx *rx, bool acked)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (!rx->copy) {
+		rx_return(rx, acked);
+		return;
+	}
+	free(rx->copy);
+	rx->copy = NULL;
+	list_add(&rx->conn->spares, &rx->link);
+}
+
+/* ---- messages that are set aside ---- */
+
+static struct ib_rx *rx_spare(struct ib_conn *conn)
+{
+	struct ib_rx *rx;
+
+	if (!list_empty(&conn->spares)) {
+		rx = list_first(&conn->spares, struct ib_rx, link);
+		list_del(&rx->link);
+		return rx;
+	}
+	rx = calloc(1, sizeof(*rx));
+	if (!rx)
+		return NULL;
+	rx->conn = conn;
+	list_init(&rx->link);
+	list_add(&conn->extras, &rx->extra);
+	return rx;
+}
+
+/* What pointed into the receive points into the copy. */
+static void follow(const uint8_t **p, const struct ib_rx *rx)
+{
+	if (*p)
+		*p = rx->copy + (*p - (const uint8_t *)rx->sge.addr);
+}
+
+int ib_rx_copy_aside(struct ib_rx *rx)
+{
+	uint8_t *copy = malloc(MAX(rx->length, 1u));
+	struct ib_rx *other;
+
+	if (!copy)
+		return -ENOMEM;
+	other = rx_spare(rx->conn);
+	if (!other) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, rx->sge.addr, rx->length);
+	rx->copy = copy;
+	follow(&rx->msg.lnet_hdr, rx);
+	follow(&rx->msg.payload, rx);
+	follow(&rx->msg.rdma.frags, rx);
+	/* The user knows the message by @rx: it is the receive that goes. */
+	other->sge = rx->sge;
+	other->msg.type = rx->msg.type;
+	rx->sge = (struct ib_sge){ 0 };
+	rx_return(other, false);
+	ib_conn_pump(rx->conn);
+	return 0;
 }
 
 /* ---- messages ---- */

@@ -634,7 +634,7 @@ Test(o2ib_conn, standing)
 	cr_expect_eq(r.b.ngot, 1, "it does not overtake");
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 2);
-	ib_rx_set_aside(r.b.got[1].rx);
+	cr_assert_eq(ib_rx_set_aside(r.b.got[1].rx), 0);
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 3);
 	ib_rx_end(r.b.got[1].rx, 0);
@@ -646,6 +646,43 @@ Test(o2ib_conn, standing)
 	cr_assert_eq(r.b.ngot, 6);
 	for (uint32_t i = 0; i < 6; i++)
 		cr_expect_eq(r.b.got[i].payload_len, i + 1);
+	end_all(&r);
+}
+
+/* All that is set aside: the peer's credits come back, and the messages stay
+ * what they are. */
+Test(o2ib_conn, aside)
+{
+	struct rig r;
+
+	rig_open(&r, 2);
+	r.b.take = false;
+	rig_connect(&r);
+	for (unsigned int round = 0; round < 2; round++) {
+		r.b.ngot = 0;
+		for (uint32_t i = 0; i < 20; i++) {
+			rig_send(&r.a, i, NULL);
+			rig_settle(&r);
+			cr_assert_eq(r.b.ngot, i + 1);
+			cr_assert_eq(ib_rx_set_aside(r.b.got[i].rx), 0);
+		}
+		rig_settle(&r);
+		if (round)
+			end(&r, &r.b);
+		for (uint32_t i = 0; i < 20; i++) {
+			const struct ib_msg *msg = &r.b.got[i].rx->msg;
+
+			cr_expect_eq(msg->payload_len, i);
+			for (uint32_t k = 0; k < i; k++)
+				cr_expect_eq(msg->payload[k], 'x');
+			ib_rx_end(r.b.got[i].rx, 0);
+		}
+		if (round)
+			break;
+		rig_settle(&r);
+		cr_expect_eq(r.b.qp->nrecvs, 6);
+		cr_expect_eq(r.a.conn->credit.have + r.b.conn->credit.owe, 2);
+	}
 	end_all(&r);
 }
 
