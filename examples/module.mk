@@ -11,7 +11,7 @@ endif
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_rails.sh %D%/demo_routes.sh
-EXTRA_DIST += %D%/demo_lst.sh
+EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
 
 # A service of one's own; ulrpc_tutorial(7) shows these files. Built with what is
 # installed only: by ./check, from the page.
