@@ -17,8 +17,8 @@ int item_tunables(struct lnet *node, const struct scope *s,
 		  const struct tree *map, const char *const *others,
 		  struct ni_wish *wish) must_check;
 /* @t NULL: all of them. A list of some is an error, and so is a CPT that the
- * node does not have; in a lenient scope, since a file may come from a node with
- * more of them or fewer, the former is a note, and the latter nothing. */
+ * node does not have; in a lenient scope, since a file may come from a node
+ * with more of them or fewer, the former is a note, and the latter nothing. */
 int item_cpts(struct lnet *node, const struct scope *s,
 	      const struct tree *t) must_check;
 /* An LND serves @net, which @t says. */

@@ -22,9 +22,9 @@ const char *const metrics_keys[] = { "peers", NULL };
 
 enum kind { U64, U32, I64, I32, BOOL, NS };
 
-/* A field of what is known of an interface, a peer NI, a route, or buffers. Rows
- * with the same name stand together: they are one metric, and a label tells them
- * apart. */
+/* A field of what is known of an interface, a peer NI, a route, or buffers.
+ * Rows with the same name stand together: they are one metric, and a label
+ * tells them apart. */
 struct metric {
 	const char *name;  /* behind "ulnet_ni_" and the like */
 	const char *type;  /* as Prometheus calls it */

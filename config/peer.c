@@ -69,8 +69,8 @@ static int put_range(const struct scope *s, const struct tree *t,
 	return 0;
 }
 
-/* One item of a list of NIDs: one, a range such as 10.0.0.[1-3]@tcp, or a mapping
- * with a NID. */
+/* One item of a list of NIDs: one, a range such as 10.0.0.[1-3]@tcp, or a
+ * mapping with a NID. */
 static int put_nids(const struct scope *s, const struct tree *t,
 		    struct others *o)
 {

@@ -128,8 +128,8 @@ bool key_in(const char *key, const char *const *keys)
 	return false;
 }
 
-/* Does it take no more than that many letters to be put in, left out, replaced or
- * swapped with the next one to make one of the other? */
+/* Does it take no more than that many letters to be put in, left out, replaced
+ * or swapped with the next one to make one of the other? */
 static bool alike(const char *a, const char *b, unsigned int letters)
 {
 	while (*a && *a == *b) {

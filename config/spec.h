@@ -16,10 +16,10 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 #define SPEC_ALL_CPTS "all CPTs use each interface"
 
 /* Copies the next name of a list separated by commas, without blanks around
- * it, and the list of CPTs behind it ("": none). @pos: where to go on, advanced;
- * 1: there was one; 0: the list has ended; -EINVAL: an empty name or one that is
- * too long, or what is in the brackets is no list of CPTs. On error @pos is what
- * is wrong. */
+ * it, and the list of CPTs behind it ("": none). @pos: where to go on,
+ * advanced; 1: there was one; 0: the list has ended; -EINVAL: an empty name or
+ * one that is too long, or what is in the brackets is no list of CPTs. On error
+ * @pos is what is wrong. */
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registered memory for payloads that have to be copied: whose own memory is not
- * registered, or is in too many pieces for one key. Blocks of powers of two,
- * halved and put together again, in chunks that are registered once, for peers
- * to write to as well.
+ * Registered memory for payloads that have to be copied: whose own memory is
+ * not registered, or is in too many pieces for one key. Blocks of powers of
+ * two, halved and put together again, in chunks that are registered once, for
+ * peers to write to as well.
  *
  * Bounded by the bytes of all blocks that are lent; each peer has a share of
  * them (base/share.h), and who has used up its share is refused, and nobody

@@ -97,10 +97,11 @@ struct ib_conn_user {
 	void (*refused)(struct ib_conn *conn, int status,
 			const struct ib_refusal *refusal);
 	/* It has ended. @status: 0, the peer has disconnected; -ETIMEDOUT, a
-	 * message was not done in time, or the peer is silent; -EPROTO, -ESTALE,
-	 * of the peer; others of this side; or what ib_conn_close() was given.
-	 * done() follows, now or later, for all that was not done; first for
-	 * that of which nothing has left, what was sent last first. */
+	 * message was not done in time, or the peer is silent; -EPROTO,
+	 * -ESTALE, of the peer; others of this side; or what ib_conn_close()
+	 * was given. done() follows, now or later, for all that was not done;
+	 * first for that of which nothing has left, what was sent last
+	 * first. */
 	void (*closed)(struct ib_conn *conn, int status);
 	/* Its queue pair and its registered memory are gone, and @conn with
 	 * them, but for messages that were not answered. */
@@ -214,8 +215,8 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 /* Ends it, if it has not ended: -ESHUTDOWN, the NI goes down; -ENETDOWN,
  * -ENODEV, port or device have gone; -ESTALE, the peer is another one now;
  * -EPROTO, what it says makes no sense; -ETIMEDOUT; others are of this side. On
- * return the peer does not write to our memory any more; all else follows at the
- * end of the turn. */
+ * return the peer does not write to our memory any more; all else follows at
+ * the end of the turn. */
 void ib_conn_close(struct ib_conn *conn, int status);
 
 static inline bool ib_conn_is_open(const struct ib_conn *conn)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of a connection share: conn.c, send.c, receive.c, exchange.c. */
+/* What the files of a connection share: conn.c, send.c, receive.c,
+ * exchange.c. */
 #ifndef LND_O2IBLND_CONN_PRIV_H
 #define LND_O2IBLND_CONN_PRIV_H
 
@@ -11,8 +12,8 @@
  * it is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
-/* At the end of the turn: ib_conn_settle(), and what stood behind a message that
- * was answered. */
+/* At the end of the turn: ib_conn_settle(), and what stood behind a message
+ * that was answered. */
 void ib_conn_defer(struct ib_conn *conn);
 /* Last of all in an event: tells the user what has ended. @conn may be gone
  * afterwards. */
@@ -43,8 +44,9 @@ int ib_conn_make_receives(struct ib_conn *conn) must_check;
 /* None of them is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
 int ib_conn_post_receives(struct ib_conn *conn) must_check;
-/* The message in @rx, which is shown, goes to memory of its own, and the receive
- * is posted again, so that the peer has its credit back. 0 or -ENOMEM. */
+/* The message in @rx, which is shown, goes to memory of its own, and the
+ * receive is posted again, so that the peer has its credit back. 0 or
+ * -ENOMEM. */
 int ib_rx_copy_aside(struct ib_rx *rx) must_check;
 /* Messages that came before it was open; or behind one that is answered. */
 void ib_conn_look_early(struct ib_conn *conn);

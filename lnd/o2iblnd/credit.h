@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Credits of a connection, version 2 of the protocol: who may send how much, so
- * that there is always a receive posted for it. Arithmetic on a small structure;
- * knows no message but its type.
+ * that there is always a receive posted for it. Arithmetic on a small
+ * structure; knows no message but its type.
  *
  * Each side has 2D + 2 receives posted, D being the depth that was agreed upon:
  *

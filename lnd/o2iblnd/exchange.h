@@ -55,9 +55,9 @@ void ib_send_immediate(struct ib_tx *tx, uint32_t length);
 /* A PUT or REPLY, of @length bytes at @source. */
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source,
 		 uint32_t length);
-/* A GET, of as many bytes as @sink has, which is borrowed until return. -EMSGSIZE:
- * it has more fragments than this connection carries, and @tx is the caller's
- * still. */
+/* A GET, of as many bytes as @sink has, which is borrowed until return.
+ * -EMSGSIZE: it has more fragments than this connection carries, and @tx is the
+ * caller's still. */
 int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink) must_check;
 
 /* The user gives up a transmit that is not done; it will be told -ECANCELED, or
@@ -76,14 +76,15 @@ void ib_rx_end(struct ib_rx *rx, int status);
  * that the peer does not have). */
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		 struct ib_tx **tx_p) must_check;
-/* @length bytes at @source are what the peer gets. As ib_rx_accept(); -EMSGSIZE:
- * it has no room for so many. */
+/* @length bytes at @source are what the peer gets. As ib_rx_accept();
+ * -EMSGSIZE: it has no room for so many. */
 int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		 void *user, struct ib_tx **tx_p) must_check;
 /* It will take long: others may be shown meanwhile, and the peer may send more.
- * (Not in place of a PUT_REQ: it has D of these at most.) The message is copied:
- * what rx->msg points to is elsewhere on return. Whoever calls this sees to it
- * that the peer does not get too much of it. -ENOMEM: it stands as before. */
+ * (Not in place of a PUT_REQ: it has D of these at most.) The message is
+ * copied: what rx->msg points to is elsewhere on return. Whoever calls this
+ * sees to it that the peer does not get too much of it. -ENOMEM: it stands as
+ * before. */
 int ib_rx_set_aside(struct ib_rx *rx) must_check;
 
 #endif

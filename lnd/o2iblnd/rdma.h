@@ -265,8 +265,8 @@ int ibr_qp_create(struct ib_qp *qp, const struct ib_qp_conf *conf);
 /* To be connected: 0 or -errno. */
 int ibr_qp_start(struct ibr_qp *qp);
 /*
- * Takes it away from the device: on return nothing is read or written for it any
- * more. All that was posted ends, flushed unless the device says that it is
+ * Takes it away from the device: on return nothing is read or written for it
+ * any more. All that was posted ends, flushed unless the device says that it is
  * done; the LND hears that in a turn soon. No effect if there is none.
  *
  * The state "error" would not do: there are devices that still finish what they

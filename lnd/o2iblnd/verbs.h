@@ -8,8 +8,8 @@
  *			failure that the other one can report
  *
  * A backend knows nothing of LNet's messages: bytes that it connects with,
- * sends, and writes to remote memory are the LND's business (wire.h), and so are
- * credits, time-outs and retries. It has no timers but the CM's own.
+ * sends, and writes to remote memory are the LND's business (wire.h), and so
+ * are credits, time-outs and retries. It has no timers but the CM's own.
  *
  * Threads. A port belongs to an NI, and is opened and closed on the thread of
  * CPT 0, where it listens. A queue pair belongs to one CPT from its first event
@@ -244,8 +244,8 @@ struct ib_verbs {
 	void (*destroy)(struct ib_qp *qp);
 
 	/* At most max_recv_wr at a time, of one piece each; more: -ENOMEM. What
-	 * is posted in error ends as FLUSHED, or is refused: -ENOTCONN, once the
-	 * backend knows; the same for post_send(). */
+	 * is posted in error ends as FLUSHED, or is refused: -ENOTCONN, once
+	 * the backend knows; the same for post_send(). */
 	int (*post_recv)(struct ib_qp *qp, const struct ib_sge *sge,
 			 void *cookie);
 	/* @wrs in their order, the last one a SEND. At most max_send_wr at a

@@ -45,7 +45,8 @@ enum {
 #define IB_FRAGS_MAX 257
 
 /* Private data as it is received, always as long as this: what the sender has
- * not filled is zero. In a request, what the CM needs for itself is in front. */
+ * not filled is zero. In a request, what the CM needs for itself is in
+ * front. */
 #define IB_CM_REQ_SIZE 56
 #define IB_CM_REP_SIZE 196
 #define IB_CM_REJ_SIZE 148
@@ -150,9 +151,9 @@ struct ib_msg {
 
 /*
  * Each writes a message without credits and checksum into @buf, which has room
- * for it (IB_MSG_SIZE_MAX bytes always do), and returns its size. LNet's header,
- * at IB_LNET_OFFSET, and the payload, at IB_PAYLOAD_OFFSET, are the caller's to
- * write, before or after.
+ * for it (IB_MSG_SIZE_MAX bytes always do), and returns its size. LNet's
+ * header, at IB_LNET_OFFSET, and the payload, at IB_PAYLOAD_OFFSET, are the
+ * caller's to write, before or after.
  */
 /* CONNREQ or CONNACK. */
 size_t ib_conn_encode(const struct ib_envelope *env, enum ib_msg_type type,

@@ -99,7 +99,8 @@ unsigned int path_tries_by(const struct lnet_cpt *cpt,
  * NIs of the peer; with a route, gateways, then NIs of the peer, then the same
  * of the gateway: its NIs stand behind local NIs. No stage is there twice. With
  * PATH_HOP and a local NI named, that one is in the trace of the peer's path
- * already, and not in this one. Ranks show by how much the criterion that decided did so. */
+ * already, and not in this one. Ranks show by how much the criterion that
+ * decided did so. */
 struct path_seen {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid; /* of a net: its address is 0 */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client and a server on two nets, two routers between them, and a steady load
- * of calls; then one router fails in one way or another, and comes back: how
- * long the longest call takes, how many are lost, and whether the router is used
- * again (requirement B4). In virtual time, so that a run is exact.
+ * A client and a server on two nets, two routers between them, and a steady
+ * load of calls; then one router fails in one way or another, and comes back:
+ * how long the longest call takes, how many are lost, and whether the router is
+ * used again (requirement B4). In virtual time, so that a run is exact.
  *
  *	client --- net 0 --- routers 0, 1 --- net 1 --- server
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The backend of o2iblnd on rdma-core (lnd/o2iblnd/verbs.h), on loops in threads
- * of their own, with two RDMA devices of one host:
+ * The backend of o2iblnd on rdma-core (lnd/o2iblnd/verbs.h), on loops in
+ * threads of their own, with two RDMA devices of one host:
  *
  *	o2ib_verbs [ADDRESS ADDRESS [INTERFACE]]
  *

@@ -350,7 +350,8 @@ Test(import, misspelt)
 		{ "peer: [{primary nid: 10.77.0.9@tcp, multi-rail: true}]",
 		  "'Multi-Rail' may be meant" },
 		{ "udsp: [{scr: tcp}]", "'src' may be meant" },
-		/* Policies and rules without what is unknown would be others. */
+		/* Policies and rules without what is unknown would be
+		 * others. */
 		{ "udsp: [{src: tcp, action: {avoid: 1}}]",
 		  "unknown key 'avoid'" },
 		{ "fault: [{rule_type: drop, rate: 1, weekday: 3}]",
@@ -751,9 +752,9 @@ Test(import, kernel_shapes)
 	}
 }
 
-/* The whole of what a kernel node shows, line by line: the same keys in the same
- * order at the same places, and the same values but for those of states: on paper
- * no gateway answers. */
+/* The whole of what a kernel node shows, line by line: the same keys in the
+ * same order at the same places, and the same values but for those of states:
+ * on paper no gateway answers. */
 static void cut_states(char *text)
 {
 	while ((text = strstr(text, " state: "))) {

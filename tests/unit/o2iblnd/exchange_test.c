@@ -484,8 +484,8 @@ Test(o2ib_exchange, gets)
 
 /* ---- many WRITEs ---- */
 
-/* More than are posted at a time: NOOPs stand between, two at most, and the DONE
- * comes last; meanwhile others are sent. */
+/* More than are posted at a time: NOOPs stand between, two at most, and the
+ * DONE comes last; meanwhile others are sent. */
 Test(o2ib_exchange, many_writes)
 {
 	struct ib_frag frags[256];
@@ -884,8 +884,8 @@ Test(o2ib_exchange, checksums)
 	end_all(&r);
 }
 
-/* Anything at all: bytes of messages are changed, and what is asked and answered
- * makes no sense; nothing of this side is harmed. */
+/* Anything at all: bytes of messages are changed, and what is asked and
+ * answered makes no sense; nothing of this side is harmed. */
 static void answer_somehow(struct rig *r, struct rng *rng,
 			   const struct ib_sge *source)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two sides of connections, on queue pairs that do nothing by themselves: a test
- * says when what was posted arrives, ends or fails, and sees every byte of it.
- * Times are those of a virtual clock.
+ * Two sides of connections, on queue pairs that do nothing by themselves: a
+ * test says when what was posted arrives, ends or fails, and sees every byte of
+ * it. Times are those of a virtual clock.
  */
 #ifndef TESTS_UNIT_O2IBLND_IB_RIG_H
 #define TESTS_UNIT_O2IBLND_IB_RIG_H

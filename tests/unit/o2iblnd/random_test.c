@@ -2,8 +2,8 @@
 /*
  * Nodes that send each other what they like, over the simulated backend with
  * all its faults, by seed. Whatever happens: each message ends once; what is
- * said to be delivered was, and as it was sent; what is said not to be, was not;
- * no byte is written that was given back; credits add up; nothing is left.
+ * said to be delivered was, and as it was sent; what is said not to be, was
+ * not; no byte is written that was given back; credits add up; nothing is left.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -113,7 +113,8 @@ static uint8_t byte_of(const struct op *op, const struct world *w, uint32_t i)
 			 1);
 }
 
-/* @length bytes of memory in pieces, at most @max of them, with gaps between. */
+/* @length bytes of memory in pieces, at most @max of them, with gaps
+ * between. */
 static void mem_get(struct node *n, struct piece_list *m, uint32_t length,
 		    unsigned int max)
 {

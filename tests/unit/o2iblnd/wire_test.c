@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of real nodes, others by hand, and everything that is not quite so. */
+/* Messages of real nodes, others by hand, and everything that is not quite
+ * so. */
 #include "lnd/o2iblnd/wire.h"
 
 #include <criterion/criterion.h>
