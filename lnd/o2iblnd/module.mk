@@ -1,10 +1,13 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
+libulnetcore_la_SOURCES += %D%/accept.c
 libulnetcore_la_SOURCES += %D%/admit.c %D%/admit.h
 libulnetcore_la_SOURCES += %D%/arena.c %D%/arena.h
+libulnetcore_la_SOURCES += %D%/attempt.c
 libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_la_SOURCES += %D%/exchange.c %D%/exchange.h
+libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h %D%/peer_priv.h
 libulnetcore_la_SOURCES += %D%/race.c %D%/race.h
 libulnetcore_la_SOURCES += %D%/receive.c %D%/send.c
 libulnetcore_la_SOURCES += %D%/refusal.c %D%/refusal.h

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/peer_priv.h"
+
+#include <errno.h>
+
+const struct fsm_state ib_link_states[IB_LINK_STATES] = {
+	[IB_LINK_NEW] = { "new",
+			  FSM_TO(IB_LINK_ASKING) | FSM_TO(IB_LINK_ACCEPTING) },
+	[IB_LINK_ASKING] = { "asking",
+			     FSM_TO(IB_LINK_OPEN) | FSM_TO(IB_LINK_REFUSED) },
+	[IB_LINK_ACCEPTING] = { "accepting", FSM_TO(IB_LINK_OPEN) |
+						     FSM_TO(IB_LINK_REFUSED) },
+	[IB_LINK_OPEN] = { "open", FSM_TO(IB_LINK_LOST) },
+	[IB_LINK_REFUSED] = { "refused", FSM_TO(IB_LINK_GONE) },
+	[IB_LINK_LOST] = { "lost", FSM_TO(IB_LINK_GONE) },
+	[IB_LINK_GONE] = { "gone", 0 },
+};
+
+/* ---- peers by NID ---- */
+
+static uint64_t peer_key(const struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	return hash_u64(lnet_nid_to_nid4(nid), ps->seed);
+}
+
+struct ib_peer *ib_peer_find(const struct ib_peers *ps,
+			     const struct ulnet_nid *nid)
+{
+	struct hash_node *n;
+
+	if (!lnet_nid_is_nid4(nid))
+		return NULL;
+	n = hash_first(&ps->hash, peer_key(ps, nid));
+	for (; n; n = hash_next(n)) {
+		struct ib_peer *peer = container_of(n, struct ib_peer, hash);
+
+		if (lnet_nid_eq(&peer->known.peer.nid, nid))
+			return peer;
+	}
+	return NULL;
+}
+
+static void is_remembered(struct ib_peer *peer, bool remembered)
+{
+	struct ib_peers *ps = peer->ps;
+
+	if (list_empty(&peer->failed) == !remembered)
+		return;
+	if (remembered)
+		list_add_tail(&ps->failed, &peer->failed);
+	else
+		list_del(&peer->failed);
+	ps->nfailed += remembered ? 1 : -1u;
+}
+
+/* Nothing is known of it, as of one who was never met. */
+static void forget_terms(struct ib_peer *peer)
+{
+	const struct ib_peers_conf *conf = peer->ps->conf;
+
+	peer->known.peer.stamp = 0;
+	peer->known.depth = conf->terms.depth;
+	peer->known.frags = conf->frags;
+}
+
+static void peer_free(struct ib_peer *peer)
+{
+	struct ib_peers *ps = peer->ps;
+
+	BUG_ON(peer->settling || timer_armed(&peer->timer) ||
+	       timer_armed(&peer->patience));
+	is_remembered(peer, false);
+	hash_del(&ps->hash, &peer->hash);
+	free(peer);
+	if (ps->stopping && !ps->hash.count && !ps->stopped) {
+		ps->stopped = true;
+		loop_defer(ps->home.loop, &ps->work);
+	}
+}
+
+/* Nothing is left of it but what has failed. */
+static bool is_idle(const struct ib_peer *peer)
+{
+	return peer->fsm.state == IB_PEER_IDLE && list_empty(&peer->links) &&
+	       !peer->wanted && !peer->severed && !peer->settling;
+}
+
+static void peer_forget(struct ib_peer *peer)
+{
+	struct ib_peers *ps = peer->ps;
+
+	if (!is_idle(peer))
+		return;
+	if (!peer->failures || ps->stopping) {
+		peer_free(peer);
+		return;
+	}
+	is_remembered(peer, true);
+	if (ps->nfailed > IB_FAILURES_MAX)
+		peer_free(list_first(&ps->failed, struct ib_peer, failed));
+}
+
+static void on_peer_work(struct work *w)
+{
+	struct ib_peer *peer = container_of(w, struct ib_peer, work);
+	struct ib_peers *ps = peer->ps;
+
+	/* What the user does meanwhile may call for another turn of this; only
+	 * here, and when it is remembered for nothing else, a peer is freed. */
+	peer->settling = false;
+	if (peer->severed && !peer->n[IB_LINK_LOST]) {
+		peer->severed = false;
+		if (!ps->stopping)
+			ps->user->disconnected(ps, &peer->known.peer.nid);
+	}
+	ib_attempt_settle(peer);
+	peer_forget(peer);
+}
+
+void ib_peer_settle(struct ib_peer *peer)
+{
+	is_remembered(peer, false);
+	if (peer->settling)
+		return;
+	peer->settling = true;
+	loop_defer(peer->ps->home.loop, &peer->work);
+}
+
+struct ib_peer *ib_peer_make(struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	if (peer)
+		goto found;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->ps = ps;
+	peer->known.peer.nid = *nid;
+	forget_terms(peer);
+	list_init(&peer->links);
+	list_init(&peer->open);
+	list_init(&peer->failed);
+	peer->work.fn = on_peer_work;
+	ib_attempt_init(peer);
+	if (hash_add(&ps->hash, &peer->hash, peer_key(ps, nid))) {
+		free(peer);
+		return NULL;
+	}
+found:
+	ib_peer_settle(peer);
+	return peer;
+}
+
+/* ---- connections ---- */
+
+struct ib_link *ib_link_new(struct ib_peer *peer, bool passive)
+{
+	struct ib_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->peer = peer;
+	link->passive = passive;
+	list_add_tail(&peer->links, &link->link);
+	list_init(&link->open);
+	peer->n[IB_LINK_NEW]++;
+	return link;
+}
+
+static void link_move(struct ib_link *link, enum ib_link_state to)
+{
+	struct ib_peer *peer = link->peer;
+
+	peer->n[link->fsm.state]--;
+	fsm_move(&link->fsm, ib_link_states, to);
+	peer->n[to]++;
+	ib_peer_settle(peer);
+}
+
+void ib_link_drop(struct ib_link *link)
+{
+	link->peer->n[link->fsm.state]--;
+	list_del(&link->link);
+	free(link);
+}
+
+void ib_link_begin(struct ib_link *link, struct ib_conn *conn)
+{
+	link->conn = conn;
+	link_move(link, link->passive ? IB_LINK_ACCEPTING : IB_LINK_ASKING);
+	if (!link->passive)
+		return;
+	link->peer->accepted++;
+	link->peer->ps->accepted++;
+}
+
+void ib_peer_close_others(struct ib_peer *peer, uint64_t stamp)
+{
+	struct ib_link *link;
+
+	/* What is asked for finds out by itself. */
+	list_for_each_entry (link, &peer->links, link)
+		if ((link->fsm.state == IB_LINK_OPEN ||
+		     link->fsm.state == IB_LINK_ACCEPTING) &&
+		    link->conn->terms.peer.stamp != stamp)
+			ib_conn_close(link->conn, -ESTALE);
+}
+
+static void on_established(struct ib_conn *conn)
+{
+	struct ib_link *link = conn->user;
+	struct ib_peer *peer = link->peer;
+	struct ib_peers *ps = peer->ps;
+
+	link_move(link, IB_LINK_OPEN);
+	list_add_tail(&peer->open, &link->open);
+	peer->known = conn->terms;
+	peer->known.frags = MIN(peer->known.frags, ps->conf->frags);
+	ib_peer_close_others(peer, conn->terms.peer.stamp);
+	ib_attempt_opened(peer);
+	ps->user->connected(ps, &peer->known.peer.nid);
+}
+
+static void on_refused(struct ib_conn *conn, int status,
+		       const struct ib_refusal *refusal)
+{
+	struct ib_link *link = conn->user;
+
+	link_move(link, IB_LINK_REFUSED);
+	if (link->passive)
+		return;
+	link->peer->refused++;
+	ib_attempt_refused(link, status, refusal);
+}
+
+static void on_closed(struct ib_conn *conn, int status)
+{
+	struct ib_link *link = conn->user;
+	struct ib_peer *peer = link->peer;
+
+	link->severed = status != -ESHUTDOWN;
+	list_del(&link->open);
+	link_move(link, IB_LINK_LOST);
+	if (peer->n[IB_LINK_OPEN])
+		return;
+	if (conn->terms.peer.stamp == peer->known.peer.stamp)
+		forget_terms(peer);
+	if (!link->passive && !link->heard)
+		ib_attempt_in_vain(peer);
+}
+
+static void on_gone(struct ib_conn *conn)
+{
+	struct ib_link *link = conn->user;
+	struct ib_peer *peer = link->peer;
+
+	if (link->severed)
+		peer->severed = true;
+	if (link->passive) {
+		peer->accepted--;
+		peer->ps->accepted--;
+	} else if (link->fsm.state == IB_LINK_REFUSED) {
+		peer->refused--;
+	}
+	link_move(link, IB_LINK_GONE);
+	peer->n[IB_LINK_GONE]--;
+	list_del(&link->link);
+	conn->user = NULL;
+	free(link);
+}
+
+static void link_heard(struct ib_link *link)
+{
+	link->heard = true;
+	link->peer->failures = 0;
+}
+
+static void on_arrived(struct ib_conn *conn, struct ib_rx *rx)
+{
+	link_heard(conn->user);
+	ib_peers_of(conn)->user->arrived(conn, rx);
+}
+
+static void on_done(struct ib_tx *tx)
+{
+	if (!tx->status)
+		link_heard(tx->conn->user);
+	ib_peers_of(tx->conn)->user->done(tx);
+}
+
+static const struct ib_conn_user conn_user = {
+	.established = on_established,
+	.refused = on_refused,
+	.closed = on_closed,
+	.gone = on_gone,
+	.arrived = on_arrived,
+	.done = on_done,
+};
+
+/* The next open connection. NULL: none. */
+static struct ib_conn *peer_next(struct ib_peer *peer)
+{
+	struct ib_link *link;
+
+	list_for_each_entry (link, &peer->open, open) {
+		if (!ib_conn_is_open(link->conn))
+			continue;
+		list_del(&link->open);
+		list_add_tail(&peer->open, &link->open);
+		return link->conn;
+	}
+	return NULL;
+}
+
+int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid,
+		 struct ib_conn **conn_p)
+{
+	struct ib_peer *peer;
+	struct ib_conn *conn;
+
+	if (ps->stopping)
+		return -ESHUTDOWN;
+	if (ps->down)
+		return ps->down;
+	if (!lnet_nid_is_nid4(nid))
+		return -EAFNOSUPPORT;
+	peer = ib_peer_make(ps, nid);
+	if (!peer)
+		return -ENOMEM;
+	conn = peer_next(peer);
+	if (!conn) {
+		ib_attempt_want(peer);
+		return -EINPROGRESS;
+	}
+	*conn_p = conn;
+	return 0;
+}
+
+bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	const struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	return peer && (peer->wanted || !list_empty(&peer->links));
+}
+
+bool ib_peers_are_awaited(const struct ib_peers *ps,
+			  const struct ulnet_nid *nid)
+{
+	const struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	return peer && peer->wanted;
+}
+
+/* ---- all of them ---- */
+
+static void on_peers_work(struct work *w)
+{
+	struct ib_peers *ps = container_of(w, struct ib_peers, work);
+
+	ps->user->stopped(ps);
+}
+
+void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
+		   const struct ib_peers_conf *conf,
+		   const struct ib_peers_user *user, void *priv)
+{
+	*ps = (struct ib_peers){
+		.home = *home,
+		.conf = conf,
+		.user = user,
+		.priv = priv,
+		.seed = loop_random(home->loop),
+		.work = { .fn = on_peers_work },
+	};
+	ps->home.user = &conn_user;
+	hash_init(&ps->hash);
+	list_init(&ps->failed);
+}
+
+void ib_peers_fini(struct ib_peers *ps)
+{
+	BUG_ON(ps->home.conns || ps->accepted);
+	hash_fini(&ps->hash);
+}
+
+static void peers_end(struct ib_peers *ps, int status)
+{
+	struct hash_node *n;
+	uint32_t bucket = 0;
+
+	for (n = hash_walk(&ps->hash, &bucket, NULL); n;
+	     n = hash_walk(&ps->hash, &bucket, n)) {
+		struct ib_peer *peer = container_of(n, struct ib_peer, hash);
+		struct ib_link *link;
+
+		ib_attempt_stop(peer);
+		list_for_each_entry (link, &peer->links, link)
+			ib_conn_close(link->conn, status);
+		ib_peer_settle(peer);
+	}
+}
+
+void ib_peers_down(struct ib_peers *ps, int status)
+{
+	BUG_ON(!status);
+	ps->down = status;
+	peers_end(ps, status);
+}
+
+void ib_peers_up(struct ib_peers *ps)
+{
+	ps->down = 0;
+}
+
+void ib_peers_stop(struct ib_peers *ps)
+{
+	if (ps->stopping)
+		return;
+	ps->stopping = true;
+	peers_end(ps, -ESHUTDOWN);
+	if (ps->hash.count)
+		return;
+	ps->stopped = true;
+	loop_defer(ps->home.loop, &ps->work);
+}
