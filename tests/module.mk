@@ -109,6 +109,9 @@ unit_tests += %D%/unit/o2iblnd/exchange_test
 unit_tests += %D%/unit/o2iblnd/mem_test
 %C%_unit_o2iblnd_mem_test_SOURCES = %D%/unit/o2iblnd/mem_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
+unit_tests += %D%/unit/o2iblnd/peer_random_test
+%C%_unit_o2iblnd_peer_random_test_SOURCES = %D%/unit/o2iblnd/peer_random_test.c \
+	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
 unit_tests += %D%/unit/o2iblnd/peer_test
 %C%_unit_o2iblnd_peer_test_SOURCES = %D%/unit/o2iblnd/peer_test.c \
 	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
