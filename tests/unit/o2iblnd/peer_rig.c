@@ -196,6 +196,11 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 		n->request_at[n->requests] = env_sim_now(n->rig->world);
 	n->requests++;
 	cr_assert_eq(ib_msg_decode(private, length, &n->asked, &why), 0);
+	if (n->mute) {
+		cr_assert_lt(n->nunanswered, ARRAY_SIZE(n->unanswered));
+		n->unanswered[n->nunanswered++] = qp;
+		return;
+	}
 	if (!n->force) {
 		ib_peers_on_request(&n->ps, qp, src_port, private, length);
 		return;
@@ -218,14 +223,27 @@ static void on_port_changed(struct ib_port *port, bool up, bool removed,
 		ib_peers_down(&n->ps, -ENETDOWN);
 }
 
+/* The sender of an unanswered request gives up. */
+static void on_failed_qp(struct ib_qp *qp, int status)
+{
+	if (qp->user)
+		ib_conn_on_failed(qp, status);
+}
+
+static void on_disconnected_qp(struct ib_qp *qp)
+{
+	if (qp->user)
+		ib_conn_on_disconnected(qp);
+}
+
 static const struct ib_events events = {
 	.request_cpt = on_request_cpt,
 	.request = on_request,
 	.resolved = ib_conn_on_resolved,
 	.established = ib_conn_on_established,
 	.rejected = ib_conn_on_rejected,
-	.failed = ib_conn_on_failed,
-	.disconnected = ib_conn_on_disconnected,
+	.failed = on_failed_qp,
+	.disconnected = on_disconnected_qp,
 	.received = ib_conn_on_received,
 	.sent = ib_conn_on_sent,
 	.port_changed = on_port_changed,
@@ -345,6 +363,8 @@ void peer_rig_down(struct peer_rig *r, unsigned int node, bool silently)
 		if (r->msgs[i].from == node && r->msgs[i].state == MSG_WAITS)
 			msg_end(r, &r->msgs[i], -ESHUTDOWN,
 				LNET_CAUSE_LOCAL_ABORTED);
+	while (n->nunanswered)
+		n->port->verbs->destroy(n->unanswered[--n->nunanswered]);
 	n->stopping = true;
 	ib_peers_stop(&n->ps);
 	for (unsigned int i = 0; i < 100 && !n->stopped; i++)
@@ -421,11 +441,18 @@ void peer_rig_run(struct peer_rig *r, uint64_t ns)
 				check_peers(&r->nodes[i]);
 }
 
+struct ib_peer *peer_rig_peer(struct peer_rig *r, unsigned int from,
+			      unsigned int to)
+{
+	struct ulnet_nid nid = peer_rig_nid(r, to);
+
+	return ib_peer_find(&r->nodes[from].ps, &nid);
+}
+
 unsigned int peer_rig_conns(struct peer_rig *r, unsigned int from,
 			    unsigned int to)
 {
-	struct ulnet_nid nid = peer_rig_nid(r, to);
-	struct ib_peer *p = ib_peer_find(&r->nodes[from].ps, &nid);
+	struct ib_peer *p = peer_rig_peer(r, from, to);
 
 	return p ? p->n[IB_LINK_OPEN] : 0;
 }
@@ -433,8 +460,7 @@ unsigned int peer_rig_conns(struct peer_rig *r, unsigned int from,
 struct ib_conn *peer_rig_conn(struct peer_rig *r, unsigned int from,
 			      unsigned int to)
 {
-	struct ulnet_nid nid = peer_rig_nid(r, to);
-	struct ib_peer *p = ib_peer_find(&r->nodes[from].ps, &nid);
+	struct ib_peer *p = peer_rig_peer(r, from, to);
 
 	cr_assert(p && p->n[IB_LINK_OPEN]);
 	return list_first(&p->open, struct ib_link, open)->conn;

@@ -49,6 +49,10 @@ struct peer_node {
 	/* The next ones are rejected so, whatever they say. */
 	unsigned int force;
 	struct ib_reject with;
+	/* Requests are not answered. */
+	bool mute;
+	struct ib_qp *unanswered[8];
+	unsigned int nunanswered;
 };
 
 enum msg_state { MSG_WAITS, MSG_SENT, MSG_ENDED };
@@ -88,6 +92,9 @@ struct ulnet_nid peer_rig_nid(const struct peer_rig *r, unsigned int node);
 /* An IMMEDIATE. */
 struct peer_msg *peer_rig_send(struct peer_rig *r, unsigned int from,
 			       unsigned int to);
+/* NULL: it is not known. */
+struct ib_peer *peer_rig_peer(struct peer_rig *r, unsigned int from,
+			      unsigned int to);
 /* Open connections, from either side. */
 unsigned int peer_rig_conns(struct peer_rig *r, unsigned int from,
 			    unsigned int to);

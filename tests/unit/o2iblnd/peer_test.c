@@ -464,6 +464,27 @@ Test(o2ib_peer, restarts)
 	peer_rig_free(r);
 }
 
+/* What B knew is forgotten, but not the connection: the new one ends it. */
+Test(o2ib_peer, restarts_unknown)
+{
+	struct peer_rig *r = peer_rig_new_up(1000);
+	struct peer_msg *m = peer_rig_send(r, A, B);
+
+	peer_rig_run(r, SEC);
+	expect_sent(m);
+	peer_rig_down(r, A, true);
+	cr_expect_eq(peer_rig_conns(r, B, A), 1);
+	peer_rig_peer(r, B, A)->known.peer.stamp = 0;
+	peer_rig_up(r, A);
+	m = peer_rig_send(r, A, B);
+	peer_rig_run(r, SEC);
+	expect_sent(m);
+	cr_expect_eq(r->nodes[B].requests, 2);
+	cr_expect_eq(peer_rig_conns(r, B, A), 1);
+	cr_expect_eq(told(r, B, A)->disconnected, 1);
+	peer_rig_free(r);
+}
+
 /* The same, and it is B that finds out, as it connects to the new one. */
 Test(o2ib_peer, restarts_and_is_asked)
 {
@@ -571,22 +592,55 @@ Test(o2ib_peer, races_of_versions)
 	}
 }
 
-/* One that never comes after it has said RACE is connected to in the end; and
- * this side, too, does not reject for ever. */
+/* A higher one that has asked, and gets no answer, does not reject for ever. */
 Test(o2ib_peer, race_limit)
 {
 	struct peer_rig *r = peer_rig_new_up(MSEC);
-	struct ulnet_nid a = peer_rig_nid(r, A), b = peer_rig_nid(r, B);
-	struct peer_msg *m;
+	struct peer_msg *m[2];
+	uint64_t begin;
 
-	/* B asks A, who does not hear it. */
-	simqp_silence(r->fabric, &b, &a, 100 * MSEC);
-	peer_rig_send(r, B, A);
-	peer_rig_run(r, 50 * MSEC);
-	m = peer_rig_send(r, A, B);
-	peer_rig_run(r, 14 * SEC);
-	expect_sent(m);
+	r->nodes[B].ps.home.timeout = 100 * SEC;
+	r->nodes[A].mute = true;
+	m[0] = peer_rig_send(r, B, A);
+	peer_rig_run(r, 100 * MSEC);
+	begin = env_sim_now(r->world);
+	m[1] = peer_rig_send(r, A, B);
+	while (m[1]->state != MSG_ENDED)
+		peer_rig_run(r, 10 * MSEC);
+	expect_sent(m[1]);
+	expect_sent(m[0]);
+	cr_expect_eq(r->nodes[B].requests, IB_RACE_REJECTS_MAX + 1);
+	cr_expect_geq(env_sim_now(r->world) - begin, 9 * SEC);
+	cr_expect_leq(env_sim_now(r->world) - begin, 11 * SEC);
+	cr_expect_eq(peer_rig_peer(r, B, A)->races, 0);
+	/* B's own one ends some time, and nobody cares. */
 	peer_rig_run(r, 60 * SEC);
+	cr_expect_eq(told(r, B, A)->failed, 0);
+	cr_expect_eq(told(r, B, A)->disconnected, 0);
+	cr_expect_eq(peer_rig_conns(r, B, A), 1);
+	peer_rig_free(r);
+}
+
+/* While the peer's own request is being answered nothing is asked again; and
+ * who waits is told in time, if that comes to nothing. */
+Test(o2ib_peer, waits_for_passive)
+{
+	struct peer_rig *r = peer_rig_new_up(MSEC);
+	struct simqp_link slow = { .latency = MSEC, .rtu_delay = 3 * SEC };
+	struct ulnet_nid a = peer_rig_nid(r, A), b = peer_rig_nid(r, B);
+	struct peer_msg *m[2];
+
+	simqp_link_set(r->fabric, &b, &a, &slow);
+	m[0] = peer_rig_send(r, B, A);
+	m[1] = peer_rig_send(r, A, B);
+	peer_rig_run(r, 2 * SEC);
+	/* B has rejected, and A has accepted. */
+	cr_expect_eq(r->nodes[B].requests, 1);
+	cr_expect_eq(m[1]->state, MSG_WAITS);
+	peer_rig_run(r, 2 * SEC);
+	expect_sent(m[0]);
+	expect_sent(m[1]);
+	cr_expect_eq(r->nodes[B].requests, 1);
 	peer_rig_free(r);
 }
 
