@@ -170,10 +170,6 @@ static void round_again(struct ib_peer *peer)
 
 	if (++peer->retries > RETRIES_AT_ONCE)
 		at = MAX(at, peer->began + RETRY_PAUSE);
-	if (peer->wanted && at >= peer->give_up) {
-		round_failed(peer);
-		return;
-	}
 	attempt_leave(peer, IB_PEER_AGAIN);
 	if (at > peer_now(peer))
 		loop_timer_arm(attempt_loop(peer), &peer->timer, at);

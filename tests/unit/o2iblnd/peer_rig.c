@@ -129,6 +129,8 @@ static void on_disconnected(struct ib_peers *ps, const struct ulnet_nid *nid)
 	struct peer_node *n = node_of(ps);
 
 	cr_assert(!n->stopping);
+	/* All that was under way is done. */
+	cr_assert_eq(ib_peer_find(ps, nid)->n[IB_LINK_LOST], 0);
 	n->told[index_of(n->rig, nid)].disconnected++;
 }
 
@@ -291,12 +293,14 @@ static void node_init(struct peer_rig *r, unsigned int i)
 struct peer_rig *peer_rig_new(uint64_t seed)
 {
 	struct peer_rig *r = calloc(1, sizeof(*r));
+	/* It takes a while until a queue pair is empty, or not. */
+	struct simqp_conf conf = { .cq_ns = seed % 2 ? 0 : MSEC };
 
 	cr_assert_not_null(r);
 	r->seed = seed;
 	log_setup(LOG_ERR, NULL, NULL);
 	cr_assert_eq(env_sim_new(seed, &r->world), 0);
-	cr_assert_eq(simqp_fabric_new(r->world, NULL, &r->fabric), 0);
+	cr_assert_eq(simqp_fabric_new(r->world, &conf, &r->fabric), 0);
 	for (unsigned int i = 0; i < PEER_NODES; i++)
 		node_init(r, i);
 	return r;
@@ -419,6 +423,9 @@ static void check_peers(struct peer_node *n)
 			cr_assert_eq(l->conn->user, l);
 		}
 		cr_assert_leq(p->accepted, n->conf.accept_peer_max);
+		/* The queue pair of the attempt before it is gone. */
+		cr_assert(!p->retries || n->conf.conns_per_peer > 1 ||
+			  p->fsm.state != IB_PEER_CONNECTING || !p->refused);
 		/* There is always something that ends the wait. */
 		cr_assert(!p->wanted || p->settling || timer_armed(&p->timer) ||
 				  timer_armed(&p->patience),

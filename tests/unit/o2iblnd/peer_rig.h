@@ -75,7 +75,7 @@ struct peer_rig {
 	unsigned int nmsgs;
 };
 
-/* Nodes that are down, with the defaults of this rig in their conf. */
+/* Even seeds: completions come late. Nodes that are down, with the defaults of this rig in their conf. */
 struct peer_rig *peer_rig_new(uint64_t seed);
 /* Stops those that are up; nothing may be left. */
 void peer_rig_free(struct peer_rig *r);

@@ -277,6 +277,8 @@ Test(o2ib_peer, in_vain)
 	}
 	cr_expect_lt(r->nodes[B].requests, 40, "%u", r->nodes[B].requests);
 	cr_expect_gt(r->nodes[B].requests, 4);
+	/* Nothing is known of who may have changed since. */
+	cr_expect_eq(r->nodes[B].asked.env.dst.stamp, 0);
 	peer_rig_free(r);
 }
 
@@ -381,6 +383,34 @@ Test(o2ib_peer, depth_of_device)
 			     peer_rig_conn(r, B, A)->terms.depth);
 		peer_rig_free(r);
 	}
+}
+
+/* What was learnt is asked for next; of what the peer offers, no more than this
+ * side asks for. */
+Test(o2ib_peer, terms_are_kept)
+{
+	struct simqp_device device = { .wr_max = 24 };
+	struct peer_rig *r = peer_rig_new(1);
+	struct ulnet_nid a = peer_rig_nid(r, A);
+	struct peer_msg *m;
+
+	r->nodes[A].conf.min_pause = 100 * SEC;
+	r->nodes[A].conf.max_pause = 100 * SEC;
+	r->nodes[2].conf.frags = 257;
+	simqp_device_set(r->fabric, &a, &device);
+	for (unsigned int i = 0; i < PEER_NODES; i++)
+		peer_rig_up(r, i);
+	peer_rig_force(r, B, 1, IB_REJECT_FATAL);
+	m = peer_rig_send(r, A, B);
+	peer_rig_run(r, MSEC);
+	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
+	cr_expect_lt(peer_rig_peer(r, A, B)->known.depth, 8);
+	m = peer_rig_send(r, 2, A);
+	peer_rig_run(r, MSEC);
+	expect_sent(m);
+	cr_expect_eq(r->nodes[A].asked.params.max_frags, 257);
+	cr_expect_eq(peer_rig_peer(r, A, 2)->known.frags, 256);
+	peer_rig_free(r);
 }
 
 /* ---- requests of peers ---- */
@@ -621,26 +651,52 @@ Test(o2ib_peer, race_limit)
 	peer_rig_free(r);
 }
 
-/* While the peer's own request is being answered nothing is asked again; and
- * who waits is told in time, if that comes to nothing. */
+/* While the peer's own request is being answered, nothing is asked or asked
+ * again, whatever this side's own request comes to. */
 Test(o2ib_peer, waits_for_passive)
 {
-	struct peer_rig *r = peer_rig_new_up(MSEC);
-	struct simqp_link slow = { .latency = MSEC, .rtu_delay = 3 * SEC };
-	struct ulnet_nid a = peer_rig_nid(r, A), b = peer_rig_nid(r, B);
-	struct peer_msg *m[2];
+	for (unsigned int i = 0; i < 3; i++) {
+		struct peer_rig *r = peer_rig_new_up(MSEC);
+		struct simqp_link slow = { .latency = MSEC,
+					   .rtu_delay = 3 * SEC };
+		struct ulnet_nid a = peer_rig_nid(r, A);
+		struct ulnet_nid b = peer_rig_nid(r, B);
+		struct peer_msg *m[2];
 
+		simqp_link_set(r->fabric, &b, &a, &slow);
+		m[0] = peer_rig_send(r, B, A);
+		if (i == 1)
+			peer_rig_force(r, B, 1, IB_REJECT_FATAL);
+		if (i == 2)
+			peer_rig_run(r, SEC);
+		m[1] = peer_rig_send(r, A, B);
+		peer_rig_run(r, 2 * SEC - i / 2 * SEC);
+		cr_expect_eq(r->nodes[B].requests, i < 2);
+		cr_expect_eq(m[1]->state, MSG_WAITS);
+		peer_rig_run(r, 2 * SEC);
+		expect_sent(m[0]);
+		expect_sent(m[1]);
+		cr_expect_eq(r->nodes[B].requests, i < 2);
+		cr_expect_eq(told(r, A, B)->failed, 0);
+		peer_rig_free(r);
+	}
+}
+
+/* The peer asks, and never confirms: who waits for that is told in time. */
+Test(o2ib_peer, passive_comes_to_nothing)
+{
+	struct peer_rig *r = peer_rig_new_up(MSEC);
+	struct simqp_link slow = { .latency = MSEC, .rtu_delay = 100 * SEC };
+	struct ulnet_nid a = peer_rig_nid(r, A), b = peer_rig_nid(r, B);
+	struct peer_msg *m;
+
+	r->nodes[A].ps.home.timeout = 60 * SEC;
 	simqp_link_set(r->fabric, &b, &a, &slow);
-	m[0] = peer_rig_send(r, B, A);
-	m[1] = peer_rig_send(r, A, B);
-	peer_rig_run(r, 2 * SEC);
-	/* B has rejected, and A has accepted. */
-	cr_expect_eq(r->nodes[B].requests, 1);
-	cr_expect_eq(m[1]->state, MSG_WAITS);
-	peer_rig_run(r, 2 * SEC);
-	expect_sent(m[0]);
-	expect_sent(m[1]);
-	cr_expect_eq(r->nodes[B].requests, 1);
+	peer_rig_send(r, B, A);
+	peer_rig_run(r, 10 * MSEC);
+	m = peer_rig_send(r, A, B);
+	peer_rig_run(r, ib_peers_patience(&r->nodes[A].ps) + SEC);
+	expect_failed(m, -ETIMEDOUT, LNET_CAUSE_REMOTE_DROPPED);
 	peer_rig_free(r);
 }
 
