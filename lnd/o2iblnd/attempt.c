@@ -275,8 +275,8 @@ void ib_attempt_refused(struct ib_link *link, int status,
 	struct ib_verdict v =
 		ib_refusal_judge(status, refusal, asked, &peer->known);
 
-	/* A queue pair as it was wanted could not be had: one as deep as it came
-	 * to is asked for at once, next time. */
+	/* A queue pair as it was wanted could not be had: one as deep as it
+	 * came to is asked for at once, next time. */
 	peer->known.depth = MIN(peer->known.depth, asked->depth);
 	if (peer->fsm.state != IB_PEER_CONNECTING)
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peers of an NI on a CPT: who is known, what is remembered of each, the
- * connections with it, and the attempts to have some. Stands between connections
- * (conn.h), whose user it is, and the LND's operations, whose messages and
- * transmits pass through untouched.
+ * connections with it, and the attempts to have some. Between connections
+ * (conn.h), whose user this is, and the LND's operations, to which messages and
+ * transmits are passed on untouched.
  *
  * A peer is a NID: from the first message to it, or its first request, until
  * there is no connection, nobody waits, and no failure is to be remembered. A
@@ -14,23 +14,25 @@
  *	connecting	one round of attempts, as many as there are to be
  *			connections, is under way
  *	again		the peer has said how it wants to be asked: the next
- *			round follows, at once for RETRIES_AT_ONCE times in a
+ *			round follows, at once for the first ten times in a
  *			row, then one each second
  *	paused		a round has failed: who waited was told, and who comes
  *			now waits for the end of the pause, which is longer
  *			after each failure in a row, with jitter
  *
  * A connection that is established, whoever has opened it, ends all that: all
- * who wait may send. A round has failed when none of its attempts is left. There
- * is a round only while somebody waits; rounds that follow each other for one
- * who waits come to an end (ib_peers_patience()). Pauses are those of one peer,
- * and hold nothing of others.
+ * who wait may send. A round has failed when none of its attempts is left.
+ * There is a round only while somebody waits; rounds that follow each other for
+ * one who waits come to an end (ib_peers_patience()). Pauses are those of one
+ * peer, and hold nothing of others. A peer that takes connections and ends them
+ * before anything has come over them gets pauses, too. As long as there is one
+ * connection, those that have ended are not replaced.
  *
  * What is remembered, from a peer's words, is what the next request is to ask
  * for: incarnation, depth, fragments. With the last connection of that
- * incarnation it is forgotten. A connection established with another incarnation
- * closes those with the one before, and so does a request of another one, which
- * is rejected, and has to come again.
+ * incarnation it is forgotten. A connection established with another
+ * incarnation closes those with the one before, and so does a request of
+ * another one, which is rejected, and has to come again.
  *
  * Shares. Strangers make us hold connections that they open, from the request
  * until nothing is left, and one peer for each NID that they say to be. All of
@@ -38,11 +40,11 @@
  * have accept_peer_max, and no more than its share (base/share.h). Beyond that
  * requests are rejected: no resources. A NID is what a request says; who makes
  * up many of them can use up all that strangers may have, but nothing of what
- * this side opens. Failures are remembered of IB_FAILURES_MAX peers, all of them
- * of our own messages.
+ * this side opens. Failures are remembered of IB_FAILURES_MAX peers, all of
+ * them of our own messages.
  *
- * The user is told in turns, and never inside of a call that it makes. In what it is
- * told it may call whatever there is here.
+ * The user is told in turns, and never inside of a call that it makes. In what
+ * it is told it may call whatever there is here.
  *
  * Owner: the LND. Thread: the CPT's.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two nodes that ask each other for a connection at the same time: whose request
- * is the one to go on. The node that has asked, and is asked, rejects the
- * request of a peer that is "lower". Both have to order themselves alike, and
+ * Two nodes that ask each other for a connection at the same time: whose
+ * request goes on. The node that has asked, and is asked, rejects the request
+ * of a peer that is "lower". Both have to order themselves alike, and
  * nodes of different versions do not: then both reject, or both accept. Pure.
  *
  * Thread: any.

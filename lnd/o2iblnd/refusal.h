@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A request to connect that came to nothing: is it to be made again, and how? If
- * not, what is said of the messages that waited for it. Pure.
+ * A request to connect that came to nothing: is it to be made again, and how?
+ * If not, what is said of the messages that waited for it. Pure.
  *
  *	answer			again?
  *	RACE			yes; the peer's own request is on its way
@@ -30,8 +30,8 @@ struct ib_verdict {
 };
 
 /* @status and @refusal as ib_conn_user.refused() had them, of a connection that
- * asked for @asked. @known: what the next one is to ask for, which is changed as
- * the peer wants it. */
+ * asked for @asked. @known: what the next one is to ask for, which is changed
+ * as the peer wants it. */
 struct ib_verdict ib_refusal_judge(int status, const struct ib_refusal *refusal,
 				   const struct ib_request *asked,
 				   struct ib_request *known);

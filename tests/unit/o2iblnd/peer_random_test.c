@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nodes that connect to each other, restart, are cut off, silent, and refused,
- * by seed. Once that is over, who wants to be connected is; each message has one
- * end, and nothing is left of any connection.
+ * by seed. Once that is over, who wants to be connected is; each message has
+ * one end, and nothing is left of any connection.
  */
 #include "base/env.h"
 #include "tests/unit/o2iblnd/peer_rig.h"

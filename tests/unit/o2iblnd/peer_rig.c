@@ -218,11 +218,10 @@ static void on_port_changed(struct ib_port *port, bool up, bool removed,
 	struct peer_node *n = port->user;
 
 	(void)why;
-	cr_assert(!removed);
 	if (up)
 		ib_peers_up(&n->ps);
 	else
-		ib_peers_down(&n->ps, -ENETDOWN);
+		ib_peers_down(&n->ps, removed ? -ENODEV : -ENETDOWN);
 }
 
 /* The sender of an unanswered request gives up. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes whose peers are those of lnd/o2iblnd/peer.h, on a simulated fabric, with
- * a small LNet on top: it keeps what waits for a connection, sends it when there
- * is one, and counts what it is told. Whatever happens, each message ends once,
- * arrives once at most, and not at all if its end says so.
+ * Nodes whose peers are those of lnd/o2iblnd/peer.h, on a simulated fabric,
+ * with a small LNet on top: it keeps what waits for a connection, sends it when
+ * there is one, and counts what it is told. Whatever happens, each message ends
+ * once, arrives once at most, and not at all if its end says so.
  */
 #ifndef TESTS_UNIT_O2IBLND_PEER_RIG_H
 #define TESTS_UNIT_O2IBLND_PEER_RIG_H
@@ -75,7 +75,8 @@ struct peer_rig {
 	unsigned int nmsgs;
 };
 
-/* Even seeds: completions come late. Nodes that are down, with the defaults of this rig in their conf. */
+/* Nodes that are down, with the defaults of this rig in their conf. Even seeds:
+ * completions come late. */
 struct peer_rig *peer_rig_new(uint64_t seed);
 /* Stops those that are up; nothing may be left. */
 void peer_rig_free(struct peer_rig *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers: how they are connected to, how often, and what is remembered of them. */
+/* Peers: how they are connected to, how often, what is remembered of them. */
 #include "lnd/o2iblnd/refusal.h"
 #include "tests/unit/o2iblnd/peer_rig.h"
 
@@ -750,6 +750,32 @@ Test(o2ib_peer, port_down)
 	m[2] = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
 	expect_sent(m[2]);
+	peer_rig_free(r);
+}
+
+Test(o2ib_peer, device_removed)
+{
+	struct peer_rig *r = peer_rig_new_up(MSEC);
+	struct ulnet_nid a = peer_rig_nid(r, A);
+	struct peer_msg *m;
+
+	peer_rig_send(r, A, B);
+	peer_rig_run(r, SEC);
+	m = peer_rig_send(r, A, 2);
+	simqp_remove(r->fabric, &a);
+	peer_rig_run(r, 10 * MSEC);
+	expect_failed(m, -ENODEV, LNET_CAUSE_LOCAL_NO_ROUTE);
+	cr_expect_eq(told(r, A, B)->disconnected, 1);
+	cr_expect_eq(r->nodes[A].ps.home.conns, 0);
+	cr_expect_eq(r->nodes[A].ps.hash.count, 0);
+	m = peer_rig_send(r, A, B);
+	cr_expect_eq(m->status, -ENODEV);
+	peer_rig_down(r, A, false);
+	simqp_insert(r->fabric, &a);
+	peer_rig_up(r, A);
+	m = peer_rig_send(r, A, B);
+	peer_rig_run(r, SEC);
+	expect_sent(m);
 	peer_rig_free(r);
 }
 
