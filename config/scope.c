@@ -142,7 +142,7 @@ static bool alike(const char *a, const char *b, unsigned int letters)
 		return false;
 	letters--;
 	return (*a && *b && alike(a + 1, b + 1, letters)) ||
-	       (*a && a[0] == b[1] && a[1] == b[0] &&
+	       (*a && *b && a[0] == b[1] && a[1] == b[0] &&
 		alike(a + 2, b + 2, letters)) ||
 	       (*a && alike(a + 1, b, letters)) ||
 	       (*b && alike(a, b + 1, letters));
