@@ -97,7 +97,7 @@ say "Live, what a router does, and what the client knows of both."
 run 0 10 lnetctl --socket two.sock top --interval 0.5 --count 1
 has '^127.0.1.2@tcp1 .* [1-9][0-9.]*[kM]?'
 run 0 10 lnetctl --socket client.sock top --interval 0.5 --count 1
-has '^tcp2 +127.0.1.1@tcp1 +1000 +up$'
+has '^127.0.1.1@tcp1 +tcp2 +up +1000 '
 
 say "One router is killed, and the other one takes over."
 show kill -KILL "${pids[one]}"
