@@ -1,3 +1,4 @@
 # The contract between LNet and its LNDs, and their registry.
 libulnetcore_la_SOURCES += %D%/cause.c %D%/cause.h
 libulnetcore_la_SOURCES += %D%/lnd.c %D%/lnd.h
+libulnetcore_la_SOURCES += %D%/netif.c %D%/netif.h

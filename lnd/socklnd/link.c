@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/netif.h"
+#include "lnd/netif.h"
 #include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/shared.h"
 
@@ -77,7 +77,7 @@ static void link_look(struct sock_links *ls)
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
 	list_for_each_entry (sni, &ls->nis, in_links)
-		ni_look(sni, sock_netif_fault(all, &sni->ni->nid));
+		ni_look(sni, netif_fault(all, &sni->ni->nid));
 	freeifaddrs(all);
 }
 

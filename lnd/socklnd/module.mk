@@ -7,7 +7,6 @@ libulnetcore_la_SOURCES += %D%/link.c %D%/link.h
 libulnetcore_la_SOURCES += %D%/listener.c %D%/listener.h
 libulnetcore_la_SOURCES += %D%/loss.c %D%/loss.h
 libulnetcore_la_SOURCES += %D%/move.c %D%/move.h
-libulnetcore_la_SOURCES += %D%/netif.c %D%/netif.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/proto.c %D%/proto.h
 libulnetcore_la_SOURCES += %D%/rx.c %D%/rx.h

@@ -7,7 +7,7 @@
 #include "lnd/socklnd/link.h"
 #include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/move.h"
-#include "lnd/socklnd/netif.h"
+#include "lnd/netif.h"
 #include "lnd/socklnd/rx.h"
 
 #define PAGE 4096
@@ -110,8 +110,8 @@ static int sock_startup(struct lnd_ni *ni)
 	sni->ni = ni;
 	sni->tunables = ni->tunables;
 	if (!*conns)
-		*conns = sock_netif_conns(&ni->nid);
-	ni->numa_node = sock_netif_numa_node(ni->interface);
+		*conns = netif_conns(&ni->nid);
+	ni->numa_node = netif_numa_node(ni->interface);
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
 			  sock_port_is_privileged(ni->conf->port);
@@ -183,7 +183,7 @@ const struct lnd socklnd = {
 	.type = LNET_TYPE_SOCK,
 	.tunables = sock_tunables,
 	.ntunables = SOCK_TUNABLES,
-	.resolve = sock_netif_resolve,
+	.resolve = netif_resolve,
 	.startup = sock_startup,
 	.shutdown = sock_shutdown,
 	.free = sock_free,

@@ -18,7 +18,7 @@
  *	loss.c		why messages end that could not be sent
  *	silence.c	how long a peer may leave what was sent without answer
  *	proto.c		bytes on the wire
- *	sock.c, netif.c	what the system has
+ *	sock.c		what the system has, and ../netif.c
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
  */

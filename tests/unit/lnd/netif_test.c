@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which addresses packets can come from and go to, by what the system says. */
-#include "lnd/socklnd/netif.h"
+#include "lnd/netif.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -151,9 +151,9 @@ Test(netif, fault)
 		const struct ifaddrs *all = net_of(&net, cases[i].line);
 
 		nid = nid_of(cases[i].addr);
-		cr_expect_eq(!sock_netif_fault(all, &nid), cases[i].up, "%s",
+		cr_expect_eq(!netif_fault(all, &nid), cases[i].up, "%s",
 			     cases[i].what);
 	}
-	cr_expect_str_eq(sock_netif_fault(NULL, &nid),
+	cr_expect_str_eq(netif_fault(NULL, &nid),
 			 "no interface has its address");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/socklnd/netif.h"
+#include "lnd/netif.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ static const struct ifaddrs *find_addr(const struct ifaddrs *all,
 	return NULL;
 }
 
-const char *sock_netif_fault(const struct ifaddrs *all,
+const char *netif_fault(const struct ifaddrs *all,
 			     const struct ulnet_nid *nid)
 {
 	/* IFF_RUNNING is what comes of the carrier and of what the driver says
@@ -184,7 +184,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 	return 0;
 }
 
-int sock_netif_resolve(const char *interface, struct ulnet_nid *nid,
+int netif_resolve(const char *interface, struct ulnet_nid *nid,
 		       char name[LNET_INTERFACE_SIZE])
 {
 	struct ifaddrs *all;
@@ -215,7 +215,7 @@ static unsigned int speed_of(const char *name)
 	return mbit >= 1000 ? (unsigned int)mbit / 1000 : 1;
 }
 
-int sock_netif_numa_node(const char *name)
+int netif_numa_node(const char *name)
 {
 	char path[sizeof("/sys/class/net//device/numa_node") + IFNAMSIZ];
 	int node = -1;
@@ -232,7 +232,7 @@ int sock_netif_numa_node(const char *name)
 	return node;
 }
 
-unsigned int sock_netif_conns(const struct ulnet_nid *nid)
+unsigned int netif_conns(const struct ulnet_nid *nid)
 {
 	unsigned int gbit = 1, log2 = 0;
 	const struct ifaddrs *i;
