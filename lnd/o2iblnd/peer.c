@@ -100,10 +100,57 @@ static void peer_forget(struct ib_peer *peer)
 		peer_free(list_first(&ps->failed, struct ib_peer, failed));
 }
 
+/* Who opens a connection may have lost those that it had, and has not been heard
+ * to say so: what was not heard since then is not used. */
+static bool is_doubtful(const struct ib_peer *peer, const struct ib_link *link)
+{
+	const struct ib_link *last =
+		list_entry(peer->open.prev, struct ib_link, open);
+
+	return link != last && last->passive &&
+	       link->conn->heard_at < last->opened;
+}
+
+static bool is_good(const struct ib_peer *peer, const struct ib_link *link)
+{
+	return ib_conn_is_open(link->conn) && !is_doubtful(peer, link);
+}
+
+/* The next one, after all those that others have had. NULL: none. */
+static struct ib_link *next_in_turn(struct ib_peer *peer)
+{
+	unsigned int skip = peer->turns++ % peer->n[IB_LINK_OPEN];
+	struct ib_link *link, *found = NULL;
+
+	list_for_each_entry (link, &peer->open, open) {
+		if (!is_good(peer, link))
+			continue;
+		found = link;
+		if (!skip--)
+			break;
+	}
+	return found;
+}
+
+/* As ib_peers_get() says. NULL: none is open. */
+static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
+{
+	struct ib_link *link = peer->way;
+
+	if (list_empty(&peer->open))
+		return NULL;
+	if (any || !link || !is_good(peer, link))
+		link = next_in_turn(peer);
+	if (!any)
+		peer->way = link;
+	return link ? link->conn : NULL;
+}
+
 static void on_peer_work(struct work *w)
 {
 	struct ib_peer *peer = container_of(w, struct ib_peer, work);
 	struct ib_peers *ps = peer->ps;
+	bool emptied;
 
 	/* What the user does meanwhile may call for another turn of this; only
 	 * here, and when it is remembered for nothing else, a peer is freed. */
@@ -113,8 +160,15 @@ static void on_peer_work(struct work *w)
 		if (!ps->stopping)
 			ps->user->disconnected(ps, &peer->known.peer.nid);
 	}
+	if (peer->wanted && peer_conn(peer, false)) {
+		ib_attempt_opened(peer);
+		ps->user->connected(ps, &peer->known.peer.nid);
+	}
 	ib_attempt_settle(peer);
+	emptied = ps->down && !ps->home.conns;
 	peer_forget(peer);
+	if (emptied)
+		ps->user->emptied(ps);
 }
 
 void ib_peer_settle(struct ib_peer *peer)
@@ -214,6 +268,7 @@ static void on_established(struct ib_conn *conn)
 	struct ib_peers *ps = peer->ps;
 
 	link_move(link, IB_LINK_OPEN);
+	link->opened = peer_now(peer);
 	list_add_tail(&peer->open, &link->open);
 	peer->known = conn->terms;
 	peer->known.frags = MIN(peer->known.frags, ps->conf->frags);
@@ -241,6 +296,8 @@ static void on_closed(struct ib_conn *conn, int status)
 
 	link->severed = status != -ESHUTDOWN;
 	list_del(&link->open);
+	if (peer->way == link)
+		peer->way = NULL;
 	link_move(link, IB_LINK_LOST);
 	if (peer->n[IB_LINK_OPEN])
 		return;
@@ -298,43 +355,46 @@ static const struct ib_conn_user conn_user = {
 	.done = on_done,
 };
 
-/* The next open connection. NULL: none. */
-static struct ib_conn *peer_next(struct ib_peer *peer)
+/* The peer, if there can be connections with it. */
+static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
+		    struct ib_peer **peer_p)
 {
-	struct ib_link *link;
-
-	list_for_each_entry (link, &peer->open, open) {
-		if (!ib_conn_is_open(link->conn))
-			continue;
-		list_del(&link->open);
-		list_add_tail(&peer->open, &link->open);
-		return link->conn;
-	}
-	return NULL;
-}
-
-int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid,
-		 struct ib_conn **conn_p)
-{
-	struct ib_peer *peer;
-	struct ib_conn *conn;
-
 	if (ps->stopping)
 		return -ESHUTDOWN;
 	if (ps->down)
 		return ps->down;
 	if (!lnet_nid_is_nid4(nid))
 		return -EAFNOSUPPORT;
-	peer = ib_peer_make(ps, nid);
-	if (!peer)
-		return -ENOMEM;
-	conn = peer_next(peer);
+	*peer_p = ib_peer_make(ps, nid);
+	return *peer_p ? 0 : -ENOMEM;
+}
+
+int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
+		 struct ib_conn **conn_p)
+{
+	struct ib_peer *peer;
+	struct ib_conn *conn;
+	int rc = peer_get(ps, nid, &peer);
+
+	if (rc)
+		return rc;
+	conn = peer_conn(peer, any);
 	if (!conn) {
 		ib_attempt_want(peer);
 		return -EINPROGRESS;
 	}
 	*conn_p = conn;
 	return 0;
+}
+
+int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	struct ib_peer *peer;
+	int rc = peer_get(ps, nid, &peer);
+
+	if (!rc)
+		ib_attempt_want(peer);
+	return rc;
 }
 
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)

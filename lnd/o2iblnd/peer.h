@@ -83,7 +83,8 @@ struct ib_peers;
 
 struct ib_peers_user {
 	/* There is a connection to @nid: those who wait may send, now
-	 * (ib_peers_get()). Once for each that is established. */
+	 * (ib_peers_get()). Once for each that is established, and after
+	 * ib_peers_want(). */
 	void (*connected)(struct ib_peers *ps, const struct ulnet_nid *nid);
 	/* There is none: what waits ends, with a status and cause as lnd.h
 	 * says of lnet_peer_connected(). */
@@ -100,6 +101,9 @@ struct ib_peers_user {
 	/* As struct ib_conn_user. */
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
 	void (*done)(struct ib_tx *tx);
+	/* After ib_peers_down(): no connection is left of those that there
+	 * were. */
+	void (*emptied)(struct ib_peers *ps);
 	/* After ib_peers_stop(): no peer and no connection is left. */
 	void (*stopped)(struct ib_peers *ps);
 };
@@ -115,7 +119,8 @@ struct ib_peers_conf {
 };
 
 struct ib_peers {
-	/* immutable after init */
+	/* immutable after init; the port of home changes when there is no
+	 * connection and ib_peers_down() was called */
 	struct ib_home home;
 	const struct ib_peers_conf *conf; /* what is in it may change */
 	const struct ib_peers_user *user;
@@ -138,8 +143,10 @@ struct ib_peer {
 	struct fsm fsm;
 	struct ib_request known; /* what is asked for next */
 
-	struct list links; /* ib_link.link, of all that are not gone */
-	struct list open;  /* ib_link.open: the next one to be used first */
+	struct list links;   /* ib_link.link, of all that are not gone */
+	struct list open;    /* ib_link.open: the oldest first */
+	struct ib_link *way; /* for those that keep their order; or NULL */
+	unsigned int turns;  /* of the others */
 	unsigned int n[IB_LINK_STATES];
 	unsigned int accepted; /* opened by the peer, not gone */
 	unsigned int races;    /* rejects since its last accepted request */
@@ -169,6 +176,7 @@ struct ib_link {
 	bool passive;
 	bool heard;	  /* something came over it, or got there */
 	bool severed;	  /* messages may be lost with it */
+	uint64_t opened;  /* ns: when it was established */
 	struct list link; /* ib_peer.links */
 	struct list open; /* ib_peer.open */
 	struct ib_peer *peer;
@@ -188,12 +196,15 @@ static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 	return container_of(conn->home, struct ib_peers, home);
 }
 
-/* A connection for one message to @nid, and all that belongs to it; those that
- * are open take turns. It may fail before it is used: then transmits are not to
+/* A connection for one message to @nid, and all that belongs to it: always the
+ * same one, while it is open; for @any, they take turns. It may fail before it is used: then transmits are not to
  * be had. -EINPROGRESS: one of connected() and failed() follows. -ENETDOWN,
  * -ENODEV: the port; -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: no NID of this LND. */
-int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid,
+int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p) must_check;
+/* Somebody waits for a connection to @nid, even if there is one: 0, and one of
+ * connected() and failed() follows; or as ib_peers_get(). */
+int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid) must_check;
 /* Are there connections with @nid, or attempts at them? */
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid);
 /* Is connected() or failed() still to come for who waits? */

@@ -43,7 +43,7 @@ static void msg_send(struct peer_rig *r, struct peer_msg *m, bool connected)
 {
 	struct peer_node *n = &r->nodes[m->from];
 	struct ulnet_nid nid = peer_rig_nid(r, m->to);
-	int rc = ib_peers_get(&n->ps, &nid, &m->conn);
+	int rc = ib_peers_get(&n->ps, &nid, true, &m->conn);
 	struct ib_tx *tx;
 	uint8_t *hdr;
 
@@ -171,9 +171,15 @@ static void on_stopped(struct ib_peers *ps)
 	node_of(ps)->stopped = true;
 }
 
+static void on_emptied(struct ib_peers *ps)
+{
+	cr_assert(ps->down);
+	cr_assert_eq(ps->home.conns, 0);
+}
+
 static const struct ib_peers_user peers_user = {
 	on_connected, on_failed, on_disconnected, on_silent,
-	on_arrived,   on_done,	 on_stopped,
+	on_arrived,   on_done,	 on_emptied,	  on_stopped,
 };
 
 /* ---- the backend's events ---- */
@@ -270,7 +276,7 @@ static void node_init(struct peer_rig *r, unsigned int i)
 	n->ni.nid = lnet_nid_make(NET, 0x0a000001 + i);
 	n->ni.cpts = 1;
 	n->ni.loops = &n->loop;
-	n->ni.net = r->fabric;
+	n->ni.fabric = r->fabric;
 	n->conn_conf = (struct ib_conn_conf){
 		.peer_credits = 8,
 		.peer_credits_hiw = 4,

@@ -189,7 +189,7 @@ Test(o2ib_peer, no_way)
 	peer_rig_run(r, SEC);
 	expect_failed(m, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
 	large.size = LNET_NID_IPV6_SIZE;
-	cr_expect_eq(ib_peers_get(&r->nodes[A].ps, &large, &conn),
+	cr_expect_eq(ib_peers_get(&r->nodes[A].ps, &large, true, &conn),
 		     -EAFNOSUPPORT);
 	peer_rig_free(r);
 }
@@ -291,7 +291,7 @@ Test(o2ib_peer, failures_are_forgotten)
 	for (unsigned int i = 0; i < IB_FAILURES_MAX + 100; i++) {
 		struct ulnet_nid nid = o2ib(0x0b000001 + i);
 
-		cr_assert_eq(ib_peers_get(&r->nodes[A].ps, &nid, &conn),
+		cr_assert_eq(ib_peers_get(&r->nodes[A].ps, &nid, true, &conn),
 			     -EINPROGRESS);
 	}
 	peer_rig_run(r, 10 * SEC);
