@@ -25,12 +25,13 @@
  *
  * The life of a message that comes in. The LND calls lnet_parse(); LNet answers
  * with recv(), once, at once or later, and may call eager_recv() meanwhile. If
- * that recv() brings an lnd_msg, the LND calls lnet_finalize() for it, once.
+ * that recv() brings an lnd_msg, the LND calls lnet_finalize() for it, once. A
+ * GET may be answered by answer() instead.
  *
  * What may be called from within what:
  *	send()		in any upcall, so in the midst of what the LND does just
  *			then. It makes no upcall itself.
- *	recv(), eager_recv()
+ *	recv(), eager_recv(), answer()
  *			in lnet_parse(), or later. recv() may call
  *			lnet_finalize().
  *	cancel()	in no upcall: in turns of their own. It calls
@@ -111,16 +112,19 @@ struct lnd_ni {
 	 * a default comes to here. */
 	int64_t *tunables;
 	const struct ulnet_conf *conf; /* the node's, defaults filled in */
+	uint32_t credits;      /* LNet has so many messages sent at a time, ... */
+	uint32_t peer_credits; /* ... and to one peer */
 	/* The node's, for what the NIs of this LND share: NULL at first. CPT
 	 * 0's thread. NULL: this LND shares nothing. */
 	void **shared;
 	void *net;  /* where the node's LNDs find what they share (the simulated
 		     * network); NULL in ordinary nodes */
+	void *fabric; /* ... and where o2iblnd finds simulated devices */
 	void *priv; /* the LND's */
 };
 
-/* A message, as an LND sees it. LNet's; lent to the LND from send() or recv()
- * until the LND calls lnet_finalize() for it. */
+/* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
+ * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
 	bool incoming;		   /* lent by recv(), and not by send() */
 	bool large; /* send: it needs a header of LNET_HDR_LARGE_SIZE */
@@ -219,6 +223,19 @@ struct lnd {
 		     uint32_t rlength);
 
 	/*
+	 * Optional, for LNDs whose peers say with a GET where its payload is to
+	 * be written. @rx is a GET, and @msg the REPLY to it. 0: it is the
+	 * answer to @rx, and so on its way. The LND has both, and will call
+	 * lnet_finalize(), but not lnet_send_again(); recv() does not come.
+	 * Another: recv() follows, without a message, and
+	 *	-EOPNOTSUPP	this is a GET like others: the REPLY is sent;
+	 *	-errno		there is no other way for the REPLY, which ends
+	 *			as if send() had refused it.
+	 * Takes no credits. Must not block, and makes no upcall.
+	 */
+	int (*answer)(struct lnd_ni *ni, void *rx, struct lnd_msg *msg);
+
+	/*
 	 * LNet does not know yet where the payload of @rx goes, and that may
 	 * take long (lazy portal, entry of another CPT). Move the payload
 	 * aside, if there is any, so that what comes behind it on the same
@@ -231,13 +248,13 @@ struct lnd {
 	int (*eager_recv)(struct lnd_ni *ni, void *rx);
 
 	/*
-	 * Give up @msg, lent by send() or recv(): on return its payload is
-	 * neither read nor written any more, and lnet_finalize() has been
-	 * called for it, with @status and the cause that tells how far it had
-	 * come. The connection goes on: the rest of a half-sent message is sent
-	 * from a copy, and what is still to come of an incoming one is thrown
-	 * away. Only if there is no memory for the copy, of which each peer has
-	 * a share, the connections to the peer end.
+	 * Give up @msg, lent by send(), answer() or recv(): on return its
+	 * payload is neither read nor written any more, and lnet_finalize() has
+	 * been called for it, with @status and the cause that tells how far it
+	 * had come. The connection goes on: the rest of a half-sent message is
+	 * sent from a copy, and what is still to come of an incoming one is
+	 * thrown away. Only if there is no memory for the copy, of which each
+	 * peer has a share, the connections to the peer end.
 	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
 	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
@@ -378,6 +395,18 @@ uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len);
 /* Writes the header of @msg as it goes on the wire: @hdr_len is LNET_HDR_SIZE
  * (all NIDs must have the 64-bit form) or LNET_HDR_LARGE_SIZE. */
 void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
+
+/* The pid that the header of @hdr_len bytes at @hdr says its source has. */
+uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
+
+/* Bytes that the REPLY to @msg may have, if that is a GET to next_hop itself,
+ * and for nobody behind it; else 0. */
+uint32_t lnet_msg_asks(const struct lnd_msg *msg);
+
+/* Writes the header of the REPLY to @get, whose payload of @length bytes is
+ * here already. An LND has such a REPLY come in: lnet_parse(). */
+void lnet_msg_reply_header(const struct lnd_msg *get, uint32_t length,
+			   void *hdr, size_t hdr_len);
 
 /* How long an LND waits for a sign of progress before it gives a connection up,
  * ns (LNet's "lnd_timeout"; may change at any time). Any thread. */

@@ -27,8 +27,8 @@ const struct fsm_state msg_states[MSG_STATES] = {
 				     FSM_TO(MSG_DELAYED) | FSM_TO(MSG_PARKED) |
 				     FSM_TO(MSG_BUFFERLESS) |
 				     FSM_TO(MSG_DISCOVERING) |
-				     FSM_TO(MSG_RECV) | FSM_TO(MSG_PAUSED) |
-				     FSM_TO(MSG_DONE) },
+				     FSM_TO(MSG_RECV) | FSM_TO(MSG_ANSWERING) |
+				     FSM_TO(MSG_PAUSED) | FSM_TO(MSG_DONE) },
 	[MSG_PEER_QUEUE] = { "waits for peer credit",
 			     FSM_TO(MSG_NI_QUEUE) | FSM_TO(MSG_LND) |
 				     FSM_TO(MSG_NEW) | FSM_TO(MSG_PAUSED) |
@@ -59,6 +59,7 @@ const struct fsm_state msg_states[MSG_STATES] = {
 						       FSM_TO(MSG_RECV) },
 	[MSG_HELD] = { "held", FSM_TO(MSG_OFFERED) | FSM_TO(MSG_RECV) },
 	[MSG_RECV] = { "receiving", FSM_TO(MSG_DONE) },
+	[MSG_ANSWERING] = { "answering", FSM_TO(MSG_DONE) },
 	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
 };
 
@@ -377,8 +378,8 @@ static void msg_set_path(struct lnet_msg *msg, struct lnet_ni *ni,
 /* Without a choice, as long as there is none. */
 static bool msg_take_only_path(struct lnet_msg *msg)
 {
-	struct lnet_peer_ni *lpni = path_get_only(msg->cpt, &msg->want_ni,
-						  &msg->target);
+	struct lnet_peer_ni *lpni =
+		path_get_only(msg->cpt, &msg->want_ni, &msg->target);
 
 	if (!lpni)
 		return false;
@@ -441,8 +442,7 @@ void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 	want->flags = msg_path_flags(msg);
 	if (leaves)
 		want->flags &= PATH_CALLER;
-	if (msg->role == MSG_OP &&
-	    msg->op->md->options & LNET_MD_NUMA_NODE) {
+	if (msg->role == MSG_OP && msg->op->md->options & LNET_MD_NUMA_NODE) {
 		want->flags |= PATH_NEAR;
 		want->numa_node = msg->op->md->numa_node;
 	}
@@ -527,8 +527,8 @@ static void msg_send_self(struct lnet_msg *msg)
 	}
 	msg->ni = cpt->config->ni[0];
 	ni_ref(msg->ni, cpt->index);
-	msg->hdr.src_nid = lnet_nid_is_any(&msg->want_ni) ? msg->target
-							  : msg->want_ni;
+	msg->hdr.src_nid =
+		lnet_nid_is_any(&msg->want_ni) ? msg->target : msg->want_ni;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
 	msg->lnd.next_pid = cpt->node->conf.pid;
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
@@ -749,6 +749,35 @@ void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 		   hdr_len);
 }
 
+uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
+{
+	const struct lnet_msg *msg =
+		container_of(lnd, const struct lnet_msg, lnd);
+
+	if (likely(msg->hdr.type != LNET_MSG_GET) || msg->flags & MSG_ROUTED ||
+	    !lnet_nid_eq(&msg->hdr.dest_nid, &lnd->next_hop))
+		return 0;
+	return msg->hdr.length;
+}
+
+void lnet_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
+			   void *hdr, size_t hdr_len)
+{
+	const struct lnet_hdr *get =
+		&container_of(lnd, const struct lnet_msg, lnd)->hdr;
+	const struct lnet_hdr reply = {
+		.dest_nid = get->src_nid,
+		.src_nid = get->dest_nid,
+		.dest_pid = get->src_pid,
+		.src_pid = get->dest_pid,
+		.type = LNET_MSG_REPLY,
+		.payload_length = length,
+		.wmd = get->wmd,
+	};
+
+	hdr_encode(&reply, hdr, hdr_len);
+}
+
 /* ---- receiving ---- */
 
 void msg_recv(struct lnet_msg *msg)
@@ -766,6 +795,24 @@ void msg_recv(struct lnet_msg *msg)
 	if (unlikely(mc->receiving == msg))
 		loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 	mc->receiving = outer;
+}
+
+int msg_answer(struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	struct loop *loop = msg->cpt->loop;
+	int rc;
+
+	if (likely(!lnd->answer))
+		return -EOPNOTSUPP;
+	msg->lnd.incoming = false;
+	rc = lnd->answer(&msg->ni->lnd, msg->rx, &msg->lnd);
+	if (rc)
+		return rc;
+	msg->rx = NULL;
+	msg_move(msg, MSG_ANSWERING);
+	loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
+	return 0;
 }
 
 void msg_discard(struct lnet_msg *msg)
@@ -859,8 +906,8 @@ static bool msg_goes_on(struct lnet_msg *msg, int status,
 	return msg->fsm.state != MSG_RECV && funnel_failed(msg, status, cause);
 }
 
-static out_of_line void
-msg_finalize_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,
+					    enum ulnet_cause cause)
 {
 	if (msg_goes_on(msg, status, cause))
 		return;
@@ -896,7 +943,8 @@ void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 
-	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV);
+	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
+	       msg->fsm.state != MSG_ANSWERING);
 	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
 	msg_finalize(msg, status, cause);
 }
@@ -916,6 +964,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		break;
 	case MSG_LND:
 	case MSG_RECV:
+	case MSG_ANSWERING:
 		lnd = msg->ni->lnd.lnd;
 		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
 		break;

@@ -57,6 +57,7 @@ enum msg_state {
 	MSG_OFFERED,	 /* received; asks other CPTs for a buffer (hold.h) */
 	MSG_HELD,	 /* received; waits for a buffer (hold.h) */
 	MSG_RECV,	 /* the LND is storing its payload */
+	MSG_ANSWERING,	 /* has no credit: the answer to its GET (answer()) */
 	MSG_DONE,
 	MSG_STATES
 };
@@ -197,6 +198,10 @@ int msg_put_aside(struct lnet_msg *msg);
  * fires, and the payload is put aside; whoever gets @msg back cancels the
  * timer. On the home. */
 bool msg_stands(struct lnet_msg *msg);
+/* A REPLY, whose GET has come in as msg->rx, is given to the LND as the answer
+ * to that, by lnd.deadline. 0, or what answer() says; then the GET is to be
+ * discarded still. */
+int msg_answer(struct lnet_msg *msg);
 /* The LND shall throw it away; nothing of it remains to be done there. */
 void msg_discard(struct lnet_msg *msg);
 

@@ -65,29 +65,43 @@ enum lnet_stat request_no_match(int rc)
 
 /* ---- its payload ---- */
 
-/* The payload of a GET is what we send, so the LND has nothing to store, and
- * the message turns round. */
-static void request_reply(struct lnet_msg *msg)
+/* The message is the REPLY to the GET that it was. */
+static void request_turn_round(struct lnet_msg *msg)
 {
-	struct lnet_cpt *cpt = msg->cpt;
 	struct lnet_hdr *hdr = &msg->hdr;
 
-	request_count(msg, 0);
-	msg_discard(msg);
 	msg->want_ni = hdr->dest_nid;
-	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
+	msg_address(msg, &hdr->src_nid, cpt_deadline(msg->cpt));
 	hdr->dest_pid = hdr->src_pid;
-	hdr->src_pid = cpt->node->conf.pid;
+	hdr->src_pid = msg->cpt->node->conf.pid;
 	hdr->type = LNET_MSG_REPLY;
 	hdr->payload_length = msg->mlength;
 	msg->role = MSG_REPLY_OUT;
 	msg->flags = MSG_PREFERS;
-	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
-	ni_unref(msg->ni, cpt->index);
-	msg->ni = NULL;
+}
+
+/* The payload of a GET is what we send, so the LND has nothing to store. It may
+ * know where that is to go; else the REPLY goes out like any message. */
+static void request_reply(struct lnet_msg *msg)
+{
+	int rc;
+
+	request_count(msg, 0);
 	if (msg->fsm.state != MSG_NEW)
 		fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	msg_launch(msg);
+	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
+	msg->lnd.deadline = cpt_deadline(msg->cpt);
+	rc = msg_answer(msg);
+	if (rc)
+		msg_discard(msg);
+	request_turn_round(msg);
+	if (likely(rc == -EOPNOTSUPP)) {
+		ni_unref(msg->ni, msg->cpt->index);
+		msg->ni = NULL;
+		msg_launch(msg);
+	} else if (rc) {
+		msg_fail_later(msg, rc, lnd_refusal_cause(rc));
+	}
 }
 
 void request_deliver(struct lnet_msg *msg)

@@ -155,6 +155,13 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	return check_payload(hdr);
 }
 
+uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len)
+{
+	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
+
+	return load_le32(end - UNION_SIZE - 3 * sizeof(uint32_t));
+}
+
 uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len)
 {
 	const uint8_t *end = (const uint8_t *)hdr + hdr_len;

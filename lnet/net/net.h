@@ -10,7 +10,8 @@
 
 struct net_node {
 	struct portal_node portal;
-	void *lnd_net;			 /* node_params.lnd_net */
+	void *lnd_net;			 /* node_params.lnd_net, ... */
+	void *fabric;			 /* ... .fabric */
 	void *lnd_shared[LND_COUNT_MAX]; /* lnd_ni.shared; CPT 0's thread */
 	pthread_mutex_t config_lock;	 /* for reading and replacing config */
 	struct lnet_config *config;	 /* control side */

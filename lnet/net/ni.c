@@ -110,7 +110,8 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 		return -EINVAL;
 	if (ni_is_lo(ni))
 		return 0;
-	if (lnd->resolve)
+	/* The system knows nothing of simulated devices. */
+	if (lnd->resolve && !ni->lnd.fabric)
 		rc = lnd->resolve(NULL, nid, ni->lnd.interface);
 	if (rc)
 		log_warn("ni", "%s: %s",
@@ -181,6 +182,8 @@ static void ni_set_credits(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 	ni->peer_buffer_credits = conf->peer_buffer_credits
 					  ? conf->peer_buffer_credits
 					  : ni->peer_credits;
+	ni->lnd.credits = ni->credits_max;
+	ni->lnd.peer_credits = ni->peer_credits;
 	ni->peer_timeout =
 		conf->peer_timeout ? conf->peer_timeout : NI_PEER_TIMEOUT;
 }
@@ -222,6 +225,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.tunables = ni->tunables;
 	ni->lnd.conf = &node->conf;
 	ni->lnd.net = net_node(node)->lnd_net;
+	ni->lnd.fabric = net_node(node)->fabric;
 	if (lnd_index(lnd) >= 0)
 		ni->lnd.shared = &net_node(node)->lnd_shared[lnd_index(lnd)];
 	atomic_init(&ni->up, true);

@@ -117,7 +117,9 @@ static void ni_drop(struct lnet *node, struct lnet_ni *ni)
 
 const struct lnd *node_lnd(const struct lnet *node, int type)
 {
-	if (whole_node(node)->lnd && type != LNET_TYPE_LO)
+	bool verbs = type == LNET_TYPE_O2IB && net_node(node)->fabric;
+
+	if (whole_node(node)->lnd && type != LNET_TYPE_LO && !verbs)
 		return whole_node(node)->lnd;
 	return lnd_find(type);
 }

@@ -242,6 +242,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node->cpts = p->conf.cpts;
 	whole->lnd = p->lnd;
 	net_node(node)->lnd_net = p->lnd_net;
+	net_node(node)->fabric = p->fabric;
 	node->observer = p->observer;
 	portal_node(node)->portal_users = &msgs_users;
 	whole->drive = p->drive;

@@ -57,7 +57,10 @@ struct node_params {
 	struct ulnet_conf conf;
 	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
 	const struct lnd *lnd;
-	void *lnd_net;
+	void *lnd_net; /* lnd_ni.net */
+	/* lnd_ni.fabric. If not NULL, nets of type o2ib are o2iblnd's all the
+	 * same. */
+	void *fabric;
 	const struct lnet_observer *observer;
 	/* With loops of others: does the next thing that is not after @until
 	 * (ns); false: there is none, and it is that time now. */
