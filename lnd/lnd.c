@@ -3,11 +3,13 @@
 
 extern const struct lnd lolnd;
 extern const struct lnd socklnd;
+extern const struct lnd o2iblnd;
 
 /* Every LND that nets are configured by; one line each. */
 static const struct lnd *const lnds[] = {
 	&lolnd,
 	&socklnd,
+	&o2iblnd,
 };
 
 const struct lnd *lnd_find(int type)

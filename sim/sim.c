@@ -11,6 +11,7 @@
 #include "lnet/node/node.h"
 #include "lnet/node/thread.h"
 #include "sim/sim_priv.h"
+#include "sim/verbs.h"
 
 #define SIM_RECOVERY_S 100
 
@@ -90,6 +91,19 @@ int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 	return 0;
 }
 
+int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
+	      struct simqp_fabric **fabric_p)
+{
+	int rc;
+
+	if (sim->fabric || sim->nnodes)
+		return -EALREADY;
+	rc = simqp_fabric_new(sim->env, conf, &sim->fabric);
+	if (!rc)
+		*fabric_p = sim->fabric;
+	return rc;
+}
+
 void lnet_sim_set_command(struct lnet_sim *sim, const char *command)
 {
 	snprintf(sim->command, sizeof(sim->command), "%s", command);
@@ -167,6 +181,7 @@ static int node_start(struct sim_node *n)
 		.loops = sim->loops,
 		.lnd = &simlnd,
 		.lnd_net = sim->net,
+		.fabric = sim->fabric,
 		.observer = &n->observer,
 		.drive = sim_drive,
 		.drive_arg = sim,
@@ -273,6 +288,17 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 	return (int)n->index;
 }
 
+/* A node that dies says nothing any more, not even that it closes its
+ * connections. */
+static void silence_devices(const struct sim_node *n, uint64_t ns)
+{
+	static const struct ulnet_nid any = LNET_NID_ANY;
+
+	for (unsigned int i = 0; i < n->nnids && n->sim->fabric; i++)
+		if (n->nids[i].type == LNET_TYPE_O2IB)
+			simqp_silence(n->sim->fabric, &n->nids[i], &any, ns);
+}
+
 int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 {
 	struct sim_node *n = node_at(sim, index);
@@ -286,7 +312,9 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 	node = n->node;
 	n->node = NULL;
 	n->crashing = true;
+	silence_devices(n, TIME_NEVER);
 	node_crash(node);
+	silence_devices(n, 0);
 	ways_forget(sim, node);
 	return 0;
 }
@@ -484,6 +512,8 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 	hash_fini(&sim->ops);
 	ways_free(sim);
 	loops_close(sim);
+	if (sim->fabric)
+		simqp_fabric_free(sim->fabric);
 	sim_net_free(sim->net);
 	pool_fini(&sim->audit_ops);
 	env_sim_free(sim->env);

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "base/timer.h"
+#include "lnd/o2iblnd/simqp/simqp.h"
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/core/observer.h"
 #include "ulnet/sim.h"
@@ -32,6 +33,7 @@ struct lnet_sim {
 	struct env_sim *env;
 	struct loop *loops[LNET_CPTS_MAX];
 	struct sim_net *net;
+	struct simqp_fabric *fabric; /* NULL: o2ib nets are simlnd's, too */
 	struct sim_node **nodes;
 	unsigned int nnodes;
 	struct timer_wheel callbacks; /* lnet_sim_at() */

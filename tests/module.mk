@@ -323,6 +323,7 @@ $(%C%_thread_stub_thread_OBJECTS): | $(protos_made)
 lnd_tests =
 lnd_tests += %D%/lnd/lolnd_test
 lnd_tests += %D%/lnd/simlnd_test
+lnd_tests += %D%/lnd/o2iblnd_test
 lnd_tests += %D%/lnd/socklnd_test
 lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/behaviour.h %D%/lnd/message.c %D%/lnd/stream.c \
@@ -330,6 +331,7 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/box.c %D%/lnd/box.h %D%/lnd/real.c
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
+%C%_lnd_o2iblnd_test_SOURCES = %D%/lnd/o2iblnd_test.c $(lnd_suite)
 %C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(lnd_suite)

@@ -12,9 +12,10 @@
 static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
 		    unsigned int arrives)
 {
-	struct box *dst = box_new(fx, 4096, CUT_NONE);
-	struct box *src = box_new(fx, 4096, CUT_NONE);
-	struct box *asks = box_new(fx, 4096, CUT_NONE);
+	/* So small that its payload is sent without asking. */
+	struct box *dst = box_new(fx, 1024, CUT_NONE);
+	struct box *src = box_new(fx, 1024, CUT_NONE);
+	struct box *asks = box_new(fx, 1024, CUT_NONE);
 
 	box_fill(src, 70);
 	if (!box_post(dst, &(struct post){ .side = to,

@@ -43,7 +43,7 @@ int simqp_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
 	       const struct ib_events *events, void *user,
 	       struct ib_port **port_p, const char **why)
 {
-	struct simqp_fabric *f = ni->net;
+	struct simqp_fabric *f = ni->fabric;
 	struct simqp_addr *a;
 	struct simqp_port *port;
 	int rc;

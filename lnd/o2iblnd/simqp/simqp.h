@@ -4,7 +4,7 @@
  * simulations. All ports of a world share one fabric, which does to them what
  * it is told to. It knows nothing of what the bytes mean.
  *
- * A port finds its fabric through lnd_ni.net of its NI, which whoever makes the
+ * A port finds its fabric through lnd_ni.fabric of its NI, which whoever makes the
  * NI sets to the struct simqp_fabric. NIs of any number of nodes and loops may
  * be in one world (env_sim.h), which is one thread.
  *
@@ -119,7 +119,7 @@ int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 /* No port is open. */
 void simqp_fabric_free(struct simqp_fabric *f);
 
-/* The backend. Its open() wants ni->net to be a struct simqp_fabric. */
+/* The backend. Its open() wants ni->fabric to be a struct simqp_fabric. */
 const struct ib_verbs *simqp_verbs(void);
 
 /* ---- who is there ---- */

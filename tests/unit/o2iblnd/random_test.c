@@ -638,7 +638,7 @@ static void node_open(struct world *w, unsigned int i)
 	n->ni.nid = lnet_nid_from_nid4(NID(i));
 	n->ni.cpts = 1;
 	n->ni.loops = &n->loop;
-	n->ni.net = w->fabric;
+	n->ni.fabric = w->fabric;
 	cr_assert_eq(
 		simqp_verbs()->open(&n->ni, &conf, &events, n, &n->port, &why),
 		0, "%s", why);

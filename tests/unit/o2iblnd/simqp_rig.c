@@ -252,7 +252,7 @@ struct rig *rig_new(uint64_t seed, const struct simqp_conf *conf)
 					  0x0a000001 + i);
 		n->ni.cpts = CPTS;
 		n->ni.loops = n->loops;
-		n->ni.net = r->fabric;
+		n->ni.fabric = r->fabric;
 		n->ni.priv = r;
 		n->request_cpt = 1;
 	}

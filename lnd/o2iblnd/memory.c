@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/memory.h"
+
+#include <errno.h>
+
+static struct ib_holder *holder_find(const struct ib_cpt *cpt,
+				     const struct ulnet_nid *nid, uint64_t key)
+{
+	struct hash_node *n = hash_first(&cpt->holders, key);
+
+	for (; n; n = hash_next(n)) {
+		struct ib_holder *h = container_of(n, struct ib_holder, hash);
+
+		if (lnet_nid_eq(&h->nid, nid))
+			return h;
+	}
+	return NULL;
+}
+
+static struct ib_holder *holder_get(struct ib_cpt *cpt,
+				    const struct ulnet_nid *nid)
+{
+	uint64_t key = hash_u64(lnet_nid_to_nid4(nid), cpt->seed);
+	struct ib_holder *h = holder_find(cpt, nid, key);
+
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->nid = *nid;
+	if (hash_add(&cpt->holders, &h->hash, key)) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+static void holder_settle(struct ib_cpt *cpt, struct ib_holder *h)
+{
+	if (h->blocks)
+		return;
+	hash_del(&cpt->holders, &h->hash);
+	free(h);
+}
+
+int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
+		  const struct ulnet_nid *nid, uint32_t length,
+		  struct ib_memory *m)
+{
+	struct ib_holder *h = holder_get(cpt, nid);
+	int rc;
+
+	if (!h)
+		return -ENOMEM;
+	rc = ib_arena_get(&cpt->arena[use], &h->bytes[use], length, &m->block);
+	if (rc) {
+		holder_settle(cpt, h);
+		return rc;
+	}
+	h->blocks++;
+	m->use = use;
+	m->holder = h;
+	m->sge = (struct ib_sge){ m->block.addr, length, m->block.lkey };
+	return 0;
+}
+
+void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m)
+{
+	if (!m->block.chunk)
+		return;
+	ib_arena_put(&cpt->arena[m->use], &m->holder->bytes[m->use], &m->block);
+	m->holder->blocks--;
+	holder_settle(cpt, m->holder);
+	if (list_empty(&cpt->hungry) || cpt->feeding)
+		return;
+	cpt->feeding = true;
+	loop_defer(ib_loop(cpt), &cpt->feed);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/o2iblnd.h"
+
+#include <errno.h>
+
+#include "lnd/netif.h"
+#include "lnd/o2iblnd/simqp/simqp.h"
+#include "lnd/o2iblnd/xfer.h"
+#include "ulnet/o2ib.h"
+
+/* Bytes of a message that go to the device with its work request: one without
+ * payload. */
+#define INLINE_BYTES IB_PUT_REQ_SIZE
+
+static struct ib_cpt *cpt_of(const struct lnd_ni *ni, unsigned int cpt)
+{
+	return &ib_ni_of(ni)->cpts[cpt];
+}
+
+/* ---- what connections tell ---- */
+
+static struct ulnet_id all_of(const struct ulnet_nid *nid)
+{
+	return (struct ulnet_id){ *nid, LNET_PID_ANY };
+}
+
+static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	struct ulnet_id id = all_of(nid);
+
+	lnet_peer_connected(ib_cpt_of(ps)->ini->ni, &id, 0, LNET_CAUSE_OK);
+}
+
+static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
+		      int status, enum ulnet_cause cause)
+{
+	struct ulnet_id id = all_of(nid);
+
+	lnet_peer_connected(ib_cpt_of(ps)->ini->ni, &id,
+			    status == -ENODEV ? -ENETDOWN : status, cause);
+}
+
+static void on_disconnected(struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	struct ulnet_id id = all_of(nid);
+
+	lnet_peer_disconnected(ib_cpt_of(ps)->ini->ni, &id);
+}
+
+static void on_silent(struct ib_peers *ps, const struct ulnet_nid *nid,
+		      uint64_t ns)
+{
+	struct ulnet_id id = all_of(nid);
+
+	lnet_peer_silent(ib_cpt_of(ps)->ini->ni, &id, ns);
+}
+
+static void on_emptied(struct ib_peers *ps)
+{
+	ib_cpt_settle(ib_cpt_of(ps));
+}
+
+static void on_stopped(struct ib_peers *ps)
+{
+	struct ib_cpt *cpt = ib_cpt_of(ps);
+
+	cpt->stopped = true;
+	ib_cpt_settle(cpt);
+}
+
+static const struct ib_peers_user peers_user = {
+	.connected = on_connected,
+	.failed = on_failed,
+	.disconnected = on_disconnected,
+	.silent = on_silent,
+	.arrived = ib_xfer_arrived,
+	.done = ib_xfer_done,
+	.emptied = on_emptied,
+	.stopped = on_stopped,
+};
+
+/* ---- tunables ---- */
+
+static void log_notes(const struct lnd_ni *ni,
+		      const struct ulnet_o2ib_notes *notes)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&ni->nid, nid, sizeof(nid));
+	for (unsigned int i = 0; i < notes->n; i++) {
+		const struct ulnet_o2ib_note *n = &notes->note[i];
+
+		if (n->kind == LNET_O2IB_ERROR)
+			log_warn("o2ib", "%s: %s: %s", nid, n->name,
+				 n->rule->text);
+		else if (n->kind == LNET_O2IB_CHANGED)
+			log_info("o2ib", "%s: %s: %lld instead of %lld: %s",
+				 nid, n->name, (long long)n->value,
+				 (long long)n->before, n->rule->text);
+	}
+}
+
+/* What o2ibcalc(1) says of these tunables is what they come to. */
+static int adjust(struct lnd_ni *ni, struct ulnet_o2ib_node *node)
+{
+	int64_t *t = ni->tunables;
+	struct ulnet_o2ib_notes notes = { 0 };
+	struct ulnet_o2ib_conf conf;
+	int rc;
+
+	lnet_o2ib_conf_init(&conf);
+	conf.model = LNET_O2IB_USER;
+	conf.registration = LNET_O2IB_REG_USER;
+	conf.peer_credits = ni->peer_credits;
+	conf.credits = ni->credits;
+	conf.peer_credits_hiw = (uint32_t)t[IB_TUNE_peercredits_hiw];
+	conf.concurrent_sends = (uint32_t)t[IB_TUNE_concurrent_sends];
+	conf.map_on_demand = (int32_t)t[IB_TUNE_map_on_demand];
+	conf.ntx = (uint32_t)t[IB_TUNE_ntx];
+	conf.fmr_pool_size = (uint32_t)t[IB_TUNE_fmr_pool_size];
+	conf.fmr_flush_trigger = (uint32_t)t[IB_TUNE_fmr_flush_trigger];
+	conf.ncpts = ni->cpts;
+	conf.conns_per_peer = (uint32_t)t[IB_TUNE_conns_per_peer];
+	conf.wrq_sge = (uint32_t)t[IB_TUNE_wrq_sge];
+	rc = lnet_o2ib_adjust(&conf, node, &notes);
+	log_notes(ni, &notes);
+	if (rc)
+		return rc;
+	t[IB_TUNE_peercredits_hiw] = node->conf.peer_credits_hiw;
+	t[IB_TUNE_concurrent_sends] = node->conf.concurrent_sends;
+	return 0;
+}
+
+static void set_conn_conf(struct ib_ni *ini, const struct ulnet_o2ib_node *node)
+{
+	const int64_t *t = ini->ni->tunables;
+
+	ini->conn_conf = (struct ib_conn_conf){
+		.peer_credits = node->depth_max,
+		.peer_credits_hiw = node->conf.peer_credits_hiw,
+		.concurrent_sends = node->conf.concurrent_sends,
+		.send_sge = (unsigned int)t[IB_TUNE_wrq_sge],
+		.max_inline = INLINE_BYTES,
+		.keepalive = (uint64_t)t[IB_TUNE_keepalive] * NSEC_PER_SEC,
+		.cksum = t[IB_TUNE_cksum],
+	};
+}
+
+static void set_peers_conf(struct ib_ni *ini,
+			   const struct ulnet_o2ib_node *node)
+{
+	const int64_t *t = ini->ni->tunables;
+
+	ini->peers_conf = (struct ib_peers_conf){
+		.terms = {
+			.self = { ini->ni->nid, ini->ni->incarnation },
+			.depth = (uint16_t)node->depth_max,
+			.frags = (uint16_t)node->frags_accepted,
+			.privileged = t[IB_TUNE_require_privileged_port],
+		},
+		.frags = (uint16_t)node->frags_offered,
+		.conns_per_peer = (unsigned int)t[IB_TUNE_conns_per_peer],
+		.min_pause = (uint64_t)t[IB_TUNE_min_reconnectms] *
+			     NSEC_PER_MSEC,
+		.max_pause = (uint64_t)t[IB_TUNE_max_reconnectms] *
+			     NSEC_PER_MSEC,
+		.race = IB_RACE_HASH,
+		.accept_max = (unsigned int)t[IB_TUNE_accept_max],
+		.accept_peer_max = (unsigned int)t[IB_TUNE_accept_peer_max],
+	};
+}
+
+static void set_port_conf(struct ib_ni *ini)
+{
+	const int64_t *t = ini->ni->tunables;
+
+	ini->port_conf = (struct ib_port_conf){
+		.service = (uint16_t)t[IB_TUNE_service],
+		.listen = ini->ni->conf->accept != LNET_ACCEPT_NONE,
+		.privileged = t[IB_TUNE_use_privileged_port],
+		.tos = (int)t[IB_TUNE_tos],
+		.retry_count = (uint8_t)t[IB_TUNE_retry_count],
+		.rnr_retry_count = (uint8_t)t[IB_TUNE_rnr_retry_count],
+		.resolve_ms = 5000,
+	};
+}
+
+/* ---- startup ---- */
+
+static void cpt_init(struct ib_ni *ini, unsigned int i)
+{
+	struct ib_cpt *cpt = &ini->cpts[i];
+	struct ib_home home = {
+		.loop = ini->ni->loops[i],
+		.cpt = i,
+		.self = ini->peers_conf.terms.self,
+		.conf = &ini->conn_conf,
+		.pool = &cpt->txs,
+		.timeout = lnet_lnd_timeout(ini->ni),
+	};
+
+	cpt->ini = ini;
+	cpt->index = i;
+	cpt->feed.fn = ib_xfer_feed;
+	hash_init(&cpt->holders);
+	cpt->seed = loop_random(home.loop);
+	pool_init(&cpt->xfers, sizeof(struct ib_xfer), 0);
+	list_init(&cpt->hungry);
+	list_init(&cpt->got);
+	ib_peers_init(&cpt->peers, &home, &ini->peers_conf, &peers_user, cpt);
+	/* Until it has the port. */
+	ib_peers_down(&cpt->peers, -ENETDOWN);
+}
+
+static int on_each_cpt(void *arg)
+{
+	ib_cpt_attach(arg);
+	return 0;
+}
+
+/* CPT 0. */
+static int ni_open(void *arg)
+{
+	return ib_port_open(arg);
+}
+
+static void ib_free(struct lnd_ni *ni)
+{
+	struct ib_ni *ini = ib_ni_of(ni);
+
+	for (unsigned int i = 0; i < ni->cpts; i++) {
+		ib_peers_fini(&ini->cpts[i].peers);
+		hash_fini(&ini->cpts[i].holders);
+		pool_fini(&ini->cpts[i].xfers);
+	}
+	free(ini->cpts);
+	free(ini);
+}
+
+static const struct ib_verbs *backend(const struct lnd_ni *ni)
+{
+	return ni->fabric ? simqp_verbs() : ib_verbs_rdma();
+}
+
+static int cpts_init(void *arg)
+{
+	struct ib_cpt *cpt = arg;
+
+	cpt_init(cpt->ini, cpt->index);
+	return 0;
+}
+
+static int ni_start(struct ib_ni *ini)
+{
+	struct lnd_ni *ni = ini->ni;
+	int rc;
+
+	for (unsigned int i = 0; i < ni->cpts; i++) {
+		ini->cpts[i].ini = ini;
+		ini->cpts[i].index = i;
+		BUG_ON(loop_call(ni->loops[i], cpts_init, &ini->cpts[i]));
+	}
+	ib_port_init(ini);
+	rc = loop_call(ni->loops[0], ni_open, ini);
+	for (unsigned int i = 0; i < ni->cpts && !rc; i++)
+		BUG_ON(loop_call(ni->loops[i], on_each_cpt, &ini->cpts[i]));
+	return rc;
+}
+
+static int ib_startup(struct lnd_ni *ni)
+{
+	const struct ib_verbs *verbs = backend(ni);
+	struct ulnet_o2ib_node node;
+	struct ib_ni *ini;
+	int rc;
+
+	if (!verbs) {
+		log_warn("o2ib", "this library was built without rdma-core");
+		return -EPROTONOSUPPORT;
+	}
+	rc = adjust(ni, &node);
+	if (rc)
+		return rc;
+	ini = calloc(1, sizeof(*ini));
+	if (!ini)
+		return -ENOMEM;
+	ini->cpts = calloc(ni->cpts, sizeof(*ini->cpts));
+	if (!ini->cpts) {
+		free(ini);
+		return -ENOMEM;
+	}
+	ini->ni = ni;
+	ini->verbs = verbs;
+	ni->priv = ini;
+	set_conn_conf(ini, &node);
+	set_peers_conf(ini, &node);
+	set_port_conf(ini);
+	rc = ni_start(ini);
+	if (rc)
+		ib_free(ni);
+	return rc;
+}
+
+static void ib_shutdown(struct lnd_ni *ni, unsigned int index)
+{
+	struct ib_ni *ini = ib_ni_of(ni);
+
+	ib_cpt_stop(&ini->cpts[index]);
+	if (index == 0)
+		ib_port_stop(ini);
+}
+
+/* ---- messages ---- */
+
+static int ib_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	return ib_xfer_send(cpt_of(ni, msg->cpt), msg);
+}
+
+/* The CPT whose thread this is. */
+static struct ib_cpt *cpt_of_rx(const struct ib_rx *rx)
+{
+	if (!rx->conn)
+		return container_of(rx, struct ib_xfer, data)->cpt;
+	return ib_cpt_of(ib_peers_of(rx->conn));
+}
+
+static void ib_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+		    uint32_t rlength)
+{
+	(void)ni;
+	(void)rlength;
+	ib_xfer_recv(cpt_of_rx(rx), rx, msg);
+}
+
+static int ib_eager_recv(struct lnd_ni *ni, void *arg)
+{
+	struct ib_rx *rx = arg;
+
+	(void)ni;
+	return rx->conn ? ib_rx_set_aside(rx) : 0;
+}
+
+static int ib_answer(struct lnd_ni *ni, void *rx, struct lnd_msg *msg)
+{
+	(void)ni;
+	return ib_xfer_answer(cpt_of_rx(rx), rx, msg);
+}
+
+static void ib_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	(void)ni;
+	ib_xfer_cancel(msg, status);
+}
+
+static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
+{
+	(void)ni;
+	return ib_xfer_has_begun(msg);
+}
+
+static bool ib_is_connected(struct lnd_ni *ni, unsigned int cpt,
+			    const struct ulnet_nid *nid)
+{
+	return ib_peers_use(&cpt_of(ni, cpt)->peers, nid);
+}
+
+static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
+{
+	return ib_peers_are_awaited(&cpt_of(ni, lnet_ni_cpt_of(ni, nid))->peers,
+				    nid);
+}
+
+const struct lnd o2iblnd = {
+	.name = "o2ib",
+	.type = LNET_TYPE_O2IB,
+	.tunables = ib_tunables,
+	.ntunables = IB_TUNABLES,
+	.resolve = netif_resolve,
+	.startup = ib_startup,
+	.shutdown = ib_shutdown,
+	.free = ib_free,
+	.send = ib_send,
+	.recv = ib_recv,
+	.eager_recv = ib_eager_recv,
+	.answer = ib_answer,
+	.cancel = ib_cancel,
+	.has_begun = ib_has_begun,
+	.is_connected = ib_is_connected,
+	.is_connecting = ib_is_connecting,
+};

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/xfer.h"
+
+#include <errno.h>
+
+#include "base/iov.h"
+
+const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
+	[IB_XFER_NEW] = { "new", FSM_TO(IB_XFER_HUNGRY) |
+					 FSM_TO(IB_XFER_MOVING) |
+					 FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_HUNGRY] = { "hungry", FSM_TO(IB_XFER_HUNGRY) |
+					       FSM_TO(IB_XFER_MOVING) |
+					       FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_MOVING] = { "moving",
+			     FSM_TO(IB_XFER_GOT) | FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_GOT] = { "got", FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_DONE] = { "done", 0 },
+};
+
+static void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
+{
+	fsm_move(&x->fsm, ib_xfer_states, to);
+}
+
+/* ---- life ---- */
+
+static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
+				const struct ulnet_nid *peer,
+				struct lnd_msg *msg)
+{
+	struct ib_xfer *x = pool_get(&cpt->xfers);
+
+	if (!x)
+		return NULL;
+	x->data.conn = NULL;
+	x->fsm.state = IB_XFER_NEW;
+	x->kind = kind;
+	x->cpt = cpt;
+	x->peer = *peer;
+	x->msg = msg;
+	x->rx = NULL;
+	x->tx = NULL;
+	list_init(&x->link);
+	x->length = 0;
+	x->memory.block.chunk = NULL;
+	x->copy = NULL;
+	msg->priv = x;
+	return x;
+}
+
+/* What it holds goes back; LNet has the message, or never gave it. */
+static void xfer_end(struct ib_xfer *x)
+{
+	struct ib_cpt *cpt = x->cpt;
+
+	xfer_move(x, IB_XFER_DONE);
+	ib_memory_put(cpt, &x->memory);
+	free(x->copy);
+	pool_put(&cpt->xfers, x);
+}
+
+/* The message is LNet's again, and the transfer is over. */
+static void xfer_finalize(struct ib_xfer *x, int status, enum ulnet_cause cause)
+{
+	struct lnd_msg *msg = x->msg;
+
+	xfer_end(x);
+	if (msg)
+		lnet_finalize(msg, status, cause);
+}
+
+static void xfer_moves(struct ib_xfer *x, struct ib_tx *tx)
+{
+	x->tx = tx;
+	x->cpt->under_way++;
+	xfer_move(x, IB_XFER_MOVING);
+}
+
+/* An NI whose device has gone is down, too. */
+static int status_of(int status)
+{
+	return status == -ENODEV ? -ENETDOWN : status;
+}
+
+static void set_timeout(struct ib_cpt *cpt)
+{
+	const struct ib_ni *ini = cpt->ini;
+	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
+
+	cpt->peers.home.timeout =
+		own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(ini->ni);
+}
+
+/* ---- sending ---- */
+
+/* Begins what @x is, on @conn. */
+static int send_on(struct ib_xfer *x, struct ib_conn *conn)
+{
+	struct lnd_msg *msg = x->msg;
+	struct ib_tx *tx = ib_tx_get(conn);
+	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
+	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
+
+	if (!tx)
+		return -ENOBUFS;
+	tx->user = x;
+	lnet_msg_header(msg, ib_tx_header(tx), LNET_HDR_SIZE);
+	xfer_moves(x, tx);
+	switch (x->kind) {
+	case IB_XFER_IMMEDIATE:
+		iov_gather(ib_tx_payload(tx), msg->iov, msg->niov, msg->offset,
+			   msg->length);
+		ib_send_immediate(tx, msg->length);
+		break;
+	case IB_XFER_PUT:
+		ib_send_put(tx, &x->memory.sge, x->length);
+		break;
+	default:
+		/* One fragment is never too many. */
+		BUG_ON(ib_send_get(tx, &sink));
+		break;
+	}
+	return 0;
+}
+
+/* Memory for what is too large for a message, and what is to be sent in it. */
+static int feed_one(struct ib_xfer *x)
+{
+	const struct lnd_msg *msg = x->msg;
+	bool answers = x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER;
+	int rc;
+
+	if (!x->length)
+		return 0;
+	rc = ib_memory_get(x->cpt, answers ? IB_USE_ANSWERS : IB_USE_ASKS,
+			   &x->peer, x->length, &x->memory);
+	if (!rc && (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER))
+		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
+			   msg->offset, msg->length);
+	return rc;
+}
+
+/* Does another one of its kind with its peer wait, which is not to be overtaken? */
+static bool is_second(const struct ib_xfer *x)
+{
+	const struct ib_xfer *other;
+
+	list_for_each_entry (other, &x->cpt->hungry, link)
+		if (other->kind == x->kind &&
+		    lnet_nid_eq(&other->peer, &x->peer))
+			return true;
+	return false;
+}
+
+/* As feed_one(); who does not get any waits: -EAGAIN. */
+static int feed_or_wait(struct ib_xfer *x)
+{
+	int rc = x->length && is_second(x) ? -ENOBUFS : feed_one(x);
+
+	if (rc != -ENOBUFS)
+		return rc;
+	xfer_move(x, IB_XFER_HUNGRY);
+	list_add_tail(&x->cpt->hungry, &x->link);
+	return -EAGAIN;
+}
+
+/* Small messages all go by the same connection, and keep their order. */
+static int connection(const struct ib_xfer *x, struct ib_conn **conn_p)
+{
+	return ib_peers_get(&x->cpt->peers, &x->peer,
+			    x->kind != IB_XFER_IMMEDIATE, conn_p);
+}
+
+static struct ib_xfer *xfer_for(struct ib_cpt *cpt, struct lnd_msg *msg)
+{
+	enum ib_xfer_kind kind = IB_XFER_IMMEDIATE;
+	uint32_t length = msg->length, asks = lnet_msg_asks(msg);
+	struct ib_xfer *x;
+
+	if (asks > IB_IMMEDIATE_MAX) {
+		kind = IB_XFER_GET;
+		length = asks;
+	} else if (length > IB_IMMEDIATE_MAX) {
+		kind = IB_XFER_PUT;
+	}
+	x = xfer_new(cpt, kind, &msg->next_hop, msg);
+	if (x && kind != IB_XFER_IMMEDIATE)
+		x->length = length;
+	return x;
+}
+
+int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
+{
+	struct ib_conn *conn;
+	struct ib_xfer *x;
+	int rc;
+
+	if (msg->large)
+		return -EAFNOSUPPORT;
+	/* Who only calls is reached by a connection of its own, or not. */
+	if (msg->next_pid & LNET_PID_USERFLAG &&
+	    !ib_peers_use(&cpt->peers, &msg->next_hop))
+		return -EHOSTUNREACH;
+	set_timeout(cpt);
+	x = xfer_for(cpt, msg);
+	if (!x)
+		return -ENOMEM;
+	rc = connection(x, &conn);
+	if (rc) {
+		xfer_end(x);
+		return status_of(rc);
+	}
+	rc = feed_or_wait(x);
+	if (rc == -EAGAIN)
+		return 0;
+	if (!rc)
+		rc = send_on(x, conn);
+	if (rc)
+		xfer_end(x);
+	return rc;
+}
+
+/* Nothing of it has left, and there is no connection for it just now: LNet has
+ * it back until there is one. False: it cannot be. */
+static bool give_back(struct ib_xfer *x)
+{
+	struct lnd_msg *msg = x->msg;
+
+	if (msg->again || ib_peers_want(&x->cpt->peers, &x->peer))
+		return false;
+	xfer_end(x);
+	lnet_send_again(msg);
+	return true;
+}
+
+/* ---- receiving ---- */
+
+static void on_refused_header(struct ib_conn *conn, struct ib_rx *rx)
+{
+	ib_conn_close(conn, -EPROTO);
+	ib_rx_end(rx, -EPROTO);
+}
+
+void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
+{
+	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(conn));
+	struct ulnet_id from = {
+		conn->terms.peer.nid,
+		lnet_hdr_src_pid(rx->msg.lnet_hdr, LNET_HDR_SIZE),
+	};
+
+	set_timeout(cpt);
+	if (lnet_parse(cpt->ini->ni, rx->msg.lnet_hdr, LNET_HDR_SIZE, &from,
+		       rx))
+		on_refused_header(conn, rx);
+}
+
+/* The data of a GET, which LNet takes, or not. */
+static void take_data(struct ib_rx *rx, struct lnd_msg *msg)
+{
+	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
+	const void *data = x->copy ? x->copy : x->memory.block.addr;
+	int status = msg && !data ? -ENOMEM : 0;
+
+	if (msg && data)
+		iov_scatter(msg->iov, msg->niov, msg->offset, data,
+			    msg->length);
+	list_del(&x->link);
+	xfer_end(x);
+	if (msg)
+		lnet_finalize(msg, status,
+			      status ? LNET_CAUSE_LOCAL_ERROR : LNET_CAUSE_OK);
+}
+
+static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
+{
+	bool all = msg->length <= rx->msg.payload_len;
+
+	if (all)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->msg.payload,
+			    msg->length);
+	ib_rx_end(rx, 0);
+	/* A header may promise more than comes. */
+	lnet_finalize(msg, all ? 0 : -EPROTO,
+		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
+}
+
+/* The connection that a peer's PUT or GET came by has ended. */
+static void lost_with(const struct ib_conn *conn, int *status,
+		      enum ulnet_cause *cause)
+{
+	static const struct ib_tx begun = { .begun = true };
+
+	*status = conn->status ? status_of(conn->status) : -ECONNRESET;
+	*cause = ib_tx_cause(&begun, conn->blame);
+}
+
+/* Has memory: the peer may write. */
+static void sink_begin(struct ib_xfer *x)
+{
+	struct ib_rx *rx = x->rx;
+	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
+	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
+	enum ulnet_cause cause = LNET_CAUSE_LOCAL_ERROR;
+	struct ib_tx *tx;
+	int rc = ib_rx_accept(rx, &sink, x, &tx);
+
+	if (!rc) {
+		x->rx = NULL;
+		xfer_moves(x, tx);
+		return;
+	}
+	if (rc == -ENOTCONN)
+		lost_with(rx->conn, &rc, &cause);
+	ib_rx_end(rx, rc);
+	xfer_finalize(x, rc, cause);
+}
+
+/* A PUT of a peer ends before anything of its payload has come. */
+static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
+		    enum ulnet_cause cause)
+{
+	ib_rx_end(rx, status);
+	lnet_finalize(msg, status, cause);
+}
+
+static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+{
+	enum ulnet_cause cause;
+	struct ib_xfer *x;
+	int rc;
+
+	if (!ib_conn_is_open(rx->conn)) {
+		lost_with(rx->conn, &rc, &cause);
+		end_put(rx, msg, rc, cause);
+		return;
+	}
+	if (!msg->length) {
+		end_put(rx, msg, 0, LNET_CAUSE_OK);
+		return;
+	}
+	set_timeout(cpt);
+	x = xfer_new(cpt, IB_XFER_SINK, &rx->conn->terms.peer.nid, msg);
+	if (!x) {
+		end_put(rx, msg, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	x->rx = rx;
+	x->length = msg->length;
+	rc = feed_or_wait(x);
+	if (rc == -EAGAIN)
+		return;
+	if (!rc) {
+		sink_begin(x);
+		return;
+	}
+	ib_rx_end(rx, rc);
+	xfer_finalize(x, rc, LNET_CAUSE_LOCAL_ERROR);
+}
+
+/* What nobody wants. */
+static void discard(struct ib_rx *rx)
+{
+	ib_rx_end(rx, rx->msg.type == IB_MSG_GET_REQ ? -ENODATA : 0);
+}
+
+void ib_xfer_recv(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+{
+	if (!rx->conn)
+		take_data(rx, msg);
+	else if (!msg)
+		discard(rx);
+	else if (rx->msg.type == IB_MSG_PUT_REQ)
+		take_put(cpt, rx, msg);
+	else
+		take_immediate(rx, msg);
+}
+
+/* ---- answering ---- */
+
+static int answer_begin(struct ib_xfer *x)
+{
+	const struct ib_sge *sge = x->length ? &x->memory.sge : NULL;
+	struct ib_tx *tx;
+	int rc = ib_rx_answer(x->rx, sge, x->length, x, &tx);
+
+	if (rc)
+		return rc;
+	x->rx = NULL;
+	xfer_moves(x, tx);
+	return 0;
+}
+
+int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+{
+	struct ib_xfer *x;
+	int rc;
+
+	if (!rx->conn || rx->msg.type != IB_MSG_GET_REQ)
+		return -EOPNOTSUPP;
+	if (!ib_conn_is_open(rx->conn))
+		return -ENOTCONN;
+	set_timeout(cpt);
+	x = xfer_new(cpt, IB_XFER_ANSWER, &rx->conn->terms.peer.nid, msg);
+	if (!x)
+		return -ENOMEM;
+	x->rx = rx;
+	x->length = msg->length;
+	rc = feed_or_wait(x);
+	if (rc == -EAGAIN)
+		return 0;
+	if (!rc)
+		rc = answer_begin(x);
+	if (rc)
+		xfer_end(x);
+	return rc;
+}
+
+/* ---- waiting for memory ---- */
+
+/* It has got it. */
+static void go_on(struct ib_xfer *x)
+{
+	enum ulnet_cause cause = LNET_CAUSE_LOCAL_DROPPED;
+	struct ib_rx *rx = x->rx;
+	struct ib_conn *conn;
+	int rc;
+
+	switch (x->kind) {
+	case IB_XFER_SINK:
+		sink_begin(x);
+		return;
+	case IB_XFER_ANSWER:
+		rc = answer_begin(x);
+		if (!rc)
+			return;
+		if (rc == -ENOTCONN)
+			lost_with(rx->conn, &rc, &cause);
+		ib_rx_end(rx, rc);
+		break;
+	default:
+		rc = connection(x, &conn);
+		if (!rc)
+			rc = send_on(x, conn);
+		if (!rc || (rc == -EINPROGRESS && give_back(x)))
+			return;
+		break;
+	}
+	xfer_finalize(x, rc, cause);
+}
+
+/* It gets none. */
+static void starve(struct ib_xfer *x, int status, enum ulnet_cause cause)
+{
+	if (x->rx)
+		ib_rx_end(x->rx, status);
+	xfer_finalize(x, status, cause);
+}
+
+void ib_xfer_feed(struct work *w)
+{
+	struct ib_cpt *cpt = container_of(w, struct ib_cpt, feed);
+	struct list batch;
+
+	cpt->feeding = false;
+	list_init(&batch);
+	list_splice_tail(&batch, &cpt->hungry);
+	while (!list_empty(&batch)) {
+		struct ib_xfer *x = list_first(&batch, struct ib_xfer, link);
+		int rc = feed_one(x);
+
+		list_del(&x->link);
+		if (rc == -ENOBUFS)
+			list_add_tail(&cpt->hungry, &x->link);
+		else if (rc)
+			starve(x, rc, LNET_CAUSE_LOCAL_DROPPED);
+		else
+			go_on(x);
+	}
+	ib_cpt_settle(cpt);
+}
+
+void ib_xfer_starve(struct ib_cpt *cpt, int status)
+{
+	while (!list_empty(&cpt->hungry)) {
+		struct ib_xfer *x =
+			list_first(&cpt->hungry, struct ib_xfer, link);
+		bool down = status == -ENETDOWN;
+		enum ulnet_cause none = down ? LNET_CAUSE_LOCAL_NO_ROUTE
+					     : LNET_CAUSE_LOCAL_ABORTED;
+		enum ulnet_cause some =
+			down ? LNET_CAUSE_LOCAL_ERROR : LNET_CAUSE_SHUTDOWN;
+
+		list_del(&x->link);
+		starve(x, status, x->kind == IB_XFER_SINK ? some : none);
+	}
+}
+
+void ib_xfer_put_aside(struct ib_cpt *cpt)
+{
+	struct ib_xfer *x;
+
+	list_for_each_entry (x, &cpt->got, link) {
+		if (!x->memory.block.chunk)
+			continue;
+		/* Without memory LNet hears so when it takes it. */
+		x->copy = malloc(x->length);
+		if (x->copy)
+			memcpy(x->copy, x->memory.block.addr, x->length);
+		ib_memory_put(cpt, &x->memory);
+		x->memory.block.addr = NULL;
+	}
+}
+
+/* ---- the end of transmits ---- */
+
+/* What the peer has written is the REPLY's payload. */
+static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
+{
+	struct lnd_ni *ni = x->cpt->ini->ni;
+	struct lnd_msg *msg = x->msg;
+	struct ulnet_id from = { x->peer, msg->next_pid };
+	uint8_t hdr[LNET_HDR_SIZE];
+	bool replied = !tx->status;
+
+	if (replied) {
+		lnet_msg_reply_header(msg, tx->nob, hdr, sizeof(hdr));
+		x->msg = NULL;
+		xfer_move(x, IB_XFER_GOT);
+		list_add_tail(&x->cpt->got, &x->link);
+	} else {
+		xfer_end(x);
+	}
+	/* Nobody may have wanted to reply: it is sent all the same. */
+	lnet_finalize(msg, 0, LNET_CAUSE_OK);
+	if (!replied || !lnet_parse(ni, hdr, sizeof(hdr), &from, &x->data))
+		return;
+	list_del(&x->link);
+	xfer_end(x);
+}
+
+static void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	if (!tx->status)
+		iov_scatter(msg->iov, msg->niov, msg->offset,
+			    x->memory.block.addr, msg->length);
+	xfer_finalize(x, status_of(tx->status), tx->cause);
+}
+
+/* Was it lost with its connection before anything of it had left, and may go by
+ * another one? The answer to a GET goes by none but that of the GET. */
+static bool may_go_anew(const struct ib_xfer *x, const struct ib_tx *tx)
+{
+	return tx->status && !tx->begun && x->kind != IB_XFER_ANSWER &&
+	       (tx->cause == LNET_CAUSE_REMOTE_DROPPED ||
+		tx->cause == LNET_CAUSE_LOCAL_DROPPED);
+}
+
+static void sent(struct ib_xfer *x, const struct ib_tx *tx)
+{
+	if (!may_go_anew(x, tx) || !give_back(x))
+		xfer_finalize(x, status_of(tx->status), tx->cause);
+}
+
+void ib_xfer_done(struct ib_tx *tx)
+{
+	struct ib_xfer *x = tx->user;
+	struct ib_cpt *cpt = x->cpt;
+
+	x->tx = NULL;
+	cpt->under_way--;
+	if (!x->msg)
+		xfer_end(x);
+	else if (x->kind == IB_XFER_SINK)
+		sink_done(x, tx);
+	else if (x->kind == IB_XFER_GET &&
+		 (!tx->status || tx->status == -ENODATA))
+		get_done(x, tx);
+	else
+		sent(x, tx);
+}
+
+/* ---- giving up ---- */
+
+bool ib_xfer_has_begun(const struct lnd_msg *msg)
+{
+	const struct ib_xfer *x = msg->priv;
+
+	return x->fsm.state == IB_XFER_MOVING && x->tx->begun;
+}
+
+void ib_xfer_cancel(struct lnd_msg *msg, int status)
+{
+	struct ib_xfer *x = msg->priv;
+	bool begun = msg->incoming;
+
+	if (x->fsm.state == IB_XFER_HUNGRY) {
+		list_del(&x->link);
+		starve(x, status,
+		       begun ? LNET_CAUSE_NETWORK_TIMEOUT
+			     : LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	}
+	x->msg = NULL;
+	begun |= ib_tx_abandon(x->tx, true);
+	lnet_finalize(msg, status,
+		      begun ? LNET_CAUSE_NETWORK_TIMEOUT
+			    : LNET_CAUSE_LOCAL_TIMEOUT);
+}
