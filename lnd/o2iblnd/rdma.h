@@ -136,6 +136,11 @@ struct ibr_qp {
 	bool active;
 	bool cut; /* disconnect() has told the peer */
 
+	/* active, while it is looked for */
+	union ibr_addr to;
+	uint32_t look_ms;   /* that this look may take, */
+	uint32_t looked_ms; /* and those before it have taken */
+
 	/* The queues; all NULL and 0 unless they are made. */
 	struct ibv_cq *cq;
 	struct ibv_qp *ibqp; /* NULL also once it is buried */

@@ -8,6 +8,8 @@
 #define ARRIVING_MAX 256
 /* Ports that only privileged users have. */
 #define PRIVILEGED_LAST 1023
+/* That the first look for a peer may take; those after it double. */
+#define LOOK_MS 50u
 
 /* ---- the object ---- */
 
@@ -171,11 +173,30 @@ static int bind_any(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return rc == -EADDRNOTAVAIL ? -ENODEV : rc;
 }
 
+/* Looks for qp->to. Some kernels learn only at the end of a look that the
+ * neighbour has answered, so that the first ones are short. */
+static int look(struct ibr_qp *qp)
+{
+	uint32_t left = qp->port->conf.resolve_ms - qp->looked_ms;
+
+	qp->look_ms = MIN(qp->look_ms ? 2 * qp->look_ms : LOOK_MS, left);
+	if (rdma_resolve_addr(qp->id, NULL, &qp->to.sa, (int)qp->look_ms))
+		return -errno;
+	return 0;
+}
+
+/* False: it has been looked for long enough. */
+static bool look_again(struct ibr_qp *qp)
+{
+	qp->looked_ms += qp->look_ms;
+	return qp->state == IBR_RESOLVING &&
+	       qp->looked_ms < qp->port->conf.resolve_ms && !look(qp);
+}
+
 static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
 {
 	const struct ib_port_conf *conf = &qp->port->conf;
 	const struct ulnet_nid *src = &qp->port->port.ni->nid;
-	union ibr_addr to = ibr_addr(dst, conf->service);
 	uint8_t tos = (uint8_t)conf->tos;
 	int rc;
 
@@ -191,9 +212,8 @@ static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
 	    rdma_set_option(qp->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
 			    sizeof(tos)))
 		return -errno;
-	if (rdma_resolve_addr(qp->id, NULL, &to.sa, (int)conf->resolve_ms))
-		return -errno;
-	return 0;
+	qp->to = ibr_addr(dst, conf->service);
+	return look(qp);
 }
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
@@ -418,6 +438,9 @@ void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_routed(qp);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
+		if (ev->status == -ETIMEDOUT && look_again(qp))
+			break;
+		/* fallthrough */
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		ibr_conn_fail(qp, ev->status == -ETIMEDOUT ? -ETIMEDOUT
 							   : -EHOSTUNREACH);
