@@ -120,7 +120,7 @@ unit_tests += %D%/unit/o2iblnd/tx_test
 %C%_unit_o2iblnd_tx_test_SOURCES = %D%/unit/o2iblnd/tx_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/lnd/cause_test
-unit_tests += %D%/unit/socklnd/silence_test
+unit_tests += %D%/unit/lnd/silence_test
 unit_tests += %D%/unit/socklnd/sock_test
 unit_tests += %D%/unit/socklnd/tape_test
 %C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
@@ -495,8 +495,8 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/lnet/route/routed_test.c \
-	%D%/unit/socklnd/silence_test.c \
-	lnd/socklnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
+	%D%/unit/lnd/silence_test.c \
+	lnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
 	lnet/discovery/merge.c lnet/discovery/merging.c \
 	lnet/discovery/recovery.c lnet/discovery/state.c \
 	lnet/discovery/witness.c \

@@ -57,6 +57,9 @@ static uint64_t next_look(const struct ib_conn *conn)
 	}
 	if (!list_empty(&conn->all) || conn->keepalive)
 		at = now_of(conn) + home->timeout / 4;
+	if (home->conf->silence.min && conn->ncalls)
+		at = MIN(at,
+			 now_of(conn) + silence_period(&home->conf->silence));
 	if (home->conf->keepalive && !conn->keepalive)
 		at = MIN(at, conn->sent_at + home->conf->keepalive);
 	return at;
@@ -82,6 +85,26 @@ static bool is_overdue(const struct ib_conn *conn, uint64_t now)
 	return false;
 }
 
+static void look_for_silence(struct ib_conn *conn, uint64_t now)
+{
+	const struct ib_home *home = conn->home;
+	struct silence_law law = home->conf->silence;
+
+	if (!law.max)
+		law.max = home->timeout;
+	conn->acks.in_flight = conn->ncalls;
+	conn->acks.ack_age = now - conn->heard_at;
+	if (!conn->ncalls) {
+		conn->silence = (struct silence){ 0 };
+		conn->told_silent = false;
+	} else if (!silence_look(&conn->silence, &law, now, &conn->acks)) {
+		conn->told_silent = false;
+	} else if (!conn->told_silent) {
+		conn->told_silent = true;
+		home->user->silent(conn, conn->silence.quiet);
+	}
+}
+
 static void look_open(struct ib_conn *conn, uint64_t now)
 {
 	uint64_t keepalive = conn->home->conf->keepalive;
@@ -91,6 +114,7 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 			     "a message was not done in time");
 		return;
 	}
+	look_for_silence(conn, now);
 	if (keepalive && now - conn->sent_at >= keepalive)
 		conn->keepalive = true;
 	ib_conn_pump(conn);

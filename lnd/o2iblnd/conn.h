@@ -25,6 +25,7 @@
  *	arrived		once for each message with an LNet header; each is to
  *			be answered, even after "gone" (exchange.h)
  *	done		once for each transmit that was sent; before "gone"
+ *	silent		any number of times, while it is open
  *
  * Whatever a peer does, it gets no more than 2D + 2 receives and D answers at a
  * time of this side, D being what was agreed upon; and what is not allowed ends
@@ -39,6 +40,7 @@
 #include "base/log.h"
 #include "lnd/o2iblnd/admit.h"
 #include "lnd/o2iblnd/tx.h"
+#include "lnd/silence.h"
 
 enum ib_conn_state {
 	IB_CONN_NEW,
@@ -96,6 +98,10 @@ struct ib_conn_user {
 	 *	or what ib_conn_close() was given. */
 	void (*refused)(struct ib_conn *conn, int status,
 			const struct ib_refusal *refusal);
+	/* It is open, and what was sent is not acknowledged, for @ns so far
+	 * (silence.h). Nothing ends by that. Once when it begins, and again
+	 * when more is to be sent then. */
+	void (*silent)(struct ib_conn *conn, uint64_t ns);
 	/* It has ended. @status: 0, the peer has disconnected; -ETIMEDOUT, a
 	 * message was not done in time, or the peer is silent; -EPROTO,
 	 * -ESTALE, of the peer; others of this side; or what ib_conn_close()
@@ -121,6 +127,7 @@ struct ib_conn_conf {
 	unsigned int send_sge;	       /* pieces that a WRITE gathers */
 	unsigned int max_inline;       /* bytes */
 	uint64_t keepalive;	       /* ns; 0: none */
+	struct silence_law silence;    /* a max of 0: home->timeout */
 	bool cksum;		       /* of messages that are sent */
 	bool cksum_lenient; /* wrong ones of IMMEDIATEs are only logged */
 };
@@ -172,6 +179,9 @@ struct ib_conn {
 	struct timer timer;
 	uint64_t sent_at;  /* ns: a message left */
 	uint64_t heard_at; /* ns: the peer, or its device, was heard */
+	struct silence silence;
+	struct silence_acks acks; /* as they have been measured */
+	bool told_silent;	  /* the user is */
 
 	/* out (send.c) */
 	struct ib_credit credit;
@@ -183,6 +193,8 @@ struct ib_conn {
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
 	unsigned int noops; /* among them */
+	unsigned int timed; /* calls, until one whose time is taken; 0: none */
+	uint64_t timed_at;  /* ns: when that was posted */
 	unsigned int slots; /* of the send queue, free */
 	unsigned int max_slots;
 	unsigned int send_sge;

@@ -73,6 +73,7 @@ static const struct ib_peers_user peers_user = {
 	.failed = on_failed,
 	.disconnected = on_disconnected,
 	.silent = on_silent,
+	.stalled = ib_xfer_stalled,
 	.arrived = ib_xfer_arrived,
 	.done = ib_xfer_done,
 	.emptied = on_emptied,
@@ -131,6 +132,11 @@ static int adjust(struct lnd_ni *ni, struct ulnet_o2ib_node *node)
 	return 0;
 }
 
+static uint64_t ms(int64_t tunable)
+{
+	return (uint64_t)tunable * NSEC_PER_MSEC;
+}
+
 static void set_conn_conf(struct ib_ni *ini, const struct ulnet_o2ib_node *node)
 {
 	const int64_t *t = ini->ni->tunables;
@@ -142,6 +148,8 @@ static void set_conn_conf(struct ib_ni *ini, const struct ulnet_o2ib_node *node)
 		.send_sge = (unsigned int)t[IB_TUNE_wrq_sge],
 		.max_inline = INLINE_BYTES,
 		.keepalive = (uint64_t)t[IB_TUNE_keepalive] * NSEC_PER_SEC,
+		.silence = { ms(t[IB_TUNE_path_silent_min]),
+			     ms(t[IB_TUNE_path_silent_max]) },
 		.cksum = t[IB_TUNE_cksum],
 	};
 }
@@ -160,10 +168,8 @@ static void set_peers_conf(struct ib_ni *ini,
 		},
 		.frags = (uint16_t)node->frags_offered,
 		.conns_per_peer = (unsigned int)t[IB_TUNE_conns_per_peer],
-		.min_pause = (uint64_t)t[IB_TUNE_min_reconnectms] *
-			     NSEC_PER_MSEC,
-		.max_pause = (uint64_t)t[IB_TUNE_max_reconnectms] *
-			     NSEC_PER_MSEC,
+		.min_pause = ms(t[IB_TUNE_min_reconnectms]),
+		.max_pause = ms(t[IB_TUNE_max_reconnectms]),
 		.race = IB_RACE_HASH,
 		.accept_max = (unsigned int)t[IB_TUNE_accept_max],
 		.accept_peer_max = (unsigned int)t[IB_TUNE_accept_peer_max],

@@ -346,8 +346,14 @@ static void on_done(struct ib_tx *tx)
 	ib_peers_of(tx->conn)->user->done(tx);
 }
 
+static void on_silent(struct ib_conn *conn, uint64_t ns)
+{
+	ib_peers_of(conn)->user->stalled(conn, ns);
+}
+
 static const struct ib_conn_user conn_user = {
 	.established = on_established,
+	.silent = on_silent,
 	.refused = on_refused,
 	.closed = on_closed,
 	.gone = on_gone,

@@ -99,6 +99,7 @@ struct ib_peers_user {
 	void (*silent)(struct ib_peers *ps, const struct ulnet_nid *nid,
 		       uint64_t ns);
 	/* As struct ib_conn_user. */
+	void (*stalled)(struct ib_conn *conn, uint64_t ns);
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
 	void (*done)(struct ib_tx *tx);
 	/* After ib_peers_down(): no connection is left of those that there

@@ -114,6 +114,10 @@ static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
 
 	conn->calls[at] = (struct ib_call){ tx, send, slots };
 	conn->slots -= slots;
+	if (!conn->timed) {
+		conn->timed = conn->ncalls;
+		conn->timed_at = loop_now(conn->home->loop);
+	}
 	tx->posts++;
 	if (send != tx)
 		send->posts++;
@@ -307,6 +311,7 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
 	enqueue(tx, q);
 	tx->deadline = loop_now(conn->home->loop) + time;
+	conn->told_silent = false;
 	ib_conn_pump(conn);
 	ib_conn_arm(conn);
 }
@@ -325,6 +330,16 @@ static const struct {
 	[IB_WC_REMOTE_ERROR] = { -EREMOTEIO, IB_BLAME_PEER },
 	[IB_WC_LOCAL_ERROR] = { -EIO, IB_BLAME_SELF },
 };
+
+/* The oldest call has been acknowledged. */
+static void heard(struct ib_conn *conn)
+{
+	uint64_t now = loop_now(conn->home->loop);
+
+	conn->heard_at = now;
+	if (conn->timed && !--conn->timed)
+		silence_measure(&conn->acks, now - conn->timed_at);
+}
 
 /* All that was posted of it has ended. */
 static void completed(struct ib_tx *tx, enum ib_wc_status status)
@@ -368,7 +383,7 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 	BUG_ON(call.send != cookie);
 	conn->noops -= call.send->type == IB_MSG_NOOP;
 	if (status == IB_WC_OK)
-		conn->heard_at = loop_now(conn->home->loop);
+		heard(conn);
 	else
 		sent_in_vain(call.send, status);
 	if (!call.tx->posts)

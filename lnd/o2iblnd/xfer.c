@@ -583,6 +583,41 @@ void ib_xfer_done(struct ib_tx *tx)
 		sent(x, tx);
 }
 
+/* ---- silence ---- */
+
+/* Nothing of @tx has left, and LNet takes its message back once. */
+static bool can_go_back(const struct ib_tx *tx)
+{
+	const struct ib_xfer *x = tx->user;
+
+	return !tx->own && !tx->begun && tx->fsm.state != IB_TX_DONE &&
+	       x->msg && !x->msg->again && x->kind <= IB_XFER_GET;
+}
+
+void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns)
+{
+	struct ib_peers *ps = ib_peers_of(conn);
+	struct ulnet_id id = { conn->terms.peer.nid, LNET_PID_ANY };
+	struct list *l;
+
+	/* The last one first: lnd.h. They wait, as they would without a
+	 * connection, until there is one that is not silent; or soon go by this
+	 * one, if LNet knows no other path. */
+	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
+		struct ib_tx *tx = list_entry(l, struct ib_tx, all);
+		struct ib_xfer *x = tx->user;
+		struct lnd_msg *msg;
+
+		if (!can_go_back(tx) || ib_peers_want(ps, &id.nid))
+			continue;
+		msg = x->msg;
+		x->msg = NULL;
+		(void)ib_tx_abandon(tx, true);
+		lnet_send_again(msg);
+	}
+	lnet_peer_silent(ib_cpt_of(ps)->ini->ni, &id, ns);
+}
+
 /* ---- giving up ---- */
 
 bool ib_xfer_has_begun(const struct lnd_msg *msg)

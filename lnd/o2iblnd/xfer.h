@@ -82,6 +82,8 @@ bool ib_xfer_has_begun(const struct lnd_msg *msg);
 
 void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx);
 void ib_xfer_done(struct ib_tx *tx);
+/* What waits on @conn is LNet's again, which is told of the silence. */
+void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns);
 
 /* ---- for port.c ---- */
 

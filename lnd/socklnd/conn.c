@@ -203,7 +203,7 @@ bool sock_conn_is_busy(const struct sock_conn *conn)
 bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 			 uint64_t now)
 {
-	struct silence_tcp tcp;
+	struct silence_acks tcp;
 
 	if (conn->acked == conn->written || conn->progress == now) {
 		conn->silence = (struct silence){ 0 };

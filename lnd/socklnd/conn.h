@@ -10,7 +10,7 @@
 #include "base/fsm.h"
 #include "base/lobby.h"
 #include "lnd/socklnd/proto.h"
-#include "lnd/socklnd/silence.h"
+#include "lnd/silence.h"
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
 

@@ -11,7 +11,6 @@ libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_la_SOURCES += %D%/proto.c %D%/proto.h
 libulnetcore_la_SOURCES += %D%/rx.c %D%/rx.h
 libulnetcore_la_SOURCES += %D%/shared.c %D%/shared.h
-libulnetcore_la_SOURCES += %D%/silence.c %D%/silence.h
 libulnetcore_la_SOURCES += %D%/sock.c %D%/sock.h
 libulnetcore_la_SOURCES += %D%/socklnd.c %D%/socklnd.h
 libulnetcore_la_SOURCES += %D%/tunable.c %D%/tunable.h %D%/tunable.def

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lnd/socklnd/silence.h"
+#include "lnd/silence.h"
 #include "lnd/socklnd/tunable.h"
 
 #define PORT_HIGHEST 1023
@@ -228,12 +228,12 @@ unsigned int sock_unacked(int fd)
 	return ioctl(fd, SIOCOUTQ, &n) || n < 0 ? 0 : (unsigned int)n;
 }
 
-void sock_tcp_look(int fd, struct silence_tcp *tcp)
+void sock_tcp_look(int fd, struct silence_acks *tcp)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	*tcp = (struct silence_tcp){ 0 };
+	*tcp = (struct silence_acks){ 0 };
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return;
 	/* Questions for room come less and less often, so one that was just

@@ -73,7 +73,7 @@ void sock_reset_on_close(int fd);
 
 /* What the system knows of those bytes. One that does not tell leaves @tcp with
  * nothing in flight. */
-struct silence_tcp;
-void sock_tcp_look(int fd, struct silence_tcp *tcp);
+struct silence_acks;
+void sock_tcp_look(int fd, struct silence_acks *tcp);
 
 #endif

@@ -16,9 +16,10 @@
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
  *	loss.c		why messages end that could not be sent
- *	silence.c	how long a peer may leave what was sent without answer
  *	proto.c		bytes on the wire
- *	sock.c		what the system has, and ../netif.c
+ *	sock.c		what the system has
+ *	../netif.c	... of interfaces
+ *	../silence.c	how long a peer may leave what was sent without answer
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
  */

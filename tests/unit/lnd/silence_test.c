@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* D8: how long a path may be silent. Times in ms. */
-#include "lnd/socklnd/silence.h"
+#include "lnd/silence.h"
 
 #include <criterion/criterion.h>
 
@@ -26,10 +26,10 @@ Test(silence, allowed)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct silence_law law = { cases[i].min * MS,
 					   cases[i].max * MS };
-		struct silence_tcp tcp = { true, cases[i].srtt * MS,
-					   cases[i].rttvar * MS, 0 };
+		struct silence_acks acks = { true, cases[i].srtt * MS,
+					     cases[i].rttvar * MS, 0 };
 
-		cr_expect_eq(silence_allowed(&law, &tcp), cases[i].want * MS,
+		cr_expect_eq(silence_allowed(&law, &acks), cases[i].want * MS,
 			     "case %u", i);
 	}
 }
@@ -49,11 +49,11 @@ static void run(const char *what, const struct look *l, unsigned int n)
 	uint64_t now = 1000000 * MS;
 
 	for (unsigned int i = 0; i < n; i++) {
-		struct silence_tcp tcp = { l[i].in_flight, MS, MS,
-					   l[i].ack_age * MS };
+		struct silence_acks acks = { l[i].in_flight, MS, MS,
+					     l[i].ack_age * MS };
 
 		now += (l[i].pause ? l[i].pause : 100) * MS;
-		cr_expect_eq(silence_look(&s, &usual, now, &tcp), l[i].silent,
+		cr_expect_eq(silence_look(&s, &usual, now, &acks), l[i].silent,
 			     "%s: look %u", what, i);
 	}
 }
@@ -135,9 +135,26 @@ Test(silence, late_looks)
 Test(silence, never)
 {
 	static const struct silence_law off = { 0, 1000 * MS };
-	struct silence_tcp tcp = { true, MS, MS, 99999 * MS };
+	struct silence_acks acks = { true, MS, MS, 99999 * MS };
 	struct silence s = { 0 };
 
 	for (uint64_t now = 0; now < 1000000 * MS; now += 100 * MS)
-		cr_assert_not(silence_look(&s, &off, now + MS, &tcp));
+		cr_assert_not(silence_look(&s, &off, now + MS, &acks));
+}
+
+/* As RFC 6298 has it: the first one is all that is known; others count for an
+ * eighth, and what they differ by for a quarter. */
+Test(silence, measure)
+{
+	struct silence_acks a = { 0 };
+
+	silence_measure(&a, 8000);
+	cr_expect_eq(a.srtt, 8000);
+	cr_expect_eq(a.rttvar, 4000);
+	silence_measure(&a, 16000);
+	cr_expect_eq(a.srtt, 9000);
+	cr_expect_eq(a.rttvar, 5000);
+	silence_measure(&a, 1000);
+	cr_expect_eq(a.srtt, 8000);
+	cr_expect_eq(a.rttvar, 5750);
 }

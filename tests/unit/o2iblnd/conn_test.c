@@ -575,6 +575,41 @@ Test(o2ib_conn, noop)
 	end_all(&r);
 }
 
+/* What was sent is not acknowledged: the user hears of it once, again when more
+ * is to be sent, and no more when an acknowledgement has come. */
+Test(o2ib_conn, silence)
+{
+	const uint64_t ms = NSEC_PER_MSEC;
+	struct rig r;
+
+	rig_open(&r, 8);
+	r.a.conf.silence.min = 300 * ms;
+	rig_connect(&r);
+	rig_run(&r, 5000 * ms);
+	cr_expect_eq(r.a.silent, 0, "nothing was sent");
+	rig_send(&r.a, 1, NULL);
+	rig_run(&r, 290 * ms);
+	cr_expect_eq(r.a.silent, 0);
+	rig_run(&r, 200 * ms);
+	cr_expect_eq(r.a.silent, 1);
+	cr_expect_geq(r.a.silent_ns, 300 * ms);
+	rig_run(&r, 1000 * ms);
+	cr_expect_eq(r.a.silent, 1, "nobody has asked again");
+	rig_send(&r.a, 1, NULL);
+	rig_run(&r, 200 * ms);
+	cr_expect_eq(r.a.silent, 2);
+	cr_expect_eq(r.a.closed, 0, "nothing ends by that");
+	rig_settle(&r);
+	rig_run(&r, 1000 * ms);
+	cr_expect_eq(r.a.silent, 2);
+	/* It took so long once that it may take longer now. */
+	rig_send(&r.a, 1, NULL);
+	rig_run(&r, 1500 * ms);
+	cr_expect_eq(r.a.silent, 2);
+	rig_settle(&r);
+	end_all(&r);
+}
+
 Test(o2ib_conn, concurrent_sends)
 {
 	struct rig r;

@@ -265,8 +265,22 @@ static void on_done(struct ib_tx *tx)
 	s->done[s->ndone++].nob = tx->nob;
 }
 
+static void on_silent(struct ib_conn *conn, uint64_t ns)
+{
+	struct rig_side *s = conn->user;
+
+	s->silent++;
+	s->silent_ns = ns;
+}
+
 static const struct ib_conn_user user = {
-	on_established, on_refused, on_closed, on_gone, on_arrived, on_done,
+	.established = on_established,
+	.refused = on_refused,
+	.closed = on_closed,
+	.gone = on_gone,
+	.arrived = on_arrived,
+	.done = on_done,
+	.silent = on_silent,
 };
 
 /* ---- both sides ---- */

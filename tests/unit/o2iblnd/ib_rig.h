@@ -67,7 +67,8 @@ struct rig_side {
 	int fail_post_recv;
 	int fail_reg;
 
-	unsigned int established, closed, refused, gone;
+	unsigned int established, closed, refused, gone, silent;
+	uint64_t silent_ns;
 	int status;
 	struct ib_refusal refusal;
 	struct rig_rx got[64];

@@ -178,8 +178,14 @@ static void on_emptied(struct ib_peers *ps)
 }
 
 static const struct ib_peers_user peers_user = {
-	on_connected, on_failed, on_disconnected, on_silent,
-	on_arrived,   on_done,	 on_emptied,	  on_stopped,
+	.connected = on_connected,
+	.failed = on_failed,
+	.disconnected = on_disconnected,
+	.silent = on_silent,
+	.arrived = on_arrived,
+	.done = on_done,
+	.emptied = on_emptied,
+	.stopped = on_stopped,
 };
 
 /* ---- the backend's events ---- */

@@ -440,7 +440,12 @@ static void on_done(struct ib_tx *tx)
 }
 
 static const struct ib_conn_user user = {
-	on_established, on_refused, on_closed, on_gone, on_arrived, on_done,
+	.established = on_established,
+	.refused = on_refused,
+	.closed = on_closed,
+	.gone = on_gone,
+	.arrived = on_arrived,
+	.done = on_done,
 };
 
 /* ---- events ---- */
