@@ -103,7 +103,7 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	struct ib_tx *tx;
 	struct ib_sge sge;
 
-	if (pool->used >= pool->max && !answer) {
+	if (pool->asked >= pool->max && !answer) {
 		pool->refused++;
 		return NULL;
 	}
@@ -114,11 +114,16 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	tx = list_first(&pool->free, struct ib_tx, link);
 	list_del(&tx->link);
 	sge = tx->sge;
-	*tx = (struct ib_tx){ .pool = pool, .cookie = pool->next_cookie++ };
+	*tx = (struct ib_tx){
+		.pool = pool,
+		.cookie = pool->next_cookie++,
+		.answer = answer,
+	};
 	tx->sge = sge;
 	list_init(&tx->link);
 	list_init(&tx->all);
 	pool->used++;
+	pool->asked += !answer;
 	pool->peak = MAX(pool->peak, pool->used);
 	return tx;
 }
@@ -130,6 +135,7 @@ void ib_tx_put(struct ib_tx *tx)
 	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
 	BUG_ON(!pool->used);
 	pool->used--;
+	pool->asked -= !tx->answer;
 	list_add(&pool->free, &tx->link);
 }
 

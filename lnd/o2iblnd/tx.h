@@ -72,6 +72,7 @@ struct ib_tx {
 	bool reserved;	  /* has a reserved credit, and is not posted yet */
 	bool abandoned;	  /* the user does not want it any more */
 	bool own;	  /* the connection's: the user does not know of it */
+	bool answer;	  /* to a peer: does not count against pool->max */
 	struct list link; /* pool's free ones; connection's queue, or "waiting"
 			   * from posted to done if there is to be an answer */
 	struct list all;  /* connection's, in order of ib_tx_get() */
@@ -110,6 +111,7 @@ struct ib_tx_pool {
 	struct list free;
 	struct list slabs;
 	uint32_t total, used, peak;
+	uint32_t asked; /* of those that are used: no answers */
 	uint64_t next_cookie;
 	uint64_t refused; /* times that the limit was reached ... */
 	uint64_t failed;  /* ... or no memory was to be had */

@@ -40,6 +40,30 @@ Test(o2ib_tx, pool)
 	rig_close(&r);
 }
 
+/* However many answers peers have had made, this side may ask. */
+Test(o2ib_tx, answers_do_not_count)
+{
+	struct ib_tx *answers[8], *tx;
+	struct rig r;
+
+	rig_open(&r, 8);
+	r.a.pool.max = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(answers); i++) {
+		answers[i] = ib_tx_new(&r.a.pool, true);
+		cr_assert_not_null(answers[i]);
+	}
+	tx = ib_tx_new(&r.a.pool, false);
+	cr_assert_not_null(tx);
+	cr_expect_null(ib_tx_new(&r.a.pool, false));
+	for (unsigned int i = 0; i < ARRAY_SIZE(answers); i++)
+		ib_tx_put(answers[i]);
+	cr_expect_null(ib_tx_new(&r.a.pool, false));
+	ib_tx_put(tx);
+	cr_expect_eq(r.a.pool.used, 0);
+	cr_expect_eq(r.a.pool.asked, 0);
+	rig_close(&r);
+}
+
 Test(o2ib_tx, no_memory)
 {
 	struct ib_tx *tx;
