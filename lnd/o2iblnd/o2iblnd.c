@@ -220,7 +220,7 @@ static void cpt_init(struct ib_ni *ini, unsigned int i)
 
 static int on_each_cpt(void *arg)
 {
-	ib_cpt_attach(arg);
+	ib_cpt_start(arg);
 	return 0;
 }
 

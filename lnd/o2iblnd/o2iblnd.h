@@ -107,8 +107,8 @@ void ib_port_stop(struct ib_ni *ini);
 /* At startup, on CPT 0: opens the port. 0, or -errno, as verbs.h says
  * of open(); it was logged. */
 int ib_port_open(struct ib_ni *ini) must_check;
-/* On each CPT, after that. */
-void ib_cpt_attach(struct ib_cpt *cpt);
+/* At startup, on each CPT, after that. */
+void ib_cpt_start(struct ib_cpt *cpt);
 /* The CPT's part of the NI goes down. */
 void ib_cpt_stop(struct ib_cpt *cpt);
 /* Something has ended on @cpt: lets go of the port, and says that this part of

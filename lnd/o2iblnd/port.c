@@ -16,7 +16,7 @@
 
 /* ---- CPTs ---- */
 
-void ib_cpt_attach(struct ib_cpt *cpt)
+static void attach(struct ib_cpt *cpt)
 {
 	struct ib_ni *ini = cpt->ini;
 	const int64_t *tunables = ini->ni->tunables;
@@ -41,9 +41,13 @@ static void let_go(struct ib_cpt *cpt)
 	loop_post(cpt->ini->ni->loops[0], &cpt->let_go);
 }
 
+/* That the device goes counts once this CPT has heard of it: until then there
+ * may be new connections. */
 static bool is_to_let_go(const struct ib_cpt *cpt)
 {
-	return cpt->stopping ? cpt->stopped : atomic_load(&cpt->ini->going);
+	if (cpt->stopping)
+		return cpt->stopped;
+	return cpt->peers.down && atomic_load(&cpt->ini->going);
 }
 
 /* CPT 0 is the last one: it has the port. */
@@ -51,7 +55,8 @@ static void try_end(struct ib_ni *ini)
 {
 	struct ib_cpt *cpt = &ini->cpts[0];
 
-	if (!cpt->stopped || ini->port || !ini->closed || cpt->told)
+	if (!cpt->stopped || cpt->feeding || ini->port || !ini->closed ||
+	    cpt->told)
 		return;
 	cpt->told = true;
 	lnet_ni_stopped(ini->ni, 0);
@@ -64,7 +69,7 @@ void ib_cpt_settle(struct ib_cpt *cpt)
 		ib_xfer_put_aside(cpt);
 		let_go(cpt);
 	}
-	if (!cpt->stopped || cpt->attached || cpt->told)
+	if (!cpt->stopped || cpt->feeding || cpt->attached || cpt->told)
 		return;
 	if (cpt->index == 0) {
 		try_end(cpt->ini);
@@ -103,11 +108,17 @@ static void hear_news(struct ib_cpt *cpt)
 		return;
 	}
 	if (atomic_load(&cpt->given))
-		ib_cpt_attach(cpt);
+		attach(cpt);
 	else if (!fault && cpt->attached)
 		ib_peers_up(&cpt->peers);
 	if (fault)
 		cpt_down(cpt);
+}
+
+void ib_cpt_start(struct ib_cpt *cpt)
+{
+	/* The port may have changed by now, and this CPT have heard. */
+	hear_news(cpt);
 }
 
 static void on_news(struct work *w)
