@@ -11,8 +11,9 @@
  * nothing: so two nodes that are short of memory never wait for each other.
  *
  * Bounded by the tunable bounce_max, and each peer has a share of that
- * (arena.h). Beyond it transfers wait, in their order; who has its share stands
- * in nobody else's way.
+ * (arena.h). Beyond it transfers wait. What one peer waits for, it gets in the
+ * order in which it came, for each of the two uses; who has its share stands in
+ * nobody else's way.
  *
  * Thread: the CPT's.
  */
@@ -21,11 +22,13 @@
 
 #include "lnd/o2iblnd/o2iblnd.h"
 
-/* What a peer's transfers hold. */
+/* What a peer's transfers hold, and wait for. */
 struct ib_holder {
 	struct hash_node hash; /* cpt->holders */
 	struct ulnet_nid nid;
 	uint64_t bytes[IB_USES];
+	unsigned int waiting[IB_USES]; /* ib_memory.waits */
+	uint64_t refused[IB_USES];     /* the last round that fed it no more */
 	unsigned int blocks;
 };
 
@@ -33,16 +36,29 @@ struct ib_holder {
 struct ib_memory {
 	struct ib_block block; /* chunk NULL: none */
 	enum ib_use use;
-	struct ib_holder *holder;
-	struct ib_sge sge; /* the block, as a source */
+	bool waits;		  /* others of its peer do not overtake it */
+	struct ib_holder *holder; /* if it is a block, or waits */
+	struct ib_sge sge;	  /* the block, as a source */
 };
 
 /* @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. -ENOBUFS: not
- * now; -ENOMEM: no memory can be registered. */
+ * now, or others of this peer wait; -ENOMEM: no memory can be registered. */
 int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 		  const struct ulnet_nid *nid, uint32_t length,
 		  struct ib_memory *m) must_check;
-/* Fine if it is none. Those who wait are fed soon. */
+/* After -ENOBUFS: it waits, behind all others of its peer, which have called
+ * this before. 0 or -ENOMEM. */
+int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
+		   const struct ulnet_nid *nid, struct ib_memory *m) must_check;
+/* For one that waits, and goes on waiting: as ib_memory_get(). All who wait are
+ * to be asked in their order, with a number, @round, that is another one for
+ * each time. */
+int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
+		   struct ib_memory *m) must_check;
+/* It waits no more, whether it has memory or not. Fine if it does not wait.
+ * Others may get what it did not. */
+void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m);
+/* Fine if it is none, which must not wait. Those who wait are fed soon. */
 void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m);
 
 #endif

@@ -74,6 +74,7 @@ static const struct ib_peers_user peers_user = {
 	.disconnected = on_disconnected,
 	.silent = on_silent,
 	.stalled = ib_xfer_stalled,
+	.closed = ib_xfer_closed,
 	.arrived = ib_xfer_arrived,
 	.done = ib_xfer_done,
 	.emptied = on_emptied,

@@ -54,6 +54,7 @@ struct ib_cpt {
 	struct pool xfers;
 	unsigned int under_way; /* xfers that have a transmit */
 	struct list hungry;	/* ib_xfer.link: wait for memory, in order */
+	uint64_t round;		/* of feeding them */
 	struct list got;	/* ib_xfer.link: LNet is to take their data */
 	struct work feed;	/* memory has come back, and somebody waits */
 	bool feeding;		/* ... is due */

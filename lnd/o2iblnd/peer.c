@@ -289,9 +289,9 @@ static void on_refused(struct ib_conn *conn, int status,
 	ib_attempt_refused(link, status, refusal);
 }
 
-static void on_closed(struct ib_conn *conn, int status)
+static void link_lost(struct ib_link *link, int status)
 {
-	struct ib_link *link = conn->user;
+	struct ib_conn *conn = link->conn;
 	struct ib_peer *peer = link->peer;
 
 	link->severed = status != -ESHUTDOWN;
@@ -305,6 +305,12 @@ static void on_closed(struct ib_conn *conn, int status)
 		forget_terms(peer);
 	if (!link->passive && !link->heard)
 		ib_attempt_in_vain(peer);
+}
+
+static void on_closed(struct ib_conn *conn, int status)
+{
+	link_lost(conn->user, status);
+	ib_peers_of(conn)->user->closed(conn);
 }
 
 static void on_gone(struct ib_conn *conn)

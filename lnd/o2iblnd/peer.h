@@ -98,6 +98,8 @@ struct ib_peers_user {
 	 * @ns. Once for each who waits and does not know. */
 	void (*silent)(struct ib_peers *ps, const struct ulnet_nid *nid,
 		       uint64_t ns);
+	/* @conn, which was established, has ended; transmits follow. */
+	void (*closed)(struct ib_conn *conn);
 	/* As struct ib_conn_user. */
 	void (*stalled)(struct ib_conn *conn, uint64_t ns);
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);

@@ -9,9 +9,8 @@ const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
 	[IB_XFER_NEW] = { "new", FSM_TO(IB_XFER_HUNGRY) |
 					 FSM_TO(IB_XFER_MOVING) |
 					 FSM_TO(IB_XFER_DONE) },
-	[IB_XFER_HUNGRY] = { "hungry", FSM_TO(IB_XFER_HUNGRY) |
-					       FSM_TO(IB_XFER_MOVING) |
-					       FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_HUNGRY] = { "hungry",
+			     FSM_TO(IB_XFER_MOVING) | FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_MOVING] = { "moving",
 			     FSM_TO(IB_XFER_GOT) | FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_GOT] = { "got", FSM_TO(IB_XFER_DONE) },
@@ -44,6 +43,7 @@ static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
 	list_init(&x->link);
 	x->length = 0;
 	x->memory.block.chunk = NULL;
+	x->memory.waits = false;
 	x->copy = NULL;
 	msg->priv = x;
 	return x;
@@ -55,6 +55,7 @@ static void xfer_end(struct ib_xfer *x)
 	struct ib_cpt *cpt = x->cpt;
 
 	xfer_move(x, IB_XFER_DONE);
+	ib_memory_unwait(cpt, &x->memory);
 	ib_memory_put(cpt, &x->memory);
 	free(x->copy);
 	pool_put(&cpt->xfers, x);
@@ -124,44 +125,42 @@ static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 	return 0;
 }
 
-/* Memory for what is too large for a message, and what is to be sent in it. */
-static int feed_one(struct ib_xfer *x)
+static enum ib_use use_of(const struct ib_xfer *x)
+{
+	return x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER
+		       ? IB_USE_ANSWERS
+		       : IB_USE_ASKS;
+}
+
+/* What is to be sent goes to the memory that it has. */
+static void fill(struct ib_xfer *x)
 {
 	const struct lnd_msg *msg = x->msg;
-	bool answers = x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER;
+
+	if (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER)
+		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
+			   msg->offset, msg->length);
+}
+
+/* Memory for what is too large for a message. -EAGAIN: it waits for it. */
+static int feed_or_wait(struct ib_xfer *x)
+{
+	struct ib_cpt *cpt = x->cpt;
+	enum ib_use use = use_of(x);
 	int rc;
 
 	if (!x->length)
 		return 0;
-	rc = ib_memory_get(x->cpt, answers ? IB_USE_ANSWERS : IB_USE_ASKS,
-			   &x->peer, x->length, &x->memory);
-	if (!rc && (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER))
-		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
-			   msg->offset, msg->length);
-	return rc;
-}
-
-/* Does another one of its kind with its peer wait, which is not to be overtaken? */
-static bool is_second(const struct ib_xfer *x)
-{
-	const struct ib_xfer *other;
-
-	list_for_each_entry (other, &x->cpt->hungry, link)
-		if (other->kind == x->kind &&
-		    lnet_nid_eq(&other->peer, &x->peer))
-			return true;
-	return false;
-}
-
-/* As feed_one(); who does not get any waits: -EAGAIN. */
-static int feed_or_wait(struct ib_xfer *x)
-{
-	int rc = x->length && is_second(x) ? -ENOBUFS : feed_one(x);
-
+	rc = ib_memory_get(cpt, use, &x->peer, x->length, &x->memory);
+	if (!rc)
+		fill(x);
 	if (rc != -ENOBUFS)
 		return rc;
+	rc = ib_memory_wait(cpt, use, &x->peer, &x->memory);
+	if (rc)
+		return rc;
 	xfer_move(x, IB_XFER_HUNGRY);
-	list_add_tail(&x->cpt->hungry, &x->link);
+	list_add_tail(&cpt->hungry, &x->link);
 	return -EAGAIN;
 }
 
@@ -286,14 +285,16 @@ static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
 		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
 }
 
-/* The connection that a peer's PUT or GET came by has ended. */
-static void lost_with(const struct ib_conn *conn, int *status,
+/* The connection that a peer's PUT or GET came by has ended. Of the PUT some has
+ * come, and nothing has left of the answer to the GET. */
+static void lost_with(const struct ib_rx *rx, int *status,
 		      enum ulnet_cause *cause)
 {
-	static const struct ib_tx begun = { .begun = true };
+	const struct ib_conn *conn = rx->conn;
+	const struct ib_tx as = { .begun = rx->msg.type == IB_MSG_PUT_REQ };
 
 	*status = conn->status ? status_of(conn->status) : -ECONNRESET;
-	*cause = ib_tx_cause(&begun, conn->blame);
+	*cause = ib_tx_cause(&as, conn->blame);
 }
 
 /* Has memory: the peer may write. */
@@ -312,7 +313,7 @@ static void sink_begin(struct ib_xfer *x)
 		return;
 	}
 	if (rc == -ENOTCONN)
-		lost_with(rx->conn, &rc, &cause);
+		lost_with(rx, &rc, &cause);
 	ib_rx_end(rx, rc);
 	xfer_finalize(x, rc, cause);
 }
@@ -332,7 +333,7 @@ static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 	int rc;
 
 	if (!ib_conn_is_open(rx->conn)) {
-		lost_with(rx->conn, &rc, &cause);
+		lost_with(rx, &rc, &cause);
 		end_put(rx, msg, rc, cause);
 		return;
 	}
@@ -419,38 +420,7 @@ int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 
 /* ---- waiting for memory ---- */
 
-/* It has got it. */
-static void go_on(struct ib_xfer *x)
-{
-	enum ulnet_cause cause = LNET_CAUSE_LOCAL_DROPPED;
-	struct ib_rx *rx = x->rx;
-	struct ib_conn *conn;
-	int rc;
-
-	switch (x->kind) {
-	case IB_XFER_SINK:
-		sink_begin(x);
-		return;
-	case IB_XFER_ANSWER:
-		rc = answer_begin(x);
-		if (!rc)
-			return;
-		if (rc == -ENOTCONN)
-			lost_with(rx->conn, &rc, &cause);
-		ib_rx_end(rx, rc);
-		break;
-	default:
-		rc = connection(x, &conn);
-		if (!rc)
-			rc = send_on(x, conn);
-		if (!rc || (rc == -EINPROGRESS && give_back(x)))
-			return;
-		break;
-	}
-	xfer_finalize(x, rc, cause);
-}
-
-/* It gets none. */
+/* It ends, and has got none. */
 static void starve(struct ib_xfer *x, int status, enum ulnet_cause cause)
 {
 	if (x->rx)
@@ -458,25 +428,95 @@ static void starve(struct ib_xfer *x, int status, enum ulnet_cause cause)
 	xfer_finalize(x, status, cause);
 }
 
+static void answer_goes_on(struct ib_xfer *x)
+{
+	enum ulnet_cause cause = LNET_CAUSE_LOCAL_DROPPED;
+	int rc = answer_begin(x);
+
+	if (!rc)
+		return;
+	if (rc == -ENOTCONN)
+		lost_with(x->rx, &rc, &cause);
+	starve(x, rc, cause);
+}
+
+/* @lost: those for which there is no connection any more, the last one first. */
+static void send_goes_on(struct ib_xfer *x, struct list *lost)
+{
+	struct ib_conn *conn;
+	int rc = connection(x, &conn);
+
+	if (rc == -EINPROGRESS) {
+		list_add(lost, &x->link);
+		return;
+	}
+	if (!rc)
+		rc = send_on(x, conn);
+	if (rc)
+		xfer_finalize(x, status_of(rc),
+			      lnd_refusal_cause(status_of(rc)));
+}
+
+/* Those who have waited, and have got memory now: to @fed; or never will: to
+ * @starved. Nobody is told. */
+static void feed_all(struct ib_cpt *cpt, struct list *fed, struct list *starved)
+{
+	struct ib_xfer *x, *tmp;
+
+	cpt->round++;
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		int rc = ib_memory_feed(cpt, cpt->round, x->length, &x->memory);
+
+		if (rc == -ENOBUFS)
+			continue;
+		list_del(&x->link);
+		list_add_tail(rc ? starved : fed, &x->link);
+		if (!rc)
+			fill(x);
+	}
+}
+
+static void go_on_all(struct ib_cpt *cpt, struct list *fed, struct list *lost)
+{
+	while (!list_empty(fed)) {
+		struct ib_xfer *x = list_first(fed, struct ib_xfer, link);
+
+		list_del(&x->link);
+		/* Not earlier: who is new does not overtake it. */
+		ib_memory_unwait(cpt, &x->memory);
+		if (x->kind == IB_XFER_SINK)
+			sink_begin(x);
+		else if (x->kind == IB_XFER_ANSWER)
+			answer_goes_on(x);
+		else
+			send_goes_on(x, lost);
+	}
+}
+
 void ib_xfer_feed(struct work *w)
 {
 	struct ib_cpt *cpt = container_of(w, struct ib_cpt, feed);
-	struct list batch;
+	struct list fed, starved, lost;
+	struct ib_xfer *x;
 
 	cpt->feeding = false;
-	list_init(&batch);
-	list_splice_tail(&batch, &cpt->hungry);
-	while (!list_empty(&batch)) {
-		struct ib_xfer *x = list_first(&batch, struct ib_xfer, link);
-		int rc = feed_one(x);
-
+	list_init(&fed);
+	list_init(&starved);
+	list_init(&lost);
+	feed_all(cpt, &fed, &starved);
+	go_on_all(cpt, &fed, &lost);
+	while (!list_empty(&lost)) {
+		x = list_first(&lost, struct ib_xfer, link);
 		list_del(&x->link);
-		if (rc == -ENOBUFS)
-			list_add_tail(&cpt->hungry, &x->link);
-		else if (rc)
-			starve(x, rc, LNET_CAUSE_LOCAL_DROPPED);
-		else
-			go_on(x);
+		/* Its connection was lost while it waited, for the second
+		 * time: it has waited too long. */
+		if (!give_back(x))
+			xfer_finalize(x, -ENOBUFS, LNET_CAUSE_LOCAL_DROPPED);
+	}
+	while (!list_empty(&starved)) {
+		x = list_first(&starved, struct ib_xfer, link);
+		list_del(&x->link);
+		starve(x, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
 	}
 	ib_cpt_settle(cpt);
 }
@@ -494,6 +534,30 @@ void ib_xfer_starve(struct ib_cpt *cpt, int status)
 
 		list_del(&x->link);
 		starve(x, status, x->kind == IB_XFER_SINK ? some : none);
+	}
+}
+
+void ib_xfer_closed(struct ib_conn *conn)
+{
+	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(conn));
+	struct ib_xfer *x, *tmp;
+	struct list lost;
+
+	list_init(&lost);
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		if (!x->rx || x->rx->conn != conn)
+			continue;
+		list_del(&x->link);
+		list_add_tail(&lost, &x->link);
+	}
+	while (!list_empty(&lost)) {
+		enum ulnet_cause cause;
+		int status;
+
+		x = list_first(&lost, struct ib_xfer, link);
+		list_del(&x->link);
+		lost_with(x->rx, &status, &cause);
+		starve(x, status, cause);
 	}
 }
 

@@ -144,6 +144,12 @@ static void on_silent(struct ib_peers *ps, const struct ulnet_nid *nid,
 	t->silent_ns = ns;
 }
 
+static void on_closed(struct ib_conn *conn)
+{
+	cr_assert_eq(conn->fsm.state, IB_CONN_DRAINING);
+	cr_assert(conn->established);
+}
+
 static void on_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	struct peer_node *n = node_of(ib_peers_of(conn));
@@ -182,6 +188,7 @@ static const struct ib_peers_user peers_user = {
 	.failed = on_failed,
 	.disconnected = on_disconnected,
 	.silent = on_silent,
+	.closed = on_closed,
 	.arrived = on_arrived,
 	.done = on_done,
 	.emptied = on_emptied,

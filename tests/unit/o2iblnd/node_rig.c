@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/o2iblnd/node_rig.h"
+
+#include "sim/sim_priv.h"
+
+#define RECEIVES   IB_RECEIVES_OF_STRANGER
+#define SENDS_AT   ((size_t)RECEIVES * IB_MSG_SIZE_MAX)
+#define CONN_BYTES (SENDS_AT + (size_t)STRANGER_SLOTS * IB_MSG_SIZE_MAX)
+
+/* As a sane peer of its depth has them. */
+enum { IB_RECEIVES_OF_STRANGER = 2 * STRANGER_DEPTH + 2 };
+
+/* ---- nodes ---- */
+
+struct start {
+	struct node_rig *rig;
+	struct ulnet_nid nid;
+};
+
+static int node_start(void *arg, unsigned int index, struct lnet *node)
+{
+	struct node_rig *r = arg;
+	struct ulnet_ni_conf conf = {
+		.nid = r->id[index].nid,
+		.tunables = r->tunables,
+		.ntunables = r->ntunables,
+	};
+
+	return lnet_ni_add(node, &conf);
+}
+
+static struct ulnet_id id_at(unsigned int host)
+{
+	return (struct ulnet_id){
+		lnet_nid_make(LNET_NET(LNET_TYPE_O2IB, 0), 0x0a000000 + host),
+		LNET_PID_LUSTRE,
+	};
+}
+
+void node_rig_open(struct node_rig *r, unsigned int n, unsigned int cpts,
+		   const struct ulnet_conf *conf)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct simqp_link link = { .latency = 2000 };
+
+	cr_assert_leq(n, RIG_NODES);
+	cr_assert_eq(lnet_sim_new(1, cpts, &r->sim), 0);
+	cr_assert_eq(sim_verbs(r->sim, NULL, &r->fabric), 0);
+	simqp_link_set(r->fabric, &any, &any, &link);
+	r->nnodes = n;
+	for (unsigned int i = 0; i < n; i++) {
+		r->id[i] = id_at(1 + i);
+		cr_assert_eq(plain_node(r->sim, "", conf, node_start, r),
+			     (int)i);
+		r->node[i] = lnet_sim_node(r->sim, i);
+	}
+}
+
+void node_rig_run(struct node_rig *r, uint64_t ns)
+{
+	lnet_sim_run(r->sim, ns);
+}
+
+void node_rig_put(struct node_rig *r, unsigned int from, struct ulnet_id to,
+		  void *bytes, uint32_t length, uint64_t hdr_data,
+		  struct seen *seen)
+{
+	struct ulnet_md umd = md_of(bytes, length, 0, seen);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1;
+	md = bind_md(r->node[from], &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, to, PORTAL, BITS,
+			     0, hdr_data),
+		     0);
+}
+
+void node_rig_get(struct node_rig *r, unsigned int from, struct ulnet_id to,
+		  void *bytes, uint32_t length, struct seen *seen)
+{
+	struct ulnet_md umd = md_of(bytes, length, 0, seen);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 2; /* GET and REPLY */
+	md = bind_md(r->node[from], &umd);
+	cr_assert_eq(LNetGet(LNET_NID_ANY, md, to, PORTAL, BITS, 0), 0);
+}
+
+/* ---- a stranger's queue pairs ---- */
+
+static const struct ib_verbs *verbs(void)
+{
+	return simqp_verbs();
+}
+
+static struct stranger_conn *conn_new(struct stranger *s, struct ib_qp *qp)
+{
+	struct stranger_conn *c = calloc(1, sizeof(*c));
+
+	cr_assert(c);
+	c->s = s;
+	c->qp = qp;
+	c->memory = calloc(1, CONN_BYTES);
+	cr_assert(c->memory);
+	cr_assert_eq(
+		verbs()->reg(s->port, c->memory, CONN_BYTES, false, &c->mr), 0);
+	list_add_tail(&s->conns, &c->link);
+	return c;
+}
+
+static int conn_listen(struct stranger_conn *c, unsigned int slot)
+{
+	struct ib_sge sge = { c->memory + (size_t)slot * IB_MSG_SIZE_MAX,
+			      IB_MSG_SIZE_MAX, c->mr->lkey };
+	int rc = verbs()->post_recv(c->qp, &sge, (void *)(uintptr_t)slot);
+
+	c->receives += !rc;
+	return rc;
+}
+
+void stranger_listen(struct stranger_conn *c, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(conn_listen(c, i), 0);
+}
+
+static void conn_create(struct stranger_conn *c)
+{
+	const struct ib_qp_conf conf = { 4 * STRANGER_SLOTS, RECEIVES, 2, 0 };
+
+	cr_assert_eq(verbs()->create(c->qp, &conf), 0);
+	c->created = true;
+	stranger_listen(c, RECEIVES);
+}
+
+static size_t conn_hello(struct stranger_conn *c, enum ib_msg_type type,
+			 uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct ib_conn_params params = { STRANGER_DEPTH, 256, IB_MSG_SIZE_MAX };
+	size_t n = ib_conn_encode(&env, type, &params, bytes);
+
+	if (c->s->hello)
+		c->s->hello(bytes);
+	return n;
+}
+
+static unsigned int on_request_cpt(struct ib_port *port, const void *private,
+				   size_t length)
+{
+	(void)port;
+	(void)private;
+	(void)length;
+	return 0;
+}
+
+static void on_request(struct ib_port *port, struct ib_qp *qp,
+		       uint16_t src_port, const void *private, size_t length)
+{
+	struct stranger *s = port->user;
+	struct stranger_conn *c;
+	uint8_t bytes[IB_CONN_SIZE];
+	struct ib_msg msg;
+	const char *why;
+
+	(void)src_port;
+	cr_assert_eq(ib_msg_decode(private, length, &msg, &why), 0);
+	if (s->answer == STRANGER_REJECTS) {
+		verbs()->reject(qp, NULL, 0);
+		verbs()->destroy(qp);
+		return;
+	}
+	c = conn_new(s, qp);
+	qp->user = c;
+	c->peer = msg.env.src;
+	if (s->answer == STRANGER_IS_MUTE)
+		return;
+	conn_create(c);
+	(void)verbs()->accept(qp, bytes, conn_hello(c, IB_MSG_CONNACK, bytes));
+}
+
+static void on_resolved(struct ib_qp *qp)
+{
+	struct stranger_conn *c = qp->user;
+	uint8_t bytes[IB_CONN_SIZE];
+
+	conn_create(c);
+	(void)verbs()->connect(qp, bytes, conn_hello(c, IB_MSG_CONNREQ, bytes));
+}
+
+static void on_established(struct ib_qp *qp, const void *private, size_t length)
+{
+	struct stranger_conn *c = qp->user;
+	struct ib_msg msg;
+	const char *why;
+
+	c->established++;
+	if (!private)
+		return;
+	cr_assert_eq(ib_msg_decode(private, length, &msg, &why), 0);
+	c->peer = msg.env.src;
+}
+
+static void on_rejected(struct ib_qp *qp, int reason, const void *private,
+			size_t length)
+{
+	struct stranger_conn *c = qp->user;
+	const char *why;
+
+	(void)reason;
+	c->rejected++;
+	c->said = !ib_reject_decode(private, length, &c->reject, &why);
+}
+
+static void on_failed(struct ib_qp *qp, int status)
+{
+	(void)status;
+	((struct stranger_conn *)qp->user)->failed++;
+}
+
+static void on_disconnected(struct ib_qp *qp)
+{
+	((struct stranger_conn *)qp->user)->disconnected++;
+}
+
+/* What is answered with a PUT_ACK, which the test sends, costs less. */
+static bool is_owed_for(uint8_t type)
+{
+	return type == IB_MSG_IMMEDIATE || type == IB_MSG_GET_REQ ||
+	       type == IB_MSG_PUT_DONE;
+}
+
+static void on_received(struct ib_qp *qp, void *cookie, uint32_t length,
+			enum ib_wc_status status)
+{
+	struct stranger_conn *c = qp->user;
+	unsigned int slot = (unsigned int)(uintptr_t)cookie;
+	struct stranger_said *said = &c->heard[c->nheard % STRANGER_HEARD];
+	struct ib_msg msg;
+	const char *why;
+
+	c->receives--;
+	if (status != IB_WC_OK)
+		return;
+	memcpy(said->bytes, c->memory + (size_t)slot * IB_MSG_SIZE_MAX, length);
+	said->length = length;
+	c->nheard++;
+	cr_assert_eq(ib_msg_decode(said->bytes, length, &msg, &why), 0, "%s",
+		     why);
+	c->owed += is_owed_for(msg.type);
+	if (!c->s->is_deaf)
+		(void)conn_listen(c, slot);
+}
+
+static void on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
+{
+	(void)cookie;
+	(void)status;
+	((struct stranger_conn *)qp->user)->sends--;
+}
+
+static void on_port_changed(struct ib_port *port, bool up, bool removed,
+			    const char *why)
+{
+	(void)port;
+	(void)up;
+	(void)removed;
+	(void)why;
+}
+
+static const struct ib_events events = {
+	.request_cpt = on_request_cpt,
+	.request = on_request,
+	.resolved = on_resolved,
+	.established = on_established,
+	.rejected = on_rejected,
+	.failed = on_failed,
+	.disconnected = on_disconnected,
+	.received = on_received,
+	.sent = on_sent,
+	.port_changed = on_port_changed,
+};
+
+/* ---- strangers ---- */
+
+struct stranger *stranger_new(struct node_rig *r)
+{
+	const struct ib_port_conf conf = { .service = 987,
+					   .listen = true,
+					   .privileged = true,
+					   .tos = -1,
+					   .retry_count = 5,
+					   .rnr_retry_count = 6,
+					   .resolve_ms = 1000 };
+	struct stranger *s = &r->strangers[r->nstrangers];
+	struct env *env;
+
+	cr_assert_lt(r->nstrangers, STRANGERS);
+	*s = (struct stranger){ .rig = r };
+	s->self = (struct ib_end){ id_at(1000 + r->nstrangers).nid,
+				   77 + r->nstrangers };
+	r->nstrangers++;
+	list_init(&s->conns);
+	cr_assert_eq(env_sim_env(r->sim->env, &env), 0);
+	cr_assert_eq(loop_new(env, &s->loops[0]), 0);
+	s->ni.nid = s->self.nid;
+	s->ni.cpts = 1;
+	s->ni.loops = s->loops;
+	s->ni.fabric = r->fabric;
+	cr_assert_eq(verbs()->open(&s->ni, &conf, &events, s, &s->port, NULL),
+		     0);
+	s->memory = calloc(1, STRANGER_MEMORY);
+	cr_assert(s->memory);
+	cr_assert_eq(
+		verbs()->reg(s->port, s->memory, STRANGER_MEMORY, true, &s->mr),
+		0);
+	return s;
+}
+
+struct ulnet_id stranger_id(const struct stranger *s)
+{
+	return (struct ulnet_id){ s->self.nid, LNET_PID_LUSTRE };
+}
+
+struct stranger_conn *stranger_ask(struct stranger *s, unsigned int n)
+{
+	struct stranger_conn *c = conn_new(s, NULL);
+
+	c->peer.nid = s->rig->id[n].nid;
+	cr_assert_eq(verbs()->resolve(s->port, 0, &c->peer.nid, c, &c->qp), 0);
+	node_rig_run(s->rig, NSEC_PER_SEC);
+	return c;
+}
+
+struct stranger_conn *stranger_connect(struct stranger *s, unsigned int n)
+{
+	struct stranger_conn *c = stranger_ask(s, n);
+
+	cr_assert_eq(c->established, 1);
+	return c;
+}
+
+struct stranger_conn *stranger_last(struct stranger *s)
+{
+	cr_assert(!list_empty(&s->conns));
+	return list_entry(s->conns.prev, struct stranger_conn, link);
+}
+
+static void conn_disconnect(struct stranger_conn *c)
+{
+	if (c->created)
+		verbs()->disconnect(c->qp);
+}
+
+static void conn_free(struct stranger_conn *c)
+{
+	cr_assert_eq(c->receives, 0);
+	cr_assert_eq(c->sends, 0);
+	verbs()->destroy(c->qp);
+	verbs()->dereg(c->s->port, c->mr);
+	list_del(&c->link);
+	free(c->memory);
+	free(c);
+}
+
+void stranger_hang_up(struct stranger_conn *c)
+{
+	conn_disconnect(c);
+	node_rig_run(c->s->rig, 10 * MSEC);
+	conn_free(c);
+}
+
+static void strangers_go(struct node_rig *r)
+{
+	struct stranger_conn *c;
+
+	for (unsigned int i = 0; i < r->nstrangers; i++) {
+		r->strangers[i].answer = STRANGER_REJECTS;
+		list_for_each_entry (c, &r->strangers[i].conns, link)
+			conn_disconnect(c);
+	}
+	node_rig_run(r, NSEC_PER_SEC);
+	for (unsigned int i = 0; i < r->nstrangers; i++) {
+		struct stranger *s = &r->strangers[i];
+
+		while (!list_empty(&s->conns))
+			conn_free(list_first(&s->conns, struct stranger_conn,
+					     link));
+		verbs()->dereg(s->port, s->mr);
+		verbs()->close(s->port);
+		free(s->memory);
+	}
+}
+
+void node_rig_close(struct node_rig *r)
+{
+	strangers_go(r);
+	node_rig_run(r, 300 * NSEC_PER_SEC);
+	cr_assert_eq(lnet_sim_check(r->sim), 0);
+	for (unsigned int i = 0; i < r->nstrangers; i++)
+		loop_free(r->strangers[i].loops[0]);
+	cr_assert_eq(lnet_sim_free(r->sim), 0);
+}
+
+/* ---- what it says and hears ---- */
+
+struct ib_envelope stranger_env(const struct stranger_conn *c)
+{
+	return (struct ib_envelope){ IB_VERSION_2, c->s->self, c->peer };
+}
+
+static struct ib_sge next_slot(struct stranger_conn *c, void *bytes,
+			       size_t length)
+{
+	uint8_t *at = c->memory + SENDS_AT +
+		      (size_t)(c->slot++ % STRANGER_SLOTS) * IB_MSG_SIZE_MAX;
+
+	cr_assert_leq(length, IB_MSG_SIZE_MAX);
+	cr_assert_lt(c->sends, STRANGER_SLOTS);
+	if (!c->s->keeps_credits && c->owed) {
+		ib_msg_set_credits(bytes, c->owed);
+		c->owed = 0;
+	}
+	memcpy(at, bytes, length);
+	return (struct ib_sge){ at, (uint32_t)length, c->mr->lkey };
+}
+
+int stranger_say(struct stranger_conn *c, void *bytes, size_t length)
+{
+	struct ib_sge sge = next_slot(c, bytes, length);
+	struct ib_wr wr = { .type = IB_WR_SEND, .sge = &sge, .nsge = 1 };
+	int rc = verbs()->post_send(c->qp, &wr, 1);
+
+	c->sends += !rc;
+	return rc;
+}
+
+int stranger_write(struct stranger_conn *c, uint64_t addr, uint32_t key,
+		   uint32_t length, void *bytes, size_t n)
+{
+	struct ib_sge from = { c->s->memory, length, c->s->mr->lkey };
+	struct ib_sge sge = next_slot(c, bytes, n);
+	struct ib_wr wrs[] = {
+		{ .type = IB_WR_WRITE,
+		  .sge = &from,
+		  .nsge = 1,
+		  .remote_addr = addr,
+		  .rkey = key },
+		{ .type = IB_WR_SEND, .sge = &sge, .nsge = 1 },
+	};
+	int rc = verbs()->post_send(c->qp, wrs, 2);
+
+	c->sends += !rc;
+	return rc;
+}
+
+bool stranger_hears(struct stranger_conn *c, enum ib_msg_type type,
+		    struct ib_msg *msg)
+{
+	const char *why;
+
+	while (c->next < c->nheard) {
+		struct stranger_said *said =
+			&c->heard[c->next++ % STRANGER_HEARD];
+
+		cr_assert_leq(c->nheard - c->next, STRANGER_HEARD);
+		cr_assert_eq(
+			ib_msg_decode(said->bytes, said->length, msg, &why), 0);
+		if (msg->type == type)
+			return true;
+	}
+	return false;
+}
+
+static struct lnet_hdr hdr_to(const struct stranger_conn *c)
+{
+	return (struct lnet_hdr){
+		.dest_nid = c->peer.nid,
+		.src_nid = c->s->self.nid,
+		.dest_pid = LNET_PID_LUSTRE,
+		.src_pid = LNET_PID_LUSTRE,
+		.wmd = LNET_WIRE_NONE,
+		.match_bits = BITS,
+		.portal = PORTAL,
+	};
+}
+
+struct lnet_hdr stranger_put_hdr(const struct stranger_conn *c, uint32_t length,
+				 uint64_t hdr_data)
+{
+	struct lnet_hdr hdr = hdr_to(c);
+
+	hdr.type = LNET_MSG_PUT;
+	hdr.payload_length = length;
+	hdr.hdr_data = hdr_data;
+	return hdr;
+}
+
+struct lnet_hdr stranger_get_hdr(const struct stranger_conn *c, uint32_t length)
+{
+	struct lnet_hdr hdr = hdr_to(c);
+
+	hdr.type = LNET_MSG_GET;
+	hdr.wmd = (struct lnet_wire_handle){ 1, 2 };
+	hdr.length = length;
+	return hdr;
+}
+
+void stranger_immediate(struct stranger_conn *c, const struct lnet_hdr *hdr)
+{
+	struct ib_envelope env = stranger_env(c);
+	uint8_t bytes[IB_MSG_SIZE_MAX] = { 0 };
+	size_t n = ib_immediate_encode(&env, hdr->payload_length, bytes);
+
+	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	memset(bytes + IB_PAYLOAD_OFFSET, 'i', hdr->payload_length);
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+}
+
+void stranger_put_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
+		      uint64_t cookie)
+{
+	struct ib_envelope env = stranger_env(c);
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	size_t n = ib_put_req_encode(&env, cookie, bytes);
+
+	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+}
+
+void stranger_get_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
+		      uint64_t cookie)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct ib_frag frag = { (uintptr_t)c->s->memory, hdr->length };
+	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	size_t n = ib_get_req_encode(&env, cookie, &sink, bytes);
+
+	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+}
+
+void stranger_ack(struct stranger_conn *c, const struct ib_msg *msg,
+		  uint64_t cookie, uint32_t length)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct ib_frag frag = { (uintptr_t)c->s->memory, length };
+	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	size_t n = ib_put_ack_encode(&env, msg->cookie, cookie, &sink, bytes);
+
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+}
+
+void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
+		   uint64_t cookie, int32_t status)
+{
+	struct ib_envelope env = stranger_env(c);
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	size_t n = ib_done_encode(&env, type, cookie, status, bytes);
+
+	/* Its PUT_REQ has its receive back. */
+	c->owed += type == IB_MSG_PUT_NAK;
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+}
