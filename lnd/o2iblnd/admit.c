@@ -43,6 +43,15 @@ static int check_address(const struct ib_terms *terms, const struct ib_msg *msg,
 	return no(-EADDRNOTAVAIL, "it is for another interface", why);
 }
 
+/* Can one who says to be @nid come to this NI? Nobody of another net does; and
+ * what this one sends to itself does not go this way. */
+static bool is_neighbour(const struct ib_terms *terms,
+			 const struct ulnet_nid *nid)
+{
+	return lnet_nid_net(nid) == lnet_nid_net(&terms->self.nid) &&
+	       !lnet_nid_eq(nid, &terms->self.nid);
+}
+
 /* Is it for this life of this NI, and no more than can be had? */
 static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
 		       enum ib_reject_reason *reason, const char **why)
@@ -58,6 +67,8 @@ static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
 		return no(-EPROTO, "no connect request", why);
 	if (!p->queue_depth || !p->max_frags || !msg->env.src.stamp)
 		return no(-EPROTO, "a connection for nothing", why);
+	if (!is_neighbour(terms, &msg->env.src.nid))
+		return no(-EPROTO, "it is not of this net", why);
 	*reason = IB_REJECT_DEPTH;
 	if (p->queue_depth > terms->depth)
 		return no(-E2BIG, "its queue is too deep", why);
