@@ -247,6 +247,7 @@ static void bury(struct ib_conn *conn)
 	verbs_of(conn)->destroy(conn->qp);
 	conn->qp = NULL;
 	ib_conn_free_receives(conn);
+	ib_conn_free_buffers(conn);
 	home->conns--;
 	/* The user may answer the last message that it holds in there. */
 	conn->shown++;

@@ -44,6 +44,9 @@ int ib_conn_make_receives(struct ib_conn *conn) must_check;
 /* None of them is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
 int ib_conn_post_receives(struct ib_conn *conn) must_check;
+/* @conn is dead: nothing is kept but the messages that the user still holds; if
+ * there is no memory for these, all. */
+void ib_conn_free_buffers(struct ib_conn *conn);
 /* The message in @rx, which is shown, goes to memory of its own, and the
  * receive is posted again, so that the peer has its credit back. 0 or
  * -ENOMEM. */

@@ -129,23 +129,31 @@ static void follow(const uint8_t **p, const struct ib_rx *rx)
 		*p = rx->copy + (*p - (const uint8_t *)rx->sge.addr);
 }
 
-int ib_rx_copy_aside(struct ib_rx *rx)
+/* Its message is in memory of its own. */
+static int rx_copy(struct ib_rx *rx)
 {
 	uint8_t *copy = malloc(MAX(rx->length, 1u));
-	struct ib_rx *other;
 
 	if (!copy)
 		return -ENOMEM;
-	other = rx_spare(rx->conn);
-	if (!other) {
-		free(copy);
-		return -ENOMEM;
-	}
 	memcpy(copy, rx->sge.addr, rx->length);
 	rx->copy = copy;
 	follow(&rx->msg.lnet_hdr, rx);
 	follow(&rx->msg.payload, rx);
 	follow(&rx->msg.rdma.frags, rx);
+	return 0;
+}
+
+int ib_rx_copy_aside(struct ib_rx *rx)
+{
+	struct ib_rx *other = rx_spare(rx->conn);
+
+	if (!other)
+		return -ENOMEM;
+	if (rx_copy(rx)) {
+		list_add(&rx->conn->spares, &other->link);
+		return -ENOMEM;
+	}
 	/* The user knows the message by @rx: it is the receive that goes. */
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
@@ -153,6 +161,18 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	rx_return(other, false);
 	ib_conn_pump(rx->conn);
 	return 0;
+}
+
+void ib_conn_free_buffers(struct ib_conn *conn)
+{
+	for (unsigned int i = 0; i < conn->nrxs; i++) {
+		struct ib_rx *rx = &conn->rxs[i];
+
+		if (rx->fsm.state == IB_RX_SHOWN && !rx->copy && rx_copy(rx))
+			return;
+	}
+	free(conn->rx_bufs);
+	conn->rx_bufs = NULL;
 }
 
 /* ---- messages ---- */

@@ -738,3 +738,27 @@ Test(o2ib_conn, standing_in_vain)
 	cr_expect_eq(r.b.ngot, 1);
 	end_all(&r);
 }
+
+/* Of a connection that has ended nothing is kept but what the user holds, which
+ * may be one message of many. */
+Test(o2ib_conn, held_for_long)
+{
+	const struct ib_msg *msg;
+	struct rig r;
+
+	rig_open(&r, 8);
+	r.b.take = false;
+	rig_connect(&r);
+	rig_send(&r.a, 100, NULL);
+	rig_settle(&r);
+	cr_assert_not_null(r.b.conn->rx_bufs);
+	end(&r, &r.b);
+	cr_expect_null(r.b.got[0].rx->conn->rx_bufs);
+	msg = &r.b.got[0].rx->msg;
+	cr_assert_eq(msg->payload_len, 100);
+	for (unsigned int i = 0; i < 100; i++)
+		cr_expect_eq(msg->payload[i], 'x');
+	cr_expect_eq(lnet_hdr_payload(msg->lnet_hdr, LNET_HDR_SIZE), 100);
+	ib_rx_end(r.b.got[0].rx, 0);
+	end_all(&r);
+}
