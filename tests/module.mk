@@ -116,6 +116,9 @@ unit_tests += %D%/unit/o2iblnd/peer_test
 %C%_unit_o2iblnd_peer_test_SOURCES = %D%/unit/o2iblnd/peer_test.c \
 	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
 unit_tests += %D%/unit/o2iblnd/random_test
+unit_tests += %D%/unit/o2iblnd/hostile_test
+%C%_unit_o2iblnd_hostile_test_SOURCES = %D%/unit/o2iblnd/hostile_test.c \
+	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
 unit_tests += %D%/unit/o2iblnd/xfer_test
 %C%_unit_o2iblnd_xfer_test_SOURCES = %D%/unit/o2iblnd/xfer_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers who say what they should not, or take all that they can get, and a whole
+ * node: it ends their connections, and nothing else. One that is sane must not
+ * notice.
+ */
+#include "base/buf.h"
+#include "tests/unit/o2iblnd/node_rig.h"
+
+#define VICTIM 0
+#define SANE   1
+#define LAZY   6
+
+static struct node_rig r;
+static struct stranger *s;
+static uint8_t source[MIB], memory[MIB], sink[MIB];
+static struct seen put_seen, big_seen, get_seen, strange, received, got;
+
+/* The sane one does all that there is, and has it within @ns. */
+static void sane_goes_on(uint64_t ns, const char *what)
+{
+	put_seen.n = big_seen.n = get_seen.n = received.n = 0;
+	memset(sink, 0, sizeof(sink));
+	node_rig_put(&r, SANE, r.id[VICTIM], source, 100, 1, &put_seen);
+	node_rig_put(&r, SANE, r.id[VICTIM], source, MIB, 2, &big_seen);
+	node_rig_get(&r, SANE, r.id[VICTIM], sink, MIB, &get_seen);
+	node_rig_run(&r, ns);
+	cr_assert(put_seen.n && put_seen.ev[0].terminal, "%s", what);
+	cr_assert_eq(put_seen.ev[0].status, 0, "%s: %d", what,
+		     put_seen.ev[0].status);
+	cr_assert(big_seen.n && big_seen.ev[0].terminal, "%s", what);
+	cr_assert_eq(big_seen.ev[0].status, 0, "%s: %d", what,
+		     big_seen.ev[0].status);
+	cr_assert_eq(seen_last(&get_seen), LNET_EVENT_REPLY, "%s", what);
+	cr_assert_eq(get_seen.ev[get_seen.n - 1].status, 0, "%s", what);
+	cr_assert_eq(get_seen.ev[get_seen.n - 1].mlength, MIB, "%s", what);
+	cr_assert_eq(lnet_sim_check(r.sim), 0, "%s", what);
+}
+
+static void set(const char *name, int64_t value)
+{
+	r.tunables[r.ntunables++] = (struct ulnet_tunable){ name, value };
+}
+
+static void open_nodes(unsigned int cpts)
+{
+	struct ulnet_md umd =
+		md_of(memory, MIB,
+		      LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_TRUNCATE |
+			      LNET_MD_MANAGE_REMOTE,
+		      NULL);
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	node_rig_open(&r, 2, cpts, NULL);
+	post_md(r.node[VICTIM], PORTAL, BITS, &umd);
+	post_md(r.node[SANE], PORTAL, BITS, &umd);
+	s = stranger_new(&r);
+	sane_goes_on(NSEC_PER_SEC, "nobody is strange");
+}
+
+/* All that a stranger had of the node is free again. */
+static void nothing_is_left(const char *what)
+{
+	struct simqp_usage u;
+
+	node_rig_run(&r, NSEC_PER_SEC);
+	simqp_usage(r.fabric, &r.id[VICTIM].nid, &u);
+	cr_assert_eq(u.qps, 1, "%s: %u, of which one is the sane one's", what,
+		     u.qps);
+}
+
+/* ---- greetings ---- */
+
+static struct {
+	unsigned int at;
+	uint8_t mask;
+} turn;
+
+static void turn_bits(uint8_t *bytes)
+{
+	bytes[turn.at] ^= turn.mask;
+}
+
+static const uint8_t masks[] = { 0x01, 0x80, 0xff };
+
+/* Whatever byte of a request differs, there is a connection or there is none. */
+Test(o2ib_hostile, requests)
+{
+	char what[32];
+
+	open_nodes(1);
+	s->hello = turn_bits;
+	for (turn.at = 0; turn.at < IB_CONN_SIZE; turn.at++)
+		for (unsigned int m = 0; m < ARRAY_SIZE(masks); m++) {
+			struct stranger_conn *c;
+
+			turn.mask = masks[m];
+			snprintf(what, sizeof(what), "%u ^ %u", turn.at,
+				 turn.mask);
+			c = stranger_ask(s, VICTIM);
+			cr_assert_eq(c->established + c->rejected + c->failed,
+				     1, "%s", what);
+			/* magic to type, who is meant */
+			if (turn.at < 7 || turn.at / 8 == 4)
+				cr_assert_eq(c->rejected, 1, "%s", what);
+			stranger_hang_up(c);
+		}
+	s->hello = NULL;
+	nothing_is_left("requests");
+	stranger_hang_up(stranger_connect(s, VICTIM));
+	sane_goes_on(NSEC_PER_SEC, "requests");
+	node_rig_close(&r);
+}
+
+/* ... of an acceptance: the message that waits goes, or ends. */
+Test(o2ib_hostile, acceptances)
+{
+	char what[32];
+
+	open_nodes(1);
+	s->hello = turn_bits;
+	for (turn.at = 0; turn.at < IB_CONN_SIZE; turn.at++)
+		for (unsigned int m = 0; m < ARRAY_SIZE(masks); m++) {
+			turn.mask = masks[m];
+			snprintf(what, sizeof(what), "%u ^ %u", turn.at,
+				 turn.mask);
+			strange.n = 0;
+			node_rig_put(&r, VICTIM, stranger_id(s), source, 100, 1,
+				     &strange);
+			node_rig_run(&r, 60 * NSEC_PER_SEC);
+			cr_assert_eq(strange.n, 1, "%s", what);
+			cr_assert(strange.ev[0].terminal, "%s", what);
+			while (!list_empty(&s->conns))
+				stranger_hang_up(stranger_last(s));
+		}
+	s->hello = NULL;
+	nothing_is_left("acceptances");
+	sane_goes_on(NSEC_PER_SEC, "acceptances");
+	node_rig_close(&r);
+}
+
+/* Who does not answer requests keeps nobody else waiting. */
+Test(o2ib_hostile, mute)
+{
+	open_nodes(1);
+	s->answer = STRANGER_IS_MUTE;
+	strange.n = 0;
+	for (unsigned int i = 0; i < 20; i++)
+		node_rig_put(&r, VICTIM, stranger_id(s), source, 100, 1,
+			     &strange);
+	node_rig_run(&r, NSEC_PER_SEC);
+	sane_goes_on(NSEC_PER_SEC, "mute");
+	node_rig_run(&r, 100 * NSEC_PER_SEC);
+	cr_assert_eq(strange.n, 20);
+	for (unsigned int i = 0; i < 20; i++)
+		cr_assert_eq(strange.ev[i].outcome, LNET_OUTCOME_NOT_DELIVERED);
+	node_rig_close(&r);
+}
+
+/* ---- messages ---- */
+
+/* What is said at a stage of a connection, before it is made worse. */
+struct stage {
+	const char *name;
+	/* Brings @c there; the message, and its length. */
+	size_t (*begin)(struct stranger_conn *c, uint8_t *bytes);
+};
+
+static size_t begin_noop(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+
+	return ib_noop_encode(&env, bytes);
+}
+
+static size_t begin_immediate(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct lnet_hdr hdr = stranger_put_hdr(c, 20, 1);
+
+	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	return ib_immediate_encode(&env, 20, bytes);
+}
+
+static size_t begin_put(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct lnet_hdr hdr = stranger_put_hdr(c, MIB, 1);
+
+	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	return ib_put_req_encode(&env, 4711, bytes);
+}
+
+static size_t begin_get(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct lnet_hdr hdr = stranger_get_hdr(c, MIB);
+	struct ib_frag frags[2] = {
+		{ (uintptr_t)c->s->memory, MIB / 2 },
+		{ (uintptr_t)c->s->memory + MIB / 2, MIB / 2 },
+	};
+	struct ib_sink to = { c->s->mr->rkey, 2, frags };
+
+	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	return ib_get_req_encode(&env, 4712, &to, bytes);
+}
+
+static struct ib_msg heard(struct stranger_conn *c, enum ib_msg_type type)
+{
+	struct ib_msg msg;
+
+	node_rig_run(&r, MSEC);
+	cr_assert(stranger_hears(c, type, &msg));
+	return msg;
+}
+
+static size_t begin_ack(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct ib_frag frag = { (uintptr_t)c->s->memory, MIB };
+	struct ib_sink to = { c->s->mr->rkey, 1, &frag };
+
+	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
+	return ib_put_ack_encode(&env, heard(c, IB_MSG_PUT_REQ).cookie, 4713,
+				 &to, bytes);
+}
+
+static size_t begin_nak(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+
+	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
+	return ib_done_encode(&env, IB_MSG_PUT_NAK,
+			      heard(c, IB_MSG_PUT_REQ).cookie, 0, bytes);
+}
+
+static size_t begin_put_done(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	size_t n = begin_put(c, bytes);
+
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	return ib_done_encode(&env, IB_MSG_PUT_DONE,
+			      heard(c, IB_MSG_PUT_ACK).dst_cookie, MIB, bytes);
+}
+
+static size_t begin_get_done(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+
+	node_rig_get(&r, VICTIM, stranger_id(c->s), sink, MIB, &got);
+	return ib_done_encode(&env, IB_MSG_GET_DONE,
+			      heard(c, IB_MSG_GET_REQ).cookie, MIB, bytes);
+}
+
+static const struct stage stages[] = {
+	{ "NOOP", begin_noop },		{ "IMMEDIATE", begin_immediate },
+	{ "PUT_REQ", begin_put },	{ "GET_REQ", begin_get },
+	{ "PUT_ACK", begin_ack },	{ "PUT_NAK", begin_nak },
+	{ "PUT_DONE", begin_put_done }, { "GET_DONE", begin_get_done },
+};
+
+/* What has been begun by a stage has had its end. */
+static void all_has_ended(const char *what)
+{
+	unsigned int ends = 0;
+
+	for (unsigned int i = 0; i < strange.n; i++)
+		ends += strange.ev[i].terminal;
+	for (unsigned int i = 0; i < got.n; i++)
+		ends += got.ev[i].terminal;
+	cr_assert(ends == (strange.n || got.n), "%s", what);
+	strange.n = got.n = 0;
+}
+
+static struct stranger_conn *at_stage(const struct stage *stage, uint8_t *bytes,
+				      size_t *n)
+{
+	struct stranger_conn *c = stranger_connect(s, VICTIM);
+
+	memset(bytes, 0, IB_MSG_SIZE_MAX);
+	*n = stage->begin(c, bytes);
+	return c;
+}
+
+/* Says it, and is off. Has the node ended the connection before that? */
+static bool say(struct stranger_conn *c, uint8_t *bytes, size_t n,
+		const char *what)
+{
+	bool ended;
+
+	/* The credits are what the test says. */
+	s->keeps_credits = true;
+	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	s->keeps_credits = false;
+	node_rig_run(&r, 10 * MSEC);
+	ended = c->disconnected;
+	stranger_hang_up(c);
+	node_rig_run(&r, 10 * MSEC);
+	all_has_ended(what);
+	return ended;
+}
+
+/* Magic, version, checksum, and who speaks to whom. */
+static bool must_be_right(unsigned int at)
+{
+	return at < 6 || (at >= 12 && at < IB_HDR_SIZE);
+}
+
+static void each_byte(const struct stage *stage)
+{
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	char what[64];
+	size_t n = 1;
+
+	for (unsigned int at = 0; at < n; at++)
+		for (unsigned int m = 0; m < ARRAY_SIZE(masks); m++) {
+			struct stranger_conn *c = at_stage(stage, bytes, &n);
+
+			snprintf(what, sizeof(what), "%s: %u ^ %u", stage->name,
+				 at, masks[m]);
+			bytes[at] ^= masks[m];
+			cr_assert(say(c, bytes, n, what) || !must_be_right(at),
+				  "%s", what);
+		}
+}
+
+static void each_length(const struct stage *stage)
+{
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	char what[64];
+	size_t n = 2;
+
+	for (unsigned int length = 1; length < n; length++)
+		for (int honest = 0; honest < 2; honest++) {
+			struct stranger_conn *c = at_stage(stage, bytes, &n);
+
+			snprintf(what, sizeof(what), "%s: %u bytes",
+				 stage->name, length);
+			if (honest)
+				store_le32(bytes + 8, length);
+			say(c, bytes, length, what);
+		}
+}
+
+/* Whatever byte of a message differs, it ends the connection or does not. */
+static void every_stage(void (*each)(const struct stage *stage))
+{
+	open_nodes(1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(stages); i++) {
+		each(&stages[i]);
+		nothing_is_left(stages[i].name);
+		sane_goes_on(NSEC_PER_SEC, stages[i].name);
+	}
+	node_rig_close(&r);
+}
+
+Test(o2ib_hostile, bytes)
+{
+	every_stage(each_byte);
+}
+
+Test(o2ib_hostile, lengths)
+{
+	every_stage(each_length);
+}
+
+/* What is not changed is as it should be. */
+Test(o2ib_hostile, stages_work)
+{
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+
+	open_nodes(1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(stages); i++) {
+		size_t n;
+		struct stranger_conn *c = at_stage(&stages[i], bytes, &n);
+
+		cr_assert_eq(stranger_say(c, bytes, n), 0);
+		node_rig_run(&r, 10 * MSEC);
+		cr_assert_eq(c->disconnected, 0, "%s", stages[i].name);
+		for (unsigned int k = 0; k < strange.n; k++)
+			cr_assert_eq(strange.ev[k].status, 0);
+		for (unsigned int k = 0; k < got.n; k++)
+			cr_assert_eq(got.ev[k].status, 0);
+		stranger_hang_up(c);
+		strange.n = got.n = 0;
+	}
+	node_rig_close(&r);
+}
+
+/* ---- LNet headers ---- */
+
+struct field {
+	const char *name;
+	unsigned int at, size;
+};
+
+static const struct field fields[] = {
+	{ "destination", 0, 8 }, { "source", 8, 8 },  { "to pid", 16, 4 },
+	{ "from pid", 20, 4 },	 { "type", 24, 4 },   { "payload", 28, 4 },
+	{ "handle", 32, 8 },	 { "handle", 40, 8 }, { "bits", 48, 8 },
+	{ "", 56, 8 },		 { "", 64, 4 },	      { "", 68, 4 },
+};
+
+static const uint64_t values[] = {
+	0,
+	1,
+	2,
+	3,
+	4,
+	4096,
+	MIB,
+	MIB + 1,
+	UINT32_MAX / 2,
+	UINT32_MAX / 2 + 1,
+	UINT32_MAX,
+	UINT64_MAX / 2,
+	UINT64_MAX,
+};
+
+static void patch(uint8_t *hdr, const struct field *f, uint64_t value)
+{
+	if (f->size == 8)
+		store_le64(hdr + f->at, value);
+	else
+		store_le32(hdr + f->at, (uint32_t)value);
+}
+
+/* Every field, and every type of LNet's in every message. */
+static void each_header(const struct stage *stage)
+{
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	char what[64];
+	size_t n;
+
+	for (unsigned int f = 0; f < ARRAY_SIZE(fields); f++)
+		for (unsigned int v = 0; v < ARRAY_SIZE(values); v++)
+			for (uint32_t type = 0; type < 4; type++) {
+				struct stranger_conn *c =
+					at_stage(stage, bytes, &n);
+				uint8_t *hdr = bytes + IB_LNET_OFFSET;
+
+				snprintf(what, sizeof(what), "%s: %s %llx",
+					 stage->name, fields[f].name,
+					 (unsigned long long)values[v]);
+				patch(hdr, &fields[4], type);
+				patch(hdr, &fields[f], values[v]);
+				say(c, bytes, n, what);
+			}
+}
+
+Test(o2ib_hostile, headers)
+{
+	open_nodes(1);
+	for (unsigned int i = 1; i <= 3; i++) {
+		each_header(&stages[i]);
+		nothing_is_left(stages[i].name);
+		sane_goes_on(NSEC_PER_SEC, stages[i].name);
+	}
+	node_rig_close(&r);
+}
+
+/* ---- shares ---- */
+
+/* More than it has credits for. */
+Test(o2ib_hostile, credits)
+{
+	struct stranger_conn *c;
+	struct lnet_hdr hdr;
+
+	open_nodes(1);
+	c = stranger_connect(s, VICTIM);
+	cr_assert_eq(LNetSetLazyPortal(r.node[VICTIM], LAZY), 0);
+	hdr = stranger_get_hdr(c, 10);
+	hdr.portal = LAZY;
+	for (unsigned int i = 0; i < STRANGER_DEPTH; i++)
+		stranger_get_req(c, &hdr, i);
+	node_rig_run(&r, MSEC);
+	cr_assert_eq(c->disconnected, 0);
+	for (unsigned int i = 0; i <= STRANGER_DEPTH && !c->disconnected; i++) {
+		stranger_get_req(c, &hdr, i);
+		node_rig_run(&r, MSEC);
+	}
+	sane_goes_on(NSEC_PER_SEC, "credits");
+	cr_assert_eq(LNetClearLazyPortal(r.node[VICTIM], LAZY), 0);
+	node_rig_close(&r);
+}
+
+/* One who opens connections without end. */
+Test(o2ib_hostile, many_connections)
+{
+	unsigned int have = 0;
+
+	set("accept_peer_max", 10);
+	open_nodes(2);
+	for (unsigned int i = 0; i < 50; i++)
+		have += stranger_ask(s, VICTIM)->established;
+	cr_assert_eq(have, 10);
+	sane_goes_on(NSEC_PER_SEC, "many connections");
+	node_rig_close(&r);
+}
+
+/* Many who do: what this side opens is not theirs. */
+Test(o2ib_hostile, many_strangers)
+{
+	struct stranger_conn *c;
+	unsigned int have = 0;
+
+	set("accept_max", 20);
+	open_nodes(1);
+	for (unsigned int i = 0; i < STRANGERS - 2; i++) {
+		struct stranger *other = stranger_new(&r);
+
+		for (unsigned int k = 0; k < 3; k++)
+			have += stranger_ask(other, VICTIM)->established;
+	}
+	cr_assert_leq(have, 20);
+	sane_goes_on(NSEC_PER_SEC, "many strangers");
+	s = stranger_new(&r);
+	strange.n = 0;
+	node_rig_put(&r, VICTIM, stranger_id(s), source, MIB, 1, &strange);
+	node_rig_run(&r, NSEC_PER_SEC);
+	c = stranger_last(s);
+	stranger_done(c, IB_MSG_PUT_NAK, heard(c, IB_MSG_PUT_REQ).cookie, 0);
+	node_rig_run(&r, NSEC_PER_SEC);
+	cr_assert_eq(strange.n, 1);
+	cr_assert_eq(strange.ev[0].status, 0);
+	node_rig_close(&r);
+}
+
+/* Asked for PUTs, it never answers: its own messages wait, and nobody else's. */
+Test(o2ib_hostile, answers_no_puts)
+{
+	set("bounce_max", 4 * MIB);
+	open_nodes(1);
+	strange.n = 0;
+	for (unsigned int i = 0; i < 30; i++)
+		node_rig_put(&r, VICTIM, stranger_id(s), source, MIB / 2, i,
+			     &strange);
+	node_rig_run(&r, MSEC);
+	for (unsigned int i = 0; i < 100; i++)
+		sane_goes_on(NSEC_PER_SEC, "no answers");
+	cr_assert_eq(strange.n, 30);
+	node_rig_close(&r);
+}
+
+/* As many PUTs of @length bytes as it may, none of which it finishes. */
+static void hold_memory(struct stranger_conn *c, uint32_t length)
+{
+	struct lnet_hdr hdr = stranger_put_hdr(c, length, 1);
+
+	for (unsigned int i = 0; i < STRANGER_DEPTH; i++)
+		stranger_put_req(c, &hdr, i);
+}
+
+/* @strangers hold memory over @conns connections each. */
+static void finish_no_puts(unsigned int strangers, unsigned int conns,
+			   uint32_t length)
+{
+	open_nodes(1);
+	for (unsigned int i = 0; i < strangers; i++) {
+		struct stranger *other = i ? stranger_new(&r) : s;
+
+		for (unsigned int k = 0; k < conns; k++)
+			hold_memory(stranger_connect(other, VICTIM), length);
+	}
+	node_rig_run(&r, MSEC);
+}
+
+/* One who has as much as one can leaves as much. */
+Test(o2ib_hostile, finishes_no_puts)
+{
+	set("bounce_max", 8 * MIB);
+	finish_no_puts(1, 3, MIB / 8);
+	sane_goes_on(NSEC_PER_SEC, "no ends");
+	node_rig_close(&r);
+}
+
+/* Ten leave an eleventh, here almost 1.5 MiB. */
+Test(o2ib_hostile, ten_finish_no_puts)
+{
+	set("bounce_max", 32 * MIB);
+	finish_no_puts(10, 4, 65536);
+	sane_goes_on(NSEC_PER_SEC, "no ends");
+	node_rig_close(&r);
+}
+
+/* So many leave too little, but not for longer than their time: a connection
+ * ends with the first of its PUTs that is not finished, and those of others that
+ * have got memory by then have their time, too. */
+Test(o2ib_hostile, many_finish_no_puts)
+{
+	set("bounce_max", 4 * MIB);
+	set("timeout", 20);
+	finish_no_puts(30, 1, 65536);
+	node_rig_run(&r, 2 * (20 + 5) * NSEC_PER_SEC);
+	sane_goes_on(NSEC_PER_SEC, "no ends");
+	node_rig_close(&r);
+}
+
+/* It posts no receives: what is for it waits, until its time is up. */
+Test(o2ib_hostile, deaf)
+{
+	struct stranger_conn *c;
+	struct lnet_hdr hdr;
+
+	open_nodes(1);
+	s->is_deaf = true;
+	c = stranger_connect(s, VICTIM);
+	hdr = stranger_get_hdr(c, 100);
+	for (unsigned int i = 0; i < STRANGER_DEPTH; i++) {
+		stranger_immediate(c, &hdr);
+		stranger_get_req(c, &hdr, i);
+		node_rig_run(&r, MSEC);
+	}
+	sane_goes_on(NSEC_PER_SEC, "deaf");
+	node_rig_run(&r, 100 * NSEC_PER_SEC);
+	sane_goes_on(NSEC_PER_SEC, "deaf");
+	node_rig_close(&r);
+}
