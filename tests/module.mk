@@ -119,6 +119,9 @@ unit_tests += %D%/unit/o2iblnd/random_test
 unit_tests += %D%/unit/o2iblnd/hostile_test
 %C%_unit_o2iblnd_hostile_test_SOURCES = %D%/unit/o2iblnd/hostile_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
+unit_tests += %D%/unit/o2iblnd/port_test
+%C%_unit_o2iblnd_port_test_SOURCES = %D%/unit/o2iblnd/port_test.c \
+	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
 unit_tests += %D%/unit/o2iblnd/xfer_test
 %C%_unit_o2iblnd_xfer_test_SOURCES = %D%/unit/o2iblnd/xfer_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
