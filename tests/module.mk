@@ -106,6 +106,9 @@ unit_tests += %D%/unit/o2iblnd/credit_test
 unit_tests += %D%/unit/o2iblnd/exchange_test
 %C%_unit_o2iblnd_exchange_test_SOURCES = %D%/unit/o2iblnd/exchange_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
+unit_tests += %D%/unit/o2iblnd/memory_test
+%C%_unit_o2iblnd_memory_test_SOURCES = %D%/unit/o2iblnd/memory_test.c \
+	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/o2iblnd/mem_test
 %C%_unit_o2iblnd_mem_test_SOURCES = %D%/unit/o2iblnd/mem_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
