@@ -98,6 +98,11 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 	}
 	if (ps->stopping || ps->down)
 		goto no;
+	if (!ps->user->owns(ps, &request.peer.nid)) {
+		reason = IB_REJECT_STALE;
+		why = "another CPT has this peer now";
+		goto no;
+	}
 	why = "no memory, or it has its share";
 	peer = ib_peer_make(ps, &request.peer.nid);
 	if (!peer)

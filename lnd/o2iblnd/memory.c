@@ -3,6 +3,12 @@
 
 #include <errno.h>
 
+static uint64_t holder_key(const struct ib_cpt *cpt,
+			   const struct ulnet_nid *nid)
+{
+	return hash_u64(lnet_nid_to_nid4(nid), cpt->seed);
+}
+
 static struct ib_holder *holder_find(const struct ib_cpt *cpt,
 				     const struct ulnet_nid *nid, uint64_t key)
 {
@@ -20,7 +26,7 @@ static struct ib_holder *holder_find(const struct ib_cpt *cpt,
 static struct ib_holder *holder_get(struct ib_cpt *cpt,
 				    const struct ulnet_nid *nid)
 {
-	uint64_t key = hash_u64(lnet_nid_to_nid4(nid), cpt->seed);
+	uint64_t key = holder_key(cpt, nid);
 	struct ib_holder *h = holder_find(cpt, nid, key);
 
 	if (h)
@@ -101,6 +107,16 @@ int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
 	if (rc == -ENOBUFS)
 		h->refused[m->use] = round;
 	return rc;
+}
+
+bool ib_memory_is_awaited(const struct ib_cpt *cpt, const struct ulnet_nid *nid)
+{
+	const struct ib_holder *h;
+
+	if (!lnet_nid_is_nid4(nid))
+		return false;
+	h = holder_find(cpt, nid, holder_key(cpt, nid));
+	return h && h->waiting[IB_USE_ASKS];
 }
 
 static void feed_soon(struct ib_cpt *cpt)

@@ -24,6 +24,13 @@ static struct ulnet_id all_of(const struct ulnet_nid *nid)
 	return (struct ulnet_id){ *nid, LNET_PID_ANY };
 }
 
+static bool on_owns(const struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	const struct ib_cpt *cpt = ib_cpt_of(ps);
+
+	return lnet_ni_cpt_of(cpt->ini->ni, nid) == cpt->index;
+}
+
 static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct ulnet_id id = all_of(nid);
@@ -69,6 +76,7 @@ static void on_stopped(struct ib_peers *ps)
 }
 
 static const struct ib_peers_user peers_user = {
+	.owns = on_owns,
 	.connected = on_connected,
 	.failed = on_failed,
 	.disconnected = on_disconnected,
@@ -366,10 +374,14 @@ static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return ib_xfer_has_begun(msg);
 }
 
-static bool ib_is_connected(struct lnd_ni *ni, unsigned int cpt,
+/* What waits for memory will want a connection on this CPT, even if the one that
+ * there was has ended. */
+static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 			    const struct ulnet_nid *nid)
 {
-	return ib_peers_use(&cpt_of(ni, cpt)->peers, nid);
+	const struct ib_cpt *cpt = cpt_of(ni, index);
+
+	return ib_peers_use(&cpt->peers, nid) || ib_memory_is_awaited(cpt, nid);
 }
 
 static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)

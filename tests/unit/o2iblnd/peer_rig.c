@@ -102,6 +102,17 @@ static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
 	}
 }
 
+static bool on_owns(const struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	struct peer_node *n = node_of(ps);
+
+	(void)nid;
+	if (!n->astray)
+		return true;
+	n->astray--;
+	return false;
+}
+
 static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
 		      int status, enum ulnet_cause cause)
 {
@@ -184,6 +195,7 @@ static void on_emptied(struct ib_peers *ps)
 }
 
 static const struct ib_peers_user peers_user = {
+	.owns = on_owns,
 	.connected = on_connected,
 	.failed = on_failed,
 	.disconnected = on_disconnected,

@@ -48,6 +48,7 @@ struct peer_node {
 	struct ib_msg asked;
 	/* The next ones are rejected so, whatever they say. */
 	unsigned int force;
+	unsigned int astray; /* requests that come to another CPT's peers */
 	struct ib_reject with;
 	/* Requests are not answered. */
 	bool mute;

@@ -257,6 +257,21 @@ Test(o2ib_peer, failures_are_paced)
 	peer_rig_free(r);
 }
 
+/* Its requests come to a CPT whose peer it is not any more: it asks again. */
+Test(o2ib_peer, astray)
+{
+	struct peer_rig *r = peer_rig_new_up(1000);
+	struct peer_msg *m;
+
+	r->nodes[B].astray = 2;
+	m = peer_rig_send(r, A, B);
+	peer_rig_run(r, 10 * MSEC);
+	cr_expect_eq(r->nodes[B].requests, 3);
+	cr_expect_eq(r->nodes[B].ps.hash.count, 1);
+	expect_sent(m);
+	peer_rig_free(r);
+}
+
 /* A peer that takes connections and ends them at once. */
 Test(o2ib_peer, in_vain)
 {
