@@ -5,6 +5,7 @@
  * notice.
  */
 #include "base/buf.h"
+#include "base/env.h"
 #include "tests/unit/o2iblnd/node_rig.h"
 
 #define VICTIM 0
@@ -617,4 +618,203 @@ Test(o2ib_hostile, deaf)
 	node_rig_run(&r, 100 * NSEC_PER_SEC);
 	sane_goes_on(NSEC_PER_SEC, "deaf");
 	node_rig_close(&r);
+}
+
+/* ---- chance ---- */
+
+static struct rng rng;
+
+static uint64_t below(uint64_t n)
+{
+	return rng_below(&rng, n);
+}
+
+/* Something that @c has heard, if it has. */
+static bool recall(struct stranger_conn *c, struct ib_msg *msg)
+{
+	unsigned int n = MIN(c->nheard, (unsigned int)STRANGER_HEARD);
+	const struct stranger_said *said;
+	const char *why;
+
+	if (!n)
+		return false;
+	said = &c->heard[(c->nheard - 1 - (unsigned int)below(MIN(n, 4u))) %
+			 STRANGER_HEARD];
+	return !ib_msg_decode(said->bytes, said->length, msg, &why);
+}
+
+static uint64_t some_cookie(struct stranger_conn *c)
+{
+	struct ib_msg msg;
+
+	if (!recall(c, &msg) || !below(8))
+		return below(10);
+	return msg.dst_cookie && below(2) ? msg.dst_cookie : msg.cookie;
+}
+
+static uint32_t some_length(void)
+{
+	static const uint32_t lengths[] = { 0,	   1,	    100,    3976,
+					    65536, MIB / 2, MIB,    MIB,
+					    MIB,   MIB + 1, 1 << 31 };
+
+	return lengths[below(ARRAY_SIZE(lengths))];
+}
+
+static void some_header(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct lnet_hdr hdr = below(2) ? stranger_put_hdr(c, some_length(), 1)
+				       : stranger_get_hdr(c, some_length());
+
+	if (!below(4))
+		hdr.portal = LAZY;
+	if (!below(8))
+		hdr.type = (uint32_t)below(5);
+	if (!below(4))
+		hdr.wmd = (struct lnet_wire_handle){ 1, 2 };
+	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
+	if (!below(8))
+		patch(bytes + IB_LNET_OFFSET,
+		      &fields[below(ARRAY_SIZE(fields))],
+		      values[below(ARRAY_SIZE(values))]);
+}
+
+static size_t some_bytes(struct stranger_conn *c, uint8_t *bytes)
+{
+	struct ib_envelope env = stranger_env(c);
+	struct ib_frag frags[3];
+	struct ib_sink to = { c->s->mr->rkey, 1 + (unsigned int)below(3),
+			      frags };
+
+	for (unsigned int i = 0; i < 3; i++)
+		frags[i] = (struct ib_frag){ (uintptr_t)c->s->memory +
+						     below(3) * MIB / 3,
+					     some_length() / (1 + (i > 0)) };
+	if (!below(10))
+		to.key++;
+	some_header(c, bytes);
+	switch (below(8)) {
+	case 0:
+		return ib_noop_encode(&env, bytes);
+	case 1:
+		return ib_immediate_encode(&env, below(IB_IMMEDIATE_MAX + 1),
+					   bytes);
+	case 2:
+		return ib_put_req_encode(&env, below(10), bytes);
+	case 3:
+		return ib_get_req_encode(&env, below(10), &to, bytes);
+	case 4:
+		return ib_put_ack_encode(&env, some_cookie(c), below(10), &to,
+					 bytes);
+	case 5:
+		return ib_done_encode(&env, IB_MSG_PUT_NAK, some_cookie(c),
+				      (int32_t)below(3) - 1, bytes);
+	case 6:
+		return ib_done_encode(&env, IB_MSG_PUT_DONE, some_cookie(c),
+				      (int32_t)some_length(), bytes);
+	default:
+		return ib_done_encode(&env, IB_MSG_GET_DONE, some_cookie(c),
+				      (int32_t)some_length(), bytes);
+	}
+}
+
+static void say_something(struct stranger_conn *c)
+{
+	uint8_t bytes[IB_MSG_SIZE_MAX] = { 0 };
+	size_t n = some_bytes(c, bytes);
+	struct ib_msg msg;
+	uint64_t addr;
+	uint32_t nob;
+
+	if (!below(20))
+		bytes[below(n)] ^= (uint8_t)(1 << below(8));
+	c->s->keeps_credits = !below(10);
+	if (c->established && recall(c, &msg) && msg.rdma.nfrags && below(2)) {
+		ib_rdma_frag(&msg.rdma, 0, &addr, &nob);
+		(void)stranger_write(
+			c, addr + (below(20) ? 0 : 4096), msg.rdma.key,
+			MIN(nob, (uint32_t)STRANGER_MEMORY), bytes, n);
+	} else {
+		(void)stranger_say(c, bytes, n);
+	}
+}
+
+static void node_asks(struct seen *seen)
+{
+	bool get = below(2);
+	struct ulnet_md umd =
+		md_of(get ? sink : source, MIB >> below(9), 0, seen);
+	struct ulnet_md_handle md;
+
+	umd.threshold = 1 + get;
+	if (below(2))
+		umd.timeout = 1 + below(3000000);
+	md = bind_md(r.node[VICTIM], &umd);
+	if (get)
+		cr_assert_eq(LNetGet(LNET_NID_ANY, md, stranger_id(s), PORTAL,
+				     BITS, 0),
+			     0);
+	else
+		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ,
+				     stranger_id(s), PORTAL, BITS, 0, 0),
+			     0);
+}
+
+/* One of its connections, or a new one. */
+static struct stranger_conn *some_conn(void)
+{
+	struct stranger_conn *c;
+
+	if (list_empty(&s->conns) || !below(10))
+		return stranger_ask(s, VICTIM);
+	c = below(2) ? stranger_last(s)
+		     : list_first(&s->conns, struct stranger_conn, link);
+	if (c->established && !c->disconnected && !c->failed &&
+	    c->sends < STRANGER_SLOTS && below(30))
+		return c;
+	stranger_hang_up(c);
+	return NULL;
+}
+
+static void talk(uint64_t seed)
+{
+	unsigned int asked = 0, ends = 0;
+
+	rng_seed(&rng, seed);
+	r.ntunables = r.nstrangers = 0;
+	strange.n = 0;
+	set("bounce_max", 4 * MIB);
+	open_nodes(1 + (unsigned int)below(2));
+	cr_assert_eq(LNetSetLazyPortal(r.node[VICTIM], LAZY), 0);
+	for (unsigned int i = 0; i < 200; i++) {
+		struct stranger_conn *c;
+
+		if (!below(5)) {
+			node_asks(&strange);
+			asked++;
+		}
+		c = some_conn();
+		for (uint64_t k = below(10); c && k; k--)
+			if (c->established && c->sends < STRANGER_SLOTS)
+				say_something(c);
+		node_rig_run(&r, below(4) * below(1000000));
+	}
+	while (!list_empty(&s->conns))
+		stranger_hang_up(stranger_last(s));
+	cr_assert_eq(LNetClearLazyPortal(r.node[VICTIM], LAZY), 0);
+	s->answer = STRANGER_REJECTS;
+	node_rig_run(&r, 100 * NSEC_PER_SEC);
+	for (unsigned int i = 0; i < strange.n; i++)
+		ends += strange.ev[i].terminal;
+	cr_assert_eq(ends, asked, "seed %u", (unsigned int)seed);
+	nothing_is_left("chance");
+	sane_goes_on(NSEC_PER_SEC, "chance");
+	node_rig_close(&r);
+}
+
+/* Anything at any time. */
+Test(o2ib_hostile, chance)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		talk(seed);
 }
