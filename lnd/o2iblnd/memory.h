@@ -29,6 +29,7 @@ struct ib_holder {
 	uint64_t bytes[IB_USES];
 	unsigned int waiting[IB_USES]; /* ib_memory.waits */
 	uint64_t refused[IB_USES];     /* the last round that fed it no more */
+	uint64_t lost; /* xfer.c's: the last round that found no connection */
 	unsigned int blocks;
 };
 

@@ -374,8 +374,8 @@ static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return ib_xfer_has_begun(msg);
 }
 
-/* What waits for memory will want a connection on this CPT, even if the one that
- * there was has ended. */
+/* What waits for memory will want a connection on this CPT, even if the one
+ * that there was has ended. */
 static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 			    const struct ulnet_nid *nid)
 {

@@ -285,8 +285,8 @@ static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
 		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
 }
 
-/* The connection that a peer's PUT or GET came by has ended. Of the PUT some has
- * come, and nothing has left of the answer to the GET. */
+/* The connection that a peer's PUT or GET came by has ended. Of the PUT some
+ * has come, and nothing has left of the answer to the GET. */
 static void lost_with(const struct ib_rx *rx, int *status,
 		      enum ulnet_cause *cause)
 {
@@ -440,13 +440,15 @@ static void answer_goes_on(struct ib_xfer *x)
 	starve(x, rc, cause);
 }
 
-/* @lost: those for which there is no connection any more, the last one first. */
+/* @lost: those for which there is no connection any more, the last one
+ * first. */
 static void send_goes_on(struct ib_xfer *x, struct list *lost)
 {
 	struct ib_conn *conn;
 	int rc = connection(x, &conn);
 
 	if (rc == -EINPROGRESS) {
+		x->memory.holder->lost = x->cpt->round;
 		list_add(lost, &x->link);
 		return;
 	}
@@ -493,6 +495,23 @@ static void go_on_all(struct ib_cpt *cpt, struct list *fed, struct list *lost)
 	}
 }
 
+/* Those behind them, for the same peers, need not wait for memory any more; and
+ * given back later, they would get in front. */
+static void follow_lost(struct ib_cpt *cpt, struct list *lost)
+{
+	struct ib_xfer *x, *tmp;
+
+	if (list_empty(lost))
+		return;
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		if (use_of(x) != IB_USE_ASKS ||
+		    x->memory.holder->lost != cpt->round)
+			continue;
+		list_del(&x->link);
+		list_add(lost, &x->link);
+	}
+}
+
 void ib_xfer_feed(struct work *w)
 {
 	struct ib_cpt *cpt = container_of(w, struct ib_cpt, feed);
@@ -505,6 +524,7 @@ void ib_xfer_feed(struct work *w)
 	list_init(&lost);
 	feed_all(cpt, &fed, &starved);
 	go_on_all(cpt, &fed, &lost);
+	follow_lost(cpt, &lost);
 	while (!list_empty(&lost)) {
 		x = list_first(&lost, struct ib_xfer, link);
 		list_del(&x->link);
@@ -537,12 +557,34 @@ void ib_xfer_starve(struct ib_cpt *cpt, int status)
 	}
 }
 
+/* There may be no connection with @peer any more. What waits for memory to be
+ * sent there came behind what was to go by that one, so it is given back before
+ * that; nobody is told. */
+static void hungry_go_back(struct ib_cpt *cpt, const struct ulnet_nid *peer)
+{
+	struct list *l, *before;
+
+	for (l = cpt->hungry.prev; l != &cpt->hungry; l = before) {
+		struct ib_xfer *x = list_entry(l, struct ib_xfer, link);
+		struct ib_conn *conn;
+
+		before = l->prev;
+		if (use_of(x) != IB_USE_ASKS || !lnet_nid_eq(&x->peer, peer) ||
+		    x->msg->again || connection(x, &conn) != -EINPROGRESS)
+			continue;
+		list_del(&x->link);
+		if (!give_back(x))
+			list_add(before, &x->link);
+	}
+}
+
 void ib_xfer_closed(struct ib_conn *conn)
 {
 	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(conn));
 	struct ib_xfer *x, *tmp;
 	struct list lost;
 
+	hungry_go_back(cpt, &conn->terms.peer.nid);
 	list_init(&lost);
 	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
 		if (!x->rx || x->rx->conn != conn)

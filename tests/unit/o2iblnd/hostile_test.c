@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers who say what they should not, or take all that they can get, and a whole
- * node: it ends their connections, and nothing else. One that is sane must not
- * notice.
+ * Peers who say what they should not, or take all that they can get, and a
+ * whole node: it ends their connections, and nothing else. One that is sane
+ * must not notice.
  */
 #include "base/buf.h"
 #include "base/env.h"
@@ -84,7 +84,8 @@ static void turn_bits(uint8_t *bytes)
 
 static const uint8_t masks[] = { 0x01, 0x80, 0xff };
 
-/* Whatever byte of a request differs, there is a connection or there is none. */
+/* Whatever byte of a request differs, there is a connection or there is
+ * none. */
 Test(o2ib_hostile, requests)
 {
 	char what[32];
@@ -529,7 +530,8 @@ Test(o2ib_hostile, many_strangers)
 	node_rig_close(&r);
 }
 
-/* Asked for PUTs, it never answers: its own messages wait, and nobody else's. */
+/* Asked for PUTs, it never answers: its own messages wait, and nobody
+ * else's. */
 Test(o2ib_hostile, answers_no_puts)
 {
 	set("bounce_max", 4 * MIB);
@@ -587,8 +589,8 @@ Test(o2ib_hostile, ten_finish_no_puts)
 }
 
 /* So many leave too little, but not for longer than their time: a connection
- * ends with the first of its PUTs that is not finished, and those of others that
- * have got memory by then have their time, too. */
+ * ends with the first of its PUTs that is not finished, and those of others
+ * that have got memory by then have their time, too. */
 Test(o2ib_hostile, many_finish_no_puts)
 {
 	set("bounce_max", 4 * MIB);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whole nodes of a simulation whose nets are o2iblnd's, and strangers: peers
- * that the test plays itself, on queue pairs of the same fabric. What a stranger
- * says is bytes; all that it does not do by itself, it leaves undone.
+ * that the test plays itself, on queue pairs of the same fabric. What a
+ * stranger says is bytes; all that it does not do by itself, it leaves undone.
  */
 #ifndef TESTS_UNIT_O2IBLND_NODE_RIG_H
 #define TESTS_UNIT_O2IBLND_NODE_RIG_H

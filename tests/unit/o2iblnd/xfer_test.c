@@ -6,8 +6,8 @@
 static struct node_rig r;
 static struct seen seen[8], received;
 
-/* Two payloads of 1 MiB for what it asks, and as many for answers; a peer that is
- * alone has both. */
+/* Two payloads of 1 MiB for what it asks, and as many for answers; a peer that
+ * is alone has both. */
 static void open_small(unsigned int n, unsigned int cpts)
 {
 	r.tunables[0] = (struct ulnet_tunable){ "bounce_max", 4 * MIB };
@@ -44,7 +44,8 @@ static struct ib_msg hears_put(struct stranger_conn *c, uint64_t hdr_data)
 	cr_assert(stranger_hears(c, IB_MSG_PUT_REQ, &msg), "%u",
 		  (unsigned int)hdr_data);
 	cr_assert_eq(hdr_decode(&hdr, msg.lnet_hdr, LNET_HDR_SIZE), 0);
-	cr_assert_eq(hdr.hdr_data, hdr_data);
+	cr_assert_eq(hdr.hdr_data, hdr_data, "%u instead of %u",
+		     (unsigned int)hdr.hdr_data, (unsigned int)hdr_data);
 	return msg;
 }
 
@@ -165,8 +166,8 @@ static void put_for(struct stranger *s, unsigned int i, uint32_t length,
 		     0);
 }
 
-/* Given up while it waits: nothing of it has left; and who waits behind it needs
- * not wait for anybody else. */
+/* Given up while it waits: nothing of it has left; and who waits behind it
+ * needs not wait for anybody else. */
 Test(o2ib_xfer, hungry_canceled)
 {
 	struct stranger_conn *c;
@@ -225,8 +226,8 @@ Test(o2ib_xfer, hungry_at_shutdown)
 	node_rig_close(&r);
 }
 
-/* Those who wait for memory when their connection is lost go by the next one, in
- * their order, and in front of those who have come meanwhile. */
+/* Those who wait for memory when their connection is lost go by the next one,
+ * in their order, and in front of those who have come meanwhile. */
 Test(o2ib_xfer, hungry_go_anew)
 {
 	struct stranger_conn *c;
@@ -247,6 +248,64 @@ Test(o2ib_xfer, hungry_go_anew)
 	c = stranger_last(s);
 	for (unsigned int i = 2; i < 5; i++)
 		hears_put(c, i);
+	node_rig_close(&r);
+}
+
+static void two_credits(uint8_t *bytes)
+{
+	bytes[IB_HDR_SIZE] = 2;
+}
+
+/* ... and behind those that had a transmit, of which nothing had left. */
+Test(o2ib_xfer, hungry_go_behind)
+{
+	struct stranger_conn *c;
+	struct stranger *s;
+	struct ib_msg msg;
+
+	open_small(1, 1);
+	s = stranger_new(&r);
+	s->hello = two_credits;
+	for (unsigned int i = 0; i < 7; i++)
+		put(s, i, i == 4 ? MIB : MIB / 4);
+	node_rig_run(&r, MSEC);
+	c = stranger_last(s);
+	hears_put(c, 0);
+	hears_put(c, 1);
+	hears_nothing(c);
+	stranger_hang_up(c);
+	node_rig_run(&r, NSEC_PER_SEC);
+	c = stranger_last(s);
+	for (unsigned int i = 2; i < 7; i++) {
+		msg = hears_put(c, i);
+		not_wanted(c, &msg);
+		is_sent(&seen[i]);
+	}
+	node_rig_close(&r);
+}
+
+/* ... but not twice: then LNet hears that nothing has left. */
+Test(o2ib_xfer, hungry_lost_twice)
+{
+	struct stranger_conn *c;
+	struct stranger *s;
+
+	open_small(1, 1);
+	s = stranger_new(&r);
+	for (unsigned int i = 0; i < 5; i++)
+		put(s, i, MIB);
+	node_rig_run(&r, MSEC);
+	stranger_hang_up(stranger_last(s));
+	node_rig_run(&r, NSEC_PER_SEC);
+	c = stranger_last(s);
+	hears_put(c, 2);
+	hears_put(c, 3);
+	hears_nothing(c);
+	stranger_hang_up(c);
+	seen_end(&seen[3], LNET_EVENT_SEND, -ECONNRESET, LNET_OUTCOME_UNKNOWN,
+		 LNET_CAUSE_REMOTE_ERROR);
+	seen_end(&seen[4], LNET_EVENT_SEND, -ENOBUFS,
+		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_LOCAL_DROPPED);
 	node_rig_close(&r);
 }
 
