@@ -82,8 +82,8 @@ extern const struct fsm_state ib_link_states[IB_LINK_STATES];
 struct ib_peers;
 
 struct ib_peers_user {
-	/* Is @nid a peer of this CPT's? A request may have come to the one whose
-	 * it was before: then it is rejected, and comes again. */
+	/* Is @nid a peer of this CPT's? A request may have come to the one
+	 * whose it was before: then it is rejected, and comes again. */
 	bool (*owns)(const struct ib_peers *ps, const struct ulnet_nid *nid);
 	/* There is a connection to @nid: those who wait may send, now
 	 * (ib_peers_get()). Once for each that is established, and after

@@ -80,8 +80,8 @@ bool ib_xfer_has_begun(const struct lnd_msg *msg);
 
 /* ---- what connections tell: as peer.h says ---- */
 
-/* What it has brought, and waits for memory, ends with it; what waits to be sent
- * to its peer waits for another one. */
+/* What it has brought, and waits for memory, ends with it; what waits to be
+ * sent to its peer waits for another one. */
 void ib_xfer_closed(struct ib_conn *conn);
 void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx);
 void ib_xfer_done(struct ib_tx *tx);
