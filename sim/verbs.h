@@ -11,8 +11,8 @@
 #include "lnd/o2iblnd/simqp/simqp.h"
 #include "ulnet/sim.h"
 
-/* Before the first node. @conf NULL: the defaults. The simulation's, until it is
- * freed. 0, -EALREADY, -ENOMEM. */
+/* Before the first node. @conf NULL: the defaults. The simulation's, until it
+ * is freed. 0, -EALREADY, -ENOMEM. */
 int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
 	      struct simqp_fabric **fabric_p) must_check;
 

@@ -6,8 +6,8 @@
  * cancellation has to end a connection, and nothing of the user's is ever
  * registered.
  *
- * What this side asks for, and what it answers to peers, have half of it each. A
- * request waits for the memory of a peer's answer, and an answer waits for
+ * What this side asks for, and what it answers to peers, have half of it each.
+ * A request waits for the memory of a peer's answer, and an answer waits for
  * nothing: so two nodes that are short of memory never wait for each other.
  *
  * Bounded by the tunable bounce_max, and each peer has a share of that

@@ -100,8 +100,8 @@ static void peer_forget(struct ib_peer *peer)
 		peer_free(list_first(&ps->failed, struct ib_peer, failed));
 }
 
-/* Who opens a connection may have lost those that it had, and has not been heard
- * to say so: what was not heard since then is not used. */
+/* Who opens a connection may have lost those that it had, and has not been
+ * heard to say so: what was not heard since then is not used. */
 static bool is_doubtful(const struct ib_peer *peer, const struct ib_link *link)
 {
 	const struct ib_link *last =

@@ -203,9 +203,10 @@ static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 }
 
 /* A connection for one message to @nid, and all that belongs to it: always the
- * same one, while it is open; for @any, they take turns. It may fail before it is used: then transmits are not to
- * be had. -EINPROGRESS: one of connected() and failed() follows. -ENETDOWN,
- * -ENODEV: the port; -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: no NID of this LND. */
+ * same one, while it is open; for @any, they take turns. It may fail before it
+ * is used: then transmits are not to be had. -EINPROGRESS: one of connected()
+ * and failed() follows. -ENETDOWN, -ENODEV: the port; -ESHUTDOWN; -ENOMEM;
+ * -EAFNOSUPPORT: no NID of this LND. */
 int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p) must_check;
 /* Somebody waits for a connection to @nid, even if there is one: 0, and one of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* o2iblnd: two nodes of a simulation, whose own checks count, too, over simulated
- * queue pairs. */
+/* o2iblnd: two nodes of a simulation, whose own checks count, too, over
+ * simulated queue pairs. */
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>

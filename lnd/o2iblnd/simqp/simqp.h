@@ -4,9 +4,9 @@
  * simulations. All ports of a world share one fabric, which does to them what
  * it is told to. It knows nothing of what the bytes mean.
  *
- * A port finds its fabric through lnd_ni.fabric of its NI, which whoever makes the
- * NI sets to the struct simqp_fabric. NIs of any number of nodes and loops may
- * be in one world (env_sim.h), which is one thread.
+ * A port finds its fabric through lnd_ni.fabric of its NI, which whoever makes
+ * the NI sets to the struct simqp_fabric. NIs of any number of nodes and loops
+ * may be in one world (env_sim.h), which is one thread.
  *
  * What it does as devices do: data of a queue pair arrives in order and once,
  * is acknowledged, and sent again when no acknowledgement comes; a SEND whose
