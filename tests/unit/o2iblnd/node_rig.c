@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/o2iblnd/node_rig.h"
 
+#include "lnd/o2iblnd/credit.h"
 #include "sim/sim_priv.h"
 
-#define RECEIVES   IB_RECEIVES_OF_STRANGER
+/* As a sane peer of its depth has them. */
+#define RECEIVES   IB_RECEIVES(STRANGER_DEPTH)
 #define SENDS_AT   ((size_t)RECEIVES * IB_MSG_SIZE_MAX)
 #define CONN_BYTES (SENDS_AT + (size_t)STRANGER_SLOTS * IB_MSG_SIZE_MAX)
 
-/* As a sane peer of its depth has them. */
-enum { IB_RECEIVES_OF_STRANGER = 2 * STRANGER_DEPTH + 2 };
-
 /* ---- nodes ---- */
-
-struct start {
-	struct node_rig *rig;
-	struct ulnet_nid nid;
-};
 
 static int node_start(void *arg, unsigned int index, struct lnet *node)
 {
