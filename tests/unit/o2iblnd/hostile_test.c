@@ -656,9 +656,17 @@ static uint64_t some_cookie(struct stranger_conn *c)
 
 static uint32_t some_length(void)
 {
-	static const uint32_t lengths[] = { 0,	   1,	    100,    3976,
-					    65536, MIB / 2, MIB,    MIB,
-					    MIB,   MIB + 1, 1 << 31 };
+	static const uint32_t lengths[] = { 0,
+					    1,
+					    100,
+					    3976,
+					    65536,
+					    MIB / 2,
+					    MIB,
+					    MIB,
+					    MIB,
+					    MIB + 1,
+					    UINT32_C(1) << 31 };
 
 	return lengths[below(ARRAY_SIZE(lengths))];
 }
