@@ -65,10 +65,23 @@ static uint64_t next_look(const struct ib_conn *conn)
 	return at;
 }
 
+/* Is a look due so soon that no new message needs an earlier one? */
+static bool is_soon(const struct ib_conn *conn)
+{
+	const struct ib_home *home = conn->home;
+	uint64_t soon = silence_period(&home->conf->silence);
+
+	return conn->fsm.state == IB_CONN_OPEN && timer_armed(&conn->timer) &&
+	       conn->timer.at <= now_of(conn) + (soon ? soon : home->timeout / 4);
+}
+
 void ib_conn_arm(struct ib_conn *conn)
 {
-	uint64_t at = next_look(conn);
+	uint64_t at;
 
+	if (likely(is_soon(conn)))
+		return;
+	at = next_look(conn);
 	if (at == TIME_NEVER ||
 	    (timer_armed(&conn->timer) && conn->timer.at <= at))
 		return;

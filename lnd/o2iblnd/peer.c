@@ -367,6 +367,18 @@ static const struct ib_conn_user conn_user = {
 	.done = on_done,
 };
 
+/* There is an open connection, as in most cases; NULL: not, or nothing is to be
+ * sent by it. */
+static struct ib_conn *peers_conn(const struct ib_peers *ps,
+				  const struct ulnet_nid *nid, bool any)
+{
+	struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	if (ps->stopping || ps->down || !peer)
+		return NULL;
+	return peer_conn(peer, any);
+}
+
 /* The peer, if there can be connections with it. */
 static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		    struct ib_peer **peer_p)
@@ -385,18 +397,16 @@ int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p)
 {
 	struct ib_peer *peer;
-	struct ib_conn *conn;
-	int rc = peer_get(ps, nid, &peer);
+	int rc;
 
+	*conn_p = peers_conn(ps, nid, any);
+	if (likely(*conn_p))
+		return 0;
+	rc = peer_get(ps, nid, &peer);
 	if (rc)
 		return rc;
-	conn = peer_conn(peer, any);
-	if (!conn) {
-		ib_attempt_want(peer);
-		return -EINPROGRESS;
-	}
-	*conn_p = conn;
-	return 0;
+	ib_attempt_want(peer);
+	return -EINPROGRESS;
 }
 
 int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
