@@ -636,6 +636,7 @@ tool_tests += %D%/net/routers.sh
 tool_tests += %D%/net/netem.sh
 tool_tests += %D%/net/page.sh
 # On Soft-RoCE, in the virtual machine.
+tool_tests += %D%/vm/o2ib_rpc.sh
 tool_tests += %D%/vm/o2ib_verbs.sh
 if WITH_O2IBLND
 if !WITH_FUZZERS

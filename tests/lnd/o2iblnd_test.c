@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* o2iblnd: two nodes of a simulation, whose own checks count, too, over
- * simulated queue pairs. */
+ * simulated queue pairs; and two in real time on RDMA devices, where there are
+ * some with these addresses, as tests/vm/o2ib_rpc.sh makes them. */
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "sim/verbs.h"
 
@@ -166,6 +168,32 @@ static struct params little_memory = {
 	.ntunables = 2,
 };
 
+/* ---- devices ---- */
+
+static int has_devices(const char **why)
+{
+	bool there = !access("/sys/class/infiniband/rxea", F_OK) &&
+		     !access("/sys/class/infiniband/rxeb", F_OK);
+
+	*why = there ? NULL : "no RDMA devices rxea and rxeb";
+	return there ? 0 : -ENOTSUP;
+}
+
+#define NODES                                           \
+	.nids = { "10.77.9.1@o2ib", "10.77.9.2@o2ib" }, \
+	.absent = "10.77.9.99@o2ib", .may_run = has_devices
+
+/* A failure must not keep the peer that comes back waiting. */
+static const struct ulnet_tunable quick[] = {
+	{ "min_reconnectms", 1 },
+	{ "max_reconnectms", 20 },
+};
+
+static struct real_net polls = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
+				 .tunables = quick, .ntunables = 2 };
+static struct real_net threads = { NODES, .run = LNET_RUN_THREADS, .cpts = 2,
+				   .tunables = quick, .ntunables = 2 };
+
 #define CAN (RIG_KILL | RIG_VIRTUAL_TIME)
 #define RIG(text, params, more)                                   \
 	{                                                         \
@@ -182,6 +210,16 @@ static struct lnd_rig rigs[] = {
 	RIG("o2iblnd, losses", lossy, 0),
 	RIG("o2iblnd, 3 connections, 2 CPTs", several, RIG_LOSE | RIG_OVERTAKE),
 	RIG("o2iblnd, little memory", little_memory, RIG_LOSE | RIG_OVERTAKE),
+	{ .name = "o2iblnd on devices",
+	  .can = RIG_KILL,
+	  .ops = &real_ops,
+	  .arg = &polls,
+	  .patience = 300000000 },
+	{ .name = "o2iblnd on devices, threads, 2 CPTs",
+	  .can = RIG_KILL | RIG_THREADS,
+	  .ops = &real_ops,
+	  .arg = &threads,
+	  .patience = 300000000 },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Calls over RDMA, between two processes on two Soft-RoCE devices over a veth pair,
+# as vm-run --rdma rxe makes them:
+#
+#	rxea on va, 10.77.9.1   ----------   rxeb on vb, 10.77.9.2
+#	     server                               client
+#
+# Small ones and verified bulk both ways; frames that are lost; a net that is cut
+# under load, and mended; and a second rail over TCP, with which calls go on meanwhile.
+# (A Soft-RoCE device does not go while a process has it open: Linux 6.1. Devices that
+# do are simulated: tests/unit/o2iblnd.) Then LNet's conformance suite. Few
+# machines that tests run on have such a kernel; ./check --long has a virtual machine
+# with one that does.
+#
+# o2ib_rpc.sh [--short]: the calls only.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+has_devices() {
+	rdma link show rxea/1 && rdma link show rxeb/1
+} >/dev/null 2>&1
+
+has_devices || skip "no Soft-RoCE devices rxea and rxeb"
+[ "$(id -u)" = 0 ] || skip "takes root: ports below 1024, links and devices that go"
+"$lnetctl" --version | grep -q . || skip "no lnetctl"
+
+server=10.77.9.1@o2ib
+ping=("$rpcping" --net 'o2ib(10.77.9.2)' --deadline 120 --grace 120)
+
+# pings ARGUMENT...: all calls are answered.
+pings() {
+	run 0 "${ping[@]}" "$@" "$server"
+	has out 'lost 0, resent'
+}
+
+# calls COUNT BULK
+calls() {
+	pings --count "$1" --verify
+	pings --count "$1" --inflight 32 --size 1000 --verify
+	pings --count $(($1 / 10)) --inflight 4 --bulk-write "$2" --verify
+	pings --count $(($1 / 10)) --inflight 4 --bulk-read "$2" --verify
+	pings --count $(($1 / 10)) --bulk-read 5000 --verify
+}
+
+# The client's live line has calls again, from now on.
+goes_on() {
+	await "$dir/live" ' [1-9][0-9]* calls/s' $(($(wc -l <"$dir/live") + 2))
+}
+
+# Nothing passes between the devices, or all does. (A link that is taken down under
+# load leaves Soft-RoCE's own queue pair for connect messages deaf now and then, for
+# all processes: Linux 6.1. tests/vm/o2ib_verbs takes links down without.)
+cut() {
+	tc qdisc add dev va root netem loss 100%
+	tc qdisc add dev vb root netem loss 100%
+}
+mend() {
+	tc qdisc del dev va root
+	tc qdisc del dev vb root
+}
+
+need_rpcserve server --net 'o2ib(10.77.9.1)'
+calls 200 1M
+if [ "${1:-}" = --short ]; then
+	finish
+fi
+
+# ---- losses ----
+
+# The device begins anew from what is lost, and waits long for what was the last
+# one: the fewer frames, the better.
+for dev in va vb; do
+	tc qdisc add dev $dev root netem loss 0.2% || skip "no netem"
+done
+calls 100 64k
+for dev in va vb; do
+	tc qdisc del dev $dev root
+done
+
+# ---- a net that is cut, and mended ----
+
+client=("${ping[@]:1}")
+ping=("$rpcping")
+start_ping --time 1h --inflight 4 --bulk-write 100k --verify "$server"
+cut
+await "$dir/live" ' 0 calls/s'
+mend
+goes_on
+kill -INT "${pids[ping]}"
+end_ping 0
+has out 'lost 0, resent'
+stop_lnetd server
+
+# ---- two rails ----
+
+need_rpcserve both --net 'o2ib(10.77.9.1),tcp(127.0.0.1)'
+client=(--net 'o2ib(10.77.9.2),tcp(127.0.0.2)' --deadline 60 --grace 60)
+start_ping --time 1h --inflight 16 --size 1000 --verify "$server,127.0.0.1@tcp"
+for _ in 1 2; do
+	cut
+	goes_on
+	mend
+	goes_on
+	nft add table ip rail
+	nft 'add chain ip rail in { type filter hook input priority 0; }'
+	nft add rule ip rail in tcp dport 988 drop
+	nft add rule ip rail in tcp sport 988 drop
+	goes_on
+	nft delete table ip rail
+	goes_on
+done
+kill -INT "${pids[ping]}"
+end_ping 0
+has out 'lost 0, resent'
+stop_lnetd both
+
+# ---- the suite ----
+
+run 0 timeout 900 tests/lnd/o2iblnd_test 'on devices'
+has out ', 0 failed, 0 skipped'
+finish
