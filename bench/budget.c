@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a call costs in instructions: two nodes in one thread, over TCP, which
- * take turns. For callgrind, which collects inside of measured() only:
+ * take turns; or over simulated RDMA devices, whose own instructions are not
+ * those of the LND. For callgrind, which collects inside of measured() only:
  * bench/budget.sh.
  *
- *	budget DEPTH CALLS
+ *	budget DEPTH CALLS [verbs]
  *
  * makes CALLS calls of 64 bytes there and back, DEPTH of them under way.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "bench/duo.h"
 #include "bench/node.h"
+#include "sim/verbs.h"
 
 #define SIZE	 64
 #define WARM	 2000 /* calls, until nothing is allocated any more */
 #define DEADLINE (600 * UINT64_C(1000000)) /* us; valgrind is slow */
 
+#define STEP UINT64_C(10000) /* ns of virtual time */
+
 struct run {
+	struct lnet_sim *sim; /* NULL: TCP */
 	struct lnet *client_node, *server_node;
 	struct ulrpc_client *client;
 	uint32_t method;
@@ -65,6 +71,8 @@ static void calls(struct run *r, unsigned long n, unsigned long depth)
 	r->to_begin = n;
 	while (r->to_begin && r->under_way < depth)
 		call(r);
+	while (r->under_way && r->sim)
+		lnet_sim_run(r->sim, STEP);
 	while (r->under_way) {
 		must(lnet_poll(r->client_node, 0), "lnet_poll");
 		must(lnet_poll(r->server_node, 0), "lnet_poll");
@@ -80,25 +88,63 @@ void measured(struct run *r, unsigned long n, unsigned long depth)
 	calls(r, n, depth);
 }
 
-int main(int argc, char **argv)
+static void over_tcp(struct run *r)
 {
 	uint16_t port = duo_free_port();
+
+	bench_serve(bench_node(DUO_SERVER "@tcp", port, &r->server_node),
+		    on_request, NULL);
+	r->client = bench_client(
+		bench_node(DUO_CLIENT "@tcp", port, &r->client_node),
+		DUO_SERVER "@tcp");
+}
+
+static struct lnet *sim_node(struct run *r, const char *nid)
+{
+	int i = lnet_sim_node_add(r->sim, nid, NULL, NULL, NULL);
+
+	must(i, "lnet_sim_node_add");
+	return lnet_sim_node(r->sim, (unsigned int)i);
+}
+
+static struct ulrpc *rpc_on(struct lnet *node)
+{
+	struct ulrpc *rpc;
+
+	must(ulrpc_open(node, NULL, &rpc), "ulrpc_open");
+	return rpc;
+}
+
+static void over_verbs(struct run *r)
+{
+	struct simqp_fabric *fabric;
+
+	must(lnet_sim_new(1, 1, &r->sim), "lnet_sim_new");
+	must(sim_verbs(r->sim, NULL, &fabric), "sim_verbs");
+	bench_serve(rpc_on(sim_node(r, "10.0.0.1@o2ib")), on_request, NULL);
+	r->client = bench_client(rpc_on(sim_node(r, "10.0.0.2@o2ib")),
+				 "10.0.0.1@o2ib");
+}
+
+int main(int argc, char **argv)
+{
 	unsigned long depth, n;
 	struct run r = { .method = ulrpc_method("load") };
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: budget DEPTH CALLS\n");
+	if (argc != 3 && (argc != 4 || strcmp(argv[3], "verbs") != 0)) {
+		fprintf(stderr, "usage: budget DEPTH CALLS [verbs]\n");
 		return 2;
 	}
 	depth = strtoul(argv[1], NULL, 10);
 	n = strtoul(argv[2], NULL, 10);
-	bench_serve(bench_node(DUO_SERVER "@tcp", port, &r.server_node),
-		    on_request, NULL);
-	r.client = bench_client(
-		bench_node(DUO_CLIENT "@tcp", port, &r.client_node),
-		DUO_SERVER "@tcp");
+	if (argc == 3)
+		over_tcp(&r);
+	else
+		over_verbs(&r);
 	calls(&r, WARM, depth);
 	measured(&r, n, depth);
+	if (r.sim)
+		return lnet_sim_free(r.sim) != 0;
 	lnet_close(r.client_node);
 	lnet_close(r.server_node);
 	return 0;
