@@ -97,6 +97,22 @@ static int unknown_tunable(const struct scope *s, const struct tree *t,
 			     near ? near : key_near(t->key, names));
 }
 
+static int tunable_value(const struct scope *s, const struct tree *t,
+			 int64_t *value_p)
+{
+	bool on;
+	int rc;
+
+	/* Kernel nodes show it as a word. */
+	if (strcmp(t->key, "map_on_demand") || t->kind != TREE_SCALAR ||
+	    tree_number(t, value_p))
+		return scope_number(s, t, INT64_MIN, INT64_MAX, value_p);
+	rc = scope_bool(s, t, &on);
+	if (!rc)
+		*value_p = on;
+	return rc;
+}
+
 static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 			   const struct tree *t, struct ni_wish *wish)
 {
@@ -110,7 +126,7 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 		i++;
 	if (i >= n && strcmp(t->key, "timeout") != 0)
 		return unknown_tunable(s, t, infos, n);
-	rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+	rc = tunable_value(s, t, &v);
 	if (rc)
 		return rc;
 	if (i >= n)

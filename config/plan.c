@@ -283,12 +283,14 @@ bool plan_setting_is_on(const struct plan *plan, const char *name)
 
 /* ---- doing, and undoing ---- */
 
-static int ni_add(struct lnet *node, struct ni_wish *wish,
-		  struct ulnet_nid *nid_p)
+static int ni_add(struct lnet *node, struct step *step)
 {
+	struct ni_wish *wish = &step->wish;
+
 	wish->conf.interface = *wish->interface ? wish->interface : NULL;
 	wish->conf.tunables = wish->tunables;
-	wish->conf.nid_p = nid_p;
+	wish->conf.nid_p = &step->nid;
+	wish->conf.why_p = &step->missing;
 	return lnet_ni_add(node, &wish->conf);
 }
 
@@ -384,7 +386,7 @@ static int step_do(struct plan *plan, struct step *step)
 {
 	switch (step->kind) {
 	case STEP_NI_ADD:
-		return ni_add(plan->node, &step->wish, &step->nid);
+		return ni_add(plan->node, step);
 	case STEP_NI_DEL:
 		return lnet_ni_del(plan->node, &step->nid);
 	case STEP_PEER:
@@ -414,7 +416,7 @@ static int step_undo(struct plan *plan, struct step *step)
 	case STEP_NI_ADD:
 		return lnet_ni_del(plan->node, &step->nid);
 	case STEP_NI_DEL:
-		return ni_add(plan->node, &step->wish, &step->nid);
+		return ni_add(plan->node, step);
 	case STEP_PEER:
 		return peer_wish_undo(plan->node, step->peer);
 	case STEP_FAULT_ADD:
@@ -512,6 +514,25 @@ static void route_complain(const struct step *step, int rc)
 				: strerror(-rc));
 }
 
+/* What the LND says of it, if anything, says more than the error does. */
+static void ni_add_complain(const struct step *step, int rc)
+{
+	bool gone = rc == -ENODEV || rc == -EADDRNOTAVAIL;
+	const char *what = step->missing, *error = NULL;
+	char name[WISH_NAME_SIZE];
+
+	if (!what && gone)
+		what = rc == -ENODEV ? "no such interface"
+				     : "the interface has no address that can "
+				       "be used";
+	if (!gone)
+		error = strerror(-rc);
+	scope_fail(&step->scope, step->at, gone ? -ENETDOWN : rc,
+		   "cannot add network %s: %s%s%s",
+		   wish_name(&step->wish, name), what ? what : "",
+		   what && error ? ": " : "", error ? error : "");
+}
+
 /* In the words and numbers of the kernel's lnetctl, where it has some. */
 static void step_complain(const struct step *step, int rc)
 {
@@ -539,15 +560,8 @@ static void step_complain(const struct step *step, int rc)
 	else if (step->kind == STEP_NI_DEL)
 		scope_fail(s, step->at, rc, "cannot del network %s: %s",
 			   wish_name(&step->wish, name), strerror(-rc));
-	else if (rc == -ENODEV || rc == -EADDRNOTAVAIL)
-		scope_fail(s, step->at, -ENETDOWN, "cannot add network %s: %s",
-			   wish_name(&step->wish, name),
-			   rc == -ENODEV ? "no such interface"
-					 : "the interface has no address that "
-					   "can be used");
 	else
-		scope_fail(s, step->at, rc, "cannot add network %s: %s",
-			   wish_name(&step->wish, name), strerror(-rc));
+		ni_add_complain(step, rc);
 }
 
 /* A setting, an NI, or the primary NID of a peer. */

@@ -41,6 +41,7 @@ struct step {
 	const struct tree *at;
 	struct ni_wish wish;	/* NI_ADD; NI_DEL: what brings it back */
 	struct ulnet_nid nid;	/* NI_DEL; NI_ADD: what came of it */
+	const char *missing;	/* NI_ADD, failed: constant text, or NULL */
 	struct peer_wish *peer; /* PEER; the plan's */
 	struct ulnet_fault fault; /* FAULT_ADD; FAULT_DEL: its kind and ends */
 	struct ulnet_route route; /* ROUTE_* */

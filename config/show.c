@@ -191,13 +191,36 @@ static bool is_default(const struct ulnet_tunable *t,
 	return false;
 }
 
+/* A time of 0 stands for the node's, which is shown, unless it were to be set
+ * when what is shown is read again. */
+static void show_timeout(const struct ulnet_ni_info *info,
+			 const struct ulnet_tunable *t, const struct show *show,
+			 struct tree *map)
+{
+	if (t && (t->value || show->backup))
+		tree_int(map, "timeout", t->value);
+	else
+		tree_uint(map, "timeout", info->lnd_timeout / 1000000);
+}
+
 /* Those that the kernel shows, and what differs from its default. */
 static void show_lnd_tunables(struct lnet *node,
 			      const struct ulnet_ni_info *info,
-			      struct tree *out)
+			      const struct show *show, struct tree *out)
 {
-	static const char *const always[] = { "conns_per_peer", "timeout",
-					      "tos", NULL };
+	static const char *const always[] = {
+		"peercredits_hiw",
+		"concurrent_sends",
+		"map_on_demand",
+		"fmr_pool_size",
+		"fmr_flush_trigger",
+		"fmr_cache",
+		"ntx",
+		"conns_per_peer",
+		"timeout",
+		"tos",
+		NULL,
+	};
 	struct ulnet_tunable_info defs[LNET_TUNABLES_MAX];
 	int n = lnet_tunables(node, lnet_nid_net(&info->nid), defs,
 			      LNET_TUNABLES_MAX);
@@ -209,10 +232,10 @@ static void show_lnd_tunables(struct lnet *node,
 	map = tree_map(out, "lnd tunables");
 	for (unsigned int i = 0; always[i]; i++) {
 		t = tunable(info, always[i]);
-		if (t)
+		if (!strcmp(always[i], "timeout"))
+			show_timeout(info, t, show, map);
+		else if (t)
 			tree_int(map, t->name, t->value);
-		else if (!strcmp(always[i], "timeout"))
-			tree_uint(map, "timeout", info->lnd_timeout / 1000000);
 	}
 	for (unsigned int i = 0; i < info->ntunables; i++) {
 		t = &info->tunables[i];
@@ -259,7 +282,7 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		show_ni_health(node, info, ni);
 	}
 	show_tunables(info, ni);
-	show_lnd_tunables(node, info, ni);
+	show_lnd_tunables(node, info, show, ni);
 	if (!show->backup)
 		tree_int(ni, "dev cpt", lo ? DEV_CPT_LO : DEV_CPT);
 	show_cpts(node, ni);

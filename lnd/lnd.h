@@ -121,6 +121,8 @@ struct lnd_ni {
 		     * network); NULL in ordinary nodes */
 	void *fabric; /* ... and where o2iblnd finds simulated devices */
 	void *priv; /* the LND's */
+	const char *why; /* startup() has failed, and this is missing: constant
+			  * text, for users; or NULL */
 };
 
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()

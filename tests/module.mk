@@ -606,6 +606,7 @@ tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/lst.sh
 tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/o2ibcalc.sh
+tool_tests += %D%/tools/o2ib.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
 tool_tests += %D%/tools/routing.sh

@@ -121,15 +121,21 @@ static void hint_port(const struct node *n, int rc)
 static int add_interface(const struct node *n, const char *option,
 			 const char *spec, const struct ulnet_ni_conf *conf)
 {
+	struct ulnet_ni_conf with_why = *conf;
 	char net[LNET_NIDSTR_SIZE];
-	int rc = lnet_ni_add(n->lnet, conf);
+	const char *why = NULL;
+	int rc;
 
+	with_why.why_p = &why;
+	rc = lnet_ni_add(n->lnet, &with_why);
 	if (!rc)
 		return 0;
 	lnet_net_format(lnet_nid_net(&conf->nid), net, sizeof(net));
-	say(n->say, LNET_LOG_ERR, "--%s %s: %s(%s): %s", option, spec, net,
-	    conf->interface ? conf->interface : "", strerror(-rc));
-	hint_port(n, rc);
+	say(n->say, LNET_LOG_ERR, "--%s %s: %s(%s): %s%s%s", option, spec, net,
+	    conf->interface ? conf->interface : "", why ? why : "",
+	    why ? ": " : "", strerror(-rc));
+	if (!why)
+		hint_port(n, rc);
 	return rc;
 }
 

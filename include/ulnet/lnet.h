@@ -140,6 +140,9 @@ struct ulnet_ni_conf {
 	unsigned int ntunables;
 	struct ulnet_nid *nid_p; /* if not NULL, lnet_ni_add() writes the NID
 				  * there that the NI has got */
+	const char **why_p; /* if not NULL, and it fails for want of something
+			     * that the LND can name: constant text is written
+			     * there */
 };
 
 /* Messages by type. */

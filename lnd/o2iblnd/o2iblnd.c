@@ -110,6 +110,15 @@ static void log_notes(const struct lnd_ni *ni,
 	}
 }
 
+/* Of the first error; or NULL. */
+static const char *error_text(const struct ulnet_o2ib_notes *notes)
+{
+	for (unsigned int i = 0; i < notes->n; i++)
+		if (notes->note[i].kind == LNET_O2IB_ERROR)
+			return notes->note[i].rule->text;
+	return NULL;
+}
+
 /* What o2ibcalc(1) says of these tunables is what they come to. */
 static int adjust(struct lnd_ni *ni, struct ulnet_o2ib_node *node)
 {
@@ -134,8 +143,10 @@ static int adjust(struct lnd_ni *ni, struct ulnet_o2ib_node *node)
 	conf.wrq_sge = (uint32_t)t[IB_TUNE_wrq_sge];
 	rc = lnet_o2ib_adjust(&conf, node, &notes);
 	log_notes(ni, &notes);
-	if (rc)
+	if (rc) {
+		ni->why = error_text(&notes);
 		return rc;
+	}
 	t[IB_TUNE_peercredits_hiw] = node->conf.peer_credits_hiw;
 	t[IB_TUNE_concurrent_sends] = node->conf.concurrent_sends;
 	return 0;
@@ -290,7 +301,8 @@ static int ib_startup(struct lnd_ni *ni)
 	int rc;
 
 	if (!verbs) {
-		log_warn("o2ib", "this library was built without rdma-core");
+		ni->why = "this library was built without rdma-core";
+		log_warn("o2ib", "%s", ni->why);
 		return -EPROTONOSUPPORT;
 	}
 	rc = adjust(ni, &node);

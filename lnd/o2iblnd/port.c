@@ -226,6 +226,7 @@ int ib_port_open(struct ib_ni *ini)
 	int rc = port_open(ini, &why);
 
 	if (rc) {
+		ini->ni->why = why;
 		lnet_nid_format(&ini->ni->nid, nid, sizeof(nid));
 		log_warn("o2ib", "%s: %s%s%s", nid, why ? why : "",
 			 why ? ": " : "", strerror(-rc));

@@ -153,6 +153,8 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 	if (!rc)
 		rc = ni_start(ni);
 	if (rc) {
+		if (conf->why_p && ni->lnd.why)
+			*conf->why_p = ni->lnd.why;
 		ni_free(ni);
 		return rc;
 	}

@@ -51,7 +51,7 @@ cat >"$dir/wrong" <<'END'
 234 | unexpected argument: now | net add --net tcp2 --if 127.0.0.4 now
 254 | cannot parse net 'tpc' | net add --net tpc --if 127.0.0.4
 234 | net lo is always there | net add --net lo --if lo
-163 | no LND of this build serves net o2ib | net add --net o2ib --if ib0
+163 | no LND of this build serves net gni | net add --net gni --if ipogif0
 156 | tcp2\(none0\): no such interface | net add --net tcp2 --if 127.0.0.4,none0
 239 | tcp\(127.0.0.1\): File exists | net add --net tcp --if 127.0.0.1
 239 | tcp2\(127.0.0.4\): File exists | net add --net tcp2 --if 127.0.0.4,127.0.0.4
