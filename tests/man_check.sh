@@ -47,16 +47,19 @@ done <<-'END'
 	lnet/core/setting.c lnet_settings ^\t(\{) "([a-z_]+)",.*
 END
 
-# The tunables of TCP are there with their defaults and bounds, and no others.
-tunables=$(perl -0ne 'while (/^TUNABLE\((\w+), "(\w*)", (-?\d+), (\d+), (-?\d+),/gm) {
-		my ($name, $unit, $min, $max, $def) = ($1, $2, $3, $4, $5);
-		s/^-/\\-/ for $min, $def;
-		print ".It Va $name No ($def", $unit ? " $unit" : "",
-			"; $min to $max)\n";
-	}' lnd/socklnd/tunable.def)
-said=$(diff <(LC_ALL=C sort <<<"$tunables") \
-	<(grep '^\.It Va [a-z_]* No (' man/man7/socklnd.7 | LC_ALL=C sort)) ||
-	complain "tunable.def, and man/man7/socklnd.7: $said"
+# The tunables of LNDs are there with their defaults and bounds, and no others.
+for lnd in o2iblnd socklnd; do
+	tunables=$(perl -0ne 'while (/^TUNABLE\((\w+), "(\w*)", (-?\d+), (\d+), (-?\d+),/gm) {
+			my ($name, $unit, $min, $max, $def) = ($1, $2, $3, $4, $5);
+			s/^-/\\-/ for $min, $def;
+			print ".It Va $name No ($def", $unit ? " $unit" : "",
+				"; $min to $max)\n";
+		}' lnd/$lnd/tunable.def)
+	[ -n "$tunables" ] || complain "lnd/$lnd/tunable.def cannot be read"
+	said=$(diff <(LC_ALL=C sort <<<"$tunables") \
+		<(grep '^\.It Va [a-z_]* No (' man/man7/$lnd.7 | LC_ALL=C sort)) ||
+		complain "tunable.def, and man/man7/$lnd.7: $said"
+done
 
 # The requests of the table are those of their page.
 requests=$(sed -n '/^static const struct command {/,/^};/p' config/request.c |
@@ -166,7 +169,7 @@ said=$(diff <(declared include/ulnet/*.h) <(shown man/man3/*.3)) ||
 while read -r name section; do
 	[ -e "man/man$section/$name.$section" ] ||
 		complain "there is no $name($section), and a page says so"
-done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd) [1-8]' \
+done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd|o2iblnd|o2ibcalc) [1-8]' \
 	man | sed 's/^\.Xr //' | LC_ALL=C sort -u)
 
 # What readers cannot look up.
