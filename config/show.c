@@ -369,6 +369,10 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	tree_int(ni, "available_rtr_credits", info->router_credits);
 	tree_int(ni, "min_rtr_credits", info->router_credits_min);
 	tree_uint(ni, "refcount", info->refs + 1);
+	if (info->queue_depth) {
+		tree_uint(ni, "queue_depth", info->queue_depth);
+		tree_uint(ni, "max_frags", info->max_frags);
+	}
 	show_statistics(ni, info->send_count, info->recv_count,
 			info->drop_count);
 	if (show->verbose < 2)

@@ -151,6 +151,12 @@ struct lnd_msg {
 	uint32_t mark_number;
 };
 
+/* What both ends of a connection have agreed upon. */
+struct lnd_terms {
+	uint32_t queue_depth; /* messages under way, each way */
+	uint32_t max_frags;   /* pieces of memory that a descriptor may have */
+};
+
 struct lnd {
 	const char *name;
 	int type; /* LNET_TYPE_* that it serves; -1: only nodes ask for it */
@@ -289,6 +295,12 @@ struct lnd {
 	 * owner's thread from then on. */
 	void (*move)(struct lnd_ni *ni, unsigned int cpt,
 		     const struct ulnet_nid *nid);
+
+	/* Optional, for users to see: what was agreed upon with @nid on @cpt,
+	 * whose thread this is; of several connections, one for all. false:
+	 * there is none. */
+	bool (*terms)(struct lnd_ni *ni, unsigned int cpt,
+		      const struct ulnet_nid *nid, struct lnd_terms *terms);
 
 	/* Optional, for LNet's own checks: is lnet_peer_connected() still to
 	 * come for @nid, whose CPT's thread this is? */

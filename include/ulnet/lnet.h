@@ -223,6 +223,9 @@ struct ulnet_peer_info {
 	uint64_t resent; /* as of an interface of this node */
 	uint32_t net_priority, priority; /* the same */
 	struct ulnet_times sending, answered;
+	/* What its connections were negotiated to; 0: there is none, or its LND
+	 * negotiates nothing. */
+	uint32_t queue_depth, max_frags;
 	/* Of the peer: */
 	bool multi_rail;
 	bool configured;	/* lnet_peer_add(3) */

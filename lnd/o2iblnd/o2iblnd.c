@@ -396,6 +396,19 @@ static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 	return ib_peers_use(&cpt->peers, nid) || ib_memory_is_awaited(cpt, nid);
 }
 
+static bool ib_terms(struct lnd_ni *ni, unsigned int cpt,
+		     const struct ulnet_nid *nid, struct lnd_terms *terms)
+{
+	const struct ib_conn *conn =
+		ib_peers_conn(&cpt_of(ni, cpt)->peers, nid);
+
+	if (!conn)
+		return false;
+	terms->queue_depth = conn->terms.depth;
+	terms->max_frags = conn->terms.frags;
+	return true;
+}
+
 static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 {
 	return ib_peers_are_awaited(&cpt_of(ni, lnet_ni_cpt_of(ni, nid))->peers,
@@ -418,5 +431,6 @@ const struct lnd o2iblnd = {
 	.cancel = ib_cancel,
 	.has_begun = ib_has_begun,
 	.is_connected = ib_is_connected,
+	.terms = ib_terms,
 	.is_connecting = ib_is_connecting,
 };

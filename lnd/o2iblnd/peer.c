@@ -426,6 +426,16 @@ bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)
 	return peer && (peer->wanted || !list_empty(&peer->links));
 }
 
+const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
+				    const struct ulnet_nid *nid)
+{
+	const struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	if (!peer || list_empty(&peer->open))
+		return NULL;
+	return list_first(&peer->open, struct ib_link, open)->conn;
+}
+
 bool ib_peers_are_awaited(const struct ib_peers *ps,
 			  const struct ulnet_nid *nid)
 {

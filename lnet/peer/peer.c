@@ -208,6 +208,21 @@ bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return false;
 }
 
+bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		struct lnd_terms *terms)
+{
+	const struct lnet_net *net = net_to(cpt, nid);
+
+	for (unsigned int i = 0; net && i < net->nnis; i++) {
+		struct lnd_ni *lnd = &net->ni[i]->lnd;
+
+		if (lnd->lnd->terms &&
+		    lnd->lnd->terms(lnd, cpt->index, nid, terms))
+			return true;
+	}
+	return false;
+}
+
 bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	const struct lnet_net *net = net_to(cpt, nid);

@@ -28,6 +28,7 @@
 #include "lnet/portal/portal.h"
 #include "ulnet/path.h"
 
+struct lnd_terms;
 struct discovery;
 struct lnet_ni;
 
@@ -309,6 +310,11 @@ uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Has an LND connections with @nid on @cpt, or attempts at them? */
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* What connections with @nid on @cpt were negotiated to, those of the first NI
+ * that has some. false: there are none, or nothing is known of them. */
+bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		struct lnd_terms *terms);
 
 /* Are they such that another CPT can have them (lnd.can_move())? True if there
  * are none. */

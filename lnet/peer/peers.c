@@ -127,6 +127,8 @@ static int64_t router_credits(const struct lnet_cpt *cpt,
 static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		      struct ulnet_peer_info *info)
 {
+	struct lnd_terms terms;
+
 	*info = (struct ulnet_peer_info){
 		.nid = p->nid,
 		.primary = p->peer->primary,
@@ -159,6 +161,10 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.state = peer_state(p->peer),
 		.state_name = fsm_name(&p->peer->fsm, peer_states),
 	};
+	if (peer_terms(cpt, &p->nid, &terms)) {
+		info->queue_depth = terms.queue_depth;
+		info->max_frags = terms.max_frags;
+	}
 	policies_of(cpt->policies, POLICY_DST_NET, &p->nid, &info->net_priority,
 		    &info->priority);
 	traffic_sum(&p->traffic.send, &info->sent);
