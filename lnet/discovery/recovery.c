@@ -30,14 +30,20 @@ struct recovery {
 	bool local; /* of this node, else of a peer */
 	struct ulnet_nid nid;
 	struct peer_recovery pings;
-	struct timer timer; /* armed unless a ping is under way */
-	uint64_t since;	    /* ns: it is ill */
-	uint64_t heard;	    /* ns: last sign of life; or since */
-	uint64_t began;	    /* ns: the last ping */
+	struct timer timer;    /* armed unless a ping is under way, or @away */
+	uint64_t since;	       /* ns: it is ill */
+	uint64_t heard;	       /* ns: last sign of life; or since */
+	uint64_t began;	       /* ns: the last ping */
 	uint64_t silent_since; /* ns: began the first that was not answered */
-	uint64_t interval;  /* ns: from one ping to the next */
-	struct ulnet_nid asked; /* of the peer that was asked last; or ANY */
+	uint64_t interval;     /* ns: from one ping to the next */
 	struct ask ask;
+	/* Of a local one: CPTs look for somebody to ask, one after the other.
+	 * While @away is set, what stands below is with the CPT that looks. */
+	bool away;
+	struct work work;
+	unsigned int turn;	/* its remainder says which CPT looks next */
+	unsigned int looked;	/* CPTs, for this ping */
+	struct ulnet_nid found; /* ANY: nobody */
 };
 
 static struct recovery_cpt *recovery_cpt(const struct lnet_cpt *cpt)
@@ -65,8 +71,7 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
  * gain here; that CPT asks for itself. */
 static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
 {
-	return lpni->health < LNET_HEALTH_MAX &&
-	       lpni->place.state == PEER_HERE;
+	return lpni->health < LNET_HEALTH_MAX && lpni->place.state == PEER_HERE;
 }
 
 static bool is_given_up(const struct recovery *r)
@@ -239,41 +244,94 @@ static bool can_tell(const struct lnet_cpt *cpt,
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
-/* A peer on the net of @ni: the next one in the table after the one that was
- * asked last, so that all have their turn while the table stays what it is. */
-static const struct lnet_peer_ni *next_peer(struct recovery *r,
-					    const struct lnet_ni *ni)
+/* Counts the peers of @cpt that can tell, up to number @n, from 0 on, whose NID
+ * becomes *@nid. */
+static unsigned int count_peers(const struct lnet_cpt *cpt,
+				const struct lnet_ni *ni, unsigned int n,
+				struct ulnet_nid *nid)
 {
-	const struct hash *peers = &peer_cpt(r->cpt)->peers;
-	struct lnet_peer_ni *last = peer_find(r->cpt, &r->asked);
-	struct hash_node *n = last ? &last->hash : NULL;
-	uint32_t bucket = last ? (last->hash.hash & peers->mask) + 1 : 0;
+	const struct hash *peers = &peer_cpt(cpt)->peers;
+	struct hash_node *node = NULL;
+	unsigned int counted = 0;
+	uint32_t bucket = 0;
 
-	for (int round = 0; round < 2; round++) {
-		while ((n = hash_walk(peers, &bucket, n))) {
-			const struct lnet_peer_ni *lpni =
-				container_of(n, struct lnet_peer_ni, hash);
+	while (counted <= n && (node = hash_walk(peers, &bucket, node))) {
+		const struct lnet_peer_ni *lpni =
+			container_of(node, struct lnet_peer_ni, hash);
 
-			if (!can_tell(r->cpt, lpni, ni))
-				continue;
-			r->asked = lpni->nid;
-			return lpni;
-		}
-		bucket = 0;
+		if (can_tell(cpt, lpni, ni) && counted++ == n)
+			*nid = lpni->nid;
 	}
-	return NULL;
+	return counted;
 }
 
-static void ping_from(struct recovery *r, struct lnet_ni *ni)
+/* Number @n of the peers of @cpt on the net of @r's NI, counted in a circle, so
+ * that all have their turn while the table stays what it is. */
+static void look_on(const struct lnet_cpt *cpt, struct recovery *r,
+		    unsigned int n)
 {
-	const struct lnet_peer_ni *lpni = next_peer(r, ni);
+	const struct lnet_ni *ni = config_ni(cpt->config, &r->nid);
+	unsigned int all;
 
-	if (lpni) {
-		recovery_ping(r, &r->nid, &lpni->nid);
+	if (cpt->closing || !ni)
 		return;
+	all = count_peers(cpt, ni, n, &r->found);
+	if (all && all <= n)
+		count_peers(cpt, ni, n % all, &r->found);
+}
+
+static void recovery_found(struct work *w)
+{
+	struct recovery *r = container_of(w, struct recovery, work);
+	struct lnet_cpt *cpt = r->cpt;
+
+	r->away = false;
+	if (cpt->closing || !is_ill(r)) {
+		recovery_free(r);
+		cpt_ended_one(cpt);
+	} else if (lnet_nid_is_any(&r->found)) {
+		health_gain_ni(cpt, ni_of_mine(r));
+		recovery_go_on(r, true);
+	} else {
+		recovery_ping(r, &r->nid, &r->found);
 	}
-	health_gain_ni(r->cpt, ni);
-	recovery_go_on(r, true);
+}
+
+/* On the CPT whose turn it is; if that has nobody to ask, the next one looks.
+ * Back on its own CPT @r goes on. */
+static void recovery_look(struct work *w)
+{
+	struct recovery *r = container_of(w, struct recovery, work);
+	const struct lnet *node = r->cpt->node;
+	struct lnet_cpt *cpt;
+
+	for (;;) {
+		cpt = node->cpt[r->turn % node->cpts];
+		if (!loop_is_owner(cpt->loop))
+			break;
+		look_on(cpt, r, r->turn / node->cpts);
+		r->turn++;
+		if (++r->looked == node->cpts || !lnet_nid_is_any(&r->found)) {
+			w->fn = recovery_found;
+			cpt = r->cpt;
+			break;
+		}
+	}
+	if (loop_is_owner(cpt->loop))
+		w->fn(w);
+	else
+		loop_post(cpt->loop, w);
+}
+
+/* The peers of all CPTs have their turn: those of ours may be the interfaces of
+ * one host that is dead. */
+static void ping_from(struct recovery *r)
+{
+	r->found = LNET_NID_ANY;
+	r->looked = 0;
+	r->away = true;
+	r->work.fn = recovery_look;
+	recovery_look(&r->work);
 }
 
 static void ping_to(struct recovery *r)
@@ -298,7 +356,7 @@ static void recovery_due(struct timer *t)
 	}
 	ni = ni_of_mine(r);
 	if (ni_is_up(ni))
-		ping_from(r, ni);
+		ping_from(r);
 	else
 		recovery_wait(r, r->interval);
 }
@@ -321,7 +379,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	r->cpt = cpt;
 	r->local = local;
 	r->nid = *nid;
-	r->asked = LNET_NID_ANY;
+	r->turn = cpt->index;
 	r->since = loop_now(cpt->loop);
 	recovery_heard(r);
 	timer_init(&r->timer, recovery_due);
@@ -420,15 +478,26 @@ void recovery_init(struct lnet_cpt *cpt)
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
 
-/* Those whose ping is under way end with it. */
+/* Those whose ping is under way end with it, and those that are with another
+ * CPT when they are back. */
 void recovery_stop(struct lnet_cpt *cpt)
 {
 	struct recovery *r, *next;
 
 	list_for_each_entry_safe (r, next, &recovery_cpt(cpt)->ill, link) {
-		if (ask_is_under_way(&r->ask))
+		if (r->away || ask_is_under_way(&r->ask))
 			continue;
 		loop_timer_cancel(cpt->loop, &r->timer);
 		recovery_free(r);
 	}
+}
+
+bool recovery_is_idle(const struct lnet_cpt *cpt)
+{
+	const struct recovery *r;
+
+	list_for_each_entry (r, &recovery_cpt(cpt)->ill, link)
+		if (r->away)
+			return false;
+	return true;
 }

@@ -6,7 +6,8 @@
  *
  *	an NI of a peer		is asked, by its NID
  *	an NI of this node	asks one of the peers on its net that are known
- *				to exist; if there is none, time heals it
+ *				to exist, of each CPT in turn; if there is
+ *				none, time heals it
  *
  * Each ping that is answered gives what a message that comes in gives, and the
  * next one follows at once. An answer is waited for a second, and if there is
@@ -29,10 +30,14 @@
  * all are well.
  *
  * A record belongs to the CPT that has noticed the illness first; it knows
- * NIDs only, and holds nobody.
+ * NIDs only, and holds nobody. That of an NI of this node visits other CPTs,
+ * which know other peers: were only those of one CPT asked, which may be the
+ * interfaces of one dead host, their silence would be taken for the NI's.
  */
 #ifndef LNET_RECOVERY_H
 #define LNET_RECOVERY_H
+
+#include <stdbool.h>
 
 #include "base/list.h"
 
@@ -51,5 +56,7 @@ void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
 /* The CPT closes: no ping begins any more. */
 void recovery_stop(struct lnet_cpt *cpt);
+/* False: a record of this CPT is with another one. */
+bool recovery_is_idle(const struct lnet_cpt *cpt);
 
 #endif

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 
 #include "base/cpus.h"
+#include "lnet/discovery/recovery.h"
 #include "lnet/discovery/router.h"
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
@@ -470,8 +471,8 @@ static int cpt_is_idle(void *arg)
 	struct stop_call *c = arg;
 
 	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt) &&
-		  peer_claims_idle(c->cpt) &&
-		  targets_are_idle(c->cpt) && disc_is_idle(c->cpt);
+		  peer_claims_idle(c->cpt) && targets_are_idle(c->cpt) &&
+		  disc_is_idle(c->cpt) && recovery_is_idle(c->cpt);
 	return 0;
 }
 

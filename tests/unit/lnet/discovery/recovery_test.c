@@ -52,8 +52,8 @@ static void expect_failures(struct lnet_sim *sim, uint64_t ms, unsigned int n)
 	uint64_t before = counted(sim, "remote_dropped_count");
 
 	lnet_sim_run(sim, ms * MSEC);
-	cr_expect_eq(counted(sim, "remote_dropped_count") - before, n,
-		     "%lu", counted(sim, "remote_dropped_count") - before);
+	cr_expect_eq(counted(sim, "remote_dropped_count") - before, n, "%lu",
+		     counted(sim, "remote_dropped_count") - before);
 }
 
 /* 100, 200, 400 ms, up to 1 s; then a 32nd of the outage, or the longest one
@@ -62,9 +62,9 @@ Test(recovery, intervals_grow)
 {
 	struct lnet_sim *sim = rails();
 
-	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit",
-				      0),
-		     0);
+	cr_assert_eq(
+		lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit", 0),
+		0);
 	paths_are(sim, NULL, theirs[0], &refuses);
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, MSEC);
@@ -146,9 +146,9 @@ Test(recovery, a_limit)
 	struct lnet_sim *sim = rails();
 	uint64_t failed;
 
-	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit",
-				      5),
-		     0);
+	cr_assert_eq(
+		lnet_setting_set(lnet_sim_node(sim, 0), "recovery_limit", 5),
+		0);
 	paths_are(sim, NULL, theirs[0], &refuses);
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, 7000 * MSEC);
@@ -212,6 +212,50 @@ Test(recovery, an_ni_asks_all_in_turn)
 		cr_assert_eq(lnet_ni_set_health(node, &ni, 1000), 0);
 		rails_end(sim);
 	}
+}
+
+/* All peers of the CPT that takes care of the NI are dead; one that another CPT
+ * knows is not, and has its turn. */
+Test(recovery, an_ni_asks_those_of_other_cpts)
+{
+	enum { PEERS = 8 };
+	const struct ulnet_nid ni = nid_of(mine[0]);
+	unsigned int known[2] = { 0 };
+	struct lnet_sim *sim;
+	struct lnet *node;
+
+	cr_assert_eq(lnet_sim_new(1, 2, &sim), 0);
+	cr_assert_eq(
+		plain_node(sim, "10.0.0.1@tcp 10.0.1.1@tcp", NULL, NULL, NULL),
+		0);
+	node = lnet_sim_node(sim, 0);
+	for (unsigned int i = 0; i < PEERS; i++) {
+		struct ulnet_nid nid;
+		unsigned int cpt;
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.0.%u@tcp", 10 + i);
+		nid = nid_of(text);
+		cr_assert_eq(plain_node(sim, text, NULL, NULL, NULL),
+			     (int)(1 + i));
+		cpt = node_cpt_of(node, &nid);
+		if (cpt == 1 && known[1])
+			continue;
+		known[cpt]++;
+		put_bytes(lnet_sim_node(sim, 1 + i), id_of(mine[0]), PORTAL,
+			  BITS, source, 10);
+		put_bytes(node, id_of(text), PORTAL, BITS, source, 10);
+		lnet_sim_run(sim, MSEC);
+		if (cpt == 0)
+			paths_are(sim, NULL, text, &refuses);
+	}
+	cr_assert(known[0] && known[1]);
+	/* CPT 0 takes care of it. */
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 900), 0);
+	lnet_sim_run(sim, PEERS * 1000 * MSEC);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 1000), 0);
+	cluster_end(sim);
 }
 
 /* A peer that another CPT owns now is no more pinged here, though what was
