@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/mutation.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
@@ -420,12 +421,17 @@ static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	lpni->recovery = r ? &r->pings : NULL;
 }
 
-/* Its pings go on until it is well. */
+/* Its pings go on until it is well. What it has heard may be a ping, whose
+ * answer is to say so; without memory, CPTs say so as soon as there is some. */
 static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
-	(void)cpt;
-	if (unlikely(atomic_load_explicit(&ni->deaf, memory_order_relaxed)))
-		ni_set_deaf(ni, false);
+	if (likely(!atomic_load_explicit(&ni->deaf, memory_order_relaxed)))
+		return;
+	ni_set_deaf(ni, false);
+	if (!cpt->closing && targets_refresh(cpt))
+		log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "ping",
+				 "no memory: pings are answered with an older "
+				 "state");
 }
 
 /* A message has come from it: it need not be waited for any longer. */

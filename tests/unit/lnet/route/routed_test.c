@@ -564,6 +564,45 @@ Test(routed, far_side_deaf)
 	}
 }
 
+/* What the node told of its second NI. */
+static void note_far_up(void *arg, int status,
+			const struct ulnet_ping_info *info)
+{
+	int *up = arg;
+
+	cr_assert_eq(status, 0);
+	cr_assert_eq(info->nnis, 2);
+	*up = info->ni[1].up;
+}
+
+/* Who asks the deaf side is told that it works: it has just been heard. */
+Test(routed, deaf_side_is_asked)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	const struct ulnet_nid far = nid_of("10.0.1.11@tcp1");
+	const struct ulnet_nid right = nid_of("10.0.1.1@tcp1");
+	int up = -1;
+
+	for (int i = 0; i < 4; i++)
+		put_arrives(sim, 100);
+	cr_assert_eq(lnet_sim_partition(sim, &far, &right, true), 0);
+	for (int i = 0; i < 4; i++)
+		put_to(sim, "10.0.1.1@tcp1", 100);
+	cr_assert_eq(lnet_ping(lnet_sim_node(sim, LEFT), id_of("10.0.0.11@tcp"),
+			       1000000, note_far_up, &up),
+		     0);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(up, 0);
+	cr_assert_eq(lnet_sim_partition(sim, &far, &right, false), 0);
+	cr_assert_eq(lnet_ping(lnet_sim_node(sim, RIGHT),
+			       id_of("10.0.1.11@tcp1"), 1000000, note_far_up,
+			       &up),
+		     0);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(up, 1);
+	routed_end(sim);
+}
+
 #define STEP (10 * MSEC)
 
 /* ns until the state of the first router's far side, or of the route by it, is
