@@ -153,6 +153,18 @@ static int discover_item(struct import *im, const struct scope *s,
 
 /* ---- sections that are mappings ---- */
 
+static int set_bonding(const struct scope *s, const struct tree *t,
+		       const char *name)
+{
+	int64_t v;
+	int rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+
+	if (rc || !bonding_set(s->answer, v))
+		return rc;
+	return scope_fail(s, t, -EINVAL, "%s: %" PRId64 " is not in 0..1", name,
+			  v);
+}
+
 static int set_setting(struct import *im, const struct scope *s,
 		       const struct tree *t, const char *name)
 {
@@ -161,18 +173,14 @@ static int set_setting(struct import *im, const struct scope *s,
 	int64_t v;
 	int rc;
 
-	if (!setting && !bonding_is_setting(name))
+	if (bonding_is_setting(name))
+		return set_bonding(s, t, name);
+	if (!setting)
 		return scope_unknown(s, t, "setting",
 				     settings_near(&im->settings, name));
 	rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
 	if (rc)
 		return rc;
-	if (bonding_is_setting(name))
-		return bonding_set(s->answer, v)
-			       ? scope_fail(s, t, -EINVAL,
-					    "%s: %" PRId64 " is not in 0..1",
-					    name, v)
-			       : 0;
 	rc = setting_check(setting, v);
 	switch (rc) {
 	case 0:

@@ -273,8 +273,8 @@ static int read_rule(struct matcher *m, const char *s, const char *end)
 {
 	const char *ranges = nets_end(s, end);
 	const struct ip2nets_address *first;
-	struct ulnet_ni_conf *confs;
-	unsigned int n;
+	struct ulnet_ni_conf *confs = NULL;
+	unsigned int n = 0;
 	int rc = match_ranges(m, ranges, end, &first);
 
 	if (!rc)

@@ -76,8 +76,10 @@ static int plan_rules(const struct nis *nis, const char *rules)
 int ip2nets_add(struct plan *plan, const struct scope *s,
 		const struct tree *args, const struct tree *rules)
 {
-	struct nis nis = { plan,      s,    rules, args, tree_get(args, "tunables"),
-			   args_keys, true };
+	struct nis nis = {
+		plan,	   s,	rules, args, tree_get(args, "tunables"),
+		args_keys, true
+	};
 	const char *text;
 	int rc = scope_text(s, rules, &text);
 
@@ -137,7 +139,8 @@ static int put_rule(const struct scope *s, const struct tree *item,
 }
 
 /* The rule that the item says; to be freed. */
-static int rule_of(const struct scope *s, const struct tree *item, char **rule_p)
+static int rule_of(const struct scope *s, const struct tree *item,
+		   char **rule_p)
 {
 	const struct tree *net = tree_get(item, "net-spec");
 	const char *name;
@@ -166,9 +169,14 @@ static int rule_of(const struct scope *s, const struct tree *item, char **rule_p
 int ip2nets_file_item(struct plan *plan, const struct scope *s,
 		      const struct tree *item, bool add, bool *applied_p)
 {
-	struct nis nis = { plan, s, item, tree_get(item, "tunables"),
-			   tree_get(item, "lnd tunables"), NULL, add };
-	char *rule;
+	struct nis nis = { plan,
+			   s,
+			   item,
+			   tree_get(item, "tunables"),
+			   tree_get(item, "lnd tunables"),
+			   NULL,
+			   add };
+	char *rule = NULL;
 	int rc = scope_keys(s, item, file_keys);
 
 	if (!rc)

@@ -97,8 +97,10 @@ static int others_read(const struct scope *s, const struct tree *const lists[2],
 	for (unsigned int i = 0; i < 2; i++)
 		room += lists[i] ? lists[i]->count + 1 : 0;
 	o = calloc(1, sizeof(*o) + room * sizeof(o->nids[0]));
-	if (!o)
-		return scope_fail(s, NULL, -ENOMEM, "no memory");
+	if (!o) {
+		scope_fail(s, NULL, -ENOMEM, "no memory");
+		return -ENOMEM;
+	}
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct tree *t = NULL;
 
@@ -133,8 +135,10 @@ static int wish_read(const struct scope *s, bool add,
 		if (!peer_wish_nid(w, &o->nids[i]) && !add)
 			w->kind = PEER_DEL_WHOLE;
 	free(o);
-	if (!w)
-		return scope_fail(s, primary, -ENOMEM, "no memory");
+	if (!w) {
+		scope_fail(s, primary, -ENOMEM, "no memory");
+		return -ENOMEM;
+	}
 	if (!add && w->n == 1)
 		w->kind = PEER_DEL_WHOLE;
 	*wish_p = w;
