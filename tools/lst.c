@@ -110,14 +110,16 @@ static int print_help(const char *name)
 /* Of the options of the node those are kept that its commands need again. */
 static int keep_arg(struct state *s, int option, const char *value)
 {
-	if (s->nargs == STATE_NODE_ARGS || strlen(value) >= STATE_VALUE ||
+	size_t length = strlen(value);
+
+	if (s->nargs == STATE_NODE_ARGS || length >= STATE_VALUE ||
 	    strpbrk(value, "\n")) {
 		fprintf(stderr, WHO ": %s: too long, or too many options\n",
 			value);
 		return OPTION_USAGE;
 	}
 	s->args[s->nargs].option = option;
-	strcpy(s->args[s->nargs++].value, value);
+	memcpy(s->args[s->nargs++].value, value, length + 1);
 	return 0;
 }
 

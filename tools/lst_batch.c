@@ -95,7 +95,7 @@ int lst_add_batch(struct lst_console *c, int argc, char **argv)
 		return lst_fail("there is a batch %s already", argv[optind]);
 	if (s->nbatches == STATE_BATCHES)
 		return lst_fail("there are %u batches already", s->nbatches);
-	strcpy(s->batches[s->nbatches].name, argv[optind]);
+	state_name_copy(s->batches[s->nbatches].name, argv[optind]);
 	s->batches[s->nbatches++].id = s->next_batch++;
 	return 0;
 }

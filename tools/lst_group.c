@@ -37,7 +37,7 @@ static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
 				.make.force = c->state.force };
 	int status = 0;
 
-	strcpy(make.name, c->state.name);
+	state_name_copy(make.name, c->state.name);
 	lst_nodes_ask(c, nodes, &make, ASK_S);
 	for (unsigned int i = 0; i < nodes->n; i++) {
 		struct lst_ask *ask = &nodes->asks[i];
@@ -122,7 +122,7 @@ int lst_add_group(struct lst_console *c, int argc, char **argv)
 		return lst_fail("there is a group %s already", argv[optind]);
 	if (s->ngroups == STATE_GROUPS)
 		return lst_fail("there are %u groups already", s->ngroups);
-	strcpy(g->name, argv[optind]);
+	state_name_copy(g->name, argv[optind]);
 	for (int i = optind + 1; i < argc && !status; i++)
 		status = lst_nodes_add_nids(&nodes, argv[i]);
 	if (!status)

@@ -63,7 +63,7 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
 			break;
 	}
-	strcpy(s->name, name);
+	state_name_copy(s->name, name);
 	s->console = lnet_nid_to_nid4(&id.nid);
 	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
 	s->force = w.force;

@@ -26,6 +26,11 @@ bool state_name_good(const char *name)
 	return name[0] != '.' && name[0] != '-';
 }
 
+void state_name_copy(char to[STATE_NAME_SIZE], const char *name)
+{
+	snprintf(to, STATE_NAME_SIZE, "%s", name);
+}
+
 struct state_group *state_group(struct state *s, const char *name)
 {
 	for (unsigned int i = 0; i < s->ngroups; i++)
@@ -141,7 +146,7 @@ static bool read_group(struct state *s, const char *name)
 {
 	if (s->ngroups == STATE_GROUPS || !state_name_good(name))
 		return false;
-	strcpy(s->groups[s->ngroups++].name, name);
+	state_name_copy(s->groups[s->ngroups++].name, name);
 	return true;
 }
 

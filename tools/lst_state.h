@@ -90,6 +90,8 @@ int state_save(struct state *s);
 void state_close(struct state *s);
 
 bool state_name_good(const char *name);
+/* Of a session, too. What is longer was refused before. */
+void state_name_copy(char to[STATE_NAME_SIZE], const char *name);
 struct state_group *state_group(struct state *s, const char *name);
 struct state_batch *state_batch(struct state *s, const char *name);
 /* That of a node that is in no group is NODE_UNKNOWN, too. */

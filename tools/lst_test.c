@@ -114,10 +114,10 @@ static int take_distribute(const char *text, unsigned int servers,
 		*d = 0;
 	if (*d && *d <= 1024 && *s && *s <= servers && *s <= LST_LIST_WHOLE)
 		return 0;
-	return lst_fail(
-		"--distribute %s: CLIENTS:SERVERS is expected, of which "
-		"the group has %u servers, and a test at most %u",
-		text ? text : "1:1", servers, LST_LIST_WHOLE);
+	lst_fail("--distribute %s: CLIENTS:SERVERS is expected, of which "
+		 "the group has %u servers, and a test at most %u",
+		 text ? text : "1:1", servers, LST_LIST_WHOLE);
+	return FAILED;
 }
 
 static int test_servers(struct lst_console *c, const struct state_group *to,
@@ -179,9 +179,9 @@ static void note_test(struct state *s, const struct lst_words *w,
 	struct state_test *t = &s->tests[s->ntests++];
 	size_t at = 0;
 
-	strcpy(t->batch, b->name);
-	strcpy(t->from, w->from);
-	strcpy(t->to, w->to);
+	state_name_copy(t->batch, b->name);
+	state_name_copy(t->from, w->from);
+	state_name_copy(t->to, w->to);
 	for (int i = 0; i < argc && at < sizeof(t->text) - 1; i++)
 		at += (size_t)snprintf(t->text + at, sizeof(t->text) - at,
 				       "%s%s", i ? " " : "", argv[i]);

@@ -21,6 +21,7 @@ static int split(const char *address, struct place *p)
 	const char *port = colon ? colon + 1 : address;
 	const char *host = colon ? address : AT_HOME;
 	size_t len = colon ? (size_t)(colon - address) : strlen(host);
+	size_t port_len = strlen(port);
 
 	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
 		host++;
@@ -28,13 +29,13 @@ static int split(const char *address, struct place *p)
 	} else if (memchr(host, ':', len)) {
 		return -EINVAL;
 	}
-	if (!len || len >= sizeof(p->host) || !*port || strlen(port) > 5 ||
+	if (!len || len >= sizeof(p->host) || !port_len || port_len > 5 ||
 	    port[strspn(port, "0123456789")] || strtoul(port, NULL, 10) < 1 ||
 	    strtoul(port, NULL, 10) > 65535)
 		return -EINVAL;
 	memcpy(p->host, host, len);
 	p->host[len] = '\0';
-	strcpy(p->port, port);
+	memcpy(p->port, port, port_len + 1);
 	return 0;
 }
 
