@@ -24,8 +24,8 @@
 #include "lnet/peer/member.h"
 #include "ulnet/policy.h"
 
-#define PORTAL	5
-#define PAYLOAD 64
+#define PORTAL	     5
+#define PAYLOAD	     64
 #define SELECT_TURNS 100 /* of select_ratio() */
 #define POLICIES     100
 
@@ -289,14 +289,15 @@ static double ip2nets_time(uint64_t n, uint64_t rules)
 {
 	struct ip2nets_address here = { .interface = "eth0",
 					.nid = id_of(0x0a000001).nid };
-	char *text = malloc(64 * (rules + 1)), *end = text, *networks;
+	const size_t size = 64 * (rules + 1);
+	char *text = malloc(size), *end = text, *networks;
 	double t;
 
 	must(text ? 0 : -ENOMEM, "text");
 	for (uint64_t i = 1; i < rules; i++)
 		end += sprintf(end, "tcp%u(eth0) 10.[100-200].%u.[1-99/2]\n",
 			       (unsigned int)i % 100, (unsigned int)i % 256);
-	strcpy(end, "tcp7 10.0.*.[1-9]");
+	text_copy(end, size - (size_t)(end - text), "tcp7 10.0.*.[1-9]");
 	t = now_seconds();
 	for (uint64_t i = 0; i < n; i++) {
 		must(ip2nets_networks(text, &here, 1, &networks, NULL),

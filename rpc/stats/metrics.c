@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/metric.h"
+#include "base/util.h"
 #include "ulnet/control.h"
 #include "ulnet/rpc.h"
 
@@ -41,7 +42,7 @@ static void begin_metric(struct printing *p, const struct ulrpc_counter *c)
 	metric_name(c, name, sizeof(name));
 	if (strcmp(name, p->name) == 0)
 		return;
-	strcpy(p->name, name);
+	text_copy(p->name, sizeof(p->name), name);
 	metric_head(p->out, name, types[c->kind],
 		    c->kind == ULRPC_COUNTER_TIMES
 			    ? "Times of calls, or requests, by stage"

@@ -66,7 +66,7 @@ bool lst_data_good(const void *data, uint32_t length, uint32_t offset,
 		return true;
 	for (uint32_t at = 0; at < length;
 	     at = next_word(at, length, offset, check))
-		if (memcmp((const uint8_t *)data + at, &wanted, LST_WORD))
+		if (memcmp((const uint8_t *)data + at, &wanted, LST_WORD) != 0)
 			return false;
 	return true;
 }
