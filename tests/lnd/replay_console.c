@@ -23,17 +23,17 @@ static const struct {
 	{ "lst-ping",
 	  { "new_session alpha", "add_group clients 10.77.0.14@tcp",
 	    "add_group servers 10.77.0.13@tcp", "add_batch b",
-	    "add_test --batch b --loop 3 --concurrency 2 --from clients "
-	    "--to servers ping",
+	    ("add_test --batch b --loop 3 --concurrency 2 --from clients "
+	     "--to servers ping"),
 	    "run --timeout 7 b", "query b", "query --test 1 b",
 	    "query --server b", "stop b", "show_error clients" } },
 	{ "lst-brw",
 	  { "new_session beta", "add_group clients 10.77.0.14@tcp",
 	    "add_group servers 10.77.0.13@tcp", "add_batch b",
-	    "add_test --batch b --loop 2 --from clients --to servers "
-	    "brw read check=full size=8k",
-	    "add_test --batch b --loop 1 --from clients --to servers "
-	    "brw write check=simple size=1k off=512",
+	    ("add_test --batch b --loop 2 --from clients --to servers "
+	     "brw read check=full size=8k"),
+	    ("add_test --batch b --loop 1 --from clients --to servers "
+	     "brw write check=simple size=1k off=512"),
 	    "run b", "query b", "query --test 2 b" } },
 };
 
@@ -169,7 +169,7 @@ static bool run_command(struct lst_console *c, const char *text)
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	while (command->name && strcmp(command->name, argv[0]) != 0)
+	while (command->name && (!argc || strcmp(command->name, argv[0]) != 0))
 		command++;
 	if (command->name && command->run(c, argc, argv) == 0)
 		return true;

@@ -428,11 +428,12 @@ static double patience(const struct race *r)
 	const struct setup *s = r->setup;
 	struct ulnet_peer_info info;
 	const struct ulnet_nid nid = nid_of(NEAR, RECEIVERS + 1);
-	uint64_t ahead;
+	uint64_t ahead, ns;
 
 	must(lnet_peer_info(lnet_sim_node(r->sim, 0), &nid, &info), "a peer");
 	ahead = (uint64_t)rivals(r) * info.credits_max / s->receivers + 1;
-	return (double)(3 * ahead * BUSY / 2 + 20 * LATENCY + 4 * BUSY) / MSEC;
+	ns = 3 * ahead * BUSY / 2 + 20 * LATENCY + 4 * BUSY;
+	return (double)ns / MSEC;
 }
 
 static void judge(const struct race *r, uint64_t ns)
