@@ -251,7 +251,8 @@ struct lnd {
 	 * Until LNet has called recv() or eager_recv() for @rx, the LND gives
 	 * it nothing more from that connection, and reads no more than it must:
 	 * this is how LNet keeps those back who send more than their share.
-	 * From within lnet_parse() or later. Must not block.
+	 * From within lnet_parse() or later, and perhaps again: then there is
+	 * nothing to be done. Must not block.
 	 */
 	int (*eager_recv)(struct lnd_ni *ni, void *rx);
 

@@ -450,9 +450,12 @@ rpc_play += %D%/sim/rpc_play.c %D%/sim/rpc_run.h
 rpc_play += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
 rpc_play += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
 rpc_play += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
-rpc_play += %D%/sim/rpc_tally.c %D%/sim/rpc_work.c
+rpc_play += %D%/sim/rpc_tally.c %D%/sim/rpc_verbs.c
+rpc_play += %D%/sim/rpc_work.c
 sim_campaigns += %D%/sim/rpc_campaign
 %C%_sim_rpc_campaign_SOURCES = %D%/sim/rpc_scenario.c $(rpc_play)
+sim_campaigns += %D%/sim/verbs_campaign
+%C%_sim_verbs_campaign_SOURCES = %D%/sim/verbs_scenario.c $(rpc_play)
 sim_campaigns += %D%/sim/rails_campaign
 %C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
 

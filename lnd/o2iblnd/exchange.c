@@ -139,7 +139,10 @@ int ib_rx_set_aside(struct ib_rx *rx)
 	struct ib_conn *conn = rx->conn;
 	int rc;
 
-	BUG_ON(rx->fsm.state != IB_RX_SHOWN || rx->aside);
+	BUG_ON(rx->fsm.state != IB_RX_SHOWN);
+	/* LNet delays a message first, and then holds it. */
+	if (rx->aside)
+		return 0;
 	/* The receive of a PUT_REQ is for its PUT_DONE: the peer gets no credit
 	 * for it before it is answered. */
 	if (rx->msg.type != IB_MSG_PUT_REQ && ib_conn_is_open(conn)) {

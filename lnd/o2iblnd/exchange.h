@@ -84,7 +84,7 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
  * (Not in place of a PUT_REQ: it has D of these at most.) The message is
  * copied: what rx->msg points to is elsewhere on return. Whoever calls this
  * sees to it that the peer does not get too much of it. -ENOMEM: it stands as
- * before. */
+ * before. Nothing happens if it is set aside already. */
 int ib_rx_set_aside(struct ib_rx *rx) must_check;
 
 #endif

@@ -105,7 +105,11 @@ static void restart(void *arg)
 
 	if (m->run->over || lnet_sim_node(m->run->sim, m->index))
 		return;
-	lnet_sim_restart(m->run->sim, m->index);
+	/* Its devices may not be there. */
+	if (lnet_sim_restart(m->run->sim, m->index)) {
+		lnet_sim_at(m->run->sim, 100 * MS, restart, m);
+		return;
+	}
 	tally_count(m->run, NODE_IS_BACK);
 	if (m->rpc)
 		member_clients(m);
@@ -332,6 +336,10 @@ void fault_one(struct run *r)
 			toggle_client(r, m);
 		return;
 	}
+	if (r->fabric && chance(r, 50)) {
+		verbs_fault(r);
+		return;
+	}
 	switch (r->late && chance(r, 60) ? SHUT : rnd(r, 15)) {
 	case 0:
 		crash(r, m);
@@ -380,6 +388,10 @@ void fault_outside(struct run *r)
 
 	if (is_fair(r))
 		return;
+	if (r->fabric && chance(r, 50)) {
+		verbs_fault(r);
+		return;
+	}
 	switch (rnd(r, 7)) {
 	case 0:
 		crash(r, m);
@@ -410,6 +422,8 @@ static void network_heal(struct run *r)
 {
 	links_heal(&r->links, r->sim);
 	splits_heal(&r->splits);
+	if (r->fabric)
+		verbs_heal(r);
 	for (unsigned int i = 0; i < r->n; i++)
 		forget_rules(r, &r->members[i]);
 	for (unsigned int i = 0; i < r->n; i++)

@@ -9,6 +9,7 @@
 
 #include "tests/sim/cluster.h"
 #include "tests/sim/rules.h"
+#include "tests/sim/scenario.h"
 
 #define NODES_MAX   200
 #define CLIENTS_MAX 4	 /* of each node */
@@ -36,6 +37,7 @@ enum weather {
 };
 
 struct run;
+struct simqp_fabric;
 struct job;
 struct member;
 struct tally;
@@ -210,6 +212,7 @@ struct run {
 	struct splits splits;
 	struct links links;
 	struct rules rules;
+	struct simqp_fabric *fabric; /* NULL: there are no queue pairs */
 	struct rails *rails; /* NULL: rails do not change in this scenario */
 	struct liar *liar;   /* NULL: there is none */
 	bool quiet; /* nobody calls: LNet's own operations only */
@@ -376,6 +379,21 @@ void fault_heal(struct run *r);
 int member_open(struct member *m);
 void member_clients(struct member *m);
 
+/* ---- rpc_verbs.c: queue pairs, instead of simlnd, below nets of o2ib ---- */
+/* Without verbs_new() nothing of it happens. */
+
+/* Before the first node. As sim_verbs(). */
+int verbs_new(struct run *r);
+/* Devices for a node whose NIDs are set, before it starts. */
+void verbs_device(struct run *r, const struct member *m);
+/* One direction is like this or that from now on. */
+void verbs_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
+void verbs_fault(struct run *r);
+/* All devices are there, and nothing is between them. */
+void verbs_heal(struct run *r);
+/* What the fabric has counted. */
+void verbs_tell(const struct run *r, scenario_tell_fn tell, void *arg);
+
 /* ---- rails.c: rails that come, fail, and go; and LNet's own traffic ---- */
 /* Without rails_new() nothing of it happens. */
 
@@ -447,6 +465,10 @@ enum happening {
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
 	COMMIT_IS_LOST,
+	DEVICE_IS_REMOVED,
+	QUEUES_ARE_SILENT,
+	QUEUES_ARE_CUT,
+	VERBS_CALL_FAILS,
 	HAPPENINGS
 };
 

@@ -37,6 +37,10 @@ static const char *const happenings[HAPPENINGS] = {
 	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
 	[STORE_IS_LOST] = "a durable service loses its store",
 	[COMMIT_IS_LOST] = "a transaction ends with its process",
+	[DEVICE_IS_REMOVED] = "a device is removed",
+	[QUEUES_ARE_SILENT] = "nothing passes between queue pairs",
+	[QUEUES_ARE_CUT] = "queue pairs are cut",
+	[VERBS_CALL_FAILS] = "a call of verbs is to fail",
 };
 
 struct tally *tally_new(void)
@@ -103,4 +107,6 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	tell(arg, "calls: ", "execution unknown", t->unknown);
 	for (unsigned int i = 0; i < RPC_STATS_NOW; i++)
 		tell(arg, "rpc: ", rpc_stat_names[i], t->counts[i]);
+	if (r->fabric)
+		verbs_tell(r, tell, arg);
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RPC among the nodes of a random cluster, whose o2ib nets are queue pairs
+ * (sim/verbs.h). What must hold, and who looks: rpc_scenario.c.
+ */
+#include <string.h>
+
+#include "tests/sim/rpc_run.h"
+#include "tests/sim/scenario.h"
+
+#define NODES 6 /* at most */
+#define RAILS 3 /* of a node */
+
+const unsigned int scenario_seeds_long = 1000;
+
+/* They are rpc_scenario.c's. */
+bool scenario_is_for(const char *mutation)
+{
+	(void)mutation;
+	return false;
+}
+
+/* The first is of o2ib, always. */
+static void set_nids(struct member *m, const uint32_t nets[RAILS],
+		     unsigned int rails)
+{
+	m->nnids = rails;
+	for (unsigned int i = 0; i < rails; i++)
+		m->nids[i] = lnet_nid_make(nets[i],
+					   0x0a000001 + (i << 16) + m->index);
+}
+
+int scenario_set_up(struct run *r)
+{
+	const uint32_t nets[RAILS] = {
+		LNET_NET(LNET_TYPE_O2IB, 0),
+		chance(r, 50) ? LNET_NET(LNET_TYPE_SOCK, 0)
+			      : LNET_NET(LNET_TYPE_O2IB, 1),
+		LNET_NET(LNET_TYPE_O2IB, 0),
+	};
+	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS);
+	int rc;
+
+	r->n = 2 + (unsigned int)rnd(r, chance(r, 30) ? NODES - 1 : 3);
+	r->left = CALLS;
+	r->slow = chance(r, 25);
+	r->harsh = chance(r, 25);
+	r->tiny = chance(r, 25);
+	if (chance(r, 60))
+		r->weather = (enum weather)rnd(r, WEATHERS);
+	play_conf(r);
+	r->named = chance(r, 30);
+	rc = verbs_new(r);
+	for (unsigned int i = 0; i < r->n && rc >= 0; i++) {
+		r->members[i].index = i;
+		set_nids(&r->members[i], nets, rails);
+		verbs_device(r, &r->members[i]);
+		rc = play_node(r, i);
+	}
+	for (unsigned int i = 0; i < r->n && rc >= 0; i++)
+		member_clients(&r->members[i]);
+	if (rc >= 0) {
+		fault_link(r, LNET_NID_ANY, LNET_NID_ANY);
+		verbs_link(r, LNET_NID_ANY, LNET_NID_ANY);
+	}
+	return rc < 0 ? rc : 0;
+}
