@@ -149,8 +149,7 @@ void verbs_fault(struct run *r)
 static void calls_heal(struct run *r, const struct ulnet_nid *nid)
 {
 	for (int call = 0; call < SIMQP_CALLS; call++)
-		simqp_fail_call(r->fabric, nid, (enum simqp_call)call,
-				UINT32_MAX, -ENOMEM);
+		simqp_fail_call(r->fabric, nid, (enum simqp_call)call, 0, 0);
 }
 
 /* What was said last of links holds, of silence all that was said. */
