@@ -142,7 +142,7 @@ static void fetch_send(struct fetch *f)
 	if (f->began && import_is_up(imp)) /* by another way, perhaps */
 		f->holder = (struct holder){ import_target(imp), LNET_NID_ANY };
 	f->began = now;
-	f->answered = false;
+	f->answered = f->too_short = false;
 	f->status = fetch_bind(f, time);
 	if (f->status) {
 		fetch_retry(f);
@@ -174,11 +174,11 @@ static void fetch_on_last(struct fetch *f)
 {
 	if (f->fsm.state == FETCH_OVER) {
 		fetch_free(f);
-	} else if (f->status == 0 || f->status == -EPROTO) {
+	} else if (f->status == 0) {
 		fetch_move(f, FETCH_LANDED);
 		mean_add(&f->call->client->imp->fetched,
 			 shard_now(f->shard) - f->began);
-		call_on_fetched(f->call, f->status);
+		call_on_fetched(f->call, f->too_short ? -EPROTO : 0);
 	} else {
 		fetch_move(f, FETCH_WAITING);
 		if (fetch_is_vain(f))
@@ -196,8 +196,7 @@ static void fetch_on_event(const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_REPLY) {
 		f->answered = true;
 		f->status = ev->status;
-		if (f->status == 0 && ev->mlength != f->length)
-			f->status = -EPROTO;
+		f->too_short = ev->mlength != f->length;
 	} else if (ev->terminal && !f->answered) {
 		f->status = ev->status ? ev->status : -EIO;
 	}

@@ -49,6 +49,7 @@ struct fetch {
 	struct ulrpc_call *call; /* NULL: OVER */
 	struct fsm fsm;		 /* enum fetch_state */
 	bool answered;		 /* status is the answer's */
+	bool too_short;		 /* so is that: not as long as was said */
 	int status;		 /* of this try */
 	struct tries tries;
 	struct holder holder;
