@@ -437,12 +437,11 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 	return 0;
 }
 
-void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer)
+/* New entries first: no message finds none meanwhile. */
+static void segments_move(struct ulrpc_bulk *b, struct ulnet_id peer)
 {
 	struct ulnet_id before = b->peer;
 
-	if (!b->attached || shard_same_peer(b->shard, &b->peer.nid, &peer.nid))
-		return;
 	b->peer = peer;
 	for (unsigned int i = 0; i < b->n; i++) {
 		struct ulnet_md_handle old = b->segments[i].md;
@@ -453,6 +452,18 @@ void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer)
 		}
 		LNetMDUnlink(old);
 	}
+}
+
+void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer)
+{
+	if (b->attached && !lnet_nid_eq(&b->peer.nid, &peer.nid))
+		segments_move(b, peer);
+}
+
+void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer)
+{
+	if (b->attached && !shard_same_peer(b->shard, &b->peer.nid, &peer.nid))
+		segments_move(b, peer);
 }
 
 void bulk_detach(struct ulrpc_bulk *b)

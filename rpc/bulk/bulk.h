@@ -58,9 +58,14 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
 /* The peer is known by another NID from now on, which only the directory of
  * LNet may know to be one of the same peer: its messages find the segments as
- * before. Without memory some find none, until the next call of this function.
- * No effect when nothing is attached. Owner. */
+ * before, by whatever NID as long as LNet knows that it is the peer's, and by
+ * this one even if the peer loses the NID that it had before. Without memory
+ * some find none, until the next call of this function. No effect when nothing
+ * is attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
+/* A message of the peer has come from this NID of it: bulk_follow(), unless
+ * messages from there find the segments anyway. Owner. */
+void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer);
 /* From now on no message finds a segment of @b. @b is idle when the messages
  * that have found one before are through. No effect when nothing is attached.
  * Owner. */

@@ -262,10 +262,21 @@ void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
 		     import_patiently(c->imp, rpc_at(time, rtt)));
 }
 
-void call_extend(struct ulrpc_call *call, uint64_t until)
+/* The NID that the call was sent to may not be the server's any more: then its
+ * bulk comes from another one, and as long as the server waits for bulk, and
+ * says so, nobody asks about the call. */
+static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		bulk_admit(call->bulks[i], server);
+}
+
+void call_extend(struct ulrpc_call *call, struct ulnet_id server,
+		 uint64_t until)
 {
 	struct parcel *p = call->out.parcel;
 
+	bulks_admit(call, server);
 	call->extensions++;
 	call->asks = 0;
 	if (!MUTATE(rpc_endless))

@@ -56,8 +56,10 @@ void attempts_asked(const struct ulrpc_call *call, const struct parcel *p);
 
 /* ... the server is to be asked what became of it. */
 void call_ask(struct ulrpc_call *call);
-/* ... the server is serving it, and needs until @until, ns. */
-void call_extend(struct ulrpc_call *call, uint64_t until);
+/* ... the server is serving it, and needs until @until, ns: so says @server,
+ * one of its NIDs, with its pid. */
+void call_extend(struct ulrpc_call *call, struct ulnet_id server,
+		 uint64_t until);
 /* ... this attempt is over: nothing is to land for it any more. The caller
  * moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);

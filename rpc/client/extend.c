@@ -42,8 +42,10 @@ static void tell(const struct ulrpc_call *call, const struct wire_extension *e)
 	call->progress(call->progress_arg, &progress);
 }
 
-void extend_on_message(struct import *imp, const struct wire_extend *m)
+void extend_on_message(struct import *imp, const struct ulnet_event *ev,
+		       const struct wire_extend *m)
 {
+	const struct ulnet_id server = { ev->source, imp->pid };
 	uint64_t now = shard_now(imp->shard);
 	struct wire_view view = m->extensions.view;
 	struct wire_extension e;
@@ -62,7 +64,7 @@ void extend_on_message(struct import *imp, const struct wire_extend *m)
 		stat_count(imp->shard, RPC_STAT_extensions_received);
 		if (MUTATE(rpc_learn_waiting))
 			timeouts_advertised(&call->client->timeouts, e.extend);
-		call_extend(call,
+		call_extend(call, server,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
 		/* May do anything, but ends no call before its return. */
 		if (call->progress)

@@ -11,6 +11,8 @@
 #include "rpc/client/import.h"
 #include "rpc/wire/wire.h"
 
-void extend_on_message(struct import *imp, const struct wire_extend *m);
+/* @ev: the message's. */
+void extend_on_message(struct import *imp, const struct ulnet_event *ev,
+		       const struct wire_extend *m);
 
 #endif

@@ -828,7 +828,7 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 	case WIRE_EXTEND:
 		imp = sender(s, ev, m->extend.client, m->extend.epoch);
 		if (imp)
-			extend_on_message(imp, &m->extend);
+			extend_on_message(imp, ev, &m->extend);
 		break;
 	case WIRE_GOODBYE:
 		imp = sender(s, ev, m->goodbye.client, m->goodbye.epoch);

@@ -33,6 +33,7 @@ static struct {
 	unsigned int runs;
 	uint8_t *own, *lent;
 	bool put;
+	struct ulrpc_request *kept;
 	struct {
 		unsigned int ended;
 		struct ulrpc_outcome outcome;
@@ -75,6 +76,16 @@ static void move(void *arg, struct ulrpc_request *r, const void *body,
 		cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_moved, r), 0);
 }
 
+static void keep(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	w.runs++;
+	w.kept = r;
+}
+
 /* More than there is room for: it is held, and fetched. */
 static void tell_much(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
@@ -92,6 +103,7 @@ static void serve(void)
 		{ .name = "much", .handler = tell_much, .run = ULRPC_RUN_INLINE },
 		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
 		{ .name = "move", .handler = move, .run = ULRPC_RUN_INLINE },
+		{ .name = "keep", .handler = keep, .run = ULRPC_RUN_INLINE },
 	};
 	struct ulrpc_service_conf conf;
 	struct ulrpc_service *svc;
@@ -648,6 +660,50 @@ Test(rails, bulk_follows_to_another_nid)
 Test(rails, bulk_follows_to_the_nid_of_another_cpt)
 {
 	bulk_follows(2);
+}
+
+/* Each node has been told both NIDs of the other one. */
+static void begin_told(void)
+{
+	begin_named(1);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(lnet_peer_add(lnet_sim_node(w.sim, i),
+					   w.nid[1 - i], 2, true),
+			     0);
+}
+
+/* The server loses the NID that it is known by, to which the call was made,
+ * though it went by the other one: so nothing is lost that the caller would ask
+ * about. Bulk comes from the other one, and so does the word that the call is
+ * being served. */
+Test(rails, bulk_comes_from_who_has_lost_a_nid)
+{
+	struct iovec lent, own;
+	struct ulrpc_bulk_conf lend = { .iov = &lent,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_bulk *bulk;
+
+	begin_told();
+	lent = (struct iovec){ w.lent, LENGTH };
+	own = (struct iovec){ w.own, LENGTH };
+	fill(w.lent, 11);
+	calls_end_well(20, SEC);
+	cut(0, true);
+	calls_end_well(20, 20 * SEC);
+	cr_assert_eq(ulrpc_bulk_new(w.rpc[CALLER], &lend, &bulk), 0);
+	call("keep", &bulk);
+	while (!w.kept)
+		lnet_sim_run(w.sim, MSEC);
+	cr_assert_eq(lnet_peer_del(lnet_sim_node(w.sim, CALLER),
+				   &w.nid[SERVER][0], NULL, 0),
+		     0);
+	cr_assert_eq(ulrpc_bulk_get(w.kept, 0, 0, &own, 1, on_moved, w.kept),
+		     0);
+	ended_well(20 * SEC);
+	cr_assert_eq(memcmp(w.own, w.lent, LENGTH), 0);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	end();
 }
 
 /* ---- long replies ---- */

@@ -342,6 +342,58 @@ Test(bulk, only_as_lent)
 	rig_fini(&g);
 }
 
+/* The server has two NIDs, and loses the one that the attempt was made to: do
+ * its messages find the memory after that, where the caller has heard of the
+ * other NID before (@follows), or hears of it then? */
+static void loses_nid(bool follows)
+{
+	static uint8_t bytes[1000];
+	const struct ulnet_id here = nth_id(SERVER);
+	struct ulnet_id gone = nth_id(SERVER + 1);
+	const struct ulnet_nid both[2] = { gone.nid, here.nid };
+	struct wire_segments s;
+	struct ulrpc_bulk *b;
+	struct memory m;
+	struct rig g;
+
+	rig_init(&g, 1);
+	cr_assert_eq(lnet_peer_add(g.rpc[CALLER].node, both, 2, true), 0);
+	m = memory_new(&g, 1000, 100);
+	memory_fill(&m, 1);
+	b = bulk_of(&g, &m, ULRPC_BULK_SOURCE, 0, 0);
+	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
+	cr_assert_eq(bulk_attach(b, &g.shard[CALLER], gone, NULL, &s), 0);
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+		     LNET_EVENT_REPLY);
+	if (follows)
+		bulk_follow(b, here);
+	else
+		bulk_admit(b, here);
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+		     LNET_EVENT_REPLY);
+	cr_assert_eq(lnet_peer_del(g.rpc[CALLER].node, &gone.nid, NULL, 0), 0);
+	if (!follows) {
+		cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+			     LNET_EVENT_UNLINK);
+		bulk_admit(b, here);
+	}
+	cr_assert_eq(answer_to(&g, false, bytes, 1000, s.match, 0),
+		     LNET_EVENT_REPLY);
+	release_idle(&g, b);
+	memory_free(&g, &m);
+	rig_fini(&g);
+}
+
+Test(bulk, nid_is_lost_that_was_left_before)
+{
+	loses_nid(true);
+}
+
+Test(bulk, nid_is_lost_and_another_one_heard_of)
+{
+	loses_nid(false);
+}
+
 Test(bulk, crash)
 {
 	unsigned int released = 0;
