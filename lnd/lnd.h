@@ -112,8 +112,8 @@ struct lnd_ni {
 	 * a default comes to here. */
 	int64_t *tunables;
 	const struct ulnet_conf *conf; /* the node's, defaults filled in */
-	uint32_t credits;      /* LNet has so many messages sent at a time ... */
-	uint32_t peer_credits; /* ... and to one peer */
+	/* So many messages does LNet have sent at a time, and to one peer. */
+	uint32_t credits, peer_credits;
 	/* The node's, for what the NIs of this LND share: NULL at first. CPT
 	 * 0's thread. NULL: this LND shares nothing. */
 	void **shared;

@@ -8,8 +8,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "lnd/socklnd/sock.h"
-
 static void set_addr(struct ulnet_nid *nid, const void *bytes, uint8_t size)
 {
 	nid->size = size;
@@ -63,8 +61,7 @@ static const struct ifaddrs *find_addr(const struct ifaddrs *all,
 	return NULL;
 }
 
-const char *netif_fault(const struct ifaddrs *all,
-			     const struct ulnet_nid *nid)
+const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid)
 {
 	/* IFF_RUNNING is what comes of the carrier and of what the driver says
 	 * besides. */
@@ -185,7 +182,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 }
 
 int netif_resolve(const char *interface, struct ulnet_nid *nid,
-		       char name[LNET_INTERFACE_SIZE])
+		  char name[LNET_INTERFACE_SIZE])
 {
 	struct ifaddrs *all;
 	int rc;

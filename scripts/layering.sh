@@ -11,7 +11,7 @@ rules=(
 	'include/ulnet	ulnet/'
 	'base	base/'
 	'lnd/o2iblnd/simqp	base/|ulnet/|lnd/lnd\.h|lnd/o2iblnd/verbs\.h|@/'
-	'lnd/[a-z0-9_]+	base/|ulnet/|lnd/lnd\.h|@/'
+	'lnd/[a-z0-9_]+	base/|ulnet/|lnd/(lnd|netif|silence)\.h|@/'
 	'lnd	base/|ulnet/|lnd/[^/]*$'
 	'lnet/nid	base/|ulnet/|@/'
 	'lnet/policy	base/|ulnet/|@/'

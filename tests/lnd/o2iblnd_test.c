@@ -194,7 +194,9 @@ static struct real_net polls = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 static struct real_net threads = { NODES, .run = LNET_RUN_THREADS, .cpts = 2,
 				   .tunables = quick, .ntunables = 2 };
 
-#define CAN (RIG_KILL | RIG_VIRTUAL_TIME)
+/* What is large is fetched once it is matched, and smaller ones are there
+ * before that. */
+#define CAN (RIG_KILL | RIG_VIRTUAL_TIME | RIG_OVERTAKE)
 #define RIG(text, params, more)                                   \
 	{                                                         \
 		.name = (text), .can = CAN | (more), .ops = &ops, \
@@ -208,15 +210,15 @@ static struct lnd_rig rigs[] = {
 	/* Its devices give up so soon that what is lost on purpose ends the
 	 * connections. */
 	RIG("o2iblnd, losses", lossy, 0),
-	RIG("o2iblnd, 3 connections, 2 CPTs", several, RIG_LOSE | RIG_OVERTAKE),
-	RIG("o2iblnd, little memory", little_memory, RIG_LOSE | RIG_OVERTAKE),
+	RIG("o2iblnd, 3 connections, 2 CPTs", several, RIG_LOSE),
+	RIG("o2iblnd, little memory", little_memory, RIG_LOSE),
 	{ .name = "o2iblnd on devices",
-	  .can = RIG_KILL,
+	  .can = RIG_KILL | RIG_OVERTAKE,
 	  .ops = &real_ops,
 	  .arg = &polls,
 	  .patience = 300000000 },
 	{ .name = "o2iblnd on devices, threads, 2 CPTs",
-	  .can = RIG_KILL | RIG_THREADS,
+	  .can = RIG_KILL | RIG_OVERTAKE | RIG_THREADS,
 	  .ops = &real_ops,
 	  .arg = &threads,
 	  .patience = 300000000 },

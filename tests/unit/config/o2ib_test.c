@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nets of type o2ib, as users configure and see them, over simulated devices. */
+/* Nets of type o2ib, as users configure and see them, over simulated
+ * devices. */
 #include "rig.h"
 
 #include "sim/verbs.h"
