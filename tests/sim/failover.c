@@ -4,6 +4,8 @@
  * comes back: how long the longest call takes, how many are lost, when it goes
  * on, and when the rail is used again. All in virtual time, so that a run is
  * exact. The rail fails while requests are on their way, or while replies are.
+ * Both are of the simulated network, as over TCP, or one of them has simulated
+ * RDMA devices.
  *
  *	failover [--long]
  *
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ulnet/service.h>
-#include <ulnet/sim.h>
+#include "sim/verbs.h"
 
 #define MSEC	 UINT64_C(1000000)
 #define SEC	 (1000 * MSEC)
@@ -41,10 +43,16 @@ struct setup {
 	bool listens;	    /* the caller's node */
 	unsigned int cpts;
 	bool replies; /* are on their way when the rail fails, not requests */
+	bool verbs;   /* rail VERBS has RDMA devices */
+	unsigned int
+		rail; /* verbs: that fails; else the one that is used most */
 };
+
+#define VERBS 1
 
 struct load {
 	struct lnet_sim *sim;
+	struct simqp_fabric *fabric; /* NULL: none of the rails has devices */
 	struct setup setup;
 	struct ulnet_nid nids[NODES][RAILS];
 	struct ulrpc *rpc;
@@ -169,6 +177,13 @@ static int serve(void *arg, unsigned int index, struct lnet *node)
 	return 0;
 }
 
+static uint32_t net_of(const struct load *l, unsigned int rail)
+{
+	if (l->setup.verbs && rail == VERBS)
+		return LNET_NET(LNET_TYPE_O2IB, 0);
+	return LNET_NET(LNET_TYPE_SOCK, rail % l->setup.nets);
+}
+
 static void node_add(struct load *l, unsigned int node, bool listens,
 		     lnet_sim_start_fn start)
 {
@@ -178,9 +193,8 @@ static void node_add(struct load *l, unsigned int node, bool listens,
 	for (unsigned int i = 0; i < RAILS; i++) {
 		char nid[LNET_NIDSTR_SIZE];
 
-		l->nids[node][i] = lnet_nid_make(
-			LNET_NET(LNET_TYPE_SOCK, i % l->setup.nets),
-			0x0a000001 + (i << 16) + node);
+		l->nids[node][i] = lnet_nid_make(net_of(l, i),
+						 0x0a000001 + (i << 16) + node);
 		lnet_nid_format(&l->nids[node][i], nid, sizeof(nid));
 		p += sprintf(p, "%s ", nid);
 	}
@@ -204,6 +218,16 @@ static void client_open(struct load *l)
 	must(ulrpc_client_open(l->rpc, &conf, &l->client), "a client");
 }
 
+static void verbs_open(struct load *l)
+{
+	const struct simqp_link link = { .latency = LATENCY,
+					 .cm_latency = MSEC };
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	must(sim_verbs(l->sim, NULL, &l->fabric), "the devices");
+	simqp_link_set(l->fabric, &any, &any, &link);
+}
+
 static struct load *load_new(const struct setup *setup)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -217,6 +241,8 @@ static struct load *load_new(const struct setup *setup)
 	l->setup = *setup;
 	must(lnet_sim_new(1, setup->cpts, &l->sim), "the simulation");
 	must(lnet_sim_link_set(l->sim, &any, &any, &link), "the links");
+	if (setup->verbs)
+		verbs_open(l);
 	node_add(l, CLIENT, setup->listens, NULL);
 	node_add(l, SERVER, true, serve);
 	client_open(l);
@@ -239,24 +265,39 @@ static unsigned int load_free(struct load *l)
 
 /* ---- what fails ---- */
 
+static bool is_verbs(const struct load *l)
+{
+	return l->fabric && l->rail == VERBS;
+}
+
+static void ni_set(struct load *l, unsigned int node, bool up)
+{
+	const struct ulnet_nid *nid = &l->nids[node][l->rail];
+
+	if (is_verbs(l))
+		simqp_port_set(l->fabric, nid, up, "its link");
+	else
+		must(lnet_sim_ni_set(l->sim, nid, up), "a link");
+}
+
 static void local_down(struct load *l)
 {
-	must(lnet_sim_ni_set(l->sim, &l->nids[CLIENT][l->rail], false), "down");
+	ni_set(l, CLIENT, false);
 }
 
 static void local_up(struct load *l)
 {
-	must(lnet_sim_ni_set(l->sim, &l->nids[CLIENT][l->rail], true), "up");
+	ni_set(l, CLIENT, true);
 }
 
 static void peer_down(struct load *l)
 {
-	must(lnet_sim_ni_set(l->sim, &l->nids[SERVER][l->rail], false), "down");
+	ni_set(l, SERVER, false);
 }
 
 static void peer_up(struct load *l)
 {
-	must(lnet_sim_ni_set(l->sim, &l->nids[SERVER][l->rail], true), "up");
+	ni_set(l, SERVER, true);
 }
 
 static void del(struct load *l, unsigned int node)
@@ -328,20 +369,27 @@ static void peer_rail_add(struct load *l)
 }
 
 /* Nothing passes between anybody and the client's NI. */
-static void silence(struct load *l)
+static void cut(struct load *l, bool on)
 {
+	const struct ulnet_nid *nid = &l->nids[CLIENT][l->rail];
 	const struct ulnet_nid any = LNET_NID_ANY;
 
-	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail], &any, true),
-	     "silence");
+	if (!is_verbs(l)) {
+		must(lnet_sim_partition(l->sim, nid, &any, on), "silence");
+		return;
+	}
+	simqp_silence(l->fabric, nid, &any, on ? NEVER : 0);
+	simqp_silence(l->fabric, &any, nid, on ? NEVER : 0);
+}
+
+static void silence(struct load *l)
+{
+	cut(l, true);
 }
 
 static void speech(struct load *l)
 {
-	const struct ulnet_nid any = LNET_NID_ANY;
-
-	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail], &any, false),
-	     "no silence");
+	cut(l, false);
 }
 
 /* What @from sends on the rail is lost. */
@@ -350,10 +398,14 @@ static void mute(struct load *l, unsigned int from, bool on)
 	const struct ulnet_sim_link link = { .latency = LATENCY,
 					     .connect = MSEC,
 					     .loss = on ? LNET_SIM_ALWAYS : 0 };
+	const struct ulnet_nid *nid = &l->nids[from][l->rail];
 	const struct ulnet_nid any = LNET_NID_ANY;
 
-	must(lnet_sim_link_set(l->sim, &l->nids[from][l->rail], &any, &link),
-	     "a direction");
+	if (is_verbs(l))
+		simqp_silence(l->fabric, nid, &any, on ? NEVER : 0);
+	else
+		must(lnet_sim_link_set(l->sim, nid, &any, &link),
+		     "a direction");
 }
 
 static void requests_lost(struct load *l)
@@ -374,6 +426,38 @@ static void replies_lost(struct load *l)
 static void replies_heard(struct load *l)
 {
 	mute(l, SERVER, false);
+}
+
+/* Of rails with devices. */
+static void local_remove(struct load *l)
+{
+	simqp_remove(l->fabric, &l->nids[CLIENT][l->rail]);
+}
+
+static void local_insert(struct load *l)
+{
+	simqp_insert(l->fabric, &l->nids[CLIENT][l->rail]);
+}
+
+static void peer_remove(struct load *l)
+{
+	simqp_remove(l->fabric, &l->nids[SERVER][l->rail]);
+}
+
+static void peer_insert(struct load *l)
+{
+	simqp_insert(l->fabric, &l->nids[SERVER][l->rail]);
+}
+
+static void queues_break(struct load *l)
+{
+	simqp_cut(l->fabric, &l->nids[CLIENT][l->rail],
+		  &l->nids[SERVER][l->rail]);
+}
+
+static void nothing(struct load *l)
+{
+	(void)l;
 }
 
 #define EVER UINT32_MAX
@@ -449,6 +533,18 @@ static const struct failure failures[] = {
 	  UNTIL_BACK },
 };
 
+static const struct failure device_failures[] = {
+	{ .what = "the caller's device is removed",
+	  .fail = local_remove,
+	  .mend = local_insert },
+	{ .what = "the server's device is removed",
+	  .fail = peer_remove,
+	  .mend = peer_insert },
+	{ .what = "its queue pairs break",
+	  .fail = queues_break,
+	  .mend = nothing },
+};
+
 /* ---- a run ---- */
 
 /* ms from the failure on, after which 90 % of the usual calls end, in 100 ms;
@@ -495,7 +591,10 @@ static void report(const struct failure *f, const struct load *l,
 
 static const char *setup_text(const struct setup *s, char *text, size_t size)
 {
-	snprintf(text, size, "%u net%s, %u NID%s named, %s, %u CPT%s, %s",
+	snprintf(text, size, "%s%u net%s, %u NID%s named, %s, %u CPT%s, %s",
+		 !s->verbs	    ? ""
+		 : s->rail == VERBS ? "TCP and RDMA, which fails; "
+				    : "RDMA and TCP, which fails; ",
 		 s->nets, s->nets == 1 ? "" : "s", s->named,
 		 s->named == 1 ? "" : "s",
 		 s->discovery ? s->listens ? "discovery" : "caller discovers"
@@ -514,7 +613,7 @@ static void run_to_failure(struct load *l)
 	lnet_sim_run(l->sim, WARM_UP);
 	memset(l->used, 0, sizeof(l->used));
 	lnet_sim_run(l->sim, SEC);
-	l->rail = l->used[1] > l->used[0];
+	l->rail = l->setup.verbs ? l->setup.rail : l->used[1] > l->used[0];
 	round = l->callers[0].began;
 	while (l->callers[0].began == round)
 		lnet_sim_run(l->sim, LATENCY / 10);
@@ -526,6 +625,13 @@ static void run_to_failure(struct load *l)
 static const struct limit *limit_of(const struct failure *f,
 				    const struct setup *setup)
 {
+	/* Whatever fails. Of a silent path LNet hears after 300 to 400 ms, and
+	 * calls under way are asked for again after that; a device that was
+	 * removed is looked for once a second. */
+	static const struct limit devices = { 1100, 2100, 0 };
+
+	if (setup->verbs && setup->rail == VERBS)
+		return &devices;
 	if (setup->discovery)
 		return setup->listens ? &f->aim : &f->caller;
 	return setup->named == 1 ? &f->one : &f->all;
@@ -553,10 +659,17 @@ static void play(const struct failure *f, const struct setup *setup)
 	failed += load_free(l) != 0;
 }
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
 static void play_all(const struct setup *setup)
 {
-	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		play(&failures[i], setup);
+	for (size_t i = 0; i < COUNT(failures); i++)
+		if (!setup->verbs || failures[i].fail != peer_rail_down)
+			play(&failures[i], setup);
+	for (size_t i = 0;
+	     setup->verbs && setup->rail == VERBS && i < COUNT(device_failures);
+	     i++)
+		play(&device_failures[i], setup);
 }
 
 /* Bits of a setup. */
@@ -580,6 +693,23 @@ static void play_setup(unsigned int bits)
 	};
 
 	play_all(&setup);
+}
+
+/* One rail over TCP, one over RDMA: each of them fails. */
+static void play_verbs(unsigned int bits)
+{
+	struct setup setup = {
+		.nets = RAILS,
+		.named = 1,
+		.discovery = true,
+		.listens = !(bits & ONLY_CALLS),
+		.cpts = bits & CPTS ? 4 : 1,
+		.replies = bits & REPLIES,
+		.verbs = true,
+	};
+
+	for (setup.rail = 0; setup.rail < RAILS; setup.rail++)
+		play_all(&setup);
 }
 
 int main(int argc, char **argv)
@@ -616,6 +746,10 @@ int main(int argc, char **argv)
 		play_setup(i);
 	for (size_t i = 0; !all && i < sizeof(usual) / sizeof(usual[0]); i++)
 		play_setup(usual[i]);
+	for (unsigned int i = 0; i <= (CPTS | REPLIES | ONLY_CALLS); i++)
+		if (!(i & ONE_NET) &&
+		    (all || !i || i == CPTS || i == (REPLIES | ONLY_CALLS)))
+			play_verbs(i);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }
