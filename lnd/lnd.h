@@ -414,8 +414,8 @@ void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
 /* The pid that the header of @hdr_len bytes at @hdr says its source has. */
 uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
 
-/* Bytes that the REPLY to @msg may have, if that is a GET to next_hop itself,
- * and for nobody behind it; else 0. */
+/* Bytes that the REPLY to @msg may have, if that is a GET of this node's to
+ * next_hop itself, and to nobody behind it; else 0. */
 uint32_t lnet_msg_asks(const struct lnd_msg *msg);
 
 /* Writes the header of the REPLY to @get, whose payload of @length bytes is

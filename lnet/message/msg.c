@@ -754,7 +754,8 @@ uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);
 
-	if (likely(msg->hdr.type != LNET_MSG_GET) || msg->flags & MSG_ROUTED ||
+	if (likely(msg->hdr.type != LNET_MSG_GET) || msg->role != MSG_OP ||
+	    msg->flags & MSG_ROUTED ||
 	    !lnet_nid_eq(&msg->hdr.dest_nid, &lnd->next_hop))
 		return 0;
 	return msg->hdr.length;
