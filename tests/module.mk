@@ -125,6 +125,9 @@ unit_tests += %D%/unit/o2iblnd/hostile_test
 unit_tests += %D%/unit/o2iblnd/port_test
 %C%_unit_o2iblnd_port_test_SOURCES = %D%/unit/o2iblnd/port_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
+unit_tests += %D%/unit/o2iblnd/resource_test
+%C%_unit_o2iblnd_resource_test_SOURCES = %D%/unit/o2iblnd/resource_test.c \
+	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
 unit_tests += %D%/unit/o2iblnd/xfer_test
 %C%_unit_o2iblnd_xfer_test_SOURCES = %D%/unit/o2iblnd/xfer_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
