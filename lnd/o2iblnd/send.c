@@ -169,35 +169,54 @@ static void is_sent(struct ib_tx *tx)
 		list_add_tail(&conn->waiting, &tx->link);
 }
 
-/* Posts what comes next of @tx, which ends with @send: its own SEND, or, when
- * there are WRITEs left, a NOOP. */
-static int post(struct ib_tx *tx, struct ib_tx *send)
+/* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
+static int post_wrs(struct ib_tx *tx, struct ib_tx *send, struct ib_wr *wrs,
+		    unsigned int n)
 {
 	struct ib_conn *conn = tx->conn;
-	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
-	struct ib_wr wrs[BATCH_MAX + 1];
-	struct ib_writes writes = tx->writes;
-	unsigned int n, nwrites = writes_now(tx);
-	uint8_t credits;
+	uint8_t credits = ib_credit_sent(&conn->credit, send->type);
 	int rc;
 
-	for (n = 0; n < nwrites; n++)
-		ib_writes_next(&writes, &wrs[n], &sges[n * IB_WRITE_SGES],
-			       conn->send_sge);
-	credits = ib_credit_sent(&conn->credit, send->type);
 	ib_msg_set_credits(ib_tx_buf(send), credits);
-	send_wr(send, &wrs[n++]);
+	send_wr(send, &wrs[n - 1]);
 	rc = conn->qp->port->verbs->post_send(conn->qp, wrs, n);
 	if (rc) {
 		ib_credit_unsent(&conn->credit, send->type, credits);
 		return rc;
 	}
-	tx->writes = writes;
-	tx->nwrites -= nwrites;
 	tx->begun = send->begun = true;
 	call_add(tx, send, n);
 	is_sent(send);
 	return 0;
+}
+
+static out_of_line int post_writes(struct ib_tx *tx, struct ib_tx *send)
+{
+	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
+	struct ib_wr wrs[BATCH_MAX + 1];
+	struct ib_writes writes = tx->writes;
+	unsigned int nwrites = writes_now(tx);
+	int rc;
+
+	for (unsigned int i = 0; i < nwrites; i++)
+		ib_writes_next(&writes, &wrs[i], &sges[i * IB_WRITE_SGES],
+			       tx->conn->send_sge);
+	rc = post_wrs(tx, send, wrs, nwrites + 1);
+	if (rc)
+		return rc;
+	tx->writes = writes;
+	tx->nwrites -= nwrites;
+	return 0;
+}
+
+/* Posts what comes next of @tx, which ends with @send: its own SEND, or, when
+ * there are WRITEs left, a NOOP. */
+static int post(struct ib_tx *tx, struct ib_tx *send)
+{
+	struct ib_wr wr;
+
+	return unlikely(tx->nwrites) ? post_writes(tx, send)
+				     : post_wrs(tx, send, &wr, 1);
 }
 
 /* ---- whose turn it is ---- */
@@ -288,15 +307,24 @@ static struct ib_tx *next_tx(struct ib_conn *conn)
 	return tx ? tx : queue_head(conn, IB_QUEUE_NORMAL);
 }
 
+/* Nothing waits, and there is nothing that the peer must be told. */
+static bool is_calm(const struct ib_conn *conn)
+{
+	return !(conn->queued[IB_QUEUE_FREE] | conn->queued[IB_QUEUE_NORMAL] |
+		 conn->queued[IB_QUEUE_RESERVED]) &&
+	       conn->credit.owe < conn->credit.hiw && !conn->keepalive;
+}
+
 void ib_conn_pump(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	do {
-		if (!ib_conn_is_open(conn) || conn->ncalls >= conn->calls_max)
-			return;
+	while (!is_calm(conn) && ib_conn_is_open(conn) &&
+	       conn->ncalls < conn->calls_max) {
 		tx = next_tx(conn);
-	} while (tx && send(conn, tx));
+		if (!tx || !send(conn, tx))
+			return;
+	}
 }
 
 void ib_tx_queue(struct ib_tx *tx, uint64_t time)
