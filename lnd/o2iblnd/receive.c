@@ -163,14 +163,22 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	return 0;
 }
 
+/* The user holds no message that is in a receive. False: no memory. */
+static bool copy_shown(struct ib_rx *rx)
+{
+	return rx->fsm.state != IB_RX_SHOWN || rx->copy || !rx_copy(rx);
+}
+
 void ib_conn_free_buffers(struct ib_conn *conn)
 {
-	for (unsigned int i = 0; i < conn->nrxs; i++) {
-		struct ib_rx *rx = &conn->rxs[i];
+	struct ib_rx *rx;
 
-		if (rx->fsm.state == IB_RX_SHOWN && !rx->copy && rx_copy(rx))
+	for (unsigned int i = 0; i < conn->nrxs; i++)
+		if (!copy_shown(&conn->rxs[i]))
 			return;
-	}
+	list_for_each_entry (rx, &conn->extras, extra)
+		if (!copy_shown(rx))
+			return;
 	free(conn->rx_bufs);
 	conn->rx_bufs = NULL;
 }

@@ -764,3 +764,31 @@ Test(o2ib_conn, held_for_long)
 	ib_rx_end(r.b.got[0].rx, 0);
 	end_all(&r);
 }
+
+/* The same of one whose receive was that of another one, which is aside. */
+Test(o2ib_conn, held_in_the_receive_of_another)
+{
+	struct rig r;
+
+	rig_open(&r, 2);
+	r.b.take = false;
+	rig_connect(&r);
+	/* All receives have gone to others than those that they were made
+	 * for. */
+	for (uint32_t i = 0; i < 20; i++) {
+		rig_send(&r.a, i, NULL);
+		rig_settle(&r);
+		cr_assert_eq(ib_rx_set_aside(r.b.got[i].rx), 0);
+	}
+	rig_send(&r.a, 50, NULL);
+	rig_settle(&r);
+	cr_assert_eq(r.b.ngot, 21);
+	end(&r, &r.b);
+	cr_expect_null(r.b.got[20].rx->conn->rx_bufs);
+	cr_assert_not_null(r.b.got[20].rx->copy);
+	for (unsigned int i = 0; i < 50; i++)
+		cr_expect_eq(r.b.got[20].rx->msg.payload[i], 'x');
+	for (uint32_t i = 0; i < 21; i++)
+		ib_rx_end(r.b.got[i].rx, 0);
+	end_all(&r);
+}
