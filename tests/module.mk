@@ -689,14 +689,17 @@ SH_LOG_COMPILER = timeout -k 10 900 bash
 
 # The programs with threads and no others: for the thread sanitizer, with which
 # criterion's processes do not get along.
+# Not those of LNDs whose nodes are simulated, in one thread.
+lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
+
 thread-programs: generated
-	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests) $(lnd_tests)
+	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests) $(lnd_thread_tests)
 .PHONY: thread-programs
 
 check-thread: thread-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS \
-		TESTS='$(thread_tests) $(lnd_tests)' \
-		check_PROGRAMS='$(thread_tests) $(lnd_tests)' \
+		TESTS='$(thread_tests) $(lnd_thread_tests)' \
+		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)' \
 		dist_check_SCRIPTS=
 .PHONY: check-thread
 
