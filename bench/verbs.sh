@@ -6,7 +6,7 @@
 #
 # BUILD is where tools/ was built. Says NAME|UNIT|AIM|MEDIAN|MIN|MAX for each row. The
 # raw bounds are perftest's, in the same run, one after the other: ib_send_lat,
-# which sleeps as the nodes do, and ib_write_bw. An emulated machine is
+# which sleeps as the nodes do, and ib_write_bw, which does not. An emulated machine is
 # slow, and its devices are software: only ratios mean anything.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -55,7 +55,7 @@ for ((i = 0; i < runs; i++)); do
 	call=$(ping p50 --count 1000 --size 64)
 	sends+=("$send")
 	calls+=("$(quotient "$call" "$(quotient "$send" 0.5)")")
-	write=$(raw 4 ib_write_bw -e -s 1048576 -n 200)
+	write=$(raw 4 ib_write_bw -s 1048576 -n 200)
 	writes+=("$(quotient "$(rate --bulk-read 1M)" "$write")")
 	reads+=("$(quotient "$(rate --bulk-write 1M)" "$write")")
 done
