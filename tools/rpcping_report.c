@@ -88,8 +88,8 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 	histogram_since(change, &all->latency, &before->latency);
 	rate_text(per_second(all->bytes - before->bytes, time), bytes,
 		  sizeof(bytes));
-	fprintf(stderr,
-		"%s%.1f s: %.0f calls/s, %s, ", terminal ? "\r\033[K" : "",
+	fprintf(stderr, "%s%.1f s: %.0f calls/s, %s, ",
+		terminal ? "\r\033[K" : "",
 		all->first < now ? (double)(now - all->first) / 1e9 : 0.0,
 		per_second(all->answered - before->answered, time), bytes);
 	if (change->n)
@@ -141,6 +141,19 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 			executions[l->first.execution], l->first.attempts);
 }
 
+/* Only nodes over TCP listen on @port. */
+static void hint_unreachable(const char *target, unsigned int port)
+{
+	if (strstr(target, "@o2ib"))
+		fprintf(stderr, "rpcping: is there a node, and is its service "
+				"that of this one? See o2iblnd(7)\n");
+	else
+		fprintf(stderr,
+			"rpcping: is there a node, and does it listen on port "
+			"%u? If on another one: --port\n",
+			port);
+}
+
 void report_losses(const char *target, unsigned int port,
 		   const struct load_stats *now,
 		   const struct load_stats *before)
@@ -153,10 +166,7 @@ void report_losses(const char *target, unsigned int port,
 		print_loss(stderr, i, &now->loss[i]);
 		fputc('\n', stderr);
 		if (i == ULRPC_CAUSE_UNREACHABLE && !now->answered)
-			fprintf(stderr,
-				"rpcping: is there a node, and does it listen "
-				"on port %u? If on another one: --port\n",
-				port);
+			hint_unreachable(target, port);
 	}
 }
 

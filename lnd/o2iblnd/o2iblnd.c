@@ -213,20 +213,20 @@ static void set_port_conf(struct ib_ni *ini)
 
 /* ---- startup ---- */
 
-static void cpt_init(struct ib_ni *ini, unsigned int i)
+/* On each CPT. */
+static int cpt_init(void *arg)
 {
-	struct ib_cpt *cpt = &ini->cpts[i];
+	struct ib_cpt *cpt = arg;
+	struct ib_ni *ini = cpt->ini;
 	struct ib_home home = {
-		.loop = ini->ni->loops[i],
-		.cpt = i,
+		.loop = ib_loop(cpt),
+		.cpt = cpt->index,
 		.self = ini->peers_conf.terms.self,
 		.conf = &ini->conn_conf,
 		.pool = &cpt->txs,
 		.timeout = lnet_lnd_timeout(ini->ni),
 	};
 
-	cpt->ini = ini;
-	cpt->index = i;
 	cpt->feed.fn = ib_xfer_feed;
 	hash_init(&cpt->holders);
 	cpt->seed = loop_random(home.loop);
@@ -236,9 +236,10 @@ static void cpt_init(struct ib_ni *ini, unsigned int i)
 	ib_peers_init(&cpt->peers, &home, &ini->peers_conf, &peers_user, cpt);
 	/* Until it has the port. */
 	ib_peers_down(&cpt->peers, -ENETDOWN);
+	return 0;
 }
 
-static int on_each_cpt(void *arg)
+static int cpt_start(void *arg)
 {
 	ib_cpt_start(arg);
 	return 0;
@@ -268,14 +269,6 @@ static const struct ib_verbs *backend(const struct lnd_ni *ni)
 	return ni->fabric ? simqp_verbs() : ib_verbs_rdma();
 }
 
-static int cpts_init(void *arg)
-{
-	struct ib_cpt *cpt = arg;
-
-	cpt_init(cpt->ini, cpt->index);
-	return 0;
-}
-
 static int ni_start(struct ib_ni *ini)
 {
 	struct lnd_ni *ni = ini->ni;
@@ -284,12 +277,12 @@ static int ni_start(struct ib_ni *ini)
 	for (unsigned int i = 0; i < ni->cpts; i++) {
 		ini->cpts[i].ini = ini;
 		ini->cpts[i].index = i;
-		BUG_ON(loop_call(ni->loops[i], cpts_init, &ini->cpts[i]));
+		BUG_ON(loop_call(ni->loops[i], cpt_init, &ini->cpts[i]));
 	}
 	ib_port_init(ini);
 	rc = loop_call(ni->loops[0], ni_open, ini);
 	for (unsigned int i = 0; i < ni->cpts && !rc; i++)
-		BUG_ON(loop_call(ni->loops[i], on_each_cpt, &ini->cpts[i]));
+		BUG_ON(loop_call(ni->loops[i], cpt_start, &ini->cpts[i]));
 	return rc;
 }
 
