@@ -37,6 +37,24 @@ static uint64_t now_of(const struct ib_conn *conn)
 
 /* ---- time ---- */
 
+/* Messages wait for credits, and nothing is posted that would tell whether the
+ * peer is there at all: it may have ended the connection without our hearing of
+ * it. After some time a NOOP, which costs nothing, asks its device. */
+static bool is_starved(const struct ib_conn *conn)
+{
+	return !conn->ncalls && (conn->queued[IB_QUEUE_NORMAL] |
+				 conn->queued[IB_QUEUE_RESERVED]);
+}
+
+static uint64_t ask_at(const struct ib_conn *conn)
+{
+	const struct ib_home *home = conn->home;
+	uint64_t min = home->conf->silence.min;
+
+	return MAX(conn->sent_at, conn->heard_at) +
+	       (min ? min : home->timeout / 4);
+}
+
 /* When a look at it is due. Of many deadlines, which are not in order, there is
  * no earliest one: those who wait are looked at four times in the time that a
  * message may take. */
@@ -60,6 +78,8 @@ static uint64_t next_look(const struct ib_conn *conn)
 	if (home->conf->silence.min && conn->ncalls)
 		at = MIN(at,
 			 now_of(conn) + silence_period(&home->conf->silence));
+	if (is_starved(conn))
+		at = MIN(at, ask_at(conn));
 	if (home->conf->keepalive && !conn->keepalive)
 		at = MIN(at, conn->sent_at + home->conf->keepalive);
 	return at;
@@ -72,7 +92,8 @@ static bool is_soon(const struct ib_conn *conn)
 	uint64_t soon = silence_period(&home->conf->silence);
 
 	return conn->fsm.state == IB_CONN_OPEN && timer_armed(&conn->timer) &&
-	       conn->timer.at <= now_of(conn) + (soon ? soon : home->timeout / 4);
+	       conn->timer.at <=
+		       now_of(conn) + (soon ? soon : home->timeout / 4);
 }
 
 void ib_conn_arm(struct ib_conn *conn)
@@ -128,7 +149,8 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 		return;
 	}
 	look_for_silence(conn, now);
-	if (keepalive && now - conn->sent_at >= keepalive)
+	if ((keepalive && now - conn->sent_at >= keepalive) ||
+	    (is_starved(conn) && now >= ask_at(conn)))
 		conn->keepalive = true;
 	ib_conn_pump(conn);
 	ib_conn_arm(conn);

@@ -575,6 +575,48 @@ Test(o2ib_conn, noop)
 	end_all(&r);
 }
 
+/* A message waits for a credit, and nothing is under way: a NOOP asks whether
+ * the peer is there. */
+static void starved(uint64_t silence, uint64_t asks)
+{
+	const uint64_t ms = NSEC_PER_MSEC;
+	struct rig r;
+
+	rig_open(&r, 4);
+	r.a.conf.silence.min = silence;
+	r.b.take = false;
+	rig_connect(&r);
+	for (unsigned int i = 0; i < 5; i++)
+		rig_send(&r.a, 1, NULL);
+	for (unsigned int i = 0; i < 4; i++) {
+		rig_carry(&r.a);
+		rig_complete(&r.a, IB_WC_OK);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_run(&r, asks - 10 * ms);
+		cr_expect_eq(r.a.qp->ncalls, 0, "not yet");
+		rig_run(&r, 20 * ms);
+		cr_assert_eq(r.a.qp->ncalls, 1);
+		cr_expect_eq(rig_last(&r.a)->bytes[6], IB_MSG_NOOP);
+		if (!i)
+			rig_complete(&r.a, IB_WC_OK);
+	}
+	rig_complete(&r.a, IB_WC_SILENT);
+	rig_run(&r, 0);
+	cr_expect(r.a.closed);
+	cr_expect_eq(r.a.status, -ETIMEDOUT);
+	while (r.b.ngot)
+		ib_rx_end(r.b.got[--r.b.ngot].rx, 0);
+	end_all(&r);
+}
+
+Test(o2ib_conn, starved)
+{
+	starved(300 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC);
+	/* A quarter of a message's time. */
+	starved(0, 10 * S);
+}
+
 /* What was sent is not acknowledged: the user hears of it once, again when more
  * is to be sent, and no more when an acknowledgement has come. */
 Test(o2ib_conn, silence)
