@@ -117,10 +117,10 @@ struct lnd_ni {
 	/* The node's, for what the NIs of this LND share: NULL at first. CPT
 	 * 0's thread. NULL: this LND shares nothing. */
 	void **shared;
-	void *net;  /* where the node's LNDs find what they share (the simulated
+	void *net; /* where the node's LNDs find what they share (the simulated
 		     * network); NULL in ordinary nodes */
-	void *fabric; /* ... and where o2iblnd finds simulated devices */
-	void *priv; /* the LND's */
+	void *fabric;	 /* ... and where o2iblnd finds simulated devices */
+	void *priv;	 /* the LND's */
 	const char *why; /* startup() has failed, and this is missing: constant
 			  * text, for users; or NULL */
 };
@@ -128,8 +128,8 @@ struct lnd_ni {
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
  * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
-	bool incoming;		   /* lent by recv(), and not by send() */
-	bool large; /* send: it needs a header of LNET_HDR_LARGE_SIZE */
+	bool incoming; /* lent by recv(), and not by send() */
+	bool large;    /* send: it needs a header of LNET_HDR_LARGE_SIZE */
 	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
 	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */
@@ -137,6 +137,8 @@ struct lnd_msg {
 	 * read; recv(): to be written. */
 	const struct iovec *iov;
 	unsigned int niov;
+	bool registered; /* all of iov lies in one range that the user has
+			  * registered (lnet_mem_register(3), forget()) */
 	uint32_t offset;
 	uint32_t length;
 	uint64_t deadline; /* ns, of its loop; LNet enforces it */
@@ -263,12 +265,21 @@ struct lnd {
 	 * had come. The connection goes on: the rest of a half-sent message is
 	 * sent from a copy, and what is still to come of an incoming one is
 	 * thrown away. Only if there is no memory for the copy, of which each
-	 * peer has a share, the connections to the peer end.
+	 * peer has a share, or if a device has been given the payload's own
+	 * memory (registered), connections to the peer end.
 	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
 	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
 	 */
 	void (*cancel)(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+
+	/* Optional, for LNDs that do not copy what is registered: the user has
+	 * taken [@addr, @addr + @length) back, and what is found at these
+	 * addresses from now on may be other memory. LNet lends nothing of it
+	 * at present; what a device still holds of messages that were given up
+	 * goes when it can. CPT's thread. */
+	void (*forget)(struct lnd_ni *ni, unsigned int cpt, void *addr,
+		       size_t length);
 
 	/* Optional: may something of @msg, lent by send(), have left? LNet asks
 	 * before it gives a message up in favour of another path. Without it,
@@ -417,6 +428,12 @@ uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
 /* Bytes that the REPLY to @msg may have, if that is a GET of this node's to
  * next_hop itself, and to nobody behind it; else 0. */
 uint32_t lnet_msg_asks(const struct lnd_msg *msg);
+
+/* Of @msg, for which lnet_msg_asks() is not 0: where its REPLY goes, from the
+ * first byte of the first fragment on, if that is memory that the user has
+ * registered; else NULL. It is so until lnet_finalize(). */
+const struct iovec *lnet_msg_sink(const struct lnd_msg *msg,
+				  unsigned int *niov);
 
 /* Writes the header of the REPLY to @get, whose payload of @length bytes is
  * here already. An LND has such a REPLY come in: lnet_parse(). */

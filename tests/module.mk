@@ -55,6 +55,7 @@ unit_tests += %D%/unit/lnet/discovery/waiting_test
 unit_tests += %D%/unit/lnet/discovery/merging_test
 unit_tests += %D%/unit/lnet/portal/match_test
 unit_tests += %D%/unit/lnet/portal/md_test
+unit_tests += %D%/unit/lnet/portal/mem_test
 unit_tests += %D%/unit/lnet/message/op_test
 unit_tests += %D%/unit/lnet/portal/event_test
 unit_tests += %D%/unit/lnet/message/connect_test
@@ -119,6 +120,9 @@ unit_tests += %D%/unit/o2iblnd/peer_test
 %C%_unit_o2iblnd_peer_test_SOURCES = %D%/unit/o2iblnd/peer_test.c \
 	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
 unit_tests += %D%/unit/o2iblnd/random_test
+unit_tests += %D%/unit/o2iblnd/direct_test
+%C%_unit_o2iblnd_direct_test_SOURCES = %D%/unit/o2iblnd/direct_test.c \
+	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
 unit_tests += %D%/unit/o2iblnd/hostile_test
 %C%_unit_o2iblnd_hostile_test_SOURCES = %D%/unit/o2iblnd/hostile_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h

@@ -21,6 +21,7 @@ struct slot {
 	void *body;
 	size_t length;
 	struct ulrpc_bulk *bulk;
+	bool registered; /* call.bulk is, with the node */
 	struct probe_call call;
 	bool good; /* the last call: what it asked for is there */
 	struct ulnet_work released;
@@ -263,11 +264,17 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	advance(l, now);
 }
 
+/* Bytes of whole pages. */
+static size_t bulk_size(const struct load *l)
+{
+	return (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
+}
+
 /* With a rate only as many as are under way at once, which is seldom all that
  * may be: memory comes with the first call. */
 static int slot_memory(struct load *l, struct slot *s)
 {
-	size_t size = (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
+	size_t size = bulk_size(l);
 
 	if (!size || s->call.bulk)
 		return 0;
@@ -276,6 +283,8 @@ static int slot_memory(struct load *l, struct slot *s)
 		return -ENOMEM;
 	/* Pages that nobody wrote to are all the same one. */
 	memset(s->call.bulk, 0x5a, size);
+	/* If it cannot be, as on one CPT of several, it is copied. */
+	s->registered = !lnet_mem_register(l->node, s->call.bulk, size);
 	return 0;
 }
 
@@ -566,7 +575,9 @@ void load_free(struct load *l)
 
 		if (s->bulk)
 			ulrpc_bulk_close(s->bulk, NULL, NULL);
-		free(s->call.bulk);
+		if (!s->registered ||
+		    !lnet_mem_unregister(l->node, s->call.bulk, bulk_size(l)))
+			free(s->call.bulk);
 		if (s->body != l->body)
 			free(s->body);
 	}

@@ -109,14 +109,15 @@ int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
 	return rc;
 }
 
-bool ib_memory_is_awaited(const struct ib_cpt *cpt, const struct ulnet_nid *nid)
+bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
+			  const struct ulnet_nid *nid)
 {
 	const struct ib_holder *h;
 
 	if (!lnet_nid_is_nid4(nid))
 		return false;
 	h = holder_find(cpt, nid, holder_key(cpt, nid));
-	return h && h->waiting[IB_USE_ASKS];
+	return h && h->waiting[use];
 }
 
 static void feed_soon(struct ib_cpt *cpt)

@@ -56,8 +56,8 @@ int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
  * each time. */
 int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
 		   struct ib_memory *m) must_check;
-/* Does anything that this side asks of @nid wait? */
-bool ib_memory_is_awaited(const struct ib_cpt *cpt,
+/* Does anything for @nid wait, of this use? */
+bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 			  const struct ulnet_nid *nid);
 /* It waits no more, whether it has memory or not. Fine if it does not wait.
  * Others may get what it did not. */

@@ -6,6 +6,7 @@ libulnetcore_la_SOURCES += %D%/arena.c %D%/arena.h
 libulnetcore_la_SOURCES += %D%/attempt.c
 libulnetcore_la_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_la_SOURCES += %D%/credit.c %D%/credit.h
+libulnetcore_la_SOURCES += %D%/direct.c %D%/direct.h
 libulnetcore_la_SOURCES += %D%/exchange.c %D%/exchange.h
 libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h %D%/peer_priv.h
 libulnetcore_la_SOURCES += %D%/memory.c %D%/memory.h

@@ -373,6 +373,15 @@ static void ib_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 	ib_xfer_cancel(msg, status);
 }
 
+static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
+		      size_t length)
+{
+	struct ib_cpt *cpt = cpt_of(ni, index);
+
+	if (cpt->attached)
+		(void)ib_regcache_forget(&cpt->regs, addr, length);
+}
+
 static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 {
 	(void)ni;
@@ -386,7 +395,8 @@ static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 {
 	const struct ib_cpt *cpt = cpt_of(ni, index);
 
-	return ib_peers_use(&cpt->peers, nid) || ib_memory_is_awaited(cpt, nid);
+	return ib_peers_use(&cpt->peers, nid) ||
+	       ib_memory_is_awaited(cpt, IB_USE_ASKS, nid);
 }
 
 static bool ib_terms(struct lnd_ni *ni, unsigned int cpt,
@@ -422,6 +432,7 @@ const struct lnd o2iblnd = {
 	.eager_recv = ib_eager_recv,
 	.answer = ib_answer,
 	.cancel = ib_cancel,
+	.forget = ib_forget,
 	.has_begun = ib_has_begun,
 	.is_connected = ib_is_connected,
 	.terms = ib_terms,

@@ -7,7 +7,10 @@
  *	port.c		the port of an NI: its changes, and the device that goes
  *			and comes back
  *	xfer.c		LNet's messages, and what they have become
- *	memory.c	registered memory for payloads, and who waits for it
+ *	memory.c	registered memory for payloads, and who waits for it;
+ *			arena.c: in blocks
+ *	direct.c	payloads that are not copied; regcache.c: registrations
+ *			of users' memory
  *	peer.c		peers and their connections; attempt.c, accept.c,
  *			race.c, refusal.c belong to it
  *	conn.c		a connection; send.c, receive.c, exchange.c, credit.c,
@@ -29,6 +32,7 @@
 #include "base/pool.h"
 #include "lnd/o2iblnd/arena.h"
 #include "lnd/o2iblnd/peer.h"
+#include "lnd/o2iblnd/regcache.h"
 #include "lnd/o2iblnd/tunable.h"
 
 /* What registered memory is for (memory.h). */
@@ -42,15 +46,17 @@ enum ib_use {
 struct ib_cpt {
 	struct ib_ni *ini;
 	unsigned int index;
-	bool attached; /* txs and arenas are there, with memory of the port */
+	bool attached; /* txs, arenas and regs are there, of the port */
 	bool stopping; /* shutdown() was called */
 	bool stopped;  /* ... and there are no peers any more */
 	bool told;     /* ... and LNet, or CPT 0, knows */
 	struct ib_peers peers;
 	struct ib_tx_pool txs;
 	struct ib_arena arena[IB_USES];
-	struct hash holders; /* memory.c's: ib_holder.hash */
-	uint64_t seed;	     /* of the hash */
+	struct ib_regcache regs; /* of users' memory */
+	uint64_t regs_pause;	 /* ns: until then none is made: direct.c */
+	struct hash holders;	 /* memory.c's: ib_holder.hash */
+	uint64_t seed;		 /* of the hash */
 	struct pool xfers;
 	unsigned int under_way; /* xfers that have a transmit */
 	struct list hungry;	/* ib_xfer.link: wait for memory, in order */

@@ -28,6 +28,8 @@ static void attach(struct ib_cpt *cpt)
 	ib_tx_pool_init(&cpt->txs, ini->port, MAX(ntx, 256u));
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_init(&cpt->arena[i], ini->port, bounce_max / IB_USES);
+	ib_regcache_init(&cpt->regs, ini->port,
+			 (uint64_t)tunables[IB_TUNE_register_max]);
 	cpt->attached = true;
 	ib_peers_up(&cpt->peers);
 }
@@ -37,6 +39,7 @@ static void let_go(struct ib_cpt *cpt)
 	ib_tx_pool_fini(&cpt->txs);
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_fini(&cpt->arena[i]);
+	ib_regcache_fini(&cpt->regs);
 	cpt->attached = false;
 	loop_post(cpt->ini->ni->loops[0], &cpt->let_go);
 }

@@ -42,9 +42,12 @@ static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
 	x->tx = NULL;
 	list_init(&x->link);
 	x->length = 0;
+	x->direct.nregs = 0;
+	x->direct.sges = &x->direct.own_sge;
 	x->memory.block.chunk = NULL;
 	x->memory.waits = false;
 	x->copy = NULL;
+	x->in_place = false;
 	msg->priv = x;
 	return x;
 }
@@ -55,6 +58,7 @@ static void xfer_end(struct ib_xfer *x)
 	struct ib_cpt *cpt = x->cpt;
 
 	xfer_move(x, IB_XFER_DONE);
+	ib_direct_put(cpt, &x->direct);
 	ib_memory_unwait(cpt, &x->memory);
 	ib_memory_put(cpt, &x->memory);
 	free(x->copy);
@@ -93,6 +97,91 @@ static void set_timeout(struct ib_cpt *cpt)
 		own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(ini->ni);
 }
 
+/* ---- the memory of payloads ---- */
+
+static enum ib_use use_of(const struct ib_xfer *x)
+{
+	return x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER
+		       ? IB_USE_ANSWERS
+		       : IB_USE_ASKS;
+}
+
+/* Where it is read from. */
+static const struct ib_sge *source_of(const struct ib_xfer *x)
+{
+	return ib_is_direct(&x->direct) ? x->direct.sges : &x->memory.sge;
+}
+
+/* Where the peer is to write it to, in words of @frags. */
+static struct ib_sink sink_of(const struct ib_xfer *x, struct ib_frag *frags)
+{
+	const struct ib_block *block = &x->memory.block;
+
+	if (ib_is_direct(&x->direct))
+		return ib_direct_sink(&x->direct, frags);
+	*frags = (struct ib_frag){ (uintptr_t)block->addr, x->length };
+	return (struct ib_sink){ block->rkey, 1, frags };
+}
+
+/* Who waits for memory is not overtaken by what needs none. */
+static bool go_direct(struct ib_xfer *x, const struct ib_conn *conn)
+{
+	const struct lnd_msg *msg = x->msg;
+	struct ib_payload payload = { msg->iov, msg->niov, msg->offset,
+				      x->length };
+	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
+
+	if (x->kind == IB_XFER_GET) {
+		payload.iov = lnet_msg_sink(msg, &payload.niov);
+		payload.offset = 0;
+	} else if (!msg->registered) {
+		return false;
+	}
+	return payload.iov && x->length &&
+	       !ib_memory_is_awaited(x->cpt, use_of(x), &x->peer) &&
+	       ib_direct_get(x->cpt, &payload, sink ? conn->terms.frags : 0,
+			     &x->direct);
+}
+
+/* What is to be sent goes to the memory that it has. */
+static void fill(struct ib_xfer *x)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	if (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER)
+		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
+			   msg->offset, msg->length);
+}
+
+/* -EAGAIN: it waits. */
+static int feed_or_wait(struct ib_xfer *x)
+{
+	struct ib_cpt *cpt = x->cpt;
+	enum ib_use use = use_of(x);
+	int rc;
+
+	rc = ib_memory_get(cpt, use, &x->peer, x->length, &x->memory);
+	if (!rc)
+		fill(x);
+	if (rc != -ENOBUFS)
+		return rc;
+	rc = ib_memory_wait(cpt, use, &x->peer, &x->memory);
+	if (rc)
+		return rc;
+	xfer_move(x, IB_XFER_HUNGRY);
+	list_add_tail(&cpt->hungry, &x->link);
+	return -EAGAIN;
+}
+
+/* Memory for what is too large for a message, and goes by @conn: its own, or
+ * some that it is copied through. -EAGAIN: it waits for that. */
+static int find_memory(struct ib_xfer *x, const struct ib_conn *conn)
+{
+	if (!x->length || go_direct(x, conn))
+		return 0;
+	return feed_or_wait(x);
+}
+
 /* ---- sending ---- */
 
 /* Begins what @x is, on @conn. */
@@ -100,8 +189,8 @@ static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 {
 	struct lnd_msg *msg = x->msg;
 	struct ib_tx *tx = ib_tx_get(conn);
-	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
-	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
+	struct ib_frag frags[LNET_MAX_IOV];
+	struct ib_sink sink;
 
 	if (!tx)
 		return -ENOBUFS;
@@ -115,53 +204,15 @@ static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 		ib_send_immediate(tx, msg->length);
 		break;
 	case IB_XFER_PUT:
-		ib_send_put(tx, &x->memory.sge, x->length);
+		ib_send_put(tx, source_of(x), x->length);
 		break;
 	default:
-		/* One fragment is never too many. */
+		sink = sink_of(x, frags);
+		/* Not too many fragments: go_direct(). */
 		BUG_ON(ib_send_get(tx, &sink));
 		break;
 	}
 	return 0;
-}
-
-static enum ib_use use_of(const struct ib_xfer *x)
-{
-	return x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER
-		       ? IB_USE_ANSWERS
-		       : IB_USE_ASKS;
-}
-
-/* What is to be sent goes to the memory that it has. */
-static void fill(struct ib_xfer *x)
-{
-	const struct lnd_msg *msg = x->msg;
-
-	if (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER)
-		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
-			   msg->offset, msg->length);
-}
-
-/* Memory for what is too large for a message. -EAGAIN: it waits for it. */
-static int feed_or_wait(struct ib_xfer *x)
-{
-	struct ib_cpt *cpt = x->cpt;
-	enum ib_use use = use_of(x);
-	int rc;
-
-	if (!x->length)
-		return 0;
-	rc = ib_memory_get(cpt, use, &x->peer, x->length, &x->memory);
-	if (!rc)
-		fill(x);
-	if (rc != -ENOBUFS)
-		return rc;
-	rc = ib_memory_wait(cpt, use, &x->peer, &x->memory);
-	if (rc)
-		return rc;
-	xfer_move(x, IB_XFER_HUNGRY);
-	list_add_tail(&cpt->hungry, &x->link);
-	return -EAGAIN;
 }
 
 /* Small messages all go by the same connection, and keep their order. */
@@ -210,7 +261,7 @@ int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
 		xfer_end(x);
 		return status_of(rc);
 	}
-	rc = feed_or_wait(x);
+	rc = find_memory(x, conn);
 	if (rc == -EAGAIN)
 		return 0;
 	if (!rc)
@@ -260,9 +311,9 @@ static void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
 	const void *data = x->copy ? x->copy : x->memory.block.addr;
-	int status = msg && !data ? -ENOMEM : 0;
+	int status = msg && !x->in_place && !data ? -ENOMEM : 0;
 
-	if (msg && data)
+	if (msg && !x->in_place && data)
 		iov_scatter(msg->iov, msg->niov, msg->offset, data,
 			    msg->length);
 	list_del(&x->link);
@@ -301,8 +352,8 @@ static void lost_with(const struct ib_rx *rx, int *status,
 static void sink_begin(struct ib_xfer *x)
 {
 	struct ib_rx *rx = x->rx;
-	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
-	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
+	struct ib_frag frags[LNET_MAX_IOV];
+	struct ib_sink sink = sink_of(x, frags);
 	enum ulnet_cause cause = LNET_CAUSE_LOCAL_ERROR;
 	struct ib_tx *tx;
 	int rc = ib_rx_accept(rx, &sink, x, &tx);
@@ -349,7 +400,7 @@ static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 	}
 	x->rx = rx;
 	x->length = msg->length;
-	rc = feed_or_wait(x);
+	rc = find_memory(x, rx->conn);
 	if (rc == -EAGAIN)
 		return;
 	if (!rc) {
@@ -382,9 +433,9 @@ void ib_xfer_recv(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 
 static int answer_begin(struct ib_xfer *x)
 {
-	const struct ib_sge *sge = x->length ? &x->memory.sge : NULL;
+	const struct ib_sge *source = x->length ? source_of(x) : NULL;
 	struct ib_tx *tx;
-	int rc = ib_rx_answer(x->rx, sge, x->length, x, &tx);
+	int rc = ib_rx_answer(x->rx, source, x->length, x, &tx);
 
 	if (rc)
 		return rc;
@@ -408,7 +459,7 @@ int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 		return -ENOMEM;
 	x->rx = rx;
 	x->length = msg->length;
-	rc = feed_or_wait(x);
+	rc = find_memory(x, rx->conn);
 	if (rc == -EAGAIN)
 		return 0;
 	if (!rc)
@@ -633,6 +684,8 @@ static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 	if (replied) {
 		lnet_msg_reply_header(msg, tx->nob, hdr, sizeof(hdr));
 		x->msg = NULL;
+		x->in_place = ib_is_direct(&x->direct);
+		ib_direct_put(x->cpt, &x->direct);
 		xfer_move(x, IB_XFER_GOT);
 		list_add_tail(&x->cpt->got, &x->link);
 	} else {
@@ -650,7 +703,7 @@ static void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	const struct lnd_msg *msg = x->msg;
 
-	if (!tx->status)
+	if (!tx->status && !ib_is_direct(&x->direct))
 		iov_scatter(msg->iov, msg->niov, msg->offset,
 			    x->memory.block.addr, msg->length);
 	xfer_finalize(x, status_of(tx->status), tx->cause);
@@ -746,7 +799,7 @@ void ib_xfer_cancel(struct lnd_msg *msg, int status)
 		return;
 	}
 	x->msg = NULL;
-	begun |= ib_tx_abandon(x->tx, true);
+	begun |= ib_tx_abandon(x->tx, !ib_is_direct(&x->direct));
 	lnet_finalize(msg, status,
 		      begun ? LNET_CAUSE_NETWORK_TIMEOUT
 			    : LNET_CAUSE_LOCAL_TIMEOUT);

@@ -24,7 +24,8 @@
  *	new ----> hungry ----> moving ----> done
  *	  `-----------------------^  `-> got ---^
  *
- *	hungry	waits for memory (memory.h)
+ *	hungry	waits for memory to be copied through (memory.h), unless its
+ *		own can be used (direct.h)
  *	moving	has a transmit
  *	got	of a GET: its data waits for LNet to take it
  *
@@ -33,6 +34,7 @@
 #ifndef LND_O2IBLND_XFER_H
 #define LND_O2IBLND_XFER_H
 
+#include "lnd/o2iblnd/direct.h"
 #include "lnd/o2iblnd/memory.h"
 
 enum ib_xfer_state {
@@ -65,9 +67,13 @@ struct ib_xfer {
 	struct ib_rx *rx;    /* SINK, ANSWER: not answered yet; or NULL */
 	struct ib_tx *tx;    /* moving */
 	struct list link;    /* cpt->hungry, cpt->got */
-	uint32_t length;     /* of its payload, where that is in memory */
+	/* Of its payload, which is in one of the two; 0: in neither. */
+	uint32_t length;
+	struct ib_direct direct;
 	struct ib_memory memory;
-	void *copy; /* got: the data, when its memory had to go */
+	/* got: */
+	bool in_place; /* the data is in the user's memory */
+	void *copy;    /* the data, when its memory had to go */
 };
 
 /* ---- what LNet calls: as lnd.h says of them ---- */

@@ -3,6 +3,7 @@ libulnetcore_la_SOURCES += %D%/check.c
 libulnetcore_la_SOURCES += %D%/conf.c
 libulnetcore_la_SOURCES += %D%/fault.c
 libulnetcore_la_SOURCES += %D%/layer.c %D%/layer.h
+libulnetcore_la_SOURCES += %D%/mem.c
 libulnetcore_la_SOURCES += %D%/nis.c %D%/nis.h
 libulnetcore_la_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_la_SOURCES += %D%/reset.c

@@ -91,12 +91,26 @@ static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 	return 0;
 }
 
+/* Is it memory that the user has registered? */
+static void md_find_mem(struct lnet_md *md)
+{
+	const struct mems *mems = &portal_cpt(md->cpt)->mems;
+
+	if (likely(!mems->n))
+		return;
+	md->mem = mems_find(mems, md->iov, md->niov);
+	if (md->mem)
+		mem_use(md->mem);
+}
+
 static void md_free(struct lnet_md *md)
 {
 	struct lnet_cpt *cpt = md->cpt;
 
 	if (md->eq)
 		eq_unuse(&portal_node(cpt->node)->eqs, md->eq, 0);
+	if (md->mem)
+		mem_unuse(md->mem);
 	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
@@ -125,6 +139,7 @@ static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
 static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
 {
 	md->me = NULL;
+	md->mem = NULL;
 	list_init(&md->link);
 	md->offset = 0;
 	md->threshold = umd->threshold;
@@ -161,6 +176,8 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 	md->attached = attach;
 	md->auto_unlink = unlink == LNET_UNLINK;
 	rc = md_set_memory(md, umd);
+	if (!rc)
+		md_find_mem(md);
 	if (!rc)
 		rc = md_register(md, umd);
 	if (rc) {

@@ -19,6 +19,7 @@
 struct eq;
 struct lnet_cpt;
 struct lnet_me;
+struct lnet_mem;
 
 /* Fragments that need no memory of their own. */
 #define MD_OWN_IOV 3
@@ -31,6 +32,7 @@ struct lnet_md {
 	const struct iovec *iov;
 	unsigned int niov;
 	struct iovec own[MD_OWN_IOV]; /* when there are no more fragments */
+	struct lnet_mem *mem;	      /* all of them lie in it; or NULL */
 	uint32_t length;	      /* bytes */
 	uint32_t offset;	      /* local offset */
 	int threshold;

@@ -30,6 +30,7 @@ void portals_fini(struct lnet_cpt *cpt)
 	}
 	cpt_pool_fini(cpt, &pc->md_pool, "MDs");
 	cpt_pool_fini(cpt, &pc->me_pool, "match entries");
+	mems_fini(&pc->mems);
 	id_table_fini(&pc->mds);
 	id_table_fini(&pc->mes);
 }

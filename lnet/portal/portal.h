@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "lnet/core/cpt.h"
 #include "lnet/portal/event.h"
+#include "lnet/portal/mem.h"
 
 struct lnet_me;
 
@@ -38,8 +39,8 @@ struct portal_shared {
 
 /* A CPT's part of a portal. Owner: CPT. */
 struct lnet_portal {
-	struct list masked; /* of lnet_me.link: ignore bits != 0 */
-	struct hash exact;  /* of lnet_me.hash */
+	struct list masked;  /* of lnet_me.link: ignore bits != 0 */
+	struct hash exact;   /* of lnet_me.hash */
 	struct hash by_bits; /* of lnet_me.by_bits: the same, if unique */
 	uint32_t mes;
 };
@@ -50,6 +51,7 @@ struct portal_cpt {
 	struct id_table mds, mes;
 	struct pool md_pool, me_pool;
 	struct list mds_unlinked; /* lnet_md.link */
+	struct mems mems;	  /* the same on each CPT */
 	uint64_t sequence;	  /* of events */
 };
 

@@ -228,7 +228,7 @@ int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 	if (!b)
 		return -ENOMEM;
 	b->base.type = &brw_service;
-	memory_init(&b->memory,
+	memory_init(&b->memory, ulrpc_node(rpc),
 		    conf->memory ? conf->memory : SERVICE_MEMORY_DEFAULT);
 	service_conf_fill(conf, &brw_service, &c);
 	c.methods = methods;

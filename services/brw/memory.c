@@ -7,9 +7,9 @@
 
 #define PAGE 4096
 
-void memory_init(struct memory *m, uint64_t bytes_max)
+void memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
 {
-	*m = (struct memory){ .bytes_max = bytes_max };
+	*m = (struct memory){ .node = node, .bytes_max = bytes_max };
 	pthread_mutex_init(&m->lock, NULL);
 }
 
@@ -64,20 +64,28 @@ static void holder_put(struct memory *m, struct holder *h, size_t size)
 
 /* ---- pieces ---- */
 
-static void piece_free(struct memory *m, struct piece *p)
+/* False: it is registered, and that cannot be changed just now. */
+static bool piece_free(struct memory *m, struct piece *p)
 {
+	if (p->registered && lnet_mem_unregister(m->node, p->data, p->size))
+		return false;
 	m->bytes -= p->size;
 	free(p->data);
 	free(p);
+	return true;
 }
 
 static void free_all(struct memory *m)
 {
-	struct piece *p;
+	struct piece **link = &m->free;
 
-	while ((p = m->free)) {
-		m->free = p->next;
-		piece_free(m, p);
+	while (*link) {
+		struct piece *p = *link, *next = p->next;
+
+		if (piece_free(m, p))
+			*link = next;
+		else
+			link = &p->next;
 	}
 }
 
@@ -134,8 +142,11 @@ static struct piece *piece_new(struct memory *m, struct holder *h, size_t size)
 {
 	struct piece *p = piece_alloc(size);
 
-	if (p)
+	if (p) {
+		p->registered =
+			m->node && !lnet_mem_register(m->node, p->data, size);
 		return p;
+	}
 	pthread_mutex_lock(&m->lock);
 	m->bytes -= size;
 	holder_put(m, h, size);

@@ -33,9 +33,11 @@ struct piece {
 	struct holder *holder; /* of those that are not */
 	unsigned char *data;   /* page-aligned */
 	size_t size;
+	bool registered;
 };
 
 struct memory {
+	struct lnet *node;
 	pthread_mutex_t lock;
 	struct piece *free;
 	uint64_t bytes; /* of all pieces, free or not */
@@ -44,7 +46,9 @@ struct memory {
 	struct holder *holders[MEMORY_BUCKETS];
 };
 
-void memory_init(struct memory *m, uint64_t bytes_max);
+/* Pieces are registered with @node, if they are made where that can be done: on
+ * the thread of its only CPT, or on one that is no CPT's. NULL: none is. */
+void memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max);
 /* All pieces have come back. */
 void memory_fini(struct memory *m);
 /* At least @size bytes, for @nid. NULL: there are not that many, or it has its

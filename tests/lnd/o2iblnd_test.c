@@ -17,6 +17,7 @@ struct params {
 	struct simqp_device device;
 	struct ulnet_tunable tunables[2];
 	unsigned int ntunables;
+	bool registered; /* all memory that there may be */
 };
 
 struct cluster {
@@ -35,6 +36,9 @@ static int node_start(void *arg, unsigned int index, struct lnet *node)
 	};
 	int rc = lnet_nid_parse(nids[index], &conf.nid);
 
+	if (!rc && p->registered)
+		rc = lnet_mem_register(node, (void *)(uintptr_t)4096,
+				       UINTPTR_MAX - 8192);
 	return rc ? rc : lnet_ni_add(node, &conf);
 }
 
@@ -168,6 +172,19 @@ static struct params little_memory = {
 	.ntunables = 2,
 };
 
+static struct params registered = {
+	.cpts = 1,
+	.link = SLOW,
+	.registered = true,
+};
+static struct params registered_two = {
+	.cpts = 2,
+	.link = FAST,
+	.registered = true,
+	.tunables = { { "register_max", 3000000 } },
+	.ntunables = 1,
+};
+
 /* ---- devices ---- */
 
 static int has_devices(const char **why)
@@ -212,6 +229,8 @@ static struct lnd_rig rigs[] = {
 	RIG("o2iblnd, losses", lossy, 0),
 	RIG("o2iblnd, 3 connections, 2 CPTs", several, RIG_LOSE),
 	RIG("o2iblnd, little memory", little_memory, RIG_LOSE),
+	RIG("o2iblnd, registered memory", registered, RIG_LOSE),
+	RIG("o2iblnd, registered memory, 2 CPTs", registered_two, RIG_LOSE),
 	{ .name = "o2iblnd on devices",
 	  .can = RIG_KILL | RIG_OVERTAKE,
 	  .ops = &real_ops,

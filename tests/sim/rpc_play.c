@@ -209,7 +209,13 @@ static void recover(struct run *r)
 static int start(void *arg, unsigned int index, struct lnet *node)
 {
 	struct run *r = arg;
+	int rc = 0;
 
+	if (r->registered && index % 2)
+		rc = lnet_mem_register(node, (void *)(uintptr_t)4096,
+				       UINTPTR_MAX - 8192);
+	if (rc)
+		return rc;
 	rails_start(r, index, node);
 	return member_open(&r->members[index]);
 }

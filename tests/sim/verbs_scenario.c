@@ -50,6 +50,7 @@ int scenario_set_up(struct run *r)
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
 	r->named = chance(r, 30);
+	r->registered = chance(r, 60);
 	rc = verbs_new(r);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++) {
 		r->members[i].index = i;

@@ -47,6 +47,7 @@ int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 	list_init(&f->silences);
 	f->version = 1;
 	hash_init(&f->qps);
+	f->key_rng = f->rng;
 	f->last_key = (uint32_t)rng_below(&f->rng, 1 << 16);
 	*fabric_p = f;
 	return 0;

@@ -55,6 +55,9 @@ struct simqp_fabric {
 	struct env_sim *world;
 	struct simqp_conf conf;
 	struct rng rng;
+	/* Of its own: how often memory is registered may depend on where it
+	 * is, which is no part of the seed. */
+	struct rng key_rng;
 	struct list addrs;
 	struct list ways;
 	struct list links;    /* simqp_rule */

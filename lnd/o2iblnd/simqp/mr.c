@@ -19,7 +19,7 @@ struct mr {
 /* No key of a port comes twice: who uses an old one is found out. */
 static uint32_t key_new(struct simqp_fabric *f)
 {
-	f->last_key += 1 + (uint32_t)rng_below(&f->rng, 200);
+	f->last_key += 1 + (uint32_t)rng_below(&f->key_rng, 200);
 	return f->last_key;
 }
 

@@ -111,9 +111,9 @@ Test(o2ib_memory, one_waits)
 	cr_assert_eq(get(0, IB_USE_ASKS, MIB, &m), 0);
 	cr_assert_eq(get(1, IB_USE_ASKS, MIB / 2, &other), 0);
 	cr_assert_eq(get(0, IB_USE_ASKS, MIB, &first), -ENOBUFS);
-	cr_expect_not(ib_memory_is_awaited(&cpt, &nid));
+	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
 	begins_to_wait(0, IB_USE_ASKS, &first);
-	cr_expect(ib_memory_is_awaited(&cpt, &nid));
+	cr_expect(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
 	ib_memory_put(&cpt, &other);
 	cr_expect_eq(get(0, IB_USE_ASKS, 1, &second), -ENOBUFS,
 		     "there is memory, but one waits");
@@ -131,7 +131,7 @@ Test(o2ib_memory, one_waits)
 	cr_assert_eq(ib_memory_feed(&cpt, 2, 1, &second), 0);
 	ib_memory_unwait(&cpt, &first);
 	ib_memory_unwait(&cpt, &second);
-	cr_expect_not(ib_memory_is_awaited(&cpt, &nid));
+	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
 	ib_memory_put(&cpt, &first);
 	ib_memory_put(&cpt, &second);
 	ib_memory_put(&cpt, &third);

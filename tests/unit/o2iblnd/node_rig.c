@@ -558,3 +558,20 @@ void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
 	c->owed += type == IB_MSG_PUT_NAK;
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
 }
+
+void stranger_answer_get(struct stranger_conn *c, const struct ib_msg *get,
+			 uint32_t length)
+{
+	struct ib_envelope env = stranger_env(c);
+	uint8_t bytes[IB_MSG_SIZE_MAX];
+	size_t n = ib_done_encode(&env, IB_MSG_GET_DONE, get->cookie,
+				  (int32_t)length, bytes);
+	uint64_t addr;
+	uint32_t nob;
+
+	memset(c->s->memory, 'g', length);
+	ib_rdma_frag(&get->rdma, 0, &addr, &nob);
+	c->owed++;
+	cr_assert_eq(stranger_write(c, addr, get->rdma.key, length, bytes, n),
+		     0);
+}

@@ -1098,7 +1098,7 @@ Test(ends, lost_packets)
 	const struct simqp_link link = { .latency = MSEC,
 					 .jitter = MSEC,
 					 .loss = SIMQP_ALWAYS / 5 };
-	struct rig *r = rig_new(3, NULL);
+	struct rig *r = rig_new(8, NULL);
 	struct simqp_stats stats;
 	struct conn *p[2];
 

@@ -431,23 +431,6 @@ static struct ib_msg hears_get(struct stranger_conn *c)
 	return msg;
 }
 
-static void answer_get(struct stranger_conn *c, const struct ib_msg *get,
-		       uint32_t length)
-{
-	struct ib_envelope env = stranger_env(c);
-	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_done_encode(&env, IB_MSG_GET_DONE, get->cookie,
-				  (int32_t)length, bytes);
-	uint64_t addr;
-	uint32_t nob;
-
-	memset(c->s->memory, 'g', length);
-	ib_rdma_frag(&get->rdma, 0, &addr, &nob);
-	c->owed++;
-	cr_assert_eq(stranger_write(c, addr, get->rdma.key, length, bytes, n),
-		     0);
-}
-
 static uint8_t *get_for(struct stranger *s, uint64_t us)
 {
 	uint8_t *b = buf(MIB);
@@ -476,7 +459,7 @@ static void get_shorter(unsigned int cpts, uint32_t length)
 	c = stranger_last(s);
 	msg = hears_get(c);
 	c->owed--;
-	answer_get(c, &msg, length);
+	stranger_answer_get(c, &msg, length);
 	node_rig_run(&r, MSEC);
 	cr_assert_eq(seen_last(&seen[0]), LNET_EVENT_REPLY);
 	cr_assert_eq(seen[0].ev[seen[0].n - 1].status, 0);
@@ -537,7 +520,7 @@ Test(o2ib_xfer, get_canceled)
 	cr_assert(seen[0].ev[seen[0].n - 1].terminal);
 	cr_assert_eq(seen[0].ev[seen[0].n - 1].status, -ETIMEDOUT);
 	lnet_sim_buf_retire(r.sim, b);
-	answer_get(c, &msg, MIB);
+	stranger_answer_get(c, &msg, MIB);
 	node_rig_run(&r, MSEC);
 	cr_assert_eq(lnet_sim_check(r.sim), 0);
 	cr_assert_eq(c->disconnected, 0);

@@ -27,7 +27,7 @@ Test(memory, limit)
 	struct memory m;
 	struct piece *a, *b;
 
-	memory_init(&m, 3 * PAGE);
+	memory_init(&m, NULL, 3 * PAGE);
 	cr_assert_null(get(&m, 0));
 	cr_assert_null(get(&m, 3 * PAGE + 1));
 	cr_assert_null(get(&m, SIZE_MAX));
@@ -50,7 +50,7 @@ Test(memory, used_again)
 	struct piece *a, *b;
 	unsigned char *data;
 
-	memory_init(&m, 8 * PAGE);
+	memory_init(&m, NULL, 8 * PAGE);
 	a = get(&m, 4 * PAGE);
 	data = a->data;
 	memory_put(&m, a);
@@ -78,7 +78,7 @@ Test(memory, shares)
 	unsigned int na = 0, nb = 0;
 	struct memory m;
 
-	memory_init(&m, 60 * PAGE);
+	memory_init(&m, NULL, 60 * PAGE);
 	while ((of_a[na] = memory_get(&m, PAGE, &a)))
 		na++;
 	cr_assert_eq(na, 31);

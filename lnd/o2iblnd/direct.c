@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/o2iblnd/direct.h"
+
+#include <errno.h>
+
+#include "base/iov.h"
+
+/* After a registration has failed, all is copied for so long: it takes long to
+ * fail, and what a process may lock does not change often. */
+#define PAUSE NSEC_PER_SEC
+
+static bool follows(const struct iovec *v, const struct iovec *before)
+{
+	return v->iov_base == (char *)before->iov_base + before->iov_len;
+}
+
+/* Those next to each other become one, and empty ones none; returns how many
+ * are left. */
+static unsigned int join(struct iovec *iov, unsigned int niov)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < niov; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		if (n && follows(&iov[i], &iov[n - 1]))
+			iov[n - 1].iov_len += iov[i].iov_len;
+		else
+			iov[n++] = iov[i];
+	}
+	return n;
+}
+
+/* From the first byte of any of them to the last. */
+static struct iovec span_of(const struct iovec *iov, unsigned int niov)
+{
+	char *start = iov[0].iov_base, *end = start + iov[0].iov_len;
+
+	for (unsigned int i = 1; i < niov; i++) {
+		char *first = iov[i].iov_base;
+
+		start = MIN(start, first);
+		end = MAX(end, first + iov[i].iov_len);
+	}
+	return (struct iovec){ start, (size_t)(end - start) };
+}
+
+/* NULL: it could not be registered, or not just now. That register_max is in
+ * use is no failure. */
+static struct ib_reg *reg_get(struct ib_cpt *cpt, struct iovec span, bool sink)
+{
+	uint64_t now = loop_now(ib_loop(cpt));
+	struct ib_reg *reg;
+	int rc;
+
+	if (now < cpt->regs_pause)
+		return NULL;
+	rc = ib_regcache_get(&cpt->regs, span.iov_base, span.iov_len, sink,
+			     &reg);
+	if (!rc)
+		return reg;
+	if (rc != -ENOBUFS) {
+		cpt->regs_pause = now + PAUSE;
+		log_warn("o2ib",
+			 "%zu bytes cannot be registered, and are copied: %s",
+			 span.iov_len, strerror(-rc));
+	}
+	return NULL;
+}
+
+/* Registrations for @niov pieces: one for all of them, or one each. */
+static bool regs_get(struct ib_cpt *cpt, const struct iovec *iov,
+		     unsigned int niov, bool sink, struct ib_direct *d)
+{
+	unsigned int nregs = sink ? 1 : niov;
+
+	for (d->nregs = 0; d->nregs < nregs; d->nregs++) {
+		struct iovec v = sink ? span_of(iov, niov) : iov[d->nregs];
+
+		d->regs[d->nregs] = reg_get(cpt, v, sink);
+		if (!d->regs[d->nregs])
+			return false;
+	}
+	return true;
+}
+
+bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
+		   unsigned int frags, struct ib_direct *d)
+{
+	struct iovec iov[LNET_MAX_IOV];
+	unsigned int n = iov_slice(iov, payload->iov, payload->niov,
+				   payload->offset, payload->length);
+
+	n = join(iov, n);
+	if (frags && n > frags)
+		return false;
+	d->nsges = n;
+	d->sges = &d->own_sge;
+	d->regs = &d->own_reg;
+	if (n > 1)
+		d->sges = malloc(n * (sizeof(*d->sges) + sizeof(*d->regs)));
+	if (!d->sges)
+		return false;
+	if (n > 1)
+		d->regs = (void *)(d->sges + n);
+	if (!regs_get(cpt, iov, n, frags, d)) {
+		ib_direct_put(cpt, d);
+		return false;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		d->sges[i] = (struct ib_sge){
+			iov[i].iov_base, (uint32_t)iov[i].iov_len,
+			d->regs[i < d->nregs ? i : 0]->mr->lkey
+		};
+	return true;
+}
+
+void ib_direct_put(struct ib_cpt *cpt, struct ib_direct *d)
+{
+	while (d->nregs)
+		ib_regcache_put(&cpt->regs, d->regs[--d->nregs]);
+	if (d->sges != &d->own_sge)
+		free(d->sges);
+	d->sges = &d->own_sge;
+}
+
+struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags)
+{
+	for (unsigned int i = 0; i < d->nsges; i++)
+		frags[i] = (struct ib_frag){ (uintptr_t)d->sges[i].addr,
+					     d->sges[i].length };
+	return (struct ib_sink){ d->regs[0]->mr->rkey, d->nsges, frags };
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that users register, on all CPTs. */
+#include <errno.h>
+
+#include "lnet/net/config.h"
+#include "lnet/node/node.h"
+#include "lnet/portal/portal.h"
+
+struct range {
+	uintptr_t start, end;
+};
+
+static int add(struct lnet_cpt *cpt, void *arg)
+{
+	const struct range *r = arg;
+
+	return mems_add(&portal_cpt(cpt)->mems, r->start, r->end);
+}
+
+static int check(struct lnet_cpt *cpt, void *arg)
+{
+	const struct range *r = arg;
+
+	return mems_check(&portal_cpt(cpt)->mems, r->start, r->end);
+}
+
+static int del(struct lnet_cpt *cpt, void *arg)
+{
+	const struct range *r = arg;
+
+	mems_del(&portal_cpt(cpt)->mems, r->start, r->end);
+	return 0;
+}
+
+/* The NIs may have ended before, when the node is closing. */
+static int forget(struct lnet_cpt *cpt, void *arg)
+{
+	const struct range *r = arg;
+
+	for (unsigned int i = 0; i < cpt->config->nnis && !cpt->closing; i++) {
+		struct lnd_ni *ni = &cpt->config->ni[i]->lnd;
+
+		if (ni->lnd->forget)
+			ni->lnd->forget(ni, cpt->index, (void *)r->start,
+					r->end - r->start);
+	}
+	return 0;
+}
+
+static int range_of(void *addr, size_t length, struct range *r)
+{
+	r->start = (uintptr_t)addr;
+	r->end = r->start + length;
+	return addr && r->end > r->start ? 0 : -EINVAL;
+}
+
+int lnet_mem_register(struct lnet *node, void *addr, size_t length)
+{
+	struct range r;
+	int rc = range_of(addr, length, &r);
+
+	if (!rc)
+		rc = node_control_begin(node);
+	if (rc)
+		return rc;
+	/* What overlaps one does so on the first CPT: then none has it. */
+	rc = node_each_cpt(node, add, &r);
+	if (rc == -ENOMEM)
+		(void)node_each_cpt(node, del, &r); /* which never fails */
+	node_control_end(node);
+	return rc;
+}
+
+int lnet_mem_unregister(struct lnet *node, void *addr, size_t length)
+{
+	struct range r;
+	int rc = range_of(addr, length, &r);
+
+	if (!rc)
+		rc = node_control_begin(node);
+	if (rc)
+		return rc;
+	rc = node_each_cpt(node, check, &r);
+	if (!rc)
+		rc = node_each_cpt(node, del, &r);
+	if (!rc)
+		rc = node_each_cpt(node, forget, &r);
+	node_control_end(node);
+	return rc;
+}
