@@ -47,20 +47,21 @@ static int forget(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-static int range_of(void *addr, size_t length, struct range *r)
+/* A change to what is at [@addr, @addr + @length): node_control_begin(). */
+static int begin(struct lnet *node, void *addr, size_t length, struct range *r)
 {
 	r->start = (uintptr_t)addr;
 	r->end = r->start + length;
-	return addr && r->end > r->start ? 0 : -EINVAL;
+	if (!addr || r->end <= r->start)
+		return -EINVAL;
+	return node_control_begin(node);
 }
 
 int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 {
 	struct range r;
-	int rc = range_of(addr, length, &r);
+	int rc = begin(node, addr, length, &r);
 
-	if (!rc)
-		rc = node_control_begin(node);
 	if (rc)
 		return rc;
 	/* What overlaps one does so on the first CPT: then none has it. */
@@ -74,10 +75,8 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 int lnet_mem_unregister(struct lnet *node, void *addr, size_t length)
 {
 	struct range r;
-	int rc = range_of(addr, length, &r);
+	int rc = begin(node, addr, length, &r);
 
-	if (!rc)
-		rc = node_control_begin(node);
 	if (rc)
 		return rc;
 	rc = node_each_cpt(node, check, &r);
