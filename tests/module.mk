@@ -668,7 +668,7 @@ check_PROGRAMS += %D%/tools/proxy %D%/tools/taker %D%/states
 check_PROGRAMS += %D%/tools/tape_pcap
 endif
 
-EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/source.h %D%/thread/check.h
+EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/source.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config

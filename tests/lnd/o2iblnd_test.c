@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/verbs.h"
+#include "tests/all_memory.h"
 
 struct params {
 	unsigned int cpts;
@@ -37,8 +38,7 @@ static int node_start(void *arg, unsigned int index, struct lnet *node)
 	int rc = lnet_nid_parse(nids[index], &conf.nid);
 
 	if (!rc && p->registered)
-		rc = lnet_mem_register(node, (void *)(uintptr_t)4096,
-				       UINTPTR_MAX - 8192);
+		rc = all_memory_register(node);
 	return rc ? rc : lnet_ni_add(node, &conf);
 }
 
@@ -211,6 +211,10 @@ static struct real_net polls = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 static struct real_net threads = { NODES, .run = LNET_RUN_THREADS, .cpts = 2,
 				   .tunables = quick, .ntunables = 2 };
 
+static struct real_net direct = { NODES,	  .run = LNET_RUN_POLL,
+				  .cpts = 1,	  .tunables = quick,
+				  .ntunables = 2, .registered = true };
+
 /* What is large is fetched once it is matched, and smaller ones are there
  * before that. */
 #define CAN (RIG_KILL | RIG_VIRTUAL_TIME | RIG_OVERTAKE)
@@ -236,6 +240,11 @@ static struct lnd_rig rigs[] = {
 	  .ops = &real_ops,
 	  .arg = &polls,
 	  .patience = 300000000 },
+	{ .name = "o2iblnd on devices, registered memory",
+	  .can = RIG_KILL | RIG_OVERTAKE,
+	  .ops = &real_ops,
+	  .arg = &direct,
+	  .patience = 300000000 },
 	{ .name = "o2iblnd on devices, threads, 2 CPTs",
 	  .can = RIG_KILL | RIG_OVERTAKE | RIG_THREADS,
 	  .ops = &real_ops,
@@ -245,6 +254,7 @@ static struct lnd_rig rigs[] = {
 
 int main(int argc, char **argv)
 {
+	all_memory_keep();
 	return conformance_main(argc, argv, rigs,
 				sizeof(rigs) / sizeof(rigs[0]));
 }

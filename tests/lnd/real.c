@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lnet/node/node.h"
+#include "tests/all_memory.h"
 #include "tests/port.h"
 
 #define ROUNDS 16
@@ -31,6 +32,8 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	if (rc)
 		return rc;
 	rig->nid[i] = LNET_NID_LO;
+	if (net->registered)
+		BUG_ON(all_memory_register(rig->node[i]));
 	if (!net->nids[i])
 		return 0;
 	ni.tunables = rig->hasty && net->hasty ? net->hasty : net->tunables;

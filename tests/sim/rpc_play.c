@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/all_memory.h"
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
@@ -212,8 +213,7 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	int rc = 0;
 
 	if (r->registered && index % 2)
-		rc = lnet_mem_register(node, (void *)(uintptr_t)4096,
-				       UINTPTR_MAX - 8192);
+		rc = all_memory_register(node);
 	if (rc)
 		return rc;
 	rails_start(r, index, node);
