@@ -194,7 +194,7 @@ void audit_waiting(struct member *m)
 	const struct import *imp;
 	const char *what = NULL;
 
-	for (unsigned int i = 0; rpc && i < rpc->ncpts; i++) {
+	for (unsigned int i = 0; rpc && !m->crashing && i < rpc->ncpts; i++) {
 		list_for_each_entry (imp, &rpc->shards[i].imports->all, link) {
 			what = what ? what : import_is_wrong(imp);
 			if (expects_too_much(imp, m->run->longest))

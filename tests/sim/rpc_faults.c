@@ -115,19 +115,25 @@ static void restart(void *arg)
 		member_clients(m);
 }
 
-static void crash(struct run *r, struct member *m)
+static void crashed(struct run *r, struct member *m)
 {
-	if (m->busy || !lnet_sim_node(r->sim, m->index))
-		return;
-	tally_rpc(m);
-	if (lnet_sim_crash(r->sim, m->index))
-		return;
 	server_crashed(m);
 	caller_crashed(m);
 	rails_crashed(r, m->index);
 	m->rpc = NULL;
 	m->life++;
 	lnet_sim_at(r->sim, 1 + rnd(r, 100 * MS), restart, m);
+}
+
+static void crash(struct run *r, struct member *m)
+{
+	if (m->busy || !lnet_sim_node(r->sim, m->index))
+		return;
+	tally_rpc(m);
+	m->crashing = true;
+	if (!lnet_sim_crash(r->sim, m->index))
+		crashed(r, m);
+	m->crashing = false;
 }
 
 static void on_shutdown(void *arg, int status)

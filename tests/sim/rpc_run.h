@@ -153,6 +153,7 @@ struct member {
 	unsigned int life;
 	bool busy;     /* it waits for something: no process ends then */
 	bool shutting; /* requests may be left behind any time */
+	bool crashing; /* time may pass, as its workers have to return */
 	struct ulrpc *rpc;
 	struct ulrpc_service *services[SERVICES];
 	unsigned int starts[SERVICES]; /* of each */
