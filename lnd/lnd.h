@@ -392,8 +392,8 @@ void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
  * (lnet_send_again()), or, if it had done so once before, still has. What waits
  * for a connection goes on waiting. What was begun may still arrive, and
  * lnet_peer_connected() says when a connection can be used again. LNet may take
- * what waits over another path, and cancel() what it has lent: the connections
- * do not suffer from that.
+ * what waits over another path, and cancel() what it has lent and was not begun:
+ * the connections do not suffer from that.
  *
  * @ns: for so long nothing has come back, as far as it was looked at. If
  * something else was heard on the NI meanwhile, it is the peer that is silent.
